@@ -1,0 +1,31 @@
+package catalog
+
+import (
+	"context"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/invoke"
+)
+
+// Event says that a function was added or changed, or that it is gone.
+type Event struct {
+	// Key names the function.
+	Key invoke.FunctionKey
+	// UID of the function; a function that is deleted and created again has
+	// another one.
+	UID string
+	// Function is nil when it is gone. It is shared and must not be changed.
+	Function *v1alpha1.Function
+}
+
+// Reader tells which functions exist. Functions that it returns are shared,
+// have their defaults, are valid, and must not be changed.
+type Reader interface {
+	// Get returns the function of that name.
+	Get(key invoke.FunctionKey) (*v1alpha1.Function, bool)
+	// Watch calls handle for every function that exists and then for every
+	// change, one call at a time and in order for each key; changes that
+	// follow each other quickly may be reported as one. It returns when ctx
+	// ends.
+	Watch(ctx context.Context, handle func(Event)) error
+}

@@ -1,0 +1,89 @@
+package invoke
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"time"
+)
+
+// ID identifies an invocation: 48 bits of milliseconds since 1970, so that ids
+// sort by time, and 80 random bits.
+type ID [16]byte
+
+// NewID mints an ID at the given time.
+func NewID(now time.Time) ID {
+	var id ID
+	var ms [8]byte
+	binary.BigEndian.PutUint64(ms[:], uint64(now.UnixMilli()))
+	copy(id[:6], ms[2:])
+	rand.Read(id[6:])
+	return id
+}
+
+// String is the id as 32 hexadecimal digits.
+func (id ID) String() string { return hex.EncodeToString(id[:]) }
+
+// ParseID reads what String wrote.
+func ParseID(s string) (ID, error) {
+	b, err := hex.DecodeString(s)
+	if err != nil || len(b) != len(ID{}) {
+		return ID{}, fmt.Errorf("invoke: invocation id %q is not 32 hexadecimal digits", s)
+	}
+	return ID(b), nil
+}
+
+// IDFromBytes reads an id from the wire.
+func IDFromBytes(b []byte) (ID, error) {
+	if len(b) != len(ID{}) {
+		return ID{}, fmt.Errorf("invoke: invocation id has %d bytes, want %d", len(b), len(ID{}))
+	}
+	return ID(b), nil
+}
+
+// Token is a secret of 128 random bits that a ticket carries and a claim must
+// repeat, so that nobody can claim what it was not given.
+type Token [16]byte
+
+// NewToken makes a Token.
+func NewToken() Token {
+	var t Token
+	rand.Read(t[:])
+	return t
+}
+
+// TokenFromBytes reads a token from the wire. A token of the wrong length
+// becomes the zero Token, which no ticket carries.
+func TokenFromBytes(b []byte) Token {
+	if len(b) != len(Token{}) {
+		return Token{}
+	}
+	return Token(b)
+}
+
+// CID is an instance's id within its function and its rank in the pull order:
+// CIDs are compared as strings, and the first one pulls first.
+type CID string
+
+// NewCID is the CID of the seq-th instance that the owner of the function
+// created in its epoch. CIDs of a function rise with epoch and sequence, so
+// older instances pull first and the youngest starve. Being a function of its
+// arguments, the same creation always has the same name.
+func NewCID(epoch, seq uint64) CID {
+	return CID(fmt.Sprintf("%08x-%06x", epoch, seq))
+}
+
+// Ticket is the note that an invocation waits at a gateway.
+type Ticket struct {
+	ID ID
+	// Token must be repeated by the claim.
+	Token Token
+	// Gateway is the address at which to claim, host:port.
+	Gateway string
+	// Arrived is when the call was admitted, on the local clock: tickets
+	// are served in this order.
+	Arrived time.Time
+	// Deadline is when nobody wants the call any more, on the local clock.
+	Deadline time.Time
+}

@@ -1,0 +1,28 @@
+package invoke
+
+import "time"
+
+// RefusalReason is why a ticket is not in a queue and will not be.
+type RefusalReason string
+
+const (
+	// RefusedQueueFull says that the function's queue is at its bound.
+	RefusedQueueFull RefusalReason = "QueueFull"
+	// RefusedUnknownFunction says that the scheduler has no such function.
+	RefusedUnknownFunction RefusalReason = "UnknownFunction"
+	// RefusedCannotStart says that instances of the function fail to start.
+	RefusedCannotStart RefusalReason = "CannotStart"
+	// RefusedDraining says that the scheduler is going away.
+	RefusedDraining RefusalReason = "Draining"
+	// RefusedNoCapacity says that no instance exists and no node has room.
+	RefusedNoCapacity RefusalReason = "NoCapacity"
+)
+
+// Refusal says why a call that was not claimed will not be.
+type Refusal struct {
+	Reason RefusalReason
+	// Detail is for the caller to read.
+	Detail string
+	// RetryAfter is when it makes sense to try again; 0 if unknown.
+	RetryAfter time.Duration
+}

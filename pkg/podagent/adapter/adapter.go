@@ -1,0 +1,79 @@
+package adapter
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"time"
+)
+
+// Errors of Invoke. An adapter wraps exactly one of them, so that the agent
+// can tell the gateway what is known of the attempt.
+var (
+	// ErrNotStarted says that the function provably saw nothing of the
+	// call, so that another instance may run it.
+	ErrNotStarted = errors.New("adapter: the function did not see the call")
+	// ErrFunctionLost says that the function broke off during the call.
+	ErrFunctionLost = errors.New("adapter: the function broke off the call")
+	// ErrBadAnswer says that the function answered in a way that its
+	// protocol does not allow.
+	ErrBadAnswer = errors.New("adapter: the function's answer is not valid")
+	// ErrTimedOut says that the call's deadline passed.
+	ErrTimedOut = errors.New("adapter: the call ran out of time")
+)
+
+// Call is one call for the function.
+type Call struct {
+	// ID is the invocation's id as 32 hexadecimal digits.
+	ID string
+	// Attempt counts from 1.
+	Attempt int
+	// Method and RequestURI (path and query) are the client's, without the
+	// gateway's own prefix.
+	Method     string
+	RequestURI string
+	Host       string
+	// Header holds end-to-end headers only.
+	Header http.Header
+	// ContentLength of Body in bytes; -1 if unknown.
+	ContentLength int64
+	// Body is never nil.
+	Body io.Reader
+	// Deadline is when the call times out. The context of Invoke ends then
+	// too.
+	Deadline time.Time
+}
+
+// Head is the beginning of an answer.
+type Head struct {
+	// Status is an HTTP status code, 200 to 599.
+	Status int
+	// Header holds end-to-end headers only.
+	Header http.Header
+	// ContentLength in bytes; -1 if unknown.
+	ContentLength int64
+	// FunctionError is the type of the error that the function reported
+	// through its protocol; empty if it reported none.
+	FunctionError string
+}
+
+// ResultWriter takes an answer as it comes: one head, then the body in any
+// number of writes. It may keep nothing that it is given after it returned.
+type ResultWriter interface {
+	WriteHead(Head) error
+	io.Writer
+}
+
+// Adapter speaks one function's protocol.
+type Adapter interface {
+	// WaitReady returns when the function can be called, or with the reason
+	// why it never will; it gives up when ctx ends.
+	WaitReady(ctx context.Context) error
+	// Invoke hands one call to the function and its answer to w. It returns
+	// nil when the answer is complete, w's own error if a write failed, and
+	// otherwise an error that wraps one of this package's errors. It never
+	// repeats a request. Up to the function's concurrency calls may run at
+	// a time.
+	Invoke(ctx context.Context, call *Call, w ResultWriter) error
+}

@@ -1,0 +1,127 @@
+package agentenv
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// Protocols of Config.Protocol; the same words as in the API, which the agent
+// does not link.
+const (
+	ProtocolHTTP          = "HTTP"
+	ProtocolLambdaRuntime = "LambdaRuntime"
+)
+
+// Config is what an agent needs to know.
+type Config struct {
+	// Scheduler is the address of a scheduler, host:port.
+	Scheduler string
+	// FunctionUID, Function (namespace/name) and Generation say whose
+	// instance this is.
+	FunctionUID string
+	Function    string
+	Generation  int64
+	// CID is the instance's id and Token its proof.
+	CID   string
+	Token string
+	// Protocol is how to speak with the function.
+	Protocol string
+	// Port on 127.0.0.1: with HTTP the function listens there, with
+	// LambdaRuntime the agent does.
+	Port int
+	// Concurrency is how many calls the function runs at a time, at least 1.
+	Concurrency int
+	// StartupTimeout bounds the time until the function can be called.
+	StartupTimeout time.Duration
+	// BackoffAfter is how long to wait for a ticket before polling less
+	// often, and IdleTimeout how much longer before asking to leave.
+	BackoffAfter time.Duration
+	IdleTimeout  time.Duration
+}
+
+// field ties one variable to one field of a Config.
+type field struct {
+	name string
+	get  func(*Config) string
+	set  func(*Config, string) error
+}
+
+func text(name string, at func(*Config) *string) field {
+	return field{name,
+		func(c *Config) string { return *at(c) },
+		func(c *Config, s string) error {
+			if s == "" {
+				return errors.New("is missing")
+			}
+			*at(c) = s
+			return nil
+		}}
+}
+
+func number[T int | int64](name string, least T, at func(*Config) *T) field {
+	return field{name,
+		func(c *Config) string { return strconv.FormatInt(int64(*at(c)), 10) },
+		func(c *Config, s string) error {
+			n, err := strconv.ParseInt(s, 10, 64)
+			if err != nil || T(n) < least {
+				return fmt.Errorf("%q is not a whole number of at least %d", s, least)
+			}
+			*at(c) = T(n)
+			return nil
+		}}
+}
+
+func duration(name string, at func(*Config) *time.Duration) field {
+	return field{name,
+		func(c *Config) string { return at(c).String() },
+		func(c *Config, s string) error {
+			d, err := time.ParseDuration(s)
+			if err != nil || d <= 0 {
+				return fmt.Errorf("%q is not a positive duration such as 10s", s)
+			}
+			*at(c) = d
+			return nil
+		}}
+}
+
+var fields = []field{
+	text("WINDLASS_SCHEDULER", func(c *Config) *string { return &c.Scheduler }),
+	text("WINDLASS_FUNCTION_UID", func(c *Config) *string { return &c.FunctionUID }),
+	text("WINDLASS_FUNCTION", func(c *Config) *string { return &c.Function }),
+	number("WINDLASS_GENERATION", 0, func(c *Config) *int64 { return &c.Generation }),
+	text("WINDLASS_CID", func(c *Config) *string { return &c.CID }),
+	text("WINDLASS_TOKEN", func(c *Config) *string { return &c.Token }),
+	text("WINDLASS_PROTOCOL", func(c *Config) *string { return &c.Protocol }),
+	number("WINDLASS_PORT", 1, func(c *Config) *int { return &c.Port }),
+	number("WINDLASS_CONCURRENCY", 1, func(c *Config) *int { return &c.Concurrency }),
+	duration("WINDLASS_STARTUP_TIMEOUT", func(c *Config) *time.Duration { return &c.StartupTimeout }),
+	duration("WINDLASS_BACKOFF_AFTER", func(c *Config) *time.Duration { return &c.BackoffAfter }),
+	duration("WINDLASS_IDLE_TIMEOUT", func(c *Config) *time.Duration { return &c.IdleTimeout }),
+}
+
+// Environ is the configuration as NAME=value pairs.
+func (c Config) Environ() []string {
+	env := make([]string, 0, len(fields))
+	for _, f := range fields {
+		env = append(env, f.name+"="+f.get(&c))
+	}
+	return env
+}
+
+// Parse reads a configuration by means of getenv. Its error names every
+// variable that is missing or wrong.
+func Parse(getenv func(string) string) (Config, error) {
+	var c Config
+	var errs []error
+	for _, f := range fields {
+		if err := f.set(&c, getenv(f.name)); err != nil {
+			errs = append(errs, fmt.Errorf("%s %w", f.name, err))
+		}
+	}
+	if c.Protocol != "" && c.Protocol != ProtocolHTTP && c.Protocol != ProtocolLambdaRuntime {
+		errs = append(errs, fmt.Errorf("WINDLASS_PROTOCOL %q is neither %s nor %s", c.Protocol, ProtocolHTTP, ProtocolLambdaRuntime))
+	}
+	return c, errors.Join(errs...)
+}
