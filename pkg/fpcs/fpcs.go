@@ -1,0 +1,108 @@
+package fpcs
+
+import "time"
+
+// Snapshot is what a decider knows of one function at one tick.
+type Snapshot struct {
+	// Arrived is the number of tickets that ever arrived in the queue (the
+	// paper's Qend) and Departed that of those that wait no more (Qbegin).
+	Arrived  uint64
+	Departed uint64
+	// Created instances can be called; Creating ones were ordered and are
+	// not there yet.
+	Created  int
+	Creating int
+	// Lost is how many instances ended while they were needed since the
+	// last tick.
+	Lost int
+	// MeanExecution is the mean of the last N execution times; 0 if unknown.
+	MeanExecution time.Duration
+	// Memory is what the last decision asked to remember.
+	Memory Memory
+}
+
+// Waiting is how many tickets wait: the paper's RinQueue.
+func (s Snapshot) Waiting() int { return int(s.Arrived - s.Departed) }
+
+// Memory is what a decider carries from tick to tick.
+type Memory struct {
+	// Tick is the paper's tick: 0 until a ticket was pulled.
+	Tick int
+	// Arrived is Qend in the snapshot of the current tick, and Before in
+	// that of the tick before.
+	Arrived uint64
+	Before  uint64
+}
+
+// Params are a decider's constants.
+type Params struct {
+	// Tick is the time between two decisions, TICK_INTERVAL; the paper's
+	// example is 100 ms.
+	Tick time.Duration
+}
+
+// Reason is why a decision is as it is.
+type Reason string
+
+// Reasons of Listing1 and of Bound.
+const (
+	// ReasonNoDemand says that nothing waits that needs an instance.
+	ReasonNoDemand Reason = "NoDemand"
+	// ReasonFirst is the paper's condition 1: nothing was pulled yet and no
+	// instance is on its way.
+	ReasonFirst Reason = "FirstInstance"
+	// ReasonBurst is condition 2: more arrived before the first instance.
+	ReasonBurst Reason = "BurstBeforeFirst"
+	// ReasonCongestion is condition 3: more wait than arrived last tick.
+	ReasonCongestion Reason = "Congestion"
+	// ReasonOverload is condition 4: more arrived than all instances can run.
+	ReasonOverload Reason = "Overload"
+	// ReasonEnough says that a condition held, and that what exists or is on
+	// its way suffices.
+	ReasonEnough Reason = "Enough"
+	// ReasonReplace says that instances were lost while they were needed.
+	ReasonReplace Reason = "ReplaceLost"
+	// ReasonMin says that there are fewer instances than the least.
+	ReasonMin Reason = "BelowMin"
+	// ReasonMax says that the most instances exist.
+	ReasonMax Reason = "AtMax"
+)
+
+// Decision is what to do at this tick.
+type Decision struct {
+	// Create is how many instances to create, never negative.
+	Create int
+	// Why is the reason that decided.
+	Why Reason
+	// Required is how many instances the decider found to be needed; 0 if
+	// it did not ask.
+	Required int
+	// Next is to be put in the Memory of the next Snapshot.
+	Next Memory
+}
+
+// Decider decides how many instances to create.
+type Decider func(Snapshot, Params) Decision
+
+// Limits are the least and the most instances of a function.
+type Limits struct {
+	Min int
+	// Max is 0 if there is no bound.
+	Max int
+}
+
+// Bound adds replacements for lost instances to a decision and keeps the number
+// of instances within limits. Max wins over everything else.
+func Bound(d Decision, s Snapshot, l Limits) Decision {
+	total := s.Created + s.Creating
+	if d.Create < s.Lost {
+		d.Create, d.Why = s.Lost, ReasonReplace
+	}
+	if total+d.Create < l.Min {
+		d.Create, d.Why = l.Min-total, ReasonMin
+	}
+	if l.Max > 0 && d.Create > 0 && total+d.Create > l.Max {
+		d.Create, d.Why = max(0, l.Max-total), ReasonMax
+	}
+	return d
+}

@@ -1,0 +1,15 @@
+// Package provisioner carries out decisions: it orders instances from a Runtime,
+// knows what was ordered and what became of it, and backs off from functions
+// whose instances do not start.
+//
+// The Inventory is the one account of instances, a pure value: an instance is
+// creating from its order until its agent's first pull, then created until it
+// leaves or is lost. What was ordered counts from the moment of the order, so
+// that no tick orders it again. Names are made of the owner's epoch and a
+// sequence, so that the same order always has the same name.
+//
+// The Provisioner is the shell around it: one lock, the Runtime, and the end of
+// instances. It promises that ordering never waits for the Runtime, and that
+// every instance that was ordered is reported once as started, failed, lost or
+// gone.
+package provisioner

@@ -1,0 +1,223 @@
+package provisioner
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
+)
+
+var (
+	// ErrUnknownInstance is returned for an instance that was not ordered or
+	// has ended.
+	ErrUnknownInstance = errors.New("provisioner: no such instance")
+	// ErrBadToken is returned when an agent's token is not the one that its
+	// instance was started with.
+	ErrBadToken = errors.New("provisioner: wrong instance token")
+)
+
+// State is where an instance is in its life.
+type State int
+
+const (
+	// Creating: ordered, and its agent has not pulled yet.
+	Creating State = iota
+	// Created: its agent has pulled.
+	Created
+	// Leaving: it said goodbye, was let go, or was stopped.
+	Leaving
+)
+
+// String is the state's name.
+func (s State) String() string {
+	switch s {
+	case Creating:
+		return "creating"
+	case Created:
+		return "created"
+	case Leaving:
+		return "leaving"
+	}
+	return fmt.Sprintf("State(%d)", int(s))
+}
+
+// Key names an instance.
+type Key struct {
+	FunctionUID string
+	CID         invoke.CID
+}
+
+// Instance is one entry of the inventory.
+type Instance struct {
+	Key
+	State      State
+	Generation int64
+	Token      string
+	Node       string
+	Requests   nodepick.Amount
+	// Ordered is when it was ordered, and StartBy when it must have pulled.
+	Ordered time.Time
+	StartBy time.Time
+	// Connected says that its agent's stream is there; SilentSince is when
+	// the stream ended, valid while a created instance is not connected.
+	Connected   bool
+	SilentSince time.Time
+	// Blamed is why it was told to end, if somebody knows better than its
+	// exit will.
+	Blamed string
+}
+
+// Counts are a function's instances by state.
+type Counts struct {
+	Creating, Created, Leaving int
+}
+
+// Inventory is what exists and what was ordered. It is not safe for concurrent
+// use.
+type Inventory struct {
+	functions map[string]map[invoke.CID]*Instance
+	requested map[string]nodepick.Amount
+	sequences map[string]uint64
+}
+
+// NewInventory makes an empty one.
+func NewInventory() *Inventory {
+	return &Inventory{
+		functions: make(map[string]map[invoke.CID]*Instance),
+		requested: make(map[string]nodepick.Amount),
+		sequences: make(map[string]uint64),
+	}
+}
+
+// Order adds an instance that is now ordered and names it.
+func (v *Inventory) Order(uid string, epoch uint64, in Instance) Key {
+	v.sequences[uid]++
+	in.Key = Key{FunctionUID: uid, CID: invoke.NewCID(epoch, v.sequences[uid])}
+	in.State = Creating
+	if v.functions[uid] == nil {
+		v.functions[uid] = make(map[invoke.CID]*Instance)
+	}
+	v.functions[uid][in.CID] = &in
+	v.requested[in.Node] = v.requested[in.Node].Plus(in.Requests)
+	return in.Key
+}
+
+// Connect says that an instance's agent opened its stream. The error is
+// ErrUnknownInstance, ErrBadToken or nil.
+func (v *Inventory) Connect(key Key, token string) error {
+	in, err := v.get(key)
+	if err != nil {
+		return err
+	}
+	if in.Token != token {
+		return fmt.Errorf("%w: %s", ErrBadToken, key.CID)
+	}
+	in.Connected = true
+	return nil
+}
+
+// Disconnect says that the stream ended.
+func (v *Inventory) Disconnect(key Key, now time.Time) {
+	if in, err := v.get(key); err == nil {
+		in.Connected, in.SilentSince = false, now
+	}
+}
+
+// Pulled says that an instance asked for work. It tells whether that was the
+// first time.
+func (v *Inventory) Pulled(key Key) (first bool) {
+	in, err := v.get(key)
+	if err != nil || in.State != Creating {
+		return false
+	}
+	in.State = Created
+	return true
+}
+
+// Leave says that an instance is expected to end. It returns the state in which
+// it was, or false if there is no such instance.
+func (v *Inventory) Leave(key Key) (State, bool) {
+	in, err := v.get(key)
+	if err != nil {
+		return 0, false
+	}
+	was := in.State
+	in.State = Leaving
+	return was, true
+}
+
+// Blame keeps the first reason why an instance is to end.
+func (v *Inventory) Blame(key Key, reason string) {
+	if in, err := v.get(key); err == nil && in.Blamed == "" {
+		in.Blamed = reason
+	}
+}
+
+// Remove says that an instance has ended and returns it as it was.
+func (v *Inventory) Remove(key Key) (Instance, error) {
+	in, err := v.get(key)
+	if err != nil {
+		return Instance{}, err
+	}
+	v.requested[in.Node] = v.requested[in.Node].Minus(in.Requests)
+	delete(v.functions[key.FunctionUID], key.CID)
+	if len(v.functions[key.FunctionUID]) == 0 {
+		delete(v.functions, key.FunctionUID)
+	}
+	return *in, nil
+}
+
+// Overdue returns the instances that should have pulled by now, and those that
+// have been silent for longer than patience, unless they were told to end.
+func (v *Inventory) Overdue(now time.Time, patience time.Duration) []Instance {
+	var overdue []Instance
+	for _, instances := range v.functions {
+		for _, in := range instances {
+			late := in.State == Creating && now.After(in.StartBy)
+			silent := in.State == Created && !in.Connected && now.Sub(in.SilentSince) > patience
+			if (late || silent) && in.Blamed == "" {
+				overdue = append(overdue, *in)
+			}
+		}
+	}
+	return overdue
+}
+
+// Count counts a function's instances. A created instance without a stream
+// counts as leaving: it can take no work.
+func (v *Inventory) Count(uid string) Counts {
+	var c Counts
+	for _, in := range v.functions[uid] {
+		switch {
+		case in.State == Creating:
+			c.Creating++
+		case in.State == Created && in.Connected:
+			c.Created++
+		default:
+			c.Leaving++
+		}
+	}
+	return c
+}
+
+// Instances returns copies of a function's instances, in no order.
+func (v *Inventory) Instances(uid string) []Instance {
+	list := make([]Instance, 0, len(v.functions[uid]))
+	for _, in := range v.functions[uid] {
+		list = append(list, *in)
+	}
+	return list
+}
+
+// Requested is what instances have requested of a node.
+func (v *Inventory) Requested(node string) nodepick.Amount { return v.requested[node] }
+
+func (v *Inventory) get(key Key) (*Instance, error) {
+	in, known := v.functions[key.FunctionUID][key.CID]
+	if !known {
+		return nil, fmt.Errorf("%w: %s", ErrUnknownInstance, key.CID)
+	}
+	return in, nil
+}

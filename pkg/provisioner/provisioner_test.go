@@ -1,0 +1,219 @@
+package provisioner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
+)
+
+// fakeRuntime starts nothing and ends what it is told to.
+type fakeRuntime struct {
+	started []InstanceSpec
+	stopped []invoke.CID
+	exits   chan Exit
+}
+
+func (r *fakeRuntime) Start(spec InstanceSpec) { r.started = append(r.started, spec) }
+func (r *fakeRuntime) Stop(uid string, cid invoke.CID) {
+	r.stopped = append(r.stopped, cid)
+	r.exits <- Exit{FunctionUID: uid, CID: cid, Reason: "stopped", LogTail: []string{"last words"}}
+}
+func (r *fakeRuntime) Exits() <-chan Exit { return r.exits }
+
+// told keeps what the provisioner tells.
+type told struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (e *told) add(format string, args ...any) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.lines = append(e.lines, fmt.Sprintf(format, args...))
+}
+
+func (e *told) all() []string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Clone(e.lines)
+}
+
+func (e *told) StartFailed(key Key, why StartFailure) {
+	e.add("%s failed: %s", key.CID, why)
+}
+func (e *told) Gone(key Key, lost bool, why string) {
+	e.add("%s gone, lost %v: %s", key.CID, lost, why)
+}
+
+const cid1, cid2 = invoke.CID("00000007-000001"), invoke.CID("00000007-000002")
+
+func function() *v1alpha1.Function {
+	fn := &v1alpha1.Function{ObjectMeta: metav1.ObjectMeta{Name: "f", UID: types.UID("u"), Generation: 1}}
+	cpu, memory := resource.MustParse("100m"), resource.MustParse("64Mi")
+	fn.Spec.Resources.Requests = v1alpha1.ResourceList{CPU: &cpu, Memory: &memory}
+	fn.Spec.StartupTimeout.Duration = 10 * time.Second
+	return fn
+}
+
+// running runs a provisioner with one node of 400m CPU for the length of body.
+func running(t *testing.T, body func(p *Provisioner, r *fakeRuntime, e *told)) {
+	synctest.Test(t, func(t *testing.T) {
+		r, e := &fakeRuntime{exits: make(chan Exit, 16)}, &told{}
+		p := New(
+			Config{Nodes: []nodepick.Node{{Name: "n", Allocatable: nodepick.Amount{MilliCPU: 400, Memory: 1 << 30}}}},
+			Deps{Runtime: r, Events: e, Now: time.Now, Log: slog.New(slog.DiscardHandler)},
+		)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- p.Run(ctx) }()
+		body(p, r, e)
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// start makes the n-th ordered instance one that has pulled.
+func start(t *testing.T, p *Provisioner, spec InstanceSpec) Key {
+	t.Helper()
+	key := Key{FunctionUID: "u", CID: spec.CID}
+	if err := p.Connect(key, spec.Token); err != nil {
+		t.Fatal(err)
+	}
+	if !p.Pulled(key) || p.Pulled(key) {
+		t.Error("exactly the first pull is the first")
+	}
+	return key
+}
+
+func expectTold(t *testing.T, e *told, want ...string) {
+	t.Helper()
+	synctest.Wait()
+	if diff := cmp.Diff(want, e.all()); diff != "" {
+		t.Errorf("told (-want +got):\n%s", diff)
+	}
+}
+
+func TestOrderCountsAtOnceAndFillsTheNode(t *testing.T) {
+	running(t, func(p *Provisioner, r *fakeRuntime, e *told) {
+		ordered := p.Order(function(), 7, 9)
+		if len(ordered.Keys) != 4 || ordered.Keys[0].CID != cid1 || !strings.Contains(ordered.NoRoom, "0m of 400m free") {
+			t.Errorf("ordered %+v", ordered)
+		}
+		if c := p.Count("u"); c != (Counts{Creating: 4}) {
+			t.Errorf("counts %+v", c)
+		}
+		start(t, p, r.started[0])
+		if c := p.Count("u"); c != (Counts{Creating: 3, Created: 1}) {
+			t.Errorf("counts %+v", c)
+		}
+		p.Stop(Key{"u", cid2})
+		expectTold(t, e, "00000007-000002 gone, lost false: stopped")
+		if again := p.Order(function(), 7, 1); len(again.Keys) != 1 || again.Keys[0].CID != "00000007-000005" {
+			t.Errorf("ordered %+v after one was stopped", again)
+		}
+	})
+}
+
+func TestAgentMustShowItsToken(t *testing.T) {
+	running(t, func(p *Provisioner, _ *fakeRuntime, _ *told) {
+		key := p.Order(function(), 7, 1).Keys[0]
+		if err := p.Connect(key, "guess"); !errors.Is(err, ErrBadToken) {
+			t.Errorf("wrong token: %v", err)
+		}
+		if err := p.Connect(Key{"u", cid2}, "guess"); !errors.Is(err, ErrUnknownInstance) {
+			t.Errorf("unknown instance: %v", err)
+		}
+	})
+}
+
+func TestFunctionThatDoesNotStartIsTriedLessAndLess(t *testing.T) {
+	running(t, func(p *Provisioner, r *fakeRuntime, e *told) {
+		var waits []time.Duration
+		begin := time.Now()
+		for len(waits) < 7 {
+			if ordered := p.Order(function(), 7, 3); len(ordered.Keys) > 0 {
+				waits = append(waits, time.Since(begin).Round(100*time.Millisecond))
+				begin = time.Now()
+				for _, key := range ordered.Keys {
+					r.exits <- Exit{FunctionUID: "u", CID: key.CID, Reason: "the function exited with status 3"}
+				}
+				synctest.Wait()
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+		// Three fail at first: the first probe comes after the third backoff.
+		want := []time.Duration{0, 4 * time.Second, 8 * time.Second, 16 * time.Second, 30 * time.Second, 30 * time.Second, 30 * time.Second}
+		if !slices.Equal(waits, want) {
+			t.Errorf("waited %v, want %v", waits, want)
+		}
+		why, retry, failing := p.Failing("u")
+		if !failing || retry <= 0 || why.Reason != "the function exited with status 3" {
+			t.Errorf("failing: %v, %v, %v", why, retry, failing)
+		}
+		time.Sleep(time.Minute)
+		p.Order(function(), 7, 1)
+		start(t, p, r.started[len(r.started)-1])
+		if _, _, failing := p.Failing("u"); failing {
+			t.Error("still failing after a start")
+		}
+	})
+}
+
+func TestAgentsReasonIsBetterThanTheExits(t *testing.T) {
+	running(t, func(p *Provisioner, _ *fakeRuntime, e *told) {
+		key := p.Order(function(), 7, 1).Keys[0]
+		p.StartFailed(key, "nothing listens on port 4242")
+		expectTold(t, e, "00000007-000001 failed: nothing listens on port 4242; its last log lines:\nlast words")
+	})
+}
+
+func TestInstanceThatEndsUnexpectedlyIsLost(t *testing.T) {
+	running(t, func(p *Provisioner, r *fakeRuntime, e *told) {
+		p.Order(function(), 7, 2)
+		start(t, p, r.started[0])
+		leaving := start(t, p, r.started[1])
+		p.Leaving(leaving)
+		r.exits <- Exit{FunctionUID: "u", CID: cid1, Reason: "killed"}
+		r.exits <- Exit{FunctionUID: "u", CID: cid2, Reason: "exited"}
+		expectTold(t, e, "00000007-000001 gone, lost true: killed", "00000007-000002 gone, lost false: exited")
+		if c := p.Count("u"); c != (Counts{}) {
+			t.Errorf("counts %+v", c)
+		}
+	})
+}
+
+func TestSilentInstancesAreStopped(t *testing.T) {
+	running(t, func(p *Provisioner, r *fakeRuntime, e *told) {
+		p.Order(function(), 7, 2)
+		key := start(t, p, r.started[0])
+		p.Disconnect(key)
+		if c := p.Count("u"); c.Created != 0 {
+			t.Errorf("an instance without a stream counts: %+v", c)
+		}
+		time.Sleep(silencePatience + 2*time.Second)
+		expectTold(t, e, "00000007-000001 gone, lost true: its agent was not heard of in time")
+		time.Sleep(startGrace)
+		synctest.Wait()
+		if lines := e.all(); len(lines) != 2 || !strings.HasPrefix(lines[1], "00000007-000002 failed: its agent was not heard of in time") {
+			t.Errorf("told %v", lines)
+		}
+	})
+}

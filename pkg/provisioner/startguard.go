@@ -1,0 +1,64 @@
+package provisioner
+
+import (
+	"strings"
+	"time"
+)
+
+// Backoff of a function whose instances do not start.
+const (
+	firstBackoff = time.Second
+	maxBackoff   = 30 * time.Second
+)
+
+// StartGuard decides whether a function may be given more instances, from how
+// its last ones started. The zero value allows everything.
+type StartGuard struct {
+	failures  int
+	notBefore time.Time
+	last      StartFailure
+}
+
+// StartFailure is why an instance did not start.
+type StartFailure struct {
+	// Reason is for a person to read, LogTail the last lines of its log.
+	Reason  string
+	LogTail []string
+}
+
+// String is the reason and the last log lines.
+func (f StartFailure) String() string {
+	if len(f.LogTail) == 0 {
+		return f.Reason + "; it wrote no log"
+	}
+	return f.Reason + "; its last log lines:\n" + strings.Join(f.LogTail, "\n")
+}
+
+// Failed says that an instance did not start.
+func (g *StartGuard) Failed(now time.Time, why StartFailure) {
+	backoff := min(maxBackoff, firstBackoff<<min(g.failures, 10))
+	g.failures++
+	g.notBefore = now.Add(backoff)
+	g.last = why
+}
+
+// Started says that an instance did start: all is forgiven.
+func (g *StartGuard) Started() { *g = StartGuard{} }
+
+// Allowed is how many of want instances may be ordered now: none during the
+// backoff, then one as a probe until one has started.
+func (g *StartGuard) Allowed(now time.Time, want, creating int) int {
+	switch {
+	case g.failures == 0:
+		return want
+	case now.Before(g.notBefore), creating > 0:
+		return 0
+	}
+	return min(1, want)
+}
+
+// Failing returns why the last instance did not start and when the next is
+// tried, unless all is well.
+func (g *StartGuard) Failing() (why StartFailure, retryAt time.Time, failing bool) {
+	return g.last, g.notBefore, g.failures > 0
+}

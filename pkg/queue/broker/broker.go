@@ -1,0 +1,153 @@
+package broker
+
+import (
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/queue"
+)
+
+// ErrClosed is returned by Offer and Join after Close.
+var ErrClosed = errors.New("broker: closed")
+
+// Sink takes what the broker has for one instance. Its methods are called under
+// the broker's lock: they must not block and must not call the broker.
+type Sink interface {
+	// Deliver hands over a ticket that the instance asked for.
+	Deliver(t invoke.Ticket)
+	// Retire says that the instance should finish what it holds and go.
+	Retire(reason string)
+}
+
+// Broker is the queue of one function for concurrent use.
+type Broker struct {
+	now func() time.Time
+
+	mu     sync.Mutex
+	queue  *queue.Queue
+	sinks  map[invoke.CID]Sink
+	closed bool
+}
+
+// New makes a Broker with an empty queue. The clock must be monotonic.
+func New(limits queue.Limits, now func() time.Time) *Broker {
+	return &Broker{now: now, queue: queue.New(limits), sinks: make(map[invoke.CID]Sink)}
+}
+
+// match is where tickets meet pulls.
+func (b *Broker) match(now time.Time) {
+	b.queue.Match(now, func(cid invoke.CID, t invoke.Ticket) { b.sinks[cid].Deliver(t) })
+}
+
+// Offer adds a ticket; see queue.Queue.Offer. The error is queue.ErrFull,
+// ErrClosed or nil.
+func (b *Broker) Offer(t invoke.Ticket) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return ErrClosed
+	}
+	now := b.now()
+	if err := b.queue.Offer(t, now); err != nil {
+		return err
+	}
+	b.match(now)
+	return nil
+}
+
+// Withdraw forgets a ticket.
+func (b *Broker) Withdraw(id invoke.ID) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.queue.Withdraw(id)
+}
+
+// Join adds an instance that can hold capacity tickets. The error is
+// queue.ErrJoined, ErrClosed or nil.
+func (b *Broker) Join(cid invoke.CID, capacity int, sink Sink) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return ErrClosed
+	}
+	if err := b.queue.Join(cid, capacity); err != nil {
+		return err
+	}
+	b.sinks[cid] = sink
+	return nil
+}
+
+// Pull gives back the tickets that an instance is done with and lets it ask for
+// credits more. The error is queue.ErrUnknownInstance or nil.
+func (b *Broker) Pull(cid invoke.CID, credits int, done ...invoke.ID) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, id := range done {
+		b.queue.Done(cid, id)
+	}
+	if err := b.queue.Pull(cid, credits); err != nil {
+		return err
+	}
+	b.match(b.now())
+	return nil
+}
+
+// Leave removes an instance; what it holds goes to others.
+func (b *Broker) Leave(cid invoke.CID) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.queue.Leave(cid)
+	delete(b.sinks, cid)
+	b.match(b.now())
+}
+
+// RequestLeave decides whether an idle instance may leave, and removes it if so;
+// see queue.Queue.RequestLeave.
+func (b *Broker) RequestLeave(cid invoke.CID, idle time.Duration, policy queue.LeavePolicy) (queue.LeaveAnswer, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	answer, err := b.queue.RequestLeave(cid, idle, policy)
+	if answer.Granted {
+		delete(b.sinks, cid)
+	}
+	return answer, err
+}
+
+// Retire lets an instance finish what it holds and tells it to go.
+func (b *Broker) Retire(cid invoke.CID, reason string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.queue.Retire(cid) {
+		b.sinks[cid].Retire(reason)
+	}
+}
+
+// Clear removes all tickets that wait and returns them.
+func (b *Broker) Clear() []invoke.Ticket {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.queue.Clear()
+}
+
+// Close retires every instance, refuses everything from now on, and returns the
+// tickets that waited.
+func (b *Broker) Close(reason string) []invoke.Ticket {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.closed = true
+	for cid, sink := range b.sinks {
+		if b.queue.Retire(cid) {
+			sink.Retire(reason)
+		}
+	}
+	return b.queue.Clear()
+}
+
+// View describes the queue.
+func (b *Broker) View() queue.View {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.queue.View(b.now())
+}

@@ -1,0 +1,173 @@
+package broker
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/queue"
+)
+
+var limits = queue.Limits{MaxWaiting: 1000, ClaimGrace: time.Second}
+
+// worker is a sink that keeps what it is given.
+type worker struct {
+	tickets chan invoke.Ticket
+	retired chan string
+}
+
+func newWorker(capacity int) *worker {
+	return &worker{tickets: make(chan invoke.Ticket, capacity), retired: make(chan string, 1)}
+}
+
+func (w *worker) Deliver(t invoke.Ticket) {
+	select {
+	case w.tickets <- t:
+	default:
+		panic("more tickets than capacity")
+	}
+}
+func (w *worker) Retire(reason string) { w.retired <- reason }
+
+func newTicket(n int) invoke.Ticket {
+	now := time.Now()
+	return invoke.Ticket{ID: invoke.ID{byte(n >> 8), byte(n)}, Arrived: now, Deadline: now.Add(time.Hour)}
+}
+
+func TestWaitingPullIsAnsweredByTheNextOffer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, w := New(limits, time.Now), newWorker(1)
+		if err := errors.Join(b.Join("a", 1, w), b.Pull("a", 1)); err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			time.Sleep(time.Minute) // virtual: the pull waits meanwhile
+			if err := b.Offer(newTicket(7)); err != nil {
+				t.Error(err)
+			}
+		}()
+		if got := <-w.tickets; got.ID != newTicket(7).ID {
+			t.Errorf("got %v", got.ID)
+		}
+	})
+}
+
+func TestEveryTicketIsRunOnceWhileInstancesComeAndGo(t *testing.T) {
+	for seed := range uint64(20) {
+		synctest.Test(t, func(t *testing.T) { comeAndGo(t, seed) })
+	}
+}
+
+// comeAndGo lets instances run tickets for random times and die at random
+// moments, and counts how often each ticket was finished.
+func comeAndGo(t *testing.T, seed uint64) {
+	const tickets, capacity = 300, 2
+	b := New(limits, time.Now)
+	var finished [tickets]atomic.Int32
+	var wg sync.WaitGroup
+	left := atomic.Int32{}
+	left.Store(tickets)
+
+	instance := func(n int, r *rand.Rand) {
+		for life := 0; left.Load() > 0; life++ {
+			cid := invoke.CID(fmt.Sprintf("%03d-%03d", n, life))
+			w := newWorker(capacity)
+			if err := errors.Join(b.Join(cid, capacity, w), b.Pull(cid, capacity)); err != nil {
+				t.Error(err)
+				return
+			}
+			deathAt := time.After(time.Duration(r.IntN(2000)) * time.Millisecond)
+			for alive := true; alive; {
+				select {
+				case got := <-w.tickets:
+					time.Sleep(time.Duration(r.IntN(50)) * time.Millisecond)
+					finished[int(got.ID[0])<<8|int(got.ID[1])].Add(1)
+					left.Add(-1)
+					if err := b.Pull(cid, 1, got.ID); err != nil {
+						t.Error(err)
+					}
+				case <-deathAt:
+					alive = false
+				}
+			}
+			b.Leave(cid)
+		}
+	}
+	for n := range 8 {
+		wg.Go(func() { instance(n, rand.New(rand.NewPCG(seed, uint64(n)))) })
+	}
+	for n := range tickets {
+		wg.Go(func() {
+			time.Sleep(time.Duration(n) * time.Millisecond)
+			if err := b.Offer(newTicket(n)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	for n := range finished {
+		if got := finished[n].Load(); got != 1 {
+			t.Fatalf("seed %d: ticket %d was finished %d times", seed, n, got)
+		}
+	}
+	if v := b.View(); v.Waiting != 0 || v.Out != 0 || v.Instances != 0 {
+		t.Fatalf("seed %d: left %+v", seed, v)
+	}
+}
+
+func TestCloseRetiresRefusesAndReturnsWhatWaited(t *testing.T) {
+	b, w := New(limits, time.Now), newWorker(1)
+	if err := errors.Join(b.Offer(newTicket(1)), b.Offer(newTicket(2)), b.Join("a", 1, w)); err != nil {
+		t.Fatal(err)
+	}
+	if left := b.Close("going away"); len(left) != 2 {
+		t.Errorf("%d tickets returned, want 2", len(left))
+	}
+	if got := <-w.retired; got != "going away" {
+		t.Errorf("retired because %q", got)
+	}
+	if err := b.Offer(newTicket(3)); !errors.Is(err, ErrClosed) {
+		t.Errorf("offer: %v", err)
+	}
+	if err := b.Join("b", 1, w); !errors.Is(err, ErrClosed) {
+		t.Errorf("join: %v", err)
+	}
+}
+
+func TestRefusalsAndLeaving(t *testing.T) {
+	b, w := New(queue.Limits{MaxWaiting: 1, ClaimGrace: time.Second}, time.Now), newWorker(1)
+	if err := b.Offer(newTicket(1)); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Offer(newTicket(2)); !errors.Is(err, queue.ErrFull) {
+		t.Errorf("a second ticket: %v", err)
+	}
+	b.Withdraw(newTicket(1).ID)
+	if err := errors.Join(b.Join("a", 1, w), b.Pull("a", 1)); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Join("a", 1, w); !errors.Is(err, queue.ErrJoined) {
+		t.Errorf("joined twice: %v", err)
+	}
+	b.Retire("a", "replaced")
+	b.Retire("a", "again")
+	if got := <-w.retired; got != "replaced" {
+		t.Errorf("retired because %q", got)
+	}
+	answer, err := b.RequestLeave("a", 0, queue.LeavePolicy{IdleTimeout: time.Hour})
+	if err != nil || !answer.Granted {
+		t.Errorf("leave: %+v, %v", answer, err)
+	}
+	if err := b.Pull("a", 1); !errors.Is(err, queue.ErrUnknownInstance) {
+		t.Errorf("pull after leaving: %v", err)
+	}
+	if got := b.Clear(); len(got) != 0 {
+		t.Errorf("left %v", got)
+	}
+}

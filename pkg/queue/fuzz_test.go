@@ -1,0 +1,144 @@
+package queue
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/windlass-dev/windlass/pkg/invoke"
+)
+
+// play runs a tape of operations on a queue and on its slow twin and fails at
+// the first difference. Each operation is three bytes: what, which instance or
+// ticket, and how much.
+func play(t *testing.T, tape []byte) {
+	limits := Limits{MaxWaiting: 6, ClaimGrace: 3 * time.Second}
+	q, w := New(limits), &twin{limits: limits}
+	now := time.Unix(1_000_000, 0)
+	policy := LeavePolicy{Min: 1, IdleTimeout: 4 * time.Second, KeepLast: 9 * time.Second}
+
+	for step := 0; len(tape) >= 3; step++ {
+		op, which, much := tape[0]%10, tape[1]%12, tape[2]%8
+		tape = tape[3:]
+		cid := invoke.NewCID(1, uint64(which%5))
+		id := invoke.ID{which}
+		var got, want any
+		switch op {
+		case 0, 1:
+			ticket := invoke.Ticket{
+				ID:       id,
+				Arrived:  now.Add(-time.Duration(much%3) * time.Second),
+				Deadline: now.Add(time.Duration(1+much) * time.Second),
+			}
+			got, want = q.Offer(ticket, now), w.offer(ticket, now)
+		case 2:
+			got, want = q.Withdraw(id), w.withdraw(id)
+		case 3:
+			got, want = q.Join(cid, 1+int(much%3)) == nil, w.join(cid, 1+int(much%3))
+		case 4:
+			q.Leave(cid)
+			w.leave(cid)
+		case 5:
+			got, want = q.Pull(cid, int(much)-1) == nil, w.pull(cid, int(much)-1)
+		case 6:
+			q.Done(cid, id)
+			w.done(cid, id)
+		case 7:
+			if much == 0 {
+				got, want = q.Retire(cid), w.retire(cid)
+			} else {
+				idle := time.Duration(much) * 2 * time.Second
+				answer, err := q.RequestLeave(cid, idle, policy)
+				wantAnswer, known := w.requestLeave(cid, idle, policy)
+				got, want = []any{answer, err == nil}, []any{wantAnswer, known}
+			}
+		case 8:
+			now = now.Add(time.Duration(much) * time.Second)
+		case 9:
+			if much == 0 {
+				var ids []invoke.ID
+				for _, ticket := range q.Clear() {
+					ids = append(ids, ticket.ID)
+				}
+				got, want = ids, w.clear()
+			}
+		}
+		if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b error) bool { return a == b })); diff != "" {
+			t.Fatalf("step %d, operation %d: answer (-want +got):\n%s", step, op, diff)
+		}
+
+		var out []handed
+		expired := q.Match(now, func(cid invoke.CID, ticket invoke.Ticket) {
+			out = append(out, handed{cid, ticket.ID})
+		})
+		wantOut, wantExpired := w.match(now)
+		if diff := cmp.Diff(wantOut, out, cmp.AllowUnexported(handed{})); diff != "" {
+			t.Fatalf("step %d, operation %d: match (-want +got):\n%s", step, op, diff)
+		}
+		if expired != wantExpired {
+			t.Fatalf("step %d, operation %d: %d expired, want %d", step, op, expired, wantExpired)
+		}
+		if diff := cmp.Diff(w.view(now), q.View(now)); diff != "" {
+			t.Fatalf("step %d, operation %d: view (-want +got):\n%s", step, op, diff)
+		}
+		checkInvariants(t, q)
+	}
+}
+
+// checkInvariants checks what the package promises of any queue after Match.
+func checkInvariants(t *testing.T, q *Queue) {
+	t.Helper()
+	waiting := 0
+	for e := q.waiting.first; e != nil; e = e.next {
+		waiting++
+		if e.holder != nil {
+			t.Fatal("a waiting ticket has a holder")
+		}
+		if e.next != nil && e.next.before(e) {
+			t.Fatal("tickets are out of order")
+		}
+	}
+	if waiting != q.waiting.len || uint64(waiting) != q.arrived-q.departed {
+		t.Fatalf("%d tickets wait, the list says %d and the counters %d", waiting, q.waiting.len, q.arrived-q.departed)
+	}
+	if waiting > 0 && len(q.asking) > 0 {
+		t.Fatal("a ticket waits while an instance asks")
+	}
+	for cid, in := range q.instances {
+		if (in.index >= 0) != (in.credits > 0) {
+			t.Fatalf("%s asks for %d and has heap index %d", cid, in.credits, in.index)
+		}
+		if in.credits+len(in.out) > in.capacity {
+			t.Fatalf("%s asks for %d and holds %d of %d", cid, in.credits, len(in.out), in.capacity)
+		}
+		if in.retired && in.credits > 0 {
+			t.Fatalf("%s is retired and asks", cid)
+		}
+		for id, e := range in.out {
+			if q.entries[id] != e || e.holder != in {
+				t.Fatalf("%s holds a ticket that the queue does not know as its own", cid)
+			}
+		}
+	}
+}
+
+func FuzzQueueAgainstTwin(f *testing.F) {
+	f.Add([]byte{3, 0, 0, 5, 0, 3, 0, 1, 2, 0, 2, 2, 6, 0, 0, 4, 0, 0, 8, 0, 5, 0, 1, 0})
+	f.Fuzz(play)
+}
+
+func TestRandomTapesAgreeWithTwin(t *testing.T) {
+	for seed := range uint64(400) {
+		r := rand.New(rand.NewPCG(seed, 17))
+		tape := make([]byte, 600)
+		for i := range tape {
+			tape[i] = byte(r.UintN(256))
+		}
+		play(t, tape)
+		if t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+}
