@@ -51,10 +51,10 @@ const DeciderListing1 DeciderName = "listing1"
 // +kubebuilder:subresource:status
 type Function struct {
 	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
+	metav1.ObjectMeta `json:"metadata,omitzero"`
 
-	Spec   FunctionSpec   `json:"spec,omitempty"`
-	Status FunctionStatus `json:"status,omitempty"`
+	Spec   FunctionSpec   `json:"spec,omitzero"`
+	Status FunctionStatus `json:"status,omitzero"`
 }
 
 // FunctionList is a list of Functions.
@@ -62,13 +62,13 @@ type Function struct {
 // +kubebuilder:object:root=true
 type FunctionList struct {
 	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
+	metav1.ListMeta `json:"metadata,omitzero"`
 
 	Items []Function `json:"items"`
 }
 
 // FunctionSpec says what to run and how. Exactly one of Image, Command without
-// Image, or Runtime says what.
+// Image, or Runtime says what. A field that is zero counts as left out.
 type FunctionSpec struct {
 	// Image is the container image of the function. It needs a cluster:
 	// local mode runs Command or Runtime.
@@ -82,8 +82,8 @@ type FunctionSpec struct {
 	Runtime RuntimeName `json:"runtime,omitempty"`
 	// Handler is the function inside Code, as "module.function".
 	Handler string `json:"handler,omitempty"`
-	// Code is the source that Runtime loads. With Command, Code.Path is
-	// the working directory of the program.
+	// Code is the source that Runtime loads: Inline or Path, not both. With
+	// Command, Code.Path is the working directory of the program.
 	Code *Code `json:"code,omitempty"`
 
 	// Protocol is HTTP or LambdaRuntime. The default is LambdaRuntime for
@@ -95,21 +95,23 @@ type FunctionSpec struct {
 	Concurrency int32 `json:"concurrency,omitempty"`
 	// Timeout is the longest a call may run once an instance has claimed
 	// it, 10ms to 24h. The default is 60s.
-	Timeout metav1.Duration `json:"timeout,omitempty"`
+	Timeout metav1.Duration `json:"timeout,omitzero"`
 	// StartupTimeout is the longest that an instance may take from its
 	// start until its function can be called, 100ms to 1h. The default
 	// is 10s.
-	StartupTimeout metav1.Duration `json:"startupTimeout,omitempty"`
+	StartupTimeout metav1.Duration `json:"startupTimeout,omitzero"`
 
 	// Resources are what an instance reserves and may use.
-	Resources Resources `json:"resources,omitempty"`
-	// Env are further environment variables of the function.
+	Resources Resources `json:"resources,omitzero"`
+	// Env are further environment variables of the function. Names that
+	// Windlass sets itself are refused: PORT, _HANDLER, LAMBDA_TASK_ROOT,
+	// AWS_LAMBDA_RUNTIME_API and all that begin with WINDLASS_.
 	// +listType=map
 	// +listMapKey=name
 	Env []EnvVar `json:"env,omitempty"`
 
 	// Scaling bounds the number of instances and says when they leave.
-	Scaling Scaling `json:"scaling,omitempty"`
+	Scaling Scaling `json:"scaling,omitzero"`
 
 	// Idempotent says that running a call twice does no harm. Calls of such
 	// a function may be run again when the first run's result is lost.
@@ -138,36 +140,39 @@ type EnvVar struct {
 
 // Resources are the compute resources of one instance.
 type Resources struct {
-	// Requests are reserved on a node. The default is 100m CPU and 64Mi.
-	Requests ResourceList `json:"requests,omitempty"`
-	// Limits are not exceeded. No limit is set by default.
-	Limits ResourceList `json:"limits,omitempty"`
+	// Requests are reserved on a node. The default is 100m CPU and 64Mi, or
+	// the limit where that is lower.
+	Requests ResourceList `json:"requests,omitzero"`
+	// Limits are not exceeded, and are at least the requests. No limit is
+	// set by default.
+	Limits ResourceList `json:"limits,omitzero"`
 }
 
 // ResourceList is an amount of each kind of resource.
 type ResourceList struct {
-	// CPU in cores; "250m" is a quarter of one.
+	// CPU in cores, at least 1m; "250m" is a quarter of one.
 	CPU *resource.Quantity `json:"cpu,omitempty"`
-	// Memory in bytes; "128Mi" is 128 times 2^20.
+	// Memory in bytes, at least 1Mi; "128Mi" is 128 times 2^20.
 	Memory *resource.Quantity `json:"memory,omitempty"`
 }
 
 // Scaling bounds the number of instances and says when they leave.
 type Scaling struct {
-	// Min instances are kept even when nothing is called. The default is 0.
+	// Min instances are kept even when nothing is called, at most Max. The
+	// default is 0.
 	Min int32 `json:"min,omitempty"`
 	// Max instances exist at a time, 1 or more; nil means no other bound
 	// than the capacity of the nodes.
 	Max *int32 `json:"max,omitempty"`
 	// BackoffAfter is how long an instance waits for a ticket before it
 	// renews its pull less often. The default is 10s (FPCSch V-A).
-	BackoffAfter metav1.Duration `json:"backoffAfter,omitempty"`
+	BackoffAfter metav1.Duration `json:"backoffAfter,omitzero"`
 	// IdleTimeout is how much longer it waits, backed off, before it
 	// leaves. The default is 10m (FPCSch V-A).
-	IdleTimeout metav1.Duration `json:"idleTimeout,omitempty"`
+	IdleTimeout metav1.Duration `json:"idleTimeout,omitzero"`
 	// KeepLast is how long the last instance of the function waits before
 	// it leaves too. The default is 1h (FPCSch IV-C).
-	KeepLast metav1.Duration `json:"keepLast,omitempty"`
+	KeepLast metav1.Duration `json:"keepLast,omitzero"`
 }
 
 // Condition types of a Function.

@@ -12,8 +12,9 @@ const (
 	RefusedUnknownFunction RefusalReason = "UnknownFunction"
 	// RefusedCannotStart says that instances of the function fail to start.
 	RefusedCannotStart RefusalReason = "CannotStart"
-	// RefusedDraining says that the scheduler is going away.
-	RefusedDraining RefusalReason = "Draining"
+	// RefusedNotOwner says that the scheduler does not own the function's
+	// slot, or is going away.
+	RefusedNotOwner RefusalReason = "NotOwner"
 	// RefusedNoCapacity says that no instance exists and no node has room.
 	RefusedNoCapacity RefusalReason = "NoCapacity"
 )

@@ -31,7 +31,6 @@ type Config struct {
 // Deps are what a Provisioner works with.
 type Deps struct {
 	Runtime Runtime
-	Events  Events
 	Now     func() time.Time
 	Log     *slog.Logger
 }
@@ -235,8 +234,8 @@ func (p *Provisioner) guard(uid string) *StartGuard {
 	return g
 }
 
-// Run follows instances to their end until ctx ends.
-func (p *Provisioner) Run(ctx context.Context) error {
+// Run follows instances to their end, and tells events of it, until ctx ends.
+func (p *Provisioner) Run(ctx context.Context, events Events) error {
 	overdue := time.NewTicker(time.Second)
 	defer overdue.Stop()
 	for {
@@ -244,7 +243,7 @@ func (p *Provisioner) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case exit := <-p.deps.Runtime.Exits():
-			p.exited(exit)
+			p.exited(exit, events)
 		case <-overdue.C:
 			p.stopOverdue()
 		}
@@ -252,7 +251,7 @@ func (p *Provisioner) Run(ctx context.Context) error {
 }
 
 // exited settles the account of an instance that has ended.
-func (p *Provisioner) exited(exit Exit) {
+func (p *Provisioner) exited(exit Exit, events Events) {
 	key := Key{FunctionUID: exit.FunctionUID, CID: exit.CID}
 	p.mu.Lock()
 	in, err := p.inventory.Remove(key)
@@ -269,9 +268,9 @@ func (p *Provisioner) exited(exit Exit) {
 	case err != nil:
 		p.deps.Log.Warn("an instance ended that was not ordered", "cid", exit.CID, "reason", exit.Reason)
 	case in.State == Creating:
-		p.deps.Events.StartFailed(key, failure)
+		events.StartFailed(key, failure)
 	default:
-		p.deps.Events.Gone(key, in.State == Created, failure.Reason)
+		events.Gone(key, in.State == Created, failure.Reason)
 	}
 }
 

@@ -77,11 +77,11 @@ func running(t *testing.T, body func(p *Provisioner, r *fakeRuntime, e *told)) {
 		r, e := &fakeRuntime{exits: make(chan Exit, 16)}, &told{}
 		p := New(
 			Config{Nodes: []nodepick.Node{{Name: "n", Allocatable: nodepick.Amount{MilliCPU: 400, Memory: 1 << 30}}}},
-			Deps{Runtime: r, Events: e, Now: time.Now, Log: slog.New(slog.DiscardHandler)},
+			Deps{Runtime: r, Now: time.Now, Log: slog.New(slog.DiscardHandler)},
 		)
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
-		go func() { done <- p.Run(ctx) }()
+		go func() { done <- p.Run(ctx, e) }()
 		body(p, r, e)
 		cancel()
 		if err := <-done; err != nil {

@@ -24,6 +24,8 @@ type StartFailure struct {
 	// Reason is for a person to read, LogTail the last lines of its log.
 	Reason  string
 	LogTail []string
+	// At is when it was noticed.
+	At time.Time
 }
 
 // String is the reason and the last log lines.
@@ -40,6 +42,7 @@ func (g *StartGuard) Failed(now time.Time, why StartFailure) {
 	g.failures++
 	g.notBefore = now.Add(backoff)
 	g.last = why
+	g.last.At = now
 }
 
 // Started says that an instance did start: all is forgiven.

@@ -38,8 +38,9 @@ func play(t *testing.T, tape []byte) {
 		case 3:
 			got, want = q.Join(cid, 1+int(much%3)) == nil, w.join(cid, 1+int(much%3))
 		case 4:
-			q.Leave(cid)
+			want = w.holding(cid)
 			w.leave(cid)
+			got = q.Leave(cid)
 		case 5:
 			got, want = q.Pull(cid, int(much)-1) == nil, w.pull(cid, int(much)-1)
 		case 6:

@@ -122,17 +122,20 @@ func (q *Queue) Join(cid invoke.CID, capacity int) error {
 }
 
 // Leave removes an instance. Tickets that it holds go back to their places:
-// if it had claimed them, claiming them again is refused at the gateway.
-func (q *Queue) Leave(cid invoke.CID) {
+// if it had claimed them, claiming them again is refused at the gateway. It
+// returns how many tickets that were.
+func (q *Queue) Leave(cid invoke.CID) (held int) {
 	in, known := q.instances[cid]
 	if !known {
-		return
+		return 0
 	}
 	q.stopAsking(in)
+	held = len(in.out)
 	for _, e := range in.out {
 		q.putBack(e)
 	}
 	delete(q.instances, cid)
+	return held
 }
 
 // Pull lets an instance ask for credits more tickets, but for no more than its

@@ -42,8 +42,8 @@ const (
 	Refusal_REASON_UNKNOWN_FUNCTION Refusal_Reason = 2
 	// Instances of the function cannot be started.
 	Refusal_REASON_CANNOT_START Refusal_Reason = 3
-	// The scheduler is going away.
-	Refusal_REASON_DRAINING Refusal_Reason = 4
+	// The scheduler does not own the function's slot, or is going away.
+	Refusal_REASON_NOT_OWNER Refusal_Reason = 4
 	// No node has room for an instance, and none exists.
 	Refusal_REASON_NO_CAPACITY Refusal_Reason = 5
 )
@@ -55,7 +55,7 @@ var (
 		1: "REASON_QUEUE_FULL",
 		2: "REASON_UNKNOWN_FUNCTION",
 		3: "REASON_CANNOT_START",
-		4: "REASON_DRAINING",
+		4: "REASON_NOT_OWNER",
 		5: "REASON_NO_CAPACITY",
 	}
 	Refusal_Reason_value = map[string]int32{
@@ -63,7 +63,7 @@ var (
 		"REASON_QUEUE_FULL":       1,
 		"REASON_UNKNOWN_FUNCTION": 2,
 		"REASON_CANNOT_START":     3,
-		"REASON_DRAINING":         4,
+		"REASON_NOT_OWNER":        4,
 		"REASON_NO_CAPACITY":      5,
 	}
 )
@@ -92,7 +92,7 @@ func (x Refusal_Reason) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Refusal_Reason.Descriptor instead.
 func (Refusal_Reason) EnumDescriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{3, 0}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{4, 0}
 }
 
 type Goodbye_Reason int32
@@ -151,7 +151,7 @@ func (x Goodbye_Reason) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Goodbye_Reason.Descriptor instead.
 func (Goodbye_Reason) EnumDescriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{9, 0}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{10, 0}
 }
 
 type Failure_Kind int32
@@ -206,7 +206,7 @@ func (x Failure_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Failure_Kind.Descriptor instead.
 func (Failure_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{18, 0}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{19, 0}
 }
 
 type Refused_Reason int32
@@ -257,7 +257,7 @@ func (x Refused_Reason) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Refused_Reason.Descriptor instead.
 func (Refused_Reason) EnumDescriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{22, 0}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{23, 0}
 }
 
 // Ticket says that an invocation waits at a gateway.
@@ -267,7 +267,8 @@ type Ticket struct {
 	InvocationId []byte `protobuf:"bytes,1,opt,name=invocation_id,json=invocationId,proto3" json:"invocation_id,omitempty"`
 	// UID of the function.
 	FunctionUid string `protobuf:"bytes,2,opt,name=function_uid,json=functionUid,proto3" json:"function_uid,omitempty"`
-	// Address of the gateway's Gateway service, host:port.
+	// Address at which to claim, host:port. The scheduler fills it in from the
+	// stream that the ticket came by.
 	Gateway string `protobuf:"bytes,3,opt,name=gateway,proto3" json:"gateway,omitempty"`
 	// 16 random bytes that the claim must repeat.
 	Token []byte `protobuf:"bytes,4,opt,name=token,proto3" json:"token,omitempty"`
@@ -354,11 +355,11 @@ func (x *Ticket) GetRemainingNs() int64 {
 
 type OfferRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The first message of the stream: who this gateway is.
-	GatewayId string    `protobuf:"bytes,1,opt,name=gateway_id,json=gatewayId,proto3" json:"gateway_id,omitempty"`
-	Offers    []*Ticket `protobuf:"bytes,2,rep,name=offers,proto3" json:"offers,omitempty"`
-	// Invocation ids that nobody wants any more.
-	Withdrawals   [][]byte `protobuf:"bytes,3,rep,name=withdrawals,proto3" json:"withdrawals,omitempty"`
+	// In the first message of the stream: the address of the gateway's Gateway
+	// service, host:port.
+	Gateway       string        `protobuf:"bytes,1,opt,name=gateway,proto3" json:"gateway,omitempty"`
+	Offers        []*Ticket     `protobuf:"bytes,2,rep,name=offers,proto3" json:"offers,omitempty"`
+	Withdrawals   []*Withdrawal `protobuf:"bytes,3,rep,name=withdrawals,proto3" json:"withdrawals,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -393,9 +394,9 @@ func (*OfferRequest) Descriptor() ([]byte, []int) {
 	return file_wire_v1_wire_proto_rawDescGZIP(), []int{1}
 }
 
-func (x *OfferRequest) GetGatewayId() string {
+func (x *OfferRequest) GetGateway() string {
 	if x != nil {
-		return x.GatewayId
+		return x.Gateway
 	}
 	return ""
 }
@@ -407,11 +408,64 @@ func (x *OfferRequest) GetOffers() []*Ticket {
 	return nil
 }
 
-func (x *OfferRequest) GetWithdrawals() [][]byte {
+func (x *OfferRequest) GetWithdrawals() []*Withdrawal {
 	if x != nil {
 		return x.Withdrawals
 	}
 	return nil
+}
+
+// Withdrawal says that nobody wants a call any more.
+type Withdrawal struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	InvocationId  []byte                 `protobuf:"bytes,1,opt,name=invocation_id,json=invocationId,proto3" json:"invocation_id,omitempty"`
+	FunctionUid   string                 `protobuf:"bytes,2,opt,name=function_uid,json=functionUid,proto3" json:"function_uid,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Withdrawal) Reset() {
+	*x = Withdrawal{}
+	mi := &file_wire_v1_wire_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Withdrawal) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Withdrawal) ProtoMessage() {}
+
+func (x *Withdrawal) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_v1_wire_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Withdrawal.ProtoReflect.Descriptor instead.
+func (*Withdrawal) Descriptor() ([]byte, []int) {
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Withdrawal) GetInvocationId() []byte {
+	if x != nil {
+		return x.InvocationId
+	}
+	return nil
+}
+
+func (x *Withdrawal) GetFunctionUid() string {
+	if x != nil {
+		return x.FunctionUid
+	}
+	return ""
 }
 
 type OfferReply struct {
@@ -423,7 +477,7 @@ type OfferReply struct {
 
 func (x *OfferReply) Reset() {
 	*x = OfferReply{}
-	mi := &file_wire_v1_wire_proto_msgTypes[2]
+	mi := &file_wire_v1_wire_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -435,7 +489,7 @@ func (x *OfferReply) String() string {
 func (*OfferReply) ProtoMessage() {}
 
 func (x *OfferReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[2]
+	mi := &file_wire_v1_wire_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -448,7 +502,7 @@ func (x *OfferReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OfferReply.ProtoReflect.Descriptor instead.
 func (*OfferReply) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{2}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *OfferReply) GetRefusals() []*Refusal {
@@ -473,7 +527,7 @@ type Refusal struct {
 
 func (x *Refusal) Reset() {
 	*x = Refusal{}
-	mi := &file_wire_v1_wire_proto_msgTypes[3]
+	mi := &file_wire_v1_wire_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -485,7 +539,7 @@ func (x *Refusal) String() string {
 func (*Refusal) ProtoMessage() {}
 
 func (x *Refusal) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[3]
+	mi := &file_wire_v1_wire_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -498,7 +552,7 @@ func (x *Refusal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refusal.ProtoReflect.Descriptor instead.
 func (*Refusal) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{3}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Refusal) GetInvocationId() []byte {
@@ -544,7 +598,7 @@ type PullRequest struct {
 
 func (x *PullRequest) Reset() {
 	*x = PullRequest{}
-	mi := &file_wire_v1_wire_proto_msgTypes[4]
+	mi := &file_wire_v1_wire_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -556,7 +610,7 @@ func (x *PullRequest) String() string {
 func (*PullRequest) ProtoMessage() {}
 
 func (x *PullRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[4]
+	mi := &file_wire_v1_wire_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -569,7 +623,7 @@ func (x *PullRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PullRequest.ProtoReflect.Descriptor instead.
 func (*PullRequest) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{4}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *PullRequest) GetKind() isPullRequest_Kind {
@@ -661,7 +715,7 @@ type Hello struct {
 
 func (x *Hello) Reset() {
 	*x = Hello{}
-	mi := &file_wire_v1_wire_proto_msgTypes[5]
+	mi := &file_wire_v1_wire_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -673,7 +727,7 @@ func (x *Hello) String() string {
 func (*Hello) ProtoMessage() {}
 
 func (x *Hello) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[5]
+	mi := &file_wire_v1_wire_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -686,7 +740,7 @@ func (x *Hello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hello.ProtoReflect.Descriptor instead.
 func (*Hello) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{5}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Hello) GetFunctionUid() string {
@@ -729,7 +783,7 @@ type Pull struct {
 
 func (x *Pull) Reset() {
 	*x = Pull{}
-	mi := &file_wire_v1_wire_proto_msgTypes[6]
+	mi := &file_wire_v1_wire_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -741,7 +795,7 @@ func (x *Pull) String() string {
 func (*Pull) ProtoMessage() {}
 
 func (x *Pull) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[6]
+	mi := &file_wire_v1_wire_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -754,7 +808,7 @@ func (x *Pull) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pull.ProtoReflect.Descriptor instead.
 func (*Pull) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{6}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Pull) GetCredits() uint32 {
@@ -782,7 +836,7 @@ type Done struct {
 
 func (x *Done) Reset() {
 	*x = Done{}
-	mi := &file_wire_v1_wire_proto_msgTypes[7]
+	mi := &file_wire_v1_wire_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -794,7 +848,7 @@ func (x *Done) String() string {
 func (*Done) ProtoMessage() {}
 
 func (x *Done) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[7]
+	mi := &file_wire_v1_wire_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -807,7 +861,7 @@ func (x *Done) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Done.ProtoReflect.Descriptor instead.
 func (*Done) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{7}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Done) GetInvocationId() []byte {
@@ -834,7 +888,7 @@ type LeaveRequest struct {
 
 func (x *LeaveRequest) Reset() {
 	*x = LeaveRequest{}
-	mi := &file_wire_v1_wire_proto_msgTypes[8]
+	mi := &file_wire_v1_wire_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -846,7 +900,7 @@ func (x *LeaveRequest) String() string {
 func (*LeaveRequest) ProtoMessage() {}
 
 func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[8]
+	mi := &file_wire_v1_wire_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -859,7 +913,7 @@ func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveRequest.ProtoReflect.Descriptor instead.
 func (*LeaveRequest) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{8}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *LeaveRequest) GetIdleNs() int64 {
@@ -880,7 +934,7 @@ type Goodbye struct {
 
 func (x *Goodbye) Reset() {
 	*x = Goodbye{}
-	mi := &file_wire_v1_wire_proto_msgTypes[9]
+	mi := &file_wire_v1_wire_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -892,7 +946,7 @@ func (x *Goodbye) String() string {
 func (*Goodbye) ProtoMessage() {}
 
 func (x *Goodbye) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[9]
+	mi := &file_wire_v1_wire_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -905,7 +959,7 @@ func (x *Goodbye) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Goodbye.ProtoReflect.Descriptor instead.
 func (*Goodbye) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{9}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Goodbye) GetReason() Goodbye_Reason {
@@ -936,7 +990,7 @@ type PullReply struct {
 
 func (x *PullReply) Reset() {
 	*x = PullReply{}
-	mi := &file_wire_v1_wire_proto_msgTypes[10]
+	mi := &file_wire_v1_wire_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -948,7 +1002,7 @@ func (x *PullReply) String() string {
 func (*PullReply) ProtoMessage() {}
 
 func (x *PullReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[10]
+	mi := &file_wire_v1_wire_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -961,7 +1015,7 @@ func (x *PullReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PullReply.ProtoReflect.Descriptor instead.
 func (*PullReply) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{10}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *PullReply) GetKind() isPullReply_Kind {
@@ -1034,7 +1088,7 @@ type LeaveReply struct {
 
 func (x *LeaveReply) Reset() {
 	*x = LeaveReply{}
-	mi := &file_wire_v1_wire_proto_msgTypes[11]
+	mi := &file_wire_v1_wire_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1046,7 +1100,7 @@ func (x *LeaveReply) String() string {
 func (*LeaveReply) ProtoMessage() {}
 
 func (x *LeaveReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[11]
+	mi := &file_wire_v1_wire_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1059,7 +1113,7 @@ func (x *LeaveReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveReply.ProtoReflect.Descriptor instead.
 func (*LeaveReply) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{11}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *LeaveReply) GetGranted() bool {
@@ -1085,7 +1139,7 @@ type Retire struct {
 
 func (x *Retire) Reset() {
 	*x = Retire{}
-	mi := &file_wire_v1_wire_proto_msgTypes[12]
+	mi := &file_wire_v1_wire_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1097,7 +1151,7 @@ func (x *Retire) String() string {
 func (*Retire) ProtoMessage() {}
 
 func (x *Retire) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[12]
+	mi := &file_wire_v1_wire_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1110,7 +1164,7 @@ func (x *Retire) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Retire.ProtoReflect.Descriptor instead.
 func (*Retire) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{12}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Retire) GetReason() string {
@@ -1136,7 +1190,7 @@ type AttemptRequest struct {
 
 func (x *AttemptRequest) Reset() {
 	*x = AttemptRequest{}
-	mi := &file_wire_v1_wire_proto_msgTypes[13]
+	mi := &file_wire_v1_wire_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1148,7 +1202,7 @@ func (x *AttemptRequest) String() string {
 func (*AttemptRequest) ProtoMessage() {}
 
 func (x *AttemptRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[13]
+	mi := &file_wire_v1_wire_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1161,7 +1215,7 @@ func (x *AttemptRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptRequest.ProtoReflect.Descriptor instead.
 func (*AttemptRequest) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{13}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *AttemptRequest) GetKind() isAttemptRequest_Kind {
@@ -1264,7 +1318,7 @@ type Claim struct {
 
 func (x *Claim) Reset() {
 	*x = Claim{}
-	mi := &file_wire_v1_wire_proto_msgTypes[14]
+	mi := &file_wire_v1_wire_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1276,7 +1330,7 @@ func (x *Claim) String() string {
 func (*Claim) ProtoMessage() {}
 
 func (x *Claim) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[14]
+	mi := &file_wire_v1_wire_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1289,7 +1343,7 @@ func (x *Claim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Claim.ProtoReflect.Descriptor instead.
 func (*Claim) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{14}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Claim) GetInvocationId() []byte {
@@ -1322,7 +1376,7 @@ type Release struct {
 
 func (x *Release) Reset() {
 	*x = Release{}
-	mi := &file_wire_v1_wire_proto_msgTypes[15]
+	mi := &file_wire_v1_wire_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1334,7 +1388,7 @@ func (x *Release) String() string {
 func (*Release) ProtoMessage() {}
 
 func (x *Release) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[15]
+	mi := &file_wire_v1_wire_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1347,7 +1401,7 @@ func (x *Release) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Release.ProtoReflect.Descriptor instead.
 func (*Release) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{15}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Release) GetReason() string {
@@ -1376,7 +1430,7 @@ type ResultHead struct {
 
 func (x *ResultHead) Reset() {
 	*x = ResultHead{}
-	mi := &file_wire_v1_wire_proto_msgTypes[16]
+	mi := &file_wire_v1_wire_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1388,7 +1442,7 @@ func (x *ResultHead) String() string {
 func (*ResultHead) ProtoMessage() {}
 
 func (x *ResultHead) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[16]
+	mi := &file_wire_v1_wire_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1401,7 +1455,7 @@ func (x *ResultHead) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResultHead.ProtoReflect.Descriptor instead.
 func (*ResultHead) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{16}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ResultHead) GetStatus() int32 {
@@ -1463,7 +1517,7 @@ type ResultEnd struct {
 
 func (x *ResultEnd) Reset() {
 	*x = ResultEnd{}
-	mi := &file_wire_v1_wire_proto_msgTypes[17]
+	mi := &file_wire_v1_wire_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1475,7 +1529,7 @@ func (x *ResultEnd) String() string {
 func (*ResultEnd) ProtoMessage() {}
 
 func (x *ResultEnd) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[17]
+	mi := &file_wire_v1_wire_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1488,7 +1542,7 @@ func (x *ResultEnd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResultEnd.ProtoReflect.Descriptor instead.
 func (*ResultEnd) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{17}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ResultEnd) GetFailure() *Failure {
@@ -1509,7 +1563,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_wire_v1_wire_proto_msgTypes[18]
+	mi := &file_wire_v1_wire_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1521,7 +1575,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[18]
+	mi := &file_wire_v1_wire_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1534,7 +1588,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{18}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Failure) GetKind() Failure_Kind {
@@ -1561,7 +1615,7 @@ type Header struct {
 
 func (x *Header) Reset() {
 	*x = Header{}
-	mi := &file_wire_v1_wire_proto_msgTypes[19]
+	mi := &file_wire_v1_wire_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1573,7 +1627,7 @@ func (x *Header) String() string {
 func (*Header) ProtoMessage() {}
 
 func (x *Header) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[19]
+	mi := &file_wire_v1_wire_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1586,7 +1640,7 @@ func (x *Header) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Header.ProtoReflect.Descriptor instead.
 func (*Header) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{19}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Header) GetName() string {
@@ -1611,6 +1665,7 @@ type AttemptReply struct {
 	//	*AttemptReply_Refused
 	//	*AttemptReply_Body
 	//	*AttemptReply_BodyEnd
+	//	*AttemptReply_Cancel
 	Kind          isAttemptReply_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1618,7 +1673,7 @@ type AttemptReply struct {
 
 func (x *AttemptReply) Reset() {
 	*x = AttemptReply{}
-	mi := &file_wire_v1_wire_proto_msgTypes[20]
+	mi := &file_wire_v1_wire_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1630,7 +1685,7 @@ func (x *AttemptReply) String() string {
 func (*AttemptReply) ProtoMessage() {}
 
 func (x *AttemptReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[20]
+	mi := &file_wire_v1_wire_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1643,7 +1698,7 @@ func (x *AttemptReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptReply.ProtoReflect.Descriptor instead.
 func (*AttemptReply) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{20}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *AttemptReply) GetKind() isAttemptReply_Kind {
@@ -1689,6 +1744,15 @@ func (x *AttemptReply) GetBodyEnd() *BodyEnd {
 	return nil
 }
 
+func (x *AttemptReply) GetCancel() *Cancel {
+	if x != nil {
+		if x, ok := x.Kind.(*AttemptReply_Cancel); ok {
+			return x.Cancel
+		}
+	}
+	return nil
+}
+
 type isAttemptReply_Kind interface {
 	isAttemptReply_Kind()
 }
@@ -1711,6 +1775,11 @@ type AttemptReply_BodyEnd struct {
 	BodyEnd *BodyEnd `protobuf:"bytes,4,opt,name=body_end,json=bodyEnd,proto3,oneof"`
 }
 
+type AttemptReply_Cancel struct {
+	// Nobody waits for the result any more: end the attempt.
+	Cancel *Cancel `protobuf:"bytes,5,opt,name=cancel,proto3,oneof"`
+}
+
 func (*AttemptReply_Granted) isAttemptReply_Kind() {}
 
 func (*AttemptReply_Refused) isAttemptReply_Kind() {}
@@ -1718,6 +1787,8 @@ func (*AttemptReply_Refused) isAttemptReply_Kind() {}
 func (*AttemptReply_Body) isAttemptReply_Kind() {}
 
 func (*AttemptReply_BodyEnd) isAttemptReply_Kind() {}
+
+func (*AttemptReply_Cancel) isAttemptReply_Kind() {}
 
 type Granted struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
@@ -1740,7 +1811,7 @@ type Granted struct {
 
 func (x *Granted) Reset() {
 	*x = Granted{}
-	mi := &file_wire_v1_wire_proto_msgTypes[21]
+	mi := &file_wire_v1_wire_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1752,7 +1823,7 @@ func (x *Granted) String() string {
 func (*Granted) ProtoMessage() {}
 
 func (x *Granted) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[21]
+	mi := &file_wire_v1_wire_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1765,7 +1836,7 @@ func (x *Granted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Granted.ProtoReflect.Descriptor instead.
 func (*Granted) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{21}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Granted) GetAttempt() uint32 {
@@ -1840,7 +1911,7 @@ type Refused struct {
 
 func (x *Refused) Reset() {
 	*x = Refused{}
-	mi := &file_wire_v1_wire_proto_msgTypes[22]
+	mi := &file_wire_v1_wire_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1852,7 +1923,7 @@ func (x *Refused) String() string {
 func (*Refused) ProtoMessage() {}
 
 func (x *Refused) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[22]
+	mi := &file_wire_v1_wire_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1865,7 +1936,7 @@ func (x *Refused) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refused.ProtoReflect.Descriptor instead.
 func (*Refused) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{22}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Refused) GetReason() Refused_Reason {
@@ -1885,7 +1956,7 @@ type BodyEnd struct {
 
 func (x *BodyEnd) Reset() {
 	*x = BodyEnd{}
-	mi := &file_wire_v1_wire_proto_msgTypes[23]
+	mi := &file_wire_v1_wire_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1897,7 +1968,7 @@ func (x *BodyEnd) String() string {
 func (*BodyEnd) ProtoMessage() {}
 
 func (x *BodyEnd) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[23]
+	mi := &file_wire_v1_wire_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1910,7 +1981,7 @@ func (x *BodyEnd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BodyEnd.ProtoReflect.Descriptor instead.
 func (*BodyEnd) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{23}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *BodyEnd) GetAborted() bool {
@@ -1918,6 +1989,42 @@ func (x *BodyEnd) GetAborted() bool {
 		return x.Aborted
 	}
 	return false
+}
+
+type Cancel struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Cancel) Reset() {
+	*x = Cancel{}
+	mi := &file_wire_v1_wire_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Cancel) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Cancel) ProtoMessage() {}
+
+func (x *Cancel) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_v1_wire_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Cancel.ProtoReflect.Descriptor instead.
+func (*Cancel) Descriptor() ([]byte, []int) {
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{25}
 }
 
 var File_wire_v1_wire_proto protoreflect.FileDescriptor
@@ -1931,26 +2038,29 @@ const file_wire_v1_wire_proto_rawDesc = "" +
 	"\agateway\x18\x03 \x01(\tR\agateway\x12\x14\n" +
 	"\x05token\x18\x04 \x01(\fR\x05token\x12\x1b\n" +
 	"\twaited_ns\x18\x05 \x01(\x03R\bwaitedNs\x12!\n" +
-	"\fremaining_ns\x18\x06 \x01(\x03R\vremainingNs\"\x81\x01\n" +
-	"\fOfferRequest\x12\x1d\n" +
+	"\fremaining_ns\x18\x06 \x01(\x03R\vremainingNs\"\x9a\x01\n" +
+	"\fOfferRequest\x12\x18\n" +
+	"\agateway\x18\x01 \x01(\tR\agateway\x120\n" +
+	"\x06offers\x18\x02 \x03(\v2\x18.windlass.wire.v1.TicketR\x06offers\x12>\n" +
+	"\vwithdrawals\x18\x03 \x03(\v2\x1c.windlass.wire.v1.WithdrawalR\vwithdrawals\"T\n" +
 	"\n" +
-	"gateway_id\x18\x01 \x01(\tR\tgatewayId\x120\n" +
-	"\x06offers\x18\x02 \x03(\v2\x18.windlass.wire.v1.TicketR\x06offers\x12 \n" +
-	"\vwithdrawals\x18\x03 \x03(\fR\vwithdrawals\"C\n" +
+	"Withdrawal\x12#\n" +
+	"\rinvocation_id\x18\x01 \x01(\fR\finvocationId\x12!\n" +
+	"\ffunction_uid\x18\x02 \x01(\tR\vfunctionUid\"C\n" +
 	"\n" +
 	"OfferReply\x125\n" +
-	"\brefusals\x18\x01 \x03(\v2\x19.windlass.wire.v1.RefusalR\brefusals\"\xc3\x02\n" +
+	"\brefusals\x18\x01 \x03(\v2\x19.windlass.wire.v1.RefusalR\brefusals\"\xc4\x02\n" +
 	"\aRefusal\x12#\n" +
 	"\rinvocation_id\x18\x01 \x01(\fR\finvocationId\x128\n" +
 	"\x06reason\x18\x02 \x01(\x0e2 .windlass.wire.v1.Refusal.ReasonR\x06reason\x12\x16\n" +
 	"\x06detail\x18\x03 \x01(\tR\x06detail\x12$\n" +
-	"\x0eretry_after_ns\x18\x04 \x01(\x03R\fretryAfterNs\"\x9a\x01\n" +
+	"\x0eretry_after_ns\x18\x04 \x01(\x03R\fretryAfterNs\"\x9b\x01\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11REASON_QUEUE_FULL\x10\x01\x12\x1b\n" +
 	"\x17REASON_UNKNOWN_FUNCTION\x10\x02\x12\x17\n" +
-	"\x13REASON_CANNOT_START\x10\x03\x12\x13\n" +
-	"\x0fREASON_DRAINING\x10\x04\x12\x16\n" +
+	"\x13REASON_CANNOT_START\x10\x03\x12\x14\n" +
+	"\x10REASON_NOT_OWNER\x10\x04\x12\x16\n" +
 	"\x12REASON_NO_CAPACITY\x10\x05\"\xe3\x01\n" +
 	"\vPullRequest\x12/\n" +
 	"\x05hello\x18\x01 \x01(\v2\x17.windlass.wire.v1.HelloH\x00R\x05hello\x12,\n" +
@@ -2029,12 +2139,13 @@ const file_wire_v1_wire_proto_rawDesc = "" +
 	"\x0eKIND_TIMED_OUT\x10\x03\"2\n" +
 	"\x06Header\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value\"\xd2\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value\"\x86\x02\n" +
 	"\fAttemptReply\x125\n" +
 	"\agranted\x18\x01 \x01(\v2\x19.windlass.wire.v1.GrantedH\x00R\agranted\x125\n" +
 	"\arefused\x18\x02 \x01(\v2\x19.windlass.wire.v1.RefusedH\x00R\arefused\x12\x14\n" +
 	"\x04body\x18\x03 \x01(\fH\x00R\x04body\x126\n" +
-	"\bbody_end\x18\x04 \x01(\v2\x19.windlass.wire.v1.BodyEndH\x00R\abodyEndB\x06\n" +
+	"\bbody_end\x18\x04 \x01(\v2\x19.windlass.wire.v1.BodyEndH\x00R\abodyEnd\x122\n" +
+	"\x06cancel\x18\x05 \x01(\v2\x18.windlass.wire.v1.CancelH\x00R\x06cancelB\x06\n" +
 	"\x04kind\"\xa3\x02\n" +
 	"\aGranted\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\rR\aattempt\x12\x16\n" +
@@ -2055,7 +2166,8 @@ const file_wire_v1_wire_proto_rawDesc = "" +
 	"\x12REASON_NOT_WAITING\x10\x01\x12\x14\n" +
 	"\x10REASON_BAD_TOKEN\x10\x02\"#\n" +
 	"\aBodyEnd\x12\x18\n" +
-	"\aaborted\x18\x01 \x01(\bR\aaborted2\x9e\x01\n" +
+	"\aaborted\x18\x01 \x01(\bR\aaborted\"\b\n" +
+	"\x06Cancel2\x9e\x01\n" +
 	"\tScheduler\x12I\n" +
 	"\x05Offer\x12\x1e.windlass.wire.v1.OfferRequest\x1a\x1c.windlass.wire.v1.OfferReply(\x010\x01\x12F\n" +
 	"\x04Pull\x12\x1d.windlass.wire.v1.PullRequest\x1a\x1b.windlass.wire.v1.PullReply(\x010\x012Z\n" +
@@ -2075,7 +2187,7 @@ func file_wire_v1_wire_proto_rawDescGZIP() []byte {
 }
 
 var file_wire_v1_wire_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_wire_v1_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
+var file_wire_v1_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
 var file_wire_v1_wire_proto_goTypes = []any{
 	(Refusal_Reason)(0),    // 0: windlass.wire.v1.Refusal.Reason
 	(Goodbye_Reason)(0),    // 1: windlass.wire.v1.Goodbye.Reason
@@ -2083,65 +2195,69 @@ var file_wire_v1_wire_proto_goTypes = []any{
 	(Refused_Reason)(0),    // 3: windlass.wire.v1.Refused.Reason
 	(*Ticket)(nil),         // 4: windlass.wire.v1.Ticket
 	(*OfferRequest)(nil),   // 5: windlass.wire.v1.OfferRequest
-	(*OfferReply)(nil),     // 6: windlass.wire.v1.OfferReply
-	(*Refusal)(nil),        // 7: windlass.wire.v1.Refusal
-	(*PullRequest)(nil),    // 8: windlass.wire.v1.PullRequest
-	(*Hello)(nil),          // 9: windlass.wire.v1.Hello
-	(*Pull)(nil),           // 10: windlass.wire.v1.Pull
-	(*Done)(nil),           // 11: windlass.wire.v1.Done
-	(*LeaveRequest)(nil),   // 12: windlass.wire.v1.LeaveRequest
-	(*Goodbye)(nil),        // 13: windlass.wire.v1.Goodbye
-	(*PullReply)(nil),      // 14: windlass.wire.v1.PullReply
-	(*LeaveReply)(nil),     // 15: windlass.wire.v1.LeaveReply
-	(*Retire)(nil),         // 16: windlass.wire.v1.Retire
-	(*AttemptRequest)(nil), // 17: windlass.wire.v1.AttemptRequest
-	(*Claim)(nil),          // 18: windlass.wire.v1.Claim
-	(*Release)(nil),        // 19: windlass.wire.v1.Release
-	(*ResultHead)(nil),     // 20: windlass.wire.v1.ResultHead
-	(*ResultEnd)(nil),      // 21: windlass.wire.v1.ResultEnd
-	(*Failure)(nil),        // 22: windlass.wire.v1.Failure
-	(*Header)(nil),         // 23: windlass.wire.v1.Header
-	(*AttemptReply)(nil),   // 24: windlass.wire.v1.AttemptReply
-	(*Granted)(nil),        // 25: windlass.wire.v1.Granted
-	(*Refused)(nil),        // 26: windlass.wire.v1.Refused
-	(*BodyEnd)(nil),        // 27: windlass.wire.v1.BodyEnd
+	(*Withdrawal)(nil),     // 6: windlass.wire.v1.Withdrawal
+	(*OfferReply)(nil),     // 7: windlass.wire.v1.OfferReply
+	(*Refusal)(nil),        // 8: windlass.wire.v1.Refusal
+	(*PullRequest)(nil),    // 9: windlass.wire.v1.PullRequest
+	(*Hello)(nil),          // 10: windlass.wire.v1.Hello
+	(*Pull)(nil),           // 11: windlass.wire.v1.Pull
+	(*Done)(nil),           // 12: windlass.wire.v1.Done
+	(*LeaveRequest)(nil),   // 13: windlass.wire.v1.LeaveRequest
+	(*Goodbye)(nil),        // 14: windlass.wire.v1.Goodbye
+	(*PullReply)(nil),      // 15: windlass.wire.v1.PullReply
+	(*LeaveReply)(nil),     // 16: windlass.wire.v1.LeaveReply
+	(*Retire)(nil),         // 17: windlass.wire.v1.Retire
+	(*AttemptRequest)(nil), // 18: windlass.wire.v1.AttemptRequest
+	(*Claim)(nil),          // 19: windlass.wire.v1.Claim
+	(*Release)(nil),        // 20: windlass.wire.v1.Release
+	(*ResultHead)(nil),     // 21: windlass.wire.v1.ResultHead
+	(*ResultEnd)(nil),      // 22: windlass.wire.v1.ResultEnd
+	(*Failure)(nil),        // 23: windlass.wire.v1.Failure
+	(*Header)(nil),         // 24: windlass.wire.v1.Header
+	(*AttemptReply)(nil),   // 25: windlass.wire.v1.AttemptReply
+	(*Granted)(nil),        // 26: windlass.wire.v1.Granted
+	(*Refused)(nil),        // 27: windlass.wire.v1.Refused
+	(*BodyEnd)(nil),        // 28: windlass.wire.v1.BodyEnd
+	(*Cancel)(nil),         // 29: windlass.wire.v1.Cancel
 }
 var file_wire_v1_wire_proto_depIdxs = []int32{
 	4,  // 0: windlass.wire.v1.OfferRequest.offers:type_name -> windlass.wire.v1.Ticket
-	7,  // 1: windlass.wire.v1.OfferReply.refusals:type_name -> windlass.wire.v1.Refusal
-	0,  // 2: windlass.wire.v1.Refusal.reason:type_name -> windlass.wire.v1.Refusal.Reason
-	9,  // 3: windlass.wire.v1.PullRequest.hello:type_name -> windlass.wire.v1.Hello
-	10, // 4: windlass.wire.v1.PullRequest.pull:type_name -> windlass.wire.v1.Pull
-	12, // 5: windlass.wire.v1.PullRequest.leave:type_name -> windlass.wire.v1.LeaveRequest
-	13, // 6: windlass.wire.v1.PullRequest.goodbye:type_name -> windlass.wire.v1.Goodbye
-	11, // 7: windlass.wire.v1.Pull.done:type_name -> windlass.wire.v1.Done
-	1,  // 8: windlass.wire.v1.Goodbye.reason:type_name -> windlass.wire.v1.Goodbye.Reason
-	4,  // 9: windlass.wire.v1.PullReply.ticket:type_name -> windlass.wire.v1.Ticket
-	15, // 10: windlass.wire.v1.PullReply.leave:type_name -> windlass.wire.v1.LeaveReply
-	16, // 11: windlass.wire.v1.PullReply.retire:type_name -> windlass.wire.v1.Retire
-	18, // 12: windlass.wire.v1.AttemptRequest.claim:type_name -> windlass.wire.v1.Claim
-	19, // 13: windlass.wire.v1.AttemptRequest.release:type_name -> windlass.wire.v1.Release
-	20, // 14: windlass.wire.v1.AttemptRequest.head:type_name -> windlass.wire.v1.ResultHead
-	21, // 15: windlass.wire.v1.AttemptRequest.end:type_name -> windlass.wire.v1.ResultEnd
-	23, // 16: windlass.wire.v1.ResultHead.headers:type_name -> windlass.wire.v1.Header
-	22, // 17: windlass.wire.v1.ResultEnd.failure:type_name -> windlass.wire.v1.Failure
-	2,  // 18: windlass.wire.v1.Failure.kind:type_name -> windlass.wire.v1.Failure.Kind
-	25, // 19: windlass.wire.v1.AttemptReply.granted:type_name -> windlass.wire.v1.Granted
-	26, // 20: windlass.wire.v1.AttemptReply.refused:type_name -> windlass.wire.v1.Refused
-	27, // 21: windlass.wire.v1.AttemptReply.body_end:type_name -> windlass.wire.v1.BodyEnd
-	23, // 22: windlass.wire.v1.Granted.headers:type_name -> windlass.wire.v1.Header
-	3,  // 23: windlass.wire.v1.Refused.reason:type_name -> windlass.wire.v1.Refused.Reason
-	5,  // 24: windlass.wire.v1.Scheduler.Offer:input_type -> windlass.wire.v1.OfferRequest
-	8,  // 25: windlass.wire.v1.Scheduler.Pull:input_type -> windlass.wire.v1.PullRequest
-	17, // 26: windlass.wire.v1.Gateway.Attempt:input_type -> windlass.wire.v1.AttemptRequest
-	6,  // 27: windlass.wire.v1.Scheduler.Offer:output_type -> windlass.wire.v1.OfferReply
-	14, // 28: windlass.wire.v1.Scheduler.Pull:output_type -> windlass.wire.v1.PullReply
-	24, // 29: windlass.wire.v1.Gateway.Attempt:output_type -> windlass.wire.v1.AttemptReply
-	27, // [27:30] is the sub-list for method output_type
-	24, // [24:27] is the sub-list for method input_type
-	24, // [24:24] is the sub-list for extension type_name
-	24, // [24:24] is the sub-list for extension extendee
-	0,  // [0:24] is the sub-list for field type_name
+	6,  // 1: windlass.wire.v1.OfferRequest.withdrawals:type_name -> windlass.wire.v1.Withdrawal
+	8,  // 2: windlass.wire.v1.OfferReply.refusals:type_name -> windlass.wire.v1.Refusal
+	0,  // 3: windlass.wire.v1.Refusal.reason:type_name -> windlass.wire.v1.Refusal.Reason
+	10, // 4: windlass.wire.v1.PullRequest.hello:type_name -> windlass.wire.v1.Hello
+	11, // 5: windlass.wire.v1.PullRequest.pull:type_name -> windlass.wire.v1.Pull
+	13, // 6: windlass.wire.v1.PullRequest.leave:type_name -> windlass.wire.v1.LeaveRequest
+	14, // 7: windlass.wire.v1.PullRequest.goodbye:type_name -> windlass.wire.v1.Goodbye
+	12, // 8: windlass.wire.v1.Pull.done:type_name -> windlass.wire.v1.Done
+	1,  // 9: windlass.wire.v1.Goodbye.reason:type_name -> windlass.wire.v1.Goodbye.Reason
+	4,  // 10: windlass.wire.v1.PullReply.ticket:type_name -> windlass.wire.v1.Ticket
+	16, // 11: windlass.wire.v1.PullReply.leave:type_name -> windlass.wire.v1.LeaveReply
+	17, // 12: windlass.wire.v1.PullReply.retire:type_name -> windlass.wire.v1.Retire
+	19, // 13: windlass.wire.v1.AttemptRequest.claim:type_name -> windlass.wire.v1.Claim
+	20, // 14: windlass.wire.v1.AttemptRequest.release:type_name -> windlass.wire.v1.Release
+	21, // 15: windlass.wire.v1.AttemptRequest.head:type_name -> windlass.wire.v1.ResultHead
+	22, // 16: windlass.wire.v1.AttemptRequest.end:type_name -> windlass.wire.v1.ResultEnd
+	24, // 17: windlass.wire.v1.ResultHead.headers:type_name -> windlass.wire.v1.Header
+	23, // 18: windlass.wire.v1.ResultEnd.failure:type_name -> windlass.wire.v1.Failure
+	2,  // 19: windlass.wire.v1.Failure.kind:type_name -> windlass.wire.v1.Failure.Kind
+	26, // 20: windlass.wire.v1.AttemptReply.granted:type_name -> windlass.wire.v1.Granted
+	27, // 21: windlass.wire.v1.AttemptReply.refused:type_name -> windlass.wire.v1.Refused
+	28, // 22: windlass.wire.v1.AttemptReply.body_end:type_name -> windlass.wire.v1.BodyEnd
+	29, // 23: windlass.wire.v1.AttemptReply.cancel:type_name -> windlass.wire.v1.Cancel
+	24, // 24: windlass.wire.v1.Granted.headers:type_name -> windlass.wire.v1.Header
+	3,  // 25: windlass.wire.v1.Refused.reason:type_name -> windlass.wire.v1.Refused.Reason
+	5,  // 26: windlass.wire.v1.Scheduler.Offer:input_type -> windlass.wire.v1.OfferRequest
+	9,  // 27: windlass.wire.v1.Scheduler.Pull:input_type -> windlass.wire.v1.PullRequest
+	18, // 28: windlass.wire.v1.Gateway.Attempt:input_type -> windlass.wire.v1.AttemptRequest
+	7,  // 29: windlass.wire.v1.Scheduler.Offer:output_type -> windlass.wire.v1.OfferReply
+	15, // 30: windlass.wire.v1.Scheduler.Pull:output_type -> windlass.wire.v1.PullReply
+	25, // 31: windlass.wire.v1.Gateway.Attempt:output_type -> windlass.wire.v1.AttemptReply
+	29, // [29:32] is the sub-list for method output_type
+	26, // [26:29] is the sub-list for method input_type
+	26, // [26:26] is the sub-list for extension type_name
+	26, // [26:26] is the sub-list for extension extendee
+	0,  // [0:26] is the sub-list for field type_name
 }
 
 func init() { file_wire_v1_wire_proto_init() }
@@ -2149,29 +2265,30 @@ func file_wire_v1_wire_proto_init() {
 	if File_wire_v1_wire_proto != nil {
 		return
 	}
-	file_wire_v1_wire_proto_msgTypes[4].OneofWrappers = []any{
+	file_wire_v1_wire_proto_msgTypes[5].OneofWrappers = []any{
 		(*PullRequest_Hello)(nil),
 		(*PullRequest_Pull)(nil),
 		(*PullRequest_Leave)(nil),
 		(*PullRequest_Goodbye)(nil),
 	}
-	file_wire_v1_wire_proto_msgTypes[10].OneofWrappers = []any{
+	file_wire_v1_wire_proto_msgTypes[11].OneofWrappers = []any{
 		(*PullReply_Ticket)(nil),
 		(*PullReply_Leave)(nil),
 		(*PullReply_Retire)(nil),
 	}
-	file_wire_v1_wire_proto_msgTypes[13].OneofWrappers = []any{
+	file_wire_v1_wire_proto_msgTypes[14].OneofWrappers = []any{
 		(*AttemptRequest_Claim)(nil),
 		(*AttemptRequest_Release)(nil),
 		(*AttemptRequest_Head)(nil),
 		(*AttemptRequest_Body)(nil),
 		(*AttemptRequest_End)(nil),
 	}
-	file_wire_v1_wire_proto_msgTypes[20].OneofWrappers = []any{
+	file_wire_v1_wire_proto_msgTypes[21].OneofWrappers = []any{
 		(*AttemptReply_Granted)(nil),
 		(*AttemptReply_Refused)(nil),
 		(*AttemptReply_Body)(nil),
 		(*AttemptReply_BodyEnd)(nil),
+		(*AttemptReply_Cancel)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -2179,7 +2296,7 @@ func file_wire_v1_wire_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wire_v1_wire_proto_rawDesc), len(file_wire_v1_wire_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   24,
+			NumMessages:   26,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

@@ -94,13 +94,15 @@ func (b *Broker) Pull(cid invoke.CID, credits int, done ...invoke.ID) error {
 	return nil
 }
 
-// Leave removes an instance; what it holds goes to others.
-func (b *Broker) Leave(cid invoke.CID) {
+// Leave removes an instance; what it holds goes to others. It returns how much
+// that was.
+func (b *Broker) Leave(cid invoke.CID) (held int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.queue.Leave(cid)
+	held = b.queue.Leave(cid)
 	delete(b.sinks, cid)
 	b.match(b.now())
+	return held
 }
 
 // RequestLeave decides whether an idle instance may leave, and removes it if so;

@@ -1,0 +1,88 @@
+package v1alpha1
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	kubejson "sigs.k8s.io/json"
+)
+
+// Decode reads the Functions of a manifest: YAML or JSON, of one document or
+// several. It is strict, and it reports the problems of all documents together:
+// each line of its error names the source (such as the file's name), the
+// document, counted from 1, the field and the remedy. Empty documents are
+// skipped; a manifest without any Function is an error.
+//
+// Decode knows the shape of a Function only. What it returns has no defaults
+// and may not be valid: see Default and Validate.
+func Decode(data []byte, source string) ([]*Function, error) {
+	var functions []*Function
+	var problems []error
+	for _, doc := range splitDocuments(data) {
+		f, found := decodeDocument(doc)
+		for _, p := range found {
+			problems = append(problems, fmt.Errorf("%s: document %d: %s", source, doc.number, p))
+		}
+		if f != nil {
+			functions = append(functions, f)
+		}
+	}
+	if len(problems) > 0 {
+		return nil, errors.Join(problems...)
+	}
+	if len(functions) == 0 {
+		return nil, fmt.Errorf("%s: is empty; a manifest begins with apiVersion: %s and kind: %s",
+			source, APIVersion, KindFunction)
+	}
+	return functions, nil
+}
+
+// decodeDocument returns a Function, or problems, or nothing if the document is
+// empty.
+func decodeDocument(doc document) (*Function, []string) {
+	content, problems := doc.parse()
+	if len(problems) > 0 || content == nil {
+		return nil, problems
+	}
+	fields, ok := content.(map[string]any)
+	if !ok {
+		return nil, []string{describe(content) + " is not a Function; a document has the fields apiVersion, kind, metadata and spec"}
+	}
+	if problems, foreign := checkHeader(fields); foreign {
+		return nil, problems
+	}
+	checked, problems := checkFunction(fields)
+	if len(problems) > 0 {
+		return nil, problems
+	}
+	f, err := assemble(checked)
+	if err != nil {
+		return nil, []string{"is not a Function: " + err.Error()}
+	}
+	return f, nil
+}
+
+// checkHeader says whether the document is of another kind, so that there is no
+// sense in comparing it with a Function.
+func checkHeader(fields map[string]any) (problems []string, foreign bool) {
+	if v, ok := fields["apiVersion"].(string); ok && v != APIVersion {
+		problems = append(problems, fmt.Sprintf("apiVersion: %s is not known here; write %s", describe(v), APIVersion))
+	}
+	if k, ok := fields["kind"].(string); ok && k != KindFunction {
+		problems = append(problems, fmt.Sprintf("kind: %s is not known here; write %s", describe(k), KindFunction))
+	}
+	return problems, len(problems) > 0
+}
+
+func assemble(fields any) (*Function, error) {
+	text, err := json.Marshal(fields)
+	if err != nil {
+		return nil, err
+	}
+	f := &Function{}
+	if err := kubejson.UnmarshalCaseSensitivePreserveInts(text, f); err != nil {
+		return nil, err
+	}
+	return f, nil
+}

@@ -1,0 +1,295 @@
+package v1alpha1
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/equality"
+)
+
+const header = "apiVersion: windlass.dev/v1alpha1\nkind: Function\nmetadata: {name: f}\n"
+
+func TestDecodeReadsEveryField(t *testing.T) {
+	functions, err := Decode([]byte(`
+apiVersion: windlass.dev/v1alpha1
+kind: Function
+metadata:
+  name: hello
+  namespace: team-a
+  labels: {tier: "1"}
+spec:
+  runtime: python3
+  handler: main.handle
+  code:
+    inline: |
+      def handle(event, context):
+          return event
+  protocol: LambdaRuntime
+  concurrency: 4
+  timeout: 1m30s
+  startupTimeout:
+  resources:
+    requests: {cpu: 0.25, memory: 134217728}
+    limits: {cpu: 2, memory: 1Gi}
+  env:
+  - {name: A, value: "1"}
+  - {name: B}
+  scaling: {min: 1, max: 5, keepLast: 2h}
+  idempotent: yes
+`), "hello.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(functions) != 1 {
+		t.Fatalf("got %d functions, want 1", len(functions))
+	}
+	f := functions[0]
+	if got := f.Key().String(); got != "team-a/hello" {
+		t.Errorf("key is %s", got)
+	}
+	s := f.Spec
+	if want := "def handle(event, context):\n    return event\n"; s.Code.Inline != want {
+		t.Errorf("inline is %q, want %q", s.Code.Inline, want)
+	}
+	if s.Timeout.Duration != 90*time.Second || s.StartupTimeout.Duration != 0 {
+		t.Errorf("timeouts are %v and %v", s.Timeout, s.StartupTimeout)
+	}
+	if s.Resources.Requests.CPU.MilliValue() != 250 || s.Resources.Requests.Memory.Value() != 128<<20 {
+		t.Errorf("requests are %v", s.Resources.Requests)
+	}
+	if !s.Idempotent || *s.Scaling.Max != 5 || s.Concurrency != 4 {
+		t.Errorf("spec is %+v", s)
+	}
+	if diff := cmp.Diff([]EnvVar{{Name: "A", Value: "1"}, {Name: "B"}}, s.Env); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestDecodeTakesAManifestApart(t *testing.T) {
+	object := `{"apiVersion": "windlass.dev/v1alpha1", "kind": "Function", "metadata": {"name": "%s"}, "spec": {}}`
+	doc := func(name string) string { return fmt.Sprintf(object, name) }
+	for name, c := range map[string]struct {
+		manifest string
+		want     []string
+	}{
+		"one YAML document":                {"apiVersion: windlass.dev/v1alpha1\nkind: Function\nmetadata: {name: a}", []string{"a"}},
+		"a marker before and after":        {"---\n" + doc("a") + "\n---\n", []string{"a"}},
+		"a licence before the marker":      {"# Licence\n---\n" + doc("a"), []string{"a"}},
+		"several documents":                {doc("a") + "\n---\n" + doc("b") + "\n--- # next\n" + doc("c"), []string{"a", "b", "c"}},
+		"empty documents between":          {doc("a") + "\n---\n---\n# nothing\n---\nnull\n---\n" + doc("b"), []string{"a", "b"}},
+		"content beside the marker":        {"--- " + doc("a") + "\n--- " + doc("b"), []string{"a", "b"}},
+		"documents that are ended":         {doc("a") + "\n...\n" + doc("b") + "\n...\n---\n" + doc("c"), []string{"a", "b", "c"}},
+		"JSON objects after each other":    {doc("a") + doc("b") + "\n\n" + doc("c"), []string{"a", "b", "c"}},
+		"Windows line ends":                {doc("a") + "\r\n---\r\n" + doc("b") + "\r\n", []string{"a", "b"}},
+		"a byte order mark":                {"\ufeff" + doc("a"), []string{"a"}},
+		"a marker's look-alike in a value": {"apiVersion: windlass.dev/v1alpha1\nkind: Function\nmetadata: {name: a}\nspec:\n  code:\n    inline: |\n      x\n      ---\n      y\n", []string{"a"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			functions, err := Decode([]byte(c.manifest), "f")
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, f := range functions {
+				got = append(got, f.Name)
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestDecodeNamesFieldAndRemedy(t *testing.T) {
+	for name, c := range map[string]struct {
+		manifest string
+		// want are the lines of the error without "f.yaml: document 1: ".
+		want []string
+	}{
+		"a duration in words": {header + `spec: {timeout: 10 minutes}`,
+			[]string{`spec.timeout: "10 minutes" is not a duration; write for example 10m`}},
+		"a duration in days": {header + `spec: {scaling: {keepLast: 1d}}`,
+			[]string{`spec.scaling.keepLast: "1d" is not a duration; write for example 24h`}},
+		"a duration without a unit": {header + `spec: {timeout: 60}`,
+			[]string{`spec.timeout: 60 is not a duration; write for example 60s`}},
+		"a duration that is nonsense": {header + `spec: {scaling: {idleTimeout: soon}}`,
+			[]string{`spec.scaling.idleTimeout: "soon" is not a duration; write for example 10m`}},
+		"a quantity with a wrong unit": {header + `spec: {resources: {limits: {memory: 64 MB}}}`,
+			[]string{`spec.resources.limits.memory: "64 MB" is not a quantity; write for example 128Mi`}},
+		"a quantity that would take minutes to read": {header + `spec: {resources: {limits: {memory: "1.5e-99999999"}}}`,
+			[]string{`spec.resources.limits.memory: "1.5e-99999999" is not a quantity; write for example 128Mi`}},
+		"a field that is misspelt": {header + `spec: {concurency: 1}`,
+			[]string{`spec.concurency: unknown field; did you mean concurrency? (valid here: code, command, concurrency, decider, env, handler, idempotent, image, protocol, resources, runtime, scaling, startupTimeout, timeout)`}},
+		"a field in wrong letters": {header + `spec: {startuptimeout: 1s}`,
+			[]string{`spec.startuptimeout: unknown field; write startupTimeout`}},
+		"a field in the wrong place": {header + `spec: {max: 3}`,
+			[]string{`spec.max: unknown field here; write it as spec.scaling.max`}},
+		"a field of the spec beside it": {header + `image: x`,
+			[]string{`image: unknown field here; write it as spec.image`}},
+		"a field of nothing at all": {header + `spec: {scaling: {replicas: 3}}`,
+			[]string{`spec.scaling.replicas: unknown field; correct or remove it (valid here: backoffAfter, idleTimeout, keepLast, max, min)`}},
+		"a field of metadata": {"apiVersion: windlass.dev/v1alpha1\nkind: Function\nmetadata: {namme: f}\n",
+			[]string{`metadata.namme: unknown field; did you mean name? (valid here: name, namespace, labels, annotations)`}},
+		"a field in a list": {header + `spec: {env: [{name: A}, {name: B, val: x}]}`,
+			[]string{`spec.env[1].val: unknown field; did you mean value? (valid here: name, value)`}},
+		"a number for a text": {header + `spec: {env: [{name: PORTS, value: 8080}]}`,
+			[]string{`spec.env[0].value: 8080 is a number, not text; put it in quotes: "8080"`}},
+		"a truth for a text": {header + `spec: {env: [{name: DEBUG, value: on}]}`,
+			[]string{`spec.env[0].value: true is not text but true or false, as are yes, no, on and off; put it in quotes, for example "true"`}},
+		"a list for a text": {header + `spec: {handler: [a, b]}`,
+			[]string{`spec.handler: a list is not text; write for example handler: main.handle`}},
+		"a text for a number": {header + `spec: {concurrency: "5"}`,
+			[]string{`spec.concurrency: "5" is text, not a number; write 5 without quotes`}},
+		"a fraction for a whole number": {header + `spec: {concurrency: 1.5}`,
+			[]string{`spec.concurrency: 1.5 is not a whole number; write for example 10`}},
+		"a number that is much too large": {header + `spec: {concurrency: 3000000000}`,
+			[]string{`spec.concurrency: 3000000000 is out of range; write a smaller number, for example 10`}},
+		"a text for a truth": {header + `spec: {idempotent: "true"}`,
+			[]string{`spec.idempotent: "true" is text; write true without quotes`}},
+		"a number for a truth": {header + `spec: {idempotent: 1}`,
+			[]string{`spec.idempotent: 1 is neither true nor false; write true or false`}},
+		"a text for a list": {header + `spec: {command: python3 app.py}`,
+			[]string{`spec.command: "python3 app.py" is not a list; write for example command: ["python3", "app.py"]`}},
+		"a group for a list": {header + `spec: {env: {A: b}}`,
+			[]string{`spec.env: a group of fields is not a list; write for example env: [{name: APP_MODE, value: test}]`}},
+		"a text for a group": {header + `spec: {code: main.py}`,
+			[]string{`spec.code: "main.py" is not a group of fields (inline, path); write for example code: {path: .}`}},
+		"a text in a list of groups": {header + `spec: {env: [A=b]}`,
+			[]string{`spec.env[0]: "A=b" is not a group of fields (name, value); write for example {name: APP_MODE, value: test}`}},
+		"labels that are a list": {"apiVersion: windlass.dev/v1alpha1\nkind: Function\nmetadata: {name: f, labels: [a]}",
+			[]string{`metadata.labels: a list is not a group of names and texts; write for example labels: {team: payments}`}},
+		"a label that is a number": {"apiVersion: windlass.dev/v1alpha1\nkind: Function\nmetadata: {name: f, labels: {v: 1}}",
+			[]string{`metadata.labels[v]: 1 is a number, not text; put it in quotes: "1"`}},
+		"a label without a value": {"apiVersion: windlass.dev/v1alpha1\nkind: Function\nmetadata: {name: f, labels: {v: }}",
+			[]string{`metadata.labels[v]: has no value; write "" for an empty text`}},
+		"an argument without a value": {header + "spec:\n  command:\n  - a\n  -\n",
+			[]string{`spec.command[1]: has no value; give it one, or remove it from the list`}},
+		"a time that is none": {"apiVersion: windlass.dev/v1alpha1\nkind: Function\nmetadata: {name: f, creationTimestamp: today}",
+			[]string{`metadata.creationTimestamp: "today" is not a time; write for example 1970-01-01T00:00:00Z`}},
+		"no apiVersion and no kind": {"metadata: {name: f}", []string{
+			`apiVersion: is missing; write apiVersion: windlass.dev/v1alpha1`,
+			`kind: is missing; write kind: Function`}},
+		"another kind, whose fields are not looked at": {"apiVersion: apps/v1\nkind: Deployment\nspec: {replicas: 2}", []string{
+			`apiVersion: "apps/v1" is not known here; write windlass.dev/v1alpha1`,
+			`kind: "Deployment" is not known here; write Function`}},
+		"a document that is a list": {"- a\n- b", []string{
+			`a list is not a Function; a document has the fields apiVersion, kind, metadata and spec`}},
+		"a field given twice in YAML": {header + "spec:\n  timeout: 1s\n  timeout: 2s\n",
+			[]string{`line 6: timeout: is given twice; keep one`}},
+		"a field given twice in JSON": {`{"apiVersion": "windlass.dev/v1alpha1", "kind": "Function", "spec": {"timeout": "1s", "timeout": "2s"}}`,
+			[]string{`spec.timeout: is given twice; keep one`}},
+		"all problems at once": {header + "spec: {timeout: x, concurrency: x, imgae: x}", []string{
+			`spec.concurrency: "x" is not a whole number; write for example 10`,
+			`spec.imgae: unknown field; did you mean image? (valid here: code, command, concurrency, decider, env, handler, idempotent, image, protocol, resources, runtime, scaling, startupTimeout, timeout)`,
+			`spec.timeout: "x" is not a duration; write for example 60s`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			functions, err := Decode([]byte(c.manifest), "f.yaml")
+			if err == nil {
+				t.Fatalf("got %v, want an error", functions)
+			}
+			var got []string
+			for line := range strings.Lines(err.Error()) {
+				text, ok := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "f.yaml: document 1: ")
+				if !ok {
+					t.Errorf("line does not begin with source and document: %s", line)
+				}
+				got = append(got, text)
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestDecodeCountsDocumentsAndLines(t *testing.T) {
+	_, err := Decode([]byte("# a comment\n---\n"+header+"spec: {timeout: x}\n---\n---\n"+header+"spec:\n\ttimeout: 1s\n"), "f.yaml")
+	if err == nil {
+		t.Fatal("want an error")
+	}
+	for _, want := range []string{
+		"f.yaml: document 1: spec.timeout:",
+		"f.yaml: document 3: line 13: is not valid YAML: ",
+		"indent with spaces, not tabs",
+	} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("error lacks %q:\n%v", want, err)
+		}
+	}
+}
+
+func TestDecodeSaysThatAManifestIsEmpty(t *testing.T) {
+	for name, manifest := range map[string]string{
+		"nothing": "", "blanks": " \n\n", "a comment": "# x\n", "markers": "---\n---\n", "null": "null",
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := Decode([]byte(manifest), "f.yaml")
+			const want = "f.yaml: is empty; a manifest begins with apiVersion: windlass.dev/v1alpha1 and kind: Function"
+			if err == nil || err.Error() != want {
+				t.Errorf("got %v, want %s", err, want)
+			}
+		})
+	}
+}
+
+// Every example that an error may offer is one that Decode takes, for a field
+// that exists, and every field that people write has one.
+func TestExamplesAreRight(t *testing.T) {
+	for path, example := range examples {
+		if position.MatchString(path) || strings.Contains(path, "[]") {
+			continue
+		}
+		manifest := example
+		parts := strings.Split(path, ".")
+		for i := len(parts) - 1; i >= 0; i-- {
+			if i == len(parts)-1 {
+				manifest = parts[i] + ": " + manifest
+			} else {
+				manifest = parts[i] + ": {" + manifest + "}"
+			}
+		}
+		manifest = "apiVersion: windlass.dev/v1alpha1\nkind: Function\n" + manifest + "\n"
+		if _, err := Decode([]byte(manifest), path); err != nil {
+			t.Errorf("the example is wrong: %v", err)
+		}
+	}
+	for name := range fieldsOf(fieldsOf(functionType)["spec"]) {
+		if _, ok := examples["spec."+name]; !ok {
+			t.Errorf("spec.%s has no example", name)
+		}
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	f.Add([]byte(header + "spec: {command: [a], timeout: 1m, scaling: {max: 2}, resources: {limits: {cpu: 1.5, memory: 1e3}}}"))
+	f.Add([]byte(header + "---\n{}\n---\n" + header + "spec: {code: {inline: \"a\\r\\nb\\x7f \\n\"}, env: [{name: A, value: ' x'}]}"))
+	f.Add([]byte(`{"apiVersion":"windlass.dev/v1alpha1","kind":"Function","metadata":{"creationTimestamp":"2026-01-02T03:04:05+01:00","labels":{"a":"b"}},"status":{"queued":3}}`))
+	f.Add([]byte("a: &a [*a]\n"))
+	f.Add([]byte("{{{"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		functions, err := Decode(data, "f")
+		if (err == nil) == (len(functions) == 0) {
+			t.Fatalf("%d functions and error %v", len(functions), err)
+		}
+		for _, fn := range functions {
+			text, err := Encode(fn)
+			if err != nil {
+				t.Fatal(err)
+			}
+			again, err := Decode(text, "again")
+			if err != nil {
+				t.Fatalf("%v in\n%s", err, text)
+			}
+			if len(again) != 1 || !equality.Semantic.DeepEqual(fn, again[0]) {
+				t.Fatalf("%+v came back as %+v by way of\n%s", fn, again, text)
+			}
+			Default(fn)
+			Validate(fn)
+			ValidateLocal(fn)
+		}
+	})
+}

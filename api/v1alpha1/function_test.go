@@ -1,0 +1,150 @@
+package v1alpha1
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/equality"
+)
+
+func encoded(t *testing.T, f *Function) string {
+	t.Helper()
+	text, err := Encode(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func TestDefaultFillsWhatWasLeftOut(t *testing.T) {
+	f := &Function{}
+	f.Name = "f"
+	Default(f)
+	want := `apiVersion: windlass.dev/v1alpha1
+kind: Function
+metadata:
+  name: f
+  namespace: default
+spec:
+  concurrency: 1
+  decider: listing1
+  protocol: HTTP
+  resources:
+    requests:
+      cpu: 100m
+      memory: 64Mi
+  scaling:
+    backoffAfter: 10s
+    idleTimeout: 10m0s
+    keepLast: 1h0m0s
+  startupTimeout: 10s
+  timeout: 1m0s
+`
+	if diff := cmp.Diff(want, encoded(t, f)); diff != "" {
+		t.Error(diff)
+	}
+	again := f.DeepCopy()
+	Default(again)
+	if !equality.Semantic.DeepEqual(f, again) {
+		t.Error("defaulting twice is not the same as once")
+	}
+}
+
+func TestDefaultKeepsWhatWasGiven(t *testing.T) {
+	given := `{runtime: nodejs, handler: a.b, code: {inline: x}, protocol: HTTP, concurrency: -1, timeout: 1s, startupTimeout: 2s,
+  resources: {requests: {cpu: 0, memory: 1Gi}}, decider: other, scaling: {backoffAfter: 3s, idleTimeout: 4s, keepLast: 5s}}`
+	functions, err := Decode([]byte(header+"spec: "+given), "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := functions[0].Spec.DeepCopy()
+	Default(functions[0])
+	if !equality.Semantic.DeepEqual(want, &functions[0].Spec) {
+		t.Errorf("got %+v, want %+v", functions[0].Spec, want)
+	}
+}
+
+func TestDefaultProtocolFollowsTheRuntime(t *testing.T) {
+	if p := defaulted(t, `{runtime: python3}`).Spec.Protocol; p != ProtocolLambdaRuntime {
+		t.Errorf("a runtime speaks %s", p)
+	}
+	if p := defaulted(t, `{image: x}`).Spec.Protocol; p != ProtocolHTTP {
+		t.Errorf("an image speaks %s", p)
+	}
+}
+
+func TestDefaultRequestIsNotAboveTheLimit(t *testing.T) {
+	f := defaulted(t, `{command: [x], resources: {limits: {cpu: 50m, memory: 1Gi}}}`)
+	if got := f.Spec.Resources.Requests.CPU.String(); got != "50m" {
+		t.Errorf("cpu request is %s, want the limit", got)
+	}
+	if got := f.Spec.Resources.Requests.Memory.String(); got != "64Mi" {
+		t.Errorf("memory request is %s, want the default", got)
+	}
+	if f.Spec.Resources.Requests.CPU == f.Spec.Resources.Limits.CPU {
+		t.Error("request and limit share their memory")
+	}
+}
+
+func TestResolvePathsStartsAtTheManifestsFolder(t *testing.T) {
+	dir := t.TempDir()
+	for name, c := range map[string]struct{ path, want string }{
+		"the folder itself": {".", dir},
+		"below it":          {"src/app", filepath.Join(dir, "src", "app")},
+		"beside it":         {"../app", filepath.Join(filepath.Dir(dir), "app")},
+		"absolute":          {dir + "/x/../y/", filepath.Join(dir, "y")},
+		"none":              {"", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := &Function{Spec: FunctionSpec{Code: &Code{Path: c.path}}}
+			ResolvePaths(f, dir)
+			if got := f.Spec.Code.Path; got != c.want {
+				t.Errorf("got %s, want %s", got, c.want)
+			}
+		})
+	}
+	f := &Function{}
+	ResolvePaths(f, dir)
+	if f.Spec.Code != nil {
+		t.Error("code came from nowhere")
+	}
+}
+
+func TestEncodeFillsTheHeaderOnlyInWhatItWrites(t *testing.T) {
+	f := &Function{}
+	f.Name = "f"
+	want := "apiVersion: windlass.dev/v1alpha1\nkind: Function\nmetadata:\n  name: f\n"
+	if diff := cmp.Diff(want, encoded(t, f)); diff != "" {
+		t.Error(diff)
+	}
+	if f.Kind != "" {
+		t.Error("Encode changed its argument")
+	}
+}
+
+func TestEncodeKeepsEveryText(t *testing.T) {
+	for name, inline := range map[string]string{
+		"source code":           "def f():\n    return 1\n",
+		"Windows line ends":     "a\r\nb\r\n",
+		"control characters":    "a\x7fb\x01\u0085\u2028",
+		"blanks at both ends":   "  a \n b \n\n",
+		"what looks like YAML":  "yes",
+		"what looks like a bar": "---\n...\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := &Function{Spec: FunctionSpec{Code: &Code{Inline: inline}}}
+			again, err := Decode([]byte(encoded(t, f)), "test")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := again[0].Spec.Code.Inline; got != inline {
+				t.Errorf("%q came back as %q", inline, got)
+			}
+		})
+	}
+	if text := encoded(t, &Function{Spec: FunctionSpec{Code: &Code{Inline: "a\nb\n"}}}); !strings.Contains(text, "inline: |\n") {
+		t.Errorf("source code is hard to read:\n%s", text)
+	}
+}

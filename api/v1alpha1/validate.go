@@ -1,0 +1,197 @@
+package v1alpha1
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+var (
+	runtimes  = []RuntimeName{RuntimeNodeJS, RuntimePython3}
+	protocols = []Protocol{ProtocolHTTP, ProtocolLambdaRuntime}
+	deciders  = []DeciderName{DeciderListing1}
+)
+
+// A handler is a module, perhaps below folders or packages, and the name of a
+// function in it.
+var handlerPattern = regexp.MustCompile(`^\w[\w-]*([./]\w[\w-]*)*\.[A-Za-z_$][\w$]*$`)
+
+// Validate says everything that is wrong with a Function that has its defaults,
+// wherever it is to run. Each error names the field and what to do about it.
+func Validate(f *Function) field.ErrorList {
+	var errs field.ErrorList
+	if f.APIVersion != APIVersion {
+		errs = append(errs, field.NotSupported(field.NewPath("apiVersion"), f.APIVersion, []string{APIVersion}))
+	}
+	if f.Kind != KindFunction {
+		errs = append(errs, field.NotSupported(field.NewPath("kind"), f.Kind, []string{KindFunction}))
+	}
+	meta := field.NewPath("metadata")
+	errs = append(errs, validateLabel(meta.Child("name"), f.Name, "my-function")...)
+	errs = append(errs, validateLabel(meta.Child("namespace"), f.Namespace, DefaultNamespace)...)
+
+	spec := field.NewPath("spec")
+	errs = append(errs, validateWhatRuns(spec, &f.Spec)...)
+	errs = append(errs, validateNames(spec, &f.Spec)...)
+	errs = append(errs, validateRanges(spec, &f.Spec)...)
+	errs = append(errs, validateResources(spec.Child("resources"), &f.Spec.Resources)...)
+	errs = append(errs, validateEnv(spec.Child("env"), f.Spec.Env)...)
+	errs = append(errs, validateScaling(spec.Child("scaling"), &f.Spec.Scaling)...)
+	return errs
+}
+
+// ValidateLocal says what of a valid Function local mode cannot run.
+func ValidateLocal(f *Function) field.ErrorList {
+	var errs field.ErrorList
+	spec := field.NewPath("spec")
+	if f.Spec.Image != "" && f.Spec.Runtime == "" && len(f.Spec.Command) == 0 {
+		errs = append(errs, field.Invalid(spec.Child("image"), f.Spec.Image,
+			"needs a cluster; give command: or runtime: to run it in local mode"))
+	}
+	if code := f.Spec.Code; code != nil && code.Path != "" && !filepath.IsAbs(code.Path) {
+		errs = append(errs, field.Invalid(spec.Child("code", "path"), code.Path,
+			"is relative, which has a meaning only in a manifest file; give the absolute path"))
+	}
+	return errs
+}
+
+const labelRule = "must be 1 to 63 lower-case letters, digits and hyphens, with a letter or digit at both ends"
+
+func validateLabel(at *field.Path, value, example string) field.ErrorList {
+	if value == "" {
+		return field.ErrorList{field.Required(at, fmt.Sprintf("%s; write for example %s: %s",
+			labelRule, lastName(at), example))}
+	}
+	if len(validation.IsDNS1123Label(value)) == 0 {
+		return nil
+	}
+	if corrected := toLabel(value); corrected != "" {
+		example = corrected
+	}
+	return field.ErrorList{field.Invalid(at, value, labelRule+"; write for example "+example)}
+}
+
+// toLabel is the label that someone who wrote s may have meant, or nothing.
+func toLabel(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '-'
+	}, strings.ToLower(s))
+	if len(s) > validation.DNS1123LabelMaxLength {
+		s = s[:validation.DNS1123LabelMaxLength]
+	}
+	return strings.Trim(s, "-")
+}
+
+func lastName(at *field.Path) string {
+	s := at.String()
+	return s[strings.LastIndexByte(s, '.')+1:]
+}
+
+// validateWhatRuns checks that exactly one of image, command and runtime says
+// what to run, and that what goes with it is there.
+func validateWhatRuns(spec *field.Path, s *FunctionSpec) field.ErrorList {
+	switch {
+	case s.Runtime != "":
+		return validateRuntime(spec, s)
+	case s.Image == "" && len(s.Command) == 0:
+		return field.ErrorList{field.Required(spec, `command: or runtime: missing; add for example `+
+			`command: ["./server"] for a program that serves HTTP on $PORT, or `+
+			`runtime: python3 with handler: main.handle and code: {path: .}; in a cluster image: does as well`)}
+	}
+	errs := validateCommand(spec.Child("command"), s.Command)
+	if s.Handler != "" {
+		errs = append(errs, field.Forbidden(spec.Child("handler"),
+			"only a runtime has a handler; add runtime: python3 or runtime: nodejs, or remove handler"))
+	}
+	return append(errs, validateProgramCode(spec.Child("code"), s)...)
+}
+
+func validateRuntime(spec *field.Path, s *FunctionSpec) field.ErrorList {
+	var errs field.ErrorList
+	if s.Image != "" {
+		errs = append(errs, field.Forbidden(spec.Child("image"),
+			"a runtime brings its own image; remove image or runtime"))
+	}
+	if len(s.Command) > 0 {
+		errs = append(errs, field.Forbidden(spec.Child("command"),
+			"a runtime brings its own program; remove command or runtime"))
+	}
+	at := spec.Child("handler")
+	switch {
+	case s.Handler == "":
+		errs = append(errs, field.Required(at, "a runtime needs module.function; write for example handler: main.handle"))
+	case !handlerPattern.MatchString(s.Handler):
+		errs = append(errs, field.Invalid(at, s.Handler, "must be module.function; write for example main.handle"))
+	}
+	return append(errs, validateRuntimeCode(spec.Child("code"), s.Code)...)
+}
+
+func validateRuntimeCode(at *field.Path, code *Code) field.ErrorList {
+	switch {
+	case code == nil || *code == Code{}:
+		return field.ErrorList{field.Required(at,
+			"a runtime needs source code; write for example code: {path: .}, or put the source into code.inline")}
+	case code.Inline != "" && code.Path != "":
+		return field.ErrorList{field.Forbidden(at,
+			"inline and path exclude each other; remove code.inline or code.path")}
+	}
+	return validateNoNUL(at.Child("path"), code.Path)
+}
+
+// validateProgramCode checks the code of a command or an image.
+func validateProgramCode(at *field.Path, s *FunctionSpec) field.ErrorList {
+	switch {
+	case s.Code == nil:
+		return nil
+	case len(s.Command) == 0:
+		return field.ErrorList{field.Forbidden(at, "an image holds its own code; remove code")}
+	case s.Code.Inline != "":
+		return field.ErrorList{field.Forbidden(at.Child("inline"),
+			"only a runtime loads inline code; add runtime: and handler:, or give code.path, the folder that the command starts in")}
+	case s.Code.Path == "":
+		return field.ErrorList{field.Required(at.Child("path"),
+			"code of a command is the folder that it starts in; write for example path: . or remove code")}
+	}
+	return validateNoNUL(at.Child("path"), s.Code.Path)
+}
+
+func validateCommand(at *field.Path, command []string) field.ErrorList {
+	var errs field.ErrorList
+	for i, arg := range command {
+		if i == 0 && arg == "" {
+			errs = append(errs, field.Required(at.Index(i), `the program is missing; write for example command: ["./server"]`))
+		}
+		errs = append(errs, validateNoNUL(at.Index(i), arg)...)
+	}
+	return errs
+}
+
+// validateNoNUL refuses what no operating system can hand to a program.
+func validateNoNUL(at *field.Path, value string) field.ErrorList {
+	if strings.IndexByte(value, 0) < 0 {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(at, value, "must not contain a NUL byte; remove it")}
+}
+
+func validateNames(spec *field.Path, s *FunctionSpec) field.ErrorList {
+	var errs field.ErrorList
+	if s.Runtime != "" && !slices.Contains(runtimes, s.Runtime) {
+		errs = append(errs, field.NotSupported(spec.Child("runtime"), s.Runtime, runtimes))
+	}
+	if !slices.Contains(protocols, s.Protocol) {
+		errs = append(errs, field.NotSupported(spec.Child("protocol"), s.Protocol, protocols))
+	}
+	if !slices.Contains(deciders, s.Decider) {
+		errs = append(errs, field.NotSupported(spec.Child("decider"), s.Decider, deciders))
+	}
+	return errs
+}

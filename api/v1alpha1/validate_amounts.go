@@ -1,0 +1,155 @@
+package v1alpha1
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// Bounds of a Function's fields, inclusive.
+const (
+	MinConcurrency    int32         = 1
+	MaxConcurrency    int32         = 1000
+	MinTimeout        time.Duration = 10 * time.Millisecond
+	MaxTimeout        time.Duration = 24 * time.Hour
+	MinStartupTimeout time.Duration = 100 * time.Millisecond
+	MaxStartupTimeout time.Duration = time.Hour
+
+	// reservedEnvPrefix begins the names of variables that an agent reads.
+	reservedEnvPrefix = "WINDLASS_"
+)
+
+// reservedEnv are the variables that Windlass sets for the function.
+var reservedEnv = sets.New("PORT", "AWS_LAMBDA_RUNTIME_API", "_HANDLER", "LAMBDA_TASK_ROOT")
+
+var (
+	minCPU    = *resource.NewMilliQuantity(1, resource.DecimalSI)
+	minMemory = *resource.NewQuantity(1<<20, resource.BinarySI)
+)
+
+func validateRanges(spec *field.Path, s *FunctionSpec) field.ErrorList {
+	var errs field.ErrorList
+	if s.Concurrency < MinConcurrency || s.Concurrency > MaxConcurrency {
+		errs = append(errs, field.Invalid(spec.Child("concurrency"), s.Concurrency,
+			fmt.Sprintf("must be %d to %d; write for example %d", MinConcurrency, MaxConcurrency,
+				min(max(s.Concurrency, MinConcurrency), MaxConcurrency))))
+	}
+	errs = append(errs, validateDuration(spec.Child("timeout"), s.Timeout, MinTimeout, MaxTimeout)...)
+	return append(errs, validateDuration(spec.Child("startupTimeout"), s.StartupTimeout, MinStartupTimeout, MaxStartupTimeout)...)
+}
+
+func validateDuration(at *field.Path, d metav1.Duration, least, most time.Duration) field.ErrorList {
+	if d.Duration >= least && d.Duration <= most {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(at, d.Duration.String(),
+		fmt.Sprintf("must be %s to %s; write for example %s",
+			plain(least), plain(most), plain(min(max(d.Duration, least), most))))}
+}
+
+// plain writes a duration without the units that are zero: 1h, not 1h0m0s.
+func plain(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}
+
+func validateResources(at *field.Path, r *Resources) field.ErrorList {
+	var errs field.ErrorList
+	for _, kind := range []struct {
+		name           string
+		request, limit *resource.Quantity
+		least          resource.Quantity
+		example        string
+	}{
+		{"cpu", r.Requests.CPU, r.Limits.CPU, minCPU, "250m, a quarter of a core"},
+		{"memory", r.Requests.Memory, r.Limits.Memory, minMemory, "128Mi, which are 128 times 2^20 bytes"},
+	} {
+		request, limit := at.Child("requests", kind.name), at.Child("limits", kind.name)
+		if kind.request == nil {
+			errs = append(errs, field.Required(request, "write for example "+kind.example))
+		}
+		errs = append(errs, validateQuantity(request, kind.request, kind.least, kind.example)...)
+		errs = append(errs, validateQuantity(limit, kind.limit, kind.least, kind.example)...)
+		if kind.request != nil && kind.limit != nil && kind.limit.Cmp(kind.least) >= 0 && kind.limit.Cmp(*kind.request) < 0 {
+			errs = append(errs, field.Invalid(limit, kind.limit.String(), fmt.Sprintf(
+				"must be at least the request; raise it to %s, or lower %s", kind.request, request)))
+		}
+	}
+	return errs
+}
+
+// validateQuantity refuses what is not positive, and so little that its suffix
+// must be wrong, like the thousandths of a byte of "64m".
+func validateQuantity(at *field.Path, q *resource.Quantity, least resource.Quantity, example string) field.ErrorList {
+	if q == nil || q.Cmp(least) >= 0 {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(at, q.String(),
+		fmt.Sprintf("must be at least %s; write for example %s", &least, example))}
+}
+
+func validateEnv(at *field.Path, env []EnvVar) field.ErrorList {
+	var errs field.ErrorList
+	seen := sets.New[string]()
+	for i, v := range env {
+		name := at.Index(i).Child("name")
+		switch {
+		case v.Name == "":
+			errs = append(errs, field.Required(name, "write for example name: APP_MODE"))
+		case len(validation.IsEnvVarName(v.Name)) > 0:
+			errs = append(errs, field.Invalid(name, v.Name,
+				"must be letters, digits, '_', '-' and '.', and not begin with a digit or '..'; write for example APP_MODE"))
+		case reservedEnv.Has(v.Name) || strings.HasPrefix(v.Name, reservedEnvPrefix):
+			errs = append(errs, field.Forbidden(name, fmt.Sprintf(
+				"Windlass sets %s itself; take another name, for example APP_%s", v.Name,
+				cmp.Or(strings.Trim(strings.TrimPrefix(v.Name, reservedEnvPrefix), "_"), "MODE"))))
+		case seen.Has(v.Name):
+			errs = append(errs, field.Invalid(name, v.Name, "is there twice; remove one of the two or rename it"))
+		}
+		seen.Insert(v.Name)
+		errs = append(errs, validateNoNUL(at.Index(i).Child("value"), v.Value)...)
+	}
+	return errs
+}
+
+func validateScaling(at *field.Path, s *Scaling) field.ErrorList {
+	var errs field.ErrorList
+	if s.Min < 0 {
+		errs = append(errs, field.Invalid(at.Child("min"), s.Min, "must be 0 or more; write 0 to keep no instance"))
+	}
+	if s.Max != nil && *s.Max < 1 {
+		errs = append(errs, field.Invalid(at.Child("max"), *s.Max,
+			"must be 1 or more; write for example 10, or remove max to have no bound"))
+	} else if s.Max != nil && s.Min > *s.Max {
+		errs = append(errs, field.Invalid(at.Child("min"), s.Min,
+			fmt.Sprintf("must not be more than max; lower it to %d, or raise %s", *s.Max, at.Child("max"))))
+	}
+	for _, wait := range []struct {
+		name    string
+		value   metav1.Duration
+		example time.Duration
+	}{
+		{"backoffAfter", s.BackoffAfter, DefaultBackoffAfter},
+		{"idleTimeout", s.IdleTimeout, DefaultIdleTimeout},
+		{"keepLast", s.KeepLast, DefaultKeepLast},
+	} {
+		if wait.value.Duration <= 0 {
+			errs = append(errs, field.Invalid(at.Child(wait.name), wait.value.Duration.String(),
+				"must be more than 0; write for example "+plain(wait.example)))
+		}
+	}
+	return errs
+}

@@ -1,0 +1,190 @@
+package v1alpha1
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// defaulted is the Function f with the given spec in YAML flow style.
+func defaulted(t *testing.T, spec string) *Function {
+	t.Helper()
+	functions, err := Decode([]byte(header+"spec: "+spec), "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	Default(functions[0])
+	return functions[0]
+}
+
+func lines(errs field.ErrorList) []string {
+	var got []string
+	for _, err := range errs {
+		got = append(got, err.Error())
+	}
+	return got
+}
+
+func TestValidateAcceptsWhatIsRight(t *testing.T) {
+	for name, spec := range map[string]string{
+		"a command":                           `{command: [./server]}`,
+		"a command with an empty argument":    `{command: [./server, ""]}`,
+		"a command in its folder":             `{command: [./server], code: {path: /srv}}`,
+		"an image":                            `{image: a/b}`,
+		"an image with a command":             `{image: a/b, command: [x]}`,
+		"an image, and how to run it locally": `{image: a/b, command: [x], code: {path: .}}`,
+		"an image of a Lambda runtime":        `{image: a/b, protocol: LambdaRuntime}`,
+		"a runtime with inline code":          `{runtime: python3, handler: main.handle, code: {inline: x}}`,
+		"a runtime with a path":               `{runtime: nodejs, handler: src/app-v2.handle, code: {path: .}}`,
+		"a handler in a package":              `{runtime: python3, handler: a.b.handle, code: {path: .}}`,
+		"a runtime that speaks HTTP":          `{runtime: python3, protocol: HTTP, handler: main.app, code: {path: .}}`,
+		"the lowest of everything":            `{command: [x], concurrency: 1, timeout: 10ms, startupTimeout: 100ms, resources: {requests: {cpu: 1m, memory: 1Mi}}, scaling: {min: 0, max: 1, backoffAfter: 1ns, idleTimeout: 1ns, keepLast: 1ns}}`,
+		"the highest of everything":           `{command: [x], concurrency: 1000, timeout: 24h, startupTimeout: 1h, scaling: {min: 3, max: 3}}`,
+		"a limit as high as the request":      `{command: [x], resources: {requests: {cpu: 1}, limits: {cpu: 1000m}}}`,
+		"a limit below the default request":   `{command: [x], resources: {limits: {cpu: 50m, memory: 32Mi}}}`,
+		"environment variables":               `{command: [x], env: [{name: A}, {name: b.c-D_1, value: x}, {name: PORTS}, {name: windlass_x}]}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			if errs := Validate(defaulted(t, spec)); len(errs) > 0 {
+				t.Error(errs)
+			}
+		})
+	}
+}
+
+func TestValidateNamesFieldAndRemedy(t *testing.T) {
+	const runs = `command: [x], `
+	for name, c := range map[string]struct {
+		spec string
+		want []string
+	}{
+		"nothing to run": {`{}`, []string{
+			`spec: Required value: command: or runtime: missing; add for example command: ["./server"] for a program that serves HTTP on $PORT, or runtime: python3 with handler: main.handle and code: {path: .}; in a cluster image: does as well`}},
+		"a command without a program": {`{command: [""]}`, []string{
+			`spec.command[0]: Required value: the program is missing; write for example command: ["./server"]`}},
+		"an argument that no program can be given": {`{command: [x, "a\0b"]}`, []string{
+			`spec.command[1]: Invalid value: "a\x00b": must not contain a NUL byte; remove it`}},
+		"a runtime without everything": {`{runtime: python3}`, []string{
+			`spec.handler: Required value: a runtime needs module.function; write for example handler: main.handle`,
+			`spec.code: Required value: a runtime needs source code; write for example code: {path: .}, or put the source into code.inline`}},
+		"a runtime beside an image and a command": {`{runtime: python3, handler: a.b, code: {path: .}, image: i, command: [c]}`, []string{
+			`spec.image: Forbidden: a runtime brings its own image; remove image or runtime`,
+			`spec.command: Forbidden: a runtime brings its own program; remove command or runtime`}},
+		"a handler without a module": {`{runtime: python3, handler: handle, code: {path: .}}`, []string{
+			`spec.handler: Invalid value: "handle": must be module.function; write for example main.handle`}},
+		"a handler outside the code": {`{runtime: python3, handler: ../main.handle, code: {path: .}}`, []string{
+			`spec.handler: Invalid value: "../main.handle": must be module.function; write for example main.handle`}},
+		"code that is empty": {`{runtime: python3, handler: a.b, code: {}}`, []string{
+			`spec.code: Required value: a runtime needs source code; write for example code: {path: .}, or put the source into code.inline`}},
+		"code twice": {`{runtime: python3, handler: a.b, code: {path: ., inline: x}}`, []string{
+			`spec.code: Forbidden: inline and path exclude each other; remove code.inline or code.path`}},
+		"a handler of a command": {`{` + runs + `handler: a.b}`, []string{
+			`spec.handler: Forbidden: only a runtime has a handler; add runtime: python3 or runtime: nodejs, or remove handler`}},
+		"inline code of a command": {`{` + runs + `code: {inline: x}}`, []string{
+			`spec.code.inline: Forbidden: only a runtime loads inline code; add runtime: and handler:, or give code.path, the folder that the command starts in`}},
+		"empty code of a command": {`{` + runs + `code: {}}`, []string{
+			`spec.code.path: Required value: code of a command is the folder that it starts in; write for example path: . or remove code`}},
+		"code of an image": {`{image: i, code: {path: .}}`, []string{
+			`spec.code: Forbidden: an image holds its own code; remove code`}},
+		"names that nobody knows": {`{runtime: ruby, handler: a.b, code: {path: .}, protocol: gRPC, decider: best}`, []string{
+			`spec.runtime: Unsupported value: "ruby": supported values: "nodejs", "python3"`,
+			`spec.protocol: Unsupported value: "gRPC": supported values: "HTTP", "LambdaRuntime"`,
+			`spec.decider: Unsupported value: "best": supported values: "listing1"`}},
+		"numbers that are too low": {`{` + runs + `concurrency: -1, timeout: 9ms, startupTimeout: -1s}`, []string{
+			`spec.concurrency: Invalid value: -1: must be 1 to 1000; write for example 1`,
+			`spec.timeout: Invalid value: "9ms": must be 10ms to 24h; write for example 10ms`,
+			`spec.startupTimeout: Invalid value: "-1s": must be 100ms to 1h; write for example 100ms`}},
+		"numbers that are too high": {`{` + runs + `concurrency: 1001, timeout: 24h1s, startupTimeout: 61m}`, []string{
+			`spec.concurrency: Invalid value: 1001: must be 1 to 1000; write for example 1000`,
+			`spec.timeout: Invalid value: "24h0m1s": must be 10ms to 24h; write for example 24h`,
+			`spec.startupTimeout: Invalid value: "1h1m0s": must be 100ms to 1h; write for example 1h`}},
+		"quantities that are not positive": {`{` + runs + `resources: {requests: {cpu: 0, memory: -1}}}`, []string{
+			`spec.resources.requests.cpu: Invalid value: "0": must be at least 1m; write for example 250m, a quarter of a core`,
+			`spec.resources.requests.memory: Invalid value: "-1": must be at least 1Mi; write for example 128Mi, which are 128 times 2^20 bytes`}},
+		"a limit with the wrong suffix": {`{` + runs + `resources: {limits: {memory: 64m}}}`, []string{
+			`spec.resources.limits.memory: Invalid value: "64m": must be at least 1Mi; write for example 128Mi, which are 128 times 2^20 bytes`}},
+		"a limit below the request": {`{` + runs + `resources: {requests: {cpu: 1}, limits: {cpu: 500m}}}`, []string{
+			`spec.resources.limits.cpu: Invalid value: "500m": must be at least the request; raise it to 1, or lower spec.resources.requests.cpu`}},
+		"environment variables that are not": {`{` + runs + `env: [{name: ""}, {name: 1A}, {name: "A=B"}, {name: A}, {name: A}, {name: V, value: "\0"}]}`, []string{
+			`spec.env[0].name: Required value: write for example name: APP_MODE`,
+			`spec.env[1].name: Invalid value: "1A": must be letters, digits, '_', '-' and '.', and not begin with a digit or '..'; write for example APP_MODE`,
+			`spec.env[2].name: Invalid value: "A=B": must be letters, digits, '_', '-' and '.', and not begin with a digit or '..'; write for example APP_MODE`,
+			`spec.env[4].name: Invalid value: "A": is there twice; remove one of the two or rename it`,
+			`spec.env[5].value: Invalid value: "\x00": must not contain a NUL byte; remove it`}},
+		"environment variables that are Windlass's": {`{` + runs + `env: [{name: PORT}, {name: AWS_LAMBDA_RUNTIME_API}, {name: _HANDLER}, {name: LAMBDA_TASK_ROOT}, {name: WINDLASS_TOKEN}, {name: WINDLASS_}]}`, []string{
+			`spec.env[0].name: Forbidden: Windlass sets PORT itself; take another name, for example APP_PORT`,
+			`spec.env[1].name: Forbidden: Windlass sets AWS_LAMBDA_RUNTIME_API itself; take another name, for example APP_AWS_LAMBDA_RUNTIME_API`,
+			`spec.env[2].name: Forbidden: Windlass sets _HANDLER itself; take another name, for example APP_HANDLER`,
+			`spec.env[3].name: Forbidden: Windlass sets LAMBDA_TASK_ROOT itself; take another name, for example APP_LAMBDA_TASK_ROOT`,
+			`spec.env[4].name: Forbidden: Windlass sets WINDLASS_TOKEN itself; take another name, for example APP_TOKEN`,
+			`spec.env[5].name: Forbidden: Windlass sets WINDLASS_ itself; take another name, for example APP_MODE`}},
+		"scaling out of range": {`{` + runs + `scaling: {min: -1, max: 0, backoffAfter: -1s, idleTimeout: -1s, keepLast: -1s}}`, []string{
+			`spec.scaling.min: Invalid value: -1: must be 0 or more; write 0 to keep no instance`,
+			`spec.scaling.max: Invalid value: 0: must be 1 or more; write for example 10, or remove max to have no bound`,
+			`spec.scaling.backoffAfter: Invalid value: "-1s": must be more than 0; write for example 10s`,
+			`spec.scaling.idleTimeout: Invalid value: "-1s": must be more than 0; write for example 10m`,
+			`spec.scaling.keepLast: Invalid value: "-1s": must be more than 0; write for example 1h`}},
+		"min above max": {`{` + runs + `scaling: {min: 3, max: 2}}`, []string{
+			`spec.scaling.min: Invalid value: 3: must not be more than max; lower it to 2, or raise spec.scaling.max`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(c.want, lines(Validate(defaulted(t, c.spec)))); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestValidateCorrectsNames(t *testing.T) {
+	const rule = "must be 1 to 63 lower-case letters, digits and hyphens, with a letter or digit at both ends; write for example "
+	for name, c := range map[string]struct{ given, want string }{
+		"capitals and underscores": {"My_Func", `metadata.name: Invalid value: "My_Func": ` + rule + "my-func"},
+		"hyphens at the ends":      {"-a-", `metadata.name: Invalid value: "-a-": ` + rule + "a"},
+		"dots":                     {"a.b", `metadata.name: Invalid value: "a.b": ` + rule + "a-b"},
+		"nothing usable":           {"???", `metadata.name: Invalid value: "???": ` + rule + "my-function"},
+		"too long": {strings.Repeat("a", 64), `metadata.name: Invalid value: "` + strings.Repeat("a", 64) + `": ` +
+			rule + strings.Repeat("a", 63)},
+		"missing": {"", "metadata.name: Required value: must be 1 to 63 lower-case letters, digits and hyphens, with a letter or digit at both ends; write for example name: my-function"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := defaulted(t, `{command: [x]}`)
+			f.Name = c.given
+			if diff := cmp.Diff([]string{c.want}, lines(Validate(f))); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+	f := defaulted(t, `{command: [x]}`)
+	f.Namespace, f.APIVersion, f.Kind = "Team A", "v1", "Pod"
+	want := []string{
+		`apiVersion: Unsupported value: "v1": supported values: "windlass.dev/v1alpha1"`,
+		`kind: Unsupported value: "Pod": supported values: "Function"`,
+		`metadata.namespace: Invalid value: "Team A": ` + rule + "team-a",
+	}
+	if diff := cmp.Diff(want, lines(Validate(f))); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestValidateLocalRefusesWhatNeedsAClusterOrAFile(t *testing.T) {
+	for name, c := range map[string]struct {
+		spec string
+		want []string
+	}{
+		"an image alone": {`{image: a/b}`, []string{
+			`spec.image: Invalid value: "a/b": needs a cluster; give command: or runtime: to run it in local mode`}},
+		"an image with a command": {`{image: a/b, command: [x]}`, nil},
+		"a relative path": {`{command: [x], code: {path: app}}`, []string{
+			`spec.code.path: Invalid value: "app": is relative, which has a meaning only in a manifest file; give the absolute path`}},
+		"an absolute path": {`{command: [x], code: {path: /app}}`, nil},
+		"inline code":      {`{runtime: python3, handler: a.b, code: {inline: x}}`, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(c.want, lines(ValidateLocal(defaulted(t, c.spec)))); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,62 @@
+package gateway
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/windlass-dev/windlass/pkg/catalog"
+	"github.com/windlass-dev/windlass/pkg/ownership"
+)
+
+// Config is what a Gateway needs to know.
+type Config struct {
+	// ClaimAddr is the address at which instances claim, host:port.
+	ClaimAddr string
+	// MaxBody is the largest request body in bytes.
+	MaxBody int64
+	// MaxInvocations bounds the calls that wait or run here; more are
+	// refused with 503.
+	MaxInvocations int
+	// MaxQueueTime is how long a call may wait for an instance.
+	MaxQueueTime time.Duration
+}
+
+// DefaultConfig is Config with everything but the address.
+func DefaultConfig() Config {
+	return Config{MaxBody: 64 << 20, MaxInvocations: 20_000, MaxQueueTime: time.Minute}
+}
+
+// Validate says what is wrong with a Config.
+func (c Config) Validate() error {
+	var errs []error
+	if c.ClaimAddr == "" {
+		errs = append(errs, errors.New("gateway: ClaimAddr must be set"))
+	}
+	if c.MaxBody < 0 {
+		errs = append(errs, fmt.Errorf("gateway: MaxBody is %d: must not be negative", c.MaxBody))
+	}
+	if c.MaxInvocations < 1 {
+		errs = append(errs, fmt.Errorf("gateway: MaxInvocations is %d: must be at least 1", c.MaxInvocations))
+	}
+	if c.MaxQueueTime <= 0 {
+		errs = append(errs, fmt.Errorf("gateway: MaxQueueTime is %v: must be positive", c.MaxQueueTime))
+	}
+	return errors.Join(errs...)
+}
+
+// Directory tells who owns a slot.
+type Directory interface {
+	Owner(slot ownership.Slot) (ownership.Owner, bool)
+}
+
+// Deps are what a Gateway works with.
+type Deps struct {
+	Catalog   catalog.Reader
+	Directory Directory
+	Registry  prometheus.Registerer
+	Log       *slog.Logger
+}

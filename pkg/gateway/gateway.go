@@ -1,0 +1,163 @@
+package gateway
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	"github.com/windlass-dev/windlass/pkg/gateway/table"
+	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/ownership"
+)
+
+const (
+	// reofferAfter is how long a ticket may go unclaimed before it is
+	// offered again: a lost message costs a call at most this long.
+	reofferAfter = time.Second
+	// reofferEvery is how often such tickets are looked for.
+	reofferEvery = 250 * time.Millisecond
+	// runGrace is how much longer than the function's timeout the gateway
+	// waits, since the instance reports a timeout better.
+	runGrace = 2 * time.Second
+)
+
+// Gateway serves HTTP calls by ServeHTTP and claims by the Gateway service of
+// the wire.
+type Gateway struct {
+	wirev1.UnimplementedGatewayServer
+
+	config   Config
+	deps     Deps
+	metrics  *metrics
+	draining atomic.Bool
+
+	mu    sync.Mutex
+	table *table.Table[*call]
+	links map[string]*link
+	// ctx bounds the links; nil until Run.
+	ctx     context.Context
+	running sync.WaitGroup
+}
+
+// New makes a Gateway. It starts nothing.
+func New(config Config, deps Deps) (*Gateway, error) {
+	if err := config.Validate(); err != nil {
+		return nil, err
+	}
+	return &Gateway{
+		config:  config,
+		deps:    deps,
+		metrics: newMetrics(deps.Registry),
+		table:   table.New[*call](config.MaxInvocations),
+		links:   make(map[string]*link),
+	}, nil
+}
+
+// Run keeps the streams to schedulers and offers again what waits too long,
+// until ctx ends.
+func (g *Gateway) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer g.running.Wait()
+	defer cancel()
+	g.mu.Lock()
+	g.ctx = ctx
+	g.mu.Unlock()
+	g.running.Go(func() { _ = g.deps.Catalog.Watch(ctx, g.metrics.functionChanged) })
+
+	tick := time.NewTicker(reofferEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case now := <-tick.C:
+			g.reoffer(now.Add(-reofferAfter), now)
+		}
+	}
+}
+
+// Drain refuses new calls from now on; those that are here go on.
+func (g *Gateway) Drain() { g.draining.Store(true) }
+
+// Ready tells whether new calls are taken.
+func (g *Gateway) Ready() bool { return !g.draining.Load() }
+
+// offer sends a ticket to the scheduler that owns the function's slot. If there
+// is none now, or the stream to it is down, the ticket is sent again later.
+func (g *Gateway) offer(in table.Invocation[*call], now time.Time) {
+	if l := g.linkTo(in.FunctionUID); l != nil {
+		l.offer(&wirev1.Ticket{
+			InvocationId: in.ID[:],
+			FunctionUid:  in.FunctionUID,
+			Token:        in.Token[:],
+			WaitedNs:     int64(now.Sub(in.Admitted)),
+			RemainingNs:  int64(in.Deadline.Sub(now)),
+		})
+	}
+}
+
+// withdraw tells the owner that nobody wants a ticket any more.
+func (g *Gateway) withdraw(id invoke.ID, uid string) {
+	if l := g.linkTo(uid); l != nil {
+		l.withdraw(id, uid)
+	}
+}
+
+// reoffer sends again the tickets that wait and were last offered before the
+// given time.
+func (g *Gateway) reoffer(before, now time.Time) {
+	g.mu.Lock()
+	due := g.table.Due(before, now)
+	g.mu.Unlock()
+	for _, in := range due {
+		if fn, exists := g.deps.Catalog.Get(in.Payload.function.Key()); !exists || string(fn.UID) != in.FunctionUID {
+			g.refuse(in.ID, newProblem(http.StatusNotFound, invoke.ExecutedNo, reasonDeleted, "the function was deleted while the call waited"))
+			continue
+		}
+		g.offer(in, now)
+	}
+}
+
+// refuse answers a call that is still queued; one that is claimed goes on.
+func (g *Gateway) refuse(id invoke.ID, p problem) {
+	g.mu.Lock()
+	c, withdrawn := g.table.Withdraw(id)
+	g.mu.Unlock()
+	if withdrawn {
+		c.fail(p)
+	}
+}
+
+// refused handles a scheduler's refusal of a ticket.
+func (g *Gateway) refused(id invoke.ID, r invoke.Refusal) {
+	switch r.Reason {
+	case invoke.RefusedUnknownFunction, invoke.RefusedNotOwner:
+		// The scheduler may not know yet, or another one does: the ticket
+		// is offered again until the function is gone here too.
+		return
+	}
+	g.refuse(id, fromRefusal(r))
+}
+
+// linkTo returns the link to the owner of a function's slot, if there is one.
+func (g *Gateway) linkTo(uid string) *link {
+	owner, known := g.deps.Directory.Owner(ownership.SlotOf(uid, 0))
+	if !known {
+		return nil
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.ctx == nil || g.ctx.Err() != nil {
+		return nil
+	}
+	l, known := g.links[owner.Addr]
+	if !known {
+		l = newLink(g, owner.Addr)
+		g.links[owner.Addr] = l
+		g.running.Go(func() { l.run(g.ctx) })
+	}
+	return l
+}

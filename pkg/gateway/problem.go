@@ -1,0 +1,83 @@
+package gateway
+
+import (
+	"encoding/json"
+	"math"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/windlass-dev/windlass/pkg/invoke"
+)
+
+// Reasons of problems that the gateway itself finds. A scheduler's reasons are
+// those of invoke.RefusalReason.
+const (
+	reasonNotFound    = "FunctionNotFound"
+	reasonBodyTooBig  = "BodyTooLarge"
+	reasonBadBody     = "BodyNotReadable"
+	reasonOverloaded  = "GatewayOverloaded"
+	reasonDraining    = "GatewayDraining"
+	reasonQueueTime   = "NoInstanceInTime"
+	reasonTimedOut    = "TimedOut"
+	reasonFunction    = "FunctionLost"
+	reasonBadAnswer   = "BadAnswer"
+	reasonInstance    = "InstanceLost"
+	reasonDeleted     = "FunctionDeleted"
+	reasonBadFunction = "BadPath"
+)
+
+// problem is an error answer: RFC 9457 with Windlass's own members.
+type problem struct {
+	Type         string          `json:"type"`
+	Title        string          `json:"title"`
+	Status       int             `json:"status"`
+	Detail       string          `json:"detail"`
+	Reason       string          `json:"reason"`
+	Executed     invoke.Executed `json:"executed"`
+	InvocationID string          `json:"invocationId,omitempty"`
+	Function     string          `json:"function,omitempty"`
+	Attempt      int             `json:"attempt,omitempty"`
+
+	retryAfter time.Duration
+}
+
+func newProblem(status int, executed invoke.Executed, reason, detail string) problem {
+	return problem{
+		Type:     "about:blank",
+		Title:    http.StatusText(status),
+		Status:   status,
+		Detail:   detail,
+		Reason:   reason,
+		Executed: executed,
+	}
+}
+
+// fromRefusal is what a client is told when a scheduler refuses its ticket.
+func fromRefusal(r invoke.Refusal) problem {
+	status := http.StatusServiceUnavailable
+	if r.Reason == invoke.RefusedQueueFull {
+		status = http.StatusTooManyRequests
+	}
+	p := newProblem(status, invoke.ExecutedNo, string(r.Reason), r.Detail)
+	p.retryAfter = max(r.RetryAfter, time.Second)
+	return p
+}
+
+// write sends a problem. The header must not have been sent.
+func (p problem) write(w http.ResponseWriter) {
+	body, _ := json.Marshal(p)
+	h := w.Header()
+	h.Set("Content-Type", "application/problem+json")
+	h.Set("Content-Length", strconv.Itoa(len(body)+1))
+	h.Set("Cache-Control", "no-store")
+	h.Set(invoke.HeaderExecuted, string(p.Executed))
+	if p.InvocationID != "" {
+		h.Set(invoke.HeaderInvocationID, p.InvocationID)
+	}
+	if p.retryAfter > 0 {
+		h.Set("Retry-After", strconv.Itoa(int(math.Ceil(p.retryAfter.Seconds()))))
+	}
+	w.WriteHeader(p.Status)
+	_, _ = w.Write(append(body, '\n'))
+}

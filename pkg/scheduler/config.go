@@ -1,0 +1,103 @@
+package scheduler
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/catalog"
+	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/ownership"
+	"github.com/windlass-dev/windlass/pkg/provisioner"
+)
+
+// Config is what a Scheduler needs to know.
+type Config struct {
+	// Tick is the time between two decisions. Shorter reacts sooner and
+	// costs more; the paper's is 100 ms.
+	Tick time.Duration
+	// MaxQueued is how many tickets of one function may wait; more are
+	// refused with 429.
+	MaxQueued int
+	// ClaimGrace is how long an instance may hold a ticket unclaimed.
+	ClaimGrace time.Duration
+	// Executions is how many of the last executions the mean is taken of:
+	// the paper's N.
+	Executions int
+	// NoRoomPatience is how long a call waits for room on a node while its
+	// function has no instance at all.
+	NoRoomPatience time.Duration
+}
+
+// DefaultConfig is the configuration of the paper where it has one.
+func DefaultConfig() Config {
+	return Config{
+		Tick:           100 * time.Millisecond,
+		MaxQueued:      10_000,
+		ClaimGrace:     2 * time.Second,
+		Executions:     10,
+		NoRoomPatience: 5 * time.Second,
+	}
+}
+
+// Validate says what is wrong with a Config.
+func (c Config) Validate() error {
+	var errs []error
+	if c.Tick <= 0 {
+		errs = append(errs, fmt.Errorf("scheduler: Tick is %v: must be positive", c.Tick))
+	}
+	if c.MaxQueued < 1 {
+		errs = append(errs, fmt.Errorf("scheduler: MaxQueued is %d: must be at least 1", c.MaxQueued))
+	}
+	if c.ClaimGrace <= 0 {
+		errs = append(errs, fmt.Errorf("scheduler: ClaimGrace is %v: must be positive", c.ClaimGrace))
+	}
+	if c.Executions < 1 {
+		errs = append(errs, fmt.Errorf("scheduler: Executions is %d: must be at least 1", c.Executions))
+	}
+	if c.NoRoomPatience < 0 {
+		errs = append(errs, fmt.Errorf("scheduler: NoRoomPatience is %v: must not be negative", c.NoRoomPatience))
+	}
+	return errors.Join(errs...)
+}
+
+// Keeper tells which slots this scheduler owns, and under which epoch.
+type Keeper interface {
+	Epoch(slot ownership.Slot) (uint64, bool)
+}
+
+// Instances are what the scheduler orders and hears of. It is implemented by
+// provisioner.Provisioner.
+type Instances interface {
+	Order(fn *v1alpha1.Function, epoch uint64, n int) provisioner.Ordered
+	Connect(key provisioner.Key, token string) error
+	Disconnect(key provisioner.Key)
+	Pulled(key provisioner.Key) (first bool)
+	Leaving(key provisioner.Key)
+	StartFailed(key provisioner.Key, reason string)
+	Stop(key provisioner.Key)
+	Forget(uid string)
+	Count(uid string) provisioner.Counts
+	Instances(uid string) []provisioner.Instance
+	Failing(uid string) (why provisioner.StartFailure, retryAfter time.Duration, failing bool)
+}
+
+// Deps are what a Scheduler works with.
+type Deps struct {
+	Catalog   catalog.Reader
+	Keeper    Keeper
+	Instances Instances
+	Registry  prometheus.Registerer
+	Log       *slog.Logger
+	Now       func() time.Time
+}
+
+func uidOf(fn *v1alpha1.Function) string { return string(fn.UID) }
+
+func keyOf(uid string, cid invoke.CID) provisioner.Key {
+	return provisioner.Key{FunctionUID: uid, CID: cid}
+}

@@ -1,0 +1,12 @@
+// Package scheduler owns the queues of the functions in its slots: it joins the
+// catalog, one broker for each function, the decider and the provisioner.
+//
+// Gateways send it tickets by Offer and instances ask for them by Pull; a
+// broker matches them. Every tick it looks at each function that is not idle
+// and orders the instances that the function's decider asks for.
+//
+// Everything that it knows is soft: tickets come again from their gateways, and
+// instances say hello again. It promises that a ticket which it cannot serve is
+// refused with a reason, at once or as soon as that is known, and that a tick
+// never waits for anything.
+package scheduler

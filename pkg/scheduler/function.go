@@ -1,0 +1,149 @@
+package scheduler
+
+import (
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/estimate"
+	"github.com/windlass-dev/windlass/pkg/fpcs"
+	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/ownership"
+	"github.com/windlass-dev/windlass/pkg/queue"
+	"github.com/windlass-dev/windlass/pkg/queue/broker"
+)
+
+// function is what the scheduler keeps of one function.
+type function struct {
+	uid    string
+	slot   ownership.Slot
+	broker *broker.Broker
+
+	mu sync.Mutex
+	// spec is replaced, never changed.
+	spec       *v1alpha1.Function
+	executions *estimate.LastN
+	memory     fpcs.Memory
+	// lost counts the instances that ended while they were needed, since
+	// the last tick.
+	lost int
+	// generations of the instances that have joined.
+	generations map[invoke.CID]int64
+	// ordered counts all orders, and peak is the most instances at a time.
+	ordered int
+	peak    int
+
+	// active says that the next tick looks at the function.
+	active atomic.Bool
+}
+
+func newFunction(fn *v1alpha1.Function, config Config, now func() time.Time) *function {
+	limits := queue.Limits{MaxWaiting: config.MaxQueued, ClaimGrace: config.ClaimGrace}
+	return &function{
+		uid:         uidOf(fn),
+		slot:        ownership.SlotOf(uidOf(fn), 0),
+		broker:      broker.New(limits, now),
+		spec:        fn,
+		executions:  estimate.NewLastN(config.Executions),
+		generations: make(map[invoke.CID]int64),
+	}
+}
+
+// current returns the function as it is now.
+func (f *function) current() *v1alpha1.Function {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.spec
+}
+
+// update replaces the function and retires the instances of older generations.
+func (f *function) update(fn *v1alpha1.Function) {
+	f.mu.Lock()
+	f.spec = fn
+	var outdated []invoke.CID
+	for cid, generation := range f.generations {
+		if generation != fn.Generation {
+			outdated = append(outdated, cid)
+		}
+	}
+	f.mu.Unlock()
+	for _, cid := range outdated {
+		f.broker.Retire(cid, "the function was changed")
+	}
+}
+
+// join notes an instance's generation. It returns false if that is outdated.
+func (f *function) join(cid invoke.CID, generation int64) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if generation != f.spec.Generation {
+		return false
+	}
+	f.generations[cid] = generation
+	return true
+}
+
+func (f *function) left(cid invoke.CID) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.generations, cid)
+}
+
+// observe learns from an execution time. It comes from an agent, so it is held
+// within what the function's timeout allows.
+func (f *function) observe(execution time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.executions.Observe(min(execution, f.spec.Spec.Timeout.Duration))
+}
+
+// loseOne notes that an instance ended while it was needed.
+func (f *function) loseOne() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.lost++
+}
+
+// mean is the mean execution time; 0 if unknown.
+func (f *function) mean() time.Duration {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.executions.Mean()
+}
+
+// drainTime is how long it will take the instances to run what waits; 0 if that
+// is unknown.
+func (f *function) drainTime(v queue.View) time.Duration {
+	if v.Instances == 0 {
+		return 0
+	}
+	rounds := math.Ceil(float64(v.Waiting) / float64(v.Instances))
+	return time.Duration(rounds * float64(f.mean()))
+}
+
+// leavePolicy is when an idle instance may leave.
+func leavePolicy(fn *v1alpha1.Function) queue.LeavePolicy {
+	s := fn.Spec.Scaling
+	return queue.LeavePolicy{
+		Min:         int(s.Min),
+		IdleTimeout: s.BackoffAfter.Duration + s.IdleTimeout.Duration,
+		KeepLast:    s.KeepLast.Duration,
+	}
+}
+
+// limits are the bounds on the number of instances.
+func limits(fn *v1alpha1.Function) fpcs.Limits {
+	l := fpcs.Limits{Min: int(fn.Spec.Scaling.Min)}
+	if most := fn.Spec.Scaling.Max; most != nil {
+		l.Max = int(*most)
+	}
+	return l
+}
+
+// decider is the function's algorithm.
+func decider(fn *v1alpha1.Function) fpcs.Decider {
+	// listing1 is the only one that validation admits.
+	return fpcs.Listing1
+}

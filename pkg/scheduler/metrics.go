@@ -1,0 +1,116 @@
+package scheduler
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/windlass-dev/windlass/pkg/fpcs"
+	"github.com/windlass-dev/windlass/pkg/invoke"
+)
+
+// metrics are the scheduler's series. Those of a function go with it. States
+// are read from the queues and the inventory when they are scraped, so they
+// cannot drift.
+type metrics struct {
+	decisions *prometheus.CounterVec
+	ordered   *prometheus.CounterVec
+	starts    *prometheus.CounterVec
+	failures  *prometheus.CounterVec
+	refusals  *prometheus.CounterVec
+	ticks     prometheus.Histogram
+}
+
+var functionLabels = []string{"namespace", "function"}
+
+func newMetrics(reg prometheus.Registerer, s *Scheduler) *metrics {
+	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "windlass_scheduler_" + name, Help: help,
+		}, append(functionLabels[:2:2], labels...))
+	}
+	m := &metrics{
+		decisions: counter("decisions_total", "Decisions to create instances, by reason.", "reason"),
+		ordered:   counter("instances_ordered_total", "Instances that were ordered."),
+		starts:    counter("instances_started_total", "Instances that have asked for work."),
+		failures:  counter("instances_failed_total", "Instances that ended before they asked for work."),
+		refusals:  counter("refused_total", "Calls that were refused while they waited, by reason.", "reason"),
+		ticks: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name:    "windlass_scheduler_tick_duration_seconds",
+			Help:    "Time that one tick took over all functions.",
+			Buckets: prometheus.ExponentialBuckets(0.00001, 4, 9),
+		}),
+	}
+	reg.MustRegister(m.decisions, m.ordered, m.starts, m.failures, m.refusals, m.ticks, stateCollector{s})
+	return m
+}
+
+func (m *metrics) decided(key invoke.FunctionKey, d fpcs.Decision, ordered int) {
+	m.decisions.WithLabelValues(key.Namespace, key.Name, string(d.Why)).Inc()
+	m.ordered.WithLabelValues(key.Namespace, key.Name).Add(float64(ordered))
+}
+
+func (m *metrics) started(key invoke.FunctionKey) {
+	m.starts.WithLabelValues(key.Namespace, key.Name).Inc()
+}
+
+func (m *metrics) startFailed(key invoke.FunctionKey) {
+	m.failures.WithLabelValues(key.Namespace, key.Name).Inc()
+}
+
+func (m *metrics) refused(key invoke.FunctionKey, reason invoke.RefusalReason, n int) {
+	m.refusals.WithLabelValues(key.Namespace, key.Name, string(reason)).Add(float64(n))
+}
+
+func (m *metrics) ticked(took time.Duration) { m.ticks.Observe(took.Seconds()) }
+
+func (m *metrics) forget(key invoke.FunctionKey) {
+	labels := prometheus.Labels{"namespace": key.Namespace, "function": key.Name}
+	for _, vec := range []*prometheus.CounterVec{m.decisions, m.ordered, m.starts, m.failures, m.refusals} {
+		vec.DeletePartialMatch(labels)
+	}
+}
+
+// stateCollector reads the state of every function at each scrape.
+type stateCollector struct{ s *Scheduler }
+
+var (
+	queuedDesc = prometheus.NewDesc("windlass_scheduler_queued",
+		"Calls that wait for an instance.", functionLabels, nil)
+	oldestDesc = prometheus.NewDesc("windlass_scheduler_oldest_wait_seconds",
+		"How long the first waiting call has waited.", functionLabels, nil)
+	instancesDesc = prometheus.NewDesc("windlass_scheduler_instances",
+		"Instances by state.", append(functionLabels[:2:2], "state"), nil)
+	executionDesc = prometheus.NewDesc("windlass_scheduler_mean_execution_seconds",
+		"Mean of the last execution times; absent if unknown.", functionLabels, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (c stateCollector) Describe(ch chan<- *prometheus.Desc) {
+	ch <- queuedDesc
+	ch <- oldestDesc
+	ch <- instancesDesc
+	ch <- executionDesc
+}
+
+// Collect implements prometheus.Collector.
+func (c stateCollector) Collect(ch chan<- prometheus.Metric) {
+	for _, f := range c.s.all() {
+		key := f.current().Key()
+		counts, view := c.s.deps.Instances.Count(f.uid), f.broker.View()
+		gauge := func(desc *prometheus.Desc, value float64, labels ...string) {
+			labels = append([]string{key.Namespace, key.Name}, labels...)
+			ch <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, labels...)
+		}
+		busy := min(view.Busy, counts.Created)
+		gauge(queuedDesc, float64(view.Waiting))
+		gauge(oldestDesc, view.OldestWait.Seconds())
+		gauge(instancesDesc, float64(counts.Creating), "creating")
+		gauge(instancesDesc, float64(busy), "busy")
+		gauge(instancesDesc, float64(counts.Created-busy), "idle")
+		gauge(instancesDesc, float64(counts.Leaving), "leaving")
+		if mean := f.mean(); mean > 0 {
+			gauge(executionDesc, mean.Seconds())
+		}
+	}
+}

@@ -1,0 +1,169 @@
+package scheduler
+
+import (
+	"errors"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/queue"
+)
+
+// refusalBuffer bounds the refusals that wait for one gateway's stream. More
+// are dropped: the gateway offers those tickets again and is refused again.
+const refusalBuffer = 4096
+
+// offerStream is the stream of tickets of one gateway.
+type offerStream struct {
+	gateway  string
+	refusals chan *wirev1.Refusal
+}
+
+// Offer serves one gateway's tickets.
+func (s *Scheduler) Offer(stream grpc.BidiStreamingServer[wirev1.OfferRequest, wirev1.OfferReply]) error {
+	request, err := stream.Recv()
+	if err != nil {
+		return err
+	}
+	if request.GetGateway() == "" {
+		return status.Error(codes.InvalidArgument, "the first message must say the gateway's address")
+	}
+	o := &offerStream{gateway: request.GetGateway(), refusals: make(chan *wirev1.Refusal, refusalBuffer)}
+	s.register(o)
+	defer s.unregister(o)
+	go func() {
+		for {
+			select {
+			case <-stream.Context().Done():
+				return
+			case r := <-o.refusals:
+				// An error ends the stream, which Recv sees.
+				_ = stream.Send(&wirev1.OfferReply{Refusals: []*wirev1.Refusal{r}})
+			}
+		}
+	}()
+	for {
+		for _, t := range request.GetOffers() {
+			s.offer(o, t)
+		}
+		for _, w := range request.GetWithdrawals() {
+			s.withdraw(w)
+		}
+		if request, err = stream.Recv(); err != nil {
+			return nil
+		}
+	}
+}
+
+func (s *Scheduler) register(o *offerStream) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.gateways[o.gateway] = o
+}
+
+func (s *Scheduler) unregister(o *offerStream) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.gateways[o.gateway] == o {
+		delete(s.gateways, o.gateway)
+	}
+}
+
+// offer puts one ticket into its function's queue, or refuses it.
+func (s *Scheduler) offer(o *offerStream, wire *wirev1.Ticket) {
+	id, err := invoke.IDFromBytes(wire.GetInvocationId())
+	if err != nil {
+		return
+	}
+	if refusal := s.accept(o, id, wire); refusal != nil {
+		o.refuse(id, *refusal)
+	}
+}
+
+func (s *Scheduler) accept(o *offerStream, id invoke.ID, wire *wirev1.Ticket) *invoke.Refusal {
+	f := s.lookup(wire.GetFunctionUid())
+	if f == nil {
+		return &invoke.Refusal{Reason: invoke.RefusedUnknownFunction, Detail: "no such function here"}
+	}
+	if _, owned := s.deps.Keeper.Epoch(f.slot); !owned {
+		return &invoke.Refusal{Reason: invoke.RefusedNotOwner, Detail: "this scheduler does not own the function's slot"}
+	}
+	if why, retryAfter, failing := s.deps.Instances.Failing(f.uid); failing && retryAfter > 0 {
+		if counts := s.deps.Instances.Count(f.uid); counts.Created+counts.Creating == 0 {
+			refusal := cannotStart(why, retryAfter)
+			return &refusal
+		}
+	}
+	now := s.deps.Now()
+	err := f.broker.Offer(invoke.Ticket{
+		ID:       id,
+		Token:    invoke.TokenFromBytes(wire.GetToken()),
+		Gateway:  o.gateway,
+		Arrived:  now.Add(-time.Duration(wire.GetWaitedNs())),
+		Deadline: now.Add(time.Duration(wire.GetRemainingNs())),
+	})
+	switch {
+	case errors.Is(err, queue.ErrFull):
+		return s.queueFull(f)
+	case err != nil:
+		return &invoke.Refusal{Reason: invoke.RefusedNotOwner, Detail: err.Error()}
+	}
+	s.activate(f)
+	return nil
+}
+
+func (s *Scheduler) queueFull(f *function) *invoke.Refusal {
+	return &invoke.Refusal{
+		Reason:     invoke.RefusedQueueFull,
+		Detail:     "too many calls of this function wait already; call it less often, or let it scale further (spec.scaling.max)",
+		RetryAfter: max(time.Second, min(30*time.Second, f.drainTime(f.broker.View()))),
+	}
+}
+
+func (s *Scheduler) withdraw(w *wirev1.Withdrawal) {
+	if f := s.lookup(w.GetFunctionUid()); f != nil {
+		if id, err := invoke.IDFromBytes(w.GetInvocationId()); err == nil {
+			f.broker.Withdraw(id)
+		}
+	}
+}
+
+// refuseAll refuses tickets at the gateways that they came from.
+func (s *Scheduler) refuseAll(f *function, tickets []invoke.Ticket, r invoke.Refusal) {
+	if len(tickets) == 0 {
+		return
+	}
+	s.metrics.refused(f.current().Key(), r.Reason, len(tickets))
+	for _, t := range tickets {
+		s.mu.Lock()
+		o := s.gateways[t.Gateway]
+		s.mu.Unlock()
+		if o != nil {
+			o.refuse(t.ID, r)
+		}
+	}
+}
+
+var wireReasons = map[invoke.RefusalReason]wirev1.Refusal_Reason{
+	invoke.RefusedQueueFull:       wirev1.Refusal_REASON_QUEUE_FULL,
+	invoke.RefusedUnknownFunction: wirev1.Refusal_REASON_UNKNOWN_FUNCTION,
+	invoke.RefusedCannotStart:     wirev1.Refusal_REASON_CANNOT_START,
+	invoke.RefusedNotOwner:        wirev1.Refusal_REASON_NOT_OWNER,
+	invoke.RefusedNoCapacity:      wirev1.Refusal_REASON_NO_CAPACITY,
+}
+
+func (o *offerStream) refuse(id invoke.ID, r invoke.Refusal) {
+	select {
+	case o.refusals <- &wirev1.Refusal{
+		InvocationId: id[:],
+		Reason:       wireReasons[r.Reason],
+		Detail:       r.Detail,
+		RetryAfterNs: int64(r.RetryAfter),
+	}:
+	default:
+	}
+}

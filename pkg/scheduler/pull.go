@@ -1,0 +1,229 @@
+package scheduler
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/provisioner"
+	"github.com/windlass-dev/windlass/pkg/queue/broker"
+)
+
+type pullServer = grpc.BidiStreamingServer[wirev1.PullRequest, wirev1.PullReply]
+
+// pullStream is the stream of pulls of one instance. As a Sink it only puts
+// replies into a buffer that holds all that the instance can ask for; should an
+// agent break the rules so that it overflows, its stream ends with its next
+// message.
+type pullStream struct {
+	scheduler  *Scheduler
+	function   *function
+	key        provisioner.Key
+	replies    chan *wirev1.PullReply
+	overflowed atomic.Bool
+
+	pulled  bool // has asked for work
+	leaving bool // said goodbye, or was let go
+}
+
+// Pull serves one instance's pulls.
+func (s *Scheduler) Pull(server pullServer) error {
+	first, err := server.Recv()
+	if err != nil {
+		return err
+	}
+	p, err := s.hello(first.GetHello())
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(server.Context())
+	var sending sync.WaitGroup
+	sending.Go(func() { p.send(ctx, server) })
+	defer sending.Wait()
+	defer cancel()
+
+	fn := p.function.current()
+	if err := p.function.broker.Join(p.key.CID, int(fn.Spec.Concurrency), p); err != nil {
+		if errors.Is(err, broker.ErrClosed) {
+			return status.Error(codes.NotFound, "the function is gone")
+		}
+		return status.Error(codes.Unavailable, err.Error())
+	}
+	defer p.end()
+	if !p.function.join(p.key.CID, first.GetHello().GetGeneration()) {
+		p.function.broker.Retire(p.key.CID, "the function was changed")
+	}
+	return p.receive(server)
+}
+
+// hello checks who an instance is.
+func (s *Scheduler) hello(hello *wirev1.Hello) (*pullStream, error) {
+	if hello == nil {
+		return nil, status.Error(codes.InvalidArgument, "the first message must be a hello")
+	}
+	key := keyOf(hello.GetFunctionUid(), invoke.CID(hello.GetCid()))
+	f := s.lookup(key.FunctionUID)
+	if f == nil {
+		return nil, status.Error(codes.NotFound, "no such function")
+	}
+	switch err := s.deps.Instances.Connect(key, hello.GetToken()); {
+	case errors.Is(err, provisioner.ErrUnknownInstance):
+		return nil, status.Error(codes.NotFound, err.Error())
+	case err != nil:
+		return nil, status.Error(codes.Unauthenticated, err.Error())
+	}
+	capacity := int(f.current().Spec.Concurrency)
+	return &pullStream{
+		scheduler: s, function: f, key: key,
+		// A ticket for each call it can hold, a retirement and an answer.
+		replies: make(chan *wirev1.PullReply, capacity+8),
+	}, nil
+}
+
+// send sends what the buffer holds until ctx ends.
+func (p *pullStream) send(ctx context.Context, server pullServer) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case reply := <-p.replies:
+			if server.Send(reply) != nil {
+				return // the stream has ended, which receive sees
+			}
+		}
+	}
+}
+
+// receive reads the instance's messages until they end.
+func (p *pullStream) receive(server pullServer) error {
+	for {
+		msg, err := server.Recv()
+		if err != nil {
+			return nil
+		}
+		if p.overflowed.Load() {
+			return status.Error(codes.ResourceExhausted, "the instance did not take its replies")
+		}
+		if err := p.handle(msg); err != nil {
+			return err
+		}
+	}
+}
+
+func (p *pullStream) handle(msg *wirev1.PullRequest) error {
+	switch kind := msg.GetKind().(type) {
+	case *wirev1.PullRequest_Pull:
+		return p.pull(kind.Pull)
+	case *wirev1.PullRequest_Leave:
+		return p.requestLeave(time.Duration(kind.Leave.GetIdleNs()))
+	case *wirev1.PullRequest_Goodbye:
+		p.goodbye(kind.Goodbye)
+		return nil
+	}
+	return status.Error(codes.InvalidArgument, "the message makes no sense here")
+}
+
+func (p *pullStream) pull(pull *wirev1.Pull) error {
+	if !p.pulled {
+		p.pulled = true
+		if p.scheduler.deps.Instances.Pulled(p.key) {
+			p.scheduler.metrics.started(p.function.current().Key())
+			p.scheduler.activate(p.function)
+		}
+	}
+	done := make([]invoke.ID, 0, 1)
+	for _, d := range pull.GetDone() {
+		p.function.observe(time.Duration(d.GetExecNs()))
+		if id, err := invoke.IDFromBytes(d.GetInvocationId()); err == nil {
+			done = append(done, id)
+		}
+	}
+	if p.leaving {
+		return nil
+	}
+	if err := p.function.broker.Pull(p.key.CID, int(pull.GetCredits()), done...); err != nil {
+		return status.Error(codes.FailedPrecondition, err.Error())
+	}
+	return nil
+}
+
+func (p *pullStream) requestLeave(idle time.Duration) error {
+	if p.leaving {
+		return nil
+	}
+	answer, err := p.function.broker.RequestLeave(p.key.CID, idle, leavePolicy(p.function.current()))
+	if err != nil {
+		return status.Error(codes.FailedPrecondition, err.Error())
+	}
+	if answer.Granted {
+		p.leaving = true
+		p.scheduler.deps.Instances.Leaving(p.key)
+	}
+	p.reply(&wirev1.PullReply{Kind: &wirev1.PullReply_Leave{Leave: &wirev1.LeaveReply{
+		Granted: answer.Granted, AskAgainNs: int64(answer.AskAgain),
+	}}})
+	return nil
+}
+
+// goodbye takes the instance out of the queue. Calls that it has claimed go on
+// until it closes the stream.
+func (p *pullStream) goodbye(g *wirev1.Goodbye) {
+	p.leaving = true
+	if g.GetReason() == wirev1.Goodbye_REASON_START_FAILED {
+		p.scheduler.deps.Instances.StartFailed(p.key, g.GetDetail())
+	} else {
+		p.scheduler.deps.Instances.Leaving(p.key)
+	}
+	p.depart(g.GetReason() != wirev1.Goodbye_REASON_DONE)
+}
+
+// depart leaves the queue. An instance that held calls was needed, and is
+// replaced if it did not go by choice.
+func (p *pullStream) depart(involuntary bool) {
+	p.function.left(p.key.CID)
+	if held := p.function.broker.Leave(p.key.CID); held > 0 && involuntary {
+		p.function.loseOne()
+	}
+	p.scheduler.activate(p.function)
+}
+
+// end settles the end of the stream.
+func (p *pullStream) end() {
+	if p.leaving {
+		p.scheduler.deps.Instances.Stop(p.key)
+		return
+	}
+	p.scheduler.deps.Instances.Disconnect(p.key)
+	p.depart(true)
+}
+
+// Deliver implements broker.Sink.
+func (p *pullStream) Deliver(t invoke.Ticket) {
+	p.reply(&wirev1.PullReply{Kind: &wirev1.PullReply_Ticket{Ticket: &wirev1.Ticket{
+		InvocationId: t.ID[:],
+		Gateway:      t.Gateway,
+		Token:        t.Token[:],
+		RemainingNs:  int64(t.Deadline.Sub(p.scheduler.deps.Now())),
+	}}})
+}
+
+// Retire implements broker.Sink.
+func (p *pullStream) Retire(reason string) {
+	p.reply(&wirev1.PullReply{Kind: &wirev1.PullReply_Retire{Retire: &wirev1.Retire{Reason: reason}}})
+}
+
+func (p *pullStream) reply(reply *wirev1.PullReply) {
+	select {
+	case p.replies <- reply:
+	default:
+		p.overflowed.Store(true)
+	}
+}

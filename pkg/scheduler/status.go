@@ -1,0 +1,53 @@
+package scheduler
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+)
+
+// Status is what the scheduler observes of a function.
+func (s *Scheduler) Status(fn *v1alpha1.Function) v1alpha1.FunctionStatus {
+	f := s.lookup(uidOf(fn))
+	if f == nil {
+		return v1alpha1.FunctionStatus{}
+	}
+	counts, view := s.deps.Instances.Count(f.uid), f.broker.View()
+	busy := min(view.Busy, counts.Created)
+	status := v1alpha1.FunctionStatus{
+		ObservedGeneration: f.current().Generation,
+		Instances: v1alpha1.InstanceCounts{
+			Creating: int32(counts.Creating),
+			Created:  int32(counts.Created),
+			Busy:     int32(busy),
+			Idle:     int32(counts.Created - busy),
+		},
+		Queued:     int64(view.Waiting),
+		Conditions: []metav1.Condition{s.ready(f, fn)},
+	}
+	if mean := f.mean(); mean > 0 {
+		status.MeanExecutionTime = &metav1.Duration{Duration: mean.Round(10 * time.Microsecond)}
+	}
+	return status
+}
+
+// ready is the Ready condition.
+func (s *Scheduler) ready(f *function, fn *v1alpha1.Function) metav1.Condition {
+	c := metav1.Condition{
+		Type:               v1alpha1.ConditionReady,
+		Status:             metav1.ConditionTrue,
+		Reason:             v1alpha1.ReasonAccepted,
+		Message:            "the function can be called",
+		ObservedGeneration: fn.Generation,
+		LastTransitionTime: fn.CreationTimestamp,
+	}
+	if why, _, failing := s.deps.Instances.Failing(f.uid); failing {
+		c.Status = metav1.ConditionFalse
+		c.Reason = v1alpha1.ReasonStartFailed
+		c.Message = why.String()
+		c.LastTransitionTime = metav1.NewTime(why.At)
+	}
+	return c
+}

@@ -1,0 +1,134 @@
+package scheduler
+
+import (
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/fpcs"
+	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/provisioner"
+	"github.com/windlass-dev/windlass/pkg/queue"
+)
+
+// tick looks at every function that is not idle.
+func (s *Scheduler) tick() {
+	begun := s.deps.Now()
+	s.mu.Lock()
+	active := make([]*function, 0, len(s.active))
+	for f := range s.active {
+		active = append(active, f)
+	}
+	s.mu.Unlock()
+	for _, f := range active {
+		s.tickFunction(f)
+	}
+	s.metrics.ticked(s.deps.Now().Sub(begun))
+}
+
+// tickFunction decides for one function.
+func (s *Scheduler) tickFunction(f *function) {
+	// 1. Only the owner decides.
+	epoch, owned := s.deps.Keeper.Epoch(f.slot)
+	if !owned {
+		s.idle(f)
+		return
+	}
+	// 2. The instances first, 3. the queue second: a ticket that is pulled
+	// in between is seen neither in the queue nor as a busy instance, so
+	// that the race creates too little, which the next tick mends, and not
+	// too much.
+	counts := s.deps.Instances.Count(f.uid)
+	view := f.broker.View()
+	// 4. Snapshot.
+	fn, snapshot := f.snapshot(counts, view)
+	// 5. Decide.
+	decision := fpcs.Bound(decider(fn)(snapshot, fpcs.Params{Tick: s.config.Tick}), snapshot, limits(fn))
+	f.remember(decision)
+	// 6. Order.
+	var ordered provisioner.Ordered
+	if decision.Create > 0 {
+		ordered = s.deps.Instances.Order(fn, epoch, decision.Create)
+		f.count(len(ordered.Keys), counts)
+		s.metrics.decided(fn.Key(), decision, len(ordered.Keys))
+		s.deps.Log.Info("ordered instances", "function", fn.Key().String(), "reason", string(decision.Why),
+			"wanted", decision.Create, "ordered", len(ordered.Keys), "waiting", snapshot.Waiting(),
+			"created", snapshot.Created, "creating", snapshot.Creating)
+	}
+	// 7. Refuse what cannot be served.
+	if ordered.NoRoom != "" && len(ordered.Keys) == 0 && counts == (provisioner.Counts{}) && view.OldestWait >= s.config.NoRoomPatience {
+		s.refuseAll(f, f.broker.Clear(), invoke.Refusal{
+			Reason: invoke.RefusedNoCapacity, Detail: "no node has room for an instance: " + ordered.NoRoom,
+			RetryAfter: s.config.NoRoomPatience,
+		})
+	}
+	// 8. Rest.
+	if decision.Create == 0 && snapshot.Waiting() == 0 && counts.Creating == 0 {
+		s.idle(f)
+	}
+}
+
+// snapshot makes the value that is decided on.
+func (f *function) snapshot(counts provisioner.Counts, view queue.View) (*v1alpha1.Function, fpcs.Snapshot) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s := fpcs.Snapshot{
+		Arrived:       view.Arrived,
+		Departed:      view.Departed,
+		Created:       counts.Created,
+		Creating:      counts.Creating,
+		Lost:          f.lost,
+		MeanExecution: f.executions.Mean(),
+		Memory:        f.memory,
+	}
+	f.lost = 0
+	return f.spec, s
+}
+
+func (f *function) remember(d fpcs.Decision) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.memory = d.Next
+}
+
+// count keeps the totals.
+func (f *function) count(ordered int, counts provisioner.Counts) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.ordered += ordered
+	f.peak = max(f.peak, counts.Created+counts.Creating+ordered)
+}
+
+// idle lets ticks pass over a function until something happens. Whatever
+// happened since the tick looked, activates it again or is seen here.
+func (s *Scheduler) idle(f *function) {
+	s.mu.Lock()
+	delete(s.active, f)
+	f.active.Store(false)
+	s.mu.Unlock()
+	if f.broker.View().Waiting > 0 || f.missed() {
+		s.activate(f)
+	}
+}
+
+// missed tells whether an instance was lost that no tick has seen.
+func (f *function) missed() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.lost > 0
+}
+
+// Totals are what was ordered for a function since the scheduler started.
+type Totals struct {
+	// Ordered instances in all, and the most that existed or were under way
+	// at a time.
+	Ordered, Peak int
+}
+
+// Totals returns a function's totals.
+func (s *Scheduler) Totals(uid string) Totals {
+	f := s.lookup(uid)
+	if f == nil {
+		return Totals{}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return Totals{Ordered: f.ordered, Peak: f.peak}
+}
