@@ -25,7 +25,9 @@ type Reader interface {
 	Get(key invoke.FunctionKey) (*v1alpha1.Function, bool)
 	// Watch calls handle for every function that exists and then for every
 	// change, one call at a time and in order for each key; changes that
-	// follow each other quickly may be reported as one. It returns when ctx
-	// ends.
+	// follow each other quickly may be reported as one. A function that
+	// gave way to another of the same name is reported as gone first. Watch
+	// returns nil when ctx ends, and an error only if it can watch no
+	// longer.
 	Watch(ctx context.Context, handle func(Event)) error
 }

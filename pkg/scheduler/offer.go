@@ -112,7 +112,9 @@ func (s *Scheduler) accept(o *offerStream, id invoke.ID, wire *wirev1.Ticket) *i
 	case err != nil:
 		return &invoke.Refusal{Reason: invoke.RefusedNotOwner, Detail: err.Error()}
 	}
-	s.activate(f)
+	if s.activate(f) {
+		s.kick(f)
+	}
 	return nil
 }
 

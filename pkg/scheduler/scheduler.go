@@ -27,6 +27,10 @@ type Scheduler struct {
 	active map[*function]struct{}
 	// gateways are the streams of tickets, by the gateway's claim address.
 	gateways map[string]*offerStream
+
+	// kicks are functions that need not wait for the next tick. A full
+	// channel means that they do.
+	kicks chan *function
 }
 
 // New makes a Scheduler. It starts nothing.
@@ -40,6 +44,7 @@ func New(config Config, deps Deps) (*Scheduler, error) {
 		functions: make(map[string]*function),
 		active:    make(map[*function]struct{}),
 		gateways:  make(map[string]*offerStream),
+		kicks:     make(chan *function, 64),
 	}
 	s.metrics = newMetrics(deps.Registry, s)
 	return s, nil
@@ -58,6 +63,8 @@ func (s *Scheduler) Run(ctx context.Context) error {
 		select {
 		case <-ticker.C:
 			s.tick()
+		case f := <-s.kicks:
+			s.tickFunction(f)
 		case <-ctx.Done():
 			watching.Wait()
 			s.close()
@@ -136,15 +143,29 @@ func (s *Scheduler) all() []*function {
 	return list
 }
 
-// activate lets the next tick look at a function.
-func (s *Scheduler) activate(f *function) {
+// activate lets the next tick look at a function. It tells whether the function
+// was idle.
+func (s *Scheduler) activate(f *function) bool {
 	if f.active.Swap(true) {
-		return
+		return false
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.functions[f.uid] == f {
 		s.active[f] = struct{}{}
+	}
+	return true
+}
+
+// kick lets a function that was idle and has no instance be looked at now: what
+// the tick will decide is certain, and its first call would wait for it.
+func (s *Scheduler) kick(f *function) {
+	if counts := s.deps.Instances.Count(f.uid); counts.Created+counts.Creating > 0 {
+		return
+	}
+	select {
+	case s.kicks <- f:
+	default:
 	}
 }
 

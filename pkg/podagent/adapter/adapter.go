@@ -3,6 +3,7 @@ package adapter
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"time"
@@ -38,7 +39,9 @@ type Call struct {
 	Header http.Header
 	// ContentLength of Body in bytes; -1 if unknown.
 	ContentLength int64
-	// Body is never nil.
+	// Body is never nil. Its Read returns when the context of Invoke ends,
+	// and must stand being in one last Read when Invoke returns. A body that
+	// is whole in memory is best given as a *bytes.Reader.
 	Body io.Reader
 	// Deadline is when the call times out. The context of Invoke ends then
 	// too.
@@ -51,7 +54,8 @@ type Head struct {
 	Status int
 	// Header holds end-to-end headers only.
 	Header http.Header
-	// ContentLength in bytes; -1 if unknown.
+	// ContentLength in bytes; -1 if unknown. With the answer to a HEAD it is
+	// what the answer to a GET would have. Header has no Content-Length.
 	ContentLength int64
 	// FunctionError is the type of the error that the function reported
 	// through its protocol; empty if it reported none.
@@ -76,4 +80,15 @@ type Adapter interface {
 	// repeats a request. Up to the function's concurrency calls may run at
 	// a time.
 	Invoke(ctx context.Context, call *Call, w ResultWriter) error
+}
+
+// Ended is the error of a call that the function may have seen and whose
+// context has ended: ErrTimedOut if its deadline passed, otherwise
+// ErrFunctionLost, since what became of the call is unknown.
+func Ended(ctx context.Context, call *Call) error {
+	cause := context.Cause(ctx)
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) || !time.Now().Before(call.Deadline) {
+		return fmt.Errorf("%w: %w", ErrTimedOut, cause)
+	}
+	return fmt.Errorf("%w: the call was given up: %w", ErrFunctionLost, cause)
 }

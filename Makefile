@@ -1,0 +1,119 @@
+# Everything is built from source with the Go toolchain; `make help` lists the targets.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-builtin-rules
+
+# RACE= runs the tests without the race detector, which needs a C compiler.
+RACE ?= -race
+
+# What `git describe` says, or nothing outside a git checkout. Go's own stamping
+# is off because it fails where git distrusts the checkout's owner.
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null)
+BUILDFLAGS := -trimpath -buildvcs=false
+LDFLAGS := -X github.com/windlass-dev/windlass/internal/buildinfo.Version=$(VERSION)
+
+# Tools are built once for each state of the module that pins them and for each
+# Go release, because a linter refuses code for a Go newer than its own.
+toolcache = $(CURDIR)/.cache/tools/$(shell cat hack/$(1)/go.mod hack/$(1)/go.sum | cksum | cut -d ' ' -f 1)-$(shell go env GOVERSION)
+TOOLS = $(call toolcache,tools)
+GOLANGCI = $(call toolcache,golangci)/golangci-lint
+
+.DEFAULT_GOAL := help
+
+##@ Use
+
+.PHONY: help
+help: ## List the targets
+	@awk 'BEGIN { FS = ":.*## " } \
+	  /^##@ / { printf "\n%s\n", substr($$0, 5) } \
+	  /^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## Build bin/windlass and bin/podagent
+	go build $(BUILDFLAGS) -ldflags '$(LDFLAGS)' -o bin/windlass ./cmd/windlass
+	CGO_ENABLED=0 go build $(BUILDFLAGS) -ldflags '-s -w $(LDFLAGS)' -o bin/podagent ./cmd/podagent
+
+.PHONY: examples
+examples: ## Build the functions in examples/
+	hack/examples.sh
+
+.PHONY: run
+run: build examples ## Run Windlass and every example function on this machine
+	bin/windlass up -f examples/
+
+.PHONY: demo
+demo: build examples ## Call the examples, break things, and print what happened
+	bin/windlass demo
+
+##@ Check
+
+.PHONY: test
+test: build ## Run all tests; RACE= leaves the race detector out
+	go test $(RACE) -shuffle=on ./...
+
+.PHONY: cover
+cover: ## Print how much of the pure core its tests run; fails under 90 %
+	hack/cover.sh 90 pkg/queue pkg/fpcs
+
+.PHONY: bench
+bench: build examples ## Measure calls, instances and memory on this machine
+	bin/windlass bench
+
+.PHONY: verify
+verify: verify-format verify-lint verify-generated verify-modules verify-layers verify-docs ## Run every check that is not a test
+
+.PHONY: verify-format
+verify-format: tools-golangci ## Check the format of Go code
+	@$(GOLANGCI) fmt --diff || { echo 'Go code is not formatted as usual: run "make format".' >&2; exit 1; }
+
+.PHONY: verify-lint
+verify-lint: tools-golangci ## Check Go code with the linters of .golangci.yml
+	$(GOLANGCI) run
+
+.PHONY: verify-generated
+verify-generated: tools ## Check that generated code follows its sources
+	PATH="$(TOOLS):$$PATH" hack/verify-generated.sh
+
+.PHONY: verify-modules
+verify-modules: ## Check that go.mod and go.sum are tidy
+	@go mod tidy -diff || { echo 'go.mod or go.sum is not tidy: run "go mod tidy".' >&2; exit 1; }
+
+.PHONY: verify-layers
+verify-layers: ## Check which package imports which
+	go test ./internal/archtest
+
+.PHONY: verify-docs
+verify-docs: ## Check the links and make targets in the documentation
+	go test ./internal/doccheck
+
+##@ Change
+
+.PHONY: format
+format: tools-golangci ## Format Go code
+	$(GOLANGCI) fmt
+
+.PHONY: generate
+generate: tools ## Generate code from protobufs and API types
+	PATH="$(TOOLS):$$PATH" hack/generate.sh .
+
+.PHONY: clean
+clean: ## Remove what was built, and the cached tools
+	rm -rf bin .cache coverage.out
+
+.PHONY: tools
+tools: $(TOOLS)/.built
+
+.PHONY: tools-golangci
+tools-golangci: $(GOLANGCI)
+
+# The marker is made last, so that an interrupted build is built again.
+$(TOOLS)/.built:
+	@echo 'Building the code generators (once; hack/tools/go.mod pins them).'
+	cd hack/tools && go build -buildvcs=false -o '$(@D)/' tool
+	touch $@
+
+$(GOLANGCI):
+	@echo 'Building golangci-lint (once, some minutes; hack/golangci/go.mod pins it).'
+	cd hack/golangci && go build -buildvcs=false -o '$@' github.com/golangci/golangci-lint/v2/cmd/golangci-lint

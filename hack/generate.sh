@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# Generates code below the folder that is named: "." changes the checkout, any
+# other leaves it alone. Expects buf, its plugins and controller-gen on PATH.
+set -euo pipefail
+
+out=${1:?usage: hack/generate.sh FOLDER}
+mkdir -p "$out"
+out=$(cd "$out" && pwd)
+cd "$(dirname "$0")/.."
+
+buf lint
+buf generate --output "$out"
+controller-gen object paths=./api/v1alpha1 output:object:dir="$out/api/v1alpha1"

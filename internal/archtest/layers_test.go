@@ -1,0 +1,130 @@
+package archtest
+
+// rows is the map of the code. A package imports only from rows above its own;
+// within its row it may import the folder above it and what sideways allows. A
+// package that is not listed is a detail of its nearest listed parent, and
+// stands where that one stands.
+var rows = []struct {
+	name     string
+	packages []string
+}{
+	{"words", []string{
+		"api/v1alpha1",
+		"api/wire/v1",
+		"internal/buildinfo",
+		"pkg/invoke",
+		"pkg/podagent/adapter/lambda/lambdaenv",
+		"pkg/podagent/agentenv",
+	}},
+	{"pure", []string{
+		"pkg/estimate",
+		"pkg/fpcs",
+		"pkg/provisioner/nodepick",
+		"pkg/queue",
+		"pkg/workload",
+	}},
+	{"shells", []string{
+		"pkg/catalog",
+		"pkg/catalog/file",
+		"pkg/gateway/table",
+		"pkg/ownership",
+		"pkg/ownership/etcd",
+		"pkg/podagent/adapter",
+		"pkg/provisioner",
+		"pkg/provisioner/process",
+		"pkg/queue/broker",
+		"pkg/runtimes",
+	}},
+	{"programs", []string{
+		"pkg/control",
+		"pkg/gateway",
+		"pkg/podagent",
+		"pkg/scheduler",
+	}},
+	{"on top", []string{
+		"pkg/bench",
+		"pkg/local",
+	}},
+	{"mains", []string{
+		"cmd/podagent",
+		"cmd/windlass",
+		"internal/archtest",
+		"internal/doccheck",
+	}},
+}
+
+// sideways lists the imports within one row that are not of a parent folder.
+var sideways = []struct {
+	from, to string
+	reason   string
+}{
+	{"api/v1alpha1", "pkg/invoke", "a Function has a key"},
+	{"pkg/provisioner/process", "pkg/runtimes", "a process needs its language's interpreter and shim"},
+}
+
+// only lists everything outside the standard library that a package and the
+// folders below it may import, except folders with a place of their own.
+var only = []allowance{
+	{"api/v1alpha1", []string{"k8s.io/apimachinery", "pkg/invoke", "sigs.k8s.io/json", "sigs.k8s.io/yaml"},
+		"whoever reads a Function must not link a cluster's client"},
+	{"api/wire/v1", []string{"google.golang.org/grpc", "google.golang.org/protobuf"},
+		"it is generated, and every program links it"},
+	{"pkg/invoke", nil, "the words that everything shares bring nothing along"},
+	{"pkg/estimate", nil, "it computes with numbers and times"},
+	{"pkg/fpcs", []string{"pkg/invoke"}, "a decision is a function of a snapshot"},
+	{"pkg/provisioner/nodepick", nil, "a choice is a function of a list of nodes"},
+	{"pkg/queue", []string{"pkg/invoke"}, "a queue is a value; the broker gives it a lock and time"},
+	{"pkg/workload", nil, "the same seed yields the same load"},
+}
+
+// allowance is a row of only.
+type allowance struct {
+	pkg     string
+	imports []string
+	reason  string
+}
+
+// impure is what of the standard library no package of the pure row may
+// import, nor pkg/invoke, which they all use.
+var impure = map[string]string{
+	"context":     "nothing in it waits or can be cancelled",
+	"log":         "a decision says why in its result; the shell logs it",
+	"log/slog":    "a decision says why in its result; the shell logs it",
+	"math/rand":   "chance comes from a generator that the caller seeds (math/rand/v2)",
+	"net":         "it computes, its shell talks",
+	"net/http":    "it computes, its shell talks",
+	"os":          "it reads only its arguments",
+	"os/exec":     "it reads only its arguments",
+	"sync":        "its shell holds the lock",
+	"sync/atomic": "its shell holds the lock",
+}
+
+// hidden is what of an allowed import pure code must not mention, because it
+// reads state that is nobody's argument.
+var hidden = map[string][]string{
+	"time": {"After", "AfterFunc", "NewTicker", "NewTimer", "Now", "Since", "Sleep", "Tick", "Until"},
+	"math/rand/v2": {
+		"ExpFloat64", "Float32", "Float64", "Int", "Int32", "Int32N", "Int64", "Int64N", "IntN", "N",
+		"NormFloat64", "Perm", "Shuffle", "Uint", "Uint32", "Uint32N", "Uint64", "Uint64N", "UintN",
+	},
+}
+
+// unlinked lists what a package must not even link, by way of others.
+var unlinked = []struct {
+	pkg    string
+	banned []string
+	reason string
+}{
+	{"cmd/podagent",
+		[]string{"api/v1alpha1", "github.com/prometheus", "github.com/spf13/cobra", "go.etcd.io", "k8s.io", "sigs.k8s.io"},
+		"an agent runs beside every instance: it must stay small, and has no business with the control plane's stores"},
+	{"pkg/podagent",
+		[]string{"api/v1alpha1", "github.com/prometheus", "go.etcd.io", "k8s.io", "sigs.k8s.io"},
+		"cmd/podagent links it"},
+	{"pkg/gateway",
+		[]string{"pkg/fpcs", "pkg/provisioner", "pkg/queue"},
+		"a gateway knows its own calls; queues and instances are the scheduler's"},
+	{"pkg/scheduler",
+		[]string{"k8s.io/client-go", "sigs.k8s.io/controller-runtime"},
+		"a runtime starts instances for it, and not only in clusters"},
+}

@@ -1,0 +1,9 @@
+package buildinfo
+
+import "testing"
+
+func TestAProgramAlwaysHasAVersion(t *testing.T) {
+	if Version == "" {
+		t.Error("Version is empty")
+	}
+}

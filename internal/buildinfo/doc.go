@@ -1,0 +1,2 @@
+// Package buildinfo says which version of Windlass this program is.
+package buildinfo

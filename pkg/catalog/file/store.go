@@ -1,0 +1,162 @@
+package file
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/catalog"
+	"github.com/windlass-dev/windlass/pkg/invoke"
+)
+
+// ErrNotFound says that the store has no function of that name.
+var ErrNotFound = errors.New("no such function")
+
+// InvalidError says that a Function cannot be applied, and why. Everything else
+// that Apply may return is a failure of the disk.
+type InvalidError struct {
+	Key invoke.FunctionKey
+	// Problems is not empty.
+	Problems field.ErrorList
+}
+
+// Error has one line for each problem.
+func (e *InvalidError) Error() string {
+	lines := make([]string, 0, len(e.Problems))
+	for _, p := range e.Problems {
+		lines = append(lines, fmt.Sprintf("function %s: %s", e.Key, p.Error()))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Result says what Apply did.
+type Result string
+
+const (
+	// Created says that the function is new.
+	Created Result = "created"
+	// Configured says that the function was changed.
+	Configured Result = "configured"
+	// Unchanged says that the function was so already.
+	Unchanged Result = "unchanged"
+)
+
+// Store holds the Functions of a folder. It may be used by many goroutines at a
+// time.
+type Store struct {
+	dir     string
+	catalog *catalog.Catalog
+	// mu orders changes: the files and the catalog change as one.
+	mu sync.Mutex
+}
+
+// Open loads the Functions of a folder, which is made if it is missing. Its
+// error names every file that cannot be loaded and what to do about it.
+func Open(dir string) (*Store, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("cannot make the folder of functions; make it by hand or choose another: %w", err)
+	}
+	functions, err := load(dir)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{dir: dir, catalog: catalog.New()}
+	for _, f := range functions {
+		s.catalog.Put(f)
+	}
+	return s, nil
+}
+
+// Catalog is what the store holds at any time. It must not be changed but
+// through the store.
+func (s *Store) Catalog() *catalog.Catalog { return s.catalog }
+
+// Apply makes the store hold f: with its defaults, if it is valid, and if it
+// can run in local mode. Of the metadata only the name, the namespace, labels
+// and annotations count; the rest is the store's to say. The generation rises
+// when the spec changes. Apply neither keeps nor changes f. Its error is an
+// *InvalidError if f is at fault. After an error the catalog is as it was; after
+// one of the disk the file may be the former or the new one, until the function
+// is applied again.
+func (s *Store) Apply(f *v1alpha1.Function) (Result, error) {
+	want := &v1alpha1.Function{Spec: *f.Spec.DeepCopy(), TypeMeta: f.TypeMeta}
+	kept := f.ObjectMeta.DeepCopy()
+	want.Namespace, want.Name = kept.Namespace, kept.Name
+	want.Labels, want.Annotations = kept.Labels, kept.Annotations
+	v1alpha1.Default(want)
+	if problems := validate(want); len(problems) > 0 {
+		return "", &InvalidError{Key: want.Key(), Problems: problems}
+	}
+
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	have, _ := s.catalog.Get(want.Key())
+	result := identify(want, have, time.Now())
+	if result == Unchanged {
+		return result, nil
+	}
+	text, err := v1alpha1.Encode(want)
+	if err != nil {
+		return "", err
+	}
+	if err := write(s.path(want.Key()), text); err != nil {
+		return "", fmt.Errorf("cannot keep function %s; make room and see to the rights of the folder, then apply it again: %w", want.Key(), err)
+	}
+	s.catalog.Put(want)
+	return result, nil
+}
+
+// identify gives want the identity that it has next to have, which may be nil.
+func identify(want, have *v1alpha1.Function, now time.Time) Result {
+	if have == nil {
+		want.UID = uuid.NewUUID()
+		// The file holds whole seconds.
+		want.CreationTimestamp = metav1.NewTime(now).Rfc3339Copy()
+		want.Generation = 1
+		return Created
+	}
+	want.UID, want.CreationTimestamp, want.Generation = have.UID, have.CreationTimestamp, have.Generation
+	if !equality.Semantic.DeepEqual(want.Spec, have.Spec) {
+		want.Generation++
+		return Configured
+	}
+	if !equality.Semantic.DeepEqual(want.Labels, have.Labels) ||
+		!equality.Semantic.DeepEqual(want.Annotations, have.Annotations) {
+		return Configured
+	}
+	return Unchanged
+}
+
+// Delete removes a function; ErrNotFound if there is none of that name.
+func (s *Store) Delete(key invoke.FunctionKey) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, ok := s.catalog.Get(key); !ok {
+		return fmt.Errorf("function %s: %w", key, ErrNotFound)
+	}
+	if err := remove(s.path(key)); err != nil {
+		return fmt.Errorf("cannot remove function %s; see to the rights of the folder, then delete it again: %w", key, err)
+	}
+	s.catalog.Remove(key)
+	return nil
+}
+
+// path is where a valid function is kept: its names are labels of DNS, which
+// are safe as names of files.
+func (s *Store) path(key invoke.FunctionKey) string {
+	return filepath.Join(s.dir, key.Namespace, key.Name+extension)
+}
+
+func validate(f *v1alpha1.Function) field.ErrorList {
+	return append(v1alpha1.Validate(f), v1alpha1.ValidateLocal(f)...)
+}

@@ -1,0 +1,168 @@
+package catalog
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/invoke"
+)
+
+// Catalog holds functions in memory. It may be used by many goroutines at a
+// time, also from within the handle of a Watch.
+type Catalog struct {
+	mu        sync.RWMutex
+	functions map[invoke.FunctionKey]*v1alpha1.Function
+	watchers  map[*watcher]struct{}
+}
+
+var _ Reader = (*Catalog)(nil)
+
+// New makes an empty Catalog.
+func New() *Catalog {
+	return &Catalog{
+		functions: make(map[invoke.FunctionKey]*v1alpha1.Function),
+		watchers:  make(map[*watcher]struct{}),
+	}
+}
+
+// Put adds a function or replaces the one of the same name. The catalog shares
+// f from then on: it must not be changed any more.
+func (c *Catalog) Put(f *v1alpha1.Function) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.functions[f.Key()] = f
+	c.changed(f.Key())
+}
+
+// Remove removes the function of that name, if there is one.
+func (c *Catalog) Remove(key invoke.FunctionKey) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, ok := c.functions[key]; !ok {
+		return
+	}
+	delete(c.functions, key)
+	c.changed(key)
+}
+
+// Get returns the function of that name.
+func (c *Catalog) Get(key invoke.FunctionKey) (*v1alpha1.Function, bool) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	f, ok := c.functions[key]
+	return f, ok
+}
+
+// List returns all functions in the order of their keys. They are shared and
+// must not be changed.
+func (c *Catalog) List() []*v1alpha1.Function {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return slices.SortedFunc(maps.Values(c.functions), func(a, b *v1alpha1.Function) int {
+		return a.Key().Compare(b.Key())
+	})
+}
+
+// Watch tells handle of every function, now and as they change. It runs handle
+// on the caller's goroutine, without holding the catalog, and always returns
+// nil.
+func (c *Catalog) Watch(ctx context.Context, handle func(Event)) error {
+	w := c.join()
+	defer c.leave(w)
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-w.wake:
+		}
+		for _, key := range c.take(w) {
+			for _, event := range c.advance(w, key) {
+				if ctx.Err() != nil {
+					return nil
+				}
+				handle(event)
+			}
+		}
+	}
+}
+
+// watcher is one Watch. The catalog's lock guards it.
+type watcher struct {
+	// told is what the watcher believes to exist.
+	told map[invoke.FunctionKey]*v1alpha1.Function
+	// pending are the names to look at again. All of them exist or were
+	// told, so there are never more than those.
+	pending map[invoke.FunctionKey]struct{}
+	// wake holds an element if there may be something pending.
+	wake chan struct{}
+}
+
+func (c *Catalog) join() *watcher {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	w := &watcher{
+		told:    make(map[invoke.FunctionKey]*v1alpha1.Function),
+		pending: make(map[invoke.FunctionKey]struct{}),
+		wake:    make(chan struct{}, 1),
+	}
+	for key := range c.functions {
+		w.pending[key] = struct{}{}
+	}
+	w.wake <- struct{}{}
+	c.watchers[w] = struct{}{}
+	return w
+}
+
+func (c *Catalog) leave(w *watcher) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.watchers, w)
+}
+
+// changed makes every watcher look at key again. The lock is held.
+func (c *Catalog) changed(key invoke.FunctionKey) {
+	_, exists := c.functions[key]
+	for w := range c.watchers {
+		if _, told := w.told[key]; !exists && !told {
+			// It came and went unseen.
+			delete(w.pending, key)
+			continue
+		}
+		w.pending[key] = struct{}{}
+		select {
+		case w.wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// take empties the set of pending names. Going through all of them before those
+// that come up meanwhile keeps a busy function from hiding the others.
+func (c *Catalog) take(w *watcher) []invoke.FunctionKey {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	keys := slices.SortedFunc(maps.Keys(w.pending), invoke.FunctionKey.Compare)
+	clear(w.pending)
+	return keys
+}
+
+// advance brings what w was told of key up to the present, and returns how to
+// tell it.
+func (c *Catalog) advance(w *watcher, key invoke.FunctionKey) []Event {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	told, now := w.told[key], c.functions[key]
+	var events []Event
+	if told != nil && (now == nil || now.UID != told.UID) {
+		events = append(events, Event{Key: key, UID: string(told.UID)})
+		delete(w.told, key)
+	}
+	if now != nil && now != told {
+		events = append(events, Event{Key: key, UID: string(now.UID), Function: now})
+		w.told[key] = now
+	}
+	return events
+}

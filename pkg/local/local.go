@@ -1,0 +1,241 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/catalog/file"
+	"github.com/windlass-dev/windlass/pkg/gateway"
+	"github.com/windlass-dev/windlass/pkg/local/embeddedetcd"
+	"github.com/windlass-dev/windlass/pkg/ownership/etcd"
+	"github.com/windlass-dev/windlass/pkg/provisioner"
+	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
+	"github.com/windlass-dev/windlass/pkg/provisioner/process"
+	"github.com/windlass-dev/windlass/pkg/runtimes"
+	"github.com/windlass-dev/windlass/pkg/scheduler"
+)
+
+const (
+	nodeName   = "local"
+	keysPrefix = "/windlass/local"
+	leaseTTL   = 10 * time.Second
+)
+
+// Windlass is one local Windlass.
+type Windlass struct {
+	config   Config
+	log      *slog.Logger
+	registry *prometheus.Registry
+	store    *file.Store
+	process  *process.Runtime
+
+	gatewayListener net.Listener
+	opsListener     net.Listener
+	wireListener    net.Listener
+
+	ready     chan struct{}
+	scheduler *scheduler.Scheduler // valid once ready
+	gateway   *gateway.Gateway     // valid once ready
+}
+
+// Open takes possession of the data folder and of the addresses. It starts
+// nothing. Whoever opens a Windlass must run it, or Close it.
+func Open(config Config, log *slog.Logger) (*Windlass, error) {
+	if err := config.Validate(); err != nil {
+		return nil, err
+	}
+	w := &Windlass{config: config, log: log, registry: prometheus.NewRegistry(), ready: make(chan struct{})}
+	w.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	if err := w.open(); err != nil {
+		w.Close()
+		return nil, err
+	}
+	return w, nil
+}
+
+func (w *Windlass) open() (err error) {
+	if w.wireListener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+		return err
+	}
+	w.process, err = process.New(
+		process.Config{DataDir: w.config.DataDir, AgentPath: w.config.AgentPath, SchedulerAddr: w.wireListener.Addr().String()},
+		process.Deps{Launcher: process.LauncherFunc(runtimes.Launch), Logger: w.log},
+	)
+	if err != nil {
+		return err
+	}
+	if w.store, err = file.Open(filepath.Join(w.config.DataDir, "functions")); err != nil {
+		return err
+	}
+	if w.gatewayListener, err = listen("--listen", w.config.Listen); err != nil {
+		return err
+	}
+	w.opsListener, err = listen("--ops-listen", w.config.OpsListen)
+	return err
+}
+
+func listen(flag, addr string) (net.Listener, error) {
+	l, err := net.Listen("tcp", addr)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fmt.Errorf("%s %s: another program listens there already; stop it, or choose another address with %s (port 0 takes a free one)", flag, addr, flag)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w", flag, addr, err)
+	}
+	return l, nil
+}
+
+// Close gives back what Open took. It is needed only for a Windlass that is not
+// run.
+func (w *Windlass) Close() {
+	w.closeListeners()
+	if w.process != nil {
+		ended, cancel := context.WithCancel(context.Background())
+		cancel()
+		_ = w.process.Run(ended)
+	}
+}
+
+// Run runs until ctx ends or a part fails. It returns when all has ended.
+func (w *Windlass) Run(ctx context.Context) error {
+	defer w.closeListeners()
+	parts := newLifecycle()
+	defer parts.stop()
+	if err := w.start(ctx, parts); err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
+		return err
+	}
+	close(w.ready)
+	select {
+	case <-ctx.Done():
+		return nil
+	case err := <-parts.failed:
+		return err
+	}
+}
+
+// start makes the parts and starts them in the order in which they need each
+// other.
+func (w *Windlass) start(ctx context.Context, parts *lifecycle) error {
+	// 1. Who owns which slot.
+	server, err := embeddedetcd.Start(ctx, embeddedetcd.Config{Dir: filepath.Join(w.config.DataDir, "etcd"), Log: w.log})
+	if err != nil {
+		return err
+	}
+	parts.onStop(server.Close)
+	keeper, directory, err := w.startOwnership(ctx, parts, server.Client())
+	if err != nil {
+		return err
+	}
+	// 2. The scheduler and the gateway, which instances can reach.
+	instances := provisioner.New(
+		provisioner.Config{Nodes: []nodepick.Node{{Name: nodeName, Allocatable: w.config.Capacity}}},
+		provisioner.Deps{Runtime: w.process, Now: time.Now, Log: w.log},
+	)
+	if w.scheduler, err = scheduler.New(w.config.Scheduler, scheduler.Deps{
+		Catalog: w.store.Catalog(), Keeper: keeper, Instances: instances,
+		Registry: w.registry, Log: w.log, Now: time.Now,
+	}); err != nil {
+		return err
+	}
+	config := w.config.Gateway
+	config.ClaimAddr = w.wireListener.Addr().String()
+	if w.gateway, err = gateway.New(config, gateway.Deps{
+		Catalog: w.store.Catalog(), Directory: directory, Registry: w.registry, Log: w.log,
+	}); err != nil {
+		return err
+	}
+	w.serveWire(parts)
+	// 3. Instances, and whoever orders them.
+	parts.start("process runtime", w.process.Run)
+	parts.start("provisioner", func(ctx context.Context) error { return instances.Run(ctx, w.scheduler) })
+	parts.start("scheduler", w.scheduler.Run)
+	// 4. Calls: last to come and first to go.
+	parts.start("gateway", w.gateway.Run)
+	w.serveHTTP(parts, "operations", w.opsListener, w.operations())
+	w.serveHTTP(parts, "gateway", w.gatewayListener, w.gateway)
+	parts.onStop(w.gateway.Drain)
+	return nil
+}
+
+// startOwnership claims all slots.
+func (w *Windlass) startOwnership(ctx context.Context, parts *lifecycle, client *clientv3.Client) (*etcd.Keeper, *etcd.Directory, error) {
+	deps := etcd.Deps{Client: client, Log: w.log}
+	config := etcd.Config{ID: nodeName, Addr: w.wireListener.Addr().String(), Prefix: keysPrefix, TTL: leaseTTL}
+	keeper, err := etcd.NewKeeper(config, deps)
+	if err != nil {
+		return nil, nil, err
+	}
+	directory, err := etcd.NewDirectory(keysPrefix, deps)
+	if err != nil {
+		return nil, nil, err
+	}
+	parts.start("slot keeper", keeper.Run)
+	parts.start("slot directory", directory.Run)
+	for _, ready := range []<-chan struct{}{keeper.Ready(), directory.Ready()} {
+		select {
+		case <-ready:
+		case <-ctx.Done():
+			return nil, nil, ctx.Err()
+		}
+	}
+	return keeper, directory, nil
+}
+
+func (w *Windlass) closeListeners() {
+	for _, l := range []net.Listener{w.wireListener, w.gatewayListener, w.opsListener} {
+		if l != nil {
+			_ = l.Close()
+		}
+	}
+}
+
+// Ready is closed when calls can be made.
+func (w *Windlass) Ready() <-chan struct{} { return w.ready }
+
+// Store is where functions are registered.
+func (w *Windlass) Store() *file.Store { return w.store }
+
+// GatewayURL is where functions are called.
+func (w *Windlass) GatewayURL() string { return "http://" + w.gatewayListener.Addr().String() }
+
+// OpsURL is where health and metrics are.
+func (w *Windlass) OpsURL() string { return "http://" + w.opsListener.Addr().String() }
+
+// FunctionURL is where one function is called.
+func (w *Windlass) FunctionURL(fn *v1alpha1.Function) string {
+	if fn.Namespace == v1alpha1.DefaultNamespace {
+		return w.GatewayURL() + "/function/" + fn.Name
+	}
+	return w.GatewayURL() + "/function/" + fn.Namespace + "/" + fn.Name
+}
+
+// Status is what is observed of a function.
+func (w *Windlass) Status(fn *v1alpha1.Function) v1alpha1.FunctionStatus {
+	select {
+	case <-w.ready:
+	default:
+		return v1alpha1.FunctionStatus{}
+	}
+	status := w.scheduler.Status(fn)
+	status.URL = w.FunctionURL(fn)
+	return status
+}
+
+// Totals are what was ordered for a function so far.
+func (w *Windlass) Totals(fn *v1alpha1.Function) scheduler.Totals {
+	return w.scheduler.Totals(string(fn.UID))
+}

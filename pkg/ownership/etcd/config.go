@@ -1,0 +1,63 @@
+package etcd
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"strings"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// Config of a Keeper.
+type Config struct {
+	// ID names the scheduler. Of two running ones with the same ID, the one
+	// that started later takes the slots.
+	ID string
+	// Addr is where gateways and agents reach the scheduler, host:port.
+	Addr string
+	// Prefix of all keys in etcd, such as /windlass/production. Schedulers
+	// and gateways of one cluster share it.
+	Prefix string
+	// TTL is how long etcd keeps the slots of a scheduler that it does not
+	// hear from: 1 s to 10 min, rounded up to whole seconds. etcd may keep
+	// them longer.
+	TTL time.Duration
+}
+
+// Validate says what is wrong with a Config.
+func (c Config) Validate() error {
+	if c.ID == "" || strings.Contains(c.ID, "/") {
+		return fmt.Errorf("etcd: ID is %q: give the scheduler a name without slashes", c.ID)
+	}
+	if _, _, err := net.SplitHostPort(c.Addr); err != nil {
+		return fmt.Errorf("etcd: Addr is %q: write host:port: %w", c.Addr, err)
+	}
+	if c.TTL < time.Second || c.TTL > 10*time.Minute {
+		return fmt.Errorf("etcd: TTL is %s: use 1s to 10m", c.TTL)
+	}
+	return validatePrefix(c.Prefix)
+}
+
+func validatePrefix(prefix string) error {
+	if len(prefix) < 2 || !strings.HasPrefix(prefix, "/") || strings.HasSuffix(prefix, "/") {
+		return fmt.Errorf("etcd: Prefix is %q: begin with a slash and end without one, as in /windlass", prefix)
+	}
+	return nil
+}
+
+// Deps of a Keeper and of a Directory.
+type Deps struct {
+	// Client is shared and stays open.
+	Client *clientv3.Client
+	Log    *slog.Logger
+}
+
+func (d Deps) validate() error {
+	if d.Client == nil || d.Log == nil {
+		return errors.New("etcd: Client or Log is nil: pass both")
+	}
+	return nil
+}

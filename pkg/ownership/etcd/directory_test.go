@@ -1,0 +1,189 @@
+package etcd
+
+import (
+	"log/slog"
+	"strings"
+	"testing"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/windlass-dev/windlass/pkg/local/embeddedetcd"
+	"github.com/windlass-dev/windlass/pkg/ownership"
+)
+
+func newSilentLog() *slog.Logger { return slog.New(slog.DiscardHandler) }
+
+func wantMention(t *testing.T, err error, field string) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), field) {
+		t.Errorf("the error is %v, want it to name %s", err, field)
+	}
+}
+
+// emptyStore starts another etcd.
+func emptyStore(t *testing.T) *clientv3.Client {
+	t.Helper()
+	server, err := embeddedetcd.Start(t.Context(), embeddedetcd.Config{Dir: t.TempDir(), Log: newSilentLog()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Close)
+	return server.Client()
+}
+
+func TestADirectoryNamesOwners(t *testing.T) {
+	d := directory(t)
+	<-d.Ready()
+	if owner, ok := d.Owner(7); ok {
+		t.Errorf("it names %v as an owner before there is one", owner)
+	}
+	k := keeper(t, "a")
+	<-k.Ready()
+	eventually(t, "it names the keeper", func() bool { return d.agrees(k) })
+	if owner, ok := d.Owner(ownership.Slots); ok {
+		t.Errorf("it names %v as the owner of a slot that does not exist", owner)
+	}
+
+	late := directory(t)
+	<-late.Ready()
+	if !late.agrees(k) {
+		t.Error("one that starts later is ready before it knows every owner")
+	}
+}
+
+func TestADirectoryNamesTheLastOwnerUntilThereIsAnother(t *testing.T) {
+	a := keeper(t, "a")
+	<-a.Ready()
+	d := directory(t)
+	<-d.Ready()
+	a.end()
+	eventually(t, "it reads that all keys are gone", func() bool {
+		answer, err := store.Get(t.Context(), prefix(t), clientv3.WithPrefix(), clientv3.WithCountOnly())
+		return err == nil && answer.Count == 0
+	})
+	b := keeper(t, "b")
+	eventually(t, "it names b", func() bool {
+		for i := range ownership.Slots {
+			if _, ok := d.Owner(ownership.Slot(i)); !ok {
+				t.Fatal("it named nobody in between")
+			}
+		}
+		return d.agrees(b)
+	})
+}
+
+func TestADirectoryThatIsCutOffKeepsWhatItKnows(t *testing.T) {
+	a := keeper(t, "a")
+	<-a.Ready()
+	d := directory(t)
+	<-d.Ready()
+	d.line.down()
+	eventually(t, "it notices, and tries more than once", func() bool { return d.journal.count("interrupted") > 1 })
+	if !d.agrees(a) {
+		t.Error("it forgot owners")
+	}
+	b := keeper(t, "b")
+	<-b.Ready()
+	a.end()
+	eventually(t, "b holds every slot", b.holdsAll)
+	d.line.mend(store)
+	eventually(t, "it learns of b", func() bool { return d.agrees(b) })
+}
+
+func TestADirectoryWaitsForEtcd(t *testing.T) {
+	k := keeper(t, "a")
+	<-k.Ready()
+	l := newLine(t)
+	l.down()
+	d := directoryOn(t, l)
+	eventually(t, "it tries more than once", func() bool { return d.journal.count("interrupted") > 1 })
+	select {
+	case <-d.Ready():
+		t.Error("it is ready without etcd")
+	default:
+	}
+	l.mend(store)
+	<-d.Ready()
+	if !d.agrees(k) {
+		t.Error("it is ready before it knows every owner")
+	}
+}
+
+func TestADirectoryListsAgainWhatWasCompacted(t *testing.T) {
+	l := newLine(t)
+	slots := keys(prefix(t))
+	watches := 0
+	l.beforeWatch = func() {
+		if watches++; watches > 1 {
+			return
+		}
+		// What it missed is gone when the watch begins.
+		for _, value := range []string{`{"id":"x","addr":"x:1"}`, `{"id":"y","addr":"y:1"}`} {
+			put, err := store.Put(t.Context(), slots.slot(7), value)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if _, err := store.Compact(t.Context(), put.Header.Revision); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	d := directoryOn(t, l)
+	eventually(t, "it names the owner", func() bool {
+		owner, _ := d.Owner(7)
+		return owner.ID == "y"
+	})
+	if d.journal.count("interrupted") == 0 {
+		t.Error("its watch was not interrupted, so nothing was tested")
+	}
+}
+
+func TestADirectoryNoticesThatEtcdIsWiped(t *testing.T) {
+	k := keeper(t, "a")
+	<-k.Ready()
+	d := directory(t)
+	<-d.Ready()
+	known, _ := d.Owner(7)
+
+	// Its watch stays open, as one does that waits for a later revision.
+	empty := emptyStore(t)
+	put, err := empty.Put(t.Context(), keys(prefix(t)).slot(7), `{"id":"b","addr":"b:7000"}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if uint64(put.Header.Revision) >= known.Epoch {
+		t.Fatalf("the new etcd is at revision %d, want one before %d", put.Header.Revision, known.Epoch)
+	}
+	d.line.reroute(empty)
+	eventually(t, "it names the new owner", func() bool {
+		owner, _ := d.Owner(7)
+		return owner == ownership.Owner{ID: "b", Addr: "b:7000", Epoch: uint64(put.Header.Revision)}
+	})
+	if owner, ok := d.Owner(8); !ok || owner.ID != "a" {
+		t.Errorf("slot 8 has owner %v, want the last known one", owner)
+	}
+}
+
+func TestADirectoryIgnoresWhatItCannotRead(t *testing.T) {
+	k := keeper(t, "a")
+	<-k.Ready()
+	d := directory(t)
+	<-d.Ready()
+	for _, value := range []string{"not an owner", `{"id":"b"}`, `{"addr":"b:7000"}`} {
+		if _, err := store.Put(t.Context(), k.follower.keys.slot(7), value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, "it reads them", func() bool { return d.journal.count("a key in etcd was ignored") == 3 })
+	if owner, ok := d.Owner(7); !ok || owner.ID != "a" {
+		t.Errorf("slot 7 has owner %v, want the last known one", owner)
+	}
+}
+
+func TestADirectoryRefusesWhatCannotWork(t *testing.T) {
+	_, err := NewDirectory("windlass", Deps{Client: store, Log: newSilentLog()})
+	wantMention(t, err, "Prefix")
+	_, err = NewDirectory("/windlass", Deps{Client: store})
+	wantMention(t, err, "Log")
+}

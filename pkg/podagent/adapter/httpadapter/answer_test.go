@@ -1,0 +1,106 @@
+package httpadapter
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/windlass-dev/windlass/pkg/podagent/adapter"
+)
+
+func TestAnswerThatIsNotWholeIsAnError(t *testing.T) {
+	for _, tc := range []struct {
+		name, answer string
+		want         error
+		heads        int
+	}{
+		{"fewer bytes than Content-Length", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nabc", adapter.ErrFunctionLost, 1},
+		{"chunks without the last", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n", adapter.ErrFunctionLost, 1},
+		{"half a chunk", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\nabc", adapter.ErrFunctionLost, 1},
+		{"a chunk that is none", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n" + strings.Repeat("x", 9999), adapter.ErrBadAnswer, 1},
+		{"no HTTP", "220 mail.example ESMTP\r\n\r\n", adapter.ErrBadAnswer, 0},
+		{"bad Content-Length", "HTTP/1.1 200 OK\r\nContent-Length: many\r\n\r\n", adapter.ErrBadAnswer, 0},
+		{"status above 599", "HTTP/1.1 700 Odd\r\nContent-Length: 0\r\n\r\n", adapter.ErrBadAnswer, 0},
+		{"protocol switch that nobody asked for", "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n", adapter.ErrBadAnswer, 0},
+		{"head without bounds", "HTTP/1.1 200 OK\r\n" + strings.Repeat("X-A: "+strings.Repeat("a", 1<<10)+"\r\n", 1100), adapter.ErrBadAnswer, 0},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			a := script(t, func(c net.Conn) {
+				readHead(c)
+				_, _ = io.WriteString(c, tc.answer)
+				if tc.want == adapter.ErrBadAnswer {
+					// Not this end breaks the connection off.
+					_, _ = io.Copy(io.Discard, c)
+				}
+			})
+			w := &recorder{}
+			wantError(t, a.Invoke(t.Context(), get("/"), w), tc.want)
+			if w.heads != tc.heads {
+				t.Errorf("%d heads written, want %d", w.heads, tc.heads)
+			}
+		})
+	}
+}
+
+func TestAnswerWithoutLengthEndsWithTheConnection(t *testing.T) {
+	w := must(t, script(t, answering("HTTP/1.0 200 OK\r\n\r\nabc")), get("/"))
+	if w.body.String() != "abc" || w.head.ContentLength != -1 {
+		t.Errorf("got %q of length %d, want abc of length -1", w.body.String(), w.head.ContentLength)
+	}
+}
+
+func TestInterimAnswersAreSkipped(t *testing.T) {
+	interim := strings.Repeat("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n", 20)
+	w := must(t, script(t, answering(interim+"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")), get("/"))
+	if w.heads != 1 || w.head.Status != 200 || w.body.String() != "ok" || w.head.Header.Get("Link") != "" {
+		t.Errorf("got %d heads, last %+v, body %q", w.heads, w.head, w.body.String())
+	}
+}
+
+func TestHeadComesBeforeTheBodyAndEachPartAtOnce(t *testing.T) {
+	next := make(chan struct{})
+	a := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		_ = http.NewResponseController(w).Flush()
+		for _, part := range []string{"a", "b", "c"} {
+			<-next
+			_, _ = io.WriteString(w, part)
+			_ = http.NewResponseController(w).Flush()
+		}
+		<-next
+	})
+	// Each part is only sent once the one before it was passed on.
+	w := &recorder{onHead: func() { next <- struct{}{} }, onWrite: func() error { next <- struct{}{}; return nil }}
+	if err := a.Invoke(t.Context(), get("/"), w); err != nil {
+		t.Fatal(err)
+	}
+	if w.body.String() != "abc" {
+		t.Errorf("body %q, want abc", w.body.String())
+	}
+}
+
+func TestAnswerHeadersAreEndToEnd(t *testing.T) {
+	w := must(t, script(t, answering("HTTP/1.1 404 Not Found\r\nConnection: X-Hop, keep-alive\r\nX-Hop: 1\r\nKeep-Alive: timeout=5\r\n"+
+		"Set-Cookie: a=1\r\nSet-Cookie: b=2\r\nContent-Encoding: gzip\r\nContent-Length: 4\r\n\r\n\x1f\x8b\x00\x00")), get("/"))
+	want := adapter.Head{Status: 404, ContentLength: 4, Header: http.Header{
+		"Set-Cookie": {"a=1", "b=2"}, "Content-Encoding": {"gzip"},
+	}}
+	if diff := cmp.Diff(want, w.head); diff != "" {
+		t.Errorf("head (-want +got):\n%s", diff)
+	}
+	if w.body.Len() != 4 {
+		t.Errorf("body of %d bytes, want the 4 that were sent", w.body.Len())
+	}
+}
+
+func TestAnswerToHeadHasALengthAndNoBody(t *testing.T) {
+	call := get("/")
+	call.Method = http.MethodHead
+	w := must(t, script(t, answering("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n")), call)
+	if w.head.ContentLength != 5 || w.body.Len() != 0 {
+		t.Errorf("length %d and %d bytes, want 5 and 0", w.head.ContentLength, w.body.Len())
+	}
+}

@@ -1,0 +1,68 @@
+package httpadapter
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestWaitReadyRetriesUntilTheFunctionAccepts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const starting = 300 * time.Millisecond
+		begin, attempts := time.Now(), 0
+		a := New(Config{Addr: "127.0.0.1:8080", Concurrency: 1})
+		a.dial = func(context.Context, string, string) (net.Conn, error) {
+			attempts++
+			if time.Since(begin) < starting {
+				return nil, errors.New("refused")
+			}
+			c, _ := net.Pipe()
+			return c, nil
+		}
+		if err := a.WaitReady(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if late := time.Since(begin) - starting; late > lastRetry {
+			t.Errorf("noticed %v late, want at most %v", late, lastRetry)
+		}
+		if attempts > 15 {
+			t.Errorf("%d attempts in %v, want few", attempts, starting)
+		}
+	})
+}
+
+func TestWaitReadySaysWhereTheFunctionMustListen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		a := New(Config{Addr: "127.0.0.1:8080", Concurrency: 1})
+		a.dial = func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("refused") }
+		err := a.WaitReady(ctx)
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v, want a deadline error", err)
+		}
+		for _, part := range []string{"127.0.0.1:8080", "$PORT, which is 8080", "0.0.0.0", "refused"} {
+			if !strings.Contains(err.Error(), part) {
+				t.Errorf("%q does not say %q", err, part)
+			}
+		}
+	})
+}
+
+func TestConfigIsCheckedFieldByField(t *testing.T) {
+	if err := (Config{Addr: "127.0.0.1:8080", Concurrency: 1}).Validate(); err != nil {
+		t.Error(err)
+	}
+	for field, c := range map[string]Config{
+		"addr":        {Addr: "127.0.0.1", Concurrency: 1},
+		"concurrency": {Addr: "127.0.0.1:8080"},
+	} {
+		if err := c.Validate(); err == nil || !strings.Contains(err.Error(), field) {
+			t.Errorf("%+v: error %v does not name %s", c, err, field)
+		}
+	}
+}

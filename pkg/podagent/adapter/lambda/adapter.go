@@ -1,0 +1,322 @@
+package lambda
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+
+	"github.com/windlass-dev/windlass/pkg/podagent/adapter"
+	"github.com/windlass-dev/windlass/pkg/podagent/adapter/lambda/lambdaenv"
+)
+
+// Config says whose Runtime API this is.
+type Config struct {
+	// Namespace and Function name the function.
+	Namespace string
+	Function  string
+	// Concurrency is how many calls the function runs at a time, at least 1.
+	// With more than 1 the runtime client must be one that knows
+	// AWS_LAMBDA_MAX_CONCURRENCY.
+	Concurrency int
+}
+
+// Validate says what is wrong with c.
+func (c Config) Validate() error {
+	switch {
+	case c.Namespace == "":
+		return errors.New("namespace is empty")
+	case c.Function == "":
+		return errors.New("function is empty")
+	case c.Concurrency < 1:
+		return fmt.Errorf("concurrency is %d, must be at least 1", c.Concurrency)
+	}
+	return nil
+}
+
+var (
+	errNeverAsked = errors.New("the runtime client never asked for an event: the program must be or start an AWS Lambda runtime client, which finds its server by AWS_LAMBDA_RUNTIME_API")
+	errNoAnswer   = fmt.Errorf("%w: the runtime client asked for the next event without answering this one, or was started anew", adapter.ErrBadAnswer)
+	errServerGone = errors.New("the Runtime API's server has ended")
+)
+
+// Adapter is an adapter.Adapter for one runtime client, which it serves.
+type Adapter struct {
+	arn   string
+	ready chan struct{} // closed at the first event asked for, or at failed
+
+	mu       sync.Mutex
+	machine  *machine
+	calls    map[string]*call      // those that wait for their outcome
+	inboxes  map[uint64]chan *call // of requests for the next event
+	lastPoll uint64
+	failed   error // why no call can be run; read after ready
+}
+
+var _ adapter.Adapter = (*Adapter)(nil)
+
+// call is a call that waits for its outcome.
+type call struct {
+	id      string
+	event   []byte
+	header  http.Header
+	outcome chan outcome // takes one
+}
+
+// outcome is how the function's part of a call ended.
+type outcome struct {
+	answer *answer
+	err    error
+}
+
+// New is an Adapter for a valid cfg. It serves nothing until Serve is called.
+func New(cfg Config) *Adapter {
+	return &Adapter{
+		arn:     lambdaenv.ARN(cfg.Namespace, cfg.Function),
+		ready:   make(chan struct{}),
+		machine: newMachine(cfg.Concurrency),
+		calls:   map[string]*call{},
+		inboxes: map[uint64]chan *call{},
+	}
+}
+
+// WaitReady returns when the runtime client asked for its first event, or with
+// the error with which it could not start.
+func (a *Adapter) WaitReady(ctx context.Context) error {
+	select {
+	case <-a.ready:
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		return a.failed
+	case <-ctx.Done():
+		return fmt.Errorf("%w (%w)", errNeverAsked, context.Cause(ctx))
+	}
+}
+
+// Invoke hands call to the runtime client when that asks for an event. A call
+// with a body above 6 MiB is answered with 413 and not handed out.
+func (a *Adapter) Invoke(ctx context.Context, in *adapter.Call, w adapter.ResultWriter) error {
+	event, err := readEvent(in)
+	if errors.Is(err, errEventTooLarge) {
+		refused := errorAnswer("RequestEntityTooLarge", err.Error())
+		return relayError(w, http.StatusRequestEntityTooLarge, refused.functionError, refused.body)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", adapter.ErrNotStarted, err)
+	}
+	c := &call{id: in.ID, event: event, header: eventHeader(in, a.arn, len(event)), outcome: make(chan outcome, 1)}
+	if err := a.submit(c); err != nil {
+		return fmt.Errorf("%w: %w", adapter.ErrNotStarted, err)
+	}
+	select {
+	case out := <-c.outcome:
+		return a.conclude(ctx, in, w, out)
+	case <-ctx.Done():
+		return a.abandon(ctx, in, c)
+	}
+}
+
+// conclude passes an outcome on. If ctx ends meanwhile, so does the answer.
+func (a *Adapter) conclude(ctx context.Context, in *adapter.Call, w adapter.ResultWriter, out outcome) error {
+	if out.err != nil {
+		return out.err
+	}
+	if out.answer.stream == nil {
+		return out.answer.relay(ctx, in, w)
+	}
+	stop := context.AfterFunc(ctx, func() {
+		a.giveUp(ctx, in)
+		_ = out.answer.stream.CloseWithError(context.Cause(ctx))
+	})
+	err := out.answer.relay(ctx, in, w)
+	stop()
+	_ = out.answer.stream.CloseWithError(errGivenUp)
+	if err != nil {
+		a.giveUp(ctx, in)
+	}
+	return err
+}
+
+// abandon ends a call whose context ended before its outcome was there.
+func (a *Adapter) abandon(ctx context.Context, in *adapter.Call, c *call) error {
+	seen := a.giveUp(ctx, in)
+	select {
+	case out := <-c.outcome:
+		if out.err != nil {
+			return out.err
+		}
+		if out.answer.stream != nil {
+			_ = out.answer.stream.CloseWithError(errGivenUp)
+		}
+	default:
+	}
+	if !seen {
+		return fmt.Errorf("%w: the runtime client did not ask for it in time: %w", adapter.ErrNotStarted, context.Cause(ctx))
+	}
+	return adapter.Ended(ctx, in)
+}
+
+func (a *Adapter) giveUp(ctx context.Context, in *adapter.Call) (seen bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.calls, in.ID)
+	return a.machine.giveUp(in.ID, errors.Is(adapter.Ended(ctx, in), adapter.ErrTimedOut))
+}
+
+func (a *Adapter) submit(c *call) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if err := a.machine.submit(c.id); err != nil {
+		if a.failed != nil {
+			return a.failed
+		}
+		return err
+	}
+	a.calls[c.id] = c
+	a.match()
+	return nil
+}
+
+// match hands out what can be handed out. a.mu is held.
+func (a *Adapter) match() {
+	for {
+		poll, id, ok := a.machine.match()
+		if !ok {
+			return
+		}
+		a.inboxes[poll] <- a.calls[id]
+		delete(a.inboxes, poll)
+	}
+}
+
+// end gives a call its outcome. a.mu is held.
+func (a *Adapter) end(id string, out outcome) {
+	if c := a.calls[id]; c != nil {
+		delete(a.calls, id)
+		c.outcome <- out
+	}
+}
+
+// fail ends everything for the reason err. a.mu is held.
+func (a *Adapter) fail(err error) {
+	if a.failed != nil {
+		return
+	}
+	a.failed = err
+	for id := range a.calls {
+		kind := adapter.ErrFunctionLost
+		if a.machine.calls[id] == queued {
+			kind = adapter.ErrNotStarted
+		}
+		a.end(id, outcome{err: fmt.Errorf("%w: %w", kind, err)})
+	}
+	a.becomeReady()
+}
+
+// becomeReady wakes WaitReady. a.mu is held.
+func (a *Adapter) becomeReady() {
+	select {
+	case <-a.ready:
+	default:
+		close(a.ready)
+	}
+}
+
+// park notes a request for the next event, which comes through inbox.
+func (a *Adapter) park() (poll uint64, inbox <-chan *call, no *refusal) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.lastPoll++
+	unanswered, no := a.machine.next(a.lastPoll)
+	if no != nil {
+		return 0, nil, no
+	}
+	for _, id := range unanswered {
+		a.end(id, outcome{err: errNoAnswer})
+	}
+	box := make(chan *call, 1)
+	a.inboxes[a.lastPoll] = box
+	a.becomeReady()
+	a.match()
+	return a.lastPoll, box, nil
+}
+
+// unpark takes a request for the next event back whose connection ended.
+func (a *Adapter) unpark(poll uint64, inbox <-chan *call) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.machine.unpark(poll) {
+		delete(a.inboxes, poll)
+		return
+	}
+	a.machine.unsent((<-inbox).id)
+	a.match()
+}
+
+// delivery is what became of an event that was to be written.
+type delivery uint8
+
+const (
+	sentWhole delivery = iota
+	sentNothing
+	sentPart
+)
+
+func (a *Adapter) delivered(id string, what delivery, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch what {
+	case sentWhole:
+		a.machine.sent(id)
+	case sentNothing:
+		a.machine.unsent(id)
+		a.match()
+	case sentPart:
+		a.breakOff(id, fmt.Errorf("handing the event to the runtime client: %w", err))
+	}
+}
+
+// breakOff ends a call whose connection broke. a.mu is held.
+func (a *Adapter) breakOff(id string, err error) {
+	if a.machine.lost(id) {
+		a.end(id, outcome{err: fmt.Errorf("%w: %w", adapter.ErrFunctionLost, err)})
+	}
+}
+
+func (a *Adapter) answerBegins(id string) (discard bool, no *refusal) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.machine.answer(id)
+}
+
+// answerStreams gives a call its outcome before the answer has ended, unless
+// nobody waits for it any more.
+func (a *Adapter) answerStreams(id string, contentType string, stream *io.PipeReader) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.calls[id] == nil {
+		_ = stream.CloseWithError(errGivenUp)
+		return
+	}
+	a.end(id, outcome{answer: &answer{contentType: contentType, stream: stream}})
+}
+
+// answerEnds ends an answer; ans is nil if it was streamed.
+func (a *Adapter) answerEnds(id string, ans *answer) *refusal {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	discard, no := a.machine.finish(id)
+	if no == nil && !discard && ans != nil {
+		a.end(id, outcome{answer: ans})
+	}
+	return no
+}
+
+// answerBreaks ends an answer whose connection broke.
+func (a *Adapter) answerBreaks(id string, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.breakOff(id, fmt.Errorf("reading the answer: %w", err))
+}

@@ -1,0 +1,19 @@
+// Package lambda serves the AWS Lambda Runtime API, so that a function that is
+// built for AWS Lambda runs as it is: its runtime client polls this server for
+// events as the agent polls the scheduler for tickets.
+//
+// What may happen when is decided by machine (machine.go), which knows ids and
+// states and neither time nor connections; the Adapter is the shell that gives
+// it the calls, and the server the requests of the runtime client.
+//
+// Its promises: a call is handed to the runtime client at most once, unless
+// provably no byte of it was sent; a call that was never handed out ends with
+// adapter.ErrNotStarted, also when its deadline passes; an answer that is cut
+// short is never passed off as complete. An answer to a call that timed out is
+// refused. An answer to a call that was given up for another reason is taken
+// and thrown away, because a refusal makes some clients exit.
+//
+// The event is the call's body and nothing else; an empty body becomes "{}".
+// The function's end is not seen here: whoever watches the function ends the
+// context of its calls.
+package lambda

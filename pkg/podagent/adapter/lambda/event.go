@@ -1,0 +1,90 @@
+package lambda
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"regexp"
+	"strconv"
+
+	"github.com/windlass-dev/windlass/pkg/podagent/adapter"
+)
+
+// maxEvent bounds a call's body in bytes, as AWS does.
+const maxEvent = 6 << 20
+
+var errEventTooLarge = errors.New("the call's body is larger than 6291456 bytes")
+
+// readEvent reads the event that is a call's body.
+func readEvent(call *adapter.Call) ([]byte, error) {
+	if call.ContentLength > maxEvent {
+		return nil, errEventTooLarge
+	}
+	event, err := io.ReadAll(io.LimitReader(call.Body, maxEvent+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("reading the call's body: %w", err)
+	case len(event) > maxEvent:
+		return nil, errEventTooLarge
+	case call.ContentLength >= 0 && int64(len(event)) != call.ContentLength:
+		return nil, fmt.Errorf("the call's body has %d bytes of %d: %w", len(event), call.ContentLength, io.ErrUnexpectedEOF)
+	case len(event) == 0:
+		return []byte("{}"), nil
+	}
+	return event, nil
+}
+
+// eventHeader is the header with which call's event of size bytes is handed
+// out. A header that has no value is left out: clients parse those that are
+// there.
+func eventHeader(call *adapter.Call, arn string, size int) http.Header {
+	h := http.Header{
+		// Not the client's type: with any other than this one the
+		// runtime clients do not parse the event.
+		"Content-Type":                        {"application/json"},
+		"Content-Length":                      {strconv.Itoa(size)},
+		"Lambda-Runtime-Aws-Request-Id":       {call.ID},
+		"Lambda-Runtime-Deadline-Ms":          {strconv.FormatInt(call.Deadline.UnixMilli(), 10)},
+		"Lambda-Runtime-Invoked-Function-Arn": {arn},
+	}
+	if trace := traceID(call.Header); trace != "" {
+		h.Set("Lambda-Runtime-Trace-Id", trace)
+	}
+	if context := clientContext(call.Header.Get("X-Amz-Client-Context")); context != "" {
+		h.Set("Lambda-Runtime-Client-Context", context)
+	}
+	return h
+}
+
+var traceparent = regexp.MustCompile(`^[0-9a-f]{2}-([0-9a-f]{8})([0-9a-f]{24})-([0-9a-f]{16})-[0-9a-f]([0-9a-f])(-|$)`)
+
+// traceID is the X-Ray trace id of a call: the client's own, or its W3C
+// traceparent in that form.
+func traceID(h http.Header) string {
+	if own := h.Get("X-Amzn-Trace-Id"); own != "" {
+		return own
+	}
+	m := traceparent.FindStringSubmatch(h.Get("Traceparent"))
+	if m == nil {
+		return ""
+	}
+	flags, _ := strconv.ParseUint(m[4], 16, 8)
+	return fmt.Sprintf("Root=1-%s-%s;Parent=%s;Sampled=%d", m[1], m[2], m[3], flags&1)
+}
+
+// clientContext is the JSON that encoded holds, on one line, or nothing.
+func clientContext(encoded string) string {
+	decoded, err := base64.StdEncoding.DecodeString(encoded)
+	if err != nil {
+		return ""
+	}
+	var line bytes.Buffer
+	if json.Compact(&line, decoded) != nil {
+		return ""
+	}
+	return line.String()
+}

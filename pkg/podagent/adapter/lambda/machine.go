@@ -1,0 +1,221 @@
+package lambda
+
+import (
+	"errors"
+	"slices"
+)
+
+// spareParks is how many more requests for the next event than the function
+// has concurrency may wait: those of connections whose end is not seen yet.
+const spareParks = 8
+
+var (
+	errEnded = errors.New("the runtime client has failed or its server has ended")
+	errKnown = errors.New("a call with the same id is here already")
+	errFull  = errors.New("as many calls as the function's concurrency are here already")
+)
+
+// state is where one call is. A call that ended is not in the machine.
+type state uint8
+
+const (
+	queued    state = iota + 1 // waits for the runtime client to ask
+	handed                     // is being written to the runtime client
+	running                    // was written
+	answering                  // its answer is being read
+	abandoned                  // given up: its answer is taken and thrown away
+	timedOut                   // out of time: its answer is refused
+)
+
+// machine decides what the runtime client may do when, and who gets which
+// call. It is not safe for concurrent use. Its sizes are bounded: by
+// concurrency, and by spareParks beyond it.
+type machine struct {
+	concurrency int
+	began       bool // the runtime client asked for an event
+	ended       bool // nothing more will happen
+
+	calls  map[string]state
+	queue  []string // queued calls, oldest first
+	parked []uint64 // requests for the next event, newest last
+	// lapsed calls, oldest first, of which the answer may yet come. A
+	// runtime client cannot be busy with more than concurrency of them.
+	lapsed []string
+	// answered calls, oldest first, so that a second answer is told from
+	// one to a call that never was.
+	answered []string
+}
+
+func newMachine(concurrency int) *machine {
+	return &machine{concurrency: concurrency, calls: map[string]state{}}
+}
+
+// submit adds a call.
+func (m *machine) submit(id string) error {
+	switch {
+	case m.ended:
+		return errEnded
+	case m.calls[id] != 0:
+		return errKnown
+	case len(m.calls)-len(m.lapsed) >= m.concurrency:
+		return errFull
+	}
+	m.answered = without(m.answered, id)
+	m.calls[id] = queued
+	m.queue = append(m.queue, id)
+	return nil
+}
+
+// giveUp ends a call from the side of its caller. It says whether the function
+// may have seen it.
+func (m *machine) giveUp(id string, outOfTime bool) (seen bool) {
+	switch m.calls[id] {
+	case queued:
+		m.queue = without(m.queue, id)
+		delete(m.calls, id)
+		return false
+	case handed, running, answering:
+		m.calls[id] = abandoned
+		if outOfTime {
+			m.calls[id] = timedOut
+		}
+		m.lapsed = append(m.lapsed, id)
+		if len(m.lapsed) > m.concurrency {
+			m.forget(m.lapsed[0])
+		}
+	}
+	return true
+}
+
+// next parks a request for the next event. A runtime client that does one call
+// at a time has thereby finished the calls that it returns, without an answer.
+func (m *machine) next(poll uint64) (unanswered []string, no *refusal) {
+	if m.ended || len(m.parked) >= m.concurrency+spareParks {
+		return nil, &refusedState
+	}
+	m.began = true
+	m.parked = append(m.parked, poll)
+	if m.concurrency > 1 {
+		return nil, nil
+	}
+	for id, s := range m.calls {
+		if s == handed || s == running {
+			unanswered = append(unanswered, id)
+		}
+	}
+	for _, id := range unanswered {
+		delete(m.calls, id)
+	}
+	for len(m.lapsed) > 0 {
+		m.forget(m.lapsed[0])
+	}
+	return unanswered, nil
+}
+
+// unpark takes back a parked request. It says false if a call was matched with
+// it meanwhile.
+func (m *machine) unpark(poll uint64) bool {
+	n := len(m.parked)
+	m.parked = without(m.parked, poll)
+	return len(m.parked) < n
+}
+
+// match hands the oldest call to the newest parked request, which is the one
+// whose connection is most likely alive.
+func (m *machine) match() (poll uint64, id string, ok bool) {
+	if len(m.queue) == 0 || len(m.parked) == 0 {
+		return 0, "", false
+	}
+	last := len(m.parked) - 1
+	poll, id = m.parked[last], m.queue[0]
+	m.parked, m.queue = m.parked[:last], m.queue[1:]
+	m.calls[id] = handed
+	return poll, id, true
+}
+
+// sent says that a handed call was written.
+func (m *machine) sent(id string) {
+	if m.calls[id] == handed {
+		m.calls[id] = running
+	}
+}
+
+// unsent says that no byte of a handed call was written: it is the next again.
+func (m *machine) unsent(id string) {
+	switch m.calls[id] {
+	case handed:
+		m.calls[id] = queued
+		m.queue = slices.Insert(m.queue, 0, id)
+	case abandoned, timedOut:
+		m.forget(id)
+	}
+}
+
+// lost says that the connection of a call broke while it was being written or
+// answered. It returns whether the call was still wanted.
+func (m *machine) lost(id string) bool {
+	s := m.calls[id]
+	m.forget(id)
+	return s == handed || s == running || s == answering
+}
+
+// answer begins an answer. If discard, nobody waits for it any more.
+func (m *machine) answer(id string) (discard bool, no *refusal) {
+	switch m.calls[id] {
+	case handed, running:
+		m.calls[id] = answering
+		return false, nil
+	case abandoned:
+		m.done(id)
+		return true, nil
+	case answering:
+		return false, &refusedState
+	}
+	if slices.Contains(m.answered, id) {
+		return false, &refusedState
+	}
+	return false, &refusedID
+}
+
+// finish ends an answer that was begun. If discard, the call was given up
+// meanwhile.
+func (m *machine) finish(id string) (discard bool, no *refusal) {
+	s := m.calls[id]
+	if s != answering && s != abandoned {
+		m.forget(id)
+		return true, &refusedID
+	}
+	m.done(id)
+	return s == abandoned, nil
+}
+
+// initError says that the runtime client reports that it cannot start.
+func (m *machine) initError() *refusal {
+	if m.began || m.ended {
+		return &refusedState
+	}
+	m.ended = true
+	return nil
+}
+
+// done remembers that a call was answered.
+func (m *machine) done(id string) {
+	m.forget(id)
+	m.answered = append(m.answered, id)
+	if len(m.answered) > m.concurrency {
+		m.answered = m.answered[1:]
+	}
+}
+
+func (m *machine) forget(id string) {
+	delete(m.calls, id)
+	m.queue = without(m.queue, id)
+	m.lapsed = without(m.lapsed, id)
+}
+
+func without[T comparable](s []T, v T) []T {
+	if i := slices.Index(s, v); i >= 0 {
+		return slices.Delete(s, i, i+1)
+	}
+	return s
+}

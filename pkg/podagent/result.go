@@ -1,0 +1,123 @@
+package podagent
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"time"
+
+	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	"github.com/windlass-dev/windlass/pkg/podagent/adapter"
+)
+
+// wholeBody is the largest body, in bytes, that is sent in one message with its
+// head.
+const wholeBody = 64 << 10
+
+func newBytesBody(b []byte) io.Reader { return bytes.NewReader(b) }
+
+// resultWriter sends an answer to the gateway: in one message if its length is
+// known to be small, and otherwise as it comes.
+type resultWriter struct {
+	stream attemptStream
+	begun  time.Time
+	cold   bool
+	isHead bool // answers a HEAD request, whose Content-Length has no body
+
+	// held is the head of an answer that is being gathered; nil before the
+	// head and after it was sent.
+	held *wirev1.ResultHead
+	body []byte
+	sent bool
+}
+
+// WriteHead implements adapter.ResultWriter.
+func (w *resultWriter) WriteHead(h adapter.Head) error {
+	head := &wirev1.ResultHead{
+		Status:        int32(h.Status),
+		Headers:       make([]*wirev1.Header, 0, len(h.Header)),
+		Cold:          w.cold,
+		FunctionError: h.FunctionError,
+	}
+	for name, values := range h.Header {
+		for _, value := range values {
+			head.Headers = append(head.Headers, &wirev1.Header{Name: name, Value: value})
+		}
+	}
+	if w.isHead || h.Status == http.StatusNoContent || h.Status == http.StatusNotModified ||
+		h.ContentLength >= 0 && h.ContentLength <= wholeBody {
+		w.held = head
+		return nil
+	}
+	return w.sendHead(head)
+}
+
+func (w *resultWriter) sendHead(head *wirev1.ResultHead) error {
+	head.ExecNs = int64(time.Since(w.begun))
+	w.sent = true
+	return w.send(&wirev1.AttemptRequest{Kind: &wirev1.AttemptRequest_Head{Head: head}})
+}
+
+// Write implements adapter.ResultWriter.
+func (w *resultWriter) Write(p []byte) (int, error) {
+	if w.held != nil {
+		if len(w.body)+len(p) <= wholeBody {
+			w.body = append(w.body, p...)
+			return len(p), nil
+		}
+		// More than was announced.
+		held, body := w.held, w.body
+		w.held, w.body = nil, nil
+		if err := w.sendHead(held); err != nil {
+			return 0, err
+		}
+		if _, err := w.Write(body); err != nil {
+			return 0, err
+		}
+	}
+	if len(p) == 0 {
+		return 0, nil
+	}
+	if err := w.send(&wirev1.AttemptRequest{Kind: &wirev1.AttemptRequest_Body{Body: p}}); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// end sends what is left, or what went wrong.
+func (w *resultWriter) end(err error) error {
+	switch {
+	case err == nil && w.held != nil:
+		w.held.Whole, w.held.WholeBody = true, w.body
+		return w.sendHead(w.held)
+	case err == nil && w.sent:
+		return w.send(endOf(nil))
+	case err == nil:
+		return w.send(endOf(&wirev1.Failure{Kind: wirev1.Failure_KIND_BAD_ANSWER, Detail: "the function gave no answer"}))
+	case errors.Is(err, adapter.ErrNotStarted) && !w.sent:
+		return w.send(&wirev1.AttemptRequest{Kind: &wirev1.AttemptRequest_Release{Release: &wirev1.Release{Reason: err.Error()}}})
+	}
+	return w.send(endOf(failure(err)))
+}
+
+func endOf(f *wirev1.Failure) *wirev1.AttemptRequest {
+	return &wirev1.AttemptRequest{Kind: &wirev1.AttemptRequest_End{End: &wirev1.ResultEnd{Failure: f}}}
+}
+
+func failure(err error) *wirev1.Failure {
+	kind := wirev1.Failure_KIND_FUNCTION_LOST
+	switch {
+	case errors.Is(err, adapter.ErrTimedOut):
+		kind = wirev1.Failure_KIND_TIMED_OUT
+	case errors.Is(err, adapter.ErrBadAnswer):
+		kind = wirev1.Failure_KIND_BAD_ANSWER
+	}
+	return &wirev1.Failure{Kind: kind, Detail: err.Error()}
+}
+
+// send sends to the gateway. If the gateway has ended the stream, its own
+// reason is known to whoever receives.
+func (w *resultWriter) send(msg *wirev1.AttemptRequest) error {
+	return w.stream.Send(msg)
+}

@@ -1,0 +1,76 @@
+package process
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"time"
+
+	"github.com/windlass-dev/windlass/pkg/runtimes"
+)
+
+// DefaultStopGrace is the StopGrace of a Config that names none.
+const DefaultStopGrace = 5 * time.Second
+
+// Config is what a Runtime needs to know.
+type Config struct {
+	// DataDir is a folder for logs and for the instances' own folders. Only
+	// one Runtime can use it at a time.
+	DataDir string
+	// AgentPath is the agent's program. Without a slash it is looked up on
+	// PATH.
+	AgentPath string
+	// SchedulerAddr is where agents find the scheduler, host:port.
+	SchedulerAddr string
+	// StopGrace is how long an instance may take to end by itself before it
+	// is killed, from the first of its processes that ends or from Stop. 0
+	// means DefaultStopGrace.
+	StopGrace time.Duration
+}
+
+// Validate names every field that is wrong.
+func (c Config) Validate() error {
+	var errs []error
+	if c.DataDir == "" {
+		errs = append(errs, errors.New("process: DataDir is empty: name a folder that can be written"))
+	}
+	if c.AgentPath == "" {
+		errs = append(errs, errors.New("process: AgentPath is empty: name the agent's program"))
+	}
+	if _, _, err := net.SplitHostPort(c.SchedulerAddr); err != nil {
+		errs = append(errs, fmt.Errorf("process: SchedulerAddr %q is not host:port: %w", c.SchedulerAddr, err))
+	}
+	if c.StopGrace < 0 {
+		errs = append(errs, fmt.Errorf("process: StopGrace is %v: it must not be negative", c.StopGrace))
+	}
+	return errors.Join(errs...)
+}
+
+// Launcher says how to run the handler of a language runtime.
+type Launcher interface {
+	// Launch may write below the request's WorkDir. It is called by several
+	// goroutines at a time.
+	Launch(runtimes.Request) (runtimes.Launched, error)
+}
+
+// LauncherFunc is a function as a Launcher.
+type LauncherFunc func(runtimes.Request) (runtimes.Launched, error)
+
+// Launch calls f.
+func (f LauncherFunc) Launch(r runtimes.Request) (runtimes.Launched, error) { return f(r) }
+
+// Deps are the collaborators of a Runtime.
+type Deps struct {
+	// Launcher is needed by functions that have a runtime.
+	Launcher Launcher
+	// Logger is told when an instance starts and ends.
+	Logger *slog.Logger
+}
+
+func (d Deps) validate() error {
+	if d.Launcher == nil || d.Logger == nil {
+		return errors.New("process: Deps needs both a Launcher and a Logger")
+	}
+	return nil
+}

@@ -1,0 +1,67 @@
+package process
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/windlass-dev/windlass/pkg/provisioner"
+)
+
+// claimDataDir makes the folder ours until the returned file is closed, and
+// removes what a predecessor left of its instances. The lock dies with its
+// process, so whoever holds it knows that the predecessor is dead.
+func claimDataDir(dataDir string) (*os.File, error) {
+	instances := filepath.Join(dataDir, "instances")
+	if err := os.MkdirAll(instances, 0o700); err != nil {
+		return nil, fmt.Errorf("process: DataDir: %w", err)
+	}
+	lock, err := os.OpenFile(filepath.Join(dataDir, "instances.lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("process: DataDir: %w", err)
+	}
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		return nil, errors.Join(
+			fmt.Errorf("process: DataDir %s is in use by another process: stop that one or choose another folder: %w", dataDir, err),
+			lock.Close())
+	}
+	if err := removeChildren(instances); err != nil {
+		return nil, errors.Join(fmt.Errorf("process: removing what a predecessor left: %w", err), lock.Close())
+	}
+	return lock, nil
+}
+
+func removeChildren(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, e := range entries {
+		errs = append(errs, os.RemoveAll(filepath.Join(dir, e.Name())))
+	}
+	return errors.Join(errs...)
+}
+
+func workDir(dataDir string, spec provisioner.InstanceSpec) string {
+	return filepath.Join(dataDir, "instances", string(spec.Function.UID)+"-"+string(spec.CID))
+}
+
+// checkNames refuses names that would lead out of the data folder.
+func checkNames(spec provisioner.InstanceSpec) error {
+	for _, n := range []struct{ field, value string }{
+		{"namespace", spec.Function.Namespace},
+		{"name", spec.Function.Name},
+		{"uid", string(spec.Function.UID)},
+		{"instance id", string(spec.CID)},
+	} {
+		if n.value == "" || n.value == "." || n.value == ".." || strings.ContainsAny(n.value, "/\x00") {
+			return fmt.Errorf("the function's %s %q cannot name a folder", n.field, n.value)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,114 @@
+package process
+
+import (
+	"net"
+	"strconv"
+	"strings"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/podagent/adapter/lambda/lambdaenv"
+	"github.com/windlass-dev/windlass/pkg/podagent/agentenv"
+	"github.com/windlass-dev/windlass/pkg/provisioner"
+)
+
+// loopback is where functions and agents find each other.
+const loopback = "127.0.0.1"
+
+// inherited are the variables that a function has from Windlass; besides them
+// those that begin with LC_. It is a short list of what programs need to run
+// at all, so that no credential gets into a function by accident.
+var inherited = map[string]bool{
+	"PATH": true, "HOME": true, "LANG": true, "TZ": true, "TMPDIR": true, "USER": true,
+}
+
+// functionEnv is the function's environment. Of two values for one name the
+// later wins: first what is inherited from parent, then what the protocol
+// says, then what the program itself needs, then the user's own.
+func functionEnv(parent []string, spec provisioner.InstanceSpec, port int, p program) []string {
+	var env []string
+	for _, kv := range parent {
+		name, _, _ := strings.Cut(kv, "=")
+		if inherited[name] || strings.HasPrefix(name, "LC_") {
+			env = append(env, kv)
+		}
+	}
+	f := spec.Function
+	env = append(env,
+		"WINDLASS_FUNCTION_NAME="+f.Name,
+		"WINDLASS_FUNCTION_NAMESPACE="+f.Namespace,
+		"WINDLASS_CID="+string(spec.CID),
+		"WINDLASS_CONCURRENCY="+strconv.Itoa(int(f.Spec.Concurrency)))
+	if f.Spec.Protocol == v1alpha1.ProtocolLambdaRuntime {
+		env = append(env, lambdaenv.Environ(lambdaConfig(f, port, p))...)
+	} else {
+		env = append(env, "PORT="+strconv.Itoa(port))
+	}
+	env = append(env, p.env...)
+	for _, v := range f.Spec.Env {
+		env = append(env, v.Name+"="+v.Value)
+	}
+	return lastWins(env)
+}
+
+// loopbackAddr is port on the loopback, host:port.
+func loopbackAddr(port int) string { return net.JoinHostPort(loopback, strconv.Itoa(port)) }
+
+func lambdaConfig(f *v1alpha1.Function, port int, p program) lambdaenv.Config {
+	memory := f.Spec.Resources.Limits.Memory
+	if memory == nil {
+		memory = f.Spec.Resources.Requests.Memory
+	}
+	c := lambdaenv.Config{
+		RuntimeAPI:  loopbackAddr(port),
+		Function:    f.Name,
+		Namespace:   f.Namespace,
+		Handler:     f.Spec.Handler,
+		TaskRoot:    p.taskRoot,
+		Concurrency: int(f.Spec.Concurrency),
+	}
+	if memory != nil {
+		c.MemoryMB = int(max(1, memory.Value()>>20))
+	}
+	return c
+}
+
+// lastWins keeps of each name the last value, in the place of the first.
+func lastWins(env []string) []string {
+	at := make(map[string]int, len(env))
+	kept := env[:0:0]
+	for _, kv := range env {
+		name, _, _ := strings.Cut(kv, "=")
+		if i, ok := at[name]; ok {
+			kept[i] = kv
+			continue
+		}
+		at[name] = len(kept)
+		kept = append(kept, kv)
+	}
+	return kept
+}
+
+// agentEnv is the agent's environment: its configuration, and PATH.
+func agentEnv(parent []string, spec provisioner.InstanceSpec, port int, schedulerAddr string) []string {
+	f := spec.Function
+	env := agentenv.Config{
+		Scheduler:      schedulerAddr,
+		FunctionUID:    string(f.UID),
+		Function:       f.Key().String(),
+		Generation:     f.Generation,
+		CID:            string(spec.CID),
+		Token:          spec.Token,
+		Protocol:       string(f.Spec.Protocol),
+		Port:           port,
+		Concurrency:    int(f.Spec.Concurrency),
+		StartupTimeout: f.Spec.StartupTimeout.Duration,
+		BackoffAfter:   f.Spec.Scaling.BackoffAfter.Duration,
+		IdleTimeout:    f.Spec.Scaling.IdleTimeout.Duration,
+	}.Environ()
+	for _, kv := range parent {
+		if strings.HasPrefix(kv, "PATH=") {
+			env = append(env, kv)
+		}
+	}
+	return env
+}

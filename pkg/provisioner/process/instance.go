@@ -1,0 +1,169 @@
+package process
+
+import (
+	"errors"
+	"log/slog"
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/provisioner"
+)
+
+// id names an instance.
+type id struct {
+	functionUID string
+	cid         invoke.CID
+}
+
+// instance is one Start that has not been answered by its Exit.
+type instance struct {
+	id   id
+	key  invoke.FunctionKey
+	spec provisioner.InstanceSpec
+	log  *slog.Logger
+	// stop is closed when the instance shall end.
+	stop chan struct{}
+	// stopping says that it is closed; the Runtime's lock guards it.
+	stopping bool
+}
+
+// live runs an instance from its start to its Exit.
+func (r *Runtime) live(in *instance) {
+	exit := provisioner.Exit{FunctionUID: in.id.functionUID, CID: in.id.cid}
+	if err := checkNames(in.spec); err != nil {
+		exit.Reason = preparing(err).Error()
+		r.forget(in)
+	} else {
+		exit.Reason, exit.LogTail = r.run(in)
+		r.forget(in)
+		r.prune(in)
+	}
+	in.log.Info("instance ended", "reason", exit.Reason)
+	r.report(exit)
+}
+
+// run returns when the instance has ended and nothing is left of it but logs.
+func (r *Runtime) run(in *instance) (reason string, tail []string) {
+	if in.stopped() {
+		return reasonStopped, nil
+	}
+	p, err := r.prepare(in.spec)
+	if err != nil {
+		return err.Error(), nil
+	}
+	reason, err = r.runPrepared(in, p)
+	tail, tailErr := p.logs.tail()
+	if err := errors.Join(err, tailErr, r.release(p)); err != nil {
+		in.log.Warn("instance was not cleaned up", "err", err)
+	}
+	return reason, tail
+}
+
+// prune makes room for the logs of an instance that was forgotten.
+func (r *Runtime) prune(in *instance) {
+	live := func() map[invoke.CID]bool { return r.cids(in.key) }
+	if err := pruneLogs(r.config.DataDir, in.key, live); err != nil {
+		in.log.Warn("old logs could not be deleted", "err", err)
+	}
+}
+
+// runPrepared starts the processes and returns when they have been reaped. An
+// error says that one could not be reaped.
+func (r *Runtime) runPrepared(in *instance, p *prepared) (reason string, err error) {
+	if in.stopped() {
+		return reasonStopped, nil
+	}
+	r.forker.do(func() { err = p.start(r.limiter) })
+	if err != nil {
+		return err.Error(), p.reapAfterKill()
+	}
+	in.log.Info("instance started", "addr", loopbackAddr(p.port))
+	return p.attend(in.stop, r.config.StopGrace)
+}
+
+func (in *instance) stopped() bool {
+	select {
+	case <-in.stop:
+		return true
+	default:
+		return false
+	}
+}
+
+// ended says that a process has ended and how to reap it.
+type ended struct {
+	event event
+	reap  func() (*os.ProcessState, error)
+}
+
+// attend watches both processes until they have ended, ends what they leave
+// behind, and reaps them.
+func (p *prepared) attend(stop <-chan struct{}, grace time.Duration) (reason string, err error) {
+	endings := make(chan ended, 2)
+	watch := func(e event, child *os.Process) { endings <- ended{e, awaitEnd(child)} }
+	go watch(eventFunctionEnded, p.function.Process)
+	go watch(eventAgentEnded, p.agent.Process)
+
+	var l life
+	timer := time.NewTimer(grace)
+	timer.Stop()
+	defer timer.Stop()
+	reap := map[event]func() (*os.ProcessState, error){}
+	for !l.over() {
+		var now event
+		select {
+		case <-stop:
+			stop = nil
+			now = eventStop
+		case <-timer.C:
+			now = eventGraceOver
+		case e := <-endings:
+			now = e.event
+			reap[now] = e.reap
+		}
+		for _, a := range l.on(now) {
+			p.act(a, timer, grace)
+		}
+	}
+	p.signalGroup(syscall.SIGKILL)
+	function, functionErr := status(reap[eventFunctionEnded])
+	agent, agentErr := status(reap[eventAgentEnded])
+	return l.reason(function, agent), errors.Join(functionErr, agentErr)
+}
+
+func (p *prepared) act(a action, timer *time.Timer, grace time.Duration) {
+	switch a {
+	case startGrace:
+		timer.Reset(grace)
+	case termAgent:
+		// It fails only if the agent has ended, which is an event of its own.
+		_ = p.agent.Process.Signal(syscall.SIGTERM)
+	case termGroup:
+		p.signalGroup(syscall.SIGTERM)
+	case killGroup:
+		p.signalGroup(syscall.SIGKILL)
+		// A child may have left the group.
+		_ = p.function.Process.Kill()
+		_ = p.agent.Process.Kill()
+	}
+}
+
+// reapAfterKill ends what an incomplete start has left.
+func (p *prepared) reapAfterKill() error {
+	if p.function.Process == nil {
+		return nil
+	}
+	p.signalGroup(syscall.SIGKILL)
+	_, err := status(awaitEnd(p.function.Process))
+	return err
+}
+
+func status(reap func() (*os.ProcessState, error)) (syscall.WaitStatus, error) {
+	state, err := reap()
+	if err != nil {
+		return 0, err
+	}
+	return state.Sys().(syscall.WaitStatus), nil
+}

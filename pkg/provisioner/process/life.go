@@ -1,0 +1,108 @@
+package process
+
+import (
+	"fmt"
+	"syscall"
+)
+
+// cause is what began the end of an instance.
+type cause int
+
+const (
+	causeNone cause = iota
+	causeStop
+	causeFunction
+	causeAgent
+)
+
+// event is what can happen to an instance whose processes run.
+type event int
+
+const (
+	eventStop event = iota
+	eventFunctionEnded
+	eventAgentEnded
+	eventGraceOver
+)
+
+// action is what to do about an event.
+type action int
+
+const (
+	startGrace action = iota
+	termAgent
+	termGroup
+	killGroup
+)
+
+// life is the course of an instance from the start of its processes to their
+// end. It decides; its owner watches, signals and waits.
+type life struct {
+	// cause is what came first.
+	cause         cause
+	functionEnded bool
+	agentEnded    bool
+}
+
+// over says that both processes have ended.
+func (l *life) over() bool { return l.functionEnded && l.agentEnded }
+
+// on says what to do about an event, in order.
+func (l *life) on(e event) []action {
+	switch e {
+	case eventStop:
+		// The function is not asked yet: the agent may be in a call.
+		return l.begin(causeStop, termAgent)
+	case eventFunctionEnded:
+		l.functionEnded = true
+		if l.agentEnded {
+			return nil
+		}
+		// The group is the agent and what the function left behind.
+		return l.begin(causeFunction, termGroup)
+	case eventAgentEnded:
+		l.agentEnded = true
+		if l.functionEnded {
+			return nil
+		}
+		if l.cause != causeNone {
+			return []action{termGroup}
+		}
+		return l.begin(causeAgent, termGroup)
+	case eventGraceOver:
+		return []action{killGroup}
+	}
+	return nil
+}
+
+// begin starts the end; an end that has begun goes on as it was.
+func (l *life) begin(c cause, a action) []action {
+	if l.cause != causeNone {
+		return nil
+	}
+	l.cause = c
+	return []action{startGrace, a}
+}
+
+// reasonStopped is the Reason of an instance that ended by order.
+const reasonStopped = "stopped"
+
+// reason says for a person what ended the instance. The statuses are those of
+// the two processes.
+func (l *life) reason(function, agent syscall.WaitStatus) string {
+	switch l.cause {
+	case causeFunction:
+		return "the function " + describe(function)
+	case causeAgent:
+		return "the agent " + describe(agent)
+	default:
+		return reasonStopped
+	}
+}
+
+func describe(status syscall.WaitStatus) string {
+	if status.Signaled() {
+		return fmt.Sprintf("was killed by signal %v", status.Signal())
+	}
+	return fmt.Sprintf("exited with status %d", status.ExitStatus())
+}

@@ -1,0 +1,97 @@
+package process
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/runtimes"
+)
+
+// program is what a function's process runs.
+type program struct {
+	// path is what is executed; without a slash it is looked up on PATH.
+	path string
+	// argv is what the program sees as its arguments, its own name first.
+	argv []string
+	// env are variables that the program needs.
+	env []string
+	// dir is the working directory.
+	dir string
+	// taskRoot is the folder of the code.
+	taskRoot string
+}
+
+// programOf says what to run for a function.
+func programOf(f *v1alpha1.Function, workDir string, launcher Launcher) (program, error) {
+	switch {
+	case len(f.Spec.Command) > 0:
+		return commandProgram(f.Spec, workDir)
+	case f.Spec.Runtime != "":
+		return runtimeProgram(f.Spec, workDir, launcher)
+	default:
+		return program{}, errors.New("the function has neither a command nor a runtime, and local mode cannot run an image: set spec.command or spec.runtime")
+	}
+}
+
+func commandProgram(spec v1alpha1.FunctionSpec, workDir string) (program, error) {
+	dir := workDir
+	if spec.Code != nil && spec.Code.Path != "" {
+		path, err := filepath.Abs(spec.Code.Path)
+		if err != nil {
+			return program{}, fmt.Errorf("spec.code.path: %w", err)
+		}
+		info, err := os.Stat(path)
+		if err != nil {
+			return program{}, fmt.Errorf("spec.code.path must be a file or a folder: %w", err)
+		}
+		dir = path
+		if !info.IsDir() {
+			dir = filepath.Dir(path)
+		}
+	}
+	return program{
+		path:     resolve(spec.Command[0], dir),
+		argv:     spec.Command,
+		dir:      dir,
+		taskRoot: dir,
+	}, nil
+}
+
+func runtimeProgram(spec v1alpha1.FunctionSpec, workDir string, launcher Launcher) (program, error) {
+	l, err := launcher.Launch(runtimes.Request{
+		Runtime:  spec.Runtime,
+		Protocol: spec.Protocol,
+		Handler:  spec.Handler,
+		Code:     spec.Code,
+		WorkDir:  workDir,
+	})
+	if err != nil {
+		return program{}, err
+	}
+	if len(l.Argv) == 0 {
+		return program{}, fmt.Errorf("the runtime %s names no program", spec.Runtime)
+	}
+	dir := l.Dir
+	if dir == "" {
+		dir = workDir
+	}
+	return program{
+		path:     resolve(l.Argv[0], dir),
+		argv:     l.Argv,
+		env:      l.Env,
+		dir:      dir,
+		taskRoot: l.TaskRoot,
+	}, nil
+}
+
+// resolve leaves bare names for the PATH and starts relative ones at dir.
+func resolve(name, dir string) string {
+	if !strings.Contains(name, "/") || filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(dir, name)
+}

@@ -1,0 +1,241 @@
+package process
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+// A puppet is this test binary in the role of a function, an agent, or
+// something else that a test starts. It connects to the stage, a socket of the
+// test, says who it is, and does what it is told there. Its end, however it
+// comes, closes the connection, so that a test can wait for it.
+
+const (
+	// roleEnv holds the role of a puppet and stageEnv its stage. Agents have
+	// neither: their environment is that of agents, and their token the stage.
+	roleEnv  = "PUPPET_ROLE"
+	stageEnv = "PUPPET_STAGE"
+
+	roleFunction   = "function"
+	roleAgent      = "agent"
+	roleGrandchild = "grandchild"
+	roleParent     = "parent"
+
+	// patience is when a test gives up waiting for an event that must come.
+	patience = time.Minute
+)
+
+func TestMain(m *testing.M) {
+	switch role := os.Getenv(roleEnv); {
+	case os.Getenv("WINDLASS_TOKEN") != "":
+		playAgent(os.Getenv("WINDLASS_TOKEN"))
+	case role == roleParent:
+		playParent(os.Getenv(stageEnv))
+	case role != "":
+		play(role, os.Getenv(stageEnv))
+	default:
+		goleak.VerifyTestMain(m)
+	}
+}
+
+// playAgent leaves when it is asked to, as an agent does.
+func playAgent(stage string) {
+	term := make(chan os.Signal, 1)
+	signal.Notify(term, syscall.SIGTERM)
+	go func() {
+		<-term
+		os.Exit(0)
+	}()
+	play(roleAgent, stage)
+}
+
+// play obeys the stage until it is told to end or the stage is gone.
+func play(role, stage string) {
+	conn, err := net.Dial("unix", stage)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(100)
+	}
+	// A puppet is known by its instance, which its own environment names.
+	fmt.Fprintf(conn, "%s %d %s\n", role, os.Getpid(), os.Getenv("WINDLASS_CID"))
+	orders := bufio.NewScanner(conn)
+	for orders.Scan() {
+		obey(conn, orders.Text(), stage)
+	}
+	os.Exit(101)
+}
+
+// obey carries out one order and answers it with one line.
+func obey(conn net.Conn, order, stage string) {
+	verb, arg, _ := strings.Cut(order, " ")
+	answer := "done"
+	switch verb {
+	case "exit":
+		code, _ := strconv.Atoi(arg)
+		os.Exit(code)
+	case "print":
+		fmt.Println(arg)
+	case "getenv":
+		answer = os.Getenv(arg)
+	case "getwd":
+		answer, _ = os.Getwd()
+	case "ignore-term":
+		signal.Ignore(syscall.SIGTERM)
+	case "spawn":
+		child := exec.Command(os.Args[0])
+		child.Env = append(os.Environ(), roleEnv+"="+roleGrandchild)
+		if err := child.Start(); err != nil {
+			answer = err.Error()
+		}
+	default:
+		answer = "no such order: " + order
+	}
+	fmt.Fprintln(conn, answer)
+}
+
+// playParent is a Windlass with one instance.
+func playParent(stage string) {
+	r, err := New(Config{DataDir: os.Getenv("PUPPET_DATA"), AgentPath: os.Args[0], SchedulerAddr: "127.0.0.1:1"},
+		Deps{Launcher: noLauncher, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(100)
+	}
+	go r.Run(context.Background())
+	r.Start(specFor(stage, "c-1"))
+	play(roleParent, stage)
+}
+
+// stage is where puppets connect.
+type stage struct {
+	t        *testing.T
+	listener *net.UnixListener
+	path     string
+	// waiting are puppets that connected and were not yet asked for.
+	waiting []*puppet
+}
+
+// puppet is one that has connected.
+type puppet struct {
+	t    *testing.T
+	role string
+	pid  int
+	cid  string
+	conn *net.UnixConn
+	read *bufio.Reader
+}
+
+func newStage(t *testing.T) *stage {
+	t.Helper()
+	// Test names are too long for the path of a socket.
+	dir, err := os.MkdirTemp("", "stage")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	path := filepath.Join(dir, "s")
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	return &stage{t: t, listener: l, path: path}
+}
+
+// await returns the puppet of that role and instance once it has connected.
+func (s *stage) await(role, cid string) *puppet {
+	s.t.Helper()
+	for {
+		for i, p := range s.waiting {
+			if p.role == role && p.cid == cid {
+				s.waiting = append(s.waiting[:i:i], s.waiting[i+1:]...)
+				return p
+			}
+		}
+		s.waiting = append(s.waiting, s.accept())
+	}
+}
+
+func (s *stage) accept() *puppet {
+	s.t.Helper()
+	s.listener.SetDeadline(time.Now().Add(patience))
+	conn, err := s.listener.AcceptUnix()
+	if err != nil {
+		s.t.Fatalf("no puppet came: %v", err)
+	}
+	s.t.Cleanup(func() { conn.Close() })
+	p := &puppet{t: s.t, conn: conn, read: bufio.NewReader(conn)}
+	p.role, p.pid, p.cid = parseIntroduction(s.t, p.line())
+	return p
+}
+
+func parseIntroduction(t *testing.T, line string) (role string, pid int, cid string) {
+	t.Helper()
+	words := strings.Split(line, " ")
+	if len(words) != 3 {
+		t.Fatalf("introduction %q", line)
+	}
+	pid, err := strconv.Atoi(words[1])
+	if err != nil {
+		t.Fatalf("introduction %q: %v", line, err)
+	}
+	return words[0], pid, words[2]
+}
+
+func (p *puppet) line() string {
+	p.t.Helper()
+	p.conn.SetReadDeadline(time.Now().Add(patience))
+	line, err := p.read.ReadString('\n')
+	if err != nil {
+		p.t.Fatalf("the %s %s does not answer: %v", p.role, p.cid, err)
+	}
+	return strings.TrimSuffix(line, "\n")
+}
+
+// order sends an order without waiting.
+func (p *puppet) order(order string) {
+	p.t.Helper()
+	if _, err := fmt.Fprintln(p.conn, order); err != nil {
+		p.t.Fatalf("the %s %s is gone: %v", p.role, p.cid, err)
+	}
+}
+
+// ask sends an order and returns its answer.
+func (p *puppet) ask(order string) string {
+	p.t.Helper()
+	p.order(order)
+	return p.line()
+}
+
+// awaitEnd returns when the puppet's process is gone.
+func (p *puppet) awaitEnd() {
+	p.t.Helper()
+	p.conn.SetReadDeadline(time.Now().Add(patience))
+	_, err := io.Copy(io.Discard, p.read)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		p.t.Fatalf("the %s %s with process id %d still lives", p.role, p.cid, p.pid)
+	}
+}
+
+func (p *puppet) kill(signal syscall.Signal) {
+	p.t.Helper()
+	if err := syscall.Kill(p.pid, signal); err != nil {
+		p.t.Fatal(err)
+	}
+}

@@ -1,0 +1,389 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/provisioner"
+	"github.com/windlass-dev/windlass/pkg/provisioner/process/instancelog"
+	"github.com/windlass-dev/windlass/pkg/runtimes"
+)
+
+func TestAnInstanceLivesUntilItsAgentLeaves(t *testing.T) {
+	th := newTheatre(t, never)
+	function, agent := th.begin("c-1")
+	if got, want := function.ask("getenv PORT"), agent.ask("getenv WINDLASS_PORT"); got != want || got == "" {
+		t.Errorf("the function has port %q and the agent %q", got, want)
+	}
+	work := filepath.Join(th.config.DataDir, "instances", testUID+"-c-1")
+	if got := function.ask("getwd"); got != work {
+		t.Errorf("the function works in %s, want %s", got, work)
+	}
+	if got := agent.ask("getenv HOME"); got != "" {
+		t.Errorf("the agent inherits HOME=%s, want nothing but PATH", got)
+	}
+	function.ask("print good morning")
+	agent.order("exit 0")
+	want := provisioner.Exit{FunctionUID: testUID, CID: "c-1", Reason: "the agent exited with status 0", LogTail: []string{"good morning"}}
+	if diff := cmp.Diff(want, th.exit()); diff != "" {
+		t.Errorf("Exit (-want +got):\n%s", diff)
+	}
+	wantReaped(t, function)
+	wantReaped(t, agent)
+	th.wantNoTrace()
+}
+
+func TestWhicheverProcessEndsTheOtherFollows(t *testing.T) {
+	for name, c := range map[string]struct {
+		end  func(function, agent *puppet)
+		want string
+	}{
+		"the function exits":     {func(f, _ *puppet) { f.order("exit 3") }, "the function exited with status 3"},
+		"the function is killed": {func(f, _ *puppet) { f.kill(syscall.SIGKILL) }, "the function was killed by signal killed"},
+		"the agent fails":        {func(_, a *puppet) { a.order("exit 7") }, "the agent exited with status 7"},
+		"the agent is killed":    {func(_, a *puppet) { a.kill(syscall.SIGKILL) }, "the agent was killed by signal killed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			th := newTheatre(t, never)
+			function, agent := th.begin("c-1")
+			c.end(function, agent)
+			if e := th.exit(); e.Reason != c.want {
+				t.Errorf("reason %q, want %q", e.Reason, c.want)
+			}
+			wantReaped(t, function)
+			wantReaped(t, agent)
+			th.wantNoTrace()
+		})
+	}
+}
+
+func TestAFunctionThatExitsAtOnceIsReportedWithItsLastWords(t *testing.T) {
+	th := newTheatre(t, never)
+	spec := specFor(th.path, "c-1")
+	spec.Function.Spec.Command = []string{"/bin/sh", "-c", "echo out; echo err >&2; exit 4"}
+	th.Start(spec)
+	e := th.exit()
+	if e.Reason != "the function exited with status 4" {
+		t.Errorf("reason %q", e.Reason)
+	}
+	if diff := cmp.Diff([]string{"out", "err"}, e.LogTail); diff != "" {
+		t.Errorf("LogTail (-want +got):\n%s", diff)
+	}
+}
+
+func TestWhatCannotStartIsAnExitThatSaysWhy(t *testing.T) {
+	dir := t.TempDir()
+	for name, c := range map[string]struct {
+		change func(*provisioner.InstanceSpec)
+		want   string
+	}{
+		"a program that is not on PATH": {
+			func(s *provisioner.InstanceSpec) { s.Function.Spec.Command = []string{"no-such-program"} },
+			`starting the function: exec: "no-such-program": executable file not found in $PATH`,
+		},
+		"a program that is not in the folder of the code": {
+			func(s *provisioner.InstanceSpec) {
+				s.Function.Spec.Command = []string{"./app"}
+				s.Function.Spec.Code = &v1alpha1.Code{Path: dir}
+			},
+			"starting the function: fork/exec " + dir + "/app: no such file or directory",
+		},
+		"code that is not there": {
+			func(s *provisioner.InstanceSpec) { s.Function.Spec.Code = &v1alpha1.Code{Path: dir + "/gone"} },
+			"starting the function: spec.code.path must be a file or a folder: stat " + dir + "/gone: no such file or directory",
+		},
+		"a runtime that is refused": {
+			func(s *provisioner.InstanceSpec) {
+				s.Function.Spec.Command, s.Function.Spec.Runtime = nil, v1alpha1.RuntimePython3
+			},
+			"starting the function: this test has no launcher",
+		},
+		"an image": {
+			func(s *provisioner.InstanceSpec) { s.Function.Spec.Command, s.Function.Spec.Image = nil, "example/app" },
+			"starting the function: the function has neither a command nor a runtime, and local mode cannot run an image: set spec.command or spec.runtime",
+		},
+		"a name that leads elsewhere": {
+			func(s *provisioner.InstanceSpec) { s.Function.Namespace = ".." },
+			`preparing the instance: the function's namespace ".." cannot name a folder`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			th := newTheatre(t, never)
+			spec := specFor(th.path, "c-1")
+			c.change(&spec)
+			th.Start(spec)
+			want := provisioner.Exit{FunctionUID: testUID, CID: "c-1", Reason: c.want}
+			if diff := cmp.Diff(want, th.exit()); diff != "" {
+				t.Errorf("Exit (-want +got):\n%s", diff)
+			}
+			th.wantNoTrace()
+		})
+	}
+}
+
+func TestAFunctionWithoutItsAgentIsKilled(t *testing.T) {
+	th := newTheatre(t, never)
+	th.config.AgentPath = filepath.Join(t.TempDir(), "gone")
+	spec := specFor(th.path, "c-1")
+	spec.Function.Spec.Command = []string{"/bin/sh", "-c", "trap '' TERM; while :; do read x; done < /dev/zero"}
+	th.Start(spec)
+	if e := th.exit(); !strings.HasPrefix(e.Reason, "starting the agent: ") || !strings.Contains(e.Reason, "no such file") {
+		t.Errorf("reason %q", e.Reason)
+	}
+	th.wantNoTrace()
+}
+
+func TestStopAsksTheAgentAndThenTheFunction(t *testing.T) {
+	th := newTheatre(t, never)
+	function, agent := th.begin("c-1")
+	th.Stop(testUID, "c-1")
+	th.Stop(testUID, "c-1")
+	th.Stop(testUID, "unknown")
+	if e := th.exit(); e.Reason != "stopped" {
+		t.Errorf("reason %q", e.Reason)
+	}
+	wantReaped(t, function)
+	wantReaped(t, agent)
+}
+
+func TestStopLeavesTheFunctionToAnAgentInACall(t *testing.T) {
+	th := newTheatre(t, never)
+	function, agent := th.begin("c-1")
+	agent.ask("ignore-term")
+	th.Stop(testUID, "c-1")
+	agent.ask("print still in a call")
+	if got := function.ask("print the result"); got != "done" {
+		t.Errorf("the function says %q", got)
+	}
+	agent.order("exit 0")
+	if e := th.exit(); e.Reason != "stopped" {
+		t.Errorf("reason %q", e.Reason)
+	}
+}
+
+func TestWhatIgnoresTheRequestToEndIsKilledAfterTheGrace(t *testing.T) {
+	th := newTheatre(t, time.Millisecond)
+	function, agent := th.begin("c-1")
+	function.ask("ignore-term")
+	agent.ask("ignore-term")
+	th.Stop(testUID, "c-1")
+	if e := th.exit(); e.Reason != "stopped" {
+		t.Errorf("reason %q", e.Reason)
+	}
+	wantReaped(t, function)
+	wantReaped(t, agent)
+}
+
+func TestGrandchildrenDieWithTheirGroup(t *testing.T) {
+	th := newTheatre(t, never)
+	function, agent := th.begin("c-1")
+	function.ask("spawn")
+	grandchild := th.await(roleGrandchild, "c-1")
+	grandchild.ask("ignore-term")
+	agent.order("exit 0")
+	th.exit()
+	grandchild.awaitEnd()
+}
+
+func TestStopBeforeTheStartIsDone(t *testing.T) {
+	r, err := New(testConfig(t.TempDir(), never), Deps{Launcher: noLauncher, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Start(specFor("", "c-1"))
+	r.Stop(testUID, "c-1")
+	ctx, cancel := context.WithCancel(context.Background())
+	ran := make(chan error, 1)
+	go func() { ran <- r.Run(ctx) }()
+	if e := <-r.Exits(); e.Reason != "stopped" || e.CID != "c-1" {
+		t.Errorf("Exit %+v", e)
+	}
+	cancel()
+	if err := <-ran; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestStopWhileTheLauncherWorks(t *testing.T) {
+	th := newTheatre(t, never)
+	launching, proceed := make(chan struct{}), make(chan struct{})
+	th.launcher = LauncherFunc(func(runtimes.Request) (runtimes.Launched, error) {
+		close(launching)
+		<-proceed
+		return runtimes.Launched{Argv: []string{"/no/such/program"}}, nil
+	})
+	spec := specFor(th.path, "c-1")
+	spec.Function.Spec.Command, spec.Function.Spec.Runtime = nil, v1alpha1.RuntimeNodeJS
+	th.Start(spec)
+	<-launching
+	th.Stop(testUID, "c-1")
+	close(proceed)
+	if e := th.exit(); e.Reason != "stopped" {
+		t.Errorf("reason %q", e.Reason)
+	}
+	th.wantNoTrace()
+}
+
+func TestAnInstanceThatIsThereIsNotStartedAgain(t *testing.T) {
+	th := newTheatre(t, never)
+	_, agent := th.begin("c-1")
+	spec := specFor(th.path, "c-1")
+	spec.Function.Spec.Command = []string{"no-such-program"}
+	th.Start(spec)
+	agent.order("exit 0")
+	if e := th.exit(); e.Reason != "the agent exited with status 0" {
+		t.Errorf("reason %q", e.Reason)
+	}
+	th.close()
+	select {
+	case e := <-th.Exits():
+		t.Errorf("another Exit: %+v", e)
+	default:
+	}
+}
+
+func TestRunLeavesNoProcess(t *testing.T) {
+	th := newTheatre(t, time.Millisecond)
+	var puppets []*puppet
+	for i := range 3 {
+		function, agent := th.begin(invoke.CID(fmt.Sprintf("c-%d", i)))
+		puppets = append(puppets, function, agent)
+	}
+	puppets[0].ask("ignore-term")
+	puppets[3].ask("ignore-term")
+	th.close()
+	for _, p := range puppets {
+		wantReaped(t, p)
+	}
+	for range 3 {
+		if e := th.exit(); e.Reason != "stopped" {
+			t.Errorf("reason %q", e.Reason)
+		}
+	}
+	th.wantNoTrace()
+	th.Start(specFor(th.path, "late"))
+	if e := th.exit(); e.Reason != "stopped" || e.CID != "late" {
+		t.Errorf("a Start after Run: %+v", e)
+	}
+	if err := th.Run(t.Context()); err == nil {
+		t.Error("Run ran twice")
+	}
+}
+
+func TestRunEndsAlthoughNobodyReadsExits(t *testing.T) {
+	th := newTheatre(t, never)
+	const starts = exitsBuffer + 20
+	for i := range starts {
+		spec := specFor(th.path, invoke.CID(fmt.Sprintf("c-%d", i)))
+		spec.Function.Spec.Command = []string{"no-such-program"}
+		th.Start(spec)
+	}
+	th.close()
+	if n := len(th.Exits()); n != exitsBuffer {
+		t.Errorf("%d Exits wait, want the %d that fit", n, exitsBuffer)
+	}
+}
+
+func TestKillingWindlassLeavesNoProcess(t *testing.T) {
+	needsLinux(t, "a child cannot be tied to its parent's life")
+	s := newStage(t)
+	data := t.TempDir()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), roleEnv+"="+roleParent, stageEnv+"="+s.path, "PUPPET_DATA="+data)
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	function, agent := s.await(roleFunction, "c-1"), s.await(roleAgent, "c-1")
+	parent := s.await(roleParent, "")
+	function.ask("ignore-term")
+	agent.ask("ignore-term")
+	if _, err := New(testConfig(data, never), Deps{Launcher: noLauncher, Logger: slog.Default()}); err == nil || !strings.Contains(err.Error(), "in use") {
+		t.Errorf("New in the folder of another Windlass: %v", err)
+	}
+	if parent.pid != cmd.Process.Pid {
+		t.Fatalf("the parent has process id %d, want %d", parent.pid, cmd.Process.Pid)
+	}
+	parent.kill(syscall.SIGKILL)
+	cmd.Wait()
+	function.awaitEnd()
+	agent.awaitEnd()
+
+	leftover := filepath.Join(data, "instances", testUID+"-c-1")
+	if _, err := os.Stat(leftover); err != nil {
+		t.Fatalf("the killed Windlass left no folder: %v", err)
+	}
+	r, err := New(testConfig(data, never), Deps{Launcher: noLauncher, Logger: slog.Default()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.lock.Close()
+	if _, err := os.Stat(leftover); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the next Windlass leaves %s there: %v", leftover, err)
+	}
+}
+
+func TestThirtyInstancesAtATime(t *testing.T) {
+	th := newTheatre(t, never)
+	const n = 30
+	for i := range n {
+		th.Start(specFor(th.path, invoke.CID(fmt.Sprintf("c-%02d", i))))
+	}
+	seen := map[string]bool{}
+	for i := range n {
+		cid := fmt.Sprintf("c-%02d", i)
+		seen[th.await(roleFunction, cid).ask("getenv PORT")] = true
+		th.await(roleAgent, cid).order("exit 0")
+	}
+	if len(seen) != n {
+		t.Errorf("%d instances share %d ports", n, len(seen))
+	}
+	ended := map[invoke.CID]bool{}
+	for range n {
+		ended[th.exit().CID] = true
+	}
+	if len(ended) != n {
+		t.Errorf("Exits of %d instances, want %d", len(ended), n)
+	}
+	th.wantNoTrace()
+	entries, err := os.ReadDir(instancelog.Dir(th.config.DataDir, testKey()))
+	if err != nil || len(entries) != 2*keptLogs {
+		t.Errorf("%d logs (%v), want those of %d instances", len(entries), err, keptLogs)
+	}
+}
+
+func TestNewRefusesWhatCannotWork(t *testing.T) {
+	deps := Deps{Launcher: noLauncher, Logger: slog.Default()}
+	for name, c := range map[string]struct {
+		change func(*Config, *Deps)
+		want   string
+	}{
+		"no folder":        {func(c *Config, _ *Deps) { c.DataDir = "" }, "DataDir"},
+		"no agent":         {func(c *Config, _ *Deps) { c.AgentPath = "" }, "AgentPath"},
+		"a missing agent":  {func(c *Config, _ *Deps) { c.AgentPath = "no-such-agent" }, `AgentPath must be the agent's program: exec: "no-such-agent"`},
+		"no scheduler":     {func(c *Config, _ *Deps) { c.SchedulerAddr = "here" }, `SchedulerAddr "here"`},
+		"a negative grace": {func(c *Config, _ *Deps) { c.StopGrace = -1 }, "StopGrace"},
+		"no logger":        {func(_ *Config, d *Deps) { d.Logger = nil }, "Logger"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			config, deps := testConfig(t.TempDir(), 0), deps
+			c.change(&config, &deps)
+			if _, err := New(config, deps); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error %v, want one that says %q", err, c.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,42 @@
+// Package runtimes brings the language runtimes along: for each RuntimeName a
+// small shim, embedded in the binary, that loads a handler and speaks the
+// function's protocol with nothing but the language's standard library.
+//
+// Launch decides how a function with a runtime is run: it checks that handler
+// and code fit each other, writes the shim and inline code, and returns the
+// command line. It starts nothing.
+//
+// # Promises of the shims
+//
+// With the protocol LambdaRuntime a shim is a client of the Lambda Runtime API
+// at $AWS_LAMBDA_RUNTIME_API. It runs as many loops as
+// $AWS_LAMBDA_MAX_CONCURRENCY says (1 by default; threads in Python), and each
+// loop keeps one connection.
+//
+// The event depends on the Content-Type. Absent or JSON: what the body decodes
+// to, {} if it is empty; a body that is not JSON after all fails the call with
+// Runtime.UnmarshalError. application/x-www-form-urlencoded, which curl -d says
+// of everything: what the body decodes to if it is JSON, otherwise a string.
+// text/*: a string. Anything else: bytes (a Buffer in Node.js).
+//
+// The result is sent as JSON, but bytes (Buffer, Uint8Array) are sent as they
+// are, as application/octet-stream. Handlers may be asynchronous in both
+// languages; in Node.js one with three parameters is given a callback. What a
+// handler throws is reported with its type, message and stack trace, and the
+// loop goes on. A module that does not load, or that has no such handler, is
+// reported as an init error (Runtime.ImportModuleError,
+// Runtime.HandlerNotFound), and the process ends with status 1. It also ends
+// so when the Runtime API is lost, and when the function leaves the process in
+// an unknown state: sys.exit in Python, an uncaught exception in Node.js.
+//
+// With the protocol HTTP a shim serves the handler on 127.0.0.1:$PORT. In
+// Python the handler is a WSGI application; in Node.js it is a function of
+// (request, response), such as an Express application. $WINDLASS_CONCURRENCY
+// is the number of calls that the Python shim runs at a time (1 by default);
+// Node.js needs no such bound. Idle connections are never closed by the
+// shims, because a server that closes one in the moment in which the agent
+// uses it again would lose a call.
+//
+// On SIGTERM a shim finishes the calls that run and ends with status 0; when
+// none runs it ends at once. Logs appear line by line, without delay.
+package runtimes

@@ -1,0 +1,300 @@
+package runtimes
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+)
+
+// eachLanguage runs a test once for each runtime.
+func eachLanguage(t *testing.T, test func(t *testing.T, runtime v1alpha1.RuntimeName)) {
+	for runtime := range languages {
+		t.Run(string(runtime), func(t *testing.T) { test(t, runtime) })
+	}
+}
+
+func startLambda(t *testing.T, api *fakeAPI, runtime v1alpha1.RuntimeName, handler string, env ...string) *shim {
+	t.Helper()
+	return startShim(t, runtime, v1alpha1.ProtocolLambdaRuntime, handler, lambdaSources[runtime], append(api.env(), env...)...)
+}
+
+func TestCallsAreAnsweredOneAfterTheOther(t *testing.T) {
+	const js = "application/json"
+	calls := []struct {
+		name, contentType, event string
+		kind, result, errorType  string
+		only                     v1alpha1.RuntimeName
+	}{
+		{"an object", js, `{"a":[1,null]}`, "response", `{"event":{"a":[1,null]}}`, "", ""},
+		{"no content type", "", `{"a":1}`, "response", `{"event":{"a":1}}`, "", ""},
+		{"unicode", js + "; charset=utf-8", `{"a":"héllo ☂ 🌊"}`, "response", `{"event":{"a":"héllo ☂ 🌊"}}`, "", ""},
+		{"an empty body", js, ``, "response", `{"event":{}}`, "", ""},
+		{"nothing at all", "", ``, "response", `{"event":{}}`, "", ""},
+		{"JSON that curl calls a form", "application/x-www-form-urlencoded", `{"a":1}`, "response", `{"event":{"a":1}}`, "", ""},
+		{"a form", "application/x-www-form-urlencoded", `a=1&b=2`, "response", `{"event":"a=1&b=2"}`, "", ""},
+		{"text", "text/plain; charset=utf-8", `12 ☂`, "response", `{"event":"12 ☂"}`, "", ""},
+		{"bytes", "image/png", "\x89\xff", "response", `["bytes",2]`, "", ""},
+		{"JSON that is none", js, `{"a":`, "error", "not valid JSON", "Runtime.UnmarshalError", ""},
+		{"an exception", js, `{"do":"throw"}`, "error", "no ☂ today", "Refused", ""},
+		{"a thrown string", js, `{"do":"throw string"}`, "error", "a string", "string", v1alpha1.RuntimeNodeJS},
+		{"a result that is not JSON", js, `{"do":"unserialisable"}`, "error", "cannot be written as JSON", "Runtime.MarshalError", ""},
+		{"a number that is not JSON", js, `{"do":"nan"}`, "error", "cannot be written as JSON", "Runtime.MarshalError", ""},
+		{"a result of bytes", js, `{"do":"bytes"}`, "response", "\x00\xff", "", ""},
+		{"a result of nothing", js, `{"do":"nothing"}`, "response", `null`, "", ""},
+	}
+	eachLanguage(t, func(t *testing.T, runtime v1alpha1.RuntimeName) {
+		api := newFakeAPI(t)
+		s := startLambda(t, api, runtime, "app.handler")
+		for i, c := range calls {
+			if c.only != "" && c.only != runtime {
+				continue
+			}
+			got := api.call(t, event{id: fmt.Sprintf("call-%d", i), contentType: c.contentType, body: c.event})
+			switch {
+			case got.kind != c.kind || got.errorType != c.errorType:
+				t.Errorf("%s: got %+v, want a %s of type %q", c.name, got, c.kind, c.errorType)
+			case c.kind == "error":
+				checkReport(t, got, c.result)
+				s.expectError(c.result)
+			case strings.HasPrefix(got.contentType, js) && compact(t, got.body) != c.result,
+				!strings.HasPrefix(got.contentType, js) && got.body != c.result:
+				t.Errorf("%s: got %q as %s, want %q", c.name, got.body, got.contentType, c.result)
+			}
+		}
+		if n := api.connections.Load(); n != 1 {
+			t.Errorf("%d connections were made, want 1", n)
+		}
+	})
+}
+
+// compact removes the space that Python puts between JSON's tokens.
+func compact(t *testing.T, text string) string {
+	t.Helper()
+	var out bytes.Buffer
+	if err := json.Compact(&out, []byte(text)); err != nil {
+		t.Fatalf("%q is not JSON: %v", text, err)
+	}
+	return out.String()
+}
+
+// checkReport checks the shape of an error report.
+func checkReport(t *testing.T, got posted, message string) {
+	t.Helper()
+	var report struct {
+		ErrorMessage, ErrorType string
+		StackTrace              *[]string
+	}
+	if err := json.Unmarshal([]byte(got.body), &report); err != nil {
+		t.Fatalf("the report %q: %v", got.body, err)
+	}
+	if !strings.Contains(report.ErrorMessage, message) || report.ErrorType != got.errorType || report.StackTrace == nil {
+		t.Errorf("the report is %s, want message %q, type %q and a stack trace", got.body, message, got.errorType)
+	}
+	if got.errorType == "Refused" && !strings.Contains(strings.Join(*report.StackTrace, ""), "app.") {
+		t.Errorf("the stack trace %q does not name the handler's file", *report.StackTrace)
+	}
+}
+
+func TestTheContextDescribesTheCall(t *testing.T) {
+	eachLanguage(t, func(t *testing.T, runtime v1alpha1.RuntimeName) {
+		api := newFakeAPI(t)
+		startLambda(t, api, runtime, "app.handler")
+		got := api.call(t, event{id: "0f3c", body: `{"do":"context"}`})
+		want := `["0f3c","greeter","$LATEST","128","arn:aws:lambda:local:0:function:default-greeter",null,true]`
+		if compact(t, got.body) != want {
+			t.Errorf("got %s, want %s", got.body, want)
+		}
+	})
+}
+
+func TestHandlersOfEachStyle(t *testing.T) {
+	for _, c := range []struct {
+		runtime       v1alpha1.RuntimeName
+		name, handler string
+		event         string
+		kind, want    string
+	}{
+		{v1alpha1.RuntimePython3, "async", "app.asynchronous", `{"a":1}`, "response", `{"event":{"a":1}}`},
+		{v1alpha1.RuntimeNodeJS, "plain", "app.plain", `{"a":1}`, "response", `{"event":{"a":1}}`},
+		{v1alpha1.RuntimeNodeJS, "callback", "app.callback", `{"a":1}`, "response", `{"event":{"a":1}}`},
+		{v1alpha1.RuntimeNodeJS, "callback with an error", "app.callback", `{"do":"fail"}`, "error", "called back"},
+		{v1alpha1.RuntimeNodeJS, "callback forgotten", "app.callback", `{"do":"forget"}`, "response", `null`},
+		{v1alpha1.RuntimeNodeJS, "promise forgotten", "app.handler", `{"do":"never"}`, "error", "Runtime.NodeJsExit"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			api := newFakeAPI(t)
+			startLambda(t, api, c.runtime, c.handler)
+			for _, id := range []string{"first", "second"} {
+				got := api.call(t, event{id: id, body: c.event})
+				if got.kind != c.kind || !strings.Contains(strings.ReplaceAll(got.body, " ", ""), strings.ReplaceAll(c.want, " ", "")) {
+					t.Errorf("%s: got %+v, want a %s with %s", id, got, c.kind, c.want)
+				}
+			}
+		})
+	}
+}
+
+func TestCommonJSIsLoadedToo(t *testing.T) {
+	api := newFakeAPI(t)
+	startShim(t, v1alpha1.RuntimeNodeJS, "", "app.nested.handler",
+		`const os = require('node:os'); module.exports = { nested: { handler: (e) => typeof os.EOL } };`, api.env()...)
+	if got := api.call(t, event{id: "1"}); got.body != `"string"` {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestAHandlerThatCannotBeLoadedIsAnInitError(t *testing.T) {
+	sources := func(python, node string) map[v1alpha1.RuntimeName]string {
+		return map[v1alpha1.RuntimeName]string{v1alpha1.RuntimePython3: python, v1alpha1.RuntimeNodeJS: node}
+	}
+	for _, c := range []struct {
+		name, handler string
+		source        map[v1alpha1.RuntimeName]string
+		errorType     string
+		says          string
+	}{
+		{"missing dependency", "app.handler", sources("import not_there", "import 'not-there'"), "Runtime.ImportModuleError", "not"},
+		{"wrong syntax", "app.handler", sources("def (", "export const ="), "Runtime.ImportModuleError", "SyntaxError"},
+		{"throws", "app.handler", sources("1/0", "throw new TypeError('x')\nexport {}"), "Runtime.ImportModuleError", "Error"},
+		{"exits", "app.handler", sources("import sys; sys.exit(0)", "throw 0"), "Runtime.ImportModuleError", "0"},
+		{"missing handler", "app.gone", lambdaSources, "Runtime.HandlerNotFound", "missing"},
+		{"not a function", "app.not_a_function", lambdaSources, "Runtime.HandlerNotFound", "not "},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			eachLanguage(t, func(t *testing.T, runtime v1alpha1.RuntimeName) {
+				api := newFakeAPI(t)
+				s := startShim(t, runtime, v1alpha1.ProtocolLambdaRuntime, c.handler, c.source[runtime], api.env()...)
+				got := receive(t, "the init error", api.results)
+				if got.kind != "init/error" || got.errorType != c.errorType {
+					t.Errorf("got %+v, want an init error of type %s", got, c.errorType)
+				}
+				checkReport(t, got, c.says)
+				s.expectExit(1)
+				s.expectError(c.errorType)
+			})
+		})
+	}
+}
+
+func TestFourCallsRunAtATime(t *testing.T) {
+	eachLanguage(t, func(t *testing.T, runtime v1alpha1.RuntimeName) {
+		api := newFakeAPI(t)
+		s := startLambda(t, api, runtime, "app.handler", "AWS_LAMBDA_MAX_CONCURRENCY=4")
+		for i := range 4 {
+			api.events <- event{id: fmt.Sprint(i), body: `{"do":"meet"}`} // each waits for the other three
+		}
+		for range 4 {
+			if got := receive(t, "a result", api.results); got.kind != "response" {
+				t.Errorf("got %+v, want a response", got)
+			}
+		}
+		if n := api.connections.Load(); n != 4 {
+			t.Errorf("%d connections were made, want 4", n)
+		}
+		s.terminate()
+		s.expectExit(0)
+	})
+}
+
+func TestTwoHundredCallsUseOneConnection(t *testing.T) {
+	eachLanguage(t, func(t *testing.T, runtime v1alpha1.RuntimeName) {
+		api := newFakeAPI(t)
+		startLambda(t, api, runtime, "app.handler")
+		for i := range 200 {
+			id := fmt.Sprint(i)
+			if got := api.call(t, event{id: id, body: id}); compact(t, got.body) != `{"event":`+id+`}` {
+				t.Fatalf("call %d: got %+v", i, got)
+			}
+		}
+		if n := api.connections.Load(); n != 1 {
+			t.Errorf("%d connections were made, want 1", n)
+		}
+	})
+}
+
+func TestSIGTERMEndsAnIdleShimAtOnce(t *testing.T) {
+	eachLanguage(t, func(t *testing.T, runtime v1alpha1.RuntimeName) {
+		api := newFakeAPI(t)
+		s := startLambda(t, api, runtime, "app.handler")
+		receive(t, "the first poll", api.polled)
+		s.terminate()
+		s.expectExit(0)
+	})
+}
+
+func TestSIGTERMLetsTheRunningCallFinish(t *testing.T) {
+	eachLanguage(t, func(t *testing.T, runtime v1alpha1.RuntimeName) {
+		api := newFakeAPI(t)
+		s := startLambda(t, api, runtime, "app.handler")
+		file := filepath.Join(t.TempDir(), "go-on")
+		api.events <- event{id: "1", body: fmt.Sprintf(`{"do":"wait","file":%q}`, file)}
+		for receive(t, "the handler's line", s.stdout) != "started" {
+		}
+		s.terminate()
+		if err := os.WriteFile(file, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := receive(t, "the result", api.results); got.body != `"finished"` {
+			t.Errorf("got %+v", got)
+		}
+		s.expectExit(0)
+	})
+}
+
+func TestAShimWaitsForARuntimeAPIThatStartsLater(t *testing.T) {
+	eachLanguage(t, func(t *testing.T, runtime v1alpha1.RuntimeName) {
+		api := unstartedAPI(t)
+		address := api.server.Listener.Addr().String()
+		_ = api.server.Listener.Close()
+		s := startLambda(t, api, runtime, "app.handler")
+		receive(t, "the module's line", s.stdout) // it connects next
+		api.server.Listener = listenOn(t, address)
+		api.server.Start()
+		if got := api.call(t, event{id: "1", body: "1"}); got.kind != "response" {
+			t.Errorf("got %+v", got)
+		}
+	})
+}
+
+func TestAShimEndsWhenTheRuntimeAPIIsLost(t *testing.T) {
+	eachLanguage(t, func(t *testing.T, runtime v1alpha1.RuntimeName) {
+		api := newFakeAPI(t)
+		s := startLambda(t, api, runtime, "app.handler")
+		receive(t, "the first poll", api.polled)
+		api.server.CloseClientConnections()
+		s.expectExit(1)
+		s.expectError("the Runtime API is lost")
+	})
+}
+
+func TestAFunctionThatBreaksItsProcessIsReportedAndEnds(t *testing.T) {
+	for runtime, c := range map[v1alpha1.RuntimeName]struct{ event, errorType, says string }{
+		v1alpha1.RuntimePython3: {`{"do":"exit"}`, "SystemExit", "enough"},
+		v1alpha1.RuntimeNodeJS:  {`{"do":"uncaught"}`, "Error", "from nowhere"},
+	} {
+		t.Run(string(runtime), func(t *testing.T) {
+			api := newFakeAPI(t)
+			s := startLambda(t, api, runtime, "app.handler", "AWS_LAMBDA_MAX_CONCURRENCY=2")
+			got := api.call(t, event{id: "1", body: c.event})
+			if got.kind != "error" || got.errorType != c.errorType {
+				t.Errorf("got %+v, want an error of type %s", got, c.errorType)
+			}
+			checkReport(t, got, c.says)
+			s.expectExit(1)
+		})
+	}
+}
+
+func TestAMissingRuntimeAPIIsNamed(t *testing.T) {
+	eachLanguage(t, func(t *testing.T, runtime v1alpha1.RuntimeName) {
+		s := startShim(t, runtime, v1alpha1.ProtocolLambdaRuntime, "app.handler", lambdaSources[runtime])
+		s.expectExit(1)
+		s.expectError("AWS_LAMBDA_RUNTIME_API is not set")
+	})
+}

@@ -1,0 +1,36 @@
+package runtimes
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+var python3 = language{
+	shims:       "python3",
+	main:        "bootstrap.py",
+	split:       splitPython,
+	candidates:  func(module string) []string { return []string{module + ".py", module + "/__init__.py"} },
+	inlineFile:  func(module, _ string) string { return module + ".py" },
+	interpreter: pythonInterpreter,
+	target:      func(module, _ string) string { return strings.ReplaceAll(module, "/", ".") },
+}
+
+// splitPython reads "pkg.module.function" and "pkg/module.function" alike: the
+// last dot parts module and function.
+func splitPython(handler string) (module, name string, err error) {
+	if dot := strings.LastIndex(handler, "."); dot >= 0 {
+		module, name = strings.ReplaceAll(handler[:dot], ".", "/"), handler[dot+1:]
+	}
+	return module, name, localModule(handler, module, name)
+}
+
+// pythonInterpreter prefers the code's own virtual environment, which holds
+// its dependencies.
+func pythonInterpreter(dir string) (string, error) {
+	venv := filepath.Join(dir, ".venv", "bin", "python3")
+	if _, err := os.Stat(venv); err == nil {
+		return venv, nil
+	}
+	return lookPath("python3", "install Python 3.9 or later (for example: apt install python3), or make a virtual environment .venv in "+dir)
+}

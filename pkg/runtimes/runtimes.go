@@ -1,0 +1,134 @@
+package runtimes
+
+import (
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+)
+
+// Request says which handler to launch.
+type Request struct {
+	// Runtime is the language of the handler.
+	Runtime v1alpha1.RuntimeName
+	// Protocol is what the shim shall speak; empty means LambdaRuntime.
+	Protocol v1alpha1.Protocol
+	// Handler is "module.function". A module below the code's folder may
+	// be given with slashes, as in "src/app.handler".
+	Handler string
+	// Code is where the module is. A relative path starts at the working
+	// directory of this process, so manifests resolve theirs beforehand.
+	Code *v1alpha1.Code
+	// WorkDir is a folder that Launch may write to; it is created if it
+	// does not exist. Launches of the same function may share it.
+	WorkDir string
+}
+
+// Launched says how to run a handler.
+type Launched struct {
+	// Argv is the program, as an absolute path, and its arguments.
+	Argv []string
+	// Env are the variables, as NAME=value, that the shim wants besides
+	// those of the protocol.
+	Env []string
+	// Dir is the working directory: the folder of the code.
+	Dir string
+	// TaskRoot is what LAMBDA_TASK_ROOT says; the same as Dir.
+	TaskRoot string
+}
+
+// language is what differs between the runtimes.
+type language struct {
+	// shims is the folder of the embedded programs; main is the one to run.
+	shims, main string
+	// split takes a handler apart: the module's path below the code's
+	// folder, without extension, and the name inside the module.
+	split func(handler string) (module, name string, err error)
+	// candidates are the files that can hold a module, best first.
+	candidates func(module string) []string
+	// inlineFile is the file name for inline source of a module.
+	inlineFile func(module, source string) string
+	// interpreter finds the program for code in dir.
+	interpreter func(dir string) (string, error)
+	// target is the shim's argument that says what to load.
+	target func(module, file string) string
+}
+
+var languages = map[v1alpha1.RuntimeName]language{
+	v1alpha1.RuntimePython3: python3,
+	v1alpha1.RuntimeNodeJS:  nodejs,
+}
+
+// Launch writes the shim and inline code below WorkDir and says how to run
+// them. Its errors name what is missing and the remedy.
+func Launch(r Request) (Launched, error) {
+	lang, protocol, err := check(r)
+	if err != nil {
+		return Launched{}, err
+	}
+	module, name, err := lang.split(r.Handler)
+	if err != nil {
+		return Launched{}, err
+	}
+	work, err := filepath.Abs(r.WorkDir)
+	if err != nil {
+		return Launched{}, fmt.Errorf("runtimes: the work directory %q: %w", r.WorkDir, err)
+	}
+	dir, file, err := place(lang, r, module, work)
+	if err != nil {
+		return Launched{}, err
+	}
+	program, err := lang.interpreter(dir)
+	if err != nil {
+		return Launched{}, err
+	}
+	shimDir := filepath.Join(work, "runtime")
+	if err := writeShims(shimDir, lang.shims); err != nil {
+		return Launched{}, err
+	}
+	return Launched{
+		Argv: []string{program, filepath.Join(shimDir, lang.main), string(protocol), dir, lang.target(module, file), name},
+		Env: []string{
+			"_HANDLER=" + r.Handler,
+			"LAMBDA_TASK_ROOT=" + dir,
+			"LAMBDA_RUNTIME_DIR=" + shimDir,
+		},
+		Dir:      dir,
+		TaskRoot: dir,
+	}, nil
+}
+
+// check refuses requests that cannot be launched whatever the files say.
+func check(r Request) (language, v1alpha1.Protocol, error) {
+	lang, ok := languages[r.Runtime]
+	if !ok {
+		return language{}, "", fmt.Errorf("runtimes: there is no runtime %q: use %s or %s, or a command of your own",
+			r.Runtime, v1alpha1.RuntimePython3, v1alpha1.RuntimeNodeJS)
+	}
+	protocol := r.Protocol
+	if protocol == "" {
+		protocol = v1alpha1.ProtocolLambdaRuntime
+	}
+	if protocol != v1alpha1.ProtocolLambdaRuntime && protocol != v1alpha1.ProtocolHTTP {
+		return language{}, "", fmt.Errorf("runtimes: the runtime %s does not speak the protocol %q: use %s or %s",
+			r.Runtime, protocol, v1alpha1.ProtocolLambdaRuntime, v1alpha1.ProtocolHTTP)
+	}
+	if r.Code == nil || (r.Code.Inline == "") == (r.Code.Path == "") {
+		return language{}, "", fmt.Errorf("runtimes: the runtime %s needs code: give either code.inline or code.path", r.Runtime)
+	}
+	if r.WorkDir == "" {
+		return language{}, "", errors.New("runtimes: the work directory is missing")
+	}
+	return lang, protocol, nil
+}
+
+// lookPath finds a program and otherwise says how to get it.
+func lookPath(program, remedy string) (string, error) {
+	found, err := exec.LookPath(program)
+	if err != nil {
+		return "", fmt.Errorf("runtimes: %s is not on PATH: %s", program, remedy)
+	}
+	return filepath.Abs(found)
+}

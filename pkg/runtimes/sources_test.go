@@ -1,0 +1,200 @@
+package runtimes
+
+import "github.com/windlass-dev/windlass/api/v1alpha1"
+
+// lambdaSources hold the same handlers in each language. The event says what
+// to do.
+var lambdaSources = map[v1alpha1.RuntimeName]string{
+	v1alpha1.RuntimePython3: `
+import asyncio, os, sys, threading, time
+barrier = threading.Barrier(4)
+print("loaded")
+
+class Refused(Exception):
+    pass
+
+def handler(event, context):
+    do = event.get("do") if isinstance(event, dict) else None
+    if do == "context":
+        left = context.get_remaining_time_in_millis()
+        return [context.aws_request_id, context.function_name, context.function_version, context.memory_limit_in_mb,
+                context.invoked_function_arn, context.client_context, 0 < left <= 3600000]
+    if do == "throw":
+        raise Refused("no ☂ today")
+    if do == "unserialisable":
+        return object()
+    if do == "nan":
+        return float("nan")
+    if do == "bytes":
+        return b"\x00\xff"
+    if do == "nothing":
+        return None
+    if do == "wait":
+        print("started")
+        while not os.path.exists(event["file"]):
+            time.sleep(0.002)
+        return "finished"
+    if do == "exit":
+        sys.exit("enough")
+    if do == "meet":
+        barrier.wait(30)
+    if isinstance(event, bytes):
+        return ["bytes", len(event)]
+    return {"event": event}
+
+async def asynchronous(event, context):
+    await asyncio.sleep(0)
+    return {"event": event}
+
+not_a_function = 1
+`,
+	v1alpha1.RuntimeNodeJS: `
+import fs from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+console.log('loaded');
+let met = 0, release;
+const barrier = new Promise((resolve) => { release = resolve; });
+class Refused extends Error {}
+
+export const handler = async (event, context) => {
+  switch (event.do) {
+    case 'context': {
+      const left = context.getRemainingTimeInMillis();
+      return [context.awsRequestId, context.functionName, context.functionVersion, context.memoryLimitInMB,
+        context.invokedFunctionArn, context.clientContext, 0 < left && left <= 3600000];
+    }
+    case 'throw': throw new Refused('no ☂ today');
+    case 'throw string': throw 'a string';
+    case 'unserialisable': { const o = {}; o.o = o; return o; }
+    case 'nan': return 1n;
+    case 'bytes': return Buffer.from([0, 255]);
+    case 'nothing': return undefined;
+    case 'wait':
+      console.log('started');
+      while (!fs.existsSync(event.file)) await sleep(2);
+      return 'finished';
+    case 'never': return new Promise(() => {});
+    case 'uncaught': setImmediate(() => { throw new Error('from nowhere'); }); return sleep(60_000);
+    case 'meet': if (++met === 4) release(); await barrier;
+  }
+  if (Buffer.isBuffer(event)) return ['bytes', event.length];
+  return { event };
+};
+export const plain = (event) => ({ event });
+export const callback = (event, context, done) => {
+  if (event.do === 'forget') return;
+  setImmediate(() => event.do === 'fail' ? done(new Refused('called back')) : done(null, { event }));
+};
+export const not_a_function = 1;
+`,
+}
+
+// httpSources hold the same site in each language.
+var httpSources = map[v1alpha1.RuntimeName]string{
+	v1alpha1.RuntimePython3: `
+import os, threading, time
+from urllib.parse import parse_qs
+barrier = threading.Barrier(2)
+
+def application(environ, start_response):
+    path, query = environ["PATH_INFO"], parse_qs(environ["QUERY_STRING"])
+    text = [("Content-Type", "text/plain; charset=utf-8")]
+    if path == "/echo":
+        body = environ["wsgi.input"].read()
+        head = "%s %s %s %s %s;" % (environ["REQUEST_METHOD"], environ["QUERY_STRING"], environ.get("CONTENT_TYPE"),
+                                    environ.get("CONTENT_LENGTH"), environ.get("HTTP_X_TWICE"))
+        start_response("200 OK", text)
+        return [head.encode() + body]
+    if path == "/ignore":
+        start_response("200 OK", text)
+        return [b"ignored"]
+    if path == "/long":
+        start_response("200 OK", text)
+        return [b"x" * 300000]
+    if path == "/head":
+        start_response("200 OK", text + [("Content-Length", "5")])
+        return [b"12345"]
+    if path == "/stream":
+        def stream():
+            yield b"one"
+            yield b""
+            while not os.path.exists(query["file"][0]):
+                time.sleep(0.002)
+            yield b"two"
+        start_response("200 OK", text)
+        return stream()
+    if path == "/throw":
+        raise KeyError("before the head")
+    if path == "/break":
+        def stream():
+            yield b"one"
+            raise FileNotFoundError("in the middle")
+        start_response("200 OK", text)
+        return stream()
+    if path.startswith("/status/"):
+        start_response(path[8:] + " Whatever", [("X-Kept", "1"), ("Connection", "close")])
+        return []
+    if path == "/meet":
+        barrier.wait(30)
+        start_response("200 OK", text)
+        return [b"met"]
+    if path == "/café":
+        pass
+    start_response("404 Not Found", text)
+    return [path.encode("latin-1")]
+
+def short(environ, start_response):
+    start_response("200 OK", [("Content-Length", "5")])
+    return [b"123"]
+
+def long(environ, start_response):
+    start_response("200 OK", [("Content-Length", "5")])
+    yield b"123"
+    yield b"456"
+
+def lazy(environ, start_response):
+    write = start_response("200 OK", [])
+    write(b"written ")
+    yield b"yielded"
+
+def silent(environ, start_response):
+    return [b"no head"]
+
+def split(environ, start_response):
+    start_response("200 OK", [("X-Evil", "a\r\nb: c")])
+    return [b"no"]
+`,
+	v1alpha1.RuntimeNodeJS: `
+const fs = require('node:fs');
+const { setTimeout: sleep } = require('node:timers/promises');
+let met = 0, release;
+const barrier = new Promise((resolve) => { release = resolve; });
+
+exports.application = async (req, res) => {
+  const url = new URL(req.url, 'http://x');
+  res.setHeader('Content-Type', 'text/plain; charset=utf-8');
+  const parts = [];
+  switch (url.pathname) {
+    case '/echo': {
+      for await (const part of req) parts.push(part);
+      const h = req.headers;
+      res.end([req.method, url.search.slice(1), h['content-type'] ?? 'None', h['content-length'] ?? 'None', (h['x-twice'] ?? 'None').replace(', ', ',')].join(' ') + ';' + Buffer.concat(parts));
+      return;
+    }
+    case '/ignore': return res.end('ignored');
+    case '/long': return res.end('x'.repeat(300000));
+    case '/head': return res.setHeader('Content-Length', 5).end('12345');
+    case '/stream':
+      res.write('one');
+      while (!fs.existsSync(url.searchParams.get('file'))) await sleep(2);
+      return res.end('two');
+    case '/throw': throw new RangeError('before the head');
+    case '/break': res.write('one'); await sleep(1); throw new RangeError('in the middle');
+    case '/meet': if (++met === 2) release(); await barrier; return res.end('met');
+  }
+  const status = url.pathname.match(/^\/status\/(\d+)/);
+  if (status) return res.writeHead(Number(status[1]), { 'X-Kept': '1' }).end();
+  res.writeHead(404).end(decodeURIComponent(url.pathname));
+};
+`,
+}

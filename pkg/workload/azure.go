@@ -1,0 +1,147 @@
+package workload
+
+import (
+	"fmt"
+	"hash/fnv"
+	"io/fs"
+	"math/rand/v2"
+	"strings"
+	"time"
+)
+
+// Files that LoadAzure reads.
+const (
+	AzureInvocations = "invocations.csv"
+	AzureDurations   = "durations.csv"
+)
+
+// AzureOptions say which part of the data LoadAzure makes a trace of.
+type AzureOptions struct {
+	// Seed of everything random.
+	Seed uint64
+	// FirstMinute is the first minute column to use, counted from 0.
+	FirstMinute int
+	// Minutes is how many minute columns to use, at least 1.
+	Minutes int
+}
+
+// Validate reports a field that is out of range.
+func (o AzureOptions) Validate() error {
+	if o.FirstMinute < 0 {
+		return fmt.Errorf("workload: FirstMinute is %d; it must be at least 0", o.FirstMinute)
+	}
+	if o.Minutes < 1 {
+		return fmt.Errorf("workload: Minutes is %d; it must be at least 1", o.Minutes)
+	}
+	return nil
+}
+
+// LoadAzure makes a trace of a sample of the Azure Functions trace of 2019
+// (Shahrad et al., "Serverless in the Wild", USENIX ATC 2020) in the form that
+// the invitro load generator uses: AzureInvocations has the columns HashOwner,
+// HashApp, HashFunction and one for each minute, headed by a number or by
+// minute_ and a number; AzureDurations has the same three and the columns
+// Average and percentile_Average_0, _1, _25, _50, _75, _99 and _100, in
+// milliseconds.
+//
+// The data says how many calls a minute has, not when. They are placed
+// uniformly at random over the minute, each independently, which is how the
+// arrivals of a Poisson process lie once their number is known. Each duration
+// is drawn by inverse transform from the function's percentiles, linear between
+// them. The random numbers of a function's minute depend on the seed, the
+// function and the minute only: more minutes or other functions change nothing
+// about it.
+//
+// A function's id in the trace is the first eight digits of HashFunction,
+// followed by those of HashApp where that is needed to tell functions apart.
+// Functions without durations are left out, with a note.
+//
+// It fails if a file is missing or not in this form, or has fewer minutes.
+func LoadAzure(fsys fs.FS, o AzureOptions) (Trace, error) {
+	if err := o.Validate(); err != nil {
+		return Trace{}, err
+	}
+	tables, err := readAzureDurations(fsys)
+	if err != nil {
+		return Trace{}, err
+	}
+	counts, err := readAzureCounts(fsys, o)
+	if err != nil {
+		return Trace{}, err
+	}
+	t := Trace{
+		Name:   fmt.Sprintf("azure minutes %s to %s", counts.minutes[0], counts.minutes[len(counts.minutes)-1]),
+		Length: time.Duration(o.Minutes) * time.Minute,
+	}
+	t.note("arrivals: each minute's calls of a function uniformly at random over the minute, seed %d", o.Seed)
+	t.drawAzure(counts.rows, tables, o)
+	sortArrivals(t.Arrivals)
+	return t, nil
+}
+
+// drawAzure appends the arrivals of every function that has durations.
+func (t *Trace) drawAzure(rows []azureCounts, tables map[azureKey]durationTable, o AzureOptions) {
+	var recorded, drawn float64
+	withoutTable, callsWithoutTable := 0, 0
+	ids := make(shortIDs)
+	for _, row := range rows {
+		id := ids.take(row.key)
+		table, ok := tables[row.key]
+		if !ok {
+			withoutTable++
+			callsWithoutTable += row.total()
+			continue
+		}
+		for minute, n := range row.calls {
+			rng := rand.New(rand.NewPCG(o.Seed, azureStream(row.key, o.FirstMinute+minute)))
+			for range n {
+				a := Arrival{
+					At:       time.Duration(minute)*time.Minute + time.Duration(rng.Float64()*float64(time.Minute)),
+					Function: id,
+					Duration: table.at(rng.Float64()),
+				}
+				t.Arrivals = append(t.Arrivals, a)
+				drawn += a.Duration.Seconds()
+				recorded += table.averageMs / 1000
+			}
+		}
+	}
+	// Straight lines between far-apart percentiles overstate a long tail;
+	// whoever sizes a machine by this trace needs to see by how much.
+	if n := float64(len(t.Arrivals)); n > 0 {
+		t.note("durations: drawn from each function's percentiles, linear between them; they average %.0f ms, the recorded averages %.0f ms", 1000*drawn/n, 1000*recorded/n)
+	}
+	if withoutTable > 0 {
+		t.note("left out for want of durations: %d functions with %d calls", withoutTable, callsWithoutTable)
+	}
+}
+
+// azureStream is the number of the random stream of a function's minute.
+func azureStream(key azureKey, minute int) uint64 {
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%s/%s/%s/%d", key.owner, key.app, key.function, minute)
+	return h.Sum64()
+}
+
+// shortIDs are the ids that are taken.
+type shortIDs map[string]bool
+
+// take returns the shortest id of the function that is still free, and takes
+// it. The last candidate is always free, because keys are unique.
+func (ids shortIDs) take(key azureKey) string {
+	function, app := prefix8(key.function), prefix8(key.app)
+	id := function
+	for _, longer := range []string{
+		function + "-" + app,
+		strings.Join([]string{key.function, key.app, key.owner}, "-"),
+	} {
+		if !ids[id] {
+			break
+		}
+		id = longer
+	}
+	ids[id] = true
+	return id
+}
+
+func prefix8(s string) string { return s[:min(8, len(s))] }
