@@ -136,16 +136,12 @@ func (v *Inventory) Pulled(key Key) (first bool) {
 	return true
 }
 
-// Leave says that an instance is expected to end. It returns the state in which
-// it was, or false if there is no such instance.
-func (v *Inventory) Leave(key Key) (State, bool) {
-	in, err := v.get(key)
-	if err != nil {
-		return 0, false
+// Leave says that an instance is expected to end. One that was blamed already
+// ends for that reason.
+func (v *Inventory) Leave(key Key) {
+	if in, err := v.get(key); err == nil && in.Blamed == "" {
+		in.State = Leaving
 	}
-	was := in.State
-	in.State = Leaving
-	return was, true
 }
 
 // Blame keeps the first reason why an instance is to end.

@@ -181,6 +181,7 @@ func TestAgentsReasonIsBetterThanTheExits(t *testing.T) {
 	running(t, func(p *Provisioner, _ *fakeRuntime, e *told) {
 		key := p.Order(function(), 7, 1).Keys[0]
 		p.StartFailed(key, "nothing listens on port 4242")
+		p.Stop(key)
 		expectTold(t, e, "00000007-000001 failed: nothing listens on port 4242; its last log lines:\nlast words")
 	})
 }

@@ -84,6 +84,9 @@ func play(t *testing.T, tape []byte) {
 		if diff := cmp.Diff(w.view(now), q.View(now)); diff != "" {
 			t.Fatalf("step %d, operation %d: view (-want +got):\n%s", step, op, diff)
 		}
+		if got, want := q.Waiting(), len(w.waiting()); got != want {
+			t.Fatalf("step %d, operation %d: %d wait, want %d", step, op, got, want)
+		}
 		checkInvariants(t, q)
 	}
 }

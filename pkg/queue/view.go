@@ -41,3 +41,6 @@ func (q *Queue) View(now time.Time) View {
 	}
 	return v
 }
+
+// Waiting is how many tickets wait.
+func (q *Queue) Waiting() int { return q.waiting.len }

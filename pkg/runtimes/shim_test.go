@@ -85,9 +85,15 @@ func (s *shim) errors() string {
 // startShim launches inline source for the rest of the test.
 func startShim(t *testing.T, runtime v1alpha1.RuntimeName, protocol v1alpha1.Protocol, handler, source string, env ...string) *shim {
 	t.Helper()
-	need(t, runtime)
-	l, err := Launch(Request{Runtime: runtime, Protocol: protocol, Handler: handler,
-		Code: &v1alpha1.Code{Inline: source}, WorkDir: t.TempDir()})
+	return startCode(t, Request{Runtime: runtime, Protocol: protocol, Handler: handler, Code: &v1alpha1.Code{Inline: source}}, env...)
+}
+
+// startCode launches any code for the rest of the test.
+func startCode(t *testing.T, r Request, env ...string) *shim {
+	t.Helper()
+	need(t, r.Runtime)
+	r.WorkDir = t.TempDir()
+	l, err := Launch(r)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,6 +33,12 @@ type site struct {
 // startSite starts a shim with the protocol HTTP and waits until it listens.
 func startSite(t *testing.T, runtime v1alpha1.RuntimeName, handler, source string, env ...string) *site {
 	t.Helper()
+	return startSiteOf(t, Request{Runtime: runtime, Protocol: v1alpha1.ProtocolHTTP, Handler: handler,
+		Code: &v1alpha1.Code{Inline: source}}, env...)
+}
+
+func startSiteOf(t *testing.T, r Request, env ...string) *site {
+	t.Helper()
 	free := listenOn(t, "127.0.0.1:0")
 	address := free.Addr().String()
 	_ = free.Close()
@@ -40,7 +46,7 @@ func startSite(t *testing.T, runtime v1alpha1.RuntimeName, handler, source strin
 	transport := &http.Transport{DisableCompression: true}
 	t.Cleanup(transport.CloseIdleConnections)
 	s := &site{
-		shim:    startShim(t, runtime, v1alpha1.ProtocolHTTP, handler, source, append(env, "PORT="+port)...),
+		shim:    startCode(t, r, append(env, "PORT="+port)...),
 		address: address,
 		client:  &http.Client{Transport: transport},
 	}

@@ -99,7 +99,7 @@ func (s *Scheduler) accept(o *offerStream, id invoke.ID, wire *wirev1.Ticket) *i
 		}
 	}
 	now := s.deps.Now()
-	err := f.broker.Offer(invoke.Ticket{
+	waiting, err := f.broker.Offer(invoke.Ticket{
 		ID:       id,
 		Token:    invoke.TokenFromBytes(wire.GetToken()),
 		Gateway:  o.gateway,
@@ -112,7 +112,8 @@ func (s *Scheduler) accept(o *offerStream, id invoke.ID, wire *wirev1.Ticket) *i
 	case err != nil:
 		return &invoke.Refusal{Reason: invoke.RefusedNotOwner, Detail: err.Error()}
 	}
-	if s.activate(f) {
+	s.activate(f)
+	if waiting {
 		s.kick(f)
 	}
 	return nil

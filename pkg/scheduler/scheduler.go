@@ -143,22 +143,20 @@ func (s *Scheduler) all() []*function {
 	return list
 }
 
-// activate lets the next tick look at a function. It tells whether the function
-// was idle.
-func (s *Scheduler) activate(f *function) bool {
+// activate lets the next tick look at a function.
+func (s *Scheduler) activate(f *function) {
 	if f.active.Swap(true) {
-		return false
+		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.functions[f.uid] == f {
 		s.active[f] = struct{}{}
 	}
-	return true
 }
 
-// kick lets a function that was idle and has no instance be looked at now: what
-// the tick will decide is certain, and its first call would wait for it.
+// kick lets a function that has calls and no instance be looked at now: what the
+// next tick would decide is certain, and its first call would wait for it.
 func (s *Scheduler) kick(f *function) {
 	if counts := s.deps.Instances.Count(f.uid); counts.Created+counts.Creating > 0 {
 		return

@@ -45,6 +45,11 @@ func TestAKeeperHoldsEverySlot(t *testing.T) {
 func TestAKeeperThatEndsGivesEverythingBack(t *testing.T) {
 	k := keeper(t, "a")
 	<-k.Ready()
+	k.line.beforeRevoke = func() {
+		if !k.holdsNone() {
+			t.Errorf("it still holds %v when others can claim", k.epochs())
+		}
+	}
 	k.end()
 	if !k.holdsNone() {
 		t.Errorf("it has ended and holds %v", k.epochs())
@@ -157,6 +162,22 @@ func TestAKeeperWhoseLeaseIsLostClaimsAgain(t *testing.T) {
 			t.Fatal("it let go of a slot that nobody else has")
 		}
 		return allRose(before, now)
+	})
+}
+
+func TestAKeeperWithoutSlotsComesBackAfterItsLeaseIsLost(t *testing.T) {
+	t.Parallel()
+	a := keeper(t, "a")
+	<-a.Ready()
+	b := keeperWithTTL(t, "b", time.Second)
+	<-b.Ready()
+	lost := leaseOf(t, "b")
+	if _, err := store.Revoke(t.Context(), lost); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "it is a member again", func() bool {
+		answer, err := store.Get(t.Context(), b.follower.keys.member("b"))
+		return err == nil && len(answer.Kvs) == 1 && clientv3.LeaseID(answer.Kvs[0].Lease) != lost
 	})
 }
 

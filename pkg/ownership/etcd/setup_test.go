@@ -61,8 +61,9 @@ type line struct {
 	to  *clientv3.Client
 	up  context.Context
 	cut context.CancelFunc
-	// beforeWatch is called before each watch, if not nil.
-	beforeWatch func()
+	// beforeWatch and beforeRevoke are called before these requests, if not
+	// nil.
+	beforeWatch, beforeRevoke func()
 }
 
 func newLine(t *testing.T) *line {
@@ -182,6 +183,9 @@ func (l lineLease) Revoke(ctx context.Context, id clientv3.LeaseID) (*clientv3.L
 	to, ctx, err := l.line.bound(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if l.line.beforeRevoke != nil {
+		l.line.beforeRevoke()
 	}
 	return to.Revoke(ctx, id)
 }

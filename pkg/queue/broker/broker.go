@@ -41,20 +41,20 @@ func (b *Broker) match(now time.Time) {
 	b.queue.Match(now, func(cid invoke.CID, t invoke.Ticket) { b.sinks[cid].Deliver(t) })
 }
 
-// Offer adds a ticket; see queue.Queue.Offer. The error is queue.ErrFull,
-// ErrClosed or nil.
-func (b *Broker) Offer(t invoke.Ticket) error {
+// Offer adds a ticket; see queue.Queue.Offer. It tells whether tickets wait now.
+// The error is queue.ErrFull, ErrClosed or nil.
+func (b *Broker) Offer(t invoke.Ticket) (waiting bool, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {
-		return ErrClosed
+		return false, ErrClosed
 	}
 	now := b.now()
 	if err := b.queue.Offer(t, now); err != nil {
-		return err
+		return false, err
 	}
 	b.match(now)
-	return nil
+	return b.queue.Waiting() > 0, nil
 }
 
 // Withdraw forgets a ticket.

@@ -40,6 +40,12 @@ func newTicket(n int) invoke.Ticket {
 	return invoke.Ticket{ID: invoke.ID{byte(n >> 8), byte(n)}, Arrived: now, Deadline: now.Add(time.Hour)}
 }
 
+// offer offers a ticket to a broker that must take it.
+func offer(b *Broker, t invoke.Ticket) error {
+	_, err := b.Offer(t)
+	return err
+}
+
 func TestWaitingPullIsAnsweredByTheNextOffer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, w := New(limits, time.Now), newWorker(1)
@@ -48,7 +54,7 @@ func TestWaitingPullIsAnsweredByTheNextOffer(t *testing.T) {
 		}
 		go func() {
 			time.Sleep(time.Minute) // virtual: the pull waits meanwhile
-			if err := b.Offer(newTicket(7)); err != nil {
+			if err := offer(b, newTicket(7)); err != nil {
 				t.Error(err)
 			}
 		}()
@@ -105,7 +111,7 @@ func comeAndGo(t *testing.T, seed uint64) {
 	for n := range tickets {
 		wg.Go(func() {
 			time.Sleep(time.Duration(n) * time.Millisecond)
-			if err := b.Offer(newTicket(n)); err != nil {
+			if err := offer(b, newTicket(n)); err != nil {
 				t.Error(err)
 			}
 		})
@@ -123,7 +129,7 @@ func comeAndGo(t *testing.T, seed uint64) {
 
 func TestCloseRetiresRefusesAndReturnsWhatWaited(t *testing.T) {
 	b, w := New(limits, time.Now), newWorker(1)
-	if err := errors.Join(b.Offer(newTicket(1)), b.Offer(newTicket(2)), b.Join("a", 1, w)); err != nil {
+	if err := errors.Join(offer(b, newTicket(1)), offer(b, newTicket(2)), b.Join("a", 1, w)); err != nil {
 		t.Fatal(err)
 	}
 	if left := b.Close("going away"); len(left) != 2 {
@@ -132,7 +138,7 @@ func TestCloseRetiresRefusesAndReturnsWhatWaited(t *testing.T) {
 	if got := <-w.retired; got != "going away" {
 		t.Errorf("retired because %q", got)
 	}
-	if err := b.Offer(newTicket(3)); !errors.Is(err, ErrClosed) {
+	if err := offer(b, newTicket(3)); !errors.Is(err, ErrClosed) {
 		t.Errorf("offer: %v", err)
 	}
 	if err := b.Join("b", 1, w); !errors.Is(err, ErrClosed) {
@@ -140,12 +146,25 @@ func TestCloseRetiresRefusesAndReturnsWhatWaited(t *testing.T) {
 	}
 }
 
-func TestRefusalsAndLeaving(t *testing.T) {
-	b, w := New(queue.Limits{MaxWaiting: 1, ClaimGrace: time.Second}, time.Now), newWorker(1)
-	if err := b.Offer(newTicket(1)); err != nil {
+func TestOfferTellsWhetherTicketsWait(t *testing.T) {
+	b := New(limits, time.Now)
+	if waiting, err := b.Offer(newTicket(1)); !waiting || err != nil {
+		t.Errorf("without an instance: %v, %v", waiting, err)
+	}
+	if err := errors.Join(b.Join("a", 2, newWorker(2)), b.Pull("a", 2)); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.Offer(newTicket(2)); !errors.Is(err, queue.ErrFull) {
+	if waiting, err := b.Offer(newTicket(2)); waiting || err != nil {
+		t.Errorf("with an idle instance: %v, %v", waiting, err)
+	}
+}
+
+func TestRefusalsAndLeaving(t *testing.T) {
+	b, w := New(queue.Limits{MaxWaiting: 1, ClaimGrace: time.Second}, time.Now), newWorker(1)
+	if err := offer(b, newTicket(1)); err != nil {
+		t.Fatal(err)
+	}
+	if err := offer(b, newTicket(2)); !errors.Is(err, queue.ErrFull) {
 		t.Errorf("a second ticket: %v", err)
 	}
 	b.Withdraw(newTicket(1).ID)

@@ -190,6 +190,16 @@ func TestContextThatEnds(t *testing.T) {
 	})
 }
 
+func TestServerThatEndsGivesNoEvent(t *testing.T) {
+	scene(t, 1, func(s *stage) {
+		conn := s.park()
+		s.end()
+		if n := conn.written(); n != 0 {
+			t.Errorf("%d bytes were written", n)
+		}
+	})
+}
+
 func TestNextInsteadOfAnAnswerIsABadAnswer(t *testing.T) {
 	scene(t, 1, func(s *stage) {
 		p := s.invoke("a", "1")

@@ -220,6 +220,14 @@ type faulty struct {
 	mu    sync.Mutex
 	fails bool
 	left  int
+	total int
+}
+
+// written is how many bytes the server wrote.
+func (f *faulty) written() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.total
 }
 
 // failWrites lets all writes fail after n more bytes.
@@ -233,10 +241,13 @@ func (f *faulty) Write(p []byte) (int, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.fails {
-		return f.Conn.Write(p)
+		n, err := f.Conn.Write(p)
+		f.total += n
+		return n, err
 	}
 	n, err := f.Conn.Write(p[:min(f.left, len(p))])
 	f.left -= n
+	f.total += n
 	if err == nil && n < len(p) {
 		err = errors.New("broken")
 	}

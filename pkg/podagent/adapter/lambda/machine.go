@@ -6,8 +6,9 @@ import (
 )
 
 // spareParks is how many more requests for the next event than the function
-// has concurrency may wait: those of connections whose end is not seen yet.
-const spareParks = 8
+// has concurrency may wait. Some runtime clients poll from more threads than
+// that, and the end of a connection is not always seen at once.
+const spareParks = 1024
 
 var (
 	errEnded = errors.New("the runtime client has failed or its server has ended")
@@ -60,7 +61,6 @@ func (m *machine) submit(id string) error {
 	case len(m.calls)-len(m.lapsed) >= m.concurrency:
 		return errFull
 	}
-	m.answered = without(m.answered, id)
 	m.calls[id] = queued
 	m.queue = append(m.queue, id)
 	return nil

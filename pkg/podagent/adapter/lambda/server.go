@@ -115,9 +115,14 @@ func (a *Adapter) serveNext(w http.ResponseWriter, r *http.Request) {
 	case c := <-inbox:
 		what, err := hand(w, r, c)
 		a.delivered(c.id, what, err)
+		if what == sentWhole {
+			return
+		}
 	case <-r.Context().Done():
 		a.unpark(poll, inbox)
 	}
+	// Returning would reply with an event that is none.
+	panic(http.ErrAbortHandler)
 }
 
 // hand writes an event to the runtime client.

@@ -69,7 +69,13 @@ func Environ(c Config) []string {
 	}
 	// The clients for Python and Node.js go by whether it is set at all.
 	if c.Concurrency > 1 {
-		env = append(env, "AWS_LAMBDA_MAX_CONCURRENCY="+strconv.Itoa(c.Concurrency))
+		env = append(env, "AWS_LAMBDA_MAX_CONCURRENCY="+strconv.Itoa(c.Concurrency),
+			// The client for Node.js otherwise starts eight threads for
+			// each CPU of the node; one runs any number of calls.
+			"AWS_LAMBDA_NODEJS_WORKER_COUNT=1",
+			// And its polls otherwise hold the threads that the handler
+			// needs for files and names.
+			"AWS_LAMBDA_NODEJS_USE_ALTERNATIVE_CLIENT_1=true")
 	}
 	return env
 }

@@ -39,6 +39,7 @@ func TestEnvironHoldsWhatTheConfigSays(t *testing.T) {
 		"AWS_LAMBDA_LOG_GROUP_NAME":       "/windlass/shop/hello",
 		"AWS_LAMBDA_INITIALIZATION_TYPE":  "on-demand",
 		"AWS_LAMBDA_MAX_CONCURRENCY":      "4",
+		"AWS_LAMBDA_NODEJS_WORKER_COUNT":  "1",
 	} {
 		if got[name] != want {
 			t.Errorf("%s is %q, want %q", name, got[name], want)

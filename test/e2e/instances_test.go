@@ -1,0 +1,258 @@
+package e2e
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/local"
+	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
+)
+
+// roomy lets a small machine hold many instances that only wait.
+func roomy(c *local.Config) {
+	c.Capacity = nodepick.Amount{MilliCPU: 1000_000, Memory: 1 << 40}
+}
+
+// expectOneAtATime fails the spec if an instance ran two calls at a time.
+func expectOneAtATime(runs map[string][]run) {
+	GinkgoHelper()
+	byInstance := map[string][]run{}
+	for _, executions := range runs {
+		for _, r := range executions {
+			byInstance[r.cid] = append(byInstance[r.cid], r)
+		}
+	}
+	for cid, ran := range byInstance {
+		slices.SortFunc(ran, func(a, b run) int { return cmp.Compare(a.begin, b.begin) })
+		for i := 1; i < len(ran); i++ {
+			Expect(ran[i-1].end).To(BeNumerically(">", 0), "%s was given a call while another ran", cid)
+			Expect(ran[i].begin).To(BeNumerically(">=", ran[i-1].end), "%s ran two calls at a time", cid)
+		}
+	}
+}
+
+var _ = Describe("Instances", func() {
+	It("answer 200 parallel calls once each, one at a time, flock to the first, and starve", func() {
+		w := start(roomy)
+		fn := w.probe("work", func(s *v1alpha1.FunctionSpec) {
+			s.Scaling = v1alpha1.Scaling{BackoffAfter: seconds(2), IdleTimeout: seconds(2), KeepLast: seconds(8)}
+		})
+		const calls = 200
+		var wg sync.WaitGroup
+		for i := range calls {
+			wg.Go(func() {
+				defer GinkgoRecover()
+				a := w.get(fmt.Sprintf("/function/work/work?ms=50&call=%d", i))
+				Expect(a.StatusCode).To(Equal(200), a.body)
+			})
+		}
+		wg.Wait()
+		runs := w.runs()
+		Expect(runs).To(HaveLen(calls))
+		for call, executions := range runs {
+			Expect(executions).To(HaveLen(1), "call %s", call)
+		}
+		expectOneAtATime(runs)
+
+		By("flocking to the best-ranked instance")
+		Eventually(func() int32 { return w.Status(fn).Instances.Creating }, "10s").Should(BeZero())
+		var took []string
+		for i := range 20 {
+			// An answer can be here before its instance has asked again.
+			Eventually(func() int32 { return w.Status(fn).Instances.Busy }, "5s", "1ms").Should(BeZero())
+			took = append(took, w.get(fmt.Sprintf("/function/work/work?ms=1&call=flock%d", i)).body)
+		}
+		Expect(slices.Compact(took)).To(HaveLen(1))
+		for _, executions := range runs {
+			Expect(executions[0].cid >= took[0]).To(BeTrue(), "a better-ranked instance than %s was passed over", took[0])
+		}
+
+		By("starving all but the last, and the last at last")
+		Eventually(func() int32 { return w.Status(fn).Instances.Created }, "20s", "20ms").Should(BeEquivalentTo(1))
+		Consistently(func() int32 { return w.Status(fn).Instances.Created }, "1s").Should(BeEquivalentTo(1))
+		Expect(w.get("/function/work/work?ms=1&call=last").body).To(Equal(took[0]))
+		Eventually(func() int32 { return w.Status(fn).Instances.Created }, "10s").Should(BeZero())
+		Eventually(func() []string { return processesOf(binaries) }, "5s").Should(BeEmpty())
+	})
+
+	It("run as many calls at a time as the function allows", func() {
+		w := start()
+		one := int32(1)
+		w.probe("wide", func(s *v1alpha1.FunctionSpec) { s.Concurrency = 10; s.Scaling.Max = &one })
+		Expect(w.get("/function/wide/work?ms=1&call=first").StatusCode).To(Equal(200))
+		begun := time.Now()
+		var wg sync.WaitGroup
+		for i := range 10 {
+			wg.Go(func() {
+				defer GinkgoRecover()
+				Expect(w.get(fmt.Sprintf("/function/wide/work?ms=500&call=%d", i)).StatusCode).To(Equal(200))
+			})
+		}
+		wg.Wait()
+		runs := w.runs()
+		for i := range 10 {
+			for j := range 10 {
+				a, b := runs[fmt.Sprint(i)][0], runs[fmt.Sprint(j)][0]
+				Expect(a.begin).To(BeNumerically("<", b.end), "calls %d and %d overlap; all took %v", i, j, time.Since(begun))
+			}
+		}
+	})
+
+	It("are kept at the function's minimum without any call", func() {
+		w := start()
+		fn := w.probe("ready", func(s *v1alpha1.FunctionSpec) {
+			s.Scaling = v1alpha1.Scaling{Min: 2, BackoffAfter: seconds(0.2), IdleTimeout: seconds(0.2), KeepLast: seconds(0.2)}
+		})
+		Eventually(func() int32 { return w.Status(fn).Instances.Created }, "10s").Should(BeEquivalentTo(2))
+		Consistently(func() int32 { return w.Status(fn).Instances.Created }, "1s").Should(BeEquivalentTo(2))
+	})
+
+	It("are replaced when the function changes, without a failed call", func() {
+		w := start()
+		fn := w.probe("changing")
+		Expect(w.get("/function/changing/work?ms=1&call=0").StatusCode).To(Equal(200))
+		old := w.get("/function/changing/pid").body
+		var stop atomic.Bool
+		var wg sync.WaitGroup
+		for range 4 {
+			wg.Go(func() {
+				defer GinkgoRecover()
+				for !stop.Load() {
+					a := w.get("/function/changing/work?ms=5&call=x")
+					Expect(a.StatusCode).To(Equal(200), a.body)
+				}
+			})
+		}
+		changed := fn.DeepCopy()
+		changed.Spec.Env = append(changed.Spec.Env, v1alpha1.EnvVar{Name: "COLOUR", Value: "green"})
+		w.apply(changed)
+		Eventually(func() string { return w.get("/function/changing/pid").body }, "10s").ShouldNot(Equal(old))
+		stop.Store(true)
+		wg.Wait()
+		Eventually(func() []int { return pids("probe") }, "10s").ShouldNot(ContainElement(BeNumerically("==", atoi(old))))
+	})
+
+	It("go when their function is deleted", func() {
+		w := start()
+		fn := w.probe("gone")
+		Expect(w.get("/function/gone/work?ms=1&call=1").StatusCode).To(Equal(200))
+		Expect(w.Store().Delete(fn.Key())).To(Succeed())
+		Eventually(func() []string { return processesOf(binaries) }, "10s").Should(BeEmpty())
+		Expect(w.get("/function/gone/work").StatusCode).To(Equal(404))
+	})
+
+	DescribeTable("are replaced when a process of theirs is killed under load, and only the calls claimed there fail",
+		func(program string) {
+			w := start(roomy)
+			fn := w.probe("work")
+			load := startLoad(w, 6)
+			Eventually(func() int32 { return w.Status(fn).Instances.Created }, "10s").Should(BeNumerically(">=", 3))
+			for range 3 {
+				before := load.answered.Load()
+				victims := pids(program)
+				Expect(victims).NotTo(BeEmpty())
+				Expect(syscall.Kill(victims[0], syscall.SIGKILL)).To(Succeed())
+				Eventually(load.answered.Load, "10s").Should(BeNumerically(">", before+60))
+				Eventually(func() int32 { return w.Status(fn).Instances.Created }, "10s").Should(BeNumerically(">=", 3))
+			}
+			failed := load.stop()
+			runs := w.runs()
+			Expect(len(failed)).To(BeNumerically("<=", 3), "one call ran on each killed instance: %v", failed)
+			for call, a := range failed {
+				Expect(a.StatusCode).To(Equal(http.StatusBadGateway), a.body)
+				Expect(a.executed()).To(Equal("maybe"))
+				Expect(len(runs[call])).To(BeNumerically("<=", 1))
+			}
+			for call, executions := range runs {
+				Expect(executions).To(HaveLen(1), "call %s ran more than once", call)
+			}
+			expectOneAtATimeExcept(runs, failed)
+			Expect(len(runs) + len(failed)).To(BeNumerically(">=", int(load.answered.Load())))
+		},
+		Entry("the agent", "podagent"),
+		Entry("the function", "probe"),
+	)
+
+	It("let the last call finish when Windlass stops", func() {
+		w := start()
+		w.probe("slow")
+		Expect(w.get("/function/slow/work?ms=1&call=warm").StatusCode).To(Equal(200))
+		last := make(chan answer, 1)
+		go func() {
+			defer GinkgoRecover()
+			last <- w.get("/function/slow/work?ms=700&call=last")
+		}()
+		Eventually(func() int { return len(w.runs()["last"]) }, "5s").Should(Equal(1))
+		w.stop()
+		Expect((<-last).StatusCode).To(Equal(200))
+		Expect(processesOf(binaries)).To(BeEmpty())
+		_, err := w.client.Get(w.GatewayURL())
+		Expect(err).To(HaveOccurred())
+		_, err = w.client.Get(w.OpsURL())
+		Expect(err).To(HaveOccurred())
+	})
+})
+
+// load is a number of clients that call a function in closed loops.
+type load struct {
+	answered atomic.Int64
+	stopping atomic.Bool
+	clients  sync.WaitGroup
+	mu       sync.Mutex
+	failed   map[string]answer
+}
+
+func startLoad(w *windlass, clients int) *load {
+	l := &load{failed: map[string]answer{}}
+	for c := range clients {
+		l.clients.Go(func() {
+			defer GinkgoRecover()
+			for i := 0; !l.stopping.Load(); i++ {
+				call := fmt.Sprintf("%d-%d", c, i)
+				a := w.get("/function/work/work?ms=20&call=" + call)
+				l.answered.Add(1)
+				if a.StatusCode != 200 {
+					l.mu.Lock()
+					l.failed[call] = a
+					l.mu.Unlock()
+				}
+			}
+		})
+	}
+	return l
+}
+
+// stop stops the clients and returns what was not answered with 200, by call.
+func (l *load) stop() map[string]answer {
+	l.stopping.Store(true)
+	l.clients.Wait()
+	return l.failed
+}
+
+// expectOneAtATimeExcept is expectOneAtATime without the calls that failed,
+// whose end nobody recorded.
+func expectOneAtATimeExcept(runs map[string][]run, failed map[string]answer) {
+	GinkgoHelper()
+	rest := map[string][]run{}
+	for call, executions := range runs {
+		if _, f := failed[call]; !f {
+			rest[call] = executions
+		}
+	}
+	expectOneAtATime(rest)
+}
+
+func atoi(s string) (n int) {
+	_, _ = fmt.Sscan(s, &n)
+	return n
+}

@@ -1,0 +1,215 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"go.uber.org/goleak"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/local"
+)
+
+// binaries is the folder with the agent and the probe.
+var binaries string
+
+func TestE2E(t *testing.T) {
+	RegisterFailHandler(Fail)
+	RunSpecs(t, "Windlass in local mode")
+}
+
+var _ = BeforeSuite(func() {
+	binaries = GinkgoT().TempDir()
+	for name, pkg := range map[string]string{"podagent": "../../cmd/podagent", "probe": "./probe"} {
+		args := append([]string{"build", "-o", filepath.Join(binaries, name)}, buildFlags...)
+		out, err := exec.Command("go", append(args, pkg)...).CombinedOutput()
+		Expect(err).NotTo(HaveOccurred(), string(out))
+	}
+})
+
+// windlass is a running local Windlass.
+type windlass struct {
+	*local.Windlass
+	ledger string
+	cancel context.CancelFunc
+	ended  chan error
+	client *http.Client
+}
+
+// start starts a Windlass that is stopped, and checked to have left nothing
+// behind, when the spec ends.
+func start(change ...func(*local.Config)) *windlass {
+	GinkgoHelper()
+	leaks := goleak.IgnoreCurrent()
+	config := local.DefaultConfig()
+	config.DataDir = GinkgoT().TempDir()
+	config.AgentPath = filepath.Join(binaries, "podagent")
+	config.Listen, config.OpsListen = "127.0.0.1:0", "127.0.0.1:0"
+	for _, c := range change {
+		c(&config)
+	}
+	opened, err := local.Open(config, slog.New(slog.NewTextHandler(GinkgoWriter, nil)))
+	Expect(err).NotTo(HaveOccurred())
+	ctx, cancel := context.WithCancel(context.Background())
+	w := &windlass{
+		Windlass: opened, cancel: cancel, ended: make(chan error, 1),
+		ledger: filepath.Join(config.DataDir, "ledger"),
+		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 300}},
+	}
+	go func() { w.ended <- opened.Run(ctx) }()
+	Eventually(opened.Ready(), "10s").Should(BeClosed())
+	DeferCleanup(func() {
+		w.stop()
+		w.client.CloseIdleConnections()
+		Expect(processesOf(binaries)).To(BeEmpty(), "processes left behind")
+		Expect(goleak.Find(leaks)).To(Succeed(), "goroutines left behind")
+	})
+	return w
+}
+
+// stop stops Windlass and waits until it has ended.
+func (w *windlass) stop() {
+	GinkgoHelper()
+	w.cancel()
+	Eventually(w.ended, "30s").Should(Receive(BeNil()))
+	w.ended <- nil // may be asked for again
+}
+
+// processesOf lists the processes whose program is in a folder.
+func processesOf(dir string) (found []string) {
+	exes, _ := filepath.Glob("/proc/[0-9]*/exe")
+	for _, exe := range exes {
+		if target, err := os.Readlink(exe); err == nil && strings.HasPrefix(target, dir) {
+			found = append(found, exe+" "+target)
+		}
+	}
+	return found
+}
+
+// probe registers the probe as a function.
+func (w *windlass) probe(name string, change ...func(*v1alpha1.FunctionSpec)) *v1alpha1.Function {
+	GinkgoHelper()
+	fn := &v1alpha1.Function{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
+	fn.Spec.Command = []string{filepath.Join(binaries, "probe")}
+	fn.Spec.Env = []v1alpha1.EnvVar{{Name: "PROBE_LEDGER", Value: w.ledger}}
+	for _, c := range change {
+		c(&fn.Spec)
+	}
+	return w.apply(fn)
+}
+
+func (w *windlass) apply(fn *v1alpha1.Function) *v1alpha1.Function {
+	GinkgoHelper()
+	_, err := w.Store().Apply(fn)
+	Expect(err).NotTo(HaveOccurred())
+	applied, known := w.Store().Catalog().Get(fn.Key())
+	Expect(known).To(BeTrue())
+	return applied
+}
+
+// answer is an answer with its whole body.
+type answer struct {
+	*http.Response
+	body string
+}
+
+func (a answer) executed() string { return a.Header.Get("X-Windlass-Executed") }
+
+// get calls a function and fails the spec if there is no answer at all.
+func (w *windlass) get(path string) answer {
+	GinkgoHelper()
+	return w.do(http.MethodGet, path, nil)
+}
+
+func (w *windlass) do(method, path string, body io.Reader, headers ...string) answer {
+	GinkgoHelper()
+	request, err := http.NewRequest(method, w.GatewayURL()+path, body)
+	Expect(err).NotTo(HaveOccurred())
+	for i := 0; i < len(headers); i += 2 {
+		request.Header.Set(headers[i], headers[i+1])
+	}
+	a, err := w.send(request)
+	Expect(err).NotTo(HaveOccurred())
+	return a
+}
+
+func (w *windlass) send(request *http.Request) (answer, error) {
+	response, err := w.client.Do(request)
+	if err != nil {
+		return answer{}, err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	return answer{response, string(body)}, err
+}
+
+// run is one execution in the ledger.
+type run struct {
+	call, cid  string
+	begin, end int64 // nanoseconds; end is 0 if it did not end
+}
+
+// runs reads the ledger: the executions of each call.
+func (w *windlass) runs() map[string][]run {
+	GinkgoHelper()
+	text, err := os.ReadFile(w.ledger)
+	if os.IsNotExist(err) {
+		return nil
+	}
+	Expect(err).NotTo(HaveOccurred())
+	found := map[string][]run{}
+	for line := range bytes.Lines(text) {
+		var event, call, cid string
+		var at int64
+		_, err := fmt.Sscan(string(line), &event, &call, &cid, &at)
+		Expect(err).NotTo(HaveOccurred())
+		if event == "begin" {
+			found[call] = append(found[call], run{call: call, cid: cid, begin: at})
+			continue
+		}
+		for i := range found[call] {
+			if found[call][i].cid == cid && found[call][i].end == 0 {
+				found[call][i].end = at
+				break
+			}
+		}
+	}
+	return found
+}
+
+// pids are the processes of a function's instances: "probe" or "podagent".
+func pids(program string) (found []int) {
+	for _, p := range processesOf(filepath.Join(binaries, program)) {
+		var pid int
+		if _, err := fmt.Sscanf(p, "/proc/%d/exe", &pid); err == nil {
+			found = append(found, pid)
+		}
+	}
+	return found
+}
+
+func seconds(n float64) metav1.Duration {
+	return metav1.Duration{Duration: time.Duration(n * float64(time.Second))}
+}
+
+func bodyOf(s string) io.Reader { return strings.NewReader(s) }
+
+// needs skips the spec on a machine without a program.
+func needs(program string) {
+	if _, err := exec.LookPath(program); err != nil {
+		Skip(program + " is not installed")
+	}
+}
