@@ -12,8 +12,8 @@ const Slots = 1024
 // Slot is a share of all functions, 0 to Slots-1.
 type Slot uint16
 
-// SlotOf is the slot of one shard of a function. A function that is not sharded
-// has the shard 0 only. Ids are spread evenly, whatever they look like.
+// SlotOf is the slot of one shard of a function, 0 or above. A function that is
+// not sharded has the shard 0 only. Ids are spread evenly, whatever they look like.
 func SlotOf(functionUID string, shard int) Slot {
 	// The zero byte ends the id, so that no id and shard are mistaken for
 	// another pair.

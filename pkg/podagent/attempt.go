@@ -1,11 +1,13 @@
 package podagent
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -51,6 +53,10 @@ func (a *Agent) attempt(ctx context.Context, ticket *wirev1.Ticket, cold bool) {
 		a.deps.Log.Warn("a call did not end as it should", "invocation", call.ID, "err", err)
 	}
 	_ = stream.CloseSend()
+	if errors.Is(err, adapter.ErrNotStarted) && (ctx.Err() != nil || body.cut()) {
+		// It was the client that broke off, and the function saw nothing.
+		err = nil
+	}
 	a.finish(done, err)
 	// 4. The gateway's end of the stream.
 	<-ended
@@ -82,7 +88,7 @@ func (a *Agent) claim(ctx context.Context, ticket *wirev1.Ticket) (attemptStream
 
 // newCall is the call that was granted. Its body is fed by follow if it did not
 // come whole.
-func newCall(ticket *wirev1.Ticket, g *wirev1.Granted, ctx context.Context) (*adapter.Call, *io.PipeWriter) {
+func newCall(ticket *wirev1.Ticket, g *wirev1.Granted, ctx context.Context) (*adapter.Call, *bodyPipe) {
 	header := make(http.Header, len(g.GetHeaders()))
 	for _, h := range g.GetHeaders() {
 		header.Add(h.GetName(), h.GetValue())
@@ -99,22 +105,51 @@ func newCall(ticket *wirev1.Ticket, g *wirev1.Granted, ctx context.Context) (*ad
 		Deadline:      deadline,
 	}
 	if g.GetWhole() {
-		call.Body = newBytesBody(g.GetWholeBody())
+		call.Body = bytes.NewReader(g.GetWholeBody())
 		call.ContentLength = int64(len(g.GetWholeBody()))
 		return call, nil
 	}
 	reader, writer := io.Pipe()
 	call.Body = reader
-	return call, writer
+	return call, &bodyPipe{w: writer, stop: context.AfterFunc(ctx, func() { _ = writer.CloseWithError(context.Cause(ctx)) })}
 }
 
 var errBodyCut = errors.New("podagent: the client broke off its request")
 
+// bodyPipe feeds a call's body as it comes. It ends with the call's context.
+type bodyPipe struct {
+	w       *io.PipeWriter
+	stop    func() bool
+	aborted atomic.Bool
+}
+
+// write passes on what came. A function that does not read its request is no
+// error: what is left is dropped.
+func (b *bodyPipe) write(p []byte) { _, _ = b.w.Write(p) }
+
+func (b *bodyPipe) end(aborted bool) {
+	if aborted {
+		b.aborted.Store(true)
+		_ = b.w.CloseWithError(errBodyCut)
+		return
+	}
+	_ = b.w.Close()
+}
+
+// close ends the pipe; a body that has not ended was cut.
+func (b *bodyPipe) close() {
+	b.stop()
+	_ = b.w.CloseWithError(errBodyCut)
+}
+
+// cut tells whether the client broke off; false for a body that came whole.
+func (b *bodyPipe) cut() bool { return b != nil && b.aborted.Load() }
+
 // follow takes what the gateway sends after the grant: the body, and the order
 // to stop. It returns when the gateway has ended the stream.
-func follow(stream attemptStream, body *io.PipeWriter, cancel func()) {
+func follow(stream attemptStream, body *bodyPipe, cancel func()) {
 	if body != nil {
-		defer func() { _ = body.CloseWithError(errBodyCut) }()
+		defer body.close()
 	}
 	for {
 		reply, err := stream.Recv()
@@ -125,23 +160,16 @@ func follow(stream attemptStream, body *io.PipeWriter, cancel func()) {
 			return
 		}
 		switch kind := reply.GetKind().(type) {
-		case *wirev1.AttemptReply_Body:
-			if body != nil {
-				// A function that does not read its request is no error:
-				// what is left is dropped.
-				_, _ = body.Write(kind.Body)
-			}
-		case *wirev1.AttemptReply_BodyEnd:
-			if body == nil {
-				break
-			}
-			if kind.BodyEnd.GetAborted() {
-				_ = body.CloseWithError(errBodyCut)
-			} else {
-				_ = body.Close()
-			}
 		case *wirev1.AttemptReply_Cancel:
 			cancel()
+		case *wirev1.AttemptReply_Body:
+			if body != nil {
+				body.write(kind.Body)
+			}
+		case *wirev1.AttemptReply_BodyEnd:
+			if body != nil {
+				body.end(kind.BodyEnd.GetAborted())
+			}
 		}
 	}
 }

@@ -1,9 +1,7 @@
 package podagent
 
 import (
-	"bytes"
 	"errors"
-	"io"
 	"net/http"
 	"time"
 
@@ -14,8 +12,6 @@ import (
 // wholeBody is the largest body, in bytes, that is sent in one message with its
 // head.
 const wholeBody = 64 << 10
-
-func newBytesBody(b []byte) io.Reader { return bytes.NewReader(b) }
 
 // resultWriter sends an answer to the gateway: in one message if its length is
 // known to be small, and otherwise as it comes.

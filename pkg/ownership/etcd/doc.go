@@ -13,10 +13,10 @@
 //
 // What the package promises:
 //
-//   - A slot's key has one writer at a time: it is created only where there is
-//     none, and replaced only by its own scheduler. So no two Keepers ever hold
-//     a slot in the same epoch, and while etcd can be reached no two hold it at
-//     all.
+//   - A slot's key is created only where there is none, and replaced only by a
+//     scheduler of the same name. So no two Keepers ever hold a slot in the same
+//     epoch. They hold it at one time only if one lost its lease, or its name to
+//     a successor, and has not heard of it yet; the other's epoch is higher.
 //   - Trouble with etcd moves nothing. A Keeper that lost its lease, or cannot
 //     reach etcd, holds what it held until it reads that somebody else has it; a
 //     Directory names the last owner until it reads of another. Schedulers and

@@ -263,7 +263,7 @@ type running struct {
 
 // run runs something until the test or end ends it.
 func run(t *testing.T, body func(context.Context) error) (end func()) {
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() { done <- body(ctx) }()
 	end = sync.OnceFunc(func() {

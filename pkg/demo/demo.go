@@ -1,0 +1,295 @@
+package demo
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/bench"
+	"github.com/windlass-dev/windlass/pkg/local"
+	"github.com/windlass-dev/windlass/pkg/workload"
+)
+
+// ErrFailed is returned when the demo ran and did not show what it should. What
+// that was has been printed.
+var ErrFailed = errors.New("the demo failed")
+
+const (
+	maxInFlight = 1000
+	callTimeout = 90 * time.Second
+	warmCalls   = 300
+)
+
+// Config is what the demo needs to know.
+type Config struct {
+	// TraceDir is a folder with a trace of Azure Functions; empty for the
+	// built-in one.
+	TraceDir string
+	// Minutes of the trace, at least 1, and by how much they are compressed.
+	Minutes int
+	Speed   float64
+	// Seed of everything random in the trace.
+	Seed uint64
+	// ExamplesDir holds the example functions; it is in the top folder of
+	// the project.
+	ExamplesDir string
+	// AgentPath is the agent's program.
+	AgentPath string
+	// Out gets the report. Terminal says that it is one.
+	Out      io.Writer
+	Terminal bool
+}
+
+// Run runs the demo.
+func Run(ctx context.Context, c Config) error {
+	// 1. The trace, made to fit this machine.
+	trace, err := load(c.TraceDir, c.Minutes, c.Seed)
+	if err != nil {
+		return err
+	}
+	if trace, err = fit(trace, c.Speed, runtime.NumCPU()); err != nil {
+		return err
+	}
+	heading(c.Out, "Trace")
+	printLines(c.Out, trace.Describe())
+	// 2. A Windlass of its own.
+	w, stop, err := startLocal(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	// 3. The functions.
+	demo := &demo{Config: c, windlass: w}
+	if err := demo.register(); err != nil {
+		return err
+	}
+	if err := demo.callSamples(ctx); err != nil {
+		return err
+	}
+	// 4. The replay.
+	report, err := demo.replay(ctx, trace)
+	if err != nil {
+		return err
+	}
+	// 5. What a warm call costs.
+	warm, err := bench.WarmProbe(ctx, w.GatewayURL()+"/function/fib?n=1", warmCalls)
+	if err != nil {
+		return err
+	}
+	return demo.conclude(report, warm)
+}
+
+// startLocal starts a Windlass with a data folder that is removed in the end.
+func startLocal(ctx context.Context, c Config) (w *local.Windlass, stop func(), err error) {
+	dir, err := os.MkdirTemp("", "windlass-demo-")
+	if err != nil {
+		return nil, nil, err
+	}
+	config := local.DefaultConfig()
+	config.DataDir = dir
+	config.Listen, config.OpsListen = "127.0.0.1:0", "127.0.0.1:0"
+	if c.AgentPath != "" {
+		config.AgentPath = c.AgentPath
+	}
+	logFile, err := os.Create(filepath.Join(dir, "windlass.log"))
+	if err != nil {
+		return nil, nil, err
+	}
+	if w, err = local.Open(config, slog.New(slog.NewTextHandler(logFile, nil))); err != nil {
+		_ = logFile.Close()
+		return nil, nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	ended := make(chan error, 1)
+	go func() { ended <- w.Run(running) }()
+	stop = func() {
+		cancel()
+		if err := <-ended; err != nil {
+			fmt.Fprintln(c.Out, "stopping:", err)
+		}
+		_ = logFile.Close()
+		_ = os.RemoveAll(dir)
+	}
+	select {
+	case <-w.Ready():
+		return w, stop, nil
+	case err := <-ended:
+		ended <- nil
+		stop()
+		return nil, nil, err
+	}
+}
+
+// demo is a running demo.
+type demo struct {
+	Config
+	windlass *local.Windlass
+	targets  []bench.Target
+	// replayed are the functions that stand in for the trace's.
+	replayed []*v1alpha1.Function
+	samples  map[string]bool
+}
+
+// register registers the examples and the functions of the replay.
+func (d *demo) register() error {
+	samples, leftOut, err := examples(d.ExamplesDir)
+	if err != nil {
+		return err
+	}
+	root, err := filepath.Abs(filepath.Dir(filepath.Clean(d.ExamplesDir)))
+	if err != nil {
+		return err
+	}
+	functions, calls, missing, err := targets(root)
+	if err != nil {
+		return err
+	}
+	d.targets, d.samples = calls, make(map[string]bool)
+	for _, fn := range append(samples, functions...) {
+		v1alpha1.Default(fn)
+		if _, err := d.windlass.Store().Apply(fn); err != nil {
+			return err
+		}
+	}
+	for _, fn := range samples {
+		d.samples[fn.Name] = true
+	}
+	for _, fn := range functions {
+		registered, _ := d.windlass.Store().Catalog().Get(fn.Key())
+		d.replayed = append(d.replayed, registered)
+	}
+	for _, name := range append(leftOut, missing...) {
+		fmt.Fprintln(d.Out, "left out:", name)
+	}
+	return nil
+}
+
+// callSamples calls each example once, as its README does.
+func (d *demo) callSamples(ctx context.Context) error {
+	heading(d.Out, "Examples")
+	for _, s := range samples {
+		if !d.samples[s.function] {
+			continue
+		}
+		body := []byte(s.body)
+		if file := filepath.Join(d.ExamplesDir, s.body); s.body != "" && exists(file) {
+			var err error
+			if body, err = os.ReadFile(file); err != nil {
+				return err
+			}
+		}
+		request, err := http.NewRequestWithContext(ctx, s.method, d.windlass.GatewayURL()+s.path, bytes.NewReader(body))
+		if err != nil {
+			return err
+		}
+		begun := time.Now()
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			return err
+		}
+		answer, err := io.ReadAll(response.Body)
+		_ = response.Body.Close()
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(d.Out, "%-10s %-4s %-34s %d, %6d bytes of %s in %v\n", s.function, s.method, s.path,
+			response.StatusCode, len(answer), response.Header.Get("Content-Type"), time.Since(begun).Round(time.Millisecond))
+		if response.StatusCode != http.StatusOK {
+			return fmt.Errorf("%w: the example %s answered with %d: %s", ErrFailed, s.function, response.StatusCode, answer)
+		}
+	}
+	return nil
+}
+
+// replay replays the trace and summarizes what became of its calls.
+func (d *demo) replay(ctx context.Context, trace workload.Trace) (bench.Report, error) {
+	mapping, err := bench.NewMapping(trace, d.targets)
+	if err != nil {
+		return bench.Report{}, err
+	}
+	heading(d.Out, "Replay")
+	printLines(d.Out, mapping.Describe())
+	transport := bench.NewTransport(maxInFlight)
+	defer transport.CloseIdleConnections()
+	replay, err := bench.New(
+		bench.Config{Gateway: d.windlass.GatewayURL(), MaxInFlight: maxInFlight, Timeout: callTimeout},
+		bench.Deps{Transport: transport, Progress: bench.ProgressPrinter(d.Out, d.Terminal)},
+		trace, mapping,
+	)
+	if err != nil {
+		return bench.Report{}, err
+	}
+	watching, stopWatching := context.WithCancel(ctx)
+	peak := make(chan int, 1)
+	go func() { peak <- d.watchPeak(watching) }()
+	samples, err := replay.Run(ctx)
+	stopWatching()
+	if err != nil {
+		<-peak
+		return bench.Report{}, err
+	}
+	instances := map[string]bench.Instances{}
+	all := bench.Instances{Peak: <-peak}
+	for _, fn := range d.replayed {
+		totals := d.windlass.Totals(fn)
+		instances[fn.Name] = bench.Instances{Created: totals.Ordered, Peak: totals.Peak}
+		all.Created += totals.Ordered
+	}
+	instances[bench.AllFunctions] = all
+	return bench.Summarize(samples, instances), nil
+}
+
+// watchPeak returns the most instances of all replayed functions that it saw at
+// a time until ctx ended.
+func (d *demo) watchPeak(ctx context.Context) (peak int) {
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return peak
+		case <-tick.C:
+		}
+		now := 0
+		for _, fn := range d.replayed {
+			i := d.windlass.Status(fn).Instances
+			now += int(i.Creating + i.Created)
+		}
+		peak = max(peak, now)
+	}
+}
+
+// conclude prints the report and the verdict.
+func (d *demo) conclude(report bench.Report, warm bench.Warm) error {
+	heading(d.Out, "Result")
+	fmt.Fprintln(d.Out, report.Table())
+	printLines(d.Out, report.Values())
+	fmt.Fprintf(d.Out, "warm_added_p50_ms=%.3f\nwarm_added_p95_ms=%.3f\nwarm_calls=%d\n",
+		milliseconds(warm.Added.P50), milliseconds(warm.Added.P95), warm.Added.N)
+	failed := bench.Verdict(report, bench.Bounds{})
+	for _, f := range failed {
+		fmt.Fprintln(d.Out, "FAILED:", f)
+	}
+	if len(failed) > 0 {
+		return ErrFailed
+	}
+	fmt.Fprintln(d.Out, "\nAll calls were answered, none was lost, and few were cold starts.")
+	return nil
+}
+
+func heading(w io.Writer, title string) { fmt.Fprintf(w, "\n== %s\n", title) }
+
+func printLines(w io.Writer, lines []string) {
+	for _, line := range lines {
+		fmt.Fprintln(w, line)
+	}
+}
