@@ -43,9 +43,12 @@ examples: ## Build the functions in examples/
 run: build examples ## Run Windlass and every example function on this machine
 	bin/windlass up -f examples/
 
+# A folder with a trace of Azure Functions; without one, demo makes a trace.
+TRACE ?= $(wildcard ../shared/data/azure2019_100fn_8h)
+
 .PHONY: demo
-demo: build examples ## Call the examples, break things, and print what happened
-	bin/windlass demo
+demo: build examples ## Replay two minutes of a real trace and print what happened
+	bin/windlass demo $(if $(TRACE),--trace '$(TRACE)')
 
 ##@ Check
 
@@ -58,8 +61,9 @@ cover: ## Print how much of the pure core its tests run; fails under 90 %
 	hack/cover.sh 90 pkg/queue pkg/fpcs
 
 .PHONY: bench
-bench: build examples ## Measure calls, instances and memory on this machine
-	bin/windlass bench
+bench: build ## Measure the core, a tick and the agent on this machine
+	go test -run '^$$' -bench . -benchmem ./pkg/queue ./pkg/fpcs ./pkg/scheduler
+	hack/bench-agent.sh
 
 .PHONY: verify
 verify: verify-format verify-lint verify-generated verify-modules verify-layers verify-docs ## Run every check that is not a test

@@ -13,8 +13,11 @@ func (f *Function) Key() invoke.FunctionKey {
 
 // ResolvePaths makes a relative spec.code.path start at dir, which must be
 // absolute: the folder of the manifest. A path that is absolute already is only
-// tidied.
+// tidied. A command without code gets dir itself, which is where it runs.
 func ResolvePaths(f *Function, dir string) {
+	if f.Spec.Code == nil && f.Spec.Image == "" && len(f.Spec.Command) > 0 {
+		f.Spec.Code = &Code{Path: "."}
+	}
 	if f.Spec.Code == nil || f.Spec.Code.Path == "" {
 		return
 	}

@@ -3,20 +3,71 @@ package main
 
 import (
 	"context"
-	"errors"
 	"os"
+	"sync"
 
+	"golang.org/x/term"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/cli"
+	"github.com/windlass-dev/windlass/pkg/control"
+	"github.com/windlass-dev/windlass/pkg/demo"
+	"github.com/windlass-dev/windlass/pkg/local"
 )
 
 func main() {
-	programs := cli.Programs{
-		Up: func(context.Context, cli.UpConfig) error {
-			return errors.New("local mode is not linked into this build")
-		},
-		Demo: func(context.Context, cli.DemoConfig) error {
-			return errors.New("the demonstration is not linked into this build")
-		},
-	}
+	programs := cli.Programs{Up: up, Demo: runDemo}
 	os.Exit(cli.Main(os.Args[1:], cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}, programs))
+}
+
+func up(ctx context.Context, c cli.UpConfig) error {
+	config := local.DefaultConfig()
+	config.DataDir, config.AgentPath = c.DataDir, c.AgentPath
+	config.Listen, config.OpsListen = c.Listen, c.OpsListen
+	config.Gateway.MaxBody = c.MaxBody
+	w, err := local.Open(config, c.Log)
+	if err != nil {
+		return err
+	}
+	var applied []control.Applied
+	for _, fn := range c.Functions {
+		v1alpha1.Default(fn)
+		result, err := w.Store().Apply(fn)
+		if err != nil {
+			w.Close()
+			return err
+		}
+		registered, _ := w.Store().Catalog().Get(fn.Key())
+		applied = append(applied, control.Applied{Result: result, Function: registered})
+	}
+	ended := make(chan struct{})
+	var telling sync.WaitGroup
+	telling.Go(func() {
+		select {
+		case <-w.Ready():
+			c.Ready(w.Info(), withStatus(w, applied))
+		case <-ended:
+		}
+	})
+	err = w.Run(ctx)
+	close(ended)
+	telling.Wait()
+	return err
+}
+
+// withStatus adds what is observed, which is where each function can be called.
+func withStatus(w *local.Windlass, applied []control.Applied) []control.Applied {
+	for i, a := range applied {
+		fn := a.Function.DeepCopy()
+		fn.Status = w.Status(fn)
+		applied[i].Function = fn
+	}
+	return applied
+}
+
+func runDemo(ctx context.Context, c cli.DemoConfig) error {
+	return demo.Run(ctx, demo.Config{
+		TraceDir: c.TraceDir, Minutes: c.Minutes, Speed: c.Speed, Seed: c.Seed,
+		ExamplesDir: c.ExamplesDir, Out: c.Out, Terminal: term.IsTerminal(int(os.Stdout.Fd())),
+	})
 }

@@ -10,6 +10,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log"
 	"math"
@@ -40,6 +41,13 @@ type answer struct {
 }
 
 func main() {
+	if err := run(); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// run serves until the process is told to stop.
+func run() error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
 	server := &http.Server{Addr: net.JoinHostPort("127.0.0.1", os.Getenv("PORT")), Handler: http.HandlerFunc(serve)}
@@ -49,10 +57,11 @@ func main() {
 		<-ctx.Done()
 		_ = server.Shutdown(context.Background()) // waits for the calls that run
 	}()
-	if err := server.ListenAndServe(); err != http.ErrServerClosed {
-		log.Fatal(err)
+	if err := server.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
+		return err
 	}
 	<-done
+	return nil
 }
 
 func serve(w http.ResponseWriter, r *http.Request) {

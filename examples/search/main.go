@@ -10,6 +10,7 @@ import (
 	"context"
 	_ "embed"
 	"encoding/json"
+	"errors"
 	"log"
 	"net"
 	"net/http"
@@ -30,6 +31,13 @@ type match struct {
 }
 
 func main() {
+	if err := run(); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// run serves until the process is told to stop.
+func run() error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
 	server := &http.Server{Addr: net.JoinHostPort("127.0.0.1", os.Getenv("PORT")), Handler: searcher(text)}
@@ -39,10 +47,11 @@ func main() {
 		<-ctx.Done()
 		_ = server.Shutdown(context.Background()) // waits for the calls that run
 	}()
-	if err := server.ListenAndServe(); err != http.ErrServerClosed {
-		log.Fatal(err)
+	if err := server.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
+		return err
 	}
 	<-done
+	return nil
 }
 
 // searcher answers searches in a text, without regard to case.

@@ -19,6 +19,7 @@ var rows = []struct {
 	{"pure", []string{
 		"pkg/estimate",
 		"pkg/fpcs",
+		"pkg/gateway/table",
 		"pkg/provisioner/nodepick",
 		"pkg/queue",
 		"pkg/workload",
@@ -26,7 +27,6 @@ var rows = []struct {
 	{"shells", []string{
 		"pkg/catalog",
 		"pkg/catalog/file",
-		"pkg/gateway/table",
 		"pkg/ownership",
 		"pkg/ownership/etcd",
 		"pkg/podagent/adapter",
@@ -43,13 +43,18 @@ var rows = []struct {
 	}},
 	{"on top", []string{
 		"pkg/bench",
+		"pkg/cli",
+		"pkg/demo",
 		"pkg/local",
 	}},
 	{"mains", []string{
 		"cmd/podagent",
 		"cmd/windlass",
+		"examples/fib",
+		"examples/search",
 		"internal/archtest",
 		"internal/doccheck",
+		"test/e2e",
 	}},
 }
 
@@ -59,6 +64,8 @@ var sideways = []struct {
 	reason   string
 }{
 	{"api/v1alpha1", "pkg/invoke", "a Function has a key"},
+	{"pkg/demo", "pkg/bench", "the demo replays a load"},
+	{"pkg/demo", "pkg/local", "the demo runs a Windlass of its own"},
 	{"pkg/provisioner/process", "pkg/runtimes", "a process needs its language's interpreter and shim"},
 }
 
@@ -72,6 +79,7 @@ var only = []allowance{
 	{"pkg/invoke", nil, "the words that everything shares bring nothing along"},
 	{"pkg/estimate", nil, "it computes with numbers and times"},
 	{"pkg/fpcs", []string{"pkg/invoke"}, "a decision is a function of a snapshot"},
+	{"pkg/gateway/table", []string{"pkg/invoke"}, "what may be said of a call is a function of what was done with it"},
 	{"pkg/provisioner/nodepick", nil, "a choice is a function of a list of nodes"},
 	{"pkg/queue", []string{"pkg/invoke"}, "a queue is a value; the broker gives it a lock and time"},
 	{"pkg/workload", nil, "the same seed yields the same load"},

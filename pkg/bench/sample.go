@@ -13,13 +13,13 @@ import (
 type Outcome int
 
 const (
-	// Answered: the whole answer arrived.
+	// Answered says that the whole answer arrived.
 	Answered Outcome = iota
-	// NoAnswer: the call was sent and no whole answer arrived in time.
+	// NoAnswer says that the call was sent and no whole answer arrived in time.
 	NoAnswer
-	// NotSent: the call was due and was not sent.
+	// NotSent says that the call was due and was not sent.
 	NotSent
-	// CutOff: the replay itself was stopped while the call was under way.
+	// CutOff says that the replay itself was stopped while the call was under way.
 	CutOff
 )
 

@@ -16,6 +16,7 @@ import (
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/catalog/file"
+	"github.com/windlass-dev/windlass/pkg/control"
 	"github.com/windlass-dev/windlass/pkg/gateway"
 	"github.com/windlass-dev/windlass/pkg/local/embeddedetcd"
 	"github.com/windlass-dev/windlass/pkg/ownership/etcd"
@@ -43,6 +44,7 @@ type Windlass struct {
 	gatewayListener net.Listener
 	opsListener     net.Listener
 	wireListener    net.Listener
+	controlListener net.Listener
 
 	ready     chan struct{}
 	scheduler *scheduler.Scheduler // valid once ready
@@ -72,6 +74,9 @@ func (w *Windlass) open() (err error) {
 		process.Config{DataDir: w.config.DataDir, AgentPath: w.config.AgentPath, SchedulerAddr: w.wireListener.Addr().String()},
 		process.Deps{Launcher: process.LauncherFunc(runtimes.Launch), Logger: w.log},
 	)
+	if errors.Is(err, process.ErrInUse) {
+		return fmt.Errorf("--data-dir %s is in use by another Windlass: stop that one, or choose another folder with --data-dir", w.config.DataDir)
+	}
 	if err != nil {
 		return err
 	}
@@ -81,7 +86,10 @@ func (w *Windlass) open() (err error) {
 	if w.gatewayListener, err = listen("--listen", w.config.Listen); err != nil {
 		return err
 	}
-	w.opsListener, err = listen("--ops-listen", w.config.OpsListen)
+	if w.opsListener, err = listen("--ops-listen", w.config.OpsListen); err != nil {
+		return err
+	}
+	w.controlListener, err = control.Listen(w.config.DataDir)
 	return err
 }
 
@@ -166,6 +174,9 @@ func (w *Windlass) start(ctx context.Context, parts *lifecycle) error {
 	// 4. Calls: last to come and first to go.
 	parts.start("gateway", w.gateway.Run)
 	w.serveHTTP(parts, "operations", w.opsListener, w.operations())
+	parts.start("control", func(ctx context.Context) error {
+		return control.Serve(ctx, w.controlListener, w.controlAPI())
+	})
 	w.serveHTTP(parts, "gateway", w.gatewayListener, w.gateway)
 	parts.onStop(w.gateway.Drain)
 	return nil
@@ -196,7 +207,7 @@ func (w *Windlass) startOwnership(ctx context.Context, parts *lifecycle, client 
 }
 
 func (w *Windlass) closeListeners() {
-	for _, l := range []net.Listener{w.wireListener, w.gatewayListener, w.opsListener} {
+	for _, l := range []net.Listener{w.wireListener, w.gatewayListener, w.opsListener, w.controlListener} {
 		if l != nil {
 			_ = l.Close()
 		}

@@ -15,7 +15,6 @@ import (
 // event is what the fake Runtime API hands out.
 type event struct {
 	id, contentType, body string
-	header                map[string]string
 }
 
 // posted is what a shim sent: to response, error or init/error.

@@ -84,7 +84,7 @@ func (s *Store) Catalog() *catalog.Catalog { return s.catalog }
 // Apply makes the store hold f: with its defaults, if it is valid, and if it
 // can run in local mode. Of the metadata only the name, the namespace, labels
 // and annotations count; the rest is the store's to say. The generation rises
-// when the spec changes. Apply neither keeps nor changes f. Its error is an
+// when the spec changes, or the code that it names by a path. Apply neither keeps nor changes f. Its error is an
 // *InvalidError if f is at fault. After an error the catalog is as it was; after
 // one of the disk the file may be the former or the new one, until the function
 // is applied again.
@@ -94,9 +94,14 @@ func (s *Store) Apply(f *v1alpha1.Function) (Result, error) {
 	want.Namespace, want.Name = kept.Namespace, kept.Name
 	want.Labels, want.Annotations = kept.Labels, kept.Annotations
 	v1alpha1.Default(want)
-	if problems := validate(want); len(problems) > 0 {
+	problems := validate(want)
+	if len(problems) == 0 {
+		problems = checkCode(want)
+	}
+	if len(problems) > 0 {
 		return "", &InvalidError{Key: want.Key(), Problems: problems}
 	}
+	stampCode(want)
 
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -126,7 +131,8 @@ func identify(want, have *v1alpha1.Function, now time.Time) Result {
 		return Created
 	}
 	want.UID, want.CreationTimestamp, want.Generation = have.UID, have.CreationTimestamp, have.Generation
-	if !equality.Semantic.DeepEqual(want.Spec, have.Spec) {
+	if !equality.Semantic.DeepEqual(want.Spec, have.Spec) ||
+		want.Annotations[codeAnnotation] != have.Annotations[codeAnnotation] {
 		want.Generation++
 		return Configured
 	}

@@ -21,8 +21,15 @@ func (b bridge) With(fields []zapcore.Field) zapcore.Core {
 	return bridge{b.LevelEnabler, slog.New(b.log.Handler().WithAttrs(attrs(fields)))}
 }
 
+// premature are what etcd reports when it looks for its storage version before
+// anything was stored. It looks again a few seconds later, and finds it.
+var premature = map[string]bool{
+	"Failed to detect schema version":  true,
+	"failed to update storage version": true,
+}
+
 func (b bridge) Check(entry zapcore.Entry, checked *zapcore.CheckedEntry) *zapcore.CheckedEntry {
-	if b.Enabled(entry.Level) {
+	if b.Enabled(entry.Level) && !premature[entry.Message] {
 		return checked.AddCore(entry, b)
 	}
 	return checked

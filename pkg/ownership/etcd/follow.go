@@ -21,8 +21,8 @@ const (
 	// and waits for a revision that is far away.
 	recheckEvery = 10 * time.Second
 
-	backoffMin = 100 * time.Millisecond
-	backoffMax = 5 * time.Second
+	shortestBackoff = 100 * time.Millisecond
+	longestBackoff  = 5 * time.Second
 )
 
 var (
@@ -154,7 +154,7 @@ func (f *follower) checkRevision(ctx context.Context) error {
 	return nil
 }
 
-// backoff is the pause before the next try. It doubles up to backoffMax; chance
+// backoff is the pause before the next try. It doubles up to longestBackoff; chance
 // takes up to half of it, so that those who failed together come back apart.
 type backoff struct{ next time.Duration }
 
@@ -162,7 +162,7 @@ func (b *backoff) reset() { b.next = 0 }
 
 // wait returns early when ctx ends.
 func (b *backoff) wait(ctx context.Context) {
-	b.next = min(max(2*b.next, backoffMin), backoffMax)
+	b.next = min(max(2*b.next, shortestBackoff), longestBackoff)
 	timer := time.NewTimer(b.next - rand.N(b.next/2))
 	defer timer.Stop()
 	select {

@@ -12,6 +12,9 @@ import (
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 )
 
+// ErrInUse is returned by New for a data folder that another Runtime uses.
+var ErrInUse = errors.New("is in use by another process")
+
 // claimDataDir makes the folder ours until the returned file is closed, and
 // removes what a predecessor left of its instances. The lock dies with its
 // process, so whoever holds it knows that the predecessor is dead.
@@ -26,7 +29,7 @@ func claimDataDir(dataDir string) (*os.File, error) {
 	}
 	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		return nil, errors.Join(
-			fmt.Errorf("process: DataDir %s is in use by another process: stop that one or choose another folder: %w", dataDir, err),
+			fmt.Errorf("process: DataDir %s %w: stop that one or choose another folder: %w", dataDir, ErrInUse, err),
 			lock.Close())
 	}
 	if err := removeChildren(instances); err != nil {

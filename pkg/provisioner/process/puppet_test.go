@@ -90,7 +90,7 @@ func obey(conn net.Conn, order, stage string) {
 		code, _ := strconv.Atoi(arg)
 		os.Exit(code)
 	case "print":
-		fmt.Println(arg)
+		fmt.Fprintln(os.Stdout, arg)
 	case "getenv":
 		answer = os.Getenv(arg)
 	case "getwd":

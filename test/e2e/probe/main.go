@@ -17,10 +17,10 @@ import (
 func main() {
 	switch os.Getenv("PROBE_START") {
 	case "exit":
-		fmt.Println("probe: cannot find my configuration")
+		fmt.Fprintln(os.Stdout, "probe: cannot find my configuration")
 		os.Exit(3)
 	case "never-listen":
-		fmt.Println("probe: thinking about it")
+		fmt.Fprintln(os.Stdout, "probe: thinking about it")
 		select {}
 	case "garbage":
 		garbage()

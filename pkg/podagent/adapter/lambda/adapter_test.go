@@ -72,7 +72,7 @@ func TestRuntimeClientMayWaitFirst(t *testing.T) {
 func TestReportedErrorIsAFunctionError(t *testing.T) {
 	for reported, want := range map[string]string{
 		"Function.Oops": "Function.Oops", "Runtime.ExitError": "Runtime.ExitError",
-		"ValueError": "Runtime.Unknown", "": "Runtime.Unknown",
+		"ValueError": "ValueError", "": "Runtime.Unknown", "not a name": "Runtime.Unknown",
 	} {
 		t.Run(reported, func(t *testing.T) {
 			scene(t, 1, func(s *stage) {

@@ -68,7 +68,7 @@ func (a *answer) relay(ctx context.Context, call *adapter.Call, w adapter.Result
 	var err error
 	if kind == httpResponse {
 		head, err = readPrelude(body)
-	} else if _, err = body.Peek(1); err == io.EOF {
+	} else if _, err = body.Peek(1); errors.Is(err, io.EOF) {
 		err = nil
 	}
 	var early *midError

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -39,10 +40,10 @@ func readPrelude(r *bufio.Reader) (adapter.Head, error) {
 		if len(text) > maxPrelude {
 			return adapter.Head{}, &badPrelude{fmt.Sprintf("has a prelude larger than %d bytes", maxPrelude)}
 		}
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return adapter.Head{}, &badPrelude{"has no eight zero bytes behind its prelude"}
 		}
-		if err != nil && err != bufio.ErrBufferFull {
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
 			return adapter.Head{}, err
 		}
 	}

@@ -49,9 +49,11 @@ const (
 	responseTooLarge = "Function.ResponseSizeTooLarge"
 )
 
-var errorName = regexp.MustCompile(`^(Runtime|Function)\.[A-Z][A-Za-z]+$`)
+var errorName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.$:]{0,127}$`)
 
-// errorType is the type by which a reported error is known.
+// errorType is the type by which a reported error is known. AWS knows only those
+// that begin with Runtime or Function; the name of an exception says more, and
+// nothing here depends on the list.
 func errorType(reported string) string {
 	if errorName.MatchString(reported) {
 		return reported

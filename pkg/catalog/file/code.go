@@ -1,0 +1,93 @@
+package file
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+)
+
+// codeAnnotation holds what a function's code looked like when it was applied,
+// so that applying it again after an edit is a change.
+const codeAnnotation = "local.windlass.dev/code"
+
+// maxCodeFiles bounds how many files are looked at; beyond that edits are not
+// seen.
+const maxCodeFiles = 10_000
+
+// skippedFolders hold no code of the function's own.
+var skippedFolders = map[string]bool{".git": true, ".venv": true, "node_modules": true, "__pycache__": true}
+
+// checkCode says that a function's code is not where the function says.
+func checkCode(f *v1alpha1.Function) field.ErrorList {
+	if f.Spec.Code == nil || f.Spec.Code.Path == "" {
+		return nil
+	}
+	if _, err := os.Stat(f.Spec.Code.Path); err != nil {
+		at := field.NewPath("spec", "code", "path")
+		return field.ErrorList{field.Invalid(at, f.Spec.Code.Path, "cannot be read: name a file or a folder that is there")}
+	}
+	return nil
+}
+
+// codeStamp is a digest of the names, sizes and times of a function's files:
+// those at code.path, and the program that command names by a path. It is empty
+// if there is nothing to look at.
+func codeStamp(spec v1alpha1.FunctionSpec) string {
+	digest := sha256.New()
+	seen := 0
+	add := func(path string, info fs.FileInfo) {
+		seen++
+		fmt.Fprintf(digest, "%s %d %d\n", path, info.Size(), info.ModTime().UnixNano())
+	}
+	if spec.Code != nil && spec.Code.Path != "" {
+		// What cannot be read is for the instance to complain about.
+		_ = filepath.WalkDir(spec.Code.Path, func(path string, entry fs.DirEntry, err error) error {
+			switch {
+			case err != nil:
+				return nil
+			case entry.IsDir() && skippedFolders[entry.Name()]:
+				return fs.SkipDir
+			case seen >= maxCodeFiles:
+				return fs.SkipAll
+			case entry.Type().IsRegular():
+				if info, err := entry.Info(); err == nil {
+					add(path, info)
+				}
+			}
+			return nil
+		})
+	}
+	if len(spec.Command) > 0 && strings.Contains(spec.Command[0], "/") {
+		program := spec.Command[0]
+		if !filepath.IsAbs(program) && spec.Code != nil {
+			program = filepath.Join(spec.Code.Path, program)
+		}
+		if info, err := os.Stat(program); err == nil {
+			add(program, info)
+		}
+	}
+	if seen == 0 {
+		return ""
+	}
+	return hex.EncodeToString(digest.Sum(nil)[:16])
+}
+
+// stampCode notes what the function's code looks like now.
+func stampCode(f *v1alpha1.Function) {
+	stamp := codeStamp(f.Spec)
+	if stamp == "" {
+		return
+	}
+	if f.Annotations == nil {
+		f.Annotations = make(map[string]string)
+	}
+	f.Annotations[codeAnnotation] = stamp
+}

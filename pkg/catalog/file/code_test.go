@@ -1,0 +1,81 @@
+package file
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+)
+
+func TestEditedCodeIsAChange(t *testing.T) {
+	code := t.TempDir()
+	put := func(name, text string, age time.Duration) {
+		t.Helper()
+		path := filepath.Join(code, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(path, time.Time{}, time.Unix(1_000_000, 0).Add(age)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("app.py", "one", 0)
+	put("bin/server", "one", 0)
+	s := open(t, t.TempDir())
+	f := function("edited")
+	f.Spec.Command = []string{"bin/server"}
+	f.Spec.Code = &v1alpha1.Code{Path: code}
+	first := apply(t, s, f, Created)
+	apply(t, s, f, Unchanged)
+
+	for _, change := range []func(){
+		func() { put("app.py", "two", time.Second) },
+		func() { put("sub/new.py", "new", 0) },
+		func() { put("bin/server", "two", time.Second) },
+	} {
+		change()
+		changed := apply(t, s, f, Configured)
+		if changed.Generation <= first.Generation {
+			t.Errorf("generation %d after %d", changed.Generation, first.Generation)
+		}
+		first = changed
+	}
+
+	put("__pycache__/app.pyc", "compiled", 0)
+	put(".venv/lib/dependency.py", "installed", 0)
+	apply(t, s, f, Unchanged)
+}
+
+func TestOneFileOfAFolderIsAllTheCode(t *testing.T) {
+	dir := t.TempDir()
+	handler := filepath.Join(dir, "app.py")
+	if err := os.WriteFile(handler, []byte("code"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, t.TempDir())
+	f := function("single")
+	f.Spec.Command, f.Spec.Runtime, f.Spec.Handler = nil, v1alpha1.RuntimePython3, "app.handler"
+	f.Spec.Code = &v1alpha1.Code{Path: handler}
+	apply(t, s, f, Created)
+	if err := os.WriteFile(filepath.Join(dir, "notes.txt"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	apply(t, s, f, Unchanged)
+}
+
+func TestCodeThatIsMissingIsRefused(t *testing.T) {
+	s := open(t, t.TempDir())
+	f := function("missing")
+	f.Spec.Code = &v1alpha1.Code{Path: "/no/such/folder"}
+	_, err := s.Apply(f)
+	var invalid *InvalidError
+	if !errors.As(err, &invalid) || invalid.Problems[0].Field != "spec.code.path" {
+		t.Errorf("applied: %v", err)
+	}
+}

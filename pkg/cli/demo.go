@@ -1,0 +1,70 @@
+package cli
+
+import (
+	"context"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+)
+
+// DemoConfig is what windlass demo was told.
+type DemoConfig struct {
+	// TraceDir is a folder with a recorded trace, which exists; empty means
+	// the built-in one.
+	TraceDir string
+	// Minutes of the trace are replayed, at least 1.
+	Minutes int
+	// Speed is how much faster than recorded the trace is replayed; more
+	// than 0.
+	Speed float64
+	// Seed of everything random.
+	Seed uint64
+	// ExamplesDir holds the example functions; it exists.
+	ExamplesDir string
+	// Out is where to tell what happens.
+	Out io.Writer
+}
+
+func (a *app) demoCommand() *cobra.Command {
+	config := DemoConfig{Out: a.Out}
+	cmd := &cobra.Command{
+		Use:   "demo [--trace FOLDER] [--minutes N] [--speed FACTOR] [--seed N]",
+		Short: "Show what Windlass does under load, on this machine",
+		Long: `Run a Windlass of its own, replay a trace against the example functions, and
+report what became of every call. It leaves other Windlasses alone and ends by
+itself, or with Ctrl-C.`,
+		Args: noArgs,
+		RunE: run(func(cmd *cobra.Command, _ []string) error {
+			if err := config.check(); err != nil {
+				return err
+			}
+			return a.interruptible(cmd.Context(), func(ctx context.Context) error { return a.programs.Demo(ctx, config) })
+		}),
+	}
+	cmd.Flags().StringVar(&config.TraceDir, "trace", "", "`folder` of a recorded trace (default: a built-in one)")
+	cmd.Flags().IntVar(&config.Minutes, "minutes", 2, "how many `minutes` of the trace are replayed")
+	cmd.Flags().Float64Var(&config.Speed, "speed", 3, "`factor` by which the trace is replayed faster than recorded")
+	cmd.Flags().Uint64Var(&config.Seed, "seed", 1, "`number` that everything random follows from")
+	cmd.Flags().StringVar(&config.ExamplesDir, "examples", "examples", "`folder` of the example functions")
+	return cmd
+}
+
+func (c DemoConfig) check() error {
+	switch {
+	case !(c.Speed > 0):
+		return usagef("--speed %g must be more than 0; 1 is as recorded, 2 is twice as fast", c.Speed)
+	case c.Minutes < 1:
+		return usagef("--minutes %d must be at least 1", c.Minutes)
+	case c.TraceDir != "" && !isFolder(c.TraceDir):
+		return usagef("--trace %s: there is no such folder; check the path, or leave it out for the built-in trace", c.TraceDir)
+	case !isFolder(c.ExamplesDir):
+		return usagef("--examples %s: there is no such folder; run this in the project's folder, or name that of its examples", c.ExamplesDir)
+	}
+	return nil
+}
+
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}

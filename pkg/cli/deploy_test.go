@@ -1,0 +1,191 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/invoke"
+)
+
+func (th *theatre) names() []string {
+	var names []string
+	for _, fn := range th.catalog.List() {
+		names = append(names, fn.Key().String())
+	}
+	return names
+}
+
+func TestDeployFromAManifestSaysHowToCallIt(t *testing.T) {
+	th := open(t)
+	dir := write(t, map[string]string{"fn.yaml": yamlOf("hello", "command: [./server], code: {path: src}")})
+	th.run(t, "deploy", "-f", filepath.Join(dir, "fn.yaml")).expect(t, exitOK, "out", `function default/hello created
+  url  http://127.0.0.1:8080/function/hello
+  try  windlass invoke hello
+       curl http://127.0.0.1:8080/function/hello
+`)
+	fn, _ := th.catalog.Get(invoke.FunctionKey{Namespace: "default", Name: "hello"})
+	if want := filepath.Join(dir, "src"); fn.Spec.Code.Path != want {
+		t.Errorf("code.path %q does not start at the manifest's folder, %q", fn.Spec.Code.Path, want)
+	}
+	th.run(t, "deploy", "-f", filepath.Join(dir, "fn.yaml")).expect(t, exitOK, "out", "function default/hello configured")
+}
+
+func TestDeployFromAFolderTakesFunctionsOnly(t *testing.T) {
+	th := open(t)
+	dir := write(t, map[string]string{
+		"a.yaml":                    yamlOf("a", "command: [x]"),
+		"deep/er/b.yml":             yamlOf("b", "command: [x]"),
+		"c.json":                    `{"apiVersion":"windlass.dev/v1alpha1","kind":"Function","metadata":{"name":"c"},"spec":{"command":["x"]}}`,
+		"package.json":              `{"name": "not-ours"}`,
+		"compose.yaml":              "services: {}\n",
+		"notes.txt":                 yamlOf("no-manifest", "command: [x]"),
+		".hidden/d.yaml":            yamlOf("hidden", "command: [x]"),
+		".e.yaml":                   yamlOf("hidden-file", "command: [x]"),
+		"node_modules/f/f.yaml":     yamlOf("foreign", "command: [x]"),
+		"python/.venv/lib/g.yaml":   yamlOf("foreign-too", "command: [x]"),
+		"python/venvironment/h.yml": yamlOf("h", "command: [x]"),
+	})
+	th.run(t, "deploy", "-f", dir).expect(t, exitOK, "out", "default/a created", "default/b created", "default/c created", "default/h created")
+	if diff := cmp.Diff([]string{"default/a", "default/b", "default/c", "default/h"}, th.names()); diff != "" {
+		t.Errorf("functions (-want +got):\n%s", diff)
+	}
+
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(dir, link); err != nil {
+		t.Fatal(err)
+	}
+	th.run(t, "delete", "-f", link).expect(t, exitOK, "out", "default/a deleted", "default/h deleted")
+	if left := th.names(); len(left) > 0 {
+		t.Errorf("left are %v", left)
+	}
+}
+
+func TestAFunctionThatIsAlmostOneIsNotPassedOverInAFolder(t *testing.T) {
+	dir := write(t, map[string]string{"a.yaml": strings.Replace(yamlOf("a", "command: [x]"), "windlass.dev", "windlas.dev", 1)})
+	open(t).run(t, "deploy", "-f", dir).expect(t, exitUsage, "err", "a.yaml: document 1: apiVersion", "windlass.dev/v1alpha1")
+}
+
+func TestDeployFromStandardInput(t *testing.T) {
+	th := open(t)
+	text := yamlOf("a", "command: [x]") + "---\n" + yamlOf("b", "command: [x]")
+	th.play(t, strings.NewReader(text), Programs{}, "deploy", "-n", "team", "-f", "-").
+		expect(t, exitOK, "out", "function team/a created", "function team/b created")
+}
+
+func TestDeployFromFlags(t *testing.T) {
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	three := int32(3)
+	for name, c := range map[string]struct {
+		args []string
+		want v1alpha1.FunctionSpec
+	}{
+		"a command behind the dashes": {
+			[]string{"--", "python3", "app.py", "--port", "a b"},
+			v1alpha1.FunctionSpec{Command: []string{"python3", "app.py", "--port", "a b"}, Code: &v1alpha1.Code{Path: here}},
+		},
+		"a command in one string": {
+			[]string{"--command", `python3 'my app.py'`, "--code", "testdata"},
+			v1alpha1.FunctionSpec{Command: []string{"python3", "my app.py"}, Code: &v1alpha1.Code{Path: filepath.Join(here, "testdata")}},
+		},
+		"a runtime": {
+			[]string{"--runtime", "python3", "--handler", "main.handle", "--code", "/srv/x", "--env", "A=1", "--env", "B=x=y"},
+			v1alpha1.FunctionSpec{Runtime: "python3", Handler: "main.handle", Code: &v1alpha1.Code{Path: "/srv/x"},
+				Env: []v1alpha1.EnvVar{{Name: "A", Value: "1"}, {Name: "B", Value: "x=y"}}},
+		},
+		"everything else": {
+			[]string{"--timeout", "5s", "--concurrency", "4", "--min", "1", "--max", "3", "--protocol", "lambdaruntime", "--", "./x"},
+			v1alpha1.FunctionSpec{Command: []string{"./x"}, Code: &v1alpha1.Code{Path: here}, Protocol: v1alpha1.ProtocolLambdaRuntime,
+				Timeout: metav1.Duration{Duration: 5 * time.Second}, Concurrency: 4, Scaling: v1alpha1.Scaling{Min: 1, Max: &three}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			th := open(t)
+			th.run(t, slices.Concat([]string{"deploy", "--name", "team/f"}, c.args)...).expect(t, exitOK, "out", "function team/f created")
+			got, ok := th.catalog.Get(invoke.FunctionKey{Namespace: "team", Name: "f"})
+			if !ok {
+				t.Fatal("it is not there")
+			}
+			want := &v1alpha1.Function{Spec: c.want}
+			v1alpha1.Default(want)
+			if diff := cmp.Diff(want.Spec, got.Spec); diff != "" {
+				t.Errorf("spec (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestNothingIsAppliedIfOneManifestIsWrong(t *testing.T) {
+	th := open(t)
+	dir := write(t, map[string]string{
+		"a.yaml": yamlOf("a", "command: [x]"),
+		"b.yaml": yamlOf("b", "comand: [x]"),
+		"c.yaml": yamlOf("c", "command: [x], concurrency: -3"),
+		"d.yaml": yamlOf("a", "command: [z]"),
+	})
+	got := th.run(t, "deploy", "-f", dir)
+	got.expect(t, exitUsage, "err", "b.yaml: document 1: spec.comand: unknown field; did you mean command?")
+	if strings.Contains(got.err, "usage:") {
+		t.Error("the usage does not help with a manifest")
+	}
+	if err := os.Remove(filepath.Join(dir, "b.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	th.run(t, "deploy", "-f", dir).expect(t, exitUsage, "err", "c.yaml: function c: spec.concurrency", "d.yaml: function default/a is in "+filepath.Join(dir, "a.yaml")+" too")
+	if names := th.names(); len(names) > 0 {
+		t.Errorf("%v were applied", names)
+	}
+}
+
+func TestDeployStopsAtWhatWindlassRefuses(t *testing.T) {
+	th := open(t)
+	text := yamlOf("a", "command: [x]") + "---\n" + yamlOf("b", "image: x") + "---\n" + yamlOf("c", "command: [x]")
+	got := th.play(t, strings.NewReader(text), Programs{}, "deploy", "-f", "-")
+	got.expect(t, exitUsage, "err", "spec.image", "needs a cluster", "2 of 3 functions were not applied")
+	got.expect(t, exitUsage, "out", "function default/a created")
+}
+
+func TestDelete(t *testing.T) {
+	th := open(t)
+	for _, key := range []string{"default/a", "default/hello", "team/c"} {
+		th.put(t, key, nil)
+	}
+	got := th.run(t, "delete", "a", "helo", "team/c")
+	got.expect(t, exitPlatform, "err", "there is no function default/helo", "did you mean hello?")
+	got.expect(t, exitPlatform, "out", "function default/a deleted", "function team/c deleted")
+	if diff := cmp.Diff([]string{"default/hello"}, th.names()); diff != "" {
+		t.Errorf("left (-want +got):\n%s", diff)
+	}
+}
+
+func TestSplitWords(t *testing.T) {
+	for line, want := range map[string][]string{
+		`python3 app.py`:         {"python3", "app.py"},
+		"  a \t b  ":             {"a", "b"},
+		`a 'b c' "d e"`:          {"a", "b c", "d e"},
+		`a '' ""`:                {"a", "", ""},
+		`a\ b "c\"d" "e\f" '\g'`: {"a b", `c"d`, `e\f`, `\g`},
+		`--x='$HOME'y`:           {"--x=$HOMEy"},
+	} {
+		if got, err := splitWords(line); err != nil || !slices.Equal(got, want) {
+			t.Errorf("splitWords(%s) = %q, %v, want %q", line, got, err, want)
+		}
+	}
+	for line, want := range map[string]string{
+		``: "is empty", `'a`: "not closed", `a\`: "backslash", `a && b`: "sh -c", `python3 -m http.server $PORT`: "sh -c", `a "$B"`: "sh -c", `a > b`: "sh -c",
+	} {
+		if got, err := splitWords(line); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("splitWords(%s) = %q, %v, want an error with %q", line, got, err, want)
+		}
+	}
+}

@@ -1,0 +1,146 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+)
+
+func (a *app) describeCommand() *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use:               "describe NAME [-n NAMESPACE] [-o text|name|json|yaml]",
+		Short:             "Show all about one function",
+		Args:              oneName,
+		ValidArgsFunction: a.completeNames,
+		RunE: run(func(cmd *cobra.Command, args []string) error {
+			if err := checkOutput(output, "text", "name", "json", "yaml"); err != nil {
+				return err
+			}
+			key, err := a.key(args[0])
+			if err != nil {
+				return err
+			}
+			client, err := a.client()
+			if err != nil {
+				return err
+			}
+			fn, err := client.Get(cmd.Context(), key)
+			if err != nil {
+				return explain(cmd.Context(), client, key, err)
+			}
+			switch output {
+			case "name":
+				fmt.Fprintln(a.Out, short(key))
+			case "json", "yaml":
+				return a.printObject(fn, output)
+			default:
+				a.describe(a.Out, fn)
+			}
+			return nil
+		}),
+	}
+	cmd.Flags().StringVarP(&output, "output", "o", "text", "`format`: text, name, json or yaml")
+	a.namespaceFlag(cmd)
+	return cmd
+}
+
+func (a *app) describe(w io.Writer, fn *v1alpha1.Function) {
+	a.table(w, summary(fn, a.now()))
+
+	status := &fn.Status
+	counts := status.Instances
+	fmt.Fprintln(w, "\nNow")
+	a.table(w, [][]cell{
+		cells("  Instances", fmt.Sprintf("%d: %d busy, %d idle", counts.Created, counts.Busy, counts.Idle)),
+		cells("  Starting", fmt.Sprint(counts.Creating)),
+		cells("  Queued calls", fmt.Sprint(status.Queued)),
+		cells("  Mean duration", mean(status.MeanExecutionTime)),
+	})
+
+	fmt.Fprintln(w, "\nConditions")
+	if len(status.Conditions) == 0 {
+		fmt.Fprintln(w, "  none yet")
+	}
+	for _, c := range status.Conditions {
+		colour := ""
+		if c.Type == v1alpha1.ConditionReady {
+			colour = statusColour(c.Status)
+		}
+		fmt.Fprintf(w, "  %s: %s, %s, since %s\n", c.Type, a.paint(w, colour, string(c.Status)), orDash(c.Reason),
+			age(c.LastTransitionTime.Time, a.now()))
+		for line := range strings.Lines(c.Message) {
+			fmt.Fprintf(w, "    %s\n", strings.TrimRight(line, "\n"))
+		}
+	}
+	if readyOf(fn).Status == metav1.ConditionFalse {
+		fmt.Fprintf(w, "\nSee what its instances wrote: windlass logs %s\n", short(fn.Key()))
+	}
+}
+
+// summary is what was asked for.
+func summary(fn *v1alpha1.Function, now time.Time) [][]cell {
+	spec := &fn.Spec
+	rows := [][]cell{
+		cells("Name", fn.Name),
+		cells("Namespace", fn.Namespace),
+		cells("URL", orDash(fn.Status.URL)),
+		cells("Age", fmt.Sprintf("%s, generation %d", age(fn.CreationTimestamp.Time, now), fn.Generation)),
+		cells("Runs", runs(spec)),
+	}
+	if spec.Code != nil && spec.Code.Path != "" {
+		rows = append(rows, cells("Code", spec.Code.Path))
+	} else if spec.Code != nil {
+		rows = append(rows, cells("Code", fmt.Sprintf("inline, %d bytes", len(spec.Code.Inline))))
+	}
+	most := "as many as fit"
+	if spec.Scaling.Max != nil {
+		most = fmt.Sprint(*spec.Scaling.Max)
+	}
+	rows = append(rows,
+		cells("Protocol", string(spec.Protocol)),
+		cells("Concurrency", fmt.Sprintf("%d per instance", spec.Concurrency)),
+		cells("Timeouts", fmt.Sprintf("call %s, startup %s", plainDuration(spec.Timeout), plainDuration(spec.StartupTimeout))),
+		cells("Scaling", fmt.Sprintf("%d to %s, decided by %s", spec.Scaling.Min, most, spec.Decider)),
+		cells("Leaves", fmt.Sprintf("idle for %s + %s, the last one for %s", plainDuration(spec.Scaling.BackoffAfter),
+			plainDuration(spec.Scaling.IdleTimeout), plainDuration(spec.Scaling.KeepLast))),
+		cells("CPU", amounts(spec.Resources.Requests.CPU, spec.Resources.Limits.CPU)),
+		cells("Memory", amounts(spec.Resources.Requests.Memory, spec.Resources.Limits.Memory)),
+		cells("Idempotent", fmt.Sprint(spec.Idempotent)),
+	)
+	label := "Environment"
+	for _, v := range spec.Env {
+		rows = append(rows, cells(label, v.Name+"="+v.Value))
+		label = ""
+	}
+	return rows
+}
+
+func amounts(request, limit *resource.Quantity) string {
+	text := func(q *resource.Quantity, none string) string {
+		if q == nil {
+			return none
+		}
+		return q.String()
+	}
+	return text(request, "nothing") + " reserved, " + text(limit, "no") + " limit"
+}
+
+// plainDuration leaves out units that are zero: 1m, not 1m0s.
+func plainDuration(d metav1.Duration) string {
+	s := d.Duration.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}

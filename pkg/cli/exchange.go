@@ -1,0 +1,163 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/windlass-dev/windlass/pkg/invoke"
+)
+
+// maxProblem is how much of a problem's body is read, in bytes.
+const maxProblem = 1 << 20
+
+// problem is what the gateway answers when the function does not.
+type problem struct {
+	Detail string `json:"detail"`
+	Reason string `json:"reason"`
+}
+
+// exchange sends the request once, and prints what comes back. Redirects are
+// answers like any other.
+func (a *app) exchange(ctx context.Context, key invoke.FunctionKey, request *http.Request, flags invokeFlags) error {
+	if flags.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, flags.timeout)
+		defer cancel()
+	}
+	// A transport repeats a request on its own when a connection that it
+	// has used before breaks. This one uses each only once.
+	transport := &http.Transport{DisableKeepAlives: true, DisableCompression: true}
+	response, err := transport.RoundTrip(request.WithContext(ctx))
+	if err != nil {
+		return lost(key, request, err, flags.timeout)
+	}
+	defer response.Body.Close()
+	if flags.verbose {
+		printHead(a.Err, response)
+	}
+	executed := invoke.Executed(response.Header.Get(invoke.HeaderExecuted))
+	if executed != invoke.ExecutedYes {
+		return refused(key, response, executed)
+	}
+	if err := a.printBody(response.Body); err != nil {
+		return fmt.Errorf("the answer of function %s was cut off: %w; it did run: check what it has done before you call it again", key, err)
+	}
+	return failed(key, response)
+}
+
+// failed says that the function's answer is an error, if it is.
+func failed(key invoke.FunctionKey, response *http.Response) error {
+	kind := response.Header.Get(invoke.HeaderFunctionError)
+	if response.StatusCode < http.StatusBadRequest && kind == "" {
+		return nil
+	}
+	if kind != "" {
+		kind = ", error " + kind
+	}
+	return functionErrorf("function %s ran and answered %s%s; see what it wrote: windlass logs %s",
+		key, response.Status, kind, short(key))
+}
+
+// lost says why there is no answer.
+func lost(key invoke.FunctionKey, request *http.Request, err error, timeout time.Duration) error {
+	const mayHaveRun = "it may have run: check that before you call it again"
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("function %s did not answer within %s; %s, and perhaps give it more time with --timeout", key, timeout, mayHaveRun)
+	}
+	at := (&url.URL{Scheme: request.URL.Scheme, Host: request.URL.Host}).String()
+	return fmt.Errorf("no answer from the gateway at %s: %w; %s, and look at what windlass up prints", at, err, mayHaveRun)
+}
+
+// refused says that Windlass did not get an answer from the function, and what
+// to do about it.
+func refused(key invoke.FunctionKey, response *http.Response, executed invoke.Executed) error {
+	body, _ := io.ReadAll(io.LimitReader(response.Body, maxProblem))
+	var p problem
+	if json.Unmarshal(body, &p) != nil || p.Detail == "" {
+		p.Detail = strings.TrimSpace(string(body))
+	}
+	what := cmp.Or(p.Reason, response.Status)
+	text := fmt.Sprintf("calling function %s failed: %s", key, what)
+	if p.Detail != "" {
+		text += ": " + p.Detail
+	}
+	switch executed {
+	case invoke.ExecutedNo:
+		return errors.New(text + "\nit did not run; " + nextStep(key, invoke.RefusalReason(p.Reason), response.Header.Get("Retry-After")))
+	case invoke.ExecutedMaybe:
+		return fmt.Errorf("%s\nit may have run: check that before you call it again, and see windlass logs %s", text, short(key))
+	default:
+		return fmt.Errorf("%s\nthis is no answer of a Windlass gateway: something else listens at its address, see windlass describe %s", text, short(key))
+	}
+}
+
+// nextStep is what to do about a call that did not run.
+func nextStep(key invoke.FunctionKey, reason invoke.RefusalReason, retryAfter string) string {
+	var step string
+	switch reason {
+	case invoke.RefusedCannotStart:
+		step = fmt.Sprintf("see why: windlass describe %s and windlass logs %s", short(key), short(key))
+	case invoke.RefusedUnknownFunction:
+		step = "see windlass list --all-namespaces"
+	default:
+		step = fmt.Sprintf("see windlass describe %s", short(key))
+	}
+	if retryAfter == "" {
+		return step
+	}
+	if _, err := strconv.Atoi(retryAfter); err == nil {
+		retryAfter = "in " + retryAfter + " s"
+	} else {
+		retryAfter = "at " + retryAfter
+	}
+	return "try again " + retryAfter + ", or " + step
+}
+
+func printHead(w io.Writer, response *http.Response) {
+	fmt.Fprintf(w, "%s %s\n", response.Proto, response.Status)
+	for _, name := range slices.Sorted(maps.Keys(response.Header)) {
+		if strings.HasPrefix(name, "X-Windlass-") || name == "Content-Type" || name == "Retry-After" {
+			fmt.Fprintf(w, "%s: %s\n", name, strings.Join(response.Header[name], ", "))
+		}
+	}
+}
+
+// printBody copies the body as it comes. On a terminal the prompt begins on a
+// line of its own.
+func (a *app) printBody(body io.Reader) error {
+	if !isTerminal(a.Out) {
+		_, err := io.Copy(a.Out, body)
+		return err
+	}
+	last := &lastByte{w: a.Out}
+	_, err := io.Copy(last, body)
+	if last.seen && last.b != '\n' {
+		fmt.Fprintln(a.Out)
+	}
+	return err
+}
+
+// lastByte remembers the last byte that was written.
+type lastByte struct {
+	w    io.Writer
+	b    byte
+	seen bool
+}
+
+func (l *lastByte) Write(p []byte) (int, error) {
+	if len(p) > 0 {
+		l.b, l.seen = p[len(p)-1], true
+	}
+	return l.w.Write(p)
+}

@@ -1,0 +1,139 @@
+package cli
+
+import (
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+)
+
+// functionFlags describe a Function on the command line.
+type functionFlags struct {
+	name, command, runtime, handler, code, protocol string
+	env                                             []string
+	timeout                                         time.Duration
+	concurrency, least, most                        int32
+}
+
+// describing are the flags that say what a manifest says otherwise.
+var describing = []string{"name", "command", "runtime", "handler", "code", "protocol", "env", "timeout", "concurrency", "min", "max"}
+
+func (f *functionFlags) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.name, "name", "", "`name` of the function, when there is no manifest")
+	flags.StringVar(&f.command, "command", "", "`program` that serves HTTP on $PORT, with its arguments; or write it behind --")
+	flags.StringVar(&f.runtime, "runtime", "", "language `runtime`: python3 or nodejs; needs --handler and --code")
+	flags.StringVar(&f.handler, "handler", "", "`function` in the code that is called, such as main.handle")
+	flags.StringVar(&f.code, "code", "", "`path` of the code: a file or folder; with a command, the folder it starts in")
+	flags.StringVar(&f.protocol, "protocol", "", "how the function is called: HTTP or LambdaRuntime")
+	flags.StringArrayVar(&f.env, "env", nil, "environment variable, as `KEY=VALUE`; repeatable")
+	flags.DurationVar(&f.timeout, "timeout", 0, "the longest a call may run (default 1m)")
+	flags.Int32Var(&f.concurrency, "concurrency", 0, "how many calls one instance runs at a time (default 1)")
+	flags.Int32Var(&f.least, "min", 0, "instances that are kept when nothing is called")
+	flags.Int32Var(&f.most, "max", 0, "instances that exist at most (default: what the machine can hold)")
+}
+
+// given are the flags that were given.
+func (f *functionFlags) given(cmd *cobra.Command) []string {
+	var given []string
+	for _, name := range describing {
+		if cmd.Flags().Changed(name) {
+			given = append(given, name)
+		}
+	}
+	return given
+}
+
+// function makes the Function; args is the command behind "--".
+func (f *functionFlags) function(cmd *cobra.Command, namespace string, args []string) (*v1alpha1.Function, error) {
+	if f.name == "" {
+		return nil, usagef("nothing to deploy: give a manifest with -f, or a function with --name")
+	}
+	key, err := parseKey(f.name, namespace)
+	if err != nil {
+		return nil, err
+	}
+	fn := &v1alpha1.Function{}
+	fn.Namespace, fn.Name = key.Namespace, key.Name
+	spec := &fn.Spec
+	if err := f.setProgram(spec, args); err != nil {
+		return nil, err
+	}
+	if spec.Env, err = parseEnv(f.env); err != nil {
+		return nil, err
+	}
+	// A zero that was given would count as left out.
+	for _, name := range []string{"timeout", "concurrency", "max"} {
+		if flag := cmd.Flags().Lookup(name); flag.Changed && strings.Trim(flag.Value.String(), "0s") == "" {
+			return nil, usagef("--%s must be more than 0; leave it out to have the default", name)
+		}
+	}
+	spec.Protocol = protocolNamed(f.protocol)
+	spec.Timeout = metav1.Duration{Duration: f.timeout}
+	spec.Concurrency = f.concurrency
+	spec.Scaling.Min = f.least
+	if cmd.Flags().Changed("max") {
+		spec.Scaling.Max = &f.most
+	}
+	return fn, nil
+}
+
+// setProgram says what runs.
+func (f *functionFlags) setProgram(spec *v1alpha1.FunctionSpec, args []string) error {
+	code := f.code
+	switch {
+	case f.command != "" && len(args) > 0:
+		return usagef("--command and a command behind -- exclude each other; remove one of the two")
+	case f.runtime != "" && (f.command != "" || len(args) > 0):
+		return usagef("--runtime and a command exclude each other; remove one of the two")
+	case f.runtime != "" && f.handler == "":
+		return usagef("--runtime needs --handler, the function in the code that is called; write for example --handler main.handle")
+	case f.runtime != "" && code == "":
+		return usagef("--runtime needs --code, the file or folder with the code; write for example --code .")
+	case f.runtime == "" && f.command == "" && len(args) == 0:
+		return usagef("function %s has nothing to run: add a command such as -- python3 app.py, or --runtime, --handler and --code", f.name)
+	case f.command != "":
+		words, err := splitWords(f.command)
+		if err != nil {
+			return usagef("--command: %w", err)
+		}
+		spec.Command = words
+	default:
+		spec.Command = args
+	}
+	if code == "" {
+		code = "."
+	}
+	path, err := filepath.Abs(code)
+	if err != nil {
+		return err
+	}
+	spec.Runtime, spec.Handler = v1alpha1.RuntimeName(f.runtime), f.handler
+	spec.Code = &v1alpha1.Code{Path: path}
+	return nil
+}
+
+func protocolNamed(name string) v1alpha1.Protocol {
+	for _, p := range []v1alpha1.Protocol{v1alpha1.ProtocolHTTP, v1alpha1.ProtocolLambdaRuntime} {
+		if strings.EqualFold(name, string(p)) {
+			return p
+		}
+	}
+	return v1alpha1.Protocol(name)
+}
+
+func parseEnv(pairs []string) ([]v1alpha1.EnvVar, error) {
+	var env []v1alpha1.EnvVar
+	for _, pair := range pairs {
+		name, value, ok := strings.Cut(pair, "=")
+		if !ok || name == "" {
+			return nil, usagef("--env %q is not KEY=VALUE; write for example --env APP_MODE=test", pair)
+		}
+		env = append(env, v1alpha1.EnvVar{Name: name, Value: value})
+	}
+	return env, nil
+}

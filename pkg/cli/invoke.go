@@ -1,0 +1,187 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/textproto"
+	"os"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"github.com/windlass-dev/windlass/pkg/invoke"
+)
+
+// invokeFlags describe a call.
+type invokeFlags struct {
+	file, path, method string
+	headers            []string
+	timeout            time.Duration
+	verbose            bool
+}
+
+func (a *app) invokeCommand() *cobra.Command {
+	var flags invokeFlags
+	cmd := &cobra.Command{
+		Use:   "invoke NAME [BODY | -f FILE|-] [-X METHOD] [-H 'KEY: VALUE'] [--path PATH]",
+		Short: "Call a function and print its answer",
+		Long: `Call a function through the gateway and print the body of its answer.
+
+The body is the argument BODY, a file, or what is piped in; -X GET reads nothing
+from a pipe. Without -X the method is POST if there is a body, and GET if not.
+The Content-Type is application/json if the body is JSON, and else text/plain or
+application/octet-stream; -H overrides it.
+
+What Windlass itself answers, such as that no instance has started, goes to the
+standard error.`,
+		Example: `  windlass invoke hello
+  windlass invoke greet '{"name": "Ada"}'
+  windlass invoke resize -f photo.jpg --path '/small?width=200' > small.jpg`,
+		Args: func(_ *cobra.Command, args []string) error {
+			switch {
+			case len(args) > 2:
+				return usagef("%d arguments were given where NAME and BODY belong; quote the body, for example '{\"name\": \"Ada\"}'", len(args))
+			case len(args) == 0:
+				return oneName(nil, args)
+			}
+			return nil
+		},
+		ValidArgsFunction: a.completeNames,
+		RunE: run(func(cmd *cobra.Command, args []string) error {
+			key, err := a.key(args[0])
+			if err != nil {
+				return err
+			}
+			body, err := a.body(args[1:], flags)
+			if err != nil {
+				return err
+			}
+			return a.invoke(cmd.Context(), key, flags, body)
+		}),
+	}
+	cmd.Flags().StringVarP(&flags.file, "filename", "f", "", "`file` with the body, or - for the standard input")
+	cmd.Flags().StringVar(&flags.path, "path", "", "`path` and query behind the function's URL, such as /items?id=1")
+	cmd.Flags().StringVarP(&flags.method, "request", "X", "", "HTTP `method`")
+	cmd.Flags().StringArrayVarP(&flags.headers, "header", "H", nil, "request header, as `'KEY: VALUE'`; repeatable")
+	cmd.Flags().DurationVar(&flags.timeout, "timeout", 0, "give up after this time (default: when Windlass does)")
+	cmd.Flags().BoolVarP(&flags.verbose, "verbose", "v", false, "print the status and Windlass's headers to the standard error")
+	a.namespaceFlag(cmd)
+	return cmd
+}
+
+// body is the request's body, nil if there is none.
+func (a *app) body(args []string, flags invokeFlags) ([]byte, error) {
+	switch {
+	case len(args) > 0 && flags.file != "":
+		return nil, usagef("BODY and -f exclude each other; remove one of the two")
+	case len(args) > 0:
+		return []byte(args[0]), nil
+	case flags.file != "" && flags.file != "-":
+		body, err := os.ReadFile(flags.file)
+		if err != nil {
+			return nil, inputError(fmt.Errorf("cannot read the body: %w; check the path and its rights", err))
+		}
+		return body, nil
+	case flags.file == "-" || (flags.method != http.MethodGet && flags.method != http.MethodHead && piped(a.In)):
+		body, err := io.ReadAll(a.In)
+		if err != nil {
+			return nil, fmt.Errorf("cannot read the standard input: %w", err)
+		}
+		if len(body) == 0 && flags.file == "" {
+			return nil, nil
+		}
+		return body, nil
+	}
+	return nil, nil
+}
+
+// piped tells whether someone has put data on the standard input: a pipe or a
+// file, not a terminal, nor a socket that a remote shell keeps open.
+func piped(stdin io.Reader) bool {
+	f, ok := stdin.(*os.File)
+	if !ok {
+		return stdin != nil
+	}
+	info, err := f.Stat()
+	return err == nil && (info.Mode().IsRegular() || info.Mode()&fs.ModeNamedPipe != 0)
+}
+
+func (a *app) invoke(ctx context.Context, key invoke.FunctionKey, flags invokeFlags, body []byte) error {
+	// Misuse is told before anything is asked of Windlass.
+	if _, err := newRequest("http://gateway", flags, body); err != nil {
+		return err
+	}
+	client, err := a.client()
+	if err != nil {
+		return err
+	}
+	fn, err := client.Get(ctx, key)
+	if err != nil {
+		return explain(ctx, client, key, err)
+	}
+	if fn.Status.URL == "" {
+		return fmt.Errorf("function %s has no URL yet, because Windlass is starting; try again in a second", key)
+	}
+	request, err := newRequest(fn.Status.URL, flags, body)
+	if err != nil {
+		return err
+	}
+	return a.exchange(ctx, key, request, flags)
+}
+
+// newRequest is the request to the function at a URL.
+func newRequest(functionURL string, flags invokeFlags, body []byte) (*http.Request, error) {
+	if flags.path != "" && !strings.HasPrefix(flags.path, "/") {
+		return nil, usagef("--path %q must begin with a slash; write --path /%s", flags.path, flags.path)
+	}
+	method := flags.method
+	switch {
+	case method == "" && body != nil:
+		method = http.MethodPost
+	case method == "":
+		method = http.MethodGet
+	}
+	request, err := http.NewRequest(method, functionURL+flags.path, nil)
+	if err != nil {
+		return nil, usagef("this is no HTTP request: %w; correct -X or --path", err)
+	}
+	if body != nil {
+		request.Header.Set("Content-Type", contentType(body))
+		request.Body, request.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	}
+	for _, header := range flags.headers {
+		name, value, ok := strings.Cut(header, ":")
+		name = textproto.TrimString(name)
+		if !ok || name == "" {
+			return nil, usagef("-H %q is not a header; write for example -H 'Accept: text/plain'", header)
+		}
+		value = textproto.TrimString(value)
+		if strings.EqualFold(name, "Host") {
+			request.Host = value
+			continue
+		}
+		if strings.EqualFold(name, "Content-Type") {
+			request.Header.Del(name)
+		}
+		request.Header.Add(name, value)
+	}
+	return request, nil
+}
+
+func contentType(body []byte) string {
+	switch {
+	case json.Valid(body):
+		return "application/json"
+	case utf8.Valid(body):
+		return "text/plain; charset=utf-8"
+	default:
+		return "application/octet-stream"
+	}
+}

@@ -1,0 +1,197 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+)
+
+func (a *app) listCommand() *cobra.Command {
+	var output string
+	var all bool
+	cmd := &cobra.Command{
+		Use:     "list [-A | -n NAMESPACE] [-o table|wide|name|json|yaml]",
+		Aliases: []string{"ls", "get"},
+		Short:   "Show the functions and what they do",
+		Long: `Show the functions and what they do.
+
+READY      whether the function can be called
+INSTANCES  how many can be called, and +n if n more are starting
+BUSY       how many of them run a call
+QUEUED     how many calls wait for an instance
+MEAN       the mean duration of the last executions`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usagef("list takes no NAME; for one function see windlass describe %s", args[0])
+			}
+			return nil
+		},
+		RunE: run(func(cmd *cobra.Command, _ []string) error {
+			if err := checkOutput(output, "table", "wide", "name", "json", "yaml"); err != nil {
+				return err
+			}
+			namespace := cmp.Or(a.namespace, v1alpha1.DefaultNamespace)
+			if all {
+				if a.namespace != "" {
+					return usagef("-A and -n exclude each other; remove one of the two")
+				}
+				namespace = ""
+			}
+			client, err := a.client()
+			if err != nil {
+				return err
+			}
+			list, err := client.List(cmd.Context(), namespace)
+			if err != nil {
+				return err
+			}
+			return a.printList(list, output, namespace)
+		}),
+	}
+	cmd.Flags().BoolVarP(&all, "all-namespaces", "A", false, "show the functions of all namespaces")
+	cmd.Flags().StringVarP(&output, "output", "o", "table", "`format`: table, wide, name, json or yaml")
+	a.namespaceFlag(cmd)
+	return cmd
+}
+
+func (a *app) printList(list *v1alpha1.FunctionList, output, namespace string) error {
+	switch output {
+	case "name":
+		for i := range list.Items {
+			fmt.Fprintln(a.Out, short(list.Items[i].Key()))
+		}
+		return nil
+	case "json", "yaml":
+		return a.printObject(list, output)
+	}
+	if len(list.Items) == 0 {
+		where := "there is no function in the namespace " + namespace + "; -A looks in all, and"
+		if namespace == "" {
+			where = "there is no function yet;"
+		}
+		fmt.Fprintf(a.Err, "%s windlass deploy --help says how to make one\n", where)
+		return nil
+	}
+	a.table(a.Out, listRows(list.Items, namespace == "", output == "wide", a.now()))
+	return nil
+}
+
+// listRows is the table of list.
+func listRows(functions []v1alpha1.Function, withNamespace, wide bool, now time.Time) [][]cell {
+	head := cells("NAME", "READY", "INSTANCES", "BUSY", "QUEUED", "MEAN", "AGE", "URL")
+	if withNamespace {
+		head = append(cells("NAMESPACE"), head...)
+	}
+	if wide {
+		head = append(head, cells("REASON", "PROTOCOL", "RUNS")...)
+	}
+	rows := [][]cell{head}
+	for i := range functions {
+		fn := &functions[i]
+		status, ready := fn.Status, readyOf(fn)
+		row := []cell{
+			{text: fn.Name},
+			{text: string(ready.Status), colour: statusColour(ready.Status)},
+			{text: instances(status.Instances)},
+			{text: fmt.Sprint(status.Instances.Busy)},
+			{text: fmt.Sprint(status.Queued)},
+			{text: mean(status.MeanExecutionTime)},
+			{text: age(fn.CreationTimestamp.Time, now)},
+			{text: orDash(status.URL)},
+		}
+		if withNamespace {
+			row = append(cells(fn.Namespace), row...)
+		}
+		if wide {
+			row = append(row, cells(orDash(ready.Reason), string(fn.Spec.Protocol), runs(&fn.Spec))...)
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// readyOf is the condition Ready, unknown if nobody has observed it.
+func readyOf(fn *v1alpha1.Function) metav1.Condition {
+	if c := meta.FindStatusCondition(fn.Status.Conditions, v1alpha1.ConditionReady); c != nil {
+		return *c
+	}
+	return metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionUnknown}
+}
+
+func statusColour(status metav1.ConditionStatus) string {
+	switch status {
+	case metav1.ConditionTrue:
+		return green
+	case metav1.ConditionFalse:
+		return red
+	default:
+		return yellow
+	}
+}
+
+func instances(c v1alpha1.InstanceCounts) string {
+	if c.Creating == 0 {
+		return fmt.Sprint(c.Created)
+	}
+	return fmt.Sprintf("%d+%d", c.Created, c.Creating)
+}
+
+// mean keeps three digits or so: nobody compares nanoseconds.
+func mean(d *metav1.Duration) string {
+	if d == nil {
+		return "-"
+	}
+	switch v := d.Duration; {
+	case v >= 10*time.Second:
+		return v.Round(100 * time.Millisecond).String()
+	case v >= time.Second:
+		return v.Round(10 * time.Millisecond).String()
+	case v >= 10*time.Millisecond:
+		return v.Round(100 * time.Microsecond).String()
+	case v >= time.Millisecond:
+		return v.Round(10 * time.Microsecond).String()
+	default:
+		return v.Round(time.Microsecond).String()
+	}
+}
+
+func age(since, now time.Time) string {
+	if since.IsZero() {
+		return "-"
+	}
+	return duration.HumanDuration(now.Sub(since))
+}
+
+// runs says in a few words what an instance runs.
+func runs(spec *v1alpha1.FunctionSpec) string {
+	switch {
+	case spec.Runtime != "":
+		return string(spec.Runtime) + " " + spec.Handler
+	case len(spec.Command) > 0:
+		return quoteWords(spec.Command)
+	default:
+		return spec.Image
+	}
+}
+
+// quoteWords writes words so that one sees where each begins and ends.
+func quoteWords(words []string) string {
+	quoted := make([]string, len(words))
+	for i, word := range words {
+		quoted[i] = word
+		if word == "" || strings.ContainsAny(word, " \t\n\"'\\"+shellOnly) {
+			quoted[i] = fmt.Sprintf("%q", word)
+		}
+	}
+	return strings.Join(quoted, " ")
+}
+
+func orDash(s string) string { return cmp.Or(s, "-") }

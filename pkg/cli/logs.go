@@ -1,0 +1,59 @@
+package cli
+
+import (
+	"fmt"
+	"runtime"
+
+	"github.com/spf13/cobra"
+
+	"github.com/windlass-dev/windlass/internal/buildinfo"
+)
+
+func (a *app) logsCommand() *cobra.Command {
+	var follow bool
+	var tail int
+	cmd := &cobra.Command{
+		Use:               "logs NAME [-f] [--tail N] [-n NAMESPACE]",
+		Short:             "Print what a function's instances wrote",
+		Long:              "Print what the instances of a function wrote to their standard output and error, each line behind the instance's id.",
+		Args:              oneName,
+		ValidArgsFunction: a.completeNames,
+		RunE: run(func(cmd *cobra.Command, args []string) error {
+			if tail < -1 {
+				return usagef("--tail %d: write a number of lines, or -1 for all", tail)
+			}
+			key, err := a.key(args[0])
+			if err != nil {
+				return err
+			}
+			client, err := a.client()
+			if err != nil {
+				return err
+			}
+			return explain(cmd.Context(), client, key, client.Log(cmd.Context(), a.Out, key, follow, tail))
+		}),
+	}
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with new lines until Ctrl-C")
+	cmd.Flags().IntVar(&tail, "tail", -1, "print only the last `n` lines of each instance; -1 means all")
+	a.namespaceFlag(cmd)
+	return cmd
+}
+
+func (a *app) versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version of this command",
+		Args:  noArgs,
+		RunE: run(func(*cobra.Command, []string) error {
+			_, err := fmt.Fprintf(a.Out, "windlass %s (%s, %s/%s)\n", buildinfo.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			return err
+		}),
+	}
+}
+
+func noArgs(_ *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usagef("%q is too much: this command takes no arguments; remove it", args[0])
+	}
+	return nil
+}

@@ -1,0 +1,184 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/invoke"
+)
+
+// manifest is a Function and where it was read.
+type manifest struct {
+	source   string
+	function *v1alpha1.Function
+}
+
+// skippedFolders hold other people's files.
+var skippedFolders = []string{"node_modules", ".venv"}
+
+var manifestExtensions = []string{".yaml", ".yml", ".json"}
+
+// A folder with functions also holds files like package.json. One that neither
+// names the API nor calls itself a Function is none of ours.
+var looksLikeFunction = regexp.MustCompile(`windlass\.dev/|\bkind["']?\s*:\s*["']?Function\b`)
+
+// readManifests reads the Functions of files and folders, "-" being stdin. It
+// reads all before it fails, so that its error is complete. What it returns is
+// valid but for what only the place it runs at can tell, and not yet defaulted.
+func readManifests(paths []string, stdin io.Reader) ([]manifest, error) {
+	var manifests []manifest
+	var errs []error
+	for _, path := range paths {
+		read, err := readPath(path, stdin)
+		manifests = append(manifests, read...)
+		if err != nil {
+			errs = append(errs, err)
+		}
+	}
+	if err := errors.Join(append(errs, check(manifests)...)...); err != nil {
+		return nil, inputError(err)
+	}
+	return manifests, nil
+}
+
+func readPath(path string, stdin io.Reader) ([]manifest, error) {
+	if path == "-" {
+		data, err := io.ReadAll(stdin)
+		if err != nil {
+			return nil, fmt.Errorf("cannot read the standard input: %w", err)
+		}
+		return decode(data, "standard input", ".")
+	}
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("%s: there is no such file or folder; check the path, which starts at the current folder", path)
+	case err != nil:
+		return nil, fmt.Errorf("cannot read %s: %w; see to its rights", path, err)
+	case info.IsDir():
+		return readFolder(path)
+	}
+	return readFile(path)
+}
+
+func readFile(path string) ([]manifest, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read %s: %w; see to its rights", path, err)
+	}
+	return decode(data, path, filepath.Dir(path))
+}
+
+// readFolder reads every manifest below a folder, in the order of their paths.
+func readFolder(root string) ([]manifest, error) {
+	var manifests []manifest
+	var errs []error
+	visit := func(path string, entry fs.DirEntry, err error) error {
+		name := entry.Name()
+		switch {
+		case err != nil:
+			errs = append(errs, fmt.Errorf("cannot read %s: %w; see to its rights", path, err))
+		case entry.IsDir():
+			below := filepath.Clean(path) != filepath.Clean(root)
+			if below && (strings.HasPrefix(name, ".") || slices.Contains(skippedFolders, name)) {
+				return fs.SkipDir
+			}
+		case !strings.HasPrefix(name, ".") && slices.Contains(manifestExtensions, filepath.Ext(name)):
+			read, err := readIfFunction(path)
+			manifests = append(manifests, read...)
+			if err != nil {
+				errs = append(errs, err)
+			}
+		}
+		return nil
+	}
+	// The separator makes WalkDir enter a root that is a link.
+	if err := filepath.WalkDir(root+string(filepath.Separator), visit); err != nil {
+		errs = append(errs, err)
+	}
+	if len(manifests)+len(errs) == 0 {
+		errs = append(errs, fmt.Errorf("%s: no Function is in this folder; a manifest is a .yaml, .yml or .json file with apiVersion: %s and kind: %s",
+			root, v1alpha1.APIVersion, v1alpha1.KindFunction))
+	}
+	return manifests, errors.Join(errs...)
+}
+
+func readIfFunction(path string) ([]manifest, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read %s: %w; see to its rights", path, err)
+	}
+	if !looksLikeFunction.Match(data) {
+		return nil, nil
+	}
+	return decode(data, path, filepath.Dir(path))
+}
+
+func decode(data []byte, source, dir string) ([]manifest, error) {
+	functions, err := v1alpha1.Decode(data, source)
+	if err != nil {
+		return nil, err
+	}
+	if dir, err = filepath.Abs(dir); err != nil {
+		return nil, err
+	}
+	var manifests []manifest
+	for _, fn := range functions {
+		v1alpha1.ResolvePaths(fn, dir)
+		manifests = append(manifests, manifest{source: source, function: fn})
+	}
+	return manifests, nil
+}
+
+// check says what is wrong with the manifests before any of them is applied.
+func check(manifests []manifest) []error {
+	var errs []error
+	first := map[invoke.FunctionKey]string{}
+	for _, m := range manifests {
+		errs = append(errs, problems(m.source, m.function, v1alpha1.Validate)...)
+		key := defaulted(m.function).Key()
+		if source, twice := first[key]; twice {
+			errs = append(errs, fmt.Errorf("%s: function %s is in %s too; remove or rename one of the two", m.source, key, source))
+			continue
+		}
+		first[key] = m.source
+	}
+	return errs
+}
+
+// checkLocal says what of valid manifests cannot run in local mode.
+func checkLocal(manifests []manifest) error {
+	var errs []error
+	for _, m := range manifests {
+		errs = append(errs, problems(m.source, m.function, v1alpha1.ValidateLocal)...)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return inputError(err)
+	}
+	return nil
+}
+
+func problems(source string, fn *v1alpha1.Function, validate func(*v1alpha1.Function) field.ErrorList) []error {
+	var errs []error
+	fn = defaulted(fn)
+	for _, p := range validate(fn) {
+		errs = append(errs, fmt.Errorf("%s: function %s: %w", source, fn.Name, p))
+	}
+	return errs
+}
+
+func defaulted(fn *v1alpha1.Function) *v1alpha1.Function {
+	fn = fn.DeepCopy()
+	v1alpha1.Default(fn)
+	return fn
+}

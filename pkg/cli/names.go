@@ -1,0 +1,147 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/control"
+	"github.com/windlass-dev/windlass/pkg/invoke"
+)
+
+func (a *app) namespaceFlag(cmd *cobra.Command) {
+	cmd.Flags().StringVarP(&a.namespace, "namespace", "n", "", "`namespace` of the function (default \""+v1alpha1.DefaultNamespace+"\")")
+}
+
+// key reads NAME or NAMESPACE/NAME next to the namespace flag.
+func (a *app) key(name string) (invoke.FunctionKey, error) {
+	return parseKey(name, a.namespace)
+}
+
+func parseKey(arg, namespaceFlag string) (invoke.FunctionKey, error) {
+	key := invoke.FunctionKey{Namespace: namespaceFlag, Name: arg}
+	if namespace, name, ok := strings.Cut(arg, "/"); ok {
+		if namespaceFlag != "" && namespace != namespaceFlag {
+			return key, usagef("%s is in the namespace %s, but --namespace says %s; remove one of the two", arg, namespace, namespaceFlag)
+		}
+		key = invoke.FunctionKey{Namespace: namespace, Name: name}
+	} else if key.Namespace == "" {
+		key.Namespace = v1alpha1.DefaultNamespace
+	}
+	for _, part := range []string{key.Namespace, key.Name} {
+		if len(validation.IsDNS1123Label(part)) > 0 {
+			return key, usagef("%q is not a name of a function: NAME and NAMESPACE/NAME are made of lower-case letters, digits and hyphens", arg)
+		}
+	}
+	return key, nil
+}
+
+// short is how people name a function in the next command.
+func short(key invoke.FunctionKey) string {
+	if key.Namespace == v1alpha1.DefaultNamespace {
+		return key.Name
+	}
+	return key.String()
+}
+
+// explain adds to an error about a function that is not there which ones are.
+func explain(ctx context.Context, client *control.Client, key invoke.FunctionKey, err error) error {
+	var problem *control.Error
+	if !errors.As(err, &problem) || problem.Reason != control.ReasonNotFound {
+		return err
+	}
+	next := "see windlass list --all-namespaces"
+	if list, listErr := client.List(ctx, ""); listErr == nil {
+		if len(list.Items) == 0 {
+			next = "none is deployed yet; see windlass deploy --help"
+		} else if near := nearest(key, list.Items); len(near) > 0 {
+			next = "did you mean " + strings.Join(near, " or ") + "? " + next
+		}
+	}
+	return fmt.Errorf("there is no function %s; %s", key, next)
+}
+
+// maxNear is how many names are suggested at most.
+const maxNear = 3
+
+// nearest are the functions that someone who wrote key may have meant: those of
+// that name in other namespaces, and those with nearly or more than that name.
+func nearest(key invoke.FunctionKey, functions []v1alpha1.Function) []string {
+	var near []string
+	for i := range functions {
+		name := functions[i].Name
+		if len(near) < maxNear && (distance(key.Name, name) <= max(1, len(key.Name)/3) ||
+			strings.HasPrefix(name, key.Name)) {
+			near = append(near, short(functions[i].Key()))
+		}
+	}
+	return near
+}
+
+// distance is how many letters must be added, removed, changed or swapped with
+// their neighbour to make b of a.
+func distance(a, b string) int {
+	var before, last, row []int
+	for j := range len(b) + 1 {
+		last = append(last, j)
+	}
+	for i := 1; i <= len(a); i++ {
+		row = []int{i}
+		for j := 1; j <= len(b); j++ {
+			change := 1
+			if a[i-1] == b[j-1] {
+				change = 0
+			}
+			least := min(last[j]+1, row[j-1]+1, last[j-1]+change)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				least = min(least, before[j-2]+1)
+			}
+			row = append(row, least)
+		}
+		before, last = last, row
+	}
+	return last[len(b)]
+}
+
+// completeTime is how long a shell's completion may take.
+const completeTime = time.Second
+
+// completeNames offers the names of functions to a shell.
+func (a *app) completeNames(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	client, err := a.client()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), completeTime)
+	defer cancel()
+	list, err := client.List(ctx, a.namespace)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var names []string
+	for i := range list.Items {
+		names = append(names, short(list.Items[i].Key()))
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+// oneName is for commands that take the NAME of one function.
+func oneName(_ *cobra.Command, args []string) error {
+	switch len(args) {
+	case 0:
+		return usagef("NAME of the function is missing; windlass list shows the names")
+	case 1:
+		return nil
+	default:
+		return usagef("%d arguments were given where one NAME belongs; quote what is one word", len(args))
+	}
+}

@@ -1,0 +1,66 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/term"
+)
+
+const (
+	red    = "\x1b[31m"
+	green  = "\x1b[32m"
+	yellow = "\x1b[33m"
+	plain  = "\x1b[0m"
+)
+
+// isTerminal tells whether a stream is a person's terminal.
+func isTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// paint colours text for a terminal and leaves it alone for everything else.
+func (a *app) paint(w io.Writer, colour, text string) string {
+	if colour == "" || a.getenv("NO_COLOR") != "" || a.getenv("TERM") == "dumb" || !isTerminal(w) {
+		return text
+	}
+	return colour + text + plain
+}
+
+// cell is one field of a table.
+type cell struct{ text, colour string }
+
+// table writes rows in columns; the first row is the head.
+func (a *app) table(w io.Writer, rows [][]cell) {
+	var widths []int
+	for _, row := range rows {
+		for i, c := range row {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], utf8.RuneCountInString(c.text))
+		}
+	}
+	for _, row := range rows {
+		var line strings.Builder
+		for i, c := range row {
+			line.WriteString(a.paint(w, c.colour, c.text))
+			if i < len(row)-1 {
+				line.WriteString(strings.Repeat(" ", widths[i]-utf8.RuneCountInString(c.text)+3))
+			}
+		}
+		fmt.Fprintln(w, line.String())
+	}
+}
+
+func cells(texts ...string) []cell {
+	row := make([]cell, len(texts))
+	for i, text := range texts {
+		row[i].text = text
+	}
+	return row
+}

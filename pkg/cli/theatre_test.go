@@ -1,0 +1,225 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/catalog"
+	"github.com/windlass-dev/windlass/pkg/catalog/file"
+	"github.com/windlass-dev/windlass/pkg/control"
+	"github.com/windlass-dev/windlass/pkg/invoke"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// theatre is a Windlass whose functions are what the test says.
+type theatre struct {
+	dir      string
+	catalog  *catalog.Catalog
+	statuses map[invoke.FunctionKey]v1alpha1.FunctionStatus
+	// gatewayURL is what the URLs of functions begin with.
+	gatewayURL string
+	log        string
+	followed   string
+}
+
+// quiet is a theatre that nobody plays in: no Windlass runs.
+func quiet(t *testing.T) *theatre {
+	t.Helper()
+	// The path of a socket must be short, which t.TempDir's is not.
+	dir, err := os.MkdirTemp("", "w")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return &theatre{
+		dir: dir, catalog: catalog.New(), statuses: map[invoke.FunctionKey]v1alpha1.FunctionStatus{},
+		gatewayURL: "http://127.0.0.1:8080",
+	}
+}
+
+func open(t *testing.T) *theatre {
+	t.Helper()
+	th := quiet(t)
+	listener, err := control.Listen(th.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	handler := control.New(control.Deps{Info: control.Info{Version: "v1", DataDir: th.dir}, Store: th, Reader: th.catalog, StatusReader: th, Logs: th})
+	go func() { served <- control.Serve(ctx, listener, handler) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-served; err != nil {
+			t.Errorf("control: %v", err)
+		}
+	})
+	return th
+}
+
+func (th *theatre) Apply(fn *v1alpha1.Function) (file.Result, error) {
+	fn = defaulted(fn)
+	if problems := v1alpha1.ValidateLocal(fn); len(problems) > 0 {
+		return "", &file.InvalidError{Key: fn.Key(), Problems: problems}
+	}
+	result := file.Created
+	fn.Generation = 1
+	if have, ok := th.catalog.Get(fn.Key()); ok {
+		result, fn.Generation = file.Configured, have.Generation+1
+	}
+	fn.UID = types.UID("uid-of-" + fn.Name)
+	fn.CreationTimestamp = metav1.NewTime(now.Add(-90 * time.Minute))
+	th.catalog.Put(fn)
+	return result, nil
+}
+
+func (th *theatre) Delete(key invoke.FunctionKey) error {
+	if _, ok := th.catalog.Get(key); !ok {
+		return file.ErrNotFound
+	}
+	th.catalog.Remove(key)
+	return nil
+}
+
+func (th *theatre) Status(fn *v1alpha1.Function) v1alpha1.FunctionStatus {
+	status := th.statuses[fn.Key()]
+	status.URL = th.gatewayURL + "/function/" + short(fn.Key())
+	return status
+}
+
+func (th *theatre) Follow(_ context.Context, w io.Writer, key invoke.FunctionKey, follow bool, tail int) error {
+	th.followed = fmt.Sprintf("%s follow %t tail %d", key, follow, tail)
+	if th.log == "" {
+		return fmt.Errorf("no instance of %s has written a log: call the function first", key)
+	}
+	_, err := io.WriteString(w, th.log)
+	return err
+}
+
+// put registers a function as if it had been deployed.
+func (th *theatre) put(t *testing.T, key string, change func(*v1alpha1.Function)) {
+	t.Helper()
+	namespace, name, _ := strings.Cut(key, "/")
+	fn := &v1alpha1.Function{}
+	fn.Namespace, fn.Name, fn.Spec.Command = namespace, name, []string{"./server"}
+	if change != nil {
+		change(fn)
+	}
+	if _, err := th.Apply(fn); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// answer makes a gateway that answers every call alike.
+func (th *theatre) answer(t *testing.T, handler http.HandlerFunc) {
+	t.Helper()
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	th.gatewayURL = server.URL
+}
+
+// outcome is what a command did.
+type outcome struct {
+	code     int
+	out, err string
+}
+
+func (th *theatre) run(t *testing.T, args ...string) outcome {
+	t.Helper()
+	return th.play(t, nil, Programs{}, args...)
+}
+
+func (th *theatre) play(t *testing.T, stdin io.Reader, programs Programs, args ...string) outcome {
+	t.Helper()
+	var out, errs bytes.Buffer
+	a := newApp(Streams{In: stdin, Out: &out, Err: &errs}, programs)
+	a.now = func() time.Time { return now }
+	a.getenv = func(name string) string {
+		if name == "WINDLASS_DATA_DIR" {
+			return th.dir
+		}
+		return ""
+	}
+	code := a.main(args)
+	return outcome{code, out.String(), errs.String()}
+}
+
+// expect checks a command's exit code, that its output has all of want, and that
+// a failure says something.
+func (o outcome) expect(t *testing.T, code int, stream string, want ...string) {
+	t.Helper()
+	text := o.err
+	if stream == "out" {
+		text = o.out
+	}
+	if o.code != code {
+		t.Errorf("exit code %d, want %d", o.code, code)
+	}
+	for _, w := range want {
+		if !strings.Contains(text, w) {
+			t.Errorf("%s lacks %q", stream, w)
+		}
+	}
+	if t.Failed() {
+		t.Logf("stdout:\n%s\nstderr:\n%s", o.out, o.err)
+	}
+}
+
+// golden compares text with a file in testdata.
+func golden(t *testing.T, name, text string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), text); diff != "" {
+		t.Errorf("%s (-want +got; go test -update accepts it):\n%s", path, diff)
+	}
+}
+
+// write puts files into a folder of their own.
+func write(t *testing.T, files map[string]string) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	for name, text := range files {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func yamlOf(name, spec string) string {
+	return "apiVersion: windlass.dev/v1alpha1\nkind: Function\nmetadata: {name: " + name + "}\nspec: {" + spec + "}\n"
+}

@@ -1,0 +1,83 @@
+package control
+
+import (
+	"net/url"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/catalog/file"
+	"github.com/windlass-dev/windlass/pkg/invoke"
+)
+
+const (
+	apiPrefix = "/apis/" + v1alpha1.APIVersion
+	// maxManifest is the largest Function in bytes: source code can be inline.
+	maxManifest = 16 << 20
+	// allLines as a tail means that no line is left out.
+	allLines = -1
+)
+
+// Info is what a Windlass says of itself.
+type Info struct {
+	Version string `json:"version"`
+	// GatewayURL is where functions are called.
+	GatewayURL string `json:"gatewayURL"`
+	// OpsURL is where health and metrics are.
+	OpsURL  string `json:"opsURL"`
+	DataDir string `json:"dataDir"`
+	PID     int    `json:"pid"`
+}
+
+// Applied is what became of a Function that was applied.
+type Applied struct {
+	Result   file.Result        `json:"result"`
+	Function *v1alpha1.Function `json:"function"`
+}
+
+// Reason says in one word what is wrong.
+type Reason string
+
+// Reasons of an Error.
+const (
+	// ReasonNotFound says that there is no function of that name.
+	ReasonNotFound Reason = "NotFound"
+	// ReasonInvalid says that the Function is not valid; Details say where.
+	ReasonInvalid Reason = "Invalid"
+	// ReasonBadRequest says that the request makes no sense.
+	ReasonBadRequest Reason = "BadRequest"
+	// ReasonTooLarge says that the Function is larger than 16 MiB.
+	ReasonTooLarge Reason = "TooLarge"
+	// ReasonNoLog says that nothing was logged yet.
+	ReasonNoLog Reason = "NoLog"
+	// ReasonInternal says that Windlass itself failed.
+	ReasonInternal Reason = "Internal"
+)
+
+// Error is the body of every answer that is an error.
+type Error struct {
+	Reason Reason `json:"reason"`
+	// Message is for people: what is wrong and what to do about it.
+	Message string `json:"message"`
+	// Details say which fields are wrong, if any are.
+	Details []FieldProblem `json:"details,omitempty"`
+}
+
+// FieldProblem is one thing that is wrong with a Function.
+type FieldProblem struct {
+	// Field is a path such as spec.timeout.
+	Field   string `json:"field"`
+	Message string `json:"message"`
+}
+
+// Error is the message.
+func (e *Error) Error() string { return e.Message }
+
+func listPath(namespace string) string {
+	if namespace == "" {
+		return apiPrefix + "/functions"
+	}
+	return apiPrefix + "/namespaces/" + url.PathEscape(namespace) + "/functions"
+}
+
+func functionPath(key invoke.FunctionKey) string {
+	return listPath(key.Namespace) + "/" + url.PathEscape(key.Name)
+}

@@ -1,0 +1,231 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/catalog/file"
+	"github.com/windlass-dev/windlass/pkg/invoke"
+)
+
+// Store changes which functions exist. Its errors are those of file.Store.
+type Store interface {
+	Apply(fn *v1alpha1.Function) (file.Result, error)
+	Delete(key invoke.FunctionKey) error
+}
+
+// Reader tells which functions exist. They are shared and are not changed.
+type Reader interface {
+	Get(key invoke.FunctionKey) (*v1alpha1.Function, bool)
+	// List returns them in the order of their keys.
+	List() []*v1alpha1.Function
+}
+
+// StatusReader observes functions.
+type StatusReader interface {
+	Status(fn *v1alpha1.Function) v1alpha1.FunctionStatus
+}
+
+// Logs prints what a function's instances have written.
+type Logs interface {
+	// Follow prints the last tail lines of every instance, all if tail is
+	// negative, and with follow goes on until ctx ends. It fails without
+	// having written anything if there is nothing to print.
+	Follow(ctx context.Context, w io.Writer, key invoke.FunctionKey, follow bool, tail int) error
+}
+
+// Deps are what the API is made of.
+type Deps struct {
+	Info         Info
+	Store        Store
+	Reader       Reader
+	StatusReader StatusReader
+	Logs         Logs
+}
+
+// New makes the handler of the API.
+func New(deps Deps) http.Handler {
+	s := &server{deps}
+	mux := http.NewServeMux()
+	const all, inNamespace = apiPrefix + "/functions", apiPrefix + "/namespaces/{ns}/functions"
+	const one = inNamespace + "/{name}"
+	mux.HandleFunc("GET /info", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, http.StatusOK, deps.Info) })
+	mux.HandleFunc("GET "+all, s.list)
+	mux.HandleFunc("GET "+inNamespace, s.list)
+	mux.HandleFunc("GET "+one, s.get)
+	mux.HandleFunc("PUT "+one, s.apply)
+	mux.HandleFunc("DELETE "+one, s.delete)
+	mux.HandleFunc("GET "+one+"/log", s.log)
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		writeError(w, http.StatusNotFound, &Error{Reason: ReasonBadRequest,
+			Message: fmt.Sprintf("%s %s is not known here; the windlass command may be of another version than the Windlass that runs: restart it with windlass up", r.Method, r.URL.Path)})
+	})
+	return mux
+}
+
+type server struct{ Deps }
+
+func keyOf(r *http.Request) invoke.FunctionKey {
+	return invoke.FunctionKey{Namespace: r.PathValue("ns"), Name: r.PathValue("name")}
+}
+
+// observed is a copy of fn with its status.
+func (s *server) observed(fn *v1alpha1.Function) *v1alpha1.Function {
+	with := *fn
+	with.APIVersion, with.Kind = v1alpha1.APIVersion, v1alpha1.KindFunction
+	with.Status = s.StatusReader.Status(fn)
+	return &with
+}
+
+func (s *server) list(w http.ResponseWriter, r *http.Request) {
+	namespace := r.PathValue("ns")
+	list := v1alpha1.FunctionList{
+		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.APIVersion, Kind: v1alpha1.KindFunction + "List"},
+		Items:    []v1alpha1.Function{},
+	}
+	for _, fn := range s.Reader.List() {
+		if namespace == "" || fn.Namespace == namespace {
+			list.Items = append(list.Items, *s.observed(fn))
+		}
+	}
+	writeJSON(w, http.StatusOK, list)
+}
+
+func (s *server) get(w http.ResponseWriter, r *http.Request) {
+	fn, ok := s.Reader.Get(keyOf(r))
+	if !ok {
+		writeNotFound(w, keyOf(r))
+		return
+	}
+	writeJSON(w, http.StatusOK, s.observed(fn))
+}
+
+func (s *server) apply(w http.ResponseWriter, r *http.Request) {
+	fn, status, problem := readFunction(w, r)
+	if problem != nil {
+		writeError(w, status, problem)
+		return
+	}
+	result, err := s.Store.Apply(fn)
+	if err != nil {
+		writeFailure(w, fn.Key(), err)
+		return
+	}
+	kept, ok := s.Reader.Get(fn.Key())
+	if !ok { // deleted since
+		writeNotFound(w, fn.Key())
+		return
+	}
+	status = http.StatusOK
+	if result == file.Created {
+		status = http.StatusCreated
+	}
+	writeJSON(w, status, Applied{Result: result, Function: s.observed(kept)})
+}
+
+// readFunction reads the one Function of a request, which may leave out what
+// the path says.
+func readFunction(w http.ResponseWriter, r *http.Request) (*v1alpha1.Function, int, *Error) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxManifest))
+	var tooLarge *http.MaxBytesError
+	if errors.As(err, &tooLarge) {
+		return nil, http.StatusRequestEntityTooLarge, &Error{Reason: ReasonTooLarge,
+			Message: fmt.Sprintf("the Function is larger than %d MiB; put its code into a folder and name that with code.path", maxManifest>>20)}
+	}
+	if err != nil {
+		return nil, http.StatusBadRequest, &Error{Reason: ReasonBadRequest, Message: "the Function could not be read: " + err.Error() + "; send it again"}
+	}
+	functions, err := v1alpha1.Decode(body, "request")
+	if err != nil {
+		return nil, http.StatusUnprocessableEntity, &Error{Reason: ReasonInvalid, Message: err.Error()}
+	}
+	if len(functions) != 1 {
+		return nil, http.StatusBadRequest, &Error{Reason: ReasonBadRequest,
+			Message: fmt.Sprintf("the request holds %d Functions; apply them one by one", len(functions))}
+	}
+	fn, key := functions[0], keyOf(r)
+	if fn.Namespace == "" {
+		fn.Namespace = key.Namespace
+	}
+	if fn.Name == "" {
+		fn.Name = key.Name
+	}
+	if fn.Key() != key {
+		return nil, http.StatusBadRequest, &Error{Reason: ReasonBadRequest,
+			Message: fmt.Sprintf("the Function is %s, but the path says %s; make them the same", fn.Key(), key)}
+	}
+	return fn, 0, nil
+}
+
+func (s *server) delete(w http.ResponseWriter, r *http.Request) {
+	if err := s.Store.Delete(keyOf(r)); err != nil {
+		writeFailure(w, keyOf(r), err)
+		return
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
+
+func (s *server) log(w http.ResponseWriter, r *http.Request) {
+	query := r.URL.Query()
+	follow, tail := false, allLines
+	var err error
+	if v := query.Get("follow"); v != "" {
+		if follow, err = strconv.ParseBool(v); err != nil {
+			writeError(w, http.StatusBadRequest, &Error{Reason: ReasonBadRequest, Message: "follow=" + v + ": write true or false"})
+			return
+		}
+	}
+	if v := query.Get("tail"); v != "" {
+		if tail, err = strconv.Atoi(v); err != nil {
+			writeError(w, http.StatusBadRequest, &Error{Reason: ReasonBadRequest, Message: "tail=" + v + ": write a number of lines, or -1 for all"})
+			return
+		}
+	}
+	if _, ok := s.Reader.Get(keyOf(r)); !ok {
+		writeNotFound(w, keyOf(r))
+		return
+	}
+	out := &logWriter{w: w, rc: http.NewResponseController(w)}
+	err = s.Logs.Follow(r.Context(), out, keyOf(r), follow, tail)
+	switch {
+	case err == nil && !out.begun:
+		out.begin()
+	case err != nil && !out.begun:
+		writeError(w, http.StatusNotFound, &Error{Reason: ReasonNoLog, Message: err.Error()})
+	case err != nil && r.Context().Err() == nil:
+		// The only way to tell a client that the log is not whole.
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// logWriter sends every write at once. The head goes out with the first one, so
+// that until then the answer can still be an error.
+type logWriter struct {
+	w     http.ResponseWriter
+	rc    *http.ResponseController
+	begun bool
+}
+
+func (l *logWriter) begin() {
+	l.begun = true
+	l.w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	l.w.WriteHeader(http.StatusOK)
+}
+
+func (l *logWriter) Write(p []byte) (int, error) {
+	if !l.begun {
+		l.begin()
+	}
+	n, err := l.w.Write(p)
+	if err != nil {
+		return n, err
+	}
+	return n, l.rc.Flush()
+}

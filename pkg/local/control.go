@@ -1,0 +1,43 @@
+package local
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"os"
+
+	"github.com/windlass-dev/windlass/internal/buildinfo"
+	"github.com/windlass-dev/windlass/pkg/control"
+	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/provisioner/process/instancelog"
+)
+
+// Info is what this Windlass says of itself.
+func (w *Windlass) Info() control.Info {
+	return control.Info{
+		Version:    buildinfo.Version,
+		GatewayURL: w.GatewayURL(),
+		OpsURL:     w.OpsURL(),
+		DataDir:    w.config.DataDir,
+		PID:        os.Getpid(),
+	}
+}
+
+// controlAPI is what the other verbs of the command talk to.
+func (w *Windlass) controlAPI() http.Handler {
+	return control.New(control.Deps{
+		Info:         w.Info(),
+		Store:        w.store,
+		Reader:       w.store.Catalog(),
+		StatusReader: w,
+		Logs:         instanceLogs(w.config.DataDir),
+	})
+}
+
+// instanceLogs prints the logs below a data folder.
+type instanceLogs string
+
+// Follow implements control.Logs.
+func (dir instanceLogs) Follow(ctx context.Context, w io.Writer, key invoke.FunctionKey, follow bool, tail int) error {
+	return instancelog.Follow(ctx, w, string(dir), key, instancelog.Options{Follow: follow, Tail: tail})
+}
