@@ -80,7 +80,9 @@ type FunctionSpec struct {
 	// Runtime is a language runtime that Windlass brings along. It needs
 	// Handler and Code.
 	Runtime RuntimeName `json:"runtime,omitempty"`
-	// Handler is the function inside Code, as "module.function".
+	// Handler is the function inside Code, as "module.function". With Command
+	// and the protocol LambdaRuntime it is what the runtime client is told
+	// in _HANDLER.
 	Handler string `json:"handler,omitempty"`
 	// Code is the source that Runtime loads: Inline or Path, not both. With
 	// Command, Code.Path is the working directory of the program.

@@ -107,9 +107,9 @@ func validateWhatRuns(spec *field.Path, s *FunctionSpec) field.ErrorList {
 			`runtime: python3 with handler: main.handle and code: {path: .}; in a cluster image: does as well`)}
 	}
 	errs := validateCommand(spec.Child("command"), s.Command)
-	if s.Handler != "" {
+	if s.Handler != "" && s.Protocol != ProtocolLambdaRuntime {
 		errs = append(errs, field.Forbidden(spec.Child("handler"),
-			"only a runtime has a handler; add runtime: python3 or runtime: nodejs, or remove handler"))
+			"only a runtime has a handler; add runtime: python3 or runtime: nodejs, or protocol: LambdaRuntime for a runtime client of your own, or remove handler"))
 	}
 	return append(errs, validateProgramCode(spec.Child("code"), s)...)
 }

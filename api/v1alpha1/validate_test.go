@@ -81,7 +81,7 @@ func TestValidateNamesFieldAndRemedy(t *testing.T) {
 		"code twice": {`{runtime: python3, handler: a.b, code: {path: ., inline: x}}`, []string{
 			`spec.code: Forbidden: inline and path exclude each other; remove code.inline or code.path`}},
 		"a handler of a command": {`{` + runs + `handler: a.b}`, []string{
-			`spec.handler: Forbidden: only a runtime has a handler; add runtime: python3 or runtime: nodejs, or remove handler`}},
+			`spec.handler: Forbidden: only a runtime has a handler; add runtime: python3 or runtime: nodejs, or protocol: LambdaRuntime for a runtime client of your own, or remove handler`}},
 		"inline code of a command": {`{` + runs + `code: {inline: x}}`, []string{
 			`spec.code.inline: Forbidden: only a runtime loads inline code; add runtime: and handler:, or give code.path, the folder that the command starts in`}},
 		"empty code of a command": {`{` + runs + `code: {}}`, []string{

@@ -54,6 +54,7 @@ var rows = []struct {
 		"examples/search",
 		"internal/archtest",
 		"internal/doccheck",
+		"internal/lambdaclients",
 		"test/e2e",
 	}},
 }

@@ -23,7 +23,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/local"
 )
 
-// binaries is the folder with the agent and the probe.
+// binaries is the folder with the command, the agent and the probe.
 var binaries string
 
 func TestE2E(t *testing.T) {
@@ -33,7 +33,9 @@ func TestE2E(t *testing.T) {
 
 var _ = BeforeSuite(func() {
 	binaries = GinkgoT().TempDir()
-	for name, pkg := range map[string]string{"podagent": "../../cmd/podagent", "probe": "./probe"} {
+	for name, pkg := range map[string]string{
+		"windlass": "../../cmd/windlass", "podagent": "../../cmd/podagent", "probe": "./probe",
+	} {
 		args := append([]string{"build", "-o", filepath.Join(binaries, name)}, buildFlags...)
 		out, err := exec.Command("go", append(args, pkg)...).CombinedOutput()
 		Expect(err).NotTo(HaveOccurred(), string(out))

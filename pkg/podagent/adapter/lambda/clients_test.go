@@ -19,88 +19,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/windlass-dev/windlass/internal/lambdaclients"
 	"github.com/windlass-dev/windlass/pkg/podagent/adapter"
 	"github.com/windlass-dev/windlass/pkg/podagent/adapter/lambda/lambdaenv"
 )
-
-// officialClient is a runtime client as its makers publish it.
-type officialClient struct {
-	name string
-	// install puts the client into an empty folder.
-	install func(ctx context.Context, folder string) *exec.Cmd
-	// command runs the client that is in folder.
-	command func(folder, handler string) []string
-	// errorType is what the language calls the error of the handler.
-	errorType string
-}
-
-var officialClients = []officialClient{
-	{
-		name: "python3",
-		install: func(ctx context.Context, folder string) *exec.Cmd {
-			const script = `python3 -m venv "$0" && "$0/bin/python" -m pip install --quiet --disable-pip-version-check "awslambdaric>=4,<5"`
-			return exec.CommandContext(ctx, "sh", "-c", script, folder)
-		},
-		command: func(folder, handler string) []string {
-			return []string{filepath.Join(folder, "bin", "python"), "-m", "awslambdaric", handler}
-		},
-		errorType: "ValueError",
-	},
-	{
-		name: "node",
-		install: func(ctx context.Context, folder string) *exec.Cmd {
-			return exec.CommandContext(ctx, "npm", "install", "--prefix", folder, "--no-audit", "--no-fund", "aws-lambda-ric@4")
-		},
-		command: func(folder, _ string) []string {
-			return []string{"node", filepath.Join(folder, "node_modules", "aws-lambda-ric", "index.mjs")}
-		},
-		errorType: "Error",
-	},
-}
-
-// installed is the folder of the client, which is installed once for all runs
-// of the tests. Where that is not possible it skips the test.
-func (c officialClient) installed(t *testing.T) string {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("skipped with -short: it installs and runs an official Lambda runtime client")
-	}
-	if _, err := exec.LookPath(c.name); err != nil {
-		t.Skipf("skipped: %v", err)
-	}
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		t.Skipf("skipped: no folder to install the runtime client in: %v", err)
-	}
-	parent := filepath.Join(cache, "windlass-test", "lambda-"+c.name)
-	if err := os.MkdirAll(parent, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	lock, err := os.Create(filepath.Join(parent, "lock"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer lock.Close()
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
-		t.Fatal(err)
-	}
-	folder, complete := filepath.Join(parent, "4"), filepath.Join(parent, "4.complete")
-	if _, err := os.Stat(complete); err == nil {
-		return folder
-	}
-	if err := errors.Join(os.RemoveAll(folder), os.MkdirAll(folder, 0o755)); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	defer cancel()
-	if out, err := c.install(ctx, folder).CombinedOutput(); err != nil {
-		t.Skipf("skipped: the runtime client cannot be installed here: %v\n%s", err, out)
-	}
-	if err := os.WriteFile(complete, nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	return folder
-}
 
 // instance is a runtime client with a handler, and its adapter.
 type instance struct {
@@ -111,9 +33,9 @@ type instance struct {
 }
 
 // start runs the client with handler from testdata.
-func (c officialClient) start(t *testing.T, handler string, concurrency int) *instance {
+func start(t *testing.T, c lambdaclients.Client, handler string, concurrency int) *instance {
 	t.Helper()
-	folder := c.installed(t)
+	args := c.Install(t, handler)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -130,7 +52,6 @@ func (c officialClient) start(t *testing.T, handler string, concurrency int) *in
 			t.Errorf("Serve: %v", err)
 		}
 	})
-	args := c.command(folder, handler)
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Dir = taskRoot
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "PYTHONDONTWRITEBYTECODE=1"}, lambdaenv.Environ(lambdaenv.Config{
@@ -205,9 +126,9 @@ func decode[T any](t *testing.T, w *recorder) T {
 }
 
 func TestOfficialClientsRunUnchangedHandlers(t *testing.T) {
-	for _, c := range officialClients {
-		t.Run(c.name, func(t *testing.T) {
-			i := c.start(t, "app.handler", 1)
+	for _, c := range lambdaclients.All {
+		t.Run(c.Name, func(t *testing.T) {
+			i := start(t, c, "app.handler", 1)
 			i.waitReady()
 			t.Run("what the handler returns is the answer", func(t *testing.T) {
 				w := i.invoke("f0", `{"text":"grüße 🌍 \u0000"}`)
@@ -224,7 +145,7 @@ func TestOfficialClientsRunUnchangedHandlers(t *testing.T) {
 			})
 			t.Run("what the handler throws is a function error", func(t *testing.T) {
 				w := i.invoke("f1", `{"fail":"größte Not"}`)
-				if got := decode[errorBody](t, w); got.Message != "größte Not" || got.Type != c.errorType {
+				if got := decode[errorBody](t, w); got.Message != "größte Not" || got.Type != c.ErrorType {
 					t.Errorf("error %+v", got)
 				}
 				if w.head.Status != 500 || w.head.FunctionError == "" {
@@ -249,9 +170,9 @@ func TestOfficialClientsRunUnchangedHandlers(t *testing.T) {
 }
 
 func TestOfficialClientsReportAHandlerThatIsMissing(t *testing.T) {
-	for _, c := range officialClients {
-		t.Run(c.name, func(t *testing.T) {
-			err := c.start(t, "nothing.handler", 1).waitError()
+	for _, c := range lambdaclients.All {
+		t.Run(c.Name, func(t *testing.T) {
+			err := start(t, c, "nothing.handler", 1).waitError()
 			if !strings.Contains(err.Error(), "Runtime.ImportModuleError") || !strings.Contains(err.Error(), "nothing") {
 				t.Errorf("got %v", err)
 			}
@@ -270,9 +191,9 @@ func (i *instance) waitError() error {
 }
 
 func TestOfficialClientsRunCallsAtATime(t *testing.T) {
-	for _, c := range officialClients {
-		t.Run(c.name, func(t *testing.T) {
-			i := c.start(t, "app.handler", 2)
+	for _, c := range lambdaclients.All {
+		t.Run(c.Name, func(t *testing.T) {
+			i := start(t, c, "app.handler", 2)
 			i.waitReady()
 			event, err := json.Marshal(map[string]string{"meet": t.TempDir()})
 			if err != nil {
@@ -292,7 +213,7 @@ func TestOfficialClientsRunCallsAtATime(t *testing.T) {
 }
 
 func TestOfficialClientStreamsAnHTTPAnswer(t *testing.T) {
-	i := officialClients[1].start(t, "app.stream", 1)
+	i := start(t, lambdaclients.All[1], "app.stream", 1)
 	i.waitReady()
 	w := i.invoke("a", `{"text":"é"}`)
 	if w.head.Status != 201 || w.head.Header.Get("X-A") != "1" || w.body.String() != "aé" {

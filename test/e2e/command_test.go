@@ -1,0 +1,184 @@
+package e2e
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+)
+
+// command is the windlass command with a data folder of its own.
+type command struct {
+	dataDir string
+	up      *exec.Cmd
+	output  *lines
+	ended   chan error
+}
+
+// lines gathers what a process prints.
+type lines struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// up runs windlass up on free ports with a manifest.
+func up(manifest string) *command {
+	GinkgoHelper()
+	dir, err := os.MkdirTemp("", "windlass-e2e-") // short enough for a socket
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(os.RemoveAll, dir)
+	file := filepath.Join(dir, "functions.yaml")
+	Expect(os.WriteFile(file, []byte(manifest), 0o600)).To(Succeed())
+	c := &command{dataDir: filepath.Join(dir, "data"), output: &lines{}, ended: make(chan error, 1)}
+	c.up = exec.Command(filepath.Join(binaries, "windlass"), "up", "--data-dir", c.dataDir,
+		"--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0", "-f", file)
+	c.up.Stdout, c.up.Stderr = c.output, c.output
+	Expect(c.up.Start()).To(Succeed())
+	go func() { c.ended <- c.up.Wait() }()
+	DeferCleanup(func() {
+		_ = c.up.Process.Kill()
+		Eventually(func() []string { return processesOf(binaries) }, "10s").Should(BeEmpty(), "processes left behind")
+	})
+	Eventually(c.output, "20s").Should(WithTransform((*lines).String, ContainSubstring("Stop with Ctrl-C")))
+	return c
+}
+
+// gateway is the URL that windlass up has printed.
+func (c *command) gateway() string {
+	GinkgoHelper()
+	found := regexp.MustCompile(`gateway\s+(http://\S+)`).FindStringSubmatch(c.output.String())
+	Expect(found).To(HaveLen(2), c.output.String())
+	return found[1]
+}
+
+// run runs another verb and returns what it printed and its exit code.
+func (c *command) run(args ...string) (stdout, stderr string, code int) {
+	GinkgoHelper()
+	cmd := exec.Command(filepath.Join(binaries, "windlass"), append([]string{"--data-dir", c.dataDir}, args...)...)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err := cmd.Run()
+	if err != nil {
+		Expect(cmd.ProcessState).NotTo(BeNil(), "%v", err)
+	}
+	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
+}
+
+func probeManifest() string {
+	return fmt.Sprintf(`apiVersion: windlass.dev/v1alpha1
+kind: Function
+metadata: {name: probe}
+spec:
+  command: [%s/probe]
+`, binaries)
+}
+
+var _ = Describe("The windlass command", func() {
+	It("runs a newcomer's first minutes", func() {
+		c := up(probeManifest())
+		out, _, code := c.run("list")
+		Expect(code).To(BeZero())
+		Expect(out).To(MatchRegexp(`(?m)^probe\s+True\s`))
+
+		out, errs, code := c.run("invoke", "probe", "hello", "--path", "/echo")
+		Expect(code).To(BeZero(), errs)
+		Expect(out).To(HavePrefix("hello"))
+
+		_, errs, code = c.run("invoke", "probe", "--path", "/echo?status=500")
+		Expect(code).To(Equal(1))
+		Expect(errs).To(ContainSubstring("500"))
+
+		_, errs, code = c.run("invoke", "nobody")
+		Expect(code).To(Equal(3))
+		Expect(errs).To(ContainSubstring("windlass list"))
+
+		out, errs, code = c.run("deploy", "--name", "second", "--", filepath.Join(binaries, "probe"))
+		Expect(code).To(BeZero(), errs)
+		Expect(out).To(ContainSubstring("function default/second created"))
+
+		_, errs, code = c.run("deploy", "--name", "third")
+		Expect(code).To(Equal(2))
+		Expect(errs).To(ContainSubstring("command"))
+
+		out, _, code = c.run("describe", "probe")
+		Expect(code).To(BeZero())
+		Expect(out).To(ContainSubstring("Mean duration"))
+
+		_, _, code = c.run("delete", "second")
+		Expect(code).To(BeZero())
+		out, _, _ = c.run("list", "-o", "name")
+		Expect(strings.TrimSpace(out)).To(HaveSuffix("probe"))
+	})
+
+	It("leaves no process when it is interrupted", func() {
+		c := up(probeManifest())
+		response, err := http.Get(c.gateway() + "/function/probe/work")
+		Expect(err).NotTo(HaveOccurred())
+		_, _ = io.Copy(io.Discard, response.Body)
+		_ = response.Body.Close()
+		Expect(pids("probe")).To(HaveLen(1))
+		Expect(c.up.Process.Signal(os.Interrupt)).To(Succeed())
+		Eventually(c.ended, "20s").Should(Receive(BeNil()))
+		Expect(processesOf(binaries)).To(BeEmpty())
+		_, errs, code := c.run("list")
+		Expect(code).To(Equal(3))
+		Expect(errs).To(ContainSubstring("windlass up"))
+	})
+
+	It("leaves no process when it is killed, and starts again", func() {
+		c := up(probeManifest())
+		response, err := http.Get(c.gateway() + "/function/probe/work")
+		Expect(err).NotTo(HaveOccurred())
+		_ = response.Body.Close()
+		Expect(c.up.Process.Signal(syscall.SIGKILL)).To(Succeed())
+		Eventually(c.ended, "10s").Should(Receive())
+		Eventually(func() []string { return processesOf(binaries) }, "10s").Should(BeEmpty())
+	})
+
+	It("tells a second one that the data folder is in use", func() {
+		c := up(probeManifest())
+		_, errs, code := c.run("up", "--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0")
+		Expect(code).To(Equal(3))
+		Expect(errs).To(And(ContainSubstring("another Windlass"), ContainSubstring("--data-dir")))
+	})
+
+	It("tells what is wrong with a manifest, all at once", func() {
+		c := up(probeManifest())
+		file := filepath.Join(filepath.Dir(c.dataDir), "wrong.yaml")
+		Expect(os.WriteFile(file, []byte(`apiVersion: windlass.dev/v1alpha1
+kind: Function
+metadata: {name: wrong}
+spec:
+  comand: [./server]
+  timeout: 10 minutes
+  concurrency: many
+`), 0o600)).To(Succeed())
+		_, errs, code := c.run("deploy", "-f", file)
+		Expect(code).To(Equal(2))
+		for _, want := range []string{"spec.comand", "spec.timeout", "10m", "spec.concurrency"} {
+			Expect(errs).To(ContainSubstring(want))
+		}
+	})
+})
