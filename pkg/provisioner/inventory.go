@@ -22,11 +22,11 @@ var (
 type State int
 
 const (
-	// Creating: ordered, and its agent has not pulled yet.
+	// Creating instances were ordered, and have not pulled yet.
 	Creating State = iota
-	// Created: its agent has pulled.
+	// Created instances have pulled.
 	Created
-	// Leaving: it said goodbye, was let go, or was stopped.
+	// Leaving instances said goodbye, were let go, or were stopped.
 	Leaving
 )
 

@@ -156,6 +156,8 @@ func (t *Table[P]) Due(before, now time.Time) []Invocation[P] {
 	return due
 }
 
-// Len is the number of invocations, and Queued that of those that wait.
-func (t *Table[P]) Len() int    { return len(t.entries) }
+// Len is the number of invocations.
+func (t *Table[P]) Len() int { return len(t.entries) }
+
+// Queued is the number of invocations that wait.
 func (t *Table[P]) Queued() int { return t.queued }
