@@ -21,6 +21,8 @@ func (w *Windlass) serveWire(parts *lifecycle) {
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 10 * time.Second, Timeout: 5 * time.Second}),
 		grpc.WaitForHandlers(true),
+		grpc.StaticStreamWindowSize(wirev1.StreamWindow),
+		grpc.StaticConnWindowSize(wirev1.ConnWindow),
 	)
 	wirev1.RegisterSchedulerServer(server, w.scheduler)
 	wirev1.RegisterGatewayServer(server, w.gateway)
