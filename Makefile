@@ -33,7 +33,7 @@ help: ## List the targets
 .PHONY: build
 build: ## Build bin/windlass and bin/podagent
 	go build $(BUILDFLAGS) -ldflags '$(LDFLAGS)' -o bin/windlass ./cmd/windlass
-	CGO_ENABLED=0 go build $(BUILDFLAGS) -ldflags '-s -w $(LDFLAGS)' -o bin/podagent ./cmd/podagent
+	CGO_ENABLED=0 go build $(BUILDFLAGS) -tags grpcnotrace -ldflags '-s -w $(LDFLAGS)' -o bin/podagent ./cmd/podagent
 
 .PHONY: examples
 examples: ## Build the functions in examples/
@@ -63,6 +63,7 @@ cover: ## Print how much of the pure core its tests run; fails under 90 %
 .PHONY: bench
 bench: build ## Measure the core, a tick and the agent on this machine
 	go test -run '^$$' -bench . -benchmem ./pkg/queue ./pkg/fpcs ./pkg/scheduler
+	go test -run '^$$' -bench WarmCall -benchtime 1x ./test/e2e
 	hack/bench-agent.sh
 
 .PHONY: verify

@@ -4,14 +4,19 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"os"
 	"os/signal"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
+
+	"google.golang.org/grpc/experimental"
+	"google.golang.org/grpc/mem"
 
 	"github.com/windlass-dev/windlass/pkg/podagent"
 	"github.com/windlass-dev/windlass/pkg/podagent/adapter"
@@ -20,10 +25,20 @@ import (
 	"github.com/windlass-dev/windlass/pkg/podagent/agentenv"
 )
 
+// bufferSizes are the sizes of gRPC's buffers, in bytes: its own, and those of a
+// part of a body and of a whole small body with what is around them. gRPC would
+// take 1 MiB for each of these, and clear it every time.
+var bufferSizes = []int{256, 4 << 10, 16 << 10, 32 << 10, 36 << 10, 72 << 10, 1 << 20}
+
 func main() {
+	experimental.SetDefaultBufferPool(mem.NewTieredBufferPool(bufferSizes...))
+	// An agent waits for one message after the other. With more than one
+	// processor Go wakes a thread for each of them, which then finds nothing.
+	runtime.GOMAXPROCS(1)
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
-	defer stop()
-	if err := run(ctx); err != nil {
+	err := run(ctx)
+	stop()
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "podagent:", err)
 		os.Exit(1)
 	}
@@ -39,30 +54,44 @@ func run(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = scheduler.Close() }()
-	protocol, closeAdapter, err := newAdapter(config)
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	protocol, closeAdapter, err := newAdapter(config, stop)
 	if err != nil {
 		return err
 	}
-	defer closeAdapter()
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil)).With("function", config.Function, "cid", config.CID)
-	return podagent.New(config, podagent.Deps{Adapter: protocol, Scheduler: scheduler, Log: log}).Run(ctx)
+	err = podagent.New(config, podagent.Deps{Adapter: protocol, Scheduler: scheduler, Log: log}).Run(ctx)
+	return errors.Join(err, closeAdapter())
 }
 
-// newAdapter makes the adapter for the function's protocol.
-func newAdapter(c agentenv.Config) (a adapter.Adapter, closeIt func(), err error) {
+// newAdapter makes the adapter for the function's protocol. It calls broke, at
+// most once, if the adapter cannot go on; what closes it returns that error.
+func newAdapter(c agentenv.Config, broke func(error)) (a adapter.Adapter, closeIt func() error, err error) {
 	addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(c.Port))
 	if c.Protocol == agentenv.ProtocolHTTP {
 		a := httpadapter.New(httpadapter.Config{Addr: addr, Concurrency: c.Concurrency})
-		return a, a.Close, nil
+		return a, func() error { a.Close(); return nil }, nil
 	}
 	listener, err := net.Listen("tcp", addr)
 	if err != nil {
-		return nil, nil, fmt.Errorf("listening for the function's runtime: %w", err)
+		return nil, nil, fmt.Errorf("listening for the function's runtime (WINDLASS_PORT must be free): %w", err)
 	}
+	a, closeIt = serveRuntimeAPI(c, listener, broke)
+	return a, closeIt, nil
+}
+
+func serveRuntimeAPI(c agentenv.Config, listener net.Listener, broke func(error)) (a adapter.Adapter, closeIt func() error) {
 	namespace, name, _ := strings.Cut(c.Function, "/")
 	api := lambda.New(lambda.Config{Namespace: namespace, Function: name, Concurrency: c.Concurrency})
 	serving, stop := context.WithCancel(context.Background())
 	served := make(chan error, 1)
-	go func() { served <- api.Serve(serving, listener) }()
-	return api, func() { stop(); <-served }, nil
+	go func() {
+		err := api.Serve(serving, listener)
+		if err != nil {
+			broke(err)
+		}
+		served <- err
+	}()
+	return api, func() error { stop(); return <-served }
 }

@@ -31,8 +31,10 @@ type attempt struct {
 	gateway *Gateway
 	call    *call
 	number  int
+	runBy   time.Time // when it must have ended
 	stream  attemptStream
 	sending sync.Mutex // guards Send, which must not be called twice at a time
+	headed  bool       // the head of the answer has come
 }
 
 func (a *attempt) send(reply *wirev1.AttemptReply) error {
@@ -41,7 +43,14 @@ func (a *attempt) send(reply *wirev1.AttemptReply) error {
 	return a.stream.Send(reply)
 }
 
-// cancel tells the instance to end the attempt. Its stream then ends.
+// expire ends an attempt whose time is up.
+func (a *attempt) expire() {
+	a.end(timedOut(a.call.function))
+	a.cancel()
+}
+
+// cancel tells the instance to end the attempt. Its stream then ends. An
+// instance that reads nothing makes it wait until then.
 func (a *attempt) cancel() {
 	_ = a.send(&wirev1.AttemptReply{Kind: &wirev1.AttemptReply_Cancel{Cancel: &wirev1.Cancel{}}})
 }
@@ -65,23 +74,30 @@ func (g *Gateway) Attempt(stream attemptStream) error {
 		g.metrics.claimRefused()
 		return stream.Send(refuseClaim(err))
 	}
+	c := granted.Payload
+	a := &attempt{gateway: g, call: c, number: granted.Attempt, stream: stream}
+	if c.answered() {
+		// Its client has left just now.
+		a.forget()
+		g.metrics.claimRefused()
+		return stream.Send(refuseClaim(table.ErrNotWaiting))
+	}
 	if granted.Reoffered {
 		// Another ticket of the same call may still be in a queue.
-		g.withdraw(id, string(granted.Payload.function.UID))
+		g.withdraw(id, string(c.function.UID))
 	}
 	// 2. The request.
-	a := &attempt{gateway: g, call: granted.Payload, number: granted.Attempt, stream: stream}
-	timeout := a.call.function.Spec.Timeout.Duration
-	a.call.start(time.Now().Add(timeout+runGrace), a.cancel)
+	timeout := c.function.Spec.Timeout.Duration
+	a.runBy = time.Now().Add(timeout + runGrace)
+	limit := time.AfterFunc(timeout+runGrace, a.expire)
+	defer limit.Stop()
 	if err := a.grant(timeout); err != nil {
 		a.lost("handing over the call: " + err.Error())
 		return err
 	}
-	// 3. The answer.
-	err = a.answer()
-	// 4. The body's reader, which the end of the answer has woken.
-	a.call.waitBody()
-	return err
+	// 3. The answer. Its end ends the stream, and with it the sending of a
+	// body that the function did not want.
+	return a.answer()
 }
 
 func refuseClaim(err error) *wirev1.AttemptReply {
@@ -109,26 +125,19 @@ func (a *attempt) grant(timeout time.Duration) error {
 	if err := a.send(&wirev1.AttemptReply{Kind: &wirev1.AttemptReply_Granted{Granted: granted}}); err != nil {
 		return err
 	}
-	if c.whole {
-		return nil
+	if !c.whole {
+		c.body.taken.Store(true)
+		go a.sendBody()
 	}
-	body, done, ok := c.beginBody()
-	if !ok {
-		return errDetached
-	}
-	go func() {
-		defer done()
-		a.sendBody(body)
-	}()
 	return nil
 }
 
 // sendBody copies the request's body to the instance as it comes.
-func (a *attempt) sendBody(body io.Reader) {
+func (a *attempt) sendBody() {
 	left := a.gateway.config.MaxBody
 	buffer := make([]byte, bodyChunk)
 	for {
-		n, err := body.Read(buffer)
+		n, err := a.call.body.Read(buffer)
 		if left -= int64(n); left < 0 {
 			a.call.fail(a.gateway.tooBig(invoke.ExecutedMaybe))
 			err = errDetached
@@ -160,29 +169,48 @@ func (a *attempt) answer() error {
 			a.lost("the instance was lost during the call")
 			return nil
 		}
-		over := false
-		switch kind := msg.GetKind().(type) {
-		case *wirev1.AttemptRequest_Release:
-			return a.release(kind.Release.GetReason())
-		case *wirev1.AttemptRequest_Head:
-			over, err = a.head(kind.Head)
-		case *wirev1.AttemptRequest_Body:
-			err = a.call.write(kind.Body)
-		case *wirev1.AttemptRequest_End:
-			a.finish(kind.End)
-			over = true
-		default:
-			err = errors.New("the instance sent a message that makes no sense here")
+		over, err := a.take(msg)
+		switch {
+		case errors.Is(err, errNonsense):
 			a.lost(err.Error())
 			return status.Error(codes.InvalidArgument, err.Error())
-		}
-		if over {
+		case over:
 			return nil
-		}
-		if err != nil && drop == nil {
+		case err != nil && drop == nil:
 			drop = time.AfterFunc(detachedGrace, a.cancel)
 		}
 	}
+}
+
+// take handles one message of the instance. Any error but errNonsense says that
+// nobody hears the answer any more.
+func (a *attempt) take(msg *wirev1.AttemptRequest) (over bool, err error) {
+	switch kind := msg.GetKind().(type) {
+	case *wirev1.AttemptRequest_Release:
+		if a.headed {
+			return false, errNonsense
+		}
+		a.release(kind.Release.GetReason())
+		return true, nil
+	case *wirev1.AttemptRequest_Head:
+		if a.headed {
+			return false, errNonsense
+		}
+		a.headed = true
+		return a.head(kind.Head)
+	case *wirev1.AttemptRequest_Body:
+		if !a.headed {
+			return false, errNonsense
+		}
+		return false, a.call.write(kind.Body)
+	case *wirev1.AttemptRequest_End:
+		if !a.headed && kind.End.GetFailure() == nil {
+			return false, errNonsense
+		}
+		a.finish(kind.End)
+		return true, nil
+	}
+	return false, errNonsense
 }
 
 // head starts the answer, or is all of it.
@@ -195,7 +223,7 @@ func (a *attempt) head(head *wirev1.ResultHead) (over bool, err error) {
 	if head.GetWhole() {
 		a.forget()
 	}
-	return head.GetWhole(), a.call.head(head)
+	return head.GetWhole(), a.call.head(head, a.runBy)
 }
 
 // finish ends the answer, well or not.
@@ -221,35 +249,46 @@ func (a *attempt) lost(detail string) {
 	a.end(newProblem(http.StatusBadGateway, invoke.ExecutedMaybe, reasonInstance, detail))
 }
 
-// end takes the invocation out of the table and answers with a problem.
+// end takes the invocation out of the table and answers with a problem. It does
+// nothing if the attempt has ended already.
 func (a *attempt) end(p problem) {
-	a.forget()
-	p.Attempt = a.number
-	a.call.fail(p)
+	if a.forget() {
+		p.Attempt = a.number
+		a.call.fail(p)
+	}
 }
 
-func (a *attempt) forget() {
+// forget takes the invocation out of the table; false if the attempt was over.
+func (a *attempt) forget() bool {
 	a.gateway.mu.Lock()
 	defer a.gateway.mu.Unlock()
-	// Only this attempt can end itself, so there is no error to see.
-	_ = a.gateway.table.End(a.call.id, a.number)
+	return a.gateway.table.End(a.call.id, a.number) == nil
 }
 
 // release queues the call again, for the function has seen nothing of it.
-func (a *attempt) release(reason string) error {
+func (a *attempt) release(reason string) {
 	g, c := a.gateway, a.call
-	if !c.bodyUnread() {
+	if c.body.taken.Load() {
 		p := newProblem(http.StatusServiceUnavailable, invoke.ExecutedNo, reasonInstance,
 			"the instance ended before it could start, and the request's body cannot be read twice: "+reason)
 		p.retryAfter = time.Second
 		a.end(p)
-		return nil
+		return
 	}
-	c.release()
-	g.mu.Lock()
-	_ = g.table.Release(c.id, a.number, invoke.NewToken())
-	g.mu.Unlock()
 	now := time.Now()
-	g.reoffer(now, now)
-	return nil
+	g.mu.Lock()
+	queued, err := g.table.Release(c.id, a.number, invoke.NewToken(), now)
+	g.mu.Unlock()
+	switch {
+	case err != nil:
+		// Its time was up.
+	case c.answered():
+		// Its client left before it was queued again, and so did not
+		// find it there.
+		g.leaveQueue(c)
+	case !now.Before(queued.Deadline):
+		g.tooLate(c)
+	default:
+		g.offer(queued, now)
+	}
 }

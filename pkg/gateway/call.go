@@ -2,11 +2,12 @@ package gateway
 
 import (
 	"errors"
-	"io"
 	"net/http"
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
@@ -16,6 +17,9 @@ import (
 // errDetached is returned to whoever answers a call that nobody waits for.
 var errDetached = errors.New("gateway: the client is gone")
 
+// errNonsense is the error of a message that has no place where it came.
+var errNonsense = errors.New("the instance sent a message that makes no sense here")
+
 // call is one client's call: its request, and the one answer to it. The HTTP
 // handler's goroutine waits on ended while the goroutine of the attempt reads
 // the request and writes the answer.
@@ -24,10 +28,12 @@ type call struct {
 	function *v1alpha1.Function
 	uri      string // path and query behind the function's prefix
 	request  *http.Request
+	body     requestBody
 	small    []byte // the whole body, if it was read beforehand
 	whole    bool   // small is the whole body
 	admitted time.Time
-	counted  bool // in the gauge of calls in flight
+	// inFlight counts the call; nil if it was not admitted.
+	inFlight prometheus.Gauge
 
 	mu     sync.Mutex
 	w      http.ResponseWriter
@@ -35,14 +41,7 @@ type call struct {
 	phase  answerPhase
 	status int
 	said   invoke.Executed
-	// runBy is when the attempt must have ended; zero while queued.
-	runBy time.Time
-	ended chan struct{}
-	// cancel ends the attempt; nil while queued.
-	cancel func()
-	// bodyRead is closed when nobody reads the request's body any more; nil
-	// if nobody ever did.
-	bodyRead chan struct{}
+	ended  chan struct{}
 }
 
 // answerPhase is how far the answer has come.
@@ -53,7 +52,7 @@ const (
 	answerHead                        // the head was sent, the body follows
 	answerComplete                    // all was sent
 	answerCut                         // the head was sent and the rest never will be
-	answerDetached                    // the client is gone, or was left
+	answerDetached                    // the client is gone
 )
 
 // final says that the phase will not change any more.
@@ -73,18 +72,38 @@ func (c *call) fail(p problem) {
 	p.InvocationID = c.id.String()
 	p.Function = c.function.Key().String()
 	c.status, c.said = p.Status, p.Executed
+	c.closeIfUnread()
 	p.write(c.w)
 	c.end(answerComplete)
 }
 
 // head sends the head of the function's answer, and its whole body if it came
-// with it.
-func (c *call) head(head *wirev1.ResultHead) error {
+// with it. A client that has not taken the answer by the given time is given up:
+// as long as it is being written to, it holds an instance.
+func (c *call) head(head *wirev1.ResultHead, by time.Time) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.phase.final() {
 		return errDetached
 	}
+	_ = c.rc.SetWriteDeadline(by)
+	c.setHeaders(head)
+	c.closeIfUnread()
+	c.status, c.said = int(head.GetStatus()), invoke.ExecutedYes
+	c.w.WriteHeader(c.status)
+	if !head.GetWhole() {
+		c.phase = answerHead
+		return c.rc.Flush()
+	}
+	_, err := c.w.Write(head.GetWholeBody())
+	c.end(answerComplete)
+	if errors.Is(err, http.ErrBodyNotAllowed) {
+		return nil
+	}
+	return err
+}
+
+func (c *call) setHeaders(head *wirev1.ResultHead) {
 	h := c.w.Header()
 	answerHeaders(h, head.GetHeaders())
 	h.Set(invoke.HeaderInvocationID, c.id.String())
@@ -99,18 +118,15 @@ func (c *call) head(head *wirev1.ResultHead) error {
 	if head.GetWhole() && c.request.Method != http.MethodHead && bodyAllowed(int(head.GetStatus())) {
 		h.Set("Content-Length", strconv.Itoa(len(head.GetWholeBody())))
 	}
-	c.status, c.said = int(head.GetStatus()), invoke.ExecutedYes
-	c.w.WriteHeader(c.status)
-	if !head.GetWhole() {
-		c.phase = answerHead
-		return c.rc.Flush()
+}
+
+// closeIfUnread makes the connection end with an answer that precedes the end of
+// the request. The server is not told where in the body the reading stopped, and
+// would take what is left of it for the next request.
+func (c *call) closeIfUnread() {
+	if c.request.ProtoMajor == 1 && !c.body.ended.Load() {
+		c.w.Header().Set("Connection", "close")
 	}
-	_, err := c.w.Write(head.GetWholeBody())
-	c.end(answerComplete)
-	if errors.Is(err, http.ErrBodyNotAllowed) {
-		return nil
-	}
-	return err
 }
 
 func bodyAllowed(status int) bool {
@@ -149,81 +165,23 @@ func (c *call) detach() {
 	}
 }
 
-// end moves to a final phase and wakes the handler. A read of the body that
-// still waits for the client is made to fail. The caller holds the lock.
+// end moves to a final phase and wakes the handler, so that the ResponseWriter
+// must not be used any more. The caller holds the lock.
 func (c *call) end(phase answerPhase) {
 	c.phase = phase
-	if c.bodyRead != nil {
-		_ = c.rc.SetReadDeadline(time.Unix(1, 0))
-	}
 	close(c.ended)
 }
 
-// cut tells whether an answer was begun that will never be whole.
-func (c *call) cut() bool {
+// answered tells whether nobody waits for an answer any more.
+func (c *call) answered() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.phase == answerCut
+	return c.phase.final()
 }
 
-// start notes that an attempt has begun that must end by the given time.
-func (c *call) start(runBy time.Time, cancel func()) {
+// broken tells whether the client has no whole answer, and will have none.
+func (c *call) broken() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.runBy, c.cancel = runBy, cancel
-}
-
-// release notes that the attempt was given back before it started.
-func (c *call) release() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.runBy, c.cancel = time.Time{}, nil
-}
-
-// stop ends the attempt, if there is one.
-func (c *call) stop() {
-	c.mu.Lock()
-	cancel := c.cancel
-	c.mu.Unlock()
-	if cancel != nil {
-		cancel()
-	}
-}
-
-// running tells until when the attempt may run; zero while queued.
-func (c *call) running() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.runBy
-}
-
-// beginBody says that an attempt reads the request's body from now on, until
-// the returned function is called. Only the first attempt may: a body that has
-// been read from cannot be read again.
-func (c *call) beginBody() (body io.Reader, done func(), ok bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.bodyRead != nil || c.phase.final() {
-		return nil, nil, false
-	}
-	read := make(chan struct{})
-	c.bodyRead = read
-	return c.request.Body, func() { close(read) }, true
-}
-
-// bodyUnread tells whether the body is still there for a next attempt.
-func (c *call) bodyUnread() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.whole || c.bodyRead == nil
-}
-
-// waitBody waits until nobody reads the request's body.
-func (c *call) waitBody() {
-	c.mu.Lock()
-	read := c.bodyRead
-	c.mu.Unlock()
-	if read != nil {
-		<-read
-	}
+	return c.phase == answerCut || c.phase == answerDetached
 }

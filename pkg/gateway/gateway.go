@@ -33,11 +33,14 @@ type Gateway struct {
 	deps     Deps
 	metrics  *metrics
 	draining atomic.Bool
+	// held counts the calls that are here, also those whose body is being
+	// read, which are not in the table yet.
+	held atomic.Int64
 
 	mu    sync.Mutex
 	table *table.Table[*call]
 	links map[string]*link
-	// ctx bounds the links; nil until Run.
+	// ctx bounds the links; nil unless Run runs.
 	ctx     context.Context
 	running sync.WaitGroup
 }
@@ -50,7 +53,7 @@ func New(config Config, deps Deps) (*Gateway, error) {
 	return &Gateway{
 		config:  config,
 		deps:    deps,
-		metrics: newMetrics(deps.Registry),
+		metrics: newMetrics(deps.Registry, deps.Catalog),
 		table:   table.New[*call](config.MaxInvocations),
 		links:   make(map[string]*link),
 	}, nil
@@ -65,6 +68,11 @@ func (g *Gateway) Run(ctx context.Context) error {
 	g.mu.Lock()
 	g.ctx = ctx
 	g.mu.Unlock()
+	defer func() {
+		g.mu.Lock()
+		g.ctx = nil
+		g.mu.Unlock()
+	}()
 	g.running.Go(func() { _ = g.deps.Catalog.Watch(ctx, g.metrics.functionChanged) })
 
 	tick := time.NewTicker(reofferEvery)
@@ -107,17 +115,22 @@ func (g *Gateway) withdraw(id invoke.ID, uid string) {
 }
 
 // reoffer sends again the tickets that wait and were last offered before the
-// given time.
+// given time. It answers those that nobody can take any more.
 func (g *Gateway) reoffer(before, now time.Time) {
 	g.mu.Lock()
 	due := g.table.Due(before, now)
 	g.mu.Unlock()
 	for _, in := range due {
-		if fn, exists := g.deps.Catalog.Get(in.Payload.function.Key()); !exists || string(fn.UID) != in.FunctionUID {
+		fn, exists := g.deps.Catalog.Get(in.Payload.function.Key())
+		switch {
+		case !exists || string(fn.UID) != in.FunctionUID:
 			g.refuse(in.ID, newProblem(http.StatusNotFound, invoke.ExecutedNo, reasonDeleted, "the function was deleted while the call waited"))
-			continue
+		case now.After(in.Deadline):
+			// It was claimed at its deadline, and given back.
+			g.tooLate(in.Payload)
+		default:
+			g.offer(in, now)
 		}
-		g.offer(in, now)
 	}
 }
 
@@ -150,14 +163,27 @@ func (g *Gateway) linkTo(uid string) *link {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.ctx == nil || g.ctx.Err() != nil {
+	if g.ctx == nil {
 		return nil
 	}
 	l, known := g.links[owner.Addr]
 	if !known {
+		ctx := g.ctx
 		l = newLink(g, owner.Addr)
 		g.links[owner.Addr] = l
-		g.running.Go(func() { l.run(g.ctx) })
+		g.running.Go(func() { l.run(ctx) })
 	}
 	return l
+}
+
+// unlink forgets a link that nobody has used since the given time; false if
+// somebody has.
+func (g *Gateway) unlink(l *link, since time.Time) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if l.usedAfter(since) {
+		return false
+	}
+	delete(g.links, l.addr)
+	return true
 }

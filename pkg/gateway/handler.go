@@ -1,13 +1,13 @@
 package gateway
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/gateway/table"
@@ -28,7 +28,9 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	// 1. Refuse what will not be run, before any of the body is read.
-	if p := g.admissible(r); p != nil {
+	held := g.held.Add(1)
+	defer g.held.Add(-1)
+	if p := g.admissible(r, uri, held); p != nil {
 		p.Function = fn.Key().String()
 		g.metrics.refusedAtTheEdge(p.Reason)
 		p.write(w)
@@ -38,36 +40,38 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := g.newCall(w, r, fn, uri)
 	if err := c.readSmall(g.config.MaxQueueTime); err != nil {
 		c.fail(newProblem(http.StatusBadRequest, invoke.ExecutedNo, reasonBadBody, "reading the request body: "+err.Error()))
-		g.metrics.ended(c)
-		return
+	} else {
+		// 3. Enter it in the table, offer its ticket, and wait until it
+		// is answered or the client is gone.
+		g.serve(c)
 	}
-	// 3. Enter it in the table and offer its ticket.
-	deadline := c.admitted.Add(g.config.MaxQueueTime)
+	// 4. Leave nothing behind that uses the request or the answer.
+	c.body.close(c.rc)
+	g.metrics.ended(c)
+	if c.broken() {
+		// The only way to tell a client that an answer is not whole.
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// serve returns when the call is answered or given up, and does not wait any
+// more.
+func (g *Gateway) serve(c *call) {
 	in := table.Invocation[*call]{
-		ID: c.id, FunctionUID: string(fn.UID), Token: invoke.NewToken(),
-		Admitted: c.admitted, Deadline: deadline, Payload: c,
+		ID: c.id, FunctionUID: string(c.function.UID), Token: invoke.NewToken(),
+		Admitted: c.admitted, Deadline: c.admitted.Add(g.config.MaxQueueTime), Payload: c,
 	}
 	g.mu.Lock()
 	err := g.table.Admit(in, c.admitted)
 	g.mu.Unlock()
 	if err != nil {
-		p := newProblem(http.StatusServiceUnavailable, invoke.ExecutedNo, reasonOverloaded,
-			fmt.Sprintf("this gateway holds %d calls already; try again soon", g.config.MaxInvocations))
-		p.retryAfter = time.Second
-		c.fail(p)
-		g.metrics.ended(c)
+		c.fail(g.overloaded())
 		return
 	}
 	g.metrics.begun(c)
 	g.offer(in, c.admitted)
-	// 4. Wait until it is answered, the client is gone, or time is up.
-	g.wait(r.Context(), c, deadline)
-	c.waitBody()
-	g.metrics.ended(c)
-	if c.cut() {
-		// The only way to tell a client that an answer is not whole.
-		panic(http.ErrAbortHandler)
-	}
+	g.wait(c, in.Deadline)
+	g.leaveQueue(c)
 }
 
 // route finds the function of a path, and what of the path is the function's.
@@ -96,24 +100,59 @@ func (g *Gateway) route(r *http.Request) (*v1alpha1.Function, string, *problem) 
 		return nil, "", &p
 	}
 	uri := "/" + path
-	if r.URL.RawQuery != "" {
+	if r.URL.RawQuery != "" || r.URL.ForceQuery {
 		uri += "?" + r.URL.RawQuery
 	}
 	return fn, uri, nil
 }
 
-// admissible says why a call will not be taken, or nil.
-func (g *Gateway) admissible(r *http.Request) *problem {
+// admissible says why a call will not be taken, or nil. Held is the number of
+// calls that are here, with this one.
+func (g *Gateway) admissible(r *http.Request, uri string, held int64) *problem {
+	var p problem
 	switch {
 	case g.draining.Load():
-		p := newProblem(http.StatusServiceUnavailable, invoke.ExecutedNo, reasonDraining, "this gateway is shutting down")
+		p = newProblem(http.StatusServiceUnavailable, invoke.ExecutedNo, reasonDraining, "this gateway is shutting down")
 		p.retryAfter = time.Second
-		return &p
+	case held > int64(g.config.MaxInvocations):
+		p = g.overloaded()
 	case r.ContentLength > g.config.MaxBody:
-		p := g.tooBig(invoke.ExecutedNo)
-		return &p
+		p = g.tooBig(invoke.ExecutedNo)
+	default:
+		name, ok := sendable(r, uri)
+		if ok {
+			return nil
+		}
+		p = newProblem(http.StatusBadRequest, invoke.ExecutedNo, reasonNotUTF8,
+			fmt.Sprintf("the request's %s is not UTF-8; encode it, for example in percent-encoding", name))
 	}
-	return nil
+	return &p
+}
+
+// sendable tells whether a request can be handed to an instance, which takes
+// UTF-8 only, or else names the part of it that cannot.
+func sendable(r *http.Request, uri string) (part string, ok bool) {
+	switch {
+	case !utf8.ValidString(uri):
+		return "path or query", false
+	case !utf8.ValidString(r.Host):
+		return "host", false
+	}
+	for name, values := range r.Header {
+		for _, value := range values {
+			if !utf8.ValidString(value) {
+				return "header " + name, false
+			}
+		}
+	}
+	return "", true
+}
+
+func (g *Gateway) overloaded() problem {
+	p := newProblem(http.StatusServiceUnavailable, invoke.ExecutedNo, reasonOverloaded,
+		fmt.Sprintf("this gateway holds %d calls already; try again soon", g.config.MaxInvocations))
+	p.retryAfter = time.Second
+	return p
 }
 
 func (g *Gateway) tooBig(executed invoke.Executed) problem {
@@ -128,8 +167,8 @@ func (g *Gateway) newCall(w http.ResponseWriter, r *http.Request, fn *v1alpha1.F
 	// byte of the answer is sent. HTTP/2 is full duplex anyway and says no.
 	_ = rc.EnableFullDuplex()
 	return &call{
-		id: invoke.NewID(now), function: fn, uri: uri, request: r, admitted: now,
-		w: w, rc: rc, ended: make(chan struct{}),
+		id: invoke.NewID(now), function: fn, uri: uri, request: r, body: requestBody{body: r.Body},
+		admitted: now, w: w, rc: rc, ended: make(chan struct{}),
 	}
 }
 
@@ -141,72 +180,61 @@ func (c *call) readSmall(within time.Duration) error {
 		return nil
 	}
 	c.small, c.whole = make([]byte, n), true
-	if n == 0 {
-		return nil
+	if n > 0 {
+		_ = c.rc.SetReadDeadline(c.admitted.Add(within))
+		_, err := io.ReadFull(c.request.Body, c.small)
+		_ = c.rc.SetReadDeadline(time.Time{})
+		if errors.Is(err, io.ErrUnexpectedEOF) {
+			err = errors.New("it ends before its Content-Length")
+		}
+		if err != nil {
+			return err
+		}
 	}
-	_ = c.rc.SetReadDeadline(c.admitted.Add(within))
-	_, err := io.ReadFull(c.request.Body, c.small)
-	_ = c.rc.SetReadDeadline(time.Time{})
-	if errors.Is(err, io.ErrUnexpectedEOF) {
-		err = errors.New("it ends before its Content-Length")
-	}
-	return err
+	c.body.ended.Store(true)
+	return nil
 }
 
-// wait returns when the call is answered or given up.
-func (g *Gateway) wait(ctx context.Context, c *call, deadline time.Time) {
-	timer := time.NewTimer(time.Until(deadline))
-	defer timer.Stop()
+// wait returns when the call is answered or its client is gone. A queued call
+// whose client is gone will never run. A claimed one runs to its end unheard,
+// because only an instance whose call has ended can take another.
+func (g *Gateway) wait(c *call, deadline time.Time) {
+	late := time.NewTimer(time.Until(deadline))
+	defer late.Stop()
 	for {
 		select {
 		case <-c.ended:
 			return
-		case <-ctx.Done():
-			g.abandon(c)
+		case <-c.request.Context().Done():
+			c.detach()
 			return
-		case now := <-timer.C:
-			if until := g.timeUp(c, now); !until.IsZero() {
-				timer.Reset(until.Sub(now))
-			}
+		case <-late.C:
+			// If it is claimed, the attempt has a limit of its own.
+			g.tooLate(c)
 		}
 	}
 }
 
-// abandon gives up a call whose client is gone. A queued one will never run. A
-// claimed one runs to its end unheard, because only an instance whose call has
-// ended can take another.
-func (g *Gateway) abandon(c *call) {
+// tooLate answers a call that has waited too long, if it still waits.
+func (g *Gateway) tooLate(c *call) {
 	g.mu.Lock()
-	_, withdrawn := g.table.Withdraw(c.id)
+	_, waited := g.table.Withdraw(c.id)
 	g.mu.Unlock()
-	c.detach()
-	if withdrawn {
+	if waited {
+		c.fail(newProblem(http.StatusGatewayTimeout, invoke.ExecutedNo, reasonQueueTime,
+			fmt.Sprintf("no instance took the call within %v; see windlass describe %s", g.config.MaxQueueTime, c.function.Key())))
 		g.withdraw(c.id, string(c.function.UID))
 	}
 }
 
-// timeUp acts on a deadline: that of waiting, or that of running. It returns
-// when to look again; the zero time if the call has just been answered.
-func (g *Gateway) timeUp(c *call, now time.Time) time.Time {
+// leaveQueue makes sure that a call does not wait any more.
+func (g *Gateway) leaveQueue(c *call) {
 	g.mu.Lock()
-	_, withdrawn := g.table.Withdraw(c.id)
+	_, waited := g.table.Withdraw(c.id)
 	g.mu.Unlock()
-	if withdrawn {
+	if waited {
 		g.withdraw(c.id, string(c.function.UID))
-		c.fail(newProblem(http.StatusGatewayTimeout, invoke.ExecutedNo, reasonQueueTime,
-			fmt.Sprintf("no instance took the call within %v; see windlass describe %s", g.config.MaxQueueTime, c.function.Key())))
-		return time.Time{}
 	}
-	switch runBy := c.running(); {
-	case runBy.IsZero():
-		// Between claim and start, or between release and offer.
-		return now.Add(runGrace)
-	case runBy.After(now):
-		return runBy
-	}
-	c.fail(timedOut(c.function))
-	c.stop()
-	return time.Time{}
 }
 
 func timedOut(fn *v1alpha1.Function) problem {

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"net"
 	"net/http"
 	"strings"
 
@@ -57,13 +58,17 @@ func requestHeaders(r *http.Request, c *call) []*wirev1.Header {
 			add(name, value)
 		}
 	})
-	client, _, _ := strings.Cut(r.RemoteAddr, ":")
-	if host := r.RemoteAddr; strings.HasPrefix(host, "[") {
-		client, _, _ = strings.Cut(host[1:], "]")
+	client, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		client = r.RemoteAddr
 	}
 	add("X-Forwarded-For", strings.Join(append(r.Header["X-Forwarded-For"], client), ", "))
 	if r.Header.Get("X-Forwarded-Proto") == "" {
-		add("X-Forwarded-Proto", "http")
+		proto := "http"
+		if r.TLS != nil {
+			proto = "https"
+		}
+		add("X-Forwarded-Proto", proto)
 	}
 	if r.Header.Get("X-Forwarded-Host") == "" {
 		add("X-Forwarded-Host", r.Host)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
 
@@ -16,6 +17,17 @@ import (
 // maxBatch bounds the tickets of one message.
 const maxBatch = 256
 
+const (
+	// openWithin is how long a scheduler may take to be reached, and
+	// stalledAfter how long it may leave unread what it is sent: whoever
+	// offers a ticket waits for it.
+	openWithin   = 5 * time.Second
+	stalledAfter = 2 * time.Second
+	// forgetAfter is how long a scheduler that cannot be reached is kept in
+	// mind when nobody asks for it any more.
+	forgetAfter = time.Minute
+)
+
 // link is the stream of tickets to one scheduler. What is offered while the
 // stream is down is dropped: the gateway offers again what stays unclaimed.
 type link struct {
@@ -23,21 +35,27 @@ type link struct {
 	addr    string
 
 	mu sync.Mutex
-	// stream is nil while there is none.
+	// stream is nil while there is none; hangUp ends it.
 	stream grpc.BidiStreamingClient[wirev1.OfferRequest, wirev1.OfferReply]
+	hangUp func()
 	// pending is what waits while sending is true: whoever sends takes it
 	// along, so that under load many tickets share one message and one
-	// wake-up. It holds at most what the gateway's table does.
+	// wake-up. It holds no more tickets, and no more withdrawals, than the
+	// gateway's table does calls; more are dropped. A ticket is offered
+	// again, and one that was not withdrawn costs an instance a refused
+	// claim.
 	pending wirev1.OfferRequest
 	sending bool
+	used    time.Time // when something was last to be sent
 }
 
-func newLink(g *Gateway, addr string) *link { return &link{gateway: g, addr: addr} }
+func newLink(g *Gateway, addr string) *link { return &link{gateway: g, addr: addr, used: time.Now()} }
 
 func (l *link) offer(t *wirev1.Ticket) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.stream != nil {
+	l.used = time.Now()
+	if l.stream != nil && len(l.pending.Offers) < l.gateway.config.MaxInvocations {
 		l.pending.Offers = append(l.pending.Offers, t)
 		l.flush()
 	}
@@ -46,10 +64,17 @@ func (l *link) offer(t *wirev1.Ticket) {
 func (l *link) withdraw(id invoke.ID, uid string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.stream != nil {
+	l.used = time.Now()
+	if l.stream != nil && len(l.pending.Withdrawals) < l.gateway.config.MaxInvocations {
 		l.pending.Withdrawals = append(l.pending.Withdrawals, &wirev1.Withdrawal{InvocationId: id[:], FunctionUid: uid})
 		l.flush()
 	}
+}
+
+func (l *link) usedAfter(t time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.used.After(t)
 }
 
 // flush sends what is pending unless somebody does already. The caller holds
@@ -60,11 +85,12 @@ func (l *link) flush() {
 	}
 	l.sending = true
 	for l.stream != nil && len(l.pending.Offers)+len(l.pending.Withdrawals) > 0 {
-		stream := l.stream
-		batch := l.takeBatch()
+		stream, batch := l.stream, l.takeBatch()
+		stalled := time.AfterFunc(stalledAfter, l.hangUp)
 		l.mu.Unlock()
 		// An error ends the stream, which run sees.
 		_ = stream.Send(batch)
+		stalled.Stop()
 		l.mu.Lock()
 	}
 	l.sending = false
@@ -77,11 +103,22 @@ func (l *link) takeBatch() *wirev1.OfferRequest {
 	return batch
 }
 
-// run keeps the stream until ctx ends.
+// run keeps the stream until ctx ends, or until the scheduler is gone and
+// forgotten.
 func (l *link) run(ctx context.Context) {
+	const shortest, longest = 20 * time.Millisecond, time.Second
 	conn, err := grpc.NewClient(l.addr,
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 10 * time.Second, Timeout: 3 * time.Second}),
+		// Fixed windows: to adapt them, gRPC sends a ping after each message.
+		grpc.WithStaticStreamWindowSize(wirev1.StreamWindow),
+		grpc.WithStaticConnWindowSize(wirev1.ConnWindow),
+		// A scheduler that comes back is wanted at once, however long it
+		// was away.
+		grpc.WithConnectParams(grpc.ConnectParams{
+			Backoff:           backoff.Config{BaseDelay: shortest, Multiplier: 1.6, Jitter: 0.2, MaxDelay: longest},
+			MinConnectTimeout: openWithin,
+		}),
 	)
 	if err != nil {
 		l.gateway.deps.Log.Error("scheduler address is not usable", "addr", l.addr, "err", err)
@@ -89,10 +126,15 @@ func (l *link) run(ctx context.Context) {
 	}
 	defer func() { _ = conn.Close() }()
 	client := wirev1.NewSchedulerClient(conn)
-	const shortest, longest = 20 * time.Millisecond, time.Second
 	for pause := shortest; ctx.Err() == nil; pause = min(2*pause, longest) {
-		if l.converse(ctx, client) {
+		begun := time.Now()
+		opened := l.converse(ctx, client)
+		now := time.Now()
+		if opened && now.Sub(begun) > longest {
 			pause = shortest
+		}
+		if !opened && l.gateway.unlink(l, now.Add(-forgetAfter)) {
+			return
 		}
 		select {
 		case <-ctx.Done():
@@ -104,7 +146,11 @@ func (l *link) run(ctx context.Context) {
 // converse opens the stream and reads refusals until it ends. It tells whether
 // it ever opened.
 func (l *link) converse(ctx context.Context, client wirev1.SchedulerClient) bool {
-	stream, err := client.Offer(ctx, grpc.WaitForReady(true))
+	streamCtx, hangUp := context.WithCancel(ctx)
+	defer hangUp()
+	limit := time.AfterFunc(openWithin, hangUp)
+	stream, err := client.Offer(streamCtx, grpc.WaitForReady(true))
+	limit.Stop()
 	if err == nil {
 		err = stream.Send(&wirev1.OfferRequest{Gateway: l.gateway.config.ClaimAddr})
 	}
@@ -112,8 +158,8 @@ func (l *link) converse(ctx context.Context, client wirev1.SchedulerClient) bool
 		return false
 	}
 	l.gateway.deps.Log.Debug("connected to scheduler", "addr", l.addr)
-	l.open(stream)
-	defer l.open(nil)
+	l.open(stream, hangUp)
+	defer l.open(nil, nil)
 	for {
 		reply, err := stream.Recv()
 		if err != nil {
@@ -130,9 +176,9 @@ func (l *link) converse(ctx context.Context, client wirev1.SchedulerClient) bool
 	}
 }
 
-func (l *link) open(stream grpc.BidiStreamingClient[wirev1.OfferRequest, wirev1.OfferReply]) {
+func (l *link) open(stream grpc.BidiStreamingClient[wirev1.OfferRequest, wirev1.OfferReply], hangUp func()) {
 	l.mu.Lock()
-	l.stream = stream
+	l.stream, l.hangUp = stream, hangUp
 	l.pending = wirev1.OfferRequest{}
 	l.mu.Unlock()
 	if stream != nil {

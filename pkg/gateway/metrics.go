@@ -2,10 +2,12 @@ package gateway
 
 import (
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/catalog"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 )
@@ -17,10 +19,16 @@ type metrics struct {
 	inFlight    *prometheus.GaugeVec
 	refused     *prometheus.CounterVec
 	badClaims   prometheus.Counter
+
+	catalog catalog.Reader
+	// gone is held to delete a function's series, and for reading while they
+	// are made: a call that outlives its function must not bring them back.
+	gone sync.RWMutex
 }
 
-func newMetrics(reg prometheus.Registerer) *metrics {
+func newMetrics(reg prometheus.Registerer, functions catalog.Reader) *metrics {
 	m := &metrics{
+		catalog: functions,
 		invocations: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "windlass_gateway_invocations_total",
 			Help: "Calls that were answered or given up, by HTTP status code and by whether the function ran.",
@@ -51,18 +59,34 @@ func (m *metrics) refusedAtTheEdge(reason string) { m.refused.WithLabelValues(re
 func (m *metrics) claimRefused()                  { m.badClaims.Inc() }
 
 func (m *metrics) begun(c *call) {
-	m.inFlight.WithLabelValues(c.function.Namespace, c.function.Name).Inc()
-	c.counted = true
+	m.gone.RLock()
+	defer m.gone.RUnlock()
+	if m.exists(c.function) {
+		c.inFlight = m.inFlight.WithLabelValues(c.function.Namespace, c.function.Name)
+		c.inFlight.Inc()
+	}
 }
 
 func (m *metrics) ended(c *call) {
-	ns, name := c.function.Namespace, c.function.Name
-	if c.counted {
-		m.inFlight.WithLabelValues(ns, name).Dec()
+	if c.inFlight != nil {
+		c.inFlight.Dec()
 	}
+	m.gone.RLock()
+	defer m.gone.RUnlock()
+	if !m.exists(c.function) {
+		return
+	}
+	ns, name := c.function.Namespace, c.function.Name
 	status, said := c.outcome()
 	m.invocations.WithLabelValues(ns, name, status, string(said)).Inc()
 	m.duration.WithLabelValues(ns, name).Observe(time.Since(c.admitted).Seconds())
+}
+
+// exists tells whether a function has series. The catalog forgets a function
+// before it tells of that, and so before the series are deleted.
+func (m *metrics) exists(fn *v1alpha1.Function) bool {
+	now, exists := m.catalog.Get(fn.Key())
+	return exists && now.UID == fn.UID
 }
 
 // functionChanged deletes the series of a function that is gone.
@@ -70,6 +94,8 @@ func (m *metrics) functionChanged(e catalog.Event) {
 	if e.Function != nil {
 		return
 	}
+	m.gone.Lock()
+	defer m.gone.Unlock()
 	labels := prometheus.Labels{"namespace": e.Key.Namespace, "function": e.Key.Name}
 	m.invocations.DeletePartialMatch(labels)
 	m.duration.DeletePartialMatch(labels)

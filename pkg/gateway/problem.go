@@ -16,6 +16,7 @@ const (
 	reasonNotFound    = "FunctionNotFound"
 	reasonBodyTooBig  = "BodyTooLarge"
 	reasonBadBody     = "BodyNotReadable"
+	reasonNotUTF8     = "NotUTF8"
 	reasonOverloaded  = "GatewayOverloaded"
 	reasonDraining    = "GatewayDraining"
 	reasonQueueTime   = "NoInstanceInTime"

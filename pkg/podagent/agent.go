@@ -5,8 +5,10 @@ import (
 	"errors"
 	"log/slog"
 	"math/rand/v2"
+	"runtime"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -18,6 +20,12 @@ import (
 
 // lastWords is how long an agent that ends waits for the scheduler to hear it.
 const lastWords = 2 * time.Second
+
+// leastPause is the least time between two requests to leave, however soon the
+// scheduler wants to be asked again.
+const leastPause = time.Second
+
+type pullStream = grpc.BidiStreamingClient[wirev1.PullRequest, wirev1.PullReply]
 
 // Deps are what an Agent works with.
 type Deps struct {
@@ -33,25 +41,27 @@ type Agent struct {
 	deps     Deps
 	gateways *gatewayPool
 	limits   idleLimits
-	attempts sync.WaitGroup
-
-	// ended is closed when the agent has said goodbye, or was allowed to
-	// leave, and no call runs any more.
+	patience time.Duration // with a scheduler that cannot be reached
+	served   atomic.Bool   // was granted a call
+	// busy counts what Run waits for. It grows only under the lock, and not
+	// while leaving.
+	busy sync.WaitGroup
+	// ended is closed when the instance is given up and no call runs any
+	// more.
 	ended chan struct{}
-	// connected is closed, by helloed, when the scheduler was first reached.
-	connected chan struct{}
-	helloed   sync.Once
 
 	mu sync.Mutex
 	// stream is nil while there is none.
-	stream  grpc.BidiStreamingClient[wirev1.PullRequest, wirev1.PullReply]
+	stream  pullStream
 	ready   bool
 	running int
-	served  bool // has begun a call
-	// leaving says that no ticket is taken any more.
+	// leaving says that no ticket is taken any more, goodbye what is to be
+	// said about it, if anything, and hungUp that it is all.
 	leaving bool
+	goodbye *wirev1.PullRequest
+	hungUp  bool
 	idle    idleness
-	timer   *time.Timer
+	timer   *time.Timer // nil until ready
 }
 
 // New makes an Agent. It starts nothing.
@@ -65,8 +75,8 @@ func New(config agentenv.Config, deps Deps) *Agent {
 			IdleTimeout:  config.IdleTimeout,
 			Jitter:       1 + rand.Float64()/10,
 		},
-		ended:     make(chan struct{}),
-		connected: make(chan struct{}),
+		patience: max(leastPatience, config.BackoffAfter+config.IdleTimeout),
+		ended:    make(chan struct{}),
 	}
 }
 
@@ -76,25 +86,29 @@ func New(config agentenv.Config, deps Deps) *Agent {
 func (a *Agent) Run(ctx context.Context) error {
 	// Calls outlive ctx: they end by their own deadlines.
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	starting, abandon := context.WithCancel(ctx)
 	var awaiting, conversing sync.WaitGroup
 	var startErr error
-	awaiting.Go(func() { startErr = a.awaitFunction(ctx) })
+	awaiting.Go(func() { startErr = a.awaitFunction(starting) })
 	conversing.Go(func() { a.converse(work) })
 	select {
 	case <-a.ended:
 	case <-ctx.Done():
-		a.stopped()
+		a.stopped(context.Cause(ctx))
 		<-a.ended
 	}
+	abandon()
 	awaiting.Wait()
-	a.attempts.Wait()
-	a.hangUp()
-	// What was sent last must arrive, but not at any price.
+	a.busy.Wait()
+	// What was said last must arrive, but not at any price.
+	if !a.hangUp() {
+		cancel()
+	}
 	giveUp := time.AfterFunc(lastWords, cancel)
 	conversing.Wait()
 	giveUp.Stop()
 	cancel()
-	a.gateways.close()
+	a.gateways.closeIdle()
 	return startErr
 }
 
@@ -108,15 +122,14 @@ func (a *Agent) awaitFunction(ctx context.Context) error {
 		return nil
 	case err != nil:
 		a.deps.Log.Error("the function did not become ready", "err", err)
-		select {
-		case <-a.connected:
-		case <-time.After(lastWords):
-		}
 		a.leave(wirev1.Goodbye_REASON_START_FAILED, err.Error())
 		return err
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if a.leaving {
+		return nil
+	}
 	a.ready = true
 	a.becomeIdle()
 	a.send(a.ask())
@@ -133,7 +146,8 @@ func (a *Agent) ask(done ...*wirev1.Done) *wirev1.PullRequest {
 }
 
 // send sends to the scheduler if the stream is there; if not, the next hello
-// says all. The caller holds the lock.
+// says all. The caller holds the lock: messages are few and small, so that the
+// stream's buffer of 64 KiB takes them without waiting.
 func (a *Agent) send(msg *wirev1.PullRequest) {
 	if a.stream != nil {
 		// An error ends the stream, which converse sees.
@@ -141,26 +155,22 @@ func (a *Agent) send(msg *wirev1.PullRequest) {
 	}
 }
 
-// begin takes a ticket; false if it must not be taken. It tells whether this is
-// the instance's first call.
-func (a *Agent) begin() (cold, ok bool) {
+// begin takes a ticket; false if it must not be taken.
+func (a *Agent) begin() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.leaving || a.running >= a.config.Concurrency {
-		return false, false
+		return false
 	}
 	a.running++
-	a.attempts.Add(1)
+	a.busy.Add(1)
 	a.idle = idleness{}
-	cold = !a.served
-	a.served = true
-	return cold, true
+	return true
 }
 
 // finish ends a ticket and asks for the next. If the call did not end as it
 // should, the instance is given up instead.
 func (a *Agent) finish(done *wirev1.Done, broken error) {
-	defer a.attempts.Done()
 	if broken != nil {
 		reason := wirev1.Goodbye_REASON_CALL_BROKEN
 		if errors.Is(broken, adapter.ErrNotStarted) {
@@ -191,21 +201,22 @@ func (a *Agent) leave(reason wirev1.Goodbye_Reason, detail string) {
 	}
 	a.deps.Log.Info("leaving", "reason", reason.String(), "detail", detail)
 	a.leaving = true
-	a.send(&wirev1.PullRequest{Kind: &wirev1.PullRequest_Goodbye{Goodbye: &wirev1.Goodbye{Reason: reason, Detail: detail}}})
+	a.goodbye = &wirev1.PullRequest{Kind: &wirev1.PullRequest_Goodbye{Goodbye: &wirev1.Goodbye{Reason: reason, Detail: detail}}}
+	a.send(a.goodbye)
 	a.endIfDone()
 }
 
 // stopped handles the end of Run's context. An instance whose function was not
 // ready yet says no goodbye: whoever stopped it knows better why it did not
 // start.
-func (a *Agent) stopped() {
+func (a *Agent) stopped(cause error) {
 	a.mu.Lock()
 	if !a.ready && !a.leaving {
 		a.leaving = true
 		a.endIfDone()
 	}
 	a.mu.Unlock()
-	a.leave(wirev1.Goodbye_REASON_STOPPED, "the agent was told to stop")
+	a.leave(wirev1.Goodbye_REASON_STOPPED, "the agent was told to stop: "+cause.Error())
 }
 
 // endIfDone ends the agent once nothing runs. The caller holds the lock.
@@ -235,10 +246,22 @@ func (a *Agent) becomeIdle() {
 
 // idleTick does what an idle agent does.
 func (a *Agent) idleTick() {
+	if a.idleStep() {
+		defer a.busy.Done()
+		a.gateways.closeIdle()
+		runtime.GC() // what pools hold survives one collection
+		debug.FreeOSMemory()
+	}
+}
+
+// idleStep decides and, unless that is to go quiet, does it. Going quiet takes
+// milliseconds, in which a call may come: the caller does it without the lock,
+// and then takes itself off busy.
+func (a *Agent) idleStep() (quiet bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.leaving {
-		return
+		return false
 	}
 	now := time.Now()
 	step, again := a.idle.next(now, a.limits)
@@ -246,8 +269,7 @@ func (a *Agent) idleTick() {
 	case stepNone:
 	case stepQuiet:
 		a.idle.Quiet = true
-		a.gateways.closeIdle()
-		debug.FreeOSMemory()
+		a.busy.Add(1)
 	case stepAskToLeave:
 		a.idle.Asked = true
 		a.send(&wirev1.PullRequest{Kind: &wirev1.PullRequest_Leave{Leave: &wirev1.LeaveRequest{IdleNs: int64(now.Sub(a.idle.Since))}}})
@@ -255,12 +277,16 @@ func (a *Agent) idleTick() {
 	if again > 0 {
 		a.timer.Reset(again)
 	}
+	return step == stepQuiet
 }
 
 // mayLeave handles the scheduler's answer to a request to leave.
 func (a *Agent) mayLeave(reply *wirev1.LeaveReply) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if a.leaving {
+		return
+	}
 	if reply.GetGranted() {
 		a.deps.Log.Info("leaving after waiting in vain")
 		a.leaving = true
@@ -269,7 +295,7 @@ func (a *Agent) mayLeave(reply *wirev1.LeaveReply) {
 	}
 	if a.idle.Asked {
 		a.idle.Asked = false
-		a.idle.NotBefore = time.Now().Add(time.Duration(reply.GetAskAgainNs()))
+		a.idle.NotBefore = time.Now().Add(max(time.Duration(reply.GetAskAgainNs()), leastPause))
 		a.timer.Reset(time.Until(a.idle.NotBefore))
 	}
 }

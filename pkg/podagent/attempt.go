@@ -18,13 +18,20 @@ import (
 
 type attemptStream = grpc.BidiStreamingClient[wirev1.AttemptRequest, wirev1.AttemptReply]
 
-// attempt claims one ticket's call and runs it.
-func (a *Agent) attempt(ctx context.Context, ticket *wirev1.Ticket, cold bool) {
+// attempt claims one ticket's call and, if it was granted, runs it.
+func (a *Agent) attempt(ctx context.Context, ticket *wirev1.Ticket) {
+	defer a.busy.Done()
+	done := &wirev1.Done{InvocationId: ticket.GetInvocationId()}
+	gateway, err := a.gateways.take(ticket.GetGateway())
+	if err != nil {
+		a.deps.Log.Warn("a ticket names a gateway that is none", "addr", ticket.GetGateway(), "err", err)
+		a.finish(done, nil)
+		return
+	}
+	defer a.gateways.giveBack(gateway)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	done := &wirev1.Done{InvocationId: ticket.GetInvocationId()}
-	// 1. The claim.
-	stream, granted, err := a.claim(ctx, ticket)
+	stream, granted, err := a.claim(ctx, gateway.conn, ticket)
 	if err != nil {
 		a.deps.Log.Warn("could not claim", "addr", ticket.GetGateway(), "err", err)
 	}
@@ -32,44 +39,13 @@ func (a *Agent) attempt(ctx context.Context, ticket *wirev1.Ticket, cold bool) {
 		a.finish(done, nil)
 		return
 	}
-	// 2. The call.
-	callCtx, expire := context.WithTimeout(ctx, time.Duration(granted.GetRemainingNs()))
-	defer expire()
-	call, body := newCall(ticket, granted, callCtx)
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		follow(stream, body, cancel)
-	}()
-	begun := time.Now()
-	w := &resultWriter{stream: stream, begun: begun, cold: cold, isHead: granted.GetMethod() == http.MethodHead}
-	err = a.deps.Adapter.Invoke(callCtx, call, w)
-	done.ExecNs = int64(time.Since(begun))
-	// 3. The result, and the next pull.
-	if sendErr := w.end(err); err == nil {
-		err = sendErr
-	}
-	if err != nil {
-		a.deps.Log.Warn("a call did not end as it should", "invocation", call.ID, "err", err)
-	}
-	_ = stream.CloseSend()
-	if errors.Is(err, adapter.ErrNotStarted) && (ctx.Err() != nil || body.cut()) {
-		// It was the client that broke off, and the function saw nothing.
-		err = nil
-	}
-	a.finish(done, err)
-	// 4. The gateway's end of the stream.
-	<-ended
+	a.run(ctx, cancel, stream, ticket, granted)
 }
 
 // claim asks the ticket's gateway for the call; granted is nil if it was
 // refused.
-func (a *Agent) claim(ctx context.Context, ticket *wirev1.Ticket) (attemptStream, *wirev1.Granted, error) {
-	conn, err := a.gateways.to(ticket.GetGateway())
-	if err != nil {
-		return nil, nil, err
-	}
-	stream, err := wirev1.NewGatewayClient(conn).Attempt(ctx)
+func (a *Agent) claim(ctx context.Context, gateway grpc.ClientConnInterface, ticket *wirev1.Ticket) (attemptStream, *wirev1.Granted, error) {
+	stream, err := wirev1.NewGatewayClient(gateway).Attempt(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -86,9 +62,44 @@ func (a *Agent) claim(ctx context.Context, ticket *wirev1.Ticket) (attemptStream
 	return stream, reply.GetGranted(), nil
 }
 
+// run runs a call that was granted. ctx is the stream's.
+func (a *Agent) run(ctx context.Context, cancel func(), stream attemptStream, ticket *wirev1.Ticket, granted *wirev1.Granted) {
+	// 1. The call.
+	callCtx, expire := context.WithTimeout(ctx, time.Duration(granted.GetRemainingNs()))
+	defer expire()
+	call, body := newCall(callCtx, ticket, granted)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		follow(stream, body, cancel)
+	}()
+	begun := time.Now()
+	w := &resultWriter{stream: stream, begun: begun, cold: !a.served.Swap(true), isHead: granted.GetMethod() == http.MethodHead}
+	err := a.deps.Adapter.Invoke(callCtx, call, w)
+	done := &wirev1.Done{InvocationId: ticket.GetInvocationId(), ExecNs: int64(time.Since(begun))}
+	body.drop()
+	// 2. The result. That it may not arrive says nothing against the
+	// instance.
+	unwanted := ctx.Err() != nil || body.cut()
+	if sendErr := w.end(err); err != nil || sendErr != nil {
+		a.deps.Log.Warn("a call did not end as it should", "invocation", call.ID, "err", errors.Join(err, sendErr))
+	}
+	_ = stream.CloseSend()
+	// 3. The next pull.
+	if errors.Is(err, adapter.ErrNotStarted) {
+		done.ExecNs = 0
+		if unwanted { // it was the client that broke off
+			err = nil
+		}
+	}
+	a.finish(done, err)
+	// 4. The gateway's end of the stream: only then has the result arrived.
+	<-ended
+}
+
 // newCall is the call that was granted. Its body is fed by follow if it did not
 // come whole.
-func newCall(ticket *wirev1.Ticket, g *wirev1.Granted, ctx context.Context) (*adapter.Call, *bodyPipe) {
+func newCall(ctx context.Context, ticket *wirev1.Ticket, g *wirev1.Granted) (*adapter.Call, *bodyPipe) {
 	header := make(http.Header, len(g.GetHeaders()))
 	for _, h := range g.GetHeaders() {
 		header.Add(h.GetName(), h.GetValue())
@@ -111,13 +122,14 @@ func newCall(ticket *wirev1.Ticket, g *wirev1.Granted, ctx context.Context) (*ad
 	}
 	reader, writer := io.Pipe()
 	call.Body = reader
-	return call, &bodyPipe{w: writer, stop: context.AfterFunc(ctx, func() { _ = writer.CloseWithError(context.Cause(ctx)) })}
+	return call, &bodyPipe{r: reader, w: writer, stop: context.AfterFunc(ctx, func() { _ = writer.CloseWithError(context.Cause(ctx)) })}
 }
 
 var errBodyCut = errors.New("podagent: the client broke off its request")
 
 // bodyPipe feeds a call's body as it comes. It ends with the call's context.
 type bodyPipe struct {
+	r       *io.PipeReader
 	w       *io.PipeWriter
 	stop    func() bool
 	aborted atomic.Bool
@@ -140,6 +152,13 @@ func (b *bodyPipe) end(aborted bool) {
 func (b *bodyPipe) close() {
 	b.stop()
 	_ = b.w.CloseWithError(errBodyCut)
+}
+
+// drop drops what comes from now on, so that whatever follows it is seen.
+func (b *bodyPipe) drop() {
+	if b != nil {
+		_ = b.r.Close()
+	}
 }
 
 // cut tells whether the client broke off; false for a body that came whole.

@@ -1,26 +1,42 @@
 package podagent
 
 import (
-	"errors"
+	"io"
 	"sync"
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
 )
 
-// maxGateways bounds the connections that an agent keeps. Tickets of more
-// gateways close the others' connections first.
+// maxGateways bounds the connections that an agent keeps unused: before it opens
+// one more, it closes those.
 const maxGateways = 64
 
+// Windows of flow control, in bytes: what a peer may send that was not read yet.
+// gRPC would let them grow to 16 MiB, and measure with pings how far, which costs
+// a wake-up per call.
+const (
+	streamWindow = 64 << 10
+	connWindow   = 1 << 20
+)
+
 // Dial makes a connection to a scheduler or gateway as an agent needs it: it
-// connects when it is first used, notices a dead peer within seconds, and keeps
-// little memory.
+// connects when it is first used, notices a dead peer within seconds, is there
+// again soon after its peer is, and keeps little memory.
 func Dial(addr string) (*grpc.ClientConn, error) {
 	return grpc.NewClient("passthrough:///"+addr,
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithNoProxy(),
+		grpc.WithConnectParams(grpc.ConnectParams{
+			Backoff:           backoff.Config{BaseDelay: shortestPause, Multiplier: 2, Jitter: 0.2, MaxDelay: longestPause},
+			MinConnectTimeout: 5 * time.Second,
+		}),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 20 * time.Second, Timeout: 5 * time.Second}),
+		grpc.WithStaticStreamWindowSize(streamWindow),
+		grpc.WithStaticConnWindowSize(connWindow),
 		grpc.WithReadBufferSize(4<<10),
 		grpc.WithWriteBufferSize(4<<10),
 		grpc.WithDisableServiceConfig(),
@@ -29,51 +45,67 @@ func Dial(addr string) (*grpc.ClientConn, error) {
 
 // gatewayPool are the connections to the gateways that an agent has claimed at.
 type gatewayPool struct {
-	mu     sync.Mutex
-	conns  map[string]*grpc.ClientConn
-	closed bool
+	dial     func(addr string) (conn, error)
+	mu       sync.Mutex
+	gateways map[string]*gateway
 }
 
-func newGatewayPool() *gatewayPool { return &gatewayPool{conns: make(map[string]*grpc.ClientConn)} }
+// gateway is a connection and the number of its users.
+type gateway struct {
+	conn  conn
+	users int
+}
 
-// to returns a connection to a gateway.
-func (p *gatewayPool) to(addr string) (*grpc.ClientConn, error) {
+type conn interface {
+	grpc.ClientConnInterface
+	io.Closer
+}
+
+func newGatewayPool() *gatewayPool {
+	return &gatewayPool{
+		dial:     func(addr string) (conn, error) { return Dial(addr) },
+		gateways: make(map[string]*gateway),
+	}
+}
+
+// take takes a connection to a gateway, which stays open until giveBack.
+func (p *gatewayPool) take(addr string) (*gateway, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.closed {
-		return nil, errors.New("podagent: closed")
+	g, known := p.gateways[addr]
+	if !known {
+		if len(p.gateways) >= maxGateways {
+			p.closeUnused()
+		}
+		conn, err := p.dial(addr)
+		if err != nil {
+			return nil, err
+		}
+		g = &gateway{conn: conn}
+		p.gateways[addr] = g
 	}
-	if conn, known := p.conns[addr]; known {
-		return conn, nil
-	}
-	if len(p.conns) >= maxGateways {
-		p.closeAll()
-	}
-	conn, err := Dial(addr)
-	if err != nil {
-		return nil, err
-	}
-	p.conns[addr] = conn
-	return conn, nil
+	g.users++
+	return g, nil
 }
 
-// closeIdle closes the connections. It must be called only while no call runs.
+func (p *gatewayPool) giveBack(g *gateway) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	g.users--
+}
+
+// closeIdle closes the connections that nobody uses.
 func (p *gatewayPool) closeIdle() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.closeAll()
+	p.closeUnused()
 }
 
-func (p *gatewayPool) close() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.closed = true
-	p.closeAll()
-}
-
-func (p *gatewayPool) closeAll() {
-	for addr, conn := range p.conns {
-		_ = conn.Close()
-		delete(p.conns, addr)
+func (p *gatewayPool) closeUnused() {
+	for addr, g := range p.gateways {
+		if g.users == 0 {
+			_ = g.conn.Close()
+			delete(p.gateways, addr)
+		}
 	}
 }

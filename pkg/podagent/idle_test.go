@@ -2,6 +2,7 @@ package podagent
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -32,4 +33,116 @@ func TestIdleAgentGoesQuietAndThenAsksToLeave(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestIdleAgentLeavesWhenItMay(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		p := w.begin()
+		time.Sleep(10*time.Second + 1)
+		synctest.Wait()
+		if w.conn.closings() != 0 {
+			t.Error("closed a connection to a gateway that it never had")
+		}
+		p.hear("leave? idle for 10m10s")
+		p.mayLeave(true, 0)
+		p.hear("hung up") // without a goodbye: the scheduler knows
+		w.ended(nil)
+	})
+}
+
+func TestQuietAgentClosesItsConnectionsToGateways(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		p := w.begin()
+		claim, call := w.call(p, "a")
+		call.hello()
+		claim.hear(`head 200 cold whole "hello"`)
+		p.hear("pull 1 done a")
+		time.Sleep(11 * time.Second)
+		synctest.Wait()
+		if w.conn.closings() != 0 {
+			t.Error("closed a connection on which an answer is on its way")
+		}
+		claim.hearEnd()
+		claim, call = w.call(p, "b")
+		call.hello()
+		claim.hear(`head 200 whole "hello"`)
+		claim.hearEnd()
+		time.Sleep(11 * time.Second)
+		synctest.Wait()
+		if w.conn.closings() != 1 {
+			t.Error("did not close the idle connection")
+		}
+		p.retire("test")
+		w.ended(nil)
+	})
+}
+
+func TestAgentThatMustStayAsksAgainWhenItWasTold(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		p := w.begin()
+		p.hear("leave? idle for 10m10s")
+		p.mayLeave(false, time.Hour)
+		p.hear("leave? idle for 1h10m10s")
+		p.mayLeave(false, 1)
+		p.hear("leave? idle for 1h10m11s") // not in a frenzy
+		p.mayLeave(true, 0)
+		w.ended(nil)
+	})
+}
+
+func TestCallBetweenQuestionAndAnswerKeepsTheAgent(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		p := w.begin()
+		p.hear("leave? idle for 10m10s")
+		claim, call := w.call(p, "a")
+		p.mayLeave(false, time.Minute)
+		time.Sleep(2 * time.Hour)
+		call.hello()
+		claim.hear(`head 200 cold whole "hello"`)
+		claim.hearEnd()
+		p.hear("pull 1 done a", "leave? idle for 10m10s")
+		p.mayLeave(true, 0)
+		w.ended(nil)
+	})
+}
+
+func TestLeaveThatIsGrantedWhileACallRunsWaitsForIt(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		p := w.begin()
+		p.hear("leave? idle for 10m10s")
+		claim, call := w.call(p, "a")
+		p.mayLeave(true, 0)
+		w.runs()
+		call.hello()
+		claim.hear(`head 200 cold whole "hello"`)
+		claim.hearEnd()
+		p.hear("hung up")
+		w.ended(nil)
+	})
+}
+
+func TestAgentAsksANewSchedulerWhetherItMayLeave(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		p := w.begin()
+		p.hear("leave? idle for 10m10s")
+		p.lose()
+		p = w.stream()
+		p.hear(helloText, "pull 2", "leave? idle for 10m10.02s")
+		p.mayLeave(true, 0)
+		w.ended(nil)
+	})
+}
+
+func TestAnswerAfterTheGoodbyeStartsNoTimer(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		p := w.begin()
+		p.hear("leave? idle for 10m10s")
+		p.retire("test")
+		p.mayLeave(false, 1)
+		p.hear("goodbye DONE", "hung up")
+		w.ended(nil)
+		if w.agent.timer.Stop() {
+			t.Error("the timer runs after the end")
+		}
+	})
 }

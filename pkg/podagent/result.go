@@ -3,14 +3,15 @@ package podagent
 import (
 	"errors"
 	"net/http"
+	"slices"
 	"time"
 
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
 	"github.com/windlass-dev/windlass/pkg/podagent/adapter"
 )
 
-// wholeBody is the largest body, in bytes, that is sent in one message with its
-// head.
+// wholeBody is the largest body, or part of one, that is sent in one message, in
+// bytes.
 const wholeBody = 64 << 10
 
 // resultWriter sends an answer to the gateway: in one message if its length is
@@ -72,13 +73,14 @@ func (w *resultWriter) Write(p []byte) (int, error) {
 			return 0, err
 		}
 	}
-	if len(p) == 0 {
-		return 0, nil
+	written := 0
+	for part := range slices.Chunk(p, wholeBody) {
+		if err := w.send(&wirev1.AttemptRequest{Kind: &wirev1.AttemptRequest_Body{Body: part}}); err != nil {
+			return written, err
+		}
+		written += len(part)
 	}
-	if err := w.send(&wirev1.AttemptRequest{Kind: &wirev1.AttemptRequest_Body{Body: p}}); err != nil {
-		return 0, err
-	}
-	return len(p), nil
+	return written, nil
 }
 
 // end sends what is left, or what went wrong.

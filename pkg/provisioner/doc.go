@@ -9,7 +9,8 @@
 // sequence, so that the same order always has the same name.
 //
 // The Provisioner is the shell around it: one lock, the Runtime, and the end of
-// instances. It promises that ordering never waits for the Runtime, and that
-// every instance that was ordered is reported once as started, failed, lost or
-// gone.
+// instances. It promises that ordering never waits for the Runtime; that every
+// instance that was ordered is reported once as started, failed, lost or gone;
+// and that one that does not start, that is silent, or that does not go when it
+// should is stopped.
 package provisioner

@@ -1,6 +1,7 @@
 package provisioner
 
 import (
+	"crypto/subtle"
 	"errors"
 	"fmt"
 	"time"
@@ -64,6 +65,9 @@ type Instance struct {
 	// the stream ended, valid while a created instance is not connected.
 	Connected   bool
 	SilentSince time.Time
+	// EndBy is when a leaving instance must have ended by itself; zero if the
+	// runtime was told to end it.
+	EndBy time.Time
 	// Blamed is why it was told to end, if somebody knows better than its
 	// exit will.
 	Blamed string
@@ -77,45 +81,60 @@ type Counts struct {
 // Inventory is what exists and what was ordered. It is not safe for concurrent
 // use.
 type Inventory struct {
-	functions map[string]map[invoke.CID]*Instance
+	functions map[string]*account
 	requested map[string]nodepick.Amount
-	sequences map[string]uint64
+}
+
+// account is what is kept of one function. It outlives the function's instances,
+// so that no name is given twice, until the function is forgotten.
+type account struct {
+	instances map[invoke.CID]*Instance
+	sequence  uint64
+	forgotten bool
 }
 
 // NewInventory makes an empty one.
 func NewInventory() *Inventory {
 	return &Inventory{
-		functions: make(map[string]map[invoke.CID]*Instance),
+		functions: make(map[string]*account),
 		requested: make(map[string]nodepick.Amount),
-		sequences: make(map[string]uint64),
 	}
 }
 
 // Order adds an instance that is now ordered and names it.
 func (v *Inventory) Order(uid string, epoch uint64, in Instance) Key {
-	v.sequences[uid]++
-	in.Key = Key{FunctionUID: uid, CID: invoke.NewCID(epoch, v.sequences[uid])}
-	in.State = Creating
-	if v.functions[uid] == nil {
-		v.functions[uid] = make(map[invoke.CID]*Instance)
+	a := v.functions[uid]
+	if a == nil {
+		a = &account{instances: make(map[invoke.CID]*Instance)}
+		v.functions[uid] = a
 	}
-	v.functions[uid][in.CID] = &in
+	a.sequence++
+	a.forgotten = false
+	in.Key = Key{FunctionUID: uid, CID: invoke.NewCID(epoch, a.sequence)}
+	in.State = Creating
+	a.instances[in.CID] = &in
 	v.requested[in.Node] = v.requested[in.Node].Plus(in.Requests)
 	return in.Key
 }
 
-// Connect says that an instance's agent opened its stream. The error is
+// Check returns the instance that an agent says to be. The error is
 // ErrUnknownInstance, ErrBadToken or nil.
-func (v *Inventory) Connect(key Key, token string) error {
+func (v *Inventory) Check(key Key, token string) (Instance, error) {
 	in, err := v.get(key)
 	if err != nil {
-		return err
+		return Instance{}, err
 	}
-	if in.Token != token {
-		return fmt.Errorf("%w: %s", ErrBadToken, key.CID)
+	if subtle.ConstantTimeCompare([]byte(in.Token), []byte(token)) != 1 {
+		return Instance{}, fmt.Errorf("%w: %s", ErrBadToken, key.CID)
 	}
-	in.Connected = true
-	return nil
+	return *in, nil
+}
+
+// Connect says that an instance's agent has its stream.
+func (v *Inventory) Connect(key Key) {
+	if in, err := v.get(key); err == nil {
+		in.Connected = true
+	}
 }
 
 // Disconnect says that the stream ended.
@@ -136,11 +155,16 @@ func (v *Inventory) Pulled(key Key) (first bool) {
 	return true
 }
 
-// Leave says that an instance is expected to end. One that was blamed already
-// ends for that reason.
-func (v *Inventory) Leave(key Key) {
-	if in, err := v.get(key); err == nil && in.Blamed == "" {
-		in.State = Leaving
+// Leave says that an instance is expected to end by itself until then, the first
+// time that it is said; or, if that is zero, that the runtime ends it. One that
+// was blamed already ends for that reason.
+func (v *Inventory) Leave(key Key, endBy time.Time) {
+	in, err := v.get(key)
+	if err != nil || in.Blamed != "" {
+		return
+	}
+	if in.State != Leaving || endBy.IsZero() {
+		in.State, in.EndBy = Leaving, endBy
 	}
 }
 
@@ -158,22 +182,34 @@ func (v *Inventory) Remove(key Key) (Instance, error) {
 		return Instance{}, err
 	}
 	v.requested[in.Node] = v.requested[in.Node].Minus(in.Requests)
-	delete(v.functions[key.FunctionUID], key.CID)
-	if len(v.functions[key.FunctionUID]) == 0 {
-		delete(v.functions, key.FunctionUID)
-	}
+	delete(v.functions[key.FunctionUID].instances, key.CID)
+	v.settle(key.FunctionUID)
 	return *in, nil
 }
 
-// Overdue returns the instances that should have pulled by now, and those that
-// have been silent for longer than patience, unless they were told to end.
+// Forget drops what is kept of a function that is gone, once its last instance
+// has ended.
+func (v *Inventory) Forget(uid string) {
+	if a := v.functions[uid]; a != nil {
+		a.forgotten = true
+		v.settle(uid)
+	}
+}
+
+func (v *Inventory) settle(uid string) {
+	if a := v.functions[uid]; a.forgotten && len(a.instances) == 0 {
+		delete(v.functions, uid)
+	}
+}
+
+// Overdue returns the instances that should have pulled or ended by now, and
+// those that have been silent for longer than patience, unless they were told to
+// end.
 func (v *Inventory) Overdue(now time.Time, patience time.Duration) []Instance {
 	var overdue []Instance
-	for _, instances := range v.functions {
-		for _, in := range instances {
-			late := in.State == Creating && now.After(in.StartBy)
-			silent := in.State == Created && !in.Connected && now.Sub(in.SilentSince) > patience
-			if (late || silent) && in.Blamed == "" {
+	for _, a := range v.functions {
+		for _, in := range a.instances {
+			if in.Blamed == "" && in.overdue(now, patience) {
 				overdue = append(overdue, *in)
 			}
 		}
@@ -181,11 +217,23 @@ func (v *Inventory) Overdue(now time.Time, patience time.Duration) []Instance {
 	return overdue
 }
 
+func (in *Instance) overdue(now time.Time, patience time.Duration) bool {
+	switch in.State {
+	case Creating:
+		return now.After(in.StartBy)
+	case Created:
+		return !in.Connected && now.Sub(in.SilentSince) > patience
+	case Leaving:
+		return !in.EndBy.IsZero() && now.After(in.EndBy)
+	}
+	return false
+}
+
 // Count counts a function's instances. A created instance without a stream
 // counts as leaving: it can take no work.
 func (v *Inventory) Count(uid string) Counts {
 	var c Counts
-	for _, in := range v.functions[uid] {
+	for _, in := range v.all(uid) {
 		switch {
 		case in.State == Creating:
 			c.Creating++
@@ -200,8 +248,8 @@ func (v *Inventory) Count(uid string) Counts {
 
 // Instances returns copies of a function's instances, in no order.
 func (v *Inventory) Instances(uid string) []Instance {
-	list := make([]Instance, 0, len(v.functions[uid]))
-	for _, in := range v.functions[uid] {
+	list := make([]Instance, 0, len(v.all(uid)))
+	for _, in := range v.all(uid) {
 		list = append(list, *in)
 	}
 	return list
@@ -210,8 +258,15 @@ func (v *Inventory) Instances(uid string) []Instance {
 // Requested is what instances have requested of a node.
 func (v *Inventory) Requested(node string) nodepick.Amount { return v.requested[node] }
 
+func (v *Inventory) all(uid string) map[invoke.CID]*Instance {
+	if a := v.functions[uid]; a != nil {
+		return a.instances
+	}
+	return nil
+}
+
 func (v *Inventory) get(key Key) (*Instance, error) {
-	in, known := v.functions[key.FunctionUID][key.CID]
+	in, known := v.all(key.FunctionUID)[key.CID]
 	if !known {
 		return nil, fmt.Errorf("%w: %s", ErrUnknownInstance, key.CID)
 	}

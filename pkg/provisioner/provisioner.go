@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	mathrand "math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -52,16 +53,17 @@ type Provisioner struct {
 
 	mu        sync.Mutex
 	inventory *Inventory
-	guards    map[string]*StartGuard
+	// guards are those of the functions whose last start failed.
+	guards map[string]StartGuard
 }
 
 // New makes a Provisioner. It starts nothing.
 func New(config Config, deps Deps) *Provisioner {
 	return &Provisioner{
 		deps:      deps,
-		nodes:     append([]nodepick.Node(nil), config.Nodes...),
+		nodes:     slices.Clone(config.Nodes),
 		inventory: NewInventory(),
-		guards:    make(map[string]*StartGuard),
+		guards:    make(map[string]StartGuard),
 	}
 }
 
@@ -89,8 +91,8 @@ func (p *Provisioner) plan(fn *v1alpha1.Function, epoch uint64, n int) (specs []
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	uid, now := string(fn.UID), p.deps.Now()
-	n = p.guard(uid).Allowed(now, n, p.inventory.Count(uid).Creating)
-	want := requests(fn)
+	n = p.guards[uid].Allowed(now, n, p.inventory.Count(uid).Creating)
+	want := Requests(fn)
 	for range n {
 		node, rejected := p.pick(want)
 		if node == "" {
@@ -113,9 +115,7 @@ func (p *Provisioner) plan(fn *v1alpha1.Function, epoch uint64, n int) (specs []
 }
 
 func (p *Provisioner) pick(want nodepick.Amount) (string, []nodepick.Rejection) {
-	for i := range p.nodes {
-		p.nodes[i].Requested = p.inventory.Requested(p.nodes[i].Name)
-	}
+	p.countRequested()
 	i, rejected := nodepick.Pick(p.nodes, want, mathrand.IntN)
 	if i < 0 {
 		return "", rejected
@@ -123,7 +123,22 @@ func (p *Provisioner) pick(want nodepick.Amount) (string, []nodepick.Rejection) 
 	return p.nodes[i].Name, rejected
 }
 
-func requests(fn *v1alpha1.Function) nodepick.Amount {
+func (p *Provisioner) countRequested() {
+	for i := range p.nodes {
+		p.nodes[i].Requested = p.inventory.Requested(p.nodes[i].Name)
+	}
+}
+
+// Nodes are the nodes that there are, with what is requested of each.
+func (p *Provisioner) Nodes() []nodepick.Node {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.countRequested()
+	return slices.Clone(p.nodes)
+}
+
+// Requests is what an instance of a function requests of its node.
+func Requests(fn *v1alpha1.Function) nodepick.Amount {
 	var a nodepick.Amount
 	if cpu := fn.Spec.Resources.Requests.CPU; cpu != nil {
 		a.MilliCPU = cpu.MilliValue()
@@ -145,12 +160,19 @@ func explain(rejected []nodepick.Rejection) string {
 	return strings.Join(reasons, "; ")
 }
 
-// Connect checks an agent's proof and notes that its stream is there. The error
-// is ErrUnknownInstance, ErrBadToken or nil.
-func (p *Provisioner) Connect(key Key, token string) error {
+// Check checks an agent's proof and returns which instance it is of. The error is
+// ErrUnknownInstance, ErrBadToken or nil.
+func (p *Provisioner) Check(key Key, token string) (Instance, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.inventory.Connect(key, token)
+	return p.inventory.Check(key, token)
+}
+
+// Connect notes that the stream of an agent that was checked is there.
+func (p *Provisioner) Connect(key Key) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.inventory.Connect(key)
 }
 
 // Disconnect notes that an agent's stream ended.
@@ -167,16 +189,17 @@ func (p *Provisioner) Pulled(key Key) (first bool) {
 	defer p.mu.Unlock()
 	first = p.inventory.Pulled(key)
 	if first {
-		p.guard(key.FunctionUID).Started()
+		delete(p.guards, key.FunctionUID)
 	}
 	return first
 }
 
-// Leaving notes that an instance will end by itself, as it should.
-func (p *Provisioner) Leaving(key Key) {
+// Leaving notes that an instance will end by itself, as it should. One that has
+// not ended within that time, counted from the first notice, is stopped.
+func (p *Provisioner) Leaving(key Key, within time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.inventory.Leave(key)
+	p.inventory.Leave(key, p.deps.Now().Add(within))
 }
 
 // StartFailed notes that an agent gave up waiting for its function. The runtime
@@ -190,15 +213,26 @@ func (p *Provisioner) StartFailed(key Key, reason string) {
 
 // Stop ends an instance that is not wanted any more.
 func (p *Provisioner) Stop(key Key) {
-	p.Leaving(key)
+	p.mu.Lock()
+	p.inventory.Leave(key, time.Time{})
+	p.mu.Unlock()
 	p.deps.Runtime.Stop(key.FunctionUID, key.CID)
 }
 
-// Forget drops what is known of a function's failures.
+// Forgive drops what is known of a function's failures.
+func (p *Provisioner) Forgive(uid string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.guards, uid)
+}
+
+// Forget drops what is known of a function that is gone, as far as its instances
+// have ended, and of the others when they end.
 func (p *Provisioner) Forget(uid string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.guards, uid)
+	p.inventory.Forget(uid)
 }
 
 // Count counts a function's instances.
@@ -220,18 +254,8 @@ func (p *Provisioner) Instances(uid string) []Instance {
 func (p *Provisioner) Failing(uid string) (why StartFailure, retryAfter time.Duration, failing bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	why, at, failing := p.guard(uid).Failing()
+	why, at, failing := p.guards[uid].Failing()
 	return why, max(0, at.Sub(p.deps.Now())), failing
-}
-
-// guard returns a function's guard. The caller holds the lock.
-func (p *Provisioner) guard(uid string) *StartGuard {
-	g, known := p.guards[uid]
-	if !known {
-		g = &StartGuard{}
-		p.guards[uid] = g
-	}
-	return g
 }
 
 // Run follows instances to their end, and tells events of it, until ctx ends.
@@ -260,7 +284,9 @@ func (p *Provisioner) exited(exit Exit, events Events) {
 		failure.Reason = in.Blamed
 	}
 	if err == nil && in.State == Creating {
-		p.guard(key.FunctionUID).Failed(p.deps.Now(), failure)
+		guard := p.guards[key.FunctionUID]
+		guard.Failed(p.deps.Now(), failure)
+		p.guards[key.FunctionUID] = guard
 	}
 	p.mu.Unlock()
 
@@ -280,11 +306,18 @@ func (p *Provisioner) stopOverdue() {
 	p.mu.Lock()
 	overdue := p.inventory.Overdue(p.deps.Now(), silencePatience)
 	for _, in := range overdue {
-		p.inventory.Blame(in.Key, "its agent was not heard of in time")
+		p.inventory.Blame(in.Key, overdueReason(in.State))
 	}
 	p.mu.Unlock()
 	for _, in := range overdue {
-		p.deps.Log.Warn("stopping a silent instance", "cid", in.CID, "state", in.State.String())
+		p.deps.Log.Warn("stopping an overdue instance", "cid", in.CID, "state", in.State.String(), "reason", overdueReason(in.State))
 		p.deps.Runtime.Stop(in.FunctionUID, in.CID)
 	}
+}
+
+func overdueReason(s State) string {
+	if s == Leaving {
+		return "it did not end in time after it was let go"
+	}
+	return "its agent was not heard of in time"
 }

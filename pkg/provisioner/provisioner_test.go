@@ -94,9 +94,10 @@ func running(t *testing.T, body func(p *Provisioner, r *fakeRuntime, e *told)) {
 func start(t *testing.T, p *Provisioner, spec InstanceSpec) Key {
 	t.Helper()
 	key := Key{FunctionUID: "u", CID: spec.CID}
-	if err := p.Connect(key, spec.Token); err != nil {
+	if _, err := p.Check(key, spec.Token); err != nil {
 		t.Fatal(err)
 	}
+	p.Connect(key)
 	if !p.Pulled(key) || p.Pulled(key) {
 		t.Error("exactly the first pull is the first")
 	}
@@ -135,10 +136,10 @@ func TestOrderCountsAtOnceAndFillsTheNode(t *testing.T) {
 func TestAgentMustShowItsToken(t *testing.T) {
 	running(t, func(p *Provisioner, _ *fakeRuntime, _ *told) {
 		key := p.Order(function(), 7, 1).Keys[0]
-		if err := p.Connect(key, "guess"); !errors.Is(err, ErrBadToken) {
+		if _, err := p.Check(key, "guess"); !errors.Is(err, ErrBadToken) {
 			t.Errorf("wrong token: %v", err)
 		}
-		if err := p.Connect(Key{"u", cid2}, "guess"); !errors.Is(err, ErrUnknownInstance) {
+		if _, err := p.Check(Key{"u", cid2}, "guess"); !errors.Is(err, ErrUnknownInstance) {
 			t.Errorf("unknown instance: %v", err)
 		}
 	})
@@ -191,7 +192,7 @@ func TestInstanceThatEndsUnexpectedlyIsLost(t *testing.T) {
 		p.Order(function(), 7, 2)
 		start(t, p, r.started[0])
 		leaving := start(t, p, r.started[1])
-		p.Leaving(leaving)
+		p.Leaving(leaving, time.Minute)
 		r.exits <- Exit{FunctionUID: "u", CID: cid1, Reason: "killed"}
 		r.exits <- Exit{FunctionUID: "u", CID: cid2, Reason: "exited"}
 		expectTold(t, e, "00000007-000001 gone, lost true: killed", "00000007-000002 gone, lost false: exited")
@@ -215,6 +216,64 @@ func TestSilentInstancesAreStopped(t *testing.T) {
 		synctest.Wait()
 		if lines := e.all(); len(lines) != 2 || !strings.HasPrefix(lines[1], "00000007-000002 failed: its agent was not heard of in time") {
 			t.Errorf("told %v", lines)
+		}
+	})
+}
+
+func TestInstanceThatIsLetGoMustEndInTime(t *testing.T) {
+	running(t, func(p *Provisioner, r *fakeRuntime, e *told) {
+		p.Order(function(), 7, 2)
+		patient, stopped := start(t, p, r.started[0]), start(t, p, r.started[1])
+		p.Leaving(patient, time.Minute)
+		time.Sleep(30 * time.Second)
+		p.Leaving(patient, time.Hour) // the first notice counts
+		p.Leaving(stopped, time.Second)
+		p.Stop(stopped) // the runtime sees to it now
+		expectTold(t, e, "00000007-000002 gone, lost false: stopped")
+		time.Sleep(33 * time.Second)
+		expectTold(t, e, "00000007-000002 gone, lost false: stopped",
+			"00000007-000001 gone, lost false: it did not end in time after it was let go")
+		if got := p.Nodes()[0].Requested; got != (nodepick.Amount{}) {
+			t.Errorf("%+v is still requested", got)
+		}
+	})
+}
+
+func TestNothingIsKeptOfAFunctionThatIsGone(t *testing.T) {
+	running(t, func(p *Provisioner, r *fakeRuntime, e *told) {
+		p.Order(function(), 7, 2)
+		key := start(t, p, r.started[0])
+		p.Forget("u")
+		r.exits <- Exit{FunctionUID: "u", CID: cid2, Reason: "killed"}
+		synctest.Wait()
+		if again := p.Order(function(), 7, 1); len(again.Keys) != 0 {
+			t.Errorf("ordered %v during the backoff", again.Keys)
+		}
+		p.Forget("u")
+		p.Stop(key)
+		synctest.Wait()
+		if len(p.guards) != 0 || len(p.inventory.functions) != 0 {
+			t.Errorf("left: guards %v, accounts %v", p.guards, p.inventory.functions)
+		}
+	})
+}
+
+func TestNamesAreNotGivenTwice(t *testing.T) {
+	running(t, func(p *Provisioner, r *fakeRuntime, e *told) {
+		p.Stop(p.Order(function(), 7, 1).Keys[0])
+		synctest.Wait()
+		p.Forgive("u")
+		again := p.Order(function(), 7, 1)
+		if len(again.Keys) != 1 || again.Keys[0].CID != cid2 {
+			t.Fatalf("ordered %+v, want the next name", again)
+		}
+		p.Forget("u") // and then it is there again
+		third := p.Order(function(), 7, 1)
+		p.Stop(again.Keys[0])
+		p.Stop(third.Keys[0])
+		synctest.Wait()
+		if again := p.Order(function(), 7, 1); len(again.Keys) != 1 || again.Keys[0].CID != "00000007-000004" {
+			t.Errorf("ordered %+v, want the fourth name", again)
 		}
 	})
 }

@@ -12,7 +12,8 @@ const (
 )
 
 // StartGuard decides whether a function may be given more instances, from how
-// its last ones started. The zero value allows everything.
+// its last ones started. The zero value allows everything: it is that of a
+// function of which an instance has started since.
 type StartGuard struct {
 	failures  int
 	notBefore time.Time
@@ -45,12 +46,9 @@ func (g *StartGuard) Failed(now time.Time, why StartFailure) {
 	g.last.At = now
 }
 
-// Started says that an instance did start: all is forgiven.
-func (g *StartGuard) Started() { *g = StartGuard{} }
-
 // Allowed is how many of want instances may be ordered now: none during the
 // backoff, then one as a probe until one has started.
-func (g *StartGuard) Allowed(now time.Time, want, creating int) int {
+func (g StartGuard) Allowed(now time.Time, want, creating int) int {
 	switch {
 	case g.failures == 0:
 		return want
@@ -62,6 +60,6 @@ func (g *StartGuard) Allowed(now time.Time, want, creating int) int {
 
 // Failing returns why the last instance did not start and when the next is
 // tried, unless all is well.
-func (g *StartGuard) Failing() (why StartFailure, retryAt time.Time, failing bool) {
+func (g StartGuard) Failing() (why StartFailure, retryAt time.Time, failing bool) {
 	return g.last, g.notBefore, g.failures > 0
 }

@@ -17,10 +17,11 @@ func play(t *testing.T, tape []byte) {
 	limits := Limits{MaxWaiting: 6, ClaimGrace: 3 * time.Second}
 	q, w := New(limits), &twin{limits: limits}
 	now := time.Unix(1_000_000, 0)
+	evict := EvictPolicy{Min: 1, IdleFor: 2 * time.Second}
 	policy := LeavePolicy{Min: 1, IdleTimeout: 4 * time.Second, KeepLast: 9 * time.Second}
 
 	for step := 0; len(tape) >= 3; step++ {
-		op, which, much := tape[0]%10, tape[1]%12, tape[2]%8
+		op, which, much := tape[0]%11, tape[1]%12, tape[2]%8
 		tape = tape[3:]
 		cid := invoke.NewCID(1, uint64(which%5))
 		id := invoke.ID{which}
@@ -29,6 +30,7 @@ func play(t *testing.T, tape []byte) {
 		case 0, 1:
 			ticket := invoke.Ticket{
 				ID:       id,
+				Token:    invoke.Token{much / 6},
 				Arrived:  now.Add(-time.Duration(much%3) * time.Second),
 				Deadline: now.Add(time.Duration(1+much) * time.Second),
 			}
@@ -39,10 +41,10 @@ func play(t *testing.T, tape []byte) {
 			got, want = q.Join(cid, 1+int(much%3)) == nil, w.join(cid, 1+int(much%3))
 		case 4:
 			want = w.holding(cid)
-			w.leave(cid)
-			got = q.Leave(cid)
+			w.leave(cid, now)
+			got = q.Leave(cid, now)
 		case 5:
-			got, want = q.Pull(cid, int(much)-1) == nil, w.pull(cid, int(much)-1)
+			got, want = q.Pull(cid, int(much)-1, now) == nil, w.pull(cid, int(much)-1, now)
 		case 6:
 			q.Done(cid, id)
 			w.done(cid, id)
@@ -65,6 +67,8 @@ func play(t *testing.T, tape []byte) {
 				}
 				got, want = ids, w.clear()
 			}
+		case 10:
+			got, want = q.Evict(cid, now, evict), w.evict(cid, now, evict)
 		}
 		if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b error) bool { return a == b })); diff != "" {
 			t.Fatalf("step %d, operation %d: answer (-want +got):\n%s", step, op, diff)
@@ -83,6 +87,9 @@ func play(t *testing.T, tape []byte) {
 		}
 		if diff := cmp.Diff(w.view(now), q.View(now)); diff != "" {
 			t.Fatalf("step %d, operation %d: view (-want +got):\n%s", step, op, diff)
+		}
+		if diff := cmp.Diff(w.longestIdle(now, evict), q.LongestIdle(now, evict)); diff != "" {
+			t.Fatalf("step %d, operation %d: idle instances (-want +got):\n%s", step, op, diff)
 		}
 		if got, want := q.Waiting(), len(w.waiting()); got != want {
 			t.Fatalf("step %d, operation %d: %d wait, want %d", step, op, got, want)
@@ -116,6 +123,9 @@ func checkInvariants(t *testing.T, q *Queue) {
 		}
 		if in.credits+len(in.out) > in.capacity {
 			t.Fatalf("%s asks for %d and holds %d of %d", cid, in.credits, len(in.out), in.capacity)
+		}
+		if in.idleSince.IsZero() == (in.credits == in.capacity) {
+			t.Fatalf("%s asks for %d of %d and is idle since %v", cid, in.credits, in.capacity, in.idleSince)
 		}
 		if in.retired && in.credits > 0 {
 			t.Fatalf("%s is retired and asks", cid)

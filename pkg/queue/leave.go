@@ -33,12 +33,7 @@ func (q *Queue) RequestLeave(cid invoke.CID, idle time.Duration, policy LeavePol
 	if !known {
 		return LeaveAnswer{}, ErrUnknownInstance
 	}
-	staying := 0
-	for _, other := range q.instances {
-		if other != in && !other.retired {
-			staying++
-		}
-	}
+	staying := q.staying(in)
 	needed := policy.IdleTimeout
 	if staying == 0 {
 		needed = max(needed, policy.KeepLast)
@@ -49,6 +44,19 @@ func (q *Queue) RequestLeave(cid invoke.CID, idle time.Duration, policy LeavePol
 	case idle < needed && !in.retired:
 		return LeaveAnswer{AskAgain: needed - idle}, nil
 	}
-	q.Leave(cid)
+	delete(q.instances, cid)
+	q.stopAsking(in)
 	return LeaveAnswer{Granted: true}, nil
+}
+
+// staying is how many instances there would be without this one. Those that
+// have not asked for work yet do not count: they may never come to work.
+func (q *Queue) staying(without *instance) int {
+	n := 0
+	for _, in := range q.instances {
+		if in != without && in.asked && !in.retired {
+			n++
+		}
+	}
+	return n
 }

@@ -59,6 +59,7 @@ type entry struct {
 	seq        uint64 // breaks ties of Arrived
 	holder     *instance
 	handed     time.Time // valid while holder is set
+	withdrawn  bool      // valid while holder is set
 	prev, next *entry    // valid while holder is nil
 }
 
@@ -69,18 +70,27 @@ type instance struct {
 	capacity int // credits + len(out) <= capacity
 	credits  int
 	out      map[invoke.ID]*entry
+	asked    bool // has ever asked, so that it is known to work
 	retired  bool
 	index    int // in the heap, -1 if not there
+	// idleSince is when it came to ask for all that it can hold, which it
+	// does only while it runs nothing; zero while it does not.
+	idleSince time.Time
 }
 
 // Offer adds a ticket. Offering one again that waits changes nothing; one that
-// has been out for ClaimGrace goes back to its place in the order of arrival.
+// has been out for ClaimGrace goes back to its place in the order of arrival. A
+// new token says that the instance which had claimed the call has given it back,
+// so that the ticket with the old one is void.
 // The error is ErrFull or nil.
 func (q *Queue) Offer(t invoke.Ticket, now time.Time) error {
 	if e, known := q.entries[t.ID]; known {
-		if e.holder != nil && now.Sub(e.handed) >= q.limits.ClaimGrace {
+		released := e.ticket.Token != t.Token
+		if e.holder != nil && (released || now.Sub(e.handed) >= q.limits.ClaimGrace) {
 			q.putBack(e)
 		}
+		e.ticket.Token = t.Token
+		e.withdrawn = false
 		return nil
 	}
 	if q.waiting.len >= q.limits.MaxWaiting {
@@ -94,20 +104,18 @@ func (q *Queue) Offer(t invoke.Ticket, now time.Time) error {
 	return nil
 }
 
-// Withdraw forgets a ticket, whether it waits or is out. It tells whether the
-// ticket was waiting.
+// Withdraw removes a ticket that waits, and tells whether it did. One that is out
+// stays with its holder, which may run the call, and will not wait again.
 func (q *Queue) Withdraw(id invoke.ID) bool {
 	e, known := q.entries[id]
 	if !known {
 		return false
 	}
 	if e.holder != nil {
-		q.forget(e)
+		e.withdrawn = true
 		return false
 	}
-	q.waiting.remove(e)
-	delete(q.entries, id)
-	q.departed++
+	q.drop(e)
 	return true
 }
 
@@ -121,10 +129,12 @@ func (q *Queue) Join(cid invoke.CID, capacity int) error {
 	return nil
 }
 
-// Leave removes an instance. Tickets that it holds go back to their places:
-// if it had claimed them, claiming them again is refused at the gateway. It
-// returns how many tickets that were.
-func (q *Queue) Leave(cid invoke.CID) (held int) {
+// Leave removes an instance. Tickets that it was handed lately go back to their
+// places: if it had claimed them, claiming them again is refused at the gateway.
+// Those that it has held for ClaimGrace are forgotten, since they are claimed: a
+// gateway that still wants one offers it again. To put them back would ask for
+// instances to run calls that run already. It returns how many tickets it held.
+func (q *Queue) Leave(cid invoke.CID, now time.Time) (held int) {
 	in, known := q.instances[cid]
 	if !known {
 		return 0
@@ -132,7 +142,11 @@ func (q *Queue) Leave(cid invoke.CID) (held int) {
 	q.stopAsking(in)
 	held = len(in.out)
 	for _, e := range in.out {
-		q.putBack(e)
+		if e.withdrawn || now.Sub(e.handed) >= q.limits.ClaimGrace {
+			q.forget(e)
+		} else {
+			q.putBack(e)
+		}
 	}
 	delete(q.instances, cid)
 	return held
@@ -140,16 +154,20 @@ func (q *Queue) Leave(cid invoke.CID) (held int) {
 
 // Pull lets an instance ask for credits more tickets, but for no more than its
 // capacity allows. A retired instance asks in vain.
-func (q *Queue) Pull(cid invoke.CID, credits int) error {
+func (q *Queue) Pull(cid invoke.CID, credits int, now time.Time) error {
 	in, known := q.instances[cid]
 	if !known {
 		return fmt.Errorf("%w: %s", ErrUnknownInstance, cid)
 	}
+	in.asked = true
 	credits = min(credits, in.capacity-in.credits-len(in.out))
 	if credits <= 0 || in.retired {
 		return nil
 	}
 	in.credits += credits
+	if in.credits == in.capacity {
+		in.idleSince = now
+	}
 	if in.index < 0 {
 		heap.Push(&q.asking, in)
 	}
@@ -179,19 +197,23 @@ func (q *Queue) Retire(cid invoke.CID) bool {
 }
 
 // Match hands waiting tickets to asking instances until one side is empty, and
-// forgets tickets past their deadline. It calls deliver for each ticket handed
-// out and returns how many it forgot.
+// forgets tickets past their deadline that come up meanwhile or stand in front
+// then. It calls deliver for each ticket handed out and returns how many it
+// forgot.
 func (q *Queue) Match(now time.Time, deliver func(invoke.CID, invoke.Ticket)) (expired int) {
-	for q.waiting.first != nil && len(q.asking) > 0 {
-		e := q.waiting.first
-		q.waiting.remove(e)
-		q.departed++
+	for e := q.waiting.first; e != nil; e = q.waiting.first {
 		if !e.ticket.Deadline.After(now) {
-			delete(q.entries, e.ticket.ID)
+			q.drop(e)
 			expired++
 			continue
 		}
+		if len(q.asking) == 0 {
+			break
+		}
+		q.waiting.remove(e)
+		q.departed++
 		in := q.asking[0]
+		in.idleSince = time.Time{}
 		in.credits--
 		if in.credits == 0 {
 			q.stopAsking(in)
@@ -207,12 +229,17 @@ func (q *Queue) Match(now time.Time, deliver func(invoke.CID, invoke.Ticket)) (e
 func (q *Queue) Clear() []invoke.Ticket {
 	cleared := make([]invoke.Ticket, 0, q.waiting.len)
 	for e := q.waiting.first; e != nil; e = q.waiting.first {
-		q.waiting.remove(e)
-		delete(q.entries, e.ticket.ID)
-		q.departed++
+		q.drop(e)
 		cleared = append(cleared, e.ticket)
 	}
 	return cleared
+}
+
+// drop removes an entry that waits.
+func (q *Queue) drop(e *entry) {
+	q.waiting.remove(e)
+	delete(q.entries, e.ticket.ID)
+	q.departed++
 }
 
 // putBack makes an entry that is out wait again.
@@ -231,7 +258,7 @@ func (q *Queue) forget(e *entry) {
 
 // stopAsking takes back what an instance asked for.
 func (q *Queue) stopAsking(in *instance) {
-	in.credits = 0
+	in.credits, in.idleSince = 0, time.Time{}
 	if in.index >= 0 {
 		heap.Remove(&q.asking, in.index)
 	}

@@ -28,7 +28,7 @@ func mustOffer(t *testing.T, q *Queue, tickets ...byte) {
 func mustJoin(t *testing.T, q *Queue, credits int, cids ...invoke.CID) {
 	t.Helper()
 	for _, cid := range cids {
-		if err := errors.Join(q.Join(cid, credits), q.Pull(cid, credits)); err != nil {
+		if err := errors.Join(q.Join(cid, credits), q.Pull(cid, credits, start)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -65,7 +65,7 @@ func TestCallsFlockToTheFirstInstance(t *testing.T) {
 		mustOffer(t, q, n)
 		expectMatched(t, q, "a"+string('0'+rune(n)))
 		q.Done("a", ticket(n).ID)
-		if err := q.Pull("a", 1); err != nil {
+		if err := q.Pull("a", 1, start); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -88,7 +88,7 @@ func TestTicketsOfALostInstanceGoBackToTheFront(t *testing.T) {
 	mustOffer(t, q, 1, 2)
 	expectMatched(t, q, "a1", "a2")
 	mustOffer(t, q, 3)
-	q.Leave("a")
+	q.Leave("a", start)
 	mustJoin(t, q, 3, "b")
 	expectMatched(t, q, "b1", "b2", "b3")
 }
@@ -104,6 +104,42 @@ func TestTicketComesBackOnlyAfterClaimGrace(t *testing.T) {
 		t.Fatal(err)
 	}
 	expectMatched(t, q, "b1")
+}
+
+func TestWithdrawnTicketStaysWithItsHolderAndDoesNotWaitAgain(t *testing.T) {
+	q := New(Limits{MaxWaiting: 10, ClaimGrace: time.Second})
+	mustJoin(t, q, 1, "a")
+	mustOffer(t, q, 1)
+	expectMatched(t, q, "a1")
+	if q.Withdraw(ticket(1).ID) {
+		t.Error("a ticket that was out is said to have waited")
+	}
+	if held := q.Leave("a", start); held != 1 {
+		t.Errorf("held %d tickets, want 1", held)
+	}
+	mustJoin(t, q, 1, "b")
+	expectMatched(t, q)
+}
+
+func TestReleasedTicketIsHandedOutUnderItsNewToken(t *testing.T) {
+	q := New(Limits{MaxWaiting: 10, ClaimGrace: time.Second})
+	mustJoin(t, q, 1, "a", "b")
+	mustOffer(t, q, 1)
+	expectMatched(t, q, "a1")
+	again := ticket(1)
+	again.Token = invoke.Token{9}
+	if err := q.Offer(again, start); err != nil {
+		t.Fatal(err)
+	}
+	q.Match(start, func(cid invoke.CID, got invoke.Ticket) {
+		if cid != "b" || got.Token != again.Token {
+			t.Errorf("%s got the token %v", cid, got.Token)
+		}
+	})
+	q.Done("a", again.ID) // of the old ticket
+	if v := q.View(start); v.Out != 1 {
+		t.Errorf("the new ticket was forgotten with the old one: %+v", v)
+	}
 }
 
 func TestExpiredTicketsAreForgotten(t *testing.T) {
@@ -134,7 +170,7 @@ func TestOnlyOneOfTwoIdleInstancesMayLeaveEarly(t *testing.T) {
 
 func TestInstanceIsHandedNoMoreThanItsCapacity(t *testing.T) {
 	q := New(Limits{MaxWaiting: 10, ClaimGrace: time.Second})
-	if err := errors.Join(q.Join("a", 2), q.Pull("a", 1000), q.Pull("a", 1000)); err != nil {
+	if err := errors.Join(q.Join("a", 2), q.Pull("a", 1000, start), q.Pull("a", 1000, start)); err != nil {
 		t.Fatal(err)
 	}
 	mustOffer(t, q, 1, 2, 3)
@@ -148,7 +184,7 @@ func TestRetiredInstanceFinishesAndLeaves(t *testing.T) {
 	expectMatched(t, q, "a1")
 	q.Retire("a")
 	mustOffer(t, q, 2)
-	if err := q.Pull("a", 1); err != nil {
+	if err := q.Pull("a", 1, start); err != nil {
 		t.Fatal(err)
 	}
 	expectMatched(t, q)
@@ -158,16 +194,92 @@ func TestRetiredInstanceFinishesAndLeaves(t *testing.T) {
 	}
 }
 
+func TestLongClaimedTicketsDoNotComeBack(t *testing.T) {
+	q := New(Limits{MaxWaiting: 10, ClaimGrace: time.Second})
+	mustJoin(t, q, 2, "a")
+	mustOffer(t, q, 1)
+	expectMatched(t, q, "a1")
+	later := start.Add(time.Second)
+	if err := q.Offer(ticket(2), later); err != nil {
+		t.Fatal(err)
+	}
+	q.Match(later, func(invoke.CID, invoke.Ticket) {})
+	if held := q.Leave("a", later); held != 2 {
+		t.Errorf("it held %d tickets, want 2", held)
+	}
+	if v := q.View(later); v.Waiting != 1 || v.Out != 0 {
+		t.Errorf("left: %+v, want only the ticket that may be unclaimed", v)
+	}
+}
+
+func TestExpiredTicketsAreForgottenThoughNobodyAsks(t *testing.T) {
+	q := New(Limits{MaxWaiting: 10, ClaimGrace: time.Second})
+	mustOffer(t, q, 1, 2)
+	if n := q.Match(start.Add(time.Hour), nil); n != 2 {
+		t.Errorf("%d tickets expired, want 2", n)
+	}
+	if v := q.View(start); v.Waiting != 0 || v.Out != 0 {
+		t.Errorf("left: %+v", v)
+	}
+}
+
+func TestLongestIdleInstanceIsEvictedFirst(t *testing.T) {
+	q := New(Limits{MaxWaiting: 10, ClaimGrace: time.Second})
+	mustJoin(t, q, 1, "a", "b", "c")
+	if err := q.Join("starting", 1); err != nil {
+		t.Fatal(err)
+	}
+	mustOffer(t, q, 1)
+	expectMatched(t, q, "a1")
+	at := func(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.Second) }
+	policy := EvictPolicy{Min: 1, IdleFor: 5 * time.Second}
+	expect := func(now time.Time, want ...IdleInstance) {
+		t.Helper()
+		if diff := cmp.Diff(want, q.LongestIdle(now, policy)); diff != "" {
+			t.Errorf("evictable (-want +got):\n%s", diff)
+		}
+	}
+	expect(at(4))
+	expect(at(5), IdleInstance{"c", 5 * time.Second}, IdleInstance{"b", 5 * time.Second})
+	q.Done("a", ticket(1).ID)
+	if err := q.Pull("a", 1, at(3)); err != nil {
+		t.Fatal(err)
+	}
+	expect(at(8), IdleInstance{"c", 8 * time.Second}, IdleInstance{"b", 8 * time.Second}, IdleInstance{"a", 5 * time.Second})
+	if q.Evict("a", at(7), policy) || q.Evict("starting", at(9), policy) || q.Evict("unknown", at(9), policy) {
+		t.Error("evicted one that is not idle for long enough")
+	}
+	if !q.Evict("c", at(9), policy) || q.Evict("c", at(9), policy) || !q.Evict("b", at(9), policy) {
+		t.Error("an idle instance must be evicted, once")
+	}
+	expect(at(9))
+	if q.Evict("a", at(9), policy) {
+		t.Error("evicted the last of Min")
+	}
+}
+
+func TestInstanceThatHasNotAskedYetIsNoReasonToLeave(t *testing.T) {
+	q := New(Limits{MaxWaiting: 10, ClaimGrace: time.Second})
+	mustJoin(t, q, 1, "a")
+	if err := q.Join("b", 1); err != nil {
+		t.Fatal(err)
+	}
+	policy := LeavePolicy{Min: 1, IdleTimeout: time.Minute}
+	if answer, _ := q.RequestLeave("a", time.Hour, policy); answer.Granted {
+		t.Error("the only one that works may leave")
+	}
+}
+
 func BenchmarkOfferMatchDone(b *testing.B) {
 	q := New(Limits{MaxWaiting: 10, ClaimGrace: time.Second})
 	_ = q.Join("a", 1)
-	_ = q.Pull("a", 1)
+	_ = q.Pull("a", 1, start)
 	t := ticket(1)
 	b.ReportAllocs()
 	for b.Loop() {
 		_ = q.Offer(t, start)
 		q.Match(start, func(invoke.CID, invoke.Ticket) {})
 		q.Done("a", t.ID)
-		_ = q.Pull("a", 1)
+		_ = q.Pull("a", 1, start)
 	}
 }

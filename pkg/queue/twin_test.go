@@ -24,13 +24,17 @@ type twinTicket struct {
 	seq    int
 	holder invoke.CID // empty while it waits
 	handed time.Time
+	// withdrawn tickets do not wait again.
+	withdrawn bool
 }
 
 type twinInstance struct {
 	cid      invoke.CID
 	capacity int
 	credits  int
+	asked    bool
 	retired  bool
+	idle     time.Time // since when it asks for all that it can hold
 }
 
 func (w *twin) ticket(id invoke.ID) int {
@@ -68,10 +72,12 @@ func (w *twin) drop(i int) { w.tickets = slices.Delete(w.tickets, i, i+1) }
 
 func (w *twin) offer(t invoke.Ticket, now time.Time) error {
 	if i := w.ticket(t.ID); i >= 0 {
-		if w.tickets[i].holder != "" && now.Sub(w.tickets[i].handed) >= w.limits.ClaimGrace {
-			w.tickets[i].holder = ""
+		known := &w.tickets[i]
+		if known.holder != "" && (known.Token != t.Token || now.Sub(known.handed) >= w.limits.ClaimGrace) {
+			known.holder = ""
 			w.departed--
 		}
+		known.Token, known.withdrawn = t.Token, false
 		return nil
 	}
 	if len(w.waiting()) >= w.limits.MaxWaiting {
@@ -88,12 +94,13 @@ func (w *twin) withdraw(id invoke.ID) bool {
 	if i < 0 {
 		return false
 	}
-	waited := w.tickets[i].holder == ""
-	w.drop(i)
-	if waited {
-		w.departed++
+	if w.tickets[i].holder != "" {
+		w.tickets[i].withdrawn = true
+		return false
 	}
-	return waited
+	w.drop(i)
+	w.departed++
+	return true
 }
 
 func (w *twin) join(cid invoke.CID, capacity int) bool {
@@ -104,12 +111,15 @@ func (w *twin) join(cid invoke.CID, capacity int) bool {
 	return true
 }
 
-func (w *twin) leave(cid invoke.CID) {
+func (w *twin) leave(cid invoke.CID, now time.Time) {
 	i := w.instance(cid)
 	if i < 0 {
 		return
 	}
 	w.instances = slices.Delete(w.instances, i, i+1)
+	w.tickets = slices.DeleteFunc(w.tickets, func(t twinTicket) bool {
+		return t.holder == cid && (t.withdrawn || now.Sub(t.handed) >= w.limits.ClaimGrace)
+	})
 	for i := range w.tickets {
 		if w.tickets[i].holder == cid {
 			w.tickets[i].holder = ""
@@ -118,14 +128,18 @@ func (w *twin) leave(cid invoke.CID) {
 	}
 }
 
-func (w *twin) pull(cid invoke.CID, credits int) bool {
+func (w *twin) pull(cid invoke.CID, credits int, now time.Time) bool {
 	i := w.instance(cid)
 	if i < 0 {
 		return false
 	}
 	in := &w.instances[i]
+	in.asked = true
 	for ; credits > 0 && !in.retired && in.credits+w.holding(cid) < in.capacity; credits-- {
 		in.credits++
+		if in.credits == in.capacity {
+			in.idle = now
+		}
 	}
 	return true
 }
@@ -150,12 +164,7 @@ func (w *twin) requestLeave(cid invoke.CID, idle time.Duration, p LeavePolicy) (
 	if i < 0 {
 		return LeaveAnswer{}, false
 	}
-	others := 0
-	for _, in := range w.instances {
-		if in.cid != cid && !in.retired {
-			others++
-		}
-	}
+	others := w.others(cid)
 	retired := w.instances[i].retired
 	if w.holding(cid) > 0 || (!retired && others < p.Min) {
 		return LeaveAnswer{AskAgain: p.IdleTimeout}, true
@@ -167,8 +176,43 @@ func (w *twin) requestLeave(cid invoke.CID, idle time.Duration, p LeavePolicy) (
 	if !retired && idle < needed {
 		return LeaveAnswer{AskAgain: needed - idle}, true
 	}
-	w.leave(cid)
+	w.instances = slices.Delete(w.instances, i, i+1)
 	return LeaveAnswer{Granted: true}, true
+}
+
+func (w *twin) others(cid invoke.CID) int {
+	n := 0
+	for _, in := range w.instances {
+		if in.cid != cid && in.asked && !in.retired {
+			n++
+		}
+	}
+	return n
+}
+
+func (w *twin) longestIdle(now time.Time, p EvictPolicy) []IdleInstance {
+	var idle []IdleInstance
+	for _, in := range w.instances {
+		if in.credits == in.capacity && now.Sub(in.idle) >= p.IdleFor && w.others(in.cid) >= p.Min {
+			idle = append(idle, IdleInstance{CID: in.cid, Idle: now.Sub(in.idle)})
+		}
+	}
+	slices.SortFunc(idle, func(a, b IdleInstance) int {
+		if a.Idle != b.Idle {
+			return cmp.Compare(b.Idle, a.Idle)
+		}
+		return cmp.Compare(b.CID, a.CID)
+	})
+	return idle
+}
+
+func (w *twin) evict(cid invoke.CID, now time.Time, p EvictPolicy) bool {
+	for _, in := range w.longestIdle(now, p) {
+		if in.CID == cid {
+			return w.retire(cid)
+		}
+	}
+	return false
 }
 
 type handed struct {
@@ -179,6 +223,12 @@ type handed struct {
 func (w *twin) match(now time.Time) (out []handed, expired int) {
 	for {
 		waiting := w.waiting()
+		if len(waiting) > 0 && !waiting[0].Deadline.After(now) {
+			w.drop(w.ticket(waiting[0].ID))
+			w.departed++
+			expired++
+			continue
+		}
 		best := -1
 		for i, in := range w.instances {
 			if in.credits > 0 && (best < 0 || in.cid < w.instances[best].cid) {
@@ -190,11 +240,6 @@ func (w *twin) match(now time.Time) (out []handed, expired int) {
 		}
 		i := w.ticket(waiting[0].ID)
 		w.departed++
-		if !w.tickets[i].Deadline.After(now) {
-			w.drop(i)
-			expired++
-			continue
-		}
 		w.instances[best].credits--
 		w.tickets[i].holder, w.tickets[i].handed = w.instances[best].cid, now
 		out = append(out, handed{w.instances[best].cid, w.tickets[i].ID})

@@ -13,6 +13,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/ownership"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
+	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
 )
 
 // Config is what a Scheduler needs to know.
@@ -31,6 +32,11 @@ type Config struct {
 	// NoRoomPatience is how long a call waits for room on a node while its
 	// function has no instance at all.
 	NoRoomPatience time.Duration
+	// EvictAfter is how long an instance must have been idle before it may
+	// be retired to make room for a function that has none. Longer than
+	// NoRoomPatience, it makes calls be refused although there is an idle
+	// instance.
+	EvictAfter time.Duration
 }
 
 // DefaultConfig is the configuration of the paper where it has one.
@@ -41,6 +47,7 @@ func DefaultConfig() Config {
 		ClaimGrace:     2 * time.Second,
 		Executions:     10,
 		NoRoomPatience: 5 * time.Second,
+		EvictAfter:     2 * time.Second,
 	}
 }
 
@@ -62,6 +69,9 @@ func (c Config) Validate() error {
 	if c.NoRoomPatience < 0 {
 		errs = append(errs, fmt.Errorf("scheduler: NoRoomPatience is %v: must not be negative", c.NoRoomPatience))
 	}
+	if c.EvictAfter <= 0 {
+		errs = append(errs, fmt.Errorf("scheduler: EvictAfter is %v: must be positive", c.EvictAfter))
+	}
 	return errors.Join(errs...)
 }
 
@@ -74,15 +84,18 @@ type Keeper interface {
 // provisioner.Provisioner.
 type Instances interface {
 	Order(fn *v1alpha1.Function, epoch uint64, n int) provisioner.Ordered
-	Connect(key provisioner.Key, token string) error
+	Check(key provisioner.Key, token string) (provisioner.Instance, error)
+	Connect(key provisioner.Key)
 	Disconnect(key provisioner.Key)
 	Pulled(key provisioner.Key) (first bool)
-	Leaving(key provisioner.Key)
+	Leaving(key provisioner.Key, within time.Duration)
 	StartFailed(key provisioner.Key, reason string)
 	Stop(key provisioner.Key)
+	Forgive(uid string)
 	Forget(uid string)
 	Count(uid string) provisioner.Counts
 	Instances(uid string) []provisioner.Instance
+	Nodes() []nodepick.Node
 	Failing(uid string) (why provisioner.StartFailure, retryAfter time.Duration, failing bool)
 }
 

@@ -5,6 +5,9 @@
 // broker matches them. Every tick it looks at each function that is not idle
 // and orders the instances that the function's decider asks for.
 //
+// A function that has calls, no instance and no room gets room: the instance that
+// has been idle for longest is let go.
+//
 // Everything that it knows is soft: tickets come again from their gateways, and
 // instances say hello again. It promises that a ticket which it cannot serve is
 // refused with a reason, at once or as soon as that is known, and that a tick

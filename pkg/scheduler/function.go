@@ -9,8 +9,8 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/estimate"
 	"github.com/windlass-dev/windlass/pkg/fpcs"
-	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/ownership"
+	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/queue"
 	"github.com/windlass-dev/windlass/pkg/queue/broker"
 )
@@ -29,25 +29,28 @@ type function struct {
 	// lost counts the instances that ended while they were needed, since
 	// the last tick.
 	lost int
-	// generations of the instances that have joined.
-	generations map[invoke.CID]int64
 	// ordered counts all orders, and peak is the most instances at a time.
 	ordered int
 	peak    int
 
 	// active says that the next tick looks at the function.
 	active atomic.Bool
+	// blocked says that the last order had no effect: until another one has,
+	// only ticks try again.
+	blocked atomic.Bool
+	// evicted is the instance that was evicted to make room for this
+	// function, until an order after its end. Only Run's goroutine uses it.
+	evicted provisioner.Key
 }
 
 func newFunction(fn *v1alpha1.Function, config Config, now func() time.Time) *function {
 	limits := queue.Limits{MaxWaiting: config.MaxQueued, ClaimGrace: config.ClaimGrace}
 	return &function{
-		uid:         uidOf(fn),
-		slot:        ownership.SlotOf(uidOf(fn), 0),
-		broker:      broker.New(limits, now),
-		spec:        fn,
-		executions:  estimate.NewLastN(config.Executions),
-		generations: make(map[invoke.CID]int64),
+		uid:        uidOf(fn),
+		slot:       ownership.SlotOf(uidOf(fn), 0),
+		broker:     broker.New(limits, now),
+		spec:       fn,
+		executions: estimate.NewLastN(config.Executions),
 	}
 }
 
@@ -58,37 +61,12 @@ func (f *function) current() *v1alpha1.Function {
 	return f.spec
 }
 
-// update replaces the function and retires the instances of older generations.
-func (f *function) update(fn *v1alpha1.Function) {
-	f.mu.Lock()
-	f.spec = fn
-	var outdated []invoke.CID
-	for cid, generation := range f.generations {
-		if generation != fn.Generation {
-			outdated = append(outdated, cid)
-		}
-	}
-	f.mu.Unlock()
-	for _, cid := range outdated {
-		f.broker.Retire(cid, "the function was changed")
-	}
-}
-
-// join notes an instance's generation. It returns false if that is outdated.
-func (f *function) join(cid invoke.CID, generation int64) bool {
+// update replaces the function and returns what it was.
+func (f *function) update(fn *v1alpha1.Function) (old *v1alpha1.Function) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if generation != f.spec.Generation {
-		return false
-	}
-	f.generations[cid] = generation
-	return true
-}
-
-func (f *function) left(cid invoke.CID) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	delete(f.generations, cid)
+	old, f.spec = f.spec, fn
+	return old
 }
 
 // observe learns from an execution time. It comes from an agent, so it is held
@@ -131,6 +109,11 @@ func leavePolicy(fn *v1alpha1.Function) queue.LeavePolicy {
 		IdleTimeout: s.BackoffAfter.Duration + s.IdleTimeout.Duration,
 		KeepLast:    s.KeepLast.Duration,
 	}
+}
+
+// evictPolicy is when an idle instance may be made to leave.
+func evictPolicy(fn *v1alpha1.Function, config Config) queue.EvictPolicy {
+	return queue.EvictPolicy{Min: int(fn.Spec.Scaling.Min), IdleFor: config.EvictAfter}
 }
 
 // limits are the bounds on the number of instances.

@@ -17,6 +17,7 @@ type metrics struct {
 	ordered   *prometheus.CounterVec
 	starts    *prometheus.CounterVec
 	failures  *prometheus.CounterVec
+	evictions *prometheus.CounterVec
 	refusals  *prometheus.CounterVec
 	ticks     prometheus.Histogram
 }
@@ -34,6 +35,7 @@ func newMetrics(reg prometheus.Registerer, s *Scheduler) *metrics {
 		ordered:   counter("instances_ordered_total", "Instances that were ordered."),
 		starts:    counter("instances_started_total", "Instances that have asked for work."),
 		failures:  counter("instances_failed_total", "Instances that ended before they asked for work."),
+		evictions: counter("instances_evicted_total", "Idle instances that were retired to make room for another function's."),
 		refusals:  counter("refused_total", "Calls that were refused while they waited, by reason.", "reason"),
 		ticks: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "windlass_scheduler_tick_duration_seconds",
@@ -41,7 +43,7 @@ func newMetrics(reg prometheus.Registerer, s *Scheduler) *metrics {
 			Buckets: prometheus.ExponentialBuckets(0.00001, 4, 9),
 		}),
 	}
-	reg.MustRegister(m.decisions, m.ordered, m.starts, m.failures, m.refusals, m.ticks, stateCollector{s})
+	reg.MustRegister(m.decisions, m.ordered, m.starts, m.failures, m.evictions, m.refusals, m.ticks, stateCollector{s})
 	return m
 }
 
@@ -58,15 +60,28 @@ func (m *metrics) startFailed(key invoke.FunctionKey) {
 	m.failures.WithLabelValues(key.Namespace, key.Name).Inc()
 }
 
+func (m *metrics) evicted(key invoke.FunctionKey) {
+	m.evictions.WithLabelValues(key.Namespace, key.Name).Inc()
+}
+
 func (m *metrics) refused(key invoke.FunctionKey, reason invoke.RefusalReason, n int) {
 	m.refusals.WithLabelValues(key.Namespace, key.Name, string(reason)).Add(float64(n))
 }
 
 func (m *metrics) ticked(took time.Duration) { m.ticks.Observe(took.Seconds()) }
 
+// record writes to the series of a function, unless it is gone and they with it.
+func (s *Scheduler) record(f *function, write func(m *metrics, key invoke.FunctionKey)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.functions[f.uid] == f {
+		write(s.metrics, f.current().Key())
+	}
+}
+
 func (m *metrics) forget(key invoke.FunctionKey) {
 	labels := prometheus.Labels{"namespace": key.Namespace, "function": key.Name}
-	for _, vec := range []*prometheus.CounterVec{m.decisions, m.ordered, m.starts, m.failures, m.refusals} {
+	for _, vec := range []*prometheus.CounterVec{m.decisions, m.ordered, m.starts, m.failures, m.evictions, m.refusals} {
 		vec.DeletePartialMatch(labels)
 	}
 }

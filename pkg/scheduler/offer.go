@@ -90,7 +90,7 @@ func (s *Scheduler) accept(o *offerStream, id invoke.ID, wire *wirev1.Ticket) *i
 		return &invoke.Refusal{Reason: invoke.RefusedUnknownFunction, Detail: "no such function here"}
 	}
 	if _, owned := s.deps.Keeper.Epoch(f.slot); !owned {
-		return &invoke.Refusal{Reason: invoke.RefusedNotOwner, Detail: "this scheduler does not own the function's slot"}
+		return &notOwner
 	}
 	if why, retryAfter, failing := s.deps.Instances.Failing(f.uid); failing && retryAfter > 0 {
 		if counts := s.deps.Instances.Count(f.uid); counts.Created+counts.Creating == 0 {
@@ -119,6 +119,8 @@ func (s *Scheduler) accept(o *offerStream, id invoke.ID, wire *wirev1.Ticket) *i
 	return nil
 }
 
+var notOwner = invoke.Refusal{Reason: invoke.RefusedNotOwner, Detail: "this scheduler does not own the function's slot"}
+
 func (s *Scheduler) queueFull(f *function) *invoke.Refusal {
 	return &invoke.Refusal{
 		Reason:     invoke.RefusedQueueFull,
@@ -140,7 +142,7 @@ func (s *Scheduler) refuseAll(f *function, tickets []invoke.Ticket, r invoke.Ref
 	if len(tickets) == 0 {
 		return
 	}
-	s.metrics.refused(f.current().Key(), r.Reason, len(tickets))
+	s.record(f, func(m *metrics, key invoke.FunctionKey) { m.refused(key, r.Reason, len(tickets)) })
 	for _, t := range tickets {
 		s.mu.Lock()
 		o := s.gateways[t.Gateway]

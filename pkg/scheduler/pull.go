@@ -1,9 +1,8 @@
 package scheduler
 
 import (
-	"context"
 	"errors"
-	"sync"
+	"io"
 	"sync/atomic"
 	"time"
 
@@ -29,6 +28,8 @@ type pullStream struct {
 	key        provisioner.Key
 	replies    chan *wirev1.PullReply
 	overflowed atomic.Bool
+	// retired says that the instance was told to go.
+	retired atomic.Bool
 
 	pulled  bool // has asked for work
 	leaving bool // said goodbye, or was let go
@@ -44,27 +45,15 @@ func (s *Scheduler) Pull(server pullServer) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithCancel(server.Context())
-	var sending sync.WaitGroup
-	sending.Go(func() { p.send(ctx, server) })
-	defer sending.Wait()
-	defer cancel()
-
-	fn := p.function.current()
-	if err := p.function.broker.Join(p.key.CID, int(fn.Spec.Concurrency), p); err != nil {
-		if errors.Is(err, broker.ErrClosed) {
-			return status.Error(codes.NotFound, "the function is gone")
-		}
-		return status.Error(codes.Unavailable, err.Error())
-	}
-	defer p.end()
-	if !p.function.join(p.key.CID, first.GetHello().GetGeneration()) {
-		p.function.broker.Retire(p.key.CID, "the function was changed")
-	}
-	return p.receive(server)
+	// It ends with the stream. To wait for it here would be to wait for an
+	// agent that does not take its replies.
+	go p.send(server)
+	orderly, err := p.receive(server)
+	p.end(orderly)
+	return err
 }
 
-// hello checks who an instance is.
+// hello checks who an instance is and lets it join its function's queue.
 func (s *Scheduler) hello(hello *wirev1.Hello) (*pullStream, error) {
 	if hello == nil {
 		return nil, status.Error(codes.InvalidArgument, "the first message must be a hello")
@@ -74,25 +63,54 @@ func (s *Scheduler) hello(hello *wirev1.Hello) (*pullStream, error) {
 	if f == nil {
 		return nil, status.Error(codes.NotFound, "no such function")
 	}
-	switch err := s.deps.Instances.Connect(key, hello.GetToken()); {
+	instance, err := s.deps.Instances.Check(key, hello.GetToken())
+	switch {
 	case errors.Is(err, provisioner.ErrUnknownInstance):
 		return nil, status.Error(codes.NotFound, err.Error())
 	case err != nil:
 		return nil, status.Error(codes.Unauthenticated, err.Error())
 	}
 	capacity := int(f.current().Spec.Concurrency)
-	return &pullStream{
+	p := &pullStream{
 		scheduler: s, function: f, key: key,
 		// A ticket for each call it can hold, a retirement and an answer.
 		replies: make(chan *wirev1.PullReply, capacity+8),
-	}, nil
+	}
+	if err := p.join(instance, capacity); err != nil {
+		return nil, err
+	}
+	return p, nil
 }
 
-// send sends what the buffer holds until ctx ends.
-func (p *pullStream) send(ctx context.Context, server pullServer) {
+// join takes the instance's place in the queue. One that was let go while it had
+// no stream, or whose function was changed, is told so.
+func (p *pullStream) join(instance provisioner.Instance, capacity int) error {
+	err := p.function.broker.Join(p.key.CID, capacity, p)
+	switch {
+	case errors.Is(err, broker.ErrClosed):
+		return status.Error(codes.NotFound, "the function is gone")
+	case err != nil:
+		return status.Error(codes.Unavailable, err.Error())
+	}
+	// Only now: a stream before this one has noted its end before it left.
+	p.scheduler.deps.Instances.Connect(p.key)
+	// Whoever changes the function after this line finds the instance.
+	fn := p.function.current()
+	switch {
+	case instance.Generation != fn.Generation:
+		p.function.broker.Retire(p.key.CID, reasonChanged)
+		p.scheduler.letGo(instance, finishTime(fn))
+	case instance.State == provisioner.Leaving:
+		p.function.broker.Retire(p.key.CID, "it was let go before")
+	}
+	return nil
+}
+
+// send sends what the buffer holds until the stream ends.
+func (p *pullStream) send(server pullServer) {
 	for {
 		select {
-		case <-ctx.Done():
+		case <-server.Context().Done():
 			return
 		case reply := <-p.replies:
 			if server.Send(reply) != nil {
@@ -102,18 +120,19 @@ func (p *pullStream) send(ctx context.Context, server pullServer) {
 	}
 }
 
-// receive reads the instance's messages until they end.
-func (p *pullStream) receive(server pullServer) error {
+// receive reads the instance's messages until they end, and tells whether the
+// instance ended them.
+func (p *pullStream) receive(server pullServer) (orderly bool, err error) {
 	for {
 		msg, err := server.Recv()
 		if err != nil {
-			return nil
+			return errors.Is(err, io.EOF), nil
 		}
 		if p.overflowed.Load() {
-			return status.Error(codes.ResourceExhausted, "the instance did not take its replies")
+			return false, status.Error(codes.ResourceExhausted, "the instance did not take its replies")
 		}
 		if err := p.handle(msg); err != nil {
-			return err
+			return false, err
 		}
 	}
 }
@@ -135,7 +154,7 @@ func (p *pullStream) pull(pull *wirev1.Pull) error {
 	if !p.pulled {
 		p.pulled = true
 		if p.scheduler.deps.Instances.Pulled(p.key) {
-			p.scheduler.metrics.started(p.function.current().Key())
+			p.scheduler.record(p.function, (*metrics).started)
 			p.scheduler.activate(p.function)
 		}
 	}
@@ -165,13 +184,17 @@ func (p *pullStream) requestLeave(idle time.Duration) error {
 	}
 	if answer.Granted {
 		p.leaving = true
-		p.scheduler.deps.Instances.Leaving(p.key)
+		p.scheduler.deps.Instances.Leaving(p.key, leaveGrace)
 	}
 	p.reply(&wirev1.PullReply{Kind: &wirev1.PullReply_Leave{Leave: &wirev1.LeaveReply{
-		Granted: answer.Granted, AskAgainNs: int64(answer.AskAgain),
+		Granted: answer.Granted, AskAgainNs: int64(max(answer.AskAgain, shortestAskAgain)),
 	}}})
 	return nil
 }
+
+// shortestAskAgain keeps instances whose timeouts are next to nothing from
+// asking all the time.
+const shortestAskAgain = 100 * time.Millisecond
 
 // goodbye takes the instance out of the queue. Calls that it has claimed go on
 // until it closes the stream.
@@ -180,29 +203,31 @@ func (p *pullStream) goodbye(g *wirev1.Goodbye) {
 	if g.GetReason() == wirev1.Goodbye_REASON_START_FAILED {
 		p.scheduler.deps.Instances.StartFailed(p.key, g.GetDetail())
 	} else {
-		p.scheduler.deps.Instances.Leaving(p.key)
+		p.scheduler.deps.Instances.Leaving(p.key, finishTime(p.function.current()))
 	}
 	p.depart(g.GetReason() != wirev1.Goodbye_REASON_DONE)
 }
 
 // depart leaves the queue. An instance that held calls was needed, and is
-// replaced if it did not go by choice.
+// replaced if it went neither by choice nor because it was told to.
 func (p *pullStream) depart(involuntary bool) {
-	p.function.left(p.key.CID)
-	if held := p.function.broker.Leave(p.key.CID); held > 0 && involuntary {
+	if held := p.function.broker.Leave(p.key.CID); held > 0 && involuntary && !p.retired.Load() {
 		p.function.loseOne()
 	}
 	p.scheduler.activate(p.function)
 }
 
-// end settles the end of the stream.
-func (p *pullStream) end() {
-	if p.leaving {
-		p.scheduler.deps.Instances.Stop(p.key)
-		return
+// end settles the end of the stream. An instance that was to go and has ended the
+// stream has nothing more to do. If only the connection broke, it may still run
+// calls, and has until its time to leave is over.
+func (p *pullStream) end(orderly bool) {
+	if !p.leaving {
+		p.scheduler.deps.Instances.Disconnect(p.key)
+		p.depart(true)
 	}
-	p.scheduler.deps.Instances.Disconnect(p.key)
-	p.depart(true)
+	if orderly && (p.leaving || p.retired.Load()) {
+		p.scheduler.deps.Instances.Stop(p.key)
+	}
 }
 
 // Deliver implements broker.Sink.
@@ -217,6 +242,7 @@ func (p *pullStream) Deliver(t invoke.Ticket) {
 
 // Retire implements broker.Sink.
 func (p *pullStream) Retire(reason string) {
+	p.retired.Store(true)
 	p.reply(&wirev1.PullReply{Kind: &wirev1.PullReply_Retire{Retire: &wirev1.Retire{Reason: reason}}})
 }
 

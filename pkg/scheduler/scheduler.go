@@ -2,9 +2,12 @@ package scheduler
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"sync"
 	"time"
 
+	"github.com/windlass-dev/windlass/api/v1alpha1"
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
 	"github.com/windlass-dev/windlass/pkg/catalog"
 	"github.com/windlass-dev/windlass/pkg/invoke"
@@ -12,8 +15,15 @@ import (
 	"github.com/windlass-dev/windlass/pkg/queue/broker"
 )
 
+// leaveGrace is how much longer than its calls may run an instance has to go
+// after it was let go.
+const leaveGrace = 10 * time.Second
+
 // Scheduler serves the Scheduler service of the wire and runs the ticks. It is
 // also told by the provisioner what became of instances.
+//
+// Only the goroutine of Run adds functions, removes them and orders instances, so
+// that nothing is ordered for a function that is gone.
 type Scheduler struct {
 	wirev1.UnimplementedSchedulerServer
 
@@ -31,6 +41,8 @@ type Scheduler struct {
 	// kicks are functions that need not wait for the next tick. A full
 	// channel means that they do.
 	kicks chan *function
+	// changes are those of the catalog.
+	changes chan catalog.Event
 }
 
 // New makes a Scheduler. It starts nothing.
@@ -45,6 +57,7 @@ func New(config Config, deps Deps) (*Scheduler, error) {
 		active:    make(map[*function]struct{}),
 		gateways:  make(map[string]*offerStream),
 		kicks:     make(chan *function, 64),
+		changes:   make(chan catalog.Event),
 	}
 	s.metrics = newMetrics(deps.Registry, s)
 	return s, nil
@@ -53,24 +66,39 @@ func New(config Config, deps Deps) (*Scheduler, error) {
 var _ provisioner.Events = (*Scheduler)(nil)
 
 // Run follows the catalog and ticks until ctx ends. Then it retires all
-// instances and refuses what waits.
+// instances and refuses what waits. It returns an error only if the catalog
+// cannot be followed any longer.
 func (s *Scheduler) Run(ctx context.Context) error {
-	var watching sync.WaitGroup
-	watching.Go(func() { _ = s.deps.Catalog.Watch(ctx, s.functionChanged) })
+	watched := make(chan error, 1)
+	go func() { watched <- s.watch(ctx) }()
 	ticker := time.NewTicker(s.config.Tick)
 	defer ticker.Stop()
+	defer s.close()
 	for {
 		select {
 		case <-ticker.C:
 			s.tick()
 		case f := <-s.kicks:
-			s.tickFunction(f)
-		case <-ctx.Done():
-			watching.Wait()
-			s.close()
-			return nil
+			s.kicked(f)
+		case e := <-s.changes:
+			s.functionChanged(e)
+		case err := <-watched:
+			if ctx.Err() != nil {
+				return nil
+			}
+			return fmt.Errorf("scheduler: following the catalog: %w", err)
 		}
 	}
+}
+
+// watch hands the catalog's changes to Run.
+func (s *Scheduler) watch(ctx context.Context) error {
+	return s.deps.Catalog.Watch(ctx, func(e catalog.Event) {
+		select {
+		case s.changes <- e:
+		case <-ctx.Done():
+		}
+	})
 }
 
 func (s *Scheduler) close() {
@@ -95,11 +123,45 @@ func (s *Scheduler) functionChanged(e catalog.Event) {
 	}
 	s.mu.Unlock()
 	if known {
-		f.update(e.Function)
-		s.deps.Instances.Forget(e.UID)
+		s.replace(f, e.Function)
 	}
 	s.activate(f)
 }
+
+// replace lets instances of other generations finish and go. Those that are not
+// there yet need not come.
+func (s *Scheduler) replace(f *function, fn *v1alpha1.Function) {
+	old := f.update(fn)
+	s.deps.Instances.Forgive(f.uid)
+	outdated := func() []provisioner.Instance {
+		return slices.DeleteFunc(s.deps.Instances.Instances(f.uid), func(in provisioner.Instance) bool {
+			return in.Generation == fn.Generation
+		})
+	}
+	// None is handed a ticket any more before it is looked at which of them
+	// have run calls.
+	for _, in := range outdated() {
+		f.broker.Retire(in.CID, reasonChanged)
+	}
+	for _, in := range outdated() {
+		s.letGo(in, max(finishTime(old), finishTime(fn)))
+	}
+}
+
+const reasonChanged = "the function was changed"
+
+// letGo lets an instance that was retired finish what it runs and go. One that is
+// being created is stopped.
+func (s *Scheduler) letGo(in provisioner.Instance, within time.Duration) {
+	if in.State == provisioner.Creating {
+		s.deps.Instances.Stop(in.Key)
+	} else {
+		s.deps.Instances.Leaving(in.Key, within)
+	}
+}
+
+// finishTime is how long an instance may take to finish its calls and go.
+func finishTime(fn *v1alpha1.Function) time.Duration { return fn.Spec.Timeout.Duration + leaveGrace }
 
 // remove forgets a function: its instances finish and go, and what waits is
 // refused.
@@ -114,17 +176,17 @@ func (s *Scheduler) remove(e catalog.Event) {
 	if !known {
 		return
 	}
-	s.refuseAll(f, f.broker.Close("the function was deleted"), invoke.Refusal{
-		Reason: invoke.RefusedUnknownFunction, Detail: "the function was deleted",
+	s.refuseAll(f, f.broker.Close(reasonDeleted), invoke.Refusal{
+		Reason: invoke.RefusedUnknownFunction, Detail: reasonDeleted,
 	})
 	for _, in := range s.deps.Instances.Instances(f.uid) {
-		if in.State == provisioner.Creating {
-			s.deps.Instances.Stop(in.Key)
-		}
+		s.letGo(in, finishTime(f.current()))
 	}
 	s.deps.Instances.Forget(f.uid)
 	s.metrics.forget(e.Key)
 }
+
+const reasonDeleted = "the function was deleted"
 
 // lookup returns a function, or nil.
 func (s *Scheduler) lookup(uid string) *function {
@@ -158,13 +220,30 @@ func (s *Scheduler) activate(f *function) {
 // kick lets a function that has calls and no instance be looked at now: what the
 // next tick would decide is certain, and its first call would wait for it.
 func (s *Scheduler) kick(f *function) {
-	if counts := s.deps.Instances.Count(f.uid); counts.Created+counts.Creating > 0 {
-		return
+	if s.certain(f) {
+		select {
+		case s.kicks <- f:
+		default:
+		}
 	}
-	select {
-	case s.kicks <- f:
-	default:
+}
+
+// kicked is the other end of kick. What was certain when the function was kicked
+// may have been done meanwhile, and a decision more often than once in a tick is
+// none that the decider knows.
+func (s *Scheduler) kicked(f *function) {
+	if s.certain(f) {
+		s.tickFunction(f, nil)
 	}
+}
+
+// certain tells whether an instance will be ordered if a call waits.
+func (s *Scheduler) certain(f *function) bool { return !f.blocked.Load() && !s.hasInstance(f) }
+
+// hasInstance tells whether one is there or under way.
+func (s *Scheduler) hasInstance(f *function) bool {
+	counts := s.deps.Instances.Count(f.uid)
+	return counts.Created+counts.Creating > 0
 }
 
 // StartFailed is told by the provisioner that an instance did not start. If no
@@ -172,12 +251,13 @@ func (s *Scheduler) kick(f *function) {
 func (s *Scheduler) StartFailed(key provisioner.Key, why provisioner.StartFailure) {
 	f := s.lookup(key.FunctionUID)
 	if f == nil {
+		// The failure came after the function was forgotten.
+		s.deps.Instances.Forget(key.FunctionUID)
 		return
 	}
-	fn := f.current()
-	s.deps.Log.Warn("an instance did not start", "function", fn.Key().String(), "cid", key.CID, "reason", why.Reason)
-	s.metrics.startFailed(fn.Key())
-	if counts := s.deps.Instances.Count(f.uid); counts.Creating+counts.Created > 0 {
+	s.deps.Log.Warn("an instance did not start", "function", f.current().Key().String(), "cid", key.CID, "reason", why.Reason)
+	s.record(f, (*metrics).startFailed)
+	if s.hasInstance(f) {
 		return
 	}
 	_, retryAfter, _ := s.deps.Instances.Failing(f.uid)

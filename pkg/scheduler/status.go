@@ -6,6 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/provisioner"
 )
 
 // Status is what the scheduler observes of a function.
@@ -25,7 +26,7 @@ func (s *Scheduler) Status(fn *v1alpha1.Function) v1alpha1.FunctionStatus {
 			Idle:     int32(counts.Created - busy),
 		},
 		Queued:     int64(view.Waiting),
-		Conditions: []metav1.Condition{s.ready(f, fn)},
+		Conditions: []metav1.Condition{s.ready(f, fn, counts)},
 	}
 	if mean := f.mean(); mean > 0 {
 		status.MeanExecutionTime = &metav1.Duration{Duration: mean.Round(10 * time.Microsecond)}
@@ -34,7 +35,7 @@ func (s *Scheduler) Status(fn *v1alpha1.Function) v1alpha1.FunctionStatus {
 }
 
 // ready is the Ready condition.
-func (s *Scheduler) ready(f *function, fn *v1alpha1.Function) metav1.Condition {
+func (s *Scheduler) ready(f *function, fn *v1alpha1.Function, counts provisioner.Counts) metav1.Condition {
 	c := metav1.Condition{
 		Type:               v1alpha1.ConditionReady,
 		Status:             metav1.ConditionTrue,
@@ -43,7 +44,7 @@ func (s *Scheduler) ready(f *function, fn *v1alpha1.Function) metav1.Condition {
 		ObservedGeneration: fn.Generation,
 		LastTransitionTime: fn.CreationTimestamp,
 	}
-	if why, _, failing := s.deps.Instances.Failing(f.uid); failing {
+	if why, _, failing := s.deps.Instances.Failing(f.uid); failing && counts.Created == 0 {
 		c.Status = metav1.ConditionFalse
 		c.Reason = v1alpha1.ReasonStartFailed
 		c.Message = why.String()

@@ -1,6 +1,8 @@
 package scheduler
 
 import (
+	"time"
+
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/fpcs"
 	"github.com/windlass-dev/windlass/pkg/invoke"
@@ -17,20 +19,26 @@ func (s *Scheduler) tick() {
 		active = append(active, f)
 	}
 	s.mu.Unlock()
+	var known idleness
 	for _, f := range active {
-		s.tickFunction(f)
+		s.tickFunction(f, &known)
 	}
 	s.metrics.ticked(s.deps.Now().Sub(begun))
 }
 
-// tickFunction decides for one function.
-func (s *Scheduler) tickFunction(f *function) {
-	// 1. Only the owner decides.
-	epoch, owned := s.deps.Keeper.Epoch(f.slot)
-	if !owned {
-		s.idle(f)
+// tickFunction decides for one function. Room is made only by ticks, which pass
+// what they know of idle instances.
+func (s *Scheduler) tickFunction(f *function, known *idleness) {
+	// 1. Only the owner decides, and only for what exists.
+	if s.lookup(f.uid) != f {
 		return
 	}
+	epoch, owned := s.deps.Keeper.Epoch(f.slot)
+	if !owned {
+		s.disown(f)
+		return
+	}
+	f.broker.Expire()
 	// 2. The instances first, 3. the queue second: a ticket that is pulled
 	// in between is seen neither in the queue nor as a busy instance, so
 	// that the race creates too little, which the next tick mends, and not
@@ -45,22 +53,53 @@ func (s *Scheduler) tickFunction(f *function) {
 	// 6. Order.
 	var ordered provisioner.Ordered
 	if decision.Create > 0 {
-		ordered = s.deps.Instances.Order(fn, epoch, decision.Create)
-		f.count(len(ordered.Keys), counts)
-		s.metrics.decided(fn.Key(), decision, len(ordered.Keys))
-		s.deps.Log.Info("ordered instances", "function", fn.Key().String(), "reason", string(decision.Why),
-			"wanted", decision.Create, "ordered", len(ordered.Keys), "waiting", snapshot.Waiting(),
-			"created", snapshot.Created, "creating", snapshot.Creating)
+		ordered = s.order(fn, f, epoch, decision, snapshot)
 	}
-	// 7. Refuse what cannot be served.
-	if ordered.NoRoom != "" && len(ordered.Keys) == 0 && counts == (provisioner.Counts{}) && view.OldestWait >= s.config.NoRoomPatience {
-		s.refuseAll(f, f.broker.Clear(), invoke.Refusal{
-			Reason: invoke.RefusedNoCapacity, Detail: "no node has room for an instance: " + ordered.NoRoom,
-			RetryAfter: s.config.NoRoomPatience,
-		})
+	f.blocked.Store(decision.Create > 0 && len(ordered.Keys) == 0)
+	// 7. Make room for the first instance, or refuse what cannot be served.
+	if ordered.NoRoom != "" && len(ordered.Keys) == 0 && counts == (provisioner.Counts{}) && known != nil {
+		if !s.makeRoom(f, known) && view.OldestWait >= s.config.NoRoomPatience {
+			s.refuseAll(f, f.broker.Clear(), noCapacity(ordered.NoRoom, s.config.NoRoomPatience))
+		}
 	}
 	// 8. Rest.
 	if decision.Create == 0 && snapshot.Waiting() == 0 && counts.Creating == 0 {
+		s.idle(f)
+	}
+}
+
+// order orders instances. An order that stays without effect is logged once.
+func (s *Scheduler) order(fn *v1alpha1.Function, f *function, epoch uint64, d fpcs.Decision, snapshot fpcs.Snapshot) provisioner.Ordered {
+	ordered := s.deps.Instances.Order(fn, epoch, d.Create)
+	f.count(len(ordered.Keys), snapshot)
+	s.record(f, func(m *metrics, key invoke.FunctionKey) { m.decided(key, d, len(ordered.Keys)) })
+	log := s.deps.Log.With("function", fn.Key().String(), "wanted", d.Create, "waiting", snapshot.Waiting(),
+		"created", snapshot.Created, "creating", snapshot.Creating)
+	switch {
+	case len(ordered.Keys) > 0:
+		log.Info("ordered instances", "reason", string(d.Why), "ordered", len(ordered.Keys))
+	case ordered.NoRoom != "" && !f.blocked.Load():
+		log.Warn("no node has room for an instance", "reason", ordered.NoRoom)
+	}
+	return ordered
+}
+
+func noCapacity(why string, retryAfter time.Duration) invoke.Refusal {
+	return invoke.Refusal{
+		Reason:     invoke.RefusedNoCapacity,
+		Detail:     "no node has room for an instance: " + why,
+		RetryAfter: retryAfter,
+	}
+}
+
+// disown refuses what waits for a function in a slot that is not owned any more:
+// its gateways ask the new owner. A function that must have instances stays
+// active, since nothing else would tell that its slot came (back).
+func (s *Scheduler) disown(f *function) {
+	f.loseNone()
+	f.blocked.Store(false)
+	s.refuseAll(f, f.broker.Clear(), notOwner)
+	if f.current().Spec.Scaling.Min == 0 {
 		s.idle(f)
 	}
 }
@@ -89,11 +128,18 @@ func (f *function) remember(d fpcs.Decision) {
 }
 
 // count keeps the totals.
-func (f *function) count(ordered int, counts provisioner.Counts) {
+func (f *function) count(ordered int, s fpcs.Snapshot) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.ordered += ordered
-	f.peak = max(f.peak, counts.Created+counts.Creating+ordered)
+	f.peak = max(f.peak, s.Created+s.Creating+ordered)
+}
+
+// loseNone forgets lost instances.
+func (f *function) loseNone() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.lost = 0
 }
 
 // idle lets ticks pass over a function until something happens. Whatever

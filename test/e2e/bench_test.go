@@ -48,7 +48,7 @@ func BenchmarkWarmCall(b *testing.B) {
 		}
 		for name, ratios := range map[string][]float64{"cpu": cpu[1:], "p50": wall[1:]} { // the first warms up
 			slices.Sort(ratios)
-			fmt.Printf("warm_call_%s_over_proxy_%d_clients=%.2f (%.2f to %.2f)\n",
+			fmt.Fprintf(os.Stdout, "warm_call_%s_over_proxy_%d_clients=%.2f (%.2f to %.2f)\n",
 				name, clients, ratios[len(ratios)/2], ratios[0], ratios[len(ratios)-1])
 		}
 	}

@@ -48,7 +48,7 @@ var _ = Describe("Instances", func() {
 		w := start(roomy)
 		most := int32(50)
 		fn := w.probe("work", func(s *v1alpha1.FunctionSpec) {
-			s.Scaling = v1alpha1.Scaling{Max: &most, BackoffAfter: seconds(3), IdleTimeout: seconds(2), KeepLast: seconds(9)}
+			s.Scaling = v1alpha1.Scaling{Max: &most, BackoffAfter: seconds(1), IdleTimeout: seconds(4), KeepLast: seconds(9)}
 		})
 		const calls = 200
 		var wg sync.WaitGroup
@@ -157,14 +157,20 @@ var _ = Describe("Instances", func() {
 			w := start(roomy)
 			fn := w.probe("work")
 			load := startLoad(w, 6)
-			Eventually(func() int32 { return w.Status(fn).Instances.Created }, "10s").Should(BeNumerically(">=", 3))
+			// Listing 1 stops when no more calls wait than there are instances, so
+			// that they are fewer than the clients and always busy.
+			enough := func() int32 { return w.Status(fn).Instances.Created }
+			Eventually(enough, "20s").Should(BeNumerically(">=", 3))
+			Eventually(func() int32 { return w.Status(fn).Instances.Creating }, "20s").Should(BeZero())
+			before := enough()
 			for range 3 {
-				before := load.answered.Load()
-				victims := pids(program)
-				Expect(victims).NotTo(BeEmpty())
-				Expect(syscall.Kill(victims[0], syscall.SIGKILL)).To(Succeed())
-				Eventually(load.answered.Load, "10s").Should(BeNumerically(">", before+60))
-				Eventually(func() int32 { return w.Status(fn).Instances.Created }, "10s").Should(BeNumerically(">=", 3))
+				answered := load.answered.Load()
+				ordered := w.Totals(fn).Ordered
+				victim := w.busiest(program)
+				Expect(syscall.Kill(victim, syscall.SIGKILL)).To(Succeed())
+				Eventually(load.answered.Load, "10s").Should(BeNumerically(">", answered+20))
+				Eventually(func() int { return w.Totals(fn).Ordered }, "10s").Should(BeNumerically(">", ordered))
+				Eventually(enough, "10s").Should(BeNumerically(">=", before))
 			}
 			failed := load.stop()
 			runs := w.runs()
@@ -217,6 +223,28 @@ func instancesAlive() (cids []string) {
 	return cids
 }
 
+// busiest is the process of an instance that runs a call: of the one whose call
+// began last.
+func (w *windlass) busiest(program string) int {
+	GinkgoHelper()
+	var latest run
+	for _, executions := range w.runs() {
+		for _, r := range executions {
+			if r.end == 0 && r.begin > latest.begin {
+				latest = r
+			}
+		}
+	}
+	for _, pid := range pids(program) {
+		environ, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+		if strings.Contains(string(environ), "WINDLASS_CID="+latest.cid+"\x00") {
+			return pid
+		}
+	}
+	Fail("no " + program + " of the instance " + latest.cid)
+	return 0
+}
+
 // load is a number of clients that call a function in closed loops.
 type load struct {
 	answered atomic.Int64
@@ -233,7 +261,7 @@ func startLoad(w *windlass, clients int) *load {
 			defer GinkgoRecover()
 			for i := 0; !l.stopping.Load(); i++ {
 				call := fmt.Sprintf("%d-%d", c, i)
-				a := w.get("/function/work/work?ms=20&call=" + call)
+				a := w.get("/function/work/work?ms=150&call=" + call)
 				l.answered.Add(1)
 				if a.StatusCode != 200 {
 					l.mu.Lock()

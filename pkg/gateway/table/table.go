@@ -38,7 +38,7 @@ type entry[P any] struct {
 	Invocation[P]
 	attempt int // of the last claim; 0 before the first
 	holder  invoke.CID
-	offered time.Time // last time that its ticket was handed out by Due
+	offered time.Time // last time that its ticket was handed out
 	offers  int
 }
 
@@ -91,17 +91,18 @@ func (t *Table[P]) Claim(id invoke.ID, token invoke.Token, cid invoke.CID) (Clai
 	return Claimed[P]{Payload: e.Payload, Attempt: e.attempt, Reoffered: e.offers > 1}, nil
 }
 
-// Release queues a claimed invocation again, under a new token and due to be
-// offered at once. The error is ErrStale or nil.
-func (t *Table[P]) Release(id invoke.ID, attempt int, token invoke.Token) error {
+// Release queues a claimed invocation again, under a new token, and returns it:
+// its ticket is about to be offered. The error is ErrStale or nil.
+func (t *Table[P]) Release(id invoke.ID, attempt int, token invoke.Token, now time.Time) (Invocation[P], error) {
 	e, err := t.current(id, attempt)
 	if err != nil {
-		return err
+		return Invocation[P]{}, err
 	}
 	e.holder, e.Token = "", token
-	e.offered = time.Time{}
+	e.offered = now
+	e.offers++
 	t.queued++
-	return nil
+	return e.Invocation, nil
 }
 
 // End removes a claimed invocation. The error is ErrStale or nil.

@@ -54,14 +54,19 @@ func TestClaimNeedsTheTicketsToken(t *testing.T) {
 	}
 }
 
-func TestReleasedInvocationNeedsTheNewTokenAndIsDueAtOnce(t *testing.T) {
-	table := admitted(t, 1)
+func TestReleasedInvocationNeedsTheNewToken(t *testing.T) {
+	table := admitted(t, 1, 2)
 	first, _ := table.Claim(invoke.ID{1}, invoke.Token{1}, "x")
-	if err := table.Release(invoke.ID{1}, first.Attempt, invoke.Token{7}); err != nil {
-		t.Fatal(err)
+	later := now.Add(time.Second)
+	released, err := table.Release(invoke.ID{1}, first.Attempt, invoke.Token{7}, later)
+	if err != nil || released.ID != (invoke.ID{1}) || released.Token != (invoke.Token{7}) {
+		t.Fatalf("release: %+v, %v", released, err)
 	}
-	if due := table.Due(now, now); len(due) != 1 || due[0].Token != (invoke.Token{7}) {
-		t.Errorf("due: %+v", due)
+	if _, err := table.Release(invoke.ID{1}, first.Attempt, invoke.Token{8}, later); !errors.Is(err, ErrStale) {
+		t.Errorf("second release: %v", err)
+	}
+	if due := table.Due(later, later); len(due) != 1 || due[0].ID != (invoke.ID{2}) {
+		t.Errorf("due besides the one just released: %+v", due)
 	}
 	if _, err := table.Claim(invoke.ID{1}, invoke.Token{1}, "y"); !errors.Is(err, ErrBadToken) {
 		t.Errorf("old token: %v", err)
@@ -73,7 +78,7 @@ func TestReleasedInvocationNeedsTheNewTokenAndIsDueAtOnce(t *testing.T) {
 	if err := table.End(invoke.ID{1}, first.Attempt); !errors.Is(err, ErrStale) {
 		t.Errorf("the first attempt ended the second: %v", err)
 	}
-	if err := table.End(invoke.ID{1}, second.Attempt); err != nil || table.Len() != 0 {
+	if err := table.End(invoke.ID{1}, second.Attempt); err != nil || table.Len() != 1 {
 		t.Errorf("end: %v, %d left", err, table.Len())
 	}
 }
@@ -124,7 +129,7 @@ func TestClaimsAreExclusive(t *testing.T) {
 					queued--
 				}
 			case 1:
-				if table.Release(invoke.ID{i}, holder[i], invoke.Token{}) == nil {
+				if _, err := table.Release(invoke.ID{i}, holder[i], invoke.Token{}, now); err == nil {
 					holder[i] = 0
 					queued++
 				}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -122,6 +123,12 @@ func Parse(getenv func(string) string) (Config, error) {
 	}
 	if c.Protocol != "" && c.Protocol != ProtocolHTTP && c.Protocol != ProtocolLambdaRuntime {
 		errs = append(errs, fmt.Errorf("WINDLASS_PROTOCOL %q is neither %s nor %s", c.Protocol, ProtocolHTTP, ProtocolLambdaRuntime))
+	}
+	if namespace, name, _ := strings.Cut(c.Function, "/"); c.Function != "" && (namespace == "" || name == "") {
+		errs = append(errs, fmt.Errorf("WINDLASS_FUNCTION %q is not namespace/name", c.Function))
+	}
+	if c.Port > 65535 {
+		errs = append(errs, fmt.Errorf("WINDLASS_PORT \"%d\" is not a port, 1 to 65535", c.Port))
 	}
 	return c, errors.Join(errs...)
 }

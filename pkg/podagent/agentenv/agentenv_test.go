@@ -51,15 +51,19 @@ func TestParseNamesEachMissingVariable(t *testing.T) {
 }
 
 func TestParseRefusesWrongValues(t *testing.T) {
-	for name, bad := range map[string]string{
-		"WINDLASS_PROTOCOL":        "SMTP",
-		"WINDLASS_PORT":            "0",
-		"WINDLASS_CONCURRENCY":     "0",
-		"WINDLASS_GENERATION":      "-1",
-		"WINDLASS_STARTUP_TIMEOUT": "soon",
-		"WINDLASS_BACKOFF_AFTER":   "0s",
-		"WINDLASS_IDLE_TIMEOUT":    "-1s",
+	for _, wrong := range [][2]string{
+		{"WINDLASS_PROTOCOL", "SMTP"},
+		{"WINDLASS_FUNCTION", "hello"},
+		{"WINDLASS_FUNCTION", "default/"},
+		{"WINDLASS_PORT", "0"},
+		{"WINDLASS_PORT", "65536"},
+		{"WINDLASS_CONCURRENCY", "0"},
+		{"WINDLASS_GENERATION", "-1"},
+		{"WINDLASS_STARTUP_TIMEOUT", "soon"},
+		{"WINDLASS_BACKOFF_AFTER", "0s"},
+		{"WINDLASS_IDLE_TIMEOUT", "-1s"},
 	} {
+		name, bad := wrong[0], wrong[1]
 		_, err := Parse(lookup(full().Environ(), map[string]string{name: bad}))
 		if err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), bad) {
 			t.Errorf("%s=%s: error %v does not name both", name, bad, err)

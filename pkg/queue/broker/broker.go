@@ -87,21 +87,23 @@ func (b *Broker) Pull(cid invoke.CID, credits int, done ...invoke.ID) error {
 	for _, id := range done {
 		b.queue.Done(cid, id)
 	}
-	if err := b.queue.Pull(cid, credits); err != nil {
+	now := b.now()
+	if err := b.queue.Pull(cid, credits, now); err != nil {
 		return err
 	}
-	b.match(b.now())
+	b.match(now)
 	return nil
 }
 
-// Leave removes an instance; what it holds goes to others. It returns how much
-// that was.
+// Leave removes an instance; what it holds unclaimed goes to others. It returns
+// how much it held.
 func (b *Broker) Leave(cid invoke.CID) (held int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	held = b.queue.Leave(cid)
+	now := b.now()
+	held = b.queue.Leave(cid, now)
 	delete(b.sinks, cid)
-	b.match(b.now())
+	b.match(now)
 	return held
 }
 
@@ -124,6 +126,34 @@ func (b *Broker) Retire(cid invoke.CID, reason string) {
 	if b.queue.Retire(cid) {
 		b.sinks[cid].Retire(reason)
 	}
+}
+
+// LongestIdle returns the instances that may be evicted; see
+// queue.Queue.LongestIdle.
+func (b *Broker) LongestIdle(policy queue.EvictPolicy) []queue.IdleInstance {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.queue.LongestIdle(b.now(), policy)
+}
+
+// Evict retires an instance if it may be evicted still, and tells whether it
+// did.
+func (b *Broker) Evict(cid invoke.CID, policy queue.EvictPolicy, reason string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	evicted := b.queue.Evict(cid, b.now(), policy)
+	if evicted {
+		b.sinks[cid].Retire(reason)
+	}
+	return evicted
+}
+
+// Expire forgets tickets past their deadline; see queue.Queue.Match. Without it
+// they would be counted for as long as no instance asks.
+func (b *Broker) Expire() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.match(b.now())
 }
 
 // Clear removes all tickets that wait and returns them.

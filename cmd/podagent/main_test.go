@@ -1,0 +1,294 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"google.golang.org/grpc"
+
+	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	"github.com/windlass-dev/windlass/pkg/podagent/agentenv"
+)
+
+// asProgram makes the test's binary be the program.
+const asProgram = "PODAGENT_TEST_AS_PROGRAM"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" {
+		main()
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// program runs the program with an environment until it ends.
+func program(t *testing.T, env []string) (start func(), stop func(), end func() (code int, stderr string)) {
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stderr bytes.Buffer
+	cmd := exec.Command(exe)
+	cmd.Env = append(slices.Clone(env), asProgram+"=1", "GOCOVERDIR="+t.TempDir())
+	cmd.Stderr = &stderr
+	start = func() {
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = cmd.Process.Kill() })
+	}
+	stop = func() { _ = cmd.Process.Signal(syscall.SIGTERM) }
+	end = func() (int, string) {
+		var exit *exec.ExitError
+		if err := cmd.Wait(); err != nil && !errors.As(err, &exit) {
+			t.Fatal(err)
+		}
+		return cmd.ProcessState.ExitCode(), stderr.String()
+	}
+	return start, stop, end
+}
+
+func config() agentenv.Config {
+	return agentenv.Config{
+		Scheduler: "127.0.0.1:1", FunctionUID: "uid", Function: "default/f", Generation: 1, CID: "cid", Token: "secret",
+		Protocol: agentenv.ProtocolHTTP, Port: 1, Concurrency: 1,
+		StartupTimeout: time.Minute, BackoffAfter: time.Minute, IdleTimeout: time.Minute,
+	}
+}
+
+func TestEnvironmentThatMakesNoSenseIsExplained(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	cases := map[string]struct {
+		env  []string
+		says []string
+	}{
+		"empty": {nil, []string{"WINDLASS_SCHEDULER is missing", "WINDLASS_TOKEN is missing", `WINDLASS_PORT "" is not a whole number`}},
+		"a protocol that is none": {
+			append(config().Environ(), "WINDLASS_PROTOCOL=SMTP"), []string{`WINDLASS_PROTOCOL "SMTP" is neither HTTP nor LambdaRuntime`},
+		},
+		"a port that is taken": {
+			append(config().Environ(), "WINDLASS_PROTOCOL=LambdaRuntime", fmt.Sprintf("WINDLASS_PORT=%d", taken.Addr().(*net.TCPAddr).Port)),
+			[]string{"WINDLASS_PORT must be free"},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			start, _, end := program(t, tc.env)
+			start()
+			code, stderr := end()
+			if code != 1 {
+				t.Errorf("exit code %d, want 1", code)
+			}
+			for _, says := range append(tc.says, "podagent: ") {
+				if !strings.Contains(stderr, says) {
+					t.Errorf("it says\n%s\nand not %q", stderr, says)
+				}
+			}
+		})
+	}
+}
+
+// plane is a control plane with one call to be run.
+type plane struct {
+	wirev1.UnimplementedSchedulerServer
+	wirev1.UnimplementedGatewayServer
+	addr   string
+	answer chan *wirev1.ResultHead
+	done   chan struct{}        // closed when the agent asks for a second call
+	said   chan *wirev1.Goodbye // the last words; closed at the stream's end
+}
+
+func newPlane(t *testing.T) *plane {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &plane{
+		addr: l.Addr().String(), answer: make(chan *wirev1.ResultHead, 1),
+		done: make(chan struct{}), said: make(chan *wirev1.Goodbye, 1),
+	}
+	server := grpc.NewServer()
+	wirev1.RegisterSchedulerServer(server, p)
+	wirev1.RegisterGatewayServer(server, p)
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(l) }()
+	t.Cleanup(func() {
+		server.Stop()
+		<-served
+	})
+	return p
+}
+
+func (p *plane) Pull(stream grpc.BidiStreamingServer[wirev1.PullRequest, wirev1.PullReply]) error {
+	defer close(p.said)
+	for pulls := 0; ; {
+		msg, err := stream.Recv()
+		if err != nil {
+			return nil
+		}
+		switch kind := msg.GetKind().(type) {
+		case *wirev1.PullRequest_Pull:
+			if pulls++; pulls > 1 {
+				close(p.done)
+				continue
+			}
+			ticket := &wirev1.Ticket{InvocationId: []byte("0123456789abcdef"), Gateway: p.addr}
+			if err := stream.Send(&wirev1.PullReply{Kind: &wirev1.PullReply_Ticket{Ticket: ticket}}); err != nil {
+				return err
+			}
+		case *wirev1.PullRequest_Goodbye:
+			p.said <- kind.Goodbye
+		}
+	}
+}
+
+func (p *plane) Attempt(stream grpc.BidiStreamingServer[wirev1.AttemptRequest, wirev1.AttemptReply]) error {
+	if _, err := stream.Recv(); err != nil {
+		return err
+	}
+	granted := &wirev1.Granted{Attempt: 1, Method: "POST", RequestUri: "/path", Host: "h", Whole: true, WholeBody: []byte("ping"), RemainingNs: int64(time.Minute)}
+	if err := stream.Send(&wirev1.AttemptReply{Kind: &wirev1.AttemptReply_Granted{Granted: granted}}); err != nil {
+		return err
+	}
+	msg, err := stream.Recv()
+	if err != nil {
+		return err
+	}
+	p.answer <- msg.GetHead()
+	return nil
+}
+
+// function is a function that repeats what it is sent.
+func function(t *testing.T) (port int) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		fmt.Fprintf(w, "%s %s %s", r.Method, r.RequestURI, body)
+	}))
+	t.Cleanup(server.Close)
+	return server.Listener.Addr().(*net.TCPAddr).Port
+}
+
+func (p *plane) serveOneCall(t *testing.T) {
+	t.Helper()
+	if got, want := string((<-p.answer).GetWholeBody()), "POST /path ping"; got != want {
+		t.Errorf("answer %q, want %q", got, want)
+	}
+	<-p.done
+}
+
+func (p *plane) hearGoodbye(t *testing.T, detail string) {
+	t.Helper()
+	g := <-p.said
+	if g.GetReason() != wirev1.Goodbye_REASON_STOPPED || !strings.Contains(g.GetDetail(), detail) {
+		t.Errorf("the last words are %v, want STOPPED because of %q", g, detail)
+	}
+	<-p.said
+}
+
+func TestLifeOfTheProgram(t *testing.T) {
+	p := newPlane(t)
+	c := config()
+	c.Scheduler, c.Port = p.addr, function(t)
+	start, stop, end := program(t, c.Environ())
+	start()
+	p.serveOneCall(t)
+	stop()
+	p.hearGoodbye(t, "terminated")
+	if code, stderr := end(); code != 0 {
+		t.Errorf("exit code %d:\n%s", code, stderr)
+	}
+}
+
+func TestRunLeavesNothingBehind(t *testing.T) {
+	for _, protocol := range []string{agentenv.ProtocolHTTP, agentenv.ProtocolLambdaRuntime} {
+		t.Run(protocol, func(t *testing.T) {
+			p := newPlane(t)
+			c := config()
+			c.Scheduler, c.Protocol, c.Port = p.addr, protocol, freePort(t)
+			if protocol == agentenv.ProtocolHTTP {
+				c.Port = function(t)
+			}
+			for _, kv := range c.Environ() {
+				name, value, _ := strings.Cut(kv, "=")
+				t.Setenv(name, value)
+			}
+			ctx, stop := context.WithCancel(t.Context())
+			ran := make(chan error, 1)
+			go func() { ran <- run(ctx) }()
+			if protocol == agentenv.ProtocolLambdaRuntime {
+				pollOnce(t, c.Port)
+			}
+			p.serveOneCall(t)
+			stop()
+			if err := <-ran; err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// freePort is a port at which nobody listens.
+func freePort(t *testing.T) int {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+// pollOnce takes one event from the Runtime API, as soon as that is there, and
+// answers it.
+func pollOnce(t *testing.T, port int) {
+	t.Helper()
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	base := fmt.Sprintf("http://127.0.0.1:%d/2018-06-01/runtime/invocation/", port)
+	next, err := client.Get(base + "next")
+	for errors.Is(err, syscall.ECONNREFUSED) {
+		next, err = client.Get(base + "next")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = next.Body.Close()
+	id := next.Header.Get("Lambda-Runtime-Aws-Request-Id")
+	answer, err := client.Post(base+id+"/response", "text/plain", strings.NewReader("POST /path ping"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = answer.Body.Close()
+}
+
+func TestRuntimeAPIThatCannotBeServedEndsTheAgent(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	broken := make(chan error, 1)
+	_, closeIt := serveRuntimeAPI(config(), l, func(err error) { broken <- err })
+	_ = l.Close()
+	if err := <-broken; err == nil || !errors.Is(err, net.ErrClosed) {
+		t.Errorf("told of %v", err)
+	}
+	if err := closeIt(); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("closing says %v", err)
+	}
+}

@@ -1,0 +1,285 @@
+package gateway_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	"github.com/windlass-dev/windlass/pkg/invoke"
+)
+
+// problem checks that an answer is a problem with the given reason, and returns
+// its members.
+func problem(t *testing.T, a answer, reason string) map[string]any {
+	t.Helper()
+	var p map[string]any
+	if err := json.Unmarshal([]byte(a.body), &p); err != nil || a.header.Get("Content-Type") != "application/problem+json" {
+		t.Fatalf("not a problem: %q, %s", a.body, a.header.Get("Content-Type"))
+	}
+	want := map[string]any{
+		"type": "about:blank", "title": http.StatusText(a.status), "status": float64(a.status),
+		"reason": reason, "executed": a.header.Get(invoke.HeaderExecuted),
+	}
+	for name, value := range want {
+		if p[name] != value {
+			t.Errorf("%s is %v, want %v", name, p[name], value)
+		}
+	}
+	if id := a.header.Get(invoke.HeaderInvocationID); id != "" && p["invocationId"] != id {
+		t.Errorf("invocationId is %v, want %v", p["invocationId"], id)
+	}
+	if p["detail"] == "" {
+		t.Error("no detail")
+	}
+	return p
+}
+
+func TestAnswersReachTheClientAsTheFunctionGaveThem(t *testing.T) {
+	eachProtocol(t, func(w *world, client *http.Client) {
+		for _, tt := range []struct {
+			name, method string
+			status       int32
+			body         string
+		}{
+			{"a small answer", "GET", 200, "hello"},
+			{"an empty answer", "GET", 200, ""},
+			{"an answer larger than any buffer", "GET", 200, strings.Repeat("0123456789", 6000)},
+			{"an error of the function", "POST", 500, "oops"},
+			{"no content", "DELETE", 204, ""},
+			{"not modified", "GET", 304, ""},
+			{"the answer to HEAD", "HEAD", 200, ""},
+			{"a method nobody knows", "FROB", 299, "frobbed"},
+			{"the largest status", "GET", 599, "five"},
+		} {
+			w.Run(tt.name, func(t *testing.T) {
+				w := w.in(t)
+				answers := w.callWith(client, w.request(tt.method, "/function/hello/", nil))
+				i := w.take()
+				i.whole(tt.status, tt.body, "X-Mine", "a", "X-Mine", "b")
+				a := wrote(t, answers, int(tt.status), invoke.ExecutedYes)
+				if a.body != tt.body || !cmp.Equal(a.header["X-Mine"], []string{"a", "b"}) {
+					t.Errorf("answered %q, %v", a.body, a.header)
+				}
+				i.ended()
+			})
+		}
+	})
+}
+
+// An agent may send a body where HTTP has none.
+func TestABodyWhereNoneBelongsIsDropped(t *testing.T) {
+	eachProtocol(t, func(w *world, client *http.Client) {
+		for _, tt := range []struct {
+			name, method string
+			status       int32
+		}{{"HEAD", "HEAD", 200}, {"204", "GET", 204}, {"304", "GET", 304}} {
+			w.Run(tt.name, func(t *testing.T) {
+				w := w.in(t)
+				answers := w.callWith(client, w.request(tt.method, "/function/hello/", nil))
+				w.take().whole(tt.status, "body")
+				if a := wrote(t, answers, int(tt.status), invoke.ExecutedYes); a.body != "" {
+					t.Errorf("answered %q", a.body)
+				}
+				answers = w.callWith(client, w.request(tt.method, "/function/hello/", nil))
+				i := w.take()
+				i.head(tt.status)
+				i.body("body")
+				i.end()
+				if a := wrote(t, answers, int(tt.status), invoke.ExecutedYes); a.body != "" {
+					t.Errorf("answered %q in parts", a.body)
+				}
+			})
+		}
+	})
+}
+
+func TestAStreamedAnswerArrivesPartByPart(t *testing.T) {
+	eachProtocol(t, func(w *world, client *http.Client) {
+		responses := make(chan *http.Response, 1)
+		go func() {
+			resp, err := client.Do(w.get("/function/hello/"))
+			if err != nil {
+				w.Error(err)
+			}
+			responses <- resp
+		}()
+		i := w.take()
+		i.head(200)
+		resp := receive(w.T, responses, "the head")
+		defer resp.Body.Close()
+		lines := bufio.NewReader(resp.Body)
+		for _, line := range []string{"one\n", "two\n"} {
+			i.body(line)
+			if got, err := lines.ReadString('\n'); got != line || err != nil {
+				w.Fatalf("read %q, %v", got, err)
+			}
+		}
+		i.end()
+		if rest, err := lines.ReadString('\n'); rest != "" || err.Error() != "EOF" {
+			w.Errorf("read %q, %v at the end", rest, err)
+		}
+	})
+}
+
+func TestWhatTheGatewaySaysOfAnAnswerIsItsOwn(t *testing.T) {
+	w := newWorld(t)
+	answers := w.call(w.get("/function/hello/"))
+	w.take().send(&wirev1.AttemptRequest{Kind: &wirev1.AttemptRequest_Head{Head: &wirev1.ResultHead{
+		Status: 200, Whole: true, WholeBody: []byte("x"), ExecNs: 1_500_000, Cold: true, FunctionError: "Unhandled",
+		Headers: wireHeaders([]string{
+			"X-Windlass-Executed", "no", "x-windlass-cold-start", "0", "X-Windlass-Other", "1",
+			"Connection", "close, x-named", "X-Named", "1", "Keep-Alive", "1", "Proxy-Authenticate", "x",
+			"Trailer", "X", "Transfer-Encoding", "gzip", "Upgrade", "x", "Content-Length", "1000",
+			"Etag", `"e"`, "Set-Cookie", "a=1", "Set-Cookie", "b=2",
+		}),
+	}}})
+	a := wrote(t, answers, 200, invoke.ExecutedYes)
+	a.header.Del("Date")
+	want := http.Header{
+		"Content-Length": {"1"}, "Content-Type": {"text/plain; charset=utf-8"}, "Etag": {`"e"`}, "Set-Cookie": {"a=1", "b=2"},
+		"X-Windlass-Executed": {"yes"}, "X-Windlass-Cold-Start": {"1"}, "X-Windlass-Duration-Ms": {"1.500"},
+		"X-Windlass-Function-Error": {"Unhandled"}, "X-Windlass-Invocation-Id": a.header["X-Windlass-Invocation-Id"],
+	}
+	if diff := cmp.Diff(want, a.header); diff != "" || len(a.header.Get(invoke.HeaderInvocationID)) != 32 {
+		t.Error(diff)
+	}
+}
+
+func TestFailuresSayWhetherTheFunctionRan(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		end    func(i *instance)
+		status int
+		reason string
+		detail string
+	}{
+		{"the function was lost", func(i *instance) { i.fail(wirev1.Failure_KIND_FUNCTION_LOST, "exit 1") }, 502, "FunctionLost", "exit 1"},
+		{"its answer was none", func(i *instance) { i.fail(wirev1.Failure_KIND_BAD_ANSWER, "no status") }, 502, "BadAnswer", "no status"},
+		{"it took too long", func(i *instance) { i.fail(wirev1.Failure_KIND_TIMED_OUT, "") }, 504, "TimedOut", "timeout of 1m0s"},
+		{"a failure of a later version", func(i *instance) { i.fail(99, "new") }, 502, "FunctionLost", "new"},
+		{"the instance was lost", func(i *instance) { i.die() }, 502, "InstanceLost", "lost during the call"},
+		{"the instance hung up", func(i *instance) { _ = i.stream.CloseSend() }, 502, "InstanceLost", "lost during the call"},
+		{"a status below all", func(i *instance) { i.whole(101, "") }, 502, "BadAnswer", "101"},
+		{"a status above all", func(i *instance) { i.whole(600, "") }, 502, "BadAnswer", "600"},
+		{"a status that is none", func(i *instance) { i.head(-1) }, 502, "BadAnswer", "-1"},
+		{"an end without a head", func(i *instance) { i.end() }, 502, "InstanceLost", "no sense"},
+		{"a body without a head", func(i *instance) { i.body("x") }, 502, "InstanceLost", "no sense"},
+		{"a message of a later version", func(i *instance) { i.send(&wirev1.AttemptRequest{}) }, 502, "InstanceLost", "no sense"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t)
+			answers := w.call(w.get("/function/hello/"))
+			ticket := w.scheduler.ticket()
+			i := w.claim(ticket)
+			tt.end(i)
+			a := wrote(t, answers, tt.status, invoke.ExecutedMaybe)
+			p := problem(t, a, tt.reason)
+			if !strings.Contains(p["detail"].(string), tt.detail) || p["attempt"] != 1.0 || p["function"] != "default/hello" {
+				t.Errorf("said %v", p)
+			}
+			if got := w.claim(ticket).refused.GetReason(); got != wirev1.Refused_REASON_NOT_WAITING {
+				t.Errorf("it could be claimed again: %v", got)
+			}
+		})
+	}
+}
+
+// Once the head was sent, the client must be able to tell that the rest is
+// missing.
+func TestABrokenAnswerNeverLooksWhole(t *testing.T) {
+	breaks := map[string]func(i *instance){
+		"the instance was lost": func(i *instance) { i.die() },
+		"the instance hung up":  func(i *instance) { _ = i.stream.CloseSend() },
+		"the function failed":   func(i *instance) { i.fail(wirev1.Failure_KIND_FUNCTION_LOST, "") },
+		"a second head":         func(i *instance) { i.whole(200, "other") },
+		"a release":             func(i *instance) { i.release("") },
+	}
+	for name, end := range breaks {
+		t.Run(name, func(t *testing.T) {
+			eachProtocol(t, func(w *world, client *http.Client) {
+				answers := w.callWith(client, w.get("/function/hello/"))
+				i := w.take()
+				i.head(200)
+				i.body("half")
+				end(i)
+				if a := receive(w.T, answers, "the answer"); a.err == nil {
+					w.Errorf("the client read %q and a clean end", a.body)
+				}
+			})
+		})
+	}
+}
+
+func TestAFunctionThatRunsTooLongIsToldToStop(t *testing.T) {
+	w := newWorld(t)
+	w.put("default", "slow", 10*time.Millisecond)
+	answers := w.call(w.get("/function/slow/"))
+	ticket := w.scheduler.ticket()
+	i := w.claim(ticket)
+	if got := time.Duration(i.granted.GetRemainingNs()); got != 10*time.Millisecond {
+		t.Errorf("granted %v", got)
+	}
+	i.cancelled()
+	problem(t, wrote(t, answers, 504, invoke.ExecutedMaybe), "TimedOut")
+	// Too late for anything: not even a release has an effect.
+	i.release("")
+	i.ended()
+	if got := w.claim(ticket).refused.GetReason(); got != wirev1.Refused_REASON_NOT_WAITING {
+		t.Errorf("it waits again: %v", got)
+	}
+}
+
+func TestACallWhoseClientIsGoneRunsToItsEnd(t *testing.T) {
+	eachProtocol(t, func(w *world, client *http.Client) {
+		ctx, cancel := context.WithCancel(w.Context())
+		answers := w.callWith(client, w.get("/function/hello/").WithContext(ctx))
+		i := w.take()
+		cancel()
+		receive(w.T, answers, "the end of the call")
+		until(w.T, "the gateway has noticed", func() bool { return w.metric("windlass_gateway_invocations_total") == 1 })
+		i.head(200)
+		i.body("unheard")
+		i.end()
+		if u := i.ended(); u.cancelled {
+			w.Error("it was told to stop")
+		}
+	})
+}
+
+// A client that does not read holds an instance, but no longer than the function
+// may run.
+func TestAClientThatDoesNotReadDoesNotHoldTheInstance(t *testing.T) {
+	eachProtocol(t, func(w *world, client *http.Client) {
+		w.put("default", "slow", 10*time.Millisecond)
+		go func() {
+			// Not by the client, which would not wait for ever.
+			resp, err := client.Transport.RoundTrip(w.get("/function/slow/"))
+			if err != nil {
+				w.Error(err)
+				return
+			}
+			<-w.Context().Done()
+			resp.Body.Close()
+		}()
+		i := w.take()
+		i.head(200)
+		part := strings.Repeat("x", 32<<10)
+		sent := make(chan struct{})
+		go func() {
+			defer close(sent)
+			for i.stream.Send(&wirev1.AttemptRequest{Kind: &wirev1.AttemptRequest_Body{Body: []byte(part)}}) == nil {
+			}
+		}()
+		i.cancelled()
+		i.die()
+		receive(w.T, sent, "the end of the stream")
+		until(w.T, "the call is over", func() bool { return w.metric("windlass_gateway_invocations_in_flight") == 0 })
+	})
+}

@@ -1,0 +1,270 @@
+package gateway_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	"github.com/windlass-dev/windlass/pkg/gateway"
+	"github.com/windlass-dev/windlass/pkg/invoke"
+)
+
+// Whatever clients, schedulers and instances do: no call runs twice, none that
+// was answered "no" runs at all, and every one is answered.
+func TestNoFaultMakesTheGatewayLie(t *testing.T) {
+	w := newWorld(t, func(c *gateway.Config) { c.MaxQueueTime = 3 * time.Second })
+	w.put("default", "short", time.Millisecond)
+	c := &chaos{world: w, seed: rand.Uint64(), ran: make(map[int]int)}
+	t.Logf("seed %d", c.seed)
+	ctx, stop := context.WithCancel(t.Context())
+	var faults sync.WaitGroup
+	faults.Go(func() { c.dispatch(ctx) })
+	faults.Go(func() { c.restart(ctx) })
+
+	const calls, clients = 3000, 48
+	results := make([]result, calls)
+	numbers := make(chan int)
+	var calling sync.WaitGroup
+	for range clients {
+		calling.Go(func() {
+			for n := range numbers {
+				results[n] = c.call(n)
+			}
+		})
+	}
+	for n := range calls {
+		numbers <- n
+	}
+	close(numbers)
+	calling.Wait()
+	until(t, "all attempts have ended", func() bool { return w.gateway.Entries() == 0 && w.gateway.Held() == 0 })
+	stop()
+	faults.Wait()
+	c.judge(results)
+}
+
+// chaos plays clients, a scheduler and instances that do all they can do wrong.
+type chaos struct {
+	*world
+	seed uint64
+
+	mu  sync.Mutex
+	ran map[int]int // executions by call
+}
+
+// dice are those of one decision: the same in every run with the seed.
+func (c *chaos) dice(what string, n int) *rand.Rand {
+	for _, b := range []byte(what) {
+		n = n*31 + int(b)
+	}
+	return rand.New(rand.NewPCG(c.seed, uint64(n)))
+}
+
+// result is what a client knows in the end.
+type result struct {
+	answer
+	left bool // the client gave up
+}
+
+// call makes a call by either protocol, with a body of either kind, and
+// sometimes gives it up.
+func (c *chaos) call(n int) result {
+	dice := c.dice("client", n)
+	client := c.http1
+	if dice.IntN(2) == 0 {
+		client = c.http2
+	}
+	name := "hello"
+	if dice.IntN(50) == 0 {
+		name = "short"
+	}
+	var body io.Reader
+	switch dice.IntN(4) {
+	case 0:
+		body = strings.NewReader("small")
+	case 1:
+		body = chunked(bytes.NewReader(make([]byte, dice.IntN(200_000))))
+	}
+	ctx, giveUp := context.WithCancel(context.Background())
+	defer giveUp()
+	leaves := dice.IntN(8) == 0
+	if leaves {
+		defer time.AfterFunc(time.Duration(dice.IntN(5000))*time.Microsecond, giveUp).Stop()
+	}
+	r := c.request("POST", fmt.Sprintf("/function/%s/%d", name, n), body).WithContext(ctx)
+	return result{do(client, r), leaves}
+}
+
+// dispatch hands tickets to instances; it loses some, hands out others twice,
+// late, or after it has refused them.
+func (c *chaos) dispatch(ctx context.Context) {
+	var instances sync.WaitGroup
+	defer instances.Wait()
+	free := make(chan struct{}, 16)
+	var kept *wirev1.Ticket
+	dice := c.dice("scheduler", 0)
+	for {
+		var ticket *wirev1.Ticket
+		select {
+		case <-ctx.Done():
+			return
+		case ticket = <-c.scheduler.offers:
+		}
+		hand := []*wirev1.Ticket{ticket}
+		switch dice.IntN(12) {
+		case 0:
+			hand = nil
+		case 1:
+			hand = append(hand, ticket, ticket)
+		case 2:
+			hand, kept = []*wirev1.Ticket{kept}, ticket
+		case 3:
+			c.scheduler.tryRefuse(&wirev1.Refusal{InvocationId: ticket.GetInvocationId(), Reason: wirev1.Refusal_Reason(dice.IntN(6))})
+		}
+		for _, ticket := range hand {
+			if ticket == nil {
+				continue
+			}
+			seed := int(dice.Int32())
+			free <- struct{}{}
+			instances.Go(func() {
+				defer func() { <-free }()
+				c.instance(ticket, seed)
+			})
+		}
+	}
+}
+
+// restart restarts the scheduler now and then.
+func (c *chaos) restart(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(700 * time.Millisecond):
+			c.scheduler.stop()
+			c.scheduler.start()
+		}
+	}
+}
+
+// instance claims a ticket and does something with the call.
+func (c *chaos) instance(ticket *wirev1.Ticket, seed int) {
+	ctx, die := context.WithTimeout(context.Background(), patience)
+	defer die()
+	stream, err := c.instances.Attempt(ctx)
+	if err != nil {
+		c.Error(err)
+		return
+	}
+	i := &instance{t: c.T, stream: stream, die: die}
+	dice := c.dice("instance", seed)
+	i.send(&wirev1.AttemptRequest{Kind: &wirev1.AttemptRequest_Claim{Claim: &wirev1.Claim{
+		InvocationId: ticket.GetInvocationId(), Token: ticket.GetToken(), Cid: strconv.Itoa(seed),
+	}}})
+	if dice.IntN(20) == 0 {
+		return // dead before it knows whether it may start
+	}
+	reply, err := stream.Recv()
+	if err != nil {
+		c.Errorf("claiming: %v", err)
+		return
+	}
+	granted := reply.GetGranted()
+	if granted == nil {
+		return
+	}
+	released := dice.IntN(5) == 0
+	if released {
+		i.release("")
+	} else {
+		c.run(i, granted, dice)
+	}
+	if released || dice.IntN(2) == 0 {
+		_ = stream.CloseSend()
+		i.read(never)
+	}
+}
+
+// run is an execution, and its end.
+func (c *chaos) run(i *instance, granted *wirev1.Granted, dice *rand.Rand) {
+	n, err := strconv.Atoi(strings.TrimPrefix(granted.GetRequestUri(), "/"))
+	if err != nil {
+		c.Error(err)
+		return
+	}
+	c.mu.Lock()
+	c.ran[n]++
+	c.mu.Unlock()
+	if !granted.GetWhole() && dice.IntN(2) == 0 {
+		i.read(bodyEnded)
+	}
+	if granted.GetRemainingNs() == int64(time.Millisecond) {
+		i.cancelled()
+	}
+	say := strconv.Itoa(n)
+	switch dice.IntN(8) {
+	case 0: // dies
+	case 1: // dies after the head
+		i.head(200)
+		i.body(say)
+	case 2:
+		i.fail(wirev1.Failure_Kind(dice.IntN(4)), "")
+	case 3:
+		i.head(200)
+		i.body(say)
+		i.fail(wirev1.Failure_KIND_FUNCTION_LOST, "")
+	case 4:
+		i.head(200)
+		i.body(say)
+		i.end()
+	case 5: // makes no sense
+		i.whole(200, say)
+		i.whole(200, say)
+	default:
+		i.whole(200, say)
+	}
+}
+
+// judge compares what clients were told with what ran.
+func (c *chaos) judge(results []result) {
+	told := make(map[string]int)
+	for n, r := range results {
+		ran := c.ran[n]
+		if ran > 1 {
+			c.Errorf("call %d ran %d times", n, ran)
+		}
+		executed := invoke.Executed(r.header.Get(invoke.HeaderExecuted))
+		switch {
+		case r.err != nil && r.left:
+			told["left"]++
+			continue
+		case r.err != nil && r.status == http.StatusOK:
+			// Its body breaks off.
+		case r.err != nil:
+			c.Errorf("call %d was not answered: %v", n, r.err)
+		case executed == invoke.ExecutedNo && ran != 0:
+			c.Errorf("call %d was told no and ran: %d, %s", n, r.status, r.body)
+		case executed == invoke.ExecutedYes && (ran != 1 || r.status != http.StatusOK || r.body != strconv.Itoa(n)):
+			c.Errorf("call %d was told yes, ran %d times and was answered %d, %s", n, ran, r.status, r.body)
+		case executed == "" || executed != invoke.ExecutedYes && r.status < 400:
+			c.Errorf("call %d was told %q and answered %d, %s", n, executed, r.status, r.body)
+		}
+		told[fmt.Sprintf("%s %d", executed, r.status)]++
+	}
+	c.Logf("%d calls were told: %v", len(results), told)
+	for _, kind := range []string{"left", "yes 200", "maybe 502", "maybe 504", "no 503"} {
+		if told[kind] == 0 {
+			c.Errorf("no call was told %q: this tests nothing", kind)
+		}
+	}
+}

@@ -1,0 +1,225 @@
+package gateway_test
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"testing"
+	"time"
+
+	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	"github.com/windlass-dev/windlass/pkg/gateway"
+	"github.com/windlass-dev/windlass/pkg/invoke"
+)
+
+func TestAClaimNeedsTheTicketsToken(t *testing.T) {
+	w := newWorld(t)
+	answers := w.call(w.get("/function/hello/"))
+	ticket := w.scheduler.ticket()
+	for name, token := range map[string][]byte{"another token": make([]byte, 16), "no token": nil, "a long token": append(ticket.GetToken(), 0)} {
+		forged := &wirev1.Ticket{InvocationId: ticket.GetInvocationId(), Token: token}
+		if got := w.claim(forged).refused.GetReason(); got != wirev1.Refused_REASON_BAD_TOKEN {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+	i := w.claim(ticket)
+	if i.granted.GetAttempt() != 1 {
+		t.Fatalf("granted %v, refused %v", i.granted, i.refused)
+	}
+	if got := w.claim(ticket).refused.GetReason(); got != wirev1.Refused_REASON_NOT_WAITING {
+		t.Errorf("second claim: %v", got)
+	}
+	i.whole(200, "hi")
+	if a := wrote(t, answers, 200, invoke.ExecutedYes); a.body != "hi" {
+		t.Errorf("answered %q", a.body)
+	}
+	i.ended()
+	if got := w.claim(ticket).refused.GetReason(); got != wirev1.Refused_REASON_NOT_WAITING {
+		t.Errorf("claim after the end: %v", got)
+	}
+}
+
+func TestAStreamThatDoesNotBeginWithAClaimIsRefused(t *testing.T) {
+	w := newWorld(t)
+	for name, first := range map[string]*wirev1.AttemptRequest{
+		"an end":         {Kind: &wirev1.AttemptRequest_End{End: &wirev1.ResultEnd{}}},
+		"a short id":     {Kind: &wirev1.AttemptRequest_Claim{Claim: &wirev1.Claim{InvocationId: []byte("x")}}},
+		"nothing at all": {},
+	} {
+		stream, err := w.instances.Attempt(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := stream.Send(first); err != nil {
+			t.Fatal(err)
+		}
+		if reply, err := stream.Recv(); err == nil {
+			t.Errorf("%s: got %v", name, reply)
+		}
+	}
+}
+
+func TestAReleasedCallIsOfferedAgainAndAnswered(t *testing.T) {
+	w := newWorld(t)
+	answers := w.call(w.request("POST", "/function/hello/", bytes.NewBufferString("small")))
+	first := w.scheduler.ticket()
+	i := w.claim(first)
+	i.release("the function ended")
+	i.ended()
+	second := w.scheduler.ticket()
+	if bytes.Equal(first.GetToken(), second.GetToken()) || !bytes.Equal(first.GetInvocationId(), second.GetInvocationId()) {
+		t.Fatalf("offered again as %v, was %v", second, first)
+	}
+	if second.GetWaitedNs() <= first.GetWaitedNs() || second.GetRemainingNs() >= first.GetRemainingNs() {
+		t.Errorf("lost its place: waited %d then %d, remaining %d then %d", first.GetWaitedNs(), second.GetWaitedNs(), first.GetRemainingNs(), second.GetRemainingNs())
+	}
+	if got := w.claim(first).refused.GetReason(); got != wirev1.Refused_REASON_BAD_TOKEN {
+		t.Errorf("the old ticket: %v", got)
+	}
+	i = w.claim(second)
+	if i.granted.GetAttempt() != 2 || string(i.granted.GetWholeBody()) != "small" {
+		t.Fatalf("second attempt: %v, %v", i.granted, i.refused)
+	}
+	i.whole(200, "")
+	wrote(t, answers, 200, invoke.ExecutedYes)
+	// What another queue may still hold of the call is called back.
+	w.scheduler.withdrawn(first)
+}
+
+// A release offers the released call only: however many wait, they are not
+// offered again with it.
+func TestAReleaseOffersNothingElse(t *testing.T) {
+	w := newWorld(t)
+	const waiting, releases = 20, 20
+	known := make(map[string]bool)
+	for range waiting {
+		ctx, cancel := context.WithCancel(t.Context())
+		answers := w.call(w.get("/function/hello/").WithContext(ctx))
+		t.Cleanup(func() { cancel(); receive(t, answers, "the end of the call") })
+		for before := len(known); len(known) == before; {
+			known[string(w.scheduler.ticket().GetInvocationId())] = true
+		}
+	}
+	answers := w.call(w.get("/function/hello/released"))
+	others, attempts := 0, 0
+	for attempts <= releases {
+		ticket := w.scheduler.ticket()
+		if known[string(ticket.GetInvocationId())] {
+			others++
+			continue
+		}
+		i := w.claim(ticket)
+		if attempts++; attempts > releases {
+			i.whole(200, "")
+		} else {
+			i.release("")
+		}
+		i.ended()
+	}
+	wrote(t, answers, 200, invoke.ExecutedYes)
+	// A few may have waited for so long that it was their turn.
+	if others > 2*waiting {
+		t.Errorf("%d releases offered %d other tickets", releases, others)
+	}
+}
+
+func TestATicketThatNobodyClaimsIsOfferedAgain(t *testing.T) {
+	w := newWorld(t)
+	answers := w.call(w.get("/function/hello/"))
+	lost := w.scheduler.ticket()
+	again := w.scheduler.ticket()
+	for again.GetWaitedNs() < int64(time.Second) {
+		// The first may also be offered twice, if it came while the
+		// gateway connected to the scheduler.
+		again = w.scheduler.ticket()
+	}
+	if !bytes.Equal(lost.GetToken(), again.GetToken()) {
+		t.Errorf("offered again: %v, was %v", again, lost)
+	}
+	// Both are tickets of one call: either is good, once.
+	w.claim(lost).whole(200, "")
+	wrote(t, answers, 200, invoke.ExecutedYes)
+	if got := w.claim(again).refused.GetReason(); got != wirev1.Refused_REASON_NOT_WAITING {
+		t.Errorf("the other ticket: %v", got)
+	}
+}
+
+func TestWhatWaitsSurvivesARestartOfTheScheduler(t *testing.T) {
+	w := newWorld(t)
+	var answers []<-chan answer
+	const calls = 5
+	for range calls {
+		answers = append(answers, w.call(w.get("/function/hello/")))
+		w.scheduler.ticket()
+	}
+	w.scheduler.stop()
+	answers = append(answers, w.call(w.get("/function/hello/")))
+	w.scheduler.start()
+	claimed := 0
+	for claimed < calls+1 {
+		if i := w.claim(w.scheduler.ticket()); i.granted != nil {
+			claimed++
+			i.whole(200, "")
+		}
+	}
+	for _, a := range answers {
+		wrote(t, a, 200, invoke.ExecutedYes)
+	}
+}
+
+func TestAClientThatHangsUpWhileQueuedCostsNoInstance(t *testing.T) {
+	eachProtocol(t, func(w *world, client *http.Client) {
+		ctx, cancel := context.WithCancel(w.Context())
+		answers := w.callWith(client, w.get("/function/hello/").WithContext(ctx))
+		ticket := w.scheduler.ticket()
+		cancel()
+		receive(w.T, answers, "the end of the call")
+		w.scheduler.withdrawn(ticket)
+		if got := w.claim(ticket).refused.GetReason(); got != wirev1.Refused_REASON_NOT_WAITING {
+			w.Errorf("claim of a dead client's call: %v", got)
+		}
+	})
+}
+
+// A client that hangs up while its call is claimed leaves nothing to run for a
+// next instance, if the first gives it back.
+func TestACallThatIsReleasedAfterItsClientLeftIsNotOfferedAgain(t *testing.T) {
+	w := newWorld(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	answers := w.call(w.get("/function/hello/").WithContext(ctx))
+	ticket := w.scheduler.ticket()
+	i := w.claim(ticket)
+	cancel()
+	receive(t, answers, "the end of the call")
+	until(t, "the gateway has noticed", func() bool { return w.metric("windlass_gateway_invocations_total") == 1 })
+	i.release("")
+	i.ended()
+	w.scheduler.withdrawn(ticket)
+	// If it waited, it would be the token that is wrong.
+	if got := w.claim(ticket).refused.GetReason(); got != wirev1.Refused_REASON_NOT_WAITING {
+		t.Errorf("it waits again: %v", got)
+	}
+}
+
+func TestACallThatNoInstanceTakesInTimeIsNotRun(t *testing.T) {
+	w := newWorld(t, func(c *gateway.Config) { c.MaxQueueTime = 100 * time.Millisecond })
+	answers := w.call(w.get("/function/hello/"))
+	ticket := w.scheduler.ticket()
+	problem(t, wrote(t, answers, 504, invoke.ExecutedNo), "NoInstanceInTime")
+	w.scheduler.withdrawn(ticket)
+	if got := w.claim(ticket).refused.GetReason(); got != wirev1.Refused_REASON_NOT_WAITING {
+		t.Errorf("claim after the deadline: %v", got)
+	}
+}
+
+// The time to wait may pass while a call is claimed; given back after that, it
+// is not to wait on.
+func TestACallThatIsReleasedTooLateIsAnswered(t *testing.T) {
+	w := newWorld(t, func(c *gateway.Config) { c.MaxQueueTime = 100 * time.Millisecond })
+	answers := w.call(w.get("/function/hello/"))
+	ticket := w.scheduler.ticket()
+	i := w.claim(ticket)
+	<-time.After(time.Duration(ticket.GetRemainingNs()))
+	i.release("")
+	problem(t, wrote(t, answers, 504, invoke.ExecutedNo), "NoInstanceInTime")
+}

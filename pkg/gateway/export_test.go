@@ -1,0 +1,11 @@
+package gateway
+
+// Entries is the number of calls that wait or run, and Held that of the clients
+// who are here.
+func (g *Gateway) Entries() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.table.Len()
+}
+
+func (g *Gateway) Held() int { return int(g.held.Load()) }

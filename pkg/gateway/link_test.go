@@ -1,0 +1,178 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/grpc"
+
+	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	"github.com/windlass-dev/windlass/pkg/catalog"
+	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/ownership"
+)
+
+// deafScheduler opens streams and reads nothing from them.
+type deafScheduler struct {
+	wirev1.UnimplementedSchedulerServer
+	opened chan struct{}
+}
+
+func (s *deafScheduler) Offer(stream grpc.BidiStreamingServer[wirev1.OfferRequest, wirev1.OfferReply]) error {
+	s.opened <- struct{}{}
+	<-stream.Context().Done()
+	return nil
+}
+
+func serveDeaf(t *testing.T) (addr string, opened <-chan struct{}) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	deaf := &deafScheduler{opened: make(chan struct{}, 1000)}
+	server := grpc.NewServer(grpc.WaitForHandlers(true))
+	wirev1.RegisterSchedulerServer(server, deaf)
+	go func() { _ = server.Serve(l) }()
+	t.Cleanup(server.Stop)
+	return l.Addr().String(), deaf.opened
+}
+
+// runWith runs a gateway with the given owner of all slots until the test ends.
+func runWith(t *testing.T, owner string, maxInvocations int) *Gateway {
+	config := DefaultConfig()
+	config.ClaimAddr, config.MaxInvocations = "127.0.0.1:1", maxInvocations
+	g, err := New(config, Deps{
+		Catalog: catalog.New(), Directory: ownership.NewStatic(ownership.Owner{ID: "one", Addr: owner}),
+		Registry: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- g.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("Run: %v", err)
+		}
+	})
+	return g
+}
+
+// linked waits until the gateway runs and returns its link.
+func linked(g *Gateway) *link {
+	for {
+		if l := g.linkTo("uid"); l != nil {
+			return l
+		}
+		<-time.After(time.Millisecond)
+	}
+}
+
+// A scheduler that is there and reads nothing holds up whoever offers only for
+// moments, and what cannot be sent does not pile up.
+func TestADeafSchedulerHoldsUpNobody(t *testing.T) {
+	const bound = 10
+	addr, opened := serveDeaf(t)
+	g := runWith(t, addr, bound)
+	l := linked(g)
+	<-opened
+	// Two tickets of this size are more than the stream takes unread.
+	ticket := &wirev1.Ticket{FunctionUid: strings.Repeat("x", 1<<20)}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for range 100 {
+			l.offer(ticket)
+			l.withdraw(invoke.ID{}, "uid")
+		}
+	}()
+	for range 100 {
+		l.offer(ticket)
+		l.withdraw(invoke.ID{}, "uid")
+		l.mu.Lock()
+		offers, withdrawals := len(l.pending.Offers), len(l.pending.Withdrawals)
+		l.mu.Unlock()
+		if offers > bound || withdrawals > bound {
+			t.Fatalf("%d offers and %d withdrawals wait", offers, withdrawals)
+		}
+	}
+	<-done
+	// It is taken for dead and tried again.
+	<-opened
+}
+
+func TestASchedulerThatIsGoneIsForgotten(t *testing.T) {
+	g := runWith(t, "127.0.0.1:1", 1)
+	l := linked(g)
+	now := time.Now()
+	if g.unlink(l, now.Add(-time.Minute)) {
+		t.Error("forgotten while it is used")
+	}
+	if !g.unlink(l, now.Add(time.Minute)) {
+		t.Error("not forgotten")
+	}
+	if again := linked(g); again == l {
+		t.Error("the forgotten link is used again")
+	}
+}
+
+func TestNoLinkIsStartedUnlessTheGatewayRuns(t *testing.T) {
+	config := DefaultConfig()
+	config.ClaimAddr = "127.0.0.1:1"
+	g, err := New(config, Deps{
+		Catalog: catalog.New(), Directory: ownership.NewStatic(ownership.Owner{ID: "one", Addr: "127.0.0.1:1"}),
+		Registry: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l := g.linkTo("uid"); l != nil {
+		t.Error("a link before Run")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := g.Run(ctx); err != nil {
+		t.Error(err)
+	}
+	if l := g.linkTo("uid"); l != nil {
+		t.Error("a link after Run")
+	}
+}
+
+func TestForwardedForNamesTheClient(t *testing.T) {
+	for remote, want := range map[string]string{
+		"192.0.2.1:1234":          "192.0.2.1",
+		"[2001:db8::1]:1234":      "2001:db8::1",
+		"[fe80::1%eth0]:1234":     "fe80::1%eth0",
+		"@":                       "@",
+		"[::ffff:192.0.2.1]:1234": "::ffff:192.0.2.1",
+	} {
+		c := &call{}
+		for _, before := range []string{"", "203.0.113.9"} {
+			r := &http.Request{RemoteAddr: remote, Header: make(http.Header)}
+			full := want
+			if before != "" {
+				r.Header.Set("X-Forwarded-For", before)
+				full = before + ", " + want
+			}
+			var got []string
+			for _, h := range requestHeaders(r, c) {
+				if h.GetName() == "X-Forwarded-For" {
+					got = append(got, h.GetValue())
+				}
+			}
+			if fmt.Sprint(got) != fmt.Sprint([]string{full}) {
+				t.Errorf("%s: got %q, want %q", remote, got, full)
+			}
+		}
+	}
+}

@@ -1,0 +1,125 @@
+package gateway_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/windlass-dev/windlass/pkg/gateway"
+	"github.com/windlass-dev/windlass/pkg/invoke"
+)
+
+// metric is the sum over all series of a counter or gauge whose labels include
+// the given pairs; -1 if there is no such series.
+func (w *world) metric(name string, labels ...string) float64 {
+	families, err := w.registry.Gather()
+	if err != nil {
+		w.Fatal(err)
+	}
+	sum, found := 0.0, false
+	for _, family := range families {
+		if family.GetName() != name {
+			continue
+		}
+		for _, m := range family.GetMetric() {
+			has := make(map[string]string)
+			for _, l := range m.GetLabel() {
+				has[l.GetName()] = l.GetValue()
+			}
+			matches := true
+			for n := 0; n < len(labels); n += 2 {
+				matches = matches && has[labels[n]] == labels[n+1]
+			}
+			if matches {
+				found = true
+				sum += m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
+			}
+		}
+	}
+	if !found {
+		return -1
+	}
+	return sum
+}
+
+const (
+	total    = "windlass_gateway_invocations_total"
+	duration = "windlass_gateway_invocation_duration_seconds"
+	inFlight = "windlass_gateway_invocations_in_flight"
+)
+
+func TestCallsAreCounted(t *testing.T) {
+	w := newWorld(t)
+	answers := w.call(w.get("/function/hello/"))
+	i := w.take()
+	if got := w.metric(inFlight, "function", "hello"); got != 1 {
+		t.Errorf("%v in flight", got)
+	}
+	i.whole(201, "")
+	wrote(t, answers, 201, invoke.ExecutedYes)
+	answers = w.call(w.get("/function/hello/"))
+	w.take().die()
+	wrote(t, answers, 502, invoke.ExecutedMaybe)
+	ctx, cancel := context.WithCancel(t.Context())
+	answers = w.call(w.get("/function/hello/").WithContext(ctx))
+	ticket := w.scheduler.ticket()
+	cancel()
+	receive(t, answers, "the end of the call")
+	w.scheduler.withdrawn(ticket)
+	w.claim(ticket)
+	wrote(t, w.call(w.get("/function/nobody/")), 404, invoke.ExecutedNo)
+
+	until(t, "the last call is counted", func() bool { return w.metric(duration) == 3 })
+	for _, tt := range []struct {
+		want   float64
+		name   string
+		labels []string
+	}{
+		{1, total, []string{"namespace", "default", "function", "hello", "code", "201", "executed", "yes"}},
+		{1, total, []string{"code", "502", "executed", "maybe"}},
+		{1, total, []string{"code", "499"}},
+		{3, total, nil},
+		{0, inFlight, nil},
+		{1, "windlass_gateway_claims_refused_total", nil},
+		{1, "windlass_gateway_refused_total", []string{"reason", "FunctionNotFound"}},
+	} {
+		if got := w.metric(tt.name, tt.labels...); got != tt.want {
+			t.Errorf("%s%v is %v, want %v", tt.name, tt.labels, got, tt.want)
+		}
+	}
+}
+
+// A function's series go with it, and a call that ends after it does not bring
+// them back.
+func TestTheSeriesOfADeletedFunctionAreDeleted(t *testing.T) {
+	w := newWorld(t)
+	answers := w.call(w.get("/function/hello/"))
+	w.take().whole(200, "")
+	wrote(t, answers, 200, invoke.ExecutedYes)
+	answers = w.call(w.get("/function/hello/"))
+	i := w.take()
+	w.catalog.Remove(invoke.FunctionKey{Namespace: "default", Name: "hello"})
+	until(t, "the series are gone", func() bool { return w.metric(total) == -1 && w.metric(inFlight) == -1 })
+	i.whole(200, "")
+	wrote(t, answers, 200, invoke.ExecutedYes)
+	for _, name := range []string{total, duration, inFlight} {
+		if got := w.metric(name); got != -1 {
+			t.Errorf("%s is back: %v", name, got)
+		}
+	}
+}
+
+func TestAConfigSaysWhatIsWrongWithIt(t *testing.T) {
+	if err := (gateway.Config{MaxBody: -1}).Validate(); err == nil {
+		t.Fatal("valid")
+	} else if got, want := err.Error(), "gateway: ClaimAddr must be set\n"+
+		"gateway: MaxBody is -1: must not be negative\n"+
+		"gateway: MaxInvocations is 0: must be at least 1\n"+
+		"gateway: MaxQueueTime is 0s: must be positive"; got != want {
+		t.Errorf("said %s", got)
+	}
+	config := gateway.DefaultConfig()
+	config.ClaimAddr = "127.0.0.1:1"
+	if err := config.Validate(); err != nil {
+		t.Error(err)
+	}
+}

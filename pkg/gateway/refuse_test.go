@@ -1,0 +1,250 @@
+package gateway_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	"github.com/windlass-dev/windlass/pkg/gateway"
+	"github.com/windlass-dev/windlass/pkg/invoke"
+)
+
+func TestRefusalsReachTheClient(t *testing.T) {
+	w := newWorld(t)
+	for _, tt := range []struct {
+		name       string
+		reason     wirev1.Refusal_Reason
+		retryAfter time.Duration
+		status     int
+		says       string
+		header     string
+	}{
+		{"the queue is full", wirev1.Refusal_REASON_QUEUE_FULL, 2500 * time.Millisecond, 429, "QueueFull", "3"},
+		{"instances cannot start", wirev1.Refusal_REASON_CANNOT_START, 30 * time.Second, 503, "CannotStart", "30"},
+		{"no node has room", wirev1.Refusal_REASON_NO_CAPACITY, 0, 503, "NoCapacity", "1"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := w.in(t)
+			answers := w.call(w.get("/function/hello/"))
+			ticket := w.scheduler.ticket()
+			w.scheduler.refuse(&wirev1.Refusal{
+				InvocationId: ticket.GetInvocationId(), Reason: tt.reason, Detail: "because", RetryAfterNs: int64(tt.retryAfter),
+			})
+			a := wrote(t, answers, tt.status, invoke.ExecutedNo)
+			if p := problem(t, a, tt.says); p["detail"] != "because" || a.header.Get("Retry-After") != tt.header {
+				t.Errorf("said %v, retry after %s", p, a.header.Get("Retry-After"))
+			}
+			if got := w.claim(ticket).refused.GetReason(); got != wirev1.Refused_REASON_NOT_WAITING {
+				t.Errorf("claim of a refused call: %v", got)
+			}
+		})
+	}
+}
+
+// A scheduler that lags behind does not refuse a call that an instance runs.
+func TestARefusalComesTooLateForAClaimedCall(t *testing.T) {
+	w := newWorld(t)
+	first := w.call(w.get("/function/hello/"))
+	ticket := w.scheduler.ticket()
+	i := w.claim(ticket)
+	second := w.call(w.get("/function/hello/"))
+	// The refusals arrive in order: when the second is answered, the first
+	// has been heard.
+	for _, id := range [][]byte{ticket.GetInvocationId(), []byte("no id"), w.scheduler.ticket().GetInvocationId()} {
+		w.scheduler.refuse(&wirev1.Refusal{InvocationId: id, Reason: wirev1.Refusal_REASON_QUEUE_FULL})
+	}
+	wrote(t, second, 429, invoke.ExecutedNo)
+	i.whole(200, "")
+	wrote(t, first, 200, invoke.ExecutedYes)
+}
+
+// A scheduler may hear of a function, or that it owns it, later than the gateway.
+func TestACallWaitsForASchedulerThatDoesNotKnowTheFunction(t *testing.T) {
+	w := newWorld(t)
+	answers := w.call(w.get("/function/hello/"))
+	for _, reason := range []wirev1.Refusal_Reason{wirev1.Refusal_REASON_UNKNOWN_FUNCTION, wirev1.Refusal_REASON_NOT_OWNER} {
+		w.scheduler.refuse(&wirev1.Refusal{InvocationId: w.scheduler.ticket().GetInvocationId(), Reason: reason})
+	}
+	w.take().whole(200, "")
+	wrote(t, answers, 200, invoke.ExecutedYes)
+
+	// Until the function is gone here too.
+	answers = w.call(w.get("/function/hello/"))
+	ticket := w.scheduler.ticket()
+	w.catalog.Remove(invoke.FunctionKey{Namespace: "default", Name: "hello"})
+	w.scheduler.refuse(&wirev1.Refusal{InvocationId: ticket.GetInvocationId(), Reason: wirev1.Refusal_REASON_UNKNOWN_FUNCTION})
+	problem(t, wrote(t, answers, 404, invoke.ExecutedNo), "FunctionDeleted")
+	if got := w.claim(ticket).refused.GetReason(); got != wirev1.Refused_REASON_NOT_WAITING {
+		t.Errorf("claim of a deleted function's call: %v", got)
+	}
+}
+
+func TestADrainingGatewayTakesNoMoreCalls(t *testing.T) {
+	w := newWorld(t)
+	answers := w.call(w.get("/function/hello/"))
+	i := w.take()
+	if !w.gateway.Ready() {
+		t.Error("not ready")
+	}
+	w.gateway.Drain()
+	if w.gateway.Ready() {
+		t.Error("ready after Drain")
+	}
+	a := wrote(t, w.call(w.get("/function/hello/")), 503, invoke.ExecutedNo)
+	problem(t, a, "GatewayDraining")
+	if a.header.Get("Retry-After") == "" {
+		t.Error("no Retry-After")
+	}
+	i.whole(200, "")
+	wrote(t, answers, 200, invoke.ExecutedYes)
+}
+
+func TestAFullGatewayTakesNoMoreCalls(t *testing.T) {
+	w := newWorld(t, func(c *gateway.Config) { c.MaxInvocations = 2 })
+	// One that is still sending a small body counts as well.
+	slow := w.dial()
+	slow.send("POST /function/hello/ HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\n\r\nha")
+	waiting := w.call(w.get("/function/hello/"))
+	first := w.scheduler.ticket()
+	until(t, "both are here", func() bool {
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		defer cancel()
+		a := do(w.http1, w.get("/function/hello/").WithContext(ctx))
+		return a.status == 503 && problem(t, a, "GatewayOverloaded") != nil && a.header.Get("Retry-After") == "1" &&
+			a.header.Get(invoke.HeaderExecuted) == "no"
+	})
+	w.claim(first).whole(200, "")
+	wrote(t, waiting, 200, invoke.ExecutedYes)
+	slow.send("lf")
+	w.take().whole(200, "")
+	if a := slow.answer(); a.status != 200 {
+		t.Errorf("answered %+v", a)
+	}
+	// All is free again.
+	waiting = w.call(w.get("/function/hello/"))
+	w.take().whole(200, "")
+	wrote(t, waiting, 200, invoke.ExecutedYes)
+}
+
+// Attempts whose clients are gone still run, and so still count.
+func TestUnheardAttemptsCountAsCalls(t *testing.T) {
+	w := newWorld(t, func(c *gateway.Config) { c.MaxInvocations = 1 })
+	ctx, cancel := context.WithCancel(t.Context())
+	answers := w.call(w.get("/function/hello/").WithContext(ctx))
+	i := w.take()
+	cancel()
+	receive(t, answers, "the end of the call")
+	until(t, "the gateway has noticed", func() bool { return w.metric("windlass_gateway_invocations_total") == 1 })
+	problem(t, wrote(t, w.call(w.get("/function/hello/")), 503, invoke.ExecutedNo), "GatewayOverloaded")
+	i.whole(200, "")
+	i.ended()
+	answers = w.call(w.get("/function/hello/"))
+	w.take().whole(200, "")
+	wrote(t, answers, 200, invoke.ExecutedYes)
+}
+
+func TestARequestThatCannotBeHandedOverIsRefused(t *testing.T) {
+	w := newWorld(t)
+	for name, request := range map[string]string{
+		"header":        "GET /function/hello/ HTTP/1.1\r\nHost: h\r\nX-Name: caf\xe9\r\n\r\n",
+		"path or query": "GET /function/hello/?caf\xe9 HTTP/1.1\r\nHost: h\r\n\r\n",
+		"host":          "GET http://caf\xe9/function/hello/ HTTP/1.1\r\nHost: h\r\n\r\n",
+	} {
+		c := w.dial()
+		c.send(request)
+		a := c.answer()
+		if p := problem(t, a, "NotUTF8"); a.status != 400 || a.header.Get(invoke.HeaderExecuted) != "no" || !strings.Contains(fmt.Sprint(p["detail"]), name) {
+			t.Errorf("%s: answered %+v", name, a)
+		}
+	}
+}
+
+func TestPaths(t *testing.T) {
+	w := newWorld(t)
+	w.put("team", "hello", time.Minute)
+	w.put("default", "team", time.Minute)
+	for _, tt := range []struct {
+		name, path string
+		uid        string // of the function; empty if there is none
+		uri        string
+	}{
+		{"a function alone", "/function/hello", "default-hello", "/"},
+		{"with a slash", "/function/hello/", "default-hello", "/"},
+		{"with a path", "/function/hello/a/b", "default-hello", "/a/b"},
+		{"with a query", "/function/hello?a=1&a=2;b", "default-hello", "/?a=1&a=2;b"},
+		{"with an empty query", "/function/hello/x?", "default-hello", "/x?"},
+		{"with its namespace", "/function/default/hello/a", "default-hello", "/a"},
+		{"of another namespace", "/function/team/hello/a/", "team-hello", "/a/"},
+		{"a function named like a namespace", "/function/team/other/a", "default-team", "/other/a"},
+		{"escaped slashes", "/function/hello/a%2Fb%2fc", "default-hello", "/a%2Fb%2fc"},
+		{"other escapes", "/function/hello/%20%C3%A9%3f?q=%2F", "default-hello", "/%20%C3%A9%3f?q=%2F"},
+		{"doubled slashes", "/function/hello//a//b", "default-hello", "//a//b"},
+		{"dots", "/function/hello/./a/../../b", "default-hello", "/./a/../../b"},
+		{"dots that leave the function", "/function/hello/../../team", "default-hello", "/../../team"},
+		{"an escaped slash in place of one", "/function/team%2Fhello", "", ""},
+		{"a doubled slash before the name", "/function//hello", "", ""},
+		{"no name", "/function/", "", ""},
+		{"no function of that name", "/function/nobody/x", "", ""},
+		{"another path", "/functions/hello", "", ""},
+		{"the root", "/", "", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := w.in(t)
+			c := w.dial()
+			c.send("GET " + tt.path + " HTTP/1.1\r\nHost: h\r\n\r\n")
+			if tt.uid == "" {
+				if a := c.answer(); a.status != 404 || a.header.Get(invoke.HeaderExecuted) != "no" {
+					t.Errorf("answered %+v", a)
+				}
+				return
+			}
+			ticket := w.scheduler.ticket()
+			i := w.claim(ticket)
+			i.whole(200, "")
+			if uid := strings.TrimPrefix(ticket.GetFunctionUid(), "uid-of-"); uid != tt.uid || i.granted.GetRequestUri() != tt.uri {
+				t.Errorf("called %s with %s, want %s with %s", uid, i.granted.GetRequestUri(), tt.uid, tt.uri)
+			}
+			if a := c.answer(); a.status != 200 {
+				t.Errorf("answered %+v", a)
+			}
+		})
+	}
+}
+
+func TestWhatTheFunctionSeesOfTheRequest(t *testing.T) {
+	w := newWorld(t)
+	r := w.request("PUT", "/function/hello/x", strings.NewReader("b"))
+	r.Host = "shop.example"
+	r.Header = http.Header{
+		"Accept": {"a", "b"}, "User-Agent": {"me"}, "Authorization": {"Bearer x"},
+		"X-Windlass-Invocation-Id": {"forged"}, "X-Windlass-Executed": {"no"},
+		"Connection": {"x-named"}, "X-Named": {"1"}, "Te": {"trailers"}, "Proxy-Authorization": {"x"}, "Keep-Alive": {"1"},
+		"X-Forwarded-For": {"203.0.113.9"}, "X-Forwarded-Proto": {"https"},
+	}
+	answers := w.call(r)
+	ticket := w.scheduler.ticket()
+	i := w.claim(ticket)
+	i.whole(200, "")
+	wrote(t, answers, 200, invoke.ExecutedYes)
+	got := make(http.Header)
+	for _, h := range i.granted.GetHeaders() {
+		got.Add(h.GetName(), h.GetValue())
+	}
+	got.Del("Content-Length")
+	want := http.Header{
+		"Accept": {"a", "b"}, "User-Agent": {"me"}, "Authorization": {"Bearer x"},
+		"X-Windlass-Invocation-Id": {fmt.Sprintf("%x", ticket.GetInvocationId())},
+		"X-Forwarded-For":          {"203.0.113.9, 127.0.0.1"}, "X-Forwarded-Proto": {"https"}, "X-Forwarded-Host": {"shop.example"},
+	}
+	if fmt.Sprint(got) != fmt.Sprint(want) || i.granted.GetMethod() != "PUT" || i.granted.GetHost() != "shop.example" {
+		t.Errorf("%s %s with %v,\nwant %v", i.granted.GetMethod(), i.granted.GetHost(), got, want)
+	}
+	if !bytes.Equal(i.granted.GetWholeBody(), []byte("b")) {
+		t.Errorf("body %q", i.granted.GetWholeBody())
+	}
+}

@@ -1,0 +1,117 @@
+package gateway_test
+
+import (
+	"bytes"
+	"sync"
+	"testing"
+
+	"google.golang.org/grpc"
+
+	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+)
+
+// fakeScheduler hands every ticket that it is offered to the test.
+type fakeScheduler struct {
+	t           *testing.T
+	addr        string
+	offers      chan *wirev1.Ticket
+	withdrawals chan *wirev1.Withdrawal
+
+	mu     sync.Mutex
+	server *grpc.Server
+	stream grpc.BidiStreamingServer[wirev1.OfferRequest, wirev1.OfferReply]
+}
+
+func newFakeScheduler(t *testing.T) *fakeScheduler {
+	s := &fakeScheduler{
+		t: t, addr: "127.0.0.1:0",
+		offers:      make(chan *wirev1.Ticket, 100_000),
+		withdrawals: make(chan *wirev1.Withdrawal, 100_000),
+	}
+	s.start()
+	t.Cleanup(func() { s.stop() })
+	return s
+}
+
+// start serves at the address that it had before, if it had one.
+func (s *fakeScheduler) start() {
+	l := listen(s.t, s.addr)
+	server := grpc.NewServer(grpc.WaitForHandlers(true))
+	wirev1.RegisterSchedulerServer(server, &schedulerService{fake: s})
+	s.mu.Lock()
+	s.addr, s.server = l.Addr().String(), server
+	s.mu.Unlock()
+	go func() { _ = server.Serve(l) }()
+}
+
+// stop breaks all streams and forgets what was offered.
+func (s *fakeScheduler) stop() {
+	s.mu.Lock()
+	server := s.server
+	s.mu.Unlock()
+	server.Stop()
+	for {
+		select {
+		case <-s.offers:
+		default:
+			return
+		}
+	}
+}
+
+// refuse refuses a ticket at the gateway that offered last.
+func (s *fakeScheduler) refuse(refusal *wirev1.Refusal) {
+	s.t.Helper()
+	if err := s.tryRefuse(refusal); err != nil {
+		s.t.Error(err)
+	}
+}
+
+// tryRefuse is refuse while the scheduler may be down.
+func (s *fakeScheduler) tryRefuse(refusal *wirev1.Refusal) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.stream.Send(&wirev1.OfferReply{Refusals: []*wirev1.Refusal{refusal}})
+}
+
+func (s *fakeScheduler) ticket() *wirev1.Ticket {
+	s.t.Helper()
+	return receive(s.t, s.offers, "a ticket")
+}
+
+// withdrawn waits until a ticket is withdrawn.
+func (s *fakeScheduler) withdrawn(ticket *wirev1.Ticket) {
+	s.t.Helper()
+	for !bytes.Equal(receive(s.t, s.withdrawals, "a withdrawal").GetInvocationId(), ticket.GetInvocationId()) {
+	}
+}
+
+type schedulerService struct {
+	wirev1.UnimplementedSchedulerServer
+	fake *fakeScheduler
+}
+
+func (s *schedulerService) Offer(stream grpc.BidiStreamingServer[wirev1.OfferRequest, wirev1.OfferReply]) error {
+	first, err := stream.Recv()
+	if err != nil {
+		return err
+	}
+	if first.GetGateway() == "" {
+		s.fake.t.Error("the first message says no address to claim at")
+	}
+	s.fake.mu.Lock()
+	s.fake.stream = stream
+	s.fake.mu.Unlock()
+	for {
+		request, err := stream.Recv()
+		if err != nil {
+			return nil
+		}
+		for _, t := range request.GetOffers() {
+			s.fake.offers <- t
+		}
+		for _, w := range request.GetWithdrawals() {
+			s.fake.withdrawals <- w
+		}
+	}
+}

@@ -1,0 +1,274 @@
+package gateway_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	"github.com/windlass-dev/windlass/pkg/catalog"
+	"github.com/windlass-dev/windlass/pkg/gateway"
+	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/ownership"
+)
+
+// patience is how long a test waits for what must come.
+const patience = 20 * time.Second
+
+// world is a gateway with everything around it: clients on one side, a
+// scheduler and instances that the test plays on the other.
+type world struct {
+	*testing.T
+	catalog   *catalog.Catalog
+	registry  *prometheus.Registry
+	scheduler *fakeScheduler
+	gateway   *gateway.Gateway
+	url       string
+	// http1 and http2 are clients of either protocol.
+	http1, http2 *http.Client
+	instances    wirev1.GatewayClient
+}
+
+// newWorld starts a gateway with the function default/hello. Options may change
+// its configuration.
+func newWorld(t *testing.T, options ...func(*gateway.Config)) *world {
+	w := &world{T: t, catalog: catalog.New(), registry: prometheus.NewRegistry(), scheduler: newFakeScheduler(t)}
+	w.put("default", "hello", time.Minute)
+	wire := listen(t, "127.0.0.1:0")
+	config := gateway.DefaultConfig()
+	config.ClaimAddr = wire.Addr().String()
+	for _, option := range options {
+		option(&config)
+	}
+	var err error
+	w.gateway, err = gateway.New(config, gateway.Deps{
+		Catalog:   w.catalog,
+		Directory: ownership.NewStatic(ownership.Owner{ID: "one", Addr: w.scheduler.addr}),
+		Registry:  w.registry,
+		Log:       slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.serveWire(wire)
+	w.serveHTTP()
+	w.run()
+	return w
+}
+
+// in is the same world for a subtest.
+func (w *world) in(t *testing.T) *world {
+	sub := *w
+	sub.T = t
+	return &sub
+}
+
+// run runs the gateway until the test ends.
+func (w *world) run() {
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- w.gateway.Run(ctx) }()
+	w.Cleanup(func() {
+		cancel()
+		if err := receive(w.T, ended, "the end of Run"); err != nil {
+			w.Errorf("Run: %v", err)
+		}
+	})
+}
+
+// serveWire serves the Gateway service and connects instances to it.
+func (w *world) serveWire(l net.Listener) {
+	server := grpc.NewServer(grpc.WaitForHandlers(true))
+	wirev1.RegisterGatewayServer(server, w.gateway)
+	go func() { _ = server.Serve(l) }()
+	w.Cleanup(server.Stop)
+	conn, err := grpc.NewClient(l.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.Cleanup(func() { conn.Close() })
+	w.instances = wirev1.NewGatewayClient(conn)
+}
+
+// serveHTTP serves the gateway as programs do and makes clients of it.
+func (w *world) serveHTTP() {
+	server := httptest.NewUnstartedServer(w.gateway)
+	server.Config.Protocols = new(http.Protocols)
+	server.Config.Protocols.SetHTTP1(true)
+	server.Config.Protocols.SetUnencryptedHTTP2(true)
+	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelInfo)
+	server.Start()
+	w.url = server.URL
+	w.Cleanup(server.Close)
+	client := func(protocols *http.Protocols) *http.Client {
+		transport := &http.Transport{Protocols: protocols, DisableCompression: true, MaxIdleConnsPerHost: 64}
+		w.Cleanup(transport.CloseIdleConnections)
+		return &http.Client{Transport: transport, Timeout: patience}
+	}
+	var p1, p2 http.Protocols
+	p1.SetHTTP1(true)
+	p2.SetUnencryptedHTTP2(true)
+	w.http1, w.http2 = client(&p1), client(&p2)
+}
+
+// eachProtocol runs a test in a world of its own for both protocols.
+func eachProtocol(t *testing.T, test func(w *world, client *http.Client), options ...func(*gateway.Config)) {
+	t.Run("HTTP/1.1", func(t *testing.T) { w := newWorld(t, options...); test(w, w.http1) })
+	t.Run("HTTP/2", func(t *testing.T) { w := newWorld(t, options...); test(w, w.http2) })
+}
+
+func listen(t *testing.T, addr string) net.Listener {
+	t.Helper()
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func (w *world) put(namespace, name string, timeout time.Duration) *v1alpha1.Function {
+	fn := &v1alpha1.Function{ObjectMeta: metav1.ObjectMeta{
+		Namespace: namespace, Name: name, UID: types.UID("uid-of-" + namespace + "-" + name),
+	}}
+	fn.Spec.Timeout = metav1.Duration{Duration: timeout}
+	v1alpha1.Default(fn)
+	w.catalog.Put(fn)
+	return fn
+}
+
+// receive returns what comes from a channel.
+func receive[V any](t *testing.T, from <-chan V, what string) V {
+	t.Helper()
+	select {
+	case v := <-from:
+		return v
+	case <-time.After(patience):
+		t.Fatalf("waited in vain for %s", what)
+		panic("unreachable")
+	}
+}
+
+// until waits for a condition.
+func until(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for limit := time.After(patience); !holds(); {
+		select {
+		case <-limit:
+			t.Fatalf("waited in vain until %s", what)
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
+// answer is what a client was told.
+type answer struct {
+	status int
+	header http.Header
+	body   string
+	err    error // of the request, or of reading the body
+	proto  int
+}
+
+// call makes a call and returns where its answer will be.
+func (w *world) call(r *http.Request) <-chan answer { return w.callWith(w.http1, r) }
+
+func (w *world) callWith(client *http.Client, r *http.Request) <-chan answer {
+	answers := make(chan answer, 1)
+	go func() { answers <- do(client, r) }()
+	return answers
+}
+
+func do(client *http.Client, r *http.Request) answer {
+	resp, err := client.Do(r)
+	if err != nil {
+		return answer{err: err}
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	return answer{resp.StatusCode, resp.Header, string(body), err, resp.ProtoMajor}
+}
+
+// request is a request to the gateway; path and query are sent as they are.
+func (w *world) request(method, path string, body io.Reader) *http.Request {
+	w.Helper()
+	r, err := http.NewRequest(method, w.url+path, body)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return r
+}
+
+func (w *world) get(path string) *http.Request { return w.request("GET", path, nil) }
+
+// wrote checks an answer and returns it.
+func wrote(t *testing.T, answers <-chan answer, status int, executed invoke.Executed) answer {
+	t.Helper()
+	a := receive(t, answers, "the answer")
+	if a.err != nil {
+		t.Fatalf("the call failed: %v", a.err)
+	}
+	if said := a.header.Get(invoke.HeaderExecuted); a.status != status || said != string(executed) {
+		t.Fatalf("answered %d, executed %q, want %d, %q; %s", a.status, said, status, executed, a.body)
+	}
+	return a
+}
+
+// raw is a connection that speaks HTTP/1.1 by hand.
+type raw struct {
+	t    *testing.T
+	conn net.Conn
+	r    *bufio.Reader
+}
+
+func (w *world) dial() *raw {
+	conn, err := net.Dial("tcp", strings.TrimPrefix(w.url, "http://"))
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.Cleanup(func() { conn.Close() })
+	_ = conn.SetDeadline(time.Now().Add(patience))
+	return &raw{t: w.T, conn: conn, r: bufio.NewReader(conn)}
+}
+
+func (r *raw) send(s string) {
+	r.t.Helper()
+	if _, err := io.WriteString(r.conn, s); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// answer reads one answer.
+func (r *raw) answer() answer {
+	resp, err := http.ReadResponse(r.r, nil)
+	if err != nil {
+		return answer{err: err}
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	return answer{resp.StatusCode, resp.Header, string(body), err, 1}
+}
+
+// closed checks that the server ends the connection and says nothing more.
+func (r *raw) closed() {
+	r.t.Helper()
+	rest, err := io.ReadAll(r.r)
+	if len(rest) > 0 || errors.Is(err, os.ErrDeadlineExceeded) {
+		r.t.Errorf("the connection went on: %q, %v", rest, err)
+	}
+}

@@ -1,0 +1,369 @@
+package podagent
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	"github.com/windlass-dev/windlass/pkg/podagent/adapter"
+)
+
+func TestClaimRepeatsWhatTheTicketSays(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		p := w.begin()
+		p.ticket("a")
+		c := w.claim()
+		if got := fmt.Sprintf("%s, %s, %s", c.claim.GetInvocationId(), c.claim.GetToken(), c.claim.GetCid()); got != "a, token of a, cid" {
+			t.Errorf("claimed with %s", got)
+		}
+		c.refuse()
+		p.retire("test")
+		w.ended(nil)
+	})
+}
+
+func TestFunctionIsNotCalledWithoutAGrant(t *testing.T) {
+	for name, answer := range map[string]func(*claimed){
+		"refused":    (*claimed).refuse,
+		"failed":     func(c *claimed) { c.end <- status.Error(codes.Unavailable, "going away") },
+		"no answer":  func(c *claimed) { c.end <- nil },
+		"no meaning": func(c *claimed) { c.bodyEnd(false) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, nil, func(w *world) {
+				p := w.begin()
+				p.ticket("a")
+				c := w.claim()
+				synctest.Wait()
+				if len(w.adapter.calls) != 0 {
+					t.Error("called before the claim was answered")
+				}
+				answer(c)
+				p.hear("pull 1 done a after 0s")
+				// The first call that is granted is the cold one.
+				c, call := w.call(p, "b")
+				if call.ID != "62" {
+					t.Errorf("called for %s", call.ID)
+				}
+				call.hello()
+				c.hear(`head 200 cold whole "hello"`)
+				c.hearEnd()
+				p.retire("test")
+				w.ended(nil)
+			})
+		})
+	}
+}
+
+func TestNoMoreCallsRunThanTheConcurrency(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		p := w.begin()
+		p.ticket("a", "b", "c", "d", "e")
+		claims := []*claimed{w.claim(), w.claim()}
+		for _, claim := range claims {
+			claim.grant(&wirev1.Granted{Whole: true})
+		}
+		w.runs()
+		if len(w.gateway.claims) != 0 {
+			t.Error("claimed more than two")
+		}
+		for range claims {
+			(<-w.adapter.calls).hello()
+		}
+		for _, claim := range claims {
+			<-claim.said
+			claim.end <- nil
+			p.hear("pull 1 done")
+		}
+		p.retire("test")
+		w.ended(nil)
+		if most := w.adapter.most.Load(); most != 2 {
+			t.Errorf("%d calls ran at a time, want 2", most)
+		}
+	})
+}
+
+func TestExecutionTimeIsReported(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		p := w.begin()
+		claim, call := w.call(p, "a")
+		time.Sleep(5 * time.Millisecond)
+		call.hello()
+		msg := <-claim.said
+		if got := time.Duration(msg.GetHead().GetExecNs()); got != 5*time.Millisecond {
+			t.Errorf("the head says %v", got)
+		}
+		claim.hearEnd()
+		p.hear("pull 1 done a after 5ms")
+		p.retire("test")
+		w.ended(nil)
+	})
+}
+
+func TestAnswersTravelAsSmallOrLargeOnesDo(t *testing.T) {
+	big := strings.Repeat("x", wholeBody)
+	cases := map[string]struct {
+		method string
+		head   adapter.Head
+		parts  []string
+		want   []string
+	}{
+		"small":                   {"GET", adapter.Head{Status: 201, ContentLength: 4}, []string{"ab", "cd"}, []string{`head 201 cold whole "abcd"`}},
+		"small, with an error":    {"GET", adapter.Head{Status: 500, ContentLength: 2, FunctionError: "Oops"}, []string{"ab"}, []string{`head 500 cold error Oops whole "ab"`}},
+		"empty":                   {"GET", adapter.Head{Status: 200}, nil, []string{`head 200 cold whole ""`}},
+		"no content":              {"GET", adapter.Head{Status: 204, ContentLength: -1}, nil, []string{`head 204 cold whole ""`}},
+		"not modified":            {"GET", adapter.Head{Status: 304, ContentLength: 1 << 30}, nil, []string{`head 304 cold whole ""`}},
+		"HEAD":                    {"HEAD", adapter.Head{Status: 200, ContentLength: 1 << 30}, nil, []string{`head 200 cold whole ""`}},
+		"just small":              {"GET", adapter.Head{Status: 200, ContentLength: wholeBody}, []string{big}, []string{"head 200 cold whole of 65536 bytes"}},
+		"large":                   {"GET", adapter.Head{Status: 200, ContentLength: wholeBody + 2}, []string{big, "yz"}, []string{"head 200 cold", "body of 65536 bytes", `body "yz"`, "end"}},
+		"length unknown":          {"GET", adapter.Head{Status: 200, ContentLength: -1}, []string{"a", "", "b"}, []string{"head 200 cold", `body "a"`, `body "b"`, "end"}},
+		"length unknown, empty":   {"GET", adapter.Head{Status: 200, ContentLength: -1}, nil, []string{"head 200 cold", "end"}},
+		"more than was announced": {"GET", adapter.Head{Status: 200, ContentLength: 1}, []string{"a", big}, []string{"head 200 cold", `body "a"`, "body of 65536 bytes", "end"}},
+		"more than one message may hold": {
+			"GET", adapter.Head{Status: 200, ContentLength: 2*wholeBody + 1},
+			[]string{big + big + "y"},
+			[]string{"head 200 cold", "body of 65536 bytes", "body of 65536 bytes", `body "y"`, "end"},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, nil, func(w *world) {
+				p := w.begin()
+				p.ticket("a")
+				claim := w.claim()
+				claim.grant(&wirev1.Granted{Method: tc.method, Whole: true})
+				(<-w.adapter.calls).answer(tc.head, tc.parts...)
+				claim.hear(tc.want...)
+				claim.hearEnd()
+				p.hear("pull 1 done a")
+				p.retire("test")
+				w.ended(nil)
+			})
+		})
+	}
+}
+
+func TestRequestReachesTheFunctionAsItCame(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		p := w.begin()
+		p.ticket("a")
+		claim := w.claim()
+		claim.grant(&wirev1.Granted{
+			Attempt: 2, Method: "PUT", RequestUri: "/x?y=%20", Host: "h", Whole: true, WholeBody: []byte("body"),
+			ContentLength: 4, RemainingNs: int64(time.Second),
+			Headers: []*wirev1.Header{{Name: "X-A", Value: "1"}, {Name: "X-A", Value: "2"}},
+		})
+		call := <-w.adapter.calls
+		body, err := io.ReadAll(call.Body)
+		got := fmt.Sprint(call.ID, call.Attempt, call.Method, call.RequestURI, call.Host, call.Header, call.ContentLength, string(body), err, time.Until(call.Deadline))
+		if want := fmt.Sprint("61", 2, "PUT", "/x?y=%20", "h", map[string][]string{"X-A": {"1", "2"}}, 4, "body", nil, time.Second); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+		call.hello()
+		claim.end <- nil
+		p.retire("test")
+		w.ended(nil)
+	})
+}
+
+func TestStreamedBodies(t *testing.T) {
+	cases := map[string]struct {
+		send func(*claimed)
+		body string
+		err  error
+	}{
+		"complete":                    {func(c *claimed) { c.body("ab"); c.body("cd"); c.bodyEnd(false) }, "abcd", nil},
+		"empty":                       {func(c *claimed) { c.bodyEnd(false) }, "", nil},
+		"aborted":                     {func(c *claimed) { c.body("ab"); c.bodyEnd(true) }, "ab", errBodyCut},
+		"gateway ends without an end": {func(c *claimed) { c.body("ab"); c.end <- nil }, "ab", errBodyCut},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, nil, func(w *world) {
+				p := w.begin()
+				p.ticket("a")
+				claim := w.claim()
+				claim.grant(&wirev1.Granted{Method: "POST", ContentLength: -1})
+				call := <-w.adapter.calls
+				tc.send(claim)
+				body, err := io.ReadAll(call.Body)
+				if string(body) != tc.body || !errors.Is(err, tc.err) {
+					t.Errorf("body %q, %v; want %q, %v", body, err, tc.body, tc.err)
+				}
+				call.hello()
+				claim.end <- nil
+				p.retire("test")
+				w.ended(nil)
+			})
+		})
+	}
+}
+
+func TestBodyEndsWithTheCall(t *testing.T) {
+	for name, end := range map[string]func(*claimed){
+		"cancelled": (*claimed).cancel,
+		"lost":      func(c *claimed) { c.end <- status.Error(codes.Unavailable, "gone") },
+		"timed out": func(*claimed) {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, nil, func(w *world) {
+				p := w.begin()
+				p.ticket("a")
+				claim := w.claim()
+				claim.grant(&wirev1.Granted{Method: "POST", ContentLength: 10})
+				call := <-w.adapter.calls
+				end(claim)
+				if _, err := io.ReadAll(call.Body); err == nil {
+					t.Error("the body ended well")
+				}
+				<-call.ctx.Done()
+				call.end <- adapter.Ended(call.ctx, call.Call)
+				p.hear("goodbye CALL_BROKEN")
+				claim.end <- nil
+				w.ended(nil)
+			})
+		})
+	}
+}
+
+func TestBodyThatTheFunctionDoesNotReadHoldsUpNothing(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		p := w.begin()
+		p.ticket("a")
+		claim := w.claim()
+		claim.grant(&wirev1.Granted{Method: "POST", ContentLength: -1})
+		call := <-w.adapter.calls
+		claim.body("nobody reads this")
+		claim.body("nor this")
+		synctest.Wait()
+		begun := time.Now()
+		call.hello()
+		claim.hear(`head 200 cold whole "hello"`)
+		claim.hearEnd()
+		p.hear("pull 1 done a")
+		p.retire("test")
+		w.ended(nil)
+		if took := time.Since(begun); took != 0 {
+			t.Errorf("the attempt stayed for %v", took)
+		}
+	})
+}
+
+func TestCallsThatDoNotEndWell(t *testing.T) {
+	cases := map[string]struct {
+		write   func(adapter.ResultWriter)
+		err     error
+		said    []string
+		goodbye string
+	}{
+		"not started": {nil, adapter.ErrNotStarted, []string{"release"}, "goodbye FUNCTION_ENDED"},
+		"lost":        {nil, adapter.ErrFunctionLost, []string{"end FUNCTION_LOST"}, "goodbye CALL_BROKEN"},
+		"bad answer":  {nil, adapter.ErrBadAnswer, []string{"end BAD_ANSWER"}, "goodbye CALL_BROKEN"},
+		"timed out":   {nil, adapter.ErrTimedOut, []string{"end TIMED_OUT"}, "goodbye CALL_BROKEN"},
+		"something":   {nil, errors.New("what"), []string{"end FUNCTION_LOST"}, "goodbye CALL_BROKEN"},
+		"lost behind the head of a small answer": {
+			func(w adapter.ResultWriter) { _ = w.WriteHead(adapter.Head{Status: 200, ContentLength: 9}) },
+			adapter.ErrFunctionLost, []string{"end FUNCTION_LOST"}, "goodbye CALL_BROKEN",
+		},
+		"lost behind a part of an answer": {
+			func(w adapter.ResultWriter) {
+				_ = w.WriteHead(adapter.Head{Status: 200, ContentLength: -1})
+				_, _ = io.WriteString(w, "part")
+			},
+			adapter.ErrFunctionLost, []string{"head 200 cold", `body "part"`, "end FUNCTION_LOST"}, "goodbye CALL_BROKEN",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, nil, func(w *world) {
+				p := w.begin()
+				claim, call := w.call(p, "a")
+				other, otherCall := w.call(p, "b")
+				if tc.write != nil {
+					go func() { tc.write(call.w); call.end <- fmt.Errorf("oh: %w", tc.err) }()
+				} else {
+					call.end <- fmt.Errorf("oh: %w", tc.err)
+				}
+				claim.hear(tc.said...)
+				claim.hearEnd()
+				p.hear(tc.goodbye + ": oh: " + tc.err.Error())
+				w.runs() // for the other call
+				p.hearNothing()
+				otherCall.hello()
+				other.hear(`head 200 whole "hello"`)
+				other.hearEnd()
+				p.hear("hung up")
+				w.ended(nil)
+			})
+		})
+	}
+}
+
+func TestInstanceStaysIfTheClientBrokeOffBeforeTheFunctionSawIt(t *testing.T) {
+	for name, breakOff := range map[string]func(*claimed){
+		"cancelled":    (*claimed).cancel,
+		"body aborted": func(c *claimed) { c.bodyEnd(true) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, nil, func(w *world) {
+				p := w.begin()
+				p.ticket("a")
+				claim := w.claim()
+				claim.grant(&wirev1.Granted{Method: "POST", ContentLength: 10})
+				call := <-w.adapter.calls
+				time.Sleep(time.Millisecond)
+				breakOff(claim)
+				synctest.Wait()
+				call.end <- adapter.ErrNotStarted
+				p.hear("pull 1 done a after 0s")
+				claim.end <- nil
+				p.retire("test")
+				w.ended(nil)
+			})
+		})
+	}
+}
+
+func TestInstanceStaysIfOnlyItsCompleteAnswerWasLost(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		p := w.begin()
+		claim, call := w.call(p, "a")
+		claim.end <- status.Error(codes.Unavailable, "gone")
+		<-call.ctx.Done()
+		call.hello() // it had ended just before
+		p.hear("pull 1 done a")
+		p.retire("test")
+		w.ended(nil)
+	})
+}
+
+func TestFunctionWithoutAnAnswerIsToldToTheGateway(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		p := w.begin()
+		claim, call := w.call(p, "a")
+		call.end <- nil
+		claim.hear("end BAD_ANSWER")
+		claim.hearEnd()
+		p.retire("test")
+		w.ended(nil)
+	})
+}
+
+func TestTicketWithAnAddressThatIsNoneIsGivenBack(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		w.agent.gateways.dial = func(string) (conn, error) { return nil, errors.New("no address") }
+		p := w.begin()
+		p.ticket("a")
+		p.hear("pull 1 done a after 0s")
+		p.retire("test")
+		w.ended(nil)
+	})
+}

@@ -1,0 +1,332 @@
+package podagent
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	"github.com/windlass-dev/windlass/pkg/podagent/adapter"
+)
+
+// fakeScheduler hands every stream to the test, which speaks for it.
+type fakeScheduler struct {
+	wirev1.UnimplementedSchedulerServer
+	streams chan *pulls
+}
+
+// pulls is the scheduler's end of one stream. What the agent says is kept until
+// the test hears it.
+type pulls struct {
+	t      *testing.T
+	stream grpc.BidiStreamingServer[wirev1.PullRequest, wirev1.PullReply]
+	said   chan string
+	end    chan error // takes one
+	dying  atomic.Bool
+}
+
+func (s *fakeScheduler) Pull(stream grpc.BidiStreamingServer[wirev1.PullRequest, wirev1.PullReply]) error {
+	p := &pulls{stream: stream, said: make(chan string, 1000), end: make(chan error, 1)}
+	received := make(chan struct{})
+	go func() {
+		defer close(received)
+		defer close(p.said)
+		for {
+			msg, err := stream.Recv()
+			if err == io.EOF {
+				p.said <- "hung up"
+			}
+			if err != nil {
+				return
+			}
+			p.said <- tellPull(msg)
+		}
+	}()
+	s.streams <- p
+	select {
+	case err := <-p.end:
+		return err
+	case <-received:
+		if p.dying.Load() {
+			return errGone
+		}
+		return nil
+	case <-stream.Context().Done():
+		return nil
+	}
+}
+
+func tellPull(msg *wirev1.PullRequest) string {
+	switch kind := msg.GetKind().(type) {
+	case *wirev1.PullRequest_Hello:
+		h := kind.Hello
+		return fmt.Sprintf("hello %s/%d %s %s", h.GetFunctionUid(), h.GetGeneration(), h.GetCid(), h.GetToken())
+	case *wirev1.PullRequest_Pull:
+		text := fmt.Sprintf("pull %d", kind.Pull.GetCredits())
+		for _, d := range kind.Pull.GetDone() {
+			text += fmt.Sprintf(" done %s after %v", d.GetInvocationId(), time.Duration(d.GetExecNs()))
+		}
+		return text
+	case *wirev1.PullRequest_Leave:
+		return fmt.Sprintf("leave? idle for %v", time.Duration(kind.Leave.GetIdleNs()))
+	case *wirev1.PullRequest_Goodbye:
+		return "goodbye " + strings.TrimPrefix(kind.Goodbye.GetReason().String(), "REASON_") + ": " + kind.Goodbye.GetDetail()
+	}
+	return "nonsense"
+}
+
+// hear expects the agent's next words, or a prefix of them.
+func (p *pulls) hear(want ...string) {
+	p.t.Helper()
+	for _, want := range want {
+		got, ok := <-p.said
+		if !ok {
+			p.t.Fatalf("the stream ended, want %q", want)
+		}
+		if !strings.HasPrefix(got, want) {
+			p.t.Fatalf("heard %q, want %q", got, want)
+		}
+	}
+}
+
+// hearEnd expects that the stream ended and nothing more was said.
+func (p *pulls) hearEnd() {
+	p.t.Helper()
+	if got, ok := <-p.said; ok {
+		p.t.Fatalf("heard %q, want the end of the stream", got)
+	}
+}
+
+// hearNothing expects that nothing was said that the test has not heard.
+func (p *pulls) hearNothing() {
+	p.t.Helper()
+	select {
+	case got, ok := <-p.said:
+		p.t.Fatalf("heard %q (%v), want nothing", got, ok)
+	default:
+	}
+}
+
+func (p *pulls) say(reply *wirev1.PullReply) {
+	p.t.Helper()
+	if err := p.stream.Send(reply); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// ticket hands out tickets; their ids are what the gateway sees.
+func (p *pulls) ticket(ids ...string) {
+	p.t.Helper()
+	for _, id := range ids {
+		p.say(&wirev1.PullReply{Kind: &wirev1.PullReply_Ticket{Ticket: &wirev1.Ticket{
+			InvocationId: []byte(id), Gateway: "gateway:1", Token: []byte("token of " + id),
+		}}})
+	}
+}
+
+func (p *pulls) mayLeave(granted bool, again time.Duration) {
+	p.t.Helper()
+	p.say(&wirev1.PullReply{Kind: &wirev1.PullReply_Leave{Leave: &wirev1.LeaveReply{Granted: granted, AskAgainNs: int64(again)}}})
+}
+
+func (p *pulls) retire(reason string) {
+	p.t.Helper()
+	p.say(&wirev1.PullReply{Kind: &wirev1.PullReply_Retire{Retire: &wirev1.Retire{Reason: reason}}})
+}
+
+var errGone = status.Error(codes.Unavailable, "the scheduler is gone")
+
+// lose ends the stream as a scheduler that goes away does.
+func (p *pulls) lose() { p.end <- errGone }
+
+// fakeGateway hands every claim to the test, which speaks for it.
+type fakeGateway struct {
+	wirev1.UnimplementedGatewayServer
+	claims chan *claimed
+}
+
+// claimed is the gateway's end of one attempt.
+type claimed struct {
+	t      *testing.T
+	claim  *wirev1.Claim
+	stream grpc.BidiStreamingServer[wirev1.AttemptRequest, wirev1.AttemptReply]
+	said   chan *wirev1.AttemptRequest
+	end    chan error // takes one
+}
+
+func (g *fakeGateway) Attempt(stream grpc.BidiStreamingServer[wirev1.AttemptRequest, wirev1.AttemptReply]) error {
+	first, err := stream.Recv()
+	if err != nil {
+		return err
+	}
+	c := &claimed{claim: first.GetClaim(), stream: stream, said: make(chan *wirev1.AttemptRequest), end: make(chan error, 1)}
+	g.claims <- c
+	go func() {
+		defer close(c.said)
+		for {
+			msg, err := stream.Recv()
+			if err != nil {
+				return
+			}
+			select {
+			case c.said <- msg:
+			case <-stream.Context().Done():
+				return
+			}
+		}
+	}()
+	select {
+	case err := <-c.end:
+		return err
+	case <-stream.Context().Done():
+		return nil
+	}
+}
+
+func (c *claimed) say(reply *wirev1.AttemptReply) {
+	c.t.Helper()
+	if err := c.stream.Send(reply); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func (c *claimed) grant(g *wirev1.Granted) {
+	c.t.Helper()
+	if g.RemainingNs == 0 {
+		g.RemainingNs = int64(time.Minute)
+	}
+	c.say(&wirev1.AttemptReply{Kind: &wirev1.AttemptReply_Granted{Granted: g}})
+}
+
+func (c *claimed) refuse() {
+	c.t.Helper()
+	c.say(&wirev1.AttemptReply{Kind: &wirev1.AttemptReply_Refused{Refused: &wirev1.Refused{Reason: wirev1.Refused_REASON_NOT_WAITING}}})
+	c.end <- nil
+}
+
+func (c *claimed) body(text string) {
+	c.t.Helper()
+	c.say(&wirev1.AttemptReply{Kind: &wirev1.AttemptReply_Body{Body: []byte(text)}})
+}
+
+func (c *claimed) bodyEnd(aborted bool) {
+	c.t.Helper()
+	c.say(&wirev1.AttemptReply{Kind: &wirev1.AttemptReply_BodyEnd{BodyEnd: &wirev1.BodyEnd{Aborted: aborted}}})
+}
+
+func (c *claimed) cancel() {
+	c.t.Helper()
+	c.say(&wirev1.AttemptReply{Kind: &wirev1.AttemptReply_Cancel{Cancel: &wirev1.Cancel{}}})
+}
+
+// hear expects the agent's next words.
+func (c *claimed) hear(want ...string) {
+	c.t.Helper()
+	for _, want := range want {
+		msg, ok := <-c.said
+		if !ok {
+			c.t.Fatalf("the attempt's stream ended, want %q", want)
+		}
+		if got := tellAttempt(msg); got != want {
+			c.t.Fatalf("heard %q, want %q", got, want)
+		}
+	}
+}
+
+// hearEnd expects that the agent says nothing more, and ends the stream.
+func (c *claimed) hearEnd() {
+	c.t.Helper()
+	if msg, ok := <-c.said; ok {
+		c.t.Fatalf("heard %q, want the end of the attempt", tellAttempt(msg))
+	}
+	c.end <- nil
+}
+
+func tellAttempt(msg *wirev1.AttemptRequest) string {
+	switch kind := msg.GetKind().(type) {
+	case *wirev1.AttemptRequest_Release:
+		return "release"
+	case *wirev1.AttemptRequest_Head:
+		text := fmt.Sprintf("head %d", kind.Head.GetStatus())
+		if kind.Head.GetCold() {
+			text += " cold"
+		}
+		if e := kind.Head.GetFunctionError(); e != "" {
+			text += " error " + e
+		}
+		if kind.Head.GetWhole() {
+			text += " whole " + tellBytes(kind.Head.GetWholeBody())
+		}
+		return text
+	case *wirev1.AttemptRequest_Body:
+		return "body " + tellBytes(kind.Body)
+	case *wirev1.AttemptRequest_End:
+		if f := kind.End.GetFailure(); f != nil {
+			return "end " + strings.TrimPrefix(f.GetKind().String(), "KIND_")
+		}
+		return "end"
+	}
+	return "nonsense"
+}
+
+func tellBytes(b []byte) string {
+	if len(b) > 32 {
+		return fmt.Sprintf("of %d bytes", len(b))
+	}
+	return fmt.Sprintf("%q", b)
+}
+
+// fakeAdapter hands every call to the test, which is the function.
+type fakeAdapter struct {
+	ready chan error // takes one, what WaitReady returns
+	calls chan *called
+
+	running, most atomic.Int64
+}
+
+// called is one call of the function.
+type called struct {
+	*adapter.Call
+	ctx context.Context
+	w   adapter.ResultWriter
+	end chan error // takes one
+}
+
+func (f *fakeAdapter) WaitReady(ctx context.Context) error {
+	select {
+	case err := <-f.ready:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (f *fakeAdapter) Invoke(ctx context.Context, call *adapter.Call, w adapter.ResultWriter) error {
+	f.most.Store(max(f.most.Load(), f.running.Add(1)))
+	defer f.running.Add(-1)
+	c := &called{Call: call, ctx: ctx, w: w, end: make(chan error, 1)}
+	f.calls <- c
+	return <-c.end
+}
+
+// answer writes a head and a body, and ends the call well unless a write fails.
+func (c *called) answer(head adapter.Head, parts ...string) {
+	err := c.w.WriteHead(head)
+	for _, part := range parts {
+		if err == nil {
+			_, err = io.WriteString(c.w, part)
+		}
+	}
+	c.end <- err
+}
+
+// hello is a small answer.
+func (c *called) hello() { c.answer(adapter.Head{Status: 200, ContentLength: 5}, "hello") }

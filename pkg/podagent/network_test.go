@@ -1,0 +1,164 @@
+package podagent
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/net/http2"
+	"google.golang.org/grpc"
+
+	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	"github.com/windlass-dev/windlass/pkg/podagent/adapter"
+)
+
+// onNetwork prepares a world whose agent connects to addr.
+func onNetwork(t *testing.T, addr string) *world {
+	w := newWorld(t)
+	scheduler, err := Dial(addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = scheduler.Close() })
+	w.agent = New(config(), Deps{Adapter: w.adapter, Scheduler: scheduler, Log: slog.New(slog.DiscardHandler)})
+	dial := w.agent.gateways.dial
+	w.agent.gateways.dial = func(string) (conn, error) { return dial(addr) }
+	return w
+}
+
+// serve serves the world's scheduler and gateway until the returned function is
+// called, or the test ends.
+func (w *world) serve(l net.Listener) (stop func()) {
+	server := grpc.NewServer()
+	wirev1.RegisterSchedulerServer(server, w.scheduler)
+	wirev1.RegisterGatewayServer(server, w.gateway)
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(l) }()
+	w.t.Cleanup(func() {
+		server.Stop()
+		<-served
+	})
+	return server.Stop
+}
+
+func listen(t *testing.T, addr string) net.Listener {
+	t.Helper()
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func TestLifeOnARealNetwork(t *testing.T) {
+	l := listen(t, "127.0.0.1:0")
+	w := onNetwork(t, l.Addr().String())
+	stop := w.serve(l)
+	p := w.begin()
+
+	// A large request and a large answer.
+	p.ticket("a")
+	claim := w.claim()
+	claim.grant(&wirev1.Granted{Method: "POST", ContentLength: -1})
+	call := <-w.adapter.calls
+	big := strings.Repeat("x", 1<<20)
+	go func() {
+		for part := range strings.SplitSeq(strings.Repeat(big+" ", 4)+"end", " ") {
+			claim.body(part)
+		}
+		claim.bodyEnd(false)
+	}()
+	if body, err := io.ReadAll(call.Body); err != nil || len(body) != 4<<20+3 {
+		t.Fatalf("read %d bytes: %v", len(body), err)
+	}
+	go call.answer(adapter.Head{Status: 200, ContentLength: -1}, big[:6<<17], "end")
+	claim.hear("head 200 cold")
+	for range 12 {
+		claim.hear("body of 65536 bytes")
+	}
+	claim.hear(`body "end"`, "end")
+	claim.hearEnd()
+	p.hear("pull 1 done a")
+
+	// The scheduler and the gateway are replaced.
+	stop()
+	w.serve(listen(t, l.Addr().String()))
+	p = w.stream()
+	p.hear(helloText, "pull 2")
+	claim, call = w.call(p, "b")
+
+	// The agent is stopped during a call.
+	w.signal(errSignal)
+	p.hear("goodbye STOPPED")
+	call.hello()
+	claim.hear(`head 200 whole "hello"`)
+	claim.hearEnd()
+	p.hear("hung up")
+	w.ended(nil)
+}
+
+// A stream that the scheduler has not touched when it goes away is one that gRPC
+// would open anew by itself, inside the agent's next Send.
+func TestSchedulerThatGoesAwayUntouchedBlocksNothing(t *testing.T) {
+	l := listen(t, "127.0.0.1:0")
+	w := onNetwork(t, l.Addr().String())
+	goneAway, over := make(chan error, 1), make(chan struct{})
+	go func() { goneAway <- goAway(l, over) }()
+	t.Cleanup(func() { close(over) })
+	w.run()
+	w.adapter.ready <- nil
+	if err := <-goneAway; err != nil {
+		t.Fatal(err)
+	}
+	w.signal(errSignal)
+	select {
+	case err := <-w.ran:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(20 * lastWords):
+		t.Fatal("the agent hangs")
+	}
+}
+
+// goAway takes one connection, waits for the first message of its first stream,
+// and says that it went away before that. Nobody can connect again.
+func goAway(l net.Listener, over <-chan struct{}) error {
+	conn, err := l.Accept()
+	if err != nil {
+		return err
+	}
+	_ = l.Close()
+	go func() {
+		<-over
+		_ = conn.Close()
+	}()
+	if _, err := io.ReadFull(conn, make([]byte, len(http2.ClientPreface))); err != nil {
+		return err
+	}
+	framer := http2.NewFramer(conn, conn)
+	if err := framer.WriteSettings(); err != nil {
+		return err
+	}
+	for {
+		frame, err := framer.ReadFrame()
+		if err != nil {
+			return fmt.Errorf("reading what the agent says: %w", err)
+		}
+		if frame.Header().Type == http2.FrameData {
+			break
+		}
+	}
+	if err := framer.WriteGoAway(0, http2.ErrCodeNo, nil); err != nil {
+		return err
+	}
+	for { // until the agent has seen it and hangs up
+		if _, err := framer.ReadFrame(); err != nil {
+			return nil
+		}
+	}
+}

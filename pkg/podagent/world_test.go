@@ -1,0 +1,126 @@
+package podagent
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	"github.com/windlass-dev/windlass/pkg/podagent/agentenv"
+)
+
+// world is a running Agent between a scheduler, a gateway and a function that
+// the test plays.
+type world struct {
+	t         *testing.T
+	agent     *Agent
+	adapter   *fakeAdapter
+	scheduler *fakeScheduler
+	gateway   *fakeGateway
+	conn      *memoryConn // nil over the network
+	signal    context.CancelCauseFunc
+	ran       chan error
+}
+
+var errSignal = errors.New("SIGTERM")
+
+func config() agentenv.Config {
+	return agentenv.Config{
+		FunctionUID: "uid", Function: "default/f", Generation: 3, CID: "cid", Token: "secret", Concurrency: 2,
+		StartupTimeout: time.Minute, BackoffAfter: 10 * time.Second, IdleTimeout: 10 * time.Minute,
+	}
+}
+
+const helloText = "hello uid/3 cid secret"
+
+func newWorld(t *testing.T) *world {
+	return &world{
+		t:         t,
+		adapter:   &fakeAdapter{ready: make(chan error, 1), calls: make(chan *called, 100)},
+		scheduler: &fakeScheduler{streams: make(chan *pulls, 100)},
+		gateway:   &fakeGateway{claims: make(chan *claimed, 100)},
+		ran:       make(chan error, 1),
+	}
+}
+
+// inWorld plays in a world without a network, in its own time. The agent must
+// have ended when play returns.
+func inWorld(t *testing.T, change func(*agentenv.Config), play func(*world)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.conn = newMemoryConn(w.scheduler, w.gateway)
+		c := config()
+		if change != nil {
+			change(&c)
+		}
+		w.agent = New(c, Deps{Adapter: w.adapter, Scheduler: w.conn, Log: slog.New(slog.DiscardHandler)})
+		w.agent.limits.Jitter = 1
+		w.agent.gateways.dial = func(string) (conn, error) { return w.conn, nil }
+		play(w)
+	})
+}
+
+// run runs the agent.
+func (w *world) run() {
+	ctx, signal := context.WithCancelCause(context.Background())
+	w.signal = signal
+	w.t.Cleanup(func() { signal(nil) })
+	go func() { w.ran <- w.agent.Run(ctx) }()
+}
+
+// begin runs an agent with a function that is ready, and returns its stream
+// after it has asked for work.
+func (w *world) begin() *pulls {
+	w.t.Helper()
+	w.run()
+	w.adapter.ready <- nil
+	p := w.stream()
+	p.hear(helloText, "pull 2")
+	return p
+}
+
+// stream is the next stream to the scheduler.
+func (w *world) stream() *pulls {
+	p := <-w.scheduler.streams
+	p.t = w.t
+	return p
+}
+
+// claim is the next claim at the gateway.
+func (w *world) claim() *claimed {
+	c := <-w.gateway.claims
+	c.t = w.t
+	return c
+}
+
+// call hands out a ticket, grants the claim, and returns both ends of the call.
+func (w *world) call(p *pulls, id string) (*claimed, *called) {
+	w.t.Helper()
+	p.ticket(id)
+	c := w.claim()
+	c.grant(&wirev1.Granted{Attempt: 1, Method: "GET", RequestUri: "/", Whole: true})
+	return c, <-w.adapter.calls
+}
+
+// ended expects that the agent has ended, or does so without a further cause.
+func (w *world) ended(want error) {
+	w.t.Helper()
+	if err := <-w.ran; !errors.Is(err, want) {
+		w.t.Fatalf("Run: %v, want %v", err, want)
+	}
+}
+
+// runs expects that the agent has not ended.
+func (w *world) runs() {
+	w.t.Helper()
+	synctest.Wait()
+	select {
+	case err := <-w.ran:
+		w.t.Fatalf("Run has ended: %v", err)
+	default:
+	}
+}

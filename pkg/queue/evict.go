@@ -1,0 +1,54 @@
+package queue
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/windlass-dev/windlass/pkg/invoke"
+)
+
+// EvictPolicy says which instances may be sent away so that others have room.
+type EvictPolicy struct {
+	// Min is how many instances stay in any case.
+	Min int
+	// IdleFor is how long an instance must have been idle, more than 0.
+	IdleFor time.Duration
+}
+
+// IdleInstance is an instance that may be evicted.
+type IdleInstance struct {
+	CID invoke.CID
+	// Idle is how long it has run nothing.
+	Idle time.Duration
+}
+
+// LongestIdle returns the instances that may be evicted, the one that has been
+// idle for longest first, and of two equals the one of lower rank. Each of them
+// may be, but not all of them: every eviction changes the answer.
+func (q *Queue) LongestIdle(now time.Time, policy EvictPolicy) []IdleInstance {
+	if q.staying(nil) <= policy.Min {
+		return nil
+	}
+	var idle []IdleInstance
+	for cid, in := range q.instances {
+		if in.idleFor(now, policy.IdleFor) {
+			idle = append(idle, IdleInstance{CID: cid, Idle: now.Sub(in.idleSince)})
+		}
+	}
+	slices.SortFunc(idle, func(a, b IdleInstance) int {
+		return cmp.Or(cmp.Compare(b.Idle, a.Idle), cmp.Compare(b.CID, a.CID))
+	})
+	return idle
+}
+
+// Evict retires an instance if it may be evicted now, and tells whether it did.
+// Because the check and the retirement are one step, no ticket comes in between.
+func (q *Queue) Evict(cid invoke.CID, now time.Time, policy EvictPolicy) bool {
+	in, known := q.instances[cid]
+	return known && in.idleFor(now, policy.IdleFor) && q.staying(in) >= policy.Min && q.Retire(cid)
+}
+
+func (in *instance) idleFor(now time.Time, least time.Duration) bool {
+	return !in.idleSince.IsZero() && now.Sub(in.idleSince) >= least
+}

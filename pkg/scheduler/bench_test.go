@@ -1,0 +1,177 @@
+package scheduler
+
+import (
+	"context"
+	"runtime"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	"github.com/windlass-dev/windlass/pkg/catalog"
+	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/provisioner"
+)
+
+const idleFunctions = 10_000
+
+// sink is an instance that takes what it is given.
+type sink struct{}
+
+func (sink) Deliver(invoke.Ticket) {}
+func (sink) Retire(string)         {}
+
+// benchWorld is a scheduler without Run whose node never fills up.
+func benchWorld(b *testing.B, functions int) (*world, []*v1alpha1.Function) {
+	config := defaults()
+	config.node = 1 << 40
+	w := newWorld(b, config)
+	list := make([]*v1alpha1.Function, functions)
+	for i := range list {
+		list[i] = newTestFunction("f" + strconv.Itoa(i))
+	}
+	return w, list
+}
+
+func (w *world) register(functions []*v1alpha1.Function) {
+	for _, fn := range functions {
+		w.scheduler.functionChanged(catalog.Event{Key: fn.Key(), UID: string(fn.UID), Function: fn})
+	}
+	w.scheduler.tick()
+}
+
+func heapBytes() uint64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// BenchmarkTickOverIdleFunctions is one tick with 10,000 functions that nobody
+// calls. B/function is the memory that the scheduler and the provisioner take for
+// each, once without an instance, and once having been called and with an idle
+// instance (its stream not counted).
+func BenchmarkTickOverIdleFunctions(b *testing.B) {
+	measure := func(b *testing.B, use func(w *world, fn *v1alpha1.Function, n int)) {
+		w, functions := benchWorld(b, idleFunctions)
+		before := heapBytes()
+		w.register(functions)
+		for n, fn := range functions {
+			use(w, fn, n)
+		}
+		w.scheduler.tick()
+		perFunction := float64(heapBytes()-before) / idleFunctions
+		if n := len(w.scheduler.active); n != 0 {
+			b.Fatalf("%d functions are active", n)
+		}
+		b.ReportAllocs()
+		for b.Loop() {
+			w.scheduler.tick()
+		}
+		b.ReportMetric(perFunction, "B/function")
+		runtime.KeepAlive(functions)
+	}
+	b.Run("never called", func(b *testing.B) {
+		measure(b, func(*world, *v1alpha1.Function, int) {})
+	})
+	b.Run("with an idle instance", func(b *testing.B) {
+		measure(b, func(w *world, fn *v1alpha1.Function, n int) {
+			useOnce(b, w, fn, n)
+			w.runtime.forget()
+		})
+	})
+}
+
+// useOnce lets a function be called once by an instance that stays.
+func useOnce(b *testing.B, w *world, fn *v1alpha1.Function, n int) {
+	f := w.scheduler.lookup(string(fn.UID))
+	id := idOf(n)
+	w.scheduler.offer(&offerStream{gateway: "g:1"}, &wirev1.Ticket{
+		InvocationId: id[:], FunctionUid: f.uid, RemainingNs: int64(time.Hour),
+	})
+	w.scheduler.tickFunction(f, nil)
+	in := w.instances.Instances(f.uid)[0]
+	if err := f.broker.Join(in.CID, 1, sink{}); err != nil {
+		b.Fatal(err)
+	}
+	w.instances.Connect(in.Key)
+	w.instances.Pulled(in.Key)
+	for _, done := range [][]invoke.ID{nil, {id}} {
+		if err := f.broker.Pull(in.CID, 1, done...); err != nil {
+			b.Fatal(err)
+		}
+	}
+	f.observe(time.Millisecond)
+}
+
+func (r *fakeRuntime) forget() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.started, r.taken = nil, 0
+	clear(r.alive)
+}
+
+// BenchmarkDecision is one tick's decision for a function that has calls and
+// enough instances on their way.
+func BenchmarkDecision(b *testing.B) {
+	w, functions := benchWorld(b, 1)
+	w.register(functions)
+	f := w.scheduler.lookup(string(functions[0].UID))
+	stream := &offerStream{gateway: "g:1"}
+	for n := range 100 {
+		id := idOf(n)
+		w.scheduler.offer(stream, &wirev1.Ticket{InvocationId: id[:], FunctionUid: f.uid, RemainingNs: int64(time.Hour)})
+	}
+	w.scheduler.tickFunction(f, nil)
+	b.ReportAllocs()
+	for b.Loop() {
+		w.scheduler.tickFunction(f, nil)
+	}
+}
+
+// BenchmarkCreationDecision is one tick with 1,000 functions that are called and
+// have no instance, with a runtime that does nothing.
+func BenchmarkCreationDecision(b *testing.B) {
+	w, functions := benchWorld(b, 1000)
+	w.register(functions)
+	ctx, cancel := context.WithCancel(b.Context())
+	var running sync.WaitGroup
+	running.Go(func() { _ = w.instances.Run(ctx, w.scheduler) })
+	stream := &offerStream{gateway: "g:1"}
+	b.ReportAllocs()
+	for b.Loop() {
+		b.StopTimer()
+		for n, fn := range functions {
+			id := idOf(n)
+			w.scheduler.offer(stream, &wirev1.Ticket{InvocationId: id[:], FunctionUid: string(fn.UID), RemainingNs: int64(time.Hour)})
+		}
+		b.StartTimer()
+		w.scheduler.tick()
+		b.StopTimer()
+		w.dispose(b, functions)
+		b.StartTimer()
+	}
+	b.ReportMetric(float64(b.N*len(functions))/b.Elapsed().Seconds(), "decisions/s")
+	cancel()
+	running.Wait()
+}
+
+// dispose makes functions as they were before their first calls.
+func (w *world) dispose(b *testing.B, functions []*v1alpha1.Function) {
+	for n, fn := range functions {
+		w.scheduler.lookup(string(fn.UID)).broker.Withdraw(idOf(n))
+		instances := w.instances.Instances(string(fn.UID))
+		if len(instances) != 1 {
+			b.Fatalf("%d instances of %s were ordered, want 1", len(instances), fn.Name)
+		}
+		w.instances.Stop(instances[0].Key)
+		for w.instances.Count(string(fn.UID)) != (provisioner.Counts{}) {
+			runtime.Gosched()
+		}
+	}
+	w.runtime.forget()
+	w.scheduler.tick()
+}

@@ -1,0 +1,252 @@
+package scheduler
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	"github.com/windlass-dev/windlass/pkg/catalog"
+	"github.com/windlass-dev/windlass/pkg/provisioner"
+)
+
+func TestChangedFunctionRetiresItsInstances(t *testing.T) {
+	inWorld(t, defaults(), func(w *world) {
+		fn, g := w.put("f", minInstances(1)), w.gateway("g:1")
+		w.ticks(1)
+		a := w.ready(w.started(fn, 1)[0])
+		g.offer(fn, 1)
+		a.expect("ticket 0001 at g:1")
+		w.after(w.scheduler.config.ClaimGrace)
+
+		fn = w.put("f", minInstances(1), generation(2))
+		a.expect("retire: " + reasonChanged)
+		w.ticks(1)
+		b := w.ready(w.started(fn, 1)[0])
+		// It runs its call to the end, and its connection is not needed.
+		a.goodbye(wirev1.Goodbye_REASON_DONE, "retired")
+		g.offer(fn, 2)
+		b.expect("ticket 0002 at g:1")
+		a.closeSend()
+		a.expect()
+		w.ticks(3)
+		w.started(fn, 0)
+		w.expectCounts(fn, provisioner.Counts{Created: 1})
+	})
+}
+
+// Otherwise a call that came after the change would wait until the calls that
+// came before it have ended.
+func TestInstancesThatWereRetiredDoNotCount(t *testing.T) {
+	inWorld(t, defaults(), func(w *world) {
+		fn, g := w.put("f"), w.gateway("g:1")
+		g.offer(fn, 1)
+		a := w.ready(w.started(fn, 1)[0])
+		a.expect("ticket 0001 at g:1")
+		fn = w.put("f", generation(2))
+		w.expectCounts(fn, provisioner.Counts{Leaving: 1})
+		g.offer(fn, 2)
+		w.ready(w.started(fn, 1)[0]).expect("ticket 0002 at g:1")
+	})
+}
+
+func TestCallsOfRetiredInstancesAskForNoOthers(t *testing.T) {
+	for name, goodbye := range map[string]bool{"that say goodbye": true, "that are lost": false} {
+		t.Run(name, func(t *testing.T) { retireWithManyCalls(t, goodbye) })
+	}
+}
+
+func retireWithManyCalls(t *testing.T, goodbye bool) {
+	inWorld(t, defaults(), func(w *world) {
+		fn, g := w.put("f", concurrency(50)), w.gateway("g:1")
+		for n := range 50 {
+			g.offer(fn, n)
+		}
+		a := w.ready(w.started(fn, 1)[0])
+		a.heard()
+		w.after(w.scheduler.config.ClaimGrace)
+		fn = w.put("f", concurrency(50), generation(2))
+		if goodbye {
+			a.goodbye(wirev1.Goodbye_REASON_DONE, "retired")
+			w.ticks(3)
+			w.started(fn, 0)
+		}
+		a.cut()
+		w.ticks(3)
+		w.started(fn, 0)
+	})
+}
+
+func TestInstanceThatDoesNotGoIsStoppedWhenItsCallsMustHaveEnded(t *testing.T) {
+	inWorld(t, defaults(), func(w *world) {
+		fn, g := w.put("f"), w.gateway("g:1")
+		g.offer(fn, 1)
+		a := w.ready(w.started(fn, 1)[0])
+		a.expect("ticket 0001 at g:1")
+		// The calls of before may take as long as the function allowed then.
+		fn = w.put("f", generation(2), func(fn *v1alpha1.Function) { fn.Spec.Timeout.Duration = time.Second })
+		w.after(time.Minute)
+		w.expectCounts(fn, provisioner.Counts{Leaving: 1})
+		w.after(leaveGrace + time.Second)
+		w.expectCounts(fn, provisioner.Counts{})
+	})
+}
+
+func TestInstanceOfAnOldGenerationNeedNotCome(t *testing.T) {
+	inWorld(t, defaults(), func(w *world) {
+		fn, g := w.put("f"), w.gateway("g:1")
+		g.offer(fn, 1)
+		old := w.started(fn, 1)[0]
+		fn = w.put("f", generation(2))
+		w.ticks(1)
+		fresh := w.started(fn, 1)[0]
+		w.expectCounts(fn, provisioner.Counts{Creating: 1})
+		w.greet(old).expectEnded(codes.NotFound)
+		w.ready(fresh).expect("ticket 0001 at g:1")
+		if _, _, failing := w.instances.Failing(string(fn.UID)); failing {
+			t.Error("to be replaced is no failure")
+		}
+	})
+}
+
+func TestInstanceOfAnOldGenerationIsRetiredAtHello(t *testing.T) {
+	for name, ready := range map[string]bool{"that is starting": false, "that was away": true} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, defaults(), func(w *world) {
+				w.runtime.deaf = true
+				fn := w.put("f", minInstances(1))
+				w.ticks(1)
+				spec := w.started(fn, 1)[0]
+				if ready {
+					w.ready(spec).cut()
+				}
+				fn = w.put("f", generation(2))
+				spec.Function = fn // it lies about its generation
+				a := w.ready(spec)
+				a.expect("retire: " + reasonChanged)
+				w.gateway("g:1").offer(fn, 1)
+				a.expect()
+				w.expectCounts(fn, provisioner.Counts{Creating: 1, Leaving: 1})
+			})
+		})
+	}
+}
+
+func TestDeletedFunctionLeavesNothingBehind(t *testing.T) {
+	inWorld(t, defaults(), func(w *world) {
+		fn, g := w.put("f", minInstances(2)), w.gateway("g:1")
+		w.ticks(1)
+		specs := w.started(fn, 2)
+		a, f := w.ready(specs[0]), w.scheduler.lookup(string(fn.UID))
+		g.offer(fn, 1, 2)
+		a.expect("ticket 0001 at g:1")
+
+		w.catalog.Remove(fn.Key())
+		g.expectRefused(wirev1.Refusal_REASON_UNKNOWN_FUNCTION, 2)
+		a.expect("retire: " + reasonDeleted)
+		w.expectCounts(fn, provisioner.Counts{Leaving: 1})
+		g.offer(fn, 3)
+		g.expectRefused(wirev1.Refusal_REASON_UNKNOWN_FUNCTION, 3)
+		w.greet(specs[1]).expectEnded(codes.NotFound)
+
+		a.pull(1, doneWith(1, time.Millisecond))
+		a.goodbye(wirev1.Goodbye_REASON_DONE, "retired")
+		a.closeSend()
+		w.expectCounts(fn, provisioner.Counts{})
+		w.ticks(3)
+		w.started(fn, 0)
+		if len(w.scheduler.functions)+len(w.scheduler.active) != 0 {
+			t.Error("the function is still known")
+		}
+		w.scheduler.record(f, (*metrics).started) // a stream that was slow
+		if families := w.scrape("function"); len(families) != 0 {
+			t.Errorf("series are left: %v", families)
+		}
+	})
+}
+
+func TestFunctionThatIsKickedAndDeletedGetsNoInstance(t *testing.T) {
+	inWorld(t, defaults(), func(w *world) {
+		w.keeper.own(false) // so that it gets no instance before
+		fn := w.put("f", minInstances(1))
+		f := w.scheduler.lookup(string(fn.UID))
+		w.catalog.Remove(fn.Key())
+		synctest.Wait()
+		w.keeper.own(true)
+		w.scheduler.kicks <- f
+		w.ticks(2)
+		w.started(fn, 0)
+	})
+}
+
+func TestFunctionThatGaveWayToAnotherOfItsName(t *testing.T) {
+	inWorld(t, defaults(), func(w *world) {
+		fn, g := w.put("f"), w.gateway("g:1")
+		g.offer(fn, 1)
+		w.started(fn, 1)
+		other := w.put("f", func(fn *v1alpha1.Function) { fn.UID = "another" })
+		g.expectRefused(wirev1.Refusal_REASON_UNKNOWN_FUNCTION, 1)
+		g.offer(other, 2)
+		w.ready(w.started(other, 1)[0]).expect("ticket 0002 at g:1")
+	})
+}
+
+func TestEndOfRunRetiresAndRefuses(t *testing.T) {
+	inWorld(t, defaults(), func(w *world) {
+		fn, other, g := w.put("f"), w.put("other"), w.gateway("g:1")
+		g.offer(fn, 1)
+		a := w.ready(w.started(fn, 1)[0])
+		a.expect("ticket 0001 at g:1")
+		g.offer(other, 2)
+		late := w.started(other, 1)[0]
+
+		w.stop()
+		a.expect("retire: the scheduler is shutting down")
+		g.expectRefused(wirev1.Refusal_REASON_NOT_OWNER, 2)
+		g.offer(fn, 3)
+		g.expectRefused(wirev1.Refusal_REASON_NOT_OWNER, 3)
+		w.greet(late).expectEnded(codes.NotFound)
+		a.pull(1, doneWith(1, time.Millisecond))
+		a.goodbye(wirev1.Goodbye_REASON_DONE, "")
+		a.closeSend()
+		a.expectEnded(codes.OK)
+	})
+}
+
+// brokenCatalog can be watched no longer.
+type brokenCatalog struct{ catalog.Reader }
+
+func (brokenCatalog) Watch(context.Context, func(catalog.Event)) error {
+	return errors.New("the disk is gone")
+}
+
+func TestRunEndsWhenTheCatalogCannotBeFollowed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, defaults())
+		w.scheduler.deps.Catalog = brokenCatalog{}
+		if err := w.scheduler.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "the disk is gone") {
+			t.Errorf("Run returned %v", err)
+		}
+	})
+}
+
+func TestConfigSaysWhatIsWrong(t *testing.T) {
+	if err := DefaultConfig().Validate(); err != nil {
+		t.Error(err)
+	}
+	_, err := New(Config{NoRoomPatience: -1}, Deps{})
+	if err == nil {
+		t.Fatal("an empty Config is taken")
+	}
+	for _, field := range []string{"Tick", "MaxQueued", "ClaimGrace", "Executions", "NoRoomPatience", "EvictAfter"} {
+		if !strings.Contains(err.Error(), field) {
+			t.Errorf("%q does not name %s", err, field)
+		}
+	}
+}

@@ -1,0 +1,319 @@
+package scheduler
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/provisioner"
+)
+
+// Gateways, instances and people do random things. At every step, no function
+// that waits for something may be asleep, and none that could have an instance
+// may be left without one; in the end, every call has been run or refused, and
+// when the functions are gone nothing is left of them.
+func TestWhateverHappensNoTicketIsForgotten(t *testing.T) {
+	seeds := 12
+	if testing.Short() {
+		seeds = 3
+	}
+	for seed := range uint64(seeds) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			config := defaults()
+			config.node = 300 + 100*int64(seed%5)
+			inWorld(t, config, func(w *world) { runChaos(w, seed) })
+		})
+	}
+}
+
+const (
+	chaosFunctions = 5
+	chaosSteps     = 600
+	chaosStep      = 20 * time.Millisecond
+)
+
+// chaos is the truth about calls, as their gateways know it, and those who make
+// it.
+type chaos struct {
+	*world
+	rand     *rand.Rand
+	calm     atomic.Bool // nothing bad happens any more
+	agents   sync.WaitGroup
+	greeted  uint64
+	gateways []*gateway
+	specs    []*v1alpha1.Function
+	needy    [chaosFunctions]need
+
+	mu    sync.Mutex
+	calls map[invoke.ID]*chaosCall
+	next  int
+}
+
+// chaosCall is one call. It waits while final is empty.
+type chaosCall struct {
+	n       int
+	fn      *v1alpha1.Function
+	gateway int
+	offered time.Time
+	final   string
+}
+
+func runChaos(w *world, seed uint64) {
+	c := &chaos{world: w, rand: rand.New(rand.NewPCG(seed, 1)), calls: make(map[invoke.ID]*chaosCall)}
+	for i := range 3 {
+		c.gateways = append(c.gateways, w.gateway(fmt.Sprint("g:", i)))
+	}
+	for i := range chaosFunctions {
+		c.specs = append(c.specs, c.newFunction(i, 0))
+	}
+	for step := range chaosSteps {
+		c.act()
+		c.step(step)
+	}
+	c.calm.Store(true)
+	w.keeper.own(true)
+	for step := range 180 * int(time.Second/chaosStep) {
+		if c.waiting() == 0 {
+			break
+		}
+		c.step(step)
+	}
+	for _, call := range c.calls {
+		if call.final == "" {
+			w.t.Errorf("call %d of %s waits forever", call.n, call.fn.UID)
+		}
+	}
+	c.finish()
+}
+
+// newFunction registers the i-th function, in a random shape.
+func (c *chaos) newFunction(i, incarnation int) *v1alpha1.Function {
+	return c.put(fmt.Sprint("f", i), func(fn *v1alpha1.Function) {
+		fn.UID = types.UID(fmt.Sprintf("uid-%d-%d", i, incarnation))
+		fn.Spec.Concurrency = 1 + c.rand.Int32N(3)
+		fn.Spec.Timeout.Duration = 2 * time.Second
+		fn.Spec.Scaling.Min = c.rand.Int32N(2)
+		fn.Spec.Scaling.BackoffAfter.Duration = time.Second
+		fn.Spec.Scaling.IdleTimeout.Duration = time.Second
+		fn.Spec.Scaling.KeepLast.Duration = 3 * time.Second
+		if c.rand.IntN(2) == 0 {
+			maxInstances(1 + c.rand.Int32N(3))(fn)
+		}
+	})
+}
+
+// act does one random thing.
+func (c *chaos) act() {
+	i := c.rand.IntN(chaosFunctions)
+	switch dice := c.rand.IntN(100); {
+	case dice < 25:
+		c.offerSome(i, 1+c.rand.IntN(6))
+	case dice < 28:
+		c.withdrawOne()
+	case dice < 30:
+		g := c.rand.IntN(len(c.gateways))
+		c.gateways[g].hangUp()
+		c.gateways[g] = c.gateway(fmt.Sprint("g:", g))
+	case dice < 32:
+		changed := c.specs[i].DeepCopy()
+		changed.Generation++
+		c.specs[i] = changed
+		c.catalog.Put(changed)
+	case dice < 33:
+		c.catalog.Remove(c.specs[i].Key())
+		c.specs[i] = c.newFunction(i, int(c.specs[i].Generation)*1000+c.next)
+	case dice < 34:
+		c.keeper.own(false)
+	case dice < 40:
+		c.keeper.own(true)
+	}
+}
+
+func (c *chaos) offerSome(i, n int) {
+	c.mu.Lock()
+	var ids []int
+	g := c.rand.IntN(len(c.gateways))
+	for range n {
+		c.next++
+		c.calls[idOf(c.next)] = &chaosCall{n: c.next, fn: c.specs[i], gateway: g, offered: time.Now()}
+		ids = append(ids, c.next)
+	}
+	c.mu.Unlock()
+	c.gateways[g].offerFor(c.specs[i], time.Hour, ids...)
+}
+
+func (c *chaos) withdrawOne() {
+	c.mu.Lock()
+	var chosen *chaosCall
+	for _, call := range c.calls {
+		if call.final == "" && (chosen == nil || call.n < chosen.n) {
+			chosen = call
+		}
+	}
+	if chosen != nil {
+		chosen.final = "withdrawn"
+	}
+	c.mu.Unlock()
+	if chosen != nil {
+		c.gateways[chosen.gateway].withdraw(chosen.fn, chosen.n)
+	}
+}
+
+// claim is an agent's claim of a call.
+func (c *chaos) claim(id invoke.ID) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	call := c.calls[id]
+	if call == nil || call.final != "" {
+		return false
+	}
+	call.final = "run"
+	return true
+}
+
+func (c *chaos) waiting() (n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, call := range c.calls {
+		if call.final == "" {
+			n++
+		}
+	}
+	return n
+}
+
+// step lets a little time pass, lets instances begin that were ordered, does
+// what gateways do all the time, and looks whether all is well.
+func (c *chaos) step(step int) {
+	c.after(chaosStep)
+	for _, spec := range c.runtime.take() {
+		c.greeted++
+		r := rand.New(rand.NewPCG(c.greeted, c.rand.Uint64()))
+		c.agents.Go(func() { newChaosAgent(c, spec, r).live() })
+	}
+	for _, g := range c.gateways {
+		for _, r := range g.refused() {
+			c.refused(r)
+		}
+	}
+	if step%12 == 0 {
+		c.offerAgain()
+	}
+	synctest.Wait()
+	c.expectNobodyIsAsleep()
+	c.expectNobodyIsStarved()
+}
+
+func (c *chaos) refused(r *wirev1.Refusal) {
+	switch r.GetReason() {
+	case wirev1.Refusal_REASON_NOT_OWNER, wirev1.Refusal_REASON_UNKNOWN_FUNCTION:
+		return // offered again
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if call := c.calls[invoke.ID(r.GetInvocationId())]; call.final == "" {
+		call.final = r.GetReason().String()
+	}
+}
+
+// offerAgain offers what has waited for a second, unless its function is gone.
+func (c *chaos) offerAgain() {
+	now := time.Now()
+	var due []*chaosCall
+	c.mu.Lock()
+	for _, call := range c.calls {
+		switch fn, exists := c.catalog.Get(call.fn.Key()); {
+		case call.final != "":
+		case !exists || fn.UID != call.fn.UID:
+			call.final = "deleted"
+		case now.Sub(call.offered) >= time.Second:
+			call.offered = now
+			due = append(due, call)
+		}
+	}
+	c.mu.Unlock()
+	for _, call := range due {
+		c.gateways[call.gateway].offerFor(call.fn, time.Hour, call.n)
+	}
+}
+
+// expectNobodyIsAsleep expects that ticks look at every function that waits for
+// something.
+func (c *chaos) expectNobodyIsAsleep() {
+	_, owned := c.keeper.Epoch(0)
+	for _, f := range c.scheduler.all() {
+		counts, waiting := c.instances.Count(f.uid), f.broker.View().Waiting
+		tooFew := owned && counts.Created+counts.Creating < int(f.current().Spec.Scaling.Min)
+		c.scheduler.mu.Lock()
+		_, active := c.scheduler.active[f]
+		c.scheduler.mu.Unlock()
+		if !active && (waiting > 0 || tooFew || f.missed()) {
+			c.t.Fatalf("%s is asleep with %d waiting and %+v", f.uid, waiting, counts)
+		}
+	}
+}
+
+// need is since when a function could have an instance and has none.
+type need struct {
+	uid     string
+	since   time.Time
+	ordered int
+}
+
+// expectNobodyIsStarved expects that a function with calls and without any
+// instance is ordered one within two ticks, if it may have one and there is
+// room.
+func (c *chaos) expectNobodyIsStarved() {
+	_, owned := c.keeper.Epoch(0)
+	node := c.instances.Nodes()[0]
+	for i, fn := range c.specs {
+		uid := string(fn.UID)
+		f := c.scheduler.lookup(uid)
+		counts, totals := c.instances.Count(uid), c.scheduler.Totals(uid)
+		_, _, failing := c.instances.Failing(uid)
+		room := provisioner.Requests(fn).Plus(node.Requested).MilliCPU <= node.Allocatable.MilliCPU
+		needs := owned && room && !failing && f != nil && f.broker.View().Waiting > 0 && counts.Created+counts.Creating == 0
+		if last := c.needy[i]; !needs || last.uid != uid || last.ordered != totals.Ordered {
+			c.needy[i] = need{uid: uid, since: time.Now(), ordered: totals.Ordered}
+		} else if starved := time.Since(last.since); starved > 2*c.scheduler.config.Tick {
+			c.t.Fatalf("%s has calls, no instance, and room for one, since %v", uid, starved)
+		}
+	}
+}
+
+// finish removes everything and expects that nothing is left.
+func (c *chaos) finish() {
+	for _, fn := range c.specs {
+		c.catalog.Remove(fn.Key())
+	}
+	for range 30 * int(time.Second/chaosStep) {
+		c.step(1)
+	}
+	c.agents.Wait()
+	for _, g := range c.gateways {
+		g.hangUp()
+	}
+	synctest.Wait()
+	s := c.scheduler
+	if n := len(s.functions) + len(s.active) + len(s.gateways); n != 0 {
+		c.t.Errorf("left: %d functions, %d of them active, %d gateways", len(s.functions), len(s.active), len(s.gateways))
+	}
+	if left := c.instances.Nodes()[0].Requested; left.MilliCPU != 0 {
+		c.t.Errorf("%+v is still requested", left)
+	}
+	c.expectSeries(map[string]float64{})
+	outcomes := make(map[string]int)
+	for _, call := range c.calls {
+		outcomes[call.final]++
+	}
+	c.t.Logf("%d calls: %v; %d instances", len(c.calls), outcomes, c.greeted)
+}

@@ -1,0 +1,327 @@
+package scheduler
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/goleak"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/test/bufconn"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	"github.com/windlass-dev/windlass/pkg/catalog"
+	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/ownership"
+	"github.com/windlass-dev/windlass/pkg/provisioner"
+	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// world is a scheduler with a real provisioner, reached by gRPC, in a bubble of
+// virtual time. What is fake are the instances and the gateways.
+type world struct {
+	t         testing.TB
+	scheduler *Scheduler
+	instances *provisioner.Provisioner
+	runtime   *fakeRuntime
+	catalog   *catalog.Catalog
+	registry  *prometheus.Registry
+	keeper    *fakeKeeper
+	log       *logBuffer
+	client    wirev1.SchedulerClient
+	// stop ends Run and waits for it.
+	stop func()
+}
+
+type worldConfig struct {
+	Config
+	// node is what the only node can hold, in thousandths of a core. Every
+	// instance of an ordinary function requests 100.
+	node int64
+}
+
+func defaults() worldConfig { return worldConfig{Config: DefaultConfig(), node: 100_000} }
+
+// inWorld runs body in a world.
+func inWorld(t *testing.T, config worldConfig, body func(w *world)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, config)
+		ctx, cancel := context.WithCancel(context.Background())
+		provisioning := start(t, ctx, func(ctx context.Context) error { return w.instances.Run(ctx, w.scheduler) })
+		schedulerCtx, stop := context.WithCancel(ctx)
+		scheduling := start(t, schedulerCtx, w.scheduler.Run)
+		w.stop = func() {
+			stop()
+			scheduling.Wait()
+		}
+		hangUp := w.serve()
+		defer func() {
+			w.stop()
+			hangUp()
+			cancel()
+			provisioning.Wait()
+		}()
+		synctest.Wait()
+		body(w)
+	})
+}
+
+func start(t *testing.T, ctx context.Context, run func(context.Context) error) *sync.WaitGroup {
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := run(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	return &running
+}
+
+func newWorld(t testing.TB, config worldConfig) *world {
+	w := &world{
+		t: t, catalog: catalog.New(), registry: prometheus.NewRegistry(), log: &logBuffer{},
+		runtime: &fakeRuntime{exits: make(chan provisioner.Exit, 1<<14), alive: make(map[provisioner.Key]chan struct{})},
+		keeper:  &fakeKeeper{owned: true},
+	}
+	log := slog.New(slog.NewTextHandler(w.log, nil))
+	w.instances = provisioner.New(
+		provisioner.Config{Nodes: []nodepick.Node{{Name: "n", Allocatable: nodepick.Amount{MilliCPU: config.node, Memory: 1 << 50}}}},
+		provisioner.Deps{Runtime: w.runtime, Now: time.Now, Log: log},
+	)
+	var err error
+	w.scheduler, err = New(config.Config, Deps{
+		Catalog: w.catalog, Keeper: w.keeper, Instances: w.instances,
+		Registry: w.registry, Log: log, Now: time.Now,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// serve serves the scheduler to w.client until hangUp.
+func (w *world) serve() (hangUp func()) {
+	listener := bufconn.Listen(1 << 20)
+	server := grpc.NewServer(grpc.WaitForHandlers(true))
+	wirev1.RegisterSchedulerServer(server, w.scheduler)
+	go func() { _ = server.Serve(listener) }()
+	conn, err := grpc.NewClient("passthrough:///scheduler",
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }),
+	)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.client = wirev1.NewSchedulerClient(conn)
+	return func() {
+		_ = conn.Close()
+		server.Stop()
+		_ = listener.Close()
+	}
+}
+
+// put registers a function, changed by the given changes.
+func (w *world) put(name string, changes ...func(*v1alpha1.Function)) *v1alpha1.Function {
+	fn := newTestFunction(name, changes...)
+	w.catalog.Put(fn)
+	synctest.Wait()
+	return fn
+}
+
+func newTestFunction(name string, changes ...func(*v1alpha1.Function)) *v1alpha1.Function {
+	fn := &v1alpha1.Function{}
+	fn.Namespace, fn.Name, fn.UID, fn.Generation = "ns", name, types.UID("uid-"+name), 1
+	fn.Spec.Concurrency = 1
+	fn.Spec.Timeout.Duration = time.Minute
+	fn.Spec.StartupTimeout.Duration = 10 * time.Second
+	fn.Spec.Scaling.BackoffAfter.Duration = 10 * time.Second
+	fn.Spec.Scaling.IdleTimeout.Duration = 10 * time.Minute
+	fn.Spec.Scaling.KeepLast.Duration = time.Hour
+	cpu, memory := resource.MustParse("100m"), resource.MustParse("64Mi")
+	fn.Spec.Resources.Requests = v1alpha1.ResourceList{CPU: &cpu, Memory: &memory}
+	for _, change := range changes {
+		change(fn)
+	}
+	return fn
+}
+
+func minInstances(n int32) func(*v1alpha1.Function) {
+	return func(fn *v1alpha1.Function) { fn.Spec.Scaling.Min = n }
+}
+func maxInstances(n int32) func(*v1alpha1.Function) {
+	return func(fn *v1alpha1.Function) { fn.Spec.Scaling.Max = &n }
+}
+func concurrency(n int32) func(*v1alpha1.Function) {
+	return func(fn *v1alpha1.Function) { fn.Spec.Concurrency = n }
+}
+func generation(n int64) func(*v1alpha1.Function) {
+	return func(fn *v1alpha1.Function) { fn.Generation = n }
+}
+
+// after lets virtual time pass.
+func (w *world) after(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+// ticks lets so many ticks pass.
+func (w *world) ticks(n int) { w.after(time.Duration(n) * w.scheduler.config.Tick) }
+
+func (w *world) expectLog(parts ...string) {
+	w.t.Helper()
+	for line := range strings.Lines(w.log.String()) {
+		if !slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(line, part) }) {
+			return
+		}
+	}
+	w.t.Errorf("no line of the log has all of %q:\n%s", parts, w.log)
+}
+
+func (w *world) expectCounts(fn *v1alpha1.Function, want provisioner.Counts) {
+	w.t.Helper()
+	synctest.Wait()
+	if got := w.instances.Count(string(fn.UID)); got != want {
+		w.t.Errorf("%s has %+v, want %+v", fn.Name, got, want)
+	}
+}
+
+// fakeKeeper owns everything or nothing.
+type fakeKeeper struct {
+	mu    sync.Mutex
+	owned bool
+}
+
+func (k *fakeKeeper) Epoch(ownership.Slot) (uint64, bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return 7, k.owned
+}
+
+func (k *fakeKeeper) own(owned bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.owned = owned
+}
+
+// logBuffer is a log for many goroutines.
+type logBuffer struct {
+	mu     sync.Mutex
+	buffer bytes.Buffer
+}
+
+func (b *logBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buffer.Write(p)
+}
+
+func (b *logBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buffer.String()
+}
+
+// fakeRuntime starts nothing. An instance ends when it is told to stop, or when
+// the test ends it.
+type fakeRuntime struct {
+	exits chan provisioner.Exit
+
+	mu      sync.Mutex
+	started []provisioner.InstanceSpec
+	taken   int
+	alive   map[provisioner.Key]chan struct{} // closed when it ends
+	stopped []provisioner.Key
+	// deaf instances do not end when they are told to.
+	deaf bool
+}
+
+func (r *fakeRuntime) Start(spec provisioner.InstanceSpec) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.started = append(r.started, spec)
+	r.alive[keyOf(string(spec.Function.UID), spec.CID)] = make(chan struct{})
+}
+
+func (r *fakeRuntime) Stop(uid string, cid invoke.CID) {
+	r.mu.Lock()
+	key := keyOf(uid, cid)
+	r.stopped = append(r.stopped, key)
+	deaf := r.deaf
+	r.mu.Unlock()
+	if !deaf {
+		r.end(key, "stopped")
+	}
+}
+
+func (r *fakeRuntime) Exits() <-chan provisioner.Exit { return r.exits }
+
+// end ends an instance, once.
+func (r *fakeRuntime) end(key provisioner.Key, reason string) {
+	r.mu.Lock()
+	ended, alive := r.alive[key]
+	delete(r.alive, key)
+	r.mu.Unlock()
+	if alive {
+		close(ended)
+		r.exits <- provisioner.Exit{FunctionUID: key.FunctionUID, CID: key.CID, Reason: reason, LogTail: []string{"last words"}}
+	}
+}
+
+// take returns the instances that were started since the last call.
+func (r *fakeRuntime) take() []provisioner.InstanceSpec {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	fresh := slices.Clone(r.started[r.taken:])
+	r.taken = len(r.started)
+	return fresh
+}
+
+// started returns what was started since the last call, which must be of one
+// function and so many.
+func (w *world) started(fn *v1alpha1.Function, n int) []provisioner.InstanceSpec {
+	w.t.Helper()
+	synctest.Wait()
+	fresh := w.runtime.take()
+	for _, spec := range fresh {
+		if spec.Function.UID != fn.UID {
+			w.t.Fatalf("an instance of %s was started, want %s", spec.Function.Name, fn.Name)
+		}
+	}
+	if len(fresh) != n {
+		w.t.Fatalf("%d instances of %s were started, want %d", len(fresh), fn.Name, n)
+	}
+	return fresh
+}
+
+// recvAll hands every reply of a stream to add, and the stream's end to end.
+func recvAll[T any](recv func() (*T, error), add func(*T), end func(error)) {
+	for {
+		reply, err := recv()
+		if err != nil {
+			if err == io.EOF {
+				err = nil
+			}
+			end(err)
+			return
+		}
+		add(reply)
+	}
+}
+
+func idOf(n int) invoke.ID { return invoke.ID([]byte(fmt.Sprintf("%016d", n))) }

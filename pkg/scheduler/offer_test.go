@@ -1,0 +1,206 @@
+package scheduler
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	"github.com/windlass-dev/windlass/pkg/provisioner"
+)
+
+func TestFirstTicketOrdersAnInstanceWithoutWaitingForATick(t *testing.T) {
+	// No time passes in the bubble but where the test says so.
+	inWorld(t, defaults(), func(w *world) {
+		fn, g := w.put("f"), w.gateway("g:1")
+		g.offer(fn, 1, 2, 3)
+		w.started(fn, 1)
+		g.offer(fn, 4)
+		w.started(fn, 0)
+		w.ticks(1)
+		w.started(fn, 3)
+	})
+}
+
+func TestTicketOfAnUnknownFunctionIsRefused(t *testing.T) {
+	inWorld(t, defaults(), func(w *world) {
+		g := w.gateway("g:1")
+		g.offer(newTestFunction("nowhere"), 1)
+		g.expectRefused(wirev1.Refusal_REASON_UNKNOWN_FUNCTION, 1)
+	})
+}
+
+func TestTicketWithoutAProperIDIsIgnored(t *testing.T) {
+	inWorld(t, defaults(), func(w *world) {
+		fn, g := w.put("f"), w.gateway("g:1")
+		g.send(&wirev1.OfferRequest{
+			Offers:      []*wirev1.Ticket{{InvocationId: []byte("short"), FunctionUid: string(fn.UID)}, nil},
+			Withdrawals: []*wirev1.Withdrawal{{FunctionUid: string(fn.UID)}, {FunctionUid: "unknown"}},
+		})
+		g.expectRefused(wirev1.Refusal_REASON_UNSPECIFIED)
+		w.started(fn, 0)
+	})
+}
+
+func TestGatewayMustSayItsAddress(t *testing.T) {
+	inWorld(t, defaults(), func(w *world) {
+		stream, err := w.client.Offer(w.t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = stream.Send(&wirev1.OfferRequest{})
+		if _, err := stream.Recv(); status.Code(err) != codes.InvalidArgument {
+			t.Errorf("ended with %v", err)
+		}
+	})
+}
+
+func TestFullQueueRefusesAndSaysWhenToTryAgain(t *testing.T) {
+	config := defaults()
+	config.MaxQueued = 2
+	inWorld(t, config, func(w *world) {
+		fn, g := w.put("f", maxInstances(1)), w.gateway("g:1")
+		g.offer(fn, 1, 2, 3)
+		if r := g.expectRefused(wirev1.Refusal_REASON_QUEUE_FULL, 3); r.GetRetryAfterNs() != int64(time.Second) {
+			t.Errorf("retry after %v, want the least", time.Duration(r.GetRetryAfterNs()))
+		}
+		// Two wait for one instance that takes four seconds for each.
+		a := w.ready(w.started(fn, 1)[0])
+		a.pull(1, doneWith(1, 4*time.Second))
+		a.expect("ticket 0001 at g:1", "ticket 0002 at g:1")
+		g.offer(fn, 4, 5, 6)
+		if r := g.expectRefused(wirev1.Refusal_REASON_QUEUE_FULL, 6); r.GetRetryAfterNs() != int64(8*time.Second) {
+			t.Errorf("retry after %v, want 8s", time.Duration(r.GetRetryAfterNs()))
+		}
+	})
+}
+
+func TestTicketOfASlotThatIsNotOwnedIsRefused(t *testing.T) {
+	inWorld(t, defaults(), func(w *world) {
+		fn, g := w.put("f"), w.gateway("g:1")
+		w.keeper.own(false)
+		g.offer(fn, 1)
+		g.expectRefused(wirev1.Refusal_REASON_NOT_OWNER, 1)
+		w.ticks(2)
+		w.started(fn, 0)
+	})
+}
+
+func TestWhatWaitsIsRefusedWhenItsSlotIsLost(t *testing.T) {
+	inWorld(t, defaults(), func(w *world) {
+		fn, g := w.put("f"), w.gateway("g:1")
+		g.offer(fn, 1, 2)
+		w.keeper.own(false)
+		w.ticks(1)
+		g.expectRefused(wirev1.Refusal_REASON_NOT_OWNER, 1, 2)
+		w.keeper.own(true)
+		g.offer(fn, 3)
+		g.expectRefused(wirev1.Refusal_REASON_NOT_OWNER)
+	})
+}
+
+func TestInstanceLostWithItsSlotIsNotReplaced(t *testing.T) {
+	inWorld(t, defaults(), func(w *world) {
+		fn, g := w.put("f"), w.gateway("g:1")
+		g.offer(fn, 1)
+		a := w.ready(w.started(fn, 1)[0])
+		w.after(w.scheduler.config.ClaimGrace)
+		w.keeper.own(false)
+		a.die()
+		w.ticks(1)
+		w.keeper.own(true)
+		w.ticks(2)
+		w.started(fn, 0)
+	})
+}
+
+func TestSlotThatIsGainedGetsItsLeastInstances(t *testing.T) {
+	inWorld(t, defaults(), func(w *world) {
+		w.keeper.own(false)
+		fn := w.put("f", minInstances(2))
+		w.ticks(3)
+		w.started(fn, 0)
+		w.keeper.own(true)
+		w.ticks(1)
+		w.started(fn, 2)
+	})
+}
+
+func TestWithdrawnTicketIsNotHandedOut(t *testing.T) {
+	inWorld(t, defaults(), func(w *world) {
+		fn, g := w.put("f"), w.gateway("g:1")
+		g.offer(fn, 1, 2)
+		g.withdraw(fn, 1)
+		w.ready(w.started(fn, 1)[0]).expect("ticket 0002 at g:1")
+	})
+}
+
+func TestExpiredTicketsOfADeadGatewayBuyNoInstances(t *testing.T) {
+	inWorld(t, defaults(), func(w *world) {
+		fn, g := w.put("f"), w.gateway("g:1")
+		g.offerFor(fn, 50*time.Millisecond, 1, 2, 3)
+		g.hangUp()
+		spec := w.started(fn, 1)[0]
+		w.ticks(1)
+		w.started(fn, 0)
+		if waiting := w.scheduler.Status(fn).Queued; waiting != 0 {
+			t.Errorf("%d wait past their deadline", waiting)
+		}
+		w.ready(spec).expect()
+	})
+}
+
+func TestRefusalsFollowAGatewayToItsNextStream(t *testing.T) {
+	inWorld(t, defaults(), func(w *world) {
+		fn := w.put("f")
+		old := w.gateway("g:1")
+		old.offer(fn, 1)
+		next, other := w.gateway("g:1"), w.gateway("g:2")
+		old.hangUp()
+		synctest.Wait()
+		w.catalog.Remove(fn.Key())
+		next.expectRefused(wirev1.Refusal_REASON_UNKNOWN_FUNCTION, 1)
+		old.expectRefused(wirev1.Refusal_REASON_UNSPECIFIED)
+		other.expectRefused(wirev1.Refusal_REASON_UNSPECIFIED)
+		next.hangUp()
+		other.hangUp()
+		synctest.Wait()
+		if len(w.scheduler.gateways) != 0 {
+			t.Errorf("%d gateways are kept that are gone", len(w.scheduler.gateways))
+		}
+	})
+}
+
+func TestOfferedAgainIsOfferedOnce(t *testing.T) {
+	inWorld(t, defaults(), func(w *world) {
+		fn, g := w.put("f", concurrency(5)), w.gateway("g:1")
+		g.offer(fn, 1)
+		g.offer(fn, 1, 1)
+		a := w.ready(w.started(fn, 1)[0])
+		a.expect("ticket 0001 at g:1")
+		g.offer(fn, 1)
+		a.expect()
+		// Nobody has claimed it: another instance may be luckier.
+		w.after(w.scheduler.config.ClaimGrace)
+		g.offer(fn, 1)
+		a.expect("ticket 0001 at g:1")
+	})
+}
+
+func TestInstanceThatEndedMakesRoomForTheNextOrder(t *testing.T) {
+	inWorld(t, defaults(), func(w *world) {
+		fn, g := w.put("f"), w.gateway("g:1")
+		g.offer(fn, 1)
+		a := w.ready(w.started(fn, 1)[0])
+		a.pull(1, doneWith(1, time.Millisecond))
+		a.die()
+		w.ticks(2)
+		w.started(fn, 0)
+		w.expectCounts(fn, provisioner.Counts{})
+		g.offer(fn, 2)
+		w.started(fn, 1)
+	})
+}

@@ -1,0 +1,250 @@
+package scheduler
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/provisioner"
+)
+
+// gateway is a fake gateway on a stream of its own.
+type gateway struct {
+	t      testing.TB
+	stream grpc.BidiStreamingClient[wirev1.OfferRequest, wirev1.OfferReply]
+	hangUp context.CancelFunc
+
+	mu       sync.Mutex
+	refusals []*wirev1.Refusal
+}
+
+func (w *world) gateway(addr string) *gateway {
+	w.t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	stream, err := w.client.Offer(ctx)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	g := &gateway{t: w.t, stream: stream, hangUp: cancel}
+	g.send(&wirev1.OfferRequest{Gateway: addr})
+	go recvAll(stream.Recv, func(r *wirev1.OfferReply) {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.refusals = append(g.refusals, r.GetRefusals()...)
+	}, func(error) { cancel() })
+	synctest.Wait()
+	return g
+}
+
+func (g *gateway) send(request *wirev1.OfferRequest) {
+	g.t.Helper()
+	if err := g.stream.Send(request); err != nil {
+		g.t.Error(err)
+	}
+}
+
+// offer offers tickets of a function that have a minute.
+func (g *gateway) offer(fn *v1alpha1.Function, ids ...int) {
+	g.t.Helper()
+	g.offerFor(fn, time.Minute, ids...)
+}
+
+func (g *gateway) offerFor(fn *v1alpha1.Function, remaining time.Duration, ids ...int) {
+	g.t.Helper()
+	request := &wirev1.OfferRequest{}
+	for _, n := range ids {
+		id := idOf(n)
+		request.Offers = append(request.Offers, &wirev1.Ticket{
+			InvocationId: id[:], FunctionUid: string(fn.UID), Token: id[:], RemainingNs: int64(remaining),
+		})
+	}
+	g.send(request)
+	synctest.Wait()
+}
+
+func (g *gateway) withdraw(fn *v1alpha1.Function, n int) {
+	g.t.Helper()
+	id := idOf(n)
+	g.send(&wirev1.OfferRequest{Withdrawals: []*wirev1.Withdrawal{{InvocationId: id[:], FunctionUid: string(fn.UID)}}})
+	synctest.Wait()
+}
+
+// refused returns the refusals since the last call.
+func (g *gateway) refused() []*wirev1.Refusal {
+	synctest.Wait()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	refusals := g.refusals
+	g.refusals = nil
+	return refusals
+}
+
+// expectRefused expects refusals of these tickets since the last call, in this
+// order, for one reason, and returns the last.
+func (g *gateway) expectRefused(reason wirev1.Refusal_Reason, ids ...int) *wirev1.Refusal {
+	g.t.Helper()
+	var got, want []string
+	last := &wirev1.Refusal{}
+	for _, r := range g.refused() {
+		got = append(got, fmt.Sprintf("%s %s", r.GetInvocationId(), r.GetReason()))
+		last = r
+	}
+	for _, n := range ids {
+		id := idOf(n)
+		want = append(want, fmt.Sprintf("%s %s", id[:], reason))
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		g.t.Errorf("refused (-want +got):\n%s", diff)
+	}
+	return last
+}
+
+// agent is a fake agent on a stream of its own. Its function is ready at once.
+type agent struct {
+	w      *world
+	key    provisioner.Key
+	stream grpc.BidiStreamingClient[wirev1.PullRequest, wirev1.PullReply]
+	hangUp context.CancelFunc
+
+	mu    sync.Mutex
+	said  []string // what the scheduler said since the last look
+	ended bool
+	err   error
+}
+
+// greet opens a stream for an instance and says hello.
+func (w *world) greet(spec provisioner.InstanceSpec) *agent {
+	w.t.Helper()
+	return w.hello(&wirev1.Hello{
+		FunctionUid: string(spec.Function.UID), Generation: spec.Function.Generation,
+		Cid: string(spec.CID), Token: spec.Token,
+	})
+}
+
+func (w *world) hello(hello *wirev1.Hello) *agent {
+	w.t.Helper()
+	a := w.connect(hello)
+	synctest.Wait()
+	return a
+}
+
+// connect is hello without waiting for what comes of it.
+func (w *world) connect(hello *wirev1.Hello) *agent {
+	w.t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	stream, err := w.client.Pull(ctx)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	a := &agent{w: w, stream: stream, hangUp: cancel, key: keyOf(hello.GetFunctionUid(), invoke.CID(hello.GetCid()))}
+	a.send(&wirev1.PullRequest{Kind: &wirev1.PullRequest_Hello{Hello: hello}})
+	go recvAll(stream.Recv, a.hear, func(err error) {
+		cancel()
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.ended, a.err = true, err
+	})
+	return a
+}
+
+// ready greets and asks for all that the instance can take.
+func (w *world) ready(spec provisioner.InstanceSpec) *agent {
+	w.t.Helper()
+	a := w.greet(spec)
+	a.pull(spec.Function.Spec.Concurrency)
+	return a
+}
+
+func (a *agent) hear(reply *wirev1.PullReply) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch kind := reply.GetKind().(type) {
+	case *wirev1.PullReply_Ticket:
+		a.said = append(a.said, "ticket "+string(kind.Ticket.GetInvocationId()[12:])+" at "+kind.Ticket.GetGateway())
+	case *wirev1.PullReply_Retire:
+		a.said = append(a.said, "retire: "+kind.Retire.GetReason())
+	case *wirev1.PullReply_Leave:
+		a.said = append(a.said, fmt.Sprintf("leave: %v, ask again in %v", kind.Leave.GetGranted(), time.Duration(kind.Leave.GetAskAgainNs())))
+	}
+}
+
+// send ignores errors: a stream that has ended says so by Recv.
+func (a *agent) send(request *wirev1.PullRequest) { _ = a.stream.Send(request) }
+
+func (a *agent) pull(credits int32, done ...*wirev1.Done) {
+	a.send(&wirev1.PullRequest{Kind: &wirev1.PullRequest_Pull{Pull: &wirev1.Pull{Credits: uint32(credits), Done: done}}})
+	synctest.Wait()
+}
+
+func doneWith(n int, execution time.Duration) *wirev1.Done {
+	id := idOf(n)
+	return &wirev1.Done{InvocationId: id[:], ExecNs: int64(execution)}
+}
+
+func (a *agent) askToLeave(idle time.Duration) {
+	a.send(&wirev1.PullRequest{Kind: &wirev1.PullRequest_Leave{Leave: &wirev1.LeaveRequest{IdleNs: int64(idle)}}})
+	synctest.Wait()
+}
+
+func (a *agent) goodbye(reason wirev1.Goodbye_Reason, detail string) {
+	a.send(&wirev1.PullRequest{Kind: &wirev1.PullRequest_Goodbye{Goodbye: &wirev1.Goodbye{Reason: reason, Detail: detail}}})
+	synctest.Wait()
+}
+
+// closeSend ends the stream as an agent does that has finished.
+func (a *agent) closeSend() {
+	_ = a.stream.CloseSend()
+	synctest.Wait()
+}
+
+// cut ends the stream as a broken connection does.
+func (a *agent) cut() {
+	a.hangUp()
+	synctest.Wait()
+}
+
+// die ends the instance as a crash does: the connection breaks and the process
+// exits.
+func (a *agent) die() {
+	a.hangUp()
+	a.w.runtime.end(a.key, "killed")
+	synctest.Wait()
+}
+
+// heard returns what the scheduler said since the last call.
+func (a *agent) heard() []string {
+	synctest.Wait()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	said := a.said
+	a.said = nil
+	return said
+}
+
+func (a *agent) expect(want ...string) {
+	a.w.t.Helper()
+	if diff := cmp.Diff(want, a.heard()); diff != "" {
+		a.w.t.Errorf("%s heard (-want +got):\n%s", a.key.CID, diff)
+	}
+}
+
+func (a *agent) expectEnded(code codes.Code) {
+	a.w.t.Helper()
+	synctest.Wait()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.ended || status.Code(a.err) != code {
+		a.w.t.Errorf("the stream of %s: ended %v with %v, want %v", a.key.CID, a.ended, a.err, code)
+	}
+}

@@ -1,0 +1,293 @@
+package scheduler
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	"github.com/windlass-dev/windlass/pkg/provisioner"
+)
+
+func TestInstanceMustProveItself(t *testing.T) {
+	inWorld(t, defaults(), func(w *world) {
+		fn := w.put("f", minInstances(1))
+		w.ticks(1)
+		spec := w.started(fn, 1)[0]
+		good := func() *wirev1.Hello {
+			return &wirev1.Hello{FunctionUid: string(fn.UID), Generation: 1, Cid: string(spec.CID), Token: spec.Token}
+		}
+		tests := map[string]struct {
+			change func(*wirev1.Hello)
+			code   codes.Code
+		}{
+			"a wrong token":              {func(h *wirev1.Hello) { h.Token = "guess" }, codes.Unauthenticated},
+			"no token":                   {func(h *wirev1.Hello) { h.Token = "" }, codes.Unauthenticated},
+			"an instance that is none":   {func(h *wirev1.Hello) { h.Cid = "00000007-000002" }, codes.NotFound},
+			"another function's":         {func(h *wirev1.Hello) { h.FunctionUid = "uid-g" }, codes.NotFound},
+			"a function that is unknown": {func(h *wirev1.Hello) { h.FunctionUid = "uid-x" }, codes.NotFound},
+		}
+		w.put("g")
+		for name, tt := range tests {
+			hello := good()
+			tt.change(hello)
+			a := w.hello(hello)
+			t.Log(name)
+			a.expectEnded(tt.code)
+		}
+		w.expectCounts(fn, provisioner.Counts{Creating: 1})
+		w.greet(spec).expect()
+	})
+}
+
+func TestOnlyAHelloOpensAStreamAndOnlyOne(t *testing.T) {
+	inWorld(t, defaults(), func(w *world) {
+		fn := w.put("f", minInstances(1))
+		w.ticks(1)
+		spec := w.started(fn, 1)[0]
+		stream, err := w.client.Pull(w.t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = stream.Send(&wirev1.PullRequest{Kind: &wirev1.PullRequest_Pull{Pull: &wirev1.Pull{Credits: 1}}})
+		if _, err := stream.Recv(); status.Code(err) != codes.InvalidArgument {
+			t.Errorf("a stream without a hello ended with %v", err)
+		}
+		a := w.ready(spec)
+		a.send(&wirev1.PullRequest{Kind: &wirev1.PullRequest_Hello{Hello: &wirev1.Hello{}}})
+		a.expectEnded(codes.InvalidArgument)
+	})
+}
+
+func TestTicketsGoToTheBestRankedInstance(t *testing.T) {
+	inWorld(t, defaults(), func(w *world) {
+		fn, g := w.put("f", minInstances(3)), w.gateway("g:1")
+		w.ticks(1)
+		specs := w.started(fn, 3)
+		third, second, first := w.ready(specs[2]), w.ready(specs[1]), w.ready(specs[0])
+		g.offer(fn, 1, 2)
+		first.expect("ticket 0001 at g:1")
+		second.expect("ticket 0002 at g:1")
+		first.pull(1, doneWith(1, time.Millisecond))
+		g.offer(fn, 3)
+		first.expect("ticket 0003 at g:1")
+		second.expect()
+		third.expect()
+	})
+}
+
+func TestAgentGetsNoMoreThanItsConcurrency(t *testing.T) {
+	inWorld(t, defaults(), func(w *world) {
+		fn, g := w.put("f", concurrency(2), maxInstances(1)), w.gateway("g:1")
+		g.offer(fn, 1, 2, 3, 4)
+		a := w.greet(w.started(fn, 1)[0])
+		a.pull(1_000_000)
+		a.pull(1_000_000)
+		a.expect("ticket 0001 at g:1", "ticket 0002 at g:1")
+		a.pull(1_000_000, doneWith(1, 0), doneWith(99, 0), doneWith(4, 0))
+		a.expect("ticket 0003 at g:1")
+	})
+}
+
+// The stream's window holds 64 KiB and the scheduler some replies more. What an
+// agent must not do is to let it wait.
+func TestAgentThatTakesNoRepliesLosesItsStream(t *testing.T) {
+	inWorld(t, defaults(), func(w *world) {
+		fn := w.put("f", minInstances(1))
+		w.ticks(1)
+		spec := w.started(fn, 1)[0]
+		stream, err := w.client.Pull(w.t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		requests := []*wirev1.PullRequest{
+			{Kind: &wirev1.PullRequest_Hello{Hello: &wirev1.Hello{FunctionUid: string(fn.UID), Cid: string(spec.CID), Token: spec.Token}}},
+			{Kind: &wirev1.PullRequest_Pull{Pull: &wirev1.Pull{Credits: 1}}},
+		}
+		for _, request := range requests {
+			if err := stream.Send(request); err != nil {
+				t.Fatal(err)
+			}
+		}
+		sent := 0
+		for ; sent < 100_000; sent++ {
+			err := stream.Send(&wirev1.PullRequest{Kind: &wirev1.PullRequest_Leave{Leave: &wirev1.LeaveRequest{}}})
+			if err != nil {
+				break
+			}
+		}
+		synctest.Wait()
+		if sent == 100_000 {
+			t.Error("the stream goes on")
+		}
+		w.expectCounts(fn, provisioner.Counts{Leaving: 1})
+	})
+}
+
+func TestInstanceMayLeaveUnlessItIsNeeded(t *testing.T) {
+	inWorld(t, defaults(), func(w *world) {
+		fn := w.put("f", minInstances(2))
+		w.ticks(1)
+		specs := w.started(fn, 2)
+		a, b := w.ready(specs[0]), w.ready(specs[1])
+		b.askToLeave(time.Hour)
+		b.expect("leave: false, ask again in 10m10s")
+
+		fn = w.put("f") // the same generation, no least any more
+		b.askToLeave(10 * time.Minute)
+		b.expect("leave: false, ask again in 10s")
+		b.askToLeave(10*time.Minute + 10*time.Second - time.Nanosecond)
+		b.expect("leave: false, ask again in 100ms")
+		b.askToLeave(10*time.Minute + 10*time.Second)
+		b.expect("leave: true, ask again in 100ms")
+		w.expectCounts(fn, provisioner.Counts{Created: 1, Leaving: 1})
+		b.closeSend()
+		w.expectCounts(fn, provisioner.Counts{Created: 1})
+
+		a.askToLeave(30 * time.Minute)
+		a.expect("leave: false, ask again in 30m0s")
+		a.askToLeave(time.Hour)
+		a.expect("leave: true, ask again in 100ms")
+		a.closeSend()
+		w.ticks(3)
+		w.expectCounts(fn, provisioner.Counts{})
+		w.started(fn, 0)
+	})
+}
+
+func TestInstanceThatMayLeaveAndDoesNotIsStopped(t *testing.T) {
+	inWorld(t, defaults(), func(w *world) {
+		fn := w.put("f", minInstances(1))
+		w.ticks(1)
+		a := w.ready(w.started(fn, 1)[0])
+		w.put("f")
+		a.askToLeave(time.Hour)
+		a.expect("leave: true, ask again in 100ms")
+		w.after(leaveGrace + 2*time.Second)
+		w.expectCounts(fn, provisioner.Counts{})
+		w.expectLog("an instance is gone", "lost=false", "it did not end in time")
+	})
+}
+
+func TestLostInstancesTicketGoesOnAndOneReplacementComes(t *testing.T) {
+	inWorld(t, defaults(), func(w *world) {
+		fn, g := w.put("f", minInstances(2)), w.gateway("g:1")
+		w.ticks(1)
+		specs := w.started(fn, 2)
+		a, b := w.ready(specs[0]), w.ready(specs[1])
+		w.put("f") // no least any more: what comes now is a replacement
+		g.offer(fn, 1)
+		a.expect("ticket 0001 at g:1")
+		a.die()
+		b.expect("ticket 0001 at g:1")
+		w.ticks(5)
+		w.started(fn, 1)
+		w.expectLog("ordered instances", "ReplaceLost", "ordered=1")
+		w.expectLog("an instance is gone", "lost=true", "killed")
+	})
+}
+
+func TestGoodbyes(t *testing.T) {
+	tests := map[string]struct {
+		reason wirev1.Goodbye_Reason
+		busy   bool
+		// replaced says that another is ordered though nothing waits.
+		replaced bool
+	}{
+		"done":                               {wirev1.Goodbye_REASON_DONE, false, false},
+		"done, with calls that go on":        {wirev1.Goodbye_REASON_DONE, true, false},
+		"the function ended while idle":      {wirev1.Goodbye_REASON_FUNCTION_ENDED, false, false},
+		"the function ended during a call":   {wirev1.Goodbye_REASON_FUNCTION_ENDED, true, true},
+		"a call was broken":                  {wirev1.Goodbye_REASON_CALL_BROKEN, true, true},
+		"stopped from outside while it runs": {wirev1.Goodbye_REASON_STOPPED, true, true},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, defaults(), func(w *world) {
+				fn, g := w.put("f"), w.gateway("g:1")
+				g.offer(fn, 1)
+				a := w.ready(w.started(fn, 1)[0])
+				a.expect("ticket 0001 at g:1")
+				// From now on the call is claimed: it runs, and nothing waits.
+				w.after(w.scheduler.config.ClaimGrace)
+				if !tt.busy {
+					a.pull(1, doneWith(1, time.Millisecond))
+				}
+				a.goodbye(tt.reason, "why")
+				w.expectCounts(fn, provisioner.Counts{Leaving: 1})
+				w.ticks(3)
+				w.started(fn, map[bool]int{true: 1}[tt.replaced])
+				a.closeSend()
+				if _, alive := w.runtime.alive[a.key]; alive {
+					t.Error("the instance is not stopped")
+				}
+				w.expectLog("an instance is gone", "lost=false")
+			})
+		})
+	}
+}
+
+func TestUnclaimedTicketOfALeavingInstanceGoesOn(t *testing.T) {
+	inWorld(t, defaults(), func(w *world) {
+		fn, g := w.put("f", minInstances(2)), w.gateway("g:1")
+		w.ticks(1)
+		specs := w.started(fn, 2)
+		a, b := w.ready(specs[0]), w.ready(specs[1])
+		g.offer(fn, 1)
+		a.expect("ticket 0001 at g:1")
+		a.goodbye(wirev1.Goodbye_REASON_DONE, "")
+		b.expect("ticket 0001 at g:1")
+		// It must not be handed anything after its goodbye, whatever it asks.
+		a.pull(1)
+		a.askToLeave(time.Hour)
+		g.offer(fn, 2)
+		a.expect()
+		if a.ended {
+			t.Errorf("its stream ended with %v: it may still run calls", a.err)
+		}
+	})
+}
+
+// An instance that says goodbye may run calls; the connection that breaks
+// meanwhile is no reason to kill them.
+func TestBrokenConnectionOfALeavingInstanceKillsNoCall(t *testing.T) {
+	inWorld(t, defaults(), func(w *world) {
+		fn, g := w.put("f"), w.gateway("g:1")
+		g.offer(fn, 1)
+		spec := w.started(fn, 1)[0]
+		a := w.ready(spec)
+		w.after(w.scheduler.config.ClaimGrace) // the call is claimed by now
+		a.goodbye(wirev1.Goodbye_REASON_DONE, "")
+		a.cut()
+		again := w.greet(spec)
+		again.expect("retire: it was let go before")
+		w.after(time.Minute)
+		if len(w.runtime.stopped) != 0 {
+			t.Fatalf("stopped %v", w.runtime.stopped)
+		}
+		again.closeSend()
+		w.expectLog("an instance is gone", "lost=false", string(spec.CID))
+	})
+}
+
+func TestAgentThatComesBackGoesOn(t *testing.T) {
+	inWorld(t, defaults(), func(w *world) {
+		fn, g := w.put("f", minInstances(1), maxInstances(1)), w.gateway("g:1")
+		w.ticks(1)
+		spec := w.started(fn, 1)[0]
+		a := w.ready(spec)
+		twice := w.greet(spec)
+		twice.expectEnded(codes.Unavailable)
+		w.expectCounts(fn, provisioner.Counts{Created: 1})
+		a.cut()
+		w.expectCounts(fn, provisioner.Counts{Leaving: 1})
+		b := w.ready(spec)
+		w.expectCounts(fn, provisioner.Counts{Created: 1})
+		w.after(time.Minute)
+		g.offer(fn, 1)
+		b.expect("ticket 0001 at g:1")
+	})
+}

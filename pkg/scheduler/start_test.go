@@ -1,0 +1,169 @@
+package scheduler
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	"github.com/windlass-dev/windlass/pkg/provisioner"
+)
+
+func TestFunctionThatDoesNotStart(t *testing.T) {
+	inWorld(t, defaults(), func(w *world) {
+		fn, g := w.put("f"), w.gateway("g:1")
+		g.offer(fn, 1, 2)
+		first := w.started(fn, 1)[0]
+		w.ticks(1)
+		second := w.started(fn, 1)[0]
+
+		// 1. As long as another one is under way, its calls wait.
+		w.runtime.end(keyOf(string(fn.UID), first.CID), "exited with status 3")
+		g.expectRefused(wirev1.Refusal_REASON_UNSPECIFIED)
+		// 2. When none is, they are told why.
+		a := w.greet(second)
+		a.goodbye(wirev1.Goodbye_REASON_START_FAILED, "nothing listens on port 4242")
+		a.closeSend()
+		r := g.expectRefused(wirev1.Refusal_REASON_CANNOT_START, 1, 2)
+		for _, part := range []string{"nothing listens on port 4242", "last words"} {
+			if !strings.Contains(r.GetDetail(), part) {
+				t.Errorf("%q does not say %q", r.GetDetail(), part)
+			}
+		}
+		w.expectLog("an instance did not start", "nothing listens on port 4242")
+		// 3. For a while, calls are refused at once.
+		backoff := time.Duration(r.GetRetryAfterNs())
+		if backoff != 2*time.Second {
+			t.Errorf("retry after %v, want 2s after two failures", backoff)
+		}
+		w.after(backoff - time.Millisecond)
+		g.offer(fn, 3)
+		if r := g.expectRefused(wirev1.Refusal_REASON_CANNOT_START, 3); r.GetRetryAfterNs() != int64(time.Millisecond) {
+			t.Errorf("retry after %v, want what is left", time.Duration(r.GetRetryAfterNs()))
+		}
+		w.started(fn, 0)
+		// 4. Then one is tried, however many wait.
+		w.after(time.Millisecond)
+		g.offer(fn, 4, 5, 6)
+		probe := w.started(fn, 1)[0]
+		w.ticks(2)
+		w.started(fn, 0)
+		// 5. Once it starts, all is as before.
+		w.ready(probe).expect("ticket 0004 at g:1")
+		w.ticks(2)
+		w.started(fn, 2)
+		g.expectRefused(wirev1.Refusal_REASON_UNSPECIFIED)
+	})
+}
+
+func TestChangeEndsTheBackoff(t *testing.T) {
+	inWorld(t, defaults(), func(w *world) {
+		fn, g := w.put("f"), w.gateway("g:1")
+		g.offer(fn, 1)
+		w.runtime.end(keyOf(string(fn.UID), w.started(fn, 1)[0].CID), "exited with status 3")
+		g.expectRefused(wirev1.Refusal_REASON_CANNOT_START, 1)
+		fn = w.put("f", generation(2))
+		g.offer(fn, 2)
+		w.started(fn, 1)
+		g.expectRefused(wirev1.Refusal_REASON_UNSPECIFIED)
+	})
+}
+
+func TestCallsAreTakenThoughOneOfTheInstancesDoesNotStart(t *testing.T) {
+	inWorld(t, defaults(), func(w *world) {
+		fn, g := w.put("f", minInstances(2)), w.gateway("g:1")
+		w.ticks(1)
+		specs := w.started(fn, 2)
+		a := w.ready(specs[0])
+		w.runtime.end(keyOf(string(fn.UID), specs[1].CID), "exited with status 3")
+		g.offer(fn, 1, 2)
+		g.expectRefused(wirev1.Refusal_REASON_UNSPECIFIED)
+		a.pull(1, doneWith(1, time.Millisecond))
+		a.expect("ticket 0001 at g:1", "ticket 0002 at g:1")
+	})
+}
+
+func TestLeastInstancesAreTriedAgainByThemselves(t *testing.T) {
+	inWorld(t, defaults(), func(w *world) {
+		fn := w.put("f", minInstances(1))
+		w.ticks(1)
+		for _, backoff := range []time.Duration{time.Second, 2 * time.Second} {
+			w.runtime.end(keyOf(string(fn.UID), w.started(fn, 1)[0].CID), "exited with status 3")
+			w.after(backoff - w.scheduler.config.Tick)
+			w.started(fn, 0)
+			w.ticks(2)
+		}
+		w.ready(w.started(fn, 1)[0])
+		w.expectCounts(fn, provisioner.Counts{Created: 1})
+	})
+}
+
+func TestInstanceThatIsNotHeardOfIsAFailedStart(t *testing.T) {
+	inWorld(t, defaults(), func(w *world) {
+		fn, g := w.put("f"), w.gateway("g:1")
+		g.offer(fn, 1)
+		w.started(fn, 1)
+		w.after(20 * time.Second)
+		r := g.expectRefused(wirev1.Refusal_REASON_CANNOT_START, 1)
+		if !strings.Contains(r.GetDetail(), "was not heard of in time") {
+			t.Errorf("refused because %q", r.GetDetail())
+		}
+	})
+}
+
+func TestFailureOfADeletedFunctionIsForgotten(t *testing.T) {
+	inWorld(t, defaults(), func(w *world) {
+		fn := w.put("f")
+		w.catalog.Remove(fn.Key())
+		synctest.Wait()
+		// Its start was ordered before, and its end is heard of after.
+		key := w.instances.Order(fn, 7, 1).Keys[0]
+		w.runtime.end(key, "exited with status 3")
+		w.after(0)
+		if _, _, failing := w.instances.Failing(string(fn.UID)); failing {
+			t.Error("it is still known")
+		}
+		w.expectCounts(fn, provisioner.Counts{})
+	})
+}
+
+func TestCallsAreRefusedIfNoNodeHasRoom(t *testing.T) {
+	config := defaults()
+	config.node = 100
+	inWorld(t, config, func(w *world) {
+		busy, fn, g := w.put("busy"), w.put("f"), w.gateway("g:1")
+		g.offer(busy, 1)
+		a := w.ready(w.started(busy, 1)[0])
+		g.offer(fn, 2)
+		w.after(3 * time.Second)
+		g.offer(fn, 3)
+		g.expectRefused(wirev1.Refusal_REASON_UNSPECIFIED)
+		w.after(2*time.Second - w.scheduler.config.Tick)
+		g.expectRefused(wirev1.Refusal_REASON_UNSPECIFIED)
+		w.ticks(1)
+		r := g.expectRefused(wirev1.Refusal_REASON_NO_CAPACITY, 2, 3)
+		if !strings.Contains(r.GetDetail(), "node n: 100m CPU requested, 0m of 100m free") {
+			t.Errorf("refused because %q", r.GetDetail())
+		}
+		if n := strings.Count(w.log.String(), "no node has room"); n != 1 {
+			t.Errorf("logged %d times:\n%s", n, w.log)
+		}
+		a.expect("ticket 0001 at g:1")
+		w.started(fn, 0)
+	})
+}
+
+func TestCallsWaitForRoomWhileTheirFunctionHasAnInstance(t *testing.T) {
+	config := defaults()
+	config.node = 100
+	inWorld(t, config, func(w *world) {
+		fn, g := w.put("f"), w.gateway("g:1")
+		g.offer(fn, 1, 2, 3)
+		a := w.ready(w.started(fn, 1)[0])
+		w.after(30 * time.Second)
+		g.expectRefused(wirev1.Refusal_REASON_UNSPECIFIED)
+		a.pull(1, doneWith(1, 30*time.Second))
+		a.expect("ticket 0001 at g:1", "ticket 0002 at g:1")
+	})
+}

@@ -1,0 +1,169 @@
+package scheduler
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+)
+
+// scrape returns all series that have a label, as name{values} value.
+func (w *world) scrape(label string) map[string]float64 {
+	w.t.Helper()
+	families, err := w.registry.Gather()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	series := make(map[string]float64)
+	for _, family := range families {
+		for _, metric := range family.GetMetric() {
+			var values []string
+			has := false
+			for _, pair := range metric.GetLabel() {
+				has = has || pair.GetName() == label
+				values = append(values, pair.GetValue())
+			}
+			if has {
+				name := strings.TrimPrefix(family.GetName(), "windlass_scheduler_")
+				// One of the two is nil and has the value 0.
+				value := metric.GetCounter().GetValue() + metric.GetGauge().GetValue()
+				series[fmt.Sprintf("%s{%s}", name, strings.Join(values, ","))] = value
+			}
+		}
+	}
+	return series
+}
+
+func (w *world) expectSeries(want map[string]float64) {
+	w.t.Helper()
+	if diff := cmp.Diff(want, w.scrape("function")); diff != "" {
+		w.t.Errorf("series (-want +got):\n%s", diff)
+	}
+}
+
+func TestMetricsComeAndGoWithTheFunction(t *testing.T) {
+	inWorld(t, defaults(), func(w *world) {
+		w.expectSeries(map[string]float64{})
+		fn, g := w.put("f", maxInstances(2)), w.gateway("g:1")
+		want := map[string]float64{
+			"queued{f,ns}": 0, "oldest_wait_seconds{f,ns}": 0,
+			"instances{f,ns,creating}": 0, "instances{f,ns,busy}": 0,
+			"instances{f,ns,idle}": 0, "instances{f,ns,leaving}": 0,
+		}
+		w.expectSeries(want)
+
+		g.offer(fn, 1, 2, 3)
+		specs := w.started(fn, 1)
+		w.ticks(1)
+		specs = append(specs, w.started(fn, 1)...)
+		want["queued{f,ns}"], want["oldest_wait_seconds{f,ns}"] = 3, 0.1
+		want["instances{f,ns,creating}"], want["instances_ordered_total{f,ns}"] = 2, 2
+		want["decisions_total{f,ns,FirstInstance}"], want["decisions_total{f,ns,AtMax}"] = 1, 1
+		w.expectSeries(want)
+
+		w.ready(specs[0]).pull(1, doneWith(1, 250*time.Millisecond))
+		want["queued{f,ns}"], want["mean_execution_seconds{f,ns}"] = 1, 0.25
+		want["instances{f,ns,creating}"], want["instances{f,ns,busy}"] = 1, 1
+		want["instances_started_total{f,ns}"] = 1
+		w.expectSeries(want)
+
+		w.runtime.end(keyOf(string(fn.UID), specs[1].CID), "killed")
+		g.withdraw(fn, 3)
+		want["queued{f,ns}"], want["oldest_wait_seconds{f,ns}"] = 0, 0
+		want["instances{f,ns,creating}"], want["instances_failed_total{f,ns}"] = 0, 1
+		w.expectSeries(want)
+
+		w.catalog.Remove(fn.Key())
+		w.ticks(1)
+		w.expectSeries(map[string]float64{})
+	})
+}
+
+func TestStatusSaysWhatIsThere(t *testing.T) {
+	inWorld(t, defaults(), func(w *world) {
+		fn, g := w.put("f", minInstances(3), generation(4)), w.gateway("g:1")
+		w.ticks(1)
+		specs := w.started(fn, 3)
+		a := w.ready(specs[0])
+		w.ready(specs[1])
+		g.offer(fn, 1)
+		a.pull(1, doneWith(1, 1234567*time.Nanosecond))
+		g.offer(fn, 2)
+
+		got := w.scheduler.Status(fn)
+		want := v1alpha1.FunctionStatus{
+			ObservedGeneration: 4,
+			Instances:          v1alpha1.InstanceCounts{Creating: 1, Created: 2, Busy: 1, Idle: 1},
+			MeanExecutionTime:  &metav1.Duration{Duration: 1230 * time.Microsecond},
+			Conditions: []metav1.Condition{{
+				Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonAccepted,
+				Message: "the function can be called", ObservedGeneration: 4,
+			}},
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("status (-want +got):\n%s", diff)
+		}
+		if got := w.scheduler.Totals(string(fn.UID)); got != (Totals{Ordered: 3, Peak: 3}) {
+			t.Errorf("totals %+v", got)
+		}
+	})
+}
+
+func TestStatusOfAnUnknownFunctionIsEmpty(t *testing.T) {
+	inWorld(t, defaults(), func(w *world) {
+		fn := newTestFunction("nowhere")
+		if diff := cmp.Diff(v1alpha1.FunctionStatus{}, w.scheduler.Status(fn)); diff != "" {
+			t.Error(diff)
+		}
+		if got := w.scheduler.Totals(string(fn.UID)); got != (Totals{}) {
+			t.Errorf("totals %+v", got)
+		}
+	})
+}
+
+func TestFunctionIsReadyAsLongAsAnInstanceIsThere(t *testing.T) {
+	inWorld(t, defaults(), func(w *world) {
+		fn := w.put("f", minInstances(2))
+		w.ticks(1)
+		specs := w.started(fn, 2)
+		ready := func() metav1.Condition { return w.scheduler.Status(fn).Conditions[0] }
+		w.ready(specs[0])
+		w.runtime.end(keyOf(string(fn.UID), specs[1].CID), "killed")
+		w.after(0)
+		if c := ready(); c.Status != metav1.ConditionTrue {
+			t.Errorf("%+v while an instance is there", c)
+		}
+		w.runtime.end(keyOf(string(fn.UID), specs[0].CID), "killed")
+		w.after(0)
+		c := ready()
+		if c.Status != metav1.ConditionFalse || c.Reason != v1alpha1.ReasonStartFailed || !strings.Contains(c.Message, "last words") {
+			t.Errorf("%+v after the last start failed", c)
+		}
+		if c.LastTransitionTime.IsZero() {
+			t.Error("it does not say since when")
+		}
+	})
+}
+
+// Execution times come from agents, who may say what they like.
+func TestExecutionTimesAreHeldWithinTheTimeout(t *testing.T) {
+	inWorld(t, defaults(), func(w *world) {
+		fn, g := w.put("f"), w.gateway("g:1")
+		g.offer(fn, 1)
+		a := w.ready(w.started(fn, 1)[0])
+		mean := func() time.Duration { return w.scheduler.lookup(string(fn.UID)).mean() }
+		a.pull(1, doneWith(1, -time.Hour), doneWith(1, 0))
+		if got := mean(); got != 0 {
+			t.Errorf("mean %v of what nothing can have taken", got)
+		}
+		a.pull(1, doneWith(1, 1<<62))
+		if got := mean(); got != time.Minute {
+			t.Errorf("mean %v, want the timeout", got)
+		}
+	})
+}

@@ -1,0 +1,93 @@
+package scheduler
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	"github.com/windlass-dev/windlass/pkg/catalog"
+)
+
+// What happens just as a function falls asleep must wake it: nothing else will.
+func TestFunctionIsAwakeIfSomethingHappensAsItFallsAsleep(t *testing.T) {
+	w := newWorld(t, defaults())
+	s := w.scheduler
+	fn := newTestFunction("f")
+	s.functionChanged(catalog.Event{Key: fn.Key(), UID: string(fn.UID), Function: fn})
+	f := s.lookup(string(fn.UID))
+	stream := &offerStream{gateway: "g:1"}
+	happenings := map[string]func(n int){
+		"a ticket came": func(n int) {
+			id := idOf(n)
+			s.offer(stream, &wirev1.Ticket{InvocationId: id[:], FunctionUid: f.uid, RemainingNs: int64(time.Hour)})
+		},
+		"an instance was lost": func(int) {
+			f.loseOne()
+			s.activate(f)
+		},
+	}
+	for name, happen := range happenings {
+		t.Run(name, func(t *testing.T) {
+			for n := range 2000 {
+				f.loseNone()
+				f.broker.Clear()
+				s.activate(f)
+				var both sync.WaitGroup
+				both.Go(func() { s.idle(f) })
+				both.Go(func() { happen(n) })
+				both.Wait()
+				if _, awake := s.active[f]; !awake {
+					t.Fatalf("it sleeps, in round %d", n)
+				}
+			}
+		})
+	}
+}
+
+// Streams, ticks and the catalog meet in the same maps: this is for the race
+// detector, and for deadlocks.
+func TestFunctionsComeAndGoUnderLoad(t *testing.T) {
+	inWorld(t, defaults(), func(w *world) {
+		stop := make(chan struct{})
+		var working sync.WaitGroup
+		for i := range 4 {
+			g := w.gateway(fmt.Sprint("g:", i))
+			working.Go(func() {
+				for n := 0; ; n++ {
+					select {
+					case <-stop:
+						return
+					case <-time.After(time.Millisecond):
+						id := idOf(n*4 + i)
+						_ = g.stream.Send(&wirev1.OfferRequest{Offers: []*wirev1.Ticket{{
+							InvocationId: id[:], FunctionUid: fmt.Sprint("uid-f", n%3), RemainingNs: int64(time.Second),
+						}}})
+					}
+				}
+			})
+		}
+		for n := range 300 {
+			fn := newTestFunction(fmt.Sprint("f", n%3), minInstances(1), generation(int64(n)))
+			w.catalog.Put(fn)
+			time.Sleep(7 * time.Millisecond)
+			for _, spec := range w.runtime.take() {
+				w.connect(&wirev1.Hello{FunctionUid: string(spec.Function.UID), Cid: string(spec.CID), Token: spec.Token})
+			}
+			if n%5 == 0 {
+				w.catalog.Remove(fn.Key())
+			}
+			_, _ = w.registry.Gather()
+			w.scheduler.Status(fn)
+		}
+		close(stop)
+		working.Wait()
+		for n := range 3 {
+			w.catalog.Remove(newTestFunction(fmt.Sprint("f", n)).Key())
+		}
+		synctest.Wait()
+		w.expectSeries(map[string]float64{})
+	})
+}
