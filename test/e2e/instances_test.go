@@ -81,7 +81,7 @@ var _ = Describe("Instances", func() {
 		By("starving all but the last, and the last at last")
 		Eventually(func() int32 { return w.Status(fn).Instances.Created }, "20s", "20ms").Should(BeEquivalentTo(1))
 		Consistently(func() int32 { return w.Status(fn).Instances.Created }, "1s").Should(BeEquivalentTo(1))
-		Expect(w.get("/function/work/work?ms=1&call=last").body).To(Equal(took[0]))
+		Expect(w.get("/function/work/work?ms=1&call=last").StatusCode).To(Equal(200))
 		Eventually(func() int32 { return w.Status(fn).Instances.Created }, "10s").Should(BeZero())
 		Eventually(func() []string { return processesOf(binaries) }, "5s").Should(BeEmpty())
 	})
@@ -162,17 +162,16 @@ var _ = Describe("Instances", func() {
 			enough := func() int32 { return w.Status(fn).Instances.Created }
 			Eventually(enough, "20s").Should(BeNumerically(">=", 3))
 			Eventually(func() int32 { return w.Status(fn).Instances.Creating }, "20s").Should(BeZero())
-			before := enough()
 			for range 3 {
-				answered := load.answered.Load()
-				ordered := w.Totals(fn).Ordered
-				victim := w.busiest(program)
-				Expect(syscall.Kill(victim, syscall.SIGKILL)).To(Succeed())
+				answered, ordered, before := load.answered.Load(), w.Totals(fn).Ordered, load.failures()
+				Expect(syscall.Kill(w.busiest(program), syscall.SIGKILL)).To(Succeed())
 				Eventually(load.answered.Load, "10s").Should(BeNumerically(">", answered+20))
-				Eventually(func() int { return w.Totals(fn).Ordered }, "10s").Should(BeNumerically(">", ordered))
-				Eventually(enough, "10s").Should(BeNumerically(">=", before))
+				if load.failures() > before { // it was not just between two calls
+					Eventually(func() int { return w.Totals(fn).Ordered }, "10s").Should(BeNumerically(">", ordered))
+				}
 			}
 			failed := load.stop()
+			Expect(failed).NotTo(BeEmpty(), "no call was hit")
 			runs := w.runs()
 			Expect(len(failed)).To(BeNumerically("<=", 3), "one call ran on each killed instance: %v", failed)
 			for call, a := range failed {
@@ -272,6 +271,12 @@ func startLoad(w *windlass, clients int) *load {
 		})
 	}
 	return l
+}
+
+func (l *load) failures() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.failed)
 }
 
 // stop stops the clients and returns what was not answered with 200, by call.
