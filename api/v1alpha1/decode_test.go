@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 )
 
@@ -68,6 +69,43 @@ spec:
 	}
 }
 
+func TestDecodeReadsWhatNeedsACluster(t *testing.T) {
+	functions, err := Decode([]byte(header+`
+spec:
+  image: example.com/a/b:1
+  args: ["--fast"]
+  port: 9000
+  envFrom:
+  - {prefix: DB_, secretRef: {name: db}}
+  - {configMapRef: {name: settings}}
+  nodeSelector: {disk: ssd}
+  tolerations: [{key: spot, operator: Exists, tolerationSeconds: 30}]
+  runtimeClassName: gvisor
+  priorityClassName: batch
+  imagePullSecrets: [{name: registry}]
+  serviceAccountName: robot
+`), "f.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seconds := int64(30)
+	want := FunctionSpec{
+		Image: "example.com/a/b:1", Args: []string{"--fast"}, Port: 9000,
+		EnvFrom: []EnvFromSource{
+			{Prefix: "DB_", SecretRef: &LocalReference{Name: "db"}},
+			{ConfigMapRef: &LocalReference{Name: "settings"}},
+		},
+		NodeSelector:     map[string]string{"disk": "ssd"},
+		Tolerations:      []corev1.Toleration{{Key: "spot", Operator: corev1.TolerationOpExists, TolerationSeconds: &seconds}},
+		RuntimeClassName: "gvisor", PriorityClassName: "batch",
+		ImagePullSecrets:   []LocalReference{{Name: "registry"}},
+		ServiceAccountName: "robot",
+	}
+	if diff := cmp.Diff(want, functions[0].Spec); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestDecodeTakesAManifestApart(t *testing.T) {
 	object := `{"apiVersion": "windlass.dev/v1alpha1", "kind": "Function", "metadata": {"name": "%s"}, "spec": {}}`
 	doc := func(name string) string { return fmt.Sprintf(object, name) }
@@ -122,7 +160,7 @@ func TestDecodeNamesFieldAndRemedy(t *testing.T) {
 		"a quantity that would take minutes to read": {header + `spec: {resources: {limits: {memory: "1.5e-99999999"}}}`,
 			[]string{`spec.resources.limits.memory: "1.5e-99999999" is not a quantity; write for example 128Mi`}},
 		"a field that is misspelt": {header + `spec: {concurency: 1}`,
-			[]string{`spec.concurency: unknown field; did you mean concurrency? (valid here: code, command, concurrency, decider, env, handler, idempotent, image, protocol, resources, runtime, scaling, startupTimeout, timeout)`}},
+			[]string{`spec.concurency: unknown field; did you mean concurrency? (valid here: args, code, command, concurrency, decider, env, envFrom, handler, idempotent, image, imagePullSecrets, nodeSelector, port, priorityClassName, protocol, resources, runtime, runtimeClassName, scaling, serviceAccountName, startupTimeout, timeout, tolerations)`}},
 		"a field in wrong letters": {header + `spec: {startuptimeout: 1s}`,
 			[]string{`spec.startuptimeout: unknown field; write startupTimeout`}},
 		"a field in the wrong place": {header + `spec: {max: 3}`,
@@ -156,7 +194,7 @@ func TestDecodeNamesFieldAndRemedy(t *testing.T) {
 		"a group for a list": {header + `spec: {env: {A: b}}`,
 			[]string{`spec.env: a group of fields is not a list; write for example env: [{name: APP_MODE, value: test}]`}},
 		"a text for a group": {header + `spec: {code: main.py}`,
-			[]string{`spec.code: "main.py" is not a group of fields (inline, path); write for example code: {path: .}`}},
+			[]string{`spec.code: "main.py" is not a group of fields (configMap, inline, path); write for example code: {path: .}`}},
 		"a text in a list of groups": {header + `spec: {env: [A=b]}`,
 			[]string{`spec.env[0]: "A=b" is not a group of fields (name, value); write for example {name: APP_MODE, value: test}`}},
 		"labels that are a list": {"apiVersion: windlass.dev/v1alpha1\nkind: Function\nmetadata: {name: f, labels: [a]}",
@@ -183,7 +221,7 @@ func TestDecodeNamesFieldAndRemedy(t *testing.T) {
 			[]string{`spec.timeout: is given twice; keep one`}},
 		"all problems at once": {header + "spec: {timeout: x, concurrency: x, imgae: x}", []string{
 			`spec.concurrency: "x" is not a whole number; write for example 10`,
-			`spec.imgae: unknown field; did you mean image? (valid here: code, command, concurrency, decider, env, handler, idempotent, image, protocol, resources, runtime, scaling, startupTimeout, timeout)`,
+			`spec.imgae: unknown field; did you mean image? (valid here: args, code, command, concurrency, decider, env, envFrom, handler, idempotent, image, imagePullSecrets, nodeSelector, port, priorityClassName, protocol, resources, runtime, runtimeClassName, scaling, serviceAccountName, startupTimeout, timeout, tolerations)`,
 			`spec.timeout: "x" is not a duration; write for example 60s`}},
 	} {
 		t.Run(name, func(t *testing.T) {

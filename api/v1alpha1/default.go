@@ -11,7 +11,8 @@ import (
 const (
 	DefaultConcurrency    int32         = 1
 	DefaultTimeout        time.Duration = time.Minute
-	DefaultStartupTimeout time.Duration = 10 * time.Second
+	DefaultStartupTimeout time.Duration = time.Minute
+	DefaultPort           int32         = 8080
 	DefaultBackoffAfter   time.Duration = 10 * time.Second
 	DefaultIdleTimeout    time.Duration = 10 * time.Minute
 	DefaultKeepLast       time.Duration = time.Hour
@@ -19,6 +20,15 @@ const (
 	defaultCPUMilli    int64 = 100
 	defaultMemoryBytes int64 = 64 << 20
 )
+
+// DefaultFor is Default for a function whose Runtime is known, which may be nil:
+// its protocol comes before that of runtimes in general.
+func DefaultFor(f *Function, r *Runtime) {
+	if f.Spec.Runtime != "" && r != nil {
+		orElse(&f.Spec.Protocol, r.Spec.Protocol)
+	}
+	Default(f)
+}
 
 // Default fills every field that was left out. It changes nothing that was
 // given, however wrong, and doing it twice does what doing it once does.
@@ -32,6 +42,7 @@ func Default(f *Function) {
 		orElse(&spec.Protocol, ProtocolLambdaRuntime)
 	}
 	orElse(&spec.Protocol, ProtocolHTTP)
+	orElse(&spec.Port, DefaultPort)
 	orElse(&spec.Concurrency, DefaultConcurrency)
 	orElse(&spec.Timeout, metav1.Duration{Duration: DefaultTimeout})
 	orElse(&spec.StartupTimeout, metav1.Duration{Duration: DefaultStartupTimeout})

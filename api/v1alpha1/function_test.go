@@ -30,6 +30,7 @@ metadata:
 spec:
   concurrency: 1
   decider: listing1
+  port: 8080
   protocol: HTTP
   resources:
     requests:
@@ -39,7 +40,7 @@ spec:
     backoffAfter: 10s
     idleTimeout: 10m0s
     keepLast: 1h0m0s
-  startupTimeout: 10s
+  startupTimeout: 1m0s
   timeout: 1m0s
 `
 	if diff := cmp.Diff(want, encoded(t, f)); diff != "" {
@@ -53,7 +54,7 @@ spec:
 }
 
 func TestDefaultKeepsWhatWasGiven(t *testing.T) {
-	given := `{runtime: nodejs, handler: a.b, code: {inline: x}, protocol: HTTP, concurrency: -1, timeout: 1s, startupTimeout: 2s,
+	given := `{runtime: nodejs, handler: a.b, code: {inline: x}, protocol: HTTP, port: 1, concurrency: -1, timeout: 1s, startupTimeout: 2s,
   resources: {requests: {cpu: 0, memory: 1Gi}}, decider: other, scaling: {backoffAfter: 3s, idleTimeout: 4s, keepLast: 5s}}`
 	functions, err := Decode([]byte(header+"spec: "+given), "test")
 	if err != nil {

@@ -2,7 +2,6 @@ package v1alpha1
 
 import (
 	"fmt"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -21,6 +20,9 @@ var (
 // function in it.
 var handlerPattern = regexp.MustCompile(`^\w[\w-]*([./]\w[\w-]*)*\.[A-Za-z_$][\w$]*$`)
 
+// An image is checked for what cannot be one: its registry knows the rest.
+var imagePattern = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z._:/@-]*$`)
+
 // Validate says everything that is wrong with a Function that has its defaults,
 // wherever it is to run. Each error names the field and what to do about it.
 func Validate(f *Function) field.ErrorList {
@@ -38,25 +40,12 @@ func Validate(f *Function) field.ErrorList {
 	spec := field.NewPath("spec")
 	errs = append(errs, validateWhatRuns(spec, &f.Spec)...)
 	errs = append(errs, validateNames(spec, &f.Spec)...)
+	errs = append(errs, validateReferences(spec, &f.Spec)...)
 	errs = append(errs, validateRanges(spec, &f.Spec)...)
 	errs = append(errs, validateResources(spec.Child("resources"), &f.Spec.Resources)...)
 	errs = append(errs, validateEnv(spec.Child("env"), f.Spec.Env)...)
+	errs = append(errs, validateEnvFrom(spec.Child("envFrom"), f.Spec.EnvFrom)...)
 	errs = append(errs, validateScaling(spec.Child("scaling"), &f.Spec.Scaling)...)
-	return errs
-}
-
-// ValidateLocal says what of a valid Function local mode cannot run.
-func ValidateLocal(f *Function) field.ErrorList {
-	var errs field.ErrorList
-	spec := field.NewPath("spec")
-	if f.Spec.Image != "" && f.Spec.Runtime == "" && len(f.Spec.Command) == 0 {
-		errs = append(errs, field.Invalid(spec.Child("image"), f.Spec.Image,
-			"needs a cluster; give command: or runtime: to run it in local mode"))
-	}
-	if code := f.Spec.Code; code != nil && code.Path != "" && !filepath.IsAbs(code.Path) {
-		errs = append(errs, field.Invalid(spec.Child("code", "path"), code.Path,
-			"is relative, which has a meaning only in a manifest file; give the absolute path"))
-	}
 	return errs
 }
 
@@ -100,13 +89,15 @@ func lastName(at *field.Path) string {
 func validateWhatRuns(spec *field.Path, s *FunctionSpec) field.ErrorList {
 	switch {
 	case s.Runtime != "":
-		return validateRuntime(spec, s)
+		return validateHandler(spec, s)
 	case s.Image == "" && len(s.Command) == 0:
 		return field.ErrorList{field.Required(spec, `command: or runtime: missing; add for example `+
 			`command: ["./server"] for a program that serves HTTP on $PORT, or `+
 			`runtime: python3 with handler: main.handle and code: {path: .}; in a cluster image: does as well`)}
 	}
-	errs := validateCommand(spec.Child("command"), s.Command)
+	errs := validateImage(spec.Child("image"), s.Image)
+	errs = append(errs, validateCommand(spec.Child("command"), s.Command)...)
+	errs = append(errs, validateArgs(spec.Child("args"), s.Args)...)
 	if s.Handler != "" && s.Protocol != ProtocolLambdaRuntime {
 		errs = append(errs, field.Forbidden(spec.Child("handler"),
 			"only a runtime has a handler; add runtime: python3 or runtime: nodejs, or protocol: LambdaRuntime for a runtime client of your own, or remove handler"))
@@ -114,7 +105,8 @@ func validateWhatRuns(spec *field.Path, s *FunctionSpec) field.ErrorList {
 	return append(errs, validateProgramCode(spec.Child("code"), s)...)
 }
 
-func validateRuntime(spec *field.Path, s *FunctionSpec) field.ErrorList {
+// validateHandler checks a function that a runtime runs.
+func validateHandler(spec *field.Path, s *FunctionSpec) field.ErrorList {
 	var errs field.ErrorList
 	if s.Image != "" {
 		errs = append(errs, field.Forbidden(spec.Child("image"),
@@ -124,11 +116,15 @@ func validateRuntime(spec *field.Path, s *FunctionSpec) field.ErrorList {
 		errs = append(errs, field.Forbidden(spec.Child("command"),
 			"a runtime brings its own program; remove command or runtime"))
 	}
+	if len(s.Args) > 0 {
+		errs = append(errs, field.Forbidden(spec.Child("args"),
+			"a runtime brings its own program; remove args or runtime"))
+	}
 	at := spec.Child("handler")
 	switch {
 	case s.Handler == "":
 		errs = append(errs, field.Required(at, "a runtime needs module.function; write for example handler: main.handle"))
-	case !handlerPattern.MatchString(s.Handler):
+	case slices.Contains(runtimes, s.Runtime) && !handlerPattern.MatchString(s.Handler):
 		errs = append(errs, field.Invalid(at, s.Handler, "must be module.function; write for example main.handle"))
 	}
 	return append(errs, validateRuntimeCode(spec.Child("code"), s.Code)...)
@@ -142,8 +138,15 @@ func validateRuntimeCode(at *field.Path, code *Code) field.ErrorList {
 	case code.Inline != "" && code.Path != "":
 		return field.ErrorList{field.Forbidden(at,
 			"inline and path exclude each other; remove code.inline or code.path")}
+	case code.ConfigMap != "" && code.Inline != "":
+		return field.ErrorList{field.Forbidden(at,
+			"inline and configMap exclude each other; remove code.inline or code.configMap")}
+	case code.ConfigMap != "" && code.Path != "":
+		return field.ErrorList{field.Forbidden(at,
+			"configMap and path exclude each other; remove code.configMap or code.path")}
 	}
-	return validateNoNUL(at.Child("path"), code.Path)
+	errs := validateReference(at.Child("configMap"), code.ConfigMap, "a ConfigMap", "my-function-code")
+	return append(errs, validateNoNUL(at.Child("path"), code.Path)...)
 }
 
 // validateProgramCode checks the code of a command or an image.
@@ -156,6 +159,9 @@ func validateProgramCode(at *field.Path, s *FunctionSpec) field.ErrorList {
 	case s.Code.Inline != "":
 		return field.ErrorList{field.Forbidden(at.Child("inline"),
 			"only a runtime loads inline code; add runtime: and handler:, or give code.path, the folder that the command starts in")}
+	case s.Code.ConfigMap != "":
+		return field.ErrorList{field.Forbidden(at.Child("configMap"),
+			"only a runtime loads code from a ConfigMap; add runtime: and handler:, or put the code into the image and remove code")}
 	case s.Code.Path == "":
 		return field.ErrorList{field.Required(at.Child("path"),
 			"code of a command is the folder that it starts in; write for example path: . or remove code")}
@@ -174,6 +180,22 @@ func validateCommand(at *field.Path, command []string) field.ErrorList {
 	return errs
 }
 
+func validateArgs(at *field.Path, args []string) field.ErrorList {
+	var errs field.ErrorList
+	for i, arg := range args {
+		errs = append(errs, validateNoNUL(at.Index(i), arg)...)
+	}
+	return errs
+}
+
+func validateImage(at *field.Path, image string) field.ErrorList {
+	if image == "" || imagePattern.MatchString(image) && !strings.Contains(image, "://") {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(at, image,
+		"must be the reference of an image; write for example example.com/team/function:1.0")}
+}
+
 // validateNoNUL refuses what no operating system can hand to a program.
 func validateNoNUL(at *field.Path, value string) field.ErrorList {
 	if strings.IndexByte(value, 0) < 0 {
@@ -184,8 +206,8 @@ func validateNoNUL(at *field.Path, value string) field.ErrorList {
 
 func validateNames(spec *field.Path, s *FunctionSpec) field.ErrorList {
 	var errs field.ErrorList
-	if s.Runtime != "" && !slices.Contains(runtimes, s.Runtime) {
-		errs = append(errs, field.NotSupported(spec.Child("runtime"), s.Runtime, runtimes))
+	if s.Runtime != "" {
+		errs = append(errs, validateLabel(spec.Child("runtime"), string(s.Runtime), string(RuntimePython3))...)
 	}
 	if !slices.Contains(protocols, s.Protocol) {
 		errs = append(errs, field.NotSupported(spec.Child("protocol"), s.Protocol, protocols))

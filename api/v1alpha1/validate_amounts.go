@@ -21,10 +21,15 @@ const (
 	MaxTimeout        time.Duration = 24 * time.Hour
 	MinStartupTimeout time.Duration = 100 * time.Millisecond
 	MaxStartupTimeout time.Duration = time.Hour
+	MinPort           int32         = 1
+	MaxPort           int32         = 65535
 
 	// reservedEnvPrefix begins the names of variables that an agent reads.
 	reservedEnvPrefix = "WINDLASS_"
 )
+
+// ReservedPorts are those that an instance's agent listens on.
+var ReservedPorts = sets.New[int32](9001, 9090)
 
 // reservedEnv are the variables that Windlass sets for the function.
 var reservedEnv = sets.New("PORT", "AWS_LAMBDA_RUNTIME_API", "_HANDLER", "LAMBDA_TASK_ROOT")
@@ -40,6 +45,14 @@ func validateRanges(spec *field.Path, s *FunctionSpec) field.ErrorList {
 		errs = append(errs, field.Invalid(spec.Child("concurrency"), s.Concurrency,
 			fmt.Sprintf("must be %d to %d; write for example %d", MinConcurrency, MaxConcurrency,
 				min(max(s.Concurrency, MinConcurrency), MaxConcurrency))))
+	}
+	if s.Port < MinPort || s.Port > MaxPort {
+		errs = append(errs, field.Invalid(spec.Child("port"), s.Port,
+			fmt.Sprintf("must be %d to %d; write for example %d", MinPort, MaxPort, DefaultPort)))
+	}
+	if ReservedPorts.Has(s.Port) {
+		errs = append(errs, field.Invalid(spec.Child("port"), s.Port, fmt.Sprintf(
+			"the instance's agent uses the ports 9001 and 9090 itself; take another, for example %d", DefaultPort)))
 	}
 	errs = append(errs, validateDuration(spec.Child("timeout"), s.Timeout, MinTimeout, MaxTimeout)...)
 	return append(errs, validateDuration(spec.Child("startupTimeout"), s.StartupTimeout, MinStartupTimeout, MaxStartupTimeout)...)

@@ -40,6 +40,8 @@ func TestValidateAcceptsWhatIsRight(t *testing.T) {
 		"a runtime with a path":               `{runtime: nodejs, handler: src/app-v2.handle, code: {path: .}}`,
 		"a handler in a package":              `{runtime: python3, handler: a.b.handle, code: {path: .}}`,
 		"a runtime that speaks HTTP":          `{runtime: python3, protocol: HTTP, handler: main.app, code: {path: .}}`,
+		"a runtime of one's own":              `{runtime: java21, handler: "com.example.Handler::handle", code: {configMap: my.code}}`,
+		"everything that needs a cluster":     `{image: "a.b:5000/c@sha256:0123", args: [--fast, ""], port: 65535, envFrom: [{secretRef: {name: a}}, {prefix: A_, configMapRef: {name: b.c}}], runtimeClassName: gvisor, priorityClassName: batch, imagePullSecrets: [{name: a}, {name: b}], serviceAccountName: robot}`,
 		"the lowest of everything":            `{command: [x], concurrency: 1, timeout: 10ms, startupTimeout: 100ms, resources: {requests: {cpu: 1m, memory: 1Mi}}, scaling: {min: 0, max: 1, backoffAfter: 1ns, idleTimeout: 1ns, keepLast: 1ns}}`,
 		"the highest of everything":           `{command: [x], concurrency: 1000, timeout: 24h, startupTimeout: 1h, scaling: {min: 3, max: 3}}`,
 		"a limit as high as the request":      `{command: [x], resources: {requests: {cpu: 1}, limits: {cpu: 1000m}}}`,
@@ -89,7 +91,6 @@ func TestValidateNamesFieldAndRemedy(t *testing.T) {
 		"code of an image": {`{image: i, code: {path: .}}`, []string{
 			`spec.code: Forbidden: an image holds its own code; remove code`}},
 		"names that nobody knows": {`{runtime: ruby, handler: a.b, code: {path: .}, protocol: gRPC, decider: best}`, []string{
-			`spec.runtime: Unsupported value: "ruby": supported values: "nodejs", "python3"`,
 			`spec.protocol: Unsupported value: "gRPC": supported values: "HTTP", "LambdaRuntime"`,
 			`spec.decider: Unsupported value: "best": supported values: "listing1"`}},
 		"numbers that are too low": {`{` + runs + `concurrency: -1, timeout: 9ms, startupTimeout: -1s}`, []string{
@@ -120,6 +121,39 @@ func TestValidateNamesFieldAndRemedy(t *testing.T) {
 			`spec.env[3].name: Forbidden: Windlass sets LAMBDA_TASK_ROOT itself; take another name, for example APP_LAMBDA_TASK_ROOT`,
 			`spec.env[4].name: Forbidden: Windlass sets WINDLASS_TOKEN itself; take another name, for example APP_TOKEN`,
 			`spec.env[5].name: Forbidden: Windlass sets WINDLASS_ itself; take another name, for example APP_MODE`}},
+		"a runtime beside arguments": {`{runtime: python3, handler: a.b, code: {inline: x}, args: [a]}`, []string{
+			`spec.args: Forbidden: a runtime brings its own program; remove args or runtime`}},
+		"a runtime that is no name": {`{runtime: Python 3, handler: a.b, code: {inline: x}}`, []string{
+			`spec.runtime: Invalid value: "Python 3": must be 1 to 63 lower-case letters, digits and hyphens, with a letter or digit at both ends; write for example python-3`}},
+		"code in line and in a ConfigMap": {`{runtime: python3, handler: a.b, code: {inline: x, configMap: z}}`, []string{
+			`spec.code: Forbidden: inline and configMap exclude each other; remove code.inline or code.configMap`}},
+		"code in a ConfigMap and a path": {`{runtime: python3, handler: a.b, code: {path: /x, configMap: z}}`, []string{
+			`spec.code: Forbidden: configMap and path exclude each other; remove code.configMap or code.path`}},
+		"code in a ConfigMap without a name": {`{runtime: python3, handler: a.b, code: {configMap: A}}`, []string{
+			`spec.code.configMap: Invalid value: "A": must be the name of a ConfigMap, in lower-case letters, digits, hyphens and dots; write for example my-function-code`}},
+		"a ConfigMap of a command": {`{` + runs + `code: {configMap: z}}`, []string{
+			`spec.code.configMap: Forbidden: only a runtime loads code from a ConfigMap; add runtime: and handler:, or put the code into the image and remove code`}},
+		"images that are none": {`{image: "https://example.com/a"}`, []string{
+			`spec.image: Invalid value: "https://example.com/a": must be the reference of an image; write for example example.com/team/function:1.0`}},
+		"an argument with a NUL": {`{image: a, args: ["\0"]}`, []string{
+			`spec.args[0]: Invalid value: "\x00": must not contain a NUL byte; remove it`}},
+		"ports that are none": {`{image: a, port: 65536}`, []string{
+			`spec.port: Invalid value: 65536: must be 1 to 65535; write for example 8080`}},
+		"a port of the agent": {`{image: a, port: 9001}`, []string{
+			`spec.port: Invalid value: 9001: the instance's agent uses the ports 9001 and 9090 itself; take another, for example 8080`}},
+		"names that are none": {`{image: a, runtimeClassName: A_B, priorityClassName: "-", serviceAccountName: a/b, imagePullSecrets: [{name: ""}, {name: A}, {name: b}, {name: b}]}`, []string{
+			`spec.runtimeClassName: Invalid value: "A_B": must be the name of a RuntimeClass, in lower-case letters, digits, hyphens and dots; write for example gvisor`,
+			`spec.priorityClassName: Invalid value: "-": must be the name of a PriorityClass, in lower-case letters, digits, hyphens and dots; write for example batch`,
+			`spec.serviceAccountName: Invalid value: "a/b": must be the name of a ServiceAccount, in lower-case letters, digits, hyphens and dots; write for example my-function`,
+			`spec.imagePullSecrets[0].name: Required value: write for example name: my-registry`,
+			`spec.imagePullSecrets[1].name: Invalid value: "A": must be the name of a Secret, in lower-case letters, digits, hyphens and dots; write for example my-registry`,
+			`spec.imagePullSecrets[3].name: Invalid value: "b": is there twice; remove one of the two`}},
+		"sources of variables that are none": {`{image: a, envFrom: [{}, {secretRef: {name: a}, configMapRef: {name: b}}, {prefix: 1A, secretRef: {name: a}}, {secretRef: {}}, {configMapRef: {name: A}}]}`, []string{
+			`spec.envFrom[0]: Forbidden: needs exactly one of secretRef and configMapRef; write for example secretRef: {name: my-secret}`,
+			`spec.envFrom[1]: Forbidden: needs exactly one of secretRef and configMapRef; write for example secretRef: {name: my-secret}`,
+			`spec.envFrom[2].prefix: Invalid value: "1A": must be letters, digits, '_', '-' and '.', and not begin with a digit; write for example DB_`,
+			`spec.envFrom[3].secretRef.name: Required value: write for example name: my-secret`,
+			`spec.envFrom[4].configMapRef.name: Invalid value: "A": must be the name of a ConfigMap, in lower-case letters, digits, hyphens and dots; write for example my-settings`}},
 		"scaling out of range": {`{` + runs + `scaling: {min: -1, max: 0, backoffAfter: -1s, idleTimeout: -1s, keepLast: -1s}}`, []string{
 			`spec.scaling.min: Invalid value: -1: must be 0 or more; write 0 to keep no instance`,
 			`spec.scaling.max: Invalid value: 0: must be 1 or more; write for example 10, or remove max to have no bound`,
@@ -178,12 +212,101 @@ func TestValidateLocalRefusesWhatNeedsAClusterOrAFile(t *testing.T) {
 		"an image with a command": {`{image: a/b, command: [x]}`, nil},
 		"a relative path": {`{command: [x], code: {path: app}}`, []string{
 			`spec.code.path: Invalid value: "app": is relative, which has a meaning only in a manifest file; give the absolute path`}},
+		"a runtime of a cluster": {`{runtime: ruby, handler: a.b, code: {inline: x}}`, []string{
+			`spec.runtime: Unsupported value: "ruby": supported values: "nodejs", "python3"`}},
+		"code in a ConfigMap": {`{runtime: python3, handler: a.b, code: {configMap: x}}`, []string{
+			`spec.code.configMap: Invalid value: "x": needs a cluster; give code.inline or code.path to run it in local mode`}},
+		"variables from a Secret": {`{command: [x], envFrom: [{secretRef: {name: x}}]}`, []string{
+			`spec.envFrom: Forbidden: needs a cluster; give the variables in env: to run it in local mode`}},
 		"an absolute path": {`{command: [x], code: {path: /app}}`, nil},
 		"inline code":      {`{runtime: python3, handler: a.b, code: {inline: x}}`, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(c.want, lines(ValidateLocal(defaulted(t, c.spec)))); diff != "" {
 				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestValidateClusterRefusesWhatNeedsLocalMode(t *testing.T) {
+	for name, c := range map[string]struct {
+		spec string
+		want []string
+	}{
+		"an image":           {`{image: a/b}`, nil},
+		"a runtime":          {`{runtime: ruby, handler: a.b, code: {inline: x}}`, nil},
+		"the longest inline": {`{runtime: ruby, handler: a.b, code: {inline: ` + strings.Repeat("x", MaxInlineCode) + `}}`, nil},
+		"a command": {`{command: [x]}`, []string{
+			`spec.command: Invalid value: ["x"]: a command without an image runs in local mode only; add image:, which holds the program`}},
+		"a path": {`{runtime: python3, handler: a.b, code: {path: /app}}`, []string{
+			`spec.code.path: Forbidden: needs local mode; put the code into an image, a ConfigMap or code.inline`}},
+		"inline code that is too long": {`{runtime: python3, handler: a.b, code: {inline: ` + strings.Repeat("x", MaxInlineCode+1) + `}}`, []string{
+			`spec.code.inline: Invalid value: "200001 bytes": is longer than 200000 bytes; use a ConfigMap or an image`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := defaulted(t, c.spec)
+			if errs := Validate(f); len(errs) > 0 {
+				t.Fatal(errs)
+			}
+			if diff := cmp.Diff(c.want, lines(ValidateCluster(f))); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestValidateRuntimeNamesFieldAndRemedy(t *testing.T) {
+	good := Runtime{Spec: RuntimeSpec{Image: "a/b:1", Command: []string{"/bootstrap"}, FileExtension: "py", Env: []EnvVar{{Name: "A"}}}}
+	good.Name = "python3"
+	for name, c := range map[string]struct {
+		change func(*Runtime)
+		want   []string
+	}{
+		"everything is right": {func(*Runtime) {}, nil},
+		"no name and no image": {func(r *Runtime) { r.Name, r.Spec.Image = "", "" }, []string{
+			`metadata.name: Required value: must be 1 to 63 lower-case letters, digits and hyphens, with a letter or digit at both ends; write for example name: python3`,
+			`spec.image: Required value: write for example image: example.com/team/runtime:1.0`}},
+		"everything is wrong": {func(r *Runtime) {
+			r.Name = "Python"
+			r.Spec = RuntimeSpec{Image: "a b", Command: []string{""}, Protocol: "gRPC", FileExtension: ".py", Env: []EnvVar{{Name: "PORT"}}}
+		}, []string{
+			`metadata.name: Invalid value: "Python": must be 1 to 63 lower-case letters, digits and hyphens, with a letter or digit at both ends; write for example python`,
+			`spec.image: Invalid value: "a b": must be the reference of an image; write for example example.com/team/function:1.0`,
+			`spec.command[0]: Required value: the program is missing; write for example command: ["./server"]`,
+			`spec.protocol: Unsupported value: "gRPC": supported values: "HTTP", "LambdaRuntime"`,
+			`spec.fileExtension: Invalid value: ".py": must be letters and digits without a dot, at most 16; write for example py`,
+			`spec.env[0].name: Forbidden: Windlass sets PORT itself; take another name, for example APP_PORT`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := good.DeepCopy()
+			c.change(r)
+			DefaultRuntime(r)
+			if diff := cmp.Diff(c.want, lines(ValidateRuntime(r))); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestDefaultForTakesTheRuntimesProtocol(t *testing.T) {
+	http := &Runtime{Spec: RuntimeSpec{Protocol: ProtocolHTTP}}
+	for name, c := range map[string]struct {
+		spec    FunctionSpec
+		runtime *Runtime
+		want    Protocol
+	}{
+		"the runtime's":            {FunctionSpec{Runtime: "r"}, http, ProtocolHTTP},
+		"the function's own":       {FunctionSpec{Runtime: "r", Protocol: ProtocolLambdaRuntime}, http, ProtocolLambdaRuntime},
+		"of an unknown runtime":    {FunctionSpec{Runtime: "r"}, nil, ProtocolLambdaRuntime},
+		"of a runtime without one": {FunctionSpec{Runtime: "r"}, &Runtime{}, ProtocolLambdaRuntime},
+		"of an image":              {FunctionSpec{Image: "i"}, nil, ProtocolHTTP},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := &Function{Spec: c.spec}
+			DefaultFor(f, c.runtime)
+			if f.Spec.Protocol != c.want {
+				t.Errorf("got %s, want %s", f.Spec.Protocol, c.want)
 			}
 		})
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/podagent/adapter/httpadapter"
 	"github.com/windlass-dev/windlass/pkg/podagent/adapter/lambda"
 	"github.com/windlass-dev/windlass/pkg/podagent/agentenv"
+	"github.com/windlass-dev/windlass/pkg/wiretls"
 )
 
 // bufferSizes are the sizes of gRPC's buffers, in bytes: its own, and those of a
@@ -49,7 +50,11 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("the environment does not say what to do:\n%w", err)
 	}
-	scheduler, err := podagent.Dial(config.Scheduler)
+	dialer, err := newDialer(config.CA)
+	if err != nil {
+		return err
+	}
+	scheduler, err := dialer.Scheduler(config.Scheduler)
 	if err != nil {
 		return err
 	}
@@ -61,8 +66,51 @@ func run(ctx context.Context) error {
 		return err
 	}
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil)).With("function", config.Function, "cid", config.CID)
-	err = podagent.New(config, podagent.Deps{Adapter: protocol, Scheduler: scheduler, Log: log}).Run(ctx)
+	agent := podagent.New(config, podagent.Deps{Adapter: protocol, Scheduler: scheduler, Dialer: dialer, Log: log})
+	stopServing, err := serveDrained(agent, config.DrainListen, stop)
+	if err != nil {
+		return errors.Join(err, closeAdapter())
+	}
+	err = agent.Run(ctx)
+	stopServing()
 	return errors.Join(err, closeAdapter())
+}
+
+// newDialer makes connections to those whom the CA vouches for. Without a CA,
+// which is local mode, they are not encrypted.
+func newDialer(ca string) (podagent.Dialer, error) {
+	if ca == "" {
+		return podagent.Dialer{}, nil
+	}
+	schedulers, err := wiretls.AgentCredentials([]byte(ca), wiretls.SchedulerName)
+	if err != nil {
+		return podagent.Dialer{}, fmt.Errorf("WINDLASS_CA: %w", err)
+	}
+	gateways, err := wiretls.AgentCredentials([]byte(ca), wiretls.GatewayName)
+	if err != nil {
+		return podagent.Dialer{}, fmt.Errorf("WINDLASS_CA: %w", err)
+	}
+	return podagent.Dialer{Schedulers: schedulers, Gateways: gateways}, nil
+}
+
+// serveDrained tells whoever is about to stop the function when it may.
+func serveDrained(agent *podagent.Agent, addr string, broke func(error)) (stop func(), err error) {
+	if addr == "" {
+		return func() {}, nil
+	}
+	listener, err := net.Listen("tcp", addr)
+	if err != nil {
+		return nil, fmt.Errorf("WINDLASS_DRAIN_LISTEN: %w", err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		if err := agent.ServeDrained(ctx, listener); err != nil {
+			broke(err)
+		}
+	}()
+	return func() { cancel(); <-served }, nil
 }
 
 // newAdapter makes the adapter for the function's protocol. It calls broke, at

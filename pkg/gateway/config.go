@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/grpc/credentials"
 
 	"github.com/windlass-dev/windlass/pkg/catalog"
 	"github.com/windlass-dev/windlass/pkg/ownership"
@@ -57,6 +58,9 @@ type Directory interface {
 type Deps struct {
 	Catalog   catalog.Reader
 	Directory Directory
-	Registry  prometheus.Registerer
-	Log       *slog.Logger
+	// Schedulers says who schedulers must prove to be. Without it, what is
+	// said to them is not encrypted.
+	Schedulers credentials.TransportCredentials
+	Registry   prometheus.Registerer
+	Log        *slog.Logger
 }

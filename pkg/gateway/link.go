@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
 
@@ -108,7 +109,7 @@ func (l *link) takeBatch() *wirev1.OfferRequest {
 func (l *link) run(ctx context.Context) {
 	const shortest, longest = 20 * time.Millisecond, time.Second
 	conn, err := grpc.NewClient(l.addr,
-		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithTransportCredentials(l.gateway.credentials()),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 10 * time.Second, Timeout: 3 * time.Second}),
 		// Fixed windows: to adapt them, gRPC sends a ping after each message.
 		grpc.WithStaticStreamWindowSize(wirev1.StreamWindow),
@@ -141,6 +142,13 @@ func (l *link) run(ctx context.Context) {
 		case <-time.After(pause):
 		}
 	}
+}
+
+func (g *Gateway) credentials() credentials.TransportCredentials {
+	if g.deps.Schedulers == nil {
+		return insecure.NewCredentials()
+	}
+	return g.deps.Schedulers
 }
 
 // converse opens the stream and reads refusals until it ends. It tells whether

@@ -15,6 +15,8 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/lifecycle"
+	"github.com/windlass-dev/windlass/internal/serve"
 	"github.com/windlass-dev/windlass/pkg/catalog/file"
 	"github.com/windlass-dev/windlass/pkg/control"
 	"github.com/windlass-dev/windlass/pkg/gateway"
@@ -118,8 +120,8 @@ func (w *Windlass) Close() {
 // Run runs until ctx ends or a part fails. It returns when all has ended.
 func (w *Windlass) Run(ctx context.Context) error {
 	defer w.closeListeners()
-	parts := newLifecycle()
-	defer parts.stop()
+	parts := lifecycle.New()
+	defer parts.Stop()
 	if err := w.start(ctx, parts); err != nil {
 		if ctx.Err() != nil {
 			return nil
@@ -130,20 +132,20 @@ func (w *Windlass) Run(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 		return nil
-	case err := <-parts.failed:
+	case err := <-parts.Failed():
 		return err
 	}
 }
 
 // start makes the parts and starts them in the order in which they need each
 // other.
-func (w *Windlass) start(ctx context.Context, parts *lifecycle) error {
+func (w *Windlass) start(ctx context.Context, parts *lifecycle.Lifecycle) error {
 	// 1. Who owns which slot.
 	server, err := embeddedetcd.Start(ctx, embeddedetcd.Config{Dir: filepath.Join(w.config.DataDir, "etcd"), Log: w.log})
 	if err != nil {
 		return err
 	}
-	parts.onStop(server.Close)
+	parts.OnStop(server.Close)
 	keeper, directory, err := w.startOwnership(ctx, parts, server.Client())
 	if err != nil {
 		return err
@@ -168,22 +170,22 @@ func (w *Windlass) start(ctx context.Context, parts *lifecycle) error {
 	}
 	w.serveWire(parts)
 	// 3. Instances, and whoever orders them.
-	parts.start("process runtime", w.process.Run)
-	parts.start("provisioner", func(ctx context.Context) error { return instances.Run(ctx, w.scheduler) })
-	parts.start("scheduler", w.scheduler.Run)
+	parts.Start("process runtime", w.process.Run)
+	parts.Start("provisioner", func(ctx context.Context) error { return instances.Run(ctx, w.scheduler) })
+	parts.Start("scheduler", w.scheduler.Run)
 	// 4. Calls: last to come and first to go.
-	parts.start("gateway", w.gateway.Run)
-	w.serveHTTP(parts, "operations", w.opsListener, w.operations())
-	parts.start("control", func(ctx context.Context) error {
+	parts.Start("gateway", w.gateway.Run)
+	w.serveHTTP(parts, "operations", w.opsListener, serve.Operations(w.registry, w.unready))
+	parts.Start("control", func(ctx context.Context) error {
 		return control.Serve(ctx, w.controlListener, w.controlAPI())
 	})
 	w.serveHTTP(parts, "gateway", w.gatewayListener, w.gateway)
-	parts.onStop(w.gateway.Drain)
+	parts.OnStop(w.gateway.Drain)
 	return nil
 }
 
 // startOwnership claims all slots.
-func (w *Windlass) startOwnership(ctx context.Context, parts *lifecycle, client *clientv3.Client) (*etcd.Keeper, *etcd.Directory, error) {
+func (w *Windlass) startOwnership(ctx context.Context, parts *lifecycle.Lifecycle, client *clientv3.Client) (*etcd.Keeper, *etcd.Directory, error) {
 	deps := etcd.Deps{Client: client, Log: w.log}
 	config := etcd.Config{ID: nodeName, Addr: w.wireListener.Addr().String(), Prefix: keysPrefix, TTL: leaseTTL}
 	keeper, err := etcd.NewKeeper(config, deps)
@@ -194,8 +196,8 @@ func (w *Windlass) startOwnership(ctx context.Context, parts *lifecycle, client 
 	if err != nil {
 		return nil, nil, err
 	}
-	parts.start("slot keeper", keeper.Run)
-	parts.start("slot directory", directory.Run)
+	parts.Start("slot keeper", keeper.Run)
+	parts.Start("slot directory", directory.Run)
 	for _, ready := range []<-chan struct{}{keeper.Ready(), directory.Ready()} {
 		select {
 		case <-ready:

@@ -30,9 +30,11 @@ type pullStream = grpc.BidiStreamingClient[wirev1.PullRequest, wirev1.PullReply]
 // Deps are what an Agent works with.
 type Deps struct {
 	Adapter adapter.Adapter
-	// Scheduler is a connection to the scheduler.
+	// Scheduler is a connection to any scheduler.
 	Scheduler grpc.ClientConnInterface
-	Log       *slog.Logger
+	// Dialer makes connections to the function's owner and to gateways.
+	Dialer Dialer
+	Log    *slog.Logger
 }
 
 // Agent is the agent of one instance.
@@ -40,9 +42,11 @@ type Agent struct {
 	config   agentenv.Config
 	deps     Deps
 	gateways *gatewayPool
-	limits   idleLimits
-	patience time.Duration // with a scheduler that cannot be reached
-	served   atomic.Bool   // was granted a call
+	// dialOwner makes a connection to the scheduler of an address.
+	dialOwner func(addr string) (conn, error)
+	limits    idleLimits
+	patience  time.Duration // with a scheduler that cannot be reached
+	served    atomic.Bool   // was granted a call
 	// busy counts what Run waits for. It grows only under the lock, and not
 	// while leaving.
 	busy sync.WaitGroup
@@ -67,9 +71,10 @@ type Agent struct {
 // New makes an Agent. It starts nothing.
 func New(config agentenv.Config, deps Deps) *Agent {
 	return &Agent{
-		config:   config,
-		deps:     deps,
-		gateways: newGatewayPool(),
+		config:    config,
+		deps:      deps,
+		gateways:  newGatewayPool(deps.Dialer),
+		dialOwner: func(addr string) (conn, error) { return deps.Dialer.Scheduler(addr) },
 		limits: idleLimits{
 			BackoffAfter: config.BackoffAfter,
 			IdleTimeout:  config.IdleTimeout,

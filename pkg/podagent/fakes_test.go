@@ -142,6 +142,12 @@ func (p *pulls) retire(reason string) {
 	p.say(&wirev1.PullReply{Kind: &wirev1.PullReply_Retire{Retire: &wirev1.Retire{Reason: reason}}})
 }
 
+// moved sends the agent to another scheduler.
+func (p *pulls) moved(to string) {
+	p.t.Helper()
+	p.say(&wirev1.PullReply{Kind: &wirev1.PullReply_Moved{Moved: &wirev1.Moved{Address: to}}})
+}
+
 var errGone = status.Error(codes.Unavailable, "the scheduler is gone")
 
 // lose ends the stream as a scheduler that goes away does.

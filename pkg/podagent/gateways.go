@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
 )
@@ -23,12 +24,28 @@ const (
 	connWindow   = 1 << 20
 )
 
-// Dial makes a connection to a scheduler or gateway as an agent needs it: it
-// connects when it is first used, notices a dead peer within seconds, is there
-// again soon after its peer is, and keeps little memory.
-func Dial(addr string) (*grpc.ClientConn, error) {
+// Dialer makes connections to schedulers and gateways. Its zero value does not
+// encrypt them.
+type Dialer struct {
+	// Schedulers and Gateways say who they must prove to be.
+	Schedulers, Gateways credentials.TransportCredentials
+}
+
+// Scheduler makes a connection to a scheduler.
+func (d Dialer) Scheduler(addr string) (*grpc.ClientConn, error) { return dial(addr, d.Schedulers) }
+
+// Gateway makes a connection to a gateway.
+func (d Dialer) Gateway(addr string) (*grpc.ClientConn, error) { return dial(addr, d.Gateways) }
+
+// dial makes a connection as an agent needs it: it connects when it is first
+// used, notices a dead peer within seconds, is there again soon after its peer
+// is, and keeps little memory.
+func dial(addr string, creds credentials.TransportCredentials) (*grpc.ClientConn, error) {
+	if creds == nil {
+		creds = insecure.NewCredentials()
+	}
 	return grpc.NewClient("passthrough:///"+addr,
-		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithTransportCredentials(creds),
 		grpc.WithNoProxy(),
 		grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff:           backoff.Config{BaseDelay: shortestPause, Multiplier: 2, Jitter: 0.2, MaxDelay: longestPause},
@@ -61,9 +78,9 @@ type conn interface {
 	io.Closer
 }
 
-func newGatewayPool() *gatewayPool {
+func newGatewayPool(d Dialer) *gatewayPool {
 	return &gatewayPool{
-		dial:     func(addr string) (conn, error) { return Dial(addr) },
+		dial:     func(addr string) (conn, error) { return d.Gateway(addr) },
 		gateways: make(map[string]*gateway),
 	}
 }

@@ -6,7 +6,7 @@ import (
 )
 
 func TestConnectionsInUseStayOpenHoweverManyThereAre(t *testing.T) {
-	pool := newGatewayPool()
+	pool := newGatewayPool(Dialer{})
 	conns := map[string]*memoryConn{}
 	pool.dial = func(addr string) (conn, error) {
 		conns[addr] = newMemoryConn(nil, nil)

@@ -19,7 +19,7 @@ import (
 // onNetwork prepares a world whose agent connects to addr.
 func onNetwork(t *testing.T, addr string) *world {
 	w := newWorld(t)
-	scheduler, err := Dial(addr)
+	scheduler, err := Dialer{}.Scheduler(addr)
 	if err != nil {
 		t.Fatal(err)
 	}

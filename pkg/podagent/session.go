@@ -3,7 +3,9 @@ package podagent
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"os"
 	"time"
 
 	"google.golang.org/grpc"
@@ -23,30 +25,41 @@ const (
 // it, it tries for as long as it would wait for a call.
 const leastPatience = time.Minute
 
-var errEnded = errors.New("podagent: ended")
+var (
+	errEnded = errors.New("podagent: ended")
+	// errUnowned is the end of a session with a scheduler that knows of no
+	// owner.
+	errUnowned = errors.New("podagent: the function has no owner now")
+)
 
-// converse keeps the stream to the scheduler until the agent ends. An agent
-// that cannot reach the scheduler for as long as its patience lasts gives up.
+// converse keeps the stream to the function's owner until the agent ends. An
+// agent that cannot reach a scheduler for as long as its patience lasts gives up.
 func (a *Agent) converse(ctx context.Context) {
 	lastSeen := time.Now()
+	owner := a.config.Owner
 	for pause := shortestPause; ; pause = min(2*pause, longestPause) {
-		seen, err := a.session(ctx, a.patience-time.Since(lastSeen))
-		switch code := status.Code(err); {
-		case ctx.Err() != nil || errors.Is(err, errEnded):
+		end := a.session(ctx, owner, a.patience-time.Since(lastSeen))
+		switch code := status.Code(end.err); {
+		case ctx.Err() != nil || errors.Is(end.err, errEnded):
 			return
 		case code == codes.NotFound || code == codes.Unauthenticated:
-			a.deps.Log.Info("the scheduler does not know this instance", "err", err)
-			a.leave(wirev1.Goodbye_REASON_DONE, err.Error())
+			a.deps.Log.Info("the scheduler does not know this instance", "err", end.err)
+			a.leave(wirev1.Goodbye_REASON_DONE, end.err.Error())
 			return
 		}
-		if seen {
-			lastSeen, pause = time.Now(), shortestPause
+		if end.seen {
+			lastSeen = time.Now()
+		}
+		if end.seen && !errors.Is(end.err, errUnowned) {
+			pause = shortestPause
 		}
 		if time.Since(lastSeen) >= a.patience {
 			a.leave(wirev1.Goodbye_REASON_DONE, "no scheduler could be reached")
 			return
 		}
-		a.deps.Log.Debug("no stream to the scheduler", "err", err)
+		// Whoever does not answer is not asked again, but any scheduler is.
+		owner = end.owner
+		a.deps.Log.Debug("no stream to the scheduler", "err", end.err, "owner", owner)
 		select {
 		case <-ctx.Done():
 			return
@@ -55,35 +68,64 @@ func (a *Agent) converse(ctx context.Context) {
 	}
 }
 
-// session opens the stream, within the given patience, says hello and takes
-// replies until it ends. It tells whether the scheduler was there: a reply came,
-// or the stream stood for longer than one that is refused would.
-func (a *Agent) session(work context.Context, patience time.Duration) (seen bool, err error) {
+// sessionEnd is how a session ended.
+type sessionEnd struct {
+	// seen says that the scheduler was there: a reply came, or the stream
+	// stood for longer than one that is refused would.
+	seen bool
+	// owner is where to go on; empty if that is not known.
+	owner string
+	err   error
+}
+
+// ownerPatience is how long a scheduler that is said to be the function's owner
+// may take to be reached.
+const ownerPatience = 3 * time.Second
+
+// session opens the stream to a scheduler, any if owner is empty, says hello and
+// takes replies until it ends.
+func (a *Agent) session(work context.Context, owner string, patience time.Duration) sessionEnd {
 	ctx, cancel := context.WithCancel(work)
 	defer cancel()
+	scheduler := a.deps.Scheduler
+	if owner != "" {
+		connection, err := a.dialOwner(owner)
+		if err != nil {
+			return sessionEnd{err: err}
+		}
+		defer func() { _ = connection.Close() }()
+		scheduler, patience = connection, min(patience, ownerPatience)
+	}
 	impatient := time.AfterFunc(patience, cancel)
-	stream, err := wirev1.NewSchedulerClient(a.deps.Scheduler).Pull(ctx, grpc.WaitForReady(true),
+	stream, err := wirev1.NewSchedulerClient(scheduler).Pull(ctx, grpc.WaitForReady(true),
 		// A stream that a scheduler refuses must fail. By default it would
 		// be opened anew inside Send, which would wait for a scheduler
 		// while the agent's lock is held.
 		grpc.MaxRetryRPCBufferSize(0))
 	impatient.Stop()
 	if err != nil {
-		return false, err
+		return sessionEnd{err: err}
 	}
-	opened := time.Now()
-	a.hello(stream)
+	if err := a.hello(stream); err != nil {
+		return sessionEnd{err: err}
+	}
 	defer a.disconnected()
+	return a.take(work, stream, time.Now())
+}
+
+// take takes a scheduler's replies until the stream ends.
+func (a *Agent) take(work context.Context, stream pullStream, opened time.Time) sessionEnd {
+	var end sessionEnd
 	for {
 		reply, err := stream.Recv()
 		if err != nil {
-			seen = seen || time.Since(opened) > longestPause
-			if a.heard(err) {
-				err = errEnded
+			end.seen = end.seen || time.Since(opened) > longestPause
+			if end.err = err; a.heard(err) {
+				end.err = errEnded
 			}
-			return seen, err
+			return end
 		}
-		seen = true
+		end.seen = true
 		switch kind := reply.GetKind().(type) {
 		case *wirev1.PullReply_Ticket:
 			if a.begin() {
@@ -93,18 +135,27 @@ func (a *Agent) session(work context.Context, patience time.Duration) (seen bool
 			a.mayLeave(kind.Leave)
 		case *wirev1.PullReply_Retire:
 			a.leave(wirev1.Goodbye_REASON_DONE, kind.Retire.GetReason())
+		case *wirev1.PullReply_Moved:
+			if end.owner = kind.Moved.GetAddress(); end.owner == "" {
+				end.err = errUnowned
+			}
+			return end
 		}
 	}
 }
 
 // hello introduces the instance and says how things stand: it asks for work, or
-// leaves. Errors end the stream, which its reader sees.
-func (a *Agent) hello(stream pullStream) {
+// leaves. Errors of the stream end it, which its reader sees.
+func (a *Agent) hello(stream pullStream) error {
+	token, err := a.proof()
+	if err != nil {
+		return err
+	}
 	_ = stream.Send(&wirev1.PullRequest{Kind: &wirev1.PullRequest_Hello{Hello: &wirev1.Hello{
 		FunctionUid: a.config.FunctionUID,
 		Generation:  a.config.Generation,
 		Cid:         a.config.CID,
-		Token:       a.config.Token,
+		Token:       token,
 	}}})
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -121,6 +172,19 @@ func (a *Agent) hello(stream pullStream) {
 	if a.hungUp {
 		_ = stream.CloseSend()
 	}
+	return nil
+}
+
+// proof is the token of now: one in a file is replaced before it expires.
+func (a *Agent) proof() (string, error) {
+	if a.config.TokenFile == "" {
+		return a.config.Token, nil
+	}
+	token, err := os.ReadFile(a.config.TokenFile)
+	if err != nil {
+		return "", fmt.Errorf("podagent: the instance's token: %w", err)
+	}
+	return string(token), nil
 }
 
 func (a *Agent) disconnected() {

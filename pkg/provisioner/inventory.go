@@ -53,14 +53,17 @@ type Key struct {
 // Instance is one entry of the inventory.
 type Instance struct {
 	Key
-	State      State
-	Generation int64
-	Token      string
-	Node       string
-	Requests   nodepick.Amount
+	State State
+	// Revision is the Function.Revision that it was started for.
+	Revision string
+	Token    string
+	Node     string
+	Requests nodepick.Amount
 	// Ordered is when it was ordered, and StartBy when it must have pulled.
 	Ordered time.Time
 	StartBy time.Time
+	// Adopted says that somebody else started it.
+	Adopted bool
 	// Connected says that its agent's stream is there; SilentSince is when
 	// the stream ended, valid while a created instance is not connected.
 	Connected   bool
@@ -103,31 +106,72 @@ func NewInventory() *Inventory {
 
 // Order adds an instance that is now ordered and names it.
 func (v *Inventory) Order(uid string, epoch uint64, in Instance) Key {
+	a := v.account(uid)
+	a.sequence++
+	a.forgotten = false
+	in.Key = Key{FunctionUID: uid, CID: invoke.NewCID(epoch, a.sequence)}
+	in.State = Creating
+	v.add(a, &in)
+	return in.Key
+}
+
+// Adopt adds an instance that somebody else started. Until it pulls it counts as
+// being created, so that nothing is ordered in its place. One that is known
+// already stays as it is.
+func (v *Inventory) Adopt(in Instance) {
+	a := v.account(in.FunctionUID)
+	if _, known := a.instances[in.CID]; known {
+		return
+	}
+	in.Adopted = true
+	v.add(a, &in)
+}
+
+// Release drops a function's instances, which somebody else looks after.
+func (v *Inventory) Release(uid string) {
+	for _, in := range v.all(uid) {
+		v.requested[in.Node] = v.requested[in.Node].Minus(in.Requests)
+	}
+	if a := v.functions[uid]; a != nil {
+		clear(a.instances)
+		v.settle(uid)
+	}
+}
+
+func (v *Inventory) account(uid string) *account {
 	a := v.functions[uid]
 	if a == nil {
 		a = &account{instances: make(map[invoke.CID]*Instance)}
 		v.functions[uid] = a
 	}
-	a.sequence++
-	a.forgotten = false
-	in.Key = Key{FunctionUID: uid, CID: invoke.NewCID(epoch, a.sequence)}
-	in.State = Creating
-	a.instances[in.CID] = &in
+	return a
+}
+
+func (v *Inventory) add(a *account, in *Instance) {
+	a.instances[in.CID] = in
 	v.requested[in.Node] = v.requested[in.Node].Plus(in.Requests)
-	return in.Key
+}
+
+// Get returns an instance. The error is ErrUnknownInstance or nil.
+func (v *Inventory) Get(key Key) (Instance, error) {
+	in, err := v.get(key)
+	if err != nil {
+		return Instance{}, err
+	}
+	return *in, nil
 }
 
 // Check returns the instance that an agent says to be. The error is
 // ErrUnknownInstance, ErrBadToken or nil.
 func (v *Inventory) Check(key Key, token string) (Instance, error) {
-	in, err := v.get(key)
+	in, err := v.Get(key)
 	if err != nil {
 		return Instance{}, err
 	}
-	if subtle.ConstantTimeCompare([]byte(in.Token), []byte(token)) != 1 {
+	if in.Token == "" || subtle.ConstantTimeCompare([]byte(in.Token), []byte(token)) != 1 {
 		return Instance{}, fmt.Errorf("%w: %s", ErrBadToken, key.CID)
 	}
-	return *in, nil
+	return in, nil
 }
 
 // Connect says that an instance's agent has its stream.

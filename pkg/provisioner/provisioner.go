@@ -1,6 +1,7 @@
 package provisioner
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -23,17 +24,32 @@ const silencePatience = 10 * time.Second
 // its agent measures from its own start, and reports a better reason.
 const startGrace = 5 * time.Second
 
+// adoptPatience is how long an instance that was adopted has to say hello: its
+// agent may have to notice first that it lost its scheduler.
+const adoptPatience = 15 * time.Second
+
 // Config is what a Provisioner needs to know.
 type Config struct {
-	// Nodes are the nodes that there are, with what they can hold.
+	// Nodes are the nodes that there are, with what they can hold, unless
+	// Deps.Nodes tells.
 	Nodes []nodepick.Node
+	// AgentRequests is what an agent requests of its instance's node.
+	AgentRequests nodepick.Amount
 }
 
 // Deps are what a Provisioner works with.
 type Deps struct {
 	Runtime Runtime
-	Now     func() time.Time
-	Log     *slog.Logger
+	// Shared is the same runtime, if its instances outlive this process, and
+	// Nodes tells where they may run; both may be nil.
+	Shared Shared
+	Nodes  Nodes
+	// Verify checks an agent's proof that it is the instance's. If it is nil,
+	// the proof is the token that the instance was started with. The error
+	// wraps ErrBadToken or is a passing one.
+	Verify func(key Key, proof string) error
+	Now    func() time.Time
+	Log    *slog.Logger
 }
 
 // Events is told what became of instances. Its methods are called without a
@@ -43,13 +59,13 @@ type Events interface {
 	StartFailed(key Key, why StartFailure)
 	// Gone says that an instance ended after its first pull. Lost means
 	// that nobody expected it.
-	Gone(key Key, lost bool, why string)
+	Gone(key Key, lost bool, why StartFailure)
 }
 
 // Provisioner orders instances and follows them to their end.
 type Provisioner struct {
-	deps  Deps
-	nodes []nodepick.Node
+	config Config
+	deps   Deps
 
 	mu        sync.Mutex
 	inventory *Inventory
@@ -60,8 +76,8 @@ type Provisioner struct {
 // New makes a Provisioner. It starts nothing.
 func New(config Config, deps Deps) *Provisioner {
 	return &Provisioner{
+		config:    config,
 		deps:      deps,
-		nodes:     slices.Clone(config.Nodes),
 		inventory: NewInventory(),
 		guards:    make(map[string]StartGuard),
 	}
@@ -88,63 +104,101 @@ func (p *Provisioner) Order(fn *v1alpha1.Function, epoch uint64, n int) Ordered 
 // plan enters the order in the inventory before anything is started, so that
 // no exit can come before its order.
 func (p *Provisioner) plan(fn *v1alpha1.Function, epoch uint64, n int) (specs []InstanceSpec, ordered Ordered) {
+	nodes, excluded := p.Candidates(fn)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	uid, now := string(fn.UID), p.deps.Now()
 	n = p.guards[uid].Allowed(now, n, p.inventory.Count(uid).Creating)
-	want := Requests(fn)
+	want, revision := p.Requests(fn), fn.Revision()
 	for range n {
-		node, rejected := p.pick(want)
-		if node == "" {
-			ordered.NoRoom = explain(rejected)
+		i, rejected := nodepick.Pick(nodes, want, mathrand.IntN)
+		if i < 0 {
+			ordered.NoRoom = explain(append(excluded, rejected...))
 			break
 		}
+		nodes[i].Requested = nodes[i].Requested.Plus(want)
 		token := rand.Text()
 		key := p.inventory.Order(uid, epoch, Instance{
-			Generation: fn.Generation,
-			Token:      token,
-			Node:       node,
-			Requests:   want,
-			Ordered:    now,
-			StartBy:    now.Add(fn.Spec.StartupTimeout.Duration + startGrace),
+			Revision: revision,
+			Token:    token,
+			Node:     nodes[i].Name,
+			Requests: want,
+			Ordered:  now,
+			StartBy:  now.Add(startLimit(fn)),
 		})
 		ordered.Keys = append(ordered.Keys, key)
-		specs = append(specs, InstanceSpec{Function: fn, CID: key.CID, Token: token, Node: node})
+		specs = append(specs, InstanceSpec{Function: fn, CID: key.CID, Token: token, Node: nodes[i].Name})
 	}
 	return specs, ordered
 }
 
-func (p *Provisioner) pick(want nodepick.Amount) (string, []nodepick.Rejection) {
-	p.countRequested()
-	i, rejected := nodepick.Pick(p.nodes, want, mathrand.IntN)
-	if i < 0 {
-		return "", rejected
-	}
-	return p.nodes[i].Name, rejected
+// startLimit is how long an instance may take to pull.
+func startLimit(fn *v1alpha1.Function) time.Duration {
+	return fn.Spec.StartupTimeout.Duration + startGrace
 }
 
-func (p *Provisioner) countRequested() {
-	for i := range p.nodes {
-		p.nodes[i].Requested = p.inventory.Requested(p.nodes[i].Name)
+// Adopt takes over the instances of a function that somebody else started. To do
+// it twice does no harm.
+func (p *Provisioner) Adopt(fn *v1alpha1.Function) {
+	if p.deps.Shared == nil {
+		return
 	}
-}
-
-// Nodes are the nodes that there are, with what is requested of each.
-func (p *Provisioner) Nodes() []nodepick.Node {
+	existing := p.deps.Shared.Adopt(string(fn.UID))
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.countRequested()
-	return slices.Clone(p.nodes)
+	now := p.deps.Now()
+	for _, e := range existing {
+		in := Instance{
+			Key:      Key{FunctionUID: string(fn.UID), CID: e.CID},
+			Revision: e.Revision, Node: e.Node, Requests: e.Requests, Ordered: e.Started,
+			StartBy: e.Started.Add(startLimit(fn)),
+		}
+		if soonest := now.Add(adoptPatience); in.StartBy.Before(soonest) {
+			in.StartBy = soonest
+		}
+		if e.Ending {
+			in.State = Leaving
+		}
+		p.inventory.Adopt(in)
+	}
 }
 
-// Requests is what an instance of a function requests of its node.
-func Requests(fn *v1alpha1.Function) nodepick.Amount {
-	var a nodepick.Amount
+// Release leaves a function's instances to somebody else.
+func (p *Provisioner) Release(uid string) {
+	if p.deps.Shared == nil {
+		return
+	}
+	p.deps.Shared.Release(uid)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.guards, uid)
+	p.inventory.Release(uid)
+}
+
+// Candidates are the nodes that instances of a function may use, with what is
+// requested of each, and why it may not use the others.
+func (p *Provisioner) Candidates(fn *v1alpha1.Function) ([]nodepick.Node, []nodepick.Rejection) {
+	if p.deps.Nodes != nil {
+		return p.deps.Nodes.Candidates(fn)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	nodes := slices.Clone(p.config.Nodes)
+	for i := range nodes {
+		nodes[i].Requested = p.inventory.Requested(nodes[i].Name)
+	}
+	return nodes, nil
+}
+
+// Requests is what an instance of a function requests of its node, with its
+// agent.
+func (p *Provisioner) Requests(fn *v1alpha1.Function) nodepick.Amount {
+	a := p.config.AgentRequests
 	if cpu := fn.Spec.Resources.Requests.CPU; cpu != nil {
-		a.MilliCPU = cpu.MilliValue()
+		a.MilliCPU += cpu.MilliValue()
 	}
 	if memory := fn.Spec.Resources.Requests.Memory; memory != nil {
-		a.Memory = memory.Value()
+		a.Memory += memory.Value()
 	}
 	return a
 }
@@ -161,11 +215,19 @@ func explain(rejected []nodepick.Rejection) string {
 }
 
 // Check checks an agent's proof and returns which instance it is of. The error is
-// ErrUnknownInstance, ErrBadToken or nil.
-func (p *Provisioner) Check(key Key, token string) (Instance, error) {
+// ErrUnknownInstance, wraps ErrBadToken, is a passing one of Deps.Verify, or nil.
+func (p *Provisioner) Check(key Key, proof string) (Instance, error) {
+	if p.deps.Verify != nil {
+		if err := p.deps.Verify(key, proof); err != nil {
+			return Instance{}, err
+		}
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return p.inventory.Get(key)
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.inventory.Check(key, token)
+	return p.inventory.Check(key, proof)
 }
 
 // Connect notes that the stream of an agent that was checked is there.
@@ -279,11 +341,12 @@ func (p *Provisioner) exited(exit Exit, events Events) {
 	key := Key{FunctionUID: exit.FunctionUID, CID: exit.CID}
 	p.mu.Lock()
 	in, err := p.inventory.Remove(key)
-	failure := StartFailure{Reason: exit.Reason, LogTail: exit.LogTail}
+	failure := StartFailure{Code: cmp.Or(exit.Code, v1alpha1.ReasonStartFailed), Reason: exit.Reason, LogTail: exit.LogTail}
 	if in.Blamed != "" {
-		failure.Reason = in.Blamed
+		failure.Reason, failure.Code = in.Blamed, v1alpha1.ReasonStartTimeout
 	}
-	if err == nil && in.State == Creating {
+	startFailed := err == nil && in.State == Creating && !in.Adopted
+	if startFailed {
 		guard := p.guards[key.FunctionUID]
 		guard.Failed(p.deps.Now(), failure)
 		p.guards[key.FunctionUID] = guard
@@ -293,10 +356,10 @@ func (p *Provisioner) exited(exit Exit, events Events) {
 	switch {
 	case err != nil:
 		p.deps.Log.Warn("an instance ended that was not ordered", "cid", exit.CID, "reason", exit.Reason)
-	case in.State == Creating:
+	case startFailed:
 		events.StartFailed(key, failure)
 	default:
-		events.Gone(key, in.State == Created, failure.Reason)
+		events.Gone(key, in.State != Leaving, failure)
 	}
 }
 

@@ -57,11 +57,17 @@ func (e *told) all() []string {
 func (e *told) StartFailed(key Key, why StartFailure) {
 	e.add("%s failed: %s", key.CID, why)
 }
-func (e *told) Gone(key Key, lost bool, why string) {
-	e.add("%s gone, lost %v: %s", key.CID, lost, why)
+func (e *told) Gone(key Key, lost bool, why StartFailure) {
+	e.add("%s gone, lost %v: %s", key.CID, lost, why.Reason)
 }
 
 const cid1, cid2 = invoke.CID("00000007-000001"), invoke.CID("00000007-000002")
+
+// requested is what is requested of the first node.
+func requested(p *Provisioner) nodepick.Amount {
+	nodes, _ := p.Candidates(function())
+	return nodes[0].Requested
+}
 
 func function() *v1alpha1.Function {
 	fn := &v1alpha1.Function{ObjectMeta: metav1.ObjectMeta{Name: "f", UID: types.UID("u"), Generation: 1}}
@@ -233,7 +239,7 @@ func TestInstanceThatIsLetGoMustEndInTime(t *testing.T) {
 		time.Sleep(33 * time.Second)
 		expectTold(t, e, "00000007-000002 gone, lost false: stopped",
 			"00000007-000001 gone, lost false: it did not end in time after it was let go")
-		if got := p.Nodes()[0].Requested; got != (nodepick.Amount{}) {
+		if got := requested(p); got != (nodepick.Amount{}) {
 			t.Errorf("%+v is still requested", got)
 		}
 	})

@@ -1,8 +1,11 @@
 package provisioner
 
 import (
+	"time"
+
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
 )
 
 // InstanceSpec is all that a runtime needs to start one instance: the
@@ -13,7 +16,8 @@ type InstanceSpec struct {
 	Function *v1alpha1.Function
 	// CID is the instance's id, unique within the function.
 	CID invoke.CID
-	// Token is the secret by which the agent proves itself to the scheduler.
+	// Token is the secret by which the agent proves itself to the scheduler,
+	// unless its runtime gives it a better proof.
 	Token string
 	// Node is where it must run.
 	Node string
@@ -24,6 +28,9 @@ type Exit struct {
 	// FunctionUID and CID name the instance.
 	FunctionUID string
 	CID         invoke.CID
+	// Code is one of the condition reasons of a Function, such as
+	// v1alpha1.ReasonImagePullFailed; empty if none says more than that.
+	Code string
 	// Reason is for a person to read: which process ended and how.
 	Reason string
 	// LogTail are the last lines that the function wrote, at most 20.
@@ -41,4 +48,37 @@ type Runtime interface {
 	// Exits tells of every instance that ended. It must be read without
 	// delay.
 	Exits() <-chan Exit
+}
+
+// Existing is an instance that a Shared runtime has found.
+type Existing struct {
+	CID invoke.CID
+	// Revision is the Function.Revision that it was started for.
+	Revision string
+	Node     string
+	Requests nodepick.Amount
+	// Started is when it was started.
+	Started time.Time
+	// Ending says that it is being stopped already.
+	Ending bool
+}
+
+// Shared is a runtime whose instances outlive the scheduler that started them
+// and can be taken over by another one. Its methods return at once.
+type Shared interface {
+	// Adopt takes over a function's instances and returns them. From then on
+	// their ends are reported as Exits, as if this runtime had started them.
+	Adopt(functionUID string) []Existing
+	// Release is the opposite: the function's instances go on, and somebody
+	// else hears of their ends.
+	Release(functionUID string)
+}
+
+// Nodes tells where instances may run.
+type Nodes interface {
+	// Candidates are the nodes that instances of a function may use, with all
+	// that is requested of each of them now, and why it may not use others.
+	// The slice is the caller's own. An instance counts as soon as its Start
+	// has returned.
+	Candidates(fn *v1alpha1.Function) ([]nodepick.Node, []nodepick.Rejection)
 }

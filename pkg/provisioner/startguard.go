@@ -22,11 +22,13 @@ type StartGuard struct {
 
 // StartFailure is why an instance did not start.
 type StartFailure struct {
+	// Code is one of the condition reasons of a Function.
+	Code string
 	// Reason is for a person to read, LogTail the last lines of its log.
 	Reason  string
 	LogTail []string
-	// At is when it was noticed.
-	At time.Time
+	// At is when it was noticed, and RetryAt when the next instance is tried.
+	At, RetryAt time.Time
 }
 
 // String is the reason and the last log lines.
@@ -43,7 +45,7 @@ func (g *StartGuard) Failed(now time.Time, why StartFailure) {
 	g.failures++
 	g.notBefore = now.Add(backoff)
 	g.last = why
-	g.last.At = now
+	g.last.At, g.last.RetryAt = now, g.notBefore
 }
 
 // Allowed is how many of want instances may be ordered now: none during the

@@ -4,7 +4,20 @@
 //
 // Launch decides how a function with a runtime is run: it checks that handler
 // and code fit each other, writes the shim and inline code, and returns the
-// command line. It starts nothing.
+// command line and the environment. It starts nothing. The images of the
+// runtimes hold the same shims.
+//
+// # What tells a shim what to run
+//
+// Variables, as for a custom runtime of AWS Lambda, and nothing else:
+// $LAMBDA_TASK_ROOT is the folder of the code, which nobody writes to; $_HANDLER
+// is module.function; $WINDLASS_PROTOCOL is LambdaRuntime (the default) or HTTP.
+//
+// In Python the module is a file .py or a package, and the last dot of the
+// handler ends its name. In Node.js it is a file .js, .mjs or .cjs, in this order,
+// and the first dot behind the last slash ends its name. A .js file without a
+// package.json may be CommonJS or an ES module, whichever its syntax shows; with
+// Node.js before 20.19 such an ES module finds built-in modules only.
 //
 // # Promises of the shims
 //
@@ -23,11 +36,13 @@
 // are, as application/octet-stream. Handlers may be asynchronous in both
 // languages; in Node.js one with three parameters is given a callback. What a
 // handler throws is reported with its type, message and stack trace, and the
-// loop goes on. A module that does not load, or that has no such handler, is
-// reported as an init error (Runtime.ImportModuleError,
+// loop goes on. A handler that is not of the form above, a module that does not
+// load, or one that has no such handler is reported as an init error
+// (Runtime.MalformedHandlerName, Runtime.ImportModuleError,
 // Runtime.HandlerNotFound), and the process ends with status 1. It also ends
-// so when the Runtime API is lost, and when the function leaves the process in
-// an unknown state: sys.exit in Python, an uncaught exception in Node.js.
+// so when the Runtime API is lost, or does not listen within 10 seconds, and
+// when the function leaves the process in an unknown state: sys.exit in
+// Python, an uncaught exception in Node.js.
 //
 // With the protocol HTTP a shim serves the handler on 127.0.0.1:$PORT. In
 // Python the handler is a WSGI application; in Node.js it is a function of

@@ -15,20 +15,24 @@ import (
 var shims embed.FS
 
 // place makes sure that the module exists as a file, and returns the folder of
-// the code and that file.
-func place(lang language, r Request, module, work string) (dir, file string, err error) {
+// the code.
+func place(lang language, r Request, module, work string) (dir string, err error) {
 	if r.Code.Inline != "" {
 		dir = filepath.Join(work, "code")
-		file = filepath.Join(dir, filepath.FromSlash(lang.inlineFile(module, r.Code.Inline)))
-		return dir, file, writeFile(file, []byte(r.Code.Inline))
+		for name, content := range lang.inline(module, r.Code.Inline) {
+			if err := writeFile(filepath.Join(dir, filepath.FromSlash(name)), []byte(content)); err != nil {
+				return "", err
+			}
+		}
+		return dir, nil
 	}
 	given, err := filepath.Abs(r.Code.Path)
 	if err != nil {
-		return "", "", fmt.Errorf("runtimes: code.path %q: %w", r.Code.Path, err)
+		return "", fmt.Errorf("runtimes: code.path %q: %w", r.Code.Path, err)
 	}
 	info, err := os.Stat(given)
 	if err != nil {
-		return "", "", fmt.Errorf("runtimes: code.path %s cannot be read: %w: give the path of a folder or of a file in it", given, err)
+		return "", fmt.Errorf("runtimes: code.path %s cannot be read: %w: give the path of a folder or of a file in it", given, err)
 	}
 	dir = given
 	if !info.IsDir() {
@@ -38,10 +42,10 @@ func place(lang language, r Request, module, work string) (dir, file string, err
 	for _, name := range names {
 		file := filepath.Join(dir, filepath.FromSlash(name))
 		if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() {
-			return dir, file, nil
+			return dir, nil
 		}
 	}
-	return "", "", fmt.Errorf("runtimes: handler %q needs the module %s, but %s holds none of %s: correct the handler or code.path",
+	return "", fmt.Errorf("runtimes: handler %q needs the module %s, but %s holds none of %s: correct the handler or code.path",
 		r.Handler, module, dir, strings.Join(names, ", "))
 }
 

@@ -11,18 +11,18 @@ var python3 = language{
 	main:        "bootstrap.py",
 	split:       splitPython,
 	candidates:  func(module string) []string { return []string{module + ".py", module + "/__init__.py"} },
-	inlineFile:  func(module, _ string) string { return module + ".py" },
+	inline:      func(module, source string) map[string]string { return map[string]string{module + ".py": source} },
 	interpreter: pythonInterpreter,
-	target:      func(module, _ string) string { return strings.ReplaceAll(module, "/", ".") },
 }
 
 // splitPython reads "pkg.module.function" and "pkg/module.function" alike: the
 // last dot parts module and function.
-func splitPython(handler string) (module, name string, err error) {
+func splitPython(handler string) (module string, err error) {
+	name := ""
 	if dot := strings.LastIndex(handler, "."); dot >= 0 {
 		module, name = strings.ReplaceAll(handler[:dot], ".", "/"), handler[dot+1:]
 	}
-	return module, name, localModule(handler, module, name)
+	return module, localModule(handler, module, name)
 }
 
 // pythonInterpreter prefers the code's own virtual environment, which holds

@@ -30,8 +30,8 @@ type Request struct {
 type Launched struct {
 	// Argv is the program, as an absolute path, and its arguments.
 	Argv []string
-	// Env are the variables, as NAME=value, that the shim wants besides
-	// those of the protocol.
+	// Env are variables, as NAME=value. With those of the protocol they are
+	// all that the shim goes by.
 	Env []string
 	// Dir is the working directory: the folder of the code.
 	Dir string
@@ -43,17 +43,16 @@ type Launched struct {
 type language struct {
 	// shims is the folder of the embedded programs; main is the one to run.
 	shims, main string
-	// split takes a handler apart: the module's path below the code's
-	// folder, without extension, and the name inside the module.
-	split func(handler string) (module, name string, err error)
+	// split finds the module in a handler: its path below the code's folder,
+	// without extension.
+	split func(handler string) (module string, err error)
 	// candidates are the files that can hold a module, best first.
 	candidates func(module string) []string
-	// inlineFile is the file name for inline source of a module.
-	inlineFile func(module, source string) string
+	// inline are the files that inline source of a module becomes, by their
+	// paths below the code's folder.
+	inline func(module, source string) map[string]string
 	// interpreter finds the program for code in dir.
 	interpreter func(dir string) (string, error)
-	// target is the shim's argument that says what to load.
-	target func(module, file string) string
 }
 
 var languages = map[v1alpha1.RuntimeName]language{
@@ -68,7 +67,7 @@ func Launch(r Request) (Launched, error) {
 	if err != nil {
 		return Launched{}, err
 	}
-	module, name, err := lang.split(r.Handler)
+	module, err := lang.split(r.Handler)
 	if err != nil {
 		return Launched{}, err
 	}
@@ -76,7 +75,7 @@ func Launch(r Request) (Launched, error) {
 	if err != nil {
 		return Launched{}, fmt.Errorf("runtimes: the work directory %q: %w", r.WorkDir, err)
 	}
-	dir, file, err := place(lang, r, module, work)
+	dir, err := place(lang, r, module, work)
 	if err != nil {
 		return Launched{}, err
 	}
@@ -89,8 +88,9 @@ func Launch(r Request) (Launched, error) {
 		return Launched{}, err
 	}
 	return Launched{
-		Argv: []string{program, filepath.Join(shimDir, lang.main), string(protocol), dir, lang.target(module, file), name},
+		Argv: []string{program, filepath.Join(shimDir, lang.main)},
 		Env: []string{
+			"WINDLASS_PROTOCOL=" + string(protocol),
 			"_HANDLER=" + r.Handler,
 			"LAMBDA_TASK_ROOT=" + dir,
 			"LAMBDA_RUNTIME_DIR=" + shimDir,

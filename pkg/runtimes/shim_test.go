@@ -97,9 +97,25 @@ func startCode(t *testing.T, r Request, env ...string) *shim {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &shim{t: t, cmd: exec.Command(l.Argv[0], l.Argv[1:]...), stdout: make(chan string, 1000), exited: make(chan int, 1), wrote: make(chan struct{}, 1)}
-	s.cmd.Dir = l.Dir
-	s.cmd.Env = append(append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")}, l.Env...), env...)
+	return start(t, l.Argv, l.Dir, append(l.Env, env...)...)
+}
+
+// startBare runs a shim as an image does, with no variables but these.
+func startBare(t *testing.T, runtime v1alpha1.RuntimeName, env ...string) *shim {
+	t.Helper()
+	program := need(t, runtime)
+	dir, lang := t.TempDir(), languages[runtime]
+	if err := writeShims(dir, lang.shims); err != nil {
+		t.Fatal(err)
+	}
+	return start(t, []string{program, filepath.Join(dir, lang.main)}, dir, env...)
+}
+
+func start(t *testing.T, argv []string, dir string, env ...string) *shim {
+	t.Helper()
+	s := &shim{t: t, cmd: exec.Command(argv[0], argv[1:]...), stdout: make(chan string, 1000), exited: make(chan int, 1), wrote: make(chan struct{}, 1)}
+	s.cmd.Dir = dir
+	s.cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")}, env...)
 	s.cmd.Stderr = s
 	out, err := s.cmd.StdoutPipe()
 	if err != nil {

@@ -22,6 +22,7 @@ type sink struct{}
 
 func (sink) Deliver(invoke.Ticket) {}
 func (sink) Retire(string)         {}
+func (sink) Dismiss()              {}
 
 // benchWorld is a scheduler without Run whose node never fills up.
 func benchWorld(b *testing.B, functions int) (*world, []*v1alpha1.Function) {

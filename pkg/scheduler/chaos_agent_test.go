@@ -103,6 +103,9 @@ func (a *chaosAgent) session() (again bool) {
 			code := status.Code(err)
 			return code != codes.NotFound && code != codes.Unauthenticated
 		case reply := <-replies:
+			if reply.GetMoved() != nil {
+				return true
+			}
 			a.hear(reply)
 		case id := <-a.finished:
 			a.running--

@@ -14,7 +14,7 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
 	"github.com/windlass-dev/windlass/pkg/invoke"
-	"github.com/windlass-dev/windlass/pkg/provisioner"
+	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
 )
 
 // Gateways, instances and people do random things. At every step, no function
@@ -125,7 +125,7 @@ func (c *chaos) act() {
 		c.gateways[g] = c.gateway(fmt.Sprint("g:", g))
 	case dice < 32:
 		changed := c.specs[i].DeepCopy()
-		changed.Generation++
+		generation(changed.Generation + 1)(changed)
 		c.specs[i] = changed
 		c.catalog.Put(changed)
 	case dice < 33:
@@ -247,12 +247,11 @@ func (c *chaos) offerAgain() {
 }
 
 // expectNobodyIsAsleep expects that ticks look at every function that waits for
-// something.
+// something, as soon as its slot is known to be owned.
 func (c *chaos) expectNobodyIsAsleep() {
-	_, owned := c.keeper.Epoch(0)
 	for _, f := range c.scheduler.all() {
 		counts, waiting := c.instances.Count(f.uid), f.broker.View().Waiting
-		tooFew := owned && counts.Created+counts.Creating < int(f.current().Spec.Scaling.Min)
+		tooFew := f.epoch.Load() != 0 && counts.Created+counts.Creating < int(f.current().Spec.Scaling.Min)
 		c.scheduler.mu.Lock()
 		_, active := c.scheduler.active[f]
 		c.scheduler.mu.Unlock()
@@ -269,18 +268,24 @@ type need struct {
 	ordered int
 }
 
+// node is the only node.
+func (c *chaos) node() nodepick.Node {
+	nodes, _ := c.instances.Candidates(newTestFunction("any"))
+	return nodes[0]
+}
+
 // expectNobodyIsStarved expects that a function with calls and without any
 // instance is ordered one within two ticks, if it may have one and there is
 // room.
 func (c *chaos) expectNobodyIsStarved() {
 	_, owned := c.keeper.Epoch(0)
-	node := c.instances.Nodes()[0]
+	node := c.node()
 	for i, fn := range c.specs {
 		uid := string(fn.UID)
 		f := c.scheduler.lookup(uid)
 		counts, totals := c.instances.Count(uid), c.scheduler.Totals(uid)
 		_, _, failing := c.instances.Failing(uid)
-		room := provisioner.Requests(fn).Plus(node.Requested).MilliCPU <= node.Allocatable.MilliCPU
+		room := c.instances.Requests(fn).Plus(node.Requested).MilliCPU <= node.Allocatable.MilliCPU
 		needs := owned && room && !failing && f != nil && f.broker.View().Waiting > 0 && counts.Created+counts.Creating == 0
 		if last := c.needy[i]; !needs || last.uid != uid || last.ordered != totals.Ordered {
 			c.needy[i] = need{uid: uid, since: time.Now(), ordered: totals.Ordered}
@@ -307,7 +312,7 @@ func (c *chaos) finish() {
 	if n := len(s.functions) + len(s.active) + len(s.gateways); n != 0 {
 		c.t.Errorf("left: %d functions, %d of them active, %d gateways", len(s.functions), len(s.active), len(s.gateways))
 	}
-	if left := c.instances.Nodes()[0].Requested; left.MilliCPU != 0 {
+	if left := c.node().Requested; left.MilliCPU != 0 {
 		c.t.Errorf("%+v is still requested", left)
 	}
 	c.expectSeries(map[string]float64{})

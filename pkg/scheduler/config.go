@@ -18,6 +18,9 @@ import (
 
 // Config is what a Scheduler needs to know.
 type Config struct {
+	// Addr is where this scheduler serves, host:port, as the directory knows
+	// it. It may be empty if there is no other scheduler.
+	Addr string
 	// Tick is the time between two decisions. Shorter reacts sooner and
 	// costs more; the paper's is 100 ms.
 	Tick time.Duration
@@ -84,6 +87,8 @@ type Keeper interface {
 // provisioner.Provisioner.
 type Instances interface {
 	Order(fn *v1alpha1.Function, epoch uint64, n int) provisioner.Ordered
+	Adopt(fn *v1alpha1.Function)
+	Release(uid string)
 	Check(key provisioner.Key, token string) (provisioner.Instance, error)
 	Connect(key provisioner.Key)
 	Disconnect(key provisioner.Key)
@@ -95,14 +100,23 @@ type Instances interface {
 	Forget(uid string)
 	Count(uid string) provisioner.Counts
 	Instances(uid string) []provisioner.Instance
-	Nodes() []nodepick.Node
+	Candidates(fn *v1alpha1.Function) ([]nodepick.Node, []nodepick.Rejection)
+	Requests(fn *v1alpha1.Function) nodepick.Amount
 	Failing(uid string) (why provisioner.StartFailure, retryAfter time.Duration, failing bool)
+}
+
+// Directory tells who owns a slot.
+type Directory interface {
+	Owner(slot ownership.Slot) (ownership.Owner, bool)
 }
 
 // Deps are what a Scheduler works with.
 type Deps struct {
-	Catalog   catalog.Reader
-	Keeper    Keeper
+	Catalog catalog.Reader
+	Keeper  Keeper
+	// Directory tells agents that ask the wrong scheduler where to go. If it
+	// is nil there is only this one.
+	Directory Directory
 	Instances Instances
 	Registry  prometheus.Registerer
 	Log       *slog.Logger

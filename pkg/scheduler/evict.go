@@ -16,7 +16,6 @@ const evictGrace = 10 * time.Second
 // first asked for, once for all functions that lack room.
 type idleness struct {
 	gathered bool
-	nodes    []nodepick.Node
 	idle     []nodepick.Idle
 	whose    []idleInstance // of the same index in idle
 }
@@ -40,8 +39,10 @@ func (s *Scheduler) makeRoom(f *function, known *idleness) bool {
 		s.gather(known)
 	}
 	beneficiary := f.current()
+	nodes, _ := s.deps.Instances.Candidates(beneficiary)
+	want := s.deps.Instances.Requests(beneficiary)
 	for {
-		i := nodepick.Evict(known.nodes, known.idle, provisioner.Requests(beneficiary))
+		i := nodepick.Evict(nodes, known.idle, want)
 		if i < 0 {
 			return false
 		}
@@ -62,7 +63,6 @@ func (s *Scheduler) exists(key provisioner.Key) bool {
 // gather lists the idle instances of all functions.
 func (s *Scheduler) gather(known *idleness) {
 	known.gathered = true
-	known.nodes = s.deps.Instances.Nodes()
 	for _, f := range s.all() {
 		idle := f.broker.LongestIdle(evictPolicy(f.current(), s.config))
 		if len(idle) == 0 {

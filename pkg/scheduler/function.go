@@ -21,9 +21,17 @@ type function struct {
 	slot   ownership.Slot
 	broker *broker.Broker
 
+	// epoch is that in which the slot was owned when it was last looked at; 0
+	// for none. It changes under handover only.
+	epoch    atomic.Uint64
+	handover sync.Mutex
+
+	happenings happenings
+
 	mu sync.Mutex
-	// spec is replaced, never changed.
+	// spec is replaced, never changed, and rev is its revision.
 	spec       *v1alpha1.Function
+	rev        string
 	executions *estimate.LastN
 	memory     fpcs.Memory
 	// lost counts the instances that ended while they were needed, since
@@ -38,6 +46,8 @@ type function struct {
 	// blocked says that the last order had no effect: until another one has,
 	// only ticks try again.
 	blocked atomic.Bool
+	// noRoom is why the last order found no node; empty if it did.
+	noRoom atomic.Pointer[string]
 	// evicted is the instance that was evicted to make room for this
 	// function, until an order after its end. Only Run's goroutine uses it.
 	evicted provisioner.Key
@@ -50,6 +60,7 @@ func newFunction(fn *v1alpha1.Function, config Config, now func() time.Time) *fu
 		slot:       ownership.SlotOf(uidOf(fn), 0),
 		broker:     broker.New(limits, now),
 		spec:       fn,
+		rev:        fn.Revision(),
 		executions: estimate.NewLastN(config.Executions),
 	}
 }
@@ -65,8 +76,15 @@ func (f *function) current() *v1alpha1.Function {
 func (f *function) update(fn *v1alpha1.Function) (old *v1alpha1.Function) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	old, f.spec = f.spec, fn
+	old, f.spec, f.rev = f.spec, fn, fn.Revision()
 	return old
+}
+
+// revision is the Function.Revision of the function as it is now.
+func (f *function) revision() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.rev
 }
 
 // observe learns from an execution time. It comes from an agent, so it is held

@@ -54,6 +54,8 @@ type worldConfig struct {
 	// node is what the only node can hold, in thousandths of a core. Every
 	// instance of an ordinary function requests 100.
 	node int64
+	// shared says that instances outlive the scheduler, which is at self:1.
+	shared bool
 }
 
 func defaults() worldConfig { return worldConfig{Config: DefaultConfig(), node: 100_000} }
@@ -100,13 +102,19 @@ func newWorld(t testing.TB, config worldConfig) *world {
 		keeper:  &fakeKeeper{owned: true},
 	}
 	log := slog.New(slog.NewTextHandler(w.log, nil))
+	deps := provisioner.Deps{Runtime: w.runtime, Now: time.Now, Log: log}
+	if config.shared {
+		config.Addr = "self:1"
+		deps.Shared, deps.Verify = w.runtime, func(provisioner.Key, string) error { return nil }
+	}
 	w.instances = provisioner.New(
 		provisioner.Config{Nodes: []nodepick.Node{{Name: "n", Allocatable: nodepick.Amount{MilliCPU: config.node, Memory: 1 << 50}}}},
-		provisioner.Deps{Runtime: w.runtime, Now: time.Now, Log: log},
+		deps,
 	)
 	var err error
 	w.scheduler, err = New(config.Config, Deps{
-		Catalog: w.catalog, Keeper: w.keeper, Instances: w.instances,
+		Directory: w.keeper,
+		Catalog:   w.catalog, Keeper: w.keeper, Instances: w.instances,
 		Registry: w.registry, Log: log, Now: time.Now,
 	})
 	if err != nil {
@@ -171,7 +179,10 @@ func concurrency(n int32) func(*v1alpha1.Function) {
 	return func(fn *v1alpha1.Function) { fn.Spec.Concurrency = n }
 }
 func generation(n int64) func(*v1alpha1.Function) {
-	return func(fn *v1alpha1.Function) { fn.Generation = n }
+	return func(fn *v1alpha1.Function) {
+		fn.Generation = n
+		fn.Spec.Env = []v1alpha1.EnvVar{{Name: "GENERATION", Value: fmt.Sprint(n)}}
+	}
 }
 
 // after lets virtual time pass.
@@ -201,10 +212,24 @@ func (w *world) expectCounts(fn *v1alpha1.Function, want provisioner.Counts) {
 	}
 }
 
-// fakeKeeper owns everything or nothing.
+// fakeKeeper owns everything or nothing, and then it knows who does, if anybody.
 type fakeKeeper struct {
 	mu    sync.Mutex
 	owned bool
+	other string
+}
+
+func (k *fakeKeeper) Owner(ownership.Slot) (ownership.Owner, bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return ownership.Owner{ID: "other", Addr: k.other, Epoch: 8}, k.other != ""
+}
+
+// lose gives everything to another scheduler.
+func (k *fakeKeeper) lose(to string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.owned, k.other = false, to
 }
 
 func (k *fakeKeeper) Epoch(ownership.Slot) (uint64, bool) {
@@ -249,6 +274,21 @@ type fakeRuntime struct {
 	stopped []provisioner.Key
 	// deaf instances do not end when they are told to.
 	deaf bool
+	// existing are those that somebody else has started.
+	existing []provisioner.Existing
+	released []string
+}
+
+func (r *fakeRuntime) Adopt(string) []provisioner.Existing {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.existing)
+}
+
+func (r *fakeRuntime) Release(uid string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.released = append(r.released, uid)
 }
 
 func (r *fakeRuntime) Start(spec provisioner.InstanceSpec) {

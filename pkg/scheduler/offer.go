@@ -89,7 +89,7 @@ func (s *Scheduler) accept(o *offerStream, id invoke.ID, wire *wirev1.Ticket) *i
 	if f == nil {
 		return &invoke.Refusal{Reason: invoke.RefusedUnknownFunction, Detail: "no such function here"}
 	}
-	if _, owned := s.deps.Keeper.Epoch(f.slot); !owned {
+	if _, owned := s.owns(f); !owned {
 		return &notOwner
 	}
 	if why, retryAfter, failing := s.deps.Instances.Failing(f.uid); failing && retryAfter > 0 {

@@ -124,7 +124,7 @@ func TestSlotThatIsGainedGetsItsLeastInstances(t *testing.T) {
 		w.ticks(3)
 		w.started(fn, 0)
 		w.keeper.own(true)
-		w.ticks(1)
+		w.ticks(4)
 		w.started(fn, 2)
 	})
 }

@@ -172,6 +172,8 @@ func (a *agent) hear(reply *wirev1.PullReply) {
 	switch kind := reply.GetKind().(type) {
 	case *wirev1.PullReply_Ticket:
 		a.said = append(a.said, "ticket "+string(kind.Ticket.GetInvocationId()[12:])+" at "+kind.Ticket.GetGateway())
+	case *wirev1.PullReply_Moved:
+		a.said = append(a.said, "moved to "+kind.Moved.GetAddress())
 	case *wirev1.PullReply_Retire:
 		a.said = append(a.said, "retire: "+kind.Retire.GetReason())
 	case *wirev1.PullReply_Leave:

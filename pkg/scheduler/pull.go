@@ -12,6 +12,7 @@ import (
 
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
 	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/ownership"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/queue/broker"
 )
@@ -42,6 +43,9 @@ func (s *Scheduler) Pull(server pullServer) error {
 		return err
 	}
 	p, err := s.hello(first.GetHello())
+	if errors.Is(err, errMoved) {
+		return server.Send(s.moved(ownership.SlotOf(first.GetHello().GetFunctionUid(), 0)))
+	}
 	if err != nil {
 		return err
 	}
@@ -53,7 +57,15 @@ func (s *Scheduler) Pull(server pullServer) error {
 	return err
 }
 
-// hello checks who an instance is and lets it join its function's queue.
+// errMoved says that the function has another owner.
+var errMoved = errors.New("scheduler: the function has another owner")
+
+func (s *Scheduler) moved(slot ownership.Slot) *wirev1.PullReply {
+	return &wirev1.PullReply{Kind: &wirev1.PullReply_Moved{Moved: &wirev1.Moved{Address: s.ownerAddr(slot)}}}
+}
+
+// hello checks who an instance is and lets it join its function's queue. The
+// error is errMoved or one for the agent.
 func (s *Scheduler) hello(hello *wirev1.Hello) (*pullStream, error) {
 	if hello == nil {
 		return nil, status.Error(codes.InvalidArgument, "the first message must be a hello")
@@ -61,14 +73,17 @@ func (s *Scheduler) hello(hello *wirev1.Hello) (*pullStream, error) {
 	key := keyOf(hello.GetFunctionUid(), invoke.CID(hello.GetCid()))
 	f := s.lookup(key.FunctionUID)
 	if f == nil {
+		if _, owned := s.deps.Keeper.Epoch(ownership.SlotOf(key.FunctionUID, 0)); !owned {
+			return nil, errMoved
+		}
 		return nil, status.Error(codes.NotFound, "no such function")
 	}
-	instance, err := s.deps.Instances.Check(key, hello.GetToken())
-	switch {
-	case errors.Is(err, provisioner.ErrUnknownInstance):
-		return nil, status.Error(codes.NotFound, err.Error())
-	case err != nil:
-		return nil, status.Error(codes.Unauthenticated, err.Error())
+	if _, owned := s.owns(f); !owned {
+		return nil, errMoved
+	}
+	instance, err := s.check(f, key, hello.GetToken())
+	if err != nil {
+		return nil, err
 	}
 	capacity := int(f.current().Spec.Concurrency)
 	p := &pullStream{
@@ -82,6 +97,25 @@ func (s *Scheduler) hello(hello *wirev1.Hello) (*pullStream, error) {
 	return p, nil
 }
 
+// check checks an agent's proof. An instance that was just started by the owner
+// before may not have been seen when the function was taken over.
+func (s *Scheduler) check(f *function, key provisioner.Key, proof string) (provisioner.Instance, error) {
+	instance, err := s.deps.Instances.Check(key, proof)
+	if errors.Is(err, provisioner.ErrUnknownInstance) {
+		s.deps.Instances.Adopt(f.current())
+		instance, err = s.deps.Instances.Check(key, proof)
+	}
+	switch {
+	case errors.Is(err, provisioner.ErrUnknownInstance):
+		return instance, status.Error(codes.NotFound, err.Error())
+	case errors.Is(err, provisioner.ErrBadToken):
+		return instance, status.Error(codes.Unauthenticated, err.Error())
+	case err != nil:
+		return instance, status.Error(codes.Unavailable, err.Error())
+	}
+	return instance, nil
+}
+
 // join takes the instance's place in the queue. One that was let go while it had
 // no stream, or whose function was changed, is told so.
 func (p *pullStream) join(instance provisioner.Instance, capacity int) error {
@@ -92,12 +126,16 @@ func (p *pullStream) join(instance provisioner.Instance, capacity int) error {
 	case err != nil:
 		return status.Error(codes.Unavailable, err.Error())
 	}
+	if _, owned := p.scheduler.owns(p.function); !owned {
+		p.function.broker.Leave(p.key.CID)
+		return errMoved
+	}
 	// Only now: a stream before this one has noted its end before it left.
 	p.scheduler.deps.Instances.Connect(p.key)
 	// Whoever changes the function after this line finds the instance.
 	fn := p.function.current()
 	switch {
-	case instance.Generation != fn.Generation:
+	case instance.Revision != p.function.revision():
 		p.function.broker.Retire(p.key.CID, reasonChanged)
 		p.scheduler.letGo(instance, finishTime(fn))
 	case instance.State == provisioner.Leaving:
@@ -239,6 +277,9 @@ func (p *pullStream) Deliver(t invoke.Ticket) {
 		RemainingNs:  int64(t.Deadline.Sub(p.scheduler.deps.Now())),
 	}}})
 }
+
+// Dismiss implements broker.Sink.
+func (p *pullStream) Dismiss() { p.reply(p.scheduler.moved(p.function.slot)) }
 
 // Retire implements broker.Sink.
 func (p *pullStream) Retire(reason string) {

@@ -65,19 +65,23 @@ func New(config Config, deps Deps) (*Scheduler, error) {
 
 var _ provisioner.Events = (*Scheduler)(nil)
 
-// Run follows the catalog and ticks until ctx ends. Then it retires all
-// instances and refuses what waits. It returns an error only if the catalog
+// Run follows the catalog and ticks until ctx ends. Then it retires the
+// instances of the functions that it owns and refuses what waits. It returns an error only if the catalog
 // cannot be followed any longer.
 func (s *Scheduler) Run(ctx context.Context) error {
 	watched := make(chan error, 1)
 	go func() { watched <- s.watch(ctx) }()
 	ticker := time.NewTicker(s.config.Tick)
 	defer ticker.Stop()
+	audit := time.NewTicker(auditEvery)
+	defer audit.Stop()
 	defer s.close()
 	for {
 		select {
 		case <-ticker.C:
 			s.tick()
+		case <-audit.C:
+			s.audit()
 		case f := <-s.kicks:
 			s.kicked(f)
 		case e := <-s.changes:
@@ -103,6 +107,9 @@ func (s *Scheduler) watch(ctx context.Context) error {
 
 func (s *Scheduler) close() {
 	for _, f := range s.all() {
+		if _, owned := s.owns(f); !owned {
+			continue
+		}
 		s.refuseAll(f, f.broker.Close("the scheduler is shutting down"), invoke.Refusal{
 			Reason: invoke.RefusedNotOwner, Detail: "the scheduler is shutting down",
 		})
@@ -135,7 +142,7 @@ func (s *Scheduler) replace(f *function, fn *v1alpha1.Function) {
 	s.deps.Instances.Forgive(f.uid)
 	outdated := func() []provisioner.Instance {
 		return slices.DeleteFunc(s.deps.Instances.Instances(f.uid), func(in provisioner.Instance) bool {
-			return in.Generation == fn.Generation
+			return in.Revision == f.revision()
 		})
 	}
 	// None is handed a ticket any more before it is looked at which of them
@@ -179,6 +186,9 @@ func (s *Scheduler) remove(e catalog.Event) {
 	s.refuseAll(f, f.broker.Close(reasonDeleted), invoke.Refusal{
 		Reason: invoke.RefusedUnknownFunction, Detail: reasonDeleted,
 	})
+	if _, owned := s.deps.Keeper.Epoch(f.slot); owned {
+		s.deps.Instances.Adopt(f.current())
+	}
 	for _, in := range s.deps.Instances.Instances(f.uid) {
 		s.letGo(in, finishTime(f.current()))
 	}
@@ -257,6 +267,7 @@ func (s *Scheduler) StartFailed(key provisioner.Key, why provisioner.StartFailur
 	}
 	s.deps.Log.Warn("an instance did not start", "function", f.current().Key().String(), "cid", key.CID, "reason", why.Reason)
 	s.record(f, (*metrics).startFailed)
+	f.happenings.add(happening{reason: why.Code, message: "an instance did not start: " + why.Reason, warning: true})
 	if s.hasInstance(f) {
 		return
 	}
@@ -273,7 +284,7 @@ func cannotStart(why provisioner.StartFailure, retryAfter time.Duration) invoke.
 }
 
 // Gone is told by the provisioner that an instance ended after it had started.
-func (s *Scheduler) Gone(key provisioner.Key, lost bool, why string) {
+func (s *Scheduler) Gone(key provisioner.Key, lost bool, why provisioner.StartFailure) {
 	f := s.lookup(key.FunctionUID)
 	if f == nil {
 		return
@@ -281,8 +292,9 @@ func (s *Scheduler) Gone(key provisioner.Key, lost bool, why string) {
 	level := s.deps.Log.Info
 	if lost {
 		level = s.deps.Log.Warn
+		f.happenings.add(happening{reason: why.Code, message: "an instance was lost: " + why.Reason, warning: true})
 	}
-	level("an instance is gone", "function", f.current().Key().String(), "cid", key.CID, "lost", lost, "reason", why)
+	level("an instance is gone", "function", f.current().Key().String(), "cid", key.CID, "lost", lost, "reason", why.Reason)
 	s.activate(f)
 }
 

@@ -46,7 +46,7 @@ func (s *Scheduler) ready(f *function, fn *v1alpha1.Function, counts provisioner
 	}
 	if why, _, failing := s.deps.Instances.Failing(f.uid); failing && counts.Created == 0 {
 		c.Status = metav1.ConditionFalse
-		c.Reason = v1alpha1.ReasonStartFailed
+		c.Reason = why.Code
 		c.Message = why.String()
 		c.LastTransitionTime = metav1.NewTime(why.At)
 	}

@@ -33,9 +33,9 @@ func (s *Scheduler) tickFunction(f *function, known *idleness) {
 	if s.lookup(f.uid) != f {
 		return
 	}
-	epoch, owned := s.deps.Keeper.Epoch(f.slot)
+	epoch, owned := s.owns(f)
 	if !owned {
-		s.disown(f)
+		s.idle(f)
 		return
 	}
 	f.broker.Expire()
@@ -56,6 +56,7 @@ func (s *Scheduler) tickFunction(f *function, known *idleness) {
 		ordered = s.order(fn, f, epoch, decision, snapshot)
 	}
 	f.blocked.Store(decision.Create > 0 && len(ordered.Keys) == 0)
+	f.noRoom.Store(&ordered.NoRoom)
 	// 7. Make room for the first instance, or refuse what cannot be served.
 	if ordered.NoRoom != "" && len(ordered.Keys) == 0 && counts == (provisioner.Counts{}) && known != nil {
 		if !s.makeRoom(f, known) && view.OldestWait >= s.config.NoRoomPatience {
@@ -80,6 +81,7 @@ func (s *Scheduler) order(fn *v1alpha1.Function, f *function, epoch uint64, d fp
 		log.Info("ordered instances", "reason", string(d.Why), "ordered", len(ordered.Keys))
 	case ordered.NoRoom != "" && !f.blocked.Load():
 		log.Warn("no node has room for an instance", "reason", ordered.NoRoom)
+		f.happenings.add(happening{reason: v1alpha1.ReasonNoCapacity, message: "no node has room for an instance: " + ordered.NoRoom, warning: true})
 	}
 	return ordered
 }
@@ -89,18 +91,6 @@ func noCapacity(why string, retryAfter time.Duration) invoke.Refusal {
 		Reason:     invoke.RefusedNoCapacity,
 		Detail:     "no node has room for an instance: " + why,
 		RetryAfter: retryAfter,
-	}
-}
-
-// disown refuses what waits for a function in a slot that is not owned any more:
-// its gateways ask the new owner. A function that must have instances stays
-// active, since nothing else would tell that its slot came (back).
-func (s *Scheduler) disown(f *function) {
-	f.loseNone()
-	f.blocked.Store(false)
-	s.refuseAll(f, f.broker.Clear(), notOwner)
-	if f.current().Spec.Scaling.Min == 0 {
-		s.idle(f)
 	}
 }
 

@@ -2,9 +2,13 @@
 //
 // Three conversations, each a bidirectional stream that its client opens:
 //
-//	gateway -> scheduler  Offer    tickets, and their withdrawal
-//	agent   -> scheduler  Pull     standing requests for tickets
-//	agent   -> gateway    Attempt  one claim and one result
+//	gateway    -> scheduler  Offer    tickets, and their withdrawal
+//	agent      -> scheduler  Pull     standing requests for tickets
+//	agent      -> gateway    Attempt  one claim and one result
+//
+// and one that only tells:
+//
+//	controller -> scheduler  Watch    what is observed of functions
 //
 // Deadlines travel as remaining time, never as a point in time, so that
 // clocks need not agree.
@@ -211,7 +215,7 @@ func (x Failure_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Failure_Kind.Descriptor instead.
 func (Failure_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{19, 0}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{20, 0}
 }
 
 type Refused_Reason int32
@@ -262,7 +266,7 @@ func (x Refused_Reason) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Refused_Reason.Descriptor instead.
 func (Refused_Reason) EnumDescriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{23, 0}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{24, 0}
 }
 
 // Ticket says that an invocation waits at a gateway.
@@ -712,7 +716,8 @@ type Hello struct {
 	Generation  int64                  `protobuf:"varint,2,opt,name=generation,proto3" json:"generation,omitempty"`
 	// The instance's id and its rank in the pull order.
 	Cid string `protobuf:"bytes,3,opt,name=cid,proto3" json:"cid,omitempty"`
-	// Secret that the instance was started with.
+	// Proof of who it is: the secret that it was started with or, in a cluster,
+	// its pod's service account token.
 	Token         string `protobuf:"bytes,4,opt,name=token,proto3" json:"token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -988,6 +993,7 @@ type PullReply struct {
 	//	*PullReply_Ticket
 	//	*PullReply_Leave
 	//	*PullReply_Retire
+	//	*PullReply_Moved
 	Kind          isPullReply_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1057,6 +1063,15 @@ func (x *PullReply) GetRetire() *Retire {
 	return nil
 }
 
+func (x *PullReply) GetMoved() *Moved {
+	if x != nil {
+		if x, ok := x.Kind.(*PullReply_Moved); ok {
+			return x.Moved
+		}
+	}
+	return nil
+}
+
 type isPullReply_Kind interface {
 	isPullReply_Kind()
 }
@@ -1076,11 +1091,63 @@ type PullReply_Retire struct {
 	Retire *Retire `protobuf:"bytes,3,opt,name=retire,proto3,oneof"`
 }
 
+type PullReply_Moved struct {
+	// The function has another owner: go on there. It ends the stream.
+	Moved *Moved `protobuf:"bytes,4,opt,name=moved,proto3,oneof"`
+}
+
 func (*PullReply_Ticket) isPullReply_Kind() {}
 
 func (*PullReply_Leave) isPullReply_Kind() {}
 
 func (*PullReply_Retire) isPullReply_Kind() {}
+
+func (*PullReply_Moved) isPullReply_Kind() {}
+
+type Moved struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Address of the owner, host:port; empty if it is not known yet.
+	Address       string `protobuf:"bytes,1,opt,name=address,proto3" json:"address,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Moved) Reset() {
+	*x = Moved{}
+	mi := &file_wire_v1_wire_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Moved) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Moved) ProtoMessage() {}
+
+func (x *Moved) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_v1_wire_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Moved.ProtoReflect.Descriptor instead.
+func (*Moved) Descriptor() ([]byte, []int) {
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *Moved) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
 
 type LeaveReply struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
@@ -1093,7 +1160,7 @@ type LeaveReply struct {
 
 func (x *LeaveReply) Reset() {
 	*x = LeaveReply{}
-	mi := &file_wire_v1_wire_proto_msgTypes[12]
+	mi := &file_wire_v1_wire_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1105,7 +1172,7 @@ func (x *LeaveReply) String() string {
 func (*LeaveReply) ProtoMessage() {}
 
 func (x *LeaveReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[12]
+	mi := &file_wire_v1_wire_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1118,7 +1185,7 @@ func (x *LeaveReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveReply.ProtoReflect.Descriptor instead.
 func (*LeaveReply) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{12}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *LeaveReply) GetGranted() bool {
@@ -1144,7 +1211,7 @@ type Retire struct {
 
 func (x *Retire) Reset() {
 	*x = Retire{}
-	mi := &file_wire_v1_wire_proto_msgTypes[13]
+	mi := &file_wire_v1_wire_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1156,7 +1223,7 @@ func (x *Retire) String() string {
 func (*Retire) ProtoMessage() {}
 
 func (x *Retire) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[13]
+	mi := &file_wire_v1_wire_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1169,7 +1236,7 @@ func (x *Retire) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Retire.ProtoReflect.Descriptor instead.
 func (*Retire) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{13}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Retire) GetReason() string {
@@ -1195,7 +1262,7 @@ type AttemptRequest struct {
 
 func (x *AttemptRequest) Reset() {
 	*x = AttemptRequest{}
-	mi := &file_wire_v1_wire_proto_msgTypes[14]
+	mi := &file_wire_v1_wire_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1207,7 +1274,7 @@ func (x *AttemptRequest) String() string {
 func (*AttemptRequest) ProtoMessage() {}
 
 func (x *AttemptRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[14]
+	mi := &file_wire_v1_wire_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1220,7 +1287,7 @@ func (x *AttemptRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptRequest.ProtoReflect.Descriptor instead.
 func (*AttemptRequest) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{14}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *AttemptRequest) GetKind() isAttemptRequest_Kind {
@@ -1323,7 +1390,7 @@ type Claim struct {
 
 func (x *Claim) Reset() {
 	*x = Claim{}
-	mi := &file_wire_v1_wire_proto_msgTypes[15]
+	mi := &file_wire_v1_wire_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1335,7 +1402,7 @@ func (x *Claim) String() string {
 func (*Claim) ProtoMessage() {}
 
 func (x *Claim) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[15]
+	mi := &file_wire_v1_wire_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1348,7 +1415,7 @@ func (x *Claim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Claim.ProtoReflect.Descriptor instead.
 func (*Claim) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{15}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Claim) GetInvocationId() []byte {
@@ -1381,7 +1448,7 @@ type Release struct {
 
 func (x *Release) Reset() {
 	*x = Release{}
-	mi := &file_wire_v1_wire_proto_msgTypes[16]
+	mi := &file_wire_v1_wire_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1393,7 +1460,7 @@ func (x *Release) String() string {
 func (*Release) ProtoMessage() {}
 
 func (x *Release) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[16]
+	mi := &file_wire_v1_wire_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1406,7 +1473,7 @@ func (x *Release) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Release.ProtoReflect.Descriptor instead.
 func (*Release) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{16}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Release) GetReason() string {
@@ -1435,7 +1502,7 @@ type ResultHead struct {
 
 func (x *ResultHead) Reset() {
 	*x = ResultHead{}
-	mi := &file_wire_v1_wire_proto_msgTypes[17]
+	mi := &file_wire_v1_wire_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1447,7 +1514,7 @@ func (x *ResultHead) String() string {
 func (*ResultHead) ProtoMessage() {}
 
 func (x *ResultHead) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[17]
+	mi := &file_wire_v1_wire_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1460,7 +1527,7 @@ func (x *ResultHead) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResultHead.ProtoReflect.Descriptor instead.
 func (*ResultHead) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{17}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ResultHead) GetStatus() int32 {
@@ -1522,7 +1589,7 @@ type ResultEnd struct {
 
 func (x *ResultEnd) Reset() {
 	*x = ResultEnd{}
-	mi := &file_wire_v1_wire_proto_msgTypes[18]
+	mi := &file_wire_v1_wire_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1534,7 +1601,7 @@ func (x *ResultEnd) String() string {
 func (*ResultEnd) ProtoMessage() {}
 
 func (x *ResultEnd) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[18]
+	mi := &file_wire_v1_wire_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1547,7 +1614,7 @@ func (x *ResultEnd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResultEnd.ProtoReflect.Descriptor instead.
 func (*ResultEnd) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{18}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ResultEnd) GetFailure() *Failure {
@@ -1568,7 +1635,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_wire_v1_wire_proto_msgTypes[19]
+	mi := &file_wire_v1_wire_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1580,7 +1647,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[19]
+	mi := &file_wire_v1_wire_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1593,7 +1660,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{19}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Failure) GetKind() Failure_Kind {
@@ -1620,7 +1687,7 @@ type Header struct {
 
 func (x *Header) Reset() {
 	*x = Header{}
-	mi := &file_wire_v1_wire_proto_msgTypes[20]
+	mi := &file_wire_v1_wire_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1632,7 +1699,7 @@ func (x *Header) String() string {
 func (*Header) ProtoMessage() {}
 
 func (x *Header) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[20]
+	mi := &file_wire_v1_wire_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1645,7 +1712,7 @@ func (x *Header) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Header.ProtoReflect.Descriptor instead.
 func (*Header) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{20}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Header) GetName() string {
@@ -1678,7 +1745,7 @@ type AttemptReply struct {
 
 func (x *AttemptReply) Reset() {
 	*x = AttemptReply{}
-	mi := &file_wire_v1_wire_proto_msgTypes[21]
+	mi := &file_wire_v1_wire_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1690,7 +1757,7 @@ func (x *AttemptReply) String() string {
 func (*AttemptReply) ProtoMessage() {}
 
 func (x *AttemptReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[21]
+	mi := &file_wire_v1_wire_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1703,7 +1770,7 @@ func (x *AttemptReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptReply.ProtoReflect.Descriptor instead.
 func (*AttemptReply) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{21}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *AttemptReply) GetKind() isAttemptReply_Kind {
@@ -1816,7 +1883,7 @@ type Granted struct {
 
 func (x *Granted) Reset() {
 	*x = Granted{}
-	mi := &file_wire_v1_wire_proto_msgTypes[22]
+	mi := &file_wire_v1_wire_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1828,7 +1895,7 @@ func (x *Granted) String() string {
 func (*Granted) ProtoMessage() {}
 
 func (x *Granted) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[22]
+	mi := &file_wire_v1_wire_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1841,7 +1908,7 @@ func (x *Granted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Granted.ProtoReflect.Descriptor instead.
 func (*Granted) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{22}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Granted) GetAttempt() uint32 {
@@ -1916,7 +1983,7 @@ type Refused struct {
 
 func (x *Refused) Reset() {
 	*x = Refused{}
-	mi := &file_wire_v1_wire_proto_msgTypes[23]
+	mi := &file_wire_v1_wire_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1928,7 +1995,7 @@ func (x *Refused) String() string {
 func (*Refused) ProtoMessage() {}
 
 func (x *Refused) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[23]
+	mi := &file_wire_v1_wire_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1941,7 +2008,7 @@ func (x *Refused) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refused.ProtoReflect.Descriptor instead.
 func (*Refused) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{23}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Refused) GetReason() Refused_Reason {
@@ -1961,7 +2028,7 @@ type BodyEnd struct {
 
 func (x *BodyEnd) Reset() {
 	*x = BodyEnd{}
-	mi := &file_wire_v1_wire_proto_msgTypes[24]
+	mi := &file_wire_v1_wire_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1973,7 +2040,7 @@ func (x *BodyEnd) String() string {
 func (*BodyEnd) ProtoMessage() {}
 
 func (x *BodyEnd) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[24]
+	mi := &file_wire_v1_wire_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1986,7 +2053,7 @@ func (x *BodyEnd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BodyEnd.ProtoReflect.Descriptor instead.
 func (*BodyEnd) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{24}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *BodyEnd) GetAborted() bool {
@@ -2004,7 +2071,7 @@ type Cancel struct {
 
 func (x *Cancel) Reset() {
 	*x = Cancel{}
-	mi := &file_wire_v1_wire_proto_msgTypes[25]
+	mi := &file_wire_v1_wire_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2016,7 +2083,7 @@ func (x *Cancel) String() string {
 func (*Cancel) ProtoMessage() {}
 
 func (x *Cancel) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[25]
+	mi := &file_wire_v1_wire_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2029,7 +2096,388 @@ func (x *Cancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cancel.ProtoReflect.Descriptor instead.
 func (*Cancel) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{25}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{26}
+}
+
+type WatchRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WatchRequest) Reset() {
+	*x = WatchRequest{}
+	mi := &file_wire_v1_wire_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WatchRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WatchRequest) ProtoMessage() {}
+
+func (x *WatchRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_v1_wire_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
+func (*WatchRequest) Descriptor() ([]byte, []int) {
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{27}
+}
+
+type WatchReply struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Functions []*FunctionFacts       `protobuf:"bytes,1,rep,name=functions,proto3" json:"functions,omitempty"`
+	// UIDs of functions that somebody else tells of from now on, or nobody.
+	Released      []string `protobuf:"bytes,2,rep,name=released,proto3" json:"released,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WatchReply) Reset() {
+	*x = WatchReply{}
+	mi := &file_wire_v1_wire_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WatchReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WatchReply) ProtoMessage() {}
+
+func (x *WatchReply) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_v1_wire_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WatchReply.ProtoReflect.Descriptor instead.
+func (*WatchReply) Descriptor() ([]byte, []int) {
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *WatchReply) GetFunctions() []*FunctionFacts {
+	if x != nil {
+		return x.Functions
+	}
+	return nil
+}
+
+func (x *WatchReply) GetReleased() []string {
+	if x != nil {
+		return x.Released
+	}
+	return nil
+}
+
+// FunctionFacts are what is observed of one function.
+type FunctionFacts struct {
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	FunctionUid string                 `protobuf:"bytes,1,opt,name=function_uid,json=functionUid,proto3" json:"function_uid,omitempty"`
+	Namespace   string                 `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	Name        string                 `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
+	// Generation of the function that this is about.
+	Generation int64 `protobuf:"varint,4,opt,name=generation,proto3" json:"generation,omitempty"`
+	// Instances by state.
+	Creating uint32 `protobuf:"varint,5,opt,name=creating,proto3" json:"creating,omitempty"`
+	Created  uint32 `protobuf:"varint,6,opt,name=created,proto3" json:"created,omitempty"`
+	Busy     uint32 `protobuf:"varint,7,opt,name=busy,proto3" json:"busy,omitempty"`
+	// Instances of an older revision that are still there.
+	Outdated uint32 `protobuf:"varint,8,opt,name=outdated,proto3" json:"outdated,omitempty"`
+	// Calls that wait.
+	Queued uint32 `protobuf:"varint,9,opt,name=queued,proto3" json:"queued,omitempty"`
+	// Mean of the last executions; 0 if unknown.
+	MeanExecNs int64 `protobuf:"varint,10,opt,name=mean_exec_ns,json=meanExecNs,proto3" json:"mean_exec_ns,omitempty"`
+	// Set while the function's instances do not start.
+	Problem *StartProblem `protobuf:"bytes,11,opt,name=problem,proto3" json:"problem,omitempty"`
+	// Not empty while no node has room: why not.
+	NoRoom string `protobuf:"bytes,12,opt,name=no_room,json=noRoom,proto3" json:"no_room,omitempty"`
+	// What happened since the function was told of before.
+	Happenings    []*Happening `protobuf:"bytes,13,rep,name=happenings,proto3" json:"happenings,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FunctionFacts) Reset() {
+	*x = FunctionFacts{}
+	mi := &file_wire_v1_wire_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FunctionFacts) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FunctionFacts) ProtoMessage() {}
+
+func (x *FunctionFacts) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_v1_wire_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FunctionFacts.ProtoReflect.Descriptor instead.
+func (*FunctionFacts) Descriptor() ([]byte, []int) {
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *FunctionFacts) GetFunctionUid() string {
+	if x != nil {
+		return x.FunctionUid
+	}
+	return ""
+}
+
+func (x *FunctionFacts) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
+func (x *FunctionFacts) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *FunctionFacts) GetGeneration() int64 {
+	if x != nil {
+		return x.Generation
+	}
+	return 0
+}
+
+func (x *FunctionFacts) GetCreating() uint32 {
+	if x != nil {
+		return x.Creating
+	}
+	return 0
+}
+
+func (x *FunctionFacts) GetCreated() uint32 {
+	if x != nil {
+		return x.Created
+	}
+	return 0
+}
+
+func (x *FunctionFacts) GetBusy() uint32 {
+	if x != nil {
+		return x.Busy
+	}
+	return 0
+}
+
+func (x *FunctionFacts) GetOutdated() uint32 {
+	if x != nil {
+		return x.Outdated
+	}
+	return 0
+}
+
+func (x *FunctionFacts) GetQueued() uint32 {
+	if x != nil {
+		return x.Queued
+	}
+	return 0
+}
+
+func (x *FunctionFacts) GetMeanExecNs() int64 {
+	if x != nil {
+		return x.MeanExecNs
+	}
+	return 0
+}
+
+func (x *FunctionFacts) GetProblem() *StartProblem {
+	if x != nil {
+		return x.Problem
+	}
+	return nil
+}
+
+func (x *FunctionFacts) GetNoRoom() string {
+	if x != nil {
+		return x.NoRoom
+	}
+	return ""
+}
+
+func (x *FunctionFacts) GetHappenings() []*Happening {
+	if x != nil {
+		return x.Happenings
+	}
+	return nil
+}
+
+// StartProblem says why instances do not start.
+type StartProblem struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// One of the condition reasons of a Function.
+	Reason string `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
+	// For a person to read.
+	Detail string `protobuf:"bytes,2,opt,name=detail,proto3" json:"detail,omitempty"`
+	// Time since it was seen first.
+	SinceNs int64 `protobuf:"varint,3,opt,name=since_ns,json=sinceNs,proto3" json:"since_ns,omitempty"`
+	// Time until the next try.
+	RetryAfterNs  int64 `protobuf:"varint,4,opt,name=retry_after_ns,json=retryAfterNs,proto3" json:"retry_after_ns,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StartProblem) Reset() {
+	*x = StartProblem{}
+	mi := &file_wire_v1_wire_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StartProblem) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StartProblem) ProtoMessage() {}
+
+func (x *StartProblem) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_v1_wire_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StartProblem.ProtoReflect.Descriptor instead.
+func (*StartProblem) Descriptor() ([]byte, []int) {
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *StartProblem) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *StartProblem) GetDetail() string {
+	if x != nil {
+		return x.Detail
+	}
+	return ""
+}
+
+func (x *StartProblem) GetSinceNs() int64 {
+	if x != nil {
+		return x.SinceNs
+	}
+	return 0
+}
+
+func (x *StartProblem) GetRetryAfterNs() int64 {
+	if x != nil {
+		return x.RetryAfterNs
+	}
+	return 0
+}
+
+// Happening is something that an operator may ask about later.
+type Happening struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Reason  string                 `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
+	Message string                 `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
+	Warning bool                   `protobuf:"varint,3,opt,name=warning,proto3" json:"warning,omitempty"`
+	// How often it happened.
+	Count         uint32 `protobuf:"varint,4,opt,name=count,proto3" json:"count,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Happening) Reset() {
+	*x = Happening{}
+	mi := &file_wire_v1_wire_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Happening) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Happening) ProtoMessage() {}
+
+func (x *Happening) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_v1_wire_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Happening.ProtoReflect.Descriptor instead.
+func (*Happening) Descriptor() ([]byte, []int) {
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *Happening) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *Happening) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
+func (x *Happening) GetWarning() bool {
+	if x != nil {
+		return x.Warning
+	}
+	return false
+}
+
+func (x *Happening) GetCount() uint32 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
 }
 
 var File_wire_v1_wire_proto protoreflect.FileDescriptor
@@ -2097,12 +2545,15 @@ const file_wire_v1_wire_proto_rawDesc = "" +
 	"\x13REASON_START_FAILED\x10\x02\x12\x19\n" +
 	"\x15REASON_FUNCTION_ENDED\x10\x03\x12\x16\n" +
 	"\x12REASON_CALL_BROKEN\x10\x04\x12\x12\n" +
-	"\x0eREASON_STOPPED\x10\x05\"\xb1\x01\n" +
+	"\x0eREASON_STOPPED\x10\x05\"\xe2\x01\n" +
 	"\tPullReply\x122\n" +
 	"\x06ticket\x18\x01 \x01(\v2\x18.windlass.wire.v1.TicketH\x00R\x06ticket\x124\n" +
 	"\x05leave\x18\x02 \x01(\v2\x1c.windlass.wire.v1.LeaveReplyH\x00R\x05leave\x122\n" +
-	"\x06retire\x18\x03 \x01(\v2\x18.windlass.wire.v1.RetireH\x00R\x06retireB\x06\n" +
-	"\x04kind\"H\n" +
+	"\x06retire\x18\x03 \x01(\v2\x18.windlass.wire.v1.RetireH\x00R\x06retire\x12/\n" +
+	"\x05moved\x18\x04 \x01(\v2\x17.windlass.wire.v1.MovedH\x00R\x05movedB\x06\n" +
+	"\x04kind\"!\n" +
+	"\x05Moved\x12\x18\n" +
+	"\aaddress\x18\x01 \x01(\tR\aaddress\"H\n" +
 	"\n" +
 	"LeaveReply\x12\x18\n" +
 	"\agranted\x18\x01 \x01(\bR\agranted\x12 \n" +
@@ -2173,10 +2624,46 @@ const file_wire_v1_wire_proto_rawDesc = "" +
 	"\x10REASON_BAD_TOKEN\x10\x02\"#\n" +
 	"\aBodyEnd\x12\x18\n" +
 	"\aaborted\x18\x01 \x01(\bR\aaborted\"\b\n" +
-	"\x06Cancel2\x9e\x01\n" +
+	"\x06Cancel\"\x0e\n" +
+	"\fWatchRequest\"g\n" +
+	"\n" +
+	"WatchReply\x12=\n" +
+	"\tfunctions\x18\x01 \x03(\v2\x1f.windlass.wire.v1.FunctionFactsR\tfunctions\x12\x1a\n" +
+	"\breleased\x18\x02 \x03(\tR\breleased\"\xb4\x03\n" +
+	"\rFunctionFacts\x12!\n" +
+	"\ffunction_uid\x18\x01 \x01(\tR\vfunctionUid\x12\x1c\n" +
+	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12\x12\n" +
+	"\x04name\x18\x03 \x01(\tR\x04name\x12\x1e\n" +
+	"\n" +
+	"generation\x18\x04 \x01(\x03R\n" +
+	"generation\x12\x1a\n" +
+	"\bcreating\x18\x05 \x01(\rR\bcreating\x12\x18\n" +
+	"\acreated\x18\x06 \x01(\rR\acreated\x12\x12\n" +
+	"\x04busy\x18\a \x01(\rR\x04busy\x12\x1a\n" +
+	"\boutdated\x18\b \x01(\rR\boutdated\x12\x16\n" +
+	"\x06queued\x18\t \x01(\rR\x06queued\x12 \n" +
+	"\fmean_exec_ns\x18\n" +
+	" \x01(\x03R\n" +
+	"meanExecNs\x128\n" +
+	"\aproblem\x18\v \x01(\v2\x1e.windlass.wire.v1.StartProblemR\aproblem\x12\x17\n" +
+	"\ano_room\x18\f \x01(\tR\x06noRoom\x12;\n" +
+	"\n" +
+	"happenings\x18\r \x03(\v2\x1b.windlass.wire.v1.HappeningR\n" +
+	"happenings\"\x7f\n" +
+	"\fStartProblem\x12\x16\n" +
+	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x16\n" +
+	"\x06detail\x18\x02 \x01(\tR\x06detail\x12\x19\n" +
+	"\bsince_ns\x18\x03 \x01(\x03R\asinceNs\x12$\n" +
+	"\x0eretry_after_ns\x18\x04 \x01(\x03R\fretryAfterNs\"m\n" +
+	"\tHappening\x12\x16\n" +
+	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x18\n" +
+	"\amessage\x18\x02 \x01(\tR\amessage\x12\x18\n" +
+	"\awarning\x18\x03 \x01(\bR\awarning\x12\x14\n" +
+	"\x05count\x18\x04 \x01(\rR\x05count2\xe7\x01\n" +
 	"\tScheduler\x12I\n" +
 	"\x05Offer\x12\x1e.windlass.wire.v1.OfferRequest\x1a\x1c.windlass.wire.v1.OfferReply(\x010\x01\x12F\n" +
-	"\x04Pull\x12\x1d.windlass.wire.v1.PullRequest\x1a\x1b.windlass.wire.v1.PullReply(\x010\x012Z\n" +
+	"\x04Pull\x12\x1d.windlass.wire.v1.PullRequest\x1a\x1b.windlass.wire.v1.PullReply(\x010\x01\x12G\n" +
+	"\x05Watch\x12\x1e.windlass.wire.v1.WatchRequest\x1a\x1c.windlass.wire.v1.WatchReply0\x012Z\n" +
 	"\aGateway\x12O\n" +
 	"\aAttempt\x12 .windlass.wire.v1.AttemptRequest\x1a\x1e.windlass.wire.v1.AttemptReply(\x010\x01B5Z3github.com/windlass-dev/windlass/api/wire/v1;wirev1b\x06proto3"
 
@@ -2193,7 +2680,7 @@ func file_wire_v1_wire_proto_rawDescGZIP() []byte {
 }
 
 var file_wire_v1_wire_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_wire_v1_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
+var file_wire_v1_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
 var file_wire_v1_wire_proto_goTypes = []any{
 	(Refusal_Reason)(0),    // 0: windlass.wire.v1.Refusal.Reason
 	(Goodbye_Reason)(0),    // 1: windlass.wire.v1.Goodbye.Reason
@@ -2211,20 +2698,26 @@ var file_wire_v1_wire_proto_goTypes = []any{
 	(*LeaveRequest)(nil),   // 13: windlass.wire.v1.LeaveRequest
 	(*Goodbye)(nil),        // 14: windlass.wire.v1.Goodbye
 	(*PullReply)(nil),      // 15: windlass.wire.v1.PullReply
-	(*LeaveReply)(nil),     // 16: windlass.wire.v1.LeaveReply
-	(*Retire)(nil),         // 17: windlass.wire.v1.Retire
-	(*AttemptRequest)(nil), // 18: windlass.wire.v1.AttemptRequest
-	(*Claim)(nil),          // 19: windlass.wire.v1.Claim
-	(*Release)(nil),        // 20: windlass.wire.v1.Release
-	(*ResultHead)(nil),     // 21: windlass.wire.v1.ResultHead
-	(*ResultEnd)(nil),      // 22: windlass.wire.v1.ResultEnd
-	(*Failure)(nil),        // 23: windlass.wire.v1.Failure
-	(*Header)(nil),         // 24: windlass.wire.v1.Header
-	(*AttemptReply)(nil),   // 25: windlass.wire.v1.AttemptReply
-	(*Granted)(nil),        // 26: windlass.wire.v1.Granted
-	(*Refused)(nil),        // 27: windlass.wire.v1.Refused
-	(*BodyEnd)(nil),        // 28: windlass.wire.v1.BodyEnd
-	(*Cancel)(nil),         // 29: windlass.wire.v1.Cancel
+	(*Moved)(nil),          // 16: windlass.wire.v1.Moved
+	(*LeaveReply)(nil),     // 17: windlass.wire.v1.LeaveReply
+	(*Retire)(nil),         // 18: windlass.wire.v1.Retire
+	(*AttemptRequest)(nil), // 19: windlass.wire.v1.AttemptRequest
+	(*Claim)(nil),          // 20: windlass.wire.v1.Claim
+	(*Release)(nil),        // 21: windlass.wire.v1.Release
+	(*ResultHead)(nil),     // 22: windlass.wire.v1.ResultHead
+	(*ResultEnd)(nil),      // 23: windlass.wire.v1.ResultEnd
+	(*Failure)(nil),        // 24: windlass.wire.v1.Failure
+	(*Header)(nil),         // 25: windlass.wire.v1.Header
+	(*AttemptReply)(nil),   // 26: windlass.wire.v1.AttemptReply
+	(*Granted)(nil),        // 27: windlass.wire.v1.Granted
+	(*Refused)(nil),        // 28: windlass.wire.v1.Refused
+	(*BodyEnd)(nil),        // 29: windlass.wire.v1.BodyEnd
+	(*Cancel)(nil),         // 30: windlass.wire.v1.Cancel
+	(*WatchRequest)(nil),   // 31: windlass.wire.v1.WatchRequest
+	(*WatchReply)(nil),     // 32: windlass.wire.v1.WatchReply
+	(*FunctionFacts)(nil),  // 33: windlass.wire.v1.FunctionFacts
+	(*StartProblem)(nil),   // 34: windlass.wire.v1.StartProblem
+	(*Happening)(nil),      // 35: windlass.wire.v1.Happening
 }
 var file_wire_v1_wire_proto_depIdxs = []int32{
 	4,  // 0: windlass.wire.v1.OfferRequest.offers:type_name -> windlass.wire.v1.Ticket
@@ -2238,32 +2731,38 @@ var file_wire_v1_wire_proto_depIdxs = []int32{
 	12, // 8: windlass.wire.v1.Pull.done:type_name -> windlass.wire.v1.Done
 	1,  // 9: windlass.wire.v1.Goodbye.reason:type_name -> windlass.wire.v1.Goodbye.Reason
 	4,  // 10: windlass.wire.v1.PullReply.ticket:type_name -> windlass.wire.v1.Ticket
-	16, // 11: windlass.wire.v1.PullReply.leave:type_name -> windlass.wire.v1.LeaveReply
-	17, // 12: windlass.wire.v1.PullReply.retire:type_name -> windlass.wire.v1.Retire
-	19, // 13: windlass.wire.v1.AttemptRequest.claim:type_name -> windlass.wire.v1.Claim
-	20, // 14: windlass.wire.v1.AttemptRequest.release:type_name -> windlass.wire.v1.Release
-	21, // 15: windlass.wire.v1.AttemptRequest.head:type_name -> windlass.wire.v1.ResultHead
-	22, // 16: windlass.wire.v1.AttemptRequest.end:type_name -> windlass.wire.v1.ResultEnd
-	24, // 17: windlass.wire.v1.ResultHead.headers:type_name -> windlass.wire.v1.Header
-	23, // 18: windlass.wire.v1.ResultEnd.failure:type_name -> windlass.wire.v1.Failure
-	2,  // 19: windlass.wire.v1.Failure.kind:type_name -> windlass.wire.v1.Failure.Kind
-	26, // 20: windlass.wire.v1.AttemptReply.granted:type_name -> windlass.wire.v1.Granted
-	27, // 21: windlass.wire.v1.AttemptReply.refused:type_name -> windlass.wire.v1.Refused
-	28, // 22: windlass.wire.v1.AttemptReply.body_end:type_name -> windlass.wire.v1.BodyEnd
-	29, // 23: windlass.wire.v1.AttemptReply.cancel:type_name -> windlass.wire.v1.Cancel
-	24, // 24: windlass.wire.v1.Granted.headers:type_name -> windlass.wire.v1.Header
-	3,  // 25: windlass.wire.v1.Refused.reason:type_name -> windlass.wire.v1.Refused.Reason
-	5,  // 26: windlass.wire.v1.Scheduler.Offer:input_type -> windlass.wire.v1.OfferRequest
-	9,  // 27: windlass.wire.v1.Scheduler.Pull:input_type -> windlass.wire.v1.PullRequest
-	18, // 28: windlass.wire.v1.Gateway.Attempt:input_type -> windlass.wire.v1.AttemptRequest
-	7,  // 29: windlass.wire.v1.Scheduler.Offer:output_type -> windlass.wire.v1.OfferReply
-	15, // 30: windlass.wire.v1.Scheduler.Pull:output_type -> windlass.wire.v1.PullReply
-	25, // 31: windlass.wire.v1.Gateway.Attempt:output_type -> windlass.wire.v1.AttemptReply
-	29, // [29:32] is the sub-list for method output_type
-	26, // [26:29] is the sub-list for method input_type
-	26, // [26:26] is the sub-list for extension type_name
-	26, // [26:26] is the sub-list for extension extendee
-	0,  // [0:26] is the sub-list for field type_name
+	17, // 11: windlass.wire.v1.PullReply.leave:type_name -> windlass.wire.v1.LeaveReply
+	18, // 12: windlass.wire.v1.PullReply.retire:type_name -> windlass.wire.v1.Retire
+	16, // 13: windlass.wire.v1.PullReply.moved:type_name -> windlass.wire.v1.Moved
+	20, // 14: windlass.wire.v1.AttemptRequest.claim:type_name -> windlass.wire.v1.Claim
+	21, // 15: windlass.wire.v1.AttemptRequest.release:type_name -> windlass.wire.v1.Release
+	22, // 16: windlass.wire.v1.AttemptRequest.head:type_name -> windlass.wire.v1.ResultHead
+	23, // 17: windlass.wire.v1.AttemptRequest.end:type_name -> windlass.wire.v1.ResultEnd
+	25, // 18: windlass.wire.v1.ResultHead.headers:type_name -> windlass.wire.v1.Header
+	24, // 19: windlass.wire.v1.ResultEnd.failure:type_name -> windlass.wire.v1.Failure
+	2,  // 20: windlass.wire.v1.Failure.kind:type_name -> windlass.wire.v1.Failure.Kind
+	27, // 21: windlass.wire.v1.AttemptReply.granted:type_name -> windlass.wire.v1.Granted
+	28, // 22: windlass.wire.v1.AttemptReply.refused:type_name -> windlass.wire.v1.Refused
+	29, // 23: windlass.wire.v1.AttemptReply.body_end:type_name -> windlass.wire.v1.BodyEnd
+	30, // 24: windlass.wire.v1.AttemptReply.cancel:type_name -> windlass.wire.v1.Cancel
+	25, // 25: windlass.wire.v1.Granted.headers:type_name -> windlass.wire.v1.Header
+	3,  // 26: windlass.wire.v1.Refused.reason:type_name -> windlass.wire.v1.Refused.Reason
+	33, // 27: windlass.wire.v1.WatchReply.functions:type_name -> windlass.wire.v1.FunctionFacts
+	34, // 28: windlass.wire.v1.FunctionFacts.problem:type_name -> windlass.wire.v1.StartProblem
+	35, // 29: windlass.wire.v1.FunctionFacts.happenings:type_name -> windlass.wire.v1.Happening
+	5,  // 30: windlass.wire.v1.Scheduler.Offer:input_type -> windlass.wire.v1.OfferRequest
+	9,  // 31: windlass.wire.v1.Scheduler.Pull:input_type -> windlass.wire.v1.PullRequest
+	31, // 32: windlass.wire.v1.Scheduler.Watch:input_type -> windlass.wire.v1.WatchRequest
+	19, // 33: windlass.wire.v1.Gateway.Attempt:input_type -> windlass.wire.v1.AttemptRequest
+	7,  // 34: windlass.wire.v1.Scheduler.Offer:output_type -> windlass.wire.v1.OfferReply
+	15, // 35: windlass.wire.v1.Scheduler.Pull:output_type -> windlass.wire.v1.PullReply
+	32, // 36: windlass.wire.v1.Scheduler.Watch:output_type -> windlass.wire.v1.WatchReply
+	26, // 37: windlass.wire.v1.Gateway.Attempt:output_type -> windlass.wire.v1.AttemptReply
+	34, // [34:38] is the sub-list for method output_type
+	30, // [30:34] is the sub-list for method input_type
+	30, // [30:30] is the sub-list for extension type_name
+	30, // [30:30] is the sub-list for extension extendee
+	0,  // [0:30] is the sub-list for field type_name
 }
 
 func init() { file_wire_v1_wire_proto_init() }
@@ -2281,15 +2780,16 @@ func file_wire_v1_wire_proto_init() {
 		(*PullReply_Ticket)(nil),
 		(*PullReply_Leave)(nil),
 		(*PullReply_Retire)(nil),
+		(*PullReply_Moved)(nil),
 	}
-	file_wire_v1_wire_proto_msgTypes[14].OneofWrappers = []any{
+	file_wire_v1_wire_proto_msgTypes[15].OneofWrappers = []any{
 		(*AttemptRequest_Claim)(nil),
 		(*AttemptRequest_Release)(nil),
 		(*AttemptRequest_Head)(nil),
 		(*AttemptRequest_Body)(nil),
 		(*AttemptRequest_End)(nil),
 	}
-	file_wire_v1_wire_proto_msgTypes[21].OneofWrappers = []any{
+	file_wire_v1_wire_proto_msgTypes[22].OneofWrappers = []any{
 		(*AttemptReply_Granted)(nil),
 		(*AttemptReply_Refused)(nil),
 		(*AttemptReply_Body)(nil),
@@ -2302,7 +2802,7 @@ func file_wire_v1_wire_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wire_v1_wire_proto_rawDesc), len(file_wire_v1_wire_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   26,
+			NumMessages:   32,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

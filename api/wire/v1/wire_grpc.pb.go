@@ -2,9 +2,13 @@
 //
 // Three conversations, each a bidirectional stream that its client opens:
 //
-//	gateway -> scheduler  Offer    tickets, and their withdrawal
-//	agent   -> scheduler  Pull     standing requests for tickets
-//	agent   -> gateway    Attempt  one claim and one result
+//	gateway    -> scheduler  Offer    tickets, and their withdrawal
+//	agent      -> scheduler  Pull     standing requests for tickets
+//	agent      -> gateway    Attempt  one claim and one result
+//
+// and one that only tells:
+//
+//	controller -> scheduler  Watch    what is observed of functions
 //
 // Deadlines travel as remaining time, never as a point in time, so that
 // clocks need not agree.
@@ -32,6 +36,7 @@ const _ = grpc.SupportPackageIsVersion9
 const (
 	Scheduler_Offer_FullMethodName = "/windlass.wire.v1.Scheduler/Offer"
 	Scheduler_Pull_FullMethodName  = "/windlass.wire.v1.Scheduler/Pull"
+	Scheduler_Watch_FullMethodName = "/windlass.wire.v1.Scheduler/Watch"
 )
 
 // SchedulerClient is the client API for Scheduler service.
@@ -47,6 +52,9 @@ type SchedulerClient interface {
 	Offer(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[OfferRequest, OfferReply], error)
 	// Pull carries one instance's pulls for as long as the instance lives.
 	Pull(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[PullRequest, PullReply], error)
+	// Watch tells what is observed of the functions in the scheduler's slots: of
+	// all at first, then of those that changed, each at most twice a second.
+	Watch(ctx context.Context, in *WatchRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchReply], error)
 }
 
 type schedulerClient struct {
@@ -83,6 +91,25 @@ func (c *schedulerClient) Pull(ctx context.Context, opts ...grpc.CallOption) (gr
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Scheduler_PullClient = grpc.BidiStreamingClient[PullRequest, PullReply]
 
+func (c *schedulerClient) Watch(ctx context.Context, in *WatchRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchReply], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Scheduler_ServiceDesc.Streams[2], Scheduler_Watch_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[WatchRequest, WatchReply]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Scheduler_WatchClient = grpc.ServerStreamingClient[WatchReply]
+
 // SchedulerServer is the server API for Scheduler service.
 // All implementations must embed UnimplementedSchedulerServer
 // for forward compatibility.
@@ -96,6 +123,9 @@ type SchedulerServer interface {
 	Offer(grpc.BidiStreamingServer[OfferRequest, OfferReply]) error
 	// Pull carries one instance's pulls for as long as the instance lives.
 	Pull(grpc.BidiStreamingServer[PullRequest, PullReply]) error
+	// Watch tells what is observed of the functions in the scheduler's slots: of
+	// all at first, then of those that changed, each at most twice a second.
+	Watch(*WatchRequest, grpc.ServerStreamingServer[WatchReply]) error
 	mustEmbedUnimplementedSchedulerServer()
 }
 
@@ -111,6 +141,9 @@ func (UnimplementedSchedulerServer) Offer(grpc.BidiStreamingServer[OfferRequest,
 }
 func (UnimplementedSchedulerServer) Pull(grpc.BidiStreamingServer[PullRequest, PullReply]) error {
 	return status.Error(codes.Unimplemented, "method Pull not implemented")
+}
+func (UnimplementedSchedulerServer) Watch(*WatchRequest, grpc.ServerStreamingServer[WatchReply]) error {
+	return status.Error(codes.Unimplemented, "method Watch not implemented")
 }
 func (UnimplementedSchedulerServer) mustEmbedUnimplementedSchedulerServer() {}
 func (UnimplementedSchedulerServer) testEmbeddedByValue()                   {}
@@ -147,6 +180,17 @@ func _Scheduler_Pull_Handler(srv interface{}, stream grpc.ServerStream) error {
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Scheduler_PullServer = grpc.BidiStreamingServer[PullRequest, PullReply]
 
+func _Scheduler_Watch_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(WatchRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(SchedulerServer).Watch(m, &grpc.GenericServerStream[WatchRequest, WatchReply]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Scheduler_WatchServer = grpc.ServerStreamingServer[WatchReply]
+
 // Scheduler_ServiceDesc is the grpc.ServiceDesc for Scheduler service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -166,6 +210,11 @@ var Scheduler_ServiceDesc = grpc.ServiceDesc{
 			Handler:       _Scheduler_Pull_Handler,
 			ServerStreams: true,
 			ClientStreams: true,
+		},
+		{
+			StreamName:    "Watch",
+			Handler:       _Scheduler_Watch_Handler,
+			ServerStreams: true,
 		},
 	},
 	Metadata: "wire/v1/wire.proto",

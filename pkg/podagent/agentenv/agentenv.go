@@ -17,16 +17,28 @@ const (
 
 // Config is what an agent needs to know.
 type Config struct {
-	// Scheduler is the address of a scheduler, host:port.
+	// Scheduler is the address of any scheduler, host:port, which knows where
+	// the function's owner is.
 	Scheduler string
+	// Owner is the address that is tried first, if it is not empty.
+	Owner string
 	// FunctionUID, Function (namespace/name) and Generation say whose
 	// instance this is.
 	FunctionUID string
 	Function    string
 	Generation  int64
-	// CID is the instance's id and Token its proof.
-	CID   string
-	Token string
+	// CID is the instance's id.
+	CID string
+	// Token is the instance's proof. If it is empty, TokenFile holds one, which
+	// is replaced before it expires.
+	Token     string
+	TokenFile string
+	// CA is, in PEM, who vouches for schedulers and gateways. Without it the
+	// wire is not encrypted.
+	CA string
+	// DrainListen is the address at which GET /drained answers once the
+	// instance has ended its calls and takes no more; empty for none.
+	DrainListen string
 	// Protocol is how to speak with the function.
 	Protocol string
 	// Port on 127.0.0.1: with HTTP the function listens there, with
@@ -61,6 +73,12 @@ func text(name string, at func(*Config) *string) field {
 		}}
 }
 
+func optional(name string, at func(*Config) *string) field {
+	return field{name,
+		func(c *Config) string { return *at(c) },
+		func(c *Config, s string) error { *at(c) = s; return nil }}
+}
+
 func number[T int | int64](name string, least T, at func(*Config) *T) field {
 	return field{name,
 		func(c *Config) string { return strconv.FormatInt(int64(*at(c)), 10) },
@@ -89,11 +107,15 @@ func duration(name string, at func(*Config) *time.Duration) field {
 
 var fields = []field{
 	text("WINDLASS_SCHEDULER", func(c *Config) *string { return &c.Scheduler }),
+	optional("WINDLASS_OWNER", func(c *Config) *string { return &c.Owner }),
 	text("WINDLASS_FUNCTION_UID", func(c *Config) *string { return &c.FunctionUID }),
 	text("WINDLASS_FUNCTION", func(c *Config) *string { return &c.Function }),
 	number("WINDLASS_GENERATION", 0, func(c *Config) *int64 { return &c.Generation }),
 	text("WINDLASS_CID", func(c *Config) *string { return &c.CID }),
-	text("WINDLASS_TOKEN", func(c *Config) *string { return &c.Token }),
+	optional("WINDLASS_TOKEN", func(c *Config) *string { return &c.Token }),
+	optional("WINDLASS_TOKEN_FILE", func(c *Config) *string { return &c.TokenFile }),
+	optional("WINDLASS_CA", func(c *Config) *string { return &c.CA }),
+	optional("WINDLASS_DRAIN_LISTEN", func(c *Config) *string { return &c.DrainListen }),
 	text("WINDLASS_PROTOCOL", func(c *Config) *string { return &c.Protocol }),
 	number("WINDLASS_PORT", 1, func(c *Config) *int { return &c.Port }),
 	number("WINDLASS_CONCURRENCY", 1, func(c *Config) *int { return &c.Concurrency }),
@@ -102,11 +124,13 @@ var fields = []field{
 	duration("WINDLASS_IDLE_TIMEOUT", func(c *Config) *time.Duration { return &c.IdleTimeout }),
 }
 
-// Environ is the configuration as NAME=value pairs.
+// Environ is the configuration as NAME=value pairs. What is empty is left out.
 func (c Config) Environ() []string {
 	env := make([]string, 0, len(fields))
 	for _, f := range fields {
-		env = append(env, f.name+"="+f.get(&c))
+		if value := f.get(&c); value != "" {
+			env = append(env, f.name+"="+value)
+		}
 	}
 	return env
 }
@@ -120,6 +144,9 @@ func Parse(getenv func(string) string) (Config, error) {
 		if err := f.set(&c, getenv(f.name)); err != nil {
 			errs = append(errs, fmt.Errorf("%s %w", f.name, err))
 		}
+	}
+	if (c.Token == "") == (c.TokenFile == "") {
+		errs = append(errs, errors.New("WINDLASS_TOKEN or WINDLASS_TOKEN_FILE must be set, and not both"))
 	}
 	if c.Protocol != "" && c.Protocol != ProtocolHTTP && c.Protocol != ProtocolLambdaRuntime {
 		errs = append(errs, fmt.Errorf("WINDLASS_PROTOCOL %q is neither %s nor %s", c.Protocol, ProtocolHTTP, ProtocolLambdaRuntime))

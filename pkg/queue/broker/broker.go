@@ -19,6 +19,8 @@ type Sink interface {
 	Deliver(t invoke.Ticket)
 	// Retire says that the instance should finish what it holds and go.
 	Retire(reason string)
+	// Dismiss says that the queue is elsewhere now.
+	Dismiss()
 }
 
 // Broker is the queue of one function for concurrent use.
@@ -161,6 +163,17 @@ func (b *Broker) Clear() []invoke.Ticket {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.queue.Clear()
+}
+
+// Dismiss tells every instance that the queue is elsewhere now, and removes them.
+func (b *Broker) Dismiss() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for cid, sink := range b.sinks {
+		b.queue.Leave(cid, b.now())
+		sink.Dismiss()
+	}
+	clear(b.sinks)
 }
 
 // Close retires every instance, refuses everything from now on, and returns the

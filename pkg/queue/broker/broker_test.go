@@ -35,6 +35,8 @@ func (w *worker) Deliver(t invoke.Ticket) {
 }
 func (w *worker) Retire(reason string) { w.retired <- reason }
 
+func (w *worker) Dismiss() { w.retired <- "dismissed" }
+
 func newTicket(n int) invoke.Ticket {
 	now := time.Now()
 	return invoke.Ticket{ID: invoke.ID{byte(n >> 8), byte(n)}, Arrived: now, Deadline: now.Add(time.Hour)}

@@ -1,4 +1,4 @@
-"""Loads a Python handler and serves it: bootstrap.py PROTOCOL TASK_ROOT MODULE NAME.
+"""Serves the Python handler $_HANDLER with the protocol $WINDLASS_PROTOCOL.
 
 Needs Python 3.9 or later and nothing but its standard library. What is served
 how is in the modules beside this one, so that only those needed are loaded, and
@@ -31,18 +31,18 @@ class Stop:
 
 
 def main():
-    protocol, task_root, module, name = sys.argv[1:5]
     for stream in (sys.stdout, sys.stderr):
         # Whole lines, at once: logs must not wait in a buffer, nor lines of
         # two threads mix, nor a character outside the locale fail a call.
         stream.reconfigure(line_buffering=True, encoding="utf-8", errors="backslashreplace")
-    if protocol == "HTTP":
+    protocol = os.environ.get("WINDLASS_PROTOCOL") or "LambdaRuntime"
+    if protocol == "LambdaRuntime":
+        from windlass_lambda import serve
+    elif protocol == "HTTP":
         from windlass_wsgi import serve
     else:
-        from windlass_lambda import serve
-    stop = Stop()
-    sys.path[0] = task_root  # was the folder of this file
-    sys.exit(serve(lambda: load(module, name), stop))
+        sys.exit(f"windlass: WINDLASS_PROTOCOL is {protocol!r}; it must be LambdaRuntime or HTTP")
+    sys.exit(serve(load, Stop()))
 
 
 if __name__ == "__main__":

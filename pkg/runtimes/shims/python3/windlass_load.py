@@ -1,6 +1,8 @@
-"""Loads a handler."""
+"""Loads the handler that the environment names."""
 
 import importlib
+import os
+import sys
 
 
 class Failure(Exception):
@@ -13,8 +15,13 @@ class Failure(Exception):
         self.frames_of = frames_of
 
 
-def load(module, name):
+def load():
     """Returns the handler, or raises a Failure."""
+    task_root = os.environ.get("LAMBDA_TASK_ROOT")
+    if not task_root:
+        raise Failure("Runtime.ImportModuleError", "LAMBDA_TASK_ROOT is not set; it must be the folder of the code")
+    module, name = split(os.environ.get("_HANDLER", ""))
+    sys.path[0] = task_root  # was the folder of this file
     try:
         loaded = importlib.import_module(module)
     except BaseException as e:  # a module may also call sys.exit
@@ -25,3 +32,13 @@ def load(module, name):
         what = "missing from" if handler is None else "not callable in"
         raise Failure("Runtime.HandlerNotFound", f"Handler '{name}' is {what} module '{module}' ({loaded.__file__})")
     return handler
+
+
+def split(handler):
+    """Parts module and function at the last dot; a module's folders end with dots or slashes."""
+    module, _, name = handler.rpartition(".")
+    module = module.replace("/", ".")
+    if not name or not all(module.split(".")):
+        message = f"_HANDLER is {handler!r}; it must be module.function, such as app.handler"
+        raise Failure("Runtime.MalformedHandlerName", message)
+    return module, name

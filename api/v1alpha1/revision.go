@@ -1,0 +1,23 @@
+package v1alpha1
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+)
+
+// Revision identifies what an instance of the function is: instances of another
+// revision are replaced. What only says how many there are, and how calls are
+// treated, does not count: it may change while they run.
+func (f *Function) Revision() string {
+	spec := f.Spec.DeepCopy()
+	spec.Scaling.Min, spec.Scaling.Max = 0, nil
+	spec.Decider, spec.Idempotent = "", false
+	text, err := json.Marshal(spec)
+	if err != nil {
+		// A spec that was read from JSON or YAML can be written.
+		panic("v1alpha1: a Function that cannot be encoded: " + err.Error())
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:5])
+}

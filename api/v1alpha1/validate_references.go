@@ -1,0 +1,74 @@
+package v1alpha1
+
+import (
+	"fmt"
+	"regexp"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+var (
+	extensionPattern = regexp.MustCompile(`^[0-9A-Za-z]{0,16}$`)
+	prefixPattern    = regexp.MustCompile(`^([A-Za-z_.-][0-9A-Za-z_.-]*)?$`)
+)
+
+// validateReferences checks the names of objects that the pods refer to.
+func validateReferences(spec *field.Path, s *FunctionSpec) field.ErrorList {
+	var errs field.ErrorList
+	errs = append(errs, validateReference(spec.Child("runtimeClassName"), s.RuntimeClassName, "a RuntimeClass", "gvisor")...)
+	errs = append(errs, validateReference(spec.Child("priorityClassName"), s.PriorityClassName, "a PriorityClass", "batch")...)
+	errs = append(errs, validateReference(spec.Child("serviceAccountName"), s.ServiceAccountName, "a ServiceAccount", "my-function")...)
+	seen := sets.New[string]()
+	for i, secret := range s.ImagePullSecrets {
+		at := spec.Child("imagePullSecrets").Index(i).Child("name")
+		errs = append(errs, validateName(at, secret.Name, "a Secret", "my-registry")...)
+		if seen.Has(secret.Name) {
+			errs = append(errs, field.Invalid(at, secret.Name, "is there twice; remove one of the two"))
+		}
+		seen.Insert(secret.Name)
+	}
+	return errs
+}
+
+// validateReference checks a name that may be left out.
+func validateReference(at *field.Path, name, what, example string) field.ErrorList {
+	if name == "" {
+		return nil
+	}
+	return validateName(at, name, what, example)
+}
+
+func validateName(at *field.Path, name, what, example string) field.ErrorList {
+	if name == "" {
+		return field.ErrorList{field.Required(at, "write for example name: "+example)}
+	}
+	if len(validation.IsDNS1123Subdomain(name)) == 0 {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(at, name, fmt.Sprintf(
+		"must be the name of %s, in lower-case letters, digits, hyphens and dots; write for example %s", what, example))}
+}
+
+func validateEnvFrom(at *field.Path, sources []EnvFromSource) field.ErrorList {
+	var errs field.ErrorList
+	for i, source := range sources {
+		at := at.Index(i)
+		if !prefixPattern.MatchString(source.Prefix) {
+			errs = append(errs, field.Invalid(at.Child("prefix"), source.Prefix,
+				"must be letters, digits, '_', '-' and '.', and not begin with a digit; write for example DB_"))
+		}
+		if (source.SecretRef == nil) == (source.ConfigMapRef == nil) {
+			errs = append(errs, field.Forbidden(at,
+				"needs exactly one of secretRef and configMapRef; write for example secretRef: {name: my-secret}"))
+		}
+		if source.SecretRef != nil {
+			errs = append(errs, validateName(at.Child("secretRef", "name"), source.SecretRef.Name, "a Secret", "my-secret")...)
+		}
+		if source.ConfigMapRef != nil {
+			errs = append(errs, validateName(at.Child("configMapRef", "name"), source.ConfigMapRef.Name, "a ConfigMap", "my-settings")...)
+		}
+	}
+	return errs
+}

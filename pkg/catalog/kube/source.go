@@ -1,0 +1,202 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/catalog"
+	"github.com/windlass-dev/windlass/pkg/invoke"
+)
+
+// Config of a Source.
+type Config struct {
+	// Runtimes says whether to read Runtimes as well. Who only needs to know
+	// which Functions there are does not.
+	Runtimes bool
+}
+
+// Deps of a Source.
+type Deps struct {
+	// Informers are those of the cluster, or of some of its namespaces. They
+	// are shared, and are run by their owner.
+	Informers cache.Informers
+	Log       *slog.Logger
+}
+
+// Source reads Functions, and Runtimes.
+type Source struct {
+	config  Config
+	deps    Deps
+	catalog *catalog.Catalog
+	synced  chan struct{}
+
+	mu        sync.Mutex
+	functions map[invoke.FunctionKey]*v1alpha1.Function // as they were written
+	runtimes  map[string]*v1alpha1.Runtime
+}
+
+// New makes a Source. It starts nothing.
+func New(config Config, deps Deps) *Source {
+	return &Source{
+		config:    config,
+		deps:      deps,
+		catalog:   catalog.New(),
+		synced:    make(chan struct{}),
+		functions: make(map[invoke.FunctionKey]*v1alpha1.Function),
+		runtimes:  make(map[string]*v1alpha1.Runtime),
+	}
+}
+
+// Catalog is what the Source fills.
+func (s *Source) Catalog() *catalog.Catalog { return s.catalog }
+
+// Synced is closed when everything that existed at first has been read.
+func (s *Source) Synced() <-chan struct{} { return s.synced }
+
+// Get returns the Runtime of that name. It is shared and must not be changed.
+func (s *Source) Get(name string) (*v1alpha1.Runtime, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	rt, known := s.runtimes[name]
+	return rt, known
+}
+
+// Run follows the cluster until ctx ends. It returns an error only if it cannot
+// begin.
+func (s *Source) Run(ctx context.Context) error {
+	var begun []toolscache.InformerSynced
+	if s.config.Runtimes {
+		has, err := s.follow(ctx, &v1alpha1.Runtime{}, s.runtimeChanged, s.runtimeGone)
+		if err != nil {
+			return err
+		}
+		begun = append(begun, has)
+	}
+	has, err := s.follow(ctx, &v1alpha1.Function{}, s.functionChanged, s.functionGone)
+	if err != nil {
+		return err
+	}
+	if !toolscache.WaitForCacheSync(ctx.Done(), append(begun, has)...) {
+		return nil
+	}
+	close(s.synced)
+	<-ctx.Done()
+	return nil
+}
+
+// follow hands the objects of one kind to changed and gone. What it returns
+// tells whether all that existed at first were handed over.
+func (s *Source) follow(ctx context.Context, kind client.Object, changed, gone func(any)) (toolscache.InformerSynced, error) {
+	informer, err := s.deps.Informers.GetInformer(ctx, kind)
+	if err != nil {
+		return nil, fmt.Errorf("kube: following %T: %w", kind, err)
+	}
+	registration, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+		AddFunc:    changed,
+		UpdateFunc: func(_, now any) { changed(now) },
+		DeleteFunc: func(last any) {
+			if unseen, ok := last.(toolscache.DeletedFinalStateUnknown); ok {
+				last = unseen.Obj
+			}
+			gone(last)
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("kube: following %T: %w", kind, err)
+	}
+	return registration.HasSynced, nil
+}
+
+func (s *Source) functionChanged(object any) {
+	fn, ok := object.(*v1alpha1.Function)
+	if !ok {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if fn.DeletionTimestamp != nil {
+		s.drop(fn.Key())
+		return
+	}
+	before := s.functions[fn.Key()]
+	s.functions[fn.Key()] = fn
+	if before == nil || before.UID != fn.UID || before.Generation != fn.Generation {
+		s.put(fn)
+	}
+}
+
+func (s *Source) functionGone(object any) {
+	if fn, ok := object.(*v1alpha1.Function); ok {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.drop(fn.Key())
+	}
+}
+
+func (s *Source) drop(key invoke.FunctionKey) {
+	delete(s.functions, key)
+	s.catalog.Remove(key)
+}
+
+func (s *Source) runtimeChanged(object any) {
+	rt, ok := object.(*v1alpha1.Runtime)
+	if !ok {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before := s.runtimes[rt.Name]
+	s.runtimes[rt.Name] = rt
+	if before == nil || before.Spec.Protocol != rt.Spec.Protocol {
+		s.runtimeMatters(rt.Name)
+	}
+}
+
+func (s *Source) runtimeGone(object any) {
+	if rt, ok := object.(*v1alpha1.Runtime); ok {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.runtimes, rt.Name)
+	}
+}
+
+// runtimeMatters looks again at the functions of a runtime.
+func (s *Source) runtimeMatters(name string) {
+	for _, fn := range s.functions {
+		if string(fn.Spec.Runtime) == name {
+			s.put(fn)
+		}
+	}
+}
+
+// put lets the catalog have a function, unless it is not valid.
+func (s *Source) put(written *v1alpha1.Function) {
+	fn := complete(written, s.runtimes[string(written.Spec.Runtime)])
+	problems := append(v1alpha1.Validate(fn), v1alpha1.ValidateCluster(fn)...)
+	if len(problems) > 0 {
+		s.deps.Log.Warn("a function is not valid and is not served", "function", fn.Key().String(), "err", problems.ToAggregate())
+		s.catalog.Remove(fn.Key())
+		return
+	}
+	s.catalog.Put(fn)
+}
+
+// complete is a function with what it left out: its runtime's protocol, and the
+// defaults.
+func complete(written *v1alpha1.Function, rt *v1alpha1.Runtime) *v1alpha1.Function {
+	fn := written.DeepCopy()
+	if fn.Spec.Protocol == "" && rt != nil {
+		fn.Spec.Protocol = rt.Spec.Protocol
+	}
+	v1alpha1.Default(fn)
+	fn.Status = v1alpha1.FunctionStatus{}
+	fn.ManagedFields = nil
+	return fn
+}

@@ -1,0 +1,107 @@
+package kube
+
+import (
+	"log/slog"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/invoke"
+)
+
+var key = invoke.FunctionKey{Namespace: "shop", Name: "hello"}
+
+func function(generation int64, change ...func(*v1alpha1.Function)) *v1alpha1.Function {
+	fn := &v1alpha1.Function{}
+	fn.Namespace, fn.Name, fn.UID, fn.Generation = key.Namespace, key.Name, types.UID("u-1"), generation
+	fn.Spec.Runtime, fn.Spec.Handler = "ruby", "main.handle"
+	fn.Spec.Code = &v1alpha1.Code{Inline: "def handle"}
+	for _, c := range change {
+		c(fn)
+	}
+	return fn
+}
+
+func newSource() *Source { return New(Config{}, Deps{Log: slog.New(slog.DiscardHandler)}) }
+
+// served is the function that the catalog holds, or nil.
+func served(s *Source) *v1alpha1.Function {
+	fn, _ := s.Catalog().Get(key)
+	return fn
+}
+
+func TestAFunctionIsServedWithItsDefaults(t *testing.T) {
+	s := newSource()
+	s.functionChanged(function(1))
+	got := served(s)
+	if got == nil || got.Spec.Concurrency != v1alpha1.DefaultConcurrency || got.Spec.Protocol != v1alpha1.ProtocolLambdaRuntime {
+		t.Fatalf("served: %+v", got)
+	}
+}
+
+func TestWhatAloneChangesTheStatusIsNoChange(t *testing.T) {
+	s := newSource()
+	s.functionChanged(function(1))
+	before := served(s)
+	s.functionChanged(function(1, func(fn *v1alpha1.Function) { fn.Status.Queued = 5 }))
+	if served(s) != before {
+		t.Error("the catalog was told of a change of status")
+	}
+	s.functionChanged(function(2, func(fn *v1alpha1.Function) { fn.Spec.Concurrency = 7 }))
+	if got := served(s); got.Spec.Concurrency != 7 {
+		t.Errorf("concurrency %d after a change of the spec", got.Spec.Concurrency)
+	}
+}
+
+func TestAFunctionThatIsBeingDeletedIsNotServed(t *testing.T) {
+	s := newSource()
+	s.functionChanged(function(1))
+	now := metav1.NewTime(time.Unix(1, 0))
+	s.functionChanged(function(2, func(fn *v1alpha1.Function) { fn.DeletionTimestamp = &now }))
+	if served(s) != nil {
+		t.Error("it is served still")
+	}
+	s.functionGone(function(2))
+	s.functionChanged(function(1, func(fn *v1alpha1.Function) { fn.UID = "u-2" }))
+	if got := served(s); got == nil || got.UID != "u-2" {
+		t.Errorf("its successor is not served: %+v", got)
+	}
+}
+
+func TestAFunctionThatBecomesInvalidIsNotServed(t *testing.T) {
+	s := newSource()
+	s.functionChanged(function(1))
+	s.functionChanged(function(2, func(fn *v1alpha1.Function) { fn.Spec.Handler = "" }))
+	if served(s) != nil {
+		t.Error("it is served without a handler")
+	}
+	s.functionChanged(function(3))
+	if served(s) == nil {
+		t.Error("it is not served after it was corrected")
+	}
+}
+
+func TestARuntimeThatComesLaterSaysTheProtocol(t *testing.T) {
+	s := newSource()
+	s.functionChanged(function(1))
+	rt := &v1alpha1.Runtime{}
+	rt.Name, rt.Spec.Image, rt.Spec.Protocol = "ruby", "ruby:3", v1alpha1.ProtocolHTTP
+	s.runtimeChanged(rt)
+	if got := served(s).Spec.Protocol; got != v1alpha1.ProtocolHTTP {
+		t.Errorf("protocol %s, want that of the runtime", got)
+	}
+	if got, known := s.Get("ruby"); !known || got.Spec.Image != "ruby:3" {
+		t.Errorf("runtime %+v", got)
+	}
+	s.functionChanged(function(2, func(fn *v1alpha1.Function) { fn.Spec.Protocol = v1alpha1.ProtocolLambdaRuntime }))
+	if got := served(s).Spec.Protocol; got != v1alpha1.ProtocolLambdaRuntime {
+		t.Errorf("protocol %s, want that of the function", got)
+	}
+	s.runtimeGone(rt)
+	if _, known := s.Get("ruby"); known {
+		t.Error("a runtime that is gone is known still")
+	}
+}

@@ -1,0 +1,22 @@
+// Package podidentity tells which pod a service account token belongs to, without
+// asking the API server for each.
+//
+// A Verifier accepts a token that the cluster issued to a pod for one audience,
+// and that is valid now. It checks the signature with the cluster's public keys,
+// which it reads rarely and keeps.
+//
+// What the package promises:
+//
+//   - Nothing in a token counts before its signature is found right. Only
+//     algorithms with a public key are considered, and of these only the one that
+//     the key is for.
+//   - While the API server is away, tokens are checked with the keys read last.
+//   - Verify takes two seconds at most, and waits only for a key that it has never
+//     seen. However many tokens name such keys, the API server is asked once in
+//     five seconds at most.
+//   - A key that the cluster withdrew counts for six minutes more at most while
+//     the API server can be reached and Run runs.
+//
+// A token says what was true when it was issued. That the pod still exists, and
+// what it is for, is for the caller to find out by its UID.
+package podidentity

@@ -1,0 +1,62 @@
+package scheduler
+
+import (
+	"sync"
+
+	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+)
+
+// maxHappenings bounds what is kept for one function. Of more, the oldest are
+// dropped.
+const maxHappenings = 16
+
+// happening is something that an operator may ask about later.
+type happening struct {
+	reason, message string
+	warning         bool
+}
+
+// happenings are the last things that happened to a function, oldest first. Its
+// zero value is empty.
+type happenings struct {
+	mu   sync.Mutex
+	next uint64 // number of the one that comes next
+	list []numbered
+}
+
+type numbered struct {
+	happening
+	number uint64
+	count  uint32
+}
+
+// add notes that something happened. What happens again and again is counted,
+// and is news each time.
+func (h *happenings) add(what happening) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.next++
+	for i, n := range h.list {
+		if n.happening == what {
+			h.list = append(h.list[:i], h.list[i+1:]...)
+			h.list = append(h.list, numbered{what, h.next, n.count + 1})
+			return
+		}
+	}
+	if len(h.list) == maxHappenings {
+		h.list = h.list[1:]
+	}
+	h.list = append(h.list, numbered{what, h.next, 1})
+}
+
+// since returns what happened after a number, and the number to ask with next.
+func (h *happenings) since(number uint64) (news []*wirev1.Happening, next uint64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, n := range h.list {
+		if n.number > number {
+			news = append(news, &wirev1.Happening{Reason: n.reason, Message: n.message, Warning: n.warning, Count: n.count})
+		}
+	}
+	return news, h.next
+}

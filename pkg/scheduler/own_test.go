@@ -1,0 +1,226 @@
+package scheduler
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/testing/protocmp"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	"github.com/windlass-dev/windlass/pkg/provisioner"
+)
+
+// inSharedWorld is inWorld with instances that outlive the scheduler.
+func inSharedWorld(t *testing.T, body func(w *world)) {
+	t.Helper()
+	config := defaults()
+	config.shared = true
+	inWorld(t, config, body)
+}
+
+func TestInstancesGoToTheNewOwner(t *testing.T) {
+	inSharedWorld(t, func(w *world) {
+		fn, g := w.put("f", minInstances(1)), w.gateway("g:1")
+		w.ticks(1)
+		spec := w.started(fn, 1)[0]
+		a := w.ready(spec)
+		g.offer(fn, 1, 2)
+		a.expect("ticket 0001 at g:1")
+		w.keeper.lose("other:1")
+		w.after(auditEvery)
+		a.expect("moved to other:1")
+		// Also the ticket that may have been claimed: then the refusal
+		// comes too late, and nobody minds.
+		g.expectRefused(wirev1.Refusal_REASON_NOT_OWNER, 1, 2)
+		w.expectCounts(fn, provisioner.Counts{})
+		if len(w.runtime.stopped) != 0 || len(w.runtime.released) != 1 {
+			t.Errorf("stopped %v, released %v", w.runtime.stopped, w.runtime.released)
+		}
+		w.ticks(20)
+		w.started(fn, 0)
+		// One that comes here all the same is sent on.
+		b := w.greet(spec)
+		b.expect("moved to other:1")
+		b.expectEnded(codes.OK)
+	})
+}
+
+func TestWhoDoesNotKnowTheOwnerSaysSo(t *testing.T) {
+	inSharedWorld(t, func(w *world) {
+		w.keeper.own(false)
+		for _, to := range []string{"", "self:1"} { // the latter is old news
+			w.keeper.lose(to)
+			a := w.hello(&wirev1.Hello{FunctionUid: "uid-of-a-function-that-came-later", Cid: "c"})
+			a.expect("moved to ")
+			a.expectEnded(codes.OK)
+		}
+	})
+}
+
+func TestANewOwnerTakesOverTheInstances(t *testing.T) {
+	inSharedWorld(t, func(w *world) {
+		w.keeper.own(false)
+		fn, g := w.put("f", minInstances(2)), w.gateway("g:1")
+		ago := time.Now().Add(-time.Hour)
+		w.runtime.existing = []provisioner.Existing{
+			{CID: "0000-1", Revision: fn.Revision(), Node: "n", Started: ago},
+			{CID: "0000-2", Revision: "old", Node: "n", Started: ago},
+		}
+		w.keeper.own(true)
+		w.after(auditEvery)
+		w.ticks(2)
+		w.started(fn, 0)
+		w.expectCounts(fn, provisioner.Counts{Creating: 2})
+		a := w.hello(&wirev1.Hello{FunctionUid: string(fn.UID), Cid: "0000-1"})
+		a.pull(1)
+		g.offer(fn, 1)
+		a.expect("ticket 0001 at g:1")
+		b := w.hello(&wirev1.Hello{FunctionUid: string(fn.UID), Cid: "0000-2"})
+		b.expect("retire: " + reasonChanged)
+		w.ticks(1)
+		w.started(fn, 1)
+	})
+}
+
+func TestAnInstanceThatWasTakenOverAndIsNotHeardOfIsStopped(t *testing.T) {
+	inSharedWorld(t, func(w *world) {
+		w.keeper.own(false)
+		fn := w.put("f", minInstances(1))
+		w.runtime.existing = []provisioner.Existing{{CID: "0000-1", Revision: fn.Revision(), Node: "n", Started: time.Now()}}
+		w.runtime.alive[keyOf(string(fn.UID), "0000-1")] = make(chan struct{})
+		w.keeper.own(true)
+		w.after(14 * time.Second)
+		w.started(fn, 0)
+		w.after(3 * time.Second)
+		// It is no sign that the function does not start.
+		w.started(fn, 1)
+		if _, _, failing := w.instances.Failing(string(fn.UID)); failing {
+			t.Error("the function counts as one that does not start")
+		}
+	})
+}
+
+func TestAnInstanceThatWasSeenLateIsTakenOverAtItsHello(t *testing.T) {
+	inSharedWorld(t, func(w *world) {
+		fn := w.put("f")
+		a := w.hello(&wirev1.Hello{FunctionUid: string(fn.UID), Cid: "0000-1"})
+		a.expectEnded(codes.NotFound)
+		w.runtime.existing = []provisioner.Existing{{CID: "0000-1", Revision: fn.Revision(), Node: "n", Started: time.Now()}}
+		b := w.hello(&wirev1.Hello{FunctionUid: string(fn.UID), Cid: "0000-1"})
+		b.pull(1)
+		synctest.Wait()
+		w.expectCounts(fn, provisioner.Counts{Created: 1})
+	})
+}
+
+// watcher is a stream of facts.
+type watcher struct {
+	w       *world
+	replies chan *wirev1.WatchReply
+}
+
+func (w *world) watch() *watcher {
+	w.t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	w.t.Cleanup(cancel)
+	stream, err := w.client.Watch(ctx, &wirev1.WatchRequest{})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	v := &watcher{w, make(chan *wirev1.WatchReply, 100)}
+	go recvAll(stream.Recv, func(r *wirev1.WatchReply) { v.replies <- r }, func(error) { cancel() })
+	return v
+}
+
+// expect expects exactly these replies by now.
+func (v *watcher) expect(want ...*wirev1.WatchReply) {
+	v.w.t.Helper()
+	synctest.Wait()
+	var got []*wirev1.WatchReply
+	for len(v.replies) > 0 {
+		got = append(got, <-v.replies)
+	}
+	if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
+		v.w.t.Errorf("told (-want +got):\n%s", diff)
+	}
+}
+
+func TestAWatcherIsToldWhatChanged(t *testing.T) {
+	inSharedWorld(t, func(w *world) {
+		v := w.watch()
+		v.expect(&wirev1.WatchReply{})
+		fn, g := w.put("f", minInstances(1)), w.gateway("g:1")
+		w.after(watchEvery)
+		facts := &wirev1.FunctionFacts{FunctionUid: "uid-f", Namespace: "ns", Name: "f", Generation: 1, Creating: 1}
+		v.expect(&wirev1.WatchReply{Functions: []*wirev1.FunctionFacts{facts}})
+		w.after(5 * watchEvery)
+		v.expect()
+
+		a := w.ready(w.started(fn, 1)[0])
+		g.offer(fn, 1)
+		a.pull(0, &wirev1.Done{InvocationId: idBytes(1), ExecNs: int64(3 * time.Millisecond)})
+		g.offer(fn, 2)
+		w.after(watchEvery)
+		facts.Creating, facts.Created, facts.Queued, facts.MeanExecNs = 0, 1, 1, int64(3*time.Millisecond)
+		v.expect(&wirev1.WatchReply{Functions: []*wirev1.FunctionFacts{facts}})
+
+		w.keeper.lose("other:1")
+		w.after(watchEvery)
+		v.expect(&wirev1.WatchReply{Released: []string{"uid-f"}})
+	})
+}
+
+func TestAWatcherIsToldWhyInstancesDoNotStart(t *testing.T) {
+	inSharedWorld(t, func(w *world) {
+		fn := w.put("f", minInstances(1))
+		w.ticks(1)
+		v := w.watch()
+		synctest.Wait()
+		<-v.replies
+		w.runtime.exits <- provisioner.Exit{
+			FunctionUID: string(fn.UID), CID: w.started(fn, 1)[0].CID,
+			Code: v1alpha1.ReasonImagePullFailed, Reason: "no such image: shop/hello:2",
+		}
+		w.after(watchEvery)
+		got := (<-v.replies).GetFunctions()[0]
+		if p := got.GetProblem(); p.GetReason() != v1alpha1.ReasonImagePullFailed || p.GetRetryAfterNs() <= 0 || p.GetSinceNs() <= 0 {
+			t.Errorf("problem: %v", p)
+		}
+		want := []*wirev1.Happening{{
+			Reason: v1alpha1.ReasonImagePullFailed, Message: "an instance did not start: no such image: shop/hello:2", Warning: true, Count: 1,
+		}}
+		if diff := cmp.Diff(want, got.GetHappenings(), protocmp.Transform()); diff != "" {
+			t.Errorf("happenings (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestHappeningsAreCountedAndBounded(t *testing.T) {
+	var h happenings
+	for i := range 3 * maxHappenings {
+		h.add(happening{reason: "R", message: string(rune('a' + i))})
+	}
+	h.add(happening{reason: "Again"})
+	h.add(happening{reason: "Again"})
+	all, next := h.since(0)
+	if len(all) != maxHappenings || all[len(all)-1].GetCount() != 2 {
+		t.Errorf("%d happenings, the last %v", len(all), all[len(all)-1])
+	}
+	if news, _ := h.since(next); len(news) != 0 {
+		t.Errorf("news: %v", news)
+	}
+	h.add(happening{reason: "Again"})
+	if news, _ := h.since(next); len(news) != 1 || news[0].GetCount() != 3 {
+		t.Errorf("news: %v", news)
+	}
+}
+
+func idBytes(n int) []byte {
+	id := idOf(n)
+	return id[:]
+}

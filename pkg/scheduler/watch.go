@@ -1,0 +1,147 @@
+package scheduler
+
+import (
+	"time"
+
+	"google.golang.org/grpc"
+
+	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+)
+
+// watchEvery is how often a watcher is told of what changed, and watchBatch
+// bounds the functions of one message.
+const (
+	watchEvery = 500 * time.Millisecond
+	watchBatch = 256
+)
+
+// told is what a watcher knows of one function.
+type told struct {
+	facts      facts
+	happenings uint64
+}
+
+// Watch tells of the functions in the scheduler's slots until the stream ends.
+func (s *Scheduler) Watch(_ *wirev1.WatchRequest, stream grpc.ServerStreamingServer[wirev1.WatchReply]) error {
+	known := make(map[string]told)
+	ticker := time.NewTicker(watchEvery)
+	defer ticker.Stop()
+	for first := true; ; first = false {
+		if err := s.tell(stream, known, first); err != nil {
+			return err
+		}
+		select {
+		case <-stream.Context().Done():
+			return nil
+		case <-ticker.C:
+		}
+	}
+}
+
+// tell sends what a watcher does not know yet. The first time it sends at least
+// an empty message, which says that the scheduler is there.
+func (s *Scheduler) tell(stream grpc.ServerStreamingServer[wirev1.WatchReply], known map[string]told, first bool) error {
+	reply := &wirev1.WatchReply{}
+	owned := make(map[string]bool, len(known))
+	for _, f := range s.all() {
+		if _, mine := s.owns(f); !mine {
+			continue
+		}
+		owned[f.uid] = true
+		if news := s.news(f, known); news != nil {
+			reply.Functions = append(reply.Functions, news)
+		}
+		if len(reply.GetFunctions()) == watchBatch {
+			if err := stream.Send(reply); err != nil {
+				return err
+			}
+			reply, first = &wirev1.WatchReply{}, false
+		}
+	}
+	for uid := range known {
+		if !owned[uid] {
+			delete(known, uid)
+			reply.Released = append(reply.Released, uid)
+		}
+	}
+	if !first && len(reply.GetFunctions()) == 0 && len(reply.GetReleased()) == 0 {
+		return nil
+	}
+	return stream.Send(reply)
+}
+
+// news is what a watcher does not know of a function yet, or nil.
+func (s *Scheduler) news(f *function, known map[string]told) *wirev1.FunctionFacts {
+	before, seen := known[f.uid]
+	now := s.facts(f)
+	happened, number := f.happenings.since(before.happenings)
+	known[f.uid] = told{now, number}
+	if seen && now == before.facts && len(happened) == 0 {
+		return nil
+	}
+	return now.wire(f, happened, s.deps.Now())
+}
+
+// facts are what is observed of a function. They are comparable.
+type facts struct {
+	generation                        int64
+	creating, created, busy, outdated int
+	queued                            int
+	mean                              time.Duration
+	noRoom                            string
+	problem                           string // its condition reason
+	detail                            string
+	since, retryAt                    int64 // of the problem, in ns
+}
+
+func (s *Scheduler) facts(f *function) facts {
+	counts, view := s.deps.Instances.Count(f.uid), f.broker.View()
+	now := facts{
+		generation: f.current().Generation,
+		creating:   counts.Creating,
+		created:    counts.Created,
+		busy:       min(view.Busy, counts.Created),
+		queued:     view.Waiting,
+		mean:       f.mean().Round(10 * time.Microsecond),
+	}
+	revision := f.revision()
+	for _, in := range s.deps.Instances.Instances(f.uid) {
+		if in.Revision != revision {
+			now.outdated++
+		}
+	}
+	if why := f.noRoom.Load(); why != nil {
+		now.noRoom = *why
+	}
+	if why, _, failing := s.deps.Instances.Failing(f.uid); failing && counts.Created == 0 {
+		now.problem, now.detail = why.Code, why.String()
+		now.since, now.retryAt = why.At.UnixNano(), why.RetryAt.UnixNano()
+	}
+	return now
+}
+
+// wire is what the facts are on the wire.
+func (n facts) wire(f *function, happened []*wirev1.Happening, now time.Time) *wirev1.FunctionFacts {
+	fn := f.current()
+	w := &wirev1.FunctionFacts{
+		FunctionUid: f.uid,
+		Namespace:   fn.Namespace,
+		Name:        fn.Name,
+		Generation:  n.generation,
+		Creating:    uint32(n.creating),
+		Created:     uint32(n.created),
+		Busy:        uint32(n.busy),
+		Outdated:    uint32(n.outdated),
+		Queued:      uint32(n.queued),
+		MeanExecNs:  int64(n.mean),
+		NoRoom:      n.noRoom,
+		Happenings:  happened,
+	}
+	if n.problem != "" {
+		w.Problem = &wirev1.StartProblem{
+			Reason: n.problem, Detail: n.detail,
+			SinceNs: now.UnixNano() - n.since, RetryAfterNs: max(0, n.retryAt-now.UnixNano()),
+		}
+	}
+	return w
+}

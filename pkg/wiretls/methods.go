@@ -1,0 +1,79 @@
+package wiretls
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+)
+
+// Methods says who may call what. It lists gRPC methods by their full name, each
+// with the names of which a client's certificate must have one. Nil, unlike a
+// list that is empty, means that any client may call: the method itself finds
+// out who it is.
+type Methods map[string][]string
+
+// SchedulerMethods is who may call a scheduler.
+func SchedulerMethods() Methods {
+	return Methods{
+		wirev1.Scheduler_Offer_FullMethodName: {GatewayName},
+		wirev1.Scheduler_Watch_FullMethodName: {ControllerName},
+		// The first message holds the token of the instance.
+		wirev1.Scheduler_Pull_FullMethodName: nil,
+	}
+}
+
+// GatewayMethods is who may call a gateway.
+func GatewayMethods() Methods {
+	return Methods{
+		// The first message holds the token of the ticket.
+		wirev1.Gateway_Attempt_FullMethodName: nil,
+	}
+}
+
+// RequirePeer makes a gRPC server refuse every call that methods does not allow:
+// with Unauthenticated if a certificate is needed and none was shown, and with
+// PermissionDenied if it has the wrong name or the method is not listed.
+func RequirePeer(methods Methods) []grpc.ServerOption {
+	methods = maps.Clone(methods)
+	return []grpc.ServerOption{
+		grpc.ChainUnaryInterceptor(func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+			if err := methods.check(ctx, info.FullMethod); err != nil {
+				return nil, err
+			}
+			return handler(ctx, req)
+		}),
+		grpc.ChainStreamInterceptor(func(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+			if err := methods.check(stream.Context(), info.FullMethod); err != nil {
+				return err
+			}
+			return handler(srv, stream)
+		}),
+	}
+}
+
+func (m Methods) check(ctx context.Context, method string) error {
+	allowed, listed := m[method]
+	if !listed {
+		return status.Errorf(codes.PermissionDenied, "nobody may call %s: it is not in the server's list of methods", method)
+	}
+	if allowed == nil {
+		return nil
+	}
+	names, ok := PeerName(ctx)
+	if !ok {
+		return status.Errorf(codes.Unauthenticated, "%s needs a client certificate with the name %s: none was shown",
+			method, strings.Join(allowed, " or "))
+	}
+	if !slices.ContainsFunc(names, func(name string) bool { return slices.Contains(allowed, name) }) {
+		return status.Errorf(codes.PermissionDenied, "%s needs a client certificate with the name %s: the one shown has %q",
+			method, strings.Join(allowed, " or "), names)
+	}
+	return nil
+}
