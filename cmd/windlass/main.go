@@ -10,13 +10,14 @@ import (
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/cli"
+	"github.com/windlass-dev/windlass/pkg/cluster"
 	"github.com/windlass-dev/windlass/pkg/control"
 	"github.com/windlass-dev/windlass/pkg/demo"
 	"github.com/windlass-dev/windlass/pkg/local"
 )
 
 func main() {
-	programs := cli.Programs{Up: up, Demo: runDemo}
+	programs := cli.Programs{Up: up, Demo: runDemo, Roles: cluster.Commands()}
 	os.Exit(cli.Main(os.Args[1:], cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}, programs))
 }
 

@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/go-jose/go-jose/v4"
+
 	"github.com/windlass-dev/windlass/pkg/podidentity"
 )
 
@@ -75,7 +77,7 @@ func TestManyUnknownKeysCostOneReading(t *testing.T) {
 
 func TestUnknownKeysShareAReading(t *testing.T) {
 	bubble(t, func(t *testing.T, v *podidentity.Verifier, keys *source) {
-		keys.hang()
+		keys.slow(time.Hour)
 		start := time.Now()
 		var all sync.WaitGroup
 		for i := range 50 {
@@ -87,6 +89,15 @@ func TestUnknownKeysShareAReading(t *testing.T) {
 		if took := time.Since(start); took != 2*time.Second {
 			t.Errorf("they waited for %v, want 2s", took)
 		}
+
+		time.Sleep(5 * time.Second)
+		keys.slow(time.Second)
+		for range 50 {
+			token := always(t, ecSigner())
+			all.Go(func() { wantGood(t, v, token) })
+		}
+		all.Wait()
+		keys.wantAsked(t, 2)
 	})
 }
 
@@ -94,7 +105,7 @@ func TestAKnownKeyWaitsForNothing(t *testing.T) {
 	bubble(t, func(t *testing.T, v *podidentity.Verifier, keys *source) {
 		wantGood(t, v, always(t, ecSigner()))
 		time.Sleep(time.Minute)
-		keys.hang()
+		keys.slow(time.Hour)
 		unknown := always(t, otherSigner())
 		var other sync.WaitGroup
 		other.Go(func() { wantError(t, v, unknown, podidentity.ErrUnavailable) })
@@ -112,12 +123,14 @@ func TestKeysOutliveTheAPIServer(t *testing.T) {
 	bubble(t, func(t *testing.T, v *podidentity.Verifier, keys *source) {
 		running(t, v)
 		keys.wantAsked(t, 1)
+		secret := string(keySet(t, jose.JSONWebKey{KeyID: "ec", Key: ecSigner().key}))
 		for name, broken := range map[string]func(){
 			"away":     keys.fail,
-			"hanging":  keys.hang,
+			"hanging":  func() { keys.slow(time.Hour) },
 			"no JSON":  func() { keys.setDocument("<html>") },
 			"no keys":  func() { keys.setDocument(`{"keys":[]}`) },
 			"bad keys": func() { keys.setDocument(`{"keys":[{"kty":"oct","kid":"ec","k":"AAAA"},{"kty":"new"},7]}`) },
+			"secrets":  func() { keys.setDocument(secret) },
 		} {
 			broken()
 			time.Sleep(time.Hour)

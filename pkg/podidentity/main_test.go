@@ -121,20 +121,21 @@ type source struct {
 	mu       sync.Mutex
 	document []byte
 	fault    error
-	stall    bool
+	delay    time.Duration
 	asked    int
 }
 
 func (s *source) Keys(ctx context.Context) ([]byte, error) {
 	s.mu.Lock()
 	s.asked++
-	document, fault, stall := s.document, s.fault, s.stall
+	document, fault, delay := s.document, s.fault, s.delay
 	s.mu.Unlock()
-	if stall {
-		<-ctx.Done()
+	select {
+	case <-ctx.Done():
 		return nil, ctx.Err()
+	case <-time.After(delay):
+		return document, fault
 	}
-	return document, fault
 }
 
 func (s *source) set(t *testing.T, signers ...signer) {
@@ -149,7 +150,7 @@ func (s *source) set(t *testing.T, signers ...signer) {
 func (s *source) setDocument(document string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.document, s.fault, s.stall = []byte(document), nil, false
+	s.document, s.fault, s.delay = []byte(document), nil, 0
 }
 
 func (s *source) fail() {
@@ -158,10 +159,10 @@ func (s *source) fail() {
 	s.fault = errors.New("the API server is away")
 }
 
-func (s *source) hang() {
+func (s *source) slow(delay time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.stall = true
+	s.delay = delay
 }
 
 func (s *source) wantAsked(t *testing.T, want int) {

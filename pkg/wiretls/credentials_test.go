@@ -80,7 +80,9 @@ type noSessions struct{ t *testing.T }
 
 func (noSessions) Get(string) (*tls.ClientSessionState, bool) { return nil, false }
 
-func (n noSessions) Put(string, *tls.ClientSessionState) { n.t.Error("the server offers to resume the session") }
+func (n noSessions) Put(string, *tls.ClientSessionState) {
+	n.t.Error("the server offers to resume the session")
+}
 
 func TestAnotherCAIsRefused(t *testing.T) {
 	ours, theirs := testca.New(t), testca.New(t)

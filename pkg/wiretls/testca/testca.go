@@ -75,7 +75,7 @@ func (ca *CA) Write(t testing.TB, dir string, c Certificate) {
 		NotBefore:   c.NotBefore,
 		NotAfter:    c.NotAfter,
 		KeyUsage:    x509.KeyUsageDigitalSignature,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+		ExtKeyUsage: c.Usages,
 	}, ca.cert, key, ca.key)
 	der, err := x509.MarshalPKCS8PrivateKey(key)
 	if err != nil {

@@ -1,0 +1,125 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// Commands are the roles as subcommands. Every flag may also be given as an
+// environment variable: --etcd-prefix as WINDLASS_ETCD_PREFIX.
+func Commands() []*cobra.Command {
+	return []*cobra.Command{gatewayCommand(), schedulerCommand(), controllerCommand(), cleanupCommand()}
+}
+
+// roleCommand makes a subcommand that runs until it is told to stop.
+func roleCommand(use, short string, run func(ctx context.Context) error) *cobra.Command {
+	return &cobra.Command{
+		Use: use, Short: short, Hidden: true, Args: cobra.NoArgs,
+		PreRunE: func(cmd *cobra.Command, _ []string) error { return fromEnvironment(cmd.Flags(), os.Getenv) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, os.Interrupt)
+			defer stop()
+			return run(ctx)
+		},
+	}
+}
+
+// fromEnvironment sets the flags that were not given and have a variable.
+func fromEnvironment(flags *pflag.FlagSet, getenv func(string) string) error {
+	var err error
+	flags.VisitAll(func(f *pflag.Flag) {
+		name := "WINDLASS_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
+		if value := getenv(name); value != "" && !f.Changed && err == nil {
+			if setErr := flags.Set(f.Name, value); setErr != nil {
+				err = fmt.Errorf("%s: %w", name, setErr)
+			}
+		}
+	})
+	return err
+}
+
+func (c *Common) flags(flags *pflag.FlagSet) {
+	flags.StringVar(&c.LogFormat, "log-format", "json", "`format` of the log: json or text")
+	flags.StringVar(&c.LogLevel, "log-level", "info", "least `level` that is logged: debug, info, warn or error")
+	flags.StringSliceVar(&c.Namespaces, "namespaces", nil, "only these `namespaces`; all by default")
+}
+
+func (c *Common) servingFlags(flags *pflag.FlagSet) {
+	c.flags(flags)
+	flags.StringVar(&c.OpsListen, "ops-listen", ":8081", "`address` of health checks and metrics")
+	flags.StringVar(&c.TLSDir, "tls-dir", "", "`folder` with ca.crt, tls.crt and tls.key")
+}
+
+func (c *Etcd) flags(flags *pflag.FlagSet) {
+	flags.StringSliceVar(&c.Endpoints, "etcd-endpoints", nil, "`URLs` of etcd")
+	flags.StringVar(&c.Prefix, "etcd-prefix", "/windlass", "`prefix` of all keys in etcd")
+	flags.StringVar(&c.TLSDir, "etcd-tls-dir", "", "`folder` with ca.crt, tls.crt and tls.key for etcd")
+	flags.StringVar(&c.Username, "etcd-username", "", "`name` of the user in etcd")
+	flags.StringVar(&c.PasswordFile, "etcd-password-file", "", "`file` with the user's password")
+}
+
+func gatewayCommand() *cobra.Command {
+	var c GatewayConfig
+	cmd := roleCommand("gateway", "Run a gateway of a cluster", func(ctx context.Context) error { return Gateway(ctx, c) })
+	flags := cmd.Flags()
+	c.servingFlags(flags)
+	c.Etcd.flags(flags)
+	flags.StringVar(&c.Listen, "listen", ":8080", "`address` at which functions are called")
+	flags.StringVar(&c.WireListen, "wire-listen", ":9443", "`address` at which instances claim calls")
+	flags.StringVar(&c.Advertise, "advertise", "", "the wire's `address` as instances reach it")
+	flags.Int64Var(&c.MaxBody, "max-body", 64<<20, "largest request body in `bytes`")
+	flags.IntVar(&c.MaxInvocations, "max-invocations", 20_000, "most `calls` at a time")
+	flags.DurationVar(&c.DrainDelay, "drain-delay", 5*time.Second, "how `long` to go on taking calls when told to stop")
+	flags.DurationVar(&c.DrainTimeout, "drain-timeout", time.Minute, "how `long` calls may take then")
+	return cmd
+}
+
+func schedulerCommand() *cobra.Command {
+	var c SchedulerConfig
+	cmd := roleCommand("scheduler", "Run a scheduler of a cluster", func(ctx context.Context) error { return Scheduler(ctx, c) })
+	flags := cmd.Flags()
+	c.servingFlags(flags)
+	c.Etcd.flags(flags)
+	flags.StringVar(&c.ID, "id", "", "`name` of this scheduler")
+	flags.StringVar(&c.WireListen, "wire-listen", ":9443", "`address` for gateways and instances")
+	flags.StringVar(&c.Advertise, "advertise", "", "the wire's `address` as others reach it")
+	flags.StringVar(&c.AgentImage, "agent-image", "", "`image` of the agent")
+	flags.StringVar(&c.AgentScheduler, "agent-scheduler", "", "`address` at which agents find any scheduler")
+	flags.StringVar(&c.AgentCPU, "agent-cpu", "10m", "CPU `amount` that an agent requests")
+	flags.StringVar(&c.AgentMemory, "agent-memory", "32Mi", "memory `amount` that an agent requests")
+	flags.StringVar(&c.ImagePullPolicy, "image-pull-policy", "", "`policy` for the images of pods")
+	flags.Float64Var(&c.CreateQPS, "create-qps", 100, "most pods that are created in a `second`")
+	flags.DurationVar(&c.LeaseTTL, "lease-ttl", 10*time.Second, "how `long` slots are kept for a scheduler that vanished")
+	flags.DurationVar(&c.HandoverDelay, "handover-delay", 5*time.Second, "how `long` to tell others where to go when told to stop")
+	return cmd
+}
+
+func controllerCommand() *cobra.Command {
+	var c ControllerConfig
+	cmd := roleCommand("controller", "Run the controller of a cluster", func(ctx context.Context) error { return Controller(ctx, c) })
+	flags := cmd.Flags()
+	c.servingFlags(flags)
+	flags.StringVar(&c.Namespace, "pod-namespace", os.Getenv("POD_NAMESPACE"), "`namespace` that the controller runs in")
+	flags.StringVar(&c.Schedulers, "schedulers", "", "headless `Service` of the schedulers")
+	flags.StringVar(&c.GatewayURL, "gateway-url", "", "`URL` at which functions are called")
+	flags.StringVar(&c.RuntimesFile, "runtimes", "", "`file` with a list of Runtimes to install")
+	flags.BoolVar(&c.LeaderElection, "leader-elect", true, "let only one of several controllers act")
+	return cmd
+}
+
+func cleanupCommand() *cobra.Command {
+	var c CleanupConfig
+	cmd := roleCommand("cleanup", "Remove what an uninstalled Windlass left in a cluster",
+		func(ctx context.Context) error { return Cleanup(ctx, c) })
+	c.flags(cmd.Flags())
+	cmd.Flags().DurationVar(&c.Timeout, "timeout", 5*time.Minute, "how `long` it may take")
+	return cmd
+}

@@ -1,0 +1,193 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// Common is what every role is told.
+type Common struct {
+	// LogFormat is json or text, and LogLevel debug, info, warn or error.
+	LogFormat, LogLevel string
+	// OpsListen is where health checks and metrics are served, without
+	// encryption.
+	OpsListen string
+	// TLSDir is a folder with ca.crt, tls.crt and tls.key.
+	TLSDir string
+	// Namespaces restricts the role to some namespaces; none means all.
+	Namespaces []string
+}
+
+// Etcd is how etcd is reached.
+type Etcd struct {
+	Endpoints []string
+	// Prefix of all keys. Schedulers and gateways of one Windlass share it.
+	Prefix string
+	// TLSDir is a folder with ca.crt, tls.crt and tls.key; empty for etcd
+	// without TLS.
+	TLSDir string
+	// Username and PasswordFile are for an etcd with authentication.
+	Username, PasswordFile string
+}
+
+// GatewayConfig is what a gateway is told.
+type GatewayConfig struct {
+	Common
+	Etcd Etcd
+	// Listen is where calls come in, and WireListen where instances claim
+	// them; Advertise is the address of WireListen that instances can reach.
+	Listen, WireListen, Advertise string
+	// MaxBody is the largest request body in bytes, and MaxInvocations bounds
+	// the calls that are here.
+	MaxBody        int64
+	MaxInvocations int
+	// DrainDelay is how long a gateway that is told to stop goes on taking
+	// calls, and DrainTimeout how long those that it has may take then.
+	DrainDelay, DrainTimeout time.Duration
+}
+
+// SchedulerConfig is what a scheduler is told.
+type SchedulerConfig struct {
+	Common
+	Etcd Etcd
+	// ID names the scheduler; no two that run have the same.
+	ID string
+	// WireListen is where gateways and instances come, and Advertise its
+	// address that they can reach.
+	WireListen, Advertise string
+	// AgentImage is the agent's image, and AgentScheduler the address at which
+	// agents find any scheduler.
+	AgentImage, AgentScheduler string
+	// AgentCPU and AgentMemory are what an agent requests.
+	AgentCPU, AgentMemory string
+	// ImagePullPolicy is that of functions and agents; empty leaves it to the
+	// cluster.
+	ImagePullPolicy string
+	// CreateQPS bounds the pods that are created in a second.
+	CreateQPS float64
+	// LeaseTTL is how long a scheduler that vanished keeps its slots.
+	LeaseTTL time.Duration
+	// HandoverDelay is how long a scheduler that gave its slots back tells
+	// those who come where to go.
+	HandoverDelay time.Duration
+}
+
+// ControllerConfig is what a controller is told.
+type ControllerConfig struct {
+	Common
+	// Namespace is the one that the controller runs in.
+	Namespace string
+	// Schedulers is the headless Service of the schedulers, in Namespace.
+	Schedulers string
+	// GatewayURL is where functions are called.
+	GatewayURL string
+	// RuntimesFile holds a list of Runtimes to install, in YAML.
+	RuntimesFile string
+	// LeaderElection makes only one of several controllers act.
+	LeaderElection bool
+}
+
+// CleanupConfig is what cleaning up is told.
+type CleanupConfig struct {
+	Common
+	// Timeout bounds it.
+	Timeout time.Duration
+}
+
+func (c Common) validate() []error {
+	var errs []error
+	if c.LogFormat != "json" && c.LogFormat != "text" {
+		errs = append(errs, fmt.Errorf("--log-format %q is neither json nor text", c.LogFormat))
+	}
+	if _, err := level(c.LogLevel); err != nil {
+		errs = append(errs, err)
+	}
+	return errs
+}
+
+func (c Common) validateServing() []error {
+	errs := append(c.validate(), address("--ops-listen", c.OpsListen)...)
+	if c.TLSDir == "" {
+		errs = append(errs, errors.New("--tls-dir is missing: name a folder with ca.crt, tls.crt and tls.key"))
+	}
+	return errs
+}
+
+func (c Etcd) validate() []error {
+	if len(c.Endpoints) == 0 {
+		return []error{errors.New("--etcd-endpoints is missing: write for example https://etcd-0.etcd:2379")}
+	}
+	return nil
+}
+
+// Validate says what is wrong with a GatewayConfig.
+func (c GatewayConfig) Validate() error {
+	errs := append(c.validateServing(), c.Etcd.validate()...)
+	errs = append(errs, address("--listen", c.Listen)...)
+	errs = append(errs, address("--wire-listen", c.WireListen)...)
+	errs = append(errs, reachable("--advertise", c.Advertise)...)
+	if c.DrainDelay < 0 || c.DrainTimeout < 0 {
+		errs = append(errs, fmt.Errorf("--drain-delay %v and --drain-timeout %v must not be negative", c.DrainDelay, c.DrainTimeout))
+	}
+	return errors.Join(errs...)
+}
+
+// Validate says what is wrong with a SchedulerConfig.
+func (c SchedulerConfig) Validate() error {
+	errs := append(c.validateServing(), c.Etcd.validate()...)
+	errs = append(errs, address("--wire-listen", c.WireListen)...)
+	errs = append(errs, reachable("--advertise", c.Advertise)...)
+	errs = append(errs, reachable("--agent-scheduler", c.AgentScheduler)...)
+	if c.ID == "" {
+		errs = append(errs, errors.New("--id is missing: give the scheduler a name of its own, such as its pod's"))
+	}
+	if c.AgentImage == "" {
+		errs = append(errs, errors.New("--agent-image is missing: name the image of the agent"))
+	}
+	for flag, amount := range map[string]string{"--agent-cpu": c.AgentCPU, "--agent-memory": c.AgentMemory} {
+		if _, err := resource.ParseQuantity(amount); err != nil {
+			errs = append(errs, fmt.Errorf("%s %q is not an amount: write for example 10m or 32Mi", flag, amount))
+		}
+	}
+	if c.CreateQPS <= 0 {
+		errs = append(errs, fmt.Errorf("--create-qps %v must be positive", c.CreateQPS))
+	}
+	switch c.ImagePullPolicy {
+	case "", "Always", "IfNotPresent", "Never":
+	default:
+		errs = append(errs, fmt.Errorf("--image-pull-policy %q is none of Always, IfNotPresent and Never", c.ImagePullPolicy))
+	}
+	return errors.Join(errs...)
+}
+
+// Validate says what is wrong with a ControllerConfig.
+func (c ControllerConfig) Validate() error {
+	errs := c.validateServing()
+	if c.Namespace == "" {
+		errs = append(errs, errors.New("--pod-namespace is missing: name the namespace that the controller runs in"))
+	}
+	if c.Schedulers == "" {
+		errs = append(errs, errors.New("--schedulers is missing: name the headless Service of the schedulers"))
+	}
+	return errors.Join(errs...)
+}
+
+// address checks an address to listen on.
+func address(flag, addr string) []error {
+	if _, _, err := net.SplitHostPort(addr); err != nil {
+		return []error{fmt.Errorf("%s %q is not host:port: write for example :8080", flag, addr)}
+	}
+	return nil
+}
+
+// reachable checks an address that others are told.
+func reachable(flag, addr string) []error {
+	if host, _, err := net.SplitHostPort(addr); err != nil || host == "" {
+		return []error{fmt.Errorf("%s %q is not host:port: write for example 10.0.0.7:9443", flag, addr)}
+	}
+	return nil
+}

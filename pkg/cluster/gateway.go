@@ -1,0 +1,136 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+
+	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	"github.com/windlass-dev/windlass/internal/lifecycle"
+	"github.com/windlass-dev/windlass/internal/serve"
+	"github.com/windlass-dev/windlass/pkg/catalog/kube"
+	"github.com/windlass-dev/windlass/pkg/gateway"
+	"github.com/windlass-dev/windlass/pkg/ownership/etcd"
+	"github.com/windlass-dev/windlass/pkg/wiretls"
+)
+
+// Gateway runs a gateway until ctx ends and its calls have been answered.
+func Gateway(ctx context.Context, config GatewayConfig) error {
+	if err := config.Validate(); err != nil {
+		return err
+	}
+	log := newLog(config.Common)
+	parts := lifecycle.New()
+	defer parts.Stop()
+	var state readiness
+	state.set("starting")
+	if err := startGateway(ctx, config, parts, &state, log); err != nil {
+		return unlessDone(ctx, err)
+	}
+	state.set("")
+	log.Info("ready", "listen", config.Listen)
+	err := untilDone(ctx, parts)
+	if err == nil {
+		// Whoever routes calls needs a moment to notice.
+		state.set("stopping")
+		log.Info("stopping", "delay", config.DrainDelay, "timeout", config.DrainTimeout)
+		time.Sleep(config.DrainDelay)
+	}
+	return err
+}
+
+// lastAnswers asks clients to close their connections once the gateway is to
+// stop, so that none of them sends a call on one that is being closed.
+func lastAnswers(handler http.Handler, state *readiness) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if state.get() != "" && r.ProtoMajor == 1 {
+			w.Header().Set("Connection", "close")
+		}
+		handler.ServeHTTP(w, r)
+	})
+}
+
+// readiness is why a program should get no work; empty if it should.
+type readiness struct{ why atomic.Pointer[string] }
+
+func (r *readiness) set(why string) { r.why.Store(&why) }
+
+func (r *readiness) get() string { return *r.why.Load() }
+
+// startGateway makes the parts and starts them in the order in which they need
+// each other.
+func startGateway(ctx context.Context, config GatewayConfig, parts *lifecycle.Lifecycle, state *readiness, log *slog.Logger) error {
+	registry := newRegistry()
+	if err := serveOperations(parts, config.Common, registry, state.get, log); err != nil {
+		return err
+	}
+	tls, err := wiretls.Load(config.TLSDir, log)
+	if err != nil {
+		return fmt.Errorf("--tls-dir: %w", err)
+	}
+	// 1. Which functions there are, and who owns them.
+	source, err := startCatalog(parts, config.Common, kube.Config{}, log)
+	if err != nil {
+		return err
+	}
+	client, err := newEtcd(config.Etcd, log)
+	if err != nil {
+		return err
+	}
+	parts.OnStop(func() { _ = client.Close() })
+	directory, err := etcd.NewDirectory(config.Etcd.Prefix, etcd.Deps{Client: client, Log: log})
+	if err != nil {
+		return err
+	}
+	parts.Start("slot directory", directory.Run)
+	if err := wait(ctx, parts, source.Synced(), directory.Ready()); err != nil {
+		return err
+	}
+	// 2. The gateway, first for instances and then for calls.
+	settings := gateway.DefaultConfig()
+	settings.ClaimAddr, settings.MaxBody, settings.MaxInvocations = config.Advertise, config.MaxBody, config.MaxInvocations
+	g, err := gateway.New(settings, gateway.Deps{
+		Catalog: source.Catalog(), Directory: directory, Registry: registry, Log: log,
+		Schedulers: tls.ClientCredentials(wiretls.SchedulerName),
+	})
+	if err != nil {
+		return err
+	}
+	wire, err := net.Listen("tcp", config.WireListen)
+	if err != nil {
+		return fmt.Errorf("--wire-listen: %w", err)
+	}
+	server := serve.NewWire(append(wiretls.RequirePeer(wiretls.GatewayMethods()), grpc.Creds(tls.ServerCredentials()))...)
+	wirev1.RegisterGatewayServer(server, g)
+	parts.Start("wire", func(ctx context.Context) error { return serve.Wire(ctx, wire, server) })
+	parts.Start("gateway", g.Run)
+	calls, err := net.Listen("tcp", config.Listen)
+	if err != nil {
+		return fmt.Errorf("--listen: %w", err)
+	}
+	handler := lastAnswers(g, state)
+	parts.Start("calls", func(ctx context.Context) error { return serve.HTTP(ctx, calls, handler, config.DrainTimeout, log) })
+	return nil
+}
+
+// startCatalog follows the cluster's Functions.
+func startCatalog(parts *lifecycle.Lifecycle, config Common, what kube.Config, log *slog.Logger) (*kube.Source, error) {
+	rest, err := restConfig()
+	if err != nil {
+		return nil, err
+	}
+	informers, err := newInformers(rest, config.Namespaces)
+	if err != nil {
+		return nil, err
+	}
+	source := kube.New(what, kube.Deps{Informers: informers, Log: log})
+	parts.Start("informers", informers.Start)
+	parts.Start("catalog", source.Run)
+	return source, nil
+}

@@ -1,0 +1,188 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"go.etcd.io/etcd/client/pkg/v3/transport"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/client/config"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/lifecycle"
+	"github.com/windlass-dev/windlass/internal/serve"
+)
+
+// opsDrain is how long a request for health or metrics may take at the end.
+const opsDrain = time.Second
+
+func level(name string) (slog.Level, error) {
+	var l slog.Level
+	if err := l.UnmarshalText([]byte(name)); err != nil {
+		return l, fmt.Errorf("--log-level %q is none of debug, info, warn and error", name)
+	}
+	return l, nil
+}
+
+// newLog makes the logger of a valid configuration, also for the libraries that
+// have one of their own.
+func newLog(c Common) *slog.Logger {
+	l, _ := level(c.LogLevel)
+	options := &slog.HandlerOptions{Level: l}
+	var handler slog.Handler = slog.NewJSONHandler(os.Stderr, options)
+	if c.LogFormat == "text" {
+		handler = slog.NewTextHandler(os.Stderr, options)
+	}
+	log := slog.New(handler)
+	klog.SetSlogLogger(log.With("library", "client-go"))
+	ctrl.SetLogger(logr.FromSlogHandler(log.With("library", "controller-runtime").Handler()))
+	return log
+}
+
+func newRegistry() *prometheus.Registry {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return registry
+}
+
+func newScheme() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	// Neither can fail: they add types that are fixed.
+	_ = clientgoscheme.AddToScheme(scheme)
+	_ = v1alpha1.AddToScheme(scheme)
+	return scheme
+}
+
+// restConfig is that of the pod or else of the kubeconfig.
+func restConfig() (*rest.Config, error) {
+	config, err := ctrlconfig.GetConfig()
+	if err != nil {
+		return nil, fmt.Errorf("no way to the API server: %w: run in a pod with a service account, or set KUBECONFIG", err)
+	}
+	config.UserAgent = "windlass"
+	// What is sent is bounded where it is decided.
+	config.QPS = -1
+	return config, nil
+}
+
+// newInformers makes the informers of Functions and Runtimes.
+func newInformers(config *rest.Config, namespaces []string) (cache.Cache, error) {
+	options := cache.Options{Scheme: newScheme(), DefaultTransform: cache.TransformStripManagedFields()}
+	if len(namespaces) > 0 {
+		options.DefaultNamespaces = make(map[string]cache.Config, len(namespaces))
+		for _, namespace := range namespaces {
+			options.DefaultNamespaces[namespace] = cache.Config{}
+		}
+	}
+	return cache.New(config, options)
+}
+
+// newEtcd makes a client, which connects when it is used.
+func newEtcd(c Etcd, log *slog.Logger) (*clientv3.Client, error) {
+	config := clientv3.Config{
+		Endpoints: c.Endpoints, Username: c.Username,
+		DialTimeout: 5 * time.Second, DialKeepAliveTime: 5 * time.Second, DialKeepAliveTimeout: 3 * time.Second,
+		PermitWithoutStream: true, RejectOldCluster: false, Logger: zap.NewNop(),
+	}
+	if c.TLSDir != "" {
+		info := transport.TLSInfo{
+			CertFile: filepath.Join(c.TLSDir, "tls.crt"), KeyFile: filepath.Join(c.TLSDir, "tls.key"),
+			TrustedCAFile: filepath.Join(c.TLSDir, "ca.crt"),
+		}
+		tls, err := info.ClientConfig()
+		if err != nil {
+			return nil, fmt.Errorf("--etcd-tls-dir %s: %w", c.TLSDir, err)
+		}
+		config.TLS = tls
+	}
+	if c.PasswordFile != "" {
+		password, err := os.ReadFile(c.PasswordFile)
+		if err != nil {
+			return nil, fmt.Errorf("--etcd-password-file: %w", err)
+		}
+		config.Password = strings.TrimSpace(string(password))
+	}
+	client, err := clientv3.New(config)
+	if err != nil {
+		return nil, fmt.Errorf("--etcd-endpoints %s: %w", strings.Join(c.Endpoints, ","), err)
+	}
+	log.Info("using etcd", "endpoints", c.Endpoints, "tls", c.TLSDir != "")
+	return client, nil
+}
+
+// serveOperations serves health checks and metrics from now on.
+func serveOperations(parts *lifecycle.Lifecycle, c Common, registry *prometheus.Registry, unready func() string, log *slog.Logger) error {
+	listener, err := net.Listen("tcp", c.OpsListen)
+	if err != nil {
+		return fmt.Errorf("--ops-listen: %w", err)
+	}
+	handler := serve.Operations(registry, unready)
+	parts.Start("operations", func(ctx context.Context) error { return serve.HTTP(ctx, listener, handler, opsDrain, log) })
+	return nil
+}
+
+// wait waits for all of them, or for a failure or the end.
+func wait(ctx context.Context, parts *lifecycle.Lifecycle, all ...<-chan struct{}) error {
+	for _, ready := range all {
+		select {
+		case <-ready:
+		case err := <-parts.Failed():
+			return err
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// poll is closed when something has become true.
+func poll(ctx context.Context, isTrue func() bool) <-chan struct{} {
+	became := make(chan struct{})
+	go func() {
+		ticker := time.NewTicker(20 * time.Millisecond)
+		defer ticker.Stop()
+		for !isTrue() {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C:
+			}
+		}
+		close(became)
+	}()
+	return became
+}
+
+// untilDone waits for the end, or for a failure.
+func untilDone(ctx context.Context, parts *lifecycle.Lifecycle) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case err := <-parts.Failed():
+		return err
+	}
+}
+
+// unlessDone is the error, unless it is only that ctx ended.
+func unlessDone(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}

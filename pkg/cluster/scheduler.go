@@ -1,0 +1,209 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/grpc"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/client-go/kubernetes"
+
+	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	"github.com/windlass-dev/windlass/internal/lifecycle"
+	"github.com/windlass-dev/windlass/internal/serve"
+	catalogkube "github.com/windlass-dev/windlass/pkg/catalog/kube"
+	"github.com/windlass-dev/windlass/pkg/ownership/etcd"
+	"github.com/windlass-dev/windlass/pkg/podidentity"
+	"github.com/windlass-dev/windlass/pkg/provisioner"
+	"github.com/windlass-dev/windlass/pkg/provisioner/kube"
+	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
+	"github.com/windlass-dev/windlass/pkg/provisioner/podspec"
+	"github.com/windlass-dev/windlass/pkg/scheduler"
+	"github.com/windlass-dev/windlass/pkg/wiretls"
+)
+
+// Scheduler runs a scheduler until ctx ends and others have its slots.
+func Scheduler(ctx context.Context, config SchedulerConfig) error {
+	if err := config.Validate(); err != nil {
+		return err
+	}
+	s := &schedulerRole{config: config, log: newLog(config.Common), registry: newRegistry(), parts: lifecycle.New(), keeping: lifecycle.New()}
+	s.state.set("starting")
+	defer s.parts.Stop()
+	defer s.keeping.Stop()
+	if err := s.start(ctx); err != nil {
+		return unlessDone(ctx, err)
+	}
+	s.state.set("")
+	s.log.Info("ready", "id", config.ID, "advertise", config.Advertise)
+	err := untilDone(ctx, s.parts)
+	if err == nil {
+		s.state.set("stopping")
+		s.log.Info("giving the slots back", "delay", config.HandoverDelay)
+		s.keeping.Stop()
+		time.Sleep(config.HandoverDelay)
+	}
+	return err
+}
+
+// schedulerRole is a scheduler with what it is made of.
+type schedulerRole struct {
+	config   SchedulerConfig
+	log      *slog.Logger
+	registry *prometheus.Registry
+	state    readiness
+	// parts are all but what keeps the slots, which stops before them.
+	parts, keeping *lifecycle.Lifecycle
+
+	tls       *wiretls.Credentials
+	source    *catalogkube.Source
+	pods      *kube.Runtime
+	verifier  *podidentity.Verifier
+	instances *provisioner.Provisioner
+	scheduler *scheduler.Scheduler
+}
+
+// start makes the parts and starts them in the order in which they need each
+// other. Slots are claimed last: whoever owns one must know its functions and
+// their instances.
+func (s *schedulerRole) start(ctx context.Context) (err error) {
+	if err := serveOperations(s.parts, s.config.Common, s.registry, s.state.get, s.log); err != nil {
+		return err
+	}
+	if s.tls, err = wiretls.Load(s.config.TLSDir, s.log); err != nil {
+		return fmt.Errorf("--tls-dir: %w", err)
+	}
+	// 1. Which functions and which pods there are.
+	if s.source, err = startCatalog(s.parts, s.config.Common, catalogkube.Config{Runtimes: true}, s.log); err != nil {
+		return err
+	}
+	if err := s.startPods(); err != nil {
+		return err
+	}
+	if err := wait(ctx, s.parts, s.source.Synced(), poll(ctx, s.pods.Synced)); err != nil {
+		return err
+	}
+	// 2. Who owns which slot, and the scheduler, which others can reach.
+	keeper, directory, err := s.newOwnership()
+	if err != nil {
+		return err
+	}
+	if err := s.startScheduler(keeper, directory); err != nil {
+		return err
+	}
+	s.parts.Start("slot directory", directory.Run)
+	s.keeping.Start("slot keeper", keeper.Run)
+	return wait(ctx, s.parts, keeper.Ready(), directory.Ready())
+}
+
+// startPods follows pods and nodes, and what proves a pod's identity.
+func (s *schedulerRole) startPods() error {
+	config, err := restConfig()
+	if err != nil {
+		return err
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	ca, err := os.ReadFile(filepath.Join(s.config.TLSDir, "ca.crt"))
+	if err != nil {
+		return fmt.Errorf("--tls-dir: %w", err)
+	}
+	s.pods, err = kube.New(kube.Config{
+		Pod: podspec.Config{
+			AgentImage: s.config.AgentImage, AgentRequests: s.agentRequests(),
+			SchedulerAddr: s.config.AgentScheduler, OwnerAddr: s.config.Advertise, CA: string(ca),
+			PullPolicy: corev1.PullPolicy(s.config.ImagePullPolicy), TokenAudience: podidentity.Audience,
+		},
+		QPS: s.config.CreateQPS, Burst: int(2 * s.config.CreateQPS),
+	}, kube.Deps{Client: client, Runtimes: s.source, Registerer: s.registry, Log: s.log})
+	if err != nil {
+		return err
+	}
+	s.verifier, err = podidentity.New(podidentity.DefaultConfig(), podidentity.Deps{
+		Keys: podidentity.ClusterKeys{Client: client.CoreV1().RESTClient()}, Log: s.log, Now: time.Now,
+	})
+	if err != nil {
+		return err
+	}
+	s.parts.Start("pods", s.pods.Run)
+	s.parts.Start("identity", s.verifier.Run)
+	return nil
+}
+
+func (s *schedulerRole) agentRequests() nodepick.Amount {
+	cpu, memory := resource.MustParse(s.config.AgentCPU), resource.MustParse(s.config.AgentMemory)
+	return nodepick.Amount{MilliCPU: cpu.MilliValue(), Memory: memory.Value()}
+}
+
+// verify checks that a token is of the pod that is the instance.
+func (s *schedulerRole) verify(key provisioner.Key, token string) error {
+	identity, err := s.verifier.Verify(token)
+	switch {
+	case errors.Is(err, podidentity.ErrInvalid):
+		return fmt.Errorf("%w: %w", provisioner.ErrBadToken, err)
+	case err != nil:
+		return err
+	}
+	uid, cid, known := s.pods.Identify(identity.PodUID, identity.Namespace, identity.PodName)
+	if !known {
+		return fmt.Errorf("pod %s/%s has not been seen yet", identity.Namespace, identity.PodName)
+	}
+	if uid != key.FunctionUID || cid != key.CID {
+		return fmt.Errorf("%w: the token is of pod %s/%s, which is another instance", provisioner.ErrBadToken, identity.Namespace, identity.PodName)
+	}
+	return nil
+}
+
+func (s *schedulerRole) newOwnership() (*etcd.Keeper, *etcd.Directory, error) {
+	client, err := newEtcd(s.config.Etcd, s.log)
+	if err != nil {
+		return nil, nil, err
+	}
+	s.parts.OnStop(func() { _ = client.Close() })
+	deps := etcd.Deps{Client: client, Log: s.log}
+	keeper, err := etcd.NewKeeper(etcd.Config{
+		ID: s.config.ID, Addr: s.config.Advertise, Prefix: s.config.Etcd.Prefix, TTL: s.config.LeaseTTL,
+	}, deps)
+	if err != nil {
+		return nil, nil, err
+	}
+	directory, err := etcd.NewDirectory(s.config.Etcd.Prefix, deps)
+	return keeper, directory, err
+}
+
+// startScheduler starts the scheduler and lets others reach it.
+func (s *schedulerRole) startScheduler(keeper *etcd.Keeper, directory *etcd.Directory) (err error) {
+	s.instances = provisioner.New(
+		provisioner.Config{AgentRequests: s.agentRequests()},
+		provisioner.Deps{Runtime: s.pods, Shared: s.pods, Nodes: s.pods, Verify: s.verify, Now: time.Now, Log: s.log},
+	)
+	settings := scheduler.DefaultConfig()
+	settings.Addr = s.config.Advertise
+	s.scheduler, err = scheduler.New(settings, scheduler.Deps{
+		Catalog: s.source.Catalog(), Keeper: keeper, Directory: directory, Instances: s.instances,
+		Registry: s.registry, Log: s.log, Now: time.Now,
+	})
+	if err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", s.config.WireListen)
+	if err != nil {
+		return fmt.Errorf("--wire-listen: %w", err)
+	}
+	server := serve.NewWire(append(wiretls.RequirePeer(wiretls.SchedulerMethods()), grpc.Creds(s.tls.ServerCredentials()))...)
+	wirev1.RegisterSchedulerServer(server, s.scheduler)
+	s.parts.Start("provisioner", func(ctx context.Context) error { return s.instances.Run(ctx, s.scheduler) })
+	s.parts.Start("scheduler", s.scheduler.Run)
+	s.parts.Start("wire", func(ctx context.Context) error { return serve.Wire(ctx, listener, server) })
+	return nil
+}

@@ -1,0 +1,212 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/provisioner/podspec"
+)
+
+// indexFunction finds pods by the UID of their function.
+const indexFunction = "function"
+
+// observer is told of all pods and nodes, one event after the other of each kind.
+type observer interface {
+	podChanged(*corev1.Pod)
+	podGone(*corev1.Pod)
+	nodeChanged(*corev1.Node)
+	nodeGone(name string)
+}
+
+// cluster is what the informers know.
+type cluster struct {
+	factory informers.SharedInformerFactory
+	pods    cache.SharedIndexInformer
+	// heard say that all that was there at the start has been told.
+	heard []cache.InformerSynced
+}
+
+func newCluster(client kubernetes.Interface, tell observer) (*cluster, error) {
+	factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTransform(slim))
+	c := &cluster{factory: factory, pods: factory.Core().V1().Pods().Informer()}
+	if err := c.pods.AddIndexers(cache.Indexers{indexFunction: functionOf}); err != nil {
+		return nil, fmt.Errorf("kube: indexing pods: %w", err)
+	}
+	pods, err := c.pods.AddEventHandler(podHandler(tell))
+	if err != nil {
+		return nil, fmt.Errorf("kube: watching pods: %w", err)
+	}
+	nodes, err := factory.Core().V1().Nodes().Informer().AddEventHandler(nodeHandler(tell))
+	if err != nil {
+		return nil, fmt.Errorf("kube: watching nodes: %w", err)
+	}
+	c.heard = []cache.InformerSynced{pods.HasSynced, nodes.HasSynced}
+	return c, nil
+}
+
+func podHandler(tell observer) cache.ResourceEventHandler {
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(object any) { tell.podChanged(object.(*corev1.Pod)) },
+		UpdateFunc: func(_, object any) { tell.podChanged(object.(*corev1.Pod)) },
+		DeleteFunc: func(object any) {
+			if pod, ok := last(object).(*corev1.Pod); ok {
+				tell.podGone(pod)
+			}
+		},
+	}
+}
+
+func nodeHandler(tell observer) cache.ResourceEventHandler {
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(object any) { tell.nodeChanged(object.(*corev1.Node)) },
+		UpdateFunc: func(_, object any) { tell.nodeChanged(object.(*corev1.Node)) },
+		DeleteFunc: func(object any) {
+			if n, ok := last(object).(*corev1.Node); ok {
+				tell.nodeGone(n.Name)
+			}
+		},
+	}
+}
+
+// last is the last known state of something that was deleted.
+func last(object any) any {
+	if unknown, ok := object.(cache.DeletedFinalStateUnknown); ok {
+		return unknown.Obj
+	}
+	return object
+}
+
+// run watches until ctx ends.
+func (c *cluster) run(ctx context.Context) {
+	c.factory.Start(ctx.Done())
+	<-ctx.Done()
+	c.factory.Shutdown()
+}
+
+func (c *cluster) synced() bool {
+	for _, heard := range c.heard {
+		if !heard() {
+			return false
+		}
+	}
+	return true
+}
+
+// pod is a pod, or nil if the informer does not know it.
+func (c *cluster) pod(key podKey) *corev1.Pod {
+	object, exists, err := c.pods.GetIndexer().GetByKey(key.namespace + "/" + key.name)
+	if err != nil || !exists {
+		return nil
+	}
+	return object.(*corev1.Pod)
+}
+
+// podsOf are the pods that say that they are of a function.
+func (c *cluster) podsOf(functionUID string) []*corev1.Pod {
+	objects, err := c.pods.GetIndexer().ByIndex(indexFunction, functionUID)
+	if err != nil {
+		// The index was made with the informer.
+		panic("kube: " + err.Error())
+	}
+	pods := make([]*corev1.Pod, len(objects))
+	for i, object := range objects {
+		pods[i] = object.(*corev1.Pod)
+	}
+	return pods
+}
+
+func functionOf(object any) ([]string, error) {
+	pod, ok := object.(*corev1.Pod)
+	if !ok || pod.Labels[v1alpha1.LabelFunctionUID] == "" {
+		return nil, nil
+	}
+	return []string{pod.Labels[v1alpha1.LabelFunctionUID]}, nil
+}
+
+// slim leaves of pods and nodes what this package asks about, so that many cost
+// little memory.
+func slim(object any) (any, error) {
+	switch o := object.(type) {
+	case *corev1.Pod:
+		return slimPod(o), nil
+	case *corev1.Node:
+		return slimNode(o), nil
+	}
+	return object, nil
+}
+
+func slimPod(pod *corev1.Pod) *corev1.Pod {
+	ours := pod.Labels[v1alpha1.LabelFunctionUID] != ""
+	s := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: pod.Name, Namespace: pod.Namespace, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
+		},
+		Spec: corev1.PodSpec{
+			NodeName:       pod.Spec.NodeName,
+			Overhead:       pod.Spec.Overhead,
+			Resources:      pod.Spec.Resources,
+			Containers:     slimContainers(pod.Spec.Containers, ours),
+			InitContainers: slimContainers(pod.Spec.InitContainers, false),
+		},
+		Status: corev1.PodStatus{Phase: pod.Status.Phase},
+	}
+	if !ours {
+		return s
+	}
+	s.Labels, s.OwnerReferences = pod.Labels, pod.OwnerReferences
+	s.CreationTimestamp, s.DeletionTimestamp = pod.CreationTimestamp, pod.DeletionTimestamp
+	s.DeletionGracePeriodSeconds = pod.DeletionGracePeriodSeconds
+	if decided := pod.Annotations[podspec.AnnotationDecided]; decided != "" {
+		s.Annotations = map[string]string{podspec.AnnotationDecided: decided}
+	}
+	s.Status.Reason, s.Status.Message = pod.Status.Reason, pod.Status.Message
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.DisruptionTarget {
+			s.Status.Conditions = append(s.Status.Conditions, c)
+		}
+	}
+	for _, c := range pod.Status.ContainerStatuses {
+		s.Status.ContainerStatuses = append(s.Status.ContainerStatuses, corev1.ContainerStatus{Name: c.Name, State: c.State})
+	}
+	return s
+}
+
+func slimContainers(containers []corev1.Container, ours bool) []corev1.Container {
+	if len(containers) == 0 {
+		return nil
+	}
+	slimmed := make([]corev1.Container, len(containers))
+	for i, c := range containers {
+		slimmed[i].Resources.Requests = c.Resources.Requests
+		slimmed[i].RestartPolicy = c.RestartPolicy
+		if ours {
+			slimmed[i].Name, slimmed[i].Image = c.Name, c.Image
+			slimmed[i].Resources.Limits = c.Resources.Limits
+		}
+	}
+	return slimmed
+}
+
+func slimNode(n *corev1.Node) *corev1.Node {
+	s := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: n.Name, UID: n.UID, ResourceVersion: n.ResourceVersion,
+			Labels: n.Labels, DeletionTimestamp: n.DeletionTimestamp,
+		},
+		Spec:   corev1.NodeSpec{Unschedulable: n.Spec.Unschedulable, Taints: n.Spec.Taints},
+		Status: corev1.NodeStatus{Allocatable: n.Status.Allocatable},
+	}
+	for _, c := range n.Status.Conditions {
+		if c.Type == corev1.NodeReady {
+			s.Status.Conditions = append(s.Status.Conditions, corev1.NodeCondition{Type: c.Type, Status: c.Status})
+		}
+	}
+	return s
+}

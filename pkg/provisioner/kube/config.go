@@ -1,0 +1,105 @@
+package kube
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/provisioner/podspec"
+)
+
+// Defaults of a Config's fields.
+const (
+	DefaultQPS      = 100
+	DefaultBurst    = 200
+	DefaultWorkers  = 16
+	DefaultMaxQueue = 4096
+)
+
+// Config is what a Runtime needs to know.
+type Config struct {
+	// Pod is what all pods have in common.
+	Pod podspec.Config
+	// QPS is how many pods are created per second in the long run, and Burst
+	// how many at once; as many again may be deleted. 0 means the default.
+	QPS   float64
+	Burst int
+	// Workers is how many pods are created at a time, of which a quarter may
+	// be of one function. 0 means the default.
+	Workers int
+	// MaxQueue is how many pods may wait to be created. 0 means the default.
+	MaxQueue int
+}
+
+// Validate names every field that is wrong.
+func (c Config) Validate() error {
+	errs := []error{c.Pod.Validate()}
+	if c.QPS < 0 || c.Burst < 0 {
+		errs = append(errs, fmt.Errorf("kube: QPS %v and Burst %d must not be negative: write 0 for the defaults", c.QPS, c.Burst))
+	}
+	if c.Workers < 0 || c.MaxQueue < 0 {
+		errs = append(errs, fmt.Errorf("kube: Workers %d and MaxQueue %d must not be negative: write 0 for the defaults", c.Workers, c.MaxQueue))
+	}
+	return errors.Join(errs...)
+}
+
+func (c *Config) setDefaults() {
+	if c.QPS == 0 {
+		c.QPS = DefaultQPS
+	}
+	if c.Burst == 0 {
+		c.Burst = DefaultBurst
+	}
+	if c.Workers == 0 {
+		c.Workers = DefaultWorkers
+	}
+	if c.MaxQueue == 0 {
+		c.MaxQueue = DefaultMaxQueue
+	}
+}
+
+// Runtimes tells of the Runtimes of the cluster.
+type Runtimes interface {
+	// Get returns the Runtime of that name. It must not be changed.
+	Get(name string) (*v1alpha1.Runtime, bool)
+}
+
+// Deps are what a Runtime works with.
+type Deps struct {
+	// Client talks to the cluster, without a rate limit of its own.
+	Client   kubernetes.Interface
+	Runtimes Runtimes
+	// Registerer is given the metrics.
+	Registerer prometheus.Registerer
+	Log        *slog.Logger
+}
+
+func (d Deps) validate() error {
+	if d.Client == nil || d.Runtimes == nil || d.Registerer == nil || d.Log == nil {
+		return errors.New("kube: Deps needs a Client, Runtimes, a Registerer and a Log")
+	}
+	return nil
+}
+
+const (
+	// startPatience is how long a creation is tried again.
+	startPatience = 8 * time.Second
+	// requestTimeout bounds one request to the API.
+	requestTimeout = 5 * time.Second
+	// brokenGrace is the grace, in seconds, of a pod whose agent or function
+	// has ended: nobody waits for the rest.
+	brokenGrace int64 = 2
+	// sightPatience is how long a pod that was created may be unseen before
+	// the API is asked for it.
+	sightPatience = 10 * time.Second
+	// endPatience is how much longer than its grace period a pod may take to
+	// end before its node counts as lost.
+	endPatience = 30 * time.Second
+	// avoidFor is how long a node is avoided that refused or lost a pod.
+	avoidFor = 30 * time.Second
+)

@@ -1,0 +1,164 @@
+package kube
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/provisioner"
+	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
+	"github.com/windlass-dev/windlass/pkg/provisioner/podspec"
+)
+
+// id names an instance.
+type id struct {
+	functionUID string
+	cid         invoke.CID
+}
+
+// stage is how far the pod of an instance is.
+type stage int
+
+const (
+	// queued pods wait to be created, for the first time or again.
+	queued stage = iota
+	// creating pods are being asked for.
+	creating
+	// there are pods that exist.
+	there
+)
+
+// instance is one that was started or adopted and has not ended. All but id, pod
+// and node belong to the Runtime's lock.
+type instance struct {
+	id   id
+	pod  podKey
+	node string
+	// spec is what to create; it is empty once the pod exists.
+	spec     provisioner.InstanceSpec
+	revision string
+	requests nodepick.Amount
+	// started is when it was ordered, and changed when it reached its stage.
+	started time.Time
+	changed time.Time
+
+	stage    stage
+	attempts int
+	// uid is the pod's, once it is known; seen says that the informer has
+	// shown the pod.
+	uid  types.UID
+	seen bool
+	// stopping says that Stop was called, and deleting that the pod's deletion
+	// was ordered.
+	stopping bool
+	deleting bool
+	// endBy is when a pod that is ending must have ended.
+	endBy time.Time
+}
+
+// book holds the instances that have not ended.
+type book struct {
+	byID       map[id]*instance
+	byPod      map[podKey]*instance
+	byFunction map[string]map[*instance]bool
+}
+
+func newBook() book {
+	return book{
+		byID:       make(map[id]*instance),
+		byPod:      make(map[podKey]*instance),
+		byFunction: make(map[string]map[*instance]bool),
+	}
+}
+
+func (b *book) add(in *instance) {
+	b.byID[in.id] = in
+	b.byPod[in.pod] = in
+	of := b.byFunction[in.id.functionUID]
+	if of == nil {
+		of = make(map[*instance]bool)
+		b.byFunction[in.id.functionUID] = of
+	}
+	of[in] = true
+}
+
+func (b *book) remove(in *instance) {
+	delete(b.byID, in.id)
+	delete(b.byPod, in.pod)
+	of := b.byFunction[in.id.functionUID]
+	delete(of, in)
+	if len(of) == 0 {
+		delete(b.byFunction, in.id.functionUID)
+	}
+}
+
+// has says whether the instance has not ended.
+func (b *book) has(in *instance) bool { return b.byID[in.id] == in }
+
+// identity is the instance that a pod belongs to, as its labels say. It is valid
+// only if the pod's owner and name say the same.
+func identity(pod *corev1.Pod) (id, bool) {
+	labels := pod.Labels
+	of := id{functionUID: labels[v1alpha1.LabelFunctionUID], cid: invoke.CID(labels[v1alpha1.LabelCID])}
+	if of.functionUID == "" || of.cid == "" || labels[v1alpha1.LabelManagedBy] != v1alpha1.ManagedBy {
+		return id{}, false
+	}
+	for _, owner := range pod.OwnerReferences {
+		if owner.APIVersion == v1alpha1.APIVersion && owner.Kind == v1alpha1.KindFunction &&
+			string(owner.UID) == of.functionUID && owner.Controller != nil && *owner.Controller {
+			return of, pod.Name == podspec.Name(owner.Name, of.functionUID, of.cid)
+		}
+	}
+	return id{}, false
+}
+
+// startedAt is when a pod was ordered.
+func startedAt(pod *corev1.Pod) time.Time {
+	if t, err := time.Parse(time.RFC3339Nano, pod.Annotations[podspec.AnnotationDecided]); err == nil {
+		return t
+	}
+	return pod.CreationTimestamp.Time
+}
+
+// adopted is the instance of a pod that somebody else created.
+func adopted(pod *corev1.Pod, of id, now time.Time) *instance {
+	return &instance{
+		id:       of,
+		pod:      keyOf(pod),
+		node:     pod.Spec.NodeName,
+		revision: pod.Labels[v1alpha1.LabelRevision],
+		requests: podAmount(pod),
+		started:  startedAt(pod),
+		changed:  now,
+		stage:    there,
+		uid:      pod.UID,
+		seen:     true,
+	}
+}
+
+// existing is what Adopt tells of an instance.
+func (in *instance) existing() provisioner.Existing {
+	return provisioner.Existing{
+		CID:      in.id.cid,
+		Revision: in.revision,
+		Node:     in.node,
+		Requests: in.requests,
+		Started:  in.started,
+		Ending:   in.stopping || in.deleting || !in.endBy.IsZero(),
+	}
+}
+
+// noteEnd notes until when a pod that is ending must have ended.
+func (in *instance) noteEnd(pod *corev1.Pod, now time.Time) {
+	if pod.DeletionTimestamp == nil || !in.endBy.IsZero() {
+		return
+	}
+	var grace time.Duration
+	if s := pod.DeletionGracePeriodSeconds; s != nil {
+		grace = time.Duration(*s) * time.Second
+	}
+	in.endBy = now.Add(grace + endPatience)
+}

@@ -1,0 +1,255 @@
+package kube
+
+import (
+	"fmt"
+	"strings"
+	"syscall"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/provisioner/podspec"
+)
+
+// logLines is how many log lines an Exit carries.
+const logLines = 20
+
+// verdict is what a pod says about its instance.
+type verdict struct {
+	// ended says that the instance has ended, or will not begin.
+	ended bool
+	// code, reason and logTail are those of the Exit.
+	code    string
+	reason  string
+	logTail []string
+	// blameNode says that it is better to avoid the node for a while.
+	blameNode bool
+}
+
+// judge says whether the instance of a pod has ended, and why. nodeReady is
+// whether the node says that it is ready.
+func judge(pod *corev1.Pod, nodeReady bool) verdict {
+	if v := judgeRefusal(pod); v.ended {
+		return v
+	}
+	function, agent := container(pod, podspec.ContainerFunction), container(pod, podspec.ContainerAgent)
+	for _, c := range []part{function, agent} {
+		if v := judgeWaiting(c); v.ended {
+			return v
+		}
+	}
+	switch {
+	case endedFirst(function, agent):
+		return judgeFunction(pod, function)
+	case agent.ended() != nil:
+		return judgeAgent(pod, agent, function)
+	case pod.DeletionTimestamp != nil && !nodeReady:
+		return verdict{ended: true, code: v1alpha1.ReasonNodeLost, blameNode: true,
+			reason: fmt.Sprintf("the node %s is not ready and does not end the pod", pod.Spec.NodeName)}
+	case pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded:
+		return verdict{ended: true, reason: "the pod has ended; the cluster does not say why"}
+	}
+	return verdict{}
+}
+
+// judgeGone says why the instance of a pod that does not exist any more ended.
+func judgeGone(pod *corev1.Pod) verdict {
+	if v := judge(pod, true); v.ended {
+		return v
+	}
+	if v := disrupted(pod); v.ended {
+		return v
+	}
+	return verdict{ended: true, code: v1alpha1.ReasonNodeLost, reason: "the pod was deleted, and not by Windlass"}
+}
+
+// judgeRefusal is about pods that the kubelet did not take, or evicted.
+func judgeRefusal(pod *corev1.Pod) verdict {
+	why := pod.Status.Reason
+	if pod.Status.Phase != corev1.PodFailed || why == "" {
+		return verdict{}
+	}
+	if why == "NodeLost" {
+		return verdict{ended: true, code: v1alpha1.ReasonNodeLost, blameNode: true,
+			reason: fmt.Sprintf("the node %s was lost", pod.Spec.NodeName)}
+	}
+	// Who uses more disk than it may would be evicted elsewhere, too.
+	own := why == "Evicted" && !strings.Contains(pod.Status.Message, "node was low on resource")
+	return verdict{ended: true, code: v1alpha1.ReasonNodeRefused, blameNode: !own, logTail: functionLog(pod),
+		reason: fmt.Sprintf("the node %s refused the pod: %s", pod.Spec.NodeName, join(why, pod.Status.Message))}
+}
+
+// disrupted is about pods that somebody in the cluster had reason to end.
+func disrupted(pod *corev1.Pod) verdict {
+	for _, c := range pod.Status.Conditions {
+		if c.Type != corev1.DisruptionTarget || c.Status != corev1.ConditionTrue {
+			continue
+		}
+		v := verdict{ended: true, code: v1alpha1.ReasonNodeRefused,
+			reason: fmt.Sprintf("the pod was evicted from the node %s: %s", pod.Spec.NodeName, join(c.Reason, c.Message))}
+		if c.Reason == "DeletionByTaintManager" || c.Reason == "DeletionByPodGC" {
+			v.code, v.blameNode = v1alpha1.ReasonNodeLost, true
+			v.reason = fmt.Sprintf("the node %s was lost: %s", pod.Spec.NodeName, join(c.Reason, c.Message))
+		}
+		return v
+	}
+	return verdict{}
+}
+
+// part is one container of a pod.
+type part struct {
+	name  string
+	image string
+	state corev1.ContainerState
+}
+
+func (c part) ended() *corev1.ContainerStateTerminated { return c.state.Terminated }
+
+// title is what people know the container as.
+func (c part) title() string {
+	if c.name == podspec.ContainerAgent {
+		return "the agent"
+	}
+	return "the function"
+}
+
+func container(pod *corev1.Pod, name string) part {
+	c := part{name: name}
+	for i := range pod.Spec.Containers {
+		if pod.Spec.Containers[i].Name == name {
+			c.image = pod.Spec.Containers[i].Image
+		}
+	}
+	for i := range pod.Status.ContainerStatuses {
+		if pod.Status.ContainerStatuses[i].Name == name {
+			c.state = pod.Status.ContainerStatuses[i].State
+		}
+	}
+	return c
+}
+
+// judgeWaiting is about containers that cannot start.
+func judgeWaiting(c part) verdict {
+	w := c.state.Waiting
+	if w == nil {
+		return verdict{}
+	}
+	switch w.Reason {
+	case "ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull",
+		"ImageInspectError", "RegistryUnavailable", "SignatureValidationFailed":
+		return verdict{ended: true, code: v1alpha1.ReasonImagePullFailed,
+			reason: fmt.Sprintf("the image %q of %s cannot be had: %s", c.image, c.title(), join(w.Reason, w.Message))}
+	case "CreateContainerConfigError", "CreateContainerError", "RunContainerError":
+		return judgeConfig(c, w)
+	}
+	return verdict{}
+}
+
+func judgeConfig(c part, w *corev1.ContainerStateWaiting) verdict {
+	v := verdict{ended: true, code: v1alpha1.ReasonPodRefused,
+		reason: fmt.Sprintf("the container of %s cannot be created: %s", c.title(), join(w.Reason, w.Message))}
+	switch {
+	case strings.Contains(w.Message, "runAsNonRoot") || strings.Contains(w.Message, "run as root"):
+		v.reason = fmt.Sprintf("the image %q of %s would run as root, which Windlass does not allow, and something in this cluster removed the user id %d that Windlass gives it: "+
+			"exempt the function's pods from that policy, or give the image a numeric USER other than 0 (%s)", c.image, c.title(), podspec.UserID, w.Message)
+	case strings.Contains(w.Message, "not found") || strings.Contains(w.Message, "couldn't find key"):
+		v.code = v1alpha1.ReasonConfigMissing
+		v.reason = fmt.Sprintf("%s names something that is missing: %s", c.title(), w.Message)
+	case strings.Contains(w.Message, "deadline exceeded"):
+		// The kubelet goes on trying.
+		return verdict{}
+	}
+	return v
+}
+
+// endedFirst says whether the function's end is what ended the instance. An
+// agent that left as it should, at the same time, was first.
+func endedFirst(function, agent part) bool {
+	f, a := function.ended(), agent.ended()
+	if f == nil || a == nil {
+		return f != nil
+	}
+	if f.FinishedAt.Equal(&a.FinishedAt) {
+		return a.ExitCode != 0
+	}
+	return f.FinishedAt.Before(&a.FinishedAt)
+}
+
+func judgeFunction(pod *corev1.Pod, function part) verdict {
+	t := function.ended()
+	v := verdict{ended: true, code: v1alpha1.ReasonFunctionExited, logTail: tail(t.Message)}
+	switch t.Reason {
+	case "OOMKilled":
+		v.code, v.reason = v1alpha1.ReasonOutOfMemory, outOfMemory(pod)
+	case "ContainerStatusUnknown":
+		return lostContainer(pod)
+	case "StartError", "ContainerCannotRun":
+		v.reason, v.logTail = "the function's program cannot be run: "+t.Message, nil
+	default:
+		v.reason = "the function " + describe(t)
+	}
+	return v
+}
+
+func judgeAgent(pod *corev1.Pod, agent, function part) verdict {
+	t := agent.ended()
+	if t.Reason == "ContainerStatusUnknown" {
+		return lostContainer(pod)
+	}
+	v := verdict{ended: true, reason: "the agent " + describe(t)}
+	if f := function.ended(); f != nil {
+		v.logTail = tail(f.Message)
+	}
+	if lines := tail(t.Message); t.ExitCode != 0 && len(lines) > 0 {
+		v.reason += ": " + lines[len(lines)-1]
+	}
+	return v
+}
+
+func lostContainer(pod *corev1.Pod) verdict {
+	return verdict{ended: true, code: v1alpha1.ReasonNodeLost, blameNode: true,
+		reason: fmt.Sprintf("the node %s lost the pod's containers", pod.Spec.NodeName)}
+}
+
+func outOfMemory(pod *corev1.Pod) string {
+	for i := range pod.Spec.Containers {
+		limit, limited := pod.Spec.Containers[i].Resources.Limits[corev1.ResourceMemory]
+		if pod.Spec.Containers[i].Name == podspec.ContainerFunction && limited {
+			return fmt.Sprintf("the function used more memory than its limit of %s: raise spec.resources.limits.memory", limit.String())
+		}
+	}
+	return fmt.Sprintf("the node %s ran out of memory and killed the function, which has no limit: raise spec.resources.requests.memory to what it needs", pod.Spec.NodeName)
+}
+
+// describe says how a container ended.
+func describe(t *corev1.ContainerStateTerminated) string {
+	if n := t.ExitCode - 128; n > 0 && n < 65 {
+		return fmt.Sprintf("was killed by signal %v", syscall.Signal(n))
+	}
+	return fmt.Sprintf("exited with status %d", t.ExitCode)
+}
+
+func functionLog(pod *corev1.Pod) []string {
+	if t := container(pod, podspec.ContainerFunction).ended(); t != nil {
+		return tail(t.Message)
+	}
+	return nil
+}
+
+// tail are the last lines of a message.
+func tail(message string) []string {
+	message = strings.TrimRight(message, "\n")
+	if message == "" {
+		return nil
+	}
+	lines := strings.Split(message, "\n")
+	return lines[max(0, len(lines)-logLines):]
+}
+
+// join is a reason and its message, if there is one that says more.
+func join(reason, message string) string {
+	if message == "" || message == reason {
+		return reason
+	}
+	return reason + ": " + message
+}

@@ -1,0 +1,285 @@
+package kube
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/component-helpers/resource"
+	schedcorev1 "k8s.io/component-helpers/scheduling/corev1"
+	"k8s.io/klog/v2"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
+)
+
+// podKey names a pod.
+type podKey struct{ namespace, name string }
+
+func keyOf(pod *corev1.Pod) podKey { return podKey{pod.Namespace, pod.Name} }
+
+// ledger keeps what is requested of each node. It is safe for concurrent use.
+type ledger struct {
+	mu    sync.Mutex
+	nodes map[string]*node
+	// list are the nodes that exist, in no order.
+	list []*node
+	pods map[podKey]charge
+}
+
+// charge is what one pod requests.
+type charge struct {
+	node   *node
+	amount nodepick.Amount
+	// assumed says that the informer has not shown the pod yet.
+	assumed bool
+}
+
+// node is a node, or the name of one that is not known but has pods.
+type node struct {
+	nodepick.Node
+	// at is the node's place in the list, -1 if it is not known.
+	at     int
+	pods   int
+	labels map[string]string
+	ready  bool
+	// refuses says why it takes no pod at all; empty if it may.
+	refuses string
+	taints  []taint
+	// avoidUntil is until when it is avoided, and avoidWhy why.
+	avoidUntil time.Time
+	avoidWhy   string
+}
+
+// taint is one that keeps pods away, and how to say so.
+type taint struct {
+	taint  corev1.Taint
+	reason string
+}
+
+func newLedger() *ledger {
+	return &ledger{nodes: make(map[string]*node), pods: make(map[podKey]charge)}
+}
+
+// setPod counts a pod that exists as it is now.
+func (l *ledger) setPod(pod *corev1.Pod) {
+	if pod.Spec.NodeName == "" || finished(pod) {
+		l.removePod(keyOf(pod))
+		return
+	}
+	l.put(keyOf(pod), pod.Spec.NodeName, podAmount(pod), false)
+}
+
+// assume counts a pod that is about to be created.
+func (l *ledger) assume(key podKey, node string, amount nodepick.Amount) {
+	l.put(key, node, amount, true)
+}
+
+// created corrects what a pod requests, which the API may have changed, if the
+// informer has not shown it yet.
+func (l *ledger) created(pod *corev1.Pod) {
+	l.mu.Lock()
+	c, counted := l.pods[keyOf(pod)]
+	l.mu.Unlock()
+	if counted && c.assumed {
+		l.put(keyOf(pod), pod.Spec.NodeName, podAmount(pod), true)
+	}
+}
+
+// dropAssumed forgets a pod that was assumed and has not been seen.
+func (l *ledger) dropAssumed(key podKey) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.pods[key].assumed {
+		l.remove(key)
+	}
+}
+
+func (l *ledger) removePod(key podKey) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.remove(key)
+}
+
+func (l *ledger) put(key podKey, name string, amount nodepick.Amount, assumed bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.remove(key)
+	n := l.nodeOf(name)
+	n.Requested = n.Requested.Plus(amount)
+	n.pods++
+	l.pods[key] = charge{node: n, amount: amount, assumed: assumed}
+}
+
+func (l *ledger) remove(key podKey) {
+	c, counted := l.pods[key]
+	if !counted {
+		return
+	}
+	delete(l.pods, key)
+	c.node.Requested = c.node.Requested.Minus(c.amount)
+	c.node.pods--
+	l.settle(c.node)
+}
+
+func (l *ledger) nodeOf(name string) *node {
+	n := l.nodes[name]
+	if n == nil {
+		n = &node{Node: nodepick.Node{Name: name}, at: -1}
+		l.nodes[name] = n
+	}
+	return n
+}
+
+// settle forgets a node that does not exist and has no pods.
+func (l *ledger) settle(n *node) {
+	if n.at < 0 && n.pods == 0 {
+		delete(l.nodes, n.Name)
+	}
+}
+
+// amountOf is what a pod was counted with.
+func (l *ledger) amountOf(key podKey) nodepick.Amount {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.pods[key].amount
+}
+
+// setNode notes a node as it is now, and says whether its readiness changed.
+func (l *ledger) setNode(n *corev1.Node) (changed bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	known := l.nodeOf(n.Name)
+	if known.at < 0 {
+		known.at = len(l.list)
+		l.list = append(l.list, known)
+	}
+	known.Allocatable = amount(n.Status.Allocatable)
+	known.Allocatable.Pods = n.Status.Allocatable.Pods().Value()
+	known.labels = n.Labels
+	known.taints = known.taints[:0:0]
+	for _, t := range n.Spec.Taints {
+		if t.Effect == corev1.TaintEffectNoSchedule || t.Effect == corev1.TaintEffectNoExecute {
+			known.taints = append(known.taints, taint{t, fmt.Sprintf("the function does not tolerate its taint %s", t.ToString())})
+		}
+	}
+	was := known.ready
+	known.ready, known.refuses = readiness(n)
+	return was != known.ready
+}
+
+// removeNode notes that a node is gone.
+func (l *ledger) removeNode(name string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := l.nodes[name]
+	if n == nil || n.at < 0 {
+		return
+	}
+	last := l.list[len(l.list)-1]
+	l.list[n.at], last.at = last, n.at
+	l.list = l.list[:len(l.list)-1]
+	n.at = -1
+	l.settle(n)
+}
+
+// ready says whether a node is; one that is not known counts as ready.
+func (l *ledger) ready(name string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := l.nodes[name]
+	return n == nil || n.at < 0 || n.ready
+}
+
+// avoid makes other nodes be preferred for a while.
+func (l *ledger) avoid(name string, until time.Time, why string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if n := l.nodes[name]; n != nil && n.at >= 0 {
+		n.avoidUntil, n.avoidWhy = until, "it is avoided for a while: "+why
+	}
+}
+
+// candidates are the nodes that pods of a function may use. Those that are
+// avoided are among them only if want fits on no other.
+func (l *ledger) candidates(fn *v1alpha1.Function, want nodepick.Amount, now time.Time) ([]nodepick.Node, []nodepick.Rejection) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	nodes := make([]nodepick.Node, 0, len(l.list))
+	var rejected []nodepick.Rejection
+	var avoided []*node
+	fits := false
+	for _, n := range l.list {
+		if reason := n.rejects(fn); reason != "" {
+			rejected = append(rejected, nodepick.Rejection{Node: n.Name, Reason: reason})
+			continue
+		}
+		if now.Before(n.avoidUntil) {
+			avoided = append(avoided, n)
+			continue
+		}
+		nodes = append(nodes, n.Node)
+		fits = fits || n.Fits(want)
+	}
+	for _, n := range avoided {
+		if fits {
+			rejected = append(rejected, nodepick.Rejection{Node: n.Name, Reason: n.avoidWhy})
+		} else {
+			nodes = append(nodes, n.Node)
+		}
+	}
+	return nodes, rejected
+}
+
+// rejects says why pods of a function may not run on the node, room aside.
+func (n *node) rejects(fn *v1alpha1.Function) string {
+	if n.refuses != "" {
+		return n.refuses
+	}
+	for key, value := range fn.Spec.NodeSelector {
+		if has, there := n.labels[key]; !there || has != value {
+			return "it has no label " + key + "=" + value
+		}
+	}
+	for i := range n.taints {
+		if !schedcorev1.TolerationsTolerateTaint(klog.Logger{}, fn.Spec.Tolerations, &n.taints[i].taint, false) {
+			return n.taints[i].reason
+		}
+	}
+	return ""
+}
+
+// readiness says whether a node is ready, and why it takes no pods.
+func readiness(n *corev1.Node) (ready bool, refuses string) {
+	for i := range n.Status.Conditions {
+		if c := &n.Status.Conditions[i]; c.Type == corev1.NodeReady {
+			ready = c.Status == corev1.ConditionTrue
+		}
+	}
+	switch {
+	case n.DeletionTimestamp != nil:
+		return ready, "it is being removed"
+	case !ready:
+		return false, "it is not ready"
+	case n.Spec.Unschedulable:
+		return true, "it is cordoned"
+	}
+	return true, ""
+}
+
+// podAmount is what a pod requests, counted as the Kubernetes scheduler does.
+func podAmount(pod *corev1.Pod) nodepick.Amount {
+	a := amount(resource.PodRequests(pod, resource.PodResourcesOptions{}))
+	a.Pods = 1
+	return a
+}
+
+func amount(list corev1.ResourceList) nodepick.Amount {
+	return nodepick.Amount{MilliCPU: list.Cpu().MilliValue(), Memory: list.Memory().Value()}
+}
+
+// finished says that a pod has ended and requests nothing any more.
+func finished(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}

@@ -1,0 +1,71 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+)
+
+// refusal is what the API's error about the creation of a pod means.
+type refusal struct {
+	// passing says that trying again may help, not before the delay.
+	passing bool
+	delay   time.Duration
+	// code and reason are for the Exit if it is not tried again.
+	code   string
+	reason string
+}
+
+// refused says what an error of the API means.
+func refused(err error, namespace string) refusal {
+	words := plainWords(err)
+	final := func(code, reason string) refusal { return refusal{code: code, reason: reason} }
+	switch {
+	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		return final(v1alpha1.ReasonPodRefused, fmt.Sprintf("the namespace %s is being deleted", namespace))
+	case apierrors.IsForbidden(err) && aboutQuota(words):
+		return final(v1alpha1.ReasonQuotaExceeded, fmt.Sprintf("the quota of the namespace %s allows no further instance: %s", namespace, words))
+	case apierrors.IsNotFound(err):
+		return final(v1alpha1.ReasonPodRefused, fmt.Sprintf("the namespace %s does not exist, or something that the pod names: %s", namespace, words))
+	case apierrors.IsForbidden(err), apierrors.IsInvalid(err), apierrors.IsBadRequest(err),
+		apierrors.IsMethodNotSupported(err), apierrors.IsRequestEntityTooLargeError(err):
+		return final(v1alpha1.ReasonPodRefused, "the cluster refused the pod: "+words)
+	}
+	r := refusal{passing: true, code: v1alpha1.ReasonStartFailed, reason: "the pod could not be created: " + words}
+	if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
+		r.delay = time.Duration(seconds) * time.Second
+	}
+	return r
+}
+
+func aboutQuota(words string) bool {
+	return strings.Contains(words, "exceeded quota") || strings.Contains(words, "failed quota")
+}
+
+// plainWords are the API's message without the pod's name, which the reader
+// never chose.
+func plainWords(err error) string {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return "the Kubernetes API did not answer in time"
+	}
+	words := err.Error()
+	if _, rest, found := strings.Cut(words, " is forbidden: "); found {
+		return rest
+	}
+	if _, rest, found := strings.Cut(words, " is invalid: "); found {
+		return rest
+	}
+	return words
+}
+
+// retryDelay is how long to wait after so many attempts, at the most.
+func retryDelay(attempts int, most time.Duration) time.Duration {
+	return min(100*time.Millisecond<<min(attempts, 10), most)
+}

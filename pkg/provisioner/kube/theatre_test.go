@@ -1,0 +1,213 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/fake"
+	k8stesting "k8s.io/client-go/testing"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/provisioner"
+	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
+	"github.com/windlass-dev/windlass/pkg/provisioner/podspec"
+)
+
+// theatre is a Runtime on a stage without a cluster: the client's store is the
+// API, and the test plays kubelet.
+type theatre struct {
+	*Runtime
+	t      *testing.T
+	client *fake.Clientset
+
+	mu sync.Mutex
+	// fail, if set, answers instead of the API.
+	fail func(verb string, attempt int) error
+	// requests counts the requests about pods by verb.
+	requests map[string]int
+	deleted  []metav1.DeleteOptions
+}
+
+type noRuntimes struct{}
+
+func (noRuntimes) Get(string) (*v1alpha1.Runtime, bool) { return nil, false }
+
+func testConfig() Config {
+	return Config{
+		Pod: podspec.Config{
+			AgentImage: "agent:1", SchedulerAddr: "scheduler:9443",
+			AgentRequests: nodepick.Amount{MilliCPU: 10, Memory: 32 << 20},
+		},
+		QPS: 1000, Burst: 1000,
+	}
+}
+
+// play runs a test in a bubble with a Runtime that has synced.
+func play(t *testing.T, config Config, objects []runtime.Object, act func(*theatre)) {
+	synctest.Test(t, func(t *testing.T) {
+		th := &theatre{t: t, client: fake.NewClientset(objects...), requests: map[string]int{}}
+		th.client.PrependReactor("*", "pods", th.react)
+		var err error
+		th.Runtime, err = New(config, Deps{
+			Client: th.client, Runtimes: noRuntimes{}, Registerer: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() {
+			if err := th.Run(ctx); err != nil {
+				t.Error(err)
+			}
+		})
+		// Informers begin with a list after a moment.
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if !th.Synced() {
+			t.Error("it has not synced")
+		}
+		act(th)
+		cancel()
+		running.Wait()
+	})
+}
+
+func (th *theatre) react(action k8stesting.Action) (bool, runtime.Object, error) {
+	th.mu.Lock()
+	defer th.mu.Unlock()
+	th.requests[action.GetVerb()]++
+	n := th.requests[action.GetVerb()]
+	if create, ok := action.(k8stesting.CreateAction); ok && action.GetVerb() == "create" {
+		create.GetObject().(*corev1.Pod).UID = types.UID(fmt.Sprintf("pod-%d", n))
+	}
+	if d, ok := action.(k8stesting.DeleteActionImpl); ok {
+		th.deleted = append(th.deleted, d.DeleteOptions)
+	}
+	if th.fail != nil {
+		if err := th.fail(action.GetVerb(), n); err != nil {
+			return true, nil, err
+		}
+	}
+	return false, nil, nil
+}
+
+func (th *theatre) count(verb string) int {
+	th.mu.Lock()
+	defer th.mu.Unlock()
+	return th.requests[verb]
+}
+
+// exit is the next Exit, or fails the test.
+func (th *theatre) exit() provisioner.Exit {
+	th.t.Helper()
+	synctest.Wait()
+	select {
+	case e := <-th.Exits():
+		return e
+	default:
+		th.t.Error("there is no exit")
+		return provisioner.Exit{}
+	}
+}
+
+func (th *theatre) noExit() {
+	th.t.Helper()
+	synctest.Wait()
+	select {
+	case e := <-th.Exits():
+		th.t.Errorf("unexpected exit %+v", e)
+	default:
+	}
+}
+
+// start starts an instance and waits for its pod.
+func (th *theatre) start(f *v1alpha1.Function, cid invoke.CID) {
+	th.t.Helper()
+	th.Start(provisioner.InstanceSpec{Function: f, CID: cid, Node: "node-1"})
+	synctest.Wait()
+}
+
+// pod is the pod of an instance as the API has it.
+func (th *theatre) pod(f *v1alpha1.Function, cid invoke.CID) *corev1.Pod {
+	th.t.Helper()
+	object, err := th.client.Tracker().Get(corev1.SchemeGroupVersion.WithResource("pods"), f.Namespace, podspec.Name(f.Name, string(f.UID), cid))
+	if err != nil {
+		return nil
+	}
+	return object.(*corev1.Pod).DeepCopy()
+}
+
+// report changes a pod as the kubelet would.
+func (th *theatre) report(pod *corev1.Pod, changes ...func(*corev1.Pod)) {
+	th.t.Helper()
+	if pod.Status.ContainerStatuses == nil {
+		pod.Status = *running().Status.DeepCopy()
+	}
+	for _, change := range changes {
+		change(pod)
+	}
+	if err := th.client.Tracker().Update(corev1.SchemeGroupVersion.WithResource("pods"), pod, pod.Namespace); err != nil {
+		th.t.Error(err)
+	}
+	synctest.Wait()
+}
+
+// requested is what is requested of a node.
+func (th *theatre) requested(name string) nodepick.Amount {
+	nodes, _ := th.Candidates(testFunction("any"))
+	for _, n := range nodes {
+		if n.Name == name {
+			return n.Requested
+		}
+	}
+	return nodepick.Amount{}
+}
+
+func testFunction(name string) *v1alpha1.Function {
+	f := &v1alpha1.Function{}
+	f.Name, f.Namespace, f.UID = name, "shop", types.UID("uid-"+name)
+	f.Spec.Image = "app:1"
+	v1alpha1.Default(f)
+	return f
+}
+
+func readyNode(name string, changes ...func(*corev1.Node)) *corev1.Node {
+	n := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Status: corev1.NodeStatus{
+			Allocatable: corev1.ResourceList{
+				corev1.ResourceCPU:    resource.MustParse("1"),
+				corev1.ResourceMemory: resource.MustParse("1Gi"),
+				corev1.ResourcePods:   resource.MustParse("20"),
+			},
+			Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}},
+		},
+	}
+	for _, change := range changes {
+		change(n)
+	}
+	return n
+}
+
+// slowFor makes the creation of a function's pods take long.
+func slowFor(function string, long time.Duration) k8stesting.ReactionFunc {
+	return func(action k8stesting.Action) (bool, runtime.Object, error) {
+		if action.(k8stesting.CreateAction).GetObject().(*corev1.Pod).Labels[v1alpha1.LabelFunction] == function {
+			time.Sleep(long)
+		}
+		return false, nil, nil
+	}
+}

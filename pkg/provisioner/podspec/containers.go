@@ -1,0 +1,116 @@
+package podspec
+
+import (
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+)
+
+// What a function may write to its node's disk: in /tmp, and in all with its logs
+// and what it changes of its image.
+var (
+	tmpLimit  = resource.MustParse("512Mi")
+	diskLimit = resource.MustParse("1Gi")
+)
+
+func podSecurity() *corev1.PodSecurityContext {
+	return &corev1.PodSecurityContext{
+		RunAsNonRoot:   new(true),
+		RunAsUser:      new(UserID),
+		RunAsGroup:     new(UserID),
+		SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+	}
+}
+
+func containerSecurity(readOnlyRoot bool) *corev1.SecurityContext {
+	return &corev1.SecurityContext{
+		RunAsNonRoot:             new(true),
+		RunAsUser:                new(UserID),
+		RunAsGroup:               new(UserID),
+		AllowPrivilegeEscalation: new(false),
+		ReadOnlyRootFilesystem:   new(readOnlyRoot),
+		Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+		SeccompProfile:           &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+	}
+}
+
+func agent(in Input) corev1.Container {
+	return corev1.Container{
+		Name:            ContainerAgent,
+		Image:           in.Config.AgentImage,
+		ImagePullPolicy: in.Config.PullPolicy,
+		Env:             agentEnv(in),
+		Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
+			corev1.ResourceCPU:    *resource.NewMilliQuantity(in.Config.AgentRequests.MilliCPU, resource.DecimalSI),
+			corev1.ResourceMemory: *resource.NewQuantity(in.Config.AgentRequests.Memory, resource.BinarySI),
+		}},
+		VolumeMounts:             []corev1.VolumeMount{{Name: volumeAgentToken, MountPath: agentTokenDir, ReadOnly: true}},
+		SecurityContext:          containerSecurity(true),
+		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
+	}
+}
+
+func function(in Input) corev1.Container {
+	spec := &in.Function.Spec
+	c := corev1.Container{
+		Name:            ContainerFunction,
+		Image:           spec.Image,
+		ImagePullPolicy: in.Config.PullPolicy,
+		Command:         literals(spec.Command),
+		Args:            literals(spec.Args),
+		Env:             functionEnv(in),
+		EnvFrom:         envFrom(spec.EnvFrom),
+		Resources:       resources(&spec.Resources),
+		VolumeMounts:    functionMounts(in.Function),
+		SecurityContext: containerSecurity(false),
+		Lifecycle: &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{HTTPGet: &corev1.HTTPGetAction{
+			Path: "/drained", Port: intstr.FromInt32(DrainPort),
+		}}},
+		// The end of the log comes with the pod's status.
+		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
+	}
+	if in.Runtime != nil {
+		c.Image = in.Runtime.Spec.Image
+		c.Command = literals(in.Runtime.Spec.Command)
+		c.WorkingDir = TaskRoot
+	}
+	return c
+}
+
+// resources are the function's. It requests no disk, of which nodes that do not
+// account for it have none to give, and may use so much.
+func resources(r *v1alpha1.Resources) corev1.ResourceRequirements {
+	list := func(l v1alpha1.ResourceList, disk resource.Quantity) corev1.ResourceList {
+		out := corev1.ResourceList{corev1.ResourceEphemeralStorage: disk}
+		if l.CPU != nil {
+			out[corev1.ResourceCPU] = l.CPU.DeepCopy()
+		}
+		if l.Memory != nil {
+			out[corev1.ResourceMemory] = l.Memory.DeepCopy()
+		}
+		return out
+	}
+	return corev1.ResourceRequirements{
+		Requests: list(r.Requests, resource.Quantity{Format: resource.BinarySI}),
+		Limits:   list(r.Limits, diskLimit.DeepCopy()),
+	}
+}
+
+// literal makes Kubernetes leave a text as it is, which otherwise replaces
+// $(NAME) by the value of a variable.
+func literal(s string) string { return strings.ReplaceAll(s, "$", "$$") }
+
+func literals(texts []string) []string {
+	if len(texts) == 0 {
+		return nil
+	}
+	out := make([]string, len(texts))
+	for i, s := range texts {
+		out[i] = literal(s)
+	}
+	return out
+}

@@ -1,0 +1,125 @@
+package podspec
+
+import (
+	"net"
+	"path"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/podagent/adapter/lambda/lambdaenv"
+	"github.com/windlass-dev/windlass/pkg/podagent/agentenv"
+)
+
+// agentEnv is the agent's environment.
+func agentEnv(in Input) []corev1.EnvVar {
+	f := in.Function
+	meeting := port(f)
+	if f.Spec.Protocol == v1alpha1.ProtocolLambdaRuntime {
+		meeting = LambdaPort
+	}
+	return variables(agentenv.Config{
+		Scheduler:      in.Config.SchedulerAddr,
+		Owner:          in.Config.OwnerAddr,
+		FunctionUID:    string(f.UID),
+		Function:       f.Key().String(),
+		Generation:     f.Generation,
+		CID:            string(in.CID),
+		TokenFile:      path.Join(agentTokenDir, tokenFile),
+		CA:             in.Config.CA,
+		DrainListen:    ":" + strconv.Itoa(int(DrainPort)),
+		Protocol:       string(f.Spec.Protocol),
+		Port:           int(meeting),
+		Concurrency:    int(f.Spec.Concurrency),
+		StartupTimeout: f.Spec.StartupTimeout.Duration,
+		BackoffAfter:   f.Spec.Scaling.BackoffAfter.Duration,
+		IdleTimeout:    f.Spec.Scaling.IdleTimeout.Duration,
+	}.Environ())
+}
+
+// functionEnv is the function's environment. Of two values for one name the
+// later wins: first what Windlass says, then the runtime, then the function.
+func functionEnv(in Input) []corev1.EnvVar {
+	f := in.Function
+	env := []string{
+		"WINDLASS_FUNCTION_NAME=" + f.Name,
+		"WINDLASS_FUNCTION_NAMESPACE=" + f.Namespace,
+		"WINDLASS_CID=" + string(in.CID),
+		"WINDLASS_CONCURRENCY=" + strconv.Itoa(int(f.Spec.Concurrency)),
+		"WINDLASS_PROTOCOL=" + string(f.Spec.Protocol),
+		"HOME=/tmp",
+	}
+	if f.Spec.Protocol == v1alpha1.ProtocolLambdaRuntime {
+		env = append(env, lambdaenv.Environ(lambdaConfig(f))...)
+	} else {
+		env = append(env, "PORT="+strconv.Itoa(int(port(f))))
+		if in.Runtime != nil {
+			env = append(env, "_HANDLER="+f.Spec.Handler, "LAMBDA_TASK_ROOT="+TaskRoot)
+		}
+	}
+	if in.Runtime != nil {
+		env = append(env, pairs(in.Runtime.Spec.Env)...)
+	}
+	return variables(append(env, pairs(f.Spec.Env)...))
+}
+
+func lambdaConfig(f *v1alpha1.Function) lambdaenv.Config {
+	c := lambdaenv.Config{
+		RuntimeAPI:  net.JoinHostPort("127.0.0.1", strconv.Itoa(int(LambdaPort))),
+		Function:    f.Name,
+		Namespace:   f.Namespace,
+		Handler:     f.Spec.Handler,
+		TaskRoot:    TaskRoot,
+		Concurrency: int(f.Spec.Concurrency),
+	}
+	memory := f.Spec.Resources.Limits.Memory
+	if memory == nil {
+		memory = f.Spec.Resources.Requests.Memory
+	}
+	if memory != nil {
+		c.MemoryMB = int(max(1, memory.Value()>>20))
+	}
+	return c
+}
+
+func pairs(env []v1alpha1.EnvVar) []string {
+	out := make([]string, len(env))
+	for i, v := range env {
+		out[i] = v.Name + "=" + v.Value
+	}
+	return out
+}
+
+// variables keeps of each name the last value, in the place of the first.
+func variables(env []string) []corev1.EnvVar {
+	at := make(map[string]int, len(env))
+	kept := make([]corev1.EnvVar, 0, len(env))
+	for _, kv := range env {
+		name, value, _ := strings.Cut(kv, "=")
+		v := corev1.EnvVar{Name: name, Value: literal(value)}
+		if i, ok := at[name]; ok {
+			kept[i] = v
+			continue
+		}
+		at[name] = len(kept)
+		kept = append(kept, v)
+	}
+	return kept
+}
+
+func envFrom(sources []v1alpha1.EnvFromSource) []corev1.EnvFromSource {
+	var out []corev1.EnvFromSource
+	for _, s := range sources {
+		source := corev1.EnvFromSource{Prefix: s.Prefix}
+		if s.SecretRef != nil {
+			source.SecretRef = &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: s.SecretRef.Name}}
+		}
+		if s.ConfigMapRef != nil {
+			source.ConfigMapRef = &corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: s.ConfigMapRef.Name}}
+		}
+		out = append(out, source)
+	}
+	return out
+}

@@ -1,0 +1,229 @@
+package podspec
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
+)
+
+const (
+	// ContainerAgent and ContainerFunction are the names of the containers.
+	ContainerAgent    = "agent"
+	ContainerFunction = "function"
+
+	// AnnotationDecided is when the instance was ordered, as RFC 3339 with
+	// fractions of a second.
+	AnnotationDecided = v1alpha1.GroupName + "/decided"
+
+	// LabelComponent has the value ComponentFunction on every pod of a function.
+	LabelComponent    = "app.kubernetes.io/component"
+	ComponentFunction = "function"
+
+	// DefaultTokenAudience is for whom the agents' tokens are.
+	DefaultTokenAudience = "windlass-scheduler"
+
+	// UserID is the user and the group of both containers.
+	UserID int64 = 65532
+	// TaskRoot is the folder of a function's code.
+	TaskRoot = "/var/task"
+	// DefaultPort is where a function listens that does not say.
+	DefaultPort int32 = 8080
+	// LambdaPort is where the agent serves the Lambda Runtime API, and
+	// DrainPort where it tells that it has drained.
+	LambdaPort int32 = 9001
+	DrainPort  int32 = 9090
+
+	// MaxGrace bounds how long the end of a pod may take, whatever the
+	// function's timeout is.
+	MaxGrace = time.Hour
+	// graceBeyondTimeout is for the result's way back and for the end of the
+	// processes.
+	graceBeyondTimeout = 10 * time.Second
+
+	// lostNodePatience is how long a pod stays on a node that is not ready or
+	// not reachable.
+	lostNodePatience int64 = 5
+)
+
+// Config is what all pods of a scheduler have in common.
+type Config struct {
+	// AgentImage is the agent's image.
+	AgentImage string
+	// AgentRequests is what the agent's container requests.
+	AgentRequests nodepick.Amount
+	// SchedulerAddr is where agents find any scheduler, host:port, and
+	// OwnerAddr the one that orders the pods, which is tried first; it may be
+	// empty.
+	SchedulerAddr string
+	OwnerAddr     string
+	// CA is, in PEM, who vouches for schedulers and gateways.
+	CA string
+	// PullPolicy is that of all images; empty leaves it to Kubernetes, which
+	// asks the registry each time for images with the tag latest or none.
+	PullPolicy corev1.PullPolicy
+	// TokenAudience is for whom the agents' tokens are; empty means
+	// DefaultTokenAudience.
+	TokenAudience string
+}
+
+// Validate names every field that is wrong.
+func (c Config) Validate() error {
+	var errs []error
+	if c.AgentImage == "" {
+		errs = append(errs, errors.New("podspec: AgentImage is empty: name the agent's image"))
+	}
+	if c.SchedulerAddr == "" {
+		errs = append(errs, errors.New("podspec: SchedulerAddr is empty: name the schedulers' Service, host:port"))
+	}
+	if c.AgentRequests.MilliCPU < 0 || c.AgentRequests.Memory < 0 {
+		errs = append(errs, errors.New("podspec: AgentRequests is negative: write for example 10m and 32Mi"))
+	}
+	switch c.PullPolicy {
+	case "", corev1.PullAlways, corev1.PullIfNotPresent, corev1.PullNever:
+	default:
+		errs = append(errs, fmt.Errorf("podspec: PullPolicy %q is none of Always, IfNotPresent and Never", c.PullPolicy))
+	}
+	return errors.Join(errs...)
+}
+
+// Input is what a pod depends on.
+type Input struct {
+	Config Config
+	// Function has its defaults. It is not changed.
+	Function *v1alpha1.Function
+	// Runtime is the function's, or nil if it has none.
+	Runtime *v1alpha1.Runtime
+	CID     invoke.CID
+	// Node is where the pod runs.
+	Node string
+	// Decided is when it was ordered.
+	Decided time.Time
+}
+
+// Pod is the pod of an instance. An error says what of the function cannot run
+// in a cluster and what to do about it.
+func Pod(in Input) (*corev1.Pod, error) {
+	if err := check(in); err != nil {
+		return nil, err
+	}
+	f := in.Function
+	pod := &corev1.Pod{
+		ObjectMeta: meta(in),
+		Spec: corev1.PodSpec{
+			NodeName:                      in.Node,
+			RestartPolicy:                 corev1.RestartPolicyNever,
+			Containers:                    []corev1.Container{agent(in), function(in)},
+			Volumes:                       volumes(in),
+			ServiceAccountName:            f.Spec.ServiceAccountName,
+			AutomountServiceAccountToken:  new(false),
+			EnableServiceLinks:            new(false),
+			ShareProcessNamespace:         new(false),
+			TerminationGracePeriodSeconds: new(grace(f)),
+			SecurityContext:               podSecurity(),
+			Tolerations:                   tolerations(f),
+			PriorityClassName:             f.Spec.PriorityClassName,
+		},
+	}
+	if name := f.Spec.RuntimeClassName; name != "" {
+		pod.Spec.RuntimeClassName = &name
+	}
+	for _, secret := range f.Spec.ImagePullSecrets {
+		pod.Spec.ImagePullSecrets = append(pod.Spec.ImagePullSecrets, corev1.LocalObjectReference{Name: secret.Name})
+	}
+	return pod, nil
+}
+
+// check refuses what runs only in local mode, or nowhere.
+func check(in Input) error {
+	f, spec := in.Function, &in.Function.Spec
+	switch {
+	case spec.Runtime != "" && in.Runtime == nil:
+		return fmt.Errorf("spec.runtime: there is no Runtime %q: correct the name or create it", spec.Runtime)
+	case spec.Runtime == "" && spec.Image == "":
+		return errors.New("spec.image is missing: a cluster runs images and runtimes; only local mode runs a command alone")
+	case port(f) == LambdaPort || port(f) == DrainPort:
+		return fmt.Errorf("spec.port %d is taken by the agent: choose another one", port(f))
+	}
+	return checkCode(in)
+}
+
+func checkCode(in Input) error {
+	code := in.Function.Spec.Code
+	switch {
+	case code == nil:
+		return nil
+	case code.Path != "":
+		return errors.New("spec.code.path needs local mode: put the source into code.inline or a ConfigMap, or build an image")
+	case code.Inline == "" && code.ConfigMap == "":
+		return errors.New("spec.code is empty: give code.inline or code.configMap, or remove code")
+	case code.Inline != "" && in.Runtime == nil:
+		return errors.New("spec.code.inline needs a runtime that loads it: add spec.runtime, or build an image")
+	case code.Inline != "" && in.Runtime.Spec.FileExtension == "":
+		return fmt.Errorf("spec.code.inline: the Runtime %s does not say its fileExtension: put the source into a ConfigMap", in.Runtime.Name)
+	}
+	return nil
+}
+
+func meta(in Input) metav1.ObjectMeta {
+	f := in.Function
+	m := metav1.ObjectMeta{
+		Name:      Name(f.Name, string(f.UID), in.CID),
+		Namespace: f.Namespace,
+		Labels: map[string]string{
+			v1alpha1.LabelFunction:    f.Name,
+			v1alpha1.LabelFunctionUID: string(f.UID),
+			v1alpha1.LabelCID:         string(in.CID),
+			v1alpha1.LabelRevision:    f.Revision(),
+			v1alpha1.LabelManagedBy:   v1alpha1.ManagedBy,
+			LabelComponent:            ComponentFunction,
+		},
+		Annotations: map[string]string{
+			"kubectl.kubernetes.io/default-container": ContainerFunction,
+			AnnotationDecided:                         in.Decided.UTC().Format(time.RFC3339Nano),
+		},
+		OwnerReferences: []metav1.OwnerReference{{
+			APIVersion:         v1alpha1.APIVersion,
+			Kind:               v1alpha1.KindFunction,
+			Name:               f.Name,
+			UID:                f.UID,
+			Controller:         new(true),
+			BlockOwnerDeletion: new(false),
+		}},
+	}
+	if inline(f) != "" {
+		m.Annotations[v1alpha1.AnnotationCode] = inline(f)
+	}
+	return m
+}
+
+// grace is how long the pod may take to end, in seconds.
+func grace(f *v1alpha1.Function) int64 {
+	whole := f.Spec.Timeout.Duration + graceBeyondTimeout
+	return int64((min(whole, MaxGrace) + time.Second - 1) / time.Second)
+}
+
+// tolerations are the function's, and those that make a lost node's pods go
+// soon unless the function says otherwise.
+func tolerations(f *v1alpha1.Function) []corev1.Toleration {
+	all := append([]corev1.Toleration(nil), f.Spec.Tolerations...)
+	for _, taint := range []string{corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable} {
+		said := false
+		for _, t := range f.Spec.Tolerations {
+			said = said || (t.Key == taint || t.Key == "") && (t.Effect == corev1.TaintEffectNoExecute || t.Effect == "")
+		}
+		if !said {
+			all = append(all, corev1.Toleration{
+				Key: taint, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute,
+				TolerationSeconds: new(lostNodePatience),
+			})
+		}
+	}
+	return all
+}

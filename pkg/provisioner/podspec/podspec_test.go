@@ -1,0 +1,263 @@
+package podspec
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"pgregory.net/rapid"
+	"sigs.k8s.io/yaml"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+func input(f *v1alpha1.Function) Input {
+	if f.Name == "" {
+		f.Name = "hello"
+	}
+	f.Namespace, f.UID, f.Generation = "shop", "5f0c1c1e-6d57-4d0b-9b44-0f3b1d1f6a11", 3
+	f.Spec.StartupTimeout = metav1.Duration{Duration: 20 * time.Second}
+	v1alpha1.Default(f)
+	return Input{
+		Config: Config{
+			AgentImage:    "registry.example/podagent:v1",
+			AgentRequests: nodepick.Amount{MilliCPU: 10, Memory: 32 << 20, Pods: 1},
+			SchedulerAddr: "windlass-scheduler.windlass-system:9443",
+			OwnerAddr:     "10.0.0.7:9443",
+			CA:            "-----BEGIN CERTIFICATE-----\n",
+			PullPolicy:    corev1.PullIfNotPresent,
+		},
+		Function: f,
+		CID:      invoke.NewCID(0x2a, 7),
+		Node:     "node-1",
+		Decided:  time.Date(2026, 5, 4, 3, 2, 1, 123456789, time.UTC),
+	}
+}
+
+var (
+	python = &v1alpha1.Runtime{
+		ObjectMeta: metav1.ObjectMeta{Name: "python3"},
+		Spec: v1alpha1.RuntimeSpec{
+			Image: "registry.example/runtime-python3:v1", FileExtension: "py",
+			Env: []v1alpha1.EnvVar{{Name: "PYTHONUNBUFFERED", Value: "1"}, {Name: "LEVEL", Value: "runtime"}},
+		},
+	}
+	nodejs = &v1alpha1.Runtime{
+		ObjectMeta: metav1.ObjectMeta{Name: "nodejs"},
+		Spec: v1alpha1.RuntimeSpec{
+			Image: "registry.example/runtime-nodejs:v1", FileExtension: "js", Command: []string{"node", "/boot.mjs"},
+		},
+	}
+)
+
+// full is a function that says everything.
+func full() *v1alpha1.Function {
+	f := &v1alpha1.Function{}
+	f.Spec = v1alpha1.FunctionSpec{
+		Image:        "registry.example/app:1",
+		Command:      []string{"/app", "--greeting=$(HELLO)"},
+		Args:         []string{"--cost=$5"},
+		Port:         9000,
+		Timeout:      metav1.Duration{Duration: 90*time.Second + 1},
+		Env:          []v1alpha1.EnvVar{{Name: "MODE", Value: "$(PORT) $$"}, {Name: "HOME", Value: "/home/app"}},
+		EnvFrom:      []v1alpha1.EnvFromSource{{Prefix: "DB_", SecretRef: &v1alpha1.LocalReference{Name: "db"}}, {ConfigMapRef: &v1alpha1.LocalReference{Name: "flags"}}},
+		NodeSelector: map[string]string{"disk": "ssd"},
+		Tolerations: []corev1.Toleration{
+			{Key: "gpu", Operator: corev1.TolerationOpExists},
+			{Key: corev1.TaintNodeUnreachable, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute},
+		},
+		RuntimeClassName:   "gvisor",
+		PriorityClassName:  "high",
+		ImagePullSecrets:   []v1alpha1.LocalReference{{Name: "registry"}},
+		ServiceAccountName: "teller",
+	}
+	return f
+}
+
+func TestPodsAreAsWritten(t *testing.T) {
+	for name, c := range map[string]struct {
+		spec    v1alpha1.FunctionSpec
+		runtime *v1alpha1.Runtime
+	}{
+		"image": {spec: v1alpha1.FunctionSpec{Image: "registry.example/app:1"}},
+		"full":  {spec: full().Spec},
+		"python-inline": {runtime: python, spec: v1alpha1.FunctionSpec{
+			Runtime: "python3", Handler: "shop.cart.add", Concurrency: 4,
+			Code: &v1alpha1.Code{Inline: "def add(event, context):\n    return '$(X)'\n"},
+			Env:  []v1alpha1.EnvVar{{Name: "LEVEL", Value: "function"}},
+		}},
+		"nodejs-configmap": {runtime: nodejs, spec: v1alpha1.FunctionSpec{
+			Runtime: "nodejs", Handler: "index.handler", Protocol: v1alpha1.ProtocolHTTP,
+			Code: &v1alpha1.Code{ConfigMap: "code"},
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := input(&v1alpha1.Function{Spec: c.spec})
+			in.Runtime = c.runtime
+			pod, err := Pod(in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := yaml.Marshal(pod)
+			if err != nil {
+				t.Fatal(err)
+			}
+			golden := filepath.Join("testdata", name+".yaml")
+			if *update {
+				if err := os.WriteFile(golden, got, 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), string(got)); diff != "" {
+				t.Errorf("the pod changed; if that is meant, run with -update (-want +got):\n%s", diff)
+			}
+			again, err := Pod(in)
+			if err != nil || cmp.Diff(pod, again) != "" {
+				t.Errorf("the same input yields another pod: %v", err)
+			}
+		})
+	}
+}
+
+func TestOnlyTheAgentSeesItsToken(t *testing.T) {
+	f := full()
+	pod, err := Pod(input(f))
+	if err != nil {
+		t.Fatal(err)
+	}
+	mounted := map[string][]string{}
+	for _, c := range pod.Spec.Containers {
+		for _, m := range c.VolumeMounts {
+			mounted[m.Name] = append(mounted[m.Name], c.Name)
+		}
+	}
+	if got := mounted[volumeAgentToken]; len(got) != 1 || got[0] != ContainerAgent {
+		t.Errorf("the agent's token is mounted into %v", got)
+	}
+	if got := mounted[volumeAccountToken]; len(got) != 1 || got[0] != ContainerFunction {
+		t.Errorf("the account's token is mounted into %v", got)
+	}
+}
+
+func TestWhatCannotRunInAClusterIsSaid(t *testing.T) {
+	for name, c := range map[string]struct {
+		spec    v1alpha1.FunctionSpec
+		runtime *v1alpha1.Runtime
+		want    string
+	}{
+		"command alone":       {v1alpha1.FunctionSpec{Command: []string{"./server"}}, nil, "spec.image"},
+		"unknown runtime":     {v1alpha1.FunctionSpec{Runtime: "cobol", Handler: "a.b"}, nil, `"cobol"`},
+		"a path":              {v1alpha1.FunctionSpec{Image: "a", Code: &v1alpha1.Code{Path: "/src"}}, nil, "spec.code.path"},
+		"no code":             {v1alpha1.FunctionSpec{Image: "a", Code: &v1alpha1.Code{}}, nil, "spec.code is empty"},
+		"inline for an image": {v1alpha1.FunctionSpec{Image: "a", Code: &v1alpha1.Code{Inline: "x"}}, nil, "spec.runtime"},
+		"the agent's port":    {v1alpha1.FunctionSpec{Image: "a", Port: DrainPort}, nil, "spec.port 9090"},
+		"the events' port":    {v1alpha1.FunctionSpec{Image: "a", Port: LambdaPort}, nil, "spec.port 9001"},
+		"no file extension":   {v1alpha1.FunctionSpec{Runtime: "own", Code: &v1alpha1.Code{Inline: "x"}}, &v1alpha1.Runtime{}, "fileExtension"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := input(&v1alpha1.Function{Spec: c.spec})
+			in.Runtime = c.runtime
+			_, err := Pod(in)
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error %v does not say %q", err, c.want)
+			}
+		})
+	}
+}
+
+func TestNamesAreValidAndTellInstancesApart(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		name := rapid.StringMatching(`[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?`).Draw(t, "name")
+		cid := invoke.NewCID(rapid.Uint64Range(0, 1<<52).Draw(t, "epoch"), rapid.Uint64Range(0, 1<<32).Draw(t, "sequence"))
+		got := Name(name, "uid", cid)
+		if errs := validation.IsDNS1123Label(got); len(errs) > 0 {
+			t.Fatalf("%s: %v", got, errs)
+		}
+		if !strings.HasSuffix(got, "-"+string(cid)) {
+			t.Fatalf("%s does not end with the CID %s", got, cid)
+		}
+	})
+	long := strings.Repeat("a", 62)
+	if one, other := Name(long+"1", "u1", "0-1"), Name(long+"2", "u2", "0-1"); one == other {
+		t.Errorf("two functions have a pod %s", one)
+	}
+}
+
+func TestCodeLiesWhereTheHandlerSays(t *testing.T) {
+	for _, c := range []struct{ handler, extension, want string }{
+		{"app.handler", "py", "app.py"},
+		{"shop.cart.add", "py", "shop/cart.py"},
+		{"shop/cart.add", "py", "shop/cart.py"},
+		{"index.handler", "mjs", "index.mjs"},
+		{"src/index.handler", "js", "src/index.js"},
+		{"index.api.get", "js", "index.js"},
+	} {
+		if got := codeFile(c.handler, c.extension); got != c.want {
+			t.Errorf("%s: %s, want %s", c.handler, got, c.want)
+		}
+	}
+}
+
+func TestTheGracePeriodHasRoomForACall(t *testing.T) {
+	for _, c := range []struct {
+		timeout time.Duration
+		want    int64
+	}{
+		{10 * time.Millisecond, 11},
+		{time.Minute, 70},
+		{24 * time.Hour, 3600},
+	} {
+		f := &v1alpha1.Function{Spec: v1alpha1.FunctionSpec{Image: "a", Timeout: metav1.Duration{Duration: c.timeout}}}
+		pod, err := Pod(input(f))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := *pod.Spec.TerminationGracePeriodSeconds; got != c.want {
+			t.Errorf("timeout %v: %d s, want %d s", c.timeout, got, c.want)
+		}
+	}
+}
+
+func TestValidateNamesWrongFields(t *testing.T) {
+	good := input(full()).Config
+	if err := good.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	for field, spoil := range map[string]func(*Config){
+		"AgentImage":    func(c *Config) { c.AgentImage = "" },
+		"SchedulerAddr": func(c *Config) { c.SchedulerAddr = "" },
+		"AgentRequests": func(c *Config) { c.AgentRequests.Memory = -1 },
+		"PullPolicy":    func(c *Config) { c.PullPolicy = "Sometimes" },
+	} {
+		bad := good
+		spoil(&bad)
+		if err := bad.Validate(); err == nil || !strings.Contains(err.Error(), field) {
+			t.Errorf("%s: error %v does not name it", field, err)
+		}
+	}
+}
+
+func BenchmarkPod(b *testing.B) {
+	in := input(full())
+	for b.Loop() {
+		if _, err := Pod(in); err != nil {
+			b.Fatal(fmt.Errorf("pod: %w", err))
+		}
+	}
+}
