@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Generates code below the folder that is named: "." changes the checkout, any
+# Generates code and CRDs below the folder that is named: "." changes the checkout, any
 # other leaves it alone. Expects buf, its plugins and controller-gen on PATH.
 set -euo pipefail
 
@@ -11,3 +11,9 @@ cd "$(dirname "$0")/.."
 buf lint
 buf generate --output "$out"
 controller-gen object paths=./api/v1alpha1 output:object:dir="$out/api/v1alpha1"
+
+crds=$out/config/crd
+controller-gen crd paths=./api/v1alpha1 output:crd:dir="$crds"
+# The chart can include only files of its own.
+mkdir -p "$out/charts/windlass/files/crds"
+cp "$crds"/*.yaml "$out/charts/windlass/files/crds/"

@@ -2,14 +2,93 @@ package cluster
 
 import (
 	"context"
-	"errors"
+	"fmt"
+	"os"
+
+	"google.golang.org/grpc"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/lifecycle"
+	"github.com/windlass-dev/windlass/pkg/controller"
+	"github.com/windlass-dev/windlass/pkg/wiretls"
 )
 
 // Controller runs a controller until ctx ends.
 func Controller(ctx context.Context, config ControllerConfig) error {
-	<-ctx.Done()
-	return errors.New("not there")
+	if err := config.Validate(); err != nil {
+		return err
+	}
+	log, registry, parts := newLog(config.Common), newRegistry(), lifecycle.New()
+	defer parts.Stop()
+	tls, err := wiretls.Load(config.TLSDir, log)
+	if err != nil {
+		return fmt.Errorf("--tls-dir: %w", err)
+	}
+	runtimes, err := readRuntimes(config.RuntimesFile)
+	if err != nil {
+		return err
+	}
+	rest, err := restConfig()
+	if err != nil {
+		return err
+	}
+	c, err := controller.New(controller.Config{
+		Namespace: config.Namespace, Namespaces: config.Namespaces, SchedulerService: config.Schedulers,
+		GatewayURL: config.GatewayURL, Runtimes: runtimes, LeaderElection: config.LeaderElection,
+	}, controller.Deps{
+		REST: rest, Registerer: registry, Log: log,
+		Dial: []grpc.DialOption{grpc.WithTransportCredentials(tls.ClientCredentials(wiretls.SchedulerName))},
+	})
+	if err != nil {
+		return err
+	}
+	unready := func() string {
+		if !c.Ready() {
+			return "starting"
+		}
+		return ""
+	}
+	if err := serveOperations(parts, config.Common, registry, unready, log); err != nil {
+		return err
+	}
+	parts.Start("controller", c.Run)
+	return untilDone(ctx, parts)
 }
 
-// Cleanup cleans up.
-func Cleanup(context.Context, CleanupConfig) error { return errors.New("not there") }
+// readRuntimes reads a list of Runtimes; none if no file is named.
+func readRuntimes(file string) ([]v1alpha1.Runtime, error) {
+	if file == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("--runtimes: %w", err)
+	}
+	var runtimes []v1alpha1.Runtime
+	if err := yaml.UnmarshalStrict(text, &runtimes); err != nil {
+		return nil, fmt.Errorf("--runtimes %s is not a list of Runtimes: %w", file, err)
+	}
+	return runtimes, nil
+}
+
+// Cleanup removes what an uninstalled Windlass left behind.
+func Cleanup(ctx context.Context, config CleanupConfig) error {
+	ctx, cancel := context.WithTimeout(ctx, config.Timeout)
+	defer cancel()
+	log := newLog(config.Common)
+	rest, err := restConfig()
+	if err != nil {
+		return err
+	}
+	scheme, err := controller.Scheme()
+	if err != nil {
+		return err
+	}
+	c, err := client.New(rest, client.Options{Scheme: scheme})
+	if err != nil {
+		return err
+	}
+	return controller.Cleanup(ctx, c, config.Namespaces, log)
+}

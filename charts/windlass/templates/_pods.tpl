@@ -1,0 +1,204 @@
+{{/* What every pod has. Takes (list $ component automount). */}}
+{{- define "windlass.podDefaults" -}}
+{{- $root := index . 0 -}}
+{{- $component := index . 1 -}}
+{{- $values := index $root.Values $component -}}
+serviceAccountName: {{ include "windlass.serviceAccountName" (list $root $component) }}
+automountServiceAccountToken: {{ index . 2 }}
+# The Services' variables would read as WINDLASS_<FLAG>.
+enableServiceLinks: false
+{{- include "windlass.podPullSecrets" $root }}
+securityContext:
+  {{- include "windlass.podSecurity" $root | nindent 2 }}
+{{- with $values.nodeSelector }}
+nodeSelector:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with $values.tolerations }}
+tolerations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with $values.affinity }}
+affinity:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with $values.priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
+topologySpreadConstraints:
+  {{- if $values.topologySpreadConstraints }}
+  {{- toYaml $values.topologySpreadConstraints | nindent 2 }}
+  {{- else }}
+  {{- range list "topology.kubernetes.io/zone" "kubernetes.io/hostname" }}
+  - maxSkew: 1
+    topologyKey: {{ . }}
+    whenUnsatisfiable: ScheduleAnyway
+    labelSelector:
+      matchLabels:
+        {{- include "windlass.selector" (list $root $component) | nindent 8 }}
+    {{- if ne $component "etcd" }}
+    matchLabelKeys: [pod-template-hash]
+    {{- end }}
+  {{- end }}
+  {{- end }}
+{{- end }}
+
+{{/* The pull Secrets of a pod, from the chart's and the global ones. */}}
+{{- define "windlass.podPullSecrets" -}}
+{{- with concat .Values.global.imagePullSecrets .Values.imagePullSecrets }}
+imagePullSecrets:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{/* A pod's security context, as the profile "restricted" wants it. */}}
+{{- define "windlass.podSecurity" -}}
+runAsNonRoot: true
+runAsUser: 65532
+runAsGroup: 65532
+fsGroup: 65532
+fsGroupChangePolicy: OnRootMismatch
+seccompProfile:
+  type: RuntimeDefault
+{{- end }}
+
+{{/* A container's security context. */}}
+{{- define "windlass.containerSecurity" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities:
+  drop: [ALL]
+{{- end }}
+
+{{/* Labels of a component's pods. Takes (list $ component). */}}
+{{- define "windlass.podLabels" -}}
+{{- $root := index . 0 -}}
+{{- $component := index . 1 -}}
+{{- /* A label of the chart's version would replace all pods with every chart. */ -}}
+{{- $own := include "windlass.selector" . | fromYaml -}}
+{{- $own = merge $own (dict "app.kubernetes.io/part-of" "windlass") -}}
+{{- toYaml (merge $own (index $root.Values $component).podLabels $root.Values.commonLabels) -}}
+{{- end }}
+
+{{/* The arguments that gateway, scheduler and controller share. Takes (list $ component). */}}
+{{- define "windlass.commonArgs" -}}
+{{- $values := (index . 0).Values -}}
+- --log-format={{ $values.log.format }}
+- --log-level={{ $values.log.level }}
+- --ops-listen=:8081
+- --tls-dir=/etc/windlass/tls
+{{- with $values.namespaces }}
+- --namespaces={{ join "," . }}
+{{- end }}
+{{- end }}
+
+{{/* The arguments that say where etcd is. */}}
+{{- define "windlass.etcdArgs" -}}
+- --etcd-endpoints={{ include "windlass.etcdEndpoints" . }}
+- --etcd-prefix={{ .Values.etcd.prefix }}
+{{- if .Values.etcd.enabled }}
+- --etcd-tls-dir=/etc/windlass/tls
+{{- else }}
+{{- if .Values.etcd.existingSecret }}
+- --etcd-tls-dir=/etc/windlass/etcd-tls
+{{- end }}
+{{- if .Values.etcd.auth.username }}
+- --etcd-username={{ .Values.etcd.auth.username }}
+- --etcd-password-file=/etc/windlass/etcd-auth/{{ .Values.etcd.auth.passwordKey }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/* A role's environment variables. Takes (list $ component). */}}
+{{- define "windlass.env" -}}
+- name: POD_NAME
+  valueFrom: {fieldRef: {fieldPath: metadata.name}}
+- name: POD_NAMESPACE
+  valueFrom: {fieldRef: {fieldPath: metadata.namespace}}
+- name: POD_IP
+  valueFrom: {fieldRef: {fieldPath: status.podIP}}
+{{- with (index (index . 0).Values (index . 1)).extraEnv }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{/* A role's probes, on its operations port. */}}
+{{- define "windlass.probes" -}}
+livenessProbe:
+  httpGet: {path: /healthz, port: ops}
+  initialDelaySeconds: 5
+  periodSeconds: 10
+  timeoutSeconds: 5
+  failureThreshold: 6
+readinessProbe:
+  httpGet: {path: /readyz, port: ops}
+  periodSeconds: 2
+  timeoutSeconds: 2
+  failureThreshold: 3
+{{- end }}
+
+{{/* The mounts of gateway and scheduler, or of the controller without etcd. Takes (list $ component withEtcd). */}}
+{{- define "windlass.mounts" -}}
+{{- $root := index . 0 -}}
+- name: tls
+  mountPath: /etc/windlass/tls
+  readOnly: true
+{{- if and (index . 2) (not $root.Values.etcd.enabled) }}
+{{- if $root.Values.etcd.existingSecret }}
+- name: etcd-tls
+  mountPath: /etc/windlass/etcd-tls
+  readOnly: true
+{{- end }}
+{{- if $root.Values.etcd.auth.username }}
+- name: etcd-auth
+  mountPath: /etc/windlass/etcd-auth
+  readOnly: true
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/* The volumes of those mounts. Takes (list $ component withEtcd). */}}
+{{- define "windlass.volumes" -}}
+{{- $root := index . 0 -}}
+- name: tls
+  secret:
+    secretName: {{ include "windlass.tlsSecret" (list $root (index . 1)) }}
+    defaultMode: 0440
+{{- if and (index . 2) (not $root.Values.etcd.enabled) }}
+{{- with $root.Values.etcd.existingSecret }}
+- name: etcd-tls
+  secret:
+    secretName: {{ . }}
+    defaultMode: 0440
+{{- end }}
+{{- if $root.Values.etcd.auth.username }}
+- name: etcd-auth
+  secret:
+    secretName: {{ $root.Values.etcd.auth.existingSecret }}
+    defaultMode: 0440
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/* A component's PodDisruptionBudget. Takes (list $ component fewest), fewest being the least number of replicas. */}}
+{{- define "windlass.pdb" -}}
+{{- $root := index . 0 -}}
+{{- $component := index . 1 -}}
+{{- $pdb := (index $root.Values $component).pdb -}}
+{{- if and $pdb.enabled (gt (int (index . 2)) 1) }}
+---
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata:
+  name: {{ include "windlass.fullname" $root }}-{{ $component }}
+  namespace: {{ $root.Release.Namespace }}
+  labels:
+    {{- include "windlass.labels" (list $root $component) | nindent 4 }}
+spec:
+  maxUnavailable: {{ $pdb.maxUnavailable }}
+  unhealthyPodEvictionPolicy: AlwaysAllow
+  selector:
+    matchLabels:
+      {{- include "windlass.selector" (list $root $component) | nindent 6 }}
+{{- end }}
+{{- end }}

@@ -1,0 +1,14 @@
+// Command kubectl-windlass is the kubectl plugin: the verbs of the windlass
+// command about the cluster of a kubeconfig's context, without what runs
+// functions on this machine.
+package main
+
+import (
+	"os"
+
+	"github.com/windlass-dev/windlass/pkg/cli"
+)
+
+func main() {
+	os.Exit(cli.PluginMain(os.Args[1:], cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
+}

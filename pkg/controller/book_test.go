@@ -1,0 +1,144 @@
+package controller
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+)
+
+// says is a message about the function of that UID.
+func says(uid string, created uint32, happenings ...string) *wirev1.WatchReply {
+	f := &wirev1.FunctionFacts{FunctionUid: uid, Namespace: "team", Name: "name-" + uid, Created: created}
+	for _, h := range happenings {
+		f.Happenings = append(f.Happenings, &wirev1.Happening{Reason: h})
+	}
+	return &wirev1.WatchReply{Functions: []*wirev1.FunctionFacts{f}}
+}
+
+func TestBookBelievesWhoSpokeLast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var poked []string
+		b := newBook(func(key types.NamespacedName) { poked = append(poked, key.String()) })
+		one, two := &stream{"one"}, &stream{"two"}
+		created := func() int64 {
+			f, _, _ := b.look("u")
+			if f == nil {
+				return -1
+			}
+			return f.created
+		}
+		if created() != -1 {
+			t.Fatal("an empty book knows something")
+		}
+		b.tell(one, says("u", 1))
+		b.tell(two, says("u", 2))
+		b.tell(one, &wirev1.WatchReply{Released: []string{"u", "unknown"}})
+		b.close(one)
+		time.Sleep(time.Hour)
+		b.sweep()
+		if created() != 2 {
+			t.Errorf("created is %d, want what the second scheduler said", created())
+		}
+
+		b.tell(two, &wirev1.WatchReply{Released: []string{"u"}})
+		time.Sleep(lostGrace - 1)
+		b.sweep()
+		if created() != 2 {
+			t.Error("facts were forgotten before their time")
+		}
+		time.Sleep(1)
+		b.sweep()
+		if created() != -1 {
+			t.Error("facts that nobody tells any more are believed")
+		}
+		if diff := cmp.Diff([]string{"team/name-u", "team/name-u", "team/name-u"}, poked); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+func TestBookKeepsFactsOverAReconnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBook(func(types.NamespacedName) {})
+		one := &stream{"one"}
+		b.tell(one, says("u", 1))
+		b.close(one)
+		time.Sleep(lostGrace / 2)
+		again := &stream{"one"}
+		b.tell(again, says("u", 3))
+		b.close(one)
+		time.Sleep(time.Hour)
+		b.sweep()
+		if f, _, _ := b.look("u"); f == nil || f.created != 3 {
+			t.Errorf("got %+v", f)
+		}
+	})
+}
+
+func TestBookHandsOverHappeningsOnce(t *testing.T) {
+	b := newBook(func(types.NamespacedName) {})
+	by := &stream{}
+	for i := range maxHappenings + 5 {
+		b.tell(by, says("u", 0, fmt.Sprint("R", i), ""))
+	}
+	_, told, _ := b.look("u")
+	if len(told) != maxHappenings || told[0].reason != "R5" {
+		t.Errorf("got %d happenings from %v", len(told), told[:1])
+	}
+	if _, told, _ = b.look("u"); told != nil {
+		t.Errorf("told again: %v", told)
+	}
+}
+
+func TestBookSettles(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBook(func(types.NamespacedName) {})
+		time.Sleep(time.Hour)
+		b.open()
+		if _, _, settling := b.look("u"); !settling || b.settles() != settleTime {
+			t.Error("it is settled at once")
+		}
+		time.Sleep(settleTime)
+		if _, _, settling := b.look("u"); settling || b.settles() != 0 {
+			t.Error("it never settles")
+		}
+	})
+}
+
+func TestFactsAreReadFromTheWire(t *testing.T) {
+	got := factsOf(&wirev1.FunctionFacts{
+		Generation: 1, Creating: 2, Created: 3, Busy: 4, Outdated: 5, Queued: 6, MeanExecNs: 7,
+		Problem: &wirev1.StartProblem{Reason: "a", Detail: "b"}, NoRoom: "c",
+	})
+	want := facts{1, 2, 3, 4, 5, 6, 7, &problem{"a", "b"}, "c"}
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(facts{}, problem{})); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAddressesOfEndpointSlices(t *testing.T) {
+	yes, no := true, false
+	wire, ops := wirePort, "ops"
+	nine, eight := int32(9443), int32(8081)
+	ports := []discoveryv1.EndpointPort{{Name: &ops, Port: &eight}, {Name: &wire, Port: &nine}}
+	got := addressesOf([]discoveryv1.EndpointSlice{
+		{Ports: ports, Endpoints: []discoveryv1.Endpoint{
+			{Addresses: []string{"10.0.0.2"}, Conditions: discoveryv1.EndpointConditions{Serving: &yes}},
+			{Addresses: []string{"10.0.0.3"}, Conditions: discoveryv1.EndpointConditions{Serving: &no}},
+			{Addresses: []string{"10.0.0.1"}},
+		}},
+		{Ports: ports, Endpoints: []discoveryv1.Endpoint{{Addresses: []string{"10.0.0.1"}}}},
+		{Ports: ports[:1], Endpoints: []discoveryv1.Endpoint{{Addresses: []string{"fd00::1"}}}},
+		{Ports: []discoveryv1.EndpointPort{{}}, Endpoints: []discoveryv1.Endpoint{{Addresses: []string{"10.0.0.9"}}}},
+	})
+	if diff := cmp.Diff([]string{"10.0.0.1:9443", "10.0.0.2:9443", "[fd00::1]:8081"}, got); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,0 +1,239 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
+	ctrlcontroller "sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+)
+
+// concurrency is how many functions are looked after at a time.
+const concurrency = 4
+
+// Controller looks after the Functions of a cluster.
+type Controller struct {
+	manager     manager.Manager
+	broadcaster record.EventBroadcaster
+	synced      atomic.Bool
+}
+
+// New makes a Controller, which does nothing before Run. It asks the API server
+// which kinds there are, and fails if the CRDs are not installed.
+func New(config Config, deps Deps) (*Controller, error) {
+	if err := config.Validate(); err != nil {
+		return nil, err
+	}
+	mgr, err := newManager(config, deps)
+	if err != nil {
+		return nil, fmt.Errorf("controller: %w", err)
+	}
+	c := &Controller{manager: mgr}
+	if err := c.setUp(config, deps); err != nil {
+		return nil, fmt.Errorf("controller: %w", err)
+	}
+	return c, nil
+}
+
+func newManager(config Config, deps Deps) (manager.Manager, error) {
+	scheme, err := Scheme()
+	if err != nil {
+		return nil, err
+	}
+	logger := logr.FromSlogHandler(deps.Log.Handler())
+	ctrllog.SetLogger(logger)
+	skip := true
+	return manager.New(deps.REST, manager.Options{
+		Scheme: scheme,
+		Logger: logger,
+		Cache:  config.cacheOptions(),
+		// The program has a server of its own for both.
+		Metrics:                       metricsserver.Options{BindAddress: "0"},
+		HealthProbeBindAddress:        "0",
+		LeaderElection:                config.LeaderElection,
+		LeaderElectionID:              LeaseName,
+		LeaderElectionNamespace:       config.Namespace,
+		LeaderElectionReleaseOnCancel: true,
+		Controller:                    ctrlconfig.Controller{SkipNameValidation: &skip},
+	})
+}
+
+// setUp registers everything with the manager.
+func (c *Controller) setUp(config Config, deps Deps) error {
+	metrics, err := newMetrics(deps.Registerer)
+	if err != nil {
+		return err
+	}
+	clientset, err := kubernetes.NewForConfig(deps.REST)
+	if err != nil {
+		return err
+	}
+	c.broadcaster = record.NewBroadcaster()
+	mgr, pokes := c.manager, &pokes{}
+	functions := &reconciler{
+		client: mgr.GetClient(), book: newBook(pokes.poke), gateway: config.GatewayURL,
+		events:  c.broadcaster.NewRecorder(mgr.GetScheme(), corev1.EventSource{Component: "windlass-controller"}),
+		metrics: metrics, log: deps.Log, written: make(map[types.NamespacedName]time.Time),
+	}
+	schedulers := deps.Schedulers
+	if schedulers == nil {
+		schedulers = newEndpoints(mgr.GetCache(), config.Namespace, config.SchedulerService)
+	}
+	follower := &follower{schedulers: schedulers, dial: deps.Dial, book: functions.book, metrics: metrics, log: deps.Log}
+	return errors.Join(
+		mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
+			c.broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: clientset.CoreV1().Events("")})
+			<-ctx.Done()
+			return nil
+		})),
+		mgr.Add(manager.RunnableFunc(follower.run)),
+		mgr.Add(everywhere(func(ctx context.Context) error {
+			c.synced.Store(mgr.GetCache().WaitForCacheSync(ctx))
+			return nil
+		})),
+		setUpFunctions(mgr, functions, pokes),
+		setUpPolicies(mgr, &policyReconciler{client: mgr.GetClient(), log: deps.Log}),
+		setUpRuntimes(mgr, config.Runtimes, deps.Log),
+	)
+}
+
+// Run works until ctx ends, and then returns nil when everything that it
+// started has ended. It fails when it loses its Lease: the program should then
+// end and start anew.
+func (c *Controller) Run(ctx context.Context) error {
+	defer c.broadcaster.Shutdown()
+	if err := c.manager.Start(ctx); err != nil {
+		return fmt.Errorf("controller: %w", err)
+	}
+	return nil
+}
+
+// Ready says whether the controller sees the cluster, as the leader or not.
+func (c *Controller) Ready() bool { return c.synced.Load() }
+
+// everywhere is a Runnable that needs no Lease.
+type everywhere func(context.Context) error
+
+func (e everywhere) Start(ctx context.Context) error { return e(ctx) }
+func (everywhere) NeedLeaderElection() bool          { return false }
+
+func setUpFunctions(mgr manager.Manager, r *reconciler, pokes *pokes) error {
+	indexer, ctx := mgr.GetFieldIndexer(), context.Background()
+	byFunction := func(o client.Object) []string { return []string{o.GetLabels()[v1alpha1.LabelFunctionUID]} }
+	byRuntime := func(o client.Object) []string { return []string{string(o.(*v1alpha1.Function).Spec.Runtime)} }
+	if err := indexer.IndexField(ctx, &corev1.Pod{}, indexPodFunction, byFunction); err != nil {
+		return err
+	}
+	if err := indexer.IndexField(ctx, &v1alpha1.Function{}, indexFunctionRuntime, byRuntime); err != nil {
+		return err
+	}
+	return builder.ControllerManagedBy(mgr).
+		Named("functions").
+		For(&v1alpha1.Function{}).
+		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(functionOfPod)).
+		Watches(&v1alpha1.Runtime{}, handler.EnqueueRequestsFromMapFunc(functionsOfRuntime(mgr.GetClient()))).
+		WatchesRawSource(source.Func(pokes.start)).
+		WithOptions(ctrlcontroller.Options{MaxConcurrentReconciles: concurrency}).
+		Complete(r)
+}
+
+func functionOfPod(_ context.Context, o client.Object) []reconcile.Request {
+	name := o.GetLabels()[v1alpha1.LabelFunction]
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: o.GetNamespace(), Name: name}}}
+}
+
+func functionsOfRuntime(reader client.Reader) handler.MapFunc {
+	return func(ctx context.Context, o client.Object) []reconcile.Request {
+		var functions v1alpha1.FunctionList
+		if err := reader.List(ctx, &functions, client.MatchingFields{indexFunctionRuntime: o.GetName()}); err != nil {
+			return nil
+		}
+		requests := make([]reconcile.Request, 0, len(functions.Items))
+		for i := range functions.Items {
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&functions.Items[i])})
+		}
+		return requests
+	}
+}
+
+func setUpPolicies(mgr manager.Manager, r *policyReconciler) error {
+	namespaceOf := handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []reconcile.Request {
+		return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: o.GetNamespace(), Name: PolicyName}}}
+	})
+	comesAndGoes := builder.WithPredicates(predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }})
+	return builder.ControllerManagedBy(mgr).
+		Named("network-policies").
+		Watches(&v1alpha1.Function{}, namespaceOf, comesAndGoes).
+		Watches(&networkingv1.NetworkPolicy{}, namespaceOf).
+		Complete(r)
+}
+
+func setUpRuntimes(mgr manager.Manager, runtimes []v1alpha1.Runtime, log *slog.Logger) error {
+	r := &runtimeReconciler{client: mgr.GetClient(), runtimes: make(map[string]v1alpha1.Runtime), log: log}
+	for _, rt := range runtimes {
+		r.runtimes[rt.Name] = rt
+	}
+	deleted := builder.WithPredicates(predicate.Funcs{
+		CreateFunc: func(event.CreateEvent) bool { return false },
+		UpdateFunc: func(event.UpdateEvent) bool { return false },
+	})
+	all := source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+		for name := range r.runtimes {
+			queue.Add(reconcile.Request{NamespacedName: types.NamespacedName{Name: name}})
+		}
+		return nil
+	})
+	return builder.ControllerManagedBy(mgr).
+		Named("runtimes").
+		Watches(&v1alpha1.Runtime{}, &handler.EnqueueRequestForObject{}, deleted).
+		WatchesRawSource(all).
+		Complete(r)
+}
+
+// pokes hands the names of functions to the controller's queue, which holds
+// each at most once.
+type pokes struct {
+	mu    sync.Mutex
+	queue workqueue.TypedRateLimitingInterface[reconcile.Request]
+}
+
+func (p *pokes) start(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.queue = queue
+	return nil
+}
+
+// poke has no effect before the start, when every function is looked at anyway.
+func (p *pokes) poke(key types.NamespacedName) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.queue != nil {
+		p.queue.Add(reconcile.Request{NamespacedName: key})
+	}
+}

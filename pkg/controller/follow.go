@@ -1,0 +1,158 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+
+	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+)
+
+const (
+	firstRedial = 200 * time.Millisecond
+	lastRedial  = 5 * time.Second
+	sweepEvery  = time.Second
+)
+
+// Schedulers tells where the schedulers are.
+type Schedulers interface {
+	// Addresses returns the address of every scheduler, host:port, and a
+	// channel that is closed when that has changed.
+	Addresses(ctx context.Context) (addresses []string, changed <-chan struct{}, err error)
+}
+
+// follower keeps a stream to every scheduler, and writes what they tell into a
+// book.
+type follower struct {
+	schedulers Schedulers
+	dial       []grpc.DialOption
+	book       *book
+	metrics    *metrics
+	log        *slog.Logger
+}
+
+// run follows the schedulers until ctx ends.
+func (f *follower) run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	f.book.open()
+	var running sync.WaitGroup
+	defer running.Wait()
+	running.Go(func() { f.sweep(ctx) })
+
+	following := make(map[string]context.CancelFunc)
+	wait := firstRedial
+	for {
+		addresses, changed, err := f.schedulers.Addresses(ctx)
+		if err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			f.log.Warn("cannot find the schedulers", "error", err, "retry_in", wait)
+			pause(ctx, wait)
+			wait = min(2*wait, lastRedial)
+			continue
+		}
+		wait = firstRedial
+		f.adjust(ctx, following, addresses, &running)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-changed:
+		}
+	}
+}
+
+// adjust starts to follow new addresses and stops following those that are
+// gone.
+func (f *follower) adjust(ctx context.Context, following map[string]context.CancelFunc, addresses []string, running *sync.WaitGroup) {
+	present := make(map[string]bool, len(addresses))
+	for _, address := range addresses {
+		present[address] = true
+		if following[address] != nil {
+			continue
+		}
+		ctx, cancel := context.WithCancel(ctx)
+		following[address] = cancel
+		running.Go(func() { f.follow(ctx, address) })
+	}
+	for address, cancel := range following {
+		if !present[address] {
+			cancel()
+			delete(following, address)
+		}
+	}
+}
+
+// follow keeps a stream to one scheduler until ctx ends.
+func (f *follower) follow(ctx context.Context, address string) {
+	log := f.log.With("scheduler", address)
+	wait := firstRedial
+	for ctx.Err() == nil {
+		told, err := f.watch(ctx, address)
+		if ctx.Err() != nil {
+			return
+		}
+		if told {
+			wait = firstRedial
+		}
+		log.Warn("the stream from a scheduler broke", "error", err, "retry_in", wait)
+		pause(ctx, wait/2+rand.N(wait/2))
+		wait = min(2*wait, lastRedial)
+	}
+}
+
+// watch reads one stream to its end, and says whether anything came by it.
+func (f *follower) watch(ctx context.Context, address string) (told bool, err error) {
+	conn, err := grpc.NewClient("passthrough:///"+address, f.dial...)
+	if err != nil {
+		return false, fmt.Errorf("cannot connect: %w", err)
+	}
+	defer func() { _ = conn.Close() }()
+	replies, err := wirev1.NewSchedulerClient(conn).Watch(ctx, &wirev1.WatchRequest{})
+	if err != nil {
+		return false, err
+	}
+	by := &stream{address: address}
+	defer f.book.close(by)
+	for {
+		reply, err := replies.Recv()
+		if err != nil {
+			return told, err
+		}
+		if !told {
+			told = true
+			f.metrics.schedulers.Inc()
+			defer f.metrics.schedulers.Dec()
+		}
+		f.book.tell(by, reply)
+	}
+}
+
+func (f *follower) sweep(ctx context.Context) {
+	ticker := time.NewTicker(sweepEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			f.book.sweep()
+		}
+	}
+}
+
+// pause waits, or until ctx ends.
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}

@@ -1,0 +1,114 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+)
+
+// patience is how long a test waits for something that should come at once.
+const patience = 30 * time.Second
+
+var environment struct {
+	once sync.Once
+	env  *envtest.Environment
+	rest *rest.Config
+	err  error
+}
+
+func TestMain(m *testing.M) {
+	ctrllog.SetLogger(logr.FromSlogHandler(slog.DiscardHandler))
+	code := m.Run()
+	if environment.env != nil {
+		if err := environment.env.Stop(); err != nil {
+			fmt.Fprintln(os.Stderr, "cannot stop the API server:", err)
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
+
+// apiServer is a kube-apiserver with etcd and the CRDs, shared by all tests.
+func apiServer(t *testing.T) *rest.Config {
+	t.Helper()
+	folder := os.Getenv("WINDLASS_KUBERNETES_BIN")
+	if folder == "" {
+		cache, err := os.UserCacheDir()
+		if err != nil {
+			t.Fatal(err)
+		}
+		folder = filepath.Join(cache, "windlass", "kubernetes-v1.34.4")
+	}
+	for _, name := range []string{"kube-apiserver", "etcd"} {
+		if _, err := os.Stat(filepath.Join(folder, name)); err != nil {
+			t.Skipf("%v: run make cluster-binaries", err)
+		}
+	}
+	environment.once.Do(func() {
+		environment.env = &envtest.Environment{
+			BinaryAssetsDirectory: folder,
+			CRDDirectoryPaths:     []string{filepath.Join("..", "..", "config", "crd")},
+			ErrorIfCRDPathMissing: true,
+		}
+		environment.rest, environment.err = environment.env.Start()
+	})
+	if environment.err != nil {
+		t.Fatal(environment.err)
+	}
+	// No test waits for another's requests.
+	config := rest.CopyConfig(environment.rest)
+	config.QPS = -1
+	return config
+}
+
+// newClient is a client without a cache.
+func newClient(t *testing.T) client.Client {
+	t.Helper()
+	config := apiServer(t)
+	scheme, err := Scheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := client.New(config, client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// newNamespace is the name of a namespace of the test's own.
+func newNamespace(t *testing.T, c client.Client) string {
+	t.Helper()
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
+	if err := c.Create(t.Context(), ns); err != nil {
+		t.Fatal(err)
+	}
+	return ns.Name
+}
+
+// eventually waits until check says nothing more.
+func eventually(t *testing.T, check func(ctx context.Context) error) {
+	t.Helper()
+	var last error
+	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+		last = check(ctx)
+		return last == nil, nil
+	})
+	if err != nil {
+		t.Fatalf("%v: %v", err, last)
+	}
+}

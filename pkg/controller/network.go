@@ -1,0 +1,78 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+)
+
+// PolicyName is the name of the NetworkPolicy in every namespace with Functions.
+const PolicyName = "windlass-functions"
+
+// policyReconciler keeps the NetworkPolicy of a namespace for as long as there
+// are Functions in it. Instances pull their calls, so nothing needs to reach
+// them.
+type policyReconciler struct {
+	client client.Client
+	log    *slog.Logger
+}
+
+// Reconcile sees to the namespace of the request, whatever its name.
+func (r *policyReconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	var functions v1alpha1.FunctionList
+	if err := r.client.List(ctx, &functions, client.InNamespace(request.Namespace), client.Limit(1)); err != nil {
+		return reconcile.Result{}, fmt.Errorf("cannot list the functions of namespace %s: %w", request.Namespace, err)
+	}
+	found := &networkingv1.NetworkPolicy{}
+	err := r.client.Get(ctx, client.ObjectKey{Namespace: request.Namespace, Name: PolicyName}, found)
+	if client.IgnoreNotFound(err) != nil {
+		return reconcile.Result{}, fmt.Errorf("cannot read the NetworkPolicy of namespace %s: %w", request.Namespace, err)
+	}
+	exists, wanted := err == nil, len(functions.Items) > 0
+	switch {
+	case wanted && !exists:
+		err = r.create(ctx, request.Namespace)
+	case wanted && !equality.Semantic.DeepEqual(found.Spec, policySpec()):
+		found.Spec = policySpec()
+		err = r.client.Update(ctx, found)
+	case !wanted && exists:
+		err = client.IgnoreNotFound(r.client.Delete(ctx, found))
+	default:
+		return reconcile.Result{}, nil
+	}
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("cannot keep the NetworkPolicy of namespace %s: %w", request.Namespace, err)
+	}
+	r.log.Info("changed a NetworkPolicy", "namespace", request.Namespace, "policy", PolicyName, "wanted", wanted)
+	return reconcile.Result{}, nil
+}
+
+func (r *policyReconciler) create(ctx context.Context, namespace string) error {
+	err := r.client.Create(ctx, &networkingv1.NetworkPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: PolicyName, Namespace: namespace, Labels: managedLabels},
+		Spec:       policySpec(),
+	})
+	if apierrors.IsForbidden(err) && apierrors.HasStatusCause(err, "NamespaceTerminating") {
+		return nil
+	}
+	return err
+}
+
+// policySpec lets nothing in.
+func policySpec() networkingv1.NetworkPolicySpec {
+	return networkingv1.NetworkPolicySpec{
+		PodSelector: metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+			{Key: v1alpha1.LabelFunctionUID, Operator: metav1.LabelSelectorOpExists},
+		}},
+		PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress},
+	}
+}

@@ -1,0 +1,275 @@
+package controller
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+)
+
+const (
+	// endedGrace is how long a pod is kept after its agent has ended, so that
+	// the scheduler, which deletes it as a rule, can do so first.
+	endedGrace = 10 * time.Second
+	// drainGrace is how long a Function that is being deleted has beyond its
+	// timeout until its pods are deleted.
+	drainGrace = 30 * time.Second
+	// urgentPause is the least time between two writes of a status, and
+	// countPause that if only numbers have changed.
+	urgentPause = time.Second
+	countPause  = 2 * time.Second
+)
+
+// input is all that plan decides from. It changes none of it.
+type input struct {
+	now time.Time
+	// function is as it was read, without defaults.
+	function *v1alpha1.Function
+	// runtime is nil if the function names none, or one that does not exist.
+	runtime *v1alpha1.Runtime
+	// facts are nil while no scheduler tells of the function.
+	facts *facts
+	// settling says that facts are nil only because the controller has just
+	// started, or because the function's scheduler has just gone.
+	settling bool
+	// pods are those that carry the function's UID.
+	pods []pod
+	// happenings have not been told as Events yet.
+	happenings []happening
+	// written is when the status was last written; zero if never.
+	written time.Time
+	// gateway is the URL under which functions are called; may be empty.
+	gateway string
+}
+
+// pod is what matters of a function's pod.
+type pod struct {
+	name    string
+	created time.Time
+	// ended is when its agent, or all of it, ended; zero while it runs.
+	ended time.Time
+	// deleting says that it is being deleted already.
+	deleting bool
+}
+
+// facts are what a scheduler observes of a function.
+type facts struct {
+	generation                                int64
+	creating, created, busy, outdated, queued int64
+	// mean execution time; 0 if unknown.
+	mean time.Duration
+	// problem is nil unless instances do not start.
+	problem *problem
+	// noRoom is not empty while no node has room: why not.
+	noRoom string
+}
+
+// problem says why instances do not start.
+type problem struct {
+	// reason is one of the condition reasons of a Function.
+	reason string
+	detail string
+}
+
+// happening is something to tell as an Event.
+type happening struct {
+	reason, message string
+	warning         bool
+}
+
+// finalizerChange is what to do with the finalizer of a Function.
+type finalizerChange int
+
+const (
+	finalizerKeep finalizerChange = iota
+	finalizerAdd
+	finalizerRemove
+)
+
+// outcome is what plan wants to be done.
+type outcome struct {
+	// deletePods are names of pods, and why they must go.
+	deletePods []doomed
+	finalizer  finalizerChange
+	// status is nil if it must not be written now.
+	status *v1alpha1.FunctionStatus
+	// events are to be told in any case, and changes once everything else
+	// has been done.
+	events, changes []happening
+	// again is when to plan again even if nothing happens; 0 means never.
+	again time.Duration
+}
+
+// doomed is a pod to delete.
+type doomed struct {
+	name string
+	// why is "ended" or "straggler".
+	why string
+}
+
+// plan decides what to do with a Function.
+func plan(in input) outcome {
+	var out outcome
+	deleting := !in.function.DeletionTimestamp.IsZero()
+	held := slices.Contains(in.function.Finalizers, v1alpha1.FinalizerDrain)
+	out.deletePods, out.again = doomedPods(in)
+	out.events = slices.Clone(in.happenings)
+	switch {
+	case !deleting && !held:
+		out.finalizer = finalizerAdd
+	case deleting && !held:
+		return out
+	case deleting && drained(in):
+		out.finalizer = finalizerRemove
+		out.changes = append(out.changes, happening{reason: reasonDrained, message: "the last instance is gone"})
+		out.again = 0
+		return out
+	}
+	planStatus(in, &out)
+	return out
+}
+
+// planStatus decides whether the status is to be written now, later or not.
+func planStatus(in input, out *outcome) {
+	next := statusOf(in)
+	if equality.Semantic.DeepEqual(next, in.function.Status) {
+		return
+	}
+	pause := countPause
+	if conditionsDiffer(next.Conditions, in.function.Status.Conditions) {
+		pause = urgentPause
+	}
+	if wait := pause - in.now.Sub(in.written); !in.written.IsZero() && wait > 0 {
+		out.sooner(wait)
+		return
+	}
+	out.status = &next
+	out.changes = transitions(in.function.Status.Conditions, next.Conditions)
+}
+
+func (o *outcome) sooner(d time.Duration) {
+	if o.again == 0 || d < o.again {
+		o.again = d
+	}
+}
+
+// doomedPods are the pods to delete now, and the time until there may be more.
+func doomedPods(in input) (now []doomed, again time.Duration) {
+	out := outcome{}
+	deadline, draining := drainDeadline(in.function)
+	for _, p := range in.pods {
+		if p.deleting {
+			continue
+		}
+		if !p.ended.IsZero() {
+			if wait := endedGrace - in.now.Sub(p.ended); wait > 0 {
+				out.sooner(wait)
+			} else {
+				now = append(now, doomed{p.name, "ended"})
+				continue
+			}
+		}
+		if draining {
+			if wait := deadline.Sub(in.now); wait > 0 {
+				out.sooner(wait)
+			} else {
+				now = append(now, doomed{p.name, "straggler"})
+			}
+		}
+	}
+	return now, out.again
+}
+
+// drainDeadline is when a Function that is being deleted must have drained.
+func drainDeadline(f *v1alpha1.Function) (time.Time, bool) {
+	if f.DeletionTimestamp.IsZero() {
+		return time.Time{}, false
+	}
+	timeout := f.Spec.Timeout.Duration
+	if timeout <= 0 {
+		timeout = v1alpha1.DefaultTimeout
+	}
+	return f.DeletionTimestamp.Add(min(timeout, v1alpha1.MaxTimeout) + drainGrace), true
+}
+
+// drained says that no instance is left. A scheduler may know of one whose pod
+// has not been seen here yet; it is believed until the deadline.
+func drained(in input) bool {
+	if len(in.pods) > 0 {
+		return false
+	}
+	deadline, _ := drainDeadline(in.function)
+	return in.facts == nil || in.facts.creating+in.facts.created == 0 || in.now.After(deadline)
+}
+
+// invalid says what is wrong with a function that the API server has let in.
+func invalid(in input) field.ErrorList {
+	f := in.function.DeepCopy()
+	// They are missing in an object that came through a typed client.
+	f.APIVersion, f.Kind = v1alpha1.APIVersion, v1alpha1.KindFunction
+	v1alpha1.DefaultFor(f, in.runtime)
+	return append(v1alpha1.Validate(f), v1alpha1.ValidateCluster(f)...)
+}
+
+// endedAt says when a pod's agent, or all of it, has ended; zero while it runs.
+func endedAt(p *corev1.Pod) time.Time {
+	var latest time.Time
+	for _, c := range p.Status.ContainerStatuses {
+		t := c.State.Terminated
+		if t == nil {
+			continue
+		}
+		if c.Name == agentContainer {
+			return orCreation(t.FinishedAt, p)
+		}
+		if t.FinishedAt.After(latest) {
+			latest = t.FinishedAt.Time
+		}
+	}
+	if p.Status.Phase == corev1.PodFailed || p.Status.Phase == corev1.PodSucceeded {
+		return orCreation(metav1.NewTime(latest), p)
+	}
+	return time.Time{}
+}
+
+// orCreation is t, or the time of the pod's creation where no time was noted.
+func orCreation(t metav1.Time, p *corev1.Pod) time.Time {
+	if t.IsZero() {
+		return p.CreationTimestamp.Time
+	}
+	return t.Time
+}
+
+// conditionsDiffer compares all but the times of transition.
+func conditionsDiffer(a, b []metav1.Condition) bool {
+	if len(a) != len(b) {
+		return true
+	}
+	for _, c := range a {
+		old := meta.FindStatusCondition(b, c.Type)
+		if old == nil || old.Status != c.Status || old.Reason != c.Reason || old.Message != c.Message {
+			return true
+		}
+	}
+	return false
+}
+
+// urlOf is where the function is called.
+func urlOf(gateway string, f *v1alpha1.Function) string {
+	if gateway == "" {
+		return ""
+	}
+	gateway = strings.TrimSuffix(gateway, "/")
+	if f.Namespace == v1alpha1.DefaultNamespace {
+		return fmt.Sprintf("%s/function/%s", gateway, f.Name)
+	}
+	return fmt.Sprintf("%s/function/%s/%s", gateway, f.Namespace, f.Name)
+}

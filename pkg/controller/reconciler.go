@@ -1,0 +1,184 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/record"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+)
+
+// Indexes of the cache.
+const (
+	indexPodFunction     = "function-uid"
+	indexFunctionRuntime = "runtime"
+)
+
+// reconciler carries out what plan decides, for one function at a time.
+type reconciler struct {
+	client  client.Client
+	book    *book
+	events  record.EventRecorder
+	gateway string
+	metrics *metrics
+	log     *slog.Logger
+
+	mu sync.Mutex
+	// written is when the status of a function was last written.
+	written map[types.NamespacedName]time.Time
+}
+
+// Reconcile plans for one function and does what the plan says.
+func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	f := &v1alpha1.Function{}
+	if err := r.client.Get(ctx, request.NamespacedName, f); err != nil {
+		if apierrors.IsNotFound(err) {
+			r.forget(request.NamespacedName)
+			return reconcile.Result{}, nil
+		}
+		return reconcile.Result{}, fmt.Errorf("cannot read function %s: %w", f.Key(), err)
+	}
+	in, err := r.look(ctx, f)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	out := plan(in)
+	if in.settling && in.facts == nil {
+		out.sooner(r.book.settles() + time.Second)
+	}
+	err = r.carryOut(ctx, f, out)
+	if apierrors.IsConflict(err) {
+		// It was read before somebody else changed it; the change is on its way.
+		return reconcile.Result{RequeueAfter: urgentPause / 4}, nil
+	}
+	return reconcile.Result{RequeueAfter: out.again}, err
+}
+
+// look gathers what plan needs.
+func (r *reconciler) look(ctx context.Context, f *v1alpha1.Function) (input, error) {
+	in := input{now: time.Now(), function: f, gateway: r.gateway, written: r.writtenAt(client.ObjectKeyFromObject(f))}
+	if f.Spec.Runtime != "" {
+		runtime := &v1alpha1.Runtime{}
+		err := r.client.Get(ctx, types.NamespacedName{Name: string(f.Spec.Runtime)}, runtime)
+		switch {
+		case err == nil:
+			in.runtime = runtime
+		case !apierrors.IsNotFound(err):
+			return input{}, fmt.Errorf("cannot read Runtime %s: %w", f.Spec.Runtime, err)
+		}
+	}
+	var pods corev1.PodList
+	err := r.client.List(ctx, &pods, client.InNamespace(f.Namespace), client.MatchingFields{indexPodFunction: string(f.UID)})
+	if err != nil {
+		return input{}, fmt.Errorf("cannot list the pods of function %s: %w", f.Key(), err)
+	}
+	for i := range pods.Items {
+		p := &pods.Items[i]
+		in.pods = append(in.pods, pod{
+			name: p.Name, created: p.CreationTimestamp.Time,
+			ended: endedAt(p), deleting: !p.DeletionTimestamp.IsZero(),
+		})
+	}
+	in.facts, in.happenings, in.settling = r.book.look(f.UID)
+	return in, nil
+}
+
+func (r *reconciler) carryOut(ctx context.Context, f *v1alpha1.Function, out outcome) error {
+	for _, e := range out.events {
+		r.tell(f, e)
+	}
+	var errs []error
+	for _, p := range out.deletePods {
+		errs = append(errs, r.deletePod(ctx, f, p))
+	}
+	if err := r.changeFinalizer(ctx, f, out.finalizer); err != nil {
+		return errors.Join(append(errs, err)...)
+	}
+	if out.status != nil {
+		if err := r.writeStatus(ctx, f, *out.status); err != nil {
+			return errors.Join(append(errs, err)...)
+		}
+	}
+	for _, e := range out.changes {
+		r.tell(f, e)
+	}
+	return errors.Join(errs...)
+}
+
+func (r *reconciler) tell(f *v1alpha1.Function, e happening) {
+	kind := corev1.EventTypeNormal
+	if e.warning {
+		kind = corev1.EventTypeWarning
+	}
+	r.metrics.events.WithLabelValues(e.reason).Inc()
+	r.events.Event(f, kind, e.reason, cut(e.message))
+}
+
+func (r *reconciler) deletePod(ctx context.Context, f *v1alpha1.Function, p doomed) error {
+	err := r.client.Delete(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: p.name}})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("cannot delete pod %s of function %s: %w", p.name, f.Key(), err)
+	}
+	r.metrics.podsDeleted.WithLabelValues(p.why).Inc()
+	r.log.Info("deleted a pod", "namespace", f.Namespace, "function", f.Name, "pod", p.name, "why", p.why)
+	return nil
+}
+
+func (r *reconciler) changeFinalizer(ctx context.Context, f *v1alpha1.Function, change finalizerChange) error {
+	before := f.DeepCopy()
+	switch change {
+	case finalizerAdd:
+		controllerutil.AddFinalizer(f, v1alpha1.FinalizerDrain)
+	case finalizerRemove:
+		controllerutil.RemoveFinalizer(f, v1alpha1.FinalizerDrain)
+	default:
+		return nil
+	}
+	err := r.client.Patch(ctx, f, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+func (r *reconciler) writeStatus(ctx context.Context, f *v1alpha1.Function, status v1alpha1.FunctionStatus) error {
+	f.Status = status
+	if err := r.client.Status().Update(ctx, f); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return err
+	}
+	r.metrics.statusWrites.Inc()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.written[client.ObjectKeyFromObject(f)] = time.Now()
+	return nil
+}
+
+func (r *reconciler) writtenAt(key types.NamespacedName) time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.written[key]
+}
+
+func (r *reconciler) forget(key types.NamespacedName) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.written, key)
+}
