@@ -7,9 +7,11 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
+	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/internal/buildinfo"
-	"github.com/windlass-dev/windlass/pkg/control"
+	"github.com/windlass-dev/windlass/pkg/kubecontrol"
 )
 
 // Streams are where the command reads and writes.
@@ -23,12 +25,23 @@ type Streams struct {
 type Programs struct {
 	Up   func(ctx context.Context, config UpConfig) error
 	Demo func(ctx context.Context, config DemoConfig) error
+	// Roles are the programs of a cluster, as subcommands.
+	Roles []*cobra.Command
 }
 
 // Main runs the command with its arguments, without the program's name, and
-// returns the exit code. It prints the error, if there is one.
+// returns the exit code. It prints the error, if there is one. A program that is
+// called kubectl-windlass is the plugin.
 func Main(args []string, streams Streams, programs Programs) int {
 	a := newApp(streams, programs)
+	a.plugin = isPlugin(os.Args[0])
+	return a.main(args)
+}
+
+// PluginMain is Main of the kubectl plugin, whose verbs are about a cluster.
+func PluginMain(args []string, streams Streams) int {
+	a := newApp(streams, Programs{})
+	a.plugin = true
 	return a.main(args)
 }
 
@@ -46,13 +59,28 @@ type app struct {
 	getenv   func(string) string
 	// exit ends the process at once.
 	exit func(code int)
-	// dataDir and namespace are flags.
+	// connect makes the client for a cluster.
+	connect func(*kubecontrol.Access) (*kubecontrol.Client, error)
+	// plugin means that kubectl runs this: it is about a cluster only.
+	plugin bool
+	// dataDir, namespace and flags are flags.
 	dataDir   string
 	namespace string
+	flags     clusterFlags
+	// home is the namespace of functions that are named without one, inCluster
+	// says that the verb is about a cluster, and byDefault that nothing but
+	// what was there has made it so. They are known once there is a target.
+	home      string
+	inCluster bool
+	byDefault bool
 }
 
 func newApp(streams Streams, programs Programs) *app {
-	return &app{Streams: streams, programs: programs, now: time.Now, getenv: os.Getenv, exit: os.Exit}
+	return &app{Streams: streams, programs: programs, now: time.Now, getenv: os.Getenv, exit: os.Exit,
+		home: v1alpha1.DefaultNamespace,
+		connect: func(access *kubecontrol.Access) (*kubecontrol.Client, error) {
+			return kubecontrol.New(access, streams.Err)
+		}}
 }
 
 func (a *app) main(args []string) int {
@@ -77,6 +105,10 @@ Start it in one terminal, and use it from another:
   windlass deploy --name hello -- python3 app.py
   windlass invoke hello
 
+The verbs are about the Windlass of --data-dir or $WINDLASS_DATA_DIR, or of the
+cluster that --context or --kubeconfig name. Without any of them it is the one
+that runs on this machine, or else that of the kubeconfig's current context.
+
 Exit codes: 0 done; 1 the function answered with an error; 2 wrong flags,
 arguments or manifest; 3 Windlass is not there, refused, or failed.`,
 		Version:       buildinfo.Version,
@@ -88,12 +120,29 @@ arguments or manifest; 3 Windlass is not there, refused, or failed.`,
 	root.SetOut(a.Out)
 	root.SetErr(a.Err)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usagef("%v", err) })
-	root.PersistentFlags().StringVar(&a.dataDir, "data-dir", "",
-		"`folder` of the running Windlass (default $WINDLASS_DATA_DIR, or else windlass in $XDG_STATE_HOME or ~/.local/state)")
-	root.AddCommand(a.upCommand(), a.demoCommand(),
-		a.deployCommand(), a.deleteCommand(), a.listCommand(), a.describeCommand(),
-		a.invokeCommand(), a.logsCommand(), a.versionCommand())
+	a.addFlags(root.PersistentFlags())
+	if !a.plugin {
+		root.AddCommand(a.upCommand(), a.demoCommand())
+		root.AddCommand(a.programs.Roles...)
+	}
+	root.AddCommand(a.deployCommand(), a.deleteCommand(), a.listCommand(), a.describeCommand(),
+		a.invokeCommand(), a.logsCommand(), a.checkCommand(), a.versionCommand())
+	if a.plugin {
+		asPlugin(root)
+	}
 	return root
+}
+
+// addFlags adds those that say which Windlass a verb is about.
+func (a *app) addFlags(flags *pflag.FlagSet) {
+	if !a.plugin {
+		flags.StringVar(&a.dataDir, "data-dir", "",
+			"`folder` of the running Windlass (default $WINDLASS_DATA_DIR, or else windlass in $XDG_STATE_HOME or ~/.local/state)")
+	}
+	flags.StringVar(&a.flags.context, "context", "", "`name` of the kubeconfig's context, for a Windlass in a cluster")
+	flags.StringVar(&a.flags.kubeconfig, "kubeconfig", "", "kubeconfig `file` (default $KUBECONFIG, or else ~/.kube/config)")
+	flags.StringVarP(&a.namespace, "namespace", "n", "",
+		"`namespace` of the function (default: the context's, and \""+v1alpha1.DefaultNamespace+"\" on this machine)")
 }
 
 // run makes a command's RunE. An error that comes out of it and says nothing
@@ -105,13 +154,4 @@ func run(f func(cmd *cobra.Command, args []string) error) func(*cobra.Command, [
 		}
 		return nil
 	}
-}
-
-// client talks to the Windlass that the flags name.
-func (a *app) client() (*control.Client, error) {
-	dir, err := a.resolveDataDir()
-	if err != nil {
-		return nil, err
-	}
-	return control.NewClient(dir), nil
 }

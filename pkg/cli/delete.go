@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -11,10 +13,14 @@ import (
 
 func (a *app) deleteCommand() *cobra.Command {
 	var files []string
+	var wait bool
+	var timeout time.Duration
 	cmd := &cobra.Command{
 		Use:   "delete (NAME ... | -f FILE|FOLDER|- ...)",
 		Short: "Remove functions",
-		Long:  "Remove functions and end their instances, by name or as the manifests name them.",
+		Long: `Remove functions and end their instances, by name or as the manifests name them.
+A function in a cluster is gone when its last instance has ended: this waits for
+that.`,
 		Example: `  windlass delete hello
   windlass delete -f function.yaml`,
 		ValidArgsFunction: a.completeNames,
@@ -23,24 +29,54 @@ func (a *app) deleteCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			client, err := a.client()
+			if timeout <= 0 {
+				return usagef("--timeout %s must be more than 0; --wait=false waits for nothing", timeout)
+			}
+			t, err := a.target(cmd.Context())
 			if err != nil {
 				return err
 			}
-			var errs []error
-			for _, key := range keys {
-				if err := client.Delete(cmd.Context(), key); err != nil {
-					errs = append(errs, explain(cmd.Context(), client, key, err))
-					continue
-				}
-				fmt.Fprintf(a.Out, "function %s deleted\n", key)
+			a.tellContext(t)
+			if !wait {
+				timeout = 0
 			}
-			return errors.Join(errs...)
+			return a.delete(cmd.Context(), t, keys, timeout)
 		}),
 	}
 	cmd.Flags().StringArrayVarP(&files, "filename", "f", nil, "`file` or folder with manifests, or - for the standard input; repeatable")
-	a.namespaceFlag(cmd)
+	cmd.Flags().BoolVar(&wait, "wait", true, "wait until the functions are gone")
+	cmd.Flags().DurationVar(&timeout, "timeout", defaultGoneTime, "how long to wait for each function")
 	return cmd
+}
+
+// delete removes functions and waits until they are gone, unless limit is 0.
+// What goes wrong with one keeps none of the others.
+func (a *app) delete(ctx context.Context, t *target, keys []invoke.FunctionKey, limit time.Duration) error {
+	var errs []error
+	var going []invoke.FunctionKey
+	for _, key := range keys {
+		key = t.key(key)
+		if err := t.Delete(ctx, key); err != nil {
+			errs = append(errs, a.explain(ctx, t, key, err))
+			continue
+		}
+		going = append(going, key)
+	}
+	for _, key := range going {
+		word := "deleted"
+		switch {
+		case !t.inCluster():
+		case limit == 0:
+			word = "is being deleted"
+		default:
+			if err := a.awaitGone(ctx, t, key, limit); err != nil {
+				errs = append(errs, err)
+				continue
+			}
+		}
+		fmt.Fprintf(a.Out, "function %s %s\n", key, word)
+	}
+	return errors.Join(errs...)
 }
 
 // deleted are the functions to delete.
@@ -70,7 +106,7 @@ func (a *app) deleted(names, files []string) ([]invoke.FunctionKey, error) {
 		return nil, err
 	}
 	for _, m := range manifests {
-		keys = append(keys, defaulted(m.function).Key())
+		keys = append(keys, m.function.Key())
 	}
 	return keys, nil
 }

@@ -36,6 +36,9 @@ report what became of every call. It leaves other Windlasses alone and ends by
 itself, or with Ctrl-C.`,
 		Args: noArgs,
 		RunE: run(func(cmd *cobra.Command, _ []string) error {
+			if err := a.localOnly("demo"); err != nil {
+				return err
+			}
 			if err := config.check(); err != nil {
 				return err
 			}

@@ -28,27 +28,29 @@ func (a *app) describeCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			client, err := a.client()
+			t, err := a.target(cmd.Context())
 			if err != nil {
 				return err
 			}
-			fn, err := client.Get(cmd.Context(), key)
+			key = t.key(key)
+			fn, err := t.Get(cmd.Context(), key)
 			if err != nil {
-				return explain(cmd.Context(), client, key, err)
+				return a.explain(cmd.Context(), t, key, err)
 			}
 			switch output {
 			case "name":
-				fmt.Fprintln(a.Out, short(key))
+				fmt.Fprintln(a.Out, a.short(key))
 			case "json", "yaml":
 				return a.printObject(fn, output)
 			default:
 				a.describe(a.Out, fn)
+				a.describeCluster(cmd.Context(), t.witness, fn)
+				a.advise(a.Out, fn)
 			}
 			return nil
 		}),
 	}
 	cmd.Flags().StringVarP(&output, "output", "o", "text", "`format`: text, name, json or yaml")
-	a.namespaceFlag(cmd)
 	return cmd
 }
 
@@ -80,9 +82,19 @@ func (a *app) describe(w io.Writer, fn *v1alpha1.Function) {
 			fmt.Fprintf(w, "    %s\n", strings.TrimRight(line, "\n"))
 		}
 	}
-	if readyOf(fn).Status == metav1.ConditionFalse {
-		fmt.Fprintf(w, "\nSee what its instances wrote: windlass logs %s\n", short(fn.Key()))
+}
+
+// advise says what to do about a function that is not ready.
+func (a *app) advise(w io.Writer, fn *v1alpha1.Function) {
+	ready := readyOf(fn)
+	if ready.Status != metav1.ConditionFalse {
+		return
 	}
+	if step, ok := advice[ready.Reason]; ok && a.inCluster {
+		fmt.Fprintf(w, "\n%s\n", step)
+		return
+	}
+	fmt.Fprintf(w, "\nSee what its instances wrote: %s\n", a.retell("windlass logs "+a.short(fn.Key())))
 }
 
 // summary is what was asked for.
@@ -97,6 +109,8 @@ func summary(fn *v1alpha1.Function, now time.Time) [][]cell {
 	}
 	if spec.Code != nil && spec.Code.Path != "" {
 		rows = append(rows, cells("Code", spec.Code.Path))
+	} else if spec.Code != nil && spec.Code.ConfigMap != "" {
+		rows = append(rows, cells("Code", "ConfigMap "+spec.Code.ConfigMap))
 	} else if spec.Code != nil {
 		rows = append(rows, cells("Code", fmt.Sprintf("inline, %d bytes", len(spec.Code.Inline))))
 	}

@@ -29,7 +29,7 @@ type problem struct {
 
 // exchange sends the request once, and prints what comes back. Redirects are
 // answers like any other.
-func (a *app) exchange(ctx context.Context, key invoke.FunctionKey, request *http.Request, flags invokeFlags) error {
+func (a *app) exchange(ctx context.Context, key invoke.FunctionKey, request *http.Request, flags invokeFlags, way *route) error {
 	if flags.timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, flags.timeout)
@@ -37,10 +37,10 @@ func (a *app) exchange(ctx context.Context, key invoke.FunctionKey, request *htt
 	}
 	// A transport repeats a request on its own when a connection that it
 	// has used before breaks. This one uses each only once.
-	transport := &http.Transport{DisableKeepAlives: true, DisableCompression: true}
+	transport := &http.Transport{DisableKeepAlives: true, DisableCompression: true, DialContext: way.dial}
 	response, err := transport.RoundTrip(request.WithContext(ctx))
 	if err != nil {
-		return lost(key, request, err, flags.timeout)
+		return lost(key, request, err, flags.timeout, way.hint)
 	}
 	defer response.Body.Close()
 	if flags.verbose {
@@ -48,16 +48,16 @@ func (a *app) exchange(ctx context.Context, key invoke.FunctionKey, request *htt
 	}
 	executed := invoke.Executed(response.Header.Get(invoke.HeaderExecuted))
 	if executed != invoke.ExecutedYes {
-		return refused(key, response, executed)
+		return a.refused(key, response, executed)
 	}
 	if err := a.printBody(response.Body); err != nil {
 		return fmt.Errorf("the answer of function %s was cut off: %w; it did run: check what it has done before you call it again", key, err)
 	}
-	return failed(key, response)
+	return a.failed(key, response)
 }
 
 // failed says that the function's answer is an error, if it is.
-func failed(key invoke.FunctionKey, response *http.Response) error {
+func (a *app) failed(key invoke.FunctionKey, response *http.Response) error {
 	kind := response.Header.Get(invoke.HeaderFunctionError)
 	if response.StatusCode < http.StatusBadRequest && kind == "" {
 		return nil
@@ -66,22 +66,22 @@ func failed(key invoke.FunctionKey, response *http.Response) error {
 		kind = ", error " + kind
 	}
 	return functionErrorf("function %s ran and answered %s%s; see what it wrote: windlass logs %s",
-		key, response.Status, kind, short(key))
+		key, response.Status, kind, a.short(key))
 }
 
 // lost says why there is no answer.
-func lost(key invoke.FunctionKey, request *http.Request, err error, timeout time.Duration) error {
+func lost(key invoke.FunctionKey, request *http.Request, err error, timeout time.Duration, hint string) error {
 	const mayHaveRun = "it may have run: check that before you call it again"
 	if errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("function %s did not answer within %s; %s, and perhaps give it more time with --timeout", key, timeout, mayHaveRun)
 	}
 	at := (&url.URL{Scheme: request.URL.Scheme, Host: request.URL.Host}).String()
-	return fmt.Errorf("no answer from the gateway at %s: %w; %s, and look at what windlass up prints", at, err, mayHaveRun)
+	return fmt.Errorf("no answer from the gateway at %s: %w; %s, and %s", at, err, mayHaveRun, hint)
 }
 
 // refused says that Windlass did not get an answer from the function, and what
 // to do about it.
-func refused(key invoke.FunctionKey, response *http.Response, executed invoke.Executed) error {
+func (a *app) refused(key invoke.FunctionKey, response *http.Response, executed invoke.Executed) error {
 	body, _ := io.ReadAll(io.LimitReader(response.Body, maxProblem))
 	var p problem
 	if json.Unmarshal(body, &p) != nil || p.Detail == "" {
@@ -94,24 +94,24 @@ func refused(key invoke.FunctionKey, response *http.Response, executed invoke.Ex
 	}
 	switch executed {
 	case invoke.ExecutedNo:
-		return errors.New(text + "\nit did not run; " + nextStep(key, invoke.RefusalReason(p.Reason), response.Header.Get("Retry-After")))
+		return errors.New(text + "\nit did not run; " + a.nextStep(key, invoke.RefusalReason(p.Reason), response.Header.Get("Retry-After")))
 	case invoke.ExecutedMaybe:
-		return fmt.Errorf("%s\nit may have run: check that before you call it again, and see windlass logs %s", text, short(key))
+		return fmt.Errorf("%s\nit may have run: check that before you call it again, and see windlass logs %s", text, a.short(key))
 	default:
-		return fmt.Errorf("%s\nthis is no answer of a Windlass gateway: something else listens at its address, see windlass describe %s", text, short(key))
+		return fmt.Errorf("%s\nthis is no answer of a Windlass gateway: something else listens at its address, see windlass describe %s", text, a.short(key))
 	}
 }
 
 // nextStep is what to do about a call that did not run.
-func nextStep(key invoke.FunctionKey, reason invoke.RefusalReason, retryAfter string) string {
+func (a *app) nextStep(key invoke.FunctionKey, reason invoke.RefusalReason, retryAfter string) string {
 	var step string
 	switch reason {
 	case invoke.RefusedCannotStart:
-		step = fmt.Sprintf("see why: windlass describe %s and windlass logs %s", short(key), short(key))
+		step = fmt.Sprintf("see why: windlass describe %s and windlass logs %s", a.short(key), a.short(key))
 	case invoke.RefusedUnknownFunction:
 		step = "see windlass list --all-namespaces"
 	default:
-		step = fmt.Sprintf("see windlass describe %s", short(key))
+		step = fmt.Sprintf("see windlass describe %s", a.short(key))
 	}
 	if retryAfter == "" {
 		return step

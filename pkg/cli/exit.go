@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/windlass-dev/windlass/pkg/control"
+	"github.com/windlass-dev/windlass/pkg/kubecontrol"
 )
 
 // Exit codes.
@@ -52,6 +53,9 @@ func classify(err error) error {
 	if errors.As(err, &problem) && (problem.Reason == control.ReasonInvalid || problem.Reason == control.ReasonTooLarge) {
 		return inputError(err)
 	}
+	if kubecontrol.Is(err, kubecontrol.ReasonInvalid) {
+		return inputError(err)
+	}
 	return &exitError{code: exitPlatform, err: err}
 }
 
@@ -61,7 +65,7 @@ func (a *app) report(cmd *cobra.Command, err error) int {
 	if !errors.As(err, &known) {
 		known = &exitError{code: exitUsage, err: err}
 	}
-	fmt.Fprintf(a.Err, "%s %v\n", a.paint(a.Err, red, "windlass:"), err)
+	fmt.Fprintf(a.Err, "%s %s\n", a.paint(a.Err, red, "windlass:"), a.retell(err.Error()))
 	if known.code == exitUsage && !known.noUsage {
 		fmt.Fprintf(a.Err, "usage: %s\nsee %s --help\n", cmd.UseLine(), cmd.CommandPath())
 	}

@@ -13,18 +13,20 @@ import (
 
 // functionFlags describe a Function on the command line.
 type functionFlags struct {
-	name, command, runtime, handler, code, protocol string
-	env                                             []string
-	timeout                                         time.Duration
-	concurrency, least, most                        int32
+	name, image, command, runtime, handler, code, protocol string
+	env                                                    []string
+	timeout                                                time.Duration
+	port, concurrency, least, most                         int32
 }
 
 // describing are the flags that say what a manifest says otherwise.
-var describing = []string{"name", "command", "runtime", "handler", "code", "protocol", "env", "timeout", "concurrency", "min", "max"}
+var describing = []string{"name", "image", "port", "command", "runtime", "handler", "code", "protocol", "env", "timeout", "concurrency", "min", "max"}
 
 func (f *functionFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.name, "name", "", "`name` of the function, when there is no manifest")
+	flags.StringVar(&f.image, "image", "", "container `image` that serves HTTP on $PORT; what is behind -- are its arguments (in a cluster)")
+	flags.Int32Var(&f.port, "port", 0, "the port that an image listens on (default 8080)")
 	flags.StringVar(&f.command, "command", "", "`program` that serves HTTP on $PORT, with its arguments; or write it behind --")
 	flags.StringVar(&f.runtime, "runtime", "", "language `runtime`: python3 or nodejs; needs --handler and --code")
 	flags.StringVar(&f.handler, "handler", "", "`function` in the code that is called, such as main.handle")
@@ -67,13 +69,14 @@ func (f *functionFlags) function(cmd *cobra.Command, namespace string, args []st
 		return nil, err
 	}
 	// A zero that was given would count as left out.
-	for _, name := range []string{"timeout", "concurrency", "max"} {
+	for _, name := range []string{"timeout", "concurrency", "max", "port"} {
 		if flag := cmd.Flags().Lookup(name); flag.Changed && strings.Trim(flag.Value.String(), "0s") == "" {
 			return nil, usagef("--%s must be more than 0; leave it out to have the default", name)
 		}
 	}
 	spec.Protocol = protocolNamed(f.protocol)
 	spec.Timeout = metav1.Duration{Duration: f.timeout}
+	spec.Port = f.port
 	spec.Concurrency = f.concurrency
 	spec.Scaling.Min = f.least
 	if cmd.Flags().Changed("max") {
@@ -86,6 +89,8 @@ func (f *functionFlags) function(cmd *cobra.Command, namespace string, args []st
 func (f *functionFlags) setProgram(spec *v1alpha1.FunctionSpec, args []string) error {
 	code := f.code
 	switch {
+	case f.image != "":
+		return f.setImage(spec, args)
 	case f.command != "" && len(args) > 0:
 		return usagef("--command and a command behind -- exclude each other; remove one of the two")
 	case f.runtime != "" && (f.command != "" || len(args) > 0):
@@ -95,7 +100,7 @@ func (f *functionFlags) setProgram(spec *v1alpha1.FunctionSpec, args []string) e
 	case f.runtime != "" && code == "":
 		return usagef("--runtime needs --code, the file or folder with the code; write for example --code .")
 	case f.runtime == "" && f.command == "" && len(args) == 0:
-		return usagef("function %s has nothing to run: add a command such as -- python3 app.py, or --runtime, --handler and --code", f.name)
+		return usagef("function %s has nothing to run: add a command such as -- python3 app.py, or --image, or --runtime, --handler and --code", f.name)
 	case f.command != "":
 		words, err := splitWords(f.command)
 		if err != nil {
@@ -114,6 +119,24 @@ func (f *functionFlags) setProgram(spec *v1alpha1.FunctionSpec, args []string) e
 	}
 	spec.Runtime, spec.Handler = v1alpha1.RuntimeName(f.runtime), f.handler
 	spec.Code = &v1alpha1.Code{Path: path}
+	return nil
+}
+
+// setImage says what runs in an image: its own program or another, with args.
+func (f *functionFlags) setImage(spec *v1alpha1.FunctionSpec, args []string) error {
+	switch {
+	case f.runtime != "":
+		return usagef("--image and --runtime exclude each other: a runtime brings its own image; remove one of the two")
+	case f.code != "":
+		return usagef("--image and --code exclude each other: an image holds its own code; remove one of the two")
+	case f.command != "":
+		words, err := splitWords(f.command)
+		if err != nil {
+			return usagef("--command: %w", err)
+		}
+		spec.Command = words
+	}
+	spec.Image, spec.Handler, spec.Args = f.image, f.handler, args
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 )
 
@@ -25,6 +27,8 @@ type invokeFlags struct {
 	headers            []string
 	timeout            time.Duration
 	verbose            bool
+	// gateway is the URL of the gateway, or empty: that of the Windlass.
+	gateway string
 }
 
 func (a *app) invokeCommand() *cobra.Command {
@@ -38,6 +42,9 @@ The body is the argument BODY, a file, or what is piped in; -X GET reads nothing
 from a pipe. Without -X the method is POST if there is a body, and GET if not.
 The Content-Type is application/json if the body is JSON, and else text/plain or
 application/octet-stream; -H overrides it.
+
+The gateway is --gateway or, for a cluster, $WINDLASS_GATEWAY. Without them a
+cluster's is reached through its API server.
 
 What Windlass itself answers, such as that no instance has started, goes to the
 standard error.`,
@@ -63,6 +70,11 @@ standard error.`,
 			if err != nil {
 				return err
 			}
+			if flags.gateway != "" {
+				if err := checkGateway(flags.gateway); err != nil {
+					return err
+				}
+			}
 			return a.invoke(cmd.Context(), key, flags, body)
 		}),
 	}
@@ -72,7 +84,8 @@ standard error.`,
 	cmd.Flags().StringArrayVarP(&flags.headers, "header", "H", nil, "request header, as `'KEY: VALUE'`; repeatable")
 	cmd.Flags().DurationVar(&flags.timeout, "timeout", 0, "give up after this time (default: when Windlass does)")
 	cmd.Flags().BoolVarP(&flags.verbose, "verbose", "v", false, "print the status and Windlass's headers to the standard error")
-	a.namespaceFlag(cmd)
+	cmd.Flags().StringVar(&flags.gateway, "gateway", "", "`URL` of the gateway, such as http://127.0.0.1:8080")
+	cmd.Flags().StringVar(&a.flags.windlassNamespace, "windlass-namespace", "", "`namespace` that Windlass runs in (default: it is looked for)")
 	return cmd
 }
 
@@ -118,22 +131,55 @@ func (a *app) invoke(ctx context.Context, key invoke.FunctionKey, flags invokeFl
 	if _, err := newRequest("http://gateway", flags, body); err != nil {
 		return err
 	}
-	client, err := a.client()
+	t, err := a.target(ctx)
+	var nowhere *nowhereError
+	if errors.As(err, &nowhere) && flags.gateway != "" {
+		// Who names the gateway needs nothing else.
+		t, err = &target{namespace: v1alpha1.DefaultNamespace}, nil
+	}
 	if err != nil {
 		return err
 	}
-	fn, err := client.Get(ctx, key)
-	if err != nil {
-		return explain(ctx, client, key, err)
+	if err := t.clusterOnly("windlass-namespace", a.flags.windlassNamespace != ""); err != nil {
+		return err
 	}
-	if fn.Status.URL == "" {
-		return fmt.Errorf("function %s has no URL yet, because Windlass is starting; try again in a second", key)
-	}
-	request, err := newRequest(fn.Status.URL, flags, body)
+	key = t.key(key)
+	way, err := a.route(ctx, t, key, flags.gateway)
 	if err != nil {
 		return err
 	}
-	return a.exchange(ctx, key, request, flags)
+	defer way.close()
+	request, err := newRequest(way.url, flags, body)
+	if err != nil {
+		return err
+	}
+	return a.exchange(ctx, key, request, flags, way)
+}
+
+// route is the way to a function: through the gateway that was named, or that
+// of the target.
+func (a *app) route(ctx context.Context, t *target, key invoke.FunctionKey, gateway string) (*route, error) {
+	if gateway == "" && t.inCluster() {
+		gateway = a.getenv(gatewayVariable)
+		if gateway != "" {
+			if err := checkGateway(gateway); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if gateway != "" {
+		return &route{url: gatewayURL(gateway, key), hint: "see that it runs and that this is its URL", close: func() error { return nil }}, nil
+	}
+	fn, err := t.Get(ctx, key)
+	if err != nil {
+		return nil, a.explain(ctx, t, key, err)
+	}
+	return t.Route(ctx, fn)
+}
+
+// gatewayURL is where a gateway has a function.
+func gatewayURL(gateway string, key invoke.FunctionKey) string {
+	return strings.TrimRight(gateway, "/") + "/function/" + key.Namespace + "/" + key.Name
 }
 
 // newRequest is the request to the function at a URL.

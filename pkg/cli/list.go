@@ -38,18 +38,18 @@ MEAN       the mean duration of the last executions`,
 			if err := checkOutput(output, "table", "wide", "name", "json", "yaml"); err != nil {
 				return err
 			}
-			namespace := cmp.Or(a.namespace, v1alpha1.DefaultNamespace)
-			if all {
-				if a.namespace != "" {
-					return usagef("-A and -n exclude each other; remove one of the two")
-				}
-				namespace = ""
+			if all && a.namespace != "" {
+				return usagef("-A and -n exclude each other; remove one of the two")
 			}
-			client, err := a.client()
+			t, err := a.target(cmd.Context())
 			if err != nil {
 				return err
 			}
-			list, err := client.List(cmd.Context(), namespace)
+			namespace := cmp.Or(a.namespace, t.namespace)
+			if all {
+				namespace = ""
+			}
+			list, err := t.List(cmd.Context(), namespace)
 			if err != nil {
 				return err
 			}
@@ -58,7 +58,6 @@ MEAN       the mean duration of the last executions`,
 	}
 	cmd.Flags().BoolVarP(&all, "all-namespaces", "A", false, "show the functions of all namespaces")
 	cmd.Flags().StringVarP(&output, "output", "o", "table", "`format`: table, wide, name, json or yaml")
-	a.namespaceFlag(cmd)
 	return cmd
 }
 
@@ -66,7 +65,7 @@ func (a *app) printList(list *v1alpha1.FunctionList, output, namespace string) e
 	switch output {
 	case "name":
 		for i := range list.Items {
-			fmt.Fprintln(a.Out, short(list.Items[i].Key()))
+			fmt.Fprintln(a.Out, a.short(list.Items[i].Key()))
 		}
 		return nil
 	case "json", "yaml":
@@ -77,7 +76,7 @@ func (a *app) printList(list *v1alpha1.FunctionList, output, namespace string) e
 		if namespace == "" {
 			where = "there is no function yet;"
 		}
-		fmt.Fprintf(a.Err, "%s windlass deploy --help says how to make one\n", where)
+		fmt.Fprintf(a.Err, "%s %s says how to make one\n", where, a.retell("windlass deploy --help"))
 		return nil
 	}
 	a.table(a.Out, listRows(list.Items, namespace == "", output == "wide", a.now()))

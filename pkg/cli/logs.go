@@ -10,32 +10,35 @@ import (
 )
 
 func (a *app) logsCommand() *cobra.Command {
-	var follow bool
-	var tail int
+	var request logRequest
 	cmd := &cobra.Command{
-		Use:               "logs NAME [-f] [--tail N] [-n NAMESPACE]",
+		Use:               "logs NAME [-f] [--tail N] [--agent] [-n NAMESPACE]",
 		Short:             "Print what a function's instances wrote",
 		Long:              "Print what the instances of a function wrote to their standard output and error, each line behind the instance's id.",
 		Args:              oneName,
 		ValidArgsFunction: a.completeNames,
 		RunE: run(func(cmd *cobra.Command, args []string) error {
-			if tail < -1 {
-				return usagef("--tail %d: write a number of lines, or -1 for all", tail)
+			if request.tail < -1 {
+				return usagef("--tail %d: write a number of lines, or -1 for all", request.tail)
 			}
 			key, err := a.key(args[0])
 			if err != nil {
 				return err
 			}
-			client, err := a.client()
+			t, err := a.target(cmd.Context())
 			if err != nil {
 				return err
 			}
-			return explain(cmd.Context(), client, key, client.Log(cmd.Context(), a.Out, key, follow, tail))
+			if err := t.clusterOnly("agent", request.agent); err != nil {
+				return err
+			}
+			request.key, request.out, request.notes = t.key(key), a.Out, a.Err
+			return a.explain(cmd.Context(), t, request.key, t.Log(cmd.Context(), request))
 		}),
 	}
-	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with new lines until Ctrl-C")
-	cmd.Flags().IntVar(&tail, "tail", -1, "print only the last `n` lines of each instance; -1 means all")
-	a.namespaceFlag(cmd)
+	cmd.Flags().BoolVarP(&request.follow, "follow", "f", false, "go on with new lines until Ctrl-C")
+	cmd.Flags().IntVar(&request.tail, "tail", -1, "print only the last `n` lines of each instance; -1 means all")
+	cmd.Flags().BoolVar(&request.agent, "agent", false, "print what the agents beside the function wrote (in a cluster)")
 	return cmd
 }
 

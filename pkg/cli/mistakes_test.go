@@ -49,7 +49,7 @@ func TestMisuseIsToldWithTheRemedyAndTheUsage(t *testing.T) {
 		"deploy --name x --runtime r -- b": "--runtime and a command exclude each other",
 		"deploy --name x --runtime r":      "needs --handler",
 		"deploy --name x --runtime r --handler h.h":          "needs --code",
-		"deploy --name x --runtime r --handler h.h --code .": "spec.runtime",
+		"deploy --name x --runtime R --handler h.h --code .": "spec.runtime",
 		"deploy --name x --env A -- x":                       `--env "A" is not KEY=VALUE`,
 		"deploy --name x --timeout 5 -- x":                   "invalid argument",
 		"deploy --name x --timeout 0s -- x":                  "--timeout must be more than 0",
@@ -145,7 +145,8 @@ func TestNearest(t *testing.T) {
 	for name, want := range map[string]string{
 		"helo": "hello help", "hell": "hello hello-world help", "rezise": "resize", "thumbnail": "", "resize-photo": "", "ab": "a b",
 	} {
-		got := strings.Join(nearest(invoke.FunctionKey{Namespace: "default", Name: name}, functions), " ")
+		a := &app{home: "default"}
+		got := strings.Join(a.nearest(invoke.FunctionKey{Namespace: "default", Name: name}, functions), " ")
 		if got != want {
 			t.Errorf("nearest(%s) = %q, want %q", name, got, want)
 		}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,13 +14,11 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/control"
 	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/kubecontrol"
 )
 
-func (a *app) namespaceFlag(cmd *cobra.Command) {
-	cmd.Flags().StringVarP(&a.namespace, "namespace", "n", "", "`namespace` of the function (default \""+v1alpha1.DefaultNamespace+"\")")
-}
-
-// key reads NAME or NAMESPACE/NAME next to the namespace flag.
+// key reads NAME or NAMESPACE/NAME next to the namespace flag. Without either
+// there is no namespace, which is then the target's.
 func (a *app) key(name string) (invoke.FunctionKey, error) {
 	return parseKey(name, a.namespace)
 }
@@ -31,10 +30,11 @@ func parseKey(arg, namespaceFlag string) (invoke.FunctionKey, error) {
 			return key, usagef("%s is in the namespace %s, but --namespace says %s; remove one of the two", arg, namespace, namespaceFlag)
 		}
 		key = invoke.FunctionKey{Namespace: namespace, Name: name}
-	} else if key.Namespace == "" {
-		key.Namespace = v1alpha1.DefaultNamespace
+		if namespace == "" {
+			return key, usagef("%q is not a name of a function: write NAMESPACE before the slash, or leave the slash out", arg)
+		}
 	}
-	for _, part := range []string{key.Namespace, key.Name} {
+	for _, part := range []string{cmp.Or(key.Namespace, v1alpha1.DefaultNamespace), key.Name} {
 		if len(validation.IsDNS1123Label(part)) > 0 {
 			return key, usagef("%q is not a name of a function: NAME and NAMESPACE/NAME are made of lower-case letters, digits and hyphens", arg)
 		}
@@ -43,28 +43,32 @@ func parseKey(arg, namespaceFlag string) (invoke.FunctionKey, error) {
 }
 
 // short is how people name a function in the next command.
-func short(key invoke.FunctionKey) string {
-	if key.Namespace == v1alpha1.DefaultNamespace {
+func (a *app) short(key invoke.FunctionKey) string {
+	if key.Namespace == a.home {
 		return key.Name
 	}
 	return key.String()
 }
 
 // explain adds to an error about a function that is not there which ones are.
-func explain(ctx context.Context, client *control.Client, key invoke.FunctionKey, err error) error {
-	var problem *control.Error
-	if !errors.As(err, &problem) || problem.Reason != control.ReasonNotFound {
+func (a *app) explain(ctx context.Context, r registry, key invoke.FunctionKey, err error) error {
+	if !isNotFound(err) {
 		return err
 	}
 	next := "see windlass list --all-namespaces"
-	if list, listErr := client.List(ctx, ""); listErr == nil {
+	if list, listErr := r.List(ctx, ""); listErr == nil {
 		if len(list.Items) == 0 {
 			next = "none is deployed yet; see windlass deploy --help"
-		} else if near := nearest(key, list.Items); len(near) > 0 {
+		} else if near := a.nearest(key, list.Items); len(near) > 0 {
 			next = "did you mean " + strings.Join(near, " or ") + "? " + next
 		}
 	}
 	return fmt.Errorf("there is no function %s; %s", key, next)
+}
+
+func isNotFound(err error) bool {
+	var problem *control.Error
+	return kubecontrol.Is(err, kubecontrol.ReasonNotFound) || errors.As(err, &problem) && problem.Reason == control.ReasonNotFound
 }
 
 // maxNear is how many names are suggested at most.
@@ -72,13 +76,13 @@ const maxNear = 3
 
 // nearest are the functions that someone who wrote key may have meant: those of
 // that name in other namespaces, and those with nearly or more than that name.
-func nearest(key invoke.FunctionKey, functions []v1alpha1.Function) []string {
+func (a *app) nearest(key invoke.FunctionKey, functions []v1alpha1.Function) []string {
 	var near []string
 	for i := range functions {
 		name := functions[i].Name
 		if len(near) < maxNear && (distance(key.Name, name) <= max(1, len(key.Name)/3) ||
 			strings.HasPrefix(name, key.Name)) {
-			near = append(near, short(functions[i].Key()))
+			near = append(near, a.short(functions[i].Key()))
 		}
 	}
 	return near
@@ -117,19 +121,19 @@ func (a *app) completeNames(cmd *cobra.Command, args []string, _ string) ([]stri
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	client, err := a.client()
+	ctx, cancel := context.WithTimeout(cmd.Context(), completeTime)
+	defer cancel()
+	t, err := a.target(ctx)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	ctx, cancel := context.WithTimeout(cmd.Context(), completeTime)
-	defer cancel()
-	list, err := client.List(ctx, a.namespace)
+	list, err := t.List(ctx, a.namespace)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	var names []string
 	for i := range list.Items {
-		names = append(names, short(list.Items[i].Key()))
+		names = append(names, a.short(list.Items[i].Key()))
 	}
 	return names, cobra.ShellCompDirectiveNoFileComp
 }

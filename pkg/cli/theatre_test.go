@@ -104,7 +104,7 @@ func (th *theatre) Delete(key invoke.FunctionKey) error {
 
 func (th *theatre) Status(fn *v1alpha1.Function) v1alpha1.FunctionStatus {
 	status := th.statuses[fn.Key()]
-	status.URL = th.gatewayURL + "/function/" + short(fn.Key())
+	status.URL = th.gatewayURL + "/function/" + strings.TrimPrefix(fn.Key().String(), "default/")
 	return status
 }
 

@@ -61,6 +61,9 @@ ends at once.`,
   windlass up -f examples/ --listen 127.0.0.1:9000`,
 		Args: noArgs,
 		RunE: run(func(cmd *cobra.Command, _ []string) error {
+			if err := a.localOnly("up"); err != nil {
+				return err
+			}
 			config, err := a.upConfig(flags)
 			if err != nil {
 				return err
@@ -175,7 +178,7 @@ func (a *app) printReady(info control.Info, applied []control.Applied) {
 	}
 	next := "windlass list"
 	if len(applied) > 0 {
-		next = "windlass invoke " + short(applied[0].Function.Key())
+		next = "windlass invoke " + a.short(applied[0].Function.Key())
 	}
 	fmt.Fprintf(a.Out, "Try in another terminal: %s. Stop with Ctrl-C.\n", next)
 }

@@ -49,6 +49,7 @@ func Scheduler(ctx context.Context, config SchedulerConfig) error {
 		s.state.set("stopping")
 		s.log.Info("giving the slots back", "delay", config.HandoverDelay)
 		s.keeping.Stop()
+		s.scheduler.Audit()
 		time.Sleep(config.HandoverDelay)
 	}
 	return err

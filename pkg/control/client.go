@@ -67,6 +67,18 @@ func (c *Client) dial(ctx context.Context) (net.Conn, error) {
 	return conn, err
 }
 
+// Running says whether a Windlass answers on the socket of the data folder.
+func (c *Client) Running(ctx context.Context) bool {
+	conn, err := c.dial(ctx)
+	if err != nil {
+		// What is there and cannot be used is for its first call to explain.
+		var notRunning *NotRunningError
+		return !errors.As(err, &notRunning)
+	}
+	_ = conn.Close()
+	return true
+}
+
 // Info tells what runs there.
 func (c *Client) Info(ctx context.Context) (Info, error) {
 	var info Info

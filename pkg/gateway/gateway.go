@@ -17,8 +17,11 @@ const (
 	// reofferAfter is how long a ticket may go unclaimed before it is
 	// offered again: a lost message costs a call at most this long.
 	reofferAfter = time.Second
-	// reofferEvery is how often such tickets are looked for.
+	// reofferEvery is how often such tickets are looked for, and reofferSoon
+	// how soon if a scheduler has said that it cannot take one: another one
+	// may not know yet that it can.
 	reofferEvery = 250 * time.Millisecond
+	reofferSoon  = 50 * time.Millisecond
 	// runGrace is how much longer than the function's timeout the gateway
 	// waits, since the instance reports a timeout better.
 	runGrace = 2 * time.Second
@@ -36,6 +39,8 @@ type Gateway struct {
 	// held counts the calls that are here, also those whose body is being
 	// read, which are not in the table yet.
 	held atomic.Int64
+	// turnedAway holds an element if a ticket is to be offered again soon.
+	turnedAway chan struct{}
 
 	mu    sync.Mutex
 	table *table.Table[*call]
@@ -54,8 +59,11 @@ func New(config Config, deps Deps) (*Gateway, error) {
 		config:  config,
 		deps:    deps,
 		metrics: newMetrics(deps.Registry, deps.Catalog),
-		table:   table.New[*call](config.MaxInvocations),
-		links:   make(map[string]*link),
+
+		turnedAway: make(chan struct{}, 1),
+
+		table: table.New[*call](config.MaxInvocations),
+		links: make(map[string]*link),
 	}, nil
 }
 
@@ -77,10 +85,18 @@ func (g *Gateway) Run(ctx context.Context) error {
 
 	tick := time.NewTicker(reofferEvery)
 	defer tick.Stop()
+	var soon <-chan time.Time
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
+		case <-g.turnedAway:
+			if soon == nil {
+				soon = time.After(reofferSoon)
+			}
+		case now := <-soon:
+			soon = nil
+			g.reoffer(now.Add(-reofferAfter), now)
 		case now := <-tick.C:
 			g.reoffer(now.Add(-reofferAfter), now)
 		}
@@ -150,9 +166,21 @@ func (g *Gateway) refused(id invoke.ID, r invoke.Refusal) {
 	case invoke.RefusedUnknownFunction, invoke.RefusedNotOwner:
 		// The scheduler may not know yet, or another one does: the ticket
 		// is offered again until the function is gone here too.
+		g.offerSoon(id)
 		return
 	}
 	g.refuse(id, fromRefusal(r))
+}
+
+// offerSoon lets a ticket that no queue has be offered again.
+func (g *Gateway) offerSoon(id invoke.ID) {
+	g.mu.Lock()
+	g.table.Unoffer(id)
+	g.mu.Unlock()
+	select {
+	case g.turnedAway <- struct{}{}:
+	default:
+	}
 }
 
 // linkTo returns the link to the owner of a function's slot, if there is one.

@@ -50,8 +50,9 @@ func (s *Scheduler) disown(f *function) {
 	f.blocked.Store(false)
 }
 
-// audit compares every function with the slots that are owned.
-func (s *Scheduler) audit() {
+// Audit compares every function with the slots that are owned. Run does so from
+// time to time; who has just given slots back need not wait for that.
+func (s *Scheduler) Audit() {
 	for _, f := range s.all() {
 		s.owns(f)
 	}

@@ -81,7 +81,7 @@ func (s *Scheduler) Run(ctx context.Context) error {
 		case <-ticker.C:
 			s.tick()
 		case <-audit.C:
-			s.audit()
+			s.Audit()
 		case f := <-s.kicks:
 			s.kicked(f)
 		case e := <-s.changes:

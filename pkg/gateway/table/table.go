@@ -157,6 +157,14 @@ func (t *Table[P]) Due(before, now time.Time) []Invocation[P] {
 	return due
 }
 
+// Unoffer says that no queue has the ticket of an invocation any more, so that it
+// is due. An invocation that is claimed or gone is left as it is.
+func (t *Table[P]) Unoffer(id invoke.ID) {
+	if e, known := t.entries[id]; known {
+		e.offered = time.Time{}
+	}
+}
+
 // Len is the number of invocations.
 func (t *Table[P]) Len() int { return len(t.entries) }
 

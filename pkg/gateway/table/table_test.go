@@ -105,6 +105,17 @@ func TestTicketsAreDueAgainOnlyWhileQueued(t *testing.T) {
 	}
 }
 
+func TestATicketThatNoQueueHasIsDue(t *testing.T) {
+	table := admitted(t, 1, 2)
+	_, _ = table.Claim(invoke.ID{1}, invoke.Token{1}, "x")
+	for id := range byte(4) { // also one that is claimed, and one that is unknown
+		table.Unoffer(invoke.ID{id})
+	}
+	if due := table.Due(now, now); len(due) != 1 || due[0].ID != (invoke.ID{2}) {
+		t.Errorf("due: %v", due)
+	}
+}
+
 // At no time do two instances hold an invocation, and none that was withdrawn
 // or has ended is ever granted.
 func TestClaimsAreExclusive(t *testing.T) {

@@ -42,20 +42,20 @@ func Evict(nodes []Node, idle []Idle, want Amount) int {
 func leastEvictions(n Node, idle []Idle, there []int, want Amount) (first, needed int) {
 	slices.SortStableFunc(there, func(a, b int) int { return cmp.Compare(idle[b].For, idle[a].For) })
 	for _, i := range there {
-		if lacks(without(n, idle[i]), want) == "" {
+		if without(n, idle[i]).Fits(want) {
 			return i, 1
 		}
 	}
 	for _, i := range there {
-		n, needed = without(n, idle[i]), needed+1
-		if lacks(n, want) == "" {
+		n, needed = *without(n, idle[i]), needed+1
+		if n.Fits(want) {
 			return there[0], needed
 		}
 	}
 	return -1, 0
 }
 
-func without(n Node, in Idle) Node {
+func without(n Node, in Idle) *Node {
 	n.Requested = n.Requested.Minus(in.Requests)
-	return n
+	return &n
 }

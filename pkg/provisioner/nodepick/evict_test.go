@@ -9,10 +9,10 @@ import (
 
 func TestEvict(t *testing.T) {
 	full := func(name string) Node {
-		return Node{Name: name, Allocatable: Amount{1000, 1000}, Requested: Amount{1000, 1000}}
+		return Node{Name: name, Allocatable: Amount{MilliCPU: 1000, Memory: 1000}, Requested: Amount{MilliCPU: 1000, Memory: 1000}}
 	}
 	idle := func(node string, amount int64, seconds int) Idle {
-		return Idle{Node: node, Requests: Amount{amount, amount}, For: time.Duration(seconds) * time.Second}
+		return Idle{Node: node, Requests: Amount{MilliCPU: amount, Memory: amount}, For: time.Duration(seconds) * time.Second}
 	}
 	tests := map[string]struct {
 		nodes []Node
@@ -31,17 +31,17 @@ func TestEvict(t *testing.T) {
 		"nodes are not added up":            {[]Node{full("a"), full("b")}, []Idle{idle("a", 50, 9), idle("b", 50, 9)}, 100, -1},
 		"it could never fit":                {[]Node{full("a")}, []Idle{idle("a", 1000, 9)}, 1001, -1},
 		"what is free already counts": {
-			[]Node{{Name: "a", Allocatable: Amount{1000, 1000}, Requested: Amount{940, 940}}},
+			[]Node{{Name: "a", Allocatable: Amount{MilliCPU: 1000, Memory: 1000}, Requested: Amount{MilliCPU: 940, Memory: 940}}},
 			[]Idle{idle("a", 50, 9)}, 100, 0,
 		},
 		"memory is looked at as well as CPU": {
 			[]Node{full("a")},
-			[]Idle{{Node: "a", Requests: Amount{500, 10}, For: 9}, {Node: "a", Requests: Amount{100, 100}, For: 1}}, 100, 1,
+			[]Idle{{Node: "a", Requests: Amount{MilliCPU: 500, Memory: 10}, For: 9}, {Node: "a", Requests: Amount{MilliCPU: 100, Memory: 100}, For: 1}}, 100, 1,
 		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := Evict(tt.nodes, tt.idle, Amount{tt.want, tt.want}); got != tt.evict {
+			if got := Evict(tt.nodes, tt.idle, Amount{MilliCPU: tt.want, Memory: tt.want}); got != tt.evict {
 				t.Errorf("evicts %d, want %d", got, tt.evict)
 			}
 		})
@@ -54,19 +54,19 @@ func TestEvictUntilThereIsRoom(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		nodes := make([]Node, rapid.IntRange(1, 3).Draw(t, "nodes"))
 		for i := range nodes {
-			nodes[i] = Node{Name: string(rune('a' + i)), Allocatable: Amount{100, 100}}
+			nodes[i] = Node{Name: string(rune('a' + i)), Allocatable: Amount{MilliCPU: 100, Memory: 100}}
 		}
 		idle := rapid.SliceOf(rapid.Custom(func(t *rapid.T) Idle {
 			return Idle{
 				Node:     nodes[rapid.IntRange(0, len(nodes)-1).Draw(t, "node")].Name,
-				Requests: Amount{rapid.Int64Range(1, 60).Draw(t, "cpu"), rapid.Int64Range(1, 60).Draw(t, "memory")},
+				Requests: Amount{MilliCPU: rapid.Int64Range(1, 60).Draw(t, "cpu"), Memory: rapid.Int64Range(1, 60).Draw(t, "memory")},
 				For:      time.Duration(rapid.IntRange(1, 5).Draw(t, "for")),
 			}
 		})).Draw(t, "idle")
-		want := Amount{rapid.Int64Range(1, 120).Draw(t, "want"), 50}
+		want := Amount{MilliCPU: rapid.Int64Range(1, 120).Draw(t, "want"), Memory: 50}
 		possible := false
 		for i := range nodes {
-			busy := Amount{rapid.Int64Range(0, 100).Draw(t, "busy"), 0}
+			busy := Amount{MilliCPU: rapid.Int64Range(0, 100).Draw(t, "busy"), Memory: 0}
 			possible = possible || busy.Plus(want).MilliCPU <= 100
 			nodes[i].Requested = busy
 			for _, in := range idle {
@@ -86,7 +86,7 @@ func TestEvictUntilThereIsRoom(t *testing.T) {
 			}
 			for j := range nodes {
 				if nodes[j].Name == idle[i].Node {
-					nodes[j] = without(nodes[j], idle[i])
+					nodes[j] = *without(nodes[j], idle[i])
 				}
 			}
 			idle = append(idle[:i:i], idle[i+1:]...)

@@ -8,16 +8,18 @@ type Amount struct {
 	MilliCPU int64
 	// Memory in bytes.
 	Memory int64
+	// Pods is a number of pods. Whoever wants none is not bounded by it.
+	Pods int64
 }
 
 // Plus is a and b together.
 func (a Amount) Plus(b Amount) Amount {
-	return Amount{MilliCPU: a.MilliCPU + b.MilliCPU, Memory: a.Memory + b.Memory}
+	return Amount{MilliCPU: a.MilliCPU + b.MilliCPU, Memory: a.Memory + b.Memory, Pods: a.Pods + b.Pods}
 }
 
 // Minus is a without b.
 func (a Amount) Minus(b Amount) Amount {
-	return Amount{MilliCPU: a.MilliCPU - b.MilliCPU, Memory: a.Memory - b.Memory}
+	return Amount{MilliCPU: a.MilliCPU - b.MilliCPU, Memory: a.Memory - b.Memory, Pods: a.Pods - b.Pods}
 }
 
 // Node is what is known of a node.
@@ -35,27 +37,49 @@ type Rejection struct {
 	Reason string
 }
 
-// Pick returns the index of a node with room for want, each with the same
-// probability, or -1 and the reason of each node. intn(n) must return a random
-// number in [0, n).
-func Pick(nodes []Node, want Amount, intn func(n int) int) (int, []Rejection) {
-	var fitting []int
-	var rejected []Rejection
-	for i, n := range nodes {
-		if reason := lacks(n, want); reason != "" {
-			rejected = append(rejected, Rejection{Node: n.Name, Reason: reason})
-			continue
-		}
-		fitting = append(fitting, i)
-	}
-	if len(fitting) == 0 {
-		return -1, rejected
-	}
-	return fitting[intn(len(fitting))], rejected
+// Fits says whether a node has room for want.
+func (n *Node) Fits(want Amount) bool {
+	return n.Requested.MilliCPU+want.MilliCPU <= n.Allocatable.MilliCPU &&
+		n.Requested.Memory+want.Memory <= n.Allocatable.Memory &&
+		(want.Pods == 0 || n.Requested.Pods+want.Pods <= n.Allocatable.Pods)
 }
 
-// lacks says what a node lacks, or nothing if the instance fits.
-func lacks(n Node, want Amount) string {
+// Pick returns the index of a node with room for want, each with the same
+// probability, or -1 and the reason of each node. intn(n) must return a random
+// number in [0, n); it is called once.
+func Pick(nodes []Node, want Amount, intn func(n int) int) (int, []Rejection) {
+	fitting := 0
+	for i := range nodes {
+		if nodes[i].Fits(want) {
+			fitting++
+		}
+	}
+	if fitting == 0 {
+		return -1, reject(nodes, want)
+	}
+	skip := intn(fitting)
+	for i := range nodes {
+		if !nodes[i].Fits(want) {
+			continue
+		}
+		if skip == 0 {
+			return i, nil
+		}
+		skip--
+	}
+	panic("nodepick: intn returned a number that is too large")
+}
+
+func reject(nodes []Node, want Amount) []Rejection {
+	rejected := make([]Rejection, len(nodes))
+	for i := range nodes {
+		rejected[i] = Rejection{Node: nodes[i].Name, Reason: lacks(&nodes[i], want)}
+	}
+	return rejected
+}
+
+// lacks says what a node lacks on which want does not fit.
+func lacks(n *Node, want Amount) string {
 	free := n.Allocatable.Minus(n.Requested)
 	switch {
 	case want.MilliCPU > free.MilliCPU:
@@ -63,5 +87,5 @@ func lacks(n Node, want Amount) string {
 	case want.Memory > free.Memory:
 		return fmt.Sprintf("%d MiB memory requested, %d of %d MiB free", want.Memory>>20, max(0, free.Memory)>>20, n.Allocatable.Memory>>20)
 	}
-	return ""
+	return fmt.Sprintf("it has no room for more than its %d pods", n.Allocatable.Pods)
 }

@@ -10,18 +10,18 @@ import (
 
 func TestPickIsRandomAmongThoseThatFit(t *testing.T) {
 	nodes := []Node{
-		{Name: "full", Allocatable: Amount{1000, 1 << 30}, Requested: Amount{950, 0}},
-		{Name: "a", Allocatable: Amount{1000, 1 << 30}},
-		{Name: "small", Allocatable: Amount{1000, 1 << 20}},
-		{Name: "b", Allocatable: Amount{1000, 1 << 30}},
+		{Name: "full", Allocatable: Amount{MilliCPU: 1000, Memory: 1 << 30}, Requested: Amount{MilliCPU: 950, Memory: 0}},
+		{Name: "a", Allocatable: Amount{MilliCPU: 1000, Memory: 1 << 30}},
+		{Name: "small", Allocatable: Amount{MilliCPU: 1000, Memory: 1 << 20}},
+		{Name: "b", Allocatable: Amount{MilliCPU: 1000, Memory: 1 << 30}},
 	}
 	r := rand.New(rand.NewPCG(1, 2))
 	picked := map[string]int{}
 	for range 1000 {
-		i, rejected := Pick(nodes, Amount{100, 64 << 20}, r.IntN)
+		i, rejected := Pick(nodes, Amount{MilliCPU: 100, Memory: 64 << 20}, r.IntN)
 		picked[nodes[i].Name]++
-		if len(rejected) != 2 {
-			t.Fatalf("rejected %v", rejected)
+		if len(rejected) != 0 {
+			t.Fatalf("rejected %v although something fits", rejected)
 		}
 	}
 	if len(picked) != 2 || picked["a"] < 400 || picked["b"] < 400 {
@@ -31,10 +31,10 @@ func TestPickIsRandomAmongThoseThatFit(t *testing.T) {
 
 func TestPickSaysWhyNoNodeFits(t *testing.T) {
 	nodes := []Node{
-		{Name: "busy", Allocatable: Amount{1000, 1 << 30}, Requested: Amount{950, 0}},
-		{Name: "small", Allocatable: Amount{1000, 32 << 20}},
+		{Name: "busy", Allocatable: Amount{MilliCPU: 1000, Memory: 1 << 30}, Requested: Amount{MilliCPU: 950, Memory: 0}},
+		{Name: "small", Allocatable: Amount{MilliCPU: 1000, Memory: 32 << 20}},
 	}
-	i, rejected := Pick(nodes, Amount{100, 64 << 20}, func(int) int { return 0 })
+	i, rejected := Pick(nodes, Amount{MilliCPU: 100, Memory: 64 << 20}, func(int) int { return 0 })
 	if i != -1 || len(rejected) != 2 {
 		t.Fatalf("picked %d, rejected %v", i, rejected)
 	}
@@ -48,7 +48,7 @@ func TestPickSaysWhyNoNodeFits(t *testing.T) {
 func TestPickNeverOverfillsANode(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		amount := rapid.Custom(func(t *rapid.T) Amount {
-			return Amount{rapid.Int64Range(0, 4000).Draw(t, "cpu"), rapid.Int64Range(0, 1<<32).Draw(t, "memory")}
+			return Amount{MilliCPU: rapid.Int64Range(0, 4000).Draw(t, "cpu"), Memory: rapid.Int64Range(0, 1<<32).Draw(t, "memory")}
 		})
 		nodes := make([]Node, rapid.IntRange(0, 5).Draw(t, "nodes"))
 		for i := range nodes {
@@ -67,4 +67,31 @@ func TestPickNeverOverfillsANode(t *testing.T) {
 			t.Fatalf("node %+v cannot hold %+v", nodes[i], want)
 		}
 	})
+}
+
+func TestPickCountsPodsForThoseWhoWantThem(t *testing.T) {
+	full := []Node{{
+		Name:        "a",
+		Allocatable: Amount{MilliCPU: 1000, Memory: 1000, Pods: 3},
+		Requested:   Amount{Pods: 3},
+	}}
+	first := func(int) int { return 0 }
+	i, rejected := Pick(full, Amount{MilliCPU: 1, Pods: 1}, first)
+	if i != -1 || len(rejected) != 1 || !strings.Contains(rejected[0].Reason, "3 pods") {
+		t.Errorf("picked %d, rejected %v", i, rejected)
+	}
+	if i, _ := Pick(full, Amount{MilliCPU: 1}, first); i != 0 {
+		t.Errorf("picked %d for something that is no pod", i)
+	}
+}
+
+func TestPickAllocatesNothingWhenSomethingFits(t *testing.T) {
+	nodes := make([]Node, 100)
+	for i := range nodes {
+		nodes[i].Allocatable.MilliCPU = int64(i)
+	}
+	got := testing.AllocsPerRun(100, func() { Pick(nodes, Amount{MilliCPU: 50}, rand.IntN) })
+	if got != 0 {
+		t.Errorf("%v allocations", got)
+	}
 }

@@ -1,0 +1,113 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/catalog/file"
+	"github.com/windlass-dev/windlass/pkg/control"
+	"github.com/windlass-dev/windlass/pkg/kubecontrol"
+)
+
+// clusterFlags say which cluster, and what to do there.
+type clusterFlags struct {
+	context, kubeconfig string
+	// windlassNamespace is where the gateways are; empty means anywhere.
+	windlassNamespace string
+	forceConflicts    bool
+}
+
+// maxEvents is how many Events describe shows.
+const maxEvents = 10
+
+// cluster is the Windlass of a kubeconfig's context.
+func (a *app) cluster() (*target, error) {
+	access, err := kubecontrol.Load(kubecontrol.Config{
+		Kubeconfig: a.flags.kubeconfig, Files: a.kubeconfigFiles(), Context: a.flags.context,
+	})
+	if err != nil {
+		return nil, err
+	}
+	client, err := a.connect(access)
+	if err != nil {
+		return nil, err
+	}
+	return clusterTarget(client, access, &a.flags), nil
+}
+
+func clusterTarget(client *kubecontrol.Client, access *kubecontrol.Access, flags *clusterFlags) *target {
+	c := &clusterWindlass{Client: client, flags: flags}
+	return &target{registry: c, editor: c, logReader: c, router: c, witness: c, context: access.Context,
+		namespace: cmp.Or(access.Namespace, v1alpha1.DefaultNamespace)}
+}
+
+// kubeconfigFiles are where kubectl looks.
+func (a *app) kubeconfigFiles() []string {
+	if list := a.getenv("KUBECONFIG"); list != "" {
+		return filepath.SplitList(list)
+	}
+	if home := a.getenv("HOME"); home != "" {
+		return []string{filepath.Join(home, ".kube", "config")}
+	}
+	return nil
+}
+
+func existsAny(files []string) bool {
+	for _, name := range files {
+		if _, err := os.Stat(name); !errors.Is(err, fs.ErrNotExist) && name != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// clusterWindlass is what the API server of a cluster offers.
+type clusterWindlass struct {
+	*kubecontrol.Client
+	flags *clusterFlags
+}
+
+func (c *clusterWindlass) Prepare(fn *v1alpha1.Function) (apply, error) {
+	change, err := kubecontrol.Prepare(fn)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) (control.Applied, error) {
+		applied, err := c.Apply(ctx, change, c.flags.forceConflicts)
+		return control.Applied{Result: file.Result(applied.Result), Function: applied.Function}, err
+	}, nil
+}
+
+func (c *clusterWindlass) Log(ctx context.Context, r logRequest) error {
+	return c.Logs(ctx, kubecontrol.LogRequest{Key: r.key, Follow: r.follow, Tail: r.tail, Agent: r.agent, Out: r.out, Notes: r.notes})
+}
+
+func (c *clusterWindlass) Events(ctx context.Context, fn *v1alpha1.Function) ([]kubecontrol.Event, error) {
+	return c.Client.Events(ctx, fn, maxEvents)
+}
+
+// Route leads through the API server, which reaches pods that this machine
+// does not.
+func (c *clusterWindlass) Route(ctx context.Context, fn *v1alpha1.Function) (*route, error) {
+	ctx, cancel := context.WithTimeout(ctx, routeTime)
+	defer cancel()
+	tunnel, err := c.OpenTunnel(ctx, c.flags.windlassNamespace)
+	if err != nil {
+		return nil, err
+	}
+	return &route{url: gatewayURL("http://"+tunnelHost, fn.Key()), dial: tunnel.Dial, close: tunnel.Close,
+		hint: "look at the gateway's pod " + tunnel.Pod}, nil
+}
+
+const (
+	// tunnelHost stands in the URL of what a tunnel leads to.
+	tunnelHost = "gateway.windlass"
+	// routeTime is how long finding a gateway may take.
+	routeTime = 30 * time.Second
+)

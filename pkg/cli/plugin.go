@@ -1,0 +1,54 @@
+package cli
+
+import (
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+const pluginName = "kubectl-windlass"
+
+// isPlugin says whether kubectl has started this program, or could have.
+func isPlugin(program string) bool {
+	return strings.TrimSuffix(filepath.Base(program), ".exe") == pluginName
+}
+
+// commandLine is a command of ours in a text for people.
+var commandLine = regexp.MustCompile(`\bwindlass (deploy|delete|list|describe|invoke|logs|check)\b`)
+
+// retell makes the commands in a text those that this user types to be told of
+// the same Windlass.
+func (a *app) retell(text string) string {
+	name := "windlass"
+	if a.plugin {
+		name = "kubectl windlass"
+	}
+	for _, flag := range []struct{ name, value string }{{"kubeconfig", a.flags.kubeconfig}, {"context", a.flags.context}} {
+		if flag.value != "" {
+			name += " --" + flag.name + " " + quoteWords([]string{flag.value})
+		}
+	}
+	if name == "windlass" {
+		return text
+	}
+	return commandLine.ReplaceAllString(text, strings.ReplaceAll(name, "$", "$$")+" $1")
+}
+
+// asPlugin makes the texts of the commands those of a kubectl plugin.
+func asPlugin(root *cobra.Command) {
+	root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl windlass"}
+	root.Long = `Windlass runs functions whose instances pull their calls. These verbs are about
+the Windlass in the cluster of a kubeconfig's context.
+
+  kubectl windlass deploy --name hello --image example.com/team/hello:1.0
+  kubectl windlass invoke hello
+
+Exit codes: 0 done; 1 the function answered with an error; 2 wrong flags,
+arguments or manifest; 3 Windlass is not there, refused, or failed.`
+	for _, cmd := range root.Commands() {
+		cmd.Long = commandLine.ReplaceAllString(cmd.Long, "kubectl windlass $1")
+		cmd.Example = commandLine.ReplaceAllString(cmd.Example, "kubectl windlass $1")
+	}
+}

@@ -1,0 +1,191 @@
+package cli
+
+import (
+	"context"
+	"io"
+	"net"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/control"
+	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/kubecontrol"
+)
+
+// registry knows the functions.
+type registry interface {
+	// List returns the functions of a namespace, or all if it is empty.
+	List(ctx context.Context, namespace string) (*v1alpha1.FunctionList, error)
+	Get(ctx context.Context, key invoke.FunctionKey) (*v1alpha1.Function, error)
+}
+
+// editor changes functions.
+type editor interface {
+	// Prepare finds what is wrong with a function before anything is sent.
+	// What it returns applies it.
+	Prepare(fn *v1alpha1.Function) (apply, error)
+	Delete(ctx context.Context, key invoke.FunctionKey) error
+}
+
+// apply makes a function exist.
+type apply func(ctx context.Context) (control.Applied, error)
+
+// logReader copies logs.
+type logReader interface {
+	Log(ctx context.Context, request logRequest) error
+}
+
+type logRequest struct {
+	key    invoke.FunctionKey
+	follow bool
+	// tail lines of each instance, or all if it is negative.
+	tail int
+	// agent means the log of the agents, if there is one.
+	agent      bool
+	out, notes io.Writer
+}
+
+// router finds the way to where functions are called.
+type router interface {
+	Route(ctx context.Context, fn *v1alpha1.Function) (*route, error)
+}
+
+// route leads to a function.
+type route struct {
+	// url is the function's, without a slash at its end.
+	url string
+	// dial replaces the usual way of connecting to url, unless it is nil.
+	dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// hint is what to look at if nothing answers there.
+	hint  string
+	close func() error
+}
+
+// witness knows more of a function than its status.
+type witness interface {
+	Pods(ctx context.Context, fn *v1alpha1.Function) ([]kubecontrol.Pod, error)
+	Events(ctx context.Context, fn *v1alpha1.Function) ([]kubecontrol.Event, error)
+}
+
+// target is the Windlass that a verb is about.
+type target struct {
+	registry
+	editor
+	logReader
+	router
+	// witness is nil where there is none.
+	witness witness
+	// context names the cluster, and is empty for a local Windlass.
+	context string
+	// namespace is that of functions which are named without one.
+	namespace string
+}
+
+func (t *target) inCluster() bool { return t.context != "" }
+
+// key puts a function that was named without a namespace into the target's.
+func (t *target) key(key invoke.FunctionKey) invoke.FunctionKey {
+	if key.Namespace == "" {
+		key.Namespace = t.namespace
+	}
+	return key
+}
+
+// place is where a verb looks for Windlass.
+type place int
+
+const (
+	// placeLocal is the Windlass of a data folder.
+	placeLocal place = iota
+	// placeCluster is that of a kubeconfig's context.
+	placeCluster
+	// placeEither is whichever of the two is there, the local one first.
+	placeEither
+)
+
+// choose says where to look, by what flags and the environment say.
+func (a *app) choose() (place, error) {
+	flag := ""
+	switch {
+	case a.flags.context != "":
+		flag = "--context"
+	case a.flags.kubeconfig != "":
+		flag = "--kubeconfig"
+	}
+	switch {
+	case flag != "" && a.dataDir != "":
+		return 0, usagef("%s means a cluster, and --data-dir a Windlass on this machine; remove one of the two", flag)
+	case flag != "" || a.plugin:
+		return placeCluster, nil
+	case a.dataDir != "" || a.getenv("WINDLASS_DATA_DIR") != "":
+		return placeLocal, nil
+	}
+	return placeEither, nil
+}
+
+// target is the Windlass that flags, environment and what is there name.
+func (a *app) target(ctx context.Context) (*target, error) {
+	where, err := a.choose()
+	if err != nil {
+		return nil, err
+	}
+	t, err := a.reach(ctx, where)
+	if err != nil {
+		return nil, err
+	}
+	a.home, a.inCluster = t.namespace, t.inCluster()
+	return t, nil
+}
+
+func (a *app) reach(ctx context.Context, where place) (*target, error) {
+	switch where {
+	case placeCluster:
+		return a.cluster()
+	case placeLocal:
+		dir, err := a.resolveDataDir()
+		if err != nil {
+			return nil, err
+		}
+		return a.local(dir), nil
+	}
+	kubeconfig := a.kubeconfigFiles()
+	dir, err := a.resolveDataDir()
+	if err == nil && control.NewClient(dir).Running(ctx) {
+		return a.local(dir), nil
+	}
+	if !existsAny(kubeconfig) {
+		if err != nil {
+			return nil, err
+		}
+		return nil, &nowhereError{dataDir: dir}
+	}
+	a.byDefault = true
+	return a.cluster()
+}
+
+// nowhereError says that there is neither a local Windlass nor a kubeconfig.
+type nowhereError struct{ dataDir string }
+
+func (e *nowhereError) Error() string {
+	return "no Windlass runs with the data folder " + e.dataDir + ", and there is no kubeconfig either: " +
+		"start one with windlass up, name its folder with --data-dir, or name a cluster with --kubeconfig or --context"
+}
+
+// clusterOnly refuses flags that mean something in a cluster only.
+func (t *target) clusterOnly(flag string, given bool) error {
+	if !given || t.inCluster() {
+		return nil
+	}
+	return usagef("--%s is for a cluster, and this is a Windlass on this machine; remove it, or name the cluster with --context", flag)
+}
+
+// localOnly refuses flags of a cluster for verbs that run on this machine.
+func (a *app) localOnly(verb string) error {
+	for _, flag := range []struct{ name, value string }{
+		{"context", a.flags.context}, {"kubeconfig", a.flags.kubeconfig}, {"namespace", a.namespace},
+	} {
+		if flag.value != "" {
+			return usagef("--%s says nothing to windlass %s, which runs on this machine; remove it", flag.name, verb)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,111 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/invoke"
+)
+
+const (
+	// lookAgain is how often a function that is waited for is looked at.
+	lookAgain = 500 * time.Millisecond
+	// defaultReadyTime is what deploy --wait waits, and defaultGoneTime
+	// delete.
+	defaultReadyTime = 30 * time.Second
+	defaultGoneTime  = 2 * time.Minute
+)
+
+// awaitReady waits until it is known whether a function as it was applied can be
+// called.
+func (a *app) awaitReady(ctx context.Context, r registry, applied *v1alpha1.Function, limit time.Duration) (*v1alpha1.Function, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	fn := applied
+	for {
+		ready := readyOf(fn)
+		switch {
+		case fn.UID != applied.UID:
+			return nil, fmt.Errorf("function %s was deleted while it was waited for", fn.Key())
+		case observed(fn, ready) < applied.Generation, ready.Reason == v1alpha1.ReasonUnobserved:
+		case ready.Status == metav1.ConditionTrue:
+			return fn, nil
+		case ready.Status == metav1.ConditionFalse:
+			return nil, fmt.Errorf("function %s is not ready: %s\nsee windlass describe %s and windlass logs %s",
+				fn.Key(), reasonOf(ready), a.short(fn.Key()), a.short(fn.Key()))
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("function %s is not known to be ready after %s: %s\nsee windlass describe %s, or wait longer with --wait=2m",
+				fn.Key(), limit, reasonOf(ready), a.short(fn.Key()))
+		case <-time.After(lookAgain):
+		}
+		again, err := r.Get(ctx, applied.Key())
+		switch {
+		case err == nil:
+			fn = again
+		case ctx.Err() == nil:
+			return nil, err
+		}
+	}
+}
+
+// observed is the generation that the condition is about. A local Windlass
+// observes what it is told.
+func observed(fn *v1alpha1.Function, ready metav1.Condition) int64 {
+	return max(fn.Status.ObservedGeneration, ready.ObservedGeneration)
+}
+
+func reasonOf(ready metav1.Condition) string {
+	text := cmp.Or(ready.Reason, "nobody has looked at it yet; see that the controller of Windlass runs")
+	if ready.Message != "" {
+		text += ": " + strings.TrimSpace(ready.Message)
+	}
+	return text
+}
+
+// awaitGone waits until a function that is being deleted is gone. It tells when
+// it has to wait at all, and what for.
+func (a *app) awaitGone(ctx context.Context, r registry, key invoke.FunctionKey, limit time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	for told := ""; ; {
+		fn, err := r.Get(ctx, key)
+		switch {
+		case isNotFound(err), err == nil && fn.DeletionTimestamp == nil:
+			// One that is not being deleted was made anew.
+			return nil
+		case err != nil && ctx.Err() == nil:
+			return err
+		case err == nil && told == "":
+			told = drains(fn)
+			fmt.Fprintf(a.Err, "waiting for function %s: %s\n", key, told)
+		case err == nil:
+			told = drains(fn)
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("function %s is still there after %s: %s; it goes by itself, see windlass describe %s, or wait longer with --timeout",
+				key, limit, cmp.Or(told, "its state is not known"), a.short(key))
+		case <-time.After(lookAgain):
+		}
+	}
+}
+
+// drains says what keeps a function that is being deleted.
+func drains(fn *v1alpha1.Function) string {
+	counts := fn.Status.Instances
+	if left := counts.Created + counts.Creating; left > 0 {
+		return fmt.Sprintf("%d of its instances have not ended, and %d of them run a call", left, counts.Busy)
+	}
+	if len(fn.Finalizers) > 0 {
+		return "it has the finalizer " + strings.Join(fn.Finalizers, ", ") + ", which goes when its last instance has ended"
+	}
+	return "the cluster removes it"
+}

@@ -1,0 +1,421 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+)
+
+// world is a controller that runs, and the API server that it works with.
+type world struct {
+	client.Client
+	t          *testing.T
+	namespace  string
+	schedulers *fakeSchedulers
+	scheduler  *fakeScheduler
+	controller *Controller
+}
+
+// newWorld runs a controller for a namespace of the test's own.
+func newWorld(t *testing.T, change func(*Config, *Deps)) *world {
+	c := newClient(t)
+	w := &world{Client: c, t: t, namespace: newNamespace(t, c), schedulers: newFakeSchedulers()}
+	w.scheduler = w.schedulers.add(t, "scheduler:1")
+	config := Config{
+		Namespace: w.namespace, Namespaces: []string{w.namespace}, SchedulerService: "windlass-scheduler",
+		GatewayURL: "http://gateway",
+	}
+	deps := Deps{
+		REST: apiServer(t), Dial: w.schedulers.dial(), Schedulers: w.schedulers,
+		Registerer: prometheus.NewRegistry(), Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
+	}
+	if change != nil {
+		change(&config, &deps)
+	}
+	controller, err := New(config, deps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.controller = controller
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	ended := make(chan error, 1)
+	go func() { ended <- controller.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	return w
+}
+
+// make creates an object of the world's namespace.
+func (w *world) make(o client.Object) {
+	w.t.Helper()
+	o.SetNamespace(w.namespace)
+	if err := w.Create(w.t.Context(), o); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) makeFunction(name string, spec v1alpha1.FunctionSpec) *v1alpha1.Function {
+	w.t.Helper()
+	f := &v1alpha1.Function{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec}
+	w.make(f)
+	return f
+}
+
+// makePod makes a pod as a scheduler does.
+func (w *world) makePod(f *v1alpha1.Function, cid string) *corev1.Pod {
+	w.t.Helper()
+	p := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: f.Name + "-" + cid, Labels: map[string]string{
+			v1alpha1.LabelManagedBy: v1alpha1.ManagedBy, v1alpha1.LabelFunction: f.Name, v1alpha1.LabelFunctionUID: string(f.UID),
+		}},
+		Spec: corev1.PodSpec{
+			NodeName: "nowhere", TerminationGracePeriodSeconds: new(int64),
+			Containers: []corev1.Container{{Name: "agent", Image: "a"}, {Name: "function", Image: "b"}},
+		},
+	}
+	w.make(p)
+	return p
+}
+
+// endAgent makes a pod's agent have ended a while ago.
+func (w *world) endAgent(p *corev1.Pod) {
+	w.t.Helper()
+	p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "agent", State: corev1.ContainerState{
+		Terminated: &corev1.ContainerStateTerminated{FinishedAt: metav1.NewTime(time.Now().Add(-time.Hour))},
+	}}}
+	if err := w.Status().Update(w.t.Context(), p); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// gone waits until an object does not exist.
+func (w *world) gone(o client.Object) {
+	w.t.Helper()
+	eventually(w.t, func(ctx context.Context) error {
+		if err := w.Get(ctx, client.ObjectKeyFromObject(o), o); !apierrors.IsNotFound(err) {
+			return fmt.Errorf("%T %s is still there, error %v", o, o.GetName(), err)
+		}
+		return nil
+	})
+}
+
+// ready waits until the function's condition Ready is "Status/Reason".
+func (w *world) ready(f *v1alpha1.Function, want string) {
+	w.t.Helper()
+	eventually(w.t, func(ctx context.Context) error {
+		if err := w.Get(ctx, client.ObjectKeyFromObject(f), f); err != nil {
+			return err
+		}
+		c := find(f.Status.Conditions, v1alpha1.ConditionReady)
+		if got := string(c.Status) + "/" + c.Reason; got != want {
+			return fmt.Errorf("Ready is %s (%s)", got, c.Message)
+		}
+		return nil
+	})
+}
+
+// event waits for an Event about the function.
+func (w *world) event(f *v1alpha1.Function, kind, reason string) {
+	w.t.Helper()
+	eventually(w.t, func(ctx context.Context) error {
+		var events corev1.EventList
+		if err := w.List(ctx, &events, client.InNamespace(w.namespace)); err != nil {
+			return err
+		}
+		var seen []string
+		for _, e := range events.Items {
+			if e.InvolvedObject.UID == f.UID && e.Type == kind && e.Reason == reason {
+				return nil
+			}
+			seen = append(seen, e.Reason)
+		}
+		return fmt.Errorf("no Event %s, only %v", reason, seen)
+	})
+}
+
+// tells makes the scheduler tell of the function.
+func (w *world) tells(f *v1alpha1.Function, change func(*wirev1.FunctionFacts)) {
+	w.t.Helper()
+	told := &wirev1.FunctionFacts{FunctionUid: string(f.UID), Namespace: f.Namespace, Name: f.Name, Generation: f.Generation}
+	if change != nil {
+		change(told)
+	}
+	w.scheduler.says(w.t, &wirev1.WatchReply{Functions: []*wirev1.FunctionFacts{told}})
+}
+
+func TestStatusFollowsTheScheduler(t *testing.T) {
+	w := newWorld(t, nil)
+	f := w.makeFunction("f", v1alpha1.FunctionSpec{Image: "a/b"})
+	w.ready(f, "Unknown/Unobserved")
+	if !slices.Contains(f.Finalizers, v1alpha1.FinalizerDrain) {
+		t.Error("the finalizer is missing")
+	}
+	if !w.controller.Ready() {
+		t.Error("a controller that works is not ready")
+	}
+	w.tells(f, func(facts *wirev1.FunctionFacts) {
+		facts.Created, facts.Busy, facts.Queued, facts.MeanExecNs = 3, 2, 5, 1_234_567
+		facts.Happenings = []*wirev1.Happening{{Reason: v1alpha1.ReasonNodeLost, Message: "node-1 is gone", Warning: true}}
+	})
+	w.ready(f, "True/Accepted")
+	want := v1alpha1.InstanceCounts{Created: 3, Busy: 2, Idle: 1}
+	if f.Status.Instances != want || f.Status.Queued != 5 || f.Status.MeanExecutionTime.Duration.String() != "1.23ms" ||
+		f.Status.URL != "http://gateway/function/"+w.namespace+"/f" || f.Status.ObservedGeneration != f.Generation {
+		t.Errorf("status is %+v", f.Status)
+	}
+	w.event(f, corev1.EventTypeWarning, v1alpha1.ReasonNodeLost)
+	w.tells(f, func(facts *wirev1.FunctionFacts) {
+		facts.Problem = &wirev1.StartProblem{Reason: v1alpha1.ReasonImagePullFailed, Detail: "not found"}
+	})
+	w.ready(f, "False/ImagePullFailed")
+	w.event(f, corev1.EventTypeWarning, v1alpha1.ReasonImagePullFailed)
+	w.tells(f, nil)
+	w.ready(f, "True/Accepted")
+	w.event(f, corev1.EventTypeNormal, reasonReady)
+}
+
+func TestStatusIsNotWrittenForNothing(t *testing.T) {
+	w := newWorld(t, nil)
+	f := w.makeFunction("f", v1alpha1.FunctionSpec{Image: "a/b"})
+	w.tells(f, nil)
+	w.ready(f, "True/Accepted")
+	before := f.ResourceVersion
+	for range 20 {
+		w.tells(f, nil)
+	}
+	// What comes behind shows that the messages before it have had their turn.
+	other := w.makeFunction("other", v1alpha1.FunctionSpec{Image: "a/b"})
+	w.tells(other, nil)
+	w.ready(other, "True/Accepted")
+	w.ready(f, "True/Accepted")
+	if f.ResourceVersion != before {
+		t.Errorf("version %s has become %s", before, f.ResourceVersion)
+	}
+}
+
+func TestInvalidFunctionsSaySo(t *testing.T) {
+	w := newWorld(t, nil)
+	f := w.makeFunction("f", v1alpha1.FunctionSpec{Image: "a", Args: []string{"a\x00b"}})
+	w.ready(f, "False/Invalid")
+	w.event(f, corev1.EventTypeWarning, v1alpha1.ReasonInvalid)
+}
+
+func TestRuntimesComeBack(t *testing.T) {
+	name := "ruby-" + strings.ToLower(t.Name()[len(t.Name())-4:])
+	rt := v1alpha1.Runtime{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.RuntimeSpec{Image: "r:1", FileExtension: "rb"}}
+	w := newWorld(t, func(c *Config, _ *Deps) { c.Runtimes = []v1alpha1.Runtime{rt} })
+	installed := func() *v1alpha1.Runtime {
+		found := &v1alpha1.Runtime{}
+		eventually(t, func(ctx context.Context) error { return w.Get(ctx, client.ObjectKey{Name: name}, found) })
+		return found
+	}
+	first := installed()
+	if first.Labels[v1alpha1.LabelManagedBy] != v1alpha1.ManagedBy || first.Spec.Protocol != v1alpha1.ProtocolLambdaRuntime {
+		t.Errorf("got %+v", first)
+	}
+	if err := w.Delete(t.Context(), first); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func(context.Context) error {
+		if installed().UID == first.UID {
+			return errors.New("it is still the old one")
+		}
+		return nil
+	})
+}
+
+func TestFunctionsHearOfTheirRuntime(t *testing.T) {
+	w := newWorld(t, nil)
+	f := w.makeFunction("f", v1alpha1.FunctionSpec{Runtime: "late", Handler: "a.b", Code: &v1alpha1.Code{Inline: "x"}})
+	w.tells(f, nil)
+	w.ready(f, "False/UnknownRuntime")
+	if err := w.Create(t.Context(), &v1alpha1.Runtime{ObjectMeta: metav1.ObjectMeta{Name: "late"}, Spec: v1alpha1.RuntimeSpec{Image: "r"}}); err != nil {
+		t.Fatal(err)
+	}
+	w.tells(f, nil)
+	w.ready(f, "True/Accepted")
+}
+
+func TestPodsWhoseAgentEndedGo(t *testing.T) {
+	w := newWorld(t, nil)
+	f := w.makeFunction("f", v1alpha1.FunctionSpec{Image: "a"})
+	running, ended := w.makePod(f, "1"), w.makePod(f, "2")
+	w.endAgent(ended)
+	w.gone(ended)
+	if err := w.Get(t.Context(), client.ObjectKeyFromObject(running), running); err != nil {
+		t.Errorf("the pod that runs: %v", err)
+	}
+}
+
+func TestADeletedFunctionWaitsForItsPods(t *testing.T) {
+	w := newWorld(t, nil)
+	f := w.makeFunction("f", v1alpha1.FunctionSpec{Image: "a"})
+	w.tells(f, nil)
+	w.ready(f, "True/Accepted")
+	p := w.makePod(f, "1")
+	if err := w.Delete(t.Context(), f); err != nil {
+		t.Fatal(err)
+	}
+	w.ready(f, "False/Draining")
+	w.event(f, corev1.EventTypeNormal, v1alpha1.ReasonDraining)
+	w.endAgent(p)
+	w.gone(p)
+	w.gone(f)
+	w.event(f, corev1.EventTypeNormal, reasonDrained)
+}
+
+func TestNamespacesWithFunctionsHaveAPolicy(t *testing.T) {
+	w := newWorld(t, nil)
+	policy := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Name: PolicyName, Namespace: w.namespace}}
+	there := func() {
+		t.Helper()
+		eventually(t, func(ctx context.Context) error {
+			if err := w.Get(ctx, client.ObjectKeyFromObject(policy), policy); err != nil {
+				return err
+			}
+			if !equality.Semantic.DeepEqual(policy.Spec, policySpec()) {
+				return fmt.Errorf("it says %+v", policy.Spec)
+			}
+			return nil
+		})
+	}
+	f, g := w.makeFunction("f", v1alpha1.FunctionSpec{Image: "a"}), w.makeFunction("g", v1alpha1.FunctionSpec{Image: "a"})
+	there()
+	policy.Spec.Ingress = []networkingv1.NetworkPolicyIngressRule{{}}
+	if err := w.Update(t.Context(), policy); err != nil {
+		t.Fatal(err)
+	}
+	there()
+	if err := w.Delete(t.Context(), policy); err != nil {
+		t.Fatal(err)
+	}
+	there()
+	for _, f := range []*v1alpha1.Function{f, g} {
+		there()
+		if err := w.Delete(t.Context(), f); err != nil {
+			t.Fatal(err)
+		}
+		w.gone(f)
+	}
+	w.gone(policy)
+}
+
+func TestSchedulersAreFoundByTheirService(t *testing.T) {
+	port, name := int32(9443), wirePort
+	w := newWorld(t, func(_ *Config, d *Deps) { d.Schedulers = nil })
+	found := w.schedulers.add(t, "10.1.2.3:9443")
+	w.make(&discoveryv1.EndpointSlice{
+		ObjectMeta:  metav1.ObjectMeta{Name: "s", Labels: map[string]string{discoveryv1.LabelServiceName: "windlass-scheduler"}},
+		AddressType: discoveryv1.AddressTypeIPv4,
+		Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{"10.1.2.3"}}},
+		Ports:       []discoveryv1.EndpointPort{{Name: &name, Port: &port}},
+	})
+	w.scheduler = found
+	f := w.makeFunction("f", v1alpha1.FunctionSpec{Image: "a"})
+	w.tells(f, nil)
+	w.ready(f, "True/Accepted")
+}
+
+func TestOnlyTheLeaderWorks(t *testing.T) {
+	leads := func(c *Config, _ *Deps) { c.LeaderElection = true }
+	w := newWorld(t, leads)
+	f := w.makeFunction("f", v1alpha1.FunctionSpec{Image: "a"})
+	w.tells(f, nil)
+	w.ready(f, "True/Accepted")
+	second := newWorld(t, func(c *Config, d *Deps) {
+		leads(c, d)
+		c.Namespace, c.Namespaces = w.namespace, []string{w.namespace}
+	})
+	eventually(t, func(context.Context) error {
+		if !second.controller.Ready() {
+			return errors.New("a controller that waits is not ready")
+		}
+		return nil
+	})
+	select {
+	case second.scheduler.tell <- says("u", 1):
+		t.Error("a second controller follows the schedulers")
+	default:
+	}
+}
+
+func TestCleanupLeavesNothingBehind(t *testing.T) {
+	c := newClient(t)
+	log := slog.New(slog.NewTextHandler(t.Output(), nil))
+	w := &world{Client: c, t: t, namespace: newNamespace(t, c)}
+	f := &v1alpha1.Function{
+		ObjectMeta: metav1.ObjectMeta{Name: "f", Finalizers: []string{v1alpha1.FinalizerDrain, "example.com/other"}},
+		Spec:       v1alpha1.FunctionSpec{Image: "a"},
+	}
+	w.make(f)
+	p := w.makePod(f, "1")
+	policy := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Name: PolicyName, Labels: managedLabels}, Spec: policySpec()}
+	foreign := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Name: "foreign"}, Spec: policySpec()}
+	w.make(policy)
+	w.make(foreign)
+	rt := &v1alpha1.Runtime{ObjectMeta: metav1.ObjectMeta{Name: "cleaned", Labels: managedLabels}, Spec: v1alpha1.RuntimeSpec{Image: "r"}}
+	if err := c.Create(t.Context(), rt); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for range 2 {
+		if err := Cleanup(ctx, c, []string{w.namespace}, log); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.gone(p)
+	w.gone(policy)
+	w.gone(rt)
+	if err := c.Get(ctx, client.ObjectKeyFromObject(foreign), foreign); err != nil {
+		t.Errorf("somebody else's policy: %v", err)
+	}
+	if err := c.Get(ctx, client.ObjectKeyFromObject(f), f); err != nil || !slices.Equal(f.Finalizers, []string{"example.com/other"}) {
+		t.Errorf("finalizers are %v, error %v", f.Finalizers, err)
+	}
+
+	stuck := w.makePod(f, "2")
+	stuck.Finalizers = []string{"example.com/other"}
+	if err := c.Update(ctx, stuck); err != nil {
+		t.Fatal(err)
+	}
+	ended, stop := context.WithTimeout(t.Context(), time.Second)
+	defer stop()
+	err := Cleanup(ended, c, []string{w.namespace}, log)
+	if err == nil || !strings.Contains(err.Error(), "1 pods of functions are still there") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestConfigNamesWhatIsMissing(t *testing.T) {
+	err := Config{Runtimes: []v1alpha1.Runtime{{ObjectMeta: metav1.ObjectMeta{Name: "r"}}}}.Validate()
+	if err == nil {
+		t.Fatal("it is valid")
+	}
+	want := "controller: Namespace must be set\ncontroller: SchedulerService must be set\n" +
+		"controller: Runtime \"r\": spec.image: Required value: write for example image: example.com/team/runtime:1.0"
+	if err.Error() != want {
+		t.Errorf("got %s", err)
+	}
+}

@@ -1,0 +1,165 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"sync"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/test/bufconn"
+	"k8s.io/apimachinery/pkg/types"
+
+	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+)
+
+// fakeSchedulers are schedulers that tell what a test lets them tell.
+type fakeSchedulers struct {
+	mu      sync.Mutex
+	changed chan struct{}
+	all     map[string]*fakeScheduler
+}
+
+type fakeScheduler struct {
+	wirev1.UnimplementedSchedulerServer
+	listener *bufconn.Listener
+	server   *grpc.Server
+	tell     chan *wirev1.WatchReply
+	// broken makes the stream that has an element end.
+	broken chan struct{}
+}
+
+func newFakeSchedulers() *fakeSchedulers {
+	return &fakeSchedulers{changed: make(chan struct{}), all: make(map[string]*fakeScheduler)}
+}
+
+func (f *fakeSchedulers) Addresses(context.Context) ([]string, <-chan struct{}, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var addresses []string
+	for address := range f.all {
+		addresses = append(addresses, address)
+	}
+	return addresses, f.changed, nil
+}
+
+// add starts a scheduler.
+func (f *fakeSchedulers) add(t *testing.T, address string) *fakeScheduler {
+	s := &fakeScheduler{
+		listener: bufconn.Listen(1 << 16), server: grpc.NewServer(),
+		tell: make(chan *wirev1.WatchReply), broken: make(chan struct{}),
+	}
+	wirev1.RegisterSchedulerServer(s.server, s)
+	go func() { _ = s.server.Serve(s.listener) }()
+	t.Cleanup(s.server.Stop)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.all[address] = s
+	f.poke()
+	return s
+}
+
+func (f *fakeSchedulers) remove(address string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.all, address)
+	f.poke()
+}
+
+func (f *fakeSchedulers) poke() {
+	close(f.changed)
+	f.changed = make(chan struct{})
+}
+
+// dial are the options that lead to the fakes.
+func (f *fakeSchedulers) dial() []grpc.DialOption {
+	return []grpc.DialOption{
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
+			f.mu.Lock()
+			s := f.all[address]
+			f.mu.Unlock()
+			if s == nil {
+				return nil, errors.New("no such scheduler")
+			}
+			return s.listener.DialContext(ctx)
+		}),
+	}
+}
+
+func (s *fakeScheduler) Watch(_ *wirev1.WatchRequest, stream grpc.ServerStreamingServer[wirev1.WatchReply]) error {
+	for {
+		select {
+		case <-stream.Context().Done():
+			return nil
+		case <-s.broken:
+			return errors.New("broken for a test")
+		case reply := <-s.tell:
+			if err := stream.Send(reply); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// says makes the scheduler tell something to whoever listens.
+func (s *fakeScheduler) says(t *testing.T, reply *wirev1.WatchReply) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	select {
+	case s.tell <- reply:
+	case <-ctx.Done():
+		t.Fatal("nobody listens to the scheduler")
+	}
+}
+
+func TestFollowerListensToEverySchedulerAndComesBack(t *testing.T) {
+	schedulers := newFakeSchedulers()
+	one := schedulers.add(t, "one:1")
+	metrics, err := newMetrics(prometheus.NewRegistry())
+	if err != nil {
+		t.Fatal(err)
+	}
+	book := newBook(func(types.NamespacedName) {})
+	f := &follower{schedulers: schedulers, dial: schedulers.dial(), book: book, metrics: metrics, log: slog.New(slog.DiscardHandler)}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- f.run(ctx) }()
+
+	knows := func(uid string, created int64) {
+		t.Helper()
+		eventually(t, func(context.Context) error {
+			if facts, _, _ := book.look(types.UID(uid)); facts == nil || facts.created != created {
+				return errors.New("the book does not say so")
+			}
+			return nil
+		})
+	}
+	one.says(t, says("u", 1))
+	knows("u", 1)
+	one.broken <- struct{}{}
+	one.says(t, says("u", 2))
+	knows("u", 2)
+	two := schedulers.add(t, "two:2")
+	two.says(t, says("u", 3))
+	two.says(t, says("v", 4))
+	knows("u", 3)
+	knows("v", 4)
+	schedulers.remove("two:2")
+	eventually(t, func(context.Context) error {
+		if facts, _, _ := book.look("u"); facts != nil {
+			return errors.New("the facts of a scheduler that is gone are believed")
+		}
+		return nil
+	})
+
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,127 @@
+package kubecontrol
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/invoke"
+)
+
+// Client does what the command's verbs need in one cluster. It may be used by
+// many goroutines at a time, and holds nothing that needs closing.
+type Client struct {
+	context string
+	kube    client.Client
+	pods    podAPI
+}
+
+// Deps are how a Client reaches the cluster.
+type Deps struct {
+	// Context is the name that errors give the cluster.
+	Context string
+	// Kube reads and writes objects. Its scheme is that of Scheme.
+	Kube client.Client
+	// Logs and Streams are for what is in pods.
+	Logs    LogOpener
+	Streams StreamDialer
+}
+
+// podAPI is what the API server offers of a pod besides the object.
+type podAPI struct {
+	logs    LogOpener
+	streams StreamDialer
+}
+
+// New makes a Client for an Access. It connects to nothing yet. What the API
+// server warns of is written to warnings.
+func New(access *Access, warnings io.Writer) (*Client, error) {
+	config := access.warnTo(warnings)
+	// The few resources are known: asking the server for all that it has
+	// would take longer than the rest.
+	kube, err := client.New(config, client.Options{Scheme: Scheme(), Mapper: mapper()})
+	if err != nil {
+		return nil, fmt.Errorf("the context %s of the kubeconfig cannot be used: %w: correct it, or name another with --context", access.Context, err)
+	}
+	pods, err := newPodClient(config)
+	if err != nil {
+		return nil, fmt.Errorf("the context %s of the kubeconfig cannot be used: %w: correct it, or name another with --context", access.Context, err)
+	}
+	return NewWith(Deps{Context: access.Context, Kube: kube, Logs: pods, Streams: pods}), nil
+}
+
+// NewWith makes a Client with its parts.
+func NewWith(deps Deps) *Client {
+	return &Client{context: deps.Context, kube: deps.Kube, pods: podAPI{logs: deps.Logs, streams: deps.Streams}}
+}
+
+// Scheme has the kinds that a Client uses.
+func Scheme() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	scheme.AddKnownTypes(corev1.SchemeGroupVersion, &corev1.Pod{}, &corev1.PodList{}, &corev1.PodLogOptions{},
+		&corev1.ConfigMap{}, &corev1.ConfigMapList{}, &corev1.Event{}, &corev1.EventList{})
+	metav1.AddToGroupVersion(scheme, corev1.SchemeGroupVersion)
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		panic("kubecontrol: the scheme takes no Function: " + err.Error())
+	}
+	return scheme
+}
+
+func mapper() meta.RESTMapper {
+	m := meta.NewDefaultRESTMapper([]schema.GroupVersion{corev1.SchemeGroupVersion, v1alpha1.GroupVersion})
+	m.Add(v1alpha1.GroupVersion.WithKind(v1alpha1.KindFunction), meta.RESTScopeNamespace)
+	for _, kind := range []string{"Pod", "ConfigMap", "Event"} {
+		m.Add(corev1.SchemeGroupVersion.WithKind(kind), meta.RESTScopeNamespace)
+	}
+	return m
+}
+
+// List returns the functions of a namespace, or all if it is empty, in the order
+// of their keys.
+func (c *Client) List(ctx context.Context, namespace string) (*v1alpha1.FunctionList, error) {
+	list := &v1alpha1.FunctionList{}
+	if err := c.kube.List(ctx, list, client.InNamespace(namespace)); err != nil {
+		return nil, c.explain(invoke.FunctionKey{Namespace: namespace}, err)
+	}
+	list.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(v1alpha1.KindFunction + "List"))
+	for i := range list.Items {
+		tidy(&list.Items[i])
+	}
+	slices.SortFunc(list.Items, func(a, b v1alpha1.Function) int { return a.Key().Compare(b.Key()) })
+	return list, nil
+}
+
+// Get returns a function with its status.
+func (c *Client) Get(ctx context.Context, key invoke.FunctionKey) (*v1alpha1.Function, error) {
+	fn := &v1alpha1.Function{}
+	if err := c.kube.Get(ctx, client.ObjectKey{Namespace: key.Namespace, Name: key.Name}, fn); err != nil {
+		return nil, c.explain(key, err)
+	}
+	tidy(fn)
+	return fn, nil
+}
+
+// Delete asks for a function's removal. The Function is there until its
+// instances have ended.
+func (c *Client) Delete(ctx context.Context, key invoke.FunctionKey) error {
+	fn := &v1alpha1.Function{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
+	if err := c.kube.Delete(ctx, fn, client.PropagationPolicy(metav1.DeletePropagationBackground)); err != nil {
+		return c.explain(key, err)
+	}
+	return nil
+}
+
+// tidy makes a Function look as its author knows it.
+func tidy(fn *v1alpha1.Function) {
+	fn.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(v1alpha1.KindFunction))
+	fn.ManagedFields = nil
+}

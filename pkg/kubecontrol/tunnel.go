@@ -1,0 +1,192 @@
+package kubecontrol
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/httpstream"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/windlass-dev/windlass/pkg/invoke"
+)
+
+// gatewayLabels are on the pods of every gateway.
+var gatewayLabels = client.MatchingLabels{"app.kubernetes.io/name": "windlass", labelComponent: "gateway"}
+
+const gatewayPort = "http"
+
+// Tunnel leads to a gateway through the API server. It takes no port of this
+// machine, which others could use as well.
+type Tunnel struct {
+	// Pod is the gateway's, as namespace/name.
+	Pod  string
+	port int32
+	conn httpstream.Connection
+	// listening waits for what streams say about problems.
+	listening sync.WaitGroup
+	mu        sync.Mutex
+	// dialled makes every stream's number another one.
+	dialled int
+}
+
+// OpenTunnel connects to a gateway that is ready, in a namespace or, if that is
+// empty, in any. Close must be called on the Tunnel.
+func (c *Client) OpenTunnel(ctx context.Context, namespace string) (*Tunnel, error) {
+	pod, port, err := c.gatewayPod(ctx, namespace)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := c.pods.streams.DialPod(pod.Namespace, pod.Name)
+	if err != nil {
+		return nil, fmt.Errorf("%w\nthe call was not sent; a port-forward to pods in the namespace %s needs the right to create pods/portforward: without it, name the gateway's URL with --gateway",
+			c.explain(invoke.FunctionKey{Namespace: pod.Namespace}, err), pod.Namespace)
+	}
+	return &Tunnel{Pod: pod.Namespace + "/" + pod.Name, port: port, conn: conn}, nil
+}
+
+// gatewayPod is a ready pod of a gateway and its port for calls.
+func (c *Client) gatewayPod(ctx context.Context, namespace string) (*corev1.Pod, int32, error) {
+	var list corev1.PodList
+	if err := c.kube.List(ctx, &list, client.InNamespace(namespace), gatewayLabels); err != nil {
+		err = c.explain(invoke.FunctionKey{Namespace: namespace}, err)
+		if Is(err, ReasonForbidden) {
+			err = fmt.Errorf("%w\nor name the namespace that Windlass runs in with --windlass-namespace, or the gateway's URL with --gateway", err)
+		}
+		return nil, 0, err
+	}
+	slices.SortFunc(list.Items, func(a, b corev1.Pod) int {
+		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+	})
+	for i := range list.Items {
+		pod := &list.Items[i]
+		if port := portNamed(pod, gatewayPort); port != 0 && isReady(pod) {
+			return pod, port, nil
+		}
+	}
+	where := "any namespace"
+	if namespace != "" {
+		where = "the namespace " + namespace
+	}
+	return nil, 0, &Error{Reason: ReasonNoPod, Message: fmt.Sprintf(
+		"no gateway is ready in %s of the cluster of the context %s, %d are not ready: see kubectl get pods --all-namespaces --selector app.kubernetes.io/name=windlass --context %s, or name the gateway's URL with --gateway",
+		where, c.context, len(list.Items), c.context)}
+}
+
+func portNamed(pod *corev1.Pod, name string) int32 {
+	for _, container := range pod.Spec.Containers {
+		for _, port := range container.Ports {
+			if port.Name == name {
+				return port.ContainerPort
+			}
+		}
+	}
+	return 0
+}
+
+func isReady(pod *corev1.Pod) bool {
+	return pod.DeletionTimestamp == nil && slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
+}
+
+// Close ends the connection and all its streams.
+func (t *Tunnel) Close() error {
+	err := t.conn.Close()
+	t.listening.Wait()
+	return err
+}
+
+// Dial is for an http.Transport, whose address it ignores.
+func (t *Tunnel) Dial(context.Context, string, string) (net.Conn, error) {
+	t.mu.Lock()
+	t.dialled++
+	id := strconv.Itoa(t.dialled)
+	t.mu.Unlock()
+	headers := http.Header{}
+	headers.Set(corev1.PortHeader, strconv.Itoa(int(t.port)))
+	headers.Set(corev1.PortForwardRequestIDHeader, id)
+	headers.Set(corev1.StreamType, corev1.StreamTypeError)
+	problems, err := t.conn.CreateStream(headers)
+	if err != nil {
+		return nil, fmt.Errorf("the port-forward to the gateway %s broke: %w", t.Pod, err)
+	}
+	headers.Set(corev1.StreamType, corev1.StreamTypeData)
+	data, err := t.conn.CreateStream(headers)
+	if err != nil {
+		t.conn.RemoveStreams(problems)
+		return nil, fmt.Errorf("the port-forward to the gateway %s broke: %w", t.Pod, err)
+	}
+	s := &stream{Stream: data, tunnel: t, problems: problems, told: make(chan struct{})}
+	t.listening.Go(s.listen)
+	return s, nil
+}
+
+// stream is one connection to the gateway.
+type stream struct {
+	httpstream.Stream
+	tunnel   *Tunnel
+	problems httpstream.Stream
+	// told is closed when the other side will say no more about problems, and
+	// problem is what it said.
+	told    chan struct{}
+	problem string
+}
+
+// maxProblem is how much the other side may say about a problem, in bytes.
+const maxProblem = 4 << 10
+
+func (s *stream) listen() {
+	defer close(s.told)
+	text, _ := io.ReadAll(io.LimitReader(s.problems, maxProblem))
+	s.problem = strings.TrimSpace(string(text))
+}
+
+// Read says why the connection ended if it did not end well.
+func (s *stream) Read(p []byte) (int, error) {
+	n, err := s.Stream.Read(p)
+	if n > 0 || err == nil || !errors.Is(err, io.EOF) {
+		return n, err
+	}
+	select {
+	case <-s.told:
+		if s.problem != "" {
+			return 0, fmt.Errorf("the port-forward to the gateway %s: %s", s.tunnel.Pod, s.problem)
+		}
+	case <-time.After(problemTime):
+	}
+	return 0, err
+}
+
+// problemTime is how long after the end of the data its reason may come.
+const problemTime = 100 * time.Millisecond
+
+// Close ends both streams, so that nothing waits for what nobody reads.
+func (s *stream) Close() error {
+	err := s.Stream.Reset()
+	_ = s.problems.Reset()
+	s.tunnel.conn.RemoveStreams(s.Stream, s.problems)
+	return err
+}
+
+func (s *stream) LocalAddr() net.Addr              { return streamAddr(s.tunnel.Pod) }
+func (s *stream) RemoteAddr() net.Addr             { return streamAddr(s.tunnel.Pod) }
+func (*stream) SetDeadline(time.Time) error        { return nil }
+func (*stream) SetReadDeadline(time.Time) error    { return nil }
+func (*stream) SetWriteDeadline(t time.Time) error { return nil }
+
+// streamAddr is the pod at the other end.
+type streamAddr string
+
+func (streamAddr) Network() string  { return "pod" }
+func (a streamAddr) String() string { return string(a) }
