@@ -28,11 +28,12 @@ GOLANGCI = $(call toolcache,golangci)/golangci-lint
 help: ## List the targets
 	@awk 'BEGIN { FS = ":.*## " } \
 	  /^##@ / { printf "\n%s\n", substr($$0, 5) } \
-	  /^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	  /^[a-z0-9-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
-build: ## Build bin/windlass and bin/podagent
+build: ## Build bin/windlass, bin/kubectl-windlass and bin/podagent
 	go build $(BUILDFLAGS) -ldflags '$(LDFLAGS)' -o bin/windlass ./cmd/windlass
+	go build $(BUILDFLAGS) -ldflags '$(LDFLAGS)' -o bin/kubectl-windlass ./cmd/kubectl-windlass
 	CGO_ENABLED=0 go build $(BUILDFLAGS) -tags grpcnotrace -ldflags '-s -w $(LDFLAGS)' -o bin/podagent ./cmd/podagent
 
 .PHONY: examples
@@ -53,8 +54,14 @@ demo: build examples ## Replay two minutes of a real trace and print what happen
 ##@ Check
 
 .PHONY: test
-test: build ## Run all tests; RACE= leaves the race detector out
+test: build ## Run all tests but e2e; RACE= leaves the race detector out
 	go test $(RACE) -shuffle=on ./...
+	cd images/build && go test ./...
+
+.PHONY: e2e
+e2e: ## Run the suite on a real cluster: one of its own (as root), or KUBECONFIG's
+	@[ -n "$${KUBECONFIG:-}" ] || test/cluster/binaries.sh
+	WINDLASS_E2E=1 go test -timeout 45m -v -count=1 ./test/e2e/cluster
 
 .PHONY: cover
 cover: ## Print how much of the pure core its tests run; fails under 90 %
@@ -65,6 +72,14 @@ bench: build ## Measure the core, a tick and the agent on this machine
 	go test -run '^$$' -bench . -benchmem ./pkg/queue ./pkg/fpcs ./pkg/scheduler
 	go test -run '^$$' -bench WarmCall -benchtime 1x ./test/e2e
 	hack/bench-agent.sh
+
+.PHONY: coldstart
+coldstart: ## Measure the stages of cold starts on the cluster of KUBECONFIG
+	go run ./test/coldstart
+
+.PHONY: scale
+scale: cluster-binaries ## Measure decisions and API writes with 1,000 fake nodes
+	go run ./test/scale
 
 .PHONY: verify
 verify: verify-format verify-lint verify-generated verify-modules verify-layers verify-docs ## Run every check that is not a test
@@ -83,7 +98,12 @@ verify-generated: tools ## Check that generated code follows its sources
 
 .PHONY: verify-modules
 verify-modules: ## Check that go.mod and go.sum are tidy
-	@go mod tidy -diff || { echo 'go.mod or go.sum is not tidy: run "go mod tidy".' >&2; exit 1; }
+	@go mod tidy -diff && cd images/build && go mod tidy -diff || { echo 'go.mod or go.sum is not tidy: run "go mod tidy".' >&2; exit 1; }
+
+.PHONY: verify-chart
+verify-chart: cluster-binaries ## Check the chart: lint, schema, and its manifests for Kubernetes 1.29 to 1.34
+	go test -count=1 ./test/chart
+	test/chart/conform.sh
 
 .PHONY: verify-layers
 verify-layers: ## Check which package imports which
@@ -92,6 +112,35 @@ verify-layers: ## Check which package imports which
 .PHONY: verify-docs
 verify-docs: ## Check the links and make targets in the documentation
 	go test ./internal/doccheck
+
+##@ Cluster
+
+NODES ?= 3
+TAG ?= dev
+
+.PHONY: cluster-binaries
+cluster-binaries: ## Build Kubernetes, etcd and helm for test clusters, if they are not cached
+	test/cluster/binaries.sh
+
+.PHONY: cluster-up
+cluster-up: cluster-binaries bin/cluster ## Start a cluster of NODES nodes on this machine, as root
+	bin/cluster up --nodes $(NODES)
+
+.PHONY: cluster-down
+cluster-down: bin/cluster ## Stop it and remove all that is left of it
+	bin/cluster down
+
+.PHONY: cluster-load
+cluster-load: images bin/cluster ## Build the images and load them into its nodes
+	bin/cluster load bin/images/*.tar
+
+.PHONY: images
+images: ## Build the images as archives in bin/images, without Docker
+	cd images/build && go run . -out ../../bin/images -tag $(TAG) windlass podagent runtime-python3 runtime-nodejs test-functions etcd
+
+.PHONY: bin/cluster
+bin/cluster:
+	go build $(BUILDFLAGS) -o $@ ./test/cluster/cmd/cluster
 
 ##@ Change
 

@@ -100,6 +100,10 @@ var only = []allowance{
 	{"pkg/fpcs", []string{"pkg/invoke"}, "a decision is a function of a snapshot"},
 	{"pkg/gateway/table", []string{"pkg/invoke"}, "what may be said of a call is a function of what was done with it"},
 	{"pkg/provisioner/nodepick", nil, "a choice is a function of a list of nodes"},
+	{"pkg/provisioner/podspec", []string{
+		"api/v1alpha1", "k8s.io/api", "k8s.io/apimachinery", "pkg/invoke",
+		"pkg/podagent/adapter/lambda/lambdaenv", "pkg/podagent/agentenv", "pkg/provisioner/nodepick",
+	}, "a pod is a function of its function"},
 	{"pkg/queue", []string{"pkg/invoke"}, "a queue is a value; the broker gives it a lock and time"},
 	{"pkg/wiretls", []string{"api/wire/v1", "google.golang.org/grpc"}, "agents link it"},
 	{"pkg/workload", nil, "the same seed yields the same load"},

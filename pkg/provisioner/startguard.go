@@ -3,6 +3,8 @@ package provisioner
 import (
 	"strings"
 	"time"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
 )
 
 // Backoff of a function whose instances do not start.
@@ -31,10 +33,15 @@ type StartFailure struct {
 	At, RetryAt time.Time
 }
 
-// String is the reason and the last log lines.
+// String is the reason and the last log lines, or that there are none where one
+// would look for them.
 func (f StartFailure) String() string {
 	if len(f.LogTail) == 0 {
-		return f.Reason + "; it wrote no log"
+		switch f.Code {
+		case v1alpha1.ReasonStartFailed, v1alpha1.ReasonStartTimeout, v1alpha1.ReasonFunctionExited, "":
+			return f.Reason + "; it wrote no log"
+		}
+		return f.Reason
 	}
 	return f.Reason + "; its last log lines:\n" + strings.Join(f.LogTail, "\n")
 }

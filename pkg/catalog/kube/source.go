@@ -71,20 +71,17 @@ func (s *Source) Get(name string) (*v1alpha1.Runtime, bool) {
 // Run follows the cluster until ctx ends. It returns an error only if it cannot
 // begin.
 func (s *Source) Run(ctx context.Context) error {
-	var begun []toolscache.InformerSynced
+	// Runtimes first: a function that is read before its runtime would seem
+	// to change when that is read.
 	if s.config.Runtimes {
 		has, err := s.follow(ctx, &v1alpha1.Runtime{}, s.runtimeChanged, s.runtimeGone)
-		if err != nil {
+		if err != nil || !toolscache.WaitForCacheSync(ctx.Done(), has) {
 			return err
 		}
-		begun = append(begun, has)
 	}
 	has, err := s.follow(ctx, &v1alpha1.Function{}, s.functionChanged, s.functionGone)
-	if err != nil {
+	if err != nil || !toolscache.WaitForCacheSync(ctx.Done(), has) {
 		return err
-	}
-	if !toolscache.WaitForCacheSync(ctx.Done(), append(begun, has)...) {
-		return nil
 	}
 	close(s.synced)
 	<-ctx.Done()

@@ -42,6 +42,8 @@ func (r *Runtime) podGone(pod *corev1.Pod) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if in := r.instanceOf(pod); in != nil {
+		// Nothing is left to delete.
+		in.deleting = true
 		r.conclude(in, pod, judgeGone(pod))
 	}
 }

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	k8stesting "k8s.io/client-go/testing"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/invoke"
@@ -38,8 +39,8 @@ func TestALifeIsTwoWrites(t *testing.T) {
 		if th.pod(f, "c-1") != nil {
 			t.Error("the pod is still there")
 		}
-		if c, d, all := th.count("create"), th.count("delete"), th.requests; c != 1 || d != 1 || len(all) != 4 {
-			t.Errorf("requests %v, want one create, one delete, list and watch", all)
+		if c, d, all := th.count("create"), th.count("delete"), th.requests; c != 1 || d != 1 || len(all) != 3 {
+			t.Errorf("requests %v, want one create, one delete and the informer's list", all)
 		}
 		if g := th.deleted[0].GracePeriodSeconds; g != nil {
 			t.Errorf("the pod had %d s, want its own grace period", *g)
@@ -215,7 +216,12 @@ func TestANameThatAnotherPodHasIsRefused(t *testing.T) {
 func TestOneFunctionsTroubleHoldsNobodyUp(t *testing.T) {
 	play(t, testConfig(), oneNode, func(th *theatre) {
 		bad, good := testFunction("bad"), testFunction("good")
-		th.client.PrependReactor("create", "pods", slowFor(bad.Name, 4*time.Second))
+		th.client.PrependReactor("create", "pods", func(action k8stesting.Action) (bool, runtime.Object, error) {
+			if action.(k8stesting.CreateAction).GetObject().(*corev1.Pod).Labels[v1alpha1.LabelFunction] == bad.Name {
+				return true, nil, apierrors.NewServiceUnavailable("its webhook is down")
+			}
+			return false, nil, nil
+		})
 		for i := range 100 {
 			th.Start(provisioner.InstanceSpec{Function: bad, CID: invoke.NewCID(1, uint64(i)), Node: "node-1"})
 		}

@@ -201,13 +201,3 @@ func readyNode(name string, changes ...func(*corev1.Node)) *corev1.Node {
 	}
 	return n
 }
-
-// slowFor makes the creation of a function's pods take long.
-func slowFor(function string, long time.Duration) k8stesting.ReactionFunc {
-	return func(action k8stesting.Action) (bool, runtime.Object, error) {
-		if action.(k8stesting.CreateAction).GetObject().(*corev1.Pod).Labels[v1alpha1.LabelFunction] == function {
-			time.Sleep(long)
-		}
-		return false, nil, nil
-	}
-}

@@ -1,7 +1,6 @@
 package podspec
 
 import (
-	"net"
 	"path"
 	"strconv"
 	"strings"
@@ -67,7 +66,7 @@ func functionEnv(in Input) []corev1.EnvVar {
 
 func lambdaConfig(f *v1alpha1.Function) lambdaenv.Config {
 	c := lambdaenv.Config{
-		RuntimeAPI:  net.JoinHostPort("127.0.0.1", strconv.Itoa(int(LambdaPort))),
+		RuntimeAPI:  "127.0.0.1:" + strconv.Itoa(int(LambdaPort)),
 		Function:    f.Name,
 		Namespace:   f.Namespace,
 		Handler:     f.Spec.Handler,
