@@ -413,6 +413,9 @@ const (
 	ReasonConfigMissing = "ConfigMissing"
 	// ReasonFunctionExited says that the function's program ended.
 	ReasonFunctionExited = "FunctionExited"
+	// ReasonCallBroken says that a call did not end as it should, so that the
+	// instance was given up.
+	ReasonCallBroken = "CallBroken"
 	// ReasonOutOfMemory says that the function exceeded its memory limit.
 	ReasonOutOfMemory = "OutOfMemory"
 	// ReasonQuotaExceeded says that the namespace's quota is used up.

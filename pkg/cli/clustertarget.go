@@ -3,9 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"errors"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -56,15 +53,6 @@ func (a *app) kubeconfigFiles() []string {
 		return []string{filepath.Join(home, ".kube", "config")}
 	}
 	return nil
-}
-
-func existsAny(files []string) bool {
-	for _, name := range files {
-		if _, err := os.Stat(name); !errors.Is(err, fs.ErrNotExist) && name != "" {
-			return true
-		}
-	}
-	return false
 }
 
 // clusterWindlass is what the API server of a cluster offers.

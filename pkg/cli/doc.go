@@ -1,6 +1,12 @@
-// Package cli is the windlass command: it reads flags and manifests, talks to a
-// running Windlass over its control socket and gateway, and prints what people
-// and scripts read. What runs in this process, it is handed as Programs.
+// Package cli is the windlass command, and the kubectl plugin of the same verbs:
+// it reads flags and manifests, talks to a Windlass, and prints what people and
+// scripts read. What runs in this process, it is handed as Programs.
+//
+// It decides which Windlass a verb is about: that of a data folder, over its
+// control socket (pkg/control), or that of a kubeconfig's context, over the API
+// server of its cluster (pkg/kubecontrol). The verbs know only a target. The
+// kubeconfig is not read unless it is needed. The commands that it tells people
+// to type next are about the same Windlass.
 //
 // It decides the exit code, which is part of its interface:
 //

@@ -148,7 +148,7 @@ func (a *app) invoke(ctx context.Context, key invoke.FunctionKey, flags invokeFl
 	if err != nil {
 		return err
 	}
-	defer way.close()
+	defer func() { _ = way.close() }()
 	request, err := newRequest(way.url, flags, body)
 	if err != nil {
 		return err

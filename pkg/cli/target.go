@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
 
@@ -147,19 +148,21 @@ func (a *app) reach(ctx context.Context, where place) (*target, error) {
 		}
 		return a.local(dir), nil
 	}
-	kubeconfig := a.kubeconfigFiles()
 	dir, err := a.resolveDataDir()
-	if err == nil && control.NewClient(dir).Running(ctx) {
-		return a.local(dir), nil
+	if err == nil {
+		err = control.NewClient(dir).Probe(ctx)
 	}
-	if !existsAny(kubeconfig) {
-		if err != nil {
-			return nil, err
-		}
+	var notRunning *control.NotRunningError
+	switch {
+	case err == nil:
+		return a.local(dir), nil
+	case kubecontrol.Exists(a.kubeconfigFiles()):
+		a.byDefault = true
+		return a.cluster()
+	case errors.As(err, &notRunning):
 		return nil, &nowhereError{dataDir: dir}
 	}
-	a.byDefault = true
-	return a.cluster()
+	return nil, err
 }
 
 // nowhereError says that there is neither a local Windlass nor a kubeconfig.

@@ -60,7 +60,17 @@ func quiet(t *testing.T) *theatre {
 
 func open(t *testing.T) *theatre {
 	t.Helper()
+	return openAt(t, "")
+}
+
+// openAt is open with a name for the data folder.
+func openAt(t *testing.T, name string) *theatre {
+	t.Helper()
 	th := quiet(t)
+	th.dir = filepath.Join(th.dir, name)
+	if err := os.MkdirAll(th.dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
 	listener, err := control.Listen(th.dir)
 	if err != nil {
 		t.Fatal(err)

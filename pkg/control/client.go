@@ -67,16 +67,14 @@ func (c *Client) dial(ctx context.Context) (net.Conn, error) {
 	return conn, err
 }
 
-// Running says whether a Windlass answers on the socket of the data folder.
-func (c *Client) Running(ctx context.Context) bool {
+// Probe says why no Windlass can be used with the data folder: as a
+// *NotRunningError if there is none. It is nil if there is one.
+func (c *Client) Probe(ctx context.Context) error {
 	conn, err := c.dial(ctx)
 	if err != nil {
-		// What is there and cannot be used is for its first call to explain.
-		var notRunning *NotRunningError
-		return !errors.As(err, &notRunning)
+		return err
 	}
-	_ = conn.Close()
-	return true
+	return conn.Close()
 }
 
 // Info tells what runs there.

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -33,6 +34,11 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 )
 
+// requestRate bounds the requests to the API server per second, unless the
+// caller says otherwise: client-go's own bound would be too low for the
+// statuses of a few dozen busy functions.
+const requestRate = 100
+
 // concurrency is how many functions are looked after at a time.
 const concurrency = 4
 
@@ -48,6 +54,10 @@ type Controller struct {
 func New(config Config, deps Deps) (*Controller, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
+	}
+	if deps.REST.QPS == 0 {
+		deps.REST = rest.CopyConfig(deps.REST)
+		deps.REST.QPS, deps.REST.Burst = requestRate, 2*requestRate
 	}
 	mgr, err := newManager(config, deps)
 	if err != nil {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -222,7 +221,7 @@ func TestInvalidFunctionsSaySo(t *testing.T) {
 }
 
 func TestRuntimesComeBack(t *testing.T) {
-	name := "ruby-" + strings.ToLower(t.Name()[len(t.Name())-4:])
+	const name = "comes-back"
 	rt := v1alpha1.Runtime{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.RuntimeSpec{Image: "r:1", FileExtension: "rb"}}
 	w := newWorld(t, func(c *Config, _ *Deps) { c.Runtimes = []v1alpha1.Runtime{rt} })
 	installed := func() *v1alpha1.Runtime {
@@ -250,9 +249,7 @@ func TestFunctionsHearOfTheirRuntime(t *testing.T) {
 	f := w.makeFunction("f", v1alpha1.FunctionSpec{Runtime: "late", Handler: "a.b", Code: &v1alpha1.Code{Inline: "x"}})
 	w.tells(f, nil)
 	w.ready(f, "False/UnknownRuntime")
-	if err := w.Create(t.Context(), &v1alpha1.Runtime{ObjectMeta: metav1.ObjectMeta{Name: "late"}, Spec: v1alpha1.RuntimeSpec{Image: "r"}}); err != nil {
-		t.Fatal(err)
-	}
+	makeRuntime(t, w, &v1alpha1.Runtime{ObjectMeta: metav1.ObjectMeta{Name: "late"}, Spec: v1alpha1.RuntimeSpec{Image: "r"}})
 	w.tells(f, nil)
 	w.ready(f, "True/Accepted")
 }
@@ -357,54 +354,6 @@ func TestOnlyTheLeaderWorks(t *testing.T) {
 	case second.scheduler.tell <- says("u", 1):
 		t.Error("a second controller follows the schedulers")
 	default:
-	}
-}
-
-func TestCleanupLeavesNothingBehind(t *testing.T) {
-	c := newClient(t)
-	log := slog.New(slog.NewTextHandler(t.Output(), nil))
-	w := &world{Client: c, t: t, namespace: newNamespace(t, c)}
-	f := &v1alpha1.Function{
-		ObjectMeta: metav1.ObjectMeta{Name: "f", Finalizers: []string{v1alpha1.FinalizerDrain, "example.com/other"}},
-		Spec:       v1alpha1.FunctionSpec{Image: "a"},
-	}
-	w.make(f)
-	p := w.makePod(f, "1")
-	policy := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Name: PolicyName, Labels: managedLabels}, Spec: policySpec()}
-	foreign := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Name: "foreign"}, Spec: policySpec()}
-	w.make(policy)
-	w.make(foreign)
-	rt := &v1alpha1.Runtime{ObjectMeta: metav1.ObjectMeta{Name: "cleaned", Labels: managedLabels}, Spec: v1alpha1.RuntimeSpec{Image: "r"}}
-	if err := c.Create(t.Context(), rt); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	for range 2 {
-		if err := Cleanup(ctx, c, []string{w.namespace}, log); err != nil {
-			t.Fatal(err)
-		}
-	}
-	w.gone(p)
-	w.gone(policy)
-	w.gone(rt)
-	if err := c.Get(ctx, client.ObjectKeyFromObject(foreign), foreign); err != nil {
-		t.Errorf("somebody else's policy: %v", err)
-	}
-	if err := c.Get(ctx, client.ObjectKeyFromObject(f), f); err != nil || !slices.Equal(f.Finalizers, []string{"example.com/other"}) {
-		t.Errorf("finalizers are %v, error %v", f.Finalizers, err)
-	}
-
-	stuck := w.makePod(f, "2")
-	stuck.Finalizers = []string{"example.com/other"}
-	if err := c.Update(ctx, stuck); err != nil {
-		t.Fatal(err)
-	}
-	ended, stop := context.WithTimeout(t.Context(), time.Second)
-	defer stop()
-	err := Cleanup(ended, c, []string{w.namespace}, log)
-	if err == nil || !strings.Contains(err.Error(), "1 pods of functions are still there") {
-		t.Errorf("got %v", err)
 	}
 }
 

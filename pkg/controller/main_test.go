@@ -100,6 +100,19 @@ func newNamespace(t *testing.T, c client.Client) string {
 	return ns.Name
 }
 
+// makeRuntime creates a Runtime that goes with the test.
+func makeRuntime(t *testing.T, c client.Client, o client.Object) {
+	t.Helper()
+	if err := c.Create(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := client.IgnoreNotFound(c.Delete(context.WithoutCancel(t.Context()), o)); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // eventually waits until check says nothing more.
 func eventually(t *testing.T, check func(ctx context.Context) error) {
 	t.Helper()

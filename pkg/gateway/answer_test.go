@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -142,6 +143,10 @@ func TestWhatTheGatewaySaysOfAnAnswerIsItsOwn(t *testing.T) {
 	}}})
 	a := wrote(t, answers, 200, invoke.ExecutedYes)
 	a.header.Del("Date")
+	if queued, err := strconv.ParseFloat(a.header.Get(invoke.HeaderQueueMs), 64); err != nil || queued <= 0 || queued > 60_000 {
+		t.Errorf("%s: %q", invoke.HeaderQueueMs, a.header.Get(invoke.HeaderQueueMs))
+	}
+	a.header.Del(invoke.HeaderQueueMs)
 	want := http.Header{
 		"Content-Length": {"1"}, "Content-Type": {"text/plain; charset=utf-8"}, "Etag": {`"e"`}, "Set-Cookie": {"a=1", "b=2"},
 		"X-Windlass-Executed": {"yes"}, "X-Windlass-Cold-Start": {"1"}, "X-Windlass-Duration-Ms": {"1.500"},

@@ -88,7 +88,8 @@ func (g *Gateway) Attempt(stream attemptStream) error {
 	}
 	// 2. The request.
 	timeout := c.function.Spec.Timeout.Duration
-	a.runBy = time.Now().Add(timeout + runGrace)
+	c.claimed = time.Now()
+	a.runBy = c.claimed.Add(timeout + runGrace)
 	limit := time.AfterFunc(timeout+runGrace, a.expire)
 	defer limit.Stop()
 	if err := a.grant(timeout); err != nil {

@@ -32,6 +32,7 @@ type call struct {
 	small    []byte // the whole body, if it was read beforehand
 	whole    bool   // small is the whole body
 	admitted time.Time
+	claimed  time.Time // when an instance claimed it last; the attempt's own
 	// inFlight counts the call; nil if it was not admitted.
 	inFlight prometheus.Gauge
 
@@ -109,6 +110,7 @@ func (c *call) setHeaders(head *wirev1.ResultHead) {
 	h.Set(invoke.HeaderInvocationID, c.id.String())
 	h.Set(invoke.HeaderExecuted, string(invoke.ExecutedYes))
 	h.Set(invoke.HeaderDurationMs, strconv.FormatFloat(float64(head.GetExecNs())/1e6, 'f', 3, 64))
+	h.Set(invoke.HeaderQueueMs, strconv.FormatFloat(c.claimed.Sub(c.admitted).Seconds()*1e3, 'f', 3, 64))
 	if head.GetCold() {
 		h.Set(invoke.HeaderColdStart, "1")
 	}

@@ -17,9 +17,12 @@ const (
 
 // Headers that the gateway adds to answers and to the function's request.
 const (
-	HeaderInvocationID  = "X-Windlass-Invocation-Id"
-	HeaderExecuted      = "X-Windlass-Executed"
-	HeaderDurationMs    = "X-Windlass-Duration-Ms"
+	HeaderInvocationID = "X-Windlass-Invocation-Id"
+	HeaderExecuted     = "X-Windlass-Executed"
+	HeaderDurationMs   = "X-Windlass-Duration-Ms"
+	// HeaderQueueMs is the time from the call's admission until an instance
+	// claimed it.
+	HeaderQueueMs       = "X-Windlass-Queue-Ms"
 	HeaderColdStart     = "X-Windlass-Cold-Start"
 	HeaderFunctionError = "X-Windlass-Function-Error"
 )

@@ -127,7 +127,9 @@ func TestLogsOfNobody(t *testing.T) {
 
 func TestALongLineIsPrintedInPieces(t *testing.T) {
 	long := strings.Repeat("x", 2*maxLine)
-	n := &nodes{open: func(string, int) (io.ReadCloser, error) { return text("2026-03-01T12:00:00Z "+long, "2026-03-01T12:00:01Z end") }}
+	n := &nodes{open: func(string, int) (io.ReadCloser, error) {
+		return text("2026-03-01T12:00:00Z "+long, "2026-03-01T12:00:01Z end")
+	}}
 	c, _ := withPods(n, podNamed("f-1", 0, corev1.PodRunning))
 	var out bytes.Buffer
 	if err := c.Logs(t.Context(), LogRequest{Key: key("default", "f"), Tail: -1, Out: &out}); err != nil {
@@ -152,7 +154,7 @@ func TestFollowedLogs(t *testing.T) {
 			case pod == "f-2" && nth == 1:
 				return notStarted()
 			}
-			return text("2026-03-01T12:00:05Z from "+pod)
+			return text("2026-03-01T12:00:05Z from " + pod)
 		}}
 		c, kube := withPods(n, podNamed("f-1", time.Hour, corev1.PodRunning))
 		var out, notes bytes.Buffer

@@ -9,11 +9,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
-	"k8s.io/apimachinery/pkg/util/httpstream"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/portforward"
 	"k8s.io/client-go/transport/spdy"
-	streaming "k8s.io/streaming/pkg/httpstream"
+	"k8s.io/streaming/pkg/httpstream"
 )
 
 // LogOpener opens the log of a pod's container.
@@ -66,12 +65,12 @@ func (c *podClient) dialers(at *url.URL) (httpstream.Dialer, error) {
 	if err != nil {
 		return nil, err
 	}
-	fallback := spdy.NewDialer(upgrader, &http.Client{Transport: transport}, http.MethodPost, at)
-	socket, err := portforward.NewSPDYOverWebsocketDialer(at, c.config)
+	fallback := spdy.NewDialerForStreaming(upgrader, &http.Client{Transport: transport}, http.MethodPost, at)
+	socket, err := portforward.NewSPDYOverWebsocketDialerForStreaming(at, c.config)
 	if err != nil {
 		return nil, err
 	}
-	return portforward.NewFallbackDialer(socket, fallback, func(err error) bool {
-		return streaming.IsUpgradeFailure(err) || streaming.IsHTTPSProxyError(err)
+	return portforward.NewFallbackDialerForStreaming(socket, fallback, func(err error) bool {
+		return httpstream.IsUpgradeFailure(err) || httpstream.IsHTTPSProxyError(err)
 	}), nil
 }

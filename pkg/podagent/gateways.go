@@ -48,7 +48,7 @@ func dial(addr string, creds credentials.TransportCredentials) (*grpc.ClientConn
 		grpc.WithTransportCredentials(creds),
 		grpc.WithNoProxy(),
 		grpc.WithConnectParams(grpc.ConnectParams{
-			Backoff:           backoff.Config{BaseDelay: shortestPause, Multiplier: 2, Jitter: 0.2, MaxDelay: longestPause},
+			Backoff:           backoff.Config{BaseDelay: shortestPause, Multiplier: 2, Jitter: 0.2, MaxDelay: hopefulPause},
 			MinConnectTimeout: 5 * time.Second,
 		}),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 20 * time.Second, Timeout: 5 * time.Second}),

@@ -15,10 +15,13 @@ import (
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
 )
 
-// Pauses between two tries to reach the scheduler.
+// Pauses between two tries to reach the scheduler: at most hopefulPause for as
+// long as hopefulFor after it was there.
 const (
 	shortestPause = 20 * time.Millisecond
+	hopefulPause  = 250 * time.Millisecond
 	longestPause  = 2 * time.Second
+	hopefulFor    = 10 * time.Second
 )
 
 // leastPatience is how long an agent tries to reach the scheduler at least. Beyond
@@ -37,7 +40,7 @@ var (
 func (a *Agent) converse(ctx context.Context) {
 	lastSeen := time.Now()
 	owner := a.config.Owner
-	for pause := shortestPause; ; pause = min(2*pause, longestPause) {
+	for pause := shortestPause; ; pause = min(2*pause, pauseLimit(time.Since(lastSeen))) {
 		end := a.session(ctx, owner, a.patience-time.Since(lastSeen))
 		switch code := status.Code(end.err); {
 		case ctx.Err() != nil || errors.Is(end.err, errEnded):
@@ -66,6 +69,15 @@ func (a *Agent) converse(ctx context.Context) {
 		case <-time.After(pause):
 		}
 	}
+}
+
+// pauseLimit bounds the pause before the next try. A scheduler that was there
+// just now is probably there again soon, and calls wait for it.
+func pauseLimit(missed time.Duration) time.Duration {
+	if missed < hopefulFor {
+		return hopefulPause
+	}
+	return longestPause
 }
 
 // sessionEnd is how a session ended.

@@ -71,6 +71,9 @@ type Instance struct {
 	// EndBy is when a leaving instance must have ended by itself; zero if the
 	// runtime was told to end it.
 	EndBy time.Time
+	// Broken is what its agent said when it gave the instance up because of
+	// its function; empty for an instance that goes as it should.
+	Broken string
 	// Blamed is why it was told to end, if somebody knows better than its
 	// exit will.
 	Blamed string
@@ -210,6 +213,14 @@ func (v *Inventory) Leave(key Key, endBy time.Time) {
 	if in.State != Leaving || endBy.IsZero() {
 		in.State, in.EndBy = Leaving, endBy
 	}
+}
+
+// Break says that the agent has given the instance up because of its function.
+func (v *Inventory) Break(key Key, detail string, endBy time.Time) {
+	if in, err := v.get(key); err == nil && in.Broken == "" {
+		in.Broken = detail
+	}
+	v.Leave(key, endBy)
 }
 
 // Blame keeps the first reason why an instance is to end.

@@ -264,6 +264,14 @@ func (p *Provisioner) Leaving(key Key, within time.Duration) {
 	p.inventory.Leave(key, p.deps.Now().Add(within))
 }
 
+// Broken notes that an agent has given its instance up because of what its
+// function did. It ends by itself, as with Leaving.
+func (p *Provisioner) Broken(key Key, detail string, within time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.inventory.Break(key, detail, p.deps.Now().Add(within))
+}
+
 // StartFailed notes that an agent gave up waiting for its function. The runtime
 // is told to end the instance; its exit brings the last log lines.
 func (p *Provisioner) StartFailed(key Key, reason string) {
@@ -341,10 +349,7 @@ func (p *Provisioner) exited(exit Exit, events Events) {
 	key := Key{FunctionUID: exit.FunctionUID, CID: exit.CID}
 	p.mu.Lock()
 	in, err := p.inventory.Remove(key)
-	failure := StartFailure{Code: cmp.Or(exit.Code, v1alpha1.ReasonStartFailed), Reason: exit.Reason, LogTail: exit.LogTail}
-	if in.Blamed != "" {
-		failure.Reason, failure.Code = in.Blamed, v1alpha1.ReasonStartTimeout
-	}
+	failure := failureOf(in, exit)
 	startFailed := err == nil && in.State == Creating && !in.Adopted
 	if startFailed {
 		guard := p.guards[key.FunctionUID]
@@ -359,8 +364,21 @@ func (p *Provisioner) exited(exit Exit, events Events) {
 	case startFailed:
 		events.StartFailed(key, failure)
 	default:
-		events.Gone(key, in.State != Leaving, failure)
+		events.Gone(key, in.State != Leaving || in.Broken != "", failure)
 	}
+}
+
+// failureOf says why an instance ended that should not have. What the runtime
+// saw is more exact than what the agent could tell, if it names a cause.
+func failureOf(in Instance, exit Exit) StartFailure {
+	failure := StartFailure{Code: cmp.Or(exit.Code, v1alpha1.ReasonStartFailed), Reason: exit.Reason, LogTail: exit.LogTail}
+	switch {
+	case in.Blamed != "":
+		failure.Code, failure.Reason = v1alpha1.ReasonStartTimeout, in.Blamed
+	case in.Broken != "" && exit.Code == "":
+		failure.Code, failure.Reason = v1alpha1.ReasonCallBroken, in.Broken
+	}
+	return failure
 }
 
 // stopOverdue ends instances that should have been heard of. Their exits tell

@@ -94,6 +94,7 @@ type Instances interface {
 	Disconnect(key provisioner.Key)
 	Pulled(key provisioner.Key) (first bool)
 	Leaving(key provisioner.Key, within time.Duration)
+	Broken(key provisioner.Key, detail string, within time.Duration)
 	StartFailed(key provisioner.Key, reason string)
 	Stop(key provisioner.Key)
 	Forgive(uid string)

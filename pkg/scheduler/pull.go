@@ -94,6 +94,7 @@ func (s *Scheduler) hello(hello *wirev1.Hello) (*pullStream, error) {
 	if err := p.join(instance, capacity); err != nil {
 		return nil, err
 	}
+	s.deps.Log.Info("an instance joined", "function", f.current().Key().String(), "cid", key.CID)
 	return p, nil
 }
 
@@ -193,6 +194,7 @@ func (p *pullStream) pull(pull *wirev1.Pull) error {
 		p.pulled = true
 		if p.scheduler.deps.Instances.Pulled(p.key) {
 			p.scheduler.record(p.function, (*metrics).started)
+			p.scheduler.deps.Log.Info("an instance is ready", "function", p.function.current().Key().String(), "cid", p.key.CID)
 			p.scheduler.activate(p.function)
 		}
 	}
@@ -238,10 +240,14 @@ const shortestAskAgain = 100 * time.Millisecond
 // until it closes the stream.
 func (p *pullStream) goodbye(g *wirev1.Goodbye) {
 	p.leaving = true
-	if g.GetReason() == wirev1.Goodbye_REASON_START_FAILED {
-		p.scheduler.deps.Instances.StartFailed(p.key, g.GetDetail())
-	} else {
-		p.scheduler.deps.Instances.Leaving(p.key, finishTime(p.function.current()))
+	instances, within := p.scheduler.deps.Instances, finishTime(p.function.current())
+	switch g.GetReason() {
+	case wirev1.Goodbye_REASON_START_FAILED:
+		instances.StartFailed(p.key, g.GetDetail())
+	case wirev1.Goodbye_REASON_FUNCTION_ENDED, wirev1.Goodbye_REASON_CALL_BROKEN:
+		instances.Broken(p.key, g.GetDetail(), within)
+	default:
+		instances.Leaving(p.key, within)
 	}
 	p.depart(g.GetReason() != wirev1.Goodbye_REASON_DONE)
 }

@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -224,7 +225,8 @@ func TestGoodbyes(t *testing.T) {
 				if _, alive := w.runtime.alive[a.key]; alive {
 					t.Error("the instance is not stopped")
 				}
-				w.expectLog("an instance is gone", "lost=false")
+				broken := tt.reason == wirev1.Goodbye_REASON_FUNCTION_ENDED || tt.reason == wirev1.Goodbye_REASON_CALL_BROKEN
+				w.expectLog("an instance is gone", fmt.Sprint("lost=", broken))
 			})
 		})
 	}

@@ -73,10 +73,15 @@ func (r *Runtime) exists(in *instance, pod *corev1.Pod) {
 }
 
 // conclude ends an instance whose pod says that it has ended, and deletes what
-// is left of the pod.
+// is left of the pod. What a pod that was stopped says of its end may be true of
+// the time before as well: whoever stopped it knows.
 func (r *Runtime) conclude(in *instance, pod *corev1.Pod, v verdict) {
 	if in.stopping {
-		v = verdict{reason: reasonStopped, logTail: v.logTail, blameNode: v.code == v1alpha1.ReasonNodeLost && v.blameNode}
+		lost := v.code == v1alpha1.ReasonNodeLost && v.blameNode
+		if v.code != v1alpha1.ReasonOutOfMemory && v.code != v1alpha1.ReasonFunctionExited {
+			v = verdict{reason: reasonStopped, logTail: v.logTail}
+		}
+		v.blameNode = lost
 	} else if d := disrupted(pod); d.ended && pod.DeletionTimestamp != nil {
 		d.logTail = v.logTail
 		v = d

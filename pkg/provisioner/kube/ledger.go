@@ -237,9 +237,9 @@ func (n *node) rejects(fn *v1alpha1.Function) string {
 	if n.refuses != "" {
 		return n.refuses
 	}
-	for key, value := range fn.Spec.NodeSelector {
-		if has, there := n.labels[key]; !there || has != value {
-			return "it has no label " + key + "=" + value
+	if len(fn.Spec.NodeSelector) > 0 {
+		if label := missingLabel(n.labels, fn.Spec.NodeSelector); label != "" {
+			return "it has no label " + label
 		}
 	}
 	for i := range n.taints {
@@ -248,6 +248,18 @@ func (n *node) rejects(fn *v1alpha1.Function) string {
 		}
 	}
 	return ""
+}
+
+// missingLabel is the first label that a selector asks for in vain.
+func missingLabel(labels, selector map[string]string) string {
+	missing := ""
+	for key, value := range selector {
+		has, there := labels[key]
+		if label := key + "=" + value; (!there || has != value) && (missing == "" || label < missing) {
+			missing = label
+		}
+	}
+	return missing
 }
 
 // readiness says whether a node is ready, and why it takes no pods.

@@ -1,6 +1,7 @@
 package podspec
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -121,7 +122,7 @@ func Pod(in Input) (*corev1.Pod, error) {
 			RestartPolicy:                 corev1.RestartPolicyNever,
 			Containers:                    []corev1.Container{agent(in), function(in)},
 			Volumes:                       volumes(in),
-			ServiceAccountName:            f.Spec.ServiceAccountName,
+			ServiceAccountName:            cmp.Or(f.Spec.ServiceAccountName, "default"),
 			AutomountServiceAccountToken:  new(false),
 			EnableServiceLinks:            new(false),
 			ShareProcessNamespace:         new(false),

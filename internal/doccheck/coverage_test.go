@@ -1,0 +1,273 @@
+package doccheck
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+)
+
+const (
+	manifestPage        = "docs/manifest.md"
+	runtimesPage        = "docs/runtimes.md"
+	operationsPage      = "docs/operations.md"
+	callingPage         = "docs/calling.md"
+	troubleshootingPage = "docs/troubleshooting.md"
+)
+
+func TestEveryFieldOfAManifestIsDocumented(t *testing.T) {
+	for _, tt := range []struct {
+		page string
+		kind any
+	}{
+		{manifestPage, v1alpha1.FunctionSpec{}},
+		{manifestPage, v1alpha1.FunctionStatus{}},
+		{runtimesPage, v1alpha1.RuntimeSpec{}},
+	} {
+		spans := spansOf(t, tt.page)
+		for _, path := range fieldPaths(reflect.TypeOf(tt.kind), "") {
+			if !spans[path] && !spans[lastPart(path)] {
+				t.Errorf("%s has no `%s`, a field of %T", tt.page, path, tt.kind)
+			}
+		}
+	}
+}
+
+// What a page says of fields that are gone misleads.
+func TestTheManifestPageNamesNoOtherField(t *testing.T) {
+	known := map[string]bool{}
+	for _, path := range fieldPaths(reflect.TypeOf(v1alpha1.FunctionSpec{}), "") {
+		known[path] = true
+	}
+	_, table, found := strings.Cut(read(t, filepath.Join(root, manifestPage)), "## spec")
+	table, _, ended := strings.Cut(table, "## status")
+	if !found || !ended {
+		t.Fatalf("%s has no section spec before a section status", manifestPage)
+	}
+	for _, row := range regexp.MustCompile("(?m)^\\| (`[^|]+) \\|").FindAllStringSubmatch(table, -1) {
+		for _, span := range codeSpan.FindAllStringSubmatch(row[1], -1) {
+			if !known[span[1]] {
+				t.Errorf("%s tells of spec.%s, which is no field of a Function", manifestPage, span[1])
+			}
+		}
+	}
+}
+
+func TestEveryReasonIsDocumented(t *testing.T) {
+	page := read(t, filepath.Join(root, troubleshootingPage))
+	calling := read(t, filepath.Join(root, callingPage))
+	reasons := constants(t, "api/v1alpha1", regexp.MustCompile(`^Reason[A-Z]`))
+	refusals := constants(t, "pkg/gateway", regexp.MustCompile(`^reason[A-Z]`))
+	maps.Copy(refusals, constants(t, "pkg/invoke", regexp.MustCompile(`^Refused[A-Z]`)))
+	if len(reasons) < 10 || len(refusals) < 10 {
+		t.Fatalf("found only the reasons %v and the refusals %v", reasons, refusals)
+	}
+	for _, name := range slices.Sorted(maps.Keys(reasons)) {
+		if !strings.Contains(page, "\n| `"+reasons[name]+"` |") {
+			t.Errorf("%s has no row for the reason %s (v1alpha1.%s)", troubleshootingPage, reasons[name], name)
+		}
+	}
+	// Two reasons never reach a client.
+	internal := []string{"RefusedUnknownFunction", "RefusedNotOwner"}
+	for _, name := range slices.Sorted(maps.Keys(refusals)) {
+		reason := refusals[name]
+		if !strings.Contains(page, "`"+reason+"`") {
+			t.Errorf("%s says nothing of the answer %s (%s)", troubleshootingPage, reason, name)
+		}
+		if !slices.Contains(internal, name) && !strings.Contains(calling, reason) {
+			t.Errorf("%s says nothing of the answer %s (%s)", callingPage, reason, name)
+		}
+	}
+}
+
+func TestEveryConditionIsDocumented(t *testing.T) {
+	page := read(t, filepath.Join(root, troubleshootingPage))
+	for name, condition := range constants(t, "api/v1alpha1", regexp.MustCompile(`^Condition[A-Z]`)) {
+		if !strings.Contains(page, "\n| `"+condition+"` |") {
+			t.Errorf("%s has no row for the condition %s (v1alpha1.%s)", troubleshootingPage, condition, name)
+		}
+	}
+}
+
+func TestMetricsAreDocumentedAndExist(t *testing.T) {
+	inCode, inTable := metricsInCode(t), map[string]bool{}
+	page := read(t, filepath.Join(root, operationsPage))
+	for _, row := range regexp.MustCompile("(?m)^\\| `(windlass_[a-z_]+)` \\|").FindAllStringSubmatch(page, -1) {
+		inTable[row[1]] = true
+	}
+	if len(inCode) < 10 {
+		t.Fatalf("found only the metrics %v in the code", slices.Sorted(maps.Keys(inCode)))
+	}
+	for _, name := range slices.Sorted(maps.Keys(inCode)) {
+		if !inTable[name] {
+			t.Errorf("%s has no row for the metric %s of %s", operationsPage, name, inCode[name])
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(inTable)) {
+		if inCode[name] == "" {
+			t.Errorf("%s has a row for the metric %s, which no code registers", operationsPage, name)
+		}
+	}
+	eachPage(t, func(t *testing.T, _, text string) {
+		for _, name := range regexp.MustCompile(`windlass_[a-z]+(?:_[a-z]+)+`).FindAllString(text, -1) {
+			base := strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(name, "_bucket"), "_sum"), "_count")
+			if inCode[name] == "" && inCode[base] == "" {
+				t.Errorf("there is no metric %s", name)
+			}
+		}
+	})
+}
+
+// spansOf are the code spans of a page.
+func spansOf(t *testing.T, page string) map[string]bool {
+	t.Helper()
+	spans := map[string]bool{}
+	for _, span := range parse(read(t, filepath.Join(root, page))).commands {
+		spans[span.text] = true
+	}
+	return spans
+}
+
+// fieldPaths are the paths of a type's fields that hold a value, as the
+// documentation writes them: a.b, a[].b. Types of Kubernetes have no fields here.
+func fieldPaths(of reflect.Type, at string) []string {
+	leaf := of == reflect.TypeFor[resource.Quantity]() || strings.HasPrefix(of.PkgPath(), reflect.TypeFor[metav1.Duration]().PkgPath()) ||
+		strings.HasPrefix(of.PkgPath(), "k8s.io/")
+	switch {
+	case of.Kind() == reflect.Pointer:
+		return fieldPaths(of.Elem(), at)
+	case leaf:
+		return []string{at}
+	case of.Kind() == reflect.Slice && of.Elem().Kind() == reflect.Struct && !strings.HasPrefix(of.Elem().PkgPath(), "k8s.io/"):
+		return fieldPaths(of.Elem(), at+"[]")
+	case of.Kind() != reflect.Struct:
+		return []string{at}
+	}
+	var paths []string
+	for i := range of.NumField() {
+		name, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ",")
+		paths = append(paths, fieldPaths(of.Field(i).Type, strings.TrimPrefix(at+"."+name, "."))...)
+	}
+	return paths
+}
+
+// lastPart is how a table abbreviates a path whose beginning it has just given;
+// a path without a dot has no such form, and neither has one that a list begins.
+func lastPart(path string) string {
+	list, _, isList := strings.Cut(path, "[]")
+	if isList {
+		return list
+	}
+	dot := strings.LastIndexByte(path, '.')
+	if dot < 0 {
+		return path
+	}
+	return path[dot:]
+}
+
+// constants are the texts of a package's constants whose name matches.
+func constants(t *testing.T, folder string, name *regexp.Regexp) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	eachFile(t, folder, func(_ string, file *ast.File) {
+		for _, decl := range file.Decls {
+			group, ok := decl.(*ast.GenDecl)
+			if !ok || group.Tok != token.CONST {
+				continue
+			}
+			for _, spec := range group.Specs {
+				value := spec.(*ast.ValueSpec)
+				for i, ident := range value.Names {
+					if i < len(value.Values) && name.MatchString(ident.Name) {
+						found[ident.Name] = textOf(value.Values[i])
+					}
+				}
+			}
+		}
+	})
+	return found
+}
+
+// metricsInCode are the names of the metrics that packages register, and the
+// file of each. A name is a text that begins with windlass_; where it ends in an
+// underscore, names follow as the first argument of calls of "counter".
+func metricsInCode(t *testing.T) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	for _, top := range []string{"pkg", "internal", "cmd"} {
+		eachFile(t, top, func(path string, file *ast.File) {
+			prefix, rest := "", []string{}
+			ast.Inspect(file, func(n ast.Node) bool {
+				if call, ok := n.(*ast.CallExpr); ok && len(call.Args) > 0 {
+					if f, ok := call.Fun.(*ast.Ident); ok && f.Name == "counter" {
+						rest = append(rest, textOf(call.Args[0]))
+					}
+				}
+				expr, ok := n.(ast.Expr)
+				if !ok {
+					return true
+				}
+				switch name := textOf(expr); {
+				case !regexp.MustCompile(`^windlass_[a-z_]+$`).MatchString(name):
+				case strings.HasSuffix(name, "_"):
+					prefix = name
+				default:
+					found[name] = path
+				}
+				return true
+			})
+			for _, name := range rest {
+				if prefix != "" {
+					found[prefix+name] = path
+				}
+			}
+		})
+	}
+	return found
+}
+
+// eachFile parses every Go file below a folder that is not a test.
+func eachFile(t *testing.T, folder string, use func(path string, file *ast.File)) {
+	t.Helper()
+	fset := token.NewFileSet()
+	err := filepath.WalkDir(filepath.Join(root, folder), func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		file, err := parser.ParseFile(fset, path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		use(path, file)
+		return nil
+	})
+	if err != nil {
+		t.Fatalf("reading the code of %s: %v", folder, err)
+	}
+}
+
+// textOf is the value of a string literal, or empty.
+func textOf(e ast.Expr) string {
+	literal, ok := e.(*ast.BasicLit)
+	if !ok || literal.Kind != token.STRING {
+		return ""
+	}
+	text, err := strconv.Unquote(literal.Value)
+	if err != nil {
+		return ""
+	}
+	return text
+}

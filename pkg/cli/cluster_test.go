@@ -1,0 +1,403 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/kubecontrol"
+)
+
+const kubeconfig = `apiVersion: v1
+kind: Config
+current-context: here
+clusters:
+- {name: c, cluster: {server: "https://127.0.0.1:1"}}
+users:
+- {name: u, user: {token: t}}
+contexts:
+- {name: here, context: {cluster: c, user: u, namespace: team}}
+- {name: there, context: {cluster: c, user: u}}
+`
+
+// stage is a machine with a kubeconfig, whose cluster is kube.
+type stage struct {
+	kube client.Client
+	env  map[string]string
+	// connected are the contexts that were used.
+	connected []string
+	plugin    bool
+}
+
+func newStage(t *testing.T, objects ...client.Object) *stage {
+	t.Helper()
+	home := write(t, map[string]string{".kube/config": kubeconfig})
+	kube := fake.NewClientBuilder().WithScheme(kubecontrol.Scheme()).WithObjects(objects...).
+		WithTypeConverters(managedfields.NewDeducedTypeConverter()).
+		WithIndex(&corev1.Event{}, "involvedObject.uid", func(o client.Object) []string {
+			return []string{string(o.(*corev1.Event).InvolvedObject.UID)}
+		}).Build()
+	return &stage{kube: kube, env: map[string]string{"HOME": home}}
+}
+
+func (s *stage) run(t *testing.T, args ...string) outcome {
+	t.Helper()
+	return s.play(t, nil, args...)
+}
+
+func (s *stage) play(t *testing.T, stdin io.Reader, args ...string) outcome {
+	t.Helper()
+	var out, errs bytes.Buffer
+	a := newApp(Streams{In: stdin, Out: &out, Err: &errs}, Programs{})
+	a.now = func() time.Time { return now }
+	a.getenv = func(name string) string { return s.env[name] }
+	a.plugin = s.plugin
+	a.connect = func(access *kubecontrol.Access) (*kubecontrol.Client, error) {
+		s.connected = append(s.connected, access.Context)
+		return kubecontrol.NewWith(kubecontrol.Deps{Context: access.Context, Kube: s.kube, Logs: logOf("2026-03-01T12:00:00Z hi\n")}), nil
+	}
+	code := a.main(args)
+	return outcome{code, out.String(), errs.String()}
+}
+
+// logOf is the log of every container.
+type logOf string
+
+func (l logOf) OpenLog(_ context.Context, _, _ string, options *corev1.PodLogOptions) (io.ReadCloser, error) {
+	return io.NopCloser(strings.NewReader(string(l[:len(l)-1]) + " from " + options.Container + "\n")), nil
+}
+
+func clusterFunction(namespace, name string, ready metav1.ConditionStatus, reason string) *v1alpha1.Function {
+	fn := &v1alpha1.Function{}
+	fn.Namespace, fn.Name, fn.UID, fn.Generation = namespace, name, types.UID("uid-of-"+name), 1
+	fn.CreationTimestamp = metav1.NewTime(now.Add(-time.Hour))
+	fn.Spec.Image = "example.com/" + name + ":1"
+	v1alpha1.Default(fn)
+	fn.Status.URL = "http://gateway.example/function/" + namespace + "/" + name
+	fn.Status.ObservedGeneration = 1
+	fn.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: ready, Reason: reason,
+		LastTransitionTime: metav1.NewTime(now.Add(-time.Minute)), Message: "the reason in full"}}
+	return fn
+}
+
+func TestWhichWindlass(t *testing.T) {
+	for name, c := range map[string]struct {
+		app  app
+		env  string
+		want place
+		err  string
+	}{
+		"nothing":                {app{}, "", placeEither, ""},
+		"the environment":        {app{}, "/x", placeLocal, ""},
+		"a data folder":          {app{dataDir: "/x"}, "", placeLocal, ""},
+		"a context":              {app{flags: clusterFlags{context: "c"}}, "", placeCluster, ""},
+		"a kubeconfig":           {app{flags: clusterFlags{kubeconfig: "k"}}, "", placeCluster, ""},
+		"flags beat environment": {app{flags: clusterFlags{context: "c"}}, "/x", placeCluster, ""},
+		"the plugin":             {app{plugin: true}, "/x", placeCluster, ""},
+		"both kinds of flags":    {app{dataDir: "/x", flags: clusterFlags{context: "c"}}, "", 0, "--context means a cluster, and --data-dir"},
+		"both kinds again":       {app{dataDir: "/x", flags: clusterFlags{kubeconfig: "k"}}, "", 0, "--kubeconfig means a cluster"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.app.getenv = func(string) string { return c.env }
+			got, err := c.app.choose()
+			if (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) || got != c.want {
+				t.Errorf("got %v, %v, want %v, %q", got, err, c.want, c.err)
+			}
+		})
+	}
+}
+
+func TestByDefaultItIsTheLocalWindlassOrElseTheCurrentContext(t *testing.T) {
+	s := newStage(t, clusterFunction("team", "far", metav1.ConditionTrue, v1alpha1.ReasonAccepted))
+	s.run(t, "list").expect(t, exitOK, "out", "far")
+	got := s.run(t, "deploy", "--name", "x", "--image", "example.com/x:1")
+	got.expect(t, exitOK, "err", "using the cluster of the context here")
+	got = s.run(t, "list")
+	if strings.Contains(got.err, "context") {
+		t.Errorf("a verb that changes nothing says %q", got.err)
+	}
+	got = s.run(t, "deploy", "--context", "there", "--name", "x", "--image", "example.com/x:1")
+	if strings.Contains(got.err, "using the cluster") {
+		t.Errorf("who has named the context is told %q", got.err)
+	}
+	got.expect(t, exitOK, "out", "function default/x created", "try  windlass --context there invoke x")
+	if diff := cmp.Diff([]string{"here", "here", "here", "there"}, s.connected); diff != "" {
+		t.Errorf("the contexts (-want +got):\n%s", diff)
+	}
+
+	th := openAt(t, "windlass")
+	th.put(t, "default/near", nil)
+	s.env["XDG_STATE_HOME"] = filepath.Dir(th.dir)
+	s.run(t, "list").expect(t, exitOK, "out", "near")
+	s.run(t, "list", "--context", "here").expect(t, exitOK, "out", "far")
+
+	empty := &stage{env: map[string]string{"HOME": quiet(t).dir}}
+	empty.run(t, "list").expect(t, exitPlatform, "err", "no Windlass runs with the data folder", "there is no kubeconfig either", "windlass up", "--data-dir", "--context")
+	(&stage{env: map[string]string{}}).run(t, "list").expect(t, exitUsage, "err", "no data folder")
+}
+
+func TestFlagsOfTheOtherKindAreMisuse(t *testing.T) {
+	th := open(t)
+	th.put(t, "default/f", nil)
+	for args, want := range map[string]string{
+		"list --context x --data-dir y":                  "--context means a cluster",
+		"deploy --name x --force-conflicts -- y":         "--force-conflicts is for a cluster",
+		"logs f --agent":                                 "--agent is for a cluster",
+		"invoke f --windlass-namespace x":                "--windlass-namespace is for a cluster",
+		"invoke f --gateway nonsense":                    "is no URL",
+		"up --context x":                                 "--context says nothing to windlass up",
+		"demo -n x":                                      "--namespace says nothing to windlass demo",
+		"check":                                          "--gateway or $WINDLASS_GATEWAY",
+		"check --gateway 127.0.0.1:8080":                 "is no URL",
+		"check --gateway http://x --timeout 0s":          "--timeout 0s must be more than 0",
+		"delete f --timeout 0s":                          "--timeout 0s must be more than 0",
+		"deploy --name x --wait=0s -- y":                 "--wait=0s must be more than 0",
+		"deploy --name x --image i --code .":             "--image and --code exclude each other",
+		"deploy --name x --image i --runtime r":          "--image and --runtime exclude each other",
+		"deploy --name x --image i --port 0":             "--port must be more than 0",
+		"deploy --name x --image i --command a|b":        "sh -c",
+		"deploy -f a --image x":                          "-f and --image exclude each other",
+		"deploy --name /x --image i":                     "write NAMESPACE before the slash",
+		"deploy --name x --image i --env WINDLASS_A=1 y": "stands alone",
+	} {
+		t.Run(args, func(t *testing.T) {
+			th.run(t, strings.Fields(args)...).expect(t, exitUsage, "err", want, "usage: windlass ")
+		})
+	}
+}
+
+func TestDeployFromAnImage(t *testing.T) {
+	s := newStage(t)
+	s.run(t, "deploy", "--name", "x", "--image", "example.com/x:1", "--port", "9000", "--command", "/bin/serve -v", "--env", "A=1", "--", "--level", "3").
+		expect(t, exitOK, "out", "function team/x created", "try  windlass invoke x")
+	var fn v1alpha1.Function
+	if err := s.kube.Get(t.Context(), client.ObjectKey{Namespace: "team", Name: "x"}, &fn); err != nil {
+		t.Fatal(err)
+	}
+	want := v1alpha1.FunctionSpec{Image: "example.com/x:1", Port: 9000, Command: []string{"/bin/serve", "-v"}, Args: []string{"--level", "3"},
+		Env: []v1alpha1.EnvVar{{Name: "A", Value: "1"}}}
+	if diff := cmp.Diff(want, fn.Spec); diff != "" {
+		t.Errorf("spec (-want +got):\n%s", diff)
+	}
+}
+
+func TestDeployOfCodeToACluster(t *testing.T) {
+	s := newStage(t)
+	dir := write(t, map[string]string{"greet/main.py": "def handle(e, c): return e\n", "many/main.py": "x", "many/lib/y.py": "y"})
+	s.run(t, "deploy", "--name", "greet", "--runtime", "python3", "--handler", "main.handle", "--code", filepath.Join(dir, "greet")).
+		expect(t, exitOK, "out", "function team/greet created")
+	var fn v1alpha1.Function
+	if err := s.kube.Get(t.Context(), client.ObjectKey{Namespace: "team", Name: "greet"}, &fn); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(fn.Spec.Code.Inline, "def handle") {
+		t.Errorf("the code is %+v", fn.Spec.Code)
+	}
+	got := s.run(t, "deploy", "--name", "many", "--runtime", "python3", "--handler", "main.handle", "--code", filepath.Join(dir, "many"))
+	got.expect(t, exitUsage, "err", "lib is a folder", "build an image")
+	// Nothing is sent if one of several is wrong.
+	two := yamlOf("fine", "image: 'example.com/x:1'") + "---\n" + yamlOf("wrong", "command: [./x]")
+	s.play(t, strings.NewReader(two), "deploy", "-f", "-").expect(t, exitUsage, "err", "function team/wrong: spec.command", "without an image")
+	s.run(t, "describe", "fine").expect(t, exitPlatform, "err", "there is no function team/fine")
+}
+
+func TestAFunctionInAClusterLooksAsItShould(t *testing.T) {
+	fn := clusterFunction("team", "broken", metav1.ConditionFalse, v1alpha1.ReasonImagePullFailed)
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "broken-00000007", CreationTimestamp: metav1.NewTime(now.Add(-3 * time.Minute)),
+		Labels: map[string]string{v1alpha1.LabelFunctionUID: string(fn.UID), v1alpha1.LabelCID: "00000007"}},
+		Spec: corev1.PodSpec{NodeName: "node-1"},
+		Status: corev1.PodStatus{Phase: corev1.PodPending, ContainerStatuses: []corev1.ContainerStatus{{Name: "function",
+			State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull", Message: "not found\nat all"}}}}}}
+	event := &corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "e"}, InvolvedObject: corev1.ObjectReference{UID: fn.UID},
+		Type: "Warning", Reason: "ImagePullFailed", Message: "instance 00000007: not found", Count: 3, LastTimestamp: metav1.NewTime(now.Add(-2 * time.Minute))}
+	s := newStage(t, fn, pod, event)
+	got := s.run(t, "describe", "broken")
+	got.expect(t, exitOK, "out")
+	golden(t, "describe-cluster.txt", got.out)
+	s.run(t, "logs", "broken").expect(t, exitOK, "out", "00000007 hi from function\n")
+	s.run(t, "logs", "broken", "--agent").expect(t, exitOK, "out", "00000007 hi from agent\n")
+	s.run(t, "list").expect(t, exitOK, "out", "broken", "False")
+	s.run(t, "list", "-n", "else").expect(t, exitOK, "err", "no function in the namespace else")
+	s.run(t, "describe", "broke").expect(t, exitPlatform, "err", "there is no function team/broke; did you mean broken?")
+}
+
+func TestThePluginIsAboutAClusterOnly(t *testing.T) {
+	s := newStage(t, clusterFunction("team", "f", metav1.ConditionFalse, v1alpha1.ReasonStartFailed))
+	s.plugin = true
+	s.env["WINDLASS_DATA_DIR"] = "/nowhere"
+	s.run(t, "list").expect(t, exitOK, "out", "f  ")
+	s.run(t, "describe", "f").expect(t, exitOK, "out", "See what its instances wrote: kubectl windlass logs f")
+	s.run(t, "describe", "f", "--context", "here").expect(t, exitOK, "out", "kubectl windlass --context here logs f")
+	s.run(t, "describe", "g").expect(t, exitPlatform, "err", "see kubectl windlass list --all-namespaces")
+	s.run(t, "describe").expect(t, exitUsage, "err", "kubectl windlass list shows the names", "usage: kubectl windlass describe NAME", "see kubectl windlass describe --help")
+	s.run(t, "up").expect(t, exitUsage, "err", `unknown command "up"`)
+	s.run(t, "list", "--data-dir", "x").expect(t, exitUsage, "err", "unknown flag: --data-dir")
+	for _, verb := range []string{"", "deploy", "delete", "list", "describe", "invoke", "logs", "check"} {
+		help := s.run(t, append(strings.Fields(verb), "--help")...)
+		help.expect(t, exitOK, "out", "kubectl windlass ")
+		if bare := strings.ReplaceAll(help.out, "kubectl windlass ", ""); commandLine.MatchString(bare) || strings.Contains(bare, "--data-dir") {
+			t.Errorf("the help of %q is not the plugin's:\n%s", verb, help.out)
+		}
+	}
+	if !isPlugin("/usr/bin/kubectl-windlass") || !isPlugin("kubectl-windlass.exe") || isPlugin("/usr/bin/windlass") {
+		t.Error("the plugin is not known by its name")
+	}
+}
+
+func TestInvokeThroughANamedGateway(t *testing.T) {
+	gateway := httptest.NewServer(http.HandlerFunc(echo))
+	t.Cleanup(gateway.Close)
+	// Nobody looks whether the function is there: the gateway says that.
+	s := newStage(t)
+	s.run(t, "invoke", "f", "--gateway", gateway.URL+"/").expect(t, exitOK, "out", "GET /function/team/f ")
+	s.env["WINDLASS_GATEWAY"] = gateway.URL
+	s.run(t, "invoke", "x/f", "hi", "--path", "/y").expect(t, exitOK, "out", "POST /function/x/f/y ")
+	s.env["WINDLASS_GATEWAY"] = "http://127.0.0.1:1"
+	s.run(t, "invoke", "f").expect(t, exitPlatform, "err", "no answer from the gateway at http://127.0.0.1:1", "it may have run", "this is its URL")
+	(&stage{env: map[string]string{"HOME": quiet(t).dir}}).run(t, "invoke", "f", "--gateway", gateway.URL).expect(t, exitOK, "out", "GET /function/default/f ")
+
+	th := open(t)
+	th.put(t, "default/f", nil)
+	th.run(t, "invoke", "f", "--gateway", gateway.URL).expect(t, exitOK, "out", "GET /function/default/f ")
+}
+
+func TestInvokeWithoutAGateway(t *testing.T) {
+	s := newStage(t, clusterFunction("team", "f", metav1.ConditionTrue, v1alpha1.ReasonAccepted))
+	s.run(t, "invoke", "f").expect(t, exitPlatform, "err", "no gateway is ready in any namespace", "--gateway")
+	s.run(t, "invoke", "f", "--windlass-namespace", "w").expect(t, exitPlatform, "err", "no gateway is ready in the namespace w")
+	s.run(t, "invoke", "g").expect(t, exitPlatform, "err", "there is no function team/g")
+}
+
+func TestCheck(t *testing.T) {
+	answer := func(executed invoke.Executed) string {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set(invoke.HeaderExecuted, string(executed))
+			w.WriteHeader(http.StatusNotFound)
+		}))
+		t.Cleanup(server.Close)
+		return server.URL
+	}
+	gateway, other := answer(invoke.ExecutedNo), answer("")
+	s := &stage{env: map[string]string{}}
+	s.run(t, "check", "--gateway", gateway+"/").expect(t, exitOK, "out", "the gateway at "+gateway+" answers")
+	s.env["WINDLASS_GATEWAY"] = gateway
+	s.run(t, "check").expect(t, exitOK, "out", "answers")
+	s.run(t, "check", "--gateway", other, "--timeout", "50ms").expect(t, exitPlatform, "err", "does not answer: something else answers 404 Not Found there")
+	s.run(t, "check", "--gateway", "http://127.0.0.1:1", "--timeout", "50ms").expect(t, exitPlatform, "err", "does not answer", "connection refused")
+}
+
+// script is a registry whose Get answers one thing after the other, and then
+// the last again.
+type script struct {
+	registry
+	answers []func() (*v1alpha1.Function, error)
+}
+
+func (s *script) Get(context.Context, invoke.FunctionKey) (*v1alpha1.Function, error) {
+	next := s.answers[0]
+	if len(s.answers) > 1 {
+		s.answers = s.answers[1:]
+	}
+	return next()
+}
+
+func is(fn *v1alpha1.Function) func() (*v1alpha1.Function, error) {
+	return func() (*v1alpha1.Function, error) { return fn, nil }
+}
+
+func TestDeployWaitsUntilItIsKnown(t *testing.T) {
+	fresh := clusterFunction("team", "f", metav1.ConditionUnknown, v1alpha1.ReasonUnobserved)
+	fresh.Generation = 2
+	stale := clusterFunction("team", "f", metav1.ConditionFalse, v1alpha1.ReasonStartFailed)
+	ready, failed := stale.DeepCopy(), stale.DeepCopy()
+	ready.Status.ObservedGeneration, failed.Status.ObservedGeneration = 2, 2
+	ready.Status.Conditions[0].Status = metav1.ConditionTrue
+	other := ready.DeepCopy()
+	other.UID = "another"
+	for name, c := range map[string]struct {
+		answers []func() (*v1alpha1.Function, error)
+		want    []string
+	}{
+		"it becomes ready":   {[]func() (*v1alpha1.Function, error){is(stale), is(fresh), is(ready)}, nil},
+		"it fails":           {[]func() (*v1alpha1.Function, error){is(stale), is(failed)}, []string{"function team/f is not ready: StartFailed: the reason in full", "windlass logs f"}},
+		"nobody knows":       {[]func() (*v1alpha1.Function, error){is(fresh)}, []string{"not known to be ready after 30s", "Unobserved"}},
+		"it is another":      {[]func() (*v1alpha1.Function, error){is(other)}, []string{"was deleted"}},
+		"it cannot be asked": {[]func() (*v1alpha1.Function, error){func() (*v1alpha1.Function, error) { return nil, errors.New("broken") }}, []string{"broken"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a := &app{home: "team"}
+				_, err := a.awaitReady(t.Context(), &script{answers: c.answers}, fresh, defaultReadyTime)
+				if (err == nil) != (c.want == nil) {
+					t.Fatalf("the error is %v", err)
+				}
+				for _, want := range c.want {
+					if !strings.Contains(err.Error(), want) {
+						t.Errorf("the error lacks %q: %v", want, err)
+					}
+				}
+			})
+		})
+	}
+}
+
+func TestDeleteWaitsUntilItIsGone(t *testing.T) {
+	draining := clusterFunction("team", "f", metav1.ConditionFalse, v1alpha1.ReasonDraining)
+	draining.DeletionTimestamp, draining.Finalizers = &metav1.Time{Time: now}, []string{v1alpha1.FinalizerDrain}
+	draining.Status.Instances = v1alpha1.InstanceCounts{Created: 2, Busy: 1}
+	gone := func() (*v1alpha1.Function, error) {
+		return nil, &kubecontrol.Error{Reason: kubecontrol.ReasonNotFound, Message: "gone"}
+	}
+	anew := clusterFunction("team", "f", metav1.ConditionTrue, v1alpha1.ReasonAccepted)
+	for name, c := range map[string]struct {
+		answers   []func() (*v1alpha1.Function, error)
+		told, err string
+	}{
+		"at once":      {[]func() (*v1alpha1.Function, error){gone}, "", ""},
+		"after a time": {[]func() (*v1alpha1.Function, error){is(draining), is(draining), gone}, "2 of its instances have not ended, and 1 of them run a call", ""},
+		"made anew":    {[]func() (*v1alpha1.Function, error){is(draining), is(anew)}, "waiting for function team/f", ""},
+		"never":        {[]func() (*v1alpha1.Function, error){is(draining)}, "waiting", "function team/f is still there after 2m0s: 2 of its instances"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var told bytes.Buffer
+				a := &app{home: "team", Streams: Streams{Err: &told}}
+				err := a.awaitGone(t.Context(), &script{answers: c.answers}, draining.Key(), defaultGoneTime)
+				if (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
+					t.Errorf("the error is %v, want %q", err, c.err)
+				}
+				if !strings.Contains(told.String(), c.told) || strings.Count(told.String(), "waiting") > 1 {
+					t.Errorf("it tells %q, want %q", told.String(), c.told)
+				}
+			})
+		})
+	}
+}
+
+func TestDeleteInACluster(t *testing.T) {
+	held := clusterFunction("team", "held", metav1.ConditionTrue, v1alpha1.ReasonAccepted)
+	held.Finalizers = []string{v1alpha1.FinalizerDrain}
+	s := newStage(t, clusterFunction("team", "f", metav1.ConditionTrue, v1alpha1.ReasonAccepted), held)
+	s.run(t, "delete", "f").expect(t, exitOK, "out", "function team/f deleted\n")
+	s.run(t, "delete", "held", "--wait=false").expect(t, exitOK, "out", "function team/held is being deleted\n")
+	s.run(t, "delete", "held", "--timeout", "10ms").expect(t, exitPlatform, "err", "still there after 10ms", v1alpha1.FinalizerDrain, "windlass describe held")
+	s.run(t, "delete", "f").expect(t, exitPlatform, "err", "there is no function team/f")
+}

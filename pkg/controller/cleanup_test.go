@@ -1,0 +1,62 @@
+package controller
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+)
+
+func TestCleanupLeavesNothingBehind(t *testing.T) {
+	c := newClient(t)
+	log := slog.New(slog.NewTextHandler(t.Output(), nil))
+	w := &world{Client: c, t: t, namespace: newNamespace(t, c)}
+	f := &v1alpha1.Function{
+		ObjectMeta: metav1.ObjectMeta{Name: "f", Finalizers: []string{v1alpha1.FinalizerDrain, "example.com/other"}},
+		Spec:       v1alpha1.FunctionSpec{Image: "a"},
+	}
+	w.make(f)
+	p := w.makePod(f, "1")
+	policy := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Name: PolicyName, Labels: managedLabels}, Spec: policySpec()}
+	foreign := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Name: "foreign"}, Spec: policySpec()}
+	w.make(policy)
+	w.make(foreign)
+	rt := &v1alpha1.Runtime{ObjectMeta: metav1.ObjectMeta{Name: "cleaned", Labels: managedLabels}, Spec: v1alpha1.RuntimeSpec{Image: "r"}}
+	makeRuntime(t, c, rt)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for range 2 {
+		if err := Cleanup(ctx, c, []string{w.namespace}, log); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.gone(p)
+	w.gone(policy)
+	w.gone(rt)
+	if err := c.Get(ctx, client.ObjectKeyFromObject(foreign), foreign); err != nil {
+		t.Errorf("somebody else's policy: %v", err)
+	}
+	if err := c.Get(ctx, client.ObjectKeyFromObject(f), f); err != nil || !slices.Equal(f.Finalizers, []string{"example.com/other"}) {
+		t.Errorf("finalizers are %v, error %v", f.Finalizers, err)
+	}
+
+	stuck := w.makePod(f, "2")
+	stuck.Finalizers = []string{"example.com/other"}
+	if err := c.Update(ctx, stuck); err != nil {
+		t.Fatal(err)
+	}
+	ended, stop := context.WithTimeout(t.Context(), time.Second)
+	defer stop()
+	err := Cleanup(ended, c, []string{w.namespace}, log)
+	if err == nil || !strings.Contains(err.Error(), "1 pods of functions are still there") {
+		t.Errorf("got %v", err)
+	}
+}

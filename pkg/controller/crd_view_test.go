@@ -1,0 +1,124 @@
+package controller
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+)
+
+func TestScaleSetsTheMinimum(t *testing.T) {
+	c := newClient(t)
+	f := &v1alpha1.Function{Spec: v1alpha1.FunctionSpec{Image: "a"}}
+	f.Name, f.Namespace = "f", newNamespace(t, c)
+	if err := c.Create(t.Context(), f); err != nil {
+		t.Fatal(err)
+	}
+	f.Status.Instances.Created, f.Status.Selector = 4, "a=b"
+	if err := c.Status().Update(t.Context(), f); err != nil {
+		t.Fatal(err)
+	}
+	scale := &autoscalingv1.Scale{}
+	if err := c.SubResource("scale").Get(t.Context(), f, scale); err != nil {
+		t.Fatal(err)
+	}
+	if scale.Status.Replicas != 4 || scale.Status.Selector != "a=b" || scale.Spec.Replicas != 0 {
+		t.Errorf("scale is %+v", scale)
+	}
+	scale.Spec.Replicas = 2
+	if err := c.SubResource("scale").Update(t.Context(), f, client.WithSubResourceBody(scale)); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Get(t.Context(), client.ObjectKeyFromObject(f), f); err != nil {
+		t.Fatal(err)
+	}
+	if f.Spec.Scaling.Min != 2 {
+		t.Errorf("min is %d", f.Spec.Scaling.Min)
+	}
+}
+
+// table is what kubectl get shows of an object.
+func table(t *testing.T, resource, namespace, name string) (columns []metav1.TableColumnDefinition, cells []any) {
+	t.Helper()
+	config := apiServer(t)
+	config.APIPath = "/apis"
+	config.GroupVersion = &schema.GroupVersion{Group: v1alpha1.GroupName, Version: "v1alpha1"}
+	config.NegotiatedSerializer = serializer.NewCodecFactory(newClient(t).Scheme()).WithoutConversion()
+	config.AcceptContentTypes = "application/json;as=Table;v=v1;g=meta.k8s.io"
+	rc, err := rest.RESTClientFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := rc.Get().NamespaceIfScoped(namespace, namespace != "").Resource(resource).Name(name).
+		SetHeader("Accept", config.AcceptContentTypes).DoRaw(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var table metav1.Table
+	if err := json.Unmarshal(text, &table); err != nil {
+		t.Fatal(err)
+	}
+	return table.ColumnDefinitions, table.Rows[0].Cells
+}
+
+func TestColumnsOfFunctions(t *testing.T) {
+	c := newClient(t)
+	f := &v1alpha1.Function{Spec: v1alpha1.FunctionSpec{Image: "a/b:1"}}
+	f.Name, f.Namespace = "f", newNamespace(t, c)
+	if err := c.Create(t.Context(), f); err != nil {
+		t.Fatal(err)
+	}
+	in := given(nil)
+	in.function, in.facts.queued, in.facts.mean = f, 7, 1234567
+	f.Status = statusOf(in)
+	if err := c.Status().Update(t.Context(), f); err != nil {
+		t.Fatal(err)
+	}
+	columns, cells := table(t, "functions", f.Namespace, "f")
+	got := make(map[string]any)
+	var narrow []string
+	for i, column := range columns {
+		got[column.Name] = cells[i]
+		if column.Priority == 0 {
+			narrow = append(narrow, column.Name)
+		}
+	}
+	delete(got, "Age")
+	want := map[string]any{
+		"Name": "f", "Ready": "True", "Instances": 2.0, "Busy": 1.0, "Queued": 7.0, "Mean": "1.23ms",
+		"Reason": "Accepted", "Runs": "a/b:1", "URL": "https://fn.example.com/function/" + f.Namespace + "/f",
+	}
+	for name := range got {
+		if n, ok := got[name].(int64); ok {
+			got[name] = float64(n)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"Name", "Ready", "Instances", "Busy", "Queued", "Mean", "Age"}, narrow); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestColumnsOfRuntimes(t *testing.T) {
+	c := newClient(t)
+	r := manifest(t, v1alpha1.KindRuntime, "columns", `{image: a/b:1}`)
+	makeRuntime(t, c, r)
+	columns, cells := table(t, "runtimes", "", "columns")
+	var got []string
+	for i, column := range columns[:3] {
+		got = append(got, column.Name+"="+cells[i].(string))
+	}
+	if diff := cmp.Diff([]string{"Name=columns", "Image=a/b:1", "Protocol=LambdaRuntime"}, got); diff != "" {
+		t.Error(diff)
+	}
+}

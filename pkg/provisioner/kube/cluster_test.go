@@ -1,0 +1,286 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/provisioner"
+	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
+)
+
+// apiServer is a real kube-apiserver with etcd, and nothing else.
+func apiServer(t *testing.T) *rest.Config {
+	t.Helper()
+	folder := os.Getenv("WINDLASS_KUBERNETES_BIN")
+	if folder == "" {
+		cache, err := os.UserCacheDir()
+		if err != nil {
+			t.Fatal(err)
+		}
+		folder = filepath.Join(cache, "windlass", "kubernetes-v1.34.4")
+	}
+	for _, name := range []string{"kube-apiserver", "etcd"} {
+		if _, err := os.Stat(filepath.Join(folder, name)); err != nil {
+			t.Skipf("%v: run make cluster-binaries", err)
+		}
+	}
+	env := &envtest.Environment{BinaryAssetsDirectory: folder, ControlPlaneStartTimeout: time.Minute}
+	config, err := env.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := env.Stop(); err != nil {
+			t.Errorf("the API server does not stop: %v", err)
+		}
+	})
+	config.QPS = -1
+	return config
+}
+
+// stageAPI is a Runtime before a real API; the test plays kubelet.
+type stageAPI struct {
+	*Runtime
+	t      *testing.T
+	client kubernetes.Interface
+}
+
+func startRuntime(t *testing.T, client kubernetes.Interface) *stageAPI {
+	t.Helper()
+	r, err := New(testConfig(), Deps{
+		Client: client, Runtimes: noRuntimes{}, Registerer: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := r.Run(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(func() { cancel(); running.Wait() })
+	s := &stageAPI{r, t, client}
+	s.eventually("it has synced", func() error {
+		if !r.Synced() {
+			return errors.New("not yet")
+		}
+		return nil
+	})
+	return s
+}
+
+func (s *stageAPI) eventually(what string, check func() error) {
+	s.t.Helper()
+	var last error
+	err := wait.PollUntilContextTimeout(s.t.Context(), 10*time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) {
+		last = check()
+		return last == nil, nil
+	})
+	if err != nil {
+		s.t.Fatalf("%s: %v: %v", what, err, last)
+	}
+}
+
+func (s *stageAPI) exit() provisioner.Exit {
+	s.t.Helper()
+	select {
+	case e := <-s.Exits():
+		return e
+	case <-time.After(30 * time.Second):
+		s.t.Fatal("there is no exit")
+		return provisioner.Exit{}
+	}
+}
+
+func (s *stageAPI) pod(name string) *corev1.Pod {
+	s.t.Helper()
+	var pod *corev1.Pod
+	s.eventually("the pod "+name, func() (err error) {
+		pod, err = s.client.CoreV1().Pods("shop").Get(s.t.Context(), name, metav1.GetOptions{})
+		return err
+	})
+	return pod
+}
+
+// prepare makes a namespace that takes only restricted pods, and what the
+// function names.
+func prepare(t *testing.T, client kubernetes.Interface) *v1alpha1.Function {
+	t.Helper()
+	must := func(_ any, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, create := t.Context(), metav1.CreateOptions{}
+	must(client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		Name: "shop", Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"},
+	}}, create))
+	must(client.NodeV1().RuntimeClasses().Create(ctx, &nodev1.RuntimeClass{
+		ObjectMeta: metav1.ObjectMeta{Name: "gvisor"}, Handler: "runsc",
+		Overhead: &nodev1.Overhead{PodFixed: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("40m")}},
+	}, create))
+	must(client.SchedulingV1().PriorityClasses().Create(ctx, &schedulingv1.PriorityClass{
+		ObjectMeta: metav1.ObjectMeta{Name: "high"}, Value: 1000,
+	}, create))
+	node, err := client.CoreV1().Nodes().Create(ctx, readyNode("node-1"), create)
+	must(node, err)
+	// A new node is tainted until a controller sees that it is ready.
+	node.Spec.Taints = nil
+	must(client.CoreV1().Nodes().Update(ctx, node, metav1.UpdateOptions{}))
+	f := testFunction("hello")
+	f.Spec.RuntimeClassName, f.Spec.PriorityClassName, f.Spec.ServiceAccountName = "gvisor", "high", "teller"
+	f.Spec.ImagePullSecrets = []v1alpha1.LocalReference{{Name: "registry"}}
+	f.Spec.EnvFrom = []v1alpha1.EnvFromSource{{Prefix: "DB_", SecretRef: &v1alpha1.LocalReference{Name: "db"}}}
+	f.Spec.Env = []v1alpha1.EnvVar{{Name: "MODE", Value: "$(PORT)"}}
+	f.Spec.Code = &v1alpha1.Code{ConfigMap: "code"}
+	return f
+}
+
+func TestPodsBeforeARealAPI(t *testing.T) {
+	client, err := kubernetes.NewForConfig(apiServer(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := prepare(t, client)
+	s := startRuntime(t, client)
+	s.eventually("the node is a candidate", func() error {
+		if nodes, rejected := s.Candidates(f); len(nodes) != 1 {
+			return errors.New(reasons(rejected))
+		}
+		return nil
+	})
+
+	t.Run("a life", func(t *testing.T) { testLife(t, s, f) })
+	t.Run("a pod that is there", func(t *testing.T) { testThere(t, s, f) })
+	t.Run("refusals", func(t *testing.T) { testRefusals(t, s, f) })
+}
+
+func reasons(rejected []nodepick.Rejection) string {
+	var all []string
+	for _, r := range rejected {
+		all = append(all, r.Reason)
+	}
+	return strings.Join(all, ", ")
+}
+
+func testLife(t *testing.T, s *stageAPI, f *v1alpha1.Function) {
+	s.Start(provisioner.InstanceSpec{Function: f, CID: "c-1", Node: "node-1"})
+	pod := s.pod("hello-c-1")
+	s.eventually("the overhead counts", func() error {
+		if nodes, _ := s.Candidates(f); nodes[0].Requested.MilliCPU != 150 {
+			return errors.New("not yet")
+		}
+		return nil
+	})
+	if uid, cid, ok := s.Identify(string(pod.UID), "shop", pod.Name); !ok || uid != string(f.UID) || cid != "c-1" {
+		t.Errorf("it is identified as %s %s %v", uid, cid, ok)
+	}
+	s.Stop(string(f.UID), "c-1")
+	s.eventually("the pod is being deleted", func() error {
+		if pod := s.pod("hello-c-1"); pod.DeletionTimestamp == nil || *pod.DeletionGracePeriodSeconds != 70 {
+			return errors.New("not yet")
+		}
+		return nil
+	})
+	if err := s.client.CoreV1().Pods("shop").Delete(t.Context(), "hello-c-1", metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))}); err != nil {
+		t.Fatal(err)
+	}
+	if e := s.exit(); e.CID != "c-1" || e.Reason != reasonStopped {
+		t.Errorf("exit %+v", e)
+	}
+}
+
+func testThere(t *testing.T, s *stageAPI, f *v1alpha1.Function) {
+	s.Start(provisioner.InstanceSpec{Function: f, CID: "c-2", Node: "node-1"})
+	first := s.pod("hello-c-2")
+	// Another scheduler that orders the same instance finds this pod.
+	other := startRuntime(t, s.client)
+	other.Start(provisioner.InstanceSpec{Function: f, CID: "c-2", Node: "node-1"})
+	other.eventually("the pod is known", func() error {
+		other.mu.Lock()
+		defer other.mu.Unlock()
+		if in := other.book.byID[id{string(f.UID), "c-2"}]; in == nil || in.uid != first.UID {
+			return errors.New("not yet")
+		}
+		return nil
+	})
+	// Its function ends: both hear of it, and the pod goes.
+	first.Status = corev1.PodStatus{Phase: corev1.PodFailed, ContainerStatuses: []corev1.ContainerStatus{{
+		Name: functionC, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
+			ExitCode: 137, Reason: "OOMKilled", FinishedAt: metav1.Now(),
+		}},
+	}}}
+	if _, err := s.client.CoreV1().Pods("shop").UpdateStatus(t.Context(), first, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, each := range []*stageAPI{s, other} {
+		if e := each.exit(); e.CID != "c-2" || e.Code != v1alpha1.ReasonOutOfMemory {
+			t.Errorf("exit %+v", e)
+		}
+	}
+	s.eventually("the pod is gone", func() error {
+		pods, err := s.client.CoreV1().Pods("shop").List(t.Context(), metav1.ListOptions{})
+		if err == nil && len(pods.Items) > 0 {
+			err = errors.New("not yet")
+		}
+		return err
+	})
+}
+
+func testRefusals(t *testing.T, s *stageAPI, f *v1alpha1.Function) {
+	elsewhere := f.DeepCopy()
+	elsewhere.Namespace, elsewhere.UID = "nowhere", "uid-nowhere"
+	s.Start(provisioner.InstanceSpec{Function: elsewhere, CID: "c-1", Node: "node-1"})
+	if e := s.exit(); e.Code != v1alpha1.ReasonPodRefused || !strings.Contains(e.Reason, "nowhere does not exist") {
+		t.Errorf("no namespace: %+v", e)
+	}
+
+	wrong := f.DeepCopy()
+	wrong.Spec.PriorityClassName = "missing"
+	s.Start(provisioner.InstanceSpec{Function: wrong, CID: "c-3", Node: "node-1"})
+	if e := s.exit(); e.Code != v1alpha1.ReasonPodRefused || !strings.Contains(e.Reason, "missing") {
+		t.Errorf("no priority class: %+v", e)
+	}
+
+	quota, err := s.client.CoreV1().ResourceQuotas("shop").Create(t.Context(), &corev1.ResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Name: "small"},
+		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("0")}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// No controller does it here.
+	quota.Status = corev1.ResourceQuotaStatus{Hard: quota.Spec.Hard, Used: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("0")}}
+	if _, err := s.client.CoreV1().ResourceQuotas("shop").UpdateStatus(t.Context(), quota, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	s.Start(provisioner.InstanceSpec{Function: f, CID: "c-4", Node: "node-1"})
+	if e := s.exit(); e.Code != v1alpha1.ReasonQuotaExceeded || !strings.Contains(e.Reason, "exceeded quota: small") {
+		t.Errorf("quota: %+v", e)
+	}
+	if nodes, _ := s.Candidates(f); nodes[0].Requested != (nodepick.Amount{}) {
+		t.Errorf("%+v is requested by pods that do not exist", nodes[0].Requested)
+	}
+}

@@ -1,0 +1,9 @@
+// Package chart tests the Helm chart in charts/windlass: what it renders, which
+// mistakes in values it refuses and how it says so, and, against a real API
+// server, that it can be installed, upgraded and uninstalled, and what the
+// accounts that it makes may do.
+//
+// The tests need helm, and some of them the binaries of Kubernetes and etcd;
+// without them they skip and say so. conform.sh, which downloads a lot,
+// validates what is rendered against several releases of Kubernetes.
+package chart

@@ -1,0 +1,171 @@
+package chart
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	sigsyaml "sigs.k8s.io/yaml"
+)
+
+const (
+	chartDir  = "../../charts/windlass"
+	release   = "windlass"
+	namespace = "windlass"
+)
+
+// scenarios are values with which everything must hold that holds of the chart
+// at all.
+var scenarios = map[string][]string{
+	"defaults":   nil,
+	"dev":        {"-f", chartDir + "/values-dev.yaml"},
+	"ha":         {"-f", chartDir + "/values-ha.yaml"},
+	"namespaces": {"--set", "namespaces={team-a,windlass}"},
+	"an etcd of one's own": {"--set", "etcd.enabled=false,etcd.endpoints={https://etcd-0:2379,https://etcd-1:2379},etcd.existingSecret=etcd-client," +
+		"etcd.auth.username=windlass,etcd.auth.existingSecret=etcd-password"},
+	"cert-manager": {"--set", "tls.mode=certManager,monitoring.podMonitor.enabled=true"},
+	"an issuer":    {"--set", "tls.mode=certManager,tls.certManager.issuerRef.name=vault,tls.certManager.issuerRef.kind=ClusterIssuer"},
+	"existing certificates": {"--set", "tls.mode=existing,tls.existing.gatewaySecret=g,tls.existing.schedulerSecret=s," +
+		"tls.existing.controllerSecret=c,tls.existing.etcdSecret=e"},
+	"everything on": {"--set", "gateway.ingress.enabled=true,gateway.ingress.hosts={fn.example.com},gateway.autoscaling.enabled=true," +
+		"gateway.service.type=LoadBalancer,gateway.service.nodePort=30080,monitoring.serviceMonitor.enabled=true,gateway.priorityClassName=high," +
+		"global.imageRegistry=mirror.example.com,global.imagePullSecrets[0].name=mirror,commonLabels.team=platform,gateway.maxBody=1048576,gateway.maxInvocations=100"},
+}
+
+// binary finds a program of the cluster, or skips the test.
+func binary(t *testing.T, name string) string {
+	t.Helper()
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{
+		os.Getenv("WINDLASS_KUBERNETES_BIN"),
+		filepath.Join(cache, "windlass", "kubernetes-v1.34.4"),
+		filepath.Join(cache, "windlass", "bin"),
+	} {
+		path := filepath.Join(dir, name)
+		if info, err := os.Stat(path); dir != "" && err == nil && !info.IsDir() {
+			return path
+		}
+	}
+	path, err := exec.LookPath(name)
+	if err != nil {
+		t.Skipf("%s is not there: run make cluster-binaries", name)
+	}
+	return path
+}
+
+// run runs a command and returns both of its streams.
+func run(t *testing.T, program string, args ...string) (stdout, stderr string, err error) {
+	t.Helper()
+	cmd := exec.Command(program, args...)
+	var out, diagnostics bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &diagnostics
+	err = cmd.Run()
+	return out.String(), diagnostics.String(), err
+}
+
+var rendered sync.Map
+
+// template renders the chart as helm prints it. What helm makes by chance, such
+// as keys, is made once for the same arguments.
+func template(t *testing.T, args ...string) string {
+	t.Helper()
+	if text, ok := rendered.Load(strings.Join(args, " ")); ok {
+		return text.(string)
+	}
+	text, stderr, err := run(t, binary(t, "helm"), templateArgs(chartDir, args)...)
+	if err != nil {
+		t.Fatalf("helm template %s: %v\n%s", strings.Join(args, " "), err, stderr)
+	}
+	rendered.Store(strings.Join(args, " "), text)
+	return text
+}
+
+// templateArgs are those of helm template. A helm that was built by hand takes
+// the cluster that is not there for an ancient one, hence the version.
+func templateArgs(chart string, args []string) []string {
+	return append([]string{"template", release, chart, "--namespace", namespace, "--kube-version", "1.34.0"}, args...)
+}
+
+// render renders the chart into objects.
+func render(t *testing.T, args ...string) []unstructured.Unstructured {
+	t.Helper()
+	return parse(t, template(t, args...))
+}
+
+func parse(t *testing.T, text string) []unstructured.Unstructured {
+	t.Helper()
+	var objects []unstructured.Unstructured
+	reader := yaml.NewYAMLReader(bufio.NewReader(strings.NewReader(text)))
+	for {
+		document, err := reader.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		var object map[string]any
+		if err := sigsyaml.UnmarshalStrict(document, &object); err != nil {
+			t.Fatalf("%v in\n%s", err, document)
+		}
+		if len(object) > 0 {
+			objects = append(objects, unstructured.Unstructured{Object: object})
+		}
+	}
+	if len(objects) == 0 {
+		t.Fatal("nothing was rendered")
+	}
+	return objects
+}
+
+// eachScenario runs a check on all objects of every scenario.
+func eachScenario(t *testing.T, check func(t *testing.T, objects []unstructured.Unstructured)) {
+	t.Helper()
+	for name, args := range scenarios {
+		t.Run(name, func(t *testing.T) { check(t, render(t, args...)) })
+	}
+}
+
+// title names an object in messages.
+func title(object unstructured.Unstructured) string {
+	name := object.GetName()
+	if object.GetNamespace() != "" {
+		name = object.GetNamespace() + "/" + name
+	}
+	return object.GetKind() + " " + name
+}
+
+// find returns the only object of a kind and name, and fails without it.
+func find(t *testing.T, objects []unstructured.Unstructured, kind, name string) unstructured.Unstructured {
+	t.Helper()
+	for _, object := range objects {
+		if object.GetKind() == kind && object.GetName() == name {
+			return object
+		}
+	}
+	t.Fatalf("there is no %s %s", kind, name)
+	return unstructured.Unstructured{}
+}
+
+// as converts an object to its Go type, strictly.
+func as[T any](t *testing.T, object unstructured.Unstructured) T {
+	t.Helper()
+	var typed T
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(object.Object, &typed, true); err != nil {
+		t.Fatalf("%s: %v", title(object), err)
+	}
+	return typed
+}

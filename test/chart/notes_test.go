@@ -1,0 +1,76 @@
+package chart
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+)
+
+// notes are what helm prints after an installation. helm template leaves them
+// out, so they are put into an object.
+func notes(t *testing.T, args ...string) string {
+	t.Helper()
+	chart := copyChart(t, func(text string) string { return text })
+	text, err := os.ReadFile(filepath.Join(chart, "templates", "NOTES.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(chart, "notes.txt"), string(text))
+	write(t, filepath.Join(chart, "templates", "notes.yaml"), "kind: Notes\ntext: {{ tpl (.Files.Get \"notes.txt\") . | toJson }}\n")
+	out, stderr, err := run(t, binary(t, "helm"), templateArgs(chart, append(args, "--show-only", "templates/notes.yaml"))...)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, stderr)
+	}
+	shown, _ := parse(t, out)[0].Object["text"].(string)
+	return shown
+}
+
+func TestNotesFollowValues(t *testing.T) {
+	for name, test := range map[string]struct {
+		args       []string
+		want, none []string
+	}{
+		"defaults": {nil,
+			[]string{"kubectl -n windlass port-forward service/windlass-gateway 8080:80", "http://127.0.0.1:8080/function/hello", "namespace: default"},
+			[]string{"WARNING"}},
+		"namespaces": {[]string{"--set", "namespaces={team-a,team-b}"},
+			[]string{"namespace: team-a", "/function/team-a/hello", "only: team-a, team-b"}, []string{"WARNING"}},
+		"an Ingress": {[]string{"--set", "gateway.ingress.enabled=true,gateway.ingress.hosts={fn.example.com}"},
+			[]string{"http://fn.example.com/function/hello"}, []string{"port-forward"}},
+		"members that forget": {[]string{"--set", "etcd.persistence.enabled=false"},
+			[]string{"WARNING: etcd.persistence.enabled is false"}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text := notes(t, test.args...)
+			for _, want := range test.want {
+				if !strings.Contains(text, want) {
+					t.Errorf("the notes lack %q:\n%s", want, text)
+				}
+			}
+			for _, none := range test.none {
+				if strings.Contains(text, none) {
+					t.Errorf("the notes contain %q:\n%s", none, text)
+				}
+			}
+		})
+	}
+}
+
+func TestTheFirstFunctionIsValid(t *testing.T) {
+	_, rest, _ := strings.Cut(notes(t), "<<'END'\n")
+	manifest, _, found := strings.Cut(rest, "   END\n")
+	if !found {
+		t.Fatal("there is no manifest in the notes")
+	}
+	var unindented strings.Builder
+	for line := range strings.Lines(manifest) {
+		unindented.WriteString(strings.TrimPrefix(line, "   "))
+	}
+	functions, err := v1alpha1.Decode([]byte(unindented.String()), "NOTES.txt")
+	if err != nil || len(functions) != 1 || functions[0].Name != "hello" {
+		t.Errorf("the manifest decodes to %v, %v", functions, err)
+	}
+}

@@ -1,0 +1,281 @@
+package chart
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/serializer/json"
+	"k8s.io/client-go/kubernetes/scheme"
+	sigsyaml "sigs.k8s.io/yaml"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+)
+
+// foreign are the groups whose types are not among those of Kubernetes itself.
+var foreign = []string{"apiextensions.k8s.io", "cert-manager.io", "monitoring.coreos.com"}
+
+func TestLint(t *testing.T) {
+	for name, args := range scenarios {
+		t.Run(name, func(t *testing.T) {
+			all := append([]string{"lint", "--strict", chartDir, "--kube-version", "1.34.0"}, args...)
+			if out, _, err := run(t, binary(t, "helm"), all...); err != nil {
+				t.Error(out)
+			}
+		})
+	}
+}
+
+func TestObjectsHaveTheFieldsOfTheirKind(t *testing.T) {
+	strict := json.NewSerializerWithOptions(json.DefaultMetaFactory, scheme.Scheme, scheme.Scheme, json.SerializerOptions{Strict: true})
+	eachScenario(t, func(t *testing.T, objects []unstructured.Unstructured) {
+		for _, object := range objects {
+			if slices.Contains(foreign, object.GroupVersionKind().Group) {
+				continue
+			}
+			text, err := object.MarshalJSON()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, _, err := strict.Decode(text, nil, nil); err != nil {
+				t.Errorf("%s: %v", title(object), err)
+			}
+		}
+	})
+}
+
+func TestObjectsAreNamedOnce(t *testing.T) {
+	clusterWide := []string{"ClusterRole", "ClusterRoleBinding", "CustomResourceDefinition", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"}
+	eachScenario(t, func(t *testing.T, objects []unstructured.Unstructured) {
+		seen := map[string]bool{}
+		for _, object := range objects {
+			if seen[title(object)] {
+				t.Errorf("%s is there twice", title(object))
+			}
+			seen[title(object)] = true
+			if global := slices.Contains(clusterWide, object.GetKind()); global != (object.GetNamespace() == "") {
+				t.Errorf("%s has the namespace %q", title(object), object.GetNamespace())
+			}
+			if object.GetLabels()["app.kubernetes.io/instance"] != release || object.GetLabels()["helm.sh/chart"] == "" {
+				t.Errorf("%s has the labels %v", title(object), object.GetLabels())
+			}
+		}
+	})
+}
+
+// TestSelectorsMeetTheirPods wants every selector to find the pods of one
+// component, and every port of a Service to be one of theirs.
+func TestSelectorsMeetTheirPods(t *testing.T) {
+	eachScenario(t, func(t *testing.T, objects []unstructured.Unstructured) {
+		pods := map[string]corev1.PodTemplateSpec{}
+		for _, object := range objects {
+			if pod, ok := podOf(t, object); ok {
+				pods[pod.Labels["app.kubernetes.io/component"]] = pod
+			}
+		}
+		selected := func(object unstructured.Unstructured, selector labels.Selector) []corev1.PodTemplateSpec {
+			var found []corev1.PodTemplateSpec
+			for _, pod := range pods {
+				if selector.Matches(labels.Set(pod.Labels)) {
+					found = append(found, pod)
+				}
+			}
+			if len(found) != 1 && object.GetName() != "windlass-metrics" {
+				t.Errorf("%s selects the pods of %d components", title(object), len(found))
+			}
+			return found
+		}
+		for _, object := range objects {
+			switch object.GetKind() {
+			case "Service":
+				service := as[corev1.Service](t, object)
+				found := selected(object, labels.SelectorFromSet(service.Spec.Selector))
+				for _, port := range service.Spec.Ports {
+					if !slices.ContainsFunc(found, func(p corev1.PodTemplateSpec) bool { return hasPort(p, port.TargetPort.StrVal) }) {
+						t.Errorf("%s leads to the port %q, which no pod has", title(object), port.TargetPort.StrVal)
+					}
+				}
+			case "PodDisruptionBudget":
+				selected(object, selector(t, as[policyv1.PodDisruptionBudget](t, object).Spec.Selector))
+			case "NetworkPolicy":
+				policy := as[networkingv1.NetworkPolicy](t, object)
+				selected(object, selector(t, &policy.Spec.PodSelector))
+			}
+		}
+	})
+}
+
+func selector(t *testing.T, s *metav1.LabelSelector) labels.Selector {
+	t.Helper()
+	compiled, err := metav1.LabelSelectorAsSelector(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return compiled
+}
+
+func hasPort(pod corev1.PodTemplateSpec, name string) bool {
+	return slices.ContainsFunc(pod.Spec.Containers[0].Ports, func(p corev1.ContainerPort) bool { return p.Name == name })
+}
+
+func TestOneReplicaHasNoDisruptionBudget(t *testing.T) {
+	budgets := func(args ...string) (names []string) {
+		for _, object := range render(t, args...) {
+			if object.GetKind() == "PodDisruptionBudget" {
+				names = append(names, object.GetName())
+			}
+		}
+		slices.Sort(names)
+		return names
+	}
+	if got := budgets(scenarios["dev"]...); len(got) != 0 {
+		t.Errorf("with one of each there are %v, which would stop every drain of a node", got)
+	}
+	want := []string{"windlass-controller", "windlass-etcd", "windlass-gateway", "windlass-scheduler"}
+	if diff := cmp.Diff(want, budgets()); diff != "" {
+		t.Errorf("by default (-want +got):\n%s", diff)
+	}
+}
+
+func TestCRDsAreThoseOfTheProject(t *testing.T) {
+	generated, err := filepath.Glob("../../config/crd/*.yaml")
+	if err != nil || len(generated) != 2 {
+		t.Fatalf("config/crd has %v, %v", generated, err)
+	}
+	objects := render(t)
+	for _, path := range generated {
+		want, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := os.ReadFile(filepath.Join(chartDir, "files", "crds", filepath.Base(path)))
+		if err != nil || string(got) != string(want) {
+			t.Errorf("%s is not the copy in the chart: run make generate", filepath.Base(path))
+		}
+		var crd unstructured.Unstructured
+		if err := sigsyaml.Unmarshal(want, &crd.Object); err != nil {
+			t.Fatal(err)
+		}
+		found := find(t, objects, "CustomResourceDefinition", crd.GetName())
+		if found.GetAnnotations()["helm.sh/resource-policy"] != "keep" {
+			t.Errorf("%s would be deleted with the release, and every object of it", crd.GetName())
+		}
+		if diff := cmp.Diff(crd.Object["spec"], found.Object["spec"]); diff != "" {
+			t.Errorf("%s is rendered as something else (-generated +rendered):\n%s", crd.GetName(), diff)
+		}
+	}
+	without := template(t, "--set", "crds.enabled=false")
+	if strings.Contains(without, "CustomResourceDefinition") {
+		t.Error("crds.enabled=false leaves CRDs")
+	}
+	if strings.Contains(template(t, "--set", "crds.keep=false"), "resource-policy") {
+		t.Error("crds.keep=false keeps them")
+	}
+}
+
+func TestRuntimesAreManifests(t *testing.T) {
+	objects := render(t, "--set", "runtimes[0].name=python3,runtimes[0].image.repository=mine,runtimes[0].image.tag=v9,runtimes[0].fileExtension=py,"+
+		"runtimes[0].command={/bin/python3,main.py},runtimes[0].env[0].name=A,runtimes[0].env[0].value=b,runtimes[0].protocol=HTTP")
+	want := []v1alpha1.RuntimeSpec{{Image: "mine:v9", Protocol: v1alpha1.ProtocolHTTP, FileExtension: "py",
+		Command: []string{"/bin/python3", "main.py"}, Env: []v1alpha1.EnvVar{{Name: "A", Value: "b"}}}}
+	if diff := cmp.Diff(want, specs(t, objects)); diff != "" {
+		t.Errorf("a runtime from values (-want +got):\n%s", diff)
+	}
+	want = []v1alpha1.RuntimeSpec{
+		{Image: "ghcr.io/windlass-dev/runtime-python3:0.1.0", Protocol: v1alpha1.ProtocolLambdaRuntime, FileExtension: "py"},
+		{Image: "ghcr.io/windlass-dev/runtime-nodejs:0.1.0", Protocol: v1alpha1.ProtocolLambdaRuntime, FileExtension: "js"},
+	}
+	if diff := cmp.Diff(want, specs(t, render(t))); diff != "" {
+		t.Errorf("the defaults (-want +got):\n%s", diff)
+	}
+}
+
+// specs are the Runtimes that the controller is given to install.
+func specs(t *testing.T, objects []unstructured.Unstructured) (specs []v1alpha1.RuntimeSpec) {
+	t.Helper()
+	var runtimes []v1alpha1.Runtime
+	file := as[corev1.ConfigMap](t, find(t, objects, "ConfigMap", "windlass-controller-runtimes")).Data["runtimes.yaml"]
+	if err := sigsyaml.UnmarshalStrict([]byte(file), &runtimes); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range runtimes {
+		if r.APIVersion != v1alpha1.APIVersion || r.Kind != v1alpha1.KindRuntime || r.Labels[v1alpha1.LabelManagedBy] != v1alpha1.ManagedBy {
+			t.Errorf("the runtime %+v is not one of Windlass", r.ObjectMeta)
+		}
+		specs = append(specs, r.Spec)
+	}
+	return specs
+}
+
+func TestOnlyTheControllerRollsWhenRuntimesChange(t *testing.T) {
+	before, after := render(t), render(t, "--set", "runtimes[0].name=python3,runtimes[0].image.repository=mine")
+	for component, want := range map[string]bool{"controller": true, "gateway": false, "scheduler": false} {
+		was, _ := podOf(t, find(t, before, "Deployment", "windlass-"+component))
+		is, _ := podOf(t, find(t, after, "Deployment", "windlass-"+component))
+		if changed := !cmp.Equal(was, is); changed != want {
+			t.Errorf("the pods of the %s change: %v, want %v", component, changed, want)
+		}
+	}
+}
+
+// TestTheListOfImagesIsComplete compares what Artifact Hub is told with what is
+// pulled.
+func TestTheListOfImagesIsComplete(t *testing.T) {
+	var chart struct{ Annotations map[string]string }
+	text, err := os.ReadFile(filepath.Join(chartDir, "Chart.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := sigsyaml.Unmarshal(text, &chart); err != nil {
+		t.Fatal(err)
+	}
+	var listed []struct{ Name, Image string }
+	if err := sigsyaml.UnmarshalStrict([]byte(chart.Annotations["artifacthub.io/images"]), &listed); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]bool{}
+	objects := render(t)
+	for _, object := range objects {
+		if pod, ok := podOf(t, object); ok {
+			want[pod.Spec.Containers[0].Image] = true
+			if agent := arguments(t, pod.Spec.Containers[0])["agent-image"]; agent != "" {
+				want[agent] = true
+			}
+		}
+	}
+	for _, spec := range specs(t, objects) {
+		want[spec.Image] = true
+	}
+	got := map[string]bool{}
+	for _, image := range listed {
+		got[image.Image] = true
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("artifacthub.io/images in Chart.yaml (-pulled +listed):\n%s", diff)
+	}
+}
+
+// copyChart copies the chart with another Chart.yaml.
+func copyChart(t *testing.T, change func(string) string) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "windlass")
+	if err := os.CopyFS(dir, os.DirFS(chartDir)); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "Chart.yaml")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, path, change(string(text)))
+	return dir
+}

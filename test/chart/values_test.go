@@ -1,0 +1,146 @@
+package chart
+
+import (
+	"encoding/json"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	sigsyaml "sigs.k8s.io/yaml"
+)
+
+func TestMistakesInValuesAreNamed(t *testing.T) {
+	for values, want := range map[string]string{
+		"gatway.replicas=2":                              "additional properties 'gatway' not allowed",
+		"gateway.replica=2":                              "at '/gateway': additional properties 'replica' not allowed",
+		"gateway.service.typ=LoadBalancer":               "at '/gateway/service': additional properties 'typ' not allowed",
+		"gateway.service.type=Loadbalancer":              "at '/gateway/service/type': value must be one of 'ClusterIP', 'NodePort', 'LoadBalancer'",
+		"gateway.replicas=0":                             "at '/gateway/replicas': minimum: got 0, want 1",
+		"gateway.replicas=two":                           "at '/gateway/replicas': got string, want integer",
+		"gateway.resources.request.cpu=1":                "at '/gateway/resources': additional properties 'request' not allowed",
+		"gateway.extraArgs={listen=:1}":                  "at '/gateway/extraArgs/0': 'listen=:1' does not match pattern '^--'",
+		"scheduler.pdb.maxUnavailable=0":                 "at '/scheduler/pdb/maxUnavailable': minimum: got 0, want 1",
+		"scheduler.tolerations[0].effect=NoSchedules":    "at '/scheduler/tolerations/0/effect': value must be one of",
+		"etcd.replicas=2":                                "at '/etcd/replicas': value must be one of 1, 3",
+		"etcd.persistence.size=2Gb":                      "at '/etcd/persistence/size': '2Gb' does not match pattern",
+		"etcd.autoCompactionRetention=5 minutes":         "at '/etcd/autoCompactionRetention'",
+		"tls.mode=certmanager":                           "at '/tls/mode': value must be one of 'builtin', 'certManager', 'existing'",
+		"log.level=warning":                              "at '/log/level': value must be one of 'debug', 'info', 'warn', 'error'",
+		"image.pullPolicy=always":                        "at '/image/pullPolicy': value must be one of",
+		"image.digest=sha256:abc":                        "at '/image/digest'",
+		"namespaces={Team A}":                            "at '/namespaces/0'",
+		"namespaces={a,a}":                               "at '/namespaces'",
+		"runtimes[0].name=ruby":                          "at '/runtimes/0': missing property 'image'",
+		"networkPolicies.gatewayFrom[0].podselector.a=b": "at '/networkPolicies/gatewayFrom/0': additional properties 'podselector' not allowed",
+		"etcd.enabled=false":                             "etcd.enabled is false and etcd.endpoints is empty",
+		"etcd.endpoints={https://etcd:2379}":             "set etcd.enabled=false with it",
+		"etcd.endpoints={etcd:2379},etcd.enabled=false":  "at '/etcd/endpoints/0'",
+		"etcd.auth.username=me":                          "etcd.auth.username needs etcd.auth.existingSecret",
+		"tls.mode=existing,tls.existing.gatewaySecret=a,tls.existing.schedulerSecret=b,tls.existing.controllerSecret=c": "tls.existing.etcdSecret is empty",
+		"monitoring.serviceMonitor.enabled=true,monitoring.podMonitor.enabled=true":                                     "both enabled",
+		"gateway.autoscaling.enabled=true,gateway.autoscaling.maxReplicas=1":                                            "minReplicas is larger than maxReplicas",
+	} {
+		t.Run(values, func(t *testing.T) {
+			_, stderr, err := run(t, binary(t, "helm"), templateArgs(chartDir, []string{"--set", values})...)
+			if err == nil {
+				t.Fatal("these values are accepted")
+			}
+			if !strings.Contains(stderr, want) {
+				t.Errorf("the mistake is told as\n%s\nwant it to contain %q", stderr, want)
+			}
+		})
+	}
+}
+
+// schemaNode is a part of values.schema.json.
+type schemaNode map[string]any
+
+func schema(t *testing.T) schemaNode {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(chartDir, "values.schema.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var root schemaNode
+	if err := json.Unmarshal(text, &root); err != nil {
+		t.Fatal(err)
+	}
+	return root
+}
+
+// resolve follows a reference into $defs.
+func (root schemaNode) resolve(node any) schemaNode {
+	object, _ := node.(map[string]any)
+	if ref, ok := object["$ref"].(string); ok {
+		defs, _ := root["$defs"].(map[string]any)
+		return root.resolve(defs[strings.TrimPrefix(ref, "#/$defs/")])
+	}
+	return object
+}
+
+// TestTheSchemaIsClosed wants every object that has properties to refuse others.
+func TestTheSchemaIsClosed(t *testing.T) {
+	root := schema(t)
+	open := map[string]bool{"/properties/global": true} // other charts have keys there
+	seen := 0
+	var walk func(at string, node any)
+	walk = func(at string, node any) {
+		switch node := node.(type) {
+		case map[string]any:
+			if _, ok := node["properties"].(map[string]any); ok && node["type"] == "object" {
+				seen++
+				if closed := node["additionalProperties"] == false; closed == open[at] {
+					t.Errorf("%s: additionalProperties is %v", at, node["additionalProperties"])
+				}
+			}
+			for key, child := range node {
+				walk(at+"/"+key, child)
+			}
+		case []any:
+			for _, child := range node {
+				walk(at, child)
+			}
+		}
+	}
+	walk("", map[string]any(root))
+	if seen < 30 {
+		t.Errorf("saw %d objects only", seen)
+	}
+}
+
+// TestTheSchemaAndTheValuesHaveTheSameKeys walks both.
+func TestTheSchemaAndTheValuesHaveTheSameKeys(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(chartDir, "values.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var values map[string]any
+	if err := sigsyaml.UnmarshalStrict(text, &values); err != nil {
+		t.Fatal(err)
+	}
+	root := schema(t)
+	var walk func(at string, values map[string]any, node schemaNode)
+	walk = func(at string, values map[string]any, node schemaNode) {
+		properties, _ := node["properties"].(map[string]any)
+		for _, key := range slices.Sorted(maps.Keys(properties)) {
+			if _, ok := values[key]; !ok {
+				t.Errorf("%s%s is in the schema and not in values.yaml", at, key)
+			}
+		}
+		for key, value := range values {
+			child, ok := properties[key]
+			if !ok {
+				t.Errorf("%s%s is in values.yaml and not in the schema", at, key)
+				continue
+			}
+			// What is given whole, as a piece of a pod, has no defaults in it.
+			if object, ok := value.(map[string]any); ok && len(object) > 0 && key != "resources" {
+				walk(at+key+".", object, root.resolve(child))
+			}
+		}
+	}
+	walk("", values, root)
+}

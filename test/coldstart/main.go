@@ -1,0 +1,175 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/windlass-dev/windlass/pkg/invoke"
+)
+
+// headerQueueMs is how long a call waited until an instance had claimed it.
+const headerQueueMs = "X-Windlass-Queue-Ms"
+
+// Goals for the medians.
+const (
+	goalTotal = 1500 * time.Millisecond
+	goalOurs  = 100 * time.Millisecond
+)
+
+// runLimit bounds one run.
+const runLimit = 2 * time.Minute
+
+type options struct {
+	kubeconfig, gateway, release, image string
+	runs, warmups                       int
+}
+
+func main() {
+	var o options
+	flag.StringVar(&o.kubeconfig, "kubeconfig", os.Getenv("KUBECONFIG"), "path of an administrator's kubeconfig")
+	flag.StringVar(&o.gateway, "gateway", "", "URL of the gateways; the Service's address by default")
+	flag.StringVar(&o.release, "release-namespace", "windlass", "namespace of Windlass")
+	flag.StringVar(&o.image, "image", "windlass.test/test-functions:dev", "image of the function; it is run with the argument httpd")
+	flag.IntVar(&o.runs, "runs", 20, "cold starts to measure")
+	flag.IntVar(&o.warmups, "warmups", 1, "cold starts before those, which bring the image")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, o)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "coldstart:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, o options) (err error) {
+	if o.runs < 1 || o.warmups < 0 {
+		return fmt.Errorf("--runs %d must be at least 1, and --warmups %d at least 0", o.runs, o.warmups)
+	}
+	w, err := newWorld(ctx, o.kubeconfig, o.release)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		// Also after an interrupt.
+		cleaning, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		err = errors.Join(err, w.remove(cleaning))
+	}()
+	if o.gateway == "" {
+		if o.gateway, err = w.gateway(ctx); err != nil {
+			return err
+		}
+	}
+	var all []marks
+	for n := range o.warmups + o.runs {
+		m, err := w.measure(ctx, o, fmt.Sprintf("cold-%d", n))
+		if err != nil {
+			return fmt.Errorf("run %d: %w", n, err)
+		}
+		if n >= o.warmups {
+			all = append(all, m)
+		}
+	}
+	return report(os.Stdout, all)
+}
+
+// measure makes a function, calls it for the first time, and removes it.
+func (w *world) measure(ctx context.Context, o options, name string) (m marks, err error) {
+	ctx, cancel := context.WithTimeout(ctx, runLimit)
+	defer cancel()
+	fn, err := w.create(ctx, name, o.image)
+	if err != nil {
+		return m, err
+	}
+	defer func() { err = errors.Join(err, w.delete(ctx, fn)) }()
+	seen, stop, err := w.firstPod(ctx, name)
+	if err != nil {
+		return m, err
+	}
+	defer stop()
+	// What made the function and opened the watch has its moment to end.
+	if err := rest(ctx, time.Second); err != nil {
+		return m, err
+	}
+	if m, err = call(ctx, strings.TrimSuffix(o.gateway, "/")+"/function/"+w.namespace+"/"+name+"/"); err != nil {
+		return m, err
+	}
+	var first sighting
+	select {
+	case first = <-seen:
+	case <-ctx.Done():
+		return m, ctx.Err()
+	}
+	m.decided, m.created = decidedAt(first.pod), first.at
+	agent, function, err := w.containers(ctx, first.pod.Name)
+	if err != nil {
+		return m, err
+	}
+	processes, err := findStarted(agent, function)
+	if err != nil {
+		return m, err
+	}
+	m.sandbox, m.agent, m.function = processes.sandbox, processes.agent, processes.function
+	m.joined, m.ready, err = w.logged(ctx, name, m.sent)
+	return m, err
+}
+
+// call calls a function, on a connection that stands already, and takes the marks
+// that the client has.
+func call(ctx context.Context, url string) (m marks, err error) {
+	client := &http.Client{Transport: &http.Transport{}}
+	defer client.CloseIdleConnections()
+	base, _, _ := strings.Cut(url, "/function/")
+	if _, err := get(ctx, client, base+"/"); err != nil {
+		return m, err
+	}
+	m.sent = time.Now()
+	answer, err := get(ctx, client, url)
+	m.answered = time.Now()
+	switch {
+	case err != nil:
+		return m, err
+	case answer.StatusCode != http.StatusOK:
+		return m, fmt.Errorf("the call was answered with %s", answer.Status)
+	case answer.Header.Get(invoke.HeaderColdStart) == "":
+		return m, errors.New("the call did not start an instance: is the function's scaling.min 0?")
+	}
+	m.execution = -1
+	if d, known := milliseconds(answer.Header.Get(invoke.HeaderDurationMs)); known {
+		m.execution = d
+	}
+	if d, known := milliseconds(answer.Header.Get(headerQueueMs)); known {
+		m.granted = m.sent.Add(d)
+	}
+	return m, nil
+}
+
+// get returns an answer whose body was read.
+func get(ctx context.Context, client *http.Client, url string) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := client.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	_, err = io.Copy(io.Discard, answer.Body)
+	return answer, errors.Join(err, answer.Body.Close())
+}
+
+func milliseconds(text string) (time.Duration, bool) {
+	ms, err := strconv.ParseFloat(text, 64)
+	return time.Duration(ms * float64(time.Millisecond)), err == nil
+}

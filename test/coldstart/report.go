@@ -1,0 +1,64 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+)
+
+// report prints the quantiles of every stage, and whether the goals were reached.
+func report(out io.Writer, all []marks) error {
+	var names []string
+	ours, took := map[string]bool{}, map[string][]time.Duration{}
+	var totals, sums []time.Duration
+	for _, m := range all {
+		list, err := m.stages()
+		if err != nil {
+			return err
+		}
+		names = names[:0]
+		for _, s := range list {
+			names = append(names, s.name)
+			ours[s.name] = s.ours
+			if s.known {
+				took[s.name] = append(took[s.name], s.took)
+			}
+		}
+		totals = append(totals, m.total())
+		if whole, known := sum(list); known {
+			sums = append(sums, whole-m.total())
+		}
+	}
+	fmt.Fprintf(out, "runs=%d\n", len(all))
+	printQuantiles(out, "total", totals)
+	slow, unknown := []string{}, []string{}
+	for _, name := range names {
+		// A stage counts only if it was seen in every run.
+		if len(took[name]) < len(all) {
+			fmt.Fprintf(out, "%s_median_ms=unknown\n%s_p90_ms=unknown\n", name, name)
+			unknown = append(unknown, name)
+			continue
+		}
+		printQuantiles(out, name, took[name])
+		if ours[name] && quantile(took[name], 0.5) > goalOurs {
+			slow = append(slow, name)
+		}
+	}
+	if len(sums) == len(all) {
+		fmt.Fprintf(out, "stages_minus_total_ms=%.1f\n", ms(quantile(sums, 1)))
+	} else {
+		fmt.Fprintln(out, "stages_minus_total_ms=unknown")
+	}
+	fmt.Fprintf(out, "unknown=%s\n", strings.Join(unknown, ","))
+	fmt.Fprintf(out, "goal_total_below_1500ms=%t\n", quantile(totals, 0.5) < goalTotal)
+	fmt.Fprintf(out, "goal_ours_below_100ms=%t\n", len(slow) == 0)
+	fmt.Fprintf(out, "ours_above_100ms=%s\n", strings.Join(slow, ","))
+	return nil
+}
+
+func printQuantiles(out io.Writer, name string, took []time.Duration) {
+	fmt.Fprintf(out, "%s_median_ms=%.1f\n%s_p90_ms=%.1f\n", name, ms(quantile(took, 0.5)), name, ms(quantile(took, 0.9)))
+}
+
+func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

@@ -1,0 +1,92 @@
+package cluster_test
+
+import (
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+)
+
+// handler is a function of a runtime.
+func handler(name string, runtime v1alpha1.RuntimeName, code v1alpha1.Code) *v1alpha1.Function {
+	fn := &v1alpha1.Function{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	fn.Spec.Runtime, fn.Spec.Handler, fn.Spec.Code = runtime, "main.handle", &code
+	fn.Spec.Resources.Requests = amount("10m", "32Mi")
+	return fn
+}
+
+const (
+	python = "def handle(event, context):\n    return {'greeting': 'hello ' + event['name'] + ' from python'}\n"
+	nodejs = "exports.handle = async (event) => ({ greeting: `hello ${event.name} from nodejs` });\n"
+)
+
+// expectGreeting calls a handler until it has started, and no longer than that.
+func (t *tenant) expectGreeting(name, language string) {
+	GinkgoHelper()
+	a := t.post(name, "/", `{"name": "Ada"}`)
+	Expect(a.status).To(Equal(200), a.String()+"\n"+t.explain(name)())
+	Expect(a.body).To(MatchJSON(`{"greeting": "hello Ada from `+language+`"}`), a.String())
+}
+
+var _ = Describe("Code", func() {
+	It("runs inline, in Python and in JavaScript", func(ctx SpecContext) {
+		t := newTenant(ctx)
+		t.deploy(
+			handler("py", v1alpha1.RuntimePython3, v1alpha1.Code{Inline: python}),
+			handler("js", v1alpha1.RuntimeNodeJS, v1alpha1.Code{Inline: nodejs}))
+		t.expectGreeting("py", "python")
+		t.expectGreeting("js", "nodejs")
+	})
+
+	It("runs from a ConfigMap, with its modules and data", func(ctx SpecContext) {
+		t := newTenant(ctx)
+		Expect(world.api.Create(ctx, &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Namespace: t.namespace, Name: "code"},
+			Data: map[string]string{
+				"main.py": "import os, words\n\ndef handle(event, context):\n" +
+					"    tail = open(os.path.join(os.environ['LAMBDA_TASK_ROOT'], 'tail.txt')).read()\n" +
+					"    return {'greeting': words.hello(event['name']) + tail}\n",
+				"words.py": "def hello(name):\n    return 'hello ' + name\n",
+				"tail.txt": " from python",
+			},
+		})).To(Succeed())
+		t.deploy(handler("py", v1alpha1.RuntimePython3, v1alpha1.Code{ConfigMap: "code"}))
+		t.expectGreeting("py", "python")
+	})
+
+	It("runs in a Runtime of one's own", func(ctx SpecContext) {
+		t := newTenant(ctx)
+		own := v1alpha1.RuntimeName("snake-" + t.namespace)
+		runtime := &v1alpha1.Runtime{ObjectMeta: metav1.ObjectMeta{Name: string(own)}}
+		runtime.Spec = v1alpha1.RuntimeSpec{Image: image("runtime-python3"), FileExtension: "py"}
+
+		By("naming the Runtime that is missing")
+		t.apply(handler("py", own, v1alpha1.Code{Inline: python}))
+		Eventually(t.ready("py"), soon).Should(Equal("False "+v1alpha1.ReasonUnknownRuntime), t.explain("py"))
+
+		Expect(world.api.Create(ctx, runtime)).To(Succeed())
+		DeferCleanup(func(ctx SpecContext) { Expect(world.api.Delete(ctx, runtime)).To(Succeed()) })
+		t.waitReady("py")
+		t.expectGreeting("py", "python")
+	})
+
+	It("is an image that knows nothing of Windlass, with arguments, variables and a port", func(ctx SpecContext) {
+		t := newTenant(ctx)
+		t.deploy(httpd("plain", func(s *v1alpha1.FunctionSpec) {
+			s.Port = 8080
+			s.Env = []v1alpha1.EnvVar{{Name: "GREETING", Value: "ahoy"}}
+		}))
+		a := t.post("plain", "/any/path", "a body")
+		Expect(a.status).To(Equal(200), a.String())
+		Expect(a.body).To(MatchJSON(`{"hostname": "` + a.host() + `", "method": "POST", "path": "/any/path", "greeting": "ahoy", "body": "a body"}`))
+		Expect(t.call("plain", "/env?name=PORT").body).To(Equal("8080\n"))
+		Expect(namesOf(t.pods("plain"))).To(ContainElement(a.host()))
+
+		By("passing on the status of the function's own answer")
+		a = t.call("plain", "/env?name=NOT_SET")
+		Expect(a.status).To(Equal(404))
+		Expect(a.executed()).To(Equal("yes"))
+	})
+})

@@ -1,0 +1,48 @@
+package cluster_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+)
+
+var _ = Describe("The command windlass", func() {
+	It("deploys, lists, describes, calls, shows the logs of and deletes functions of a cluster", func(ctx SpecContext) {
+		t := newTenant(ctx)
+		program := filepath.Join(GinkgoT().TempDir(), "windlass")
+		_, err := capture(exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-o", program, checkout+"/cmd/windlass"))
+		Expect(err).NotTo(HaveOccurred())
+		try := func(args ...string) (string, error) {
+			cmd := exec.CommandContext(ctx, program, append(args, "--kubeconfig", shared.Kubeconfig, "--namespace", t.namespace)...)
+			cmd.Env = append(os.Environ(), "KUBECONFIG=", "HOME="+GinkgoT().TempDir())
+			return capture(cmd)
+		}
+		windlass := func(args ...string) string {
+			GinkgoHelper()
+			out, err := try(args...)
+			Expect(err).NotTo(HaveOccurred())
+			return out
+		}
+		manifest := filepath.Join(GinkgoT().TempDir(), "hello.yaml")
+		text := strings.Join([]string{
+			"apiVersion: windlass.dev/v1alpha1", "kind: Function", "metadata:", "  name: hello", "spec:",
+			"  image: " + image("test-functions"), "  args: [httpd]", "  env:", "  - name: GREETING", "    value: ahoy", "",
+		}, "\n")
+		Expect(os.WriteFile(manifest, []byte(text), 0o600)).To(Succeed())
+
+		windlass("deploy", "--filename", manifest)
+		t.waitReady("hello")
+		Expect(windlass("list")).To(MatchRegexp(`hello\s`))
+		Expect(windlass("invoke", "hello")).To(ContainSubstring("ahoy"))
+		Expect(windlass("describe", "hello")).To(SatisfyAll(ContainSubstring("hello"), ContainSubstring(image("test-functions")), ContainSubstring("Ready")))
+		Eventually(func() string { return windlass("logs", "hello") }, soon).Should(ContainSubstring("listening on :8080"))
+		windlass("delete", "hello")
+		Eventually(func() any { return t.get("hello") }, later).Should(BeNil())
+		_, err = try("invoke", "hello")
+		Expect(err).To(MatchError(ContainSubstring("hello")))
+	})
+})

@@ -1,0 +1,105 @@
+package cluster_test
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// ledger is where instances write down the calls that they begin to run. It
+// listens on every address of this machine, so that pods reach it.
+type ledger struct {
+	server *http.Server
+	port   int
+
+	mu  sync.Mutex
+	ran map[string]int
+}
+
+// openLedger starts a ledger, which must be closed.
+func openLedger() (*ledger, error) {
+	listener, err := net.Listen("tcp", "0.0.0.0:0")
+	if err != nil {
+		return nil, err
+	}
+	l := &ledger{port: listener.Addr().(*net.TCPAddr).Port, ran: map[string]int{}}
+	l.server = &http.Server{Handler: l, ReadHeaderTimeout: 10 * time.Second}
+	go func() { _ = l.server.Serve(listener) }() // until it is closed
+	return l, nil
+}
+
+func (l *ledger) close() { _ = l.server.Close() }
+
+// ServeHTTP notes the call that the path names.
+func (l *ledger) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ran[strings.TrimPrefix(r.URL.Path, "/")]++
+}
+
+// check compares what clients have seen with what has run: calls that ran more
+// than once, and answered ones that did not run, a line for each.
+func (l *ledger) check(calls []tripped) []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var wrong []string
+	for name, times := range l.ran {
+		if times > 1 {
+			wrong = append(wrong, fmt.Sprintf("%s ran %d times", name, times))
+		}
+	}
+	for _, c := range calls {
+		ran := l.ran[c.name]
+		switch {
+		case c.kind == "" && ran == 0:
+			wrong = append(wrong, fmt.Sprintf("%s was answered and did not run", c.name))
+		case strings.Contains(c.kind, `executed "no"`) && ran > 0:
+			wrong = append(wrong, fmt.Sprintf("%s ran, and its client was told that it did not", c.name))
+		}
+	}
+	slices.Sort(wrong)
+	return wrong
+}
+
+// Functions that write each call into a ledger before they run it, and take a
+// while. CALL in the request names it, MS says how long it takes.
+const (
+	// ledgerPython answers HTTP, with the call in the query.
+	ledgerPython = `import os, time, http.client
+from urllib.parse import parse_qs
+
+host = os.environ["LEDGER"]
+
+def application(environ, start_response):
+    query = parse_qs(environ["QUERY_STRING"])
+    size = int(environ.get("CONTENT_LENGTH") or 0)
+    body = environ["wsgi.input"].read(size)
+    note = http.client.HTTPConnection(host, timeout=5)
+    note.request("POST", "/" + query["call"][0])
+    note.getresponse().read()
+    note.close()
+    time.sleep(int(query["ms"][0]) / 1000)
+    start_response("200 OK", [("Content-Type", "text/plain")])
+    return [b"%d bytes\n" % len(body)]
+`
+	// ledgerNode is a handler whose event names the call.
+	ledgerNode = `const http = require("http");
+const note = (call) => new Promise((done, failed) => {
+  const request = http.request("http://" + process.env.LEDGER + "/" + call, { method: "POST", agent: false, timeout: 5000 }, (answer) => {
+    answer.resume();
+    answer.on("end", done);
+  });
+  request.on("error", failed);
+  request.end();
+});
+exports.handler = async (event) => {
+  await note(event.call);
+  await new Promise((done) => setTimeout(done, event.ms));
+  return { call: event.call };
+};
+`
+)

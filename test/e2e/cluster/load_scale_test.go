@@ -1,0 +1,79 @@
+package cluster_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+)
+
+var _ = Describe("Scaling under load", Serial, func() {
+	// Instances go a second or two after their last call.
+	brief := func(s *v1alpha1.FunctionSpec) {
+		s.Resources.Requests = amount("10m", "16Mi")
+		s.Scaling = v1alpha1.Scaling{BackoffAfter: duration(1), IdleTimeout: duration(1), KeepLast: duration(600)}
+	}
+	sleeping := func(t *tenant, name string, ms, clients int) stream {
+		url := fmt.Sprintf("%s/function/%s/%s/sleep?ms=%d", world.gateway, t.namespace, name, ms)
+		return stream{name: fmt.Sprintf("%s-by-%d", name, clients), method: "GET", url: url, takes: time.Duration(ms) * time.Millisecond, clients: clients}
+	}
+
+	It("by kubectl scale, from 15 to 10 to 15 for two minutes, fails no call", func(ctx SpecContext) {
+		t := newTenant(ctx)
+		t.warm(httpd("loop", brief))
+		calls := startTraffic(context.Background(), mostCalls, sleeping(t, "loop", 300, 6))
+		DeferCleanup(func() { calls.stop() })
+		counts := t.count("loop")
+		for began, n := time.Now(), 15; n == 15 || time.Since(began) < 2*time.Minute; n = 25 - n {
+			t.kubectl("scale", "function/loop", fmt.Sprintf("--replicas=%d", n))
+			Eventually(func() int { return len(t.living("loop")) }, "60s", "200ms").Should(Equal(n), t.explain("loop"))
+		}
+		r := calls.stop()
+		say("15 -> 10 -> 15 by kubectl scale: %sinstances by second: %s", r, counts())
+		Expect(r.failed()).To(BeEmpty(), r.String())
+		Expect(r.exhausted).To(BeFalse())
+	})
+
+	It("by its calls, from 15 to 10 to 15, fails no call", func(ctx SpecContext) {
+		t := newTenant(ctx)
+		t.warm(httpd("wave", brief, func(s *v1alpha1.FunctionSpec) { s.Scaling.Max = new(int32(15)) }))
+		steady := startTraffic(context.Background(), mostCalls, sleeping(t, "wave", 3000, 10))
+		DeferCleanup(func() { steady.stop() })
+		counts := t.count("wave")
+		for range 2 {
+			more := startTraffic(context.Background(), mostCalls, sleeping(t, "wave", 3000, 5))
+			DeferCleanup(func() { more.stop() })
+			Eventually(func() int { return len(t.living("wave")) }, "60s", "200ms").Should(BeNumerically(">=", 13), t.explain("wave"))
+			pause(ctx, 15*time.Second)
+			r := more.stop()
+			Expect(r.failed()).To(BeEmpty(), r.String())
+			Eventually(func() int { return len(t.living("wave")) }, "60s", "200ms").Should(BeNumerically("<=", 11), t.explain("wave"))
+		}
+		r := steady.stop()
+		say("15 -> 10 -> 15 by calls: %sinstances by second: %s", r, counts())
+		Expect(r.failed()).To(BeEmpty(), r.String())
+	})
+})
+
+// count counts a function's living instances every second until what it returns
+// is called, which tells them.
+func (t *tenant) count(name string) func() string {
+	ctx, cancel := context.WithCancel(t.ctx)
+	DeferCleanup(cancel)
+	told := make(chan string)
+	go func() {
+		defer GinkgoRecover()
+		var series []string
+		for ctx.Err() == nil {
+			series = append(series, fmt.Sprint(len(t.living(name))))
+			pause(ctx, time.Second)
+		}
+		told <- strings.Join(series, " ")
+	}()
+	return func() string { cancel(); return <-told }
+}

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+)
+
+// options are the command's flags.
+type options struct {
+	nodes, instances, functions, runs int
+}
+
+func main() {
+	var o options
+	flag.IntVar(&o.nodes, "nodes", 1000, "nodes of the cluster")
+	flag.IntVar(&o.instances, "instances", 5000, "instances that are ordered in each run")
+	flag.IntVar(&o.functions, "functions", 64, "functions that they are of")
+	flag.IntVar(&o.runs, "runs", 3, "runs")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := run(ctx, o)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "scale:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, o options) (err error) {
+	if o.nodes < 1 || o.instances < 1 || o.functions < 1 || o.runs < 1 {
+		return errors.New("all flags must be at least 1")
+	}
+	config, stop, err := startAPI()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stop()) }()
+	w, err := newWorld(ctx, config, o)
+	if err != nil {
+		return err
+	}
+	defer w.close()
+	results := map[string][]float64{}
+	for i := range o.runs {
+		if err := w.measure(ctx, uint64(i+1), results); err != nil {
+			return fmt.Errorf("run %d: %w", i+1, err)
+		}
+	}
+	report(o, results)
+	return nil
+}
+
+func report(o options, results map[string][]float64) {
+	fmt.Printf("nodes=%d\ninstances=%d\nruns=%d\n", o.nodes, o.instances, o.runs)
+	for _, name := range []string{"decisions_per_second", "pod_creates_per_second", "api_writes_per_instance"} {
+		values := slices.Sorted(slices.Values(results[name]))
+		fmt.Printf("%s=%.4g\n%s_min=%.4g\n%s_max=%.4g\n",
+			name, values[len(values)/2], name, values[0], name, values[len(values)-1])
+	}
+}
+
+// startAPI starts a kube-apiserver with its etcd.
+func startAPI() (*rest.Config, func() error, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return nil, nil, err
+	}
+	folder := cmp.Or(os.Getenv("WINDLASS_KUBERNETES_BIN"), filepath.Join(cache, "windlass", "kubernetes-v1.34.4"))
+	if _, err := os.Stat(filepath.Join(folder, "kube-apiserver")); err != nil {
+		return nil, nil, fmt.Errorf("%w: run make cluster-binaries", err)
+	}
+	env := &envtest.Environment{BinaryAssetsDirectory: folder, ControlPlaneStartTimeout: time.Minute}
+	// Nobody here would take the taint of a new node away.
+	env.ControlPlane.GetAPIServer().Configure().Append("disable-admission-plugins", "TaintNodesByCondition")
+	config, err := env.Start()
+	if err != nil {
+		return nil, nil, errors.Join(err, env.Stop())
+	}
+	return config, env.Stop, nil
+}
