@@ -14,9 +14,6 @@ import (
 	"strings"
 	"testing"
 
-	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 )
 
@@ -93,6 +90,19 @@ func TestEveryReasonIsDocumented(t *testing.T) {
 	}
 }
 
+func TestEveryHeaderIsDocumented(t *testing.T) {
+	page := read(t, filepath.Join(root, callingPage))
+	headers := constants(t, "pkg/invoke", regexp.MustCompile(`^Header[A-Z]`))
+	if len(headers) < 3 {
+		t.Fatalf("found only the headers %v", headers)
+	}
+	for name, header := range headers {
+		if !strings.Contains(page, "`"+header+"`") {
+			t.Errorf("%s says nothing of the header %s (invoke.%s)", callingPage, header, name)
+		}
+	}
+}
+
 func TestEveryConditionIsDocumented(t *testing.T) {
 	page := read(t, filepath.Join(root, troubleshootingPage))
 	for name, condition := range constants(t, "api/v1alpha1", regexp.MustCompile(`^Condition[A-Z]`)) {
@@ -142,18 +152,14 @@ func spansOf(t *testing.T, page string) map[string]bool {
 }
 
 // fieldPaths are the paths of a type's fields that hold a value, as the
-// documentation writes them: a.b, a[].b. Types of Kubernetes have no fields here.
+// documentation writes them: a.b, a[].b. Types of Kubernetes count as values.
 func fieldPaths(of reflect.Type, at string) []string {
-	leaf := of == reflect.TypeFor[resource.Quantity]() || strings.HasPrefix(of.PkgPath(), reflect.TypeFor[metav1.Duration]().PkgPath()) ||
-		strings.HasPrefix(of.PkgPath(), "k8s.io/")
 	switch {
 	case of.Kind() == reflect.Pointer:
 		return fieldPaths(of.Elem(), at)
-	case leaf:
-		return []string{at}
-	case of.Kind() == reflect.Slice && of.Elem().Kind() == reflect.Struct && !strings.HasPrefix(of.Elem().PkgPath(), "k8s.io/"):
+	case of.Kind() == reflect.Slice && isGroup(of.Elem()):
 		return fieldPaths(of.Elem(), at+"[]")
-	case of.Kind() != reflect.Struct:
+	case !isGroup(of):
 		return []string{at}
 	}
 	var paths []string
@@ -164,18 +170,18 @@ func fieldPaths(of reflect.Type, at string) []string {
 	return paths
 }
 
-// lastPart is how a table abbreviates a path whose beginning it has just given;
-// a path without a dot has no such form, and neither has one that a list begins.
+// isGroup says that a type is a group of fields of our own.
+func isGroup(of reflect.Type) bool {
+	return of.Kind() == reflect.Struct && !strings.HasPrefix(of.PkgPath(), "k8s.io/")
+}
+
+// lastPart is how a table may abbreviate a path: a list by its name, and a path
+// whose beginning was just given by its end.
 func lastPart(path string) string {
-	list, _, isList := strings.Cut(path, "[]")
-	if isList {
+	if list, _, isList := strings.Cut(path, "[]"); isList {
 		return list
 	}
-	dot := strings.LastIndexByte(path, '.')
-	if dot < 0 {
-		return path
-	}
-	return path[dot:]
+	return path[max(0, strings.LastIndexByte(path, '.')):]
 }
 
 // constants are the texts of a package's constants whose name matches.

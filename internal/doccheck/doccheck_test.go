@@ -43,7 +43,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 
 func TestMakeTargetsExist(t *testing.T) {
 	targets := map[string]bool{}
-	for _, rule := range regexp.MustCompile(`(?m)^([a-z][a-z-]*):(?:[^=]|$)`).FindAllStringSubmatch(read(t, filepath.Join(root, "Makefile")), -1) {
+	for _, rule := range regexp.MustCompile(`(?m)^([a-z][a-z0-9-]*):(?:[^=]|$)`).FindAllStringSubmatch(read(t, filepath.Join(root, "Makefile")), -1) {
 		targets[rule[1]] = true
 	}
 	if !targets["test"] {

@@ -76,6 +76,8 @@ func controllerManagerArguments(l layout) []string {
 		"--cluster-signing-cert-file=" + l.pki("ca.crt"),
 		"--cluster-signing-key-file=" + l.pki("ca.key"),
 		"--allocate-node-cidrs=false",
+		// Not below /usr, where it would stay.
+		"--flex-volume-plugin-dir=" + l.etc("volume-plugins"),
 		// A dead node is seen within 14 s, instead of 50.
 		"--node-monitor-period=2s",
 		"--node-monitor-grace-period=12s",

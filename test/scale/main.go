@@ -6,6 +6,8 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
+	"log/slog"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -13,6 +15,7 @@ import (
 	"time"
 
 	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
 
@@ -29,7 +32,8 @@ func main() {
 	flag.IntVar(&o.runs, "runs", 3, "runs")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := run(ctx, o)
+	klog.SetSlogLogger(slog.New(slog.DiscardHandler))
+	err := run(ctx, os.Stdout, o)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "scale:", err)
@@ -37,7 +41,7 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, o options) (err error) {
+func run(ctx context.Context, out io.Writer, o options) (err error) {
 	if o.nodes < 1 || o.instances < 1 || o.functions < 1 || o.runs < 1 {
 		return errors.New("all flags must be at least 1")
 	}
@@ -53,19 +57,20 @@ func run(ctx context.Context, o options) (err error) {
 	defer w.close()
 	results := map[string][]float64{}
 	for i := range o.runs {
+		slog.Info("measuring", "run", i+1)
 		if err := w.measure(ctx, uint64(i+1), results); err != nil {
 			return fmt.Errorf("run %d: %w", i+1, err)
 		}
 	}
-	report(o, results)
+	report(out, o, results)
 	return nil
 }
 
-func report(o options, results map[string][]float64) {
-	fmt.Printf("nodes=%d\ninstances=%d\nruns=%d\n", o.nodes, o.instances, o.runs)
+func report(out io.Writer, o options, results map[string][]float64) {
+	fmt.Fprintf(out, "nodes=%d\ninstances=%d\nruns=%d\n", o.nodes, o.instances, o.runs)
 	for _, name := range []string{"decisions_per_second", "pod_creates_per_second", "api_writes_per_instance"} {
 		values := slices.Sorted(slices.Values(results[name]))
-		fmt.Printf("%s=%.4g\n%s_min=%.4g\n%s_max=%.4g\n",
+		fmt.Fprintf(out, "%s=%.4g\n%s_min=%.4g\n%s_max=%.4g\n",
 			name, values[len(values)/2], name, values[0], name, values[len(values)-1])
 	}
 }

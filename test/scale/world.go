@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -80,7 +81,7 @@ func newWorld(ctx context.Context, config *rest.Config, o options) (*world, erro
 	playing.Go(func() {
 		k := &kubelets{client: theirs, pods: make(chan *corev1.Pod, 1024)}
 		if err := k.run(ctx); err != nil {
-			fmt.Println("the kubelets do not play:", err)
+			slog.Error("the kubelets do not play", "error", err)
 		}
 	})
 	w.close = func() { cancel(); playing.Wait() }

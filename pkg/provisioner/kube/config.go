@@ -87,10 +87,12 @@ func (d Deps) validate() error {
 }
 
 const (
-	// startPatience is how long a creation is tried again.
+	// startPatience is how long a creation is tried again, from its first
+	// attempt.
 	startPatience = 8 * time.Second
-	// requestTimeout bounds one request to the API.
-	requestTimeout = 5 * time.Second
+	// requestTimeout bounds one request to the API. It is long, since asking
+	// again does an API that is slow no good.
+	requestTimeout = 10 * time.Second
 	// brokenGrace is the grace, in seconds, of a pod whose agent or function
 	// has ended: nobody waits for the rest.
 	brokenGrace int64 = 2

@@ -45,6 +45,9 @@ func (r *Runtime) begin(in *instance) (provisioner.InstanceSpec, bool) {
 		return provisioner.InstanceSpec{}, false
 	}
 	in.stage, in.changed = creating, time.Now()
+	if in.attempts == 0 {
+		in.tried = in.changed
+	}
 	in.attempts++
 	return in.spec, true
 }
@@ -125,7 +128,7 @@ func (r *Runtime) failed(in *instance, err error) {
 	r.settle(in, func() {
 		now := time.Now()
 		again := now.Add(max(why.delay, retryDelay(in.attempts, 2*time.Second)))
-		if !why.passing || in.stopping || again.Sub(in.started) > startPatience {
+		if !why.passing || in.stopping || again.Sub(in.tried) > startPatience {
 			r.metrics.creations.WithLabelValues(resultRefused).Inc()
 			if in.attempts > 1 || why.passing {
 				// An attempt may have succeeded without an answer.
@@ -135,7 +138,7 @@ func (r *Runtime) failed(in *instance, err error) {
 			return
 		}
 		r.metrics.creations.WithLabelValues(resultRetried).Inc()
-		r.log.Info("creating a pod is tried again", "pod", in.pod.name, "namespace", in.pod.namespace, "at", again, "error", err)
+		r.log.Debug("creating a pod is tried again", "pod", in.pod.name, "namespace", in.pod.namespace, "at", again, "error", err)
 		in.stage, in.changed = queued, now
 		r.creations.pushBack(in.id.functionUID, in, again)
 	})

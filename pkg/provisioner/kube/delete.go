@@ -43,6 +43,7 @@ func (r *Runtime) delete(ctx context.Context, d deletion) {
 	case err == nil:
 	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
 		r.missing(d.pod, d.uid)
+	case ctx.Err() != nil:
 	default:
 		d.attempts++
 		again := time.Now().Add(retryDelay(d.attempts, 30*time.Second))

@@ -41,8 +41,10 @@ type instance struct {
 	spec     provisioner.InstanceSpec
 	revision string
 	requests nodepick.Amount
-	// started is when it was ordered, and changed when it reached its stage.
+	// started is when it was ordered, tried when its creation was first asked
+	// for, and changed when it reached its stage.
 	started time.Time
+	tried   time.Time
 	changed time.Time
 
 	stage    stage

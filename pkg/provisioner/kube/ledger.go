@@ -139,13 +139,6 @@ func (l *ledger) settle(n *node) {
 	}
 }
 
-// amountOf is what a pod was counted with.
-func (l *ledger) amountOf(key podKey) nodepick.Amount {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.pods[key].amount
-}
-
 // setNode notes a node as it is now, and says whether its readiness changed.
 func (l *ledger) setNode(n *corev1.Node) (changed bool) {
 	l.mu.Lock()

@@ -15,8 +15,9 @@ import (
 )
 
 const (
-	// ContainerAgent and ContainerFunction are the names of the containers.
-	ContainerAgent    = "agent"
+	// ContainerAgent is the name of the agent's container.
+	ContainerAgent = "agent"
+	// ContainerFunction is the name of the function's.
 	ContainerFunction = "function"
 
 	// AnnotationDecided is when the instance was ordered, as RFC 3339 with

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
@@ -55,7 +56,7 @@ func commandProgram(spec v1alpha1.FunctionSpec, workDir string) (program, error)
 	}
 	return program{
 		path:     resolve(spec.Command[0], dir),
-		argv:     spec.Command,
+		argv:     slices.Concat(spec.Command, spec.Args),
 		dir:      dir,
 		taskRoot: dir,
 	}, nil

@@ -39,7 +39,8 @@ var _ = Describe("The command windlass", func() {
 		Expect(windlass("list")).To(MatchRegexp(`hello\s`))
 		Expect(windlass("invoke", "hello")).To(ContainSubstring("ahoy"))
 		Expect(windlass("describe", "hello")).To(SatisfyAll(ContainSubstring("hello"), ContainSubstring(image("test-functions")), ContainSubstring("Ready")))
-		Eventually(func() string { return windlass("logs", "hello") }, soon).Should(ContainSubstring("listening on :8080"))
+		// What has a log, a kubelet tells late.
+		Eventually(func() (string, error) { return try("logs", "hello") }, soon).Should(ContainSubstring("listening on :8080"))
 		windlass("delete", "hello")
 		Eventually(func() any { return t.get("hello") }, later).Should(BeNil())
 		_, err = try("invoke", "hello")
