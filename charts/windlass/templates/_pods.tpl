@@ -32,7 +32,9 @@ topologySpreadConstraints:
   {{- range list "topology.kubernetes.io/zone" "kubernetes.io/hostname" }}
   - maxSkew: 1
     topologyKey: {{ . }}
-    whenUnsatisfiable: ScheduleAnyway
+    {{- /* Two members of etcd on one node would make its end that of the quorum. */}}
+    {{- $hard := and (eq $component "etcd") (eq . "kubernetes.io/hostname") }}
+    whenUnsatisfiable: {{ ternary "DoNotSchedule" "ScheduleAnyway" $hard }}
     labelSelector:
       matchLabels:
         {{- include "windlass.selector" (list $root $component) | nindent 8 }}

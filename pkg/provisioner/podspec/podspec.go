@@ -24,8 +24,9 @@ const (
 	// fractions of a second.
 	AnnotationDecided = v1alpha1.GroupName + "/decided"
 
-	// LabelComponent has the value ComponentFunction on every pod of a function.
-	LabelComponent    = "app.kubernetes.io/component"
+	// LabelComponent is a label of every pod of a function.
+	LabelComponent = "app.kubernetes.io/component"
+	// ComponentFunction is the value of LabelComponent.
 	ComponentFunction = "function"
 
 	// DefaultTokenAudience is for whom the agents' tokens are.
@@ -37,10 +38,10 @@ const (
 	TaskRoot = "/var/task"
 	// DefaultPort is where a function listens that does not say.
 	DefaultPort int32 = 8080
-	// LambdaPort is where the agent serves the Lambda Runtime API, and
-	// DrainPort where it tells that it has drained.
+	// LambdaPort is where the agent serves the Lambda Runtime API.
 	LambdaPort int32 = 9001
-	DrainPort  int32 = 9090
+	// DrainPort is where the agent tells that it has drained.
+	DrainPort int32 = 9090
 
 	// MaxGrace bounds how long the end of a pod may take, whatever the
 	// function's timeout is.

@@ -82,12 +82,12 @@ func TestTrafficNamesEachCallDifferently(t *testing.T) {
 }
 
 func TestLedgerFindsWhatIsWrong(t *testing.T) {
-	book := &ledger{ran: map[string]int{"once": 1, "twice": 2, "denied": 1}}
+	book := &ledger{ran: map[string]int{"once": 1, "twice": 2, "denied": 1, "resent": 2}}
 	wrong := book.check([]tripped{
-		{name: "once"}, {name: "twice", kind: `transport: EOF`}, {name: "never"}, {name: "not run", kind: `status 503, executed "no"`},
+		{name: "once"}, {name: "twice", sent: 1, kind: `transport: EOF`}, {name: "resent", sent: 2}, {name: "never"}, {name: "not run", kind: `status 503, executed "no"`},
 		{name: "denied", kind: `status 503, executed "no", reason "NoCapacity"`},
 	})
-	want := []string{"denied ran, and its client was told that it did not", "never was answered and did not run", "twice ran 2 times"}
+	want := []string{"denied ran, and its client was told that it did not", "never was answered and did not run", "twice was sent 1 times and ran 2 times"}
 	if strings.Join(wrong, "\n") != strings.Join(want, "\n") {
 		t.Errorf("found %q, want %q", wrong, want)
 	}
