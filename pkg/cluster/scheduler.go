@@ -143,7 +143,7 @@ func (s *schedulerRole) startPods() error {
 
 func (s *schedulerRole) agentRequests() nodepick.Amount {
 	cpu, memory := resource.MustParse(s.config.AgentCPU), resource.MustParse(s.config.AgentMemory)
-	return nodepick.Amount{MilliCPU: cpu.MilliValue(), Memory: memory.Value()}
+	return nodepick.Amount{MilliCPU: cpu.MilliValue(), Memory: memory.Value(), Pods: 1}
 }
 
 // verify checks that a token is of the pod that is the instance.

@@ -152,7 +152,10 @@ func planStatus(in input, out *outcome) {
 		return
 	}
 	out.status = &next
-	out.changes = transitions(in.function.Status.Conditions, next.Conditions)
+	out.changes = slices.DeleteFunc(transitions(in.function.Status.Conditions, next.Conditions), func(change happening) bool {
+		// What has just been told need not be told again as a change.
+		return slices.ContainsFunc(out.events, func(told happening) bool { return told.reason == change.reason })
+	})
 }
 
 func (o *outcome) sooner(d time.Duration) {

@@ -127,7 +127,11 @@ func (a *Agent) awaitFunction(ctx context.Context) error {
 		return nil
 	case err != nil:
 		a.deps.Log.Error("the function did not become ready", "err", err)
-		a.leave(wirev1.Goodbye_REASON_START_FAILED, err.Error())
+		reason := wirev1.Goodbye_REASON_START_FAILED
+		if startCtx.Err() != nil {
+			reason = wirev1.Goodbye_REASON_START_TIMED_OUT
+		}
+		a.leave(reason, err.Error())
 		return err
 	}
 	a.mu.Lock()

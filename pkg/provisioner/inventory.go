@@ -75,8 +75,8 @@ type Instance struct {
 	// its function; empty for an instance that goes as it should.
 	Broken string
 	// Blamed is why it was told to end, if somebody knows better than its
-	// exit will.
-	Blamed string
+	// exit will, and BlamedCode the condition reason for it.
+	Blamed, BlamedCode string
 }
 
 // Counts are a function's instances by state.
@@ -224,9 +224,9 @@ func (v *Inventory) Break(key Key, detail string, endBy time.Time) {
 }
 
 // Blame keeps the first reason why an instance is to end.
-func (v *Inventory) Blame(key Key, reason string) {
+func (v *Inventory) Blame(key Key, code, reason string) {
 	if in, err := v.get(key); err == nil && in.Blamed == "" {
-		in.Blamed = reason
+		in.Blamed, in.BlamedCode = reason, code
 	}
 }
 

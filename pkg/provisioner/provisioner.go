@@ -143,7 +143,7 @@ func (p *Provisioner) Adopt(fn *v1alpha1.Function) {
 	if p.deps.Shared == nil {
 		return
 	}
-	existing := p.deps.Shared.Adopt(string(fn.UID))
+	existing := p.deps.Shared.Adopt(fn)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := p.deps.Now()
@@ -273,10 +273,11 @@ func (p *Provisioner) Broken(key Key, detail string, within time.Duration) {
 }
 
 // StartFailed notes that an agent gave up waiting for its function. The runtime
-// is told to end the instance; its exit brings the last log lines.
-func (p *Provisioner) StartFailed(key Key, reason string) {
+// is told to end the instance; its exit brings the last log lines. The code is
+// one of the condition reasons of a Function.
+func (p *Provisioner) StartFailed(key Key, code, reason string) {
 	p.mu.Lock()
-	p.inventory.Blame(key, reason)
+	p.inventory.Blame(key, code, reason)
 	p.mu.Unlock()
 	p.deps.Runtime.Stop(key.FunctionUID, key.CID)
 }
@@ -374,7 +375,7 @@ func failureOf(in Instance, exit Exit) StartFailure {
 	failure := StartFailure{Code: cmp.Or(exit.Code, v1alpha1.ReasonStartFailed), Reason: exit.Reason, LogTail: exit.LogTail}
 	switch {
 	case in.Blamed != "":
-		failure.Code, failure.Reason = v1alpha1.ReasonStartTimeout, in.Blamed
+		failure.Code, failure.Reason = in.BlamedCode, in.Blamed
 	case in.Broken != "" && exit.Code == "":
 		failure.Code, failure.Reason = v1alpha1.ReasonCallBroken, in.Broken
 	}
@@ -387,7 +388,7 @@ func (p *Provisioner) stopOverdue() {
 	p.mu.Lock()
 	overdue := p.inventory.Overdue(p.deps.Now(), silencePatience)
 	for _, in := range overdue {
-		p.inventory.Blame(in.Key, overdueReason(in.State))
+		p.inventory.Blame(in.Key, v1alpha1.ReasonStartTimeout, overdueReason(in.State))
 	}
 	p.mu.Unlock()
 	for _, in := range overdue {

@@ -187,7 +187,7 @@ func TestFunctionThatDoesNotStartIsTriedLessAndLess(t *testing.T) {
 func TestAgentsReasonIsBetterThanTheExits(t *testing.T) {
 	running(t, func(p *Provisioner, _ *fakeRuntime, e *told) {
 		key := p.Order(function(), 7, 1).Keys[0]
-		p.StartFailed(key, "nothing listens on port 4242")
+		p.StartFailed(key, v1alpha1.ReasonStartFailed, "nothing listens on port 4242")
 		p.Stop(key)
 		expectTold(t, e, "00000007-000001 failed: nothing listens on port 4242; its last log lines:\nlast words")
 	})
@@ -281,5 +281,38 @@ func TestNamesAreNotGivenTwice(t *testing.T) {
 		if again := p.Order(function(), 7, 1); len(again.Keys) != 1 || again.Keys[0].CID != "00000007-000004" {
 			t.Errorf("ordered %+v, want the fourth name", again)
 		}
+	})
+}
+
+func TestBadLuckWithNodesIsNotTheFunctionsFault(t *testing.T) {
+	running(t, func(p *Provisioner, r *fakeRuntime, _ *told) {
+		for try := 1; try <= nodeTries; try++ {
+			p.Order(function(), 7, 1)
+			spec := r.started[len(r.started)-1]
+			r.exits <- Exit{FunctionUID: "u", CID: spec.CID, Code: v1alpha1.ReasonNodeRefused, Reason: "OutOfcpu"}
+			synctest.Wait()
+			why, retryAfter, failing := p.Failing("u")
+			if !failing || why.Passing() != (try < nodeTries) {
+				t.Errorf("after %d of them: failing %v, passing %v", try, failing, why.Passing())
+			}
+			time.Sleep(retryAfter)
+		}
+		if len(r.started) != nodeTries {
+			t.Errorf("%d instances were started, want %d", len(r.started), nodeTries)
+		}
+	})
+}
+
+func TestABrokenInstanceIsLostForTheReasonThatIsKnownBest(t *testing.T) {
+	running(t, func(p *Provisioner, r *fakeRuntime, e *told) {
+		p.Order(function(), 7, 2)
+		first, second := start(t, p, r.started[0]), start(t, p, r.started[1])
+		p.Broken(first, "it broke the connection", time.Minute)
+		p.Broken(second, "it broke the connection", time.Minute)
+		r.exits <- Exit{FunctionUID: "u", CID: first.CID, Code: v1alpha1.ReasonOutOfMemory, Reason: "too much memory"}
+		synctest.Wait()
+		r.exits <- Exit{FunctionUID: "u", CID: second.CID, Reason: "stopped"}
+		expectTold(t, e, "00000007-000001 gone, lost true: too much memory",
+			"00000007-000002 gone, lost true: it broke the connection")
 	})
 }

@@ -68,7 +68,7 @@ type Existing struct {
 type Shared interface {
 	// Adopt takes over a function's instances and returns them. From then on
 	// their ends are reported as Exits, as if this runtime had started them.
-	Adopt(functionUID string) []Existing
+	Adopt(fn *v1alpha1.Function) []Existing
 	// Release is the opposite: the function's instances go on, and somebody
 	// else hears of their ends.
 	Release(functionUID string)

@@ -31,6 +31,18 @@ type StartFailure struct {
 	LogTail []string
 	// At is when it was noticed, and RetryAt when the next instance is tried.
 	At, RetryAt time.Time
+	// InARow is how many instances did not start since one did.
+	InARow int
+}
+
+// nodeTries is how often a function may have bad luck with nodes before that
+// counts as its own failure.
+const nodeTries = 3
+
+// Passing says that another node may well do: it was the node that failed, and
+// not often enough to tell callers.
+func (f StartFailure) Passing() bool {
+	return (f.Code == v1alpha1.ReasonNodeLost || f.Code == v1alpha1.ReasonNodeRefused) && f.InARow < nodeTries
 }
 
 // String is the reason and the last log lines, or that there are none where one
@@ -52,7 +64,7 @@ func (g *StartGuard) Failed(now time.Time, why StartFailure) {
 	g.failures++
 	g.notBefore = now.Add(backoff)
 	g.last = why
-	g.last.At, g.last.RetryAt = now, g.notBefore
+	g.last.At, g.last.RetryAt, g.last.InARow = now, g.notBefore, g.failures
 }
 
 // Allowed is how many of want instances may be ordered now: none during the

@@ -95,7 +95,7 @@ type Instances interface {
 	Pulled(key provisioner.Key) (first bool)
 	Leaving(key provisioner.Key, within time.Duration)
 	Broken(key provisioner.Key, detail string, within time.Duration)
-	StartFailed(key provisioner.Key, reason string)
+	StartFailed(key provisioner.Key, code, reason string)
 	Stop(key provisioner.Key)
 	Forgive(uid string)
 	Forget(uid string)

@@ -279,7 +279,7 @@ type fakeRuntime struct {
 	released []string
 }
 
-func (r *fakeRuntime) Adopt(string) []provisioner.Existing {
+func (r *fakeRuntime) Adopt(*v1alpha1.Function) []provisioner.Existing {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.existing)

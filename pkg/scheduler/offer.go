@@ -92,7 +92,7 @@ func (s *Scheduler) accept(o *offerStream, id invoke.ID, wire *wirev1.Ticket) *i
 	if _, owned := s.owns(f); !owned {
 		return &notOwner
 	}
-	if why, retryAfter, failing := s.deps.Instances.Failing(f.uid); failing && retryAfter > 0 {
+	if why, retryAfter, failing := s.deps.Instances.Failing(f.uid); failing && retryAfter > 0 && !why.Passing() {
 		if counts := s.deps.Instances.Count(f.uid); counts.Created+counts.Creating == 0 {
 			refusal := cannotStart(why, retryAfter)
 			return &refusal

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/windlass-dev/windlass/api/v1alpha1"
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/ownership"
@@ -102,7 +103,7 @@ func (s *Scheduler) hello(hello *wirev1.Hello) (*pullStream, error) {
 // before may not have been seen when the function was taken over.
 func (s *Scheduler) check(f *function, key provisioner.Key, proof string) (provisioner.Instance, error) {
 	instance, err := s.deps.Instances.Check(key, proof)
-	if errors.Is(err, provisioner.ErrUnknownInstance) {
+	if err != nil && !errors.Is(err, provisioner.ErrBadToken) {
 		s.deps.Instances.Adopt(f.current())
 		instance, err = s.deps.Instances.Check(key, proof)
 	}
@@ -243,7 +244,9 @@ func (p *pullStream) goodbye(g *wirev1.Goodbye) {
 	instances, within := p.scheduler.deps.Instances, finishTime(p.function.current())
 	switch g.GetReason() {
 	case wirev1.Goodbye_REASON_START_FAILED:
-		instances.StartFailed(p.key, g.GetDetail())
+		instances.StartFailed(p.key, v1alpha1.ReasonStartFailed, g.GetDetail())
+	case wirev1.Goodbye_REASON_START_TIMED_OUT:
+		instances.StartFailed(p.key, v1alpha1.ReasonStartTimeout, g.GetDetail())
 	case wirev1.Goodbye_REASON_FUNCTION_ENDED, wirev1.Goodbye_REASON_CALL_BROKEN:
 		instances.Broken(p.key, g.GetDetail(), within)
 	default:

@@ -268,10 +268,10 @@ func (s *Scheduler) StartFailed(key provisioner.Key, why provisioner.StartFailur
 	s.deps.Log.Warn("an instance did not start", "function", f.current().Key().String(), "cid", key.CID, "reason", why.Reason)
 	s.record(f, (*metrics).startFailed)
 	f.happenings.add(happening{reason: why.Code, message: "an instance did not start: " + why.Reason, warning: true})
-	if s.hasInstance(f) {
+	last, retryAfter, failing := s.deps.Instances.Failing(f.uid)
+	if s.hasInstance(f) || failing && last.Passing() {
 		return
 	}
-	_, retryAfter, _ := s.deps.Instances.Failing(f.uid)
 	s.refuseAll(f, f.broker.Clear(), cannotStart(why, retryAfter))
 }
 

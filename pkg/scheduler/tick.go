@@ -54,9 +54,9 @@ func (s *Scheduler) tickFunction(f *function, known *idleness) {
 	var ordered provisioner.Ordered
 	if decision.Create > 0 {
 		ordered = s.order(fn, f, epoch, decision, snapshot)
+		f.noRoom.Store(&ordered.NoRoom)
 	}
 	f.blocked.Store(decision.Create > 0 && len(ordered.Keys) == 0)
-	f.noRoom.Store(&ordered.NoRoom)
 	// 7. Make room for the first instance, or refuse what cannot be served.
 	if ordered.NoRoom != "" && len(ordered.Keys) == 0 && counts == (provisioner.Counts{}) && known != nil {
 		if !s.makeRoom(f, known) && view.OldestWait >= s.config.NoRoomPatience {

@@ -105,7 +105,7 @@ const (
 	Goodbye_REASON_UNSPECIFIED Goodbye_Reason = 0
 	// It was told to go, or was allowed to.
 	Goodbye_REASON_DONE Goodbye_Reason = 1
-	// The function never became ready.
+	// The function will never become ready.
 	Goodbye_REASON_START_FAILED Goodbye_Reason = 2
 	// The function does not take calls any more.
 	Goodbye_REASON_FUNCTION_ENDED Goodbye_Reason = 3
@@ -114,6 +114,8 @@ const (
 	Goodbye_REASON_CALL_BROKEN Goodbye_Reason = 4
 	// It was stopped from outside.
 	Goodbye_REASON_STOPPED Goodbye_Reason = 5
+	// The function did not become ready in time.
+	Goodbye_REASON_START_TIMED_OUT Goodbye_Reason = 6
 )
 
 // Enum value maps for Goodbye_Reason.
@@ -125,14 +127,16 @@ var (
 		3: "REASON_FUNCTION_ENDED",
 		4: "REASON_CALL_BROKEN",
 		5: "REASON_STOPPED",
+		6: "REASON_START_TIMED_OUT",
 	}
 	Goodbye_Reason_value = map[string]int32{
-		"REASON_UNSPECIFIED":    0,
-		"REASON_DONE":           1,
-		"REASON_START_FAILED":   2,
-		"REASON_FUNCTION_ENDED": 3,
-		"REASON_CALL_BROKEN":    4,
-		"REASON_STOPPED":        5,
+		"REASON_UNSPECIFIED":     0,
+		"REASON_DONE":            1,
+		"REASON_START_FAILED":    2,
+		"REASON_FUNCTION_ENDED":  3,
+		"REASON_CALL_BROKEN":     4,
+		"REASON_STOPPED":         5,
+		"REASON_START_TIMED_OUT": 6,
 	}
 )
 
@@ -2535,17 +2539,18 @@ const file_wire_v1_wire_proto_rawDesc = "" +
 	"\rinvocation_id\x18\x01 \x01(\fR\finvocationId\x12\x17\n" +
 	"\aexec_ns\x18\x02 \x01(\x03R\x06execNs\"'\n" +
 	"\fLeaveRequest\x12\x17\n" +
-	"\aidle_ns\x18\x01 \x01(\x03R\x06idleNs\"\xef\x01\n" +
+	"\aidle_ns\x18\x01 \x01(\x03R\x06idleNs\"\x8b\x02\n" +
 	"\aGoodbye\x128\n" +
 	"\x06reason\x18\x01 \x01(\x0e2 .windlass.wire.v1.Goodbye.ReasonR\x06reason\x12\x16\n" +
-	"\x06detail\x18\x02 \x01(\tR\x06detail\"\x91\x01\n" +
+	"\x06detail\x18\x02 \x01(\tR\x06detail\"\xad\x01\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\x0f\n" +
 	"\vREASON_DONE\x10\x01\x12\x17\n" +
 	"\x13REASON_START_FAILED\x10\x02\x12\x19\n" +
 	"\x15REASON_FUNCTION_ENDED\x10\x03\x12\x16\n" +
 	"\x12REASON_CALL_BROKEN\x10\x04\x12\x12\n" +
-	"\x0eREASON_STOPPED\x10\x05\"\xe2\x01\n" +
+	"\x0eREASON_STOPPED\x10\x05\x12\x1a\n" +
+	"\x16REASON_START_TIMED_OUT\x10\x06\"\xe2\x01\n" +
 	"\tPullReply\x122\n" +
 	"\x06ticket\x18\x01 \x01(\v2\x18.windlass.wire.v1.TicketH\x00R\x06ticket\x124\n" +
 	"\x05leave\x18\x02 \x01(\v2\x1c.windlass.wire.v1.LeaveReplyH\x00R\x05leave\x122\n" +

@@ -195,15 +195,17 @@ func (r *Runtime) Requests(fn *v1alpha1.Function) nodepick.Amount {
 }
 
 // Adopt takes over the pods of a function, and those whose instance has ended
-// already are deleted.
-func (r *Runtime) Adopt(functionUID string) []provisioner.Existing {
+// already are deleted. A pod of another namespace is none of the function's,
+// whatever it says of itself.
+func (r *Runtime) Adopt(fn *v1alpha1.Function) []provisioner.Existing {
+	functionUID := string(fn.UID)
 	pods := r.cluster.podsOf(functionUID)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := time.Now()
 	for _, pod := range pods {
 		of, ours := identity(pod)
-		if !ours || r.book.byID[of] != nil {
+		if !ours || pod.Namespace != fn.Namespace || r.book.byID[of] != nil {
 			continue
 		}
 		in := adopted(pod, of, now)
@@ -237,13 +239,9 @@ func (r *Runtime) Release(functionUID string) {
 	}
 }
 
-// Identify says of which instance a pod is, whether this Runtime created it or
-// another one. A pod that only looks like one of Windlass is of none.
+// Identify says of which instance a pod is that was started or adopted here. A
+// pod that only looks like one of Windlass is of none.
 func (r *Runtime) Identify(podUID, namespace, name string) (functionUID string, cid invoke.CID, ok bool) {
-	if pod := r.cluster.pod(podKey{namespace, name}); pod != nil && pod.UID == types.UID(podUID) {
-		of, ours := identity(pod)
-		return of.functionUID, of.cid, ours
-	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	in := r.book.byPod[podKey{namespace, name}]

@@ -300,10 +300,12 @@ func TestAdoptTakesOverAndReleaseLetsGo(t *testing.T) {
 	leaving.DeletionTimestamp, leaving.Finalizers = new(metav1.NewTime(epoch)), []string{"test/keep"}
 	forged := podOfOther(t, f, "c-4", "node-1")
 	forged.OwnerReferences = nil
-	objects := append([]runtime.Object{good, broken, leaving, forged}, oneNode...)
+	elsewhere := podOfOther(t, f, "c-5", "node-1")
+	elsewhere.Namespace = "evil"
+	objects := append([]runtime.Object{good, broken, leaving, forged, elsewhere}, oneNode...)
 	play(t, testConfig(), objects, func(th *theatre) {
 		th.noExit()
-		found := th.Adopt(string(f.UID))
+		found := th.Adopt(f)
 		slices.SortFunc(found, func(a, b provisioner.Existing) int { return strings.Compare(string(a.CID), string(b.CID)) })
 		if len(found) != 2 || found[0].CID != "c-1" || found[1].CID != "c-3" || found[0].Ending || !found[1].Ending {
 			t.Fatalf("found %+v", found)
@@ -320,7 +322,7 @@ func TestAdoptTakesOverAndReleaseLetsGo(t *testing.T) {
 			t.Error("the pod whose agent has left is still there")
 		}
 		th.noExit()
-		if again := th.Adopt(string(f.UID)); len(again) != 2 {
+		if again := th.Adopt(f); len(again) != 2 {
 			t.Errorf("the second time %+v", again)
 		}
 		th.report(th.pod(f, "c-1"), ended(functionC, "Error", 1, 1, ""))
@@ -338,8 +340,14 @@ func TestIdentifyBelievesOnlyWhatFits(t *testing.T) {
 	other := podOfOther(t, f, "c-1", "node-1")
 	forged := podOfOther(t, f, "c-2", "node-1")
 	forged.Name, forged.UID = "hello-c-9", "forged"
-	play(t, testConfig(), append([]runtime.Object{other, forged}, oneNode...), func(th *theatre) {
+	elsewhere := podOfOther(t, f, "c-4", "node-1")
+	elsewhere.Namespace, elsewhere.UID = "evil", "elsewhere"
+	play(t, testConfig(), append([]runtime.Object{other, forged, elsewhere}, oneNode...), func(th *theatre) {
 		th.start(f, "c-3")
+		if _, _, ok := th.Identify(string(other.UID), "shop", "hello-c-1"); ok {
+			t.Error("a pod that was not adopted yet has an identity")
+		}
+		th.Adopt(f)
 		for _, c := range []struct {
 			uid, namespace, name string
 			cid                  invoke.CID
@@ -350,6 +358,7 @@ func TestIdentifyBelievesOnlyWhatFits(t *testing.T) {
 			{"", "shop", "hello-c-7", ""},
 			{string(other.UID), "elsewhere", "hello-c-1", ""},
 			{"forged", "shop", "hello-c-9", ""},
+			{"elsewhere", "evil", "hello-c-4", ""},
 		} {
 			uid, cid, ok := th.Identify(c.uid, c.namespace, c.name)
 			if ok != (c.cid != "") || ok && (cid != c.cid || uid != string(f.UID)) {

@@ -107,7 +107,7 @@ func (l *load) count(began time.Time, a answer, err error) {
 	defer l.mu.Unlock()
 	r := &l.result
 	r.Longest = max(r.Longest, time.Since(began))
-	if id := a.header.Get("X-Windlass-Invocation-Id"); id != "" {
+	if id := a.id(); id != "" {
 		if l.ids[id] {
 			r.Repeated++
 		}

@@ -30,13 +30,6 @@ func tryKubectl(ctx context.Context, args ...string) (string, error) {
 	return capture(program(ctx, "kubectl", args...))
 }
 
-// feedKubectl is tryKubectl with something on standard input.
-func feedKubectl(ctx context.Context, input string, args ...string) (string, error) {
-	cmd := program(ctx, "kubectl", args...)
-	cmd.Stdin = strings.NewReader(input)
-	return capture(cmd)
-}
-
 func helm(ctx context.Context, args ...string) (string, error) {
 	return capture(program(ctx, "helm", args...))
 }

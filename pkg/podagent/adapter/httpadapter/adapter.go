@@ -23,7 +23,7 @@ const (
 	// firstRetry and lastRetry bound the pause between two attempts to
 	// connect to a function that is starting.
 	firstRetry = time.Millisecond
-	lastRetry  = 10 * time.Millisecond
+	lastRetry  = 25 * time.Millisecond
 
 	// dialTimeout bounds one attempt to connect, which net/http does not end
 	// with the call that it is for.

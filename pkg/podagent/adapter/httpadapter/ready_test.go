@@ -29,7 +29,7 @@ func TestWaitReadyRetriesUntilTheFunctionAccepts(t *testing.T) {
 		if late := time.Since(begin) - starting; late > lastRetry {
 			t.Errorf("noticed %v late, want at most %v", late, lastRetry)
 		}
-		if attempts > 15 {
+		if attempts > 20 {
 			t.Errorf("%d attempts in %v, want few", attempts, starting)
 		}
 	})
