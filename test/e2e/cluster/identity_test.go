@@ -84,7 +84,7 @@ func schedulers(ctx context.Context, creds credentials.TransportCredentials) (cl
 			continue
 		}
 		address := net.JoinHostPort(pod.Status.PodIP, "9443")
-		if conn, err := net.DialTimeout("tcp", address, 2*time.Second); err == nil {
+		if conn, err := net.DialTimeout("tcp", "127.0.0.1:1", time.Second); err == nil {
 			conn.Close()
 		} else {
 			address = forward(releaseNamespace, "pod/"+pod.Name, "9443")

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
+	"github.com/onsi/ginkgo/v2/types"
 	. "github.com/onsi/gomega"
 )
 
@@ -60,7 +61,7 @@ var _ = SynchronizedBeforeSuite(func(ctx SpecContext) []byte {
 
 // A failed spec's namespace is there until its cleanup, which comes after this.
 var _ = JustAfterEach(func() {
-	if CurrentSpecReport().Failed() {
+	if report := CurrentSpecReport(); report.Failed() && report.State != types.SpecStateInterrupted {
 		dump(CurrentSpecReport().LeafNodeText)
 	}
 })
