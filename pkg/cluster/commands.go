@@ -120,6 +120,7 @@ func cleanupCommand() *cobra.Command {
 	cmd := roleCommand("cleanup", "Remove what an uninstalled Windlass left in a cluster",
 		func(ctx context.Context) error { return Cleanup(ctx, c) })
 	c.flags(cmd.Flags())
+	cmd.Flags().StringVar(&c.Namespace, "pod-namespace", os.Getenv("POD_NAMESPACE"), "`namespace` that Windlass ran in")
 	cmd.Flags().DurationVar(&c.Timeout, "timeout", 5*time.Minute, "how `long` it may take")
 	return cmd
 }

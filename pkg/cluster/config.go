@@ -94,6 +94,8 @@ type ControllerConfig struct {
 // CleanupConfig is what cleaning up is told.
 type CleanupConfig struct {
 	Common
+	// Namespace is the one that Windlass ran in.
+	Namespace string
 	// Timeout bounds it.
 	Timeout time.Duration
 }

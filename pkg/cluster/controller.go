@@ -90,5 +90,5 @@ func Cleanup(ctx context.Context, config CleanupConfig) error {
 	if err != nil {
 		return err
 	}
-	return controller.Cleanup(ctx, c, config.Namespaces, log)
+	return controller.Cleanup(ctx, c, config.Namespace, config.Namespaces, log)
 }

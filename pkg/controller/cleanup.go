@@ -7,10 +7,12 @@ import (
 	"log/slog"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -26,8 +28,10 @@ const cleanupPoll = time.Second
 // Functions themselves stay, as do their CRDs. It returns when the pods are gone
 // or ctx ends. Doing it again does no harm. Empty namespaces mean all; Runtimes
 // belong to no namespace, and are removed in any case. The client must know the
-// kinds of Scheme and read without a cache.
-func Cleanup(ctx context.Context, c client.Client, namespaces []string, log *slog.Logger) error {
+// kinds of Scheme and read without a cache. Last of all it removes the Lease in
+// the namespace in which controllers ran, when they have ended; that of an empty
+// home is left.
+func Cleanup(ctx context.Context, c client.Client, home string, namespaces []string, log *slog.Logger) error {
 	if len(namespaces) == 0 {
 		namespaces = []string{""}
 	}
@@ -47,6 +51,26 @@ func Cleanup(ctx context.Context, c client.Client, namespaces []string, log *slo
 		if err := awaitPods(ctx, c, namespace, log); err != nil {
 			return fmt.Errorf("cleanup: %w", err)
 		}
+	}
+	if home == "" {
+		return nil
+	}
+	if err := deleteLease(ctx, c, home, log); err != nil {
+		return fmt.Errorf("cleanup: %w", err)
+	}
+	return nil
+}
+
+// deleteLease deletes the Lease of the controllers. One that has not ended yet
+// would make it again.
+func deleteLease(ctx context.Context, c client.Client, home string, log *slog.Logger) error {
+	controllers := client.MatchingLabels{"app.kubernetes.io/name": "windlass", "app.kubernetes.io/component": "controller"}
+	if err := awaitGone(ctx, c, log, client.InNamespace(home), controllers); err != nil {
+		return err
+	}
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: home, Name: LeaseName}}
+	if err := c.Delete(ctx, lease); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("cannot delete the Lease %s: %w", LeaseName, err)
 	}
 	return nil
 }
@@ -94,9 +118,18 @@ func deleteListed(ctx context.Context, c client.Client, list client.ObjectList, 
 
 // awaitPods returns when no pod of a function is left.
 func awaitPods(ctx context.Context, c client.Client, namespace string, log *slog.Logger) error {
+	err := awaitGone(ctx, c, log, client.InNamespace(namespace), client.MatchingLabelsSelector{Selector: functionPods()})
+	if err != nil {
+		return fmt.Errorf("%w; look at them with \"kubectl get pods -A -l %s\" and run the cleanup again", err, v1alpha1.LabelFunctionUID)
+	}
+	return nil
+}
+
+// awaitGone returns when no pod is left that the options select.
+func awaitGone(ctx context.Context, c client.Client, log *slog.Logger, options ...client.ListOption) error {
 	for {
 		var pods corev1.PodList
-		err := c.List(ctx, &pods, client.InNamespace(namespace), client.MatchingLabelsSelector{Selector: functionPods()})
+		err := c.List(ctx, &pods, options...)
 		if err != nil && ctx.Err() == nil {
 			return fmt.Errorf("cannot list pods: %w", err)
 		}
@@ -106,8 +139,7 @@ func awaitPods(ctx context.Context, c client.Client, namespace string, log *slog
 		log.Info("waiting for pods to end", "pods", len(pods.Items))
 		pause(ctx, cleanupPoll)
 		if ctx.Err() != nil {
-			return fmt.Errorf("%d pods of functions are still there; look at them with "+
-				"\"kubectl get pods -A -l %s\" and run the cleanup again: %w", len(pods.Items), v1alpha1.LabelFunctionUID, ctx.Err())
+			return fmt.Errorf("%d pods are still there: %w", len(pods.Items), ctx.Err())
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -31,16 +32,19 @@ func TestCleanupLeavesNothingBehind(t *testing.T) {
 	w.make(foreign)
 	rt := &v1alpha1.Runtime{ObjectMeta: metav1.ObjectMeta{Name: "cleaned", Labels: managedLabels}, Spec: v1alpha1.RuntimeSpec{Image: "r"}}
 	makeRuntime(t, c, rt)
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: LeaseName}}
+	w.make(lease)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	for range 2 {
-		if err := Cleanup(ctx, c, []string{w.namespace}, log); err != nil {
+		if err := Cleanup(ctx, c, w.namespace, []string{w.namespace}, log); err != nil {
 			t.Fatal(err)
 		}
 	}
 	w.gone(p)
 	w.gone(policy)
 	w.gone(rt)
+	w.gone(lease)
 	if err := c.Get(ctx, client.ObjectKeyFromObject(foreign), foreign); err != nil {
 		t.Errorf("somebody else's policy: %v", err)
 	}
@@ -55,8 +59,8 @@ func TestCleanupLeavesNothingBehind(t *testing.T) {
 	}
 	ended, stop := context.WithTimeout(t.Context(), time.Second)
 	defer stop()
-	err := Cleanup(ended, c, []string{w.namespace}, log)
-	if err == nil || !strings.Contains(err.Error(), "1 pods of functions are still there") {
+	err := Cleanup(ended, c, "", []string{w.namespace}, log)
+	if err == nil || !strings.Contains(err.Error(), "1 pods are still there") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -16,8 +16,8 @@
 //   - containers: until the later of agent and function has started (10 ms).
 //   - ready: until the scheduler has logged that the instance asks for work: the
 //     function's own start, and how soon the agent notices (10 ms).
-//   - claim: until the gateway has granted the call to the instance, which the
-//     answer's header X-Windlass-Queue-Ms says (1 ms).
+//   - claim: until the gateway has granted the call to the instance, which is the
+//     answer's header X-Windlass-Queue-Ms after the time in the invocation's id (1 ms).
 //   - execution: the answer's header X-Windlass-Duration-Ms.
 //   - return: until the client has the answer.
 //
@@ -26,11 +26,13 @@
 // on other machines, is reported as unknown, and so is what depends on it.
 //
 // All clocks must agree: the client's, the gateways', and the nodes'. In a cluster
-// on one machine there is only one.
+// on one machine there is only one. implausible counts the runs in which a stage
+// took less than no time by more than the resolution.
 package main
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"flag"
 	"fmt"
@@ -45,9 +47,6 @@ import (
 
 	"github.com/windlass-dev/windlass/pkg/invoke"
 )
-
-// headerQueueMs is how long a call waited until an instance had claimed it.
-const headerQueueMs = "X-Windlass-Queue-Ms"
 
 // Goals for the medians.
 const (
@@ -110,7 +109,8 @@ func run(ctx context.Context, o options) (err error) {
 			all = append(all, m)
 		}
 	}
-	return report(os.Stdout, all)
+	report(os.Stdout, all)
+	return nil
 }
 
 // measure makes a function, calls it for the first time, and removes it.
@@ -178,10 +178,21 @@ func call(ctx context.Context, url string) (m marks, err error) {
 	if d, known := milliseconds(answer.Header.Get(invoke.HeaderDurationMs)); known {
 		m.execution = d
 	}
-	if d, known := milliseconds(answer.Header.Get(headerQueueMs)); known {
-		m.granted = m.sent.Add(d)
+	id, err := invoke.ParseID(answer.Header.Get(invoke.HeaderInvocationID))
+	if err != nil {
+		return m, err
+	}
+	if d, known := milliseconds(answer.Header.Get(invoke.HeaderQueueMs)); known {
+		m.granted = admitted(id).Add(d)
 	}
 	return m, nil
+}
+
+// admitted is when the gateway made an id.
+func admitted(id invoke.ID) time.Time {
+	var ms [8]byte
+	copy(ms[2:], id[:6])
+	return time.UnixMilli(int64(binary.BigEndian.Uint64(ms[:])))
 }
 
 // get returns an answer whose body was read.

@@ -14,14 +14,35 @@ securityContext:
 nodeSelector:
   {{- toYaml . | nindent 2 }}
 {{- end }}
-{{- with $values.tolerations }}
 tolerations:
+  {{- with $values.tolerations }}
   {{- toYaml . | nindent 2 }}
-{{- end }}
-{{- with $values.affinity }}
+  {{- end }}
+  {{- if ne $component "etcd" }}
+  # A node that is lost is given up soon: others do the work meanwhile, but only
+  # as long as there are any.
+  {{- range list "not-ready" "unreachable" }}
+  - key: node.kubernetes.io/{{ . }}
+    operator: Exists
+    effect: NoExecute
+    tolerationSeconds: 30
+  {{- end }}
+  {{- end }}
 affinity:
-  {{- toYaml . | nindent 2 }}
-{{- end }}
+  {{- if $values.affinity }}
+  {{- toYaml $values.affinity | nindent 2 }}
+  {{- else }}
+  # A spread over zones besides that over nodes would switch both off on clusters
+  # without zones.
+  podAntiAffinity:
+    preferredDuringSchedulingIgnoredDuringExecution:
+      - weight: 50
+        podAffinityTerm:
+          topologyKey: topology.kubernetes.io/zone
+          labelSelector:
+            matchLabels:
+              {{- include "windlass.selector" (list $root $component) | nindent 14 }}
+  {{- end }}
 {{- with $values.priorityClassName }}
 priorityClassName: {{ . }}
 {{- end }}
@@ -29,19 +50,16 @@ topologySpreadConstraints:
   {{- if $values.topologySpreadConstraints }}
   {{- toYaml $values.topologySpreadConstraints | nindent 2 }}
   {{- else }}
-  {{- range list "topology.kubernetes.io/zone" "kubernetes.io/hostname" }}
   - maxSkew: 1
-    topologyKey: {{ . }}
+    topologyKey: kubernetes.io/hostname
     {{- /* Two members of etcd on one node would make its end that of the quorum. */}}
-    {{- $hard := and (eq $component "etcd") (eq . "kubernetes.io/hostname") }}
-    whenUnsatisfiable: {{ ternary "DoNotSchedule" "ScheduleAnyway" $hard }}
+    whenUnsatisfiable: {{ ternary "DoNotSchedule" "ScheduleAnyway" (eq $component "etcd") }}
     labelSelector:
       matchLabels:
         {{- include "windlass.selector" (list $root $component) | nindent 8 }}
     {{- if ne $component "etcd" }}
     matchLabelKeys: [pod-template-hash]
     {{- end }}
-  {{- end }}
   {{- end }}
 {{- end }}
 

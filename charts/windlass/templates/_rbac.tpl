@@ -94,6 +94,16 @@ run, and "own" is the release's namespace. */}}
   verbs: [get, list, delete]
 {{- end }}
 
+{{- define "windlass.rules.cleanup.own" -}}
+- apiGroups: [""]
+  resources: [pods]
+  verbs: [get, list]
+- apiGroups: [coordination.k8s.io]
+  resources: [leases]
+  resourceNames: [windlass-controller]
+  verbs: [delete]
+{{- end }}
+
 {{/* Roles and bindings of one component. Takes a dict: root, component, account,
 annotations (may be nil), and the rules everywhere, functions and own (may be ""). */}}
 {{- define "windlass.rbac" -}}

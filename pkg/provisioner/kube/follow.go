@@ -31,8 +31,18 @@ func (r *Runtime) follow(pod *corev1.Pod) {
 	in.seen = true
 	r.exists(in, pod)
 	in.noteEnd(pod, time.Now())
-	if v := judge(pod, r.ledger.ready(in.node)); v.ended {
+	switch v := judge(pod, r.ledger.ready(in.node)); {
+	case v.ended && half(pod):
+		r.discard(in, pod)
+	case v.ended:
 		r.conclude(in, pod, v)
+	}
+}
+
+// discard deletes what is left of the pod of an instance that has ended.
+func (r *Runtime) discard(in *instance, pod *corev1.Pod) {
+	if pod.DeletionTimestamp == nil && !in.deleting {
+		r.order(in, new(brokenGrace))
 	}
 }
 
@@ -86,9 +96,7 @@ func (r *Runtime) conclude(in *instance, pod *corev1.Pod, v verdict) {
 		d.logTail = v.logTail
 		v = d
 	}
-	if pod.DeletionTimestamp == nil && !in.deleting {
-		r.order(in, new(brokenGrace))
-	}
+	r.discard(in, pod)
 	r.finish(in, v)
 }
 

@@ -162,24 +162,44 @@ func judgeConfig(c part, w *corev1.ContainerStateWaiting) verdict {
 	return v
 }
 
-// endedFirst says whether the function's end is what ended the instance. An
-// agent that left as it should, at the same time, was first.
+// endedFirst says whether the function's end is what ended the instance. Of ends
+// in the same second, more than which the cluster does not tell, an agent's that
+// left as it should was the first, unless the function did not end as it does when
+// it is told to.
 func endedFirst(function, agent part) bool {
 	f, a := function.ended(), agent.ended()
-	if f == nil || a == nil {
+	switch {
+	case f == nil || a == nil:
 		return f != nil
-	}
-	if f.FinishedAt.Equal(&a.FinishedAt) {
-		return a.ExitCode != 0
+	case f.Reason == reasonOOMKilled:
+		return true
+	case f.FinishedAt.Equal(&a.FinishedAt):
+		return a.ExitCode != 0 || !endedAsTold(f.ExitCode)
 	}
 	return f.FinishedAt.Before(&a.FinishedAt)
 }
+
+// endedAsTold says whether a program may end with this status when it is told to:
+// with success, or killed by SIGKILL or SIGTERM.
+func endedAsTold(status int32) bool {
+	return status == 0 || status == 128+int32(syscall.SIGKILL) || status == 128+int32(syscall.SIGTERM)
+}
+
+// half says whether the agent has ended and it is not known yet how the function
+// did, although that will be told: the kubelet tells of the one it notices first.
+func half(pod *corev1.Pod) bool {
+	function := container(pod, podspec.ContainerFunction)
+	return container(pod, podspec.ContainerAgent).ended() != nil && function.state.Running != nil
+}
+
+// reasonOOMKilled is the kubelet's word.
+const reasonOOMKilled = "OOMKilled"
 
 func judgeFunction(pod *corev1.Pod, function part) verdict {
 	t := function.ended()
 	v := verdict{ended: true, code: v1alpha1.ReasonFunctionExited, logTail: tail(t.Message)}
 	switch t.Reason {
-	case "OOMKilled":
+	case reasonOOMKilled:
 		v.code, v.reason = v1alpha1.ReasonOutOfMemory, outOfMemory(pod)
 	case "ContainerStatusUnknown":
 		return lostContainer(pod)

@@ -465,3 +465,34 @@ func TestNewNamesWhatIsWrong(t *testing.T) {
 		}
 	}
 }
+
+func TestTheEndOfTheFunctionIsWaitedForWhenTheAgentsIsToldFirst(t *testing.T) {
+	f := testFunction("hello")
+	for name, c := range map[string]struct {
+		stop bool
+		end  func(*corev1.Pod)
+		code string
+	}{
+		"killed for its memory, after a goodbye":      {true, ended(functionC, "OOMKilled", 137, 1, ""), v1alpha1.ReasonOutOfMemory},
+		"killed for its memory, before the goodbye":   {false, ended(functionC, "OOMKilled", 137, 1, ""), v1alpha1.ReasonOutOfMemory},
+		"exited in the second in which its agent did": {true, ended(functionC, "Error", 3, 1, "last words"), v1alpha1.ReasonFunctionExited},
+		"ended when it was told to":                   {true, ended(functionC, "Error", 143, 2, ""), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			play(t, testConfig(), oneNode, func(th *theatre) {
+				th.lingering = true
+				th.start(f, "c-1")
+				th.report(th.pod(f, "c-1"))
+				if c.stop {
+					th.Stop(string(f.UID), "c-1")
+				}
+				th.report(th.pod(f, "c-1"), ended(agentC, "Completed", 0, 1, ""))
+				th.noExit()
+				th.report(th.pod(f, "c-1"), ended(agentC, "Completed", 0, 1, ""), c.end)
+				if e := th.exit(); e.Code != c.code {
+					t.Errorf("exit %+v, want the code %q", e, c.code)
+				}
+			})
+		})
+	}
+}

@@ -38,6 +38,8 @@ type theatre struct {
 	// requests counts the requests about pods by verb.
 	requests map[string]int
 	deleted  []metav1.DeleteOptions
+	// lingering pods are there still after they were deleted.
+	lingering bool
 }
 
 type noRuntimes struct{}
@@ -101,7 +103,7 @@ func (th *theatre) react(action k8stesting.Action) (bool, runtime.Object, error)
 			return true, nil, err
 		}
 	}
-	return false, nil, nil
+	return th.lingering && action.GetVerb() == "delete", nil, nil
 }
 
 func (th *theatre) count(verb string) int {

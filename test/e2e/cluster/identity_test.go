@@ -84,9 +84,7 @@ func schedulers(ctx context.Context, creds credentials.TransportCredentials) (cl
 			continue
 		}
 		address := net.JoinHostPort(pod.Status.PodIP, "9443")
-		if conn, err := net.DialTimeout("tcp", "127.0.0.1:1", time.Second); err == nil {
-			conn.Close()
-		} else {
+		if !reachable(address) {
 			address = forward(releaseNamespace, "pod/"+pod.Name, "9443")
 		}
 		conn, err := grpc.NewClient("passthrough:///"+address, grpc.WithTransportCredentials(creds))

@@ -26,6 +26,7 @@ var _ = Describe("A cold start", Serial, func() {
 		}
 		Expect(figures).To(HaveKeyWithValue("runs", "3"))
 		Expect(figures).To(HaveKeyWithValue("unknown", ""), "all stages are observed")
+		Expect(figures).To(HaveKeyWithValue("implausible", "0"))
 		milliseconds := func(name string) float64 {
 			GinkgoHelper()
 			value, err := strconv.ParseFloat(figures[name], 64)

@@ -13,6 +13,7 @@ import (
 // These take a node away that others may use.
 var _ = Describe("A node", Serial, func() {
 	It("is drained without a failed call", func(ctx SpecContext) {
+		directly()
 		t := newTenant(ctx)
 		t.deploy(httpd("steady", func(s *v1alpha1.FunctionSpec) { s.Scaling.Min = 3 }))
 		Eventually(t.created("steady"), soon).Should(Equal(3), t.explain("steady"))
