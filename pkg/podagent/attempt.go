@@ -29,8 +29,8 @@ func (a *Agent) attempt(ctx context.Context, ticket *wirev1.Ticket) {
 		return
 	}
 	defer a.gateways.giveBack(gateway)
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	stream, granted, err := a.claim(ctx, gateway.conn, ticket)
 	if err != nil {
 		a.deps.Log.Warn("could not claim", "addr", ticket.GetGateway(), "err", err)
@@ -63,7 +63,7 @@ func (a *Agent) claim(ctx context.Context, gateway grpc.ClientConnInterface, tic
 }
 
 // run runs a call that was granted. ctx is the stream's.
-func (a *Agent) run(ctx context.Context, cancel func(), stream attemptStream, ticket *wirev1.Ticket, granted *wirev1.Granted) {
+func (a *Agent) run(ctx context.Context, cancel context.CancelCauseFunc, stream attemptStream, ticket *wirev1.Ticket, granted *wirev1.Granted) {
 	// 1. The call.
 	callCtx, expire := context.WithTimeout(ctx, time.Duration(granted.GetRemainingNs()))
 	defer expire()
@@ -125,6 +125,12 @@ func newCall(ctx context.Context, ticket *wirev1.Ticket, g *wirev1.Granted) (*ad
 	return call, &bodyPipe{r: reader, w: writer, stop: context.AfterFunc(ctx, func() { _ = writer.CloseWithError(context.Cause(ctx)) })}
 }
 
+// Why a call is given up.
+var (
+	errGatewayLost = errors.New("the gateway that it came from was lost")
+	errUnwanted    = errors.New("nobody waits for its answer any more")
+)
+
 var errBodyCut = errors.New("podagent: the client broke off its request")
 
 // bodyPipe feeds a call's body as it comes. It ends with the call's context.
@@ -166,7 +172,7 @@ func (b *bodyPipe) cut() bool { return b != nil && b.aborted.Load() }
 
 // follow takes what the gateway sends after the grant: the body, and the order
 // to stop. It returns when the gateway has ended the stream.
-func follow(stream attemptStream, body *bodyPipe, cancel func()) {
+func follow(stream attemptStream, body *bodyPipe, cancel context.CancelCauseFunc) {
 	if body != nil {
 		defer body.close()
 	}
@@ -174,13 +180,13 @@ func follow(stream attemptStream, body *bodyPipe, cancel func()) {
 		reply, err := stream.Recv()
 		if err != nil {
 			if !errors.Is(err, io.EOF) {
-				cancel() // nobody will hear the result
+				cancel(errGatewayLost) // nobody will hear the result
 			}
 			return
 		}
 		switch kind := reply.GetKind().(type) {
 		case *wirev1.AttemptReply_Cancel:
-			cancel()
+			cancel(errUnwanted)
 		case *wirev1.AttemptReply_Body:
 			if body != nil {
 				body.write(kind.Body)

@@ -90,5 +90,11 @@ func Ended(ctx context.Context, call *Call) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) || !time.Now().Before(call.Deadline) {
 		return fmt.Errorf("%w: %w", ErrTimedOut, cause)
 	}
-	return fmt.Errorf("%w: the call was given up: %w", ErrFunctionLost, cause)
+	return givenUp{cause}
 }
+
+// givenUp is ErrFunctionLost without blaming the function.
+type givenUp struct{ cause error }
+
+func (e givenUp) Error() string   { return "adapter: the call was given up: " + e.cause.Error() }
+func (e givenUp) Unwrap() []error { return []error{ErrFunctionLost, e.cause} }
