@@ -24,10 +24,6 @@ const silencePatience = 10 * time.Second
 // its agent measures from its own start, and reports a better reason.
 const startGrace = 5 * time.Second
 
-// adoptPatience is how long an instance that was adopted has to say hello: its
-// agent may have to notice first that it lost its scheduler.
-const adoptPatience = 15 * time.Second
-
 // Config is what a Provisioner needs to know.
 type Config struct {
 	// Nodes are the nodes that there are, with what they can hold, unless
@@ -135,44 +131,6 @@ func (p *Provisioner) plan(fn *v1alpha1.Function, epoch uint64, n int) (specs []
 // startLimit is how long an instance may take to pull.
 func startLimit(fn *v1alpha1.Function) time.Duration {
 	return fn.Spec.StartupTimeout.Duration + startGrace
-}
-
-// Adopt takes over the instances of a function that somebody else started. To do
-// it twice does no harm.
-func (p *Provisioner) Adopt(fn *v1alpha1.Function) {
-	if p.deps.Shared == nil {
-		return
-	}
-	existing := p.deps.Shared.Adopt(fn)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	now := p.deps.Now()
-	for _, e := range existing {
-		in := Instance{
-			Key:      Key{FunctionUID: string(fn.UID), CID: e.CID},
-			Revision: e.Revision, Node: e.Node, Requests: e.Requests, Ordered: e.Started,
-			StartBy: e.Started.Add(startLimit(fn)),
-		}
-		if soonest := now.Add(adoptPatience); in.StartBy.Before(soonest) {
-			in.StartBy = soonest
-		}
-		if e.Ending {
-			in.State = Leaving
-		}
-		p.inventory.Adopt(in)
-	}
-}
-
-// Release leaves a function's instances to somebody else.
-func (p *Provisioner) Release(uid string) {
-	if p.deps.Shared == nil {
-		return
-	}
-	p.deps.Shared.Release(uid)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.guards, uid)
-	p.inventory.Release(uid)
 }
 
 // Candidates are the nodes that instances of a function may use, with what is
