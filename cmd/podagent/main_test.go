@@ -80,7 +80,7 @@ func TestEnvironmentThatMakesNoSenseIsExplained(t *testing.T) {
 		env  []string
 		says []string
 	}{
-		"empty": {nil, []string{"WINDLASS_SCHEDULER is missing", "WINDLASS_TOKEN is missing", `WINDLASS_PORT "" is not a whole number`}},
+		"empty": {nil, []string{"WINDLASS_SCHEDULER is missing", "WINDLASS_TOKEN or WINDLASS_TOKEN_FILE must be set", `WINDLASS_PORT "" is not a whole number`}},
 		"a protocol that is none": {
 			append(config().Environ(), "WINDLASS_PROTOCOL=SMTP"), []string{`WINDLASS_PROTOCOL "SMTP" is neither HTTP nor LambdaRuntime`},
 		},

@@ -63,6 +63,7 @@ var rows = []struct {
 		"cmd/windlass",
 		"examples/fib",
 		"examples/search",
+		"internal/apitest",
 		"internal/archtest",
 		"internal/doccheck",
 		"internal/lambdaclients",

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -18,6 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/windlass-dev/windlass/internal/apitest"
 )
 
 // patience is how long a test waits for something that should come at once.
@@ -45,25 +46,9 @@ func TestMain(m *testing.M) {
 // apiServer is a kube-apiserver with etcd and the CRDs, shared by all tests.
 func apiServer(t *testing.T) *rest.Config {
 	t.Helper()
-	folder := os.Getenv("WINDLASS_KUBERNETES_BIN")
-	if folder == "" {
-		cache, err := os.UserCacheDir()
-		if err != nil {
-			t.Fatal(err)
-		}
-		folder = filepath.Join(cache, "windlass", "kubernetes-v1.34.4")
-	}
-	for _, name := range []string{"kube-apiserver", "etcd"} {
-		if _, err := os.Stat(filepath.Join(folder, name)); err != nil {
-			t.Skipf("%v: run make cluster-binaries", err)
-		}
-	}
+	apitest.Programs(t, "etcd", "kube-apiserver")
 	environment.once.Do(func() {
-		environment.env = &envtest.Environment{
-			BinaryAssetsDirectory: folder,
-			CRDDirectoryPaths:     []string{filepath.Join("..", "..", "config", "crd")},
-			ErrorIfCRDPathMissing: true,
-		}
+		environment.env = apitest.Environment(t, true)
 		environment.rest, environment.err = environment.env.Start()
 	})
 	if environment.err != nil {

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/apitest"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 )
 
@@ -33,23 +34,7 @@ type testCluster struct {
 // is installed.
 func startCluster(t *testing.T, with bool) *testCluster {
 	t.Helper()
-	bin := os.Getenv("WINDLASS_KUBERNETES_BIN")
-	if bin == "" {
-		cache, err := os.UserCacheDir()
-		if err != nil {
-			t.Fatal(err)
-		}
-		bin = filepath.Join(cache, "windlass", "kubernetes-v1.34.4")
-	}
-	for _, name := range []string{"etcd", "kube-apiserver"} {
-		if _, err := os.Stat(filepath.Join(bin, name)); err != nil {
-			t.Skipf("run make cluster-binaries: %v", err)
-		}
-	}
-	env := &envtest.Environment{BinaryAssetsDirectory: bin, ControlPlaneStartTimeout: time.Minute}
-	if with {
-		env.CRDDirectoryPaths, env.ErrorIfCRDPathMissing = []string{filepath.Join("..", "..", "config", "crd")}, true
-	}
+	env := apitest.Environment(t, with)
 	config, err := env.Start()
 	if err != nil {
 		t.Fatal(err)

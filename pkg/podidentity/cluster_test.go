@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/windlass-dev/windlass/internal/apitest"
 	"github.com/windlass-dev/windlass/pkg/podidentity"
 )
 
@@ -105,7 +106,7 @@ func TestTokensOfARealCluster(t *testing.T) {
 // to reach it as an administrator.
 func startAPIServer(t *testing.T) *rest.Config {
 	t.Helper()
-	bin := binaries(t)
+	bin := apitest.Programs(t, "etcd", "kube-apiserver")
 	dir := t.TempDir()
 	write := func(name, content string) string {
 		path := filepath.Join(dir, name)
@@ -139,24 +140,6 @@ func startAPIServer(t *testing.T) *rest.Config {
 		return client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(t.Context()).Error()
 	})
 	return config
-}
-
-func binaries(t *testing.T) string {
-	t.Helper()
-	bin := os.Getenv("WINDLASS_KUBERNETES_BIN")
-	if bin == "" {
-		cache, err := os.UserCacheDir()
-		if err != nil {
-			t.Fatal(err)
-		}
-		bin = filepath.Join(cache, "windlass", "kubernetes-v1.34.4")
-	}
-	for _, name := range []string{"etcd", "kube-apiserver"} {
-		if _, err := os.Stat(filepath.Join(bin, name)); err != nil {
-			t.Skipf("run make cluster-binaries: %v", err)
-		}
-	}
-	return bin
 }
 
 // start runs a program until the test ends.

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -16,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	sigsyaml "sigs.k8s.io/yaml"
+
+	"github.com/windlass-dev/windlass/internal/apitest"
 )
 
 const (
@@ -45,25 +46,7 @@ var scenarios = map[string][]string{
 // binary finds a program of the cluster, or skips the test.
 func binary(t *testing.T, name string) string {
 	t.Helper()
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, dir := range []string{
-		os.Getenv("WINDLASS_KUBERNETES_BIN"),
-		filepath.Join(cache, "windlass", "kubernetes-v1.34.4"),
-		filepath.Join(cache, "windlass", "bin"),
-	} {
-		path := filepath.Join(dir, name)
-		if info, err := os.Stat(path); dir != "" && err == nil && !info.IsDir() {
-			return path
-		}
-	}
-	path, err := exec.LookPath(name)
-	if err != nil {
-		t.Skipf("%s is not there: run make cluster-binaries", name)
-	}
-	return path
+	return filepath.Join(apitest.Programs(t, name), name)
 }
 
 // run runs a command and returns both of its streams.

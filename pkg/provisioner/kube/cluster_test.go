@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -19,43 +17,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/apitest"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
 )
-
-// apiServer is a real kube-apiserver with etcd, and nothing else.
-func apiServer(t *testing.T) *rest.Config {
-	t.Helper()
-	folder := os.Getenv("WINDLASS_KUBERNETES_BIN")
-	if folder == "" {
-		cache, err := os.UserCacheDir()
-		if err != nil {
-			t.Fatal(err)
-		}
-		folder = filepath.Join(cache, "windlass", "kubernetes-v1.34.4")
-	}
-	for _, name := range []string{"kube-apiserver", "etcd"} {
-		if _, err := os.Stat(filepath.Join(folder, name)); err != nil {
-			t.Skipf("%v: run make cluster-binaries", err)
-		}
-	}
-	env := &envtest.Environment{BinaryAssetsDirectory: folder, ControlPlaneStartTimeout: time.Minute}
-	config, err := env.Start()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := env.Stop(); err != nil {
-			t.Errorf("the API server does not stop: %v", err)
-		}
-	})
-	config.QPS = -1
-	return config
-}
 
 // stageAPI is a Runtime before a real API; the test plays kubelet.
 type stageAPI struct {
@@ -159,7 +126,7 @@ func prepare(t *testing.T, client kubernetes.Interface) *v1alpha1.Function {
 }
 
 func TestPodsBeforeARealAPI(t *testing.T) {
-	client, err := kubernetes.NewForConfig(apiServer(t))
+	client, err := kubernetes.NewForConfig(apitest.Start(t, false))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -44,7 +44,8 @@ var _ = Describe("A function", func() {
 				Expect(a.status).To(Equal(200), a.String())
 			})
 		}
-		Eventually(func() map[string]int { return nodesOf(t.living("burst")) }, soon, "100ms").Should(HaveLen(len(nodes(ctx))), t.explain("burst"))
+		// Not on every one: nodes that were lost lately are avoided.
+		Eventually(func() int { return len(nodesOf(t.living("burst"))) }, soon, "100ms").Should(BeNumerically(">", 1), t.explain("burst"))
 		calls.Wait()
 		Eventually(t.created("burst"), soon).Should(BeNumerically(">", 3), t.explain("burst"))
 	})

@@ -8,17 +8,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// nodes are the names of the nodes.
-func nodes(ctx context.Context) (names []string) {
-	GinkgoHelper()
-	var list corev1.NodeList
-	Expect(world.api.List(ctx, &list)).To(Succeed())
-	for _, n := range list.Items {
-		names = append(names, n.Name)
-	}
-	return names
-}
-
 // ownMachines skips a spec that stops machines where they are not ours. Such a
 // spec is Serial, because others may use the machine.
 func ownMachines() {

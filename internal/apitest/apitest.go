@@ -1,0 +1,69 @@
+package apitest
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+)
+
+// Release is that of the programs which test/cluster/binaries.sh builds.
+const Release = "v1.34.4"
+
+// Programs is the folder with the programs of a cluster. The test is skipped
+// unless those that it names are there.
+func Programs(t testing.TB, names ...string) string {
+	t.Helper()
+	folder := os.Getenv("WINDLASS_KUBERNETES_BIN")
+	if folder == "" {
+		cache, err := os.UserCacheDir()
+		if err != nil {
+			t.Fatal(err)
+		}
+		folder = filepath.Join(cache, "windlass", "kubernetes-"+Release)
+	}
+	for _, name := range names {
+		if _, err := os.Stat(filepath.Join(folder, name)); err != nil {
+			t.Skipf("%v: run make cluster-binaries", err)
+		}
+	}
+	return folder
+}
+
+// Environment is an API that is not started yet, with the CRDs of Windlass or
+// without.
+func Environment(t testing.TB, crds bool) *envtest.Environment {
+	t.Helper()
+	env := &envtest.Environment{
+		BinaryAssetsDirectory:    Programs(t, "etcd", "kube-apiserver"),
+		ControlPlaneStartTimeout: time.Minute,
+	}
+	if crds {
+		_, here, _, _ := runtime.Caller(0)
+		env.CRDDirectoryPaths = []string{filepath.Join(filepath.Dir(here), "..", "..", "config", "crd")}
+		env.ErrorIfCRDPathMissing = true
+	}
+	return env
+}
+
+// Start starts an API that ends with the test. Whoever uses its configuration is
+// the administrator, and is not slowed down.
+func Start(t testing.TB, crds bool) *rest.Config {
+	t.Helper()
+	env := Environment(t, crds)
+	config, err := env.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := env.Stop(); err != nil {
+			t.Errorf("the API server does not stop: %v", err)
+		}
+	})
+	config.QPS = -1
+	return config
+}
