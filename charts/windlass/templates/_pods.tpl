@@ -14,6 +14,7 @@ securityContext:
 nodeSelector:
   {{- toYaml . | nindent 2 }}
 {{- end }}
+{{- if or $values.tolerations (ne $component "etcd") }}
 tolerations:
   {{- with $values.tolerations }}
   {{- toYaml . | nindent 2 }}
@@ -28,6 +29,7 @@ tolerations:
     tolerationSeconds: 30
   {{- end }}
   {{- end }}
+{{- end }}
 affinity:
   {{- if $values.affinity }}
   {{- toYaml $values.affinity | nindent 2 }}
