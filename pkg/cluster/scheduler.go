@@ -160,7 +160,7 @@ func (s *schedulerRole) verify(key provisioner.Key, token string) error {
 		return fmt.Errorf("pod %s/%s has not been seen yet", identity.Namespace, identity.PodName)
 	}
 	if uid != key.FunctionUID || cid != key.CID {
-		return fmt.Errorf("%w: the token is of pod %s/%s, which is another instance", provisioner.ErrBadToken, identity.Namespace, identity.PodName)
+		return fmt.Errorf("%w: the token is of pod %s/%s, which is not that instance", provisioner.ErrBadToken, identity.Namespace, identity.PodName)
 	}
 	return nil
 }

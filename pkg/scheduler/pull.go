@@ -103,7 +103,7 @@ func (s *Scheduler) hello(hello *wirev1.Hello) (*pullStream, error) {
 // before may not have been seen when the function was taken over.
 func (s *Scheduler) check(f *function, key provisioner.Key, proof string) (provisioner.Instance, error) {
 	instance, err := s.deps.Instances.Check(key, proof)
-	if err != nil && !errors.Is(err, provisioner.ErrBadToken) {
+	if err != nil {
 		s.deps.Instances.Adopt(f.current())
 		instance, err = s.deps.Instances.Check(key, proof)
 	}

@@ -239,16 +239,18 @@ func (r *Runtime) Release(functionUID string) {
 	}
 }
 
-// Identify says of which instance a pod is that was started or adopted here. A
-// pod that only looks like one of Windlass is of none.
-func (r *Runtime) Identify(podUID, namespace, name string) (functionUID string, cid invoke.CID, ok bool) {
+// Identify says of which instance a pod is that was started or adopted here. It is
+// of none, and its id empty, if it was not, whatever it looks like. Known is false
+// if no such pod has been seen yet.
+func (r *Runtime) Identify(podUID, namespace, name string) (functionUID string, cid invoke.CID, known bool) {
+	key, uid := podKey{namespace, name}, types.UID(podUID)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	in := r.book.byPod[podKey{namespace, name}]
-	if in == nil || podUID == "" || in.uid != types.UID(podUID) {
-		return "", "", false
+	if in := r.book.byPod[key]; in != nil && uid != "" && in.uid == uid {
+		return in.id.functionUID, in.id.cid, true
 	}
-	return in.id.functionUID, in.id.cid, true
+	pod := r.cluster.pod(key)
+	return "", "", pod != nil && pod.UID == uid
 }
 
 // finish ends an instance. It must be called with the lock.

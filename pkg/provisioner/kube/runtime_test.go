@@ -344,8 +344,8 @@ func TestIdentifyBelievesOnlyWhatFits(t *testing.T) {
 	elsewhere.Namespace, elsewhere.UID = "evil", "elsewhere"
 	play(t, testConfig(), append([]runtime.Object{other, forged, elsewhere}, oneNode...), func(th *theatre) {
 		th.start(f, "c-3")
-		if _, _, ok := th.Identify(string(other.UID), "shop", "hello-c-1"); ok {
-			t.Error("a pod that was not adopted yet has an identity")
+		if uid, cid, known := th.Identify(string(other.UID), "shop", "hello-c-1"); uid != "" || cid != "" || !known {
+			t.Errorf("a pod that was not adopted yet is %q %q, known %v", uid, cid, known)
 		}
 		th.Adopt(f)
 		for _, c := range []struct {
@@ -360,9 +360,9 @@ func TestIdentifyBelievesOnlyWhatFits(t *testing.T) {
 			{"forged", "shop", "hello-c-9", ""},
 			{"elsewhere", "evil", "hello-c-4", ""},
 		} {
-			uid, cid, ok := th.Identify(c.uid, c.namespace, c.name)
-			if ok != (c.cid != "") || ok && (cid != c.cid || uid != string(f.UID)) {
-				t.Errorf("%s/%s of %q: %s %s %v, want %q", c.namespace, c.name, c.uid, uid, cid, ok, c.cid)
+			uid, cid, known := th.Identify(c.uid, c.namespace, c.name)
+			if cid != c.cid || cid != "" && (uid != string(f.UID) || !known) {
+				t.Errorf("%s/%s of %q: %s %s %v, want %q", c.namespace, c.name, c.uid, uid, cid, known, c.cid)
 			}
 		}
 	})
