@@ -61,7 +61,7 @@ test: build ## Run all tests but e2e; RACE= leaves the race detector out
 .PHONY: e2e
 e2e: ## Run the suite on a real cluster: one of its own (as root), or KUBECONFIG's
 	@[ -n "$${KUBECONFIG:-}" ] || test/cluster/binaries.sh
-	WINDLASS_E2E=1 go test -timeout 45m -v -count=1 ./test/e2e/cluster
+	WINDLASS_E2E=1 go test -timeout 45m -v -count=1 ./test/e2e/cluster $(if $(CI),-ginkgo.no-color)
 
 .PHONY: cover
 cover: ## Print how much of the pure core its tests run; fails under 90 %
