@@ -123,7 +123,7 @@ arguments or manifest; 3 Windlass is not there, refused, or failed.`,
 	a.addFlags(root.PersistentFlags())
 	if !a.plugin {
 		root.AddCommand(a.upCommand(), a.demoCommand())
-		root.AddCommand(a.programs.Roles...)
+		root.AddCommand(a.roleCommands()...)
 	}
 	root.AddCommand(a.deployCommand(), a.deleteCommand(), a.listCommand(), a.describeCommand(),
 		a.invokeCommand(), a.logsCommand(), a.checkCommand(), a.versionCommand())
