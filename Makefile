@@ -78,7 +78,8 @@ coldstart: ## Measure the stages of cold starts on the cluster of KUBECONFIG
 	go run ./test/coldstart
 
 .PHONY: scale
-scale: cluster-binaries ## Measure decisions and API writes with 1,000 fake nodes
+scale: ## Measure decisions and API writes with 1,000 nodes of kwok
+	WITH_KWOK=1 test/cluster/binaries.sh
 	go run ./test/scale
 
 .PHONY: verify

@@ -5,6 +5,7 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 release=v1.34.4
 helm=v3.22.0
+kwok=v0.8.0
 out=${1:-${WINDLASS_KUBERNETES_BIN:-${XDG_CACHE_HOME:-$HOME/.cache}/windlass/kubernetes-$release}}
 mkdir -p "$out/.pins"
 out=$(cd "$out" && pwd)
@@ -49,4 +50,8 @@ build etcd "$etcd" gobuild "$here" etcd go.etcd.io/etcd/server/v3 ''
 build coredns "$(sum "$here"/coredns/go.* "$here"/coredns/*.go)" gobuild "$here/coredns" coredns . ''
 build pause "$(sum "$here"/pause/*.go)" gobuild "$here" pause ./pause ''
 build helm "$helm" env GOBIN="$work" go install -trimpath -ldflags "-s -w -X helm.sh/helm/v3/internal/version.version=$helm" "helm.sh/helm/v3/cmd/helm@$helm"
+# Only measurements of many nodes need it.
+if [ -n "${WITH_KWOK:-}" ]; then
+	build kwok "$kwok" env GOBIN="$work" go install -trimpath -ldflags '-s -w' "sigs.k8s.io/kwok/cmd/kwok@$kwok"
+fi
 echo "The programs of the test cluster are in $out" >&2

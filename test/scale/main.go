@@ -2,7 +2,7 @@
 // order, and what that costs the Kubernetes API.
 //
 // It runs a real kube-apiserver and etcd with as many nodes as it is told, none
-// of which exists: it plays their kubelets itself. It prints lines name=value.
+// of which exists: kwok plays their kubelets. It prints lines name=value.
 //
 //   - decisions_per_second: instances ordered, from the candidates by way of the
 //     node's choice to the queue of creations, without waiting for the API. The
@@ -60,7 +60,9 @@ func run(ctx context.Context, out io.Writer, o options) (err error) {
 	if o.nodes < 1 || o.instances < 1 || o.functions < 1 || o.runs < 1 {
 		return errors.New("all flags must be at least 1")
 	}
-	config, stop, err := startAPI()
+	ctx, broke := context.WithCancelCause(ctx)
+	defer broke(nil)
+	config, stop, err := startCluster(ctx, broke)
 	if err != nil {
 		return err
 	}
@@ -69,7 +71,6 @@ func run(ctx context.Context, out io.Writer, o options) (err error) {
 	if err != nil {
 		return err
 	}
-	defer w.close()
 	results := map[string][]float64{}
 	for i := range o.runs {
 		slog.Info("measuring", "run", i+1)
@@ -90,15 +91,17 @@ func report(out io.Writer, o options, results map[string][]float64) {
 	}
 }
 
-// startAPI starts a kube-apiserver with its etcd.
-func startAPI() (*rest.Config, func() error, error) {
+// startCluster starts a kube-apiserver with its etcd, and kwok.
+func startCluster(ctx context.Context, broke context.CancelCauseFunc) (*rest.Config, func() error, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		return nil, nil, err
 	}
 	folder := cmp.Or(os.Getenv("WINDLASS_KUBERNETES_BIN"), filepath.Join(cache, "windlass", "kubernetes-v1.34.4"))
-	if _, err := os.Stat(filepath.Join(folder, "kube-apiserver")); err != nil {
-		return nil, nil, fmt.Errorf("%w: run make cluster-binaries", err)
+	for _, program := range []string{"kube-apiserver", "kwok"} {
+		if _, err := os.Stat(filepath.Join(folder, program)); err != nil {
+			return nil, nil, fmt.Errorf("%w: run make scale, which builds it", err)
+		}
 	}
 	env := &envtest.Environment{BinaryAssetsDirectory: folder, ControlPlaneStartTimeout: time.Minute}
 	// Nobody here would take the taint of a new node away.
@@ -107,5 +110,9 @@ func startAPI() (*rest.Config, func() error, error) {
 	if err != nil {
 		return nil, nil, errors.Join(err, env.Stop())
 	}
-	return config, env.Stop, nil
+	stopKwok, err := startKwok(ctx, filepath.Join(folder, "kwok"), env.KubeConfig, broke)
+	if err != nil {
+		return nil, nil, errors.Join(err, env.Stop())
+	}
+	return config, func() error { return errors.Join(stopKwok(), env.Stop()) }, nil
 }

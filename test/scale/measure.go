@@ -173,7 +173,7 @@ func until(ctx context.Context, done func() bool) error {
 		select {
 		case <-poll.C:
 		case <-ctx.Done():
-			return ctx.Err()
+			return context.Cause(ctx)
 		}
 	}
 	return nil

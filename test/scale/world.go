@@ -2,10 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -29,8 +28,6 @@ type world struct {
 	client    kubernetes.Interface
 	writes    *counter
 	functions []*v1alpha1.Function
-	// close ends the kubelets.
-	close func()
 }
 
 // counter is a transport that counts requests that write, and those of them that
@@ -76,16 +73,7 @@ func newWorld(ctx context.Context, config *rest.Config, o options) (*world, erro
 	for i := range o.functions {
 		w.functions = append(w.functions, function(i))
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	var playing sync.WaitGroup
-	playing.Go(func() {
-		k := &kubelets{client: theirs, pods: make(chan *corev1.Pod, 1024)}
-		if err := k.run(ctx); err != nil {
-			slog.Error("the kubelets do not play", "error", err)
-		}
-	})
-	w.close = func() { cancel(); playing.Wait() }
-	return w, nil
+	return w, awaitNodes(ctx, theirs, o.nodes)
 }
 
 // furnish creates the namespace and the nodes.
@@ -118,6 +106,27 @@ func furnish(ctx context.Context, client kubernetes.Interface, nodes int) error 
 	return err
 }
 
+// awaitNodes returns when kwok has made all nodes ready.
+func awaitNodes(ctx context.Context, client kubernetes.Interface, nodes int) error {
+	var err error
+	waited := until(ctx, func() bool {
+		var list *corev1.NodeList
+		if list, err = client.CoreV1().Nodes().List(ctx, metav1.ListOptions{ResourceVersion: "0"}); err != nil {
+			return true
+		}
+		ready := 0
+		for i := range list.Items {
+			for _, c := range list.Items[i].Status.Conditions {
+				if c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue {
+					ready++
+				}
+			}
+		}
+		return ready == nodes
+	})
+	return errors.Join(waited, err)
+}
+
 func node(i int) *corev1.Node {
 	return &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("node-%d", i)},
@@ -127,7 +136,6 @@ func node(i int) *corev1.Node {
 				corev1.ResourceMemory: resource.MustParse("64Gi"),
 				corev1.ResourcePods:   resource.MustParse("110"),
 			},
-			Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}},
 		},
 	}
 }
