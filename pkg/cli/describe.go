@@ -55,6 +55,12 @@ func (a *app) describeCommand() *cobra.Command {
 }
 
 func (a *app) describe(w io.Writer, fn *v1alpha1.Function) {
+	// A cluster keeps what was written; people ask what counts.
+	fn = fn.DeepCopy()
+	if fn.Spec.Protocol == "" && fn.Spec.Runtime != "" {
+		fn.Spec.Protocol = "that of the runtime"
+	}
+	v1alpha1.Default(fn)
 	a.table(w, summary(fn, a.now()))
 
 	status := &fn.Status
