@@ -110,7 +110,8 @@ func (c *Client) copyLogs(ctx context.Context, request LogRequest, pods []corev1
 		return nil
 	case waiting != nil:
 		return &Error{Reason: ReasonNoPod, Err: waiting, Message: fmt.Sprintf(
-			"no instance of function %s has started yet: see windlass describe %s for the reason, or wait with --follow", request.Key, request.Key)}
+			"no instance of function %s has started yet, as far as the cluster knows, which can be a second late: "+
+				"see windlass describe %s for the reason, or wait with --follow", request.Key, request.Key)}
 	}
 	return &Error{Reason: ReasonNoPod, Message: fmt.Sprintf(
 		"function %s has no instance, and the logs of those that ended went with their pods: call it first, or wait for one with --follow", request.Key)}
