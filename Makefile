@@ -58,10 +58,11 @@ test: build ## Run all tests but e2e; RACE= leaves the race detector out
 	go test $(RACE) -shuffle=on ./...
 	cd images/build && go test ./...
 
+# In CI a spec that fails is tried once more, and the summary says so.
 .PHONY: e2e
 e2e: ## Run the suite on a real cluster: one of its own (as root), or KUBECONFIG's
 	@[ -n "$${KUBECONFIG:-}" ] || test/cluster/binaries.sh
-	WINDLASS_E2E=1 go test -timeout 45m -v -count=1 ./test/e2e/cluster $(if $(CI),-ginkgo.no-color)
+	WINDLASS_E2E=1 go test -timeout 45m -v -count=1 ./test/e2e/cluster $(if $(CI),-ginkgo.no-color -ginkgo.flake-attempts=2)
 
 .PHONY: cover
 cover: ## Print how much of the pure core its tests run; fails under 90 %
