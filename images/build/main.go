@@ -145,5 +145,5 @@ func cachedEtcd() string {
 	if err != nil {
 		return ""
 	}
-	return filepath.Join(cache, "windlass", "bin", "etcd")
+	return filepath.Join(cache, "windlass", "kubernetes-v1.34.4", "etcd")
 }

@@ -43,12 +43,9 @@ func program(ctx context.Context, name string, args ...string) *exec.Cmd {
 
 // locate finds a program among those for clusters, or else in PATH.
 func locate(name string) string {
-	programs := cluster.ProgramsFolder()
-	for _, dir := range []string{programs, filepath.Join(filepath.Dir(programs), "bin")} {
-		path := filepath.Join(dir, name)
-		if info, err := os.Stat(path); err == nil && !info.IsDir() {
-			return path
-		}
+	path := filepath.Join(cluster.ProgramsFolder(), name)
+	if info, err := os.Stat(path); err == nil && !info.IsDir() {
+		return path
 	}
 	return name
 }
