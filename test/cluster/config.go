@@ -132,7 +132,8 @@ func ProgramsFolder() string {
 	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		cache = "/root/.cache"
+		// There is no home: whoever looks there is told what is missing.
+		cache = os.TempDir()
 	}
 	return filepath.Join(cache, "windlass", "kubernetes-v1.34.4")
 }
