@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"sync"
+	"time"
 
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
 )
@@ -28,33 +29,35 @@ type numbered struct {
 	happening
 	number uint64
 	count  uint32
+	last   time.Time
 }
 
 // add notes that something happened. What happens again and again is counted,
 // and is news each time.
-func (h *happenings) add(what happening) {
+func (h *happenings) add(what happening, now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.next++
 	for i, n := range h.list {
 		if n.happening == what {
 			h.list = append(h.list[:i], h.list[i+1:]...)
-			h.list = append(h.list, numbered{what, h.next, n.count + 1})
+			h.list = append(h.list, numbered{what, h.next, n.count + 1, now})
 			return
 		}
 	}
 	if len(h.list) == maxHappenings {
 		h.list = h.list[1:]
 	}
-	h.list = append(h.list, numbered{what, h.next, 1})
+	h.list = append(h.list, numbered{what, h.next, 1, now})
 }
 
-// since returns what happened after a number, and the number to ask with next.
-func (h *happenings) since(number uint64) (news []*wirev1.Happening, next uint64) {
+// since returns what happened after a number and not before a time, and the number
+// to ask with next.
+func (h *happenings) since(number uint64, notBefore time.Time) (news []*wirev1.Happening, next uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, n := range h.list {
-		if n.number > number {
+		if n.number > number && !n.last.Before(notBefore) {
 			news = append(news, &wirev1.Happening{Reason: n.reason, Message: n.message, Warning: n.warning, Count: n.count})
 		}
 	}

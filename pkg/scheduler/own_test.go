@@ -202,20 +202,24 @@ func TestAWatcherIsToldWhyInstancesDoNotStart(t *testing.T) {
 
 func TestHappeningsAreCountedAndBounded(t *testing.T) {
 	var h happenings
+	now := time.Unix(1000, 0)
 	for i := range 3 * maxHappenings {
-		h.add(happening{reason: "R", message: string(rune('a' + i))})
+		h.add(happening{reason: "R", message: string(rune('a' + i))}, now)
 	}
-	h.add(happening{reason: "Again"})
-	h.add(happening{reason: "Again"})
-	all, next := h.since(0)
+	h.add(happening{reason: "Again"}, now)
+	h.add(happening{reason: "Again"}, now)
+	all, next := h.since(0, now)
 	if len(all) != maxHappenings || all[len(all)-1].GetCount() != 2 {
 		t.Errorf("%d happenings, the last %v", len(all), all[len(all)-1])
 	}
-	if news, _ := h.since(next); len(news) != 0 {
+	if old, _ := h.since(0, now.Add(1)); len(old) != 0 {
+		t.Errorf("too old to be told: %v", old)
+	}
+	if news, _ := h.since(next, time.Time{}); len(news) != 0 {
 		t.Errorf("news: %v", news)
 	}
-	h.add(happening{reason: "Again"})
-	if news, _ := h.since(next); len(news) != 1 || news[0].GetCount() != 3 {
+	h.add(happening{reason: "Again"}, now)
+	if news, _ := h.since(next, time.Time{}); len(news) != 1 || news[0].GetCount() != 3 {
 		t.Errorf("news: %v", news)
 	}
 }

@@ -267,7 +267,7 @@ func (s *Scheduler) StartFailed(key provisioner.Key, why provisioner.StartFailur
 	}
 	s.deps.Log.Warn("an instance did not start", "function", f.current().Key().String(), "cid", key.CID, "reason", why.Reason)
 	s.record(f, (*metrics).startFailed)
-	f.happenings.add(happening{reason: why.Code, message: "an instance did not start: " + why.Reason, warning: true})
+	f.happenings.add(happening{reason: why.Code, message: "an instance did not start: " + why.Reason, warning: true}, s.deps.Now())
 	last, retryAfter, failing := s.deps.Instances.Failing(f.uid)
 	if s.hasInstance(f) || failing && last.Passing() {
 		return
@@ -292,7 +292,7 @@ func (s *Scheduler) Gone(key provisioner.Key, lost bool, why provisioner.StartFa
 	level := s.deps.Log.Info
 	if lost {
 		level = s.deps.Log.Warn
-		f.happenings.add(happening{reason: why.Code, message: "an instance was lost: " + why.Reason, warning: true})
+		f.happenings.add(happening{reason: why.Code, message: "an instance was lost: " + why.Reason, warning: true}, s.deps.Now())
 	}
 	level("an instance is gone", "function", f.current().Key().String(), "cid", key.CID, "lost", lost, "reason", why.Reason)
 	s.activate(f)

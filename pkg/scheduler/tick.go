@@ -81,7 +81,7 @@ func (s *Scheduler) order(fn *v1alpha1.Function, f *function, epoch uint64, d fp
 		log.Info("ordered instances", "reason", string(d.Why), "ordered", len(ordered.Keys))
 	case ordered.NoRoom != "" && !f.blocked.Load():
 		log.Warn("no node has room for an instance", "reason", ordered.NoRoom)
-		f.happenings.add(happening{reason: v1alpha1.ReasonNoCapacity, message: "no node has room for an instance: " + ordered.NoRoom, warning: true})
+		f.happenings.add(happening{reason: v1alpha1.ReasonNoCapacity, message: "no node has room for an instance: " + ordered.NoRoom, warning: true}, s.deps.Now())
 	}
 	return ordered
 }

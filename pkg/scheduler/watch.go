@@ -13,6 +13,8 @@ import (
 const (
 	watchEvery = 500 * time.Millisecond
 	watchBatch = 256
+	// newsAge is how old a happening may be that a new watcher is told of.
+	newsAge = 30 * time.Second
 )
 
 // told is what a watcher knows of one function.
@@ -74,7 +76,12 @@ func (s *Scheduler) tell(stream grpc.ServerStreamingServer[wirev1.WatchReply], k
 func (s *Scheduler) news(f *function, known map[string]told) *wirev1.FunctionFacts {
 	before, seen := known[f.uid]
 	now := s.facts(f)
-	happened, number := f.happenings.since(before.happenings)
+	var notBefore time.Time
+	if !seen {
+		// Another watcher was probably told of all that is older.
+		notBefore = s.deps.Now().Add(-newsAge)
+	}
+	happened, number := f.happenings.since(before.happenings, notBefore)
 	known[f.uid] = told{now, number}
 	if seen && now == before.facts && len(happened) == 0 {
 		return nil

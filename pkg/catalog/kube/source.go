@@ -189,10 +189,7 @@ func (s *Source) put(written *v1alpha1.Function) {
 // defaults.
 func complete(written *v1alpha1.Function, rt *v1alpha1.Runtime) *v1alpha1.Function {
 	fn := written.DeepCopy()
-	if fn.Spec.Protocol == "" && rt != nil {
-		fn.Spec.Protocol = rt.Spec.Protocol
-	}
-	v1alpha1.Default(fn)
+	v1alpha1.DefaultFor(fn, rt)
 	fn.Status = v1alpha1.FunctionStatus{}
 	fn.ManagedFields = nil
 	return fn
