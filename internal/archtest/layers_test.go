@@ -21,6 +21,7 @@ var rows = []struct {
 		"pkg/estimate",
 		"pkg/fpcs",
 		"pkg/gateway/table",
+		"pkg/ownership",
 		"pkg/provisioner/nodepick",
 		"pkg/provisioner/podspec",
 		"pkg/queue",
@@ -31,7 +32,6 @@ var rows = []struct {
 		"pkg/catalog",
 		"pkg/catalog/file",
 		"pkg/catalog/kube",
-		"pkg/ownership",
 		"pkg/ownership/etcd",
 		"pkg/podagent/adapter",
 		"pkg/podidentity",
@@ -100,6 +100,7 @@ var only = []allowance{
 	{"pkg/estimate", nil, "it computes with numbers and times"},
 	{"pkg/fpcs", []string{"pkg/invoke"}, "a decision is a function of a snapshot"},
 	{"pkg/gateway/table", []string{"pkg/invoke"}, "what may be said of a call is a function of what was done with it"},
+	{"pkg/ownership", nil, "who owns what is a function of what is known"},
 	{"pkg/provisioner/nodepick", nil, "a choice is a function of a list of nodes"},
 	{"pkg/provisioner/podspec", []string{
 		"api/v1alpha1", "k8s.io/api", "k8s.io/apimachinery", "pkg/invoke",

@@ -66,12 +66,25 @@ func TokenFromBytes(b []byte) Token {
 // CIDs are compared as strings, and the first one pulls first.
 type CID string
 
-// NewCID is the CID of the seq-th instance that the owner of the function
-// created in its epoch. CIDs of a function rise with epoch and sequence, so
-// older instances pull first and the youngest starve. Being a function of its
-// arguments, the same creation always has the same name.
-func NewCID(epoch, seq uint64) CID {
-	return CID(fmt.Sprintf("%08x-%06x", epoch, seq))
+// Term is the time in which one scheduler is responsible for a function.
+type Term struct {
+	// Epoch is that of the function's slot; 0 if it never had an owner.
+	Epoch uint64
+	// Heir is empty for the owner. A scheduler that stands in for an owner
+	// which does not answer names itself here, in 4 hexadecimal digits, since
+	// both may create instances in one epoch.
+	Heir string
+}
+
+// CID names the seq-th instance that was created in the term. The CIDs of a
+// function rise with epoch and sequence, so older instances pull first and the
+// youngest starve; those of a stand-in come last in their epoch. Being a function
+// of its arguments, the same creation always has the same name.
+func (t Term) CID(seq uint64) CID {
+	if t.Heir != "" {
+		return CID(fmt.Sprintf("%08x-h%s-%06x", t.Epoch, t.Heir, seq))
+	}
+	return CID(fmt.Sprintf("%08x-%06x", t.Epoch, seq))
 }
 
 // Ticket is the note that an invocation waits at a gateway.

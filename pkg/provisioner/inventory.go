@@ -108,11 +108,11 @@ func NewInventory() *Inventory {
 }
 
 // Order adds an instance that is now ordered and names it.
-func (v *Inventory) Order(uid string, epoch uint64, in Instance) Key {
+func (v *Inventory) Order(uid string, term invoke.Term, in Instance) Key {
 	a := v.account(uid)
 	a.sequence++
 	a.forgotten = false
-	in.Key = Key{FunctionUID: uid, CID: invoke.NewCID(epoch, a.sequence)}
+	in.Key = Key{FunctionUID: uid, CID: term.CID(a.sequence)}
 	in.State = Creating
 	v.add(a, &in)
 	return in.Key

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
 )
 
@@ -89,8 +90,8 @@ type Ordered struct {
 }
 
 // Order orders up to n instances of a function and returns at once.
-func (p *Provisioner) Order(fn *v1alpha1.Function, epoch uint64, n int) Ordered {
-	specs, ordered := p.plan(fn, epoch, n)
+func (p *Provisioner) Order(fn *v1alpha1.Function, term invoke.Term, n int) Ordered {
+	specs, ordered := p.plan(fn, term, n)
 	for _, spec := range specs {
 		p.deps.Runtime.Start(spec)
 	}
@@ -99,7 +100,7 @@ func (p *Provisioner) Order(fn *v1alpha1.Function, epoch uint64, n int) Ordered 
 
 // plan enters the order in the inventory before anything is started, so that
 // no exit can come before its order.
-func (p *Provisioner) plan(fn *v1alpha1.Function, epoch uint64, n int) (specs []InstanceSpec, ordered Ordered) {
+func (p *Provisioner) plan(fn *v1alpha1.Function, term invoke.Term, n int) (specs []InstanceSpec, ordered Ordered) {
 	nodes, excluded := p.Candidates(fn)
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -114,7 +115,7 @@ func (p *Provisioner) plan(fn *v1alpha1.Function, epoch uint64, n int) (specs []
 		}
 		nodes[i].Requested = nodes[i].Requested.Plus(want)
 		token := rand.Text()
-		key := p.inventory.Order(uid, epoch, Instance{
+		key := p.inventory.Order(uid, term, Instance{
 			Revision: revision,
 			Token:    token,
 			Node:     nodes[i].Name,

@@ -120,7 +120,7 @@ func expectTold(t *testing.T, e *told, want ...string) {
 
 func TestOrderCountsAtOnceAndFillsTheNode(t *testing.T) {
 	running(t, func(p *Provisioner, r *fakeRuntime, e *told) {
-		ordered := p.Order(function(), 7, 9)
+		ordered := p.Order(function(), invoke.Term{Epoch: 7}, 9)
 		if len(ordered.Keys) != 4 || ordered.Keys[0].CID != cid1 || !strings.Contains(ordered.NoRoom, "0m of 400m free") {
 			t.Errorf("ordered %+v", ordered)
 		}
@@ -133,7 +133,7 @@ func TestOrderCountsAtOnceAndFillsTheNode(t *testing.T) {
 		}
 		p.Stop(Key{"u", cid2})
 		expectTold(t, e, "00000007-000002 gone, lost false: stopped")
-		if again := p.Order(function(), 7, 1); len(again.Keys) != 1 || again.Keys[0].CID != "00000007-000005" {
+		if again := p.Order(function(), invoke.Term{Epoch: 7}, 1); len(again.Keys) != 1 || again.Keys[0].CID != "00000007-000005" {
 			t.Errorf("ordered %+v after one was stopped", again)
 		}
 	})
@@ -141,7 +141,7 @@ func TestOrderCountsAtOnceAndFillsTheNode(t *testing.T) {
 
 func TestAgentMustShowItsToken(t *testing.T) {
 	running(t, func(p *Provisioner, _ *fakeRuntime, _ *told) {
-		key := p.Order(function(), 7, 1).Keys[0]
+		key := p.Order(function(), invoke.Term{Epoch: 7}, 1).Keys[0]
 		if _, err := p.Check(key, "guess"); !errors.Is(err, ErrBadToken) {
 			t.Errorf("wrong token: %v", err)
 		}
@@ -156,7 +156,7 @@ func TestFunctionThatDoesNotStartIsTriedLessAndLess(t *testing.T) {
 		var waits []time.Duration
 		begin := time.Now()
 		for len(waits) < 7 {
-			if ordered := p.Order(function(), 7, 3); len(ordered.Keys) > 0 {
+			if ordered := p.Order(function(), invoke.Term{Epoch: 7}, 3); len(ordered.Keys) > 0 {
 				waits = append(waits, time.Since(begin).Round(100*time.Millisecond))
 				begin = time.Now()
 				for _, key := range ordered.Keys {
@@ -176,7 +176,7 @@ func TestFunctionThatDoesNotStartIsTriedLessAndLess(t *testing.T) {
 			t.Errorf("failing: %v, %v, %v", why, retry, failing)
 		}
 		time.Sleep(time.Minute)
-		p.Order(function(), 7, 1)
+		p.Order(function(), invoke.Term{Epoch: 7}, 1)
 		start(t, p, r.started[len(r.started)-1])
 		if _, _, failing := p.Failing("u"); failing {
 			t.Error("still failing after a start")
@@ -186,7 +186,7 @@ func TestFunctionThatDoesNotStartIsTriedLessAndLess(t *testing.T) {
 
 func TestAgentsReasonIsBetterThanTheExits(t *testing.T) {
 	running(t, func(p *Provisioner, _ *fakeRuntime, e *told) {
-		key := p.Order(function(), 7, 1).Keys[0]
+		key := p.Order(function(), invoke.Term{Epoch: 7}, 1).Keys[0]
 		p.StartFailed(key, v1alpha1.ReasonStartFailed, "nothing listens on port 4242")
 		p.Stop(key)
 		expectTold(t, e, "00000007-000001 failed: nothing listens on port 4242; its last log lines:\nlast words")
@@ -195,7 +195,7 @@ func TestAgentsReasonIsBetterThanTheExits(t *testing.T) {
 
 func TestInstanceThatEndsUnexpectedlyIsLost(t *testing.T) {
 	running(t, func(p *Provisioner, r *fakeRuntime, e *told) {
-		p.Order(function(), 7, 2)
+		p.Order(function(), invoke.Term{Epoch: 7}, 2)
 		start(t, p, r.started[0])
 		leaving := start(t, p, r.started[1])
 		p.Leaving(leaving, time.Minute)
@@ -210,7 +210,7 @@ func TestInstanceThatEndsUnexpectedlyIsLost(t *testing.T) {
 
 func TestSilentInstancesAreStopped(t *testing.T) {
 	running(t, func(p *Provisioner, r *fakeRuntime, e *told) {
-		p.Order(function(), 7, 2)
+		p.Order(function(), invoke.Term{Epoch: 7}, 2)
 		key := start(t, p, r.started[0])
 		p.Disconnect(key)
 		if c := p.Count("u"); c.Created != 0 {
@@ -228,7 +228,7 @@ func TestSilentInstancesAreStopped(t *testing.T) {
 
 func TestInstanceThatIsLetGoMustEndInTime(t *testing.T) {
 	running(t, func(p *Provisioner, r *fakeRuntime, e *told) {
-		p.Order(function(), 7, 2)
+		p.Order(function(), invoke.Term{Epoch: 7}, 2)
 		patient, stopped := start(t, p, r.started[0]), start(t, p, r.started[1])
 		p.Leaving(patient, time.Minute)
 		time.Sleep(30 * time.Second)
@@ -247,12 +247,12 @@ func TestInstanceThatIsLetGoMustEndInTime(t *testing.T) {
 
 func TestNothingIsKeptOfAFunctionThatIsGone(t *testing.T) {
 	running(t, func(p *Provisioner, r *fakeRuntime, e *told) {
-		p.Order(function(), 7, 2)
+		p.Order(function(), invoke.Term{Epoch: 7}, 2)
 		key := start(t, p, r.started[0])
 		p.Forget("u")
 		r.exits <- Exit{FunctionUID: "u", CID: cid2, Reason: "killed"}
 		synctest.Wait()
-		if again := p.Order(function(), 7, 1); len(again.Keys) != 0 {
+		if again := p.Order(function(), invoke.Term{Epoch: 7}, 1); len(again.Keys) != 0 {
 			t.Errorf("ordered %v during the backoff", again.Keys)
 		}
 		p.Forget("u")
@@ -266,19 +266,19 @@ func TestNothingIsKeptOfAFunctionThatIsGone(t *testing.T) {
 
 func TestNamesAreNotGivenTwice(t *testing.T) {
 	running(t, func(p *Provisioner, r *fakeRuntime, e *told) {
-		p.Stop(p.Order(function(), 7, 1).Keys[0])
+		p.Stop(p.Order(function(), invoke.Term{Epoch: 7}, 1).Keys[0])
 		synctest.Wait()
 		p.Forgive("u")
-		again := p.Order(function(), 7, 1)
+		again := p.Order(function(), invoke.Term{Epoch: 7}, 1)
 		if len(again.Keys) != 1 || again.Keys[0].CID != cid2 {
 			t.Fatalf("ordered %+v, want the next name", again)
 		}
 		p.Forget("u") // and then it is there again
-		third := p.Order(function(), 7, 1)
+		third := p.Order(function(), invoke.Term{Epoch: 7}, 1)
 		p.Stop(again.Keys[0])
 		p.Stop(third.Keys[0])
 		synctest.Wait()
-		if again := p.Order(function(), 7, 1); len(again.Keys) != 1 || again.Keys[0].CID != "00000007-000004" {
+		if again := p.Order(function(), invoke.Term{Epoch: 7}, 1); len(again.Keys) != 1 || again.Keys[0].CID != "00000007-000004" {
 			t.Errorf("ordered %+v, want the fourth name", again)
 		}
 	})
@@ -287,7 +287,7 @@ func TestNamesAreNotGivenTwice(t *testing.T) {
 func TestBadLuckWithNodesIsNotTheFunctionsFault(t *testing.T) {
 	running(t, func(p *Provisioner, r *fakeRuntime, _ *told) {
 		for try := 1; try <= nodeTries; try++ {
-			p.Order(function(), 7, 1)
+			p.Order(function(), invoke.Term{Epoch: 7}, 1)
 			spec := r.started[len(r.started)-1]
 			r.exits <- Exit{FunctionUID: "u", CID: spec.CID, Code: v1alpha1.ReasonNodeRefused, Reason: "OutOfcpu"}
 			synctest.Wait()
@@ -305,7 +305,7 @@ func TestBadLuckWithNodesIsNotTheFunctionsFault(t *testing.T) {
 
 func TestABrokenInstanceIsLostForTheReasonThatIsKnownBest(t *testing.T) {
 	running(t, func(p *Provisioner, r *fakeRuntime, e *told) {
-		p.Order(function(), 7, 2)
+		p.Order(function(), invoke.Term{Epoch: 7}, 2)
 		first, second := start(t, p, r.started[0]), start(t, p, r.started[1])
 		p.Broken(first, "it broke the connection", time.Minute)
 		p.Broken(second, "it broke the connection", time.Minute)

@@ -23,7 +23,7 @@ func play(t *testing.T, tape []byte) {
 	for step := 0; len(tape) >= 3; step++ {
 		op, which, much := tape[0]%11, tape[1]%12, tape[2]%8
 		tape = tape[3:]
-		cid := invoke.NewCID(1, uint64(which%5))
+		cid := invoke.Term{Epoch: 1}.CID(uint64(which % 5))
 		id := invoke.ID{which}
 		var got, want any
 		switch op {

@@ -86,7 +86,7 @@ type Keeper interface {
 // Instances are what the scheduler orders and hears of. It is implemented by
 // provisioner.Provisioner.
 type Instances interface {
-	Order(fn *v1alpha1.Function, epoch uint64, n int) provisioner.Ordered
+	Order(fn *v1alpha1.Function, term invoke.Term, n int) provisioner.Ordered
 	Adopt(fn *v1alpha1.Function)
 	Release(uid string)
 	Check(key provisioner.Key, token string) (provisioner.Instance, error)

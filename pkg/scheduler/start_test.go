@@ -7,6 +7,7 @@ import (
 	"time"
 
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 )
 
@@ -118,7 +119,7 @@ func TestFailureOfADeletedFunctionIsForgotten(t *testing.T) {
 		w.catalog.Remove(fn.Key())
 		synctest.Wait()
 		// Its start was ordered before, and its end is heard of after.
-		key := w.instances.Order(fn, 7, 1).Keys[0]
+		key := w.instances.Order(fn, invoke.Term{Epoch: 7}, 1).Keys[0]
 		w.runtime.end(key, "exited with status 3")
 		w.after(0)
 		if _, _, failing := w.instances.Failing(string(fn.UID)); failing {

@@ -71,7 +71,7 @@ func (s *Scheduler) tickFunction(f *function, known *idleness) {
 
 // order orders instances. An order that stays without effect is logged once.
 func (s *Scheduler) order(fn *v1alpha1.Function, f *function, epoch uint64, d fpcs.Decision, snapshot fpcs.Snapshot) provisioner.Ordered {
-	ordered := s.deps.Instances.Order(fn, epoch, d.Create)
+	ordered := s.deps.Instances.Order(fn, invoke.Term{Epoch: epoch}, d.Create)
 	f.count(len(ordered.Keys), snapshot)
 	s.record(f, func(m *metrics, key invoke.FunctionKey) { m.decided(key, d, len(ordered.Keys)) })
 	log := s.deps.Log.With("function", fn.Key().String(), "wanted", d.Create, "waiting", snapshot.Waiting(),

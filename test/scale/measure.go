@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/provisioner/kube"
 	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
@@ -143,7 +144,7 @@ func (w *world) lives(ctx context.Context, epoch uint64) (creates, writes float6
 func (w *world) order(s *scheduler, epoch uint64) ([]provisioner.Key, error) {
 	keys := make([]provisioner.Key, 0, w.options.instances)
 	for i := range w.options.instances {
-		ordered := s.Order(w.functions[i%len(w.functions)], epoch, 1)
+		ordered := s.Order(w.functions[i%len(w.functions)], invoke.Term{Epoch: epoch}, 1)
 		if len(ordered.Keys) != 1 {
 			return keys, fmt.Errorf("instance %d cannot be ordered: %s", i, ordered.NoRoom)
 		}

@@ -6,9 +6,10 @@
 //	agent      -> scheduler  Pull     standing requests for tickets
 //	agent      -> gateway    Attempt  one claim and one result
 //
-// and one that only tells:
+// and two that only tell:
 //
-//	controller -> scheduler  Watch    what is observed of functions
+//	controller         -> scheduler  Watch    what is observed of functions
+//	gateway, scheduler -> scheduler  Beat     that it is there
 //
 // Deadlines travel as remaining time, never as a point in time, so that
 // clocks need not agree.
@@ -50,6 +51,11 @@ const (
 	Refusal_REASON_NOT_OWNER Refusal_Reason = 4
 	// No node has room for an instance, and none exists.
 	Refusal_REASON_NO_CAPACITY Refusal_Reason = 5
+	// The function's limit on calls in a second, or at a time, is reached.
+	Refusal_REASON_RATE_LIMITED        Refusal_Reason = 6
+	Refusal_REASON_CONCURRENCY_LIMITED Refusal_Reason = 7
+	// The call would wait for longer than anybody wants it.
+	Refusal_REASON_WAIT_TOO_LONG Refusal_Reason = 8
 )
 
 // Enum value maps for Refusal_Reason.
@@ -61,14 +67,20 @@ var (
 		3: "REASON_CANNOT_START",
 		4: "REASON_NOT_OWNER",
 		5: "REASON_NO_CAPACITY",
+		6: "REASON_RATE_LIMITED",
+		7: "REASON_CONCURRENCY_LIMITED",
+		8: "REASON_WAIT_TOO_LONG",
 	}
 	Refusal_Reason_value = map[string]int32{
-		"REASON_UNSPECIFIED":      0,
-		"REASON_QUEUE_FULL":       1,
-		"REASON_UNKNOWN_FUNCTION": 2,
-		"REASON_CANNOT_START":     3,
-		"REASON_NOT_OWNER":        4,
-		"REASON_NO_CAPACITY":      5,
+		"REASON_UNSPECIFIED":         0,
+		"REASON_QUEUE_FULL":          1,
+		"REASON_UNKNOWN_FUNCTION":    2,
+		"REASON_CANNOT_START":        3,
+		"REASON_NOT_OWNER":           4,
+		"REASON_NO_CAPACITY":         5,
+		"REASON_RATE_LIMITED":        6,
+		"REASON_CONCURRENCY_LIMITED": 7,
+		"REASON_WAIT_TOO_LONG":       8,
 	}
 )
 
@@ -164,7 +176,7 @@ func (x Goodbye_Reason) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Goodbye_Reason.Descriptor instead.
 func (Goodbye_Reason) EnumDescriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{10, 0}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{12, 0}
 }
 
 type Failure_Kind int32
@@ -219,7 +231,7 @@ func (x Failure_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Failure_Kind.Descriptor instead.
 func (Failure_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{20, 0}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{24, 0}
 }
 
 type Refused_Reason int32
@@ -270,7 +282,7 @@ func (x Refused_Reason) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Refused_Reason.Descriptor instead.
 func (Refused_Reason) EnumDescriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{24, 0}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{28, 0}
 }
 
 // Ticket says that an invocation waits at a gateway.
@@ -289,7 +301,10 @@ type Ticket struct {
 	// place in the order of arrival by it.
 	WaitedNs int64 `protobuf:"varint,5,opt,name=waited_ns,json=waitedNs,proto3" json:"waited_ns,omitempty"`
 	// Time left until nobody wants the call any more.
-	RemainingNs   int64 `protobuf:"varint,6,opt,name=remaining_ns,json=remainingNs,proto3" json:"remaining_ns,omitempty"`
+	RemainingNs int64 `protobuf:"varint,6,opt,name=remaining_ns,json=remainingNs,proto3" json:"remaining_ns,omitempty"`
+	// The request of an idempotent function, if it is small: the instance may
+	// start at once, and claims with its result.
+	Request       *Granted `protobuf:"bytes,7,opt,name=request,proto3" json:"request,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -364,6 +379,13 @@ func (x *Ticket) GetRemainingNs() int64 {
 		return x.RemainingNs
 	}
 	return 0
+}
+
+func (x *Ticket) GetRequest() *Granted {
+	if x != nil {
+		return x.Request
+	}
+	return nil
 }
 
 type OfferRequest struct {
@@ -533,7 +555,9 @@ type Refusal struct {
 	// For the caller to read.
 	Detail string `protobuf:"bytes,3,opt,name=detail,proto3" json:"detail,omitempty"`
 	// When it makes sense to try again; 0 if unknown.
-	RetryAfterNs  int64 `protobuf:"varint,4,opt,name=retry_after_ns,json=retryAfterNs,proto3" json:"retry_after_ns,omitempty"`
+	RetryAfterNs int64 `protobuf:"varint,4,opt,name=retry_after_ns,json=retryAfterNs,proto3" json:"retry_after_ns,omitempty"`
+	// With REASON_NOT_OWNER: who is, if that is known.
+	Owner         *SlotOwner `protobuf:"bytes,5,opt,name=owner,proto3" json:"owner,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -596,6 +620,77 @@ func (x *Refusal) GetRetryAfterNs() int64 {
 	return 0
 }
 
+func (x *Refusal) GetOwner() *SlotOwner {
+	if x != nil {
+		return x.Owner
+	}
+	return nil
+}
+
+// SlotOwner is the scheduler that a slot belongs to.
+type SlotOwner struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Address, host:port.
+	Address string `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"`
+	// Rises whenever the slot changes hands. Whoever hears of two owners
+	// believes the one with the higher epoch.
+	Epoch         uint64 `protobuf:"varint,3,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SlotOwner) Reset() {
+	*x = SlotOwner{}
+	mi := &file_wire_v1_wire_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SlotOwner) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SlotOwner) ProtoMessage() {}
+
+func (x *SlotOwner) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_v1_wire_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SlotOwner.ProtoReflect.Descriptor instead.
+func (*SlotOwner) Descriptor() ([]byte, []int) {
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *SlotOwner) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *SlotOwner) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *SlotOwner) GetEpoch() uint64 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
+}
+
 type PullRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Kind:
@@ -604,6 +699,7 @@ type PullRequest struct {
 	//	*PullRequest_Pull
 	//	*PullRequest_Leave
 	//	*PullRequest_Goodbye
+	//	*PullRequest_Ping
 	Kind          isPullRequest_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -611,7 +707,7 @@ type PullRequest struct {
 
 func (x *PullRequest) Reset() {
 	*x = PullRequest{}
-	mi := &file_wire_v1_wire_proto_msgTypes[5]
+	mi := &file_wire_v1_wire_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -623,7 +719,7 @@ func (x *PullRequest) String() string {
 func (*PullRequest) ProtoMessage() {}
 
 func (x *PullRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[5]
+	mi := &file_wire_v1_wire_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -636,7 +732,7 @@ func (x *PullRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PullRequest.ProtoReflect.Descriptor instead.
 func (*PullRequest) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{5}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *PullRequest) GetKind() isPullRequest_Kind {
@@ -682,6 +778,15 @@ func (x *PullRequest) GetGoodbye() *Goodbye {
 	return nil
 }
 
+func (x *PullRequest) GetPing() *Ping {
+	if x != nil {
+		if x, ok := x.Kind.(*PullRequest_Ping); ok {
+			return x.Ping
+		}
+	}
+	return nil
+}
+
 type isPullRequest_Kind interface {
 	isPullRequest_Kind()
 }
@@ -706,6 +811,11 @@ type PullRequest_Goodbye struct {
 	Goodbye *Goodbye `protobuf:"bytes,4,opt,name=goodbye,proto3,oneof"`
 }
 
+type PullRequest_Ping struct {
+	// Asks whether the scheduler is there; it answers at once.
+	Ping *Ping `protobuf:"bytes,5,opt,name=ping,proto3,oneof"`
+}
+
 func (*PullRequest_Hello) isPullRequest_Kind() {}
 
 func (*PullRequest_Pull) isPullRequest_Kind() {}
@@ -713,6 +823,8 @@ func (*PullRequest_Pull) isPullRequest_Kind() {}
 func (*PullRequest_Leave) isPullRequest_Kind() {}
 
 func (*PullRequest_Goodbye) isPullRequest_Kind() {}
+
+func (*PullRequest_Ping) isPullRequest_Kind() {}
 
 type Hello struct {
 	state       protoimpl.MessageState `protogen:"open.v1"`
@@ -722,14 +834,17 @@ type Hello struct {
 	Cid string `protobuf:"bytes,3,opt,name=cid,proto3" json:"cid,omitempty"`
 	// Proof of who it is: the secret that it was started with or, in a cluster,
 	// its pod's service account token.
-	Token         string `protobuf:"bytes,4,opt,name=token,proto3" json:"token,omitempty"`
+	Token string `protobuf:"bytes,4,opt,name=token,proto3" json:"token,omitempty"`
+	// Highest epoch of its function's slot that the instance has heard of; 0 if
+	// none. A scheduler that only knows an earlier one is not the owner any more.
+	Epoch         uint64 `protobuf:"varint,5,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Hello) Reset() {
 	*x = Hello{}
-	mi := &file_wire_v1_wire_proto_msgTypes[6]
+	mi := &file_wire_v1_wire_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -741,7 +856,7 @@ func (x *Hello) String() string {
 func (*Hello) ProtoMessage() {}
 
 func (x *Hello) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[6]
+	mi := &file_wire_v1_wire_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -754,7 +869,7 @@ func (x *Hello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hello.ProtoReflect.Descriptor instead.
 func (*Hello) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{6}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Hello) GetFunctionUid() string {
@@ -785,6 +900,49 @@ func (x *Hello) GetToken() string {
 	return ""
 }
 
+func (x *Hello) GetEpoch() uint64 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
+}
+
+type Ping struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Ping) Reset() {
+	*x = Ping{}
+	mi := &file_wire_v1_wire_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Ping) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Ping) ProtoMessage() {}
+
+func (x *Ping) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_v1_wire_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Ping.ProtoReflect.Descriptor instead.
+func (*Ping) Descriptor() ([]byte, []int) {
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{8}
+}
+
 type Pull struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// How many more tickets the instance can take now.
@@ -797,7 +955,7 @@ type Pull struct {
 
 func (x *Pull) Reset() {
 	*x = Pull{}
-	mi := &file_wire_v1_wire_proto_msgTypes[7]
+	mi := &file_wire_v1_wire_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -809,7 +967,7 @@ func (x *Pull) String() string {
 func (*Pull) ProtoMessage() {}
 
 func (x *Pull) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[7]
+	mi := &file_wire_v1_wire_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -822,7 +980,7 @@ func (x *Pull) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pull.ProtoReflect.Descriptor instead.
 func (*Pull) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{7}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Pull) GetCredits() uint32 {
@@ -843,14 +1001,17 @@ type Done struct {
 	state        protoimpl.MessageState `protogen:"open.v1"`
 	InvocationId []byte                 `protobuf:"bytes,1,opt,name=invocation_id,json=invocationId,proto3" json:"invocation_id,omitempty"`
 	// Pure execution time of the attempt; 0 if the function did not run.
-	ExecNs        int64 `protobuf:"varint,2,opt,name=exec_ns,json=execNs,proto3" json:"exec_ns,omitempty"`
+	ExecNs int64 `protobuf:"varint,2,opt,name=exec_ns,json=execNs,proto3" json:"exec_ns,omitempty"`
+	// The gateway could not be reached, so that nothing is known of the call:
+	// another instance may reach it.
+	Unclaimed     bool `protobuf:"varint,3,opt,name=unclaimed,proto3" json:"unclaimed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Done) Reset() {
 	*x = Done{}
-	mi := &file_wire_v1_wire_proto_msgTypes[8]
+	mi := &file_wire_v1_wire_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -862,7 +1023,7 @@ func (x *Done) String() string {
 func (*Done) ProtoMessage() {}
 
 func (x *Done) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[8]
+	mi := &file_wire_v1_wire_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -875,7 +1036,7 @@ func (x *Done) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Done.ProtoReflect.Descriptor instead.
 func (*Done) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{8}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Done) GetInvocationId() []byte {
@@ -892,6 +1053,13 @@ func (x *Done) GetExecNs() int64 {
 	return 0
 }
 
+func (x *Done) GetUnclaimed() bool {
+	if x != nil {
+		return x.Unclaimed
+	}
+	return false
+}
+
 type LeaveRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Time since the instance last had a call.
@@ -902,7 +1070,7 @@ type LeaveRequest struct {
 
 func (x *LeaveRequest) Reset() {
 	*x = LeaveRequest{}
-	mi := &file_wire_v1_wire_proto_msgTypes[9]
+	mi := &file_wire_v1_wire_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -914,7 +1082,7 @@ func (x *LeaveRequest) String() string {
 func (*LeaveRequest) ProtoMessage() {}
 
 func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[9]
+	mi := &file_wire_v1_wire_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -927,7 +1095,7 @@ func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveRequest.ProtoReflect.Descriptor instead.
 func (*LeaveRequest) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{9}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *LeaveRequest) GetIdleNs() int64 {
@@ -948,7 +1116,7 @@ type Goodbye struct {
 
 func (x *Goodbye) Reset() {
 	*x = Goodbye{}
-	mi := &file_wire_v1_wire_proto_msgTypes[10]
+	mi := &file_wire_v1_wire_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -960,7 +1128,7 @@ func (x *Goodbye) String() string {
 func (*Goodbye) ProtoMessage() {}
 
 func (x *Goodbye) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[10]
+	mi := &file_wire_v1_wire_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -973,7 +1141,7 @@ func (x *Goodbye) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Goodbye.ProtoReflect.Descriptor instead.
 func (*Goodbye) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{10}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Goodbye) GetReason() Goodbye_Reason {
@@ -998,6 +1166,8 @@ type PullReply struct {
 	//	*PullReply_Leave
 	//	*PullReply_Retire
 	//	*PullReply_Moved
+	//	*PullReply_Pong
+	//	*PullReply_Welcome
 	Kind          isPullReply_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1005,7 +1175,7 @@ type PullReply struct {
 
 func (x *PullReply) Reset() {
 	*x = PullReply{}
-	mi := &file_wire_v1_wire_proto_msgTypes[11]
+	mi := &file_wire_v1_wire_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1017,7 +1187,7 @@ func (x *PullReply) String() string {
 func (*PullReply) ProtoMessage() {}
 
 func (x *PullReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[11]
+	mi := &file_wire_v1_wire_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1030,7 +1200,7 @@ func (x *PullReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PullReply.ProtoReflect.Descriptor instead.
 func (*PullReply) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{11}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *PullReply) GetKind() isPullReply_Kind {
@@ -1076,6 +1246,24 @@ func (x *PullReply) GetMoved() *Moved {
 	return nil
 }
 
+func (x *PullReply) GetPong() *Pong {
+	if x != nil {
+		if x, ok := x.Kind.(*PullReply_Pong); ok {
+			return x.Pong
+		}
+	}
+	return nil
+}
+
+func (x *PullReply) GetWelcome() *Welcome {
+	if x != nil {
+		if x, ok := x.Kind.(*PullReply_Welcome); ok {
+			return x.Welcome
+		}
+	}
+	return nil
+}
+
 type isPullReply_Kind interface {
 	isPullReply_Kind()
 }
@@ -1100,6 +1288,16 @@ type PullReply_Moved struct {
 	Moved *Moved `protobuf:"bytes,4,opt,name=moved,proto3,oneof"`
 }
 
+type PullReply_Pong struct {
+	// The answer to a Ping.
+	Pong *Pong `protobuf:"bytes,5,opt,name=pong,proto3,oneof"`
+}
+
+type PullReply_Welcome struct {
+	// The answer to a Hello that was accepted.
+	Welcome *Welcome `protobuf:"bytes,6,opt,name=welcome,proto3,oneof"`
+}
+
 func (*PullReply_Ticket) isPullReply_Kind() {}
 
 func (*PullReply_Leave) isPullReply_Kind() {}
@@ -1108,17 +1306,23 @@ func (*PullReply_Retire) isPullReply_Kind() {}
 
 func (*PullReply_Moved) isPullReply_Kind() {}
 
+func (*PullReply_Pong) isPullReply_Kind() {}
+
+func (*PullReply_Welcome) isPullReply_Kind() {}
+
 type Moved struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Address of the owner, host:port; empty if it is not known yet.
-	Address       string `protobuf:"bytes,1,opt,name=address,proto3" json:"address,omitempty"`
+	Address string `protobuf:"bytes,1,opt,name=address,proto3" json:"address,omitempty"`
+	// Epoch of the owner; 0 if it is not known.
+	Epoch         uint64 `protobuf:"varint,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Moved) Reset() {
 	*x = Moved{}
-	mi := &file_wire_v1_wire_proto_msgTypes[12]
+	mi := &file_wire_v1_wire_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1130,7 +1334,7 @@ func (x *Moved) String() string {
 func (*Moved) ProtoMessage() {}
 
 func (x *Moved) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[12]
+	mi := &file_wire_v1_wire_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1143,7 +1347,7 @@ func (x *Moved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Moved.ProtoReflect.Descriptor instead.
 func (*Moved) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{12}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Moved) GetAddress() string {
@@ -1151,6 +1355,94 @@ func (x *Moved) GetAddress() string {
 		return x.Address
 	}
 	return ""
+}
+
+func (x *Moved) GetEpoch() uint64 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
+}
+
+type Pong struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Pong) Reset() {
+	*x = Pong{}
+	mi := &file_wire_v1_wire_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Pong) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Pong) ProtoMessage() {}
+
+func (x *Pong) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_v1_wire_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Pong.ProtoReflect.Descriptor instead.
+func (*Pong) Descriptor() ([]byte, []int) {
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{15}
+}
+
+type Welcome struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Epoch in which the scheduler serves the function's slot.
+	Epoch         uint64 `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Welcome) Reset() {
+	*x = Welcome{}
+	mi := &file_wire_v1_wire_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Welcome) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Welcome) ProtoMessage() {}
+
+func (x *Welcome) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_v1_wire_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Welcome.ProtoReflect.Descriptor instead.
+func (*Welcome) Descriptor() ([]byte, []int) {
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *Welcome) GetEpoch() uint64 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
 }
 
 type LeaveReply struct {
@@ -1164,7 +1456,7 @@ type LeaveReply struct {
 
 func (x *LeaveReply) Reset() {
 	*x = LeaveReply{}
-	mi := &file_wire_v1_wire_proto_msgTypes[13]
+	mi := &file_wire_v1_wire_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1176,7 +1468,7 @@ func (x *LeaveReply) String() string {
 func (*LeaveReply) ProtoMessage() {}
 
 func (x *LeaveReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[13]
+	mi := &file_wire_v1_wire_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1189,7 +1481,7 @@ func (x *LeaveReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveReply.ProtoReflect.Descriptor instead.
 func (*LeaveReply) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{13}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *LeaveReply) GetGranted() bool {
@@ -1215,7 +1507,7 @@ type Retire struct {
 
 func (x *Retire) Reset() {
 	*x = Retire{}
-	mi := &file_wire_v1_wire_proto_msgTypes[14]
+	mi := &file_wire_v1_wire_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1227,7 +1519,7 @@ func (x *Retire) String() string {
 func (*Retire) ProtoMessage() {}
 
 func (x *Retire) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[14]
+	mi := &file_wire_v1_wire_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1240,7 +1532,7 @@ func (x *Retire) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Retire.ProtoReflect.Descriptor instead.
 func (*Retire) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{14}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Retire) GetReason() string {
@@ -1266,7 +1558,7 @@ type AttemptRequest struct {
 
 func (x *AttemptRequest) Reset() {
 	*x = AttemptRequest{}
-	mi := &file_wire_v1_wire_proto_msgTypes[15]
+	mi := &file_wire_v1_wire_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1278,7 +1570,7 @@ func (x *AttemptRequest) String() string {
 func (*AttemptRequest) ProtoMessage() {}
 
 func (x *AttemptRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[15]
+	mi := &file_wire_v1_wire_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1291,7 +1583,7 @@ func (x *AttemptRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptRequest.ProtoReflect.Descriptor instead.
 func (*AttemptRequest) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{15}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *AttemptRequest) GetKind() isAttemptRequest_Kind {
@@ -1384,17 +1676,20 @@ func (*AttemptRequest_Body) isAttemptRequest_Kind() {}
 func (*AttemptRequest_End) isAttemptRequest_Kind() {}
 
 type Claim struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	InvocationId  []byte                 `protobuf:"bytes,1,opt,name=invocation_id,json=invocationId,proto3" json:"invocation_id,omitempty"`
-	Token         []byte                 `protobuf:"bytes,2,opt,name=token,proto3" json:"token,omitempty"`
-	Cid           string                 `protobuf:"bytes,3,opt,name=cid,proto3" json:"cid,omitempty"`
+	state        protoimpl.MessageState `protogen:"open.v1"`
+	InvocationId []byte                 `protobuf:"bytes,1,opt,name=invocation_id,json=invocationId,proto3" json:"invocation_id,omitempty"`
+	Token        []byte                 `protobuf:"bytes,2,opt,name=token,proto3" json:"token,omitempty"`
+	Cid          string                 `protobuf:"bytes,3,opt,name=cid,proto3" json:"cid,omitempty"`
+	// The request came with the ticket and was started: the result follows
+	// without a grant. Only for idempotent functions.
+	Started       bool `protobuf:"varint,4,opt,name=started,proto3" json:"started,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Claim) Reset() {
 	*x = Claim{}
-	mi := &file_wire_v1_wire_proto_msgTypes[16]
+	mi := &file_wire_v1_wire_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1406,7 +1701,7 @@ func (x *Claim) String() string {
 func (*Claim) ProtoMessage() {}
 
 func (x *Claim) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[16]
+	mi := &file_wire_v1_wire_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1419,7 +1714,7 @@ func (x *Claim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Claim.ProtoReflect.Descriptor instead.
 func (*Claim) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{16}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Claim) GetInvocationId() []byte {
@@ -1443,6 +1738,13 @@ func (x *Claim) GetCid() string {
 	return ""
 }
 
+func (x *Claim) GetStarted() bool {
+	if x != nil {
+		return x.Started
+	}
+	return false
+}
+
 type Release struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Reason        string                 `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
@@ -1452,7 +1754,7 @@ type Release struct {
 
 func (x *Release) Reset() {
 	*x = Release{}
-	mi := &file_wire_v1_wire_proto_msgTypes[17]
+	mi := &file_wire_v1_wire_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1464,7 +1766,7 @@ func (x *Release) String() string {
 func (*Release) ProtoMessage() {}
 
 func (x *Release) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[17]
+	mi := &file_wire_v1_wire_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1477,7 +1779,7 @@ func (x *Release) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Release.ProtoReflect.Descriptor instead.
 func (*Release) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{17}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Release) GetReason() string {
@@ -1506,7 +1808,7 @@ type ResultHead struct {
 
 func (x *ResultHead) Reset() {
 	*x = ResultHead{}
-	mi := &file_wire_v1_wire_proto_msgTypes[18]
+	mi := &file_wire_v1_wire_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1518,7 +1820,7 @@ func (x *ResultHead) String() string {
 func (*ResultHead) ProtoMessage() {}
 
 func (x *ResultHead) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[18]
+	mi := &file_wire_v1_wire_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1531,7 +1833,7 @@ func (x *ResultHead) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResultHead.ProtoReflect.Descriptor instead.
 func (*ResultHead) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{18}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ResultHead) GetStatus() int32 {
@@ -1593,7 +1895,7 @@ type ResultEnd struct {
 
 func (x *ResultEnd) Reset() {
 	*x = ResultEnd{}
-	mi := &file_wire_v1_wire_proto_msgTypes[19]
+	mi := &file_wire_v1_wire_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1605,7 +1907,7 @@ func (x *ResultEnd) String() string {
 func (*ResultEnd) ProtoMessage() {}
 
 func (x *ResultEnd) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[19]
+	mi := &file_wire_v1_wire_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1618,7 +1920,7 @@ func (x *ResultEnd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResultEnd.ProtoReflect.Descriptor instead.
 func (*ResultEnd) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{19}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ResultEnd) GetFailure() *Failure {
@@ -1639,7 +1941,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_wire_v1_wire_proto_msgTypes[20]
+	mi := &file_wire_v1_wire_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1651,7 +1953,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[20]
+	mi := &file_wire_v1_wire_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1664,7 +1966,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{20}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Failure) GetKind() Failure_Kind {
@@ -1691,7 +1993,7 @@ type Header struct {
 
 func (x *Header) Reset() {
 	*x = Header{}
-	mi := &file_wire_v1_wire_proto_msgTypes[21]
+	mi := &file_wire_v1_wire_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1703,7 +2005,7 @@ func (x *Header) String() string {
 func (*Header) ProtoMessage() {}
 
 func (x *Header) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[21]
+	mi := &file_wire_v1_wire_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1716,7 +2018,7 @@ func (x *Header) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Header.ProtoReflect.Descriptor instead.
 func (*Header) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{21}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Header) GetName() string {
@@ -1749,7 +2051,7 @@ type AttemptReply struct {
 
 func (x *AttemptReply) Reset() {
 	*x = AttemptReply{}
-	mi := &file_wire_v1_wire_proto_msgTypes[22]
+	mi := &file_wire_v1_wire_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1761,7 +2063,7 @@ func (x *AttemptReply) String() string {
 func (*AttemptReply) ProtoMessage() {}
 
 func (x *AttemptReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[22]
+	mi := &file_wire_v1_wire_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1774,7 +2076,7 @@ func (x *AttemptReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptReply.ProtoReflect.Descriptor instead.
 func (*AttemptReply) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{22}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *AttemptReply) GetKind() isAttemptReply_Kind {
@@ -1887,7 +2189,7 @@ type Granted struct {
 
 func (x *Granted) Reset() {
 	*x = Granted{}
-	mi := &file_wire_v1_wire_proto_msgTypes[23]
+	mi := &file_wire_v1_wire_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1899,7 +2201,7 @@ func (x *Granted) String() string {
 func (*Granted) ProtoMessage() {}
 
 func (x *Granted) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[23]
+	mi := &file_wire_v1_wire_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1912,7 +2214,7 @@ func (x *Granted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Granted.ProtoReflect.Descriptor instead.
 func (*Granted) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{23}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Granted) GetAttempt() uint32 {
@@ -1987,7 +2289,7 @@ type Refused struct {
 
 func (x *Refused) Reset() {
 	*x = Refused{}
-	mi := &file_wire_v1_wire_proto_msgTypes[24]
+	mi := &file_wire_v1_wire_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1999,7 +2301,7 @@ func (x *Refused) String() string {
 func (*Refused) ProtoMessage() {}
 
 func (x *Refused) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[24]
+	mi := &file_wire_v1_wire_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2012,7 +2314,7 @@ func (x *Refused) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refused.ProtoReflect.Descriptor instead.
 func (*Refused) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{24}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Refused) GetReason() Refused_Reason {
@@ -2032,7 +2334,7 @@ type BodyEnd struct {
 
 func (x *BodyEnd) Reset() {
 	*x = BodyEnd{}
-	mi := &file_wire_v1_wire_proto_msgTypes[25]
+	mi := &file_wire_v1_wire_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2044,7 +2346,7 @@ func (x *BodyEnd) String() string {
 func (*BodyEnd) ProtoMessage() {}
 
 func (x *BodyEnd) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[25]
+	mi := &file_wire_v1_wire_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2057,7 +2359,7 @@ func (x *BodyEnd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BodyEnd.ProtoReflect.Descriptor instead.
 func (*BodyEnd) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{25}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *BodyEnd) GetAborted() bool {
@@ -2075,7 +2377,7 @@ type Cancel struct {
 
 func (x *Cancel) Reset() {
 	*x = Cancel{}
-	mi := &file_wire_v1_wire_proto_msgTypes[26]
+	mi := &file_wire_v1_wire_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2087,7 +2389,7 @@ func (x *Cancel) String() string {
 func (*Cancel) ProtoMessage() {}
 
 func (x *Cancel) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[26]
+	mi := &file_wire_v1_wire_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2100,7 +2402,195 @@ func (x *Cancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cancel.ProtoReflect.Descriptor instead.
 func (*Cancel) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{26}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{30}
+}
+
+type BeatRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Number        uint64                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BeatRequest) Reset() {
+	*x = BeatRequest{}
+	mi := &file_wire_v1_wire_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BeatRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BeatRequest) ProtoMessage() {}
+
+func (x *BeatRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_v1_wire_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BeatRequest.ProtoReflect.Descriptor instead.
+func (*BeatRequest) Descriptor() ([]byte, []int) {
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *BeatRequest) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+type BeatReply struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// That of the request.
+	Number uint64 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	// The scheduler holds slots or can be given some; false while it starts and
+	// once it is to stop.
+	Serving       bool `protobuf:"varint,2,opt,name=serving,proto3" json:"serving,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BeatReply) Reset() {
+	*x = BeatReply{}
+	mi := &file_wire_v1_wire_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BeatReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BeatReply) ProtoMessage() {}
+
+func (x *BeatReply) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_v1_wire_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BeatReply.ProtoReflect.Descriptor instead.
+func (*BeatReply) Descriptor() ([]byte, []int) {
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *BeatReply) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *BeatReply) GetServing() bool {
+	if x != nil {
+		return x.Serving
+	}
+	return false
+}
+
+type SlotsRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SlotsRequest) Reset() {
+	*x = SlotsRequest{}
+	mi := &file_wire_v1_wire_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SlotsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SlotsRequest) ProtoMessage() {}
+
+func (x *SlotsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_v1_wire_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SlotsRequest.ProtoReflect.Descriptor instead.
+func (*SlotsRequest) Descriptor() ([]byte, []int) {
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{33}
+}
+
+type SlotsReply struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Slots whose owner is known.
+	Slots         []*SlotsReply_Slot   `protobuf:"bytes,1,rep,name=slots,proto3" json:"slots,omitempty"`
+	Members       []*SlotsReply_Member `protobuf:"bytes,2,rep,name=members,proto3" json:"members,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SlotsReply) Reset() {
+	*x = SlotsReply{}
+	mi := &file_wire_v1_wire_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SlotsReply) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SlotsReply) ProtoMessage() {}
+
+func (x *SlotsReply) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_v1_wire_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SlotsReply.ProtoReflect.Descriptor instead.
+func (*SlotsReply) Descriptor() ([]byte, []int) {
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *SlotsReply) GetSlots() []*SlotsReply_Slot {
+	if x != nil {
+		return x.Slots
+	}
+	return nil
+}
+
+func (x *SlotsReply) GetMembers() []*SlotsReply_Member {
+	if x != nil {
+		return x.Members
+	}
+	return nil
 }
 
 type WatchRequest struct {
@@ -2111,7 +2601,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_wire_v1_wire_proto_msgTypes[27]
+	mi := &file_wire_v1_wire_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2123,7 +2613,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[27]
+	mi := &file_wire_v1_wire_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2136,7 +2626,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{27}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{35}
 }
 
 type WatchReply struct {
@@ -2150,7 +2640,7 @@ type WatchReply struct {
 
 func (x *WatchReply) Reset() {
 	*x = WatchReply{}
-	mi := &file_wire_v1_wire_proto_msgTypes[28]
+	mi := &file_wire_v1_wire_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2162,7 +2652,7 @@ func (x *WatchReply) String() string {
 func (*WatchReply) ProtoMessage() {}
 
 func (x *WatchReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[28]
+	mi := &file_wire_v1_wire_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2175,7 +2665,7 @@ func (x *WatchReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchReply.ProtoReflect.Descriptor instead.
 func (*WatchReply) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{28}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *WatchReply) GetFunctions() []*FunctionFacts {
@@ -2222,7 +2712,7 @@ type FunctionFacts struct {
 
 func (x *FunctionFacts) Reset() {
 	*x = FunctionFacts{}
-	mi := &file_wire_v1_wire_proto_msgTypes[29]
+	mi := &file_wire_v1_wire_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2234,7 +2724,7 @@ func (x *FunctionFacts) String() string {
 func (*FunctionFacts) ProtoMessage() {}
 
 func (x *FunctionFacts) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[29]
+	mi := &file_wire_v1_wire_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2247,7 +2737,7 @@ func (x *FunctionFacts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FunctionFacts.ProtoReflect.Descriptor instead.
 func (*FunctionFacts) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{29}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *FunctionFacts) GetFunctionUid() string {
@@ -2358,7 +2848,7 @@ type StartProblem struct {
 
 func (x *StartProblem) Reset() {
 	*x = StartProblem{}
-	mi := &file_wire_v1_wire_proto_msgTypes[30]
+	mi := &file_wire_v1_wire_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2370,7 +2860,7 @@ func (x *StartProblem) String() string {
 func (*StartProblem) ProtoMessage() {}
 
 func (x *StartProblem) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[30]
+	mi := &file_wire_v1_wire_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2383,7 +2873,7 @@ func (x *StartProblem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartProblem.ProtoReflect.Descriptor instead.
 func (*StartProblem) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{30}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *StartProblem) GetReason() string {
@@ -2428,7 +2918,7 @@ type Happening struct {
 
 func (x *Happening) Reset() {
 	*x = Happening{}
-	mi := &file_wire_v1_wire_proto_msgTypes[31]
+	mi := &file_wire_v1_wire_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2440,7 +2930,7 @@ func (x *Happening) String() string {
 func (*Happening) ProtoMessage() {}
 
 func (x *Happening) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[31]
+	mi := &file_wire_v1_wire_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2453,7 +2943,7 @@ func (x *Happening) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Happening.ProtoReflect.Descriptor instead.
 func (*Happening) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{31}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Happening) GetReason() string {
@@ -2484,18 +2974,132 @@ func (x *Happening) GetCount() uint32 {
 	return 0
 }
 
+type SlotsReply_Slot struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Slot          uint32                 `protobuf:"varint,1,opt,name=slot,proto3" json:"slot,omitempty"`
+	Owner         *SlotOwner             `protobuf:"bytes,2,opt,name=owner,proto3" json:"owner,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SlotsReply_Slot) Reset() {
+	*x = SlotsReply_Slot{}
+	mi := &file_wire_v1_wire_proto_msgTypes[40]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SlotsReply_Slot) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SlotsReply_Slot) ProtoMessage() {}
+
+func (x *SlotsReply_Slot) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_v1_wire_proto_msgTypes[40]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SlotsReply_Slot.ProtoReflect.Descriptor instead.
+func (*SlotsReply_Slot) Descriptor() ([]byte, []int) {
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{34, 0}
+}
+
+func (x *SlotsReply_Slot) GetSlot() uint32 {
+	if x != nil {
+		return x.Slot
+	}
+	return 0
+}
+
+func (x *SlotsReply_Slot) GetOwner() *SlotOwner {
+	if x != nil {
+		return x.Owner
+	}
+	return nil
+}
+
+type SlotsReply_Member struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Id      string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Address string                 `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"`
+	// It is about to stop and is given nothing.
+	Draining      bool `protobuf:"varint,3,opt,name=draining,proto3" json:"draining,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SlotsReply_Member) Reset() {
+	*x = SlotsReply_Member{}
+	mi := &file_wire_v1_wire_proto_msgTypes[41]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SlotsReply_Member) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SlotsReply_Member) ProtoMessage() {}
+
+func (x *SlotsReply_Member) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_v1_wire_proto_msgTypes[41]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SlotsReply_Member.ProtoReflect.Descriptor instead.
+func (*SlotsReply_Member) Descriptor() ([]byte, []int) {
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{34, 1}
+}
+
+func (x *SlotsReply_Member) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *SlotsReply_Member) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *SlotsReply_Member) GetDraining() bool {
+	if x != nil {
+		return x.Draining
+	}
+	return false
+}
+
 var File_wire_v1_wire_proto protoreflect.FileDescriptor
 
 const file_wire_v1_wire_proto_rawDesc = "" +
 	"\n" +
-	"\x12wire/v1/wire.proto\x12\x10windlass.wire.v1\"\xc0\x01\n" +
+	"\x12wire/v1/wire.proto\x12\x10windlass.wire.v1\"\xf5\x01\n" +
 	"\x06Ticket\x12#\n" +
 	"\rinvocation_id\x18\x01 \x01(\fR\finvocationId\x12!\n" +
 	"\ffunction_uid\x18\x02 \x01(\tR\vfunctionUid\x12\x18\n" +
 	"\agateway\x18\x03 \x01(\tR\agateway\x12\x14\n" +
 	"\x05token\x18\x04 \x01(\fR\x05token\x12\x1b\n" +
 	"\twaited_ns\x18\x05 \x01(\x03R\bwaitedNs\x12!\n" +
-	"\fremaining_ns\x18\x06 \x01(\x03R\vremainingNs\"\x9a\x01\n" +
+	"\fremaining_ns\x18\x06 \x01(\x03R\vremainingNs\x123\n" +
+	"\arequest\x18\a \x01(\v2\x19.windlass.wire.v1.GrantedR\arequest\"\x9a\x01\n" +
 	"\fOfferRequest\x12\x18\n" +
 	"\agateway\x18\x01 \x01(\tR\agateway\x120\n" +
 	"\x06offers\x18\x02 \x03(\v2\x18.windlass.wire.v1.TicketR\x06offers\x12>\n" +
@@ -2506,38 +3110,50 @@ const file_wire_v1_wire_proto_rawDesc = "" +
 	"\ffunction_uid\x18\x02 \x01(\tR\vfunctionUid\"C\n" +
 	"\n" +
 	"OfferReply\x125\n" +
-	"\brefusals\x18\x01 \x03(\v2\x19.windlass.wire.v1.RefusalR\brefusals\"\xc4\x02\n" +
+	"\brefusals\x18\x01 \x03(\v2\x19.windlass.wire.v1.RefusalR\brefusals\"\xca\x03\n" +
 	"\aRefusal\x12#\n" +
 	"\rinvocation_id\x18\x01 \x01(\fR\finvocationId\x128\n" +
 	"\x06reason\x18\x02 \x01(\x0e2 .windlass.wire.v1.Refusal.ReasonR\x06reason\x12\x16\n" +
 	"\x06detail\x18\x03 \x01(\tR\x06detail\x12$\n" +
-	"\x0eretry_after_ns\x18\x04 \x01(\x03R\fretryAfterNs\"\x9b\x01\n" +
+	"\x0eretry_after_ns\x18\x04 \x01(\x03R\fretryAfterNs\x121\n" +
+	"\x05owner\x18\x05 \x01(\v2\x1b.windlass.wire.v1.SlotOwnerR\x05owner\"\xee\x01\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11REASON_QUEUE_FULL\x10\x01\x12\x1b\n" +
 	"\x17REASON_UNKNOWN_FUNCTION\x10\x02\x12\x17\n" +
 	"\x13REASON_CANNOT_START\x10\x03\x12\x14\n" +
 	"\x10REASON_NOT_OWNER\x10\x04\x12\x16\n" +
-	"\x12REASON_NO_CAPACITY\x10\x05\"\xe3\x01\n" +
+	"\x12REASON_NO_CAPACITY\x10\x05\x12\x17\n" +
+	"\x13REASON_RATE_LIMITED\x10\x06\x12\x1e\n" +
+	"\x1aREASON_CONCURRENCY_LIMITED\x10\a\x12\x18\n" +
+	"\x14REASON_WAIT_TOO_LONG\x10\b\"K\n" +
+	"\tSlotOwner\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
+	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x14\n" +
+	"\x05epoch\x18\x03 \x01(\x04R\x05epoch\"\x91\x02\n" +
 	"\vPullRequest\x12/\n" +
 	"\x05hello\x18\x01 \x01(\v2\x17.windlass.wire.v1.HelloH\x00R\x05hello\x12,\n" +
 	"\x04pull\x18\x02 \x01(\v2\x16.windlass.wire.v1.PullH\x00R\x04pull\x126\n" +
 	"\x05leave\x18\x03 \x01(\v2\x1e.windlass.wire.v1.LeaveRequestH\x00R\x05leave\x125\n" +
-	"\agoodbye\x18\x04 \x01(\v2\x19.windlass.wire.v1.GoodbyeH\x00R\agoodbyeB\x06\n" +
-	"\x04kind\"r\n" +
+	"\agoodbye\x18\x04 \x01(\v2\x19.windlass.wire.v1.GoodbyeH\x00R\agoodbye\x12,\n" +
+	"\x04ping\x18\x05 \x01(\v2\x16.windlass.wire.v1.PingH\x00R\x04pingB\x06\n" +
+	"\x04kind\"\x88\x01\n" +
 	"\x05Hello\x12!\n" +
 	"\ffunction_uid\x18\x01 \x01(\tR\vfunctionUid\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x02 \x01(\x03R\n" +
 	"generation\x12\x10\n" +
 	"\x03cid\x18\x03 \x01(\tR\x03cid\x12\x14\n" +
-	"\x05token\x18\x04 \x01(\tR\x05token\"L\n" +
+	"\x05token\x18\x04 \x01(\tR\x05token\x12\x14\n" +
+	"\x05epoch\x18\x05 \x01(\x04R\x05epoch\"\x06\n" +
+	"\x04Ping\"L\n" +
 	"\x04Pull\x12\x18\n" +
 	"\acredits\x18\x01 \x01(\rR\acredits\x12*\n" +
-	"\x04done\x18\x02 \x03(\v2\x16.windlass.wire.v1.DoneR\x04done\"D\n" +
+	"\x04done\x18\x02 \x03(\v2\x16.windlass.wire.v1.DoneR\x04done\"b\n" +
 	"\x04Done\x12#\n" +
 	"\rinvocation_id\x18\x01 \x01(\fR\finvocationId\x12\x17\n" +
-	"\aexec_ns\x18\x02 \x01(\x03R\x06execNs\"'\n" +
+	"\aexec_ns\x18\x02 \x01(\x03R\x06execNs\x12\x1c\n" +
+	"\tunclaimed\x18\x03 \x01(\bR\tunclaimed\"'\n" +
 	"\fLeaveRequest\x12\x17\n" +
 	"\aidle_ns\x18\x01 \x01(\x03R\x06idleNs\"\x8b\x02\n" +
 	"\aGoodbye\x128\n" +
@@ -2550,15 +3166,21 @@ const file_wire_v1_wire_proto_rawDesc = "" +
 	"\x15REASON_FUNCTION_ENDED\x10\x03\x12\x16\n" +
 	"\x12REASON_CALL_BROKEN\x10\x04\x12\x12\n" +
 	"\x0eREASON_STOPPED\x10\x05\x12\x1a\n" +
-	"\x16REASON_START_TIMED_OUT\x10\x06\"\xe2\x01\n" +
+	"\x16REASON_START_TIMED_OUT\x10\x06\"\xc7\x02\n" +
 	"\tPullReply\x122\n" +
 	"\x06ticket\x18\x01 \x01(\v2\x18.windlass.wire.v1.TicketH\x00R\x06ticket\x124\n" +
 	"\x05leave\x18\x02 \x01(\v2\x1c.windlass.wire.v1.LeaveReplyH\x00R\x05leave\x122\n" +
 	"\x06retire\x18\x03 \x01(\v2\x18.windlass.wire.v1.RetireH\x00R\x06retire\x12/\n" +
-	"\x05moved\x18\x04 \x01(\v2\x17.windlass.wire.v1.MovedH\x00R\x05movedB\x06\n" +
-	"\x04kind\"!\n" +
+	"\x05moved\x18\x04 \x01(\v2\x17.windlass.wire.v1.MovedH\x00R\x05moved\x12,\n" +
+	"\x04pong\x18\x05 \x01(\v2\x16.windlass.wire.v1.PongH\x00R\x04pong\x125\n" +
+	"\awelcome\x18\x06 \x01(\v2\x19.windlass.wire.v1.WelcomeH\x00R\awelcomeB\x06\n" +
+	"\x04kind\"7\n" +
 	"\x05Moved\x12\x18\n" +
-	"\aaddress\x18\x01 \x01(\tR\aaddress\"H\n" +
+	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x14\n" +
+	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\"\x06\n" +
+	"\x04Pong\"\x1f\n" +
+	"\aWelcome\x12\x14\n" +
+	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\"H\n" +
 	"\n" +
 	"LeaveReply\x12\x18\n" +
 	"\agranted\x18\x01 \x01(\bR\agranted\x12 \n" +
@@ -2572,11 +3194,12 @@ const file_wire_v1_wire_proto_rawDesc = "" +
 	"\x04head\x18\x03 \x01(\v2\x1c.windlass.wire.v1.ResultHeadH\x00R\x04head\x12\x14\n" +
 	"\x04body\x18\x04 \x01(\fH\x00R\x04body\x12/\n" +
 	"\x03end\x18\x05 \x01(\v2\x1b.windlass.wire.v1.ResultEndH\x00R\x03endB\x06\n" +
-	"\x04kind\"T\n" +
+	"\x04kind\"n\n" +
 	"\x05Claim\x12#\n" +
 	"\rinvocation_id\x18\x01 \x01(\fR\finvocationId\x12\x14\n" +
 	"\x05token\x18\x02 \x01(\fR\x05token\x12\x10\n" +
-	"\x03cid\x18\x03 \x01(\tR\x03cid\"!\n" +
+	"\x03cid\x18\x03 \x01(\tR\x03cid\x12\x18\n" +
+	"\astarted\x18\x04 \x01(\bR\astarted\"!\n" +
 	"\aRelease\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\"\xe1\x01\n" +
 	"\n" +
@@ -2629,7 +3252,24 @@ const file_wire_v1_wire_proto_rawDesc = "" +
 	"\x10REASON_BAD_TOKEN\x10\x02\"#\n" +
 	"\aBodyEnd\x12\x18\n" +
 	"\aaborted\x18\x01 \x01(\bR\aaborted\"\b\n" +
-	"\x06Cancel\"\x0e\n" +
+	"\x06Cancel\"%\n" +
+	"\vBeatRequest\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x04R\x06number\"=\n" +
+	"\tBeatReply\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x18\n" +
+	"\aserving\x18\x02 \x01(\bR\aserving\"\x0e\n" +
+	"\fSlotsRequest\"\xa3\x02\n" +
+	"\n" +
+	"SlotsReply\x127\n" +
+	"\x05slots\x18\x01 \x03(\v2!.windlass.wire.v1.SlotsReply.SlotR\x05slots\x12=\n" +
+	"\amembers\x18\x02 \x03(\v2#.windlass.wire.v1.SlotsReply.MemberR\amembers\x1aM\n" +
+	"\x04Slot\x12\x12\n" +
+	"\x04slot\x18\x01 \x01(\rR\x04slot\x121\n" +
+	"\x05owner\x18\x02 \x01(\v2\x1b.windlass.wire.v1.SlotOwnerR\x05owner\x1aN\n" +
+	"\x06Member\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
+	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x1a\n" +
+	"\bdraining\x18\x03 \x01(\bR\bdraining\"\x0e\n" +
 	"\fWatchRequest\"g\n" +
 	"\n" +
 	"WatchReply\x12=\n" +
@@ -2664,11 +3304,13 @@ const file_wire_v1_wire_proto_rawDesc = "" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12\x18\n" +
 	"\awarning\x18\x03 \x01(\bR\awarning\x12\x14\n" +
-	"\x05count\x18\x04 \x01(\rR\x05count2\xe7\x01\n" +
+	"\x05count\x18\x04 \x01(\rR\x05count2\xf6\x02\n" +
 	"\tScheduler\x12I\n" +
 	"\x05Offer\x12\x1e.windlass.wire.v1.OfferRequest\x1a\x1c.windlass.wire.v1.OfferReply(\x010\x01\x12F\n" +
 	"\x04Pull\x12\x1d.windlass.wire.v1.PullRequest\x1a\x1b.windlass.wire.v1.PullReply(\x010\x01\x12G\n" +
-	"\x05Watch\x12\x1e.windlass.wire.v1.WatchRequest\x1a\x1c.windlass.wire.v1.WatchReply0\x012Z\n" +
+	"\x05Watch\x12\x1e.windlass.wire.v1.WatchRequest\x1a\x1c.windlass.wire.v1.WatchReply0\x01\x12F\n" +
+	"\x04Beat\x12\x1d.windlass.wire.v1.BeatRequest\x1a\x1b.windlass.wire.v1.BeatReply(\x010\x01\x12E\n" +
+	"\x05Slots\x12\x1e.windlass.wire.v1.SlotsRequest\x1a\x1c.windlass.wire.v1.SlotsReply2Z\n" +
 	"\aGateway\x12O\n" +
 	"\aAttempt\x12 .windlass.wire.v1.AttemptRequest\x1a\x1e.windlass.wire.v1.AttemptReply(\x010\x01B5Z3github.com/windlass-dev/windlass/api/wire/v1;wirev1b\x06proto3"
 
@@ -2685,89 +3327,111 @@ func file_wire_v1_wire_proto_rawDescGZIP() []byte {
 }
 
 var file_wire_v1_wire_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_wire_v1_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
+var file_wire_v1_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 42)
 var file_wire_v1_wire_proto_goTypes = []any{
-	(Refusal_Reason)(0),    // 0: windlass.wire.v1.Refusal.Reason
-	(Goodbye_Reason)(0),    // 1: windlass.wire.v1.Goodbye.Reason
-	(Failure_Kind)(0),      // 2: windlass.wire.v1.Failure.Kind
-	(Refused_Reason)(0),    // 3: windlass.wire.v1.Refused.Reason
-	(*Ticket)(nil),         // 4: windlass.wire.v1.Ticket
-	(*OfferRequest)(nil),   // 5: windlass.wire.v1.OfferRequest
-	(*Withdrawal)(nil),     // 6: windlass.wire.v1.Withdrawal
-	(*OfferReply)(nil),     // 7: windlass.wire.v1.OfferReply
-	(*Refusal)(nil),        // 8: windlass.wire.v1.Refusal
-	(*PullRequest)(nil),    // 9: windlass.wire.v1.PullRequest
-	(*Hello)(nil),          // 10: windlass.wire.v1.Hello
-	(*Pull)(nil),           // 11: windlass.wire.v1.Pull
-	(*Done)(nil),           // 12: windlass.wire.v1.Done
-	(*LeaveRequest)(nil),   // 13: windlass.wire.v1.LeaveRequest
-	(*Goodbye)(nil),        // 14: windlass.wire.v1.Goodbye
-	(*PullReply)(nil),      // 15: windlass.wire.v1.PullReply
-	(*Moved)(nil),          // 16: windlass.wire.v1.Moved
-	(*LeaveReply)(nil),     // 17: windlass.wire.v1.LeaveReply
-	(*Retire)(nil),         // 18: windlass.wire.v1.Retire
-	(*AttemptRequest)(nil), // 19: windlass.wire.v1.AttemptRequest
-	(*Claim)(nil),          // 20: windlass.wire.v1.Claim
-	(*Release)(nil),        // 21: windlass.wire.v1.Release
-	(*ResultHead)(nil),     // 22: windlass.wire.v1.ResultHead
-	(*ResultEnd)(nil),      // 23: windlass.wire.v1.ResultEnd
-	(*Failure)(nil),        // 24: windlass.wire.v1.Failure
-	(*Header)(nil),         // 25: windlass.wire.v1.Header
-	(*AttemptReply)(nil),   // 26: windlass.wire.v1.AttemptReply
-	(*Granted)(nil),        // 27: windlass.wire.v1.Granted
-	(*Refused)(nil),        // 28: windlass.wire.v1.Refused
-	(*BodyEnd)(nil),        // 29: windlass.wire.v1.BodyEnd
-	(*Cancel)(nil),         // 30: windlass.wire.v1.Cancel
-	(*WatchRequest)(nil),   // 31: windlass.wire.v1.WatchRequest
-	(*WatchReply)(nil),     // 32: windlass.wire.v1.WatchReply
-	(*FunctionFacts)(nil),  // 33: windlass.wire.v1.FunctionFacts
-	(*StartProblem)(nil),   // 34: windlass.wire.v1.StartProblem
-	(*Happening)(nil),      // 35: windlass.wire.v1.Happening
+	(Refusal_Reason)(0),       // 0: windlass.wire.v1.Refusal.Reason
+	(Goodbye_Reason)(0),       // 1: windlass.wire.v1.Goodbye.Reason
+	(Failure_Kind)(0),         // 2: windlass.wire.v1.Failure.Kind
+	(Refused_Reason)(0),       // 3: windlass.wire.v1.Refused.Reason
+	(*Ticket)(nil),            // 4: windlass.wire.v1.Ticket
+	(*OfferRequest)(nil),      // 5: windlass.wire.v1.OfferRequest
+	(*Withdrawal)(nil),        // 6: windlass.wire.v1.Withdrawal
+	(*OfferReply)(nil),        // 7: windlass.wire.v1.OfferReply
+	(*Refusal)(nil),           // 8: windlass.wire.v1.Refusal
+	(*SlotOwner)(nil),         // 9: windlass.wire.v1.SlotOwner
+	(*PullRequest)(nil),       // 10: windlass.wire.v1.PullRequest
+	(*Hello)(nil),             // 11: windlass.wire.v1.Hello
+	(*Ping)(nil),              // 12: windlass.wire.v1.Ping
+	(*Pull)(nil),              // 13: windlass.wire.v1.Pull
+	(*Done)(nil),              // 14: windlass.wire.v1.Done
+	(*LeaveRequest)(nil),      // 15: windlass.wire.v1.LeaveRequest
+	(*Goodbye)(nil),           // 16: windlass.wire.v1.Goodbye
+	(*PullReply)(nil),         // 17: windlass.wire.v1.PullReply
+	(*Moved)(nil),             // 18: windlass.wire.v1.Moved
+	(*Pong)(nil),              // 19: windlass.wire.v1.Pong
+	(*Welcome)(nil),           // 20: windlass.wire.v1.Welcome
+	(*LeaveReply)(nil),        // 21: windlass.wire.v1.LeaveReply
+	(*Retire)(nil),            // 22: windlass.wire.v1.Retire
+	(*AttemptRequest)(nil),    // 23: windlass.wire.v1.AttemptRequest
+	(*Claim)(nil),             // 24: windlass.wire.v1.Claim
+	(*Release)(nil),           // 25: windlass.wire.v1.Release
+	(*ResultHead)(nil),        // 26: windlass.wire.v1.ResultHead
+	(*ResultEnd)(nil),         // 27: windlass.wire.v1.ResultEnd
+	(*Failure)(nil),           // 28: windlass.wire.v1.Failure
+	(*Header)(nil),            // 29: windlass.wire.v1.Header
+	(*AttemptReply)(nil),      // 30: windlass.wire.v1.AttemptReply
+	(*Granted)(nil),           // 31: windlass.wire.v1.Granted
+	(*Refused)(nil),           // 32: windlass.wire.v1.Refused
+	(*BodyEnd)(nil),           // 33: windlass.wire.v1.BodyEnd
+	(*Cancel)(nil),            // 34: windlass.wire.v1.Cancel
+	(*BeatRequest)(nil),       // 35: windlass.wire.v1.BeatRequest
+	(*BeatReply)(nil),         // 36: windlass.wire.v1.BeatReply
+	(*SlotsRequest)(nil),      // 37: windlass.wire.v1.SlotsRequest
+	(*SlotsReply)(nil),        // 38: windlass.wire.v1.SlotsReply
+	(*WatchRequest)(nil),      // 39: windlass.wire.v1.WatchRequest
+	(*WatchReply)(nil),        // 40: windlass.wire.v1.WatchReply
+	(*FunctionFacts)(nil),     // 41: windlass.wire.v1.FunctionFacts
+	(*StartProblem)(nil),      // 42: windlass.wire.v1.StartProblem
+	(*Happening)(nil),         // 43: windlass.wire.v1.Happening
+	(*SlotsReply_Slot)(nil),   // 44: windlass.wire.v1.SlotsReply.Slot
+	(*SlotsReply_Member)(nil), // 45: windlass.wire.v1.SlotsReply.Member
 }
 var file_wire_v1_wire_proto_depIdxs = []int32{
-	4,  // 0: windlass.wire.v1.OfferRequest.offers:type_name -> windlass.wire.v1.Ticket
-	6,  // 1: windlass.wire.v1.OfferRequest.withdrawals:type_name -> windlass.wire.v1.Withdrawal
-	8,  // 2: windlass.wire.v1.OfferReply.refusals:type_name -> windlass.wire.v1.Refusal
-	0,  // 3: windlass.wire.v1.Refusal.reason:type_name -> windlass.wire.v1.Refusal.Reason
-	10, // 4: windlass.wire.v1.PullRequest.hello:type_name -> windlass.wire.v1.Hello
-	11, // 5: windlass.wire.v1.PullRequest.pull:type_name -> windlass.wire.v1.Pull
-	13, // 6: windlass.wire.v1.PullRequest.leave:type_name -> windlass.wire.v1.LeaveRequest
-	14, // 7: windlass.wire.v1.PullRequest.goodbye:type_name -> windlass.wire.v1.Goodbye
-	12, // 8: windlass.wire.v1.Pull.done:type_name -> windlass.wire.v1.Done
-	1,  // 9: windlass.wire.v1.Goodbye.reason:type_name -> windlass.wire.v1.Goodbye.Reason
-	4,  // 10: windlass.wire.v1.PullReply.ticket:type_name -> windlass.wire.v1.Ticket
-	17, // 11: windlass.wire.v1.PullReply.leave:type_name -> windlass.wire.v1.LeaveReply
-	18, // 12: windlass.wire.v1.PullReply.retire:type_name -> windlass.wire.v1.Retire
-	16, // 13: windlass.wire.v1.PullReply.moved:type_name -> windlass.wire.v1.Moved
-	20, // 14: windlass.wire.v1.AttemptRequest.claim:type_name -> windlass.wire.v1.Claim
-	21, // 15: windlass.wire.v1.AttemptRequest.release:type_name -> windlass.wire.v1.Release
-	22, // 16: windlass.wire.v1.AttemptRequest.head:type_name -> windlass.wire.v1.ResultHead
-	23, // 17: windlass.wire.v1.AttemptRequest.end:type_name -> windlass.wire.v1.ResultEnd
-	25, // 18: windlass.wire.v1.ResultHead.headers:type_name -> windlass.wire.v1.Header
-	24, // 19: windlass.wire.v1.ResultEnd.failure:type_name -> windlass.wire.v1.Failure
-	2,  // 20: windlass.wire.v1.Failure.kind:type_name -> windlass.wire.v1.Failure.Kind
-	27, // 21: windlass.wire.v1.AttemptReply.granted:type_name -> windlass.wire.v1.Granted
-	28, // 22: windlass.wire.v1.AttemptReply.refused:type_name -> windlass.wire.v1.Refused
-	29, // 23: windlass.wire.v1.AttemptReply.body_end:type_name -> windlass.wire.v1.BodyEnd
-	30, // 24: windlass.wire.v1.AttemptReply.cancel:type_name -> windlass.wire.v1.Cancel
-	25, // 25: windlass.wire.v1.Granted.headers:type_name -> windlass.wire.v1.Header
-	3,  // 26: windlass.wire.v1.Refused.reason:type_name -> windlass.wire.v1.Refused.Reason
-	33, // 27: windlass.wire.v1.WatchReply.functions:type_name -> windlass.wire.v1.FunctionFacts
-	34, // 28: windlass.wire.v1.FunctionFacts.problem:type_name -> windlass.wire.v1.StartProblem
-	35, // 29: windlass.wire.v1.FunctionFacts.happenings:type_name -> windlass.wire.v1.Happening
-	5,  // 30: windlass.wire.v1.Scheduler.Offer:input_type -> windlass.wire.v1.OfferRequest
-	9,  // 31: windlass.wire.v1.Scheduler.Pull:input_type -> windlass.wire.v1.PullRequest
-	31, // 32: windlass.wire.v1.Scheduler.Watch:input_type -> windlass.wire.v1.WatchRequest
-	19, // 33: windlass.wire.v1.Gateway.Attempt:input_type -> windlass.wire.v1.AttemptRequest
-	7,  // 34: windlass.wire.v1.Scheduler.Offer:output_type -> windlass.wire.v1.OfferReply
-	15, // 35: windlass.wire.v1.Scheduler.Pull:output_type -> windlass.wire.v1.PullReply
-	32, // 36: windlass.wire.v1.Scheduler.Watch:output_type -> windlass.wire.v1.WatchReply
-	26, // 37: windlass.wire.v1.Gateway.Attempt:output_type -> windlass.wire.v1.AttemptReply
-	34, // [34:38] is the sub-list for method output_type
-	30, // [30:34] is the sub-list for method input_type
-	30, // [30:30] is the sub-list for extension type_name
-	30, // [30:30] is the sub-list for extension extendee
-	0,  // [0:30] is the sub-list for field type_name
+	31, // 0: windlass.wire.v1.Ticket.request:type_name -> windlass.wire.v1.Granted
+	4,  // 1: windlass.wire.v1.OfferRequest.offers:type_name -> windlass.wire.v1.Ticket
+	6,  // 2: windlass.wire.v1.OfferRequest.withdrawals:type_name -> windlass.wire.v1.Withdrawal
+	8,  // 3: windlass.wire.v1.OfferReply.refusals:type_name -> windlass.wire.v1.Refusal
+	0,  // 4: windlass.wire.v1.Refusal.reason:type_name -> windlass.wire.v1.Refusal.Reason
+	9,  // 5: windlass.wire.v1.Refusal.owner:type_name -> windlass.wire.v1.SlotOwner
+	11, // 6: windlass.wire.v1.PullRequest.hello:type_name -> windlass.wire.v1.Hello
+	13, // 7: windlass.wire.v1.PullRequest.pull:type_name -> windlass.wire.v1.Pull
+	15, // 8: windlass.wire.v1.PullRequest.leave:type_name -> windlass.wire.v1.LeaveRequest
+	16, // 9: windlass.wire.v1.PullRequest.goodbye:type_name -> windlass.wire.v1.Goodbye
+	12, // 10: windlass.wire.v1.PullRequest.ping:type_name -> windlass.wire.v1.Ping
+	14, // 11: windlass.wire.v1.Pull.done:type_name -> windlass.wire.v1.Done
+	1,  // 12: windlass.wire.v1.Goodbye.reason:type_name -> windlass.wire.v1.Goodbye.Reason
+	4,  // 13: windlass.wire.v1.PullReply.ticket:type_name -> windlass.wire.v1.Ticket
+	21, // 14: windlass.wire.v1.PullReply.leave:type_name -> windlass.wire.v1.LeaveReply
+	22, // 15: windlass.wire.v1.PullReply.retire:type_name -> windlass.wire.v1.Retire
+	18, // 16: windlass.wire.v1.PullReply.moved:type_name -> windlass.wire.v1.Moved
+	19, // 17: windlass.wire.v1.PullReply.pong:type_name -> windlass.wire.v1.Pong
+	20, // 18: windlass.wire.v1.PullReply.welcome:type_name -> windlass.wire.v1.Welcome
+	24, // 19: windlass.wire.v1.AttemptRequest.claim:type_name -> windlass.wire.v1.Claim
+	25, // 20: windlass.wire.v1.AttemptRequest.release:type_name -> windlass.wire.v1.Release
+	26, // 21: windlass.wire.v1.AttemptRequest.head:type_name -> windlass.wire.v1.ResultHead
+	27, // 22: windlass.wire.v1.AttemptRequest.end:type_name -> windlass.wire.v1.ResultEnd
+	29, // 23: windlass.wire.v1.ResultHead.headers:type_name -> windlass.wire.v1.Header
+	28, // 24: windlass.wire.v1.ResultEnd.failure:type_name -> windlass.wire.v1.Failure
+	2,  // 25: windlass.wire.v1.Failure.kind:type_name -> windlass.wire.v1.Failure.Kind
+	31, // 26: windlass.wire.v1.AttemptReply.granted:type_name -> windlass.wire.v1.Granted
+	32, // 27: windlass.wire.v1.AttemptReply.refused:type_name -> windlass.wire.v1.Refused
+	33, // 28: windlass.wire.v1.AttemptReply.body_end:type_name -> windlass.wire.v1.BodyEnd
+	34, // 29: windlass.wire.v1.AttemptReply.cancel:type_name -> windlass.wire.v1.Cancel
+	29, // 30: windlass.wire.v1.Granted.headers:type_name -> windlass.wire.v1.Header
+	3,  // 31: windlass.wire.v1.Refused.reason:type_name -> windlass.wire.v1.Refused.Reason
+	44, // 32: windlass.wire.v1.SlotsReply.slots:type_name -> windlass.wire.v1.SlotsReply.Slot
+	45, // 33: windlass.wire.v1.SlotsReply.members:type_name -> windlass.wire.v1.SlotsReply.Member
+	41, // 34: windlass.wire.v1.WatchReply.functions:type_name -> windlass.wire.v1.FunctionFacts
+	42, // 35: windlass.wire.v1.FunctionFacts.problem:type_name -> windlass.wire.v1.StartProblem
+	43, // 36: windlass.wire.v1.FunctionFacts.happenings:type_name -> windlass.wire.v1.Happening
+	9,  // 37: windlass.wire.v1.SlotsReply.Slot.owner:type_name -> windlass.wire.v1.SlotOwner
+	5,  // 38: windlass.wire.v1.Scheduler.Offer:input_type -> windlass.wire.v1.OfferRequest
+	10, // 39: windlass.wire.v1.Scheduler.Pull:input_type -> windlass.wire.v1.PullRequest
+	39, // 40: windlass.wire.v1.Scheduler.Watch:input_type -> windlass.wire.v1.WatchRequest
+	35, // 41: windlass.wire.v1.Scheduler.Beat:input_type -> windlass.wire.v1.BeatRequest
+	37, // 42: windlass.wire.v1.Scheduler.Slots:input_type -> windlass.wire.v1.SlotsRequest
+	23, // 43: windlass.wire.v1.Gateway.Attempt:input_type -> windlass.wire.v1.AttemptRequest
+	7,  // 44: windlass.wire.v1.Scheduler.Offer:output_type -> windlass.wire.v1.OfferReply
+	17, // 45: windlass.wire.v1.Scheduler.Pull:output_type -> windlass.wire.v1.PullReply
+	40, // 46: windlass.wire.v1.Scheduler.Watch:output_type -> windlass.wire.v1.WatchReply
+	36, // 47: windlass.wire.v1.Scheduler.Beat:output_type -> windlass.wire.v1.BeatReply
+	38, // 48: windlass.wire.v1.Scheduler.Slots:output_type -> windlass.wire.v1.SlotsReply
+	30, // 49: windlass.wire.v1.Gateway.Attempt:output_type -> windlass.wire.v1.AttemptReply
+	44, // [44:50] is the sub-list for method output_type
+	38, // [38:44] is the sub-list for method input_type
+	38, // [38:38] is the sub-list for extension type_name
+	38, // [38:38] is the sub-list for extension extendee
+	0,  // [0:38] is the sub-list for field type_name
 }
 
 func init() { file_wire_v1_wire_proto_init() }
@@ -2775,26 +3439,29 @@ func file_wire_v1_wire_proto_init() {
 	if File_wire_v1_wire_proto != nil {
 		return
 	}
-	file_wire_v1_wire_proto_msgTypes[5].OneofWrappers = []any{
+	file_wire_v1_wire_proto_msgTypes[6].OneofWrappers = []any{
 		(*PullRequest_Hello)(nil),
 		(*PullRequest_Pull)(nil),
 		(*PullRequest_Leave)(nil),
 		(*PullRequest_Goodbye)(nil),
+		(*PullRequest_Ping)(nil),
 	}
-	file_wire_v1_wire_proto_msgTypes[11].OneofWrappers = []any{
+	file_wire_v1_wire_proto_msgTypes[13].OneofWrappers = []any{
 		(*PullReply_Ticket)(nil),
 		(*PullReply_Leave)(nil),
 		(*PullReply_Retire)(nil),
 		(*PullReply_Moved)(nil),
+		(*PullReply_Pong)(nil),
+		(*PullReply_Welcome)(nil),
 	}
-	file_wire_v1_wire_proto_msgTypes[15].OneofWrappers = []any{
+	file_wire_v1_wire_proto_msgTypes[19].OneofWrappers = []any{
 		(*AttemptRequest_Claim)(nil),
 		(*AttemptRequest_Release)(nil),
 		(*AttemptRequest_Head)(nil),
 		(*AttemptRequest_Body)(nil),
 		(*AttemptRequest_End)(nil),
 	}
-	file_wire_v1_wire_proto_msgTypes[22].OneofWrappers = []any{
+	file_wire_v1_wire_proto_msgTypes[26].OneofWrappers = []any{
 		(*AttemptReply_Granted)(nil),
 		(*AttemptReply_Refused)(nil),
 		(*AttemptReply_Body)(nil),
@@ -2807,7 +3474,7 @@ func file_wire_v1_wire_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wire_v1_wire_proto_rawDesc), len(file_wire_v1_wire_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   32,
+			NumMessages:   42,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

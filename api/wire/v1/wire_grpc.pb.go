@@ -6,9 +6,10 @@
 //	agent      -> scheduler  Pull     standing requests for tickets
 //	agent      -> gateway    Attempt  one claim and one result
 //
-// and one that only tells:
+// and two that only tell:
 //
-//	controller -> scheduler  Watch    what is observed of functions
+//	controller         -> scheduler  Watch    what is observed of functions
+//	gateway, scheduler -> scheduler  Beat     that it is there
 //
 // Deadlines travel as remaining time, never as a point in time, so that
 // clocks need not agree.
@@ -37,6 +38,8 @@ const (
 	Scheduler_Offer_FullMethodName = "/windlass.wire.v1.Scheduler/Offer"
 	Scheduler_Pull_FullMethodName  = "/windlass.wire.v1.Scheduler/Pull"
 	Scheduler_Watch_FullMethodName = "/windlass.wire.v1.Scheduler/Watch"
+	Scheduler_Beat_FullMethodName  = "/windlass.wire.v1.Scheduler/Beat"
+	Scheduler_Slots_FullMethodName = "/windlass.wire.v1.Scheduler/Slots"
 )
 
 // SchedulerClient is the client API for Scheduler service.
@@ -55,6 +58,12 @@ type SchedulerClient interface {
 	// Watch tells what is observed of the functions in the scheduler's slots: of
 	// all at first, then of those that changed, each at most twice a second.
 	Watch(ctx context.Context, in *WatchRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchReply], error)
+	// Beat answers each message at once. Whoever misses several answers turns to
+	// another scheduler.
+	Beat(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[BeatRequest, BeatReply], error)
+	// Slots tells who owns which slot as far as the scheduler knows, to those
+	// who cannot read it in etcd.
+	Slots(ctx context.Context, in *SlotsRequest, opts ...grpc.CallOption) (*SlotsReply, error)
 }
 
 type schedulerClient struct {
@@ -110,6 +119,29 @@ func (c *schedulerClient) Watch(ctx context.Context, in *WatchRequest, opts ...g
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Scheduler_WatchClient = grpc.ServerStreamingClient[WatchReply]
 
+func (c *schedulerClient) Beat(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[BeatRequest, BeatReply], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Scheduler_ServiceDesc.Streams[3], Scheduler_Beat_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[BeatRequest, BeatReply]{ClientStream: stream}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Scheduler_BeatClient = grpc.BidiStreamingClient[BeatRequest, BeatReply]
+
+func (c *schedulerClient) Slots(ctx context.Context, in *SlotsRequest, opts ...grpc.CallOption) (*SlotsReply, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(SlotsReply)
+	err := c.cc.Invoke(ctx, Scheduler_Slots_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // SchedulerServer is the server API for Scheduler service.
 // All implementations must embed UnimplementedSchedulerServer
 // for forward compatibility.
@@ -126,6 +158,12 @@ type SchedulerServer interface {
 	// Watch tells what is observed of the functions in the scheduler's slots: of
 	// all at first, then of those that changed, each at most twice a second.
 	Watch(*WatchRequest, grpc.ServerStreamingServer[WatchReply]) error
+	// Beat answers each message at once. Whoever misses several answers turns to
+	// another scheduler.
+	Beat(grpc.BidiStreamingServer[BeatRequest, BeatReply]) error
+	// Slots tells who owns which slot as far as the scheduler knows, to those
+	// who cannot read it in etcd.
+	Slots(context.Context, *SlotsRequest) (*SlotsReply, error)
 	mustEmbedUnimplementedSchedulerServer()
 }
 
@@ -144,6 +182,12 @@ func (UnimplementedSchedulerServer) Pull(grpc.BidiStreamingServer[PullRequest, P
 }
 func (UnimplementedSchedulerServer) Watch(*WatchRequest, grpc.ServerStreamingServer[WatchReply]) error {
 	return status.Error(codes.Unimplemented, "method Watch not implemented")
+}
+func (UnimplementedSchedulerServer) Beat(grpc.BidiStreamingServer[BeatRequest, BeatReply]) error {
+	return status.Error(codes.Unimplemented, "method Beat not implemented")
+}
+func (UnimplementedSchedulerServer) Slots(context.Context, *SlotsRequest) (*SlotsReply, error) {
+	return nil, status.Error(codes.Unimplemented, "method Slots not implemented")
 }
 func (UnimplementedSchedulerServer) mustEmbedUnimplementedSchedulerServer() {}
 func (UnimplementedSchedulerServer) testEmbeddedByValue()                   {}
@@ -191,13 +235,43 @@ func _Scheduler_Watch_Handler(srv interface{}, stream grpc.ServerStream) error {
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Scheduler_WatchServer = grpc.ServerStreamingServer[WatchReply]
 
+func _Scheduler_Beat_Handler(srv interface{}, stream grpc.ServerStream) error {
+	return srv.(SchedulerServer).Beat(&grpc.GenericServerStream[BeatRequest, BeatReply]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Scheduler_BeatServer = grpc.BidiStreamingServer[BeatRequest, BeatReply]
+
+func _Scheduler_Slots_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(SlotsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(SchedulerServer).Slots(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Scheduler_Slots_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(SchedulerServer).Slots(ctx, req.(*SlotsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Scheduler_ServiceDesc is the grpc.ServiceDesc for Scheduler service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
 var Scheduler_ServiceDesc = grpc.ServiceDesc{
 	ServiceName: "windlass.wire.v1.Scheduler",
 	HandlerType: (*SchedulerServer)(nil),
-	Methods:     []grpc.MethodDesc{},
+	Methods: []grpc.MethodDesc{
+		{
+			MethodName: "Slots",
+			Handler:    _Scheduler_Slots_Handler,
+		},
+	},
 	Streams: []grpc.StreamDesc{
 		{
 			StreamName:    "Offer",
@@ -215,6 +289,12 @@ var Scheduler_ServiceDesc = grpc.ServiceDesc{
 			StreamName:    "Watch",
 			Handler:       _Scheduler_Watch_Handler,
 			ServerStreams: true,
+		},
+		{
+			StreamName:    "Beat",
+			Handler:       _Scheduler_Beat_Handler,
+			ServerStreams: true,
+			ClientStreams: true,
 		},
 	},
 	Metadata: "wire/v1/wire.proto",

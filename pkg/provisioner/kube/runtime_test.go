@@ -223,7 +223,7 @@ func TestOneFunctionsTroubleHoldsNobodyUp(t *testing.T) {
 			return false, nil, nil
 		})
 		for i := range 100 {
-			th.Start(provisioner.InstanceSpec{Function: bad, CID: invoke.NewCID(1, uint64(i)), Node: "node-1"})
+			th.Start(provisioner.InstanceSpec{Function: bad, CID: invoke.Term{Epoch: 1}.CID(uint64(i)), Node: "node-1"})
 		}
 		time.Sleep(time.Second)
 		th.start(good, "c-1")
@@ -239,15 +239,15 @@ func TestWhatWasNotAskedForYetIsDropped(t *testing.T) {
 	play(t, config, oneNode, func(th *theatre) {
 		f := testFunction("hello")
 		for i := range 6 {
-			th.Start(provisioner.InstanceSpec{Function: f, CID: invoke.NewCID(1, uint64(i)), Node: "node-1"})
+			th.Start(provisioner.InstanceSpec{Function: f, CID: invoke.Term{Epoch: 1}.CID(uint64(i)), Node: "node-1"})
 			synctest.Wait()
 		}
 		// One was created, one waits for the limiter, and three in the queue.
-		if e := th.exit(); e.CID != invoke.NewCID(1, 5) || !strings.Contains(e.Reason, "3 pods wait") {
+		if e := th.exit(); e.CID != (invoke.Term{Epoch: 1}).CID(5) || !strings.Contains(e.Reason, "3 pods wait") {
 			t.Errorf("exit %+v", e)
 		}
-		th.Stop(string(f.UID), invoke.NewCID(1, 4))
-		th.Stop(string(f.UID), invoke.NewCID(1, 1))
+		th.Stop(string(f.UID), invoke.Term{Epoch: 1}.CID(4))
+		th.Stop(string(f.UID), invoke.Term{Epoch: 1}.CID(1))
 		for range 2 {
 			if e := th.exit(); e.Reason != reasonStopped {
 				t.Errorf("exit %+v", e)
@@ -441,7 +441,7 @@ func TestExitsWaitForTheirReader(t *testing.T) {
 		const many = 1000
 		f := testFunction("hello")
 		for i := range many {
-			th.Start(provisioner.InstanceSpec{Function: f, CID: invoke.NewCID(1, uint64(i)), Node: "node-1"})
+			th.Start(provisioner.InstanceSpec{Function: f, CID: invoke.Term{Epoch: 1}.CID(uint64(i)), Node: "node-1"})
 		}
 		time.Sleep(10 * time.Second)
 		seen := map[invoke.CID]bool{}

@@ -40,7 +40,7 @@ func input(f *v1alpha1.Function) Input {
 			PullPolicy:    corev1.PullIfNotPresent,
 		},
 		Function: f,
-		CID:      invoke.NewCID(0x2a, 7),
+		CID:      invoke.Term{Epoch: 0x2a}.CID(7),
 		Node:     "node-1",
 		Decided:  time.Date(2026, 5, 4, 3, 2, 1, 123456789, time.UTC),
 	}
@@ -184,7 +184,7 @@ func TestWhatCannotRunInAClusterIsSaid(t *testing.T) {
 func TestNamesAreValidAndTellInstancesApart(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		name := rapid.StringMatching(`[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?`).Draw(t, "name")
-		cid := invoke.NewCID(rapid.Uint64Range(0, 1<<52).Draw(t, "epoch"), rapid.Uint64Range(0, 1<<32).Draw(t, "sequence"))
+		cid := invoke.Term{Epoch: rapid.Uint64Range(0, 1<<52).Draw(t, "epoch")}.CID(rapid.Uint64Range(0, 1<<32).Draw(t, "sequence"))
 		got := Name(name, "uid", cid)
 		if errs := validation.IsDNS1123Label(got); len(errs) > 0 {
 			t.Fatalf("%s: %v", got, errs)

@@ -1,0 +1,58 @@
+package ownership
+
+import "slices"
+
+// Map is what is known of all slots and of all members. It is not safe for
+// concurrent use. The zero Map knows nothing.
+type Map struct {
+	owners  [Slots]Owner
+	members []Member
+}
+
+// Owner is the last known owner of a slot; false if none is known.
+func (m *Map) Owner(slot Slot) (Owner, bool) {
+	if slot >= Slots {
+		return Owner{}, false
+	}
+	return m.owners[slot], m.owners[slot].Epoch != 0
+}
+
+// Members are the known members. They must not be changed.
+func (m *Map) Members() []Member { return m.members }
+
+// Learn takes note of an owner that somebody named, and tells whether that is
+// news: of two owners the one with the higher epoch counts.
+func (m *Map) Learn(slot Slot, owner Owner) bool {
+	if slot >= Slots || owner.ID == "" || owner.Addr == "" || owner.Epoch <= m.owners[slot].Epoch {
+		return false
+	}
+	m.owners[slot] = owner
+	return true
+}
+
+// Replace takes an owner as it is, whatever its epoch: the keeper of the truth
+// has another history now.
+func (m *Map) Replace(slot Slot, owner Owner) { m.owners[slot] = owner }
+
+// SetMembers replaces the members. A member that is gone stays the last known
+// owner of its slots.
+func (m *Map) SetMembers(members []Member) { m.members = slices.Clone(members) }
+
+// Route is the scheduler that a slot's tickets and pulls go to: its owner or,
+// as long as that is silent, the member that will be its owner next. Provisional
+// says that it is the latter, whose Owner has the epoch of the last known owner.
+// It is false if nobody is left. To turn to one that is silent for others only
+// does no harm: an invocation is claimed once, wherever its tickets are.
+func (m *Map) Route(slot Slot, silent func(id string) bool) (to Owner, provisional, known bool) {
+	owner, known := m.Owner(slot)
+	if known && !silent(owner.ID) {
+		return owner, false, true
+	}
+	for _, member := range Ranked(slot, m.members) {
+		if member.ID != owner.ID && !silent(member.ID) {
+			return Owner{ID: member.ID, Addr: member.Addr, Epoch: owner.Epoch}, true, true
+		}
+	}
+	// Nobody answers: the owner is as good a guess as any.
+	return owner, false, known
+}

@@ -1,0 +1,55 @@
+package ownership
+
+import (
+	"cmp"
+	"encoding/binary"
+	"hash/fnv"
+	"slices"
+)
+
+// Member is a scheduler that takes part.
+type Member struct {
+	// ID names the scheduler; no two that run have the same.
+	ID string
+	// Addr is where it serves, host:port.
+	Addr string
+	// Draining says that it is about to stop: it is given no slot.
+	Draining bool
+}
+
+// Ranked returns the members that may be given a slot, in the order in which
+// they try to take it (rendezvous hashing). All who know the same members agree
+// on it, and a member that comes or goes changes the first place of its own share
+// of slots only.
+func Ranked(slot Slot, members []Member) []Member {
+	type scored struct {
+		Member
+		score uint64
+	}
+	list := make([]scored, 0, len(members))
+	for _, m := range members {
+		if !m.Draining {
+			list = append(list, scored{m, score(slot, m.ID)})
+		}
+	}
+	slices.SortFunc(list, func(a, b scored) int {
+		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.ID, b.ID))
+	})
+	ranked := make([]Member, len(list))
+	for i, m := range list {
+		ranked[i] = m.Member
+	}
+	return ranked
+}
+
+// score mixes FNV-1a, whose last bytes barely reach its high bits, by the
+// finalizer of MurmurHash3.
+func score(slot Slot, id string) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(id))
+	_, _ = h.Write(binary.BigEndian.AppendUint16(nil, uint16(slot)))
+	x := h.Sum64()
+	x = (x ^ x>>33) * 0xff51afd7ed558ccd
+	x = (x ^ x>>33) * 0xc4ceb9fe1a85ec53
+	return x ^ x>>33
+}
