@@ -33,6 +33,7 @@ var rows = []struct {
 		"pkg/catalog/file",
 		"pkg/catalog/kube",
 		"pkg/ownership/etcd",
+		"pkg/peers",
 		"pkg/podagent/adapter",
 		"pkg/podidentity",
 		"pkg/provisioner",

@@ -62,7 +62,8 @@ func (s *Scheduler) Pull(server pullServer) error {
 var errMoved = errors.New("scheduler: the function has another owner")
 
 func (s *Scheduler) moved(slot ownership.Slot) *wirev1.PullReply {
-	return &wirev1.PullReply{Kind: &wirev1.PullReply_Moved{Moved: &wirev1.Moved{Address: s.ownerAddr(slot)}}}
+	to := s.owner(slot)
+	return &wirev1.PullReply{Kind: &wirev1.PullReply_Moved{Moved: &wirev1.Moved{Address: to.Addr, Epoch: to.Epoch}}}
 }
 
 // hello checks who an instance is and lets it join its function's queue. The
@@ -74,12 +75,12 @@ func (s *Scheduler) hello(hello *wirev1.Hello) (*pullStream, error) {
 	key := keyOf(hello.GetFunctionUid(), invoke.CID(hello.GetCid()))
 	f := s.lookup(key.FunctionUID)
 	if f == nil {
-		if _, owned := s.deps.Keeper.Epoch(ownership.SlotOf(key.FunctionUID, 0)); !owned {
+		if s.term(ownership.SlotOf(key.FunctionUID, 0)) == none {
 			return nil, errMoved
 		}
 		return nil, status.Error(codes.NotFound, "no such function")
 	}
-	if _, owned := s.owns(f); !owned {
+	if _, served := s.serves(f); !served {
 		return nil, errMoved
 	}
 	instance, err := s.check(f, key, hello.GetToken())
@@ -128,7 +129,7 @@ func (p *pullStream) join(instance provisioner.Instance, capacity int) error {
 	case err != nil:
 		return status.Error(codes.Unavailable, err.Error())
 	}
-	if _, owned := p.scheduler.owns(p.function); !owned {
+	if _, served := p.scheduler.serves(p.function); !served {
 		p.function.broker.Leave(p.key.CID)
 		return errMoved
 	}
@@ -279,11 +280,13 @@ func (p *pullStream) end(orderly bool) {
 
 // Deliver implements broker.Sink.
 func (p *pullStream) Deliver(t invoke.Ticket) {
+	request, _ := t.Request.(*wirev1.Granted)
 	p.reply(&wirev1.PullReply{Kind: &wirev1.PullReply_Ticket{Ticket: &wirev1.Ticket{
 		InvocationId: t.ID[:],
 		Gateway:      t.Gateway,
 		Token:        t.Token[:],
 		RemainingNs:  int64(t.Deadline.Sub(p.scheduler.deps.Now())),
+		Request:      request,
 	}}})
 }
 
