@@ -34,6 +34,7 @@ type Scheduler struct {
 	// heir is how it is named in terms in which it stands in.
 	heir    string
 	serving atomic.Bool
+	streams streams // of instances
 
 	mu        sync.Mutex
 	functions map[string]*function
