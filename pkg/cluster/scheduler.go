@@ -20,6 +20,7 @@ import (
 	"github.com/windlass-dev/windlass/internal/lifecycle"
 	"github.com/windlass-dev/windlass/internal/serve"
 	catalogkube "github.com/windlass-dev/windlass/pkg/catalog/kube"
+	"github.com/windlass-dev/windlass/pkg/ownership"
 	"github.com/windlass-dev/windlass/pkg/ownership/etcd"
 	"github.com/windlass-dev/windlass/pkg/peers"
 	"github.com/windlass-dev/windlass/pkg/podidentity"
@@ -30,6 +31,11 @@ import (
 	"github.com/windlass-dev/windlass/pkg/scheduler"
 	"github.com/windlass-dev/windlass/pkg/wiretls"
 )
+
+// settleTime is how long a scheduler that starts waits for others that do, so
+// that they share the slots from the start. A pod is ready some hundred
+// milliseconds after another that was created with it.
+const settleTime = 500 * time.Millisecond
 
 // Scheduler runs a scheduler until ctx ends and others have its slots.
 func Scheduler(ctx context.Context, config SchedulerConfig) error {
@@ -48,7 +54,7 @@ func Scheduler(ctx context.Context, config SchedulerConfig) error {
 	err := untilDone(ctx, s.parts)
 	if err == nil {
 		s.state.set("stopping")
-		s.log.Info("giving the slots back", "delay", config.HandoverDelay)
+		s.log.Info("handing the slots over", "delay", config.HandoverDelay)
 		s.keeping.Stop()
 		s.scheduler.Serving(false)
 		s.scheduler.Audit()
@@ -184,9 +190,12 @@ func (s *schedulerRole) newOwnership() (*etcd.Keeper, *etcd.Directory, error) {
 		return nil, nil, err
 	}
 	s.parts.OnStop(func() { _ = client.Close() })
-	deps := etcd.Deps{Client: client, Log: s.log}
+	// The keeper runs only once there is a scheduler.
+	busy := func(slot ownership.Slot) bool { return s.scheduler.Busy(slot) }
+	deps := etcd.Deps{Client: client, Busy: busy, Log: s.log}
 	keeper, err := etcd.NewKeeper(etcd.Config{
 		ID: s.config.ID, Addr: s.config.Advertise, Prefix: s.config.Etcd.Prefix, TTL: s.config.LeaseTTL,
+		Settle: settleTime,
 	}, deps)
 	if err != nil {
 		return nil, nil, err

@@ -88,6 +88,19 @@ func (s *Scheduler) Audit() {
 	}
 }
 
+// Busy tells whether calls wait, or instances are being created, in a slot: to
+// give it away now would be noticed.
+func (s *Scheduler) Busy(slot ownership.Slot) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for f := range s.active {
+		if f.slot == slot {
+			return true
+		}
+	}
+	return false
+}
+
 // Serving says whether others may count on this scheduler: not before it has
 // learnt what there is, and not once it is to stop.
 func (s *Scheduler) Serving(yes bool) { s.serving.Store(yes) }
