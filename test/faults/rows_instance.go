@@ -1,0 +1,3 @@
+package main
+
+func instanceRows() []row { return nil }

@@ -1,0 +1,3 @@
+package main
+
+func kubernetesRows() []row { return nil }

@@ -1,0 +1,3 @@
+package main
+
+func networkRows() []row { return nil }
