@@ -48,13 +48,14 @@ func (w *epochWatch) note(observer string, events []*clientv3.Event) {
 	}
 }
 
-// verdict says whether an epoch fell since it was asked last.
-func (w *epochWatch) verdict() []string {
+// verdict says whether an epoch fell since it was asked last. They may where etcd
+// has lost its memory.
+func (w *epochWatch) verdict(may bool) []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	illegal := verdict.IllegalEpochs(w.seen)
 	w.seen = nil
-	if illegal > 0 {
+	if illegal > 0 && !may {
 		return []string{fmt.Sprintf("epochs: %d slots went back to an earlier one", illegal)}
 	}
 	return nil

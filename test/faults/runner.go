@@ -118,8 +118,12 @@ func (r *runner) row(ctx context.Context, row row) (verdict.Report, bool) {
 	runs, ledgerErr := r.ledger()
 	report := verdict.Judge(s.calls, runs, row.allow)
 	report.Faults = append(report.Faults, s.broken...)
-	report.Faults = append(report.Faults, r.epochs.verdict()...)
+	report.Faults = append(report.Faults, r.epochs.verdict(s.epochsFall)...)
+	settled := time.Now()
 	report.Faults = append(report.Faults, r.leaks(healing)...)
+	if took := time.Since(settled); took > time.Second {
+		s.note("settled=%v", took.Round(100*time.Millisecond))
+	}
 	if err = errors.Join(err, ledgerErr); err != nil {
 		report.Faults = append(report.Faults, strings.Split(err.Error(), "\n")...)
 	}

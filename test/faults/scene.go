@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -29,6 +30,10 @@ type scene struct {
 	notes  []string
 	loads  int
 	broken []string
+	// known is an owner that was asked for while etcd could answer.
+	known *lab.Member
+	// epochsFall is set where etcd loses its memory, and epochs with it.
+	epochsFall bool
 }
 
 // Functions that are always there.
@@ -134,6 +139,19 @@ func (s *scene) call(ctx context.Context, n int, r load.Request) []verdict.Call 
 	calls := load.Some(ctx, config, n)
 	s.calls = append(s.calls, calls...)
 	return calls
+}
+
+// with creates a function for one row, calls f, and deletes the function.
+func (s *scene) with(ctx context.Context, name string, edit func(*v1alpha1.FunctionSpec), f func(fn *v1alpha1.Function) error) error {
+	fn, err := s.Cluster.Function(ctx, name, func(spec *v1alpha1.FunctionSpec) {
+		settings(spec)
+		spec.Scaling.Min, spec.Scaling.Max = 0, new(int32(4))
+		edit(spec)
+	})
+	if err != nil {
+		return err
+	}
+	return errors.Join(f(fn), s.Cluster.Delete(context.WithoutCancel(ctx), name))
 }
 
 // slot is that of a function.

@@ -64,12 +64,13 @@ func (f function) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		f.note("cancelled", r, nonce)
 		panic(http.ErrAbortHandler)
 	}
-	if query.Get("do") != "" && misbehave(w, query.Get("do")) {
+	answer := fmt.Sprintf("%s %d %s\n", nonce, n, hex.EncodeToString(sum.Sum(nil)))
+	if query.Get("do") != "" && misbehave(w, query.Get("do"), answer) {
 		return
 	}
 	// The line comes before the answer: once a caller has it, it is there.
 	f.note("ended", r, nonce)
-	fmt.Fprintf(w, "%s %d %s\n", nonce, n, hex.EncodeToString(sum.Sum(nil)))
+	_, _ = io.WriteString(w, answer)
 	if size, err := strconv.Atoi(query.Get("out")); err == nil {
 		_, _ = io.WriteString(w, strings.Repeat("x", size))
 	}
@@ -103,7 +104,7 @@ func milliseconds(text string) time.Duration {
 
 // misbehave does what is asked for instead of answering, and says whether that
 // was all.
-func misbehave(w http.ResponseWriter, what string) bool {
+func misbehave(w http.ResponseWriter, what, answer string) bool {
 	switch what {
 	case "exit":
 		os.Exit(5)
@@ -123,11 +124,14 @@ func misbehave(w http.ResponseWriter, what string) bool {
 			if _, err := w.Write(make([]byte, 64<<10)); err != nil {
 				return true
 			}
+			time.Sleep(10 * time.Millisecond)
 		}
 	case "error":
 		http.Error(w, "the function says no", http.StatusInternalServerError)
-	case "garbage", "two-lengths", "bad-chunk", "double", "storm":
-		raw(w, what)
+	case "twice":
+		raw(w, fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%sHTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nagain", len(answer), answer))
+	case "garbage", "two-lengths", "bad-chunk", "storm":
+		raw(w, answers[what])
 	default:
 		return false
 	}
@@ -139,12 +143,11 @@ var answers = map[string]string{
 	"garbage":     "\x00\x01\x02 this is no answer\r\n\r\n",
 	"two-lengths": "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 7\r\n\r\nhello",
 	"bad-chunk":   "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nhello\r\n",
-	"double":      "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nagain",
 	"storm":       strings.Repeat("HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n", 10_000),
 }
 
 // raw writes an answer to the connection itself and closes it.
-func raw(w http.ResponseWriter, what string) {
+func raw(w http.ResponseWriter, answer string) {
 	hijacker, ok := w.(http.Hijacker)
 	if !ok {
 		panic(http.ErrAbortHandler)
@@ -154,5 +157,5 @@ func raw(w http.ResponseWriter, what string) {
 		panic(http.ErrAbortHandler)
 	}
 	defer func(c net.Conn) { _ = c.Close() }(connection)
-	_, _ = io.WriteString(connection, answers[what])
+	_, _ = io.WriteString(connection, answer)
 }

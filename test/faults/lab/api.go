@@ -6,6 +6,8 @@ import (
 	"net/netip"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
@@ -147,4 +149,24 @@ func (c *Cluster) Get(ctx context.Context, name string, into *v1alpha1.Function)
 // Delete removes a function of the lab's namespace and forgets that it was there.
 func (c *Cluster) Delete(ctx context.Context, name string) error {
 	return client.IgnoreNotFound(c.Objects.Delete(ctx, &v1alpha1.Function{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: name}}))
+}
+
+// NamespaceWithQuota creates a namespace whose quota lets no pod be created,
+// unless it is there. No controller counts what is used of the quota, so the
+// lab says that itself.
+func (c *Cluster) NamespaceWithQuota(ctx context.Context, name string) error {
+	if err := c.namespace(ctx, name); apierrors.IsAlreadyExists(err) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	none := corev1.ResourceList{corev1.ResourcePods: resource.MustParse("0")}
+	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "no-pods"}, Spec: corev1.ResourceQuotaSpec{Hard: none}}
+	quota, err := c.Core.CoreV1().ResourceQuotas(name).Create(ctx, quota, metav1.CreateOptions{})
+	if err != nil {
+		return err
+	}
+	quota.Status = corev1.ResourceQuotaStatus{Hard: none, Used: none}
+	_, err = c.Core.CoreV1().ResourceQuotas(name).UpdateStatus(ctx, quota, metav1.UpdateOptions{})
+	return err
 }

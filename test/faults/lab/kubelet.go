@@ -40,6 +40,9 @@ type Kubelet struct {
 	number int
 	pods   map[types.UID]*Pod
 	lost   map[string]bool
+	// paused keeps what is to be done, in backlog.
+	paused  bool
+	backlog []*corev1.Pod
 }
 
 // openKubelet creates the nodes and begins to run their pods.
@@ -105,6 +108,10 @@ func (k *Kubelet) sync(object *corev1.Pod) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.lost[object.Spec.NodeName] || object.Spec.NodeName == "" {
+		return
+	}
+	if k.paused {
+		k.backlog = append(k.backlog, object)
 		return
 	}
 	pod := k.pods[object.UID]
@@ -229,4 +236,38 @@ func (k *Kubelet) close(within time.Duration) {
 	case <-ended:
 	case <-time.After(within):
 	}
+}
+
+// Delete deletes a pod, which then has its usual grace.
+func (k *Kubelet) Delete(ctx context.Context, pod *Pod) error {
+	return k.core.CoreV1().Pods(pod.object.Namespace).Delete(ctx, pod.object.Name, metav1.DeleteOptions{})
+}
+
+// DeleteWithin deletes a pod, which then has so many seconds.
+func (k *Kubelet) DeleteWithin(ctx context.Context, pod *Pod, seconds int64) error {
+	return k.core.CoreV1().Pods(pod.object.Namespace).Delete(ctx, pod.object.Name, metav1.DeleteOptions{GracePeriodSeconds: &seconds})
+}
+
+// Pause makes the kubelets of all nodes do nothing, while their pods go on, until
+// resume is called.
+func (k *Kubelet) Pause() (resume func()) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.paused = true
+	return func() {
+		k.mu.Lock()
+		backlog := k.backlog
+		k.paused, k.backlog = false, nil
+		k.mu.Unlock()
+		for _, object := range backlog {
+			k.sync(object)
+		}
+	}
+}
+
+// Cordon says whether a node takes no more pods.
+func (k *Kubelet) Cordon(ctx context.Context, name string, cordoned bool) error {
+	patch := fmt.Sprintf(`{"spec":{"unschedulable":%v}}`, cordoned)
+	_, err := k.core.CoreV1().Nodes().Patch(ctx, name, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{})
+	return err
 }

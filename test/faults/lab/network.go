@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"os"
 	"strings"
 )
 
@@ -107,4 +108,11 @@ func (s *Space) spread(ctx context.Context, service netip.Addr, members []netip.
 	}
 	rules.WriteString("COMMIT\n")
 	return s.Do(func() error { return run(ctx, rules.String(), "iptables-restore", "--wait") })
+}
+
+// Ports sets from which to which ports the space's new connections come.
+func (s *Space) Ports(from, to int) error {
+	return s.Do(func() error {
+		return os.WriteFile("/proc/sys/net/ipv4/ip_local_port_range", fmt.Appendf(nil, "%d %d", from, to), 0)
+	})
 }

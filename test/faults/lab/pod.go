@@ -14,6 +14,7 @@ import (
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -112,7 +113,7 @@ func (p *Pod) live(ctx context.Context) {
 		p.tell(ctx, corev1.PodPending, waiting(podspec.ContainerFunction, "ImagePullBackOff", "there is no such image"))
 		p.untilDeleted(ctx)
 	} else if err := p.start(ctx); err != nil {
-		fmt.Fprintf(os.Stderr, "lab: starting pod %s: %v\n", p.object.Name, err)
+		p.complain("starting", err)
 		p.tell(ctx, corev1.PodFailed)
 		p.untilDeleted(ctx)
 	} else {
@@ -276,7 +277,14 @@ func (p *Pod) tell(ctx context.Context, phase corev1.PodPhase, containers ...cor
 	}
 	pods := p.kubelet.core.CoreV1().Pods(p.object.Namespace)
 	if _, err := pods.Patch(ctx, p.object.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status"); err != nil && ctx.Err() == nil {
-		fmt.Fprintf(os.Stderr, "lab: status of pod %s: %v\n", p.object.Name, err)
+		p.complain("the status of", err)
+	}
+}
+
+// complain tells of what keeps a pod from living, unless it is its deletion.
+func (p *Pod) complain(what string, err error) {
+	if !apierrors.IsNotFound(err) {
+		fmt.Fprintf(os.Stderr, "lab: %s pod %s: %v\n", what, p.object.Name, err)
 	}
 }
 

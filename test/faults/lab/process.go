@@ -14,8 +14,10 @@ type Program struct {
 	Path      string
 	Arguments []string
 	Environ   []string
-	// Log is the file that its output is appended to.
-	Log string
+	// Log is the file that its output is appended to, unless Sink is another
+	// place.
+	Log  string
+	Sink Sink
 }
 
 // Process is a program that was started.
@@ -35,6 +37,9 @@ func (s *Space) Start(p Program) (*Process, error) {
 	cmd := exec.Command(p.Path, p.Arguments...)
 	cmd.Env = p.Environ
 	cmd.Stdout, cmd.Stderr = log, log
+	if p.Sink.write != nil {
+		cmd.Stdout, cmd.Stderr = p.Sink.write, p.Sink.write
+	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := s.Do(cmd.Start); err != nil {
 		return nil, fmt.Errorf("starting %s in %s: %w", p.Path, s.Name, err)

@@ -88,7 +88,7 @@ func brokenOr(patient context.Context, err error) verdict.Outcome {
 }
 
 // most is how much of an answer is looked at, in bytes.
-const most = 1 << 20
+const most = 64 << 20
 
 // read reads an answer and notes what it says.
 func (c *caller) read(patient context.Context, answer *http.Response, record *verdict.Call, body []byte) {
