@@ -74,11 +74,9 @@ func (o options) main() (status int, err error) {
 	if err := build(filepath.Join(dir, "bin")); err != nil {
 		return 0, err
 	}
-	// An interrupt is for the inner process, which then ends the lab.
-	interrupts := make(chan os.Signal, 1)
-	signal.Notify(interrupts, os.Interrupt, syscall.SIGTERM)
-	defer signal.Stop(interrupts)
-	return lab.Enter(folder + "=" + dir)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	return lab.Enter(ctx, folder+"="+dir)
 }
 
 // build builds what the lab runs, and its function.

@@ -100,7 +100,7 @@ func withoutEtcd(away func(*lab.Member), meanwhile func(context.Context, *scene)
 		if err != nil {
 			return err
 		}
-		s.known = owner
+		s.before = owner
 		return s.under(ctx, toWork, func() error {
 			for _, m := range s.Etcd {
 				away(m)
@@ -120,7 +120,7 @@ func withoutEtcd(away func(*lab.Member), meanwhile func(context.Context, *scene)
 // killTheOwner kills the owner that was known, in the middle of an outage.
 func killTheOwner(ctx context.Context, s *scene) error {
 	wait(ctx, 5*time.Second)
-	s.known.Kill()
+	s.before.Kill()
 	wait(ctx, 10*time.Second)
 	return nil
 }

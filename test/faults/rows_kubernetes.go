@@ -102,7 +102,10 @@ func quota(ctx context.Context, s *scene) error {
 	if err := s.Cluster.Objects.Create(ctx, fn); err != nil {
 		return err
 	}
-	err := s.besides(ctx, tight+"/none")
+	err := s.known(ctx, tight+"/none")
+	if err == nil {
+		err = s.besides(ctx, tight+"/none")
+	}
 	if deleteErr := s.Cluster.Objects.Delete(ctx, fn); err == nil {
 		err = deleteErr
 	}

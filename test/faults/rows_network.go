@@ -75,6 +75,10 @@ func networkRows() []row {
 			promise: "slower, and nothing else", allow: nothing(), run: lossy,
 		},
 		{
+			id: "F50b", fault: "links of a gateway, the owner and half of the pods are slow, lossy, and out of order, for 10 s",
+			promise: "slower, and nothing else", allow: nothing(), run: badWeather,
+		},
+		{
 			id: "F51", fault: "the owner's cable is out for 15 s",
 			promise: "no call fails, none is run twice", allow: nothing(), run: unplugged,
 		},
@@ -206,6 +210,22 @@ func lossy(ctx context.Context, s *scene) error {
 		wait(ctx, 10*time.Second)
 		return mend(ctx, all)
 	})
+}
+
+func badWeather(ctx context.Context, s *scene) error {
+	s.rate /= 5
+	weather := lab.Weather{Delay: 10 * time.Millisecond, Jitter: 5 * time.Millisecond, Lost: 0.02, Doubled: 0.01, Hasty: 0.05, Corrupt: 0.001}
+	return s.under(ctx, toWork, s.withOwner(ctx, func(owner *lab.Member) error {
+		for _, space := range append(s.halfOfPods(), owner.Space, anyOf(s, s.Gateways).Space) {
+			clear, err := space.Endure(ctx, weather, s.rng.Uint64())
+			if err != nil {
+				return err
+			}
+			defer clear()
+		}
+		wait(ctx, 10*time.Second)
+		return nil
+	}))
 }
 
 func unplugged(ctx context.Context, s *scene) error {

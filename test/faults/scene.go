@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -30,8 +31,8 @@ type scene struct {
 	notes  []string
 	loads  int
 	broken []string
-	// known is an owner that was asked for while etcd could answer.
-	known *lab.Member
+	// before is an owner that was asked for while etcd could answer.
+	before *lab.Member
 	// epochsFall is set where etcd loses its memory, and epochs with it.
 	epochsFall bool
 }
@@ -151,7 +152,35 @@ func (s *scene) with(ctx context.Context, name string, edit func(*v1alpha1.Funct
 	if err != nil {
 		return err
 	}
-	return errors.Join(f(fn), s.Cluster.Delete(context.WithoutCancel(ctx), name))
+	err = s.known(ctx, lab.Namespace+"/"+name)
+	if err == nil {
+		err = f(fn)
+	}
+	return errors.Join(err, s.Cluster.Delete(context.WithoutCancel(ctx), name))
+}
+
+// known returns when every gateway knows a function. It is asked with a request
+// that is refused because of its header, once the function is found.
+func (s *scene) known(ctx context.Context, function string) error {
+	for _, gateway := range s.Gateways {
+		for {
+			request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.CallURL(gateway)+"/function/"+function, nil)
+			if err != nil {
+				return err
+			}
+			request.Header.Set("Lab-Probe", "\xff")
+			answer, err := http.DefaultClient.Do(request)
+			if err != nil {
+				return err
+			}
+			answer.Body.Close()
+			if answer.StatusCode == http.StatusBadRequest {
+				break
+			}
+			wait(ctx, 10*time.Millisecond)
+		}
+	}
+	return nil
 }
 
 // slot is that of a function.

@@ -1,12 +1,14 @@
 package lab
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"runtime"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -17,17 +19,23 @@ const inside = "WINDLASS_LAB_INSIDE"
 // Inside says whether this process was started by Enter.
 func Inside() bool { return os.Getenv(inside) != "" }
 
+// leaveWithin is how long the lab may take to end when it is told to.
+const leaveWithin = time.Minute
+
 // Enter runs this program again, with the same arguments, as the first process of
 // namespaces of its own, and returns its exit status when all of them have ended.
-// If this process is killed, so are they.
-func Enter(environ ...string) (status int, err error) {
+// With ctx it is told to end, and killed if it does not; if this process is
+// killed, so are they.
+func Enter(ctx context.Context, environ ...string) (status int, err error) {
 	if os.Geteuid() != 0 {
 		return 0, errors.New("the lab needs root, for namespaces and firewalls: run it with sudo")
 	}
 	// The kernel ends the child with the thread that started it.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	cmd := exec.Command("/proc/self/exe", os.Args[1:]...)
+	cmd := exec.CommandContext(ctx, "/proc/self/exe", os.Args[1:]...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = leaveWithin
 	cmd.Env = append(append(os.Environ(), environ...), inside+"=1")
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = nil, os.Stdout, os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{
@@ -38,7 +46,7 @@ func Enter(environ ...string) (status int, err error) {
 	if ended := (*exec.ExitError)(nil); errors.As(err, &ended) {
 		return ended.ExitCode(), nil
 	}
-	return 0, err
+	return 0, errors.Join(err, context.Cause(ctx))
 }
 
 // settle makes the namespaces complete: processes as /proc shows them are the

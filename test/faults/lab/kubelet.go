@@ -185,8 +185,15 @@ func (k *Kubelet) LoseNode(ctx context.Context, name string, noticed time.Durati
 	return k.setReady(ctx, name, corev1.ConditionUnknown)
 }
 
-// ReturnNode gives a node its power back. The pods that it had are gone.
+// ReturnNode gives a node its power back, if it lost it. The pods that it had are
+// gone.
 func (k *Kubelet) ReturnNode(ctx context.Context, name string) error {
+	k.mu.Lock()
+	lost := k.lost[name]
+	k.mu.Unlock()
+	if !lost {
+		return nil
+	}
 	pods, err := k.core.CoreV1().Pods("").List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + name})
 	if err != nil {
 		return err
