@@ -72,6 +72,7 @@ var rows = []struct {
 		"test/coldstart",
 		"test/e2e",
 		"test/e2e/cluster",
+		"test/faults",
 		"test/images/functions",
 		"test/scale",
 	}},

@@ -242,23 +242,7 @@ func changeFunction(ctx context.Context, s *scene) error {
 }
 
 func rollAll(ctx context.Context, s *scene) error {
-	return s.under(ctx, toWork, func() error {
-		all := []func(context.Context) error{
-			s.restartGateways, s.restartSchedulers,
-			func(ctx context.Context) error { return s.deletePods(ctx, work) },
-		}
-		errs := make(chan error, len(all))
-		for _, restart := range all {
-			go func() { errs <- restart(ctx) }()
-		}
-		var err error
-		for range all {
-			if e := <-errs; e != nil {
-				err = e
-			}
-		}
-		return err
-	})
+	return s.under(ctx, toWork, func() error { return s.restartEverything(ctx) })
 }
 
 func shortGrace(ctx context.Context, s *scene) error {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"math/rand/v2"
 	"time"
 
 	"github.com/windlass-dev/windlass/test/faults/lab"
@@ -98,7 +97,7 @@ func noFiles(ctx context.Context, s *scene) error {
 			return err
 		}
 		// New connections, for which there are no files.
-		more := s.config(func(rng *rand.Rand) load.Request { return toWork(rng) })
+		more := s.config(toWork)
 		more.Rate, more.Clients = 0, 100
 		l := load.Start(ctx, more)
 		wait(ctx, 4*time.Second)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/windlass-dev/windlass/test/faults/lab"
@@ -215,13 +216,13 @@ func lossy(ctx context.Context, s *scene) error {
 func badWeather(ctx context.Context, s *scene) error {
 	s.rate /= 5
 	weather := lab.Weather{Delay: 10 * time.Millisecond, Jitter: 5 * time.Millisecond, Lost: 0.02, Doubled: 0.01, Hasty: 0.05, Corrupt: 0.001}
-	return s.under(ctx, toWork, s.withOwner(ctx, func(owner *lab.Member) error {
+	return s.under(ctx, toWork, s.withOwner(ctx, func(owner *lab.Member) (failed error) {
 		for _, space := range append(s.halfOfPods(), owner.Space, anyOf(s, s.Gateways).Space) {
-			clear, err := space.Endure(ctx, weather, s.rng.Uint64())
+			brighten, err := space.Endure(ctx, weather, s.rng.Uint64())
 			if err != nil {
 				return err
 			}
-			defer clear()
+			defer func() { failed = errors.Join(failed, brighten()) }()
 		}
 		wait(ctx, 10*time.Second)
 		return nil

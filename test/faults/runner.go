@@ -87,12 +87,8 @@ func (r *runner) rows(ctx context.Context, rows []row) (status int, err error) {
 			survived++
 		}
 	}
-	maybe := 0.0
-	if total.Calls > 0 {
-		maybe = float64(total.Maybe+total.Broken) / float64(total.Calls)
-	}
 	fmt.Fprintf(r.out, "survived=%d/%d lost=%d duplicated=%d wrong_no=%d maybe_rate=%.6f calls=%d illegal=%d seed=%d\n",
-		survived, len(rows), total.Lost, total.Duplicated, total.WrongNo, maybe, total.Calls, total.Illegal, r.options.seed)
+		survived, len(rows), total.Lost, total.Duplicated, total.WrongNo, total.MaybeRate(), total.Calls, total.Illegal, r.options.seed)
 	if survived < len(rows) {
 		return 1, nil
 	}

@@ -56,9 +56,9 @@ func (w Weather) flights(rng *rand.Rand, size int) []flight {
 // with every queue of a network.
 const maxFlying = 20_000
 
-// Endure puts the space's link into bad weather until clear is called. The kernel
+// Endure puts the space's link into bad weather until brighten is called. The kernel
 // need not be able to do that: the lab carries the packets itself.
-func (s *Space) Endure(ctx context.Context, w Weather, seed uint64) (clear func() error, err error) {
+func (s *Space) Endure(ctx context.Context, w Weather, seed uint64) (brighten func() error, err error) {
 	near, far := "n"+s.port, "f"+s.port
 	near, far = near[:min(len(near), 15)], far[:min(len(far), 15)]
 	if err := batch(ctx, fmt.Sprintf("link add %[1]s type veth peer name %[2]s\nlink set %[1]s up\nlink set %[2]s up\n", near, far)); err != nil {

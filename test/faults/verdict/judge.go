@@ -46,6 +46,15 @@ type Report struct {
 // Kept says whether every promise was kept.
 func (r Report) Kept() bool { return len(r.Faults) == 0 }
 
+// MaybeRate is the share of calls of which the caller does not know whether they
+// were executed.
+func (r Report) MaybeRate() float64 {
+	if r.Calls == 0 {
+		return 0
+	}
+	return float64(r.Maybe+r.Broken) / float64(r.Calls)
+}
+
 // Add adds the counts of another report, and its faults.
 func (r *Report) Add(o Report) {
 	r.Calls += o.Calls

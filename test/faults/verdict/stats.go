@@ -29,6 +29,18 @@ func Stall(calls []Call, from, to int64) time.Duration {
 	return longest
 }
 
+// FirstSuccess is how long after a moment the first call succeeded that began after
+// it; the whole time if none did.
+func FirstSuccess(calls []Call, from, to int64) time.Duration {
+	first := to
+	for i := range calls {
+		if c := &calls[i]; c.Began >= from && c.Began < to && c.Succeeded() {
+			first = min(first, c.Ended)
+		}
+	}
+	return time.Duration(first - from)
+}
+
 // Gap is the longest time between two moments without any success.
 func Gap(calls []Call, from, to int64) time.Duration {
 	ends := []int64{from, to}

@@ -30,6 +30,12 @@ func TestStallAndGap(t *testing.T) {
 	if got := verdict.Stall(calls, 10, 60); got != 25 {
 		t.Errorf("the stall is %d, want 25: the longest of the successes that began in the time", got)
 	}
+	if got := verdict.FirstSuccess(calls, 12, 60); got != 33 {
+		t.Errorf("the first success comes after %d, want 33: at 45", got)
+	}
+	if got := verdict.FirstSuccess(calls, 30, 60); got != 30 {
+		t.Errorf("the first success comes after %d, want 30: there is none", got)
+	}
 	if got := verdict.Gap(calls, 10, 60); got != 30 {
 		t.Errorf("the gap is %d, want 30: from 15 to 45", got)
 	}
