@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -149,33 +150,33 @@ func slowEtcd(ctx context.Context, s *scene) error {
 }
 
 // key is what etcd has of the slot of work.
-func (s *scene) key(ctx context.Context) (name string, value string, lease clientv3.LeaseID, err error) {
+func (s *scene) key(ctx context.Context) (name string, lease clientv3.LeaseID, err error) {
 	slot, err := s.slot(ctx, work)
 	if err != nil {
-		return "", "", 0, err
+		return "", 0, err
 	}
 	got, err := s.etcd.Get(ctx, slotKey(slot))
 	if err != nil {
-		return "", "", 0, err
+		return "", 0, err
 	}
 	if len(got.Kvs) == 0 {
-		return "", "", 0, fmt.Errorf("etcd has no key %s", slotKey(slot))
+		return "", 0, fmt.Errorf("etcd has no key %s", slotKey(slot))
 	}
-	return slotKey(slot), string(got.Kvs[0].Value), clientv3.LeaseID(got.Kvs[0].Lease), nil
+	return slotKey(slot), clientv3.LeaseID(got.Kvs[0].Lease), nil
 }
 
 // tamper changes the key of the slot of work under load, and waits until it names
 // an owner again.
 func (s *scene) tamper(ctx context.Context, change func(name string, lease clientv3.LeaseID) error) error {
-	return s.under(ctx, toWork, func() error {
-		name, _, lease, err := s.key(ctx)
-		if err != nil {
-			return err
-		}
+	name, lease, err := s.key(ctx)
+	if err != nil {
+		return err
+	}
+	err = s.under(ctx, toWork, func() error {
 		if err := change(name, lease); err != nil {
 			return err
 		}
-		began := time.Now()
+		began, err := time.Now(), error(nil)
 		for time.Since(began) < 20*time.Second && ctx.Err() == nil {
 			if _, err = s.owner(ctx, work); err == nil {
 				break
@@ -187,6 +188,12 @@ func (s *scene) tamper(ctx context.Context, change func(name string, lease clien
 		wait(ctx, 3*time.Second)
 		return nil
 	})
+	if _, lease, keyErr := s.key(ctx); keyErr == nil && lease == 0 {
+		s.holds(false, "nobody has replaced what was written by hand")
+		_, deleteErr := s.etcd.Delete(ctx, name)
+		err = errors.Join(err, deleteErr)
+	}
+	return err
 }
 
 func revokeLease(ctx context.Context, s *scene) error {
