@@ -58,8 +58,14 @@ func number(id string) int {
 	return n
 }
 
+// list prints the rows as docs/reliability.md has them.
 func list(out io.Writer) {
 	for _, r := range table() {
-		fmt.Fprintf(out, "%-5s %s\n      %s\n", r.id, r.fault, r.promise)
+		fmt.Fprintln(out, r.documented())
 	}
+}
+
+// documented is the row's line in docs/reliability.md.
+func (r row) documented() string {
+	return fmt.Sprintf("| %s | %s | %s |", r.id, r.fault, r.promise)
 }
