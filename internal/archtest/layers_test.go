@@ -75,6 +75,7 @@ var rows = []struct {
 		"test/coldstart",
 		"test/e2e",
 		"test/e2e/cluster",
+		"test/faults",
 		"test/images/functions",
 		"test/scale",
 	}},
@@ -90,6 +91,7 @@ var sideways = []struct {
 	{"pkg/demo", "pkg/local", "the demo runs a Windlass of its own"},
 	{"pkg/provisioner/podspec", "pkg/provisioner/nodepick", "an agent requests an amount"},
 	{"pkg/provisioner/process", "pkg/runtimes", "a process needs its language's interpreter and shim"},
+	{"test/faults", "test/cluster", "the lab runs programs that were built for clusters"},
 }
 
 // only lists everything outside the standard library that a package and the
