@@ -66,22 +66,25 @@ func callLimits(fn *v1alpha1.Function) intake.Limits {
 	return intake.Limits{Concurrency: int(l.Concurrency), Rate: float64(l.RatePerSecond), Burst: int(l.Burst)}
 }
 
-// outlook is what the last tick saw of how fast the queue is worked off.
+// outlook is how fast the queue is worked off, by the instances that the last tick
+// saw.
 func (f *function) outlook() intake.Outlook {
-	if seen := f.foreseen.Load(); seen != nil {
-		return *seen
+	seen := f.foreseen.Load()
+	if seen == nil {
+		return intake.Outlook{}
 	}
-	return intake.Outlook{}
+	outlook := *seen
+	outlook.Mean = f.mean()
+	return outlook
 }
 
 // foresee keeps for those who offer tickets what a tick has seen. A function cannot
-// grow if it has its most instances, or if the order of this tick found no room.
-func (f *function) foresee(fn *v1alpha1.Function, counts provisioner.Counts, noRoom bool) {
-	instances := counts.Created + counts.Creating
+// grow if it has its most instances, or if the orders of this tick found no room.
+func (f *function) foresee(fn *v1alpha1.Function, counts provisioner.Counts, ordered provisioner.Ordered) {
+	instances := counts.Created + counts.Creating + len(ordered.Keys)
 	most := limits(fn).Max
 	f.foreseen.Store(&intake.Outlook{
 		Parallel: instances * int(fn.Spec.Concurrency),
-		Mean:     f.mean(),
-		Stuck:    noRoom || most > 0 && instances >= most,
+		Stuck:    ordered.NoRoom != "" || most > 0 && instances >= most,
 	})
 }
