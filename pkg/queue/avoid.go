@@ -87,13 +87,6 @@ func (q *Queue) expireLanes(now time.Time) (expired int) {
 	return expired
 }
 
-func (q *Queue) mergeAllLanes() {
-	for _, l := range q.lanes {
-		q.waiting.absorb(&l.ticketList)
-	}
-	clear(q.lanes)
-}
-
 // list is where a ticket waits, or would.
 func (q *Queue) list(e *entry) *ticketList {
 	if len(q.lanes) > 0 {

@@ -64,6 +64,13 @@ func TestTicketThatWasWithdrawnIsNotGivenBack(t *testing.T) {
 	}
 }
 
+func TestGatewayIsAvoidedStillAfterTheQueueWasCleared(t *testing.T) {
+	q := avoidingQueue(t)
+	q.Clear()
+	from(t, q, "cut off", 2)
+	expectMatched(t, q)
+}
+
 func TestClearedTicketsOfAnAvoidedGatewayAreInOrder(t *testing.T) {
 	q := avoidingQueue(t)
 	if !q.Retire("a") {

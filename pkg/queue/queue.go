@@ -281,9 +281,8 @@ func (q *Queue) handOut(e *entry, in *instance, now time.Time) {
 
 // Clear removes all tickets that wait and returns them in order of arrival.
 func (q *Queue) Clear() []invoke.Ticket {
-	q.mergeAllLanes()
-	cleared := make([]invoke.Ticket, 0, q.waiting.len)
-	for e := q.waiting.first; e != nil; e = q.waiting.first {
+	cleared := make([]invoke.Ticket, 0, q.Waiting())
+	for e := q.oldest(); e != nil; e = q.oldest() {
 		q.drop(e)
 		cleared = append(cleared, e.ticket)
 	}
