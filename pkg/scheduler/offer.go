@@ -95,7 +95,8 @@ func (s *Scheduler) accept(o *offerStream, id invoke.ID, wire *wirev1.Ticket) *i
 			return &refusal
 		}
 	}
-	waiting, refusal := s.takeIn(f, epoch, s.ticket(o, id, wire))
+	now := s.deps.Now()
+	waiting, refusal := s.takeIn(f, invoke.Term{Epoch: epoch}, ticketOf(o, id, wire, now), now)
 	if refusal != nil {
 		return refusal
 	}

@@ -60,7 +60,7 @@ func (s *Scheduler) consider(f *function) *considered {
 	decision := fpcs.Bound(decider(fn)(snapshot, fpcs.Params{Tick: s.config.Tick}), snapshot, limits(fn))
 	f.remember(decision)
 	return &considered{
-		function: f, fn: fn, epoch: epoch, counts: counts, oldest: view.OldestWait,
+		function: f, fn: fn, term: invoke.Term{Epoch: epoch}, counts: counts, oldest: view.OldestWait,
 		snapshot: snapshot, decision: decision,
 	}
 }
