@@ -51,7 +51,7 @@ func endToEnd(h http.Header, keep func(name, value string)) {
 func requestHeaders(r *http.Request, c *call) []*wirev1.Header {
 	headers := make([]*wirev1.Header, 0, len(r.Header)+4)
 	add := func(name, value string) {
-		headers = append(headers, &wirev1.Header{Name: name, Value: value})
+		headers = append(headers, &wirev1.Header{Name: name, Value: []byte(value)})
 	}
 	endToEnd(r.Header, func(name, value string) {
 		if name != "X-Forwarded-For" {
@@ -81,7 +81,7 @@ func requestHeaders(r *http.Request, c *call) []*wirev1.Header {
 func answerHeaders(into http.Header, headers []*wirev1.Header) {
 	from := make(http.Header, len(headers))
 	for _, h := range headers {
-		from.Add(h.GetName(), h.GetValue())
+		from.Add(h.GetName(), string(h.GetValue()))
 	}
 	endToEnd(from, into.Add)
 }

@@ -48,7 +48,7 @@ func newProblem(status int, executed invoke.Executed, reason, detail string) pro
 		Type:     "about:blank",
 		Title:    http.StatusText(status),
 		Status:   status,
-		Detail:   detail,
+		Detail:   invoke.Excerpt(detail),
 		Reason:   reason,
 		Executed: executed,
 	}

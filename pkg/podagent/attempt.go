@@ -102,7 +102,7 @@ func (a *Agent) run(ctx context.Context, cancel context.CancelCauseFunc, stream 
 func newCall(ctx context.Context, ticket *wirev1.Ticket, g *wirev1.Granted) (*adapter.Call, *bodyPipe) {
 	header := make(http.Header, len(g.GetHeaders()))
 	for _, h := range g.GetHeaders() {
-		header.Add(h.GetName(), h.GetValue())
+		header.Add(h.GetName(), string(h.GetValue()))
 	}
 	deadline, _ := ctx.Deadline()
 	call := &adapter.Call{
