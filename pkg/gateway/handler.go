@@ -76,6 +76,9 @@ func (g *Gateway) serve(c *call) {
 
 // route finds the function of a path, and what of the path is the function's.
 func (g *Gateway) route(r *http.Request) (*v1alpha1.Function, string, *problem) {
+	if p := forbidden(r.Method); p != nil {
+		return nil, "", p
+	}
 	rest, found := strings.CutPrefix(r.URL.EscapedPath(), "/function/")
 	first, afterFirst, _ := strings.Cut(rest, "/")
 	if !found || first == "" {

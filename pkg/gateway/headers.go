@@ -23,7 +23,30 @@ var hopByHop = map[string]bool{
 	"Expect":              true,
 }
 
-const ownPrefix = "X-Windlass-"
+// reserved are the beginnings of headers that only Windlass may set, and
+// forwarded of those that it adds to.
+const (
+	reserved  = "X-Windlass-"
+	forwarded = "X-Forwarded-"
+)
+
+// posesAsOurs tells whether a header is one that only Windlass may set, or will be
+// taken for one of Windlass's: where headers become variables, as in CGI and
+// WSGI, a hyphen and an underscore are the same.
+func posesAsOurs(name string) bool {
+	if hasPrefixFold(name, reserved) {
+		return true
+	}
+	if !strings.Contains(name, "_") {
+		return false
+	}
+	hyphens := strings.ReplaceAll(name, "_", "-")
+	return hasPrefixFold(hyphens, reserved) || hasPrefixFold(hyphens, forwarded)
+}
+
+func hasPrefixFold(s, prefix string) bool {
+	return len(s) >= len(prefix) && strings.EqualFold(s[:len(prefix)], prefix)
+}
 
 // endToEnd calls keep for every header that the other side is to see: not those
 // of the connection, and none that only Windlass may set.
@@ -38,7 +61,7 @@ func endToEnd(h http.Header, keep func(name, value string)) {
 		}
 	}
 	for name, values := range h {
-		if hopByHop[name] || named[name] || strings.HasPrefix(name, ownPrefix) {
+		if hopByHop[name] || named[name] || posesAsOurs(name) {
 			continue
 		}
 		for _, value := range values {

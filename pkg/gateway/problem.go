@@ -26,6 +26,7 @@ const (
 	reasonInstance    = "InstanceLost"
 	reasonDeleted     = "FunctionDeleted"
 	reasonBadFunction = "BadPath"
+	reasonMethod      = "MethodNotAllowed"
 )
 
 // problem is an error answer: RFC 9457 with Windlass's own members.
