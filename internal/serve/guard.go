@@ -3,6 +3,7 @@ package serve
 import (
 	"fmt"
 	"path"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -21,6 +22,10 @@ const (
 	// maxFirst is the longest first message in bytes of whoever has no
 	// certificate. A hello holds a token of some 1,500 bytes.
 	maxFirst = 4 << 10
+	// heedWithin is how long an instance may take to end an attempt that it is
+	// told to end. One that is merely slow loses its connection about as soon
+	// for not answering pings.
+	heedWithin = 10 * time.Second
 )
 
 // strangers are the methods that clients without a certificate may call.
@@ -60,7 +65,9 @@ func (g *guard) count(method string, err error) {
 }
 
 func (g *guard) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
-	err := handler(srv, &guardedStream{ServerStream: stream, stranger: strangers[info.FullMethod]})
+	guarded := &guardedStream{ServerStream: stream, stranger: strangers[info.FullMethod]}
+	err := handler(srv, guarded)
+	guarded.over()
 	g.count(info.FullMethod, err)
 	return err
 }
@@ -70,6 +77,32 @@ type guardedStream struct {
 	grpc.ServerStream
 	stranger bool
 	begun    bool
+
+	mu sync.Mutex
+	// unheeded ends the connection of an instance that was told to end an
+	// attempt, and does not. Once ended is true it is not set any more.
+	unheeded *time.Timer
+	ended    bool
+}
+
+// over says that the stream has ended.
+func (s *guardedStream) over() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ended = true
+	if s.unheeded != nil {
+		s.unheeded.Stop()
+	}
+}
+
+// cancelled says that the client was told to end the stream.
+func (s *guardedStream) cancelled() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.ended && s.unheeded == nil {
+		ctx := s.Context()
+		s.unheeded = time.AfterFunc(heedWithin, func() { hangUp(ctx) })
+	}
 }
 
 // RecvMsg implements grpc.ServerStream. The error says which limit was passed.
@@ -95,11 +128,13 @@ func (s *guardedStream) RecvMsg(m any) error {
 }
 
 // SendMsg implements grpc.ServerStream. It ends the connection of a client that
-// goes on guessing tokens.
+// goes on guessing tokens, or with an attempt that it was told to end.
 func (s *guardedStream) SendMsg(m any) error {
 	err := s.ServerStream.SendMsg(m)
 	if reply, ok := m.(*wirev1.AttemptReply); ok {
 		switch kind := reply.GetKind().(type) {
+		case *wirev1.AttemptReply_Cancel:
+			s.cancelled()
 		case *wirev1.AttemptReply_Granted:
 			guessedRight(s.Context())
 		case *wirev1.AttemptReply_Refused:

@@ -57,3 +57,10 @@ func guessedWrong(ctx context.Context) {
 		_ = c.Close()
 	}
 }
+
+// hangUp ends the connection of a call.
+func hangUp(ctx context.Context) {
+	if c := connOf(ctx); c != nil {
+		_ = c.Close()
+	}
+}

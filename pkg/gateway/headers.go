@@ -3,6 +3,7 @@ package gateway
 import (
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
@@ -77,10 +78,14 @@ func requestHeaders(r *http.Request, c *call) []*wirev1.Header {
 		headers = append(headers, &wirev1.Header{Name: name, Value: []byte(value)})
 	}
 	endToEnd(r.Header, func(name, value string) {
-		if name != "X-Forwarded-For" {
+		if name != "X-Forwarded-For" && name != "Content-Length" {
 			add(name, value)
 		}
 	})
+	// HTTP/2 does not compare what is said of a body that is not there.
+	if r.Header["Content-Length"] != nil && r.ContentLength >= 0 {
+		add("Content-Length", strconv.FormatInt(r.ContentLength, 10))
+	}
 	client, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
 		client = r.RemoteAddr

@@ -5,6 +5,8 @@ import (
 	"io"
 	"net"
 	"strings"
+	"sync"
+	"time"
 
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
@@ -91,7 +93,8 @@ var frames = []attack{
 		w.Error("64 MiB of headers were taken")
 	})},
 	{"F79", "settings and pings whose answers nobody reads", "", eachPort(func(w *world, h *rawFrames, _ []string) {
-		// Whoever sends no answers any more need not go on reading either.
+		// Whoever can send no answers any more need not go on reading either.
+		_ = h.conn.SetWriteDeadline(time.Now().Add(patience / 5))
 		for sent := range 5_000_000 {
 			if h.framer.WritePing(false, [8]byte{byte(sent)}) != nil || h.framer.WriteSettings() != nil {
 				return
@@ -103,8 +106,10 @@ var frames = []attack{
 		}
 	})},
 	{"F79", "frames that make no sense", "", func(w *world) {
+		var waiting sync.WaitGroup
+		defer waiting.Wait()
 		for name, write := range map[string]func(h *rawFrames){
-			"data on no stream":     func(h *rawFrames) { _ = h.framer.WriteData(0, true, []byte(marker)) },
+			"data on no stream":     func(h *rawFrames) { _ = h.framer.WriteRawFrame(http2.FrameData, 0x1, 0, []byte(marker)) },
 			"a header on no stream": func(h *rawFrames) { _ = h.framer.WriteRawFrame(http2.FrameHeaders, 0x5, 0, nil) },
 			"a block that is no HPACK": func(h *rawFrames) {
 				_ = h.framer.WriteRawFrame(http2.FrameHeaders, 0x5, 1, []byte("\xff\xff\xff\xff\xff"))
@@ -118,13 +123,19 @@ var frames = []attack{
 			},
 			"a frame of 16 MiB": func(h *rawFrames) { _, _ = h.conn.Write([]byte("\xff\xff\xff\x00\x00\x00\x00\x00\x01")) },
 		} {
-			for _, conn := range []net.Conn{w.dial(w.calls), w.overTLS(w.scheduler), w.overTLS(w.gateway)} {
-				h := w.newFrames(conn)
+			for _, dial := range []func() net.Conn{
+				func() net.Conn { return w.dial(w.calls) },
+				func() net.Conn { return w.overTLS(w.scheduler) },
+				func() net.Conn { return w.overTLS(w.gateway) },
+			} {
+				h := w.newFrames(dial())
 				write(h)
-				// It ends the connection.
-				if _, err := io.Copy(io.Discard, conn); isTimeout(err) {
-					w.Errorf("%s: the connection goes on", name)
-				}
+				// It ends the connection, or has it ended for not answering pings.
+				waiting.Go(func() {
+					if _, err := io.Copy(io.Discard, h.conn); isTimeout(err) {
+						w.Errorf("%s: the connection goes on", name)
+					}
+				})
 			}
 		}
 	}},
@@ -137,12 +148,27 @@ var frames = []attack{
 			"a line feed":         {"x-a", "a\r\nx-windlass-executed: yes"},
 			"a name with a colon": {"x:a", "b"},
 			"a late pseudo":       {"x-a", "a", ":path", "/"},
-			"two lengths":         {"content-length", "1", "content-length", "2"},
 		} {
 			h := w.newFrames(w.dial(w.calls))
 			h.headers(1, true, append(base[:len(base):len(base)], more...)...)
 			if said := h.outcome(); said != "reset" && !strings.HasPrefix(said, "4") {
 				w.Errorf("%s: %s", name, said)
+			}
+		}
+	}},
+	{"F87", "two lengths in HTTP/2 of a body that is not there", "", func(w *world) {
+		h := w.newFrames(w.dial(w.calls))
+		h.headers(1, true, ":method", "POST", ":scheme", "http", ":authority", "h", ":path", seenPath, "content-length", "1", "content-length", "2")
+		if said := h.outcome(); said != "reset" && said != "200" && said != "400" {
+			w.Errorf("answered %s", said)
+		}
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		for _, granted := range w.executed {
+			for _, header := range granted.GetHeaders() {
+				if header.GetName() == "Content-Length" && string(header.GetValue()) != "0" {
+					w.Errorf("the function sees a length of %s", header.GetValue())
+				}
 			}
 		}
 	}},

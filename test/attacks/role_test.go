@@ -24,12 +24,17 @@ import (
 // noCertificate stands for whoever has none.
 const noCertificate = "nobody"
 
+const stranger = "some.pod"
+
+// everybody may call what asks for a token instead.
+var everybody = []string{noCertificate, wiretls.GatewayName, wiretls.SchedulerName, wiretls.ControllerName, stranger}
+
 // mayCall is which certificate is good for which method.
 var mayCall = map[string][]string{
 	wirev1.Scheduler_Offer_FullMethodName: {wiretls.GatewayName},
 	wirev1.Scheduler_Watch_FullMethodName: {wiretls.ControllerName},
-	wirev1.Scheduler_Pull_FullMethodName:  {noCertificate, wiretls.GatewayName, wiretls.SchedulerName, wiretls.ControllerName},
-	wirev1.Gateway_Attempt_FullMethodName: {noCertificate, wiretls.GatewayName, wiretls.SchedulerName, wiretls.ControllerName},
+	wirev1.Scheduler_Pull_FullMethodName:  everybody,
+	wirev1.Gateway_Attempt_FullMethodName: everybody,
 }
 
 var roleAttacks = []attack{
@@ -41,7 +46,7 @@ var roleAttacks = []attack{
 			{w.scheduler, wiretls.SchedulerName, wirev1.Scheduler_ServiceDesc},
 			{w.gateway, wiretls.GatewayName, wirev1.Gateway_ServiceDesc},
 		} {
-			for _, role := range []string{noCertificate, wiretls.GatewayName, wiretls.SchedulerName, wiretls.ControllerName, "some.pod"} {
+			for _, role := range everybody {
 				conn := w.asAgent(service.addr)
 				if role != noCertificate {
 					conn = w.as(w.role(role).ClientCredentials(service.name), service.addr)
@@ -71,14 +76,14 @@ var roleAttacks = []attack{
 	}},
 	{"F101", "connections without TLS, with an old one, or of another CA", "", func(w *world) {
 		theirs := testca.New(w)
-		stranger, err := wiretls.Load(theirs.Folder(w, wiretls.GatewayName), w.discard())
+		another, err := wiretls.Load(theirs.Folder(w, wiretls.GatewayName), w.discard())
 		if err != nil {
 			w.Fatal(err)
 		}
 		for name, c := range map[string]credentials.TransportCredentials{
 			"no TLS":     insecure.NewCredentials(),
 			"TLS 1.2":    credentials.NewTLS(&tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12}),
-			"another CA": stranger.ClientCredentials(wiretls.SchedulerName),
+			"another CA": another.ClientCredentials(wiretls.SchedulerName),
 		} {
 			if code := w.codeOf(w.as(c, w.scheduler), wirev1.Scheduler_Offer_FullMethodName); code != codes.Unavailable {
 				w.Errorf("%s: %v", name, code)
