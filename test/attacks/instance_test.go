@@ -53,7 +53,7 @@ func (w *world) hello(conn *grpc.ClientConn, key provisioner.Key, token string) 
 // pulls opens a stream of pulls that has said nothing yet.
 func (w *world) pulls(conn *grpc.ClientConn) pullStream {
 	w.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*patience)
+	ctx, cancel := context.WithCancel(context.Background())
 	w.Cleanup(cancel)
 	stream, err := wirev1.NewSchedulerClient(conn).Pull(ctx)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/windlass-dev/windlass/api/v1alpha1"
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
 )
 
@@ -124,7 +125,7 @@ var patient = []attack{
 		}
 		_ = conn.Close()
 	}},
-	{"F77", "500 connections that wait", "", func(w *world) {
+	{"F78", "500 connections that wait", "", func(w *world) {
 		for range 500 {
 			_, _ = io.WriteString(w.dial(w.calls), "GET "+attackPath+" HTTP/1.1\r\n")
 		}
@@ -168,7 +169,35 @@ func (w *world) isCut(conn io.Reader) {
 	}
 }
 
+// bombs are manifests that are small, or deep, and would be large.
+func bombs() []string {
+	laughs := "a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n"
+	for n := range 12 {
+		laughs += fmt.Sprintf("a%d: &a%d [%s*a%d]\n", n+1, n+1, strings.Repeat(fmt.Sprintf("*a%d,", n), 9), n)
+	}
+	const head = "apiVersion: windlass.dev/v1alpha1\nkind: Function\nmetadata: {name: f}\n"
+	return []string{
+		head + laughs, head + "spec: " + strings.Repeat("[", 100_000), head + "spec: " + strings.Repeat("{a: ", 100_000),
+		head + "spec: {timeout: 1e999999999}", head + "spec: {env: [" + strings.Repeat("{name: A},", 100_000) + "]}",
+		strings.Repeat(`{"a":`, 200_000),
+	}
+}
+
 var injections = []attack{
+	{"F92", "manifests that are bombs", "", func(w *world) {
+		for _, bomb := range bombs() {
+			functions, err := v1alpha1.Decode([]byte(bomb), "bomb")
+			for _, fn := range functions {
+				v1alpha1.Default(fn)
+				if len(v1alpha1.Validate(fn)) == 0 {
+					w.Errorf("%.100q is a valid function", bomb)
+				}
+			}
+			if len(fmt.Sprint(err)) > 64<<10 {
+				w.Errorf("%.100q: the error has %d bytes", bomb, len(fmt.Sprint(err)))
+			}
+		}
+	}},
 	{"F93", "line feeds, escapes and JSON in all that is logged", atTheEdge, func(w *world) {
 		for _, text := range []string{"%0d%0a%7b%22level%22:%22ERROR%22%7d", "%1b%5b31m" + marker, "%22,%22msg%22:%22" + marker} {
 			r := w.raw("GET /function/" + text + "/" + text + " HTTP/1.1\r\nHost: h\r\nUser-Agent: \"" + marker + "\\\"\r\nX-Forwarded-For: " + marker + "\r\n\r\n")

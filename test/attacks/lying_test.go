@@ -47,6 +47,9 @@ func (w *world) nextCall(pulls pullStream) *wirev1.Ticket {
 	return ticket
 }
 
+// posed is what net/http answers to what is no HTTP.
+const posed = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n400 Bad Request"
+
 var lyingAttacks = []attack{
 	{"F86", "execution times of 0, less, and 300 years", "", func(w *world) {
 		pulls := w.joined()
@@ -141,6 +144,14 @@ var lyingAttacks = []attack{
 	}, &wirev1.AttemptRequest{Kind: &wirev1.AttemptRequest_Head{Head: &wirev1.ResultHead{
 		Status: 200, Headers: []*wirev1.Header{{Name: "Content-Length", Value: []byte("5")}},
 	}}}, &wirev1.AttemptRequest{Kind: &wirev1.AttemptRequest_Body{Body: []byte("12345HTTP/1.1 200 OK\r\n\r\n")}},
+		&wirev1.AttemptRequest{Kind: &wirev1.AttemptRequest_End{End: &wirev1.ResultEnd{}}})},
+	{"F87", "an answer that poses as the server's own refusal", "", answersWith(func(w *world, r response) {
+		if r.status != 200 || r.body != posed {
+			w.Errorf("answered %d, %v: %q", r.status, r.err, r.body)
+		}
+	}, &wirev1.AttemptRequest{Kind: &wirev1.AttemptRequest_Head{Head: &wirev1.ResultHead{
+		Status: 200, Headers: []*wirev1.Header{{Name: "Content-Length", Value: []byte(itoa(len(posed)))}},
+	}}}, &wirev1.AttemptRequest{Kind: &wirev1.AttemptRequest_Body{Body: []byte(posed)}},
 		&wirev1.AttemptRequest{Kind: &wirev1.AttemptRequest_End{End: &wirev1.ResultEnd{}}})},
 	{"F100", "an answer for every status code", "", func(w *world) {
 		pulls := w.joined()
