@@ -64,6 +64,20 @@ e2e: ## Run the suite on a real cluster: one of its own (as root), or KUBECONFIG
 	@[ -n "$${KUBECONFIG:-}" ] || test/cluster/binaries.sh
 	WINDLASS_E2E=1 go test -timeout 45m -v -count=1 ./test/e2e/cluster $(if $(CI),-ginkgo.no-color -ginkgo.flake-attempts=2)
 
+.PHONY: attacks
+attacks: ## Attack a gateway and a scheduler in every way that is known, and print how many came to nothing
+	@out=$$(mktemp); trap 'rm -f "$$out"' EXIT; \
+	  go test -count=1 -v ./test/attacks >"$$out" 2>&1 || { cat "$$out" >&2; exit 1; }; \
+	  grep -oE '(attacks_refused|guessed)=.*' "$$out"
+
+# How long each target runs, and which: patterns of packages or targets.
+FUZZTIME ?= 60s
+FUZZ ?=
+
+.PHONY: fuzz
+fuzz: ## Run every fuzz target for FUZZTIME
+	hack/fuzz.sh $(FUZZTIME) $(FUZZ)
+
 .PHONY: cover
 cover: ## Print how much of the pure core its tests run; fails under 90 %
 	hack/cover.sh 90 pkg/queue pkg/fpcs

@@ -72,6 +72,7 @@ var rows = []struct {
 		"internal/archtest",
 		"internal/doccheck",
 		"internal/lambdaclients",
+		"test/attacks",
 		"test/chart",
 		"test/cluster",
 		"test/coldstart",

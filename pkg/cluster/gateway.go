@@ -118,7 +118,7 @@ func startGateway(ctx context.Context, config GatewayConfig, parts *lifecycle.Li
 	if err != nil {
 		return fmt.Errorf("--wire-listen: %w", err)
 	}
-	server := serve.NewWire(append(wiretls.RequirePeer(wiretls.GatewayMethods()), grpc.Creds(tls.ServerCredentials()))...)
+	server := serve.NewWire(registry, append(wiretls.RequirePeer(wiretls.GatewayMethods()), grpc.Creds(tls.ServerCredentials()))...)
 	wirev1.RegisterGatewayServer(server, g)
 	parts.Start("wire", func(ctx context.Context) error { return serve.Wire(ctx, wire, server) })
 	parts.Start("gateway", g.Run)
@@ -127,7 +127,9 @@ func startGateway(ctx context.Context, config GatewayConfig, parts *lifecycle.Li
 		return fmt.Errorf("--listen: %w", err)
 	}
 	handler := lastAnswers(g, state)
-	parts.Start("calls", func(ctx context.Context) error { return serve.HTTP(ctx, calls, handler, config.DrainTimeout, log) })
+	parts.Start("calls", func(ctx context.Context) error {
+		return serve.Calls(ctx, calls, handler, config.DrainTimeout, registry, log)
+	})
 	return nil
 }
 

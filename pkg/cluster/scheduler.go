@@ -228,7 +228,7 @@ func (s *schedulerRole) startScheduler(keeper *etcd.Keeper, watched *peers.Peers
 	if err != nil {
 		return fmt.Errorf("--wire-listen: %w", err)
 	}
-	server := serve.NewWire(append(wiretls.RequirePeer(wiretls.SchedulerMethods()), grpc.Creds(s.tls.ServerCredentials()))...)
+	server := serve.NewWire(s.registry, append(wiretls.RequirePeer(wiretls.SchedulerMethods()), grpc.Creds(s.tls.ServerCredentials()))...)
 	wirev1.RegisterSchedulerServer(server, s.scheduler)
 	s.parts.Start("provisioner", func(ctx context.Context) error { return s.instances.Run(ctx, s.scheduler) })
 	s.parts.Start("scheduler", s.scheduler.Run)

@@ -146,7 +146,7 @@ func (c *call) setHeaders(head *wirev1.ResultHead) {
 		h.Set(invoke.HeaderColdStart, "1")
 	}
 	if head.GetFunctionError() != "" {
-		h.Set(invoke.HeaderFunctionError, head.GetFunctionError())
+		h.Set(invoke.HeaderFunctionError, invoke.Excerpt(head.GetFunctionError()))
 	}
 	if head.GetWhole() && c.request.Method != http.MethodHead && bodyAllowed(int(head.GetStatus())) {
 		h.Set("Content-Length", strconv.Itoa(len(head.GetWholeBody())))

@@ -77,6 +77,9 @@ func (g *Gateway) serve(c *call) {
 
 // route finds the function of a path, and what of the path is the function's.
 func (g *Gateway) route(r *http.Request) (*v1alpha1.Function, string, *problem) {
+	if p := forbidden(r.Method); p != nil {
+		return nil, "", p
+	}
 	rest, found := strings.CutPrefix(r.URL.EscapedPath(), "/function/")
 	first, afterFirst, _ := strings.Cut(rest, "/")
 	if !found || first == "" {
@@ -130,21 +133,14 @@ func (g *Gateway) admissible(r *http.Request, uri string, held int64) *problem {
 	return &p
 }
 
-// sendable tells whether a request can be handed to an instance, which takes
-// UTF-8 only, or else names the part of it that cannot.
+// sendable tells whether a request can be handed to an instance, which takes a
+// path, a query and a host in UTF-8 only, or else names the part that is not.
 func sendable(r *http.Request, uri string) (part string, ok bool) {
 	switch {
 	case !utf8.ValidString(uri):
 		return "path or query", false
 	case !utf8.ValidString(r.Host):
 		return "host", false
-	}
-	for name, values := range r.Header {
-		for _, value := range values {
-			if !utf8.ValidString(value) {
-				return "header " + name, false
-			}
-		}
 	}
 	return "", true
 }

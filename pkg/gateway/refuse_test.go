@@ -154,7 +154,6 @@ func TestUnheardAttemptsCountAsCalls(t *testing.T) {
 func TestARequestThatCannotBeHandedOverIsRefused(t *testing.T) {
 	w := newWorld(t)
 	for name, request := range map[string]string{
-		"header":        "GET /function/hello/ HTTP/1.1\r\nHost: h\r\nX-Name: caf\xe9\r\n\r\n",
 		"path or query": "GET /function/hello/?caf\xe9 HTTP/1.1\r\nHost: h\r\n\r\n",
 		"host":          "GET http://caf\xe9/function/hello/ HTTP/1.1\r\nHost: h\r\n\r\n",
 	} {
@@ -236,7 +235,7 @@ func TestWhatTheFunctionSeesOfTheRequest(t *testing.T) {
 	wrote(t, answers, 200, invoke.ExecutedYes)
 	got := make(http.Header)
 	for _, h := range i.granted.GetHeaders() {
-		got.Add(h.GetName(), h.GetValue())
+		got.Add(h.GetName(), string(h.GetValue()))
 	}
 	got.Del("Content-Length")
 	want := http.Header{

@@ -181,7 +181,7 @@ func (w *Windlass) start(ctx context.Context, parts *lifecycle.Lifecycle) error 
 	parts.Start("control", func(ctx context.Context) error {
 		return control.Serve(ctx, w.controlListener, w.controlAPI())
 	})
-	w.serveHTTP(parts, "gateway", w.gatewayListener, w.gateway)
+	w.serveCalls(parts)
 	parts.OnStop(w.gateway.Drain)
 	return nil
 }

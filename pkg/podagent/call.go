@@ -108,7 +108,7 @@ func outcome(err error) core.Outcome {
 func newCall(ctx context.Context, at *attempt, g *wirev1.Granted) (*adapter.Call, *bodyPipe) {
 	header := make(http.Header, len(g.GetHeaders()))
 	for _, h := range g.GetHeaders() {
-		header.Add(h.GetName(), h.GetValue())
+		header.Add(h.GetName(), string(h.GetValue()))
 	}
 	deadline, _ := ctx.Deadline()
 	call := &adapter.Call{

@@ -51,7 +51,7 @@ func (w *resultWriter) WriteHead(h adapter.Head) error {
 	}
 	for name, values := range h.Header {
 		for _, value := range values {
-			head.Headers = append(head.Headers, &wirev1.Header{Name: name, Value: value})
+			head.Headers = append(head.Headers, &wirev1.Header{Name: name, Value: []byte(value)})
 		}
 	}
 	if w.isHead || h.Status == http.StatusNoContent || h.Status == http.StatusNotModified ||
