@@ -30,6 +30,8 @@ type world struct {
 	gapless bool
 	// forked says that the store has another history for some of the nodes.
 	forked bool
+	// checked is the revision that was checked last.
+	checked int64
 }
 
 // node drives a Core as its shell does.
@@ -45,6 +47,7 @@ type node struct {
 	renewAt time.Time
 	auditAt time.Time
 	inbox   []mail
+	before  [ownership.Slots]bool // what it held before
 }
 
 type mail struct {
@@ -159,8 +162,8 @@ func (w *world) stop(n *node) {
 		n.Answered(w.now, txn, w.store.Commit(txn))
 		w.check()
 	}
-	n.LetGo()
 	n.ended = true
+	n.LetGo()
 	w.store.End(n.Lease())
 	w.check()
 }
@@ -169,6 +172,10 @@ func (w *world) stop(n *node) {
 func (w *world) check() {
 	for i := range ownership.Slots {
 		slot := ownership.Slot(i)
+		w.checkHolders(slot)
+		if w.checked == w.store.Revision() {
+			continue
+		}
 		e := w.store.Get(Key{Slot: slot})
 		if w.gapless && e.Absent {
 			w.t.Fatalf("slot %d has no key", slot)
@@ -177,13 +184,21 @@ func (w *world) check() {
 			w.owners[i] = e.Value.ID
 			w.moves[i]++
 		}
-		seen := make(map[uint64]string)
-		for _, n := range w.all {
-			epoch := n.Epoch(slot)
-			if other, twice := seen[epoch]; twice && epoch != 0 && !w.forked {
-				w.t.Fatalf("slot %d is held by %s and %s in epoch %d", slot, other, n.id, epoch)
+	}
+	w.checked = w.store.Revision()
+}
+
+func (w *world) checkHolders(slot ownership.Slot) {
+	for i, n := range w.all {
+		epoch := n.Epoch(slot)
+		if r := &n.view.slots[slot]; n.before[slot] && epoch == 0 && !n.ended && (!r.exists || r.lease == 0) {
+			w.t.Fatalf("%s let go of slot %d, which nobody else has", n.id, slot)
+		}
+		n.before[slot] = epoch != 0
+		for _, other := range w.all[:i] {
+			if epoch != 0 && other.Epoch(slot) == epoch && !w.forked {
+				w.t.Fatalf("slot %d is held by %s and %s in epoch %d", slot, other.id, n.id, epoch)
 			}
-			seen[epoch] = n.id
 		}
 	}
 }
