@@ -162,7 +162,7 @@ func TestTheSlotsOfOneThatDiesAreClaimedInTheirOrder(t *testing.T) {
 	had := a.Holds()
 	a.ended = true
 	a.LetGo()
-	w.run(ttl + 2*time.Second)
+	w.run(ttl + ownership.HeadStart + time.Second)
 	w.wantRest()
 	if w.moved() != had {
 		t.Errorf("%d slots moved, want the %d of a", w.moved(), had)
