@@ -76,8 +76,8 @@ func TestTurnsFollowTheRanks(t *testing.T) {
 				t.Fatalf("%s waits %v, %v, but is at %d of %v", m.ID, wait, may, want, ranked)
 			}
 		}
-		if best, any := first(slot, list); any != (len(ranked) > 0) || any && best != ranked[0] {
-			t.Fatalf("the first is %v, %v, want that of %v", best, any, ranked)
+		if best, found := first(slot, list); found != (len(ranked) > 0) || found && best != ranked[0] {
+			t.Fatalf("the first is %v, %v, want that of %v", best, found, ranked)
 		}
 	})
 }

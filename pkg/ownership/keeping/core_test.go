@@ -230,7 +230,7 @@ func TestAnOrphanStartsNothing(t *testing.T) {
 	w.run(time.Second)
 	w.now = w.now.Add(ttl)
 	a.Seen(w.now, Entry{Key: Key{Slot: 7}, Revision: w.store.Revision() + 1, Absent: true})
-	if txn, any := a.Next(w.now); any {
+	if txn, due := a.Next(w.now); due {
 		t.Errorf("it tries %+v", txn)
 	}
 	if a.Epoch(7) == 0 {
@@ -378,8 +378,8 @@ func TestAGiftToALeaseThatEndedIsNotTriedForEver(t *testing.T) {
 		w.now = w.now.Add(time.Second)
 		a.Renewed(w.now)
 		for {
-			txn, any := a.Next(w.now)
-			if !any {
+			txn, due := a.Next(w.now)
+			if !due {
 				break
 			}
 			tries++

@@ -51,9 +51,8 @@ type node struct {
 }
 
 type mail struct {
-	at       time.Time
-	entries  []Entry
-	revision int64
+	at      time.Time
+	entries []Entry
 }
 
 func newWorld(t testing.TB) *world {
@@ -103,8 +102,8 @@ func (w *world) stepNode(n *node) {
 	}
 	w.deliver(n)
 	for {
-		txn, any := n.Next(w.now)
-		if !any {
+		txn, due := n.Next(w.now)
+		if !due {
 			break
 		}
 		n.Answered(w.now, txn, w.store.Commit(txn))
@@ -155,8 +154,8 @@ func (w *world) stop(n *node) {
 	n.Listed(w.now, w.store.List())
 	n.Drain()
 	for {
-		txn, any := n.Next(w.now)
-		if !any {
+		txn, due := n.Next(w.now)
+		if !due {
 			break
 		}
 		n.Answered(w.now, txn, w.store.Commit(txn))
