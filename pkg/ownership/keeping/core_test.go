@@ -393,3 +393,34 @@ func TestAGiftToALeaseThatEndedIsNotTriedForEver(t *testing.T) {
 		t.Error("it let go of what nobody got")
 	}
 }
+
+func TestNobodyGivesWhatIsNotItsOwnAnyMore(t *testing.T) {
+	w := newWorld(t)
+	a := w.start("a")
+	w.run(time.Second)
+	w.start("b")
+	w.run(trustAfter - 5*step)
+	// Somebody else has all slots by now, of which a has not heard.
+	other := w.store.Grant(w.now, time.Hour)
+	for slot := range ownership.Slot(ownership.Slots) {
+		w.put(Key{Slot: slot}, "x", other)
+	}
+	for _, at := range []time.Duration{0, 10 * step} {
+		w.now = w.now.Add(at)
+		for {
+			txn, due := a.Next(w.now)
+			if !due {
+				break
+			}
+			a.Answered(w.now, txn, w.store.Commit(txn))
+		}
+	}
+	if a.Holds() == ownership.Slots {
+		t.Error("a has not tried to give anything, so nothing was tested")
+	}
+	for slot := range ownership.Slot(ownership.Slots) {
+		if e := w.store.Get(Key{Slot: slot}); e.Value.ID != "x" {
+			t.Fatalf("slot %d was given to %s", slot, e.Value.ID)
+		}
+	}
+}
