@@ -32,6 +32,8 @@ type world struct {
 	forked bool
 	// checked is the revision that was checked last.
 	checked int64
+	// news says that a node heard something since the last check.
+	news bool
 }
 
 // node drives a Core as its shell does.
@@ -84,7 +86,11 @@ func (w *world) step() {
 			w.stepNode(n)
 		}
 	}
-	w.check()
+	// Nobody changes its mind without news.
+	if w.news {
+		w.check()
+		w.news = false
+	}
 }
 
 func (w *world) stepNode(n *node) {
@@ -98,6 +104,7 @@ func (w *world) stepNode(n *node) {
 		n.auditAt = w.now.Add(4 * time.Second)
 		l := w.store.List()
 		n.Listed(w.now, l)
+		w.news = true
 		n.read, n.inbox = l.Revision, nil
 	}
 	w.deliver(n)
@@ -123,6 +130,7 @@ func (w *world) renew(n *node) {
 		}
 	}
 	n.Leased(w.now, w.store.Grant(w.now, ttl))
+	w.news = true
 	n.renewAt = w.now.Add(ttl / 3)
 }
 
@@ -145,6 +153,7 @@ func (w *world) deliver(n *node) {
 	}
 	for len(n.inbox) > 0 && !w.now.Before(n.inbox[0].at) {
 		n.Seen(w.now, n.inbox[0].entries...)
+		w.news = true
 		n.inbox = n.inbox[1:]
 	}
 }
