@@ -22,6 +22,7 @@ var rows = []struct {
 		"pkg/fpcs",
 		"pkg/gateway/table",
 		"pkg/ownership",
+		"pkg/ownership/keeping",
 		"pkg/podagent/core",
 		"pkg/provisioner/nodepick",
 		"pkg/provisioner/podspec",
@@ -34,6 +35,7 @@ var rows = []struct {
 		"pkg/catalog/file",
 		"pkg/catalog/kube",
 		"pkg/ownership/etcd",
+		"pkg/peers",
 		"pkg/podagent/adapter",
 		"pkg/podidentity",
 		"pkg/provisioner",
@@ -73,6 +75,7 @@ var rows = []struct {
 		"test/coldstart",
 		"test/e2e",
 		"test/e2e/cluster",
+		"test/faults",
 		"test/images/functions",
 		"test/scale",
 	}},
@@ -88,6 +91,7 @@ var sideways = []struct {
 	{"pkg/demo", "pkg/local", "the demo runs a Windlass of its own"},
 	{"pkg/provisioner/podspec", "pkg/provisioner/nodepick", "an agent requests an amount"},
 	{"pkg/provisioner/process", "pkg/runtimes", "a process needs its language's interpreter and shim"},
+	{"test/faults", "test/cluster", "the lab runs programs that were built for clusters"},
 }
 
 // only lists everything outside the standard library that a package and the
@@ -102,6 +106,7 @@ var only = []allowance{
 	{"pkg/fpcs", []string{"pkg/invoke"}, "a decision is a function of a snapshot"},
 	{"pkg/gateway/table", []string{"pkg/invoke"}, "what may be said of a call is a function of what was done with it"},
 	{"pkg/ownership", nil, "who owns what is a function of what is known"},
+	{"pkg/ownership/keeping", []string{"pkg/ownership"}, "what is held and claimed is a function of what was heard"},
 	{"pkg/podagent/core", []string{"pkg/invoke"}, "what an agent does is a function of what happened to it"},
 	{"pkg/provisioner/nodepick", nil, "a choice is a function of a list of nodes"},
 	{"pkg/provisioner/podspec", []string{
