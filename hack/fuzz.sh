@@ -21,7 +21,7 @@ while IFS=: read -r file target; do
     result=FAILED failed=$((failed + 1))
   fi
   # The last line of the fuzzer's account: "fuzz: elapsed: 3s, execs: 9 (3/sec), new interesting: 1 (total: 4)".
-  last=$(grep -o 'execs: [0-9]* .*new interesting: [0-9]* (total: [0-9]*)' <<<"$out" | tail -n 1)
+  last=$(grep -o 'execs: [0-9]* .*new interesting: [0-9]* (total: [0-9]*)' <<<"$out" | tail -n 1 || true)
   execs=$(sed -n 's/^execs: \([0-9]*\).*/\1/p' <<<"$last")
   new=$(sed -n 's/.*interesting: \([0-9]*\).*/\1/p' <<<"$last")
   echo "fuzz=${package#./}.$target result=$result execs=${execs:-0} new=${new:-0} seconds=$((SECONDS - began))"

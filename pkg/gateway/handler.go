@@ -80,7 +80,7 @@ func (g *Gateway) route(r *http.Request) (*v1alpha1.Function, string, *problem) 
 	if p := forbidden(r.Method); p != nil {
 		return nil, "", p
 	}
-	rest, found := strings.CutPrefix(r.URL.EscapedPath(), "/function/")
+	rest, found := strings.CutPrefix(pathOf(r.URL), "/function/")
 	first, afterFirst, _ := strings.Cut(rest, "/")
 	if !found || first == "" {
 		p := newProblem(http.StatusNotFound, invoke.ExecutedNo, reasonBadFunction,

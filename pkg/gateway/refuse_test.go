@@ -185,6 +185,8 @@ func TestPaths(t *testing.T) {
 		{"a function named like a namespace", "/function/team/other/a", "default-team", "/other/a"},
 		{"escaped slashes", "/function/hello/a%2Fb%2fc", "default-hello", "/a%2Fb%2fc"},
 		{"other escapes", "/function/hello/%20%C3%A9%3f?q=%2F", "default-hello", "/%20%C3%A9%3f?q=%2F"},
+		{"an escaped slash beside what no path may have", "/function/team%2Fhello/\"", "", ""},
+		{"what no path may have", "/function/hello/a\"b|%2f%22", "default-hello", "/a%22b%7C%2f%22"},
 		{"doubled slashes", "/function/hello//a//b", "default-hello", "//a//b"},
 		{"dots", "/function/hello/./a/../../b", "default-hello", "/./a/../../b"},
 		{"dots that leave the function", "/function/hello/../../team", "default-hello", "/../../team"},

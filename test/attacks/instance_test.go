@@ -126,13 +126,18 @@ func whole(status int32, body []byte, headers ...*wirev1.Header) *wirev1.Attempt
 // ends is the error with which a stream ends; it fails if it does not, or well.
 func ends[Reply any](w *world, recv func() (*Reply, error)) error {
 	w.Helper()
-	for {
-		switch _, err := recv(); {
-		case errors.Is(err, io.EOF):
-			w.Error("the stream ended well")
-			return nil
-		case err != nil:
-			return err
+	ended := make(chan error, 1)
+	go func() {
+		for {
+			if _, err := recv(); err != nil {
+				ended <- err
+				return
+			}
 		}
+	}()
+	err := receive(w.T, ended, "the end of a stream")
+	if errors.Is(err, io.EOF) {
+		w.Error("the stream ended well")
 	}
+	return err
 }

@@ -14,7 +14,7 @@ var strange = []string{
 	"/", "/function", "/function/", "/function//", "//function/shop/honest/attack", "/./function/shop/honest/attack",
 	"/function/../function/shop/honest/attack", "/function/./shop/honest/attack", "/function/%2e%2e/shop/honest/attack",
 	"/function/%2E%2E%2Fshop/honest/attack", "/function/..%2f..%2fshop/honest/attack", "/function/..%5c..%5cshop/honest/attack",
-	"/function/shop%2fhonest/attack", "/function/shop%252fhonest/attack", "/function/%73hop/honest/attack", "/function/shop/%68onest/attack",
+	"/function/shop%2fhonest/attack", "/function/shop%2fhonest/attack\"", "/function/shop%2fhonest/attack|", "/function/sho%70/honest/attack<", "/function/shop%252fhonest/attack", "/function/%73hop/honest/attack", "/function/shop/%68onest/attack",
 	"/function/shop/honest%00/attack", "/function/shop%00/honest/attack", "/function/shop/honest%0a/attack", "/function/shop/honest%0d%0aX-A:%20b/attack",
 	"/function/shop/honest%20/attack", "/function/shop/HONEST/attack", "/function/SHOP/honest/attack", "/function/shop/honest./attack",
 	"/function/shop./honest/attack", "/function/shop/honest;x=y/attack", "/function/shop;/honest/attack", "/function/shop/*/attack", "/function/*/honest/attack",
