@@ -83,6 +83,9 @@ func (b *Book) Enter(now time.Time, namespace string, limits Limits, bytes int64
 	return Verdict{}
 }
 
+// Held is what all calls together take.
+func (b *Book) Held() Capacity { return Capacity{Calls: b.total.calls, Bytes: b.total.bytes} }
+
 // room tells whether there is room for one more call.
 func (b *Book) room(a *account, limits Limits, bytes int64) Reason {
 	free := holding{calls: b.capacity.Calls - b.total.calls, bytes: b.capacity.Bytes - b.total.bytes}
