@@ -47,13 +47,13 @@ func TestHowSlowlyABodyMayCome(t *testing.T) {
 		slow    bool
 		atMost  time.Duration
 	}{
-		{name: "fast", every: time.Millisecond, bytes: 100},
+		{name: "fast", every: 100 * time.Millisecond, bytes: 10 << 10},
 		{name: "just fast enough", every: time.Second, bytes: 1 << 10},
 		{name: "in lumps", every: 9 * time.Second, bytes: 9 << 10},
 		{name: "a byte at a time", every: time.Second, bytes: 1, slow: true, atMost: 11 * time.Second},
 		{name: "half as fast", every: time.Second, bytes: 512, slow: true, atMost: 20 * time.Second},
 		{name: "not at all", every: time.Hour, slow: true, atMost: 10 * time.Second},
-		{name: "its reader takes its time", every: time.Millisecond, bytes: 10, between: time.Minute},
+		{name: "its reader takes its time", every: time.Millisecond, bytes: 1000, between: time.Minute},
 		{name: "the function answers meanwhile", every: time.Minute, bytes: 1, answers: true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
