@@ -23,6 +23,10 @@ const (
 	maxKey = 128
 )
 
+// KeysFileName is the list of API keys in a data folder, and in the Secret of a
+// cluster.
+const KeysFileName = "keys.yaml"
+
 // Key is what is kept of an API key.
 type Key struct {
 	// ID names it; 12 hexadecimal digits, no secret.

@@ -8,12 +8,6 @@ import (
 	"github.com/windlass-dev/windlass/pkg/gateway"
 )
 
-// keysFile of the data folder holds the API keys that outlive one run.
-const keysFile = "keys.yaml"
-
-// KeysFile is where a data folder has its API keys.
-func KeysFile(dataDir string) string { return filepath.Join(dataDir, keysFile) }
-
 // requireKeys makes Windlass require API keys, and makes one that counts for as
 // long as it runs.
 func (w *Windlass) requireKeys() error {
@@ -25,7 +19,7 @@ func (w *Windlass) requireKeys() error {
 	w.callers, err = callers.New(
 		callers.Config{
 			Policy:   callers.Policy{Default: callers.Rule{Auth: callers.AuthRequired}},
-			KeysFile: KeysFile(w.config.DataDir), Keys: []callers.Key{key}, Gateways: 1,
+			KeysFile: filepath.Join(w.config.DataDir, callers.KeysFileName), Keys: []callers.Key{key}, Gateways: 1,
 		},
 		callers.Deps{Client: callers.NewClient(), Registry: w.registry, Log: w.log, Now: time.Now},
 	)
