@@ -264,3 +264,15 @@ func twin(here []entry, capacity Capacity, limits Limits, e entry) Reason {
 	}
 	return Admitted
 }
+
+func BenchmarkEnterAndLeave(b *testing.B) {
+	book := New(Capacity{Calls: 20_000, Bytes: 512 << 20})
+	for name, limits := range map[string]Limits{"no limits": {}, "all limits": {Rate: 1e9, Burst: 1e6, InFlight: 100, Bytes: 1 << 20}} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				book.Enter(start, "a", limits, 100)
+				book.Leave(start, "a", 100)
+			}
+		})
+	}
+}
