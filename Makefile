@@ -83,6 +83,21 @@ scale: ## Measure decisions and API writes with 1,000 nodes of kwok
 	WITH_KWOK=1 test/cluster/binaries.sh
 	go run ./test/scale
 
+# Which rows, such as F2,F21-F24, and what their chance comes from.
+ROWS ?=
+SEED ?= 1
+
+.PHONY: faults
+faults: cluster-binaries ## Break a Windlass of real programs under load, as root (ROWS=, SEED=)
+	go run ./test/faults -rows '$(ROWS)' -seed $(SEED)
+
+# A factor on how often and how long figures are measured.
+SCALE ?= 1
+
+.PHONY: figures
+figures: cluster-binaries ## Measure what faults cost, as root; takes hours (SEED=, SCALE=)
+	go run ./test/faults -figures all -seed $(SEED) -scale $(SCALE)
+
 .PHONY: verify
 verify: verify-format verify-lint verify-generated verify-modules verify-layers verify-docs ## Run every check that is not a test
 

@@ -23,6 +23,8 @@ var rows = []struct {
 		"pkg/fpcs",
 		"pkg/gateway/table",
 		"pkg/ownership",
+		"pkg/ownership/keeping",
+		"pkg/podagent/core",
 		"pkg/provisioner/nodepick",
 		"pkg/provisioner/podspec",
 		"pkg/queue",
@@ -35,6 +37,7 @@ var rows = []struct {
 		"pkg/catalog/file",
 		"pkg/catalog/kube",
 		"pkg/ownership/etcd",
+		"pkg/peers",
 		"pkg/podagent/adapter",
 		"pkg/podidentity",
 		"pkg/provisioner",
@@ -75,6 +78,7 @@ var rows = []struct {
 		"test/coldstart",
 		"test/e2e",
 		"test/e2e/cluster",
+		"test/faults",
 		"test/images/functions",
 		"test/scale",
 	}},
@@ -92,6 +96,7 @@ var sideways = []struct {
 	{"pkg/podidentity", "pkg/tokens", "tokens are checked with the cluster's keys"},
 	{"pkg/provisioner/podspec", "pkg/provisioner/nodepick", "an agent requests an amount"},
 	{"pkg/provisioner/process", "pkg/runtimes", "a process needs its language's interpreter and shim"},
+	{"test/faults", "test/cluster", "the lab runs programs that were built for clusters"},
 }
 
 // only lists everything outside the standard library that a package and the
@@ -107,6 +112,8 @@ var only = []allowance{
 	{"pkg/fpcs", []string{"pkg/invoke"}, "a decision is a function of a snapshot"},
 	{"pkg/gateway/table", []string{"pkg/invoke"}, "what may be said of a call is a function of what was done with it"},
 	{"pkg/ownership", nil, "who owns what is a function of what is known"},
+	{"pkg/ownership/keeping", []string{"pkg/ownership"}, "what is held and claimed is a function of what was heard"},
+	{"pkg/podagent/core", []string{"pkg/invoke"}, "what an agent does is a function of what happened to it"},
 	{"pkg/provisioner/nodepick", nil, "a choice is a function of a list of nodes"},
 	{"pkg/provisioner/podspec", []string{
 		"api/v1alpha1", "k8s.io/api", "k8s.io/apimachinery", "pkg/invoke",
