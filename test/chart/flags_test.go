@@ -15,7 +15,7 @@ import (
 var flags = map[string][]string{
 	"gateway": slices.Concat(commonFlags, etcdFlags, []string{
 		"listen", "wire-listen", "advertise", "max-body", "max-invocations", "max-body-memory", "callers-file", "keys-file", "gateways",
-		"drain-delay", "drain-timeout"}),
+		"schedulers", "drain-delay", "drain-timeout"}),
 	"scheduler": slices.Concat(commonFlags, etcdFlags, []string{
 		"id", "wire-listen", "advertise", "agent-image", "agent-scheduler", "agent-cpu", "agent-memory", "image-pull-policy"}),
 	"controller": slices.Concat(commonFlags, []string{"schedulers", "gateway-url", "runtimes"}),
