@@ -127,7 +127,7 @@ func (l *Lab) schedulerArguments(m *Member) []string {
 
 func (l *Lab) gatewayArguments(m *Member) []string {
 	return append(l.commonArguments("gateway"),
-		"--advertise="+hostPort(m.Addr, wirePort), "--drain-delay="+l.Config.Drain.String())
+		"--advertise="+hostPort(m.Addr, wirePort), "--schedulers="+hostPort(serviceAddr, wirePort), "--drain-delay="+l.Config.Drain.String())
 }
 
 // CallURL is where a gateway takes calls.
