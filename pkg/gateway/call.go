@@ -29,6 +29,7 @@ type call struct {
 	function *v1alpha1.Function
 	slot     ownership.Slot
 	uri      string // path and query behind the function's prefix
+	origin   origin
 	request  *http.Request
 	body     requestBody
 	small    []byte // the whole body, if it was read beforehand
@@ -119,6 +120,7 @@ func (c *call) head(head *wirev1.ResultHead, by time.Time) error {
 		return errDetached
 	}
 	_ = c.rc.SetWriteDeadline(by)
+	c.body.unhurried.Store(true)
 	c.setHeaders(head)
 	c.closeIfUnread()
 	c.status, c.said = int(head.GetStatus()), invoke.ExecutedYes
