@@ -257,7 +257,7 @@ func TestFunctionsThatCallEachOtherAreCounted(t *testing.T) {
 		i.whole(200, "")
 		wrote(t, answers, 200, invoke.ExecutedYes)
 		for _, h := range i.granted.GetHeaders() {
-			if h.GetName() == invoke.HeaderDepth && h.GetValue() != tt.seen {
+			if h.GetName() == invoke.HeaderDepth && string(h.GetValue()) != tt.seen {
 				t.Errorf("after %q the function sees %q, want %q", tt.sent, h.GetValue(), tt.seen)
 			}
 		}
