@@ -23,6 +23,7 @@ var rows = []struct {
 		"pkg/gateway/table",
 		"pkg/ownership",
 		"pkg/ownership/keeping",
+		"pkg/podagent/core",
 		"pkg/provisioner/nodepick",
 		"pkg/provisioner/podspec",
 		"pkg/queue",
@@ -103,6 +104,7 @@ var only = []allowance{
 	{"pkg/gateway/table", []string{"pkg/invoke"}, "what may be said of a call is a function of what was done with it"},
 	{"pkg/ownership", nil, "who owns what is a function of what is known"},
 	{"pkg/ownership/keeping", []string{"pkg/ownership"}, "what is held and claimed is a function of what was heard"},
+	{"pkg/podagent/core", []string{"pkg/invoke"}, "what an agent does is a function of what happened to it"},
 	{"pkg/provisioner/nodepick", nil, "a choice is a function of a list of nodes"},
 	{"pkg/provisioner/podspec", []string{
 		"api/v1alpha1", "k8s.io/api", "k8s.io/apimachinery", "pkg/invoke",

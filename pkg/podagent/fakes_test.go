@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -21,6 +22,8 @@ import (
 type fakeScheduler struct {
 	wirev1.UnimplementedSchedulerServer
 	streams chan *pulls
+	// deaf is that of the streams to come.
+	deaf bool
 }
 
 // pulls is the scheduler's end of one stream. What the agent says is kept until
@@ -28,6 +31,9 @@ type fakeScheduler struct {
 type pulls struct {
 	t      *testing.T
 	stream grpc.BidiStreamingServer[wirev1.PullRequest, wirev1.PullReply]
+	mu     sync.Mutex  // held to send
+	deaf   atomic.Bool // answers nothing of itself
+	pings  atomic.Int64
 	said   chan string
 	end    chan error // takes one
 	dying  atomic.Bool
@@ -35,6 +41,7 @@ type pulls struct {
 
 func (s *fakeScheduler) Pull(stream grpc.BidiStreamingServer[wirev1.PullRequest, wirev1.PullReply]) error {
 	p := &pulls{stream: stream, said: make(chan string, 1000), end: make(chan error, 1)}
+	p.deaf.Store(s.deaf)
 	received := make(chan struct{})
 	go func() {
 		defer close(received)
@@ -47,7 +54,7 @@ func (s *fakeScheduler) Pull(stream grpc.BidiStreamingServer[wirev1.PullRequest,
 			if err != nil {
 				return
 			}
-			p.said <- tellPull(msg)
+			p.hearOne(msg)
 		}
 	}()
 	s.streams <- p
@@ -64,6 +71,25 @@ func (s *fakeScheduler) Pull(stream grpc.BidiStreamingServer[wirev1.PullRequest,
 	}
 }
 
+// hearOne answers what a scheduler answers of itself, and keeps the rest for the test.
+func (p *pulls) hearOne(msg *wirev1.PullRequest) {
+	var answer *wirev1.PullReply
+	if msg.GetHello() != nil {
+		answer = &wirev1.PullReply{Kind: &wirev1.PullReply_Welcome{Welcome: &wirev1.Welcome{Epoch: 1}}}
+	}
+	if msg.GetPing() != nil {
+		p.pings.Add(1)
+		answer = &wirev1.PullReply{Kind: &wirev1.PullReply_Pong{Pong: &wirev1.Pong{}}}
+	} else {
+		p.said <- tellPull(msg)
+	}
+	if answer != nil && !p.deaf.Load() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		_ = p.stream.Send(answer)
+	}
+}
+
 func tellPull(msg *wirev1.PullRequest) string {
 	switch kind := msg.GetKind().(type) {
 	case *wirev1.PullRequest_Hello:
@@ -72,7 +98,10 @@ func tellPull(msg *wirev1.PullRequest) string {
 	case *wirev1.PullRequest_Pull:
 		text := fmt.Sprintf("pull %d", kind.Pull.GetCredits())
 		for _, d := range kind.Pull.GetDone() {
-			text += fmt.Sprintf(" done %s after %v", d.GetInvocationId(), time.Duration(d.GetExecNs()))
+			text += fmt.Sprintf(" done %s after %v", tellID(d.GetInvocationId()), time.Duration(d.GetExecNs()))
+			if d.GetUnclaimed() {
+				text += " unclaimed"
+			}
 		}
 		return text
 	case *wirev1.PullRequest_Leave:
@@ -83,6 +112,8 @@ func tellPull(msg *wirev1.PullRequest) string {
 	return "nonsense"
 }
 
+const unclaimed = " unclaimed"
+
 // hear expects the agent's next words, or a prefix of them.
 func (p *pulls) hear(want ...string) {
 	p.t.Helper()
@@ -91,7 +122,7 @@ func (p *pulls) hear(want ...string) {
 		if !ok {
 			p.t.Fatalf("the stream ended, want %q", want)
 		}
-		if !strings.HasPrefix(got, want) {
+		if !strings.HasPrefix(got, want) || strings.HasSuffix(got, unclaimed) != strings.HasSuffix(want, unclaimed) {
 			p.t.Fatalf("heard %q, want %q", got, want)
 		}
 	}
@@ -117,19 +148,41 @@ func (p *pulls) hearNothing() {
 
 func (p *pulls) say(reply *wirev1.PullReply) {
 	p.t.Helper()
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if err := p.stream.Send(reply); err != nil {
 		p.t.Fatal(err)
 	}
 }
+
+// idOf is the id of a test's name for it, and tellID that name.
+func idOf(name string) []byte {
+	var id [16]byte
+	copy(id[:], name)
+	return id[:]
+}
+
+func tellID(id []byte) string { return strings.TrimRight(string(id), "\x00") }
 
 // ticket hands out tickets; their ids are what the gateway sees.
 func (p *pulls) ticket(ids ...string) {
 	p.t.Helper()
 	for _, id := range ids {
 		p.say(&wirev1.PullReply{Kind: &wirev1.PullReply_Ticket{Ticket: &wirev1.Ticket{
-			InvocationId: []byte(id), Gateway: "gateway:1", Token: []byte("token of " + id),
+			InvocationId: idOf(id), Gateway: "gateway:1", Token: idOf("token of " + id),
 		}}})
 	}
+}
+
+// request hands out a ticket with its request.
+func (p *pulls) request(id string, g *wirev1.Granted) {
+	p.t.Helper()
+	if g.RemainingNs == 0 {
+		g.RemainingNs = int64(time.Minute)
+	}
+	p.say(&wirev1.PullReply{Kind: &wirev1.PullReply_Ticket{Ticket: &wirev1.Ticket{
+		InvocationId: idOf(id), Gateway: "gateway:1", Token: idOf("token of " + id), Request: g,
+	}}})
 }
 
 func (p *pulls) mayLeave(granted bool, again time.Duration) {
@@ -231,6 +284,17 @@ func (c *claimed) bodyEnd(aborted bool) {
 func (c *claimed) cancel() {
 	c.t.Helper()
 	c.say(&wirev1.AttemptReply{Kind: &wirev1.AttemptReply_Cancel{Cancel: &wirev1.Cancel{}}})
+}
+
+// released tells whether the agent has given the claim up, and ends it if so.
+func (c *claimed) released() bool {
+	select {
+	case msg := <-c.said:
+		c.end <- nil
+		return msg.GetRelease() != nil
+	default:
+		return false
+	}
 }
 
 // hear expects the agent's next words.

@@ -30,6 +30,7 @@ type Scheduler struct {
 	config  Config
 	deps    Deps
 	metrics *metrics
+	streams streams // of instances
 
 	mu        sync.Mutex
 	functions map[string]*function

@@ -908,7 +908,9 @@ func (x *Hello) GetEpoch() uint64 {
 }
 
 type Ping struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Time until the next one at the latest, if nothing else is said; 0 if unknown.
+	EveryNs       int64 `protobuf:"varint,1,opt,name=every_ns,json=everyNs,proto3" json:"every_ns,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -941,6 +943,13 @@ func (x *Ping) ProtoReflect() protoreflect.Message {
 // Deprecated: Use Ping.ProtoReflect.Descriptor instead.
 func (*Ping) Descriptor() ([]byte, []int) {
 	return file_wire_v1_wire_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *Ping) GetEveryNs() int64 {
+	if x != nil {
+		return x.EveryNs
+	}
+	return 0
 }
 
 type Pull struct {
@@ -3145,8 +3154,9 @@ const file_wire_v1_wire_proto_rawDesc = "" +
 	"generation\x12\x10\n" +
 	"\x03cid\x18\x03 \x01(\tR\x03cid\x12\x14\n" +
 	"\x05token\x18\x04 \x01(\tR\x05token\x12\x14\n" +
-	"\x05epoch\x18\x05 \x01(\x04R\x05epoch\"\x06\n" +
-	"\x04Ping\"L\n" +
+	"\x05epoch\x18\x05 \x01(\x04R\x05epoch\"!\n" +
+	"\x04Ping\x12\x19\n" +
+	"\bevery_ns\x18\x01 \x01(\x03R\aeveryNs\"L\n" +
 	"\x04Pull\x12\x18\n" +
 	"\acredits\x18\x01 \x01(\rR\acredits\x12*\n" +
 	"\x04done\x18\x02 \x03(\v2\x16.windlass.wire.v1.DoneR\x04done\"b\n" +
