@@ -1,0 +1,222 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/windlass-dev/windlass/pkg/ownership"
+	"github.com/windlass-dev/windlass/pkg/ownership/keeping"
+)
+
+// directory is what a gateway or a scheduler knows of who owns what, and of who
+// is there.
+type directory struct {
+	*node
+	changed func()
+	view    keeping.View
+	owners  ownership.Map
+	watch   *watch
+	beats   []*beats
+	// seen is the epoch of each function that was known after the last step.
+	seen []uint64
+	// rewound says that etcd has another history since then.
+	rewound bool
+}
+
+// news is what an etcd watch or listing is taken by besides the directory.
+type newsTaker interface {
+	listed(keeping.Listing)
+	saw([]keeping.Entry)
+}
+
+func newDirectory(n *node, changed func()) *directory {
+	return &directory{node: n, changed: changed, seen: make([]uint64, len(n.world.functions))}
+}
+
+func (d *directory) boot() {
+	d.every(ownership.BeatEvery, d.look)
+}
+
+// listed takes a listing of etcd.
+func (d *directory) listed(l keeping.Listing) {
+	rewound := d.view.Listed(l)
+	if rewound {
+		d.rewound = true
+		d.note("sees etcd rewound", uint64(l.Revision), 0)
+	}
+	for _, fn := range d.world.functions {
+		d.refresh(fn, rewound)
+	}
+	d.membersChanged()
+	d.changed()
+}
+
+// saw takes news of a watch.
+func (d *directory) saw(news []keeping.Entry) {
+	members := false
+	for _, e := range news {
+		if d.view.See(e) && e.Key.Member != "" {
+			members = true
+		}
+	}
+	for _, fn := range d.world.functions {
+		d.refresh(fn, false)
+	}
+	if members {
+		d.membersChanged()
+	}
+	d.changed()
+}
+
+func (d *directory) refresh(fn *function, rewound bool) {
+	owner, current := d.view.Owner(fn.slot)
+	switch {
+	case !current:
+	case rewound:
+		d.owners.Replace(fn.slot, owner)
+	case d.world.config.Mutation == InvertedEpoch:
+		if known, any := d.owners.Owner(fn.slot); !any || owner.Epoch < known.Epoch {
+			d.owners.Replace(fn.slot, owner)
+		}
+	default:
+		d.owners.Learn(fn.slot, owner)
+	}
+}
+
+// learn takes what somebody else says.
+func (d *directory) learn(fn *function, owner ownership.Owner) {
+	if d.world.config.Mutation == InvertedEpoch {
+		if known, any := d.owners.Owner(fn.slot); owner.ID != "" && any && owner.Epoch < known.Epoch {
+			d.owners.Replace(fn.slot, owner)
+		}
+		return
+	}
+	if d.owners.Learn(fn.slot, owner) {
+		d.changed()
+	}
+}
+
+// route is where a function's tickets and pulls go.
+func (d *directory) route(fn *function) (ownership.Owner, bool, bool) {
+	return d.owners.Route(fn.slot, d.silent)
+}
+
+func (d *directory) silent(id string) bool {
+	for _, b := range d.beats {
+		if b.id == id {
+			return b.pulse.Silent()
+		}
+	}
+	return false
+}
+
+// membersChanged lets every member be asked whether it is there.
+func (d *directory) membersChanged() {
+	members := d.view.Members()
+	d.owners.SetMembers(members)
+	for _, m := range members {
+		d.follow(m.ID)
+	}
+	for _, fn := range d.world.functions {
+		if owner, known := d.owners.Owner(fn.slot); known {
+			d.follow(owner.ID)
+		}
+	}
+}
+
+func (d *directory) follow(id string) {
+	if id == d.name {
+		return
+	}
+	for _, b := range d.beats {
+		if b.id == id {
+			return
+		}
+	}
+	b := &beats{directory: d, id: id, pulse: ownership.NewPulse(d.now())}
+	d.beats = append(d.beats, b)
+	b.dial()
+}
+
+// look lets time pass for the beats.
+func (d *directory) look() {
+	for _, b := range d.beats {
+		b.set(b.pulse.Look(d.now()))
+		b.ask()
+	}
+}
+
+// audit says whether what is known went back.
+func (d *directory) audit() string {
+	wrong := ""
+	for i, fn := range d.world.functions {
+		owner, _ := d.owners.Owner(fn.slot)
+		if owner.Epoch < d.seen[i] && !d.rewound {
+			wrong = "the epoch of a slot falls only with a history of etcd"
+		}
+		d.seen[i] = owner.Epoch
+	}
+	d.rewound = false
+	return wrong
+}
+
+// beats is the stream that asks one scheduler whether it is there.
+type beats struct {
+	directory *directory
+	id        string
+	stream    *stream
+	open      bool
+	pulse     ownership.Pulse
+	retrying  bool
+}
+
+func (b *beats) dial() {
+	to := b.directory.world.nodeOf(b.id)
+	if to == nil {
+		return
+	}
+	b.retrying = false
+	b.stream = b.directory.dial(to, openBeats{}, b)
+}
+
+func (b *beats) opened() {
+	b.open = true
+	b.ask()
+}
+
+func (b *beats) ask() {
+	if b.open {
+		b.stream.send(b.directory.node, beat{})
+	}
+}
+
+func (b *beats) take(m any) {
+	if reply, ok := m.(beatReply); ok {
+		b.set(b.pulse.Answer(b.directory.now(), reply.serving))
+	}
+}
+
+func (b *beats) closed(how closing) {
+	b.open = false
+	if how == refused {
+		b.set(b.pulse.Refuse())
+	}
+	pause := 20 * time.Millisecond
+	if how == refused {
+		pause = 200 * time.Millisecond
+	}
+	b.directory.after(pause, b.dial)
+}
+
+// set replaces the pulse, and tells if that changes the routes.
+func (b *beats) set(p ownership.Pulse) {
+	was := b.pulse.Silent()
+	b.pulse = p
+	if p.Silent() != was {
+		word := "hears again"
+		if p.Silent() {
+			word = "finds silent"
+		}
+		b.directory.note(word, uint64(b.id[1]), 0)
+		b.directory.changed()
+	}
+}
