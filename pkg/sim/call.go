@@ -72,6 +72,11 @@ func (t *agentAttempt) take(m any) {
 	case claimRefused:
 		t.answered = true
 		a.step(core.Refused{Attempt: t.name})
+		if t.unclaimed && !t.ended {
+			// The call goes on, and nobody wants its result.
+			t.lost = true
+			return
+		}
 		t.deliver()
 	case cancel:
 		a.step(core.Cancelled{Attempt: t.name})

@@ -18,8 +18,6 @@ type directory struct {
 	beats   []*beats
 	// seen is the epoch of each function that was known after the last step.
 	seen []uint64
-	// rewound says that etcd has another history since then.
-	rewound bool
 }
 
 // news is what an etcd watch or listing is taken by besides the directory.
@@ -40,11 +38,10 @@ func (d *directory) boot() {
 func (d *directory) listed(l keeping.Listing) {
 	rewound := d.view.Listed(l)
 	if rewound {
-		d.rewound = true
 		d.note("sees etcd rewound", uint64(l.Revision), 0)
 	}
 	for _, fn := range d.world.functions {
-		d.refresh(fn, rewound)
+		d.refresh(fn, true)
 	}
 	d.membersChanged()
 	d.changed()
@@ -67,11 +64,13 @@ func (d *directory) saw(news []keeping.Entry) {
 	d.changed()
 }
 
-func (d *directory) refresh(fn *function, rewound bool) {
+// refresh takes a slot's owner from what is known of etcd. Of a listing it is
+// certain, whatever somebody else has named meanwhile.
+func (d *directory) refresh(fn *function, certain bool) {
 	owner, current := d.view.Owner(fn.slot)
 	switch {
 	case !current:
-	case rewound:
+	case certain && d.world.config.Mutation != InvertedEpoch:
 		d.owners.Replace(fn.slot, owner)
 	case d.world.config.Mutation == InvertedEpoch:
 		if known, any := d.owners.Owner(fn.slot); !any || owner.Epoch < known.Epoch {
@@ -150,12 +149,11 @@ func (d *directory) audit() string {
 	wrong := ""
 	for i, fn := range d.world.functions {
 		owner, _ := d.owners.Owner(fn.slot)
-		if owner.Epoch < d.seen[i] && !d.rewound {
+		if owner.Epoch < d.seen[i] && d.world.etcd.history == 0 {
 			wrong = "the epoch of a slot falls only with a history of etcd"
 		}
 		d.seen[i] = owner.Epoch
 	}
-	d.rewound = false
 	return wrong
 }
 

@@ -54,6 +54,7 @@ func newGateway(n *node) *gateway {
 func (g *gateway) boot() {
 	g.view.boot()
 	g.etcd.boot()
+	g.etcd.recheck()
 	g.every(reofferEvery, func() { g.reoffer(g.now().Add(-reofferAfter)) })
 }
 

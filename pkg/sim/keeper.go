@@ -53,6 +53,26 @@ func (r *reader) restart() {
 	r.boot()
 }
 
+// recheckEvery is how often what is known is compared with all there is.
+const recheckEvery = 4 * time.Second
+
+// recheck lists from time to time what is followed, too.
+func (r *reader) recheck() {
+	e := r.world.etcd
+	r.after(recheckEvery, func() {
+		if r.watching == nil {
+			r.recheck()
+			return
+		}
+		e.ask(r.node, func() any { return e.listing() }, func(answer any, ok bool) {
+			if ok && r.watching != nil {
+				r.listed(answer.(keeping.Listing))
+			}
+			r.recheck()
+		})
+	})
+}
+
 func (r *reader) again() {
 	r.tries++
 	r.after(min(time.Duration(r.tries)*50*time.Millisecond, time.Second), r.boot)
@@ -96,6 +116,7 @@ func (k *keeper) works(slot ownership.Slot) bool {
 func (k *keeper) boot() {
 	k.lease()
 	k.reader.boot()
+	k.reader.recheck()
 	k.every(leaseTTL/3, k.renew)
 }
 

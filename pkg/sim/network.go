@@ -34,6 +34,8 @@ type (
 type stream struct {
 	world *World
 	ends  [2]streamEnd
+	// accepted says that the one who dialled knows that it is open.
+	accepted bool
 }
 
 type streamEnd struct {
@@ -57,8 +59,16 @@ func (n *node) dial(to *node, what any, s sink) *stream {
 	n.streams = append(n.streams, c)
 	n.world.net.streams = append(n.world.net.streams, c)
 	c.send(n, opening{what})
+	n.after(dialPatience, func() {
+		if !c.accepted {
+			c.lose(0, reset)
+		}
+	})
 	return c
 }
+
+// dialPatience is how long somebody may take to accept a stream.
+const dialPatience = 5 * time.Second
 
 // side is the index of the end that a node has.
 func (c *stream) side(n *node) int {
@@ -154,6 +164,7 @@ func (c *stream) handle(to int, m any) {
 		end.node.streams = append(end.node.streams, c)
 		c.carry(1-to, acceptance{})
 	case acceptance:
+		c.accepted = true
 		end.sink.opened()
 	case ending:
 		c.lose(to, m.how)

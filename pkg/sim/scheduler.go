@@ -46,6 +46,8 @@ type served struct {
 	// not.
 	term    invoke.Term
 	serving bool
+	// history is that of etcd which the term is from.
+	history int
 	since   time.Time
 	ordered uint64
 	pulls   []*pullEnd
@@ -109,7 +111,7 @@ func (f *served) reconsider() {
 	if !f.serving {
 		f.since = s.now()
 	}
-	f.serving, f.term, f.ordered = true, term, 0
+	f.serving, f.term, f.ordered, f.history = true, term, 0, s.keeper.history
 }
 
 // dismiss sends the instances to the new owner and refuses what waits.
@@ -289,7 +291,7 @@ func (s *scheduler) audit() string {
 			return "only who serves a function has its tickets"
 		}
 		if f.serving && f.term.Heir == "" {
-			s.world.ledger.hold(s.node, f.fn, s.keeper.history, f.term.Epoch)
+			s.world.ledger.hold(s.node, f.fn, f.history, f.term.Epoch)
 		}
 	}
 	return s.view.audit()

@@ -19,6 +19,7 @@ func (w *World) settle() {
 			return
 		}
 		if w.now >= end && w.violation == nil {
+			w.debugInstances()
 			w.violate(open, 0)
 		}
 	}
@@ -115,4 +116,40 @@ func (w *World) othersReady(than *node) bool {
 		ready++
 	}
 	return ready > 0
+}
+
+// instancesAt notes where instances are, for a trace.
+func (w *World) debugInstances() {
+	for _, in := range w.platform.running() {
+		a := in.node.program.(*agent)
+		to := "none"
+		if a.session != nil {
+			to = a.session.to.name
+		}
+		w.note(in.node.name, "is at "+to+" "+string(in.cid)+" fn", uint64(in.fn.index), uint64(len(a.attempts)))
+		if in.going {
+			w.note(in.node.name, "is going", 0, 0)
+		}
+		if in.ready {
+			w.note(in.node.name, "is ready", 0, 0)
+		}
+		for _, n := range w.schedulers {
+			for _, f := range n.program.(*scheduler).served {
+				for _, p := range f.pulls {
+					if p.cid == in.cid {
+						w.note(in.node.name, "is joined at "+n.name, uint64(f.fn.index), 0)
+					}
+				}
+			}
+		}
+	}
+	for _, n := range w.schedulers {
+		for _, f := range n.program.(*scheduler).served {
+			o, _ := f.scheduler.view.owners.Owner(f.fn.slot)
+			w.note(n.name, "knows "+o.ID+" heir "+f.term.Heir, o.Epoch, f.term.Epoch)
+		}
+	}
+	for _, fn := range w.functions {
+		w.note("etcd", "owner "+w.etcd.store.Get(slotKey(fn)).Value.ID, uint64(fn.index), 0)
+	}
 }
