@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/windlass-dev/windlass/pkg/podagent/core"
@@ -71,6 +72,7 @@ func (a *agent) audit() string {
 // step lets the core decide, and does what it says.
 func (a *agent) step(e core.Event) {
 	for _, effect := range a.core.Step(a.now(), e) {
+		if a.world.trace.sink != nil { a.note(fmt.Sprintf("%T%v -> %T%v", e, e, effect, effect), 0,0) }
 		a.do(effect)
 	}
 }
@@ -142,7 +144,8 @@ func (a *agent) say(e core.Send) {
 		return
 	}
 	if p, asks := e.Message.(core.Pull); asks && a.lies {
-		p.Credits = 1_000_000
+		// One that asks for what it does not take only harms itself.
+		p.Credits *= 1_000_000
 		for i := range p.Done {
 			p.Done[i].Exec = 1e18
 		}

@@ -115,6 +115,7 @@ func (p *pullEnd) pull(m core.Pull) {
 	}
 	f := p.served
 	p.scheduler.world.platform.pulled(p.cid)
+	p.scheduler.note("is pulled by "+p.stream.ends[0].node.name, uint64(m.Credits), uint64(len(m.Done)))
 	for _, d := range m.Done {
 		if d.Exec > 0 || f.scheduler.world.config.Mutation == NoClamp {
 			p.observe(d.Exec)
@@ -147,6 +148,7 @@ func (p *pullEnd) deliver(t invoke.Ticket) {
 			}
 		}
 	}
+	p.scheduler.note("hands out to "+p.stream.ends[0].node.name, uint64(w.ledger.byID[t.ID].number), 0)
 	p.out = append(p.out, handed{t.ID, t.Token, now})
 	w.ledger.show(t.ID, t.Token, p.cid)
 	in := w.ledger.byID[t.ID]

@@ -146,7 +146,7 @@ func (w *World) debugInstances() {
 	for _, n := range w.schedulers {
 		for _, f := range n.program.(*scheduler).served {
 			o, _ := f.scheduler.view.owners.Owner(f.fn.slot)
-			w.note(n.name, "knows "+o.ID+" heir "+f.term.Heir, o.Epoch, f.term.Epoch)
+			v := f.queue.View(n.now()); w.note(n.name, "has tickets", uint64(v.Waiting), uint64(v.Out)); for _, p := range f.pulls { for _, h := range p.out { w.note(n.name, "ticket out with "+p.stream.ends[0].node.name, uint64(w.ledger.byID[h.id].number), uint64(f.queue.View(n.now()).Busy)) } }; w.note(n.name, "knows "+o.ID+" heir "+f.term.Heir, o.Epoch, f.term.Epoch)
 		}
 	}
 	for _, fn := range w.functions {
