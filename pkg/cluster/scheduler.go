@@ -30,6 +30,11 @@ import (
 	"github.com/windlass-dev/windlass/pkg/wiretls"
 )
 
+// settleTime is how long a scheduler that starts waits for others that do, so
+// that they share the slots from the start. A pod is ready some hundred
+// milliseconds after another that was created with it.
+const settleTime = 500 * time.Millisecond
+
 // Scheduler runs a scheduler until ctx ends and others have its slots.
 func Scheduler(ctx context.Context, config SchedulerConfig) error {
 	if err := config.Validate(); err != nil {
@@ -47,7 +52,7 @@ func Scheduler(ctx context.Context, config SchedulerConfig) error {
 	err := untilDone(ctx, s.parts)
 	if err == nil {
 		s.state.set("stopping")
-		s.log.Info("giving the slots back", "delay", config.HandoverDelay)
+		s.log.Info("handing the slots over", "delay", config.HandoverDelay)
 		s.keeping.Stop()
 		s.scheduler.Audit()
 		time.Sleep(config.HandoverDelay)
@@ -177,6 +182,7 @@ func (s *schedulerRole) newOwnership() (*etcd.Keeper, *etcd.Directory, error) {
 	deps := etcd.Deps{Client: client, Log: s.log}
 	keeper, err := etcd.NewKeeper(etcd.Config{
 		ID: s.config.ID, Addr: s.config.Advertise, Prefix: s.config.Etcd.Prefix, TTL: s.config.LeaseTTL,
+		Settle: settleTime,
 	}, deps)
 	if err != nil {
 		return nil, nil, err

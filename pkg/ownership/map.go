@@ -9,6 +9,13 @@ type Map struct {
 	members []Member
 }
 
+// Clone is a copy.
+func (m *Map) Clone() *Map {
+	c := *m
+	c.members = slices.Clone(m.members)
+	return &c
+}
+
 // Owner is the last known owner of a slot; false if none is known.
 func (m *Map) Owner(slot Slot) (Owner, bool) {
 	if slot >= Slots {

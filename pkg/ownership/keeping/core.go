@@ -204,11 +204,17 @@ func (c *Core) Complete() bool {
 // them, and if it is not, whoever did is found by its epoch. But it is no time
 // for anything new.
 func (c *Core) Orphan(now time.Time) (since time.Time, orphan bool) {
-	since = c.renewed.Add(c.config.TTL)
-	if c.renewed.IsZero() || c.holds == 0 || now.Before(since) {
+	since, may := c.OrphanFrom()
+	if !may || now.Before(since) {
 		return time.Time{}, false
 	}
 	return since, true
+}
+
+// OrphanFrom is when the Core will be an orphan if the lease is not renewed
+// again; false if it will not, since it holds nothing.
+func (c *Core) OrphanFrom() (time.Time, bool) {
+	return c.renewed.Add(c.config.TTL), c.holds > 0 && !c.renewed.IsZero()
 }
 
 // hear takes note of news. If there were none for so long that leases may have

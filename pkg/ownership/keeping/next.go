@@ -12,9 +12,9 @@ const (
 	// come one after the other delay the first claim.
 	settleTimes = 6
 	// returnTime is how long, after silence of the store, those who held
-	// slots are waited for. It is above the longest pause between two of
-	// their tries to reach the store.
-	returnTime = 5 * time.Second
+	// slots are waited for. It is above the time of a try to reach the store
+	// and the longest pause after it.
+	returnTime = 8 * time.Second
 
 	// giftEvery is the time between gifts, of idleGifts slots without work and
 	// busyGifts of those with, at most. A member that comes has its share of

@@ -12,6 +12,7 @@ import (
 // counts. The zero View knows nothing. It is not safe for concurrent use.
 type View struct {
 	revision int64
+	listed   int64 // revision of the last listing
 	slots    [ownership.Slots]record
 	// members include those that are gone, until the next listing: later news
 	// of them must be told from older.
@@ -50,7 +51,7 @@ func (v *View) Revision() int64 { return v.revision }
 // replaces what is known, and only last owners stay named until others are.
 func (v *View) Listed(l Listing) (rewound bool) {
 	if rewound = v.contradicts(l); rewound {
-		v.revision = 0
+		v.revision, v.listed = 0, 0
 		for i := range v.slots {
 			v.slots[i] = record{owner: v.slots[i].owner}
 		}
@@ -77,6 +78,7 @@ func (v *View) Listed(l Listing) (rewound bool) {
 		}
 	}
 	v.revision = max(v.revision, l.Revision)
+	v.listed = l.Revision
 	return rewound
 }
 
@@ -116,7 +118,7 @@ func (v *View) See(e Entry) bool {
 }
 
 func (v *View) seeMember(e Entry) bool {
-	if e.Revision <= v.members[e.Key.Member].Revision {
+	if e.Revision <= max(v.members[e.Key.Member].Revision, v.listed) {
 		return false
 	}
 	if v.members == nil {
@@ -144,20 +146,4 @@ func (v *View) Members() []ownership.Member {
 	}
 	slices.SortFunc(members, func(a, b ownership.Member) int { return cmp.Compare(a.ID, b.ID) })
 	return members
-}
-
-// Keys is how many keys there are.
-func (v *View) Keys() int {
-	n := 0
-	for i := range v.slots {
-		if v.slots[i].exists {
-			n++
-		}
-	}
-	for _, e := range v.members {
-		if !e.Absent {
-			n++
-		}
-	}
-	return n
 }
