@@ -7,8 +7,13 @@ import (
 )
 
 // claimPatience is how long a gateway may take to answer a claim. One that is there
-// needs a thousandth of it.
-const claimPatience = 500 * time.Millisecond
+// needs a thousandth of it. It doubles with every claim in a row that was not answered,
+// up to claimDoublings times: gateways that are slow because they are overloaded must
+// not be asked for ever by instances that never wait for the answer.
+const (
+	claimPatience  = 500 * time.Millisecond
+	claimDoublings = 3
+)
 
 // calls are the attempts of an instance.
 type calls struct {
@@ -18,6 +23,8 @@ type calls struct {
 	held int
 	// claims are those that were claimed, in order; some are answered.
 	claims []Attempt
+	// unanswered counts the claims in a row that were given up.
+	unanswered int
 }
 
 type attemptPhase int
@@ -67,6 +74,15 @@ func (cs *calls) in(phase attemptPhase, n Attempt) *attempt {
 	return nil
 }
 
+// answered is in for a claim that was answered.
+func (cs *calls) answered(n Attempt) *attempt {
+	a := cs.in(claiming, n)
+	if a != nil {
+		cs.unanswered = 0
+	}
+	return a
+}
+
 // free frees the function of an attempt, of which something may still be to come.
 func (cs *calls) free(n Attempt, more bool) {
 	cs.held--
@@ -111,13 +127,13 @@ func (t Ticket) heard(c *Core, now time.Time) {
 		c.do(Start{Attempt: n, Unclaimed: true, Ticket: t.Ticket})
 		return
 	}
-	a.claimBy = now.Add(claimPatience)
+	a.claimBy = now.Add(claimPatience << min(c.calls.unanswered, claimDoublings))
 	c.calls.claims = append(c.calls.claims, n)
 	c.do(Claim{n, t.Ticket})
 }
 
 func (g Granted) happen(c *Core, now time.Time) {
-	a := c.calls.in(claiming, g.Attempt)
+	a := c.calls.answered(g.Attempt)
 	switch {
 	case a == nil:
 	case c.life.spent: // since the claim was made
@@ -130,7 +146,7 @@ func (g Granted) happen(c *Core, now time.Time) {
 }
 
 func (r Refused) happen(c *Core, now time.Time) {
-	if a := c.calls.in(claiming, r.Attempt); a != nil {
+	if a := c.calls.answered(r.Attempt); a != nil {
 		c.giveBack(now, r.Attempt, Done{ID: a.id}, false)
 	}
 }
@@ -146,6 +162,7 @@ func (u Unreachable) happen(c *Core, now time.Time) {
 func (c *Core) claimsDue(now time.Time) {
 	for a := c.calls.first(); a != nil && !now.Before(a.claimBy); a = c.calls.first() {
 		n := c.calls.claims[0]
+		c.calls.unanswered++
 		c.do(Release{n})
 		c.giveBack(now, n, Done{ID: a.id, Unclaimed: true}, true)
 	}

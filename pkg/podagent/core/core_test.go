@@ -218,6 +218,28 @@ func TestClaimsThatAreNotGranted(t *testing.T) {
 	s.expect("hangup 1")
 }
 
+func TestClaimsThatAreNotAnsweredAreWaitedForLonger(t *testing.T) {
+	s := ready(t, params())
+	var waited []time.Duration
+	wait := func(name byte) {
+		begun := s.now
+		s.on(Said{1, ticket(name)})
+		for s.core.calls.held > 0 {
+			s.answered(1, 100*time.Millisecond)
+		}
+		waited = append(waited, s.now.Sub(begun))
+	}
+	for range 5 {
+		wait('a')
+	}
+	s.on(Said{1, ticket('b')}, Refused{6})
+	wait('c')
+	want := []time.Duration{claimPatience, 2 * claimPatience, 4 * claimPatience, 8 * claimPatience, 8 * claimPatience, claimPatience}
+	if diff := cmp.Diff(want, waited); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestWhatBecomesOfTheInstance(t *testing.T) {
 	reused := []string{"send 1 pull 1 done a 1s"}
 	freed := []string{"send 1 pull 1 done a 0s"}
