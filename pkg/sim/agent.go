@@ -38,7 +38,7 @@ func newAgent(n *node, in *instance) *agent {
 	return &agent{
 		node: n, instance: in, attempts: make(map[core.Attempt]*agentAttempt), lies: n.world.chance(0.05),
 		core: core.New(core.Params{
-			Owner: in.owner, Concurrency: 1, BackoffAfter: backoffAfter, IdleTimeout: idleTimeout,
+			Owner: in.owner, Concurrency: in.fn.concurrency, BackoffAfter: backoffAfter, IdleTimeout: idleTimeout,
 			Jitter: 1 + n.world.rng.Float64()/10,
 		}),
 	}
@@ -56,15 +56,15 @@ func (a *agent) boot() {
 
 func (a *agent) accept(*stream, any) sink { return nil }
 
-func (a *agent) audit() string {
+func (a *agent) audit() Rule {
 	busy := 0
 	for _, t := range a.attempts {
 		if t.run > 0 && !t.over {
 			busy++
 		}
 	}
-	if busy > 1 {
-		return "an instance runs no more calls than its concurrency allows"
+	if busy > a.instance.fn.concurrency {
+		return RuleWithinCapacity
 	}
 	return ""
 }
@@ -72,7 +72,9 @@ func (a *agent) audit() string {
 // step lets the core decide, and does what it says.
 func (a *agent) step(e core.Event) {
 	for _, effect := range a.core.Step(a.now(), e) {
-		if a.world.trace.sink != nil { a.note(fmt.Sprintf("%T%v -> %T%v", e, e, effect, effect), 0,0) }
+		if a.world.trace.sink != nil {
+			a.world.explain(a.name, fmt.Sprintf("%T%v makes it %T%v", e, e, effect, effect))
+		}
 		a.do(effect)
 	}
 }

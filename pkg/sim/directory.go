@@ -145,12 +145,12 @@ func (d *directory) look() {
 }
 
 // audit says whether what is known went back.
-func (d *directory) audit() string {
-	wrong := ""
+func (d *directory) audit() Rule {
+	var wrong Rule
 	for i, fn := range d.world.functions {
 		owner, _ := d.owners.Owner(fn.slot)
 		if owner.Epoch < d.seen[i] && d.world.etcd.history == 0 {
-			wrong = "the epoch of a slot falls only with a history of etcd"
+			wrong = RuleEpochRises
 		}
 		d.seen[i] = owner.Epoch
 	}

@@ -79,6 +79,7 @@ func (w *World) strike() {
 		return
 	}
 	w.tally.Faults[faults[i].kind]++
+	w.struck++
 	if end != nil {
 		over := false
 		once := func() {

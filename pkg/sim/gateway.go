@@ -248,12 +248,12 @@ func (g *gateway) forget(c *call) {
 }
 
 // audit compares the table with what was done to it.
-func (g *gateway) audit() string {
+func (g *gateway) audit() Rule {
 	switch {
 	case g.table.Len() != len(g.calls):
-		return "queued and claimed invocations are all that the table has"
+		return RuleTableIsWhole
 	case g.table.Queued() != g.waits:
-		return "what was not claimed waits"
+		return RuleUnclaimedWaits
 	}
 	return g.view.audit()
 }

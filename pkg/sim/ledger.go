@@ -105,15 +105,15 @@ func (l *ledger) show(id invoke.ID, token invoke.Token, cid invoke.CID) {
 func (l *ledger) grant(in *invocation, attempt int, token invoke.Token, cid invoke.CID) {
 	switch {
 	case token != in.token:
-		l.break_(in, "a claim is granted for the token of the ticket only")
+		l.broken(in, RuleTokenOfTicket)
 	case in.used:
-		l.break_(in, "a token is good for one claim")
+		l.broken(in, RuleTokenOnce)
 	case !in.wasShown(token, cid):
-		l.break_(in, "a claim is granted to an instance that was handed the ticket only")
+		l.broken(in, RuleHolderClaims)
 	case attempt != len(in.grants)+1:
-		l.break_(in, "attempts are counted without a gap")
+		l.broken(in, RuleAttemptsCounted)
 	case attempt > maxAttempts && in.fn.idempotent && !in.grants[attempt-2].released:
-		l.break_(in, "a call of an idempotent function is tried three times at most")
+		l.broken(in, RuleThreeAttempts)
 	}
 	in.used = true
 	in.grants = append(in.grants, grant{cid: cid})
@@ -142,16 +142,16 @@ func (l *ledger) start(in *invocation, attempt int, cid invoke.CID) int {
 	l.world.note("ledger", "start", uint64(in.number), uint64(attempt))
 	switch {
 	case in.answer == answeredNo:
-		l.break_(in, "a call whose answer said no never starts")
+		l.broken(in, RuleNoStaysTrue)
 	case in.starts > 1 && !in.fn.idempotent:
-		l.break_(in, "a call starts once at most")
+		l.broken(in, RuleStartsOnce)
 	case attempt == 0 && !in.open:
-		l.break_(in, "an instance starts only what it has claimed")
+		l.broken(in, RuleClaimFirst)
 	case attempt == 0:
 	case attempt > len(in.grants) || in.grants[attempt-1].cid != cid:
-		l.break_(in, "an instance starts only the attempt that it was granted")
+		l.broken(in, RuleOwnAttempt)
 	case in.grants[attempt-1].released:
-		l.break_(in, "an instance that gave a call back does not start it")
+		l.broken(in, RuleReleasedNotRun)
 	default:
 		in.grants[attempt-1].started = true
 	}
@@ -167,7 +167,7 @@ func (l *ledger) finish(run int) { l.runs[run-1].finished = true }
 func (l *ledger) answered(in *invocation, a answer, run int) {
 	l.world.note("ledger", answerNames[a], uint64(in.number), uint64(run))
 	if in.answer != unanswered {
-		l.break_(in, "a client is answered once")
+		l.broken(in, RuleAnsweredOnce)
 		return
 	}
 	in.answer = a
@@ -176,17 +176,17 @@ func (l *ledger) answered(in *invocation, a answer, run int) {
 	case answeredOK:
 		tally.OK++
 		if run == 0 || l.runs[run-1].invocation != in || !l.runs[run-1].finished {
-			l.break_(in, "a good answer is that of an execution of the call which has ended")
+			l.broken(in, RuleOKIsTrue)
 		}
 	case answeredNo:
 		tally.No++
 		if in.starts > 0 {
-			l.break_(in, "an answer says no only if the function did not run")
+			l.broken(in, RuleNoIsTrue)
 		}
 	case answeredMaybe:
 		tally.Maybe++
 		if len(in.grants) == 0 && !in.open {
-			l.break_(in, "an answer says maybe only if an instance had claimed the call")
+			l.broken(in, RuleMaybeHasReason)
 		}
 	case unanswered, clientLeft, gatewayDied:
 		tally.Abandoned++
@@ -199,7 +199,7 @@ var answerNames = [...]string{"unanswered", "ok", "no", "maybe", "client left", 
 // one that nobody waits for.
 func (l *ledger) wanted(in *invocation) {
 	if in.answer != unanswered {
-		l.break_(in, "a call that nobody waits for is not claimed any more")
+		l.broken(in, RuleUnwantedNotRun)
 	}
 }
 
@@ -208,12 +208,12 @@ func (l *ledger) hold(n *node, fn *function, history int, epoch uint64) {
 	key := tenure{history, fn.index, epoch}
 	holder, known := l.epochs[key]
 	if known && holder != n {
-		l.world.violate("a slot has one holder in one epoch", 0)
+		l.world.violate(RuleOneHolder, 0)
 	}
 	l.epochs[key] = n
 }
 
-func (l *ledger) break_(in *invocation, rule string) { l.world.violate(rule, in.number) }
+func (l *ledger) broken(in *invocation, rule Rule) { l.world.violate(rule, in.number) }
 
 // overdue is how much later than its deadline a call may be answered.
 const overdue = time.Second

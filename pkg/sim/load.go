@@ -36,7 +36,7 @@ func (w *World) lookForLate() {
 			continue
 		}
 		if c := n.program.(*gateway).late(); c != nil {
-			w.ledger.break_(c.invocation, "a client is answered in time")
+			w.ledger.broken(c.invocation, RuleInTime)
 		}
 	}
 	if w.violation == nil {

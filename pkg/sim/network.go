@@ -102,10 +102,16 @@ func (c *stream) close(from *node) {
 func (c *stream) abandon(n *node, dark bool) {
 	side := c.side(n)
 	c.ends[side].gone = true
-	if !dark {
-		c.carry(1-side, ending{reset})
+	if dark {
+		c.world.at(keepAlive, func() { c.lose(1-side, reset) })
+		return
 	}
+	c.carry(1-side, ending{reset})
 }
+
+// keepAlive is when a connection notices at the latest that nobody is at its
+// other end, as gRPC does by its own pings.
+const keepAlive = 15 * time.Second
 
 // breakOff resets the stream. If halfOpen, only one side is told.
 func (c *stream) breakOff(halfOpen bool) {

@@ -10,7 +10,7 @@ type program interface {
 	// accept answers a stream that somebody opens; nil refuses it.
 	accept(c *stream, opening any) sink
 	// audit says what is wrong with its state; empty if nothing is.
-	audit() string
+	audit() Rule
 }
 
 // mortal is a program whose death somebody else must hear of.
@@ -122,7 +122,7 @@ func (n *node) run(f func()) {
 	n.world.steps++
 	if n.up() {
 		if wrong := n.program.audit(); wrong != "" {
-			n.world.violate(n.name+": "+wrong, 0)
+			n.world.violate(wrong, 0)
 		}
 	}
 }

@@ -9,9 +9,6 @@ import (
 	"github.com/windlass-dev/windlass/pkg/queue"
 )
 
-// patientPing is how often an instance is expected to ping until it has said so.
-const patientPing = 5 * time.Second
-
 // leavePolicy is when an idle instance may leave.
 var leavePolicy = queue.LeavePolicy{IdleTimeout: backoffAfter + idleTimeout, KeepLast: time.Hour}
 
@@ -24,7 +21,8 @@ type pullEnd struct {
 	joined    bool
 	leaving   bool
 	heard     time.Time
-	every     time.Duration
+	// every is how often it pings; 0 until it has said so.
+	every time.Duration
 	// out is what the instance was handed here and has not given back.
 	out []handed
 }
@@ -53,8 +51,7 @@ func (p *pullEnd) take(m any) {
 		p.leaving = true
 		p.depart(m.Reason != core.ReasonDone)
 	case core.Ping:
-		p.every = m.Every
-		p.say(core.Pong{})
+		p.ping(m.Every)
 	case hangUpRequest:
 		p.end()
 		p.stream.close(p.scheduler.node)
@@ -75,15 +72,33 @@ func (p *pullEnd) hello(m core.Hello) {
 		p.stream.close(p.scheduler.node)
 	case !f.serving || m.Epoch > f.term.Epoch:
 		p.moved()
-	case f.queue.Join(p.cid, 1) != nil:
-		// Its last stream is not known to be over yet.
-		p.stream.close(p.scheduler.node)
 	default:
-		p.joined = true
-		f.pulls = append(f.pulls, p)
-		p.say(core.Welcome{Epoch: f.term.Epoch})
-		p.watch()
+		p.join()
 	}
+}
+
+// join lets the instance join. One that opens another stream has lost the one
+// before, even if that is not known here yet.
+func (p *pullEnd) join() {
+	f := p.served
+	for _, before := range slices.Clone(f.pulls) {
+		if before.cid == p.cid {
+			before.giveUp()
+		}
+	}
+	if f.queue.Join(p.cid, f.fn.concurrency) != nil {
+		p.stream.close(p.scheduler.node)
+		return
+	}
+	p.joined = true
+	f.pulls = append(f.pulls, p)
+	p.say(core.Welcome{Epoch: f.term.Epoch})
+}
+
+// giveUp ends the stream.
+func (p *pullEnd) giveUp() {
+	p.end()
+	p.stream.close(p.scheduler.node)
 }
 
 // moved names the owner and ends the stream.
@@ -94,18 +109,31 @@ func (p *pullEnd) moved() {
 	p.stream.close(p.scheduler.node)
 }
 
-// watch gives up an instance that is silent.
-func (p *pullEnd) watch() {
-	p.scheduler.after(p.every, func() {
-		switch {
-		case !p.joined:
-		case p.scheduler.now().Sub(p.heard) > 3*p.every+p.every/2:
-			p.scheduler.note("gives up an instance", uint64(p.served.fn.index), 0)
-			p.end()
-			p.stream.close(p.scheduler.node)
-		default:
-			p.watch()
+// silentTimes is how many of its own pings an instance may miss.
+const silentTimes = 4
+
+// ping answers, and gives the instance up when it falls silent after having said
+// how often it speaks.
+func (p *pullEnd) ping(every time.Duration) {
+	watched := p.every > 0
+	p.every = every
+	p.say(core.Pong{})
+	if !watched {
+		p.watch(silentTimes * every)
+	}
+}
+
+func (p *pullEnd) watch(in time.Duration) {
+	p.scheduler.after(in, func() {
+		if !p.joined {
+			return
 		}
+		if left := p.heard.Add(silentTimes * p.every).Sub(p.scheduler.now()); left > 0 {
+			p.watch(left)
+			return
+		}
+		p.scheduler.note("gives up an instance", uint64(p.served.fn.index), 0)
+		p.giveUp()
 	})
 }
 
@@ -120,7 +148,11 @@ func (p *pullEnd) pull(m core.Pull) {
 		if d.Exec > 0 || f.scheduler.world.config.Mutation == NoClamp {
 			p.observe(d.Exec)
 		}
-		f.queue.Done(p.cid, d.ID)
+		if d.Unclaimed {
+			f.queue.GiveBack(p.cid, d.ID, p.scheduler.now())
+		} else {
+			f.queue.Done(p.cid, d.ID)
+		}
 		p.out = slices.DeleteFunc(p.out, func(h handed) bool { return h.id == d.ID })
 	}
 	if !p.leaving && f.queue.Pull(p.cid, m.Credits, p.scheduler.now()) == nil {
@@ -144,7 +176,7 @@ func (p *pullEnd) deliver(t invoke.Ticket) {
 	for _, other := range p.served.pulls {
 		for _, h := range other.out {
 			if h.id == t.ID && h.token == t.Token && now.Sub(h.at) < claimGrace {
-				w.violate("a ticket is with one instance at a time", 0)
+				w.violate(RuleTicketInOnePlace, 0)
 			}
 		}
 	}

@@ -15,6 +15,7 @@ const (
 	auditEvery = 250 * time.Millisecond
 	tickEvery  = 100 * time.Millisecond
 	claimGrace = 2 * time.Second
+	avoidFor   = 5 * time.Second
 	// holdAfter is how long a new owner creates nothing, so that the instances
 	// that there are can say hello.
 	holdAfter = time.Second
@@ -60,7 +61,7 @@ func newScheduler(n *node) *scheduler {
 	for _, fn := range n.world.functions {
 		s.served = append(s.served, &served{
 			scheduler: s, fn: fn, executions: estimate.NewLastN(10),
-			queue: queue.New(queue.Limits{MaxWaiting: maxQueued, ClaimGrace: claimGrace}),
+			queue: queue.New(queue.Limits{MaxWaiting: maxQueued, ClaimGrace: claimGrace, AvoidFor: avoidFor}),
 		})
 	}
 	s.keeper = newKeeper(s)
@@ -143,7 +144,7 @@ func (s *scheduler) accept(c *stream, what any) sink {
 		s.offerer = append(s.offerer, o)
 		return o
 	case openPull:
-		return &pullEnd{scheduler: s, served: s.served[what.fn], cid: what.cid, stream: c, heard: s.now(), every: patientPing}
+		return &pullEnd{scheduler: s, served: s.served[what.fn], cid: what.cid, stream: c}
 	case openBeats:
 		return &beatEnd{scheduler: s, stream: c}
 	}
@@ -277,18 +278,18 @@ func (f *served) tick() {
 }
 
 // audit looks at all queues.
-func (s *scheduler) audit() string {
+func (s *scheduler) audit() Rule {
 	for _, f := range s.served {
 		v := f.queue.View(s.now())
 		switch {
 		case v.Arrived-v.Departed != uint64(v.Waiting):
-			return "what arrived in a queue and did not depart waits"
+			return RuleQueueCounts
 		case v.Waiting > maxQueued+v.Out:
-			return "a queue is bounded"
+			return RuleQueueBounded
 		case f.executions.Mean() > f.fn.timeout:
-			return "a mean execution time is within the function's timeout"
+			return RuleMeanIsPossible
 		case v.Waiting > 0 && !f.serving:
-			return "only who serves a function has its tickets"
+			return RuleServerHasTickets
 		}
 		if f.serving && f.term.Heir == "" {
 			s.world.ledger.hold(s.node, f.fn, f.history, f.term.Epoch)

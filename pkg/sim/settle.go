@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/windlass-dev/windlass/pkg/ownership/keeping"
@@ -11,25 +12,25 @@ func slotKey(fn *function) keeping.Key { return keeping.Key{Slot: fn.slot} }
 // settle lets time pass until everything has come to rest, and says what has not
 // if that takes too long.
 func (w *World) settle() {
-	end := w.config.Duration + w.config.Settling
+	end := w.now + w.config.Settling
 	for w.violation == nil {
 		w.until(w.now + time.Second)
 		open := w.unsettled()
 		if open == "" {
 			return
 		}
-		if w.now >= end && w.violation == nil {
-			w.debugInstances()
+		if w.now >= end {
+			w.describe()
 			w.violate(open, 0)
 		}
 	}
 }
 
 // unsettled says what has not come to rest; empty if all has.
-func (w *World) unsettled() string {
+func (w *World) unsettled() Rule {
 	for _, n := range w.gateways {
-		if n.up() && n.program.(*gateway).table.Len() > 0 {
-			return "every invocation is answered when the faults are over"
+		if !n.up() || n.program.(*gateway).table.Len() > 0 {
+			return RuleAllAnswered
 		}
 	}
 	if w.config.Adversarial {
@@ -43,33 +44,36 @@ func (w *World) unsettled() string {
 	return ""
 }
 
-func (w *World) unsettledFunction(fn *function) string {
-	owner := w.etcd.store.Get(slotKey(fn))
-	if owner.Absent {
-		return "every slot has an owner when the faults are over"
+func (w *World) unsettledFunction(fn *function) Rule {
+	key := w.etcd.store.Get(slotKey(fn))
+	if key.Absent {
+		return RuleOwned
 	}
+	owner := key.Value.ID
 	for _, n := range w.schedulers {
-		s := n.program.(*scheduler)
-		f := s.served[fn.index]
-		if f.queue.Waiting() > 0 || f.queue.View(s.now()).Out > 0 {
-			return "no ticket remains when the faults are over"
+		if !n.up() {
+			return RuleOwnerServes
 		}
-		if f.serving != (owner.Value.ID == n.name) || f.term.Heir != "" {
-			return "whom etcd names, and nobody else, serves a function when the faults are over"
+		f := n.program.(*scheduler).served[fn.index]
+		if f.queue.Waiting()+f.queue.Out() > 0 {
+			return RuleNoTicketLeft
 		}
-		if known, _ := s.view.owners.Owner(fn.slot); known.ID != owner.Value.ID {
-			return "all schedulers agree on owners when the faults are over"
+		if f.serving != (owner == n.name) || f.term.Heir != "" {
+			return RuleOwnerServes
+		}
+		if known, _ := f.scheduler.view.owners.Owner(fn.slot); known.ID != owner {
+			return RuleSchedulerAgree
 		}
 	}
 	for _, n := range w.gateways {
-		if to, _, _ := n.program.(*gateway).view.route(fn); to.ID != owner.Value.ID {
-			return "all gateways turn to the owner when the faults are over"
+		if to, _, _ := n.program.(*gateway).view.route(fn); to.ID != owner {
+			return RuleGatewayAgree
 		}
 	}
-	s := w.nodeOf(owner.Value.ID).program.(*scheduler)
+	s := w.nodeOf(owner).program.(*scheduler)
 	for _, in := range w.platform.running() {
 		if in.fn == fn && !s.has(in) {
-			return "all instances wait at the owner when the faults are over"
+			return RuleInstancesThere
 		}
 	}
 	return ""
@@ -85,71 +89,32 @@ func (s *scheduler) has(in *instance) bool {
 	return false
 }
 
-// troubled tells whether anything is wrong that keeps a scheduler from giving its
-// slots away.
-func (w *World) troubled() bool {
-	if w.etcd.down || w.etcd.slow > 0 {
-		return true
+// describe says in the trace who has what, for whoever looks for the reason why
+// something does not come to rest.
+func (w *World) describe() {
+	for _, fn := range w.functions {
+		w.explain("etcd", fmt.Sprintf("names %+v for function %d", w.etcd.store.Get(slotKey(fn)), fn.index))
 	}
-	for _, row := range [][][]bool{w.net.blocked} {
-		for _, links := range row {
-			for _, blocked := range links {
-				if blocked {
-					return true
-				}
+	for _, n := range w.schedulers {
+		if !n.up() {
+			continue
+		}
+		for _, f := range n.program.(*scheduler).served {
+			owner, _ := f.scheduler.view.owners.Owner(f.fn.slot)
+			w.explain(n.name, fmt.Sprintf("function %d: serves %v in term %+v, knows owner %+v, %d tickets wait, %d are out",
+				f.fn.index, f.serving, f.term, owner, f.queue.Waiting(), f.queue.Out()))
+			for _, p := range f.pulls {
+				w.explain(n.name, fmt.Sprintf("function %d: has instance %s, which holds %d tickets", f.fn.index, p.cid, len(p.out)))
 			}
 		}
 	}
-	return false
-}
-
-// othersReady tells whether there is another scheduler that could be given slots.
-func (w *World) othersReady(than *node) bool {
-	ready := 0
-	for _, n := range w.schedulers {
-		if n == than {
-			continue
-		}
-		if !n.up() || n.paused || n.draining || !n.program.(*scheduler).keeper.ready() {
-			return false
-		}
-		ready++
-	}
-	return ready > 0
-}
-
-// instancesAt notes where instances are, for a trace.
-func (w *World) debugInstances() {
 	for _, in := range w.platform.running() {
 		a := in.node.program.(*agent)
-		to := "none"
+		to := "nobody"
 		if a.session != nil {
 			to = a.session.to.name
 		}
-		w.note(in.node.name, "is at "+to+" "+string(in.cid)+" fn", uint64(in.fn.index), uint64(len(a.attempts)))
-		if in.going {
-			w.note(in.node.name, "is going", 0, 0)
-		}
-		if in.ready {
-			w.note(in.node.name, "is ready", 0, 0)
-		}
-		for _, n := range w.schedulers {
-			for _, f := range n.program.(*scheduler).served {
-				for _, p := range f.pulls {
-					if p.cid == in.cid {
-						w.note(in.node.name, "is joined at "+n.name, uint64(f.fn.index), 0)
-					}
-				}
-			}
-		}
-	}
-	for _, n := range w.schedulers {
-		for _, f := range n.program.(*scheduler).served {
-			o, _ := f.scheduler.view.owners.Owner(f.fn.slot)
-			v := f.queue.View(n.now()); w.note(n.name, "has tickets", uint64(v.Waiting), uint64(v.Out)); for _, p := range f.pulls { for _, h := range p.out { w.note(n.name, "ticket out with "+p.stream.ends[0].node.name, uint64(w.ledger.byID[h.id].number), uint64(f.queue.View(n.now()).Busy)) } }; w.note(n.name, "knows "+o.ID+" heir "+f.term.Heir, o.Epoch, f.term.Epoch)
-		}
-	}
-	for _, fn := range w.functions {
-		w.note("etcd", "owner "+w.etcd.store.Get(slotKey(fn)).Value.ID, uint64(fn.index), 0)
+		w.explain(in.node.name, fmt.Sprintf("is instance %s of function %d, ready %v, going %v, talks to %s and has %d attempts",
+			in.cid, in.fn.index, in.ready, in.going, to, len(a.attempts)))
 	}
 }

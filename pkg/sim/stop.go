@@ -12,7 +12,7 @@ import (
 func (s *scheduler) stop() {
 	w, n, life := s.world, s.node, s.life
 	n.note("is told to stop", 0, 0)
-	watchful := w.ledger.watchDrain(s)
+	watchful := w.watchDrain(s)
 	exit := func() {
 		watchful()
 		n.kill(false)
@@ -67,20 +67,44 @@ func (f *forgery) take(any) {}
 func (f *forgery) closed(closing) {}
 
 // watchDrain looks at how a scheduler goes that was told to. What it returns is
-// called when it has gone: as long as etcd was there and somebody to give them
-// to, no slot may have been left without an owner.
-func (l *ledger) watchDrain(s *scheduler) func() {
-	w, began, faults := l.world, l.world.now, len(l.world.ends)
-	fair := !w.troubled()
+// called when it has gone: as long as nothing else was wrong and somebody was
+// there to take them, its slots must have gone to others.
+func (w *World) watchDrain(s *scheduler) func() {
+	struck, fair := w.struck, !w.troubled()
 	return func() {
-		if !fair || w.troubled() || len(w.ends) > faults || w.now-began > 6*time.Second || !w.othersReady(s.node) {
+		if !fair || w.struck != struck || w.troubled() || !w.othersReady(s.node) {
 			return
 		}
 		for _, fn := range w.functions {
-			owner := w.etcd.store.Get(slotKey(fn))
-			if owner.Absent || owner.Value.ID == s.name {
-				w.violate("a scheduler that is told to stop gives its slots away", 0)
+			if owner := w.etcd.store.Get(slotKey(fn)); owner.Absent || owner.Value.ID == s.name {
+				w.violate(RuleHandedOver, 0)
 			}
 		}
 	}
+}
+
+// troubled tells whether something is wrong now that may keep a scheduler from
+// giving its slots away.
+func (w *World) troubled() bool {
+	if w.etcd.down || w.etcd.slow > 0 {
+		return true
+	}
+	for from, links := range w.net.blocked {
+		for to, blocked := range links {
+			if blocked || w.net.lossy[from][to] > 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// othersReady tells whether all other schedulers could be given slots.
+func (w *World) othersReady(than *node) bool {
+	for _, n := range w.schedulers {
+		if n != than && (!n.up() || n.paused || n.draining || !n.program.(*scheduler).keeper.ready()) {
+			return false
+		}
+	}
+	return len(w.schedulers) > 1
 }

@@ -34,6 +34,13 @@ func (w *World) note(who, what string, a, b uint64) {
 	}
 }
 
+// explain writes a line of a trace that somebody reads, and changes nothing else.
+func (w *World) explain(who, what string) {
+	if w.trace.sink != nil {
+		w.trace.sink(fmt.Sprintf("%12.6f %-10s %s", w.now.Seconds(), who, what))
+	}
+}
+
 // Tally counts what happened in one simulation or in many.
 type Tally struct {
 	Invocations int
@@ -71,7 +78,7 @@ func (t *Tally) Add(other Tally) {
 // Violation is a promise that was not held.
 type Violation struct {
 	// Rule names the promise.
-	Rule string
+	Rule Rule
 	// Invocation is the number of the call that it happened to; 0 if none.
 	Invocation int
 	At         time.Duration
@@ -96,9 +103,9 @@ func (w *World) result() Result {
 }
 
 // violate notes that a promise was broken. Nothing happens after the first time.
-func (w *World) violate(rule string, invocation int) {
+func (w *World) violate(rule Rule, invocation int) {
 	if w.violation == nil {
 		w.violation = &Violation{Rule: rule, Invocation: invocation, At: w.now}
-		w.note("world", "VIOLATION: "+rule, uint64(invocation), 0)
+		w.note("world", "VIOLATION: "+string(rule), uint64(invocation), 0)
 	}
 }

@@ -17,6 +17,7 @@ type World struct {
 	seq    uint64
 	agenda agenda
 	steps  int
+	events int
 
 	net        *network
 	functions  []*function
@@ -29,6 +30,8 @@ type World struct {
 	trace      trace
 	tally      Tally
 	violation  *Violation
+	// struck counts the faults that there were.
+	struck int
 	// ends are how to end the faults.
 	ends []func()
 	// calm says that there will be no more faults.
@@ -41,6 +44,8 @@ type function struct {
 	uid        string
 	slot       ownership.Slot
 	idempotent bool
+	// concurrency is how many calls an instance runs at a time.
+	concurrency int
 	// typical is how long most of its calls take, timeout how long any may.
 	typical, timeout time.Duration
 }
@@ -107,7 +112,7 @@ func (w *World) populate() {
 func (w *World) newFunction(i int) *function {
 	uid := "function-" + string(rune('a'+i))
 	f := &function{
-		index: i, uid: uid, slot: ownership.SlotOf(uid, 0), idempotent: i%3 == 2,
+		index: i, uid: uid, slot: ownership.SlotOf(uid, 0), idempotent: i%3 == 2, concurrency: 1 + i%2,
 		typical: w.between(2*time.Millisecond, 300*time.Millisecond),
 	}
 	f.timeout = max(time.Second, 10*f.typical)
@@ -136,12 +141,19 @@ func (w *World) at(in time.Duration, f func()) {
 	w.agenda.push(event{at: w.now + in, seq: w.seq, run: f})
 }
 
+// frenzy is how many events a call may cause at most. Some hundred are usual,
+// with everything that happens meanwhile.
+const frenzy = 2000
+
 // until lets everything happen up to a time, or up to a violation.
 func (w *World) until(end time.Duration) {
 	for len(w.agenda) > 0 && w.agenda[0].at <= end && w.violation == nil {
 		e := w.agenda.pop()
 		w.now = e.at
 		e.run()
+		if w.events++; w.events > frenzy*w.config.Invocations {
+			w.violate(RuleNoFrenzy, 0)
+		}
 	}
 	if w.violation == nil {
 		w.now = end

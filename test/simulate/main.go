@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"runtime"
 	"slices"
@@ -64,7 +65,7 @@ type batch struct {
 	tally      sim.Tally
 	hashes     map[uint64]struct{}
 	violations int
-	rules      map[string]int
+	rules      map[sim.Rule]int
 	worst      []string // what to print of the first violations
 }
 
@@ -72,7 +73,7 @@ type batch struct {
 const mostPrinted = 10
 
 func (b *batch) run(workers int) error {
-	b.hashes, b.rules = make(map[uint64]struct{}), make(map[string]int)
+	b.hashes, b.rules = make(map[uint64]struct{}), make(map[sim.Rule]int)
 	errs := make(chan error, workers)
 	for range workers {
 		go func() { errs <- b.work() }()
@@ -152,11 +153,6 @@ func (b *batch) print(out io.Writer, took time.Duration) {
 	}
 }
 
-func sorted(m map[string]int) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
+func sorted[K ~string](m map[K]int) []K {
+	return slices.Sorted(maps.Keys(m))
 }
