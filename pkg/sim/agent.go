@@ -146,8 +146,11 @@ func (a *agent) say(e core.Send) {
 		return
 	}
 	if p, asks := e.Message.(core.Pull); asks && a.lies {
-		// One that asks for what it does not take only harms itself.
-		p.Credits *= 1_000_000
+		if a.instance.fn.concurrency == 1 {
+			// Otherwise it would ask for what it does not take, which only
+			// harms itself.
+			p.Credits *= 1_000_000
+		}
 		for i := range p.Done {
 			p.Done[i].Exec = 1e18
 		}

@@ -47,14 +47,13 @@ type call struct {
 func newGateway(n *node) *gateway {
 	g := &gateway{node: n, table: table.New[*call](tableSize), routes: make([]string, len(n.world.functions))}
 	g.view = newDirectory(n, g.rerouted)
-	g.etcd = &reader{node: n, listed: g.view.listed, saw: g.view.saw, interrupted: func() {}}
+	g.etcd = &reader{node: n, listed: g.view.listed, saw: g.view.saw, interrupted: func() {}, busy: func() bool { return false }}
 	return g
 }
 
 func (g *gateway) boot() {
 	g.view.boot()
 	g.etcd.boot()
-	g.etcd.recheck()
 	g.every(reofferEvery, func() { g.reoffer(g.now().Add(-reofferAfter)) })
 }
 

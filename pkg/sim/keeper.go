@@ -10,74 +10,6 @@ import (
 // settleTime is how long a scheduler that starts waits for others.
 const settleTime = 500 * time.Millisecond
 
-// reader lists and watches etcd for a node, again and again.
-type reader struct {
-	*node
-	listed      func(keeping.Listing)
-	saw         func([]keeping.Entry)
-	interrupted func()
-	tries       int
-	watching    *watch
-	busy        bool
-}
-
-func (r *reader) boot() {
-	if r.busy {
-		return
-	}
-	r.busy = true
-	e := r.world.etcd
-	e.ask(r.node, func() any { return e.listing() }, func(answer any, ok bool) {
-		r.busy = false
-		if !ok {
-			r.again()
-			return
-		}
-		l := answer.(keeping.Listing)
-		r.tries = 0
-		r.listed(l)
-		r.watching = e.watch(r.node, l.Revision, r.saw, func() {
-			r.watching = nil
-			r.interrupted()
-			r.again()
-		})
-	})
-}
-
-// restart lists again.
-func (r *reader) restart() {
-	if r.watching != nil {
-		r.watching.over = true
-		r.watching = nil
-	}
-	r.boot()
-}
-
-// recheckEvery is how often what is known is compared with all there is.
-const recheckEvery = 4 * time.Second
-
-// recheck lists from time to time what is followed, too.
-func (r *reader) recheck() {
-	e := r.world.etcd
-	r.after(recheckEvery, func() {
-		if r.watching == nil {
-			r.recheck()
-			return
-		}
-		e.ask(r.node, func() any { return e.listing() }, func(answer any, ok bool) {
-			if ok && r.watching != nil {
-				r.listed(answer.(keeping.Listing))
-			}
-			r.recheck()
-		})
-	})
-}
-
-func (r *reader) again() {
-	r.tries++
-	r.after(min(time.Duration(r.tries)*50*time.Millisecond, time.Second), r.boot)
-}
-
 // keeper is the core of the product that keeps slots, and around it what its
 // shell does.
 type keeper struct {
@@ -87,6 +19,7 @@ type keeper struct {
 	reader    *reader
 	asking    bool // for a lease
 	trying    bool // a transaction
+	round     int  // of following etcd
 	// history is that of etcd which was last listed.
 	history int
 	wakes   int
@@ -99,7 +32,7 @@ func newKeeper(s *scheduler) *keeper {
 	k.core = keeping.New(keeping.Config{
 		Self: ownership.Member{ID: s.name, Addr: s.name}, TTL: leaseTTL, Settle: settleTime,
 	}, k.works)
-	k.reader = &reader{node: s.node, listed: k.listed, saw: k.saw, interrupted: k.core.Interrupted}
+	k.reader = &reader{node: s.node, listed: k.listed, saw: k.saw, interrupted: k.interrupted, busy: func() bool { return k.trying }}
 	return k
 }
 
@@ -116,7 +49,6 @@ func (k *keeper) works(slot ownership.Slot) bool {
 func (k *keeper) boot() {
 	k.lease()
 	k.reader.boot()
-	k.reader.recheck()
 	k.every(leaseTTL/3, k.renew)
 }
 
@@ -157,13 +89,17 @@ func (k *keeper) renew() {
 
 func (k *keeper) listed(l keeping.Listing) {
 	k.history = k.world.etcd.history
-	k.core.Listed(k.now(), l)
+	if !k.gone {
+		k.core.Listed(k.now(), l)
+	}
 	k.scheduler.view.listed(l)
 	k.pump()
 }
 
 func (k *keeper) saw(news []keeping.Entry) {
-	k.core.Seen(k.now(), news...)
+	if !k.gone {
+		k.core.Seen(k.now(), news...)
+	}
 	k.scheduler.view.saw(news)
 	k.pump()
 }
@@ -171,11 +107,12 @@ func (k *keeper) saw(news []keeping.Entry) {
 // pump tries the transactions that the core wants, one at a time.
 func (k *keeper) pump() {
 	k.scheduler.reconsider()
-	if k.gone || k.trying || !k.core.Following() {
-		return
-	}
 	if k.core.Lease() == 0 {
 		k.lease()
+		return
+	}
+	if k.gone || k.trying || k.reader.listing || !k.core.Following() {
+		return
 	}
 	txn, due := k.core.Next(k.now())
 	if !due {
@@ -183,7 +120,7 @@ func (k *keeper) pump() {
 		return
 	}
 	k.trying = true
-	e := k.world.etcd
+	e, round := k.world.etcd, k.round
 	e.ask(k.node, func() any {
 		result := e.store.Commit(txn)
 		if result.Outcome == keeping.Done {
@@ -191,18 +128,26 @@ func (k *keeper) pump() {
 		}
 		return result
 	}, func(answer any, ok bool) {
-		k.trying = false
-		if !ok {
-			k.core.Interrupted()
-			k.reader.restart()
+		if k.round != round {
 			return
 		}
-		k.core.Answered(k.now(), txn, answer.(keeping.Result))
-		if !k.core.Following() {
+		k.trying = false
+		if ok {
+			k.core.Answered(k.now(), txn, answer.(keeping.Result))
+			k.pump()
+		}
+		if !ok || !k.core.Following() {
 			k.reader.restart()
 		}
-		k.pump()
 	})
+}
+
+// interrupted is the end of following etcd. What became of a transaction that is
+// under way is found by the next listing.
+func (k *keeper) interrupted() {
+	k.core.Interrupted()
+	k.round++
+	k.trying = false
 }
 
 func (k *keeper) sleep() {
@@ -244,10 +189,6 @@ func (k *keeper) drain(then func()) {
 		}
 		k.gone = true
 		k.core.LetGo()
-		if k.reader.watching != nil {
-			// The directory goes on to follow.
-			k.reader.watching.saw = k.scheduler.view.saw
-		}
 		lease, e := k.core.Lease(), k.world.etcd
 		e.ask(k.node, func() any {
 			e.store.End(lease)
