@@ -45,6 +45,7 @@ func newAgent(n *node, in *instance) *agent {
 }
 
 func (a *agent) boot() {
+	a.world.explain(a.name, fmt.Sprintf("is instance %s of function %d", a.instance.cid, a.instance.fn.index))
 	a.step(core.Begin{})
 	w := a.world
 	if !w.calm && w.chance(0.03) {

@@ -16,32 +16,29 @@ type directory struct {
 	owners  ownership.Map
 	watch   *watch
 	beats   []*beats
+	// learned is when somebody else than etcd has named each function's owner.
+	learned []time.Time
 	// seen is the epoch of each function that was known after the last step.
 	seen []uint64
 }
 
-// news is what an etcd watch or listing is taken by besides the directory.
-type newsTaker interface {
-	listed(keeping.Listing)
-	saw([]keeping.Entry)
-}
-
 func newDirectory(n *node, changed func()) *directory {
-	return &directory{node: n, changed: changed, seen: make([]uint64, len(n.world.functions))}
+	return &directory{node: n, changed: changed, seen: make([]uint64, len(n.world.functions)), learned: make([]time.Time, len(n.world.functions))}
 }
 
 func (d *directory) boot() {
 	d.every(ownership.BeatEvery, d.look)
 }
 
-// listed takes a listing of etcd.
-func (d *directory) listed(l keeping.Listing) {
+// listed takes a listing of etcd, for which the node has asked at a time.
+func (d *directory) listed(l keeping.Listing, asked time.Time) {
 	rewound := d.view.Listed(l)
 	if rewound {
 		d.note("sees etcd rewound", uint64(l.Revision), 0)
 	}
 	for _, fn := range d.world.functions {
-		d.refresh(fn, true)
+		// What somebody else has named meanwhile may be newer.
+		d.refresh(fn, rewound || d.learned[fn.index].Before(asked))
 	}
 	d.membersChanged()
 	d.changed()
@@ -90,6 +87,7 @@ func (d *directory) learn(fn *function, owner ownership.Owner) {
 		return
 	}
 	if d.owners.Learn(fn.slot, owner) {
+		d.learned[fn.index] = d.now()
 		d.changed()
 	}
 }

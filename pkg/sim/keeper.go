@@ -87,12 +87,12 @@ func (k *keeper) renew() {
 	})
 }
 
-func (k *keeper) listed(l keeping.Listing) {
+func (k *keeper) listed(l keeping.Listing, asked time.Time) {
 	k.history = k.world.etcd.history
 	if !k.gone {
 		k.core.Listed(k.now(), l)
 	}
-	k.scheduler.view.listed(l)
+	k.scheduler.view.listed(l, asked)
 	k.pump()
 }
 

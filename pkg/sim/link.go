@@ -34,10 +34,7 @@ func (l *link) dial() {
 // again when it is.
 func (l *link) send(m any) bool {
 	if l.open {
-		l.stream.send(l.gateway.node, m)
-		if o, again := m.(offer); again && l.gateway.world.mischief() {
-			l.stream.send(l.gateway.node, o)
-		}
+		l.stream.sendTicket(l.gateway.node, m)
 	}
 	return l.open
 }

@@ -87,6 +87,21 @@ func (c *stream) send(from *node, m any) {
 	c.carry(1-side, m)
 }
 
+// sendTicket sends what TCP would carry like everything else. A simulation that is
+// adversarial may lose it, send it twice, or let what was sent later overtake it.
+func (c *stream) sendTicket(from *node, m any) {
+	if !c.world.config.Adversarial || c.world.calm {
+		c.send(from, m)
+		return
+	}
+	side := c.side(from)
+	for range [...]int{1, 1, 1, 1, 1, 1, 0, 2}[c.world.rng.IntN(8)] {
+		if !c.ends[side].gone {
+			c.world.at(c.world.between(0, 50*time.Millisecond), func() { c.arrive(1-side, m) })
+		}
+	}
+}
+
 // close ends the stream at a node's end, behind what it has sent.
 func (c *stream) close(from *node) {
 	side := c.side(from)
@@ -113,12 +128,16 @@ func (c *stream) abandon(n *node, dark bool) {
 // other end, as gRPC does by its own pings.
 const keepAlive = 15 * time.Second
 
-// breakOff resets the stream. If halfOpen, only one side is told.
+// breakOff resets the stream. If halfOpen, only one side is told: the other finds
+// out when it sends something, or by its own pings.
 func (c *stream) breakOff(halfOpen bool) {
-	c.lose(0, reset)
-	if !halfOpen {
-		c.lose(1, reset)
+	told := c.world.rng.IntN(2)
+	c.lose(told, reset)
+	if halfOpen {
+		c.world.at(keepAlive, func() { c.lose(1-told, reset) })
+		return
 	}
+	c.lose(1-told, reset)
 }
 
 // carry lets a message travel to one end.

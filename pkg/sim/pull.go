@@ -185,10 +185,7 @@ func (p *pullEnd) deliver(t invoke.Ticket) {
 	w.ledger.show(t.ID, t.Token, p.cid)
 	in := w.ledger.byID[t.ID]
 	ticket := core.Ticket{Ticket: t, Request: in.rides}
-	p.say(ticket)
-	if w.mischief() {
-		p.say(ticket)
-	}
+	p.stream.sendTicket(p.scheduler.node, ticket)
 }
 
 func (p *pullEnd) requestLeave(m core.LeaveRequest) {

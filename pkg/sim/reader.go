@@ -12,7 +12,7 @@ const recheckEvery = 4 * time.Second
 // reader lists and follows what etcd has, for a node, again and again.
 type reader struct {
 	*node
-	listed      func(keeping.Listing)
+	listed      func(l keeping.Listing, asked time.Time)
 	saw         func([]keeping.Entry)
 	interrupted func()
 	// busy says that something is under way whose outcome a listing that is
@@ -42,13 +42,13 @@ func (r *reader) list() {
 		return
 	}
 	r.listing = true
-	e := r.world.etcd
+	e, asked := r.world.etcd, r.now()
 	e.ask(r.node, func() any { return e.listing() }, func(answer any, ok bool) {
 		r.listing = false
 		switch {
 		case ok:
 			r.tries = 0
-			r.take(answer.(keeping.Listing))
+			r.take(answer.(keeping.Listing), asked)
 		case r.watching == nil:
 			r.again()
 		}
@@ -60,8 +60,8 @@ func (r *reader) list() {
 	})
 }
 
-func (r *reader) take(l keeping.Listing) {
-	r.listed(l)
+func (r *reader) take(l keeping.Listing, asked time.Time) {
+	r.listed(l, asked)
 	if r.watching != nil {
 		return
 	}

@@ -190,7 +190,7 @@ func (o *offerEnd) take(m any) {
 }
 
 func (o *offerEnd) refuse(id invoke.ID, reason invoke.RefusalReason, f *served) {
-	o.stream.send(o.scheduler.node, refusal{id: id, reason: reason, owner: f.owner()})
+	o.stream.sendTicket(o.scheduler.node, refusal{id: id, reason: reason, owner: f.owner()})
 }
 
 // refuse refuses a ticket at the gateway that it came from.

@@ -132,9 +132,6 @@ func (w *World) newClock() clock {
 	return clock{rate: rate, shown: start.Add(w.between(-12*time.Hour, 12*time.Hour)), since: w.now}
 }
 
-// mischief tells whether a ticket is to be sent twice.
-func (w *World) mischief() bool { return w.config.Adversarial && !w.calm && w.chance(0.1) }
-
 // at plans f for a time from now.
 func (w *World) at(in time.Duration, f func()) {
 	w.seq++
