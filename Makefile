@@ -64,6 +64,14 @@ e2e: ## Run the suite on a real cluster: one of its own (as root), or KUBECONFIG
 	@[ -n "$${KUBECONFIG:-}" ] || test/cluster/binaries.sh
 	WINDLASS_E2E=1 go test -timeout 45m -v -count=1 ./test/e2e/cluster $(if $(CI),-ginkgo.no-color -ginkgo.flake-attempts=2)
 
+# SEED is the first seed and SEEDS how many; a violation says how to replay it.
+SEED ?= 1
+SEEDS ?= 10000
+
+.PHONY: sim
+sim: ## Simulate SEEDS seeds of faults from SEED on, and print what became of the calls
+	go run ./test/simulate -seed $(SEED) -seeds $(SEEDS)
+
 .PHONY: cover
 cover: ## Print how much of the pure core its tests run; fails under 90 %
 	hack/cover.sh 90 pkg/queue pkg/fpcs

@@ -223,7 +223,8 @@ func (t *agentAttempt) end(outcome core.Outcome) {
 	default:
 		t.send(result{})
 	}
-	a.step(core.CallEnded{Attempt: t.name, Outcome: outcome, Exec: exec, Unclaimed: t.unclaimed && !t.connected})
+	unreached := t.unclaimed && !t.answered && !t.connected
+	a.step(core.CallEnded{Attempt: t.name, Outcome: outcome, Exec: exec, Unclaimed: unreached})
 	switch {
 	case t.delivered:
 	case t.lost:

@@ -3,6 +3,7 @@ package sim
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -54,10 +55,14 @@ func (c Config) Validate() error {
 	if c.Duration < time.Second || c.Settling < 0 {
 		durations = errors.New("sim: Duration must be 1s or more, and Settling not negative")
 	}
+	var mutation error
+	if c.Mutation != NoMutation && !slices.Contains(Mutations(), c.Mutation) {
+		mutation = fmt.Errorf("sim: Mutation is %q; it must be empty or one of %v", c.Mutation, Mutations())
+	}
 	return errors.Join(
 		between("Gateways", c.Gateways, 1, 16), between("Schedulers", c.Schedulers, 1, 16),
 		between("Workers", c.Workers, 1, 16), between("Functions", c.Functions, 1, 64),
 		between("MaxInstances", c.MaxInstances, 1, 64), between("Invocations", c.Invocations, 1, 1<<20),
-		between("Faults", c.Faults, 0, 1<<20), durations,
+		between("Faults", c.Faults, 0, 1<<20), durations, mutation,
 	)
 }

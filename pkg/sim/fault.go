@@ -74,12 +74,12 @@ func (w *World) strike() {
 		i++
 	}
 	w.note("fault", faults[i].kind, 0, 0)
+	w.struck++
 	end, struck := faults[i].strike(w)
 	if !struck {
 		return
 	}
 	w.tally.Faults[faults[i].kind]++
-	w.struck++
 	if end != nil {
 		over := false
 		once := func() {

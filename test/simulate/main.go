@@ -31,11 +31,12 @@ func run(args []string, out io.Writer) error {
 	seeds := flags.Uint64("seeds", 1, "how many seeds")
 	mutation := flags.String("mutation", "", "the rule that is broken on purpose; none by default")
 	trace := flags.Bool("trace", false, "print all that happens")
+	noFaults := flags.Bool("no-faults", false, "let nothing go wrong but what functions do")
 	workers := flags.Int("workers", runtime.GOMAXPROCS(0), "how many seeds are run at a time")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	b := &batch{first: *first, count: *seeds, mutation: sim.Mutation(*mutation)}
+	b := &batch{noFaults: *noFaults, first: *first, count: *seeds, mutation: sim.Mutation(*mutation)}
 	if *trace {
 		b.trace = func(line string) { fmt.Fprintln(out, line) }
 		*workers = 1
@@ -56,6 +57,7 @@ type batch struct {
 	first, count uint64
 	mutation     sim.Mutation
 	trace        sim.TraceSink
+	noFaults     bool
 
 	next atomic.Uint64
 	mu   sync.Mutex
@@ -91,6 +93,10 @@ func (b *batch) work() error {
 	for i := b.next.Add(1) - 1; i < b.count; i = b.next.Add(1) - 1 {
 		config := sim.Default(b.first + i)
 		config.Mutation = b.mutation
+		if b.noFaults {
+			config.Faults = 0
+			config.Adversarial = false
+		}
 		result, err := sim.Run(config, b.trace)
 		if err != nil {
 			return err
