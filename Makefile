@@ -71,6 +71,7 @@ SEEDS ?= 10000
 .PHONY: sim
 sim: ## Simulate SEEDS seeds of faults from SEED on, and print what became of the calls
 	go run ./test/simulate -seed $(SEED) -seeds $(SEEDS)
+	go run ./test/simulate -mutants -seed $(SEED) -seeds 100
 
 .PHONY: cover
 cover: ## Print how much of the pure core its tests run; fails under 90 %

@@ -14,8 +14,9 @@ type directory struct {
 	changed func()
 	view    keeping.View
 	owners  ownership.Map
-	watch   *watch
-	beats   []*beats
+	// read says that etcd was.
+	read  bool
+	beats []*beats
 	// learned is when somebody else than etcd has named each function's owner.
 	learned []time.Time
 	// seen is the epoch of each function that was known after the last step.
@@ -40,7 +41,23 @@ func (d *directory) listed(l keeping.Listing, asked time.Time) {
 		// What somebody else has named meanwhile may be newer.
 		d.refresh(fn, rewound || d.learned[fn.index].Before(asked))
 	}
+	d.read = true
 	d.membersChanged()
+	d.changed()
+}
+
+// seed takes what a scheduler knows, unless etcd was read.
+func (d *directory) seed(known *ownership.Map) {
+	if d.read {
+		return
+	}
+	for _, fn := range d.world.functions {
+		if owner, named := known.Owner(fn.slot); named && d.owners.Learn(fn.slot, owner) {
+			d.learned[fn.index] = d.now()
+		}
+	}
+	d.owners.SetMembers(known.Members())
+	d.followAll()
 	d.changed()
 }
 
@@ -70,7 +87,7 @@ func (d *directory) refresh(fn *function, certain bool) {
 	case certain && d.world.config.Mutation != InvertedEpoch:
 		d.owners.Replace(fn.slot, owner)
 	case d.world.config.Mutation == InvertedEpoch:
-		if known, any := d.owners.Owner(fn.slot); !any || owner.Epoch < known.Epoch {
+		if known, named := d.owners.Owner(fn.slot); !named || owner.Epoch < known.Epoch {
 			d.owners.Replace(fn.slot, owner)
 		}
 	default:
@@ -81,7 +98,7 @@ func (d *directory) refresh(fn *function, certain bool) {
 // learn takes what somebody else says.
 func (d *directory) learn(fn *function, owner ownership.Owner) {
 	if d.world.config.Mutation == InvertedEpoch {
-		if known, any := d.owners.Owner(fn.slot); owner.ID != "" && any && owner.Epoch < known.Epoch {
+		if known, named := d.owners.Owner(fn.slot); owner.ID != "" && named && owner.Epoch < known.Epoch {
 			d.owners.Replace(fn.slot, owner)
 		}
 		return
@@ -106,11 +123,14 @@ func (d *directory) silent(id string) bool {
 	return false
 }
 
-// membersChanged lets every member be asked whether it is there.
 func (d *directory) membersChanged() {
-	members := d.view.Members()
-	d.owners.SetMembers(members)
-	for _, m := range members {
+	d.owners.SetMembers(d.view.Members())
+	d.followAll()
+}
+
+// followAll lets every member and every owner be asked whether it is there.
+func (d *directory) followAll() {
+	for _, m := range d.owners.Members() {
 		d.follow(m.ID)
 	}
 	for _, fn := range d.world.functions {

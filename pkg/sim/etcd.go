@@ -43,7 +43,6 @@ type watch struct {
 	broken func()
 	busy   bool
 	over   bool
-	ready  time.Duration // when the last news arrive
 }
 
 func newEtcd(w *World) *etcd { return &etcd{world: w, store: keeping.NewStore()} }

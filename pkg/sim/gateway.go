@@ -16,6 +16,8 @@ const (
 	reofferSoon  = 50 * time.Millisecond
 	runGrace     = 2 * time.Second
 	tableSize    = 4096
+	// seedAfter is how long etcd may take before a scheduler is asked instead.
+	seedAfter = 300 * time.Millisecond
 )
 
 // gateway is the part of a gateway that decides: the table of the product, and
@@ -54,6 +56,7 @@ func newGateway(n *node) *gateway {
 func (g *gateway) boot() {
 	g.view.boot()
 	g.etcd.boot()
+	g.after(seedAfter, g.seed)
 	g.every(reofferEvery, func() { g.reoffer(g.now().Add(-reofferAfter)) })
 }
 

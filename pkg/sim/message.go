@@ -43,7 +43,8 @@ type (
 // What a program that cannot read etcd opens to a scheduler.
 type (
 	openSlots struct{}
-	slots     struct{ known ownership.Map }
+	askSlots  struct{}
+	slots     struct{ known *ownership.Map }
 )
 
 // What an instance opens to a gateway.

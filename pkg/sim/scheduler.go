@@ -145,6 +145,8 @@ func (s *scheduler) accept(c *stream, what any) sink {
 		return o
 	case openPull:
 		return &pullEnd{scheduler: s, served: s.served[what.fn], cid: what.cid, stream: c}
+	case openSlots:
+		return &slotsEnd{scheduler: s, stream: c}
 	case openBeats:
 		return &beatEnd{scheduler: s, stream: c}
 	}

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -30,17 +31,22 @@ func run(args []string, out io.Writer) error {
 	first := flags.Uint64("seed", 1, "the first seed")
 	seeds := flags.Uint64("seeds", 1, "how many seeds")
 	mutation := flags.String("mutation", "", "the rule that is broken on purpose; none by default")
+	mutants := flags.Bool("mutants", false, "see instead within how many seeds each broken rule is noticed, at most -seeds")
 	trace := flags.Bool("trace", false, "print all that happens")
-	noFaults := flags.Bool("no-faults", false, "let nothing go wrong but what functions do")
 	workers := flags.Int("workers", runtime.GOMAXPROCS(0), "how many seeds are run at a time")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	b := &batch{noFaults: *noFaults, first: *first, count: *seeds, mutation: sim.Mutation(*mutation)}
+	if *mutants {
+		return catchMutants(out, *first, *seeds)
+	}
+	b := &batch{first: *first, count: *seeds, mutation: sim.Mutation(*mutation)}
 	if *trace {
 		b.trace = func(line string) { fmt.Fprintln(out, line) }
 		*workers = 1
 	}
+	// Much is forgotten with each seed, and little is kept.
+	debug.SetGCPercent(400)
 	begun := time.Now()
 	if err := b.run(*workers); err != nil {
 		return err
@@ -57,7 +63,6 @@ type batch struct {
 	first, count uint64
 	mutation     sim.Mutation
 	trace        sim.TraceSink
-	noFaults     bool
 
 	next atomic.Uint64
 	mu   sync.Mutex
@@ -93,10 +98,6 @@ func (b *batch) work() error {
 	for i := b.next.Add(1) - 1; i < b.count; i = b.next.Add(1) - 1 {
 		config := sim.Default(b.first + i)
 		config.Mutation = b.mutation
-		if b.noFaults {
-			config.Faults = 0
-			config.Adversarial = false
-		}
 		result, err := sim.Run(config, b.trace)
 		if err != nil {
 			return err
@@ -151,12 +152,24 @@ func (b *batch) print(out io.Writer, took time.Duration) {
 		{"answered_no", t.No},
 		{"answered_maybe", t.Maybe},
 		{"abandoned", t.Abandoned},
+		{"duplicated", b.broke(sim.RuleStartsOnce)},
+		{"lost", b.broke(sim.RuleInTime, sim.RuleAllAnswered, sim.RuleOKIsTrue)},
+		{"wrong_no", b.broke(sim.RuleNoIsTrue, sim.RuleNoStaysTrue)},
 		{"distinct_traces", len(b.hashes)},
 		{"violations", b.violations},
 		{"seconds", fmt.Sprintf("%.1f", took.Seconds())},
 	} {
 		fmt.Fprintf(out, "%s=%v\n", line.name, line.value)
 	}
+}
+
+// broke is in how many seeds one of the rules was broken first.
+func (b *batch) broke(rules ...sim.Rule) int {
+	n := 0
+	for _, rule := range rules {
+		n += b.rules[rule]
+	}
+	return n
 }
 
 func sorted[K ~string](m map[K]int) []K {
