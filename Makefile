@@ -73,6 +73,20 @@ sim: ## Simulate SEEDS seeds of faults from SEED on, and print what became of th
 	go run ./test/simulate -seed $(SEED) -seeds $(SEEDS)
 	go run ./test/simulate -mutants -seed $(SEED) -seeds 100
 
+.PHONY: attacks
+attacks: ## Attack a gateway and a scheduler in every way that is known, and print how many came to nothing
+	@out=$$(mktemp); trap 'rm -f "$$out"' EXIT; \
+	  go test -count=1 -v ./test/attacks >"$$out" 2>&1 || { cat "$$out" >&2; exit 1; }; \
+	  grep -oE '(attacks_refused|guessed)=.*' "$$out"
+
+# How long each target runs, and which: patterns of packages or targets.
+FUZZTIME ?= 60s
+FUZZ ?=
+
+.PHONY: fuzz
+fuzz: ## Run every fuzz target for FUZZTIME
+	hack/fuzz.sh $(FUZZTIME) $(FUZZ)
+
 .PHONY: cover
 cover: ## Print how much of the pure core its tests run; fails under 90 %
 	hack/cover.sh 90 pkg/queue pkg/fpcs
@@ -91,6 +105,21 @@ coldstart: ## Measure the stages of cold starts on the cluster of KUBECONFIG
 scale: ## Measure decisions and API writes with 1,000 nodes of kwok
 	WITH_KWOK=1 test/cluster/binaries.sh
 	go run ./test/scale
+
+# Which rows, such as F2,F21-F24, and what their chance comes from.
+ROWS ?=
+SEED ?= 1
+
+.PHONY: faults
+faults: cluster-binaries ## Break a Windlass of real programs under load, as root (ROWS=, SEED=)
+	go run ./test/faults -rows '$(ROWS)' -seed $(SEED)
+
+# A factor on how often and how long figures are measured.
+SCALE ?= 1
+
+.PHONY: figures
+figures: cluster-binaries ## Measure what faults cost, as root; takes hours (SEED=, SCALE=)
+	go run ./test/faults -figures all -seed $(SEED) -scale $(SCALE)
 
 .PHONY: verify
 verify: verify-format verify-lint verify-generated verify-modules verify-layers verify-docs ## Run every check that is not a test

@@ -70,6 +70,7 @@ var examples = map[string]string{
 	"spec.limits.ratePerSecond":      "50",
 	"spec.limits.burst":              "100",
 	"spec.idempotent":                "true",
+	"spec.cancelOnDisconnect":        "true",
 	"spec.decider":                   string(DeciderListing1),
 }
 

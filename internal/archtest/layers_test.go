@@ -37,6 +37,7 @@ var rows = []struct {
 		"pkg/catalog/file",
 		"pkg/catalog/kube",
 		"pkg/ownership/etcd",
+		"pkg/peers",
 		"pkg/podagent/adapter",
 		"pkg/podidentity",
 		"pkg/provisioner",
@@ -72,11 +73,13 @@ var rows = []struct {
 		"internal/archtest",
 		"internal/doccheck",
 		"internal/lambdaclients",
+		"test/attacks",
 		"test/chart",
 		"test/cluster",
 		"test/coldstart",
 		"test/e2e",
 		"test/e2e/cluster",
+		"test/faults",
 		"test/images/functions",
 		"test/scale",
 		"test/simulate",
@@ -93,6 +96,7 @@ var sideways = []struct {
 	{"pkg/demo", "pkg/local", "the demo runs a Windlass of its own"},
 	{"pkg/provisioner/podspec", "pkg/provisioner/nodepick", "an agent requests an amount"},
 	{"pkg/provisioner/process", "pkg/runtimes", "a process needs its language's interpreter and shim"},
+	{"test/faults", "test/cluster", "the lab runs programs that were built for clusters"},
 }
 
 // only lists everything outside the standard library that a package and the

@@ -3,6 +3,7 @@ package gateway
 import (
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
@@ -23,7 +24,30 @@ var hopByHop = map[string]bool{
 	"Expect":              true,
 }
 
-const ownPrefix = "X-Windlass-"
+// reserved are the beginnings of headers that only Windlass may set, and
+// forwarded of those that it adds to.
+const (
+	reserved  = "X-Windlass-"
+	forwarded = "X-Forwarded-"
+)
+
+// posesAsOurs tells whether a header is one that only Windlass may set, or will be
+// taken for one of Windlass's: where headers become variables, as in CGI and
+// WSGI, a hyphen and an underscore are the same.
+func posesAsOurs(name string) bool {
+	if hasPrefixFold(name, reserved) {
+		return true
+	}
+	if !strings.Contains(name, "_") {
+		return false
+	}
+	hyphens := strings.ReplaceAll(name, "_", "-")
+	return hasPrefixFold(hyphens, reserved) || hasPrefixFold(hyphens, forwarded)
+}
+
+func hasPrefixFold(s, prefix string) bool {
+	return len(s) >= len(prefix) && strings.EqualFold(s[:len(prefix)], prefix)
+}
 
 // endToEnd calls keep for every header that the other side is to see: not those
 // of the connection, and none that only Windlass may set.
@@ -38,7 +62,7 @@ func endToEnd(h http.Header, keep func(name, value string)) {
 		}
 	}
 	for name, values := range h {
-		if hopByHop[name] || named[name] || strings.HasPrefix(name, ownPrefix) {
+		if hopByHop[name] || named[name] || posesAsOurs(name) {
 			continue
 		}
 		for _, value := range values {
@@ -51,13 +75,17 @@ func endToEnd(h http.Header, keep func(name, value string)) {
 func requestHeaders(r *http.Request, c *call) []*wirev1.Header {
 	headers := make([]*wirev1.Header, 0, len(r.Header)+4)
 	add := func(name, value string) {
-		headers = append(headers, &wirev1.Header{Name: name, Value: value})
+		headers = append(headers, &wirev1.Header{Name: name, Value: []byte(value)})
 	}
 	endToEnd(r.Header, func(name, value string) {
-		if name != "X-Forwarded-For" {
+		if name != "X-Forwarded-For" && name != "Content-Length" {
 			add(name, value)
 		}
 	})
+	// HTTP/2 does not compare what is said of a body that is not there.
+	if r.Header["Content-Length"] != nil && r.ContentLength >= 0 {
+		add("Content-Length", strconv.FormatInt(r.ContentLength, 10))
+	}
 	client, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
 		client = r.RemoteAddr
@@ -81,7 +109,7 @@ func requestHeaders(r *http.Request, c *call) []*wirev1.Header {
 func answerHeaders(into http.Header, headers []*wirev1.Header) {
 	from := make(http.Header, len(headers))
 	for _, h := range headers {
-		from.Add(h.GetName(), h.GetValue())
+		from.Add(h.GetName(), string(h.GetValue()))
 	}
 	endToEnd(from, into.Add)
 }

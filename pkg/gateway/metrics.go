@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"errors"
 	"strconv"
 	"sync"
 	"time"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/catalog"
+	"github.com/windlass-dev/windlass/pkg/gateway/table"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 )
 
@@ -18,7 +20,7 @@ type metrics struct {
 	duration    *prometheus.HistogramVec
 	inFlight    *prometheus.GaugeVec
 	refused     *prometheus.CounterVec
-	badClaims   prometheus.Counter
+	badClaims   *prometheus.CounterVec
 
 	catalog catalog.Reader
 	// gone is held to delete a function's series, and for reading while they
@@ -46,17 +48,25 @@ func newMetrics(reg prometheus.Registerer, functions catalog.Reader) *metrics {
 			Name: "windlass_gateway_refused_total",
 			Help: "Calls that were refused before they were admitted, by reason.",
 		}, []string{"reason"}),
-		badClaims: prometheus.NewCounter(prometheus.CounterOpts{
+		badClaims: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "windlass_gateway_claims_refused_total",
-			Help: "Claims that were refused because the call did not wait any more or the token was wrong.",
-		}),
+			Help: "Claims that were refused, by whether the call did not wait any more or the token was wrong.",
+		}, []string{"reason"}),
 	}
 	reg.MustRegister(m.invocations, m.duration, m.inFlight, m.refused, m.badClaims)
 	return m
 }
 
 func (m *metrics) refusedAtTheEdge(reason string) { m.refused.WithLabelValues(reason).Inc() }
-func (m *metrics) claimRefused()                  { m.badClaims.Inc() }
+
+// claimRefused counts a claim that the table refused.
+func (m *metrics) claimRefused(err error) {
+	reason := "not waiting"
+	if errors.Is(err, table.ErrBadToken) {
+		reason = "wrong token"
+	}
+	m.badClaims.WithLabelValues(reason).Inc()
+}
 
 func (m *metrics) begun(c *call) {
 	m.gone.RLock()

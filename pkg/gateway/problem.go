@@ -26,6 +26,7 @@ const (
 	reasonInstance    = "InstanceLost"
 	reasonDeleted     = "FunctionDeleted"
 	reasonBadFunction = "BadPath"
+	reasonMethod      = "MethodNotAllowed"
 )
 
 // problem is an error answer: RFC 9457 with Windlass's own members.
@@ -48,7 +49,7 @@ func newProblem(status int, executed invoke.Executed, reason, detail string) pro
 		Type:     "about:blank",
 		Title:    http.StatusText(status),
 		Status:   status,
-		Detail:   detail,
+		Detail:   invoke.Excerpt(detail),
 		Reason:   reason,
 		Executed: executed,
 	}

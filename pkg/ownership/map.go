@@ -41,6 +41,15 @@ func (m *Map) Learn(slot Slot, owner Owner) bool {
 // has another history now.
 func (m *Map) Replace(slot Slot, owner Owner) { m.owners[slot] = owner }
 
+// LastEpoch is the highest epoch of all slots; 0 if no owner is known.
+func (m *Map) LastEpoch() uint64 {
+	var last uint64
+	for i := range m.owners {
+		last = max(last, m.owners[i].Epoch)
+	}
+	return last
+}
+
 // SetMembers replaces the members. A member that is gone stays the last known
 // owner of its slots.
 func (m *Map) SetMembers(members []Member) { m.members = slices.Clone(members) }

@@ -39,18 +39,17 @@ func (a *Agent) runUnclaimed(at *attempt, request *wirev1.Granted) {
 	call, body := newCall(callCtx, at, request)
 	w := a.newResult(request.GetMethod())
 	followed := make(chan struct{})
-	w.open = func() (attemptStream, error) {
-		stream, err := a.claimLate(at)
-		if err != nil {
+	w.open = func() (err error) {
+		if w.stream, err = a.claimLate(at); err != nil {
+			a.deps.Log.Warn("could not claim", "addr", at.ticket.Gateway, "err", err)
 			close(followed)
-			return nil, err
+			return err
 		}
-		w.stream = stream
 		go func() {
 			defer close(followed)
 			a.follow(at, w, body)
 		}()
-		return stream, nil
+		return nil
 	}
 	a.invoke(callCtx, at, call, w, body)
 	if w.open == nil {
@@ -108,7 +107,7 @@ func outcome(err error) core.Outcome {
 func newCall(ctx context.Context, at *attempt, g *wirev1.Granted) (*adapter.Call, *bodyPipe) {
 	header := make(http.Header, len(g.GetHeaders()))
 	for _, h := range g.GetHeaders() {
-		header.Add(h.GetName(), h.GetValue())
+		header.Add(h.GetName(), string(h.GetValue()))
 	}
 	deadline, _ := ctx.Deadline()
 	call := &adapter.Call{

@@ -16,7 +16,7 @@ import (
 const wholeBody = 64 << 10
 
 // resultWriter sends an answer to the gateway: in one message if its length is
-// known to be small, and otherwise as it comes. What can not be sent is dropped, so
+// known to be small, and otherwise as it comes. What cannot be sent is dropped, so
 // that the function comes to its end and can be used again.
 type resultWriter struct {
 	begun  time.Time
@@ -25,7 +25,7 @@ type resultWriter struct {
 	// stream is there from the beginning, or as soon as open was called, which
 	// the first message does; then open is nil.
 	stream attemptStream
-	open   func() (attemptStream, error)
+	open   func() error
 	// lost says that nobody hears the result, and unreached that nobody could.
 	lost      atomic.Bool
 	unreached bool
@@ -51,7 +51,7 @@ func (w *resultWriter) WriteHead(h adapter.Head) error {
 	}
 	for name, values := range h.Header {
 		for _, value := range values {
-			head.Headers = append(head.Headers, &wirev1.Header{Name: name, Value: value})
+			head.Headers = append(head.Headers, &wirev1.Header{Name: name, Value: []byte(value)})
 		}
 	}
 	if w.isHead || h.Status == http.StatusNoContent || h.Status == http.StatusNotModified ||
@@ -133,7 +133,7 @@ func (w *resultWriter) send(msg *wirev1.AttemptRequest) {
 	if w.open != nil {
 		open := w.open
 		w.open = nil
-		if _, err := open(); err != nil {
+		if open() != nil {
 			w.unreached = true
 			w.lost.Store(true)
 		}

@@ -19,8 +19,7 @@ import (
 const longestWait = 48 * time.Hour
 
 // ticket reads a ticket from the wire.
-func (s *Scheduler) ticket(o *offerStream, id invoke.ID, wire *wirev1.Ticket) invoke.Ticket {
-	now := s.deps.Now()
+func ticketOf(o *offerStream, id invoke.ID, wire *wirev1.Ticket, now time.Time) invoke.Ticket {
 	return invoke.Ticket{
 		ID:       id,
 		Token:    invoke.TokenFromBytes(wire.GetToken()),
@@ -33,13 +32,14 @@ func (s *Scheduler) ticket(o *offerStream, id invoke.ID, wire *wirev1.Ticket) in
 func believable(ns int64) time.Duration { return min(max(0, time.Duration(ns)), longestWait) }
 
 // takeIn puts a ticket into its function's queue, or says why not. It tells whether
-// tickets wait then.
-func (s *Scheduler) takeIn(f *function, epoch uint64, t invoke.Ticket) (waiting bool, refusal *invoke.Refusal) {
-	now, outlook := s.deps.Now(), f.outlook()
+// tickets wait then. Gateways say of a ticket that it has waited only when they offer
+// it again.
+func (s *Scheduler) takeIn(f *function, term invoke.Term, t invoke.Ticket, now time.Time) (waiting bool, refusal *invoke.Refusal) {
+	outlook := f.outlook()
 	limits := callLimits(f.current())
 	waiting, err := f.broker.Offer(t, func(waiting, out int) bool {
 		refusal = f.intake.Admit(intake.Call{
-			Now: now, Epoch: epoch, Waited: now.Sub(t.Arrived), Remaining: t.Deadline.Sub(now),
+			Now: now, Term: term, Again: t.Arrived.Before(now), Remaining: t.Deadline.Sub(now),
 			Waiting: waiting, Out: out, Chance: rand.Float64(),
 		}, limits, outlook)
 		return refusal == nil

@@ -103,3 +103,21 @@ func TestTicketOfAGatewayThatAnInstanceCannotReachGoesToAnother(t *testing.T) {
 		a.expect("ticket 0003 at cut:1")
 	})
 }
+
+// What an owner before has let in is not refused by the next one.
+func TestTicketsThatAreOfferedAgainAfterATakeOverAreLetIn(t *testing.T) {
+	inWorld(t, defaults(), func(w *world) {
+		fn, g := w.put("f", callLimit(v1alpha1.Limits{Concurrency: 1, RatePerSecond: 1})), w.gateway("g:1")
+		request := &wirev1.OfferRequest{}
+		for n := range 5 {
+			id := idOf(n)
+			request.Offers = append(request.Offers, &wirev1.Ticket{
+				InvocationId: id[:], FunctionUid: string(fn.UID), WaitedNs: int64(time.Millisecond), RemainingNs: int64(time.Minute),
+			})
+		}
+		g.send(request)
+		g.expectRefused(wirev1.Refusal_REASON_RATE_LIMITED)
+		g.offer(fn, 9)
+		g.expectRefused(wirev1.Refusal_REASON_CONCURRENCY_LIMITED, 9)
+	})
+}

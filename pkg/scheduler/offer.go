@@ -7,16 +7,26 @@ import (
 
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
 	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/ownership"
 )
 
 // refusalBuffer bounds the refusals that wait for one gateway's stream. More
 // are dropped: the gateway offers those tickets again and is refused again.
 const refusalBuffer = 4096
 
+// maxRiding is how many tickets of a function may wait before no more requests
+// ride along, which bounds the memory that they take: these calls are claimed
+// like all others.
+const maxRiding = 64
+
 // offerStream is the stream of tickets of one gateway.
 type offerStream struct {
-	gateway  string
-	refusals chan *wirev1.Refusal
+	gateway string
+	// forwarded says that another scheduler passes them on.
+	forwarded bool
+	refusals  chan *wirev1.Refusal
+	// elsewhere is what this scheduler passes on itself.
+	elsewhere *forwards
 }
 
 // Offer serves one gateway's tickets.
@@ -28,7 +38,10 @@ func (s *Scheduler) Offer(stream grpc.BidiStreamingServer[wirev1.OfferRequest, w
 	if request.GetGateway() == "" {
 		return status.Error(codes.InvalidArgument, "the first message must say the gateway's address")
 	}
-	o := &offerStream{gateway: request.GetGateway(), refusals: make(chan *wirev1.Refusal, refusalBuffer)}
+	o := &offerStream{
+		gateway: request.GetGateway(), forwarded: request.GetForwarded(),
+		refusals: make(chan *wirev1.Refusal, refusalBuffer),
+	}
 	s.register(o)
 	defer s.unregister(o)
 	go func() {
@@ -42,13 +55,16 @@ func (s *Scheduler) Offer(stream grpc.BidiStreamingServer[wirev1.OfferRequest, w
 			}
 		}
 	}()
+	o.elsewhere = newForwards(s, o)
+	defer o.elsewhere.closeAll()
 	for {
 		for _, t := range request.GetOffers() {
 			s.offer(o, t)
 		}
 		for _, w := range request.GetWithdrawals() {
-			s.withdraw(w)
+			s.withdraw(o, w)
 		}
+		o.elsewhere.flush(stream.Context())
 		if request, err = stream.Recv(); err != nil {
 			return nil
 		}
@@ -75,6 +91,11 @@ func (s *Scheduler) offer(o *offerStream, wire *wirev1.Ticket) {
 	if err != nil {
 		return
 	}
+	if addr := s.forwardTo(o, wire.GetFunctionUid()); addr != "" {
+		request := o.elsewhere.to(addr)
+		request.Offers = append(request.Offers, wire)
+		return
+	}
 	if refusal := s.accept(o, id, wire); refusal != nil {
 		o.refuse(id, *refusal)
 	}
@@ -85,8 +106,8 @@ func (s *Scheduler) accept(o *offerStream, id invoke.ID, wire *wirev1.Ticket) *i
 	if f == nil {
 		return &invoke.Refusal{Reason: invoke.RefusedUnknownFunction, Detail: "no such function here"}
 	}
-	epoch, owned := s.owns(f)
-	if !owned {
+	term, served := s.serves(f)
+	if !served {
 		return &notOwner
 	}
 	if why, retryAfter, failing := s.deps.Instances.Failing(f.uid); failing && retryAfter > 0 && !why.Passing() {
@@ -95,7 +116,12 @@ func (s *Scheduler) accept(o *offerStream, id invoke.ID, wire *wirev1.Ticket) *i
 			return &refusal
 		}
 	}
-	waiting, refusal := s.takeIn(f, epoch, s.ticket(o, id, wire))
+	now := s.deps.Now()
+	ticket := ticketOf(o, id, wire, now)
+	if request := wire.GetRequest(); request != nil && f.broker.Waiting() < maxRiding {
+		ticket.Request = request
+	}
+	waiting, refusal := s.takeIn(f, term, ticket, now)
 	if refusal != nil {
 		return refusal
 	}
@@ -108,7 +134,22 @@ func (s *Scheduler) accept(o *offerStream, id invoke.ID, wire *wirev1.Ticket) *i
 
 var notOwner = invoke.Refusal{Reason: invoke.RefusedNotOwner, Detail: "this scheduler does not own the function's slot"}
 
-func (s *Scheduler) withdraw(w *wirev1.Withdrawal) {
+// forwardTo is the address to which what concerns a function is passed on; empty
+// if it is to be settled here.
+func (s *Scheduler) forwardTo(o *offerStream, uid string) string {
+	slot := ownership.SlotOf(uid, 0)
+	if o.forwarded || s.term(slot) != none {
+		return ""
+	}
+	return s.owner(slot).Addr
+}
+
+func (s *Scheduler) withdraw(o *offerStream, w *wirev1.Withdrawal) {
+	if addr := s.forwardTo(o, w.GetFunctionUid()); addr != "" {
+		request := o.elsewhere.to(addr)
+		request.Withdrawals = append(request.Withdrawals, w)
+		return
+	}
 	if f := s.lookup(w.GetFunctionUid()); f != nil {
 		if id, err := invoke.IDFromBytes(w.GetInvocationId()); err == nil {
 			f.broker.Withdraw(id)
@@ -144,13 +185,17 @@ var wireReasons = map[invoke.RefusalReason]wirev1.Refusal_Reason{
 }
 
 func (o *offerStream) refuse(id invoke.ID, r invoke.Refusal) {
-	select {
-	case o.refusals <- &wirev1.Refusal{
+	o.put(&wirev1.Refusal{
 		InvocationId: id[:],
 		Reason:       wireReasons[r.Reason],
 		Detail:       r.Detail,
 		RetryAfterNs: int64(r.RetryAfter),
-	}:
+	})
+}
+
+func (o *offerStream) put(refusal *wirev1.Refusal) {
+	select {
+	case o.refusals <- refusal:
 	default:
 	}
 }

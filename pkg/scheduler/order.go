@@ -59,7 +59,7 @@ func (o *orders) spend(now time.Time, n int) {
 type considered struct {
 	function *function
 	fn       *v1alpha1.Function
-	epoch    uint64
+	term     invoke.Term
 	counts   provisioner.Counts
 	oldest   time.Duration // how long the first call has waited
 	snapshot fpcs.Snapshot
@@ -98,7 +98,7 @@ func (s *Scheduler) order(c *considered, n int) int {
 	if n <= 0 {
 		return 0
 	}
-	ordered := s.deps.Instances.Order(c.fn, invoke.Term{Epoch: c.epoch}, n)
+	ordered := s.deps.Instances.Order(c.fn, c.term, n)
 	c.asked = true
 	c.ordered.Keys = append(c.ordered.Keys, ordered.Keys...)
 	c.ordered.NoRoom = ordered.NoRoom

@@ -68,7 +68,8 @@ func (s *Scheduler) Pull(server pullServer) error {
 var errMoved = errors.New("scheduler: the function has another owner")
 
 func (s *Scheduler) moved(slot ownership.Slot) *wirev1.PullReply {
-	return &wirev1.PullReply{Kind: &wirev1.PullReply_Moved{Moved: &wirev1.Moved{Address: s.ownerAddr(slot)}}}
+	to := s.owner(slot)
+	return &wirev1.PullReply{Kind: &wirev1.PullReply_Moved{Moved: &wirev1.Moved{Address: to.Addr, Epoch: to.Epoch}}}
 }
 
 // hello checks who an instance is and lets it join its function's queue. The
@@ -80,13 +81,13 @@ func (s *Scheduler) hello(hello *wirev1.Hello) (*pullStream, error) {
 	key := keyOf(hello.GetFunctionUid(), invoke.CID(hello.GetCid()))
 	f := s.lookup(key.FunctionUID)
 	if f == nil {
-		if _, owned := s.deps.Keeper.Epoch(ownership.SlotOf(key.FunctionUID, 0)); !owned {
+		if s.term(ownership.SlotOf(key.FunctionUID, 0)) == none {
 			return nil, errMoved
 		}
 		return nil, status.Error(codes.NotFound, "no such function")
 	}
-	epoch, owned := s.owns(f)
-	if !owned {
+	term, served := s.serves(f)
+	if !served {
 		return nil, errMoved
 	}
 	instance, err := s.check(f, key, hello.GetToken())
@@ -101,7 +102,7 @@ func (s *Scheduler) hello(hello *wirev1.Hello) (*pullStream, error) {
 		replies: make(chan *wirev1.PullReply, capacity+8),
 		givenUp: make(chan error, 1), over: make(chan struct{}),
 	}
-	p.welcome(epoch)
+	p.welcome(term.Epoch)
 	s.streams.enter(p)
 	if err := p.join(instance, capacity); err != nil {
 		s.streams.leave(p)
@@ -140,7 +141,7 @@ func (p *pullStream) join(instance provisioner.Instance, capacity int) error {
 	case err != nil:
 		return status.Error(codes.Unavailable, err.Error())
 	}
-	if _, owned := p.scheduler.owns(p.function); !owned {
+	if _, served := p.scheduler.serves(p.function); !served {
 		p.function.broker.Leave(p.key.CID)
 		return errMoved
 	}
@@ -271,13 +272,14 @@ const shortestAskAgain = 100 * time.Millisecond
 func (p *pullStream) goodbye(g *wirev1.Goodbye) {
 	p.leaving = true
 	instances, within := p.scheduler.deps.Instances, finishTime(p.function.current())
+	detail := invoke.Excerpt(g.GetDetail())
 	switch g.GetReason() {
 	case wirev1.Goodbye_REASON_START_FAILED:
-		instances.StartFailed(p.key, v1alpha1.ReasonStartFailed, g.GetDetail())
+		instances.StartFailed(p.key, v1alpha1.ReasonStartFailed, detail)
 	case wirev1.Goodbye_REASON_START_TIMED_OUT:
-		instances.StartFailed(p.key, v1alpha1.ReasonStartTimeout, g.GetDetail())
+		instances.StartFailed(p.key, v1alpha1.ReasonStartTimeout, detail)
 	case wirev1.Goodbye_REASON_FUNCTION_ENDED, wirev1.Goodbye_REASON_CALL_BROKEN:
-		instances.Broken(p.key, g.GetDetail(), within)
+		instances.Broken(p.key, detail, within)
 	default:
 		instances.Leaving(p.key, within)
 	}
@@ -308,11 +310,13 @@ func (p *pullStream) end(orderly bool) {
 
 // Deliver implements broker.Sink.
 func (p *pullStream) Deliver(t invoke.Ticket) {
+	request, _ := t.Request.(*wirev1.Granted)
 	p.reply(&wirev1.PullReply{Kind: &wirev1.PullReply_Ticket{Ticket: &wirev1.Ticket{
 		InvocationId: t.ID[:],
 		Gateway:      t.Gateway,
 		Token:        t.Token[:],
 		RemainingNs:  int64(t.Deadline.Sub(p.scheduler.deps.Now())),
+		Request:      request,
 	}}})
 }
 

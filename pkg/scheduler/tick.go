@@ -42,8 +42,8 @@ func (s *Scheduler) consider(f *function) *considered {
 	if s.lookup(f.uid) != f {
 		return nil
 	}
-	epoch, owned := s.owns(f)
-	if !owned {
+	term, served := s.serves(f)
+	if !served {
 		s.idle(f)
 		return nil
 	}
@@ -54,13 +54,17 @@ func (s *Scheduler) consider(f *function) *considered {
 	// too much.
 	counts := s.deps.Instances.Count(f.uid)
 	view := f.broker.View()
+	if s.awaitsHello(f, &counts) {
+		return nil
+	}
 	// 4. Snapshot.
 	fn, snapshot := f.snapshot(counts, view)
 	// 5. Decide.
-	decision := fpcs.Bound(decider(fn)(snapshot, fpcs.Params{Tick: s.config.Tick}), snapshot, limits(fn))
+	bounds := s.cautious(f, limits(fn), counts)
+	decision := fpcs.Bound(decider(fn)(snapshot, fpcs.Params{Tick: s.config.Tick}), snapshot, bounds)
 	f.remember(decision)
 	return &considered{
-		function: f, fn: fn, epoch: epoch, counts: counts, oldest: view.OldestWait,
+		function: f, fn: fn, term: term, counts: counts, oldest: view.OldestWait,
 		snapshot: snapshot, decision: decision,
 	}
 }

@@ -2,6 +2,8 @@ package sim
 
 import (
 	"time"
+
+	"github.com/windlass-dev/windlass/pkg/gateway/table"
 )
 
 // attempt is the gateway's end of an instance's claim and of what follows.
@@ -137,7 +139,11 @@ func (a *attempt) lost() {
 func (a *attempt) requeue(released bool) {
 	g, c, now := a.gateway, a.call, a.gateway.now()
 	token := g.world.token()
-	queued, err := g.table.Release(c.id, a.number, token, now)
+	way := (*table.Table[*call]).Retry
+	if released {
+		way = (*table.Table[*call]).Release
+	}
+	queued, err := way(g.table, c.id, a.number, token, now)
 	if err != nil {
 		return
 	}

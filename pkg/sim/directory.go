@@ -109,6 +109,17 @@ func (d *directory) learn(fn *function, owner ownership.Owner) {
 	}
 }
 
+// lastEpoch is the highest epoch of the functions' slots. The others never change
+// hands.
+func (d *directory) lastEpoch() uint64 {
+	last := uint64(0)
+	for _, fn := range d.world.functions {
+		owner, _ := d.owners.Owner(fn.slot)
+		last = max(last, owner.Epoch)
+	}
+	return last
+}
+
 // route is where a function's tickets and pulls go.
 func (d *directory) route(fn *function) (ownership.Owner, bool, bool) {
 	return d.owners.Route(fn.slot, d.silent)
@@ -158,6 +169,11 @@ func (d *directory) follow(id string) {
 func (d *directory) look() {
 	for _, b := range d.beats {
 		b.set(b.pulse.Look(d.now()))
+		if b.open && b.pulse.Unheard(d.now()) {
+			// A new stream may be of use, as after a partition.
+			b.stream.close(d.node)
+			b.closed(reset)
+		}
 		b.ask()
 	}
 }
@@ -181,8 +197,11 @@ type beats struct {
 	id        string
 	stream    *stream
 	open      bool
-	pulse     ownership.Pulse
-	retrying  bool
+	// stood says that the scheduler has answered on the stream.
+	stood bool
+	pulse ownership.Pulse
+	// behind is since when the scheduler has known more.
+	behind time.Time
 }
 
 func (b *beats) dial() {
@@ -190,7 +209,6 @@ func (b *beats) dial() {
 	if to == nil {
 		return
 	}
-	b.retrying = false
 	b.stream = b.directory.dial(to, openBeats{}, b)
 }
 
@@ -206,21 +224,46 @@ func (b *beats) ask() {
 }
 
 func (b *beats) take(m any) {
-	if reply, ok := m.(beatReply); ok {
-		b.set(b.pulse.Answer(b.directory.now(), reply.serving))
+	switch m := m.(type) {
+	case beatReply:
+		b.stood = true
+		b.set(b.pulse.Answer(b.directory.now(), m.serving))
+		b.catchUp(m.epoch)
+	case slots:
+		for _, fn := range b.directory.world.functions {
+			if owner, named := m.known.Owner(fn.slot); named {
+				b.directory.learn(fn, owner)
+			}
+		}
 	}
 }
 
-func (b *beats) closed(how closing) {
-	b.open = false
-	if how == refused {
-		b.set(b.pulse.Refuse())
-	}
+// closed opens the stream again, at once if it ever stood. If it did not, nobody is
+// there.
+func (b *beats) closed(closing) {
 	pause := 20 * time.Millisecond
-	if how == refused {
+	if !b.stood {
+		b.set(b.pulse.Refuse())
 		pause = 200 * time.Millisecond
 	}
+	b.open, b.stood = false, false
 	b.directory.after(pause, b.dial)
+}
+
+// catchUpAfter is how long a scheduler may have known more before it is asked.
+const catchUpAfter = time.Second
+
+// catchUp asks the scheduler for the slots if it has known more of them for a while.
+func (b *beats) catchUp(epoch uint64) {
+	now := b.directory.now()
+	switch {
+	case epoch <= b.directory.lastEpoch():
+		b.behind = time.Time{}
+	case b.behind.IsZero():
+		b.behind = now
+	case now.Sub(b.behind) >= catchUpAfter:
+		b.stream.send(b.directory.node, askSlots{})
+	}
 }
 
 // set replaces the pulse, and tells if that changes the routes.

@@ -57,7 +57,7 @@ func (g *gateway) boot() {
 	g.view.boot()
 	g.etcd.boot()
 	g.after(seedAfter, g.seed)
-	g.every(reofferEvery, func() { g.reoffer(g.now().Add(-reofferAfter)) })
+	g.every(reofferEvery, g.reofferOverdue)
 }
 
 // died is the end of all calls that it held.
@@ -99,18 +99,27 @@ func (g *gateway) offer(in table.Invocation[*call], now time.Time) {
 	if !known {
 		return
 	}
-	if g.linkTo(to.Addr).send(offer{
+	if open {
+		g.table.Entrust(in.ID)
+		in.Payload.open = true
+	}
+	g.linkTo(to.Addr).send(offer{
 		id: in.ID, fn: fn.index, token: in.Token, waited: now.Sub(in.Admitted),
 		remain: in.Deadline.Sub(now), request: open,
-	}) {
-		in.Payload.open = in.Payload.open || open
-	}
+	})
 }
 
-// reoffer sends again the tickets that were last offered before a time.
-func (g *gateway) reoffer(before time.Time) {
+// reofferOverdue sends again the tickets that have waited for so long that a
+// message may have been lost.
+func (g *gateway) reofferOverdue() {
+	before := g.now().Add(-reofferAfter)
+	g.reoffer(func(_ *call, offered time.Time) bool { return offered.Before(before) })
+}
+
+// reoffer sends again the tickets that wait and are due.
+func (g *gateway) reoffer(isDue func(c *call, offered time.Time) bool) {
 	now := g.now()
-	due := g.table.Due(before, now)
+	due := g.table.Due(now, isDue)
 	// The table does not promise an order.
 	slices.SortFunc(due, func(a, b table.Invocation[*call]) int { return a.Payload.number - b.Payload.number })
 	for _, in := range due {
@@ -125,22 +134,16 @@ func (g *gateway) reoffer(before time.Time) {
 // rerouted offers again at once what waits at a scheduler that is not the
 // function's any more.
 func (g *gateway) rerouted() {
-	changed := false
+	moved := make([]bool, len(g.routes))
 	for i, fn := range g.world.functions {
 		to, _, known := g.view.route(fn)
 		if !known || to.Addr == g.routes[i] {
 			continue
 		}
-		g.routes[i] = to.Addr
-		for _, c := range g.calls {
-			if c.fn == fn {
-				g.table.Unoffer(c.id)
-				changed = true
-			}
-		}
+		g.routes[i], moved[i] = to.Addr, true
 	}
-	if changed {
-		g.reoffer(g.now().Add(-reofferAfter))
+	if slices.Contains(moved, true) {
+		g.reoffer(func(c *call, _ time.Time) bool { return moved[c.fn.index] })
 	}
 }
 
@@ -153,20 +156,19 @@ func (g *gateway) refusedBy(r refusal) {
 	g.note("is refused", uint64(c.number), uint64(len(r.reason)))
 	switch r.reason {
 	case invoke.RefusedUnknownFunction, invoke.RefusedNotOwner:
-		g.view.learn(c.fn, r.owner)
 		g.table.Unoffer(c.id)
 		if !g.soon {
 			g.soon = true
 			g.after(reofferSoon, func() {
 				g.soon = false
-				g.reoffer(g.now().Add(-reofferAfter))
+				g.reofferOverdue()
 			})
 		}
 	default:
-		if _, waited := g.table.Withdraw(c.id); waited {
+		if _, executed, waited := g.table.Withdraw(c.id); waited {
 			g.waits--
-			g.answer(c, answeredNo, 0)
 			g.forget(c)
+			g.answer(c, unserved(executed), 0)
 		}
 	}
 }
@@ -185,9 +187,17 @@ func (g *gateway) tooLate(c *call) {
 	if c.claimed || g.now().Before(c.deadline) {
 		return
 	}
-	if g.leaveQueue(c) {
-		g.answer(c, answeredNo, 0)
+	if executed, waited := g.leaveQueue(c); waited {
+		g.answer(c, unserved(executed), 0)
 	}
+}
+
+// unserved is the answer to a call that was not served.
+func unserved(executed invoke.Executed) answer {
+	if executed == invoke.ExecutedNo {
+		return answeredNo
+	}
+	return answeredMaybe
 }
 
 // clientLeft is the end of a client's patience.
@@ -206,16 +216,15 @@ func (g *gateway) clientLeft(c *call) {
 	g.leaveQueue(c)
 }
 
-// leaveQueue makes sure that a call does not wait any more, and tells whether it
-// did.
-func (g *gateway) leaveQueue(c *call) bool {
-	if _, waited := g.table.Withdraw(c.id); !waited {
-		return false
+// leaveQueue makes sure that a call does not wait any more. It tells whether it did,
+// and whether it may have run.
+func (g *gateway) leaveQueue(c *call) (executed invoke.Executed, waited bool) {
+	if _, executed, waited = g.table.Withdraw(c.id); waited {
+		g.waits--
+		g.forget(c)
+		g.withdraw(c)
 	}
-	g.waits--
-	g.forget(c)
-	g.withdraw(c)
-	return true
+	return executed, waited
 }
 
 // withdraw tells the scheduler that nobody wants a ticket any more.
@@ -225,14 +234,10 @@ func (g *gateway) withdraw(c *call) {
 	}
 }
 
-// answer tells a client what came of its call. Of one that an instance may have
-// started without a claim, nobody can say that it did not run.
+// answer tells a client what came of its call.
 func (g *gateway) answer(c *call, a answer, run int) {
 	if c.answered {
 		return
-	}
-	if a == answeredNo && c.open {
-		a = answeredMaybe
 	}
 	g.answerAs(c, a, run)
 }

@@ -32,17 +32,19 @@ func (l *link) dial() {
 
 // send sends if the stream is there. What is offered while it is not is offered
 // again when it is.
-func (l *link) send(m any) bool {
+func (l *link) send(m any) {
 	if l.open {
 		l.stream.sendTicket(l.gateway.node, m)
 	}
-	return l.open
 }
 
 func (l *link) opened() {
 	l.open, l.pause = true, 0
 	// Whatever was offered before may have been lost.
-	l.gateway.reoffer(l.gateway.now().Add(time.Nanosecond))
+	l.gateway.reoffer(func(c *call, _ time.Time) bool {
+		to, _, _ := l.gateway.view.route(c.fn)
+		return to.Addr == l.addr
+	})
 }
 
 func (l *link) take(m any) {

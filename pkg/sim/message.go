@@ -11,7 +11,11 @@ import (
 
 // What a gateway opens to a scheduler.
 type (
-	openOffers struct{ gateway string }
+	openOffers struct {
+		gateway string
+		// forwarded says that another scheduler passes its tickets on.
+		forwarded bool
+	}
 	// offer is a ticket on its way to a queue.
 	offer struct {
 		id     invoke.ID
@@ -29,7 +33,6 @@ type (
 	refusal struct {
 		id     invoke.ID
 		reason invoke.RefusalReason
-		owner  ownership.Owner
 	}
 )
 
@@ -37,7 +40,11 @@ type (
 type (
 	openBeats struct{}
 	beat      struct{}
-	beatReply struct{ serving bool }
+	beatReply struct {
+		serving bool
+		// epoch is the highest that the scheduler knows.
+		epoch uint64
+	}
 )
 
 // What a program that cannot read etcd opens to a scheduler.

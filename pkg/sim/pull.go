@@ -104,7 +104,7 @@ func (p *pullEnd) giveUp() {
 // moved names the owner and ends the stream.
 func (p *pullEnd) moved() {
 	p.joined = false
-	owner := p.served.owner()
+	owner := p.served.elsewhere()
 	p.say(core.Moved{Addr: owner.Addr, Epoch: owner.Epoch})
 	p.stream.close(p.scheduler.node)
 }

@@ -86,11 +86,12 @@ func (s *scheduler) reconsider() {
 // its owner, or for one that is silent.
 func (f *served) should() (invoke.Term, bool) {
 	s := f.scheduler
-	if epoch, held := s.keeper.epoch(f.fn.slot); held {
-		return invoke.Term{Epoch: epoch}, true
-	}
+	epoch, held := s.keeper.epoch(f.fn.slot)
 	to, provisional, known := s.view.route(f.fn)
-	if known && provisional && to.ID == s.name && !s.draining {
+	switch {
+	case held && (to.ID == s.name || to.Epoch <= epoch):
+		return invoke.Term{Epoch: epoch}, true
+	case !held && known && provisional && to.ID == s.name && s.keeper.ready() && !s.draining:
 		return invoke.Term{Epoch: to.Epoch, Heir: "000" + s.name[1:]}, true
 	}
 	return invoke.Term{}, false
@@ -123,15 +124,16 @@ func (f *served) dismiss() {
 	}
 	f.pulls = nil
 	for _, t := range f.queue.Clear() {
-		f.scheduler.refuse(t, invoke.RefusedNotOwner, f)
+		f.scheduler.refuse(t, invoke.RefusedNotOwner)
 	}
 	f.lost = 0
 }
 
-// owner is who has the function, as far as is known here.
-func (f *served) owner() ownership.Owner {
-	if owner, known := f.scheduler.view.owners.Owner(f.fn.slot); known && owner.ID != f.scheduler.name {
-		return owner
+// elsewhere is who serves the function, as far as is known here; its epoch is 0 if
+// that is nobody else.
+func (f *served) elsewhere() ownership.Owner {
+	if to, _, known := f.scheduler.view.route(f.fn); known && to.ID != f.scheduler.name {
+		return to
 	}
 	return ownership.Owner{}
 }
@@ -140,7 +142,7 @@ func (f *served) owner() ownership.Owner {
 func (s *scheduler) accept(c *stream, what any) sink {
 	switch what := what.(type) {
 	case openOffers:
-		o := &offerEnd{scheduler: s, gateway: what.gateway, stream: c}
+		o := &offerEnd{scheduler: s, gateway: what.gateway, forwarded: what.forwarded, stream: c}
 		s.offerer = append(s.offerer, o)
 		return o
 	case openPull:
@@ -161,48 +163,16 @@ type beatEnd struct {
 
 func (b *beatEnd) opened() {}
 
-func (b *beatEnd) take(any) {
+func (b *beatEnd) take(m any) {
 	s := b.scheduler
-	b.stream.send(s.node, beatReply{serving: s.keeper.ready() && !s.draining})
+	if _, asks := m.(askSlots); asks {
+		b.stream.send(s.node, slots{known: s.view.owners.Clone()})
+		return
+	}
+	b.stream.send(s.node, beatReply{serving: s.keeper.ready() && !s.draining, epoch: s.view.lastEpoch()})
 }
 
 func (b *beatEnd) closed(closing) {}
-
-// offerEnd is a scheduler's end of a gateway's tickets.
-type offerEnd struct {
-	scheduler *scheduler
-	gateway   string
-	stream    *stream
-}
-
-func (o *offerEnd) opened() {}
-
-func (o *offerEnd) closed(closing) { o.scheduler.offerer = without(o.scheduler.offerer, o) }
-
-func (o *offerEnd) take(m any) {
-	s := o.scheduler
-	switch m := m.(type) {
-	case offer:
-		if reason := s.served[m.fn].offer(m, o.gateway); reason != "" {
-			o.refuse(m.id, reason, s.served[m.fn])
-		}
-	case withdrawal:
-		s.served[m.fn].queue.Withdraw(m.id)
-	}
-}
-
-func (o *offerEnd) refuse(id invoke.ID, reason invoke.RefusalReason, f *served) {
-	o.stream.sendTicket(o.scheduler.node, refusal{id: id, reason: reason, owner: f.owner()})
-}
-
-// refuse refuses a ticket at the gateway that it came from.
-func (s *scheduler) refuse(t invoke.Ticket, reason invoke.RefusalReason, f *served) {
-	for _, o := range s.offerer {
-		if o.gateway == t.Gateway {
-			o.refuse(t.ID, reason, f)
-		}
-	}
-}
 
 // offer puts a ticket into its queue, or says why not.
 func (f *served) offer(m offer, gateway string) invoke.RefusalReason {

@@ -13,6 +13,6 @@
 // reach in time at that mean.
 //
 // A call that was let in once is not refused later: whoever offers a ticket again
-// must not ask again, and one that has waited for some time elsewhere, with an owner
-// before this one, is let in without being counted.
+// must not ask again, and one that was offered to an owner before this one is let in
+// without being counted.
 package intake

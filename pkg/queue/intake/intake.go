@@ -36,12 +36,14 @@ type Outlook struct {
 // Call is a call that wants in.
 type Call struct {
 	Now time.Time
-	// Epoch is that of the function's slot. In a new one, earlier calls are
-	// not known.
-	Epoch uint64
-	// Waited is how long the call has waited already, and Remaining how much
-	// longer it is wanted.
-	Waited, Remaining time.Duration
+	// Term is that in which the function is served. In a new one, earlier calls
+	// are not known.
+	Term invoke.Term
+	// Again says that the call was offered before: not to this queue, or it
+	// would be known, but to that of an owner that is gone.
+	Again bool
+	// Remaining is how long the call is wanted.
+	Remaining time.Duration
 	// Waiting and Out are the calls that are in already.
 	Waiting, Out int
 	// Chance is a random number in [0, 1).
@@ -51,18 +53,14 @@ type Call struct {
 // Intake remembers how many calls came lately. Its zero value is that of a
 // function of which nothing is known. It is not safe for concurrent use.
 type Intake struct {
-	epoch  uint64
+	term   invoke.Term
 	limits Limits
 	bucket *rate.Limiter // nil while there is no Rate
 }
 
-// offeredBefore is how long a call must have waited to have been let in before, by
-// an owner that is gone. It is more than the way from a gateway takes.
-const offeredBefore = 250 * time.Millisecond
-
 // Admit takes a call in, or says why not.
 func (in *Intake) Admit(c Call, l Limits, o Outlook) *invoke.Refusal {
-	if c.Waited >= offeredBefore {
+	if c.Again {
 		return nil
 	}
 	if l.Concurrency > 0 && c.Waiting+c.Out >= l.Concurrency {
@@ -92,20 +90,20 @@ func (in *Intake) Admit(c Call, l Limits, o Outlook) *invoke.Refusal {
 	}
 }
 
-// follow makes the bucket that of the limits and of the epoch. A new bucket is half
-// full: whoever owned the function before may have let as many calls in just now.
+// follow makes the bucket that of the limits and of the term. A new bucket is half
+// full: whoever served the function before may have let as many calls in just now.
 func (in *Intake) follow(c Call, l Limits) {
 	switch {
 	case l.Rate <= 0:
 		in.bucket = nil
-	case in.bucket == nil || in.epoch != c.Epoch:
+	case in.bucket == nil || in.term != c.Term:
 		in.bucket = rate.NewLimiter(rate.Limit(l.Rate), l.Burst)
 		in.bucket.AllowN(c.Now, l.Burst/2)
 	case in.limits != l:
 		in.bucket.SetLimitAt(c.Now, rate.Limit(l.Rate))
 		in.bucket.SetBurstAt(c.Now, l.Burst)
 	}
-	in.epoch, in.limits = c.Epoch, l
+	in.term, in.limits = c.Term, l
 }
 
 // Wait is how long a call waits behind so many others; 0 if that is unknown.

@@ -58,7 +58,7 @@ func TestRateOfAMinute(t *testing.T) {
 	var in Intake
 	taken := func(from time.Time) (n int) {
 		for i := range 6000 {
-			call := Call{Now: from.Add(time.Duration(i) * 10 * time.Millisecond), Epoch: 1, Remaining: time.Minute}
+			call := Call{Now: from.Add(time.Duration(i) * 10 * time.Millisecond), Term: invoke.Term{Epoch: 1}, Remaining: time.Minute}
 			if got := in.Admit(call, Limits{Rate: 10, Burst: 20}, Outlook{}); got == nil {
 				n++
 			} else if got.Reason != invoke.RefusedRate || got.RetryAfter < time.Second {
@@ -76,11 +76,11 @@ func TestRateOfAMinute(t *testing.T) {
 	}
 }
 
-func TestNewEpochStartsWithHalfABurst(t *testing.T) {
+func TestNewTermStartsWithHalfABurst(t *testing.T) {
 	var in Intake
 	limits := Limits{Rate: 1, Burst: 10}
 	taken := func(epoch uint64, limits Limits) (n int) {
-		for in.Admit(Call{Now: start, Epoch: epoch}, limits, Outlook{}) == nil {
+		for in.Admit(Call{Now: start, Term: invoke.Term{Epoch: epoch}}, limits, Outlook{}) == nil {
 			n++
 		}
 		return n
@@ -142,7 +142,7 @@ func TestWaitIsNeverRefusedWrongly(t *testing.T) {
 }
 
 func TestCallsOfAnEarlierOwnerAreLetIn(t *testing.T) {
-	call := Call{Now: start, Waited: time.Second, Remaining: time.Second, Waiting: 100}
+	call := Call{Now: start, Again: true, Remaining: time.Second, Waiting: 100}
 	limits, outlook := Limits{Concurrency: 1, Rate: 1, Burst: 1}, Outlook{Parallel: 1, Mean: time.Minute, Stuck: true}
 	var in Intake
 	for range 10 {

@@ -1,0 +1,325 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/windlass-dev/windlass/test/faults/lab"
+	"github.com/windlass-dev/windlass/test/faults/load"
+	"github.com/windlass-dev/windlass/test/faults/verdict"
+)
+
+// figure is one thing that is measured with larger counts.
+type figure struct {
+	name    string
+	measure func(ctx context.Context, r *runner) error
+}
+
+func allFigures() []figure {
+	return []figure{
+		{"kill", stalls("kill_owner", 200, killed)},
+		{"pause", stalls("pause_owner", 20, paused)},
+		{"partition", stalls("partition_owner", 20, isolated)},
+		{"rolling", rolling},
+		{"etcd", outages},
+		{"matrix", matrix},
+	}
+}
+
+// figures measures those that the command line names, and prints each as
+// name=value.
+func (r *runner) figures(ctx context.Context) (status int, err error) {
+	fmt.Fprintf(r.out, "# fault lab: commit=%s date=%s machine=%q seed=%d scale=%g\n",
+		commit(), time.Now().UTC().Format("2006-01-02"), machine(), r.options.seed, r.options.scale)
+	names := strings.Split(r.options.figures, ",")
+	for _, f := range allFigures() {
+		if r.options.figures != "all" && !slices.Contains(names, f.name) {
+			continue
+		}
+		if err := f.measure(ctx, r); err != nil {
+			return 1, fmt.Errorf("%s: %w", f.name, err)
+		}
+	}
+	return 0, nil
+}
+
+func commit() string {
+	text, err := exec.Command("git", "describe", "--tags", "--always", "--dirty").Output()
+	if err != nil {
+		return "unknown"
+	}
+	return strings.TrimSpace(string(text))
+}
+
+// machine is the processors and what they are.
+func machine() string {
+	text, _ := os.ReadFile("/proc/cpuinfo")
+	_, model, _ := strings.Cut(string(text), "model name")
+	model, _, _ = strings.Cut(strings.TrimLeft(model, "\t :"), "\n")
+	return fmt.Sprintf("%d x %s", runtime.NumCPU(), model)
+}
+
+// figure prints one figure.
+func (r *runner) figure(name, format string, value ...any) {
+	fmt.Fprintf(r.out, "faults_%s=%s\n", name, fmt.Sprintf(format, value...))
+}
+
+// times is a count at the scale of the command line, at least one.
+func (r *runner) times(n int) int { return max(1, int(float64(n)*r.options.scale)) }
+
+// judge judges a scene that has ended and prints its counts.
+func (r *runner) judge(ctx context.Context, s *scene, name string, allow verdict.Allowance) error {
+	err := s.heal(ctx)
+	runs, ledgerErr := r.ledger()
+	if err == nil {
+		err = ledgerErr
+	}
+	if err != nil {
+		return err
+	}
+	report := verdict.Judge(s.calls, runs, allow)
+	report.Faults = append(append(report.Faults, s.broken...), r.leaks(ctx)...)
+	r.figure(name+"_calls", "%d", report.Calls)
+	r.figure(name+"_failed", "%d", report.Calls-report.Succeeded)
+	r.figure(name+"_lost", "%d", report.Lost)
+	r.figure(name+"_duplicated", "%d", report.Duplicated)
+	r.figure(name+"_wrong_no", "%d", report.WrongNo)
+	for _, fault := range report.Faults {
+		fmt.Fprintf(r.out, "# %s: %s\n", name, fault)
+	}
+	return nil
+}
+
+// blow makes the owner silent in some way, until undo.
+type blow func(ctx context.Context, owner *lab.Member) (undo func() error, err error)
+
+func killed(ctx context.Context, owner *lab.Member) (undo func() error, err error) {
+	owner.Kill()
+	return func() error { return owner.Revive(ctx) }, nil
+}
+
+func paused(_ context.Context, owner *lab.Member) (undo func() error, err error) {
+	owner.Pause()
+	return func() error { owner.Resume(); return nil }, nil
+}
+
+func isolated(ctx context.Context, owner *lab.Member) (undo func() error, err error) {
+	if err := owner.Isolate(ctx); err != nil {
+		return nil, err
+	}
+	return func() error { return owner.Mend(ctx) }, nil
+}
+
+// Times around a blow: how long the owner is silent, and how long afterwards its
+// slots may take to come to rest.
+const (
+	silence = 4 * time.Second
+	rest    = 2 * time.Second
+)
+
+// stalls measures how long new calls wait after each of many blows.
+func stalls(name string, times int, strike blow) func(context.Context, *runner) error {
+	return func(ctx context.Context, r *runner) error {
+		s, err := r.scene(name)
+		if err != nil {
+			return err
+		}
+		defer s.etcd.Close()
+		// Short calls, many of them, so that each blow meets some at once.
+		l := load.Start(ctx, s.config(slowly(toWork, "ms=5")))
+		wait(ctx, rest)
+		var moments []int64
+		for range r.times(times) {
+			owner, err := s.owner(ctx, work)
+			if err != nil {
+				l.Stop()
+				return err
+			}
+			moments = append(moments, load.Now())
+			undo, err := strike(ctx, owner)
+			if err == nil {
+				wait(ctx, silence)
+				err = undo()
+			}
+			if err == nil {
+				wait(ctx, rest)
+				err = s.owned(ctx, work)
+			}
+			if err != nil {
+				l.Stop()
+				return err
+			}
+		}
+		s.calls = l.Stop()
+		r.printStalls(name, s.calls, moments)
+		return r.judge(ctx, s, name, nothing())
+	}
+}
+
+// owned returns when somebody who runs owns a function's slot.
+func (s *scene) owned(ctx context.Context, function string) error {
+	ctx, cancel := context.WithTimeout(ctx, recoverWithin)
+	defer cancel()
+	for {
+		owner, err := s.owner(ctx, function)
+		if err == nil && owner.Alive() {
+			return nil
+		}
+		if ctx.Err() != nil {
+			return fmt.Errorf("nobody who runs owns the slot of %s: %w", function, err)
+		}
+		wait(ctx, 100*time.Millisecond)
+	}
+}
+
+// printStalls prints how long the slowest new call of each blow took, and how long
+// it was until a new call had succeeded.
+func (r *runner) printStalls(name string, calls []verdict.Call, moments []int64) {
+	var slowest, first []time.Duration
+	for _, moment := range moments {
+		until := moment + int64(silence)
+		slowest = append(slowest, verdict.Stall(calls, moment, until))
+		first = append(first, verdict.FirstSuccess(calls, moment, until))
+	}
+	r.figure(name+"_times", "%d", len(moments))
+	for label, values := range map[string][]time.Duration{"stall": slowest, "first_success": first} {
+		r.figure(name+"_"+label+"_p50_ms", "%.1f", milliseconds(verdict.Quantile(values, 0.5)))
+		r.figure(name+"_"+label+"_p99_ms", "%.1f", milliseconds(verdict.Quantile(values, 0.99)))
+		r.figure(name+"_"+label+"_max_ms", "%.1f", milliseconds(verdict.Quantile(values, 1)))
+	}
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// rollingCalls is how many calls restarts are made under, in all.
+const rollingCalls = 200_000
+
+// rolling restarts gateways, schedulers and pods, each alone and all at once, over
+// and over.
+func rolling(ctx context.Context, r *runner) error {
+	kinds := []struct {
+		name    string
+		restart func(ctx context.Context, s *scene) error
+	}{
+		{"gateways", func(ctx context.Context, s *scene) error { return s.restartGateways(ctx) }},
+		{"schedulers", func(ctx context.Context, s *scene) error { return s.restartSchedulers(ctx) }},
+		{"agents", func(ctx context.Context, s *scene) error { return s.deletePods(ctx, work) }},
+		{"all", func(ctx context.Context, s *scene) error { return s.restartEverything(ctx) }},
+	}
+	for _, kind := range kinds {
+		s, err := r.scene("rolling_" + kind.name)
+		if err != nil {
+			return err
+		}
+		config := s.config(slowly(toWork, "ms=1"))
+		config.Rate, config.Clients = 0, 2*warm
+		l := load.Start(ctx, config)
+		rounds := 0
+		for err == nil && l.Begun() < r.times(rollingCalls/len(kinds)) && ctx.Err() == nil {
+			err = kind.restart(ctx, s)
+			rounds++
+		}
+		s.calls = l.Stop()
+		if err == nil {
+			r.figure("rolling_"+kind.name+"_rounds", "%d", rounds)
+			err = r.judge(ctx, s, "rolling_"+kind.name, nothing())
+		}
+		s.etcd.Close()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// outage is how long etcd is away.
+const outage = time.Minute
+
+// outages takes etcd away for a minute, three times: nothing else happens, the
+// owner is killed in the middle, and a gateway is restarted in the middle.
+func outages(ctx context.Context, r *runner) error {
+	half := func(ctx context.Context) { wait(ctx, time.Duration(r.options.scale*float64(outage))/2) }
+	kinds := []struct {
+		name      string
+		meanwhile func(ctx context.Context, s *scene) error
+	}{
+		{"etcd_away", func(ctx context.Context, _ *scene) error { half(ctx); half(ctx); return nil }},
+		{"etcd_away_owner_killed", func(ctx context.Context, s *scene) error { half(ctx); s.before.Kill(); half(ctx); return nil }},
+		{"etcd_away_gateway_restarted", func(ctx context.Context, s *scene) error {
+			half(ctx)
+			err := restartAGateway(ctx, s)
+			half(ctx)
+			return err
+		}},
+	}
+	for _, kind := range kinds {
+		s, err := r.scene(kind.name)
+		if err != nil {
+			return err
+		}
+		err = withoutEtcd((*lab.Member).Pause, kind.meanwhile)(ctx, s)
+		if err == nil {
+			err = r.judge(ctx, s, kind.name, nothing())
+		}
+		s.etcd.Close()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// matrixCalls is how many calls the rows are run under, in all.
+const matrixCalls = 1_000_000
+
+// matrix runs all rows again and again, each time with another seed.
+func matrix(ctx context.Context, r *runner) error {
+	rows, err := r.options.chosen()
+	if err != nil {
+		return err
+	}
+	var total verdict.Report
+	survived, times := 0, 0
+	for seed := r.options.seed; total.Calls < r.times(matrixCalls) && ctx.Err() == nil; seed++ {
+		round := &runner{lab: r.lab, options: r.options, out: r.out, epochs: r.epochs, read: r.read, usual: r.usual}
+		round.options.seed = seed
+		for _, row := range rows {
+			report, kept := round.row(ctx, row)
+			total.Add(report)
+			times++
+			if kept {
+				survived++
+			}
+		}
+		r.read = round.read
+	}
+	r.figure("matrix_rows", "%d", len(rows))
+	r.figure("matrix", "survived=%d/%d lost=%d duplicated=%d wrong_no=%d calls=%d maybe_rate=%.6f",
+		survived, times, total.Lost, total.Duplicated, total.WrongNo, total.Calls, total.MaybeRate())
+	return nil
+}
+
+// restartEverything restarts gateways, schedulers and pods at the same time.
+func (s *scene) restartEverything(ctx context.Context) error {
+	all := []func(context.Context) error{
+		s.restartGateways, s.restartSchedulers,
+		func(ctx context.Context) error { return s.deletePods(ctx, work) },
+	}
+	errs := make(chan error, len(all))
+	for _, restart := range all {
+		go func() { errs <- restart(ctx) }()
+	}
+	var err error
+	for range all {
+		if e := <-errs; e != nil {
+			err = e
+		}
+	}
+	return err
+}

@@ -1,0 +1,193 @@
+package lab
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/windlass-dev/windlass/pkg/wiretls"
+)
+
+// Lab is a Windlass that runs.
+type Lab struct {
+	Config Config
+	// API is the API server, Etcd the members of Windlass's own etcd.
+	API                        *Member
+	apiEtcd                    *Member
+	Etcd, Schedulers, Gateways []*Member
+	// Kubelet runs the pods of all nodes.
+	Kubelet *Kubelet
+	// Cluster is the way to the API server.
+	Cluster *Cluster
+	// probe asks members how they are, with a connection each time, since the
+	// last one may have been cut.
+	probe *http.Client
+	// Ledger is the file that every execution is written to.
+	Ledger string
+}
+
+// Open puts a lab together, and returns when everything in it is ready. It is to
+// be called in the process that Enter makes.
+func Open(ctx context.Context, config Config) (*Lab, error) {
+	if err := config.Validate(); err != nil {
+		return nil, err
+	}
+	if err := settle(config.data()); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(config.file("logs"), 0o755); err != nil {
+		return nil, err
+	}
+	if err := openBridge(ctx, ownAddr); err != nil {
+		return nil, err
+	}
+	l := &Lab{Config: config, Ledger: config.data("ledger"), probe: &http.Client{Transport: &http.Transport{
+		DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
+	}}}
+	if err := l.start(ctx); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	return l, nil
+}
+
+// start starts the parts in the order in which they need each other.
+func (l *Lab) start(ctx context.Context) error {
+	ca, err := newAuthority("windlass-lab")
+	if err != nil {
+		return err
+	}
+	for role, names := range map[string][]string{"gateway": {wiretls.GatewayName}, "scheduler": {wiretls.SchedulerName}} {
+		if err := ca.folder(l.Config.data("tls", role), identity{user: role, names: names}); err != nil {
+			return err
+		}
+	}
+	if err := l.startAPI(ctx); err != nil {
+		return err
+	}
+	if err := l.startEtcd(ctx); err != nil {
+		return err
+	}
+	if l.Kubelet, err = openKubelet(ctx, l); err != nil {
+		return err
+	}
+	return l.startRoles(ctx)
+}
+
+// open makes a member, which does not run yet.
+func (l *Lab) open(ctx context.Context, kind string, i int, path string, environ []string, arguments func(m *Member) []string) (*Member, error) {
+	thirds := map[string]int{"api": 0, "etcd": 1, "scheduler": 2, "gateway": 3}
+	addr, name := at(thirds[kind], i), fmt.Sprintf("%s-%d", kind, i)
+	space, err := openSpace(ctx, name, "lab-"+name, addr)
+	if err != nil {
+		return nil, err
+	}
+	m := &Member{Space: space, api: l.probe, ready: "http://" + hostPort(addr, opsPort) + "/readyz"}
+	m.program = Program{Path: path, Arguments: arguments(m), Environ: environ, Log: l.Config.logOf(name)}
+	return m, nil
+}
+
+func (l *Lab) startRoles(ctx context.Context) error {
+	windlass := l.Config.Programs + "/windlass"
+	environ := append(os.Environ(), "KUBECONFIG="+l.Config.data("kubeconfig"))
+	for i := range l.Config.Schedulers {
+		m, err := l.open(ctx, "scheduler", i+1, windlass, environ, l.schedulerArguments)
+		if err != nil {
+			return err
+		}
+		l.Schedulers = append(l.Schedulers, m)
+	}
+	for i := range l.Config.Gateways {
+		m, err := l.open(ctx, "gateway", i+1, windlass, environ, l.gatewayArguments)
+		if err != nil {
+			return err
+		}
+		l.Gateways = append(l.Gateways, m)
+	}
+	return l.Heal(ctx)
+}
+
+func (l *Lab) commonArguments(role string) []string {
+	arguments := []string{role, "--log-format=text", "--log-level=info", "--tls-dir=" + l.Config.data("tls", role)}
+	for _, m := range l.Etcd {
+		arguments = append(arguments, "--etcd-endpoints=http://"+hostPort(m.Addr, etcdClientPort))
+	}
+	return arguments
+}
+
+func (l *Lab) schedulerArguments(m *Member) []string {
+	return append(l.commonArguments("scheduler"),
+		"--id="+m.Name, "--advertise="+hostPort(m.Addr, wirePort),
+		"--agent-image=podagent", "--agent-scheduler="+hostPort(serviceAddr, wirePort),
+		"--lease-ttl="+l.Config.LeaseTTL.String(), "--handover-delay="+l.Config.Drain.String())
+}
+
+func (l *Lab) gatewayArguments(m *Member) []string {
+	return append(l.commonArguments("gateway"),
+		"--advertise="+hostPort(m.Addr, wirePort), "--schedulers="+hostPort(serviceAddr, wirePort), "--drain-delay="+l.Config.Drain.String())
+}
+
+// CallURL is where a gateway takes calls.
+func (l *Lab) CallURL(gateway *Member) string { return "http://" + hostPort(gateway.Addr, callPort) }
+
+// Members are all that Heal revives.
+func (l *Lab) Members() []*Member {
+	all := append([]*Member{l.apiEtcd, l.API}, l.Etcd...)
+	return append(append(all, l.Schedulers...), l.Gateways...)
+}
+
+// Heal takes every fault of the network back, starts what does not run, lets go
+// on what is paused, and returns when everything is ready.
+func (l *Lab) Heal(ctx context.Context) error {
+	var errs []error
+	for _, m := range l.Members() {
+		errs = append(errs, m.Mend(ctx))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	for _, m := range l.Members() {
+		if m.Alive() {
+			m.Resume()
+		} else if err := m.Start(); err != nil {
+			return err
+		}
+	}
+	for _, m := range l.Members() {
+		if err := m.Revive(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// closeWithin bounds how long the kubelet's pods may take to end.
+const closeWithin = 5 * time.Second
+
+// Close ends everything.
+func (l *Lab) Close() error {
+	if l.Kubelet != nil {
+		l.Kubelet.close(closeWithin)
+	}
+	members := append(append([]*Member{}, l.Gateways...), l.Schedulers...)
+	members = append(members, l.Etcd...)
+	for _, m := range append(members, l.API, l.apiEtcd) {
+		if m == nil {
+			continue
+		}
+		if m.Alive() {
+			m.Kill()
+		}
+		m.Close()
+	}
+	return nil
+}
+
+// ReadyURL is where a member says whether it works.
+func (l *Lab) ReadyURL(m *Member) string { return m.ready }
+
+// MetricsURL is where a member tells its metrics.
+func (l *Lab) MetricsURL(m *Member) string { return "http://" + hostPort(m.Addr, opsPort) + "/metrics" }

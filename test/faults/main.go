@@ -1,0 +1,146 @@
+// Command faults breaks a Windlass that is made of real programs, and says
+// whether it kept its promises: the fault lab.
+//
+// Each row of its table is one fault of docs/reliability.md. It is put upon a
+// Windlass under load, and taken back; then package verdict compares what the
+// callers were told with what the functions' ledger says was executed, and the
+// row's own expectations with what happened. A row fails for a promise that was
+// broken, never for being slow: times are printed.
+//
+//	go run ./test/faults                    every row
+//	go run ./test/faults -rows F2,F21-F24   some
+//	go run ./test/faults -list              what there is
+//	go run ./test/faults -figures           the figures, with larger counts
+//
+// It needs Linux, root, iptables, and the programs of make cluster-binaries. It
+// leaves nothing behind, however it ends; see package lab.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/windlass-dev/windlass/test/cluster"
+	"github.com/windlass-dev/windlass/test/faults/lab"
+)
+
+// options are what the command line says.
+type options struct {
+	rows    string
+	seed    uint64
+	rate    float64
+	scale   float64
+	keep    bool
+	list    bool
+	figures string
+}
+
+func main() {
+	var o options
+	flag.StringVar(&o.rows, "rows", "", "only these `rows`, such as F2,F21-F24")
+	flag.Uint64Var(&o.seed, "seed", 1, "what all chance comes from")
+	flag.Float64Var(&o.rate, "rate", 150, "`calls` that begin in a second")
+	flag.Float64Var(&o.scale, "scale", 1, "`factor` on how often and how long figures are measured")
+	flag.BoolVar(&o.keep, "keep", false, "keep the logs and say where")
+	flag.BoolVar(&o.list, "list", false, "list the rows and end")
+	flag.StringVar(&o.figures, "figures", "", "measure these `figures`, or all, instead of running rows")
+	flag.Parse()
+	if o.list {
+		list(os.Stdout)
+		return
+	}
+	status, err := o.main()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "faults:", err)
+		os.Exit(2)
+	}
+	os.Exit(status)
+}
+
+// folder is the variable that tells the inner process where to work.
+const folder = "WINDLASS_LAB_DIR"
+
+// main builds the programs and enters the lab, or is in it already.
+func (o options) main() (status int, err error) {
+	if lab.Inside() {
+		return o.inside(os.Getenv(folder), os.Stdout)
+	}
+	if _, err := o.chosen(); err != nil {
+		return 0, err
+	}
+	dir, err := os.MkdirTemp("", "windlass-faults-")
+	if err != nil {
+		return 0, err
+	}
+	if o.keep {
+		fmt.Fprintln(os.Stderr, "faults: logs are in", filepath.Join(dir, "logs"))
+	} else {
+		defer os.RemoveAll(dir)
+	}
+	if err := build(filepath.Join(dir, "bin")); err != nil {
+		return 0, err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	return lab.Enter(ctx, folder+"="+dir)
+}
+
+// build builds what the lab runs, and its function.
+func build(into string) error {
+	if err := os.MkdirAll(into, 0o755); err != nil {
+		return err
+	}
+	for _, program := range []string{"./cmd/windlass", "./cmd/podagent", "./test/faults/function"} {
+		cmd := exec.Command("go", "build", "-buildvcs=false", "-trimpath", "-o", into+"/", program)
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("building %s (run this at the root of the module): %w: %s", program, err, strings.TrimSpace(string(out)))
+		}
+	}
+	return nil
+}
+
+// openWithin is how long it may take to put the lab together.
+const openWithin = 2 * time.Minute
+
+// inside runs the rows in the lab.
+func (o options) inside(dir string, out io.Writer) (status int, err error) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	crds, err := filepath.Abs("config/crd")
+	if err != nil {
+		return 0, err
+	}
+	opening, cancel := context.WithTimeout(ctx, openWithin)
+	defer cancel()
+	l, err := lab.Open(opening, lab.Config{
+		Kubernetes: cluster.ProgramsFolder(), Programs: filepath.Join(dir, "bin"), CRDs: crds, Dir: dir,
+		Schedulers: 3, Gateways: 2, Nodes: 3, LeaseTTL: 10 * time.Second, Drain: 2 * time.Second,
+	})
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, l.Close()) }()
+	r, err := newRunner(opening, l, o, out)
+	if err != nil {
+		return 0, err
+	}
+	if o.figures != "" {
+		return r.figures(ctx)
+	}
+	chosen, err := o.chosen()
+	if err != nil {
+		return 0, err
+	}
+	return r.rows(ctx, chosen)
+}

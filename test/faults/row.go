@@ -1,0 +1,43 @@
+package main
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/windlass-dev/windlass/test/faults/verdict"
+)
+
+// row is one fault and what is promised in spite of it.
+type row struct {
+	// id is that of the fault matrix in docs/reliability.md.
+	id, fault, promise string
+	// allow is what the fault may cost.
+	allow verdict.Allowance
+	// run puts the fault upon the scene and takes it back. An error is
+	// something else than a broken promise of a call.
+	run func(ctx context.Context, s *scene) error
+}
+
+// table is every row, by chapter.
+func table() []row {
+	return slices.Concat(processRows(), instanceRows(), etcdRows(), networkRows(), machineRows(), kubernetesRows(), loadRows())
+}
+
+// patience is how long a caller waits: as long as a call may wait in a queue, as
+// long as the lab's functions may take, and a second.
+const patience = time.Minute + functionTimeout + time.Second
+
+// nothing is allowed: every call succeeds.
+func nothing() verdict.Allowance { return verdict.Allowance{Patience: patience} }
+
+// anything that is true may be said, as often as need be.
+func anything() verdict.Allowance {
+	return verdict.Allowance{Patience: patience, Maybe: verdict.Any, No: verdict.Any, Broken: verdict.Any}
+}
+
+// maybes allows so many calls to end with "maybe".
+func maybes(n int) verdict.Allowance { return verdict.Allowance{Patience: patience, Maybe: n} }
+
+// refusals allows any number of calls to be refused with "no".
+func refusals() verdict.Allowance { return verdict.Allowance{Patience: patience, No: verdict.Any} }

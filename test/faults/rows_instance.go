@@ -1,0 +1,274 @@
+package main
+
+import (
+	"context"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/test/faults/load"
+	"github.com/windlass-dev/windlass/test/faults/verdict"
+)
+
+// instanceRows are faults of agents and functions.
+func instanceRows() []row {
+	return []row{
+		{
+			id: "F5", fault: "idle agents are killed",
+			promise: "nothing visible", allow: nothing(), run: killIdleAgents,
+		},
+		{
+			id: "F7", fault: "three agents are killed while they run calls",
+			promise: "one maybe for each at most; nothing is run again",
+			allow:   maybes(3), run: killAgents(toWork),
+		},
+		{
+			id: "F7b", fault: "the same with a function that may run twice",
+			promise: "no call fails", allow: nothing(), run: killAgents(toAgain),
+		},
+		{
+			id: "F9", fault: "the function's process exits during a call",
+			promise: "502 maybe within seconds, one execution",
+			allow:   maybes(4), run: misbehaving("exit", 4),
+		},
+		{
+			id: "F9b", fault: "the function's process dies of a segmentation fault during a call",
+			promise: "502 maybe within seconds, one execution",
+			allow:   maybes(4), run: misbehaving("segfault", 4),
+		},
+		{
+			id: "F9c", fault: "the function closes its connection instead of answering",
+			promise: "502 maybe within seconds, one execution",
+			allow:   maybes(6), run: misbehaving("break", 6),
+		},
+		{
+			id: "F10", fault: "the function hangs",
+			promise: "504 maybe when its time is over; later calls are answered",
+			allow:   maybes(2), run: misbehaving("hang", 2),
+		},
+		{
+			id: "F11", fault: "the function does not read a large body for a while",
+			promise: "the agent's memory is bounded, and every call succeeds",
+			allow:   nothing(), run: ignoredBody,
+		},
+		{
+			id: "F13", fault: "the function's answer does not end",
+			promise: "cut off when its time is over, and never a clean end",
+			allow:   verdict.Allowance{Patience: patience, Broken: 2}, run: misbehaving("endless", 2),
+		},
+		{
+			id: "F14", fault: "the function's answers are not HTTP, or not quite",
+			promise: "502 maybe, or the part that is good; the agent survives",
+			allow:   verdict.Allowance{Patience: patience, Maybe: verdict.Any, Broken: 2}, run: badAnswers,
+		},
+		{
+			id: "F18a", fault: "gateways are restarted, one after the other",
+			promise: "no call fails", allow: nothing(), run: rollGateways,
+		},
+		{
+			id: "F18b", fault: "schedulers are restarted, one after the other",
+			promise: "no call fails", allow: nothing(), run: rollSchedulers,
+		},
+		{
+			id: "F18c", fault: "every pod is deleted, one after the other",
+			promise: "no call fails", allow: nothing(), run: rollPods,
+		},
+		{
+			id: "F18d", fault: "the function is changed, so that all its pods are replaced",
+			promise: "no call fails", allow: nothing(), run: changeFunction,
+		},
+		{
+			id: "F18e", fault: "gateways, schedulers and pods are restarted at the same time",
+			promise: "no call fails", allow: nothing(), run: rollAll,
+		},
+		{
+			id: "F19", fault: "pods are deleted with a second of grace while calls run for longer",
+			promise: "maybe for the calls that are cut off, and nothing hangs",
+			allow:   maybes(2 * warm), run: shortGrace,
+		},
+		{
+			id: "F23", fault: "an agent and its function stand still for 15 s during a call that may run twice",
+			promise: "every call is answered; a late result is refused",
+			allow:   maybes(2), run: pauseAgent,
+		},
+	}
+}
+
+func killIdleAgents(ctx context.Context, s *scene) error {
+	for range 3 {
+		if pods := s.Kubelet.PodsOf(work); len(pods) > 0 {
+			anyOf(s, pods).Agent().Kill()
+		}
+		s.call(ctx, 10, toWork(s.rng))
+	}
+	return nil
+}
+
+func killAgents(next func(*rand.Rand) load.Request) func(context.Context, *scene) error {
+	return func(ctx context.Context, s *scene) error {
+		s.rate = 10
+		return s.under(ctx, slowly(next, "ms=250"), func() error {
+			for range 3 {
+				name := strings.TrimPrefix(next(s.rng).Function, "faults/")
+				if pods := s.Kubelet.PodsOf(name); len(pods) > 0 {
+					anyOf(s, pods).Agent().Kill()
+				}
+				wait(ctx, 1500*time.Millisecond)
+			}
+			return nil
+		})
+	}
+}
+
+// soon is when a caller is to know that its call has failed, with time to spare
+// on a machine that is busy.
+const soon = 8 * time.Second
+
+// misbehaving makes calls in which the function of its own does something wrong,
+// each followed by one that it answers.
+func misbehaving(what string, times int) func(context.Context, *scene) error {
+	return func(ctx context.Context, s *scene) error {
+		short := func(spec *v1alpha1.FunctionSpec) { spec.Timeout.Duration = 2 * time.Second }
+		return s.with(ctx, "wrong", short, func(*v1alpha1.Function) error {
+			s.call(ctx, 1, load.Request{Function: "faults/wrong", Body: 10})
+			for range times {
+				bad := s.call(ctx, 1, load.Request{Function: "faults/wrong", Query: "do=" + what, Body: 10})
+				s.holds(len(bad) == 1 && bad[0].Latency() < soon && !bad[0].Succeeded(), "a call that had to fail soon: %+v", bad)
+				s.call(ctx, 1, load.Request{Function: "faults/wrong", Body: 10})
+			}
+			return nil
+		})
+	}
+}
+
+// agentMemory is how much memory an agent may hold at the very most, in KiB.
+const agentMemory = 64 << 10
+
+func ignoredBody(ctx context.Context, s *scene) error {
+	const large = 16 << 20
+	s.rate = 2
+	return s.under(ctx, func(*rand.Rand) load.Request {
+		return load.Request{Function: "faults/" + work, Query: "do=ignore-body&ms=500", Body: large}
+	}, func() error {
+		wait(ctx, 3*time.Second)
+		for _, pod := range s.Kubelet.PodsOf(work) {
+			resident := residentKiB(pod.Agent().PID)
+			s.holds(resident < agentMemory, "the agent %s holds %d KiB", pod.CID, resident)
+		}
+		return nil
+	})
+}
+
+// residentKiB is how much memory a process has, 0 if it has ended.
+func residentKiB(pid int) int {
+	status, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
+	_, rest, _ := strings.Cut(string(status), "VmRSS:")
+	text, _, _ := strings.Cut(strings.TrimSpace(rest), " ")
+	n, _ := strconv.Atoi(text)
+	return n
+}
+
+func badAnswers(ctx context.Context, s *scene) error {
+	return s.with(ctx, "wrong", func(*v1alpha1.FunctionSpec) {}, func(*v1alpha1.Function) error {
+		for _, what := range []string{"garbage", "two-lengths", "bad-chunk", "truncate", "twice", "storm"} {
+			s.call(ctx, 1, load.Request{Function: "faults/wrong", Query: "do=" + what, Body: 10})
+			good := s.call(ctx, 1, load.Request{Function: "faults/wrong", Body: 10})
+			s.holds(len(good) == 1 && good[0].Succeeded(), "the call after %q: %+v", what, good)
+		}
+		return nil
+	})
+}
+
+func rollGateways(ctx context.Context, s *scene) error {
+	return s.under(ctx, toWork, func() error { return s.restartGateways(ctx) })
+}
+
+func (s *scene) restartGateways(ctx context.Context) error {
+	for _, m := range s.Gateways {
+		if err := m.Restart(ctx); err != nil {
+			return err
+		}
+		// The balancer must know it before the next one goes.
+		wait(ctx, time.Second)
+	}
+	return nil
+}
+
+func rollSchedulers(ctx context.Context, s *scene) error {
+	return s.under(ctx, toWork, func() error { return s.restartSchedulers(ctx) })
+}
+
+func (s *scene) restartSchedulers(ctx context.Context) error {
+	for _, m := range s.Schedulers {
+		if err := m.Restart(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func rollPods(ctx context.Context, s *scene) error {
+	return s.under(ctx, toWork, func() error { return s.deletePods(ctx, work) })
+}
+
+// deletePods deletes each pod that a function has now, as a drain does.
+func (s *scene) deletePods(ctx context.Context, function string) error {
+	for _, pod := range s.Kubelet.PodsOf(function) {
+		if err := s.Kubelet.Delete(ctx, pod); err != nil {
+			return err
+		}
+		wait(ctx, 700*time.Millisecond)
+	}
+	return nil
+}
+
+func changeFunction(ctx context.Context, s *scene) error {
+	return s.under(ctx, toWork, func() error {
+		fn := &v1alpha1.Function{}
+		if err := s.Cluster.Get(ctx, work, fn); err != nil {
+			return err
+		}
+		fn.Spec.Env = []v1alpha1.EnvVar{{Name: "LAB_VERSION", Value: strconv.FormatUint(s.rng.Uint64(), 36)}}
+		if err := s.Cluster.Objects.Update(ctx, fn); err != nil {
+			return err
+		}
+		wait(ctx, 5*time.Second)
+		return nil
+	})
+}
+
+func rollAll(ctx context.Context, s *scene) error {
+	return s.under(ctx, toWork, func() error { return s.restartEverything(ctx) })
+}
+
+func shortGrace(ctx context.Context, s *scene) error {
+	s.rate = 3
+	return s.under(ctx, slowly(toWork, "ms=4000"), func() error {
+		for _, pod := range s.Kubelet.PodsOf(work) {
+			if err := s.Kubelet.DeleteWithin(ctx, pod, 1); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func pauseAgent(ctx context.Context, s *scene) error {
+	s.rate = 10
+	return s.under(ctx, slowly(toAgain, "ms=250"), func() error {
+		pods := s.Kubelet.PodsOf(again)
+		if len(pods) == 0 {
+			return nil
+		}
+		pod := anyOf(s, pods)
+		if err := pod.Hurt(syscall.SIGSTOP); err != nil {
+			return err
+		}
+		wait(ctx, 15*time.Second)
+		return pod.Hurt(syscall.SIGCONT)
+	})
+}

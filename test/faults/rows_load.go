@@ -1,0 +1,206 @@
+package main
+
+import (
+	"context"
+	"math/rand/v2"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/test/faults/lab"
+	"github.com/windlass-dev/windlass/test/faults/load"
+	"github.com/windlass-dev/windlass/test/faults/verdict"
+)
+
+// loadRows are faults of those who call.
+func loadRows() []row {
+	return []row{
+		{
+			id: "F73", fault: "one function is called a hundred times as much as before",
+			promise: "calls of others go on; those that are too many are refused", allow: refusals(), run: burst,
+		},
+		{
+			id: "F75", fault: "clients repeat every call that fails, at once and three times",
+			promise: "as many calls succeed as before, and afterwards all", allow: anything(), run: retryStorm,
+		},
+		{
+			id: "F76", fault: "one payload ends the process of its function each time",
+			promise: "calls with other payloads are answered",
+			allow:   verdict.Allowance{Patience: patience, Maybe: verdict.Any, No: verdict.Any}, run: poison,
+		},
+		{
+			id: "F77", fault: "two hundred clients send their headers a byte at a time, as many their bodies",
+			promise: "calls of others go on, and no instance waits for them", allow: nothing(), run: slowClients,
+		},
+		{
+			id: "F77b", fault: "fifty clients hang up while their calls wait or run",
+			promise: "calls of others go on; what waited does not run", allow: nothing(), run: hangUp,
+		},
+		{
+			id: "F78", fault: "there are two thousand idle connections to each gateway",
+			promise: "calls go on", allow: nothing(), run: idleConnections,
+		},
+	}
+}
+
+// fixed makes the same call each time.
+func fixed(r load.Request) func(*rand.Rand) load.Request {
+	return func(*rand.Rand) load.Request { return r }
+}
+
+func burst(ctx context.Context, s *scene) error {
+	s.rate /= 5
+	limited := func(spec *v1alpha1.FunctionSpec) { spec.Scaling.Max = new(int32(4)) }
+	return s.with(ctx, "noisy", limited, func(*v1alpha1.Function) error {
+		quiet := load.Start(ctx, s.config(toWork))
+		wait(ctx, 3*time.Second)
+		began := load.Now()
+		config := s.config(fixed(load.Request{Function: "faults/noisy", Query: "ms=100", Body: 10}))
+		config.Rate, config.Clients = 0, 200
+		noisy := load.Start(ctx, config)
+		wait(ctx, 8*time.Second)
+		ended := load.Now()
+		calls := quiet.Stop()
+		s.calls = append(append(s.calls, noisy.Stop()...), calls...)
+		s.note("victim_p99_before=%v", latency(calls, 0, began, 0.99))
+		s.note("victim_p99_during=%v", latency(calls, began, ended, 0.99))
+		for _, c := range calls {
+			s.holds(c.Succeeded(), "a call of another function: %+v", c)
+		}
+		return nil
+	})
+}
+
+// latency is a quantile of calls that began between two moments.
+func latency(calls []verdict.Call, from, to int64, q float64) time.Duration {
+	var all []time.Duration
+	for i := range calls {
+		if calls[i].Began >= from && calls[i].Began < to {
+			all = append(all, calls[i].Latency())
+		}
+	}
+	return verdict.Quantile(all, q).Round(100 * time.Microsecond)
+}
+
+func retryStorm(ctx context.Context, s *scene) error {
+	limited := func(spec *v1alpha1.FunctionSpec) { spec.Scaling.Max = new(int32(2)) }
+	return s.with(ctx, "storm", limited, func(*v1alpha1.Function) error {
+		config := s.config(fixed(load.Request{Function: "faults/storm", Query: "ms=50", Body: 10}))
+		config.Rate, config.Clients, config.Patience = 0, 10, patience
+		_, err := s.underLoad(ctx, config, func() error {
+			// Those who repeat have less patience than calls take.
+			angry := s.config(fixed(load.Request{Function: "faults/storm", Query: "ms=50", Body: 10}))
+			angry.Rate, angry.Clients, angry.Patience = 0, 150, 700*time.Millisecond
+			l := load.Start(ctx, angry)
+			wait(ctx, 6*time.Second)
+			for _, c := range l.Stop() {
+				if c.Outcome == verdict.Unanswered {
+					// It was they who gave up.
+					c.Outcome = verdict.Broken
+				}
+				s.calls = append(s.calls, c)
+			}
+			return nil
+		})
+		good := s.call(ctx, 10, load.Request{Function: "faults/storm", Body: 10})
+		for _, c := range good {
+			s.holds(c.Succeeded(), "a call after the storm: %+v", c)
+		}
+		return err
+	})
+}
+
+func poison(ctx context.Context, s *scene) error {
+	return s.with(ctx, "poisoned", func(spec *v1alpha1.FunctionSpec) { spec.Scaling.Min = 3 }, func(*v1alpha1.Function) error {
+		s.call(ctx, 3, load.Request{Function: "faults/poisoned", Body: 10})
+		config := s.config(fixed(load.Request{Function: "faults/poisoned", Query: "ms=20", Body: 10}))
+		config.Rate = 20
+		calls, err := s.underLoad(ctx, config, func() error {
+			for range 5 {
+				s.call(ctx, 1, load.Request{Function: "faults/poisoned", Query: "do=exit", Body: 10})
+				wait(ctx, time.Second)
+			}
+			return nil
+		})
+		for _, c := range calls {
+			s.holds(c.Succeeded() || c.Executed == verdict.No, "a good payload: %+v", c)
+		}
+		return err
+	})
+}
+
+func slowClients(ctx context.Context, s *scene) error {
+	return s.under(ctx, toWork, func() error {
+		var open []net.Conn
+		defer func() {
+			for _, c := range open {
+				_ = c.Close()
+			}
+		}()
+		head := "POST /function/faults/work?ms=1 HTTP/1.1\r\nHost: lab\r\nContent-Length: 100\r\n\r\n"
+		for i := range 400 {
+			c, err := s.dial(ctx, anyOf(s, s.Gateways))
+			if err != nil {
+				return err
+			}
+			open = append(open, c)
+			if i%2 == 0 {
+				_, _ = c.Write([]byte(head))
+			}
+		}
+		for i := range 10 {
+			for j, c := range open {
+				text := "x"
+				if j%2 == 1 {
+					text = head[i : i+1]
+				}
+				_, _ = c.Write([]byte(text))
+			}
+			wait(ctx, 500*time.Millisecond)
+		}
+		return nil
+	})
+}
+
+// dial opens a connection to where a gateway takes calls.
+func (s *scene) dial(ctx context.Context, gateway *lab.Member) (net.Conn, error) {
+	return (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, "tcp", strings.TrimPrefix(s.CallURL(gateway), "http://"))
+}
+
+func hangUp(ctx context.Context, s *scene) error {
+	return s.under(ctx, toWork, func() error {
+		for range 50 {
+			c, err := s.dial(ctx, anyOf(s, s.Gateways))
+			if err != nil {
+				return err
+			}
+			_, _ = c.Write([]byte("POST /function/faults/work?ms=500 HTTP/1.1\r\nHost: lab\r\nContent-Length: 0\r\n\r\n"))
+			wait(ctx, time.Duration(s.rng.IntN(100))*time.Millisecond)
+			_ = c.Close()
+		}
+		return nil
+	})
+}
+
+func idleConnections(ctx context.Context, s *scene) error {
+	return s.under(ctx, toWork, func() error {
+		var open []net.Conn
+		defer func() {
+			for _, c := range open {
+				_ = c.Close()
+			}
+		}()
+		for _, gateway := range s.Gateways {
+			for range 2000 {
+				c, err := s.dial(ctx, gateway)
+				if err != nil {
+					return err
+				}
+				open = append(open, c)
+			}
+		}
+		wait(ctx, 3*time.Second)
+		return nil
+	})
+}

@@ -1,0 +1,210 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/test/faults/lab"
+	"github.com/windlass-dev/windlass/test/faults/load"
+	"github.com/windlass-dev/windlass/test/faults/verdict"
+)
+
+// runner runs rows one after the other in one lab.
+type runner struct {
+	lab     *lab.Lab
+	options options
+	out     io.Writer
+	epochs  *epochWatch
+	// read is how much of the ledger earlier rows have written, in bytes.
+	read int64
+	// usual is what each member holds when nothing is wrong.
+	usual map[string]holdings
+}
+
+// newRunner creates the functions that are always there, and waits for them.
+func newRunner(ctx context.Context, l *lab.Lab, o options, out io.Writer) (*runner, error) {
+	r := &runner{lab: l, options: o, out: out}
+	for _, name := range []string{work, again} {
+		_, err := l.Cluster.Function(ctx, name, func(spec *v1alpha1.FunctionSpec) {
+			settings(spec)
+			spec.Idempotent = name == again
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	if r.epochs, err = watchEpochs(ctx, l); err != nil {
+		return nil, err
+	}
+	s, err := r.scene("start")
+	if err != nil {
+		return nil, err
+	}
+	defer s.etcd.Close()
+	if err := s.recover(ctx); err != nil {
+		return nil, err
+	}
+	r.usual = r.holdings(ctx)
+	return r, nil
+}
+
+func (r *runner) scene(name string) (*scene, error) {
+	client, err := r.lab.EtcdClient()
+	if err != nil {
+		return nil, err
+	}
+	// Each row has chance of its own, so that it is the same alone.
+	var mixed uint64
+	for _, c := range []byte(name) {
+		mixed = mixed*131 + uint64(c)
+	}
+	rng := rand.New(rand.NewPCG(r.options.seed, mixed))
+	return &scene{Lab: r.lab, rng: rng, etcd: client, row: name, rate: r.options.rate}, nil
+}
+
+// rowWithin bounds a row with all that comes after it.
+const rowWithin = 5 * time.Minute
+
+// rows runs rows and prints the total.
+func (r *runner) rows(ctx context.Context, rows []row) (status int, err error) {
+	var total verdict.Report
+	survived := 0
+	for _, row := range rows {
+		if ctx.Err() != nil {
+			return 1, context.Cause(ctx)
+		}
+		report, kept := r.row(ctx, row)
+		total.Add(report)
+		if kept {
+			survived++
+		}
+	}
+	fmt.Fprintf(r.out, "survived=%d/%d lost=%d duplicated=%d wrong_no=%d maybe_rate=%.6f calls=%d illegal=%d seed=%d\n",
+		survived, len(rows), total.Lost, total.Duplicated, total.WrongNo, total.MaybeRate(), total.Calls, total.Illegal, r.options.seed)
+	if survived < len(rows) {
+		return 1, nil
+	}
+	return 0, nil
+}
+
+// row runs one row, heals Windlass, and prints the verdict.
+func (r *runner) row(ctx context.Context, row row) (verdict.Report, bool) {
+	ctx, cancel := context.WithTimeout(ctx, rowWithin)
+	defer cancel()
+	began := time.Now()
+	s, err := r.scene(row.id)
+	if err != nil {
+		fmt.Fprintf(r.out, "%-5s FAILED   %v\n", row.id, err)
+		return verdict.Report{}, false
+	}
+	defer s.etcd.Close()
+	err = row.run(ctx, s)
+	// Whatever the row left must not be there in the next one.
+	healing, stop := context.WithTimeout(context.WithoutCancel(ctx), rowWithin)
+	defer stop()
+	err = errors.Join(err, s.heal(healing))
+	runs, ledgerErr := r.ledger()
+	report := verdict.Judge(s.calls, runs, row.allow)
+	report.Faults = append(report.Faults, s.broken...)
+	report.Faults = append(report.Faults, r.epochs.verdict(s.epochsFall)...)
+	settled := time.Now()
+	report.Faults = append(report.Faults, r.leaks(healing)...)
+	if took := time.Since(settled); took > time.Second {
+		s.note("settled=%v", took.Round(100*time.Millisecond))
+	}
+	if err = errors.Join(err, ledgerErr); err != nil {
+		report.Faults = append(report.Faults, strings.Split(err.Error(), "\n")...)
+	}
+	r.print(row, report, s.notes, time.Since(began))
+	return report, report.Kept()
+}
+
+func (r *runner) print(row row, report verdict.Report, notes []string, took time.Duration) {
+	word := "survived"
+	if !report.Kept() {
+		word = "FAILED  "
+	}
+	fmt.Fprintf(r.out, "%-5s %s calls=%d ok=%d no=%d maybe=%d broken=%d failed=%d slowest=%v %s [%v] %s\n", row.id, word,
+		report.Calls, report.Succeeded, report.No, report.Maybe, report.Broken, report.Failed,
+		report.Slowest.Round(time.Millisecond), strings.Join(notes, " "), took.Round(100*time.Millisecond), row.fault)
+	for _, fault := range report.Faults {
+		fmt.Fprintf(r.out, "      %s\n", fault)
+	}
+}
+
+// ledger reads what the functions have written since it was read last.
+func (r *runner) ledger() ([]verdict.Run, error) {
+	file, err := os.Open(r.lab.Ledger)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	if _, err := file.Seek(r.read, io.SeekStart); err != nil {
+		return nil, err
+	}
+	text, err := io.ReadAll(file)
+	if err != nil {
+		return nil, err
+	}
+	r.read += int64(len(text))
+	return verdict.ReadLedger(strings.NewReader(string(text)))
+}
+
+// Bounds of a recovery, within which Windlass works as before or never.
+const (
+	recoverWithin = time.Minute
+	inARow        = 20
+)
+
+// heal takes every fault back and returns when Windlass works as before.
+func (s *scene) heal(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*recoverWithin)
+	defer cancel()
+	if err := s.Heal(ctx); err != nil {
+		return err
+	}
+	for _, node := range s.Kubelet.Nodes() {
+		if err := s.Kubelet.ReturnNode(ctx, node); err != nil {
+			return err
+		}
+	}
+	began := time.Now()
+	err := s.recover(ctx)
+	s.note("recovered=%v", time.Since(began).Round(10*time.Millisecond))
+	return err
+}
+
+// recover returns when both standing functions have all their instances and
+// answer, call after call. These calls are not a part of the verdict on the fault,
+// but no call of them may be duplicated either.
+func (s *scene) recover(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, recoverWithin)
+	defer cancel()
+	for _, name := range []string{work, again} {
+		for good := 0; good < inARow; {
+			request := load.Request{Function: "faults/" + name, Query: "ms=1", Body: 10}
+			s.loads++
+			config := load.Config{Targets: s.targets(), Patience: 5 * time.Second, Name: fmt.Sprintf("%s.r%d", s.row, s.loads), Seed: s.rng.Uint64()}
+			config.Next = func(*rand.Rand) load.Request { return request }
+			calls := load.Some(ctx, config, 1)
+			if ctx.Err() != nil {
+				return fmt.Errorf("%s did not recover within %v: last answer %+v", name, recoverWithin, calls)
+			}
+			if calls[0].Succeeded() && len(s.Kubelet.PodsOf(name)) >= warm {
+				good++
+			} else {
+				good = 0
+				wait(ctx, 100*time.Millisecond)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,265 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/ownership"
+	"github.com/windlass-dev/windlass/test/faults/lab"
+	"github.com/windlass-dev/windlass/test/faults/load"
+	"github.com/windlass-dev/windlass/test/faults/verdict"
+)
+
+// scene is where one row plays.
+type scene struct {
+	*lab.Lab
+	rng  *rand.Rand
+	etcd *clientv3.Client
+	row  string
+	rate float64
+	// calls are those of the row so far.
+	calls []verdict.Call
+	// notes are what the row measured, to be printed.
+	notes  []string
+	loads  int
+	broken []string
+	// before is an owner that was asked for while etcd could answer.
+	before *lab.Member
+	// epochsFall is set where etcd loses its memory, and epochs with it.
+	epochsFall bool
+}
+
+// Functions that are always there.
+const (
+	// work runs every call at most once.
+	work = "work"
+	// again may run a call twice.
+	again = "again"
+)
+
+// functionTimeout is that of the lab's functions.
+const functionTimeout = 10 * time.Second
+
+// warm is how many instances the standing functions keep.
+const warm = 4
+
+// settings are those of the standing functions.
+func settings(spec *v1alpha1.FunctionSpec) {
+	spec.Timeout.Duration = functionTimeout
+	spec.StartupTimeout.Duration = 20 * time.Second
+	spec.Scaling.Min, spec.Scaling.Max = warm, new(int32(2*warm))
+}
+
+// note keeps a measurement of the row.
+func (s *scene) note(format string, arguments ...any) {
+	s.notes = append(s.notes, fmt.Sprintf(format, arguments...))
+}
+
+// holds holds something against Windlass that no call shows.
+func (s *scene) holds(so bool, format string, arguments ...any) {
+	if !so {
+		s.broken = append(s.broken, fmt.Sprintf(format, arguments...))
+	}
+}
+
+// toWork calls the function work, for 20 ms each.
+func toWork(rng *rand.Rand) load.Request {
+	return load.Request{Function: "faults/" + work, Query: "ms=20", Body: rng.IntN(2048)}
+}
+
+// toAgain calls the function that may run twice.
+func toAgain(rng *rand.Rand) load.Request {
+	return load.Request{Function: "faults/" + again, Query: "ms=20", Body: rng.IntN(2048), Repeatable: true}
+}
+
+// slowly makes each call of a load take longer.
+func slowly(next func(*rand.Rand) load.Request, query string) func(*rand.Rand) load.Request {
+	return func(rng *rand.Rand) load.Request {
+		r := next(rng)
+		r.Query = query
+		return r
+	}
+}
+
+// targets are all gateways.
+func (s *scene) targets() []load.Target {
+	var targets []load.Target
+	for _, m := range s.Gateways {
+		targets = append(targets, load.Target{Name: m.Name, URL: s.CallURL(m), Ready: s.ReadyURL(m)})
+	}
+	return targets
+}
+
+// config is a load of the row's rate.
+func (s *scene) config(next func(*rand.Rand) load.Request) load.Config {
+	s.loads++
+	return load.Config{
+		Targets: s.targets(), Rate: s.rate, Next: next, Patience: patience + 5*time.Second,
+		Name: fmt.Sprintf("%s.%d", s.row, s.loads), Seed: s.rng.Uint64(),
+	}
+}
+
+// Times around a fault.
+const (
+	before = time.Second
+	after  = 2 * time.Second
+)
+
+// under puts a fault upon Windlass while it works, and returns when every call
+// has ended. The fault's function takes it back.
+func (s *scene) under(ctx context.Context, next func(*rand.Rand) load.Request, fault func() error) error {
+	_, err := s.underLoad(ctx, s.config(next), fault)
+	return err
+}
+
+// underLoad is under with a load of one's own, whose calls it returns.
+func (s *scene) underLoad(ctx context.Context, config load.Config, fault func() error) ([]verdict.Call, error) {
+	l := load.Start(ctx, config)
+	wait(ctx, before)
+	began := load.Now()
+	err := fault()
+	ended := load.Now()
+	wait(ctx, after)
+	calls := l.Stop()
+	s.calls = append(s.calls, calls...)
+	s.note("stall=%v", verdict.Stall(calls, began, ended+int64(after)).Round(time.Millisecond))
+	return calls, err
+}
+
+// call makes some calls one after the other at any gateway.
+func (s *scene) call(ctx context.Context, n int, r load.Request) []verdict.Call {
+	config := s.config(func(*rand.Rand) load.Request { return r })
+	calls := load.Some(ctx, config, n)
+	s.calls = append(s.calls, calls...)
+	return calls
+}
+
+// with creates a function for one row, calls f, and deletes the function.
+func (s *scene) with(ctx context.Context, name string, edit func(*v1alpha1.FunctionSpec), f func(fn *v1alpha1.Function) error) error {
+	fn, err := s.Cluster.Function(ctx, name, func(spec *v1alpha1.FunctionSpec) {
+		settings(spec)
+		spec.Scaling.Min, spec.Scaling.Max = 0, new(int32(4))
+		edit(spec)
+	})
+	if err != nil {
+		return err
+	}
+	err = s.known(ctx, lab.Namespace+"/"+name)
+	if err == nil {
+		err = f(fn)
+	}
+	return errors.Join(err, s.Cluster.Delete(context.WithoutCancel(ctx), name))
+}
+
+// known returns when every gateway knows a function. It is asked with a request
+// that is refused because of its header, once the function is found.
+func (s *scene) known(ctx context.Context, function string) error {
+	for _, gateway := range s.Gateways {
+		for {
+			request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.CallURL(gateway)+"/function/"+function, nil)
+			if err != nil {
+				return err
+			}
+			request.Header.Set("Lab-Probe", "\xff")
+			answer, err := http.DefaultClient.Do(request)
+			if err != nil {
+				return err
+			}
+			answer.Body.Close()
+			if answer.StatusCode == http.StatusBadRequest {
+				break
+			}
+			wait(ctx, 10*time.Millisecond)
+		}
+	}
+	return nil
+}
+
+// slot is that of a function.
+func (s *scene) slot(ctx context.Context, function string) (ownership.Slot, error) {
+	fn := &v1alpha1.Function{}
+	if err := s.Cluster.Get(ctx, function, fn); err != nil {
+		return 0, err
+	}
+	return ownership.SlotOf(string(fn.UID), 0), nil
+}
+
+// slotKey is the key of a slot in etcd.
+func slotKey(slot ownership.Slot) string { return fmt.Sprintf("%s/slots/%04d", lab.Prefix, slot) }
+
+// owner is the scheduler that owns a function's slot as etcd has it.
+func (s *scene) owner(ctx context.Context, function string) (*lab.Member, error) {
+	slot, err := s.slot(ctx, function)
+	if err != nil {
+		return nil, err
+	}
+	got, err := s.etcd.Get(ctx, slotKey(slot))
+	if err != nil {
+		return nil, err
+	}
+	if len(got.Kvs) == 0 {
+		return nil, fmt.Errorf("nobody owns the slot %d of %s", slot, function)
+	}
+	var owner struct{ ID string }
+	if err := json.Unmarshal(got.Kvs[0].Value, &owner); err != nil {
+		return nil, err
+	}
+	for _, m := range s.Schedulers {
+		if m.Name == owner.ID {
+			return m, nil
+		}
+	}
+	return nil, fmt.Errorf("the slot of %s is owned by %q, which is no scheduler of the lab", function, owner.ID)
+}
+
+// withOwner calls f with the owner of the function work.
+func (s *scene) withOwner(ctx context.Context, f func(owner *lab.Member) error) func() error {
+	return func() error {
+		owner, err := s.owner(ctx, work)
+		if err != nil {
+			return err
+		}
+		return f(owner)
+	}
+}
+
+// others are the schedulers that are not this one.
+func (s *scene) others(not *lab.Member) []*lab.Member {
+	var others []*lab.Member
+	for _, m := range s.Schedulers {
+		if m != not {
+			others = append(others, m)
+		}
+	}
+	return others
+}
+
+// anyOf is one of them at random.
+func anyOf[T any](s *scene, all []T) T { return all[s.rng.IntN(len(all))] }
+
+// wait waits, or ends with ctx.
+func wait(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}
+
+// spaces are the networks of members.
+func spaces(members []*lab.Member) []*lab.Space {
+	var all []*lab.Space
+	for _, m := range members {
+		all = append(all, m.Space)
+	}
+	return all
+}
