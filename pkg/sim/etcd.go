@@ -23,6 +23,8 @@ type etcd struct {
 	store *keeping.Store
 	// history counts how often it lost what it knew.
 	history int
+	// rewound is when it did so last.
+	rewound time.Duration
 	backup  *keeping.Store
 	down    bool
 	slow    time.Duration
@@ -180,5 +182,6 @@ func (e *etcd) breakWatches() {
 func (e *etcd) rewind(store *keeping.Store) {
 	e.store.Restore(store)
 	e.history++
+	e.rewound = e.world.now
 	e.breakWatches()
 }
