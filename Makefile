@@ -64,6 +64,15 @@ e2e: ## Run the suite on a real cluster: one of its own (as root), or KUBECONFIG
 	@[ -n "$${KUBECONFIG:-}" ] || test/cluster/binaries.sh
 	WINDLASS_E2E=1 go test -timeout 45m -v -count=1 ./test/e2e/cluster $(if $(CI),-ginkgo.no-color -ginkgo.flake-attempts=2)
 
+# SEED is the first seed and SEEDS how many; a violation says how to replay it.
+SEED ?= 1
+SEEDS ?= 10000
+
+.PHONY: sim
+sim: ## Simulate SEEDS seeds of faults from SEED on, and print what became of the calls
+	go run ./test/simulate -seed $(SEED) -seeds $(SEEDS)
+	go run ./test/simulate -mutants -seed $(SEED) -seeds 100
+
 .PHONY: attacks
 attacks: ## Attack a gateway and a scheduler in every way that is known, and print how many came to nothing
 	@out=$$(mktemp); trap 'rm -f "$$out"' EXIT; \

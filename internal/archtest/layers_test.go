@@ -64,6 +64,7 @@ var rows = []struct {
 		"pkg/cluster",
 		"pkg/demo",
 		"pkg/local",
+		"pkg/sim",
 	}},
 	{"mains", []string{
 		"cmd/kubectl-windlass",
@@ -84,6 +85,7 @@ var rows = []struct {
 		"test/faults",
 		"test/images/functions",
 		"test/scale",
+		"test/simulate",
 	}},
 }
 
@@ -125,6 +127,10 @@ var only = []allowance{
 	{"pkg/provisioner/share", nil, "a share is a function of who wants what"},
 	{"pkg/queue", []string{"pkg/invoke"}, "a queue is a value; the broker gives it a lock and time"},
 	{"pkg/queue/intake", []string{"golang.org/x/time", "pkg/invoke"}, "time is an argument of its token bucket, too"},
+	{"pkg/sim", []string{
+		"pkg/estimate", "pkg/fpcs", "pkg/gateway/table", "pkg/invoke", "pkg/ownership",
+		"pkg/ownership/keeping", "pkg/podagent/core", "pkg/queue",
+	}, "what runs in virtual time has no shell"},
 	{"pkg/wiretls", []string{"api/wire/v1", "google.golang.org/grpc"}, "agents link it"},
 	{"pkg/workload", nil, "the same seed yields the same load"},
 }
