@@ -61,7 +61,7 @@ func (l *Lab) start(ctx context.Context) error {
 		return err
 	}
 	for role, names := range map[string][]string{"gateway": {wiretls.GatewayName}, "scheduler": {wiretls.SchedulerName}} {
-		if err := ca.folder(l.Config.data("tls", role), identity{user: role, names: names}); err != nil {
+		if err := ca.folder(l.Config.TLSDir(role), identity{user: role, names: names}); err != nil {
 			return err
 		}
 	}
@@ -111,7 +111,7 @@ func (l *Lab) startRoles(ctx context.Context) error {
 }
 
 func (l *Lab) commonArguments(role string) []string {
-	arguments := []string{role, "--log-format=text", "--log-level=info", "--tls-dir=" + l.Config.data("tls", role)}
+	arguments := []string{role, "--log-format=text", "--log-level=info", "--tls-dir=" + l.Config.TLSDir(role)}
 	for _, m := range l.Etcd {
 		arguments = append(arguments, "--etcd-endpoints=http://"+hostPort(m.Addr, etcdClientPort))
 	}
@@ -191,3 +191,6 @@ func (l *Lab) ReadyURL(m *Member) string { return m.ready }
 
 // MetricsURL is where a member tells its metrics.
 func (l *Lab) MetricsURL(m *Member) string { return "http://" + hostPort(m.Addr, opsPort) + "/metrics" }
+
+// WireAddr is where instances and other members reach a gateway or scheduler.
+func (l *Lab) WireAddr(m *Member) string { return hostPort(m.Addr, wirePort) }
