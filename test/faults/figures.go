@@ -284,24 +284,24 @@ func matrix(ctx context.Context, r *runner) error {
 	if err != nil {
 		return err
 	}
-	var total verdict.Report
-	survived, times := 0, 0
-	for seed := r.options.seed; total.Calls < r.times(matrixCalls) && ctx.Err() == nil; seed++ {
+	var total tally
+	for seed := r.options.seed; total.Report.Calls < r.times(matrixCalls) && ctx.Err() == nil; seed++ {
 		round := &runner{lab: r.lab, options: r.options, out: r.out, epochs: r.epochs, read: r.read, usual: r.usual}
 		round.options.seed = seed
-		for _, row := range rows {
-			report, kept := round.row(ctx, row)
-			total.Add(report)
-			times++
-			if kept {
-				survived++
-			}
-		}
+		found, err := round.rows(ctx, rows)
+		total.add(found)
 		r.read = round.read
+		if err != nil {
+			return err
+		}
 	}
 	r.figure("matrix_rows", "%d", len(rows))
-	r.figure("matrix", "survived=%d/%d lost=%d duplicated=%d wrong_no=%d calls=%d maybe_rate=%.6f",
-		survived, times, total.Lost, total.Duplicated, total.WrongNo, total.Calls, total.MaybeRate())
+	r.figure("matrix_survived", "%d/%d", total.Survived, total.Rows)
+	r.figure("matrix_calls", "%d", total.Report.Calls)
+	r.figure("matrix_lost", "%d", total.Report.Lost)
+	r.figure("matrix_duplicated", "%d", total.Report.Duplicated)
+	r.figure("matrix_wrong_no", "%d", total.Report.WrongNo)
+	r.figure("matrix_maybe_rate", "%.6f", total.Report.MaybeRate())
 	return nil
 }
 
