@@ -30,6 +30,9 @@ const (
 	ReasonProvisioned = "Provisioned"
 	// ReasonCreating says that instances are being created.
 	ReasonCreating = "Creating"
+	// ReasonUnconfirmed says that the scheduler cannot reach etcd, so that
+	// nobody can confirm that the function is still its to provide for.
+	ReasonUnconfirmed = "Unconfirmed"
 	// ReasonReplacing says that instances of an older revision finish.
 	ReasonReplacing = "Replacing"
 	// ReasonStable says that nothing is being created or replaced.

@@ -230,9 +230,16 @@ type FunctionSpec struct {
 	// +kubebuilder:default={}
 	Scaling Scaling `json:"scaling,omitzero"`
 
-	// Idempotent says that running a call twice does no harm. Calls of such
-	// a function may be run again when the first run's result is lost.
+	// Idempotent says that running a call twice does no harm. A call of such a
+	// function is run again, twice at most, when an instance is lost with it,
+	// and a small one may start before its gateway knows.
 	Idempotent bool `json:"idempotent,omitempty"`
+
+	// CancelOnDisconnect ends a running call when its client hangs up: the
+	// function's connection is closed. What it does then is unknown, so its
+	// instance is replaced; that pays for calls that run for long. Otherwise
+	// the call runs to its end, unheard.
+	CancelOnDisconnect bool `json:"cancelOnDisconnect,omitempty"`
 
 	// Decider is the provisioning algorithm. The default is listing1.
 	// +kubebuilder:default=listing1

@@ -12,7 +12,7 @@ import (
 func (f *Function) Revision() string {
 	spec := f.Spec.DeepCopy()
 	spec.Scaling.Min, spec.Scaling.Max = 0, nil
-	spec.Decider, spec.Idempotent = "", false
+	spec.Decider, spec.Idempotent, spec.CancelOnDisconnect = "", false, false
 	text, err := json.Marshal(spec)
 	if err != nil {
 		// A spec that was read from JSON or YAML can be written.

@@ -199,6 +199,7 @@ func (l *load) Pull(stream grpc.BidiStreamingServer[wirev1.PullRequest, wirev1.P
 		}
 		pull := msg.GetPull()
 		if pull == nil {
+			l.answer(stream, msg)
 			continue
 		}
 		l.mu.Lock()
@@ -211,6 +212,18 @@ func (l *load) Pull(stream grpc.BidiStreamingServer[wirev1.PullRequest, wirev1.P
 		l.done.Add(int64(len(pull.GetDone())))
 		l.match()
 		l.mu.Unlock()
+	}
+}
+
+// answer is what an agent must hear to know that its scheduler is there.
+func (l *load) answer(stream grpc.BidiStreamingServer[wirev1.PullRequest, wirev1.PullReply], msg *wirev1.PullRequest) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if msg.GetHello() != nil {
+		_ = stream.Send(&wirev1.PullReply{Kind: &wirev1.PullReply_Welcome{Welcome: &wirev1.Welcome{Epoch: 1}}})
+	}
+	if msg.GetPing() != nil {
+		_ = stream.Send(&wirev1.PullReply{Kind: &wirev1.PullReply_Pong{Pong: &wirev1.Pong{}}})
 	}
 }
 

@@ -54,11 +54,6 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	scheduler, err := dialer.Scheduler(config.Scheduler)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = scheduler.Close() }()
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	protocol, closeAdapter, err := newAdapter(config, stop)
@@ -66,7 +61,7 @@ func run(ctx context.Context) error {
 		return err
 	}
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil)).With("function", config.Function, "cid", config.CID)
-	agent := podagent.New(config, podagent.Deps{Adapter: protocol, Scheduler: scheduler, Dialer: dialer, Log: log})
+	agent := podagent.New(config, podagent.Deps{Adapter: protocol, Dialer: dialer, Log: log})
 	stopServing, err := serveDrained(agent, config.DrainListen, stop)
 	if err != nil {
 		return errors.Join(err, closeAdapter())

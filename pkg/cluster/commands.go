@@ -75,6 +75,7 @@ func gatewayCommand() *cobra.Command {
 	flags.StringVar(&c.Listen, "listen", ":8080", "`address` at which functions are called")
 	flags.StringVar(&c.WireListen, "wire-listen", ":9443", "`address` at which instances claim calls")
 	flags.StringVar(&c.Advertise, "advertise", "", "the wire's `address` as instances reach it")
+	flags.StringVar(&c.Schedulers, "schedulers", "", "`address` at which any scheduler answers")
 	flags.Int64Var(&c.MaxBody, "max-body", 64<<20, "largest request body in `bytes`")
 	flags.IntVar(&c.MaxInvocations, "max-invocations", 20_000, "most `calls` at a time")
 	flags.DurationVar(&c.DrainDelay, "drain-delay", 5*time.Second, "how `long` to go on taking calls when told to stop")

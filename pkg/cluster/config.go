@@ -41,6 +41,9 @@ type GatewayConfig struct {
 	// Listen is where calls come in, and WireListen where instances claim
 	// them; Advertise is the address of WireListen that instances can reach.
 	Listen, WireListen, Advertise string
+	// Schedulers is the address at which any scheduler answers: who owns which
+	// slot is asked for there if etcd cannot be reached at the start.
+	Schedulers string
 	// MaxBody is the largest request body in bytes, and MaxInvocations bounds
 	// the calls that are here.
 	MaxBody        int64
@@ -132,6 +135,7 @@ func (c GatewayConfig) Validate() error {
 	errs = append(errs, address("--listen", c.Listen)...)
 	errs = append(errs, address("--wire-listen", c.WireListen)...)
 	errs = append(errs, reachable("--advertise", c.Advertise)...)
+	errs = append(errs, reachable("--schedulers", c.Schedulers)...)
 	if c.DrainDelay < 0 || c.DrainTimeout < 0 {
 		errs = append(errs, fmt.Errorf("--drain-delay %v and --drain-timeout %v must not be negative", c.DrainDelay, c.DrainTimeout))
 	}

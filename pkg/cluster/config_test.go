@@ -25,6 +25,7 @@ func goodGateway() GatewayConfig {
 	return GatewayConfig{
 		Common: common(), Etcd: Etcd{Endpoints: []string{"https://etcd:2379"}, Prefix: "/windlass"},
 		Listen: ":8080", WireListen: ":9443", Advertise: "[fd00::7]:9443",
+		Schedulers: "windlass-scheduler.windlass.svc:9443",
 	}
 }
 
@@ -42,6 +43,7 @@ func TestAProblemIsNamedByItsFlag(t *testing.T) {
 		"--log-level":       with(goodController, func(c *ControllerConfig) { c.LogLevel = "loud" }).Validate(),
 		"--ops-listen":      with(goodGateway, func(c *GatewayConfig) { c.OpsListen = "8081" }).Validate(),
 		"--etcd-endpoints":  with(goodGateway, func(c *GatewayConfig) { c.Etcd.Endpoints = nil }).Validate(),
+		"--schedulers \"":   with(goodGateway, func(c *GatewayConfig) { c.Schedulers = "" }).Validate(),
 		"--advertise":       with(goodGateway, func(c *GatewayConfig) { c.Advertise = ":9443" }).Validate(),
 		"--listen":          with(goodGateway, func(c *GatewayConfig) { c.Listen = "" }).Validate(),
 		"--wire-listen":     with(goodScheduler, func(c *SchedulerConfig) { c.WireListen = "x" }).Validate(),

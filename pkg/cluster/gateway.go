@@ -10,13 +10,16 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
 
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
 	"github.com/windlass-dev/windlass/internal/lifecycle"
 	"github.com/windlass-dev/windlass/internal/serve"
 	"github.com/windlass-dev/windlass/pkg/catalog/kube"
 	"github.com/windlass-dev/windlass/pkg/gateway"
+	"github.com/windlass-dev/windlass/pkg/ownership"
 	"github.com/windlass-dev/windlass/pkg/ownership/etcd"
+	"github.com/windlass-dev/windlass/pkg/peers"
 	"github.com/windlass-dev/windlass/pkg/wiretls"
 )
 
@@ -88,7 +91,16 @@ func startGateway(ctx context.Context, config GatewayConfig, parts *lifecycle.Li
 	if err != nil {
 		return err
 	}
+	schedulers := tls.ClientCredentials(wiretls.SchedulerName)
+	watched, err := peers.New(peers.Config{}, peers.Deps{Directory: directory, Credentials: schedulers, Registry: registry, Log: log})
+	if err != nil {
+		return err
+	}
 	parts.Start("slot directory", directory.Run)
+	parts.Start("slots from a scheduler", func(ctx context.Context) error {
+		return seed(ctx, directory, config.Schedulers, schedulers, log)
+	})
+	parts.Start("peers", watched.Run)
 	if err := wait(ctx, parts, source.Synced(), directory.Ready()); err != nil {
 		return err
 	}
@@ -96,8 +108,8 @@ func startGateway(ctx context.Context, config GatewayConfig, parts *lifecycle.Li
 	settings := gateway.DefaultConfig()
 	settings.ClaimAddr, settings.MaxBody, settings.MaxInvocations = config.Advertise, config.MaxBody, config.MaxInvocations
 	g, err := gateway.New(settings, gateway.Deps{
-		Catalog: source.Catalog(), Directory: directory, Registry: registry, Log: log,
-		Schedulers: tls.ClientCredentials(wiretls.SchedulerName),
+		Catalog: source.Catalog(), Router: watched, Registry: registry, Log: log,
+		Schedulers: schedulers,
 	})
 	if err != nil {
 		return err
@@ -117,6 +129,44 @@ func startGateway(ctx context.Context, config GatewayConfig, parts *lifecycle.Li
 	handler := lastAnswers(g, state)
 	parts.Start("calls", func(ctx context.Context) error { return serve.HTTP(ctx, calls, handler, config.DrainTimeout, log) })
 	return nil
+}
+
+// seedAfter is how long etcd may take before schedulers are asked for the slots,
+// and seedAgain the pause between two tries.
+const (
+	seedAfter = 2 * time.Second
+	seedAgain = time.Second
+)
+
+// seed asks any scheduler who owns which slot, if etcd does not say so soon.
+func seed(ctx context.Context, directory *etcd.Directory, addr string, creds credentials.TransportCredentials, log *slog.Logger) error {
+	for pause := seedAfter; ; pause = seedAgain {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-directory.Ready():
+			return nil
+		case <-time.After(pause):
+		}
+		told, err := askForSlots(ctx, addr, creds)
+		if err != nil {
+			log.Warn("neither etcd nor a scheduler says who owns the slots", "schedulers", addr, "err", err)
+			continue
+		}
+		log.Warn("etcd does not answer; a scheduler said who owns the slots", "schedulers", addr)
+		directory.Seed(told)
+	}
+}
+
+func askForSlots(ctx context.Context, addr string, creds credentials.TransportCredentials) (*ownership.Map, error) {
+	conn, err := peers.Dial(addr, creds)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = conn.Close() }()
+	ctx, cancel := context.WithTimeout(ctx, seedAfter)
+	defer cancel()
+	return peers.Fetch(ctx, conn)
 }
 
 // startCatalog follows the cluster's Functions.

@@ -20,7 +20,9 @@ import (
 	"github.com/windlass-dev/windlass/internal/lifecycle"
 	"github.com/windlass-dev/windlass/internal/serve"
 	catalogkube "github.com/windlass-dev/windlass/pkg/catalog/kube"
+	"github.com/windlass-dev/windlass/pkg/ownership"
 	"github.com/windlass-dev/windlass/pkg/ownership/etcd"
+	"github.com/windlass-dev/windlass/pkg/peers"
 	"github.com/windlass-dev/windlass/pkg/podidentity"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/provisioner/kube"
@@ -29,6 +31,11 @@ import (
 	"github.com/windlass-dev/windlass/pkg/scheduler"
 	"github.com/windlass-dev/windlass/pkg/wiretls"
 )
+
+// settleTime is how long a scheduler that starts waits for others that do, so
+// that they share the slots from the start. A pod is ready some hundred
+// milliseconds after another that was created with it.
+const settleTime = 500 * time.Millisecond
 
 // Scheduler runs a scheduler until ctx ends and others have its slots.
 func Scheduler(ctx context.Context, config SchedulerConfig) error {
@@ -47,8 +54,9 @@ func Scheduler(ctx context.Context, config SchedulerConfig) error {
 	err := untilDone(ctx, s.parts)
 	if err == nil {
 		s.state.set("stopping")
-		s.log.Info("giving the slots back", "delay", config.HandoverDelay)
+		s.log.Info("handing the slots over", "delay", config.HandoverDelay)
 		s.keeping.Stop()
+		s.scheduler.Serving(false)
 		s.scheduler.Audit()
 		time.Sleep(config.HandoverDelay)
 	}
@@ -97,12 +105,23 @@ func (s *schedulerRole) start(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := s.startScheduler(keeper, directory); err != nil {
+	watched, err := peers.New(peers.Config{Self: s.config.ID}, peers.Deps{
+		Directory: directory, Credentials: s.tls.ClientCredentials(wiretls.SchedulerName), Registry: s.registry, Log: s.log,
+	})
+	if err != nil {
+		return err
+	}
+	if err := s.startScheduler(keeper, watched); err != nil {
 		return err
 	}
 	s.parts.Start("slot directory", directory.Run)
+	s.parts.Start("peers", watched.Run)
 	s.keeping.Start("slot keeper", keeper.Run)
-	return wait(ctx, s.parts, keeper.Ready(), directory.Ready())
+	if err := wait(ctx, s.parts, keeper.Ready(), directory.Ready()); err != nil {
+		return err
+	}
+	s.scheduler.Serving(true)
+	return nil
 }
 
 // startPods follows pods and nodes, and what proves a pod's identity.
@@ -171,9 +190,12 @@ func (s *schedulerRole) newOwnership() (*etcd.Keeper, *etcd.Directory, error) {
 		return nil, nil, err
 	}
 	s.parts.OnStop(func() { _ = client.Close() })
-	deps := etcd.Deps{Client: client, Log: s.log}
+	// The keeper runs only once there is a scheduler.
+	busy := func(slot ownership.Slot) bool { return s.scheduler.Busy(slot) }
+	deps := etcd.Deps{Client: client, Busy: busy, Log: s.log}
 	keeper, err := etcd.NewKeeper(etcd.Config{
 		ID: s.config.ID, Addr: s.config.Advertise, Prefix: s.config.Etcd.Prefix, TTL: s.config.LeaseTTL,
+		Settle: settleTime,
 	}, deps)
 	if err != nil {
 		return nil, nil, err
@@ -183,16 +205,17 @@ func (s *schedulerRole) newOwnership() (*etcd.Keeper, *etcd.Directory, error) {
 }
 
 // startScheduler starts the scheduler and lets others reach it.
-func (s *schedulerRole) startScheduler(keeper *etcd.Keeper, directory *etcd.Directory) (err error) {
+func (s *schedulerRole) startScheduler(keeper *etcd.Keeper, watched *peers.Peers) (err error) {
 	s.instances = provisioner.New(
 		provisioner.Config{AgentRequests: s.agentRequests()},
 		provisioner.Deps{Runtime: s.pods, Shared: s.pods, Nodes: s.pods, Verify: s.verify, Now: time.Now, Log: s.log},
 	)
 	settings := scheduler.DefaultConfig()
-	settings.Addr = s.config.Advertise
+	settings.ID = s.config.ID
 	s.scheduler, err = scheduler.New(settings, scheduler.Deps{
-		Catalog: s.source.Catalog(), Keeper: keeper, Directory: directory, Instances: s.instances,
-		Registry: s.registry, Log: s.log, Now: time.Now,
+		Catalog: s.source.Catalog(), Keeper: keeper, Router: watched, Instances: s.instances,
+		Schedulers: s.tls.ClientCredentials(wiretls.SchedulerName),
+		Registry:   s.registry, Log: s.log, Now: time.Now,
 	})
 	if err != nil {
 		return err

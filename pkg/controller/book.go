@@ -159,6 +159,8 @@ func factsOf(told *wirev1.FunctionFacts) facts {
 		queued:     int64(told.GetQueued()),
 		mean:       time.Duration(told.GetMeanExecNs()),
 		noRoom:     told.GetNoRoom(),
+
+		unconfirmed: told.GetUnconfirmed(),
 	}
 	if p := told.GetProblem(); p != nil {
 		f.problem = &problem{reason: p.GetReason(), detail: p.GetDetail()}

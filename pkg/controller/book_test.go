@@ -116,8 +116,9 @@ func TestFactsAreReadFromTheWire(t *testing.T) {
 	got := factsOf(&wirev1.FunctionFacts{
 		Generation: 1, Creating: 2, Created: 3, Busy: 4, Outdated: 5, Queued: 6, MeanExecNs: 7,
 		Problem: &wirev1.StartProblem{Reason: "a", Detail: "b"}, NoRoom: "c",
+		Unconfirmed: true,
 	})
-	want := facts{1, 2, 3, 4, 5, 6, 7, &problem{"a", "b"}, "c"}
+	want := facts{1, 2, 3, 4, 5, 6, 7, &problem{"a", "b"}, "c", true}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(facts{}, problem{})); diff != "" {
 		t.Error(diff)
 	}

@@ -70,6 +70,8 @@ type facts struct {
 	problem *problem
 	// noRoom is not empty while no node has room: why not.
 	noRoom string
+	// unconfirmed says that etcd cannot be reached.
+	unconfirmed bool
 }
 
 // problem says why instances do not start.

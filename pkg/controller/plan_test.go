@@ -85,6 +85,8 @@ func TestStatusSaysWhatIsObserved(t *testing.T) {
 		}, "Ready=False/StartFailed Provisioned=True/Provisioned Progressing=False/Stable", "could not start"},
 		"no room at all": {func(in *input) { in.facts.created, in.facts.busy, in.facts.noRoom = 0, 0, "no node is ready" },
 			"Ready=False/NoCapacity Provisioned=True/Provisioned Progressing=False/Stable", "no node is ready"},
+		"etcd is away": {func(in *input) { in.function.Spec.Scaling.Min, in.facts.unconfirmed = 3, true },
+			"Ready=True/Accepted Provisioned=Unknown/Unconfirmed Progressing=False/Stable", "can be called"},
 		"an update": {func(in *input) { in.facts.outdated = 1 },
 			"Ready=True/Accepted Provisioned=True/Provisioned Progressing=True/Replacing", "can be called"},
 		"a change that has not arrived": {func(in *input) { in.facts.generation = 2 },

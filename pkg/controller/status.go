@@ -123,6 +123,9 @@ func provisionedOf(f *v1alpha1.Function, facts *facts) metav1.Condition {
 	least := int64(f.Spec.Scaling.Min)
 	why, failing := obstacle(f, facts)
 	switch {
+	case facts.unconfirmed:
+		return condition(v1alpha1.ConditionProvisioned, metav1.ConditionUnknown, v1alpha1.ReasonUnconfirmed,
+			"etcd cannot be reached: calls are served, but no more than a fifth more instances are created until it is back")
 	case least == 0:
 		return condition(v1alpha1.ConditionProvisioned, metav1.ConditionTrue, v1alpha1.ReasonProvisioned,
 			"instances come and go with the calls; scaling.min asks for none")

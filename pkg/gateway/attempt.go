@@ -20,6 +20,8 @@ import (
 const (
 	// bodyChunk is how much of a large body one message carries.
 	bodyChunk = 32 << 10
+	// maxAttempts is how often a call of an idempotent function is tried.
+	maxAttempts = 3
 	// detachedGrace is how long an answer may go on that nobody hears.
 	detachedGrace = 5 * time.Second
 )
@@ -76,6 +78,7 @@ func (g *Gateway) Attempt(stream attemptStream) error {
 	}
 	c := granted.Payload
 	a := &attempt{gateway: g, call: c, number: granted.Attempt, stream: stream}
+	c.heldBy(a)
 	if c.answered() {
 		// Its client has left just now.
 		a.forget()
@@ -84,7 +87,7 @@ func (g *Gateway) Attempt(stream attemptStream) error {
 	}
 	if granted.Reoffered {
 		// Another ticket of the same call may still be in a queue.
-		g.withdraw(id, string(c.function.UID))
+		g.withdraw(c)
 	}
 	// 2. The request.
 	timeout := c.function.Spec.Timeout.Duration
@@ -92,9 +95,11 @@ func (g *Gateway) Attempt(stream attemptStream) error {
 	a.runBy = c.claimed.Add(timeout + runGrace)
 	limit := time.AfterFunc(timeout+runGrace, a.expire)
 	defer limit.Stop()
-	if err := a.grant(timeout); err != nil {
-		a.lost("handing over the call: " + err.Error())
-		return err
+	if !claim.GetStarted() {
+		if err := a.grant(); err != nil {
+			a.lost("handing over the call: " + err.Error())
+			return err
+		}
 	}
 	// 3. The answer. Its end ends the stream, and with it the sending of a
 	// body that the function did not want.
@@ -110,19 +115,9 @@ func refuseClaim(err error) *wirev1.AttemptReply {
 }
 
 // grant sends the request, and starts to send its body if that is large.
-func (a *attempt) grant(timeout time.Duration) error {
+func (a *attempt) grant() error {
 	c := a.call
-	granted := &wirev1.Granted{
-		Attempt:       uint32(a.number),
-		Method:        c.request.Method,
-		RequestUri:    c.uri,
-		Host:          c.request.Host,
-		Headers:       requestHeaders(c.request, c),
-		ContentLength: c.request.ContentLength,
-		WholeBody:     c.small,
-		Whole:         c.whole,
-		RemainingNs:   int64(timeout),
-	}
+	granted := c.handOver(a.number)
 	if err := a.send(&wirev1.AttemptReply{Kind: &wirev1.AttemptReply_Granted{Granted: granted}}); err != nil {
 		return err
 	}
@@ -221,8 +216,8 @@ func (a *attempt) head(head *wirev1.ResultHead) (over bool, err error) {
 			fmt.Sprintf("the function answered with the status %d, which is none", s)))
 		return true, nil
 	}
-	if head.GetWhole() {
-		a.forget()
+	if head.GetWhole() && !a.forget() {
+		return true, errDetached
 	}
 	return head.GetWhole(), a.call.head(head, a.runBy)
 }
@@ -241,13 +236,21 @@ func (a *attempt) finish(end *wirev1.ResultEnd) {
 	case wirev1.Failure_KIND_BAD_ANSWER:
 		a.end(newProblem(http.StatusBadGateway, invoke.ExecutedMaybe, reasonBadAnswer, failure.GetDetail()))
 	default:
-		a.end(newProblem(http.StatusBadGateway, invoke.ExecutedMaybe, reasonFunction, failure.GetDetail()))
+		a.gone(reasonFunction, failure.GetDetail())
 	}
 }
 
 // lost ends an attempt whose result will never come.
-func (a *attempt) lost(detail string) {
-	a.end(newProblem(http.StatusBadGateway, invoke.ExecutedMaybe, reasonInstance, detail))
+func (a *attempt) lost(detail string) { a.gone(reasonInstance, detail) }
+
+// gone ends an attempt that was broken off. A function that may run twice is
+// tried again.
+func (a *attempt) gone(reason, detail string) {
+	if a.call.function.Spec.Idempotent && a.call.whole && !a.headed && a.number < maxAttempts {
+		a.requeue((*table.Table[*call]).Retry)
+		return
+	}
+	a.end(newProblem(http.StatusBadGateway, invoke.ExecutedMaybe, reason, detail))
 }
 
 // end takes the invocation out of the table and answers with a problem. It does
@@ -268,17 +271,21 @@ func (a *attempt) forget() bool {
 
 // release queues the call again, for the function has seen nothing of it.
 func (a *attempt) release(reason string) {
-	g, c := a.gateway, a.call
-	if c.body.taken.Load() {
+	if a.call.body.taken.Load() {
 		p := newProblem(http.StatusServiceUnavailable, invoke.ExecutedNo, reasonInstance,
 			"the instance ended before it could start, and the request's body cannot be read twice: "+reason)
 		p.retryAfter = time.Second
 		a.end(p)
 		return
 	}
-	now := time.Now()
+	a.requeue((*table.Table[*call]).Release)
+}
+
+// requeue queues the call again, by one of the table's ways.
+func (a *attempt) requeue(way func(t *table.Table[*call], id invoke.ID, attempt int, token invoke.Token, now time.Time) (table.Invocation[*call], error)) {
+	g, c, now := a.gateway, a.call, time.Now()
 	g.mu.Lock()
-	queued, err := g.table.Release(c.id, a.number, invoke.NewToken(), now)
+	queued, err := way(g.table, c.id, a.number, invoke.NewToken(), now)
 	g.mu.Unlock()
 	switch {
 	case err != nil:

@@ -12,6 +12,7 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
 	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/ownership"
 )
 
 // errDetached is returned to whoever answers a call that nobody waits for.
@@ -26,6 +27,7 @@ var errNonsense = errors.New("the instance sent a message that makes no sense he
 type call struct {
 	id       invoke.ID
 	function *v1alpha1.Function
+	slot     ownership.Slot
 	uri      string // path and query behind the function's prefix
 	request  *http.Request
 	body     requestBody
@@ -43,6 +45,8 @@ type call struct {
 	status int
 	said   invoke.Executed
 	ended  chan struct{}
+	// attempt is the last one; nil before the first.
+	attempt *attempt
 }
 
 // answerPhase is how far the answer has come.
@@ -58,6 +62,33 @@ const (
 
 // final says that the phase will not change any more.
 func (p answerPhase) final() bool { return p >= answerComplete }
+
+// maxRide is the largest body, in bytes, that rides in a ticket.
+const maxRide = 16 << 10
+
+// handOver is the request as an instance gets it for an attempt.
+func (c *call) handOver(attempt int) *wirev1.Granted {
+	return &wirev1.Granted{
+		Attempt:       uint32(attempt),
+		Method:        c.request.Method,
+		RequestUri:    c.uri,
+		Host:          c.request.Host,
+		Headers:       requestHeaders(c.request, c),
+		ContentLength: c.request.ContentLength,
+		WholeBody:     c.small,
+		Whole:         c.whole,
+		RemainingNs:   int64(c.function.Spec.Timeout.Duration),
+	}
+}
+
+// ride is the request as it rides in a ticket, so that the instance may start
+// without a claim; nil if the function must not run twice or the body is large.
+func (c *call) ride(attempt int) *wirev1.Granted {
+	if !c.function.Spec.Idempotent || !c.whole || len(c.small) > maxRide {
+		return nil
+	}
+	return c.handOver(attempt)
+}
 
 // fail answers with a problem, or cuts off an answer that has begun.
 func (c *call) fail(p problem) {
@@ -164,6 +195,25 @@ func (c *call) detach() {
 	defer c.mu.Unlock()
 	if !c.phase.final() {
 		c.end(answerDetached)
+	}
+}
+
+// heldBy says which attempt the call is in now.
+func (c *call) heldBy(a *attempt) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.attempt = a
+}
+
+// cancel ends the attempt that the call is in, if any.
+func (c *call) cancel() {
+	c.mu.Lock()
+	a := c.attempt
+	c.mu.Unlock()
+	if a != nil {
+		// It waits for an instance that reads nothing, and the client's
+		// connection should not.
+		go a.cancel()
 	}
 }
 

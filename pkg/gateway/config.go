@@ -49,15 +49,18 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Directory tells who owns a slot.
-type Directory interface {
-	Owner(slot ownership.Slot) (ownership.Owner, bool)
+// Router tells to which scheduler a slot's tickets go.
+type Router interface {
+	// Route is false while nobody is known.
+	Route(slot ownership.Slot) (to ownership.Owner, provisional, known bool)
+	// Changed is signalled after a route has changed.
+	Changed() <-chan struct{}
 }
 
 // Deps are what a Gateway works with.
 type Deps struct {
-	Catalog   catalog.Reader
-	Directory Directory
+	Catalog catalog.Reader
+	Router  Router
 	// Schedulers says who schedulers must prove to be. Without it, what is
 	// said to them is not encrypted.
 	Schedulers credentials.TransportCredentials

@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -45,6 +46,9 @@ type Gateway struct {
 	mu    sync.Mutex
 	table *table.Table[*call]
 	links map[string]*link
+	// routes are the addresses that the slots' tickets went to when it was
+	// last looked at.
+	routes [ownership.Slots]string
 	// ctx bounds the links; nil unless Run runs.
 	ctx     context.Context
 	running sync.WaitGroup
@@ -96,9 +100,11 @@ func (g *Gateway) Run(ctx context.Context) error {
 			}
 		case now := <-soon:
 			soon = nil
-			g.reoffer(now.Add(-reofferAfter), now)
+			g.reofferOverdue(now)
 		case now := <-tick.C:
-			g.reoffer(now.Add(-reofferAfter), now)
+			g.reofferOverdue(now)
+		case <-g.deps.Router.Changed():
+			g.rerouted(time.Now())
 		}
 	}
 }
@@ -109,32 +115,63 @@ func (g *Gateway) Drain() { g.draining.Store(true) }
 // Ready tells whether new calls are taken.
 func (g *Gateway) Ready() bool { return !g.draining.Load() }
 
-// offer sends a ticket to the scheduler that owns the function's slot. If there
+// offer sends a ticket to the scheduler that serves the function's slot. If there
 // is none now, or the stream to it is down, the ticket is sent again later.
 func (g *Gateway) offer(in table.Invocation[*call], now time.Time) {
-	if l := g.linkTo(in.FunctionUID); l != nil {
-		l.offer(&wirev1.Ticket{
-			InvocationId: in.ID[:],
-			FunctionUid:  in.FunctionUID,
-			Token:        in.Token[:],
-			WaitedNs:     int64(now.Sub(in.Admitted)),
-			RemainingNs:  int64(in.Deadline.Sub(now)),
-		})
+	l := g.linkTo(in.Payload.slot)
+	if l == nil {
+		return
+	}
+	ticket := &wirev1.Ticket{
+		InvocationId: in.ID[:],
+		FunctionUid:  in.FunctionUID,
+		Token:        in.Token[:],
+		WaitedNs:     int64(now.Sub(in.Admitted)),
+		RemainingNs:  int64(in.Deadline.Sub(now)),
+		Request:      in.Payload.ride(in.Attempt + 1),
+	}
+	if ticket.Request != nil {
+		g.mu.Lock()
+		g.table.Entrust(in.ID)
+		g.mu.Unlock()
+	}
+	l.offer(ticket)
+}
+
+// withdraw tells the owner that nobody wants a call's ticket any more.
+func (g *Gateway) withdraw(c *call) {
+	if l := g.linkTo(c.slot); l != nil {
+		l.withdraw(c.id, string(c.function.UID))
 	}
 }
 
-// withdraw tells the owner that nobody wants a ticket any more.
-func (g *Gateway) withdraw(id invoke.ID, uid string) {
-	if l := g.linkTo(uid); l != nil {
-		l.withdraw(id, uid)
-	}
+// reofferOverdue sends again the tickets that have waited for so long that a
+// message may have been lost.
+func (g *Gateway) reofferOverdue(now time.Time) {
+	before := now.Add(-reofferAfter)
+	g.reoffer(now, func(_ *call, offered time.Time) bool { return offered.Before(before) })
 }
 
-// reoffer sends again the tickets that wait and were last offered before the
-// given time. It answers those that nobody can take any more.
-func (g *Gateway) reoffer(before, now time.Time) {
+// rerouted sends again the tickets of slots that another scheduler serves now.
+func (g *Gateway) rerouted(now time.Time) {
+	var moved [ownership.Slots]bool
 	g.mu.Lock()
-	due := g.table.Due(before, now)
+	for slot := range g.routes {
+		to, _, _ := g.deps.Router.Route(ownership.Slot(slot))
+		moved[slot] = g.routes[slot] != to.Addr
+		g.routes[slot] = to.Addr
+	}
+	g.mu.Unlock()
+	if slices.Contains(moved[:], true) {
+		g.reoffer(now, func(c *call, _ time.Time) bool { return moved[c.slot] })
+	}
+}
+
+// reoffer sends again the tickets that wait and are due. It answers those that
+// nobody can take any more.
+func (g *Gateway) reoffer(now time.Time, isDue func(c *call, offered time.Time) bool) {
+	g.mu.Lock()
+	due := g.table.Due(now, isDue)
 	g.mu.Unlock()
 	for _, in := range due {
 		fn, exists := g.deps.Catalog.Get(in.Payload.function.Key())
@@ -153,9 +190,10 @@ func (g *Gateway) reoffer(before, now time.Time) {
 // refuse answers a call that is still queued; one that is claimed goes on.
 func (g *Gateway) refuse(id invoke.ID, p problem) {
 	g.mu.Lock()
-	c, withdrawn := g.table.Withdraw(id)
+	c, executed, withdrawn := g.table.Withdraw(id)
 	g.mu.Unlock()
 	if withdrawn {
+		p.Executed = executed
 		c.fail(p)
 	}
 }
@@ -183,9 +221,9 @@ func (g *Gateway) offerSoon(id invoke.ID) {
 	}
 }
 
-// linkTo returns the link to the owner of a function's slot, if there is one.
-func (g *Gateway) linkTo(uid string) *link {
-	owner, known := g.deps.Directory.Owner(ownership.SlotOf(uid, 0))
+// linkTo returns the link to the scheduler that serves a slot, if there is one.
+func (g *Gateway) linkTo(slot ownership.Slot) *link {
+	owner, _, known := g.deps.Router.Route(slot)
 	if !known {
 		return nil
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/gateway/table"
 	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/ownership"
 )
 
 // smallBody is the largest body, in bytes, that is read before an instance is
@@ -167,7 +168,7 @@ func (g *Gateway) newCall(w http.ResponseWriter, r *http.Request, fn *v1alpha1.F
 	// byte of the answer is sent. HTTP/2 is full duplex anyway and says no.
 	_ = rc.EnableFullDuplex()
 	return &call{
-		id: invoke.NewID(now), function: fn, uri: uri, request: r, body: requestBody{body: r.Body},
+		id: invoke.NewID(now), function: fn, slot: ownership.SlotOf(string(fn.UID), 0), uri: uri, request: r, body: requestBody{body: r.Body},
 		admitted: now, w: w, rc: rc, ended: make(chan struct{}),
 	}
 }
@@ -197,7 +198,8 @@ func (c *call) readSmall(within time.Duration) error {
 
 // wait returns when the call is answered or its client is gone. A queued call
 // whose client is gone will never run. A claimed one runs to its end unheard,
-// because only an instance whose call has ended can take another.
+// because only an instance whose call has ended can take another, unless the
+// function wants it to be cancelled.
 func (g *Gateway) wait(c *call, deadline time.Time) {
 	late := time.NewTimer(time.Until(deadline))
 	defer late.Stop()
@@ -207,6 +209,9 @@ func (g *Gateway) wait(c *call, deadline time.Time) {
 			return
 		case <-c.request.Context().Done():
 			c.detach()
+			if c.function.Spec.CancelOnDisconnect {
+				c.cancel()
+			}
 			return
 		case <-late.C:
 			// If it is claimed, the attempt has a limit of its own.
@@ -218,22 +223,22 @@ func (g *Gateway) wait(c *call, deadline time.Time) {
 // tooLate answers a call that has waited too long, if it still waits.
 func (g *Gateway) tooLate(c *call) {
 	g.mu.Lock()
-	_, waited := g.table.Withdraw(c.id)
+	_, executed, waited := g.table.Withdraw(c.id)
 	g.mu.Unlock()
 	if waited {
-		c.fail(newProblem(http.StatusGatewayTimeout, invoke.ExecutedNo, reasonQueueTime,
+		c.fail(newProblem(http.StatusGatewayTimeout, executed, reasonQueueTime,
 			fmt.Sprintf("no instance took the call within %v; see windlass describe %s", g.config.MaxQueueTime, c.function.Key())))
-		g.withdraw(c.id, string(c.function.UID))
+		g.withdraw(c)
 	}
 }
 
 // leaveQueue makes sure that a call does not wait any more.
 func (g *Gateway) leaveQueue(c *call) {
 	g.mu.Lock()
-	_, waited := g.table.Withdraw(c.id)
+	_, _, waited := g.table.Withdraw(c.id)
 	g.mu.Unlock()
 	if waited {
-		g.withdraw(c.id, string(c.function.UID))
+		g.withdraw(c)
 	}
 }
 

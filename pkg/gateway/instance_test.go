@@ -43,6 +43,22 @@ func (w *world) claim(ticket *wirev1.Ticket) *instance {
 	return i
 }
 
+// start claims a ticket whose request it has, without waiting for an answer.
+func (w *world) start(ticket *wirev1.Ticket) *instance {
+	w.Helper()
+	ctx, die := context.WithTimeout(context.Background(), patience)
+	w.Cleanup(die)
+	stream, err := w.instances.Attempt(ctx)
+	if err != nil {
+		w.Fatal(err)
+	}
+	i := &instance{t: w.T, stream: stream, die: die}
+	i.send(&wirev1.AttemptRequest{Kind: &wirev1.AttemptRequest_Claim{Claim: &wirev1.Claim{
+		InvocationId: ticket.GetInvocationId(), Token: ticket.GetToken(), Cid: "00000001-000001", Started: true,
+	}}})
+	return i
+}
+
 // take claims tickets until it is granted a call: a ticket may have been offered
 // twice.
 func (w *world) take() *instance {

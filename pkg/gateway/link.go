@@ -6,13 +6,10 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/backoff"
-	"google.golang.org/grpc/credentials"
-	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/grpc/keepalive"
 
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
 	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/peers"
 )
 
 // maxBatch bounds the tickets of one message.
@@ -108,19 +105,7 @@ func (l *link) takeBatch() *wirev1.OfferRequest {
 // forgotten.
 func (l *link) run(ctx context.Context) {
 	const shortest, longest = 20 * time.Millisecond, time.Second
-	conn, err := grpc.NewClient(l.addr,
-		grpc.WithTransportCredentials(l.gateway.credentials()),
-		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 10 * time.Second, Timeout: 3 * time.Second}),
-		// Fixed windows: to adapt them, gRPC sends a ping after each message.
-		grpc.WithStaticStreamWindowSize(wirev1.StreamWindow),
-		grpc.WithStaticConnWindowSize(wirev1.ConnWindow),
-		// A scheduler that comes back is wanted at once, however long it
-		// was away.
-		grpc.WithConnectParams(grpc.ConnectParams{
-			Backoff:           backoff.Config{BaseDelay: shortest, Multiplier: 1.6, Jitter: 0.2, MaxDelay: longest},
-			MinConnectTimeout: openWithin,
-		}),
-	)
+	conn, err := peers.Dial(l.addr, l.gateway.deps.Schedulers)
 	if err != nil {
 		l.gateway.deps.Log.Error("scheduler address is not usable", "addr", l.addr, "err", err)
 		return
@@ -142,13 +127,6 @@ func (l *link) run(ctx context.Context) {
 		case <-time.After(pause):
 		}
 	}
-}
-
-func (g *Gateway) credentials() credentials.TransportCredentials {
-	if g.deps.Schedulers == nil {
-		return insecure.NewCredentials()
-	}
-	return g.deps.Schedulers
 }
 
 // converse opens the stream and reads refusals until it ends. It tells whether
@@ -191,8 +169,10 @@ func (l *link) open(stream grpc.BidiStreamingClient[wirev1.OfferRequest, wirev1.
 	l.mu.Unlock()
 	if stream != nil {
 		// Whatever was offered before may have been lost.
-		now := time.Now()
-		l.gateway.reoffer(now, now)
+		l.gateway.reoffer(time.Now(), func(c *call, _ time.Time) bool {
+			to, _, _ := l.gateway.deps.Router.Route(c.slot)
+			return to.Addr == l.addr
+		})
 	}
 }
 

@@ -49,7 +49,7 @@ func runWith(t *testing.T, owner string, maxInvocations int) *Gateway {
 	config := DefaultConfig()
 	config.ClaimAddr, config.MaxInvocations = "127.0.0.1:1", maxInvocations
 	g, err := New(config, Deps{
-		Catalog: catalog.New(), Directory: ownership.NewStatic(ownership.Owner{ID: "one", Addr: owner}),
+		Catalog: catalog.New(), Router: ownership.NewStatic(ownership.Owner{ID: "one", Addr: owner}),
 		Registry: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
@@ -70,7 +70,7 @@ func runWith(t *testing.T, owner string, maxInvocations int) *Gateway {
 // linked waits until the gateway runs and returns its link.
 func linked(g *Gateway) *link {
 	for {
-		if l := g.linkTo("uid"); l != nil {
+		if l := g.linkTo(7); l != nil {
 			return l
 		}
 		<-time.After(time.Millisecond)
@@ -129,13 +129,13 @@ func TestNoLinkIsStartedUnlessTheGatewayRuns(t *testing.T) {
 	config := DefaultConfig()
 	config.ClaimAddr = "127.0.0.1:1"
 	g, err := New(config, Deps{
-		Catalog: catalog.New(), Directory: ownership.NewStatic(ownership.Owner{ID: "one", Addr: "127.0.0.1:1"}),
+		Catalog: catalog.New(), Router: ownership.NewStatic(ownership.Owner{ID: "one", Addr: "127.0.0.1:1"}),
 		Registry: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if l := g.linkTo("uid"); l != nil {
+	if l := g.linkTo(7); l != nil {
 		t.Error("a link before Run")
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -143,7 +143,7 @@ func TestNoLinkIsStartedUnlessTheGatewayRuns(t *testing.T) {
 	if err := g.Run(ctx); err != nil {
 		t.Error(err)
 	}
-	if l := g.linkTo("uid"); l != nil {
+	if l := g.linkTo(7); l != nil {
 		t.Error("a link after Run")
 	}
 }

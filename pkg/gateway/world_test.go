@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -38,6 +39,7 @@ type world struct {
 	catalog   *catalog.Catalog
 	registry  *prometheus.Registry
 	scheduler *fakeScheduler
+	router    *router
 	gateway   *gateway.Gateway
 	url       string
 	// http1 and http2 are clients of either protocol.
@@ -49,6 +51,7 @@ type world struct {
 // its configuration.
 func newWorld(t *testing.T, options ...func(*gateway.Config)) *world {
 	w := &world{T: t, catalog: catalog.New(), registry: prometheus.NewRegistry(), scheduler: newFakeScheduler(t)}
+	w.router = &router{changed: make(chan struct{}, 1), addr: w.scheduler.addr}
 	w.put("default", "hello", time.Minute)
 	wire := listen(t, "127.0.0.1:0")
 	config := gateway.DefaultConfig()
@@ -58,10 +61,10 @@ func newWorld(t *testing.T, options ...func(*gateway.Config)) *world {
 	}
 	var err error
 	w.gateway, err = gateway.New(config, gateway.Deps{
-		Catalog:   w.catalog,
-		Directory: ownership.NewStatic(ownership.Owner{ID: "one", Addr: w.scheduler.addr}),
-		Registry:  w.registry,
-		Log:       slog.New(slog.DiscardHandler),
+		Catalog:  w.catalog,
+		Router:   w.router,
+		Registry: w.registry,
+		Log:      slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -70,6 +73,29 @@ func newWorld(t *testing.T, options ...func(*gateway.Config)) *world {
 	w.serveHTTP()
 	w.run()
 	return w
+}
+
+// router sends everything to one scheduler.
+type router struct {
+	changed chan struct{}
+	mu      sync.Mutex
+	addr    string
+}
+
+func (r *router) Route(ownership.Slot) (to ownership.Owner, provisional, known bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return ownership.Owner{ID: r.addr, Addr: r.addr, Epoch: 1}, false, true
+}
+
+func (r *router) Changed() <-chan struct{} { return r.changed }
+
+// turnTo sends everything to another one.
+func (r *router) turnTo(addr string) {
+	r.mu.Lock()
+	r.addr = addr
+	r.mu.Unlock()
+	r.changed <- struct{}{}
 }
 
 // in is the same world for a subtest.

@@ -99,4 +99,7 @@ type Ticket struct {
 	Arrived time.Time
 	// Deadline is when nobody wants the call any more, on the local clock.
 	Deadline time.Time
+	// Request is the call itself if it rides along; else nil. Queues do not
+	// look at it.
+	Request any
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/control"
 	"github.com/windlass-dev/windlass/pkg/gateway"
 	"github.com/windlass-dev/windlass/pkg/local/embeddedetcd"
+	"github.com/windlass-dev/windlass/pkg/ownership"
 	"github.com/windlass-dev/windlass/pkg/ownership/etcd"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
@@ -146,7 +147,7 @@ func (w *Windlass) start(ctx context.Context, parts *lifecycle.Lifecycle) error 
 		return err
 	}
 	parts.OnStop(server.Close)
-	keeper, directory, err := w.startOwnership(ctx, parts, server.Client())
+	keeper, err := w.startOwnership(ctx, parts, server.Client())
 	if err != nil {
 		return err
 	}
@@ -164,7 +165,8 @@ func (w *Windlass) start(ctx context.Context, parts *lifecycle.Lifecycle) error 
 	config := w.config.Gateway
 	config.ClaimAddr = w.wireListener.Addr().String()
 	if w.gateway, err = gateway.New(config, gateway.Deps{
-		Catalog: w.store.Catalog(), Directory: directory, Registry: w.registry, Log: w.log,
+		Catalog: w.store.Catalog(), Registry: w.registry, Log: w.log,
+		Router: ownership.NewStatic(ownership.Owner{ID: nodeName, Addr: config.ClaimAddr}),
 	}); err != nil {
 		return err
 	}
@@ -184,28 +186,22 @@ func (w *Windlass) start(ctx context.Context, parts *lifecycle.Lifecycle) error 
 	return nil
 }
 
-// startOwnership claims all slots.
-func (w *Windlass) startOwnership(ctx context.Context, parts *lifecycle.Lifecycle, client *clientv3.Client) (*etcd.Keeper, *etcd.Directory, error) {
+// startOwnership claims all slots: the epochs keep apart the instances of this
+// process and of those before it.
+func (w *Windlass) startOwnership(ctx context.Context, parts *lifecycle.Lifecycle, client *clientv3.Client) (*etcd.Keeper, error) {
 	deps := etcd.Deps{Client: client, Log: w.log}
 	config := etcd.Config{ID: nodeName, Addr: w.wireListener.Addr().String(), Prefix: keysPrefix, TTL: leaseTTL}
 	keeper, err := etcd.NewKeeper(config, deps)
 	if err != nil {
-		return nil, nil, err
-	}
-	directory, err := etcd.NewDirectory(keysPrefix, deps)
-	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	parts.Start("slot keeper", keeper.Run)
-	parts.Start("slot directory", directory.Run)
-	for _, ready := range []<-chan struct{}{keeper.Ready(), directory.Ready()} {
-		select {
-		case <-ready:
-		case <-ctx.Done():
-			return nil, nil, ctx.Err()
-		}
+	select {
+	case <-keeper.Ready():
+		return keeper, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
 	}
-	return keeper, directory, nil
 }
 
 func (w *Windlass) closeListeners() {

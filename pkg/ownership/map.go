@@ -9,6 +9,13 @@ type Map struct {
 	members []Member
 }
 
+// Clone is a copy.
+func (m *Map) Clone() *Map {
+	c := *m
+	c.members = slices.Clone(m.members)
+	return &c
+}
+
 // Owner is the last known owner of a slot; false if none is known.
 func (m *Map) Owner(slot Slot) (Owner, bool) {
 	if slot >= Slots {
@@ -33,6 +40,15 @@ func (m *Map) Learn(slot Slot, owner Owner) bool {
 // Replace takes an owner as it is, whatever its epoch: the keeper of the truth
 // has another history now.
 func (m *Map) Replace(slot Slot, owner Owner) { m.owners[slot] = owner }
+
+// LastEpoch is the highest epoch of all slots; 0 if no owner is known.
+func (m *Map) LastEpoch() uint64 {
+	var last uint64
+	for i := range m.owners {
+		last = max(last, m.owners[i].Epoch)
+	}
+	return last
+}
 
 // SetMembers replaces the members. A member that is gone stays the last known
 // owner of its slots.

@@ -2,8 +2,6 @@ package ownership
 
 import (
 	"cmp"
-	"encoding/binary"
-	"hash/fnv"
 	"slices"
 )
 
@@ -43,12 +41,16 @@ func Ranked(slot Slot, members []Member) []Member {
 }
 
 // score mixes FNV-1a, whose last bytes barely reach its high bits, by the
-// finalizer of MurmurHash3.
+// finalizer of MurmurHash3. It runs for each slot and member, so it makes no
+// garbage.
 func score(slot Slot, id string) uint64 {
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(id))
-	_, _ = h.Write(binary.BigEndian.AppendUint16(nil, uint16(slot)))
-	x := h.Sum64()
+	const offset, prime = 0xcbf29ce484222325, 0x100000001b3
+	x := uint64(offset)
+	for i := range len(id) {
+		x = (x ^ uint64(id[i])) * prime
+	}
+	x = (x ^ uint64(slot>>8)) * prime
+	x = (x ^ uint64(slot&0xff)) * prime
 	x = (x ^ x>>33) * 0xff51afd7ed558ccd
 	x = (x ^ x>>33) * 0xc4ceb9fe1a85ec53
 	return x ^ x>>33

@@ -44,8 +44,11 @@ func NewStatic(owner Owner) Static {
 	return Static{owner}
 }
 
-// Owner returns the owner of every slot.
-func (s Static) Owner(Slot) (Owner, bool) { return s.owner, true }
+// Route says that everything goes to the one owner.
+func (s Static) Route(Slot) (to Owner, provisional, known bool) { return s.owner, false, true }
+
+// Changed is never signalled.
+func (s Static) Changed() <-chan struct{} { return nil }
 
 // Epoch says that every slot is owned.
 func (s Static) Epoch(Slot) (uint64, bool) { return s.owner.Epoch, true }

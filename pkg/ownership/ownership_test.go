@@ -57,9 +57,9 @@ func TestFunctionsAreSpreadEvenly(t *testing.T) {
 func TestAStaticOwnerHasEverySlot(t *testing.T) {
 	static := NewStatic(Owner{ID: "one", Addr: "127.0.0.1:7000"})
 	for _, slot := range []Slot{0, 1, Slots - 1} {
-		owner, ok := static.Owner(slot)
+		owner, _, ok := static.Route(slot)
 		if want := (Owner{ID: "one", Addr: "127.0.0.1:7000", Epoch: 1}); !ok || owner != want {
-			t.Errorf("Owner(%d) = %v, %v, want %v", slot, owner, ok, want)
+			t.Errorf("Route(%d) = %v, %v, want %v", slot, owner, ok, want)
 		}
 		if epoch, ok := static.Epoch(slot); !ok || epoch != owner.Epoch {
 			t.Errorf("Epoch(%d) = %d, %v, want the owner's, %d", slot, epoch, ok, owner.Epoch)

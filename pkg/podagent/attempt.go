@@ -1,200 +1,156 @@
 package podagent
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
-	"net/http"
-	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
 
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
-	"github.com/windlass-dev/windlass/pkg/podagent/adapter"
+	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/podagent/core"
 )
 
 type attemptStream = grpc.BidiStreamingClient[wirev1.AttemptRequest, wirev1.AttemptReply]
 
-// attempt claims one ticket's call and, if it was granted, runs it.
-func (a *Agent) attempt(ctx context.Context, ticket *wirev1.Ticket) {
-	defer a.busy.Done()
-	done := &wirev1.Done{InvocationId: ticket.GetInvocationId()}
-	gateway, err := a.gateways.take(ticket.GetGateway())
-	if err != nil {
-		a.deps.Log.Warn("a ticket names a gateway that is none", "addr", ticket.GetGateway(), "err", err)
-		a.finish(done, nil)
-		return
-	}
-	defer a.gateways.giveBack(gateway)
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	stream, granted, err := a.claim(ctx, gateway.conn, ticket)
-	if err != nil {
-		a.deps.Log.Warn("could not claim", "addr", ticket.GetGateway(), "err", err)
-	}
-	if granted == nil {
-		a.finish(done, nil)
-		return
-	}
-	a.run(ctx, cancel, stream, ticket, granted)
+// How long an agent waits for a gateway, beyond what the core waits for: to take
+// note of a release, and to be connected with the result of a call that began before
+// its claim.
+const (
+	releasePatience = 10 * time.Second
+	resultPatience  = 500 * time.Millisecond
+)
+
+// Why a call, or the claim of one, is given up.
+var (
+	errUnwanted = errors.New("nobody waits for its answer any more")
+	errReleased = errors.New("the claim was given up")
+)
+
+// attempt is one ticket, and what the agent has of its call.
+type attempt struct {
+	number core.Attempt
+	ticket invoke.Ticket
+	// ctx is of the call and of the stream to the gateway; cancel ends it.
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	// gateway is nil until it is needed.
+	gateway *gateway
+
+	// The rest is kept under the agent's lock. stream is there once the claim is
+	// on its way.
+	stream            attemptStream
+	granted, released bool
 }
 
-// claim asks the ticket's gateway for the call; granted is nil if it was
-// refused.
-func (a *Agent) claim(ctx context.Context, gateway grpc.ClientConnInterface, ticket *wirev1.Ticket) (attemptStream, *wirev1.Granted, error) {
-	stream, err := wirev1.NewGatewayClient(gateway).Attempt(ctx)
+// newAttempt is for the caller that holds the lock.
+func (a *Agent) newAttempt(n core.Attempt, t invoke.Ticket) *attempt {
+	ctx, cancel := context.WithCancelCause(a.work)
+	at := &attempt{number: n, ticket: t, ctx: ctx, cancel: cancel}
+	a.attempts[n] = at
+	return at
+}
+
+// over ends an attempt: nothing more is to come of it.
+func (a *Agent) over(at *attempt) {
+	at.cancel(nil)
+	if at.gateway != nil {
+		a.gateways.giveBack(at.gateway)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.step(core.Delivered{Attempt: at.number}, nil)
+	delete(a.attempts, at.number)
+}
+
+// release gives up a claim. A gateway that may have heard it is told, behind it on
+// the same stream, and gets some time to hear that. The caller holds the lock.
+func (at *attempt) release() {
+	at.released = true
+	if at.stream == nil {
+		at.cancel(errReleased)
+		return
+	}
+	_ = at.stream.Send(&wirev1.AttemptRequest{Kind: &wirev1.AttemptRequest_Release{Release: &wirev1.Release{
+		Reason: errReleased.Error(),
+	}}})
+	_ = at.stream.CloseSend()
+	timer := time.AfterFunc(releasePatience, func() { at.cancel(errReleased) })
+	context.AfterFunc(at.ctx, func() { timer.Stop() })
+}
+
+// claimAndRun claims one ticket's call and, if it was granted, runs it.
+func (a *Agent) claimAndRun(at *attempt) {
+	defer a.over(at)
+	stream, reply, err := a.claim(at)
+	switch {
+	case err != nil:
+		a.deps.Log.Warn("could not claim", "addr", at.ticket.Gateway, "err", err)
+		a.tell(core.Unreachable{Attempt: at.number})
+	case reply.GetGranted() == nil:
+		a.tell(core.Refused{Attempt: at.number})
+	case a.mayRun(at):
+		a.run(at, stream, reply.GetGranted())
+	default:
+		awaitEnd(stream)
+	}
+}
+
+// claim asks the ticket's gateway for the call.
+func (a *Agent) claim(at *attempt) (attemptStream, *wirev1.AttemptReply, error) {
+	if err := a.connect(at); err != nil {
+		return nil, nil, err
+	}
+	stream, err := wirev1.NewGatewayClient(at.gateway.conn).Attempt(at.ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	err = stream.Send(&wirev1.AttemptRequest{Kind: &wirev1.AttemptRequest_Claim{Claim: &wirev1.Claim{
-		InvocationId: ticket.GetInvocationId(), Token: ticket.GetToken(), Cid: a.config.CID,
-	}}})
-	if err != nil && !errors.Is(err, io.EOF) { // at EOF, Recv knows why
+	if err := a.sendClaim(at, stream); err != nil && !errors.Is(err, io.EOF) { // at EOF, Recv knows why
 		return nil, nil, err
 	}
 	reply, err := stream.Recv()
-	if err != nil {
-		return nil, nil, err
-	}
-	return stream, reply.GetGranted(), nil
+	return stream, reply, err
 }
 
-// run runs a call that was granted. ctx is the stream's.
-func (a *Agent) run(ctx context.Context, cancel context.CancelCauseFunc, stream attemptStream, ticket *wirev1.Ticket, granted *wirev1.Granted) {
-	// 1. The call.
-	callCtx, expire := context.WithTimeout(ctx, time.Duration(granted.GetRemainingNs()))
-	defer expire()
-	call, body := newCall(callCtx, ticket, granted)
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		follow(stream, body, cancel)
-	}()
-	begun := time.Now()
-	w := &resultWriter{stream: stream, begun: begun, cold: !a.served.Swap(true), isHead: granted.GetMethod() == http.MethodHead}
-	err := a.deps.Adapter.Invoke(callCtx, call, w)
-	done := &wirev1.Done{InvocationId: ticket.GetInvocationId(), ExecNs: int64(time.Since(begun))}
-	body.drop()
-	// 2. The result. That it may not arrive says nothing against the
-	// instance.
-	unwanted := ctx.Err() != nil || body.cut()
-	if sendErr := w.end(err); err != nil || sendErr != nil {
-		a.deps.Log.Warn("a call did not end as it should", "invocation", call.ID, "err", errors.Join(err, sendErr))
-	}
-	_ = stream.CloseSend()
-	// 3. The next pull.
-	if errors.Is(err, adapter.ErrNotStarted) {
-		done.ExecNs = 0
-		if unwanted { // it was the client that broke off
-			err = nil
-		}
-	}
-	a.finish(done, err)
-	// 4. The gateway's end of the stream: only then has the result arrived.
-	<-ended
+// connect finds the connection to the ticket's gateway, which need not stand.
+func (a *Agent) connect(at *attempt) (err error) {
+	at.gateway, err = a.gateways.take(at.ticket.Gateway)
+	return err
 }
 
-// newCall is the call that was granted. Its body is fed by follow if it did not
-// come whole.
-func newCall(ctx context.Context, ticket *wirev1.Ticket, g *wirev1.Granted) (*adapter.Call, *bodyPipe) {
-	header := make(http.Header, len(g.GetHeaders()))
-	for _, h := range g.GetHeaders() {
-		header.Add(h.GetName(), h.GetValue())
+// sendClaim sends the claim unless it was given up before. It holds the lock, so that
+// a release goes behind it.
+func (a *Agent) sendClaim(at *attempt, stream attemptStream) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if at.released {
+		return errReleased
 	}
-	deadline, _ := ctx.Deadline()
-	call := &adapter.Call{
-		ID:            fmt.Sprintf("%x", ticket.GetInvocationId()),
-		Attempt:       int(g.GetAttempt()),
-		Method:        g.GetMethod(),
-		RequestURI:    g.GetRequestUri(),
-		Host:          g.GetHost(),
-		Header:        header,
-		ContentLength: g.GetContentLength(),
-		Deadline:      deadline,
-	}
-	if g.GetWhole() {
-		call.Body = bytes.NewReader(g.GetWholeBody())
-		call.ContentLength = int64(len(g.GetWholeBody()))
-		return call, nil
-	}
-	reader, writer := io.Pipe()
-	call.Body = reader
-	return call, &bodyPipe{r: reader, w: writer, stop: context.AfterFunc(ctx, func() { _ = writer.CloseWithError(context.Cause(ctx)) })}
+	at.stream = stream
+	return stream.Send(a.claimOf(at, false))
 }
 
-// Why a call is given up.
-var (
-	errGatewayLost = errors.New("the gateway that it came from was lost")
-	errUnwanted    = errors.New("nobody waits for its answer any more")
-)
-
-var errBodyCut = errors.New("podagent: the client broke off its request")
-
-// bodyPipe feeds a call's body as it comes. It ends with the call's context.
-type bodyPipe struct {
-	r       *io.PipeReader
-	w       *io.PipeWriter
-	stop    func() bool
-	aborted atomic.Bool
+func (a *Agent) claimOf(at *attempt, started bool) *wirev1.AttemptRequest {
+	return &wirev1.AttemptRequest{Kind: &wirev1.AttemptRequest_Claim{Claim: &wirev1.Claim{
+		InvocationId: at.ticket.ID[:], Token: at.ticket.Token[:], Cid: a.config.CID, Started: started,
+	}}}
 }
 
-// write passes on what came. A function that does not read its request is no
-// error: what is left is dropped.
-func (b *bodyPipe) write(p []byte) { _, _ = b.w.Write(p) }
-
-func (b *bodyPipe) end(aborted bool) {
-	if aborted {
-		b.aborted.Store(true)
-		_ = b.w.CloseWithError(errBodyCut)
-		return
-	}
-	_ = b.w.Close()
+// mayRun tells the core of the grant, which may come too late.
+func (a *Agent) mayRun(at *attempt) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.step(core.Granted{Attempt: at.number}, nil)
+	return at.granted
 }
 
-// close ends the pipe; a body that has not ended was cut.
-func (b *bodyPipe) close() {
-	b.stop()
-	_ = b.w.CloseWithError(errBodyCut)
-}
-
-// drop drops what comes from now on, so that whatever follows it is seen.
-func (b *bodyPipe) drop() {
-	if b != nil {
-		_ = b.r.Close()
-	}
-}
-
-// cut tells whether the client broke off; false for a body that came whole.
-func (b *bodyPipe) cut() bool { return b != nil && b.aborted.Load() }
-
-// follow takes what the gateway sends after the grant: the body, and the order
-// to stop. It returns when the gateway has ended the stream.
-func follow(stream attemptStream, body *bodyPipe, cancel context.CancelCauseFunc) {
-	if body != nil {
-		defer body.close()
-	}
+// awaitEnd waits until the gateway has ended the stream.
+func awaitEnd(stream attemptStream) {
 	for {
-		reply, err := stream.Recv()
-		if err != nil {
-			if !errors.Is(err, io.EOF) {
-				cancel(errGatewayLost) // nobody will hear the result
-			}
+		if _, err := stream.Recv(); err != nil {
 			return
-		}
-		switch kind := reply.GetKind().(type) {
-		case *wirev1.AttemptReply_Cancel:
-			cancel(errUnwanted)
-		case *wirev1.AttemptReply_Body:
-			if body != nil {
-				body.write(kind.Body)
-			}
-		case *wirev1.AttemptReply_BodyEnd:
-			if body != nil {
-				body.end(kind.BodyEnd.GetAborted())
-			}
 		}
 	}
 }

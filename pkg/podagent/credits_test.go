@@ -3,6 +3,7 @@ package podagent
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -107,12 +108,12 @@ func (a *account) endCall() {
 		<-gateway.said
 	case 1:
 		gateway.end <- errGone
-		<-call.ctx.Done()
+		synctest.Wait()
 		call.end <- adapter.ErrNotStarted
 		return
 	case 2:
 		gateway.end <- errGone
-		<-call.ctx.Done()
+		synctest.Wait()
 		call.hello()
 		return
 	}
@@ -139,6 +140,8 @@ func (a *account) look() {
 			more = false
 		}
 	}
+	// Claims that waited for too long.
+	a.claims = slices.DeleteFunc(a.claims, (*claimed).released)
 	for a.pulls != nil && len(a.pulls.said) > 0 {
 		var n int
 		said := <-a.pulls.said

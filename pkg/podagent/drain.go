@@ -18,7 +18,7 @@ func (a *Agent) ServeDrained(ctx context.Context, l net.Listener) error {
 	mux := http.NewServeMux()
 	mux.HandleFunc(drainPath, func(_ http.ResponseWriter, r *http.Request) {
 		select {
-		case <-a.ended:
+		case <-a.drained:
 		case <-r.Context().Done():
 		}
 	})

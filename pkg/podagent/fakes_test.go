@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -21,6 +22,8 @@ import (
 type fakeScheduler struct {
 	wirev1.UnimplementedSchedulerServer
 	streams chan *pulls
+	// deaf is that of the streams to come.
+	deaf bool
 }
 
 // pulls is the scheduler's end of one stream. What the agent says is kept until
@@ -28,6 +31,9 @@ type fakeScheduler struct {
 type pulls struct {
 	t      *testing.T
 	stream grpc.BidiStreamingServer[wirev1.PullRequest, wirev1.PullReply]
+	mu     sync.Mutex  // held to send
+	deaf   atomic.Bool // answers nothing of itself
+	pings  atomic.Int64
 	said   chan string
 	end    chan error // takes one
 	dying  atomic.Bool
@@ -35,6 +41,7 @@ type pulls struct {
 
 func (s *fakeScheduler) Pull(stream grpc.BidiStreamingServer[wirev1.PullRequest, wirev1.PullReply]) error {
 	p := &pulls{stream: stream, said: make(chan string, 1000), end: make(chan error, 1)}
+	p.deaf.Store(s.deaf)
 	received := make(chan struct{})
 	go func() {
 		defer close(received)
@@ -47,7 +54,7 @@ func (s *fakeScheduler) Pull(stream grpc.BidiStreamingServer[wirev1.PullRequest,
 			if err != nil {
 				return
 			}
-			p.said <- tellPull(msg)
+			p.hearOne(msg)
 		}
 	}()
 	s.streams <- p
@@ -64,6 +71,25 @@ func (s *fakeScheduler) Pull(stream grpc.BidiStreamingServer[wirev1.PullRequest,
 	}
 }
 
+// hearOne answers what a scheduler answers of itself, and keeps the rest for the test.
+func (p *pulls) hearOne(msg *wirev1.PullRequest) {
+	var answer *wirev1.PullReply
+	if msg.GetHello() != nil {
+		answer = &wirev1.PullReply{Kind: &wirev1.PullReply_Welcome{Welcome: &wirev1.Welcome{Epoch: 1}}}
+	}
+	if msg.GetPing() != nil {
+		p.pings.Add(1)
+		answer = &wirev1.PullReply{Kind: &wirev1.PullReply_Pong{Pong: &wirev1.Pong{}}}
+	} else {
+		p.said <- tellPull(msg)
+	}
+	if answer != nil && !p.deaf.Load() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		_ = p.stream.Send(answer)
+	}
+}
+
 func tellPull(msg *wirev1.PullRequest) string {
 	switch kind := msg.GetKind().(type) {
 	case *wirev1.PullRequest_Hello:
@@ -72,7 +98,10 @@ func tellPull(msg *wirev1.PullRequest) string {
 	case *wirev1.PullRequest_Pull:
 		text := fmt.Sprintf("pull %d", kind.Pull.GetCredits())
 		for _, d := range kind.Pull.GetDone() {
-			text += fmt.Sprintf(" done %s after %v", d.GetInvocationId(), time.Duration(d.GetExecNs()))
+			text += fmt.Sprintf(" done %s after %v", tellID(d.GetInvocationId()), time.Duration(d.GetExecNs()))
+			if d.GetUnclaimed() {
+				text += " unclaimed"
+			}
 		}
 		return text
 	case *wirev1.PullRequest_Leave:
@@ -83,6 +112,8 @@ func tellPull(msg *wirev1.PullRequest) string {
 	return "nonsense"
 }
 
+const unclaimed = " unclaimed"
+
 // hear expects the agent's next words, or a prefix of them.
 func (p *pulls) hear(want ...string) {
 	p.t.Helper()
@@ -91,7 +122,7 @@ func (p *pulls) hear(want ...string) {
 		if !ok {
 			p.t.Fatalf("the stream ended, want %q", want)
 		}
-		if !strings.HasPrefix(got, want) {
+		if !strings.HasPrefix(got, want) || strings.HasSuffix(got, unclaimed) != strings.HasSuffix(want, unclaimed) {
 			p.t.Fatalf("heard %q, want %q", got, want)
 		}
 	}
@@ -117,19 +148,41 @@ func (p *pulls) hearNothing() {
 
 func (p *pulls) say(reply *wirev1.PullReply) {
 	p.t.Helper()
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if err := p.stream.Send(reply); err != nil {
 		p.t.Fatal(err)
 	}
 }
+
+// idOf is the id of a test's name for it, and tellID that name.
+func idOf(name string) []byte {
+	var id [16]byte
+	copy(id[:], name)
+	return id[:]
+}
+
+func tellID(id []byte) string { return strings.TrimRight(string(id), "\x00") }
 
 // ticket hands out tickets; their ids are what the gateway sees.
 func (p *pulls) ticket(ids ...string) {
 	p.t.Helper()
 	for _, id := range ids {
 		p.say(&wirev1.PullReply{Kind: &wirev1.PullReply_Ticket{Ticket: &wirev1.Ticket{
-			InvocationId: []byte(id), Gateway: "gateway:1", Token: []byte("token of " + id),
+			InvocationId: idOf(id), Gateway: "gateway:1", Token: idOf("token of " + id),
 		}}})
 	}
+}
+
+// request hands out a ticket with its request.
+func (p *pulls) request(id string, g *wirev1.Granted) {
+	p.t.Helper()
+	if g.RemainingNs == 0 {
+		g.RemainingNs = int64(time.Minute)
+	}
+	p.say(&wirev1.PullReply{Kind: &wirev1.PullReply_Ticket{Ticket: &wirev1.Ticket{
+		InvocationId: idOf(id), Gateway: "gateway:1", Token: idOf("token of " + id), Request: g,
+	}}})
 }
 
 func (p *pulls) mayLeave(granted bool, again time.Duration) {
@@ -152,143 +205,6 @@ var errGone = status.Error(codes.Unavailable, "the scheduler is gone")
 
 // lose ends the stream as a scheduler that goes away does.
 func (p *pulls) lose() { p.end <- errGone }
-
-// fakeGateway hands every claim to the test, which speaks for it.
-type fakeGateway struct {
-	wirev1.UnimplementedGatewayServer
-	claims chan *claimed
-}
-
-// claimed is the gateway's end of one attempt.
-type claimed struct {
-	t      *testing.T
-	claim  *wirev1.Claim
-	stream grpc.BidiStreamingServer[wirev1.AttemptRequest, wirev1.AttemptReply]
-	said   chan *wirev1.AttemptRequest
-	end    chan error // takes one
-}
-
-func (g *fakeGateway) Attempt(stream grpc.BidiStreamingServer[wirev1.AttemptRequest, wirev1.AttemptReply]) error {
-	first, err := stream.Recv()
-	if err != nil {
-		return err
-	}
-	c := &claimed{claim: first.GetClaim(), stream: stream, said: make(chan *wirev1.AttemptRequest), end: make(chan error, 1)}
-	g.claims <- c
-	go func() {
-		defer close(c.said)
-		for {
-			msg, err := stream.Recv()
-			if err != nil {
-				return
-			}
-			select {
-			case c.said <- msg:
-			case <-stream.Context().Done():
-				return
-			}
-		}
-	}()
-	select {
-	case err := <-c.end:
-		return err
-	case <-stream.Context().Done():
-		return nil
-	}
-}
-
-func (c *claimed) say(reply *wirev1.AttemptReply) {
-	c.t.Helper()
-	if err := c.stream.Send(reply); err != nil {
-		c.t.Fatal(err)
-	}
-}
-
-func (c *claimed) grant(g *wirev1.Granted) {
-	c.t.Helper()
-	if g.RemainingNs == 0 {
-		g.RemainingNs = int64(time.Minute)
-	}
-	c.say(&wirev1.AttemptReply{Kind: &wirev1.AttemptReply_Granted{Granted: g}})
-}
-
-func (c *claimed) refuse() {
-	c.t.Helper()
-	c.say(&wirev1.AttemptReply{Kind: &wirev1.AttemptReply_Refused{Refused: &wirev1.Refused{Reason: wirev1.Refused_REASON_NOT_WAITING}}})
-	c.end <- nil
-}
-
-func (c *claimed) body(text string) {
-	c.t.Helper()
-	c.say(&wirev1.AttemptReply{Kind: &wirev1.AttemptReply_Body{Body: []byte(text)}})
-}
-
-func (c *claimed) bodyEnd(aborted bool) {
-	c.t.Helper()
-	c.say(&wirev1.AttemptReply{Kind: &wirev1.AttemptReply_BodyEnd{BodyEnd: &wirev1.BodyEnd{Aborted: aborted}}})
-}
-
-func (c *claimed) cancel() {
-	c.t.Helper()
-	c.say(&wirev1.AttemptReply{Kind: &wirev1.AttemptReply_Cancel{Cancel: &wirev1.Cancel{}}})
-}
-
-// hear expects the agent's next words.
-func (c *claimed) hear(want ...string) {
-	c.t.Helper()
-	for _, want := range want {
-		msg, ok := <-c.said
-		if !ok {
-			c.t.Fatalf("the attempt's stream ended, want %q", want)
-		}
-		if got := tellAttempt(msg); got != want {
-			c.t.Fatalf("heard %q, want %q", got, want)
-		}
-	}
-}
-
-// hearEnd expects that the agent says nothing more, and ends the stream.
-func (c *claimed) hearEnd() {
-	c.t.Helper()
-	if msg, ok := <-c.said; ok {
-		c.t.Fatalf("heard %q, want the end of the attempt", tellAttempt(msg))
-	}
-	c.end <- nil
-}
-
-func tellAttempt(msg *wirev1.AttemptRequest) string {
-	switch kind := msg.GetKind().(type) {
-	case *wirev1.AttemptRequest_Release:
-		return "release"
-	case *wirev1.AttemptRequest_Head:
-		text := fmt.Sprintf("head %d", kind.Head.GetStatus())
-		if kind.Head.GetCold() {
-			text += " cold"
-		}
-		if e := kind.Head.GetFunctionError(); e != "" {
-			text += " error " + e
-		}
-		if kind.Head.GetWhole() {
-			text += " whole " + tellBytes(kind.Head.GetWholeBody())
-		}
-		return text
-	case *wirev1.AttemptRequest_Body:
-		return "body " + tellBytes(kind.Body)
-	case *wirev1.AttemptRequest_End:
-		if f := kind.End.GetFailure(); f != nil {
-			return "end " + strings.TrimPrefix(f.GetKind().String(), "KIND_")
-		}
-		return "end"
-	}
-	return "nonsense"
-}
-
-func tellBytes(b []byte) string {
-	if len(b) > 32 {
-		return fmt.Sprintf("of %d bytes", len(b))
-	}
-	return fmt.Sprintf("%q", b)
-}
 
 // fakeAdapter hands every call to the test, which is the function.
 type fakeAdapter struct {

@@ -1,6 +1,7 @@
 package podagent
 
 import (
+	"cmp"
 	"context"
 	"net"
 	"net/http"
@@ -10,7 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/windlass-dev/windlass/pkg/podagent/agentenv"
 )
@@ -18,9 +19,9 @@ import (
 // dialled lets the agent reach owners, and keeps whom it dialled.
 func (w *world) dialled() *[]string {
 	var addrs []string
-	w.agent.dialOwner = func(addr string) (conn, error) {
-		addrs = append(addrs, addr)
-		return w.conn, nil
+	w.agent.dialScheduler = func(addr string) (conn, error) {
+		addrs = append(addrs, cmp.Or(addr, "any"))
+		return sharedConn{w.conn}, nil
 	}
 	return &addrs
 }
@@ -28,7 +29,7 @@ func (w *world) dialled() *[]string {
 func (w *world) expectDialled(addrs *[]string, want ...string) {
 	w.t.Helper()
 	synctest.Wait()
-	if diff := cmp.Diff(want, *addrs); diff != "" {
+	if diff := gocmp.Diff(want, *addrs); diff != "" {
 		w.t.Errorf("dialled (-want +got):\n%s", diff)
 	}
 }
@@ -41,7 +42,7 @@ func TestAgentGoesToTheNewOwnerAndKeepsItsCall(t *testing.T) {
 		p.moved("owner:2")
 		next := w.stream()
 		next.hear(helloText, "pull 1")
-		w.expectDialled(addrs, "owner:2")
+		w.expectDialled(addrs, "any", "owner:2")
 		call.hello()
 		claim.hear(`head 200 cold whole "hello"`)
 		claim.hearEnd()
@@ -59,10 +60,10 @@ func TestAgentAsksAnySchedulerWhenItsOwnerIsGone(t *testing.T) {
 		p.lose()
 		anyone := w.stream()
 		anyone.hear(helloText, "pull 2")
-		w.expectDialled(addrs, "owner:1")
+		w.expectDialled(addrs, "owner:1", "any")
 		anyone.moved("owner:3")
 		w.stream().hear(helloText, "pull 2")
-		w.expectDialled(addrs, "owner:1", "owner:3")
+		w.expectDialled(addrs, "owner:1", "any", "owner:3")
 		w.signal(nil)
 		w.ended(nil)
 	})

@@ -19,12 +19,9 @@ import (
 // onNetwork prepares a world whose agent connects to addr.
 func onNetwork(t *testing.T, addr string) *world {
 	w := newWorld(t)
-	scheduler, err := Dialer{}.Scheduler(addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = scheduler.Close() })
-	w.agent = New(config(), Deps{Adapter: w.adapter, Scheduler: scheduler, Log: slog.New(slog.DiscardHandler)})
+	c := config()
+	c.Scheduler = addr
+	w.agent = New(c, Deps{Adapter: w.adapter, Log: slog.New(slog.DiscardHandler)})
 	dial := w.agent.gateways.dial
 	w.agent.gateways.dial = func(string) (conn, error) { return dial(addr) }
 	return w

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
@@ -15,18 +16,29 @@ import (
 const wholeBody = 64 << 10
 
 // resultWriter sends an answer to the gateway: in one message if its length is
-// known to be small, and otherwise as it comes.
+// known to be small, and otherwise as it comes. What can not be sent is dropped, so
+// that the function comes to its end and can be used again.
 type resultWriter struct {
-	stream attemptStream
 	begun  time.Time
 	cold   bool
 	isHead bool // answers a HEAD request, whose Content-Length has no body
+	// stream is there from the beginning, or as soon as open was called, which
+	// the first message does; then open is nil.
+	stream attemptStream
+	open   func() (attemptStream, error)
+	// lost says that nobody hears the result, and unreached that nobody could.
+	lost      atomic.Bool
+	unreached bool
 
 	// held is the head of an answer that is being gathered; nil before the
 	// head and after it was sent.
 	held *wirev1.ResultHead
 	body []byte
 	sent bool
+}
+
+func (a *Agent) newResult(method string) *resultWriter {
+	return &resultWriter{begun: time.Now(), cold: !a.served.Swap(true), isHead: method == http.MethodHead}
 }
 
 // WriteHead implements adapter.ResultWriter.
@@ -47,13 +59,14 @@ func (w *resultWriter) WriteHead(h adapter.Head) error {
 		w.held = head
 		return nil
 	}
-	return w.sendHead(head)
+	w.sendHead(head)
+	return nil
 }
 
-func (w *resultWriter) sendHead(head *wirev1.ResultHead) error {
+func (w *resultWriter) sendHead(head *wirev1.ResultHead) {
 	head.ExecNs = int64(time.Since(w.begun))
 	w.sent = true
-	return w.send(&wirev1.AttemptRequest{Kind: &wirev1.AttemptRequest_Head{Head: head}})
+	w.send(&wirev1.AttemptRequest{Kind: &wirev1.AttemptRequest_Head{Head: head}})
 }
 
 // Write implements adapter.ResultWriter.
@@ -66,37 +79,37 @@ func (w *resultWriter) Write(p []byte) (int, error) {
 		// More than was announced.
 		held, body := w.held, w.body
 		w.held, w.body = nil, nil
-		if err := w.sendHead(held); err != nil {
-			return 0, err
-		}
-		if _, err := w.Write(body); err != nil {
-			return 0, err
-		}
+		w.sendHead(held)
+		w.sendBody(body)
 	}
-	written := 0
-	for part := range slices.Chunk(p, wholeBody) {
-		if err := w.send(&wirev1.AttemptRequest{Kind: &wirev1.AttemptRequest_Body{Body: part}}); err != nil {
-			return written, err
-		}
-		written += len(part)
-	}
-	return written, nil
+	w.sendBody(p)
+	return len(p), nil
 }
 
-// end sends what is left, or what went wrong.
-func (w *resultWriter) end(err error) error {
+func (w *resultWriter) sendBody(p []byte) {
+	for part := range slices.Chunk(p, wholeBody) {
+		w.send(&wirev1.AttemptRequest{Kind: &wirev1.AttemptRequest_Body{Body: part}})
+	}
+}
+
+// end sends what is left, or what went wrong, and that nothing follows.
+func (w *resultWriter) end(err error) {
 	switch {
 	case err == nil && w.held != nil:
 		w.held.Whole, w.held.WholeBody = true, w.body
-		return w.sendHead(w.held)
+		w.sendHead(w.held)
 	case err == nil && w.sent:
-		return w.send(endOf(nil))
+		w.send(endOf(nil))
 	case err == nil:
-		return w.send(endOf(&wirev1.Failure{Kind: wirev1.Failure_KIND_BAD_ANSWER, Detail: "the function gave no answer"}))
+		w.send(endOf(&wirev1.Failure{Kind: wirev1.Failure_KIND_BAD_ANSWER, Detail: "the function gave no answer"}))
 	case errors.Is(err, adapter.ErrNotStarted) && !w.sent:
-		return w.send(&wirev1.AttemptRequest{Kind: &wirev1.AttemptRequest_Release{Release: &wirev1.Release{Reason: err.Error()}}})
+		w.send(&wirev1.AttemptRequest{Kind: &wirev1.AttemptRequest_Release{Release: &wirev1.Release{Reason: err.Error()}}})
+	default:
+		w.send(endOf(failure(err)))
 	}
-	return w.send(endOf(failure(err)))
+	if w.stream != nil {
+		_ = w.stream.CloseSend()
+	}
 }
 
 func endOf(f *wirev1.Failure) *wirev1.AttemptRequest {
@@ -114,8 +127,18 @@ func failure(err error) *wirev1.Failure {
 	return &wirev1.Failure{Kind: kind, Detail: err.Error()}
 }
 
-// send sends to the gateway. If the gateway has ended the stream, its own
-// reason is known to whoever receives.
-func (w *resultWriter) send(msg *wirev1.AttemptRequest) error {
-	return w.stream.Send(msg)
+// send sends to the gateway, if it is there. If the gateway has ended the stream, its
+// own reason is known to whoever receives.
+func (w *resultWriter) send(msg *wirev1.AttemptRequest) {
+	if w.open != nil {
+		open := w.open
+		w.open = nil
+		if _, err := open(); err != nil {
+			w.unreached = true
+			w.lost.Store(true)
+		}
+	}
+	if !w.lost.Load() && w.stream.Send(msg) != nil {
+		w.lost.Store(true)
+	}
 }

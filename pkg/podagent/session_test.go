@@ -2,7 +2,6 @@ package podagent
 
 import (
 	"errors"
-	"log/slog"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,11 +9,17 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
 	"github.com/windlass-dev/windlass/pkg/podagent/agentenv"
 )
 
 var errNoStart = errors.New("no such file")
+
+// What the core decides about time, for tests that see it from outside.
+const (
+	leastPatience = time.Minute
+	longestPause  = 2 * time.Second
+	lastWords     = 2 * time.Second
+)
 
 func TestAgentAsksForWorkOnlyWhenTheFunctionIsReady(t *testing.T) {
 	inWorld(t, nil, func(w *world) {
@@ -121,6 +126,7 @@ func TestSchedulerThatCannotBeReachedIsGivenUp(t *testing.T) {
 
 func TestSchedulerThatRefusesIsGivenUp(t *testing.T) {
 	inWorld(t, func(c *agentenv.Config) { c.IdleTimeout, c.StartupTimeout = 1, time.Hour }, func(w *world) {
+		w.scheduler.deaf = true
 		begun := time.Now()
 		w.run()
 		for {
@@ -286,15 +292,4 @@ func TestLeavingIsToldToANewSchedulerToo(t *testing.T) {
 		p.hear("hung up")
 		w.ended(nil)
 	})
-}
-
-// A function may become ready while Run takes note of the end.
-func TestReadinessAfterTheEndChangesNothing(t *testing.T) {
-	w := newWorld(t)
-	w.agent = New(config(), Deps{Adapter: w.adapter, Log: slog.New(slog.DiscardHandler)})
-	w.agent.leave(wirev1.Goodbye_REASON_DONE, "retired")
-	w.adapter.ready <- nil
-	if err := w.agent.awaitFunction(t.Context()); err != nil || w.agent.ready || w.agent.timer != nil {
-		t.Errorf("error %v, ready %v, timer %v", err, w.agent.ready, w.agent.timer)
-	}
 }

@@ -57,12 +57,18 @@ func inWorld(t *testing.T, change func(*agentenv.Config), play func(*world)) {
 		if change != nil {
 			change(&c)
 		}
-		w.agent = New(c, Deps{Adapter: w.adapter, Scheduler: w.conn, Log: slog.New(slog.DiscardHandler)})
-		w.agent.limits.Jitter = 1
+		w.agent = New(c, Deps{Adapter: w.adapter, Log: slog.New(slog.DiscardHandler)})
+		w.agent.jitter = 1
+		w.agent.dialScheduler = func(string) (conn, error) { return sharedConn{w.conn}, nil }
 		w.agent.gateways.dial = func(string) (conn, error) { return w.conn, nil }
 		play(w)
 	})
 }
+
+// sharedConn is a memoryConn for one session, whose end does not count.
+type sharedConn struct{ *memoryConn }
+
+func (sharedConn) Close() error { return nil }
 
 // run runs the agent.
 func (w *world) run() {

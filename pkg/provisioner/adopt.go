@@ -24,7 +24,7 @@ func (p *Provisioner) Adopt(fn *v1alpha1.Function) {
 		in := Instance{
 			Key:      Key{FunctionUID: string(fn.UID), CID: e.CID},
 			Revision: e.Revision, Node: e.Node, Requests: e.Requests, Ordered: e.Started,
-			StartBy: e.Started.Add(startLimit(fn)),
+			StartBy: e.Started.Add(startLimit(fn)), Ran: e.Ran,
 		}
 		if soonest := now.Add(adoptPatience); in.StartBy.Before(soonest) {
 			in.StartBy = soonest

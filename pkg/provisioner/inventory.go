@@ -62,8 +62,8 @@ type Instance struct {
 	// Ordered is when it was ordered, and StartBy when it must have pulled.
 	Ordered time.Time
 	StartBy time.Time
-	// Adopted says that somebody else started it.
-	Adopted bool
+	// Adopted says that somebody else started it, and Ran that it ran then.
+	Adopted, Ran bool
 	// Connected says that its agent's stream is there; SilentSince is when
 	// the stream ended, valid while a created instance is not connected.
 	Connected   bool
@@ -82,6 +82,9 @@ type Instance struct {
 // Counts are a function's instances by state.
 type Counts struct {
 	Creating, Created, Leaving int
+	// Awaited are those of Creating that ran when they were adopted, and whose
+	// agent has not been heard of since.
+	Awaited int
 }
 
 // Inventory is what exists and what was ordered. It is not safe for concurrent
@@ -292,6 +295,9 @@ func (v *Inventory) Count(uid string) Counts {
 		switch {
 		case in.State == Creating:
 			c.Creating++
+			if in.Ran && !in.Connected {
+				c.Awaited++
+			}
 		case in.State == Created && in.Connected:
 			c.Created++
 		default:

@@ -59,6 +59,9 @@ type Existing struct {
 	Requests nodepick.Amount
 	// Started is when it was started.
 	Started time.Time
+	// Ran says that it is known to have run already, so that its agent should
+	// be heard of at once.
+	Ran bool
 	// Ending says that it is being stopped already.
 	Ending bool
 }

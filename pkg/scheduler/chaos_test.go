@@ -251,7 +251,7 @@ func (c *chaos) offerAgain() {
 func (c *chaos) expectNobodyIsAsleep() {
 	for _, f := range c.scheduler.all() {
 		counts, waiting := c.instances.Count(f.uid), f.broker.View().Waiting
-		tooFew := f.epoch.Load() != 0 && counts.Created+counts.Creating < int(f.current().Spec.Scaling.Min)
+		tooFew := *f.term.Load() != none && counts.Created+counts.Creating < int(f.current().Spec.Scaling.Min)
 		c.scheduler.mu.Lock()
 		_, active := c.scheduler.active[f]
 		c.scheduler.mu.Unlock()

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/grpc/credentials"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/catalog"
@@ -18,9 +19,9 @@ import (
 
 // Config is what a Scheduler needs to know.
 type Config struct {
-	// Addr is where this scheduler serves, host:port, as the directory knows
-	// it. It may be empty if there is no other scheduler.
-	Addr string
+	// ID names this scheduler, as the Router knows it. It may be empty if
+	// there is no other scheduler.
+	ID string
 	// Tick is the time between two decisions. Shorter reacts sooner and
 	// costs more; the paper's is 100 ms.
 	Tick time.Duration
@@ -81,6 +82,9 @@ func (c Config) Validate() error {
 // Keeper tells which slots this scheduler owns, and under which epoch.
 type Keeper interface {
 	Epoch(slot ownership.Slot) (uint64, bool)
+	// Orphan tells whether, and since when, nobody can confirm that the slots
+	// are still owned here.
+	Orphan() (since time.Time, orphan bool)
 }
 
 // Instances are what the scheduler orders and hears of. It is implemented by
@@ -106,22 +110,31 @@ type Instances interface {
 	Failing(uid string) (why provisioner.StartFailure, retryAfter time.Duration, failing bool)
 }
 
-// Directory tells who owns a slot.
-type Directory interface {
-	Owner(slot ownership.Slot) (ownership.Owner, bool)
+// Router tells who serves a slot.
+type Router interface {
+	// Route is false while nobody is known; provisional says that it is not
+	// the owner, who is silent, but who stands in.
+	Route(slot ownership.Slot) (to ownership.Owner, provisional, known bool)
+	// Map is what is known of slots and members.
+	Map() *ownership.Map
+	// Changed is signalled after a route has changed.
+	Changed() <-chan struct{}
 }
 
 // Deps are what a Scheduler works with.
 type Deps struct {
 	Catalog catalog.Reader
 	Keeper  Keeper
-	// Directory tells agents that ask the wrong scheduler where to go. If it
-	// is nil there is only this one.
-	Directory Directory
-	Instances Instances
-	Registry  prometheus.Registerer
-	Log       *slog.Logger
-	Now       func() time.Time
+	// Router tells whom to stand in for, and where to send those who ask the
+	// wrong scheduler. If it is nil there is only this one.
+	Router Router
+	// Schedulers says who other schedulers must prove to be. Without it, what
+	// is passed on to them is not encrypted.
+	Schedulers credentials.TransportCredentials
+	Instances  Instances
+	Registry   prometheus.Registerer
+	Log        *slog.Logger
+	Now        func() time.Time
 }
 
 func uidOf(fn *v1alpha1.Function) string { return string(fn.UID) }

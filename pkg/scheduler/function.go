@@ -9,6 +9,7 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/estimate"
 	"github.com/windlass-dev/windlass/pkg/fpcs"
+	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/ownership"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/queue"
@@ -21,10 +22,13 @@ type function struct {
 	slot   ownership.Slot
 	broker *broker.Broker
 
-	// epoch is that in which the slot was owned when it was last looked at; 0
-	// for none. It changes under handover only.
-	epoch    atomic.Uint64
+	// term is that in which the slot was served when it was last looked at. It
+	// changes under handover only.
+	term     atomic.Pointer[invoke.Term]
 	handover sync.Mutex
+	// helloBy is when instances that were taken over must have said hello, in
+	// nanoseconds since 1970; see helloTime.
+	helloBy atomic.Int64
 
 	happenings happenings
 
@@ -34,6 +38,9 @@ type function struct {
 	rev        string
 	executions *estimate.LastN
 	memory     fpcs.Memory
+	// settled is how many instances there were when etcd was last there; -1
+	// while it is.
+	settled int
 	// lost counts the instances that ended while they were needed, since
 	// the last tick.
 	lost int
@@ -55,14 +62,17 @@ type function struct {
 
 func newFunction(fn *v1alpha1.Function, config Config, now func() time.Time) *function {
 	limits := queue.Limits{MaxWaiting: config.MaxQueued, ClaimGrace: config.ClaimGrace}
-	return &function{
+	f := &function{
 		uid:        uidOf(fn),
 		slot:       ownership.SlotOf(uidOf(fn), 0),
 		broker:     broker.New(limits, now),
 		spec:       fn,
 		rev:        fn.Revision(),
+		settled:    -1,
 		executions: estimate.NewLastN(config.Executions),
 	}
+	f.term.Store(&none)
+	return f
 }
 
 // current returns the function as it is now.

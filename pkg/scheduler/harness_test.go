@@ -99,12 +99,12 @@ func newWorld(t testing.TB, config worldConfig) *world {
 	w := &world{
 		t: t, catalog: catalog.New(), registry: prometheus.NewRegistry(), log: &logBuffer{},
 		runtime: &fakeRuntime{exits: make(chan provisioner.Exit, 1<<14), alive: make(map[provisioner.Key]chan struct{})},
-		keeper:  &fakeKeeper{owned: true},
+		keeper:  newFakeKeeper(),
 	}
 	log := slog.New(slog.NewTextHandler(w.log, nil))
 	deps := provisioner.Deps{Runtime: w.runtime, Now: time.Now, Log: log}
 	if config.shared {
-		config.Addr = "self:1"
+		config.ID = "self"
 		deps.Shared, deps.Verify = w.runtime, func(provisioner.Key, string) error { return nil }
 	}
 	w.instances = provisioner.New(
@@ -113,13 +113,14 @@ func newWorld(t testing.TB, config worldConfig) *world {
 	)
 	var err error
 	w.scheduler, err = New(config.Config, Deps{
-		Directory: w.keeper,
-		Catalog:   w.catalog, Keeper: w.keeper, Instances: w.instances,
+		Router:  w.keeper,
+		Catalog: w.catalog, Keeper: w.keeper, Instances: w.instances,
 		Registry: w.registry, Log: log, Now: time.Now,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
+	w.scheduler.Serving(true)
 	return w
 }
 
@@ -213,35 +214,69 @@ func (w *world) expectCounts(fn *v1alpha1.Function, want provisioner.Counts) {
 }
 
 // fakeKeeper owns everything or nothing, and then it knows who does, if anybody.
+// It is the Router as well.
 type fakeKeeper struct {
-	mu    sync.Mutex
-	owned bool
-	other string
+	changed chan struct{}
+
+	mu       sync.Mutex
+	owned    bool
+	other    string // address of the owner, if it is another
+	silent   bool   // the other is, so that the scheduler stands in
+	orphaned bool
 }
 
-func (k *fakeKeeper) Owner(ownership.Slot) (ownership.Owner, bool) {
+func newFakeKeeper() *fakeKeeper { return &fakeKeeper{owned: true, changed: make(chan struct{}, 1)} }
+
+func (k *fakeKeeper) Route(ownership.Slot) (to ownership.Owner, provisional, known bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return ownership.Owner{ID: "other", Addr: k.other, Epoch: 8}, k.other != ""
+	switch {
+	case k.owned:
+		return ownership.Owner{ID: "self", Addr: "self:1", Epoch: 7}, false, true
+	case k.silent:
+		return ownership.Owner{ID: "self", Addr: "self:1", Epoch: 8}, true, true
+	case k.other == "":
+		return ownership.Owner{}, false, false
+	}
+	return ownership.Owner{ID: "other", Addr: k.other, Epoch: 8}, false, true
+}
+
+func (k *fakeKeeper) Map() *ownership.Map { return new(ownership.Map) }
+
+func (k *fakeKeeper) Changed() <-chan struct{} { return k.changed }
+
+func (k *fakeKeeper) Orphan() (since time.Time, orphan bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return time.Time{}, k.orphaned
 }
 
 // lose gives everything to another scheduler.
 func (k *fakeKeeper) lose(to string) {
+	k.change(func() { k.owned, k.silent, k.other = false, false, to })
+}
+
+// silence makes the other scheduler silent.
+func (k *fakeKeeper) silence() { k.change(func() { k.silent = true }) }
+
+func (k *fakeKeeper) orphan(yes bool) { k.change(func() { k.orphaned = yes }) }
+
+func (k *fakeKeeper) own(owned bool) { k.change(func() { k.owned = owned }) }
+
+func (k *fakeKeeper) change(how func()) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.owned, k.other = false, to
+	how()
+	select {
+	case k.changed <- struct{}{}:
+	default:
+	}
 }
 
 func (k *fakeKeeper) Epoch(ownership.Slot) (uint64, bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return 7, k.owned
-}
-
-func (k *fakeKeeper) own(owned bool) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.owned = owned
 }
 
 // logBuffer is a log for many goroutines.

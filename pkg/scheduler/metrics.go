@@ -7,6 +7,7 @@ import (
 
 	"github.com/windlass-dev/windlass/pkg/fpcs"
 	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/ownership"
 )
 
 // metrics are the scheduler's series. Those of a function go with it. States
@@ -100,16 +101,26 @@ var (
 		"Mean of the last execution times; absent if unknown.", functionLabels, nil)
 )
 
+var (
+	orphanDesc = prometheus.NewDesc("windlass_scheduler_orphan",
+		"1 while etcd does not confirm that the scheduler owns its slots, else 0.", nil, nil)
+	servedDesc = prometheus.NewDesc("windlass_scheduler_slots",
+		"Slots that the scheduler serves: owned, or provisionally for an owner that is silent.", []string{"as"}, nil)
+)
+
 // Describe implements prometheus.Collector.
 func (c stateCollector) Describe(ch chan<- *prometheus.Desc) {
 	ch <- queuedDesc
 	ch <- oldestDesc
 	ch <- instancesDesc
 	ch <- executionDesc
+	ch <- orphanDesc
+	ch <- servedDesc
 }
 
 // Collect implements prometheus.Collector.
 func (c stateCollector) Collect(ch chan<- prometheus.Metric) {
+	c.collectSlots(ch)
 	for _, f := range c.s.all() {
 		key := f.current().Key()
 		counts, view := c.s.deps.Instances.Count(f.uid), f.broker.View()
@@ -128,4 +139,23 @@ func (c stateCollector) Collect(ch chan<- prometheus.Metric) {
 			gauge(executionDesc, mean.Seconds())
 		}
 	}
+}
+
+func (c stateCollector) collectSlots(ch chan<- prometheus.Metric) {
+	var orphaned, owned, provisional float64
+	if _, orphan := c.s.deps.Keeper.Orphan(); orphan {
+		orphaned = 1
+	}
+	for slot := range ownership.Slot(ownership.Slots) {
+		switch term := c.s.term(slot); {
+		case term == none:
+		case term.Heir == "":
+			owned++
+		default:
+			provisional++
+		}
+	}
+	ch <- prometheus.MustNewConstMetric(orphanDesc, prometheus.GaugeValue, orphaned)
+	ch <- prometheus.MustNewConstMetric(servedDesc, prometheus.GaugeValue, owned, "owner")
+	ch <- prometheus.MustNewConstMetric(servedDesc, prometheus.GaugeValue, provisional, "heir")
 }

@@ -10,6 +10,7 @@ import (
 
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
 	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/ownership"
 	"github.com/windlass-dev/windlass/pkg/queue"
 )
 
@@ -17,10 +18,19 @@ import (
 // are dropped: the gateway offers those tickets again and is refused again.
 const refusalBuffer = 4096
 
+// maxRiding is how many tickets of a function may wait before no more requests
+// ride along, which bounds the memory that they take: these calls are claimed
+// like all others.
+const maxRiding = 64
+
 // offerStream is the stream of tickets of one gateway.
 type offerStream struct {
-	gateway  string
-	refusals chan *wirev1.Refusal
+	gateway string
+	// forwarded says that another scheduler passes them on.
+	forwarded bool
+	refusals  chan *wirev1.Refusal
+	// elsewhere is what this scheduler passes on itself.
+	elsewhere *forwards
 }
 
 // Offer serves one gateway's tickets.
@@ -32,7 +42,10 @@ func (s *Scheduler) Offer(stream grpc.BidiStreamingServer[wirev1.OfferRequest, w
 	if request.GetGateway() == "" {
 		return status.Error(codes.InvalidArgument, "the first message must say the gateway's address")
 	}
-	o := &offerStream{gateway: request.GetGateway(), refusals: make(chan *wirev1.Refusal, refusalBuffer)}
+	o := &offerStream{
+		gateway: request.GetGateway(), forwarded: request.GetForwarded(),
+		refusals: make(chan *wirev1.Refusal, refusalBuffer),
+	}
 	s.register(o)
 	defer s.unregister(o)
 	go func() {
@@ -46,13 +59,16 @@ func (s *Scheduler) Offer(stream grpc.BidiStreamingServer[wirev1.OfferRequest, w
 			}
 		}
 	}()
+	o.elsewhere = newForwards(s, o)
+	defer o.elsewhere.closeAll()
 	for {
 		for _, t := range request.GetOffers() {
 			s.offer(o, t)
 		}
 		for _, w := range request.GetWithdrawals() {
-			s.withdraw(w)
+			s.withdraw(o, w)
 		}
+		o.elsewhere.flush(stream.Context())
 		if request, err = stream.Recv(); err != nil {
 			return nil
 		}
@@ -79,6 +95,11 @@ func (s *Scheduler) offer(o *offerStream, wire *wirev1.Ticket) {
 	if err != nil {
 		return
 	}
+	if addr := s.forwardTo(o, wire.GetFunctionUid()); addr != "" {
+		request := o.elsewhere.to(addr)
+		request.Offers = append(request.Offers, wire)
+		return
+	}
 	if refusal := s.accept(o, id, wire); refusal != nil {
 		o.refuse(id, *refusal)
 	}
@@ -89,7 +110,7 @@ func (s *Scheduler) accept(o *offerStream, id invoke.ID, wire *wirev1.Ticket) *i
 	if f == nil {
 		return &invoke.Refusal{Reason: invoke.RefusedUnknownFunction, Detail: "no such function here"}
 	}
-	if _, owned := s.owns(f); !owned {
+	if _, served := s.serves(f); !served {
 		return &notOwner
 	}
 	if why, retryAfter, failing := s.deps.Instances.Failing(f.uid); failing && retryAfter > 0 && !why.Passing() {
@@ -99,13 +120,17 @@ func (s *Scheduler) accept(o *offerStream, id invoke.ID, wire *wirev1.Ticket) *i
 		}
 	}
 	now := s.deps.Now()
-	waiting, err := f.broker.Offer(invoke.Ticket{
+	ticket := invoke.Ticket{
 		ID:       id,
 		Token:    invoke.TokenFromBytes(wire.GetToken()),
 		Gateway:  o.gateway,
 		Arrived:  now.Add(-time.Duration(wire.GetWaitedNs())),
 		Deadline: now.Add(time.Duration(wire.GetRemainingNs())),
-	})
+	}
+	if request := wire.GetRequest(); request != nil && f.broker.Waiting() < maxRiding {
+		ticket.Request = request
+	}
+	waiting, err := f.broker.Offer(ticket)
 	switch {
 	case errors.Is(err, queue.ErrFull):
 		return s.queueFull(f)
@@ -129,7 +154,22 @@ func (s *Scheduler) queueFull(f *function) *invoke.Refusal {
 	}
 }
 
-func (s *Scheduler) withdraw(w *wirev1.Withdrawal) {
+// forwardTo is the address to which what concerns a function is passed on; empty
+// if it is to be settled here.
+func (s *Scheduler) forwardTo(o *offerStream, uid string) string {
+	slot := ownership.SlotOf(uid, 0)
+	if o.forwarded || s.term(slot) != none {
+		return ""
+	}
+	return s.owner(slot).Addr
+}
+
+func (s *Scheduler) withdraw(o *offerStream, w *wirev1.Withdrawal) {
+	if addr := s.forwardTo(o, w.GetFunctionUid()); addr != "" {
+		request := o.elsewhere.to(addr)
+		request.Withdrawals = append(request.Withdrawals, w)
+		return
+	}
 	if f := s.lookup(w.GetFunctionUid()); f != nil {
 		if id, err := invoke.IDFromBytes(w.GetInvocationId()); err == nil {
 			f.broker.Withdraw(id)
@@ -162,13 +202,17 @@ var wireReasons = map[invoke.RefusalReason]wirev1.Refusal_Reason{
 }
 
 func (o *offerStream) refuse(id invoke.ID, r invoke.Refusal) {
-	select {
-	case o.refusals <- &wirev1.Refusal{
+	o.put(&wirev1.Refusal{
 		InvocationId: id[:],
 		Reason:       wireReasons[r.Reason],
 		Detail:       r.Detail,
 		RetryAfterNs: int64(r.RetryAfter),
-	}:
+	})
+}
+
+func (o *offerStream) put(refusal *wirev1.Refusal) {
+	select {
+	case o.refusals <- refusal:
 	default:
 	}
 }

@@ -1,43 +1,73 @@
 package scheduler
 
 import (
+	"fmt"
+	"hash/fnv"
 	"time"
 
+	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/ownership"
 )
 
-// auditEvery is how often all functions are compared with the slots that are
-// owned. A function that anybody asks for is compared at once.
-const auditEvery = 250 * time.Millisecond
+const (
+	// auditEvery is how often all functions are compared with the slots that
+	// are served. A function that anybody asks for is compared at once.
+	auditEvery = 250 * time.Millisecond
+	// helloTime is how long the instances of a function that was taken over
+	// have to say hello before others are ordered in their place. Without it
+	// every fail-over would order as many again.
+	helloTime = time.Second
+)
 
-// owns tells whether the function's slot is owned, and in which epoch. When that
-// has changed, the function's instances are taken over or left first.
-func (s *Scheduler) owns(f *function) (epoch uint64, owned bool) {
-	if epoch = s.epoch(f); epoch == f.epoch.Load() {
-		return epoch, epoch != 0
+// none is the term of a slot that is not served here.
+var none invoke.Term
+
+// serves tells in which term the function's slot is served here, if it is. When
+// that has changed, the function's instances are taken over or left first.
+func (s *Scheduler) serves(f *function) (invoke.Term, bool) {
+	if term := s.term(f.slot); term == *f.term.Load() {
+		return term, term != none
 	}
 	f.handover.Lock()
 	defer f.handover.Unlock()
-	switch epoch = s.epoch(f); epoch {
-	case f.epoch.Load():
-	case 0:
+	term := s.term(f.slot)
+	switch before := *f.term.Load(); {
+	case term == before:
+		return term, term != none
+	case term == none:
 		s.disown(f)
-		f.epoch.Store(0)
 	default:
 		s.deps.Instances.Adopt(f.current())
-		f.epoch.Store(epoch)
+		f.helloBy.Store(s.deps.Now().Add(helloTime).UnixNano())
 		s.activate(f)
 	}
-	return epoch, epoch != 0
+	f.term.Store(&term)
+	return term, term != none
 }
 
-// epoch is that of the function's slot; 0 if it is not owned.
-func (s *Scheduler) epoch(f *function) uint64 {
-	epoch, owned := s.deps.Keeper.Epoch(f.slot)
-	if !owned {
-		return 0
+// term is that in which a slot is served here; none if it is not. Whoever holds a
+// slot serves it until it hears of a later owner. Whoever does not, stands in
+// while the owner is silent, if it is the one to own the slot next.
+func (s *Scheduler) term(slot ownership.Slot) invoke.Term {
+	epoch, held := s.deps.Keeper.Epoch(slot)
+	if s.deps.Router == nil {
+		return invoke.Term{Epoch: epoch}
 	}
-	return epoch
+	to, provisional, known := s.deps.Router.Route(slot)
+	switch {
+	case held && (to.ID == s.config.ID || to.Epoch <= epoch):
+		return invoke.Term{Epoch: epoch}
+	case !held && known && provisional && to.ID == s.config.ID && s.serving.Load():
+		return invoke.Term{Epoch: to.Epoch, Heir: s.heir}
+	}
+	return none
+}
+
+// heirName is what a scheduler calls itself in a term in which it stands in.
+func heirName(id string) string {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(id))
+	return fmt.Sprintf("%04x", h.Sum32()&0xffff)
 }
 
 // disown sends the instances to the new owner, leaves them to it, and refuses
@@ -50,23 +80,40 @@ func (s *Scheduler) disown(f *function) {
 	f.blocked.Store(false)
 }
 
-// Audit compares every function with the slots that are owned. Run does so from
+// Audit compares every function with the slots that are served. Run does so from
 // time to time; who has just given slots back need not wait for that.
 func (s *Scheduler) Audit() {
 	for _, f := range s.all() {
-		s.owns(f)
+		s.serves(f)
 	}
 }
 
-// ownerAddr is where the owner of a slot serves, as far as is known; empty if it
-// is here.
-func (s *Scheduler) ownerAddr(slot ownership.Slot) string {
-	if s.deps.Directory == nil {
-		return ""
+// Busy tells whether calls wait, or instances are being created, in a slot: to
+// give it away now would be noticed.
+func (s *Scheduler) Busy(slot ownership.Slot) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for f := range s.active {
+		if f.slot == slot {
+			return true
+		}
 	}
-	owner, _ := s.deps.Directory.Owner(slot)
-	if owner.Addr == s.config.Addr {
-		return ""
+	return false
+}
+
+// Serving says whether others may count on this scheduler: not before it has
+// learnt what there is, and not once it is to stop.
+func (s *Scheduler) Serving(yes bool) { s.serving.Store(yes) }
+
+// owner is who serves a slot, as far as is known; its epoch is 0 if that is
+// nobody else.
+func (s *Scheduler) owner(slot ownership.Slot) ownership.Owner {
+	if s.deps.Router == nil {
+		return ownership.Owner{}
 	}
-	return owner.Addr
+	to, _, _ := s.deps.Router.Route(slot)
+	if to.ID == s.config.ID {
+		return ownership.Owner{}
+	}
+	return to
 }

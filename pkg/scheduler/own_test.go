@@ -53,12 +53,9 @@ func TestInstancesGoToTheNewOwner(t *testing.T) {
 func TestWhoDoesNotKnowTheOwnerSaysSo(t *testing.T) {
 	inSharedWorld(t, func(w *world) {
 		w.keeper.own(false)
-		for _, to := range []string{"", "self:1"} { // the latter is old news
-			w.keeper.lose(to)
-			a := w.hello(&wirev1.Hello{FunctionUid: "uid-of-a-function-that-came-later", Cid: "c"})
-			a.expect("moved to ")
-			a.expectEnded(codes.OK)
-		}
+		a := w.hello(&wirev1.Hello{FunctionUid: "uid-of-a-function-that-came-later", Cid: "c"})
+		a.expect("moved to ")
+		a.expectEnded(codes.OK)
 	})
 }
 

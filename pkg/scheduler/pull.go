@@ -35,6 +35,14 @@ type pullStream struct {
 
 	pulled  bool // has asked for work
 	leaving bool // said goodbye, or was let go
+	// givenUp takes why the scheduler ends the stream, and over is closed when
+	// nothing is left of it.
+	givenUp chan error
+	over    chan struct{}
+	// silence ends the stream once it has lasted for maySleep; 0 if the instance
+	// has not said how often it speaks.
+	silence  *time.Timer
+	maySleep time.Duration
 }
 
 // Pull serves one instance's pulls.
@@ -53,16 +61,15 @@ func (s *Scheduler) Pull(server pullServer) error {
 	// It ends with the stream. To wait for it here would be to wait for an
 	// agent that does not take its replies.
 	go p.send(server)
-	orderly, err := p.receive(server)
-	p.end(orderly)
-	return err
+	return p.attend(server)
 }
 
 // errMoved says that the function has another owner.
 var errMoved = errors.New("scheduler: the function has another owner")
 
 func (s *Scheduler) moved(slot ownership.Slot) *wirev1.PullReply {
-	return &wirev1.PullReply{Kind: &wirev1.PullReply_Moved{Moved: &wirev1.Moved{Address: s.ownerAddr(slot)}}}
+	to := s.owner(slot)
+	return &wirev1.PullReply{Kind: &wirev1.PullReply_Moved{Moved: &wirev1.Moved{Address: to.Addr, Epoch: to.Epoch}}}
 }
 
 // hello checks who an instance is and lets it join its function's queue. The
@@ -74,12 +81,13 @@ func (s *Scheduler) hello(hello *wirev1.Hello) (*pullStream, error) {
 	key := keyOf(hello.GetFunctionUid(), invoke.CID(hello.GetCid()))
 	f := s.lookup(key.FunctionUID)
 	if f == nil {
-		if _, owned := s.deps.Keeper.Epoch(ownership.SlotOf(key.FunctionUID, 0)); !owned {
+		if s.term(ownership.SlotOf(key.FunctionUID, 0)) == none {
 			return nil, errMoved
 		}
 		return nil, status.Error(codes.NotFound, "no such function")
 	}
-	if _, owned := s.owns(f); !owned {
+	term, served := s.serves(f)
+	if !served {
 		return nil, errMoved
 	}
 	instance, err := s.check(f, key, hello.GetToken())
@@ -89,10 +97,15 @@ func (s *Scheduler) hello(hello *wirev1.Hello) (*pullStream, error) {
 	capacity := int(f.current().Spec.Concurrency)
 	p := &pullStream{
 		scheduler: s, function: f, key: key,
-		// A ticket for each call it can hold, a retirement and an answer.
+		// A ticket for each call it can hold, a welcome, a retirement, an
+		// answer, and one for each ping that may wait for one.
 		replies: make(chan *wirev1.PullReply, capacity+8),
+		givenUp: make(chan error, 1), over: make(chan struct{}),
 	}
+	p.welcome(term.Epoch)
+	s.streams.enter(p)
 	if err := p.join(instance, capacity); err != nil {
+		s.streams.leave(p)
 		return nil, err
 	}
 	s.deps.Log.Info("an instance joined", "function", f.current().Key().String(), "cid", key.CID)
@@ -128,7 +141,7 @@ func (p *pullStream) join(instance provisioner.Instance, capacity int) error {
 	case err != nil:
 		return status.Error(codes.Unavailable, err.Error())
 	}
-	if _, owned := p.scheduler.owns(p.function); !owned {
+	if _, served := p.scheduler.serves(p.function); !served {
 		p.function.broker.Leave(p.key.CID)
 		return errMoved
 	}
@@ -171,6 +184,7 @@ func (p *pullStream) receive(server pullServer) (orderly bool, err error) {
 		if p.overflowed.Load() {
 			return false, status.Error(codes.ResourceExhausted, "the instance did not take its replies")
 		}
+		p.hear(msg)
 		if err := p.handle(msg); err != nil {
 			return false, err
 		}
@@ -185,6 +199,9 @@ func (p *pullStream) handle(msg *wirev1.PullRequest) error {
 		return p.requestLeave(time.Duration(kind.Leave.GetIdleNs()))
 	case *wirev1.PullRequest_Goodbye:
 		p.goodbye(kind.Goodbye)
+		return nil
+	case *wirev1.PullRequest_Ping:
+		p.pong()
 		return nil
 	}
 	return status.Error(codes.InvalidArgument, "the message makes no sense here")
@@ -279,11 +296,13 @@ func (p *pullStream) end(orderly bool) {
 
 // Deliver implements broker.Sink.
 func (p *pullStream) Deliver(t invoke.Ticket) {
+	request, _ := t.Request.(*wirev1.Granted)
 	p.reply(&wirev1.PullReply{Kind: &wirev1.PullReply_Ticket{Ticket: &wirev1.Ticket{
 		InvocationId: t.ID[:],
 		Gateway:      t.Gateway,
 		Token:        t.Token[:],
 		RemainingNs:  int64(t.Deadline.Sub(p.scheduler.deps.Now())),
+		Request:      request,
 	}}})
 }
 

@@ -281,9 +281,6 @@ func TestAgentThatComesBackGoesOn(t *testing.T) {
 		w.ticks(1)
 		spec := w.started(fn, 1)[0]
 		a := w.ready(spec)
-		twice := w.greet(spec)
-		twice.expectEnded(codes.Unavailable)
-		w.expectCounts(fn, provisioner.Counts{Created: 1})
 		a.cut()
 		w.expectCounts(fn, provisioner.Counts{Leaving: 1})
 		b := w.ready(spec)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
@@ -30,6 +31,10 @@ type Scheduler struct {
 	config  Config
 	deps    Deps
 	metrics *metrics
+	// heir is how it is named in terms in which it stands in.
+	heir    string
+	serving atomic.Bool
+	streams streams // of instances
 
 	mu        sync.Mutex
 	functions map[string]*function
@@ -53,6 +58,7 @@ func New(config Config, deps Deps) (*Scheduler, error) {
 	s := &Scheduler{
 		config:    config,
 		deps:      deps,
+		heir:      heirName(config.ID),
 		functions: make(map[string]*function),
 		active:    make(map[*function]struct{}),
 		gateways:  make(map[string]*offerStream),
@@ -76,11 +82,17 @@ func (s *Scheduler) Run(ctx context.Context) error {
 	audit := time.NewTicker(auditEvery)
 	defer audit.Stop()
 	defer s.close()
+	var rerouted <-chan struct{}
+	if s.deps.Router != nil {
+		rerouted = s.deps.Router.Changed()
+	}
 	for {
 		select {
 		case <-ticker.C:
 			s.tick()
 		case <-audit.C:
+			s.Audit()
+		case <-rerouted:
 			s.Audit()
 		case f := <-s.kicks:
 			s.kicked(f)
@@ -107,7 +119,7 @@ func (s *Scheduler) watch(ctx context.Context) error {
 
 func (s *Scheduler) close() {
 	for _, f := range s.all() {
-		if _, owned := s.owns(f); !owned {
+		if _, served := s.serves(f); !served {
 			continue
 		}
 		s.refuseAll(f, f.broker.Close("the scheduler is shutting down"), invoke.Refusal{
@@ -186,7 +198,7 @@ func (s *Scheduler) remove(e catalog.Event) {
 	s.refuseAll(f, f.broker.Close(reasonDeleted), invoke.Refusal{
 		Reason: invoke.RefusedUnknownFunction, Detail: reasonDeleted,
 	})
-	if _, owned := s.deps.Keeper.Epoch(f.slot); owned {
+	if s.term(f.slot) != none {
 		s.deps.Instances.Adopt(f.current())
 	}
 	for _, in := range s.deps.Instances.Instances(f.uid) {

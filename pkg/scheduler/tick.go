@@ -33,8 +33,8 @@ func (s *Scheduler) tickFunction(f *function, known *idleness) {
 	if s.lookup(f.uid) != f {
 		return
 	}
-	epoch, owned := s.owns(f)
-	if !owned {
+	term, served := s.serves(f)
+	if !served {
 		s.idle(f)
 		return
 	}
@@ -45,15 +45,19 @@ func (s *Scheduler) tickFunction(f *function, known *idleness) {
 	// too much.
 	counts := s.deps.Instances.Count(f.uid)
 	view := f.broker.View()
+	if s.awaitsHello(f, &counts) {
+		return
+	}
 	// 4. Snapshot.
 	fn, snapshot := f.snapshot(counts, view)
 	// 5. Decide.
-	decision := fpcs.Bound(decider(fn)(snapshot, fpcs.Params{Tick: s.config.Tick}), snapshot, limits(fn))
+	bounds := s.cautious(f, limits(fn), counts)
+	decision := fpcs.Bound(decider(fn)(snapshot, fpcs.Params{Tick: s.config.Tick}), snapshot, bounds)
 	f.remember(decision)
 	// 6. Order.
 	var ordered provisioner.Ordered
 	if decision.Create > 0 {
-		ordered = s.order(fn, f, epoch, decision, snapshot)
+		ordered = s.order(fn, f, term, decision, snapshot)
 		f.noRoom.Store(&ordered.NoRoom)
 	}
 	f.blocked.Store(decision.Create > 0 && len(ordered.Keys) == 0)
@@ -70,8 +74,8 @@ func (s *Scheduler) tickFunction(f *function, known *idleness) {
 }
 
 // order orders instances. An order that stays without effect is logged once.
-func (s *Scheduler) order(fn *v1alpha1.Function, f *function, epoch uint64, d fpcs.Decision, snapshot fpcs.Snapshot) provisioner.Ordered {
-	ordered := s.deps.Instances.Order(fn, invoke.Term{Epoch: epoch}, d.Create)
+func (s *Scheduler) order(fn *v1alpha1.Function, f *function, term invoke.Term, d fpcs.Decision, snapshot fpcs.Snapshot) provisioner.Ordered {
+	ordered := s.deps.Instances.Order(fn, term, d.Create)
 	f.count(len(ordered.Keys), snapshot)
 	s.record(f, func(m *metrics, key invoke.FunctionKey) { m.decided(key, d, len(ordered.Keys)) })
 	log := s.deps.Log.With("function", fn.Key().String(), "wanted", d.Create, "waiting", snapshot.Waiting(),

@@ -46,7 +46,7 @@ func (s *Scheduler) tell(stream grpc.ServerStreamingServer[wirev1.WatchReply], k
 	reply := &wirev1.WatchReply{}
 	owned := make(map[string]bool, len(known))
 	for _, f := range s.all() {
-		if _, mine := s.owns(f); !mine {
+		if _, mine := s.serves(f); !mine {
 			continue
 		}
 		owned[f.uid] = true
@@ -95,6 +95,7 @@ type facts struct {
 	creating, created, busy, outdated int
 	queued                            int
 	mean                              time.Duration
+	unconfirmed                       bool
 	noRoom                            string
 	problem                           string // its condition reason
 	detail                            string
@@ -111,6 +112,7 @@ func (s *Scheduler) facts(f *function) facts {
 		queued:     view.Waiting,
 		mean:       f.mean().Round(10 * time.Microsecond),
 	}
+	_, now.unconfirmed = s.deps.Keeper.Orphan()
 	revision := f.revision()
 	for _, in := range s.deps.Instances.Instances(f.uid) {
 		if in.Revision != revision {
@@ -142,6 +144,7 @@ func (n facts) wire(f *function, happened []*wirev1.Happening, now time.Time) *w
 		Queued:      uint32(n.queued),
 		MeanExecNs:  int64(n.mean),
 		NoRoom:      n.noRoom,
+		Unconfirmed: n.unconfirmed,
 		Happenings:  happened,
 	}
 	if n.problem != "" {

@@ -22,7 +22,10 @@ type Methods map[string][]string
 // SchedulerMethods is who may call a scheduler.
 func SchedulerMethods() Methods {
 	return Methods{
-		wirev1.Scheduler_Offer_FullMethodName: {GatewayName},
+		// Schedulers pass on what gateways offered to them.
+		wirev1.Scheduler_Offer_FullMethodName: {GatewayName, SchedulerName},
+		wirev1.Scheduler_Beat_FullMethodName:  {GatewayName, SchedulerName},
+		wirev1.Scheduler_Slots_FullMethodName: {GatewayName, SchedulerName},
 		wirev1.Scheduler_Watch_FullMethodName: {ControllerName},
 		// The first message holds the token of the instance.
 		wirev1.Scheduler_Pull_FullMethodName: nil,

@@ -55,7 +55,7 @@ func TestWhoReachesWhom(t *testing.T) {
 	everybody := []string{"gateway", "scheduler", "controller", "etcd", "an instance", "a stranger", "a neighbor"}
 	want := map[string]map[int][]string{
 		"gateway":    {8080: everybody, 8081: everybody, 9443: {"an instance"}},
-		"scheduler":  {8081: everybody, 9443: {"gateway", "controller", "an instance"}, 8080: nil},
+		"scheduler":  {8081: everybody, 9443: {"gateway", "scheduler", "controller", "an instance"}, 8080: nil},
 		"controller": {8081: everybody, 9443: nil},
 		"etcd":       {2379: {"gateway", "scheduler"}, 2380: {"etcd"}, 2381: everybody, 8081: nil},
 	}

@@ -392,9 +392,12 @@ type OfferRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// In the first message of the stream: the address of the gateway's Gateway
 	// service, host:port.
-	Gateway       string        `protobuf:"bytes,1,opt,name=gateway,proto3" json:"gateway,omitempty"`
-	Offers        []*Ticket     `protobuf:"bytes,2,rep,name=offers,proto3" json:"offers,omitempty"`
-	Withdrawals   []*Withdrawal `protobuf:"bytes,3,rep,name=withdrawals,proto3" json:"withdrawals,omitempty"`
+	Gateway     string        `protobuf:"bytes,1,opt,name=gateway,proto3" json:"gateway,omitempty"`
+	Offers      []*Ticket     `protobuf:"bytes,2,rep,name=offers,proto3" json:"offers,omitempty"`
+	Withdrawals []*Withdrawal `protobuf:"bytes,3,rep,name=withdrawals,proto3" json:"withdrawals,omitempty"`
+	// In the first message of the stream: a scheduler passes the tickets on for
+	// a gateway that cannot reach the owner. They are not passed on again.
+	Forwarded     bool `protobuf:"varint,4,opt,name=forwarded,proto3" json:"forwarded,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -448,6 +451,13 @@ func (x *OfferRequest) GetWithdrawals() []*Withdrawal {
 		return x.Withdrawals
 	}
 	return nil
+}
+
+func (x *OfferRequest) GetForwarded() bool {
+	if x != nil {
+		return x.Forwarded
+	}
+	return false
 }
 
 // Withdrawal says that nobody wants a call any more.
@@ -555,9 +565,7 @@ type Refusal struct {
 	// For the caller to read.
 	Detail string `protobuf:"bytes,3,opt,name=detail,proto3" json:"detail,omitempty"`
 	// When it makes sense to try again; 0 if unknown.
-	RetryAfterNs int64 `protobuf:"varint,4,opt,name=retry_after_ns,json=retryAfterNs,proto3" json:"retry_after_ns,omitempty"`
-	// With REASON_NOT_OWNER: who is, if that is known.
-	Owner         *SlotOwner `protobuf:"bytes,5,opt,name=owner,proto3" json:"owner,omitempty"`
+	RetryAfterNs  int64 `protobuf:"varint,4,opt,name=retry_after_ns,json=retryAfterNs,proto3" json:"retry_after_ns,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -618,13 +626,6 @@ func (x *Refusal) GetRetryAfterNs() int64 {
 		return x.RetryAfterNs
 	}
 	return 0
-}
-
-func (x *Refusal) GetOwner() *SlotOwner {
-	if x != nil {
-		return x.Owner
-	}
-	return nil
 }
 
 // SlotOwner is the scheduler that a slot belongs to.
@@ -908,7 +909,9 @@ func (x *Hello) GetEpoch() uint64 {
 }
 
 type Ping struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Time until the next one at the latest, if nothing else is said; 0 if unknown.
+	EveryNs       int64 `protobuf:"varint,1,opt,name=every_ns,json=everyNs,proto3" json:"every_ns,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -941,6 +944,13 @@ func (x *Ping) ProtoReflect() protoreflect.Message {
 // Deprecated: Use Ping.ProtoReflect.Descriptor instead.
 func (*Ping) Descriptor() ([]byte, []int) {
 	return file_wire_v1_wire_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *Ping) GetEveryNs() int64 {
+	if x != nil {
+		return x.EveryNs
+	}
+	return 0
 }
 
 type Pull struct {
@@ -2455,7 +2465,10 @@ type BeatReply struct {
 	Number uint64 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
 	// The scheduler holds slots or can be given some; false while it starts and
 	// once it is to stop.
-	Serving       bool `protobuf:"varint,2,opt,name=serving,proto3" json:"serving,omitempty"`
+	Serving bool `protobuf:"varint,2,opt,name=serving,proto3" json:"serving,omitempty"`
+	// Highest epoch that it knows of. Whoever knows none as high, and cannot
+	// read it in etcd, asks for the slots.
+	Epoch         uint64 `protobuf:"varint,3,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2502,6 +2515,13 @@ func (x *BeatReply) GetServing() bool {
 		return x.Serving
 	}
 	return false
+}
+
+func (x *BeatReply) GetEpoch() uint64 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
 }
 
 type SlotsRequest struct {
@@ -2705,7 +2725,10 @@ type FunctionFacts struct {
 	// Not empty while no node has room: why not.
 	NoRoom string `protobuf:"bytes,12,opt,name=no_room,json=noRoom,proto3" json:"no_room,omitempty"`
 	// What happened since the function was told of before.
-	Happenings    []*Happening `protobuf:"bytes,13,rep,name=happenings,proto3" json:"happenings,omitempty"`
+	Happenings []*Happening `protobuf:"bytes,13,rep,name=happenings,proto3" json:"happenings,omitempty"`
+	// Nobody can confirm that the scheduler owns the function's slot, so it
+	// creates little.
+	Unconfirmed   bool `protobuf:"varint,14,opt,name=unconfirmed,proto3" json:"unconfirmed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2829,6 +2852,13 @@ func (x *FunctionFacts) GetHappenings() []*Happening {
 		return x.Happenings
 	}
 	return nil
+}
+
+func (x *FunctionFacts) GetUnconfirmed() bool {
+	if x != nil {
+		return x.Unconfirmed
+	}
+	return false
 }
 
 // StartProblem says why instances do not start.
@@ -3099,24 +3129,24 @@ const file_wire_v1_wire_proto_rawDesc = "" +
 	"\x05token\x18\x04 \x01(\fR\x05token\x12\x1b\n" +
 	"\twaited_ns\x18\x05 \x01(\x03R\bwaitedNs\x12!\n" +
 	"\fremaining_ns\x18\x06 \x01(\x03R\vremainingNs\x123\n" +
-	"\arequest\x18\a \x01(\v2\x19.windlass.wire.v1.GrantedR\arequest\"\x9a\x01\n" +
+	"\arequest\x18\a \x01(\v2\x19.windlass.wire.v1.GrantedR\arequest\"\xb8\x01\n" +
 	"\fOfferRequest\x12\x18\n" +
 	"\agateway\x18\x01 \x01(\tR\agateway\x120\n" +
 	"\x06offers\x18\x02 \x03(\v2\x18.windlass.wire.v1.TicketR\x06offers\x12>\n" +
-	"\vwithdrawals\x18\x03 \x03(\v2\x1c.windlass.wire.v1.WithdrawalR\vwithdrawals\"T\n" +
+	"\vwithdrawals\x18\x03 \x03(\v2\x1c.windlass.wire.v1.WithdrawalR\vwithdrawals\x12\x1c\n" +
+	"\tforwarded\x18\x04 \x01(\bR\tforwarded\"T\n" +
 	"\n" +
 	"Withdrawal\x12#\n" +
 	"\rinvocation_id\x18\x01 \x01(\fR\finvocationId\x12!\n" +
 	"\ffunction_uid\x18\x02 \x01(\tR\vfunctionUid\"C\n" +
 	"\n" +
 	"OfferReply\x125\n" +
-	"\brefusals\x18\x01 \x03(\v2\x19.windlass.wire.v1.RefusalR\brefusals\"\xca\x03\n" +
+	"\brefusals\x18\x01 \x03(\v2\x19.windlass.wire.v1.RefusalR\brefusals\"\x97\x03\n" +
 	"\aRefusal\x12#\n" +
 	"\rinvocation_id\x18\x01 \x01(\fR\finvocationId\x128\n" +
 	"\x06reason\x18\x02 \x01(\x0e2 .windlass.wire.v1.Refusal.ReasonR\x06reason\x12\x16\n" +
 	"\x06detail\x18\x03 \x01(\tR\x06detail\x12$\n" +
-	"\x0eretry_after_ns\x18\x04 \x01(\x03R\fretryAfterNs\x121\n" +
-	"\x05owner\x18\x05 \x01(\v2\x1b.windlass.wire.v1.SlotOwnerR\x05owner\"\xee\x01\n" +
+	"\x0eretry_after_ns\x18\x04 \x01(\x03R\fretryAfterNs\"\xee\x01\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11REASON_QUEUE_FULL\x10\x01\x12\x1b\n" +
@@ -3145,8 +3175,9 @@ const file_wire_v1_wire_proto_rawDesc = "" +
 	"generation\x12\x10\n" +
 	"\x03cid\x18\x03 \x01(\tR\x03cid\x12\x14\n" +
 	"\x05token\x18\x04 \x01(\tR\x05token\x12\x14\n" +
-	"\x05epoch\x18\x05 \x01(\x04R\x05epoch\"\x06\n" +
-	"\x04Ping\"L\n" +
+	"\x05epoch\x18\x05 \x01(\x04R\x05epoch\"!\n" +
+	"\x04Ping\x12\x19\n" +
+	"\bevery_ns\x18\x01 \x01(\x03R\aeveryNs\"L\n" +
 	"\x04Pull\x12\x18\n" +
 	"\acredits\x18\x01 \x01(\rR\acredits\x12*\n" +
 	"\x04done\x18\x02 \x03(\v2\x16.windlass.wire.v1.DoneR\x04done\"b\n" +
@@ -3254,10 +3285,11 @@ const file_wire_v1_wire_proto_rawDesc = "" +
 	"\aaborted\x18\x01 \x01(\bR\aaborted\"\b\n" +
 	"\x06Cancel\"%\n" +
 	"\vBeatRequest\x12\x16\n" +
-	"\x06number\x18\x01 \x01(\x04R\x06number\"=\n" +
+	"\x06number\x18\x01 \x01(\x04R\x06number\"S\n" +
 	"\tBeatReply\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x18\n" +
-	"\aserving\x18\x02 \x01(\bR\aserving\"\x0e\n" +
+	"\aserving\x18\x02 \x01(\bR\aserving\x12\x14\n" +
+	"\x05epoch\x18\x03 \x01(\x04R\x05epoch\"\x0e\n" +
 	"\fSlotsRequest\"\xa3\x02\n" +
 	"\n" +
 	"SlotsReply\x127\n" +
@@ -3274,7 +3306,7 @@ const file_wire_v1_wire_proto_rawDesc = "" +
 	"\n" +
 	"WatchReply\x12=\n" +
 	"\tfunctions\x18\x01 \x03(\v2\x1f.windlass.wire.v1.FunctionFactsR\tfunctions\x12\x1a\n" +
-	"\breleased\x18\x02 \x03(\tR\breleased\"\xb4\x03\n" +
+	"\breleased\x18\x02 \x03(\tR\breleased\"\xd6\x03\n" +
 	"\rFunctionFacts\x12!\n" +
 	"\ffunction_uid\x18\x01 \x01(\tR\vfunctionUid\x12\x1c\n" +
 	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12\x12\n" +
@@ -3294,7 +3326,8 @@ const file_wire_v1_wire_proto_rawDesc = "" +
 	"\ano_room\x18\f \x01(\tR\x06noRoom\x12;\n" +
 	"\n" +
 	"happenings\x18\r \x03(\v2\x1b.windlass.wire.v1.HappeningR\n" +
-	"happenings\"\x7f\n" +
+	"happenings\x12 \n" +
+	"\vunconfirmed\x18\x0e \x01(\bR\vunconfirmed\"\x7f\n" +
 	"\fStartProblem\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x16\n" +
 	"\x06detail\x18\x02 \x01(\tR\x06detail\x12\x19\n" +
@@ -3382,56 +3415,55 @@ var file_wire_v1_wire_proto_depIdxs = []int32{
 	6,  // 2: windlass.wire.v1.OfferRequest.withdrawals:type_name -> windlass.wire.v1.Withdrawal
 	8,  // 3: windlass.wire.v1.OfferReply.refusals:type_name -> windlass.wire.v1.Refusal
 	0,  // 4: windlass.wire.v1.Refusal.reason:type_name -> windlass.wire.v1.Refusal.Reason
-	9,  // 5: windlass.wire.v1.Refusal.owner:type_name -> windlass.wire.v1.SlotOwner
-	11, // 6: windlass.wire.v1.PullRequest.hello:type_name -> windlass.wire.v1.Hello
-	13, // 7: windlass.wire.v1.PullRequest.pull:type_name -> windlass.wire.v1.Pull
-	15, // 8: windlass.wire.v1.PullRequest.leave:type_name -> windlass.wire.v1.LeaveRequest
-	16, // 9: windlass.wire.v1.PullRequest.goodbye:type_name -> windlass.wire.v1.Goodbye
-	12, // 10: windlass.wire.v1.PullRequest.ping:type_name -> windlass.wire.v1.Ping
-	14, // 11: windlass.wire.v1.Pull.done:type_name -> windlass.wire.v1.Done
-	1,  // 12: windlass.wire.v1.Goodbye.reason:type_name -> windlass.wire.v1.Goodbye.Reason
-	4,  // 13: windlass.wire.v1.PullReply.ticket:type_name -> windlass.wire.v1.Ticket
-	21, // 14: windlass.wire.v1.PullReply.leave:type_name -> windlass.wire.v1.LeaveReply
-	22, // 15: windlass.wire.v1.PullReply.retire:type_name -> windlass.wire.v1.Retire
-	18, // 16: windlass.wire.v1.PullReply.moved:type_name -> windlass.wire.v1.Moved
-	19, // 17: windlass.wire.v1.PullReply.pong:type_name -> windlass.wire.v1.Pong
-	20, // 18: windlass.wire.v1.PullReply.welcome:type_name -> windlass.wire.v1.Welcome
-	24, // 19: windlass.wire.v1.AttemptRequest.claim:type_name -> windlass.wire.v1.Claim
-	25, // 20: windlass.wire.v1.AttemptRequest.release:type_name -> windlass.wire.v1.Release
-	26, // 21: windlass.wire.v1.AttemptRequest.head:type_name -> windlass.wire.v1.ResultHead
-	27, // 22: windlass.wire.v1.AttemptRequest.end:type_name -> windlass.wire.v1.ResultEnd
-	29, // 23: windlass.wire.v1.ResultHead.headers:type_name -> windlass.wire.v1.Header
-	28, // 24: windlass.wire.v1.ResultEnd.failure:type_name -> windlass.wire.v1.Failure
-	2,  // 25: windlass.wire.v1.Failure.kind:type_name -> windlass.wire.v1.Failure.Kind
-	31, // 26: windlass.wire.v1.AttemptReply.granted:type_name -> windlass.wire.v1.Granted
-	32, // 27: windlass.wire.v1.AttemptReply.refused:type_name -> windlass.wire.v1.Refused
-	33, // 28: windlass.wire.v1.AttemptReply.body_end:type_name -> windlass.wire.v1.BodyEnd
-	34, // 29: windlass.wire.v1.AttemptReply.cancel:type_name -> windlass.wire.v1.Cancel
-	29, // 30: windlass.wire.v1.Granted.headers:type_name -> windlass.wire.v1.Header
-	3,  // 31: windlass.wire.v1.Refused.reason:type_name -> windlass.wire.v1.Refused.Reason
-	44, // 32: windlass.wire.v1.SlotsReply.slots:type_name -> windlass.wire.v1.SlotsReply.Slot
-	45, // 33: windlass.wire.v1.SlotsReply.members:type_name -> windlass.wire.v1.SlotsReply.Member
-	41, // 34: windlass.wire.v1.WatchReply.functions:type_name -> windlass.wire.v1.FunctionFacts
-	42, // 35: windlass.wire.v1.FunctionFacts.problem:type_name -> windlass.wire.v1.StartProblem
-	43, // 36: windlass.wire.v1.FunctionFacts.happenings:type_name -> windlass.wire.v1.Happening
-	9,  // 37: windlass.wire.v1.SlotsReply.Slot.owner:type_name -> windlass.wire.v1.SlotOwner
-	5,  // 38: windlass.wire.v1.Scheduler.Offer:input_type -> windlass.wire.v1.OfferRequest
-	10, // 39: windlass.wire.v1.Scheduler.Pull:input_type -> windlass.wire.v1.PullRequest
-	39, // 40: windlass.wire.v1.Scheduler.Watch:input_type -> windlass.wire.v1.WatchRequest
-	35, // 41: windlass.wire.v1.Scheduler.Beat:input_type -> windlass.wire.v1.BeatRequest
-	37, // 42: windlass.wire.v1.Scheduler.Slots:input_type -> windlass.wire.v1.SlotsRequest
-	23, // 43: windlass.wire.v1.Gateway.Attempt:input_type -> windlass.wire.v1.AttemptRequest
-	7,  // 44: windlass.wire.v1.Scheduler.Offer:output_type -> windlass.wire.v1.OfferReply
-	17, // 45: windlass.wire.v1.Scheduler.Pull:output_type -> windlass.wire.v1.PullReply
-	40, // 46: windlass.wire.v1.Scheduler.Watch:output_type -> windlass.wire.v1.WatchReply
-	36, // 47: windlass.wire.v1.Scheduler.Beat:output_type -> windlass.wire.v1.BeatReply
-	38, // 48: windlass.wire.v1.Scheduler.Slots:output_type -> windlass.wire.v1.SlotsReply
-	30, // 49: windlass.wire.v1.Gateway.Attempt:output_type -> windlass.wire.v1.AttemptReply
-	44, // [44:50] is the sub-list for method output_type
-	38, // [38:44] is the sub-list for method input_type
-	38, // [38:38] is the sub-list for extension type_name
-	38, // [38:38] is the sub-list for extension extendee
-	0,  // [0:38] is the sub-list for field type_name
+	11, // 5: windlass.wire.v1.PullRequest.hello:type_name -> windlass.wire.v1.Hello
+	13, // 6: windlass.wire.v1.PullRequest.pull:type_name -> windlass.wire.v1.Pull
+	15, // 7: windlass.wire.v1.PullRequest.leave:type_name -> windlass.wire.v1.LeaveRequest
+	16, // 8: windlass.wire.v1.PullRequest.goodbye:type_name -> windlass.wire.v1.Goodbye
+	12, // 9: windlass.wire.v1.PullRequest.ping:type_name -> windlass.wire.v1.Ping
+	14, // 10: windlass.wire.v1.Pull.done:type_name -> windlass.wire.v1.Done
+	1,  // 11: windlass.wire.v1.Goodbye.reason:type_name -> windlass.wire.v1.Goodbye.Reason
+	4,  // 12: windlass.wire.v1.PullReply.ticket:type_name -> windlass.wire.v1.Ticket
+	21, // 13: windlass.wire.v1.PullReply.leave:type_name -> windlass.wire.v1.LeaveReply
+	22, // 14: windlass.wire.v1.PullReply.retire:type_name -> windlass.wire.v1.Retire
+	18, // 15: windlass.wire.v1.PullReply.moved:type_name -> windlass.wire.v1.Moved
+	19, // 16: windlass.wire.v1.PullReply.pong:type_name -> windlass.wire.v1.Pong
+	20, // 17: windlass.wire.v1.PullReply.welcome:type_name -> windlass.wire.v1.Welcome
+	24, // 18: windlass.wire.v1.AttemptRequest.claim:type_name -> windlass.wire.v1.Claim
+	25, // 19: windlass.wire.v1.AttemptRequest.release:type_name -> windlass.wire.v1.Release
+	26, // 20: windlass.wire.v1.AttemptRequest.head:type_name -> windlass.wire.v1.ResultHead
+	27, // 21: windlass.wire.v1.AttemptRequest.end:type_name -> windlass.wire.v1.ResultEnd
+	29, // 22: windlass.wire.v1.ResultHead.headers:type_name -> windlass.wire.v1.Header
+	28, // 23: windlass.wire.v1.ResultEnd.failure:type_name -> windlass.wire.v1.Failure
+	2,  // 24: windlass.wire.v1.Failure.kind:type_name -> windlass.wire.v1.Failure.Kind
+	31, // 25: windlass.wire.v1.AttemptReply.granted:type_name -> windlass.wire.v1.Granted
+	32, // 26: windlass.wire.v1.AttemptReply.refused:type_name -> windlass.wire.v1.Refused
+	33, // 27: windlass.wire.v1.AttemptReply.body_end:type_name -> windlass.wire.v1.BodyEnd
+	34, // 28: windlass.wire.v1.AttemptReply.cancel:type_name -> windlass.wire.v1.Cancel
+	29, // 29: windlass.wire.v1.Granted.headers:type_name -> windlass.wire.v1.Header
+	3,  // 30: windlass.wire.v1.Refused.reason:type_name -> windlass.wire.v1.Refused.Reason
+	44, // 31: windlass.wire.v1.SlotsReply.slots:type_name -> windlass.wire.v1.SlotsReply.Slot
+	45, // 32: windlass.wire.v1.SlotsReply.members:type_name -> windlass.wire.v1.SlotsReply.Member
+	41, // 33: windlass.wire.v1.WatchReply.functions:type_name -> windlass.wire.v1.FunctionFacts
+	42, // 34: windlass.wire.v1.FunctionFacts.problem:type_name -> windlass.wire.v1.StartProblem
+	43, // 35: windlass.wire.v1.FunctionFacts.happenings:type_name -> windlass.wire.v1.Happening
+	9,  // 36: windlass.wire.v1.SlotsReply.Slot.owner:type_name -> windlass.wire.v1.SlotOwner
+	5,  // 37: windlass.wire.v1.Scheduler.Offer:input_type -> windlass.wire.v1.OfferRequest
+	10, // 38: windlass.wire.v1.Scheduler.Pull:input_type -> windlass.wire.v1.PullRequest
+	39, // 39: windlass.wire.v1.Scheduler.Watch:input_type -> windlass.wire.v1.WatchRequest
+	35, // 40: windlass.wire.v1.Scheduler.Beat:input_type -> windlass.wire.v1.BeatRequest
+	37, // 41: windlass.wire.v1.Scheduler.Slots:input_type -> windlass.wire.v1.SlotsRequest
+	23, // 42: windlass.wire.v1.Gateway.Attempt:input_type -> windlass.wire.v1.AttemptRequest
+	7,  // 43: windlass.wire.v1.Scheduler.Offer:output_type -> windlass.wire.v1.OfferReply
+	17, // 44: windlass.wire.v1.Scheduler.Pull:output_type -> windlass.wire.v1.PullReply
+	40, // 45: windlass.wire.v1.Scheduler.Watch:output_type -> windlass.wire.v1.WatchReply
+	36, // 46: windlass.wire.v1.Scheduler.Beat:output_type -> windlass.wire.v1.BeatReply
+	38, // 47: windlass.wire.v1.Scheduler.Slots:output_type -> windlass.wire.v1.SlotsReply
+	30, // 48: windlass.wire.v1.Gateway.Attempt:output_type -> windlass.wire.v1.AttemptReply
+	43, // [43:49] is the sub-list for method output_type
+	37, // [37:43] is the sub-list for method input_type
+	37, // [37:37] is the sub-list for extension type_name
+	37, // [37:37] is the sub-list for extension extendee
+	0,  // [0:37] is the sub-list for field type_name
 }
 
 func init() { file_wire_v1_wire_proto_init() }

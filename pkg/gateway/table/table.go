@@ -29,15 +29,17 @@ type Invocation[P any] struct {
 	Admitted    time.Time
 	// Deadline is when it stops waiting.
 	Deadline time.Time
-	Payload  P
+	// Attempt is the number of claims so far.
+	Attempt int
+	Payload P
 }
 
 // entry is an invocation in the table: queued if holder is empty, and claimed
 // by holder otherwise.
 type entry[P any] struct {
 	Invocation[P]
-	attempt int // of the last claim; 0 before the first
 	holder  invoke.CID
+	started bool      // it may have run without, or before, a claim
 	offered time.Time // last time that its ticket was handed out
 	offers  int
 }
@@ -86,9 +88,9 @@ func (t *Table[P]) Claim(id invoke.ID, token invoke.Token, cid invoke.CID) (Clai
 		return Claimed[P]{}, ErrBadToken
 	}
 	e.holder = cid
-	e.attempt++
+	e.Attempt++
 	t.queued--
-	return Claimed[P]{Payload: e.Payload, Attempt: e.attempt, Reoffered: e.offers > 1}, nil
+	return Claimed[P]{Payload: e.Payload, Attempt: e.Attempt, Reoffered: e.offers > 1}, nil
 }
 
 // Release queues a claimed invocation again, under a new token, and returns it:
@@ -105,6 +107,25 @@ func (t *Table[P]) Release(id invoke.ID, attempt int, token invoke.Token, now ti
 	return e.Invocation, nil
 }
 
+// Retry queues a claimed invocation again, under a new token, although the
+// attempt may have run: it is for functions that bear it. The error is ErrStale
+// or nil.
+func (t *Table[P]) Retry(id invoke.ID, attempt int, token invoke.Token, now time.Time) (Invocation[P], error) {
+	in, err := t.Release(id, attempt, token, now)
+	if err == nil {
+		t.entries[id].started = true
+	}
+	return in, err
+}
+
+// Entrust says that the ticket which is about to be offered carries the request,
+// so that whoever has it may run it before it claims.
+func (t *Table[P]) Entrust(id invoke.ID) {
+	if e, known := t.entries[id]; known {
+		e.started = true
+	}
+}
+
 // End removes a claimed invocation. The error is ErrStale or nil.
 func (t *Table[P]) End(id invoke.ID, attempt int) error {
 	if _, err := t.current(id, attempt); err != nil {
@@ -116,39 +137,42 @@ func (t *Table[P]) End(id invoke.ID, attempt int) error {
 
 func (t *Table[P]) current(id invoke.ID, attempt int) (*entry[P], error) {
 	e, known := t.entries[id]
-	if !known || e.holder == "" || e.attempt != attempt {
+	if !known || e.holder == "" || e.Attempt != attempt {
 		return nil, ErrStale
 	}
 	return e, nil
 }
 
-// Withdraw removes an invocation if it is queued, so that it will never run. It
-// returns false, and changes nothing, if it is not.
-func (t *Table[P]) Withdraw(id invoke.ID) (payload P, withdrawn bool) {
+// Withdraw removes an invocation if it is queued, so that it will not run from
+// now on, and says whether it may have run before. It returns false, and changes
+// nothing, if it is not queued.
+func (t *Table[P]) Withdraw(id invoke.ID) (payload P, executed invoke.Executed, withdrawn bool) {
 	e, known := t.entries[id]
 	if !known || e.holder != "" {
-		return payload, false
+		return payload, invoke.ExecutedMaybe, false
 	}
+	executed = t.Executed(id)
 	delete(t.entries, id)
 	t.queued--
-	return e.Payload, true
+	return e.Payload, executed, true
 }
 
 // Executed is what can be said of an invocation that is to be answered with an
 // error now.
 func (t *Table[P]) Executed(id invoke.ID) invoke.Executed {
-	if e, known := t.entries[id]; known && e.holder == "" {
+	if e, known := t.entries[id]; known && e.holder == "" && !e.started {
 		return invoke.ExecutedNo
 	}
 	return invoke.ExecutedMaybe
 }
 
-// Due returns the queued invocations whose ticket was last offered before the
-// given time, and counts them as offered now.
-func (t *Table[P]) Due(before, now time.Time) []Invocation[P] {
+// Due returns the queued invocations whose ticket is to be offered again, by what
+// it was admitted with and when it was last offered, and counts them as offered
+// now. An invocation that no queue has was never offered: the time is zero.
+func (t *Table[P]) Due(now time.Time, isDue func(payload P, offered time.Time) bool) []Invocation[P] {
 	var due []Invocation[P]
 	for _, e := range t.entries {
-		if e.holder == "" && e.offered.Before(before) {
+		if e.holder == "" && isDue(e.Payload, e.offered) {
 			e.offered = now
 			e.offers++
 			due = append(due, e.Invocation)

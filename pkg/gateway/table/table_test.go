@@ -33,7 +33,7 @@ func TestOnlyOneInstanceClaims(t *testing.T) {
 	if _, err := table.Claim(invoke.ID{1}, invoke.Token{1}, "y"); !errors.Is(err, ErrNotWaiting) {
 		t.Errorf("second claim: %v", err)
 	}
-	if _, withdrawn := table.Withdraw(invoke.ID{1}); withdrawn {
+	if _, _, withdrawn := table.Withdraw(invoke.ID{1}); withdrawn {
 		t.Error("a claimed invocation was withdrawn")
 	}
 	if e := table.Executed(invoke.ID{1}); e != invoke.ExecutedMaybe {
@@ -65,7 +65,7 @@ func TestReleasedInvocationNeedsTheNewToken(t *testing.T) {
 	if _, err := table.Release(invoke.ID{1}, first.Attempt, invoke.Token{8}, later); !errors.Is(err, ErrStale) {
 		t.Errorf("second release: %v", err)
 	}
-	if due := table.Due(later, later); len(due) != 1 || due[0].ID != (invoke.ID{2}) {
+	if due := table.Due(later, before(later)); len(due) != 1 || due[0].ID != (invoke.ID{2}) {
 		t.Errorf("due besides the one just released: %+v", due)
 	}
 	if _, err := table.Claim(invoke.ID{1}, invoke.Token{1}, "y"); !errors.Is(err, ErrBadToken) {
@@ -94,13 +94,13 @@ func TestTicketsAreDueAgainOnlyWhileQueued(t *testing.T) {
 	table := admitted(t, 1, 2)
 	_, _ = table.Claim(invoke.ID{1}, invoke.Token{1}, "x")
 	later := now.Add(time.Second)
-	if due := table.Due(now, later); len(due) != 0 {
+	if due := table.Due(later, before(now)); len(due) != 0 {
 		t.Errorf("too early: %v", due)
 	}
-	if due := table.Due(later, later); len(due) != 1 || due[0].ID != (invoke.ID{2}) {
+	if due := table.Due(later, before(later)); len(due) != 1 || due[0].ID != (invoke.ID{2}) {
 		t.Errorf("due: %v", due)
 	}
-	if due := table.Due(later, later); len(due) != 0 {
+	if due := table.Due(later, before(later)); len(due) != 0 {
 		t.Errorf("due twice: %v", due)
 	}
 }
@@ -111,7 +111,7 @@ func TestATicketThatNoQueueHasIsDue(t *testing.T) {
 	for id := range byte(4) { // also one that is claimed, and one that is unknown
 		table.Unoffer(invoke.ID{id})
 	}
-	if due := table.Due(now, now); len(due) != 1 || due[0].ID != (invoke.ID{2}) {
+	if due := table.Due(now, before(now)); len(due) != 1 || due[0].ID != (invoke.ID{2}) {
 		t.Errorf("due: %v", due)
 	}
 }
@@ -145,7 +145,7 @@ func TestClaimsAreExclusive(t *testing.T) {
 					queued++
 				}
 			case 2:
-				if _, ok := table.Withdraw(invoke.ID{i}); ok {
+				if _, _, ok := table.Withdraw(invoke.ID{i}); ok {
 					if holder[i] != 0 || gone[i] {
 						t.Fatalf("withdrew %d, holder %d", i, holder[i])
 					}
@@ -165,4 +165,9 @@ func TestClaimsAreExclusive(t *testing.T) {
 			}
 		}
 	})
+}
+
+// before is due whatever was last offered before a time.
+func before(t time.Time) func(string, time.Time) bool {
+	return func(_ string, offered time.Time) bool { return offered.Before(t) }
 }

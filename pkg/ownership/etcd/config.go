@@ -9,6 +9,8 @@ import (
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/windlass-dev/windlass/pkg/ownership"
 )
 
 // Config of a Keeper.
@@ -25,6 +27,10 @@ type Config struct {
 	// hear from: 1 s to 10 min, rounded up to whole seconds. etcd may keep
 	// them longer.
 	TTL time.Duration
+	// Settle is how long a Keeper that starts waits for others that do before
+	// it claims anything, 0 to 10 s. It may wait some times longer if they
+	// come one after the other.
+	Settle time.Duration
 }
 
 // Validate says what is wrong with a Config.
@@ -37,6 +43,9 @@ func (c Config) Validate() error {
 	}
 	if c.TTL < time.Second || c.TTL > 10*time.Minute {
 		return fmt.Errorf("etcd: TTL is %s: use 1s to 10m", c.TTL)
+	}
+	if c.Settle < 0 || c.Settle > 10*time.Second {
+		return fmt.Errorf("etcd: Settle is %s: use 0s to 10s", c.Settle)
 	}
 	return validatePrefix(c.Prefix)
 }
@@ -52,7 +61,11 @@ func validatePrefix(prefix string) error {
 type Deps struct {
 	// Client is shared and stays open.
 	Client *clientv3.Client
-	Log    *slog.Logger
+	// Busy tells a Keeper whether a slot carries work, so that it is given away
+	// with care. It must not wait for what waits for the Keeper. If it is nil no
+	// slot does.
+	Busy func(ownership.Slot) bool
+	Log  *slog.Logger
 }
 
 func (d Deps) validate() error {

@@ -2,17 +2,29 @@ package etcd
 
 import (
 	"context"
+	"slices"
+	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/windlass-dev/windlass/pkg/ownership"
+	"github.com/windlass-dev/windlass/pkg/ownership/keeping"
 )
 
-// Directory tells who owns a slot. It is for concurrent use.
+// Directory tells who owns a slot, and which schedulers there are. It is for
+// concurrent use.
 type Directory struct {
 	follower follower
 	deps     Deps
 	ready    chan struct{}
-	owners   atomic.Pointer[[ownership.Slots]ownership.Owner]
+	changed  chan struct{}
+	view     keeping.View // Run's alone
+	current  atomic.Pointer[ownership.Map]
+
+	// mu orders the changes of current.
+	mu sync.Mutex
+	// listed says that etcd was read.
+	listed bool
 }
 
 // NewDirectory makes a Directory of the slots under a prefix, which is that of
@@ -25,11 +37,12 @@ func NewDirectory(prefix string, deps Deps) (*Directory, error) {
 		return nil, err
 	}
 	d := &Directory{
-		follower: follower{client: deps.Client, log: deps.Log, keys: keys(prefix), table: new(table), recheck: recheckEvery},
+		follower: follower{client: deps.Client, log: deps.Log, keys: keys(prefix), recheck: recheckEvery},
 		deps:     deps,
 		ready:    make(chan struct{}),
+		changed:  make(chan struct{}, 1),
 	}
-	d.owners.Store(new([ownership.Slots]ownership.Owner))
+	d.current.Store(new(ownership.Map))
 	return d, nil
 }
 
@@ -37,30 +50,60 @@ func NewDirectory(prefix string, deps Deps) (*Directory, error) {
 // owner, or etcd cannot be reached, it is the one before. It is false only for
 // a slot that had no owner since Run began.
 func (d *Directory) Owner(slot ownership.Slot) (ownership.Owner, bool) {
-	if slot >= ownership.Slots {
-		return ownership.Owner{}, false
-	}
-	owner := d.owners.Load()[slot]
-	return owner, owner.Epoch != 0
+	return d.current.Load().Owner(slot)
 }
 
-// Ready is closed when all slots have been read for the first time.
+// Members are the schedulers that take part, by their ids. They must not be
+// changed.
+func (d *Directory) Members() []ownership.Member { return d.current.Load().Members() }
+
+// Map is all that is known now. It must not be changed.
+func (d *Directory) Map() *ownership.Map { return d.current.Load() }
+
+// Changed yields after the map has changed, once for all changes since it was
+// read last. It is for one reader.
+func (d *Directory) Changed() <-chan struct{} { return d.changed }
+
+// Ready is closed when all slots have been read for the first time, or Seed was
+// called.
 func (d *Directory) Ready() <-chan struct{} { return d.ready }
+
+// Learn takes note of an owner that a scheduler or a gateway named, and tells
+// whether that is news: of two owners the one with the higher epoch counts, until
+// the next comparison with etcd, every 4 s, says otherwise.
+func (d *Directory) Learn(slot ownership.Slot, owner ownership.Owner) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if known, _ := d.Owner(slot); owner.Epoch <= known.Epoch {
+		return false
+	}
+	next := d.current.Load().Clone()
+	if !next.Learn(slot, owner) {
+		return false
+	}
+	d.publish(next)
+	return true
+}
+
+// Seed takes what somebody else knows, so that a program can start while etcd
+// cannot be reached. As soon as etcd has been read, what it says counts, and Seed
+// does nothing.
+func (d *Directory) Seed(known *ownership.Map) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.listed {
+		return
+	}
+	d.publish(known.Clone())
+	closeOnce(d.ready)
+}
 
 // Run keeps up with etcd until ctx ends, and then returns nil. It may be called
 // once.
 func (d *Directory) Run(ctx context.Context) error {
 	var retry backoff
-	updated := func(_ context.Context, listed bool) error {
-		d.publish()
-		if listed {
-			retry.reset()
-			closeOnce(d.ready)
-		}
-		return nil
-	}
 	for {
-		err := d.follower.run(ctx, updated)
+		err := d.follow(ctx, &retry)
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -69,12 +112,81 @@ func (d *Directory) Run(ctx context.Context) error {
 	}
 }
 
-func (d *Directory) publish() {
-	owners := new([ownership.Slots]ownership.Owner)
-	for i := range owners {
-		owners[i] = d.follower.table.slots[i].owner
+func (d *Directory) follow(ctx context.Context, retry *backoff) error {
+	// Ends the watch.
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	watching, listing, err := d.follower.begin(ctx)
+	if err != nil {
+		return err
 	}
-	d.owners.Store(owners)
+	defer watching.end()
+	retry.reset()
+	heard := news{listing: &listing}
+	for first := true; ; first = false {
+		if d.hear(heard) && !first {
+			return errRewound
+		}
+		if heard, err = watching.next(ctx, time.Time{}); err != nil {
+			return err
+		}
+	}
+}
+
+// hear takes news of etcd. It returns true if the store has another history.
+func (d *Directory) hear(heard news) (rewound bool) {
+	if heard.listing != nil {
+		if rewound = d.view.Listed(*heard.listing); rewound {
+			d.deps.Log.Error("etcd went back to an earlier revision, as after a restore; its owners and epochs replace the known ones",
+				"revision", heard.listing.Revision)
+		}
+	}
+	for _, entry := range heard.entries {
+		d.view.See(entry)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if next, news := d.merge(heard.entries == nil); news {
+		d.publish(next)
+	}
+	if heard.listing != nil {
+		d.listed = true
+		closeOnce(d.ready)
+	}
+	return rewound
+}
+
+// merge puts the owners that keys name into the map, and tells whether that
+// changes anything. Unless they are certain, an owner of a higher epoch that
+// somebody else named stays: changes are told late.
+func (d *Directory) merge(certain bool) (next *ownership.Map, news bool) {
+	next = d.current.Load().Clone()
+	for i := range ownership.Slots {
+		slot := ownership.Slot(i)
+		owner, current := d.view.Owner(slot)
+		if known, _ := next.Owner(slot); !current || owner == known {
+			continue
+		}
+		if certain {
+			next.Replace(slot, owner)
+			news = true
+		} else if next.Learn(slot, owner) {
+			news = true
+		}
+	}
+	if members := d.view.Members(); !slices.Equal(members, next.Members()) {
+		next.SetMembers(members)
+		news = true
+	}
+	return next, news
+}
+
+func (d *Directory) publish(next *ownership.Map) {
+	d.current.Store(next)
+	select {
+	case d.changed <- struct{}{}:
+	default: // whoever reads will find this change too
+	}
 }
 
 // closeOnce closes a channel that only its caller closes.

@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
@@ -95,7 +96,7 @@ func TestADirectoryWaitsForEtcd(t *testing.T) {
 	<-k.Ready()
 	l := newLine(t)
 	l.down()
-	d := directoryOn(t, l)
+	d := directoryOn(t, l, time.Hour)
 	eventually(t, "it tries more than once", func() bool { return d.journal.count("interrupted") > 1 })
 	select {
 	case <-d.Ready():
@@ -129,7 +130,7 @@ func TestADirectoryListsAgainWhatWasCompacted(t *testing.T) {
 			}
 		}
 	}
-	d := directoryOn(t, l)
+	d := directoryOn(t, l, time.Hour)
 	eventually(t, "it names the owner", func() bool {
 		owner, _ := d.Owner(7)
 		return owner.ID == "y"

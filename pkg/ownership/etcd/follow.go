@@ -5,168 +5,162 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"github.com/windlass-dev/windlass/pkg/ownership"
+	"github.com/windlass-dev/windlass/pkg/ownership/keeping"
 )
 
 const (
 	// requestTimeout bounds each request to etcd.
-	requestTimeout = 5 * time.Second
-	// recheckEvery is how often a follower asks etcd for its revision. A
-	// watch does not tell that etcd cannot be reached, or that it was wiped
-	// and waits for a revision that is far away.
-	recheckEvery = 10 * time.Second
-
-	shortestBackoff = 100 * time.Millisecond
-	longestBackoff  = 5 * time.Second
+	requestTimeout = 3 * time.Second
+	// recheckEvery is how often a follower compares what it knows with etcd. A
+	// watch does not tell that etcd cannot be reached, that it lags, or that
+	// etcd was wiped and the watch waits for a revision that is far away.
+	recheckEvery = 4 * time.Second
 )
 
 var (
 	errWatchEnded = errors.New("etcd: the watch ended")
-	errRewound    = errors.New("etcd: the store went back to an earlier revision")
+	errRewound    = errors.New("etcd: the store has another history than before")
 )
 
-// follower keeps a table equal to what etcd says.
+// follower reads the keys under a prefix.
 type follower struct {
 	client  *clientv3.Client
 	log     *slog.Logger
 	keys    keys
-	table   *table
 	recheck time.Duration
 }
 
-// run reads all slots and then every change, and calls updated after each step
-// that it made, with listed after the first. It returns only why it cannot go
-// on: what it must do then is start again.
-func (f *follower) run(ctx context.Context, updated func(ctx context.Context, listed bool) error) error {
-	// Ends the watch.
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+// news are what a following yields: a listing, changes, or that all that was
+// told before is still so. Or nothing of these, when its time has come.
+type news struct {
+	listing   *keeping.Listing
+	entries   []keeping.Entry
+	confirmed bool
+}
 
-	revision, err := f.list(ctx)
+// following is a follower that has read all keys and watches them.
+type following struct {
+	*follower
+	watch   clientv3.WatchChan
+	recheck *time.Ticker
+	// known are the revisions of all keys, of those too that are ignored.
+	known map[string]int64
+}
+
+// begin lists all keys and watches them from there until ctx ends.
+func (f *follower) begin(ctx context.Context) (*following, keeping.Listing, error) {
+	w := &following{follower: f}
+	listing, err := w.list(ctx)
 	if err != nil {
-		return err
+		return nil, keeping.Listing{}, err
 	}
-	if err := updated(ctx, true); err != nil {
-		return err
-	}
-	watch := f.client.Watch(clientv3.WithRequireLeader(ctx), f.keys.slots(),
-		clientv3.WithPrefix(), clientv3.WithRev(revision+1), clientv3.WithProgressNotify())
-	recheck := time.NewTicker(f.recheck)
-	defer recheck.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case answer, open := <-watch:
-			if !open {
-				return errWatchEnded
-			}
-			if err := answer.Err(); err != nil {
-				return fmt.Errorf("etcd: watching the slots: %w", err)
-			}
-			f.apply(answer)
-			if err := updated(ctx, false); err != nil {
-				return err
-			}
-		case <-recheck.C:
-			if err := f.checkRevision(ctx); err != nil {
-				return err
-			}
-		}
-	}
+	w.watch = f.client.Watch(clientv3.WithRequireLeader(ctx), f.keys.all(),
+		clientv3.WithPrefix(), clientv3.WithRev(listing.Revision+1), clientv3.WithProgressNotify())
+	w.recheck = time.NewTicker(f.recheck)
+	return w, listing, nil
 }
 
-// list brings the table up to date and returns the revision that it has then.
-// Slots change in place, so nobody ever sees an empty table.
-func (f *follower) list(ctx context.Context) (int64, error) {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
-	answer, err := f.client.Get(ctx, f.keys.slots(), clientv3.WithPrefix())
-	if err != nil {
-		return 0, fmt.Errorf("etcd: listing the slots: %w", err)
-	}
-	revision := answer.Header.Revision
-	if revision < f.table.revision {
-		f.log.Error("etcd went back to an earlier revision, as after a restore; its owners and epochs replace the known ones",
-			"revision", revision, "known", f.table.revision)
-		f.table.rewind()
-	}
-	var listed [ownership.Slots]bool
-	for _, kv := range answer.Kvs {
-		slot, err := f.keys.parseSlot(string(kv.Key))
-		if err != nil {
-			f.log.Warn("a key in etcd was ignored", "err", err)
-			continue
-		}
-		listed[slot] = true
-		f.table.put(slot, f.owner(kv.Value), clientv3.LeaseID(kv.Lease), kv.ModRevision)
-	}
-	for slot, exists := range listed {
-		if !exists {
-			f.table.remove(ownership.Slot(slot), revision)
-		}
-	}
-	f.table.see(revision)
-	return revision, nil
-}
+// end is to be called when begin has succeeded and ctx has ended.
+func (w *following) end() { w.recheck.Stop() }
 
-func (f *follower) apply(answer clientv3.WatchResponse) {
-	for _, event := range answer.Events {
-		slot, err := f.keys.parseSlot(string(event.Kv.Key))
-		if err != nil {
-			f.log.Warn("a key in etcd was ignored", "err", err)
-			continue
-		}
-		if event.Type == clientv3.EventTypeDelete {
-			f.table.remove(slot, event.Kv.ModRevision)
-			continue
-		}
-		f.table.put(slot, f.owner(event.Kv.Value), clientv3.LeaseID(event.Kv.Lease), event.Kv.ModRevision)
+// next waits for news, or until a time unless that is zero. An error is why it
+// cannot go on: then another must begin.
+func (w *following) next(ctx context.Context, until time.Time) (news, error) {
+	var due <-chan time.Time
+	if !until.IsZero() {
+		timer := time.NewTimer(time.Until(until))
+		defer timer.Stop()
+		due = timer.C
 	}
-	f.table.see(answer.Header.Revision)
-}
-
-// owner is nil if the value cannot be read.
-func (f *follower) owner(value []byte) *member {
-	m, err := decodeMember(value)
-	if err != nil {
-		f.log.Warn("a key in etcd was ignored", "err", err)
-		return nil
-	}
-	return &m
-}
-
-func (f *follower) checkRevision(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
-	answer, err := f.client.Get(ctx, f.keys.slots(), clientv3.WithPrefix(), clientv3.WithCountOnly())
-	if err != nil {
-		return fmt.Errorf("etcd: reading the revision: %w", err)
-	}
-	if answer.Header.Revision < f.table.revision {
-		return errRewound
-	}
-	return nil
-}
-
-// backoff is the pause before the next try. It doubles up to longestBackoff; chance
-// takes up to half of it, so that those who failed together come back apart.
-type backoff struct{ next time.Duration }
-
-func (b *backoff) reset() { b.next = 0 }
-
-// wait returns early when ctx ends.
-func (b *backoff) wait(ctx context.Context) {
-	b.next = min(max(2*b.next, shortestBackoff), longestBackoff)
-	timer := time.NewTimer(b.next - rand.N(b.next/2))
-	defer timer.Stop()
 	select {
 	case <-ctx.Done():
-	case <-timer.C:
+		return news{}, ctx.Err()
+	case answer, open := <-w.watch:
+		if !open {
+			return news{}, errWatchEnded
+		}
+		if err := answer.Err(); err != nil {
+			return news{}, fmt.Errorf("etcd: watching the keys: %w", err)
+		}
+		return news{entries: w.changes(answer)}, nil
+	case <-w.recheck.C:
+		return w.audit(ctx)
+	case <-due:
+		return news{}, nil
 	}
+}
+
+func (w *following) list(ctx context.Context) (keeping.Listing, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	answer, err := w.client.Get(ctx, w.keys.all(), clientv3.WithPrefix())
+	if err != nil {
+		return keeping.Listing{}, fmt.Errorf("etcd: listing the keys: %w", err)
+	}
+	listing := keeping.Listing{Revision: answer.Header.Revision}
+	w.known = make(map[string]int64, len(answer.Kvs))
+	for _, kv := range answer.Kvs {
+		w.known[string(kv.Key)] = kv.ModRevision
+		if entry, ok := w.entry(kv); ok {
+			listing.Entries = append(listing.Entries, entry)
+		}
+	}
+	return listing, nil
+}
+
+func (w *following) changes(answer clientv3.WatchResponse) []keeping.Entry {
+	entries := make([]keeping.Entry, 0, len(answer.Events))
+	for _, event := range answer.Events {
+		name, revision := string(event.Kv.Key), event.Kv.ModRevision
+		if event.Type == clientv3.EventTypeDelete {
+			delete(w.known, name)
+			if key, err := w.keys.parse(name); err == nil {
+				entries = append(entries, keeping.Entry{Key: key, Revision: revision, Absent: true})
+			}
+			continue
+		}
+		w.known[name] = revision
+		if entry, ok := w.entry(event.Kv); ok {
+			entries = append(entries, entry)
+		}
+	}
+	return entries
+}
+
+func (f *follower) entry(kv *mvccpb.KeyValue) (keeping.Entry, bool) {
+	entry, known, err := f.keys.entry(kv)
+	if err != nil {
+		f.log.Warn("a key in etcd was ignored", "err", err)
+	}
+	return entry, known
+}
+
+// audit compares how many keys there are, and which was written last, and lists
+// all if that is not what is known. It may be that the watch was only about to
+// tell: then the listing does no harm.
+func (w *following) audit(ctx context.Context) (news, error) {
+	request, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	answer, err := w.client.Get(request, w.keys.all(), clientv3.WithPrefix(), clientv3.WithKeysOnly(),
+		clientv3.WithSort(clientv3.SortByModRevision, clientv3.SortDescend), clientv3.WithLimit(1))
+	if err != nil {
+		return news{}, fmt.Errorf("etcd: comparing the keys: %w", err)
+	}
+	same := answer.Count == int64(len(w.known))
+	for _, kv := range answer.Kvs {
+		same = same && w.known[string(kv.Key)] == kv.ModRevision
+	}
+	if same {
+		return news{confirmed: true}, nil
+	}
+	listing, err := w.list(ctx)
+	if err != nil {
+		return news{}, err
+	}
+	return news{listing: &listing}, nil
 }

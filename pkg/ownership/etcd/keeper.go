@@ -3,43 +3,32 @@ package etcd
 import (
 	"context"
 	"errors"
-	"fmt"
-	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
-	clientv3 "go.etcd.io/etcd/client/v3"
-
 	"github.com/windlass-dev/windlass/pkg/ownership"
+	"github.com/windlass-dev/windlass/pkg/ownership/keeping"
 )
 
-const (
-	// claimBatch is how many slots one transaction claims; etcd allows for
-	// 128 operations.
-	claimBatch = 120
-	// giveBackTimeout bounds how long the end of Run waits for etcd.
-	giveBackTimeout = 2 * time.Second
-)
+// handOverTimeout bounds how long the end of Run waits for etcd.
+const handOverTimeout = 2 * time.Second
 
-var errLeaseLost = errors.New("etcd: the lease was lost")
-
-// Keeper holds slots for a scheduler: every one that nobody else holds. Epoch and
-// Ready are for concurrent use.
+// Keeper holds slots for a scheduler: its share of them, as pkg/ownership/keeping
+// decides. Epoch, Ready and Orphan are for concurrent use.
 type Keeper struct {
 	config   Config
 	deps     Deps
 	follower follower
-	self     member
+	lessor   lessor
 	ready    chan struct{}
 	// held is the epoch of each slot that is held, else 0.
 	held [ownership.Slots]atomic.Uint64
+	// orphanFrom is when it will be an orphan; nil if it will not.
+	orphanFrom atomic.Pointer[time.Time]
 
-	// What follows is Run's alone.
-
-	lease clientv3.LeaseID
-	// left are own keys under other leases, see table.left.
-	left  map[ownership.Slot]int64
-	retry backoff
+	mu   sync.Mutex
+	core *keeping.Core
 }
 
 // NewKeeper makes a Keeper. It starts nothing.
@@ -50,12 +39,14 @@ func NewKeeper(config Config, deps Deps) (*Keeper, error) {
 	if err := deps.validate(); err != nil {
 		return nil, err
 	}
+	self := ownership.Member{ID: config.ID, Addr: config.Addr}
 	return &Keeper{
 		config:   config,
 		deps:     deps,
-		follower: follower{client: deps.Client, log: deps.Log, keys: keys(config.Prefix), table: new(table), recheck: recheckEvery},
-		self:     member{ID: config.ID, Addr: config.Addr},
+		follower: follower{client: deps.Client, log: deps.Log, keys: keys(config.Prefix), recheck: recheckEvery},
+		lessor:   lessor{client: deps.Client, ttl: config.TTL},
 		ready:    make(chan struct{}),
+		core:     keeping.New(keeping.Config{Self: self, TTL: config.TTL, Settle: config.Settle}, deps.Busy),
 	}, nil
 }
 
@@ -72,129 +63,129 @@ func (k *Keeper) Epoch(slot ownership.Slot) (uint64, bool) {
 // elsewhere.
 func (k *Keeper) Ready() <-chan struct{} { return k.ready }
 
-// Run holds slots until ctx ends. Then it gives them back, which takes 2 s at
-// most, and returns nil. It may be called once.
+// Orphan tells whether the lease could not be renewed for longer than it lasts,
+// and since when, though slots are held: etcd is away, or cut off. They are held
+// on until somebody else is known to have them.
+func (k *Keeper) Orphan() (since time.Time, orphan bool) {
+	from := k.orphanFrom.Load()
+	if from == nil || time.Now().Before(*from) {
+		return time.Time{}, false
+	}
+	return *from, true
+}
+
+// Run holds slots until ctx ends. Then it hands them over to the other members,
+// which takes 2 s at most, and returns nil. It may be called once.
 func (k *Keeper) Run(ctx context.Context) error {
+	var retry backoff
 	for ctx.Err() == nil {
-		err := k.session(ctx)
+		err := k.session(ctx, &retry)
 		if ctx.Err() != nil {
 			break
 		}
 		k.deps.Log.Warn("keeping slots in etcd was interrupted; the ones held so far still are", "err", err)
-		k.retry.wait(ctx)
+		retry.wait(ctx)
 	}
-	k.giveBack(ctx)
+	k.handOver(ctx)
 	return nil
 }
 
 // session holds slots for as long as the lease lives and etcd answers, and
 // returns why it ended.
-func (k *Keeper) session(ctx context.Context) error {
-	ctx, end := context.WithCancelCause(ctx)
-	alive, err := k.keepLease(ctx)
+func (k *Keeper) session(ctx context.Context, retry *backoff) error {
+	asked := time.Now()
+	lease, err := k.lessor.get(ctx, k.core.Lease())
 	if err != nil {
-		end(nil)
 		return err
 	}
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		for range alive {
-			// The client renews the lease; that it says so is no news.
-		}
-		end(errLeaseLost)
-	}()
+	k.tell(func() { k.core.Leased(asked, lease) })
+	ctx, end := context.WithCancelCause(ctx)
+	var renewing sync.WaitGroup
+	renewing.Go(func() {
+		end(k.lessor.keep(ctx, lease, func(at time.Time) { k.tell(func() { k.core.Renewed(at) }) }))
+	})
 	defer func() {
 		end(nil)
-		<-ended
+		renewing.Wait()
+		k.tell(k.core.Interrupted)
 	}()
-
-	if err := k.putMember(ctx); err != nil {
-		return err
-	}
-	err = k.follower.run(ctx, k.updated)
+	err = k.follow(ctx, retry)
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
 	}
 	return err
 }
 
-// keepLease keeps alive the lease of the session before, or a new one if that
-// has ended: after an outage of etcd nothing then has to change hands. The
-// channel is closed when the lease is lost.
-func (k *Keeper) keepLease(ctx context.Context) (<-chan *clientv3.LeaseKeepAliveResponse, error) {
-	request, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
-	if k.lease != clientv3.NoLease {
-		answer, err := k.deps.Client.TimeToLive(request, k.lease)
-		if err != nil {
-			return nil, fmt.Errorf("etcd: asking for the lease: %w", err)
-		}
-		if answer.TTL <= 0 {
-			k.lease = clientv3.NoLease
-		}
-	}
-	if k.lease == clientv3.NoLease {
-		seconds := int64((k.config.TTL + time.Second - 1) / time.Second)
-		answer, err := k.deps.Client.Grant(request, seconds)
-		if err != nil {
-			return nil, fmt.Errorf("etcd: getting a lease: %w", err)
-		}
-		k.lease = answer.ID
-	}
-	alive, err := k.deps.Client.KeepAlive(ctx, k.lease)
+// follow keeps up with etcd and does what follows from it.
+func (k *Keeper) follow(ctx context.Context, retry *backoff) error {
+	watching, listing, err := k.follower.begin(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("etcd: keeping the lease: %w", err)
+		return err
 	}
-	return alive, nil
-}
-
-func (k *Keeper) putMember(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
-	key := k.follower.keys.member(k.config.ID)
-	if _, err := k.deps.Client.Put(ctx, key, k.self.encode(), clientv3.WithLease(k.lease)); err != nil {
-		return fmt.Errorf("etcd: writing the member's key: %w", err)
-	}
-	return nil
-}
-
-// updated claims what can be claimed. Each transaction claims all of its slots
-// or tells what became of them, so the rounds come to an end.
-func (k *Keeper) updated(ctx context.Context, listed bool) error {
-	k.left = nil
-	if listed {
-		// Only now: of two Keepers with one ID that took from each other
-		// whenever they saw a change, neither would ever stop.
-		k.left = k.follower.table.left(k.config.ID, k.lease)
-	}
-	gained, lost := k.settle()
+	defer watching.end()
+	k.listed(listing)
 	for {
-		wanted := k.follower.table.claimable(k.left)
-		if len(wanted) == 0 {
+		if err := k.act(ctx); err != nil {
+			return err
+		}
+		retry.reset()
+		heard, err := watching.next(ctx, k.core.Wake())
+		if err != nil {
+			return err
+		}
+		switch {
+		case heard.listing != nil && k.listed(*heard.listing):
+			return errRewound
+		case heard.entries != nil:
+			k.tell(func() { k.core.Seen(time.Now(), heard.entries...) })
+		}
+	}
+}
+
+// act carries out what the core wants.
+func (k *Keeper) act(ctx context.Context) error {
+	for {
+		var txn keeping.Txn
+		var due bool
+		k.tell(func() { txn, due = k.core.Next(time.Now()) })
+		if !due {
 			break
 		}
-		for batch := range slices.Chunk(wanted, claimBatch) {
-			if err := k.claim(ctx, batch); err != nil {
-				return err
-			}
-			g, l := k.settle()
-			gained, lost = gained+g, lost+l
+		result, err := k.commit(ctx, txn)
+		if err != nil {
+			return err
 		}
+		k.tell(func() { k.core.Answered(time.Now(), txn, result) })
 	}
-	if gained+lost > 0 {
-		k.deps.Log.Info("slots changed hands", "gained", gained, "lost", lost)
+	switch {
+	case k.core.Lease() == 0:
+		return errLeaseLost
+	case !k.core.Following():
+		return errRewound
+	case k.core.Complete():
+		closeOnce(k.ready)
 	}
-	k.retry.reset()
-	closeOnce(k.ready)
 	return nil
 }
 
-// settle brings what is held in line with the table.
-func (k *Keeper) settle() (gained, lost int) {
+func (k *Keeper) listed(listing keeping.Listing) (rewound bool) {
+	k.tell(func() { rewound = k.core.Listed(time.Now(), listing) })
+	if rewound {
+		k.deps.Log.Error("etcd went back to an earlier revision, as after a restore; its owners and epochs replace the known ones",
+			"revision", listing.Revision)
+	}
+	return rewound
+}
+
+// tell lets the core know something, and publishes what follows. Only Run's
+// goroutine reads the core without it, and only what a renewal does not change.
+func (k *Keeper) tell(what func()) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	what()
+	gained, lost := 0, 0
 	for i := range k.held {
-		before := k.held[i].Load()
-		now := k.follower.table.slots[i].holding(k.config.ID, k.lease, before)
+		before, now := k.held[i].Load(), k.core.Epoch(ownership.Slot(i))
 		if now == before {
 			continue
 		}
@@ -206,53 +197,50 @@ func (k *Keeper) settle() (gained, lost int) {
 			lost++
 		}
 	}
-	return gained, lost
+	if gained+lost > 0 {
+		k.deps.Log.Info("slots changed hands", "gained", gained, "lost", lost, "held", k.core.Holds())
+	}
+	if from, may := k.core.OrphanFrom(); may {
+		k.orphanFrom.Store(&from)
+	} else {
+		k.orphanFrom.Store(nil)
+	}
 }
 
-// claim takes all of the slots, or reads who has them.
-func (k *Keeper) claim(ctx context.Context, slots []ownership.Slot) error {
-	var conditions []clientv3.Cmp
-	var puts, gets []clientv3.Op
-	for _, slot := range slots {
-		key := k.follower.keys.slot(slot)
-		condition := clientv3.Compare(clientv3.CreateRevision(key), "=", 0)
-		if k.follower.table.slots[slot].exists {
-			condition = clientv3.Compare(clientv3.ModRevision(key), "=", k.left[slot])
-		}
-		conditions = append(conditions, condition)
-		puts = append(puts, clientv3.OpPut(key, k.self.encode(), clientv3.WithLease(k.lease)))
-		gets = append(gets, clientv3.OpGet(key))
-	}
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+// handOver gives the slots to the other members, one key after the other in one
+// step each, and lets go of those that nobody can be given.
+func (k *Keeper) handOver(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), handOverTimeout)
 	defer cancel()
-	answer, err := k.deps.Client.Txn(ctx).If(conditions...).Then(puts...).Else(gets...).Commit()
-	if err != nil {
-		return fmt.Errorf("etcd: claiming slots: %w", err)
+	lease := k.core.Lease()
+	var err error
+	if lease != 0 {
+		err = k.giveAll(ctx)
 	}
-	revision := answer.Header.Revision
-	for i, slot := range slots {
-		if answer.Succeeded {
-			k.follower.table.put(slot, &k.self, k.lease, revision)
-		} else if kvs := answer.Responses[i].GetResponseRange().Kvs; len(kvs) == 0 {
-			k.follower.table.remove(slot, revision)
-		} else {
-			k.follower.table.put(slot, k.follower.owner(kvs[0].Value), clientv3.LeaseID(kvs[0].Lease), kvs[0].ModRevision)
-		}
-	}
-	return nil
-}
-
-// giveBack lets go of all slots, first here and then in etcd.
-func (k *Keeper) giveBack(ctx context.Context) {
-	for i := range k.held {
-		k.held[i].Store(0)
-	}
-	if k.lease == clientv3.NoLease {
+	k.tell(k.core.LetGo)
+	if lease == 0 {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackTimeout)
-	defer cancel()
-	if _, err := k.deps.Client.Revoke(ctx, k.lease); err != nil {
-		k.deps.Log.Warn("giving back the slots failed; others can claim them when the lease ends", "err", err)
+	if err == nil {
+		err = k.lessor.end(ctx, lease)
 	}
+	if err != nil {
+		k.deps.Log.Warn("handing over the slots failed; others can claim them when the lease ends", "err", err)
+	}
+}
+
+// giveAll reads first who is there: a transaction that was under way may have
+// been carried out.
+func (k *Keeper) giveAll(ctx context.Context) error {
+	watching := following{follower: &k.follower}
+	listing, err := watching.list(ctx)
+	if err != nil {
+		return err
+	}
+	k.listed(listing)
+	k.tell(k.core.Drain)
+	if err := k.act(ctx); err != nil && !errors.Is(err, errLeaseLost) {
+		return err
+	}
+	return nil
 }

@@ -6,47 +6,76 @@ import (
 	"strconv"
 	"strings"
 
+	"go.etcd.io/etcd/api/v3/mvccpb"
+
 	"github.com/windlass-dev/windlass/pkg/ownership"
+	"github.com/windlass-dev/windlass/pkg/ownership/keeping"
 )
 
 // keys names the keys under a prefix.
 type keys string
 
+func (k keys) all() string { return string(k) + "/" }
+
 func (k keys) slots() string { return string(k) + "/slots/" }
 
 func (k keys) slot(slot ownership.Slot) string { return fmt.Sprintf("%s%04d", k.slots(), slot) }
 
-func (k keys) member(id string) string { return string(k) + "/members/" + id }
+func (k keys) members() string { return string(k) + "/members/" }
 
-// parseSlot reads what slot wrote.
-func (k keys) parseSlot(key string) (ownership.Slot, error) {
-	digits, under := strings.CutPrefix(key, k.slots())
-	n, err := strconv.ParseUint(digits, 10, 16)
-	if !under || err != nil || n >= ownership.Slots || k.slot(ownership.Slot(n)) != key {
-		return 0, fmt.Errorf("etcd: key %q names no slot: remove it", key)
+func (k keys) member(id string) string { return k.members() + id }
+
+func (k keys) name(key keeping.Key) string {
+	if key.Member != "" {
+		return k.member(key.Member)
 	}
-	return ownership.Slot(n), nil
+	return k.slot(key.Slot)
+}
+
+// parse reads what name wrote.
+func (k keys) parse(name string) (keeping.Key, error) {
+	if id, under := strings.CutPrefix(name, k.members()); under && id != "" && !strings.Contains(id, "/") {
+		return keeping.Key{Member: id}, nil
+	}
+	digits, under := strings.CutPrefix(name, k.slots())
+	n, err := strconv.ParseUint(digits, 10, 16)
+	if !under || err != nil || n >= ownership.Slots || k.slot(ownership.Slot(n)) != name {
+		return keeping.Key{}, fmt.Errorf("etcd: key %q names no slot and no member: remove it", name)
+	}
+	return keeping.Key{Slot: ownership.Slot(n)}, nil
+}
+
+// entry reads a key that exists. The error may be of its value only: then there
+// is an entry all the same, of somebody unknown.
+func (k keys) entry(kv *mvccpb.KeyValue) (entry keeping.Entry, known bool, err error) {
+	key, err := k.parse(string(kv.Key))
+	if err != nil {
+		return keeping.Entry{}, false, err
+	}
+	value, err := decode(kv.Value)
+	return keeping.Entry{Key: key, Value: value, Lease: keeping.Lease(kv.Lease), Revision: kv.ModRevision}, true, err
 }
 
 // member is the value of every key.
 type member struct {
-	ID   string `json:"id"`
-	Addr string `json:"addr"`
+	ID       string `json:"id"`
+	Addr     string `json:"addr"`
+	Draining bool   `json:"draining,omitempty"`
 }
 
-func (m member) encode() string {
+func encode(value keeping.Value) string {
 	// A struct of strings always encodes.
-	text, _ := json.Marshal(m)
+	text, _ := json.Marshal(member(value))
 	return string(text)
 }
 
-func decodeMember(value []byte) (member, error) {
+func decode(value []byte) (keeping.Value, error) {
 	var m member
 	if err := json.Unmarshal(value, &m); err != nil {
-		return member{}, fmt.Errorf("etcd: value %q is no owner: remove the key: %w", value, err)
+		return keeping.Value{}, fmt.Errorf("etcd: value %q is no owner: remove the key: %w", value, err)
 	}
 	if m.ID == "" || m.Addr == "" {
-		return member{}, fmt.Errorf("etcd: value %q lacks an id or addr: remove the key", value)
+		return keeping.Value{}, fmt.Errorf("etcd: value %q lacks an id or addr: remove the key", value)
 	}
-	return m, nil
+	return keeping.Value(m), nil
 }

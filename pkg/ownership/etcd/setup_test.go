@@ -171,12 +171,12 @@ func (l lineLease) TimeToLive(ctx context.Context, id clientv3.LeaseID, opts ...
 	return to.TimeToLive(ctx, id, opts...)
 }
 
-func (l lineLease) KeepAlive(ctx context.Context, id clientv3.LeaseID) (<-chan *clientv3.LeaseKeepAliveResponse, error) {
+func (l lineLease) KeepAliveOnce(ctx context.Context, id clientv3.LeaseID) (*clientv3.LeaseKeepAliveResponse, error) {
 	to, ctx, err := l.line.bound(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return to.KeepAlive(ctx, id)
+	return to.KeepAliveOnce(ctx, id)
 }
 
 func (l lineLease) Revoke(ctx context.Context, id clientv3.LeaseID) (*clientv3.LeaseRevokeResponse, error) {
@@ -315,21 +315,21 @@ type runningDirectory struct {
 	running
 }
 
-// directory runs a Directory that asks for etcd's revision all the time.
+// directory runs a Directory that compares its keys with etcd's all the time.
 func directory(t *testing.T) runningDirectory {
 	t.Helper()
 	l := newLine(t)
-	return directoryOn(t, l)
+	return directoryOn(t, l, 5*time.Millisecond)
 }
 
-func directoryOn(t *testing.T, l *line) runningDirectory {
+func directoryOn(t *testing.T, l *line, recheck time.Duration) runningDirectory {
 	t.Helper()
 	j := newJournal()
 	d, err := NewDirectory(prefix(t), Deps{Client: l.client(), Log: slog.New(j)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.follower.recheck = 5 * time.Millisecond
+	d.follower.recheck = recheck
 	return runningDirectory{d, running{l, j, run(t, d.Run)}}
 }
 

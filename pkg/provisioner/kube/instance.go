@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -59,6 +60,8 @@ type instance struct {
 	deleting bool
 	// endBy is when a pod that is ending must have ended.
 	endBy time.Time
+	// ran says that the pod was ready when it was adopted.
+	ran bool
 }
 
 // book holds the instances that have not ended.
@@ -138,7 +141,14 @@ func adopted(pod *corev1.Pod, of id, now time.Time) *instance {
 		stage:    there,
 		uid:      pod.UID,
 		seen:     true,
+		ran:      isReady(pod),
 	}
+}
+
+func isReady(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
 }
 
 // existing is what Adopt tells of an instance.
@@ -149,6 +159,7 @@ func (in *instance) existing() provisioner.Existing {
 		Node:     in.node,
 		Requests: in.requests,
 		Started:  in.started,
+		Ran:      in.ran,
 		Ending:   in.stopping || in.deleting || !in.endBy.IsZero(),
 	}
 }

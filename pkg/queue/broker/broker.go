@@ -59,6 +59,13 @@ func (b *Broker) Offer(t invoke.Ticket) (waiting bool, err error) {
 	return b.queue.Waiting() > 0, nil
 }
 
+// Waiting is how many tickets wait.
+func (b *Broker) Waiting() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.queue.Waiting()
+}
+
 // Withdraw forgets a ticket.
 func (b *Broker) Withdraw(id invoke.ID) {
 	b.mu.Lock()

@@ -1,6 +1,7 @@
 package httpadapter
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"io"
@@ -69,6 +70,56 @@ func TestEachCallRunsOnceThoughKeptConnectionsBreak(t *testing.T) {
 				t.Error("no call met a kept connection that broke, so this tested nothing")
 			}
 		})
+	}
+}
+
+// A function that answers the first call on each connection and breaks the
+// connection off when it has read the second to its end. That the caller declared
+// it safe to repeat must not matter: an answer was on its way, for all anybody knows.
+func TestRequestThatWasReadWholeIsNeverSentAgain(t *testing.T) {
+	const calls = 50
+	var ran atomic.Int64
+	a := script(t, func(c net.Conn) {
+		in := bufio.NewReader(c)
+		for n := range 2 {
+			request, err := http.ReadRequest(in)
+			if err != nil {
+				return
+			}
+			_, _ = io.Copy(io.Discard, request.Body)
+			ran.Add(1)
+			if n == 0 {
+				_, _ = io.WriteString(c, "HTTP/1.1 204 No Content\r\n\r\n")
+			}
+		}
+	})
+	lost := 0
+	for range calls {
+		call := post(strings.NewReader("body"), 4)
+		call.Header.Set("Idempotency-Key", "k")
+		switch err := a.Invoke(t.Context(), call, &recorder{}); {
+		case errors.Is(err, adapter.ErrFunctionLost):
+			lost++
+		case err != nil:
+			t.Fatal(err)
+		}
+	}
+	if ran.Load() != calls || lost != calls/2 {
+		t.Errorf("the function ran %d times for %d calls, of which %d were lost", ran.Load(), calls, lost)
+	}
+}
+
+func TestFunctionSeesThatItsCallWasCancelled(t *testing.T) {
+	saw := make(chan error, 1)
+	ctx, cancel := cancelled(t)
+	a := serve(t, func(_ http.ResponseWriter, r *http.Request) {
+		cancel()
+		<-r.Context().Done()
+		saw <- r.Context().Err()
+	})
+	wantError(t, a.Invoke(ctx, get("/"), &recorder{}), adapter.ErrFunctionLost)
+	if err := <-saw; !errors.Is(err, context.Canceled) {
+		t.Errorf("the function saw %v", err)
 	}
 }
 

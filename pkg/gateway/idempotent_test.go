@@ -1,0 +1,164 @@
+package gateway_test
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	"github.com/windlass-dev/windlass/pkg/gateway"
+	"github.com/windlass-dev/windlass/pkg/invoke"
+)
+
+// putIdempotent makes default/hello a function that may run twice.
+func (w *world) putIdempotent() {
+	fn := w.put("default", "hello", time.Minute).DeepCopy()
+	fn.Spec.Idempotent = true
+	w.catalog.Put(fn)
+}
+
+func (w *world) post(body string) <-chan answer {
+	w.Helper()
+	r, err := http.NewRequestWithContext(w.Context(), http.MethodPost, w.url+"/function/hello", strings.NewReader(body))
+	if err != nil {
+		w.Fatal(err)
+	}
+	return w.call(r)
+}
+
+func TestAnIdempotentCallIsTriedAgain(t *testing.T) {
+	w := newWorld(t)
+	w.putIdempotent()
+	answers := w.post("x")
+	w.take().die()
+	w.take().fail(wirev1.Failure_KIND_FUNCTION_LOST, "it crashed")
+	last := w.take()
+	if last.granted.GetAttempt() != 3 || string(last.granted.GetWholeBody()) != "x" {
+		t.Errorf("the last attempt was granted %v", last.granted)
+	}
+	last.whole(200, "done")
+	if a := receive(t, answers, "an answer"); a.status != 200 || a.body != "done" || a.header.Get(invoke.HeaderExecuted) != "yes" {
+		t.Errorf("answered %+v", a)
+	}
+}
+
+func TestAnIdempotentCallIsGivenUpInTheEnd(t *testing.T) {
+	w := newWorld(t)
+	w.putIdempotent()
+	answers := w.post("x")
+	for range 3 {
+		w.take().die()
+	}
+	if a := receive(t, answers, "an answer"); a.status != 502 || a.header.Get(invoke.HeaderExecuted) != "maybe" {
+		t.Errorf("answered %+v", a)
+	}
+}
+
+// What may have run must not be said not to have.
+func TestACallThatIsTriedAgainIsNeverSaidNotToHaveRun(t *testing.T) {
+	w := newWorld(t, func(c *gateway.Config) { c.MaxQueueTime = time.Second })
+	w.putIdempotent()
+	answers := w.post("x")
+	w.take().die()
+	if a := receive(t, answers, "an answer"); a.status != 504 || a.header.Get(invoke.HeaderExecuted) != "maybe" {
+		t.Errorf("answered %+v", a)
+	}
+}
+
+func TestOtherCallsAreNotTriedAgain(t *testing.T) {
+	w := newWorld(t)
+	answers := w.post("x")
+	if ticket := w.scheduler.ticket(); ticket.GetRequest() != nil {
+		t.Error("the request rides in the ticket")
+	} else {
+		w.claim(ticket).die()
+	}
+	if a := receive(t, answers, "an answer"); a.status != 502 || a.header.Get(invoke.HeaderExecuted) != "maybe" {
+		t.Errorf("answered %+v", a)
+	}
+}
+
+func TestAnIdempotentRequestRidesInItsTicket(t *testing.T) {
+	w := newWorld(t)
+	w.putIdempotent()
+	answers := w.post("hello")
+	ticket := w.scheduler.ticket()
+	if r := ticket.GetRequest(); string(r.GetWholeBody()) != "hello" || !r.GetWhole() || r.GetAttempt() != 1 || r.GetMethod() != "POST" {
+		t.Fatalf("the ticket carries %v", r)
+	}
+	// The instance has the answer by the time that it claims.
+	i := w.start(ticket)
+	i.whole(200, "done")
+	if a := receive(t, answers, "an answer"); a.status != 200 || a.body != "done" {
+		t.Errorf("answered %+v", a)
+	}
+	if u := i.read(never); u.body.Len() > 0 || u.whole {
+		t.Errorf("the instance was sent %+v", u)
+	}
+	// Another one was not as fast.
+	late := w.start(ticket)
+	late.whole(200, "done, too")
+	reply, err := late.stream.Recv()
+	if err != nil || reply.GetRefused().GetReason() != wirev1.Refused_REASON_NOT_WAITING {
+		t.Errorf("the one that came too late was told %v, %v", reply, err)
+	}
+}
+
+func TestALargeRequestDoesNotRide(t *testing.T) {
+	w := newWorld(t)
+	w.putIdempotent()
+	answers := w.post(strings.Repeat("x", 20<<10))
+	ticket := w.scheduler.ticket()
+	if ticket.GetRequest() != nil {
+		t.Error("the request rides in the ticket")
+	}
+	w.claim(ticket).whole(200, "done")
+	receive(t, answers, "an answer")
+}
+
+func TestATicketMovesWithItsSlot(t *testing.T) {
+	w := newWorld(t)
+	answers := w.post("x")
+	lost := w.scheduler.ticket()
+	other := newFakeScheduler(t)
+	w.router.turnTo(other.addr)
+	again := other.ticket()
+	if string(again.GetInvocationId()) != string(lost.GetInvocationId()) {
+		t.Fatalf("the other scheduler was offered %x, want %x", again.GetInvocationId(), lost.GetInvocationId())
+	}
+	w.claim(again).whole(200, "done")
+	if a := receive(t, answers, "an answer"); a.status != 200 {
+		t.Errorf("answered %+v", a)
+	}
+	if i := w.claim(lost); i.refused == nil {
+		t.Error("the ticket at the first scheduler is still good")
+	}
+}
+
+// An instance may run a request that rides before anybody hears of it.
+func TestARequestThatRodeIsNeverSaidNotToHaveRun(t *testing.T) {
+	w := newWorld(t, func(c *gateway.Config) { c.MaxQueueTime = 300 * time.Millisecond })
+	w.putIdempotent()
+	if a := receive(t, w.post("x"), "an answer"); a.status != 504 || a.header.Get(invoke.HeaderExecuted) != "maybe" {
+		t.Errorf("answered %+v", a)
+	}
+}
+
+func TestACallIsCancelledWithItsClientIfTheFunctionWantsThat(t *testing.T) {
+	w := newWorld(t)
+	fn := w.put("default", "hello", time.Minute).DeepCopy()
+	fn.Spec.CancelOnDisconnect = true
+	w.catalog.Put(fn)
+	ctx, hangUp := context.WithCancel(t.Context())
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, w.url+"/function/hello", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answers := w.call(r)
+	i := w.take()
+	hangUp()
+	receive(t, answers, "the end of the call")
+	i.cancelled()
+}

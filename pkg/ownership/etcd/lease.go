@@ -1,0 +1,102 @@
+package etcd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/windlass-dev/windlass/pkg/ownership/keeping"
+)
+
+// renewals is how many times a lease is renewed in the time that it lasts.
+const renewals = 3
+
+var errLeaseLost = errors.New("etcd: the lease was lost")
+
+// lessor gets a lease and keeps it alive.
+type lessor struct {
+	client *clientv3.Client
+	ttl    time.Duration
+}
+
+// get returns the lease before if that lives, so that after an outage of etcd
+// nothing has to change hands, or else a new one.
+func (l *lessor) get(ctx context.Context, before keeping.Lease) (keeping.Lease, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	if before != 0 {
+		answer, err := l.client.TimeToLive(ctx, clientv3.LeaseID(before))
+		if err != nil {
+			return 0, fmt.Errorf("etcd: asking for the lease: %w", err)
+		}
+		if lives(answer) {
+			return before, nil
+		}
+	}
+	seconds := int64((l.ttl + time.Second - 1) / time.Second)
+	answer, err := l.client.Grant(ctx, seconds)
+	if err != nil {
+		return 0, fmt.Errorf("etcd: getting a lease: %w", err)
+	}
+	return keeping.Lease(answer.ID), nil
+}
+
+// keep renews a lease until it is lost or ctx ends, and tells renewed each time
+// when it asked for it. It returns why it ended.
+func (l *lessor) keep(ctx context.Context, lease keeping.Lease, renewed func(at time.Time)) error {
+	var retry backoff
+	for {
+		asked := time.Now()
+		err := l.renew(ctx, clientv3.LeaseID(lease))
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.Is(err, errLeaseLost):
+			return err
+		case err != nil:
+			retry.wait(ctx)
+			continue
+		}
+		retry.reset()
+		renewed(asked)
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Until(asked.Add(l.ttl / renewals))):
+		}
+	}
+}
+
+// renew asks on a stream of its own, within a time of its own: the stream that a
+// client keeps open for all renewals can stall though its connection does not.
+// It asks first whether the lease lives, for the client's request to renew tries
+// again without a pause as long as etcd cannot be reached.
+func (l *lessor) renew(ctx context.Context, lease clientv3.LeaseID) error {
+	ctx, cancel := context.WithTimeout(ctx, min(l.ttl/renewals, requestTimeout))
+	defer cancel()
+	answer, err := l.client.TimeToLive(ctx, lease)
+	if err == nil && lives(answer) {
+		_, err = l.client.KeepAliveOnce(ctx, lease)
+	} else if err == nil {
+		return errLeaseLost
+	}
+	if isNoLease(err) {
+		return errLeaseLost
+	}
+	return err
+}
+
+// lives tells whether there is such a lease. Its time is in whole seconds: in its
+// last one it is 0.
+func lives(answer *clientv3.LeaseTimeToLiveResponse) bool { return answer.TTL >= 0 }
+
+// end ends a lease, and with it all keys under it.
+func (l *lessor) end(ctx context.Context, lease keeping.Lease) error {
+	if _, err := l.client.Revoke(ctx, clientv3.LeaseID(lease)); err != nil && !isNoLease(err) {
+		return fmt.Errorf("etcd: ending the lease: %w", err)
+	}
+	return nil
+}

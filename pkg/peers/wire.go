@@ -1,0 +1,53 @@
+package peers
+
+import (
+	"context"
+	"fmt"
+
+	"google.golang.org/grpc"
+
+	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	"github.com/windlass-dev/windlass/pkg/ownership"
+)
+
+// ToWire is a map as a scheduler tells it.
+func ToWire(m *ownership.Map) *wirev1.SlotsReply {
+	reply := &wirev1.SlotsReply{}
+	for slot := range ownership.Slot(ownership.Slots) {
+		if owner, known := m.Owner(slot); known {
+			reply.Slots = append(reply.Slots, &wirev1.SlotsReply_Slot{Slot: uint32(slot), Owner: &wirev1.SlotOwner{
+				Id: owner.ID, Address: owner.Addr, Epoch: owner.Epoch,
+			}})
+		}
+	}
+	for _, member := range m.Members() {
+		reply.Members = append(reply.Members, &wirev1.SlotsReply_Member{Id: member.ID, Address: member.Addr, Draining: member.Draining})
+	}
+	return reply
+}
+
+// Fetch asks a scheduler for its map. It is an error if that knows nobody.
+func Fetch(ctx context.Context, scheduler grpc.ClientConnInterface) (*ownership.Map, error) {
+	return fetch(ctx, wirev1.NewSchedulerClient(scheduler))
+}
+
+func fetch(ctx context.Context, scheduler wirev1.SchedulerClient) (*ownership.Map, error) {
+	reply, err := scheduler.Slots(ctx, &wirev1.SlotsRequest{})
+	if err != nil {
+		return nil, fmt.Errorf("peers: asking a scheduler for the slots: %w", err)
+	}
+	m := new(ownership.Map)
+	for _, s := range reply.GetSlots() {
+		o := s.GetOwner()
+		m.Learn(ownership.Slot(min(s.GetSlot(), ownership.Slots)), ownership.Owner{ID: o.GetId(), Addr: o.GetAddress(), Epoch: o.GetEpoch()})
+	}
+	members := make([]ownership.Member, 0, len(reply.GetMembers()))
+	for _, one := range reply.GetMembers() {
+		members = append(members, ownership.Member{ID: one.GetId(), Addr: one.GetAddress(), Draining: one.GetDraining()})
+	}
+	m.SetMembers(members)
+	if len(members) == 0 {
+		return nil, fmt.Errorf("peers: the scheduler knows of no scheduler")
+	}
+	return m, nil
+}

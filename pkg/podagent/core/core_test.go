@@ -1,0 +1,363 @@
+package core
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/windlass-dev/windlass/pkg/invoke"
+)
+
+// script plays events to a Core and compares what it does.
+type script struct {
+	t    *testing.T
+	core *Core
+	now  time.Time
+	wake time.Time
+	done []string
+}
+
+func params() Params {
+	return Params{Concurrency: 2, BackoffAfter: 10 * time.Second, IdleTimeout: 10 * time.Minute, Jitter: 1}
+}
+
+func newScript(t *testing.T, p Params) *script {
+	t.Helper()
+	if err := p.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	s := &script{t: t, core: New(p), now: time.Unix(1_000_000, 0)}
+	s.on(Begin{})
+	return s
+}
+
+// ready is a script whose agent is welcome in session 1 and waits for calls.
+func ready(t *testing.T, p Params) *script {
+	t.Helper()
+	s := newScript(t, p)
+	s.on(Opened{1}, Said{1, Welcome{7}}, FunctionReady{})
+	s.done = nil
+	return s
+}
+
+// on plays events, one after the other at the same time.
+func (s *script) on(events ...Event) {
+	s.t.Helper()
+	for _, e := range events {
+		for _, effect := range s.core.Step(s.now, e) {
+			if w, ok := effect.(WakeAt); ok {
+				s.wake = w.Time
+				continue
+			}
+			s.done = append(s.done, tell(effect))
+		}
+	}
+}
+
+// pass lets time pass, with the wakes that were asked for.
+func (s *script) pass(d time.Duration) {
+	s.t.Helper()
+	until := s.now.Add(d)
+	for !s.wake.IsZero() && !s.wake.After(until) {
+		if s.wake.Before(s.now) {
+			s.t.Fatalf("asked to be woken %v ago", s.now.Sub(s.wake))
+		}
+		s.now, s.wake = s.wake, time.Time{}
+		s.on(Wake{})
+		if s.wake.Equal(s.now) {
+			s.t.Fatal("asked to be woken at once: it would spin")
+		}
+	}
+	s.now = until
+}
+
+// expect compares what was done since the last expect.
+func (s *script) expect(want ...string) {
+	s.t.Helper()
+	if diff := cmp.Diff(want, s.done, cmpopts.EquateEmpty()); diff != "" {
+		s.t.Errorf("effects (-want +got):\n%s", diff)
+	}
+	s.done = nil
+}
+
+// answered lets time pass in which a scheduler answers every ping.
+func (s *script) answered(session Session, d time.Duration) {
+	s.t.Helper()
+	for until := s.now.Add(d); s.now.Before(until); {
+		s.pass(min(100*time.Millisecond, until.Sub(s.now)))
+		if slices.ContainsFunc(s.done, func(d string) bool { return strings.Contains(d, "ping") }) {
+			s.on(Said{session, Pong{}})
+			s.done = slices.DeleteFunc(s.done, func(d string) bool { return strings.Contains(d, "ping") })
+		}
+	}
+}
+
+func tell(e Effect) string {
+	switch e := e.(type) {
+	case Dial:
+		return fmt.Sprintf("dial %d %s", e.Session, max(e.Addr, "any"))
+	case Send:
+		return fmt.Sprintf("send %d %s", e.Session, tellMessage(e.Message))
+	case Claim:
+		return fmt.Sprintf("claim %d of %c", e.Attempt, e.Ticket.ID[0])
+	case Start:
+		if e.Unclaimed {
+			return fmt.Sprintf("start %d of %c unclaimed", e.Attempt, e.Ticket.ID[0])
+		}
+		return fmt.Sprintf("start %d", e.Attempt)
+	case GaveUp:
+		return fmt.Sprintf("gave up %d: %s", e.Reason, e.Detail)
+	}
+	name := strings.ToLower(strings.TrimPrefix(fmt.Sprintf("%T", e), "core."))
+	return strings.TrimSpace(name + " " + strings.Trim(fmt.Sprint(e), "{}"))
+}
+
+func tellMessage(m Message) string {
+	switch m := m.(type) {
+	case Hello:
+		return fmt.Sprintf("hello %d", m.Epoch)
+	case Pull:
+		text := fmt.Sprintf("pull %d", m.Credits)
+		for _, d := range m.Done {
+			text += fmt.Sprintf(" done %c %v", d.ID[0], d.Exec)
+			if d.Unclaimed {
+				text += " unclaimed"
+			}
+		}
+		return text
+	case Ping:
+		return fmt.Sprintf("ping %v", m.Every)
+	case LeaveRequest:
+		return fmt.Sprintf("leave? %v", m.Idle)
+	case Goodbye:
+		return fmt.Sprintf("goodbye %d", m.Reason)
+	}
+	return "?"
+}
+
+// ticket is a ticket of an invocation with a name of one letter.
+func ticket(name byte) Ticket { return Ticket{Ticket: invoke.Ticket{ID: invoke.ID{name}}} }
+
+func request(name byte) Ticket {
+	t := ticket(name)
+	t.Request = true
+	return t
+}
+
+func TestParamsNameWhatIsWrong(t *testing.T) {
+	for field, change := range map[string]func(*Params){
+		"Concurrency":  func(p *Params) { p.Concurrency = 0 },
+		"BackoffAfter": func(p *Params) { p.BackoffAfter = 0 },
+		"IdleTimeout":  func(p *Params) { p.IdleTimeout = -1 },
+		"Jitter":       func(p *Params) { p.Jitter = 0.5 },
+	} {
+		p := params()
+		change(&p)
+		if err := p.Validate(); err == nil || !strings.Contains(err.Error(), field) {
+			t.Errorf("%s: %v", field, err)
+		}
+	}
+}
+
+func TestOneCall(t *testing.T) {
+	s := newScript(t, params())
+	s.expect("dial 1 any")
+	s.on(Opened{1})
+	s.expect("send 1 hello 0")
+	s.on(Said{1, Welcome{7}}, FunctionReady{})
+	s.expect("send 1 pull 2")
+	s.on(Said{1, ticket('a')})
+	s.expect("claim 1 of a")
+	s.on(Granted{1})
+	s.expect("start 1")
+	s.on(CallEnded{Attempt: 1, Outcome: Complete, Exec: time.Second})
+	s.expect("send 1 pull 1 done a 1s")
+	s.on(Said{1, Retire{"changed"}})
+	s.expect("gave up 0: changed", "send 1 goodbye 0", "drained") // the result is on its way
+	s.on(Delivered{1})
+	s.expect("hangup 1")
+	s.on(Lost{Session: 1, Why: WhyHeard})
+	s.expect("end")
+	s.on(Said{1, ticket('b')}, Wake{}, Begin{})
+	s.expect()
+}
+
+func TestTicketsThatAreNotTaken(t *testing.T) {
+	s := newScript(t, params())
+	s.on(Opened{1}, Said{1, Welcome{7}})
+	s.done = nil
+	s.on(Said{1, ticket('a')})
+	s.expect() // nothing was asked for
+	s.on(FunctionReady{}, Said{1, ticket('a')}, Said{1, ticket('b')}, Said{1, ticket('c')})
+	s.expect("send 1 pull 2", "claim 1 of a", "claim 2 of b")
+	s.on(Stop{"told"}, Refused{1}, Said{1, ticket('d')})
+	s.expect("gave up 5: told", "send 1 goodbye 5")
+}
+
+func TestClaimsThatAreNotGranted(t *testing.T) {
+	s := ready(t, params())
+	s.on(Said{1, ticket('a')}, Refused{1})
+	s.expect("claim 1 of a", "send 1 pull 1 done a 0s")
+	s.on(Said{1, ticket('b')}, Unreachable{2})
+	s.expect("claim 2 of b", "send 1 pull 1 done b 0s unclaimed")
+	s.on(Said{1, ticket('c')})
+	s.pass(499 * time.Millisecond)
+	s.expect("claim 3 of c")
+	s.pass(time.Millisecond)
+	s.expect("release 3", "send 1 pull 1 done c 0s unclaimed", "send 1 ping 500ms")
+	s.on(Granted{3}) // too late: the release is on its way
+	s.expect()
+	s.on(Stop{"told"})
+	s.expect("gave up 5: told", "send 1 goodbye 5", "drained")
+	s.on(Delivered{3})
+	s.expect("hangup 1")
+}
+
+func TestClaimsThatAreNotAnsweredAreWaitedForLonger(t *testing.T) {
+	s := ready(t, params())
+	var waited []time.Duration
+	wait := func(name byte) {
+		begun := s.now
+		s.on(Said{1, ticket(name)})
+		for s.core.calls.held > 0 {
+			s.answered(1, 100*time.Millisecond)
+		}
+		waited = append(waited, s.now.Sub(begun))
+	}
+	for range 5 {
+		wait('a')
+	}
+	s.on(Said{1, ticket('b')}, Refused{6})
+	wait('c')
+	want := []time.Duration{claimPatience, 2 * claimPatience, 4 * claimPatience, 8 * claimPatience, 8 * claimPatience, claimPatience}
+	if diff := cmp.Diff(want, waited); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestWhatBecomesOfTheInstance(t *testing.T) {
+	reused := []string{"send 1 pull 1 done a 1s"}
+	freed := []string{"send 1 pull 1 done a 0s"}
+	broken := []string{"gave up 4: oh", "send 1 goodbye 4", "drained"}
+	ended := []string{"gave up 3: oh", "send 1 goodbye 3", "drained"}
+	cases := map[string]struct {
+		before  Event
+		outcome Outcome
+		want    []string
+	}{
+		"complete":                         {Wake{}, Complete, reused},
+		"broken":                           {Wake{}, Broken, broken},
+		"not started":                      {Wake{}, NotStarted, ended},
+		"gateway lost, complete":           {GatewayLost{1}, Complete, reused},
+		"gateway lost, broken":             {GatewayLost{1}, Broken, broken},
+		"gateway lost, not started":        {GatewayLost{1}, NotStarted, freed},
+		"cancelled, complete":              {Cancelled{1}, Complete, append([]string{"cancel 1"}, reused...)},
+		"cancelled, broken":                {Cancelled{1}, Broken, append([]string{"cancel 1"}, broken...)},
+		"cancelled, not started":           {Cancelled{1}, NotStarted, append([]string{"cancel 1"}, freed...)},
+		"client broke off, not started":    {BodyCut{1}, NotStarted, freed},
+		"client broke off, and it is done": {BodyCut{1}, Complete, reused},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := ready(t, params())
+			s.on(Said{1, ticket('a')}, Granted{1})
+			s.done = nil
+			s.on(tc.before, CallEnded{Attempt: 1, Outcome: tc.outcome, Exec: time.Second, Detail: "oh"})
+			s.expect(tc.want...)
+		})
+	}
+}
+
+func TestClaimThatIsGrantedToASpentInstanceIsReleased(t *testing.T) {
+	s := ready(t, params())
+	s.on(Said{1, ticket('a')}, Granted{1}, Said{1, ticket('b')})
+	s.on(CallEnded{Attempt: 1, Detail: "oh"})
+	s.done = nil
+	s.on(Granted{2})
+	s.expect("release 2", "drained")
+}
+
+func TestClaimThatIsGrantedToALeavingInstanceRuns(t *testing.T) {
+	s := ready(t, params())
+	s.on(Said{1, ticket('a')}, Stop{"told"})
+	s.done = nil
+	s.on(Granted{1})
+	s.expect("start 1")
+}
+
+func TestRequestThatCameWithItsTicketStartsAtOnce(t *testing.T) {
+	s := ready(t, params())
+	s.on(Said{1, request('a')}, Said{1, request('a')})
+	s.expect("start 1 of a unclaimed", "claim 2 of a") // the same: one of them is not real
+	s.on(Refused{2}, CallEnded{Attempt: 1, Outcome: Complete, Exec: time.Second})
+	s.expect("send 1 pull 1 done a 0s", "send 1 pull 1 done a 1s")
+	s.on(Refused{1}, Delivered{1})
+	s.on(Said{1, request('b')}, Refused{3})
+	s.expect("start 3 of b unclaimed") // it goes on
+	s.on(CallEnded{Attempt: 3, Outcome: Complete, Exec: time.Second, Unclaimed: true}, Delivered{3})
+	s.expect("send 1 pull 1 done b 1s unclaimed")
+	s.on(Stop{"told"})
+	s.expect("gave up 5: told", "send 1 goodbye 5", "drained", "hangup 1")
+}
+
+func TestIdleInstanceGoesQuietAndThenAsksToLeave(t *testing.T) {
+	s := ready(t, params())
+	s.answered(1, 10*time.Second-1)
+	s.expect()
+	s.pass(1)
+	s.expect("quiet", "send 1 ping 5s")
+	s.on(Said{1, Pong{}})
+	s.answered(1, 10*time.Minute)
+	s.expect("send 1 leave? 10m10s")
+	s.on(Said{1, LeaveAnswer{AskAgain: time.Hour}})
+	s.answered(1, time.Hour)
+	s.expect("send 1 leave? 1h10m10s")
+	s.on(Said{1, LeaveAnswer{}})
+	s.answered(1, time.Second) // not in a frenzy
+	s.expect("send 1 leave? 1h10m11s")
+	s.on(Said{1, LeaveAnswer{Granted: true}})
+	s.expect("gave up 0: it waited in vain", "drained", "hangup 1")
+	s.on(Lost{Session: 1, Why: WhyBroken}) // without a goodbye there is nothing to say again
+	s.expect("end")
+}
+
+func TestInstanceThatWokeLateAsksAtOnce(t *testing.T) {
+	s := ready(t, params())
+	s.now = s.now.Add(time.Hour)
+	s.on(Said{1, Pong{}})
+	s.expect("send 1 leave? 1h0m0s")
+}
+
+func TestStopOfAnInstanceThatIsNotReadySaysNothing(t *testing.T) {
+	s := newScript(t, params())
+	s.on(Stop{"told"})
+	s.expect("dial 1 any", "gave up 0: told", "drained", "drop 1", "end")
+}
+
+func TestFunctionThatIsNotReady(t *testing.T) {
+	for timedOut, want := range map[bool]string{false: "1", true: "2"} {
+		s := newScript(t, params())
+		s.on(FunctionFailed{timedOut, "oh"}, Opened{1})
+		s.expect("dial 1 any", "gave up "+want+": oh", "drained", "send 1 hello 0", "send 1 goodbye "+want, "hangup 1")
+		s.on(Lost{Session: 1, Why: WhyBroken})
+		s.pass(shortestPause)
+		s.expect("dial 2 any") // it was not heard
+		s.pass(lastWords)
+		s.expect("drop 2", "end")
+	}
+}
+
+func TestUnknownInstanceEndsWithItsCalls(t *testing.T) {
+	s := ready(t, params())
+	s.on(Said{1, ticket('a')}, Granted{1}, Lost{Session: 1, Why: WhyUnknown, Detail: "who"})
+	s.expect("claim 1 of a", "start 1", "gave up 0: who")
+	s.pass(time.Hour)
+	s.expect() // it looks for nobody
+	s.on(CallEnded{Attempt: 1, Outcome: Complete}, Delivered{1})
+	s.expect("drained", "end")
+}

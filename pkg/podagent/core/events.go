@@ -1,0 +1,151 @@
+package core
+
+import (
+	"time"
+
+	"github.com/windlass-dev/windlass/pkg/invoke"
+)
+
+// Session names one try to talk to a scheduler: a dial, and the stream that came of
+// it. Numbers rise and are never used twice.
+type Session uint64
+
+// Attempt names one ticket that was taken, and what came of it.
+type Attempt uint64
+
+// Event is something that happened to an agent. Those of a session or an attempt
+// that is over change nothing.
+type Event interface{ happen(c *Core, now time.Time) }
+
+// Begin is the first event.
+type Begin struct{}
+
+// Wake says that the time of the last WakeAt has come.
+type Wake struct{}
+
+// Stop says that the agent was told to stop.
+type Stop struct{ Detail string }
+
+// FunctionReady says that the function can be called.
+type FunctionReady struct{}
+
+// FunctionFailed says that the function will never be ready.
+type FunctionFailed struct {
+	// TimedOut says that it was not ready in time.
+	TimedOut bool
+	Detail   string
+}
+
+// Opened says that a dial has become a stream.
+type Opened struct{ Session Session }
+
+// Said is a scheduler's word.
+type Said struct {
+	Session Session
+	Reply   Reply
+}
+
+// Lost says that a dial failed or a stream ended.
+type Lost struct {
+	Session Session
+	Why     Why
+	Detail  string
+}
+
+// Why is how a session came to its end.
+type Why int
+
+const (
+	// WhyBroken is the end of a connection, or that there was none.
+	WhyBroken Why = iota
+	// WhyHeard is an end without an error: the scheduler has heard all.
+	WhyHeard
+	// WhyUnknown says that the scheduler does not know the instance, or that
+	// it is not who it says.
+	WhyUnknown
+)
+
+// Reply is what a scheduler may say.
+type Reply interface {
+	heard(c *Core, now time.Time)
+}
+
+// Welcome accepts a Hello.
+type Welcome struct{ Epoch uint64 }
+
+// Pong answers a Ping.
+type Pong struct{}
+
+// Ticket hands out a ticket.
+type Ticket struct {
+	Ticket invoke.Ticket
+	// Request says that the call's request came with it: the function is
+	// idempotent and may start at once.
+	Request bool
+}
+
+// LeaveAnswer answers a LeaveRequest.
+type LeaveAnswer struct {
+	Granted bool
+	// AskAgain is when to ask again at the earliest, if it was not granted.
+	AskAgain time.Duration
+}
+
+// Retire says that the instance is not wanted any more.
+type Retire struct{ Reason string }
+
+// Moved says that the function's owner is elsewhere.
+type Moved struct {
+	// Addr is host:port; empty if it is not known.
+	Addr string
+	// Epoch is 0 if it is not known.
+	Epoch uint64
+}
+
+// Granted says that a claim was granted.
+type Granted struct{ Attempt Attempt }
+
+// Refused says that a claim was refused. A call that began before its claim goes on,
+// and its result is of no use.
+type Refused struct{ Attempt Attempt }
+
+// Unreachable says that a claim could not be made, because its gateway is not there.
+type Unreachable struct{ Attempt Attempt }
+
+// Cancelled says that the gateway wants no result any more.
+type Cancelled struct{ Attempt Attempt }
+
+// BodyCut says that the client broke off its request.
+type BodyCut struct{ Attempt Attempt }
+
+// GatewayLost says that the gateway of a call that runs is gone.
+type GatewayLost struct{ Attempt Attempt }
+
+// CallEnded says how a call came to its end.
+type CallEnded struct {
+	Attempt Attempt
+	Outcome Outcome
+	// Exec is how long the function took.
+	Exec time.Duration
+	// Unclaimed says, of a call that began before its claim, that its gateway
+	// could not be reached with the result.
+	Unclaimed bool
+	// Detail says what went wrong, for a person to read.
+	Detail string
+}
+
+// Outcome is what is known of the function after a call.
+type Outcome int
+
+const (
+	// Broken says that it is unknown what the function still does.
+	Broken Outcome = iota
+	// Complete says that its answer was complete.
+	Complete
+	// NotStarted says that it saw nothing of the call.
+	NotStarted
+)
+
+// Delivered says that nothing more is to come of an attempt: its gateway has the
+// result or the release, or is gone.
+type Delivered struct{ Attempt Attempt }

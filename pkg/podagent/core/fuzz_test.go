@@ -1,0 +1,353 @@
+package core
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/windlass-dev/windlass/pkg/invoke"
+)
+
+// FuzzStep plays any history, whose bytes say what happens next, and compares what
+// the agent does with what doc.go promises.
+func FuzzStep(f *testing.F) {
+	f.Add([]byte{})
+	f.Add([]byte("\x00\x10\x20\x30\x40\x50\x60\x70\x80\x90\xa0\xb0\xc0\xd0\xe0\xf0"))
+	f.Fuzz(func(t *testing.T, history []byte) { playHistory(t, history) })
+}
+
+func TestPromisesHoldInManyHistories(t *testing.T) {
+	sum := tally{}
+	for seed := range uint64(3000) {
+		r := rand.New(rand.NewPCG(seed, 2))
+		history := make([]byte, r.IntN(600))
+		for i := range history {
+			history[i] = byte(r.Uint32())
+		}
+		sum.add(playHistory(t, history))
+		if t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+	if sum.starts < 5000 || sum.sessions < 5000 || sum.released < 100 || sum.unclaimed < 1000 || sum.silent < 100 {
+		t.Errorf("chance has left out too much: %+v", sum)
+	}
+}
+
+// tally counts what happened, so that a test can see that it did.
+type tally struct{ starts, sessions, released, unclaimed, silent int }
+
+func (s *tally) add(o tally) {
+	s.starts += o.starts
+	s.sessions += o.sessions
+	s.released += o.released
+	s.unclaimed += o.unclaimed
+	s.silent += o.silent
+}
+
+// witness knows what was done and what happened, in the plainest way.
+type witness struct {
+	t     *testing.T
+	core  *Core
+	p     Params
+	now   time.Time
+	wake  time.Time
+	tally tally
+
+	dialled, open map[Session]bool
+	credits       int // asked for on the stream that is open, less tickets
+	ready, gaveUp bool
+	drained, over bool
+	state         map[Attempt]string // claimed, granted, started, free
+	attempts      []Attempt
+	unclaimed     bool // the ticket that is being played carries its request
+	dials         []time.Time
+}
+
+func playHistory(t *testing.T, history []byte) tally {
+	w := &witness{
+		t: t, now: time.Unix(1_000_000, 0),
+		p:       Params{Concurrency: 3, BackoffAfter: 3 * time.Second, IdleTimeout: 10 * time.Second, Jitter: 1},
+		dialled: map[Session]bool{}, open: map[Session]bool{}, state: map[Attempt]string{},
+	}
+	if len(history) > 0 && history[0]%2 == 0 {
+		w.p.Owner = "o:0"
+	}
+	w.core = New(w.p)
+	w.play(Begin{})
+	for len(history) > 1 && !w.over {
+		w.happen(history[0], int(history[1]))
+		history = history[2:]
+	}
+	w.settle()
+	return w.tally
+}
+
+// happen plays one of all things that can happen; some make no sense.
+func (w *witness) happen(what byte, how int) {
+	session := w.core.link.session
+	if how%16 == 0 {
+		session-- // one that is over
+	}
+	attempt := w.pick(how)
+	switch what % 24 {
+	case 0:
+		w.play(FunctionReady{})
+	case 1, 2, 3:
+		if w.dialled[session] {
+			w.play(Opened{session})
+			w.play(Said{session, Welcome{uint64(how % 5)}})
+		}
+	case 4:
+		w.play(Lost{Session: session, Why: WhyBroken})
+	case 5:
+		w.play(Said{session, Moved{[]string{"", "o:1", "o:2", "o:3"}[how%4], uint64(how / 4 % 8)}})
+	case 6, 7, 8, 9:
+		w.ticket(session, how)
+	case 10, 11:
+		w.play(Granted{attempt})
+	case 12:
+		w.play(Refused{attempt})
+	case 13:
+		w.play(Unreachable{attempt})
+	case 14:
+		w.play([]Event{Cancelled{attempt}, BodyCut{attempt}, GatewayLost{attempt}}[how%3])
+	case 15, 16, 17:
+		outcome := Complete
+		if how%40 == 0 {
+			outcome = Outcome(how / 40 % 3)
+		}
+		w.play(CallEnded{Attempt: attempt, Outcome: outcome, Unclaimed: how%7 == 0})
+	case 18:
+		w.play(Delivered{attempt})
+	case 19, 20:
+		w.pass(time.Duration(how*how) * 100 * time.Microsecond)
+	case 21:
+		w.play(Said{session, Pong{}})
+	case 22:
+		w.play(Said{session, LeaveAnswer{Granted: how%20 == 0, AskAgain: time.Duration(how) * time.Millisecond}})
+	case 23:
+		w.seldom(session, how)
+	}
+}
+
+// seldom plays what ends an agent.
+func (w *witness) seldom(session Session, how int) {
+	switch how {
+	case 1, 2:
+		w.play(Stop{})
+	case 3:
+		w.play(Said{session, Retire{}})
+	case 4:
+		w.play(FunctionFailed{})
+	case 5:
+		w.play(Lost{Session: session, Why: WhyUnknown})
+	case 6:
+		w.play(Lost{Session: session, Why: WhyHeard})
+	}
+}
+
+func (w *witness) ticket(session Session, how int) {
+	taken := w.ready && !w.gaveUp && w.open[session] && w.held() < w.p.Concurrency
+	w.unclaimed = how%3 == 0
+	before := w.core.calls.last
+	if taken {
+		w.credits--
+	}
+	w.play(Said{session, Ticket{invoke.Ticket{ID: invoke.ID{byte(how)}}, w.unclaimed}})
+	if got := w.core.calls.last > before; got != taken {
+		w.t.Errorf("ticket taken: %v, want %v", got, taken)
+	}
+}
+
+func (w *witness) pick(how int) Attempt {
+	if len(w.attempts) == 0 {
+		return 0
+	}
+	recent := w.attempts[max(0, len(w.attempts)-2*w.p.Concurrency):]
+	return recent[how%len(recent)]
+}
+
+func (w *witness) held() int {
+	n := 0
+	for _, s := range w.state {
+		if s != "free" {
+			n++
+		}
+	}
+	return n
+}
+
+// pass lets time pass.
+func (w *witness) pass(d time.Duration) {
+	until := w.now.Add(d)
+	for !w.over && !w.wake.IsZero() && !w.wake.After(until) {
+		if w.wake.Before(w.now) {
+			w.t.Error("a wake in the past")
+		}
+		w.now, w.wake = w.wake, time.Time{}
+		w.play(Wake{})
+		if w.wake.Equal(w.now) {
+			w.t.Fatal("it spins")
+		}
+	}
+	w.now = until
+}
+
+// play plays an event, and checks what was promised.
+func (w *witness) play(e Event) {
+	if w.over {
+		return
+	}
+	w.before(e)
+	for _, effect := range w.core.Step(w.now, e) {
+		if w.over {
+			w.t.Errorf("%T after the end", effect)
+		}
+		w.see(effect)
+	}
+	if held := w.held(); held > w.p.Concurrency || held != w.core.calls.held {
+		w.t.Errorf("%d calls are held, and %d counted, of %d", held, w.core.calls.held, w.p.Concurrency)
+	}
+	if w.ready && !w.gaveUp && len(w.open) > 0 && w.credits != w.p.Concurrency-w.held() {
+		w.t.Errorf("%d credits and %d calls, want %d in all (%T)", w.credits, w.held(), w.p.Concurrency, e)
+	}
+}
+
+// before takes note of what an event says.
+func (w *witness) before(e Event) {
+	switch e := e.(type) {
+	case FunctionReady:
+		w.ready = w.ready || !w.gaveUp
+	case Opened:
+		if w.dialled[e.Session] {
+			delete(w.dialled, e.Session)
+			w.open[e.Session] = true
+			w.credits = 0
+		}
+	case Lost:
+		delete(w.dialled, e.Session)
+		delete(w.open, e.Session)
+	case Granted:
+		w.move(e.Attempt, "claimed", "granted")
+	case Refused:
+		w.move(e.Attempt, "claimed", "free")
+	case Unreachable:
+		w.move(e.Attempt, "claimed", "free")
+	case CallEnded:
+		w.move(e.Attempt, "started", "free")
+	}
+}
+
+func (w *witness) move(n Attempt, from, to string) {
+	if w.state[n] == from {
+		w.state[n] = to
+	}
+}
+
+// see checks one effect.
+func (w *witness) see(e Effect) {
+	switch e := e.(type) {
+	case Dial:
+		if len(w.dialled)+len(w.open) > 0 {
+			w.t.Error("two sessions at a time")
+		}
+		w.dialled[e.Session] = true
+		w.countDial()
+	case Drop:
+		if w.open[e.Session] {
+			w.tally.silent++
+		}
+		delete(w.dialled, e.Session)
+		delete(w.open, e.Session)
+	case Send:
+		if !w.open[e.Session] {
+			w.t.Errorf("%#v without a stream", e.Message)
+		}
+		if pull, ok := e.Message.(Pull); ok {
+			w.credits += pull.Credits
+		}
+	case HangUp:
+		if !w.open[e.Session] || w.held() > 0 {
+			w.t.Error("hung up what is not open, or during a call")
+		}
+	case WakeAt:
+		w.wake = e.Time
+	case GaveUp:
+		w.gaveUp = true
+	case Drained:
+		if w.drained || !w.gaveUp || w.held() > 0 {
+			w.t.Error("drained twice, or too early")
+		}
+		w.drained = true
+	case End:
+		if !w.drained || len(w.dialled)+len(w.open) > 0 {
+			w.t.Error("ended with a call or a session")
+		}
+		w.over = true
+	default:
+		w.seeCall(e)
+	}
+}
+
+func (w *witness) seeCall(e Effect) {
+	switch e := e.(type) {
+	case Claim:
+		if w.gaveUp {
+			w.t.Error("claimed after the instance was given up")
+		}
+		w.state[e.Attempt] = "claimed"
+		w.attempts = append(w.attempts, e.Attempt)
+	case Start:
+		w.tally.starts++
+		switch {
+		case !e.Unclaimed && w.state[e.Attempt] != "granted":
+			w.t.Errorf("started an attempt that is %q", w.state[e.Attempt])
+		case e.Unclaimed && (!w.unclaimed || w.gaveUp || w.state[e.Attempt] != ""):
+			w.t.Error("started without a claim")
+		case e.Unclaimed:
+			w.tally.unclaimed++
+			w.attempts = append(w.attempts, e.Attempt)
+		}
+		w.state[e.Attempt] = "started"
+	case Release:
+		w.tally.released++
+		if s := w.state[e.Attempt]; s != "claimed" && s != "granted" {
+			w.t.Errorf("released an attempt that is %q", s)
+		}
+		w.state[e.Attempt] = "free"
+	case Cancel:
+		if w.state[e.Attempt] != "started" {
+			w.t.Error("cancelled what does not run")
+		}
+	case Quiet:
+		if w.held() > 0 {
+			w.t.Error("quiet during a call")
+		}
+	}
+}
+
+// countDial checks that schedulers are not tried in a frenzy: at most three with each
+// of the pauses that make up a second.
+func (w *witness) countDial() {
+	w.tally.sessions++
+	w.dials = append(w.dials, w.now)
+	const most = 30
+	if n := len(w.dials); n > most && w.now.Sub(w.dials[n-most-1]) < time.Second {
+		w.t.Errorf("dialled %d times within %v", most, w.now.Sub(w.dials[n-most-1]))
+	}
+}
+
+// settle ends everything in good order, which must lead to the end.
+func (w *witness) settle() {
+	w.play(Stop{})
+	for _, n := range w.attempts {
+		w.play(Refused{n})
+		w.play(CallEnded{Attempt: n, Outcome: Complete})
+		w.play(Delivered{n})
+	}
+	w.pass(lastWords + time.Second)
+	if !w.over {
+		w.t.Error("it does not end")
+	}
+}

@@ -1,0 +1,115 @@
+package core
+
+import "time"
+
+// lastWords is how long an agent that ends waits for a scheduler to hear it.
+const lastWords = 2 * time.Second
+
+// life is how far an instance has come.
+type life struct {
+	// ready says that the function can be called.
+	ready bool
+	// leaving says that no ticket is taken any more, and goodbye what is to be
+	// said about it; nil for nothing.
+	leaving bool
+	goodbye *Goodbye
+	// spent says that the function must not be given a call any more.
+	spent bool
+	// drained says that no call runs, hungUp that all was said, and abandoned
+	// that nobody is to hear it.
+	drained, hungUp, abandoned bool
+	// giveUpAt is when the last words count as heard; zero before them.
+	giveUpAt time.Time
+	over     bool
+}
+
+func (FunctionReady) happen(c *Core, now time.Time) {
+	if c.life.leaving || c.life.ready {
+		return
+	}
+	c.life.ready = true
+	c.idle = idleness{since: now}
+	c.ask(now)
+}
+
+func (f FunctionFailed) happen(c *Core, now time.Time) {
+	reason := ReasonStartFailed
+	if f.TimedOut {
+		reason = ReasonStartTimedOut
+	}
+	c.leave(now, reason, f.Detail)
+}
+
+// A Stop of an instance whose function was not ready yet says no goodbye: whoever
+// stopped it knows better why it did not start.
+func (s Stop) happen(c *Core, now time.Time) {
+	if !c.life.ready {
+		c.leaveSilently(s.Detail)
+		return
+	}
+	c.leave(now, ReasonStopped, s.Detail)
+}
+
+func (r Retire) heard(c *Core, now time.Time) { c.leave(now, ReasonDone, r.Reason) }
+
+// leave gives up the instance. Only the first reason counts.
+func (c *Core) leave(now time.Time, reason Reason, detail string) {
+	if reason == ReasonCallBroken || reason == ReasonFunctionEnded {
+		c.life.spent = true
+	}
+	if c.life.leaving {
+		return
+	}
+	c.life.leaving = true
+	c.life.goodbye = &Goodbye{Reason: reason, Detail: detail}
+	c.do(GaveUp{reason, detail})
+	c.say(now, *c.life.goodbye)
+}
+
+// leaveSilently gives up an instance of which the schedulers need not be told.
+func (c *Core) leaveSilently(detail string) {
+	if c.life.leaving {
+		return
+	}
+	c.life.leaving = true
+	c.do(GaveUp{ReasonDone, detail})
+}
+
+// abandon ends the search for a scheduler that would listen.
+func (c *Core) abandon(now time.Time, detail string) {
+	c.leave(now, ReasonDone, detail)
+	c.life.abandoned = true
+}
+
+// settleEnd brings an instance that was given up to its end, as far as its calls
+// allow: first the calls, then their results, then the last words.
+func (c *Core) settleEnd(now time.Time) {
+	if !c.life.leaving {
+		return
+	}
+	if !c.life.drained && c.calls.held == 0 {
+		c.life.drained = true
+		c.do(Drained{})
+	}
+	if len(c.calls.attempts) > 0 {
+		return
+	}
+	if !c.life.hungUp {
+		c.life.hungUp = true
+		c.life.giveUpAt = now.Add(lastWords)
+		c.hangUp()
+	}
+	nothingToSay := c.life.goodbye == nil && c.link.phase != linkOpen
+	if nothingToSay || c.life.abandoned || !now.Before(c.life.giveUpAt) {
+		c.end()
+	}
+}
+
+func (c *Core) end() {
+	if c.life.over {
+		return
+	}
+	c.drop()
+	c.life.over = true
+	c.do(End{})
+}

@@ -1,0 +1,231 @@
+package core
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// welcome lets the session stand for as long as it takes to forget what was before.
+func (s *script) welcome(n Session, epoch uint64) {
+	s.t.Helper()
+	s.on(Opened{n}, Said{n, Welcome{epoch}})
+	s.answered(n, steadyAfter)
+	s.done = nil
+}
+
+func withOwner() Params {
+	p := params()
+	p.Owner = "o:1"
+	return p
+}
+
+func TestOwnerThatRefusesIsGivenUpAtOnce(t *testing.T) {
+	s := newScript(t, withOwner())
+	s.expect("dial 1 o:1")
+	s.on(Lost{Session: 1})
+	s.pass(shortestPause)
+	s.expect("dial 2 any")
+}
+
+func TestOwnerThatDoesNotAnswerTheDialIsGivenUpAfterASecond(t *testing.T) {
+	s := newScript(t, withOwner())
+	s.pass(ownerPatience - 1)
+	s.expect("dial 1 o:1")
+	s.pass(1 + shortestPause)
+	s.expect("drop 1", "dial 2 any")
+	s.on(Opened{1}) // too late
+	s.expect()
+}
+
+func TestBrokenSessionIsReplacedAtOnceAndAnyMayName(t *testing.T) {
+	s := newScript(t, withOwner())
+	s.welcome(1, 7)
+	s.on(Lost{Session: 1})
+	s.pass(shortestPause)
+	s.expect("dial 2 any")
+	s.on(Opened{2}, Said{2, Moved{"o:2", 8}})
+	s.expect("send 2 hello 7", "drop 2", "dial 3 o:2")
+	s.on(Opened{3})
+	s.expect("send 3 hello 8")
+	s.on(Said{2, Moved{"o:3", 9}}, Lost{Session: 2}, Opened{2}) // of a session that is over
+	s.expect()
+}
+
+func TestSilentSchedulerIsLeftAfterThreePings(t *testing.T) {
+	s := ready(t, params())
+	s.pass(4*pingEvery - 1)
+	s.expect("send 1 ping 500ms", "send 1 ping 500ms", "send 1 ping 500ms")
+	s.pass(1 + shortestPause)
+	s.expect("drop 1", "dial 2 any")
+}
+
+func TestWhatTheAgentSaysIsNoSignOfTheScheduler(t *testing.T) {
+	s := ready(t, params())
+	s.on(Said{1, ticket('a')}, Granted{1}, Said{1, ticket('b')}, Granted{2})
+	s.pass(400 * time.Millisecond)
+	s.on(CallEnded{Attempt: 1, Outcome: Complete})
+	s.pass(1400 * time.Millisecond)
+	s.on(CallEnded{Attempt: 2, Outcome: Complete})
+	s.done = nil
+	s.pass(200*time.Millisecond + shortestPause)
+	s.expect("drop 1", "dial 2 any")
+}
+
+func TestAgentThatIsBusyDoesNotPing(t *testing.T) {
+	s := ready(t, params())
+	for n := Attempt(1); n <= 100; n++ {
+		s.on(Said{1, ticket('a')}, Granted{n})
+		s.pass(100 * time.Millisecond)
+		s.on(CallEnded{Attempt: n, Outcome: Complete}, Delivered{n})
+	}
+	for _, d := range s.done {
+		if strings.Contains(d, "ping") {
+			t.Fatal(d)
+		}
+	}
+}
+
+func TestAgentThatOnlyListensStillTellsThatItIsThere(t *testing.T) {
+	p := params()
+	p.Concurrency = 100
+	s := ready(t, p)
+	pings := 0
+	for range 50 {
+		s.on(Said{1, ticket('a')})
+		s.on(Granted{s.core.calls.last})
+		s.pass(100 * time.Millisecond)
+	}
+	for _, d := range s.done {
+		if strings.Contains(d, "ping") {
+			pings++
+		}
+	}
+	if pings < 8 || pings > 10 {
+		t.Errorf("%d pings in 5 s", pings)
+	}
+}
+
+func TestQuietAgentPingsLessOften(t *testing.T) {
+	s := ready(t, params())
+	s.answered(1, 10*time.Second)
+	s.on(Said{1, Pong{}})
+	s.done = nil
+	s.pass(4 * quietPingEvery)
+	s.expect("send 1 ping 5s", "send 1 ping 5s", "send 1 ping 5s", "drop 1")
+}
+
+func TestHelloThatIsNotAnsweredIsWaitedForLongerEachTime(t *testing.T) {
+	s := newScript(t, params())
+	s.on(Opened{1})
+	s.pass(helloPatience + shortestPause)
+	s.expect("dial 1 any", "send 1 hello 0", "drop 1", "dial 2 any")
+	s.on(Opened{2})
+	s.pass(2*helloPatience - 1)
+	s.expect("send 2 hello 0")
+	s.on(Said{2, Welcome{1}})
+	s.answered(2, time.Minute)
+	s.on(Lost{Session: 2})
+	s.pass(shortestPause)
+	s.on(Opened{3})
+	s.pass(helloPatience)
+	s.expect("dial 3 any", "send 3 hello 0", "drop 3")
+}
+
+func TestSchedulersThatNameEachOtherAreNotBelievedForEver(t *testing.T) {
+	s := newScript(t, params())
+	dials := 0
+	for begun := s.now; s.now.Sub(begun) < 10*time.Second; {
+		for _, d := range s.done {
+			if strings.HasPrefix(d, "dial") {
+				dials++
+			}
+		}
+		s.done = nil
+		n := s.core.link.session
+		if s.core.link.phase == linkDialling {
+			addr := "o:1"
+			if s.core.link.addr == addr {
+				addr = "o:2"
+			}
+			s.on(Opened{n}, Said{n, Welcome{3}}, Said{n, Moved{addr, 3}})
+			continue
+		}
+		s.pass(10 * time.Millisecond)
+	}
+	if dials < 60 || dials > 150 { // three in each of the pauses, which grow to 250 ms
+		t.Errorf("dialled %d times in 10 s", dials)
+	}
+}
+
+func TestMovedIsFollowedTwice(t *testing.T) {
+	s := newScript(t, params())
+	s.on(Opened{1}, Said{1, Moved{"o:1", 1}}, Opened{2}, Said{2, Moved{"o:2", 2}}, Opened{3})
+	s.done = nil
+	s.on(Said{3, Moved{"o:3", 3}})
+	s.expect("drop 3")
+	s.pass(shortestPause)
+	s.expect("dial 4 any")
+}
+
+func TestOwnerThatIsGoneIsTriedAgainOnlyAnewOrLater(t *testing.T) {
+	at := func(epoch uint64, later time.Duration) []string {
+		s := newScript(t, withOwner())
+		s.welcome(1, 5)
+		s.pass(4*pingEvery + shortestPause) // it fell silent
+		s.on(Opened{2})
+		s.pass(later)
+		s.done = nil
+		s.on(Said{2, Moved{"o:1", epoch}})
+		return s.done
+	}
+	stay, follow := "drop 2", "drop 2,dial 3 o:1"
+	for name, tc := range map[string]struct{ got, want string }{
+		"earlier epoch": {strings.Join(at(4, 0), ","), stay},
+		"same epoch":    {strings.Join(at(5, 0), ","), stay},
+		"later epoch":   {strings.Join(at(6, 0), ","), follow},
+		"same, later":   {strings.Join(at(5, shunFor), ","), follow},
+	} {
+		if tc.got != tc.want {
+			t.Errorf("%s: %s, want %s", name, tc.got, tc.want)
+		}
+	}
+}
+
+func TestEpochsOnlyRiseUnlessNobodyKnowsThem(t *testing.T) {
+	s := newScript(t, params())
+	s.welcome(1, 5)
+	s.on(Said{1, Moved{"", 9}})
+	s.pass(shortestPause)
+	s.on(Opened{2}, Said{2, Welcome{6}})
+	s.on(Lost{Session: 2})
+	s.pass(20 * time.Millisecond)
+	s.on(Opened{3})
+	s.expect("drop 1", "dial 2 any", "send 2 hello 9", "dial 3 any", "send 3 hello 9")
+	s.on(Said{3, Moved{}})
+	s.pass(epochMemory)
+	s.done = nil
+	s.on(Opened{s.core.link.session})
+	if len(s.done) != 1 || !strings.HasSuffix(s.done[0], " hello 0") {
+		t.Errorf("after a long time without a welcome: %q", s.done)
+	}
+}
+
+func TestSchedulerThatCannotBeReachedIsGivenUp(t *testing.T) {
+	s := ready(t, params())
+	begun := s.now
+	s.on(Lost{Session: 1})
+	for !s.core.life.over {
+		s.pass(longestPause)
+		if s.now.Sub(begun) > time.Hour {
+			t.Fatal("it tries for ever")
+		}
+	}
+	last := s.done[len(s.done)-3:]
+	if got := strings.Join(last, ","); got != "gave up 0: no scheduler could be reached,drained,end" {
+		t.Error(got)
+	}
+	if took, want := s.now.Sub(begun), 10*time.Minute+10*time.Second; took < want || took > want+longestPause {
+		t.Errorf("took %v", took)
+	}
+}

@@ -1,0 +1,76 @@
+package podagent
+
+import (
+	"context"
+	"net"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/keepalive"
+)
+
+// Windows of flow control, in bytes: what a peer may send that was not read yet.
+// gRPC would let them grow to 16 MiB, and measure with pings how far, which costs
+// a wake-up per call.
+const (
+	streamWindow = 64 << 10
+	connWindow   = 1 << 20
+)
+
+// Pauses between two tries to connect to a gateway.
+const (
+	reconnectPause        = 20 * time.Millisecond
+	longestReconnectPause = 250 * time.Millisecond
+)
+
+// Dialer makes connections to schedulers and gateways. Its zero value does not
+// encrypt them.
+type Dialer struct {
+	// Schedulers and Gateways say who they must prove to be.
+	Schedulers, Gateways credentials.TransportCredentials
+}
+
+// Scheduler makes a connection to a scheduler.
+func (d Dialer) Scheduler(addr string) (*grpc.ClientConn, error) { return dial(addr, d.Schedulers) }
+
+// Gateway makes a connection to a gateway.
+func (d Dialer) Gateway(addr string) (*grpc.ClientConn, error) { return dial(addr, d.Gateways) }
+
+// dial makes a connection as an agent needs it: it connects when it is first
+// used, notices a dead peer within seconds, is there again soon after its peer
+// is, and keeps little memory.
+//
+// What is sent and not acknowledged for as long as the time-out of the keepalive ends
+// the connection, by the socket option that gRPC sets for it.
+func dial(addr string, creds credentials.TransportCredentials) (*grpc.ClientConn, error) {
+	if creds == nil {
+		creds = insecure.NewCredentials()
+	}
+	return grpc.NewClient("passthrough:///"+addr,
+		grpc.WithTransportCredentials(creds),
+		grpc.WithNoProxy(),
+		grpc.WithContextDialer(dialTCP),
+		grpc.WithConnectParams(grpc.ConnectParams{
+			Backoff:           backoff.Config{BaseDelay: reconnectPause, Multiplier: 2, Jitter: 0.2, MaxDelay: longestReconnectPause},
+			MinConnectTimeout: 5 * time.Second,
+		}),
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 20 * time.Second, Timeout: 5 * time.Second}),
+		grpc.WithStaticStreamWindowSize(streamWindow),
+		grpc.WithStaticConnWindowSize(connWindow),
+		grpc.WithReadBufferSize(4<<10),
+		grpc.WithWriteBufferSize(4<<10),
+		grpc.WithDisableServiceConfig(),
+	)
+}
+
+// dialTCP connects so that the kernel notices a peer that is gone while nothing is
+// sent.
+func dialTCP(ctx context.Context, addr string) (net.Conn, error) {
+	dialer := net.Dialer{KeepAliveConfig: net.KeepAliveConfig{
+		Enable: true, Idle: time.Second, Interval: 500 * time.Millisecond, Count: 3,
+	}}
+	return dialer.DialContext(ctx, "tcp", addr)
+}

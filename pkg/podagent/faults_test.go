@@ -1,0 +1,297 @@
+package podagent
+
+import (
+	"io"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	"github.com/windlass-dev/windlass/pkg/podagent/adapter"
+	"github.com/windlass-dev/windlass/pkg/podagent/agentenv"
+)
+
+// What the core decides about time, for tests that see it from outside.
+const (
+	claimPatience = 500 * time.Millisecond
+	silence       = 2 * time.Second // of a scheduler that is given up
+)
+
+func TestSilentSchedulerIsReplacedAndItsCallGoesOn(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		p := w.begin()
+		claim, call := w.call(p, "a")
+		p.deaf.Store(true)
+		fell := time.Now()
+		next := w.stream()
+		if took := time.Since(fell); took > silence+100*time.Millisecond {
+			t.Errorf("left after %v", took)
+		}
+		next.hear(helloText, "pull 1")
+		call.hello()
+		claim.hear(`head 200 cold whole "hello"`)
+		claim.hearEnd()
+		next.hear("pull 1 done a")
+		next.retire("enough")
+		w.ended(nil)
+	})
+}
+
+func TestPingsAreFewAndFewerWhenQuiet(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		p := w.begin()
+		time.Sleep(10*time.Second - time.Millisecond)
+		synctest.Wait()
+		if n := p.pings.Load(); n < 18 || n > 20 {
+			t.Errorf("%d pings in 10 s of waiting", n)
+		}
+		time.Sleep(time.Second)
+		before := p.pings.Load()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if n := p.pings.Load() - before; n != 12 {
+			t.Errorf("%d pings in a minute of being quiet", n)
+		}
+		p.retire("enough")
+		w.ended(nil)
+	})
+}
+
+func TestClaimThatIsNotAnsweredIsReleased(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		p := w.begin()
+		p.ticket("a")
+		c := w.claim()
+		begun := time.Now()
+		p.hear("pull 1 done a after 0s unclaimed")
+		if took := time.Since(begun); took != claimPatience {
+			t.Errorf("gave up after %v, want %v", took, claimPatience)
+		}
+		c.grant(&wirev1.Granted{Whole: true}) // both were on their way
+		c.hear("release")
+		w.runs()
+		if len(w.adapter.calls) != 0 {
+			t.Error("called after the release")
+		}
+		c.hearEnd()
+		p.retire("enough")
+		w.ended(nil)
+	})
+}
+
+func TestGatewayThatCannotBeReachedIsToldToTheScheduler(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		away := newMemoryConn(w.scheduler, w.gateway)
+		away.takeDown()
+		w.agent.gateways.dial = func(string) (conn, error) { return away, nil }
+		p := w.begin()
+		begun := time.Now()
+		p.ticket("a")
+		p.hear("pull 1 done a after 0s unclaimed")
+		if took := time.Since(begun); took != claimPatience {
+			t.Errorf("gave up after %v, want %v", took, claimPatience)
+		}
+		away.putUp()
+		w.runs()
+		if len(w.gateway.claims) != 0 {
+			t.Error("claimed after it was given back")
+		}
+		p.retire("enough")
+		w.ended(nil)
+	})
+}
+
+func TestGatewayThatNeverHearsAReleaseHoldsUpNothingForLong(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		p := w.begin()
+		p.ticket("a")
+		w.claim()
+		p.hear("pull 1 done a after 0s unclaimed")
+		begun := time.Now()
+		p.retire("enough")
+		w.ended(nil)
+		if took := time.Since(begun); took != releasePatience {
+			t.Errorf("ended after %v, want %v", took, releasePatience)
+		}
+	})
+}
+
+func TestCallOfALostGatewayRunsToItsEndAndTheInstanceStays(t *testing.T) {
+	for name, answer := range map[string]func(*called){
+		"small": (*called).hello,
+		"large": func(c *called) {
+			c.answer(adapter.Head{Status: 200, ContentLength: -1}, strings.Repeat("x", 5*wholeBody), "end")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, nil, func(w *world) {
+				p := w.begin()
+				claim, call := w.call(p, "a")
+				claim.end <- errGone
+				time.Sleep(10 * time.Second)
+				if call.ctx.Err() != nil {
+					t.Error("the call was broken off")
+				}
+				answer(call)
+				p.hear("pull 1 done a after 10s")
+				p.retire("enough")
+				w.ended(nil)
+			})
+		})
+	}
+}
+
+func TestGatewayThatIsLostDuringTheAnswerCostsNoInstance(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		p := w.begin()
+		claim, call := w.call(p, "a")
+		if err := call.w.WriteHead(adapter.Head{Status: 200, ContentLength: -1}); err != nil {
+			t.Error(err)
+		}
+		claim.hear("head 200 cold")
+		claim.end <- errGone
+		synctest.Wait()
+		if _, err := io.WriteString(call.w, "nobody hears this"); err != nil {
+			t.Error(err)
+		}
+		call.end <- nil
+		p.hear("pull 1 done a")
+		p.retire("enough")
+		w.ended(nil)
+	})
+}
+
+func TestRequestThatComesWithItsTicketStartsAtOnce(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		p := w.begin()
+		p.request("a", &wirev1.Granted{Attempt: 1, Method: "PUT", Whole: true, WholeBody: []byte("body"), RequestUri: "/x"})
+		call := <-w.adapter.calls
+		body, err := io.ReadAll(call.Body)
+		if string(body) != "body" || err != nil || call.RequestURI != "/x" || call.Attempt != 1 {
+			t.Errorf("called with %+v, body %q, %v", call.Call, body, err)
+		}
+		synctest.Wait()
+		if len(w.gateway.claims) != 0 {
+			t.Error("claimed before there was a result")
+		}
+		call.hello()
+		c := w.claim()
+		if !c.claim.GetStarted() || tellID(c.claim.GetToken()) != "token of a" {
+			t.Errorf("claimed with %v", c.claim)
+		}
+		c.hear(`head 200 cold whole "hello"`)
+		p.hear("pull 1 done a") // the instance does not wait for the gateway
+		w.runs()
+		c.hearEnd()
+		p.retire("enough")
+		w.ended(nil)
+	})
+}
+
+func TestResultThatIsRefusedIsDropped(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		p := w.begin()
+		p.request("a", &wirev1.Granted{Whole: true})
+		call := <-w.adapter.calls
+		if err := call.w.WriteHead(adapter.Head{Status: 200, ContentLength: -1}); err != nil {
+			t.Error(err)
+		}
+		c := w.claim()
+		c.hear("head 200 cold")
+		c.refuse()
+		synctest.Wait()
+		if _, err := io.WriteString(call.w, "nobody wants this"); err != nil {
+			t.Error(err)
+		}
+		call.end <- nil
+		p.hear("pull 1 done a")
+		p.retire("enough")
+		w.ended(nil)
+	})
+}
+
+func TestCancelReachesACallThatBeganBeforeItsClaim(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		p := w.begin()
+		p.request("a", &wirev1.Granted{Whole: true})
+		call := <-w.adapter.calls
+		if err := call.w.WriteHead(adapter.Head{Status: 200, ContentLength: -1}); err != nil {
+			t.Error(err)
+		}
+		c := w.claim()
+		c.hear("head 200 cold")
+		c.cancel()
+		<-call.ctx.Done()
+		call.end <- adapter.Ended(call.ctx, call.Call)
+		p.hear("goodbye CALL_BROKEN")
+		w.ended(nil)
+	})
+}
+
+func TestResultWhoseGatewayIsGoneIsToldToTheScheduler(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		away := newMemoryConn(w.scheduler, w.gateway)
+		away.takeDown()
+		w.agent.gateways.dial = func(string) (conn, error) { return away, nil }
+		p := w.begin()
+		p.request("a", &wirev1.Granted{Whole: true})
+		(<-w.adapter.calls).hello()
+		p.hear("pull 1 done a after 0s unclaimed")
+		p.retire("enough")
+		w.ended(nil)
+	})
+}
+
+func TestRequestThatIsNotWholeIsClaimed(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		p := w.begin()
+		p.request("a", &wirev1.Granted{ContentLength: 10})
+		if c := w.claim(); c.claim.GetStarted() {
+			t.Error("it was started")
+		} else {
+			c.refuse()
+		}
+		p.retire("enough")
+		w.ended(nil)
+	})
+}
+
+func TestTicketWithoutAnIDEndsTheSession(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		p := w.begin()
+		p.say(&wirev1.PullReply{Kind: &wirev1.PullReply_Ticket{Ticket: &wirev1.Ticket{InvocationId: []byte("short")}}})
+		next := w.stream()
+		next.hear(helloText, "pull 2")
+		next.retire("enough")
+		w.ended(nil)
+	})
+}
+
+func TestOwnerThatDoesNotConnectIsGivenUp(t *testing.T) {
+	inWorld(t, func(c *agentenv.Config) { c.Owner = "owner:1" }, func(w *world) {
+		away := newMemoryConn(w.scheduler, w.gateway)
+		away.takeDown()
+		w.agent.dialScheduler = func(addr string) (conn, error) {
+			if addr == "owner:1" {
+				return away, nil
+			}
+			return sharedConn{w.conn}, nil
+		}
+		begun := time.Now()
+		p := w.begin()
+		if took := time.Since(begun); took != time.Second+10*time.Millisecond {
+			t.Errorf("turned away after %v", took)
+		}
+		p.retire("enough")
+		w.ended(nil)
+	})
+}
+
+func TestAgentWithASettingThatIsWrongDoesNotRun(t *testing.T) {
+	inWorld(t, func(c *agentenv.Config) { c.Concurrency = 0 }, func(w *world) {
+		if err := w.agent.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "Concurrency") {
+			t.Errorf("error %v", err)
+		}
+	})
+}

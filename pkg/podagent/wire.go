@@ -1,0 +1,78 @@
+package podagent
+
+import (
+	"time"
+
+	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/podagent/agentenv"
+	"github.com/windlass-dev/windlass/pkg/podagent/core"
+)
+
+// toWire is what an agent says, for the wire.
+func toWire(m core.Message, c agentenv.Config, token string) *wirev1.PullRequest {
+	switch m := m.(type) {
+	case core.Hello:
+		return &wirev1.PullRequest{Kind: &wirev1.PullRequest_Hello{Hello: &wirev1.Hello{
+			FunctionUid: c.FunctionUID, Generation: c.Generation, Cid: c.CID, Token: token, Epoch: m.Epoch,
+		}}}
+	case core.Pull:
+		done := make([]*wirev1.Done, 0, len(m.Done))
+		for _, d := range m.Done {
+			done = append(done, &wirev1.Done{InvocationId: d.ID[:], ExecNs: int64(d.Exec), Unclaimed: d.Unclaimed})
+		}
+		return &wirev1.PullRequest{Kind: &wirev1.PullRequest_Pull{Pull: &wirev1.Pull{Credits: uint32(m.Credits), Done: done}}}
+	case core.LeaveRequest:
+		return &wirev1.PullRequest{Kind: &wirev1.PullRequest_Leave{Leave: &wirev1.LeaveRequest{IdleNs: int64(m.Idle)}}}
+	case core.Goodbye:
+		return &wirev1.PullRequest{Kind: &wirev1.PullRequest_Goodbye{Goodbye: &wirev1.Goodbye{Reason: goodbyeReason(m.Reason), Detail: m.Detail}}}
+	case core.Ping:
+		return &wirev1.PullRequest{Kind: &wirev1.PullRequest_Ping{Ping: &wirev1.Ping{EveryNs: int64(m.Every)}}}
+	}
+	return &wirev1.PullRequest{}
+}
+
+func goodbyeReason(r core.Reason) wirev1.Goodbye_Reason {
+	switch r {
+	case core.ReasonDone:
+		return wirev1.Goodbye_REASON_DONE
+	case core.ReasonStartFailed:
+		return wirev1.Goodbye_REASON_START_FAILED
+	case core.ReasonStartTimedOut:
+		return wirev1.Goodbye_REASON_START_TIMED_OUT
+	case core.ReasonFunctionEnded:
+		return wirev1.Goodbye_REASON_FUNCTION_ENDED
+	case core.ReasonCallBroken:
+		return wirev1.Goodbye_REASON_CALL_BROKEN
+	case core.ReasonStopped:
+		return wirev1.Goodbye_REASON_STOPPED
+	}
+	return wirev1.Goodbye_REASON_UNSPECIFIED
+}
+
+// fromWire reads what a scheduler says. What it says about time is said about now, so
+// a ticket has no times.
+func fromWire(wire *wirev1.PullReply) (core.Reply, error) {
+	switch kind := wire.GetKind().(type) {
+	case *wirev1.PullReply_Ticket:
+		t := kind.Ticket
+		id, err := invoke.IDFromBytes(t.GetInvocationId())
+		if err != nil {
+			return nil, err
+		}
+		return core.Ticket{
+			Ticket:  invoke.Ticket{ID: id, Token: invoke.TokenFromBytes(t.GetToken()), Gateway: t.GetGateway()},
+			Request: t.GetRequest().GetWhole(),
+		}, nil
+	case *wirev1.PullReply_Leave:
+		return core.LeaveAnswer{Granted: kind.Leave.GetGranted(), AskAgain: time.Duration(kind.Leave.GetAskAgainNs())}, nil
+	case *wirev1.PullReply_Retire:
+		return core.Retire{Reason: kind.Retire.GetReason()}, nil
+	case *wirev1.PullReply_Moved:
+		return core.Moved{Addr: kind.Moved.GetAddress(), Epoch: kind.Moved.GetEpoch()}, nil
+	case *wirev1.PullReply_Welcome:
+		return core.Welcome{Epoch: kind.Welcome.GetEpoch()}, nil
+	}
+	// Whatever else a scheduler says, it says that it is there.
+	return core.Pong{}, nil
+}

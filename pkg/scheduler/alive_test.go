@@ -1,0 +1,122 @@
+package scheduler
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/grpc/codes"
+
+	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	"github.com/windlass-dev/windlass/pkg/provisioner"
+)
+
+func (a *agent) ping(every time.Duration) {
+	a.send(&wirev1.PullRequest{Kind: &wirev1.PullRequest_Ping{Ping: &wirev1.Ping{EveryNs: int64(every)}}})
+	synctest.Wait()
+}
+
+func TestHelloIsWelcomedWithTheEpochAndPingsAreAnswered(t *testing.T) {
+	inWorld(t, defaults(), func(w *world) {
+		fn := w.put("f", minInstances(1))
+		w.ticks(1)
+		spec := w.started(fn, 1)[0]
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		stream, err := w.client.Pull(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, request := range []*wirev1.PullRequest{
+			{Kind: &wirev1.PullRequest_Hello{Hello: &wirev1.Hello{FunctionUid: string(fn.UID), Cid: string(spec.CID), Token: spec.Token}}},
+			{Kind: &wirev1.PullRequest_Ping{Ping: &wirev1.Ping{EveryNs: int64(time.Second)}}},
+		} {
+			if err := stream.Send(request); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if reply, err := stream.Recv(); err != nil || reply.GetWelcome().GetEpoch() != 7 {
+			t.Errorf("first %v, %v, want a welcome in epoch 7", reply, err)
+		}
+		if reply, err := stream.Recv(); err != nil || reply.GetPong() == nil {
+			t.Errorf("then %v, %v, want a pong", reply, err)
+		}
+	})
+}
+
+func TestInstanceThatFallsSilentIsGivenUp(t *testing.T) {
+	for name, tc := range map[string]struct {
+		every, after time.Duration
+	}{
+		"often":         {500 * time.Millisecond, 2 * time.Second},
+		"seldom":        {5 * time.Second, 20 * time.Second},
+		"all the time":  {1, shortestSilence},
+		"next to never": {1 << 62, longestSilence},
+		"nonsense":      {-1, shortestSilence},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, defaults(), func(w *world) {
+				fn, g := w.put("f", minInstances(1), maxInstances(1)), w.gateway("g:1")
+				w.ticks(1)
+				a := w.ready(w.started(fn, 1)[0])
+				a.ping(tc.every)
+				w.after(tc.after / 2)
+				g.offer(fn, 1)
+				a.expect("ticket 0001 at g:1")
+				a.pull(1, doneWith(1, 0)) // which is a sign of life
+				w.after(tc.after - time.Millisecond)
+				w.expectCounts(fn, provisioner.Counts{Created: 1})
+				w.after(time.Millisecond)
+				a.expectEnded(codes.Unavailable)
+				w.expectCounts(fn, provisioner.Counts{Leaving: 1})
+			})
+		})
+	}
+}
+
+func TestNewestStreamOfAnInstanceCounts(t *testing.T) {
+	inWorld(t, defaults(), func(w *world) {
+		fn, g := w.put("f", minInstances(1), maxInstances(1)), w.gateway("g:1")
+		w.ticks(1)
+		spec := w.started(fn, 1)[0]
+		a := w.ready(spec)
+		g.offer(fn, 1)
+		a.expect("ticket 0001 at g:1")
+		b := w.ready(spec) // its connection was lost, which only it knows
+		a.expectEnded(codes.Aborted)
+		b.expect("ticket 0001 at g:1")
+		forged := &wirev1.Hello{FunctionUid: string(fn.UID), Cid: string(spec.CID), Token: "guessed"}
+		w.hello(forged).expectEnded(codes.Unauthenticated)
+		b.pull(1, doneWith(1, 0))
+		g.offer(fn, 2)
+		b.expect("ticket 0002 at g:1")
+	})
+}
+
+func TestManyStreamsOfAnInstanceLeaveOne(t *testing.T) {
+	inWorld(t, defaults(), func(w *world) {
+		fn := w.put("f", minInstances(1), maxInstances(1))
+		w.ticks(1)
+		spec := w.started(fn, 1)[0]
+		var agents []*agent
+		for range 50 {
+			agents = append(agents, w.connect(&wirev1.Hello{FunctionUid: string(fn.UID), Cid: string(spec.CID), Token: spec.Token}))
+		}
+		synctest.Wait()
+		alive := 0
+		for _, a := range agents {
+			a.mu.Lock()
+			if !a.ended {
+				alive++
+			}
+			a.mu.Unlock()
+		}
+		if alive != 1 {
+			t.Errorf("%d streams are left, want 1", alive)
+		}
+		if n := len(w.scheduler.streams.of); n != 1 {
+			t.Errorf("%d streams are kept, want 1", n)
+		}
+	})
+}

@@ -1,0 +1,260 @@
+package scheduler
+
+import (
+	"context"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	"github.com/windlass-dev/windlass/pkg/fpcs"
+	"github.com/windlass-dev/windlass/pkg/provisioner"
+)
+
+func TestWhoIsNextStandsInForASilentOwner(t *testing.T) {
+	inSharedWorld(t, func(w *world) {
+		w.keeper.lose("other:1")
+		fn, g := w.put("f"), w.gateway("g:1")
+		w.runtime.existing = []provisioner.Existing{{CID: "00000008-000001", Revision: fn.Revision(), Node: "n", Started: time.Now(), Ran: true}}
+		w.keeper.silence()
+		// The instance of the silent owner finds its way here and serves.
+		g.offer(fn, 1)
+		a := w.hello(&wirev1.Hello{FunctionUid: string(fn.UID), Cid: "00000008-000001"})
+		a.pull(1)
+		a.expect("ticket 0001 at g:1")
+		a.pull(1, doneWith(1, time.Minute))
+		// Others that are needed have names that the owner cannot give.
+		g.offer(fn, 2, 3, 4)
+		w.ticks(1)
+		for _, spec := range w.started(fn, 2) {
+			if !strings.HasPrefix(string(spec.CID), "00000008-h"+heirName("self")+"-") {
+				t.Errorf("the CID %s could be the owner's", spec.CID)
+			}
+		}
+		// The owner is there again, and takes all back.
+		a.expect("ticket 0002 at g:1")
+		w.keeper.lose("other:1")
+		w.after(time.Millisecond)
+		a.expect("moved to other:1")
+		g.expectRefused(wirev1.Refusal_REASON_NOT_OWNER, 2, 3, 4)
+	})
+}
+
+// Whoever is starting, or is to stop, is of no help.
+func TestWhoDoesNotServeDoesNotStandIn(t *testing.T) {
+	inSharedWorld(t, func(w *world) {
+		w.scheduler.Serving(false)
+		w.keeper.lose("")
+		fn, g := w.put("f"), w.gateway("g:1")
+		w.keeper.silence()
+		g.offer(fn, 1)
+		g.expectRefused(wirev1.Refusal_REASON_NOT_OWNER, 1)
+	})
+}
+
+// A fail-over is no reason to create instances: those that are there only have
+// to find the new owner.
+func TestNothingIsOrderedUntilInstancesHadTimeToSayHello(t *testing.T) {
+	inSharedWorld(t, func(w *world) {
+		w.keeper.lose("other:1")
+		fn, g := w.put("f"), w.gateway("g:1")
+		w.runtime.existing = []provisioner.Existing{{CID: "00000008-000001", Revision: fn.Revision(), Node: "n", Started: time.Now(), Ran: true}}
+		w.keeper.silence()
+		g.offer(fn, 1, 2, 3)
+		w.ticks(8)
+		w.started(fn, 0)
+		// It did not say hello in time, and nobody can wait for it.
+		w.after(helloTime)
+		w.started(fn, 3)
+	})
+}
+
+func TestAFunctionWithoutInstancesNeedNotWait(t *testing.T) {
+	inSharedWorld(t, func(w *world) {
+		w.keeper.lose("other:1")
+		fn, g := w.put("f"), w.gateway("g:1")
+		w.keeper.silence()
+		g.offer(fn, 1)
+		w.started(fn, 1)
+	})
+}
+
+func TestWhoeverIsUnsureOfItsSlotsCreatesLittle(t *testing.T) {
+	inSharedWorld(t, func(w *world) {
+		fn, g := w.put("f"), w.gateway("g:1")
+		g.offer(fn, 1, 2, 3, 4, 5)
+		w.ticks(1)
+		for i, spec := range w.started(fn, 5) {
+			w.ready(spec).pull(1, doneWith(i+1, time.Minute))
+		}
+		w.keeper.orphan(true)
+		w.ticks(1)
+		g.offer(fn, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20)
+		w.ticks(3)
+		w.started(fn, 1) // a fifth of five
+		other := w.put("other")
+		g.offer(other, 21, 22)
+		w.ticks(3)
+		w.started(other, 1)
+		w.keeper.orphan(false)
+		w.ticks(1)
+		if fresh := w.runtime.take(); len(fresh) < 4 {
+			t.Errorf("%d instances were started once all was well, want those that are missing", len(fresh))
+		}
+	})
+}
+
+func TestCapped(t *testing.T) {
+	tests := []struct {
+		limits  fpcs.Limits
+		settled int
+		want    fpcs.Limits
+	}{
+		{fpcs.Limits{}, 0, fpcs.Limits{Max: 1}},
+		{fpcs.Limits{}, 1, fpcs.Limits{Max: 2}},
+		{fpcs.Limits{}, 10, fpcs.Limits{Max: 12}},
+		{fpcs.Limits{Max: 5}, 10, fpcs.Limits{Max: 5}},
+		{fpcs.Limits{Min: 8, Max: 20}, 4, fpcs.Limits{Min: 5, Max: 5}},
+	}
+	for _, tt := range tests {
+		if got := capped(tt.limits, tt.settled); got != tt.want {
+			t.Errorf("capped(%+v, %d) = %+v, want %+v", tt.limits, tt.settled, got, tt.want)
+		}
+	}
+}
+
+// fakeOwner is a scheduler that notes what it is offered and refuses it all.
+type fakeOwner struct {
+	wirev1.UnimplementedSchedulerServer
+	heard chan *wirev1.OfferRequest
+}
+
+func (o *fakeOwner) Offer(stream grpc.BidiStreamingServer[wirev1.OfferRequest, wirev1.OfferReply]) error {
+	for {
+		request, err := stream.Recv()
+		if err != nil {
+			return nil
+		}
+		o.heard <- request
+		for _, ticket := range request.GetOffers() {
+			_ = stream.Send(&wirev1.OfferReply{Refusals: []*wirev1.Refusal{{InvocationId: ticket.GetInvocationId(), Detail: "by the owner"}}})
+		}
+	}
+}
+
+func serveOnLoopback(t *testing.T, server wirev1.SchedulerServer) (addr string) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := grpc.NewServer(grpc.WaitForHandlers(true))
+	wirev1.RegisterSchedulerServer(s, server)
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		_ = s.Serve(listener)
+	}()
+	t.Cleanup(func() {
+		s.Stop()
+		<-served
+	})
+	return listener.Addr().String()
+}
+
+// A gateway that cannot reach the owner turns to another scheduler.
+func TestTicketsArePassedOnToTheOwnerOnce(t *testing.T) {
+	owner := &fakeOwner{heard: make(chan *wirev1.OfferRequest, 16)}
+	addr := serveOnLoopback(t, owner)
+	w := newWorld(t, worldConfig{Config: DefaultConfig(), node: 1000, shared: true})
+	w.keeper.lose(addr)
+	conn, err := grpc.NewClient(serveOnLoopback(t, w.scheduler), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	offer := func(first *wirev1.OfferRequest) grpc.BidiStreamingClient[wirev1.OfferRequest, wirev1.OfferReply] {
+		stream, err := wirev1.NewSchedulerClient(conn).Offer(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := stream.Send(first); err != nil {
+			t.Fatal(err)
+		}
+		return stream
+	}
+	id := idOf(1)
+	ticket := &wirev1.Ticket{InvocationId: id[:], FunctionUid: "uid-f", RemainingNs: int64(time.Minute)}
+
+	// What comes from a gateway is passed on under its name, and what the
+	// owner says of it is passed back.
+	stream := offer(&wirev1.OfferRequest{Gateway: "g:1", Offers: []*wirev1.Ticket{ticket}})
+	if first := <-owner.heard; first.GetGateway() != "g:1" || !first.GetForwarded() {
+		t.Errorf("the owner was greeted with %v", first)
+	}
+	if second := <-owner.heard; len(second.GetOffers()) != 1 {
+		t.Errorf("the owner was offered %v", second)
+	}
+	reply, err := stream.Recv()
+	if err != nil || len(reply.GetRefusals()) != 1 || reply.GetRefusals()[0].GetDetail() != "by the owner" {
+		t.Errorf("the gateway heard %v, %v", reply, err)
+	}
+	if err := stream.Send(&wirev1.OfferRequest{Withdrawals: []*wirev1.Withdrawal{{InvocationId: id[:], FunctionUid: "uid-f"}}}); err != nil {
+		t.Fatal(err)
+	}
+	if third := <-owner.heard; len(third.GetWithdrawals()) != 1 {
+		t.Errorf("the owner was told %v", third)
+	}
+
+	// What was passed on here stays here.
+	again := offer(&wirev1.OfferRequest{Gateway: "g:2", Forwarded: true, Offers: []*wirev1.Ticket{ticket}})
+	reply, err = again.Recv()
+	if err != nil || len(reply.GetRefusals()) != 1 || reply.GetRefusals()[0].GetReason() == wirev1.Refusal_REASON_UNSPECIFIED {
+		t.Errorf("what was passed on already was answered with %v, %v", reply, err)
+	}
+	select {
+	case request := <-owner.heard:
+		t.Errorf("it was passed on again: %v", request)
+	default:
+	}
+}
+
+func TestSlotsAreToldToThoseWhoCannotReadThem(t *testing.T) {
+	inSharedWorld(t, func(w *world) {
+		reply, err := w.client.Slots(context.Background(), &wirev1.SlotsRequest{})
+		if err != nil || len(reply.GetSlots()) != 0 {
+			t.Errorf("Slots = %v, %v", reply, err)
+		}
+	})
+}
+
+func TestBeats(t *testing.T) {
+	inSharedWorld(t, func(w *world) {
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		stream, err := w.client.Beat(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, serving := range []bool{true, false} {
+			w.scheduler.Serving(serving)
+			if err := stream.Send(&wirev1.BeatRequest{Number: uint64(i)}); err != nil {
+				t.Fatal(err)
+			}
+			reply, err := stream.Recv()
+			if err != nil || reply.GetNumber() != uint64(i) || reply.GetServing() != serving {
+				t.Errorf("beat %d was answered with %v, %v", i, reply, err)
+			}
+		}
+		_ = stream.CloseSend()
+		if _, err := stream.Recv(); err == nil {
+			t.Error("the stream goes on")
+		}
+	})
+}
