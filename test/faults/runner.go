@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
+
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/test/faults/lab"
 	"github.com/windlass-dev/windlass/test/faults/load"
@@ -50,6 +52,9 @@ func newRunner(ctx context.Context, l *lab.Lab, o options, out io.Writer) (*runn
 	}
 	defer s.etcd.Close()
 	if err := s.recover(ctx); err != nil {
+		return nil, err
+	}
+	if err := s.atRest(ctx); err != nil {
 		return nil, err
 	}
 	r.usual = r.holdings(ctx)
@@ -147,6 +152,34 @@ func (r *runner) ledger() ([]verdict.Run, error) {
 	}
 	r.read += int64(len(text))
 	return verdict.ReadLedger(strings.NewReader(string(text)))
+}
+
+// calm is how long no slot has to change hands for Windlass to be at rest.
+const calm = 3 * time.Second
+
+// atRest returns when the schedulers have shared the slots among them.
+func (s *scene) atRest(ctx context.Context) error {
+	revision := func() (int64, error) {
+		got, err := s.etcd.Get(ctx, lab.Prefix+"/slots/", clientv3.WithLastRev()...)
+		if err != nil || len(got.Kvs) == 0 {
+			return 0, err
+		}
+		return got.Kvs[0].ModRevision, nil
+	}
+	for {
+		before, err := revision()
+		if err != nil {
+			return err
+		}
+		wait(ctx, calm)
+		after, err := revision()
+		if err != nil {
+			return err
+		}
+		if before == after {
+			return nil
+		}
+	}
 }
 
 // Bounds of a recovery, within which Windlass works as before or never.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/netip"
 	"os"
 	"time"
 
@@ -105,6 +106,9 @@ func (l *Lab) startRoles(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		if err := m.spread(ctx, serviceAddr, l.schedulerAddrs()); err != nil {
+			return err
+		}
 		l.Gateways = append(l.Gateways, m)
 	}
 	return l.Heal(ctx)
@@ -127,7 +131,17 @@ func (l *Lab) schedulerArguments(m *Member) []string {
 
 func (l *Lab) gatewayArguments(m *Member) []string {
 	return append(l.commonArguments("gateway"),
-		"--advertise="+hostPort(m.Addr, wirePort), "--drain-delay="+l.Config.Drain.String())
+		"--advertise="+hostPort(m.Addr, wirePort), "--schedulers="+hostPort(serviceAddr, wirePort),
+		"--drain-delay="+l.Config.Drain.String())
+}
+
+// schedulerAddrs are the addresses behind the schedulers' service.
+func (l *Lab) schedulerAddrs() []netip.Addr {
+	var addrs []netip.Addr
+	for i := range l.Config.Schedulers {
+		addrs = append(addrs, at(2, i+1))
+	}
+	return addrs
 }
 
 // CallURL is where a gateway takes calls.
