@@ -160,7 +160,7 @@ func TestDecodeNamesFieldAndRemedy(t *testing.T) {
 		"a quantity that would take minutes to read": {header + `spec: {resources: {limits: {memory: "1.5e-99999999"}}}`,
 			[]string{`spec.resources.limits.memory: "1.5e-99999999" is not a quantity; write for example 128Mi`}},
 		"a field that is misspelt": {header + `spec: {concurency: 1}`,
-			[]string{`spec.concurency: unknown field; did you mean concurrency? (valid here: args, code, command, concurrency, decider, env, envFrom, handler, idempotent, image, imagePullSecrets, nodeSelector, port, priorityClassName, protocol, resources, runtime, runtimeClassName, scaling, serviceAccountName, startupTimeout, timeout, tolerations)`}},
+			[]string{`spec.concurency: unknown field; did you mean concurrency? (valid here: args, cancelOnDisconnect, code, command, concurrency, decider, env, envFrom, handler, idempotent, image, imagePullSecrets, limits, nodeSelector, port, priorityClassName, protocol, resources, runtime, runtimeClassName, scaling, serviceAccountName, startupTimeout, timeout, tolerations)`}},
 		"a field in wrong letters": {header + `spec: {startuptimeout: 1s}`,
 			[]string{`spec.startuptimeout: unknown field; write startupTimeout`}},
 		"a field in the wrong place": {header + `spec: {max: 3}`,
@@ -221,7 +221,7 @@ func TestDecodeNamesFieldAndRemedy(t *testing.T) {
 			[]string{`spec.timeout: is given twice; keep one`}},
 		"all problems at once": {header + "spec: {timeout: x, concurrency: x, imgae: x}", []string{
 			`spec.concurrency: "x" is not a whole number; write for example 10`,
-			`spec.imgae: unknown field; did you mean image? (valid here: args, code, command, concurrency, decider, env, envFrom, handler, idempotent, image, imagePullSecrets, nodeSelector, port, priorityClassName, protocol, resources, runtime, runtimeClassName, scaling, serviceAccountName, startupTimeout, timeout, tolerations)`,
+			`spec.imgae: unknown field; did you mean image? (valid here: args, cancelOnDisconnect, code, command, concurrency, decider, env, envFrom, handler, idempotent, image, imagePullSecrets, limits, nodeSelector, port, priorityClassName, protocol, resources, runtime, runtimeClassName, scaling, serviceAccountName, startupTimeout, timeout, tolerations)`,
 			`spec.timeout: "x" is not a duration; write for example 60s`}},
 	} {
 		t.Run(name, func(t *testing.T) {

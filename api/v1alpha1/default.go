@@ -52,6 +52,8 @@ func Default(f *Function) {
 	orElse(&spec.Scaling.IdleTimeout, metav1.Duration{Duration: DefaultIdleTimeout})
 	orElse(&spec.Scaling.KeepLast, metav1.Duration{Duration: DefaultKeepLast})
 
+	orElse(&spec.Limits.Burst, spec.Limits.RatePerSecond)
+
 	requests, limits := &spec.Resources.Requests, &spec.Resources.Limits
 	requests.CPU = requestOrElse(requests.CPU, limits.CPU, minCPU,
 		resource.NewMilliQuantity(defaultCPUMilli, resource.DecimalSI))

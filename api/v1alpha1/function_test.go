@@ -149,3 +149,24 @@ func TestEncodeKeepsEveryText(t *testing.T) {
 		t.Errorf("source code is hard to read:\n%s", text)
 	}
 }
+
+func TestLimitsDoNotReplaceInstances(t *testing.T) {
+	limited := &Function{Spec: FunctionSpec{Limits: Limits{Concurrency: 5, RatePerSecond: 2, Burst: 9}}}
+	if got, want := limited.Revision(), (&Function{}).Revision(); got != want {
+		t.Errorf("the revision with limits is %s, without %s", got, want)
+	}
+}
+
+func TestBurstIsOneSecondOfTheRate(t *testing.T) {
+	for _, c := range []struct{ given, want Limits }{
+		{Limits{RatePerSecond: 7}, Limits{RatePerSecond: 7, Burst: 7}},
+		{Limits{RatePerSecond: 7, Burst: 2}, Limits{RatePerSecond: 7, Burst: 2}},
+		{Limits{Concurrency: 3}, Limits{Concurrency: 3}},
+	} {
+		f := &Function{Spec: FunctionSpec{Limits: c.given}}
+		Default(f)
+		if f.Spec.Limits != c.want {
+			t.Errorf("%+v became %+v, want %+v", c.given, f.Spec.Limits, c.want)
+		}
+	}
+}

@@ -230,6 +230,10 @@ type FunctionSpec struct {
 	// +kubebuilder:default={}
 	Scaling Scaling `json:"scaling,omitzero"`
 
+	// Limits bound the calls of the function, of all callers together. There
+	// are none by default.
+	Limits Limits `json:"limits,omitzero"`
+
 	// Idempotent says that running a call twice does no harm. A call of such a
 	// function is run again, twice at most, when an instance is lost with it,
 	// and a small one may start before its gateway knows.
@@ -367,6 +371,26 @@ type Scaling struct {
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ns|us|µs|μs|ms|s|m|h))+$') && duration(self) > duration('0s')",message="must be a duration of more than 0; write for example 1h"
 	KeepLast metav1.Duration `json:"keepLast,omitzero"`
+}
+
+// Limits bound the calls that a function takes. Further ones are refused with 429.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.burst) || has(self.ratePerSecond)",fieldPath=".burst",reason=FieldValueForbidden,message="needs limits.ratePerSecond; add it, or remove burst"
+type Limits struct {
+	// Concurrency is how many calls may wait and run at a time, 1 to 1000000.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000000
+	Concurrency int32 `json:"concurrency,omitempty"`
+	// RatePerSecond is how many calls are taken in a second in the long run, 1
+	// to 1000000.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000000
+	RatePerSecond int32 `json:"ratePerSecond,omitempty"`
+	// Burst is how many calls are taken at once, 1 to 1000000. The default is
+	// RatePerSecond.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000000
+	Burst int32 `json:"burst,omitempty"`
 }
 
 // FunctionStatus is what Windlass observes of a Function.

@@ -12,6 +12,7 @@ import (
 func (f *Function) Revision() string {
 	spec := f.Spec.DeepCopy()
 	spec.Scaling.Min, spec.Scaling.Max = 0, nil
+	spec.Limits = Limits{}
 	spec.Decider, spec.Idempotent, spec.CancelOnDisconnect = "", false, false
 	text, err := json.Marshal(spec)
 	if err != nil {

@@ -46,6 +46,7 @@ func Validate(f *Function) field.ErrorList {
 	errs = append(errs, validateEnv(spec.Child("env"), f.Spec.Env)...)
 	errs = append(errs, validateEnvFrom(spec.Child("envFrom"), f.Spec.EnvFrom)...)
 	errs = append(errs, validateScaling(spec.Child("scaling"), &f.Spec.Scaling)...)
+	errs = append(errs, validateLimits(spec.Child("limits"), &f.Spec.Limits)...)
 	return errs
 }
 

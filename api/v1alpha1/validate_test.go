@@ -43,7 +43,7 @@ func TestValidateAcceptsWhatIsRight(t *testing.T) {
 		"a runtime of one's own":              `{runtime: java21, handler: "com.example.Handler::handle", code: {configMap: my.code}}`,
 		"everything that needs a cluster":     `{image: "a.b:5000/c@sha256:0123", args: [--fast, ""], port: 65535, envFrom: [{secretRef: {name: a}}, {prefix: A_, configMapRef: {name: b.c}}], runtimeClassName: gvisor, priorityClassName: batch, imagePullSecrets: [{name: a}, {name: b}], serviceAccountName: robot}`,
 		"the lowest of everything":            `{command: [x], concurrency: 1, timeout: 10ms, startupTimeout: 100ms, resources: {requests: {cpu: 1m, memory: 1Mi}}, scaling: {min: 0, max: 1, backoffAfter: 1ns, idleTimeout: 1ns, keepLast: 1ns}}`,
-		"the highest of everything":           `{command: [x], concurrency: 1000, timeout: 24h, startupTimeout: 1h, scaling: {min: 3, max: 3}}`,
+		"the highest of everything":           `{command: [x], concurrency: 1000, timeout: 24h, startupTimeout: 1h, scaling: {min: 3, max: 3}, limits: {concurrency: 1000000, ratePerSecond: 1000000, burst: 1000000}}`,
 		"a limit as high as the request":      `{command: [x], resources: {requests: {cpu: 1}, limits: {cpu: 1000m}}}`,
 		"a limit below the default request":   `{command: [x], resources: {limits: {cpu: 50m, memory: 32Mi}}}`,
 		"environment variables":               `{command: [x], env: [{name: A}, {name: b.c-D_1, value: x}, {name: PORTS}, {name: windlass_x}]}`,
@@ -160,6 +160,12 @@ func TestValidateNamesFieldAndRemedy(t *testing.T) {
 			`spec.scaling.backoffAfter: Invalid value: "-1s": must be more than 0; write for example 10s`,
 			`spec.scaling.idleTimeout: Invalid value: "-1s": must be more than 0; write for example 10m`,
 			`spec.scaling.keepLast: Invalid value: "-1s": must be more than 0; write for example 1h`}},
+		"limits out of range": {`{` + runs + `limits: {concurrency: -1, ratePerSecond: 1000001}}`, []string{
+			`spec.limits.concurrency: Invalid value: -1: must be 1 to 1000000; write for example 100, or remove concurrency to have no limit`,
+			`spec.limits.ratePerSecond: Invalid value: 1000001: must be 1 to 1000000; write for example 100, or remove ratePerSecond to have no limit`,
+			`spec.limits.burst: Invalid value: 1000001: must be 1 to 1000000; write for example 100, or remove burst to have no limit`}},
+		"a burst of no rate": {`{` + runs + `limits: {burst: 5}}`, []string{
+			`spec.limits.burst: Forbidden: needs spec.limits.ratePerSecond; add it, or remove burst`}},
 		"min above max": {`{` + runs + `scaling: {min: 3, max: 2}}`, []string{
 			`spec.scaling.min: Invalid value: 3: must not be more than max; lower it to 2, or raise spec.scaling.max`}},
 	} {

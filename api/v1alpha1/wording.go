@@ -65,7 +65,12 @@ var examples = map[string]string{
 	"spec.scaling.backoffAfter":      "10s",
 	"spec.scaling.idleTimeout":       "10m",
 	"spec.scaling.keepLast":          "1h",
+	"spec.limits":                    "{concurrency: 100, ratePerSecond: 50}",
+	"spec.limits.concurrency":        "100",
+	"spec.limits.ratePerSecond":      "50",
+	"spec.limits.burst":              "100",
 	"spec.idempotent":                "true",
+	"spec.cancelOnDisconnect":        "true",
 	"spec.decider":                   string(DeciderListing1),
 }
 

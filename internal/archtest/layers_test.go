@@ -26,7 +26,9 @@ var rows = []struct {
 		"pkg/podagent/core",
 		"pkg/provisioner/nodepick",
 		"pkg/provisioner/podspec",
+		"pkg/provisioner/share",
 		"pkg/queue",
+		"pkg/queue/intake",
 		"pkg/workload",
 	}},
 	{"shells", []string{
@@ -113,7 +115,9 @@ var only = []allowance{
 		"api/v1alpha1", "k8s.io/api", "k8s.io/apimachinery", "pkg/invoke",
 		"pkg/podagent/adapter/lambda/lambdaenv", "pkg/podagent/agentenv", "pkg/provisioner/nodepick",
 	}, "a pod is a function of its function"},
+	{"pkg/provisioner/share", nil, "a share is a function of who wants what"},
 	{"pkg/queue", []string{"pkg/invoke"}, "a queue is a value; the broker gives it a lock and time"},
+	{"pkg/queue/intake", []string{"golang.org/x/time", "pkg/invoke"}, "time is an argument of its token bucket, too"},
 	{"pkg/wiretls", []string{"api/wire/v1", "google.golang.org/grpc"}, "agents link it"},
 	{"pkg/workload", nil, "the same seed yields the same load"},
 }

@@ -131,6 +131,7 @@ func summary(fn *v1alpha1.Function, now time.Time) [][]cell {
 		cells("Scaling", fmt.Sprintf("%d to %s, decided by %s", spec.Scaling.Min, most, spec.Decider)),
 		cells("Leaves", fmt.Sprintf("idle for %s + %s, the last one for %s", plainDuration(spec.Scaling.BackoffAfter),
 			plainDuration(spec.Scaling.IdleTimeout), plainDuration(spec.Scaling.KeepLast))),
+		cells("Call limits", callLimits(spec.Limits)),
 		cells("CPU", amounts(spec.Resources.Requests.CPU, spec.Resources.Limits.CPU)),
 		cells("Memory", amounts(spec.Resources.Requests.Memory, spec.Resources.Limits.Memory)),
 		cells("Idempotent", fmt.Sprint(spec.Idempotent)),
@@ -141,6 +142,21 @@ func summary(fn *v1alpha1.Function, now time.Time) [][]cell {
 		label = ""
 	}
 	return rows
+}
+
+// callLimits says how many calls are taken.
+func callLimits(l v1alpha1.Limits) string {
+	var parts []string
+	if l.Concurrency > 0 {
+		parts = append(parts, fmt.Sprintf("%d at a time", l.Concurrency))
+	}
+	if l.RatePerSecond > 0 {
+		parts = append(parts, fmt.Sprintf("%d a second, %d at once", l.RatePerSecond, l.Burst))
+	}
+	if len(parts) == 0 {
+		return "none"
+	}
+	return strings.Join(parts, "; ")
 }
 
 func amounts(request, limit *resource.Quantity) string {

@@ -21,6 +21,7 @@ func repertoire(t *testing.T) *theatre {
 		fn.Spec.Code = &v1alpha1.Code{Path: "/srv/hello"}
 		fn.Spec.Env = []v1alpha1.EnvVar{{Name: "MODE", Value: "test"}, {Name: "LANG", Value: "C"}}
 		fn.Spec.Scaling.Max = &most
+		fn.Spec.Limits = v1alpha1.Limits{Concurrency: 200, RatePerSecond: 50}
 		fn.Spec.Resources.Limits.Memory = &limit
 	})
 	th.put(t, "default/broken", func(fn *v1alpha1.Function) {

@@ -144,7 +144,7 @@ func (s *schedulerRole) startPods() error {
 			SchedulerAddr: s.config.AgentScheduler, OwnerAddr: s.config.Advertise, CA: string(ca),
 			PullPolicy: corev1.PullPolicy(s.config.ImagePullPolicy), TokenAudience: podidentity.Audience,
 		},
-		QPS: s.config.CreateQPS, Burst: int(2 * s.config.CreateQPS),
+		QPS: s.config.CreateQPS, Burst: s.createBurst(),
 	}, kube.Deps{Client: client, Runtimes: s.source, Registerer: s.registry, Log: s.log})
 	if err != nil {
 		return err
@@ -159,6 +159,9 @@ func (s *schedulerRole) startPods() error {
 	s.parts.Start("identity", s.verifier.Run)
 	return nil
 }
+
+// createBurst is how many pods may be created at once, at least 2.
+func (s *schedulerRole) createBurst() int { return max(2, int(2*s.config.CreateQPS)) }
 
 func (s *schedulerRole) agentRequests() nodepick.Amount {
 	cpu, memory := resource.MustParse(s.config.AgentCPU), resource.MustParse(s.config.AgentMemory)
@@ -212,6 +215,7 @@ func (s *schedulerRole) startScheduler(keeper *etcd.Keeper, watched *peers.Peers
 	)
 	settings := scheduler.DefaultConfig()
 	settings.ID = s.config.ID
+	settings.CreateRate, settings.CreateBurst = s.config.CreateQPS, s.createBurst()
 	s.scheduler, err = scheduler.New(settings, scheduler.Deps{
 		Catalog: s.source.Catalog(), Keeper: keeper, Router: watched, Instances: s.instances,
 		Schedulers: s.tls.ClientCredentials(wiretls.SchedulerName),

@@ -81,7 +81,7 @@ func TestAPIServerTakesWhatIsRight(t *testing.T) {
 		"a ConfigMap":               `{runtime: java21, handler: "com.example.Handler::handle", code: {configMap: my.code}}`,
 		"a runtime that speaks":     `{runtime: python3, protocol: HTTP, handler: main.app, code: {inline: x}}`,
 		"the lowest of everything":  `{image: a, port: 1, concurrency: 1, timeout: 10ms, startupTimeout: 100ms, resources: {requests: {cpu: 1m, memory: 1Mi}}, scaling: {min: 0, max: 1, backoffAfter: 1ns, idleTimeout: 1µs, keepLast: 1us}}`,
-		"the highest of everything": `{image: a, port: 65535, concurrency: 1000, timeout: 24h, startupTimeout: 1h, scaling: {min: 3, max: 3, keepLast: 1.5h30m}}`,
+		"the highest of everything": `{image: a, port: 65535, concurrency: 1000, timeout: 24h, startupTimeout: 1h, scaling: {min: 3, max: 3, keepLast: 1.5h30m}, limits: {concurrency: 1000000, ratePerSecond: 1000000, burst: 1}}`,
 		"quantities":                `{image: a, resources: {requests: {cpu: 1, memory: 134217728}, limits: {cpu: "1.5", memory: 1e9}}}`,
 		"a limit of the request":    `{image: a, resources: {requests: {cpu: 1}, limits: {cpu: 1000m}}}`,
 		"a limit alone":             `{image: a, resources: {limits: {cpu: 50m, memory: 32Mi}}}`,
@@ -155,6 +155,11 @@ func TestAPIServerNamesFieldAndRemedy(t *testing.T) {
 			`spec.scaling.keepLast: Invalid value: "string": must be a duration of more than 0; write for example 1h`,
 			`spec.startupTimeout: Invalid value: "string": must be a duration of 100ms to 1h; write for example 1m`,
 			`spec.timeout: Invalid value: "string": must be a duration of 10ms to 24h; write for example 60s`}},
+		"limits out of range": {`{image: a, limits: {concurrency: -1, ratePerSecond: 1000001}}`, []string{
+			`spec.limits.concurrency: Invalid value: -1: spec.limits.concurrency in body should be greater than or equal to 1`,
+			`spec.limits.ratePerSecond: Invalid value: 1000001: spec.limits.ratePerSecond in body should be less than or equal to 1000000`}},
+		"a burst of no rate": {`{image: a, limits: {burst: 5}}`, []string{
+			`spec.limits.burst: Forbidden: needs limits.ratePerSecond; add it, or remove burst`}},
 		"quantities that are too small": {`{image: a, resources: {requests: {cpu: 0}, limits: {memory: 64m}}}`, []string{
 			`spec.resources.limits.memory: Invalid value: "": must be a quantity of at least 1Mi; write for example 128Mi, which are 128 times 2^20 bytes`,
 			`spec.resources.requests.cpu: Invalid value: "": must be a quantity of at least 1m; write for example 250m, a quarter of a core`}},

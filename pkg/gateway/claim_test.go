@@ -86,6 +86,23 @@ func TestAReleasedCallIsOfferedAgainAndAnswered(t *testing.T) {
 	w.scheduler.withdrawn(first)
 }
 
+// Schedulers take a ticket that has waited for one that was let in before.
+func TestANewTicketHasNotWaited(t *testing.T) {
+	w := newWorld(t)
+	for n := range 2 {
+		answers := w.call(w.request("POST", "/function/hello/", bytes.NewBufferString("small")))
+		ticket := w.scheduler.ticket()
+		// The ticket of the first call may have had to wait for the stream.
+		if n > 0 && ticket.GetWaitedNs() != 0 {
+			t.Errorf("the first offer of a call says that it has waited %d", ticket.GetWaitedNs())
+		}
+		i := w.claim(ticket)
+		i.whole(200, "hi")
+		wrote(t, answers, 200, invoke.ExecutedYes)
+		i.ended()
+	}
+}
+
 // A release offers the released call only: however many wait, they are not
 // offered again with it.
 func TestAReleaseOffersNothingElse(t *testing.T) {

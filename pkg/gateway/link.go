@@ -177,11 +177,14 @@ func (l *link) open(stream grpc.BidiStreamingClient[wirev1.OfferRequest, wirev1.
 }
 
 var refusalReasons = map[wirev1.Refusal_Reason]invoke.RefusalReason{
-	wirev1.Refusal_REASON_QUEUE_FULL:       invoke.RefusedQueueFull,
-	wirev1.Refusal_REASON_UNKNOWN_FUNCTION: invoke.RefusedUnknownFunction,
-	wirev1.Refusal_REASON_CANNOT_START:     invoke.RefusedCannotStart,
-	wirev1.Refusal_REASON_NOT_OWNER:        invoke.RefusedNotOwner,
-	wirev1.Refusal_REASON_NO_CAPACITY:      invoke.RefusedNoCapacity,
+	wirev1.Refusal_REASON_QUEUE_FULL:          invoke.RefusedQueueFull,
+	wirev1.Refusal_REASON_UNKNOWN_FUNCTION:    invoke.RefusedUnknownFunction,
+	wirev1.Refusal_REASON_CANNOT_START:        invoke.RefusedCannotStart,
+	wirev1.Refusal_REASON_NOT_OWNER:           invoke.RefusedNotOwner,
+	wirev1.Refusal_REASON_NO_CAPACITY:         invoke.RefusedNoCapacity,
+	wirev1.Refusal_REASON_RATE_LIMITED:        invoke.RefusedRate,
+	wirev1.Refusal_REASON_CONCURRENCY_LIMITED: invoke.RefusedConcurrency,
+	wirev1.Refusal_REASON_WAIT_TOO_LONG:       invoke.RefusedWait,
 }
 
 func refusalFromWire(r *wirev1.Refusal) invoke.Refusal {

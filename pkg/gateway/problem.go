@@ -57,7 +57,8 @@ func newProblem(status int, executed invoke.Executed, reason, detail string) pro
 // fromRefusal is what a client is told when a scheduler refuses its ticket.
 func fromRefusal(r invoke.Refusal) problem {
 	status := http.StatusServiceUnavailable
-	if r.Reason == invoke.RefusedQueueFull {
+	switch r.Reason {
+	case invoke.RefusedQueueFull, invoke.RefusedRate, invoke.RefusedConcurrency, invoke.RefusedWait:
 		status = http.StatusTooManyRequests
 	}
 	p := newProblem(status, invoke.ExecutedNo, string(r.Reason), r.Detail)

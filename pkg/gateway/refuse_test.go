@@ -25,6 +25,9 @@ func TestRefusalsReachTheClient(t *testing.T) {
 		header     string
 	}{
 		{"the queue is full", wirev1.Refusal_REASON_QUEUE_FULL, 2500 * time.Millisecond, 429, "QueueFull", "3"},
+		{"the rate is reached", wirev1.Refusal_REASON_RATE_LIMITED, time.Second, 429, "RateLimited", "1"},
+		{"too many at a time", wirev1.Refusal_REASON_CONCURRENCY_LIMITED, 2 * time.Second, 429, "ConcurrencyLimited", "2"},
+		{"the wait is too long", wirev1.Refusal_REASON_WAIT_TOO_LONG, 30 * time.Second, 429, "WaitTooLong", "30"},
 		{"instances cannot start", wirev1.Refusal_REASON_CANNOT_START, 30 * time.Second, 503, "CannotStart", "30"},
 		{"no node has room", wirev1.Refusal_REASON_NO_CAPACITY, 0, 503, "NoCapacity", "1"},
 	} {

@@ -17,6 +17,14 @@ const (
 	RefusedNotOwner RefusalReason = "NotOwner"
 	// RefusedNoCapacity says that no instance exists and no node has room.
 	RefusedNoCapacity RefusalReason = "NoCapacity"
+	// RefusedRate says that the function's limit on calls in a second is
+	// reached.
+	RefusedRate RefusalReason = "RateLimited"
+	// RefusedConcurrency says that the function's limit on calls at a time is
+	// reached.
+	RefusedConcurrency RefusalReason = "ConcurrencyLimited"
+	// RefusedWait says that the call would wait for longer than it is wanted.
+	RefusedWait RefusalReason = "WaitTooLong"
 )
 
 // Refusal says why a call that was not claimed will not be.

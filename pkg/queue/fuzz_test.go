@@ -14,14 +14,14 @@ import (
 // the first difference. Each operation is three bytes: what, which instance or
 // ticket, and how much.
 func play(t *testing.T, tape []byte) {
-	limits := Limits{MaxWaiting: 6, ClaimGrace: 3 * time.Second}
+	limits := Limits{MaxWaiting: 6, ClaimGrace: 3 * time.Second, AvoidFor: 5 * time.Second}
 	q, w := New(limits), &twin{limits: limits}
 	now := time.Unix(1_000_000, 0)
 	evict := EvictPolicy{Min: 1, IdleFor: 2 * time.Second}
 	policy := LeavePolicy{Min: 1, IdleTimeout: 4 * time.Second, KeepLast: 9 * time.Second}
 
 	for step := 0; len(tape) >= 3; step++ {
-		op, which, much := tape[0]%11, tape[1]%12, tape[2]%8
+		op, which, much := tape[0]%13, tape[1]%12, tape[2]%8
 		tape = tape[3:]
 		cid := invoke.Term{Epoch: 1}.CID(uint64(which % 5))
 		id := invoke.ID{which}
@@ -31,6 +31,7 @@ func play(t *testing.T, tape []byte) {
 			ticket := invoke.Ticket{
 				ID:       id,
 				Token:    invoke.Token{much / 6},
+				Gateway:  string('A' + rune(which%3)),
 				Arrived:  now.Add(-time.Duration(much%3) * time.Second),
 				Deadline: now.Add(time.Duration(1+much) * time.Second),
 			}
@@ -67,6 +68,9 @@ func play(t *testing.T, tape []byte) {
 				}
 				got, want = ids, w.clear()
 			}
+		case 11, 12:
+			q.GiveBack(cid, id, now)
+			w.giveBack(cid, id, now)
 		case 10:
 			got, want = q.Evict(cid, now, evict), w.evict(cid, now, evict)
 		}
@@ -101,21 +105,20 @@ func play(t *testing.T, tape []byte) {
 // checkInvariants checks what the package promises of any queue after Match.
 func checkInvariants(t *testing.T, q *Queue) {
 	t.Helper()
-	waiting := 0
-	for e := q.waiting.first; e != nil; e = e.next {
-		waiting++
-		if e.holder != nil {
-			t.Fatal("a waiting ticket has a holder")
-		}
-		if e.next != nil && e.next.before(e) {
-			t.Fatal("tickets are out of order")
+	waiting := checkList(t, &q.waiting)
+	for gateway, l := range q.lanes {
+		waiting += checkList(t, &l.ticketList)
+		for e := q.waiting.first; e != nil; e = e.next {
+			if e.ticket.Gateway == gateway {
+				t.Fatal("a ticket of an avoided gateway waits among the others")
+			}
 		}
 	}
-	if waiting != q.waiting.len || uint64(waiting) != q.arrived-q.departed {
-		t.Fatalf("%d tickets wait, the list says %d and the counters %d", waiting, q.waiting.len, q.arrived-q.departed)
+	if uint64(waiting) != q.arrived-q.departed {
+		t.Fatalf("%d tickets wait, the counters say %d", waiting, q.arrived-q.departed)
 	}
-	if waiting > 0 && len(q.asking) > 0 {
-		t.Fatal("a ticket waits while an instance asks")
+	if q.waiting.len > 0 && len(q.asking) > 0 {
+		t.Fatal("a ticket that every instance takes waits while one asks")
 	}
 	for cid, in := range q.instances {
 		if (in.index >= 0) != (in.credits > 0) {
@@ -138,6 +141,27 @@ func checkInvariants(t *testing.T, q *Queue) {
 	}
 }
 
+// checkList checks one list of tickets that wait, and counts them.
+func checkList(t *testing.T, l *ticketList) (waiting int) {
+	t.Helper()
+	for e := l.first; e != nil; e = e.next {
+		waiting++
+		if e.holder != nil {
+			t.Fatal("a waiting ticket has a holder")
+		}
+		if e.next != nil && (e.next.before(e) || e.next.prev != e) {
+			t.Fatal("tickets are out of order")
+		}
+		if e.next == nil && l.last != e {
+			t.Fatal("the list ends elsewhere")
+		}
+	}
+	if waiting != l.len {
+		t.Fatalf("%d tickets wait, the list says %d", waiting, l.len)
+	}
+	return waiting
+}
+
 func FuzzQueueAgainstTwin(f *testing.F) {
 	f.Add([]byte{3, 0, 0, 5, 0, 3, 0, 1, 2, 0, 2, 2, 6, 0, 0, 4, 0, 0, 8, 0, 5, 0, 1, 0})
 	f.Fuzz(play)
@@ -149,6 +173,24 @@ func TestRandomTapesAgreeWithTwin(t *testing.T) {
 		tape := make([]byte, 600)
 		for i := range tape {
 			tape[i] = byte(r.UintN(256))
+		}
+		play(t, tape)
+		if t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+}
+
+// busyOps are operations of a queue that is under load and whose instances lose
+// sight of gateways.
+var busyOps = []byte{9, 0, 0, 0, 0, 0, 0, 3, 3, 5, 5, 5, 5, 11, 11, 11, 6, 8, 8, 4, 2}
+
+func TestTapesOfABusyQueueAgreeWithTwin(t *testing.T) {
+	for seed := range uint64(400) {
+		r := rand.New(rand.NewPCG(seed, 18))
+		tape := make([]byte, 0, 900)
+		for range 300 {
+			tape = append(tape, busyOps[r.UintN(uint(len(busyOps)))], byte(r.UintN(12)), byte(r.UintN(8)))
 		}
 		play(t, tape)
 		if t.Failed() {

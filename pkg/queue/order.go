@@ -24,20 +24,40 @@ func (l *ticketList) insert(e *entry) {
 	for after != nil && e.before(after) {
 		after = after.prev
 	}
-	e.prev = after
-	if after == nil {
-		e.next = l.first
+	before := l.first
+	if after != nil {
+		before = after.next
+	}
+	l.insertBefore(e, before)
+}
+
+// insertBefore puts an entry in front of one of the list, or at the end if that
+// is nil.
+func (l *ticketList) insertBefore(e, at *entry) {
+	e.next = at
+	if at == nil {
+		e.prev, l.last = l.last, e
+	} else {
+		e.prev, at.prev = at.prev, e
+	}
+	if e.prev == nil {
 		l.first = e
 	} else {
-		e.next = after.next
-		after.next = e
-	}
-	if e.next == nil {
-		l.last = e
-	} else {
-		e.next.prev = e
+		e.prev.next = e
 	}
 	l.len++
+}
+
+// absorb moves all of another list to their places in this one.
+func (l *ticketList) absorb(other *ticketList) {
+	at := l.first
+	for e := other.first; e != nil; e = other.first {
+		other.remove(e)
+		for at != nil && at.before(e) {
+			at = at.next
+		}
+		l.insertBefore(e, at)
+	}
 }
 
 func (l *ticketList) remove(e *entry) {

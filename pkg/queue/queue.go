@@ -28,12 +28,21 @@ type Limits struct {
 	// back. Too short makes instances claim in vain; too long makes a call
 	// wait for an instance that hangs.
 	ClaimGrace time.Duration
+	// AvoidFor is how long an instance that could not reach a gateway is
+	// handed no ticket of it. Too short makes it fail again; too long makes
+	// calls wait for others after the network has healed.
+	AvoidFor time.Duration
 }
 
 // Queue is the queue of one function. It is not safe for concurrent use.
 type Queue struct {
-	limits    Limits
-	waiting   ticketList
+	limits Limits
+	// waiting are the tickets that wait, but for those in lanes, by gateway:
+	// a gateway has a lane while some instance avoids it.
+	waiting ticketList
+	lanes   map[string]*lane
+	turn    turn
+
 	entries   map[invoke.ID]*entry
 	instances map[invoke.CID]*instance
 	asking    askHeap
@@ -76,6 +85,9 @@ type instance struct {
 	// idleSince is when it came to ask for all that it can hold, which it
 	// does only while it runs nothing; zero while it does not.
 	idleSince time.Time
+	// avoids are the gateways that it could not reach, and until when it is
+	// handed no ticket of them.
+	avoids map[string]time.Time
 }
 
 // Offer adds a ticket. Offering one again that waits changes nothing; one that
@@ -93,15 +105,21 @@ func (q *Queue) Offer(t invoke.Ticket, now time.Time) error {
 		e.withdrawn = false
 		return nil
 	}
-	if q.waiting.len >= q.limits.MaxWaiting {
+	if q.Waiting() >= q.limits.MaxWaiting {
 		return ErrFull
 	}
 	q.seq++
 	e := &entry{ticket: t, seq: q.seq}
 	q.entries[t.ID] = e
-	q.waiting.insert(e)
+	q.list(e).insert(e)
 	q.arrived++
 	return nil
+}
+
+// Knows tells whether the queue has a ticket of that invocation, waiting or out.
+func (q *Queue) Knows(id invoke.ID) bool {
+	_, known := q.entries[id]
+	return known
 }
 
 // Withdraw removes a ticket that waits, and tells whether it did. One that is out
@@ -196,39 +214,75 @@ func (q *Queue) Retire(cid invoke.CID) bool {
 	return true
 }
 
-// Match hands waiting tickets to asking instances until one side is empty, and
-// forgets tickets past their deadline that come up meanwhile or stand in front
-// then. It calls deliver for each ticket handed out and returns how many it
-// forgot.
+// Match hands waiting tickets to asking instances until no ticket is left that one
+// of those that ask may be handed. It calls deliver for each ticket handed out.
+//
+// Tickets past their deadline are forgotten if they come up meanwhile, or if they
+// are then the oldest that wait, of an avoided gateway or of the others. Match
+// returns how many it forgot.
 func (q *Queue) Match(now time.Time, deliver func(invoke.CID, invoke.Ticket)) (expired int) {
-	for e := q.waiting.first; e != nil; e = q.waiting.first {
+	if len(q.lanes) > 0 {
+		q.mergeLanes(now)
+	}
+	q.calmDown(now)
+	for {
+		expired += q.expire(now)
+		if q.Waiting() == 0 || len(q.asking) == 0 {
+			break
+		}
+		e, in := q.pair(now)
+		if e == nil {
+			break
+		}
 		if !e.ticket.Deadline.After(now) {
 			q.drop(e)
 			expired++
 			continue
 		}
-		if len(q.asking) == 0 {
-			break
-		}
-		q.waiting.remove(e)
-		q.departed++
-		in := q.asking[0]
-		in.idleSince = time.Time{}
-		in.credits--
-		if in.credits == 0 {
-			q.stopAsking(in)
-		}
-		e.holder, e.handed = in, now
-		in.out[e.ticket.ID] = e
+		q.handOut(e, in, now)
 		deliver(in.cid, e.ticket)
+	}
+	q.calmDown(now)
+	return expired
+}
+
+// expire forgets the oldest tickets as long as they are past their deadline.
+func (q *Queue) expire(now time.Time) (expired int) {
+	for e := q.waiting.first; e != nil && !e.ticket.Deadline.After(now); e = q.waiting.first {
+		q.drop(e)
+		expired++
+	}
+	if len(q.lanes) > 0 {
+		expired += q.expireLanes(now)
 	}
 	return expired
 }
 
+// pair is the ticket whose turn it is and the instance that gets it, or nothing.
+func (q *Queue) pair(now time.Time) (*entry, *instance) {
+	if len(q.lanes) > 0 {
+		return q.pairByLane(now)
+	}
+	return q.turn.head(&q.waiting), q.asking[0]
+}
+
+func (q *Queue) handOut(e *entry, in *instance, now time.Time) {
+	q.list(e).remove(e)
+	q.departed++
+	in.idleSince = time.Time{}
+	in.credits--
+	if in.credits == 0 {
+		q.stopAsking(in)
+	}
+	e.holder, e.handed = in, now
+	in.out[e.ticket.ID] = e
+	q.judge(&e.ticket, now)
+}
+
 // Clear removes all tickets that wait and returns them in order of arrival.
 func (q *Queue) Clear() []invoke.Ticket {
-	cleared := make([]invoke.Ticket, 0, q.waiting.len)
-	for e := q.waiting.first; e != nil; e = q.waiting.first {
+	cleared := make([]invoke.Ticket, 0, q.Waiting())
+	for e := q.oldest(); e != nil; e = q.oldest() {
 		q.drop(e)
 		cleared = append(cleared, e.ticket)
 	}
@@ -237,7 +291,7 @@ func (q *Queue) Clear() []invoke.Ticket {
 
 // drop removes an entry that waits.
 func (q *Queue) drop(e *entry) {
-	q.waiting.remove(e)
+	q.list(e).remove(e)
 	delete(q.entries, e.ticket.ID)
 	q.departed++
 }
@@ -246,7 +300,7 @@ func (q *Queue) drop(e *entry) {
 func (q *Queue) putBack(e *entry) {
 	delete(e.holder.out, e.ticket.ID)
 	e.holder = nil
-	q.waiting.insert(e)
+	q.list(e).insert(e)
 	q.departed--
 }
 

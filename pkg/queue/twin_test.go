@@ -17,6 +17,12 @@ type twin struct {
 	arrived   uint64
 	departed  uint64
 	seq       int
+	// avoided are the gateways that some instance has avoided, and until when.
+	avoided map[string]time.Time
+	// late are the times of the late tickets handed out in a row, since the
+	// pace was judged last.
+	late        []time.Time
+	newestFirst bool
 }
 
 type twinTicket struct {
@@ -35,6 +41,7 @@ type twinInstance struct {
 	asked    bool
 	retired  bool
 	idle     time.Time // since when it asks for all that it can hold
+	avoids   map[string]time.Time
 }
 
 func (w *twin) ticket(id invoke.ID) int {
@@ -150,6 +157,28 @@ func (w *twin) done(cid invoke.CID, id invoke.ID) {
 	}
 }
 
+func (w *twin) giveBack(cid invoke.CID, id invoke.ID, now time.Time) {
+	i := w.ticket(id)
+	if i < 0 || cid == "" || w.tickets[i].holder != cid {
+		return
+	}
+	gateway, until := w.tickets[i].Gateway, now.Add(w.limits.AvoidFor)
+	in := &w.instances[w.instance(cid)]
+	if in.avoids == nil {
+		in.avoids = map[string]time.Time{}
+	}
+	if w.avoided == nil {
+		w.avoided = map[string]time.Time{}
+	}
+	in.avoids[gateway], w.avoided[gateway] = until, until
+	if w.tickets[i].withdrawn {
+		w.drop(i)
+		return
+	}
+	w.tickets[i].holder = ""
+	w.departed--
+}
+
 func (w *twin) retire(cid invoke.CID) bool {
 	i := w.instance(cid)
 	if i < 0 || w.instances[i].retired {
@@ -221,28 +250,98 @@ type handed struct {
 }
 
 func (w *twin) match(now time.Time) (out []handed, expired int) {
+	w.calmDown(now)
 	for {
-		waiting := w.waiting()
-		if len(waiting) > 0 && !waiting[0].Deadline.After(now) {
-			w.drop(w.ticket(waiting[0].ID))
-			w.departed++
+		expired += w.expire(now)
+		i, best := w.pair(now)
+		if best < 0 {
+			w.calmDown(now)
+			return out, expired
+		}
+		w.departed++
+		if !w.tickets[i].Deadline.After(now) {
+			w.drop(i)
 			expired++
 			continue
 		}
-		best := -1
-		for i, in := range w.instances {
-			if in.credits > 0 && (best < 0 || in.cid < w.instances[best].cid) {
-				best = i
-			}
-		}
-		if len(waiting) == 0 || best < 0 {
-			return out, expired
-		}
-		i := w.ticket(waiting[0].ID)
-		w.departed++
 		w.instances[best].credits--
 		w.tickets[i].holder, w.tickets[i].handed = w.instances[best].cid, now
 		out = append(out, handed{w.instances[best].cid, w.tickets[i].ID})
+		w.judge(w.tickets[i].Ticket, now)
+	}
+}
+
+// pair finds the first ticket in the order of the moment that an instance takes,
+// and the first instance that takes it.
+func (w *twin) pair(now time.Time) (ticket, instance int) {
+	waiting := w.waiting()
+	if w.newestFirst {
+		slices.Reverse(waiting)
+	}
+	for _, t := range waiting {
+		best := -1
+		for i, in := range w.instances {
+			if in.credits > 0 && !in.avoids[t.Gateway].After(now) && (best < 0 || in.cid < w.instances[best].cid) {
+				best = i
+			}
+		}
+		if best >= 0 {
+			return w.ticket(t.ID), best
+		}
+	}
+	return -1, -1
+}
+
+// expire drops what is past its deadline, is the oldest of its gateway if that is
+// avoided, and else the oldest of all gateways that are not.
+func (w *twin) expire(now time.Time) (expired int) {
+	kept := map[string]bool{}
+	for _, t := range w.waiting() {
+		group := ""
+		if w.avoided[t.Gateway].After(now) {
+			group = t.Gateway
+		}
+		if !kept[group] && !t.Deadline.After(now) {
+			w.drop(w.ticket(t.ID))
+			w.departed++
+			expired++
+		} else {
+			kept[group] = true
+		}
+	}
+	return expired
+}
+
+func twinLate(t invoke.Ticket, now time.Time) bool {
+	half := t.Arrived.Add(t.Deadline.Sub(t.Arrived) / 2)
+	return now.After(half)
+}
+
+func (w *twin) judge(t invoke.Ticket, now time.Time) {
+	if w.newestFirst {
+		return
+	}
+	if !twinLate(t, now) {
+		w.late = nil
+		return
+	}
+	w.late = append(w.late, now)
+	took, n := now.Sub(w.late[0]), len(w.late)-1
+	if n == 0 || took < time.Second {
+		return
+	}
+	if waiting := w.waiting(); len(waiting) > 0 {
+		each := took.Seconds() / float64(n)
+		rest := time.Duration(each * float64(len(waiting)) * float64(time.Second))
+		w.newestFirst = twinLate(waiting[len(waiting)-1].Ticket, now.Add(rest))
+	}
+	w.late = []time.Time{now}
+}
+
+func (w *twin) calmDown(now time.Time) {
+	waiting := w.waiting()
+	if len(waiting) == 0 || w.newestFirst && !twinLate(waiting[0].Ticket, now) {
+		w.newestFirst, w.late = false, nil
 	}
 }
 
@@ -258,7 +357,7 @@ func (w *twin) clear() []invoke.ID {
 
 func (w *twin) view(now time.Time) View {
 	waiting := w.waiting()
-	v := View{Waiting: len(waiting), Out: len(w.tickets) - len(waiting), Arrived: w.arrived, Departed: w.departed}
+	v := View{Waiting: len(waiting), Out: len(w.tickets) - len(waiting), Arrived: w.arrived, Departed: w.departed, NewestFirst: w.newestFirst}
 	for _, in := range w.instances {
 		if in.retired {
 			continue

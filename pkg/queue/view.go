@@ -17,15 +17,19 @@ type View struct {
 	Busy      int
 	// OldestWait is how long the first waiting ticket has waited.
 	OldestWait time.Duration
+	// NewestFirst says that the queue was hopeless when it was last matched,
+	// so that the newest ticket is the next to be handed out.
+	NewestFirst bool
 }
 
 // View describes the queue.
 func (q *Queue) View(now time.Time) View {
 	v := View{
-		Waiting:  q.waiting.len,
-		Out:      len(q.entries) - q.waiting.len,
-		Arrived:  q.arrived,
-		Departed: q.departed,
+		Waiting:     q.Waiting(),
+		Out:         q.Out(),
+		Arrived:     q.arrived,
+		Departed:    q.departed,
+		NewestFirst: q.turn.newestFirst,
 	}
 	for _, in := range q.instances {
 		if in.retired {
@@ -36,11 +40,14 @@ func (q *Queue) View(now time.Time) View {
 			v.Busy++
 		}
 	}
-	if first := q.waiting.first; first != nil {
+	if first := q.oldest(); first != nil {
 		v.OldestWait = max(0, now.Sub(first.ticket.Arrived))
 	}
 	return v
 }
 
 // Waiting is how many tickets wait.
-func (q *Queue) Waiting() int { return q.waiting.len }
+func (q *Queue) Waiting() int { return int(q.arrived - q.departed) }
+
+// Out is how many tickets are out with instances.
+func (q *Queue) Out() int { return len(q.entries) - q.Waiting() }

@@ -93,7 +93,7 @@ func useOnce(b *testing.B, w *world, fn *v1alpha1.Function, n int) {
 	w.scheduler.offer(&offerStream{gateway: "g:1"}, &wirev1.Ticket{
 		InvocationId: id[:], FunctionUid: f.uid, RemainingNs: int64(time.Hour),
 	})
-	w.scheduler.tickFunction(f, nil)
+	w.scheduler.kicked(f)
 	in := w.instances.Instances(f.uid)[0]
 	if err := f.broker.Join(in.CID, 1, sink{}); err != nil {
 		b.Fatal(err)
@@ -126,10 +126,10 @@ func BenchmarkDecision(b *testing.B) {
 		id := idOf(n)
 		w.scheduler.offer(stream, &wirev1.Ticket{InvocationId: id[:], FunctionUid: f.uid, RemainingNs: int64(time.Hour)})
 	}
-	w.scheduler.tickFunction(f, nil)
+	w.scheduler.kicked(f)
 	b.ReportAllocs()
 	for b.Loop() {
-		w.scheduler.tickFunction(f, nil)
+		w.scheduler.kicked(f)
 	}
 }
 

@@ -41,6 +41,11 @@ type Config struct {
 	// NoRoomPatience, it makes calls be refused although there is an idle
 	// instance.
 	EvictAfter time.Duration
+	// CreateRate is how many instances are ordered in a second in the long
+	// run, and CreateBurst how many at once; namespaces share them. 0 means
+	// that nothing bounds them but room.
+	CreateRate  float64
+	CreateBurst int
 }
 
 // DefaultConfig is the configuration of the paper where it has one.
@@ -75,6 +80,9 @@ func (c Config) Validate() error {
 	}
 	if c.EvictAfter <= 0 {
 		errs = append(errs, fmt.Errorf("scheduler: EvictAfter is %v: must be positive", c.EvictAfter))
+	}
+	if c.CreateRate < 0 || c.CreateRate > 0 && c.CreateBurst < 2 {
+		errs = append(errs, fmt.Errorf("scheduler: CreateRate is %v and CreateBurst %d: must be 0, or positive with a burst of 2 or more", c.CreateRate, c.CreateBurst))
 	}
 	return errors.Join(errs...)
 }

@@ -2,8 +2,9 @@
 // catalog, one broker for each function, the decider and the provisioner.
 //
 // Gateways send it tickets by Offer and instances ask for them by Pull; a
-// broker matches them. Every tick it looks at each function that is not idle
-// and orders the instances that the function's decider asks for.
+// broker matches them, if the function's limits let them in. Every tick it looks at
+// each function that is not idle and orders the instances that the function's
+// decider asks for, in turns of their namespaces as far as not all can be created.
 //
 // A function that has calls, no instance and no room gets room: the instance that
 // has been idle for longest is let go.

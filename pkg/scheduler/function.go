@@ -1,7 +1,6 @@
 package scheduler
 
 import (
-	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,6 +13,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/queue"
 	"github.com/windlass-dev/windlass/pkg/queue/broker"
+	"github.com/windlass-dev/windlass/pkg/queue/intake"
 )
 
 // function is what the scheduler keeps of one function.
@@ -21,6 +21,10 @@ type function struct {
 	uid    string
 	slot   ownership.Slot
 	broker *broker.Broker
+	// intake decides what the broker takes in. It is used under the broker's
+	// lock only.
+	intake   intake.Intake
+	foreseen atomic.Pointer[intake.Outlook]
 
 	// term is that in which the slot was served when it was last looked at. It
 	// changes under handover only.
@@ -60,8 +64,12 @@ type function struct {
 	evicted provisioner.Key
 }
 
+// avoidFor is how long an instance that could not reach a gateway is not handed its
+// tickets: a restart of a gateway takes about as long.
+const avoidFor = 5 * time.Second
+
 func newFunction(fn *v1alpha1.Function, config Config, now func() time.Time) *function {
-	limits := queue.Limits{MaxWaiting: config.MaxQueued, ClaimGrace: config.ClaimGrace}
+	limits := queue.Limits{MaxWaiting: config.MaxQueued, ClaimGrace: config.ClaimGrace, AvoidFor: avoidFor}
 	f := &function{
 		uid:        uidOf(fn),
 		slot:       ownership.SlotOf(uidOf(fn), 0),
@@ -117,16 +125,6 @@ func (f *function) mean() time.Duration {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.executions.Mean()
-}
-
-// drainTime is how long it will take the instances to run what waits; 0 if that
-// is unknown.
-func (f *function) drainTime(v queue.View) time.Duration {
-	if v.Instances == 0 {
-		return 0
-	}
-	rounds := math.Ceil(float64(v.Waiting) / float64(v.Instances))
-	return time.Duration(rounds * float64(f.mean()))
 }
 
 // leavePolicy is when an idle instance may leave.

@@ -19,6 +19,7 @@ type metrics struct {
 	starts    *prometheus.CounterVec
 	failures  *prometheus.CounterVec
 	evictions *prometheus.CounterVec
+	deferrals *prometheus.CounterVec
 	refusals  *prometheus.CounterVec
 	ticks     prometheus.Histogram
 }
@@ -37,14 +38,15 @@ func newMetrics(reg prometheus.Registerer, s *Scheduler) *metrics {
 		starts:    counter("instances_started_total", "Instances that have asked for work."),
 		failures:  counter("instances_failed_total", "Instances that ended before they asked for work."),
 		evictions: counter("instances_evicted_total", "Idle instances that were retired to make room for another function's."),
-		refusals:  counter("refused_total", "Calls that were refused while they waited, by reason.", "reason"),
+		deferrals: counter("orders_deferred_total", "Decisions to create instances of which none could be created at that tick, since the rate was used up."),
+		refusals:  counter("refused_total", "Calls that were refused, when they came or while they waited, by reason.", "reason"),
 		ticks: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "windlass_scheduler_tick_duration_seconds",
 			Help:    "Time that one tick took over all functions.",
 			Buckets: prometheus.ExponentialBuckets(0.00001, 4, 9),
 		}),
 	}
-	reg.MustRegister(m.decisions, m.ordered, m.starts, m.failures, m.evictions, m.refusals, m.ticks, stateCollector{s})
+	reg.MustRegister(m.decisions, m.ordered, m.starts, m.failures, m.evictions, m.deferrals, m.refusals, m.ticks, stateCollector{s})
 	return m
 }
 
@@ -65,6 +67,10 @@ func (m *metrics) evicted(key invoke.FunctionKey) {
 	m.evictions.WithLabelValues(key.Namespace, key.Name).Inc()
 }
 
+func (m *metrics) putOff(key invoke.FunctionKey) {
+	m.deferrals.WithLabelValues(key.Namespace, key.Name).Inc()
+}
+
 func (m *metrics) refused(key invoke.FunctionKey, reason invoke.RefusalReason, n int) {
 	m.refusals.WithLabelValues(key.Namespace, key.Name, string(reason)).Add(float64(n))
 }
@@ -82,7 +88,7 @@ func (s *Scheduler) record(f *function, write func(m *metrics, key invoke.Functi
 
 func (m *metrics) forget(key invoke.FunctionKey) {
 	labels := prometheus.Labels{"namespace": key.Namespace, "function": key.Name}
-	for _, vec := range []*prometheus.CounterVec{m.decisions, m.ordered, m.starts, m.failures, m.evictions, m.refusals} {
+	for _, vec := range []*prometheus.CounterVec{m.decisions, m.ordered, m.starts, m.failures, m.evictions, m.deferrals, m.refusals} {
 		vec.DeletePartialMatch(labels)
 	}
 }
@@ -95,6 +101,8 @@ var (
 		"Calls that wait for an instance.", functionLabels, nil)
 	oldestDesc = prometheus.NewDesc("windlass_scheduler_oldest_wait_seconds",
 		"How long the first waiting call has waited.", functionLabels, nil)
+	newestFirstDesc = prometheus.NewDesc("windlass_scheduler_newest_first",
+		"1 while the newest call is served first, since the queue is hopeless; otherwise 0.", functionLabels, nil)
 	instancesDesc = prometheus.NewDesc("windlass_scheduler_instances",
 		"Instances by state.", append(functionLabels[:2:2], "state"), nil)
 	executionDesc = prometheus.NewDesc("windlass_scheduler_mean_execution_seconds",
@@ -112,6 +120,7 @@ var (
 func (c stateCollector) Describe(ch chan<- *prometheus.Desc) {
 	ch <- queuedDesc
 	ch <- oldestDesc
+	ch <- newestFirstDesc
 	ch <- instancesDesc
 	ch <- executionDesc
 	ch <- orphanDesc
@@ -131,6 +140,11 @@ func (c stateCollector) Collect(ch chan<- prometheus.Metric) {
 		busy := min(view.Busy, counts.Created)
 		gauge(queuedDesc, float64(view.Waiting))
 		gauge(oldestDesc, view.OldestWait.Seconds())
+		newestFirst := 0.0
+		if view.NewestFirst {
+			newestFirst = 1
+		}
+		gauge(newestFirstDesc, newestFirst)
 		gauge(instancesDesc, float64(counts.Creating), "creating")
 		gauge(instancesDesc, float64(busy), "busy")
 		gauge(instancesDesc, float64(counts.Created-busy), "idle")

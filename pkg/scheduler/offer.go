@@ -1,9 +1,6 @@
 package scheduler
 
 import (
-	"errors"
-	"time"
-
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -11,7 +8,6 @@ import (
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/ownership"
-	"github.com/windlass-dev/windlass/pkg/queue"
 )
 
 // refusalBuffer bounds the refusals that wait for one gateway's stream. More
@@ -110,7 +106,8 @@ func (s *Scheduler) accept(o *offerStream, id invoke.ID, wire *wirev1.Ticket) *i
 	if f == nil {
 		return &invoke.Refusal{Reason: invoke.RefusedUnknownFunction, Detail: "no such function here"}
 	}
-	if _, served := s.serves(f); !served {
+	term, served := s.serves(f)
+	if !served {
 		return &notOwner
 	}
 	if why, retryAfter, failing := s.deps.Instances.Failing(f.uid); failing && retryAfter > 0 && !why.Passing() {
@@ -120,22 +117,13 @@ func (s *Scheduler) accept(o *offerStream, id invoke.ID, wire *wirev1.Ticket) *i
 		}
 	}
 	now := s.deps.Now()
-	ticket := invoke.Ticket{
-		ID:       id,
-		Token:    invoke.TokenFromBytes(wire.GetToken()),
-		Gateway:  o.gateway,
-		Arrived:  now.Add(-time.Duration(wire.GetWaitedNs())),
-		Deadline: now.Add(time.Duration(wire.GetRemainingNs())),
-	}
+	ticket := ticketOf(o, id, wire, now)
 	if request := wire.GetRequest(); request != nil && f.broker.Waiting() < maxRiding {
 		ticket.Request = request
 	}
-	waiting, err := f.broker.Offer(ticket)
-	switch {
-	case errors.Is(err, queue.ErrFull):
-		return s.queueFull(f)
-	case err != nil:
-		return &invoke.Refusal{Reason: invoke.RefusedNotOwner, Detail: err.Error()}
+	waiting, refusal := s.takeIn(f, term, ticket, now)
+	if refusal != nil {
+		return refusal
 	}
 	s.activate(f)
 	if waiting {
@@ -145,14 +133,6 @@ func (s *Scheduler) accept(o *offerStream, id invoke.ID, wire *wirev1.Ticket) *i
 }
 
 var notOwner = invoke.Refusal{Reason: invoke.RefusedNotOwner, Detail: "this scheduler does not own the function's slot"}
-
-func (s *Scheduler) queueFull(f *function) *invoke.Refusal {
-	return &invoke.Refusal{
-		Reason:     invoke.RefusedQueueFull,
-		Detail:     "too many calls of this function wait already; call it less often, or let it scale further (spec.scaling.max)",
-		RetryAfter: max(time.Second, min(30*time.Second, f.drainTime(f.broker.View()))),
-	}
-}
 
 // forwardTo is the address to which what concerns a function is passed on; empty
 // if it is to be settled here.
@@ -199,6 +179,9 @@ var wireReasons = map[invoke.RefusalReason]wirev1.Refusal_Reason{
 	invoke.RefusedCannotStart:     wirev1.Refusal_REASON_CANNOT_START,
 	invoke.RefusedNotOwner:        wirev1.Refusal_REASON_NOT_OWNER,
 	invoke.RefusedNoCapacity:      wirev1.Refusal_REASON_NO_CAPACITY,
+	invoke.RefusedRate:            wirev1.Refusal_REASON_RATE_LIMITED,
+	invoke.RefusedConcurrency:     wirev1.Refusal_REASON_CONCURRENCY_LIMITED,
+	invoke.RefusedWait:            wirev1.Refusal_REASON_WAIT_TOO_LONG,
 }
 
 func (o *offerStream) refuse(id invoke.ID, r invoke.Refusal) {

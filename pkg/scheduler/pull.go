@@ -216,13 +216,7 @@ func (p *pullStream) pull(pull *wirev1.Pull) error {
 			p.scheduler.activate(p.function)
 		}
 	}
-	done := make([]invoke.ID, 0, 1)
-	for _, d := range pull.GetDone() {
-		p.function.observe(time.Duration(d.GetExecNs()))
-		if id, err := invoke.IDFromBytes(d.GetInvocationId()); err == nil {
-			done = append(done, id)
-		}
-	}
+	done := p.settle(pull.GetDone())
 	if p.leaving {
 		return nil
 	}
@@ -230,6 +224,25 @@ func (p *pullStream) pull(pull *wirev1.Pull) error {
 		return status.Error(codes.FailedPrecondition, err.Error())
 	}
 	return nil
+}
+
+// settle learns from attempts that ended, and returns those that the instance is done
+// with. A ticket whose gateway it could not reach goes to another one.
+func (p *pullStream) settle(ended []*wirev1.Done) []invoke.ID {
+	done := make([]invoke.ID, 0, 1)
+	for _, d := range ended {
+		p.function.observe(time.Duration(d.GetExecNs()))
+		id, err := invoke.IDFromBytes(d.GetInvocationId())
+		if err != nil {
+			continue
+		}
+		if d.GetUnclaimed() {
+			p.function.broker.GiveBack(p.key.CID, id)
+		} else {
+			done = append(done, id)
+		}
+	}
+	return done
 }
 
 func (p *pullStream) requestLeave(idle time.Duration) error {

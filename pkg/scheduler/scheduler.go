@@ -48,6 +48,8 @@ type Scheduler struct {
 	kicks chan *function
 	// changes are those of the catalog.
 	changes chan catalog.Event
+
+	orders *orders
 }
 
 // New makes a Scheduler. It starts nothing.
@@ -64,6 +66,7 @@ func New(config Config, deps Deps) (*Scheduler, error) {
 		gateways:  make(map[string]*offerStream),
 		kicks:     make(chan *function, 64),
 		changes:   make(chan catalog.Event),
+		orders:    newOrders(config),
 	}
 	s.metrics = newMetrics(deps.Registry, s)
 	return s, nil
@@ -254,8 +257,13 @@ func (s *Scheduler) kick(f *function) {
 // may have been done meanwhile, and a decision more often than once in a tick is
 // none that the decider knows.
 func (s *Scheduler) kicked(f *function) {
-	if s.certain(f) {
-		s.tickFunction(f, nil)
+	urgent := s.orders.urgent(s.deps.Now())
+	if urgent == 0 || !s.certain(f) {
+		return
+	}
+	if c := s.consider(f); c != nil {
+		s.order(c, min(urgent, c.decision.Create))
+		s.conclude(c, nil)
 	}
 }
 

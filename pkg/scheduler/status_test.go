@@ -51,7 +51,8 @@ func TestMetricsComeAndGoWithTheFunction(t *testing.T) {
 		w.expectSeries(map[string]float64{})
 		fn, g := w.put("f", maxInstances(2)), w.gateway("g:1")
 		want := map[string]float64{
-			"queued{f,ns}": 0, "oldest_wait_seconds{f,ns}": 0,
+			"newest_first{f,ns}": 0,
+			"queued{f,ns}":       0, "oldest_wait_seconds{f,ns}": 0,
 			"instances{f,ns,creating}": 0, "instances{f,ns,busy}": 0,
 			"instances{f,ns,idle}": 0, "instances{f,ns,leaving}": 0,
 		}

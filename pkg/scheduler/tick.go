@@ -19,24 +19,33 @@ func (s *Scheduler) tick() {
 		active = append(active, f)
 	}
 	s.mu.Unlock()
-	var known idleness
+	// 1. to 5. Decide for each function.
+	all := make([]*considered, 0, len(active))
 	for _, f := range active {
-		s.tickFunction(f, &known)
+		if c := s.consider(f); c != nil {
+			all = append(all, c)
+		}
+	}
+	// 6. Order, in turns of the namespaces.
+	s.divide(all)
+	// 7. and 8. See what became of the orders.
+	var known idleness
+	for _, c := range all {
+		s.conclude(c, &known)
 	}
 	s.metrics.ticked(s.deps.Now().Sub(begun))
 }
 
-// tickFunction decides for one function. Room is made only by ticks, which pass
-// what they know of idle instances.
-func (s *Scheduler) tickFunction(f *function, known *idleness) {
+// consider decides for one function, or returns nil if there is nothing to decide.
+func (s *Scheduler) consider(f *function) *considered {
 	// 1. Only the owner decides, and only for what exists.
 	if s.lookup(f.uid) != f {
-		return
+		return nil
 	}
 	term, served := s.serves(f)
 	if !served {
 		s.idle(f)
-		return
+		return nil
 	}
 	f.broker.Expire()
 	// 2. The instances first, 3. the queue second: a ticket that is pulled
@@ -46,7 +55,7 @@ func (s *Scheduler) tickFunction(f *function, known *idleness) {
 	counts := s.deps.Instances.Count(f.uid)
 	view := f.broker.View()
 	if s.awaitsHello(f, &counts) {
-		return
+		return nil
 	}
 	// 4. Snapshot.
 	fn, snapshot := f.snapshot(counts, view)
@@ -54,40 +63,34 @@ func (s *Scheduler) tickFunction(f *function, known *idleness) {
 	bounds := s.cautious(f, limits(fn), counts)
 	decision := fpcs.Bound(decider(fn)(snapshot, fpcs.Params{Tick: s.config.Tick}), snapshot, bounds)
 	f.remember(decision)
-	// 6. Order.
-	var ordered provisioner.Ordered
-	if decision.Create > 0 {
-		ordered = s.order(fn, f, term, decision, snapshot)
+	return &considered{
+		function: f, fn: fn, term: term, counts: counts, oldest: view.OldestWait,
+		snapshot: snapshot, decision: decision,
+	}
+}
+
+// conclude follows up on a decision. Room is made only by ticks, which pass what they
+// know of idle instances.
+func (s *Scheduler) conclude(c *considered, known *idleness) {
+	f, ordered := c.function, c.ordered
+	if c.asked {
 		f.noRoom.Store(&ordered.NoRoom)
 	}
-	f.blocked.Store(decision.Create > 0 && len(ordered.Keys) == 0)
+	if c.decision.Create > 0 {
+		s.report(c)
+	}
+	f.blocked.Store(c.decision.Create > 0 && len(ordered.Keys) == 0)
+	f.foresee(c.fn, c.counts, ordered)
 	// 7. Make room for the first instance, or refuse what cannot be served.
-	if ordered.NoRoom != "" && len(ordered.Keys) == 0 && counts == (provisioner.Counts{}) && known != nil {
-		if !s.makeRoom(f, known) && view.OldestWait >= s.config.NoRoomPatience {
+	if ordered.NoRoom != "" && len(ordered.Keys) == 0 && c.counts == (provisioner.Counts{}) && known != nil {
+		if !s.makeRoom(f, known) && c.oldest >= s.config.NoRoomPatience {
 			s.refuseAll(f, f.broker.Clear(), noCapacity(ordered.NoRoom, s.config.NoRoomPatience))
 		}
 	}
 	// 8. Rest.
-	if decision.Create == 0 && snapshot.Waiting() == 0 && counts.Creating == 0 {
+	if c.decision.Create == 0 && c.snapshot.Waiting() == 0 && c.counts.Creating == 0 {
 		s.idle(f)
 	}
-}
-
-// order orders instances. An order that stays without effect is logged once.
-func (s *Scheduler) order(fn *v1alpha1.Function, f *function, term invoke.Term, d fpcs.Decision, snapshot fpcs.Snapshot) provisioner.Ordered {
-	ordered := s.deps.Instances.Order(fn, term, d.Create)
-	f.count(len(ordered.Keys), snapshot)
-	s.record(f, func(m *metrics, key invoke.FunctionKey) { m.decided(key, d, len(ordered.Keys)) })
-	log := s.deps.Log.With("function", fn.Key().String(), "wanted", d.Create, "waiting", snapshot.Waiting(),
-		"created", snapshot.Created, "creating", snapshot.Creating)
-	switch {
-	case len(ordered.Keys) > 0:
-		log.Info("ordered instances", "reason", string(d.Why), "ordered", len(ordered.Keys))
-	case ordered.NoRoom != "" && !f.blocked.Load():
-		log.Warn("no node has room for an instance", "reason", ordered.NoRoom)
-		f.happenings.add(happening{reason: v1alpha1.ReasonNoCapacity, message: "no node has room for an instance: " + ordered.NoRoom, warning: true}, s.deps.Now())
-	}
-	return ordered
 }
 
 func noCapacity(why string, retryAfter time.Duration) invoke.Refusal {

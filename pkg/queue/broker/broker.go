@@ -9,8 +9,16 @@ import (
 	"github.com/windlass-dev/windlass/pkg/queue"
 )
 
-// ErrClosed is returned by Offer and Join after Close.
-var ErrClosed = errors.New("broker: closed")
+var (
+	// ErrClosed is returned by Offer and Join after Close.
+	ErrClosed = errors.New("broker: closed")
+	// ErrNotAdmitted is returned by Offer for a ticket that was not admitted.
+	ErrNotAdmitted = errors.New("broker: not admitted")
+)
+
+// Admission is asked whether a new ticket is taken in, beside so many that wait and
+// so many that are out. Like a Sink's methods it is called under the broker's lock.
+type Admission func(waiting, out int) bool
 
 // Sink takes what the broker has for one instance. Its methods are called under
 // the broker's lock: they must not block and must not call the broker.
@@ -43,13 +51,17 @@ func (b *Broker) match(now time.Time) {
 	b.queue.Match(now, func(cid invoke.CID, t invoke.Ticket) { b.sinks[cid].Deliver(t) })
 }
 
-// Offer adds a ticket; see queue.Queue.Offer. It tells whether tickets wait now.
-// The error is queue.ErrFull, ErrClosed or nil.
-func (b *Broker) Offer(t invoke.Ticket) (waiting bool, err error) {
+// Offer adds a ticket, if admit lets it in; see queue.Queue.Offer. One that is known
+// was let in before. It tells whether tickets wait now. The error is queue.ErrFull,
+// ErrNotAdmitted, ErrClosed or nil.
+func (b *Broker) Offer(t invoke.Ticket, admit Admission) (waiting bool, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {
 		return false, ErrClosed
+	}
+	if !b.queue.Knows(t.ID) && !admit(b.queue.Waiting(), b.queue.Out()) {
+		return false, ErrNotAdmitted
 	}
 	now := b.now()
 	if err := b.queue.Offer(t, now); err != nil {
@@ -102,6 +114,18 @@ func (b *Broker) Pull(cid invoke.CID, credits int, done ...invoke.ID) error {
 	}
 	b.match(now)
 	return nil
+}
+
+// GiveBack puts tickets back whose gateway an instance could not reach; see
+// queue.Queue.GiveBack.
+func (b *Broker) GiveBack(cid invoke.CID, ids ...invoke.ID) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := b.now()
+	for _, id := range ids {
+		b.queue.GiveBack(cid, id, now)
+	}
+	b.match(now)
 }
 
 // Leave removes an instance; what it holds unclaimed goes to others. It returns

@@ -42,9 +42,11 @@ func newTicket(n int) invoke.Ticket {
 	return invoke.Ticket{ID: invoke.ID{byte(n >> 8), byte(n)}, Arrived: now, Deadline: now.Add(time.Hour)}
 }
 
+func anybody(int, int) bool { return true }
+
 // offer offers a ticket to a broker that must take it.
 func offer(b *Broker, t invoke.Ticket) error {
-	_, err := b.Offer(t)
+	_, err := b.Offer(t, anybody)
 	return err
 }
 
@@ -150,13 +152,13 @@ func TestCloseRetiresRefusesAndReturnsWhatWaited(t *testing.T) {
 
 func TestOfferTellsWhetherTicketsWait(t *testing.T) {
 	b := New(limits, time.Now)
-	if waiting, err := b.Offer(newTicket(1)); !waiting || err != nil {
+	if waiting, err := b.Offer(newTicket(1), anybody); !waiting || err != nil {
 		t.Errorf("without an instance: %v, %v", waiting, err)
 	}
 	if err := errors.Join(b.Join("a", 2, newWorker(2)), b.Pull("a", 2)); err != nil {
 		t.Fatal(err)
 	}
-	if waiting, err := b.Offer(newTicket(2)); waiting || err != nil {
+	if waiting, err := b.Offer(newTicket(2), anybody); waiting || err != nil {
 		t.Errorf("with an idle instance: %v, %v", waiting, err)
 	}
 }
@@ -190,5 +192,41 @@ func TestRefusalsAndLeaving(t *testing.T) {
 	}
 	if got := b.Clear(); len(got) != 0 {
 		t.Errorf("left %v", got)
+	}
+}
+
+func TestOnlyNewTicketsAreAskedFor(t *testing.T) {
+	b, w := New(limits, time.Now), newWorker(1)
+	if err := errors.Join(b.Join("a", 1, w), b.Pull("a", 1), offer(b, newTicket(1)), offer(b, newTicket(2))); err != nil {
+		t.Fatal(err)
+	}
+	var asked [][2]int
+	full := func(waiting, out int) bool {
+		asked = append(asked, [2]int{waiting, out})
+		return false
+	}
+	for n := 1; n <= 2; n++ {
+		if _, err := b.Offer(newTicket(n), full); err != nil || asked != nil {
+			t.Errorf("ticket %d, which is in: %v, asked %v", n, err, asked)
+		}
+	}
+	if _, err := b.Offer(newTicket(3), full); !errors.Is(err, ErrNotAdmitted) || len(asked) != 1 || asked[0] != [2]int{1, 1} {
+		t.Errorf("a new ticket: %v, asked %v, want once, with 1 that waits and 1 out", err, asked)
+	}
+}
+
+func TestTicketThatIsGivenBackGoesToAnotherInstanceAtOnce(t *testing.T) {
+	b, cutOff, other := New(queue.Limits{MaxWaiting: 10, ClaimGrace: time.Second, AvoidFor: time.Second}, time.Now), newWorker(1), newWorker(1)
+	if err := errors.Join(b.Join("a", 1, cutOff), b.Pull("a", 1), offer(b, newTicket(1)), b.Join("b", 1, other), b.Pull("b", 1)); err != nil {
+		t.Fatal(err)
+	}
+	b.GiveBack("a", (<-cutOff.tickets).ID)
+	select {
+	case got := <-other.tickets:
+		if got.ID != newTicket(1).ID {
+			t.Errorf("the other instance got %v", got.ID)
+		}
+	default:
+		t.Error("the other instance got nothing")
 	}
 }

@@ -1,0 +1,157 @@
+package share
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Want is what one function would like to have.
+type Want struct {
+	Namespace, Function string
+	// N is how many instances.
+	N int
+	// Cost is what one of them costs, at least 1, in a unit that is the same
+	// for all.
+	Cost int64
+}
+
+// Shares remembers between rounds whose turn it is. Its zero value is ready. It is
+// not safe for concurrent use.
+type Shares struct {
+	// turns are the namespaces that want something, the next one first.
+	turns []*account
+}
+
+// account is that of a namespace as long as it wants something.
+type account struct {
+	namespace string
+	// deficit is what it may spend in its turn.
+	deficit int64
+	// begun says that its turn has begun and was not over when a round ended.
+	begun bool
+	// functions are its wants, those to be served first in front.
+	functions []*claim
+	last      string // function that was served last
+}
+
+// claim is what is left of a Want.
+type claim struct {
+	Want
+	index int
+}
+
+// Round is one division.
+type Round struct {
+	shares *Shares
+	budget int
+	// quantum is what a turn is worth: enough for a chunk of the most
+	// expensive instances.
+	quantum int64
+	chunk   int
+	granted *claim
+}
+
+// turnsInRound is into how many turns of each namespace a budget is cut, so that
+// nobody takes all the room in one turn, and yet few grants are needed.
+const turnsInRound = 4
+
+// Begin begins a round in which at most budget instances are granted. It ends the
+// round before it.
+func (s *Shares) Begin(wants []Want, budget int) *Round {
+	s.enter(wants)
+	r := &Round{shares: s, budget: budget}
+	total, dearest := 0, int64(1)
+	for _, w := range wants {
+		total += w.N
+		dearest = max(dearest, w.Cost)
+	}
+	r.chunk = max(1, min(budget, total))
+	if len(s.turns) > 1 {
+		r.chunk = max(1, r.chunk/(turnsInRound*len(s.turns)))
+	}
+	r.quantum = int64(r.chunk) * dearest
+	return r
+}
+
+// enter opens accounts for namespaces that want something now and closes those of
+// others: who wants nothing saves nothing.
+func (s *Shares) enter(wants []Want) {
+	accounts := make(map[string]*account, len(s.turns))
+	for _, a := range s.turns {
+		a.functions = nil
+		accounts[a.namespace] = a
+	}
+	for i, w := range wants {
+		if w.N <= 0 {
+			continue
+		}
+		a := accounts[w.Namespace]
+		if a == nil {
+			a = &account{namespace: w.Namespace}
+			accounts[w.Namespace] = a
+			s.turns = append(s.turns, a)
+		}
+		w.Cost = max(1, w.Cost)
+		a.functions = append(a.functions, &claim{Want: w, index: i})
+	}
+	s.turns = slices.DeleteFunc(s.turns, func(a *account) bool { return len(a.functions) == 0 })
+	for _, a := range s.turns {
+		a.sort()
+	}
+}
+
+// sort puts the function first that comes after the one that was served last.
+func (a *account) sort() {
+	lap := func(c *claim) int {
+		if c.Function > a.last {
+			return 0
+		}
+		return 1
+	}
+	slices.SortFunc(a.functions, func(x, y *claim) int {
+		return cmp.Or(cmp.Compare(lap(x), lap(y)), cmp.Compare(x.Function, y.Function))
+	})
+}
+
+// Next grants n instances to the want of that index. It must be answered by Took
+// before it is called again. It returns false when the round is over.
+func (r *Round) Next() (index, n int, ok bool) {
+	for r.budget > 0 && len(r.shares.turns) > 0 {
+		a := r.shares.turns[0]
+		if !a.begun {
+			a.begun = true
+			a.deficit += r.quantum
+		}
+		c := a.functions[0]
+		if n := min(c.N, r.chunk, r.budget, int(a.deficit/c.Cost)); n > 0 {
+			r.granted = c
+			return c.index, n, true
+		}
+		r.shares.pass()
+	}
+	return 0, 0, false
+}
+
+// Took says how many instances of the last grant could be had. If that is fewer than
+// were granted, the function gets no more in this round.
+func (r *Round) Took(n, granted int) {
+	a, c := r.shares.turns[0], r.granted
+	r.budget -= n
+	a.deficit -= int64(n) * c.Cost
+	a.last = c.Function
+	c.N -= n
+	a.functions = a.functions[1:]
+	if c.N > 0 && n == granted {
+		a.functions = append(a.functions, c)
+	}
+	if len(a.functions) == 0 {
+		r.shares.turns = r.shares.turns[1:]
+	}
+}
+
+// pass ends a turn.
+func (s *Shares) pass() {
+	a := s.turns[0]
+	a.begun = false
+	s.turns = append(s.turns[1:], a)
+}

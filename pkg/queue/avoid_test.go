@@ -1,0 +1,125 @@
+package queue
+
+import (
+	"testing"
+	"time"
+
+	"github.com/windlass-dev/windlass/pkg/invoke"
+)
+
+// from offers tickets of a gateway.
+func from(t *testing.T, q *Queue, gateway string, tickets ...byte) {
+	t.Helper()
+	for _, n := range tickets {
+		given := ticket(n)
+		given.Gateway = gateway
+		if err := q.Offer(given, start); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func avoidingQueue(t *testing.T) *Queue {
+	t.Helper()
+	q := New(Limits{MaxWaiting: 10, ClaimGrace: time.Second, AvoidFor: 5 * time.Second})
+	mustJoin(t, q, 1, "a")
+	from(t, q, "cut off", 1)
+	expectMatched(t, q, "a1")
+	q.GiveBack("a", ticket(1).ID, start)
+	if err := q.Pull("a", 1, start); err != nil {
+		t.Fatal(err)
+	}
+	return q
+}
+
+func TestInstanceGetsTicketsOfOtherGatewaysThanTheOneItCannotReach(t *testing.T) {
+	q := avoidingQueue(t)
+	expectMatched(t, q)
+	from(t, q, "cut off", 2)
+	from(t, q, "fine", 3)
+	expectMatched(t, q, "a3")
+	mustJoin(t, q, 2, "b")
+	expectMatched(t, q, "b1", "b2")
+}
+
+func TestGatewayIsTriedAgainAfterAvoidFor(t *testing.T) {
+	q := avoidingQueue(t)
+	if got := matched(q, start.Add(5*time.Second-1)); got != nil {
+		t.Errorf("handed out too early: %v", got)
+	}
+	if got := matched(q, start.Add(5*time.Second)); len(got) != 1 {
+		t.Errorf("handed out %v, want a1", got)
+	}
+}
+
+func TestTicketThatWasWithdrawnIsNotGivenBack(t *testing.T) {
+	q := New(Limits{MaxWaiting: 10, ClaimGrace: time.Second, AvoidFor: time.Second})
+	mustJoin(t, q, 1, "a")
+	from(t, q, "cut off", 1)
+	expectMatched(t, q, "a1")
+	q.Withdraw(ticket(1).ID)
+	q.GiveBack("a", ticket(1).ID, start)
+	if v := q.View(start); v.Waiting != 0 || v.Out != 0 {
+		t.Errorf("it is still there: %+v", v)
+	}
+}
+
+func TestGatewayIsAvoidedStillAfterTheQueueWasCleared(t *testing.T) {
+	q := avoidingQueue(t)
+	q.Clear()
+	from(t, q, "cut off", 2)
+	expectMatched(t, q)
+}
+
+func TestClearedTicketsOfAnAvoidedGatewayAreInOrder(t *testing.T) {
+	q := avoidingQueue(t)
+	if !q.Retire("a") {
+		t.Fatal("not retired")
+	}
+	from(t, q, "fine", 2, 4)
+	from(t, q, "cut off", 3, 5)
+	var got []byte
+	for _, cleared := range q.Clear() {
+		got = append(got, cleared.ID[0])
+	}
+	if string(got) != "\x01\x02\x03\x04\x05" {
+		t.Errorf("cleared %v, want the order of arrival", got)
+	}
+}
+
+// Many instances avoid a gateway of which many tickets wait, while the calls of
+// another one go on.
+func BenchmarkOfferMatchDoneBesideAnAvoidedGateway(b *testing.B) {
+	q := New(Limits{MaxWaiting: 20_000, ClaimGrace: time.Hour, AvoidFor: time.Hour})
+	away := invoke.Ticket{Gateway: "cut off", Arrived: start, Deadline: start.Add(time.Hour)}
+	offer := func(n int) {
+		away.ID = invoke.ID{1, byte(n), byte(n >> 8)}
+		_ = q.Offer(away, start)
+	}
+	for n := range 100 {
+		cid := invoke.Term{Epoch: 1}.CID(uint64(n))
+		_ = q.Join(cid, 1)
+		_ = q.Pull(cid, 1, start)
+		offer(n)
+	}
+	q.Match(start, func(invoke.CID, invoke.Ticket) {})
+	for cid, in := range q.instances {
+		for id := range in.out {
+			q.GiveBack(cid, id, start)
+		}
+		_ = q.Pull(cid, 1, start)
+	}
+	for n := range 10_000 {
+		offer(n)
+	}
+	t := ticket(1)
+	t.Gateway = "fine"
+	b.ReportAllocs()
+	for b.Loop() {
+		_ = q.Offer(t, start)
+		var taker invoke.CID
+		q.Match(start, func(cid invoke.CID, _ invoke.Ticket) { taker = cid })
+		q.Done(taker, t.ID)
+		_ = q.Pull(taker, 1, start)
+	}
+}

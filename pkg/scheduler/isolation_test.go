@@ -1,0 +1,164 @@
+package scheduler
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/provisioner"
+)
+
+// neighbours is a world in which instances start and run calls by themselves. Only
+// the scheduler is real; gateways and agents take no time.
+type neighbours struct {
+	*world
+	start, execution time.Duration
+	next             uint64
+
+	mu      sync.Mutex
+	offered map[invoke.ID]call
+	// took are the times from the offer to the end of the call, by namespace.
+	took map[string][]time.Duration
+}
+
+type call struct {
+	namespace string
+	at        time.Time
+}
+
+// instance is an instance that runs one call at a time.
+type instance struct {
+	n   *neighbours
+	f   *function
+	cid invoke.CID
+}
+
+func (i instance) Deliver(t invoke.Ticket) {
+	time.AfterFunc(i.n.execution, func() {
+		i.n.ended(t.ID)
+		i.f.observe(i.n.execution)
+		_ = i.f.broker.Pull(i.cid, 1, t.ID)
+	})
+}
+func (instance) Retire(string) {}
+func (instance) Dismiss()      {}
+
+func (n *neighbours) ended(id invoke.ID) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	c := n.offered[id]
+	n.took[c.namespace] = append(n.took[c.namespace], time.Since(c.at))
+}
+
+func (n *neighbours) call(fn *v1alpha1.Function) {
+	var id invoke.ID
+	n.next++
+	binary.BigEndian.PutUint64(id[:], n.next)
+	n.mu.Lock()
+	n.offered[id] = call{fn.Namespace, time.Now()}
+	n.mu.Unlock()
+	n.scheduler.offer(&offerStream{gateway: "g:1", refusals: make(chan *wirev1.Refusal, 1)}, &wirev1.Ticket{
+		InvocationId: id[:], FunctionUid: string(fn.UID), RemainingNs: int64(time.Minute),
+	})
+}
+
+// begin lets instances that were ordered start.
+func (n *neighbours) begin(specs []provisioner.InstanceSpec) {
+	for _, spec := range specs {
+		time.AfterFunc(n.start, func() {
+			f := n.scheduler.lookup(string(spec.Function.UID))
+			key := keyOf(f.uid, spec.CID)
+			_ = f.broker.Join(spec.CID, 1, instance{n, f, spec.CID})
+			n.instances.Connect(key)
+			n.instances.Pulled(key)
+			_ = f.broker.Pull(spec.CID, 1)
+		})
+	}
+}
+
+// run is one run of both namespaces for a time: the quiet one calls a function that
+// it has called all the time, and every fifth of a second a function for the first
+// time; the noisy one calls each of its functions in turn.
+func (n *neighbours) run(length time.Duration, noise int) {
+	of := func(namespace string) func(fn *v1alpha1.Function) {
+		return func(fn *v1alpha1.Function) {
+			fn.Namespace = namespace
+		}
+	}
+	warm := n.put("warm", of("quiet"), minInstances(3))
+	cold := make([]*v1alpha1.Function, 200)
+	for i := range cold {
+		cold[i] = n.put(fmt.Sprint("cold", i), of("quiet"))
+	}
+	noisy := make([]*v1alpha1.Function, 1000)
+	for i := range noisy {
+		noisy[i] = n.put(fmt.Sprint("noisy", i), of("noisy"))
+	}
+	for ms := range int(length / time.Millisecond) {
+		n.after(time.Millisecond)
+		n.begin(n.runtime.take())
+		if ms < 3000 {
+			continue // the warm instances start
+		}
+		if ms%50 == 0 {
+			n.call(warm)
+		}
+		if ms%200 == 0 {
+			n.call(cold[ms/200])
+		}
+		for k := ms * noise / 1000; k < (ms+1)*noise/1000; k++ {
+			n.call(noisy[k%len(noisy)])
+		}
+	}
+	n.after(5 * time.Second)
+}
+
+// quiet runs both namespaces and returns the p99 of the quiet one, and how often an
+// order of the noisy one was put off.
+func quiet(t *testing.T, noise int) (p99 time.Duration, calls int, deferred float64) {
+	config := defaults()
+	config.CreateRate, config.CreateBurst = 100, 200
+	config.node = 10_000_000
+	inWorld(t, config, func(w *world) {
+		n := &neighbours{
+			world: w, start: time.Second, execution: 50 * time.Millisecond,
+			offered: make(map[invoke.ID]call), took: make(map[string][]time.Duration),
+		}
+		n.run(15*time.Second, noise)
+		took := n.took["quiet"]
+		slices.Sort(took)
+		p99, calls = took[len(took)*99/100], len(took)
+		for series, value := range w.scrape("function") {
+			if strings.HasPrefix(series, "orders_deferred_total{noisy") {
+				deferred += value
+			}
+		}
+	})
+	return p99, calls, deferred
+}
+
+// A burst of one namespace does not delay another one's calls: neither those of warm
+// functions, whose queues are their own, nor cold starts, which share the rate at
+// which instances may be created.
+func TestBurstOfOneNamespaceLeavesAnotherAlone(t *testing.T) {
+	base, calls, _ := quiet(t, 20)
+	burst, callsInBurst, deferred := quiet(t, 2000)
+	ratio := float64(burst) / float64(base)
+	t.Logf("burst=100x victim_p99_base=%v victim_p99_burst=%v ratio=%.2f calls=%d orders_deferred=%v", base, burst, ratio, callsInBurst, deferred)
+	if callsInBurst != calls {
+		t.Errorf("%d calls of the quiet namespace were served in the burst, %d without", callsInBurst, calls)
+	}
+	if ratio > 1.5 {
+		t.Errorf("the p99 of the quiet namespace is %.2f times its baseline, want at most 1.5", ratio)
+	}
+	if deferred == 0 {
+		t.Error("no order was put off: the burst did not use the rate up")
+	}
+}

@@ -1,0 +1,129 @@
+package scheduler
+
+import (
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/fpcs"
+	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/provisioner"
+	"github.com/windlass-dev/windlass/pkg/provisioner/share"
+)
+
+// maxOrders bounds the instances that are ordered in one tick where no rate does:
+// the next one decides with what became of them.
+const maxOrders = 1024
+
+// orders divides what may be created between namespaces. Only Run's goroutine uses
+// it.
+type orders struct {
+	shares share.Shares
+	// rate is nil if there is none.
+	rate *rate.Limiter
+}
+
+func newOrders(config Config) *orders {
+	if config.CreateRate == 0 {
+		return &orders{}
+	}
+	return &orders{rate: rate.NewLimiter(rate.Limit(config.CreateRate), config.CreateBurst)}
+}
+
+// left is how many instances may be ordered now.
+func (o *orders) left(now time.Time) int {
+	if o.rate == nil {
+		return maxOrders
+	}
+	return max(0, min(maxOrders, int(o.rate.TokensAt(now))))
+}
+
+// urgent is how many may be ordered without waiting for a tick, and so for others.
+// Half of a burst is kept back: calls of many functions of one namespace must not
+// leave nothing to divide.
+func (o *orders) urgent(now time.Time) int {
+	if o.rate == nil {
+		return maxOrders
+	}
+	return max(0, o.left(now)-o.rate.Burst()/2)
+}
+
+func (o *orders) spend(now time.Time, n int) {
+	if o.rate != nil {
+		o.rate.AllowN(now, n)
+	}
+}
+
+// considered is a function that a tick has decided on.
+type considered struct {
+	function *function
+	fn       *v1alpha1.Function
+	term     invoke.Term
+	counts   provisioner.Counts
+	oldest   time.Duration // how long the first call has waited
+	snapshot fpcs.Snapshot
+	decision fpcs.Decision
+
+	// ordered is what became of its orders, and asked says that there were any.
+	ordered provisioner.Ordered
+	asked   bool
+}
+
+// divide orders what all functions want, as far as it may be created now, and in
+// turns of their namespaces.
+func (s *Scheduler) divide(all []*considered) {
+	var wants []share.Want
+	var wanting []*considered
+	for _, c := range all {
+		if c.decision.Create > 0 {
+			wants = append(wants, share.Want{
+				Namespace: c.fn.Namespace, Function: c.fn.Name, N: c.decision.Create,
+				Cost: s.deps.Instances.Requests(c.fn).MilliCPU,
+			})
+			wanting = append(wanting, c)
+		}
+	}
+	if len(wants) == 0 {
+		return
+	}
+	round := s.orders.shares.Begin(wants, s.orders.left(s.deps.Now()))
+	for i, n, ok := round.Next(); ok; i, n, ok = round.Next() {
+		round.Took(s.order(wanting[i], n), n)
+	}
+}
+
+// order orders up to n instances and returns how many could be had.
+func (s *Scheduler) order(c *considered, n int) int {
+	if n <= 0 {
+		return 0
+	}
+	ordered := s.deps.Instances.Order(c.fn, c.term, n)
+	c.asked = true
+	c.ordered.Keys = append(c.ordered.Keys, ordered.Keys...)
+	c.ordered.NoRoom = ordered.NoRoom
+	s.orders.spend(s.deps.Now(), len(ordered.Keys))
+	return len(ordered.Keys)
+}
+
+// report keeps what became of a decision to create instances. An order that stays
+// without effect is logged once.
+func (s *Scheduler) report(c *considered) {
+	f, d, had := c.function, c.decision, len(c.ordered.Keys)
+	f.count(had, c.snapshot)
+	s.record(f, func(m *metrics, key invoke.FunctionKey) {
+		m.decided(key, d, had)
+		if !c.asked {
+			m.putOff(key)
+		}
+	})
+	log := s.deps.Log.With("function", c.fn.Key().String(), "wanted", d.Create, "waiting", c.snapshot.Waiting(),
+		"created", c.snapshot.Created, "creating", c.snapshot.Creating)
+	switch {
+	case had > 0:
+		log.Info("ordered instances", "reason", string(d.Why), "ordered", had)
+	case c.ordered.NoRoom != "" && !f.blocked.Load():
+		log.Warn("no node has room for an instance", "reason", c.ordered.NoRoom)
+		f.happenings.add(happening{reason: v1alpha1.ReasonNoCapacity, message: "no node has room for an instance: " + c.ordered.NoRoom, warning: true}, s.deps.Now())
+	}
+}
