@@ -105,13 +105,14 @@ scale: ## Measure decisions and API writes with 1,000 nodes of kwok
 	WITH_KWOK=1 test/cluster/binaries.sh
 	go run ./test/scale
 
-# Which rows, such as F2,F21-F24, and what their chance comes from.
+# Which rows, such as F2,F21-F24.
 ROWS ?=
-SEED ?= 1
+# Labs that share the rows at the same time; each takes a core or two.
+LABS ?= 1
 
 .PHONY: faults
-faults: cluster-binaries ## Break a Windlass of real programs under load, as root (ROWS=, SEED=)
-	go run ./test/faults -rows '$(ROWS)' -seed $(SEED)
+faults: cluster-binaries ## Break a Windlass of real programs under load, as root (ROWS=, SEED=, LABS=)
+	go run ./test/faults -rows '$(ROWS)' -seed $(SEED) -labs $(LABS)
 
 # A factor on how often and how long figures are measured.
 SCALE ?= 1

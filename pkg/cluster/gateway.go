@@ -107,8 +107,14 @@ func startGateway(ctx context.Context, config GatewayConfig, parts *lifecycle.Li
 	// 2. The gateway, first for instances and then for calls.
 	settings := gateway.DefaultConfig()
 	settings.ClaimAddr, settings.MaxBody, settings.MaxInvocations = config.Advertise, config.MaxBody, config.MaxInvocations
+	settings.MaxBodyMemory = config.MaxBodyMemory
+	who, err := newCallers(config.Callers, registry, log)
+	if err != nil {
+		return err
+	}
+	parts.Start("callers", who.Run)
 	g, err := gateway.New(settings, gateway.Deps{
-		Catalog: source.Catalog(), Router: watched, Registry: registry, Log: log,
+		Catalog: source.Catalog(), Router: watched, Callers: who, Registry: registry, Log: log,
 		Schedulers: schedulers,
 	})
 	if err != nil {

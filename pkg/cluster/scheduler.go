@@ -150,7 +150,9 @@ func (s *schedulerRole) startPods() error {
 		return err
 	}
 	s.verifier, err = podidentity.New(podidentity.DefaultConfig(), podidentity.Deps{
-		Keys: podidentity.ClusterKeys{Client: client.CoreV1().RESTClient()}, Log: s.log, Now: time.Now,
+		Keys:     podidentity.ClusterKeys{Client: client.CoreV1().RESTClient()},
+		Reviewer: podidentity.ClusterReviews{Client: client.AuthenticationV1().TokenReviews()},
+		Log:      s.log, Now: time.Now,
 	})
 	if err != nil {
 		return err

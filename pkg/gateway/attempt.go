@@ -134,6 +134,10 @@ func (a *attempt) sendBody() {
 	buffer := make([]byte, bodyChunk)
 	for {
 		n, err := a.call.body.Read(buffer)
+		if errors.Is(err, errTooSlow) {
+			a.call.fail(tooSlow(invoke.ExecutedMaybe))
+			defer a.cancel()
+		}
 		if left -= int64(n); left < 0 {
 			a.call.fail(a.gateway.tooBig(invoke.ExecutedMaybe))
 			err = errDetached

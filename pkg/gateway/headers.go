@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	"github.com/windlass-dev/windlass/pkg/invoke"
 )
 
 // hopByHop are the headers that concern one connection only (RFC 9110 7.6.1),
@@ -73,12 +74,12 @@ func endToEnd(h http.Header, keep func(name, value string)) {
 
 // requestHeaders are what the function sees of the client's headers.
 func requestHeaders(r *http.Request, c *call) []*wirev1.Header {
-	headers := make([]*wirev1.Header, 0, len(r.Header)+4)
+	headers := make([]*wirev1.Header, 0, len(r.Header)+6)
 	add := func(name, value string) {
 		headers = append(headers, &wirev1.Header{Name: name, Value: []byte(value)})
 	}
 	endToEnd(r.Header, func(name, value string) {
-		if name != "X-Forwarded-For" && name != "Content-Length" {
+		if name != "X-Forwarded-For" && name != "Content-Length" && name != c.origin.caller.Spent {
 			add(name, value)
 		}
 	})
@@ -101,7 +102,11 @@ func requestHeaders(r *http.Request, c *call) []*wirev1.Header {
 	if r.Header.Get("X-Forwarded-Host") == "" {
 		add("X-Forwarded-Host", r.Host)
 	}
-	add("X-Windlass-Invocation-Id", c.id.String())
+	add(invoke.HeaderInvocationID, c.id.String())
+	add(invoke.HeaderDepth, strconv.Itoa(c.origin.depth))
+	if c.origin.caller.Name != "" {
+		add(invoke.HeaderCaller, c.origin.caller.Name)
+	}
 	return headers
 }
 

@@ -242,8 +242,8 @@ func TestWhatTheFunctionSeesOfTheRequest(t *testing.T) {
 	got.Del("Content-Length")
 	want := http.Header{
 		"Accept": {"a", "b"}, "User-Agent": {"me"}, "Authorization": {"Bearer x"},
-		"X-Windlass-Invocation-Id": {fmt.Sprintf("%x", ticket.GetInvocationId())},
-		"X-Forwarded-For":          {"203.0.113.9, 127.0.0.1"}, "X-Forwarded-Proto": {"https"}, "X-Forwarded-Host": {"shop.example"},
+		"X-Windlass-Invocation-Id": {fmt.Sprintf("%x", ticket.GetInvocationId())}, "X-Windlass-Depth": {"1"},
+		"X-Forwarded-For": {"203.0.113.9, 127.0.0.1"}, "X-Forwarded-Proto": {"https"}, "X-Forwarded-Host": {"shop.example"},
 	}
 	if fmt.Sprint(got) != fmt.Sprint(want) || i.granted.GetMethod() != "PUT" || i.granted.GetHost() != "shop.example" {
 		t.Errorf("%s %s with %v,\nwant %v", i.granted.GetMethod(), i.granted.GetHost(), got, want)

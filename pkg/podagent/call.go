@@ -30,8 +30,12 @@ func (a *Agent) run(at *attempt, stream attemptStream, granted *wirev1.Granted) 
 	<-followed
 }
 
+// claimSoon is how long a call may run unclaimed: its gateway offers it again after
+// a second.
+const claimSoon = 200 * time.Millisecond
+
 // runUnclaimed runs a call whose request came with its ticket, and claims it with the
-// result.
+// result, or as soon as it takes long.
 func (a *Agent) runUnclaimed(at *attempt, request *wirev1.Granted) {
 	defer a.over(at)
 	callCtx, expire := context.WithTimeout(at.ctx, time.Duration(request.GetRemainingNs()))
@@ -51,8 +55,10 @@ func (a *Agent) runUnclaimed(at *attempt, request *wirev1.Granted) {
 		}()
 		return nil
 	}
+	early := time.AfterFunc(claimSoon, w.openOnce)
 	a.invoke(callCtx, at, call, w, body)
-	if w.open == nil {
+	early.Stop()
+	if w.opened() {
 		<-followed
 	}
 }

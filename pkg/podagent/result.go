@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -23,9 +24,10 @@ type resultWriter struct {
 	cold   bool
 	isHead bool // answers a HEAD request, whose Content-Length has no body
 	// stream is there from the beginning, or as soon as open was called, which
-	// the first message does; then open is nil.
-	stream attemptStream
-	open   func() error
+	// the first message does, if nobody did before; then open is nil.
+	opening sync.Mutex // guards open, and stream until open is nil
+	stream  attemptStream
+	open    func() error
 	// lost says that nobody hears the result, and unreached that nobody could.
 	lost      atomic.Bool
 	unreached bool
@@ -127,17 +129,32 @@ func failure(err error) *wirev1.Failure {
 	return &wirev1.Failure{Kind: kind, Detail: err.Error()}
 }
 
+// openOnce opens the stream unless that was done.
+func (w *resultWriter) openOnce() {
+	w.opening.Lock()
+	defer w.opening.Unlock()
+	if w.open == nil {
+		return
+	}
+	open := w.open
+	w.open = nil
+	if open() != nil {
+		w.unreached = true
+		w.lost.Store(true)
+	}
+}
+
+// opened tells whether openOnce was called.
+func (w *resultWriter) opened() bool {
+	w.opening.Lock()
+	defer w.opening.Unlock()
+	return w.open == nil
+}
+
 // send sends to the gateway, if it is there. If the gateway has ended the stream, its
 // own reason is known to whoever receives.
 func (w *resultWriter) send(msg *wirev1.AttemptRequest) {
-	if w.open != nil {
-		open := w.open
-		w.open = nil
-		if open() != nil {
-			w.unreached = true
-			w.lost.Store(true)
-		}
-	}
+	w.openOnce()
 	if !w.lost.Load() && w.stream.Send(msg) != nil {
 		w.lost.Store(true)
 	}

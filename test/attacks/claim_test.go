@@ -195,7 +195,7 @@ func guessTokens(w *world) {
 // was answered, and whether the connection was ended for it.
 func (w *world) guessUntilCut(ticket *wirev1.Ticket, n int) (answered int, cut bool) {
 	w.Helper()
-	conn := w.asAgent(w.gateway)
+	conn := w.connect(w.agent(w.gateway), w.gateway)
 	defer func() { _ = conn.Close() }()
 	for answered < n {
 		token := make([]byte, 16)

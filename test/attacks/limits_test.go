@@ -76,12 +76,12 @@ var protocols = []attack{
 			w.Errorf("answered %d %q", r.status, r.body)
 		}
 	}},
-	{"F91", "expects to be asked and sends nothing", answered + "{code=400}", func(w *world) {
+	{"F91", "expects to be asked and sends nothing", answered + "{code=408}", func(w *world) {
 		r := w.raw(request("POST /function/shop/honest/attack", "Expect: 100-continue", "Content-Length: 10", "", ""))
 		for r.status == 100 {
-			r = response{status: 400} // it was asked, and stays silent; the limit comes below
+			r = response{status: 408} // it was asked, and stays silent; the limit comes below
 		}
-		w.until("it was given up", func() bool { return w.counter(answered+"{code=400}") == 1 })
+		w.until("it was given up", func() bool { return w.counter(answered+"{code=408}") == 1 })
 	}},
 }
 
@@ -93,11 +93,11 @@ var patient = []attack{
 		w.isCut(conn)
 	}},
 	{"F77", "nothing at all", "", func(w *world) { w.isCut(w.dial(w.calls)) }},
-	{"F77", "a small body a byte at a time", answered + "{code=400}", func(w *world) {
+	{"F77", "a small body a byte at a time", answered + "{code=408}", func(w *world) {
 		conn := w.dial(w.calls)
 		_, _ = io.WriteString(conn, post("", "Content-Length: 1000"))
 		go drip(conn, strings.Repeat("a", 1000))
-		if r := readResponse(bufio.NewReader(conn)); r.status != 400 || r.header.Get("X-Windlass-Executed") != "no" {
+		if r := readResponse(bufio.NewReader(conn)); r.status != 408 || r.header.Get("X-Windlass-Executed") != "no" {
 			w.Errorf("answered %d %v", r.status, r.err)
 		}
 	}},

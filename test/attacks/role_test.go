@@ -31,7 +31,9 @@ var everybody = []string{noCertificate, wiretls.GatewayName, wiretls.SchedulerNa
 
 // mayCall is which certificate is good for which method.
 var mayCall = map[string][]string{
-	wirev1.Scheduler_Offer_FullMethodName: {wiretls.GatewayName},
+	wirev1.Scheduler_Offer_FullMethodName: {wiretls.GatewayName, wiretls.SchedulerName},
+	wirev1.Scheduler_Beat_FullMethodName:  {wiretls.GatewayName, wiretls.SchedulerName},
+	wirev1.Scheduler_Slots_FullMethodName: {wiretls.GatewayName, wiretls.SchedulerName},
 	wirev1.Scheduler_Watch_FullMethodName: {wiretls.ControllerName},
 	wirev1.Scheduler_Pull_FullMethodName:  everybody,
 	wirev1.Gateway_Attempt_FullMethodName: everybody,

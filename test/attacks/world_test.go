@@ -266,16 +266,29 @@ func (r *runtime) Exits() <-chan provisioner.Exit { return r.exits }
 // as connects to the wire with credentials.
 func (w *world) as(c credentials.TransportCredentials, addr string) *grpc.ClientConn {
 	w.Helper()
-	conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(c))
-	if err != nil {
-		w.Fatal(err)
-	}
+	conn := w.connect(c, addr)
 	w.Cleanup(func() { _ = conn.Close() })
 	return conn
 }
 
-// asAgent connects to the wire as agents do, which have no certificate.
+// connect is as for whoever closes the connection.
+func (w *world) connect(c credentials.TransportCredentials, addr string) *grpc.ClientConn {
+	w.Helper()
+	conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(c))
+	if err != nil {
+		w.Fatal(err)
+	}
+	return conn
+}
+
+// asAgent connects to the wire as agents do.
 func (w *world) asAgent(addr string) *grpc.ClientConn {
+	w.Helper()
+	return w.as(w.agent(addr), addr)
+}
+
+// agent are the credentials of agents, which have no certificate.
+func (w *world) agent(addr string) credentials.TransportCredentials {
 	w.Helper()
 	name := wiretls.SchedulerName
 	if addr == w.gateway {
@@ -285,7 +298,7 @@ func (w *world) asAgent(addr string) *grpc.ClientConn {
 	if err != nil {
 		w.Fatal(err)
 	}
-	return w.as(c, addr)
+	return c
 }
 
 // overTLS is a connection to the wire without gRPC.

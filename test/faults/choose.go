@@ -58,6 +58,22 @@ func number(id string) int {
 	return n
 }
 
+// shared are the rows of one of several labs, as in "0/2" for the first of two. An
+// empty share is all.
+func shared(rows []row, which string) []row {
+	var mine, of int
+	if n, _ := fmt.Sscanf(which, "%d/%d", &mine, &of); n != 2 || of < 1 {
+		return rows
+	}
+	var chosen []row
+	for i, r := range rows {
+		if i%of == mine {
+			chosen = append(chosen, r)
+		}
+	}
+	return chosen
+}
+
 // list prints the rows as docs/reliability.md has them.
 func list(out io.Writer) {
 	for _, r := range table() {

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/windlass-dev/windlass/test/faults/verdict"
 )
 
 func TestRowsAreChosenByNameNumberAndRange(t *testing.T) {
@@ -34,6 +36,44 @@ func TestRowsAreChosenByNameNumberAndRange(t *testing.T) {
 		if chosen, err := choose(all, list); err == nil {
 			t.Errorf("%q chooses %v", list, chosen)
 		}
+	}
+}
+
+func TestLabsShareAllRows(t *testing.T) {
+	all := []row{{id: "F1"}, {id: "F2"}, {id: "F3"}}
+	for which, want := range map[string]string{"0/1": "F1 F2 F3", "": "F1 F2 F3", "0/2": "F1 F3", "1/2": "F2", "3/4": ""} {
+		var got []string
+		for _, r := range shared(all, which) {
+			got = append(got, r.id)
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%q is the share %v, want %s", which, got, want)
+		}
+	}
+}
+
+func TestATallyOutlivesItsLab(t *testing.T) {
+	var found tally
+	found.count(verdict.Report{Calls: 3, Lost: 1, Faults: []string{"lost"}})
+	found.count(verdict.Report{Calls: 4})
+	dir := t.TempDir()
+	if err := found.write(dir); err != nil {
+		t.Fatal(err)
+	}
+	read, err := readTally(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var total tally
+	total.add(read)
+	total.add(read)
+	if total.Rows != 4 || total.Survived != 2 || total.Report.Calls != 14 || total.Report.Lost != 2 || total.status() != 1 {
+		t.Errorf("twice %+v is %+v", found, total)
+	}
+	var line strings.Builder
+	total.print(&line, 7)
+	if want := "survived=2/4 lost=2 duplicated=0 wrong_no=0 maybe_rate=0.000000 calls=14 illegal=0 seed=7\n"; line.String() != want {
+		t.Errorf("printed %q, want %q", line.String(), want)
 	}
 }
 

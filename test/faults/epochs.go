@@ -3,49 +3,101 @@ package main
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc"
 
+	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	"github.com/windlass-dev/windlass/pkg/wiretls"
 	"github.com/windlass-dev/windlass/test/faults/lab"
 	"github.com/windlass-dev/windlass/test/faults/load"
 	"github.com/windlass-dev/windlass/test/faults/verdict"
 )
 
-// epochWatch notes every owner that etcd has named.
+// epochWatch notes every owner of a slot that etcd names, and that a scheduler
+// says it knows of.
 type epochWatch struct {
 	mu   sync.Mutex
 	seen []verdict.Epoch
+	last map[sight]uint64
 }
 
-// watchEpochs begins to watch.
+// sight is who looks at which slot.
+type sight struct {
+	observer string
+	slot     int
+}
+
+// askEvery is how often schedulers are asked.
+const askEvery = 500 * time.Millisecond
+
+// watchEpochs begins to watch, and goes on until the process ends.
 func watchEpochs(ctx context.Context, l *lab.Lab) (*epochWatch, error) {
 	client, err := l.EtcdClient()
 	if err != nil {
 		return nil, err
 	}
-	w := &epochWatch{}
+	tls, err := wiretls.Load(l.Config.TLSDir("gateway"), slog.New(slog.DiscardHandler))
+	if err != nil {
+		return nil, err
+	}
+	w := &epochWatch{last: make(map[sight]uint64)}
+	watching := context.WithoutCancel(ctx)
 	go func() {
 		defer client.Close()
-		for answer := range client.Watch(context.WithoutCancel(ctx), lab.Prefix+"/slots/", clientv3.WithPrefix()) {
-			w.note("etcd", answer.Events)
+		for answer := range client.Watch(watching, lab.Prefix+"/slots/", clientv3.WithPrefix()) {
+			for _, e := range answer.Events {
+				key := string(e.Kv.Key)
+				slot, err := strconv.Atoi(key[strings.LastIndexByte(key, '/')+1:])
+				if err == nil && e.Type == clientv3.EventTypePut {
+					w.note("etcd", slot, uint64(e.Kv.ModRevision))
+				}
+			}
 		}
 	}()
+	for _, m := range l.Schedulers {
+		conn, err := grpc.NewClient("passthrough:///"+l.WireAddr(m), grpc.WithTransportCredentials(tls.ClientCredentials(wiretls.SchedulerName)))
+		if err != nil {
+			return nil, err
+		}
+		go w.ask(watching, m, wirev1.NewSchedulerClient(conn))
+	}
 	return w, nil
 }
 
-func (w *epochWatch) note(observer string, events []*clientv3.Event) {
+// ask asks a scheduler again and again which owners it knows. Each process is an
+// observer of its own: one that was started anew may have to learn.
+func (w *epochWatch) ask(ctx context.Context, m *lab.Member, scheduler wirev1.SchedulerClient) {
+	for {
+		pid := m.Process().PID
+		asking, cancel := context.WithTimeout(ctx, askEvery)
+		answer, err := scheduler.Slots(asking, &wirev1.SlotsRequest{})
+		cancel()
+		// An answer of which it is not known whose it is says nothing.
+		if err == nil && m.Process().PID == pid {
+			for _, s := range answer.GetSlots() {
+				w.note(fmt.Sprintf("%s (pid %d)", m.Name, pid), int(s.GetSlot()), s.GetOwner().GetEpoch())
+			}
+		}
+		wait(ctx, askEvery)
+	}
+}
+
+// note notes what somebody sees, unless that is what they saw before.
+func (w *epochWatch) note(observer string, slot int, epoch uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, e := range events {
-		key := string(e.Kv.Key)
-		slot, err := strconv.Atoi(key[strings.LastIndexByte(key, '/')+1:])
-		if err == nil && e.Type == clientv3.EventTypePut {
-			w.seen = append(w.seen, verdict.Epoch{Observer: observer, Slot: slot, Epoch: uint64(e.Kv.ModRevision), At: load.Now()})
-		}
+	at := sight{observer, slot}
+	if last, known := w.last[at]; known && last == epoch {
+		return
 	}
+	w.last[at] = epoch
+	w.seen = append(w.seen, verdict.Epoch{Observer: observer, Slot: slot, Epoch: epoch, At: load.Now()})
 }
 
 // verdict says whether an epoch fell since it was asked last. They may where etcd

@@ -23,9 +23,9 @@ type figure struct {
 
 func allFigures() []figure {
 	return []figure{
-		{"kill", stalls("kill_owner", 200, killed)},
-		{"pause", stalls("pause_owner", 20, paused)},
-		{"partition", stalls("partition_owner", 20, isolated)},
+		{"kill", stalls("kill_owner", 200, 2*time.Second, killed)},
+		{"pause", stalls("pause_owner", 20, 4*time.Second, paused)},
+		{"partition", stalls("partition_owner", 20, 4*time.Second, isolated)},
 		{"rolling", rolling},
 		{"etcd", outages},
 		{"matrix", matrix},
@@ -116,15 +116,12 @@ func isolated(ctx context.Context, owner *lab.Member) (undo func() error, err er
 	return func() error { return owner.Mend(ctx) }, nil
 }
 
-// Times around a blow: how long the owner is silent, and how long afterwards its
-// slots may take to come to rest.
-const (
-	silence = 4 * time.Second
-	rest    = 2 * time.Second
-)
+// rest is how long slots may come to rest after a blow.
+const rest = 2 * time.Second
 
-// stalls measures how long new calls wait after each of many blows.
-func stalls(name string, times int, strike blow) func(context.Context, *runner) error {
+// stalls measures how long new calls wait after each of many blows, for as long as
+// the owner is silent.
+func stalls(name string, times int, silence time.Duration, strike blow) func(context.Context, *runner) error {
 	return func(ctx context.Context, r *runner) error {
 		s, err := r.scene(name)
 		if err != nil {
@@ -157,7 +154,7 @@ func stalls(name string, times int, strike blow) func(context.Context, *runner) 
 			}
 		}
 		s.calls = l.Stop()
-		r.printStalls(name, s.calls, moments)
+		r.printStalls(name, s.calls, moments, int64(silence))
 		return r.judge(ctx, s, name, nothing())
 	}
 }
@@ -180,10 +177,10 @@ func (s *scene) owned(ctx context.Context, function string) error {
 
 // printStalls prints how long the slowest new call of each blow took, and how long
 // it was until a new call had succeeded.
-func (r *runner) printStalls(name string, calls []verdict.Call, moments []int64) {
+func (r *runner) printStalls(name string, calls []verdict.Call, moments []int64, silence int64) {
 	var slowest, first []time.Duration
 	for _, moment := range moments {
-		until := moment + int64(silence)
+		until := moment + silence
 		slowest = append(slowest, verdict.Stall(calls, moment, until))
 		first = append(first, verdict.FirstSuccess(calls, moment, until))
 	}
@@ -284,24 +281,24 @@ func matrix(ctx context.Context, r *runner) error {
 	if err != nil {
 		return err
 	}
-	var total verdict.Report
-	survived, times := 0, 0
-	for seed := r.options.seed; total.Calls < r.times(matrixCalls) && ctx.Err() == nil; seed++ {
+	var total tally
+	for seed := r.options.seed; total.Report.Calls < r.times(matrixCalls) && ctx.Err() == nil; seed++ {
 		round := &runner{lab: r.lab, options: r.options, out: r.out, epochs: r.epochs, read: r.read, usual: r.usual}
 		round.options.seed = seed
-		for _, row := range rows {
-			report, kept := round.row(ctx, row)
-			total.Add(report)
-			times++
-			if kept {
-				survived++
-			}
-		}
+		found, err := round.rows(ctx, rows)
+		total.add(found)
 		r.read = round.read
+		if err != nil {
+			return err
+		}
 	}
 	r.figure("matrix_rows", "%d", len(rows))
-	r.figure("matrix", "survived=%d/%d lost=%d duplicated=%d wrong_no=%d calls=%d maybe_rate=%.6f",
-		survived, times, total.Lost, total.Duplicated, total.WrongNo, total.Calls, total.MaybeRate())
+	r.figure("matrix_survived", "%d/%d", total.Survived, total.Rows)
+	r.figure("matrix_calls", "%d", total.Report.Calls)
+	r.figure("matrix_lost", "%d", total.Report.Lost)
+	r.figure("matrix_duplicated", "%d", total.Report.Duplicated)
+	r.figure("matrix_wrong_no", "%d", total.Report.WrongNo)
+	r.figure("matrix_maybe_rate", "%.6f", total.Report.MaybeRate())
 	return nil
 }
 

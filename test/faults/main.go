@@ -10,7 +10,8 @@
 //	go run ./test/faults                    every row
 //	go run ./test/faults -rows F2,F21-F24   some
 //	go run ./test/faults -list              what there is
-//	go run ./test/faults -figures           the figures, with larger counts
+//	go run ./test/faults -labs 2            every row, in two labs at once
+//	go run ./test/faults -figures all       the figures, with larger counts
 //
 // It needs Linux, root, iptables, and the programs of make cluster-binaries. It
 // leaves nothing behind, however it ends; see package lab.
@@ -26,7 +27,9 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -40,6 +43,7 @@ type options struct {
 	seed    uint64
 	rate    float64
 	scale   float64
+	labs    int
 	keep    bool
 	list    bool
 	figures string
@@ -51,6 +55,7 @@ func main() {
 	flag.Uint64Var(&o.seed, "seed", 1, "what all chance comes from")
 	flag.Float64Var(&o.rate, "rate", 150, "`calls` that begin in a second")
 	flag.Float64Var(&o.scale, "scale", 1, "`factor` on how often and how long figures are measured")
+	flag.IntVar(&o.labs, "labs", 1, "`number` of labs that share the rows at the same time, of which each takes a core")
 	flag.BoolVar(&o.keep, "keep", false, "keep the logs and say where")
 	flag.BoolVar(&o.list, "list", false, "list the rows and end")
 	flag.StringVar(&o.figures, "figures", "", "measure these `figures`, or all, instead of running rows")
@@ -67,10 +72,13 @@ func main() {
 	os.Exit(status)
 }
 
-// folder is the variable that tells the inner process where to work.
-const folder = "WINDLASS_LAB_DIR"
+// Variables that tell an inner process where to work, and which of the labs it is.
+const (
+	folder = "WINDLASS_LAB_DIR"
+	share  = "WINDLASS_LAB_SHARE"
+)
 
-// main builds the programs and enters the lab, or is in it already.
+// main builds the programs and enters the labs, or is in one already.
 func (o options) main() (status int, err error) {
 	if lab.Inside() {
 		return o.inside(os.Getenv(folder), os.Stdout)
@@ -78,12 +86,15 @@ func (o options) main() (status int, err error) {
 	if _, err := o.chosen(); err != nil {
 		return 0, err
 	}
+	if o.labs < 1 || o.figures != "" {
+		o.labs = 1
+	}
 	dir, err := os.MkdirTemp("", "windlass-faults-")
 	if err != nil {
 		return 0, err
 	}
 	if o.keep {
-		fmt.Fprintln(os.Stderr, "faults: logs are in", filepath.Join(dir, "logs"))
+		fmt.Fprintln(os.Stderr, "faults: logs are below", dir)
 	} else {
 		defer os.RemoveAll(dir)
 	}
@@ -92,8 +103,40 @@ func (o options) main() (status int, err error) {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	return lab.Enter(ctx, folder+"="+dir)
+	return o.enter(ctx, dir, os.Stdout)
 }
+
+// enter runs every lab and prints what they found in all.
+func (o options) enter(ctx context.Context, dir string, out io.Writer) (status int, err error) {
+	statuses, errs := make([]int, o.labs), make([]error, o.labs)
+	var labs sync.WaitGroup
+	for i := range o.labs {
+		mine := labDir(dir, i)
+		if err := os.Mkdir(mine, 0o755); err != nil {
+			return 0, err
+		}
+		labs.Go(func() {
+			statuses[i], errs[i] = lab.Enter(ctx, folder+"="+mine, fmt.Sprintf("%s=%d/%d", share, i, o.labs))
+		})
+	}
+	labs.Wait()
+	status = slices.Max(statuses)
+	if err := errors.Join(errs...); err != nil || o.figures != "" {
+		return status, err
+	}
+	var total tally
+	for i := range o.labs {
+		part, err := readTally(labDir(dir, i))
+		if err != nil {
+			return status, err
+		}
+		total.add(part)
+	}
+	total.print(out, o.seed)
+	return status, nil
+}
+
+func labDir(dir string, i int) string { return filepath.Join(dir, fmt.Sprintf("lab-%d", i+1)) }
 
 // build builds what the lab runs, and its function.
 func build(into string) error {
@@ -124,7 +167,7 @@ func (o options) inside(dir string, out io.Writer) (status int, err error) {
 	opening, cancel := context.WithTimeout(ctx, openWithin)
 	defer cancel()
 	l, err := lab.Open(opening, lab.Config{
-		Kubernetes: cluster.ProgramsFolder(), Programs: filepath.Join(dir, "bin"), CRDs: crds, Dir: dir,
+		Kubernetes: cluster.ProgramsFolder(), Programs: filepath.Join(dir, "..", "bin"), CRDs: crds, Dir: dir,
 		Schedulers: 3, Gateways: 2, Nodes: 3, LeaseTTL: 10 * time.Second, Drain: 2 * time.Second,
 	})
 	if err != nil {
@@ -142,5 +185,9 @@ func (o options) inside(dir string, out io.Writer) (status int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	return r.rows(ctx, chosen)
+	found, err := r.rows(ctx, shared(chosen, os.Getenv(share)))
+	if err != nil {
+		return 1, err
+	}
+	return found.status(), found.write(dir)
 }

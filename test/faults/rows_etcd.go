@@ -133,7 +133,7 @@ func restartAGateway(ctx context.Context, s *scene) error {
 	defer cancel()
 	err := gateway.Restart(patient)
 	s.holds(err == nil, "a gateway that starts without etcd: %v", err)
-	wait(ctx, time.Second)
+	wait(ctx, 8*time.Second)
 	return nil
 }
 

@@ -2,9 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
+	"math/rand/v2"
+	"strings"
 	"time"
 
 	"github.com/windlass-dev/windlass/test/faults/lab"
+	"github.com/windlass-dev/windlass/test/faults/load"
 	"github.com/windlass-dev/windlass/test/faults/verdict"
 )
 
@@ -21,7 +25,13 @@ func processRows() []row {
 			id: "F2", fault: "the owner is killed",
 			promise: "no call fails",
 			allow:   nothing(),
-			run:     killOwner,
+			run:     killOwner(toWork),
+		},
+		{
+			id: "F2b", fault: "the owner of a function that may run twice is killed",
+			promise: "no call fails",
+			allow:   nothing(),
+			run:     killOwner(toAgain),
 		},
 		{
 			id: "F3", fault: "all schedulers are killed at once",
@@ -59,6 +69,12 @@ func processRows() []row {
 			allow:   nothing(),
 			run:     starve(func(_ context.Context, s *scene) (*lab.Member, error) { return anyOf(s, s.Gateways), nil }),
 		},
+		{
+			id: "F102", fault: "forty seconds of kills, pauses and cuts at random, some at the same time",
+			promise: "maybe for calls of killed instances at most; none is lost, none is run twice",
+			allow:   maybes(verdict.Any),
+			run:     turmoil,
+		},
 	}
 }
 
@@ -71,21 +87,24 @@ func killGateway(ctx context.Context, s *scene) error {
 	})
 }
 
-func killOwner(ctx context.Context, s *scene) error {
-	return s.under(ctx, toWork, func() error {
-		for range 2 {
-			err := s.withOwner(ctx, func(owner *lab.Member) error {
+func killOwner(next func(*rand.Rand) load.Request) func(context.Context, *scene) error {
+	return func(ctx context.Context, s *scene) error {
+		return s.under(ctx, next, func() error {
+			for range 2 {
+				owner, err := s.owner(ctx, strings.TrimPrefix(next(s.rng).Function, "faults/"))
+				if err != nil {
+					return err
+				}
 				owner.Kill()
-				wait(ctx, time.Second)
-				return owner.Revive(ctx)
-			})()
-			if err != nil {
-				return err
+				wait(ctx, 2*time.Second)
+				if err := owner.Revive(ctx); err != nil {
+					return err
+				}
+				wait(ctx, 2*time.Second)
 			}
-			wait(ctx, 2*time.Second)
-		}
-		return nil
-	})
+			return nil
+		})
+	}
 }
 
 func killSchedulers(ctx context.Context, s *scene) error {
@@ -157,4 +176,65 @@ func starve(whom func(context.Context, *scene) (*lab.Member, error)) func(contex
 			return nil
 		})
 	}
+}
+
+// turmoil does harm after harm, without waiting for the end of one. Gateways are
+// left alone, since whoever kills one breaks its callers' connections.
+func turmoil(ctx context.Context, s *scene) error {
+	harms := []func(ctx context.Context, m *lab.Member, rng *rand.Rand) error{
+		func(ctx context.Context, m *lab.Member, rng *rand.Rand) error {
+			m.Kill()
+			wait(ctx, upTo(rng, 3*time.Second))
+			return m.Start()
+		},
+		func(ctx context.Context, m *lab.Member, rng *rand.Rand) error {
+			m.Pause()
+			wait(ctx, upTo(rng, 6*time.Second))
+			m.Resume()
+			return nil
+		},
+		func(ctx context.Context, m *lab.Member, rng *rand.Rand) error {
+			others := append(append(spaces(s.Schedulers), spaces(s.Gateways)...), spaces(s.Etcd)...)
+			if err := m.Deafen(ctx, lab.Silently, others[rng.IntN(len(others))], others[rng.IntN(len(others))]); err != nil {
+				return err
+			}
+			wait(ctx, upTo(rng, 6*time.Second))
+			return m.Mend(ctx)
+		},
+	}
+	return s.under(ctx, toWork, func() error {
+		victims := append(append([]*lab.Member{}, s.Schedulers...), s.Etcd...)
+		errs := make(chan error, len(victims))
+		limited, cancel := context.WithTimeout(ctx, 40*time.Second)
+		defer cancel()
+		for _, m := range victims {
+			rng := rand.New(rand.NewPCG(s.rng.Uint64(), 0))
+			go func() {
+				var err error
+				for err == nil && limited.Err() == nil {
+					wait(limited, upTo(rng, 12*time.Second))
+					if limited.Err() == nil {
+						err = harms[rng.IntN(len(harms))](ctx, m, rng)
+					}
+				}
+				errs <- err
+			}()
+		}
+		for limited.Err() == nil {
+			wait(limited, upTo(s.rng, 8*time.Second))
+			if pods := s.Kubelet.PodsOf(work); len(pods) > 0 {
+				anyOf(s, pods).Agent().Kill()
+			}
+		}
+		var err error
+		for range victims {
+			err = errors.Join(err, <-errs)
+		}
+		return err
+	})
+}
+
+// upTo is some time, at random.
+func upTo(rng *rand.Rand, most time.Duration) time.Duration {
+	return time.Duration(rng.Int64N(int64(most)))
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
+
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/test/faults/lab"
 	"github.com/windlass-dev/windlass/test/faults/load"
@@ -52,6 +54,9 @@ func newRunner(ctx context.Context, l *lab.Lab, o options, out io.Writer) (*runn
 	if err := s.recover(ctx); err != nil {
 		return nil, err
 	}
+	if err := s.atRest(ctx); err != nil {
+		return nil, err
+	}
 	r.usual = r.holdings(ctx)
 	return r, nil
 }
@@ -73,37 +78,28 @@ func (r *runner) scene(name string) (*scene, error) {
 // rowWithin bounds a row with all that comes after it.
 const rowWithin = 5 * time.Minute
 
-// rows runs rows and prints the total.
-func (r *runner) rows(ctx context.Context, rows []row) (status int, err error) {
-	var total verdict.Report
-	survived := 0
+// rows runs rows one after the other.
+func (r *runner) rows(ctx context.Context, rows []row) (tally, error) {
+	var found tally
 	for _, row := range rows {
 		if ctx.Err() != nil {
-			return 1, context.Cause(ctx)
+			return found, context.Cause(ctx)
 		}
-		report, kept := r.row(ctx, row)
-		total.Add(report)
-		if kept {
-			survived++
-		}
+		found.count(r.row(ctx, row))
 	}
-	fmt.Fprintf(r.out, "survived=%d/%d lost=%d duplicated=%d wrong_no=%d maybe_rate=%.6f calls=%d illegal=%d seed=%d\n",
-		survived, len(rows), total.Lost, total.Duplicated, total.WrongNo, total.MaybeRate(), total.Calls, total.Illegal, r.options.seed)
-	if survived < len(rows) {
-		return 1, nil
-	}
-	return 0, nil
+	return found, nil
 }
 
 // row runs one row, heals Windlass, and prints the verdict.
-func (r *runner) row(ctx context.Context, row row) (verdict.Report, bool) {
+func (r *runner) row(ctx context.Context, row row) verdict.Report {
 	ctx, cancel := context.WithTimeout(ctx, rowWithin)
 	defer cancel()
 	began := time.Now()
 	s, err := r.scene(row.id)
 	if err != nil {
-		fmt.Fprintf(r.out, "%-5s FAILED   %v\n", row.id, err)
-		return verdict.Report{}, false
+		report := verdict.Report{Faults: []string{err.Error()}}
+		r.print(row, report, nil, time.Since(began))
+		return report
 	}
 	defer s.etcd.Close()
 	err = row.run(ctx, s)
@@ -124,7 +120,7 @@ func (r *runner) row(ctx context.Context, row row) (verdict.Report, bool) {
 		report.Faults = append(report.Faults, strings.Split(err.Error(), "\n")...)
 	}
 	r.print(row, report, s.notes, time.Since(began))
-	return report, report.Kept()
+	return report
 }
 
 func (r *runner) print(row row, report verdict.Report, notes []string, took time.Duration) {
@@ -156,6 +152,34 @@ func (r *runner) ledger() ([]verdict.Run, error) {
 	}
 	r.read += int64(len(text))
 	return verdict.ReadLedger(strings.NewReader(string(text)))
+}
+
+// calm is how long no slot has to change hands for Windlass to be at rest.
+const calm = 3 * time.Second
+
+// atRest returns when the schedulers have shared the slots among them.
+func (s *scene) atRest(ctx context.Context) error {
+	revision := func() (int64, error) {
+		got, err := s.etcd.Get(ctx, lab.Prefix+"/slots/", clientv3.WithLastRev()...)
+		if err != nil || len(got.Kvs) == 0 {
+			return 0, err
+		}
+		return got.Kvs[0].ModRevision, nil
+	}
+	for {
+		before, err := revision()
+		if err != nil {
+			return err
+		}
+		wait(ctx, calm)
+		after, err := revision()
+		if err != nil {
+			return err
+		}
+		if before == after {
+			return nil
+		}
+	}
 }
 
 // Bounds of a recovery, within which Windlass works as before or never.

@@ -100,3 +100,6 @@ func (c Config) data(names ...string) string {
 }
 
 func (c Config) logOf(name string) string { return c.file("logs", name+".log") }
+
+// TLSDir is the folder with a role's certificate.
+func (c Config) TLSDir(role string) string { return c.data("tls", role) }

@@ -3,7 +3,6 @@ package lab
 import (
 	"context"
 	"fmt"
-	"net/netip"
 	"sync"
 	"time"
 
@@ -220,15 +219,6 @@ func (k *Kubelet) setReady(ctx context.Context, name string, status corev1.Condi
 func (k *Kubelet) remove(ctx context.Context, object *corev1.Pod) {
 	now := metav1.DeleteOptions{GracePeriodSeconds: new(int64), Preconditions: &metav1.Preconditions{UID: &object.UID}}
 	_ = k.core.CoreV1().Pods(object.Namespace).Delete(ctx, object.Name, now)
-}
-
-// schedulers are the addresses behind the service.
-func (k *Kubelet) schedulers() []netip.Addr {
-	var addrs []netip.Addr
-	for i := range k.lab.Config.Schedulers {
-		addrs = append(addrs, at(2, i+1))
-	}
-	return addrs
 }
 
 // close ends all pods and waits for them, but not for ever.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/netip"
 	"os"
 	"time"
 
@@ -61,7 +62,7 @@ func (l *Lab) start(ctx context.Context) error {
 		return err
 	}
 	for role, names := range map[string][]string{"gateway": {wiretls.GatewayName}, "scheduler": {wiretls.SchedulerName}} {
-		if err := ca.folder(l.Config.data("tls", role), identity{user: role, names: names}); err != nil {
+		if err := ca.folder(l.Config.TLSDir(role), identity{user: role, names: names}); err != nil {
 			return err
 		}
 	}
@@ -105,13 +106,16 @@ func (l *Lab) startRoles(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		if err := m.spread(ctx, serviceAddr, l.schedulerAddrs()); err != nil {
+			return err
+		}
 		l.Gateways = append(l.Gateways, m)
 	}
 	return l.Heal(ctx)
 }
 
 func (l *Lab) commonArguments(role string) []string {
-	arguments := []string{role, "--log-format=text", "--log-level=info", "--tls-dir=" + l.Config.data("tls", role)}
+	arguments := []string{role, "--log-format=text", "--log-level=info", "--tls-dir=" + l.Config.TLSDir(role)}
 	for _, m := range l.Etcd {
 		arguments = append(arguments, "--etcd-endpoints=http://"+hostPort(m.Addr, etcdClientPort))
 	}
@@ -127,7 +131,17 @@ func (l *Lab) schedulerArguments(m *Member) []string {
 
 func (l *Lab) gatewayArguments(m *Member) []string {
 	return append(l.commonArguments("gateway"),
-		"--advertise="+hostPort(m.Addr, wirePort), "--schedulers="+hostPort(serviceAddr, wirePort), "--drain-delay="+l.Config.Drain.String())
+		"--advertise="+hostPort(m.Addr, wirePort), "--schedulers="+hostPort(serviceAddr, wirePort),
+		"--drain-delay="+l.Config.Drain.String())
+}
+
+// schedulerAddrs are the addresses behind the schedulers' service.
+func (l *Lab) schedulerAddrs() []netip.Addr {
+	var addrs []netip.Addr
+	for i := range l.Config.Schedulers {
+		addrs = append(addrs, at(2, i+1))
+	}
+	return addrs
 }
 
 // CallURL is where a gateway takes calls.
@@ -191,3 +205,6 @@ func (l *Lab) ReadyURL(m *Member) string { return m.ready }
 
 // MetricsURL is where a member tells its metrics.
 func (l *Lab) MetricsURL(m *Member) string { return "http://" + hostPort(m.Addr, opsPort) + "/metrics" }
+
+// WireAddr is where instances and other members reach a gateway or scheduler.
+func (l *Lab) WireAddr(m *Member) string { return hostPort(m.Addr, wirePort) }

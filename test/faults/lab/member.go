@@ -74,13 +74,22 @@ func (m *Member) Restart(ctx context.Context) error {
 	return m.Revive(ctx)
 }
 
-// Revive starts the member if it does not run, and returns when it is ready.
+// Revive starts the member if it does not run, and returns when it is ready. One
+// that ends again is started again, as in a cluster.
 func (m *Member) Revive(ctx context.Context) error {
-	if err := m.Start(); err != nil {
-		return err
-	}
-	return eventually(ctx, m.Name+" does not become ready", func() error { return m.Ready(ctx) })
+	return eventually(ctx, m.Name+" does not become ready", func() error {
+		if !m.Alive() {
+			if err := m.Start(); err != nil {
+				return err
+			}
+			pause(ctx, restartAfter)
+		}
+		return m.Ready(ctx)
+	})
 }
+
+// restartAfter is the least time between two starts of a member.
+const restartAfter = 200 * time.Millisecond
 
 // readyWithin bounds one question whether a member is ready.
 const readyWithin = 2 * time.Second

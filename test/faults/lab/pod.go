@@ -195,7 +195,7 @@ func (p *Pod) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := space.spread(ctx, serviceAddr, p.kubelet.schedulers()); err != nil {
+	if err := space.spread(ctx, serviceAddr, p.kubelet.lab.schedulerAddrs()); err != nil {
 		space.Close()
 		return err
 	}

@@ -2,7 +2,6 @@ package lab
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/netip"
 	"os/exec"
@@ -103,7 +102,11 @@ func run(ctx context.Context, input, name string, arguments ...string) error {
 // bridge joins all spaces, and the lab's own process, which has its address.
 const bridge = "lab0"
 
+// bridgeMAC is fixed, because a bridge without one takes that of a port, and others
+// would go on sending to it when the port is gone.
+const bridgeMAC = "02:57:4c:00:00:01"
+
 func openBridge(ctx context.Context, addr netip.Addr) error {
-	err := batch(ctx, fmt.Sprintf("link set lo up\nlink add %[1]s type bridge\naddress add %[2]s/%[3]d dev %[1]s\nlink set %[1]s up\n", bridge, addr, netmask))
-	return errors.Join(err)
+	return batch(ctx, fmt.Sprintf("link set lo up\nlink add %[1]s address %[4]s type bridge\naddress add %[2]s/%[3]d dev %[1]s\nlink set %[1]s up\n",
+		bridge, addr, netmask, bridgeMAC))
 }

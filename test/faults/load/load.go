@@ -148,17 +148,6 @@ func (l *Load) Stop() []verdict.Call {
 // Begun is how many calls have begun.
 func (l *Load) Begun() int { return int(l.number.Load()) }
 
-// Since are the calls so far that have ended at or after a moment.
-func (l *Load) Since(at int64) []verdict.Call {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	var since []verdict.Call
-	for i := len(l.calls) - 1; i >= 0 && l.calls[i].Ended >= at; i-- {
-		since = append(since, l.calls[i])
-	}
-	return since
-}
-
 // probeEvery is how often a gateway is asked whether it wants calls.
 const probeEvery = 250 * time.Millisecond
 

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/windlass-dev/windlass/test/faults/verdict"
+)
+
+// tally is what the rows of a lab came to.
+type tally struct {
+	Rows, Survived int
+	Report         verdict.Report
+}
+
+func (t *tally) count(report verdict.Report) {
+	t.Rows++
+	if report.Kept() {
+		t.Survived++
+	}
+	t.Report.Add(report)
+}
+
+func (t *tally) add(o tally) {
+	t.Rows += o.Rows
+	t.Survived += o.Survived
+	t.Report.Add(o.Report)
+}
+
+// status is that of the command.
+func (t *tally) status() int {
+	if t.Survived < t.Rows {
+		return 1
+	}
+	return 0
+}
+
+// print prints the line that sums all up.
+func (t *tally) print(out io.Writer, seed uint64) {
+	r := &t.Report
+	fmt.Fprintf(out, "survived=%d/%d lost=%d duplicated=%d wrong_no=%d maybe_rate=%.6f calls=%d illegal=%d seed=%d\n",
+		t.Survived, t.Rows, r.Lost, r.Duplicated, r.WrongNo, r.MaybeRate(), r.Calls, r.Illegal, seed)
+}
+
+// tallyFile is where a lab leaves its tally.
+const tallyFile = "tally.json"
+
+func (t *tally) write(dir string) error {
+	text, err := json.Marshal(t)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, tallyFile), text, 0o644)
+}
+
+func readTally(dir string) (t tally, err error) {
+	text, err := os.ReadFile(filepath.Join(dir, tallyFile))
+	if err != nil {
+		return t, err
+	}
+	return t, json.Unmarshal(text, &t)
+}
