@@ -38,6 +38,9 @@ type invocation struct {
 	shown []showing
 	// grants are the claims that were granted, the attempts 1, 2, ...
 	grants []grant
+	// confused says that a void ticket was offered behind a later one, which can
+	// come by way of another scheduler. A queue cannot tell which one is void.
+	confused bool
 	// open says that a ticket carried the request, so that it can be started
 	// without a claim.
 	open bool
@@ -98,6 +101,13 @@ func (l *ledger) admit(id invoke.ID, fn *function, token invoke.Token) *invocati
 func (l *ledger) show(id invoke.ID, token invoke.Token, cid invoke.CID) {
 	if in := l.byID[id]; in != nil {
 		in.shown = append(in.shown, showing{token, cid})
+	}
+}
+
+// offered notes that a ticket comes to a queue.
+func (l *ledger) offered(m offer) {
+	if in := l.byID[m.id]; in != nil && in.token != m.token {
+		in.confused = true
 	}
 }
 

@@ -180,6 +180,7 @@ func (f *served) offer(m offer, gateway string) invoke.RefusalReason {
 	if !f.serving {
 		return invoke.RefusedNotOwner
 	}
+	f.scheduler.world.ledger.offered(m)
 	now := f.scheduler.now()
 	t := invoke.Ticket{
 		ID: m.id, Token: m.token, Gateway: gateway,
