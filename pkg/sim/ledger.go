@@ -57,7 +57,6 @@ type showing struct {
 type grant struct {
 	cid      invoke.CID
 	released bool
-	started  bool
 }
 
 // execution is one run of a function.
@@ -162,8 +161,6 @@ func (l *ledger) start(in *invocation, attempt int, cid invoke.CID) int {
 		l.broken(in, RuleOwnAttempt)
 	case in.grants[attempt-1].released:
 		l.broken(in, RuleReleasedNotRun)
-	default:
-		in.grants[attempt-1].started = true
 	}
 	l.runs = append(l.runs, execution{invocation: in, attempt: attempt})
 	return len(l.runs)
@@ -205,8 +202,8 @@ func (l *ledger) answered(in *invocation, a answer, run int) {
 
 var answerNames = [...]string{"unanswered", "ok", "no", "maybe", "client left", "gateway died"}
 
-// claimable is called when an instance is granted a call: nobody may be granted
-// one that nobody waits for.
+// wanted notes that an instance is handed a call: nobody may be handed one that
+// nobody waits for.
 func (l *ledger) wanted(in *invocation) {
 	if in.answer != unanswered {
 		l.broken(in, RuleUnwantedNotRun)

@@ -180,7 +180,7 @@ func (p *pullEnd) deliver(t invoke.Ticket) {
 	p.scheduler.note("hands out to "+p.stream.ends[0].node.name, uint64(w.ledger.byID[t.ID].number), 0)
 	p.out = append(p.out, handed{t.ID, t.Token, now})
 	w.ledger.show(t.ID, t.Token, p.cid)
-	ticket := core.Ticket{Ticket: t, Request: in.rides}
+	ticket := core.Ticket{Ticket: t, Request: t.Request != nil}
 	p.stream.sendTicket(p.scheduler.node, ticket)
 }
 

@@ -186,6 +186,9 @@ func (f *served) offer(m offer, gateway string) invoke.RefusalReason {
 		ID: m.id, Token: m.token, Gateway: gateway,
 		Arrived: now.Add(-m.waited), Deadline: now.Add(m.remain),
 	}
+	if m.request {
+		t.Request = true
+	}
 	if f.scheduler.world.config.Mutation == NoDedupe {
 		t.ID = f.twin(t.ID)
 	}
