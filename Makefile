@@ -64,6 +64,29 @@ e2e: ## Run the suite on a real cluster: one of its own (as root), or KUBECONFIG
 	@[ -n "$${KUBECONFIG:-}" ] || test/cluster/binaries.sh
 	WINDLASS_E2E=1 go test -timeout 45m -v -count=1 ./test/e2e/cluster $(if $(CI),-ginkgo.no-color -ginkgo.flake-attempts=2)
 
+# SEED is the first seed and SEEDS how many; a violation says how to replay it.
+SEED ?= 1
+SEEDS ?= 10000
+
+.PHONY: sim
+sim: ## Simulate SEEDS seeds of faults from SEED on, and print what became of the calls
+	go run ./test/simulate -seed $(SEED) -seeds $(SEEDS)
+	go run ./test/simulate -mutants -seed $(SEED) -seeds 100
+
+.PHONY: attacks
+attacks: ## Attack a gateway and a scheduler in every way that is known, and print how many came to nothing
+	@out=$$(mktemp); trap 'rm -f "$$out"' EXIT; \
+	  go test -count=1 -v ./test/attacks >"$$out" 2>&1 || { cat "$$out" >&2; exit 1; }; \
+	  grep -oE '(attacks_refused|guessed)=.*' "$$out"
+
+# How long each target runs, and which: patterns of packages or targets.
+FUZZTIME ?= 60s
+FUZZ ?=
+
+.PHONY: fuzz
+fuzz: ## Run every fuzz target for FUZZTIME
+	hack/fuzz.sh $(FUZZTIME) $(FUZZ)
+
 .PHONY: cover
 cover: ## Print how much of the pure core its tests run; fails under 90 %
 	hack/cover.sh 90 pkg/queue pkg/fpcs
@@ -83,9 +106,8 @@ scale: ## Measure decisions and API writes with 1,000 nodes of kwok
 	WITH_KWOK=1 test/cluster/binaries.sh
 	go run ./test/scale
 
-# Which rows, such as F2,F21-F24, and what their chance comes from.
+# Which rows, such as F2,F21-F24.
 ROWS ?=
-SEED ?= 1
 # Labs that share the rows at the same time; each takes a core or two.
 LABS ?= 1
 

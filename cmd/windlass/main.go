@@ -26,6 +26,7 @@ func up(ctx context.Context, c cli.UpConfig) error {
 	config.DataDir, config.AgentPath = c.DataDir, c.AgentPath
 	config.Listen, config.OpsListen = c.Listen, c.OpsListen
 	config.Gateway.MaxBody = c.MaxBody
+	config.RequireKeys = c.RequireKeys
 	w, err := local.Open(config, c.Log)
 	if err != nil {
 		return err

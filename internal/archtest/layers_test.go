@@ -18,6 +18,7 @@ var rows = []struct {
 		"pkg/podagent/agentenv",
 	}},
 	{"pure", []string{
+		"pkg/admission",
 		"pkg/estimate",
 		"pkg/fpcs",
 		"pkg/gateway/table",
@@ -33,6 +34,7 @@ var rows = []struct {
 	}},
 	{"shells", []string{
 		"internal/serve",
+		"pkg/callers",
 		"pkg/catalog",
 		"pkg/catalog/file",
 		"pkg/catalog/kube",
@@ -45,6 +47,7 @@ var rows = []struct {
 		"pkg/provisioner/process",
 		"pkg/queue/broker",
 		"pkg/runtimes",
+		"pkg/tokens",
 		"pkg/wiretls",
 	}},
 	{"programs", []string{
@@ -61,6 +64,7 @@ var rows = []struct {
 		"pkg/cluster",
 		"pkg/demo",
 		"pkg/local",
+		"pkg/sim",
 	}},
 	{"mains", []string{
 		"cmd/kubectl-windlass",
@@ -72,6 +76,7 @@ var rows = []struct {
 		"internal/archtest",
 		"internal/doccheck",
 		"internal/lambdaclients",
+		"test/attacks",
 		"test/chart",
 		"test/cluster",
 		"test/coldstart",
@@ -80,6 +85,7 @@ var rows = []struct {
 		"test/faults",
 		"test/images/functions",
 		"test/scale",
+		"test/simulate",
 	}},
 }
 
@@ -89,8 +95,10 @@ var sideways = []struct {
 	reason   string
 }{
 	{"api/v1alpha1", "pkg/invoke", "a Function has a key"},
+	{"pkg/callers", "pkg/tokens", "tokens are checked with an issuer's keys"},
 	{"pkg/demo", "pkg/bench", "the demo replays a load"},
 	{"pkg/demo", "pkg/local", "the demo runs a Windlass of its own"},
+	{"pkg/podidentity", "pkg/tokens", "tokens are checked with the cluster's keys"},
 	{"pkg/provisioner/podspec", "pkg/provisioner/nodepick", "an agent requests an amount"},
 	{"pkg/provisioner/process", "pkg/runtimes", "a process needs its language's interpreter and shim"},
 	{"test/faults", "test/cluster", "the lab runs programs that were built for clusters"},
@@ -104,6 +112,7 @@ var only = []allowance{
 	{"api/wire/v1", []string{"google.golang.org/grpc", "google.golang.org/protobuf"},
 		"it is generated, and every program links it"},
 	{"pkg/invoke", nil, "the words that everything shares bring nothing along"},
+	{"pkg/admission", []string{"golang.org/x/time/rate"}, "whether there is room is a function of who is here and when"},
 	{"pkg/estimate", nil, "it computes with numbers and times"},
 	{"pkg/fpcs", []string{"pkg/invoke"}, "a decision is a function of a snapshot"},
 	{"pkg/gateway/table", []string{"pkg/invoke"}, "what may be said of a call is a function of what was done with it"},
@@ -118,6 +127,10 @@ var only = []allowance{
 	{"pkg/provisioner/share", nil, "a share is a function of who wants what"},
 	{"pkg/queue", []string{"pkg/invoke"}, "a queue is a value; the broker gives it a lock and time"},
 	{"pkg/queue/intake", []string{"golang.org/x/time", "pkg/invoke"}, "time is an argument of its token bucket, too"},
+	{"pkg/sim", []string{
+		"pkg/estimate", "pkg/fpcs", "pkg/gateway/table", "pkg/invoke", "pkg/ownership",
+		"pkg/ownership/keeping", "pkg/podagent/core", "pkg/queue",
+	}, "what runs in virtual time has no shell"},
 	{"pkg/wiretls", []string{"api/wire/v1", "google.golang.org/grpc"}, "agents link it"},
 	{"pkg/workload", nil, "the same seed yields the same load"},
 }

@@ -17,36 +17,87 @@ import (
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
 )
 
-// NewWire makes a gRPC server for the wire's services.
-func NewWire(more ...grpc.ServerOption) *grpc.Server {
-	return grpc.NewServer(append(more,
+// Limits of one connection between components.
+const (
+	// maxStreams is more than the calls of the instance with the most, and
+	// handshakeWithin how long it may take to prove who one is.
+	maxStreams      = 1100
+	handshakeWithin = 10 * time.Second
+	// maxWireHeaders bounds the headers of a stream, in bytes: the wire uses
+	// none of its own.
+	maxWireHeaders = 16 << 10
+)
+
+// Limits of HTTP.
+const (
+	// maxHeaders bounds the headers of a request in bytes, about.
+	maxHeaders        = 64 << 10
+	readHeadersWithin = 5 * time.Second
+	idleFor           = 2 * time.Minute
+	maxHTTP2Streams   = 250
+	// pingAfter is how long an HTTP/2 client may be silent before it is asked
+	// whether it is there, and pingWithin how long it may take to say so.
+	pingAfter  = 30 * time.Second
+	pingWithin = 15 * time.Second
+)
+
+// NewWire makes a gRPC server for the wire's services. It counts what it refuses.
+func NewWire(reg prometheus.Registerer, more ...grpc.ServerOption) *grpc.Server {
+	return grpc.NewServer(append([]grpc.ServerOption{
+		// First, so that it counts what the others refuse.
+		grpc.ChainStreamInterceptor(newGuard(reg).stream),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 10 * time.Second, Timeout: 5 * time.Second}),
 		grpc.WaitForHandlers(true),
 		grpc.StaticStreamWindowSize(wirev1.StreamWindow),
 		grpc.StaticConnWindowSize(wirev1.ConnWindow),
-	)...)
+		grpc.MaxConcurrentStreams(maxStreams),
+		grpc.MaxHeaderListSize(maxWireHeaders),
+		grpc.MaxRecvMsgSize(wirev1.MaxMessage),
+		grpc.ConnectionTimeout(handshakeWithin),
+	}, more...)...)
 }
 
 // Wire serves until ctx ends. Streams that are open then are cut.
 func Wire(ctx context.Context, l net.Listener, server *grpc.Server) error {
 	stop := context.AfterFunc(ctx, server.Stop)
 	defer stop()
-	return server.Serve(l)
+	return server.Serve(peers{l})
+}
+
+// Calls serves clients' calls, as HTTP does. It counts the requests that are no
+// proper HTTP/1.1, and lets their answers say that no function ran.
+func Calls(ctx context.Context, l net.Listener, handler http.Handler, drain time.Duration, reg prometheus.Registerer, log *slog.Logger) error {
+	server := newHTTP(handler, log)
+	refused := newImproper(reg)
+	refused.attach(server)
+	return serveHTTP(ctx, clients{l, refused}, server, drain, log)
 }
 
 // HTTP serves HTTP/1.1 and unencrypted HTTP/2 until ctx ends. Requests in flight
 // are waited for, for as long as drain says; then they are cut off.
 func HTTP(ctx context.Context, l net.Listener, handler http.Handler, drain time.Duration, log *slog.Logger) error {
+	return serveHTTP(ctx, l, newHTTP(handler, log), drain, log)
+}
+
+func newHTTP(handler http.Handler, log *slog.Logger) *http.Server {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
 	protocols.SetUnencryptedHTTP2(true)
-	server := &http.Server{
+	return &http.Server{
 		Handler:           handler,
 		Protocols:         protocols,
-		ReadHeaderTimeout: 10 * time.Second,
-		IdleTimeout:       2 * time.Minute,
+		ReadHeaderTimeout: readHeadersWithin,
+		IdleTimeout:       idleFor,
+		MaxHeaderBytes:    maxHeaders,
+		HTTP2: &http.HTTP2Config{
+			MaxConcurrentStreams: maxHTTP2Streams, SendPingTimeout: pingAfter, PingTimeout: pingWithin,
+		},
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}
+}
+
+func serveHTTP(ctx context.Context, l net.Listener, server *http.Server, drain time.Duration, log *slog.Logger) error {
 	drained := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(drained)

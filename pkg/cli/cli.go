@@ -126,7 +126,7 @@ arguments or manifest; 3 Windlass is not there, refused, or failed.`,
 		root.AddCommand(a.roleCommands()...)
 	}
 	root.AddCommand(a.deployCommand(), a.deleteCommand(), a.listCommand(), a.describeCommand(),
-		a.invokeCommand(), a.logsCommand(), a.checkCommand(), a.versionCommand())
+		a.invokeCommand(), a.logsCommand(), a.keysCommand(), a.checkCommand(), a.versionCommand())
 	if a.plugin {
 		asPlugin(root)
 	}

@@ -106,6 +106,8 @@ func (a *app) refused(key invoke.FunctionKey, response *http.Response, executed 
 func (a *app) nextStep(key invoke.FunctionKey, reason invoke.RefusalReason, retryAfter string) string {
 	var step string
 	switch reason {
+	case "CredentialsMissing", "CredentialsInvalid", "NotAllowed":
+		step = "put an API key for it into $" + keyVariable + "; windlass keys create makes one"
 	case invoke.RefusedCannotStart:
 		step = fmt.Sprintf("see why: windlass describe %s and windlass logs %s", a.short(key), a.short(key))
 	case invoke.RefusedUnknownFunction:

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -44,7 +45,8 @@ The Content-Type is application/json if the body is JSON, and else text/plain or
 application/octet-stream; -H overrides it.
 
 The gateway is --gateway or, for a cluster, $WINDLASS_GATEWAY. Without them a
-cluster's is reached through its API server.
+cluster's is reached through its API server. Where API keys are required,
+$WINDLASS_KEY is shown; windlass up --auth needs none from this machine's user.
 
 What Windlass itself answers, such as that no instance has started, goes to the
 standard error.`,
@@ -153,8 +155,15 @@ func (a *app) invoke(ctx context.Context, key invoke.FunctionKey, flags invokeFl
 	if err != nil {
 		return err
 	}
+	if shown := cmp.Or(a.getenv(keyVariable), way.key); shown != "" && request.Header.Get(invoke.HeaderKey) == "" {
+		request.Header.Set(invoke.HeaderKey, shown)
+	}
 	return a.exchange(ctx, key, request, flags, way)
 }
+
+// keyVariable of the environment is an API key to show to the gateway. A flag
+// would show it to everybody who may list processes.
+const keyVariable = "WINDLASS_KEY"
 
 // route is the way to a function: through the gateway that was named, or that
 // of the target.

@@ -10,12 +10,15 @@ import (
 
 // local is the Windlass of a data folder.
 func (a *app) local(dataDir string) *target {
-	l := &localWindlass{Client: control.NewClient(dataDir)}
-	return &target{registry: l, editor: l, logReader: l, router: l, namespace: v1alpha1.DefaultNamespace}
+	l := &localWindlass{Client: control.NewClient(dataDir), dataDir: dataDir}
+	return &target{registry: l, editor: l, logReader: l, router: l, keyStore: l, namespace: v1alpha1.DefaultNamespace}
 }
 
 // localWindlass is what the control socket of a data folder offers.
-type localWindlass struct{ *control.Client }
+type localWindlass struct {
+	*control.Client
+	dataDir string
+}
 
 // Prepare leaves it to Windlass to say what is wrong.
 func (l *localWindlass) Prepare(fn *v1alpha1.Function) (apply, error) {
@@ -26,9 +29,13 @@ func (l *localWindlass) Log(ctx context.Context, r logRequest) error {
 	return l.Client.Log(ctx, r.out, r.key, r.follow, r.tail)
 }
 
-func (*localWindlass) Route(_ context.Context, fn *v1alpha1.Function) (*route, error) {
+func (l *localWindlass) Route(ctx context.Context, fn *v1alpha1.Function) (*route, error) {
 	if fn.Status.URL == "" {
 		return nil, fmt.Errorf("function %s has no URL yet, because Windlass is starting; try again in a second", fn.Key())
 	}
-	return &route{url: fn.Status.URL, hint: "look at what windlass up prints", close: func() error { return nil }}, nil
+	info, err := l.Info(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &route{url: fn.Status.URL, key: info.Key, hint: "look at what windlass up prints", close: func() error { return nil }}, nil
 }

@@ -57,7 +57,9 @@ type route struct {
 	// dial replaces the usual way of connecting to url, unless it is nil.
 	dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// hint is what to look at if nothing answers there.
-	hint  string
+	hint string
+	// key is an API key that counts there, or empty.
+	key   string
 	close func() error
 }
 
@@ -67,12 +69,22 @@ type witness interface {
 	Events(ctx context.Context, fn *v1alpha1.Function) ([]kubecontrol.Event, error)
 }
 
+// keyStore has the list of API keys.
+type keyStore interface {
+	// ReadKeys returns the list; empty if there is none.
+	ReadKeys(ctx context.Context) ([]byte, error)
+	// EditKeys replaces the list by what becomes of it. It may call edit again
+	// if somebody else was faster.
+	EditKeys(ctx context.Context, edit func([]byte) ([]byte, error)) error
+}
+
 // target is the Windlass that a verb is about.
 type target struct {
 	registry
 	editor
 	logReader
 	router
+	keyStore
 	// witness is nil where there is none.
 	witness witness
 	// context names the cluster, and is empty for a local Windlass.

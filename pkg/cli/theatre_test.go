@@ -40,7 +40,9 @@ type theatre struct {
 	// gatewayURL is what the URLs of functions begin with.
 	gatewayURL string
 	log        string
-	followed   string
+	// key is $WINDLASS_KEY.
+	key      string
+	followed string
 }
 
 // quiet is a theatre that nobody plays in: no Windlass runs.
@@ -77,7 +79,7 @@ func openAt(t *testing.T, name string) *theatre {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
-	handler := control.New(control.Deps{Info: control.Info{Version: "v1", DataDir: th.dir}, Store: th, Reader: th.catalog, StatusReader: th, Logs: th})
+	handler := control.New(control.Deps{Info: control.Info{Version: "v1", DataDir: th.dir, Key: "wl_session"}, Store: th, Reader: th.catalog, StatusReader: th, Logs: th})
 	go func() { served <- control.Serve(ctx, listener, handler) }()
 	t.Cleanup(func() {
 		cancel()
@@ -166,10 +168,7 @@ func (th *theatre) play(t *testing.T, stdin io.Reader, programs Programs, args .
 	a := newApp(Streams{In: stdin, Out: &out, Err: &errs}, programs)
 	a.now = func() time.Time { return now }
 	a.getenv = func(name string) string {
-		if name == "WINDLASS_DATA_DIR" {
-			return th.dir
-		}
-		return ""
+		return map[string]string{"WINDLASS_DATA_DIR": th.dir, keyVariable: th.key}[name]
 	}
 	code := a.main(args)
 	return outcome{code, out.String(), errs.String()}

@@ -28,6 +28,8 @@ type UpConfig struct {
 	Listen, OpsListen string
 	// AgentPath is the absolute path of the agent's program, which exists.
 	AgentPath string
+	// RequireKeys lets nobody call functions who has no API key.
+	RequireKeys bool
 	// MaxBody is the largest body of a call in bytes, at least 1.
 	MaxBody int64
 	// Functions are to be applied once calls can be made. They are valid in
@@ -44,6 +46,7 @@ type upFlags struct {
 	listen, opsListen, agent, maxBody string
 	files                             []string
 	logLevel, logFormat               string
+	auth                              bool
 }
 
 func (a *app) upCommand() *cobra.Command {
@@ -75,6 +78,7 @@ ends at once.`,
 	cmd.Flags().StringVar(&flags.opsListen, "ops-listen", "127.0.0.1:8081", "`address` of health checks and metrics")
 	cmd.Flags().StringArrayVarP(&flags.files, "filename", "f", nil, "`file` or folder with manifests to deploy, or - for the standard input; repeatable")
 	cmd.Flags().StringVar(&flags.agent, "agent", "", "`path` of the agent's program (default: podagent beside this program)")
+	cmd.Flags().BoolVar(&flags.auth, "auth", false, "require API keys of callers, and print one that counts for this run")
 	cmd.Flags().StringVar(&flags.maxBody, "max-body", "64Mi", "largest `size` of a call's body in bytes, such as 512Ki or 64Mi")
 	cmd.Flags().StringVar(&flags.logLevel, "log-level", "info", "least `level` that is logged: debug, info, warn or error")
 	cmd.Flags().StringVar(&flags.logFormat, "log-format", "text", "`format` of the log: text or json")
@@ -82,7 +86,7 @@ ends at once.`,
 }
 
 func (a *app) upConfig(flags upFlags) (UpConfig, error) {
-	config := UpConfig{Listen: flags.listen, OpsListen: flags.opsListen, Ready: a.printReady}
+	config := UpConfig{Listen: flags.listen, OpsListen: flags.opsListen, RequireKeys: flags.auth, Ready: a.printReady}
 	for flag, addr := range map[string]string{"--listen": flags.listen, "--ops-listen": flags.opsListen} {
 		if _, _, err := net.SplitHostPort(addr); err != nil {
 			return config, usagef("%s %q is no address: write host:port, for example 127.0.0.1:8080", flag, addr)
@@ -168,11 +172,15 @@ func findAgent(flag string) (string, error) {
 // printReady says what runs and what to do now.
 func (a *app) printReady(info control.Info, applied []control.Applied) {
 	fmt.Fprintf(a.Out, "Windlass %s is up\n", info.Version)
-	a.table(a.Out, [][]cell{
+	rows := [][]cell{
 		cells("  gateway", info.GatewayURL),
 		cells("  metrics", info.OpsURL+"/metrics"),
 		cells("  data", info.DataDir),
-	})
+	}
+	if info.Key != "" {
+		rows = append(rows, cells("  key", info.Key))
+	}
+	a.table(a.Out, rows)
 	for _, one := range applied {
 		a.printApplied(one, false)
 	}

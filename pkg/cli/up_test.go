@@ -34,14 +34,14 @@ func TestUpHandsOverWhatItWasTold(t *testing.T) {
 		fn := defaulted(config.Functions[0])
 		fn.Status.URL = "http://gw/function/f"
 		config.Log.Debug("a message")
-		config.Ready(control.Info{Version: "v1", GatewayURL: "http://gw", OpsURL: "http://ops", DataDir: config.DataDir},
+		config.Ready(control.Info{Version: "v1", GatewayURL: "http://gw", OpsURL: "http://ops", DataDir: config.DataDir, Key: "wl_x"},
 			[]control.Applied{{Result: file.Created, Function: fn}})
 		return nil
 	}
-	th.play(t, nil, Programs{Up: up}, "up", "--agent", agent, "-f", dir, "--listen", "127.0.0.1:0", "--max-body", "2Ki", "--log-level", "debug", "--log-format", "json").
+	th.play(t, nil, Programs{Up: up}, "up", "--agent", agent, "-f", dir, "--listen", "127.0.0.1:0", "--max-body", "2Ki", "--log-level", "debug", "--log-format", "json", "--auth").
 		expect(t, exitOK, "out", "Windlass v1 is up\n  gateway   http://gw\n  metrics   http://ops/metrics\n  data      "+th.dir,
-			"function default/f created\n  url  http://gw/function/f", "windlass invoke f")
-	if got.DataDir != th.dir || got.AgentPath != agent || got.MaxBody != 2048 || got.Listen != "127.0.0.1:0" || got.OpsListen != "127.0.0.1:8081" {
+			"\n  key       wl_x\n", "function default/f created\n  url  http://gw/function/f", "windlass invoke f")
+	if !got.RequireKeys || got.DataDir != th.dir || got.AgentPath != agent || got.MaxBody != 2048 || got.Listen != "127.0.0.1:0" || got.OpsListen != "127.0.0.1:8081" {
 		t.Errorf("got %+v", got)
 	}
 	if got.Functions[0].Spec.Code.Path != dir {

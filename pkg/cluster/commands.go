@@ -78,6 +78,8 @@ func gatewayCommand() *cobra.Command {
 	flags.StringVar(&c.Schedulers, "schedulers", "", "`address` at which any scheduler answers")
 	flags.Int64Var(&c.MaxBody, "max-body", 64<<20, "largest request body in `bytes`")
 	flags.IntVar(&c.MaxInvocations, "max-invocations", 20_000, "most `calls` at a time")
+	flags.Int64Var(&c.MaxBodyMemory, "max-body-memory", 512<<20, "most memory for the bodies of calls in `bytes`")
+	c.Callers.flags(flags)
 	flags.DurationVar(&c.DrainDelay, "drain-delay", 5*time.Second, "how `long` to go on taking calls when told to stop")
 	flags.DurationVar(&c.DrainTimeout, "drain-timeout", time.Minute, "how `long` calls may take then")
 	return cmd

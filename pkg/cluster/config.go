@@ -48,6 +48,9 @@ type GatewayConfig struct {
 	// the calls that are here.
 	MaxBody        int64
 	MaxInvocations int
+	// MaxBodyMemory bounds what the bodies of those calls take, in bytes.
+	MaxBodyMemory int64
+	Callers       CallersConfig
 	// DrainDelay is how long a gateway that is told to stop goes on taking
 	// calls, and DrainTimeout how long those that it has may take then.
 	DrainDelay, DrainTimeout time.Duration
@@ -136,6 +139,7 @@ func (c GatewayConfig) Validate() error {
 	errs = append(errs, address("--wire-listen", c.WireListen)...)
 	errs = append(errs, reachable("--advertise", c.Advertise)...)
 	errs = append(errs, reachable("--schedulers", c.Schedulers)...)
+	errs = append(errs, c.Callers.validate()...)
 	if c.DrainDelay < 0 || c.DrainTimeout < 0 {
 		errs = append(errs, fmt.Errorf("--drain-delay %v and --drain-timeout %v must not be negative", c.DrainDelay, c.DrainTimeout))
 	}

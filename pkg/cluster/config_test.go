@@ -24,7 +24,7 @@ func goodScheduler() SchedulerConfig {
 func goodGateway() GatewayConfig {
 	return GatewayConfig{
 		Common: common(), Etcd: Etcd{Endpoints: []string{"https://etcd:2379"}, Prefix: "/windlass"},
-		Listen: ":8080", WireListen: ":9443", Advertise: "[fd00::7]:9443",
+		Listen: ":8080", WireListen: ":9443", Advertise: "[fd00::7]:9443", Callers: CallersConfig{Gateways: 1},
 		Schedulers: "windlass-scheduler.windlass.svc:9443",
 	}
 }
@@ -48,6 +48,7 @@ func TestAProblemIsNamedByItsFlag(t *testing.T) {
 		"--listen":          with(goodGateway, func(c *GatewayConfig) { c.Listen = "" }).Validate(),
 		"--wire-listen":     with(goodScheduler, func(c *SchedulerConfig) { c.WireListen = "x" }).Validate(),
 		"--drain-delay":     with(goodGateway, func(c *GatewayConfig) { c.DrainDelay = -1 }).Validate(),
+		"--gateways":        with(goodGateway, func(c *GatewayConfig) { c.Callers.Gateways = 0 }).Validate(),
 		"--id":              with(goodScheduler, func(c *SchedulerConfig) { c.ID = "" }).Validate(),
 		"--agent-image":     with(goodScheduler, func(c *SchedulerConfig) { c.AgentImage = "" }).Validate(),
 		"--agent-scheduler": with(goodScheduler, func(c *SchedulerConfig) { c.AgentScheduler = "" }).Validate(),

@@ -107,8 +107,14 @@ func startGateway(ctx context.Context, config GatewayConfig, parts *lifecycle.Li
 	// 2. The gateway, first for instances and then for calls.
 	settings := gateway.DefaultConfig()
 	settings.ClaimAddr, settings.MaxBody, settings.MaxInvocations = config.Advertise, config.MaxBody, config.MaxInvocations
+	settings.MaxBodyMemory = config.MaxBodyMemory
+	who, err := newCallers(config.Callers, registry, log)
+	if err != nil {
+		return err
+	}
+	parts.Start("callers", who.Run)
 	g, err := gateway.New(settings, gateway.Deps{
-		Catalog: source.Catalog(), Router: watched, Registry: registry, Log: log,
+		Catalog: source.Catalog(), Router: watched, Callers: who, Registry: registry, Log: log,
 		Schedulers: schedulers,
 	})
 	if err != nil {
@@ -118,7 +124,7 @@ func startGateway(ctx context.Context, config GatewayConfig, parts *lifecycle.Li
 	if err != nil {
 		return fmt.Errorf("--wire-listen: %w", err)
 	}
-	server := serve.NewWire(append(wiretls.RequirePeer(wiretls.GatewayMethods()), grpc.Creds(tls.ServerCredentials()))...)
+	server := serve.NewWire(registry, append(wiretls.RequirePeer(wiretls.GatewayMethods()), grpc.Creds(tls.ServerCredentials()))...)
 	wirev1.RegisterGatewayServer(server, g)
 	parts.Start("wire", func(ctx context.Context) error { return serve.Wire(ctx, wire, server) })
 	parts.Start("gateway", g.Run)
@@ -127,7 +133,9 @@ func startGateway(ctx context.Context, config GatewayConfig, parts *lifecycle.Li
 		return fmt.Errorf("--listen: %w", err)
 	}
 	handler := lastAnswers(g, state)
-	parts.Start("calls", func(ctx context.Context) error { return serve.HTTP(ctx, calls, handler, config.DrainTimeout, log) })
+	parts.Start("calls", func(ctx context.Context) error {
+		return serve.Calls(ctx, calls, handler, config.DrainTimeout, registry, log)
+	})
 	return nil
 }
 

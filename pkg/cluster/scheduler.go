@@ -150,7 +150,9 @@ func (s *schedulerRole) startPods() error {
 		return err
 	}
 	s.verifier, err = podidentity.New(podidentity.DefaultConfig(), podidentity.Deps{
-		Keys: podidentity.ClusterKeys{Client: client.CoreV1().RESTClient()}, Log: s.log, Now: time.Now,
+		Keys:     podidentity.ClusterKeys{Client: client.CoreV1().RESTClient()},
+		Reviewer: podidentity.ClusterReviews{Client: client.AuthenticationV1().TokenReviews()},
+		Log:      s.log, Now: time.Now,
 	})
 	if err != nil {
 		return err
@@ -228,7 +230,7 @@ func (s *schedulerRole) startScheduler(keeper *etcd.Keeper, watched *peers.Peers
 	if err != nil {
 		return fmt.Errorf("--wire-listen: %w", err)
 	}
-	server := serve.NewWire(append(wiretls.RequirePeer(wiretls.SchedulerMethods()), grpc.Creds(s.tls.ServerCredentials()))...)
+	server := serve.NewWire(s.registry, append(wiretls.RequirePeer(wiretls.SchedulerMethods()), grpc.Creds(s.tls.ServerCredentials()))...)
 	wirev1.RegisterSchedulerServer(server, s.scheduler)
 	s.parts.Start("provisioner", func(ctx context.Context) error { return s.instances.Run(ctx, s.scheduler) })
 	s.parts.Start("scheduler", s.scheduler.Run)

@@ -25,6 +25,9 @@ type Info struct {
 	OpsURL  string `json:"opsURL"`
 	DataDir string `json:"dataDir"`
 	PID     int    `json:"pid"`
+	// Key is an API key for GatewayURL, if that requires one. Whoever reaches
+	// the control socket may call every function.
+	Key string `json:"key,omitempty"`
 }
 
 // Applied is what became of a Function that was applied.

@@ -73,7 +73,7 @@ func (g *Gateway) Attempt(stream attemptStream) error {
 	granted, err := g.table.Claim(id, invoke.TokenFromBytes(claim.GetToken()), invoke.CID(claim.GetCid()))
 	g.mu.Unlock()
 	if err != nil {
-		g.metrics.claimRefused()
+		g.metrics.claimRefused(err)
 		return stream.Send(refuseClaim(err))
 	}
 	c := granted.Payload
@@ -82,7 +82,7 @@ func (g *Gateway) Attempt(stream attemptStream) error {
 	if c.answered() {
 		// Its client has left just now.
 		a.forget()
-		g.metrics.claimRefused()
+		g.metrics.claimRefused(table.ErrNotWaiting)
 		return stream.Send(refuseClaim(table.ErrNotWaiting))
 	}
 	if granted.Reoffered {
@@ -134,6 +134,10 @@ func (a *attempt) sendBody() {
 	buffer := make([]byte, bodyChunk)
 	for {
 		n, err := a.call.body.Read(buffer)
+		if errors.Is(err, errTooSlow) {
+			a.call.fail(tooSlow(invoke.ExecutedMaybe))
+			defer a.cancel()
+		}
 		if left -= int64(n); left < 0 {
 			a.call.fail(a.gateway.tooBig(invoke.ExecutedMaybe))
 			err = errDetached

@@ -24,13 +24,22 @@ const (
 // it need not wait for what the reader does in between.
 type requestBody struct {
 	body io.Reader
+	// abort ends a Read that is under way.
+	abort func()
 	// taken says that it was, or is being, read: a next attempt cannot.
 	taken atomic.Bool
 	// ended says that it was read to its end.
 	ended atomic.Bool
+	// unhurried says that the function has begun to answer. Client and function
+	// then may talk to each other, with pauses.
+	unhurried atomic.Bool
+	// slow says that it was given up.
+	slow atomic.Bool
 
 	mu     sync.Mutex // held while reading
 	closed bool
+	pace   pace
+	watch  *time.Timer // gives it up while a Read is under way
 }
 
 // Read implements io.Reader. After close it fails with errDetached.
@@ -40,11 +49,30 @@ func (b *requestBody) Read(p []byte) (int, error) {
 	if b.closed {
 		return 0, errDetached
 	}
+	began := time.Now()
+	if b.watch == nil {
+		b.watch = time.AfterFunc(b.pace.left(), b.giveUp)
+	} else {
+		b.watch.Reset(b.pace.left())
+	}
 	n, err := b.body.Read(p)
-	if errors.Is(err, io.EOF) {
+	b.watch.Stop()
+	b.pace = b.pace.after(n, time.Since(began))
+	switch {
+	case errors.Is(err, io.EOF):
 		b.ended.Store(true)
+	case err != nil && b.slow.Load():
+		err = errTooSlow
 	}
 	return n, err
+}
+
+// giveUp ends a Read that has waited for too long.
+func (b *requestBody) giveUp() {
+	if !b.unhurried.Load() {
+		b.slow.Store(true)
+		b.abort()
+	}
 }
 
 // close ends the Read that is under way and makes every one after it fail.

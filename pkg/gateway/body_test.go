@@ -301,7 +301,9 @@ func TestASmallBodyThatDoesNotComeIsNotWaitedForForever(t *testing.T) {
 	w := newWorld(t, func(c *gateway.Config) { c.MaxQueueTime = 50 * time.Millisecond })
 	c := w.dial()
 	c.send("POST /function/hello/ HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\n\r\nhalf")
-	if a := c.answer(); a.status != 400 || a.header.Get(invoke.HeaderExecuted) != "no" {
+	a := c.answer()
+	problem(t, a, "BodyTooSlow")
+	if a.status != 408 || a.header.Get(invoke.HeaderExecuted) != "no" {
 		t.Errorf("answered %+v", a)
 	}
 	c.closed()

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
@@ -29,6 +30,7 @@ type call struct {
 	function *v1alpha1.Function
 	slot     ownership.Slot
 	uri      string // path and query behind the function's prefix
+	origin   origin
 	request  *http.Request
 	body     requestBody
 	small    []byte // the whole body, if it was read beforehand
@@ -63,7 +65,7 @@ const (
 // final says that the phase will not change any more.
 func (p answerPhase) final() bool { return p >= answerComplete }
 
-// maxRide is the largest body, in bytes, that rides in a ticket.
+// maxRide is the largest request, in bytes, that rides in a ticket.
 const maxRide = 16 << 10
 
 // handOver is the request as an instance gets it for an attempt.
@@ -87,7 +89,11 @@ func (c *call) ride(attempt int) *wirev1.Granted {
 	if !c.function.Spec.Idempotent || !c.whole || len(c.small) > maxRide {
 		return nil
 	}
-	return c.handOver(attempt)
+	request := c.handOver(attempt)
+	if proto.Size(request) > maxRide {
+		return nil
+	}
+	return request
 }
 
 // fail answers with a problem, or cuts off an answer that has begun.
@@ -119,6 +125,7 @@ func (c *call) head(head *wirev1.ResultHead, by time.Time) error {
 		return errDetached
 	}
 	_ = c.rc.SetWriteDeadline(by)
+	c.body.unhurried.Store(true)
 	c.setHeaders(head)
 	c.closeIfUnread()
 	c.status, c.said = int(head.GetStatus()), invoke.ExecutedYes
@@ -146,7 +153,7 @@ func (c *call) setHeaders(head *wirev1.ResultHead) {
 		h.Set(invoke.HeaderColdStart, "1")
 	}
 	if head.GetFunctionError() != "" {
-		h.Set(invoke.HeaderFunctionError, head.GetFunctionError())
+		h.Set(invoke.HeaderFunctionError, invoke.Excerpt(head.GetFunctionError()))
 	}
 	if head.GetWhole() && c.request.Method != http.MethodHead && bodyAllowed(int(head.GetStatus())) {
 		h.Set("Content-Length", strconv.Itoa(len(head.GetWholeBody())))

@@ -22,13 +22,17 @@ type Config struct {
 	// MaxInvocations bounds the calls that wait or run here; more are
 	// refused with 503.
 	MaxInvocations int
+	// MaxBodyMemory bounds what the bodies of these calls take, in bytes: those
+	// of at most 64 KiB their length, and others 128 KiB, since they are handed
+	// on as they come. More are refused with 503.
+	MaxBodyMemory int64
 	// MaxQueueTime is how long a call may wait for an instance.
 	MaxQueueTime time.Duration
 }
 
 // DefaultConfig is Config with everything but the address.
 func DefaultConfig() Config {
-	return Config{MaxBody: 64 << 20, MaxInvocations: 20_000, MaxQueueTime: time.Minute}
+	return Config{MaxBody: 64 << 20, MaxInvocations: 20_000, MaxBodyMemory: 512 << 20, MaxQueueTime: time.Minute}
 }
 
 // Validate says what is wrong with a Config.
@@ -42,6 +46,9 @@ func (c Config) Validate() error {
 	}
 	if c.MaxInvocations < 1 {
 		errs = append(errs, fmt.Errorf("gateway: MaxInvocations is %d: must be at least 1", c.MaxInvocations))
+	}
+	if c.MaxBodyMemory < streamMemory {
+		errs = append(errs, fmt.Errorf("gateway: MaxBodyMemory is %d: must be at least %d, so that there is room for a body", c.MaxBodyMemory, streamMemory))
 	}
 	if c.MaxQueueTime <= 0 {
 		errs = append(errs, fmt.Errorf("gateway: MaxQueueTime is %v: must be positive", c.MaxQueueTime))
@@ -61,6 +68,8 @@ type Router interface {
 type Deps struct {
 	Catalog catalog.Reader
 	Router  Router
+	// Callers says who may call. Without it everybody may.
+	Callers Callers
 	// Schedulers says who schedulers must prove to be. Without it, what is
 	// said to them is not encrypted.
 	Schedulers credentials.TransportCredentials

@@ -8,4 +8,8 @@ func (g *Gateway) Entries() int {
 	return g.table.Len()
 }
 
-func (g *Gateway) Held() int { return int(g.held.Load()) }
+func (g *Gateway) Held() int {
+	g.door.mu.Lock()
+	defer g.door.mu.Unlock()
+	return g.door.book.Held().Calls
+}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	"github.com/windlass-dev/windlass/pkg/catalog"
 	"github.com/windlass-dev/windlass/pkg/gateway/table"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/ownership"
@@ -37,9 +38,7 @@ type Gateway struct {
 	deps     Deps
 	metrics  *metrics
 	draining atomic.Bool
-	// held counts the calls that are here, also those whose body is being
-	// read, which are not in the table yet.
-	held atomic.Int64
+	door     *door
 	// turnedAway holds an element if a ticket is to be offered again soon.
 	turnedAway chan struct{}
 
@@ -59,8 +58,12 @@ func New(config Config, deps Deps) (*Gateway, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
 	}
+	if deps.Callers == nil {
+		deps.Callers = everybody{}
+	}
 	return &Gateway{
 		config:  config,
+		door:    newDoor(config),
 		deps:    deps,
 		metrics: newMetrics(deps.Registry, deps.Catalog),
 
@@ -85,7 +88,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 		g.ctx = nil
 		g.mu.Unlock()
 	}()
-	g.running.Go(func() { _ = g.deps.Catalog.Watch(ctx, g.metrics.functionChanged) })
+	g.running.Go(func() { _ = g.deps.Catalog.Watch(ctx, g.functionChanged) })
 
 	tick := time.NewTicker(reofferEvery)
 	defer tick.Stop()
@@ -106,6 +109,14 @@ func (g *Gateway) Run(ctx context.Context) error {
 		case <-g.deps.Router.Changed():
 			g.rerouted(time.Now())
 		}
+	}
+}
+
+// functionChanged forgets what is remembered of functions and namespaces that are
+// gone.
+func (g *Gateway) functionChanged(e catalog.Event) {
+	if g.metrics.functionChanged(e) {
+		g.door.forget(e.Key.Namespace)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -22,25 +23,31 @@ const smallBody = 64 << 10
 // ServeHTTP serves /function/{namespace}/{name}/{path...} and, for the namespace
 // "default", /function/{name}/{path...}.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	fn, uri, p := g.route(r)
-	if p != nil {
-		g.metrics.refusedAtTheEdge(p.Reason)
-		p.write(w)
-		return
-	}
 	// 1. Refuse what will not be run, before any of the body is read.
-	held := g.held.Add(1)
-	defer g.held.Add(-1)
-	if p := g.admissible(r, uri, held); p != nil {
-		p.Function = fn.Key().String()
-		g.metrics.refusedAtTheEdge(p.Reason)
-		p.write(w)
+	fn, uri, p := g.route(r)
+	caller, err := g.identify(r, fn)
+	if err != nil && (p == nil || p.Reason == reasonNotFound) {
+		g.turnAway(w, r, nil, denied(err))
 		return
 	}
+	if p == nil {
+		p = g.admissible(r, uri)
+	}
+	if p != nil {
+		g.turnAway(w, r, fn, *p)
+		return
+	}
+	held := hold{namespace: fn.Namespace, bytes: bodyMemory(r)}
+	if p := g.enter(held); p != nil {
+		g.turnAway(w, r, fn, *p)
+		return
+	}
+	defer g.door.leave(held)
 	// 2. Read a small body, so that a slow client costs no instance.
 	c := g.newCall(w, r, fn, uri)
+	c.origin = origin{caller: caller, depth: depth(r.Header) + 1}
 	if err := c.readSmall(g.config.MaxQueueTime); err != nil {
-		c.fail(newProblem(http.StatusBadRequest, invoke.ExecutedNo, reasonBadBody, "reading the request body: "+err.Error()))
+		c.fail(unreadable(err))
 	} else {
 		// 3. Enter it in the table, offer its ticket, and wait until it
 		// is answered or the client is gone.
@@ -77,7 +84,10 @@ func (g *Gateway) serve(c *call) {
 
 // route finds the function of a path, and what of the path is the function's.
 func (g *Gateway) route(r *http.Request) (*v1alpha1.Function, string, *problem) {
-	rest, found := strings.CutPrefix(r.URL.EscapedPath(), "/function/")
+	if p := forbidden(r.Method); p != nil {
+		return nil, "", p
+	}
+	rest, found := strings.CutPrefix(pathOf(r.URL), "/function/")
 	first, afterFirst, _ := strings.Cut(rest, "/")
 	if !found || first == "" {
 		p := newProblem(http.StatusNotFound, invoke.ExecutedNo, reasonBadFunction,
@@ -107,16 +117,16 @@ func (g *Gateway) route(r *http.Request) (*v1alpha1.Function, string, *problem) 
 	return fn, uri, nil
 }
 
-// admissible says why a call will not be taken, or nil. Held is the number of
-// calls that are here, with this one.
-func (g *Gateway) admissible(r *http.Request, uri string, held int64) *problem {
+// admissible says why a call will not be taken, or nil.
+func (g *Gateway) admissible(r *http.Request, uri string) *problem {
 	var p problem
 	switch {
 	case g.draining.Load():
 		p = newProblem(http.StatusServiceUnavailable, invoke.ExecutedNo, reasonDraining, "this gateway is shutting down")
 		p.retryAfter = time.Second
-	case held > int64(g.config.MaxInvocations):
-		p = g.overloaded()
+	case depth(r.Header) >= maxDepth:
+		p = newProblem(http.StatusLoopDetected, invoke.ExecutedNo, reasonTooDeep,
+			fmt.Sprintf("%d functions have called each other to get here; see that none calls itself without end", maxDepth))
 	case r.ContentLength > g.config.MaxBody:
 		p = g.tooBig(invoke.ExecutedNo)
 	default:
@@ -130,8 +140,8 @@ func (g *Gateway) admissible(r *http.Request, uri string, held int64) *problem {
 	return &p
 }
 
-// sendable tells whether a request can be handed to an instance, which takes
-// UTF-8 only, or else names the part of it that cannot.
+// sendable tells whether a request can be handed to an instance, which takes a
+// path, a query and a host in UTF-8 only, or else names the part that is not.
 func sendable(r *http.Request, uri string) (part string, ok bool) {
 	switch {
 	case !utf8.ValidString(uri):
@@ -139,19 +149,13 @@ func sendable(r *http.Request, uri string) (part string, ok bool) {
 	case !utf8.ValidString(r.Host):
 		return "host", false
 	}
-	for name, values := range r.Header {
-		for _, value := range values {
-			if !utf8.ValidString(value) {
-				return "header " + name, false
-			}
-		}
-	}
 	return "", true
 }
 
 func (g *Gateway) overloaded() problem {
 	p := newProblem(http.StatusServiceUnavailable, invoke.ExecutedNo, reasonOverloaded,
-		fmt.Sprintf("this gateway holds %d calls already; try again soon", g.config.MaxInvocations))
+		fmt.Sprintf("this gateway holds as much as it can, which is %d calls and %d bytes of bodies; try again soon",
+			g.config.MaxInvocations, g.config.MaxBodyMemory))
 	p.retryAfter = time.Second
 	return p
 }
@@ -168,7 +172,8 @@ func (g *Gateway) newCall(w http.ResponseWriter, r *http.Request, fn *v1alpha1.F
 	// byte of the answer is sent. HTTP/2 is full duplex anyway and says no.
 	_ = rc.EnableFullDuplex()
 	return &call{
-		id: invoke.NewID(now), function: fn, slot: ownership.SlotOf(string(fn.UID), 0), uri: uri, request: r, body: requestBody{body: r.Body},
+		id: invoke.NewID(now), function: fn, slot: ownership.SlotOf(string(fn.UID), 0), uri: uri, request: r,
+		body:     requestBody{body: r.Body, abort: func() { _ = rc.SetReadDeadline(time.Now()) }},
 		admitted: now, w: w, rc: rc, ended: make(chan struct{}),
 	}
 }
@@ -182,11 +187,14 @@ func (c *call) readSmall(within time.Duration) error {
 	}
 	c.small, c.whole = make([]byte, n), true
 	if n > 0 {
-		_ = c.rc.SetReadDeadline(c.admitted.Add(within))
+		_ = c.rc.SetReadDeadline(c.admitted.Add(min(within, bodyGrace+allowance(n))))
 		_, err := io.ReadFull(c.request.Body, c.small)
 		_ = c.rc.SetReadDeadline(time.Time{})
 		if errors.Is(err, io.ErrUnexpectedEOF) {
 			err = errors.New("it ends before its Content-Length")
+		}
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			err = errTooSlow
 		}
 		if err != nil {
 			return err
@@ -194,6 +202,19 @@ func (c *call) readSmall(within time.Duration) error {
 	}
 	c.body.ended.Store(true)
 	return nil
+}
+
+// unreadable is what a client is told whose small body could not be read.
+func unreadable(err error) problem {
+	if errors.Is(err, errTooSlow) {
+		return tooSlow(invoke.ExecutedNo)
+	}
+	return newProblem(http.StatusBadRequest, invoke.ExecutedNo, reasonBadBody, "reading the request body: "+err.Error())
+}
+
+func tooSlow(executed invoke.Executed) problem {
+	return newProblem(http.StatusRequestTimeout, executed, reasonTooSlow,
+		fmt.Sprintf("the request body did not come in time: it may stand still for %v and must come at %d bytes a second; send it faster, or in several calls", bodyGrace, bodyRate))
 }
 
 // wait returns when the call is answered or its client is gone. A queued call

@@ -3,9 +3,11 @@ package gateway
 import (
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	"github.com/windlass-dev/windlass/pkg/invoke"
 )
 
 // hopByHop are the headers that concern one connection only (RFC 9110 7.6.1),
@@ -23,7 +25,30 @@ var hopByHop = map[string]bool{
 	"Expect":              true,
 }
 
-const ownPrefix = "X-Windlass-"
+// reserved are the beginnings of headers that only Windlass may set, and
+// forwarded of those that it adds to.
+const (
+	reserved  = "X-Windlass-"
+	forwarded = "X-Forwarded-"
+)
+
+// posesAsOurs tells whether a header is one that only Windlass may set, or will be
+// taken for one of Windlass's: where headers become variables, as in CGI and
+// WSGI, a hyphen and an underscore are the same.
+func posesAsOurs(name string) bool {
+	if hasPrefixFold(name, reserved) {
+		return true
+	}
+	if !strings.Contains(name, "_") {
+		return false
+	}
+	hyphens := strings.ReplaceAll(name, "_", "-")
+	return hasPrefixFold(hyphens, reserved) || hasPrefixFold(hyphens, forwarded)
+}
+
+func hasPrefixFold(s, prefix string) bool {
+	return len(s) >= len(prefix) && strings.EqualFold(s[:len(prefix)], prefix)
+}
 
 // endToEnd calls keep for every header that the other side is to see: not those
 // of the connection, and none that only Windlass may set.
@@ -38,7 +63,7 @@ func endToEnd(h http.Header, keep func(name, value string)) {
 		}
 	}
 	for name, values := range h {
-		if hopByHop[name] || named[name] || strings.HasPrefix(name, ownPrefix) {
+		if hopByHop[name] || named[name] || posesAsOurs(name) {
 			continue
 		}
 		for _, value := range values {
@@ -49,15 +74,19 @@ func endToEnd(h http.Header, keep func(name, value string)) {
 
 // requestHeaders are what the function sees of the client's headers.
 func requestHeaders(r *http.Request, c *call) []*wirev1.Header {
-	headers := make([]*wirev1.Header, 0, len(r.Header)+4)
+	headers := make([]*wirev1.Header, 0, len(r.Header)+6)
 	add := func(name, value string) {
-		headers = append(headers, &wirev1.Header{Name: name, Value: value})
+		headers = append(headers, &wirev1.Header{Name: name, Value: []byte(value)})
 	}
 	endToEnd(r.Header, func(name, value string) {
-		if name != "X-Forwarded-For" {
+		if name != "X-Forwarded-For" && name != "Content-Length" && name != c.origin.caller.Spent {
 			add(name, value)
 		}
 	})
+	// HTTP/2 does not compare what is said of a body that is not there.
+	if r.Header["Content-Length"] != nil && r.ContentLength >= 0 {
+		add("Content-Length", strconv.FormatInt(r.ContentLength, 10))
+	}
 	client, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
 		client = r.RemoteAddr
@@ -73,7 +102,11 @@ func requestHeaders(r *http.Request, c *call) []*wirev1.Header {
 	if r.Header.Get("X-Forwarded-Host") == "" {
 		add("X-Forwarded-Host", r.Host)
 	}
-	add("X-Windlass-Invocation-Id", c.id.String())
+	add(invoke.HeaderInvocationID, c.id.String())
+	add(invoke.HeaderDepth, strconv.Itoa(c.origin.depth))
+	if c.origin.caller.Name != "" {
+		add(invoke.HeaderCaller, c.origin.caller.Name)
+	}
 	return headers
 }
 
@@ -81,7 +114,7 @@ func requestHeaders(r *http.Request, c *call) []*wirev1.Header {
 func answerHeaders(into http.Header, headers []*wirev1.Header) {
 	from := make(http.Header, len(headers))
 	for _, h := range headers {
-		from.Add(h.GetName(), h.GetValue())
+		from.Add(h.GetName(), string(h.GetValue()))
 	}
 	endToEnd(from, into.Add)
 }

@@ -96,7 +96,7 @@ func (i *instance) whole(status int32, body string, headers ...string) {
 
 func wireHeaders(pairs []string) (headers []*wirev1.Header) {
 	for n := 0; n < len(pairs); n += 2 {
-		headers = append(headers, &wirev1.Header{Name: pairs[n], Value: pairs[n+1]})
+		headers = append(headers, &wirev1.Header{Name: pairs[n], Value: []byte(pairs[n+1])})
 	}
 	return headers
 }

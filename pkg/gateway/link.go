@@ -12,8 +12,9 @@ import (
 	"github.com/windlass-dev/windlass/pkg/peers"
 )
 
-// maxBatch bounds the tickets of one message.
-const maxBatch = 256
+// maxBatch bounds the tickets of one message. With a request of maxRide in each it
+// stays below wirev1.MaxMessage.
+const maxBatch = 128
 
 const (
 	// openWithin is how long a scheduler may take to be reached, and

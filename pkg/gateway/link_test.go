@@ -167,7 +167,7 @@ func TestForwardedForNamesTheClient(t *testing.T) {
 			var got []string
 			for _, h := range requestHeaders(r, c) {
 				if h.GetName() == "X-Forwarded-For" {
-					got = append(got, h.GetValue())
+					got = append(got, string(h.GetValue()))
 				}
 			}
 			if fmt.Sprint(got) != fmt.Sprint([]string{full}) {

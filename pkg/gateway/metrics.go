@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"errors"
 	"strconv"
 	"sync"
 	"time"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/catalog"
+	"github.com/windlass-dev/windlass/pkg/gateway/table"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 )
 
@@ -18,17 +20,20 @@ type metrics struct {
 	duration    *prometheus.HistogramVec
 	inFlight    *prometheus.GaugeVec
 	refused     *prometheus.CounterVec
-	badClaims   prometheus.Counter
+	badClaims   *prometheus.CounterVec
 
 	catalog catalog.Reader
 	// gone is held to delete a function's series, and for reading while they
 	// are made: a call that outlives its function must not bring them back.
 	gone sync.RWMutex
+	// functions are those of each namespace that has any.
+	functions map[string]map[string]bool
 }
 
 func newMetrics(reg prometheus.Registerer, functions catalog.Reader) *metrics {
 	m := &metrics{
-		catalog: functions,
+		catalog:   functions,
+		functions: make(map[string]map[string]bool),
 		invocations: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "windlass_gateway_invocations_total",
 			Help: "Calls that were answered or given up, by HTTP status code and by whether the function ran.",
@@ -44,19 +49,37 @@ func newMetrics(reg prometheus.Registerer, functions catalog.Reader) *metrics {
 		}, []string{"namespace", "function"}),
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "windlass_gateway_refused_total",
-			Help: "Calls that were refused before they were admitted, by reason.",
-		}, []string{"reason"}),
-		badClaims: prometheus.NewCounter(prometheus.CounterOpts{
+			Help: "Calls that were refused before they were admitted, by reason; without a namespace if the caller may not know the function, or there is none.",
+		}, []string{"namespace", "reason"}),
+		badClaims: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "windlass_gateway_claims_refused_total",
-			Help: "Claims that were refused because the call did not wait any more or the token was wrong.",
-		}),
+			Help: "Claims that were refused, by whether the call did not wait any more or the token was wrong.",
+		}, []string{"reason"}),
 	}
 	reg.MustRegister(m.invocations, m.duration, m.inFlight, m.refused, m.badClaims)
 	return m
 }
 
-func (m *metrics) refusedAtTheEdge(reason string) { m.refused.WithLabelValues(reason).Inc() }
-func (m *metrics) claimRefused()                  { m.badClaims.Inc() }
+// claimRefused counts a claim that the table refused.
+func (m *metrics) claimRefused(err error) {
+	reason := "not waiting"
+	if errors.Is(err, table.ErrBadToken) {
+		reason = "wrong token"
+	}
+	m.badClaims.WithLabelValues(reason).Inc()
+}
+
+// refusedAtTheEdge counts a refusal; fn is nil if its namespace is not to be a
+// label, which whoever calls could otherwise choose.
+func (m *metrics) refusedAtTheEdge(fn *v1alpha1.Function, reason string) {
+	m.gone.RLock()
+	defer m.gone.RUnlock()
+	namespace := ""
+	if fn != nil && m.exists(fn) {
+		namespace = fn.Namespace
+	}
+	m.refused.WithLabelValues(namespace, reason).Inc()
+}
 
 func (m *metrics) begun(c *call) {
 	m.gone.RLock()
@@ -89,17 +112,31 @@ func (m *metrics) exists(fn *v1alpha1.Function) bool {
 	return exists && now.UID == fn.UID
 }
 
-// functionChanged deletes the series of a function that is gone.
-func (m *metrics) functionChanged(e catalog.Event) {
-	if e.Function != nil {
-		return
-	}
+// functionChanged deletes the series of a function that is gone. It tells whether
+// that was the last one of its namespace, whose series then go as well.
+func (m *metrics) functionChanged(e catalog.Event) (last bool) {
 	m.gone.Lock()
 	defer m.gone.Unlock()
+	of := m.functions[e.Key.Namespace]
+	if e.Function != nil {
+		if of == nil {
+			of = make(map[string]bool)
+			m.functions[e.Key.Namespace] = of
+		}
+		of[e.Key.Name] = true
+		return false
+	}
 	labels := prometheus.Labels{"namespace": e.Key.Namespace, "function": e.Key.Name}
 	m.invocations.DeletePartialMatch(labels)
 	m.duration.DeletePartialMatch(labels)
 	m.inFlight.DeletePartialMatch(labels)
+	delete(of, e.Key.Name)
+	if len(of) > 0 {
+		return false
+	}
+	delete(m.functions, e.Key.Namespace)
+	m.refused.DeletePartialMatch(prometheus.Labels{"namespace": e.Key.Namespace})
+	return true
 }
 
 // outcome is what the client was told; code 499 if it left before.

@@ -80,7 +80,7 @@ func TestCallsAreCounted(t *testing.T) {
 		{3, total, nil},
 		{0, inFlight, nil},
 		{1, "windlass_gateway_claims_refused_total", nil},
-		{1, "windlass_gateway_refused_total", []string{"reason", "FunctionNotFound"}},
+		{1, "windlass_gateway_refused_total", []string{"namespace", "", "reason", "FunctionNotFound"}},
 	} {
 		if got := w.metric(tt.name, tt.labels...); got != tt.want {
 			t.Errorf("%s%v is %v, want %v", tt.name, tt.labels, got, tt.want)
@@ -114,6 +114,7 @@ func TestAConfigSaysWhatIsWrongWithIt(t *testing.T) {
 	} else if got, want := err.Error(), "gateway: ClaimAddr must be set\n"+
 		"gateway: MaxBody is -1: must not be negative\n"+
 		"gateway: MaxInvocations is 0: must be at least 1\n"+
+		"gateway: MaxBodyMemory is 0: must be at least 131072, so that there is room for a body\n"+
 		"gateway: MaxQueueTime is 0s: must be positive"; got != want {
 		t.Errorf("said %s", got)
 	}

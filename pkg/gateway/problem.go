@@ -26,6 +26,19 @@ const (
 	reasonInstance    = "InstanceLost"
 	reasonDeleted     = "FunctionDeleted"
 	reasonBadFunction = "BadPath"
+	reasonMethod      = "MethodNotAllowed"
+	reasonTooSlow     = "BodyTooSlow"
+	reasonTooDeep     = "TooDeep"
+
+	reasonMissing    = "CredentialsMissing"
+	reasonInvalid    = "CredentialsInvalid"
+	reasonNotAllowed = "NotAllowed"
+	reasonUnchecked  = "CredentialsUnchecked"
+
+	reasonNamespaceRate  = "NamespaceRate"
+	reasonNamespaceCalls = "NamespaceCalls"
+	reasonNamespaceBytes = "NamespaceBodies"
+	reasonNamespaceShare = "NamespaceShare"
 )
 
 // problem is an error answer: RFC 9457 with Windlass's own members.
@@ -41,6 +54,8 @@ type problem struct {
 	Attempt      int             `json:"attempt,omitempty"`
 
 	retryAfter time.Duration
+	// challenge is how to prove who one is, for 401.
+	challenge string
 }
 
 func newProblem(status int, executed invoke.Executed, reason, detail string) problem {
@@ -48,7 +63,7 @@ func newProblem(status int, executed invoke.Executed, reason, detail string) pro
 		Type:     "about:blank",
 		Title:    http.StatusText(status),
 		Status:   status,
-		Detail:   detail,
+		Detail:   invoke.Excerpt(detail),
 		Reason:   reason,
 		Executed: executed,
 	}
@@ -76,6 +91,9 @@ func (p problem) write(w http.ResponseWriter) {
 	h.Set(invoke.HeaderExecuted, string(p.Executed))
 	if p.InvocationID != "" {
 		h.Set(invoke.HeaderInvocationID, p.InvocationID)
+	}
+	if p.challenge != "" {
+		h.Set("WWW-Authenticate", p.challenge)
 	}
 	if p.retryAfter > 0 {
 		h.Set("Retry-After", strconv.Itoa(int(math.Ceil(p.retryAfter.Seconds()))))

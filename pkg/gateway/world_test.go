@@ -50,6 +50,11 @@ type world struct {
 // newWorld starts a gateway with the function default/hello. Options may change
 // its configuration.
 func newWorld(t *testing.T, options ...func(*gateway.Config)) *world {
+	return newGuardedWorld(t, nil, options...)
+}
+
+// newGuardedWorld is newWorld with somebody who says who may call.
+func newGuardedWorld(t *testing.T, callers gateway.Callers, options ...func(*gateway.Config)) *world {
 	w := &world{T: t, catalog: catalog.New(), registry: prometheus.NewRegistry(), scheduler: newFakeScheduler(t)}
 	w.router = &router{changed: make(chan struct{}, 1), addr: w.scheduler.addr}
 	w.put("default", "hello", time.Minute)
@@ -63,6 +68,7 @@ func newWorld(t *testing.T, options ...func(*gateway.Config)) *world {
 	w.gateway, err = gateway.New(config, gateway.Deps{
 		Catalog:  w.catalog,
 		Router:   w.router,
+		Callers:  callers,
 		Registry: w.registry,
 		Log:      slog.New(slog.DiscardHandler),
 	})

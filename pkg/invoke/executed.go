@@ -25,4 +25,12 @@ const (
 	HeaderQueueMs       = "X-Windlass-Queue-Ms"
 	HeaderColdStart     = "X-Windlass-Cold-Start"
 	HeaderFunctionError = "X-Windlass-Function-Error"
+	// HeaderCaller tells the function who calls, where callers must prove it.
+	HeaderCaller = "X-Windlass-Caller"
+	// HeaderDepth is how many functions have called each other to get here. A
+	// function that calls another passes it on.
+	HeaderDepth = "X-Windlass-Depth"
 )
+
+// HeaderKey is where a caller shows an API key. No function sees it.
+const HeaderKey = "X-Windlass-Key"

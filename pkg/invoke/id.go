@@ -2,6 +2,7 @@ package invoke
 
 import (
 	"crypto/rand"
+	"crypto/subtle"
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
@@ -61,6 +62,10 @@ func TokenFromBytes(b []byte) Token {
 	}
 	return Token(b)
 }
+
+// Equal compares in constant time, so that nobody learns from the time that a
+// refusal takes how much of a guess was right.
+func (t Token) Equal(other Token) bool { return subtle.ConstantTimeCompare(t[:], other[:]) == 1 }
 
 // CID is an instance's id within its function and its rank in the pull order:
 // CIDs are compared as strings, and the first one pulls first.

@@ -68,7 +68,7 @@ func NewWith(deps Deps) *Client {
 func Scheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	scheme.AddKnownTypes(corev1.SchemeGroupVersion, &corev1.Pod{}, &corev1.PodList{}, &corev1.PodLogOptions{},
-		&corev1.ConfigMap{}, &corev1.ConfigMapList{}, &corev1.Event{}, &corev1.EventList{})
+		&corev1.ConfigMap{}, &corev1.ConfigMapList{}, &corev1.Event{}, &corev1.EventList{}, &corev1.Secret{}, &corev1.SecretList{})
 	metav1.AddToGroupVersion(scheme, corev1.SchemeGroupVersion)
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
 		panic("kubecontrol: the scheme takes no Function: " + err.Error())
@@ -79,7 +79,7 @@ func Scheme() *runtime.Scheme {
 func mapper() meta.RESTMapper {
 	m := meta.NewDefaultRESTMapper([]schema.GroupVersion{corev1.SchemeGroupVersion, v1alpha1.GroupVersion})
 	m.Add(v1alpha1.GroupVersion.WithKind(v1alpha1.KindFunction), meta.RESTScopeNamespace)
-	for _, kind := range []string{"Pod", "ConfigMap", "Event"} {
+	for _, kind := range []string{"Pod", "ConfigMap", "Event", "Secret"} {
 		m.Add(corev1.SchemeGroupVersion.WithKind(kind), meta.RESTScopeNamespace)
 	}
 	return m

@@ -36,6 +36,9 @@ type Config struct {
 	// Capacity is what instances may request in all.
 	Capacity nodepick.Amount
 
+	// RequireKeys lets nobody call functions who has no API key.
+	RequireKeys bool
+
 	Gateway   gateway.Config
 	Scheduler scheduler.Config
 }
@@ -84,7 +87,7 @@ func (c Config) Validate() error {
 		case err != nil:
 			errs = append(errs, fmt.Errorf("%s %q is not host:port: write for example 127.0.0.1:8080", flag, addr))
 		case !strings.EqualFold(host, "localhost") && (ip == nil || !ip.IsLoopback()):
-			errs = append(errs, fmt.Errorf("%s %q is not a loopback address: local mode has no authentication, so it listens on 127.0.0.1 only", flag, addr))
+			errs = append(errs, fmt.Errorf("%s %q is not a loopback address: local mode encrypts nothing, so it listens on 127.0.0.1 only", flag, addr))
 		}
 	}
 	if c.DrainTimeout < 0 {

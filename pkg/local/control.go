@@ -20,6 +20,7 @@ func (w *Windlass) Info() control.Info {
 		OpsURL:     w.OpsURL(),
 		DataDir:    w.config.DataDir,
 		PID:        os.Getpid(),
+		Key:        w.key,
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/internal/lifecycle"
 	"github.com/windlass-dev/windlass/internal/serve"
+	"github.com/windlass-dev/windlass/pkg/callers"
 	"github.com/windlass-dev/windlass/pkg/catalog/file"
 	"github.com/windlass-dev/windlass/pkg/control"
 	"github.com/windlass-dev/windlass/pkg/gateway"
@@ -48,6 +49,10 @@ type Windlass struct {
 	opsListener     net.Listener
 	wireListener    net.Listener
 	controlListener net.Listener
+
+	// callers and key are nil and empty unless keys are required.
+	callers *callers.Callers
+	key     string
 
 	ready     chan struct{}
 	scheduler *scheduler.Scheduler // valid once ready
@@ -85,6 +90,11 @@ func (w *Windlass) open() (err error) {
 	}
 	if w.store, err = file.Open(filepath.Join(w.config.DataDir, "functions")); err != nil {
 		return err
+	}
+	if w.config.RequireKeys {
+		if err = w.requireKeys(); err != nil {
+			return err
+		}
 	}
 	if w.gatewayListener, err = listen("--listen", w.config.Listen); err != nil {
 		return err
@@ -165,7 +175,7 @@ func (w *Windlass) start(ctx context.Context, parts *lifecycle.Lifecycle) error 
 	config := w.config.Gateway
 	config.ClaimAddr = w.wireListener.Addr().String()
 	if w.gateway, err = gateway.New(config, gateway.Deps{
-		Catalog: w.store.Catalog(), Registry: w.registry, Log: w.log,
+		Catalog: w.store.Catalog(), Callers: w.guard(), Registry: w.registry, Log: w.log,
 		Router: ownership.NewStatic(ownership.Owner{ID: nodeName, Addr: config.ClaimAddr}),
 	}); err != nil {
 		return err
@@ -176,12 +186,15 @@ func (w *Windlass) start(ctx context.Context, parts *lifecycle.Lifecycle) error 
 	parts.Start("provisioner", func(ctx context.Context) error { return instances.Run(ctx, w.scheduler) })
 	parts.Start("scheduler", w.scheduler.Run)
 	// 4. Calls: last to come and first to go.
+	if w.callers != nil {
+		parts.Start("callers", w.callers.Run)
+	}
 	parts.Start("gateway", w.gateway.Run)
 	w.serveHTTP(parts, "operations", w.opsListener, serve.Operations(w.registry, w.unready))
 	parts.Start("control", func(ctx context.Context) error {
 		return control.Serve(ctx, w.controlListener, w.controlAPI())
 	})
-	w.serveHTTP(parts, "gateway", w.gatewayListener, w.gateway)
+	w.serveCalls(parts)
 	parts.OnStop(w.gateway.Drain)
 	return nil
 }

@@ -23,8 +23,8 @@ func Gifts(self string, held []Holding, members []Member, idle, busy int) (to Me
 		if *left <= 0 {
 			continue
 		}
-		heir, any := first(h.Slot, members)
-		if !any || heir.ID == self || len(slots) > 0 && heir.ID != to.ID {
+		heir, found := first(h.Slot, members)
+		if !found || heir.ID == self || len(slots) > 0 && heir.ID != to.ID {
 			continue
 		}
 		to, slots = heir, append(slots, h.Slot)
@@ -34,15 +34,15 @@ func Gifts(self string, held []Holding, members []Member, idle, busy int) (to Me
 }
 
 // first is the first of Ranked; false if there is nobody.
-func first(slot Slot, members []Member) (best Member, any bool) {
+func first(slot Slot, members []Member) (best Member, found bool) {
 	var high uint64
 	for _, m := range members {
 		if m.Draining {
 			continue
 		}
-		if s := score(slot, m.ID); !any || s > high || s == high && m.ID < best.ID {
-			best, high, any = m, s, true
+		if s := score(slot, m.ID); !found || s > high || s == high && m.ID < best.ID {
+			best, high, found = m, s, true
 		}
 	}
-	return best, any
+	return best, found
 }

@@ -3,6 +3,7 @@ package ownership
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"time"
 )
 
 // Slots is the number of slots. It is enough for some 50 owners to get even
@@ -49,6 +50,9 @@ func (s Static) Route(Slot) (to Owner, provisional, known bool) { return s.owner
 
 // Changed is never signalled.
 func (s Static) Changed() <-chan struct{} { return nil }
+
+// Orphan says that there is no doubt about it.
+func (s Static) Orphan() (since time.Time, orphan bool) { return time.Time{}, false }
 
 // Epoch says that every slot is owned.
 func (s Static) Epoch(Slot) (uint64, bool) { return s.owner.Epoch, true }

@@ -9,8 +9,8 @@ const (
 	TurnLength = 200 * time.Millisecond
 	// HeadStart is by how much all let the last known owner go first. If it
 	// lives and only its lease has ended, it needs another lease before it can
-	// claim.
-	HeadStart = time.Second
+	// claim, on a machine that may be slow.
+	HeadStart = 2 * time.Second
 )
 
 // Turn is how long a member waits before it claims a slot that has had no owner

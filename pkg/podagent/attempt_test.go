@@ -162,7 +162,7 @@ func TestRequestReachesTheFunctionAsItCame(t *testing.T) {
 		claim.grant(&wirev1.Granted{
 			Attempt: 2, Method: "PUT", RequestUri: "/x?y=%20", Host: "h", Whole: true, WholeBody: []byte("body"),
 			ContentLength: 4, RemainingNs: int64(time.Second),
-			Headers: []*wirev1.Header{{Name: "X-A", Value: "1"}, {Name: "X-A", Value: "2"}},
+			Headers: []*wirev1.Header{{Name: "X-A", Value: []byte("1")}, {Name: "X-A", Value: []byte("2")}},
 		})
 		call := <-w.adapter.calls
 		body, err := io.ReadAll(call.Body)

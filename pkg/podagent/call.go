@@ -30,8 +30,12 @@ func (a *Agent) run(at *attempt, stream attemptStream, granted *wirev1.Granted) 
 	<-followed
 }
 
+// claimSoon is how long a call may run unclaimed: its gateway offers it again after
+// a second.
+const claimSoon = 200 * time.Millisecond
+
 // runUnclaimed runs a call whose request came with its ticket, and claims it with the
-// result.
+// result, or as soon as it takes long.
 func (a *Agent) runUnclaimed(at *attempt, request *wirev1.Granted) {
 	defer a.over(at)
 	callCtx, expire := context.WithTimeout(at.ctx, time.Duration(request.GetRemainingNs()))
@@ -39,21 +43,22 @@ func (a *Agent) runUnclaimed(at *attempt, request *wirev1.Granted) {
 	call, body := newCall(callCtx, at, request)
 	w := a.newResult(request.GetMethod())
 	followed := make(chan struct{})
-	w.open = func() (attemptStream, error) {
-		stream, err := a.claimLate(at)
-		if err != nil {
+	w.open = func() (err error) {
+		if w.stream, err = a.claimLate(at); err != nil {
+			a.deps.Log.Warn("could not claim", "addr", at.ticket.Gateway, "err", err)
 			close(followed)
-			return nil, err
+			return err
 		}
-		w.stream = stream
 		go func() {
 			defer close(followed)
 			a.follow(at, w, body)
 		}()
-		return stream, nil
+		return nil
 	}
+	early := time.AfterFunc(claimSoon, w.openOnce)
 	a.invoke(callCtx, at, call, w, body)
-	if w.open == nil {
+	early.Stop()
+	if w.opened() {
 		<-followed
 	}
 }
@@ -108,7 +113,7 @@ func outcome(err error) core.Outcome {
 func newCall(ctx context.Context, at *attempt, g *wirev1.Granted) (*adapter.Call, *bodyPipe) {
 	header := make(http.Header, len(g.GetHeaders()))
 	for _, h := range g.GetHeaders() {
-		header.Add(h.GetName(), h.GetValue())
+		header.Add(h.GetName(), string(h.GetValue()))
 	}
 	deadline, _ := ctx.Deadline()
 	call := &adapter.Call{

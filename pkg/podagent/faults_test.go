@@ -295,3 +295,23 @@ func TestAgentWithASettingThatIsWrongDoesNotRun(t *testing.T) {
 		}
 	})
 }
+
+func TestCallThatRodeAndTakesLongIsClaimedBeforeItEnds(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		p := w.begin()
+		p.request("a", &wirev1.Granted{Attempt: 1, Method: "PUT", Whole: true})
+		call, begun := <-w.adapter.calls, time.Now()
+		// Long before the gateway would offer it to another instance.
+		c := w.claim()
+		if waited := time.Since(begun); !c.claim.GetStarted() || waited > 2*claimSoon {
+			t.Errorf("claimed with %v after %v", c.claim, waited)
+		}
+		call.hello()
+		c.hear(`head 200 cold whole "hello"`)
+		p.hear("pull 1 done a after 200ms")
+		w.runs()
+		c.hearEnd()
+		p.retire("enough")
+		w.ended(nil)
+	})
+}

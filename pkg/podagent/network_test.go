@@ -159,3 +159,65 @@ func goAway(l net.Listener, over <-chan struct{}) error {
 		}
 	}
 }
+
+// An owner that refuses, one that takes connections and says nothing, and one whose
+// address is none: each is left for any scheduler.
+func TestOwnersThatAreNotThereOnARealNetwork(t *testing.T) {
+	closed := listen(t, "127.0.0.1:0")
+	_ = closed.Close()
+	frozen := listen(t, "127.0.0.1:0")
+	defer func() { _ = frozen.Close() }()
+	for name, owner := range map[string]string{
+		"refuses":    closed.Addr().String(),
+		"frozen":     frozen.Addr().String(),
+		"no address": "nowhere",
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := listen(t, "127.0.0.1:0")
+			w := onNetwork(t, l.Addr().String())
+			w.agent.config.Owner = owner
+			w.serve(l)
+			p := w.begin()
+			claim, call := w.call(p, "a")
+			call.hello()
+			claim.hear(`head 200 cold whole "hello"`)
+			claim.hearEnd()
+			p.hear("pull 1 done a")
+			p.retire("enough")
+			w.ended(nil)
+		})
+	}
+}
+
+// The gateway ends in the middle of a call, and another one has the next.
+func TestGatewayThatEndsDuringACallOnARealNetwork(t *testing.T) {
+	gateways := listen(t, "127.0.0.1:0")
+	w := onNetwork(t, gateways.Addr().String())
+	schedulers := listen(t, "127.0.0.1:0")
+	w.agent.config.Scheduler = schedulers.Addr().String()
+	w.agent.dialScheduler = func(string) (conn, error) { return Dialer{}.Scheduler(schedulers.Addr().String()) }
+	w.serve(schedulers)
+	stop := w.serve(gateways)
+	p := w.begin()
+	_, call := w.call(p, "a")
+	stop()
+	call.answer(adapter.Head{Status: 200, ContentLength: -1}, strings.Repeat("x", 1<<20))
+	p.hear("pull 1 done a")
+	w.serve(listen(t, gateways.Addr().String()))
+	for {
+		p.ticket("b")
+		select {
+		case claim := <-w.gateway.claims:
+			claim.t = t
+			claim.refuse()
+			p.hear("pull 1 done b")
+			p.retire("enough")
+			w.ended(nil)
+			return
+		case said := <-p.said: // the agent has not connected again yet
+			if !strings.HasSuffix(said, unclaimed) {
+				t.Fatalf("heard %q", said)
+			}
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -16,16 +17,17 @@ import (
 const wholeBody = 64 << 10
 
 // resultWriter sends an answer to the gateway: in one message if its length is
-// known to be small, and otherwise as it comes. What can not be sent is dropped, so
+// known to be small, and otherwise as it comes. What cannot be sent is dropped, so
 // that the function comes to its end and can be used again.
 type resultWriter struct {
 	begun  time.Time
 	cold   bool
 	isHead bool // answers a HEAD request, whose Content-Length has no body
 	// stream is there from the beginning, or as soon as open was called, which
-	// the first message does; then open is nil.
-	stream attemptStream
-	open   func() (attemptStream, error)
+	// the first message does, if nobody did before; then open is nil.
+	opening sync.Mutex // guards open, and stream until open is nil
+	stream  attemptStream
+	open    func() error
 	// lost says that nobody hears the result, and unreached that nobody could.
 	lost      atomic.Bool
 	unreached bool
@@ -51,7 +53,7 @@ func (w *resultWriter) WriteHead(h adapter.Head) error {
 	}
 	for name, values := range h.Header {
 		for _, value := range values {
-			head.Headers = append(head.Headers, &wirev1.Header{Name: name, Value: value})
+			head.Headers = append(head.Headers, &wirev1.Header{Name: name, Value: []byte(value)})
 		}
 	}
 	if w.isHead || h.Status == http.StatusNoContent || h.Status == http.StatusNotModified ||
@@ -127,17 +129,32 @@ func failure(err error) *wirev1.Failure {
 	return &wirev1.Failure{Kind: kind, Detail: err.Error()}
 }
 
+// openOnce opens the stream unless that was done.
+func (w *resultWriter) openOnce() {
+	w.opening.Lock()
+	defer w.opening.Unlock()
+	if w.open == nil {
+		return
+	}
+	open := w.open
+	w.open = nil
+	if open() != nil {
+		w.unreached = true
+		w.lost.Store(true)
+	}
+}
+
+// opened tells whether openOnce was called.
+func (w *resultWriter) opened() bool {
+	w.opening.Lock()
+	defer w.opening.Unlock()
+	return w.open == nil
+}
+
 // send sends to the gateway, if it is there. If the gateway has ended the stream, its
 // own reason is known to whoever receives.
 func (w *resultWriter) send(msg *wirev1.AttemptRequest) {
-	if w.open != nil {
-		open := w.open
-		w.open = nil
-		if _, err := open(); err != nil {
-			w.unreached = true
-			w.lost.Store(true)
-		}
-	}
+	w.openOnce()
 	if !w.lost.Load() && w.stream.Send(msg) != nil {
 		w.lost.Store(true)
 	}

@@ -15,7 +15,7 @@ type ClusterKeys struct {
 	Client rest.Interface
 }
 
-// Keys implements KeySource.
+// Keys implements tokens.KeySource.
 func (c ClusterKeys) Keys(ctx context.Context) ([]byte, error) {
 	keys, err := c.Client.Get().AbsPath("/openid/v1/jwks").SetHeader("Accept", "application/jwk-set+json").Do(ctx).Raw()
 	if err != nil {

@@ -1,11 +1,12 @@
 package podidentity
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"time"
+
+	"github.com/windlass-dev/windlass/pkg/tokens"
 )
 
 // Audience is the one that tokens for schedulers are requested for.
@@ -38,17 +39,15 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// KeySource reads the cluster's public keys. It is implemented by ClusterKeys.
-type KeySource interface {
-	// Keys returns them as a JSON Web Key Set. It returns when ctx ends.
-	Keys(ctx context.Context) ([]byte, error)
-}
-
 // Deps are what a Verifier works with.
 type Deps struct {
-	Keys KeySource
-	Log  *slog.Logger
-	Now  func() time.Time
+	// Keys reads the cluster's public keys.
+	Keys tokens.KeySource
+	// Reviewer is asked about tokens whose keys cannot be had. Without one
+	// they do not count.
+	Reviewer Reviewer
+	Log      *slog.Logger
+	Now      func() time.Time
 }
 
 func (d Deps) validate() error {

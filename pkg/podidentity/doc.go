@@ -3,7 +3,8 @@
 //
 // A Verifier accepts a token that the cluster issued to a pod for one audience,
 // and that is valid now. It checks the signature with the cluster's public keys,
-// which it reads rarely and keeps.
+// which it reads rarely and keeps. If the key of a token cannot be had, the API
+// server is asked about the token itself (TokenReview).
 //
 // What the package promises:
 //
@@ -11,9 +12,9 @@
 //     algorithms with a public key are considered, and of these only the one that
 //     the key is for.
 //   - While the API server is away, tokens are checked with the keys read last.
-//   - Verify takes two seconds at most, and waits only for a key that it has never
-//     seen. However many tokens name such keys, the API server is asked once in
-//     five seconds at most.
+//   - Verify takes four seconds at most, and waits only for a key that it has never
+//     seen. However many tokens name such keys, the API server is asked for keys
+//     once in five seconds at most, and for reviews five times a second.
 //   - A key that the cluster withdrew counts for six minutes more at most while
 //     the API server can be reached and Run runs.
 //

@@ -19,6 +19,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/windlass-dev/windlass/pkg/podidentity"
+	"github.com/windlass-dev/windlass/pkg/tokens"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -174,7 +175,7 @@ func (s *source) wantAsked(t *testing.T, want int) {
 	}
 }
 
-func newVerifier(t *testing.T, config podidentity.Config, keys podidentity.KeySource) *podidentity.Verifier {
+func newVerifier(t *testing.T, config podidentity.Config, keys tokens.KeySource) *podidentity.Verifier {
 	t.Helper()
 	v, err := podidentity.New(config, podidentity.Deps{Keys: keys, Log: slog.New(slog.DiscardHandler), Now: time.Now})
 	if err != nil {

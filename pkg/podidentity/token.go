@@ -13,6 +13,11 @@ import (
 // about 1 KiB long.
 const maxToken = 16 << 10
 
+// algorithms are those that clusters sign tokens with. Each kind of key fits only
+// one of them, and none has a secret as its key, for which a public one could be
+// passed off.
+var algorithms = []jose.SignatureAlgorithm{jose.RS256, jose.ES256, jose.ES384, jose.ES512}
+
 var errTooLong = fmt.Errorf("%w: it is longer than %d bytes", ErrInvalid, maxToken)
 
 // signed is a token of which nothing was checked yet.

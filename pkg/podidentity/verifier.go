@@ -2,17 +2,18 @@ package podidentity
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
+	"fmt"
 	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/windlass-dev/windlass/pkg/tokens"
 )
 
-const (
-	// readEvery is how often the keys are read, and retryAfter how soon again
-	// if that failed.
-	readEvery  = 5 * time.Minute
-	retryAfter = 15 * time.Second
-)
+// readRest is the shortest time between two readings of the keys that tokens
+// cause.
+const readRest = 5 * time.Second
 
 // What Verify fails with.
 var (
@@ -39,8 +40,10 @@ type Identity struct {
 type Verifier struct {
 	config   Config
 	deps     Deps
-	keyring  keyring
-	verified verified
+	keys     *tokens.Keyring
+	verified tokens.Seen[Identity]
+	// reviews bounds what tokens make the API server do.
+	reviews *rate.Limiter
 }
 
 // New makes a Verifier. It starts nothing; without Run, keys are read only when a
@@ -49,7 +52,11 @@ func New(config Config, deps Deps) (*Verifier, error) {
 	if err := errors.Join(config.Validate(), deps.validate()); err != nil {
 		return nil, err
 	}
-	return &Verifier{config: config, deps: deps, keyring: keyring{source: deps.Keys, now: deps.Now}}, nil
+	return &Verifier{
+		config: config, deps: deps,
+		keys:    tokens.NewKeyring(deps.Keys, readRest, deps.Now),
+		reviews: rate.NewLimiter(reviewsPerSecond, reviewsAtOnce),
+	}, nil
 }
 
 // Verify returns whose token it is. It fails with ErrInvalid or ErrUnavailable.
@@ -57,19 +64,15 @@ func (v *Verifier) Verify(token string) (Identity, error) {
 	if len(token) > maxToken {
 		return Identity{}, errTooLong
 	}
-	digest := sha256.Sum256([]byte(token))
-	if identity, ok := v.verified.get(digest, v.deps.Now()); ok {
+	digest := tokens.DigestOf(token)
+	if identity, ok := v.verified.Get(digest, v.deps.Now()); ok {
 		return identity, nil
 	}
 	signed, err := parse(token)
 	if err != nil {
 		return Identity{}, err
 	}
-	key, err := v.keyring.get(signed.keyID)
-	if err != nil {
-		return Identity{}, err
-	}
-	claims, err := signed.claims(key)
+	claims, err := v.trusted(token, signed)
 	if err != nil {
 		return Identity{}, err
 	}
@@ -78,26 +81,28 @@ func (v *Verifier) Verify(token string) (Identity, error) {
 	if err != nil {
 		return Identity{}, err
 	}
-	until := now.Add(trustFor)
-	if end := identity.Expires.Add(v.config.Leeway); end.Before(until) {
-		until = end
-	}
-	v.verified.put(digest, remembered{identity: identity, until: until})
+	v.verified.Put(digest, identity, now, identity.Expires.Add(v.config.Leeway))
 	return identity, nil
+}
+
+// trusted returns what a token says if the cluster has issued it: by its key or,
+// if that cannot be had, by what the API server says.
+func (v *Verifier) trusted(token string, signed signed) (claims, error) {
+	key, err := v.keys.Get(signed.keyID)
+	switch {
+	case err == nil:
+		return signed.claims(key)
+	case v.deps.Reviewer != nil:
+		return v.review(token, signed)
+	case errors.Is(err, tokens.ErrUnknownKey):
+		return claims{}, fmt.Errorf("%w: it is signed with a key that is not among the cluster's", ErrInvalid)
+	}
+	return claims{}, fmt.Errorf("%w: the token names a key that is not known here: %w", ErrUnavailable, err)
 }
 
 // Run keeps the keys fresh until ctx ends, and then returns nil.
 func (v *Verifier) Run(ctx context.Context) error {
-	for {
-		wait := readEvery
-		if err := v.keyring.read(ctx, 0); err != nil && ctx.Err() == nil {
-			wait = retryAfter
-			v.deps.Log.Warn("the keys of service account tokens could not be read; those read before still count", "err", err)
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(wait):
-		}
-	}
+	return v.keys.Run(ctx, func(err error) {
+		v.deps.Log.Warn("the keys of service account tokens could not be read; those read before still count", "err", err)
+	})
 }

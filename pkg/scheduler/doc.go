@@ -9,6 +9,9 @@
 // A function that has calls, no instance and no room gets room: the instance that
 // has been idle for longest is let go.
 //
+// An instance has one stream, the newest. One that falls silent loses it, and what it
+// held unclaimed goes to others.
+//
 // Everything that it knows is soft: tickets come again from their gateways, and
 // instances say hello again. It promises that a ticket which it cannot serve is
 // refused with a reason, at once or as soon as that is known, and that a tick

@@ -66,7 +66,7 @@ type function struct {
 
 // avoidFor is how long an instance that could not reach a gateway is not handed its
 // tickets: a restart of a gateway takes about as long.
-const avoidFor = 5 * time.Second
+const avoidFor = 2 * time.Second
 
 func newFunction(fn *v1alpha1.Function, config Config, now func() time.Time) *function {
 	limits := queue.Limits{MaxWaiting: config.MaxQueued, ClaimGrace: config.ClaimGrace, AvoidFor: avoidFor}

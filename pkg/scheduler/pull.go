@@ -272,13 +272,14 @@ const shortestAskAgain = 100 * time.Millisecond
 func (p *pullStream) goodbye(g *wirev1.Goodbye) {
 	p.leaving = true
 	instances, within := p.scheduler.deps.Instances, finishTime(p.function.current())
+	detail := invoke.Excerpt(g.GetDetail())
 	switch g.GetReason() {
 	case wirev1.Goodbye_REASON_START_FAILED:
-		instances.StartFailed(p.key, v1alpha1.ReasonStartFailed, g.GetDetail())
+		instances.StartFailed(p.key, v1alpha1.ReasonStartFailed, detail)
 	case wirev1.Goodbye_REASON_START_TIMED_OUT:
-		instances.StartFailed(p.key, v1alpha1.ReasonStartTimeout, g.GetDetail())
+		instances.StartFailed(p.key, v1alpha1.ReasonStartTimeout, detail)
 	case wirev1.Goodbye_REASON_FUNCTION_ENDED, wirev1.Goodbye_REASON_CALL_BROKEN:
-		instances.Broken(p.key, g.GetDetail(), within)
+		instances.Broken(p.key, detail, within)
 	default:
 		instances.Leaving(p.key, within)
 	}

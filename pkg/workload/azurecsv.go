@@ -73,7 +73,7 @@ func readAzureCounts(fsys fs.FS, o AzureOptions) (azureInvocations, error) {
 				all = append(all, i)
 			}
 		}
-		if o.FirstMinute+o.Minutes > len(all) {
+		if o.FirstMinute > len(all) || o.Minutes > len(all)-o.FirstMinute {
 			return fmt.Errorf("has %d minutes, but %d from minute %d on were asked for; ask for fewer", len(all), o.Minutes, o.FirstMinute)
 		}
 		columns = all[o.FirstMinute : o.FirstMinute+o.Minutes]

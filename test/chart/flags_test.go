@@ -14,7 +14,8 @@ import (
 // flags are those that each command of windlass has.
 var flags = map[string][]string{
 	"gateway": slices.Concat(commonFlags, etcdFlags, []string{
-		"listen", "wire-listen", "advertise", "max-body", "max-invocations", "drain-delay", "drain-timeout"}),
+		"listen", "wire-listen", "advertise", "max-body", "max-invocations", "max-body-memory", "callers-file", "keys-file", "gateways",
+		"schedulers", "drain-delay", "drain-timeout"}),
 	"scheduler": slices.Concat(commonFlags, etcdFlags, []string{
 		"id", "wire-listen", "advertise", "agent-image", "agent-scheduler", "agent-cpu", "agent-memory", "image-pull-policy"}),
 	"controller": slices.Concat(commonFlags, []string{"schedulers", "gateway-url", "runtimes"}),

@@ -41,6 +41,11 @@ var scenarios = map[string][]string{
 	"everything on": {"--set", "gateway.ingress.enabled=true,gateway.ingress.hosts={fn.example.com},gateway.autoscaling.enabled=true," +
 		"gateway.service.type=LoadBalancer,gateway.service.nodePort=30080,monitoring.serviceMonitor.enabled=true,gateway.priorityClassName=high," +
 		"global.imageRegistry=mirror.example.com,global.imagePullSecrets[0].name=mirror,commonLabels.team=platform,gateway.maxBody=1048576,gateway.maxInvocations=100"},
+	"callers": {"--set-json", `gateway.callers.default.limits={"rate": 12.5, "burst": 50, "inFlight": 3000000, "bodyMemory": 67108864}`,
+		"--set", "gateway.callers.default.auth=required," +
+			"gateway.callers.namespaces.open.auth=none,gateway.callers.issuers[0].name=corp,gateway.callers.issuers[0].issuer=https://login.example.com," +
+			"gateway.callers.issuers[0].audience=windlass,gateway.callers.issuers[0].jwksFile=corp.json,gateway.callers.issuers[0].claim=functions," +
+			"gateway.callers.jwks.corp\\.json=none,gateway.maxBodyMemory=67108864"},
 }
 
 // binary finds a program of the cluster, or skips the test.

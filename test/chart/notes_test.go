@@ -34,10 +34,14 @@ func TestNotesFollowValues(t *testing.T) {
 		want, none []string
 	}{
 		"defaults": {nil,
-			[]string{"kubectl -n windlass port-forward service/windlass-gateway 8080:80", "http://127.0.0.1:8080/function/hello", "namespace: default"},
+			[]string{"kubectl -n windlass port-forward service/windlass-gateway 8080:80", "http://127.0.0.1:8080/function/hello", "namespace: default",
+				"WARNING: whoever reaches the gateways may call every function"},
+			[]string{"persistence", "WINDLASS_KEY"}},
+		"callers who prove who they are": {[]string{"--set", "gateway.callers.default.auth=required"},
+			[]string{"export WINDLASS_KEY=$(kubectl windlass keys create default --windlass-namespace windlass)", `curl -H "X-Windlass-Key: $WINDLASS_KEY" -d`},
 			[]string{"WARNING"}},
 		"namespaces": {[]string{"--set", "namespaces={team-a,team-b}"},
-			[]string{"namespace: team-a", "/function/team-a/hello", "only: team-a, team-b"}, []string{"WARNING"}},
+			[]string{"namespace: team-a", "/function/team-a/hello", "only: team-a, team-b"}, []string{"persistence"}},
 		"an Ingress": {[]string{"--set", "gateway.ingress.enabled=true,gateway.ingress.hosts={fn.example.com}"},
 			[]string{"http://fn.example.com/function/hello"}, []string{"port-forward"}},
 		"members that forget": {[]string{"--set", "etcd.persistence.enabled=false"},

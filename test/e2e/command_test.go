@@ -44,7 +44,7 @@ func (l *lines) String() string {
 }
 
 // up runs windlass up on free ports with a manifest.
-func up(manifest string) *command {
+func up(manifest string, flags ...string) *command {
 	GinkgoHelper()
 	dir, err := os.MkdirTemp("", "windlass-e2e-") // short enough for a socket
 	Expect(err).NotTo(HaveOccurred())
@@ -52,8 +52,8 @@ func up(manifest string) *command {
 	file := filepath.Join(dir, "functions.yaml")
 	Expect(os.WriteFile(file, []byte(manifest), 0o600)).To(Succeed())
 	c := &command{dataDir: filepath.Join(dir, "data"), output: &lines{}, ended: make(chan error, 1)}
-	c.up = exec.Command(filepath.Join(binaries, "windlass"), "up", "--data-dir", c.dataDir,
-		"--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0", "-f", file)
+	c.up = exec.Command(filepath.Join(binaries, "windlass"), append([]string{"up", "--data-dir", c.dataDir,
+		"--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0", "-f", file}, flags...)...)
 	c.up.Stdout, c.up.Stderr = c.output, c.output
 	Expect(c.up.Start()).To(Succeed())
 	go func() { c.ended <- c.up.Wait() }()
@@ -130,6 +130,47 @@ var _ = Describe("The windlass command", func() {
 		Expect(code).To(BeZero())
 		out, _, _ = c.run("list", "-o", "name")
 		Expect(strings.TrimSpace(out)).To(HaveSuffix("probe"))
+	})
+
+	It("lets in who has a key, if keys are required", func() {
+		c := up(probeManifest(), "--auth")
+		shown := regexp.MustCompile(`key\s+(wl_\S+)`).FindStringSubmatch(c.output.String())
+		Expect(shown).To(HaveLen(2), c.output.String())
+		call := func(function, key string) (int, http.Header) {
+			GinkgoHelper()
+			r, err := http.NewRequest(http.MethodPost, c.gateway()+"/function/"+function, strings.NewReader("hi"))
+			Expect(err).NotTo(HaveOccurred())
+			if key != "" {
+				r.Header.Set("X-Windlass-Key", key)
+			}
+			resp, err := http.DefaultClient.Do(r)
+			Expect(err).NotTo(HaveOccurred())
+			defer resp.Body.Close()
+			return resp.StatusCode, resp.Header
+		}
+		for _, function := range []string{"probe/echo", "nobody"} {
+			code, header := call(function, "")
+			Expect(code).To(Equal(http.StatusUnauthorized))
+			Expect(header.Get("X-Windlass-Executed")).To(Equal("no"))
+		}
+		code, header := call("probe/echo", shown[1])
+		Expect(code).To(Equal(http.StatusOK))
+		Expect(header.Get("Echo-X-Windlass-Caller")).To(HavePrefix("key:"))
+		Expect(header.Get("Echo-X-Windlass-Key")).To(BeEmpty())
+		_, errs, exit := c.run("invoke", "probe", "hello", "--path", "/echo")
+		Expect(exit).To(BeZero(), errs)
+
+		// Keys that are made later count too, until they are revoked.
+		made, errs, exit := c.run("keys", "create", "default/probe")
+		Expect(exit).To(BeZero(), errs)
+		status := func() int { code, _ := call("probe/echo", strings.TrimSpace(made)); return code }
+		Eventually(status, "10s", "200ms").Should(Equal(http.StatusOK))
+		code, _ = call("nobody", strings.TrimSpace(made))
+		Expect(code).To(Equal(http.StatusForbidden))
+		_, errs, exit = c.run("keys", "revoke", strings.Split(made, "_")[1])
+		Expect(exit).To(BeZero(), errs)
+		Eventually(status, "10s", "200ms").Should(Equal(http.StatusUnauthorized))
+		Expect(c.output.String()).NotTo(ContainSubstring(strings.TrimSpace(made)))
 	})
 
 	It("leaves no process when it is interrupted", func() {

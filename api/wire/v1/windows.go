@@ -8,3 +8,6 @@ const (
 	StreamWindow = 256 << 10
 	ConnWindow   = 1 << 20
 )
+
+// MaxMessage is the longest message in bytes that any side of the wire takes.
+const MaxMessage = 4 << 20

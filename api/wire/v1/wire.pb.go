@@ -1994,9 +1994,10 @@ func (x *Failure) GetDetail() string {
 }
 
 type Header struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Value         string                 `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Not a string: HTTP does not say how a value is encoded.
+	Value         []byte `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2038,11 +2039,11 @@ func (x *Header) GetName() string {
 	return ""
 }
 
-func (x *Header) GetValue() string {
+func (x *Header) GetValue() []byte {
 	if x != nil {
 		return x.Value
 	}
-	return ""
+	return nil
 }
 
 type AttemptReply struct {
@@ -3255,7 +3256,7 @@ const file_wire_v1_wire_proto_rawDesc = "" +
 	"\x0eKIND_TIMED_OUT\x10\x03\"2\n" +
 	"\x06Header\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value\"\x86\x02\n" +
+	"\x05value\x18\x02 \x01(\fR\x05value\"\x86\x02\n" +
 	"\fAttemptReply\x125\n" +
 	"\agranted\x18\x01 \x01(\v2\x19.windlass.wire.v1.GrantedH\x00R\agranted\x125\n" +
 	"\arefused\x18\x02 \x01(\v2\x19.windlass.wire.v1.RefusedH\x00R\arefused\x12\x14\n" +

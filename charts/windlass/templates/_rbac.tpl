@@ -16,6 +16,10 @@ run, and "own" is the release's namespace. */}}
 - apiGroups: [""]
   resources: [nodes, pods]
   verbs: [get, list, watch]
+# Agents' tokens whose key is not among those that were read.
+- apiGroups: [authentication.k8s.io]
+  resources: [tokenreviews]
+  verbs: [create]
 # The keys that sign the tokens of agents.
 - nonResourceURLs: [/.well-known/openid-configuration, /openid/v1/jwks]
   verbs: [get]

@@ -84,7 +84,7 @@ func (t *Table[P]) Claim(id invoke.ID, token invoke.Token, cid invoke.CID) (Clai
 	switch {
 	case !known || e.holder != "":
 		return Claimed[P]{}, ErrNotWaiting
-	case e.Token != token || cid == "":
+	case !e.Token.Equal(token) || cid == "":
 		return Claimed[P]{}, ErrBadToken
 	}
 	e.holder = cid

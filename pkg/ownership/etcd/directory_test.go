@@ -21,7 +21,8 @@ func wantMention(t *testing.T, err error, field string) {
 	}
 }
 
-// emptyStore starts another etcd.
+// emptyStore starts another etcd. Whoever uses it must be started later, so that
+// it ends before.
 func emptyStore(t *testing.T) *clientv3.Client {
 	t.Helper()
 	server, err := embeddedetcd.Start(t.Context(), embeddedetcd.Config{Dir: t.TempDir(), Log: newSilentLog()})
@@ -141,6 +142,7 @@ func TestADirectoryListsAgainWhatWasCompacted(t *testing.T) {
 }
 
 func TestADirectoryNoticesThatEtcdIsWiped(t *testing.T) {
+	empty := emptyStore(t)
 	k := keeper(t, "a")
 	<-k.Ready()
 	d := directory(t)
@@ -148,7 +150,6 @@ func TestADirectoryNoticesThatEtcdIsWiped(t *testing.T) {
 	known, _ := d.Owner(7)
 
 	// Its watch stays open, as one does that waits for a later revision.
-	empty := emptyStore(t)
 	put, err := empty.Put(t.Context(), keys(prefix(t)).slot(7), `{"id":"b","addr":"b:7000"}`)
 	if err != nil {
 		t.Fatal(err)

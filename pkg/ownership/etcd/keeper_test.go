@@ -345,9 +345,9 @@ func TestAKeeperLeavesAloneWhatItCannotRead(t *testing.T) {
 }
 
 func TestAKeeperSurvivesThatEtcdIsWiped(t *testing.T) {
+	empty := emptyStore(t)
 	k := keeper(t, "a")
 	<-k.Ready()
-	empty := emptyStore(t)
 	k.line.down()
 	k.line.mend(empty)
 	eventually(t, "the new etcd has every slot", func() bool {

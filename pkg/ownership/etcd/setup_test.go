@@ -288,8 +288,35 @@ func keeper(t *testing.T, id string) runningKeeper {
 
 func keeperWithTTL(t *testing.T, id string, ttl time.Duration) runningKeeper {
 	t.Helper()
+	return keeperWith(t, Config{ID: id, TTL: ttl})
+}
+
+// sharing runs Keepers that start together, and waits until they have shared all
+// slots.
+func sharing(t *testing.T, ttl time.Duration, ids ...string) []runningKeeper {
+	t.Helper()
+	var keepers []runningKeeper
+	for _, id := range ids {
+		keepers = append(keepers, keeperWith(t, Config{ID: id, TTL: ttl, Settle: 200 * time.Millisecond}))
+	}
+	eventually(t, "they hold all slots, and each some", func() bool {
+		held := 0
+		for _, k := range keepers {
+			some := k.holding()
+			if some == 0 {
+				return false
+			}
+			held += some
+		}
+		return held == ownership.Slots
+	})
+	return keepers
+}
+
+func keeperWith(t *testing.T, config Config) runningKeeper {
+	t.Helper()
 	l, j := newLine(t), newJournal()
-	config := Config{ID: id, Addr: id + ":7000", Prefix: prefix(t), TTL: ttl}
+	config.Addr, config.Prefix = config.ID+":7000", prefix(t)
 	k, err := NewKeeper(config, Deps{Client: l.client(), Log: slog.New(j)})
 	if err != nil {
 		t.Fatal(err)
@@ -306,9 +333,14 @@ func (k runningKeeper) epochs() []uint64 {
 	return out
 }
 
-func (k runningKeeper) holdsAll() bool { return !slices.Contains(k.epochs(), 0) }
+// holding is how many slots are held.
+func (k runningKeeper) holding() int {
+	return len(slices.DeleteFunc(k.epochs(), func(epoch uint64) bool { return epoch == 0 }))
+}
 
-func (k runningKeeper) holdsNone() bool { return slices.Max(k.epochs()) == 0 }
+func (k runningKeeper) holdsAll() bool { return k.holding() == ownership.Slots }
+
+func (k runningKeeper) holdsNone() bool { return k.holding() == 0 }
 
 type runningDirectory struct {
 	*Directory

@@ -162,7 +162,7 @@ func TestTheSlotsOfOneThatDiesAreClaimedInTheirOrder(t *testing.T) {
 	had := a.Holds()
 	a.ended = true
 	a.LetGo()
-	w.run(ttl + 2*time.Second)
+	w.run(ttl + ownership.HeadStart + time.Second)
 	w.wantRest()
 	if w.moved() != had {
 		t.Errorf("%d slots moved, want the %d of a", w.moved(), had)
@@ -230,7 +230,7 @@ func TestAnOrphanStartsNothing(t *testing.T) {
 	w.run(time.Second)
 	w.now = w.now.Add(ttl)
 	a.Seen(w.now, Entry{Key: Key{Slot: 7}, Revision: w.store.Revision() + 1, Absent: true})
-	if txn, any := a.Next(w.now); any {
+	if txn, due := a.Next(w.now); due {
 		t.Errorf("it tries %+v", txn)
 	}
 	if a.Epoch(7) == 0 {
@@ -378,8 +378,8 @@ func TestAGiftToALeaseThatEndedIsNotTriedForEver(t *testing.T) {
 		w.now = w.now.Add(time.Second)
 		a.Renewed(w.now)
 		for {
-			txn, any := a.Next(w.now)
-			if !any {
+			txn, due := a.Next(w.now)
+			if !due {
 				break
 			}
 			tries++
@@ -391,5 +391,36 @@ func TestAGiftToALeaseThatEndedIsNotTriedForEver(t *testing.T) {
 	}
 	if a.Holds() == 0 {
 		t.Error("it let go of what nobody got")
+	}
+}
+
+func TestNobodyGivesWhatIsNotItsOwnAnyMore(t *testing.T) {
+	w := newWorld(t)
+	a := w.start("a")
+	w.run(time.Second)
+	w.start("b")
+	w.run(trustAfter - 5*step)
+	// Somebody else has all slots by now, of which a has not heard.
+	other := w.store.Grant(w.now, time.Hour)
+	for slot := range ownership.Slot(ownership.Slots) {
+		w.put(Key{Slot: slot}, "x", other)
+	}
+	for _, at := range []time.Duration{0, 10 * step} {
+		w.now = w.now.Add(at)
+		for {
+			txn, due := a.Next(w.now)
+			if !due {
+				break
+			}
+			a.Answered(w.now, txn, w.store.Commit(txn))
+		}
+	}
+	if a.Holds() == ownership.Slots {
+		t.Error("a has not tried to give anything, so nothing was tested")
+	}
+	for slot := range ownership.Slot(ownership.Slots) {
+		if e := w.store.Get(Key{Slot: slot}); e.Value.ID != "x" {
+			t.Fatalf("slot %d was given to %s", slot, e.Value.ID)
+		}
 	}
 }

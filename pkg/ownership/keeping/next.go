@@ -32,9 +32,9 @@ func (c *Core) Next(now time.Time) (Txn, bool) {
 		return Txn{}, false
 	}
 	c.fresh, c.wake = false, time.Time{}
-	txn, any := c.plan(now)
-	c.waiting = any
-	return txn, any
+	txn, due := c.plan(now)
+	c.waiting = due
+	return txn, due
 }
 
 // Wake is when Next is to be asked again even if there are no news; zero if it
@@ -150,8 +150,8 @@ func (c *Core) rebalance(now time.Time) (Txn, bool) {
 		c.gifts, c.idle, c.busy = now.Add(giftEvery), idleGifts, busyGifts
 	}
 	held := c.holdings()
-	txn, any := c.give(held, members, c.idle, c.busy)
-	if any {
+	txn, due := c.give(held, members, c.idle, c.busy)
+	if due {
 		for _, op := range txn.Ops {
 			if c.works(op.Key.Slot) {
 				c.busy--

@@ -83,21 +83,30 @@ func (v *View) Listed(l Listing) (rewound bool) {
 }
 
 // contradicts tells whether a listing cannot follow on what is known: it is of
-// an earlier revision, or some key was written later than it says.
+// an earlier revision, or some key was written later than it says, or written
+// otherwise at that revision.
 func (v *View) contradicts(l Listing) bool {
 	if l.Revision < v.revision {
 		return true
 	}
 	for _, e := range l.Entries {
-		known := v.slots[e.Key.Slot].revision
-		if e.Key.Member != "" {
-			known = v.members[e.Key.Member].Revision
+		if e.Key.Member == "" && v.slots[e.Key.Slot].contradicts(e) {
+			return true
 		}
-		if e.Revision < known {
+		if known := v.members[e.Key.Member]; e.Key.Member != "" &&
+			(e.Revision < known.Revision || e.Revision == known.Revision && e != known) {
 			return true
 		}
 	}
 	return false
+}
+
+// contradicts tells whether an entry, which exists, is of another history.
+func (r *record) contradicts(e Entry) bool {
+	if e.Revision != r.revision {
+		return e.Revision < r.revision
+	}
+	return !r.exists || r.lease != e.Lease || e.Value.ID != "" && !r.names(e.Value.ID)
 }
 
 // See takes news of one key, and tells whether they are news.

@@ -64,7 +64,7 @@ func (c *Core) Step(now time.Time, e Event) []Effect {
 	if !c.life.over {
 		c.due(now)
 		c.settleEnd(now)
-		c.arm(now)
+		c.arm()
 	}
 	out := c.out
 	c.out = nil
@@ -89,16 +89,13 @@ func (c *Core) due(now time.Time) {
 
 // arm asks to be woken for what is due next. A wake that comes too early costs less
 // than to move it with every message, so it is only ever moved forward.
-func (c *Core) arm(now time.Time) {
+func (c *Core) arm() {
 	if c.life.over {
 		return
 	}
 	next := earliest(c.calls.next(), c.idleNext(), c.linkNext(), c.life.giveUpAt)
 	if next.IsZero() || !c.wake.IsZero() && !next.Before(c.wake) {
 		return
-	}
-	if next.Before(now) {
-		next = now
 	}
 	c.wake = next
 	c.do(WakeAt{next})

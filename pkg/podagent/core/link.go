@@ -31,8 +31,9 @@ const (
 	// shunFor is how long an owner that could not be reached is not tried
 	// again, unless it has become the owner anew.
 	shunFor = time.Second
-	// epochMemory is for how long without a welcome the agent insists on the
-	// epoch that it knows: etcd may have been restored from a backup.
+	// epochMemory is for how long the agent insists on the epoch that it knows
+	// while all schedulers send it away: etcd may have been restored from a
+	// backup.
 	epochMemory = 10 * time.Second
 )
 
@@ -65,8 +66,8 @@ type link struct {
 	// unanswered counts hellos in a row that were not answered in time.
 	unanswered int
 
-	// seen is when a scheduler was heard last, and welcome when one accepted
-	// the instance.
+	// seen is when a scheduler was heard last, and welcome when one was heard
+	// that did not send the instance away.
 	seen, welcome time.Time
 	// epoch is the highest that was heard of.
 	epoch uint64
@@ -206,13 +207,13 @@ func (s Said) happen(c *Core, now time.Time) {
 	}
 	l.seen, l.unanswered = now, 0
 	l.pulse.hear(now)
+	if _, sentAway := s.Reply.(Moved); !sentAway {
+		l.welcome = now
+	}
 	s.Reply.heard(c, now)
 }
 
-func (w Welcome) heard(c *Core, now time.Time) {
-	c.link.epoch = max(c.link.epoch, w.Epoch)
-	c.link.welcome = now
-}
+func (w Welcome) heard(c *Core, _ time.Time) { c.link.epoch = max(c.link.epoch, w.Epoch) }
 
 func (Pong) heard(*Core, time.Time) {}
 

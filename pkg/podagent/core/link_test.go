@@ -52,6 +52,38 @@ func TestBrokenSessionIsReplacedAtOnceAndAnyMayName(t *testing.T) {
 	s.expect()
 }
 
+func TestOwnerThatRefusesIsNotTriedAgainAtOnce(t *testing.T) {
+	s := newScript(t, withOwner())
+	s.on(Lost{Session: 1})
+	s.pass(shortestPause)
+	s.on(Opened{2})
+	s.done = nil
+	s.on(Said{2, Moved{"o:1", 0}})
+	s.pass(2 * shortestPause)
+	s.expect("drop 2", "dial 3 any")
+}
+
+func TestOwnerWhoseStreamBrokeIsTriedAgainAtOnce(t *testing.T) {
+	s := newScript(t, withOwner())
+	s.welcome(1, 5)
+	s.on(Lost{Session: 1})
+	s.pass(shortestPause)
+	s.on(Opened{2})
+	s.done = nil
+	s.on(Said{2, Moved{"o:1", 5}})
+	s.expect("drop 2", "dial 3 o:1")
+}
+
+func TestNewSchedulerIsAskedAgainWhatTheLastDidNotAnswer(t *testing.T) {
+	s := ready(t, params())
+	s.answered(1, 10*time.Minute+10*time.Second)
+	s.expect("quiet", "send 1 leave? 10m10s")
+	s.on(Lost{Session: 1})
+	s.pass(shortestPause)
+	s.on(Opened{2})
+	s.expect("dial 2 any", "send 2 hello 7", "send 2 pull 2", "send 2 leave? 10m10.01s")
+}
+
 func TestSilentSchedulerIsLeftAfterThreePings(t *testing.T) {
 	s := ready(t, params())
 	s.pass(4*pingEvery - 1)
@@ -129,7 +161,7 @@ func TestHelloThatIsNotAnsweredIsWaitedForLongerEachTime(t *testing.T) {
 	s.pass(shortestPause)
 	s.on(Opened{3})
 	s.pass(helloPatience)
-	s.expect("dial 3 any", "send 3 hello 0", "drop 3")
+	s.expect("dial 3 any", "send 3 hello 1", "drop 3")
 }
 
 func TestSchedulersThatNameEachOtherAreNotBelievedForEver(t *testing.T) {
@@ -202,7 +234,11 @@ func TestEpochsOnlyRiseUnlessNobodyKnowsThem(t *testing.T) {
 	s.pass(20 * time.Millisecond)
 	s.on(Opened{3})
 	s.expect("drop 1", "dial 2 any", "send 2 hello 9", "dial 3 any", "send 3 hello 9")
-	s.on(Said{3, Moved{}})
+	s.on(Said{3, Moved{"", 8}}) // who is behind
+	s.pass(40 * time.Millisecond)
+	s.on(Opened{4})
+	s.expect("drop 3", "dial 4 any", "send 4 hello 9")
+	s.on(Said{4, Moved{}})
 	s.pass(epochMemory)
 	s.done = nil
 	s.on(Opened{s.core.link.session})

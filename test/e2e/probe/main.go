@@ -55,7 +55,7 @@ func work(w http.ResponseWriter, r *http.Request) {
 
 // echo answers with what it was sent.
 func echo(w http.ResponseWriter, r *http.Request) {
-	for _, name := range []string{"Content-Type", "X-Custom", "X-Windlass-Invocation-Id", "X-Forwarded-For"} {
+	for _, name := range []string{"Content-Type", "X-Custom", "X-Windlass-Invocation-Id", "X-Windlass-Caller", "X-Windlass-Key", "X-Forwarded-For"} {
 		if v := r.Header.Get(name); v != "" {
 			w.Header().Set("Echo-"+name, v)
 		}

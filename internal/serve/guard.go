@@ -1,0 +1,147 @@
+package serve
+
+import (
+	"fmt"
+	"path"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+)
+
+const (
+	// firstWithin is how long a stream may take to say what it is for: who
+	// says nothing holds memory for nothing.
+	firstWithin = 5 * time.Second
+	// maxFirst is the longest first message in bytes of whoever has no
+	// certificate. A hello holds a token of some 1,500 bytes.
+	maxFirst = 4 << 10
+	// heedWithin is how long an instance may take to end an attempt that it is
+	// told to end. One that is merely slow loses its connection about as soon
+	// for not answering pings.
+	heedWithin = 10 * time.Second
+)
+
+// strangers are the methods that clients without a certificate may call.
+var strangers = map[string]bool{
+	wirev1.Scheduler_Pull_FullMethodName:  true,
+	wirev1.Gateway_Attempt_FullMethodName: true,
+}
+
+// guard watches over the streams of one server.
+type guard struct{ refused *prometheus.CounterVec }
+
+func newGuard(reg prometheus.Registerer) *guard {
+	g := &guard{refused: prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "windlass_wire_refused_total",
+		Help: "Streams between components that were refused, by method and gRPC status code.",
+	}, []string{"method", "code"})}
+	reg.MustRegister(g.refused)
+	return g
+}
+
+// refusals are the codes that speak of a client which is wrong, not of a server
+// which is not ready.
+var refusals = map[codes.Code]bool{
+	codes.DeadlineExceeded:   true,
+	codes.FailedPrecondition: true,
+	codes.InvalidArgument:    true,
+	codes.NotFound:           true,
+	codes.PermissionDenied:   true,
+	codes.ResourceExhausted:  true,
+	codes.Unauthenticated:    true,
+}
+
+func (g *guard) count(method string, err error) {
+	if code := status.Code(err); refusals[code] {
+		g.refused.WithLabelValues(path.Base(method), code.String()).Inc()
+	}
+}
+
+func (g *guard) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+	guarded := &guardedStream{ServerStream: stream, stranger: strangers[info.FullMethod]}
+	err := handler(srv, guarded)
+	guarded.over()
+	g.count(info.FullMethod, err)
+	return err
+}
+
+// guardedStream is a stream whose first message must come soon and be short.
+type guardedStream struct {
+	grpc.ServerStream
+	stranger bool
+	begun    bool
+
+	mu sync.Mutex
+	// unheeded ends the connection of an instance that was told to end an
+	// attempt, and does not. Once ended is true it is not set any more.
+	unheeded *time.Timer
+	ended    bool
+}
+
+// over says that the stream has ended.
+func (s *guardedStream) over() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ended = true
+	if s.unheeded != nil {
+		s.unheeded.Stop()
+	}
+}
+
+// cancelled says that the client was told to end the stream.
+func (s *guardedStream) cancelled() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.ended && s.unheeded == nil {
+		ctx := s.Context()
+		s.unheeded = time.AfterFunc(heedWithin, func() { hangUp(ctx) })
+	}
+}
+
+// RecvMsg implements grpc.ServerStream. The error says which limit was passed.
+func (s *guardedStream) RecvMsg(m any) error {
+	if s.begun {
+		return s.ServerStream.RecvMsg(m)
+	}
+	s.begun = true
+	got := make(chan error, 1)
+	// It ends with the stream at the latest, and so with the handler.
+	go func() { got <- s.ServerStream.RecvMsg(m) }()
+	late := time.NewTimer(firstWithin)
+	defer late.Stop()
+	select {
+	case err := <-got:
+		if message, ok := m.(proto.Message); ok && err == nil && s.stranger && proto.Size(message) > maxFirst {
+			return status.Error(codes.ResourceExhausted, fmt.Sprintf("the first message is longer than %d bytes", maxFirst))
+		}
+		return err
+	case <-late.C:
+		return status.Error(codes.DeadlineExceeded, fmt.Sprintf("the first message did not come within %v", firstWithin))
+	}
+}
+
+// SendMsg implements grpc.ServerStream. It ends the connection of a client that
+// goes on guessing tokens, or with an attempt that it was told to end.
+func (s *guardedStream) SendMsg(m any) error {
+	err := s.ServerStream.SendMsg(m)
+	if reply, ok := m.(*wirev1.AttemptReply); ok {
+		switch kind := reply.GetKind().(type) {
+		case *wirev1.AttemptReply_Cancel:
+			s.cancelled()
+		case *wirev1.AttemptReply_Granted:
+			guessedRight(s.Context())
+		case *wirev1.AttemptReply_Refused:
+			if kind.Refused.GetReason() == wirev1.Refused_REASON_BAD_TOKEN {
+				guessedWrong(s.Context())
+			}
+		}
+	}
+	return err
+}

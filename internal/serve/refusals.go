@@ -1,0 +1,103 @@
+package serve
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"net/http"
+	"sync/atomic"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/windlass-dev/windlass/pkg/invoke"
+)
+
+// improper sees to it that what net/http itself answers, to a client that does
+// not speak proper HTTP/1.1, says that no function ran, and is counted. Of HTTP/2
+// it sees nothing: there, what is improper ends the stream or the connection.
+type improper struct{ refused *prometheus.CounterVec }
+
+func newImproper(reg prometheus.Registerer) *improper {
+	i := &improper{refused: prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "windlass_http_refused_total",
+		Help: "Requests that were refused because they are no proper HTTP/1.1, by status code.",
+	}, []string{"code"})}
+	reg.MustRegister(i.refused)
+	return i
+}
+
+// attach makes a server use it.
+func (i *improper) attach(s *http.Server) {
+	s.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
+		return context.WithValue(ctx, clientKey{}, c)
+	}
+	s.ConnState = func(c net.Conn, state http.ConnState) {
+		if c, ok := c.(*clientConn); ok && state == http.StateIdle {
+			c.answering.Store(false)
+		}
+	}
+	handler := s.Handler
+	s.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if c, ok := r.Context().Value(clientKey{}).(*clientConn); ok {
+			c.answering.Store(true)
+		}
+		handler.ServeHTTP(w, r)
+	})
+}
+
+type clientKey struct{}
+
+// clients is the listener that goes with it.
+type clients struct {
+	net.Listener
+	improper *improper
+}
+
+func (l clients) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if tcp, ok := conn.(*net.TCPConn); ok && err == nil {
+		return &clientConn{TCPConn: tcp, improper: l.improper}, nil
+	}
+	return conn, err
+}
+
+// clientConn is one client's connection.
+type clientConn struct {
+	*net.TCPConn // whose other methods net/http looks for
+	improper     *improper
+	// answering is true from when the handler has a request until net/http
+	// waits for the next one. All that is written meanwhile is the handler's,
+	// whatever it looks like.
+	answering atomic.Bool
+}
+
+// Write implements net.Conn.
+func (c *clientConn) Write(p []byte) (int, error) {
+	if c.answering.Load() {
+		return c.TCPConn.Write(p)
+	}
+	code, at := refusal(p)
+	if code == "" {
+		return c.TCPConn.Write(p)
+	}
+	c.improper.refused.WithLabelValues(code).Inc()
+	answer := make([]byte, 0, len(p)+64)
+	answer = append(answer, p[:at]...)
+	answer = append(answer, invoke.HeaderExecuted+": "+string(invoke.ExecutedNo)+"\r\n"...)
+	answer = append(answer, p[at:]...)
+	if _, err := c.TCPConn.Write(answer); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// refusal returns the status code of an answer that is an error and where its
+// headers begin; the code is empty if it is none.
+func refusal(p []byte) (code string, at int) {
+	line, _, found := bytes.Cut(p, []byte("\r\n"))
+	rest, is := bytes.CutPrefix(line, []byte("HTTP/1.1 "))
+	if !found || !is || len(rest) < 3 || rest[0] != '4' && rest[0] != '5' {
+		return "", 0
+	}
+	return string(rest[:3]), len(line) + 2
+}

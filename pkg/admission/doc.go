@@ -1,0 +1,16 @@
+// Package admission decides which calls a gateway takes when it cannot take all.
+//
+// A Book counts what each namespace holds of one gateway: calls, and bytes of
+// request bodies. It admits a call if that keeps
+//
+//   - the gateway within its Capacity;
+//   - the namespace within its own Limits, of which the rate is a token bucket;
+//   - the namespace at no more than seven times of what is free. So one namespace
+//     alone may use seven eighths of a gateway, and several that want more than
+//     there is end up with equal parts of it, while something is always left for
+//     one that has nothing yet.
+//
+// A call that is refused costs nothing: it takes no token of a rate, and leaves
+// nothing behind. What a Book remembers is bounded by the namespaces that hold
+// something or have a rate.
+package admission

@@ -1,0 +1,248 @@
+package callers_test
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/windlass-dev/windlass/pkg/admission"
+	"github.com/windlass-dev/windlass/pkg/callers"
+)
+
+// running runs the callers until the test ends.
+func (th *theatre) running() {
+	ctx, cancel := context.WithCancel(th.Context())
+	done := make(chan error)
+	go func() { done <- th.callers.Run(ctx) }()
+	th.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			th.Errorf("Run returned %v", err)
+		}
+	})
+	synctest.Wait()
+}
+
+// pass lets the files be looked at.
+func pass() {
+	time.Sleep(2100 * time.Millisecond)
+	synctest.Wait()
+}
+
+func TestChangesCountWithoutARestart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		secret, key := newKey(t, 0, "team-a")
+		th := newTheatre(t, policy)
+		th.running()
+		token := signers()[0].sign(t, good(nil))
+		want(t, th.callers, bearer(token), "team-a/f", nil, "corp:ada@corp")
+		want(t, th.callers, withKey(secret), "team-a/f", callers.ErrInvalid, "")
+
+		th.enrol(key)
+		pass()
+		want(t, th.callers, withKey(secret), "team-a/f", nil, "key:"+key.ID)
+		fetched := th.fetched
+
+		// Revoked, and the issuer is not believed any more.
+		th.enrol()
+		th.write("policy.yaml", "default: {auth: required}")
+		pass()
+		want(t, th.callers, withKey(secret), "team-a/f", callers.ErrInvalid, "")
+		want(t, th.callers, bearer(token), "team-a/f", callers.ErrInvalid, "")
+		time.Sleep(time.Hour)
+		if th.fetched != fetched {
+			t.Errorf("the keys of an issuer that does not count are still read")
+		}
+	})
+}
+
+func TestABrokenFileChangesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		secret, key := newKey(t, 0, "team-a")
+		th := newTheatre(t, policy, key)
+		th.running()
+		for _, broken := range []string{"", "default: {auth: maybe}", "default: {auth: none}\nfoo: 1", "{{", "default: {auth: none, auths: none}"} {
+			th.log.Reset()
+			th.write("policy.yaml", broken)
+			for range 5 {
+				pass()
+			}
+			want(t, th.callers, withKey(secret), "team-a/f", nil, "key:"+key.ID)
+			want(t, th.callers, http.Header{}, "team-a/f", callers.ErrMissing, "")
+			if n := strings.Count(th.log.String(), "level=ERROR"); n != 1 || th.broken() != 1 {
+				t.Errorf("%q: %d errors logged, the metric says %v", broken, n, th.broken())
+			}
+		}
+		th.write("policy.yaml", policy)
+		th.write("keys.yaml", "keys: [{id: x}]")
+		pass()
+		if th.broken() != 1 {
+			t.Error("a broken list of keys is no problem")
+		}
+		want(t, th.callers, withKey(secret), "team-a/f", nil, "key:"+key.ID)
+		th.enrol(key)
+		pass()
+		if th.broken() != 0 {
+			t.Error("it is still broken")
+		}
+	})
+}
+
+func TestLimitsAreDividedAmongTheGateways(t *testing.T) {
+	c := newTheatre(t, policy).callers
+	for namespace, want := range map[string]admission.Limits{
+		"any":  {Rate: 10. / 3, Burst: 4, InFlight: 2, Bytes: 349526},
+		"open": {Rate: 10. / 3, Burst: 4, InFlight: 2, Bytes: 349526},
+		"busy": {Rate: 100. / 3, Burst: 3},
+	} {
+		if got := c.Limits(namespace); got != want {
+			t.Errorf("%s: %+v, want %+v", namespace, got, want)
+		}
+	}
+}
+
+func TestWithoutFilesTheConfigCounts(t *testing.T) {
+	secret, key := newKey(t, 0, "*")
+	deps := callers.Deps{Client: callers.NewClient(), Registry: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler), Now: time.Now}
+	config := callers.Config{Policy: callers.Policy{Default: callers.Rule{Auth: callers.AuthRequired}}, Keys: []callers.Key{key}, Gateways: 1}
+	c, err := callers.New(config, deps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(t, c, withKey(secret), "a/b", nil, "key:"+key.ID)
+	want(t, c, http.Header{}, "a/b", callers.ErrMissing, "")
+
+	config.Policy, config.Keys, deps.Registry = callers.Everybody(), nil, prometheus.NewRegistry()
+	if c, err = callers.New(config, deps); err != nil {
+		t.Fatal(err)
+	}
+	want(t, c, http.Header{}, "a/b", nil, "")
+}
+
+func TestNewSaysWhatIsWrong(t *testing.T) {
+	for name, config := range map[string]callers.Config{
+		"no policy":     {Gateways: 1},
+		"no gateways":   {Policy: callers.Everybody()},
+		"no such file":  {PolicyFile: filepath.Join(t.TempDir(), "none"), Gateways: 1},
+		"a broken key":  {Policy: callers.Everybody(), Keys: []callers.Key{{}}, Gateways: 1},
+		"keys a folder": {Policy: callers.Everybody(), KeysFile: t.TempDir(), Gateways: 1},
+	} {
+		var log bytes.Buffer
+		_, err := callers.New(config, callers.Deps{
+			Client: callers.NewClient(), Registry: prometheus.NewRegistry(), Log: slog.New(slog.NewTextHandler(&log, nil)), Now: time.Now,
+		})
+		if err == nil {
+			t.Errorf("%s is accepted", name)
+		}
+	}
+}
+
+func TestPoliciesThatAreRefused(t *testing.T) {
+	issuer := func(fields string) string {
+		return "default: {auth: none}\nissuers: [{name: a, issuer: i, audience: w, jwksFile: k, claim: c, " + fields + "}]"
+	}
+	for document, says := range map[string]string{
+		"":                               "default.auth is missing",
+		"default: {auth: yes}":           "default.auth",
+		"default: {auth: none, x: 1}":    "x",
+		"namespaces: {}":                 "default.auth is missing",
+		"default: {auth: none}\nfoo: {}": "foo",
+		"default: {auth: none}\nnamespaces: {UP: {}}":                         `"UP"`,
+		"default: {auth: none}\nnamespaces: {a: {auth: perhaps}}":             "namespaces.a.auth",
+		"default: {auth: none, limits: {rate: -1}}":                           "default.limits: rate is -1",
+		"default: {auth: none, limits: {burst: 1}}":                           "burst",
+		"default: {auth: none, limits: {bodyMemory: lots}}":                   "quantities",
+		"default: {auth: none}\nissuers: [{}]":                                "issuers[0].audience is missing",
+		issuer("jwksURL: 'https://x/k'"):                                      "either jwksURL or jwksFile",
+		issuer("algorithms: [HS256]"):                                         `"HS256"`,
+		issuer("algorithms: [none]"):                                          `"none"`,
+		issuer("grants: [{subject: s, allow: []}]"):                           "issuers[0].grants[0].allow is empty",
+		issuer("grants: [{subject: s, allow: [a/b/c]}]"):                      `"a/b/c"`,
+		issuer("grants: [{allow: [a]}]"):                                      "subject is missing",
+		strings.Replace(issuer(""), "name: a", "name: key", 1):                "issuers[0]",
+		strings.Replace(issuer(""), "claim: c,", "", 1):                       "write claim or grants",
+		strings.Replace(issuer(""), "jwksFile: k", "jwksURL: 'http://x/'", 1): "https://",
+		strings.Replace(issuer(""), "audience: w,", "", 1):                    "audience is missing",
+	} {
+		if _, err := callers.ParsePolicy([]byte(document)); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s\n gives %v, want %q", document, err, says)
+		}
+	}
+	for _, document := range []string{issuer(""), strings.Replace(issuer(""), "jwksFile: k", "jwksURL: 'http://127.0.0.1:1/'", 1)} {
+		if _, err := callers.ParsePolicy([]byte(document)); err != nil {
+			t.Errorf("%s\n gives %v", document, err)
+		}
+	}
+}
+
+func TestListsOfKeys(t *testing.T) {
+	_, one := newKey(t, time.Hour, "team-a")
+	_, two := newKey(t, 0, "team-b/f", "*")
+	document, err := callers.KeyList{Keys: []callers.Key{one, two}}.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := callers.ParseKeys(document)
+	if err != nil || len(list.Keys) != 2 || list.Keys[0].Expires.Sub(list.Keys[0].Created) != time.Hour || !list.Keys[1].Expires.IsZero() {
+		t.Fatalf("%+v, %v of\n%s", list, err, document)
+	}
+	rest, found := list.Without(one.ID)
+	if !found || len(rest.Keys) != 1 || rest.Keys[0].ID != two.ID {
+		t.Errorf("without the first: %+v", rest)
+	}
+	if _, found := list.Without("nobody"); found {
+		t.Error("found a key that is not there")
+	}
+	for _, wrong := range []string{
+		string(document) + string(document)[len("keys:\n"):],
+		strings.Replace(string(document), one.ID, "short", 1),
+		strings.Replace(string(document), one.SHA256, "00", 1),
+		strings.Replace(string(document), "team-a", "Team_A", 1),
+		"keys: [{secret: x}]", "[]",
+	} {
+		if _, err := callers.ParseKeys([]byte(wrong)); err == nil {
+			t.Errorf("accepted:\n%s", wrong)
+		}
+	}
+	if _, _, err := callers.NewKey(nil, time.Now(), 0); err == nil {
+		t.Error("a key for nothing is made")
+	}
+}
+
+func FuzzParsePolicy(f *testing.F) {
+	f.Add(policy)
+	f.Add("default: {auth: none}")
+	f.Fuzz(func(t *testing.T, document string) {
+		p, err := callers.ParsePolicy([]byte(document))
+		if err == nil && p.Validate() != nil {
+			t.Error("accepted and not valid")
+		}
+	})
+}
+
+// Whatever is shown, it lets nobody through who was not given it.
+func FuzzAuthenticate(f *testing.F) {
+	key := callers.Key{ID: "0123456789ab", SHA256: strings.Repeat("00", 32), Allow: callers.Scope{"*"}}
+	c, err := callers.New(
+		callers.Config{Policy: callers.Policy{Default: callers.Rule{Auth: callers.AuthRequired}}, Keys: []callers.Key{key}, Gateways: 1},
+		callers.Deps{Client: callers.NewClient(), Registry: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler), Now: time.Now})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add("Bearer wl_0123456789ab_", "")
+	f.Add("", "wl_0123456789ab_"+strings.Repeat("0", 64))
+	f.Add("Bearer eyJhbGciOiJub25lIn0.e30.", "")
+	f.Fuzz(func(t *testing.T, authorization, key string) {
+		if _, err := c.Authenticate(http.Header{"Authorization": {authorization}, "X-Windlass-Key": {key}}, fn("a/b")); err == nil {
+			t.Error("let through")
+		}
+	})
+}

@@ -1,0 +1,220 @@
+package callers_test
+
+import (
+	"bytes"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/go-jose/go-jose/v4/jwt"
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/goleak"
+
+	"github.com/windlass-dev/windlass/pkg/callers"
+	"github.com/windlass-dev/windlass/pkg/invoke"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// policy requires credentials but in the namespace open.
+const policy = `
+default: {auth: required, limits: {rate: 10, inFlight: 4, bodyMemory: 1Mi}}
+namespaces:
+  open: {auth: none}
+  busy: {limits: {rate: 100, burst: 7}}
+issuers:
+- name: corp
+  issuer: https://corp.example
+  audience: windlass
+  jwksURL: https://corp.example/keys
+  algorithms: [ES256]
+  claim: functions
+  grants: [{subject: ci, allow: [team-a]}]
+`
+
+// fn is the key of a function as namespace/name.
+func fn(name string) invoke.FunctionKey {
+	namespace, name, _ := strings.Cut(name, "/")
+	return invoke.FunctionKey{Namespace: namespace, Name: name}
+}
+
+// signer is a key of an issuer.
+type signer struct {
+	id  string
+	key *ecdsa.PrivateKey
+}
+
+var signers = sync.OnceValue(func() [2]signer {
+	var two [2]signer
+	for i := range two {
+		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+		if err != nil {
+			panic(err)
+		}
+		two[i] = signer{string(rune('a' + i)), key}
+	}
+	return two
+})
+
+func (s signer) public() jose.JSONWebKey { return jose.JSONWebKey{KeyID: s.id, Key: s.key.Public()} }
+
+func sign(t *testing.T, algorithm jose.SignatureAlgorithm, key any, id string, said map[string]any) string {
+	t.Helper()
+	options := &jose.SignerOptions{}
+	if id != "" {
+		options = options.WithHeader("kid", id)
+	}
+	with, err := jose.NewSigner(jose.SigningKey{Algorithm: algorithm, Key: key}, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	token, err := jwt.Signed(with).Claims(said).Serialize()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token
+}
+
+func (s signer) sign(t *testing.T, said map[string]any) string {
+	return sign(t, jose.ES256, crypto.Signer(s.key), s.id, said)
+}
+
+// good is what a token of the issuer says, but for changes; nil takes a claim away.
+func good(changes map[string]any) map[string]any {
+	said := map[string]any{
+		"iss": "https://corp.example", "aud": "windlass", "sub": "ada@corp",
+		"exp": time.Now().Add(time.Hour).Unix(), "nbf": time.Now().Unix(), "functions": []string{"team-a", "team-b/f"},
+	}
+	for claim, value := range changes {
+		if value == nil {
+			delete(said, claim)
+		} else {
+			said[claim] = value
+		}
+	}
+	return said
+}
+
+// theatre is Callers with their files and an issuer.
+type theatre struct {
+	*testing.T
+	callers  *callers.Callers
+	dir      string
+	log      bytes.Buffer
+	registry *prometheus.Registry
+
+	mu      sync.Mutex
+	keySet  []byte
+	fault   error
+	fetched int
+}
+
+// RoundTrip is the issuer.
+func (th *theatre) RoundTrip(r *http.Request) (*http.Response, error) {
+	th.mu.Lock()
+	defer th.mu.Unlock()
+	th.fetched++
+	if r.URL.String() != "https://corp.example/keys" {
+		return nil, errors.New("another URL")
+	}
+	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(bytes.NewReader(th.keySet))}, th.fault
+}
+
+func (th *theatre) publish(all ...signer) {
+	var set jose.JSONWebKeySet
+	for _, s := range all {
+		set.Keys = append(set.Keys, s.public())
+	}
+	document, err := json.Marshal(set)
+	if err != nil {
+		th.Fatal(err)
+	}
+	th.mu.Lock()
+	defer th.mu.Unlock()
+	th.keySet, th.fault = document, nil
+}
+
+func (th *theatre) fail(err error) {
+	th.mu.Lock()
+	defer th.mu.Unlock()
+	th.fault = err
+}
+
+func (th *theatre) write(name, content string) {
+	th.Helper()
+	if err := os.WriteFile(filepath.Join(th.dir, name), []byte(content), 0o600); err != nil {
+		th.Fatal(err)
+	}
+}
+
+// enrol adds API keys to the list and returns them as their bearers know them.
+func (th *theatre) enrol(keys ...callers.Key) {
+	th.Helper()
+	document, err := callers.KeyList{Keys: keys}.Encode()
+	if err != nil {
+		th.Fatal(err)
+	}
+	th.write("keys.yaml", string(document))
+}
+
+func newTheatre(t *testing.T, policy string, keys ...callers.Key) *theatre {
+	t.Helper()
+	th := &theatre{T: t, dir: t.TempDir(), registry: prometheus.NewRegistry()}
+	th.write("policy.yaml", policy)
+	if len(keys) > 0 {
+		th.enrol(keys...)
+	}
+	th.publish(signers()[0])
+	th.open(3)
+	return th
+}
+
+func (th *theatre) open(gateways int) {
+	th.Helper()
+	client := callers.NewClient()
+	client.Transport = th
+	var err error
+	th.callers, err = callers.New(
+		callers.Config{PolicyFile: filepath.Join(th.dir, "policy.yaml"), KeysFile: filepath.Join(th.dir, "keys.yaml"), Gateways: gateways},
+		callers.Deps{Client: client, Registry: th.registry, Log: slog.New(slog.NewTextHandler(&th.log, nil)), Now: time.Now})
+	if err != nil {
+		th.Fatal(err)
+	}
+}
+
+func (th *theatre) broken() float64 {
+	th.Helper()
+	families, err := th.registry.Gather()
+	if err != nil || len(families) != 1 {
+		th.Fatalf("%v, %v", families, err)
+	}
+	return families[0].GetMetric()[0].GetGauge().GetValue()
+}
+
+func newKey(t *testing.T, validFor time.Duration, allow ...string) (string, callers.Key) {
+	t.Helper()
+	secret, key, err := callers.NewKey(allow, time.Now(), validFor)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return secret, key
+}
+
+func bearer(credential string) http.Header {
+	return http.Header{"Authorization": {"Bearer " + credential}}
+}
+
+func withKey(key string) http.Header { return http.Header{invoke.HeaderKey: {key}} }

@@ -1,0 +1,183 @@
+package gateway
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/admission"
+	"github.com/windlass-dev/windlass/pkg/callers"
+	"github.com/windlass-dev/windlass/pkg/invoke"
+)
+
+const (
+	// streamMemory is what a body takes that is handed on as it comes: what was
+	// read of it, and what waits to be sent.
+	streamMemory = 128 << 10
+	// maxDepth is how many functions may call each other in a row.
+	maxDepth = 16
+	// refuseWithin is how long a refusal waits for a body that is under way, so
+	// that the connection can be used again if it has come already.
+	refuseWithin = 20 * time.Millisecond
+)
+
+// Callers tells who calls, whether they may, and how much. It is implemented by
+// callers.Callers.
+type Callers interface {
+	// Authenticate fails with an error of package callers. The function need
+	// not exist.
+	Authenticate(h http.Header, key invoke.FunctionKey) (callers.Caller, error)
+	// Limits are what a namespace may use of this gateway.
+	Limits(namespace string) admission.Limits
+}
+
+// everybody may call, as much as there is room for.
+type everybody struct{}
+
+func (everybody) Authenticate(http.Header, invoke.FunctionKey) (callers.Caller, error) {
+	return callers.Caller{}, nil
+}
+
+func (everybody) Limits(string) admission.Limits { return admission.Limits{} }
+
+// origin is where a call comes from.
+type origin struct {
+	caller callers.Caller
+	// depth is how many functions have called each other to get here.
+	depth int
+}
+
+// identify finds out who calls. Of a function that does not exist only those are
+// told who may call it, or all that might be meant by its path.
+func (g *Gateway) identify(r *http.Request, fn *v1alpha1.Function) (callers.Caller, error) {
+	if fn != nil {
+		return g.deps.Callers.Authenticate(r.Header, fn.Key())
+	}
+	rest, _ := strings.CutPrefix(r.URL.EscapedPath(), "/function/")
+	first, rest, _ := strings.Cut(rest, "/")
+	if second, _, _ := strings.Cut(rest, "/"); second != "" {
+		caller, err := g.deps.Callers.Authenticate(r.Header, invoke.FunctionKey{Namespace: first, Name: second})
+		if err != nil || caller.Name != "" {
+			return caller, err
+		}
+	}
+	return g.deps.Callers.Authenticate(r.Header, invoke.FunctionKey{Namespace: v1alpha1.DefaultNamespace, Name: first})
+}
+
+// denied is what a caller is told who is not let through.
+func denied(err error) problem {
+	const realm = `Bearer realm="windlass"`
+	p := newProblem(http.StatusUnauthorized, invoke.ExecutedNo, reasonMissing, err.Error())
+	p.challenge = realm
+	switch {
+	case errors.Is(err, callers.ErrInvalid):
+		p.Reason, p.challenge = reasonInvalid, realm+`, error="invalid_token"`
+	case errors.Is(err, callers.ErrNotAllowed):
+		p = newProblem(http.StatusForbidden, invoke.ExecutedNo, reasonNotAllowed, err.Error())
+	case errors.Is(err, callers.ErrUnavailable):
+		p = newProblem(http.StatusServiceUnavailable, invoke.ExecutedNo, reasonUnchecked, err.Error())
+		p.retryAfter = time.Second
+	}
+	return p
+}
+
+// hold is what a call takes of the gateway.
+type hold struct {
+	namespace string
+	bytes     int64
+}
+
+// door counts what is held of the gateway, also by calls whose body is being
+// read, which are not in the table yet.
+type door struct {
+	mu   sync.Mutex
+	book *admission.Book
+}
+
+func newDoor(config Config) *door {
+	return &door{book: admission.New(admission.Capacity{Calls: config.MaxInvocations, Bytes: config.MaxBodyMemory})}
+}
+
+func (d *door) enter(now time.Time, h hold, limits admission.Limits) admission.Verdict {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.book.Enter(now, h.namespace, limits, h.bytes)
+}
+
+func (d *door) leave(h hold) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.book.Leave(time.Now(), h.namespace, h.bytes)
+}
+
+// forget drops what is remembered of a namespace without functions.
+func (d *door) forget(namespace string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.book.Forget(namespace)
+}
+
+// enter takes a call in, or says why not. What was taken in must leave.
+func (g *Gateway) enter(h hold) *problem {
+	limits := g.deps.Callers.Limits(h.namespace)
+	verdict := g.door.enter(time.Now(), h, limits)
+	if verdict.Reason == admission.Admitted {
+		return nil
+	}
+	p := g.crowded(verdict.Reason, h.namespace, limits)
+	p.retryAfter = verdict.RetryAfter
+	return &p
+}
+
+// crowded is what a call is told for which there is no room.
+func (g *Gateway) crowded(reason admission.Reason, namespace string, limits admission.Limits) problem {
+	own := func(reason, format string, args ...any) problem {
+		return newProblem(http.StatusTooManyRequests, invoke.ExecutedNo, reason, fmt.Sprintf(format, args...))
+	}
+	switch reason {
+	case admission.RateReached:
+		return own(reasonNamespaceRate, "the namespace %s may make %.4g calls a second at this gateway", namespace, limits.Rate)
+	case admission.InFlightReached:
+		return own(reasonNamespaceCalls, "the namespace %s may have %d calls at a time at this gateway", namespace, limits.InFlight)
+	case admission.BytesReached:
+		return own(reasonNamespaceBytes, "the namespace %s may have %d bytes of bodies at a time in this gateway", namespace, limits.Bytes)
+	case admission.OverShare:
+		return own(reasonNamespaceShare, "this gateway is nearly full, and the namespace %s has its share of it already", namespace)
+	}
+	return g.overloaded()
+}
+
+// bodyMemory is how much memory the body of a request will take here. What is
+// larger than a small body is handed on as it comes.
+func bodyMemory(r *http.Request) int64 {
+	if r.ContentLength < 0 || r.ContentLength > smallBody {
+		return streamMemory
+	}
+	return r.ContentLength
+}
+
+// depth is how many functions have called each other to make this request.
+func depth(h http.Header) int {
+	n, err := strconv.Atoi(h.Get(invoke.HeaderDepth))
+	if err != nil {
+		return 0
+	}
+	return max(0, n)
+}
+
+// turnAway refuses a request. It does not wait for a body that is slow to come.
+func (g *Gateway) turnAway(w http.ResponseWriter, r *http.Request, fn *v1alpha1.Function, p problem) {
+	if fn != nil {
+		p.Function = fn.Key().String()
+	}
+	g.metrics.refusedAtTheEdge(fn, p.Reason)
+	if r.ContentLength != 0 {
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(refuseWithin))
+	}
+	p.write(w)
+}

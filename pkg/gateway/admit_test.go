@@ -1,0 +1,284 @@
+package gateway_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/windlass-dev/windlass/pkg/admission"
+	"github.com/windlass-dev/windlass/pkg/callers"
+	"github.com/windlass-dev/windlass/pkg/gateway"
+	"github.com/windlass-dev/windlass/pkg/invoke"
+)
+
+// guard lets those call what their key names, but for the namespace open, and
+// limits every namespace alike.
+type guard struct{ limits admission.Limits }
+
+func (guard) Authenticate(h http.Header, key invoke.FunctionKey) (callers.Caller, error) {
+	shown, spent := h.Get(invoke.HeaderKey), invoke.HeaderKey
+	if shown == "" {
+		shown, spent = h.Get("Authorization"), "Authorization"
+	}
+	switch {
+	case key.Namespace == "open":
+		return callers.Caller{}, nil
+	case shown == "":
+		return callers.Caller{}, callers.ErrMissing
+	case shown == "later":
+		return callers.Caller{}, callers.ErrUnavailable
+	case !strings.HasPrefix(shown, "for-"):
+		return callers.Caller{}, callers.ErrInvalid
+	case shown != "for-"+key.Namespace && shown != "for-all":
+		return callers.Caller{}, callers.ErrNotAllowed
+	}
+	return callers.Caller{Name: "key:" + shown, Spent: spent}, nil
+}
+
+func (g guard) Limits(string) admission.Limits { return g.limits }
+
+// as makes a request of somebody who shows something.
+func (w *world) as(shown, path string) *http.Request {
+	r := w.get(path)
+	if shown != "" {
+		r.Header.Set(invoke.HeaderKey, shown)
+	}
+	return r
+}
+
+// Who may not call a function cannot tell whether it exists.
+func TestWhoMayCall(t *testing.T) {
+	w := newGuardedWorld(t, guard{})
+	w.put("team", "hello", time.Minute)
+	w.put("open", "hello", time.Minute)
+	for _, tt := range []struct {
+		shown, path string
+		status      int
+		reason      string
+	}{
+		{"", "/function/team/hello", 401, "CredentialsMissing"},
+		{"", "/function/team/nobody", 401, "CredentialsMissing"},
+		{"", "/function/hello", 401, "CredentialsMissing"},
+		{"", "/function/nobody", 401, "CredentialsMissing"},
+		{"", "/function/nobody/x", 401, "CredentialsMissing"},
+		{"wrong", "/function/team/hello", 401, "CredentialsInvalid"},
+		{"wrong", "/function/team/nobody", 401, "CredentialsInvalid"},
+		{"for-other", "/function/team/hello", 403, "NotAllowed"},
+		{"for-other", "/function/team/nobody", 403, "NotAllowed"},
+		{"later", "/function/team/hello", 503, "CredentialsUnchecked"},
+		{"for-team", "/function/team/nobody", 404, "FunctionNotFound"},
+		{"for-default", "/function/nobody", 404, "FunctionNotFound"},
+		// There might be a function default/open.
+		{"", "/function/open/nobody", 401, "CredentialsMissing"},
+		{"for-default", "/function/open/nobody", 404, "FunctionNotFound"},
+		{"", "/other", 404, "BadPath"},
+	} {
+		a := wrote(t, w.call(w.as(tt.shown, tt.path)), tt.status, invoke.ExecutedNo)
+		p := problem(t, a, tt.reason)
+		challenged := strings.HasPrefix(a.header.Get("WWW-Authenticate"), `Bearer realm="windlass"`)
+		if challenged != (tt.status == 401) || (tt.shown != "" && strings.Contains(fmt.Sprint(a), tt.shown)) {
+			t.Errorf("%q at %s: %+v", tt.shown, tt.path, a)
+		}
+		if tt.status != 404 && p["function"] != nil {
+			t.Errorf("%q at %s is told of %v", tt.shown, tt.path, p["function"])
+		}
+	}
+	if got := w.metric("windlass_gateway_refused_total", "namespace", "", "reason", "CredentialsMissing"); got != 6 {
+		t.Errorf("%v refusals are counted, want 6", got)
+	}
+	for _, path := range []string{"/function/team/hello", "/function/hello"} {
+		answers := w.call(w.as("for-all", path))
+		w.take().whole(200, "")
+		wrote(t, answers, 200, invoke.ExecutedYes)
+	}
+	answers := w.call(w.as("", "/function/open/hello"))
+	w.take().whole(200, "")
+	wrote(t, answers, 200, invoke.ExecutedYes)
+}
+
+// What has proven who calls is of no use to the function, but who it is.
+func TestCredentialsEndAtTheGateway(t *testing.T) {
+	w := newGuardedWorld(t, guard{})
+	w.put("open", "hello", time.Minute)
+	for _, tt := range []struct {
+		name, path string
+		shown      http.Header
+		seen       http.Header
+	}{
+		{"an own header", "/function/hello", http.Header{invoke.HeaderKey: {"for-all"}, "Authorization": {"Basic eA=="}},
+			http.Header{"X-Windlass-Caller": {"key:for-all"}, "Authorization": {"Basic eA=="}}},
+		{"Authorization", "/function/hello", http.Header{"Authorization": {"for-all"}}, http.Header{"X-Windlass-Caller": {"key:for-all"}}},
+		{"where nobody is asked", "/function/open/hello",
+			http.Header{invoke.HeaderKey: {"for-all"}, "Authorization": {"for-all"}, "X-Windlass-Caller": {"forged"}},
+			http.Header{"Authorization": {"for-all"}}},
+	} {
+		r := w.get(tt.path)
+		r.Header = tt.shown
+		answers := w.call(r)
+		i := w.take()
+		i.whole(200, "")
+		wrote(t, answers, 200, invoke.ExecutedYes)
+		got := make(http.Header)
+		for _, h := range i.granted.GetHeaders() {
+			switch h.GetName() {
+			case invoke.HeaderKey, invoke.HeaderCaller, "Authorization":
+				got.Add(h.GetName(), string(h.GetValue()))
+			}
+		}
+		if fmt.Sprint(got) != fmt.Sprint(tt.seen) {
+			t.Errorf("%s: the function sees %v, want %v", tt.name, got, tt.seen)
+		}
+	}
+}
+
+func TestANamespaceIsHeldToItsLimits(t *testing.T) {
+	w := newGuardedWorld(t, guard{admission.Limits{InFlight: 2, Bytes: 10}})
+	w.put("open", "hello", time.Minute)
+	post := func(shown, path, body string) *http.Request {
+		r := w.request("POST", path, strings.NewReader(body))
+		r.Header.Set(invoke.HeaderKey, shown)
+		return r
+	}
+	first := w.call(post("for-default", "/function/hello", "12345678"))
+	ticket := w.scheduler.ticket()
+	a := wrote(t, w.call(post("for-default", "/function/hello", "123")), 429, invoke.ExecutedNo)
+	if p := problem(t, a, "NamespaceBodies"); a.header.Get("Retry-After") != "1" || p["function"] != "default/hello" {
+		t.Errorf("said %v, %v", p, a.header)
+	}
+	second := w.call(post("for-default", "/function/hello", "12"))
+	other := w.scheduler.ticket()
+	problem(t, wrote(t, w.call(w.as("for-default", "/function/hello")), 429, invoke.ExecutedNo), "NamespaceCalls")
+	// Others are not concerned.
+	open := w.call(w.as("", "/function/open/hello"))
+	w.take().whole(200, "")
+	wrote(t, open, 200, invoke.ExecutedYes)
+
+	w.claim(ticket).whole(200, "")
+	wrote(t, first, 200, invoke.ExecutedYes)
+	until(t, "it has left", func() bool { return w.gateway.Held() == 1 })
+	third := w.call(post("for-default", "/function/hello", "12345678"))
+	w.take().whole(200, "")
+	wrote(t, third, 200, invoke.ExecutedYes)
+	w.claim(other).whole(200, "")
+	wrote(t, second, 200, invoke.ExecutedYes)
+
+	if got := w.metric("windlass_gateway_refused_total", "namespace", "default"); got != 2 {
+		t.Errorf("%v refusals are counted, want 2", got)
+	}
+	w.catalog.Remove(invoke.FunctionKey{Namespace: "default", Name: "hello"})
+	until(t, "the series are gone", func() bool { return w.metric("windlass_gateway_refused_total", "namespace", "default") == -1 })
+}
+
+func TestANamespaceIsHeldToItsRate(t *testing.T) {
+	w := newGuardedWorld(t, guard{admission.Limits{Rate: 0.01, Burst: 1}})
+	answers := w.call(w.as("for-default", "/function/hello"))
+	w.take().whole(200, "")
+	wrote(t, answers, 200, invoke.ExecutedYes)
+	a := wrote(t, w.call(w.as("for-default", "/function/hello")), 429, invoke.ExecutedNo)
+	problem(t, a, "NamespaceRate")
+	if after := a.header.Get("Retry-After"); after != "100" && after != "99" {
+		t.Errorf("Retry-After %s for one call in 100 s", after)
+	}
+}
+
+func TestOneNamespaceDoesNotFillTheGateway(t *testing.T) {
+	w := newWorld(t, func(c *gateway.Config) { c.MaxInvocations = 16 })
+	w.put("victim", "hello", time.Minute)
+	ctx, cancel := context.WithCancel(t.Context())
+	var hog []<-chan answer
+	for range 14 {
+		hog = append(hog, w.call(w.get("/function/hello/").WithContext(ctx)))
+		w.scheduler.ticket()
+	}
+	problem(t, wrote(t, w.call(w.get("/function/hello/")), 429, invoke.ExecutedNo), "NamespaceShare")
+	victim := w.call(w.get("/function/victim/hello"))
+	w.take().whole(200, "")
+	wrote(t, victim, 200, invoke.ExecutedYes)
+	cancel()
+	for _, answers := range hog {
+		receive(t, answers, "the end of a call")
+	}
+}
+
+func TestBodiesAreBoundedInAll(t *testing.T) {
+	w := newWorld(t, func(c *gateway.Config) { c.MaxBodyMemory = 160 << 10 })
+	w.put("other", "hello", time.Minute)
+	// A body that is handed on as it comes takes as much whatever its length.
+	body, write := io.Pipe()
+	defer write.Close()
+	streamed := w.call(w.request("POST", "/function/hello/", body))
+	i := w.take()
+	a := wrote(t, w.call(w.request("POST", "/function/other/hello", strings.NewReader(strings.Repeat("x", 40<<10)))), 503, invoke.ExecutedNo)
+	problem(t, a, "GatewayOverloaded")
+	small := w.call(w.request("POST", "/function/other/hello", strings.NewReader(strings.Repeat("x", 20<<10))))
+	w.take().whole(200, "")
+	wrote(t, small, 200, invoke.ExecutedYes)
+	i.whole(200, "")
+	wrote(t, streamed, 200, invoke.ExecutedYes)
+}
+
+// A refusal needs nothing of the body, and does not wait for it.
+func TestARefusalDoesNotWaitForTheBody(t *testing.T) {
+	w := newGuardedWorld(t, guard{})
+	c := w.dial()
+	c.send("POST /function/hello HTTP/1.1\r\nHost: h\r\nContent-Length: 60000\r\n\r\nthe rest never comes")
+	if a := c.answer(); a.status != 401 {
+		t.Errorf("answered %+v", a)
+	}
+	c.closed()
+
+	// Nor is it asked for.
+	c = w.dial()
+	c.send("POST /function/hello HTTP/1.1\r\nHost: h\r\nContent-Length: 60000\r\nExpect: 100-continue\r\n\r\n")
+	if a := c.answer(); a.status != 401 {
+		t.Errorf("answered %+v", a)
+	}
+	// Whoever has sent all may go on.
+	c = w.dial()
+	for range 3 {
+		c.send("POST /function/hello HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\nhi")
+		if a := c.answer(); a.status != 401 {
+			t.Errorf("answered %+v", a)
+		}
+	}
+}
+
+func TestFunctionsThatCallEachOtherAreCounted(t *testing.T) {
+	w := newWorld(t)
+	for _, tt := range []struct{ sent, seen string }{{"", "1"}, {"1", "2"}, {"15", "16"}, {"-3", "1"}, {"many", "1"}} {
+		r := w.get("/function/hello/")
+		r.Header.Set(invoke.HeaderDepth, tt.sent)
+		answers := w.call(r)
+		i := w.take()
+		i.whole(200, "")
+		wrote(t, answers, 200, invoke.ExecutedYes)
+		for _, h := range i.granted.GetHeaders() {
+			if h.GetName() == invoke.HeaderDepth && string(h.GetValue()) != tt.seen {
+				t.Errorf("after %q the function sees %q, want %q", tt.sent, h.GetValue(), tt.seen)
+			}
+		}
+	}
+	for _, sent := range []string{"16", "17", "100000"} {
+		r := w.get("/function/hello/")
+		r.Header.Set(invoke.HeaderDepth, sent)
+		problem(t, wrote(t, w.call(r), 508, invoke.ExecutedNo), "TooDeep")
+	}
+}
+
+// All that a call takes is free again, however it ended.
+func TestWhatACallTakesIsGivenBack(t *testing.T) {
+	w := newWorld(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	gone := w.call(w.request("POST", "/function/hello/", strings.NewReader("x")).WithContext(ctx))
+	w.scheduler.ticket()
+	cancel()
+	receive(t, gone, "the end of the call")
+	answers := w.call(w.get("/function/hello/"))
+	w.take().die()
+	wrote(t, answers, 502, invoke.ExecutedMaybe)
+	until(t, "nothing is held", func() bool { return w.gateway.Held() == 0 })
+}

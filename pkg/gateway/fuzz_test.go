@@ -1,0 +1,125 @@
+package gateway
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"net/textproto"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	"github.com/windlass-dev/windlass/pkg/catalog"
+	"github.com/windlass-dev/windlass/pkg/invoke"
+)
+
+// FuzzRoute looks for a path that is taken for a function which it does not name
+// letter by letter.
+func FuzzRoute(f *testing.F) {
+	functions := catalog.New()
+	for _, key := range []invoke.FunctionKey{{Namespace: "default", Name: "f"}, {Namespace: "a", Name: "f"}, {Namespace: "default", Name: "a"}} {
+		fn := &v1alpha1.Function{}
+		fn.Namespace, fn.Name = key.Namespace, key.Name
+		functions.Put(fn)
+	}
+	g := &Gateway{deps: Deps{Catalog: functions}}
+	for _, target := range []string{"/function/a/f/x?y", "/function/f", "/function/a%2ff/x", "/function/../a/f", "http://h/function/a/b", "/function/f/%00", "*", "/function/a//f?%zz", "/function/a%2ff/\""} {
+		f.Add(target)
+	}
+	f.Fuzz(func(t *testing.T, target string) {
+		r, err := http.ReadRequest(bufio.NewReader(strings.NewReader("GET " + target + " HTTP/1.1\r\nHost: h\r\n\r\n")))
+		if err != nil {
+			return
+		}
+		fn, uri, p := g.route(r)
+		if p != nil {
+			if p.Executed != invoke.ExecutedNo || p.Status < 400 || len(p.Detail) > invoke.MaxExcerpt {
+				t.Errorf("%q: %+v", target, p)
+			}
+			return
+		}
+		_, rest, _ := strings.Cut(target, "/function/")
+		named := strings.HasPrefix(rest, fn.Namespace+"/"+fn.Name) || fn.Namespace == "default" && strings.HasPrefix(rest, fn.Name)
+		// Every escape was there before, or stands for a byte that must have one.
+		path, _, _ := strings.Cut(uri, "?")
+		if !named || !strings.HasPrefix(uri, "/") || strings.Count(path, "/") > strings.Count(target, "/") {
+			t.Errorf("%q is %s with %q", target, fn.Key(), uri)
+		}
+	})
+}
+
+// FuzzHeaders looks for a header that should not get past the gateway.
+func FuzzHeaders(f *testing.F) {
+	f.Add([]byte("X-Windlass-Executed: no\r\nx_windlass_a: b\r\nConnection: x-b, close\r\nX-B: c\r\n\r\n"))
+	f.Add([]byte("Te: trailers\r\nX-Forwarded-For: a\r\nX-Forwarded_For: b\r\nContent-Length: 7\r\n\r\n"))
+	f.Add([]byte("Connection:, ,\r\nX-A: caf\xe9\r\n b\r\n\r\n"))
+	f.Fuzz(func(t *testing.T, lines []byte) {
+		header, err := textproto.NewReader(bufio.NewReader(bytes.NewReader(append(lines, "\r\n\r\n"...)))).ReadMIMEHeader()
+		if err != nil {
+			return
+		}
+		r := httptest.NewRequest(http.MethodPost, "/", nil)
+		r.Header = http.Header(header)
+		toFunction := requestHeaders(r, &call{id: invoke.NewID(time.Now())})
+		ids := 0
+		for _, h := range toFunction {
+			switch h.GetName() {
+			case invoke.HeaderInvocationID:
+				ids++
+				continue
+			case invoke.HeaderDepth: // ours, not the client's
+				continue
+			}
+			barred(t, h.GetName())
+		}
+		if ids != 1 {
+			t.Errorf("the function sees %d ids", ids)
+		}
+		toClient := make(http.Header)
+		answerHeaders(toClient, toFunction)
+		for name := range toClient {
+			barred(t, name)
+		}
+	})
+}
+
+func barred(t *testing.T, name string) {
+	t.Helper()
+	spelled := strings.ToLower(strings.ReplaceAll(name, "_", "-"))
+	if hopByHop[http.CanonicalHeaderKey(name)] || strings.HasPrefix(spelled, "x-windlass-") ||
+		strings.Contains(name, "_") && strings.HasPrefix(spelled, "x-forwarded-") {
+		t.Errorf("%q gets through", name)
+	}
+}
+
+// FuzzRefusal makes an answer of anything that a scheduler may send.
+func FuzzRefusal(f *testing.F) {
+	for _, r := range []*wirev1.Refusal{
+		{InvocationId: make([]byte, 16), Reason: wirev1.Refusal_REASON_QUEUE_FULL, Detail: "a\x1b\r\n", RetryAfterNs: 1 << 62},
+		{Reason: 77, RetryAfterNs: -1},
+	} {
+		text, err := proto.Marshal(r)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		r := &wirev1.Refusal{}
+		if proto.Unmarshal(data, r) != nil {
+			return
+		}
+		w := httptest.NewRecorder()
+		fromRefusal(refusalFromWire(r)).write(w)
+		var said map[string]any
+		if err := json.Unmarshal(w.Body.Bytes(), &said); err != nil || w.Code < 400 || w.Header().Get(invoke.HeaderExecuted) != "no" || w.Header().Get("Retry-After") == "" {
+			t.Errorf("answered %d, %v: %s, %v", w.Code, w.Header(), w.Body, err)
+		}
+	})
+}

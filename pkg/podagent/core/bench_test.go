@@ -1,0 +1,26 @@
+package core
+
+import (
+	"testing"
+	"time"
+)
+
+// BenchmarkCall is what the decisions of one call cost.
+func BenchmarkCall(b *testing.B) {
+	p := params()
+	p.Concurrency = 32
+	c, now := New(p), time.Unix(1_000_000, 0)
+	for _, e := range []Event{Begin{}, Opened{1}, Said{1, Welcome{1}}, FunctionReady{}} {
+		c.Step(now, e)
+	}
+	b.ReportAllocs()
+	n := Attempt(0)
+	for b.Loop() {
+		n++
+		now = now.Add(time.Microsecond)
+		c.Step(now, Said{1, ticket('a')})
+		c.Step(now, Granted{n})
+		c.Step(now, CallEnded{Attempt: n, Outcome: Complete})
+		c.Step(now, Delivered{n})
+	}
+}

@@ -1,0 +1,38 @@
+package kube
+
+import (
+	"encoding/json"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/provisioner/podspec"
+)
+
+// FuzzPod reads pods that anybody who may create some can have made.
+func FuzzPod(f *testing.F) {
+	f.Add([]byte(`{"metadata":{"name":"f-1","labels":{"windlass.dev/function-uid":"u","windlass.dev/cid":"00000001-000001","app.kubernetes.io/managed-by":"windlass"},
+		"ownerReferences":[{"apiVersion":"windlass.dev/v1alpha1","kind":"Function","name":"f","uid":"u","controller":true}]},
+		"status":{"phase":"Failed","reason":"OutOfcpu","message":"a\n","containerStatuses":[{"name":"function","state":{"terminated":{"exitCode":137,"reason":"OOMKilled","message":"x\ny"}}}]}}`))
+	f.Add([]byte(`{"status":{"containerStatuses":[{"name":"agent","state":{"waiting":{"reason":"ImagePullBackOff"}},"lastState":{"terminated":{}}}],"conditions":[{"type":"DisruptionTarget"}]}}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		pod := &corev1.Pod{}
+		if json.Unmarshal(text, pod) != nil {
+			return
+		}
+		if of, valid := identity(pod); valid {
+			named := false
+			for _, owner := range pod.OwnerReferences {
+				named = named || string(owner.UID) == of.functionUID && pod.Name == podspec.Name(owner.Name, of.functionUID, of.cid)
+			}
+			if !named || of.cid == "" || pod.Labels[v1alpha1.LabelManagedBy] != v1alpha1.ManagedBy {
+				t.Errorf("%s counts as %+v", text, of)
+			}
+		}
+		judge(pod, true)
+		judge(pod, false)
+		judgeGone(pod)
+		startedAt(pod)
+	})
+}

@@ -1,0 +1,56 @@
+package scheduler
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+)
+
+// FuzzPull lets one instance say anything. The others of its function are served
+// as ever.
+func FuzzPull(f *testing.F) {
+	for _, request := range []*wirev1.PullRequest{
+		{Kind: &wirev1.PullRequest_Pull{Pull: &wirev1.Pull{Credits: 1 << 31, Done: []*wirev1.Done{{ExecNs: -1}, {InvocationId: make([]byte, 16), ExecNs: 1 << 62}}}}},
+		{Kind: &wirev1.PullRequest_Leave{Leave: &wirev1.LeaveRequest{IdleNs: 1 << 62}}},
+		{Kind: &wirev1.PullRequest_Goodbye{Goodbye: &wirev1.Goodbye{Reason: wirev1.Goodbye_REASON_CALL_BROKEN, Detail: "a"}}},
+		{Kind: &wirev1.PullRequest_Hello{Hello: &wirev1.Hello{}}},
+		{},
+	} {
+		text, err := proto.Marshal(request)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(slices.Concat([]byte{byte(len(text))}, text, []byte{byte(len(text))}, text))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		inWorld(t, defaults(), func(w *world) {
+			fn, g := w.put("f", minInstances(2)), w.gateway("g:1")
+			w.ticks(1)
+			specs := w.started(fn, 2)
+			liar, honest := w.ready(specs[0]), w.ready(specs[1])
+			for len(data) > 0 {
+				n := min(int(data[0]), len(data)-1)
+				request := &wirev1.PullRequest{}
+				if proto.Unmarshal(data[1:1+n], request) == nil {
+					liar.send(request)
+				}
+				data = data[1+n:]
+			}
+			w.after(time.Second)
+			if mean := w.scheduler.lookup(string(fn.UID)).mean(); mean < 0 || mean > fn.Spec.Timeout.Duration {
+				t.Errorf("the mean is %v", mean)
+			}
+			liar.cut()
+			// What the liar held goes to the other.
+			g.offer(fn, 1)
+			w.after(time.Second)
+			if heard := honest.heard(); len(heard) == 0 {
+				t.Error("the honest instance got nothing")
+			}
+		})
+	})
+}

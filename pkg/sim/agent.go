@@ -1,0 +1,194 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/windlass-dev/windlass/pkg/podagent/core"
+)
+
+// Times of an instance, shorter than those of a real one.
+const (
+	backoffAfter = 3 * time.Second
+	idleTimeout  = 20 * time.Second
+)
+
+// agent is an instance's agent: the core of the product, and around it what its
+// shell does.
+type agent struct {
+	*node
+	instance *instance
+	core     *core.Core
+	session  *session
+	attempts map[core.Attempt]*agentAttempt
+	wakes    int
+	// lies says that it tells wrong numbers.
+	lies bool
+}
+
+// session is a stream to a scheduler, or the try to get one.
+type session struct {
+	agent  *agent
+	name   core.Session
+	stream *stream
+	to     *node
+}
+
+func newAgent(n *node, in *instance) *agent {
+	return &agent{
+		node: n, instance: in, attempts: make(map[core.Attempt]*agentAttempt), lies: n.world.chance(0.05),
+		core: core.New(core.Params{
+			Owner: in.owner, Concurrency: in.fn.concurrency, BackoffAfter: backoffAfter, IdleTimeout: idleTimeout,
+			Jitter: 1 + n.world.rng.Float64()/10,
+		}),
+	}
+}
+
+func (a *agent) boot() {
+	a.world.explain(a.name, fmt.Sprintf("is instance %s of function %d", a.instance.cid, a.instance.fn.index))
+	a.step(core.Begin{})
+	w := a.world
+	if !w.calm && w.chance(0.03) {
+		a.after(w.between(10*time.Millisecond, time.Second), func() { a.step(core.FunctionFailed{}) })
+		return
+	}
+	a.after(w.between(10*time.Millisecond, 400*time.Millisecond), func() { a.step(core.FunctionReady{}) })
+}
+
+func (a *agent) accept(*stream, any) sink { return nil }
+
+func (a *agent) audit() Rule {
+	busy := 0
+	for _, t := range a.attempts {
+		if t.run > 0 && !t.over {
+			busy++
+		}
+	}
+	if busy > a.instance.fn.concurrency {
+		return RuleWithinCapacity
+	}
+	return ""
+}
+
+// step lets the core decide, and does what it says.
+func (a *agent) step(e core.Event) {
+	for _, effect := range a.core.Step(a.now(), e) {
+		if a.world.trace.sink != nil {
+			a.world.explain(a.name, fmt.Sprintf("%T%v makes it %T%v", e, e, effect, effect))
+		}
+		a.do(effect)
+	}
+}
+
+func (a *agent) do(effect core.Effect) {
+	switch e := effect.(type) {
+	case core.Dial:
+		a.dialScheduler(e)
+	case core.Send:
+		a.say(e)
+	case core.HangUp:
+		if a.speaks(e.Session) {
+			a.session.stream.send(a.node, hangUpRequest{})
+		}
+	case core.Drop:
+		if a.speaks(e.Session) {
+			a.session.stream.close(a.node)
+			a.session = nil
+		}
+	case core.Claim:
+		a.claim(e)
+	case core.Start:
+		a.startCall(e)
+	case core.Release:
+		a.release(e.Attempt)
+	case core.Cancel:
+		a.cancelCall(e.Attempt)
+	case core.WakeAt:
+		a.wakeAt(e.Time)
+	case core.End:
+		a.exit()
+	}
+}
+
+func (a *agent) wakeAt(t time.Time) {
+	a.wakes++
+	mine := a.wakes
+	a.after(t.Sub(a.now()), func() {
+		if a.wakes == mine {
+			a.step(core.Wake{})
+		}
+	})
+}
+
+// exit is the end of the process.
+func (a *agent) exit() {
+	a.world.at(0, func() {
+		a.kill(false)
+		a.world.platform.ended(a.instance)
+	})
+}
+
+func (a *agent) speaks(name core.Session) bool { return a.session != nil && a.session.name == name }
+
+// dialScheduler opens a stream to the scheduler of an address or, by way of a
+// balancer, to any.
+func (a *agent) dialScheduler(e core.Dial) {
+	to := a.world.nodeOf(e.Addr)
+	if to == nil {
+		to = pick(a.world, a.world.schedulers)
+	}
+	s := &session{agent: a, name: e.Session, to: to}
+	a.session = s
+	s.stream = a.dial(to, openPull{fn: a.instance.fn.index, cid: a.instance.cid}, s)
+}
+
+func (a *agent) say(e core.Send) {
+	if !a.speaks(e.Session) {
+		return
+	}
+	if p, asks := e.Message.(core.Pull); asks && a.lies {
+		if a.instance.fn.concurrency == 1 {
+			// Otherwise it would ask for what it does not take, which only
+			// harms itself.
+			p.Credits *= 1_000_000
+		}
+		for i := range p.Done {
+			p.Done[i].Exec = 1e18
+		}
+		e.Message = p
+	}
+	a.session.stream.send(a.node, e.Message)
+}
+
+func (s *session) opened() {
+	if s.agent.session == s {
+		s.agent.step(core.Opened{Session: s.name})
+	}
+}
+
+func (s *session) take(m any) {
+	if s.agent.session != s {
+		return
+	}
+	switch m := m.(type) {
+	case unknownInstance:
+		s.agent.lose(s, core.WhyUnknown)
+	case core.Reply:
+		s.agent.step(core.Said{Session: s.name, Reply: m})
+	}
+}
+
+func (s *session) closed(how closing) {
+	why := core.WhyBroken
+	if how == hungUp {
+		why = core.WhyHeard
+	}
+	s.agent.lose(s, why)
+}
+
+func (a *agent) lose(s *session, why core.Why) {
+	if a.session == s {
+		a.session = nil
+		a.step(core.Lost{Session: s.name, Why: why})
+	}
+}

@@ -1,0 +1,68 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Config is one simulation.
+type Config struct {
+	// Seed decides everything that is left to chance.
+	Seed uint64
+	// Gateways, Schedulers and Workers are how many machines of each kind
+	// there are, at least 1 and at most 16. Workers run the instances.
+	Gateways, Schedulers, Workers int
+	// Functions is how many functions are called, and MaxInstances how many
+	// instances each may have, both at least 1.
+	Functions, MaxInstances int
+	// Invocations is how many calls arrive while there are faults, at least 1.
+	Invocations int
+	// Faults is how many faults there are, 0 or more.
+	Faults int
+	// Duration is the time in which calls and faults come, at least 1 s, and
+	// Settling the time after it in which everything must come to rest.
+	Duration, Settling time.Duration
+	// Mutation breaks one rule on purpose.
+	Mutation Mutation
+	// Adversarial also duplicates, delays and loses offers, withdrawals, refusals
+	// and tickets within their streams, which TCP never does. Then only what is
+	// promised of calls is checked, for who does not get the reply that it waits
+	// for does not ask again.
+	Adversarial bool
+}
+
+// Default is the simulation of a seed as `make sim` runs it. Seeds differ in how
+// many machines there are and in how much goes wrong.
+func Default(seed uint64) Config {
+	return Config{
+		Seed: seed, Gateways: 1 + int(seed%3), Schedulers: 1 + int(seed/3%4), Workers: 3, Functions: 3, MaxInstances: 3,
+		Invocations: 200, Faults: 5 + int(seed%16), Duration: 20 * time.Second, Settling: time.Minute,
+		Adversarial: seed%8 == 7,
+	}
+}
+
+// Validate says what is wrong with the numbers.
+func (c Config) Validate() error {
+	between := func(name string, n, least, most int) error {
+		if n < least || n > most {
+			return fmt.Errorf("sim: %s is %d; it must be from %d to %d", name, n, least, most)
+		}
+		return nil
+	}
+	var durations error
+	if c.Duration < time.Second || c.Settling < 0 {
+		durations = errors.New("sim: Duration must be 1s or more, and Settling not negative")
+	}
+	var mutation error
+	if c.Mutation != NoMutation && !slices.Contains(Mutations(), c.Mutation) {
+		mutation = fmt.Errorf("sim: Mutation is %q; it must be empty or one of %v", c.Mutation, Mutations())
+	}
+	return errors.Join(
+		between("Gateways", c.Gateways, 1, 16), between("Schedulers", c.Schedulers, 1, 16),
+		between("Workers", c.Workers, 1, 16), between("Functions", c.Functions, 1, 64),
+		between("MaxInstances", c.MaxInstances, 1, 64), between("Invocations", c.Invocations, 1, 1<<20),
+		between("Faults", c.Faults, 0, 1<<20), durations, mutation,
+	)
+}

@@ -1,0 +1,201 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/windlass-dev/windlass/pkg/ownership"
+	"github.com/windlass-dev/windlass/pkg/ownership/keeping"
+)
+
+// settleTime is how long a scheduler that starts waits for others.
+const settleTime = 500 * time.Millisecond
+
+// keeper is the core of the product that keeps slots, and around it what its
+// shell does.
+type keeper struct {
+	*node
+	scheduler *scheduler
+	core      *keeping.Core
+	reader    *reader
+	asking    bool // for a lease
+	trying    bool // a transaction
+	round     int  // of following etcd
+	// history is that of etcd which was last listed.
+	history int
+	wakes   int
+	gone    bool
+	was     bool
+}
+
+func newKeeper(s *scheduler) *keeper {
+	k := &keeper{node: s.node, scheduler: s}
+	k.core = keeping.New(keeping.Config{
+		Self: ownership.Member{ID: s.name, Addr: s.name}, TTL: leaseTTL, Settle: settleTime,
+	}, k.works)
+	k.reader = &reader{node: s.node, listed: k.listed, saw: k.saw, interrupted: k.interrupted, busy: func() bool { return k.trying }}
+	return k
+}
+
+// works tells whether calls of a slot's functions wait here.
+func (k *keeper) works(slot ownership.Slot) bool {
+	for _, f := range k.scheduler.served {
+		if f.fn.slot == slot && f.queue.Waiting() > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func (k *keeper) boot() {
+	k.lease()
+	k.reader.boot()
+	k.every(leaseTTL/3, k.renew)
+}
+
+func (k *keeper) lease() {
+	if k.asking || k.gone {
+		return
+	}
+	k.asking = true
+	e, asked := k.world.etcd, k.now()
+	e.ask(k.node, func() any { return e.store.Grant(e.now(), leaseTTL) }, func(answer any, ok bool) {
+		k.asking = false
+		if ok {
+			k.core.Leased(asked, answer.(keeping.Lease))
+		}
+		k.pump()
+	})
+}
+
+func (k *keeper) renew() {
+	lease := k.core.Lease()
+	if lease == 0 {
+		k.lease()
+		return
+	}
+	e, asked := k.world.etcd, k.now()
+	e.ask(k.node, func() any { return e.store.Renew(e.now(), lease) }, func(answer any, ok bool) {
+		switch {
+		case !ok || k.core.Lease() != lease:
+		case answer.(bool):
+			k.core.Renewed(asked)
+		default:
+			k.lease()
+			return
+		}
+		k.pump()
+	})
+}
+
+func (k *keeper) listed(l keeping.Listing, asked time.Time) {
+	k.history = k.world.etcd.history
+	if !k.gone {
+		k.core.Listed(k.now(), l)
+	}
+	k.scheduler.view.listed(l, asked)
+	k.pump()
+}
+
+func (k *keeper) saw(news []keeping.Entry) {
+	if !k.gone {
+		k.core.Seen(k.now(), news...)
+	}
+	k.scheduler.view.saw(news)
+	k.pump()
+}
+
+// pump tries the transactions that the core wants, one at a time.
+func (k *keeper) pump() {
+	k.scheduler.reconsider()
+	if k.core.Lease() == 0 {
+		k.lease()
+		return
+	}
+	if k.gone || k.trying || k.reader.listing || !k.core.Following() {
+		return
+	}
+	txn, due := k.core.Next(k.now())
+	if !due {
+		k.sleep()
+		return
+	}
+	k.trying = true
+	e, round := k.world.etcd, k.round
+	e.ask(k.node, func() any {
+		result := e.store.Commit(txn)
+		if result.Outcome == keeping.Done {
+			e.notify()
+		}
+		return result
+	}, func(answer any, ok bool) {
+		if k.round != round {
+			return
+		}
+		k.trying = false
+		if ok {
+			k.core.Answered(k.now(), txn, answer.(keeping.Result))
+			k.pump()
+		}
+		if !ok || !k.core.Following() {
+			k.reader.restart()
+		}
+	})
+}
+
+// interrupted is the end of following etcd. What became of a transaction that is
+// under way is found by the next listing.
+func (k *keeper) interrupted() {
+	k.core.Interrupted()
+	k.round++
+	k.trying = false
+}
+
+func (k *keeper) sleep() {
+	wake := k.core.Wake()
+	if wake.IsZero() {
+		return
+	}
+	k.wakes++
+	mine := k.wakes
+	k.after(wake.Sub(k.now()), func() {
+		if k.wakes == mine {
+			k.pump()
+		}
+	})
+}
+
+func (k *keeper) epoch(slot ownership.Slot) (uint64, bool) {
+	epoch := k.core.Epoch(slot)
+	return epoch, epoch != 0
+}
+
+// ready tells whether there is an owner for every slot.
+func (k *keeper) ready() bool {
+	k.was = k.was || k.core.Complete()
+	return k.was
+}
+
+// drain gives all slots away, and calls then when that is done or has taken too
+// long.
+func (k *keeper) drain(then func()) {
+	k.core.Drain()
+	k.pump()
+	began := k.now()
+	var look func()
+	look = func() {
+		if k.core.Holds() > 0 && k.now().Sub(began) < 2*time.Second {
+			k.after(20*time.Millisecond, look)
+			return
+		}
+		k.gone = true
+		k.core.LetGo()
+		lease, e := k.core.Lease(), k.world.etcd
+		e.ask(k.node, func() any {
+			e.store.End(lease)
+			e.notify()
+			return nil
+		}, func(any, bool) {})
+		then()
+	}
+	look()
+}

@@ -1,0 +1,219 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/windlass-dev/windlass/pkg/invoke"
+)
+
+// answer is what a client was told.
+type answer int
+
+const (
+	unanswered answer = iota
+	answeredOK
+	answeredNo
+	answeredMaybe
+	// clientLeft, before there was an answer.
+	clientLeft
+	// gatewayDied, and with it the connection to the client.
+	gatewayDied
+)
+
+// maxAttempts is how often a call of an idempotent function may be claimed.
+const maxAttempts = 3
+
+// invocation is the truth about one call, which no program of the simulation can
+// see.
+type invocation struct {
+	number int
+	id     invoke.ID
+	fn     *function
+	answer answer
+	// token is that of the ticket that counts now; used tells that it was
+	// claimed with.
+	token invoke.Token
+	used  bool
+	// shown is who was handed which ticket.
+	shown []showing
+	// grants are the claims that were granted, the attempts 1, 2, ...
+	grants []grant
+	// open says that a ticket carried the request, so that it can be started
+	// without a claim.
+	open bool
+	// rides says that the request of the call is small enough for a ticket.
+	rides  bool
+	starts int
+}
+
+type showing struct {
+	token invoke.Token
+	cid   invoke.CID
+}
+
+type grant struct {
+	cid      invoke.CID
+	released bool
+	started  bool
+}
+
+// execution is one run of a function.
+type execution struct {
+	invocation *invocation
+	attempt    int
+	finished   bool
+}
+
+// ledger knows all invocations and executions, and says which promise is broken.
+type ledger struct {
+	world *World
+	calls []*invocation
+	byID  map[invoke.ID]*invocation
+	runs  []execution
+	// epochs is which scheduler holds a slot in an epoch of a history of etcd.
+	epochs map[tenure]*node
+}
+
+type tenure struct {
+	history int
+	fn      int
+	epoch   uint64
+}
+
+func newLedger(w *World) *ledger {
+	return &ledger{world: w, byID: make(map[invoke.ID]*invocation), epochs: make(map[tenure]*node)}
+}
+
+// admit enters a call that a gateway has taken.
+func (l *ledger) admit(id invoke.ID, fn *function, token invoke.Token) *invocation {
+	in := &invocation{number: len(l.calls) + 1, id: id, fn: fn, token: token}
+	in.rides = fn.idempotent && in.number%2 == 0
+	l.calls = append(l.calls, in)
+	l.byID[id] = in
+	l.world.tally.Invocations++
+	return in
+}
+
+// show notes that an instance was handed a ticket.
+func (l *ledger) show(id invoke.ID, token invoke.Token, cid invoke.CID) {
+	if in := l.byID[id]; in != nil {
+		in.shown = append(in.shown, showing{token, cid})
+	}
+}
+
+// grant notes that a claim with a token was granted.
+func (l *ledger) grant(in *invocation, attempt int, token invoke.Token, cid invoke.CID) {
+	switch {
+	case token != in.token:
+		l.broken(in, RuleTokenOfTicket)
+	case in.used:
+		l.broken(in, RuleTokenOnce)
+	case !in.wasShown(token, cid):
+		l.broken(in, RuleHolderClaims)
+	case attempt != len(in.grants)+1:
+		l.broken(in, RuleAttemptsCounted)
+	case attempt > maxAttempts && in.fn.idempotent && !in.grants[attempt-2].released:
+		l.broken(in, RuleThreeAttempts)
+	}
+	in.used = true
+	in.grants = append(in.grants, grant{cid: cid})
+}
+
+func (in *invocation) wasShown(token invoke.Token, cid invoke.CID) bool {
+	for _, s := range in.shown {
+		if s.token == token && s.cid == cid {
+			return true
+		}
+	}
+	return false
+}
+
+// renew notes that the call waits again, under a new token.
+func (l *ledger) renew(in *invocation, attempt int, token invoke.Token, released bool) {
+	in.token, in.used = token, false
+	in.grants[attempt-1].released = released
+}
+
+// start notes that an instance starts a call, and returns the name of the
+// execution. Attempt is 0 if it has not claimed.
+func (l *ledger) start(in *invocation, attempt int, cid invoke.CID) int {
+	in.starts++
+	l.world.tally.Executions++
+	l.world.note("ledger", "start", uint64(in.number), uint64(attempt))
+	switch {
+	case in.answer == answeredNo:
+		l.broken(in, RuleNoStaysTrue)
+	case in.starts > 1 && !in.fn.idempotent:
+		l.broken(in, RuleStartsOnce)
+	case attempt == 0 && !in.open:
+		l.broken(in, RuleClaimFirst)
+	case attempt == 0:
+	case attempt > len(in.grants) || in.grants[attempt-1].cid != cid:
+		l.broken(in, RuleOwnAttempt)
+	case in.grants[attempt-1].released:
+		l.broken(in, RuleReleasedNotRun)
+	default:
+		in.grants[attempt-1].started = true
+	}
+	l.runs = append(l.runs, execution{invocation: in, attempt: attempt})
+	return len(l.runs)
+}
+
+// finish notes the good end of an execution.
+func (l *ledger) finish(run int) { l.runs[run-1].finished = true }
+
+// answered notes what a client is told. Run is the execution that the answer
+// comes from.
+func (l *ledger) answered(in *invocation, a answer, run int) {
+	l.world.note("ledger", answerNames[a], uint64(in.number), uint64(run))
+	if in.answer != unanswered {
+		l.broken(in, RuleAnsweredOnce)
+		return
+	}
+	in.answer = a
+	tally := &l.world.tally
+	switch a {
+	case answeredOK:
+		tally.OK++
+		if run == 0 || l.runs[run-1].invocation != in || !l.runs[run-1].finished {
+			l.broken(in, RuleOKIsTrue)
+		}
+	case answeredNo:
+		tally.No++
+		if in.starts > 0 {
+			l.broken(in, RuleNoIsTrue)
+		}
+	case answeredMaybe:
+		tally.Maybe++
+		if len(in.grants) == 0 && !in.open {
+			l.broken(in, RuleMaybeHasReason)
+		}
+	case unanswered, clientLeft, gatewayDied:
+		tally.Abandoned++
+	}
+}
+
+var answerNames = [...]string{"unanswered", "ok", "no", "maybe", "client left", "gateway died"}
+
+// claimable is called when an instance is granted a call: nobody may be granted
+// one that nobody waits for.
+func (l *ledger) wanted(in *invocation) {
+	if in.answer != unanswered {
+		l.broken(in, RuleUnwantedNotRun)
+	}
+}
+
+// hold notes that a scheduler holds the slot of a function in an epoch.
+func (l *ledger) hold(n *node, fn *function, history int, epoch uint64) {
+	key := tenure{history, fn.index, epoch}
+	holder, known := l.epochs[key]
+	if known && holder != n {
+		l.world.violate(RuleOneHolder, 0)
+	}
+	l.epochs[key] = n
+}
+
+func (l *ledger) broken(in *invocation, rule Rule) { l.world.violate(rule, in.number) }
+
+// overdue is how much later than its deadline a call may be answered.
+const overdue = time.Second

@@ -1,0 +1,77 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/ownership"
+)
+
+// The messages are those of the wire, without what no decision depends on.
+
+// What a gateway opens to a scheduler.
+type (
+	openOffers struct {
+		gateway string
+		// forwarded says that another scheduler passes its tickets on.
+		forwarded bool
+	}
+	// offer is a ticket on its way to a queue.
+	offer struct {
+		id     invoke.ID
+		fn     int
+		token  invoke.Token
+		waited time.Duration
+		remain time.Duration
+		// request says that the request rides along.
+		request bool
+	}
+	withdrawal struct {
+		id invoke.ID
+		fn int
+	}
+	refusal struct {
+		id     invoke.ID
+		reason invoke.RefusalReason
+	}
+)
+
+// What asks whether a scheduler is there.
+type (
+	openBeats struct{}
+	beat      struct{}
+	beatReply struct {
+		serving bool
+		// epoch is the highest that the scheduler knows.
+		epoch uint64
+	}
+)
+
+// What a program that cannot read etcd opens to a scheduler.
+type (
+	openSlots struct{}
+	askSlots  struct{}
+	slots     struct{ known *ownership.Map }
+)
+
+// What an instance opens to a gateway.
+type (
+	openAttempt struct{}
+	claim       struct {
+		id      invoke.ID
+		token   invoke.Token
+		cid     invoke.CID
+		started bool
+	}
+	release struct{}
+	result  struct {
+		// run names the execution that it comes from; 0 if it failed.
+		run int
+	}
+	granted struct {
+		attempt int
+		remain  time.Duration
+	}
+	claimRefused struct{}
+	cancel       struct{}
+)

@@ -1,0 +1,146 @@
+package sim
+
+import "time"
+
+// program is what runs on a node while it is up. A restart makes a new one: what
+// the old one knew is gone.
+type program interface {
+	// boot starts it.
+	boot()
+	// accept answers a stream that somebody opens; nil refuses it.
+	accept(c *stream, opening any) sink
+	// audit says what is wrong with its state; empty if nothing is.
+	audit() Rule
+}
+
+// mortal is a program whose death somebody else must hear of.
+type mortal interface{ died() }
+
+// late is what could not run because its node stood still.
+type late struct {
+	run   func()
+	timer bool
+}
+
+// node is one process and the machine that it runs on.
+type node struct {
+	world   *World
+	name    string
+	machine int
+	clock   clock
+	program program
+	// life counts the starts; it is even while the node is down.
+	life   int
+	paused bool
+	// dark says that the machine is off, too, so that nobody is told that
+	// the process is gone.
+	dark    bool
+	waiting []late
+	streams []*stream
+	// draining says that the process was told to stop and is at it.
+	draining bool
+}
+
+func (n *node) up() bool { return n.life%2 == 1 }
+
+// now is what the node's clock shows.
+func (n *node) now() time.Time { return n.clock.read(n.world.now) }
+
+// start boots a program on a node that is down.
+func (n *node) start(p program) {
+	n.life++
+	n.dark, n.draining = false, false
+	n.program = p
+	n.note("starts", uint64(n.life), 0)
+	n.run(p.boot)
+}
+
+// kill ends the process. The streams that it had are reset, unless its machine
+// is off.
+func (n *node) kill(dark bool) {
+	if !n.up() {
+		return
+	}
+	if p, told := n.program.(mortal); told {
+		p.died()
+	}
+	n.note("dies", uint64(n.life), 0)
+	n.life++
+	n.paused, n.waiting, n.dark = false, nil, dark
+	streams := n.streams
+	n.streams = nil
+	for _, s := range streams {
+		s.abandon(n, dark)
+	}
+}
+
+// pause lets the process stand still; its kernel goes on taking what comes.
+func (n *node) pause() { n.paused = true }
+
+// resume lets the process go on: everything that it missed happens now.
+func (n *node) resume() {
+	if !n.paused {
+		return
+	}
+	n.paused = false
+	missed := n.waiting
+	n.waiting = nil
+	if n.world.chance(0.3) {
+		// Whether it looks at its timers or at its sockets first is chance.
+		timersFirst := make([]late, 0, len(missed))
+		for _, timers := range []bool{true, false} {
+			for _, m := range missed {
+				if m.timer == timers {
+					timersFirst = append(timersFirst, m)
+				}
+			}
+		}
+		missed = timersFirst
+	}
+	life := n.life
+	for _, m := range missed {
+		if n.life == life {
+			n.do(life, m.timer, m.run)
+		}
+	}
+}
+
+// do runs f on the node in the given life, later if it stands still.
+func (n *node) do(life int, timer bool, f func()) {
+	switch {
+	case n.life != life || n.world.violation != nil:
+	case n.paused:
+		n.waiting = append(n.waiting, late{f, timer})
+	default:
+		n.run(f)
+	}
+}
+
+// run runs f and looks at what it has done.
+func (n *node) run(f func()) {
+	f()
+	n.world.steps++
+	if n.up() {
+		if wrong := n.program.audit(); wrong != "" {
+			n.world.violate(wrong, 0)
+		}
+	}
+}
+
+// after runs f once d has passed on the node's clock, if the process still lives
+// then.
+func (n *node) after(d time.Duration, f func()) {
+	life := n.life
+	n.world.at(n.clock.span(d), func() { n.do(life, true, f) })
+}
+
+// every runs f from time to time for as long as the process lives.
+func (n *node) every(d time.Duration, f func()) {
+	n.after(d, func() {
+		f()
+		n.every(d, f)
+	})
+}
+
+// note writes a line of the trace.
+func (n *node) note(what string, a, b uint64) { n.world.note(n.name, what, a, b) }

@@ -1,0 +1,125 @@
+package sim
+
+import (
+	"slices"
+
+	"github.com/windlass-dev/windlass/pkg/invoke"
+)
+
+// offerEnd is a scheduler's end of a gateway's tickets.
+type offerEnd struct {
+	scheduler *scheduler
+	gateway   string
+	// forwarded says that another scheduler passes them on.
+	forwarded bool
+	stream    *stream
+	forwards  []*forward
+}
+
+func (o *offerEnd) opened() {}
+
+func (o *offerEnd) closed(closing) {
+	s := o.scheduler
+	s.offerer = slices.DeleteFunc(s.offerer, func(other *offerEnd) bool { return other == o })
+	for _, f := range o.forwards {
+		f.stream.close(s.node)
+	}
+}
+
+func (o *offerEnd) take(m any) {
+	switch m := m.(type) {
+	case offer:
+		f := o.scheduler.served[m.fn]
+		if o.passOn(f, m) {
+			return
+		}
+		if reason := f.offer(m, o.gateway); reason != "" {
+			o.refuse(m.id, reason)
+		}
+	case withdrawal:
+		f := o.scheduler.served[m.fn]
+		if !o.passOn(f, m) {
+			f.queue.Withdraw(m.id)
+		}
+	}
+}
+
+// passOn passes on what concerns a function that another scheduler serves, unless
+// it was passed on already.
+func (o *offerEnd) passOn(f *served, m any) bool {
+	if _, served := f.should(); served || o.forwarded {
+		return false
+	}
+	to := f.elsewhere()
+	if to.Addr == "" {
+		return false
+	}
+	for _, known := range o.forwards {
+		if known.addr == to.Addr {
+			known.pass(m)
+			return true
+		}
+	}
+	next := &forward{from: o, addr: to.Addr}
+	o.forwards = append(o.forwards, next)
+	next.stream = o.scheduler.dial(o.scheduler.world.nodeOf(to.Addr), openOffers{gateway: o.gateway, forwarded: true}, next)
+	next.pass(m)
+	return true
+}
+
+func (o *offerEnd) refuse(id invoke.ID, reason invoke.RefusalReason) {
+	o.stream.sendTicket(o.scheduler.node, refusal{id: id, reason: reason})
+}
+
+// refuse refuses a ticket at the gateway that it came from.
+func (s *scheduler) refuse(t invoke.Ticket, reason invoke.RefusalReason) {
+	for _, o := range slices.Backward(s.offerer) {
+		if o.gateway == t.Gateway {
+			o.refuse(t.ID, reason)
+			return
+		}
+	}
+}
+
+// forward is the stream by which a scheduler passes on a gateway's tickets.
+type forward struct {
+	from    *offerEnd
+	addr    string
+	stream  *stream
+	open    bool
+	pending []any
+}
+
+func (f *forward) pass(m any) {
+	if f.open {
+		f.stream.sendTicket(f.from.scheduler.node, m)
+		return
+	}
+	f.pending = append(f.pending, m)
+}
+
+func (f *forward) opened() {
+	f.open = true
+	for _, m := range f.pending {
+		f.pass(m)
+	}
+	f.pending = nil
+}
+
+// take passes a refusal back.
+func (f *forward) take(m any) {
+	if r, ok := m.(refusal); ok {
+		f.from.refuse(r.id, r.reason)
+	}
+}
+
+// closed refuses what could not be passed on, so that the gateway offers it again.
+func (f *forward) closed(closing) {
+	f.open = false
+	f.from.forwards = slices.DeleteFunc(f.from.forwards, func(other *forward) bool { return other == f })
+	for _, m := range f.pending {
+		if o, ok := m.(offer); ok {
+			f.from.refuse(o.id, invoke.RefusedNotOwner)
+		}
+	}
+}

@@ -1,0 +1,103 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/windlass-dev/windlass/pkg/ownership/keeping"
+)
+
+// recheckEvery is how often what is known of etcd is compared with all there is.
+const recheckEvery = 4 * time.Second
+
+// reader lists and follows what etcd has, for a node, again and again.
+type reader struct {
+	*node
+	listed      func(l keeping.Listing, asked time.Time)
+	saw         func([]keeping.Entry)
+	interrupted func()
+	// busy says that something is under way whose outcome a listing that is
+	// asked for now might not have.
+	busy func() bool
+
+	tries    int
+	watching *watch
+	listing  bool
+	// held are news that came while a listing was under way. Which of the two
+	// is later is not known, so they are taken behind it.
+	held [][]keeping.Entry
+}
+
+func (r *reader) boot() {
+	r.list()
+	r.every(recheckEvery, func() {
+		if r.watching != nil && !r.busy() {
+			r.list()
+		}
+	})
+}
+
+// list asks for all there is, and follows it from then on.
+func (r *reader) list() {
+	if r.listing {
+		return
+	}
+	r.listing = true
+	e, asked := r.world.etcd, r.now()
+	e.ask(r.node, func() any { return e.listing() }, func(answer any, ok bool) {
+		r.listing = false
+		switch {
+		case ok:
+			r.tries = 0
+			r.take(answer.(keeping.Listing), asked)
+		case r.watching == nil:
+			r.again()
+		}
+		held := r.held
+		r.held = nil
+		for _, news := range held {
+			r.saw(news)
+		}
+	})
+}
+
+func (r *reader) take(l keeping.Listing, asked time.Time) {
+	r.listed(l, asked)
+	if r.watching != nil {
+		return
+	}
+	var x *watch
+	x = r.world.etcd.watch(r.node, l.Revision, r.news, func() {
+		if r.watching == x {
+			r.restart()
+		}
+	})
+	r.watching = x
+}
+
+func (r *reader) news(entries []keeping.Entry) {
+	if r.listing {
+		r.held = append(r.held, entries)
+		return
+	}
+	r.saw(entries)
+}
+
+// restart begins anew, after a pause.
+func (r *reader) restart() {
+	if r.watching != nil {
+		r.watching.over = true
+		r.watching = nil
+	}
+	r.held = nil
+	r.interrupted()
+	r.again()
+}
+
+func (r *reader) again() {
+	r.tries++
+	r.after(min(time.Duration(r.tries)*50*time.Millisecond, time.Second), func() {
+		if r.watching == nil {
+			r.list()
+		}
+	})
+}

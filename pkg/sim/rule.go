@@ -1,0 +1,53 @@
+package sim
+
+// Rule is a promise that is checked after every step or, if it says so, when
+// everything has come to rest.
+type Rule string
+
+// What is promised about a call.
+const (
+	RuleStartsOnce       Rule = "a call starts once at most, unless its function is idempotent"
+	RuleNoIsTrue         Rule = "an answer says no only if the function did not run"
+	RuleNoStaysTrue      Rule = "a call whose answer said no never starts"
+	RuleInTime           Rule = "a client is answered by the deadline and a second"
+	RuleAnsweredOnce     Rule = "a client is answered once"
+	RuleOKIsTrue         Rule = "a good answer is that of an execution of the call which has ended"
+	RuleMaybeHasReason   Rule = "an answer says maybe only if an instance may have started the call"
+	RuleUnwantedNotRun   Rule = "a call that nobody waits for is not granted any more"
+	RuleThreeAttempts    Rule = "a call of an idempotent function is granted three times at most"
+	RuleAttemptsCounted  Rule = "attempts are counted without a gap"
+	RuleTokenOfTicket    Rule = "a claim is granted for the token of the ticket only"
+	RuleTokenOnce        Rule = "a token is good for one claim"
+	RuleHolderClaims     Rule = "a claim is granted only to an instance that was handed the ticket"
+	RuleClaimFirst       Rule = "an instance starts only what it has claimed, or whose request came with the ticket"
+	RuleOwnAttempt       Rule = "an instance starts only the attempt that it was granted"
+	RuleReleasedNotRun   Rule = "an instance that gave a call back does not start it"
+	RuleWithinCapacity   Rule = "an instance runs no more calls than its function's concurrency"
+	RuleTableIsWhole     Rule = "queued and claimed invocations are all that a gateway's table has"
+	RuleUnclaimedWaits   Rule = "what was not claimed waits in a gateway's table"
+	RuleRefusedForReason Rule = "a ticket is refused for good only by a queue that is full"
+)
+
+// What is promised about queues and owners.
+const (
+	RuleTicketInOnePlace Rule = "a ticket is with one instance of a queue at a time"
+	RuleQueueCounts      Rule = "what arrived in a queue and did not depart waits"
+	RuleQueueBounded     Rule = "a queue is bounded"
+	RuleServerHasTickets Rule = "only who serves a function has its tickets"
+	RuleMeanIsPossible   Rule = "a mean execution time is within the function's timeout"
+	RuleEpochRises       Rule = "the epoch of a slot that somebody knows falls only with a history of etcd"
+	RuleOneHolder        Rule = "a slot has one holder in one epoch"
+	RuleNoFrenzy         Rule = "nobody does the same thing again and again without a pause"
+	RuleHandedOver       Rule = "a scheduler that is told to stop gives its slots away"
+)
+
+// What is promised for the time after the faults.
+const (
+	RuleAllAnswered    Rule = "at rest, every invocation is answered"
+	RuleNoTicketLeft   Rule = "at rest, no ticket is left"
+	RuleOwned          Rule = "at rest, every slot has an owner"
+	RuleOwnerServes    Rule = "at rest, the owner and nobody else serves a function"
+	RuleSchedulerAgree Rule = "at rest, all schedulers name the same owner"
+	RuleGatewayAgree   Rule = "at rest, all gateways turn to the owner"
+	RuleInstancesThere Rule = "at rest, all instances wait at the owner"
+)

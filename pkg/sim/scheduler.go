@@ -1,0 +1,277 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/windlass-dev/windlass/pkg/estimate"
+	"github.com/windlass-dev/windlass/pkg/fpcs"
+	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/ownership"
+	"github.com/windlass-dev/windlass/pkg/queue"
+)
+
+// Times of a scheduler, as pkg/scheduler has them.
+const (
+	auditEvery = 250 * time.Millisecond
+	tickEvery  = 100 * time.Millisecond
+	claimGrace = 2 * time.Second
+	avoidFor   = 5 * time.Second
+	// holdAfter is how long a new owner creates nothing, so that the instances
+	// that there are can say hello.
+	holdAfter = time.Second
+	// lingers is how long one that has given its slots away stays, to say who
+	// has them.
+	lingers   = 3 * time.Second
+	maxQueued = 64
+)
+
+// scheduler is the part of a scheduler that decides: queues, estimates, the
+// decider and the keeper of the product, and around them what its shell does.
+type scheduler struct {
+	*node
+	view    *directory
+	keeper  *keeper
+	served  []*served
+	offerer []*offerEnd
+}
+
+// served is what a scheduler keeps of one function.
+type served struct {
+	scheduler  *scheduler
+	fn         *function
+	queue      *queue.Queue
+	executions *estimate.LastN
+	memory     fpcs.Memory
+	lost       int
+	// term is that in which the function is served; its Epoch is 0 while it is
+	// not.
+	term    invoke.Term
+	serving bool
+	// history is that of etcd which the term is from.
+	history int
+	since   time.Time
+	ordered uint64
+	pulls   []*pullEnd
+	twins   int // see NoDedupe
+}
+
+func newScheduler(n *node) *scheduler {
+	s := &scheduler{node: n}
+	s.view = newDirectory(n, s.reconsider)
+	for _, fn := range n.world.functions {
+		s.served = append(s.served, &served{
+			scheduler: s, fn: fn, executions: estimate.NewLastN(10),
+			queue: queue.New(queue.Limits{MaxWaiting: maxQueued, ClaimGrace: claimGrace, AvoidFor: avoidFor}),
+		})
+	}
+	s.keeper = newKeeper(s)
+	return s
+}
+
+func (s *scheduler) boot() {
+	s.view.boot()
+	s.keeper.boot()
+	s.every(auditEvery, s.reconsider)
+	s.every(tickEvery, s.tick)
+}
+
+// reconsider compares what is served with what should be.
+func (s *scheduler) reconsider() {
+	for _, f := range s.served {
+		f.reconsider()
+	}
+}
+
+// should tells whether the function is to be served here, and in which term: as
+// its owner, or for one that is silent.
+func (f *served) should() (invoke.Term, bool) {
+	s := f.scheduler
+	epoch, held := s.keeper.epoch(f.fn.slot)
+	to, provisional, known := s.view.route(f.fn)
+	switch {
+	case held && (to.ID == s.name || to.Epoch <= epoch):
+		return invoke.Term{Epoch: epoch}, true
+	case !held && known && provisional && to.ID == s.name && s.keeper.ready() && !s.draining:
+		return invoke.Term{Epoch: to.Epoch, Heir: "000" + s.name[1:]}, true
+	}
+	return invoke.Term{}, false
+}
+
+func (f *served) reconsider() {
+	term, should := f.should()
+	if should == f.serving && term == f.term {
+		return
+	}
+	s := f.scheduler
+	if !should {
+		s.note("serves no more", uint64(f.fn.index), f.term.Epoch)
+		f.serving, f.term = false, term
+		f.dismiss()
+		return
+	}
+	s.note("serves", uint64(f.fn.index), term.Epoch)
+	if !f.serving {
+		f.since = s.now()
+	}
+	f.serving, f.term, f.ordered, f.history = true, term, 0, s.keeper.history
+}
+
+// dismiss sends the instances to the new owner and refuses what waits.
+func (f *served) dismiss() {
+	for _, p := range f.pulls {
+		f.queue.Leave(p.cid, f.scheduler.now())
+		p.moved()
+	}
+	f.pulls = nil
+	for _, t := range f.queue.Clear() {
+		f.scheduler.refuse(t, invoke.RefusedNotOwner)
+	}
+	f.lost = 0
+}
+
+// elsewhere is who serves the function, as far as is known here; its epoch is 0 if
+// that is nobody else.
+func (f *served) elsewhere() ownership.Owner {
+	if to, _, known := f.scheduler.view.route(f.fn); known && to.ID != f.scheduler.name {
+		return to
+	}
+	return ownership.Owner{}
+}
+
+// accept answers whoever opens a stream.
+func (s *scheduler) accept(c *stream, what any) sink {
+	switch what := what.(type) {
+	case openOffers:
+		o := &offerEnd{scheduler: s, gateway: what.gateway, forwarded: what.forwarded, stream: c}
+		s.offerer = append(s.offerer, o)
+		return o
+	case openPull:
+		return &pullEnd{scheduler: s, served: s.served[what.fn], cid: what.cid, stream: c}
+	case openSlots:
+		return &slotsEnd{scheduler: s, stream: c}
+	case openBeats:
+		return &beatEnd{scheduler: s, stream: c}
+	}
+	return nil
+}
+
+// beatEnd answers beats.
+type beatEnd struct {
+	scheduler *scheduler
+	stream    *stream
+}
+
+func (b *beatEnd) opened() {}
+
+func (b *beatEnd) take(m any) {
+	s := b.scheduler
+	if _, asks := m.(askSlots); asks {
+		b.stream.send(s.node, slots{known: s.view.owners.Clone()})
+		return
+	}
+	b.stream.send(s.node, beatReply{serving: s.keeper.ready() && !s.draining, epoch: s.view.lastEpoch()})
+}
+
+func (b *beatEnd) closed(closing) {}
+
+// offer puts a ticket into its queue, or says why not.
+func (f *served) offer(m offer, gateway string) invoke.RefusalReason {
+	f.reconsider()
+	if !f.serving {
+		return invoke.RefusedNotOwner
+	}
+	now := f.scheduler.now()
+	t := invoke.Ticket{
+		ID: m.id, Token: m.token, Gateway: gateway,
+		Arrived: now.Add(-m.waited), Deadline: now.Add(m.remain),
+	}
+	if f.scheduler.world.config.Mutation == NoDedupe {
+		t.ID = f.twin(t.ID)
+	}
+	if err := f.queue.Offer(t, now); err != nil {
+		return invoke.RefusedQueueFull
+	}
+	f.match()
+	return ""
+}
+
+// twin is another name of an invocation, so that the queue takes it for another.
+func (f *served) twin(id invoke.ID) invoke.ID {
+	f.twins++
+	id[15], id[14] = byte(f.twins), byte(f.twins>>8)
+	return id
+}
+
+// original is the invocation that a twin stands for.
+func original(id invoke.ID) invoke.ID {
+	id[15], id[14] = 0, 0
+	return id
+}
+
+// match is where tickets meet pulls.
+func (f *served) match() {
+	f.queue.Match(f.scheduler.now(), func(cid invoke.CID, t invoke.Ticket) {
+		for _, p := range f.pulls {
+			if p.cid == cid {
+				p.deliver(t)
+			}
+		}
+	})
+}
+
+// tick decides for all functions how many instances to create.
+func (s *scheduler) tick() {
+	for _, f := range s.served {
+		if f.serving {
+			f.tick()
+		}
+	}
+}
+
+func (f *served) tick() {
+	s := f.scheduler
+	f.match()
+	v := f.queue.View(s.now())
+	if s.now().Sub(f.since) < holdAfter || v.Waiting == 0 && f.lost == 0 {
+		return
+	}
+	created, creating := s.world.platform.count(f.fn)
+	snapshot := fpcs.Snapshot{
+		Arrived: v.Arrived, Departed: v.Departed, Created: created, Creating: creating,
+		Lost: f.lost, MeanExecution: f.executions.Mean(), Memory: f.memory,
+	}
+	f.lost = 0
+	d := fpcs.Bound(fpcs.Listing1(snapshot, fpcs.Params{Tick: tickEvery}), snapshot, fpcs.Limits{Max: s.world.config.MaxInstances})
+	f.memory = d.Next
+	for range d.Create {
+		f.ordered++
+		s.world.platform.create(f.fn, f.term.CID(f.ordered), s)
+	}
+}
+
+// audit looks at all queues.
+func (s *scheduler) audit() Rule {
+	for _, f := range s.served {
+		v := f.queue.View(s.now())
+		switch {
+		case v.Arrived-v.Departed != uint64(v.Waiting):
+			return RuleQueueCounts
+		case v.Waiting > maxQueued+v.Out:
+			return RuleQueueBounded
+		case f.executions.Mean() > f.fn.timeout:
+			return RuleMeanIsPossible
+		case v.Waiting > 0 && !f.serving:
+			return RuleServerHasTickets
+		}
+		if f.serving && f.term.Heir == "" {
+			s.world.ledger.hold(s.node, f.fn, f.history, f.term.Epoch)
+		}
+	}
+	return s.view.audit()
+}
+
+// openPull is what an instance opens to a scheduler: it says who it is.
+type openPull struct {
+	fn  int
+	cid invoke.CID
+}

@@ -1,0 +1,120 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/windlass-dev/windlass/pkg/ownership/keeping"
+)
+
+func slotKey(fn *function) keeping.Key { return keeping.Key{Slot: fn.slot} }
+
+// settle lets time pass until everything has come to rest, and says what has not
+// if that takes too long.
+func (w *World) settle() {
+	end := w.now + w.config.Settling
+	for w.violation == nil {
+		w.until(w.now + time.Second)
+		open := w.unsettled()
+		if open == "" {
+			return
+		}
+		if w.now >= end {
+			w.describe()
+			w.violate(open, 0)
+		}
+	}
+}
+
+// unsettled says what has not come to rest; empty if all has.
+func (w *World) unsettled() Rule {
+	for _, n := range w.gateways {
+		if !n.up() || n.program.(*gateway).table.Len() > 0 {
+			return RuleAllAnswered
+		}
+	}
+	if w.config.Adversarial {
+		return ""
+	}
+	for _, fn := range w.functions {
+		if open := w.unsettledFunction(fn); open != "" {
+			return open
+		}
+	}
+	return ""
+}
+
+func (w *World) unsettledFunction(fn *function) Rule {
+	key := w.etcd.store.Get(slotKey(fn))
+	if key.Absent {
+		return RuleOwned
+	}
+	owner := key.Value.ID
+	for _, n := range w.schedulers {
+		if !n.up() {
+			return RuleOwnerServes
+		}
+		f := n.program.(*scheduler).served[fn.index]
+		if f.queue.Waiting()+f.queue.Out() > 0 {
+			return RuleNoTicketLeft
+		}
+		if f.serving != (owner == n.name) || f.term.Heir != "" {
+			return RuleOwnerServes
+		}
+		if known, _ := f.scheduler.view.owners.Owner(fn.slot); known.ID != owner {
+			return RuleSchedulerAgree
+		}
+	}
+	for _, n := range w.gateways {
+		if to, _, _ := n.program.(*gateway).view.route(fn); to.ID != owner {
+			return RuleGatewayAgree
+		}
+	}
+	s := w.nodeOf(owner).program.(*scheduler)
+	for _, in := range w.platform.running() {
+		if in.fn == fn && !s.has(in) {
+			return RuleInstancesThere
+		}
+	}
+	return ""
+}
+
+// has tells whether an instance waits here for calls.
+func (s *scheduler) has(in *instance) bool {
+	for _, p := range s.served[in.fn.index].pulls {
+		if p.cid == in.cid && p.joined {
+			return true
+		}
+	}
+	return false
+}
+
+// describe says in the trace who has what, for whoever looks for the reason why
+// something does not come to rest.
+func (w *World) describe() {
+	for _, fn := range w.functions {
+		w.explain("etcd", fmt.Sprintf("names %+v for function %d", w.etcd.store.Get(slotKey(fn)), fn.index))
+	}
+	for _, n := range w.schedulers {
+		if !n.up() {
+			continue
+		}
+		for _, f := range n.program.(*scheduler).served {
+			owner, _ := f.scheduler.view.owners.Owner(f.fn.slot)
+			w.explain(n.name, fmt.Sprintf("function %d: serves %v in term %+v, knows owner %+v, %d tickets wait, %d are out",
+				f.fn.index, f.serving, f.term, owner, f.queue.Waiting(), f.queue.Out()))
+			for _, p := range f.pulls {
+				w.explain(n.name, fmt.Sprintf("function %d: has instance %s, which holds %d tickets", f.fn.index, p.cid, len(p.out)))
+			}
+		}
+	}
+	for _, in := range w.platform.running() {
+		a := in.node.program.(*agent)
+		to := "nobody"
+		if a.session != nil {
+			to = a.session.to.name
+		}
+		w.explain(in.node.name, fmt.Sprintf("is instance %s of function %d, ready %v, going %v, talks to %s and has %d attempts",
+			in.cid, in.fn.index, in.ready, in.going, to, len(a.attempts)))
+	}
+}

@@ -1,0 +1,153 @@
+package sim
+
+import (
+	"flag"
+	"fmt"
+	"hash/fnv"
+	"sync"
+	"testing"
+	"time"
+)
+
+var manySeeds = flag.Uint64("seeds", 0, "how many seeds to simulate; 0 is as many as a unit test has time for")
+
+// mutantSeeds is within how many seeds each mutant must be caught.
+const mutantSeeds = 100
+
+func simulate(t testing.TB, config Config) Result {
+	t.Helper()
+	result, err := Run(config, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result
+}
+
+// forSeeds runs check for the seeds from 1 on, two at a time.
+func forSeeds(seeds uint64, check func(seed uint64)) {
+	const workers = 2
+	var running sync.WaitGroup
+	for first := range uint64(workers) {
+		running.Go(func() {
+			for seed := 1 + first; seed <= seeds; seed += workers {
+				check(seed)
+			}
+		})
+	}
+	running.Wait()
+}
+
+func TestPromisesHoldUnderFaults(t *testing.T) {
+	seeds := *manySeeds
+	if seeds == 0 {
+		seeds = usualSeeds
+	}
+	var mu sync.Mutex
+	var total Tally
+	forSeeds(seeds, func(seed uint64) {
+		result, err := Run(Default(seed), nil)
+		mu.Lock()
+		defer mu.Unlock()
+		if err != nil || result.Violation != nil {
+			t.Errorf("seed %d: %v, error %v; replay: go run ./test/simulate -seed %d -trace", seed, result.Violation, err, seed)
+		}
+		total.Add(result.Tally)
+	})
+	if len(total.Faults) != len(faults) {
+		t.Errorf("of %d kinds of faults only %d struck: %v", len(faults), len(total.Faults), total.Faults)
+	}
+	if total.OK*10 < total.Invocations*8 {
+		t.Errorf("only %d of %d invocations had a good answer: the faults leave nothing to look at", total.OK, total.Invocations)
+	}
+	t.Logf("seeds=%d invocations=%d executions=%d answered_ok=%d no=%d maybe=%d", seeds,
+		total.Invocations, total.Executions, total.OK, total.No, total.Maybe)
+}
+
+// A simulator that notices nothing promises nothing.
+func TestEveryMutantIsCaught(t *testing.T) {
+	caught := 0
+	for _, mutation := range Mutations() {
+		for seed := uint64(1); seed <= mutantSeeds; seed++ {
+			config := Default(seed)
+			config.Mutation = mutation
+			if v := simulate(t, config).Violation; v != nil {
+				caught++
+				t.Logf("mutant=%s seed=%d rule=%q", mutation, seed, v.Rule)
+				break
+			}
+		}
+	}
+	t.Logf("mutants_caught=%d/%d", caught, len(Mutations()))
+	if caught != len(Mutations()) || caught != 10 {
+		t.Errorf("only %d of %d mutants were caught within %d seeds", caught, len(Mutations()), mutantSeeds)
+	}
+}
+
+func TestTheSameSeedIsTheSameSimulation(t *testing.T) {
+	trace := func(seed uint64) (string, Result) {
+		lines := fnv.New128a()
+		result, err := Run(Default(seed), func(line string) { _, _ = fmt.Fprintln(lines, line) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprintf("%x", lines.Sum(nil)), result
+	}
+	seen := make(map[string]uint64)
+	for seed := uint64(1); seed <= 12; seed++ {
+		first, result := trace(seed)
+		second, again := trace(seed)
+		if first != second || result.Hash != again.Hash {
+			t.Errorf("two runs of seed %d have the traces %s and %s", seed, first, second)
+		}
+		if untraced := simulate(t, Default(seed)); untraced.Hash != result.Hash {
+			t.Errorf("seed %d goes another way when it is traced", seed)
+		}
+		if other, known := seen[first]; known {
+			t.Errorf("seeds %d and %d are one simulation", other, seed)
+		}
+		seen[first] = seed
+	}
+}
+
+func TestWithoutFaultsNothingFails(t *testing.T) {
+	for seed := uint64(1); seed <= 20; seed++ {
+		config := Default(seed)
+		config.Faults, config.Adversarial = 0, false
+		result := simulate(t, config)
+		if result.Violation != nil {
+			t.Errorf("seed %d: %v", seed, result.Violation)
+		}
+		if result.Tally.No > 0 {
+			t.Errorf("seed %d: %d invocations were not run", seed, result.Tally.No)
+		}
+	}
+}
+
+func TestConfigIsValidated(t *testing.T) {
+	if err := Default(1).Validate(); err != nil {
+		t.Error(err)
+	}
+	for name, spoil := range map[string]func(*Config){
+		"gateways":    func(c *Config) { c.Gateways = 0 },
+		"schedulers":  func(c *Config) { c.Schedulers = 17 },
+		"workers":     func(c *Config) { c.Workers = 0 },
+		"functions":   func(c *Config) { c.Functions = -1 },
+		"instances":   func(c *Config) { c.MaxInstances = 0 },
+		"invocations": func(c *Config) { c.Invocations = 0 },
+		"faults":      func(c *Config) { c.Faults = -1 },
+		"duration":    func(c *Config) { c.Duration = time.Millisecond },
+		"mutation":    func(c *Config) { c.Mutation = "no-such-rule" },
+	} {
+		config := Default(1)
+		spoil(&config)
+		if _, err := Run(config, nil); err == nil {
+			t.Errorf("%s: an impossible value is accepted", name)
+		}
+	}
+}
+
+func BenchmarkSeed(b *testing.B) {
+	for seed := uint64(1); b.Loop(); seed++ {
+		simulate(b, Default(seed))
+	}
+}

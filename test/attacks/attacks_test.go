@@ -1,0 +1,92 @@
+package attacks
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	// Most attacks wait: for a limit of some seconds, or for the other side.
+	_ = flag.Set("test.parallel", "16")
+	goleak.VerifyTestMain(m)
+}
+
+// attack is one row of the table.
+type attack struct {
+	// id is the number in the table of docs/security.md.
+	id   string
+	name string
+	// counted is the metric that must tell of it, see world.counter. Where it
+	// is empty, an attack comes to nothing before anything could be counted,
+	// or is no refusal: then run checks what became of it.
+	counted string
+	run     func(w *world)
+}
+
+// Metrics that tell of attacks.
+const (
+	atTheEdge  = "windlass_gateway_refused_total"
+	noHTTP     = "windlass_http_refused_total"
+	onTheWire  = "windlass_wire_refused_total"
+	wrongToken = "windlass_gateway_claims_refused_total{reason=wrong token}"
+	notWaiting = "windlass_gateway_claims_refused_total{reason=not waiting}"
+	answered   = "windlass_gateway_invocations_total"
+)
+
+// TestAttacks runs every attack of the table.
+func TestAttacks(t *testing.T) {
+	all := slices.Concat(identityAttacks, claimAttacks, lyingAttacks, roleAttacks, smuggling, names, sizes, protocols, frames, patient, injections)
+	var refused atomic.Int32
+	t.Run("all", func(t *testing.T) {
+		for _, a := range all {
+			t.Run(a.id+" "+a.name, func(t *testing.T) {
+				t.Parallel()
+				w := newWorld(t)
+				w.honestCall()
+				before, series := w.counter(a.counted), w.series()
+				a.run(w)
+				if a.counted != "" {
+					w.until(a.counted+" tells of it", func() bool { return w.counter(a.counted) > before })
+				}
+				w.unharmed(series)
+				if !t.Failed() {
+					refused.Add(1)
+				}
+			})
+		}
+	})
+	fmt.Fprintf(os.Stdout, "attacks_refused=%d/%d\n", refused.Load(), len(all))
+}
+
+// unharmed checks what must hold after every attack. A call whose path begins with
+// /attack must not have run.
+func (w *world) unharmed(series int) {
+	w.Helper()
+	w.honestCall()
+	w.mu.Lock()
+	for _, granted := range w.executed {
+		if strings.HasPrefix(granted.GetRequestUri(), "/attack") {
+			w.Errorf("the attack has run: %s %s", granted.GetMethod(), granted.GetRequestUri())
+		}
+	}
+	w.mu.Unlock()
+	for line := range strings.Lines(w.log.String()) {
+		if strings.Contains(line, marker) || len(line) > 16<<10 || !json.Valid([]byte(line)) || strings.ContainsAny(strings.TrimSuffix(line, "\n"), "\r\x1b\x00") {
+			w.Errorf("the log has a line of %d bytes that repeats the attack, or is none: %.500q", len(line), line)
+		}
+	}
+	// A refusal may make a series for its method and reason, and an answer one for
+	// its code. All that an attack invents would make hundreds.
+	if now := w.series(); now > series+24 {
+		w.Errorf("there are %d series, and were %d", now, series)
+	}
+}

@@ -1,0 +1,223 @@
+package attacks
+
+import (
+	"context"
+	"crypto/rand"
+	"os"
+	"runtime/debug"
+	"runtime/metrics"
+	"strconv"
+	"strings"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+)
+
+// guesses is how many tokens are guessed; WINDLASS_GUESSES says otherwise.
+const guesses = 5_000
+
+// perConnection is more than what one connection may guess.
+const perConnection = 100
+
+func wrong(t *wirev1.Ticket, change func(*wirev1.Ticket)) *wirev1.Ticket {
+	forged := proto.Clone(t).(*wirev1.Ticket)
+	change(forged)
+	return forged
+}
+
+func (w *world) refusesClaim(t *wirev1.Ticket) {
+	w.Helper()
+	if _, granted, err := claim(w.asAgent(w.gateway), t); err != nil || granted != nil {
+		w.Errorf("claimed %v, %v", granted, err)
+	}
+}
+
+var claimAttacks = []attack{
+	{"F82", "a claim with a guessed, a short, a long and no token", wrongToken, func(w *world) {
+		ticket, _, responses := w.ticketOfEvil()
+		for _, token := range [][]byte{make([]byte, 16), ticket.GetToken()[:15], append(ticket.GetToken(), 0), nil} {
+			w.refusesClaim(wrong(ticket, func(t *wirev1.Ticket) { t.Token = token }))
+		}
+		w.answers(ticket, responses)
+	}},
+	{"F82", "guessed tokens", wrongToken, guessTokens},
+	{"F82", "claims of calls that do not exist", notWaiting, func(w *world) {
+		conn := w.asAgent(w.gateway)
+		for range 1_000 {
+			if _, granted, err := claim(conn, &wirev1.Ticket{InvocationId: newID(), Token: newID()}); err != nil || granted != nil {
+				w.Fatalf("claimed %v, %v", granted, err)
+			}
+		}
+	}},
+	{"F82", "a ticket that was used before", notWaiting, func(w *world) {
+		ticket, _, responses := w.ticketOfEvil()
+		w.answers(ticket, responses)
+		w.refusesClaim(ticket)
+	}},
+	{"F82", "a ticket that another has claimed", notWaiting, func(w *world) {
+		ticket, _, responses := w.ticketOfEvil()
+		stream, granted, err := claim(w.asAgent(w.gateway), ticket)
+		if granted == nil {
+			w.Fatalf("not granted: %v", err)
+		}
+		w.refusesClaim(ticket)
+		_ = stream.Send(whole(200, nil))
+		if r := receive(w.T, responses, "the answer"); r.status != 200 {
+			w.Errorf("answered %d", r.status)
+		}
+	}},
+	{"F82", "a ticket of before a release", wrongToken, func(w *world) {
+		ticket, pulls, responses := w.ticketOfEvil()
+		stream, granted, err := claim(w.asAgent(w.gateway), ticket)
+		if granted == nil {
+			w.Fatalf("not granted: %v", err)
+		}
+		_ = stream.Send(&wirev1.AttemptRequest{Kind: &wirev1.AttemptRequest_Release{Release: &wirev1.Release{Reason: marker}}})
+		_ = pulls.Send(pull(1, &wirev1.Done{InvocationId: ticket.GetInvocationId()}))
+		again, err := nextTicket(pulls)
+		if err != nil {
+			w.Fatal(err)
+		}
+		w.refusesClaim(ticket)
+		w.answers(again, responses)
+	}},
+	{"F82", "a result without a claim", invalid, func(w *world) {
+		ticket, _, responses := w.ticketOfEvil()
+		for _, first := range []*wirev1.AttemptRequest{
+			whole(200, []byte(marker)), {}, {Kind: &wirev1.AttemptRequest_End{End: &wirev1.ResultEnd{}}},
+			{Kind: &wirev1.AttemptRequest_Claim{Claim: &wirev1.Claim{InvocationId: ticket.GetInvocationId()[:8], Token: ticket.GetToken()}}},
+		} {
+			stream, err := wirev1.NewGatewayClient(w.asAgent(w.gateway)).Attempt(context.Background())
+			if err != nil {
+				w.Fatal(err)
+			}
+			_ = stream.Send(first)
+			if err := ends(w, stream.Recv); status.Code(err) != codes.InvalidArgument {
+				w.Errorf("ended with %v", err)
+			}
+		}
+		w.answers(ticket, responses)
+	}},
+	{"F82", "a result that comes too late", "", func(w *world) {
+		ticket, _, responses := w.ticketOfEvil()
+		stream, granted, err := claim(w.asAgent(w.gateway), ticket)
+		if granted == nil {
+			w.Fatalf("not granted: %v", err)
+		}
+		if r := receive(w.T, responses, "the answer"); r.status != 504 || r.header.Get("X-Windlass-Executed") != "maybe" {
+			w.Errorf("answered %d", r.status)
+		}
+		_ = stream.Send(whole(200, []byte(marker)))
+		_ = stream.CloseSend()
+		for err = nil; err == nil; {
+			_, err = stream.Recv()
+		}
+	}},
+	{"F82", "a second head, and a body before the head", invalid, func(w *world) {
+		ticket, _, responses := w.ticketOfEvil()
+		stream, granted, err := claim(w.asAgent(w.gateway), ticket)
+		if granted == nil {
+			w.Fatalf("not granted: %v", err)
+		}
+		_ = stream.Send(&wirev1.AttemptRequest{Kind: &wirev1.AttemptRequest_Body{Body: []byte(marker)}})
+		if r := receive(w.T, responses, "the answer"); r.status != 502 || strings.Contains(r.body, marker) {
+			w.Errorf("answered %d: %s", r.status, r.body)
+		}
+		if err := ends(w, stream.Recv); status.Code(err) != codes.InvalidArgument {
+			w.Errorf("ended with %v", err)
+		}
+	}},
+	{"F86", "a first message of 1 MiB", tooMuch, func(w *world) {
+		stream, err := wirev1.NewGatewayClient(w.asAgent(w.gateway)).Attempt(context.Background())
+		if err != nil {
+			w.Fatal(err)
+		}
+		_ = stream.Send(whole(200, make([]byte, 1<<20)))
+		if err := ends(w, stream.Recv); status.Code(err) != codes.ResourceExhausted {
+			w.Errorf("ended with %v", err)
+		}
+	}},
+}
+
+// answers claims a ticket as its owner, and answers it.
+func (w *world) answers(ticket *wirev1.Ticket, responses <-chan response) {
+	w.Helper()
+	stream, granted, err := claim(w.asAgent(w.gateway), ticket)
+	if granted == nil {
+		w.Fatalf("the owner was not granted its call: %v", err)
+	}
+	_ = stream.Send(whole(200, []byte("good")))
+	if r := receive(w.T, responses, "the answer"); r.status != 200 || r.body != "good" {
+		w.Errorf("answered %d: %s", r.status, r.body)
+	}
+}
+
+// guessTokens guesses the token of a call that waits. Its connections are ended.
+func guessTokens(w *world) {
+	n := guesses
+	if said := os.Getenv("WINDLASS_GUESSES"); said != "" {
+		var err error
+		if n, err = strconv.Atoi(said); err != nil {
+			w.Fatal(err)
+		}
+	}
+	ticket, pulls, responses := w.ticketOfEvil()
+	var made, connections int
+	heap := liveHeap()
+	for made < n {
+		answered, cut := w.guessUntilCut(ticket, min(n-made, perConnection))
+		made += answered
+		connections++
+		select {
+		case <-responses: // the call has waited for long enough
+			_ = pulls.Send(pull(1, &wirev1.Done{InvocationId: ticket.GetInvocationId()}))
+			go func() { responses <- w.call("/function/shop/evil/") }()
+			var err error
+			if ticket, err = nextTicket(pulls); err != nil {
+				w.Fatal(err)
+			}
+		default:
+			if !cut && answered == perConnection {
+				w.Errorf("%d guesses on one connection", answered)
+			}
+		}
+	}
+	if grown := int64(liveHeap()) - int64(heap); grown > 64<<20 {
+		w.Errorf("%d guesses left %d bytes behind", made, grown)
+	}
+	w.Logf("guessed=%d granted=0 connections_ended=%d", made, connections)
+}
+
+// guessUntilCut guesses at most n times on one connection. It tells how often it
+// was answered, and whether the connection was ended for it.
+func (w *world) guessUntilCut(ticket *wirev1.Ticket, n int) (answered int, cut bool) {
+	w.Helper()
+	conn := w.connect(w.agent(w.gateway), w.gateway)
+	defer func() { _ = conn.Close() }()
+	for answered < n {
+		token := make([]byte, 16)
+		_, _ = rand.Read(token)
+		_, granted, err := claim(conn, wrong(ticket, func(t *wirev1.Ticket) { t.Token = token }))
+		switch {
+		case granted != nil:
+			w.Fatal("a guess was granted")
+		case status.Code(err) == codes.Unavailable:
+			return max(answered, 1), true // the last answer may be cut off too
+		case err != nil:
+			w.Fatal(err)
+		}
+		answered++
+	}
+	return answered, false
+}
+
+// liveHeap is the number of bytes that a collection leaves.
+func liveHeap() uint64 {
+	debug.FreeOSMemory()
+	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(sample)
+	return sample[0].Value.Uint64()
+}

@@ -1,0 +1,231 @@
+package attacks
+
+import (
+	"bytes"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
+)
+
+// rawFrames is an HTTP/2 connection without a client's good manners.
+type rawFrames struct {
+	w      *world
+	conn   net.Conn
+	framer *http2.Framer
+	block  bytes.Buffer
+	hpack  *hpack.Encoder
+}
+
+func (w *world) newFrames(conn net.Conn, settings ...http2.Setting) *rawFrames {
+	w.Helper()
+	h := &rawFrames{w: w, conn: conn, framer: http2.NewFramer(conn, conn)}
+	h.hpack = hpack.NewEncoder(&h.block)
+	if _, err := io.WriteString(conn, http2.ClientPreface); err != nil {
+		w.Fatal(err)
+	}
+	if err := h.framer.WriteSettings(settings...); err != nil {
+		w.Fatal(err)
+	}
+	return h
+}
+
+// headers opens a stream; pairs are names and values.
+func (h *rawFrames) headers(stream uint32, end bool, pairs ...string) {
+	_ = h.framer.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: h.encode(pairs...), EndStream: end, EndHeaders: true})
+}
+
+func (h *rawFrames) encode(pairs ...string) []byte {
+	h.block.Reset()
+	for i := 0; i < len(pairs); i += 2 {
+		_ = h.hpack.WriteField(hpack.HeaderField{Name: pairs[i], Value: pairs[i+1]})
+	}
+	return bytes.Clone(h.block.Bytes())
+}
+
+// drain reads and drops what comes, until the connection ends.
+func (h *rawFrames) drain() {
+	go func() { _, _ = io.Copy(io.Discard, h.conn) }()
+}
+
+// eachPort runs an attack on frames against every server that speaks HTTP/2.
+func eachPort(run func(w *world, h *rawFrames, headers []string)) func(*world) {
+	return func(w *world) {
+		run(w, w.newFrames(w.dial(w.calls)), []string{":method", "GET", ":scheme", "http", ":authority", "h", ":path", attackPath})
+		for addr, path := range map[string]string{w.scheduler: "/windlass.wire.v1.Scheduler/Pull", w.gateway: "/windlass.wire.v1.Gateway/Attempt"} {
+			run(w, w.newFrames(w.overTLS(addr)), []string{
+				":method", "POST", ":scheme", "https", ":authority", "h", ":path", path, "content-type", "application/grpc", "te", "trailers",
+			})
+		}
+	}
+}
+
+var frames = []attack{
+	{"F79", "5,000 streams that are reset at once", "", eachPort(func(_ *world, h *rawFrames, headers []string) {
+		// To evil's queue would be no different, but these may run: they are no
+		// /attack then. What counts is that whoever is honest is served.
+		for i, name := range headers {
+			if name == attackPath {
+				headers[i] = "/function/shop/evil/"
+			}
+		}
+		h.drain()
+		for id := uint32(1); id < 10_000; id += 2 {
+			h.headers(id, true, headers...)
+			if h.framer.WriteRSTStream(id, http2.ErrCodeCancel) != nil {
+				return // it had enough
+			}
+		}
+	})},
+	{"F79", "headers that never end", "", eachPort(func(w *world, h *rawFrames, headers []string) {
+		h.drain()
+		_ = h.framer.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: h.encode(headers...), EndStream: true})
+		part := h.encode("x-a", strings.Repeat("a", 8<<10))
+		for sent := 0; sent < 64<<20; sent += len(part) {
+			if h.framer.WriteContinuation(1, false, part) != nil {
+				return
+			}
+		}
+		w.Error("64 MiB of headers were taken")
+	})},
+	{"F79", "settings and pings whose answers nobody reads", "", eachPort(func(w *world, h *rawFrames, _ []string) {
+		// Whoever can send no answers any more need not go on reading either.
+		_ = h.conn.SetWriteDeadline(time.Now().Add(patience / 5))
+		for sent := range 5_000_000 {
+			if h.framer.WritePing(false, [8]byte{byte(sent)}) != nil || h.framer.WriteSettings() != nil {
+				return
+			}
+			if sent == 1_000_000 {
+				w.Log("a million pings and settings were taken")
+				return
+			}
+		}
+	})},
+	{"F79", "frames that make no sense", "", func(w *world) {
+		var waiting sync.WaitGroup
+		defer waiting.Wait()
+		for name, write := range map[string]func(h *rawFrames){
+			"data on no stream":     func(h *rawFrames) { _ = h.framer.WriteRawFrame(http2.FrameData, 0x1, 0, []byte(marker)) },
+			"a header on no stream": func(h *rawFrames) { _ = h.framer.WriteRawFrame(http2.FrameHeaders, 0x5, 0, nil) },
+			"a block that is no HPACK": func(h *rawFrames) {
+				_ = h.framer.WriteRawFrame(http2.FrameHeaders, 0x5, 1, []byte("\xff\xff\xff\xff\xff"))
+			},
+			"a window beyond its end": func(h *rawFrames) {
+				_ = h.framer.WriteRawFrame(http2.FrameWindowUpdate, 0, 0, []byte("\x7f\xff\xff\xff"))
+			},
+			"a push": func(h *rawFrames) { _ = h.framer.WriteRawFrame(http2.FramePushPromise, 0x4, 1, make([]byte, 8)) },
+			"a continuation of nothing": func(h *rawFrames) {
+				_ = h.framer.WriteRawFrame(http2.FrameContinuation, 0x4, 1, make([]byte, 8))
+			},
+			"a frame of 16 MiB": func(h *rawFrames) { _, _ = h.conn.Write([]byte("\xff\xff\xff\x00\x00\x00\x00\x00\x01")) },
+		} {
+			for _, dial := range []func() net.Conn{
+				func() net.Conn { return w.dial(w.calls) },
+				func() net.Conn { return w.overTLS(w.scheduler) },
+				func() net.Conn { return w.overTLS(w.gateway) },
+			} {
+				h := w.newFrames(dial())
+				write(h)
+				// It ends the connection, or has it ended for not answering pings.
+				waiting.Go(func() {
+					if _, err := io.Copy(io.Discard, h.conn); isTimeout(err) {
+						w.Errorf("%s: the connection goes on", name)
+					}
+				})
+			}
+		}
+	}},
+	{"F87", "HTTP/2 headers that are not allowed", "", func(w *world) {
+		base := []string{":method", "GET", ":scheme", "http", ":authority", "h", ":path", attackPath}
+		for name, more := range map[string][]string{
+			"an upper-case name":  {"X-A", "a"},
+			"an encoding":         {"transfer-encoding", "chunked"},
+			"a connection header": {"connection", "close"},
+			"a line feed":         {"x-a", "a\r\nx-windlass-executed: yes"},
+			"a name with a colon": {"x:a", "b"},
+			"a late pseudo":       {"x-a", "a", ":path", "/"},
+		} {
+			h := w.newFrames(w.dial(w.calls))
+			h.headers(1, true, append(base[:len(base):len(base)], more...)...)
+			if said := h.outcome(); said != "reset" && !strings.HasPrefix(said, "4") {
+				w.Errorf("%s: %s", name, said)
+			}
+		}
+	}},
+	{"F87", "two lengths in HTTP/2 of a body that is not there", "", func(w *world) {
+		h := w.newFrames(w.dial(w.calls))
+		h.headers(1, true, ":method", "POST", ":scheme", "http", ":authority", "h", ":path", seenPath, "content-length", "1", "content-length", "2")
+		if said := h.outcome(); said != "reset" && said != "200" && said != "400" {
+			w.Errorf("answered %s", said)
+		}
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		for _, granted := range w.executed {
+			for _, header := range granted.GetHeaders() {
+				if header.GetName() == "Content-Length" && string(header.GetValue()) != "0" {
+					w.Errorf("the function sees a length of %s", header.GetValue())
+				}
+			}
+		}
+	}},
+	{"F89", "HTTP/2 headers of 1 MiB", "", func(w *world) {
+		h := w.newFrames(w.dial(w.calls))
+		_ = h.framer.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: h.encode(":method", "GET", ":scheme", "http", ":authority", "h", ":path", attackPath), EndStream: true})
+		for n := range 128 {
+			_ = h.framer.WriteContinuation(1, n == 127, h.encode("x-a", strings.Repeat(itoa(n), 4<<10)))
+		}
+		if said := h.outcome(); said != "reset" && said != "431" {
+			w.Errorf("answered %s", said)
+		}
+	}},
+	{"F79", "an answer for which there is no window", "", func(w *world) {
+		own := w.instanceOf(evil)
+		pulls := w.hello(w.asAgent(w.scheduler), own, w.token(podOf(own), nil))
+		_ = pulls.Send(pull(1))
+		h := w.newFrames(w.dial(w.calls), http2.Setting{ID: http2.SettingInitialWindowSize, Val: 0})
+		h.headers(1, true, ":method", "GET", ":scheme", "http", ":authority", "h", ":path", "/function/shop/evil/")
+		ticket, err := nextTicket(pulls)
+		if err != nil {
+			w.Fatal(err)
+		}
+		stream, granted, err := claim(w.asAgent(w.gateway), ticket)
+		if granted == nil {
+			w.Fatalf("not granted: %v", err)
+		}
+		_ = stream.Send(whole(200, make([]byte, 60<<10)))
+		_ = stream.CloseSend()
+		// The call's time ends, and with it the wait.
+		w.until("it is over", func() bool { return w.counter("windlass_gateway_invocations_in_flight{function="+evil+"}") == 0 })
+		w.refusesClaim(ticket)
+	}},
+}
+
+// outcome is how stream 1 ends: the status, or a reset of it or of all.
+func (h *rawFrames) outcome() string {
+	status := "reset"
+	decoder := hpack.NewDecoder(4096, func(f hpack.HeaderField) {
+		if f.Name == ":status" {
+			status = f.Value
+		}
+	})
+	for {
+		frame, err := h.framer.ReadFrame()
+		if isTimeout(err) {
+			return "nothing"
+		}
+		if err != nil {
+			return "reset"
+		}
+		switch f := frame.(type) {
+		case *http2.HeadersFrame:
+			_, _ = decoder.Write(f.HeaderBlockFragment())
+			return status
+		case *http2.RSTStreamFrame, *http2.GoAwayFrame:
+			return "reset"
+		}
+	}
+}

@@ -1,0 +1,191 @@
+package attacks
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"encoding/base64"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/provisioner"
+)
+
+// unauthenticated and the like are how the scheduler refuses a hello.
+const (
+	unauthenticated = onTheWire + "{code=Unauthenticated}"
+	invalid         = onTheWire + "{code=InvalidArgument}"
+	unknown         = onTheWire + "{code=NotFound}"
+	tooMuch         = onTheWire + "{code=ResourceExhausted}"
+	tooSlow         = onTheWire + "{code=DeadlineExceeded}"
+	notAllowed      = onTheWire + "{code=PermissionDenied}"
+)
+
+// refusedHello says hello with a proof for the instance of evil that the attacker
+// is, and must be refused with one of the codes.
+func refusedHello(proof func(w *world, own provisioner.Key) string, want ...codes.Code) func(*world) {
+	return func(w *world) {
+		key := w.instanceOf(evil)
+		w.refusesHello(key, proof(w, key), want...)
+	}
+}
+
+func (w *world) refusesHello(key provisioner.Key, token string, want ...codes.Code) {
+	w.Helper()
+	stream := w.hello(w.asAgent(w.scheduler), key, token)
+	_ = stream.Send(pull(1))
+	if err := ends(w, stream.Recv); !slices.Contains(want, status.Code(err)) {
+		w.Errorf("refused with %v, want %v", err, want)
+	}
+}
+
+func claims(changes func(w *world) map[string]any) func(w *world, own provisioner.Key) string {
+	return func(w *world, own provisioner.Key) string { return w.token(podOf(own), changes(w)) }
+}
+
+var identityAttacks = []attack{
+	{"F81", "the queue of another function", unauthenticated, func(w *world) {
+		own := w.instanceOf(evil)
+		stolen := provisioner.Key{FunctionUID: "uid-of-" + honest, CID: own.CID}
+		w.refusesHello(stolen, w.token(podOf(own), nil), codes.Unauthenticated)
+	}},
+	{"F81", "an instance of the same function that it is not", unauthenticated, func(w *world) {
+		own := w.instanceOf(evil)
+		other := provisioner.Key{FunctionUID: own.FunctionUID, CID: own.CID + "0"}
+		w.refusesHello(other, w.token(podOf(own), nil), codes.Unauthenticated)
+	}},
+	{"F81", "a function that does not exist", unknown, func(w *world) {
+		own := w.instanceOf(evil)
+		w.refusesHello(provisioner.Key{FunctionUID: marker, CID: own.CID}, w.token(podOf(own), nil), codes.NotFound)
+	}},
+	{"F83", "an expired token", unauthenticated, refusedHello(claims(func(*world) map[string]any {
+		return map[string]any{"exp": time.Now().Add(-time.Hour).Unix()}
+	}), codes.Unauthenticated)},
+	{"F83", "a token that is not valid yet", unauthenticated, refusedHello(claims(func(*world) map[string]any {
+		return map[string]any{"nbf": time.Now().Add(time.Hour).Unix()}
+	}), codes.Unauthenticated)},
+	{"F83", "a token for the API server", unauthenticated, refusedHello(claims(func(*world) map[string]any {
+		return map[string]any{"aud": []string{"https://kubernetes.default.svc"}}
+	}), codes.Unauthenticated)},
+	{"F83", "a token that is not of a pod", unauthenticated, refusedHello(claims(func(*world) map[string]any {
+		return map[string]any{"kubernetes.io": map[string]any{"namespace": "shop"}}
+	}), codes.Unauthenticated)},
+	{"F83", "the token of a pod that is gone", unauthenticated, func(w *world) {
+		own := w.instanceOf(evil)
+		w.mu.Lock()
+		delete(w.pods, podOf(own))
+		w.mu.Unlock()
+		w.refusesHello(own, w.token(podOf(own), nil), codes.Unauthenticated)
+	}},
+	{"F83", "a token that another key has signed", unauthenticated, refusedHello(func(w *world, own provisioner.Key) string {
+		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+		if err != nil {
+			w.Fatal(err)
+		}
+		return w.signed(key, podOf(own), nil)
+	}, codes.Unauthenticated)},
+	{"F83", "a token that nobody has signed", unauthenticated, refusedHello(func(w *world, own provisioner.Key) string {
+		parts := strings.Split(w.token(podOf(own), nil), ".")
+		return base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"none","kid":"k"}`)) + "." + parts[1] + "."
+	}, codes.Unauthenticated)},
+	{"F84", "no token at all", unauthenticated, refusedHello(func(*world, provisioner.Key) string { return "" }, codes.Unauthenticated)},
+	{"F86", "a hello of 64 KiB", tooMuch, refusedHello(func(w *world, own provisioner.Key) string {
+		return w.token(podOf(own), map[string]any{"x": strings.Repeat(marker, 8<<10)})
+	}, codes.ResourceExhausted)},
+	{"F86", "a hello that is longer than any message", tooMuch, refusedHello(func(*world, provisioner.Key) string {
+		return strings.Repeat("A", 5<<20)
+	}, codes.ResourceExhausted)},
+	{"F83", "the identity of an instance that is connected", "", func(w *world) {
+		own := w.instanceOf(evil)
+		first := w.hello(w.asAgent(w.scheduler), own, w.token(podOf(own), nil))
+		_ = first.Send(pull(1))
+		w.until("it has joined", func() bool { return w.counter("windlass_scheduler_instances_started_total{function="+evil+"}") == 1 })
+		// The same token once more: there is one stream at a time, the latest.
+		second := w.hello(w.asAgent(w.scheduler), own, w.token(podOf(own), nil))
+		_ = second.Send(pull(1))
+		if err := ends(w, first.Recv); status.Code(err) != codes.Aborted {
+			w.Errorf("the first stream ended with %v", err)
+		}
+		go w.call("/function/shop/evil/attack")
+		if _, err := nextTicket(second); err != nil {
+			w.Errorf("the second stream suffered: %v", err)
+		}
+	}},
+	{"F86", "10,000 hellos in one stream", invalid, func(w *world) {
+		own := w.instanceOf(evil)
+		stream := w.hello(w.asAgent(w.scheduler), own, w.token(podOf(own), nil))
+		hello := &wirev1.PullRequest{Kind: &wirev1.PullRequest_Hello{Hello: &wirev1.Hello{FunctionUid: own.FunctionUID, Cid: string(own.CID)}}}
+		for range 10_000 {
+			if stream.Send(hello) != nil {
+				break
+			}
+		}
+		if err := ends(w, stream.Recv); status.Code(err) != codes.InvalidArgument {
+			w.Errorf("ended with %v", err)
+		}
+	}},
+	{"F86", "1,000 hellos in as many streams", unauthenticated, func(w *world) {
+		own, conn := w.instanceOf(evil), w.asAgent(w.scheduler)
+		for range 1_000 {
+			stream := w.hello(conn, own, marker)
+			if err := ends(w, stream.Recv); status.Code(err) != codes.Unauthenticated {
+				w.Fatalf("ended with %v", err)
+			}
+		}
+	}},
+	{"F86", "a stream of pulls without a hello", invalid, func(w *world) {
+		stream := w.pulls(w.asAgent(w.scheduler))
+		_ = stream.Send(pull(1))
+		if err := ends(w, stream.Recv); status.Code(err) != codes.InvalidArgument {
+			w.Errorf("ended with %v", err)
+		}
+	}},
+	{"F77", "a stream of pulls that says nothing", tooSlow, func(w *world) {
+		if err := ends(w, w.pulls(w.asAgent(w.scheduler)).Recv); status.Code(err) != codes.DeadlineExceeded {
+			w.Errorf("ended with %v", err)
+		}
+	}},
+	{"F77", "a claim that never comes", tooSlow, func(w *world) {
+		stream, err := wirev1.NewGatewayClient(w.asAgent(w.gateway)).Attempt(context.Background())
+		if err != nil {
+			w.Fatal(err)
+		}
+		if err := ends(w, stream.Recv); status.Code(err) != codes.DeadlineExceeded {
+			w.Errorf("ended with %v", err)
+		}
+	}},
+	{"F77", "a connection that never shakes hands", "", func(w *world) {
+		for _, addr := range []string{w.scheduler, w.gateway} {
+			conn := w.dial(addr)
+			if n, err := io.Copy(io.Discard, conn); n > 0 || isTimeout(err) {
+				w.Errorf("%d bytes and %v", n, err)
+			}
+		}
+	}},
+}
+
+// ticketOfEvil makes a call to evil and returns its ticket, which the attacker gets
+// as the instance that it is.
+func (w *world) ticketOfEvil() (*wirev1.Ticket, pullStream, chan response) {
+	w.Helper()
+	own := w.instanceOf(evil)
+	pulls := w.hello(w.asAgent(w.scheduler), own, w.token(podOf(own), nil))
+	_ = pulls.Send(pull(1))
+	responses := make(chan response, 1)
+	go func() { responses <- w.call("/function/shop/evil/") }()
+	ticket, err := nextTicket(pulls)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return ticket, pulls, responses
+}
+
+func newID() []byte { id := invoke.NewID(time.Now()); return id[:] }

@@ -1,0 +1,143 @@
+package attacks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"google.golang.org/grpc"
+
+	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	"github.com/windlass-dev/windlass/pkg/provisioner"
+)
+
+type (
+	pullStream    = grpc.BidiStreamingClient[wirev1.PullRequest, wirev1.PullReply]
+	attemptStream = grpc.BidiStreamingClient[wirev1.AttemptRequest, wirev1.AttemptReply]
+)
+
+// work is the honest instance: it runs what it is given until the world ends.
+func (w *world) work(key provisioner.Key) {
+	pulls := w.hello(w.asAgent(w.scheduler), key, w.token(podOf(key), nil))
+	gateway := w.asAgent(w.gateway)
+	done := &wirev1.Pull{Credits: 1}
+	for {
+		if pulls.Send(&wirev1.PullRequest{Kind: &wirev1.PullRequest_Pull{Pull: done}}) != nil {
+			return
+		}
+		ticket, err := nextTicket(pulls)
+		if err != nil {
+			return
+		}
+		if stream, granted, err := claim(gateway, ticket); err == nil && granted != nil {
+			w.mu.Lock()
+			w.executed = append(w.executed, granted)
+			w.mu.Unlock()
+			answer(stream, granted)
+		}
+		done = &wirev1.Pull{Credits: 1, Done: []*wirev1.Done{{InvocationId: ticket.GetInvocationId(), ExecNs: 1e6}}}
+	}
+}
+
+// hello opens a stream of pulls.
+func (w *world) hello(conn *grpc.ClientConn, key provisioner.Key, token string) pullStream {
+	w.Helper()
+	stream := w.pulls(conn)
+	_ = stream.Send(&wirev1.PullRequest{Kind: &wirev1.PullRequest_Hello{Hello: &wirev1.Hello{
+		FunctionUid: key.FunctionUID, Cid: string(key.CID), Token: token, Generation: 1,
+	}}})
+	return stream
+}
+
+// pulls opens a stream of pulls that has said nothing yet.
+func (w *world) pulls(conn *grpc.ClientConn) pullStream {
+	w.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	w.Cleanup(cancel)
+	stream, err := wirev1.NewSchedulerClient(conn).Pull(ctx)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return stream
+}
+
+func pull(credits uint32, done ...*wirev1.Done) *wirev1.PullRequest {
+	return &wirev1.PullRequest{Kind: &wirev1.PullRequest_Pull{Pull: &wirev1.Pull{Credits: credits, Done: done}}}
+}
+
+func nextTicket(stream pullStream) (*wirev1.Ticket, error) {
+	for {
+		reply, err := stream.Recv()
+		if err != nil {
+			return nil, err
+		}
+		if ticket := reply.GetTicket(); ticket != nil {
+			return ticket, nil
+		}
+		if reply.GetMoved() != nil || reply.GetRetire() != nil {
+			return nil, fmt.Errorf("was sent away: %v", reply)
+		}
+	}
+}
+
+// claim claims a ticket's call; granted is nil if it was refused.
+func claim(gateway *grpc.ClientConn, ticket *wirev1.Ticket) (attemptStream, *wirev1.Granted, error) {
+	stream, err := wirev1.NewGatewayClient(gateway).Attempt(context.Background())
+	if err != nil {
+		return nil, nil, err
+	}
+	_ = stream.Send(&wirev1.AttemptRequest{Kind: &wirev1.AttemptRequest_Claim{Claim: &wirev1.Claim{
+		InvocationId: ticket.GetInvocationId(), Token: ticket.GetToken(), Cid: "00000001-000001",
+	}}})
+	reply, err := stream.Recv()
+	if err != nil {
+		return nil, nil, err
+	}
+	return stream, reply.GetGranted(), nil
+}
+
+// answer reads the body of a call, and repeats it as the answer.
+func answer(stream attemptStream, granted *wirev1.Granted) {
+	body := granted.GetWholeBody()
+	for ended := granted.GetWhole(); !ended; {
+		reply, err := stream.Recv()
+		if err != nil {
+			return
+		}
+		body = append(body, reply.GetBody()...)
+		ended = reply.GetBodyEnd() != nil || reply.GetCancel() != nil
+	}
+	_ = stream.Send(whole(200, body))
+	_ = stream.CloseSend()
+	for {
+		if _, err := stream.Recv(); err != nil {
+			return
+		}
+	}
+}
+
+func whole(status int32, body []byte, headers ...*wirev1.Header) *wirev1.AttemptRequest {
+	return &wirev1.AttemptRequest{Kind: &wirev1.AttemptRequest_Head{Head: &wirev1.ResultHead{
+		Status: status, Headers: headers, Whole: true, WholeBody: body,
+	}}}
+}
+
+// ends is the error with which a stream ends; it fails if it does not, or well.
+func ends[Reply any](w *world, recv func() (*Reply, error)) error {
+	w.Helper()
+	ended := make(chan error, 1)
+	go func() {
+		for {
+			if _, err := recv(); err != nil {
+				ended <- err
+				return
+			}
+		}
+	}()
+	err := receive(w.T, ended, "the end of a stream")
+	if errors.Is(err, io.EOF) {
+		w.Error("the stream ended well")
+	}
+	return err
+}

@@ -1,0 +1,178 @@
+package attacks
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+)
+
+// answersWith makes a call to evil, which the attacker answers.
+func answersWith(check func(w *world, r response), messages ...*wirev1.AttemptRequest) func(*world) {
+	return func(w *world) {
+		ticket, _, responses := w.ticketOfEvil()
+		stream, granted, err := claim(w.asAgent(w.gateway), ticket)
+		if granted == nil {
+			w.Fatalf("not granted: %v", err)
+		}
+		for _, m := range messages {
+			_ = stream.Send(m)
+		}
+		_ = stream.CloseSend()
+		check(w, receive(w.T, responses, "the answer"))
+	}
+}
+
+// joined is the attacker's stream as the instance that it is.
+func (w *world) joined() pullStream {
+	w.Helper()
+	own := w.instanceOf(evil)
+	stream := w.hello(w.asAgent(w.scheduler), own, w.token(podOf(own), nil))
+	_ = stream.Send(pull(1))
+	return stream
+}
+
+// nextCall makes a call to evil and answers it, which shows that all that was sent
+// before was handled.
+func (w *world) nextCall(pulls pullStream) *wirev1.Ticket {
+	w.Helper()
+	responses := make(chan response, 1)
+	go func() { responses <- w.call("/function/shop/evil/") }()
+	ticket, err := nextTicket(pulls)
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.answers(ticket, responses)
+	return ticket
+}
+
+// posed is what net/http answers to what is no HTTP.
+const posed = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n400 Bad Request"
+
+var lyingAttacks = []attack{
+	{"F86", "execution times of 0, less, and 300 years", "", func(w *world) {
+		pulls := w.joined()
+		last := w.nextCall(pulls)
+		for _, ns := range []int64{0, -1, math.MinInt64, 1e12, math.MaxInt64, math.MaxInt64} {
+			_ = pulls.Send(pull(1, &wirev1.Done{InvocationId: last.GetInvocationId(), ExecNs: ns}))
+			last = w.nextCall(pulls)
+			// The timeout of evil is a second.
+			if mean := w.counter("windlass_scheduler_mean_execution_seconds{function=" + evil + "}"); mean < 0 || mean > 1 {
+				w.Errorf("the mean is %v s after %d ns", mean, ns)
+			}
+		}
+	}},
+	{"F86", "4 billion credits", "", func(w *world) {
+		pulls := w.joined()
+		for range 1_000 {
+			_ = pulls.Send(pull(math.MaxUint32))
+		}
+		last := w.nextCall(pulls)
+		_ = pulls.Send(pull(math.MaxUint32, &wirev1.Done{InvocationId: last.GetInvocationId()}))
+		last = w.nextCall(pulls)
+		// It holds as many as its concurrency, which is one.
+		first, second := make(chan response, 1), make(chan response, 1)
+		go func() { first <- w.call("/function/shop/evil/") }()
+		_ = pulls.Send(pull(math.MaxUint32, &wirev1.Done{InvocationId: last.GetInvocationId()}))
+		ticket, err := nextTicket(pulls)
+		if err != nil {
+			w.Fatal(err)
+		}
+		go func() { second <- w.call("/function/shop/evil/") }()
+		w.until("the second waits", func() bool { return w.counter("windlass_scheduler_queued{function="+evil+"}") == 1 })
+		w.answers(ticket, first)
+		_ = pulls.Send(pull(1, &wirev1.Done{InvocationId: ticket.GetInvocationId()}))
+		if ticket, err = nextTicket(pulls); err != nil {
+			w.Fatal(err)
+		}
+		w.answers(ticket, second)
+	}},
+	{"F86", "100,000 calls that it says are done", "", func(w *world) {
+		pulls := w.joined()
+		var done []*wirev1.Done
+		for range 100_000 {
+			done = append(done, &wirev1.Done{InvocationId: newID(), ExecNs: 1})
+		}
+		_ = pulls.Send(pull(1, done...))
+		w.nextCall(pulls)
+	}},
+	{"F86", "a goodbye of 3 MiB", "", func(w *world) {
+		pulls := w.joined()
+		_ = pulls.Send(&wirev1.PullRequest{Kind: &wirev1.PullRequest_Goodbye{Goodbye: &wirev1.Goodbye{
+			Reason: wirev1.Goodbye_REASON_FUNCTION_ENDED, Detail: "\x1b[31m\r\n" + strings.Repeat("A", 3<<20),
+		}}})
+		_ = pulls.CloseSend()
+		for _, err := pulls.Recv(); err == nil; _, err = pulls.Recv() {
+			continue
+		}
+	}},
+	{"F86", "a failure of 3 MiB", answered + "{code=502}", answersWith(func(w *world, r response) {
+		if r.status != 502 || len(r.body) > 16<<10 {
+			w.Errorf("answered %d with %d bytes", r.status, len(r.body))
+		}
+	}, &wirev1.AttemptRequest{Kind: &wirev1.AttemptRequest_End{End: &wirev1.ResultEnd{
+		Failure: &wirev1.Failure{Detail: marker + strings.Repeat("A", 3<<20)},
+	}}})},
+	{"F86", "a status that is none", answered + "{code=502}", answersWith(func(w *world, r response) {
+		if r.status != 502 || r.header.Get("X-Windlass-Executed") != "maybe" {
+			w.Errorf("answered %d", r.status)
+		}
+	}, whole(101, nil), whole(200, nil))},
+	{"F87", "an answer that splits itself", "", answersWith(func(w *world, r response) {
+		if r.status != 200 || r.header.Get("Set-Cookie") != "" || r.header.Get("X-Windlass-Executed") != "yes" || r.body != "body" {
+			w.Errorf("answered %d %q with %v", r.status, r.body, r.header)
+		}
+	}, whole(200, []byte("body"),
+		&wirev1.Header{Name: "X-A", Value: []byte("a\r\nSet-Cookie: a=" + marker)},
+		&wirev1.Header{Name: "X-B\r\nSet-Cookie", Value: []byte("b")},
+		&wirev1.Header{Name: "Content-Length", Value: []byte("99")},
+		&wirev1.Header{Name: "Transfer-Encoding", Value: []byte("chunked")},
+		&wirev1.Header{Name: "Connection", Value: []byte("X-Windlass-Executed")},
+		&wirev1.Header{Name: "x-windlass-executed", Value: []byte("no")}))},
+	{"F93", "a function error that splits itself", "", answersWith(func(w *world, r response) {
+		if r.header.Get("Set-Cookie") != "" || len(r.header.Get("X-Windlass-Function-Error")) > 8<<10 {
+			w.Errorf("answered with %v", r.header)
+		}
+	}, &wirev1.AttemptRequest{Kind: &wirev1.AttemptRequest_Head{Head: &wirev1.ResultHead{
+		Status: 500, Whole: true, FunctionError: "\x1b[31m" + marker + "\r\nSet-Cookie: a=b\r\n" + strings.Repeat("A", 1<<20),
+	}}})},
+	{"F87", "an answer that is longer than it says", answered, answersWith(func(w *world, r response) {
+		if r.err == nil && r.body != "12345" {
+			w.Errorf("answered %q", r.body)
+		}
+	}, &wirev1.AttemptRequest{Kind: &wirev1.AttemptRequest_Head{Head: &wirev1.ResultHead{
+		Status: 200, Headers: []*wirev1.Header{{Name: "Content-Length", Value: []byte("5")}},
+	}}}, &wirev1.AttemptRequest{Kind: &wirev1.AttemptRequest_Body{Body: []byte("12345HTTP/1.1 200 OK\r\n\r\n")}},
+		&wirev1.AttemptRequest{Kind: &wirev1.AttemptRequest_End{End: &wirev1.ResultEnd{}}})},
+	{"F87", "an answer that poses as the server's own refusal", "", answersWith(func(w *world, r response) {
+		if r.status != 200 || r.body != posed {
+			w.Errorf("answered %d, %v: %q", r.status, r.err, r.body)
+		}
+	}, &wirev1.AttemptRequest{Kind: &wirev1.AttemptRequest_Head{Head: &wirev1.ResultHead{
+		Status: 200, Headers: []*wirev1.Header{{Name: "Content-Length", Value: []byte(itoa(len(posed)))}},
+	}}}, &wirev1.AttemptRequest{Kind: &wirev1.AttemptRequest_Body{Body: []byte(posed)}},
+		&wirev1.AttemptRequest{Kind: &wirev1.AttemptRequest_End{End: &wirev1.ResultEnd{}}})},
+	{"F100", "an answer for every status code", "", func(w *world) {
+		pulls := w.joined()
+		var last *wirev1.Ticket
+		for code := int32(600); code < 700; code++ {
+			responses := make(chan response, 1)
+			go func() { responses <- w.call(fmt.Sprintf("/function/shop/evil/%d", code)) }()
+			ticket, err := nextTicket(pulls)
+			if err != nil {
+				w.Fatal(err)
+			}
+			stream, granted, err := claim(w.asAgent(w.gateway), ticket)
+			if granted == nil {
+				w.Fatal(err)
+			}
+			_ = stream.Send(whole(code, nil))
+			if r := receive(w.T, responses, "the answer"); r.status != 502 {
+				w.Errorf("%d became %d", code, r.status)
+			}
+			last = ticket
+			_ = pulls.Send(pull(1, &wirev1.Done{InvocationId: last.GetInvocationId()}))
+		}
+	}},
+}

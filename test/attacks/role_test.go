@@ -1,0 +1,166 @@
+package attacks
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+
+	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	"github.com/windlass-dev/windlass/pkg/wiretls"
+	"github.com/windlass-dev/windlass/pkg/wiretls/testca"
+)
+
+// noCertificate stands for whoever has none.
+const noCertificate = "nobody"
+
+const stranger = "some.pod"
+
+// everybody may call what asks for a token instead.
+var everybody = []string{noCertificate, wiretls.GatewayName, wiretls.SchedulerName, wiretls.ControllerName, stranger}
+
+// mayCall is which certificate is good for which method.
+var mayCall = map[string][]string{
+	wirev1.Scheduler_Offer_FullMethodName: {wiretls.GatewayName, wiretls.SchedulerName},
+	wirev1.Scheduler_Beat_FullMethodName:  {wiretls.GatewayName, wiretls.SchedulerName},
+	wirev1.Scheduler_Slots_FullMethodName: {wiretls.GatewayName, wiretls.SchedulerName},
+	wirev1.Scheduler_Watch_FullMethodName: {wiretls.ControllerName},
+	wirev1.Scheduler_Pull_FullMethodName:  everybody,
+	wirev1.Gateway_Attempt_FullMethodName: everybody,
+}
+
+var roleAttacks = []attack{
+	{"F98", "every method with every certificate", notAllowed, func(w *world) {
+		for _, service := range []struct {
+			addr, name string
+			desc       grpc.ServiceDesc
+		}{
+			{w.scheduler, wiretls.SchedulerName, wirev1.Scheduler_ServiceDesc},
+			{w.gateway, wiretls.GatewayName, wirev1.Gateway_ServiceDesc},
+		} {
+			for _, role := range everybody {
+				conn := w.asAgent(service.addr)
+				if role != noCertificate {
+					conn = w.as(w.role(role).ClientCredentials(service.name), service.addr)
+				}
+				for _, method := range methodsOf(service.desc) {
+					w.checkMethod(conn, role, method)
+				}
+			}
+		}
+	}},
+	{"F98", "methods and services that do not exist", "", func(w *world) {
+		for _, addr := range []string{w.scheduler, w.gateway} {
+			conn := w.asAgent(addr)
+			for _, method := range []string{"/windlass.wire.v1.Scheduler/offer", "/windlass.wire.v1.Scheduler/", "/windlass.wire.v1.Scheduler/Pull/", "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", "/grpc.channelz.v1.Channelz/GetServers", "/a/b", "//", "/" + marker} {
+				if code := w.codeOf(conn, method); code != codes.Unimplemented {
+					w.Errorf("%s: %v", method, code)
+				}
+			}
+		}
+	}},
+	{"F98", "paths without a slash", "", func(w *world) {
+		for _, path := range []string{"windlass.wire.v1.Scheduler/Offer", "windlass.wire.v1.Scheduler/Watch", "", "*"} {
+			if said := rawPath(w, path); strings.Contains(said, "grpc-status=0") || !strings.Contains(said, "grpc-status=") && said != "reset" {
+				w.Errorf("%q: %s", path, said)
+			}
+		}
+	}},
+	{"F101", "connections without TLS, with an old one, or of another CA", "", func(w *world) {
+		theirs := testca.New(w)
+		another, err := wiretls.Load(theirs.Folder(w, wiretls.GatewayName), w.discard())
+		if err != nil {
+			w.Fatal(err)
+		}
+		for name, c := range map[string]credentials.TransportCredentials{
+			"no TLS":     insecure.NewCredentials(),
+			"TLS 1.2":    credentials.NewTLS(&tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12}),
+			"another CA": another.ClientCredentials(wiretls.SchedulerName),
+		} {
+			if code := w.codeOf(w.as(c, w.scheduler), wirev1.Scheduler_Offer_FullMethodName); code != codes.Unavailable {
+				w.Errorf("%s: %v", name, code)
+			}
+		}
+	}},
+}
+
+func methodsOf(service grpc.ServiceDesc) (names []string) {
+	for _, m := range service.Streams {
+		names = append(names, "/"+service.ServiceName+"/"+m.StreamName)
+	}
+	for _, m := range service.Methods {
+		names = append(names, "/"+service.ServiceName+"/"+m.MethodName)
+	}
+	return names
+}
+
+// checkMethod checks that a method is refused to all but those who may call it. Of
+// those, the method itself finds that what it is sent makes no sense.
+func (w *world) checkMethod(conn *grpc.ClientConn, role, method string) {
+	w.Helper()
+	allowed := false
+	for _, name := range mayCall[method] {
+		allowed = allowed || name == role
+	}
+	code := w.codeOf(conn, method)
+	if refused := code == codes.Unauthenticated || code == codes.PermissionDenied; refused == allowed {
+		w.Errorf("%s as %s: %v, want allowed=%v", method, role, code, allowed)
+	}
+}
+
+// codeOf is how a stream ends that sends one empty message and no more.
+func (w *world) codeOf(conn *grpc.ClientConn, method string) codes.Code {
+	w.Helper()
+	ctx, cancel := context.WithTimeout(w.Context(), patience)
+	defer cancel()
+	stream, err := conn.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, method)
+	if err != nil {
+		return status.Code(err)
+	}
+	_ = stream.SendMsg(&wirev1.WatchRequest{})
+	_ = stream.CloseSend()
+	waiting := time.AfterFunc(3*time.Second, cancel) // a Watch goes on
+	defer waiting.Stop()
+	for {
+		if err := stream.RecvMsg(&wirev1.WatchReply{}); err == io.EOF {
+			return codes.OK
+		} else if err != nil {
+			return status.Code(err)
+		}
+	}
+}
+
+// rawPath sends a request with a path that gRPC clients do not send, and returns
+// what was answered.
+func rawPath(w *world, path string) string {
+	w.Helper()
+	h := w.newFrames(w.overTLS(w.scheduler))
+	h.headers(1, true, ":method", "POST", ":scheme", "https", ":path", path, ":authority", "x", "content-type", "application/grpc", "te", "trailers")
+	var said []string
+	decoder := hpack.NewDecoder(4096, func(f hpack.HeaderField) { said = append(said, f.Name+"="+f.Value) })
+	for {
+		frame, err := h.framer.ReadFrame()
+		if err != nil {
+			return fmt.Sprintf("reset %v", err)
+		}
+		switch f := frame.(type) {
+		case *http2.HeadersFrame:
+			_, _ = decoder.Write(f.HeaderBlockFragment())
+			if f.StreamEnded() {
+				return strings.Join(said, " ")
+			}
+		case *http2.RSTStreamFrame, *http2.GoAwayFrame:
+			return "reset"
+		}
+	}
+}

@@ -1,0 +1,411 @@
+package attacks
+
+import (
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/go-jose/go-jose/v4/jwt"
+	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	"github.com/windlass-dev/windlass/internal/serve"
+	"github.com/windlass-dev/windlass/pkg/catalog"
+	"github.com/windlass-dev/windlass/pkg/gateway"
+	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/ownership"
+	"github.com/windlass-dev/windlass/pkg/podidentity"
+	"github.com/windlass-dev/windlass/pkg/provisioner"
+	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
+	"github.com/windlass-dev/windlass/pkg/scheduler"
+	"github.com/windlass-dev/windlass/pkg/wiretls"
+	"github.com/windlass-dev/windlass/pkg/wiretls/testca"
+)
+
+const (
+	// patience is how long a test waits for what must come.
+	patience = 30 * time.Second
+	// marker is in all that attacks send and may appear in no log.
+	marker = "xMARKERx"
+	// maxBody is the gateway's limit.
+	maxBody = 256 << 10
+	// maxWait is how long calls may wait for an instance.
+	maxWait = 10 * time.Second
+)
+
+// The functions of the world: honest has an instance that works, and the attacker
+// is the instance of evil.
+const (
+	honest = "honest"
+	evil   = "evil"
+)
+
+// world is what is attacked.
+type world struct {
+	*testing.T
+	ca       *testca.CA
+	key      *ecdsa.PrivateKey
+	registry *prometheus.Registry
+	log      *logBuffer
+	catalog  *catalog.Catalog
+	verifier *podidentity.Verifier
+	calls    string // address of the gateway for clients
+
+	scheduler, gateway string // addresses on the wire
+
+	mu       sync.Mutex
+	pods     map[string]provisioner.Key // by UID
+	executed []*wirev1.Granted          // by the honest instance
+	started  map[string]chan provisioner.Key
+}
+
+func newWorld(t *testing.T) *world {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{
+		T: t, ca: testca.New(t), key: key, registry: prometheus.NewRegistry(), log: &logBuffer{}, catalog: catalog.New(),
+		pods:    make(map[string]provisioner.Key),
+		started: map[string]chan provisioner.Key{honest: make(chan provisioner.Key, 64), evil: make(chan provisioner.Key, 64)},
+	}
+	log := slog.New(slog.NewJSONHandler(w.log, nil))
+	w.verifier, err = podidentity.New(podidentity.DefaultConfig(), podidentity.Deps{Keys: w, Log: log, Now: time.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.runs(w.verifier.Run)
+	atScheduler, atGateway, atCalls := w.listen(), w.listen(), w.listen()
+	w.scheduler, w.gateway, w.calls = atScheduler.Addr().String(), atGateway.Addr().String(), atCalls.Addr().String()
+	w.startScheduler(atScheduler, log)
+	w.startGateway(atGateway, atCalls, log)
+	w.put(evil, time.Second)
+	w.put(honest, time.Minute)
+	go w.work(w.instanceOf(honest))
+	return w
+}
+
+// put registers a function with one instance.
+func (w *world) put(name string, timeout time.Duration) {
+	fn := &v1alpha1.Function{}
+	fn.Namespace, fn.Name, fn.UID, fn.Generation = "shop", name, types.UID("uid-of-"+name), 1
+	v1alpha1.Default(fn)
+	fn.Spec.Timeout.Duration = timeout
+	fn.Spec.Scaling.Min = 1
+	most := int32(1)
+	fn.Spec.Scaling.Max = &most
+	w.catalog.Put(fn)
+}
+
+func (w *world) startScheduler(l net.Listener, log *slog.Logger) {
+	certificate := w.role(wiretls.SchedulerName)
+	instances := provisioner.New(
+		provisioner.Config{Nodes: []nodepick.Node{{Name: "n", Allocatable: nodepick.Amount{MilliCPU: 1 << 30, Memory: 1 << 50}}}},
+		provisioner.Deps{Runtime: &runtime{world: w, exits: make(chan provisioner.Exit)}, Verify: w.verify, Now: time.Now, Log: log},
+	)
+	owner := ownership.NewStatic(ownership.Owner{ID: "one", Addr: w.scheduler})
+	config := scheduler.DefaultConfig()
+	s, err := scheduler.New(config, scheduler.Deps{
+		Catalog: w.catalog, Keeper: owner, Instances: instances, Registry: w.registry, Log: log, Now: time.Now,
+	})
+	if err != nil {
+		w.Fatal(err)
+	}
+	server := serve.NewWire(prometheus.WrapRegistererWith(prometheus.Labels{"at": "scheduler"}, w.registry),
+		append(wiretls.RequirePeer(wiretls.SchedulerMethods()), grpc.Creds(certificate.ServerCredentials()))...)
+	wirev1.RegisterSchedulerServer(server, s)
+	w.runs(func(ctx context.Context) error { return instances.Run(ctx, s) })
+	w.runs(s.Run)
+	w.runs(func(ctx context.Context) error { return serve.Wire(ctx, l, server) })
+}
+
+func (w *world) startGateway(wire, calls net.Listener, log *slog.Logger) {
+	certificate := w.role(wiretls.GatewayName)
+	config := gateway.DefaultConfig()
+	config.ClaimAddr, config.MaxBody, config.MaxQueueTime = w.gateway, maxBody, maxWait
+	g, err := gateway.New(config, gateway.Deps{
+		Catalog: w.catalog, Router: ownership.NewStatic(ownership.Owner{ID: "one", Addr: w.scheduler}),
+		Schedulers: certificate.ClientCredentials(wiretls.SchedulerName), Registry: w.registry, Log: log,
+	})
+	if err != nil {
+		w.Fatal(err)
+	}
+	server := serve.NewWire(prometheus.WrapRegistererWith(prometheus.Labels{"at": "gateway"}, w.registry),
+		append(wiretls.RequirePeer(wiretls.GatewayMethods()), grpc.Creds(certificate.ServerCredentials()))...)
+	wirev1.RegisterGatewayServer(server, g)
+	w.runs(g.Run)
+	w.runs(func(ctx context.Context) error { return serve.Wire(ctx, wire, server) })
+	w.runs(func(ctx context.Context) error { return serve.Calls(ctx, calls, g, time.Second, w.registry, log) })
+}
+
+// runs runs a part until the test ends.
+func (w *world) runs(run func(context.Context) error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- run(ctx) }()
+	w.Cleanup(func() {
+		cancel()
+		if err := receive(w.T, ended, "the end of a part"); err != nil {
+			w.Error(err)
+		}
+	})
+}
+
+func (w *world) listen() net.Listener {
+	w.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		w.Fatal(err)
+	}
+	return l
+}
+
+func (w *world) role(name string) *wiretls.Credentials {
+	w.Helper()
+	c, err := wiretls.Load(w.ca.Folder(w, name), slog.New(slog.DiscardHandler))
+	if err != nil {
+		w.Fatal(err)
+	}
+	return c
+}
+
+// Keys implements podidentity.KeySource.
+func (w *world) Keys(context.Context) ([]byte, error) {
+	return json.Marshal(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{KeyID: "k", Key: w.key.Public(), Algorithm: "ES256", Use: "sig"}}})
+}
+
+// verify does what a scheduler in a cluster does: the token must be of the pod that
+// is the instance.
+func (w *world) verify(key provisioner.Key, token string) error {
+	identity, err := w.verifier.Verify(token)
+	if err != nil {
+		return fmt.Errorf("%w: %w", provisioner.ErrBadToken, err)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if known, ok := w.pods[identity.PodUID]; !ok || known != key {
+		return fmt.Errorf("%w: of another pod", provisioner.ErrBadToken)
+	}
+	return nil
+}
+
+// podOf is the UID of an instance's pod.
+func podOf(key provisioner.Key) string { return "pod-" + key.FunctionUID + "-" + string(key.CID) }
+
+// token is what the kubelet would mount into a pod, but for changes.
+func (w *world) token(pod string, changes map[string]any) string {
+	return w.signed(w.key, pod, changes)
+}
+
+func (w *world) signed(key *ecdsa.PrivateKey, pod string, changes map[string]any) string {
+	w.Helper()
+	now := time.Now()
+	said := map[string]any{
+		"aud": []string{podidentity.Audience}, "iss": "https://kubernetes.default.svc", "sub": "system:serviceaccount:shop:default",
+		"iat": now.Unix(), "nbf": now.Unix(), "exp": now.Add(10 * time.Minute).Unix(), "jti": rand.Text() + marker,
+		"kubernetes.io": map[string]any{
+			"namespace": "shop", "pod": map[string]any{"name": "p", "uid": pod}, "serviceaccount": map[string]any{"name": "default", "uid": "s"},
+		},
+	}
+	for claim, value := range changes {
+		said[claim] = value
+	}
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: key}, (&jose.SignerOptions{}).WithType("JWT").WithHeader("kid", "k"))
+	if err != nil {
+		w.Fatal(err)
+	}
+	token, err := jwt.Signed(signer).Claims(said).Serialize()
+	if err != nil {
+		w.Fatal(err)
+	}
+	return token
+}
+
+// instanceOf is the instance of a function that was started last. It can be asked
+// for once.
+func (w *world) instanceOf(function string) provisioner.Key {
+	w.Helper()
+	return receive(w.T, w.started[function], "an instance of "+function)
+}
+
+// runtime starts nothing: whoever wants to can play the instance.
+type runtime struct {
+	world *world
+	exits chan provisioner.Exit
+}
+
+func (r *runtime) Start(spec provisioner.InstanceSpec) {
+	key := provisioner.Key{FunctionUID: string(spec.Function.UID), CID: spec.CID}
+	r.world.mu.Lock()
+	r.world.pods[podOf(key)] = key
+	r.world.mu.Unlock()
+	r.world.started[spec.Function.Name] <- key
+}
+
+func (r *runtime) Stop(string, invoke.CID)        {}
+func (r *runtime) Exits() <-chan provisioner.Exit { return r.exits }
+
+// as connects to the wire with credentials.
+func (w *world) as(c credentials.TransportCredentials, addr string) *grpc.ClientConn {
+	w.Helper()
+	conn := w.connect(c, addr)
+	w.Cleanup(func() { _ = conn.Close() })
+	return conn
+}
+
+// connect is as for whoever closes the connection.
+func (w *world) connect(c credentials.TransportCredentials, addr string) *grpc.ClientConn {
+	w.Helper()
+	conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(c))
+	if err != nil {
+		w.Fatal(err)
+	}
+	return conn
+}
+
+// asAgent connects to the wire as agents do.
+func (w *world) asAgent(addr string) *grpc.ClientConn {
+	w.Helper()
+	return w.as(w.agent(addr), addr)
+}
+
+// agent are the credentials of agents, which have no certificate.
+func (w *world) agent(addr string) credentials.TransportCredentials {
+	w.Helper()
+	name := wiretls.SchedulerName
+	if addr == w.gateway {
+		name = wiretls.GatewayName
+	}
+	c, err := wiretls.AgentCredentials(w.ca.PEM(), name)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return c
+}
+
+// overTLS is a connection to the wire without gRPC.
+func (w *world) overTLS(addr string) net.Conn {
+	w.Helper()
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(w.ca.PEM())
+	name := wiretls.SchedulerName
+	if addr == w.gateway {
+		name = wiretls.GatewayName
+	}
+	conn, err := tls.Dial("tcp", addr, &tls.Config{RootCAs: roots, ServerName: name, NextProtos: []string{"h2"}, MinVersion: tls.VersionTLS13})
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.Cleanup(func() { _ = conn.Close() })
+	_ = conn.SetDeadline(time.Now().Add(patience))
+	return conn
+}
+
+// receive returns what comes from a channel.
+func receive[V any](t *testing.T, from <-chan V, what string) V {
+	t.Helper()
+	select {
+	case v := <-from:
+		return v
+	case <-time.After(patience):
+		t.Fatalf("waited in vain for %s", what)
+		panic("unreachable")
+	}
+}
+
+// until waits for a condition.
+func (w *world) until(what string, holds func() bool) {
+	w.Helper()
+	for limit := time.After(patience); !holds(); {
+		select {
+		case <-limit:
+			w.Fatalf("waited in vain until %s", what)
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
+// counter is the sum of the series of a metric, written as name or
+// name{label=value}, and series the number of all.
+func (w *world) counter(metric string) (sum float64) {
+	name, label, _ := strings.Cut(strings.TrimSuffix(metric, "}"), "{")
+	w.each(func(family string, labels map[string]string, value float64) {
+		key, want, filtered := strings.Cut(label, "=")
+		if family == name && (!filtered || labels[key] == want) {
+			sum += value
+		}
+	})
+	return sum
+}
+
+func (w *world) series() (n int) {
+	w.each(func(string, map[string]string, float64) { n++ })
+	return n
+}
+
+func (w *world) each(do func(family string, labels map[string]string, value float64)) {
+	families, err := w.registry.Gather()
+	if err != nil {
+		w.Fatal(err)
+	}
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			labels := make(map[string]string)
+			for _, l := range m.GetLabel() {
+				labels[l.GetName()] = l.GetValue()
+			}
+			do(family.GetName(), labels, m.GetCounter().GetValue()+m.GetGauge().GetValue())
+		}
+	}
+}
+
+// logBuffer is a log for many goroutines.
+type logBuffer struct {
+	mu     sync.Mutex
+	buffer bytes.Buffer
+}
+
+func (b *logBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buffer.Write(p)
+}
+
+func (b *logBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buffer.String()
+}
+
+// honestCall calls the honest function as an honest client.
+func (w *world) honestCall() {
+	w.Helper()
+	client := &http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true}}
+	resp, err := client.Get("http://" + w.calls + "/function/shop/honest/")
+	if err != nil {
+		w.Errorf("an honest call failed: %v", err)
+		return
+	}
+	_ = resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		w.Errorf("an honest call was answered with %s", resp.Status)
+	}
+}
