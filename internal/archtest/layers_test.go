@@ -33,6 +33,7 @@ var rows = []struct {
 		"pkg/workload",
 	}},
 	{"shells", []string{
+		"internal/logsink",
 		"internal/serve",
 		"pkg/callers",
 		"pkg/catalog",

@@ -20,7 +20,9 @@ func Controller(ctx context.Context, config ControllerConfig) error {
 	if err := config.Validate(); err != nil {
 		return err
 	}
-	log, registry, parts := newLog(config.Common), newRegistry(), lifecycle.New()
+	registry, parts := newRegistry(), lifecycle.New()
+	log, flush := newLog(config.Common, registry)
+	defer flush()
 	defer parts.Stop()
 	tls, err := wiretls.Load(config.TLSDir, log)
 	if err != nil {
@@ -77,7 +79,8 @@ func readRuntimes(file string) ([]v1alpha1.Runtime, error) {
 func Cleanup(ctx context.Context, config CleanupConfig) error {
 	ctx, cancel := context.WithTimeout(ctx, config.Timeout)
 	defer cancel()
-	log := newLog(config.Common)
+	log, flush := newLog(config.Common, newRegistry())
+	defer flush()
 	rest, err := restConfig()
 	if err != nil {
 		return err

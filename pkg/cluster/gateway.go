@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 
@@ -28,12 +29,13 @@ func Gateway(ctx context.Context, config GatewayConfig) error {
 	if err := config.Validate(); err != nil {
 		return err
 	}
-	log := newLog(config.Common)
-	parts := lifecycle.New()
+	registry, parts := newRegistry(), lifecycle.New()
+	log, flush := newLog(config.Common, registry)
+	defer flush()
 	defer parts.Stop()
 	var state readiness
 	state.set("starting")
-	if err := startGateway(ctx, config, parts, &state, log); err != nil {
+	if err := startGateway(ctx, config, parts, &state, registry, log); err != nil {
 		return unlessDone(ctx, err)
 	}
 	state.set("")
@@ -68,8 +70,9 @@ func (r *readiness) get() string { return *r.why.Load() }
 
 // startGateway makes the parts and starts them in the order in which they need
 // each other.
-func startGateway(ctx context.Context, config GatewayConfig, parts *lifecycle.Lifecycle, state *readiness, log *slog.Logger) error {
-	registry := newRegistry()
+func startGateway(
+	ctx context.Context, config GatewayConfig, parts *lifecycle.Lifecycle, state *readiness, registry *prometheus.Registry, log *slog.Logger,
+) error {
 	if err := serveOperations(parts, config.Common, registry, state.get, log); err != nil {
 		return err
 	}

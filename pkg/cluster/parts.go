@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"os"
@@ -18,6 +19,7 @@ import (
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/grpclog"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -28,6 +30,7 @@ import (
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/internal/lifecycle"
+	"github.com/windlass-dev/windlass/internal/logsink"
 	"github.com/windlass-dev/windlass/internal/serve"
 )
 
@@ -43,18 +46,26 @@ func level(name string) (slog.Level, error) {
 }
 
 // newLog makes the logger of a valid configuration, also for the libraries that
-// have one of their own.
-func newLog(c Common) *slog.Logger {
+// have one of their own. Nobody who logs waits for the log to be read. What is
+// still to be written is written by flush.
+func newLog(c Common, registerer prometheus.Registerer) (log *slog.Logger, flush func()) {
 	l, _ := level(c.LogLevel)
+	sink := logsink.New(os.Stderr)
+	registerer.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
+		Name: "windlass_log_lines_dropped_total", Help: "Lines of log that were dropped because nobody took them.",
+	}, func() float64 { return float64(sink.Dropped()) }))
 	options := &slog.HandlerOptions{Level: l}
-	var handler slog.Handler = slog.NewJSONHandler(os.Stderr, options)
+	var handler slog.Handler = slog.NewJSONHandler(sink, options)
 	if c.LogFormat == "text" {
-		handler = slog.NewTextHandler(os.Stderr, options)
+		handler = slog.NewTextHandler(sink, options)
 	}
-	log := slog.New(handler)
+	log = slog.New(handler)
 	klog.SetSlogLogger(log.With("library", "client-go"))
 	ctrl.SetLogger(logr.FromSlogHandler(log.With("library", "controller-runtime").Handler()))
-	return log
+	grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, io.Discard, sink))
+	writing := lifecycle.New()
+	writing.Start("log", sink.Run)
+	return log, writing.Stop
 }
 
 func newRegistry() *prometheus.Registry {

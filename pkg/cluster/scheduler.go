@@ -42,7 +42,10 @@ func Scheduler(ctx context.Context, config SchedulerConfig) error {
 	if err := config.Validate(); err != nil {
 		return err
 	}
-	s := &schedulerRole{config: config, log: newLog(config.Common), registry: newRegistry(), parts: lifecycle.New(), keeping: lifecycle.New()}
+	registry := newRegistry()
+	log, flush := newLog(config.Common, registry)
+	defer flush()
+	s := &schedulerRole{config: config, log: log, registry: registry, parts: lifecycle.New(), keeping: lifecycle.New()}
 	s.state.set("starting")
 	defer s.parts.Stop()
 	defer s.keeping.Stop()

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/windlass-dev/windlass/test/faults/lab"
@@ -41,13 +42,16 @@ func (s *scene) everyRole() []*lab.Member {
 // loggingElsewhere restarts gateways and schedulers with another place for their
 // logs, calls f, and restarts them as they were.
 func (s *scene) loggingElsewhere(ctx context.Context, sink lab.Sink, f func() error) error {
+	var err error
 	for _, m := range s.everyRole() {
 		m.LogTo(sink)
-		if err := m.Restart(ctx); err != nil {
-			return err
-		}
+		starting, cancel := context.WithTimeout(ctx, 20*time.Second)
+		err = errors.Join(err, m.Restart(starting))
+		cancel()
 	}
-	err := f()
+	if err == nil {
+		err = f()
+	}
 	for _, m := range s.everyRole() {
 		m.LogTo(lab.Sink{})
 		m.Kill()

@@ -23,7 +23,7 @@ const Any = -1
 
 // Report is the verdict on one run of the lab.
 type Report struct {
-	Calls, Succeeded, No, Maybe, Broken, Failed int
+	Calls, Succeeded, No, Maybe, Broken, Left, Failed int
 	// Lost are successes without an execution and calls without an answer.
 	Lost int
 	// Duplicated are calls that were executed more than once and must not be.
@@ -62,6 +62,7 @@ func (r *Report) Add(o Report) {
 	r.No += o.No
 	r.Maybe += o.Maybe
 	r.Broken += o.Broken
+	r.Left += o.Left
 	r.Failed += o.Failed
 	r.Lost += o.Lost
 	r.Duplicated += o.Duplicated
@@ -118,6 +119,8 @@ func (j *judge) call(c Call, runs []Run) {
 		j.fault("duplicated", fmt.Sprintf("%s was executed %d times", c.Nonce, len(runs)))
 	}
 	switch {
+	case c.Outcome == Left:
+		r.Left++
 	case c.Outcome == Unanswered || j.allow.Patience > 0 && c.Latency() > j.allow.Patience:
 		r.Lost++
 		j.fault("lost", fmt.Sprintf("%s was not answered within %v", c.Nonce, c.Latency()))

@@ -27,6 +27,7 @@ func honest() ([]verdict.Call, []verdict.Run) {
 		verdict.Call{Nonce: "late", Status: 502, Executed: verdict.Maybe, Reason: "InstanceLost", Ended: at(5)},
 		verdict.Call{Nonce: "never", Status: 502, Executed: verdict.Maybe, Reason: "InstanceLost", Ended: at(5)},
 		verdict.Call{Nonce: "broke", Outcome: verdict.Broken, Ended: at(5)},
+		verdict.Call{Nonce: "left", Outcome: verdict.Left, Ended: at(5)},
 		verdict.Call{Nonce: "twice", Status: 200, Executed: verdict.Yes, Echo: "twice", Whole: true, Repeatable: true, Ended: at(9)},
 	)
 	runs = append(runs,
@@ -47,7 +48,7 @@ func TestAnHonestHistoryIsAcquitted(t *testing.T) {
 	if !report.Kept() {
 		t.Errorf("held against it: %v", report.Faults)
 	}
-	if report.Calls != 15 || report.Succeeded != 11 || report.No != 1 || report.Maybe != 2 || report.Broken != 1 {
+	if report.Calls != 16 || report.Left != 1 || report.Succeeded != 11 || report.No != 1 || report.Maybe != 2 || report.Broken != 1 {
 		t.Errorf("counted wrongly: %+v", report)
 	}
 }

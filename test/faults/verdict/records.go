@@ -18,6 +18,8 @@ const (
 	Broken
 	// Unanswered calls were given up by their caller after its patience.
 	Unanswered
+	// Left are calls whose caller left of its own will.
+	Left
 )
 
 // Executed is what an answer says of the execution, in the words of the header.
