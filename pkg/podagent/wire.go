@@ -14,7 +14,7 @@ func toWire(m core.Message, c agentenv.Config, token string) *wirev1.PullRequest
 	switch m := m.(type) {
 	case core.Hello:
 		return &wirev1.PullRequest{Kind: &wirev1.PullRequest_Hello{Hello: &wirev1.Hello{
-			FunctionUid: c.FunctionUID, Generation: c.Generation, Cid: c.CID, Token: token, Epoch: m.Epoch,
+			FunctionUid: c.FunctionUID, Generation: c.Generation, Cid: c.CID, Token: token,
 		}}}
 	case core.Pull:
 		done := make([]*wirev1.Done, 0, len(m.Done))

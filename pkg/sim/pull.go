@@ -42,7 +42,7 @@ func (p *pullEnd) take(m any) {
 	p.heard = p.scheduler.now()
 	switch m := m.(type) {
 	case core.Hello:
-		p.hello(m)
+		p.hello()
 	case core.Pull:
 		p.pull(m)
 	case core.LeaveRequest:
@@ -63,14 +63,14 @@ func (p *pullEnd) say(r core.Reply) {
 }
 
 // hello lets the instance join, or sends it to where it belongs.
-func (p *pullEnd) hello(m core.Hello) {
+func (p *pullEnd) hello() {
 	f := p.served
 	f.reconsider()
 	switch {
 	case !p.scheduler.world.platform.knows(p.cid):
 		p.stream.send(p.scheduler.node, unknownInstance{})
 		p.stream.close(p.scheduler.node)
-	case !f.serving || m.Epoch > f.term.Epoch:
+	case !f.serving:
 		p.moved()
 	default:
 		p.join()

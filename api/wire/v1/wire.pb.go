@@ -835,10 +835,7 @@ type Hello struct {
 	Cid string `protobuf:"bytes,3,opt,name=cid,proto3" json:"cid,omitempty"`
 	// Proof of who it is: the secret that it was started with or, in a cluster,
 	// its pod's service account token.
-	Token string `protobuf:"bytes,4,opt,name=token,proto3" json:"token,omitempty"`
-	// Highest epoch of its function's slot that the instance has heard of; 0 if
-	// none. A scheduler that only knows an earlier one is not the owner any more.
-	Epoch         uint64 `protobuf:"varint,5,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	Token         string `protobuf:"bytes,4,opt,name=token,proto3" json:"token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -899,13 +896,6 @@ func (x *Hello) GetToken() string {
 		return x.Token
 	}
 	return ""
-}
-
-func (x *Hello) GetEpoch() uint64 {
-	if x != nil {
-		return x.Epoch
-	}
-	return 0
 }
 
 type Ping struct {
@@ -3168,15 +3158,14 @@ const file_wire_v1_wire_proto_rawDesc = "" +
 	"\x05leave\x18\x03 \x01(\v2\x1e.windlass.wire.v1.LeaveRequestH\x00R\x05leave\x125\n" +
 	"\agoodbye\x18\x04 \x01(\v2\x19.windlass.wire.v1.GoodbyeH\x00R\agoodbye\x12,\n" +
 	"\x04ping\x18\x05 \x01(\v2\x16.windlass.wire.v1.PingH\x00R\x04pingB\x06\n" +
-	"\x04kind\"\x88\x01\n" +
+	"\x04kind\"r\n" +
 	"\x05Hello\x12!\n" +
 	"\ffunction_uid\x18\x01 \x01(\tR\vfunctionUid\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x02 \x01(\x03R\n" +
 	"generation\x12\x10\n" +
 	"\x03cid\x18\x03 \x01(\tR\x03cid\x12\x14\n" +
-	"\x05token\x18\x04 \x01(\tR\x05token\x12\x14\n" +
-	"\x05epoch\x18\x05 \x01(\x04R\x05epoch\"!\n" +
+	"\x05token\x18\x04 \x01(\tR\x05token\"!\n" +
 	"\x04Ping\x12\x19\n" +
 	"\bevery_ns\x18\x01 \x01(\x03R\aeveryNs\"L\n" +
 	"\x04Pull\x12\x18\n" +

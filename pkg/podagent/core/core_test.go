@@ -120,7 +120,7 @@ func tell(e Effect) string {
 func tellMessage(m Message) string {
 	switch m := m.(type) {
 	case Hello:
-		return fmt.Sprintf("hello %d", m.Epoch)
+		return "hello"
 	case Pull:
 		text := fmt.Sprintf("pull %d", m.Credits)
 		for _, d := range m.Done {
@@ -168,7 +168,7 @@ func TestOneCall(t *testing.T) {
 	s := newScript(t, params())
 	s.expect("dial 1 any")
 	s.on(Opened{1})
-	s.expect("send 1 hello 0")
+	s.expect("send 1 hello")
 	s.on(Said{1, Welcome{7}}, FunctionReady{})
 	s.expect("send 1 pull 2")
 	s.on(Said{1, ticket('a')})
@@ -343,7 +343,7 @@ func TestFunctionThatIsNotReady(t *testing.T) {
 	for timedOut, want := range map[bool]string{false: "1", true: "2"} {
 		s := newScript(t, params())
 		s.on(FunctionFailed{timedOut, "oh"}, Opened{1})
-		s.expect("dial 1 any", "gave up "+want+": oh", "drained", "send 1 hello 0", "send 1 goodbye "+want, "hangup 1")
+		s.expect("dial 1 any", "gave up "+want+": oh", "drained", "send 1 hello", "send 1 goodbye "+want, "hangup 1")
 		s.on(Lost{Session: 1, Why: WhyBroken})
 		s.pass(shortestPause)
 		s.expect("dial 2 any") // it was not heard

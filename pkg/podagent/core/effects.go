@@ -33,10 +33,7 @@ type Drop struct{ Session Session }
 type Message interface{ message() }
 
 // Hello is the first message of a stream.
-type Hello struct {
-	// Epoch is the highest that was heard of; 0 if none.
-	Epoch uint64
-}
+type Hello struct{}
 
 // Pull asks for tickets and gives back what is done.
 type Pull struct {

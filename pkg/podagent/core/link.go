@@ -31,10 +31,6 @@ const (
 	// shunFor is how long an owner that could not be reached is not tried
 	// again, unless it has become the owner anew.
 	shunFor = time.Second
-	// epochMemory is for how long the agent insists on the epoch that it knows
-	// while all schedulers send it away: etcd may have been restored from a
-	// backup.
-	epochMemory = 10 * time.Second
 )
 
 type linkPhase int
@@ -66,9 +62,8 @@ type link struct {
 	// unanswered counts hellos in a row that were not answered in time.
 	unanswered int
 
-	// seen is when a scheduler was heard last, and welcome when one was heard
-	// that did not send the instance away.
-	seen, welcome time.Time
+	// seen is when a scheduler was heard last.
+	seen time.Time
 	// epoch is the highest that was heard of.
 	epoch uint64
 	gone  map[string]failure
@@ -84,7 +79,7 @@ func newLink(owner string, patience time.Duration) link {
 	return link{patience: patience, next: owner, gone: make(map[string]failure)}
 }
 
-func (l *link) begin(now time.Time) { l.seen, l.welcome, l.at = now, now, now }
+func (l *link) begin(now time.Time) { l.seen, l.at = now, now }
 
 // steady tells whether a session was good for long enough.
 func (l *link) steady(now time.Time) bool {
@@ -162,11 +157,8 @@ func (o Opened) happen(c *Core, now time.Time) {
 	if o.Session != l.session || l.phase != linkDialling {
 		return
 	}
-	if now.Sub(l.welcome) >= epochMemory {
-		l.epoch = 0
-	}
 	l.phase, l.at, l.pulse = linkOpen, now, newPulse(now)
-	c.say(now, Hello{l.epoch})
+	c.say(now, Hello{})
 	switch {
 	case c.life.goodbye != nil:
 		c.say(now, *c.life.goodbye)
@@ -207,9 +199,6 @@ func (s Said) happen(c *Core, now time.Time) {
 	}
 	l.seen, l.unanswered = now, 0
 	l.pulse.hear(now)
-	if _, sentAway := s.Reply.(Moved); !sentAway {
-		l.welcome = now
-	}
 	s.Reply.heard(c, now)
 }
 

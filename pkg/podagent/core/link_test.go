@@ -45,9 +45,9 @@ func TestBrokenSessionIsReplacedAtOnceAndAnyMayName(t *testing.T) {
 	s.pass(shortestPause)
 	s.expect("dial 2 any")
 	s.on(Opened{2}, Said{2, Moved{"o:2", 8}})
-	s.expect("send 2 hello 7", "drop 2", "dial 3 o:2")
+	s.expect("send 2 hello", "drop 2", "dial 3 o:2")
 	s.on(Opened{3})
-	s.expect("send 3 hello 8")
+	s.expect("send 3 hello")
 	s.on(Said{2, Moved{"o:3", 9}}, Lost{Session: 2}, Opened{2}) // of a session that is over
 	s.expect()
 }
@@ -81,7 +81,7 @@ func TestNewSchedulerIsAskedAgainWhatTheLastDidNotAnswer(t *testing.T) {
 	s.on(Lost{Session: 1})
 	s.pass(shortestPause)
 	s.on(Opened{2})
-	s.expect("dial 2 any", "send 2 hello 7", "send 2 pull 2", "send 2 leave? 10m10.01s")
+	s.expect("dial 2 any", "send 2 hello", "send 2 pull 2", "send 2 leave? 10m10.01s")
 }
 
 func TestSilentSchedulerIsLeftAfterThreePings(t *testing.T) {
@@ -151,17 +151,17 @@ func TestHelloThatIsNotAnsweredIsWaitedForLongerEachTime(t *testing.T) {
 	s := newScript(t, params())
 	s.on(Opened{1})
 	s.pass(helloPatience + shortestPause)
-	s.expect("dial 1 any", "send 1 hello 0", "drop 1", "dial 2 any")
+	s.expect("dial 1 any", "send 1 hello", "drop 1", "dial 2 any")
 	s.on(Opened{2})
 	s.pass(2*helloPatience - 1)
-	s.expect("send 2 hello 0")
+	s.expect("send 2 hello")
 	s.on(Said{2, Welcome{1}})
 	s.answered(2, time.Minute)
 	s.on(Lost{Session: 2})
 	s.pass(shortestPause)
 	s.on(Opened{3})
 	s.pass(helloPatience)
-	s.expect("dial 3 any", "send 3 hello 1", "drop 3")
+	s.expect("dial 3 any", "send 3 hello", "drop 3")
 }
 
 func TestSchedulersThatNameEachOtherAreNotBelievedForEver(t *testing.T) {
@@ -221,29 +221,6 @@ func TestOwnerThatIsGoneIsTriedAgainOnlyAnewOrLater(t *testing.T) {
 		if tc.got != tc.want {
 			t.Errorf("%s: %s, want %s", name, tc.got, tc.want)
 		}
-	}
-}
-
-func TestEpochsOnlyRiseUnlessNobodyKnowsThem(t *testing.T) {
-	s := newScript(t, params())
-	s.welcome(1, 5)
-	s.on(Said{1, Moved{"", 9}})
-	s.pass(shortestPause)
-	s.on(Opened{2}, Said{2, Welcome{6}})
-	s.on(Lost{Session: 2})
-	s.pass(20 * time.Millisecond)
-	s.on(Opened{3})
-	s.expect("drop 1", "dial 2 any", "send 2 hello 9", "dial 3 any", "send 3 hello 9")
-	s.on(Said{3, Moved{"", 8}}) // who is behind
-	s.pass(40 * time.Millisecond)
-	s.on(Opened{4})
-	s.expect("drop 3", "dial 4 any", "send 4 hello 9")
-	s.on(Said{4, Moved{}})
-	s.pass(epochMemory)
-	s.done = nil
-	s.on(Opened{s.core.link.session})
-	if len(s.done) != 1 || !strings.HasSuffix(s.done[0], " hello 0") {
-		t.Errorf("after a long time without a welcome: %q", s.done)
 	}
 }
 
