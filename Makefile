@@ -118,7 +118,11 @@ faults: cluster-binaries ## Break a Windlass of real programs under load, as roo
 SCALE ?= 1
 
 .PHONY: figures
-figures: cluster-binaries ## Measure what faults cost, as root; takes hours (SEED=, SCALE=)
+figures: cluster-binaries ## Measure what faults and attacks cost, as root; takes hours (SEED=, SCALE=)
+	$(MAKE) sim SEEDS=100000
+	WINDLASS_GUESSES=1000000 $(MAKE) attacks
+	go test -count=1 -v -run 'Goodput|Retry' ./pkg/queue | grep -E '='
+	go test -count=1 -v -run BurstOfOneNamespace ./pkg/scheduler | grep -E '='
 	go run ./test/faults -figures all -seed $(SEED) -scale $(SCALE)
 
 .PHONY: verify

@@ -28,6 +28,7 @@ func allFigures() []figure {
 		{"partition", stalls("partition_owner", 20, 4*time.Second, isolated)},
 		{"rolling", rolling},
 		{"etcd", outages},
+		{"ancestors", ancestors},
 		{"matrix", matrix},
 	}
 }
