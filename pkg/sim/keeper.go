@@ -179,11 +179,13 @@ func (k *keeper) ready() bool {
 // long.
 func (k *keeper) drain(then func()) {
 	k.core.Drain()
+	// What it was given just now must go, too.
+	k.reader.list()
 	k.pump()
 	began := k.now()
 	var look func()
 	look = func() {
-		if k.core.Holds() > 0 && k.now().Sub(began) < 2*time.Second {
+		if (k.reader.listing || k.core.Holds() > 0) && k.now().Sub(began) < 2*time.Second {
 			k.after(20*time.Millisecond, look)
 			return
 		}

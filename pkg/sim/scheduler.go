@@ -47,7 +47,9 @@ type served struct {
 	// not.
 	term    invoke.Term
 	serving bool
-	// history is that of etcd which the term is from.
+	// held is the last epoch in which the slot was held, and history that of
+	// etcd which it is from.
+	held    uint64
 	history int
 	since   time.Time
 	ordered uint64
@@ -87,6 +89,9 @@ func (s *scheduler) reconsider() {
 func (f *served) should() (invoke.Term, bool) {
 	s := f.scheduler
 	epoch, held := s.keeper.epoch(f.fn.slot)
+	if held && epoch != f.held {
+		f.held, f.history = epoch, s.keeper.history
+	}
 	to, provisional, known := s.view.route(f.fn)
 	switch {
 	case held && (to.ID == s.name || to.Epoch <= epoch):
@@ -113,7 +118,7 @@ func (f *served) reconsider() {
 	if !f.serving {
 		f.since = s.now()
 	}
-	f.serving, f.term, f.ordered, f.history = true, term, 0, s.keeper.history
+	f.serving, f.term, f.ordered = true, term, 0
 }
 
 // dismiss sends the instances to the new owner and refuses what waits.

@@ -68,14 +68,20 @@ func (f *forgery) closed(closing) {}
 
 // watchDrain looks at how a scheduler goes that was told to. What it returns is
 // called when it has gone: as long as nothing else was wrong and somebody was
-// there to take them, its slots must have gone to others.
+// there to take them, the slots that it had in etcd must have gone to others.
 func (w *World) watchDrain(s *scheduler) func() {
-	struck, fair := w.struck, !w.troubled()
+	struck, fair := w.struck, !w.troubled() && w.othersReady(s.node)
+	var had []*function
+	for _, fn := range w.functions {
+		if key := w.etcd.store.Get(slotKey(fn)); key.Value.ID == s.name && key.Lease == s.keeper.core.Lease() {
+			had = append(had, fn)
+		}
+	}
 	return func() {
 		if !fair || w.struck != struck || w.troubled() || !w.othersReady(s.node) {
 			return
 		}
-		for _, fn := range w.functions {
+		for _, fn := range had {
 			if owner := w.etcd.store.Get(slotKey(fn)); owner.Absent || owner.Value.ID == s.name {
 				w.violate(RuleHandedOver, 0)
 			}
