@@ -64,12 +64,11 @@ e2e: ## Run the suite on a real cluster: one of its own (as root), or KUBECONFIG
 	@[ -n "$${KUBECONFIG:-}" ] || test/cluster/binaries.sh
 	WINDLASS_E2E=1 go test -timeout 45m -v -count=1 ./test/e2e/cluster $(if $(CI),-ginkgo.no-color -ginkgo.flake-attempts=2)
 
-# SEED is the first seed and SEEDS how many; a violation says how to replay it.
-SEED ?= 1
+# How many; a violation says how to replay it.
 SEEDS ?= 10000
 
 .PHONY: sim
-sim: ## Simulate SEEDS seeds of faults from SEED on, and print what became of the calls
+sim: ## Simulate faults in virtual time, and print what became of the calls (SEED=, SEEDS=)
 	go run ./test/simulate -seed $(SEED) -seeds $(SEEDS)
 	go run ./test/simulate -mutants -seed $(SEED) -seeds 100
 

@@ -335,64 +335,6 @@ type ResourceList struct {
 	Memory *resource.Quantity `json:"memory,omitempty"`
 }
 
-// Scaling bounds the number of instances and says when they leave.
-//
-// +kubebuilder:validation:XValidation:rule="!has(self.min) || !has(self.max) || self.min <= self.max",fieldPath=".min",message="must not be more than max; lower it, or raise scaling.max"
-type Scaling struct {
-	// Min instances are kept even when nothing is called, at most Max. The
-	// default is 0.
-	// +kubebuilder:default=0
-	// +kubebuilder:validation:Minimum=0
-	// +kubebuilder:validation:Maximum=100000
-	Min int32 `json:"min,omitempty"`
-	// Max instances exist at a time, 1 or more; nil means no other bound
-	// than the capacity of the nodes.
-	// +kubebuilder:validation:Minimum=1
-	// +kubebuilder:validation:Maximum=100000
-	Max *int32 `json:"max,omitempty"`
-	// BackoffAfter is how long an instance waits for a ticket before it
-	// renews its pull less often. The default is 10s (FPCSch V-A).
-	// +kubebuilder:default="10s"
-	// +kubebuilder:validation:Type=string
-	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ns|us|µs|μs|ms|s|m|h))+$') && duration(self) > duration('0s')",message="must be a duration of more than 0; write for example 10s"
-	BackoffAfter metav1.Duration `json:"backoffAfter,omitzero"`
-	// IdleTimeout is how much longer it waits, backed off, before it
-	// leaves. The default is 10m (FPCSch V-A).
-	// +kubebuilder:default="10m"
-	// +kubebuilder:validation:Type=string
-	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ns|us|µs|μs|ms|s|m|h))+$') && duration(self) > duration('0s')",message="must be a duration of more than 0; write for example 10m"
-	IdleTimeout metav1.Duration `json:"idleTimeout,omitzero"`
-	// KeepLast is how long the last instance of the function waits before
-	// it leaves too. The default is 1h (FPCSch IV-C).
-	// +kubebuilder:default="1h"
-	// +kubebuilder:validation:Type=string
-	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ns|us|µs|μs|ms|s|m|h))+$') && duration(self) > duration('0s')",message="must be a duration of more than 0; write for example 1h"
-	KeepLast metav1.Duration `json:"keepLast,omitzero"`
-}
-
-// Limits bound the calls that a function takes. Further ones are refused with 429.
-//
-// +kubebuilder:validation:XValidation:rule="!has(self.burst) || has(self.ratePerSecond)",fieldPath=".burst",reason=FieldValueForbidden,message="needs limits.ratePerSecond; add it, or remove burst"
-type Limits struct {
-	// Concurrency is how many calls may wait and run at a time, 1 to 1000000.
-	// +kubebuilder:validation:Minimum=1
-	// +kubebuilder:validation:Maximum=1000000
-	Concurrency int32 `json:"concurrency,omitempty"`
-	// RatePerSecond is how many calls are taken in a second in the long run, 1
-	// to 1000000.
-	// +kubebuilder:validation:Minimum=1
-	// +kubebuilder:validation:Maximum=1000000
-	RatePerSecond int32 `json:"ratePerSecond,omitempty"`
-	// Burst is how many calls are taken at once, 1 to 1000000. The default is
-	// RatePerSecond.
-	// +kubebuilder:validation:Minimum=1
-	// +kubebuilder:validation:Maximum=1000000
-	Burst int32 `json:"burst,omitempty"`
-}
-
 // FunctionStatus is what Windlass observes of a Function.
 type FunctionStatus struct {
 	// ObservedGeneration is the generation that the rest of the status is

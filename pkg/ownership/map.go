@@ -5,7 +5,9 @@ import "slices"
 // Map is what is known of all slots and of all members. It is not safe for
 // concurrent use. The zero Map knows nothing.
 type Map struct {
-	owners  [Slots]Owner
+	owners [Slots]Owner
+	// refuted is the highest epoch of each slot that was replaced by a lower one.
+	refuted [Slots]uint64
 	members []Member
 }
 
@@ -27,6 +29,13 @@ func (m *Map) Owner(slot Slot) (Owner, bool) {
 // Members are the known members. They must not be changed.
 func (m *Map) Members() []Member { return m.members }
 
+// Believe is Learn for what is known by hearsay only. What has turned out to be of
+// another history is not believed again: those who do not know that yet would
+// otherwise tell it to each other for ever.
+func (m *Map) Believe(slot Slot, owner Owner) bool {
+	return slot < Slots && owner.Epoch > m.refuted[slot] && m.Learn(slot, owner)
+}
+
 // Learn takes note of an owner that somebody named, and tells whether that is
 // news: of two owners the one with the higher epoch counts.
 func (m *Map) Learn(slot Slot, owner Owner) bool {
@@ -39,7 +48,12 @@ func (m *Map) Learn(slot Slot, owner Owner) bool {
 
 // Replace takes an owner as it is, whatever its epoch: the keeper of the truth
 // has another history now.
-func (m *Map) Replace(slot Slot, owner Owner) { m.owners[slot] = owner }
+func (m *Map) Replace(slot Slot, owner Owner) {
+	if before := m.owners[slot].Epoch; before > owner.Epoch {
+		m.refuted[slot] = max(m.refuted[slot], before)
+	}
+	m.owners[slot] = owner
+}
 
 // LastEpoch is the highest epoch of all slots; 0 if no owner is known.
 func (m *Map) LastEpoch() uint64 {

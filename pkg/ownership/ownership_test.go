@@ -73,3 +73,24 @@ func BenchmarkSlotOf(b *testing.B) {
 		SlotOf("6f1f4d2e-3f0b-4a37-9d0c-2f6f0d7d7b11", 0)
 	}
 }
+
+// Those who do not know yet that etcd was restored must not teach it to those who do.
+func TestWhatEtcdHasRefutedIsNotBelievedAgain(t *testing.T) {
+	old := Owner{ID: "a", Addr: "a:1", Epoch: 90}
+	now := Owner{ID: "b", Addr: "b:1", Epoch: 12}
+	var m Map
+	m.Learn(3, old)
+	m.Replace(3, now)
+	if m.Believe(3, old) || m.Believe(3, Owner{ID: "c", Addr: "c:1", Epoch: 80}) {
+		t.Error("an owner of a history that is over is believed")
+	}
+	if m.Believe(4, old) != true || m.Believe(Slots, old) {
+		t.Error("another slot's owner must be believed, and none of a slot that does not exist")
+	}
+	if next := (Owner{ID: "c", Addr: "c:1", Epoch: 13}); !m.Learn(3, next) {
+		t.Error("what etcd itself says next is not taken")
+	}
+	if later := (Owner{ID: "d", Addr: "d:1", Epoch: 91}); !m.Believe(3, later) {
+		t.Error("a later owner is not believed")
+	}
+}

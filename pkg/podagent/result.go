@@ -4,7 +4,6 @@ import (
 	"errors"
 	"net/http"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -25,7 +24,9 @@ type resultWriter struct {
 	isHead bool // answers a HEAD request, whose Content-Length has no body
 	// stream is there from the beginning, or as soon as open was called, which
 	// the first message does, if nobody did before; then open is nil.
-	opening sync.Mutex // guards open, and stream until open is nil
+	// opening guards open, and stream until open is nil. It holds an element
+	// while nobody has it: to have it may take as long as to open.
+	opening chan struct{}
 	stream  attemptStream
 	open    func() error
 	// lost says that nobody hears the result, and unreached that nobody could.
@@ -40,7 +41,12 @@ type resultWriter struct {
 }
 
 func (a *Agent) newResult(method string) *resultWriter {
-	return &resultWriter{begun: time.Now(), cold: !a.served.Swap(true), isHead: method == http.MethodHead}
+	w := &resultWriter{
+		begun: time.Now(), cold: !a.served.Swap(true), isHead: method == http.MethodHead,
+		opening: make(chan struct{}, 1),
+	}
+	w.opening <- struct{}{}
+	return w
 }
 
 // WriteHead implements adapter.ResultWriter.
@@ -131,8 +137,8 @@ func failure(err error) *wirev1.Failure {
 
 // openOnce opens the stream unless that was done.
 func (w *resultWriter) openOnce() {
-	w.opening.Lock()
-	defer w.opening.Unlock()
+	<-w.opening
+	defer func() { w.opening <- struct{}{} }()
 	if w.open == nil {
 		return
 	}
@@ -146,8 +152,8 @@ func (w *resultWriter) openOnce() {
 
 // opened tells whether openOnce was called.
 func (w *resultWriter) opened() bool {
-	w.opening.Lock()
-	defer w.opening.Unlock()
+	<-w.opening
+	defer func() { w.opening <- struct{}{} }()
 	return w.open == nil
 }
 

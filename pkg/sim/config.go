@@ -43,6 +43,14 @@ func Default(seed uint64) Config {
 	}
 }
 
+// Hard is a simulation in which more machines meet more faults than anybody would
+// want to see: what it finds, Default finds in more seeds.
+func Hard(seed uint64) Config {
+	c := Default(seed)
+	c.Gateways, c.Schedulers, c.Faults, c.Invocations, c.Duration = 4, 5, 60, 400, 30*time.Second
+	return c
+}
+
 // Validate says what is wrong with the numbers.
 func (c Config) Validate() error {
 	between := func(name string, n, least, most int) error {

@@ -103,7 +103,7 @@ func (d *directory) learn(fn *function, owner ownership.Owner) {
 		}
 		return
 	}
-	if d.owners.Learn(fn.slot, owner) {
+	if d.owners.Believe(fn.slot, owner) {
 		d.learned[fn.index] = d.now()
 		d.changed()
 	}

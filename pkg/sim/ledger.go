@@ -38,6 +38,9 @@ type invocation struct {
 	shown []showing
 	// grants are the claims that were granted, the attempts 1, 2, ...
 	grants []grant
+	// confused says that a void ticket was offered behind a later one, which can
+	// come by way of another scheduler. A queue cannot tell which one is void.
+	confused bool
 	// open says that a ticket carried the request, so that it can be started
 	// without a claim.
 	open bool
@@ -54,7 +57,6 @@ type showing struct {
 type grant struct {
 	cid      invoke.CID
 	released bool
-	started  bool
 }
 
 // execution is one run of a function.
@@ -98,6 +100,13 @@ func (l *ledger) admit(id invoke.ID, fn *function, token invoke.Token) *invocati
 func (l *ledger) show(id invoke.ID, token invoke.Token, cid invoke.CID) {
 	if in := l.byID[id]; in != nil {
 		in.shown = append(in.shown, showing{token, cid})
+	}
+}
+
+// offered notes that a ticket comes to a queue.
+func (l *ledger) offered(m offer) {
+	if in := l.byID[m.id]; in != nil && in.token != m.token {
+		in.confused = true
 	}
 }
 
@@ -152,8 +161,6 @@ func (l *ledger) start(in *invocation, attempt int, cid invoke.CID) int {
 		l.broken(in, RuleOwnAttempt)
 	case in.grants[attempt-1].released:
 		l.broken(in, RuleReleasedNotRun)
-	default:
-		in.grants[attempt-1].started = true
 	}
 	l.runs = append(l.runs, execution{invocation: in, attempt: attempt})
 	return len(l.runs)
@@ -195,8 +202,8 @@ func (l *ledger) answered(in *invocation, a answer, run int) {
 
 var answerNames = [...]string{"unanswered", "ok", "no", "maybe", "client left", "gateway died"}
 
-// claimable is called when an instance is granted a call: nobody may be granted
-// one that nobody waits for.
+// wanted notes that an instance is handed a call: nobody may be handed one that
+// nobody waits for.
 func (l *ledger) wanted(in *invocation) {
 	if in.answer != unanswered {
 		l.broken(in, RuleUnwantedNotRun)

@@ -173,20 +173,27 @@ func (p *pullEnd) observe(exec time.Duration) {
 func (p *pullEnd) deliver(t invoke.Ticket) {
 	w, now := p.scheduler.world, p.scheduler.now()
 	t.ID = original(t.ID)
-	for _, other := range p.served.pulls {
-		for _, h := range other.out {
-			again := h.id == t.ID && h.token == t.Token && now.Sub(h.at) < claimGrace
-			if again && !w.config.Adversarial {
-				w.violate(RuleTicketInOnePlace, 0)
-			}
-		}
+	in := w.ledger.byID[t.ID]
+	if p.served.outElsewhere(t, now) && !in.confused && !w.config.Adversarial {
+		w.ledger.broken(in, RuleTicketInOnePlace)
 	}
 	p.scheduler.note("hands out to "+p.stream.ends[0].node.name, uint64(w.ledger.byID[t.ID].number), 0)
 	p.out = append(p.out, handed{t.ID, t.Token, now})
 	w.ledger.show(t.ID, t.Token, p.cid)
-	in := w.ledger.byID[t.ID]
-	ticket := core.Ticket{Ticket: t, Request: in.rides}
+	ticket := core.Ticket{Ticket: t, Request: t.Request != nil}
 	p.stream.sendTicket(p.scheduler.node, ticket)
+}
+
+// outElsewhere tells whether some instance was handed a ticket lately.
+func (f *served) outElsewhere(t invoke.Ticket, now time.Time) bool {
+	for _, p := range f.pulls {
+		for _, h := range p.out {
+			if h.id == t.ID && h.token == t.Token && now.Sub(h.at) < claimGrace {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func (p *pullEnd) requestLeave(m core.LeaveRequest) {

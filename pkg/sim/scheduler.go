@@ -180,10 +180,14 @@ func (f *served) offer(m offer, gateway string) invoke.RefusalReason {
 	if !f.serving {
 		return invoke.RefusedNotOwner
 	}
+	f.scheduler.world.ledger.offered(m)
 	now := f.scheduler.now()
 	t := invoke.Ticket{
 		ID: m.id, Token: m.token, Gateway: gateway,
 		Arrived: now.Add(-m.waited), Deadline: now.Add(m.remain),
+	}
+	if m.request {
+		t.Request = true
 	}
 	if f.scheduler.world.config.Mutation == NoDedupe {
 		t.ID = f.twin(t.ID)

@@ -31,6 +31,7 @@ func run(args []string, out io.Writer) error {
 	first := flags.Uint64("seed", 1, "the first seed")
 	seeds := flags.Uint64("seeds", 1, "how many seeds")
 	mutation := flags.String("mutation", "", "the rule that is broken on purpose; none by default")
+	hard := flags.Bool("hard", false, "more machines and many more faults")
 	mutants := flags.Bool("mutants", false, "see instead within how many seeds each broken rule is noticed, at most -seeds")
 	trace := flags.Bool("trace", false, "print all that happens")
 	workers := flags.Int("workers", runtime.GOMAXPROCS(0), "how many seeds are run at a time")
@@ -40,7 +41,10 @@ func run(args []string, out io.Writer) error {
 	if *mutants {
 		return catchMutants(out, *first, *seeds)
 	}
-	b := &batch{first: *first, count: *seeds, mutation: sim.Mutation(*mutation)}
+	b := &batch{config: sim.Default, first: *first, count: *seeds, mutation: sim.Mutation(*mutation)}
+	if *hard {
+		b.config, b.flags = sim.Hard, " -hard"
+	}
 	if *trace {
 		b.trace = func(line string) { fmt.Fprintln(out, line) }
 		*workers = 1
@@ -60,6 +64,8 @@ func run(args []string, out io.Writer) error {
 
 // batch is the simulations of some seeds.
 type batch struct {
+	config       func(seed uint64) sim.Config
+	flags        string // that lead to config
 	first, count uint64
 	mutation     sim.Mutation
 	trace        sim.TraceSink
@@ -96,7 +102,7 @@ func (b *batch) run(workers int) error {
 
 func (b *batch) work() error {
 	for i := b.next.Add(1) - 1; i < b.count; i = b.next.Add(1) - 1 {
-		config := sim.Default(b.first + i)
+		config := b.config(b.first + i)
 		config.Mutation = b.mutation
 		result, err := sim.Run(config, b.trace)
 		if err != nil {
@@ -119,7 +125,7 @@ func (b *batch) add(config sim.Config, r sim.Result) {
 	b.violations++
 	b.rules[r.Violation.Rule]++
 	if len(b.worst) < mostPrinted {
-		replay := fmt.Sprintf("go run ./test/simulate -seed %d -trace", config.Seed)
+		replay := fmt.Sprintf("go run ./test/simulate -seed %d -trace%s", config.Seed, b.flags)
 		if b.mutation != "" {
 			replay += " -mutation " + string(b.mutation)
 		}

@@ -78,7 +78,7 @@ func (d *Directory) Learn(slot ownership.Slot, owner ownership.Owner) bool {
 		return false
 	}
 	next := d.current.Load().Clone()
-	if !next.Learn(slot, owner) {
+	if !next.Believe(slot, owner) {
 		return false
 	}
 	d.publish(next)
