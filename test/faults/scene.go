@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -159,28 +160,39 @@ func (s *scene) with(ctx context.Context, name string, edit func(*v1alpha1.Funct
 	return errors.Join(err, s.Cluster.Delete(context.WithoutCancel(ctx), name))
 }
 
-// known returns when every gateway knows a function. It is asked with a request
-// that is refused because of its header, once the function is found.
+// known returns when every gateway knows a function.
 func (s *scene) known(ctx context.Context, function string) error {
 	for _, gateway := range s.Gateways {
 		for {
-			request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.CallURL(gateway)+"/function/"+function, nil)
+			status, err := s.knock(ctx, gateway, function)
 			if err != nil {
 				return err
 			}
-			request.Header.Set("Lab-Probe", "\xff")
-			answer, err := http.DefaultClient.Do(request)
-			if err != nil {
-				return err
-			}
-			answer.Body.Close()
-			if answer.StatusCode == http.StatusBadRequest {
+			if status != http.StatusNotFound {
 				break
 			}
 			wait(ctx, 10*time.Millisecond)
 		}
 	}
 	return nil
+}
+
+// knock announces a body that no gateway takes, so that a function that is known is
+// not called either.
+func (s *scene) knock(ctx context.Context, gateway *lab.Member, function string) (status int, err error) {
+	conn, err := s.dial(ctx, gateway)
+	if err != nil {
+		return 0, err
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
+	fmt.Fprintf(conn, "POST /function/%s HTTP/1.1\r\nHost: lab\r\nContent-Length: %d\r\n\r\n", function, int64(1)<<50)
+	answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		return 0, err
+	}
+	defer answer.Body.Close()
+	return answer.StatusCode, nil
 }
 
 // slot is that of a function.
