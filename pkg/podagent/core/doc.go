@@ -12,7 +12,7 @@
 // scheduler is tried in a frenzy, whatever schedulers say of each other.
 //
 // A scheduler is left on evidence: its connection broke or was refused, it did not
-// answer for as long as three pings take, or it names another owner. After two owners
+// answer for as long as three beats take, or it names another owner. After two owners
 // in a row that did not want the instance, and after an owner that is known to be
 // gone, any scheduler is asked, with growing pauses.
 //

@@ -84,10 +84,10 @@ func TestNewSchedulerIsAskedAgainWhatTheLastDidNotAnswer(t *testing.T) {
 	s.expect("dial 2 any", "send 2 hello", "send 2 pull 2", "send 2 leave? 10m10.01s")
 }
 
-func TestSilentSchedulerIsLeftAfterThreePings(t *testing.T) {
+func TestSilentSchedulerIsLeftAfterThreeBeats(t *testing.T) {
 	s := ready(t, params())
-	s.pass(4*pingEvery - 1)
-	s.expect("send 1 ping 500ms", "send 1 ping 500ms", "send 1 ping 500ms")
+	s.pass(3*pingEvery - 1)
+	s.expect("send 1 ping 500ms", "send 1 ping 500ms")
 	s.pass(1 + shortestPause)
 	s.expect("drop 1", "dial 2 any")
 }
@@ -97,7 +97,7 @@ func TestWhatTheAgentSaysIsNoSignOfTheScheduler(t *testing.T) {
 	s.on(Said{1, ticket('a')}, Granted{1}, Said{1, ticket('b')}, Granted{2})
 	s.pass(400 * time.Millisecond)
 	s.on(CallEnded{Attempt: 1, Outcome: Complete})
-	s.pass(1400 * time.Millisecond)
+	s.pass(900 * time.Millisecond)
 	s.on(CallEnded{Attempt: 2, Outcome: Complete})
 	s.done = nil
 	s.pass(200*time.Millisecond + shortestPause)
@@ -143,8 +143,8 @@ func TestQuietAgentPingsLessOften(t *testing.T) {
 	s.answered(1, 10*time.Second)
 	s.on(Said{1, Pong{}})
 	s.done = nil
-	s.pass(4 * quietPingEvery)
-	s.expect("send 1 ping 5s", "send 1 ping 5s", "send 1 ping 5s", "drop 1")
+	s.pass(3 * quietPingEvery)
+	s.expect("send 1 ping 5s", "send 1 ping 5s", "drop 1")
 }
 
 func TestHelloThatIsNotAnsweredIsWaitedForLongerEachTime(t *testing.T) {

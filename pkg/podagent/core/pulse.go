@@ -10,8 +10,9 @@ const (
 )
 
 const (
-	// mostMissed is how many pings may stay without an answer.
-	mostMissed = 3
+	// mostMissed is how many pings may stay without an answer for as long as the
+	// next one would take: with what was heard before them, three beats.
+	mostMissed = 2
 	// helloPatience is how long a scheduler may take to answer a hello. It
 	// doubles with every hello that was not answered, up to helloDoublings
 	// times: whoever checks a proof may have to ask others.
