@@ -11,16 +11,12 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials"
 
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
 	"github.com/windlass-dev/windlass/internal/lifecycle"
 	"github.com/windlass-dev/windlass/internal/serve"
 	"github.com/windlass-dev/windlass/pkg/catalog/kube"
 	"github.com/windlass-dev/windlass/pkg/gateway"
-	"github.com/windlass-dev/windlass/pkg/ownership"
-	"github.com/windlass-dev/windlass/pkg/ownership/etcd"
-	"github.com/windlass-dev/windlass/pkg/peers"
 	"github.com/windlass-dev/windlass/pkg/wiretls"
 )
 
@@ -85,26 +81,12 @@ func startGateway(
 	if err != nil {
 		return err
 	}
-	client, err := newEtcd(config.Etcd, log)
-	if err != nil {
-		return err
-	}
-	parts.OnStop(func() { _ = client.Close() })
-	directory, err := etcd.NewDirectory(config.Etcd.Prefix, etcd.Deps{Client: client, Log: log})
-	if err != nil {
-		return err
-	}
 	schedulers := tls.ClientCredentials(wiretls.SchedulerName)
-	watched, err := peers.New(peers.Config{}, peers.Deps{Directory: directory, Credentials: schedulers, Registry: registry, Log: log})
+	watched, known, err := startSlots(parts, config, schedulers, registry, log)
 	if err != nil {
 		return err
 	}
-	parts.Start("slot directory", directory.Run)
-	parts.Start("slots from a scheduler", func(ctx context.Context) error {
-		return seed(ctx, directory, config.Schedulers, schedulers, log)
-	})
-	parts.Start("peers", watched.Run)
-	if err := wait(ctx, parts, source.Synced(), directory.Ready()); err != nil {
+	if err := wait(ctx, parts, source.Synced(), known); err != nil {
 		return err
 	}
 	// 2. The gateway, first for instances and then for calls.
@@ -123,14 +105,10 @@ func startGateway(
 	if err != nil {
 		return err
 	}
-	wire, err := net.Listen("tcp", config.WireListen)
-	if err != nil {
-		return fmt.Errorf("--wire-listen: %w", err)
-	}
-	server := serve.NewWire(registry, append(wiretls.RequirePeer(wiretls.GatewayMethods()), grpc.Creds(tls.ServerCredentials()))...)
-	wirev1.RegisterGatewayServer(server, g)
-	parts.Start("wire", func(ctx context.Context) error { return serve.Wire(ctx, wire, server) })
 	parts.Start("gateway", g.Run)
+	if err := serveInstances(parts, config, tls, g, registry); err != nil {
+		return err
+	}
 	calls, err := net.Listen("tcp", config.Listen)
 	if err != nil {
 		return fmt.Errorf("--listen: %w", err)
@@ -142,42 +120,16 @@ func startGateway(
 	return nil
 }
 
-// seedAfter is how long etcd may take before schedulers are asked for the slots,
-// and seedAgain the pause between two tries.
-const (
-	seedAfter = 2 * time.Second
-	seedAgain = time.Second
-)
-
-// seed asks any scheduler who owns which slot, if etcd does not say so soon.
-func seed(ctx context.Context, directory *etcd.Directory, addr string, creds credentials.TransportCredentials, log *slog.Logger) error {
-	for pause := seedAfter; ; pause = seedAgain {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-directory.Ready():
-			return nil
-		case <-time.After(pause):
-		}
-		told, err := askForSlots(ctx, addr, creds)
-		if err != nil {
-			log.Warn("neither etcd nor a scheduler says who owns the slots", "schedulers", addr, "err", err)
-			continue
-		}
-		log.Warn("etcd does not answer; a scheduler said who owns the slots", "schedulers", addr)
-		directory.Seed(told)
-	}
-}
-
-func askForSlots(ctx context.Context, addr string, creds credentials.TransportCredentials) (*ownership.Map, error) {
-	conn, err := peers.Dial(addr, creds)
+// serveInstances lets instances claim calls.
+func serveInstances(parts *lifecycle.Lifecycle, config GatewayConfig, tls *wiretls.Credentials, g *gateway.Gateway, registry *prometheus.Registry) error {
+	listener, err := net.Listen("tcp", config.WireListen)
 	if err != nil {
-		return nil, err
+		return fmt.Errorf("--wire-listen: %w", err)
 	}
-	defer func() { _ = conn.Close() }()
-	ctx, cancel := context.WithTimeout(ctx, seedAfter)
-	defer cancel()
-	return peers.Fetch(ctx, conn)
+	server := serve.NewWire(registry, append(wiretls.RequirePeer(wiretls.GatewayMethods()), grpc.Creds(tls.ServerCredentials()))...)
+	wirev1.RegisterGatewayServer(server, g)
+	parts.Start("wire", func(ctx context.Context) error { return serve.Wire(ctx, listener, server) })
+	return nil
 }
 
 // startCatalog follows the cluster's Functions.

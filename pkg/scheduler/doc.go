@@ -6,6 +6,10 @@
 // each function that is not idle and orders the instances that the function's
 // decider asks for, in turns of their namespaces as far as not all can be created.
 //
+// While the owner of a slot does not answer, and the scheduler is the one to own it
+// next, it stands in: it serves the slot as if it owned it. Of slots that it neither
+// owns nor stands in for, it passes tickets on and sends instances away.
+//
 // A function that has calls, no instance and no room gets room: the instance that
 // has been idle for longest is let go.
 //
