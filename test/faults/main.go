@@ -13,8 +13,9 @@
 //	go run ./test/faults -labs 2            every row, in two labs at once
 //	go run ./test/faults -figures all       the figures, with larger counts
 //
-// It needs Linux, root, iptables, and the programs of make cluster-binaries. It
-// leaves nothing behind, however it ends; see package lab.
+// It needs Linux, root, iptables, and the programs of make cluster-binaries. No
+// process, network or mount is left behind, however it ends; see package lab. If it
+// is killed, its files stay below the folder for temporary ones.
 package main
 
 import (
