@@ -229,6 +229,12 @@ func (g *Gateway) wait(c *call, deadline time.Time) {
 		case <-c.ended:
 			return
 		case <-c.request.Context().Done():
+			if c.body.slow.Load() {
+				// Not the client has left: it was the reading that was
+				// given up, which whoever read answers.
+				<-c.ended
+				return
+			}
 			c.detach()
 			if c.function.Spec.CancelOnDisconnect {
 				c.cancel()
