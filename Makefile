@@ -64,7 +64,8 @@ e2e: ## Run the suite on a real cluster: one of its own (as root), or KUBECONFIG
 	@[ -n "$${KUBECONFIG:-}" ] || test/cluster/binaries.sh
 	WINDLASS_E2E=1 go test -timeout 45m -v -count=1 ./test/e2e/cluster $(if $(CI),-ginkgo.no-color -ginkgo.flake-attempts=2)
 
-# How many; a violation says how to replay it.
+# The first seed and how many; a violation says how to replay it.
+SEED ?= 1
 SEEDS ?= 10000
 
 .PHONY: sim
