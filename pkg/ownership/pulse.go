@@ -54,7 +54,7 @@ func (p Pulse) Refuse() Pulse {
 	return p
 }
 
-// Look notes that time has passed. It must be called about every BeatEvery: if
+// Look notes that time has passed. It must be called every BeatEvery or sooner: if
 // it was not, it was the caller that stood still, and nothing is held against the
 // scheduler.
 func (p Pulse) Look(now time.Time) Pulse {

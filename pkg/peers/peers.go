@@ -102,7 +102,8 @@ func (p *Peers) Run(ctx context.Context) error {
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer cancel()
-	look := time.NewTicker(ownership.BeatEvery)
+	// Twice a beat, so that silence is noticed soon after it is one.
+	look := time.NewTicker(ownership.BeatEvery / 2)
 	defer look.Stop()
 	p.follow(ctx, &running)
 	for {

@@ -348,7 +348,7 @@ func TestFunctionThatIsNotReady(t *testing.T) {
 		s.pass(shortestPause)
 		s.expect("dial 2 any") // it was not heard
 		s.pass(lastWords)
-		s.expect("drop 2", "end")
+		s.expect("drop 2", "dial 3 any", "drop 3", "end") // nor did anybody answer
 	}
 }
 

@@ -15,11 +15,12 @@ const (
 // it tries for as long as it would wait for a call.
 const leastPatience = time.Minute
 
-// How long a connection may take: to the owner, and to any scheduler, which may be
-// reached by way of a balancer.
 const (
-	ownerPatience = time.Second
-	anyPatience   = 3 * time.Second
+	// dialPatience is how long a connection may take. To any scheduler it doubles
+	// with each that took too long, up to dialDoublings times: a balancer may
+	// have chosen one that hangs, or all may be slow.
+	dialPatience  = time.Second
+	dialDoublings = 2
 )
 
 const (
@@ -61,6 +62,8 @@ type link struct {
 	pause time.Duration
 	// unanswered counts hellos in a row that were not answered in time.
 	unanswered int
+	// undialled counts connections in a row that took too long.
+	undialled int
 
 	// seen is when a scheduler was heard last.
 	seen time.Time
@@ -142,9 +145,9 @@ func (c *Core) dialIfDue(now time.Time) {
 	if l.phase != linkApart || c.life.abandoned || l.at.IsZero() || now.Before(l.at) {
 		return
 	}
-	patience := ownerPatience
+	patience := dialPatience
 	if l.next == "" {
-		patience = anyPatience
+		patience <<= min(l.undialled, dialDoublings)
 	}
 	l.session++
 	l.phase, l.addr, l.at = linkDialling, l.next, now.Add(patience)
@@ -157,7 +160,7 @@ func (o Opened) happen(c *Core, now time.Time) {
 	if o.Session != l.session || l.phase != linkDialling {
 		return
 	}
-	l.phase, l.at, l.pulse = linkOpen, now, newPulse(now)
+	l.phase, l.at, l.pulse, l.undialled = linkOpen, now, newPulse(now), 0
 	c.say(now, Hello{})
 	switch {
 	case c.life.goodbye != nil:
@@ -247,6 +250,7 @@ func (c *Core) linkDue(now time.Time) {
 	}
 	switch {
 	case l.phase == linkDialling && !now.Before(l.at):
+		l.undialled++
 		c.do(Drop{l.session})
 		l.shun(now)
 		l.turn(now)

@@ -30,7 +30,7 @@ func TestOwnerThatRefusesIsGivenUpAtOnce(t *testing.T) {
 
 func TestOwnerThatDoesNotAnswerTheDialIsGivenUpAfterASecond(t *testing.T) {
 	s := newScript(t, withOwner())
-	s.pass(ownerPatience - 1)
+	s.pass(dialPatience - 1)
 	s.expect("dial 1 o:1")
 	s.pass(1 + shortestPause)
 	s.expect("drop 1", "dial 2 any")
