@@ -27,7 +27,7 @@ export each
 targets=$(git ls-files '*_test.go' | xargs grep -HoE '^func Fuzz[A-Za-z0-9_]+' | sort |
   sed -E 's|/[^/]*:func | |; s|^|./|' | awk -v only="$only" '($1 "." $2) ~ only')
 ran=$(grep -c . <<<"$targets" || true)
-failed=0
-xargs -r -P "$(getconf _NPROCESSORS_ONLN)" -L 1 bash -euo pipefail -c 'fuzz "$@"' fuzz <<<"$targets" || failed=1
-echo "fuzz_targets=$ran failed=$([[ $failed = 0 ]] && echo 0 || echo some)"
-[[ $ran -gt 0 && $failed -eq 0 ]]
+result=passed
+xargs -r -P "$(getconf _NPROCESSORS_ONLN)" -L 1 bash -euo pipefail -c 'fuzz "$@"' fuzz <<<"$targets" || result=FAILED
+echo "fuzz_targets=$ran result=$result"
+[[ $ran -gt 0 && $result = passed ]]

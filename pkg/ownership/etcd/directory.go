@@ -53,10 +53,6 @@ func (d *Directory) Owner(slot ownership.Slot) (ownership.Owner, bool) {
 	return d.current.Load().Owner(slot)
 }
 
-// Members are the schedulers that take part, by their ids. They must not be
-// changed.
-func (d *Directory) Members() []ownership.Member { return d.current.Load().Members() }
-
 // Map is all that is known now. It must not be changed.
 func (d *Directory) Map() *ownership.Map { return d.current.Load() }
 

@@ -81,7 +81,7 @@ func TestAKeeperThatEndsHandsOverWithoutAGap(t *testing.T) {
 	}
 	eventually(t, "the others hold all slots", func() bool { return b.holding()+c.holding() == ownership.Slots })
 	eventually(t, "the directory has dropped the member", func() bool {
-		return slices.Equal(d.Members(), []ownership.Member{{ID: "b", Addr: "b:7000"}, {ID: "c", Addr: "c:7000"}})
+		return slices.Equal(d.Map().Members(), []ownership.Member{{ID: "b", Addr: "b:7000"}, {ID: "c", Addr: "c:7000"}})
 	})
 	if !a.holdsNone() {
 		t.Error("a has ended and holds slots")
@@ -191,7 +191,7 @@ func TestADirectoryLearnsFromOthers(t *testing.T) {
 	d.Seed(&known)
 	<-d.Ready()
 	<-d.Changed()
-	if owner, _ := d.Owner(7); owner.ID != "x" || len(d.Members()) != 1 {
+	if owner, _ := d.Owner(7); owner.ID != "x" || len(d.Map().Members()) != 1 {
 		t.Errorf("slot 7 has owner %v, want the one that it was told", owner)
 	}
 	news := ownership.Owner{ID: "y", Addr: "y:1", Epoch: 2}
@@ -208,7 +208,7 @@ func TestADirectoryLearnsFromOthers(t *testing.T) {
 	d.Seed(&known)
 	d.Learn(7, ownership.Owner{ID: "x", Addr: "x:1", Epoch: 1 << 60})
 	eventually(t, "etcd corrects it", func() bool { return d.agrees(k) })
-	if members := d.Members(); len(members) != 1 || members[0].ID != "a" {
+	if members := d.Map().Members(); len(members) != 1 || members[0].ID != "a" {
 		t.Errorf("the members are %v", members)
 	}
 }
