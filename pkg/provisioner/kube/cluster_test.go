@@ -57,6 +57,9 @@ func startRuntime(t *testing.T, client kubernetes.Interface) *stageAPI {
 	return s
 }
 
+// in is the same stage, failing the test t.
+func (s *stageAPI) in(t *testing.T) *stageAPI { return &stageAPI{s.Runtime, t, s.client} }
+
 func (s *stageAPI) eventually(what string, check func() error) {
 	s.t.Helper()
 	var last error
@@ -139,9 +142,9 @@ func TestPodsBeforeARealAPI(t *testing.T) {
 		return nil
 	})
 
-	t.Run("a life", func(t *testing.T) { testLife(t, s, f) })
-	t.Run("a pod that is there", func(t *testing.T) { testThere(t, s, f) })
-	t.Run("refusals", func(t *testing.T) { testRefusals(t, s, f) })
+	t.Run("a life", func(t *testing.T) { testLife(t, s.in(t), f) })
+	t.Run("a pod that is there", func(t *testing.T) { testThere(t, s.in(t), f) })
+	t.Run("refusals", func(t *testing.T) { testRefusals(t, s.in(t), f) })
 }
 
 func reasons(rejected []nodepick.Rejection) string {
@@ -231,18 +234,27 @@ func testRefusals(t *testing.T, s *stageAPI, f *v1alpha1.Function) {
 		t.Errorf("no priority class: %+v", e)
 	}
 
+	none := corev1.ResourceList{corev1.ResourcePods: resource.MustParse("0"), corev1.ResourceConfigMaps: resource.MustParse("0")}
 	quota, err := s.client.CoreV1().ResourceQuotas("shop").Create(t.Context(), &corev1.ResourceQuota{
-		ObjectMeta: metav1.ObjectMeta{Name: "small"},
-		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("0")}},
+		ObjectMeta: metav1.ObjectMeta{Name: "small"}, Spec: corev1.ResourceQuotaSpec{Hard: none},
 	}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	// No controller does it here.
-	quota.Status = corev1.ResourceQuotaStatus{Hard: quota.Spec.Hard, Used: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("0")}}
+	quota.Status = corev1.ResourceQuotaStatus{Hard: none, Used: none}
 	if _, err := s.client.CoreV1().ResourceQuotas("shop").UpdateStatus(t.Context(), quota, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
+	// The API server enforces a quota once its own watch has seen it.
+	s.eventually("the quota is enforced", func() error {
+		_, err := s.client.CoreV1().ConfigMaps("shop").Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "probe"}},
+			metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		if err == nil {
+			return errors.New("not yet")
+		}
+		return nil
+	})
 	s.Start(provisioner.InstanceSpec{Function: f, CID: "c-4", Node: "node-1"})
 	if e := s.exit(); e.Code != v1alpha1.ReasonQuotaExceeded || !strings.Contains(e.Reason, "exceeded quota: small") {
 		t.Errorf("quota: %+v", e)
