@@ -46,11 +46,11 @@ func Default(f *Function) {
 	orElse(&spec.Concurrency, DefaultConcurrency)
 	orElse(&spec.Timeout, metav1.Duration{Duration: DefaultTimeout})
 	orElse(&spec.StartupTimeout, metav1.Duration{Duration: DefaultStartupTimeout})
-	orElse(&spec.Decider, DeciderListing1)
 
 	orElse(&spec.Scaling.BackoffAfter, metav1.Duration{Duration: DefaultBackoffAfter})
 	orElse(&spec.Scaling.IdleTimeout, metav1.Duration{Duration: DefaultIdleTimeout})
 	orElse(&spec.Scaling.KeepLast, metav1.Duration{Duration: DefaultKeepLast})
+	orElse(&spec.Scaling.KeepAlive, KeepAliveFixed)
 
 	orElse(&spec.Limits.Burst, spec.Limits.RatePerSecond)
 

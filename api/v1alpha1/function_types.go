@@ -48,11 +48,17 @@ const (
 
 // DeciderName names a provisioning algorithm.
 //
-// +kubebuilder:validation:Enum=listing1
+// +kubebuilder:validation:Enum=horizon;listing1;staleness
 type DeciderName string
 
-// DeciderListing1 is the FPCSch algorithm as its paper prints it (Listing 1).
-const DeciderListing1 DeciderName = "listing1"
+const (
+	// DeciderHorizon plans for the time that a start takes.
+	DeciderHorizon DeciderName = "horizon"
+	// DeciderListing1 is the FPCSch algorithm as its paper prints it (Listing 1).
+	DeciderListing1 DeciderName = "listing1"
+	// DeciderStaleness is what became of it in production, in Apache OpenWhisk.
+	DeciderStaleness DeciderName = "staleness"
+)
 
 // Function is a piece of code that Windlass runs on demand: it has its own
 // queue, and its instances pull from that queue.
@@ -245,8 +251,8 @@ type FunctionSpec struct {
 	// the call runs to its end, unheard.
 	CancelOnDisconnect bool `json:"cancelOnDisconnect,omitempty"`
 
-	// Decider is the provisioning algorithm. The default is listing1.
-	// +kubebuilder:default=listing1
+	// Decider is the provisioning algorithm. The default is what the schedulers
+	// were told with --decider, which is horizon if they were told nothing.
 	Decider DeciderName `json:"decider,omitempty"`
 }
 
@@ -351,6 +357,9 @@ type FunctionStatus struct {
 	Queued int64 `json:"queued"`
 	// MeanExecutionTime is the mean of the last ten executions.
 	MeanExecutionTime *metav1.Duration `json:"meanExecutionTime,omitempty"`
+	// MeanStartTime is the mean time that the last ten instances took from
+	// their order until they could be called.
+	MeanStartTime *metav1.Duration `json:"meanStartTime,omitempty"`
 	// URL is where the function can be called.
 	URL string `json:"url,omitempty"`
 	// Selector selects the function's pods, for the scale subresource.

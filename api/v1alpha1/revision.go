@@ -11,7 +11,7 @@ import (
 // treated, does not count: it may change while they run.
 func (f *Function) Revision() string {
 	spec := f.Spec.DeepCopy()
-	spec.Scaling.Min, spec.Scaling.Max = 0, nil
+	spec.Scaling.Min, spec.Scaling.Max, spec.Scaling.KeepAlive, spec.Scaling.Schedule = 0, nil, "", nil
 	spec.Limits = Limits{}
 	spec.Decider, spec.Idempotent, spec.CancelOnDisconnect = "", false, false
 	text, err := json.Marshal(spec)

@@ -63,4 +63,22 @@ type RuntimeSpec struct {
 	// +listType=map
 	// +listMapKey=name
 	Env []EnvVar `json:"env,omitempty"`
+	// WarmPool keeps spare instances: pods in which the runtime has loaded, but
+	// no function. There are none by default.
+	WarmPool *WarmPool `json:"warmPool,omitempty"`
+}
+
+// WarmPool is a stock of spare instances of a Runtime. A function that needs an
+// instance takes one, which then loads the function's code and is its instance
+// for good. Each namespace has a stock of its own, as long as it has a function
+// that could take a spare instance.
+type WarmPool struct {
+	// Size is how many there are in a namespace at most, 1 to 100.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100
+	Size int32 `json:"size"`
+	// Resources are those of a spare instance. Only functions with the same
+	// ones can take it.
+	// +kubebuilder:default={}
+	Resources Resources `json:"resources,omitzero"`
 }

@@ -38,6 +38,54 @@ type Scaling struct {
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ns|us|µs|μs|ms|s|m|h))+$') && duration(self) > duration('0s')",message="must be a duration of more than 0; write for example 1h"
 	KeepLast metav1.Duration `json:"keepLast,omitzero"`
+	// KeepAlive says how long instances without calls are kept: Fixed, for
+	// the times above; or Histogram, for what the function's own idle times
+	// teach, and for the times above until they teach something. The default
+	// is Fixed.
+	// +kubebuilder:default=Fixed
+	KeepAlive KeepAliveName `json:"keepAlive,omitempty"`
+	// Schedule raises min in windows of time that come again.
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	Schedule []ScheduleWindow `json:"schedule,omitempty"`
+}
+
+// KeepAliveName names a way to decide how long idle instances are kept.
+//
+// +kubebuilder:validation:Enum=Fixed;Histogram
+type KeepAliveName string
+
+const (
+	// KeepAliveFixed keeps them for IdleTimeout and KeepLast.
+	KeepAliveFixed KeepAliveName = "Fixed"
+	// KeepAliveHistogram learns from the function's idle times when its next
+	// call is likely: instances leave before, one is started ahead of it, and
+	// kept for as long as it is likely.
+	KeepAliveHistogram KeepAliveName = "Histogram"
+)
+
+// ScheduleWindow is a time that comes again, in which a function has more
+// instances at least.
+type ScheduleWindow struct {
+	// Start says when it begins, as five fields of cron: minute, hour, day of
+	// month, month, day of week.
+	// +kubebuilder:validation:MinLength=9
+	// +kubebuilder:validation:MaxLength=128
+	Start string `json:"start"`
+	// Duration is how long it lasts, 1m to 168h.
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ns|us|µs|μs|ms|s|m|h))+$') && duration(self) >= duration('1m') && duration(self) <= duration('168h')",message="must be a duration of 1m to 168h; write for example 10h"
+	Duration metav1.Duration `json:"duration"`
+	// TimeZone of Start, a name of the IANA database. The default is UTC.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	TimeZone string `json:"timeZone,omitempty"`
+	// Min is how many instances are kept meanwhile, 1 to 100000. The highest
+	// of all windows and of scaling.min counts; scaling.max bounds it.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100000
+	Min int32 `json:"min"`
 }
 
 // Limits bound the calls that a function takes. Further ones are refused with 429.

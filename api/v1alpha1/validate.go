@@ -13,7 +13,7 @@ import (
 var (
 	runtimes  = []RuntimeName{RuntimeNodeJS, RuntimePython3}
 	protocols = []Protocol{ProtocolHTTP, ProtocolLambdaRuntime}
-	deciders  = []DeciderName{DeciderListing1}
+	deciders  = []DeciderName{DeciderHorizon, DeciderListing1, DeciderStaleness}
 )
 
 // A handler is a module, perhaps below folders or packages, and the name of a

@@ -71,7 +71,7 @@ var examples = map[string]string{
 	"spec.limits.burst":              "100",
 	"spec.idempotent":                "true",
 	"spec.cancelOnDisconnect":        "true",
-	"spec.decider":                   string(DeciderListing1),
+	"spec.decider":                   string(DeciderHorizon),
 }
 
 var position = regexp.MustCompile(`\[\d+\]`)

@@ -8,15 +8,34 @@ type Snapshot struct {
 	// paper's Qend) and Departed that of those that wait no more (Qbegin).
 	Arrived  uint64
 	Departed uint64
-	// Created instances can be called; Creating ones were ordered and are
-	// not there yet.
+	// Stale of those that wait have waited for Params.StaleAfter or longer, and
+	// OldestWait is how long the first of them has.
+	Stale      int
+	OldestWait time.Duration
+	// Created instances can be called, and Busy of them run a call; Creating
+	// ones were ordered and are not there yet.
 	Created  int
+	Busy     int
 	Creating int
 	// Lost is how many instances ended while they were needed since the
 	// last tick.
 	Lost int
-	// MeanExecution is the mean of the last N execution times; 0 if unknown.
+	// Failing says that the last start failed and that none has succeeded
+	// since.
+	Failing bool
+	// Room is how many more instances there may be, whatever the function's
+	// own limits: what the nodes have room for, and what the namespace may
+	// still have. It is negative if that is unknown.
+	Room int
+	// Concurrency is how many calls an instance runs at a time; 0 counts as 1.
+	Concurrency int
+	// MeanExecution is the mean of the last N execution times, and MeanStart
+	// that of the times from order to first pull; 0 if unknown.
 	MeanExecution time.Duration
+	MeanStart     time.Duration
+	// Elapsed is the time since the last decision on the function; 0 if there
+	// was none.
+	Elapsed time.Duration
 	// Memory is what the last decision asked to remember.
 	Memory Memory
 }
@@ -39,6 +58,9 @@ type Params struct {
 	// Tick is the time between two decisions, TICK_INTERVAL; the paper's
 	// example is 100 ms.
 	Tick time.Duration
+	// StaleAfter is how long a ticket waits until it is stale, also 100 ms in
+	// production.
+	StaleAfter time.Duration
 }
 
 // Reason is why a decision is as it is.
@@ -72,17 +94,31 @@ const (
 type Decision struct {
 	// Create is how many instances to create, never negative.
 	Create int
+	// Withdraw is how many of those that are being created are not wanted any
+	// more, never more than Creating. Only one of Create and Withdraw is
+	// positive.
+	Withdraw int
 	// Why is the reason that decided.
 	Why Reason
 	// Required is how many instances the decider found to be needed; 0 if
 	// it did not ask.
 	Required int
+	// Rate is how many calls arrive in a second, and Horizon the time that was
+	// planned for; 0 if the decider did not ask.
+	Rate    float64
+	Horizon time.Duration
 	// Next is to be put in the Memory of the next Snapshot.
 	Next Memory
 }
 
 // Decider decides how many instances to create.
 type Decider func(Snapshot, Params) Decision
+
+// ByName returns the decider of that name: horizon, listing1 or staleness.
+func ByName(name string) (Decider, bool) {
+	d, known := map[string]Decider{"listing1": Listing1}[name]
+	return d, known
+}
 
 // Limits are the least and the most instances of a function.
 type Limits struct {

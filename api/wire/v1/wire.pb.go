@@ -231,7 +231,7 @@ func (x Failure_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Failure_Kind.Descriptor instead.
 func (Failure_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{24, 0}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{27, 0}
 }
 
 type Refused_Reason int32
@@ -282,7 +282,7 @@ func (x Refused_Reason) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Refused_Reason.Descriptor instead.
 func (Refused_Reason) EnumDescriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{28, 0}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{31, 0}
 }
 
 // Ticket says that an invocation waits at a gateway.
@@ -835,7 +835,10 @@ type Hello struct {
 	Cid string `protobuf:"bytes,3,opt,name=cid,proto3" json:"cid,omitempty"`
 	// Proof of who it is: the secret that it was started with or, in a cluster,
 	// its pod's service account token.
-	Token         string `protobuf:"bytes,4,opt,name=token,proto3" json:"token,omitempty"`
+	Token string `protobuf:"bytes,4,opt,name=token,proto3" json:"token,omitempty"`
+	// It is a spare instance, of no function so far: function_uid, generation and
+	// cid are empty, and it waits for an Assignment instead of tickets.
+	Spare         bool `protobuf:"varint,5,opt,name=spare,proto3" json:"spare,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -896,6 +899,13 @@ func (x *Hello) GetToken() string {
 		return x.Token
 	}
 	return ""
+}
+
+func (x *Hello) GetSpare() bool {
+	if x != nil {
+		return x.Spare
+	}
+	return false
 }
 
 type Ping struct {
@@ -1168,6 +1178,7 @@ type PullReply struct {
 	//	*PullReply_Moved
 	//	*PullReply_Pong
 	//	*PullReply_Welcome
+	//	*PullReply_Assignment
 	Kind          isPullReply_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1264,6 +1275,15 @@ func (x *PullReply) GetWelcome() *Welcome {
 	return nil
 }
 
+func (x *PullReply) GetAssignment() *Assignment {
+	if x != nil {
+		if x, ok := x.Kind.(*PullReply_Assignment); ok {
+			return x.Assignment
+		}
+	}
+	return nil
+}
+
 type isPullReply_Kind interface {
 	isPullReply_Kind()
 }
@@ -1298,6 +1318,12 @@ type PullReply_Welcome struct {
 	Welcome *Welcome `protobuf:"bytes,6,opt,name=welcome,proto3,oneof"`
 }
 
+type PullReply_Assignment struct {
+	// A spare instance is a function's from now on: it says hello again, for
+	// that function. It ends the stream.
+	Assignment *Assignment `protobuf:"bytes,7,opt,name=assignment,proto3,oneof"`
+}
+
 func (*PullReply_Ticket) isPullReply_Kind() {}
 
 func (*PullReply_Leave) isPullReply_Kind() {}
@@ -1309,6 +1335,234 @@ func (*PullReply_Moved) isPullReply_Kind() {}
 func (*PullReply_Pong) isPullReply_Kind() {}
 
 func (*PullReply_Welcome) isPullReply_Kind() {}
+
+func (*PullReply_Assignment) isPullReply_Kind() {}
+
+// Assignment says whose instance a spare one is.
+type Assignment struct {
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	FunctionUid string                 `protobuf:"bytes,1,opt,name=function_uid,json=functionUid,proto3" json:"function_uid,omitempty"`
+	// namespace/name.
+	Function         string `protobuf:"bytes,2,opt,name=function,proto3" json:"function,omitempty"`
+	Generation       int64  `protobuf:"varint,3,opt,name=generation,proto3" json:"generation,omitempty"`
+	Cid              string `protobuf:"bytes,4,opt,name=cid,proto3" json:"cid,omitempty"`
+	Concurrency      uint32 `protobuf:"varint,5,opt,name=concurrency,proto3" json:"concurrency,omitempty"`
+	StartupTimeoutNs int64  `protobuf:"varint,6,opt,name=startup_timeout_ns,json=startupTimeoutNs,proto3" json:"startup_timeout_ns,omitempty"`
+	BackoffAfterNs   int64  `protobuf:"varint,7,opt,name=backoff_after_ns,json=backoffAfterNs,proto3" json:"backoff_after_ns,omitempty"`
+	IdleTimeoutNs    int64  `protobuf:"varint,8,opt,name=idle_timeout_ns,json=idleTimeoutNs,proto3" json:"idle_timeout_ns,omitempty"`
+	// Environment variables of the function, in this order; the last of a name
+	// counts. Those of the protocol are among them.
+	Variables []*Variable `protobuf:"bytes,9,rep,name=variables,proto3" json:"variables,omitempty"`
+	// The function's code, below the folder that LAMBDA_TASK_ROOT names.
+	Files         []*File `protobuf:"bytes,10,rep,name=files,proto3" json:"files,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Assignment) Reset() {
+	*x = Assignment{}
+	mi := &file_wire_v1_wire_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Assignment) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Assignment) ProtoMessage() {}
+
+func (x *Assignment) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_v1_wire_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Assignment.ProtoReflect.Descriptor instead.
+func (*Assignment) Descriptor() ([]byte, []int) {
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *Assignment) GetFunctionUid() string {
+	if x != nil {
+		return x.FunctionUid
+	}
+	return ""
+}
+
+func (x *Assignment) GetFunction() string {
+	if x != nil {
+		return x.Function
+	}
+	return ""
+}
+
+func (x *Assignment) GetGeneration() int64 {
+	if x != nil {
+		return x.Generation
+	}
+	return 0
+}
+
+func (x *Assignment) GetCid() string {
+	if x != nil {
+		return x.Cid
+	}
+	return ""
+}
+
+func (x *Assignment) GetConcurrency() uint32 {
+	if x != nil {
+		return x.Concurrency
+	}
+	return 0
+}
+
+func (x *Assignment) GetStartupTimeoutNs() int64 {
+	if x != nil {
+		return x.StartupTimeoutNs
+	}
+	return 0
+}
+
+func (x *Assignment) GetBackoffAfterNs() int64 {
+	if x != nil {
+		return x.BackoffAfterNs
+	}
+	return 0
+}
+
+func (x *Assignment) GetIdleTimeoutNs() int64 {
+	if x != nil {
+		return x.IdleTimeoutNs
+	}
+	return 0
+}
+
+func (x *Assignment) GetVariables() []*Variable {
+	if x != nil {
+		return x.Variables
+	}
+	return nil
+}
+
+func (x *Assignment) GetFiles() []*File {
+	if x != nil {
+		return x.Files
+	}
+	return nil
+}
+
+type Variable struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Value         string                 `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Variable) Reset() {
+	*x = Variable{}
+	mi := &file_wire_v1_wire_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Variable) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Variable) ProtoMessage() {}
+
+func (x *Variable) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_v1_wire_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Variable.ProtoReflect.Descriptor instead.
+func (*Variable) Descriptor() ([]byte, []int) {
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *Variable) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Variable) GetValue() string {
+	if x != nil {
+		return x.Value
+	}
+	return ""
+}
+
+type File struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Path below the folder, with slashes.
+	Path          string `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
+	Content       []byte `protobuf:"bytes,2,opt,name=content,proto3" json:"content,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *File) Reset() {
+	*x = File{}
+	mi := &file_wire_v1_wire_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *File) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*File) ProtoMessage() {}
+
+func (x *File) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_v1_wire_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use File.ProtoReflect.Descriptor instead.
+func (*File) Descriptor() ([]byte, []int) {
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *File) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *File) GetContent() []byte {
+	if x != nil {
+		return x.Content
+	}
+	return nil
+}
 
 type Moved struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1322,7 +1576,7 @@ type Moved struct {
 
 func (x *Moved) Reset() {
 	*x = Moved{}
-	mi := &file_wire_v1_wire_proto_msgTypes[14]
+	mi := &file_wire_v1_wire_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1334,7 +1588,7 @@ func (x *Moved) String() string {
 func (*Moved) ProtoMessage() {}
 
 func (x *Moved) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[14]
+	mi := &file_wire_v1_wire_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1347,7 +1601,7 @@ func (x *Moved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Moved.ProtoReflect.Descriptor instead.
 func (*Moved) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{14}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Moved) GetAddress() string {
@@ -1372,7 +1626,7 @@ type Pong struct {
 
 func (x *Pong) Reset() {
 	*x = Pong{}
-	mi := &file_wire_v1_wire_proto_msgTypes[15]
+	mi := &file_wire_v1_wire_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1384,7 +1638,7 @@ func (x *Pong) String() string {
 func (*Pong) ProtoMessage() {}
 
 func (x *Pong) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[15]
+	mi := &file_wire_v1_wire_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1397,7 +1651,7 @@ func (x *Pong) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pong.ProtoReflect.Descriptor instead.
 func (*Pong) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{15}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{18}
 }
 
 type Welcome struct {
@@ -1410,7 +1664,7 @@ type Welcome struct {
 
 func (x *Welcome) Reset() {
 	*x = Welcome{}
-	mi := &file_wire_v1_wire_proto_msgTypes[16]
+	mi := &file_wire_v1_wire_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1422,7 +1676,7 @@ func (x *Welcome) String() string {
 func (*Welcome) ProtoMessage() {}
 
 func (x *Welcome) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[16]
+	mi := &file_wire_v1_wire_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1435,7 +1689,7 @@ func (x *Welcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Welcome.ProtoReflect.Descriptor instead.
 func (*Welcome) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{16}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Welcome) GetEpoch() uint64 {
@@ -1456,7 +1710,7 @@ type LeaveReply struct {
 
 func (x *LeaveReply) Reset() {
 	*x = LeaveReply{}
-	mi := &file_wire_v1_wire_proto_msgTypes[17]
+	mi := &file_wire_v1_wire_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1468,7 +1722,7 @@ func (x *LeaveReply) String() string {
 func (*LeaveReply) ProtoMessage() {}
 
 func (x *LeaveReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[17]
+	mi := &file_wire_v1_wire_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1481,7 +1735,7 @@ func (x *LeaveReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveReply.ProtoReflect.Descriptor instead.
 func (*LeaveReply) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{17}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *LeaveReply) GetGranted() bool {
@@ -1507,7 +1761,7 @@ type Retire struct {
 
 func (x *Retire) Reset() {
 	*x = Retire{}
-	mi := &file_wire_v1_wire_proto_msgTypes[18]
+	mi := &file_wire_v1_wire_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1519,7 +1773,7 @@ func (x *Retire) String() string {
 func (*Retire) ProtoMessage() {}
 
 func (x *Retire) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[18]
+	mi := &file_wire_v1_wire_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1532,7 +1786,7 @@ func (x *Retire) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Retire.ProtoReflect.Descriptor instead.
 func (*Retire) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{18}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Retire) GetReason() string {
@@ -1558,7 +1812,7 @@ type AttemptRequest struct {
 
 func (x *AttemptRequest) Reset() {
 	*x = AttemptRequest{}
-	mi := &file_wire_v1_wire_proto_msgTypes[19]
+	mi := &file_wire_v1_wire_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1570,7 +1824,7 @@ func (x *AttemptRequest) String() string {
 func (*AttemptRequest) ProtoMessage() {}
 
 func (x *AttemptRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[19]
+	mi := &file_wire_v1_wire_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1583,7 +1837,7 @@ func (x *AttemptRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptRequest.ProtoReflect.Descriptor instead.
 func (*AttemptRequest) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{19}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *AttemptRequest) GetKind() isAttemptRequest_Kind {
@@ -1689,7 +1943,7 @@ type Claim struct {
 
 func (x *Claim) Reset() {
 	*x = Claim{}
-	mi := &file_wire_v1_wire_proto_msgTypes[20]
+	mi := &file_wire_v1_wire_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1701,7 +1955,7 @@ func (x *Claim) String() string {
 func (*Claim) ProtoMessage() {}
 
 func (x *Claim) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[20]
+	mi := &file_wire_v1_wire_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1714,7 +1968,7 @@ func (x *Claim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Claim.ProtoReflect.Descriptor instead.
 func (*Claim) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{20}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Claim) GetInvocationId() []byte {
@@ -1754,7 +2008,7 @@ type Release struct {
 
 func (x *Release) Reset() {
 	*x = Release{}
-	mi := &file_wire_v1_wire_proto_msgTypes[21]
+	mi := &file_wire_v1_wire_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1766,7 +2020,7 @@ func (x *Release) String() string {
 func (*Release) ProtoMessage() {}
 
 func (x *Release) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[21]
+	mi := &file_wire_v1_wire_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1779,7 +2033,7 @@ func (x *Release) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Release.ProtoReflect.Descriptor instead.
 func (*Release) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{21}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Release) GetReason() string {
@@ -1808,7 +2062,7 @@ type ResultHead struct {
 
 func (x *ResultHead) Reset() {
 	*x = ResultHead{}
-	mi := &file_wire_v1_wire_proto_msgTypes[22]
+	mi := &file_wire_v1_wire_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1820,7 +2074,7 @@ func (x *ResultHead) String() string {
 func (*ResultHead) ProtoMessage() {}
 
 func (x *ResultHead) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[22]
+	mi := &file_wire_v1_wire_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1833,7 +2087,7 @@ func (x *ResultHead) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResultHead.ProtoReflect.Descriptor instead.
 func (*ResultHead) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{22}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ResultHead) GetStatus() int32 {
@@ -1895,7 +2149,7 @@ type ResultEnd struct {
 
 func (x *ResultEnd) Reset() {
 	*x = ResultEnd{}
-	mi := &file_wire_v1_wire_proto_msgTypes[23]
+	mi := &file_wire_v1_wire_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1907,7 +2161,7 @@ func (x *ResultEnd) String() string {
 func (*ResultEnd) ProtoMessage() {}
 
 func (x *ResultEnd) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[23]
+	mi := &file_wire_v1_wire_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1920,7 +2174,7 @@ func (x *ResultEnd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResultEnd.ProtoReflect.Descriptor instead.
 func (*ResultEnd) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{23}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ResultEnd) GetFailure() *Failure {
@@ -1941,7 +2195,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_wire_v1_wire_proto_msgTypes[24]
+	mi := &file_wire_v1_wire_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1953,7 +2207,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[24]
+	mi := &file_wire_v1_wire_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1966,7 +2220,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{24}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Failure) GetKind() Failure_Kind {
@@ -1994,7 +2248,7 @@ type Header struct {
 
 func (x *Header) Reset() {
 	*x = Header{}
-	mi := &file_wire_v1_wire_proto_msgTypes[25]
+	mi := &file_wire_v1_wire_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2006,7 +2260,7 @@ func (x *Header) String() string {
 func (*Header) ProtoMessage() {}
 
 func (x *Header) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[25]
+	mi := &file_wire_v1_wire_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2019,7 +2273,7 @@ func (x *Header) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Header.ProtoReflect.Descriptor instead.
 func (*Header) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{25}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Header) GetName() string {
@@ -2052,7 +2306,7 @@ type AttemptReply struct {
 
 func (x *AttemptReply) Reset() {
 	*x = AttemptReply{}
-	mi := &file_wire_v1_wire_proto_msgTypes[26]
+	mi := &file_wire_v1_wire_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2064,7 +2318,7 @@ func (x *AttemptReply) String() string {
 func (*AttemptReply) ProtoMessage() {}
 
 func (x *AttemptReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[26]
+	mi := &file_wire_v1_wire_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2077,7 +2331,7 @@ func (x *AttemptReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptReply.ProtoReflect.Descriptor instead.
 func (*AttemptReply) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{26}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *AttemptReply) GetKind() isAttemptReply_Kind {
@@ -2190,7 +2444,7 @@ type Granted struct {
 
 func (x *Granted) Reset() {
 	*x = Granted{}
-	mi := &file_wire_v1_wire_proto_msgTypes[27]
+	mi := &file_wire_v1_wire_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2202,7 +2456,7 @@ func (x *Granted) String() string {
 func (*Granted) ProtoMessage() {}
 
 func (x *Granted) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[27]
+	mi := &file_wire_v1_wire_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2215,7 +2469,7 @@ func (x *Granted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Granted.ProtoReflect.Descriptor instead.
 func (*Granted) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{27}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Granted) GetAttempt() uint32 {
@@ -2290,7 +2544,7 @@ type Refused struct {
 
 func (x *Refused) Reset() {
 	*x = Refused{}
-	mi := &file_wire_v1_wire_proto_msgTypes[28]
+	mi := &file_wire_v1_wire_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2302,7 +2556,7 @@ func (x *Refused) String() string {
 func (*Refused) ProtoMessage() {}
 
 func (x *Refused) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[28]
+	mi := &file_wire_v1_wire_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2315,7 +2569,7 @@ func (x *Refused) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refused.ProtoReflect.Descriptor instead.
 func (*Refused) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{28}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Refused) GetReason() Refused_Reason {
@@ -2335,7 +2589,7 @@ type BodyEnd struct {
 
 func (x *BodyEnd) Reset() {
 	*x = BodyEnd{}
-	mi := &file_wire_v1_wire_proto_msgTypes[29]
+	mi := &file_wire_v1_wire_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2347,7 +2601,7 @@ func (x *BodyEnd) String() string {
 func (*BodyEnd) ProtoMessage() {}
 
 func (x *BodyEnd) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[29]
+	mi := &file_wire_v1_wire_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2360,7 +2614,7 @@ func (x *BodyEnd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BodyEnd.ProtoReflect.Descriptor instead.
 func (*BodyEnd) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{29}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *BodyEnd) GetAborted() bool {
@@ -2378,7 +2632,7 @@ type Cancel struct {
 
 func (x *Cancel) Reset() {
 	*x = Cancel{}
-	mi := &file_wire_v1_wire_proto_msgTypes[30]
+	mi := &file_wire_v1_wire_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2390,7 +2644,7 @@ func (x *Cancel) String() string {
 func (*Cancel) ProtoMessage() {}
 
 func (x *Cancel) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[30]
+	mi := &file_wire_v1_wire_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2403,7 +2657,7 @@ func (x *Cancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cancel.ProtoReflect.Descriptor instead.
 func (*Cancel) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{30}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{33}
 }
 
 type BeatRequest struct {
@@ -2415,7 +2669,7 @@ type BeatRequest struct {
 
 func (x *BeatRequest) Reset() {
 	*x = BeatRequest{}
-	mi := &file_wire_v1_wire_proto_msgTypes[31]
+	mi := &file_wire_v1_wire_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2427,7 +2681,7 @@ func (x *BeatRequest) String() string {
 func (*BeatRequest) ProtoMessage() {}
 
 func (x *BeatRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[31]
+	mi := &file_wire_v1_wire_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2440,7 +2694,7 @@ func (x *BeatRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeatRequest.ProtoReflect.Descriptor instead.
 func (*BeatRequest) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{31}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *BeatRequest) GetNumber() uint64 {
@@ -2466,7 +2720,7 @@ type BeatReply struct {
 
 func (x *BeatReply) Reset() {
 	*x = BeatReply{}
-	mi := &file_wire_v1_wire_proto_msgTypes[32]
+	mi := &file_wire_v1_wire_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2478,7 +2732,7 @@ func (x *BeatReply) String() string {
 func (*BeatReply) ProtoMessage() {}
 
 func (x *BeatReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[32]
+	mi := &file_wire_v1_wire_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2491,7 +2745,7 @@ func (x *BeatReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeatReply.ProtoReflect.Descriptor instead.
 func (*BeatReply) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{32}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *BeatReply) GetNumber() uint64 {
@@ -2523,7 +2777,7 @@ type SlotsRequest struct {
 
 func (x *SlotsRequest) Reset() {
 	*x = SlotsRequest{}
-	mi := &file_wire_v1_wire_proto_msgTypes[33]
+	mi := &file_wire_v1_wire_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2535,7 +2789,7 @@ func (x *SlotsRequest) String() string {
 func (*SlotsRequest) ProtoMessage() {}
 
 func (x *SlotsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[33]
+	mi := &file_wire_v1_wire_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2548,7 +2802,7 @@ func (x *SlotsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotsRequest.ProtoReflect.Descriptor instead.
 func (*SlotsRequest) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{33}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{36}
 }
 
 type SlotsReply struct {
@@ -2562,7 +2816,7 @@ type SlotsReply struct {
 
 func (x *SlotsReply) Reset() {
 	*x = SlotsReply{}
-	mi := &file_wire_v1_wire_proto_msgTypes[34]
+	mi := &file_wire_v1_wire_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2574,7 +2828,7 @@ func (x *SlotsReply) String() string {
 func (*SlotsReply) ProtoMessage() {}
 
 func (x *SlotsReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[34]
+	mi := &file_wire_v1_wire_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2587,7 +2841,7 @@ func (x *SlotsReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotsReply.ProtoReflect.Descriptor instead.
 func (*SlotsReply) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{34}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *SlotsReply) GetSlots() []*SlotsReply_Slot {
@@ -2612,7 +2866,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_wire_v1_wire_proto_msgTypes[35]
+	mi := &file_wire_v1_wire_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2624,7 +2878,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[35]
+	mi := &file_wire_v1_wire_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2637,7 +2891,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{35}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{38}
 }
 
 type WatchReply struct {
@@ -2651,7 +2905,7 @@ type WatchReply struct {
 
 func (x *WatchReply) Reset() {
 	*x = WatchReply{}
-	mi := &file_wire_v1_wire_proto_msgTypes[36]
+	mi := &file_wire_v1_wire_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2663,7 +2917,7 @@ func (x *WatchReply) String() string {
 func (*WatchReply) ProtoMessage() {}
 
 func (x *WatchReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[36]
+	mi := &file_wire_v1_wire_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2676,7 +2930,7 @@ func (x *WatchReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchReply.ProtoReflect.Descriptor instead.
 func (*WatchReply) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{36}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *WatchReply) GetFunctions() []*FunctionFacts {
@@ -2719,14 +2973,16 @@ type FunctionFacts struct {
 	Happenings []*Happening `protobuf:"bytes,13,rep,name=happenings,proto3" json:"happenings,omitempty"`
 	// Nobody can confirm that the scheduler owns the function's slot, so it
 	// creates little.
-	Unconfirmed   bool `protobuf:"varint,14,opt,name=unconfirmed,proto3" json:"unconfirmed,omitempty"`
+	Unconfirmed bool `protobuf:"varint,14,opt,name=unconfirmed,proto3" json:"unconfirmed,omitempty"`
+	// Mean time from order to first pull of the last instances; 0 if unknown.
+	MeanStartNs   int64 `protobuf:"varint,15,opt,name=mean_start_ns,json=meanStartNs,proto3" json:"mean_start_ns,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *FunctionFacts) Reset() {
 	*x = FunctionFacts{}
-	mi := &file_wire_v1_wire_proto_msgTypes[37]
+	mi := &file_wire_v1_wire_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2738,7 +2994,7 @@ func (x *FunctionFacts) String() string {
 func (*FunctionFacts) ProtoMessage() {}
 
 func (x *FunctionFacts) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[37]
+	mi := &file_wire_v1_wire_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2751,7 +3007,7 @@ func (x *FunctionFacts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FunctionFacts.ProtoReflect.Descriptor instead.
 func (*FunctionFacts) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{37}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *FunctionFacts) GetFunctionUid() string {
@@ -2852,6 +3108,13 @@ func (x *FunctionFacts) GetUnconfirmed() bool {
 	return false
 }
 
+func (x *FunctionFacts) GetMeanStartNs() int64 {
+	if x != nil {
+		return x.MeanStartNs
+	}
+	return 0
+}
+
 // StartProblem says why instances do not start.
 type StartProblem struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2869,7 +3132,7 @@ type StartProblem struct {
 
 func (x *StartProblem) Reset() {
 	*x = StartProblem{}
-	mi := &file_wire_v1_wire_proto_msgTypes[38]
+	mi := &file_wire_v1_wire_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2881,7 +3144,7 @@ func (x *StartProblem) String() string {
 func (*StartProblem) ProtoMessage() {}
 
 func (x *StartProblem) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[38]
+	mi := &file_wire_v1_wire_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2894,7 +3157,7 @@ func (x *StartProblem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartProblem.ProtoReflect.Descriptor instead.
 func (*StartProblem) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{38}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *StartProblem) GetReason() string {
@@ -2939,7 +3202,7 @@ type Happening struct {
 
 func (x *Happening) Reset() {
 	*x = Happening{}
-	mi := &file_wire_v1_wire_proto_msgTypes[39]
+	mi := &file_wire_v1_wire_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2951,7 +3214,7 @@ func (x *Happening) String() string {
 func (*Happening) ProtoMessage() {}
 
 func (x *Happening) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[39]
+	mi := &file_wire_v1_wire_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2964,7 +3227,7 @@ func (x *Happening) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Happening.ProtoReflect.Descriptor instead.
 func (*Happening) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{39}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Happening) GetReason() string {
@@ -3005,7 +3268,7 @@ type SlotsReply_Slot struct {
 
 func (x *SlotsReply_Slot) Reset() {
 	*x = SlotsReply_Slot{}
-	mi := &file_wire_v1_wire_proto_msgTypes[40]
+	mi := &file_wire_v1_wire_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3017,7 +3280,7 @@ func (x *SlotsReply_Slot) String() string {
 func (*SlotsReply_Slot) ProtoMessage() {}
 
 func (x *SlotsReply_Slot) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[40]
+	mi := &file_wire_v1_wire_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3030,7 +3293,7 @@ func (x *SlotsReply_Slot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotsReply_Slot.ProtoReflect.Descriptor instead.
 func (*SlotsReply_Slot) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{34, 0}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{37, 0}
 }
 
 func (x *SlotsReply_Slot) GetSlot() uint32 {
@@ -3059,7 +3322,7 @@ type SlotsReply_Member struct {
 
 func (x *SlotsReply_Member) Reset() {
 	*x = SlotsReply_Member{}
-	mi := &file_wire_v1_wire_proto_msgTypes[41]
+	mi := &file_wire_v1_wire_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3071,7 +3334,7 @@ func (x *SlotsReply_Member) String() string {
 func (*SlotsReply_Member) ProtoMessage() {}
 
 func (x *SlotsReply_Member) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[41]
+	mi := &file_wire_v1_wire_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3084,7 +3347,7 @@ func (x *SlotsReply_Member) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotsReply_Member.ProtoReflect.Descriptor instead.
 func (*SlotsReply_Member) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{34, 1}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{37, 1}
 }
 
 func (x *SlotsReply_Member) GetId() string {
@@ -3158,14 +3421,15 @@ const file_wire_v1_wire_proto_rawDesc = "" +
 	"\x05leave\x18\x03 \x01(\v2\x1e.windlass.wire.v1.LeaveRequestH\x00R\x05leave\x125\n" +
 	"\agoodbye\x18\x04 \x01(\v2\x19.windlass.wire.v1.GoodbyeH\x00R\agoodbye\x12,\n" +
 	"\x04ping\x18\x05 \x01(\v2\x16.windlass.wire.v1.PingH\x00R\x04pingB\x06\n" +
-	"\x04kind\"r\n" +
+	"\x04kind\"\x88\x01\n" +
 	"\x05Hello\x12!\n" +
 	"\ffunction_uid\x18\x01 \x01(\tR\vfunctionUid\x12\x1e\n" +
 	"\n" +
 	"generation\x18\x02 \x01(\x03R\n" +
 	"generation\x12\x10\n" +
 	"\x03cid\x18\x03 \x01(\tR\x03cid\x12\x14\n" +
-	"\x05token\x18\x04 \x01(\tR\x05token\"!\n" +
+	"\x05token\x18\x04 \x01(\tR\x05token\x12\x14\n" +
+	"\x05spare\x18\x05 \x01(\bR\x05spare\"!\n" +
 	"\x04Ping\x12\x19\n" +
 	"\bevery_ns\x18\x01 \x01(\x03R\aeveryNs\"L\n" +
 	"\x04Pull\x12\x18\n" +
@@ -3187,15 +3451,39 @@ const file_wire_v1_wire_proto_rawDesc = "" +
 	"\x15REASON_FUNCTION_ENDED\x10\x03\x12\x16\n" +
 	"\x12REASON_CALL_BROKEN\x10\x04\x12\x12\n" +
 	"\x0eREASON_STOPPED\x10\x05\x12\x1a\n" +
-	"\x16REASON_START_TIMED_OUT\x10\x06\"\xc7\x02\n" +
+	"\x16REASON_START_TIMED_OUT\x10\x06\"\x87\x03\n" +
 	"\tPullReply\x122\n" +
 	"\x06ticket\x18\x01 \x01(\v2\x18.windlass.wire.v1.TicketH\x00R\x06ticket\x124\n" +
 	"\x05leave\x18\x02 \x01(\v2\x1c.windlass.wire.v1.LeaveReplyH\x00R\x05leave\x122\n" +
 	"\x06retire\x18\x03 \x01(\v2\x18.windlass.wire.v1.RetireH\x00R\x06retire\x12/\n" +
 	"\x05moved\x18\x04 \x01(\v2\x17.windlass.wire.v1.MovedH\x00R\x05moved\x12,\n" +
 	"\x04pong\x18\x05 \x01(\v2\x16.windlass.wire.v1.PongH\x00R\x04pong\x125\n" +
-	"\awelcome\x18\x06 \x01(\v2\x19.windlass.wire.v1.WelcomeH\x00R\awelcomeB\x06\n" +
-	"\x04kind\"7\n" +
+	"\awelcome\x18\x06 \x01(\v2\x19.windlass.wire.v1.WelcomeH\x00R\awelcome\x12>\n" +
+	"\n" +
+	"assignment\x18\a \x01(\v2\x1c.windlass.wire.v1.AssignmentH\x00R\n" +
+	"assignmentB\x06\n" +
+	"\x04kind\"\x87\x03\n" +
+	"\n" +
+	"Assignment\x12!\n" +
+	"\ffunction_uid\x18\x01 \x01(\tR\vfunctionUid\x12\x1a\n" +
+	"\bfunction\x18\x02 \x01(\tR\bfunction\x12\x1e\n" +
+	"\n" +
+	"generation\x18\x03 \x01(\x03R\n" +
+	"generation\x12\x10\n" +
+	"\x03cid\x18\x04 \x01(\tR\x03cid\x12 \n" +
+	"\vconcurrency\x18\x05 \x01(\rR\vconcurrency\x12,\n" +
+	"\x12startup_timeout_ns\x18\x06 \x01(\x03R\x10startupTimeoutNs\x12(\n" +
+	"\x10backoff_after_ns\x18\a \x01(\x03R\x0ebackoffAfterNs\x12&\n" +
+	"\x0fidle_timeout_ns\x18\b \x01(\x03R\ridleTimeoutNs\x128\n" +
+	"\tvariables\x18\t \x03(\v2\x1a.windlass.wire.v1.VariableR\tvariables\x12,\n" +
+	"\x05files\x18\n" +
+	" \x03(\v2\x16.windlass.wire.v1.FileR\x05files\"4\n" +
+	"\bVariable\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value\"4\n" +
+	"\x04File\x12\x12\n" +
+	"\x04path\x18\x01 \x01(\tR\x04path\x12\x18\n" +
+	"\acontent\x18\x02 \x01(\fR\acontent\"7\n" +
 	"\x05Moved\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\"\x06\n" +
@@ -3296,7 +3584,7 @@ const file_wire_v1_wire_proto_rawDesc = "" +
 	"\n" +
 	"WatchReply\x12=\n" +
 	"\tfunctions\x18\x01 \x03(\v2\x1f.windlass.wire.v1.FunctionFactsR\tfunctions\x12\x1a\n" +
-	"\breleased\x18\x02 \x03(\tR\breleased\"\xd6\x03\n" +
+	"\breleased\x18\x02 \x03(\tR\breleased\"\xfa\x03\n" +
 	"\rFunctionFacts\x12!\n" +
 	"\ffunction_uid\x18\x01 \x01(\tR\vfunctionUid\x12\x1c\n" +
 	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12\x12\n" +
@@ -3317,7 +3605,8 @@ const file_wire_v1_wire_proto_rawDesc = "" +
 	"\n" +
 	"happenings\x18\r \x03(\v2\x1b.windlass.wire.v1.HappeningR\n" +
 	"happenings\x12 \n" +
-	"\vunconfirmed\x18\x0e \x01(\bR\vunconfirmed\"\x7f\n" +
+	"\vunconfirmed\x18\x0e \x01(\bR\vunconfirmed\x12\"\n" +
+	"\rmean_start_ns\x18\x0f \x01(\x03R\vmeanStartNs\"\x7f\n" +
 	"\fStartProblem\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x16\n" +
 	"\x06detail\x18\x02 \x01(\tR\x06detail\x12\x19\n" +
@@ -3350,7 +3639,7 @@ func file_wire_v1_wire_proto_rawDescGZIP() []byte {
 }
 
 var file_wire_v1_wire_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_wire_v1_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 42)
+var file_wire_v1_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 45)
 var file_wire_v1_wire_proto_goTypes = []any{
 	(Refusal_Reason)(0),       // 0: windlass.wire.v1.Refusal.Reason
 	(Goodbye_Reason)(0),       // 1: windlass.wire.v1.Goodbye.Reason
@@ -3370,37 +3659,40 @@ var file_wire_v1_wire_proto_goTypes = []any{
 	(*LeaveRequest)(nil),      // 15: windlass.wire.v1.LeaveRequest
 	(*Goodbye)(nil),           // 16: windlass.wire.v1.Goodbye
 	(*PullReply)(nil),         // 17: windlass.wire.v1.PullReply
-	(*Moved)(nil),             // 18: windlass.wire.v1.Moved
-	(*Pong)(nil),              // 19: windlass.wire.v1.Pong
-	(*Welcome)(nil),           // 20: windlass.wire.v1.Welcome
-	(*LeaveReply)(nil),        // 21: windlass.wire.v1.LeaveReply
-	(*Retire)(nil),            // 22: windlass.wire.v1.Retire
-	(*AttemptRequest)(nil),    // 23: windlass.wire.v1.AttemptRequest
-	(*Claim)(nil),             // 24: windlass.wire.v1.Claim
-	(*Release)(nil),           // 25: windlass.wire.v1.Release
-	(*ResultHead)(nil),        // 26: windlass.wire.v1.ResultHead
-	(*ResultEnd)(nil),         // 27: windlass.wire.v1.ResultEnd
-	(*Failure)(nil),           // 28: windlass.wire.v1.Failure
-	(*Header)(nil),            // 29: windlass.wire.v1.Header
-	(*AttemptReply)(nil),      // 30: windlass.wire.v1.AttemptReply
-	(*Granted)(nil),           // 31: windlass.wire.v1.Granted
-	(*Refused)(nil),           // 32: windlass.wire.v1.Refused
-	(*BodyEnd)(nil),           // 33: windlass.wire.v1.BodyEnd
-	(*Cancel)(nil),            // 34: windlass.wire.v1.Cancel
-	(*BeatRequest)(nil),       // 35: windlass.wire.v1.BeatRequest
-	(*BeatReply)(nil),         // 36: windlass.wire.v1.BeatReply
-	(*SlotsRequest)(nil),      // 37: windlass.wire.v1.SlotsRequest
-	(*SlotsReply)(nil),        // 38: windlass.wire.v1.SlotsReply
-	(*WatchRequest)(nil),      // 39: windlass.wire.v1.WatchRequest
-	(*WatchReply)(nil),        // 40: windlass.wire.v1.WatchReply
-	(*FunctionFacts)(nil),     // 41: windlass.wire.v1.FunctionFacts
-	(*StartProblem)(nil),      // 42: windlass.wire.v1.StartProblem
-	(*Happening)(nil),         // 43: windlass.wire.v1.Happening
-	(*SlotsReply_Slot)(nil),   // 44: windlass.wire.v1.SlotsReply.Slot
-	(*SlotsReply_Member)(nil), // 45: windlass.wire.v1.SlotsReply.Member
+	(*Assignment)(nil),        // 18: windlass.wire.v1.Assignment
+	(*Variable)(nil),          // 19: windlass.wire.v1.Variable
+	(*File)(nil),              // 20: windlass.wire.v1.File
+	(*Moved)(nil),             // 21: windlass.wire.v1.Moved
+	(*Pong)(nil),              // 22: windlass.wire.v1.Pong
+	(*Welcome)(nil),           // 23: windlass.wire.v1.Welcome
+	(*LeaveReply)(nil),        // 24: windlass.wire.v1.LeaveReply
+	(*Retire)(nil),            // 25: windlass.wire.v1.Retire
+	(*AttemptRequest)(nil),    // 26: windlass.wire.v1.AttemptRequest
+	(*Claim)(nil),             // 27: windlass.wire.v1.Claim
+	(*Release)(nil),           // 28: windlass.wire.v1.Release
+	(*ResultHead)(nil),        // 29: windlass.wire.v1.ResultHead
+	(*ResultEnd)(nil),         // 30: windlass.wire.v1.ResultEnd
+	(*Failure)(nil),           // 31: windlass.wire.v1.Failure
+	(*Header)(nil),            // 32: windlass.wire.v1.Header
+	(*AttemptReply)(nil),      // 33: windlass.wire.v1.AttemptReply
+	(*Granted)(nil),           // 34: windlass.wire.v1.Granted
+	(*Refused)(nil),           // 35: windlass.wire.v1.Refused
+	(*BodyEnd)(nil),           // 36: windlass.wire.v1.BodyEnd
+	(*Cancel)(nil),            // 37: windlass.wire.v1.Cancel
+	(*BeatRequest)(nil),       // 38: windlass.wire.v1.BeatRequest
+	(*BeatReply)(nil),         // 39: windlass.wire.v1.BeatReply
+	(*SlotsRequest)(nil),      // 40: windlass.wire.v1.SlotsRequest
+	(*SlotsReply)(nil),        // 41: windlass.wire.v1.SlotsReply
+	(*WatchRequest)(nil),      // 42: windlass.wire.v1.WatchRequest
+	(*WatchReply)(nil),        // 43: windlass.wire.v1.WatchReply
+	(*FunctionFacts)(nil),     // 44: windlass.wire.v1.FunctionFacts
+	(*StartProblem)(nil),      // 45: windlass.wire.v1.StartProblem
+	(*Happening)(nil),         // 46: windlass.wire.v1.Happening
+	(*SlotsReply_Slot)(nil),   // 47: windlass.wire.v1.SlotsReply.Slot
+	(*SlotsReply_Member)(nil), // 48: windlass.wire.v1.SlotsReply.Member
 }
 var file_wire_v1_wire_proto_depIdxs = []int32{
-	31, // 0: windlass.wire.v1.Ticket.request:type_name -> windlass.wire.v1.Granted
+	34, // 0: windlass.wire.v1.Ticket.request:type_name -> windlass.wire.v1.Granted
 	4,  // 1: windlass.wire.v1.OfferRequest.offers:type_name -> windlass.wire.v1.Ticket
 	6,  // 2: windlass.wire.v1.OfferRequest.withdrawals:type_name -> windlass.wire.v1.Withdrawal
 	8,  // 3: windlass.wire.v1.OfferReply.refusals:type_name -> windlass.wire.v1.Refusal
@@ -3413,47 +3705,50 @@ var file_wire_v1_wire_proto_depIdxs = []int32{
 	14, // 10: windlass.wire.v1.Pull.done:type_name -> windlass.wire.v1.Done
 	1,  // 11: windlass.wire.v1.Goodbye.reason:type_name -> windlass.wire.v1.Goodbye.Reason
 	4,  // 12: windlass.wire.v1.PullReply.ticket:type_name -> windlass.wire.v1.Ticket
-	21, // 13: windlass.wire.v1.PullReply.leave:type_name -> windlass.wire.v1.LeaveReply
-	22, // 14: windlass.wire.v1.PullReply.retire:type_name -> windlass.wire.v1.Retire
-	18, // 15: windlass.wire.v1.PullReply.moved:type_name -> windlass.wire.v1.Moved
-	19, // 16: windlass.wire.v1.PullReply.pong:type_name -> windlass.wire.v1.Pong
-	20, // 17: windlass.wire.v1.PullReply.welcome:type_name -> windlass.wire.v1.Welcome
-	24, // 18: windlass.wire.v1.AttemptRequest.claim:type_name -> windlass.wire.v1.Claim
-	25, // 19: windlass.wire.v1.AttemptRequest.release:type_name -> windlass.wire.v1.Release
-	26, // 20: windlass.wire.v1.AttemptRequest.head:type_name -> windlass.wire.v1.ResultHead
-	27, // 21: windlass.wire.v1.AttemptRequest.end:type_name -> windlass.wire.v1.ResultEnd
-	29, // 22: windlass.wire.v1.ResultHead.headers:type_name -> windlass.wire.v1.Header
-	28, // 23: windlass.wire.v1.ResultEnd.failure:type_name -> windlass.wire.v1.Failure
-	2,  // 24: windlass.wire.v1.Failure.kind:type_name -> windlass.wire.v1.Failure.Kind
-	31, // 25: windlass.wire.v1.AttemptReply.granted:type_name -> windlass.wire.v1.Granted
-	32, // 26: windlass.wire.v1.AttemptReply.refused:type_name -> windlass.wire.v1.Refused
-	33, // 27: windlass.wire.v1.AttemptReply.body_end:type_name -> windlass.wire.v1.BodyEnd
-	34, // 28: windlass.wire.v1.AttemptReply.cancel:type_name -> windlass.wire.v1.Cancel
-	29, // 29: windlass.wire.v1.Granted.headers:type_name -> windlass.wire.v1.Header
-	3,  // 30: windlass.wire.v1.Refused.reason:type_name -> windlass.wire.v1.Refused.Reason
-	44, // 31: windlass.wire.v1.SlotsReply.slots:type_name -> windlass.wire.v1.SlotsReply.Slot
-	45, // 32: windlass.wire.v1.SlotsReply.members:type_name -> windlass.wire.v1.SlotsReply.Member
-	41, // 33: windlass.wire.v1.WatchReply.functions:type_name -> windlass.wire.v1.FunctionFacts
-	42, // 34: windlass.wire.v1.FunctionFacts.problem:type_name -> windlass.wire.v1.StartProblem
-	43, // 35: windlass.wire.v1.FunctionFacts.happenings:type_name -> windlass.wire.v1.Happening
-	9,  // 36: windlass.wire.v1.SlotsReply.Slot.owner:type_name -> windlass.wire.v1.SlotOwner
-	5,  // 37: windlass.wire.v1.Scheduler.Offer:input_type -> windlass.wire.v1.OfferRequest
-	10, // 38: windlass.wire.v1.Scheduler.Pull:input_type -> windlass.wire.v1.PullRequest
-	39, // 39: windlass.wire.v1.Scheduler.Watch:input_type -> windlass.wire.v1.WatchRequest
-	35, // 40: windlass.wire.v1.Scheduler.Beat:input_type -> windlass.wire.v1.BeatRequest
-	37, // 41: windlass.wire.v1.Scheduler.Slots:input_type -> windlass.wire.v1.SlotsRequest
-	23, // 42: windlass.wire.v1.Gateway.Attempt:input_type -> windlass.wire.v1.AttemptRequest
-	7,  // 43: windlass.wire.v1.Scheduler.Offer:output_type -> windlass.wire.v1.OfferReply
-	17, // 44: windlass.wire.v1.Scheduler.Pull:output_type -> windlass.wire.v1.PullReply
-	40, // 45: windlass.wire.v1.Scheduler.Watch:output_type -> windlass.wire.v1.WatchReply
-	36, // 46: windlass.wire.v1.Scheduler.Beat:output_type -> windlass.wire.v1.BeatReply
-	38, // 47: windlass.wire.v1.Scheduler.Slots:output_type -> windlass.wire.v1.SlotsReply
-	30, // 48: windlass.wire.v1.Gateway.Attempt:output_type -> windlass.wire.v1.AttemptReply
-	43, // [43:49] is the sub-list for method output_type
-	37, // [37:43] is the sub-list for method input_type
-	37, // [37:37] is the sub-list for extension type_name
-	37, // [37:37] is the sub-list for extension extendee
-	0,  // [0:37] is the sub-list for field type_name
+	24, // 13: windlass.wire.v1.PullReply.leave:type_name -> windlass.wire.v1.LeaveReply
+	25, // 14: windlass.wire.v1.PullReply.retire:type_name -> windlass.wire.v1.Retire
+	21, // 15: windlass.wire.v1.PullReply.moved:type_name -> windlass.wire.v1.Moved
+	22, // 16: windlass.wire.v1.PullReply.pong:type_name -> windlass.wire.v1.Pong
+	23, // 17: windlass.wire.v1.PullReply.welcome:type_name -> windlass.wire.v1.Welcome
+	18, // 18: windlass.wire.v1.PullReply.assignment:type_name -> windlass.wire.v1.Assignment
+	19, // 19: windlass.wire.v1.Assignment.variables:type_name -> windlass.wire.v1.Variable
+	20, // 20: windlass.wire.v1.Assignment.files:type_name -> windlass.wire.v1.File
+	27, // 21: windlass.wire.v1.AttemptRequest.claim:type_name -> windlass.wire.v1.Claim
+	28, // 22: windlass.wire.v1.AttemptRequest.release:type_name -> windlass.wire.v1.Release
+	29, // 23: windlass.wire.v1.AttemptRequest.head:type_name -> windlass.wire.v1.ResultHead
+	30, // 24: windlass.wire.v1.AttemptRequest.end:type_name -> windlass.wire.v1.ResultEnd
+	32, // 25: windlass.wire.v1.ResultHead.headers:type_name -> windlass.wire.v1.Header
+	31, // 26: windlass.wire.v1.ResultEnd.failure:type_name -> windlass.wire.v1.Failure
+	2,  // 27: windlass.wire.v1.Failure.kind:type_name -> windlass.wire.v1.Failure.Kind
+	34, // 28: windlass.wire.v1.AttemptReply.granted:type_name -> windlass.wire.v1.Granted
+	35, // 29: windlass.wire.v1.AttemptReply.refused:type_name -> windlass.wire.v1.Refused
+	36, // 30: windlass.wire.v1.AttemptReply.body_end:type_name -> windlass.wire.v1.BodyEnd
+	37, // 31: windlass.wire.v1.AttemptReply.cancel:type_name -> windlass.wire.v1.Cancel
+	32, // 32: windlass.wire.v1.Granted.headers:type_name -> windlass.wire.v1.Header
+	3,  // 33: windlass.wire.v1.Refused.reason:type_name -> windlass.wire.v1.Refused.Reason
+	47, // 34: windlass.wire.v1.SlotsReply.slots:type_name -> windlass.wire.v1.SlotsReply.Slot
+	48, // 35: windlass.wire.v1.SlotsReply.members:type_name -> windlass.wire.v1.SlotsReply.Member
+	44, // 36: windlass.wire.v1.WatchReply.functions:type_name -> windlass.wire.v1.FunctionFacts
+	45, // 37: windlass.wire.v1.FunctionFacts.problem:type_name -> windlass.wire.v1.StartProblem
+	46, // 38: windlass.wire.v1.FunctionFacts.happenings:type_name -> windlass.wire.v1.Happening
+	9,  // 39: windlass.wire.v1.SlotsReply.Slot.owner:type_name -> windlass.wire.v1.SlotOwner
+	5,  // 40: windlass.wire.v1.Scheduler.Offer:input_type -> windlass.wire.v1.OfferRequest
+	10, // 41: windlass.wire.v1.Scheduler.Pull:input_type -> windlass.wire.v1.PullRequest
+	42, // 42: windlass.wire.v1.Scheduler.Watch:input_type -> windlass.wire.v1.WatchRequest
+	38, // 43: windlass.wire.v1.Scheduler.Beat:input_type -> windlass.wire.v1.BeatRequest
+	40, // 44: windlass.wire.v1.Scheduler.Slots:input_type -> windlass.wire.v1.SlotsRequest
+	26, // 45: windlass.wire.v1.Gateway.Attempt:input_type -> windlass.wire.v1.AttemptRequest
+	7,  // 46: windlass.wire.v1.Scheduler.Offer:output_type -> windlass.wire.v1.OfferReply
+	17, // 47: windlass.wire.v1.Scheduler.Pull:output_type -> windlass.wire.v1.PullReply
+	43, // 48: windlass.wire.v1.Scheduler.Watch:output_type -> windlass.wire.v1.WatchReply
+	39, // 49: windlass.wire.v1.Scheduler.Beat:output_type -> windlass.wire.v1.BeatReply
+	41, // 50: windlass.wire.v1.Scheduler.Slots:output_type -> windlass.wire.v1.SlotsReply
+	33, // 51: windlass.wire.v1.Gateway.Attempt:output_type -> windlass.wire.v1.AttemptReply
+	46, // [46:52] is the sub-list for method output_type
+	40, // [40:46] is the sub-list for method input_type
+	40, // [40:40] is the sub-list for extension type_name
+	40, // [40:40] is the sub-list for extension extendee
+	0,  // [0:40] is the sub-list for field type_name
 }
 
 func init() { file_wire_v1_wire_proto_init() }
@@ -3475,15 +3770,16 @@ func file_wire_v1_wire_proto_init() {
 		(*PullReply_Moved)(nil),
 		(*PullReply_Pong)(nil),
 		(*PullReply_Welcome)(nil),
+		(*PullReply_Assignment)(nil),
 	}
-	file_wire_v1_wire_proto_msgTypes[19].OneofWrappers = []any{
+	file_wire_v1_wire_proto_msgTypes[22].OneofWrappers = []any{
 		(*AttemptRequest_Claim)(nil),
 		(*AttemptRequest_Release)(nil),
 		(*AttemptRequest_Head)(nil),
 		(*AttemptRequest_Body)(nil),
 		(*AttemptRequest_End)(nil),
 	}
-	file_wire_v1_wire_proto_msgTypes[26].OneofWrappers = []any{
+	file_wire_v1_wire_proto_msgTypes[29].OneofWrappers = []any{
 		(*AttemptReply_Granted)(nil),
 		(*AttemptReply_Refused)(nil),
 		(*AttemptReply_Body)(nil),
@@ -3496,7 +3792,7 @@ func file_wire_v1_wire_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wire_v1_wire_proto_rawDesc), len(file_wire_v1_wire_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   42,
+			NumMessages:   45,
 			NumExtensions: 0,
 			NumServices:   2,
 		},
