@@ -213,7 +213,7 @@ func validateNames(spec *field.Path, s *FunctionSpec) field.ErrorList {
 	if !slices.Contains(protocols, s.Protocol) {
 		errs = append(errs, field.NotSupported(spec.Child("protocol"), s.Protocol, protocols))
 	}
-	if !slices.Contains(deciders, s.Decider) {
+	if s.Decider != "" && !slices.Contains(deciders, s.Decider) {
 		errs = append(errs, field.NotSupported(spec.Child("decider"), s.Decider, deciders))
 	}
 	return errs
