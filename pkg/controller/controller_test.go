@@ -81,7 +81,8 @@ func (w *world) makeFunction(name string, spec v1alpha1.FunctionSpec) *v1alpha1.
 	return f
 }
 
-// makePod makes a pod as a scheduler does.
+// makePod makes a pod as a scheduler does, and waits until the controller has seen it,
+// if there is one.
 func (w *world) makePod(f *v1alpha1.Function, cid string) *corev1.Pod {
 	w.t.Helper()
 	p := &corev1.Pod{
@@ -94,6 +95,11 @@ func (w *world) makePod(f *v1alpha1.Function, cid string) *corev1.Pod {
 		},
 	}
 	w.make(p)
+	if w.controller != nil {
+		eventually(w.t, func(ctx context.Context) error {
+			return w.controller.manager.GetClient().Get(ctx, client.ObjectKeyFromObject(p), p.DeepCopy())
+		})
+	}
 	return p
 }
 
