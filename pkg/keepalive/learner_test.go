@@ -2,6 +2,7 @@ package keepalive
 
 import (
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -26,25 +27,28 @@ func TestWindows(t *testing.T) {
 		everywhere = append(everywhere, float64(m))
 	}
 	for name, c := range map[string]struct {
-		idle []float64
-		want Windows
-		ok   bool
+		idle     []float64
+		keepLast time.Duration
+		want     Windows
+		ok       bool
 	}{
-		"nothing":                  {nil, Windows{}, false},
-		"too little":               {hourly[:9], Windows{}, false},
-		"just enough":              {hourly, Windows{Prewarm: 54 * time.Minute, KeepAlive: 67*time.Minute + 6*time.Second - 54*time.Minute}, true},
-		"pauses within bursts":     {append(slices.Repeat([]float64{0.99}, 5000), hourly...), Windows{54 * time.Minute, 13*time.Minute + 6*time.Second}, true},
-		"only pauses in bursts":    {slices.Repeat([]float64{0.5}, 5000), Windows{}, false},
-		"the shortest that count":  {slices.Repeat([]float64{1}, 10), Windows{54 * time.Second, 2*time.Minute + 12*time.Second - 54*time.Second}, true},
-		"the longest within range": {slices.Repeat([]float64{239.9}, 10), Windows{215*time.Minute + 6*time.Second, 264*time.Minute - 215*time.Minute - 6*time.Second}, true},
-		"as many beyond range":     {append(slices.Repeat([]float64{240}, 10), hourly...), Windows{54 * time.Minute, 13*time.Minute + 6*time.Second}, true},
-		"more beyond range":        {append(slices.Repeat([]float64{240}, 11), hourly...), Windows{}, false},
-		"without a pattern":        {slices.Repeat(everywhere, 4), Windows{}, false},
-		"the rare left out": {append(slices.Repeat([]float64{60}, 400), 5, 6, 200, 201), Windows{
+		"nothing":                  {nil, 0, Windows{}, false},
+		"too little":               {hourly[:9], 0, Windows{}, false},
+		"just enough":              {hourly, 0, Windows{Prewarm: 54 * time.Minute, KeepAlive: 67*time.Minute + 6*time.Second - 54*time.Minute}, true},
+		"pauses within bursts":     {append(slices.Repeat([]float64{0.99}, 5000), hourly...), 0, Windows{54 * time.Minute, 13*time.Minute + 6*time.Second}, true},
+		"only pauses in bursts":    {slices.Repeat([]float64{0.5}, 5000), 0, Windows{}, false},
+		"the shortest that count":  {slices.Repeat([]float64{1}, 10), 0, Windows{54 * time.Second, 2*time.Minute + 12*time.Second - 54*time.Second}, true},
+		"the longest within range": {slices.Repeat([]float64{239.9}, 10), 0, Windows{215*time.Minute + 6*time.Second, 264*time.Minute - 215*time.Minute - 6*time.Second}, true},
+		"as many beyond range":     {append(slices.Repeat([]float64{240}, 10), hourly...), 0, Windows{54 * time.Minute, 13*time.Minute + 6*time.Second}, true},
+		"more beyond range":        {append(slices.Repeat([]float64{240}, 11), hourly...), 0, Windows{}, false},
+		"without a pattern":        {slices.Repeat(everywhere, 4), 0, Windows{}, false},
+		"kept for as long as said": {hourly, 2 * time.Hour, Windows{54 * time.Minute, 66 * time.Minute}, true},
+		"kept for longer":          {hourly, 67 * time.Minute, Windows{54 * time.Minute, 13*time.Minute + 6*time.Second}, true},
+		"the rare left out": {append(slices.Repeat([]float64{60}, 400), 5, 6, 7, 200, 201, 202), 0, Windows{
 			54 * time.Minute, 13*time.Minute + 6*time.Second}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got, ok := learnt(c.idle...).Windows(); got != c.want || ok != c.ok {
+			if got, ok := learnt(c.idle...).Windows(c.keepLast); got != c.want || ok != c.ok {
 				t.Errorf("got %v, %t, want %v, %t", got, ok, c.want, c.ok)
 			}
 		})
@@ -52,7 +56,7 @@ func TestWindows(t *testing.T) {
 }
 
 // slowly is what Windows are without a histogram: from all idle times, sorted.
-func slowly(idle []time.Duration) (Windows, bool) {
+func slowly(idle []time.Duration, keepLast time.Duration) (Windows, bool) {
 	var within []time.Duration
 	counts := make([]float64, bins)
 	beyond := 0
@@ -72,33 +76,45 @@ func slowly(idle []time.Duration) (Windows, bool) {
 	for _, c := range counts {
 		variance += (c - mean) * (c - mean) / float64(bins)
 	}
-	if len(within) < 10 || beyond > len(within) || math.Sqrt(variance)/mean <= 2 {
+	// The sums are exact to the 9th digit at least.
+	if len(within) < 10 || beyond > len(within) || math.Sqrt(variance)/mean <= 2+1e-9 {
 		return Windows{}, false
 	}
 	slices.Sort(within)
-	first := within[int(math.Ceil(0.05*float64(len(within))))-1]
+	first := within[int(math.Ceil(0.01*float64(len(within))))-1]
 	last := within[int(math.Ceil(0.99*float64(len(within))))-1] + Bin
 	prewarm := time.Duration(0.9 * float64(first))
-	return Windows{Prewarm: prewarm, KeepAlive: time.Duration(1.1*float64(last)) - prewarm}, true
+	return Windows{Prewarm: prewarm, KeepAlive: max(time.Duration(1.1*float64(last)), keepLast) - prewarm}, true
 }
 
 func near(a, b time.Duration) bool { return (a - b).Abs() < time.Microsecond }
 
+// drawIdle are idle times of which most are around one, and the rest anywhere.
+// They come from a generator of their own, since rapid draws small numbers most.
+func drawIdle(t *rapid.T) []time.Duration {
+	rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
+	around, spread := rng.Int64N(int64(5*time.Hour)), 1+rng.Int64N(int64(2*time.Hour))
+	anywhere := rng.Float64() * rng.Float64()
+	idle := make([]time.Duration, rapid.SampledFrom([]int{8, 15, 40, 120, 500, most - 1}).Draw(t, "idle times"))
+	for i := range idle {
+		idle[i] = time.Duration(around + rng.Int64N(spread))
+		if rng.Float64() < anywhere {
+			idle[i] = time.Duration(rng.Int64N(int64(5 * time.Hour)))
+		}
+	}
+	return idle
+}
+
 func TestWindowsAreThoseOfTheSlowTwin(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		around := rapid.Int64Range(0, int64(5*time.Hour)).Draw(t, "around")
-		idle := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) time.Duration {
-			return time.Duration(rapid.OneOf(
-				rapid.Int64Range(around, around+int64(20*time.Minute)),
-				rapid.Int64Range(0, int64(5*time.Hour)),
-			).Draw(t, "idle"))
-		}), 0, most-1).Draw(t, "idle times")
+		idle := drawIdle(t)
 		var l Learner
 		for _, d := range idle {
 			l.Idle(d)
 		}
-		got, ok := l.Windows()
-		want, wanted := slowly(idle)
+		keepLast := time.Duration(rapid.Int64Range(0, int64(5*time.Hour)).Draw(t, "keepLast"))
+		got, ok := l.Windows(keepLast)
+		want, wanted := slowly(idle, keepLast)
 		if ok != wanted || !near(got.Prewarm, want.Prewarm) || !near(got.KeepAlive, want.KeepAlive) {
 			t.Fatalf("got %v, %t, want %v, %t", got, ok, want, wanted)
 		}
@@ -107,19 +123,19 @@ func TestWindowsAreThoseOfTheSlowTwin(t *testing.T) {
 
 func TestWhatIsLearntFades(t *testing.T) {
 	l := learnt(slices.Repeat([]float64{200}, 5000)...)
-	if w, _ := l.Windows(); w.Prewarm != 3*time.Hour {
+	if w, _ := l.Windows(0); w.Prewarm != 3*time.Hour {
 		t.Fatalf("after many idle times of 200 minutes: %v", w)
 	}
 	for range 11 * most / 2 {
 		l.Idle(10 * time.Minute)
 	}
-	if w, ok := l.Windows(); !ok || w != (Windows{9 * time.Minute, 12*time.Minute + 6*time.Second - 9*time.Minute}) {
+	if w, ok := l.Windows(0); !ok || w != (Windows{9 * time.Minute, 12*time.Minute + 6*time.Second - 9*time.Minute}) {
 		t.Errorf("after as many of 10 minutes: %v, %t", w, ok)
 	}
 	for range 3 * most {
 		l.Idle(Range)
 	}
-	if w, ok := l.Windows(); ok {
+	if w, ok := l.Windows(0); ok {
 		t.Errorf("after many beyond the range: %v", w)
 	}
 }
@@ -129,7 +145,7 @@ func TestSumsAreThoseOfTheCounts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var l Learner
 		minutes := rapid.SliceOfN(rapid.IntRange(1, 300), 1, 5).Draw(t, "minutes")
-		for i := range rapid.IntRange(0, 3*most).Draw(t, "how many") {
+		for i := range rapid.SampledFrom([]int{5, most - 1, most, most + 1, 2 * most, 5 * most}).Draw(t, "how many") {
 			l.Idle(time.Duration(minutes[i%len(minutes)]) * time.Minute)
 		}
 		within, squares := 0, 0
@@ -162,6 +178,6 @@ func BenchmarkIdle(b *testing.B) {
 func BenchmarkWindows(b *testing.B) {
 	l := learnt(slices.Repeat([]float64{200}, 100)...)
 	for b.Loop() {
-		l.Windows()
+		l.Windows(0)
 	}
 }
