@@ -119,8 +119,10 @@ func (e *callGivenUp) happen(w *world) {
 	if c.instance != nil || c.over {
 		return
 	}
-	// The queue forgets it by itself if it has come to it.
-	c.function.queue.Withdraw(c.id)
+	// The queue may have come to it, and be gone since.
+	if q := c.function.queue; q != nil {
+		q.Withdraw(c.id)
+	}
 	c.over = true
 	w.tally.waiting--
 	c.function.result.Expired++

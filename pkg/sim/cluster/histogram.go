@@ -36,7 +36,7 @@ func (h Histogram) StdDev() time.Duration { return time.Duration(h.hdr.StdDev())
 
 // Quantile is what the share q of them, 0 to 1, does not exceed.
 func (h Histogram) Quantile(q float64) time.Duration {
-	return time.Duration(h.hdr.ValueAtPercentile(100 * q))
+	return time.Duration(h.hdr.ValueAtPercentile(100 * q)).Truncate(time.Microsecond)
 }
 
 // Merge adds what another one has counted.

@@ -28,10 +28,10 @@ type world struct {
 	considered    []considered
 	ticking       bool
 
-	calls     uint64
-	loads     int // loads that have not ended
-	crowds    []*crowd
-	tally     tally
+	calls  uint64
+	loads  int // loads that have not ended
+	crowds []*crowd
+	tally  tally
 
 	// Chance comes in separate streams, so that what one part draws changes nothing
 	// for the others.
