@@ -13,7 +13,7 @@ func TestTry(t *testing.T) {
 		for _, p := range []string{"listing1", "horizon", "hash"} {
 			c := Config{
 				Seed:      1,
-				Nodes:     []Nodes{{Count: 8, Allocatable: nodepick.Amount{Pods: 40}, Starts: 0}},
+				Nodes:     []Nodes{{Count: 8, Allocatable: nodepick.Amount{Pods: 40}, Starts: 4}},
 				Functions: []Function{{Copies: n, Requests: nodepick.Amount{Pods: 1}, Work: Fixed(2 * ms), Start: LogNormal(300*ms, 500*ms)}},
 				Clients:   []Clients{{Count: 100, Functions: n, Calls: 100000}},
 				Overheads: Overheads{Admit: 4 * ms, Claim: 5 * ms, Answer: 4 * ms, Pull: 1 * ms},
