@@ -16,12 +16,14 @@ var rows = []struct {
 		"pkg/invoke",
 		"pkg/podagent/adapter/lambda/lambdaenv",
 		"pkg/podagent/agentenv",
+		"pkg/schedule",
 	}},
 	{"pure", []string{
 		"pkg/admission",
 		"pkg/estimate",
 		"pkg/fpcs",
 		"pkg/gateway/table",
+		"pkg/keepalive",
 		"pkg/ownership",
 		"pkg/ownership/keeping",
 		"pkg/podagent/core",
@@ -30,6 +32,8 @@ var rows = []struct {
 		"pkg/provisioner/share",
 		"pkg/queue",
 		"pkg/queue/intake",
+		"pkg/scheduler/alarm",
+		"pkg/scheduler/upkeep",
 		"pkg/workload",
 	}},
 	{"shells", []string{
@@ -66,6 +70,8 @@ var rows = []struct {
 		"pkg/demo",
 		"pkg/local",
 		"pkg/sim",
+		"pkg/sim/cluster",
+		"pkg/sim/hashsch",
 	}},
 	{"mains", []string{
 		"cmd/kubectl-windlass",
@@ -96,27 +102,33 @@ var sideways = []struct {
 	reason   string
 }{
 	{"api/v1alpha1", "pkg/invoke", "a Function has a key"},
+	{"api/v1alpha1", "pkg/schedule", "a Function has windows, and what cannot be read of them is refused"},
 	{"pkg/callers", "pkg/tokens", "tokens are checked with an issuer's keys"},
 	{"pkg/demo", "pkg/bench", "the demo replays a load"},
 	{"pkg/demo", "pkg/local", "the demo runs a Windlass of its own"},
 	{"pkg/podidentity", "pkg/tokens", "tokens are checked with the cluster's keys"},
 	{"pkg/provisioner/podspec", "pkg/provisioner/nodepick", "an agent requests an amount"},
 	{"pkg/provisioner/process", "pkg/runtimes", "a process needs its language's interpreter and shim"},
+	{"pkg/sim/cluster", "pkg/sim/hashsch", "it is what pulling is compared with"},
+	{"pkg/scheduler/upkeep", "pkg/keepalive", "what idle times teach is part of the upkeep"},
+	{"pkg/scheduler/upkeep", "pkg/queue", "the upkeep says when an instance may leave its queue"},
 	{"test/faults", "test/cluster", "the lab runs programs that were built for clusters"},
 }
 
 // only lists everything outside the standard library that a package and the
 // folders below it may import, except folders with a place of their own.
 var only = []allowance{
-	{"api/v1alpha1", []string{"k8s.io/api", "k8s.io/apimachinery", "pkg/invoke", "sigs.k8s.io/json", "sigs.k8s.io/yaml"},
+	{"api/v1alpha1", []string{"k8s.io/api", "k8s.io/apimachinery", "pkg/invoke", "pkg/schedule", "sigs.k8s.io/json", "sigs.k8s.io/yaml"},
 		"whoever reads a Function must not link a cluster's client"},
 	{"api/wire/v1", []string{"google.golang.org/grpc", "google.golang.org/protobuf"},
 		"it is generated, and every program links it"},
 	{"pkg/invoke", nil, "the words that everything shares bring nothing along"},
+	{"pkg/schedule", []string{"github.com/robfig/cron/v3"}, "what a schedule asks for is a function of the time"},
 	{"pkg/admission", []string{"golang.org/x/time/rate"}, "whether there is room is a function of who is here and when"},
 	{"pkg/estimate", nil, "it computes with numbers and times"},
 	{"pkg/fpcs", []string{"pkg/invoke"}, "a decision is a function of a snapshot"},
 	{"pkg/gateway/table", []string{"pkg/invoke"}, "what may be said of a call is a function of what was done with it"},
+	{"pkg/keepalive", nil, "what idle times teach is a function of them"},
 	{"pkg/ownership", nil, "who owns what is a function of what is known"},
 	{"pkg/ownership/keeping", []string{"pkg/ownership"}, "what is held and claimed is a function of what was heard"},
 	{"pkg/podagent/core", []string{"pkg/invoke"}, "what an agent does is a function of what happened to it"},
@@ -128,10 +140,17 @@ var only = []allowance{
 	{"pkg/provisioner/share", nil, "a share is a function of who wants what"},
 	{"pkg/queue", []string{"pkg/invoke"}, "a queue is a value; the broker gives it a lock and time"},
 	{"pkg/queue/intake", []string{"golang.org/x/time", "pkg/invoke"}, "time is an argument of its token bucket, too"},
+	{"pkg/scheduler/alarm", nil, "who is due is a function of the time"},
+	{"pkg/scheduler/upkeep", []string{"pkg/keepalive", "pkg/queue", "pkg/schedule"}, "what is kept is a function of the time and of idle times"},
 	{"pkg/sim", []string{
 		"pkg/estimate", "pkg/fpcs", "pkg/gateway/table", "pkg/invoke", "pkg/ownership",
 		"pkg/ownership/keeping", "pkg/podagent/core", "pkg/queue",
 	}, "what runs in virtual time has no shell"},
+	{"pkg/sim/cluster", []string{
+		"github.com/HdrHistogram/hdrhistogram-go", "pkg/estimate", "pkg/fpcs", "pkg/invoke", "pkg/provisioner/nodepick",
+		"pkg/provisioner/share", "pkg/queue", "pkg/schedule", "pkg/scheduler/upkeep", "pkg/sim/hashsch", "pkg/workload",
+	}, "what runs in virtual time has no shell"},
+	{"pkg/sim/hashsch", nil, "which worker gets a call is a function of what was pushed before"},
 	{"pkg/wiretls", []string{"api/wire/v1", "google.golang.org/grpc"}, "agents link it"},
 	{"pkg/workload", nil, "the same seed yields the same load"},
 }
@@ -144,7 +163,8 @@ type allowance struct {
 }
 
 // impure is what of the standard library no package of the pure row may
-// import, nor pkg/invoke, which they all use.
+// import, nor pkg/invoke and pkg/schedule, which would be among them if the
+// words did not need them.
 var impure = map[string]string{
 	"context":     "nothing in it waits or can be cancelled",
 	"log":         "a decision says why in its result; the shell logs it",

@@ -38,6 +38,7 @@ func (s *Scheduler) serves(f *function) (invoke.Term, bool) {
 		s.disown(f)
 	default:
 		s.deps.Instances.Adopt(f.current())
+		s.recall(f)
 		f.helloBy.Store(s.deps.Now().Add(helloTime).UnixNano())
 		s.activate(f)
 	}
@@ -73,10 +74,11 @@ func heirName(id string) string {
 // disown sends the instances to the new owner, leaves them to it, and refuses
 // what waits.
 func (s *Scheduler) disown(f *function) {
-	f.broker.Dismiss()
+	left := f.broker.Dismiss()
 	s.deps.Instances.Release(f.uid)
-	s.refuseAll(f, f.broker.Clear(), notOwner)
+	s.refuseAll(f, left, notOwner)
 	f.loseNone()
+	f.unlearn(s.config.Executions)
 	f.blocked.Store(false)
 }
 
