@@ -89,11 +89,10 @@ func picture(c report.Chart) (*plot.Plot, error) {
 			return nil, fmt.Errorf("series %s: %w", s.Name, err)
 		}
 	}
-	if c.Kind == report.Bars {
+	if len(c.X.Names) > 0 {
 		p.NominalX(c.X.Names...)
 		p.X.Min, p.X.Max = -.6, float64(len(c.X.Names))-.4
 	}
-	addLine(p, c)
 	scale(&p.X, c.X)
 	scale(&p.Y, c.Y)
 	leaveRoomForLegend(p, c)
@@ -130,6 +129,9 @@ func addSeries(p *plot.Plot, c report.Chart, i int, s report.Series) error {
 	xys := shown(c, s)
 	if len(xys) == 0 {
 		return nil
+	}
+	if s.Guide {
+		return addGuide(p, s, xys)
 	}
 	if c.Kind == report.Bars {
 		return addBars(p, c, i, s)
@@ -182,18 +184,16 @@ func addBars(p *plot.Plot, c report.Chart, i int, s report.Series) error {
 	return nil
 }
 
-// addLine draws the goal across what is shown.
-func addLine(p *plot.Plot, c report.Chart) {
-	if c.LineName == "" {
-		return
-	}
-	line, err := plotter.NewLine(plotter.XYs{{X: p.X.Min, Y: c.Line}, {X: p.X.Max, Y: c.Line}})
+// addGuide draws what others are to be held against.
+func addGuide(p *plot.Plot, s report.Series, xys points) error {
+	line, err := plotter.NewLine(xys)
 	if err != nil {
-		return
+		return err
 	}
 	line.Dashes, line.Color, line.Width = []vg.Length{vg.Points(5), vg.Points(4)}, color.Gray{Y: 70}, vg.Points(1.2)
 	p.Add(line)
-	p.Legend.Add(c.LineName, line)
+	p.Legend.Add(s.Name, line)
+	return nil
 }
 
 func scale(axis *plot.Axis, a report.Axis) {
@@ -218,9 +218,6 @@ func scale(axis *plot.Axis, a report.Axis) {
 // leaveRoomForLegend raises the top, so that the legend covers no point.
 func leaveRoomForLegend(p *plot.Plot, c report.Chart) {
 	entries := len(c.Series)
-	if c.LineName != "" {
-		entries++
-	}
 	if entries < 2 && c.Kind != report.Bars {
 		return
 	}

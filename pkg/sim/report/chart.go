@@ -10,9 +10,6 @@ type Chart struct {
 	// Kind is how the series are drawn.
 	Kind   Kind     `json:"kind"`
 	Series []Series `json:"series"`
-	// Line is drawn across at this Y, as a goal, if LineName says what it is.
-	Line     float64 `json:"line,omitempty"`
-	LineName string  `json:"lineName,omitempty"`
 }
 
 // Kind is how a chart's series are drawn.
@@ -40,7 +37,7 @@ type Axis struct {
 	Base2 bool `json:"base2,omitempty"`
 	// FromZero says that the axis begins at 0.
 	FromZero bool `json:"fromZero,omitempty"`
-	// Names are those of the groups of bars.
+	// Names are those of the groups of bars, or of the dots.
 	Names []string `json:"names,omitempty"`
 }
 
@@ -48,6 +45,9 @@ type Axis struct {
 type Series struct {
 	Name   string  `json:"name"`
 	Points []Point `json:"points"`
+	// Guide says that it is what others are to be held against, such as a goal:
+	// a dashed line, whatever the chart's kind is.
+	Guide bool `json:"guide,omitempty"`
 }
 
 // Point is a point; Err, if it is positive, is a standard deviation of Y.
