@@ -68,6 +68,8 @@ var rows = []struct {
 		"pkg/demo",
 		"pkg/local",
 		"pkg/sim",
+		"pkg/sim/cluster",
+		"pkg/sim/hashsch",
 	}},
 	{"mains", []string{
 		"cmd/kubectl-windlass",
@@ -105,6 +107,7 @@ var sideways = []struct {
 	{"pkg/podidentity", "pkg/tokens", "tokens are checked with the cluster's keys"},
 	{"pkg/provisioner/podspec", "pkg/provisioner/nodepick", "an agent requests an amount"},
 	{"pkg/provisioner/process", "pkg/runtimes", "a process needs its language's interpreter and shim"},
+	{"pkg/sim/cluster", "pkg/sim/hashsch", "it is what pulling is compared with"},
 	{"test/faults", "test/cluster", "the lab runs programs that were built for clusters"},
 }
 
@@ -137,6 +140,11 @@ var only = []allowance{
 		"pkg/estimate", "pkg/fpcs", "pkg/gateway/table", "pkg/invoke", "pkg/ownership",
 		"pkg/ownership/keeping", "pkg/podagent/core", "pkg/queue",
 	}, "what runs in virtual time has no shell"},
+	{"pkg/sim/cluster", []string{
+		"github.com/HdrHistogram/hdrhistogram-go", "pkg/estimate", "pkg/fpcs", "pkg/invoke", "pkg/provisioner/nodepick",
+		"pkg/provisioner/share", "pkg/queue", "pkg/sim/hashsch", "pkg/workload",
+	}, "what runs in virtual time has no shell"},
+	{"pkg/sim/hashsch", nil, "which worker gets a call is a function of what was pushed before"},
 	{"pkg/wiretls", []string{"api/wire/v1", "google.golang.org/grpc"}, "agents link it"},
 	{"pkg/workload", nil, "the same seed yields the same load"},
 }

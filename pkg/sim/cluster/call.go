@@ -1,0 +1,145 @@
+package cluster
+
+import (
+	"encoding/binary"
+	"time"
+
+	"github.com/windlass-dev/windlass/pkg/invoke"
+)
+
+// call is one call on its way.
+type call struct {
+	id       invoke.ID
+	function *function
+	arrived  time.Duration
+	work     time.Duration
+	// crowd is whose client waits for it; nil in an open loop.
+	crowd *crowd
+	// instance is the one that was handed the call, and begun when its work began.
+	instance *instance
+	begun    time.Duration
+	over     bool
+}
+
+// arrive is a call that its caller makes now.
+func (w *world) arrive(due Call, from *crowd) {
+	f := w.function(due.Function)
+	c := &call{function: f, arrived: w.now, work: due.Work, crowd: from}
+	if c.work < 0 {
+		c.work = f.class.Work.Draw(w.works)
+	}
+	w.calls++
+	binary.BigEndian.PutUint64(c.id[8:], w.calls)
+	w.tally.open++
+	f.result.Calls++
+	w.after(w.config.Overheads.Admit, (*callAdmitted)(c))
+}
+
+// callAdmitted is when a call comes to its queue.
+type callAdmitted call
+
+func (e *callAdmitted) happen(w *world) {
+	c := (*call)(e)
+	f := c.function
+	w.revive(f)
+	deadline := forever
+	if f.class.Patience > 0 {
+		deadline = w.now + f.class.Patience
+	}
+	ticket := invoke.Ticket{ID: c.id, Arrived: instant(w.now), Deadline: instant(deadline), Request: c}
+	if f.queue.Offer(ticket, instant(w.now)) != nil {
+		w.refuse(c)
+		return
+	}
+	w.tally.waiting++
+	if f.class.Patience > 0 {
+		w.agenda.plan(deadline, (*callGivenUp)(c))
+	}
+	w.match(f)
+	w.activate(f)
+	if f.queue.Waiting() > 0 {
+		w.kick(f)
+	}
+}
+
+// match lets the queue hand out what it can.
+func (w *world) match(f *function) {
+	if f.queue.Waiting() == 0 {
+		return
+	}
+	f.queue.Match(instant(w.now), func(cid invoke.CID, t invoke.Ticket) {
+		c := t.Request.(*call)
+		c.instance = f.instances[cid]
+		w.tally.waiting--
+		w.hold(c.instance)
+		w.after(w.config.Overheads.Claim, (*callBegun)(c))
+	})
+}
+
+// callBegun is when the work begins.
+type callBegun call
+
+func (e *callBegun) happen(w *world) {
+	c := (*call)(e)
+	c.begun = w.now
+	f := c.function
+	f.result.began(c, w.now-c.arrived-w.config.Overheads.Admit-w.config.Overheads.Claim, w.now-c.arrived)
+	w.agenda.plan(w.now+c.work, (*callEnded)(c))
+}
+
+// callEnded is when the work ends.
+type callEnded call
+
+func (e *callEnded) happen(w *world) {
+	c := (*call)(e)
+	f := c.function
+	f.result.ended(w.now - c.begun)
+	f.executions.Observe(w.now - c.begun)
+	c.over = true
+	w.after(w.config.Overheads.Answer, (*callAnswered)(c))
+	w.after(w.config.Overheads.Pull, (*instancePulls)(c))
+}
+
+// callAnswered is when the caller has its answer.
+type callAnswered call
+
+func (e *callAnswered) happen(w *world) {
+	c := (*call)(e)
+	c.function.result.Answered++
+	w.tally.answered++
+	w.result.LastAnswer = w.now
+	w.settle(c)
+}
+
+// callGivenUp is when a caller has no more patience.
+type callGivenUp call
+
+func (e *callGivenUp) happen(w *world) {
+	c := (*call)(e)
+	if c.instance != nil || c.over {
+		return
+	}
+	// The queue may have come to it, and be gone since.
+	if q := c.function.queue; q != nil {
+		q.Withdraw(c.id)
+	}
+	c.over = true
+	w.tally.waiting--
+	c.function.result.Expired++
+	w.settle(c)
+}
+
+// refuse answers a call with a refusal.
+func (w *world) refuse(c *call) {
+	c.over = true
+	c.function.result.Refused++
+	w.settle(c)
+}
+
+// settle is the end of a call.
+func (w *world) settle(c *call) {
+	w.tally.open--
+	if c.crowd != nil {
+		c.crowd.answered(w)
+	}
+}

@@ -1,0 +1,115 @@
+package cluster
+
+import (
+	"fmt"
+	"sort"
+	"time"
+
+	"github.com/windlass-dev/windlass/pkg/estimate"
+	"github.com/windlass-dev/windlass/pkg/fpcs"
+	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/queue"
+)
+
+// function is a function that was called. One that never was takes the room of a
+// pointer.
+type function struct {
+	index  int
+	name   string
+	class  *Function
+	result *FunctionResult
+
+	// queue and instances are nil while nothing waits and no instance exists;
+	// arrived and departed are what queues before this one have counted.
+	queue             *queue.Queue
+	instances         map[invoke.CID]*instance
+	arrived, departed uint64
+
+	// starting are the instances under way, the youngest last.
+	starting   []*instance
+	created    int
+	sequence   uint64
+	executions *estimate.LastN
+	starts     *estimate.LastN
+	memory     fpcs.Memory
+	// decided is when the last decision was made, valid once there was one.
+	decided     time.Duration
+	hasDecision bool
+
+	// active says that the next tick looks at it, and blocked that its last order
+	// had no effect.
+	active  bool
+	blocked bool
+	// evicted is the instance that went to make room for this function, until an
+	// order after its end.
+	evicted bool
+}
+
+// function is the function of that number.
+func (w *world) function(index int) *function {
+	if f := w.functions[index]; f != nil {
+		return f
+	}
+	i := sort.SearchInts(w.classEnds, index+1)
+	class := &w.config.Functions[i]
+	f := &function{
+		index: index, name: fmt.Sprintf("%08d", index), class: class, result: &w.result.Functions[i],
+		executions: estimate.NewLastN(w.config.Scheduler.Executions),
+		starts:     estimate.NewLastN(w.config.Scheduler.Executions),
+	}
+	f.executions.Observe(class.KnownWork)
+	f.starts.Observe(class.KnownStart)
+	w.functions[index] = f
+	return f
+}
+
+// revive gives a function a queue.
+func (w *world) revive(f *function) {
+	if f.queue == nil {
+		f.queue = queue.New(queue.Limits{MaxWaiting: w.config.Scheduler.MaxQueued, ClaimGrace: forever})
+		f.instances = make(map[invoke.CID]*instance)
+	}
+}
+
+// rest takes a function's queue if it has no use for it.
+func (w *world) rest(f *function) {
+	if f.queue == nil || len(f.instances) > 0 || f.queue.Waiting() > 0 {
+		return
+	}
+	view := f.queue.View(instant(w.now))
+	f.arrived += view.Arrived
+	f.departed += view.Departed
+	f.queue, f.instances, f.starting = nil, nil, nil
+}
+
+// view is what the queue looks like, whether there is one or not.
+func (f *function) view(now time.Duration) queue.View {
+	var v queue.View
+	if f.queue != nil {
+		v = f.queue.View(instant(now))
+	}
+	v.Arrived += f.arrived
+	v.Departed += f.departed
+	return v
+}
+
+func (f *function) waiting() int {
+	if f.queue == nil {
+		return 0
+	}
+	return f.queue.Waiting()
+}
+
+// leavePolicy is when an idle instance may leave.
+func (f *function) leavePolicy() queue.LeavePolicy {
+	return queue.LeavePolicy{
+		Min:         f.class.Limits.Min,
+		IdleTimeout: f.class.BackoffAfter + f.class.IdleTimeout,
+		KeepLast:    f.class.KeepLast,
+	}
+}
+
+// evictPolicy is when it may be made to leave.
+func (w *world) evictPolicy(f *function) queue.EvictPolicy {
+	return queue.EvictPolicy{Min: f.class.Limits.Min, IdleFor: w.config.Scheduler.EvictAfter}
+}
