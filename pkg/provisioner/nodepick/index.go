@@ -1,7 +1,5 @@
 package nodepick
 
-import "math"
-
 // Index knows for a few amounts which of many nodes have room for them, so that a
 // pick costs the same however many nodes there are. It picks as Pick does: each
 // node with room with the same probability.
@@ -26,13 +24,19 @@ type shape struct {
 	at      []int
 }
 
-// unbounded is how often an amount of nothing fits: often enough, and so seldom
-// that sums do not overflow.
-const unbounded = math.MaxInt32
-
 // NewIndex makes an index of nodes, which belong to it from then on.
 func NewIndex(nodes []Node) *Index {
 	return &Index{nodes: nodes, of: make(map[Amount]*shape)}
+}
+
+// Add adds a node.
+func (x *Index) Add(n Node) {
+	x.nodes = append(x.nodes, n)
+	last := len(x.nodes) - 1
+	for _, s := range x.shapes {
+		s.times, s.at = append(s.times, 0), append(s.at, -1)
+		s.set(last, x.times(last, s.want))
+	}
 }
 
 // Len is how many nodes there are.
@@ -64,7 +68,7 @@ func (x *Index) Request(node int, amount Amount) {
 	n := &x.nodes[node]
 	n.Requested = n.Requested.Plus(amount)
 	for _, s := range x.shapes {
-		s.set(node, n.times(s.want))
+		s.set(node, x.times(node, s.want))
 	}
 }
 
@@ -75,7 +79,7 @@ func (x *Index) shape(want Amount) *shape {
 	s := &shape{want: want, times: make([]int, len(x.nodes)), at: make([]int, len(x.nodes))}
 	for i := range x.nodes {
 		s.at[i] = -1
-		s.set(i, x.nodes[i].times(want))
+		s.set(i, x.times(i, want))
 	}
 	x.of[want] = s
 	x.shapes = append(x.shapes, s)
@@ -100,18 +104,4 @@ func (s *shape) set(node, times int) {
 }
 
 // times is how often want fits on a node.
-func (n *Node) times(want Amount) int {
-	if !n.Fits(want) {
-		return 0
-	}
-	free := n.Allocatable.Minus(n.Requested)
-	times := int64(unbounded)
-	for _, r := range [...][2]int64{
-		{free.MilliCPU, want.MilliCPU}, {free.Memory, want.Memory}, {free.Pods, want.Pods},
-	} {
-		if r[1] > 0 {
-			times = min(times, r[0]/r[1])
-		}
-	}
-	return int(times)
-}
+func (x *Index) times(node int, want Amount) int { return Room(x.nodes[node:node+1], want) }

@@ -236,7 +236,7 @@ func TestTicketThatIsGivenBackGoesToAnotherInstanceAtOnce(t *testing.T) {
 // next one.
 func TestQuietIsTheTimeBetweenTickets(t *testing.T) {
 	now := time.Unix(1000, 0)
-	b, w := New(queue.Limits{MaxWaiting: 10, ClaimGrace: time.Second, AvoidFor: time.Second}, func() time.Time { return now }), newWorker(1)
+	b, w := New(queue.Limits{MaxWaiting: 10, ClaimGrace: time.Second, AvoidFor: time.Second}, func() time.Time { return now }), newWorker(9)
 	var quiet []time.Duration
 	arrive := func(n int) {
 		if _, err := b.Offer(newTicket(n), func(a Arrival) bool { quiet = append(quiet, a.Quiet); return true }); err != nil {

@@ -19,6 +19,10 @@ type call struct {
 	instance *instance
 	begun    time.Duration
 	over     bool
+	// left is the work that is left, in nanoseconds, where calls share a machine,
+	// and controller the one that pushed the call, where calls are pushed.
+	left       float64
+	controller int
 }
 
 // arrive is a call that its caller makes now.
@@ -39,41 +43,19 @@ func (w *world) arrive(due Call, from *crowd) {
 type callAdmitted call
 
 func (e *callAdmitted) happen(w *world) {
-	c := (*call)(e)
-	f := c.function
-	w.revive(f)
-	deadline := forever
-	if f.class.Patience > 0 {
-		deadline = w.now + f.class.Patience
-	}
-	ticket := invoke.Ticket{ID: c.id, Arrived: instant(w.now), Deadline: instant(deadline), Request: c}
-	if f.queue.Offer(ticket, instant(w.now)) != nil {
-		w.refuse(c)
-		return
-	}
 	w.tally.waiting++
-	if f.class.Patience > 0 {
-		w.agenda.plan(deadline, (*callGivenUp)(c))
-	}
-	w.match(f)
-	w.activate(f)
-	if f.queue.Waiting() > 0 {
-		w.kick(f)
-	}
+	w.policy.admit((*call)(e))
 }
 
-// match lets the queue hand out what it can.
-func (w *world) match(f *function) {
-	if f.queue.Waiting() == 0 {
-		return
+// hand gives a call to an instance that is ready.
+func (w *world) hand(c *call, in *instance) {
+	c.instance = in
+	w.tally.waiting--
+	in.held++
+	if in.phase == idle {
+		w.enter(in, busy)
 	}
-	f.queue.Match(instant(w.now), func(cid invoke.CID, t invoke.Ticket) {
-		c := t.Request.(*call)
-		c.instance = f.instances[cid]
-		w.tally.waiting--
-		w.hold(c.instance)
-		w.after(w.config.Overheads.Claim, (*callBegun)(c))
-	})
+	w.after(w.config.Overheads.Claim, (*callBegun)(c))
 }
 
 // callBegun is when the work begins.
@@ -84,20 +66,25 @@ func (e *callBegun) happen(w *world) {
 	c.begun = w.now
 	f := c.function
 	f.result.began(c, w.now-c.arrived-w.config.Overheads.Admit-w.config.Overheads.Claim, w.now-c.arrived)
+	if m := w.machines[c.instance.node]; m.shared {
+		m.begin(w, c)
+		return
+	}
 	w.agenda.plan(w.now+c.work, (*callEnded)(c))
 }
 
 // callEnded is when the work ends.
 type callEnded call
 
-func (e *callEnded) happen(w *world) {
-	c := (*call)(e)
+func (e *callEnded) happen(w *world) { w.end((*call)(e)) }
+
+func (w *world) end(c *call) {
 	f := c.function
 	f.result.ended(w.now - c.begun)
 	f.executions.Observe(w.now - c.begun)
 	c.over = true
 	w.after(w.config.Overheads.Answer, (*callAnswered)(c))
-	w.after(w.config.Overheads.Pull, (*instancePulls)(c))
+	w.after(w.config.Overheads.Pull, (*instanceFreed)(c))
 }
 
 // callAnswered is when the caller has its answer.
@@ -119,18 +106,16 @@ func (e *callGivenUp) happen(w *world) {
 	if c.instance != nil || c.over {
 		return
 	}
-	// The queue may have come to it, and be gone since.
-	if q := c.function.queue; q != nil {
-		q.Withdraw(c.id)
-	}
+	w.policy.forget(c)
 	c.over = true
 	w.tally.waiting--
 	c.function.result.Expired++
 	w.settle(c)
 }
 
-// refuse answers a call with a refusal.
+// refuse answers a call that waits with a refusal.
 func (w *world) refuse(c *call) {
+	w.tally.waiting--
 	c.over = true
 	c.function.result.Refused++
 	w.settle(c)

@@ -23,8 +23,11 @@ type Config struct {
 	// Loads and Clients call them.
 	Loads   []Load
 	Clients []Clients
-	// Decider decides how many instances to create.
+	// Decider decides how many instances to create. Functions may have their own.
 	Decider fpcs.Decider
+	// Hash pushes calls to workers, the nodes, in place of all that has instances
+	// pull: nobody decides then. It may be nil.
+	Hash *Hash
 	// Overheads are what a call costs beside the work of its function.
 	Overheads Overheads
 	// Scheduler are the scheduler's own constants.
@@ -41,6 +44,33 @@ type Nodes struct {
 	Count int
 	// Allocatable is what instances may request on each.
 	Allocatable nodepick.Amount
+	// From is when they join.
+	From time.Duration
+	// Starts is how many instances may start on each at a time, while others wait
+	// for their turn; 0 for any number.
+	Starts int
+	// Capacity is what the calls that run on one share; see Demand. Where it is
+	// zero, they do not hinder each other.
+	Capacity Demand
+}
+
+// Hash is hash-based scheduling; see package hashsch.
+type Hash struct {
+	// Controllers is how many there are, at least 1. Calls take turns with them.
+	Controllers int
+	// Slots is how many containers a node has room for, at least 1, whatever
+	// instances request.
+	Slots int
+	// Remove is how much longer a start takes for which another container had to
+	// go.
+	Remove time.Duration
+}
+
+// Demand is an amount of what calls on one machine share.
+type Demand struct {
+	// CPU in cores, IO and Network in whatever unit: only their proportion to the
+	// capacity counts.
+	CPU, IO, Network float64
 }
 
 // Function is a function, or several that are alike. Functions are numbered from 0
@@ -58,6 +88,10 @@ type Function struct {
 	// Start how long an instance takes from order to first pull.
 	Work  Distribution
 	Start Distribution
+	// Demand is what a call takes of its machine's capacity while it runs alone.
+	Demand Demand
+	// Decider is this function's own; it may be nil.
+	Decider fpcs.Decider
 	// Limits are the least and the most instances.
 	Limits fpcs.Limits
 	// BackoffAfter, IdleTimeout and KeepLast are those of the function's manifest;
@@ -137,15 +171,18 @@ func (c Config) Validate() error {
 	if c.Length < 0 || c.Resolution < 0 {
 		bad("Length is %v and Resolution %v; they must be at least 0", c.Length, c.Resolution)
 	}
-	if c.Decider == nil {
+	if c.Decider == nil && c.Hash == nil {
 		bad("Decider is missing; fpcs.ByName has some")
+	}
+	if h := c.Hash; h != nil && (h.Controllers < 1 || h.Slots < 1 || h.Remove < 0) {
+		bad("Hash has %d controllers, %d slots and removes in %v; there must be at least 1, 1 and 0", h.Controllers, h.Slots, h.Remove)
 	}
 	if len(c.Functions) == 0 {
 		bad("Functions are none; there must be at least one")
 	}
 	for i, n := range c.Nodes {
-		if n.Count < 1 {
-			bad("Nodes[%d].Count is %d; it must be at least 1", i, n.Count)
+		if n.Count < 1 || n.From < 0 || n.Starts < 0 {
+			bad("Nodes[%d] has Count %d, From %v and Starts %d; they must be at least 1, 0 and 0", i, n.Count, n.From, n.Starts)
 		}
 	}
 	functions := 0

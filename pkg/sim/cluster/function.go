@@ -67,7 +67,6 @@ func (w *world) function(index int) *function {
 func (w *world) revive(f *function) {
 	if f.queue == nil {
 		f.queue = queue.New(queue.Limits{MaxWaiting: w.config.Scheduler.MaxQueued, ClaimGrace: forever})
-		f.instances = make(map[invoke.CID]*instance)
 	}
 }
 
@@ -93,11 +92,12 @@ func (f *function) view(now time.Duration) queue.View {
 	return v
 }
 
-func (f *function) waiting() int {
-	if f.queue == nil {
-		return 0
+// decider is the function's own, or that of all.
+func (f *function) decider(w *world) fpcs.Decider {
+	if f.class.Decider != nil {
+		return f.class.Decider
 	}
-	return f.queue.Waiting()
+	return w.config.Decider
 }
 
 // leavePolicy is when an idle instance may leave.

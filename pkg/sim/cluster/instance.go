@@ -25,6 +25,13 @@ type instance struct {
 	// an event is planned at which it asks.
 	notBefore time.Duration
 	asking    bool
+	// begun says that its start has begun, which takes delay longer than others.
+	begun bool
+	delay time.Duration
+	// container is its number on its worker, and first the call that waits for it,
+	// where calls are pushed.
+	container int
+	first     *call
 }
 
 type phase uint8
@@ -54,12 +61,14 @@ func (w *world) enter(in *instance, next phase) {
 }
 
 // create orders an instance on a node.
-func (w *world) create(f *function, node int) {
-	w.revive(f)
+func (w *world) create(f *function, node int) *instance {
 	f.sequence++
 	in := &instance{
 		function: f, cid: invoke.Term{Epoch: 1}.CID(f.sequence), node: node,
 		ordered: w.now, since: w.now, jitter: 1 + w.jitters.Float64()/10,
+	}
+	if f.instances == nil {
+		f.instances = make(map[invoke.CID]*instance)
 	}
 	f.instances[in.cid] = in
 	f.starting = append(f.starting, in)
@@ -70,7 +79,7 @@ func (w *world) create(f *function, node int) {
 	n.Created++
 	n.now++
 	n.Peak = max(n.Peak, n.now)
-	w.agenda.plan(w.now+f.class.Start.Draw(w.starts), (*instanceReady)(in))
+	return in
 }
 
 // instanceReady is when it asks for work for the first time.
@@ -87,39 +96,23 @@ func (e *instanceReady) happen(w *world) {
 	in.ready = w.now
 	f.starts.Observe(w.now - in.ordered)
 	w.enter(in, idle)
-	capacity := f.class.Concurrency
-	// It has not joined before.
-	_ = f.queue.Join(in.cid, capacity)
-	_ = f.queue.Pull(in.cid, capacity, instant(w.now))
-	w.askToLeaveLater(in)
-	w.match(f)
-	w.activate(f)
+	w.machines[in.node].started(w)
+	w.policy.ready(in)
+	w.watchIdleness(in)
 }
 
-// hold is when the instance is handed a call.
-func (w *world) hold(in *instance) {
-	in.held++
-	if in.phase == idle {
-		w.enter(in, busy)
-	}
-}
+// instanceFreed is when the instance of a call that is over can have another one.
+type instanceFreed call
 
-// instancePulls is when the instance of a call that is over asks for more.
-type instancePulls call
-
-func (e *instancePulls) happen(w *world) {
+func (e *instanceFreed) happen(w *world) {
 	c := (*call)(e)
-	in, f := c.instance, c.function
+	in := c.instance
 	in.held--
-	f.queue.Done(in.cid, c.id)
 	if in.held == 0 {
 		w.enter(in, idle)
 	}
-	_ = f.queue.Pull(in.cid, 1, instant(w.now))
-	w.match(f)
-	if in.held == 0 {
-		w.askToLeaveLater(in)
-	}
+	w.policy.freed(in, c)
+	w.watchIdleness(in)
 }
 
 // leaveAt is when an idle instance asks to leave.
@@ -129,11 +122,11 @@ func (in *instance) leaveAt() time.Duration {
 	return max(at, in.notBefore)
 }
 
-// askToLeaveLater sees to it that an idle instance asks in time. There is one event
-// for each instance, however often it is idle: an event that comes too early plans
-// the next one.
-func (w *world) askToLeaveLater(in *instance) {
-	if !in.asking {
+// watchIdleness sees to it that an idle instance asks to leave in time. There is one
+// event for each instance, however often it is idle: an event that comes too early
+// plans the next one.
+func (w *world) watchIdleness(in *instance) {
+	if in.phase == idle && !in.asking {
 		in.asking = true
 		w.agenda.plan(in.leaveAt(), (*instanceAsksToLeave)(in))
 	}
@@ -142,64 +135,32 @@ func (w *world) askToLeaveLater(in *instance) {
 // instanceAsksToLeave is when an instance has been idle for long, perhaps.
 type instanceAsksToLeave instance
 
-// shortestPause is the least time between two requests to leave.
-const shortestPause = time.Second
-
 func (e *instanceAsksToLeave) happen(w *world) {
 	in := (*instance)(e)
 	in.asking = false
 	if in.phase != idle {
 		return
 	}
-	if in.leaveAt() > w.now {
-		w.askToLeaveLater(in)
+	if in.leaveAt() > w.now || !w.policy.leave(in) {
+		w.watchIdleness(in)
 		return
 	}
-	f := in.function
-	answer, err := f.queue.RequestLeave(in.cid, w.now-in.since, f.leavePolicy())
-	if err == nil && !answer.Granted {
-		in.notBefore = w.now + max(answer.AskAgain, shortestPause)
-		w.askToLeaveLater(in)
-		return
-	}
-	f.result.Left++
+	in.function.result.Left++
 	w.remove(in)
-}
-
-// evict sends an idle instance away, unless it may not be.
-func (w *world) evict(in *instance) bool {
-	f := in.function
-	if !f.queue.Evict(in.cid, instant(w.now), w.evictPolicy(f)) {
-		return false
-	}
-	f.queue.Leave(in.cid, instant(w.now))
-	f.result.Evicted++
-	w.remove(in)
-	return true
 }
 
 // remove is the end of an instance that is created and holds nothing.
 func (w *world) remove(in *instance) {
 	in.function.created--
 	w.dispose(in)
-	w.activate(in.function)
 	w.rest(in.function)
-}
-
-// withdraw takes back the youngest n instances that are under way.
-func (w *world) withdraw(f *function, n int) {
-	for range min(n, len(f.starting)) {
-		last := len(f.starting) - 1
-		in := f.starting[last]
-		f.starting = f.starting[:last]
-		f.result.Withdrawn++
-		w.dispose(in)
-	}
-	w.rest(f)
 }
 
 // dispose gives back what an instance took.
 func (w *world) dispose(in *instance) {
+	if in.phase == starting {
+		w.machines[in.node].withdrawn(w, in)
+	}
 	w.enter(in, gone)
 	delete(in.function.instances, in.cid)
 	w.nodes.Request(in.node, nodepick.Amount{}.Minus(in.function.class.Requests))

@@ -60,6 +60,8 @@ type NodeResult struct {
 	Created, Peak int
 	// Busy is instance-time, summed up.
 	Busy time.Duration
+	// Joined is when the node joined.
+	Joined time.Duration
 
 	now int
 }

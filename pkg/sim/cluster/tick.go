@@ -67,7 +67,7 @@ func (w *world) consider(f *function) considered {
 		s.Elapsed = w.now - f.decided
 	}
 	params := fpcs.Params{Tick: w.config.Scheduler.Tick, StaleAfter: w.config.Scheduler.StaleAfter}
-	d := fpcs.Bound(w.config.Decider(s, params), s, f.class.Limits)
+	d := fpcs.Bound(f.decider(w)(s, params), s, f.class.Limits)
 	f.memory, f.decided, f.hasDecision = d.Next, w.now, true
 	w.result.Decisions++
 	if w.config.Observe != nil {
@@ -114,7 +114,8 @@ func (w *world) order(c *considered, n int) int {
 			c.noRoom = true
 			return i
 		}
-		w.create(c.function, node)
+		w.revive(c.function)
+		w.machines[node].start(w, w.create(c.function, node))
 		c.ordered++
 	}
 	return n
@@ -131,7 +132,6 @@ func (w *world) conclude(c *considered, known *idleness) {
 	if c.noRoom && c.ordered == 0 && none && known != nil {
 		if !w.makeRoom(f, known) && c.snapshot.OldestWait >= w.config.Scheduler.NoRoomPatience {
 			for _, t := range f.queue.Clear() {
-				w.tally.waiting--
 				w.refuse(t.Request.(*call))
 			}
 			w.rest(f)

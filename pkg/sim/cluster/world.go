@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"time"
 
@@ -20,6 +19,8 @@ type world struct {
 	functions []*function
 	classEnds []int // of each class, the number of the first function after it
 	nodes     *nodepick.Index
+	machines  []*machine
+	policy    policy
 	shares    share.Shares
 
 	// active are the functions that the next tick looks at, and ticking says that
@@ -76,8 +77,14 @@ func build(config Config) *world {
 		w.result.Functions = append(w.result.Functions, newFunctionResult())
 	}
 	w.functions = make([]*function, count)
-	w.nodes = nodepick.NewIndex(nodesOf(config.Nodes))
-	w.result.Nodes = make([]NodeResult, w.nodes.Len())
+	w.policy = pulling{w}
+	if config.Hash != nil {
+		w.policy = &pushing{world: w, hash: *config.Hash}
+	}
+	w.nodes = nodepick.NewIndex(nil)
+	for _, n := range nodesOf(config.Nodes) {
+		w.joinLater(n)
+	}
 	for _, l := range config.Loads {
 		w.loads++
 		(&source{next: l.Calls(stream())}).plan(w)
@@ -90,18 +97,13 @@ func build(config Config) *world {
 	return w
 }
 
-func nodesOf(groups []Nodes) []nodepick.Node {
+// nodesOf are the machines that stand for none at all.
+func nodesOf(groups []Nodes) []Nodes {
 	if len(groups) == 0 {
 		const lots = 1 << 60
-		return []nodepick.Node{{Allocatable: nodepick.Amount{MilliCPU: lots, Memory: lots, Pods: lots}}}
+		return []Nodes{{Count: 1, Allocatable: nodepick.Amount{MilliCPU: lots, Memory: lots, Pods: lots}}}
 	}
-	var nodes []nodepick.Node
-	for _, g := range groups {
-		for range g.Count {
-			nodes = append(nodes, nodepick.Node{Name: fmt.Sprintf("node-%d", len(nodes)), Allocatable: g.Allocatable})
-		}
-	}
-	return nodes
+	return groups
 }
 
 // run lets one event happen after the other.
