@@ -1,6 +1,9 @@
 package experiments
 
-import "math"
+import (
+	"math"
+	"time"
+)
 
 // grid runs a function for each cell and each seed, and returns the results by cell
 // and seed.
@@ -35,3 +38,5 @@ func statsOf[R any](results []R, figure func(R) float64) stats {
 	s.deviation = math.Sqrt(s.deviation / float64(len(results)-1))
 	return s
 }
+
+func milliseconds(d time.Duration) float64 { return d.Seconds() * 1000 }
