@@ -60,7 +60,7 @@ func DefaultConfig() Config {
 		MaxQueued:      10_000,
 		ClaimGrace:     2 * time.Second,
 		Executions:     10,
-		Decider:        string(v1alpha1.DeciderListing1),
+		Decider:        string(v1alpha1.DeciderHorizon),
 		NoRoomPatience: 5 * time.Second,
 		EvictAfter:     2 * time.Second,
 	}
@@ -158,9 +158,9 @@ type Deps struct {
 	Instances  Instances
 	// Memory may be nil.
 	Memory   Memory
-	Registry   prometheus.Registerer
-	Log        *slog.Logger
-	Now        func() time.Time
+	Registry prometheus.Registerer
+	Log      *slog.Logger
+	Now      func() time.Time
 }
 
 func uidOf(fn *v1alpha1.Function) string { return string(fn.UID) }
