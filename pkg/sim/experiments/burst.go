@@ -3,6 +3,7 @@ package experiments
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -14,8 +15,8 @@ import (
 var burst = Experiment{
 	Name:    "burst",
 	Summary: "steady calls from nothing: what each decider creates of what is needed",
-	Full:    Size{Seeds: 5, Scale: 1},
-	Quick:   Size{Seeds: 3, Scale: 1, Sparse: true},
+	Full:    Size{Seeds: 15, Scale: 1},
+	Quick:   Size{Seeds: 9, Scale: 1, Sparse: true},
 	run:     runBurst,
 }
 
@@ -74,9 +75,11 @@ func (c burstCell) config(o Options, seed uint64, d fpcs.Decider, known bool) cl
 	if known {
 		fn.KnownWork, fn.KnownStart = c.work, c.start
 	}
+	// Calls do not wait for a tick to begin.
+	phase := time.Duration(rand.New(rand.NewPCG(seed, 0)).Int64N(int64(100 * time.Millisecond)))
 	return cluster.Config{
 		Seed: seed, Decider: d, Functions: []cluster.Function{fn},
-		Loads: []cluster.Load{cluster.Poisson{Rate: c.rate, Until: o.length(burstLength)}},
+		Loads: []cluster.Load{cluster.Poisson{Rate: c.rate, From: phase, Until: phase + o.length(burstLength)}},
 	}
 }
 
@@ -312,7 +315,7 @@ func runBurst(o Options) (report.Report, error) {
 
 func burstParameters(o Options) []report.Parameter {
 	return []report.Parameter{
-		{Name: "calls", Value: fmt.Sprintf("open loop, Poisson, %v from the first", o.length(burstLength)), Source: "assumed"},
+		{Name: "calls", Value: fmt.Sprintf("open loop, Poisson, for %v; they begin at any time between two ticks", o.length(burstLength)), Source: "assumed"},
 		{Name: "work and start", Value: "each fixed", Source: "assumed; 0.1 s is a warm process, 0.5 s a container (paper II-B), 3 s a pod"},
 		{Name: "concurrency", Value: "1", Source: "the paper's"},
 		{Name: "tick", Value: "100 ms", Source: "paper IV-B, and Windlass's own"},

@@ -1,7 +1,9 @@
 package experiments
 
 import (
+	"cmp"
 	"math"
+	"slices"
 	"time"
 )
 
@@ -40,3 +42,8 @@ func statsOf[R any](results []R, figure func(R) float64) stats {
 }
 
 func milliseconds(d time.Duration) float64 { return d.Seconds() * 1000 }
+
+// sortDown sorts the largest to the front.
+func sortDown(values []float64) {
+	slices.SortFunc(values, func(a, b float64) int { return cmp.Compare(b, a) })
+}
