@@ -32,6 +32,7 @@ var rows = []struct {
 		"pkg/provisioner/share",
 		"pkg/queue",
 		"pkg/queue/intake",
+		"pkg/scheduler/upkeep",
 		"pkg/workload",
 	}},
 	{"shells", []string{
@@ -108,6 +109,8 @@ var sideways = []struct {
 	{"pkg/provisioner/podspec", "pkg/provisioner/nodepick", "an agent requests an amount"},
 	{"pkg/provisioner/process", "pkg/runtimes", "a process needs its language's interpreter and shim"},
 	{"pkg/sim/cluster", "pkg/sim/hashsch", "it is what pulling is compared with"},
+	{"pkg/scheduler/upkeep", "pkg/keepalive", "what idle times teach is part of the upkeep"},
+	{"pkg/scheduler/upkeep", "pkg/queue", "the upkeep says when an instance may leave its queue"},
 	{"test/faults", "test/cluster", "the lab runs programs that were built for clusters"},
 }
 
@@ -136,13 +139,14 @@ var only = []allowance{
 	{"pkg/provisioner/share", nil, "a share is a function of who wants what"},
 	{"pkg/queue", []string{"pkg/invoke"}, "a queue is a value; the broker gives it a lock and time"},
 	{"pkg/queue/intake", []string{"golang.org/x/time", "pkg/invoke"}, "time is an argument of its token bucket, too"},
+	{"pkg/scheduler/upkeep", []string{"pkg/keepalive", "pkg/queue", "pkg/schedule"}, "what is kept is a function of the time and of idle times"},
 	{"pkg/sim", []string{
 		"pkg/estimate", "pkg/fpcs", "pkg/gateway/table", "pkg/invoke", "pkg/ownership",
 		"pkg/ownership/keeping", "pkg/podagent/core", "pkg/queue",
 	}, "what runs in virtual time has no shell"},
 	{"pkg/sim/cluster", []string{
 		"github.com/HdrHistogram/hdrhistogram-go", "pkg/estimate", "pkg/fpcs", "pkg/invoke", "pkg/provisioner/nodepick",
-		"pkg/provisioner/share", "pkg/queue", "pkg/sim/hashsch", "pkg/workload",
+		"pkg/provisioner/share", "pkg/queue", "pkg/schedule", "pkg/scheduler/upkeep", "pkg/sim/hashsch", "pkg/workload",
 	}, "what runs in virtual time has no shell"},
 	{"pkg/sim/hashsch", nil, "which worker gets a call is a function of what was pushed before"},
 	{"pkg/wiretls", []string{"api/wire/v1", "google.golang.org/grpc"}, "agents link it"},

@@ -10,6 +10,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/provisioner/share"
+	"github.com/windlass-dev/windlass/pkg/scheduler/upkeep"
 )
 
 // maxOrders bounds the instances that are ordered in one tick where no rate does:
@@ -62,7 +63,7 @@ type considered struct {
 	term     invoke.Term
 	counts   provisioner.Counts
 	snapshot fpcs.Snapshot
-	upkeep   upkeep
+	upkeep   upkeep.Upkeep
 	bounds   fpcs.Limits
 	decision fpcs.Decision
 

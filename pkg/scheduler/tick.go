@@ -138,7 +138,7 @@ func (f *function) loseNone() {
 // rest lets ticks pass over a function until something happens, or its upkeep
 // changes.
 func (s *Scheduler) rest(c *considered) {
-	s.alarms.Set(&c.function.alarm, c.upkeep.change)
+	s.alarms.Set(&c.function.alarm, c.upkeep.Change)
 	s.idle(c.function)
 }
 

@@ -64,8 +64,7 @@ type callBegun call
 func (e *callBegun) happen(w *world) {
 	c := (*call)(e)
 	c.begun = w.now
-	f := c.function
-	f.result.began(c, w.now-c.arrived-w.config.Overheads.Admit-w.config.Overheads.Claim, w.now-c.arrived)
+	w.result.began(c, w.now-c.arrived-w.config.Overheads.Admit-w.config.Overheads.Claim, w.now-c.arrived)
 	if m := w.machines[c.instance.node]; m.shared {
 		m.begin(w, c)
 		return
@@ -79,9 +78,8 @@ type callEnded call
 func (e *callEnded) happen(w *world) { w.end((*call)(e)) }
 
 func (w *world) end(c *call) {
-	f := c.function
-	f.result.ended(w.now - c.begun)
-	f.executions.Observe(w.now - c.begun)
+	w.result.ended(c, w.now-c.begun)
+	c.function.executions.Observe(w.now - c.begun)
 	c.over = true
 	w.after(w.config.Overheads.Answer, (*callAnswered)(c))
 	w.after(w.config.Overheads.Pull, (*instanceFreed)(c))
@@ -92,9 +90,8 @@ type callAnswered call
 
 func (e *callAnswered) happen(w *world) {
 	c := (*call)(e)
-	c.function.result.Answered++
 	w.tally.answered++
-	w.result.LastAnswer = w.now
+	w.result.answered(c, w.now)
 	w.settle(c)
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/windlass-dev/windlass/pkg/fpcs"
 	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
+	"github.com/windlass-dev/windlass/pkg/schedule"
 )
 
 // Config is a simulation. It can be run any number of times.
@@ -99,9 +100,17 @@ type Function struct {
 	BackoffAfter time.Duration
 	IdleTimeout  time.Duration
 	KeepLast     time.Duration
-	// Patience is how long a caller waits until its call has begun; 0 for as long
-	// as it takes.
+	// Learns says that idle times are learnt, as scaling.keepAlive Histogram has it,
+	// and Windows are those of scaling.schedule. A simulation begins at midnight UTC,
+	// January 1st, 1970, a Thursday.
+	Learns  bool
+	Windows []schedule.Window
+	// Patience is how long a caller waits until its call is handed out; 0 for as
+	// long as it takes. Where calls are pushed, callers are patient.
 	Patience time.Duration
+	// Runtime is what it shares the time to start with that was learnt, as long as
+	// none of its own instances has started.
+	Runtime string
 	// KnownWork and KnownStart are the means that are remembered from before; 0 if
 	// there was no before.
 	KnownWork  time.Duration

@@ -9,6 +9,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/fpcs"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/queue"
+	"github.com/windlass-dev/windlass/pkg/scheduler/upkeep"
 )
 
 // function is a function that was called. One that never was takes the room of a
@@ -25,6 +26,9 @@ type function struct {
 	instances         map[invoke.CID]*instance
 	arrived, departed uint64
 
+	// place is where it stands in world.populated.
+	place int
+
 	// starting are the instances under way, the youngest last.
 	starting   []*instance
 	created    int
@@ -35,6 +39,13 @@ type function struct {
 	// decided is when the last decision was made, valid once there was one.
 	decided     time.Duration
 	hasDecision bool
+
+	// keeper is nil if there is no upkeep but Limits.Min. The function has had no
+	// calls since quietSince if it is quiet, and is to be looked at at wake.
+	keeper     *upkeep.Keeper
+	quiet      bool
+	quietSince time.Duration
+	wake       time.Duration
 
 	// active says that the next tick looks at it, and blocked that its last order
 	// had no effect.
@@ -56,11 +67,32 @@ func (w *world) function(index int) *function {
 		index: index, name: fmt.Sprintf("%08d", index), class: class, result: &w.result.Functions[i],
 		executions: estimate.NewLastN(w.config.Scheduler.Executions),
 		starts:     estimate.NewLastN(w.config.Scheduler.Executions),
+		keeper:     upkeep.New(class.Windows, class.Learns, nil),
 	}
-	f.executions.Observe(class.KnownWork)
-	f.starts.Observe(class.KnownStart)
+	f.executions.Seed(class.KnownWork)
+	f.starts.Seed(class.KnownStart)
+	w.kind(class.Runtime).Observe(class.KnownStart)
 	w.functions[index] = f
 	return f
+}
+
+// kind is what was learnt of the starts of all functions of a runtime.
+func (w *world) kind(runtime string) *estimate.LastN {
+	last := w.kinds[runtime]
+	if last == nil {
+		last = estimate.NewLastN(w.config.Scheduler.Executions)
+		w.kinds[runtime] = last
+	}
+	return last
+}
+
+// meanStart is how long an instance takes to start: as the function's last ones did,
+// or else as those of its runtime; 0 if that is not known either.
+func (w *world) meanStart(f *function) time.Duration {
+	if own := f.starts.Mean(); own > 0 {
+		return own
+	}
+	return w.kind(f.class.Runtime).Mean()
 }
 
 // revive gives a function a queue.
@@ -98,18 +130,4 @@ func (f *function) decider(w *world) fpcs.Decider {
 		return f.class.Decider
 	}
 	return w.config.Decider
-}
-
-// leavePolicy is when an idle instance may leave.
-func (f *function) leavePolicy() queue.LeavePolicy {
-	return queue.LeavePolicy{
-		Min:         f.class.Limits.Min,
-		IdleTimeout: f.class.BackoffAfter + f.class.IdleTimeout,
-		KeepLast:    f.class.KeepLast,
-	}
-}
-
-// evictPolicy is when it may be made to leave.
-func (w *world) evictPolicy(f *function) queue.EvictPolicy {
-	return queue.EvictPolicy{Min: f.class.Limits.Min, IdleFor: w.config.Scheduler.EvictAfter}
 }

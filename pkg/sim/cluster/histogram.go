@@ -6,15 +6,15 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// Histogram counts durations. What it tells of them is right to a thousandth, and to
-// a microsecond.
+// Histogram counts durations. What it tells of them is right to a microsecond and to
+// a thousandth; those of one function among many to a hundredth, for the memory.
 type Histogram struct{ hdr *hdrhistogram.Histogram }
 
 // longest is the longest duration that a Histogram tells from others.
 const longest = 30 * 24 * time.Hour
 
-func newHistogram() Histogram {
-	return Histogram{hdrhistogram.New(int64(time.Microsecond), int64(longest), 3)}
+func newHistogram(digits int) Histogram {
+	return Histogram{hdrhistogram.New(int64(time.Microsecond), int64(longest), digits)}
 }
 
 func (h Histogram) record(d time.Duration) {
@@ -41,3 +41,23 @@ func (h Histogram) Quantile(q float64) time.Duration {
 
 // Merge adds what another one has counted.
 func (h Histogram) Merge(other Histogram) { h.hdr.Merge(other.hdr) }
+
+// Ratios counts ratios, as a Histogram does durations.
+type Ratios struct{ histogram Histogram }
+
+// one is the duration that stands for the ratio 1.
+const one = time.Millisecond
+
+func (r Ratios) record(ratio float64) { r.histogram.record(time.Duration(ratio * float64(one))) }
+
+// Count is how many ratios were counted.
+func (r Ratios) Count() int { return r.histogram.Count() }
+
+// Mean is their mean; 0 if there are none.
+func (r Ratios) Mean() float64 { return float64(r.histogram.Mean()) / float64(one) }
+
+// Quantile is what the share q of them, 0 to 1, does not exceed.
+func (r Ratios) Quantile(q float64) float64 { return float64(r.histogram.Quantile(q)) / float64(one) }
+
+// Merge adds what another one has counted.
+func (r Ratios) Merge(other Ratios) { r.histogram.Merge(other.histogram) }

@@ -67,10 +67,7 @@ func (w *world) create(f *function, node int) *instance {
 		function: f, cid: invoke.Term{Epoch: 1}.CID(f.sequence), node: node,
 		ordered: w.now, since: w.now, jitter: 1 + w.jitters.Float64()/10,
 	}
-	if f.instances == nil {
-		f.instances = make(map[invoke.CID]*instance)
-	}
-	f.instances[in.cid] = in
+	w.populate(f, in)
 	f.starting = append(f.starting, in)
 	w.nodes.Request(node, f.class.Requests)
 	f.result.Created++
@@ -80,6 +77,27 @@ func (w *world) create(f *function, node int) *instance {
 	n.now++
 	n.Peak = max(n.Peak, n.now)
 	return in
+}
+
+// populate and depopulate keep the list of the functions that have instances.
+func (w *world) populate(f *function, in *instance) {
+	if len(f.instances) == 0 {
+		f.instances = make(map[invoke.CID]*instance)
+		f.place = len(w.populated)
+		w.populated = append(w.populated, f)
+	}
+	f.instances[in.cid] = in
+}
+
+func (w *world) depopulate(f *function, in *instance) {
+	delete(f.instances, in.cid)
+	if len(f.instances) == 0 {
+		last := len(w.populated) - 1
+		moved := w.populated[last]
+		w.populated[f.place], moved.place = moved, f.place
+		w.populated[last] = nil
+		w.populated = w.populated[:last]
+	}
 }
 
 // instanceReady is when it asks for work for the first time.
@@ -95,6 +113,7 @@ func (e *instanceReady) happen(w *world) {
 	f.created++
 	in.ready = w.now
 	f.starts.Observe(w.now - in.ordered)
+	w.kind(f.class.Runtime).Observe(w.now - in.ordered)
 	w.enter(in, idle)
 	w.machines[in.node].started(w)
 	w.policy.ready(in)
@@ -162,7 +181,7 @@ func (w *world) dispose(in *instance) {
 		w.machines[in.node].withdrawn(w, in)
 	}
 	w.enter(in, gone)
-	delete(in.function.instances, in.cid)
+	w.depopulate(in.function, in)
 	w.nodes.Request(in.node, nodepick.Amount{}.Minus(in.function.class.Requests))
 	w.result.Nodes[in.node].now--
 }

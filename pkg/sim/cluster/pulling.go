@@ -29,6 +29,7 @@ type pulling struct{ *world }
 func (p pulling) admit(c *call) {
 	w, f := p.world, c.function
 	w.revive(f)
+	w.disturb(f)
 	deadline := forever
 	if f.class.Patience > 0 {
 		deadline = w.now + f.class.Patience
@@ -62,6 +63,7 @@ func (p pulling) forget(c *call) {
 	// The queue may have come to it, and be gone since.
 	if q := c.function.queue; q != nil {
 		q.Withdraw(c.id)
+		p.noteQuiet(c.function)
 	}
 }
 
@@ -79,6 +81,7 @@ func (p pulling) freed(in *instance, c *call) {
 	f.queue.Done(in.cid, c.id)
 	_ = f.queue.Pull(in.cid, 1, instant(p.now))
 	p.match(f)
+	p.noteQuiet(f)
 }
 
 // shortestPause is the least time between two requests to leave.
@@ -86,7 +89,7 @@ const shortestPause = time.Second
 
 func (p pulling) leave(in *instance) bool {
 	f := in.function
-	answer, err := f.queue.RequestLeave(in.cid, p.now-in.since, f.leavePolicy())
+	answer, err := f.queue.RequestLeave(in.cid, p.now-in.since, p.leavePolicy(f, p.now-in.since))
 	if err == nil && !answer.Granted {
 		in.notBefore = p.now + max(answer.AskAgain, shortestPause)
 		return false

@@ -12,6 +12,9 @@ type Result struct {
 	// their sum.
 	Functions []FunctionResult
 	Total     FunctionResult
+	// Slowdown is how many times as long as its work a call took until it was
+	// answered. Work of less than a millisecond counts as one.
+	Slowdown Ratios
 	// Nodes are the machines one by one.
 	Nodes []NodeResult
 	// Series are points in time; see Config.Resolution.
@@ -77,20 +80,36 @@ type Point struct {
 	Answered int
 }
 
-func newFunctionResult() FunctionResult {
-	return FunctionResult{Wait: newHistogram(), Setup: newHistogram(), Execution: newHistogram()}
+func newFunctionResult(digits int) FunctionResult {
+	return FunctionResult{Wait: newHistogram(digits), Setup: newHistogram(digits), Execution: newHistogram(digits)}
 }
 
-func (r *FunctionResult) began(c *call, wait, setup time.Duration) {
-	r.Wait.record(wait)
-	r.Setup.record(setup)
+// began takes note of a call whose work begins.
+func (r *Result) began(c *call, wait, setup time.Duration) {
+	f := c.function.result
+	f.Wait.record(wait)
+	f.Setup.record(setup)
+	r.Total.Wait.record(wait)
+	r.Total.Setup.record(setup)
 	if c.instance.ready > c.arrived {
-		r.Cold++
+		f.Cold++
 	}
 }
 
-func (r *FunctionResult) ended(took time.Duration) { r.Execution.record(took) }
+// ended takes note of a call whose work ends.
+func (r *Result) ended(c *call, took time.Duration) {
+	c.function.result.Execution.record(took)
+	r.Total.Execution.record(took)
+}
 
+// answered takes note of a call that has its answer.
+func (r *Result) answered(c *call, now time.Duration) {
+	c.function.result.Answered++
+	r.LastAnswer = now
+	r.Slowdown.record(float64(now-c.arrived) / float64(max(c.work, time.Millisecond)))
+}
+
+// add adds what another one has counted, histograms aside.
 func (r *FunctionResult) add(o FunctionResult) {
 	r.Calls += o.Calls
 	r.Answered += o.Answered
@@ -102,9 +121,6 @@ func (r *FunctionResult) add(o FunctionResult) {
 	r.Withdrawn += o.Withdrawn
 	r.Left += o.Left
 	r.Evicted += o.Evicted
-	r.Wait.Merge(o.Wait)
-	r.Setup.Merge(o.Setup)
-	r.Execution.Merge(o.Execution)
 	r.Starting += o.Starting
 	r.Idle += o.Idle
 	r.Busy += o.Busy

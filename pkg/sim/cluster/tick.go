@@ -3,6 +3,7 @@ package cluster
 import (
 	"github.com/windlass-dev/windlass/pkg/fpcs"
 	"github.com/windlass-dev/windlass/pkg/provisioner/share"
+	"github.com/windlass-dev/windlass/pkg/scheduler/upkeep"
 )
 
 // maxOrders bounds the instances that are ordered in one tick, as in the scheduler.
@@ -50,8 +51,11 @@ type considered struct {
 	function *function
 	snapshot fpcs.Snapshot
 	decision fpcs.Decision
-	ordered  int
-	noRoom   bool
+	// limits are what the decision was bound by.
+	limits  fpcs.Limits
+	upkeep  upkeep.Upkeep
+	ordered int
+	noRoom  bool
 }
 
 func (w *world) consider(f *function) considered {
@@ -60,20 +64,22 @@ func (w *world) consider(f *function) considered {
 		Arrived: view.Arrived, Departed: view.Departed, OldestWait: view.OldestWait, Stale: w.stale(f),
 		Created: f.created, Busy: view.Busy, Creating: len(f.starting),
 		Room: w.room(f), Concurrency: f.class.Concurrency,
-		MeanExecution: f.executions.Mean(), MeanStart: f.starts.Mean(),
+		MeanExecution: f.executions.Mean(), MeanStart: w.meanStart(f),
 		Memory: f.memory,
 	}
 	if f.hasDecision {
 		s.Elapsed = w.now - f.decided
 	}
 	params := fpcs.Params{Tick: w.config.Scheduler.Tick, StaleAfter: w.config.Scheduler.StaleAfter}
-	d := fpcs.Bound(f.decider(w)(s, params), s, f.class.Limits)
-	f.memory, f.decided, f.hasDecision = d.Next, w.now, true
+	c := considered{function: f, snapshot: s, upkeep: w.upkeep(f)}
+	c.limits = f.limits(c.upkeep)
+	c.decision = fpcs.Bound(f.decider(w)(s, params), s, c.limits)
+	f.memory, f.decided, f.hasDecision = c.decision.Next, w.now, true
 	w.result.Decisions++
 	if w.config.Observe != nil {
-		w.config.Observe(w.now, f.index, s, d)
+		w.config.Observe(w.now, f.index, s, c.decision)
 	}
-	return considered{function: f, snapshot: s, decision: d}
+	return c
 }
 
 // room is how many more instances the nodes have room for; negative if without end.
@@ -84,15 +90,26 @@ func (w *world) room(f *function) int {
 	return w.nodes.Room(f.class.Requests)
 }
 
+// wanted is how many instances to order. Where the decider asks for none only for want
+// of room, one is, to find out whether room can be made.
+func (c *considered) wanted() int {
+	s, d := c.snapshot, c.decision
+	short := d.Create == 0 && d.Why == fpcs.ReasonNoRoom && s.Waiting() > 0
+	if short && (c.limits.Max == 0 || s.Created+s.Creating < c.limits.Max) {
+		return 1
+	}
+	return d.Create
+}
+
 // divide orders what all functions want, in turns of their namespaces.
 func (w *world) divide(all []considered) {
 	var wants []share.Want
 	var wanting []*considered
 	for i := range all {
-		if c := &all[i]; c.decision.Create > 0 {
+		if c, n := &all[i], all[i].wanted(); n > 0 {
 			f := c.function
 			wants = append(wants, share.Want{
-				Namespace: f.class.Namespace, Function: f.name, N: c.decision.Create, Cost: f.class.Requests.MilliCPU,
+				Namespace: f.class.Namespace, Function: f.name, N: n, Cost: f.class.Requests.MilliCPU,
 			})
 			wanting = append(wanting, c)
 		}
@@ -128,17 +145,32 @@ func (w *world) conclude(c *considered, known *idleness) {
 		w.withdraw(f, d.Withdraw)
 	}
 	f.blocked = d.Create > 0 && c.ordered == 0
-	none := c.snapshot.Created+c.snapshot.Creating == 0
-	if c.noRoom && c.ordered == 0 && none && known != nil {
-		if !w.makeRoom(f, known) && c.snapshot.OldestWait >= w.config.Scheduler.NoRoomPatience {
-			for _, t := range f.queue.Clear() {
-				w.refuse(t.Request.(*call))
-			}
-			w.rest(f)
-		}
+	if c.noRoom && c.ordered == 0 && known != nil {
+		w.lackRoom(c, known)
 	}
+	w.releaseIdle(c)
 	if d.Create > 0 || c.snapshot.Waiting() > 0 || c.snapshot.Creating > 0 {
 		w.activate(f)
+	} else {
+		w.sleep(c)
+	}
+}
+
+// lackRoom follows up on orders of which none could be placed, as the scheduler does.
+func (w *world) lackRoom(c *considered, known *idleness) {
+	f := c.function
+	if c.snapshot.Created+c.snapshot.Creating > 0 {
+		if c.snapshot.Waiting() > 0 {
+			w.makeRoom(f, known, true)
+		}
+		return
+	}
+	if !w.makeRoom(f, known, false) && c.snapshot.OldestWait >= w.config.Scheduler.NoRoomPatience {
+		for _, t := range f.queue.Clear() {
+			w.refuse(t.Request.(*call))
+		}
+		w.noteQuiet(f)
+		w.rest(f)
 	}
 }
 

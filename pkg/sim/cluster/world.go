@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/windlass-dev/windlass/pkg/estimate"
 	"github.com/windlass-dev/windlass/pkg/fpcs"
 	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
 	"github.com/windlass-dev/windlass/pkg/provisioner/share"
@@ -22,6 +23,10 @@ type world struct {
 	machines  []*machine
 	policy    policy
 	shares    share.Shares
+	kinds     map[string]*estimate.LastN // starts by runtime
+
+	// populated are the functions that have instances.
+	populated []*function
 
 	// active are the functions that the next tick looks at, and ticking says that
 	// there will be one; spare and considered are memory that ticks use again.
@@ -61,7 +66,7 @@ func Run(config Config) (Result, error) {
 func build(config Config) *world {
 	config.Functions = append([]Function(nil), config.Functions...)
 	config.Scheduler.setDefaults()
-	w := &world{config: config}
+	w := &world{config: config, kinds: make(map[string]*estimate.LastN)}
 	streams := uint64(0)
 	stream := func() *rand.Rand {
 		streams++
@@ -74,8 +79,10 @@ func build(config Config) *world {
 		f.setDefaults()
 		count += f.Copies
 		w.classEnds = append(w.classEnds, count)
-		w.result.Functions = append(w.result.Functions, newFunctionResult())
+		w.result.Functions = append(w.result.Functions, newFunctionResult(2))
 	}
+	w.result.Total = newFunctionResult(3)
+	w.result.Slowdown = Ratios{newHistogram(3)}
 	w.functions = make([]*function, count)
 	w.policy = pulling{w}
 	if config.Hash != nil {
@@ -175,7 +182,7 @@ func (e *sourceCalls) happen(w *world) {
 func (w *world) activateFloors() {
 	first := 0
 	for i, end := range w.classEnds {
-		if w.config.Functions[i].Limits.Min > 0 {
+		if class := &w.config.Functions[i]; class.Limits.Min > 0 || len(class.Windows) > 0 {
 			for index := first; index < end; index++ {
 				w.activate(w.function(index))
 			}
@@ -187,15 +194,11 @@ func (w *world) activateFloors() {
 // finish closes the books.
 func (w *world) finish() Result {
 	w.result.Length = w.now
-	for _, f := range w.functions {
-		if f == nil {
-			continue
-		}
+	for _, f := range w.populated {
 		for _, in := range f.instances {
 			w.enter(in, in.phase)
 		}
 	}
-	w.result.Total = newFunctionResult()
 	for i := range w.result.Functions {
 		r := &w.result.Functions[i]
 		r.Open = r.Calls - r.Answered - r.Refused - r.Expired
