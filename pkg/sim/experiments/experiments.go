@@ -48,7 +48,7 @@ type Experiment struct {
 
 // All are the experiments, in the order in which they are read.
 func All() []Experiment {
-	return []Experiment{fig3, fig4, fig5, fig6, burst}
+	return []Experiment{fig3, fig4, fig5, fig6, burst, azure, scaleExperiment}
 }
 
 // ByName finds an experiment.
