@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -76,7 +77,12 @@ lists the experiments; "all" runs every one. The same seed prints the same bytes
 			if err := config.check(cmd.Flags().Changed); err != nil {
 				return err
 			}
-			return a.programs.Sim(config)
+			err := a.programs.Sim(config)
+			if known := (*exitError)(nil); err == nil || errors.As(err, &known) {
+				return err
+			}
+			// What is given to an experiment is all that can be wrong with it.
+			return inputError(err)
 		}),
 	}
 	flags := cmd.Flags()
