@@ -201,6 +201,10 @@ func (w *world) finish() Result {
 			w.enter(in, in.phase)
 		}
 	}
+	for i, m := range w.machines {
+		m.advance(w.now)
+		w.result.Nodes[i].Used = m.used
+	}
 	for i := range w.result.Functions {
 		r := &w.result.Functions[i]
 		r.Open = r.Calls - r.Answered - r.Refused - r.Expired

@@ -1,0 +1,95 @@
+// Command windlass-plot draws the charts of what windlass sim --json printed. It
+// is a program of its own because what draws would make every other one larger.
+package main
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/windlass-dev/windlass/pkg/sim/plots"
+	"github.com/windlass-dev/windlass/pkg/sim/report"
+)
+
+func main() {
+	if err := run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr); err != nil {
+		fmt.Fprintln(os.Stderr, "windlass-plot:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string, in io.Reader, out, errs io.Writer) error {
+	flags := flag.NewFlagSet("windlass-plot", flag.ContinueOnError)
+	flags.SetOutput(errs)
+	flags.Usage = func() {
+		fmt.Fprintln(errs, "usage: windlass sim fig3 --json | windlass-plot [-dir FOLDER] [-formats svg,png] [FILE...]")
+		flags.PrintDefaults()
+	}
+	folder := flags.String("dir", ".", "`folder` for the pictures; it is made if need be")
+	formats := flags.String("formats", strings.Join(plots.Formats, ","), "`formats` to draw, with commas between")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	wanted := strings.Split(*formats, ",")
+	for _, format := range wanted {
+		if !slices.Contains(plots.Formats, format) {
+			return fmt.Errorf("-formats %s: %q is not one of %s", *formats, format, strings.Join(plots.Formats, ", "))
+		}
+	}
+	reports, err := read(flags.Args(), in)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(*folder, 0o755); err != nil {
+		return err
+	}
+	for _, r := range reports {
+		for _, chart := range r.Charts {
+			if err := save(chart, *folder, wanted, out); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// read reads the reports of the files, or of in if there is none.
+func read(files []string, in io.Reader) ([]report.Report, error) {
+	if len(files) == 0 {
+		return report.ReadJSON(in)
+	}
+	var all []report.Report
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		reports, err := report.ReadJSON(bytes.NewReader(text))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		all = append(all, reports...)
+	}
+	return all, nil
+}
+
+func save(chart report.Chart, folder string, formats []string, out io.Writer) error {
+	for _, format := range formats {
+		var picture bytes.Buffer
+		if err := plots.Draw(&picture, chart, format); err != nil {
+			return err
+		}
+		// The name comes from a file that may be anyone's.
+		path := filepath.Join(folder, filepath.Base(chart.Name)+"."+format)
+		if err := os.WriteFile(path, picture.Bytes(), 0o644); err != nil {
+			return err
+		}
+		fmt.Fprintln(out, path)
+	}
+	return nil
+}
