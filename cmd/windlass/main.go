@@ -6,6 +6,9 @@ import (
 	"os"
 	"sync"
 
+	// Windows of schedules have time zones, and its image holds no other file.
+	_ "time/tzdata"
+
 	"golang.org/x/term"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
@@ -27,6 +30,7 @@ func up(ctx context.Context, c cli.UpConfig) error {
 	config.Listen, config.OpsListen = c.Listen, c.OpsListen
 	config.Gateway.MaxBody = c.MaxBody
 	config.RequireKeys = c.RequireKeys
+	config.Scheduler.Decider = c.Decider
 	w, err := local.Open(config, c.Log)
 	if err != nil {
 		return err

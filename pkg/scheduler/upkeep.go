@@ -12,7 +12,7 @@ import (
 // newKeeper makes the keeper of a function, with what one before has learnt.
 func newKeeper(fn *v1alpha1.Function, before *upkeep.Keeper) *upkeep.Keeper {
 	s := fn.Spec.Scaling
-	return upkeep.New(s.Windows(), s.KeepAlive == v1alpha1.KeepAliveHistogram, before)
+	return upkeep.New(s.Windows(), s.KeepAlive == v1alpha1.KeepAliveHistogram, s.KeepLast.Duration, before)
 }
 
 // keep is the function's upkeep now. An instance takes that long to start.

@@ -51,19 +51,22 @@ type Keeper struct {
 
 	// learns says that idle times are learnt, and taught that they teach plan.
 	learns, taught bool
+	keepLast       time.Duration
 	idle           keepalive.Learner
 	plan           keepalive.Windows
 }
 
-// New makes the Keeper of a function with these windows, and what one before, which
-// may be nil, has learnt.
-func New(windows []schedule.Window, learns bool, before *Keeper) *Keeper {
+// New makes the Keeper of a function with these windows, whose last instance is kept
+// for keepLast where its idle times do not say more, and what one before, which may be
+// nil, has learnt.
+func New(windows []schedule.Window, learns bool, keepLast time.Duration, before *Keeper) *Keeper {
 	if len(windows) == 0 && !learns {
 		return nil
 	}
-	k := &Keeper{windows: windows, learns: learns}
+	k := &Keeper{windows: windows, learns: learns, keepLast: keepLast}
 	if before != nil && learns {
-		k.idle, k.plan, k.taught = before.idle, before.plan, before.taught
+		k.idle = before.idle
+		k.plan, k.taught = k.idle.Windows(keepLast)
 	}
 	return k
 }
@@ -74,7 +77,7 @@ func (k *Keeper) CalledAfter(idle time.Duration) {
 		return
 	}
 	k.idle.Idle(idle)
-	k.plan, k.taught = k.idle.Windows()
+	k.plan, k.taught = k.idle.Windows(k.keepLast)
 }
 
 // Taught tells whether the idle times say what is to be kept.

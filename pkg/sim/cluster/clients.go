@@ -14,7 +14,8 @@ type Clients struct {
 	// each call takes one at random; 0 counts as 1.
 	First     int
 	Functions int
-	// Think is how long a client waits between an answer and its next call.
+	// Think is how long a client waits between an answer and its next call, a
+	// microsecond at least, so that time goes on where calls take none.
 	Think Distribution
 	// From is when the first of them calls, and Within the time over which their
 	// first calls are spread evenly.
@@ -81,5 +82,5 @@ func (e *clientCalls) happen(w *world) {
 
 // answered is told of the end of a call, whatever its end was.
 func (k *crowd) answered(w *world) {
-	w.agenda.plan(w.now+k.Think.Draw(k.rng), (*clientCalls)(k))
+	w.agenda.plan(w.now+max(time.Microsecond, k.Think.Draw(k.rng)), (*clientCalls)(k))
 }

@@ -3,6 +3,7 @@ package cluster
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/windlass-dev/windlass/pkg/fpcs"
@@ -182,6 +183,9 @@ func (c Config) Validate() error {
 	}
 	if c.Decider == nil && c.Hash == nil {
 		bad("Decider is missing; fpcs.ByName has some")
+	}
+	if c.Hash != nil && !slices.ContainsFunc(c.Nodes, func(n Nodes) bool { return n.From == 0 }) {
+		bad("Nodes have none that is there from the beginning; calls cannot be pushed to nobody")
 	}
 	if h := c.Hash; h != nil && (h.Controllers < 1 || h.Slots < 1 || h.Remove < 0) {
 		bad("Hash has %d controllers, %d slots and removes in %v; there must be at least 1, 1 and 0", h.Controllers, h.Slots, h.Remove)

@@ -100,7 +100,9 @@ func build(config Config) *world {
 		w.beginClients(c, stream())
 	}
 	w.firstPoint()
-	w.activateFloors()
+	if config.Hash == nil {
+		w.activateFloors()
+	}
 	return w
 }
 
