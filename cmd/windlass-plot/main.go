@@ -1,5 +1,6 @@
-// Command windlass-plot draws the charts of what windlass sim --json printed. It
-// is a program of its own because what draws would make every other one larger.
+// Command windlass-plot draws the charts of what windlass sim --json printed, and
+// writes the reports as text beside them. It is a program of its own because what
+// draws would make every other one larger.
 package main
 
 import (
@@ -31,14 +32,14 @@ func run(args []string, in io.Reader, out, errs io.Writer) error {
 		flags.PrintDefaults()
 	}
 	folder := flags.String("dir", ".", "`folder` for the pictures; it is made if need be")
-	formats := flags.String("formats", strings.Join(plots.Formats, ","), "`formats` to draw, with commas between")
+	formats := flags.String("formats", strings.Join(plots.Formats, ","), "`formats` to draw, and txt for the reports as text, with commas between")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
 	wanted := strings.Split(*formats, ",")
 	for _, format := range wanted {
-		if !slices.Contains(plots.Formats, format) {
-			return fmt.Errorf("-formats %s: %q is not one of %s", *formats, format, strings.Join(plots.Formats, ", "))
+		if format != asText && !slices.Contains(plots.Formats, format) {
+			return fmt.Errorf("-formats %s: %q is not one of %s, %s", *formats, format, strings.Join(plots.Formats, ", "), asText)
 		}
 	}
 	reports, err := read(flags.Args(), in)
@@ -49,8 +50,27 @@ func run(args []string, in io.Reader, out, errs io.Writer) error {
 		return err
 	}
 	for _, r := range reports {
+		if err := saveAll(r, *folder, wanted, out); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// asText is the format of whole reports.
+const asText = "txt"
+
+func saveAll(r report.Report, folder string, formats []string, out io.Writer) error {
+	for _, format := range formats {
+		if format == asText {
+			if err := save(r.Name, asText, folder, out, r.WriteText); err != nil {
+				return err
+			}
+			continue
+		}
 		for _, chart := range r.Charts {
-			if err := save(chart, *folder, wanted, out); err != nil {
+			draw := func(w io.Writer) error { return plots.Draw(w, chart, format) }
+			if err := save(chart.Name, format, folder, out, draw); err != nil {
 				return err
 			}
 		}
@@ -78,18 +98,17 @@ func read(files []string, in io.Reader) ([]report.Report, error) {
 	return all, nil
 }
 
-func save(chart report.Chart, folder string, formats []string, out io.Writer) error {
-	for _, format := range formats {
-		var picture bytes.Buffer
-		if err := plots.Draw(&picture, chart, format); err != nil {
-			return err
-		}
-		// The name comes from a file that may be anyone's.
-		path := filepath.Join(folder, filepath.Base(chart.Name)+"."+format)
-		if err := os.WriteFile(path, picture.Bytes(), 0o644); err != nil {
-			return err
-		}
-		fmt.Fprintln(out, path)
+// save writes a file, and tells its name.
+func save(name, format, folder string, out io.Writer, write func(io.Writer) error) error {
+	var content bytes.Buffer
+	if err := write(&content); err != nil {
+		return err
 	}
+	// The name comes from a file that may be anyone's.
+	path := filepath.Join(folder, filepath.Base(name)+"."+format)
+	if err := os.WriteFile(path, content.Bytes(), 0o644); err != nil {
+		return err
+	}
+	fmt.Fprintln(out, path)
 	return nil
 }

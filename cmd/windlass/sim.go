@@ -6,6 +6,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"runtime/metrics"
 	"sync"
 	"time"
 
@@ -118,13 +119,37 @@ func (p *progress) tell(finished, n int) {
 	fmt.Fprint(p.out, "\r\x1b[K")
 }
 
-// measure tells how long do took, and how much memory the process had got from the
-// system when it was done.
+// liveHeap is what was reachable when memory was last collected, in bytes.
+const liveHeap = "/gc/heap/live:bytes"
+
+// measure tells how long do took, and by how much what is reachable grew at most.
 func measure(do func()) (time.Duration, uint64) {
+	// Collecting often makes what is reachable known often.
+	defer debug.SetGCPercent(debug.SetGCPercent(100))
+	live := func() uint64 {
+		sample := []metrics.Sample{{Name: liveHeap}}
+		metrics.Read(sample)
+		return sample[0].Value.Uint64()
+	}
+	runtime.GC()
+	before := live()
+	most, done, watching := before, make(chan struct{}), sync.WaitGroup{}
+	watching.Go(func() {
+		every := time.NewTicker(20 * time.Millisecond)
+		defer every.Stop()
+		for {
+			select {
+			case <-every.C:
+				most = max(most, live())
+			case <-done:
+				return
+			}
+		}
+	})
 	began := time.Now()
 	do()
 	took := time.Since(began)
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return took, m.HeapInuse + m.StackInuse
+	close(done)
+	watching.Wait()
+	return took, max(most, live()) - before
 }

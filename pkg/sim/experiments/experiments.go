@@ -28,8 +28,8 @@ type Options struct {
 	// Each calls do with 0 to n-1, in any order and at the same time if it
 	// likes, and returns when all have returned. Nil means one after the other.
 	Each func(n int, do func(i int))
-	// Measure tells how long do took on this machine and how much memory the
-	// process had at most meanwhile, in bytes; nil if nobody asks.
+	// Measure tells how long do took on this machine and how much memory it used
+	// at most, in bytes; nil if nobody asks.
 	Measure func(do func()) (took time.Duration, memory uint64)
 }
 

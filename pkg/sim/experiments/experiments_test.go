@@ -12,8 +12,8 @@ import (
 	"github.com/windlass-dev/windlass/pkg/sim/report"
 )
 
-// tiny sizes, at which figures mean nothing.
-var tinySize = Size{Seeds: 2, Scale: .02, Sparse: true}
+// tinySize is one at which figures mean nothing.
+var tinySize = Size{Seeds: 2, Scale: .01, Sparse: true}
 
 // recorded is a trace of two functions: one that is called all the time, and one that
 // is called every twentieth minute.
