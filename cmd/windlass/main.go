@@ -20,7 +20,7 @@ import (
 )
 
 func main() {
-	programs := cli.Programs{Up: up, Demo: runDemo, Roles: cluster.Commands()}
+	programs := cli.Programs{Up: up, Demo: runDemo, Sim: runSim, Experiments: knownExperiments(), Roles: cluster.Commands()}
 	os.Exit(cli.Main(os.Args[1:], cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}, programs))
 }
 

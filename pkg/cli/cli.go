@@ -25,6 +25,9 @@ type Streams struct {
 type Programs struct {
 	Up   func(ctx context.Context, config UpConfig) error
 	Demo func(ctx context.Context, config DemoConfig) error
+	// Sim runs experiments, of those that Experiments lists.
+	Sim         func(config SimConfig) error
+	Experiments []Experiment
 	// Roles are the programs of a cluster, as subcommands.
 	Roles []*cobra.Command
 }
@@ -122,7 +125,7 @@ arguments or manifest; 3 Windlass is not there, refused, or failed.`,
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usagef("%v", err) })
 	a.addFlags(root.PersistentFlags())
 	if !a.plugin {
-		root.AddCommand(a.upCommand(), a.demoCommand())
+		root.AddCommand(a.upCommand(), a.demoCommand(), a.simCommand())
 		root.AddCommand(a.roleCommands()...)
 	}
 	root.AddCommand(a.deployCommand(), a.deleteCommand(), a.listCommand(), a.describeCommand(),

@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io/fs"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 )
@@ -13,6 +15,7 @@ import (
 const (
 	AzureInvocations = "invocations.csv"
 	AzureDurations   = "durations.csv"
+	AzureMemory      = "memory.csv"
 )
 
 // AzureOptions say which part of the data LoadAzure makes a trace of.
@@ -21,7 +24,7 @@ type AzureOptions struct {
 	Seed uint64
 	// FirstMinute is the first minute column to use, counted from 0.
 	FirstMinute int
-	// Minutes is how many minute columns to use, at least 1.
+	// Minutes is how many minute columns to use; 0 is all from FirstMinute on.
 	Minutes int
 }
 
@@ -30,8 +33,8 @@ func (o AzureOptions) Validate() error {
 	if o.FirstMinute < 0 {
 		return fmt.Errorf("workload: FirstMinute is %d; it must be at least 0", o.FirstMinute)
 	}
-	if o.Minutes < 1 {
-		return fmt.Errorf("workload: Minutes is %d; it must be at least 1", o.Minutes)
+	if o.Minutes < 0 {
+		return fmt.Errorf("workload: Minutes is %d; it must be at least 0, which is all", o.Minutes)
 	}
 	return nil
 }
@@ -56,6 +59,10 @@ func (o AzureOptions) Validate() error {
 // followed by those of HashApp where that is needed to tell functions apart.
 // Functions without durations are left out, with a note.
 //
+// AzureMemory may be missing. It has the columns HashOwner, HashApp and
+// AverageAllocatedMb, which is the memory of an app; each of its functions is taken
+// to need as much, and those of apps that it does not name the median of the others.
+//
 // It fails if a file is missing or not in this form, or has fewer minutes.
 func LoadAzure(fsys fs.FS, o AzureOptions) (Trace, error) {
 	if err := o.Validate(); err != nil {
@@ -71,16 +78,23 @@ func LoadAzure(fsys fs.FS, o AzureOptions) (Trace, error) {
 	}
 	t := Trace{
 		Name:   fmt.Sprintf("azure minutes %s to %s", counts.minutes[0], counts.minutes[len(counts.minutes)-1]),
-		Length: time.Duration(o.Minutes) * time.Minute,
+		Length: time.Duration(len(counts.minutes)) * time.Minute,
 	}
 	t.note("arrivals: each minute's calls of a function uniformly at random over the minute, seed %d", o.Seed)
-	t.drawAzure(counts.rows, tables, o)
+	apps := t.drawAzure(counts.rows, tables, o)
 	sortArrivals(t.Arrivals)
+	memory, err := readAzureMemory(fsys)
+	if err != nil {
+		return Trace{}, err
+	}
+	t.remember(apps, memory)
 	return t, nil
 }
 
-// drawAzure appends the arrivals of every function that has durations.
-func (t *Trace) drawAzure(rows []azureCounts, tables map[azureKey]durationTable, o AzureOptions) {
+// drawAzure appends the arrivals of every function that has durations, and returns
+// the app of each by the function's id.
+func (t *Trace) drawAzure(rows []azureCounts, tables map[azureKey]durationTable, o AzureOptions) map[string]azureApp {
+	apps := make(map[string]azureApp)
 	var recorded, drawn float64
 	withoutTable, callsWithoutTable := 0, 0
 	ids := make(shortIDs)
@@ -92,6 +106,7 @@ func (t *Trace) drawAzure(rows []azureCounts, tables map[azureKey]durationTable,
 			callsWithoutTable += row.total()
 			continue
 		}
+		apps[id] = azureApp{row.key.owner, row.key.app}
 		for minute, n := range row.calls {
 			rng := rand.New(rand.NewPCG(o.Seed, azureStream(row.key, o.FirstMinute+minute)))
 			for range n {
@@ -113,6 +128,28 @@ func (t *Trace) drawAzure(rows []azureCounts, tables map[azureKey]durationTable,
 	}
 	if withoutTable > 0 {
 		t.note("left out for want of durations: %d functions with %d calls", withoutTable, callsWithoutTable)
+	}
+	return apps
+}
+
+// remember notes the memory of each function's app.
+func (t *Trace) remember(apps map[string]azureApp, memory map[azureApp]int64) {
+	if len(memory) == 0 {
+		return
+	}
+	median := slices.Sorted(maps.Values(memory))[len(memory)/2]
+	t.Memory = make(map[string]int64, len(apps))
+	unknown := 0
+	for id, app := range apps {
+		bytes, ok := memory[app]
+		if !ok {
+			bytes = median
+			unknown++
+		}
+		t.Memory[id] = bytes
+	}
+	if unknown > 0 {
+		t.note("memory: not recorded for %d functions, which are taken to need the median of %d MB", unknown, median>>20)
 	}
 }
 

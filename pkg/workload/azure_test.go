@@ -170,6 +170,42 @@ func TestWhatAzureLeavesOutAndOverstatesIsNoted(t *testing.T) {
 	}
 }
 
+func TestNoMinutesAreAllMinutes(t *testing.T) {
+	fsys := azureFS(invocationsHeader+"o,a,ff,http,5,6,7\n", durationsHeader+"o,a,ff,"+steps)
+	for first, want := range []int{3, 2, 1} {
+		trace, err := LoadAzure(fsys, AzureOptions{FirstMinute: first})
+		if err != nil || trace.Length != time.Duration(want)*time.Minute {
+			t.Errorf("from minute %d on: %v, %v; want %d minutes", first, trace.Length, err, want)
+		}
+	}
+	if _, err := LoadAzure(fsys, AzureOptions{FirstMinute: 3}); err == nil {
+		t.Error("there is no minute after the last")
+	}
+}
+
+func TestMemoryIsThatOfTheApp(t *testing.T) {
+	fsys := azureFS(invocationsHeader+"o,a,ff,http,1,0,0\no,b,gg,http,1,0,0\no,c,hh,http,1,0,0\n",
+		durationsHeader+"o,a,ff,"+steps+"o,b,gg,"+steps+"o,c,hh,"+steps)
+	load := func() (Trace, error) { return LoadAzure(fsys, AzureOptions{}) }
+	if trace, err := load(); err != nil || trace.Memory != nil {
+		t.Errorf("memory %v without a file of it, error %v", trace.Memory, err)
+	}
+	fsys.(fstest.MapFS)[AzureMemory] = &fstest.MapFile{Data: []byte("HashOwner,HashApp,AverageAllocatedMb\no,a,100\no,b,200\nx,a,300\n")}
+	trace, err := load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := map[string]int64{"ff": 100 << 20, "gg": 200 << 20, "hh": 200 << 20}; !cmp.Equal(trace.Memory, want) {
+		t.Errorf("memory %v, want %v", trace.Memory, want)
+	}
+	for _, megabytes := range []string{"-1", "much", "NaN", "1e300"} {
+		fsys.(fstest.MapFS)[AzureMemory] = &fstest.MapFile{Data: []byte("HashOwner,HashApp,AverageAllocatedMb\no,a," + megabytes + "\n")}
+		if _, err := load(); err == nil || !strings.Contains(err.Error(), "line 2") {
+			t.Errorf("%s MB: %v, want an error about line 2", megabytes, err)
+		}
+	}
+}
+
 func TestShortIDsTellFunctionsApart(t *testing.T) {
 	invocations, durations := invocationsHeader, durationsHeader
 	for _, key := range []string{"o1,appappapp1,functionX", "o1,appappapp2,functionX", "o2,appappapp2,functionX", "o3,a,f"} {
@@ -224,7 +260,7 @@ func TestWrongAzureFilesAreRefusedWithTheirPlace(t *testing.T) {
 			}
 		})
 	}
-	for field, o := range map[string]AzureOptions{"FirstMinute": {FirstMinute: -1, Minutes: 1}, "Minutes": {}} {
+	for field, o := range map[string]AzureOptions{"FirstMinute": {FirstMinute: -1, Minutes: 1}, "Minutes": {Minutes: -1}} {
 		if _, err := LoadAzure(azureFS(goodI, goodD), o); err == nil || !strings.Contains(err.Error(), field) {
 			t.Errorf("%+v: error %v, want one about %s", o, err, field)
 		}

@@ -73,6 +73,9 @@ func readAzureCounts(fsys fs.FS, o AzureOptions) (azureInvocations, error) {
 				all = append(all, i)
 			}
 		}
+		if o.Minutes == 0 {
+			o.Minutes = max(1, len(all)-o.FirstMinute)
+		}
 		if o.FirstMinute > len(all) || o.Minutes > len(all)-o.FirstMinute {
 			return fmt.Errorf("has %d minutes, but %d from minute %d on were asked for; ask for fewer", len(all), o.Minutes, o.FirstMinute)
 		}
@@ -127,6 +130,32 @@ func readAzureDurations(fsys fs.FS) (map[azureKey]durationTable, error) {
 	return tables, err
 }
 
+// azureApp identifies an app.
+type azureApp struct{ owner, app string }
+
+// maxMegabytes bounds the memory of an app, so that its bytes stay within 63 bits.
+const maxMegabytes = 1 << 30
+
+// readAzureMemory reads the memory of apps in bytes; none if there is no such file.
+func readAzureMemory(fsys fs.FS) (map[azureApp]int64, error) {
+	if _, err := fs.Stat(fsys, AzureMemory); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	const column = "AverageAllocatedMb"
+	memory := make(map[azureApp]int64)
+	err := readCSVOf(fsys, AzureMemory, []string{"HashOwner", "HashApp"}, func(header csvHeader) error {
+		return header.need(column)
+	}, func(row csvRow) error {
+		megabytes, err := strconv.ParseFloat(row.field(column), 64)
+		if err != nil || !(megabytes >= 0 && megabytes <= maxMegabytes) {
+			return fmt.Errorf("%s: %q is not a number of megabytes", column, row.field(column))
+		}
+		memory[azureApp{row.field("HashOwner"), row.field("HashApp")}] = int64(megabytes * (1 << 20))
+		return nil
+	})
+	return memory, err
+}
+
 // csvHeader is the first line of a file.
 type csvHeader struct {
 	names []string
@@ -164,9 +193,14 @@ func (r csvRow) milliseconds(column string) (float64, error) {
 	return ms, nil
 }
 
-// readCSV calls begin with the header of a file that has the three hashes and
-// then next with each row. Errors name the file and the line.
+// readCSV is readCSVOf a file about functions, which has the three hashes.
 func readCSV(fsys fs.FS, name string, begin func(csvHeader) error, next func(csvRow) error) error {
+	return readCSVOf(fsys, name, []string{"HashOwner", "HashApp", "HashFunction"}, begin, next)
+}
+
+// readCSVOf calls begin with the header of a file that has some columns and then next
+// with each row. Errors name the file and the line.
+func readCSVOf(fsys fs.FS, name string, columns []string, begin func(csvHeader) error, next func(csvRow) error) error {
 	f, err := fsys.Open(name)
 	if err != nil {
 		return fmt.Errorf("workload: the trace needs the file %s: %w", name, err)
@@ -181,7 +215,7 @@ func readCSV(fsys fs.FS, name string, begin func(csvHeader) error, next func(csv
 	for i, n := range names {
 		header.index[n] = i
 	}
-	if err := errors.Join(header.need("HashOwner", "HashApp", "HashFunction"), begin(header)); err != nil {
+	if err := errors.Join(header.need(columns...), begin(header)); err != nil {
 		return fmt.Errorf("workload: %s %w", name, err)
 	}
 	for {

@@ -59,7 +59,7 @@ func (s Shape) Apply(t Trace) (Trace, error) {
 	if s.Start > 0 && s.Start >= t.Length {
 		return Trace{}, fmt.Errorf("workload: Start is %v, but trace %q is only %v long; begin earlier", s.Start, t.Name, t.Length)
 	}
-	out := Trace{Name: t.Name, Length: t.Length, Arrivals: slices.Clone(t.Arrivals), Notes: slices.Clone(t.Notes)}
+	out := Trace{Name: t.Name, Length: t.Length, Arrivals: slices.Clone(t.Arrivals), Memory: t.Memory, Notes: slices.Clone(t.Notes)}
 	out.window(s.Start, s.Length)
 	if s.KeepOneIn > 1 {
 		out.thin(s.KeepOneIn)

@@ -26,6 +26,9 @@ type Trace struct {
 	Length time.Duration
 	// Arrivals are sorted by At, then Function, then Duration.
 	Arrivals []Arrival
+	// Memory is how many bytes an instance of each function needs; nil if that was
+	// not recorded.
+	Memory map[string]int64
 	// Notes say how the trace was made and what was changed since, one
 	// sentence each, in order.
 	Notes []string

@@ -51,7 +51,7 @@ type Round struct {
 	granted *claim
 }
 
-// turnsInRound is into how many turns of each namespace a budget is cut, so that
+// turnsInRound is into how many turns of each function a budget is cut, so that
 // nobody takes all the room in one turn, and yet few grants are needed.
 const turnsInRound = 4
 
@@ -60,14 +60,17 @@ const turnsInRound = 4
 func (s *Shares) Begin(wants []Want, budget int) *Round {
 	s.enter(wants)
 	r := &Round{shares: s, budget: budget}
-	total, dearest := 0, int64(1)
+	total, claims, dearest := 0, 0, int64(1)
+	for _, a := range s.turns {
+		claims += len(a.functions)
+	}
 	for _, w := range wants {
 		total += w.N
 		dearest = max(dearest, w.Cost)
 	}
 	r.chunk = max(1, min(budget, total))
-	if len(s.turns) > 1 {
-		r.chunk = max(1, r.chunk/(turnsInRound*len(s.turns)))
+	if claims > 1 {
+		r.chunk = max(1, r.chunk/(turnsInRound*claims))
 	}
 	r.quantum = int64(r.chunk) * dearest
 	return r

@@ -2,6 +2,7 @@ package share
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -68,6 +69,27 @@ func TestNamespacesOfEqualDemandGetTheSame(t *testing.T) {
 		}
 	})
 	t.Logf("jain_index_worst=%.4f", worst)
+}
+
+// The budget is more than there is room for, which nobody knows before: the first of
+// a namespace's functions must not take all of it.
+func TestFunctionsOfOneNamespaceShareTheRoom(t *testing.T) {
+	wants := make([]Want, 4)
+	for i := range wants {
+		wants[i] = Want{Namespace: "ns", Function: fmt.Sprint("f", i), N: 249, Cost: 1}
+	}
+	var s Shares
+	got, room := make([]int, len(wants)), 316
+	r := s.Begin(wants, 1024)
+	for i, n, ok := r.Next(); ok; i, n, ok = r.Next() {
+		had := min(n, room)
+		got[i] += had
+		room -= had
+		r.Took(had, n)
+	}
+	if room > 0 || slices.Min(got) < 316/8 {
+		t.Errorf("got %v, and %d was left", got, room)
+	}
 }
 
 func TestNothingIsLeftWhileSomebodyCanHaveIt(t *testing.T) {

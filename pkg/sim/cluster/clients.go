@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"time"
 )
@@ -14,7 +13,8 @@ type Clients struct {
 	// each call takes one at random; 0 counts as 1.
 	First     int
 	Functions int
-	// Think is how long a client waits between an answer and its next call.
+	// Think is how long a client waits between an answer and its next call, a
+	// microsecond at least, so that time goes on where calls take none.
 	Think Distribution
 	// From is when the first of them calls, and Within the time over which their
 	// first calls are spread evenly.
@@ -24,18 +24,6 @@ type Clients struct {
 	// more; 0 for no end.
 	Calls int
 	Until time.Duration
-}
-
-func (c Clients) validate(functions int) error {
-	switch {
-	case c.Count < 1:
-		return fmt.Errorf("Count is %d; it must be at least 1", c.Count)
-	case c.First < 0 || c.First+max(1, c.Functions) > functions:
-		return fmt.Errorf("First is %d and Functions %d, but there are %d functions; name ones that exist", c.First, c.Functions, functions)
-	case c.From < 0 || c.Within < 0 || c.Calls < 0 || c.Until < 0:
-		return fmt.Errorf("From, Within, Calls or Until is negative; they must be at least 0")
-	}
-	return nil
 }
 
 // crowd are Clients at work.
@@ -81,5 +69,5 @@ func (e *clientCalls) happen(w *world) {
 
 // answered is told of the end of a call, whatever its end was.
 func (k *crowd) answered(w *world) {
-	w.agenda.plan(w.now+k.Think.Draw(k.rng), (*clientCalls)(k))
+	w.agenda.plan(w.now+max(time.Microsecond, k.Think.Draw(k.rng)), (*clientCalls)(k))
 }

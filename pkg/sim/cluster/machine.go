@@ -21,6 +21,7 @@ type machine struct {
 	shared   bool
 	capacity Demand
 	running  []*call
+	used     Demand // what they did, demand times seconds
 	since    time.Duration
 	due      time.Duration
 	// planned says that an event is planned for due.
@@ -98,7 +99,12 @@ func (m *machine) advance(now time.Duration) {
 	}
 	full := m.fullness()
 	for _, c := range m.running {
-		c.left -= passed * full.speed(c.function.class.Demand)
+		d := c.function.class.Demand
+		did := passed * full.speed(d)
+		c.left -= did
+		m.used.CPU += d.CPU * did / float64(time.Second)
+		m.used.IO += d.IO * did / float64(time.Second)
+		m.used.Network += d.Network * did / float64(time.Second)
 	}
 }
 

@@ -63,6 +63,8 @@ type NodeResult struct {
 	Created, Peak int
 	// Busy is instance-time, summed up.
 	Busy time.Duration
+	// Used is what calls used of the capacity that they share, times seconds.
+	Used Demand
 	// Joined is when the node joined.
 	Joined time.Duration
 

@@ -100,7 +100,9 @@ func build(config Config) *world {
 		w.beginClients(c, stream())
 	}
 	w.firstPoint()
-	w.activateFloors()
+	if config.Hash == nil {
+		w.activateFloors()
+	}
 	return w
 }
 
@@ -199,6 +201,10 @@ func (w *world) finish() Result {
 			w.enter(in, in.phase)
 		}
 	}
+	for i, m := range w.machines {
+		m.advance(w.now)
+		w.result.Nodes[i].Used = m.used
+	}
 	for i := range w.result.Functions {
 		r := &w.result.Functions[i]
 		r.Open = r.Calls - r.Answered - r.Refused - r.Expired
@@ -207,7 +213,8 @@ func (w *world) finish() Result {
 	return w.result
 }
 
-// FixedPool orders n instances at the first call, and never another one.
+// FixedPool orders n instances at the first call. They come again if they leave, as
+// idle ones do unless Function.Limits keep them.
 func FixedPool(n int) fpcs.Decider {
 	return func(s fpcs.Snapshot, _ fpcs.Params) fpcs.Decision {
 		return fpcs.Decision{Create: max(0, n-s.Created-s.Creating), Why: "Pool", Required: n}

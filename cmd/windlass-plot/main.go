@@ -1,0 +1,114 @@
+// Command windlass-plot draws the charts of what windlass sim --json printed, and
+// writes the reports as text beside them. It is a program of its own because what
+// draws would make every other one larger.
+package main
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/windlass-dev/windlass/pkg/sim/plots"
+	"github.com/windlass-dev/windlass/pkg/sim/report"
+)
+
+func main() {
+	if err := run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr); err != nil {
+		fmt.Fprintln(os.Stderr, "windlass-plot:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string, in io.Reader, out, errs io.Writer) error {
+	flags := flag.NewFlagSet("windlass-plot", flag.ContinueOnError)
+	flags.SetOutput(errs)
+	flags.Usage = func() {
+		fmt.Fprintln(errs, "usage: windlass sim fig3 --json | windlass-plot [-dir FOLDER] [-formats svg,png] [FILE...]")
+		flags.PrintDefaults()
+	}
+	folder := flags.String("dir", ".", "`folder` for the pictures; it is made if need be")
+	formats := flags.String("formats", strings.Join(plots.Formats, ","), "`formats` to draw, and txt for the reports as text, with commas between")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	wanted := strings.Split(*formats, ",")
+	for _, format := range wanted {
+		if format != asText && !slices.Contains(plots.Formats, format) {
+			return fmt.Errorf("-formats %s: %q is not one of %s, %s", *formats, format, strings.Join(plots.Formats, ", "), asText)
+		}
+	}
+	reports, err := read(flags.Args(), in)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(*folder, 0o755); err != nil {
+		return err
+	}
+	for _, r := range reports {
+		if err := saveAll(r, *folder, wanted, out); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// asText is the format of whole reports.
+const asText = "txt"
+
+func saveAll(r report.Report, folder string, formats []string, out io.Writer) error {
+	for _, format := range formats {
+		if format == asText {
+			if err := save(r.Name, asText, folder, out, r.WriteText); err != nil {
+				return err
+			}
+			continue
+		}
+		for _, chart := range r.Charts {
+			draw := func(w io.Writer) error { return plots.Draw(w, chart, format) }
+			if err := save(chart.Name, format, folder, out, draw); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// read reads the reports of the files, or of in if there is none.
+func read(files []string, in io.Reader) ([]report.Report, error) {
+	if len(files) == 0 {
+		return report.ReadJSON(in)
+	}
+	var all []report.Report
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		reports, err := report.ReadJSON(bytes.NewReader(text))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		all = append(all, reports...)
+	}
+	return all, nil
+}
+
+// save writes a file, and tells its name.
+func save(name, format, folder string, out io.Writer, write func(io.Writer) error) error {
+	var content bytes.Buffer
+	if err := write(&content); err != nil {
+		return err
+	}
+	// The name comes from a file that may be anyone's.
+	path := filepath.Join(folder, filepath.Base(name)+"."+format)
+	if err := os.WriteFile(path, content.Bytes(), 0o644); err != nil {
+		return err
+	}
+	fmt.Fprintln(out, path)
+	return nil
+}

@@ -1,0 +1,163 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// allExperiments names all experiments, one after the other.
+const allExperiments = "all"
+
+// Experiment is one of those that windlass sim knows.
+type Experiment struct {
+	Name string
+	// Summary says in a few words what it shows.
+	Summary string
+	// NeedsData says that it replays recorded traces.
+	NeedsData bool
+}
+
+// SimConfig is what windlass sim was told.
+type SimConfig struct {
+	// Experiments are the names of those to run, in order; each is known.
+	Experiments []string
+	// Seed is the first seed, and Seeds how many there are; 0 means as many as
+	// each experiment has by itself.
+	Seed  uint64
+	Seeds int
+	// Scale is the factor on calls or time, more than 0 and at most 1; 0 means
+	// what each experiment has by itself, and Quick its quick size.
+	Scale float64
+	Quick bool
+	// DataDir is the folder with recorded traces, which is there if an
+	// experiment needs it.
+	DataDir string
+	// Output is table, json or csv.
+	Output string
+	// Strict makes a missed goal an error.
+	Strict bool
+	// Out is where results go and Err, if Terminal, where progress is told.
+	Out, Err io.Writer
+	Terminal bool
+}
+
+func (a *app) simCommand() *cobra.Command {
+	config := SimConfig{Out: a.Out, Err: a.Err, Terminal: isTerminal(a.Err)}
+	var asJSON, asCSV bool
+	cmd := &cobra.Command{
+		Use:   "sim [NAME] [--json | --csv] [--quick] [--seed N] [--seeds N] [--scale X] [--data FOLDER] [--strict]",
+		Short: "Try provisioning in virtual time",
+		Long: `Run an experiment on the scheduler's own queues and deciders in virtual time, and
+print what it assumed, what came out, and the goals beside it. Without a name it
+lists the experiments; "all" runs every one. The same seed prints the same bytes.`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return usagef("name one experiment, or none for the list of them")
+			}
+			return nil
+		},
+		RunE: run(func(cmd *cobra.Command, args []string) error {
+			if err := a.localOnly("sim"); err != nil {
+				return err
+			}
+			if len(args) == 0 {
+				a.listExperiments()
+				return nil
+			}
+			if err := config.format(asJSON, asCSV); err != nil {
+				return err
+			}
+			if err := a.chooseExperiments(&config, args[0]); err != nil {
+				return err
+			}
+			if err := config.check(cmd.Flags().Changed); err != nil {
+				return err
+			}
+			err := a.programs.Sim(config)
+			if known := (*exitError)(nil); err == nil || errors.As(err, &known) {
+				return err
+			}
+			// What is given to an experiment is all that can be wrong with it.
+			return inputError(err)
+		}),
+	}
+	flags := cmd.Flags()
+	flags.StringVarP(&config.Output, "output", "o", "table", "`format`: table, json or csv")
+	flags.BoolVar(&asJSON, "json", false, "print JSON, as -o json does; windlass-plot draws it")
+	flags.BoolVar(&asCSV, "csv", false, "print CSV, as -o csv does")
+	flags.Uint64Var(&config.Seed, "seed", 1, "first `number` that everything random follows from")
+	flags.IntVar(&config.Seeds, "seeds", 0, "how many seeds (default: as many as the experiment has)")
+	flags.Float64Var(&config.Scale, "scale", 0, "`factor` on calls or time, at most 1 (default 1)")
+	flags.BoolVar(&config.Quick, "quick", false, "fewer seeds and cells, and a smaller scale")
+	flags.StringVar(&config.DataDir, "data", "../shared/data", "`folder` with recorded traces")
+	flags.BoolVar(&config.Strict, "strict", false, "end with exit code 1 if a goal is missed")
+	return cmd
+}
+
+func (a *app) listExperiments() {
+	rows := [][]cell{cells("NAME", "SHOWS")}
+	for _, e := range a.programs.Experiments {
+		rows = append(rows, cells(e.Name, e.Summary))
+	}
+	a.table(a.Out, append(rows, cells(allExperiments, "all of them")))
+}
+
+// format reads the flags that say in several ways what to print.
+func (c *SimConfig) format(asJSON, asCSV bool) error {
+	if asJSON && asCSV {
+		return usagef("--json and --csv exclude each other; remove one")
+	}
+	if asJSON {
+		c.Output = "json"
+	}
+	if asCSV {
+		c.Output = "csv"
+	}
+	return checkOutput(c.Output, "table", "json", "csv")
+}
+
+// chooseExperiments finds the experiments of a name. Without recorded traces "all" are those
+// that do without.
+func (a *app) chooseExperiments(c *SimConfig, name string) error {
+	var names []string
+	for _, e := range a.programs.Experiments {
+		names = append(names, e.Name)
+		if name != e.Name && name != allExperiments {
+			continue
+		}
+		if e.NeedsData && !isFolder(c.DataDir) {
+			if name != allExperiments {
+				return inputError(fmt.Errorf("--data %s: there is no such folder; %s replays recorded traces: name a folder with invocations.csv and durations.csv, see docs/simulator.md", c.DataDir, name))
+			}
+			fmt.Fprintf(a.Err, "%s is left out: there is no folder %s with recorded traces; name one with --data\n", e.Name, c.DataDir)
+			continue
+		}
+		c.Experiments = append(c.Experiments, e.Name)
+	}
+	if len(c.Experiments) == 0 {
+		return usagef("there is no experiment %q; it is one of %s, or %s", name, strings.Join(names, ", "), allExperiments)
+	}
+	return nil
+}
+
+// check is about the numbers; given tells which flags were.
+func (c SimConfig) check(given func(flag string) bool) error {
+	switch {
+	case c.Quick && (given("seeds") || given("scale")):
+		return usagef("--quick says how many seeds there are, and what scale; remove it, or --seeds and --scale")
+	case given("scale") && !(c.Scale > 0 && c.Scale <= 1):
+		return usagef("--scale %g must be more than 0 and at most 1, which is full size", c.Scale)
+	case given("seeds") && c.Seeds < 1:
+		return usagef("--seeds %d must be at least 1", c.Seeds)
+	}
+	return nil
+}
+
+// MissedGoals is the error about goals that an experiment missed.
+func MissedGoals(names []string) error {
+	return functionErrorf("these goals were missed: %s", strings.Join(names, ", "))
+}

@@ -1,0 +1,84 @@
+package cli
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+func simulating(got *SimConfig) Programs {
+	return Programs{
+		Sim:         func(config SimConfig) error { *got = config; return nil },
+		Experiments: []Experiment{{Name: "first", Summary: "one thing"}, {Name: "replay", Summary: "another", NeedsData: true}},
+	}
+}
+
+func TestSimListsTheExperiments(t *testing.T) {
+	quiet(t).play(t, nil, simulating(nil), "sim").
+		expect(t, exitOK, "out", "first    one thing", "replay   another", "all      all of them")
+}
+
+func TestSimHandsOverWhatItWasTold(t *testing.T) {
+	data := t.TempDir()
+	for _, tt := range []struct {
+		args []string
+		want SimConfig
+	}{
+		{[]string{"first"}, SimConfig{Experiments: []string{"first"}, Seed: 1, Output: "table", DataDir: "../shared/data"}},
+		{[]string{"first", "--json", "--seed", "9", "--seeds", "3", "--scale", "0.5", "--strict"},
+			SimConfig{Experiments: []string{"first"}, Seed: 9, Seeds: 3, Scale: .5, Output: "json", DataDir: "../shared/data", Strict: true}},
+		{[]string{"all", "--quick", "-o", "csv", "--data", data},
+			SimConfig{Experiments: []string{"first", "replay"}, Seed: 1, Quick: true, Output: "csv", DataDir: data}},
+	} {
+		var got SimConfig
+		quiet(t).play(t, nil, simulating(&got), append([]string{"sim"}, tt.args...)...).expect(t, exitOK, "err")
+		if diff := cmp.Diff(tt.want, got, cmpopts.IgnoreFields(SimConfig{}, "Out", "Err")); diff != "" {
+			t.Error(diff)
+		}
+		if got.Out == nil || got.Err == nil {
+			t.Error("there is nowhere to print")
+		}
+	}
+}
+
+func TestSimWithoutTracesLeavesOutWhatReplaysThem(t *testing.T) {
+	var got SimConfig
+	quiet(t).play(t, nil, simulating(&got), "sim", "all", "--data", "nowhere").
+		expect(t, exitOK, "err", "replay is left out: there is no folder nowhere")
+	if diff := cmp.Diff([]string{"first"}, got.Experiments); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestSimRefusesWhatItCannotRun(t *testing.T) {
+	for _, tt := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"third"}, `there is no experiment "third"; it is one of first, replay, or all`},
+		{[]string{"first", "replay"}, "name one experiment"},
+		{[]string{"first", "--json", "--csv"}, "--json and --csv exclude each other"},
+		{[]string{"first", "-o", "xml"}, "write -o and one of table, json, csv"},
+		{[]string{"first", "--scale", "2"}, "--scale 2 must be more than 0 and at most 1"},
+		{[]string{"first", "--scale", "NaN"}, "--scale NaN must be"},
+		{[]string{"first", "--seeds", "0"}, "--seeds 0 must be at least 1"},
+		{[]string{"first", "--quick", "--seeds", "3"}, "remove it, or --seeds and --scale"},
+		{[]string{"replay", "--data", "nowhere"}, "--data nowhere: there is no such folder"},
+	} {
+		var got SimConfig
+		quiet(t).play(t, nil, simulating(&got), append([]string{"sim"}, tt.args...)...).expect(t, exitUsage, "err", tt.want)
+		if got.Experiments != nil {
+			t.Errorf("%v ran", tt.args)
+		}
+	}
+}
+
+func TestMissedGoalsAreNoFaultOfThePlatform(t *testing.T) {
+	programs := simulating(nil)
+	programs.Sim = func(SimConfig) error { return MissedGoals([]string{"first_ratio"}) }
+	quiet(t).play(t, nil, programs, "sim", "first", "--strict").expect(t, exitFunction, "err", "goals were missed: first_ratio")
+	programs.Sim = func(SimConfig) error { return errors.New("the trace is broken") }
+	quiet(t).play(t, nil, programs, "sim", "first").expect(t, exitUsage, "err", "the trace is broken")
+}
