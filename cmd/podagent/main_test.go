@@ -21,6 +21,7 @@ import (
 	"google.golang.org/grpc"
 
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	"github.com/windlass-dev/windlass/pkg/podagent/adapter/lambda"
 	"github.com/windlass-dev/windlass/pkg/podagent/agentenv"
 )
 
@@ -283,7 +284,7 @@ func TestRuntimeAPIThatCannotBeServedEndsTheAgent(t *testing.T) {
 		t.Fatal(err)
 	}
 	broken := make(chan error, 1)
-	_, closeIt := serveRuntimeAPI(config(), l, func(err error) { broken <- err })
+	closeIt := serve(lambda.New(lambda.Config{Namespace: "default", Function: "f", Concurrency: 1}), l, func(err error) { broken <- err })
 	_ = l.Close()
 	if err := <-broken; err == nil || !errors.Is(err, net.ErrClosed) {
 		t.Errorf("told of %v", err)
