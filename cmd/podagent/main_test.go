@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 }
 
 // program runs the program with an environment until it ends.
-func program(t *testing.T, env []string) (start func(), stop func(), end func() (code int, stderr string)) {
+func program(t testing.TB, env []string) (start func(), stop func(), end func() (code int, stderr string)) {
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -247,7 +247,7 @@ func TestRunLeavesNothingBehind(t *testing.T) {
 }
 
 // freePort is a port at which nobody listens.
-func freePort(t *testing.T) int {
+func freePort(t testing.TB) int {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -66,12 +66,12 @@ func TestASpareInstanceBecomesAFunctions(t *testing.T) {
 			},
 			Files: []adapter.File{spareSources[runtime], {Path: "data/word.txt", Content: []byte("☂")}},
 		}.text(t)
-		real, err := filepath.EvalSymlinks(filepath.Dir(root))
+		resolved, err := filepath.EvalSymlinks(filepath.Dir(root))
 		if err != nil {
 			t.Fatal(err)
 		}
 		got := api.call(t, event{id: "1"})
-		if want := `["ahoy",null,"` + real + `/task","☂","` + root + `","sailor","05"]`; compact(t, got.body) != want {
+		if want := `["ahoy",null,"` + resolved + `/task","☂","` + root + `","sailor","05"]`; compact(t, got.body) != want {
 			t.Errorf("got %+v, want %s", got, want)
 		}
 		s.terminate()

@@ -67,7 +67,7 @@ func (a Assignment) Validate() error {
 	}
 	for _, f := range a.Files {
 		if f.Path == "." || !fs.ValidPath(f.Path) || strings.ContainsAny(f.Path, "\\\x00") {
-			return fmt.Errorf("adapter: the assignment's file %q must be a path below the folder of the code, with slashes and without . and ..", f.Path)
+			return fmt.Errorf("adapter: the assignment's file %q must be a path below the folder of the code, with slashes and no dots for folders", f.Path)
 		}
 		size += len(f.Path) + len(f.Content)
 	}
