@@ -116,7 +116,10 @@ func TestASpareInstanceThatIsNotWantedLeaves(t *testing.T) {
 
 func TestASpareInstanceWhoseSchedulerIsGoneEnds(t *testing.T) {
 	inWorld(t, asSpare, func(w *world) {
-		w.beginSpare().lose()
+		p := w.beginSpare()
+		synctest.Wait()
+		w.scheduler.deaf = true
+		p.lose()
 		begun := time.Now()
 		go func() {
 			for p := range w.scheduler.streams {
