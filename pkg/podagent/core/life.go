@@ -24,7 +24,7 @@ type life struct {
 }
 
 func (FunctionReady) happen(c *Core, now time.Time) {
-	if c.life.leaving || c.life.ready {
+	if c.life.leaving || c.life.ready || c.params.Spare {
 		return
 	}
 	c.life.ready = true
@@ -32,7 +32,13 @@ func (FunctionReady) happen(c *Core, now time.Time) {
 	c.ask(now)
 }
 
+// A spare instance whose runtime fails has not said hello, by which it would be one that
+// can be taken. That it ends, and with what, is seen without its word.
 func (f FunctionFailed) happen(c *Core, now time.Time) {
+	if c.link.at.IsZero() {
+		c.leaveSilently(f.Detail)
+		return
+	}
 	reason := ReasonStartFailed
 	if f.TimedOut {
 		reason = ReasonStartTimedOut
