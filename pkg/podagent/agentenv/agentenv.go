@@ -17,6 +17,12 @@ const (
 
 // Config is what an agent needs to know.
 type Config struct {
+	// Spare says that the instance is of no function so far. Owner is then the
+	// scheduler that assigns it to one, and Protocol is LambdaRuntime. What
+	// belongs to a function is empty and comes with the assignment:
+	// FunctionUID, Function, Generation, CID, Concurrency, BackoffAfter and
+	// IdleTimeout.
+	Spare bool
 	// Scheduler is the address of any scheduler, host:port, which knows where
 	// the function's owner is.
 	Scheduler string
@@ -46,7 +52,8 @@ type Config struct {
 	Port int
 	// Concurrency is how many calls the function runs at a time, at least 1.
 	Concurrency int
-	// StartupTimeout bounds the time until the function can be called.
+	// StartupTimeout bounds the time until the function can be called; of a
+	// spare instance, until its runtime waits for the assignment.
 	StartupTimeout time.Duration
 	// BackoffAfter is how long to wait for a ticket before polling less
 	// often, and IdleTimeout how much longer before asking to leave.
@@ -59,12 +66,20 @@ type field struct {
 	name string
 	get  func(*Config) string
 	set  func(*Config, string) error
+	// assigned says that a spare instance learns it by its assignment.
+	assigned bool
+}
+
+// assigned is f for a field that a spare instance learns by its assignment.
+func assigned(f field) field {
+	f.assigned = true
+	return f
 }
 
 func text(name string, at func(*Config) *string) field {
-	return field{name,
-		func(c *Config) string { return *at(c) },
-		func(c *Config, s string) error {
+	return field{name: name,
+		get: func(c *Config) string { return *at(c) },
+		set: func(c *Config, s string) error {
 			if s == "" {
 				return errors.New("is missing")
 			}
@@ -74,15 +89,32 @@ func text(name string, at func(*Config) *string) field {
 }
 
 func optional(name string, at func(*Config) *string) field {
-	return field{name,
-		func(c *Config) string { return *at(c) },
-		func(c *Config, s string) error { *at(c) = s; return nil }}
+	return field{name: name,
+		get: func(c *Config) string { return *at(c) },
+		set: func(c *Config, s string) error { *at(c) = s; return nil }}
+}
+
+func flag(name string, at func(*Config) *bool) field {
+	return field{name: name,
+		get: func(c *Config) string {
+			if *at(c) {
+				return "true"
+			}
+			return ""
+		},
+		set: func(c *Config, s string) error {
+			if s != "" && s != "true" {
+				return fmt.Errorf("%q is not true: leave it out for no", s)
+			}
+			*at(c) = s != ""
+			return nil
+		}}
 }
 
 func number[T int | int64](name string, least T, at func(*Config) *T) field {
-	return field{name,
-		func(c *Config) string { return strconv.FormatInt(int64(*at(c)), 10) },
-		func(c *Config, s string) error {
+	return field{name: name,
+		get: func(c *Config) string { return strconv.FormatInt(int64(*at(c)), 10) },
+		set: func(c *Config, s string) error {
 			n, err := strconv.ParseInt(s, 10, 64)
 			if err != nil || T(n) < least {
 				return fmt.Errorf("%q is not a whole number of at least %d", s, least)
@@ -93,9 +125,9 @@ func number[T int | int64](name string, least T, at func(*Config) *T) field {
 }
 
 func duration(name string, at func(*Config) *time.Duration) field {
-	return field{name,
-		func(c *Config) string { return at(c).String() },
-		func(c *Config, s string) error {
+	return field{name: name,
+		get: func(c *Config) string { return at(c).String() },
+		set: func(c *Config, s string) error {
 			d, err := time.ParseDuration(s)
 			if err != nil || d <= 0 {
 				return fmt.Errorf("%q is not a positive duration such as 10s", s)
@@ -106,29 +138,31 @@ func duration(name string, at func(*Config) *time.Duration) field {
 }
 
 var fields = []field{
+	flag("WINDLASS_SPARE", func(c *Config) *bool { return &c.Spare }),
 	text("WINDLASS_SCHEDULER", func(c *Config) *string { return &c.Scheduler }),
 	optional("WINDLASS_OWNER", func(c *Config) *string { return &c.Owner }),
-	text("WINDLASS_FUNCTION_UID", func(c *Config) *string { return &c.FunctionUID }),
-	text("WINDLASS_FUNCTION", func(c *Config) *string { return &c.Function }),
-	number("WINDLASS_GENERATION", 0, func(c *Config) *int64 { return &c.Generation }),
-	text("WINDLASS_CID", func(c *Config) *string { return &c.CID }),
+	assigned(text("WINDLASS_FUNCTION_UID", func(c *Config) *string { return &c.FunctionUID })),
+	assigned(text("WINDLASS_FUNCTION", func(c *Config) *string { return &c.Function })),
+	assigned(number("WINDLASS_GENERATION", 0, func(c *Config) *int64 { return &c.Generation })),
+	assigned(text("WINDLASS_CID", func(c *Config) *string { return &c.CID })),
 	optional("WINDLASS_TOKEN", func(c *Config) *string { return &c.Token }),
 	optional("WINDLASS_TOKEN_FILE", func(c *Config) *string { return &c.TokenFile }),
 	optional("WINDLASS_CA", func(c *Config) *string { return &c.CA }),
 	optional("WINDLASS_DRAIN_LISTEN", func(c *Config) *string { return &c.DrainListen }),
 	text("WINDLASS_PROTOCOL", func(c *Config) *string { return &c.Protocol }),
 	number("WINDLASS_PORT", 1, func(c *Config) *int { return &c.Port }),
-	number("WINDLASS_CONCURRENCY", 1, func(c *Config) *int { return &c.Concurrency }),
+	assigned(number("WINDLASS_CONCURRENCY", 1, func(c *Config) *int { return &c.Concurrency })),
 	duration("WINDLASS_STARTUP_TIMEOUT", func(c *Config) *time.Duration { return &c.StartupTimeout }),
-	duration("WINDLASS_BACKOFF_AFTER", func(c *Config) *time.Duration { return &c.BackoffAfter }),
-	duration("WINDLASS_IDLE_TIMEOUT", func(c *Config) *time.Duration { return &c.IdleTimeout }),
+	assigned(duration("WINDLASS_BACKOFF_AFTER", func(c *Config) *time.Duration { return &c.BackoffAfter })),
+	assigned(duration("WINDLASS_IDLE_TIMEOUT", func(c *Config) *time.Duration { return &c.IdleTimeout })),
 }
 
-// Environ is the configuration as NAME=value pairs. What is empty is left out.
+// Environ is the configuration as NAME=value pairs. What is empty is left out,
+// and so is what a spare instance learns by its assignment.
 func (c Config) Environ() []string {
 	env := make([]string, 0, len(fields))
 	for _, f := range fields {
-		if value := f.get(&c); value != "" {
+		if value := f.get(&c); value != "" && !(c.Spare && f.assigned) {
 			env = append(env, f.name+"="+value)
 		}
 	}
@@ -140,16 +174,37 @@ func (c Config) Environ() []string {
 func Parse(getenv func(string) string) (Config, error) {
 	var c Config
 	var errs []error
-	for _, f := range fields {
-		if err := f.set(&c, getenv(f.name)); err != nil {
+	for _, f := range fields { // WINDLASS_SPARE is the first of them
+		if err := f.read(&c, getenv(f.name)); err != nil {
 			errs = append(errs, fmt.Errorf("%s %w", f.name, err))
 		}
 	}
+	return c, errors.Join(append(errs, c.contradictions()...)...)
+}
+
+func (f field) read(c *Config, value string) error {
+	switch {
+	case !c.Spare || !f.assigned:
+		return f.set(c, value)
+	case value != "":
+		return errors.New("must not be set: a spare instance (WINDLASS_SPARE) learns it by its assignment")
+	}
+	return nil
+}
+
+// contradictions says what is wrong of values that are right each by itself.
+func (c Config) contradictions() (errs []error) {
 	if (c.Token == "") == (c.TokenFile == "") {
 		errs = append(errs, errors.New("WINDLASS_TOKEN or WINDLASS_TOKEN_FILE must be set, and not both"))
 	}
 	if c.Protocol != "" && c.Protocol != ProtocolHTTP && c.Protocol != ProtocolLambdaRuntime {
 		errs = append(errs, fmt.Errorf("WINDLASS_PROTOCOL %q is neither %s nor %s", c.Protocol, ProtocolHTTP, ProtocolLambdaRuntime))
+	}
+	if c.Spare && c.Protocol != ProtocolLambdaRuntime {
+		errs = append(errs, fmt.Errorf("WINDLASS_PROTOCOL must be %s with WINDLASS_SPARE: code cannot be handed over by %s", ProtocolLambdaRuntime, ProtocolHTTP))
+	}
+	if c.Spare && c.Owner == "" {
+		errs = append(errs, errors.New("WINDLASS_OWNER must be set with WINDLASS_SPARE: only the scheduler that made a spare instance assigns it"))
 	}
 	if namespace, name, _ := strings.Cut(c.Function, "/"); c.Function != "" && (namespace == "" || name == "") {
 		errs = append(errs, fmt.Errorf("WINDLASS_FUNCTION %q is not namespace/name", c.Function))
@@ -157,5 +212,5 @@ func Parse(getenv func(string) string) (Config, error) {
 	if c.Port > 65535 {
 		errs = append(errs, fmt.Errorf("WINDLASS_PORT \"%d\" is not a port, 1 to 65535", c.Port))
 	}
-	return c, errors.Join(errs...)
+	return errs
 }

@@ -14,6 +14,13 @@ func full() Config {
 	}
 }
 
+func spare() Config {
+	return Config{
+		Spare: true, Scheduler: "127.0.0.1:7001", Owner: "10.0.0.1:7001", Token: "secret",
+		Protocol: ProtocolLambdaRuntime, Port: 9001, StartupTimeout: 10 * time.Second,
+	}
+}
+
 // lookup is the environment env with some variables replaced.
 func lookup(env []string, replaced map[string]string) func(string) string {
 	return func(name string) string {
@@ -30,23 +37,45 @@ func lookup(env []string, replaced map[string]string) func(string) string {
 }
 
 func TestParseReadsWhatEnvironWrites(t *testing.T) {
-	got, err := Parse(lookup(full().Environ(), nil))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != full() {
-		t.Errorf("got %+v, want %+v", got, full())
+	for _, want := range []Config{full(), spare()} {
+		got, err := Parse(lookup(want.Environ(), nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got != want {
+			t.Errorf("got %+v, want %+v", got, want)
+		}
 	}
 }
 
 func TestParseNamesEachMissingVariable(t *testing.T) {
-	env := full().Environ()
-	for _, kv := range env {
-		name, _, _ := strings.Cut(kv, "=")
-		_, err := Parse(lookup(env, map[string]string{name: ""}))
-		if err == nil || !strings.Contains(err.Error(), name) {
-			t.Errorf("without %s: error %v does not name it", name, err)
+	for _, config := range []Config{full(), spare()} {
+		env := config.Environ()
+		for _, kv := range env {
+			name, _, _ := strings.Cut(kv, "=")
+			_, err := Parse(lookup(env, map[string]string{name: ""}))
+			if err == nil || !strings.Contains(err.Error(), name) && name != "WINDLASS_SPARE" {
+				t.Errorf("without %s: error %v does not name it", name, err)
+			}
 		}
+	}
+}
+
+func TestASpareInstanceIsTheFunctionsOnlyByItsAssignment(t *testing.T) {
+	names := []string{"FUNCTION_UID", "FUNCTION", "GENERATION", "CID", "CONCURRENCY", "BACKOFF_AFTER", "IDLE_TIMEOUT"}
+	for _, name := range names {
+		_, err := Parse(lookup(spare().Environ(), map[string]string{"WINDLASS_" + name: "1"}))
+		if err == nil || !strings.Contains(err.Error(), "WINDLASS_"+name+" must not be set") {
+			t.Errorf("with %s: error %v does not name it", name, err)
+		}
+	}
+	_, err := Parse(lookup(spare().Environ(), map[string]string{"WINDLASS_PROTOCOL": ProtocolHTTP, "WINDLASS_SPARE": "yes"}))
+	if err == nil || !strings.Contains(err.Error(), `WINDLASS_SPARE "yes"`) {
+		t.Errorf("yes: %v", err)
+	}
+	_, err = Parse(lookup(spare().Environ(), map[string]string{"WINDLASS_PROTOCOL": ProtocolHTTP}))
+	if err == nil || !strings.Contains(err.Error(), "must be LambdaRuntime") {
+		t.Errorf("HTTP: %v", err)
 	}
 }
 

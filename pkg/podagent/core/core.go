@@ -7,7 +7,11 @@ import (
 
 // Params are what a Core must know of its instance.
 type Params struct {
-	// Owner is the scheduler that is tried first, host:port; empty for any.
+	// Spare says that the instance is of no function so far. What is below
+	// Owner, except Jitter, is not known then and comes with the Assignment.
+	Spare bool
+	// Owner is the scheduler that is tried first, host:port; empty for any. A
+	// spare instance belongs to it, and tries no other.
 	Owner string
 	// Concurrency is how many calls the function runs at a time, at least 1.
 	Concurrency int
@@ -22,12 +26,16 @@ type Params struct {
 // Validate tells which field is out of its range.
 func (p Params) Validate() error {
 	switch {
+	case p.Jitter < 1 || p.Jitter > 1.1:
+		return errors.New("core: Params.Jitter must be from 1 to 1.1")
+	case p.Spare && p.Owner == "":
+		return errors.New("core: Params.Owner must not be empty for a spare instance")
+	case p.Spare:
+		return nil
 	case p.Concurrency < 1:
 		return errors.New("core: Params.Concurrency must be at least 1")
 	case p.BackoffAfter <= 0 || p.IdleTimeout <= 0:
 		return errors.New("core: Params.BackoffAfter and Params.IdleTimeout must be more than 0")
-	case p.Jitter < 1 || p.Jitter > 1.1:
-		return errors.New("core: Params.Jitter must be from 1 to 1.1")
 	}
 	return nil
 }
@@ -48,7 +56,7 @@ type Core struct {
 func New(params Params) *Core {
 	return &Core{
 		params: params,
-		link:   newLink(params.Owner, max(leastPatience, params.BackoffAfter+params.IdleTimeout)),
+		link:   newLink(params),
 		calls:  newCalls(),
 	}
 }
@@ -73,7 +81,11 @@ func (c *Core) Step(now time.Time, e Event) []Effect {
 
 func (c *Core) do(e Effect) { c.out = append(c.out, e) }
 
+// A spare instance says nothing before it is of use.
 func (Begin) happen(c *Core, now time.Time) {
+	if c.params.Spare {
+		return
+	}
 	c.link.begin(now)
 	c.dialIfDue(now)
 }

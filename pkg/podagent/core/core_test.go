@@ -120,6 +120,9 @@ func tell(e Effect) string {
 func tellMessage(m Message) string {
 	switch m := m.(type) {
 	case Hello:
+		if m.Spare {
+			return "hello spare"
+		}
 		return "hello"
 	case Pull:
 		text := fmt.Sprintf("pull %d", m.Credits)
@@ -155,6 +158,7 @@ func TestParamsNameWhatIsWrong(t *testing.T) {
 		"BackoffAfter": func(p *Params) { p.BackoffAfter = 0 },
 		"IdleTimeout":  func(p *Params) { p.IdleTimeout = -1 },
 		"Jitter":       func(p *Params) { p.Jitter = 0.5 },
+		"Owner":        func(p *Params) { p.Spare = true },
 	} {
 		p := params()
 		change(&p)

@@ -11,6 +11,10 @@
 // what is held is the concurrency, for as long as a scheduler listens; and no
 // scheduler is tried in a frenzy, whatever schedulers say of each other.
 //
+// A spare instance asks for nothing and is given nothing. It becomes a function's once,
+// by the word of the scheduler that it belongs to, and is like any other from then on.
+// If that scheduler stays away, it ends.
+//
 // A scheduler is left on evidence: its connection broke or was refused, it did not
 // answer for as long as three beats take, or it names another owner. After two owners
 // in a row that did not want the instance, and after an owner that is known to be

@@ -33,7 +33,10 @@ type Drop struct{ Session Session }
 type Message interface{ message() }
 
 // Hello is the first message of a stream.
-type Hello struct{}
+type Hello struct {
+	// Spare says that the instance is of no function so far.
+	Spare bool
+}
 
 // Pull asks for tickets and gives back what is done.
 type Pull struct {
@@ -84,6 +87,11 @@ const (
 	ReasonStopped
 )
 
+// Assume is to be the instance of the function whose Assignment was heard, in all that
+// is said from now on, and to have the runtime load it. It is answered by FunctionReady
+// or FunctionFailed.
+type Assume struct{}
+
 // Claim is to claim a call at its gateway. It is answered by Granted, Refused or
 // Unreachable.
 type Claim struct {
@@ -130,6 +138,7 @@ func (Dial) effect()    {}
 func (Send) effect()    {}
 func (HangUp) effect()  {}
 func (Drop) effect()    {}
+func (Assume) effect()  {}
 func (Claim) effect()   {}
 func (Start) effect()   {}
 func (Release) effect() {}

@@ -23,6 +23,10 @@ type Begin struct{}
 // Wake says that the time of the last WakeAt has come.
 type Wake struct{}
 
+// RuntimeReady says that the runtime of a spare instance has loaded and waits for the
+// assignment.
+type RuntimeReady struct{}
+
 // Stop says that the agent was told to stop.
 type Stop struct{ Detail string }
 
@@ -93,6 +97,13 @@ type LeaveAnswer struct {
 
 // Retire says that the instance is not wanted any more.
 type Retire struct{ Reason string }
+
+// Assignment says that a spare instance is a function's from now on.
+type Assignment struct {
+	// These are the function's, as in Params.
+	Concurrency               int
+	BackoffAfter, IdleTimeout time.Duration
+}
 
 // Moved says that the function's owner is elsewhere.
 type Moved struct {

@@ -29,13 +29,13 @@ func TestPromisesHoldInManyHistories(t *testing.T) {
 			t.Fatalf("seed %d", seed)
 		}
 	}
-	if sum.starts < 5000 || sum.sessions < 5000 || sum.released < 100 || sum.unclaimed < 1000 || sum.silent < 100 {
+	if sum.starts < 5000 || sum.sessions < 5000 || sum.released < 100 || sum.unclaimed < 1000 || sum.silent < 100 || sum.assigned < 100 {
 		t.Errorf("chance has left out too much: %+v", sum)
 	}
 }
 
 // tally counts what happened, so that a test can see that it did.
-type tally struct{ starts, sessions, released, unclaimed, silent int }
+type tally struct{ starts, sessions, released, unclaimed, silent, assigned int }
 
 func (s *tally) add(o tally) {
 	s.starts += o.starts
@@ -43,6 +43,7 @@ func (s *tally) add(o tally) {
 	s.released += o.released
 	s.unclaimed += o.unclaimed
 	s.silent += o.silent
+	s.assigned += o.assigned
 }
 
 // witness knows what was done and what happened, in the plainest way.
@@ -57,6 +58,7 @@ type witness struct {
 	dialled, open map[Session]bool
 	credits       int // asked for on the stream that is open, less tickets
 	ready, gaveUp bool
+	spare         bool // of no function so far
 	drained, over bool
 	state         map[Attempt]string // claimed, granted, started, free
 	attempts      []Attempt
@@ -73,7 +75,10 @@ func playHistory(t *testing.T, history []byte) tally {
 	if len(history) > 0 && history[0]%2 == 0 {
 		w.p.Owner = "o:0"
 	}
-	w.core = New(w.p)
+	if len(history) > 0 && history[0]%8 == 0 {
+		w.spare = true
+	}
+	w.core = New(w.params())
 	w.play(Begin{})
 	for len(history) > 1 && !w.over {
 		w.happen(history[0], int(history[1]))
@@ -83,6 +88,14 @@ func playHistory(t *testing.T, history []byte) tally {
 	return w.tally
 }
 
+// params are those of a core that knows what it may know.
+func (w *witness) params() Params {
+	if w.spare {
+		return Params{Spare: true, Owner: w.p.Owner, Jitter: w.p.Jitter}
+	}
+	return w.p
+}
+
 // happen plays one of all things that can happen; some make no sense.
 func (w *witness) happen(what byte, how int) {
 	session := w.core.link.session
@@ -90,7 +103,7 @@ func (w *witness) happen(what byte, how int) {
 		session-- // one that is over
 	}
 	attempt := w.pick(how)
-	switch what % 24 {
+	switch what % 25 {
 	case 0:
 		w.play(FunctionReady{})
 	case 1, 2, 3:
@@ -128,6 +141,9 @@ func (w *witness) happen(what byte, how int) {
 		w.play(Said{session, LeaveAnswer{Granted: how%20 == 0, AskAgain: time.Duration(how) * time.Millisecond}})
 	case 23:
 		w.seldom(session, how)
+	case 24:
+		w.play(RuntimeReady{})
+		w.play(Said{session, Assignment{w.p.Concurrency, w.p.BackoffAfter, w.p.IdleTimeout}})
 	}
 }
 
@@ -218,7 +234,7 @@ func (w *witness) play(e Event) {
 func (w *witness) before(e Event) {
 	switch e := e.(type) {
 	case FunctionReady:
-		w.ready = w.ready || !w.gaveUp
+		w.ready = w.ready || !w.gaveUp && !w.spare
 	case Opened:
 		if w.dialled[e.Session] {
 			delete(w.dialled, e.Session)
@@ -252,6 +268,9 @@ func (w *witness) see(e Effect) {
 		if len(w.dialled)+len(w.open) > 0 {
 			w.t.Error("two sessions at a time")
 		}
+		if w.spare && e.Addr != w.p.Owner {
+			w.t.Errorf("a spare instance turns to %q", e.Addr)
+		}
 		w.dialled[e.Session] = true
 		w.countDial()
 	case Drop:
@@ -264,15 +283,19 @@ func (w *witness) see(e Effect) {
 		if !w.open[e.Session] {
 			w.t.Errorf("%#v without a stream", e.Message)
 		}
-		if pull, ok := e.Message.(Pull); ok {
-			w.credits += pull.Credits
-		}
+		w.hear(e.Message)
 	case HangUp:
 		if !w.open[e.Session] || w.held() > 0 {
 			w.t.Error("hung up what is not open, or during a call")
 		}
 	case WakeAt:
 		w.wake = e.Time
+	case Assume:
+		if !w.spare || w.gaveUp {
+			w.t.Error("became a function's twice, or while it left")
+		}
+		w.spare = false
+		w.tally.assigned++
 	case GaveUp:
 		w.gaveUp = true
 	case Drained:
@@ -287,6 +310,21 @@ func (w *witness) see(e Effect) {
 		w.over = true
 	default:
 		w.seeCall(e)
+	}
+}
+
+// hear checks what is said to a scheduler.
+func (w *witness) hear(m Message) {
+	switch m := m.(type) {
+	case Hello:
+		if m.Spare != w.spare {
+			w.t.Errorf("says spare %v, and is %v", m.Spare, w.spare)
+		}
+	case Pull:
+		if w.spare {
+			w.t.Error("a spare instance asks for calls")
+		}
+		w.credits += m.Credits
 	}
 }
 

@@ -24,7 +24,7 @@ type life struct {
 }
 
 func (FunctionReady) happen(c *Core, now time.Time) {
-	if c.life.leaving || c.life.ready {
+	if c.life.leaving || c.life.ready || c.params.Spare {
 		return
 	}
 	c.life.ready = true
@@ -36,6 +36,9 @@ func (f FunctionFailed) happen(c *Core, now time.Time) {
 	reason := ReasonStartFailed
 	if f.TimedOut {
 		reason = ReasonStartTimedOut
+	}
+	if c.link.at.IsZero() {
+		c.link.begin(now) // a spare instance that will never be of use says so
 	}
 	c.leave(now, reason, f.Detail)
 }

@@ -45,8 +45,10 @@ const (
 // link is the conversation with schedulers, or the search for one.
 type link struct {
 	patience time.Duration
-	session  Session
-	phase    linkPhase
+	// home is whom to turn to if nobody was named; empty for any.
+	home    string
+	session Session
+	phase   linkPhase
 	// addr is whom the session is with; empty for any.
 	addr string
 	// at is when to dial while apart, when to give up while dialling, and since
@@ -78,8 +80,20 @@ type failure struct {
 	until time.Time
 }
 
-func newLink(owner string, patience time.Duration) link {
-	return link{patience: patience, next: owner, gone: make(map[string]failure)}
+func newLink(p Params) link {
+	l := link{patience: patience(p), next: p.Owner, gone: make(map[string]failure)}
+	if p.Spare {
+		l.home = p.Owner
+	}
+	return l
+}
+
+// patience is for how long an instance tries to reach a scheduler.
+func patience(p Params) time.Duration {
+	if p.Spare {
+		return sparePatience
+	}
+	return max(leastPatience, p.BackoffAfter+p.IdleTimeout)
 }
 
 func (l *link) begin(now time.Time) { l.seen, l.at = now, now }
@@ -89,7 +103,8 @@ func (l *link) steady(now time.Time) bool {
 	return l.phase == linkOpen && l.pulse.answered && now.Sub(l.at) >= steadyAfter
 }
 
-// turn ends a session, or a dial, and goes on with any scheduler after a pause.
+// turn ends a session, or a dial, and goes on with any scheduler, or with the one
+// that a spare instance belongs to, after a pause.
 func (l *link) turn(now time.Time) {
 	if l.steady(now) {
 		l.pause = 0
@@ -99,7 +114,7 @@ func (l *link) turn(now time.Time) {
 		limit = hopefulPause
 	}
 	l.pause = min(max(2*l.pause, shortestPause), limit)
-	l.phase, l.next, l.hops, l.at = linkApart, "", 0, now.Add(l.pause)
+	l.phase, l.next, l.hops, l.at = linkApart, l.home, 0, now.Add(l.pause)
 }
 
 // follow ends a session and goes on at once with the owner that was named, if that
@@ -111,7 +126,7 @@ func (l *link) follow(now time.Time, m Moved) {
 	l.epoch = max(l.epoch, m.Epoch)
 	failed, known := l.gone[m.Addr]
 	shunned := known && m.Epoch <= failed.epoch && now.Before(failed.until)
-	if m.Addr == "" || shunned || l.hops >= mostHops {
+	if m.Addr == "" || shunned || l.hops >= mostHops || l.home != "" {
 		l.turn(now)
 		return
 	}
@@ -146,7 +161,7 @@ func (c *Core) dialIfDue(now time.Time) {
 		return
 	}
 	patience := dialPatience
-	if l.next == "" {
+	if l.next == l.home {
 		patience <<= min(l.undialled, dialDoublings)
 	}
 	l.session++
@@ -161,7 +176,7 @@ func (o Opened) happen(c *Core, now time.Time) {
 		return
 	}
 	l.phase, l.at, l.pulse, l.undialled = linkOpen, now, newPulse(now), 0
-	c.say(now, Hello{})
+	c.say(now, Hello{Spare: c.params.Spare})
 	switch {
 	case c.life.goodbye != nil:
 		c.say(now, *c.life.goodbye)
@@ -205,7 +220,12 @@ func (s Said) happen(c *Core, now time.Time) {
 	s.Reply.heard(c, now)
 }
 
-func (w Welcome) heard(c *Core, _ time.Time) { c.link.epoch = max(c.link.epoch, w.Epoch) }
+func (w Welcome) heard(c *Core, now time.Time) {
+	c.link.epoch = max(c.link.epoch, w.Epoch)
+	if c.params.Spare {
+		c.pingIfWelcome(now) // the scheduler learns that it will hear little
+	}
+}
 
 func (Pong) heard(*Core, time.Time) {}
 

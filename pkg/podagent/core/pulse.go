@@ -46,7 +46,7 @@ func (p *pulse) pingAt(every time.Duration) time.Time {
 }
 
 func (c *Core) pingEvery() time.Duration {
-	if c.idle.quiet {
+	if c.idle.quiet || c.params.Spare {
 		return quietPingEvery
 	}
 	return pingEvery
