@@ -64,6 +64,8 @@ type Instance struct {
 	StartBy time.Time
 	// Adopted says that somebody else started it, and Ran that it ran then.
 	Adopted, Ran bool
+	// Spare says that it was a spare instance before.
+	Spare bool
 	// Connected says that its agent's stream is there; SilentSince is when
 	// the stream ended, valid while a created instance is not connected.
 	Connected   bool

@@ -186,16 +186,20 @@ func meta(in Input) metav1.ObjectMeta {
 			v1alpha1.LabelManagedBy:   v1alpha1.ManagedBy,
 			v1alpha1.LabelComponent:   v1alpha1.ComponentFunction,
 		},
-		Annotations: map[string]string{
-			"kubectl.kubernetes.io/default-container": ContainerFunction,
-			AnnotationDecided:                         in.Decided.UTC().Format(time.RFC3339Nano),
-		},
+		Annotations:     annotations(in.Decided),
 		OwnerReferences: []metav1.OwnerReference{owner(v1alpha1.KindFunction, f.Name, f.UID)},
 	}
 	if inline(f) != "" {
 		m.Annotations[v1alpha1.AnnotationCode] = inline(f)
 	}
 	return m
+}
+
+func annotations(decided time.Time) map[string]string {
+	return map[string]string{
+		"kubectl.kubernetes.io/default-container": ContainerFunction,
+		AnnotationDecided:                         decided.UTC().Format(time.RFC3339Nano),
+	}
 }
 
 func owner(kind, name string, uid types.UID) metav1.OwnerReference {
