@@ -61,13 +61,15 @@ type considered struct {
 	fn       *v1alpha1.Function
 	term     invoke.Term
 	counts   provisioner.Counts
-	oldest   time.Duration // how long the first call has waited
 	snapshot fpcs.Snapshot
+	upkeep   upkeep
 	decision fpcs.Decision
 
 	// ordered is what became of its orders, and asked says that there were any.
 	ordered provisioner.Ordered
 	asked   bool
+	// withdrawn are those of the instances being created that were ended.
+	withdrawn []provisioner.Key
 }
 
 // divide orders what all functions want, as far as it may be created now, and in
@@ -104,6 +106,19 @@ func (s *Scheduler) order(c *considered, n int) int {
 	c.ordered.NoRoom = ordered.NoRoom
 	s.orders.spend(s.deps.Now(), len(ordered.Keys))
 	return len(ordered.Keys)
+}
+
+// withdrawOrders ends instances that are being created and not wanted any more.
+func (s *Scheduler) withdrawOrders(c *considered) {
+	if c.decision.Withdraw <= 0 {
+		return
+	}
+	c.withdrawn = s.deps.Instances.Withdraw(c.function.uid, c.decision.Withdraw)
+	if n := len(c.withdrawn); n > 0 {
+		s.record(c.function, func(m *metrics, key invoke.FunctionKey) { m.withdrew(key, n) })
+		s.deps.Log.Info("withdrew instances that were being created", "function", c.fn.Key().String(),
+			"wanted", c.decision.Withdraw, "withdrawn", n, "reason", string(c.decision.Why))
+	}
 }
 
 // report keeps what became of a decision to create instances. An order that stays

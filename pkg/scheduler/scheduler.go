@@ -14,6 +14,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/queue/broker"
+	"github.com/windlass-dev/windlass/pkg/scheduler/alarm"
 )
 
 // leaveGrace is how much longer than its calls may run an instance has to go
@@ -50,6 +51,11 @@ type Scheduler struct {
 	changes chan catalog.Event
 
 	orders *orders
+	// alarms and rooms are used by Run's goroutine only.
+	alarms alarm.Alarms[*function]
+	rooms  rooms
+	// starts are those of all functions.
+	starts starts
 }
 
 // New makes a Scheduler. It starts nothing.
@@ -67,6 +73,7 @@ func New(config Config, deps Deps) (*Scheduler, error) {
 		kicks:     make(chan *function, 64),
 		changes:   make(chan catalog.Event),
 		orders:    newOrders(config),
+		starts:    newStarts(config.Executions),
 	}
 	s.metrics = newMetrics(deps.Registry, s)
 	return s, nil
@@ -198,6 +205,7 @@ func (s *Scheduler) remove(e catalog.Event) {
 	if !known {
 		return
 	}
+	s.alarms.Set(&f.alarm, time.Time{})
 	s.refuseAll(f, f.broker.Close(reasonDeleted), invoke.Refusal{
 		Reason: invoke.RefusedUnknownFunction, Detail: reasonDeleted,
 	})
