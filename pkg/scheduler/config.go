@@ -158,9 +158,9 @@ type Deps struct {
 	Instances  Instances
 	// Memory may be nil.
 	Memory   Memory
-	Registry   prometheus.Registerer
-	Log        *slog.Logger
-	Now        func() time.Time
+	Registry prometheus.Registerer
+	Log      *slog.Logger
+	Now      func() time.Time
 }
 
 func uidOf(fn *v1alpha1.Function) string { return string(fn.UID) }
