@@ -60,7 +60,7 @@ func DefaultConfig() Config {
 		MaxQueued:      10_000,
 		ClaimGrace:     2 * time.Second,
 		Executions:     10,
-		Decider:        string(v1alpha1.DeciderListing1),
+		Decider:        string(v1alpha1.DeciderHorizon),
 		NoRoomPatience: 5 * time.Second,
 		EvictAfter:     2 * time.Second,
 	}

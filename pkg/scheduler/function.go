@@ -47,7 +47,9 @@ type function struct {
 	// that was.
 	memory  fpcs.Memory
 	decided time.Time
-	upkeep  upkeeper
+	upkeep  *upkeeper
+	// where is whereOf the function.
+	where string
 	// settled is how many instances there were when etcd was last there; -1
 	// while it is.
 	settled int
@@ -88,7 +90,8 @@ func newFunction(fn *v1alpha1.Function, config Config, now func() time.Time) *fu
 		settled:    -1,
 		executions: estimate.NewLastN(config.Executions),
 		starts:     estimate.NewLastN(config.Executions),
-		upkeep:     newUpkeeper(fn),
+		upkeep:     newUpkeeper(fn, nil),
+		where:      whereOf(fn),
 	}
 	f.alarm.Of = f
 	f.term.Store(&none)
@@ -107,7 +110,7 @@ func (f *function) update(fn *v1alpha1.Function) (old *v1alpha1.Function) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	old, f.spec, f.rev = f.spec, fn, fn.Revision()
-	f.upkeep.update(fn)
+	f.upkeep, f.where = newUpkeeper(fn, f.upkeep), whereOf(fn)
 	return old
 }
 

@@ -76,7 +76,7 @@ func (f *function) outlook() intake.Outlook {
 		return intake.Outlook{}
 	}
 	outlook := *seen
-	outlook.Mean = f.mean()
+	outlook.Mean = f.means().Execution
 	return outlook
 }
 

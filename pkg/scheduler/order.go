@@ -63,6 +63,7 @@ type considered struct {
 	counts   provisioner.Counts
 	snapshot fpcs.Snapshot
 	upkeep   upkeep
+	bounds   fpcs.Limits
 	decision fpcs.Decision
 
 	// ordered is what became of its orders, and asked says that there were any.
@@ -72,15 +73,26 @@ type considered struct {
 	withdrawn []provisioner.Key
 }
 
+// wanted is how many instances are to be ordered: what was decided; or one, where no
+// room is known for any. The order finds out why not, and whether room is to be made.
+func (c *considered) wanted() int {
+	d, total := c.decision, c.counts.Created+c.counts.Creating
+	short := d.Create == 0 && d.Why == fpcs.ReasonNoRoom && c.snapshot.Waiting() > 0
+	if short && (c.bounds.Max == 0 || total < c.bounds.Max) {
+		return 1
+	}
+	return d.Create
+}
+
 // divide orders what all functions want, as far as it may be created now, and in
 // turns of their namespaces.
 func (s *Scheduler) divide(all []*considered) {
 	var wants []share.Want
 	var wanting []*considered
 	for _, c := range all {
-		if c.decision.Create > 0 {
+		if n := c.wanted(); n > 0 {
 			wants = append(wants, share.Want{
-				Namespace: c.fn.Namespace, Function: c.fn.Name, N: c.decision.Create,
+				Namespace: c.fn.Namespace, Function: c.fn.Name, N: n,
 				Cost: s.deps.Instances.Requests(c.fn).MilliCPU,
 			})
 			wanting = append(wanting, c)
@@ -132,7 +144,7 @@ func (s *Scheduler) report(c *considered) {
 			m.putOff(key)
 		}
 	})
-	log := s.deps.Log.With("function", c.fn.Key().String(), "wanted", d.Create, "waiting", c.snapshot.Waiting(),
+	log := s.deps.Log.With("function", c.fn.Key().String(), "wanted", c.wanted(), "waiting", c.snapshot.Waiting(),
 		"created", c.snapshot.Created, "creating", c.snapshot.Creating)
 	switch {
 	case had > 0:

@@ -178,7 +178,7 @@ func (p *pullStream) pull(pull *wirev1.Pull) error {
 	if err := p.function.broker.Pull(p.key.CID, int(pull.GetCredits()), done...); err != nil {
 		return status.Error(codes.FailedPrecondition, err.Error())
 	}
-	if len(done) > 0 && p.function.awaitsQuiet() {
+	if len(done) > 0 && p.function.beginsToIdle() {
 		p.scheduler.activate(p.function) // which plans what to keep from now on
 	}
 	return nil
@@ -207,7 +207,9 @@ func (p *pullStream) requestLeave(idle time.Duration) error {
 	if p.leaving {
 		return nil
 	}
-	answer, err := p.function.broker.RequestLeave(p.key.CID, idle, p.scheduler.leavePolicy(p.function, idle))
+	s := p.scheduler
+	policy := leavePolicy(p.function.current(), s.upkeepNow(p.function), idle, s.deps.Now())
+	answer, err := p.function.broker.RequestLeave(p.key.CID, idle, policy)
 	if err != nil {
 		return status.Error(codes.FailedPrecondition, err.Error())
 	}

@@ -29,6 +29,13 @@ func whereOf(fn *v1alpha1.Function) string {
 	return string(text)
 }
 
+// place is on which nodes the function's instances may run.
+func (f *function) place() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.where
+}
+
 // forget makes everything be counted again.
 func (r rooms) forget() { clear(r) }
 
@@ -37,7 +44,7 @@ func (r rooms) forget() { clear(r) }
 // what the others take, which the orders find out.
 func (s *Scheduler) room(f *function, fn *v1alpha1.Function) int {
 	want := s.deps.Instances.Requests(fn)
-	at := placement{requests: want, where: f.where()}
+	at := placement{requests: want, where: f.place()}
 	room, counted := s.rooms[at]
 	if !counted {
 		nodes, _ := s.deps.Instances.Candidates(fn)

@@ -74,6 +74,7 @@ func New(config Config, deps Deps) (*Scheduler, error) {
 		changes:   make(chan catalog.Event),
 		orders:    newOrders(config),
 		starts:    newStarts(config.Executions),
+		rooms:     make(rooms),
 	}
 	s.metrics = newMetrics(deps.Registry, s)
 	return s, nil
@@ -270,7 +271,7 @@ func (s *Scheduler) kicked(f *function) {
 		return
 	}
 	if c := s.consider(f); c != nil {
-		s.order(c, min(urgent, c.decision.Create))
+		s.order(c, min(urgent, c.wanted()))
 		s.conclude(c, nil)
 	}
 }

@@ -29,12 +29,12 @@ func (s *Scheduler) Status(fn *v1alpha1.Function) v1alpha1.FunctionStatus {
 		Conditions: []metav1.Condition{s.ready(f, fn, counts)},
 	}
 	means := f.means().Round(10 * time.Microsecond)
-	status.MeanExecutionTime, status.MeanStartTime = known(means.Execution), known(means.Start)
+	status.MeanExecutionTime, status.MeanStartTime = unlessZero(means.Execution), unlessZero(means.Start)
 	return status
 }
 
-// known is a mean, or nil if it is not known.
-func known(mean time.Duration) *metav1.Duration {
+// unlessZero is a mean, or nil if it is not known.
+func unlessZero(mean time.Duration) *metav1.Duration {
 	if mean <= 0 {
 		return nil
 	}

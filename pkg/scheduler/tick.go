@@ -63,11 +63,11 @@ func (s *Scheduler) consider(f *function) *considered {
 	// 4. Snapshot.
 	c := &considered{function: f, fn: f.current(), term: term, counts: counts}
 	c.snapshot = s.snapshot(f, c.fn, counts, view, stale)
-	c.upkeep = f.keep(s.deps.Now(), c.snapshot.MeanStart)
+	c.upkeep = f.keep(s.deps.Now(), max(s.config.Tick, c.snapshot.MeanStart))
 	// 5. Decide.
-	bounds := s.cautious(f, limits(c.fn, c.upkeep), counts)
+	c.bounds = s.cautious(f, limits(c.fn, c.upkeep), counts)
 	params := fpcs.Params{Tick: s.config.Tick, StaleAfter: staleAfter}
-	c.decision = fpcs.Bound(s.decider(c.fn)(c.snapshot, params), c.snapshot, bounds)
+	c.decision = fpcs.Bound(s.decider(c.fn)(c.snapshot, params), c.snapshot, c.bounds)
 	f.remember(c.decision, s.deps.Now())
 	return c
 }
@@ -79,11 +79,11 @@ func (s *Scheduler) conclude(c *considered, known *idleness) {
 	if c.asked {
 		f.noRoom.Store(&ordered.NoRoom)
 	}
-	if c.decision.Create > 0 {
+	if c.wanted() > 0 {
 		s.report(c)
 	}
 	s.withdrawOrders(c)
-	f.blocked.Store(c.decision.Create > 0 && len(ordered.Keys) == 0)
+	f.blocked.Store(c.wanted() > 0 && len(ordered.Keys) == 0)
 	f.foresee(c)
 	// 7. Make room, or refuse what cannot be served.
 	if ordered.NoRoom != "" && len(ordered.Keys) == 0 && known != nil {
@@ -91,7 +91,7 @@ func (s *Scheduler) conclude(c *considered, known *idleness) {
 	}
 	// 8. Rest.
 	s.releaseIdle(c)
-	if c.decision.Create == 0 && c.snapshot.Waiting() == 0 && c.counts.Creating == 0 {
+	if c.wanted() == 0 && c.snapshot.Waiting() == 0 && c.counts.Creating == 0 {
 		s.rest(c)
 	}
 }
