@@ -273,12 +273,17 @@ func (s *Scheduler) removeSpares(list []provisioner.Instance) {
 	}
 }
 
-// spareEnded notes that a spare instance has ended, or has not started.
-func (s *Scheduler) spareEnded(key provisioner.Key, why provisioner.StartFailure) {
-	p, _ := spare.PoolOf(key.FunctionUID)
-	s.deps.Log.Warn("a spare instance has ended", "namespace", p.Namespace, "runtime", p.Runtime, "cid", key.CID, "reason", why.Reason)
+// spareEnded notes that an instance has ended, or has not started, if it is a spare
+// one.
+func (s *Scheduler) spareEnded(key provisioner.Key, why provisioner.StartFailure) bool {
+	p, ofPool := spare.PoolOf(key.FunctionUID)
+	if !ofPool {
+		return false
+	}
+	s.deps.Log.Info("a spare instance has ended", "namespace", p.Namespace, "runtime", p.Runtime, "cid", key.CID, "reason", why.Reason)
 	s.spares.withhold(key)
 	s.spares.unsettle(key.FunctionUID)
+	return true
 }
 
 // DropSpares ends all spare instances, and lets no more be created: nobody could take

@@ -46,9 +46,11 @@ func (s *Scheduler) pullSpare(server pullServer, token string) error {
 // welcomeSpare makes a spare instance one that can be taken. One that was taken
 // already, and does not know it since its stream broke, is told.
 func (s *Scheduler) welcomeSpare(p *spareStream, in provisioner.Instance) error {
-	if _, ofPool := spare.PoolOf(in.FunctionUID); ofPool {
+	if pool, ofPool := spare.PoolOf(in.FunctionUID); ofPool {
 		s.deps.Instances.Connect(p.key)
-		s.deps.Instances.Pulled(p.key)
+		if took, first := s.deps.Instances.Pulled(p.key); first && took > 0 {
+			s.starts.observe(pool.Runtime, took)
+		}
 		s.spares.offer(p)
 		return nil
 	}
