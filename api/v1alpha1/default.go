@@ -54,10 +54,11 @@ func Default(f *Function) {
 
 	orElse(&spec.Limits.Burst, spec.Limits.RatePerSecond)
 
-	defaultResources(&spec.Resources)
+	DefaultResources(&spec.Resources)
 }
 
-func defaultResources(r *Resources) {
+// DefaultResources fills the requests that were left out.
+func DefaultResources(r *Resources) {
 	requests, limits := &r.Requests, &r.Limits
 	requests.CPU = requestOrElse(requests.CPU, limits.CPU, minCPU,
 		resource.NewMilliQuantity(defaultCPUMilli, resource.DecimalSI))

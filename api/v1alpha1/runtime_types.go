@@ -38,7 +38,7 @@ type RuntimeList struct {
 // the reason that a Function's cannot.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.warmPool) || (has(self.protocol) && self.protocol == 'LambdaRuntime')",fieldPath=".warmPool",message="needs the protocol LambdaRuntime, by which alone code is handed to a runtime that has started; remove warmPool"
-// +kubebuilder:validation:XValidation:rule="!has(self.warmPool) || (has(self.fileExtension) && self.fileExtension != ”)",fieldPath=".warmPool",message="needs fileExtension, since only inline code is handed to a spare instance; write for example fileExtension: py"
+// +kubebuilder:validation:XValidation:rule="!has(self.warmPool) || (has(self.fileExtension) && size(self.fileExtension) > 0)",fieldPath=".warmPool",message="needs fileExtension, since only inline code is handed to a spare instance; write for example fileExtension: py"
 type RuntimeSpec struct {
 	// Image holds the interpreter and whatever loads the handler.
 	// +kubebuilder:validation:MinLength=1

@@ -68,7 +68,7 @@ func DefaultRuntime(r *Runtime) {
 	orElse(&r.Kind, KindRuntime)
 	orElse(&r.Spec.Protocol, ProtocolLambdaRuntime)
 	if r.Spec.WarmPool != nil {
-		defaultResources(&r.Spec.WarmPool.Resources)
+		DefaultResources(&r.Spec.WarmPool.Resources)
 	}
 }
 

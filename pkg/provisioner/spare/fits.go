@@ -63,7 +63,8 @@ func Fits(fn *v1alpha1.Function, rt *v1alpha1.Runtime) Misfit {
 	case s.Timeout.Duration > MaxTimeout:
 		return MisfitTimeout
 	}
-	pool := PoolFunction(Pool{}, rt).Spec.Resources
+	pool := rt.Spec.WarmPool.Resources
+	v1alpha1.DefaultResources(&pool)
 	if !sameList(s.Resources.Requests, pool.Requests) || !sameList(s.Resources.Limits, pool.Limits) {
 		return MisfitResources
 	}
