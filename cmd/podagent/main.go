@@ -19,7 +19,6 @@ import (
 	"google.golang.org/grpc/mem"
 
 	"github.com/windlass-dev/windlass/pkg/podagent"
-	"github.com/windlass-dev/windlass/pkg/podagent/adapter"
 	"github.com/windlass-dev/windlass/pkg/podagent/adapter/httpadapter"
 	"github.com/windlass-dev/windlass/pkg/podagent/adapter/lambda"
 	"github.com/windlass-dev/windlass/pkg/podagent/agentenv"
@@ -56,12 +55,16 @@ func run(ctx context.Context) error {
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	protocol, closeAdapter, err := newAdapter(config, stop)
+	deps := podagent.Deps{Dialer: dialer}
+	closeAdapter, err := addAdapter(&deps, config, stop)
 	if err != nil {
 		return err
 	}
-	log := slog.New(slog.NewTextHandler(os.Stderr, nil)).With("function", config.Function, "cid", config.CID)
-	agent := podagent.New(config, podagent.Deps{Adapter: protocol, Dialer: dialer, Log: log})
+	deps.Log = slog.New(slog.NewTextHandler(os.Stderr, nil))
+	if !config.Spare { // what that becomes is one of its first lines
+		deps.Log = deps.Log.With("function", config.Function, "cid", config.CID)
+	}
+	agent := podagent.New(config, deps)
 	stopServing, err := serveDrained(agent, config.DrainListen, stop)
 	if err != nil {
 		return errors.Join(err, closeAdapter())
@@ -108,25 +111,32 @@ func serveDrained(agent *podagent.Agent, addr string, broke func(error)) (stop f
 	return func() { cancel(); <-served }, nil
 }
 
-// newAdapter makes the adapter for the function's protocol. It calls broke, at
+// addAdapter makes the adapter for the function's protocol. It calls broke, at
 // most once, if the adapter cannot go on; what closes it returns that error.
-func newAdapter(c agentenv.Config, broke func(error)) (a adapter.Adapter, closeIt func() error, err error) {
+func addAdapter(deps *podagent.Deps, c agentenv.Config, broke func(error)) (closeIt func() error, err error) {
 	addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(c.Port))
 	if c.Protocol == agentenv.ProtocolHTTP {
 		a := httpadapter.New(httpadapter.Config{Addr: addr, Concurrency: c.Concurrency})
-		return a, func() error { a.Close(); return nil }, nil
+		deps.Adapter = a
+		return func() error { a.Close(); return nil }, nil
 	}
 	listener, err := net.Listen("tcp", addr)
 	if err != nil {
-		return nil, nil, fmt.Errorf("listening for the function's runtime (WINDLASS_PORT must be free): %w", err)
+		return nil, fmt.Errorf("listening for the function's runtime (WINDLASS_PORT must be free): %w", err)
 	}
-	a, closeIt = serveRuntimeAPI(c, listener, broke)
-	return a, closeIt, nil
-}
-
-func serveRuntimeAPI(c agentenv.Config, listener net.Listener, broke func(error)) (a adapter.Adapter, closeIt func() error) {
+	if c.Spare {
+		api := lambda.NewSpare()
+		deps.Adapter, deps.Spare = api, api
+		return serve(api, listener, broke), nil
+	}
 	namespace, name, _ := strings.Cut(c.Function, "/")
 	api := lambda.New(lambda.Config{Namespace: namespace, Function: name, Concurrency: c.Concurrency})
+	deps.Adapter = api
+	return serve(api, listener, broke), nil
+}
+
+// serve serves the Runtime API until it is closed.
+func serve(api *lambda.Adapter, listener net.Listener, broke func(error)) (closeIt func() error) {
 	serving, stop := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	go func() {
@@ -136,5 +146,5 @@ func serveRuntimeAPI(c agentenv.Config, listener net.Listener, broke func(error)
 		}
 		served <- err
 	}()
-	return api, func() error { stop(); return <-served }
+	return func() error { stop(); return <-served }
 }

@@ -21,6 +21,7 @@ import (
 	"google.golang.org/grpc"
 
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	"github.com/windlass-dev/windlass/pkg/podagent/adapter/lambda"
 	"github.com/windlass-dev/windlass/pkg/podagent/agentenv"
 )
 
@@ -36,7 +37,7 @@ func TestMain(m *testing.M) {
 }
 
 // program runs the program with an environment until it ends.
-func program(t *testing.T, env []string) (start func(), stop func(), end func() (code int, stderr string)) {
+func program(t testing.TB, env []string) (start func(), stop func(), end func() (code int, stderr string)) {
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -246,7 +247,7 @@ func TestRunLeavesNothingBehind(t *testing.T) {
 }
 
 // freePort is a port at which nobody listens.
-func freePort(t *testing.T) int {
+func freePort(t testing.TB) int {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -283,7 +284,7 @@ func TestRuntimeAPIThatCannotBeServedEndsTheAgent(t *testing.T) {
 		t.Fatal(err)
 	}
 	broken := make(chan error, 1)
-	_, closeIt := serveRuntimeAPI(config(), l, func(err error) { broken <- err })
+	closeIt := serve(lambda.New(lambda.Config{Namespace: "default", Function: "f", Concurrency: 1}), l, func(err error) { broken <- err })
 	_ = l.Close()
 	if err := <-broken; err == nil || !errors.Is(err, net.ErrClosed) {
 		t.Errorf("told of %v", err)

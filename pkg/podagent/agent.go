@@ -19,6 +19,8 @@ import (
 // Deps are what an Agent works with.
 type Deps struct {
 	Adapter adapter.Adapter
+	// Spare is the same adapter if the instance is a spare one, and otherwise nil.
+	Spare adapter.Spare
 	// Dialer makes connections to schedulers and gateways.
 	Dialer Dialer
 	Log    *slog.Logger
@@ -38,12 +40,17 @@ type Agent struct {
 	// tasks are what Run waits for. They grow only under the lock, and not after
 	// the end.
 	tasks sync.WaitGroup
+	// assigned takes what a spare instance becomes.
+	assigned chan *wirev1.Assignment
 	// drained is closed when the instance is given up and no call runs any more,
 	// and ended when there is nothing more to do.
 	drained, ended chan struct{}
 
 	mu   sync.Mutex
 	core *core.Core
+	// identity is that of a function's instance, or of a spare one until it is
+	// assigned.
+	identity identity
 	// work is the context of sessions and calls, which outlive that of Run.
 	work     context.Context
 	timer    *time.Timer
@@ -64,6 +71,8 @@ func New(config agentenv.Config, deps Deps) *Agent {
 			return deps.Dialer.Scheduler(addr)
 		},
 		jitter:   1 + rand.Float64()/10,
+		identity: identity{spare: config.Spare, uid: config.FunctionUID, generation: config.Generation, cid: config.CID},
+		assigned: make(chan *wirev1.Assignment, 1),
 		drained:  make(chan struct{}),
 		ended:    make(chan struct{}),
 		attempts: make(map[core.Attempt]*attempt),
@@ -72,10 +81,11 @@ func New(config agentenv.Config, deps Deps) *Agent {
 
 // Run serves until the instance is of no more use: it may leave, was retired,
 // its function failed, or ctx ended. Calls that run are finished first. The
-// error is nil unless the function never became ready.
+// error is nil unless the function, or the runtime of a spare instance, never
+// became ready.
 func (a *Agent) Run(ctx context.Context) error {
 	params := core.Params{
-		Owner: a.config.Owner, Concurrency: a.config.Concurrency,
+		Spare: a.config.Spare, Owner: a.config.Owner, Concurrency: a.config.Concurrency,
 		BackoffAfter: a.config.BackoffAfter, IdleTimeout: a.config.IdleTimeout, Jitter: a.jitter,
 	}
 	if err := params.Validate(); err != nil {
@@ -113,11 +123,20 @@ func (a *Agent) begin(work context.Context, c *core.Core) {
 	a.tell(core.Begin{})
 }
 
-// awaitFunction waits until the function can be called.
+// awaitFunction waits until the function can be called; in a spare instance, as
+// soon as there is one.
 func (a *Agent) awaitFunction(ctx context.Context) error {
-	startCtx, cancel := context.WithTimeout(ctx, a.config.StartupTimeout)
+	if a.config.Spare {
+		return a.awaitAssignment(ctx)
+	}
+	return a.await(ctx, a.config.StartupTimeout, a.deps.Adapter.WaitReady, core.FunctionReady{})
+}
+
+// await waits for a time and tells the core what came of it.
+func (a *Agent) await(ctx context.Context, patience time.Duration, wait func(context.Context) error, came core.Event) error {
+	startCtx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	err := a.deps.Adapter.WaitReady(startCtx)
+	err := wait(startCtx)
 	switch {
 	case ctx.Err() != nil:
 		return nil
@@ -126,7 +145,7 @@ func (a *Agent) awaitFunction(ctx context.Context) error {
 		a.tell(core.FunctionFailed{TimedOut: startCtx.Err() != nil, Detail: err.Error()})
 		return err
 	}
-	a.tell(core.FunctionReady{})
+	a.tell(came)
 	return nil
 }
 
@@ -137,25 +156,27 @@ func (a *Agent) tell(e core.Event) {
 	a.step(e, nil)
 }
 
-// step is tell for callers that hold the lock. If the event is a ticket, request is
-// what came with it.
-func (a *Agent) step(e core.Event, request *wirev1.Granted) {
+// step is tell for callers that hold the lock. If the event is what a scheduler said,
+// said is all that came with it.
+func (a *Agent) step(e core.Event, said *wirev1.PullReply) {
 	for _, effect := range a.core.Step(time.Now(), e) {
-		a.carryOut(effect, request)
+		a.carryOut(effect, said)
 	}
 }
 
 // carryOut carries out one effect, or starts what does. The caller holds the lock.
-func (a *Agent) carryOut(e core.Effect, request *wirev1.Granted) {
+func (a *Agent) carryOut(e core.Effect, said *wirev1.PullReply) {
 	switch e := e.(type) {
 	case core.Dial:
 		a.dial(e)
 	case core.Send:
-		a.session.send(e.Message, a.config)
+		a.session.send(e.Message, a.identity)
 	case core.HangUp:
 		_ = a.session.stream.CloseSend()
 	case core.Drop:
 		a.session.cancel()
+	case core.Assume:
+		a.assume(said.GetAssignment())
 	case core.Claim:
 		at := a.newAttempt(e.Attempt, e.Ticket)
 		a.tasks.Go(func() { a.claimAndRun(at) })
@@ -165,6 +186,7 @@ func (a *Agent) carryOut(e core.Effect, request *wirev1.Granted) {
 			return
 		}
 		at := a.newAttempt(e.Attempt, e.Ticket)
+		request := said.GetTicket().GetRequest()
 		a.tasks.Go(func() { a.runUnclaimed(at, request) })
 	case core.Release:
 		a.attempts[e.Attempt].release()

@@ -134,7 +134,7 @@ func (a *Agent) sendClaim(at *attempt, stream attemptStream) error {
 
 func (a *Agent) claimOf(at *attempt, started bool) *wirev1.AttemptRequest {
 	return &wirev1.AttemptRequest{Kind: &wirev1.AttemptRequest_Claim{Claim: &wirev1.Claim{
-		InvocationId: at.ticket.ID[:], Token: at.ticket.Token[:], Cid: a.config.CID, Started: started,
+		InvocationId: at.ticket.ID[:], Token: at.ticket.Token[:], Cid: a.identity.cid, Started: started,
 	}}}
 }
 

@@ -19,6 +19,11 @@
 // room for. A lost gateway does not touch its calls either: they run to their end,
 // and what they answer is dropped. Only a gateway that says so ends a call early.
 //
+// The agent of a spare instance has a runtime and no function. It says so when the
+// runtime has loaded, waits for its scheduler to assign it to a function, hands the
+// runtime what that needs, and is the agent of that function's instance from then on:
+// once, and for good.
+//
 // An instance that waits in vain goes quiet after BackoffAfter (it closes its
 // idle connections and gives memory back; its pull stands, at the price of a ping
 // every 5 s) and asks to leave after IdleTimeout more. The scheduler decides, so

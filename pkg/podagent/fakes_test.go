@@ -94,6 +94,9 @@ func tellPull(msg *wirev1.PullRequest) string {
 	switch kind := msg.GetKind().(type) {
 	case *wirev1.PullRequest_Hello:
 		h := kind.Hello
+		if h.GetSpare() {
+			return fmt.Sprintf("hello spare %q/%d %q %s", h.GetFunctionUid(), h.GetGeneration(), h.GetCid(), h.GetToken())
+		}
 		return fmt.Sprintf("hello %s/%d %s %s", h.GetFunctionUid(), h.GetGeneration(), h.GetCid(), h.GetToken())
 	case *wirev1.PullRequest_Pull:
 		text := fmt.Sprintf("pull %d", kind.Pull.GetCredits())
@@ -210,6 +213,9 @@ func (p *pulls) lose() { p.end <- errGone }
 type fakeAdapter struct {
 	ready chan error // takes one, what WaitReady returns
 	calls chan *called
+	// waits takes one, what WaitRuntime returns; assigned has what was assigned.
+	waits    chan error
+	assigned chan adapter.Assignment
 
 	running, most atomic.Int64
 }
@@ -229,6 +235,20 @@ func (f *fakeAdapter) WaitReady(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+func (f *fakeAdapter) WaitRuntime(ctx context.Context) error {
+	select {
+	case err := <-f.waits:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (f *fakeAdapter) Assign(to adapter.Assignment) error {
+	f.assigned <- to
+	return to.Validate()
 }
 
 func (f *fakeAdapter) Invoke(ctx context.Context, call *adapter.Call, w adapter.ResultWriter) error {

@@ -12,7 +12,6 @@ import (
 	"google.golang.org/grpc/status"
 
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
-	"github.com/windlass-dev/windlass/pkg/podagent/agentenv"
 	"github.com/windlass-dev/windlass/pkg/podagent/core"
 )
 
@@ -29,9 +28,9 @@ type session struct {
 
 // send says something. Messages are few and small, so that the stream's buffer of 64
 // KiB takes them without waiting while the agent's lock is held.
-func (s *session) send(m core.Message, config agentenv.Config) {
+func (s *session) send(m core.Message, who identity) {
 	// An error ends the stream, which its reader sees.
-	_ = s.stream.Send(toWire(m, config, s.token))
+	_ = s.stream.Send(toWire(m, who, s.token))
 }
 
 // dial starts a session. The caller holds the lock.
@@ -104,7 +103,7 @@ func (a *Agent) hear(s *session, wire *wirev1.PullReply) error {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.step(core.Said{Session: s.number, Reply: reply}, wire.GetTicket().GetRequest())
+	a.step(core.Said{Session: s.number, Reply: reply}, wire)
 	return nil
 }
 

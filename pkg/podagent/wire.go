@@ -5,16 +5,15 @@ import (
 
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
 	"github.com/windlass-dev/windlass/pkg/invoke"
-	"github.com/windlass-dev/windlass/pkg/podagent/agentenv"
 	"github.com/windlass-dev/windlass/pkg/podagent/core"
 )
 
 // toWire is what an agent says, for the wire.
-func toWire(m core.Message, c agentenv.Config, token string) *wirev1.PullRequest {
+func toWire(m core.Message, who identity, token string) *wirev1.PullRequest {
 	switch m := m.(type) {
 	case core.Hello:
 		return &wirev1.PullRequest{Kind: &wirev1.PullRequest_Hello{Hello: &wirev1.Hello{
-			FunctionUid: c.FunctionUID, Generation: c.Generation, Cid: c.CID, Token: token,
+			FunctionUid: who.uid, Generation: who.generation, Cid: who.cid, Spare: who.spare, Token: token,
 		}}}
 	case core.Pull:
 		done := make([]*wirev1.Done, 0, len(m.Done))
@@ -70,6 +69,8 @@ func fromWire(wire *wirev1.PullReply) (core.Reply, error) {
 		return core.Retire{Reason: kind.Retire.GetReason()}, nil
 	case *wirev1.PullReply_Moved:
 		return core.Moved{Addr: kind.Moved.GetAddress(), Epoch: kind.Moved.GetEpoch()}, nil
+	case *wirev1.PullReply_Assignment:
+		return assignment(kind.Assignment), nil
 	case *wirev1.PullReply_Welcome:
 		return core.Welcome{Epoch: kind.Welcome.GetEpoch()}, nil
 	}

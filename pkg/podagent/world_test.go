@@ -9,6 +9,7 @@ import (
 	"time"
 
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	"github.com/windlass-dev/windlass/pkg/podagent/adapter"
 	"github.com/windlass-dev/windlass/pkg/podagent/agentenv"
 )
 
@@ -38,8 +39,11 @@ const helloText = "hello uid/3 cid secret"
 
 func newWorld(t *testing.T) *world {
 	return &world{
-		t:         t,
-		adapter:   &fakeAdapter{ready: make(chan error, 1), calls: make(chan *called, 100)},
+		t: t,
+		adapter: &fakeAdapter{
+			ready: make(chan error, 1), calls: make(chan *called, 100),
+			waits: make(chan error, 1), assigned: make(chan adapter.Assignment, 10),
+		},
 		scheduler: &fakeScheduler{streams: make(chan *pulls, 100)},
 		gateway:   &fakeGateway{claims: make(chan *claimed, 100)},
 		ran:       make(chan error, 1),
@@ -57,7 +61,7 @@ func inWorld(t *testing.T, change func(*agentenv.Config), play func(*world)) {
 		if change != nil {
 			change(&c)
 		}
-		w.agent = New(c, Deps{Adapter: w.adapter, Log: slog.New(slog.DiscardHandler)})
+		w.agent = New(c, Deps{Adapter: w.adapter, Spare: w.adapter, Log: slog.New(slog.DiscardHandler)})
 		w.agent.jitter = 1
 		w.agent.dialScheduler = func(string) (conn, error) { return sharedConn{w.conn}, nil }
 		w.agent.gateways.dial = func(string) (conn, error) { return w.conn, nil }

@@ -32,6 +32,10 @@ type fakeAPI struct {
 	polled      chan struct{} // one for each call of next
 	results     chan posted
 	connections atomic.Int64
+	// asked has one for each request for the assignment, and assignments takes
+	// the answers; an empty one is 410.
+	asked       chan struct{}
+	assignments chan string
 }
 
 func newFakeAPI(t *testing.T) *fakeAPI {
@@ -43,9 +47,11 @@ func newFakeAPI(t *testing.T) *fakeAPI {
 
 func unstartedAPI(t *testing.T) *fakeAPI {
 	t.Helper()
-	api := &fakeAPI{events: make(chan event, 1000), polled: make(chan struct{}, 1000), results: make(chan posted, 1000)}
+	api := &fakeAPI{events: make(chan event, 1000), polled: make(chan struct{}, 1000), results: make(chan posted, 1000),
+		asked: make(chan struct{}, 1000), assignments: make(chan string, 1)}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /2018-06-01/runtime/invocation/next", api.next)
+	mux.HandleFunc("GET /windlass/assignment", api.assignment)
 	mux.HandleFunc("POST /2018-06-01/runtime/invocation/{id}/{kind}", api.post)
 	mux.HandleFunc("POST /2018-06-01/runtime/init/{kind}", api.post)
 	api.server = httptest.NewUnstartedServer(mux)
@@ -84,6 +90,18 @@ func (api *fakeAPI) next(w http.ResponseWriter, r *http.Request) {
 			h.Set("Content-Type", e.contentType)
 		}
 		_, _ = io.WriteString(w, e.body)
+	case <-r.Context().Done():
+	}
+}
+
+func (api *fakeAPI) assignment(w http.ResponseWriter, r *http.Request) {
+	api.asked <- struct{}{}
+	select {
+	case text := <-api.assignments:
+		if text == "" {
+			w.WriteHeader(http.StatusGone)
+		}
+		_, _ = io.WriteString(w, text)
 	case <-r.Context().Done():
 	}
 }

@@ -100,6 +100,8 @@ type Retire struct{ Reason string }
 
 // Assignment says that a spare instance is a function's from now on.
 type Assignment struct {
+	// StartupTimeout bounds the time until the function can be called.
+	StartupTimeout time.Duration
 	// These are the function's, as in Params.
 	Concurrency               int
 	BackoffAfter, IdleTimeout time.Duration

@@ -143,7 +143,7 @@ func (w *witness) happen(what byte, how int) {
 		w.seldom(session, how)
 	case 24:
 		w.play(RuntimeReady{})
-		w.play(Said{session, Assignment{w.p.Concurrency, w.p.BackoffAfter, w.p.IdleTimeout}})
+		w.play(Said{session, Assignment{time.Minute, w.p.Concurrency, w.p.BackoffAfter, w.p.IdleTimeout}})
 	}
 }
 

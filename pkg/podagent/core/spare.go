@@ -1,6 +1,9 @@
 package core
 
-import "time"
+import (
+	"errors"
+	"time"
+)
 
 // sparePatience is how long a spare instance tries to reach the scheduler that it
 // belongs to. Nobody else knows what to do with it, and another one is soon made.
@@ -25,11 +28,8 @@ func (a Assignment) heard(c *Core, now time.Time) {
 	if !c.params.Spare || c.life.leaving {
 		return
 	}
-	params := Params{
-		Owner: c.params.Owner, Jitter: c.params.Jitter,
-		Concurrency: a.Concurrency, BackoffAfter: a.BackoffAfter, IdleTimeout: a.IdleTimeout,
-	}
-	if err := params.Validate(); err != nil {
+	params, err := a.params(c.params)
+	if err != nil {
 		c.leave(now, ReasonStartFailed, "the assignment makes no sense: "+err.Error())
 		return
 	}
@@ -38,6 +38,18 @@ func (a Assignment) heard(c *Core, now time.Time) {
 	c.do(Drop{c.link.session})
 	c.link.become(now, params)
 	c.dialIfDue(now)
+}
+
+// params are those of the function's instance that a spare one becomes.
+func (a Assignment) params(spare Params) (Params, error) {
+	if a.StartupTimeout <= 0 {
+		return Params{}, errors.New("core: Assignment.StartupTimeout must be more than 0")
+	}
+	p := Params{
+		Owner: spare.Owner, Jitter: spare.Jitter,
+		Concurrency: a.Concurrency, BackoffAfter: a.BackoffAfter, IdleTimeout: a.IdleTimeout,
+	}
+	return p, p.Validate()
 }
 
 // become ends a session and goes on with its scheduler at once, as an instance of a

@@ -9,7 +9,7 @@ import (
 func spareParams() Params { return Params{Spare: true, Owner: "o:1", Jitter: 1} }
 
 func assignment() Assignment {
-	return Assignment{Concurrency: 2, BackoffAfter: 10 * time.Second, IdleTimeout: 10 * time.Minute}
+	return Assignment{StartupTimeout: time.Minute, Concurrency: 2, BackoffAfter: 10 * time.Second, IdleTimeout: 10 * time.Minute}
 }
 
 // spare is a script of a spare instance that is welcome in session 1.
@@ -105,13 +105,21 @@ func TestASpareInstanceWhoseRuntimeFailsSaysSo(t *testing.T) {
 }
 
 func TestAnAssignmentThatMakesNoSenseIsAFailedStart(t *testing.T) {
-	s := spare(t)
-	s.on(Said{1, Assignment{BackoffAfter: 1, IdleTimeout: 1}})
-	if len(s.done) == 0 || !strings.Contains(s.done[0], "Concurrency") {
-		t.Errorf("it does not say what is wrong: %q", s.done)
+	for field, change := range map[string]func(*Assignment){
+		"StartupTimeout": func(a *Assignment) { a.StartupTimeout = 0 },
+		"Concurrency":    func(a *Assignment) { a.Concurrency = 0 },
+		"IdleTimeout":    func(a *Assignment) { a.IdleTimeout = -1 },
+	} {
+		a := assignment()
+		change(&a)
+		s := spare(t)
+		s.on(Said{1, a})
+		if len(s.done) == 0 || !strings.Contains(s.done[0], field) {
+			t.Fatalf("%s: %q", field, s.done)
+		}
+		s.done = s.done[1:]
+		s.expect("send 1 goodbye 1", "drained", "hangup 1")
 	}
-	s.done = s.done[1:]
-	s.expect("send 1 goodbye 1", "drained", "hangup 1")
 }
 
 func TestAFunctionThatASpareInstanceCannotLoadIsAFailedStart(t *testing.T) {

@@ -44,10 +44,13 @@ var (
 
 // Adapter is an adapter.Adapter for one runtime client, which it serves.
 type Adapter struct {
-	arn   string
 	ready chan struct{} // closed at the first event asked for, or at failed
+	asked chan struct{} // closed when a spare instance's runtime asks what it becomes; otherwise nil
 
 	mu       sync.Mutex
+	arn      string
+	desk     *desk // of an instance that was a spare one; otherwise nil
+	waits    bool  // asked is closed
 	machine  *machine
 	calls    map[string]*call      // those that wait for their outcome
 	inboxes  map[uint64]chan *call // of requests for the next event
@@ -73,10 +76,15 @@ type outcome struct {
 
 // New is an Adapter for a valid cfg. It serves nothing until Serve is called.
 func New(cfg Config) *Adapter {
+	a := newAdapter()
+	a.arn, a.machine.concurrency = lambdaenv.ARN(cfg.Namespace, cfg.Function), cfg.Concurrency
+	return a
+}
+
+func newAdapter() *Adapter {
 	return &Adapter{
-		arn:     lambdaenv.ARN(cfg.Namespace, cfg.Function),
 		ready:   make(chan struct{}),
-		machine: newMachine(cfg.Concurrency),
+		machine: newMachine(0),
 		calls:   map[string]*call{},
 		inboxes: map[uint64]chan *call{},
 	}
@@ -106,7 +114,7 @@ func (a *Adapter) Invoke(ctx context.Context, in *adapter.Call, w adapter.Result
 	if err != nil {
 		return fmt.Errorf("%w: %w", adapter.ErrNotStarted, err)
 	}
-	c := &call{id: in.ID, event: event, header: eventHeader(in, a.arn, len(event)), outcome: make(chan outcome, 1)}
+	c := &call{id: in.ID, event: event, header: eventHeader(in, a.name(), len(event)), outcome: make(chan outcome, 1)}
 	if err := a.submit(c); err != nil {
 		return fmt.Errorf("%w: %w", adapter.ErrNotStarted, err)
 	}
@@ -116,6 +124,13 @@ func (a *Adapter) Invoke(ctx context.Context, in *adapter.Call, w adapter.Result
 	case <-ctx.Done():
 		return a.abandon(ctx, in, c)
 	}
+}
+
+// name is the function's ARN.
+func (a *Adapter) name() string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.arn
 }
 
 // conclude passes an outcome on. If ctx ends meanwhile, so does the answer.
@@ -228,6 +243,10 @@ func (a *Adapter) becomeReady() {
 func (a *Adapter) park() (poll uint64, inbox <-chan *call, no *refusal) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if a.unassigned() {
+		a.fail(errTooEarly)
+		return 0, nil, &refusedState
+	}
 	a.lastPoll++
 	unanswered, no := a.machine.next(a.lastPoll)
 	if no != nil {

@@ -63,11 +63,16 @@ type stage struct {
 // newStage is for use within a synctest bubble.
 func newStage(t *testing.T, concurrency int) *stage {
 	t.Helper()
+	return newStageOf(t, New(Config{Namespace: "shop", Function: "hello", Concurrency: concurrency}))
+}
+
+func newStageOf(t *testing.T, a *Adapter) *stage {
+	t.Helper()
 	l := newMemory()
 	transport := &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return l.dial(ctx) },
 	}
-	s := &stage{T: t, a: New(Config{Namespace: "shop", Function: "hello", Concurrency: concurrency}), l: l, client: &http.Client{Transport: transport}}
+	s := &stage{T: t, a: a, l: l, client: &http.Client{Transport: transport}}
 	ctx, cancel := context.WithCancel(context.Background())
 	var serving sync.WaitGroup
 	serving.Go(func() {

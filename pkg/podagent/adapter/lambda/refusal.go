@@ -22,6 +22,8 @@ var (
 		"Lambda-Runtime-Function-Response-Mode must be streaming or absent", "InvalidFunctionResponseMode"}
 	refusedTruncated = refusal{http.StatusBadRequest,
 		"the request's body is not complete", "TruncatedHTTPRequest"}
+	refusedAssignment = refusal{http.StatusGone,
+		"the instance is no spare one, or somebody has or fetches its assignment already", "Gone"}
 	refusedSize = refusal{http.StatusRequestEntityTooLarge,
 		"the answer is larger than 6291556 bytes", "RequestEntityTooLarge"}
 )

@@ -97,6 +97,7 @@ func (a *Adapter) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /ping", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "pong") })
 	mux.HandleFunc("GET /2018-06-01/ping", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "pong") })
+	mux.HandleFunc("GET "+assignmentPath, a.serveAssignment)
 	mux.HandleFunc("GET "+base+"/invocation/next", a.serveNext)
 	mux.HandleFunc("POST "+base+"/invocation/{id}/response", a.serveResponse)
 	mux.HandleFunc("POST "+base+"/invocation/{id}/error", a.serveError)

@@ -9,5 +9,9 @@ if (!Object.hasOwn(protocols, protocol)) {
   console.error(`windlass: WINDLASS_PROTOCOL is '${protocol}'; it must be LambdaRuntime or HTTP`);
   process.exit(1);
 }
+if (process.env.WINDLASS_SPARE && protocol !== 'LambdaRuntime') {
+  console.error(`windlass: WINDLASS_PROTOCOL is '${protocol}'; a spare instance (WINDLASS_SPARE) must have LambdaRuntime`);
+  process.exit(1);
+}
 const { serve } = await import(protocols[protocol]);
 await serve(load);

@@ -22,12 +22,14 @@ export async function serve(load) {
     process.exit(1);
   }
   for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => stop(0));
+  const first = new Client(api);
   let handler;
   try {
+    if (process.env.WINDLASS_SPARE) await assume(first);
     handler = await load();
   } catch (error) {
     logError(error);
-    await new Client(api).send('init/error', report(error), 'application/json', error.name);
+    await first.send('init/error', report(error), 'application/json', error.name);
     process.exit(1);
   }
   process.on('uncaughtException', failRunning);
@@ -35,8 +37,25 @@ export async function serve(load) {
   process.on('beforeExit', settleForgotten);
 
   const count = Number(process.env.AWS_LAMBDA_MAX_CONCURRENCY || 1);
-  await Promise.all(Array.from({ length: count }, () => loop(new Client(api), handler, count === 1)));
+  const clients = [first, ...Array.from({ length: count - 1 }, () => new Client(api))];
+  await Promise.all(clients.map((client) => loop(client, handler, count === 1)));
   process.exit(status);
+}
+
+// assume waits until a spare instance is a function's, and makes this process its own.
+async function assume(client) {
+  const { become, taskRoot } = await import('./spare.mjs');
+  const root = taskRoot();
+  const answer = await client.wait('/windlass/assignment').catch((error) => {
+    lost(error);
+    process.exit(1);
+  });
+  if (!answer) process.exit(0);
+  become(answer, root);
+}
+
+function lost(error) {
+  console.error(`windlass: the Runtime API is lost: ${error.message}`);
 }
 
 function stop(withStatus) {
@@ -68,7 +87,7 @@ async function loop(client, handler, alone) {
       await call(client, handler, event, alone);
     }
   } catch (error) {
-    console.error(`windlass: the Runtime API is lost: ${error.message}`);
+    lost(error);
     stop(1);
   }
 }
@@ -202,18 +221,23 @@ class Client {
 
   // next waits for an event; undefined if the process is told to stop first.
   async next() {
-    const answer = await this.#request('GET', 'invocation/next', undefined, {}, true).catch((error) => {
-      if (!stopping) throw error;
-    });
+    const answer = await this.wait(`${base}invocation/next`);
     if (answer && answer.status !== 200) throw new Error(`next answered ${answer.status}: ${answer.body}`);
     return answer;
+  }
+
+  // wait asks for what takes a while; undefined if the process is told to stop first.
+  async wait(path) {
+    return this.#request('GET', path, undefined, {}, true).catch((error) => {
+      if (!stopping) throw error;
+    });
   }
 
   // send posts a body and complains on standard error if it is refused.
   async send(path, body, contentType, errorType) {
     const headers = { 'Content-Type': contentType, 'Content-Length': Buffer.byteLength(body) };
     if (errorType) headers['Lambda-Runtime-Function-Error-Type'] = errorType.replace(/[^A-Za-z0-9_.]/g, '_');
-    const answer = await this.#request('POST', path, body, headers, false);
+    const answer = await this.#request('POST', base + path, body, headers, false);
     if (answer.status >= 300) console.error(`windlass: ${path} was refused with ${answer.status}: ${answer.body}`);
   }
 
@@ -232,7 +256,7 @@ class Client {
 
   #once(method, path, body, headers, waits) {
     return new Promise((resolve, reject) => {
-      const options = { agent: this.agent, host: this.host, port: this.port, method, path: base + path, headers };
+      const options = { agent: this.agent, host: this.host, port: this.port, method, path, headers };
       const request = http.request(options, (answer) => {
         idle.delete(request);
         const parts = [];

@@ -38,6 +38,8 @@ def main():
     protocol = os.environ.get("WINDLASS_PROTOCOL") or "LambdaRuntime"
     if protocol == "LambdaRuntime":
         from windlass_lambda import serve
+    elif os.environ.get("WINDLASS_SPARE"):
+        sys.exit(f"windlass: WINDLASS_PROTOCOL is {protocol!r}; a spare instance (WINDLASS_SPARE) must have LambdaRuntime")
     elif protocol == "HTTP":
         from windlass_wsgi import serve
     else:

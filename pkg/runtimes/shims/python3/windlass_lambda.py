@@ -16,6 +16,8 @@ from windlass_load import Failure
 BASE = "/2018-06-01/runtime/"
 # How long to wait for the Runtime API to listen: shim and agent start together.
 CONNECT_SECONDS = 10
+# What a connection fails with.
+LOST = (OSError, http.client.HTTPException)
 
 
 def serve(load, stop):
@@ -26,12 +28,19 @@ def serve(load, stop):
         return 1
     client = Client(api)
     try:
+        if os.environ.get("WINDLASS_SPARE"):
+            from windlass_spare import become
+
+            if not become(client, stop):
+                return 0
         handler = load()
     except Failure as e:
         report = error_report(e)
         log_error(report)
         client.post("init/error", report)
         return 1
+    except LOST as e:
+        return lost(e)
     count = int(os.environ.get("AWS_LAMBDA_MAX_CONCURRENCY") or 1)
     if count <= 1:
         return Loop(client, handler, stop, alone=True).run()
@@ -45,6 +54,12 @@ def serve(load, stop):
     return max(loop.status for loop in loops)
 
 
+def lost(e):
+    """Says that the Runtime API is lost; returns the exit status."""
+    print(f"windlass: the Runtime API is lost: {type(e).__name__}: {e}", file=sys.stderr)
+    return 1
+
+
 class Client:
     """One connection to the Runtime API, kept alive."""
 
@@ -55,7 +70,23 @@ class Client:
         """Sends one request; the answer is still to be read."""
         if self.connection.sock is None:
             self._connect()
-        self.connection.request(method, BASE + path, body, headers)
+        self.connection.request(method, path, body, headers)
+
+    def wait(self, path, stop):
+        """Asks for what takes a while, and returns the answer; None if stop comes first.
+
+        Waiting apart from reading makes sure that a signal never breaks off an
+        answer that has begun to arrive.
+        """
+        self.request("GET", path)
+        poll = select.poll()
+        poll.register(self.connection.sock, select.POLLIN)
+        poll.register(stop.fd, select.POLLIN)
+        ready = [fd for fd, _ in poll.poll()]
+        if self.connection.sock.fileno() not in ready:
+            self.connection.close()
+            return None
+        return self.connection.getresponse()
 
     def _connect(self):
         give_up = time.monotonic() + CONNECT_SECONDS
@@ -76,7 +107,7 @@ class Client:
         headers = {"Content-Type": content_type}
         if error_type:
             headers["Lambda-Runtime-Function-Error-Type"] = re.sub(r"[^A-Za-z0-9_.]", "_", error_type)
-        self.request("POST", path, body, headers)
+        self.request("POST", BASE + path, body, headers)
         answer = self.connection.getresponse()
         text = answer.read()
         if answer.status >= 300:
@@ -101,27 +132,14 @@ class Loop:
                 if answer is None:
                     break
                 self._call(answer)
-        except (OSError, http.client.HTTPException) as e:
-            print(f"windlass: the Runtime API is lost: {type(e).__name__}: {e}", file=sys.stderr)
-            self.status = 1
+        except LOST as e:
+            self.status = lost(e)
         return self.status
 
     def _next(self):
-        """Waits for an event; None if stop comes first.
-
-        Waiting apart from reading makes sure that a signal never breaks off an
-        event that has begun to arrive.
-        """
-        self.client.request("GET", "invocation/next")
-        poll = select.poll()
-        poll.register(self.client.connection.sock, select.POLLIN)
-        poll.register(self.stop.fd, select.POLLIN)
-        ready = [fd for fd, _ in poll.poll()]
-        if self.client.connection.sock.fileno() not in ready:
-            self.client.connection.close()
-            return None
-        answer = self.client.connection.getresponse()
-        if answer.status != 200:
+        """Waits for an event; None if stop comes first."""
+        answer = self.client.wait(BASE + "invocation/next", self.stop)
+        if answer and answer.status != 200:
             raise http.client.HTTPException(f"next answered {answer.status}: {answer.read()!r}")
         return answer
 

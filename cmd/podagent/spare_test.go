@@ -1,0 +1,242 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+
+	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	"github.com/windlass-dev/windlass/pkg/podagent/agentenv"
+)
+
+// language is a runtime whose shim can be that of a spare instance, with a handler
+// that answers who it is.
+type language struct {
+	name, program, shim string
+	file, source        string
+}
+
+var spareLanguages = []language{
+	{"python3", "python3", "python3/bootstrap.py", "app.py",
+		"import os\n\ndef handler(event, context):\n    return [event, os.environ['GREETING'], context.function_name]\n"},
+	{"nodejs", "node", "nodejs/bootstrap.mjs", "app.js",
+		"exports.handler = async (event, context) => [event, process.env.GREETING, context.functionName];\n"},
+}
+
+// stock is a control plane with one spare instance.
+type stock struct {
+	wirev1.UnimplementedSchedulerServer
+	wirev1.UnimplementedGatewayServer
+	addr string
+	// spares and instances have those that said hello, and answers the results.
+	spares, instances chan *talk
+	answers           chan *wirev1.ResultHead
+}
+
+// talk is the stream of an instance.
+type talk struct {
+	hello  *wirev1.Hello
+	stream grpc.BidiStreamingServer[wirev1.PullRequest, wirev1.PullReply]
+	pulls  chan *wirev1.Pull
+	ended  chan struct{}
+}
+
+func newStock(t testing.TB) *stock {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &stock{
+		addr: l.Addr().String(), answers: make(chan *wirev1.ResultHead, 1),
+		spares: make(chan *talk, 10), instances: make(chan *talk, 10),
+	}
+	server := grpc.NewServer()
+	wirev1.RegisterSchedulerServer(server, s)
+	wirev1.RegisterGatewayServer(server, s)
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(l) }()
+	t.Cleanup(func() {
+		server.Stop()
+		<-served
+	})
+	return s
+}
+
+func (s *stock) Pull(stream grpc.BidiStreamingServer[wirev1.PullRequest, wirev1.PullReply]) error {
+	talk := &talk{stream: stream, pulls: make(chan *wirev1.Pull, 10), ended: make(chan struct{})}
+	defer close(talk.ended)
+	for {
+		msg, err := stream.Recv()
+		if err != nil {
+			return nil
+		}
+		switch kind := msg.GetKind().(type) {
+		case *wirev1.PullRequest_Hello:
+			talk.hello = kind.Hello
+			if talk.hello.GetSpare() {
+				s.spares <- talk
+			} else {
+				s.instances <- talk
+			}
+		case *wirev1.PullRequest_Pull:
+			talk.pulls <- kind.Pull
+		}
+	}
+}
+
+func (s *stock) Attempt(stream grpc.BidiStreamingServer[wirev1.AttemptRequest, wirev1.AttemptReply]) error {
+	if _, err := stream.Recv(); err != nil {
+		return err
+	}
+	granted := &wirev1.Granted{Attempt: 1, Method: "POST", RequestUri: "/", Host: "h", Whole: true, WholeBody: []byte(`{"n":1}`), RemainingNs: int64(time.Minute)}
+	if err := stream.Send(&wirev1.AttemptReply{Kind: &wirev1.AttemptReply_Granted{Granted: granted}}); err != nil {
+		return err
+	}
+	msg, err := stream.Recv()
+	if err != nil {
+		return err
+	}
+	s.answers <- msg.GetHead()
+	return nil
+}
+
+// startSpare runs an agent and a shim beside it, as the pod of a spare instance does,
+// until end is called.
+func (s *stock) startSpare(t testing.TB, lang language) (end func()) {
+	t.Helper()
+	interpreter, err := exec.LookPath(lang.program)
+	if err != nil {
+		t.Skipf("%s is not on PATH, so its shim cannot be run", lang.program)
+	}
+	shim, err := filepath.Abs(filepath.Join("../../pkg/runtimes/shims", lang.shim))
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := agentenv.Config{
+		Spare: true, Scheduler: s.addr, Owner: s.addr, Token: "secret",
+		Protocol: agentenv.ProtocolLambdaRuntime, Port: freePort(t), StartupTimeout: time.Minute,
+	}
+	start, stop, ended := program(t, config.Environ())
+	start()
+	var said bytes.Buffer
+	cmd := exec.Command(interpreter, shim)
+	cmd.Env = []string{
+		"PATH=" + os.Getenv("PATH"), "WINDLASS_SPARE=true", "PYTHONDONTWRITEBYTECODE=1",
+		"LAMBDA_TASK_ROOT=" + filepath.Join(t.TempDir(), "task"), fmt.Sprintf("AWS_LAMBDA_RUNTIME_API=127.0.0.1:%d", config.Port),
+	}
+	cmd.Stderr = &said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	return func() {
+		t.Helper()
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		if err := cmd.Wait(); err != nil || said.Len() > 0 {
+			t.Errorf("the shim ended with %v and said %q", err, said.String())
+		}
+		stop()
+		if code, stderr := ended(); code != 0 {
+			t.Errorf("the agent ended with %d:\n%s", code, stderr)
+		}
+	}
+}
+
+// assign makes a spare instance the function's, and returns its stream after it has
+// asked for calls, and how long that took.
+func (s *stock) assign(t testing.TB, spare *talk, lang language) (*talk, time.Duration) {
+	t.Helper()
+	begun := time.Now()
+	send(t, spare, &wirev1.PullReply{Kind: &wirev1.PullReply_Assignment{Assignment: &wirev1.Assignment{
+		FunctionUid: "uid", Function: "shop/greeter", Generation: 3, Cid: "cid", Concurrency: 1,
+		StartupTimeoutNs: int64(time.Minute), BackoffAfterNs: int64(time.Minute), IdleTimeoutNs: int64(time.Minute),
+		Variables: []*wirev1.Variable{
+			{Name: "_HANDLER", Value: "app.handler"}, {Name: "GREETING", Value: "ahoy"}, {Name: "AWS_LAMBDA_FUNCTION_NAME", Value: "greeter"},
+		},
+		Files: []*wirev1.File{{Path: lang.file, Content: []byte(lang.source)}},
+	}}})
+	instance := await(t, "the instance", s.instances)
+	await(t, "its first pull", instance.pulls)
+	return instance, time.Since(begun)
+}
+
+func send(t testing.TB, to *talk, reply *wirev1.PullReply) {
+	t.Helper()
+	if err := to.stream.Send(reply); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// patience ends a test that hangs; nothing is measured by it.
+const patience = time.Minute
+
+func await[T any](t testing.TB, what string, from <-chan T) T {
+	t.Helper()
+	select {
+	case v := <-from:
+		return v
+	case <-time.After(patience):
+		t.Fatalf("%s did not come", what)
+		panic("unreachable")
+	}
+}
+
+func TestASpareInstanceAnswersACall(t *testing.T) {
+	for _, lang := range spareLanguages {
+		t.Run(lang.name, func(t *testing.T) {
+			s := newStock(t)
+			end := s.startSpare(t, lang)
+			instance, _ := s.assign(t, await(t, "the spare instance", s.spares), lang)
+			if h := instance.hello; h.GetFunctionUid() != "uid" || h.GetGeneration() != 3 || h.GetCid() != "cid" || h.GetToken() != "secret" {
+				t.Errorf("it says hello as %v", h)
+			}
+			send(t, instance, &wirev1.PullReply{Kind: &wirev1.PullReply_Ticket{Ticket: &wirev1.Ticket{
+				InvocationId: []byte("0123456789abcdef"), Gateway: s.addr,
+			}}})
+			answer := await(t, "the answer", s.answers)
+			var got bytes.Buffer
+			if err := json.Compact(&got, answer.GetWholeBody()); err != nil || got.String() != `[{"n":1},"ahoy","greeter"]` || !answer.GetCold() {
+				t.Errorf("the answer is %v", answer)
+			}
+			await(t, "its second pull", instance.pulls)
+			end()
+			await(t, "its end", instance.ended)
+			if len(s.spares) > 0 {
+				t.Error("it was a spare instance again")
+			}
+		})
+	}
+}
+
+// BenchmarkAssignment prints how long a spare instance takes from its assignment to
+// its first pull: half of them took as long as p50-ms at most.
+func BenchmarkAssignment(b *testing.B) {
+	for _, lang := range spareLanguages {
+		b.Run(lang.name, func(b *testing.B) {
+			var took []time.Duration
+			for b.Loop() {
+				s := newStock(b)
+				end := s.startSpare(b, lang)
+				spare := await(b, "the spare instance", s.spares)
+				<-time.After(300 * time.Millisecond) // it waits, as it does most of its life
+				_, d := s.assign(b, spare, lang)
+				took = append(took, d)
+				end()
+			}
+			slices.Sort(took)
+			b.ReportMetric(took[len(took)/2].Seconds()*1e3, "p50-ms")
+			b.ReportMetric(took[len(took)-1].Seconds()*1e3, "max-ms")
+		})
+	}
+}

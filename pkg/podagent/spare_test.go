@@ -1,0 +1,177 @@
+package podagent
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	"github.com/windlass-dev/windlass/pkg/podagent/adapter"
+	"github.com/windlass-dev/windlass/pkg/podagent/agentenv"
+)
+
+// asSpare makes the configuration that of a spare instance.
+func asSpare(c *agentenv.Config) {
+	*c = agentenv.Config{
+		Spare: true, Owner: "owner:1", Token: "secret", Protocol: agentenv.ProtocolLambdaRuntime,
+		StartupTimeout: time.Minute,
+	}
+}
+
+const helloSpareText = `hello spare ""/0 "" secret`
+
+func wireAssignment() *wirev1.Assignment {
+	return &wirev1.Assignment{
+		FunctionUid: "uid", Function: "default/f", Generation: 3, Cid: "cid", Concurrency: 2,
+		StartupTimeoutNs: int64(10 * time.Second), BackoffAfterNs: int64(10 * time.Second), IdleTimeoutNs: int64(10 * time.Minute),
+		Variables: []*wirev1.Variable{{Name: "A", Value: "1"}, {Name: "A", Value: "2"}},
+		Files:     []*wirev1.File{{Path: "app.py", Content: []byte("x")}},
+	}
+}
+
+func (p *pulls) assign(to *wirev1.Assignment) {
+	p.t.Helper()
+	p.say(&wirev1.PullReply{Kind: &wirev1.PullReply_Assignment{Assignment: to}})
+}
+
+// beginSpare runs an agent whose runtime waits for its assignment.
+func (w *world) beginSpare() *pulls {
+	w.t.Helper()
+	w.run()
+	w.adapter.waits <- nil
+	p := w.stream()
+	p.hear(helloSpareText)
+	return p
+}
+
+func TestASpareInstanceIsAssignedAndServes(t *testing.T) {
+	inWorld(t, asSpare, func(w *world) {
+		w.run()
+		synctest.Wait()
+		if len(w.scheduler.streams) > 0 {
+			t.Fatal("it spoke before its runtime was there")
+		}
+		w.adapter.waits <- nil
+		p := w.stream()
+		p.hear(helloSpareText)
+		time.Sleep(24 * time.Hour)
+		p.hearNothing()
+		p.assign(wireAssignment())
+
+		p = w.stream()
+		p.hear(helloText)
+		want := adapter.Assignment{
+			Namespace: "default", Function: "f", Concurrency: 2,
+			Variables: []adapter.Variable{{Name: "A", Value: "1"}, {Name: "A", Value: "2"}},
+			Files:     []adapter.File{{Path: "app.py", Content: []byte("x")}},
+		}
+		if diff := cmp.Diff(want, <-w.adapter.assigned); diff != "" {
+			t.Errorf("the runtime was given (-want +got):\n%s", diff)
+		}
+		p.hearNothing() // it loads
+		w.adapter.ready <- nil
+		p.hear("pull 2")
+		claim, call := w.call(p, "a")
+		call.hello()
+		claim.hear(`head 200 cold whole "hello"`)
+		claim.hearEnd()
+		p.hear("pull 1 done a")
+
+		p.assign(&wirev1.Assignment{FunctionUid: "other"})
+		p.lose()
+		p = w.stream()
+		p.hear(helloText, "pull 2")
+		if len(w.adapter.assigned) > 0 {
+			t.Error("it was assigned twice")
+		}
+		p.retire("enough")
+		p.hear("goodbye DONE: enough", "hung up")
+		w.ended(nil)
+	})
+}
+
+func TestASpareInstanceThatIsNotWantedLeaves(t *testing.T) {
+	inWorld(t, asSpare, func(w *world) {
+		p := w.beginSpare()
+		p.retire("too many")
+		p.hear("goodbye DONE: too many", "hung up")
+		w.ended(nil)
+	})
+	inWorld(t, asSpare, func(w *world) {
+		p := w.beginSpare()
+		w.signal(errSignal)
+		p.hear("hung up")
+		w.ended(nil)
+	})
+	inWorld(t, asSpare, func(w *world) { // before its runtime is there
+		w.run()
+		synctest.Wait()
+		w.signal(errSignal)
+		w.ended(nil)
+	})
+}
+
+func TestASpareInstanceWhoseSchedulerIsGoneEnds(t *testing.T) {
+	inWorld(t, asSpare, func(w *world) {
+		p := w.beginSpare()
+		synctest.Wait()
+		w.scheduler.deaf = true
+		p.lose()
+		begun := time.Now()
+		go func() {
+			for p := range w.scheduler.streams {
+				p.lose()
+			}
+		}()
+		w.ended(nil)
+		if took := time.Since(begun); took > time.Minute {
+			t.Errorf("it took %v", took)
+		}
+		close(w.scheduler.streams)
+	})
+}
+
+func TestWhatASpareInstanceCannotStartIsReported(t *testing.T) {
+	oh := errors.New("no such module")
+	inWorld(t, asSpare, func(w *world) {
+		w.run()
+		w.adapter.waits <- oh
+		w.stream().hear(helloSpareText, "goodbye START_FAILED: no such module", "hung up")
+		w.ended(oh)
+	})
+	inWorld(t, asSpare, func(w *world) {
+		w.beginSpare().assign(wireAssignment())
+		p := w.stream()
+		p.hear(helloText)
+		w.adapter.ready <- oh
+		p.hear("goodbye START_FAILED: no such module", "hung up")
+		w.ended(oh)
+	})
+	inWorld(t, asSpare, func(w *world) {
+		w.beginSpare().assign(wireAssignment())
+		p := w.stream()
+		p.hear(helloText)
+		begun := time.Now()
+		p.hear("goodbye START_TIMED_OUT")
+		if took := time.Since(begun); took < 10*time.Second || took > 11*time.Second {
+			t.Errorf("after %v", took)
+		}
+		p.hear("hung up")
+		if err := <-w.ran; err == nil {
+			t.Error("Run: no error")
+		}
+	})
+	inWorld(t, asSpare, func(w *world) {
+		bad := wireAssignment()
+		bad.Files[0].Path = "/etc/passwd"
+		w.beginSpare().assign(bad)
+		p := w.stream()
+		p.hear(helloText, `goodbye START_FAILED: adapter: the assignment's file "/etc/passwd"`, "hung up")
+		if err := <-w.ran; err == nil {
+			t.Error("Run: no error")
+		}
+	})
+}
