@@ -239,10 +239,11 @@ func (s *schedulerRole) startScheduler(keeper *etcd.Keeper, watched *peers.Peers
 		},
 	)
 	settings := scheduler.DefaultConfig()
-	settings.ID = s.config.ID
+	settings.ID, settings.Decider = s.config.ID, s.config.Decider
 	settings.CreateRate, settings.CreateBurst = s.config.CreateQPS, s.createBurst()
 	s.scheduler, err = scheduler.New(settings, scheduler.Deps{
-		Catalog: s.source.Catalog(), Keeper: keeper, Router: watched, Instances: s.instances, Runtimes: s.source,
+		Catalog: s.source.Catalog(), Memory: s.source, Runtimes: s.source,
+		Keeper: keeper, Router: watched, Instances: s.instances,
 		Schedulers: s.tls.ClientCredentials(wiretls.SchedulerName),
 		Registry:   s.registry, Log: s.log, Now: time.Now,
 	})

@@ -42,11 +42,11 @@ type function struct {
 	spec *v1alpha1.Function
 	rev  string
 	// executions and starts are how long the last ones took.
-	executions, starts *estimate.LastN
-	// memory is what the last decision asked to remember, and decided when
-	// that was.
+	executions, starts estimate.LastN
+	// memory is what the last decision asked to remember, and decided when that
+	// was, in nanoseconds since 1970; 0 if there was none.
 	memory  fpcs.Memory
-	decided time.Time
+	decided int64
 	upkeep  *upkeeper
 	// where is whereOf the function.
 	where string
@@ -69,7 +69,7 @@ type function struct {
 	noRoom atomic.Pointer[string]
 	// evicted is the instance that was evicted to make room for this
 	// function, until an order after its end. Only Run's goroutine uses it.
-	evicted provisioner.Key
+	evicted *provisioner.Key
 	// alarm lets a tick look at the function when its upkeep changes. Only Run's
 	// goroutine uses it.
 	alarm alarm.Alarm[*function]
@@ -88,8 +88,8 @@ func newFunction(fn *v1alpha1.Function, config Config, now func() time.Time) *fu
 		spec:       fn,
 		rev:        fn.Revision(),
 		settled:    -1,
-		executions: estimate.NewLastN(config.Executions),
-		starts:     estimate.NewLastN(config.Executions),
+		executions: *estimate.NewLastN(config.Executions),
+		starts:     *estimate.NewLastN(config.Executions),
 		upkeep:     newUpkeeper(fn, nil),
 		where:      whereOf(fn),
 	}

@@ -56,6 +56,8 @@ type worldConfig struct {
 	node int64
 	// shared says that instances outlive the scheduler, which is at self:1.
 	shared bool
+	// runtimes, if there are any, may have warm pools.
+	runtimes Runtimes
 }
 
 // defaults are those with the paper's decider, whose decisions can be told
@@ -113,6 +115,10 @@ func newWorld(t testing.TB, config worldConfig) *world {
 		config.ID = "self"
 		deps.Shared, deps.Verify = w.runtime, func(provisioner.Key, string) error { return nil }
 	}
+	if config.runtimes != nil {
+		config.ID = "self"
+		deps.Taker, deps.Identify, deps.Verify = w.runtime, w.runtime.identify, w.runtime.verify
+	}
 	w.instances = provisioner.New(
 		provisioner.Config{Nodes: []nodepick.Node{{Name: "n", Allocatable: nodepick.Amount{MilliCPU: config.node, Memory: 1 << 50}}}},
 		deps,
@@ -121,7 +127,7 @@ func newWorld(t testing.TB, config worldConfig) *world {
 	w.scheduler, err = New(config.Config, Deps{
 		Router:  w.keeper,
 		Catalog: w.catalog, Keeper: w.keeper, Instances: w.instances,
-		Registry: w.registry, Log: log, Now: time.Now,
+		Runtimes: config.runtimes, Registry: w.registry, Log: log, Now: time.Now,
 	})
 	if err != nil {
 		t.Fatal(err)

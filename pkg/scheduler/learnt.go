@@ -89,7 +89,7 @@ func (s *Scheduler) recall(f *function) {
 func (f *function) unlearn(n int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.executions, f.starts = estimate.NewLastN(n), estimate.NewLastN(n)
+	f.executions, f.starts = *estimate.NewLastN(n), *estimate.NewLastN(n)
 }
 
 // observe learns from an execution time. It comes from an agent, so it is held
@@ -107,13 +107,19 @@ func (f *function) means() estimate.Means {
 	return estimate.Means{Execution: f.executions.Mean(), Start: f.starts.Mean()}
 }
 
-// Learnt is what was learnt of all functions of which something is known, by their
-// UIDs.
-func (s *Scheduler) Learnt() map[string]estimate.Means {
-	learnt := make(map[string]estimate.Means)
+// Learnt is what was learnt of a function.
+type Learnt struct {
+	UID        string
+	Generation int64
+	estimate.Means
+}
+
+// Learnt is what was learnt of all functions of which something is known.
+func (s *Scheduler) Learnt() []Learnt {
+	var learnt []Learnt
 	for _, f := range s.all() {
 		if means := f.means(); means != (estimate.Means{}) {
-			learnt[f.uid] = means
+			learnt = append(learnt, Learnt{UID: f.uid, Generation: f.current().Generation, Means: means})
 		}
 	}
 	return learnt
