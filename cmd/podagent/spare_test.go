@@ -3,12 +3,15 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -123,10 +126,7 @@ func (s *stock) startSpare(t testing.TB, lang language) (end func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config := agentenv.Config{
-		Spare: true, Scheduler: s.addr, Owner: s.addr, Token: "secret",
-		Protocol: agentenv.ProtocolLambdaRuntime, Port: freePort(t), StartupTimeout: time.Minute,
-	}
+	config := spareConfig(t, s.addr)
 	start, stop, ended := program(t, config.Environ())
 	start()
 	var said bytes.Buffer
@@ -150,6 +150,14 @@ func (s *stock) startSpare(t testing.TB, lang language) (end func()) {
 		if code, stderr := ended(); code != 0 {
 			t.Errorf("the agent ended with %d:\n%s", code, stderr)
 		}
+	}
+}
+
+func spareConfig(t testing.TB, scheduler string) agentenv.Config {
+	t.Helper()
+	return agentenv.Config{
+		Spare: true, Scheduler: scheduler, Owner: scheduler, Token: "secret",
+		Protocol: agentenv.ProtocolLambdaRuntime, Port: freePort(t), StartupTimeout: time.Minute,
 	}
 }
 
@@ -216,6 +224,32 @@ func TestASpareInstanceAnswersACall(t *testing.T) {
 				t.Error("it was a spare instance again")
 			}
 		})
+	}
+}
+
+func TestASpareInstanceWhoseImageKnowsNoneSaysSo(t *testing.T) {
+	s := newStock(t)
+	config := spareConfig(t, s.addr)
+	start, _, end := program(t, config.Environ())
+	start()
+	next := fmt.Sprintf("http://127.0.0.1:%d/2018-06-01/runtime/invocation/next", config.Port)
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	answer, err := client.Get(next)
+	for errors.Is(err, syscall.ECONNREFUSED) {
+		answer, err = client.Get(next)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = answer.Body.Close()
+	if answer.StatusCode != http.StatusForbidden {
+		t.Errorf("it was answered with %s", answer.Status)
+	}
+	if code, stderr := end(); code != 1 || !strings.Contains(stderr, "its image must know warm pools") {
+		t.Errorf("the agent ended with %d:\n%s", code, stderr)
+	}
+	if len(s.spares) > 0 {
+		t.Error("it offered itself")
 	}
 }
 

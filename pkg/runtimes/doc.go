@@ -19,6 +19,17 @@
 // package.json may be CommonJS or an ES module, whichever its syntax shows; with
 // Node.js before 20.19 such an ES module finds built-in modules only.
 //
+// # Spare instances
+//
+// With WINDLASS_SPARE set, and the protocol LambdaRuntime, a shim does not know yet
+// what to run. It loads all that it needs besides the code, and asks
+// GET /windlass/assignment at $AWS_LAMBDA_RUNTIME_API for the variables and the files
+// of a function, however long that takes. It writes the files below
+// $LAMBDA_TASK_ROOT, which it may make and write to, removes WINDLASS_SPARE, sets the
+// variables except LAMBDA_TASK_ROOT, and goes on there as if it had been started so.
+// A file whose path leads out of the folder, and whatever else of an assignment cannot
+// be taken, is an init error (Runtime.BadAssignment). It asks once in its life.
+//
 // # Promises of the shims
 //
 // With the protocol LambdaRuntime a shim is a client of the Lambda Runtime API

@@ -32,13 +32,16 @@ func (FunctionReady) happen(c *Core, now time.Time) {
 	c.ask(now)
 }
 
+// A spare instance whose runtime fails has not said hello, by which it would be one that
+// can be taken. That it ends, and with what, is seen without its word.
 func (f FunctionFailed) happen(c *Core, now time.Time) {
+	if c.link.at.IsZero() {
+		c.leaveSilently(f.Detail)
+		return
+	}
 	reason := ReasonStartFailed
 	if f.TimedOut {
 		reason = ReasonStartTimedOut
-	}
-	if c.link.at.IsZero() {
-		c.link.begin(now) // a spare instance that will never be of use says so
 	}
 	c.leave(now, reason, f.Detail)
 }

@@ -94,14 +94,10 @@ func TestASpareInstanceThatIsNotWantedGoesAtOnce(t *testing.T) {
 	s.expect("gave up 0: who", "drained", "end")
 }
 
-func TestASpareInstanceWhoseRuntimeFailsSaysSo(t *testing.T) {
+func TestASpareInstanceWhoseRuntimeFailsIsNotOffered(t *testing.T) {
 	s := newScript(t, spareParams())
-	s.on(FunctionFailed{TimedOut: true, Detail: "oh"}, RuntimeReady{})
-	s.expect("gave up 2: oh", "dial 1 o:1", "drained")
-	s.on(Opened{1})
-	s.expect("send 1 hello spare", "send 1 goodbye 2", "hangup 1")
-	s.on(Lost{Session: 1, Why: WhyHeard})
-	s.expect("end")
+	s.on(FunctionFailed{Detail: "oh"})
+	s.expect("gave up 0: oh", "drained", "end")
 }
 
 func TestAnAssignmentThatMakesNoSenseIsAFailedStart(t *testing.T) {
