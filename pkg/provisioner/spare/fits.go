@@ -1,6 +1,9 @@
 package spare
 
 import (
+	"slices"
+	"strings"
+
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
@@ -25,6 +28,9 @@ const (
 	MisfitServiceAccount Misfit = "ServiceAccount"
 	MisfitEnvFrom        Misfit = "EnvFrom"
 	MisfitPullSecrets    Misfit = "ImagePullSecrets"
+	// MisfitVariable says that it sets a variable which has an effect only on a
+	// process that starts.
+	MisfitVariable Misfit = "Variable"
 	// MisfitPlacement says that it has a node selector or tolerations,
 	// MisfitRuntimeClass and MisfitPriority that it has a class.
 	MisfitPlacement    Misfit = "Placement"
@@ -52,6 +58,8 @@ func Fits(fn *v1alpha1.Function, rt *v1alpha1.Runtime) Misfit {
 		return MisfitServiceAccount
 	case len(s.EnvFrom) > 0:
 		return MisfitEnvFrom
+	case slices.ContainsFunc(s.Env, func(v v1alpha1.EnvVar) bool { return readAtStart(v.Name) }):
+		return MisfitVariable
 	case len(s.ImagePullSecrets) > 0:
 		return MisfitPullSecrets
 	case len(s.NodeSelector) > 0 || len(s.Tolerations) > 0:
@@ -69,6 +77,14 @@ func Fits(fn *v1alpha1.Function, rt *v1alpha1.Runtime) Misfit {
 		return MisfitResources
 	}
 	return ""
+}
+
+// readAtStart says whether a variable is one that the loader of programs, the C
+// library or an interpreter of the built-in Runtimes reads only as it starts. NODE_ENV
+// is a convention of libraries, which read it when they are loaded.
+func readAtStart(name string) bool {
+	return name != "NODE_ENV" && slices.ContainsFunc([]string{"LD_", "GLIBC_", "MALLOC_", "PYTHON", "NODE_", "UV_"},
+		func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 }
 
 func sameList(a, b v1alpha1.ResourceList) bool {
