@@ -54,7 +54,12 @@ func Default(f *Function) {
 
 	orElse(&spec.Limits.Burst, spec.Limits.RatePerSecond)
 
-	requests, limits := &spec.Resources.Requests, &spec.Resources.Limits
+	DefaultResources(&spec.Resources)
+}
+
+// DefaultResources fills the requests that were left out.
+func DefaultResources(r *Resources) {
+	requests, limits := &r.Requests, &r.Limits
 	requests.CPU = requestOrElse(requests.CPU, limits.CPU, minCPU,
 		resource.NewMilliQuantity(defaultCPUMilli, resource.DecimalSI))
 	requests.Memory = requestOrElse(requests.Memory, limits.Memory, minMemory,

@@ -1,6 +1,6 @@
 package v1alpha1
 
-// Labels and annotations of a function's pods.
+// Labels and annotations of the pods of functions, and of spare instances.
 const (
 	// LabelFunction is the function's name, and LabelFunctionUID its UID.
 	LabelFunction    = GroupName + "/function"
@@ -10,6 +10,16 @@ const (
 	// LabelRevision is Function.Revision of the function that the instance
 	// was started for.
 	LabelRevision = GroupName + "/revision"
+	// LabelPool is the Runtime of whose warm pool the instance is, or was until a
+	// function took it.
+	LabelPool = GroupName + "/pool"
+	// LabelScheduler is the scheduler to which a spare instance belongs.
+	LabelScheduler = GroupName + "/scheduler"
+	// LabelComponent says what a pod is: ComponentFunction for an instance of a
+	// function, ComponentSpare for one that has none yet.
+	LabelComponent    = "app.kubernetes.io/component"
+	ComponentFunction = "function"
+	ComponentSpare    = "spare"
 	// LabelManagedBy has the value ManagedBy on everything that Windlass makes.
 	LabelManagedBy = "app.kubernetes.io/managed-by"
 	ManagedBy      = "windlass"

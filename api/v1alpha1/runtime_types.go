@@ -14,6 +14,7 @@ const KindRuntime = "Runtime"
 // +kubebuilder:resource:scope=Cluster,shortName=rt,categories=windlass
 // +kubebuilder:printcolumn:name="Image",type=string,JSONPath=`.spec.image`
 // +kubebuilder:printcolumn:name="Protocol",type=string,JSONPath=`.spec.protocol`
+// +kubebuilder:printcolumn:name="WarmPool",type=integer,JSONPath=`.spec.warmPool.size`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$')",fieldPath=".metadata",message="name must be 1 to 63 lower-case letters, digits and hyphens, with a letter or digit at both ends; write for example python3"
 type Runtime struct {
@@ -35,6 +36,9 @@ type RuntimeList struct {
 
 // RuntimeSpec says what runs a function's code. The protocol cannot change for
 // the reason that a Function's cannot.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.warmPool) || (has(self.protocol) && self.protocol == 'LambdaRuntime')",fieldPath=".warmPool",message="needs the protocol LambdaRuntime, by which alone code is handed to a runtime that has started; remove warmPool"
+// +kubebuilder:validation:XValidation:rule="!has(self.warmPool) || (has(self.fileExtension) && size(self.fileExtension) > 0)",fieldPath=".warmPool",message="needs fileExtension, since only inline code is handed to a spare instance; write for example fileExtension: py"
 type RuntimeSpec struct {
 	// Image holds the interpreter and whatever loads the handler.
 	// +kubebuilder:validation:MinLength=1

@@ -341,6 +341,13 @@ func TestValidateRuntimeNamesFieldAndRemedy(t *testing.T) {
 			`spec.protocol: Unsupported value: "gRPC": supported values: "HTTP", "LambdaRuntime"`,
 			`spec.fileExtension: Invalid value: ".py": must be letters and digits without a dot, at most 16; write for example py`,
 			`spec.env[0].name: Forbidden: Windlass sets PORT itself; take another name, for example APP_PORT`}},
+		"a warm pool": {func(r *Runtime) { r.Spec.WarmPool = &WarmPool{Size: MaxWarmPool} }, nil},
+		"a warm pool that nobody could use": {func(r *Runtime) {
+			r.Spec.Protocol, r.Spec.FileExtension, r.Spec.WarmPool = ProtocolHTTP, "", &WarmPool{Size: MaxWarmPool + 1}
+		}, []string{
+			`spec.warmPool: Invalid value: "HTTP": needs the protocol LambdaRuntime, by which alone code is handed to a runtime that has started; remove warmPool`,
+			`spec.warmPool: Invalid value: "": needs fileExtension, since only inline code is handed to a spare instance; write for example fileExtension: py`,
+			`spec.warmPool.size: Invalid value: 101: must be 1 to 100; write for example 3, or remove warmPool for none`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := good.DeepCopy()

@@ -12,6 +12,9 @@ import (
 // an annotation of each pod, of which Kubernetes takes 256 KiB in all.
 const MaxInlineCode = 200_000
 
+// MaxWarmPool is the largest size of a warm pool.
+const MaxWarmPool = 100
+
 // ValidateLocal says what of a valid Function local mode cannot run.
 func ValidateLocal(f *Function) field.ErrorList {
 	var errs field.ErrorList
@@ -64,6 +67,9 @@ func DefaultRuntime(r *Runtime) {
 	orElse(&r.APIVersion, APIVersion)
 	orElse(&r.Kind, KindRuntime)
 	orElse(&r.Spec.Protocol, ProtocolLambdaRuntime)
+	if r.Spec.WarmPool != nil {
+		DefaultResources(&r.Spec.WarmPool.Resources)
+	}
 }
 
 // ValidateRuntime says everything that is wrong with a Runtime that has its
@@ -84,5 +90,26 @@ func ValidateRuntime(r *Runtime) field.ErrorList {
 		errs = append(errs, field.Invalid(spec.Child("fileExtension"), r.Spec.FileExtension,
 			"must be letters and digits without a dot, at most 16; write for example py"))
 	}
-	return append(errs, validateEnv(spec.Child("env"), r.Spec.Env)...)
+	errs = append(errs, validateEnv(spec.Child("env"), r.Spec.Env)...)
+	return append(errs, validateWarmPool(spec.Child("warmPool"), &r.Spec)...)
+}
+
+func validateWarmPool(at *field.Path, r *RuntimeSpec) field.ErrorList {
+	if r.WarmPool == nil {
+		return nil
+	}
+	var errs field.ErrorList
+	if r.Protocol != ProtocolLambdaRuntime {
+		errs = append(errs, field.Invalid(at, r.Protocol,
+			"needs the protocol LambdaRuntime, by which alone code is handed to a runtime that has started; remove warmPool"))
+	}
+	if r.FileExtension == "" {
+		errs = append(errs, field.Invalid(at, r.FileExtension,
+			"needs fileExtension, since only inline code is handed to a spare instance; write for example fileExtension: py"))
+	}
+	if r.WarmPool.Size < 1 || r.WarmPool.Size > MaxWarmPool {
+		errs = append(errs, field.Invalid(at.Child("size"), r.WarmPool.Size,
+			fmt.Sprintf("must be 1 to %d; write for example 3, or remove warmPool for none", MaxWarmPool)))
+	}
+	return append(errs, validateResources(at.Child("resources"), &r.WarmPool.Resources)...)
 }

@@ -60,6 +60,7 @@ func Scheduler(ctx context.Context, config SchedulerConfig) error {
 		s.log.Info("handing the slots over", "delay", config.HandoverDelay)
 		s.keeping.Stop()
 		s.scheduler.Serving(false)
+		s.scheduler.DropSpares()
 		s.scheduler.Audit()
 		time.Sleep(config.HandoverDelay)
 	}
@@ -173,23 +174,39 @@ func (s *schedulerRole) agentRequests() nodepick.Amount {
 	return nodepick.Amount{MilliCPU: cpu.MilliValue(), Memory: memory.Value(), Pods: 1}
 }
 
+// identify says which instance the pod is that a token is of; none if it is not one
+// that this scheduler looks after.
+func (s *schedulerRole) identify(token string) (provisioner.Key, error) {
+	key, _, err := s.podOf(token)
+	if err == nil && key == (provisioner.Key{}) {
+		return key, provisioner.ErrUnknownInstance
+	}
+	return key, err
+}
+
 // verify checks that a token is of the pod that is the instance.
 func (s *schedulerRole) verify(key provisioner.Key, token string) error {
+	of, pod, err := s.podOf(token)
+	if err == nil && of != key {
+		return fmt.Errorf("%w: the token is of pod %s, which is not that instance", provisioner.ErrBadToken, pod)
+	}
+	return err
+}
+
+func (s *schedulerRole) podOf(token string) (key provisioner.Key, pod string, err error) {
 	identity, err := s.verifier.Verify(token)
 	switch {
 	case errors.Is(err, podidentity.ErrInvalid):
-		return fmt.Errorf("%w: %w", provisioner.ErrBadToken, err)
+		return key, "", fmt.Errorf("%w: %w", provisioner.ErrBadToken, err)
 	case err != nil:
-		return err
+		return key, "", err
 	}
+	pod = identity.Namespace + "/" + identity.PodName
 	uid, cid, known := s.pods.Identify(identity.PodUID, identity.Namespace, identity.PodName)
 	if !known {
-		return fmt.Errorf("pod %s/%s has not been seen yet", identity.Namespace, identity.PodName)
+		return key, pod, fmt.Errorf("pod %s has not been seen yet", pod)
 	}
-	if uid != key.FunctionUID || cid != key.CID {
-		return fmt.Errorf("%w: the token is of pod %s/%s, which is not that instance", provisioner.ErrBadToken, identity.Namespace, identity.PodName)
-	}
-	return nil
+	return provisioner.Key{FunctionUID: uid, CID: cid}, pod, nil
 }
 
 func (s *schedulerRole) newOwnership() (*etcd.Keeper, *etcd.Directory, error) {
@@ -216,13 +233,17 @@ func (s *schedulerRole) newOwnership() (*etcd.Keeper, *etcd.Directory, error) {
 func (s *schedulerRole) startScheduler(keeper *etcd.Keeper, watched *peers.Peers) (err error) {
 	s.instances = provisioner.New(
 		provisioner.Config{AgentRequests: s.agentRequests()},
-		provisioner.Deps{Runtime: s.pods, Shared: s.pods, Nodes: s.pods, Verify: s.verify, Now: time.Now, Log: s.log},
+		provisioner.Deps{
+			Runtime: s.pods, Shared: s.pods, Nodes: s.pods, Taker: s.pods,
+			Verify: s.verify, Identify: s.identify, Now: time.Now, Log: s.log,
+		},
 	)
 	settings := scheduler.DefaultConfig()
 	settings.ID, settings.Decider = s.config.ID, s.config.Decider
 	settings.CreateRate, settings.CreateBurst = s.config.CreateQPS, s.createBurst()
 	s.scheduler, err = scheduler.New(settings, scheduler.Deps{
-		Catalog: s.source.Catalog(), Memory: s.source, Keeper: keeper, Router: watched, Instances: s.instances,
+		Catalog: s.source.Catalog(), Memory: s.source, Runtimes: s.source,
+		Keeper: keeper, Router: watched, Instances: s.instances,
 		Schedulers: s.tls.ClientCredentials(wiretls.SchedulerName),
 		Registry:   s.registry, Log: s.log, Now: time.Now,
 	})

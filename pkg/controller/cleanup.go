@@ -24,7 +24,7 @@ import (
 const cleanupPoll = time.Second
 
 // Cleanup removes what Windlass has made and nobody else would remove: the
-// finalizers of Functions, the pods of functions, NetworkPolicies and Runtimes.
+// finalizers of Functions, the pods of functions and spare ones, NetworkPolicies and Runtimes.
 // Functions themselves stay, as do their CRDs. It returns when the pods are gone
 // or ctx ends. Doing it again does no harm. Empty namespaces mean all; Runtimes
 // belong to no namespace, and are removed in any case. The client must know the
@@ -39,7 +39,7 @@ func Cleanup(ctx context.Context, c client.Client, home string, namespaces []str
 	for _, namespace := range namespaces {
 		errs = append(errs,
 			releaseFunctions(ctx, c, namespace, log),
-			deleteListed(ctx, c, &corev1.PodList{}, log, client.InNamespace(namespace), client.MatchingLabelsSelector{Selector: functionPods()}),
+			deleteListed(ctx, c, &corev1.PodList{}, log, client.InNamespace(namespace), client.MatchingLabelsSelector{Selector: instancePods()}),
 			deleteListed(ctx, c, &networkingv1.NetworkPolicyList{}, log, client.InNamespace(namespace), client.MatchingLabels(managedLabels)),
 		)
 	}
@@ -118,9 +118,9 @@ func deleteListed(ctx context.Context, c client.Client, list client.ObjectList, 
 
 // awaitPods returns when no pod of a function is left.
 func awaitPods(ctx context.Context, c client.Client, namespace string, log *slog.Logger) error {
-	err := awaitGone(ctx, c, log, client.InNamespace(namespace), client.MatchingLabelsSelector{Selector: functionPods()})
+	err := awaitGone(ctx, c, log, client.InNamespace(namespace), client.MatchingLabelsSelector{Selector: instancePods()})
 	if err != nil {
-		return fmt.Errorf("%w; look at them with \"kubectl get pods -A -l %s\" and run the cleanup again", err, v1alpha1.LabelFunctionUID)
+		return fmt.Errorf("%w; look at them with \"kubectl get pods -A -l %q\" and run the cleanup again", err, instancePods())
 	}
 	return nil
 }

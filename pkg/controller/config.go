@@ -14,7 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -89,20 +88,28 @@ func Scheme() (*runtime.Scheme, error) {
 // managedLabels are on everything that Windlass makes.
 var managedLabels = map[string]string{v1alpha1.LabelManagedBy: v1alpha1.ManagedBy}
 
-// functionPods selects the pods of all functions.
-func functionPods() labels.Selector {
-	exists, err := labels.NewRequirement(v1alpha1.LabelFunctionUID, selection.Exists, nil)
+// instances selects the pods of all functions, and spare ones.
+var instances = metav1.LabelSelector{
+	MatchLabels: managedLabels,
+	MatchExpressions: []metav1.LabelSelectorRequirement{{
+		Key: v1alpha1.LabelComponent, Operator: metav1.LabelSelectorOpIn,
+		Values: []string{v1alpha1.ComponentFunction, v1alpha1.ComponentSpare},
+	}},
+}
+
+func instancePods() labels.Selector {
+	selector, err := metav1.LabelSelectorAsSelector(&instances)
 	if err != nil {
-		panic("controller: a label that is none: " + err.Error())
+		panic("controller: a selector that is none: " + err.Error())
 	}
-	return labels.SelectorFromSet(managedLabels).Add(*exists)
+	return selector
 }
 
 // cacheOptions keep in memory only what the controller looks at.
 func (c Config) cacheOptions() cache.Options {
 	options := cache.Options{
 		ByObject: map[client.Object]cache.ByObject{
-			&corev1.Pod{}:                 {Label: functionPods(), Transform: slimPod},
+			&corev1.Pod{}:                 {Label: instancePods(), Transform: slimPod},
 			&networkingv1.NetworkPolicy{}: {Label: labels.SelectorFromSet(managedLabels)},
 			&discoveryv1.EndpointSlice{}: {
 				Namespaces: map[string]cache.Config{c.Namespace: {}},

@@ -127,6 +127,9 @@ func (c *Controller) setUp(config Config, deps Deps) error {
 			return nil
 		})),
 		setUpFunctions(mgr, functions, pokes),
+		setUpSpares(mgr, &spareReconciler{
+			client: mgr.GetClient(), namespace: config.Namespace, service: config.SchedulerService, metrics: metrics, log: deps.Log,
+		}),
 		setUpPolicies(mgr, &policyReconciler{client: mgr.GetClient(), log: deps.Log}),
 		setUpRuntimes(mgr, config.Runtimes, deps.Log),
 	)
@@ -174,6 +177,9 @@ func setUpFunctions(mgr manager.Manager, r *reconciler, pokes *pokes) error {
 
 func functionOfPod(_ context.Context, o client.Object) []reconcile.Request {
 	name := o.GetLabels()[v1alpha1.LabelFunction]
+	if name == "" {
+		return nil // a spare instance
+	}
 	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: o.GetNamespace(), Name: name}}}
 }
 

@@ -88,6 +88,7 @@ func (w *world) makePod(f *v1alpha1.Function, cid string) *corev1.Pod {
 	p := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: f.Name + "-" + cid, Labels: map[string]string{
 			v1alpha1.LabelManagedBy: v1alpha1.ManagedBy, v1alpha1.LabelFunction: f.Name, v1alpha1.LabelFunctionUID: string(f.UID),
+			v1alpha1.LabelComponent: v1alpha1.ComponentFunction,
 		}},
 		Spec: corev1.PodSpec{
 			NodeName: "nowhere", TerminationGracePeriodSeconds: new(int64),

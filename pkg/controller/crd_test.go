@@ -245,7 +245,12 @@ func TestAPIServerChecksRuntimes(t *testing.T) {
 		spec string
 		want []string
 	}{
-		"what is right": {`{image: a/b:1, command: [/bootstrap], fileExtension: py, env: [{name: A, value: b}]}`, nil},
+		"what is right": {`{image: a/b:1, command: [/bootstrap], fileExtension: py, env: [{name: A, value: b}], warmPool: {size: 100, resources: {limits: {memory: 1Gi}}}}`, nil},
+		"a warm pool of too many": {`{image: a, fileExtension: py, warmPool: {size: 101}}`, []string{
+			`spec.warmPool.size: Invalid value: 101: spec.warmPool.size in body should be less than or equal to 100`}},
+		"a pool that nobody could use": {`{image: a, protocol: HTTP, warmPool: {size: 1}}`, []string{
+			`spec.warmPool: Invalid value: "object": needs fileExtension, since only inline code is handed to a spare instance; write for example fileExtension: py`,
+			`spec.warmPool: Invalid value: "object": needs the protocol LambdaRuntime, by which alone code is handed to a runtime that has started; remove warmPool`}},
 		"what is wrong": {`{image: a b, command: [""], fileExtension: .py, env: [{name: PORT}]}`, []string{
 			`spec.command: Invalid value: "array": the program is missing; write for example command: ["/runtime/bootstrap"]`,
 			`spec.env[0].name: Forbidden: Windlass sets PORT itself; take another name, for example APP_MODE`,

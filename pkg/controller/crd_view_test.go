@@ -2,6 +2,7 @@ package controller
 
 import (
 	"encoding/json"
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -111,14 +112,14 @@ func TestColumnsOfFunctions(t *testing.T) {
 
 func TestColumnsOfRuntimes(t *testing.T) {
 	c := newClient(t)
-	r := manifest(t, v1alpha1.KindRuntime, "columns", `{image: a/b:1}`)
+	r := manifest(t, v1alpha1.KindRuntime, "columns", `{image: a/b:1, fileExtension: py, warmPool: {size: 3}}`)
 	makeRuntime(t, c, r)
 	columns, cells := table(t, "runtimes", "", "columns")
 	var got []string
-	for i, column := range columns[:3] {
-		got = append(got, column.Name+"="+cells[i].(string))
+	for i, column := range columns[:4] {
+		got = append(got, fmt.Sprintf("%s=%v", column.Name, cells[i]))
 	}
-	if diff := cmp.Diff([]string{"Name=columns", "Image=a/b:1", "Protocol=LambdaRuntime"}, got); diff != "" {
+	if diff := cmp.Diff([]string{"Name=columns", "Image=a/b:1", "Protocol=LambdaRuntime", "WarmPool=3"}, got); diff != "" {
 		t.Error(diff)
 	}
 }

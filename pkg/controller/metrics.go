@@ -22,7 +22,7 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 		}),
 		podsDeleted: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "windlass_controller_pods_deleted_total",
-			Help: "Pods that the controller deleted, by why: their agent had ended, or their Function's time to drain was over.",
+			Help: "Pods that the controller deleted, by why: their agent had ended, their Function's time to drain was over, or their scheduler is gone (of a spare instance).",
 		}, []string{"why"}),
 		events: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "windlass_controller_events_total",

@@ -70,9 +70,7 @@ func (r *policyReconciler) create(ctx context.Context, namespace string) error {
 // policySpec lets nothing in.
 func policySpec() networkingv1.NetworkPolicySpec {
 	return networkingv1.NetworkPolicySpec{
-		PodSelector: metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
-			{Key: v1alpha1.LabelFunctionUID, Operator: metav1.LabelSelectorOpExists},
-		}},
+		PodSelector: instances,
 		PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress},
 	}
 }

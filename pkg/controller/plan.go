@@ -114,7 +114,7 @@ type outcome struct {
 // doomed is a pod to delete.
 type doomed struct {
 	name string
-	// why is "ended" or "straggler".
+	// why is "ended", "straggler" or "orphan".
 	why string
 }
 

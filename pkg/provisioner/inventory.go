@@ -66,6 +66,9 @@ type Instance struct {
 	StartBy time.Time
 	// Adopted says that somebody else started it, and Ran that it ran then.
 	Adopted, Ran bool
+	// Spare says that it was a spare instance before, of which its start says
+	// nothing about others.
+	Spare bool
 	// Connected says that its agent's stream is there; SilentSince is when
 	// the stream ended, valid while a created instance is not connected.
 	Connected   bool
@@ -198,14 +201,14 @@ func (v *Inventory) Disconnect(key Key, now time.Time) {
 
 // Pulled says that an instance asked for work. It tells whether that was the
 // first time, and how long it took from its order; 0 if that is not known, since it
-// ran when it was adopted.
+// ran when it was adopted, or was a spare instance.
 func (v *Inventory) Pulled(key Key, now time.Time) (took time.Duration, first bool) {
 	in, err := v.get(key)
 	if err != nil || in.State != Creating {
 		return 0, false
 	}
 	in.State = Created
-	if !in.Ran {
+	if !in.Ran && !in.Spare {
 		took = max(0, now.Sub(in.Ordered))
 	}
 	return took, true
@@ -217,7 +220,7 @@ func (v *Inventory) Pulled(key Key, now time.Time) (took time.Duration, first bo
 func (v *Inventory) Withdraw(uid string, n int) []Key {
 	var unheard []*Instance
 	for _, in := range v.all(uid) {
-		if in.State == Creating && !in.Ran && !in.Connected && in.SilentSince.IsZero() && in.Blamed == "" {
+		if in.State == Creating && !in.Ran && !in.Spare && !in.Connected && in.SilentSince.IsZero() && in.Blamed == "" {
 			unheard = append(unheard, in)
 		}
 	}

@@ -41,6 +41,11 @@ type Deps struct {
 	// Nodes tells where they may run; both may be nil.
 	Shared Shared
 	Nodes  Nodes
+	// Taker is the same runtime, if it keeps spare instances, and Identify says
+	// which instance an agent's proof is of; both may be nil. The error is
+	// ErrUnknownInstance, wraps ErrBadToken or is a passing one.
+	Taker    Taker
+	Identify func(proof string) (Key, error)
 	// Verify checks an agent's proof that it is the instance's. If it is nil,
 	// the proof is the token that the instance was started with. The error
 	// wraps ErrBadToken or is a passing one.

@@ -77,6 +77,17 @@ type Shared interface {
 	Release(functionUID string)
 }
 
+// Taker is a runtime that keeps spare instances. Those of a pool are started and
+// stopped as if they were of a function; see spare.PoolFunction.
+type Taker interface {
+	// Take makes a spare instance of a pool an instance of a function, and then
+	// calls told with whether it is. If it is not, nothing is left of either, and
+	// neither has an Exit. It is false, and nothing is changed, if there is no such
+	// spare instance. Told is not called if the instance is stopped, which its Exit
+	// tells, or released before.
+	Take(poolUID string, cid invoke.CID, spec InstanceSpec, told func(taken bool)) bool
+}
+
 // Nodes tells where instances may run.
 type Nodes interface {
 	// Candidates are the nodes that instances of a function may use, with all

@@ -1,7 +1,10 @@
 package scheduler
 
 import (
+	"errors"
+	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -25,16 +28,42 @@ var (
 	errReplaced = status.Error(codes.Aborted, "the instance has opened another stream")
 )
 
-// attend takes an instance's messages until its stream ends, it falls silent, or it
-// opens another stream.
-func (p *pullStream) attend(server pullServer) error {
+// line is the scheduler's end of an instance's stream. Replies are only put into a
+// buffer that holds all that the instance can ask for; should an agent break the rules
+// so that it overflows, its stream ends with its next message.
+type line struct {
+	scheduler  *Scheduler
+	key        provisioner.Key
+	replies    chan *wirev1.PullReply
+	overflowed atomic.Bool
+	// givenUp takes why the scheduler ends the stream, and over is closed when
+	// nothing is left of it.
+	givenUp chan error
+	over    chan struct{}
+	// silence ends the stream once it has lasted for maySleep; 0 if the instance
+	// has not said how often it speaks.
+	silence  *time.Timer
+	maySleep time.Duration
+}
+
+func newLine(s *Scheduler, key provisioner.Key, buffer int) line {
+	return line{
+		scheduler: s, key: key, replies: make(chan *wirev1.PullReply, buffer),
+		givenUp: make(chan error, 1), over: make(chan struct{}),
+	}
+}
+
+// attend hands an instance's messages to handle until its stream ends, it falls
+// silent, or it opens another stream. Then it calls end with whether it was the
+// instance that ended it.
+func (p *line) attend(server pullServer, handle func(*wirev1.PullRequest) error, end func(orderly bool)) error {
 	p.silence = time.AfterFunc(longestSilence, func() { p.giveUp(errSilent) })
 	p.silence.Stop() // until it says how often it speaks
 	ended := make(chan error, 1)
 	go func() {
-		orderly, err := p.receive(server)
+		orderly, err := p.receive(server, handle)
 		p.silence.Stop()
-		p.end(orderly)
+		end(orderly)
 		p.scheduler.streams.leave(p)
 		ended <- err
 	}()
@@ -47,8 +76,40 @@ func (p *pullStream) attend(server pullServer) error {
 	}
 }
 
+// send sends what the buffer holds until the stream ends.
+func (p *line) send(server pullServer) {
+	for {
+		select {
+		case <-server.Context().Done():
+			return
+		case reply := <-p.replies:
+			if server.Send(reply) != nil {
+				return // the stream has ended, which receive sees
+			}
+		}
+	}
+}
+
+// receive reads the instance's messages until they end, and tells whether the
+// instance ended them.
+func (p *line) receive(server pullServer, handle func(*wirev1.PullRequest) error) (orderly bool, err error) {
+	for {
+		msg, err := server.Recv()
+		if err != nil {
+			return errors.Is(err, io.EOF), nil
+		}
+		if p.overflowed.Load() {
+			return false, status.Error(codes.ResourceExhausted, "the instance did not take its replies")
+		}
+		p.hear(msg)
+		if err := handle(msg); err != nil {
+			return false, err
+		}
+	}
+}
+
 // giveUp ends the stream, for the first reason.
-func (p *pullStream) giveUp(err error) {
+func (p *line) giveUp(err error) {
 	select {
 	case p.givenUp <- err:
 	default:
@@ -59,15 +120,15 @@ func (p *pullStream) giveUp(err error) {
 // has lost the one before, even if that is not known here yet.
 type streams struct {
 	mu sync.Mutex
-	of map[provisioner.Key]*pullStream
+	of map[provisioner.Key]*line
 }
 
 // enter ends the stream before, and returns when nothing is left of it.
-func (s *streams) enter(p *pullStream) {
+func (s *streams) enter(p *line) {
 	s.mu.Lock()
 	before := s.of[p.key]
 	if s.of == nil {
-		s.of = make(map[provisioner.Key]*pullStream)
+		s.of = make(map[provisioner.Key]*line)
 	}
 	s.of[p.key] = p
 	s.mu.Unlock()
@@ -77,7 +138,7 @@ func (s *streams) enter(p *pullStream) {
 	}
 }
 
-func (s *streams) leave(p *pullStream) {
+func (s *streams) leave(p *line) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.of[p.key] == p {
@@ -87,7 +148,7 @@ func (s *streams) leave(p *pullStream) {
 }
 
 // hear takes note that the instance is there.
-func (p *pullStream) hear(msg *wirev1.PullRequest) {
+func (p *line) hear(msg *wirev1.PullRequest) {
 	if ping := msg.GetPing(); ping != nil {
 		every := min(time.Duration(ping.GetEveryNs()), longestSilence)
 		p.maySleep = min(max(silentTimes*every, shortestSilence), longestSilence)
@@ -98,10 +159,18 @@ func (p *pullStream) hear(msg *wirev1.PullRequest) {
 }
 
 // welcome tells the instance that it was accepted.
-func (p *pullStream) welcome(epoch uint64) {
+func (p *line) welcome(epoch uint64) {
 	p.reply(&wirev1.PullReply{Kind: &wirev1.PullReply_Welcome{Welcome: &wirev1.Welcome{Epoch: epoch}}})
 }
 
-func (p *pullStream) pong() {
+func (p *line) pong() {
 	p.reply(&wirev1.PullReply{Kind: &wirev1.PullReply_Pong{Pong: &wirev1.Pong{}}})
+}
+
+func (p *line) reply(reply *wirev1.PullReply) {
+	select {
+	case p.replies <- reply:
+	default:
+		p.overflowed.Store(true)
+	}
 }

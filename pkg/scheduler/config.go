@@ -126,6 +126,8 @@ type Instances interface {
 	Candidates(fn *v1alpha1.Function) ([]nodepick.Node, []nodepick.Rejection)
 	Requests(fn *v1alpha1.Function) nodepick.Amount
 	Failing(uid string) (why provisioner.StartFailure, retryAfter time.Duration, failing bool)
+	Recognize(proof string) (provisioner.Instance, error)
+	Take(fn *v1alpha1.Function, term invoke.Term, pooled provisioner.Key, told func(key provisioner.Key, taken bool)) (provisioner.Key, bool)
 }
 
 // Memory tells what was learnt of a function elsewhere, or before a restart.
@@ -156,6 +158,8 @@ type Deps struct {
 	// is passed on to them is not encrypted.
 	Schedulers credentials.TransportCredentials
 	Instances  Instances
+	// Runtimes may be nil: then there are no spare instances.
+	Runtimes Runtimes
 	// Memory may be nil.
 	Memory   Memory
 	Registry prometheus.Registerer

@@ -56,6 +56,8 @@ type worldConfig struct {
 	node int64
 	// shared says that instances outlive the scheduler, which is at self:1.
 	shared bool
+	// runtimes, if there are any, may have warm pools.
+	runtimes Runtimes
 }
 
 // defaults are those with the paper's decider, whose decisions can be told
@@ -113,14 +115,19 @@ func newWorld(t testing.TB, config worldConfig) *world {
 		config.ID = "self"
 		deps.Shared, deps.Verify = w.runtime, func(provisioner.Key, string) error { return nil }
 	}
+	if config.runtimes != nil {
+		config.ID = "self"
+		deps.Taker, deps.Identify, deps.Verify = w.runtime, w.runtime.identify, w.runtime.verify
+	}
 	w.instances = provisioner.New(
 		provisioner.Config{Nodes: []nodepick.Node{{Name: "n", Allocatable: nodepick.Amount{MilliCPU: config.node, Memory: 1 << 50}}}},
 		deps,
 	)
 	var err error
 	w.scheduler, err = New(config.Config, Deps{
-		Router:  w.keeper,
-		Catalog: w.catalog, Keeper: w.keeper, Instances: w.instances,
+		Runtimes: config.runtimes,
+		Router:   w.keeper,
+		Catalog:  w.catalog, Keeper: w.keeper, Instances: w.instances,
 		Registry: w.registry, Log: log, Now: time.Now,
 	})
 	if err != nil {
@@ -225,6 +232,7 @@ type fakeKeeper struct {
 	changed chan struct{}
 
 	mu       sync.Mutex
+	slots    ownership.Map
 	owned    bool
 	other    string // address of the owner, if it is another
 	silent   bool   // the other is, so that the scheduler stands in
@@ -247,7 +255,20 @@ func (k *fakeKeeper) Route(ownership.Slot) (to ownership.Owner, provisional, kno
 	return ownership.Owner{ID: "other", Addr: k.other, Epoch: 8}, false, true
 }
 
-func (k *fakeKeeper) Map() *ownership.Map { return new(ownership.Map) }
+func (k *fakeKeeper) Map() *ownership.Map {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.slots.Clone()
+}
+
+// owns makes everything be known to be somebody's.
+func (k *fakeKeeper) owns(id string) {
+	k.change(func() {
+		for slot := range ownership.Slot(ownership.Slots) {
+			k.slots.Replace(slot, ownership.Owner{ID: id, Addr: id + ":1", Epoch: 7})
+		}
+	})
+}
 
 func (k *fakeKeeper) Changed() <-chan struct{} { return k.changed }
 
@@ -318,6 +339,7 @@ type fakeRuntime struct {
 	// existing are those that somebody else has started.
 	existing []provisioner.Existing
 	released []string
+	pods     fakePods
 }
 
 func (r *fakeRuntime) Adopt(*v1alpha1.Function) []provisioner.Existing {
@@ -336,6 +358,7 @@ func (r *fakeRuntime) Start(spec provisioner.InstanceSpec) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.started = append(r.started, spec)
+	r.pods.add(keyOf(string(spec.Function.UID), spec.CID))
 	r.alive[keyOf(string(spec.Function.UID), spec.CID)] = make(chan struct{})
 }
 

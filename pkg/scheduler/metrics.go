@@ -23,6 +23,7 @@ type metrics struct {
 	released  *prometheus.CounterVec
 	deferrals *prometheus.CounterVec
 	refusals  *prometheus.CounterVec
+	taken     *prometheus.CounterVec
 	ticks     prometheus.Histogram
 }
 
@@ -44,13 +45,14 @@ func newMetrics(reg prometheus.Registerer, s *Scheduler) *metrics {
 		released:  counter("instances_released_total", "Idle instances that were retired, since the function's idle times say that no call is near."),
 		deferrals: counter("orders_deferred_total", "Decisions to create instances of which none could be created at that tick, since the rate was used up."),
 		refusals:  counter("refused_total", "Calls that were refused, when they came or while they waited, by reason.", "reason"),
+		taken:     counter("spares_taken_total", "Spare instances of warm pools that became the function's."),
 		ticks: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "windlass_scheduler_tick_duration_seconds",
 			Help:    "Time that one tick took over all functions.",
 			Buckets: prometheus.ExponentialBuckets(0.00001, 4, 9),
 		}),
 	}
-	reg.MustRegister(m.decisions, m.ordered, m.starts, m.failures, m.evictions, m.withdrawn, m.released, m.deferrals, m.refusals, m.ticks, stateCollector{s})
+	reg.MustRegister(m.decisions, m.ordered, m.starts, m.failures, m.evictions, m.withdrawn, m.released, m.deferrals, m.refusals, m.taken, m.ticks, stateCollector{s})
 	return m
 }
 
@@ -100,7 +102,7 @@ func (s *Scheduler) record(f *function, write func(m *metrics, key invoke.Functi
 
 func (m *metrics) forget(key invoke.FunctionKey) {
 	labels := prometheus.Labels{"namespace": key.Namespace, "function": key.Name}
-	for _, vec := range []*prometheus.CounterVec{m.decisions, m.ordered, m.starts, m.failures, m.evictions, m.withdrawn, m.released, m.deferrals, m.refusals} {
+	for _, vec := range []*prometheus.CounterVec{m.decisions, m.ordered, m.starts, m.failures, m.evictions, m.withdrawn, m.released, m.deferrals, m.refusals, m.taken} {
 		vec.DeletePartialMatch(labels)
 	}
 }
@@ -124,6 +126,8 @@ var (
 )
 
 var (
+	sparesDesc = prometheus.NewDesc("windlass_scheduler_spare_instances",
+		"Spare instances of the scheduler's warm pools by state: starting, ready or leaving.", []string{"namespace", "runtime", "state"}, nil)
 	orphanDesc = prometheus.NewDesc("windlass_scheduler_orphan",
 		"1 while etcd does not confirm that the scheduler owns its slots, else 0.", nil, nil)
 	servedDesc = prometheus.NewDesc("windlass_scheduler_slots",
@@ -138,6 +142,7 @@ func (c stateCollector) Describe(ch chan<- *prometheus.Desc) {
 	ch <- instancesDesc
 	ch <- executionDesc
 	ch <- startDesc
+	ch <- sparesDesc
 	ch <- orphanDesc
 	ch <- servedDesc
 }
@@ -145,6 +150,7 @@ func (c stateCollector) Describe(ch chan<- *prometheus.Desc) {
 // Collect implements prometheus.Collector.
 func (c stateCollector) Collect(ch chan<- prometheus.Metric) {
 	c.collectSlots(ch)
+	c.collectSpares(ch)
 	for _, f := range c.s.all() {
 		key := f.current().Key()
 		counts, view := c.s.deps.Instances.Count(f.uid), f.broker.View()

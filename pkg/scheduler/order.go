@@ -113,12 +113,16 @@ func (s *Scheduler) order(c *considered, n int) int {
 	if n <= 0 {
 		return 0
 	}
-	ordered := s.deps.Instances.Order(c.fn, c.term, n)
-	c.asked = true
-	c.ordered.Keys = append(c.ordered.Keys, ordered.Keys...)
-	c.ordered.NoRoom = ordered.NoRoom
-	s.orders.spend(s.deps.Now(), len(ordered.Keys))
-	return len(ordered.Keys)
+	c.asked, c.ordered.NoRoom = true, ""
+	had := s.takeSpares(c, n)
+	if len(had) < n {
+		ordered := s.deps.Instances.Order(c.fn, c.term, n-len(had))
+		c.ordered.NoRoom = ordered.NoRoom
+		had = append(had, ordered.Keys...)
+	}
+	c.ordered.Keys = append(c.ordered.Keys, had...)
+	s.orders.spend(s.deps.Now(), len(had))
+	return len(had)
 }
 
 // report keeps what became of a decision to create instances. An order that stays

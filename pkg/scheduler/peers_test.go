@@ -121,6 +121,8 @@ type agent struct {
 	said  []string // what the scheduler said since the last look
 	ended bool
 	err   error
+	// assignment is the last that it got.
+	assignment *wirev1.Assignment
 }
 
 // greet opens a stream for an instance and says hello.
@@ -176,6 +178,9 @@ func (a *agent) hear(reply *wirev1.PullReply) {
 		a.said = append(a.said, "moved to "+kind.Moved.GetAddress())
 	case *wirev1.PullReply_Retire:
 		a.said = append(a.said, "retire: "+kind.Retire.GetReason())
+	case *wirev1.PullReply_Assignment:
+		a.said = append(a.said, "assigned to "+kind.Assignment.GetFunction()+" as "+kind.Assignment.GetCid())
+		a.assignment = kind.Assignment
 	case *wirev1.PullReply_Leave:
 		a.said = append(a.said, fmt.Sprintf("leave: %v, ask again in %v", kind.Leave.GetGranted(), time.Duration(kind.Leave.GetAskAgainNs())))
 	}

@@ -2,7 +2,6 @@ package scheduler
 
 import (
 	"errors"
-	"io"
 	"sync/atomic"
 	"time"
 
@@ -20,29 +19,15 @@ import (
 
 type pullServer = grpc.BidiStreamingServer[wirev1.PullRequest, wirev1.PullReply]
 
-// pullStream is the stream of pulls of one instance. As a Sink it only puts
-// replies into a buffer that holds all that the instance can ask for; should an
-// agent break the rules so that it overflows, its stream ends with its next
-// message.
+// pullStream is the stream of pulls of one instance. It is the instance's Sink.
 type pullStream struct {
-	scheduler  *Scheduler
-	function   *function
-	key        provisioner.Key
-	replies    chan *wirev1.PullReply
-	overflowed atomic.Bool
+	line
+	function *function
 	// retired says that the instance was told to go.
 	retired atomic.Bool
 
 	pulled  bool // has asked for work
 	leaving bool // said goodbye, or was let go
-	// givenUp takes why the scheduler ends the stream, and over is closed when
-	// nothing is left of it.
-	givenUp chan error
-	over    chan struct{}
-	// silence ends the stream once it has lasted for maySleep; 0 if the instance
-	// has not said how often it speaks.
-	silence  *time.Timer
-	maySleep time.Duration
 }
 
 // Pull serves one instance's pulls.
@@ -50,6 +35,9 @@ func (s *Scheduler) Pull(server pullServer) error {
 	first, err := server.Recv()
 	if err != nil {
 		return err
+	}
+	if first.GetHello().GetSpare() {
+		return s.pullSpare(server, first.GetHello().GetToken())
 	}
 	p, err := s.hello(first.GetHello())
 	if errors.Is(err, errMoved) {
@@ -61,7 +49,7 @@ func (s *Scheduler) Pull(server pullServer) error {
 	// It ends with the stream. To wait for it here would be to wait for an
 	// agent that does not take its replies.
 	go p.send(server)
-	return p.attend(server)
+	return p.attend(server, p.handle, p.end)
 }
 
 // errMoved says that the function has another owner.
@@ -96,16 +84,14 @@ func (s *Scheduler) hello(hello *wirev1.Hello) (*pullStream, error) {
 	}
 	capacity := int(f.current().Spec.Concurrency)
 	p := &pullStream{
-		scheduler: s, function: f, key: key,
 		// A ticket for each call it can hold, a welcome, a retirement, an
 		// answer, and one for each ping that may wait for one.
-		replies: make(chan *wirev1.PullReply, capacity+8),
-		givenUp: make(chan error, 1), over: make(chan struct{}),
+		line: newLine(s, key, capacity+8), function: f,
 	}
 	p.welcome(term.Epoch)
-	s.streams.enter(p)
+	s.streams.enter(&p.line)
 	if err := p.join(instance, capacity); err != nil {
-		s.streams.leave(p)
+		s.streams.leave(&p.line)
 		return nil, err
 	}
 	s.deps.Log.Info("an instance joined", "function", f.current().Key().String(), "cid", key.CID)
@@ -157,38 +143,6 @@ func (p *pullStream) join(instance provisioner.Instance, capacity int) error {
 		p.function.broker.Retire(p.key.CID, "it was let go before")
 	}
 	return nil
-}
-
-// send sends what the buffer holds until the stream ends.
-func (p *pullStream) send(server pullServer) {
-	for {
-		select {
-		case <-server.Context().Done():
-			return
-		case reply := <-p.replies:
-			if server.Send(reply) != nil {
-				return // the stream has ended, which receive sees
-			}
-		}
-	}
-}
-
-// receive reads the instance's messages until they end, and tells whether the
-// instance ended them.
-func (p *pullStream) receive(server pullServer) (orderly bool, err error) {
-	for {
-		msg, err := server.Recv()
-		if err != nil {
-			return errors.Is(err, io.EOF), nil
-		}
-		if p.overflowed.Load() {
-			return false, status.Error(codes.ResourceExhausted, "the instance did not take its replies")
-		}
-		p.hear(msg)
-		if err := p.handle(msg); err != nil {
-			return false, err
-		}
-	}
 }
 
 func (p *pullStream) handle(msg *wirev1.PullRequest) error {
@@ -333,12 +287,4 @@ func (p *pullStream) Dismiss() { p.reply(p.scheduler.moved(p.function.slot)) }
 func (p *pullStream) Retire(reason string) {
 	p.retired.Store(true)
 	p.reply(&wirev1.PullReply{Kind: &wirev1.PullReply_Retire{Retire: &wirev1.Retire{Reason: reason}}})
-}
-
-func (p *pullStream) reply(reply *wirev1.PullReply) {
-	select {
-	case p.replies <- reply:
-	default:
-		p.overflowed.Store(true)
-	}
 }

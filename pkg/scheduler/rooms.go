@@ -41,7 +41,8 @@ func (r rooms) forget() { clear(r) }
 
 // room is for how many more instances of a function there is room. It is that at the
 // first look since the tick began: functions that decide in the same tick do not see
-// what the others take, which the orders find out.
+// what the others take, which the orders find out. A spare instance that the function
+// can take has room already.
 func (s *Scheduler) room(f *function, fn *v1alpha1.Function) int {
 	want := s.deps.Instances.Requests(fn)
 	at := placement{requests: want, where: f.place()}
@@ -51,5 +52,5 @@ func (s *Scheduler) room(f *function, fn *v1alpha1.Function) int {
 		room = nodepick.Room(nodes, want)
 		s.rooms[at] = room
 	}
-	return room
+	return room + s.spareRoom(f, fn)
 }

@@ -56,6 +56,7 @@ type Scheduler struct {
 	rooms  rooms
 	// starts are those of all functions.
 	starts starts
+	spares *spares
 }
 
 // New makes a Scheduler. It starts nothing.
@@ -75,6 +76,7 @@ func New(config Config, deps Deps) (*Scheduler, error) {
 		orders:    newOrders(config),
 		starts:    newStarts(config.Executions),
 		rooms:     make(rooms),
+		spares:    newSpares(config.ID, deps.Now()),
 	}
 	s.metrics = newMetrics(deps.Registry, s)
 	return s, nil
@@ -107,6 +109,8 @@ func (s *Scheduler) Run(ctx context.Context) error {
 			s.Audit()
 		case f := <-s.kicks:
 			s.kicked(f)
+		case f := <-s.spares.untaken:
+			s.orderInstead(f)
 		case e := <-s.changes:
 			s.functionChanged(e)
 		case err := <-watched:
@@ -288,6 +292,9 @@ func (s *Scheduler) hasInstance(f *function) bool {
 // StartFailed is told by the provisioner that an instance did not start. If no
 // other one is there or under way, nothing that waits will be served.
 func (s *Scheduler) StartFailed(key provisioner.Key, why provisioner.StartFailure) {
+	if s.spareEnded(key, why) {
+		return
+	}
 	f := s.lookup(key.FunctionUID)
 	if f == nil {
 		// The failure came after the function was forgotten.
@@ -314,6 +321,9 @@ func cannotStart(why provisioner.StartFailure, retryAfter time.Duration) invoke.
 
 // Gone is told by the provisioner that an instance ended after it had started.
 func (s *Scheduler) Gone(key provisioner.Key, lost bool, why provisioner.StartFailure) {
+	if s.spareEnded(key, why) {
+		return
+	}
 	f := s.lookup(key.FunctionUID)
 	if f == nil {
 		return

@@ -35,6 +35,7 @@ func (s *Scheduler) tick() {
 	for _, c := range all {
 		s.conclude(c, &known)
 	}
+	s.keepSpares()
 	s.metrics.ticked(s.deps.Now().Sub(begun))
 }
 
@@ -101,6 +102,9 @@ func (s *Scheduler) conclude(c *considered, known *idleness) {
 // helped only if it is its namespace's turn.
 func (s *Scheduler) lackRoom(c *considered, known *idleness) {
 	f := c.function
+	if s.yieldSpares(c.fn, c.wanted()) {
+		return
+	}
 	if c.counts != (provisioner.Counts{}) {
 		if c.snapshot.Waiting() > 0 {
 			s.makeRoom(f, known, true)

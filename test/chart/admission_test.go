@@ -75,6 +75,7 @@ func admissionPolicyHolds(t *testing.T, c *cluster) {
 			t.Errorf("a pod in %s: %v", ns, err)
 		}
 	}
+	sparePolicyHolds(t, c, scheduler, target)
 	for name, forbidden := range forbiddenPods {
 		t.Run(name, func(t *testing.T) {
 			err := create(scheduler, forbidden.change)

@@ -20,7 +20,7 @@ func component(name string) place {
 }
 
 var (
-	instance = place{"team-a", labels.Set{"windlass.dev/function-uid": "6f9e4c1e", "app.kubernetes.io/managed-by": "windlass"}}
+	instance = place{"team-a", labels.Set{"app.kubernetes.io/component": "function", "app.kubernetes.io/managed-by": "windlass"}}
 	stranger = place{"team-a", labels.Set{"app": "shop"}}
 	neighbor = place{namespace, labels.Set{"app": "shop"}}
 )

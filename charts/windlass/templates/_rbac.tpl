@@ -31,7 +31,8 @@ run, and "own" is the release's namespace. */}}
   verbs: [get, list, watch]
 - apiGroups: [""]
   resources: [pods]
-  verbs: [create, delete]
+  # A function takes a spare instance by "patch".
+  verbs: [create, delete, patch]
 {{- end }}
 
 {{- define "windlass.rules.controller.everywhere" -}}

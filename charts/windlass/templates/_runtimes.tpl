@@ -3,7 +3,7 @@
 {{- $manifests := list -}}
 {{- range $runtime := .Values.runtimes -}}
 {{- $spec := dict "image" (include "windlass.image" (list $ $runtime.image)) -}}
-{{- range $field := list "command" "protocol" "fileExtension" "env" -}}
+{{- range $field := list "command" "protocol" "fileExtension" "env" "warmPool" -}}
 {{- with get $runtime $field -}}
 {{- $_ := set $spec $field . -}}
 {{- end -}}

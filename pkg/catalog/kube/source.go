@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 
 	toolscache "k8s.io/client-go/tools/cache"
@@ -66,6 +68,13 @@ func (s *Source) Get(name string) (*v1alpha1.Runtime, bool) {
 	defer s.mu.Unlock()
 	rt, known := s.runtimes[name]
 	return rt, known
+}
+
+// List returns all Runtimes, in no order. They are shared and must not be changed.
+func (s *Source) List() []*v1alpha1.Runtime {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Collect(maps.Values(s.runtimes))
 }
 
 // Run follows the cluster until ctx ends. It returns an error only if it cannot

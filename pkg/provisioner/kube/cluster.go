@@ -10,7 +10,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/provisioner/podspec"
 )
 
@@ -36,7 +35,7 @@ type cluster struct {
 func newCluster(client kubernetes.Interface, tell observer) (*cluster, error) {
 	factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTransform(slim))
 	c := &cluster{factory: factory, pods: factory.Core().V1().Pods().Informer()}
-	if err := c.pods.AddIndexers(cache.Indexers{indexFunction: functionOf}); err != nil {
+	if err := c.pods.AddIndexers(cache.Indexers{indexFunction: indexByFunction}); err != nil {
 		return nil, fmt.Errorf("kube: indexing pods: %w", err)
 	}
 	pods, err := c.pods.AddEventHandler(podHandler(tell))
@@ -108,7 +107,7 @@ func (c *cluster) pod(key podKey) *corev1.Pod {
 	return object.(*corev1.Pod)
 }
 
-// podsOf are the pods that say that they are of a function.
+// podsOf are the pods that say that they are of a function, or of a pool.
 func (c *cluster) podsOf(functionUID string) []*corev1.Pod {
 	objects, err := c.pods.GetIndexer().ByIndex(indexFunction, functionUID)
 	if err != nil {
@@ -122,12 +121,13 @@ func (c *cluster) podsOf(functionUID string) []*corev1.Pod {
 	return pods
 }
 
-func functionOf(object any) ([]string, error) {
-	pod, ok := object.(*corev1.Pod)
-	if !ok || pod.Labels[v1alpha1.LabelFunctionUID] == "" {
-		return nil, nil
+func indexByFunction(object any) ([]string, error) {
+	if pod, ok := object.(*corev1.Pod); ok {
+		if uid := functionOf(pod); uid != "" {
+			return []string{uid}, nil
+		}
 	}
-	return []string{pod.Labels[v1alpha1.LabelFunctionUID]}, nil
+	return nil, nil
 }
 
 // slim leaves of pods and nodes what this package asks about, so that many cost
@@ -143,7 +143,7 @@ func slim(object any) (any, error) {
 }
 
 func slimPod(pod *corev1.Pod) *corev1.Pod {
-	ours := pod.Labels[v1alpha1.LabelFunctionUID] != ""
+	ours := functionOf(pod) != ""
 	s := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: pod.Name, Namespace: pod.Namespace, UID: pod.UID, ResourceVersion: pod.ResourceVersion,

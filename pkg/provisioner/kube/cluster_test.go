@@ -34,7 +34,7 @@ type stageAPI struct {
 func startRuntime(t *testing.T, client kubernetes.Interface) *stageAPI {
 	t.Helper()
 	r, err := New(testConfig(), Deps{
-		Client: client, Runtimes: noRuntimes{}, Registerer: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler),
+		Client: client, Runtimes: onlyPython{}, Registerer: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -144,6 +144,7 @@ func TestPodsBeforeARealAPI(t *testing.T) {
 
 	t.Run("a life", func(t *testing.T) { testLife(t, s.in(t), f) })
 	t.Run("a pod that is there", func(t *testing.T) { testThere(t, s.in(t), f) })
+	t.Run("a spare one", func(t *testing.T) { testSpare(t, s.in(t)) })
 	t.Run("refusals", func(t *testing.T) { testRefusals(t, s.in(t), f) })
 }
 

@@ -93,6 +93,9 @@ const (
 	// requestTimeout bounds one request to the API. It is long, since asking
 	// again does an API that is slow no good.
 	requestTimeout = 10 * time.Second
+	// takeTimeout bounds the request by which a spare instance is taken: soon,
+	// a pod of its own is as fast.
+	takeTimeout = 2 * time.Second
 	// brokenGrace is the grace, in seconds, of a pod whose agent or function
 	// has ended: nobody waits for the rest.
 	brokenGrace int64 = 2

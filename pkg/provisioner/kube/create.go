@@ -12,12 +12,17 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/provisioner/podspec"
+	"github.com/windlass-dev/windlass/pkg/provisioner/spare"
 )
 
 // create makes one attempt to create the pod of an instance.
 func (r *Runtime) create(ctx context.Context, in *instance) {
 	spec, wanted := r.begin(in)
 	if !wanted {
+		return
+	}
+	if in.taking != nil {
+		r.take(ctx, in, spec)
 		return
 	}
 	pod, v := r.podOf(spec, in.started)
@@ -54,20 +59,34 @@ func (r *Runtime) begin(in *instance) (provisioner.InstanceSpec, bool) {
 
 // podOf is the pod to create, or nil and why there is none.
 func (r *Runtime) podOf(spec provisioner.InstanceSpec, decided time.Time) (*corev1.Pod, verdict) {
-	in := podspec.Input{Config: r.config.Pod, Function: spec.Function, CID: spec.CID, Node: spec.Node, Decided: decided}
-	if name := string(spec.Function.Spec.Runtime); name != "" {
-		runtime, known := r.runtimes.Get(name)
-		if !known {
-			return nil, verdict{code: v1alpha1.ReasonUnknownRuntime,
-				reason: fmt.Sprintf("spec.runtime: there is no Runtime %q: correct the name or create it", name)}
-		}
-		in.Runtime = runtime
+	in, v := r.input(spec, decided)
+	if v.ended {
+		return nil, v
 	}
-	pod, err := podspec.Pod(in)
+	build := podspec.Pod
+	if _, ofPool := spare.PoolOf(string(spec.Function.UID)); ofPool {
+		build = podspec.Spare
+	}
+	pod, err := build(in)
 	if err != nil {
 		return nil, verdict{code: v1alpha1.ReasonInvalid, reason: err.Error()}
 	}
 	return pod, verdict{}
+}
+
+// input is what the pod of an instance depends on. The verdict has ended if there
+// can be none.
+func (r *Runtime) input(spec provisioner.InstanceSpec, decided time.Time) (podspec.Input, verdict) {
+	in := podspec.Input{Config: r.config.Pod, Function: spec.Function, CID: spec.CID, Node: spec.Node, Decided: decided}
+	if name := string(spec.Function.Spec.Runtime); name != "" {
+		runtime, known := r.runtimes.Get(name)
+		if !known {
+			return in, verdict{ended: true, code: v1alpha1.ReasonUnknownRuntime,
+				reason: fmt.Sprintf("spec.runtime: there is no Runtime %q: correct the name or create it", name)}
+		}
+		in.Runtime = runtime
+	}
+	return in, verdict{}
 }
 
 func (r *Runtime) post(ctx context.Context, pod *corev1.Pod) (*corev1.Pod, error) {

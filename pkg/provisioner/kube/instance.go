@@ -12,6 +12,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
 	"github.com/windlass-dev/windlass/pkg/provisioner/podspec"
+	"github.com/windlass-dev/windlass/pkg/provisioner/spare"
 )
 
 // id names an instance.
@@ -62,6 +63,9 @@ type instance struct {
 	endBy time.Time
 	// ran says that the pod was ready when it was adopted.
 	ran bool
+	// taking is not nil while the pod is that of a spare instance still, which is
+	// to become this one's.
+	taking *taking
 }
 
 // book holds the instances that have not ended.
@@ -103,18 +107,38 @@ func (b *book) remove(in *instance) {
 // has says whether the instance has not ended.
 func (b *book) has(in *instance) bool { return b.byID[in.id] == in }
 
-// identity is the instance that a pod belongs to, as its labels say. It is valid
-// only if the pod's owner and name say the same.
-func identity(pod *corev1.Pod) (id, bool) {
+// functionOf is the UID of the function that a pod's labels name or, if it is a spare
+// instance, that of its pool; empty if it is neither.
+func functionOf(pod *corev1.Pod) string {
 	labels := pod.Labels
-	of := id{functionUID: labels[v1alpha1.LabelFunctionUID], cid: invoke.CID(labels[v1alpha1.LabelCID])}
-	if of.functionUID == "" || of.cid == "" || labels[v1alpha1.LabelManagedBy] != v1alpha1.ManagedBy {
+	if labels[v1alpha1.LabelManagedBy] != v1alpha1.ManagedBy {
+		return ""
+	}
+	if labels[v1alpha1.LabelComponent] == v1alpha1.ComponentSpare {
+		return spare.Pool{Scheduler: labels[v1alpha1.LabelScheduler], Namespace: pod.Namespace, Runtime: labels[v1alpha1.LabelPool]}.UID()
+	}
+	return labels[v1alpha1.LabelFunctionUID]
+}
+
+// identity is the instance that a pod belongs to, as its labels say. It is valid
+// only if the pod's owner says the same, and its name, which is that of the instance
+// unless it was a spare one before.
+func identity(pod *corev1.Pod) (id, bool) {
+	of := id{functionUID: functionOf(pod), cid: invoke.CID(pod.Labels[v1alpha1.LabelCID])}
+	if of.functionUID == "" || of.cid == "" {
 		return id{}, false
 	}
+	_, ofPool := spare.PoolOf(of.functionUID)
 	for _, owner := range pod.OwnerReferences {
-		if owner.APIVersion == v1alpha1.APIVersion && owner.Kind == v1alpha1.KindFunction &&
-			string(owner.UID) == of.functionUID && owner.Controller != nil && *owner.Controller {
-			return of, pod.Name == podspec.Name(owner.Name, of.functionUID, of.cid)
+		if owner.APIVersion != v1alpha1.APIVersion || owner.Controller == nil || !*owner.Controller {
+			continue
+		}
+		switch {
+		case ofPool && owner.Kind == v1alpha1.KindRuntime:
+			return of, owner.Name == pod.Labels[v1alpha1.LabelPool]
+		case !ofPool && owner.Kind == v1alpha1.KindFunction && string(owner.UID) == of.functionUID:
+			wasSpare := pod.Labels[v1alpha1.LabelPool] != ""
+			return of, wasSpare || pod.Name == podspec.Name(owner.Name, of.functionUID, of.cid)
 		}
 	}
 	return id{}, false

@@ -12,6 +12,7 @@ const (
 	resultExists  = "exists"
 	resultRefused = "refused"
 	resultRetried = "retried"
+	resultTaken   = "taken"
 )
 
 type metrics struct {
@@ -23,7 +24,7 @@ func newMetrics(reg prometheus.Registerer, queued func() float64) (*metrics, err
 	m := &metrics{
 		creations: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "windlass_pod_creations_total",
-			Help: "Requests to create a pod, by result: created, exists (an earlier request was answered late), refused, or retried.",
+			Help: "Requests to create a pod, by result: created, exists (an earlier request was answered late), refused, retried, or taken (a spare instance became a function's).",
 		}, []string{"result"}),
 		seconds: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "windlass_pod_create_seconds",
@@ -31,7 +32,7 @@ func newMetrics(reg prometheus.Registerer, queued func() float64) (*metrics, err
 			Buckets: prometheus.ExponentialBuckets(0.001, 2, 13),
 		}),
 	}
-	for _, result := range []string{resultCreated, resultExists, resultRefused, resultRetried} {
+	for _, result := range []string{resultCreated, resultExists, resultRefused, resultRetried, resultTaken} {
 		m.creations.WithLabelValues(result)
 	}
 	length := prometheus.NewGaugeFunc(prometheus.GaugeOpts{

@@ -22,6 +22,7 @@ var (
 	_ provisioner.Runtime = (*Runtime)(nil)
 	_ provisioner.Shared  = (*Runtime)(nil)
 	_ provisioner.Nodes   = (*Runtime)(nil)
+	_ provisioner.Taker   = (*Runtime)(nil)
 )
 
 const reasonStopped = "stopped"
@@ -157,8 +158,9 @@ func (r *Runtime) Stop(functionUID string, cid invoke.CID) {
 	switch in.stage {
 	case queued:
 		r.creations.remove(functionUID, in)
-		if in.attempts > 0 {
-			// An attempt may have succeeded without an answer.
+		if in.attempts > 0 || in.taking != nil {
+			// An attempt may have succeeded without an answer, and a spare
+			// instance that was chosen does not become one again.
 			r.order(in, nil)
 		}
 		r.finish(in, verdict{reason: reasonStopped})
@@ -234,6 +236,9 @@ func (r *Runtime) Release(functionUID string) {
 		if in.stage == queued {
 			r.creations.remove(functionUID, in)
 			r.ledger.dropAssumed(in.pod)
+			if in.taking != nil {
+				r.order(in, new(brokenGrace))
+			}
 		}
 		r.book.remove(in)
 	}
@@ -247,7 +252,11 @@ func (r *Runtime) Identify(podUID, namespace, name string) (functionUID string, 
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if in := r.book.byPod[key]; in != nil && uid != "" && in.uid == uid {
-		return in.id.functionUID, in.id.cid, true
+		of := in.id
+		if in.taking != nil {
+			of = in.taking.spare
+		}
+		return of.functionUID, of.cid, true
 	}
 	pod := r.cluster.pod(key)
 	return "", "", pod != nil && pod.UID == uid

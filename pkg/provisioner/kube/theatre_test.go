@@ -42,9 +42,15 @@ type theatre struct {
 	lingering bool
 }
 
-type noRuntimes struct{}
+// onlyPython is the one Runtime that there is, with a warm pool.
+type onlyPython struct{}
 
-func (noRuntimes) Get(string) (*v1alpha1.Runtime, bool) { return nil, false }
+func (onlyPython) Get(name string) (*v1alpha1.Runtime, bool) {
+	rt := &v1alpha1.Runtime{ObjectMeta: metav1.ObjectMeta{Name: "python3", UID: "uid-python3"}}
+	rt.Spec.Image, rt.Spec.FileExtension, rt.Spec.WarmPool = "python:1", "py", &v1alpha1.WarmPool{Size: 2}
+	v1alpha1.DefaultRuntime(rt)
+	return rt, name == rt.Name
+}
 
 func testConfig() Config {
 	return Config{
@@ -63,7 +69,7 @@ func play(t *testing.T, config Config, objects []runtime.Object, act func(*theat
 		th.client.PrependReactor("*", "pods", th.react)
 		var err error
 		th.Runtime, err = New(config, Deps{
-			Client: th.client, Runtimes: noRuntimes{}, Registerer: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler),
+			Client: th.client, Runtimes: onlyPython{}, Registerer: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler),
 		})
 		if err != nil {
 			t.Fatal(err)

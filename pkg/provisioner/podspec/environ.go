@@ -38,9 +38,16 @@ func agentEnv(in Input) []corev1.EnvVar {
 	}.Environ())
 }
 
-// functionEnv is the function's environment. Of two values for one name the
-// later wins: first what Windlass says, then the runtime, then the function.
-func functionEnv(in Input) []corev1.EnvVar {
+// runtimeAPI is where the agent serves the Lambda Runtime API.
+var runtimeAPI = "127.0.0.1:" + strconv.Itoa(int(LambdaPort))
+
+// functionEnv is the function's environment.
+func functionEnv(in Input) []corev1.EnvVar { return variables(functionPairs(in, TaskRoot)) }
+
+// functionPairs is the function's environment, with the folder of its code. Of two
+// values for one name the later wins: first what Windlass says, then the runtime,
+// then the function.
+func functionPairs(in Input, taskRoot string) []string {
 	f := in.Function
 	env := []string{
 		"WINDLASS_FUNCTION_NAME=" + f.Name,
@@ -51,26 +58,26 @@ func functionEnv(in Input) []corev1.EnvVar {
 		"HOME=/tmp",
 	}
 	if f.Spec.Protocol == v1alpha1.ProtocolLambdaRuntime {
-		env = append(env, lambdaenv.Environ(lambdaConfig(f))...)
+		env = append(env, lambdaenv.Environ(lambdaConfig(f, taskRoot))...)
 	} else {
 		env = append(env, "PORT="+strconv.Itoa(int(port(f))))
 		if in.Runtime != nil {
-			env = append(env, "_HANDLER="+f.Spec.Handler, "LAMBDA_TASK_ROOT="+TaskRoot)
+			env = append(env, "_HANDLER="+f.Spec.Handler, "LAMBDA_TASK_ROOT="+taskRoot)
 		}
 	}
 	if in.Runtime != nil {
 		env = append(env, pairs(in.Runtime.Spec.Env)...)
 	}
-	return variables(append(env, pairs(f.Spec.Env)...))
+	return append(env, pairs(f.Spec.Env)...)
 }
 
-func lambdaConfig(f *v1alpha1.Function) lambdaenv.Config {
+func lambdaConfig(f *v1alpha1.Function, taskRoot string) lambdaenv.Config {
 	c := lambdaenv.Config{
-		RuntimeAPI:  "127.0.0.1:" + strconv.Itoa(int(LambdaPort)),
+		RuntimeAPI:  runtimeAPI,
 		Function:    f.Name,
 		Namespace:   f.Namespace,
 		Handler:     f.Spec.Handler,
-		TaskRoot:    TaskRoot,
+		TaskRoot:    taskRoot,
 		Concurrency: int(f.Spec.Concurrency),
 	}
 	memory := f.Spec.Resources.Limits.Memory
@@ -91,13 +98,23 @@ func pairs(env []v1alpha1.EnvVar) []string {
 	return out
 }
 
-// variables keeps of each name the last value, in the place of the first.
+// variables are those of a container.
 func variables(env []string) []corev1.EnvVar {
+	kept := lastOfEach(env)
+	out := make([]corev1.EnvVar, len(kept))
+	for i, v := range kept {
+		out[i] = corev1.EnvVar{Name: v.Name, Value: literal(v.Value)}
+	}
+	return out
+}
+
+// lastOfEach keeps of each name the last value, in the place of the first.
+func lastOfEach(env []string) []v1alpha1.EnvVar {
 	at := make(map[string]int, len(env))
-	kept := make([]corev1.EnvVar, 0, len(env))
+	kept := make([]v1alpha1.EnvVar, 0, len(env))
 	for _, kv := range env {
 		name, value, _ := strings.Cut(kv, "=")
-		v := corev1.EnvVar{Name: name, Value: literal(value)}
+		v := v1alpha1.EnvVar{Name: name, Value: value}
 		if i, ok := at[name]; ok {
 			kept[i] = v
 			continue

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/invoke"
@@ -23,11 +24,6 @@ const (
 	// AnnotationDecided is when the instance was ordered, as RFC 3339 with
 	// fractions of a second.
 	AnnotationDecided = v1alpha1.GroupName + "/decided"
-
-	// LabelComponent is a label of every pod of a function.
-	LabelComponent = "app.kubernetes.io/component"
-	// ComponentFunction is the value of LabelComponent.
-	ComponentFunction = "function"
 
 	// DefaultTokenAudience is for whom the agents' tokens are.
 	DefaultTokenAudience = "windlass-scheduler"
@@ -116,31 +112,34 @@ func Pod(in Input) (*corev1.Pod, error) {
 	if err := check(in); err != nil {
 		return nil, err
 	}
+	pod := &corev1.Pod{ObjectMeta: meta(in), Spec: podSpec(in)}
+	pod.Spec.Containers = []corev1.Container{agent(in), function(in)}
+	return pod, nil
+}
+
+// podSpec is the specification but for the containers.
+func podSpec(in Input) corev1.PodSpec {
 	f := in.Function
-	pod := &corev1.Pod{
-		ObjectMeta: meta(in),
-		Spec: corev1.PodSpec{
-			NodeName:                      in.Node,
-			RestartPolicy:                 corev1.RestartPolicyNever,
-			Containers:                    []corev1.Container{agent(in), function(in)},
-			Volumes:                       volumes(in),
-			ServiceAccountName:            cmp.Or(f.Spec.ServiceAccountName, "default"),
-			AutomountServiceAccountToken:  new(false),
-			EnableServiceLinks:            new(false),
-			ShareProcessNamespace:         new(false),
-			TerminationGracePeriodSeconds: new(grace(f)),
-			SecurityContext:               podSecurity(),
-			Tolerations:                   tolerations(f),
-			PriorityClassName:             f.Spec.PriorityClassName,
-		},
+	spec := corev1.PodSpec{
+		NodeName:                      in.Node,
+		RestartPolicy:                 corev1.RestartPolicyNever,
+		Volumes:                       volumes(in),
+		ServiceAccountName:            cmp.Or(f.Spec.ServiceAccountName, "default"),
+		AutomountServiceAccountToken:  new(false),
+		EnableServiceLinks:            new(false),
+		ShareProcessNamespace:         new(false),
+		TerminationGracePeriodSeconds: new(grace(f)),
+		SecurityContext:               podSecurity(),
+		Tolerations:                   tolerations(f),
+		PriorityClassName:             f.Spec.PriorityClassName,
 	}
 	if name := f.Spec.RuntimeClassName; name != "" {
-		pod.Spec.RuntimeClassName = &name
+		spec.RuntimeClassName = &name
 	}
 	for _, secret := range f.Spec.ImagePullSecrets {
-		pod.Spec.ImagePullSecrets = append(pod.Spec.ImagePullSecrets, corev1.LocalObjectReference{Name: secret.Name})
+		spec.ImagePullSecrets = append(spec.ImagePullSecrets, corev1.LocalObjectReference{Name: secret.Name})
 	}
-	return pod, nil
+	return spec
 }
 
 // check refuses what runs only in local mode, or nowhere.
@@ -185,25 +184,29 @@ func meta(in Input) metav1.ObjectMeta {
 			v1alpha1.LabelCID:         string(in.CID),
 			v1alpha1.LabelRevision:    f.Revision(),
 			v1alpha1.LabelManagedBy:   v1alpha1.ManagedBy,
-			LabelComponent:            ComponentFunction,
+			v1alpha1.LabelComponent:   v1alpha1.ComponentFunction,
 		},
-		Annotations: map[string]string{
-			"kubectl.kubernetes.io/default-container": ContainerFunction,
-			AnnotationDecided:                         in.Decided.UTC().Format(time.RFC3339Nano),
-		},
-		OwnerReferences: []metav1.OwnerReference{{
-			APIVersion:         v1alpha1.APIVersion,
-			Kind:               v1alpha1.KindFunction,
-			Name:               f.Name,
-			UID:                f.UID,
-			Controller:         new(true),
-			BlockOwnerDeletion: new(false),
-		}},
+		Annotations:     annotations(in.Decided),
+		OwnerReferences: []metav1.OwnerReference{owner(v1alpha1.KindFunction, f.Name, f.UID)},
 	}
 	if inline(f) != "" {
 		m.Annotations[v1alpha1.AnnotationCode] = inline(f)
 	}
 	return m
+}
+
+func annotations(decided time.Time) map[string]string {
+	return map[string]string{
+		"kubectl.kubernetes.io/default-container": ContainerFunction,
+		AnnotationDecided:                         decided.UTC().Format(time.RFC3339Nano),
+	}
+}
+
+func owner(kind, name string, uid types.UID) metav1.OwnerReference {
+	return metav1.OwnerReference{
+		APIVersion: v1alpha1.APIVersion, Kind: kind, Name: name, UID: uid,
+		Controller: new(true), BlockOwnerDeletion: new(false),
+	}
 }
 
 // grace is how long the pod may take to end, in seconds.

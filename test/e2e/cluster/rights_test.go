@@ -49,7 +49,7 @@ var forbidden = []string{
 	"get secrets", "list secrets", "get secrets windlass", "create secrets",
 	"get configmaps", "list configmaps",
 	"create pods/exec", "get pods/exec", "create pods/attach", "create pods/portforward", "get pods/log", "update pods/ephemeralcontainers",
-	"update pods", "patch pods", "create pods/binding",
+	"update pods", "create pods/binding",
 	"update nodes", "patch nodes", "delete nodes", "update nodes/status", "get nodes/proxy", "create nodes/proxy",
 	"create functions.windlass.dev", "delete functions.windlass.dev",
 	"create deployments.apps", "create daemonsets.apps", "create jobs.batch",
@@ -73,13 +73,13 @@ var _ = Describe("The rights", func() {
 		Entry("of the gateway", "gateway",
 			[]string{"get functions.windlass.dev", "list functions.windlass.dev", "watch functions.windlass.dev"},
 			[]string{
-				"update functions.windlass.dev", "patch functions/status.windlass.dev", "get pods", "list pods", "create pods", "delete pods",
+				"update functions.windlass.dev", "patch functions/status.windlass.dev", "get pods", "list pods", "create pods", "delete pods", "patch pods",
 				"list nodes", "create events", "create networkpolicies.networking.k8s.io", "update leases.coordination.k8s.io windlass",
 			}),
 		Entry("of the scheduler", "scheduler",
 			[]string{
 				"get functions.windlass.dev", "list functions.windlass.dev", "watch functions.windlass.dev", "list runtimes.windlass.dev", "watch runtimes.windlass.dev",
-				"list pods", "watch pods", "create pods", "delete pods", "list nodes", "watch nodes",
+				"list pods", "watch pods", "create pods", "delete pods", "patch pods", "list nodes", "watch nodes",
 			},
 			[]string{
 				"update functions.windlass.dev", "patch functions.windlass.dev", "patch functions/status.windlass.dev", "create runtimes.windlass.dev",
@@ -93,11 +93,11 @@ var _ = Describe("The rights", func() {
 				"update leases.coordination.k8s.io windlass/windlass-controller", "list endpointslices.discovery.k8s.io windlass",
 			},
 			[]string{
-				"create pods", "deletecollection pods", "delete runtimes.windlass.dev", "list nodes", "update pods/status",
+				"create pods", "patch pods", "deletecollection pods", "delete runtimes.windlass.dev", "list nodes", "update pods/status",
 				"update leases.coordination.k8s.io windlass/another", "update leases.coordination.k8s.io kube-system/kube-scheduler",
 				"list endpointslices.discovery.k8s.io", "delete events",
 			}),
-		Entry("of etcd", "etcd", nil, []string{"get pods", "list functions.windlass.dev", "get endpoints"}),
+		Entry("of etcd", "etcd", nil, []string{"get pods", "patch pods", "list functions.windlass.dev", "get endpoints"}),
 	)
 
 	It("of a scheduler make pods of functions only", func(ctx SpecContext) {

@@ -1,0 +1,126 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+)
+
+// orphanAge is how old a spare instance must be to be deleted because its scheduler
+// is not there: that of a new one may not have been seen yet.
+const orphanAge = time.Minute
+
+// sparePod is what matters of the pod of a spare instance.
+type sparePod struct {
+	pod
+	scheduler string
+}
+
+// spareDoom says why a spare instance must be deleted now; empty if it need not, and
+// then when to look again. Nobody may be known of the schedulers, which says nothing.
+func spareDoom(p sparePod, schedulers map[string]bool, now time.Time) (why string, again time.Duration) {
+	if p.deleting {
+		return "", 0
+	}
+	if !p.ended.IsZero() {
+		if wait := endedGrace - now.Sub(p.ended); wait > 0 {
+			return "", wait
+		}
+		return "ended", 0
+	}
+	if wait := orphanAge - now.Sub(p.created); wait > 0 {
+		return "", wait
+	}
+	if len(schedulers) > 0 && !schedulers[p.scheduler] {
+		return "orphan", 0
+	}
+	return "", orphanAge
+}
+
+// spareReconciler deletes the pods of spare instances that nobody looks after: those
+// whose agent has ended, and those whose scheduler is no more. It does not look at
+// those that a function has taken.
+type spareReconciler struct {
+	client client.Client
+	// namespace and service are those of the schedulers.
+	namespace, service string
+	metrics            *metrics
+	log                *slog.Logger
+}
+
+func setUpSpares(mgr manager.Manager, r *spareReconciler) error {
+	spares := builder.WithPredicates(predicate.NewPredicateFuncs(isSpare))
+	return builder.ControllerManagedBy(mgr).
+		Named("spares").
+		Watches(&corev1.Pod{}, &handler.EnqueueRequestForObject{}, spares).
+		Complete(r)
+}
+
+func isSpare(o client.Object) bool {
+	return o.GetLabels()[v1alpha1.LabelComponent] == v1alpha1.ComponentSpare
+}
+
+// Reconcile looks at one pod.
+func (r *spareReconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	p := &corev1.Pod{}
+	if err := r.client.Get(ctx, request.NamespacedName, p); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	if !isSpare(p) {
+		return reconcile.Result{}, nil
+	}
+	schedulers, err := r.schedulers(ctx)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	found := sparePod{scheduler: p.Labels[v1alpha1.LabelScheduler]}
+	found.created, found.ended, found.deleting = p.CreationTimestamp.Time, endedAt(p), !p.DeletionTimestamp.IsZero()
+	why, again := spareDoom(found, schedulers, time.Now())
+	if why == "" {
+		return reconcile.Result{RequeueAfter: again}, nil
+	}
+	// A function may be taking it right now: then it has changed since it was read.
+	err = r.client.Delete(ctx, p, client.Preconditions{UID: &p.UID, ResourceVersion: &p.ResourceVersion})
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return reconcile.Result{}, nil
+	}
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("cannot delete the spare pod %s: %w", request.NamespacedName, err)
+	}
+	r.metrics.podsDeleted.WithLabelValues(why).Inc()
+	r.log.Info("deleted a spare pod", "namespace", p.Namespace, "pod", p.Name, "why", why)
+	return reconcile.Result{}, nil
+}
+
+// schedulers are the names of all scheduler pods that exist, ready or not; none if one
+// of them cannot be told.
+func (r *spareReconciler) schedulers(ctx context.Context) (map[string]bool, error) {
+	var list discoveryv1.EndpointSliceList
+	err := r.client.List(ctx, &list, client.InNamespace(r.namespace), client.MatchingLabels{discoveryv1.LabelServiceName: r.service})
+	if err != nil {
+		return nil, fmt.Errorf("cannot list the EndpointSlices of Service %s/%s: %w", r.namespace, r.service, err)
+	}
+	names := make(map[string]bool)
+	for _, slice := range list.Items {
+		for _, endpoint := range slice.Endpoints {
+			if endpoint.TargetRef == nil {
+				return nil, nil
+			}
+			names[endpoint.TargetRef.Name] = true
+		}
+	}
+	return names, nil
+}

@@ -1,0 +1,310 @@
+package kube
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/provisioner"
+	"github.com/windlass-dev/windlass/pkg/provisioner/podspec"
+	"github.com/windlass-dev/windlass/pkg/provisioner/spare"
+)
+
+var testPool = spare.Pool{Scheduler: "scheduler-1", Namespace: "shop", Runtime: "python3"}
+
+func poolFunction() *v1alpha1.Function {
+	rt, _ := onlyPython{}.Get("python3")
+	return spare.PoolFunction(testPool, rt)
+}
+
+// pythonFunction is one that can take a spare instance.
+func pythonFunction(name string) *v1alpha1.Function {
+	f := &v1alpha1.Function{}
+	f.Name, f.Namespace, f.UID = name, "shop", types.UID("uid-"+name)
+	f.Spec.Runtime, f.Spec.Handler = "python3", "app.handler"
+	f.Spec.Code = &v1alpha1.Code{Inline: "def handler(event, context): pass"}
+	v1alpha1.Default(f)
+	return f
+}
+
+// take takes the spare instance 1 as the instance of a function and waits. Until it
+// is told what came of it, what is -1.
+func (th *theatre) take(f *v1alpha1.Function, cid invoke.CID) (begun bool, what *int) {
+	th.t.Helper()
+	what = new(-1)
+	begun = th.Take(testPool.UID(), "1", provisioner.InstanceSpec{Function: f, CID: cid, Node: "node-1"}, func(taken bool) {
+		if *what != -1 {
+			th.t.Error("it was told twice")
+		}
+		*what = 0
+		if taken {
+			*what = 1
+		}
+	})
+	synctest.Wait()
+	return begun, what
+}
+
+// withSpare is a stage on which the spare instance 1 runs.
+func withSpare(t *testing.T, act func(th *theatre)) {
+	play(t, testConfig(), []runtime.Object{readyNode("node-1")}, func(th *theatre) {
+		th.start(poolFunction(), "1")
+		pod := th.pod(poolFunction(), "1")
+		if pod == nil {
+			t.Fatal("there is no spare pod")
+		}
+		th.report(pod)
+		act(th)
+	})
+}
+
+func TestAFunctionTakesASpareInstance(t *testing.T) {
+	withSpare(t, func(th *theatre) {
+		pod, f := th.pod(poolFunction(), "1"), pythonFunction("f")
+		before := th.requested("node-1")
+		if uid, cid, known := th.Identify(string(pod.UID), "shop", pod.Name); uid != testPool.UID() || cid != "1" || !known {
+			t.Errorf("the spare pod is %s %s", uid, cid)
+		}
+		begun, what := th.take(f, "00000007-000001")
+		if !begun || *what != 1 {
+			t.Fatalf("it was not taken: %v, %d", begun, *what)
+		}
+		if uid, cid, _ := th.Identify(string(pod.UID), "shop", pod.Name); uid != string(f.UID) || cid != "00000007-000001" {
+			t.Errorf("the pod is %s %s", uid, cid)
+		}
+		taken := th.pod(poolFunction(), "1")
+		of, ours := identity(taken)
+		if !ours || of != (id{string(f.UID), "00000007-000001"}) || taken.Labels[v1alpha1.LabelRevision] != f.Revision() || taken.Labels[v1alpha1.LabelFunction] != "f" {
+			t.Errorf("its labels say %v: %v", of, taken.Labels)
+		}
+		if len(taken.OwnerReferences) != 1 || taken.OwnerReferences[0].Kind != v1alpha1.KindFunction {
+			t.Errorf("its owners are %v", taken.OwnerReferences)
+		}
+		if after := th.requested("node-1"); after != before {
+			t.Errorf("the node had requests of %+v, and has %+v", before, after)
+		}
+		// Nobody else gets it.
+		if begun, _ := th.take(pythonFunction("g"), "00000007-000001"); begun {
+			t.Error("another function takes it")
+		}
+		// From now on it lives and ends as every instance of the function.
+		if found := th.Adopt(f); len(found) != 1 || found[0].Revision != f.Revision() {
+			t.Errorf("instances of the function: %+v", found)
+		}
+		th.report(taken, ended(podspec.ContainerAgent, "Error", 1, 5, ""))
+		if e := th.exit(); e.FunctionUID != string(f.UID) || e.CID != "00000007-000001" {
+			t.Errorf("the exit is %+v", e)
+		}
+		th.noExit()
+	})
+}
+
+// Whatever else a request that fails may have done: nobody was given the pod, and so
+// it is deleted.
+func TestASpareInstanceThatCannotBeTakenIsDeleted(t *testing.T) {
+	for name, spoil := range map[string]func(th *theatre, pod *corev1.Pod){
+		"no answer": func(th *theatre, _ *corev1.Pod) {
+			th.fail = func(verb string, _ int) error {
+				if verb == "patch" {
+					return errors.New("connection lost")
+				}
+				return nil
+			}
+		},
+		"another scheduler's": func(th *theatre, pod *corev1.Pod) {
+			pod.Labels[v1alpha1.LabelScheduler] = "scheduler-2"
+			_ = th.client.Tracker().Update(corev1.SchemeGroupVersion.WithResource("pods"), pod, "shop")
+		},
+		"another function's": func(th *theatre, pod *corev1.Pod) {
+			pod.Labels[v1alpha1.LabelComponent] = v1alpha1.ComponentFunction
+			_ = th.client.Tracker().Update(corev1.SchemeGroupVersion.WithResource("pods"), pod, "shop")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			withSpare(t, func(th *theatre) {
+				pod, f := th.pod(poolFunction(), "1"), pythonFunction("f")
+				spoil(th, pod)
+				begun, what := th.take(f, "00000007-000001")
+				if !begun || *what != 0 {
+					t.Errorf("it was taken: %v, %d", begun, *what)
+				}
+				if th.pod(poolFunction(), "1") != nil {
+					t.Error("the pod is there")
+				}
+				if len(th.deleted) == 0 || *th.deleted[0].Preconditions.UID != pod.UID {
+					t.Errorf("deletions: %+v", th.deleted)
+				}
+				// It is nobody's: neither the pool nor the function is told of its end.
+				th.noExit()
+				if found := append(th.Adopt(f), th.Adopt(poolFunction())...); len(found) != 0 {
+					t.Errorf("instances: %+v", found)
+				}
+			})
+		})
+	}
+}
+
+func TestASpareInstanceThatHasEndedCannotBeTaken(t *testing.T) {
+	withSpare(t, func(th *theatre) {
+		pod := th.pod(poolFunction(), "1")
+		th.report(pod, ended(podspec.ContainerAgent, "Error", 1, 5, ""))
+		if e := th.exit(); e.FunctionUID != testPool.UID() || e.CID != "1" {
+			t.Errorf("the exit is %+v", e)
+		}
+		if begun, _ := th.take(pythonFunction("f"), "00000007-000001"); begun {
+			t.Error("it is taken")
+		}
+		th.start(poolFunction(), "2")
+		th.Stop(testPool.UID(), "2")
+		if th.Take(testPool.UID(), "2", provisioner.InstanceSpec{Function: pythonFunction("f"), CID: "00000007-000002"}, nil) {
+			t.Error("one that was told to end is taken")
+		}
+	})
+}
+
+// The pod ends between the choice and the request.
+func TestTheEndOfAPodRacesWithItsTaking(t *testing.T) {
+	withSpare(t, func(th *theatre) {
+		if err := th.client.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("pods"), "shop", th.pod(poolFunction(), "1").Name); err != nil {
+			t.Fatal(err)
+		}
+		begun, what := th.take(pythonFunction("f"), "00000007-000001")
+		if begun && *what != 0 {
+			t.Errorf("it was taken: %d", *what)
+		}
+		if !begun {
+			th.exit()
+		}
+		th.noExit()
+		if th.requested("node-1") != th.requested("nowhere") {
+			t.Errorf("the node has requests of %+v", th.requested("node-1"))
+		}
+	})
+}
+
+// An instance that is told to end while it is taken does so.
+func TestAnInstanceMayBeStoppedWhileItIsTaken(t *testing.T) {
+	withSpare(t, func(th *theatre) {
+		f := pythonFunction("f")
+		release := make(chan struct{})
+		th.fail = func(verb string, _ int) error {
+			if verb == "patch" {
+				th.mu.Unlock()
+				<-release
+				th.mu.Lock()
+			}
+			return nil
+		}
+		begun, what := th.take(f, "00000007-000001")
+		th.Stop(string(f.UID), "00000007-000001")
+		synctest.Wait()
+		close(release)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if !begun || *what != 1 {
+			t.Errorf("begun %v, told %d", begun, *what)
+		}
+		if e := th.exit(); e.FunctionUID != string(f.UID) || e.Reason != reasonStopped {
+			t.Errorf("the exit is %+v", e)
+		}
+		if th.pod(poolFunction(), "1") != nil {
+			t.Error("the pod is there")
+		}
+	})
+}
+
+// A scheduler that starts anew under its name has its spare instances still; those of
+// others are none of its business.
+func TestSpareInstancesAreFoundByTheirScheduler(t *testing.T) {
+	rt, _ := onlyPython{}.Get("python3")
+	podOf := func(p spare.Pool, cid invoke.CID) *corev1.Pod {
+		pod, err := podspec.Spare(podspec.Input{Config: testConfig().Pod, Function: spare.PoolFunction(p, rt), Runtime: rt, CID: cid, Node: "node-1"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		pod.UID = types.UID("pod-" + cid)
+		return pod
+	}
+	other := testPool
+	other.Scheduler = "scheduler-2"
+	forged := podOf(testPool, "3")
+	forged.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "python3", Controller: new(true)}}
+	play(t, testConfig(), []runtime.Object{readyNode("node-1"), podOf(testPool, "1"), podOf(other, "2"), forged}, func(th *theatre) {
+		found := th.Adopt(poolFunction())
+		if len(found) != 1 || found[0].CID != "1" || found[0].Revision != poolFunction().Revision() {
+			t.Errorf("found %+v", found)
+		}
+		if begun, what := th.take(pythonFunction("f"), "00000007-000001"); !begun || *what != 1 {
+			t.Errorf("it cannot be taken: %v, %d", begun, *what)
+		}
+	})
+}
+
+// testSpare is the life of a spare instance before a real API.
+func testSpare(t *testing.T, s *stageAPI) {
+	f := pythonFunction("taker")
+	start := func(cid invoke.CID) *corev1.Pod {
+		s.Start(provisioner.InstanceSpec{Function: poolFunction(), CID: cid, Node: "node-1"})
+		return s.pod(podspec.Name(poolFunction().Name, testPool.UID(), cid))
+	}
+	take := func(pooled invoke.CID, cid invoke.CID) bool {
+		told := make(chan bool, 1)
+		s.eventually("it is there", func() error {
+			if !s.Take(testPool.UID(), pooled, provisioner.InstanceSpec{Function: f, CID: cid, Node: "node-1"}, func(taken bool) { told <- taken }) {
+				return errors.New("not yet")
+			}
+			return nil
+		})
+		return <-told
+	}
+	pod := start("spare-1")
+	// A change of status in between, as of every pod that starts, is no obstacle.
+	pod.Status.Phase = corev1.PodRunning
+	if _, err := s.client.CoreV1().Pods("shop").UpdateStatus(t.Context(), pod, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if !take("spare-1", "00000007-000001") {
+		t.Fatal("it was not taken")
+	}
+	if uid, cid, known := s.Identify(string(pod.UID), "shop", pod.Name); uid != string(f.UID) || cid != "00000007-000001" || !known {
+		t.Errorf("the pod is %s %s", uid, cid)
+	}
+	taken := s.pod(pod.Name)
+	if of, ours := identity(taken); !ours || of != (id{string(f.UID), "00000007-000001"}) {
+		t.Errorf("the API has %v", taken.ObjectMeta)
+	}
+	s.eventually("the informer shows the function", func() error {
+		if len(s.cluster.podsOf(string(f.UID))) != 1 {
+			return errors.New("not yet")
+		}
+		return nil
+	})
+
+	// Somebody else was faster.
+	second := start("spare-2")
+	second.Labels[v1alpha1.LabelComponent], second.Labels[v1alpha1.LabelFunctionUID] = v1alpha1.ComponentFunction, "uid-other"
+	if _, err := s.client.CoreV1().Pods("shop").Update(t.Context(), second, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if take("spare-2", "00000007-000002") {
+		t.Error("two functions have one instance")
+	}
+	s.Stop(string(f.UID), "00000007-000001")
+	for _, name := range []string{pod.Name, second.Name} {
+		// What the kubelet does when the containers have ended.
+		if err := s.client.CoreV1().Pods("shop").Delete(t.Context(), name, metav1.DeleteOptions{GracePeriodSeconds: new(int64)}); err != nil {
+			t.Error(err)
+		}
+	}
+	if e := s.exit(); e.FunctionUID != string(f.UID) || e.CID != "00000007-000001" {
+		t.Errorf("the exit is %+v", e)
+	}
+}

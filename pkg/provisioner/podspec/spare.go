@@ -1,0 +1,125 @@
+package podspec
+
+import (
+	"encoding/json"
+	"fmt"
+	"path"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/podagent/agentenv"
+	"github.com/windlass-dev/windlass/pkg/provisioner/spare"
+)
+
+const (
+	// SpareTaskRoot is the folder of a function's code in an instance that was a
+	// spare one: a folder that is made when the code comes.
+	SpareTaskRoot = "/tmp/task"
+)
+
+// Spare is the pod of a spare instance of a pool. The Function of the input is the
+// pool's, spare.PoolFunction, and the Runtime must be there. It is the pod of a
+// function but for what tells which function.
+func Spare(in Input) (*corev1.Pod, error) {
+	pool, ok := spare.PoolOf(string(in.Function.UID))
+	if !ok || in.Runtime == nil {
+		return nil, fmt.Errorf("there is no Runtime %q: spare instances need one", in.Function.Spec.Runtime)
+	}
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:      Name(in.Function.Name, string(in.Function.UID), in.CID),
+			Namespace: pool.Namespace,
+			Labels: map[string]string{
+				v1alpha1.LabelPool:      pool.Runtime,
+				v1alpha1.LabelScheduler: pool.Scheduler,
+				v1alpha1.LabelCID:       string(in.CID),
+				v1alpha1.LabelRevision:  in.Function.Revision(),
+				v1alpha1.LabelManagedBy: v1alpha1.ManagedBy,
+				v1alpha1.LabelComponent: v1alpha1.ComponentSpare,
+			},
+			Annotations:     annotations(in.Decided),
+			OwnerReferences: []metav1.OwnerReference{owner(v1alpha1.KindRuntime, in.Runtime.Name, in.Runtime.UID)},
+		},
+		Spec: podSpec(in),
+	}
+	agent, function := agent(in), function(in)
+	agent.Env = spareAgentEnv(in)
+	function.Env = spareEnv(in)
+	function.WorkingDir = "/tmp"
+	pod.Spec.Containers = []corev1.Container{agent, function}
+	return pod, nil
+}
+
+func spareAgentEnv(in Input) []corev1.EnvVar {
+	return variables(agentenv.Config{
+		Spare:          true,
+		Scheduler:      in.Config.SchedulerAddr,
+		Owner:          in.Config.OwnerAddr,
+		TokenFile:      path.Join(agentTokenDir, tokenFile),
+		CA:             in.Config.CA,
+		DrainListen:    ":" + strconv.Itoa(int(DrainPort)),
+		Protocol:       string(in.Function.Spec.Protocol),
+		Port:           int(LambdaPort),
+		StartupTimeout: in.Function.Spec.StartupTimeout.Duration,
+	}.Environ())
+}
+
+// spareEnv is the environment of the runtime before it has a function.
+func spareEnv(in Input) []corev1.EnvVar {
+	env := append([]string{"HOME=/tmp"}, pairs(in.Runtime.Spec.Env)...)
+	return variables(append(env,
+		"WINDLASS_SPARE=true",
+		"LAMBDA_TASK_ROOT="+SpareTaskRoot,
+		"AWS_LAMBDA_RUNTIME_API="+runtimeAPI,
+	))
+}
+
+// Handover is what a spare instance is given when a function takes it.
+type Handover struct {
+	// Variables are the environment, each name once.
+	Variables []v1alpha1.EnvVar
+	// Files are the function's code, by their paths below SpareTaskRoot.
+	Files map[string][]byte
+}
+
+// HandoverOf is what makes a spare instance that of the input's function. The pod
+// of such an instance would have the same variables, but for the folder, and the
+// same files.
+func HandoverOf(in Input) Handover {
+	return Handover{
+		Variables: lastOfEach(functionPairs(in, SpareTaskRoot)),
+		Files: map[string][]byte{
+			path.Clean(codeFile(in.Function.Spec.Handler, in.Runtime.Spec.FileExtension)): []byte(inline(in.Function)),
+		},
+	}
+}
+
+// Claim is the change by which a function takes a spare instance, as a JSON patch
+// (RFC 6902). It is refused, and changes nothing, if the pod is not a spare
+// instance any more or belongs to another scheduler.
+func Claim(in Input, pool spare.Pool, podUID types.UID) ([]byte, error) {
+	m := meta(in)
+	type step struct {
+		Op    string `json:"op"`
+		Path  string `json:"path"`
+		Value any    `json:"value"`
+	}
+	label := func(name string) string { return "/metadata/labels/" + strings.ReplaceAll(name, "/", "~1") }
+	steps := []step{
+		{"test", "/metadata/uid", podUID},
+		{"test", label(v1alpha1.LabelComponent), v1alpha1.ComponentSpare},
+		{"test", label(v1alpha1.LabelPool), pool.Runtime},
+		{"test", label(v1alpha1.LabelScheduler), pool.Scheduler},
+		{"replace", "/metadata/ownerReferences", m.OwnerReferences},
+		{"add", "/metadata/annotations/" + strings.ReplaceAll(AnnotationDecided, "/", "~1"), m.Annotations[AnnotationDecided]},
+	}
+	for _, name := range []string{v1alpha1.LabelFunction, v1alpha1.LabelFunctionUID, v1alpha1.LabelCID, v1alpha1.LabelRevision, v1alpha1.LabelComponent} {
+		steps = append(steps, step{"add", label(name), m.Labels[name]})
+	}
+	return json.Marshal(steps)
+}

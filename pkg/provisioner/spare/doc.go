@@ -1,0 +1,15 @@
+// Package spare decides about the spare instances of warm pools: instances in which
+// a Runtime has loaded, and no function yet.
+//
+// A pool belongs to one scheduler, one namespace and one Runtime. To those who order
+// and follow instances it is a function that gets no calls: PoolFunction is that
+// function. A real function can take an instance of the pool if Fits finds nothing
+// in which the pod of such an instance would have to be another one.
+//
+// Share says how many of a pool's instances a scheduler keeps, such that all
+// schedulers come to shares that add up to the pool's size without asking each
+// other. Decide says how many to create or to remove now. It promises that there
+// are never more than the target; that none is created while functions lack room or
+// while spare instances do not start; and that what was taken is replaced at once,
+// some at a time.
+package spare

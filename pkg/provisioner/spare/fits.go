@@ -1,0 +1,99 @@
+package spare
+
+import (
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+)
+
+// Misfit is why a function cannot take a spare instance; empty if it can.
+type Misfit string
+
+// What of a function makes it need a pod of its own.
+const (
+	// MisfitNoPool says that its Runtime has no warm pool, or that it has no
+	// Runtime.
+	MisfitNoPool Misfit = "NoPool"
+	// MisfitProtocol says that it does not speak LambdaRuntime, by which alone
+	// code is handed over.
+	MisfitProtocol Misfit = "Protocol"
+	// MisfitCode says that its code is not inline. Only the kubelet can read a
+	// ConfigMap for it.
+	MisfitCode Misfit = "Code"
+	// MisfitServiceAccount, MisfitEnvFrom and MisfitPullSecrets say that it names
+	// what the kubelet gives to a pod only when it starts.
+	MisfitServiceAccount Misfit = "ServiceAccount"
+	MisfitEnvFrom        Misfit = "EnvFrom"
+	MisfitPullSecrets    Misfit = "ImagePullSecrets"
+	// MisfitVariable says that it sets a variable which has an effect only on a
+	// process that starts.
+	MisfitVariable Misfit = "Variable"
+	// MisfitPlacement says that it has a node selector or tolerations,
+	// MisfitRuntimeClass and MisfitPriority that it has a class.
+	MisfitPlacement    Misfit = "Placement"
+	MisfitRuntimeClass Misfit = "RuntimeClass"
+	MisfitPriority     Misfit = "PriorityClass"
+	// MisfitTimeout says that its timeout is longer than MaxTimeout.
+	MisfitTimeout Misfit = "Timeout"
+	// MisfitResources says that it wants other resources than the pool has.
+	MisfitResources Misfit = "Resources"
+)
+
+// Fits says why a function cannot take a spare instance of its Runtime, which may be
+// nil. The function has its defaults.
+func Fits(fn *v1alpha1.Function, rt *v1alpha1.Runtime) Misfit {
+	if rt == nil || rt.Spec.WarmPool == nil || string(fn.Spec.Runtime) != rt.Name {
+		return MisfitNoPool
+	}
+	s := &fn.Spec
+	switch {
+	case s.Protocol != v1alpha1.ProtocolLambdaRuntime:
+		return MisfitProtocol
+	case s.Code == nil || s.Code.Inline == "" || rt.Spec.FileExtension == "":
+		return MisfitCode
+	case s.ServiceAccountName != "":
+		return MisfitServiceAccount
+	case len(s.EnvFrom) > 0:
+		return MisfitEnvFrom
+	case slices.ContainsFunc(s.Env, func(v v1alpha1.EnvVar) bool { return readAtStart(v.Name) }):
+		return MisfitVariable
+	case len(s.ImagePullSecrets) > 0:
+		return MisfitPullSecrets
+	case len(s.NodeSelector) > 0 || len(s.Tolerations) > 0:
+		return MisfitPlacement
+	case s.RuntimeClassName != "":
+		return MisfitRuntimeClass
+	case s.PriorityClassName != "":
+		return MisfitPriority
+	case s.Timeout.Duration > MaxTimeout:
+		return MisfitTimeout
+	}
+	pool := rt.Spec.WarmPool.Resources
+	v1alpha1.DefaultResources(&pool)
+	if !sameList(s.Resources.Requests, pool.Requests) || !sameList(s.Resources.Limits, pool.Limits) {
+		return MisfitResources
+	}
+	return ""
+}
+
+// readAtStart says whether a variable is one that the loader of programs, the C
+// library or an interpreter of the built-in Runtimes reads only as it starts. NODE_ENV
+// is a convention of libraries, which read it when they are loaded.
+func readAtStart(name string) bool {
+	return name != "NODE_ENV" && slices.ContainsFunc([]string{"LD_", "GLIBC_", "MALLOC_", "PYTHON", "NODE_", "UV_"},
+		func(prefix string) bool { return strings.HasPrefix(name, prefix) })
+}
+
+func sameList(a, b v1alpha1.ResourceList) bool {
+	return same(a.CPU, b.CPU) && same(a.Memory, b.Memory)
+}
+
+func same(a, b *resource.Quantity) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.Cmp(*b) == 0
+}

@@ -1,0 +1,89 @@
+package scheduler
+
+import (
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	"github.com/windlass-dev/windlass/pkg/provisioner"
+	"github.com/windlass-dev/windlass/pkg/provisioner/spare"
+)
+
+// oneRuntime is the only one.
+type oneRuntime struct {
+	atomic.Pointer[v1alpha1.Runtime]
+}
+
+func only(rt *v1alpha1.Runtime) *oneRuntime {
+	r := new(oneRuntime)
+	r.Store(rt)
+	return r
+}
+
+func (r *oneRuntime) List() []*v1alpha1.Runtime { return []*v1alpha1.Runtime{r.Load()} }
+
+func (r *oneRuntime) Get(name string) (*v1alpha1.Runtime, bool) {
+	rt := r.Load()
+	return rt, rt.Name == name
+}
+
+// pythonWith is a Runtime with a warm pool of that size.
+func pythonWith(size int32) *v1alpha1.Runtime {
+	rt := &v1alpha1.Runtime{}
+	rt.Name = "python3"
+	rt.Spec.Image, rt.Spec.FileExtension = "python:1", "py"
+	if size > 0 {
+		rt.Spec.WarmPool = &v1alpha1.WarmPool{Size: size}
+	}
+	v1alpha1.DefaultRuntime(rt)
+	return rt
+}
+
+// inPython makes a function one that can take a spare instance.
+func inPython(fn *v1alpha1.Function) {
+	fn.Spec.Runtime, fn.Spec.Handler, fn.Spec.Protocol = "python3", "app.handler", v1alpha1.ProtocolLambdaRuntime
+	fn.Spec.Code = &v1alpha1.Code{Inline: "def handler(event, context): return 'hello'"}
+	fn.Spec.Env = append(fn.Spec.Env, v1alpha1.EnvVar{Name: "GREETING", Value: "hello"})
+}
+
+var testPool = spare.Pool{Scheduler: "self", Namespace: "ns", Runtime: "python3"}
+
+func poolFunction(rt *v1alpha1.Runtime) *v1alpha1.Function { return spare.PoolFunction(testPool, rt) }
+
+// inPoolWorld runs body in a world with a Runtime whose warm pool has that size, and
+// the functions f and g, which could take its instances.
+func inPoolWorld(t *testing.T, size int32, config worldConfig, body func(w *world, rt *v1alpha1.Runtime, f, g *v1alpha1.Function)) {
+	rt := pythonWith(size)
+	config.runtimes = only(rt)
+	inWorld(t, config, func(w *world) {
+		w.keeper.owns("self")
+		f, g := w.put("f", inPython), w.put("g", inPython)
+		w.after(planSparesEvery + time.Second/2)
+		body(w, rt, f, g)
+	})
+}
+
+// helloSpare is the agent of a spare instance whose runtime waits.
+func (w *world) helloSpare(spec provisioner.InstanceSpec) *agent {
+	w.t.Helper()
+	a := w.hello(&wirev1.Hello{Spare: true, Token: podName(keyOf(string(spec.Function.UID), spec.CID))})
+	a.key = keyOf(string(spec.Function.UID), spec.CID)
+	return a
+}
+
+// become says hello as the function that an agent was assigned to, and asks for work.
+func (a *agent) become() *agent {
+	a.w.t.Helper()
+	if a.assignment == nil {
+		a.w.t.Fatalf("%s was not assigned", a.key.CID)
+	}
+	a.cut()
+	b := a.w.hello(&wirev1.Hello{
+		FunctionUid: a.assignment.GetFunctionUid(), Generation: a.assignment.GetGeneration(),
+		Cid: a.assignment.GetCid(), Token: podName(a.key),
+	})
+	b.pull(int32(a.assignment.GetConcurrency()))
+	return b
+}

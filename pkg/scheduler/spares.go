@@ -1,0 +1,299 @@
+package scheduler
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/ownership"
+	"github.com/windlass-dev/windlass/pkg/provisioner"
+	"github.com/windlass-dev/windlass/pkg/provisioner/spare"
+)
+
+const (
+	// planSparesEvery is how often the shares of warm pools are computed.
+	planSparesEvery = time.Second
+	// crowdedFor is how long no spare instance is created after a function found
+	// no room.
+	crowdedFor = 30 * time.Second
+)
+
+// Runtimes tells of the Runtimes of the cluster. They must not be changed.
+type Runtimes interface {
+	Get(name string) (*v1alpha1.Runtime, bool)
+	List() []*v1alpha1.Runtime
+}
+
+// spares are the warm pools of which this scheduler keeps a share. Only Run's goroutine
+// orders spare instances.
+type spares struct {
+	// term names the instances of this scheduler's pools, which no other has.
+	term invoke.Term
+	// planned is when the shares were computed.
+	planned time.Time
+	// untaken are functions that could not take the spare instance which they
+	// were to get. A full channel means that the next tick sees to them.
+	untaken chan *function
+
+	mu sync.Mutex
+	// pools has a pool by its UID as long as it has a share or an instance.
+	pools        map[string]*pool
+	crowdedUntil time.Time
+	// closed says that the scheduler ends, and keeps none.
+	closed bool
+}
+
+// pool is the scheduler's share of a warm pool.
+type pool struct {
+	spare.Pool
+	// fn is the function that its instances are of, as it is now, and rev its
+	// revision.
+	fn     *v1alpha1.Function
+	rev    string
+	target int
+	// ready can be taken.
+	ready map[invoke.CID]*spareStream
+	// settled says that nothing has changed since there were as many as there
+	// should be, or since there was nothing to be done about it.
+	settled bool
+}
+
+func newSpares(id string, now time.Time) *spares {
+	return &spares{
+		term:    invoke.Term{Epoch: uint64(now.Unix()), Heir: heirName(id)},
+		untaken: make(chan *function, 64),
+		pools:   make(map[string]*pool),
+	}
+}
+
+// keepSpares brings the pools to their shares. It comes after the orders of functions,
+// to which it leaves the rate and the room.
+func (s *Scheduler) keepSpares() {
+	if s.deps.Runtimes == nil {
+		return
+	}
+	now := s.deps.Now()
+	if now.Sub(s.spares.planned) >= planSparesEvery {
+		s.spares.planned = now
+		s.planSpares()
+	}
+	for _, p := range s.spares.unsettled() {
+		s.keepPool(p)
+	}
+}
+
+// planSpares computes which pools there are and the scheduler's share of each.
+func (s *Scheduler) planSpares() {
+	pooled := make(map[string]*v1alpha1.Runtime)
+	for _, rt := range s.deps.Runtimes.List() {
+		if rt.Spec.WarmPool != nil {
+			pooled[rt.Name] = rt
+		}
+	}
+	targets := make(map[string]*pool)
+	if len(pooled) > 0 {
+		for name, owned := range s.eligible(pooled) {
+			rt := pooled[name.Runtime]
+			if target := spare.Share(int(rt.Spec.WarmPool.Size), owned, s.config.ID); target > 0 {
+				fn := spare.PoolFunction(name, rt)
+				targets[name.UID()] = &pool{Pool: name, fn: fn, rev: fn.Revision(), target: target}
+			}
+		}
+	}
+	for _, p := range s.spares.plan(targets) {
+		// A scheduler that was here before under the same id may have left some.
+		s.deps.Instances.Adopt(p.fn)
+	}
+}
+
+// eligible counts, for each pool, how many functions that could take its instances
+// each scheduler owns.
+func (s *Scheduler) eligible(pooled map[string]*v1alpha1.Runtime) map[spare.Pool]map[string]int {
+	var slots *ownership.Map
+	if s.deps.Router != nil {
+		slots = s.deps.Router.Map()
+	}
+	counts := make(map[spare.Pool]map[string]int)
+	for _, f := range s.all() {
+		fn := f.current()
+		rt := pooled[string(fn.Spec.Runtime)]
+		if rt == nil || spare.Fits(fn, rt) != "" {
+			continue
+		}
+		owner := s.config.ID
+		if slots != nil {
+			of, known := slots.Owner(f.slot)
+			if !known {
+				continue
+			}
+			owner = of.ID
+		}
+		name := spare.Pool{Scheduler: s.config.ID, Namespace: fn.Namespace, Runtime: rt.Name}
+		if counts[name] == nil {
+			counts[name] = make(map[string]int)
+		}
+		counts[name][owner]++
+	}
+	return counts
+}
+
+// plan takes over what pools there are to be and returns those that are new.
+func (s *spares) plan(targets map[string]*pool) (fresh []*pool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil
+	}
+	for uid, p := range s.pools {
+		p.settled = false
+		if targets[uid] == nil {
+			p.target = 0
+		}
+	}
+	for uid, planned := range targets {
+		if known := s.pools[uid]; known != nil {
+			known.fn, known.rev, known.target = planned.fn, planned.rev, planned.target
+			continue
+		}
+		planned.ready = make(map[invoke.CID]*spareStream)
+		s.pools[uid] = planned
+		fresh = append(fresh, planned)
+	}
+	return fresh
+}
+
+// unsettled returns copies of the pools to look at, in order.
+func (s *spares) unsettled() []pool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var list []pool
+	for _, p := range s.pools {
+		if !p.settled && !s.closed {
+			list = append(list, *p)
+		}
+	}
+	slices.SortFunc(list, func(a, b pool) int { return cmp.Compare(a.UID(), b.UID()) })
+	return list
+}
+
+// keepPool decides about one pool and does it.
+func (s *Scheduler) keepPool(p pool) {
+	uid, now := p.UID(), s.deps.Now()
+	var present, outdated []provisioner.Instance
+	snapshot := spare.Snapshot{Target: p.target, Crowded: s.spares.crowded(now), Room: s.orders.urgent(now)}
+	_, _, snapshot.Failing = s.deps.Instances.Failing(uid)
+	for _, in := range s.deps.Instances.Instances(uid) {
+		switch in.State {
+		case provisioner.Leaving:
+			continue
+		case provisioner.Created:
+			snapshot.Ready++
+		default:
+			snapshot.Starting++
+		}
+		present = append(present, in)
+		if in.Revision != p.rev {
+			outdated = append(outdated, in)
+		}
+	}
+	snapshot.Outdated = len(outdated)
+	d := spare.Decide(snapshot)
+	log := s.deps.Log.With("namespace", p.Namespace, "runtime", p.Runtime, "target", p.target,
+		"ready", snapshot.Ready, "starting", snapshot.Starting, "reason", string(d.Why))
+	switch {
+	case d.Create > 0:
+		ordered := s.deps.Instances.Order(p.fn, s.spares.term, d.Create)
+		s.orders.spend(now, len(ordered.Keys))
+		level := slog.LevelDebug // again and again, as long as there is no room
+		if len(ordered.Keys) > 0 {
+			level = slog.LevelInfo
+		}
+		log.Log(context.Background(), level, "ordered spare instances", "ordered", len(ordered.Keys), "noRoom", ordered.NoRoom)
+	case d.Replace > 0:
+		log.Info("replacing spare instances", "removed", d.Replace)
+		s.removeSpares(outdated[:d.Replace])
+	case d.Remove > 0:
+		log.Info("removing spare instances", "removed", d.Remove)
+		slices.SortFunc(present, leastReady)
+		s.removeSpares(present[:d.Remove])
+	}
+	s.spares.settle(uid, len(present) == 0 && p.target == 0)
+}
+
+// leastReady orders spare instances by how little is lost with them: those that are
+// starting first, and of those alike the youngest.
+func leastReady(a, b provisioner.Instance) int {
+	return cmp.Or(cmp.Compare(a.State, b.State), b.Ordered.Compare(a.Ordered), cmp.Compare(b.CID, a.CID))
+}
+
+// settle says that a pool need not be looked at until something changes. One that is
+// empty, and is to be, is forgotten.
+func (s *spares) settle(uid string, empty bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p := s.pools[uid]; p != nil {
+		p.settled = true
+		if empty {
+			delete(s.pools, uid)
+		}
+	}
+}
+
+// unsettle lets the next tick look at a pool.
+func (s *spares) unsettle(uid string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p := s.pools[uid]; p != nil {
+		p.settled = false
+	}
+}
+
+func (s *spares) crowded(now time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return now.Before(s.crowdedUntil)
+}
+
+func (s *spares) crowd(until time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.crowdedUntil = until
+}
+
+func (s *Scheduler) removeSpares(list []provisioner.Instance) {
+	for _, in := range list {
+		s.spares.withhold(in.Key)
+		s.deps.Instances.Stop(in.Key)
+	}
+}
+
+// spareEnded notes that an instance has ended, or has not started, if it is a spare
+// one.
+func (s *Scheduler) spareEnded(key provisioner.Key, why provisioner.StartFailure) bool {
+	p, ofPool := spare.PoolOf(key.FunctionUID)
+	if !ofPool {
+		return false
+	}
+	s.deps.Log.Info("a spare instance has ended", "namespace", p.Namespace, "runtime", p.Runtime, "cid", key.CID, "reason", why.Reason)
+	s.spares.withhold(key)
+	s.spares.unsettle(key.FunctionUID)
+	return true
+}
+
+// DropSpares ends all spare instances, and lets no more be created: nobody could take
+// them when this scheduler is gone.
+func (s *Scheduler) DropSpares() {
+	s.spares.mu.Lock()
+	s.spares.closed = true
+	uids := slices.Sorted(maps.Keys(s.spares.pools))
+	s.spares.mu.Unlock()
+	for _, uid := range uids {
+		s.removeSpares(s.deps.Instances.Instances(uid))
+	}
+}

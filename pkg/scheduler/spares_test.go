@@ -1,0 +1,364 @@
+package scheduler
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	"github.com/windlass-dev/windlass/pkg/provisioner"
+	"github.com/windlass-dev/windlass/pkg/provisioner/spare"
+)
+
+func TestAFirstCallTakesASpareInstance(t *testing.T) {
+	inPoolWorld(t, 2, defaults(), func(w *world, rt *v1alpha1.Runtime, f, g *v1alpha1.Function) {
+		spares := w.started(poolFunction(rt), 2)
+		first, second := w.helloSpare(spares[0]), w.helloSpare(spares[1])
+		gw := w.gateway("g:1")
+		gw.offer(f, 1)
+		w.after(takeTime)
+		w.expectCounts(f, provisioner.Counts{Creating: 1})
+		first.expect("assigned to ns/f as 00000007-000001")
+		second.expect()
+		if got := first.assignment; got.GetFunctionUid() != "uid-f" || got.GetConcurrency() != 1 || got.GetGeneration() != 1 ||
+			got.GetStartupTimeoutNs() != int64(10*time.Second) || len(got.GetFiles()) != 1 || got.GetFiles()[0].GetPath() != "app.py" {
+			t.Errorf("the assignment is %v", got)
+		}
+		if !slices.ContainsFunc(first.assignment.GetVariables(), func(v *wirev1.Variable) bool { return v.GetName() == "GREETING" && v.GetValue() == "hello" }) {
+			t.Errorf("the variables are %v", first.assignment.GetVariables())
+		}
+		a := first.become()
+		a.expect("ticket 0001 at g:1")
+		w.expectCounts(f, provisioner.Counts{Created: 1})
+		// What was taken is replaced.
+		w.ticks(1)
+		w.started(poolFunction(rt), 1)
+		if got := w.scrape("function")["spares_taken_total{f,ns}"]; got != 1 {
+			t.Errorf("%v were taken, as is counted", got)
+		}
+		// The other function gets the other one.
+		gw.offer(g, 2)
+		w.after(takeTime)
+		first.expect()
+		second.expect("assigned to ns/g as 00000007-000001")
+		second.become().expect("ticket 0002 at g:1")
+	})
+}
+
+func TestASpareInstanceGetsNoTickets(t *testing.T) {
+	inPoolWorld(t, 1, defaults(), func(w *world, rt *v1alpha1.Runtime, f, _ *v1alpha1.Function) {
+		a := w.helloSpare(w.started(poolFunction(rt), 1)[0])
+		a.ping(time.Second)
+		a.expect()
+		a.pull(1)
+		a.expectEnded(codes.InvalidArgument)
+		gw := w.gateway("g:1")
+		gw.offer(f, 1)
+		w.after(takeTime)
+		a.expect()
+	})
+}
+
+// Of many functions that want an instance at once each gets one of its own.
+func TestNoSpareInstanceIsGivenTwice(t *testing.T) {
+	rt := pythonWith(5)
+	config := defaults()
+	config.runtimes = only(rt)
+	inWorld(t, config, func(w *world) {
+		w.keeper.owns("self")
+		gw := w.gateway("g:1")
+		var functions []*v1alpha1.Function
+		for i := range 8 {
+			functions = append(functions, w.put(fmt.Sprint("f", i), inPython))
+		}
+		w.after(planSparesEvery + time.Second/2)
+		var agents []*agent
+		for _, spec := range w.started(poolFunction(rt), 5) {
+			agents = append(agents, w.helloSpare(spec))
+		}
+		for i, fn := range functions {
+			gw.offer(fn, i)
+		}
+		w.after(takeTime)
+		owners := make(map[string]bool)
+		for _, a := range agents {
+			said := a.heard()
+			if len(said) != 1 || owners[a.assignment.GetFunction()] {
+				t.Errorf("%s heard %v", a.key.CID, said)
+			}
+			owners[a.assignment.GetFunction()] = true
+		}
+		// The others get pods of their own.
+		pods := 0
+		for _, spec := range w.runtime.take() {
+			if _, ofPool := spare.PoolOf(string(spec.Function.UID)); !ofPool {
+				pods++
+				if owners[spec.Function.Key().String()] {
+					t.Errorf("%s has a spare instance and a pod", spec.Function.Name)
+				}
+			}
+		}
+		if pods != 3 {
+			t.Errorf("%d pods were ordered, want 3", pods)
+		}
+		for _, fn := range functions {
+			w.expectCounts(fn, provisioner.Counts{Creating: 1})
+		}
+	})
+}
+
+func TestWhatCannotBeTakenIsOrderedAtOnce(t *testing.T) {
+	for name, spoil := range map[string]func(*fakePods){
+		"refused": func(p *fakePods) { p.refuse = true },
+		"failed":  func(p *fakePods) { p.fail = true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inPoolWorld(t, 1, defaults(), func(w *world, rt *v1alpha1.Runtime, f, _ *v1alpha1.Function) {
+				a := w.helloSpare(w.started(poolFunction(rt), 1)[0])
+				spoil(&w.runtime.pods)
+				w.gateway("g:1").offer(f, 1)
+				w.after(2 * takeTime)
+				a.expect()
+				var own []provisioner.InstanceSpec
+				for _, spec := range w.runtime.take() {
+					if spec.Function.UID == f.UID {
+						own = append(own, spec)
+					}
+				}
+				if len(own) != 1 {
+					t.Fatalf("%d pods were ordered, want 1", len(own))
+				}
+				w.expectCounts(f, provisioner.Counts{Creating: 1})
+				b := w.hello(&wirev1.Hello{FunctionUid: "uid-f", Cid: string(own[0].CID), Token: podName(keyOf("uid-f", own[0].CID))})
+				b.pull(1)
+				b.expect("ticket 0001 at g:1")
+			})
+		})
+	}
+}
+
+// Its stream breaks between the choice and the answer: it says hello again, and is
+// told then.
+func TestAnAssignmentThatWasLostIsToldAgain(t *testing.T) {
+	inPoolWorld(t, 1, defaults(), func(w *world, rt *v1alpha1.Runtime, f, g *v1alpha1.Function) {
+		spec := w.started(poolFunction(rt), 1)[0]
+		a := w.helloSpare(spec)
+		w.gateway("g:1").offer(f, 1)
+		a.cut()
+		// While it is being taken nobody can tell.
+		early := w.helloSpare(spec)
+		early.expect()
+		early.expectEnded(codes.Unavailable)
+		w.after(takeTime)
+		again := w.helloSpare(spec)
+		again.expect("assigned to ns/f as 00000007-000001")
+		again.become().expect("ticket 0001 at g:1")
+		w.helloSpare(spec).expectEnded(codes.Aborted)
+	})
+}
+
+func TestAStrangerIsNoSpareInstance(t *testing.T) {
+	inPoolWorld(t, 1, defaults(), func(w *world, rt *v1alpha1.Runtime, f, _ *v1alpha1.Function) {
+		w.hello(&wirev1.Hello{Spare: true, Token: "nobody"}).expectEnded(codes.Unavailable)
+		// Nor is an instance that has a function.
+		w.gateway("g:1").offer(f, 1)
+		for _, spec := range w.runtime.take() {
+			if spec.Function.UID == f.UID {
+				b := w.hello(&wirev1.Hello{FunctionUid: "uid-f", Cid: string(spec.CID), Token: podName(keyOf("uid-f", spec.CID))})
+				b.pull(1)
+				w.helloSpare(spec).expectEnded(codes.Aborted)
+			}
+		}
+	})
+}
+
+func TestOnlyFunctionsThatFitKeepAPoolAndTakeFromIt(t *testing.T) {
+	rt := pythonWith(3)
+	config := defaults()
+	config.runtimes = only(rt)
+	inWorld(t, config, func(w *world) {
+		w.keeper.owns("self")
+		big := w.put("big", inPython, func(fn *v1alpha1.Function) {
+			memory := resource.MustParse("1Gi")
+			fn.Spec.Resources.Requests.Memory = &memory
+		})
+		w.after(2 * planSparesEvery)
+		w.started(big, 0)
+		small := w.put("small", inPython)
+		w.after(2 * planSparesEvery)
+		spares := w.started(poolFunction(rt), 3)
+		a := w.helloSpare(spares[0])
+		w.gateway("g:1").offer(big, 1)
+		w.after(takeTime)
+		a.expect()
+		w.started(big, 1)
+		// The pool goes with the last function that it is for.
+		w.catalog.Remove(small.Key())
+		w.after(2 * planSparesEvery)
+		for _, spec := range spares {
+			if !slices.Contains(w.runtime.stopped, keyOf(string(spec.Function.UID), spec.CID)) {
+				t.Errorf("the spare instance %s was not stopped", spec.CID)
+			}
+		}
+		a.expect()
+	})
+}
+
+// Those that a function has taken stay when the pool goes.
+func TestAPoolThatIsRemovedTakesNoFunctionsInstance(t *testing.T) {
+	inPoolWorld(t, 2, defaults(), func(w *world, rt *v1alpha1.Runtime, f, _ *v1alpha1.Function) {
+		spares := w.started(poolFunction(rt), 2)
+		a, b := w.helloSpare(spares[0]), w.helloSpare(spares[1])
+		w.gateway("g:1").offer(f, 1)
+		w.after(takeTime)
+		a.heard()
+		a.become()
+		w.scheduler.DropSpares()
+		w.after(3 * planSparesEvery)
+		w.expectCounts(f, provisioner.Counts{Created: 1})
+		if !slices.Contains(w.runtime.stopped, b.key) {
+			t.Error("the other one was not stopped")
+		}
+		w.expectCounts(poolFunction(rt), provisioner.Counts{})
+	})
+}
+
+func TestSpareInstancesOfAnEarlierImageAreReplaced(t *testing.T) {
+	inPoolWorld(t, 2, defaults(), func(w *world, rt *v1alpha1.Runtime, _, _ *v1alpha1.Function) {
+		before := w.started(poolFunction(rt), 2)
+		for _, spec := range before {
+			w.helloSpare(spec)
+		}
+		rt = rt.DeepCopy()
+		rt.Spec.Image = "python:2"
+		w.scheduler.deps.Runtimes.(*oneRuntime).Store(rt)
+		w.after(2 * planSparesEvery)
+		after := w.started(poolFunction(rt), 2)
+		if after[0].Function.Spec.Image != "python:2" {
+			t.Errorf("the new ones are of %s", after[0].Function.Spec.Image)
+		}
+		for _, spec := range before {
+			if !slices.Contains(w.runtime.stopped, keyOf(string(spec.Function.UID), spec.CID)) {
+				t.Errorf("the spare instance %s was not stopped", spec.CID)
+			}
+		}
+	})
+}
+
+// A full node: what has no function goes before anything is refused or evicted.
+func TestSpareInstancesYieldToFunctions(t *testing.T) {
+	config := defaults()
+	config.node = 300
+	inPoolWorld(t, 3, config, func(w *world, rt *v1alpha1.Runtime, _, _ *v1alpha1.Function) {
+		for _, spec := range w.started(poolFunction(rt), 3) {
+			w.helloSpare(spec)
+		}
+		gw := w.gateway("g:1")
+		other := w.put("other", minInstances(2))
+		gw.offer(other, 1, 2)
+		w.ticks(5)
+		w.started(other, 2)
+		w.expectCounts(poolFunction(rt), provisioner.Counts{Created: 1})
+		gw.expectRefused(wirev1.Refusal_REASON_NO_CAPACITY)
+		// None is created as long as functions lack room, and for a while after.
+		w.after(crowdedFor / 2)
+		w.expectCounts(poolFunction(rt), provisioner.Counts{Created: 1})
+	})
+}
+
+func TestAFailingFunctionTakesNoSpareInstances(t *testing.T) {
+	inPoolWorld(t, 1, defaults(), func(w *world, rt *v1alpha1.Runtime, f, g *v1alpha1.Function) {
+		a := w.helloSpare(w.started(poolFunction(rt), 1)[0])
+		gw := w.gateway("g:1")
+		gw.offer(f, 1)
+		w.after(takeTime)
+		a.heard()
+		// Its code cannot be loaded.
+		b := w.hello(&wirev1.Hello{FunctionUid: "uid-f", Cid: a.assignment.GetCid(), Token: podName(a.key)})
+		b.goodbye(wirev1.Goodbye_REASON_START_FAILED, "no module named app")
+		w.ticks(1)
+		spec := w.started(poolFunction(rt), 1)[0]
+		c := w.helloSpare(spec)
+		w.after(time.Second)
+		gw.offer(f, 2)
+		w.ticks(2)
+		c.expect()
+		gw.offer(g, 3)
+		w.after(takeTime)
+		c.expect("assigned to ns/g as 00000007-000001")
+	})
+}
+
+func TestSpareInstancesThatDoNotStartAreTriedOneByOne(t *testing.T) {
+	inPoolWorld(t, 3, defaults(), func(w *world, rt *v1alpha1.Runtime, _, _ *v1alpha1.Function) {
+		for _, spec := range w.started(poolFunction(rt), 3) {
+			w.runtime.end(keyOf(string(spec.Function.UID), spec.CID), "no such image")
+		}
+		w.after(time.Minute)
+		if tried := len(w.runtime.take()); tried == 0 || tried > 2 {
+			t.Errorf("%d were tried within a minute", tried)
+		}
+	})
+}
+
+// A spare instance that is lost is replaced, and is not taken in between.
+func TestASpareInstanceThatIsLostIsReplaced(t *testing.T) {
+	inPoolWorld(t, 1, defaults(), func(w *world, rt *v1alpha1.Runtime, f, _ *v1alpha1.Function) {
+		spec := w.started(poolFunction(rt), 1)[0]
+		a := w.helloSpare(spec)
+		a.cut()
+		w.gateway("g:1").offer(f, 1)
+		w.after(takeTime)
+		w.started(f, 1)
+		w.after(20 * time.Second)
+		w.started(poolFunction(rt), 1)
+		if !slices.Contains(w.runtime.stopped, a.key) {
+			t.Error("the silent one was not stopped")
+		}
+	})
+}
+
+func TestSharesFollowOwnership(t *testing.T) {
+	inPoolWorld(t, 2, defaults(), func(w *world, rt *v1alpha1.Runtime, _, _ *v1alpha1.Function) {
+		w.started(poolFunction(rt), 2)
+		w.keeper.owns("other")
+		w.after(2 * planSparesEvery)
+		w.expectCounts(poolFunction(rt), provisioner.Counts{})
+	})
+}
+
+// How a start went from a spare instance says nothing of those without; what the
+// spare instances themselves took does.
+func TestStartsOfSpareInstancesAreLearntAsTheRuntimes(t *testing.T) {
+	inPoolWorld(t, 1, defaults(), func(w *world, rt *v1alpha1.Runtime, f, _ *v1alpha1.Function) {
+		spec := w.started(poolFunction(rt), 1)[0]
+		w.after(3 * time.Second)
+		a := w.helloSpare(spec)
+		w.gateway("g:1").offer(f, 1)
+		w.after(takeTime)
+		a.heard()
+		a.become()
+		took := w.scheduler.meanStart(w.scheduler.lookup("uid-f"), f)
+		if took < 3*time.Second || took > 6*time.Second {
+			t.Errorf("an instance is said to take %v", took)
+		}
+	})
+}
+
+func TestSeriesOfPools(t *testing.T) {
+	inPoolWorld(t, 2, defaults(), func(w *world, rt *v1alpha1.Runtime, _, _ *v1alpha1.Function) {
+		w.helloSpare(w.started(poolFunction(rt), 2)[0])
+		got := w.scrape("runtime")
+		want := map[string]float64{
+			"spare_instances{ns,python3,starting}": 1, "spare_instances{ns,python3,ready}": 1, "spare_instances{ns,python3,leaving}": 0,
+		}
+		if fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("the series are %v, want %v", got, want)
+		}
+	})
+}

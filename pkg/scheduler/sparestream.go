@@ -1,0 +1,179 @@
+package scheduler
+
+import (
+	"errors"
+	"slices"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/provisioner"
+	"github.com/windlass-dev/windlass/pkg/provisioner/spare"
+)
+
+var errUntaken = status.Error(codes.Aborted, "the instance cannot become a function's")
+
+// spareStream is the stream of one spare instance. It has no place in any queue, and
+// so gets no ticket: the one thing that it can be sent is its assignment.
+type spareStream struct {
+	line
+	revision string
+}
+
+// pullSpare serves a spare instance until it is a function's.
+func (s *Scheduler) pullSpare(server pullServer, token string) error {
+	in, err := s.deps.Instances.Recognize(token)
+	switch {
+	case errors.Is(err, provisioner.ErrBadToken):
+		return status.Error(codes.Unauthenticated, err.Error())
+	case err != nil:
+		// It may not have been seen yet.
+		return status.Error(codes.Unavailable, err.Error())
+	}
+	p := &spareStream{line: newLine(s, in.Key, 8), revision: in.Revision}
+	p.welcome(0)
+	s.streams.enter(&p.line)
+	if err := s.welcomeSpare(p, in); err != nil {
+		s.streams.leave(&p.line)
+		return err
+	}
+	go p.send(server) // which ends with the stream
+	return p.attend(server, p.handle, p.end)
+}
+
+// welcomeSpare makes a spare instance one that can be taken. One that was taken
+// already, and does not know it since its stream broke, is told.
+func (s *Scheduler) welcomeSpare(p *spareStream, in provisioner.Instance) error {
+	if pool, ofPool := spare.PoolOf(in.FunctionUID); ofPool {
+		s.deps.Instances.Connect(p.key)
+		if took, first := s.deps.Instances.Pulled(p.key); first && took > 0 {
+			s.starts.observe(pool.Runtime, took)
+		}
+		s.spares.offer(p)
+		return nil
+	}
+	f := s.lookup(in.FunctionUID)
+	if f == nil || in.State != provisioner.Creating || in.Revision != f.revision() {
+		return errUntaken
+	}
+	fn := f.current()
+	rt, known := s.deps.Runtimes.Get(string(fn.Spec.Runtime))
+	if !known || spare.Fits(fn, rt) != "" {
+		return errUntaken
+	}
+	p.assign(assignment(fn, rt, in.CID))
+	return nil
+}
+
+func (p *spareStream) handle(msg *wirev1.PullRequest) error {
+	switch msg.GetKind().(type) {
+	case *wirev1.PullRequest_Ping:
+		p.pong()
+		return nil
+	case *wirev1.PullRequest_Goodbye:
+		p.scheduler.spares.withhold(p.key)
+		p.scheduler.deps.Instances.Leaving(p.key, leaveGrace)
+		p.scheduler.spares.unsettle(p.key.FunctionUID)
+		return nil
+	}
+	return status.Error(codes.InvalidArgument, "the message makes no sense for a spare instance")
+}
+
+// end settles the end of the stream. If it was taken, it is no spare instance any
+// more, and the inventory does not know it as one.
+func (p *spareStream) end(bool) {
+	p.scheduler.spares.withdraw(p)
+	p.scheduler.deps.Instances.Disconnect(p.key)
+}
+
+func (p *spareStream) assign(a *wirev1.Assignment) {
+	p.reply(&wirev1.PullReply{Kind: &wirev1.PullReply_Assignment{Assignment: a}})
+}
+
+// offer lets a spare instance be taken.
+func (s *spares) offer(p *spareStream) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if of := s.pools[p.key.FunctionUID]; of != nil && !s.closed {
+		of.ready[p.key.CID] = p
+	}
+}
+
+// giveBack undoes pick, unless the stream has ended meanwhile.
+func (s *spares) giveBack(p *spareStream) {
+	select {
+	case <-p.over:
+	default:
+		s.offer(p)
+	}
+}
+
+// pick returns the oldest spare instance of a pool, or nil. Nobody else gets it.
+func (s *spares) pick(uid string) *spareStream {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	of := s.pools[uid]
+	if of == nil {
+		return nil
+	}
+	cids := of.takeable()
+	if len(cids) == 0 {
+		return nil
+	}
+	p := of.ready[cids[0]]
+	delete(of.ready, cids[0])
+	return p
+}
+
+// available is how many could be picked.
+func (s *spares) available(uid string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if of := s.pools[uid]; of != nil {
+		return len(of.takeable())
+	}
+	return 0
+}
+
+// takeable are the spare instances of the pool's revision, the oldest first.
+func (p *pool) takeable() []invoke.CID {
+	var cids []invoke.CID
+	for cid, stream := range p.ready {
+		if stream.revision == p.rev {
+			cids = append(cids, cid)
+		}
+	}
+	slices.Sort(cids)
+	return cids
+}
+
+// withhold lets nobody take a spare instance.
+func (s *spares) withhold(key provisioner.Key) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if of := s.pools[key.FunctionUID]; of != nil {
+		delete(of.ready, key.CID)
+	}
+}
+
+// withdraw is withhold, unless the instance has another stream already.
+func (s *spares) withdraw(p *spareStream) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if of := s.pools[p.key.FunctionUID]; of != nil && of.ready[p.key.CID] == p {
+		delete(of.ready, p.key.CID)
+	}
+}
+
+// uids are those of all pools.
+func (s *spares) uids() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	list := make([]string, 0, len(s.pools))
+	for uid := range s.pools {
+		list = append(list, uid)
+	}
+	return list
+}

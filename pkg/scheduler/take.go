@@ -1,0 +1,170 @@
+package scheduler
+
+import (
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/provisioner"
+	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
+	"github.com/windlass-dev/windlass/pkg/provisioner/podspec"
+	"github.com/windlass-dev/windlass/pkg/provisioner/spare"
+)
+
+// poolOf is the UID of the pool from which a function can take instances, with its
+// Runtime. A function whose last instance did not start takes none: they would be
+// lost with its code.
+func (s *Scheduler) poolOf(f *function, fn *v1alpha1.Function) (uid string, rt *v1alpha1.Runtime, ok bool) {
+	if s.deps.Runtimes == nil || fn.Spec.Runtime == "" {
+		return "", nil, false
+	}
+	rt, known := s.deps.Runtimes.Get(string(fn.Spec.Runtime))
+	if !known || spare.Fits(fn, rt) != "" {
+		return "", nil, false
+	}
+	if _, _, failing := s.deps.Instances.Failing(f.uid); failing {
+		return "", nil, false
+	}
+	return spare.Pool{Scheduler: s.config.ID, Namespace: fn.Namespace, Runtime: rt.Name}.UID(), rt, true
+}
+
+// takeSpares lets a function take up to n spare instances and returns as whose they
+// count from now on.
+func (s *Scheduler) takeSpares(c *considered, n int) []provisioner.Key {
+	uid, rt, ok := s.poolOf(c.function, c.fn)
+	if !ok {
+		return nil
+	}
+	var keys []provisioner.Key
+	for len(keys) < n {
+		p := s.spares.pick(uid)
+		if p == nil {
+			break
+		}
+		key, ok := s.deps.Instances.Take(c.fn, c.term, p.key, func(key provisioner.Key, taken bool) {
+			s.tookSpare(c.function, c.fn, rt, p, key, taken)
+		})
+		if !ok {
+			// It has ended, which its stream will tell, or it cannot be had now.
+			s.spares.giveBack(p)
+			break
+		}
+		keys = append(keys, key)
+	}
+	if len(keys) > 0 {
+		s.spares.unsettle(uid)
+		s.deps.Log.Info("taking spare instances", "function", c.fn.Key().String(), "taken", len(keys))
+	}
+	return keys
+}
+
+// tookSpare is told whether a spare instance is the function's now.
+func (s *Scheduler) tookSpare(f *function, fn *v1alpha1.Function, rt *v1alpha1.Runtime, p *spareStream, key provisioner.Key, taken bool) {
+	if taken {
+		s.record(f, (*metrics).tookSpare)
+		p.assign(assignment(fn, rt, key.CID))
+		return
+	}
+	s.deps.Log.Warn("a spare instance could not be taken; one is started", "function", fn.Key().String(), "cid", key.CID)
+	p.giveUp(errUntaken)
+	select {
+	case s.spares.untaken <- f:
+	default:
+		f.loseOne()
+		s.activate(f)
+	}
+}
+
+// orderInstead orders an instance for a function that could not take the spare one
+// which it was to get.
+func (s *Scheduler) orderInstead(f *function) {
+	if s.lookup(f.uid) != f {
+		return
+	}
+	if term, served := s.serves(f); served {
+		c := &considered{function: f, fn: f.current(), term: term}
+		if s.orders.left(s.deps.Now()) > 0 && s.order(c, 1) > 0 {
+			return
+		}
+		f.loseOne()
+	}
+	s.activate(f)
+}
+
+// assignment is what makes a spare instance one of a function's.
+func assignment(fn *v1alpha1.Function, rt *v1alpha1.Runtime, cid invoke.CID) *wirev1.Assignment {
+	handover := podspec.HandoverOf(podspec.Input{Function: fn, Runtime: rt, CID: cid})
+	a := &wirev1.Assignment{
+		FunctionUid: uidOf(fn), Function: fn.Key().String(), Generation: fn.Generation, Cid: string(cid),
+		Concurrency:      uint32(fn.Spec.Concurrency),
+		StartupTimeoutNs: int64(fn.Spec.StartupTimeout.Duration),
+		BackoffAfterNs:   int64(fn.Spec.Scaling.BackoffAfter.Duration),
+		IdleTimeoutNs:    int64(fn.Spec.Scaling.IdleTimeout.Duration),
+	}
+	for _, v := range handover.Variables {
+		a.Variables = append(a.Variables, &wirev1.Variable{Name: v.Name, Value: v.Value})
+	}
+	for path, content := range handover.Files {
+		a.Files = append(a.Files, &wirev1.File{Path: path, Content: content})
+	}
+	return a
+}
+
+// yieldSpares removes spare instances, as far as that makes room for the instances
+// that a function could not be given: before any that has a function. It tells whether
+// room is being made. No other is created for a while.
+func (s *Scheduler) yieldSpares(fn *v1alpha1.Function, n int) bool {
+	if s.deps.Runtimes == nil {
+		return false
+	}
+	now := s.deps.Now()
+	s.spares.crowd(now.Add(crowdedFor))
+	present, leaving := s.spareInstances()
+	if leaving >= n || len(present) == 0 {
+		return leaving > 0
+	}
+	idle := make([]nodepick.Idle, len(present))
+	for i, in := range present {
+		idle[i] = nodepick.Idle{Node: in.Node, Requests: in.Requests, For: now.Sub(in.Ordered)}
+	}
+	nodes, _ := s.deps.Instances.Candidates(fn)
+	want := s.deps.Instances.Requests(fn)
+	for range n - leaving {
+		i := nodepick.Evict(nodes, idle, want)
+		if i < 0 {
+			break
+		}
+		gone := present[i]
+		s.deps.Log.Info("removing a spare instance", "cid", gone.CID, "node", gone.Node, "reason", "made room for "+fn.Key().String())
+		s.removeSpares([]provisioner.Instance{gone})
+		leaving++
+		present, idle = append(present[:i], present[i+1:]...), append(idle[:i], idle[i+1:]...)
+		for j := range nodes {
+			if nodes[j].Name == gone.Node {
+				nodes[j].Requested = nodes[j].Requested.Minus(gone.Requests).Plus(want)
+			}
+		}
+	}
+	return leaving > 0
+}
+
+// spareInstances are those that this scheduler keeps, and how many are being removed.
+func (s *Scheduler) spareInstances() (present []provisioner.Instance, leaving int) {
+	for _, uid := range s.spares.uids() {
+		for _, in := range s.deps.Instances.Instances(uid) {
+			if in.State == provisioner.Leaving {
+				leaving++
+			} else {
+				present = append(present, in)
+			}
+		}
+	}
+	return present, leaving
+}
+
+// spareRoom is how many spare instances a function could take now.
+func (s *Scheduler) spareRoom(f *function, fn *v1alpha1.Function) int {
+	if uid, _, ok := s.poolOf(f, fn); ok {
+		return s.spares.available(uid)
+	}
+	return 0
+}

@@ -1,0 +1,148 @@
+package chart
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/provisioner/podspec"
+	"github.com/windlass-dev/windlass/pkg/provisioner/spare"
+)
+
+var chartPool = spare.Pool{Scheduler: "windlass-scheduler-1", Namespace: "wide-open", Runtime: "python3"}
+
+// spareInput is what a spare pod, as the scheduler makes it, depends on.
+func spareInput() podspec.Input {
+	rt := &v1alpha1.Runtime{ObjectMeta: metav1.ObjectMeta{Name: "python3", UID: "0a1b2c3d-0000-4000-8000-000000000001"}}
+	rt.Spec.Image, rt.Spec.FileExtension, rt.Spec.WarmPool = "python3", "py", &v1alpha1.WarmPool{Size: 1}
+	return podspec.Input{
+		Config:   podspec.Config{AgentImage: "agent", SchedulerAddr: "windlass-scheduler.windlass.svc:9443", OwnerAddr: "10.0.0.1:9443", CA: "PEM"},
+		Function: spare.PoolFunction(chartPool, rt), Runtime: rt, CID: "1", Node: "a-node", Decided: time.Unix(0, 0),
+	}
+}
+
+// sparePolicyHolds makes spare pods, and changes pods, in a namespace.
+func sparePolicyHolds(t *testing.T, c *cluster, scheduler kubernetes.Interface, target string) {
+	create := func(change func(*corev1.Pod), dry []string) (*corev1.Pod, error) {
+		pod, err := podspec.Spare(spareInput())
+		if err != nil {
+			t.Fatal(err)
+		}
+		change(pod)
+		return scheduler.CoreV1().Pods(target).Create(t.Context(), pod, metav1.CreateOptions{DryRun: dry})
+	}
+	for name, forbidden := range map[string]struct {
+		change  func(*corev1.Pod)
+		message string
+	}{
+		"a spare pod of no pool":             {func(p *corev1.Pod) { delete(p.Labels, v1alpha1.LabelPool) }, "must have the labels"},
+		"a spare pod that has a function":    {func(p *corev1.Pod) { p.Labels[v1alpha1.LabelFunctionUID] = "u" }, "must have the labels"},
+		"a spare pod without an owner":       {func(p *corev1.Pod) { p.OwnerReferences = nil }, "must be owned"},
+		"a spare pod of another Runtime":     {func(p *corev1.Pod) { p.OwnerReferences[0].Name = "nodejs" }, "must be owned"},
+		"a spare pod owned by a Function":    {func(p *corev1.Pod) { p.OwnerReferences[0].Kind = "Function" }, "must be owned"},
+		"a spare pod on the host's network":  {func(p *corev1.Pod) { p.Spec.HostNetwork = true }, "must not share"},
+		"a spare pod that says to be a real": {func(p *corev1.Pod) { p.Labels[v1alpha1.LabelComponent] = v1alpha1.ComponentFunction }, "must have the labels"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := create(forbidden.change, []string{metav1.DryRunAll})
+			if err == nil || !strings.Contains(err.Error(), forbidden.message) {
+				t.Errorf("refused with %v, want the policy's %q", err, forbidden.message)
+			}
+		})
+	}
+	pod, err := create(func(*corev1.Pod) {}, nil)
+	if err != nil {
+		t.Fatalf("a spare pod is refused: %v", err)
+	}
+	own, err := c.client.CoreV1().Pods(target).Create(t.Context(), functionPodIn(t, target), metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	changesOfPods(t, scheduler, pod, own)
+}
+
+func functionPodIn(t *testing.T, namespace string) *corev1.Pod {
+	pod := functionPod(t)
+	pod.Namespace = namespace
+	return pod
+}
+
+// step is one of a JSON patch.
+type step struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	Value any    `json:"value,omitempty"`
+}
+
+// changesOfPods changes the spare pod and that of a function in every way that would
+// be of use to a thief, and in the one that is meant.
+func changesOfPods(t *testing.T, scheduler kubernetes.Interface, pod, own *corev1.Pod) {
+	fn := &v1alpha1.Function{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: "hello", UID: "6f9e4c1e-8d6b-4a43-9a52-1c3f60d1a111"}}
+	in := spareInput()
+	in.Function, in.CID = fn, "00000007-000001"
+	claim, err := podspec.Claim(in, chartPool, pod.UID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	patch := func(pod *corev1.Pod, text []byte, dry ...string) error {
+		_, err := scheduler.CoreV1().Pods(pod.Namespace).Patch(t.Context(), pod.Name, types.JSONPatchType, text, metav1.PatchOptions{DryRun: dry})
+		return err
+	}
+	with := func(further ...step) []byte {
+		var steps []any
+		if err := json.Unmarshal(claim, &steps); err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range further {
+			steps = append(steps, s)
+		}
+		text, err := json.Marshal(steps)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	only := func(s step) []byte {
+		text, err := json.Marshal([]step{s})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	image := step{"replace", "/spec/containers/1/image", "miner"}
+	for name, forbidden := range map[string]struct {
+		pod  *corev1.Pod
+		text []byte
+	}{
+		"another image":                     {pod, with(image)},
+		"another image alone":               {pod, only(image)},
+		"a finalizer":                       {pod, with(step{"add", "/metadata/finalizers", []string{"example.com/stuck"}})},
+		"an annotation of another program":  {pod, with(step{"add", "/metadata/annotations/example.com~1a", "b"})},
+		"a label of another program":        {pod, with(step{"add", "/metadata/labels/app", "web"})},
+		"an owner that the label is not of": {pod, with(step{"replace", "/metadata/ownerReferences/0/uid", "other"})},
+		"a spare pod that stays one":        {pod, only(step{"replace", "/metadata/labels/windlass.dev~1scheduler", "windlass-scheduler-2"})},
+		"the pod of a function":             {own, only(step{"replace", "/metadata/labels/windlass.dev~1cid", "2"})},
+		"the image of a function":           {own, only(image)},
+		"a pod that was taken back":         {own, only(step{"replace", "/metadata/labels/app.kubernetes.io~1component", "spare"})},
+	} {
+		t.Run("a change: "+name, func(t *testing.T) {
+			err := patch(forbidden.pod, forbidden.text, metav1.DryRunAll)
+			if err == nil || !strings.Contains(err.Error(), "ValidatingAdmissionPolicy 'windlass-scheduler-pods'") {
+				t.Errorf("refused with %v, want the policy's words", err)
+			}
+		})
+	}
+	if err := patch(pod, claim); err != nil {
+		t.Errorf("a function cannot take a spare pod: %v", err)
+	}
+	if err := patch(pod, claim); err == nil {
+		t.Error("a function takes what was taken")
+	}
+}

@@ -1,0 +1,115 @@
+package cluster_test
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+)
+
+// spares are the pods of a Runtime's warm pool in the namespace.
+func (t *tenant) spares(runtime string) []corev1.Pod {
+	GinkgoHelper()
+	return listPods(t.ctx, t.namespace, client.MatchingLabels{
+		v1alpha1.LabelPool: runtime, v1alpha1.LabelComponent: v1alpha1.ComponentSpare,
+	})
+}
+
+// readySpares is how many spare instances of a Runtime can be taken in the namespace,
+// as all schedulers together say.
+func (t *tenant) readySpares(runtime string) func(context.Context) (int, error) {
+	return func(ctx context.Context) (int, error) {
+		total := 0
+		for _, pod := range listPods(ctx, releaseNamespace, client.MatchingLabels{"app.kubernetes.io/component": "scheduler"}) {
+			metrics, err := tryKubectl(ctx, "get", "--raw", fmt.Sprintf("/api/v1/namespaces/%s/pods/%s:8081/proxy/metrics", releaseNamespace, pod.Name))
+			if err != nil {
+				return 0, err
+			}
+			prefix := fmt.Sprintf("windlass_scheduler_spare_instances{namespace=%q,runtime=%q,state=\"ready\"} ", t.namespace, runtime)
+			for line := range strings.Lines(metrics) {
+				if value, found := strings.CutPrefix(strings.TrimSpace(line), prefix); found {
+					n, err := strconv.Atoi(value)
+					if err != nil {
+						return 0, err
+					}
+					total += n
+				}
+			}
+		}
+		return total, nil
+	}
+}
+
+// warmPool makes a Runtime of the tenant's own with so many spare instances, of which
+// nothing is left after the spec.
+func (t *tenant) warmPool(ctx context.Context, language string, size int32) v1alpha1.RuntimeName {
+	GinkgoHelper()
+	rt := &v1alpha1.Runtime{ObjectMeta: metav1.ObjectMeta{Name: "warm-" + t.namespace}}
+	extension := map[string]string{"python3": "py", "nodejs": "js"}[language]
+	rt.Spec = v1alpha1.RuntimeSpec{Image: image("runtime-" + language), FileExtension: extension}
+	rt.Spec.WarmPool = &v1alpha1.WarmPool{Size: size, Resources: v1alpha1.Resources{Requests: amount("10m", "32Mi")}}
+	Expect(world.api.Create(ctx, rt)).To(Succeed())
+	DeferCleanup(func(ctx SpecContext) { Expect(client.IgnoreNotFound(world.api.Delete(ctx, rt))).To(Succeed()) })
+	return v1alpha1.RuntimeName(rt.Name)
+}
+
+var _ = Describe("A warm pool", func() {
+	It("serves the first call of a function from a pod that was there, and no other function from that", func(ctx SpecContext) {
+		t := newTenant(ctx)
+		runtime := t.warmPool(ctx, "python3", 1)
+		Expect(t.kubectl("get", "runtime", string(runtime))).To(ContainSubstring("WARMPOOL"))
+		t.deploy(handler("first", runtime, v1alpha1.Code{Inline: python}))
+		Eventually(t.readySpares(string(runtime)), soon, "200ms").WithContext(ctx).Should(Equal(1))
+		spare := t.spares(string(runtime))[0]
+
+		a := t.post("first", "/", `{"name": "Ada"}`)
+		Expect(a.status).To(Equal(200), a.String()+"\n"+t.explain("first")())
+		Expect(a.body).To(MatchJSON(`{"greeting": "hello Ada from python"}`))
+		say("the first call was answered after %v, by a spare instance", a.duration.Round(time.Millisecond))
+		pods := t.pods("first")
+		Expect(pods).To(HaveLen(1))
+		Expect(pods[0].UID).To(Equal(spare.UID))
+		Expect(pods[0].OwnerReferences).To(HaveLen(1))
+		Expect(pods[0].OwnerReferences[0].Kind).To(Equal(v1alpha1.KindFunction))
+		Expect(pods[0].Labels).To(HaveKeyWithValue(v1alpha1.LabelComponent, v1alpha1.ComponentFunction))
+
+		// The next function cannot get that one, but the one that replaces it.
+		t.deploy(handler("second", runtime, v1alpha1.Code{Inline: strings.ReplaceAll(python, "hello", "good day")}))
+		Eventually(t.readySpares(string(runtime)), soon, "200ms").WithContext(ctx).Should(Equal(1))
+		next := t.spares(string(runtime))
+		Expect(next).To(HaveLen(1))
+		Expect(next[0].UID).NotTo(Equal(spare.UID))
+		b := t.post("second", "/", `{"name": "Ada"}`)
+		Expect(b.body).To(MatchJSON(`{"greeting": "good day Ada from python"}`), b.String())
+		Expect(t.pods("second")[0].UID).To(Equal(next[0].UID))
+		c := t.post("first", "/", `{"name": "Ada"}`)
+		Expect(c.body).To(MatchJSON(`{"greeting": "hello Ada from python"}`), c.String())
+
+		By("going with the last function that could use it")
+		t.delete("second")
+		t.delete("first")
+		Eventually(func() []corev1.Pod { return t.spares(string(runtime)) }, soon).Should(BeEmpty())
+	})
+
+	It("gives a function that does not load the blame, and not the next one", func(ctx SpecContext) {
+		t := newTenant(ctx)
+		runtime := t.warmPool(ctx, "nodejs", 1)
+		t.deploy(handler("broken", runtime, v1alpha1.Code{Inline: "require('no-such-module')"}))
+		Eventually(t.readySpares(string(runtime)), soon, "200ms").WithContext(ctx).Should(Equal(1))
+		a := t.post("broken", "/", `{}`)
+		Expect(a.status).To(Equal(503), a.String())
+		Expect(a.body).To(ContainSubstring("no-such-module"))
+		t.deploy(handler("works", runtime, v1alpha1.Code{Inline: nodejs}))
+		Eventually(t.readySpares(string(runtime)), soon, "200ms").WithContext(ctx).Should(Equal(1))
+		t.expectGreeting("works", "nodejs")
+	})
+})
