@@ -49,7 +49,8 @@ type Scheduler struct {
 	// changes are those of the catalog.
 	changes chan catalog.Event
 
-	orders *orders
+	orders    *orders
+	chronicle chronicle
 }
 
 // New makes a Scheduler. It starts nothing.
@@ -67,6 +68,7 @@ func New(config Config, deps Deps) (*Scheduler, error) {
 		kicks:     make(chan *function, 64),
 		changes:   make(chan catalog.Event),
 		orders:    newOrders(config),
+		chronicle: newChronicle(),
 	}
 	s.metrics = newMetrics(deps.Registry, s)
 	return s, nil
@@ -209,6 +211,7 @@ func (s *Scheduler) remove(e catalog.Event) {
 	}
 	s.deps.Instances.Forget(f.uid)
 	s.metrics.forget(e.Key)
+	s.chronicle.forget(e.UID)
 }
 
 const reasonDeleted = "the function was deleted"

@@ -87,6 +87,7 @@ func (s *Scheduler) conclude(c *considered, known *idleness) {
 			s.refuseAll(f, f.broker.Clear(), noCapacity(ordered.NoRoom, s.config.NoRoomPatience))
 		}
 	}
+	s.chronicle.keep(s, c)
 	// 8. Rest.
 	if c.decision.Create == 0 && c.snapshot.Waiting() == 0 && c.counts.Creating == 0 {
 		s.idle(f)

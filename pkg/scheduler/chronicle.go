@@ -1,0 +1,100 @@
+package scheduler
+
+import (
+	"sync"
+	"time"
+
+	"github.com/windlass-dev/windlass/pkg/fpcs"
+	"github.com/windlass-dev/windlass/pkg/fpcs/history"
+	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/provisioner"
+)
+
+// chronicle keeps what was decided lately, for people who ask why.
+type chronicle struct {
+	mu   sync.Mutex
+	book *history.Book
+}
+
+func newChronicle() chronicle { return chronicle{book: history.NewBook(history.DefaultBounds())} }
+
+// keep takes down a decision and what became of it.
+func (ch *chronicle) keep(s *Scheduler, c *considered) {
+	e := history.Entry{
+		At: s.deps.Now(), Params: fpcs.Params{Tick: s.config.Tick}, Snapshot: c.snapshot, Decision: c.decision,
+		Outcome: history.Outcome{
+			Placed:     history.Place(s.nodesOf(c.ordered.Keys)),
+			NoRoom:     c.ordered.NoRoom,
+			MakingRoom: c.function.evicted != (provisioner.Key{}),
+		},
+	}
+	ch.mu.Lock()
+	defer ch.mu.Unlock()
+	ch.book.Add(c.function.uid, e)
+}
+
+// nodesOf are the nodes that instances of one function were ordered on.
+func (s *Scheduler) nodesOf(keys []provisioner.Key) []string {
+	if len(keys) == 0 {
+		return nil
+	}
+	ordered := make(map[provisioner.Key]bool, len(keys))
+	for _, key := range keys {
+		ordered[key] = true
+	}
+	var nodes []string
+	for _, in := range s.deps.Instances.Instances(keys[0].FunctionUID) {
+		if ordered[in.Key] {
+			nodes = append(nodes, in.Node)
+		}
+	}
+	return nodes
+}
+
+func (ch *chronicle) forget(uid string) {
+	ch.mu.Lock()
+	defer ch.mu.Unlock()
+	ch.book.Forget(uid)
+}
+
+func (ch *chronicle) last(uid string) []history.Entry {
+	ch.mu.Lock()
+	defer ch.mu.Unlock()
+	return ch.book.Last(uid, history.DefaultBounds().PerFunction)
+}
+
+// Account tells of the last decisions on a function; false if there is no function
+// of that name.
+func (s *Scheduler) Account(key invoke.FunctionKey) (history.Account, bool) {
+	fn, known := s.deps.Catalog.Get(key)
+	if !known {
+		return history.Account{}, false
+	}
+	a := history.Account{Namespace: key.Namespace, Name: key.Name, Scheduler: s.config.ID, Decisions: []history.Told{}}
+	f := s.lookup(uidOf(fn))
+	if f == nil {
+		// It is so new that Run has not heard of it.
+		return a, true
+	}
+	if _, served := s.serves(f); !served {
+		a.Owner = s.owner(f.slot).ID
+		return a, true
+	}
+	counts := s.deps.Instances.Count(f.uid)
+	a.Served, a.ServedSince = true, f.servedSince()
+	a.Calls, a.Instances = f.broker.View().Arrived, counts.Created
+	if why, _, failing := s.deps.Instances.Failing(f.uid); failing {
+		a.Problem = why.Code
+	}
+	a.Decisions = history.Tell(s.chronicle.last(f.uid))
+	return a, true
+}
+
+// servedSince is when the slot was taken over; zero if it was not.
+func (f *function) servedSince() time.Time {
+	by := f.helloBy.Load()
+	if by == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, by).Add(-helloTime).UTC()
+}
