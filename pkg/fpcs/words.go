@@ -10,8 +10,8 @@ import (
 
 // meanings say each reason in words.
 var meanings = map[Reason]string{
-	ReasonNoDemand:   "nothing waits that needs another instance",
-	ReasonFirst:      "the first call waits and there is no instance",
+	ReasonNoDemand:   "no further instance is needed",
+	ReasonFirst:      "the first call came",
 	ReasonBurst:      "more calls came before the first instance was there",
 	ReasonCongestion: "more calls wait than came since the last tick",
 	ReasonOverload:   "more calls come than all instances can run",

@@ -31,11 +31,11 @@ func TestWordsSayWhatWasDecidedOn(t *testing.T) {
 		},
 		"the first call": {
 			s: Snapshot{Arrived: 1, Room: -1}, d: Decision{Create: 1, Why: ReasonFirst},
-			want: "FirstInstance: the first call waits and there is no instance; 1 call waits; no instance is there",
+			want: "FirstInstance: the first call came; 1 call waits; no instance is there",
 		},
 		"nothing to do": {
 			s: Snapshot{Arrived: 9, Departed: 9, Created: 3, Room: -1}, d: Decision{Why: ReasonNoDemand},
-			want: "NoDemand: nothing waits that needs another instance; no call waits; 3 there (0 busy)",
+			want: "NoDemand: no further instance is needed; no call waits; 3 there (0 busy)",
 		},
 		"a decider that plans for no time, with an unknown duration": {
 			s: Snapshot{Arrived: 9, Created: 1, Busy: 1, Room: -1}, d: Decision{Create: 1, Why: ReasonCongestion, Required: 9},
@@ -43,12 +43,12 @@ func TestWordsSayWhatWasDecidedOn(t *testing.T) {
 		},
 		"a rate alone, and no room": {
 			s: Snapshot{Arrived: 1, Room: 0}, d: Decision{Create: 1, Why: ReasonFirst, Rate: 0.01},
-			want: "FirstInstance: the first call waits and there is no instance; 1 call waits; " +
+			want: "FirstInstance: the first call came; 1 call waits; " +
 				"under 0.1 calls/s of unknown duration come; there is room for none; no instance is there",
 		},
 		"room that is no bound is not spoken of": {
 			s: Snapshot{Arrived: 1, Room: 400}, d: Decision{Create: 1, Why: ReasonFirst, Required: 1},
-			want: "FirstInstance: the first call waits and there is no instance; 1 call waits; calls of unknown duration need 1 instance; no instance is there",
+			want: "FirstInstance: the first call came; 1 call waits; calls of unknown duration need 1 instance; no instance is there",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -66,7 +66,7 @@ func TestAnEntryInWords(t *testing.T) {
 		},
 		"nothing": {
 			Entry{Snapshot: fpcs.Snapshot{Room: -1, Created: 1}, Decision: fpcs.Decision{Why: fpcs.ReasonNoDemand}},
-			"left it as it is", "NoDemand: nothing waits that needs another instance; no call waits; 1 there (0 busy)",
+			"left it as it is", "NoDemand: no further instance is needed; no call waits; 1 there (0 busy)",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
