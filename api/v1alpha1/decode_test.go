@@ -168,7 +168,7 @@ func TestDecodeNamesFieldAndRemedy(t *testing.T) {
 		"a field of the spec beside it": {header + `image: x`,
 			[]string{`image: unknown field here; write it as spec.image`}},
 		"a field of nothing at all": {header + `spec: {scaling: {replicas: 3}}`,
-			[]string{`spec.scaling.replicas: unknown field; correct or remove it (valid here: backoffAfter, idleTimeout, keepLast, max, min)`}},
+			[]string{`spec.scaling.replicas: unknown field; correct or remove it (valid here: backoffAfter, idleTimeout, keepAlive, keepLast, max, min, schedule)`}},
 		"a field of metadata": {"apiVersion: windlass.dev/v1alpha1\nkind: Function\nmetadata: {namme: f}\n",
 			[]string{`metadata.namme: unknown field; did you mean name? (valid here: name, namespace, labels, annotations)`}},
 		"a field in a list": {header + `spec: {env: [{name: A}, {name: B, val: x}]}`,

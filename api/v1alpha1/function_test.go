@@ -29,7 +29,6 @@ metadata:
   namespace: default
 spec:
   concurrency: 1
-  decider: listing1
   port: 8080
   protocol: HTTP
   resources:
@@ -39,6 +38,7 @@ spec:
   scaling:
     backoffAfter: 10s
     idleTimeout: 10m0s
+    keepAlive: Fixed
     keepLast: 1h0m0s
   startupTimeout: 1m0s
   timeout: 1m0s
@@ -55,7 +55,7 @@ spec:
 
 func TestDefaultKeepsWhatWasGiven(t *testing.T) {
 	given := `{runtime: nodejs, handler: a.b, code: {inline: x}, protocol: HTTP, port: 1, concurrency: -1, timeout: 1s, startupTimeout: 2s,
-  resources: {requests: {cpu: 0, memory: 1Gi}}, decider: other, scaling: {backoffAfter: 3s, idleTimeout: 4s, keepLast: 5s}}`
+  resources: {requests: {cpu: 0, memory: 1Gi}}, decider: other, scaling: {backoffAfter: 3s, idleTimeout: 4s, keepLast: 5s, keepAlive: Histogram}}`
 	functions, err := Decode([]byte(header+"spec: "+given), "test")
 	if err != nil {
 		t.Fatal(err)

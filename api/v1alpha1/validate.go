@@ -11,9 +11,10 @@ import (
 )
 
 var (
-	runtimes  = []RuntimeName{RuntimeNodeJS, RuntimePython3}
-	protocols = []Protocol{ProtocolHTTP, ProtocolLambdaRuntime}
-	deciders  = []DeciderName{DeciderHorizon, DeciderListing1, DeciderStaleness}
+	runtimes   = []RuntimeName{RuntimeNodeJS, RuntimePython3}
+	protocols  = []Protocol{ProtocolHTTP, ProtocolLambdaRuntime}
+	deciders   = []DeciderName{DeciderHorizon, DeciderListing1, DeciderStaleness}
+	keepAlives = []KeepAliveName{KeepAliveFixed, KeepAliveHistogram}
 )
 
 // A handler is a module, perhaps below folders or packages, and the name of a

@@ -3,6 +3,7 @@ package v1alpha1
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -164,5 +165,8 @@ func validateScaling(at *field.Path, s *Scaling) field.ErrorList {
 				"must be more than 0; write for example "+plain(wait.example)))
 		}
 	}
-	return errs
+	if !slices.Contains(keepAlives, s.KeepAlive) {
+		errs = append(errs, field.NotSupported(at.Child("keepAlive"), s.KeepAlive, keepAlives))
+	}
+	return append(errs, validateSchedule(at, s)...)
 }

@@ -1,8 +1,11 @@
 package v1alpha1
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -46,6 +49,9 @@ func TestValidateAcceptsWhatIsRight(t *testing.T) {
 		"the highest of everything":           `{command: [x], concurrency: 1000, timeout: 24h, startupTimeout: 1h, scaling: {min: 3, max: 3}, limits: {concurrency: 1000000, ratePerSecond: 1000000, burst: 1000000}}`,
 		"a limit as high as the request":      `{command: [x], resources: {requests: {cpu: 1}, limits: {cpu: 1000m}}}`,
 		"a limit below the default request":   `{command: [x], resources: {limits: {cpu: 50m, memory: 32Mi}}}`,
+		"no decider and no keep-alive":        `{command: [x]}`,
+		"every decider":                       `{command: [x], decider: staleness, scaling: {keepAlive: Histogram}}`,
+		"windows of all kinds":                `{command: [x], scaling: {max: 100000, schedule: [{start: "0 8 * * 1-5", duration: 10h, min: 100000}, {start: "*/5 6-20/2 1,15 jan-MAR sun", duration: 1m, timeZone: America/St_Johns, min: 1}, {start: "0 0 29 2 ?", duration: 168h, timeZone: UTC, min: 2}]}}`,
 		"environment variables":               `{command: [x], env: [{name: A}, {name: b.c-D_1, value: x}, {name: PORTS}, {name: windlass_x}]}`,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -92,7 +98,7 @@ func TestValidateNamesFieldAndRemedy(t *testing.T) {
 			`spec.code: Forbidden: an image holds its own code; remove code`}},
 		"names that nobody knows": {`{runtime: ruby, handler: a.b, code: {path: .}, protocol: gRPC, decider: best}`, []string{
 			`spec.protocol: Unsupported value: "gRPC": supported values: "HTTP", "LambdaRuntime"`,
-			`spec.decider: Unsupported value: "best": supported values: "listing1"`}},
+			`spec.decider: Unsupported value: "best": supported values: "horizon", "listing1", "staleness"`}},
 		"numbers that are too low": {`{` + runs + `concurrency: -1, timeout: 9ms, startupTimeout: -1s}`, []string{
 			`spec.concurrency: Invalid value: -1: must be 1 to 1000; write for example 1`,
 			`spec.timeout: Invalid value: "9ms": must be 10ms to 24h; write for example 10ms`,
@@ -168,12 +174,64 @@ func TestValidateNamesFieldAndRemedy(t *testing.T) {
 			`spec.limits.burst: Forbidden: needs spec.limits.ratePerSecond; add it, or remove burst`}},
 		"min above max": {`{` + runs + `scaling: {min: 3, max: 2}}`, []string{
 			`spec.scaling.min: Invalid value: 3: must not be more than max; lower it to 2, or raise spec.scaling.max`}},
+		"a keep-alive that nobody knows": {`{` + runs + `scaling: {keepAlive: forever}}`, []string{
+			`spec.scaling.keepAlive: Unsupported value: "forever": supported values: "Fixed", "Histogram"`}},
+		"a window of nothing": {`{` + runs + `scaling: {schedule: [{}]}}`, []string{
+			`spec.scaling.schedule[0].start: Required value: must be five fields of cron: minute, hour, day of month, month, day of week; write for example start: "0 8 * * 1-5"`,
+			`spec.scaling.schedule[0].duration: Invalid value: "0s": must be 1m to 168h; write for example 1m`,
+			`spec.scaling.schedule[0].min: Invalid value: 0: must be 1 to 100000; write for example 5, or remove the window`}},
+		"starts that are none": {`{` + runs + `scaling: {schedule: [` + windows("0 8 * *", "0 0 8 * * 1-5", "x 0 8 * * *", "0 8 * * 7",
+			"@daily", "@every 1h", "CRON_TZ=Asia/Tokyo 0 8 * * *", "TZ=x", "0 8 30 2 *", ", 8 * * *", "0 8-6 * * *") + `]}}`, []string{
+			startIs(0, "0 8 * *") + `it has 4 fields, not 5); write for example 0 8 * * 1-5`,
+			startIs(1, "0 0 8 * * 1-5") + `it has 6 fields, not 5); write for example 0 8 * * 1-5`,
+			startIs(2, "x 0 8 * * *") + `it has 6 fields, not 5); write for example 0 8 * * *`,
+			startIs(3, "0 8 * * 7") + `end of range (7) above maximum (6): 7); write for example 0 8 * * 1-5`,
+			startIs(4, "@daily") + `it has 1 fields, not 5); write for example 0 0 * * *`,
+			startIs(5, "@every 1h") + `it has 2 fields, not 5); write for example 0 8 * * 1-5`,
+			`spec.scaling.schedule[6].start: Invalid value: "CRON_TZ=Asia/Tokyo 0 8 * * *": must not name a time zone; write start: "0 8 * * *" and timeZone: Asia/Tokyo`,
+			startIs(7, "TZ=x") + `it has 1 fields, not 5); write for example 0 8 * * 1-5`,
+			`spec.scaling.schedule[8].start: Invalid value: "0 8 30 2 *": must be a time that comes; write for example 0 8 * * 1-5`,
+			`spec.scaling.schedule[9].start: Invalid value: ", 8 * * *": must be a time that comes; write for example 0 8 * * 1-5`,
+			startIs(10, "0 8-6 * * *") + `beginning of range (8) beyond end of range (6): 8-6); write for example 0 8 * * 1-5`}},
+		"time zones that are none": {`{` + runs + `scaling: {schedule: [{start: "0 8 * * *", duration: 1h, min: 1, timeZone: CET/Berlin}, {start: "0 8 * * *", duration: 1h, min: 1, timeZone: Local}, {start: "0 8 * * *", duration: 1h, min: 1, timeZone: ../UTC}]}}`, []string{
+			`spec.scaling.schedule[0].timeZone: Invalid value: "CET/Berlin": must be a name of the IANA time zone database; write for example Europe/Berlin, or remove timeZone for UTC`,
+			`spec.scaling.schedule[1].timeZone: Invalid value: "Local": must be a name of the IANA time zone database; write for example Europe/Berlin, or remove timeZone for UTC`,
+			`spec.scaling.schedule[2].timeZone: Invalid value: "../UTC": must be a name of the IANA time zone database; write for example Europe/Berlin, or remove timeZone for UTC`}},
+		"windows out of range": {`{` + runs + `scaling: {max: 5, schedule: [{start: "0 8 * * *", duration: 59s, min: 6}, {start: "0 8 * * *", duration: 169h, min: -1}, {start: "0 8 * * *", duration: 1h, min: 100001}]}}`, []string{
+			`spec.scaling.schedule[0].duration: Invalid value: "59s": must be 1m to 168h; write for example 1m`,
+			`spec.scaling.schedule[0].min: Invalid value: 6: must not be more than max; lower it to 5, or raise spec.scaling.max`,
+			`spec.scaling.schedule[1].duration: Invalid value: "169h0m0s": must be 1m to 168h; write for example 168h`,
+			`spec.scaling.schedule[1].min: Invalid value: -1: must be 1 to 100000; write for example 5, or remove the window`,
+			`spec.scaling.schedule[2].min: Invalid value: 100001: must be 1 to 100000; write for example 5, or remove the window`}},
+		"too many windows": {`{` + runs + `scaling: {schedule: [` + windows(slices.Repeat([]string{"0 8 * * *"}, 17)...) + `]}}`, []string{
+			`spec.scaling.schedule: Invalid value: "17 windows": must be at most 16; join some, for example as 0 8,20 * * *`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(c.want, lines(Validate(defaulted(t, c.spec)))); diff != "" {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// windows are some that begin at the given starts, in YAML flow style.
+func windows(starts ...string) string {
+	var list []string
+	for _, start := range starts {
+		list = append(list, fmt.Sprintf("{start: %q, duration: 1h, min: 1}", start))
+	}
+	return strings.Join(list, ", ")
+}
+
+func startIs(i int, given string) string {
+	return fmt.Sprintf("spec.scaling.schedule[%d].start: Invalid value: %q: %s (", i, given, startRule)
+}
+
+func TestWindowsLeaveOutWhatIsRefused(t *testing.T) {
+	f := defaulted(t, `{command: [x], scaling: {schedule: [{start: "@daily", duration: 1h, min: 1}, {start: "0 8 * * *", duration: 2h, timeZone: Asia/Tokyo, min: 3}, {start: "0 8 * * *", timeZone: Nowhere, duration: 1h, min: 1}]}}`)
+	got := f.Spec.Scaling.Windows()
+	if len(got) != 1 || got[0].Zone.String() != "Asia/Tokyo" || got[0].Duration != 2*time.Hour || got[0].Min != 3 {
+		t.Errorf("got %+v", got)
 	}
 }
 

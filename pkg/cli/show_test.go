@@ -54,6 +54,7 @@ func decided() history.Account {
 	book := history.NewBook(history.DefaultBounds())
 	params := fpcs.Params{Tick: 100 * time.Millisecond, StaleAfter: 100 * time.Millisecond}
 	add := func(at time.Duration, s fpcs.Snapshot, d fpcs.Decision, o history.Outcome) {
+		o.Wanted = d.Create
 		s.Room, s.MeanExecution = -1, 12345*time.Microsecond
 		book.Add("f", history.Entry{At: now.Add(at - time.Minute), Params: params, Snapshot: s, Decision: d, Outcome: o})
 	}

@@ -1,3 +1,4 @@
-// Package estimate learns from observations: so far, the mean of the last few
-// execution times. It keeps values only; it reads no clock.
+// Package estimate learns from observations: the mean of the last few execution
+// times, and of the last few times that instances took to start. It keeps values
+// only; it reads no clock.
 package estimate

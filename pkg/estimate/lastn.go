@@ -2,36 +2,48 @@ package estimate
 
 import "time"
 
-// LastN is the mean of the last n observations.
+// LastN is the mean of the last n observations. It takes memory for them only once
+// there are some.
 type LastN struct {
-	ring []time.Duration
-	size int
+	n    int
+	ring []time.Duration // grows to n
 	next int
 }
 
 // NewLastN makes a LastN of n observations, at least 1.
-func NewLastN(n int) *LastN { return &LastN{ring: make([]time.Duration, max(1, n))} }
+func NewLastN(n int) *LastN { return &LastN{n: max(1, n)} }
 
 // Observe takes one observation. Those of 0 or less, which nothing that ran
 // can have taken, are ignored.
 func (l *LastN) Observe(d time.Duration) {
-	if d <= 0 {
+	switch {
+	case d <= 0:
 		return
+	case len(l.ring) < l.n:
+		l.ring = append(l.ring, d)
+	default:
+		l.ring[l.next] = d
 	}
-	l.ring[l.next] = d
-	l.next = (l.next + 1) % len(l.ring)
-	l.size = min(l.size+1, len(l.ring))
+	l.next = (l.next + 1) % l.n
+}
+
+// Seed takes what was learnt elsewhere as one observation, unless something was
+// observed here already.
+func (l *LastN) Seed(d time.Duration) {
+	if len(l.ring) == 0 {
+		l.Observe(d)
+	}
 }
 
 // Mean is the mean of the last n observations, or of fewer if there were
 // fewer; it is 0 before the first.
 func (l *LastN) Mean() time.Duration {
-	if l.size == 0 {
+	if len(l.ring) == 0 {
 		return 0
 	}
 	var sum time.Duration
-	for _, d := range l.ring[:l.size] {
+	for _, d := range l.ring {
 		sum += d
 	}
-	return sum / time.Duration(l.size)
+	return sum / time.Duration(len(l.ring))
 }

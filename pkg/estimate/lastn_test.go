@@ -38,3 +38,28 @@ func TestMeanStaysBetweenSmallestAndLargest(t *testing.T) {
 		}
 	})
 }
+
+func TestASeedIsOneObservationAndNoneAfterOthers(t *testing.T) {
+	l := NewLastN(2)
+	l.Seed(0)
+	l.Seed(10 * time.Second)
+	l.Seed(time.Second) // a seed is there
+	if got := l.Mean(); got != 10*time.Second {
+		t.Errorf("seeded: %v, want 10s", got)
+	}
+	l.Observe(2 * time.Second)
+	if got := l.Mean(); got != 6*time.Second {
+		t.Errorf("with one observation: %v, want 6s", got)
+	}
+	l.Observe(4 * time.Second)
+	if got := l.Mean(); got != 3*time.Second {
+		t.Errorf("with two: %v, want 3s, without the seed", got)
+	}
+}
+
+func TestMeansAreRounded(t *testing.T) {
+	got := Means{Execution: 1499 * time.Microsecond, Start: 0}.Round(time.Millisecond)
+	if want := (Means{Execution: time.Millisecond}); got != want {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}

@@ -51,6 +51,20 @@ type Memory struct {
 	// that of the tick before.
 	Arrived uint64
 	Before  uint64
+
+	// Initialized is Staleness's: an instance was ordered once, and Throttled
+	// that there was no room at the last tick.
+	Initialized bool
+	Throttled   bool
+
+	// Calls and Span are Horizon's: so many calls came in so much time, both
+	// of them fading, so that Calls by Span is the rate of arrival. Seen says
+	// that there was a tick.
+	Calls float64
+	Span  time.Duration
+	Seen  bool
+	// Surplus is for how many ticks on end more was on its way than wanted.
+	Surplus int
 }
 
 // Params are a decider's constants.
@@ -63,10 +77,18 @@ type Params struct {
 	StaleAfter time.Duration
 }
 
+// staleAfter is StaleAfter, or one tick if that is not set.
+func (p Params) staleAfter() time.Duration {
+	if p.StaleAfter <= 0 {
+		return p.Tick
+	}
+	return p.StaleAfter
+}
+
 // Reason is why a decision is as it is.
 type Reason string
 
-// Reasons of Listing1 and of Bound.
+// Reasons of the deciders and of Bound.
 const (
 	// ReasonNoDemand says that nothing waits that needs an instance.
 	ReasonNoDemand Reason = "NoDemand"
@@ -82,6 +104,22 @@ const (
 	// ReasonEnough says that a condition held, and that what exists or is on
 	// its way suffices.
 	ReasonEnough Reason = "Enough"
+	// ReasonStale says that calls have waited for Params.StaleAfter.
+	ReasonStale Reason = "StaleCalls"
+	// ReasonRetry says that the last start failed and is tried again.
+	ReasonRetry Reason = "RetryStart"
+	// ReasonNoRoom says that there is no room for what is needed.
+	ReasonNoRoom Reason = "NoRoom"
+	// ReasonRamp says that more calls wait than instances are on their way,
+	// and that it is not known yet how long a call takes.
+	ReasonRamp Reason = "RampUp"
+	// ReasonBacklog says that what waits, or will until a new instance is
+	// there, takes the instances too long.
+	ReasonBacklog Reason = "Backlog"
+	// ReasonRate says that calls arrive at a rate that needs more instances.
+	ReasonRate Reason = "ArrivalRate"
+	// ReasonSurplus says that more instances are on their way than are wanted.
+	ReasonSurplus Reason = "Surplus"
 	// ReasonReplace says that instances were lost while they were needed.
 	ReasonReplace Reason = "ReplaceLost"
 	// ReasonMin says that there are fewer instances than the least.
@@ -116,7 +154,7 @@ type Decider func(Snapshot, Params) Decision
 
 // ByName returns the decider of that name: horizon, listing1 or staleness.
 func ByName(name string) (Decider, bool) {
-	d, known := map[string]Decider{"listing1": Listing1}[name]
+	d, known := map[string]Decider{"horizon": Horizon, "listing1": Listing1, "staleness": Staleness}[name]
 	return d, known
 }
 
@@ -128,9 +166,18 @@ type Limits struct {
 }
 
 // Bound adds replacements for lost instances to a decision and keeps the number
-// of instances within limits. Max wins over everything else.
+// of instances within limits: nothing is withdrawn that the least or a lost instance
+// needs. Max wins over everything else.
 func Bound(d Decision, s Snapshot, l Limits) Decision {
 	total := s.Created + s.Creating
+	least := l.Min
+	if l.Max > 0 {
+		least = min(least, l.Max)
+	}
+	d.Withdraw = max(0, min(d.Withdraw, s.Creating, total-least))
+	if s.Lost > 0 {
+		d.Withdraw = 0
+	}
 	if d.Create < s.Lost {
 		d.Create, d.Why = s.Lost, ReasonReplace
 	}
@@ -139,6 +186,9 @@ func Bound(d Decision, s Snapshot, l Limits) Decision {
 	}
 	if l.Max > 0 && d.Create > 0 && total+d.Create > l.Max {
 		d.Create, d.Why = max(0, l.Max-total), ReasonMax
+	}
+	if d.Create > 0 {
+		d.Withdraw = 0
 	}
 	return d
 }

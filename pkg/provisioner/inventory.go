@@ -1,9 +1,11 @@
 package provisioner
 
 import (
+	"cmp"
 	"crypto/subtle"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/windlass-dev/windlass/pkg/invoke"
@@ -195,14 +197,39 @@ func (v *Inventory) Disconnect(key Key, now time.Time) {
 }
 
 // Pulled says that an instance asked for work. It tells whether that was the
-// first time.
-func (v *Inventory) Pulled(key Key) (first bool) {
+// first time, and how long it took from its order; 0 if that is not known, since it
+// ran when it was adopted.
+func (v *Inventory) Pulled(key Key, now time.Time) (took time.Duration, first bool) {
 	in, err := v.get(key)
 	if err != nil || in.State != Creating {
-		return false
+		return 0, false
 	}
 	in.State = Created
-	return true
+	if !in.Ran {
+		took = max(0, now.Sub(in.Ordered))
+	}
+	return took, true
+}
+
+// Withdraw says that up to n of a function's instances that are being created are
+// not wanted any more, and that the runtime ends them: those that were ordered last,
+// of those whose agents were never heard of. It returns which.
+func (v *Inventory) Withdraw(uid string, n int) []Key {
+	var unheard []*Instance
+	for _, in := range v.all(uid) {
+		if in.State == Creating && !in.Ran && !in.Connected && in.SilentSince.IsZero() && in.Blamed == "" {
+			unheard = append(unheard, in)
+		}
+	}
+	slices.SortFunc(unheard, func(a, b *Instance) int {
+		return cmp.Or(b.Ordered.Compare(a.Ordered), cmp.Compare(b.CID, a.CID))
+	})
+	var withdrawn []Key
+	for _, in := range unheard[:min(max(0, n), len(unheard))] {
+		in.State, in.EndBy = Leaving, time.Time{}
+		withdrawn = append(withdrawn, in.Key)
+	}
+	return withdrawn
 }
 
 // Leave says that an instance is expected to end by itself until then, the first

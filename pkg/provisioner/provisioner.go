@@ -203,16 +203,29 @@ func (p *Provisioner) Disconnect(key Key) {
 	p.inventory.Disconnect(key, p.deps.Now())
 }
 
-// Pulled notes that an instance asked for work and tells whether it did so for
-// the first time.
-func (p *Provisioner) Pulled(key Key) (first bool) {
+// Pulled notes that an instance asked for work. It tells whether it did so for the
+// first time, and how long it took from its order; 0 if that is not known.
+func (p *Provisioner) Pulled(key Key) (took time.Duration, first bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	first = p.inventory.Pulled(key)
+	took, first = p.inventory.Pulled(key, p.deps.Now())
 	if first {
 		delete(p.guards, key.FunctionUID)
 	}
-	return first
+	return took, first
+}
+
+// Withdraw ends up to n of a function's instances that are being created, the
+// youngest first, and returns which. That is no failure of theirs: each is reported
+// as gone, not lost.
+func (p *Provisioner) Withdraw(uid string, n int) []Key {
+	p.mu.Lock()
+	withdrawn := p.inventory.Withdraw(uid, n)
+	p.mu.Unlock()
+	for _, key := range withdrawn {
+		p.deps.Runtime.Stop(key.FunctionUID, key.CID)
+	}
+	return withdrawn
 }
 
 // Leaving notes that an instance will end by itself, as it should. One that has

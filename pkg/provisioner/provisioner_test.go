@@ -104,7 +104,8 @@ func start(t *testing.T, p *Provisioner, spec InstanceSpec) Key {
 		t.Fatal(err)
 	}
 	p.Connect(key)
-	if !p.Pulled(key) || p.Pulled(key) {
+	_, first := p.Pulled(key)
+	if _, again := p.Pulled(key); !first || again {
 		t.Error("exactly the first pull is the first")
 	}
 	return key

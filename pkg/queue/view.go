@@ -49,5 +49,8 @@ func (q *Queue) View(now time.Time) View {
 // Waiting is how many tickets wait.
 func (q *Queue) Waiting() int { return int(q.arrived - q.departed) }
 
+// Arrived counts all tickets that ever arrived.
+func (q *Queue) Arrived() uint64 { return q.arrived }
+
 // Out is how many tickets are out with instances.
 func (q *Queue) Out() int { return len(q.entries) - q.Waiting() }

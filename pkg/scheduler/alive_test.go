@@ -60,6 +60,7 @@ func TestInstanceThatFallsSilentIsGivenUp(t *testing.T) {
 				fn, g := w.put("f", minInstances(1), maxInstances(1)), w.gateway("g:1")
 				w.ticks(1)
 				a := w.ready(w.started(fn, 1)[0])
+				w.after(time.Millisecond) // what is to happen happens between ticks
 				a.ping(tc.every)
 				w.after(tc.after / 2)
 				g.offer(fn, 1)

@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"cmp"
 	"sync"
 	"time"
 
@@ -21,8 +22,11 @@ func newChronicle() chronicle { return chronicle{book: history.NewBook(history.D
 // keep takes down a decision and what became of it.
 func (ch *chronicle) keep(s *Scheduler, c *considered) {
 	e := history.Entry{
-		At: s.deps.Now(), Params: fpcs.Params{Tick: s.config.Tick}, Snapshot: c.snapshot, Decision: c.decision,
+		At: s.deps.Now(), Params: s.params(), Snapshot: c.snapshot, Decision: c.decision,
 		Outcome: history.Outcome{
+			Wanted:     c.wanted(),
+			Withdrawn:  len(c.withdrawn),
+			Floor:      c.floor(),
 			Placed:     history.Place(s.nodesOf(c.ordered.Keys)),
 			NoRoom:     c.ordered.NoRoom,
 			MakingRoom: c.function.evicted != (provisioner.Key{}),
@@ -31,6 +35,22 @@ func (ch *chronicle) keep(s *Scheduler, c *considered) {
 	ch.mu.Lock()
 	defer ch.mu.Unlock()
 	ch.book.Add(c.function.uid, e)
+}
+
+// floor says what asks for the least instances, if there are fewer.
+func (c *considered) floor() history.Floor {
+	f := history.Floor{Instances: c.bounds.Min}
+	switch {
+	case c.decision.Why != fpcs.ReasonMin:
+		return history.Floor{}
+	case c.upkeep.scheduled >= f.Instances:
+		f.Of = history.FloorSchedule
+	case c.upkeep.awaited >= f.Instances:
+		f.Of = history.FloorAwaited
+	default:
+		f.Of = history.FloorSpec
+	}
+	return f
 }
 
 // nodesOf are the nodes that instances of one function were ordered on.
@@ -81,6 +101,7 @@ func (s *Scheduler) Account(key invoke.FunctionKey) (history.Account, bool) {
 		return a, true
 	}
 	counts := s.deps.Instances.Count(f.uid)
+	a.Decider = cmp.Or(string(fn.Spec.Decider), s.config.Decider)
 	a.Served, a.ServedSince = true, f.servedSince()
 	a.Calls, a.Instances = f.broker.View().Arrived, counts.Created
 	if why, _, failing := s.deps.Instances.Failing(f.uid); failing {

@@ -6,9 +6,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/fpcs"
 	"github.com/windlass-dev/windlass/pkg/fpcs/history"
 	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/provisioner"
 )
 
 // account is what is told of ns/f.
@@ -110,5 +114,36 @@ func TestADeletedFunctionsDecisionsAreForgotten(t *testing.T) {
 		if _, known := w.scheduler.Account(fn.Key()); known {
 			t.Error("it is still told of")
 		}
+	})
+}
+
+func TestWhatAsksForTheLeastInstancesIsTold(t *testing.T) {
+	scheduled := func(fn *v1alpha1.Function) {
+		fn.Spec.Scaling.Schedule = []v1alpha1.ScheduleWindow{
+			{Start: "0 0 * * *", Duration: metav1.Duration{Duration: 12 * time.Hour}, TimeZone: "UTC", Min: 3},
+		}
+	}
+	for want, changes := range map[string][]func(*v1alpha1.Function){
+		"ordered 2: BelowMin: |scaling.min asks for at least 2|placed on node n (2)":      {minInstances(2)},
+		"ordered 3: BelowMin: |scaling.schedule asks for at least 3|placed on node n (3)": {minInstances(2), scheduled},
+	} {
+		inWorld(t, defaults(), func(w *world) {
+			w.put("f", changes...)
+			w.ticks(1)
+			w.expectTold(w.account(), want)
+		})
+	}
+}
+
+func TestWhatWasWithdrawnIsTold(t *testing.T) {
+	inWorld(t, defaults(), func(w *world) {
+		c := &considered{
+			function:  w.scheduler.lookup(string(w.put("f").UID)),
+			snapshot:  fpcs.Snapshot{Creating: 3, Room: -1},
+			decision:  fpcs.Decision{Withdraw: 2, Why: fpcs.ReasonSurplus},
+			withdrawn: []provisioner.Key{{CID: "1"}, {CID: "2"}},
+		}
+		w.scheduler.chronicle.keep(w.scheduler, c)
+		w.expectTold(w.account(), "withdrew 2: Surplus: |3 starting")
 	})
 }

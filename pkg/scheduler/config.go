@@ -11,6 +11,8 @@ import (
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/catalog"
+	"github.com/windlass-dev/windlass/pkg/estimate"
+	"github.com/windlass-dev/windlass/pkg/fpcs"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/ownership"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
@@ -31,8 +33,11 @@ type Config struct {
 	// ClaimGrace is how long an instance may hold a ticket unclaimed.
 	ClaimGrace time.Duration
 	// Executions is how many of the last executions the mean is taken of:
-	// the paper's N.
+	// the paper's N. It is as many of the last starts.
 	Executions int
+	// Decider is the algorithm of functions that name none, as fpcs.ByName
+	// knows it.
+	Decider string
 	// NoRoomPatience is how long a call waits for room on a node while its
 	// function has no instance at all.
 	NoRoomPatience time.Duration
@@ -55,6 +60,7 @@ func DefaultConfig() Config {
 		MaxQueued:      10_000,
 		ClaimGrace:     2 * time.Second,
 		Executions:     10,
+		Decider:        string(v1alpha1.DeciderHorizon),
 		NoRoomPatience: 5 * time.Second,
 		EvictAfter:     2 * time.Second,
 	}
@@ -74,6 +80,9 @@ func (c Config) Validate() error {
 	}
 	if c.Executions < 1 {
 		errs = append(errs, fmt.Errorf("scheduler: Executions is %d: must be at least 1", c.Executions))
+	}
+	if _, known := fpcs.ByName(c.Decider); !known {
+		errs = append(errs, fmt.Errorf("scheduler: Decider is %q: must be horizon, listing1 or staleness", c.Decider))
 	}
 	if c.NoRoomPatience < 0 {
 		errs = append(errs, fmt.Errorf("scheduler: NoRoomPatience is %v: must not be negative", c.NoRoomPatience))
@@ -104,11 +113,12 @@ type Instances interface {
 	Check(key provisioner.Key, token string) (provisioner.Instance, error)
 	Connect(key provisioner.Key)
 	Disconnect(key provisioner.Key)
-	Pulled(key provisioner.Key) (first bool)
+	Pulled(key provisioner.Key) (took time.Duration, first bool)
 	Leaving(key provisioner.Key, within time.Duration)
 	Broken(key provisioner.Key, detail string, within time.Duration)
 	StartFailed(key provisioner.Key, code, reason string)
 	Stop(key provisioner.Key)
+	Withdraw(uid string, n int) []provisioner.Key
 	Forgive(uid string)
 	Forget(uid string)
 	Count(uid string) provisioner.Counts
@@ -116,6 +126,12 @@ type Instances interface {
 	Candidates(fn *v1alpha1.Function) ([]nodepick.Node, []nodepick.Rejection)
 	Requests(fn *v1alpha1.Function) nodepick.Amount
 	Failing(uid string) (why provisioner.StartFailure, retryAfter time.Duration, failing bool)
+}
+
+// Memory tells what was learnt of a function elsewhere, or before a restart.
+type Memory interface {
+	// Recall returns what is known; a mean is 0 if it is not.
+	Recall(fn *v1alpha1.Function) estimate.Means
 }
 
 // Router tells who serves a slot.
@@ -140,9 +156,11 @@ type Deps struct {
 	// is passed on to them is not encrypted.
 	Schedulers credentials.TransportCredentials
 	Instances  Instances
-	Registry   prometheus.Registerer
-	Log        *slog.Logger
-	Now        func() time.Time
+	// Memory may be nil.
+	Memory   Memory
+	Registry prometheus.Registerer
+	Log      *slog.Logger
+	Now      func() time.Time
 }
 
 func uidOf(fn *v1alpha1.Function) string { return string(fn.UID) }

@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -186,23 +187,52 @@ func TestSeveralGoOneAfterTheOtherForALargeOne(t *testing.T) {
 	})
 }
 
-func TestNobodyIsEvictedForAFunctionThatHasAnInstance(t *testing.T) {
-	inWorld(t, full(), func(w *world) {
-		idle, fn, g := w.put("idle", minInstances(2)), w.put("f"), w.gateway("g:1")
-		w.ticks(1)
-		var agents []*agent
-		for _, spec := range w.started(idle, 2) {
-			agents = append(agents, w.ready(spec))
-		}
-		w.put("idle")
-		w.after(time.Hour)
-		g.offer(fn, 1, 2, 3)
-		w.ready(w.started(fn, 1)[0])
-		w.ticks(3)
-		for _, a := range agents {
-			a.expect()
-		}
-	})
+// A function that has an instance, and is short of more, gets room at the expense of
+// its own namespace, and of others as long as its own has less than an equal share.
+func TestWhoMakesRoomForAFunctionThatHasAnInstance(t *testing.T) {
+	for name, tt := range map[string]struct {
+		namespace string
+		idle      int
+		evicted   int
+	}{
+		"its own namespace":                      {"ns", 2, 2},
+		"nobody, for its namespace has its half": {"other", 2, 0},
+		"another namespace, until each has half": {"other", 3, 1},
+		"another one, up to half of five":        {"other", 4, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			config := defaults()
+			config.node = int64(100 * (tt.idle + 1))
+			inWorld(t, config, func(w *world) {
+				elsewhere := func(fn *v1alpha1.Function) { fn.Namespace = tt.namespace }
+				idle, fn, g := w.put("idle", elsewhere, minInstances(int32(tt.idle))), w.put("f"), w.gateway("g:1")
+				w.ticks(1)
+				var agents []*agent
+				for _, spec := range w.started(idle, tt.idle) {
+					agents = append(agents, w.ready(spec))
+				}
+				w.put("idle", elsewhere)
+				w.after(time.Hour)
+				g.offer(fn, 1, 2, 3, 4, 5, 6)
+				w.ready(w.started(fn, 1)[0])
+				evicted := 0
+				for range 10 {
+					w.ticks(2)
+					for _, a := range agents {
+						if slices.Contains(a.heard(), "retire: made room for ns/f") {
+							evicted++
+							a.obey()
+						}
+					}
+				}
+				w.started(fn, tt.evicted)
+				if evicted != tt.evicted {
+					t.Errorf("%d were evicted, want %d", evicted, tt.evicted)
+				}
+				g.expectRefused(wirev1.Refusal_REASON_UNSPECIFIED)
+			})
+		})
+	}
 }
 
 func TestEvictedInstanceThatDoesNotGoIsStopped(t *testing.T) {

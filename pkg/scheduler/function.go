@@ -14,6 +14,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/queue"
 	"github.com/windlass-dev/windlass/pkg/queue/broker"
 	"github.com/windlass-dev/windlass/pkg/queue/intake"
+	"github.com/windlass-dev/windlass/pkg/scheduler/alarm"
 )
 
 // function is what the scheduler keeps of one function.
@@ -38,10 +39,17 @@ type function struct {
 
 	mu sync.Mutex
 	// spec is replaced, never changed, and rev is its revision.
-	spec       *v1alpha1.Function
-	rev        string
-	executions *estimate.LastN
-	memory     fpcs.Memory
+	spec *v1alpha1.Function
+	rev  string
+	// executions and starts are how long the last ones took.
+	executions, starts *estimate.LastN
+	// memory is what the last decision asked to remember, and decided when
+	// that was.
+	memory  fpcs.Memory
+	decided time.Time
+	upkeep  *upkeeper
+	// where is whereOf the function.
+	where string
 	// settled is how many instances there were when etcd was last there; -1
 	// while it is.
 	settled int
@@ -62,6 +70,9 @@ type function struct {
 	// evicted is the instance that was evicted to make room for this
 	// function, until an order after its end. Only Run's goroutine uses it.
 	evicted provisioner.Key
+	// alarm lets a tick look at the function when its upkeep changes. Only Run's
+	// goroutine uses it.
+	alarm alarm.Alarm[*function]
 }
 
 // avoidFor is how long an instance that could not reach a gateway is not handed its
@@ -78,7 +89,11 @@ func newFunction(fn *v1alpha1.Function, config Config, now func() time.Time) *fu
 		rev:        fn.Revision(),
 		settled:    -1,
 		executions: estimate.NewLastN(config.Executions),
+		starts:     estimate.NewLastN(config.Executions),
+		upkeep:     newUpkeeper(fn, nil),
+		where:      whereOf(fn),
 	}
+	f.alarm.Of = f
 	f.term.Store(&none)
 	return f
 }
@@ -95,6 +110,7 @@ func (f *function) update(fn *v1alpha1.Function) (old *v1alpha1.Function) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	old, f.spec, f.rev = f.spec, fn, fn.Revision()
+	f.upkeep, f.where = newUpkeeper(fn, f.upkeep), whereOf(fn)
 	return old
 }
 
@@ -105,54 +121,9 @@ func (f *function) revision() string {
 	return f.rev
 }
 
-// observe learns from an execution time. It comes from an agent, so it is held
-// within what the function's timeout allows.
-func (f *function) observe(execution time.Duration) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.executions.Observe(min(execution, f.spec.Spec.Timeout.Duration))
-}
-
 // loseOne notes that an instance ended while it was needed.
 func (f *function) loseOne() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.lost++
-}
-
-// mean is the mean execution time; 0 if unknown.
-func (f *function) mean() time.Duration {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.executions.Mean()
-}
-
-// leavePolicy is when an idle instance may leave.
-func leavePolicy(fn *v1alpha1.Function) queue.LeavePolicy {
-	s := fn.Spec.Scaling
-	return queue.LeavePolicy{
-		Min:         int(s.Min),
-		IdleTimeout: s.BackoffAfter.Duration + s.IdleTimeout.Duration,
-		KeepLast:    s.KeepLast.Duration,
-	}
-}
-
-// evictPolicy is when an idle instance may be made to leave.
-func evictPolicy(fn *v1alpha1.Function, config Config) queue.EvictPolicy {
-	return queue.EvictPolicy{Min: int(fn.Spec.Scaling.Min), IdleFor: config.EvictAfter}
-}
-
-// limits are the bounds on the number of instances.
-func limits(fn *v1alpha1.Function) fpcs.Limits {
-	l := fpcs.Limits{Min: int(fn.Spec.Scaling.Min)}
-	if most := fn.Spec.Scaling.Max; most != nil {
-		l.Max = int(*most)
-	}
-	return l
-}
-
-// decider is the function's algorithm.
-func decider(fn *v1alpha1.Function) fpcs.Decider {
-	// listing1 is the only one that validation admits.
-	return fpcs.Listing1
 }

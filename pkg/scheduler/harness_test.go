@@ -58,7 +58,13 @@ type worldConfig struct {
 	shared bool
 }
 
-func defaults() worldConfig { return worldConfig{Config: DefaultConfig(), node: 100_000} }
+// defaults are those with the paper's decider, whose decisions can be told
+// beforehand.
+func defaults() worldConfig {
+	config := DefaultConfig()
+	config.Decider = string(v1alpha1.DeciderListing1)
+	return worldConfig{Config: config, node: 100_000}
+}
 
 // inWorld runs body in a world.
 func inWorld(t *testing.T, config worldConfig, body func(w *world)) {

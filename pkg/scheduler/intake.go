@@ -8,7 +8,6 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
 	"github.com/windlass-dev/windlass/pkg/invoke"
-	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/queue"
 	"github.com/windlass-dev/windlass/pkg/queue/broker"
 	"github.com/windlass-dev/windlass/pkg/queue/intake"
@@ -37,15 +36,18 @@ func believable(ns int64) time.Duration { return min(max(0, time.Duration(ns)), 
 func (s *Scheduler) takeIn(f *function, term invoke.Term, t invoke.Ticket, now time.Time) (waiting bool, refusal *invoke.Refusal) {
 	outlook := f.outlook()
 	limits := callLimits(f.current())
-	waiting, err := f.broker.Offer(t, func(waiting, out int) bool {
+	var quiet time.Duration
+	waiting, err := f.broker.Offer(t, func(a broker.Arrival) bool {
+		quiet = a.Quiet
 		refusal = f.intake.Admit(intake.Call{
 			Now: now, Term: term, Again: t.Arrived.Before(now), Remaining: t.Deadline.Sub(now),
-			Waiting: waiting, Out: out, Chance: rand.Float64(),
+			Waiting: a.Waiting, Out: a.Out, Chance: rand.Float64(),
 		}, limits, outlook)
 		return refusal == nil
 	})
 	switch {
 	case err == nil:
+		f.calledAfter(quiet)
 		return waiting, nil
 	case errors.Is(err, broker.ErrClosed):
 		return false, &invoke.Refusal{Reason: invoke.RefusedNotOwner, Detail: err.Error()}
@@ -74,17 +76,17 @@ func (f *function) outlook() intake.Outlook {
 		return intake.Outlook{}
 	}
 	outlook := *seen
-	outlook.Mean = f.mean()
+	outlook.Mean = f.means().Execution
 	return outlook
 }
 
 // foresee keeps for those who offer tickets what a tick has seen. A function cannot
 // grow if it has its most instances, or if the orders of this tick found no room.
-func (f *function) foresee(fn *v1alpha1.Function, counts provisioner.Counts, ordered provisioner.Ordered) {
-	instances := counts.Created + counts.Creating + len(ordered.Keys)
-	most := limits(fn).Max
+func (f *function) foresee(c *considered) {
+	instances := c.counts.Created + c.counts.Creating + len(c.ordered.Keys) - len(c.withdrawn)
+	most := limits(c.fn, c.upkeep).Max
 	f.foreseen.Store(&intake.Outlook{
-		Parallel: instances * int(fn.Spec.Concurrency),
-		Stuck:    ordered.NoRoom != "" || most > 0 && instances >= most,
+		Parallel: instances * int(c.fn.Spec.Concurrency),
+		Stuck:    c.ordered.NoRoom != "" || most > 0 && instances >= most,
 	})
 }

@@ -75,7 +75,7 @@ func TestWhatAnAgentSaysOfTimesIsHeldWithinBounds(t *testing.T) {
 		g.offer(fn, 1, 2)
 		a := w.ready(w.started(fn, 1)[0])
 		a.pull(1, doneWith(1, 1<<62), doneWith(1, -5))
-		if got := w.scheduler.lookup("uid-f").mean(); got != fn.Spec.Timeout.Duration {
+		if got := w.scheduler.lookup("uid-f").means().Execution; got != fn.Spec.Timeout.Duration {
 			t.Errorf("the mean is %v, want the timeout", got)
 		}
 	})

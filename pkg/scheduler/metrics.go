@@ -19,6 +19,8 @@ type metrics struct {
 	starts    *prometheus.CounterVec
 	failures  *prometheus.CounterVec
 	evictions *prometheus.CounterVec
+	withdrawn *prometheus.CounterVec
+	released  *prometheus.CounterVec
 	deferrals *prometheus.CounterVec
 	refusals  *prometheus.CounterVec
 	ticks     prometheus.Histogram
@@ -38,6 +40,8 @@ func newMetrics(reg prometheus.Registerer, s *Scheduler) *metrics {
 		starts:    counter("instances_started_total", "Instances that have asked for work."),
 		failures:  counter("instances_failed_total", "Instances that ended before they asked for work."),
 		evictions: counter("instances_evicted_total", "Idle instances that were retired to make room for another function's."),
+		withdrawn: counter("instances_withdrawn_total", "Instances that were ended while they were being created, since they were not wanted any more."),
+		released:  counter("instances_released_total", "Idle instances that were retired, since the function's idle times say that no call is near."),
 		deferrals: counter("orders_deferred_total", "Decisions to create instances of which none could be created at that tick, since the rate was used up."),
 		refusals:  counter("refused_total", "Calls that were refused, when they came or while they waited, by reason.", "reason"),
 		ticks: prometheus.NewHistogram(prometheus.HistogramOpts{
@@ -46,7 +50,7 @@ func newMetrics(reg prometheus.Registerer, s *Scheduler) *metrics {
 			Buckets: prometheus.ExponentialBuckets(0.00001, 4, 9),
 		}),
 	}
-	reg.MustRegister(m.decisions, m.ordered, m.starts, m.failures, m.evictions, m.deferrals, m.refusals, m.ticks, stateCollector{s})
+	reg.MustRegister(m.decisions, m.ordered, m.starts, m.failures, m.evictions, m.withdrawn, m.released, m.deferrals, m.refusals, m.ticks, stateCollector{s})
 	return m
 }
 
@@ -65,6 +69,14 @@ func (m *metrics) startFailed(key invoke.FunctionKey) {
 
 func (m *metrics) evicted(key invoke.FunctionKey) {
 	m.evictions.WithLabelValues(key.Namespace, key.Name).Inc()
+}
+
+func (m *metrics) withdrew(key invoke.FunctionKey, n int) {
+	m.withdrawn.WithLabelValues(key.Namespace, key.Name).Add(float64(n))
+}
+
+func (m *metrics) releasedOne(key invoke.FunctionKey) {
+	m.released.WithLabelValues(key.Namespace, key.Name).Inc()
 }
 
 func (m *metrics) putOff(key invoke.FunctionKey) {
@@ -88,7 +100,7 @@ func (s *Scheduler) record(f *function, write func(m *metrics, key invoke.Functi
 
 func (m *metrics) forget(key invoke.FunctionKey) {
 	labels := prometheus.Labels{"namespace": key.Namespace, "function": key.Name}
-	for _, vec := range []*prometheus.CounterVec{m.decisions, m.ordered, m.starts, m.failures, m.evictions, m.deferrals, m.refusals} {
+	for _, vec := range []*prometheus.CounterVec{m.decisions, m.ordered, m.starts, m.failures, m.evictions, m.withdrawn, m.released, m.deferrals, m.refusals} {
 		vec.DeletePartialMatch(labels)
 	}
 }
@@ -107,6 +119,8 @@ var (
 		"Instances by state.", append(functionLabels[:2:2], "state"), nil)
 	executionDesc = prometheus.NewDesc("windlass_scheduler_mean_execution_seconds",
 		"Mean of the last execution times; absent if unknown.", functionLabels, nil)
+	startDesc = prometheus.NewDesc("windlass_scheduler_mean_start_seconds",
+		"Mean of the times that the last instances took from their order until they asked for work; absent if unknown.", functionLabels, nil)
 )
 
 var (
@@ -123,6 +137,7 @@ func (c stateCollector) Describe(ch chan<- *prometheus.Desc) {
 	ch <- newestFirstDesc
 	ch <- instancesDesc
 	ch <- executionDesc
+	ch <- startDesc
 	ch <- orphanDesc
 	ch <- servedDesc
 }
@@ -149,8 +164,12 @@ func (c stateCollector) Collect(ch chan<- prometheus.Metric) {
 		gauge(instancesDesc, float64(busy), "busy")
 		gauge(instancesDesc, float64(counts.Created-busy), "idle")
 		gauge(instancesDesc, float64(counts.Leaving), "leaving")
-		if mean := f.mean(); mean > 0 {
-			gauge(executionDesc, mean.Seconds())
+		means := f.means()
+		if means.Execution > 0 {
+			gauge(executionDesc, means.Execution.Seconds())
+		}
+		if means.Start > 0 {
+			gauge(startDesc, means.Start.Seconds())
 		}
 	}
 }

@@ -61,13 +61,27 @@ type considered struct {
 	fn       *v1alpha1.Function
 	term     invoke.Term
 	counts   provisioner.Counts
-	oldest   time.Duration // how long the first call has waited
 	snapshot fpcs.Snapshot
+	upkeep   upkeep
+	bounds   fpcs.Limits
 	decision fpcs.Decision
 
 	// ordered is what became of its orders, and asked says that there were any.
 	ordered provisioner.Ordered
 	asked   bool
+	// withdrawn are those of the instances being created that were ended.
+	withdrawn []provisioner.Key
+}
+
+// wanted is how many instances are to be ordered: what was decided; or one, where no
+// room is known for any. The order finds out why not, and whether room is to be made.
+func (c *considered) wanted() int {
+	d, total := c.decision, c.counts.Created+c.counts.Creating
+	short := d.Create == 0 && d.Why == fpcs.ReasonNoRoom && c.snapshot.Waiting() > 0
+	if short && (c.bounds.Max == 0 || total < c.bounds.Max) {
+		return 1
+	}
+	return d.Create
 }
 
 // divide orders what all functions want, as far as it may be created now, and in
@@ -76,9 +90,9 @@ func (s *Scheduler) divide(all []*considered) {
 	var wants []share.Want
 	var wanting []*considered
 	for _, c := range all {
-		if c.decision.Create > 0 {
+		if n := c.wanted(); n > 0 {
 			wants = append(wants, share.Want{
-				Namespace: c.fn.Namespace, Function: c.fn.Name, N: c.decision.Create,
+				Namespace: c.fn.Namespace, Function: c.fn.Name, N: n,
 				Cost: s.deps.Instances.Requests(c.fn).MilliCPU,
 			})
 			wanting = append(wanting, c)
@@ -106,6 +120,19 @@ func (s *Scheduler) order(c *considered, n int) int {
 	return len(ordered.Keys)
 }
 
+// withdrawOrders ends instances that are being created and not wanted any more.
+func (s *Scheduler) withdrawOrders(c *considered) {
+	if c.decision.Withdraw <= 0 {
+		return
+	}
+	c.withdrawn = s.deps.Instances.Withdraw(c.function.uid, c.decision.Withdraw)
+	if n := len(c.withdrawn); n > 0 {
+		s.record(c.function, func(m *metrics, key invoke.FunctionKey) { m.withdrew(key, n) })
+		s.deps.Log.Info("withdrew instances that were being created", "function", c.fn.Key().String(),
+			"wanted", c.decision.Withdraw, "withdrawn", n, "reason", string(c.decision.Why))
+	}
+}
+
 // report keeps what became of a decision to create instances. An order that stays
 // without effect is logged once.
 func (s *Scheduler) report(c *considered) {
@@ -117,7 +144,7 @@ func (s *Scheduler) report(c *considered) {
 			m.putOff(key)
 		}
 	})
-	log := s.deps.Log.With("function", c.fn.Key().String(), "wanted", d.Create, "waiting", c.snapshot.Waiting(),
+	log := s.deps.Log.With("function", c.fn.Key().String(), "wanted", c.wanted(), "waiting", c.snapshot.Waiting(),
 		"created", c.snapshot.Created, "creating", c.snapshot.Creating)
 	switch {
 	case had > 0:

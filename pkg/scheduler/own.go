@@ -38,6 +38,7 @@ func (s *Scheduler) serves(f *function) (invoke.Term, bool) {
 		s.disown(f)
 	default:
 		s.deps.Instances.Adopt(f.current())
+		s.recall(f)
 		f.helloBy.Store(s.deps.Now().Add(helloTime).UnixNano())
 		s.activate(f)
 	}
@@ -77,6 +78,7 @@ func (s *Scheduler) disown(f *function) {
 	s.deps.Instances.Release(f.uid)
 	s.refuseAll(f, f.broker.Clear(), notOwner)
 	f.loseNone()
+	f.unlearn(s.config.Executions)
 	f.blocked.Store(false)
 }
 

@@ -210,9 +210,10 @@ func (p *pullStream) handle(msg *wirev1.PullRequest) error {
 func (p *pullStream) pull(pull *wirev1.Pull) error {
 	if !p.pulled {
 		p.pulled = true
-		if p.scheduler.deps.Instances.Pulled(p.key) {
+		if took, first := p.scheduler.deps.Instances.Pulled(p.key); first {
+			p.scheduler.learnStart(p.function, took)
 			p.scheduler.record(p.function, (*metrics).started)
-			p.scheduler.deps.Log.Info("an instance is ready", "function", p.function.current().Key().String(), "cid", p.key.CID)
+			p.scheduler.deps.Log.Info("an instance is ready", "function", p.function.current().Key().String(), "cid", p.key.CID, "took", took)
 			p.scheduler.activate(p.function)
 		}
 	}
@@ -222,6 +223,9 @@ func (p *pullStream) pull(pull *wirev1.Pull) error {
 	}
 	if err := p.function.broker.Pull(p.key.CID, int(pull.GetCredits()), done...); err != nil {
 		return status.Error(codes.FailedPrecondition, err.Error())
+	}
+	if len(done) > 0 && p.function.beginsToIdle() {
+		p.scheduler.activate(p.function) // which plans what to keep from now on
 	}
 	return nil
 }
@@ -249,7 +253,9 @@ func (p *pullStream) requestLeave(idle time.Duration) error {
 	if p.leaving {
 		return nil
 	}
-	answer, err := p.function.broker.RequestLeave(p.key.CID, idle, leavePolicy(p.function.current()))
+	s := p.scheduler
+	policy := leavePolicy(p.function.current(), s.upkeepNow(p.function), idle, s.deps.Now())
+	answer, err := p.function.broker.RequestLeave(p.key.CID, idle, policy)
 	if err != nil {
 		return status.Error(codes.FailedPrecondition, err.Error())
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/queue/broker"
+	"github.com/windlass-dev/windlass/pkg/scheduler/alarm"
 )
 
 // leaveGrace is how much longer than its calls may run an instance has to go
@@ -51,6 +52,11 @@ type Scheduler struct {
 
 	orders    *orders
 	chronicle chronicle
+	// alarms and rooms are used by Run's goroutine only.
+	alarms alarm.Alarms[*function]
+	rooms  rooms
+	// starts are those of all functions.
+	starts starts
 }
 
 // New makes a Scheduler. It starts nothing.
@@ -69,6 +75,8 @@ func New(config Config, deps Deps) (*Scheduler, error) {
 		changes:   make(chan catalog.Event),
 		orders:    newOrders(config),
 		chronicle: newChronicle(),
+		starts:    newStarts(config.Executions),
+		rooms:     make(rooms),
 	}
 	s.metrics = newMetrics(deps.Registry, s)
 	return s, nil
@@ -200,6 +208,7 @@ func (s *Scheduler) remove(e catalog.Event) {
 	if !known {
 		return
 	}
+	s.alarms.Set(&f.alarm, time.Time{})
 	s.refuseAll(f, f.broker.Close(reasonDeleted), invoke.Refusal{
 		Reason: invoke.RefusedUnknownFunction, Detail: reasonDeleted,
 	})
@@ -265,7 +274,7 @@ func (s *Scheduler) kicked(f *function) {
 		return
 	}
 	if c := s.consider(f); c != nil {
-		s.order(c, min(urgent, c.decision.Create))
+		s.order(c, min(urgent, c.wanted()))
 		s.conclude(c, nil)
 	}
 }

@@ -28,10 +28,17 @@ func (s *Scheduler) Status(fn *v1alpha1.Function) v1alpha1.FunctionStatus {
 		Queued:     int64(view.Waiting),
 		Conditions: []metav1.Condition{s.ready(f, fn, counts)},
 	}
-	if mean := f.mean(); mean > 0 {
-		status.MeanExecutionTime = &metav1.Duration{Duration: mean.Round(10 * time.Microsecond)}
-	}
+	means := f.means().Round(10 * time.Microsecond)
+	status.MeanExecutionTime, status.MeanStartTime = unlessZero(means.Execution), unlessZero(means.Start)
 	return status
+}
+
+// unlessZero is a mean, or nil if it is not known.
+func unlessZero(mean time.Duration) *metav1.Duration {
+	if mean <= 0 {
+		return nil
+	}
+	return &metav1.Duration{Duration: mean}
 }
 
 // ready is the Ready condition.

@@ -68,7 +68,7 @@ func TestMetricsComeAndGoWithTheFunction(t *testing.T) {
 		w.expectSeries(want)
 
 		w.ready(specs[0]).pull(1, doneWith(1, 250*time.Millisecond))
-		want["queued{f,ns}"], want["mean_execution_seconds{f,ns}"] = 1, 0.25
+		want["queued{f,ns}"], want["mean_execution_seconds{f,ns}"], want["mean_start_seconds{f,ns}"] = 1, 0.25, 0.1
 		want["instances{f,ns,creating}"], want["instances{f,ns,busy}"] = 1, 1
 		want["instances_started_total{f,ns}"] = 1
 		w.expectSeries(want)
@@ -157,7 +157,7 @@ func TestExecutionTimesAreHeldWithinTheTimeout(t *testing.T) {
 		fn, g := w.put("f"), w.gateway("g:1")
 		g.offer(fn, 1)
 		a := w.ready(w.started(fn, 1)[0])
-		mean := func() time.Duration { return w.scheduler.lookup(string(fn.UID)).mean() }
+		mean := func() time.Duration { return w.scheduler.lookup(string(fn.UID)).means().Execution }
 		a.pull(1, doneWith(1, -time.Hour), doneWith(1, 0))
 		if got := mean(); got != 0 {
 			t.Errorf("mean %v of what nothing can have taken", got)

@@ -3,16 +3,18 @@ package scheduler
 import (
 	"time"
 
-	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/fpcs"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
-	"github.com/windlass-dev/windlass/pkg/queue"
 )
 
 // tick looks at every function that is not idle.
 func (s *Scheduler) tick() {
 	begun := s.deps.Now()
+	s.rooms.forget()
+	for _, f := range s.alarms.Due(begun) {
+		s.activate(f)
+	}
 	s.mu.Lock()
 	active := make([]*function, 0, len(s.active))
 	for f := range s.active {
@@ -44,6 +46,7 @@ func (s *Scheduler) consider(f *function) *considered {
 	}
 	term, served := s.serves(f)
 	if !served {
+		s.alarms.Set(&f.alarm, time.Time{})
 		s.idle(f)
 		return nil
 	}
@@ -53,20 +56,19 @@ func (s *Scheduler) consider(f *function) *considered {
 	// that the race creates too little, which the next tick mends, and not
 	// too much.
 	counts := s.deps.Instances.Count(f.uid)
-	view := f.broker.View()
+	view, stale := f.broker.ViewAndStale(staleAfter)
 	if s.awaitsHello(f, &counts) {
 		return nil
 	}
 	// 4. Snapshot.
-	fn, snapshot := f.snapshot(counts, view)
+	c := &considered{function: f, fn: f.current(), term: term, counts: counts}
+	c.snapshot = s.snapshot(f, c.fn, counts, view, stale)
+	c.upkeep = f.keep(s.deps.Now(), max(s.config.Tick, c.snapshot.MeanStart))
 	// 5. Decide.
-	bounds := s.cautious(f, limits(fn), counts)
-	decision := fpcs.Bound(decider(fn)(snapshot, fpcs.Params{Tick: s.config.Tick}), snapshot, bounds)
-	f.remember(decision)
-	return &considered{
-		function: f, fn: fn, term: term, counts: counts, oldest: view.OldestWait,
-		snapshot: snapshot, decision: decision,
-	}
+	c.bounds = s.cautious(f, limits(c.fn, c.upkeep), counts)
+	c.decision = fpcs.Bound(s.decider(c.fn)(c.snapshot, s.params()), c.snapshot, c.bounds)
+	f.remember(c.decision, s.deps.Now())
+	return c
 }
 
 // conclude follows up on a decision. Room is made only by ticks, which pass what they
@@ -76,21 +78,37 @@ func (s *Scheduler) conclude(c *considered, known *idleness) {
 	if c.asked {
 		f.noRoom.Store(&ordered.NoRoom)
 	}
-	if c.decision.Create > 0 {
+	if c.wanted() > 0 {
 		s.report(c)
 	}
-	f.blocked.Store(c.decision.Create > 0 && len(ordered.Keys) == 0)
-	f.foresee(c.fn, c.counts, ordered)
-	// 7. Make room for the first instance, or refuse what cannot be served.
-	if ordered.NoRoom != "" && len(ordered.Keys) == 0 && c.counts == (provisioner.Counts{}) && known != nil {
-		if !s.makeRoom(f, known) && c.oldest >= s.config.NoRoomPatience {
-			s.refuseAll(f, f.broker.Clear(), noCapacity(ordered.NoRoom, s.config.NoRoomPatience))
-		}
+	s.withdrawOrders(c)
+	f.blocked.Store(c.wanted() > 0 && len(ordered.Keys) == 0)
+	f.foresee(c)
+	// 7. Make room, or refuse what cannot be served.
+	if ordered.NoRoom != "" && len(ordered.Keys) == 0 && known != nil {
+		s.lackRoom(c, known)
 	}
 	s.chronicle.keep(s, c)
 	// 8. Rest.
-	if c.decision.Create == 0 && c.snapshot.Waiting() == 0 && c.counts.Creating == 0 {
-		s.idle(f)
+	s.releaseIdle(c)
+	if c.wanted() == 0 && c.snapshot.Waiting() == 0 && c.counts.Creating == 0 {
+		s.rest(c)
+	}
+}
+
+// lackRoom follows up on orders of which none could be placed. A function without
+// instances has room made for it, or what waits is refused; one that has some is
+// helped only if it is its namespace's turn.
+func (s *Scheduler) lackRoom(c *considered, known *idleness) {
+	f := c.function
+	if c.counts != (provisioner.Counts{}) {
+		if c.snapshot.Waiting() > 0 {
+			s.makeRoom(f, known, true)
+		}
+		return
+	}
+	if !s.makeRoom(f, known, false) && c.snapshot.OldestWait >= s.config.NoRoomPatience {
+		s.refuseAll(f, f.broker.Clear(), noCapacity(c.ordered.NoRoom, s.config.NoRoomPatience))
 	}
 }
 
@@ -100,29 +118,6 @@ func noCapacity(why string, retryAfter time.Duration) invoke.Refusal {
 		Detail:     "no node has room for an instance: " + why,
 		RetryAfter: retryAfter,
 	}
-}
-
-// snapshot makes the value that is decided on.
-func (f *function) snapshot(counts provisioner.Counts, view queue.View) (*v1alpha1.Function, fpcs.Snapshot) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	s := fpcs.Snapshot{
-		Arrived:       view.Arrived,
-		Departed:      view.Departed,
-		Created:       counts.Created,
-		Creating:      counts.Creating,
-		Lost:          f.lost,
-		MeanExecution: f.executions.Mean(),
-		Memory:        f.memory,
-	}
-	f.lost = 0
-	return f.spec, s
-}
-
-func (f *function) remember(d fpcs.Decision) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.memory = d.Next
 }
 
 // count keeps the totals.
@@ -138,6 +133,13 @@ func (f *function) loseNone() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.lost = 0
+}
+
+// rest lets ticks pass over a function until something happens, or its upkeep
+// changes.
+func (s *Scheduler) rest(c *considered) {
+	s.alarms.Set(&c.function.alarm, c.upkeep.change)
+	s.idle(c.function)
 }
 
 // idle lets ticks pass over a function until something happens. Whatever

@@ -6,6 +6,7 @@ import (
 	"google.golang.org/grpc"
 
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	"github.com/windlass-dev/windlass/pkg/estimate"
 )
 
 // watchEvery is how often a watcher is told of what changed, and watchBatch
@@ -94,7 +95,7 @@ type facts struct {
 	generation                        int64
 	creating, created, busy, outdated int
 	queued                            int
-	mean                              time.Duration
+	means                             estimate.Means
 	unconfirmed                       bool
 	noRoom                            string
 	problem                           string // its condition reason
@@ -110,7 +111,7 @@ func (s *Scheduler) facts(f *function) facts {
 		created:    counts.Created,
 		busy:       min(view.Busy, counts.Created),
 		queued:     view.Waiting,
-		mean:       f.mean().Round(10 * time.Microsecond),
+		means:      f.means().Round(10 * time.Microsecond),
 	}
 	_, now.unconfirmed = s.deps.Keeper.Orphan()
 	revision := f.revision()
@@ -142,7 +143,8 @@ func (n facts) wire(f *function, happened []*wirev1.Happening, now time.Time) *w
 		Busy:        uint32(n.busy),
 		Outdated:    uint32(n.outdated),
 		Queued:      uint32(n.queued),
-		MeanExecNs:  int64(n.mean),
+		MeanExecNs:  int64(n.means.Execution),
+		MeanStartNs: int64(n.means.Start),
 		NoRoom:      n.noRoom,
 		Unconfirmed: n.unconfirmed,
 		Happenings:  happened,

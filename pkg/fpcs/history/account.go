@@ -18,6 +18,8 @@ type Account struct {
 	// as far as is known, and the rest is empty.
 	Served bool   `json:"served"`
 	Owner  string `json:"owner,omitempty"`
+	// Decider is the name of the algorithm.
+	Decider string `json:"decider,omitempty"`
 	// ServedSince is when it began to.
 	ServedSince time.Time `json:"servedSince,omitzero"`
 	// Calls are those that have come since, and Instances are there.
@@ -76,7 +78,7 @@ func Tell(entries []Entry) []Told {
 	for i, e := range entries {
 		told[i] = Told{
 			Number: e.Number, At: e.At, Until: e.Until, Times: e.Times, What: e.What(), Why: e.Words(),
-			Reason: string(e.Decision.Why), Wanted: e.Decision.Create, Ordered: e.Outcome.Ordered(),
+			Reason: string(e.Decision.Why), Wanted: e.Outcome.Wanted, Ordered: e.Outcome.Ordered(),
 			Withdrawn: e.Outcome.Withdrawn, NoRoom: e.Outcome.NoRoom, Required: e.Decision.Required,
 			Seen: seen(e.Snapshot, e.Decision),
 		}

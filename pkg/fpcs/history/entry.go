@@ -27,6 +27,8 @@ type Entry struct {
 
 // Outcome is what became of a decision.
 type Outcome struct {
+	// Wanted is how many instances were to be ordered.
+	Wanted int
 	// Placed are the nodes that instances were ordered on.
 	Placed []Placement
 	// Withdrawn is how many that were being created were stopped.
@@ -36,11 +38,23 @@ type Outcome struct {
 	NoRoom string
 	// MakingRoom says that an idle instance of another function is let go.
 	MakingRoom bool
-	// Floor is the least number of instances, and FloorOf what raised it above
-	// scaling.min; empty if nothing has.
-	Floor   int
-	FloorOf string
+	// Floor is what asked for more instances whether the function is called or not,
+	// if there were fewer.
+	Floor Floor
 }
+
+// Floor is the least number of instances at a moment, and what it comes from.
+type Floor struct {
+	Instances int
+	Of        string
+}
+
+// What a Floor comes from, in words.
+const (
+	FloorSpec     = "scaling.min"
+	FloorSchedule = "scaling.schedule"
+	FloorAwaited  = "a call that is near, by the function's idle times,"
+)
 
 // Placement is how many instances were ordered on one node.
 type Placement struct {
@@ -80,13 +94,13 @@ func (e *Entry) changed() bool { return e.Outcome.Ordered() > 0 || e.Outcome.Wit
 // repeats says that e came to the same as the entry before.
 func (e *Entry) repeats(before *Entry) bool {
 	return !e.changed() && !before.changed() && e.Decision.Why == before.Decision.Why &&
-		(e.Decision.Create > 0) == (before.Decision.Create > 0) &&
-		(e.Outcome.NoRoom == "") == (before.Outcome.NoRoom == "") && e.Outcome.FloorOf == before.Outcome.FloorOf
+		(e.Outcome.Wanted > 0) == (before.Outcome.Wanted > 0) &&
+		(e.Outcome.NoRoom == "") == (before.Outcome.NoRoom == "") && e.Outcome.Floor.Of == before.Outcome.Floor.Of
 }
 
 // What says in a few words what was done.
 func (e Entry) What() string {
-	ordered, wanted := e.Outcome.Ordered(), e.Decision.Create
+	ordered, wanted := e.Outcome.Ordered(), e.Outcome.Wanted
 	switch {
 	case e.Outcome.Withdrawn > 0:
 		return fmt.Sprintf("withdrew %d", e.Outcome.Withdrawn)
@@ -103,13 +117,13 @@ func (e Entry) What() string {
 // Words say why, on what it was decided, and what became of it.
 func (e Entry) Words() string {
 	parts := []string{fpcs.Words(e.Snapshot, e.Decision, e.Params)}
-	if e.Outcome.FloorOf != "" && e.Outcome.Floor > 0 {
-		parts = append(parts, fmt.Sprintf("%s asks for at least %d", e.Outcome.FloorOf, e.Outcome.Floor))
+	if floor := e.Outcome.Floor; floor.Of != "" {
+		parts = append(parts, fmt.Sprintf("%s asks for at least %d", floor.Of, floor.Instances))
 	}
 	if len(e.Outcome.Placed) > 0 {
 		parts = append(parts, "placed on "+placedWords(e.Outcome.Placed))
 	}
-	if missing := e.Decision.Create - e.Outcome.Ordered(); missing > 0 {
+	if missing := e.Outcome.Wanted - e.Outcome.Ordered(); missing > 0 {
 		parts = append(parts, e.missingWords(missing))
 	}
 	if e.Outcome.MakingRoom {

@@ -61,8 +61,8 @@ func TestAnEntryInWords(t *testing.T) {
 		},
 		"a floor": {
 			Entry{Snapshot: fpcs.Snapshot{Room: -1}, Decision: fpcs.Decision{Create: 1, Why: fpcs.ReasonMin},
-				Outcome: Outcome{Placed: Place([]string{"a"}), Floor: 1, FloorOf: "the schedule"}},
-			"ordered 1", "BelowMin: there are fewer instances than the least; no call waits; no instance is there; the schedule asks for at least 1; placed on node a",
+				Outcome: Outcome{Placed: Place([]string{"a"}), Floor: Floor{Instances: 1, Of: FloorSchedule}}},
+			"ordered 1", "BelowMin: there are fewer instances than the least; no call waits; no instance is there; scaling.schedule asks for at least 1; placed on node a",
 		},
 		"nothing": {
 			Entry{Snapshot: fpcs.Snapshot{Room: -1, Created: 1}, Decision: fpcs.Decision{Why: fpcs.ReasonNoDemand}},
@@ -70,9 +70,7 @@ func TestAnEntryInWords(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := tc.e; got.Params == (fpcs.Params{}) {
-				tc.e.Params = params
-			}
+			tc.e.Params, tc.e.Outcome.Wanted = params, tc.e.Decision.Create
 			if diff := cmp.Diff([]string{tc.what, tc.why}, []string{tc.e.What(), tc.e.Words()}); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -88,7 +86,7 @@ func TestManyNodesAreSummedUp(t *testing.T) {
 	}
 	b := NewBook(DefaultBounds())
 	b.Add("f", Entry{Snapshot: busy(), Decision: fpcs.Decision{Create: 30, Why: fpcs.ReasonOverload},
-		Outcome: Outcome{Placed: Place(nodes), NoRoom: strings.Join(full, "; ")}})
+		Outcome: Outcome{Wanted: 30, Placed: Place(nodes), NoRoom: strings.Join(full, "; ")}})
 	text := b.Last("f", 1)[0].Words()
 	for _, want := range []string{"node n05 and 14 more nodes;", "10 not placed: node n00: full; ", "node n03: full and 16 more nodes"} {
 		if !strings.Contains(text, want) {
@@ -111,7 +109,7 @@ func (w twin) add(uid string, e Entry) {
 	}
 	last := &kept[len(kept)-1]
 	e.Number = last.Number + 1
-	same := e.Decision.Why == last.Decision.Why && (e.Decision.Create > 0) == (last.Decision.Create > 0) &&
+	same := e.Decision.Why == last.Decision.Why && (e.Outcome.Wanted > 0) == (last.Outcome.Wanted > 0) &&
 		(e.Outcome.NoRoom == "") == (last.Outcome.NoRoom == "")
 	if same && e.Outcome.Ordered() == 0 && last.Outcome.Ordered() == 0 {
 		e.Number, e.At, e.Times = last.Number, last.At, last.Times+1
@@ -137,8 +135,8 @@ func TestABookIsBoundedAndKeepsTheLast(t *testing.T) {
 			e := Entry{At: noon.Add(time.Duration(i) * params.Tick), Params: params, Snapshot: busy()}
 			e.Decision.Why = rapid.SampledFrom([]fpcs.Reason{fpcs.ReasonNoDemand, fpcs.ReasonEnough, fpcs.ReasonOverload}).Draw(t, "why")
 			if e.Decision.Why == fpcs.ReasonOverload {
-				e.Decision.Create = rapid.IntRange(1, 3).Draw(t, "create")
-				e.Outcome.Placed = Place(rapid.SliceOfN(rapid.SampledFrom([]string{"x", "y"}), 0, e.Decision.Create).Draw(t, "nodes"))
+				e.Outcome.Wanted = rapid.IntRange(1, 3).Draw(t, "wanted")
+				e.Outcome.Placed = Place(rapid.SliceOfN(rapid.SampledFrom([]string{"x", "y"}), 0, e.Outcome.Wanted).Draw(t, "nodes"))
 				e.Outcome.NoRoom = rapid.SampledFrom([]string{"", "full"}).Draw(t, "no room")
 			}
 			before := b.Last(uid, 1)
@@ -199,7 +197,7 @@ func TestAnAccountIsPlainJSON(t *testing.T) {
 	s := busy()
 	s.Room = 0
 	b.Add("f", Entry{At: noon, Params: params, Snapshot: s, Decision: fpcs.Decision{Create: 2, Why: fpcs.ReasonOverload, Required: 6},
-		Outcome: Outcome{Placed: Place([]string{"a"}), NoRoom: "node b: full"}})
+		Outcome: Outcome{Wanted: 2, Placed: Place([]string{"a"}), NoRoom: "node b: full"}})
 	told := Account{Namespace: "team", Name: "f", Served: true, Decisions: Tell(b.Last("f", 9))}
 	text, err := json.Marshal(told)
 	if err != nil {

@@ -16,9 +16,16 @@ var (
 	ErrNotAdmitted = errors.New("broker: not admitted")
 )
 
-// Admission is asked whether a new ticket is taken in, beside so many that wait and
-// so many that are out. Like a Sink's methods it is called under the broker's lock.
-type Admission func(waiting, out int) bool
+// Arrival is what a new ticket comes upon: so many that wait, so many that are out,
+// and for how long there had been neither; 0 if there are some, or never were any.
+type Arrival struct {
+	Waiting, Out int
+	Quiet        time.Duration
+}
+
+// Admission is asked whether a new ticket is taken in. Like a Sink's methods it is
+// called under the broker's lock.
+type Admission func(Arrival) bool
 
 // Sink takes what the broker has for one instance. Its methods are called under
 // the broker's lock: they must not block and must not call the broker.
@@ -39,6 +46,9 @@ type Broker struct {
 	queue  *queue.Queue
 	sinks  map[invoke.CID]Sink
 	closed bool
+	// quietSince is when the last ticket was done with; zero while there are
+	// some, and before the first.
+	quietSince time.Time
 }
 
 // New makes a Broker with an empty queue. The clock must be monotonic.
@@ -49,6 +59,26 @@ func New(limits queue.Limits, now func() time.Time) *Broker {
 // match is where tickets meet pulls.
 func (b *Broker) match(now time.Time) {
 	b.queue.Match(now, func(cid invoke.CID, t invoke.Ticket) { b.sinks[cid].Deliver(t) })
+	b.noteQuiet(now)
+}
+
+// noteQuiet notes when no ticket was left. It follows whatever may have taken the
+// last one away.
+func (b *Broker) noteQuiet(now time.Time) {
+	switch {
+	case b.queue.Waiting()+b.queue.Out() > 0:
+		b.quietSince = time.Time{}
+	case b.quietSince.IsZero() && b.queue.Arrived() > 0:
+		b.quietSince = now
+	}
+}
+
+// QuietSince is when the last ticket was done with; zero while there are some, and
+// before the first.
+func (b *Broker) QuietSince() time.Time {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.quietSince
 }
 
 // Offer adds a ticket, if admit lets it in; see queue.Queue.Offer. One that is known
@@ -60,15 +90,23 @@ func (b *Broker) Offer(t invoke.Ticket, admit Admission) (waiting bool, err erro
 	if b.closed {
 		return false, ErrClosed
 	}
-	if !b.queue.Knows(t.ID) && !admit(b.queue.Waiting(), b.queue.Out()) {
+	now := b.now()
+	if !b.queue.Knows(t.ID) && !admit(b.arrival(now)) {
 		return false, ErrNotAdmitted
 	}
-	now := b.now()
 	if err := b.queue.Offer(t, now); err != nil {
 		return false, err
 	}
 	b.match(now)
 	return b.queue.Waiting() > 0, nil
+}
+
+func (b *Broker) arrival(now time.Time) Arrival {
+	a := Arrival{Waiting: b.queue.Waiting(), Out: b.queue.Out()}
+	if !b.quietSince.IsZero() {
+		a.Quiet = now.Sub(b.quietSince)
+	}
+	return a
 }
 
 // Waiting is how many tickets wait.
@@ -83,6 +121,7 @@ func (b *Broker) Withdraw(id invoke.ID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.queue.Withdraw(id)
+	b.noteQuiet(b.now())
 }
 
 // Join adds an instance that can hold capacity tickets. The error is
@@ -193,7 +232,9 @@ func (b *Broker) Expire() {
 func (b *Broker) Clear() []invoke.Ticket {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.queue.Clear()
+	cleared := b.queue.Clear()
+	b.noteQuiet(b.now())
+	return cleared
 }
 
 // Dismiss tells every instance that the queue is elsewhere now, and removes them.
@@ -226,4 +267,13 @@ func (b *Broker) View() queue.View {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.queue.View(b.now())
+}
+
+// ViewAndStale describes the queue, and says how many of those that wait have waited
+// for after or longer.
+func (b *Broker) ViewAndStale(after time.Duration) (view queue.View, stale int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := b.now()
+	return b.queue.View(now), b.queue.Stale(now, after)
 }

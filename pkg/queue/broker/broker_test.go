@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -42,7 +43,7 @@ func newTicket(n int) invoke.Ticket {
 	return invoke.Ticket{ID: invoke.ID{byte(n >> 8), byte(n)}, Arrived: now, Deadline: now.Add(time.Hour)}
 }
 
-func anybody(int, int) bool { return true }
+func anybody(Arrival) bool { return true }
 
 // offer offers a ticket to a broker that must take it.
 func offer(b *Broker, t invoke.Ticket) error {
@@ -201,8 +202,8 @@ func TestOnlyNewTicketsAreAskedFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	var asked [][2]int
-	full := func(waiting, out int) bool {
-		asked = append(asked, [2]int{waiting, out})
+	full := func(a Arrival) bool {
+		asked = append(asked, [2]int{a.Waiting, a.Out})
 		return false
 	}
 	for n := 1; n <= 2; n++ {
@@ -228,5 +229,51 @@ func TestTicketThatIsGivenBackGoesToAnotherInstanceAtOnce(t *testing.T) {
 		}
 	default:
 		t.Error("the other instance got nothing")
+	}
+}
+
+// A queue is quiet from the end of its last ticket, however that ended, until the
+// next one.
+func TestQuietIsTheTimeBetweenTickets(t *testing.T) {
+	now := time.Unix(1000, 0)
+	b, w := New(queue.Limits{MaxWaiting: 10, ClaimGrace: time.Second, AvoidFor: time.Second}, func() time.Time { return now }), newWorker(9)
+	var quiet []time.Duration
+	arrive := func(n int) {
+		if _, err := b.Offer(newTicket(n), func(a Arrival) bool { quiet = append(quiet, a.Quiet); return true }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(b.Join("a", 1, w), b.Pull("a", 1)); err != nil {
+		t.Fatal(err)
+	}
+	now = now.Add(time.Minute)
+	arrive(1) // the first: nothing is known of a time before
+	now = now.Add(time.Second)
+	arrive(2) // while the first is out
+	if err := b.Pull("a", 1, newTicket(1).ID); err != nil {
+		t.Fatal(err)
+	}
+	now = now.Add(time.Second)
+	if err := b.Pull("a", 1, newTicket(2).ID); err != nil {
+		t.Fatal(err)
+	}
+	ended := now
+	now = now.Add(2 * time.Second)
+	if got := b.QuietSince(); !got.Equal(ended) {
+		t.Errorf("quiet since %v, want %v", got, ended)
+	}
+	arrive(3)
+	b.Leave("a")
+	now = now.Add(time.Second)
+	arrive(4)
+	b.Withdraw(newTicket(3).ID)
+	b.Clear()
+	now = now.Add(3 * time.Second)
+	arrive(5)
+	if want := []time.Duration{0, 0, 2 * time.Second, 0, 3 * time.Second}; !slices.Equal(quiet, want) {
+		t.Errorf("they came after %v of quiet, want %v", quiet, want)
+	}
+	if got := b.QuietSince(); !got.IsZero() {
+		t.Errorf("quiet since %v with a ticket", got)
 	}
 }

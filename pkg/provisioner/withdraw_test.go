@@ -1,0 +1,68 @@
+package provisioner
+
+import (
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/windlass-dev/windlass/pkg/invoke"
+)
+
+func TestTheYoungestThatNobodyHasHeardOfAreWithdrawn(t *testing.T) {
+	running(t, func(p *Provisioner, r *fakeRuntime, e *told) {
+		for range 3 {
+			p.Order(function(), invoke.Term{Epoch: 7}, 1)
+			time.Sleep(time.Second)
+		}
+		second := Key{FunctionUID: "u", CID: r.started[1].CID}
+		if _, err := p.Check(second, r.started[1].Token); err != nil {
+			t.Fatal(err)
+		}
+		p.Connect(second)
+		p.Disconnect(second)
+
+		third, first := r.started[2].CID, r.started[0].CID
+		if got := p.Withdraw("u", 1); len(got) != 1 || got[0].CID != third {
+			t.Errorf("withdrew %v, want %s", got, third)
+		}
+		if got := p.Withdraw("u", 5); len(got) != 1 || got[0].CID != first {
+			t.Errorf("withdrew %v, want %s, for the agent of the other was heard of", got, first)
+		}
+		if got := p.Withdraw("u", -1); got != nil {
+			t.Errorf("withdrew %v of -1", got)
+		}
+		expectTold(t, e, string(third)+" gone, lost false: stopped", string(first)+" gone, lost false: stopped")
+		if c := p.Count("u"); c != (Counts{Creating: 1}) {
+			t.Errorf("counts %+v", c)
+		}
+		if _, _, failing := p.Failing("u"); failing {
+			t.Error("what was withdrawn counts as failed")
+		}
+		if !slices.Equal(r.stopped, []invoke.CID{third, first}) {
+			t.Errorf("stopped %v", r.stopped)
+		}
+	})
+}
+
+func TestTheTimeToStartIsKnownOnceUnlessItRanBefore(t *testing.T) {
+	running(t, func(p *Provisioner, r *fakeRuntime, _ *told) {
+		p.Order(function(), invoke.Term{Epoch: 7}, 1)
+		time.Sleep(3 * time.Second)
+		key := Key{FunctionUID: "u", CID: r.started[0].CID}
+		if took, first := p.Pulled(key); took != 3*time.Second || !first {
+			t.Errorf("took %v, first %v, want 3s", took, first)
+		}
+		if took, first := p.Pulled(key); took != 0 || first {
+			t.Errorf("again: took %v, first %v", took, first)
+		}
+		ran := Key{FunctionUID: "u", CID: "00000006-000001"}
+		p.mu.Lock()
+		p.inventory.Adopt(Instance{Key: ran, Ran: true, Ordered: p.deps.Now().Add(-time.Hour), StartBy: p.deps.Now().Add(time.Hour)})
+		p.mu.Unlock()
+		if took, first := p.Pulled(ran); took != 0 || !first {
+			t.Errorf("one that ran when it was adopted: took %v, first %v", took, first)
+		}
+		synctest.Wait()
+	})
+}
