@@ -107,7 +107,7 @@ func (a *app) explainFunction(ctx context.Context, t *target, key invoke.Functio
 // noteProblems says what decisions do not: why there are none, and what keeps the
 // function from running.
 func (a *app) noteProblems(fn *v1alpha1.Function, account *history.Account) {
-	if _, any := account.Last(); !any {
+	if _, ok := account.Last(); !ok {
 		fmt.Fprintln(a.Err, account.Silence(a.clock))
 	}
 	ready := readyOf(fn)
@@ -125,7 +125,7 @@ func (a *app) followDecisions(ctx context.Context, h historian, key invoke.Funct
 	ticker := time.NewTicker(followEvery)
 	defer ticker.Stop()
 	var shown time.Time
-	if last, any := known.Last(); any {
+	if last, ok := known.Last(); ok {
 		shown = last.At
 	}
 	trouble := ""
@@ -226,7 +226,7 @@ func (a *app) lastDecision(ctx context.Context, t *target, fn *v1alpha1.Function
 	if err != nil {
 		return "unknown: " + firstLine(a.retell(err.Error()))
 	}
-	if last, any := account.Last(); any {
+	if last, ok := account.Last(); ok {
 		return a.decisionLine(last, false)
 	}
 	return account.Silence(a.clock)

@@ -161,7 +161,7 @@ func TestTimesOfOtherDaysHaveTheirDay(t *testing.T) {
 type pipes struct{ address string }
 
 func (p pipes) DialPod(string, string) (httpstream.Connection, error) {
-	return pipeConnection{p.address}, nil
+	return pipeConnection(p), nil
 }
 
 type pipeConnection struct{ address string }

@@ -148,7 +148,7 @@ func TestDecisionsAreTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := client.Decisions(t.Context(), invoke.FunctionKey{Namespace: "team", Name: "hello"})
-	if last, any := got.Last(); err != nil || got.Namespace != "team" || got.Name != "hello" || !any || last.What != "ordered 1" {
+	if last, ok := got.Last(); err != nil || got.Namespace != "team" || got.Name != "hello" || !ok || last.What != "ordered 1" {
 		t.Errorf("got %+v, %v", got, err)
 	}
 }

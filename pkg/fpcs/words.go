@@ -15,7 +15,7 @@ var meanings = map[Reason]string{
 	ReasonBurst:      "more calls came before the first instance was there",
 	ReasonCongestion: "more calls wait than came since the last tick",
 	ReasonOverload:   "more calls come than all instances can run",
-	ReasonEnough:     "calls wait, and what is there or starting suffices for them",
+	ReasonEnough:     "what is there or starting suffices",
 	ReasonStale:      "calls have waited for too long",
 	ReasonRetry:      "the last start failed, and is tried again with one",
 	ReasonNoRoom:     "there is no room for what is needed",
@@ -76,21 +76,19 @@ func neededWords(s Snapshot, d Decision) string {
 	if s.Concurrency > 1 {
 		each += fmt.Sprintf(", %d at a time,", s.Concurrency)
 	}
-	text := ""
+	come := "calls"
+	if d.Rate > 0 {
+		come = humanRate(d.Rate) + " calls/s"
+	}
 	switch {
-	case d.Required > 0 && d.Rate > 0:
-		text = fmt.Sprintf("%s calls/s %s need %s", humanRate(d.Rate), each, instances(d.Required))
+	case d.Required > 0 && d.Horizon > 0:
+		return fmt.Sprintf("%s %s need %s within %s", come, each, instances(d.Required), HumanTime(d.Horizon))
 	case d.Required > 0:
-		text = fmt.Sprintf("calls %s need %s", each, instances(d.Required))
+		return fmt.Sprintf("%s %s need %s", come, each, instances(d.Required))
 	case d.Rate > 0:
-		text = fmt.Sprintf("%s calls/s %s come", humanRate(d.Rate), each)
-	default:
-		return ""
+		return fmt.Sprintf("%s %s come", come, each)
 	}
-	if d.Horizon > 0 {
-		text += " within " + HumanTime(d.Horizon)
-	}
-	return text
+	return ""
 }
 
 // roomWords say how many more there may be, if that is fewer than are needed.

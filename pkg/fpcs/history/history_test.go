@@ -57,7 +57,7 @@ func TestAnEntryInWords(t *testing.T) {
 		},
 		"withdrawn": {
 			Entry{Snapshot: busy(), Decision: fpcs.Decision{Withdraw: 2, Why: fpcs.ReasonEnough}, Outcome: Outcome{Withdrawn: 2}},
-			"withdrew 2", "Enough: calls wait, and what is there or starting suffices for them; 12 calls wait (4 for more than 100 ms); 2 there (2 busy), 2 starting",
+			"withdrew 2", "Enough: what is there or starting suffices; 12 calls wait (4 for more than 100 ms); 2 there (2 busy), 2 starting",
 		},
 		"a floor": {
 			Entry{Snapshot: fpcs.Snapshot{Room: -1}, Decision: fpcs.Decision{Create: 1, Why: fpcs.ReasonMin},
