@@ -33,6 +33,7 @@ var rows = []struct {
 		"pkg/provisioner/share",
 		"pkg/queue",
 		"pkg/queue/intake",
+		"pkg/scheduler/alarm",
 		"pkg/workload",
 	}},
 	{"shells", []string{
@@ -135,6 +136,7 @@ var only = []allowance{
 	{"pkg/provisioner/share", nil, "a share is a function of who wants what"},
 	{"pkg/queue", []string{"pkg/invoke"}, "a queue is a value; the broker gives it a lock and time"},
 	{"pkg/queue/intake", []string{"golang.org/x/time", "pkg/invoke"}, "time is an argument of its token bucket, too"},
+	{"pkg/scheduler/alarm", nil, "who is due is a function of the time"},
 	{"pkg/sim", []string{
 		"pkg/estimate", "pkg/fpcs", "pkg/gateway/table", "pkg/invoke", "pkg/ownership",
 		"pkg/ownership/keeping", "pkg/podagent/core", "pkg/queue",

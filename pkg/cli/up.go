@@ -17,6 +17,7 @@ import (
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/control"
+	"github.com/windlass-dev/windlass/pkg/fpcs"
 )
 
 // UpConfig is what windlass up was told.
@@ -30,6 +31,9 @@ type UpConfig struct {
 	AgentPath string
 	// RequireKeys lets nobody call functions who has no API key.
 	RequireKeys bool
+	// Decider is the algorithm of functions that name none, as fpcs.ByName knows
+	// it.
+	Decider string
 	// MaxBody is the largest body of a call in bytes, at least 1.
 	MaxBody int64
 	// Functions are to be applied once calls can be made. They are valid in
@@ -44,6 +48,7 @@ type UpConfig struct {
 // upFlags are the flags of up.
 type upFlags struct {
 	listen, opsListen, agent, maxBody string
+	decider                           string
 	files                             []string
 	logLevel, logFormat               string
 	auth                              bool
@@ -80,17 +85,21 @@ ends at once.`,
 	cmd.Flags().StringVar(&flags.agent, "agent", "", "`path` of the agent's program (default: podagent beside this program)")
 	cmd.Flags().BoolVar(&flags.auth, "auth", false, "require API keys of callers, and print one that counts for this run")
 	cmd.Flags().StringVar(&flags.maxBody, "max-body", "64Mi", "largest `size` of a call's body in bytes, such as 512Ki or 64Mi")
+	cmd.Flags().StringVar(&flags.decider, "decider", "horizon", "`algorithm` that creates instances of functions which name none: horizon, listing1 or staleness")
 	cmd.Flags().StringVar(&flags.logLevel, "log-level", "info", "least `level` that is logged: debug, info, warn or error")
 	cmd.Flags().StringVar(&flags.logFormat, "log-format", "text", "`format` of the log: text or json")
 	return cmd
 }
 
 func (a *app) upConfig(flags upFlags) (UpConfig, error) {
-	config := UpConfig{Listen: flags.listen, OpsListen: flags.opsListen, RequireKeys: flags.auth, Ready: a.printReady}
+	config := UpConfig{Listen: flags.listen, OpsListen: flags.opsListen, RequireKeys: flags.auth, Decider: flags.decider, Ready: a.printReady}
 	for flag, addr := range map[string]string{"--listen": flags.listen, "--ops-listen": flags.opsListen} {
 		if _, _, err := net.SplitHostPort(addr); err != nil {
 			return config, usagef("%s %q is no address: write host:port, for example 127.0.0.1:8080", flag, addr)
 		}
+	}
+	if _, known := fpcs.ByName(flags.decider); !known {
+		return config, usagef("--decider %q is not known; write horizon, listing1 or staleness", flags.decider)
 	}
 	var err error
 	if config.Log, err = newLogger(a.Err, flags.logLevel, flags.logFormat); err != nil {

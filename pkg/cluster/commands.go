@@ -100,6 +100,7 @@ func schedulerCommand() *cobra.Command {
 	flags.StringVar(&c.AgentMemory, "agent-memory", "32Mi", "memory `amount` that an agent requests")
 	flags.StringVar(&c.ImagePullPolicy, "image-pull-policy", "", "`policy` for the images of pods")
 	flags.Float64Var(&c.CreateQPS, "create-qps", 100, "most pods that are created in a `second`")
+	flags.StringVar(&c.Decider, "decider", "horizon", "`algorithm` of functions that name none: horizon, listing1 or staleness")
 	flags.DurationVar(&c.LeaseTTL, "lease-ttl", 10*time.Second, "how `long` slots are kept for a scheduler that vanished")
 	flags.DurationVar(&c.HandoverDelay, "handover-delay", 5*time.Second, "how `long` to tell others where to go when told to stop")
 	return cmd

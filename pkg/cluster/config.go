@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/windlass-dev/windlass/pkg/fpcs"
 )
 
 // Common is what every role is told.
@@ -77,6 +79,8 @@ type SchedulerConfig struct {
 	CreateQPS float64
 	// LeaseTTL is how long a scheduler that vanished keeps its slots.
 	LeaseTTL time.Duration
+	// Decider is the algorithm of functions that name none.
+	Decider string
 	// HandoverDelay is how long a scheduler that gave its slots back tells
 	// those who come where to go.
 	HandoverDelay time.Duration
@@ -165,6 +169,9 @@ func (c SchedulerConfig) Validate() error {
 	}
 	if c.CreateQPS <= 0 {
 		errs = append(errs, fmt.Errorf("--create-qps %v must be positive", c.CreateQPS))
+	}
+	if _, known := fpcs.ByName(c.Decider); !known {
+		errs = append(errs, fmt.Errorf("--decider %q is none of horizon, listing1 and staleness", c.Decider))
 	}
 	switch c.ImagePullPolicy {
 	case "", "Always", "IfNotPresent", "Never":

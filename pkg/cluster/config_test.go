@@ -17,7 +17,7 @@ func goodScheduler() SchedulerConfig {
 		Common: common(), Etcd: Etcd{Endpoints: []string{"https://etcd:2379"}, Prefix: "/windlass"},
 		ID: "scheduler-1", WireListen: ":9443", Advertise: "10.0.0.7:9443",
 		AgentImage: "windlass/podagent", AgentScheduler: "windlass-scheduler.windlass.svc:9443",
-		AgentCPU: "10m", AgentMemory: "32Mi", CreateQPS: 100, LeaseTTL: 10 * time.Second,
+		AgentCPU: "10m", AgentMemory: "32Mi", CreateQPS: 100, Decider: "horizon", LeaseTTL: 10 * time.Second,
 	}
 }
 
@@ -53,6 +53,7 @@ func TestAProblemIsNamedByItsFlag(t *testing.T) {
 		"--agent-image":     with(goodScheduler, func(c *SchedulerConfig) { c.AgentImage = "" }).Validate(),
 		"--agent-scheduler": with(goodScheduler, func(c *SchedulerConfig) { c.AgentScheduler = "" }).Validate(),
 		"--agent-cpu":       with(goodScheduler, func(c *SchedulerConfig) { c.AgentCPU = "much" }).Validate(),
+		"--decider":         with(goodScheduler, func(c *SchedulerConfig) { c.Decider = "best" }).Validate(),
 		"--agent-memory":    with(goodScheduler, func(c *SchedulerConfig) { c.AgentMemory = "" }).Validate(),
 		"--create-qps":      with(goodScheduler, func(c *SchedulerConfig) { c.CreateQPS = 0 }).Validate(),
 		"--image-pull":      with(goodScheduler, func(c *SchedulerConfig) { c.ImagePullPolicy = "sometimes" }).Validate(),

@@ -219,10 +219,10 @@ func (s *schedulerRole) startScheduler(keeper *etcd.Keeper, watched *peers.Peers
 		provisioner.Deps{Runtime: s.pods, Shared: s.pods, Nodes: s.pods, Verify: s.verify, Now: time.Now, Log: s.log},
 	)
 	settings := scheduler.DefaultConfig()
-	settings.ID = s.config.ID
+	settings.ID, settings.Decider = s.config.ID, s.config.Decider
 	settings.CreateRate, settings.CreateBurst = s.config.CreateQPS, s.createBurst()
 	s.scheduler, err = scheduler.New(settings, scheduler.Deps{
-		Catalog: s.source.Catalog(), Keeper: keeper, Router: watched, Instances: s.instances,
+		Catalog: s.source.Catalog(), Memory: s.source, Keeper: keeper, Router: watched, Instances: s.instances,
 		Schedulers: s.tls.ClientCredentials(wiretls.SchedulerName),
 		Registry:   s.registry, Log: s.log, Now: time.Now,
 	})

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	"github.com/windlass-dev/windlass/pkg/estimate"
 )
 
 const (
@@ -157,7 +158,7 @@ func factsOf(told *wirev1.FunctionFacts) facts {
 		busy:       int64(told.GetBusy()),
 		outdated:   int64(told.GetOutdated()),
 		queued:     int64(told.GetQueued()),
-		mean:       time.Duration(told.GetMeanExecNs()),
+		means:      estimate.Means{Execution: time.Duration(told.GetMeanExecNs()), Start: time.Duration(told.GetMeanStartNs())},
 		noRoom:     told.GetNoRoom(),
 
 		unconfirmed: told.GetUnconfirmed(),

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	"github.com/windlass-dev/windlass/pkg/estimate"
 )
 
 // says is a message about the function of that UID.
@@ -114,11 +115,11 @@ func TestBookSettles(t *testing.T) {
 
 func TestFactsAreReadFromTheWire(t *testing.T) {
 	got := factsOf(&wirev1.FunctionFacts{
-		Generation: 1, Creating: 2, Created: 3, Busy: 4, Outdated: 5, Queued: 6, MeanExecNs: 7,
+		Generation: 1, Creating: 2, Created: 3, Busy: 4, Outdated: 5, Queued: 6, MeanExecNs: 7, MeanStartNs: 8,
 		Problem: &wirev1.StartProblem{Reason: "a", Detail: "b"}, NoRoom: "c",
 		Unconfirmed: true,
 	})
-	want := facts{1, 2, 3, 4, 5, 6, 7, &problem{"a", "b"}, "c", true}
+	want := facts{1, 2, 3, 4, 5, 6, estimate.Means{Execution: 7, Start: 8}, &problem{"a", "b"}, "c", true}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(facts{}, problem{})); diff != "" {
 		t.Error(diff)
 	}

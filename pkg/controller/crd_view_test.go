@@ -77,7 +77,7 @@ func TestColumnsOfFunctions(t *testing.T) {
 		t.Fatal(err)
 	}
 	in := given(nil)
-	in.function, in.facts.queued, in.facts.mean = f, 7, 1234567
+	in.function, in.facts.queued, in.facts.means.Execution = f, 7, 1234567
 	f.Status = statusOf(in)
 	if err := c.Status().Update(t.Context(), f); err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/estimate"
 )
 
 const (
@@ -64,8 +65,8 @@ type pod struct {
 type facts struct {
 	generation                                int64
 	creating, created, busy, outdated, queued int64
-	// mean execution time; 0 if unknown.
-	mean time.Duration
+	// means of the last executions and starts; 0 if unknown.
+	means estimate.Means
 	// problem is nil unless instances do not start.
 	problem *problem
 	// noRoom is not empty while no node has room: why not.

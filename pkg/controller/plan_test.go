@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/estimate"
 )
 
 var now = time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
@@ -130,7 +131,7 @@ func TestStatusSaysWhatIsObserved(t *testing.T) {
 
 func TestStatusCounts(t *testing.T) {
 	status := statusOf(given(func(in *input) {
-		in.facts = &facts{generation: 2, creating: 1, created: 5, busy: 7, queued: 9, mean: 123456789 * time.Nanosecond}
+		in.facts = &facts{generation: 2, creating: 1, created: 5, busy: 7, queued: 9, means: estimate.Means{Execution: 123456789, Start: 3456789012}}
 	}))
 	status.Conditions = nil
 	want := v1alpha1.FunctionStatus{
@@ -138,6 +139,7 @@ func TestStatusCounts(t *testing.T) {
 		Instances:          v1alpha1.InstanceCounts{Creating: 1, Created: 5, Busy: 5},
 		Queued:             9,
 		MeanExecutionTime:  &metav1.Duration{Duration: 123 * time.Millisecond},
+		MeanStartTime:      &metav1.Duration{Duration: 3460 * time.Millisecond},
 		URL:                "https://fn.example.com/function/team/f",
 		Selector:           "windlass.dev/function-uid=uid-f",
 	}

@@ -42,7 +42,7 @@ func statusOf(in input) v1alpha1.FunctionStatus {
 	if in.facts != nil {
 		next.Instances = countsOf(in.facts)
 		next.Queued = in.facts.queued
-		next.MeanExecutionTime = meanOf(in.facts.mean)
+		next.MeanExecutionTime, next.MeanStartTime = meanOf(in.facts.means.Execution), meanOf(in.facts.means.Start)
 	}
 	next.ObservedGeneration = v.generation
 	for _, c := range []metav1.Condition{v.ready, v.provisioned, v.progressing} {

@@ -45,6 +45,7 @@ type Windlass struct {
 	log      *slog.Logger
 	registry *prometheus.Registry
 	store    *file.Store
+	learnt   *file.Learnt
 	process  *process.Runtime
 
 	gatewayListener net.Listener
@@ -93,6 +94,7 @@ func (w *Windlass) open() (err error) {
 	if w.store, err = file.Open(filepath.Join(w.config.DataDir, "functions")); err != nil {
 		return err
 	}
+	w.openLearnt()
 	if w.config.RequireKeys {
 		if err = w.requireKeys(); err != nil {
 			return err
@@ -169,7 +171,7 @@ func (w *Windlass) start(ctx context.Context, parts *lifecycle.Lifecycle) error 
 		provisioner.Deps{Runtime: w.process, Now: time.Now, Log: w.log},
 	)
 	if w.scheduler, err = scheduler.New(w.config.Scheduler, scheduler.Deps{
-		Catalog: w.store.Catalog(), Keeper: keeper, Instances: instances,
+		Catalog: w.store.Catalog(), Memory: w.learnt, Keeper: keeper, Instances: instances,
 		Registry: w.registry, Log: w.log, Now: time.Now,
 	}); err != nil {
 		return err
@@ -187,6 +189,7 @@ func (w *Windlass) start(ctx context.Context, parts *lifecycle.Lifecycle) error 
 	parts.Start("process runtime", w.process.Run)
 	parts.Start("provisioner", func(ctx context.Context) error { return instances.Run(ctx, w.scheduler) })
 	parts.Start("scheduler", w.scheduler.Run)
+	parts.Start("learnt", w.keepLearnt)
 	// 4. Calls: last to come and first to go.
 	if w.callers != nil {
 		parts.Start("callers", w.callers.Run)

@@ -107,13 +107,19 @@ func (f *function) means() estimate.Means {
 	return estimate.Means{Execution: f.executions.Mean(), Start: f.starts.Mean()}
 }
 
-// Learnt is what was learnt of all functions of which something is known, by their
-// UIDs.
-func (s *Scheduler) Learnt() map[string]estimate.Means {
-	learnt := make(map[string]estimate.Means)
+// Learnt is what was learnt of a function.
+type Learnt struct {
+	UID        string
+	Generation int64
+	estimate.Means
+}
+
+// Learnt is what was learnt of all functions of which something is known.
+func (s *Scheduler) Learnt() []Learnt {
+	var learnt []Learnt
 	for _, f := range s.all() {
 		if means := f.means(); means != (estimate.Means{}) {
-			learnt[f.uid] = means
+			learnt = append(learnt, Learnt{UID: f.uid, Generation: f.current().Generation, Means: means})
 		}
 	}
 	return learnt

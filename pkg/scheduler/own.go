@@ -74,9 +74,9 @@ func heirName(id string) string {
 // disown sends the instances to the new owner, leaves them to it, and refuses
 // what waits.
 func (s *Scheduler) disown(f *function) {
-	f.broker.Dismiss()
+	left := f.broker.Dismiss()
 	s.deps.Instances.Release(f.uid)
-	s.refuseAll(f, f.broker.Clear(), notOwner)
+	s.refuseAll(f, left, notOwner)
 	f.loseNone()
 	f.unlearn(s.config.Executions)
 	f.blocked.Store(false)

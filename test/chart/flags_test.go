@@ -17,7 +17,7 @@ var flags = map[string][]string{
 		"listen", "wire-listen", "advertise", "max-body", "max-invocations", "max-body-memory", "callers-file", "keys-file", "gateways",
 		"schedulers", "drain-delay", "drain-timeout"}),
 	"scheduler": slices.Concat(commonFlags, etcdFlags, []string{
-		"id", "wire-listen", "advertise", "agent-image", "agent-scheduler", "agent-cpu", "agent-memory", "image-pull-policy"}),
+		"id", "wire-listen", "advertise", "agent-image", "agent-scheduler", "agent-cpu", "agent-memory", "image-pull-policy", "decider"}),
 	"controller": slices.Concat(commonFlags, []string{"schedulers", "gateway-url", "runtimes"}),
 	"cleanup":    {"log-format", "log-level", "namespaces", "timeout"},
 	"check":      {"gateway"},

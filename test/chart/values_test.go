@@ -25,6 +25,7 @@ func TestMistakesInValuesAreNamed(t *testing.T) {
 		"gateway.callers.default.auth=yes":               "at '/gateway/callers/default/auth': value must be one of 'none', 'required'",
 		"gateway.callers.namespaces.a.limit.rate=1":      "at '/gateway/callers/namespaces/a': additional properties 'limit' not allowed",
 		"gateway.callers.issuers[0].name=a":              "at '/gateway/callers/issuers/0': missing properties",
+		"scheduler.decider=best":                         "at '/scheduler/decider': value must be one of",
 		"scheduler.pdb.maxUnavailable=0":                 "at '/scheduler/pdb/maxUnavailable': minimum: got 0, want 1",
 		"scheduler.tolerations[0].effect=NoSchedules":    "at '/scheduler/tolerations/0/effect': value must be one of",
 		"etcd.replicas=2":                                "at '/etcd/replicas': value must be one of 1, 3",

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/estimate"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 )
 
@@ -103,5 +104,33 @@ func TestARuntimeThatComesLaterSaysTheProtocol(t *testing.T) {
 	s.runtimeGone(rt)
 	if _, known := s.Get("ruby"); known {
 		t.Error("a runtime that is gone is known still")
+	}
+}
+
+func TestWhatWasLearntIsRecalledOfTheFunctionAsItIs(t *testing.T) {
+	s := newSource()
+	learnt := func(fn *v1alpha1.Function) {
+		fn.Status.ObservedGeneration = 2
+		fn.Status.MeanExecutionTime = &metav1.Duration{Duration: time.Second}
+		fn.Status.MeanStartTime = &metav1.Duration{Duration: 3 * time.Second}
+	}
+	want := estimate.Means{Execution: time.Second, Start: 3 * time.Second}
+	if got := s.Recall(function(2)); got != (estimate.Means{}) {
+		t.Errorf("of an unknown function: %v", got)
+	}
+	s.functionChanged(function(2, learnt))
+	if got := s.Recall(function(2)); got != want {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	other := function(2)
+	other.UID = "u-2"
+	for name, fn := range map[string]*v1alpha1.Function{"a later generation": function(3), "another of the name": other} {
+		if got := s.Recall(fn); got != (estimate.Means{}) {
+			t.Errorf("of %s: %v", name, got)
+		}
+	}
+	s.functionChanged(function(2, func(fn *v1alpha1.Function) { fn.Status.ObservedGeneration = 2 }))
+	if got := s.Recall(function(2)); got != (estimate.Means{}) {
+		t.Errorf("of one of which nothing was learnt: %v", got)
 	}
 }

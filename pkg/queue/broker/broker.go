@@ -237,8 +237,9 @@ func (b *Broker) Clear() []invoke.Ticket {
 	return cleared
 }
 
-// Dismiss tells every instance that the queue is elsewhere now, and removes them.
-func (b *Broker) Dismiss() {
+// Dismiss tells every instance that the queue is elsewhere now, removes them, and
+// returns the tickets that waited. Whether it is quiet there is not known here.
+func (b *Broker) Dismiss() []invoke.Ticket {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for cid, sink := range b.sinks {
@@ -246,6 +247,8 @@ func (b *Broker) Dismiss() {
 		sink.Dismiss()
 	}
 	clear(b.sinks)
+	b.quietSince = time.Time{}
+	return b.queue.Clear()
 }
 
 // Close retires every instance, refuses everything from now on, and returns the

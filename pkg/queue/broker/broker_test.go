@@ -276,4 +276,7 @@ func TestQuietIsTheTimeBetweenTickets(t *testing.T) {
 	if got := b.QuietSince(); !got.IsZero() {
 		t.Errorf("quiet since %v with a ticket", got)
 	}
+	if left := b.Dismiss(); len(left) != 1 || !b.QuietSince().IsZero() {
+		t.Errorf("%v were left, and it is quiet since %v where it is not known", left, b.QuietSince())
+	}
 }

@@ -1,0 +1,109 @@
+package file
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/estimate"
+)
+
+func generation(uid string, n int64) *v1alpha1.Function {
+	fn := &v1alpha1.Function{}
+	fn.UID, fn.Generation = types.UID(uid), n
+	return fn
+}
+
+func TestWhatWasLearntIsThereAgain(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "learnt.json")
+	first, err := OpenLearnt(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := first.Recall(generation("u", 3)); got != (estimate.Means{}) {
+		t.Errorf("of a function of which nothing is known: %v", got)
+	}
+	if err := first.Keep(map[string]LearntOf{"u": {Generation: 3, Execution: time.Second, Start: -1}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range []*Learnt{first, reopened(t, path)} {
+		if got, want := l.Recall(generation("u", 3)), (estimate.Means{Execution: time.Second}); got != want {
+			t.Errorf("got %v, want %v", got, want)
+		}
+		if got := l.Recall(generation("u", 4)); got != (estimate.Means{}) {
+			t.Errorf("of another generation: %v", got)
+		}
+	}
+	if err := first.Keep(nil); err != nil {
+		t.Fatal(err)
+	}
+	if got := reopened(t, path).Recall(generation("u", 3)); got != (estimate.Means{}) {
+		t.Errorf("of a function that is gone: %v", got)
+	}
+}
+
+func reopened(t *testing.T, path string) *Learnt {
+	t.Helper()
+	l, err := OpenLearnt(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func TestAFileThatIsOfNoUseIsSaidSoAndReplaced(t *testing.T) {
+	for name, text := range map[string]string{
+		"broken": `{"u": {"gener`, "something else": `[1]`, "too large": strings.Repeat(" ", maxLearnt+1),
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "learnt.json")
+			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			l, err := OpenLearnt(path)
+			if err == nil || !strings.Contains(err.Error(), path) {
+				t.Errorf("error %v, want one that names the file", err)
+			}
+			if err := l.Keep(map[string]LearntOf{"u": {Generation: 1, Start: 1}}); err != nil {
+				t.Fatal(err)
+			}
+			if got := reopened(t, path).Recall(generation("u", 1)).Start; got != 1 {
+				t.Errorf("got %v of what was kept", got)
+			}
+		})
+	}
+}
+
+func TestWhatIsNotReadAgainIsNotWritten(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "learnt.json")
+	l := reopened(t, path)
+	if err := l.Keep(map[string]LearntOf{strings.Repeat("u", maxLearnt): {}}); err == nil {
+		t.Error("it was kept")
+	}
+	if _, err := os.Stat(path); err == nil {
+		t.Error("it was written")
+	}
+}
+
+func TestNothingIsWrittenUnlessSomethingWasLearnt(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "learnt.json")
+	l := reopened(t, path)
+	known := map[string]LearntOf{"u": {Generation: 1, Start: 1}, "v": {Generation: 1, Start: 2}}
+	if err := l.Keep(known); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Keep(known); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(path); err == nil {
+		t.Error("the same was written again")
+	}
+}
