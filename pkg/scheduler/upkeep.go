@@ -34,8 +34,10 @@ type upkeeper struct {
 
 	// learns says that idle times are learnt, and taught that they teach plan.
 	learns, taught bool
-	idle           keepalive.Learner
-	plan           keepalive.Windows
+	// keepLast is the spec's.
+	keepLast time.Duration
+	idle     keepalive.Learner
+	plan     keepalive.Windows
 }
 
 // newUpkeeper makes one for a function, with what one before has learnt.
@@ -45,7 +47,7 @@ func newUpkeeper(fn *v1alpha1.Function, before *upkeeper) *upkeeper {
 	if len(windows) == 0 && !learns {
 		return nil
 	}
-	u := &upkeeper{windows: windows, learns: learns}
+	u := &upkeeper{windows: windows, learns: learns, keepLast: fn.Spec.Scaling.KeepLast.Duration}
 	if before != nil && learns {
 		u.idle, u.plan, u.taught = before.idle, before.plan, before.taught
 	}
@@ -58,7 +60,7 @@ func (u *upkeeper) calledAfter(idle time.Duration) {
 		return
 	}
 	u.idle.Idle(idle)
-	u.plan, u.taught = u.idle.Windows()
+	u.plan, u.taught = u.idle.Windows(u.keepLast)
 }
 
 // at is the upkeep now. The function has had no calls since idleSince; that is zero
