@@ -13,8 +13,8 @@ type Bounds struct {
 }
 
 // DefaultBounds keep the last 33 decisions of a function, which is a few kilobytes,
-// and some megabytes in all.
-func DefaultBounds() Bounds { return Bounds{PerFunction: 33, Total: 8192} }
+// and a megabyte in all.
+func DefaultBounds() Bounds { return Bounds{PerFunction: 33, Total: 2048} }
 
 // Book is the history of many functions. It is not safe for concurrent use.
 type Book struct {
