@@ -90,7 +90,9 @@ var rows = []struct {
 		"test/faults",
 		"test/images/functions",
 		"test/scale",
+		"test/scaleout",
 		"test/simulate",
+		"test/tenant",
 	}},
 }
 
@@ -107,7 +109,9 @@ var sideways = []struct {
 	{"pkg/podidentity", "pkg/tokens", "tokens are checked with the cluster's keys"},
 	{"pkg/provisioner/podspec", "pkg/provisioner/nodepick", "an agent requests an amount"},
 	{"pkg/provisioner/process", "pkg/runtimes", "a process needs its language's interpreter and shim"},
+	{"test/coldstart", "test/tenant", "it measures functions of its own"},
 	{"test/faults", "test/cluster", "the lab runs programs that were built for clusters"},
+	{"test/scaleout", "test/tenant", "it measures functions of its own"},
 }
 
 // only lists everything outside the standard library that a package and the
