@@ -117,6 +117,13 @@ bench: build ## Measure the core, a tick and the agent on this machine
 coldstart: ## Measure the stages of cold starts on the cluster of KUBECONFIG
 	go run ./test/coldstart
 
+# scaleout, burst or warmpool.
+BENCH ?= scaleout
+
+.PHONY: scaleout
+scaleout: ## Measure throughput by nodes, bursts or warm pools on the cluster of KUBECONFIG (BENCH=)
+	go run ./test/scaleout -bench $(BENCH)
+
 .PHONY: scale
 scale: ## Measure decisions and API writes with 1,000 nodes of kwok
 	WITH_KWOK=1 test/cluster/binaries.sh

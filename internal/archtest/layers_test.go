@@ -22,6 +22,7 @@ var rows = []struct {
 		"pkg/admission",
 		"pkg/estimate",
 		"pkg/fpcs",
+		"pkg/fpcs/history",
 		"pkg/gateway/table",
 		"pkg/keepalive",
 		"pkg/ownership",
@@ -96,7 +97,9 @@ var rows = []struct {
 		"test/faults",
 		"test/images/functions",
 		"test/scale",
+		"test/scaleout",
 		"test/simulate",
+		"test/tenant",
 	}},
 }
 
@@ -119,7 +122,9 @@ var sideways = []struct {
 	{"pkg/sim/plots", "pkg/sim/report", "what is drawn are a report's charts"},
 	{"pkg/scheduler/upkeep", "pkg/keepalive", "what idle times teach is part of the upkeep"},
 	{"pkg/scheduler/upkeep", "pkg/queue", "the upkeep says when an instance may leave its queue"},
+	{"test/coldstart", "test/tenant", "it measures functions of its own"},
 	{"test/faults", "test/cluster", "the lab runs programs that were built for clusters"},
+	{"test/scaleout", "test/tenant", "it measures functions of its own"},
 }
 
 // only lists everything outside the standard library that a package and the
@@ -134,6 +139,7 @@ var only = []allowance{
 	{"pkg/admission", []string{"golang.org/x/time/rate"}, "whether there is room is a function of who is here and when"},
 	{"pkg/estimate", nil, "it computes with numbers and times"},
 	{"pkg/fpcs", []string{"pkg/invoke"}, "a decision is a function of a snapshot"},
+	{"pkg/fpcs/history", []string{"pkg/fpcs"}, "what is kept is a function of what was decided"},
 	{"pkg/gateway/table", []string{"pkg/invoke"}, "what may be said of a call is a function of what was done with it"},
 	{"pkg/keepalive", nil, "what idle times teach is a function of them"},
 	{"pkg/ownership", nil, "who owns what is a function of what is known"},

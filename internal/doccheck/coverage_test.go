@@ -90,6 +90,19 @@ func TestEveryReasonIsDocumented(t *testing.T) {
 	}
 }
 
+func TestEveryReasonOfADecisionIsDocumented(t *testing.T) {
+	page := read(t, filepath.Join(root, "docs/cli.md"))
+	reasons := constants(t, "pkg/fpcs", regexp.MustCompile(`^Reason[A-Z]`))
+	if len(reasons) < 10 {
+		t.Fatalf("found only the reasons %v", reasons)
+	}
+	for _, name := range slices.Sorted(maps.Keys(reasons)) {
+		if !strings.Contains(page, "\n| `"+reasons[name]+"` |") {
+			t.Errorf("docs/cli.md has no row for the reason %s (fpcs.%s)", reasons[name], name)
+		}
+	}
+}
+
 func TestEveryHeaderIsDocumented(t *testing.T) {
 	page := read(t, filepath.Join(root, callingPage))
 	headers := constants(t, "pkg/invoke", regexp.MustCompile(`^Header[A-Z]`))

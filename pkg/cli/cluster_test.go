@@ -45,6 +45,7 @@ type stage struct {
 	// connected are the contexts that were used.
 	connected []string
 	plugin    bool
+	streams   kubecontrol.StreamDialer
 }
 
 func newStage(t *testing.T, objects ...client.Object) *stage {
@@ -72,7 +73,7 @@ func (s *stage) play(t *testing.T, stdin io.Reader, args ...string) outcome {
 	a.plugin = s.plugin
 	a.connect = func(access *kubecontrol.Access) (*kubecontrol.Client, error) {
 		s.connected = append(s.connected, access.Context)
-		return kubecontrol.NewWith(kubecontrol.Deps{Context: access.Context, Kube: s.kube, Logs: logOf("2026-03-01T12:00:00Z hi\n")}), nil
+		return kubecontrol.NewWith(kubecontrol.Deps{Context: access.Context, Kube: s.kube, Logs: logOf("2026-03-01T12:00:00Z hi\n"), Streams: s.streams}), nil
 	}
 	code := a.main(args)
 	return outcome{code, out.String(), errs.String()}

@@ -44,7 +44,7 @@ func (a *app) describeCommand() *cobra.Command {
 			case "json", "yaml":
 				return a.printObject(fn, output)
 			default:
-				a.describe(a.Out, fn)
+				a.describe(a.Out, fn, a.lastDecision(cmd.Context(), t, fn))
 				a.describeCluster(cmd.Context(), t.witness, fn)
 				a.advise(a.Out, fn)
 			}
@@ -55,7 +55,7 @@ func (a *app) describeCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) describe(w io.Writer, fn *v1alpha1.Function) {
+func (a *app) describe(w io.Writer, fn *v1alpha1.Function, lastDecision string) {
 	// A cluster keeps what was written; people ask what counts.
 	fn = fn.DeepCopy()
 	if fn.Spec.Protocol == "" && fn.Spec.Runtime != "" {
@@ -73,6 +73,7 @@ func (a *app) describe(w io.Writer, fn *v1alpha1.Function) {
 		cells("  Queued calls", fmt.Sprint(status.Queued)),
 		cells("  Mean duration", mean(status.MeanExecutionTime)),
 		cells("  Mean start", mean(status.MeanStartTime)),
+		cells("  Last decision", lastDecision),
 	})
 
 	fmt.Fprintln(w, "\nConditions")

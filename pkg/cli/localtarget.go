@@ -11,7 +11,7 @@ import (
 // local is the Windlass of a data folder.
 func (a *app) local(dataDir string) *target {
 	l := &localWindlass{Client: control.NewClient(dataDir), dataDir: dataDir}
-	return &target{registry: l, editor: l, logReader: l, router: l, keyStore: l, namespace: v1alpha1.DefaultNamespace}
+	return &target{registry: l, editor: l, logReader: l, router: l, explainer: l, keyStore: l, namespace: v1alpha1.DefaultNamespace}
 }
 
 // localWindlass is what the control socket of a data folder offers.
@@ -39,3 +39,10 @@ func (l *localWindlass) Route(ctx context.Context, fn *v1alpha1.Function) (*rout
 	}
 	return &route{url: fn.Status.URL, key: info.Key, hint: "look at what windlass up prints", close: func() error { return nil }}, nil
 }
+
+// Historian asks over the control socket, which keeps no connection.
+func (l *localWindlass) Historian() historian { return localHistorian{l.Client} }
+
+type localHistorian struct{ *control.Client }
+
+func (localHistorian) Close() error { return nil }

@@ -16,7 +16,7 @@ func isPlugin(program string) bool {
 }
 
 // commandLine is a command of ours in a text for people.
-var commandLine = regexp.MustCompile(`\bwindlass (deploy|delete|list|describe|invoke|logs|keys|check)\b`)
+var commandLine = regexp.MustCompile(`\bwindlass (deploy|delete|list|describe|explain|invoke|logs|keys|check)\b`)
 
 // retell makes the commands in a text those that this user types to be told of
 // the same Windlass.

@@ -9,6 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/fpcs"
+	"github.com/windlass-dev/windlass/pkg/fpcs/history"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 )
 
@@ -48,7 +50,30 @@ func repertoire(t *testing.T) *theatre {
 			Reason: v1alpha1.ReasonStartFailed, LastTransitionTime: since,
 			Message: "the instance ended with code 1; it wrote:\nTraceback:\n  No module named 'nothing'"}},
 	}
+	th.accounts[invoke.FunctionKey{Namespace: "default", Name: "hello"}] = decided()
+	th.accounts[invoke.FunctionKey{Namespace: "default", Name: "broken"}] = history.Account{Calls: 2, Problem: v1alpha1.ReasonStartFailed}
 	return th
+}
+
+// decided is what was decided on a function that was called a minute ago.
+func decided() history.Account {
+	book := history.NewBook(history.DefaultBounds())
+	params := fpcs.Params{Tick: 100 * time.Millisecond, StaleAfter: 100 * time.Millisecond}
+	add := func(at time.Duration, s fpcs.Snapshot, d fpcs.Decision, o history.Outcome) {
+		o.Wanted = d.Create
+		s.Room, s.MeanExecution = -1, 12345*time.Microsecond
+		book.Add("f", history.Entry{At: now.Add(at - time.Minute), Params: params, Snapshot: s, Decision: d, Outcome: o})
+	}
+	add(-26*time.Hour, fpcs.Snapshot{Arrived: 1}, fpcs.Decision{Create: 1, Why: fpcs.ReasonFirst}, history.Outcome{Placed: history.Place([]string{"local"})})
+	overload := fpcs.Decision{Create: 5, Why: fpcs.ReasonOverload, Required: 7, Rate: 40, Horizon: 500 * time.Millisecond}
+	add(0, fpcs.Snapshot{Arrived: 12, Stale: 4, Created: 2, Busy: 2, Creating: 2}, overload,
+		history.Outcome{Placed: history.Place([]string{"a", "b", "a"}), NoRoom: "node c: 100m CPU requested, 0m of 400m free"})
+	for tick := range 30 {
+		add(time.Duration(tick+1)*params.Tick, fpcs.Snapshot{Arrived: 12, Stale: 12, OldestWait: 3100 * time.Millisecond, Created: 2, Busy: 2, Creating: 5},
+			fpcs.Decision{Create: 2, Why: fpcs.ReasonOverload, Required: 9}, history.Outcome{NoRoom: "node c: 100m CPU requested, 0m of 400m free"})
+	}
+	add(4*time.Second, fpcs.Snapshot{Created: 7, Busy: 1}, fpcs.Decision{Why: fpcs.ReasonNoDemand}, history.Outcome{})
+	return history.Account{Calls: 13, Instances: 7, Decisions: history.Tell(book.Last("f", 99))}
 }
 
 func TestWhatIsShownLooksAsItShould(t *testing.T) {
@@ -65,6 +90,8 @@ func TestWhatIsShownLooksAsItShould(t *testing.T) {
 		"describe-broken.txt":  "describe default/broken",
 		"describe-unknown.txt": "describe fresh -n team",
 		"describe.yaml":        "describe hello -o yaml",
+		"explain.txt":          "explain hello",
+		"explain.json":         "explain hello -o json --last 2",
 	} {
 		t.Run(args, func(t *testing.T) {
 			got := th.run(t, strings.Fields(args)...)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/control"
+	"github.com/windlass-dev/windlass/pkg/fpcs/history"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/kubecontrol"
 )
@@ -69,6 +70,18 @@ type witness interface {
 	Events(ctx context.Context, fn *v1alpha1.Function) ([]kubecontrol.Event, error)
 }
 
+// explainer leads to those who decide how many instances functions have.
+type explainer interface {
+	Historian() historian
+}
+
+// historian tells of the last decisions on functions. It may keep connections until
+// it is closed.
+type historian interface {
+	Decisions(ctx context.Context, key invoke.FunctionKey) (history.Account, error)
+	Close() error
+}
+
 // keyStore has the list of API keys.
 type keyStore interface {
 	// ReadKeys returns the list; empty if there is none.
@@ -84,6 +97,7 @@ type target struct {
 	editor
 	logReader
 	router
+	explainer
 	keyStore
 	// witness is nil where there is none.
 	witness witness

@@ -23,6 +23,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/catalog"
 	"github.com/windlass-dev/windlass/pkg/catalog/file"
 	"github.com/windlass-dev/windlass/pkg/control"
+	"github.com/windlass-dev/windlass/pkg/fpcs/history"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 )
 
@@ -37,6 +38,8 @@ type theatre struct {
 	dir      string
 	catalog  *catalog.Catalog
 	statuses map[invoke.FunctionKey]v1alpha1.FunctionStatus
+	// accounts are of the functions that anything was decided on.
+	accounts map[invoke.FunctionKey]history.Account
 	// gatewayURL is what the URLs of functions begin with.
 	gatewayURL string
 	log        string
@@ -56,6 +59,7 @@ func quiet(t *testing.T) *theatre {
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	return &theatre{
 		dir: dir, catalog: catalog.New(), statuses: map[invoke.FunctionKey]v1alpha1.FunctionStatus{},
+		accounts:   map[invoke.FunctionKey]history.Account{},
 		gatewayURL: "http://127.0.0.1:8080",
 	}
 }
@@ -79,7 +83,7 @@ func openAt(t *testing.T, name string) *theatre {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
-	handler := control.New(control.Deps{Info: control.Info{Version: "v1", DataDir: th.dir, Key: "wl_session"}, Store: th, Reader: th.catalog, StatusReader: th, Logs: th})
+	handler := control.New(control.Deps{Info: control.Info{Version: "v1", DataDir: th.dir, Key: "wl_session"}, Store: th, Reader: th.catalog, StatusReader: th, Logs: th, Explainer: th})
 	go func() { served <- control.Serve(ctx, listener, handler) }()
 	t.Cleanup(func() {
 		cancel()
@@ -118,6 +122,14 @@ func (th *theatre) Status(fn *v1alpha1.Function) v1alpha1.FunctionStatus {
 	status := th.statuses[fn.Key()]
 	status.URL = th.gatewayURL + "/function/" + strings.TrimPrefix(fn.Key().String(), "default/")
 	return status
+}
+
+func (th *theatre) Account(key invoke.FunctionKey) (history.Account, bool) {
+	account := th.accounts[key]
+	account.Namespace, account.Name, account.Served = key.Namespace, key.Name, true
+	account.ServedSince = now.Add(-2 * time.Hour)
+	_, known := th.catalog.Get(key)
+	return account, known
 }
 
 func (th *theatre) Follow(_ context.Context, w io.Writer, key invoke.FunctionKey, follow bool, tail int) error {

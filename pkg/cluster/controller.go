@@ -11,6 +11,7 @@ import (
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/internal/lifecycle"
+	"github.com/windlass-dev/windlass/internal/serve"
 	"github.com/windlass-dev/windlass/pkg/controller"
 	"github.com/windlass-dev/windlass/pkg/wiretls"
 )
@@ -48,11 +49,11 @@ func Controller(ctx context.Context, config ControllerConfig) error {
 	}
 	unready := func() string {
 		if !c.Ready() {
-			return "starting"
+			return starting
 		}
 		return ""
 	}
-	if err := serveOperations(parts, config.Common, registry, unready, log); err != nil {
+	if err := serveOperations(parts, config.Common, serve.Operations(registry, unready), log); err != nil {
 		return err
 	}
 	parts.Start("controller", c.Run)

@@ -30,7 +30,7 @@ func Gateway(ctx context.Context, config GatewayConfig) error {
 	defer flush()
 	defer parts.Stop()
 	var state readiness
-	state.set("starting")
+	state.set(starting)
 	if err := startGateway(ctx, config, parts, &state, registry, log); err != nil {
 		return unlessDone(ctx, err)
 	}
@@ -57,6 +57,9 @@ func lastAnswers(handler http.Handler, state *readiness) http.Handler {
 	})
 }
 
+// starting is the readiness of a program that has not all its parts yet.
+const starting = "starting"
+
 // readiness is why a program should get no work; empty if it should.
 type readiness struct{ why atomic.Pointer[string] }
 
@@ -69,7 +72,7 @@ func (r *readiness) get() string { return *r.why.Load() }
 func startGateway(
 	ctx context.Context, config GatewayConfig, parts *lifecycle.Lifecycle, state *readiness, registry *prometheus.Registry, log *slog.Logger,
 ) error {
-	if err := serveOperations(parts, config.Common, registry, state.get, log); err != nil {
+	if err := serveOperations(parts, config.Common, serve.Operations(registry, state.get), log); err != nil {
 		return err
 	}
 	tls, err := wiretls.Load(config.TLSDir, log)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -145,13 +146,13 @@ func newEtcd(c Etcd, log *slog.Logger) (*clientv3.Client, error) {
 	return client, nil
 }
 
-// serveOperations serves health checks and metrics from now on.
-func serveOperations(parts *lifecycle.Lifecycle, c Common, registry *prometheus.Registry, unready func() string, log *slog.Logger) error {
+// serveOperations serves health checks, metrics and what else there is to ask on the
+// port for that from now on.
+func serveOperations(parts *lifecycle.Lifecycle, c Common, handler http.Handler, log *slog.Logger) error {
 	listener, err := net.Listen("tcp", c.OpsListen)
 	if err != nil {
 		return fmt.Errorf("--ops-listen: %w", err)
 	}
-	handler := serve.Operations(registry, unready)
 	parts.Start("operations", func(ctx context.Context) error { return serve.HTTP(ctx, listener, handler, opsDrain, log) })
 	return nil
 }

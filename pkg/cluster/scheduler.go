@@ -46,7 +46,7 @@ func Scheduler(ctx context.Context, config SchedulerConfig) error {
 	log, flush := newLog(config.Common, registry)
 	defer flush()
 	s := &schedulerRole{config: config, log: log, registry: registry, parts: lifecycle.New(), keeping: lifecycle.New()}
-	s.state.set("starting")
+	s.state.set(starting)
 	defer s.parts.Stop()
 	defer s.keeping.Stop()
 	if err := s.start(ctx); err != nil {
@@ -88,7 +88,7 @@ type schedulerRole struct {
 // other. Slots are claimed last: whoever owns one must know its functions and
 // their instances.
 func (s *schedulerRole) start(ctx context.Context) (err error) {
-	if err := serveOperations(s.parts, s.config.Common, s.registry, s.state.get, s.log); err != nil {
+	if err := serveOperations(s.parts, s.config.Common, s.operations(), s.log); err != nil {
 		return err
 	}
 	if s.tls, err = wiretls.Load(s.config.TLSDir, s.log); err != nil {

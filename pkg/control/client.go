@@ -15,6 +15,7 @@ import (
 	"syscall"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/fpcs/history"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 )
 
@@ -95,6 +96,13 @@ func (c *Client) List(ctx context.Context, namespace string) (*v1alpha1.Function
 func (c *Client) Get(ctx context.Context, key invoke.FunctionKey) (*v1alpha1.Function, error) {
 	fn := &v1alpha1.Function{}
 	return fn, c.call(ctx, http.MethodGet, functionPath(key), nil, fn)
+}
+
+// Decisions tells of the last decisions on a function.
+func (c *Client) Decisions(ctx context.Context, key invoke.FunctionKey) (history.Account, error) {
+	var account history.Account
+	err := c.call(ctx, http.MethodGet, functionPath(key)+"/decisions", nil, &account)
+	return account, err
 }
 
 // Apply makes the function exist as it is given. Its namespace and name must be

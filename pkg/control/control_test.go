@@ -19,6 +19,7 @@ import (
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/catalog/file"
+	"github.com/windlass-dev/windlass/pkg/fpcs/history"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 )
 
@@ -63,7 +64,7 @@ func start(t *testing.T, logs logFunc) (client *Client, stop func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	handler := New(Deps{Info: Info{Version: "v1", DataDir: dir, PID: 42}, Store: store, Reader: store.Catalog(), StatusReader: busy{}, Logs: logs})
+	handler := New(Deps{Info: Info{Version: "v1", DataDir: dir, PID: 42}, Store: store, Reader: store.Catalog(), StatusReader: busy{}, Logs: logs, Explainer: decided{store.Catalog()}})
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	go func() { served <- Serve(ctx, listener, handler) }()
@@ -121,14 +122,34 @@ func TestAFunctionLivesFromApplyToDelete(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, err := range map[string]error{
-		"get":    func() error { _, err := client.Get(ctx, key); return err }(),
-		"delete": client.Delete(ctx, key),
-		"log":    client.Log(ctx, io.Discard, key, false, -1),
+		"get":       func() error { _, err := client.Get(ctx, key); return err }(),
+		"delete":    client.Delete(ctx, key),
+		"log":       client.Log(ctx, io.Discard, key, false, -1),
+		"decisions": func() error { _, err := client.Decisions(ctx, key); return err }(),
 	} {
 		var problem *Error
 		if !errors.As(err, &problem) || problem.Reason != ReasonNotFound || !strings.Contains(problem.Message, "default/hello") {
 			t.Errorf("%s after delete: %v", name, err)
 		}
+	}
+}
+
+// decided tells of one decision on every function.
+type decided struct{ Reader }
+
+func (d decided) Account(key invoke.FunctionKey) (history.Account, bool) {
+	_, known := d.Get(key)
+	return history.Account{Namespace: key.Namespace, Name: key.Name, Served: true, Decisions: []history.Told{{Number: 1, What: "ordered 1"}}}, known
+}
+
+func TestDecisionsAreTold(t *testing.T) {
+	client, _ := start(t, noLogs)
+	if _, err := client.Apply(t.Context(), program("team", "hello")); err != nil {
+		t.Fatal(err)
+	}
+	got, err := client.Decisions(t.Context(), invoke.FunctionKey{Namespace: "team", Name: "hello"})
+	if last, ok := got.Last(); err != nil || got.Namespace != "team" || got.Name != "hello" || !ok || last.What != "ordered 1" {
+		t.Errorf("got %+v, %v", got, err)
 	}
 }
 

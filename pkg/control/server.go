@@ -12,6 +12,7 @@ import (
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/catalog/file"
+	"github.com/windlass-dev/windlass/pkg/fpcs/history"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 )
 
@@ -41,6 +42,12 @@ type Logs interface {
 	Follow(ctx context.Context, w io.Writer, key invoke.FunctionKey, follow bool, tail int) error
 }
 
+// Explainer tells of the last decisions on a function. It is false if there is none
+// of that name.
+type Explainer interface {
+	Account(key invoke.FunctionKey) (history.Account, bool)
+}
+
 // Deps are what the API is made of.
 type Deps struct {
 	Info         Info
@@ -48,6 +55,7 @@ type Deps struct {
 	Reader       Reader
 	StatusReader StatusReader
 	Logs         Logs
+	Explainer    Explainer
 }
 
 // New makes the handler of the API.
@@ -63,6 +71,7 @@ func New(deps Deps) http.Handler {
 	mux.HandleFunc("PUT "+one, s.apply)
 	mux.HandleFunc("DELETE "+one, s.delete)
 	mux.HandleFunc("GET "+one+"/log", s.log)
+	mux.HandleFunc("GET "+one+"/decisions", s.decisions)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		writeError(w, http.StatusNotFound, &Error{Reason: ReasonBadRequest,
 			Message: fmt.Sprintf("%s %s is not known here; the windlass command may be of another version than the Windlass that runs: restart it with windlass up", r.Method, r.URL.Path)})
@@ -170,6 +179,15 @@ func (s *server) delete(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.WriteHeader(http.StatusNoContent)
+}
+
+func (s *server) decisions(w http.ResponseWriter, r *http.Request) {
+	account, ok := s.Explainer.Account(keyOf(r))
+	if !ok {
+		writeNotFound(w, keyOf(r))
+		return
+	}
+	writeJSON(w, http.StatusOK, account)
 }
 
 func (s *server) log(w http.ResponseWriter, r *http.Request) {

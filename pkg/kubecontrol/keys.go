@@ -62,11 +62,11 @@ func overtaken(err error) bool { return apierrors.IsConflict(err) || apierrors.I
 // keysSecret returns the Secret, or a new one that is not stored yet.
 func (c *Client) keysSecret(ctx context.Context, namespace string) (*corev1.Secret, error) {
 	if namespace == "" {
-		pod, _, err := c.gatewayPod(ctx, "")
+		pods, err := c.gatewayPods(ctx, "")
 		if err != nil {
 			return nil, err
 		}
-		namespace = pod.Namespace
+		namespace = pods[0].Namespace
 	}
 	secret := &corev1.Secret{}
 	err := c.kube.Get(ctx, client.ObjectKey{Namespace: namespace, Name: KeysSecret}, secret)

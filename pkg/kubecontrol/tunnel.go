@@ -21,16 +21,30 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invoke"
 )
 
-// gatewayLabels are on the pods of every gateway.
-var gatewayLabels = client.MatchingLabels{"app.kubernetes.io/name": "windlass", labelComponent: "gateway"}
+// component is a part of Windlass whose pods can be asked something.
+type component struct {
+	name string
+	// port is the name of the one that is asked.
+	port string
+}
 
-const gatewayPort = "http"
+var (
+	gateways   = component{name: "gateway", port: "http"}
+	schedulers = component{name: "scheduler", port: "ops"}
+)
 
-// Tunnel leads to a gateway through the API server. It takes no port of this
-// machine, which others could use as well.
+// labels are on its pods.
+func (p component) labels() client.MatchingLabels {
+	return client.MatchingLabels{"app.kubernetes.io/name": "windlass", labelComponent: p.name}
+}
+
+// Tunnel leads to a pod of Windlass through the API server. It takes no port of
+// this machine, which others could use as well.
 type Tunnel struct {
-	// Pod is the gateway's, as namespace/name.
-	Pod  string
+	// Pod is that of the gateway or scheduler, as namespace/name.
+	Pod string
+	// to says what it leads to.
+	to   string
 	port int32
 	conn httpstream.Connection
 	// listening waits for what streams say about problems.
@@ -43,44 +57,64 @@ type Tunnel struct {
 // OpenTunnel connects to a gateway that is ready, in a namespace or, if that is
 // empty, in any. Close must be called on the Tunnel.
 func (c *Client) OpenTunnel(ctx context.Context, namespace string) (*Tunnel, error) {
-	pod, port, err := c.gatewayPod(ctx, namespace)
+	pods, err := c.gatewayPods(ctx, namespace)
 	if err != nil {
 		return nil, err
 	}
-	conn, err := c.pods.streams.DialPod(pod.Namespace, pod.Name)
+	tunnel, err := c.openTunnel(&pods[0], gateways)
 	if err != nil {
 		return nil, fmt.Errorf("%w\nthe call was not sent; a port-forward to pods in the namespace %s needs the right to create pods/portforward: without it, name the gateway's URL with --gateway",
-			c.explain(invoke.FunctionKey{Namespace: pod.Namespace}, err), pod.Namespace)
+			err, pods[0].Namespace)
 	}
-	return &Tunnel{Pod: pod.Namespace + "/" + pod.Name, port: port, conn: conn}, nil
+	return tunnel, nil
 }
 
-// gatewayPod is a ready pod of a gateway and its port for calls.
-func (c *Client) gatewayPod(ctx context.Context, namespace string) (*corev1.Pod, int32, error) {
+// gatewayPods are those that are ready, at least one.
+func (c *Client) gatewayPods(ctx context.Context, namespace string) ([]corev1.Pod, error) {
+	pods, all, err := c.readyPods(ctx, gateways, namespace)
+	switch {
+	case Is(err, ReasonForbidden):
+		return nil, fmt.Errorf("%w, or the gateway's URL with --gateway", err)
+	case err == nil && len(pods) == 0:
+		return nil, &Error{Reason: ReasonNoPod, Message: c.noneReady(gateways, namespace, all) + ", or name the gateway's URL with --gateway"}
+	}
+	return pods, err
+}
+
+func (c *Client) openTunnel(pod *corev1.Pod, to component) (*Tunnel, error) {
+	conn, err := c.pods.streams.DialPod(pod.Namespace, pod.Name)
+	if err != nil {
+		return nil, c.explain(invoke.FunctionKey{Namespace: pod.Namespace}, err)
+	}
+	return &Tunnel{Pod: pod.Namespace + "/" + pod.Name, to: to.name, port: portNamed(pod, to.port), conn: conn}, nil
+}
+
+// readyPods are those of a component that are ready, in a namespace or, if that is
+// empty, in any; and how many there are, ready or not.
+func (c *Client) readyPods(ctx context.Context, of component, namespace string) (ready []corev1.Pod, all int, err error) {
 	var list corev1.PodList
-	if err := c.kube.List(ctx, &list, client.InNamespace(namespace), gatewayLabels); err != nil {
+	if err := c.kube.List(ctx, &list, client.InNamespace(namespace), of.labels()); err != nil {
 		err = c.explain(invoke.FunctionKey{Namespace: namespace}, err)
 		if Is(err, ReasonForbidden) {
-			err = fmt.Errorf("%w\nor name the namespace that Windlass runs in with --windlass-namespace, or the gateway's URL with --gateway", err)
+			err = fmt.Errorf("%w\nor name the namespace that Windlass runs in with --windlass-namespace", err)
 		}
 		return nil, 0, err
 	}
 	slices.SortFunc(list.Items, func(a, b corev1.Pod) int {
 		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 	})
-	for i := range list.Items {
-		pod := &list.Items[i]
-		if port := portNamed(pod, gatewayPort); port != 0 && isReady(pod) {
-			return pod, port, nil
-		}
-	}
+	all = len(list.Items)
+	return slices.DeleteFunc(list.Items, func(pod corev1.Pod) bool { return portNamed(&pod, of.port) == 0 || !isReady(&pod) }), all, nil
+}
+
+func (c *Client) noneReady(of component, namespace string, all int) string {
 	where := "any namespace"
 	if namespace != "" {
 		where = "the namespace " + namespace
 	}
-	return nil, 0, &Error{Reason: ReasonNoPod, Message: fmt.Sprintf(
-		"no gateway is ready in %s of the cluster of the context %s, %d are not ready: see kubectl get pods --all-namespaces --selector app.kubernetes.io/name=windlass --context %s, or name the gateway's URL with --gateway",
-		where, c.context, len(list.Items), c.context)}
+	return fmt.Sprintf(
+		"no %s is ready in %s of the cluster of the context %s, %d are not ready: see kubectl get pods --all-namespaces --selector app.kubernetes.io/name=windlass --context %s",
+		of.name, where, c.context, all, c.context)
 }
 
 func portNamed(pod *corev1.Pod, name string) int32 {
@@ -119,20 +153,20 @@ func (t *Tunnel) Dial(context.Context, string, string) (net.Conn, error) {
 	headers.Set(corev1.StreamType, corev1.StreamTypeError)
 	problems, err := t.conn.CreateStream(headers)
 	if err != nil {
-		return nil, fmt.Errorf("the port-forward to the gateway %s broke: %w", t.Pod, err)
+		return nil, fmt.Errorf("the port-forward to the %s %s broke: %w", t.to, t.Pod, err)
 	}
 	headers.Set(corev1.StreamType, corev1.StreamTypeData)
 	data, err := t.conn.CreateStream(headers)
 	if err != nil {
 		t.conn.RemoveStreams(problems)
-		return nil, fmt.Errorf("the port-forward to the gateway %s broke: %w", t.Pod, err)
+		return nil, fmt.Errorf("the port-forward to the %s %s broke: %w", t.to, t.Pod, err)
 	}
 	s := &stream{Stream: data, tunnel: t, problems: problems, told: make(chan struct{})}
 	t.listening.Go(s.listen)
 	return s, nil
 }
 
-// stream is one connection to the gateway.
+// stream is one connection to the pod.
 type stream struct {
 	httpstream.Stream
 	tunnel   *Tunnel
@@ -161,7 +195,7 @@ func (s *stream) Read(p []byte) (int, error) {
 	select {
 	case <-s.told:
 		if s.problem != "" {
-			return 0, fmt.Errorf("the port-forward to the gateway %s: %s", s.tunnel.Pod, s.problem)
+			return 0, fmt.Errorf("the port-forward to the %s %s: %s", s.tunnel.to, s.tunnel.Pod, s.problem)
 		}
 	case <-time.After(problemTime):
 	}

@@ -32,6 +32,7 @@ func (w *Windlass) controlAPI() http.Handler {
 		Reader:       w.store.Catalog(),
 		StatusReader: w,
 		Logs:         instanceLogs(w.config.DataDir),
+		Explainer:    w,
 	})
 }
 

@@ -20,7 +20,9 @@ import (
 	"github.com/windlass-dev/windlass/pkg/callers"
 	"github.com/windlass-dev/windlass/pkg/catalog/file"
 	"github.com/windlass-dev/windlass/pkg/control"
+	"github.com/windlass-dev/windlass/pkg/fpcs/history"
 	"github.com/windlass-dev/windlass/pkg/gateway"
+	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/local/embeddedetcd"
 	"github.com/windlass-dev/windlass/pkg/ownership"
 	"github.com/windlass-dev/windlass/pkg/ownership/etcd"
@@ -258,6 +260,18 @@ func (w *Windlass) Status(fn *v1alpha1.Function) v1alpha1.FunctionStatus {
 	status := w.scheduler.Status(fn)
 	status.URL = w.FunctionURL(fn)
 	return status
+}
+
+// Account tells of the last decisions on a function.
+func (w *Windlass) Account(key invoke.FunctionKey) (history.Account, bool) {
+	select {
+	case <-w.ready:
+		return w.scheduler.Account(key)
+	default:
+	}
+	// It has decided nothing yet.
+	_, known := w.store.Catalog().Get(key)
+	return history.Account{Namespace: key.Namespace, Name: key.Name, Served: true, Decisions: []history.Told{}}, known
 }
 
 // Totals are what was ordered for a function so far.

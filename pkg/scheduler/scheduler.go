@@ -50,7 +50,8 @@ type Scheduler struct {
 	// changes are those of the catalog.
 	changes chan catalog.Event
 
-	orders *orders
+	orders    *orders
+	chronicle chronicle
 	// alarms and rooms are used by Run's goroutine only.
 	alarms alarm.Alarms[*function]
 	rooms  rooms
@@ -74,6 +75,7 @@ func New(config Config, deps Deps) (*Scheduler, error) {
 		kicks:     make(chan *function, 64),
 		changes:   make(chan catalog.Event),
 		orders:    newOrders(config),
+		chronicle: newChronicle(),
 		starts:    newStarts(config.Executions),
 		rooms:     make(rooms),
 		spares:    newSpares(config.ID, deps.Now()),
@@ -222,6 +224,7 @@ func (s *Scheduler) remove(e catalog.Event) {
 	}
 	s.deps.Instances.Forget(f.uid)
 	s.metrics.forget(e.Key)
+	s.chronicle.forget(e.UID)
 }
 
 const reasonDeleted = "the function was deleted"

@@ -21,6 +21,11 @@ func (s *Scheduler) decider(fn *v1alpha1.Function) fpcs.Decider {
 	return d
 }
 
+// params are the deciders' constants.
+func (s *Scheduler) params() fpcs.Params {
+	return fpcs.Params{Tick: s.config.Tick, StaleAfter: staleAfter}
+}
+
 // snapshot makes the value that is decided on.
 func (s *Scheduler) snapshot(f *function, fn *v1alpha1.Function, counts provisioner.Counts, view queue.View, stale int) fpcs.Snapshot {
 	_, _, failing := s.deps.Instances.Failing(f.uid)

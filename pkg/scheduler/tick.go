@@ -67,8 +67,7 @@ func (s *Scheduler) consider(f *function) *considered {
 	c.upkeep = f.keep(s.deps.Now(), max(s.config.Tick, c.snapshot.MeanStart))
 	// 5. Decide.
 	c.bounds = s.cautious(f, limits(c.fn, c.upkeep), counts)
-	params := fpcs.Params{Tick: s.config.Tick, StaleAfter: staleAfter}
-	c.decision = fpcs.Bound(s.decider(c.fn)(c.snapshot, params), c.snapshot, c.bounds)
+	c.decision = fpcs.Bound(s.decider(c.fn)(c.snapshot, s.params()), c.snapshot, c.bounds)
 	f.remember(c.decision, s.deps.Now())
 	return c
 }
@@ -90,6 +89,7 @@ func (s *Scheduler) conclude(c *considered, known *idleness) {
 	if ordered.NoRoom != "" && len(ordered.Keys) == 0 && known != nil {
 		s.lackRoom(c, known)
 	}
+	s.chronicle.keep(s, c)
 	// 8. Rest.
 	s.releaseIdle(c)
 	if c.wanted() == 0 && c.snapshot.Waiting() == 0 && c.counts.Creating == 0 {

@@ -46,6 +46,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/test/tenant"
 )
 
 // Goals for the medians.
@@ -84,18 +85,19 @@ func run(ctx context.Context, o options) (err error) {
 	if o.runs < 1 || o.warmups < 0 {
 		return fmt.Errorf("--runs %d must be at least 1, and --warmups %d at least 0", o.runs, o.warmups)
 	}
-	w, err := newWorld(ctx, o.kubeconfig, o.release)
+	own, err := tenant.New(ctx, o.kubeconfig, o.release, "coldstart-")
 	if err != nil {
 		return err
 	}
+	w := world{own}
 	defer func() {
 		// Also after an interrupt.
 		cleaning, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
-		err = errors.Join(err, w.remove(cleaning))
+		err = errors.Join(err, w.Remove(cleaning))
 	}()
 	if o.gateway == "" {
-		if o.gateway, err = w.gateway(ctx); err != nil {
+		if o.gateway, err = w.Gateway(ctx); err != nil {
 			return err
 		}
 	}
@@ -114,24 +116,24 @@ func run(ctx context.Context, o options) (err error) {
 }
 
 // measure makes a function, calls it for the first time, and removes it.
-func (w *world) measure(ctx context.Context, o options, name string) (m marks, err error) {
+func (w world) measure(ctx context.Context, o options, name string) (m marks, err error) {
 	ctx, cancel := context.WithTimeout(ctx, runLimit)
 	defer cancel()
 	fn, err := w.create(ctx, name, o.image)
 	if err != nil {
 		return m, err
 	}
-	defer func() { err = errors.Join(err, w.delete(ctx, fn)) }()
+	defer func() { err = errors.Join(err, w.Delete(ctx, fn)) }()
 	seen, stop, err := w.firstPod(ctx, name)
 	if err != nil {
 		return m, err
 	}
 	defer stop()
 	// What made the function and opened the watch has its moment to end.
-	if err := rest(ctx, time.Second); err != nil {
+	if err := tenant.Rest(ctx, time.Second); err != nil {
 		return m, err
 	}
-	if m, err = call(ctx, strings.TrimSuffix(o.gateway, "/")+"/function/"+w.namespace+"/"+name+"/"); err != nil {
+	if m, err = call(ctx, strings.TrimSuffix(o.gateway, "/")+"/function/"+w.Namespace+"/"+name+"/"); err != nil {
 		return m, err
 	}
 	var first sighting

@@ -11,7 +11,7 @@ import (
 )
 
 var _ = Describe("The command windlass", func() {
-	It("deploys, lists, describes, calls, shows the logs of and deletes functions of a cluster", func(ctx SpecContext) {
+	It("deploys, lists, describes, calls, explains, shows the logs of and deletes functions of a cluster", func(ctx SpecContext) {
 		t := newTenant(ctx)
 		program := filepath.Join(GinkgoT().TempDir(), "windlass")
 		_, err := capture(exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-o", program, checkout+"/cmd/windlass"))
@@ -39,6 +39,10 @@ var _ = Describe("The command windlass", func() {
 		Expect(windlass("list")).To(MatchRegexp(`hello\s`))
 		Expect(windlass("invoke", "hello")).To(ContainSubstring("ahoy"))
 		Expect(windlass("describe", "hello")).To(SatisfyAll(ContainSubstring("hello"), ContainSubstring(image("test-functions")), ContainSubstring("Ready")))
+		Expect(windlass("explain", "hello")).To(MatchRegexp(`ordered 1: FirstInstance: .*placed on node `))
+		Expect(windlass("explain", "hello", "--output", "json")).To(SatisfyAll(ContainSubstring(`"served": true`), ContainSubstring(`"reason": "FirstInstance"`)))
+		_, err = try("explain", "helo")
+		Expect(err).To(MatchError(ContainSubstring("did you mean hello?")))
 		// What has a log, a kubelet tells late.
 		Eventually(func() (string, error) { return try("logs", "hello") }, soon).Should(ContainSubstring("listening on :8080"))
 		windlass("delete", "hello")

@@ -1,0 +1,121 @@
+package scheduler
+
+import (
+	"cmp"
+	"sync"
+	"time"
+
+	"github.com/windlass-dev/windlass/pkg/fpcs"
+	"github.com/windlass-dev/windlass/pkg/fpcs/history"
+	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/provisioner"
+)
+
+// chronicle keeps what was decided lately, for people who ask why.
+type chronicle struct {
+	mu   sync.Mutex
+	book *history.Book
+}
+
+func newChronicle() chronicle { return chronicle{book: history.NewBook(history.DefaultBounds())} }
+
+// keep takes down a decision and what became of it.
+func (ch *chronicle) keep(s *Scheduler, c *considered) {
+	e := history.Entry{
+		At: s.deps.Now(), Params: s.params(), Snapshot: c.snapshot, Decision: c.decision,
+		Outcome: history.Outcome{
+			Wanted:     c.wanted(),
+			Withdrawn:  len(c.withdrawn),
+			Floor:      c.floor(),
+			Placed:     history.Place(s.nodesOf(c.ordered.Keys)),
+			NoRoom:     c.ordered.NoRoom,
+			MakingRoom: c.function.evicted != nil,
+		},
+	}
+	ch.mu.Lock()
+	defer ch.mu.Unlock()
+	ch.book.Add(c.function.uid, e)
+}
+
+// floor says what asks for the least instances, if there are fewer.
+func (c *considered) floor() history.Floor {
+	f := history.Floor{Instances: c.bounds.Min}
+	switch {
+	case c.decision.Why != fpcs.ReasonMin:
+		return history.Floor{}
+	case c.upkeep.Scheduled >= f.Instances:
+		f.Of = history.FloorSchedule
+	case c.upkeep.Awaited >= f.Instances:
+		f.Of = history.FloorAwaited
+	default:
+		f.Of = history.FloorSpec
+	}
+	return f
+}
+
+// nodesOf are the nodes that instances of one function were ordered on.
+func (s *Scheduler) nodesOf(keys []provisioner.Key) []string {
+	if len(keys) == 0 {
+		return nil
+	}
+	ordered := make(map[provisioner.Key]bool, len(keys))
+	for _, key := range keys {
+		ordered[key] = true
+	}
+	var nodes []string
+	for _, in := range s.deps.Instances.Instances(keys[0].FunctionUID) {
+		if ordered[in.Key] {
+			nodes = append(nodes, in.Node)
+		}
+	}
+	return nodes
+}
+
+func (ch *chronicle) forget(uid string) {
+	ch.mu.Lock()
+	defer ch.mu.Unlock()
+	ch.book.Forget(uid)
+}
+
+func (ch *chronicle) last(uid string) []history.Entry {
+	ch.mu.Lock()
+	defer ch.mu.Unlock()
+	return ch.book.Last(uid, history.DefaultBounds().PerFunction)
+}
+
+// Account tells of the last decisions on a function; false if there is no function
+// of that name.
+func (s *Scheduler) Account(key invoke.FunctionKey) (history.Account, bool) {
+	fn, known := s.deps.Catalog.Get(key)
+	if !known {
+		return history.Account{}, false
+	}
+	a := history.Account{Namespace: key.Namespace, Name: key.Name, Scheduler: s.config.ID, Decisions: []history.Told{}}
+	f := s.lookup(uidOf(fn))
+	if f == nil {
+		// It is so new that Run has not heard of it.
+		return a, true
+	}
+	if _, served := s.serves(f); !served {
+		a.Owner = s.owner(f.slot).ID
+		return a, true
+	}
+	counts := s.deps.Instances.Count(f.uid)
+	a.Decider = cmp.Or(string(fn.Spec.Decider), s.config.Decider)
+	a.Served, a.ServedSince = true, f.servedSince()
+	a.Calls, a.Instances = f.broker.View().Arrived, counts.Created
+	if why, _, failing := s.deps.Instances.Failing(f.uid); failing {
+		a.Problem = why.Code
+	}
+	a.Decisions = history.Tell(s.chronicle.last(f.uid))
+	return a, true
+}
+
+// servedSince is when the slot was taken over; zero if it was not.
+func (f *function) servedSince() time.Time {
+	by := f.helloBy.Load()
+	if by == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, by).Add(-helloTime).UTC()
+}

@@ -1,0 +1,149 @@
+package scheduler
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/fpcs"
+	"github.com/windlass-dev/windlass/pkg/fpcs/history"
+	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/provisioner"
+)
+
+// account is what is told of ns/f.
+func (w *world) account() history.Account {
+	w.t.Helper()
+	synctest.Wait()
+	a, known := w.scheduler.Account(invoke.FunctionKey{Namespace: "ns", Name: "f"})
+	if !known {
+		w.t.Fatal("nothing is known of the function")
+	}
+	return a
+}
+
+// expectTold expects decisions that say all of words, one string for each.
+func (w *world) expectTold(a history.Account, words ...string) {
+	w.t.Helper()
+	if len(a.Decisions) != len(words) {
+		w.t.Errorf("%d decisions are told of, want %d", len(a.Decisions), len(words))
+	}
+	for i, d := range a.Decisions {
+		text := d.What + ": " + d.Why
+		if i < len(words) {
+			for _, word := range strings.Split(words[i], "|") {
+				if !strings.Contains(text, word) {
+					w.t.Errorf("decision %d is %q, which lacks %q", d.Number, text, word)
+				}
+			}
+		}
+	}
+}
+
+func TestWhatWasDecidedIsToldWithWhatBecameOfIt(t *testing.T) {
+	config := defaults()
+	config.node = 300
+	inWorld(t, config, func(w *world) {
+		fn, g := w.put("f"), w.gateway("g:1")
+		began := time.Now()
+		if a := w.account(); !a.Served || len(a.Decisions) != 0 || a.Calls != 0 {
+			t.Errorf("of a function that was never called is told: %+v", a)
+		}
+		g.offer(fn, 1, 2, 3, 4, 5)
+		w.ticks(3)
+		a := w.account()
+		w.expectTold(a,
+			"ordered 1: FirstInstance: |placed on node n",
+			"ordered 2 (wanted 4): BurstBeforeFirst: |5 calls wait|1 starting|placed on node n (2); 2 not placed: node n: 100m CPU requested, 0m of 300m free",
+			"ordered none (wanted 2): BurstBeforeFirst: |2 not placed: node n",
+		)
+		if last, _ := a.Last(); last.Times != 2 || last.Until.Sub(last.At) != w.scheduler.config.Tick || last.At.Before(began) {
+			t.Errorf("the last was decided %d times from %v until %v", last.Times, last.At, last.Until)
+		}
+		if a.Calls != 5 || a.Instances != 0 || a.Problem != "" {
+			t.Errorf("told: %+v", a)
+		}
+	})
+}
+
+func TestWhatKeepsAFunctionFromStartingIsTold(t *testing.T) {
+	inWorld(t, defaults(), func(w *world) {
+		fn, g := w.put("f"), w.gateway("g:1")
+		g.offer(fn, 1)
+		w.runtime.end(keyOf(string(fn.UID), w.started(fn, 1)[0].CID), "exited with status 3")
+		w.ticks(1)
+		if a := w.account(); !strings.Contains(a.Problem, v1alpha1.ReasonStartFailed) {
+			t.Errorf("the problem is %q", a.Problem)
+		}
+	})
+}
+
+func TestAnotherSchedulersFunctionIsTheOthersToTellOf(t *testing.T) {
+	inSharedWorld(t, func(w *world) {
+		fn, g := w.put("f"), w.gateway("g:1")
+		g.offer(fn, 1)
+		w.ticks(2)
+		since := w.account().ServedSince
+		if since.IsZero() || since.After(time.Now()) {
+			t.Errorf("it is served since %v", since)
+		}
+		w.keeper.lose("other:1")
+		if a := w.account(); a.Served || a.Owner != "other" || a.Scheduler != "self" || len(a.Decisions) != 0 {
+			t.Errorf("told: %+v", a)
+		}
+	})
+}
+
+func TestADeletedFunctionsDecisionsAreForgotten(t *testing.T) {
+	inWorld(t, defaults(), func(w *world) {
+		fn, g := w.put("f"), w.gateway("g:1")
+		g.offer(fn, 1)
+		w.ticks(1)
+		if n := len(w.scheduler.chronicle.last(string(fn.UID))); n == 0 {
+			t.Fatal("nothing was kept")
+		}
+		w.catalog.Remove(fn.Key())
+		w.ticks(1)
+		if n := len(w.scheduler.chronicle.last(string(fn.UID))); n != 0 {
+			t.Errorf("%d decisions are kept", n)
+		}
+		if _, known := w.scheduler.Account(fn.Key()); known {
+			t.Error("it is still told of")
+		}
+	})
+}
+
+func TestWhatAsksForTheLeastInstancesIsTold(t *testing.T) {
+	scheduled := func(fn *v1alpha1.Function) {
+		fn.Spec.Scaling.Schedule = []v1alpha1.ScheduleWindow{
+			{Start: "0 0 * * *", Duration: metav1.Duration{Duration: 12 * time.Hour}, TimeZone: "UTC", Min: 3},
+		}
+	}
+	for want, changes := range map[string][]func(*v1alpha1.Function){
+		"ordered 2: BelowMin: |scaling.min asks for at least 2|placed on node n (2)":      {minInstances(2)},
+		"ordered 3: BelowMin: |scaling.schedule asks for at least 3|placed on node n (3)": {minInstances(2), scheduled},
+	} {
+		inWorld(t, defaults(), func(w *world) {
+			w.put("f", changes...)
+			w.ticks(1)
+			w.expectTold(w.account(), want)
+		})
+	}
+}
+
+func TestWhatWasWithdrawnIsTold(t *testing.T) {
+	inWorld(t, defaults(), func(w *world) {
+		c := &considered{
+			function:  w.scheduler.lookup(string(w.put("f").UID)),
+			snapshot:  fpcs.Snapshot{Creating: 3, Room: -1},
+			decision:  fpcs.Decision{Withdraw: 2, Why: fpcs.ReasonSurplus},
+			withdrawn: []provisioner.Key{{CID: "1"}, {CID: "2"}},
+		}
+		w.scheduler.chronicle.keep(w.scheduler, c)
+		w.expectTold(w.account(), "withdrew 2: Surplus: |3 starting")
+	})
+}

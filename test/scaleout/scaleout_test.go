@@ -1,0 +1,159 @@
+package main
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"pgregory.net/rapid"
+
+	"github.com/windlass-dev/windlass/pkg/invoke"
+)
+
+func TestArrivalsComeAtTheirRate(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		rate := rapid.Float64Range(50, 500).Draw(t, "rate")
+		seed := rapid.Uint64().Draw(t, "seed")
+		times := arrivals(rate, 100*time.Second, seed)
+		if times[0] != 0 || times[len(times)-1] >= 100*time.Second {
+			t.Fatalf("from %v to %v", times[0], times[len(times)-1])
+		}
+		// Within six standard deviations.
+		want := 100 * rate
+		if off := float64(len(times)) - want; off*off > 36*want+1 {
+			t.Fatalf("%d calls, want about %v", len(times), want)
+		}
+		if diff := cmp.Diff(times, arrivals(rate, 100*time.Second, seed)); diff != "" {
+			t.Fatalf("the same seed yields others: %s", diff)
+		}
+	})
+}
+
+// functions answer as a gateway does, every third call with an error.
+func functions(t *testing.T, fail bool) (*caller, *atomic.Int64) {
+	var came atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if n := came.Add(1); fail && n%3 == 0 {
+			http.Error(w, "no node has room", http.StatusServiceUnavailable)
+			return
+		}
+		w.Header().Set(invoke.HeaderQueueMs, "1.5")
+		w.Header().Set(invoke.HeaderColdStart, "true")
+	}))
+	t.Cleanup(server.Close)
+	calls := newCaller(server.URL, 10)
+	t.Cleanup(calls.close)
+	return calls, &came
+}
+
+func TestACallSaysHowLongItWaited(t *testing.T) {
+	calls, _ := functions(t, false)
+	a, err := calls.call(t.Context())
+	if err != nil || a.waited != 1500*time.Microsecond || !a.cold || a.took <= 0 {
+		t.Errorf("got %+v, %v", a, err)
+	}
+}
+
+func TestOpenLoopCountsEveryCall(t *testing.T) {
+	calls, came := functions(t, true)
+	answers, tally := calls.open(t.Context(), 1000, 200*time.Millisecond, 7)
+	want := int64(len(arrivals(1000, 200*time.Millisecond, 7)))
+	if came.Load() != want || int64(len(answers))+tally.failed.Load() != want || tally.failed.Load() != want/3 {
+		t.Errorf("%d came, %d were answered and %d failed, want %d in all", came.Load(), len(answers), tally.failed.Load(), want)
+	}
+	if last := tally.last.Load(); last == nil || !strings.Contains((*last).Error(), "503 Service Unavailable: no node has room") {
+		t.Error("the last failure is not told")
+	}
+}
+
+func TestClosedLoopEndsWithItsCalls(t *testing.T) {
+	calls, came := functions(t, false)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	tally, stop := calls.closed(ctx, 3)
+	for came.Load() < 30 {
+		if tally.failed.Load() > 0 {
+			t.Fatal(*tally.last.Load())
+		}
+	}
+	stop()
+	if came.Load() != tally.answered.Load() {
+		t.Errorf("%d came and %d were answered", came.Load(), tally.answered.Load())
+	}
+}
+
+func TestWhatCountsOfAPodsRequests(t *testing.T) {
+	container := func(cpu string) corev1.Container {
+		return corev1.Container{Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}}}
+	}
+	pod := &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{container("90m"), container("10m")}}}
+	if got := requestedCPU(pod); got != 100 {
+		t.Errorf("%dm, want 100m", got)
+	}
+	pod.Spec.InitContainers = []corev1.Container{container("1"), container("300m")}
+	if got := requestedCPU(pod); got != 1000 {
+		t.Errorf("%dm with an init container, want 1000m", got)
+	}
+	pod.Status.Phase = corev1.PodSucceeded
+	if got := requestedCPU(pod); got != 0 {
+		t.Errorf("%dm of one that has ended", got)
+	}
+}
+
+func TestNumbersOfNodes(t *testing.T) {
+	got, err := counts("1,2,4")
+	if diff := cmp.Diff([]int{1, 2, 4}, got); err != nil || diff != "" {
+		t.Errorf("%v %s", err, diff)
+	}
+	for _, wrong := range []string{"", "0", "1,x", "1, 2"} {
+		if _, err := counts(wrong); err == nil || !strings.Contains(err.Error(), "such as 1,2,4") {
+			t.Errorf("%q: %v", wrong, err)
+		}
+	}
+}
+
+func TestReports(t *testing.T) {
+	ms := time.Millisecond
+	for name, tc := range map[string]struct {
+		print func(*strings.Builder)
+		want  string
+	}{
+		"scale-out": {func(out *strings.Builder) {
+			reportScaleOut(out, options{instances: 8}, []throughput{
+				{nodes: 1, instances: 8, perSecond: 15.8, ramp: 9 * time.Second}, {nodes: 4, instances: 32, perSecond: 60.04, ramp: 12 * time.Second, failed: 1}})
+		}, "instances_per_node=8\ncall_ms=500\nthroughput_1=15.80\nideal_1=16.00\nramp_1_s=9.0\nfailed_1=0\n" +
+			"throughput_4=60.04\nideal_4=64.00\nramp_4_s=12.0\nfailed_4=1\nratio_4_1=3.800\ngoal_reached=true\n"},
+		"too little": {func(out *strings.Builder) {
+			reportScaleOut(out, options{}, []throughput{{nodes: 1, perSecond: 10}, {nodes: 2, perSecond: 18}})
+		}, "instances_per_node=0\ncall_ms=500\nthroughput_1=10.00\nideal_1=0.00\nramp_1_s=0.0\nfailed_1=0\n" +
+			"throughput_2=18.00\nideal_2=0.00\nramp_2_s=0.0\nfailed_2=0\nratio_2_1=1.800\ngoal_reached=false\n"},
+		"burst": {func(out *strings.Builder) {
+			o := options{rate: 150, length: 30 * time.Second}
+			reportBurst(out, o, burst{calls: 4500, created: 13, needed: needed(o), most: 12, waits: []time.Duration{ms, 2 * ms, 3 * time.Second}})
+		}, "rate=150\nlength_s=30\ncalls=4500\nfailed=0\ncreated=13\nneeded=8\ncreated_by_needed=1.625\ninstances_at_the_end=12\n" +
+			"wait_p50_ms=2.0\nwait_p99_ms=3000.0\nwait_max_ms=3000.0\ngoal_reached=false\n"},
+		"no answer": {func(out *strings.Builder) {
+			reportBurst(out, options{rate: 1, length: time.Second}, burst{calls: 1, failed: 1, needed: 1})
+		}, "rate=1\nlength_s=1\ncalls=1\nfailed=1\ncreated=0\nneeded=1\ncreated_by_needed=0.000\ninstances_at_the_end=0\n" +
+			"wait_p50_ms=unknown\nwait_p99_ms=unknown\nwait_max_ms=unknown\ngoal_reached=false\n"},
+		"warm pool": {func(out *strings.Builder) {
+			reportWarmPool(out, []start{{answer: answer{waited: 900 * ms}}}, []start{{answer: answer{waited: 80 * ms}, spare: true}})
+		}, "runs=1\nserved_by_spares=1\npod_start_p50_ms=900.0\npod_start_p99_ms=900.0\npod_start_max_ms=900.0\n" +
+			"spare_start_p50_ms=80.0\nspare_start_p99_ms=80.0\nspare_start_max_ms=80.0\ngoal_reached=true\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out strings.Builder
+			tc.print(&out)
+			if diff := cmp.Diff(tc.want, out.String()); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
