@@ -8,8 +8,9 @@ import (
 )
 
 // rooms is for how many instances the nodes have room, counted once in a tick for all
-// functions whose instances may run in the same places and request the same. Its zero
-// value knows nothing yet.
+// functions whose instances may run in the same places and request the same.
+// Namespaces have no bound of their own: they share what is ordered, and a quota of
+// theirs is known to the API server only.
 type rooms map[placement]int
 
 // placement is what the room for an instance depends on.
@@ -41,8 +42,7 @@ func (r rooms) forget() { clear(r) }
 
 // room is for how many more instances of a function there is room. It is that at the
 // first look since the tick began: functions that decide in the same tick do not see
-// what the others take, which the orders find out. Namespaces have no bound of their own:
-// they share what is ordered, and a quota of theirs is known to the API server only.
+// what the others take, which the orders find out.
 func (s *Scheduler) room(f *function, fn *v1alpha1.Function) int {
 	want := s.deps.Instances.Requests(fn)
 	at := placement{requests: want, where: f.place()}
