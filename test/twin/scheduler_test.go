@@ -26,9 +26,9 @@ import (
 	"github.com/windlass-dev/windlass/pkg/scheduler"
 )
 
-// real is the scheduler with its provisioner, in a bubble of virtual time. What stands
+// actual is the scheduler with its provisioner, in a bubble of virtual time. What stands
 // in for others are the gateway, and the runtime with its instances.
-type real struct {
+type actual struct {
 	t      testing.TB
 	load   load
 	begun  time.Time
@@ -44,7 +44,7 @@ type real struct {
 // playReal lets the scheduler provide for a load, and returns what it ordered.
 func playReal(t *testing.T, l load, decider string) (orders []order) {
 	synctest.Test(t, func(t *testing.T) {
-		r := &real{t: t, load: l, exits: make(chan provisioner.Exit, 1<<14), alive: make(map[provisioner.Key]context.CancelFunc)}
+		r := &actual{t: t, load: l, exits: make(chan provisioner.Exit, 1<<14), alive: make(map[provisioner.Key]context.CancelFunc)}
 		log := slog.New(slog.DiscardHandler)
 		instances := provisioner.New(
 			provisioner.Config{Nodes: []nodepick.Node{{Name: "n", Allocatable: node}}},
@@ -101,7 +101,7 @@ func (l load) function() *v1alpha1.Function {
 	return fn
 }
 
-func (r *real) serve(s *scheduler.Scheduler) (hangUp func()) {
+func (r *actual) serve(s *scheduler.Scheduler) (hangUp func()) {
 	listener := bufconn.Listen(1 << 20)
 	server := grpc.NewServer(grpc.WaitForHandlers(true))
 	wirev1.RegisterSchedulerServer(server, s)
@@ -122,7 +122,7 @@ func (r *real) serve(s *scheduler.Scheduler) (hangUp func()) {
 }
 
 // call offers the load's calls when they are due.
-func (r *real) call(ctx context.Context, fn *v1alpha1.Function) {
+func (r *actual) call(ctx context.Context, fn *v1alpha1.Function) {
 	stream, err := r.client.Offer(ctx)
 	if err != nil {
 		r.t.Fatal(err)
@@ -145,7 +145,7 @@ func (r *real) call(ctx context.Context, fn *v1alpha1.Function) {
 }
 
 // Start implements provisioner.Runtime.
-func (r *real) Start(spec provisioner.InstanceSpec) {
+func (r *actual) Start(spec provisioner.InstanceSpec) {
 	ctx, cancel := context.WithCancel(context.Background())
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -155,7 +155,7 @@ func (r *real) Start(spec provisioner.InstanceSpec) {
 }
 
 // Stop implements provisioner.Runtime.
-func (r *real) Stop(uid string, cid invoke.CID) {
+func (r *actual) Stop(uid string, cid invoke.CID) {
 	r.mu.Lock()
 	key := provisioner.Key{FunctionUID: uid, CID: cid}
 	end, alive := r.alive[key]
@@ -171,15 +171,15 @@ func (r *real) Stop(uid string, cid invoke.CID) {
 }
 
 // Exits implements provisioner.Runtime.
-func (r *real) Exits() <-chan provisioner.Exit { return r.exits }
+func (r *actual) Exits() <-chan provisioner.Exit { return r.exits }
 
-func (r *real) ordered() []order {
+func (r *actual) ordered() []order {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.orders
 }
 
-func (r *real) living() map[provisioner.Key]bool {
+func (r *actual) living() map[provisioner.Key]bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	living := make(map[provisioner.Key]bool)
@@ -190,7 +190,7 @@ func (r *real) living() map[provisioner.Key]bool {
 }
 
 // live is the life of an instance: it starts, and runs one call after the other.
-func (r *real) live(ctx context.Context, spec provisioner.InstanceSpec) {
+func (r *actual) live(ctx context.Context, spec provisioner.InstanceSpec) {
 	select {
 	case <-ctx.Done():
 		return
