@@ -66,7 +66,7 @@ func runFig3(o Options) (report.Report, error) {
 			r.Findings = append(r.Findings, throughput.Least(.95).Compare("paper: no significant decrease"),
 				cold.Most(3).Compare("paper: about 2.6"), setup.Compare("paper: %.3g", 11.50/9.83))
 		default:
-			beside := statsOf(s.at(i, last), createdOf).mean / statsOf(s.at(i-1, last), createdOf).mean
+			beside := statsOf(s.at(i, last), createdOf).mean / statsOf(s.at(i+1, last), createdOf).mean
 			r.Findings = append(r.Findings, throughput.Least(.95), setup.Most(1.15),
 				cold.Compare("it creates few for one function"),
 				report.Found(contender.name+"_cold_starts_at_64_to_listing1", beside).Most(1.05))

@@ -44,6 +44,9 @@ var marks = []draw.GlyphDrawer{
 	draw.CircleGlyph{}, draw.SquareGlyph{}, draw.TriangleGlyph{}, draw.PyramidGlyph{}, draw.RingGlyph{}, draw.CrossGlyph{}, draw.PlusGlyph{},
 }
 
+// mark is that of the i-th series. Those of one colour have different marks.
+func mark(i int) draw.GlyphDrawer { return marks[(i+i/len(colours))%len(marks)] }
+
 // Draw writes a chart in a format, svg or png.
 func Draw(w io.Writer, c report.Chart, format string) error {
 	p, err := picture(c)
@@ -92,6 +95,10 @@ func picture(c report.Chart) (*plot.Plot, error) {
 	if len(c.X.Names) > 0 {
 		p.NominalX(c.X.Names...)
 		p.X.Min, p.X.Max = -.6, float64(len(c.X.Names))-.4
+	}
+	if c.Kind == report.Dots {
+		keepOffEdges(&p.X, c.X)
+		keepOffEdges(&p.Y, c.Y)
 	}
 	scale(&p.X, c.X)
 	scale(&p.Y, c.Y)
@@ -142,7 +149,7 @@ func addSeries(p *plot.Plot, c report.Chart, i int, s report.Series) error {
 		return err
 	}
 	line.Color, line.Width = colour, vg.Points(1.6)
-	dots.Color, dots.Radius, dots.Shape = colour, vg.Points(2.8), marks[i%len(marks)]
+	dots.Color, dots.Radius, dots.Shape = colour, vg.Points(2.8), mark(i)
 	switch c.Kind {
 	case report.Steps:
 		line.StepStyle = plotter.PostStep
@@ -194,6 +201,18 @@ func addGuide(p *plot.Plot, s report.Series, xys points) error {
 	p.Add(line)
 	p.Legend.Add(s.Name, line)
 	return nil
+}
+
+// keepOffEdges makes an axis longer, so that no dot lies on its end.
+func keepOffEdges(axis *plot.Axis, a report.Axis) {
+	const part = .04
+	if a.Log {
+		by := math.Pow(axis.Max/axis.Min, part)
+		axis.Min, axis.Max = axis.Min/by, axis.Max*by
+		return
+	}
+	by := part * (axis.Max - axis.Min)
+	axis.Min, axis.Max = axis.Min-by, axis.Max+by
 }
 
 func scale(axis *plot.Axis, a report.Axis) {
