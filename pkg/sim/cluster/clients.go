@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"time"
 )
@@ -25,18 +24,6 @@ type Clients struct {
 	// more; 0 for no end.
 	Calls int
 	Until time.Duration
-}
-
-func (c Clients) validate(functions int) error {
-	switch {
-	case c.Count < 1:
-		return fmt.Errorf("Count is %d; it must be at least 1", c.Count)
-	case c.First < 0 || c.First+max(1, c.Functions) > functions:
-		return fmt.Errorf("First is %d and Functions %d, but there are %d functions; name ones that exist", c.First, c.Functions, functions)
-	case c.From < 0 || c.Within < 0 || c.Calls < 0 || c.Until < 0:
-		return fmt.Errorf("From, Within, Calls or Until is negative; they must be at least 0")
-	}
-	return nil
 }
 
 // crowd are Clients at work.

@@ -1,9 +1,6 @@
 package cluster
 
 import (
-	"errors"
-	"fmt"
-	"slices"
 	"time"
 
 	"github.com/windlass-dev/windlass/pkg/fpcs"
@@ -172,55 +169,4 @@ func (f *Function) setDefaults() {
 	orElse(&f.BackoffAfter, 10*time.Second)
 	orElse(&f.IdleTimeout, 10*time.Minute)
 	orElse(&f.KeepLast, time.Hour)
-}
-
-// Validate reports fields that are out of range.
-func (c Config) Validate() error {
-	var errs []error
-	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf("cluster: "+format, args...)) }
-	if c.Length < 0 || c.Resolution < 0 {
-		bad("Length is %v and Resolution %v; they must be at least 0", c.Length, c.Resolution)
-	}
-	if c.Decider == nil && c.Hash == nil {
-		bad("Decider is missing; fpcs.ByName has some")
-	}
-	if c.Hash != nil && !slices.ContainsFunc(c.Nodes, func(n Nodes) bool { return n.From == 0 }) {
-		bad("Nodes have none that is there from the beginning; calls cannot be pushed to nobody")
-	}
-	if h := c.Hash; h != nil && (h.Controllers < 1 || h.Slots < 1 || h.Remove < 0) {
-		bad("Hash has %d controllers, %d slots and removes in %v; there must be at least 1, 1 and 0", h.Controllers, h.Slots, h.Remove)
-	}
-	if len(c.Functions) == 0 {
-		bad("Functions are none; there must be at least one")
-	}
-	for i, n := range c.Nodes {
-		if n.Count < 1 || n.From < 0 || n.Starts < 0 {
-			bad("Nodes[%d] has Count %d, From %v and Starts %d; they must be at least 1, 0 and 0", i, n.Count, n.From, n.Starts)
-		}
-	}
-	functions := 0
-	for i, f := range c.Functions {
-		if f.Copies < 0 || f.Concurrency < 0 || f.Patience < 0 || f.Limits.Min < 0 || f.Limits.Max < 0 {
-			bad("Functions[%d] has a negative field; all must be at least 0", i)
-		}
-		functions += max(1, f.Copies)
-	}
-	for i, cl := range c.Clients {
-		if err := cl.validate(functions); err != nil {
-			bad("Clients[%d].%w", i, err)
-		}
-	}
-	if c.Length == 0 && c.endless() {
-		bad("Length is 0, but clients that call for ever never come to an end; give a Length, or the clients' Calls or Until")
-	}
-	return errors.Join(errs...)
-}
-
-func (c Config) endless() bool {
-	for _, cl := range c.Clients {
-		if cl.Calls == 0 && cl.Until == 0 {
-			return true
-		}
-	}
-	return false
 }

@@ -26,6 +26,10 @@ type Load interface {
 	// Calls begins the load anew. What it returns is called for one call after the
 	// other, in order of time, until it returns false. Only rng may be random.
 	Calls(rng *rand.Rand) func() (Call, bool)
+	// validate reports what cannot be, with so many functions.
+	validate(functions int) error
+	// endless tells whether the calls never end.
+	endless() bool
 }
 
 // Poisson calls one of some functions, each as often as the others, at random times.

@@ -213,7 +213,8 @@ func (w *world) finish() Result {
 	return w.result
 }
 
-// FixedPool orders n instances at the first call, and never another one.
+// FixedPool orders n instances at the first call. They come again if they leave, as
+// idle ones do unless Function.Limits keep them.
 func FixedPool(n int) fpcs.Decider {
 	return func(s fpcs.Snapshot, _ fpcs.Params) fpcs.Decision {
 		return fpcs.Decision{Create: max(0, n-s.Created-s.Creating), Why: "Pool", Required: n}
