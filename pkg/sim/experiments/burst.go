@@ -285,6 +285,12 @@ func runBurst(o Options) (report.Report, error) {
 			"Nothing leaves within the minute, so what a decider creates too much stays: wasted are the instance-seconds in which an instance started or idled.",
 		},
 	}
+	r.Findings = append(knownFindings(known), freshFindings(fresh)...)
+	return r, nil
+}
+
+// knownFindings are about functions that were called before: the goals are.
+func knownFindings(known []burstSummary) []report.Finding {
 	cells, met := 0, 0
 	for _, s := range known {
 		if s.decider == "horizon" {
@@ -297,24 +303,30 @@ func runBurst(o Options) (report.Report, error) {
 	created, createdMean := worst(known, "horizon", burstSummary.ratio)
 	wait, waitMean := worst(known, "horizon", func(s burstSummary) float64 { return s.toListing1 })
 	turns, _ := worst(known, "horizon", func(s burstSummary) float64 { return s.reversals })
-	r.Findings = append(r.Findings,
+	findings := []report.Finding{
 		report.Found("horizon_created_to_needed_worst", created).Most(createdGoal).Compare("geometric mean of all cells %.3g", createdMean),
 		report.Found("horizon_p99_wait_to_listing1_worst", wait).Most(waitSlack).Compare("geometric mean %.3g", waitMean),
 		report.Found("horizon_reversals_after_10s_worst", turns).Most(0),
 		report.Found("horizon_cells_met", float64(met)).Least(float64(cells)).Compare("of %d cells", cells),
-	)
+	}
 	for _, name := range deciderNames[1:] {
 		created, mean := worst(known, name, burstSummary.ratio)
-		r.Findings = append(r.Findings, report.Found(name+"_created_to_needed_worst", created).Compare("geometric mean %.3g", mean))
+		findings = append(findings, report.Found(name+"_created_to_needed_worst", created).Compare("geometric mean %.3g", mean))
 	}
+	return findings
+}
+
+// freshFindings are about functions that were never called before.
+func freshFindings(fresh []burstSummary) []report.Finding {
+	var findings []report.Finding
 	for _, name := range deciderNames {
 		created, mean := worst(fresh, name, burstSummary.ratio)
 		wait, waitMean := worst(fresh, name, func(s burstSummary) float64 { return s.toListing1 })
-		r.Findings = append(r.Findings,
+		findings = append(findings,
 			report.Found("fresh_"+name+"_created_to_needed_worst", created).Compare("geometric mean %.3g", mean),
 			report.Found("fresh_"+name+"_p99_wait_to_listing1_worst", wait).Compare("geometric mean %.3g", waitMean))
 	}
-	return r, nil
+	return findings
 }
 
 func burstParameters(o Options) []report.Parameter {

@@ -12,9 +12,8 @@ import (
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
-	// They draw the formats.
-	_ "gonum.org/v1/plot/vg/vgimg"
-	_ "gonum.org/v1/plot/vg/vgsvg"
+	_ "gonum.org/v1/plot/vg/vgimg" // draws PNG
+	_ "gonum.org/v1/plot/vg/vgsvg" // draws SVG
 
 	"github.com/windlass-dev/windlass/pkg/sim/report"
 )
