@@ -135,7 +135,7 @@ faults: cluster-binaries ## Break a Windlass of real programs under load, as roo
 SCALE ?= 1
 
 .PHONY: figures
-figures: cluster-binaries ## Measure what faults and attacks cost, as root; takes hours (SEED=, SCALE=)
+figures: cluster-binaries ## Draw docs/results anew, and measure what faults and attacks cost, as root; takes hours (SEED=, SCALE=)
 	$(MAKE) sim SEEDS=100000
 	$(MAKE) results
 	WINDLASS_GUESSES=1000000 $(MAKE) attacks
