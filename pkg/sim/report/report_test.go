@@ -90,16 +90,6 @@ func TestJSONComesBack(t *testing.T) {
 	}
 }
 
-func TestMissedGoals(t *testing.T) {
-	var names []string
-	for _, f := range example().Missed() {
-		names = append(names, f.Name)
-	}
-	if diff := cmp.Diff([]string{"share", "band"}, names); diff != "" {
-		t.Error(diff)
-	}
-}
-
 func TestNumbersHaveFourDigitsAndNoExponent(t *testing.T) {
 	for f, want := range map[float64]string{
 		0: "0", 1: "1", 1.5: "1.5", 123.456: "123.5", 0.0123456: "0.01235", 1e9: "1000000000", -0.00000001: "0", 99999.9: "100000",
