@@ -85,7 +85,7 @@ results: ## Run them at full size, and draw docs/results anew; takes a quarter o
 	@mkdir -p bin
 	go run ./cmd/windlass sim all --data '$(DATA)' --json >bin/results.json
 	rm -f docs/results/*.svg docs/results/*.txt
-	go run ./cmd/windlass-plot -dir docs/results -formats svg,txt bin/results.json
+	go run ./cmd/windlass-plot -dir docs/results -formats svg,txt,md bin/results.json
 
 .PHONY: attacks
 attacks: ## Attack a gateway and a scheduler in every way that is known, and print how many came to nothing

@@ -99,3 +99,18 @@ func TestNumbersHaveFourDigitsAndNoExponent(t *testing.T) {
 		}
 	}
 }
+
+func TestMarkdown(t *testing.T) {
+	var b bytes.Buffer
+	if err := WriteMarkdown(&b, []Report{example()}); err != nil {
+		t.Fatal(err)
+	}
+	want := "| experiment | figure | found | goal | | |\n|---|---|---|---|---|---|\n" +
+		"| trial | `ratio` | 1.25 | <= 1.3 | met | paper: 2 |\n" +
+		"| trial | `share` | 0.9 | >= 0.95 | **missed** |  |\n" +
+		"| trial | `band` | 5 | >= 1 and <= 4 | **missed** |  |\n" +
+		"| trial | `pace` | 12345678 |  |  |  |\n"
+	if diff := cmp.Diff(want, b.String()); diff != "" {
+		t.Error(diff)
+	}
+}
