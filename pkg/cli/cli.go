@@ -112,9 +112,8 @@ The verbs are about the Windlass of --data-dir or $WINDLASS_DATA_DIR, or of the
 cluster that --context or --kubeconfig name. Without any of them it is the one
 that runs on this machine, or else that of the kubeconfig's current context.
 
-Exit codes: 0 done; 1 the function answered with an error, or sim --strict missed
-a goal; 2 wrong flags, arguments or manifest; 3 Windlass is not there, refused, or
-failed.`,
+Exit codes: 0 done; 1 the function answered with an error; 2 wrong flags,
+arguments or manifest; 3 Windlass is not there, refused, or failed.`,
 		Version:       buildinfo.Version,
 		SilenceErrors: true,
 		SilenceUsage:  true,

@@ -11,7 +11,7 @@
 // It decides the exit code, which is part of its interface:
 //
 //	0  done
-//	1  the function ran and its answer is an error; an experiment missed a goal
+//	1  the function ran and its answer is an error
 //	2  the command was used wrongly: flags, arguments, a manifest
 //	3  Windlass is not there, refused, or failed
 //

@@ -9,7 +9,7 @@ var fig3 = Experiment{
 	Name:    "fig3",
 	Summary: "paper Fig. 3, multi-tenancy: throughput, cold starts and set-up time with 1 to 64 functions",
 	Full:    Size{Seeds: 5, Scale: 1},
-	Quick:   Size{Seeds: 2, Scale: .3, Sparse: true},
+	Quick:   Size{Seeds: 2, Scale: 1, Sparse: true},
 	run:     runFig3,
 }
 
