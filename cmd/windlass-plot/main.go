@@ -32,14 +32,14 @@ func run(args []string, in io.Reader, out, errs io.Writer) error {
 		flags.PrintDefaults()
 	}
 	folder := flags.String("dir", ".", "`folder` for the pictures; it is made if need be")
-	formats := flags.String("formats", strings.Join(plots.Formats, ","), "`formats` to draw, and txt for the reports as text, with commas between")
+	formats := flags.String("formats", strings.Join(plots.Formats, ","), "`formats` to draw, txt for the reports as text, md for one page of all figures, with commas between")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
 	wanted := strings.Split(*formats, ",")
 	for _, format := range wanted {
-		if format != asText && !slices.Contains(plots.Formats, format) {
-			return fmt.Errorf("-formats %s: %q is not one of %s, %s", *formats, format, strings.Join(plots.Formats, ", "), asText)
+		if format != asText && format != asPage && !slices.Contains(plots.Formats, format) {
+			return fmt.Errorf("-formats %s: %q is not one of %s, %s, %s", *formats, format, strings.Join(plots.Formats, ", "), asText, asPage)
 		}
 	}
 	reports, err := read(flags.Args(), in)
@@ -49,6 +49,12 @@ func run(args []string, in io.Reader, out, errs io.Writer) error {
 	if err := os.MkdirAll(*folder, 0o755); err != nil {
 		return err
 	}
+	if slices.Contains(wanted, asPage) {
+		page := func(w io.Writer) error { return writePage(w, reports) }
+		if err := save("figures", asPage, *folder, out, page); err != nil {
+			return err
+		}
+	}
 	for _, r := range reports {
 		if err := saveAll(r, *folder, wanted, out); err != nil {
 			return err
@@ -57,11 +63,25 @@ func run(args []string, in io.Reader, out, errs io.Writer) error {
 	return nil
 }
 
-// asText is the format of whole reports.
-const asText = "txt"
+// asText is the format of whole reports, and asPage that of the figures of all.
+const (
+	asText = "txt"
+	asPage = "md"
+)
+
+func writePage(w io.Writer, reports []report.Report) error {
+	if _, err := fmt.Fprint(w, "# Figures\n\nWhat each experiment found, beside its goal if it has one. "+
+		"`make results` writes this page; [Results](README.md) says what it means.\n\n"); err != nil {
+		return err
+	}
+	return report.WriteMarkdown(w, reports)
+}
 
 func saveAll(r report.Report, folder string, formats []string, out io.Writer) error {
 	for _, format := range formats {
+		if format == asPage {
+			continue
+		}
 		if format == asText {
 			if err := save(r.Name, asText, folder, out, r.WriteText); err != nil {
 				return err

@@ -27,10 +27,10 @@ func TestChartsOfAllReportsAreDrawn(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new")
 	in := bytes.NewReader(append(written(t, "one"), written(t, "../two")...))
 	var out bytes.Buffer
-	if err := run([]string{"-dir", dir, "-formats", "svg,txt"}, in, &out, io.Discard); err != nil {
+	if err := run([]string{"-dir", dir, "-formats", "svg,txt,md"}, in, &out, io.Discard); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"one.svg", "two.svg", "one-report.txt", "two-report.txt"} {
+	for _, name := range []string{"one.svg", "two.svg", "one-report.txt", "two-report.txt", "figures.md"} {
 		if _, err := os.Stat(filepath.Join(dir, name)); err != nil || !strings.Contains(out.String(), name) {
 			t.Errorf("%s: %v; told %q", name, err, out.String())
 		}

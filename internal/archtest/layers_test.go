@@ -100,6 +100,7 @@ var rows = []struct {
 		"test/scaleout",
 		"test/simulate",
 		"test/tenant",
+		"test/twin",
 	}},
 }
 

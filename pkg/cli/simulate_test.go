@@ -27,8 +27,8 @@ func TestSimHandsOverWhatItWasTold(t *testing.T) {
 		want SimConfig
 	}{
 		{[]string{"first"}, SimConfig{Experiments: []string{"first"}, Seed: 1, Output: "table", DataDir: "../shared/data"}},
-		{[]string{"first", "--json", "--seed", "9", "--seeds", "3", "--scale", "0.5", "--strict"},
-			SimConfig{Experiments: []string{"first"}, Seed: 9, Seeds: 3, Scale: .5, Output: "json", DataDir: "../shared/data", Strict: true}},
+		{[]string{"first", "--json", "--seed", "9", "--seeds", "3", "--scale", "0.5"},
+			SimConfig{Experiments: []string{"first"}, Seed: 9, Seeds: 3, Scale: .5, Output: "json", DataDir: "../shared/data"}},
 		{[]string{"all", "--quick", "-o", "csv", "--data", data},
 			SimConfig{Experiments: []string{"first", "replay"}, Seed: 1, Quick: true, Output: "csv", DataDir: data}},
 	} {
@@ -75,10 +75,8 @@ func TestSimRefusesWhatItCannotRun(t *testing.T) {
 	}
 }
 
-func TestMissedGoalsAreNoFaultOfThePlatform(t *testing.T) {
+func TestSimOfBrokenTracesIsMisuse(t *testing.T) {
 	programs := simulating(nil)
-	programs.Sim = func(SimConfig) error { return MissedGoals([]string{"first_ratio"}) }
-	quiet(t).play(t, nil, programs, "sim", "first", "--strict").expect(t, exitFunction, "err", "goals were missed: first_ratio")
 	programs.Sim = func(SimConfig) error { return errors.New("the trace is broken") }
 	quiet(t).play(t, nil, programs, "sim", "first").expect(t, exitUsage, "err", "the trace is broken")
 }

@@ -27,7 +27,8 @@ type agenda struct {
 
 func (a *agenda) plan(at time.Duration, act action) {
 	a.seq++
-	h := append(a.heap, event{})
+	a.heap = append(a.heap, event{})
+	h := a.heap
 	e := event{at: at, seq: a.seq, act: act}
 	i := len(h) - 1
 	for i > 0 {
@@ -39,7 +40,6 @@ func (a *agenda) plan(at time.Duration, act action) {
 		i = parent
 	}
 	h[i] = e
-	a.heap = h
 }
 
 // next is when the next event happens; false if there is none.

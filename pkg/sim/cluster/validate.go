@@ -59,7 +59,7 @@ func (c Config) Validate() error {
 // within reports numbers of functions that do not exist.
 func within(first, many, functions int) error {
 	if last := first + max(1, many); first < 0 || many < 0 || last > functions {
-		return fmt.Errorf("First is %d and Functions %d, but there are %d functions; name ones that exist", first, many, functions)
+		return fmt.Errorf("field First is %d and Functions %d, but there are %d functions; name ones that exist", first, many, functions)
 	}
 	return nil
 }
@@ -67,9 +67,9 @@ func within(first, many, functions int) error {
 func (c Clients) validate(functions int) error {
 	switch {
 	case c.Count < 1:
-		return fmt.Errorf("Count is %d; it must be at least 1", c.Count)
+		return fmt.Errorf("field Count is %d; it must be at least 1", c.Count)
 	case c.From < 0 || c.Within < 0 || c.Calls < 0 || c.Until < 0:
-		return errors.New("From, Within, Calls or Until is negative; they must be at least 0")
+		return errors.New("field From, Within, Calls or Until is negative; they must be at least 0")
 	}
 	return within(c.First, c.Functions, functions)
 }
@@ -77,9 +77,9 @@ func (c Clients) validate(functions int) error {
 func (p Poisson) validate(functions int) error {
 	switch {
 	case !(p.Rate > 0):
-		return fmt.Errorf("Rate is %v calls in a second; it must be more than 0", p.Rate)
+		return fmt.Errorf("field Rate is %v calls in a second; it must be more than 0", p.Rate)
 	case p.From < 0 || p.Until < 0:
-		return errors.New("From or Until is negative; they must be at least 0")
+		return errors.New("field From or Until is negative; they must be at least 0")
 	}
 	return within(p.First, p.Functions, functions)
 }
@@ -106,7 +106,7 @@ func (t Trace) validate(functions int) error {
 	for _, a := range t.Arrivals {
 		number, known := t.Functions[a.Function]
 		if !known {
-			return fmt.Errorf("Functions has no number for %q, which the trace calls", a.Function)
+			return fmt.Errorf("field Functions has no number for %q, which the trace calls", a.Function)
 		}
 		if err := within(number, 1, functions); err != nil {
 			return fmt.Errorf("function %q: %w", a.Function, err)

@@ -20,14 +20,14 @@ func TestConfigsThatCannotBe(t *testing.T) {
 		"no worker":         {func(c *Config) { c.Hash = &Hash{Controllers: 1, Slots: 1}; c.Nodes[0].From = 1 }, "pushed to nobody"},
 		"no slot":           {func(c *Config) { c.Hash = &Hash{Controllers: 1} }, "1 controllers, 0 slots"},
 		"negative copies":   {func(c *Config) { c.Functions[0].Copies = -1 }, "Functions[0] has a negative field"},
-		"no client":         {func(c *Config) { c.Clients = []Clients{{}} }, "Clients[0]: Count is 0"},
+		"no client":         {func(c *Config) { c.Clients = []Clients{{}} }, "Clients[0]: field Count is 0"},
 		"unknown function":  {func(c *Config) { c.Clients = []Clients{{Count: 1, First: 2, Calls: 1}} }, "there are 2 functions"},
 		"endless clients":   {func(c *Config) { c.Clients = []Clients{{Count: 1}} }, "some call for ever"},
 		"endless load":      {func(c *Config) { c.Loads = []Load{Poisson{Rate: 1}} }, "some call for ever"},
 		"no rate":           {func(c *Config) { c.Loads = []Load{Poisson{Until: time.Second}} }, "Rate is 0"},
 		"too many":          {func(c *Config) { c.Loads = []Load{Poisson{Rate: 1, Until: 1, Functions: 3}} }, "Functions 3"},
 		"calls not in turn": {func(c *Config) { c.Loads = []Load{at(2, 1)} }, "call 1 is due at 1ns"},
-		"call of nobody":    {func(c *Config) { c.Loads = []Load{Given{{Function: 7}}} }, "call 0: First is 7"},
+		"call of nobody":    {func(c *Config) { c.Loads = []Load{Given{{Function: 7}}} }, "call 0: field First is 7"},
 		"trace of others": {func(c *Config) {
 			c.Loads = []Load{Trace{Trace: workload.Trace{Arrivals: []workload.Arrival{{Function: "f"}}}}}
 		}, `no number for "f"`},

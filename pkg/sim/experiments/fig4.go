@@ -45,7 +45,8 @@ func runFig4(o Options) (report.Report, error) {
 			Series: s.series(perClient),
 		}},
 		Notes: []string{
-			"The model's workers have room for far more calls of 2 ms than 1,000 clients make, and its control plane has no limit, so throughput grows in proportion to the clients; the paper's saturates.",
+			"320 instances that are held for 24 ms a call can answer 13,300 calls a second; 1,000 clients could make 19,000. The control plane has no limit here.",
+			"horizon creates for calls that wait what it believes will be gone within the time that a start takes, and it believes its estimates more than a queue: with many clients at once it needs some ten seconds until nobody waits, where listing1 creates an instance for each client at once.",
 		},
 	}
 	for i, contender := range s.contenders {
@@ -55,12 +56,11 @@ func runFig4(o Options) (report.Report, error) {
 			least = min(least, now/before)
 		}
 		steady := report.Found(contender.name+"_least_step_up", least)
-		each := report.Found(contender.name+"_per_client_1000_to_1", s.ratio(i, perClient)*float64(counts[0])/float64(counts[len(counts)-1]))
 		if contender.name == baseline {
-			r.Findings = append(r.Findings, steady.Compare("paper: fluctuates seriously from 30 to 200 clients, and degrades beyond"), each)
+			r.Findings = append(r.Findings, steady.Compare("paper: fluctuates seriously from 30 to 200 clients, and degrades beyond"))
 			continue
 		}
-		r.Findings = append(r.Findings, steady.Least(1).Compare("paper: increasing, saturated eventually"), each.Least(.95))
+		r.Findings = append(r.Findings, steady.Least(1).Compare("paper: increasing, saturated eventually"))
 	}
 	return r, nil
 }

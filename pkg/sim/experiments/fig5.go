@@ -100,48 +100,59 @@ func runFig5(o Options) (report.Report, error) {
 		figures = append(figures,
 			figure{resource.name + ": busiest worker %", false, fullest(resource.of)}, figure{"variation", false, spread(resource.of)})
 	}
-	kinds := report.Table{Name: "kinds", Caption: "each kind of call", Columns: []string{
-		"scheduler", "kind", "alone s", "execution s", "sd", "cold starts per 100 calls", "sd", "wait p99 s", "unanswered",
-	}}
-	executions := report.Chart{
-		Name: "fig5d-execution", Title: "Mean execution time of each kind of call", Kind: report.Bars,
-		X: report.Axis{Label: "kind", Names: kindNames()}, Y: report.Axis{Label: "seconds", FromZero: true},
-	}
-	cold := report.Chart{
-		Name: "fig5e-cold-ratio", Title: "Cold starts per 100 calls", Kind: report.Bars,
-		X: report.Axis{Label: "kind", Names: kindNames()}, Y: report.Axis{Label: "cold starts per 100 calls", FromZero: true},
-	}
-	r := report.Report{
+	return report.Report{
 		Title:      "60 CPU-, 6 I/O- and 60 network-intensive calls a second on 8 workers",
 		Parameters: fig5Parameters(),
+		Tables: []report.Table{
+			s.table("fig5", "means over the seeds, and standard deviations (sd)", "workers", figures), kindsTable(s),
+		},
+		Charts: append(fig5Loads(s),
+			kindsChart(s, "fig5d-execution", "Mean execution time of each kind of call", "seconds", executionOf),
+			kindsChart(s, "fig5e-cold-ratio", "Cold starts per 100 calls", "cold starts per 100 calls", coldRatio)),
+		Findings: fig5Findings(s),
 		Notes: []string{
 			"Contention: calls on a worker share its cores, its disk and its network card. Where the sum of demands exceeds a capacity, every call that demands that resource runs slower by the same factor (processor sharing); a call is as slow as its scarcest resource.",
 			"The paper's utilisations are of real machines, and it does not say what disks and network cards they have; that they can carry the load together, but no single one can, is what it says and what is modelled.",
 			"The paper sees one or two workers overused with hashsch. The model does not: there the calls that run at a time are more than a function's home takes, and step on to all other workers, so that hashsch uses them about as evenly, at the price of a start for every other call.",
 		},
-	}
-	executionOf := map[string][]float64{}
+	}, nil
+}
+
+func executionOf(r cluster.FunctionResult) float64 { return r.Execution.Mean().Seconds() }
+
+// ofKind is a figure of a kind of call over the seeds.
+func ofKind(results []cluster.Result, kind int, of func(cluster.FunctionResult) float64) stats {
+	return statsOf(results, func(r cluster.Result) float64 { return of(r.Functions[kind]) })
+}
+
+func kindsTable(s sweep) report.Table {
+	t := report.Table{Name: "kinds", Caption: "each kind of call", Columns: []string{
+		"scheduler", "kind", "alone s", "execution s", "sd", "cold starts per 100 calls", "sd", "wait p99 s", "unanswered",
+	}}
 	for i, contender := range s.contenders {
-		results := s.at(i, 0)
-		line, coldLine := report.Series{Name: contender.name}, report.Series{Name: contender.name}
 		for k, kind := range fig5Kinds {
-			took := statsOf(results, func(r cluster.Result) float64 { return r.Functions[k].Execution.Mean().Seconds() })
-			ratio := statsOf(results, func(r cluster.Result) float64 { return coldRatio(r.Functions[k]) })
-			kinds.Add(contender.name, kind.name, report.Num(kind.alone.Seconds()), report.Num(took.mean), report.Num(took.deviation),
-				report.Num(ratio.mean), report.Num(ratio.deviation),
-				report.Num(statsOf(results, func(r cluster.Result) float64 { return r.Functions[k].Wait.Quantile(.99).Seconds() }).mean),
-				report.Num(statsOf(results, func(r cluster.Result) float64 { return float64(r.Functions[k].Calls - r.Functions[k].Answered) }).mean))
-			line.Points = append(line.Points, report.Point{X: float64(k), Y: took.mean})
-			coldLine.Points = append(coldLine.Points, report.Point{X: float64(k), Y: ratio.mean})
-			executionOf[contender.name] = append(executionOf[contender.name], took.mean)
+			took, cold := ofKind(s.at(i, 0), k, executionOf), ofKind(s.at(i, 0), k, coldRatio)
+			wait := ofKind(s.at(i, 0), k, func(r cluster.FunctionResult) float64 { return r.Wait.Quantile(.99).Seconds() })
+			open := ofKind(s.at(i, 0), k, func(r cluster.FunctionResult) float64 { return float64(r.Calls - r.Answered) })
+			t.Add(contender.name, kind.name, report.Num(kind.alone.Seconds()), report.Num(took.mean), report.Num(took.deviation),
+				report.Num(cold.mean), report.Num(cold.deviation), report.Num(wait.mean), report.Num(open.mean))
 		}
-		executions.Series = append(executions.Series, line)
-		cold.Series = append(cold.Series, coldLine)
 	}
-	r.Tables = []report.Table{s.table("fig5", "means over the seeds, and standard deviations (sd)", "workers", figures), kinds}
-	r.Charts = append(fig5Loads(s), executions, cold)
-	r.Findings = fig5Findings(s, executionOf)
-	return r, nil
+	return t
+}
+
+func kindsChart(s sweep, name, title, unit string, of func(cluster.FunctionResult) float64) report.Chart {
+	c := report.Chart{
+		Name: name, Title: title, Kind: report.Bars, X: report.Axis{Label: "kind", Names: kindNames()}, Y: report.Axis{Label: unit, FromZero: true},
+	}
+	for i, contender := range s.contenders {
+		line := report.Series{Name: contender.name}
+		for k := range fig5Kinds {
+			line.Points = append(line.Points, report.Point{X: float64(k), Y: ofKind(s.at(i, 0), k, of).mean})
+		}
+		c.Series = append(c.Series, line)
+	}
+	return c
 }
 
 func kindNames() []string {
@@ -174,7 +185,7 @@ func fig5Loads(s sweep) []report.Chart {
 	return charts
 }
 
-func fig5Findings(s sweep, execution map[string][]float64) []report.Finding {
+func fig5Findings(s sweep) []report.Finding {
 	var findings []report.Finding
 	of := map[string]int{}
 	for i, contender := range s.contenders {
@@ -185,7 +196,7 @@ func fig5Findings(s sweep, execution map[string][]float64) []report.Finding {
 	}
 	paper := []string{"1.2", "7.8", "2.7"}
 	for k, kind := range []string{"cpu", "io", "network"} {
-		ratio := execution[baseline][k] / execution["horizon"][k]
+		ratio := ofKind(s.at(of[baseline], 0), k, executionOf).mean / ofKind(s.at(of["horizon"], 0), k, executionOf).mean
 		findings = append(findings, report.Found("hashsch_"+kind+"_execution_to_horizon", ratio).Compare("paper, to FPCSch: %s", paper[k]))
 	}
 	created := func(name string) float64 { return statsOf(s.at(of[name], 0), createdOf).mean }

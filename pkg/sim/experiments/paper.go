@@ -94,9 +94,9 @@ func fpcsch(decided string) contender {
 	}}
 }
 
-// contenders are the paper's algorithm, ours, and what the paper compares with.
+// contenders are our decider, the paper's, and what the paper compares with.
 func contenders() []contender {
-	return []contender{fpcsch("listing1"), fpcsch("horizon"), {name: baseline, run: func(c cluster.Config) cluster.Result {
+	return []contender{fpcsch("horizon"), fpcsch("listing1"), {name: baseline, run: func(c cluster.Config) cluster.Result {
 		c.Hash = &cluster.Hash{Controllers: 3, Slots: paperSlots, Remove: paperRemove}
 		return mustRun(c)
 	}}}

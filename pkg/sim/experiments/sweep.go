@@ -82,4 +82,3 @@ func evictedOf(r cluster.Result) float64 { return float64(r.Total.Evicted) }
 func refusedOf(r cluster.Result) float64 { return float64(r.Total.Refused + r.Total.Expired) }
 func setupOf(r cluster.Result) float64   { return milliseconds(r.Total.Setup.Mean()) }
 func p99WaitOf(r cluster.Result) float64 { return milliseconds(r.Total.Wait.Quantile(.99)) }
-func peakOf(r cluster.Result) float64    { return float64(r.Peak) }

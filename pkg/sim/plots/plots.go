@@ -12,9 +12,8 @@ import (
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
-	// They draw the formats.
-	_ "gonum.org/v1/plot/vg/vgimg"
-	_ "gonum.org/v1/plot/vg/vgsvg"
+	_ "gonum.org/v1/plot/vg/vgimg" // draws PNG
+	_ "gonum.org/v1/plot/vg/vgsvg" // draws SVG
 
 	"github.com/windlass-dev/windlass/pkg/sim/report"
 )
@@ -43,6 +42,9 @@ var colours = []color.Color{
 var marks = []draw.GlyphDrawer{
 	draw.CircleGlyph{}, draw.SquareGlyph{}, draw.TriangleGlyph{}, draw.PyramidGlyph{}, draw.RingGlyph{}, draw.CrossGlyph{}, draw.PlusGlyph{},
 }
+
+// mark is that of the i-th series. Those of one colour have different marks.
+func mark(i int) draw.GlyphDrawer { return marks[(i+i/len(colours))%len(marks)] }
 
 // Draw writes a chart in a format, svg or png.
 func Draw(w io.Writer, c report.Chart, format string) error {
@@ -93,6 +95,10 @@ func picture(c report.Chart) (*plot.Plot, error) {
 		p.NominalX(c.X.Names...)
 		p.X.Min, p.X.Max = -.6, float64(len(c.X.Names))-.4
 	}
+	if c.Kind == report.Dots {
+		keepOffEdges(&p.X, c.X)
+		keepOffEdges(&p.Y, c.Y)
+	}
 	scale(&p.X, c.X)
 	scale(&p.Y, c.Y)
 	leaveRoomForLegend(p, c)
@@ -142,7 +148,7 @@ func addSeries(p *plot.Plot, c report.Chart, i int, s report.Series) error {
 		return err
 	}
 	line.Color, line.Width = colour, vg.Points(1.6)
-	dots.Color, dots.Radius, dots.Shape = colour, vg.Points(2.8), marks[i%len(marks)]
+	dots.Color, dots.Radius, dots.Shape = colour, vg.Points(2.8), mark(i)
 	switch c.Kind {
 	case report.Steps:
 		line.StepStyle = plotter.PostStep
@@ -194,6 +200,18 @@ func addGuide(p *plot.Plot, s report.Series, xys points) error {
 	p.Add(line)
 	p.Legend.Add(s.Name, line)
 	return nil
+}
+
+// keepOffEdges makes an axis longer, so that no dot lies on its end.
+func keepOffEdges(axis *plot.Axis, a report.Axis) {
+	const part = .04
+	if a.Log {
+		by := math.Pow(axis.Max/axis.Min, part)
+		axis.Min, axis.Max = axis.Min/by, axis.Max*by
+		return
+	}
+	by := part * (axis.Max - axis.Min)
+	axis.Min, axis.Max = axis.Min-by, axis.Max+by
 }
 
 func scale(axis *plot.Axis, a report.Axis) {

@@ -35,17 +35,6 @@ type Parameter struct {
 	Source string `json:"source"`
 }
 
-// Missed are the findings that missed their goal.
-func (r Report) Missed() []Finding {
-	var missed []Finding
-	for _, f := range r.Findings {
-		if !f.Met() {
-			missed = append(missed, f)
-		}
-	}
-	return missed
-}
-
 // WriteJSON writes the report as an indented object.
 func (r Report) WriteJSON(w io.Writer) error {
 	text, err := json.MarshalIndent(r, "", "  ")

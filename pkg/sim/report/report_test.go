@@ -90,16 +90,6 @@ func TestJSONComesBack(t *testing.T) {
 	}
 }
 
-func TestMissedGoals(t *testing.T) {
-	var names []string
-	for _, f := range example().Missed() {
-		names = append(names, f.Name)
-	}
-	if diff := cmp.Diff([]string{"share", "band"}, names); diff != "" {
-		t.Error(diff)
-	}
-}
-
 func TestNumbersHaveFourDigitsAndNoExponent(t *testing.T) {
 	for f, want := range map[float64]string{
 		0: "0", 1: "1", 1.5: "1.5", 123.456: "123.5", 0.0123456: "0.01235", 1e9: "1000000000", -0.00000001: "0", 99999.9: "100000",
@@ -107,5 +97,20 @@ func TestNumbersHaveFourDigitsAndNoExponent(t *testing.T) {
 		if got := number(f); got != want {
 			t.Errorf("%v is written %s, want %s", f, got, want)
 		}
+	}
+}
+
+func TestMarkdown(t *testing.T) {
+	var b bytes.Buffer
+	if err := WriteMarkdown(&b, []Report{example()}); err != nil {
+		t.Fatal(err)
+	}
+	want := "| experiment | figure | found | goal | | |\n|---|---|---|---|---|---|\n" +
+		"| trial | `ratio` | 1.25 | <= 1.3 | met | paper: 2 |\n" +
+		"| trial | `share` | 0.9 | >= 0.95 | **missed** |  |\n" +
+		"| trial | `band` | 5 | >= 1 and <= 4 | **missed** |  |\n" +
+		"| trial | `pace` | 12345678 |  |  |  |\n"
+	if diff := cmp.Diff(want, b.String()); diff != "" {
+		t.Error(diff)
 	}
 }
