@@ -7,22 +7,25 @@ import (
 
 // Tunables.
 var (
-	Z            = 1.88
+	Z            = 2.0
 	Z2           = 1.0
-	P1           = .65
+	P1           = .667
 	Band         = 1.3
-	Beta         = 2.4
-	Spare        = 1.31
+	Beta         = 2.0
+	Spare        = 1.3
 	RD           = 5.2
 	RDMax        = 4.0
-	RS           = 4.0
+	RS           = 4.3
 	S0           = .5
-	Round        = .465
-	RTick        = .8
-	PhiD         = .5
-	PhiP         = .6
+	Round        = .4
+	RTick        = .75
+	PhiD         = 1.0
+	PhiP         = .45
 	TFloor       = 0.02
-	SurplusTicks = 3
+	SurplusTicks = 5
+	RoundD       = .45
+	HP           = .55
+	EvMax        = .35
 )
 
 // Horizon plans for the time that a new instance needs to be there.
@@ -51,6 +54,12 @@ func Horizon(s Snapshot, p Params) Decision {
 	case d.Create > 0 && total == 0 && d.Create == 1 && !s.Failing:
 		d.Why = ReasonFirst
 	}
+	r.Hold = o.work
+	r.Stuck, r.Queue = r.stuck(s)
+	if r.Stuck.Seconds() > o.start+2*o.work+2 && o.work > 0 && d.Create == 0 && d.Withdraw == 0 {
+		d.Required = min(total+(total+1)/2, int(math.Ceil(o.present/o.each)))
+		d.Create, d.Why, r.Stuck = max(0, d.Required-total), ReasonStanding, 0
+	}
 	if s.Room >= 0 && d.Create > s.Room {
 		d.Create, d.Why = s.Room, ReasonNoRoom
 	}
@@ -69,6 +78,7 @@ func Horizon(s Snapshot, p Params) Decision {
 type outlook struct {
 	tick, work, start, waited float64
 	waiting, present          float64
+	young                     bool
 	each                      float64 // calls that an instance takes at a time
 	created, creating         float64 // instances
 }
@@ -77,7 +87,7 @@ const unknownStart = time.Second
 
 func look(s Snapshot, p Params, r Rates) outlook {
 	o := outlook{
-		tick: p.Tick.Seconds(), work: r.hold(p.Tick), start: s.MeanStart.Seconds(), waited: s.OldestWait.Seconds(),
+		tick: p.Tick.Seconds(), start: s.MeanStart.Seconds(), waited: s.OldestWait.Seconds(),
 		waiting: float64(max(0, s.Waiting())), present: s.present(), each: float64(max(1, s.Concurrency)),
 		created: float64(s.Created), creating: float64(s.Creating),
 	}
@@ -88,6 +98,8 @@ func look(s Snapshot, p Params, r Rates) outlook {
 		}
 	}
 	o.start = max(o.start, o.tick)
+	o.work = r.holding(s, p, o.start)
+	o.young = r.Fast.Span <= 0
 	return o
 }
 
@@ -95,7 +107,7 @@ func (o outlook) total() float64 { return o.created + o.creating }
 
 // ramp doubles while it is unknown how long a call takes.
 func (o outlook) ramp() int {
-	double := max(o.tick, o.start/5)
+	double := max(o.tick, o.start/4)
 	return int(min(math.Exp2(math.Floor(o.waited/double)), math.Ceil(o.present/o.each), unlimited))
 }
 
@@ -104,18 +116,21 @@ func (o outlook) patience() float64 {
 }
 
 func (o outlook) evidence() float64 {
-	return min(o.tick, TFloor*(o.patience()-RTick*o.tick))
+	return min(EvMax*o.tick, TFloor*(o.patience()-RTick*o.tick))
 }
 
 func (o outlook) headroom(load float64) float64 {
 	phi := math.Pow(o.tick/max(o.start, PhiD*o.work), PhiP)
-	return phi * (Beta*math.Sqrt(load) + Spare*max(0, 1-2*o.work/o.tick))
+	return phi * (Beta*math.Pow(load, HP) + Spare*max(0, 1-2*o.work/o.tick))
 }
 
 // slots is how many calls must run at a time if they come at a rate.
 func (o outlook) slots(rate, peak float64) (float64, Reason) {
 	load := rate * o.work
-	coming := o.present + rate*o.start
+	coming := o.present
+	if !o.young {
+		coming += rate * o.start
+	}
 	if o.created == 0 {
 		peak = max(peak, coming)
 	}
@@ -124,7 +139,7 @@ func (o outlook) slots(rate, peak float64) (float64, Reason) {
 	need := min(load+o.headroom(load), peak+math.Floor(spare+.5))
 	there := o.created + o.creating*o.underway()
 	backlog := o.waiting + rate*o.start - there*o.each*o.start/o.work
-	if drain := min(load+backlog*o.work/o.patience(), coming); drain > need {
+	if drain := min(load+backlog*o.work/o.patience(), coming) - RoundD; drain > need {
 		return drain, ReasonBacklog
 	}
 	return need, ReasonRate
@@ -139,15 +154,15 @@ func (o outlook) underway() float64 {
 }
 
 func (o outlook) plan(r Rates) (int, Reason) {
-	need, why := o.slots(r.Slow.cautious(o.evidence()), r.Peak)
-	if bold, whyBold := o.slots(r.Slow.bold(o.evidence()), r.Peak); bold > Band*o.total()*o.each {
+	need, why := o.slots(r.cautious(o.evidence()), r.Peak)
+	if bold, whyBold := o.slots(r.bold(o.evidence()), r.Peak); bold > Band*o.total()*o.each {
 		need, why = bold, whyBold
 	}
 	return o.instances(need), why
 }
 
 func (o outlook) instances(slots float64) int {
-	return int(min(unlimited, math.Ceil(max(0, slots-Round)/o.each)))
+	return int(min(unlimited, math.Ceil(max(0, slots)/o.each)))
 }
 
 // keep is how many instances are wanted at the least.
@@ -163,7 +178,7 @@ func (o outlook) keep(r Rates) int {
 }
 
 func (o outlook) surplus(r Rates) int {
-	if o.creating == 0 || int(o.total()) <= o.keep(r) {
+	if o.creating == 0 || o.waiting > 0 || int(o.total()) <= o.keep(r) {
 		return 0
 	}
 	return r.Surplus + 1
