@@ -97,6 +97,7 @@ var rows = []struct {
 		"test/images/functions",
 		"test/scale",
 		"test/simulate",
+		"test/twin",
 	}},
 }
 

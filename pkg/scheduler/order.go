@@ -121,19 +121,6 @@ func (s *Scheduler) order(c *considered, n int) int {
 	return len(ordered.Keys)
 }
 
-// withdrawOrders ends instances that are being created and not wanted any more.
-func (s *Scheduler) withdrawOrders(c *considered) {
-	if c.decision.Withdraw <= 0 {
-		return
-	}
-	c.withdrawn = s.deps.Instances.Withdraw(c.function.uid, c.decision.Withdraw)
-	if n := len(c.withdrawn); n > 0 {
-		s.record(c.function, func(m *metrics, key invoke.FunctionKey) { m.withdrew(key, n) })
-		s.deps.Log.Info("withdrew instances that were being created", "function", c.fn.Key().String(),
-			"wanted", c.decision.Withdraw, "withdrawn", n, "reason", string(c.decision.Why))
-	}
-}
-
 // report keeps what became of a decision to create instances. An order that stays
 // without effect is logged once.
 func (s *Scheduler) report(c *considered) {

@@ -41,7 +41,8 @@ func (r rooms) forget() { clear(r) }
 
 // room is for how many more instances of a function there is room. It is that at the
 // first look since the tick began: functions that decide in the same tick do not see
-// what the others take, which the orders find out.
+// what the others take, which the orders find out. Namespaces have no bound of their own:
+// they share what is ordered, and a quota of theirs is known to the API server only.
 func (s *Scheduler) room(f *function, fn *v1alpha1.Function) int {
 	want := s.deps.Instances.Requests(fn)
 	at := placement{requests: want, where: f.place()}

@@ -82,7 +82,7 @@ func (s *Scheduler) conclude(c *considered, known *idleness) {
 	if c.wanted() > 0 {
 		s.report(c)
 	}
-	s.withdrawOrders(c)
+	s.withdrawSurplus(c)
 	f.blocked.Store(c.wanted() > 0 && len(ordered.Keys) == 0)
 	f.foresee(c)
 	// 7. Make room, or refuse what cannot be served.

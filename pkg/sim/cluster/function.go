@@ -73,7 +73,23 @@ func (w *world) function(index int) *function {
 	f.starts.Seed(class.KnownStart)
 	w.kind(class.Runtime).Observe(class.KnownStart)
 	w.functions[index] = f
+	w.introduce(f)
 	return f
+}
+
+// introduce makes the decision that the first tick of all made when it got to know the
+// function: one without any call.
+func (w *world) introduce(f *function) {
+	first := w.config.Scheduler.Tick
+	if w.now <= first || w.config.Hash != nil {
+		return
+	}
+	s := fpcs.Snapshot{
+		Room: w.room(f), Concurrency: f.class.Concurrency,
+		MeanExecution: f.executions.Mean(), MeanStart: w.meanStart(f),
+	}
+	f.memory = f.decider(w)(s, w.params()).Next
+	f.decided, f.hasDecision = first, true
 }
 
 // kind is what was learnt of the starts of all functions of a runtime.

@@ -70,16 +70,19 @@ func (w *world) consider(f *function) considered {
 	if f.hasDecision {
 		s.Elapsed = w.now - f.decided
 	}
-	params := fpcs.Params{Tick: w.config.Scheduler.Tick, StaleAfter: w.config.Scheduler.StaleAfter}
 	c := considered{function: f, snapshot: s, upkeep: w.upkeep(f)}
 	c.limits = f.limits(c.upkeep)
-	c.decision = fpcs.Bound(f.decider(w)(s, params), s, c.limits)
+	c.decision = fpcs.Bound(f.decider(w)(s, w.params()), s, c.limits)
 	f.memory, f.decided, f.hasDecision = c.decision.Next, w.now, true
 	w.result.Decisions++
 	if w.config.Observe != nil {
 		w.config.Observe(w.now, f.index, s, c.decision)
 	}
 	return c
+}
+
+func (w *world) params() fpcs.Params {
+	return fpcs.Params{Tick: w.config.Scheduler.Tick, StaleAfter: w.config.Scheduler.StaleAfter}
 }
 
 // room is how many more instances the nodes have room for; negative if without end.
