@@ -172,14 +172,14 @@ func (r Rates) cautious(evidence float64) float64 {
 	if n <= 0 {
 		return 0
 	}
-	return min(r.atMost(), n/(r.Slow.Span.Seconds()+evidence)*max(0, 1-Z*math.Pow(n, -P1)))
+	return min(r.atMost(), n/(r.Slow.Span.Seconds()+evidence)*max(0, 1-2*math.Pow(n, -2.0/3)))
 }
 
 func (r Rates) bold(evidence float64) float64 {
-	if r.Slow.Calls <= Z2 {
+	if r.Slow.Calls <= 1 {
 		return 0
 	}
-	return min(r.atMost(), (r.Slow.Calls-Z2)/(r.Slow.Span.Seconds()+evidence))
+	return min(r.atMost(), (r.Slow.Calls-1)/(r.Slow.Span.Seconds()+evidence))
 }
 
 // atMost is a rate that calls have not come faster than of late: calls that came all
