@@ -1,13 +1,25 @@
 // Package fpcs decides, for one function and one tick, how many instances to
-// create and why.
+// create or to withdraw, and why.
 //
 // A decider is a pure function of a Snapshot: it reads no clock, logs nothing
 // and remembers nothing but the Memory that the caller hands back with the
 // next snapshot. So a decision can be kept, replayed and explained, and a
-// simulator runs the very same code.
+// simulator runs the very same code. A decision takes the same time however many
+// calls there are.
 //
-// Listing1 is the algorithm of the paper, Kim and Roh, "Scheduling Containers Rather Than Functions
-// for Function-as-a-Service" (FPCSch), Listing 1.
-// Bound then applies what the paper leaves open: instances that crashed, and
-// the least and the most instances that a function may have.
+// There are three, by name:
+//
+//   - horizon plans for the time that a new instance needs to be there, from the rate at
+//     which calls come and from how long they hold an instance. It is the default.
+//   - listing1 is the algorithm of the paper, Kim and Roh, "Scheduling Containers Rather Than
+//     Functions for Function-as-a-Service" (FPCSch), Listing 1.
+//   - staleness is the rules that the paper's algorithm became in production, which tell a burst
+//     from a congestion by how long calls have waited.
+//
+// Each promises: nothing is created while nothing waits and nothing has come; a
+// function that has calls, no instance and room gets one within the horizon; no
+// more is withdrawn than is on its way, and never the last.
+//
+// Bound then applies what they leave open: instances that crashed, and the least
+// and the most instances that a function may have.
 package fpcs

@@ -34,8 +34,6 @@ func TestByName(t *testing.T) {
 type history struct {
 	s      Snapshot
 	limits Limits
-	orders []int // ticks until those on their way are there
-	lost   bool
 }
 
 func drawHistory(t *rapid.T) *history {
@@ -64,7 +62,6 @@ func (h *history) tick(t *rapid.T) {
 	s.Created, s.Creating = s.Created+there, s.Creating-there
 	s.Lost = rapid.IntRange(0, min(3, s.Created)).Draw(t, "lost")
 	s.Created -= s.Lost
-	h.lost = s.Lost > 0
 	s.Busy = rapid.IntRange(0, s.Created).Draw(t, "busy")
 	s.MeanExecution = rapid.SampledFrom([]time.Duration{0, 0, time.Microsecond, 5 * time.Millisecond, time.Second, time.Hour}).Draw(t, "execution")
 	s.Failing = rapid.IntRange(0, 9).Draw(t, "failing") == 0
