@@ -30,6 +30,7 @@ var rows = []struct {
 		"pkg/provisioner/nodepick",
 		"pkg/provisioner/podspec",
 		"pkg/provisioner/share",
+		"pkg/provisioner/spare",
 		"pkg/queue",
 		"pkg/queue/intake",
 		"pkg/scheduler/alarm",
@@ -105,6 +106,7 @@ var sideways = []struct {
 	{"pkg/demo", "pkg/local", "the demo runs a Windlass of its own"},
 	{"pkg/podidentity", "pkg/tokens", "tokens are checked with the cluster's keys"},
 	{"pkg/provisioner/podspec", "pkg/provisioner/nodepick", "an agent requests an amount"},
+	{"pkg/provisioner/podspec", "pkg/provisioner/spare", "a spare pod is that of a pool"},
 	{"pkg/provisioner/process", "pkg/runtimes", "a process needs its language's interpreter and shim"},
 	{"test/faults", "test/cluster", "the lab runs programs that were built for clusters"},
 }
@@ -129,9 +131,10 @@ var only = []allowance{
 	{"pkg/provisioner/nodepick", nil, "a choice is a function of a list of nodes"},
 	{"pkg/provisioner/podspec", []string{
 		"api/v1alpha1", "k8s.io/api", "k8s.io/apimachinery", "pkg/invoke",
-		"pkg/podagent/adapter/lambda/lambdaenv", "pkg/podagent/agentenv", "pkg/provisioner/nodepick",
+		"pkg/podagent/adapter/lambda/lambdaenv", "pkg/podagent/agentenv", "pkg/provisioner/nodepick", "pkg/provisioner/spare",
 	}, "a pod is a function of its function"},
 	{"pkg/provisioner/share", nil, "a share is a function of who wants what"},
+	{"pkg/provisioner/spare", []string{"api/v1alpha1", "k8s.io/apimachinery", "pkg/invoke"}, "who fits is a function of a Function and its Runtime"},
 	{"pkg/queue", []string{"pkg/invoke"}, "a queue is a value; the broker gives it a lock and time"},
 	{"pkg/queue/intake", []string{"golang.org/x/time", "pkg/invoke"}, "time is an argument of its token bucket, too"},
 	{"pkg/scheduler/alarm", nil, "who is due is a function of the time"},
