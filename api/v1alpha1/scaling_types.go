@@ -5,6 +5,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // Scaling bounds the number of instances and says when they leave.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.min) || !has(self.max) || self.min <= self.max",fieldPath=".min",message="must not be more than max; lower it, or raise scaling.max"
+// +kubebuilder:validation:XValidation:rule="!has(self.schedule) || !has(self.max) || self.schedule.all(w, w.min <= self.max)",fieldPath=".schedule",message="min of a window must not be more than max; lower it, or raise scaling.max"
 type Scaling struct {
 	// Min instances are kept even when nothing is called, at most Max. The
 	// default is 0.
@@ -69,8 +70,8 @@ const (
 type ScheduleWindow struct {
 	// Start says when it begins, as five fields of cron: minute, hour, day of
 	// month, month, day of week.
-	// +kubebuilder:validation:MinLength=9
 	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[[:space:]]*[0-9A-Za-z*?,/-]+([[:space:]]+[0-9A-Za-z*?,/-]+){4}[[:space:]]*$')",message="must be five fields of cron: minute, hour, day of month, month, day of week; write for example 0 8 * * 1-5"
 	Start string `json:"start"`
 	// Duration is how long it lasts, 1m to 168h.
 	// +kubebuilder:validation:Type=string
@@ -78,8 +79,8 @@ type ScheduleWindow struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ns|us|µs|μs|ms|s|m|h))+$') && duration(self) >= duration('1m') && duration(self) <= duration('168h')",message="must be a duration of 1m to 168h; write for example 10h"
 	Duration metav1.Duration `json:"duration"`
 	// TimeZone of Start, a name of the IANA database. The default is UTC.
-	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([A-Za-z][0-9A-Za-z_+-]*(/[0-9A-Za-z_+-]+)*)?$') && self != 'Local'",message="must be a name of the IANA time zone database; write for example Europe/Berlin, or remove timeZone for UTC"
 	TimeZone string `json:"timeZone,omitempty"`
 	// Min is how many instances are kept meanwhile, 1 to 100000. The highest
 	// of all windows and of scaling.min counts; scaling.max bounds it.

@@ -5,6 +5,8 @@ package main
 
 import (
 	"os"
+	// Schedules have time zones, which not every machine knows.
+	_ "time/tzdata"
 
 	"github.com/windlass-dev/windlass/pkg/cli"
 )

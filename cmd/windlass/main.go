@@ -6,6 +6,9 @@ import (
 	"os"
 	"sync"
 
+	// Windows of schedules have time zones, and its image holds no other file.
+	_ "time/tzdata"
+
 	"golang.org/x/term"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"

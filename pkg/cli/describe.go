@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -71,6 +72,7 @@ func (a *app) describe(w io.Writer, fn *v1alpha1.Function) {
 		cells("  Starting", fmt.Sprint(counts.Creating)),
 		cells("  Queued calls", fmt.Sprint(status.Queued)),
 		cells("  Mean duration", mean(status.MeanExecutionTime)),
+		cells("  Mean start", mean(status.MeanStartTime)),
 	})
 
 	fmt.Fprintln(w, "\nConditions")
@@ -128,20 +130,42 @@ func summary(fn *v1alpha1.Function, now time.Time) [][]cell {
 		cells("Protocol", string(spec.Protocol)),
 		cells("Concurrency", fmt.Sprintf("%d per instance", spec.Concurrency)),
 		cells("Timeouts", fmt.Sprintf("call %s, startup %s", plainDuration(spec.Timeout), plainDuration(spec.StartupTimeout))),
-		cells("Scaling", fmt.Sprintf("%d to %s, decided by %s", spec.Scaling.Min, most, spec.Decider)),
-		cells("Leaves", fmt.Sprintf("idle for %s + %s, the last one for %s", plainDuration(spec.Scaling.BackoffAfter),
-			plainDuration(spec.Scaling.IdleTimeout), plainDuration(spec.Scaling.KeepLast))),
+		cells("Scaling", fmt.Sprintf("%d to %s, decided by %s", spec.Scaling.Min, most,
+			cmp.Or(string(spec.Decider), "the schedulers' decider"))),
+		cells("Leaves", leaves(&spec.Scaling)),
+	)
+	rows = append(rows, labelled("Schedule", spec.Scaling.Schedule, window)...)
+	rows = append(rows,
 		cells("Call limits", callLimits(spec.Limits)),
 		cells("CPU", amounts(spec.Resources.Requests.CPU, spec.Resources.Limits.CPU)),
 		cells("Memory", amounts(spec.Resources.Requests.Memory, spec.Resources.Limits.Memory)),
 		cells("Idempotent", fmt.Sprint(spec.Idempotent)),
 	)
-	label := "Environment"
-	for _, v := range spec.Env {
-		rows = append(rows, cells(label, v.Name+"="+v.Value))
+	variable := func(v v1alpha1.EnvVar) string { return v.Name + "=" + v.Value }
+	return append(rows, labelled("Environment", spec.Env, variable)...)
+}
+
+// labelled has a row for each item; only the first has the label.
+func labelled[T any](label string, items []T, text func(T) string) (rows [][]cell) {
+	for _, item := range items {
+		rows = append(rows, cells(label, text(item)))
 		label = ""
 	}
 	return rows
+}
+
+// leaves says when idle instances do.
+func leaves(s *v1alpha1.Scaling) string {
+	fixed := fmt.Sprintf("idle for %s + %s, the last one for %s",
+		plainDuration(s.BackoffAfter), plainDuration(s.IdleTimeout), plainDuration(s.KeepLast))
+	if s.KeepAlive == v1alpha1.KeepAliveHistogram {
+		return "as its idle times teach, or else " + fixed
+	}
+	return fixed
+}
+
+func window(w v1alpha1.ScheduleWindow) string {
+	return fmt.Sprintf("at least %d from %s %s for %s", w.Min, w.Start, cmp.Or(w.TimeZone, "UTC"), plainDuration(w.Duration))
 }
 
 // callLimits says how many calls are taken.

@@ -20,7 +20,12 @@ func repertoire(t *testing.T) *theatre {
 		fn.Spec.Command = []string{"python3", "app.py", "--greeting", "good day"}
 		fn.Spec.Code = &v1alpha1.Code{Path: "/srv/hello"}
 		fn.Spec.Env = []v1alpha1.EnvVar{{Name: "MODE", Value: "test"}, {Name: "LANG", Value: "C"}}
-		fn.Spec.Scaling.Max = &most
+		fn.Spec.Decider = v1alpha1.DeciderListing1
+		fn.Spec.Scaling.Max, fn.Spec.Scaling.KeepAlive = &most, v1alpha1.KeepAliveHistogram
+		fn.Spec.Scaling.Schedule = []v1alpha1.ScheduleWindow{
+			{Start: "0 8 * * 1-5", Duration: metav1.Duration{Duration: 10 * time.Hour}, TimeZone: "Europe/Berlin", Min: 5},
+			{Start: "30 3 1 * *", Duration: metav1.Duration{Duration: 90 * time.Minute}, Min: 8},
+		}
 		fn.Spec.Limits = v1alpha1.Limits{Concurrency: 200, RatePerSecond: 50}
 		fn.Spec.Resources.Limits.Memory = &limit
 	})
@@ -36,6 +41,7 @@ func repertoire(t *testing.T) *theatre {
 		Instances:         v1alpha1.InstanceCounts{Creating: 2, Created: 3, Busy: 1, Idle: 2},
 		Queued:            12,
 		MeanExecutionTime: &metav1.Duration{Duration: 12345678 * time.Nanosecond},
+		MeanStartTime:     &metav1.Duration{Duration: 1234 * time.Millisecond},
 	}
 	th.statuses[invoke.FunctionKey{Namespace: "default", Name: "broken"}] = v1alpha1.FunctionStatus{
 		Conditions: []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse,

@@ -3,6 +3,7 @@ package controller
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -85,6 +86,8 @@ func TestAPIServerTakesWhatIsRight(t *testing.T) {
 		"quantities":                `{image: a, resources: {requests: {cpu: 1, memory: 134217728}, limits: {cpu: "1.5", memory: 1e9}}}`,
 		"a limit of the request":    `{image: a, resources: {requests: {cpu: 1}, limits: {cpu: 1000m}}}`,
 		"a limit alone":             `{image: a, resources: {limits: {cpu: 50m, memory: 32Mi}}}`,
+		"a decider and keep-alive":  `{image: a, decider: staleness, scaling: {keepAlive: Histogram}}`,
+		"windows":                   `{image: a, scaling: {max: 5, schedule: [{start: "0 8 * * 1-5", duration: 10h, min: 5}, {start: " */5 6-20/2\t1,15 jan-MAR ? ", duration: 1m, timeZone: America/Argentina/Buenos_Aires, min: 1}, {start: "0 0 * * *", duration: 168h, timeZone: Etc/GMT+5, min: 1}]}}`,
 		"variables":                 `{image: a, env: [{name: A}, {name: b.c-D_1, value: x}, {name: PORTS}, {name: windlass_x}], envFrom: [{secretRef: {name: a}}, {prefix: A_, configMapRef: {name: b.c}}]}`,
 		"what pods know":            `{image: a, nodeSelector: {a: b}, tolerations: [{key: x, operator: Exists}], runtimeClassName: gvisor, priorityClassName: batch, imagePullSecrets: [{name: a}], serviceAccountName: robot}`,
 	} {
@@ -142,7 +145,7 @@ func TestAPIServerNamesFieldAndRemedy(t *testing.T) {
 			`spec.image: Invalid value: "string": must be the reference of an image; write for example example.com/team/function:1.0`}},
 		"names that nobody knows": {`{image: a, protocol: gRPC, decider: best}`, []string{
 			`<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation`,
-			`spec.decider: Unsupported value: "best": supported values: "listing1"`,
+			`spec.decider: Unsupported value: "best": supported values: "horizon", "listing1", "staleness"`,
 			`spec.protocol: Unsupported value: "gRPC": supported values: "HTTP", "LambdaRuntime"`}},
 		"ports of the agent": {`{image: a, port: 9090}`, []string{
 			`spec.port: Invalid value: "integer": the instance's agent uses the ports 9001 and 9090 itself; take another, for example 8080`}},
@@ -188,6 +191,22 @@ func TestAPIServerNamesFieldAndRemedy(t *testing.T) {
 			`spec.priorityClassName: Invalid value: "string": must be the name of a PriorityClass, in lower-case letters, digits, hyphens and dots; write for example batch`,
 			`spec.runtimeClassName: Invalid value: "string": must be the name of a RuntimeClass, in lower-case letters, digits, hyphens and dots; write for example gvisor`,
 			`spec.serviceAccountName: Invalid value: "string": must be the name of a ServiceAccount, in lower-case letters, digits, hyphens and dots; write for example my-function`}},
+		"a keep-alive that nobody knows": {`{image: a, scaling: {keepAlive: forever}}`, []string{
+			`<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation`,
+			`spec.scaling.keepAlive: Unsupported value: "forever": supported values: "Fixed", "Histogram"`}},
+		"starts that are none": {`{image: a, scaling: {schedule: [{start: "", duration: 1h, min: 1}, {start: "0 8 * *", duration: 1h, min: 1}, {start: "0 0 8 * * *", duration: 1h, min: 1}, {start: "@daily", duration: 1h, min: 1}, {start: "TZ=UTC 8 * * *", duration: 1h, min: 1}]}}`, []string{
+			notAStart(0), notAStart(1), notAStart(2), notAStart(3), notAStart(4)}},
+		"time zones that are none": {`{image: a, scaling: {schedule: [{start: "0 8 * * *", duration: 1h, min: 1, timeZone: Local}, {start: "0 8 * * *", duration: 1h, min: 1, timeZone: ../UTC}]}}`, []string{
+			`spec.scaling.schedule[0].timeZone: Invalid value: "string": must be a name of the IANA time zone database; write for example Europe/Berlin, or remove timeZone for UTC`,
+			`spec.scaling.schedule[1].timeZone: Invalid value: "string": must be a name of the IANA time zone database; write for example Europe/Berlin, or remove timeZone for UTC`}},
+		"windows out of range": {`{image: a, scaling: {schedule: [{start: "0 8 * * *", duration: 59s, min: 1}, {start: "0 8 * * *", duration: 169h, min: 1}]}}`, []string{
+			`spec.scaling.schedule[0].duration: Invalid value: "string": must be a duration of 1m to 168h; write for example 10h`,
+			`spec.scaling.schedule[1].duration: Invalid value: "string": must be a duration of 1m to 168h; write for example 10h`}},
+		"too few and too many in a window": {`{image: a, scaling: {schedule: [{start: "0 8 * * *", duration: 1h, min: 0}, {start: "0 8 * * *", duration: 1h, min: 100001}]}}`, []string{
+			`spec.scaling.schedule[0].min: Invalid value: 0: spec.scaling.schedule[0].min in body should be greater than or equal to 1`,
+			`spec.scaling.schedule[1].min: Invalid value: 100001: spec.scaling.schedule[1].min in body should be less than or equal to 100000`}},
+		"a window above max": {`{image: a, scaling: {max: 2, schedule: [{start: "0 8 * * *", duration: 1h, min: 3}]}}`, []string{
+			`spec.scaling.schedule: Invalid value: "object": min of a window must not be more than max; lower it, or raise scaling.max`}},
 		"min above max": {`{image: a, scaling: {min: 3, max: 2}}`, []string{
 			`spec.scaling.min: Invalid value: "object": must not be more than max; lower it, or raise scaling.max`}},
 		"numbers out of range": {`{image: a, concurrency: 1001, port: 65536, scaling: {min: -1, max: 0}}`, []string{
@@ -214,6 +233,10 @@ func TestAPIServerNamesFieldAndRemedy(t *testing.T) {
 	if diff := cmp.Diff(want, causes(t, c.Create(t.Context(), u, client.DryRunAll))); diff != "" {
 		t.Error(diff)
 	}
+}
+
+func notAStart(i int) string {
+	return fmt.Sprintf(`spec.scaling.schedule[%d].start: Invalid value: "string": must be five fields of cron: minute, hour, day of month, month, day of week; write for example 0 8 * * 1-5`, i)
 }
 
 func TestAPIServerChecksRuntimes(t *testing.T) {
@@ -291,7 +314,7 @@ func TestAPIServerDefaultsAsGoDoes(t *testing.T) {
 		"a runtime":            `{runtime: python3, handler: a.b, code: {inline: x}}`,
 		"empty groups":         `{image: a, scaling: {}, resources: {requests: {}, limits: {}}}`,
 		"a part of the groups": `{image: a, scaling: {max: 3, keepLast: 2h}, resources: {limits: {cpu: 50m}}}`,
-		"everything":           `{image: a, port: 80, concurrency: 2, timeout: 1s, startupTimeout: 2s, decider: listing1, protocol: HTTP, scaling: {min: 1, max: 2, backoffAfter: 1s, idleTimeout: 2s, keepLast: 3s}, resources: {requests: {cpu: 1, memory: 1Gi}}}`,
+		"everything":           `{image: a, port: 80, concurrency: 2, timeout: 1s, startupTimeout: 2s, decider: listing1, protocol: HTTP, scaling: {min: 1, max: 2, backoffAfter: 1s, idleTimeout: 2s, keepLast: 3s, keepAlive: Histogram, schedule: [{start: "0 8 * * *", duration: 1h, min: 2}]}, resources: {requests: {cpu: 1, memory: 1Gi}}}`,
 		"nulls":                `{image: a, timeout: null, scaling: {min: null, idleTimeout: null}}`,
 	} {
 		t.Run(name, func(t *testing.T) {

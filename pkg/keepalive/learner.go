@@ -25,7 +25,7 @@ const (
 	// and 15 if all are equal.
 	significant = 2
 
-	head, tail = 0.05, 0.99
+	head, tail = 0.01, 0.99
 	margin     = 0.1
 )
 
@@ -76,23 +76,26 @@ func (l *Learner) fade() {
 	}
 }
 
-// Windows are what the idle times teach. It is not ok if they do not teach
-// anything: there were too few, too many were beyond Range, or there is no
-// pattern in them.
-func (l *Learner) Windows() (w Windows, ok bool) {
-	if l.within < enough || l.within < l.beyond || l.variation() <= significant {
+// Windows are what the idle times teach. The last instance is kept until
+// keepLast after the last call at least: idle times beyond the pattern are rare,
+// so that this costs little, and without it a pattern would make the calls that
+// end them wait for a start. It is not ok if the idle times teach nothing: there were
+// too few, too many were beyond Range, or there is no pattern in them.
+func (l *Learner) Windows(keepLast time.Duration) (w Windows, ok bool) {
+	if l.within < enough || l.within < l.beyond || !l.patterned() {
 		return Windows{}, false
 	}
 	first := time.Duration(l.percentile(head)) * Bin
 	last := time.Duration(l.percentile(tail)+1) * Bin
 	prewarm := time.Duration(float64(first) * (1 - margin))
-	return Windows{Prewarm: prewarm, KeepAlive: time.Duration(float64(last)*(1+margin)) - prewarm}, true
+	end := max(time.Duration(float64(last)*(1+margin)), keepLast)
+	return Windows{Prewarm: prewarm, KeepAlive: end - prewarm}, true
 }
 
-// variation is the coefficient of variation of the bins' counts.
-func (l *Learner) variation() float64 {
-	mean := float64(l.within) / float64(bins)
-	return math.Sqrt(float64(l.squares)/float64(bins)-mean*mean) / mean
+// patterned tells whether the coefficient of variation of the bins' counts is
+// significant: whether squares/bins - mean*mean exceeds its square times mean*mean.
+func (l *Learner) patterned() bool {
+	return l.squares*bins > (1+significant*significant)*l.within*l.within
 }
 
 // percentile is the bin of the idle time that this part of all within Range

@@ -12,6 +12,9 @@ type Windows struct {
 	KeepAlive time.Duration
 }
 
+// worthwhile is an absence of an instance that saves more than a start costs.
+const worthwhile = 2 * time.Minute
+
 // Plan is what to do about the last instance of an idle function.
 type Plan struct {
 	// Keep says that the last instance stays. If it does not, there is no use
@@ -28,11 +31,11 @@ type Plan struct {
 // Plan is what to do at now for a function that has been idle since then, and whose
 // instances take that long to start; pass the time between two ticks if they take
 // less, and 0 if it is not known. An instance leaves to be started again only if
-// it is away for longer than Bin, and for longer than it takes to start.
+// it is away for longer than worthwhile, and for longer than it takes to start.
 func (w Windows) Plan(idleSince, now time.Time, start time.Duration) Plan {
 	order, end := idleSince.Add(w.Prewarm-start), idleSince.Add(w.Prewarm+w.KeepAlive)
 	leave := idleSince.Add(Bin)
-	if away := order.Sub(leave); away <= max(Bin, start) {
+	if away := order.Sub(leave); away <= max(worthwhile, start) {
 		order, leave = end, end
 	}
 	switch {

@@ -43,7 +43,8 @@ func ParseStart(expression string) (Start, error) {
 	return Start{walls}, nil
 }
 
-// ParseTimeZone finds a zone of the IANA database; that of no name is UTC.
+// ParseTimeZone finds a zone of the IANA database, that of the machine or else
+// the one that the program brings along; that of no name is UTC.
 func ParseTimeZone(name string) (*time.Location, error) {
 	if name == "Local" {
 		return nil, errors.New("it differs from machine to machine")

@@ -15,6 +15,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/queue/broker"
 	"github.com/windlass-dev/windlass/pkg/queue/intake"
 	"github.com/windlass-dev/windlass/pkg/scheduler/alarm"
+	"github.com/windlass-dev/windlass/pkg/scheduler/upkeep"
 )
 
 // function is what the scheduler keeps of one function.
@@ -47,7 +48,7 @@ type function struct {
 	// was, in nanoseconds since 1970; 0 if there was none.
 	memory  fpcs.Memory
 	decided int64
-	upkeep  *upkeeper
+	keeper  *upkeep.Keeper
 	// where is whereOf the function.
 	where string
 	// settled is how many instances there were when etcd was last there; -1
@@ -90,7 +91,7 @@ func newFunction(fn *v1alpha1.Function, config Config, now func() time.Time) *fu
 		settled:    -1,
 		executions: *estimate.NewLastN(config.Executions),
 		starts:     *estimate.NewLastN(config.Executions),
-		upkeep:     newUpkeeper(fn, nil),
+		keeper:     newKeeper(fn, nil),
 		where:      whereOf(fn),
 	}
 	f.alarm.Of = f
@@ -110,7 +111,7 @@ func (f *function) update(fn *v1alpha1.Function) (old *v1alpha1.Function) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	old, f.spec, f.rev = f.spec, fn, fn.Revision()
-	f.upkeep, f.where = newUpkeeper(fn, f.upkeep), whereOf(fn)
+	f.keeper, f.where = newKeeper(fn, f.keeper), whereOf(fn)
 	return old
 }
 

@@ -76,7 +76,7 @@ func New(config Config, deps Deps) (*Scheduler, error) {
 		orders:    newOrders(config),
 		starts:    newStarts(config.Executions),
 		rooms:     make(rooms),
-		spares:    newSpares(config.ID, deps.Now()),
+		spares:    newSpares(),
 	}
 	s.metrics = newMetrics(deps.Registry, s)
 	return s, nil

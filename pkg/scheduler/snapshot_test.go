@@ -165,7 +165,7 @@ func TestWithdrawnInstancesAreEndedAndCounted(t *testing.T) {
 		a := w.ready(specs[0])
 		f := w.scheduler.lookup(string(fn.UID))
 		c := &considered{function: f, fn: fn, decision: fpcs.Decision{Withdraw: 2, Why: fpcs.ReasonSurplus}}
-		w.scheduler.withdrawOrders(c)
+		w.scheduler.withdrawSurplus(c)
 		if len(c.withdrawn) != 2 || c.withdrawn[0].CID != specs[3].CID || c.withdrawn[1].CID != specs[2].CID {
 			t.Errorf("withdrew %v", c.withdrawn)
 		}
@@ -177,6 +177,41 @@ func TestWithdrawnInstancesAreEndedAndCounted(t *testing.T) {
 		}
 		a.heard()
 		g.expectRefused(wirev1.Refusal_REASON_UNSPECIFIED)
+	})
+}
+
+// An agent that waits for its function is withdrawn after those of which nothing was
+// heard, and runs no call for it.
+func TestAnInstanceThatWaitsForItsFunctionIsWithdrawnLast(t *testing.T) {
+	inWorld(t, defaults(), func(w *world) {
+		w.runtime.deaf = true
+		fn, g := w.put("f"), w.gateway("g:1")
+		g.offer(fn, 1, 2, 3, 4)
+		w.ticks(1)
+		specs := w.started(fn, 4)
+		w.ready(specs[0]).expect("ticket 0001 at g:1")
+		young, old := w.greet(specs[3]), w.greet(specs[2])
+		f := w.scheduler.lookup(string(fn.UID))
+		withdraw := func(n int) int {
+			c := &considered{function: f, fn: fn, decision: fpcs.Decision{Withdraw: n}}
+			w.scheduler.withdrawSurplus(c)
+			w.after(0)
+			return len(c.withdrawn)
+		}
+		if got := withdraw(1); got != 1 {
+			t.Errorf("withdrew %d", got)
+		}
+		young.expect()
+		old.expect()
+		if got := withdraw(9); got != 2 {
+			t.Errorf("withdrew %d, want the two that wait", got)
+		}
+		for _, a := range []*agent{young, old} {
+			a.expect("retire: it is not wanted any more")
+			a.pull(1) // its function has come up all the same
+			a.expect()
+		}
+		w.expectCounts(fn, provisioner.Counts{Created: 1, Leaving: 3})
 	})
 }
 
