@@ -8,6 +8,9 @@
 // that no tick orders it again. Names are made of the owner's epoch and a
 // sequence, so that the same order always has the same name.
 //
+// A spare instance of a warm pool is an instance of the pool, which is a function
+// without calls (see package spare). Take turns it into one of a real function.
+//
 // The Provisioner is the shell around it: one lock, the Runtime, and the end of
 // instances. It promises that ordering never waits for the Runtime; that every
 // instance that was ordered is reported once as started, failed, lost or gone;

@@ -19,6 +19,11 @@
 // has been idle for longest is let go. One that has some gets it within its namespace, or
 // beyond up to an equal share.
 //
+// It keeps its share of the Runtimes' warm pools, with what functions leave of rate and
+// room. A function that needs instances takes ready spare ones of its Runtime first.
+// One that is taken is told so once it is the function's for everybody, and nobody else
+// gets it; spare instances are handed no tickets.
+//
 // An instance has one stream, the newest. One that falls silent loses it, and what it
 // held unclaimed goes to others.
 //

@@ -78,7 +78,7 @@ func New(config Config, deps Deps) (*Scheduler, error) {
 		chronicle: newChronicle(),
 		starts:    newStarts(config.Executions),
 		rooms:     make(rooms),
-		spares:    newSpares(config.ID, deps.Now()),
+		spares:    newSpares(),
 	}
 	s.metrics = newMetrics(deps.Registry, s)
 	return s, nil

@@ -33,8 +33,6 @@ type Runtimes interface {
 // spares are the warm pools of which this scheduler keeps a share. Only Run's goroutine
 // orders spare instances.
 type spares struct {
-	// term names the instances of this scheduler's pools, which no other has.
-	term invoke.Term
 	// planned is when the shares were computed.
 	planned time.Time
 	// untaken are functions that could not take the spare instance which they
@@ -54,8 +52,11 @@ type pool struct {
 	spare.Pool
 	// fn is the function that its instances are of, as it is now, and rev its
 	// revision.
-	fn     *v1alpha1.Function
-	rev    string
+	fn  *v1alpha1.Function
+	rev string
+	// term names its instances: no other scheduler, and no pool of before, gives
+	// the same names.
+	term   invoke.Term
 	target int
 	// ready can be taken.
 	ready map[invoke.CID]*spareStream
@@ -64,12 +65,8 @@ type pool struct {
 	settled bool
 }
 
-func newSpares(id string, now time.Time) *spares {
-	return &spares{
-		term:    invoke.Term{Epoch: uint64(now.Unix()), Heir: heirName(id)},
-		untaken: make(chan *function, 64),
-		pools:   make(map[string]*pool),
-	}
+func newSpares() *spares {
+	return &spares{untaken: make(chan *function, 64), pools: make(map[string]*pool)}
 }
 
 // keepSpares brings the pools to their shares. It comes after the orders of functions,
@@ -97,12 +94,13 @@ func (s *Scheduler) planSpares() {
 		}
 	}
 	targets := make(map[string]*pool)
+	term := invoke.Term{Epoch: uint64(s.deps.Now().Unix()), Heir: s.heir}
 	if len(pooled) > 0 {
 		for name, owned := range s.eligible(pooled) {
 			rt := pooled[name.Runtime]
 			if target := spare.Share(int(rt.Spec.WarmPool.Size), owned, s.config.ID); target > 0 {
 				fn := spare.PoolFunction(name, rt)
-				targets[name.UID()] = &pool{Pool: name, fn: fn, rev: fn.Revision(), target: target}
+				targets[name.UID()] = &pool{Pool: name, fn: fn, rev: fn.Revision(), term: term, target: target}
 			}
 		}
 	}
@@ -208,7 +206,7 @@ func (s *Scheduler) keepPool(p pool) {
 		"ready", snapshot.Ready, "starting", snapshot.Starting, "reason", string(d.Why))
 	switch {
 	case d.Create > 0:
-		ordered := s.deps.Instances.Order(p.fn, s.spares.term, d.Create)
+		ordered := s.deps.Instances.Order(p.fn, p.term, d.Create)
 		s.orders.spend(now, len(ordered.Keys))
 		level := slog.LevelDebug // again and again, as long as there is no room
 		if len(ordered.Keys) > 0 {
@@ -223,7 +221,12 @@ func (s *Scheduler) keepPool(p pool) {
 		slices.SortFunc(present, leastReady)
 		s.removeSpares(present[:d.Remove])
 	}
-	s.spares.settle(uid, len(present) == 0 && p.target == 0)
+	if len(present) == 0 && p.target == 0 {
+		s.spares.forget(uid)
+		s.deps.Instances.Forget(uid)
+		return
+	}
+	s.spares.settle(uid)
 }
 
 // leastReady orders spare instances by how little is lost with them: those that are
@@ -232,17 +235,20 @@ func leastReady(a, b provisioner.Instance) int {
 	return cmp.Or(cmp.Compare(a.State, b.State), b.Ordered.Compare(a.Ordered), cmp.Compare(b.CID, a.CID))
 }
 
-// settle says that a pool need not be looked at until something changes. One that is
-// empty, and is to be, is forgotten.
-func (s *spares) settle(uid string, empty bool) {
+// settle says that a pool need not be looked at until something changes.
+func (s *spares) settle(uid string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if p := s.pools[uid]; p != nil {
 		p.settled = true
-		if empty {
-			delete(s.pools, uid)
-		}
 	}
+}
+
+// forget drops a pool that is empty, and is to be.
+func (s *spares) forget(uid string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.pools, uid)
 }
 
 // unsettle lets the next tick look at a pool.

@@ -28,14 +28,15 @@ func (s *Scheduler) withdrawSurplus(c *considered) {
 	}
 }
 
-// withdrawHeard ends up to n instances whose agents are there. None is handed a ticket
+// withdrawHeard ends up to n instances whose agents are there. Those that were spare
+// ones are as good as ready. None is handed a ticket
 // any more before it is looked at which of them could have been.
 func (s *Scheduler) withdrawHeard(f *function, n int) []provisioner.Key {
 	if n <= 0 {
 		return nil
 	}
 	heard := slices.DeleteFunc(s.deps.Instances.Instances(f.uid), func(in provisioner.Instance) bool {
-		return in.State != provisioner.Creating || in.Ran || !in.Connected
+		return in.State != provisioner.Creating || in.Ran || in.Spare || !in.Connected
 	})
 	slices.SortFunc(heard, func(a, b provisioner.Instance) int {
 		return cmp.Or(b.Ordered.Compare(a.Ordered), cmp.Compare(b.CID, a.CID))

@@ -7,6 +7,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/windlass-dev/windlass/pkg/provisioner/spare"
 )
 
 // deletion is an order to delete a pod.
@@ -20,13 +22,16 @@ type deletion struct {
 	attempts int
 }
 
-// order orders the deletion of an instance's pod. It must be called with the
-// lock.
+// order orders the deletion of an instance's pod, with a grace period in seconds or
+// else its own. A spare instance has nothing to finish. It must be called with the lock.
 func (r *Runtime) order(in *instance, grace *int64) {
 	if r.ended {
 		return
 	}
 	in.deleting = true
+	if _, ofPool := spare.PoolOf(in.id.functionUID); ofPool {
+		grace = new(brokenGrace)
+	}
 	d := deletion{lane: in.id.functionUID, pod: in.pod, uid: in.uid, grace: -1}
 	if grace != nil {
 		d.grace = *grace

@@ -24,6 +24,13 @@
 // ordered counts from then on. Nodes that refused or lost a pod lately are
 // avoided while others have room.
 //
+// # Spare instances
+//
+// A function takes a spare instance by one request that changes the labels and the
+// owner of its pod, on condition that it is a spare one still. From then on the pod
+// is the function's, for Identify and Adopt alike. Whatever fails, the pod is deleted:
+// it is never of two instances, and never a spare one again.
+//
 // # Several schedulers
 //
 // Pods outlive the process that made them. Their labels and their owner say of

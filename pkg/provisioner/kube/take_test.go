@@ -164,6 +164,10 @@ func TestASpareInstanceThatHasEndedCannotBeTaken(t *testing.T) {
 		}
 		th.start(poolFunction(), "2")
 		th.Stop(testPool.UID(), "2")
+		synctest.Wait()
+		if last := th.deleted[len(th.deleted)-1]; last.GracePeriodSeconds == nil || *last.GracePeriodSeconds != brokenGrace {
+			t.Errorf("it has time to finish nothing: %v", last.GracePeriodSeconds)
+		}
 		if th.Take(testPool.UID(), "2", provisioner.InstanceSpec{Function: pythonFunction("f"), CID: "00000007-000002"}, nil) {
 			t.Error("one that was told to end is taken")
 		}

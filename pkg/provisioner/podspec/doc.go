@@ -1,6 +1,9 @@
 // Package podspec says what the pod of an instance looks like. It is a pure
 // function: the same Input yields the same pod, to the byte.
 //
+// Spare says what the pod of a spare instance looks like, Claim what a function
+// changes of it, and HandoverOf what it is given besides.
+//
 // # Two containers
 //
 // A pod has two regular containers: the agent, which is started first, and the

@@ -125,21 +125,27 @@ func TestSharesAddUpAndAreInProportion(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		size := rapid.IntRange(0, 100).Draw(t, "size")
 		owned := rapid.MapOf(rapid.StringMatching(`[a-f]`), rapid.IntRange(0, 5000)).Draw(t, "owned")
-		total, sum := 0, 0
+		total, sum, owners := 0, 0, 0
 		for _, n := range owned {
 			total += n
+			if n > 0 {
+				owners++
+			}
 		}
 		for id, n := range owned {
 			share := Share(size, owned, id)
 			sum += share
-			if total == 0 {
+			if n == 0 {
+				if share != 0 {
+					t.Fatalf("%s owns nothing and has %d", id, share)
+				}
 				continue
 			}
-			if exact := float64(size) * float64(n) / float64(total); float64(share) < exact-1 || float64(share) > exact+1 {
-				t.Fatalf("%s has %d of %d for %d of %d functions", id, share, size, n, total)
+			if size < owners && share > 1 || size >= owners && share < 1 {
+				t.Fatalf("%s has %d of %d, which %d schedulers share", id, share, size, owners)
 			}
-			if n == 0 && share != 0 {
-				t.Fatalf("%s owns nothing and has %d", id, share)
+			if exact := float64(size-owners) * float64(n) / float64(total); size >= owners && (float64(share-1) <= exact-1 || float64(share-1) >= exact+1) {
+				t.Fatalf("%s has %d of %d for %d of %d functions", id, share, size, n, total)
 			}
 			for other, m := range owned {
 				if m > n && Share(size, owned, other) < share {

@@ -3,6 +3,7 @@ package cluster_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -98,6 +99,32 @@ var _ = Describe("A warm pool", func() {
 		t.delete("second")
 		t.delete("first")
 		Eventually(func() []corev1.Pod { return t.spares(string(runtime)) }, soon).Should(BeEmpty())
+	})
+
+	It("is measured against pods", func(ctx SpecContext) {
+		t := newTenant(ctx)
+		runtimes := map[string]v1alpha1.RuntimeName{"pods": "python3", "spare instances": t.warmPool(ctx, "python3", 3)}
+		median := make(map[string]time.Duration)
+		for what, runtime := range runtimes {
+			var took []time.Duration
+			for i := range 9 {
+				name := fmt.Sprintf("f%d-%s", i, runtime)
+				t.deploy(handler(name, runtime, v1alpha1.Code{Inline: python}))
+				if what == "spare instances" {
+					// The shares of the schedulers may have changed with the functions.
+					Eventually(t.readySpares(string(runtime)), soon, "200ms").MustPassRepeatedly(8).WithContext(ctx).Should(Equal(3))
+				}
+				a := t.post(name, "/", `{"name": "Ada"}`)
+				Expect(a.status).To(Equal(200), a.String()+"\n"+t.explain(name)())
+				took = append(took, a.duration)
+				_, wasSpare := t.pods(name)[0].Labels[v1alpha1.LabelPool]
+				Expect(wasSpare).To(Equal(what == "spare instances"))
+			}
+			slices.Sort(took)
+			median[what] = took[len(took)/2]
+			say("first calls from %s: p50 %v of %v", what, median[what].Round(time.Millisecond), took)
+		}
+		say("first calls: p50 %v from spare instances, %v from pods", median["spare instances"].Round(time.Millisecond), median["pods"].Round(time.Millisecond))
 	})
 
 	It("gives a function that does not load the blame, and not the next one", func(ctx SpecContext) {
