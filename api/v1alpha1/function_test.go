@@ -150,10 +150,19 @@ func TestEncodeKeepsEveryText(t *testing.T) {
 	}
 }
 
-func TestLimitsDoNotReplaceInstances(t *testing.T) {
-	limited := &Function{Spec: FunctionSpec{Limits: Limits{Concurrency: 5, RatePerSecond: 2, Burst: 9}}}
-	if got, want := limited.Revision(), (&Function{}).Revision(); got != want {
-		t.Errorf("the revision with limits is %s, without %s", got, want)
+func TestHowManyAreKeptDoesNotReplaceInstances(t *testing.T) {
+	most := int32(5)
+	want := (&Function{}).Revision()
+	for name, spec := range map[string]FunctionSpec{
+		"limits":     {Limits: Limits{Concurrency: 5, RatePerSecond: 2, Burst: 9}},
+		"bounds":     {Scaling: Scaling{Min: 1, Max: &most}},
+		"keep-alive": {Scaling: Scaling{KeepAlive: KeepAliveHistogram}},
+		"a schedule": {Scaling: Scaling{Schedule: []ScheduleWindow{{Start: "0 8 * * *", Min: 1}}}},
+		"a decider":  {Decider: DeciderStaleness},
+	} {
+		if got := (&Function{Spec: spec}).Revision(); got != want {
+			t.Errorf("with %s the revision is %s, without %s", name, got, want)
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"os"
 	"sync"
+
 	// Windows of schedules have time zones, and its image holds no other file.
 	_ "time/tzdata"
 

@@ -34,6 +34,7 @@ var rows = []struct {
 		"pkg/queue",
 		"pkg/queue/intake",
 		"pkg/scheduler/alarm",
+		"pkg/scheduler/upkeep",
 		"pkg/workload",
 	}},
 	{"shells", []string{
@@ -70,6 +71,8 @@ var rows = []struct {
 		"pkg/demo",
 		"pkg/local",
 		"pkg/sim",
+		"pkg/sim/cluster",
+		"pkg/sim/hashsch",
 	}},
 	{"mains", []string{
 		"cmd/kubectl-windlass",
@@ -109,6 +112,9 @@ var sideways = []struct {
 	{"pkg/podidentity", "pkg/tokens", "tokens are checked with the cluster's keys"},
 	{"pkg/provisioner/podspec", "pkg/provisioner/nodepick", "an agent requests an amount"},
 	{"pkg/provisioner/process", "pkg/runtimes", "a process needs its language's interpreter and shim"},
+	{"pkg/sim/cluster", "pkg/sim/hashsch", "it is what pulling is compared with"},
+	{"pkg/scheduler/upkeep", "pkg/keepalive", "what idle times teach is part of the upkeep"},
+	{"pkg/scheduler/upkeep", "pkg/queue", "the upkeep says when an instance may leave its queue"},
 	{"test/coldstart", "test/tenant", "it measures functions of its own"},
 	{"test/faults", "test/cluster", "the lab runs programs that were built for clusters"},
 	{"test/scaleout", "test/tenant", "it measures functions of its own"},
@@ -141,10 +147,16 @@ var only = []allowance{
 	{"pkg/queue", []string{"pkg/invoke"}, "a queue is a value; the broker gives it a lock and time"},
 	{"pkg/queue/intake", []string{"golang.org/x/time", "pkg/invoke"}, "time is an argument of its token bucket, too"},
 	{"pkg/scheduler/alarm", nil, "who is due is a function of the time"},
+	{"pkg/scheduler/upkeep", []string{"pkg/keepalive", "pkg/queue", "pkg/schedule"}, "what is kept is a function of the time and of idle times"},
 	{"pkg/sim", []string{
 		"pkg/estimate", "pkg/fpcs", "pkg/gateway/table", "pkg/invoke", "pkg/ownership",
 		"pkg/ownership/keeping", "pkg/podagent/core", "pkg/queue",
 	}, "what runs in virtual time has no shell"},
+	{"pkg/sim/cluster", []string{
+		"github.com/HdrHistogram/hdrhistogram-go", "pkg/estimate", "pkg/fpcs", "pkg/invoke", "pkg/provisioner/nodepick",
+		"pkg/provisioner/share", "pkg/queue", "pkg/schedule", "pkg/scheduler/upkeep", "pkg/sim/hashsch", "pkg/workload",
+	}, "what runs in virtual time has no shell"},
+	{"pkg/sim/hashsch", nil, "which worker gets a call is a function of what was pushed before"},
 	{"pkg/wiretls", []string{"api/wire/v1", "google.golang.org/grpc"}, "agents link it"},
 	{"pkg/workload", nil, "the same seed yields the same load"},
 }

@@ -1,17 +1,19 @@
 package estimate
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // LastN is the mean of the last n observations. It takes memory for them only once
-// there are some.
+// there are some. It must not be copied once it is used.
 type LastN struct {
-	n    int
-	ring []time.Duration // grows to n
-	next int
+	ring    []time.Duration // grows to n
+	n, next int32
 }
 
 // NewLastN makes a LastN of n observations, at least 1.
-func NewLastN(n int) *LastN { return &LastN{n: max(1, n)} }
+func NewLastN(n int) *LastN { return &LastN{n: int32(max(1, min(n, math.MaxInt32)))} }
 
 // Observe takes one observation. Those of 0 or less, which nothing that ran
 // can have taken, are ignored.
@@ -19,7 +21,7 @@ func (l *LastN) Observe(d time.Duration) {
 	switch {
 	case d <= 0:
 		return
-	case len(l.ring) < l.n:
+	case len(l.ring) < int(l.n):
 		l.ring = append(l.ring, d)
 	default:
 		l.ring[l.next] = d

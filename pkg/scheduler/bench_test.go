@@ -25,13 +25,13 @@ func (sink) Retire(string)         {}
 func (sink) Dismiss()              {}
 
 // benchWorld is a scheduler without Run whose node never fills up.
-func benchWorld(b *testing.B, functions int) (*world, []*v1alpha1.Function) {
+func benchWorld(b *testing.B, functions int, changes ...func(*v1alpha1.Function)) (*world, []*v1alpha1.Function) {
 	config := defaults()
 	config.node = 1 << 40
 	w := newWorld(b, config)
 	list := make([]*v1alpha1.Function, functions)
 	for i := range list {
-		list[i] = newTestFunction("f" + strconv.Itoa(i))
+		list[i] = newTestFunction("f"+strconv.Itoa(i), changes...)
 	}
 	return w, list
 }
@@ -53,11 +53,12 @@ func heapBytes() uint64 {
 
 // BenchmarkTickOverIdleFunctions is one tick with 10,000 functions that nobody
 // calls. B/function is the memory that the scheduler and the provisioner take for
-// each, once without an instance, and once having been called and with an idle
-// instance (its stream not counted).
+// each: without an instance; with four windows of a schedule; having been called and
+// with an idle instance (its stream not counted); and having been called often enough
+// to have learnt from its idle times.
 func BenchmarkTickOverIdleFunctions(b *testing.B) {
-	measure := func(b *testing.B, use func(w *world, fn *v1alpha1.Function, n int)) {
-		w, functions := benchWorld(b, idleFunctions)
+	measure := func(b *testing.B, use func(w *world, fn *v1alpha1.Function, n int), changes ...func(*v1alpha1.Function)) {
+		w, functions := benchWorld(b, idleFunctions, changes...)
 		before := heapBytes()
 		w.register(functions)
 		for n, fn := range functions {
@@ -78,11 +79,23 @@ func BenchmarkTickOverIdleFunctions(b *testing.B) {
 	b.Run("never called", func(b *testing.B) {
 		measure(b, func(*world, *v1alpha1.Function, int) {})
 	})
+	b.Run("with a schedule", func(b *testing.B) {
+		measure(b, func(*world, *v1alpha1.Function, int) {},
+			window("0 8 * * 1-5", 10, 5), window("0 18 * * 1-5", 2, 20), window("30 11 * * *", 1, 3), window("0 0 1 * *", 24, 9))
+	})
 	b.Run("with an idle instance", func(b *testing.B) {
 		measure(b, func(w *world, fn *v1alpha1.Function, n int) {
 			useOnce(b, w, fn, n)
 			w.runtime.forget()
 		})
+	})
+	b.Run("having learnt", func(b *testing.B) {
+		measure(b, func(w *world, fn *v1alpha1.Function, _ int) {
+			f := w.scheduler.lookup(string(fn.UID))
+			for n := range 20 {
+				f.calledAfter(time.Duration(n) * 13 * time.Minute)
+			}
+		}, learning)
 	})
 }
 

@@ -29,7 +29,7 @@ func (ch *chronicle) keep(s *Scheduler, c *considered) {
 			Floor:      c.floor(),
 			Placed:     history.Place(s.nodesOf(c.ordered.Keys)),
 			NoRoom:     c.ordered.NoRoom,
-			MakingRoom: c.function.evicted != (provisioner.Key{}),
+			MakingRoom: c.function.evicted != nil,
 		},
 	}
 	ch.mu.Lock()
@@ -43,9 +43,9 @@ func (c *considered) floor() history.Floor {
 	switch {
 	case c.decision.Why != fpcs.ReasonMin:
 		return history.Floor{}
-	case c.upkeep.scheduled >= f.Instances:
+	case c.upkeep.Scheduled >= f.Instances:
 		f.Of = history.FloorSchedule
-	case c.upkeep.awaited >= f.Instances:
+	case c.upkeep.Awaited >= f.Instances:
 		f.Of = history.FloorAwaited
 	default:
 		f.Of = history.FloorSpec

@@ -4,14 +4,20 @@
 // Gateways send it tickets by Offer and instances ask for them by Pull; a
 // broker matches them, if the function's limits let them in. Every tick it looks at
 // each function that is not idle and orders the instances that the function's
-// decider asks for, in turns of their namespaces as far as not all can be created.
+// decider asks for, in turns of their namespaces as far as not all can be created; and
+// it withdraws those of which it asks to be rid before they are there. It learns how long
+// calls and starts take, and is told what was learnt before it.
+//
+// The least of a function is what its spec, its schedule and its idle times ask for. A
+// function that is idle costs nothing until an alarm says that this changes.
 //
 // While the owner of a slot does not answer, and the scheduler is the one to own it
 // next, it stands in: it serves the slot as if it owned it. Of slots that it neither
 // owns nor stands in for, it passes tickets on and sends instances away.
 //
 // A function that has calls, no instance and no room gets room: the instance that
-// has been idle for longest is let go.
+// has been idle for longest is let go. One that has some gets it within its namespace, or
+// beyond up to an equal share.
 //
 // An instance has one stream, the newest. One that falls silent loses it, and what it
 // held unclaimed goes to others.

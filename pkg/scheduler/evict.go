@@ -40,9 +40,9 @@ type idleInstance struct {
 // of this scheduler use. Otherwise a namespace that calls much would push aside,
 // instance by instance, what others keep for their next call.
 func (s *Scheduler) makeRoom(f *function, known *idleness, hasSome bool) bool {
-	if f.evicted != (provisioner.Key{}) {
-		if !s.exists(f.evicted) {
-			f.evicted = provisioner.Key{}
+	if f.evicted != nil {
+		if !s.exists(*f.evicted) {
+			f.evicted = nil
 		}
 		return true
 	}
@@ -63,7 +63,7 @@ func (s *Scheduler) makeRoom(f *function, known *idleness, hasSome bool) bool {
 		}
 		chosen, idleFor := known.take(index[i])
 		if s.evict(chosen, idleFor, "made room for "+beneficiary.Key().String()) {
-			f.evicted = keyOf(chosen.function.uid, chosen.cid)
+			f.evicted = &provisioner.Key{FunctionUID: chosen.function.uid, CID: chosen.cid}
 			return true
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/queue/broker"
 	"github.com/windlass-dev/windlass/pkg/queue/intake"
 	"github.com/windlass-dev/windlass/pkg/scheduler/alarm"
+	"github.com/windlass-dev/windlass/pkg/scheduler/upkeep"
 )
 
 // function is what the scheduler keeps of one function.
@@ -42,12 +43,12 @@ type function struct {
 	spec *v1alpha1.Function
 	rev  string
 	// executions and starts are how long the last ones took.
-	executions, starts *estimate.LastN
-	// memory is what the last decision asked to remember, and decided when
-	// that was.
+	executions, starts estimate.LastN
+	// memory is what the last decision asked to remember, and decided when that
+	// was, in nanoseconds since 1970; 0 if there was none.
 	memory  fpcs.Memory
-	decided time.Time
-	upkeep  *upkeeper
+	decided int64
+	keeper  *upkeep.Keeper
 	// where is whereOf the function.
 	where string
 	// settled is how many instances there were when etcd was last there; -1
@@ -69,7 +70,7 @@ type function struct {
 	noRoom atomic.Pointer[string]
 	// evicted is the instance that was evicted to make room for this
 	// function, until an order after its end. Only Run's goroutine uses it.
-	evicted provisioner.Key
+	evicted *provisioner.Key
 	// alarm lets a tick look at the function when its upkeep changes. Only Run's
 	// goroutine uses it.
 	alarm alarm.Alarm[*function]
@@ -88,9 +89,9 @@ func newFunction(fn *v1alpha1.Function, config Config, now func() time.Time) *fu
 		spec:       fn,
 		rev:        fn.Revision(),
 		settled:    -1,
-		executions: estimate.NewLastN(config.Executions),
-		starts:     estimate.NewLastN(config.Executions),
-		upkeep:     newUpkeeper(fn, nil),
+		executions: *estimate.NewLastN(config.Executions),
+		starts:     *estimate.NewLastN(config.Executions),
+		keeper:     newKeeper(fn, nil),
 		where:      whereOf(fn),
 	}
 	f.alarm.Of = f
@@ -110,7 +111,7 @@ func (f *function) update(fn *v1alpha1.Function) (old *v1alpha1.Function) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	old, f.spec, f.rev = f.spec, fn, fn.Revision()
-	f.upkeep, f.where = newUpkeeper(fn, f.upkeep), whereOf(fn)
+	f.keeper, f.where = newKeeper(fn, f.keeper), whereOf(fn)
 	return old
 }
 

@@ -89,7 +89,7 @@ func (s *Scheduler) recall(f *function) {
 func (f *function) unlearn(n int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.executions, f.starts = estimate.NewLastN(n), estimate.NewLastN(n)
+	f.executions, f.starts = *estimate.NewLastN(n), *estimate.NewLastN(n)
 }
 
 // observe learns from an execution time. It comes from an agent, so it is held

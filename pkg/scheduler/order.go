@@ -10,6 +10,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/provisioner/share"
+	"github.com/windlass-dev/windlass/pkg/scheduler/upkeep"
 )
 
 // maxOrders bounds the instances that are ordered in one tick where no rate does:
@@ -62,7 +63,7 @@ type considered struct {
 	term     invoke.Term
 	counts   provisioner.Counts
 	snapshot fpcs.Snapshot
-	upkeep   upkeep
+	upkeep   upkeep.Upkeep
 	bounds   fpcs.Limits
 	decision fpcs.Decision
 
@@ -118,19 +119,6 @@ func (s *Scheduler) order(c *considered, n int) int {
 	c.ordered.NoRoom = ordered.NoRoom
 	s.orders.spend(s.deps.Now(), len(ordered.Keys))
 	return len(ordered.Keys)
-}
-
-// withdrawOrders ends instances that are being created and not wanted any more.
-func (s *Scheduler) withdrawOrders(c *considered) {
-	if c.decision.Withdraw <= 0 {
-		return
-	}
-	c.withdrawn = s.deps.Instances.Withdraw(c.function.uid, c.decision.Withdraw)
-	if n := len(c.withdrawn); n > 0 {
-		s.record(c.function, func(m *metrics, key invoke.FunctionKey) { m.withdrew(key, n) })
-		s.deps.Log.Info("withdrew instances that were being created", "function", c.fn.Key().String(),
-			"wanted", c.decision.Withdraw, "withdrawn", n, "reason", string(c.decision.Why))
-	}
 }
 
 // report keeps what became of a decision to create instances. An order that stays

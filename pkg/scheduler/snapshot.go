@@ -47,8 +47,8 @@ func (s *Scheduler) snapshot(f *function, fn *v1alpha1.Function, counts provisio
 	defer f.mu.Unlock()
 	snapshot.MeanExecution = f.executions.Mean()
 	snapshot.Memory = f.memory
-	if !f.decided.IsZero() {
-		snapshot.Elapsed = now.Sub(f.decided)
+	if f.decided != 0 {
+		snapshot.Elapsed = max(0, time.Duration(now.UnixNano()-f.decided))
 	}
 	snapshot.Lost, f.lost = f.lost, 0
 	return snapshot
@@ -58,5 +58,5 @@ func (s *Scheduler) snapshot(f *function, fn *v1alpha1.Function, counts provisio
 func (f *function) remember(d fpcs.Decision, now time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.memory, f.decided = d.Next, now
+	f.memory, f.decided = d.Next, now.UnixNano()
 }

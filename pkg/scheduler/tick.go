@@ -81,7 +81,7 @@ func (s *Scheduler) conclude(c *considered, known *idleness) {
 	if c.wanted() > 0 {
 		s.report(c)
 	}
-	s.withdrawOrders(c)
+	s.withdrawSurplus(c)
 	f.blocked.Store(c.wanted() > 0 && len(ordered.Keys) == 0)
 	f.foresee(c)
 	// 7. Make room, or refuse what cannot be served.
@@ -138,7 +138,7 @@ func (f *function) loseNone() {
 // rest lets ticks pass over a function until something happens, or its upkeep
 // changes.
 func (s *Scheduler) rest(c *considered) {
-	s.alarms.Set(&c.function.alarm, c.upkeep.change)
+	s.alarms.Set(&c.function.alarm, c.upkeep.Change)
 	s.idle(c.function)
 }
 

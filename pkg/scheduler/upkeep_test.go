@@ -11,6 +11,7 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/queue"
+	"github.com/windlass-dev/windlass/pkg/scheduler/upkeep"
 )
 
 func window(start string, hours int, least int32) func(*v1alpha1.Function) {
@@ -21,75 +22,21 @@ func window(start string, hours int, least int32) func(*v1alpha1.Function) {
 	}
 }
 
-func learning(fn *v1alpha1.Function) { fn.Spec.Scaling.KeepAlive = v1alpha1.KeepAliveHistogram }
-
-func TestUpkeepIsTheHighestFloorUntilItsSoonestChange(t *testing.T) {
-	midnight := time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)
-	at := func(hours, minutes int) time.Time {
-		return midnight.Add(time.Duration(hours)*time.Hour + time.Duration(minutes)*time.Minute)
-	}
-	u := newUpkeeper(newTestFunction("f", window("0 8 * * *", 2, 3), window("0 9 * * *", 3, 5), learning), nil)
-	for range 12 { // always half an hour
-		u.calledAfter(30*time.Minute + 30*time.Second)
-	}
-	for name, tt := range map[string]struct {
-		now, idleSince time.Time
-		want           upkeep
-	}{
-		"outside of windows, with calls":    {now: at(7, 0), want: upkeep{change: at(8, 0)}},
-		"a window is open":                  {now: at(8, 30), want: upkeep{scheduled: 3, change: at(9, 0)}},
-		"two are, and the higher one wins":  {now: at(9, 30), want: upkeep{scheduled: 5, change: at(10, 0)}},
-		"it has just become idle":           {now: at(1, 0), idleSince: at(1, 0), want: upkeep{planned: true, kept: true, change: at(1, 1)}},
-		"the next call is far":              {now: at(1, 2), idleSince: at(1, 0), want: upkeep{planned: true, change: at(1, 27).Add(-time.Second)}},
-		"it is near":                        {now: at(1, 28), idleSince: at(1, 0), want: upkeep{planned: true, kept: true, awaited: 1, change: at(1, 34).Add(6 * time.Second)}},
-		"it did not come":                   {now: at(1, 50), idleSince: at(1, 0), want: upkeep{planned: true, change: at(8, 0)}},
-		"it is near and a window is open":   {now: at(9, 29), idleSince: at(9, 0), want: upkeep{scheduled: 5, planned: true, kept: true, awaited: 1, change: at(9, 34).Add(6 * time.Second)}},
-		"a window begins before it is near": {now: at(7, 50), idleSince: at(7, 45), want: upkeep{planned: true, change: at(8, 0)}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			u.until = time.Time{} // it was not asked before
-			if got := u.at(tt.now, tt.idleSince, time.Second); got != tt.want {
-				t.Errorf("got %+v, want %+v", got, tt.want)
-			}
-		})
-	}
-}
-
-func TestAFunctionWithoutScheduleAndLearningHasNoUpkeep(t *testing.T) {
-	u := newUpkeeper(newTestFunction("f"), nil)
-	u.calledAfter(time.Hour)
-	if got := u.at(time.Unix(1, 0), time.Unix(0, 0), time.Second); got != (upkeep{}) {
-		t.Errorf("got %+v", got)
-	}
-}
-
-func TestWhatIdleTimesTaughtSurvivesAChangeUnlessLearningEnds(t *testing.T) {
-	fn := newTestFunction("f", learning)
-	u := newUpkeeper(fn, nil)
-	for range 12 {
-		u.calledAfter(30 * time.Minute)
-	}
-	if !u.taught {
-		t.Fatal("twelve times half an hour teach nothing")
-	}
-	if again := newUpkeeper(fn, u); !again.taught || again.plan != u.plan {
-		t.Error("a change of the function made it forget")
-	}
-	scheduled := newUpkeeper(newTestFunction("f", window("0 8 * * *", 1, 1)), u)
-	if newUpkeeper(fn, scheduled).taught {
-		t.Error("it knows of the time when it did not learn")
-	}
+// learning learns from idle times, and keeps nothing that they do not ask for.
+func learning(fn *v1alpha1.Function) {
+	fn.Spec.Scaling.KeepAlive = v1alpha1.KeepAliveHistogram
+	fn.Spec.Scaling.KeepLast.Duration = time.Minute
 }
 
 func TestTheMostWinsOverEveryFloor(t *testing.T) {
 	for name, tt := range map[string]struct {
-		kept upkeep
+		kept upkeep.Upkeep
 		want int
 	}{
-		"the spec's least":   {upkeep{}, 2},
-		"a window's":         {upkeep{scheduled: 3}, 3},
-		"an awaited call's":  {upkeep{awaited: 1}, 2},
-		"more than the most": {upkeep{scheduled: 9}, 4},
+		"the spec's least":   {upkeep.Upkeep{}, 2},
+		"a window's":         {upkeep.Upkeep{Scheduled: 3}, 3},
+		"an awaited call's":  {upkeep.Upkeep{Awaited: 1}, 2},
+		"more than the most": {upkeep.Upkeep{Scheduled: 9}, 4},
 	} {
 		if got := limits(newTestFunction("f", minInstances(2), maxInstances(4)), tt.kept); got.Min != tt.want || got.Max != 4 {
 			t.Errorf("%s: %+v, want a least of %d", name, got, tt.want)
@@ -100,17 +47,17 @@ func TestTheMostWinsOverEveryFloor(t *testing.T) {
 func TestWhenInstancesMayLeave(t *testing.T) {
 	now := time.Unix(10_000, 0)
 	for name, tt := range map[string]struct {
-		kept upkeep
+		kept upkeep.Upkeep
 		want queue.LeavePolicy
 	}{
 		"by the fixed times": {
-			upkeep{}, queue.LeavePolicy{IdleTimeout: 10*time.Minute + 10*time.Second, KeepLast: time.Hour},
+			upkeep.Upkeep{}, queue.LeavePolicy{IdleTimeout: 10*time.Minute + 10*time.Second, KeepLast: time.Hour},
 		},
 		"the last one not before its plan ends": {
-			upkeep{planned: true, kept: true, change: now.Add(time.Minute)},
+			upkeep.Upkeep{Planned: true, Kept: true, Change: now.Add(time.Minute)},
 			queue.LeavePolicy{IdleTimeout: 10*time.Minute + 10*time.Second, KeepLast: 21 * time.Minute},
 		},
-		"all at once": {upkeep{planned: true}, queue.LeavePolicy{}},
+		"all at once": {upkeep.Upkeep{Planned: true}, queue.LeavePolicy{}},
 	} {
 		if got := leavePolicy(newTestFunction("f"), tt.kept, 20*time.Minute, now); got != tt.want {
 			t.Errorf("%s: %+v, want %+v", name, got, tt.want)
@@ -123,8 +70,8 @@ func TestAWindowRaisesTheLeastWhileItIsOpen(t *testing.T) {
 		fn := w.put("f", window("0 8 * * *", 1, 2))
 		w.after(8*time.Hour - time.Second)
 		w.started(fn, 0)
-		if n := len(w.scheduler.active); n != 0 {
-			t.Errorf("%d functions are active hours before", n)
+		if w.scheduler.lookup(string(fn.UID)).active.Load() {
+			t.Error("it is awake hours before")
 		}
 		w.after(time.Second + w.scheduler.config.Tick)
 		specs := w.started(fn, 2)

@@ -20,6 +20,8 @@ type instance struct {
 	cid  invoke.CID
 	fn   *function
 	node *node // nil until it starts
+	// ordered is when it was ordered, in the world's time.
+	ordered time.Duration
 	// ready says that it has asked for work once, and going that it is on its
 	// way out.
 	ready, going bool
@@ -32,12 +34,27 @@ func (p *platform) create(fn *function, cid invoke.CID, by *scheduler) {
 		return
 	}
 	by.note("orders an instance", uint64(fn.index), by.served[fn.index].ordered)
-	in := &instance{cid: cid, fn: fn, owner: by.name}
+	in := &instance{cid: cid, fn: fn, owner: by.name, ordered: p.world.now}
 	p.instances = append(p.instances, in)
 	p.world.at(p.world.between(50*time.Millisecond, time.Second), func() { p.boot(in) })
 }
 
+// withdraw ends up to n instances of a function that have not begun to start, those
+// that were ordered last.
+func (p *platform) withdraw(fn *function, n int, by *scheduler) {
+	for i := len(p.instances) - 1; i >= 0 && n > 0; i-- {
+		if in := p.instances[i]; in.fn == fn && in.node == nil {
+			by.note("withdraws an instance", uint64(fn.index), 0)
+			p.ended(in)
+			n--
+		}
+	}
+}
+
 func (p *platform) boot(in *instance) {
+	if p.find(in.cid) != in { // it was withdrawn
+		return
+	}
 	w := p.world
 	p.named++
 	n := w.newNode("i", p.named, pick(w, w.workers))
@@ -62,11 +79,14 @@ func (p *platform) find(cid invoke.CID) *instance {
 
 func (p *platform) knows(cid invoke.CID) bool { return p.find(cid) != nil }
 
-// pulled notes that an instance works.
-func (p *platform) pulled(cid invoke.CID) {
-	if in := p.find(cid); in != nil {
+// pulled notes that an instance works, and tells how long it took to start; 0 if it
+// was known to work.
+func (p *platform) pulled(cid invoke.CID) (took time.Duration) {
+	if in := p.find(cid); in != nil && !in.ready {
 		in.ready = true
+		return p.world.now - in.ordered
 	}
+	return 0
 }
 
 // leaving notes that an instance goes. One that does not within a minute is made

@@ -142,7 +142,7 @@ func (p *pullEnd) pull(m core.Pull) {
 		return
 	}
 	f := p.served
-	p.scheduler.world.platform.pulled(p.cid)
+	f.starts.Observe(p.scheduler.world.platform.pulled(p.cid))
 	p.scheduler.note("is pulled by "+p.stream.ends[0].node.name, uint64(m.Credits), uint64(len(m.Done)))
 	for _, d := range m.Done {
 		if d.Exec > 0 || f.scheduler.world.config.Mutation == NoClamp {

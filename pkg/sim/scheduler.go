@@ -14,6 +14,7 @@ import (
 const (
 	auditEvery = 250 * time.Millisecond
 	tickEvery  = 100 * time.Millisecond
+	staleAfter = 100 * time.Millisecond
 	claimGrace = 2 * time.Second
 	avoidFor   = 5 * time.Second
 	// holdAfter is how long a new owner creates nothing, so that the instances
@@ -41,8 +42,11 @@ type served struct {
 	fn         *function
 	queue      *queue.Queue
 	executions *estimate.LastN
+	starts     *estimate.LastN
 	memory     fpcs.Memory
-	lost       int
+	// decided is when that was last done; zero if it was not.
+	decided time.Time
+	lost    int
 	// term is that in which the function is served; its Epoch is 0 while it is
 	// not.
 	term    invoke.Term
@@ -62,7 +66,7 @@ func newScheduler(n *node) *scheduler {
 	s.view = newDirectory(n, s.reconsider)
 	for _, fn := range n.world.functions {
 		s.served = append(s.served, &served{
-			scheduler: s, fn: fn, executions: estimate.NewLastN(10),
+			scheduler: s, fn: fn, executions: estimate.NewLastN(10), starts: estimate.NewLastN(10),
 			queue: queue.New(queue.Limits{MaxWaiting: maxQueued, ClaimGrace: claimGrace, AvoidFor: avoidFor}),
 		})
 	}
@@ -240,18 +244,26 @@ func (s *scheduler) tick() {
 func (f *served) tick() {
 	s := f.scheduler
 	f.match()
-	v := f.queue.View(s.now())
-	if s.now().Sub(f.since) < holdAfter || v.Waiting == 0 && f.lost == 0 {
+	now := s.now()
+	v := f.queue.View(now)
+	created, creating := s.world.platform.count(f.fn)
+	if now.Sub(f.since) < holdAfter || v.Waiting == 0 && f.lost == 0 && creating == 0 {
 		return
 	}
-	created, creating := s.world.platform.count(f.fn)
 	snapshot := fpcs.Snapshot{
-		Arrived: v.Arrived, Departed: v.Departed, Created: created, Creating: creating,
-		Lost: f.lost, MeanExecution: f.executions.Mean(), Memory: f.memory,
+		Arrived: v.Arrived, Departed: v.Departed, Stale: f.queue.Stale(now, staleAfter), OldestWait: v.OldestWait,
+		Created: created, Busy: min(v.Busy, created), Creating: creating, Lost: f.lost,
+		Room: -1, Concurrency: f.fn.concurrency,
+		MeanExecution: f.executions.Mean(), MeanStart: f.starts.Mean(), Memory: f.memory,
+	}
+	if !f.decided.IsZero() {
+		snapshot.Elapsed = now.Sub(f.decided)
 	}
 	f.lost = 0
-	d := fpcs.Bound(fpcs.Listing1(snapshot, fpcs.Params{Tick: tickEvery}), snapshot, fpcs.Limits{Max: s.world.config.MaxInstances})
-	f.memory = d.Next
+	params := fpcs.Params{Tick: tickEvery, StaleAfter: staleAfter}
+	d := fpcs.Bound(f.fn.decide(snapshot, params), snapshot, fpcs.Limits{Max: s.world.config.MaxInstances})
+	f.memory, f.decided = d.Next, now
+	s.world.platform.withdraw(f.fn, d.Withdraw, s)
 	for range d.Create {
 		f.ordered++
 		s.world.platform.create(f.fn, f.term.CID(f.ordered), s)

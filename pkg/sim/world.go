@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/windlass-dev/windlass/pkg/fpcs"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/ownership"
 )
@@ -46,6 +47,8 @@ type function struct {
 	idempotent bool
 	// concurrency is how many calls an instance runs at a time.
 	concurrency int
+	// decide is its decider.
+	decide fpcs.Decider
 	// typical is how long most of its calls take, timeout how long any may.
 	typical, timeout time.Duration
 }
@@ -109,10 +112,14 @@ func (w *World) populate() {
 	w.planFaults()
 }
 
+// deciders are those that functions have in turn, so that faults meet all of them.
+var deciders = []fpcs.Decider{fpcs.Horizon, fpcs.Listing1, fpcs.Staleness}
+
 func (w *World) newFunction(i int) *function {
 	uid := "function-" + string(rune('a'+i))
 	f := &function{
 		index: i, uid: uid, slot: ownership.SlotOf(uid, 0), idempotent: i%3 == 2, concurrency: 1 + i%2,
+		decide:  deciders[(i+int(w.config.Seed%uint64(len(deciders))))%len(deciders)],
 		typical: w.between(2*time.Millisecond, 300*time.Millisecond),
 	}
 	f.timeout = max(time.Second, 10*f.typical)

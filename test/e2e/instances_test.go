@@ -155,10 +155,10 @@ var _ = Describe("Instances", func() {
 	DescribeTable("are replaced when a process of theirs is killed under load, and only the calls claimed there fail",
 		func(program string) {
 			w := start(roomy)
-			fn := w.probe("work")
-			load := startLoad(w, 6)
 			// Listing 1 stops when no more calls wait than there are instances, so
 			// that they are fewer than the clients and always busy.
+			fn := w.probe("work", func(s *v1alpha1.FunctionSpec) { s.Decider = v1alpha1.DeciderListing1 })
+			load := startLoad(w, 6)
 			enough := func() int32 { return w.Status(fn).Instances.Created }
 			Eventually(enough, "20s").Should(BeNumerically(">=", 3))
 			Eventually(func() int32 { return w.Status(fn).Instances.Creating }, "20s").Should(BeZero())

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -39,6 +40,11 @@ type Learnt struct {
 // it was there and of no use; what is returned is usable all the same.
 func OpenLearnt(path string) (*Learnt, error) {
 	l := &Learnt{path: path, of: make(map[string]LearntOf)}
+	// What a crash left unfinished would lie about for ever.
+	remains, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".*"+unfinished))
+	for _, left := range remains {
+		_ = os.Remove(left)
+	}
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

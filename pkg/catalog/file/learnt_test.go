@@ -79,6 +79,20 @@ func TestAFileThatIsOfNoUseIsSaidSoAndReplaced(t *testing.T) {
 	}
 }
 
+func TestWhatACrashLeftUnfinishedIsRemoved(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{".learnt.json.123.tmp", ".other.json.123.tmp"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("{"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	reopened(t, filepath.Join(dir, "learnt.json"))
+	left, err := os.ReadDir(dir)
+	if err != nil || len(left) != 1 || left[0].Name() != ".other.json.123.tmp" {
+		t.Errorf("left %v, %v", left, err)
+	}
+}
+
 func TestWhatIsNotReadAgainIsNotWritten(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "learnt.json")
 	l := reopened(t, path)

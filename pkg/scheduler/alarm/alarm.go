@@ -10,8 +10,8 @@ type Alarm[T any] struct {
 	// Of is who sleeps.
 	Of T
 
-	at    time.Time
-	place int // in the heap, counted from 1; 0 if it is not set
+	at    int64 // in nanoseconds since 1970
+	place int   // in the heap, counted from 1; 0 if it is not set
 }
 
 // Alarms are the alarms that are set. Its zero value has none.
@@ -21,7 +21,7 @@ type Alarms[T any] struct{ queue queue[T] }
 // means that it is not set any more.
 func (a *Alarms[T]) Set(alarm *Alarm[T], at time.Time) {
 	set := alarm.place > 0
-	alarm.at = at
+	alarm.at = at.UnixNano()
 	switch {
 	case at.IsZero() && set:
 		heap.Remove(&a.queue, alarm.place-1)
@@ -37,7 +37,7 @@ func (a *Alarms[T]) Set(alarm *Alarm[T], at time.Time) {
 // alarms are not set any more.
 func (a *Alarms[T]) Due(now time.Time) []T {
 	var due []T
-	for len(a.queue) > 0 && !a.queue[0].at.After(now) {
+	for len(a.queue) > 0 && a.queue[0].at <= now.UnixNano() {
 		due = append(due, heap.Pop(&a.queue).(*Alarm[T]).Of)
 	}
 	return due
@@ -50,7 +50,7 @@ func (a *Alarms[T]) Len() int { return len(a.queue) }
 type queue[T any] []*Alarm[T]
 
 func (q queue[T]) Len() int           { return len(q) }
-func (q queue[T]) Less(i, j int) bool { return q[i].at.Before(q[j].at) }
+func (q queue[T]) Less(i, j int) bool { return q[i].at < q[j].at }
 
 func (q queue[T]) Swap(i, j int) {
 	q[i], q[j] = q[j], q[i]

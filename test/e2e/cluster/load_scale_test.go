@@ -41,7 +41,9 @@ var _ = Describe("Scaling under load", Serial, func() {
 
 	It("by its calls, from 15 to 3 to 15, fails no call", func(ctx SpecContext) {
 		t := newTenant(ctx)
-		t.warm(httpd("wave", brief, func(s *v1alpha1.FunctionSpec) { s.Scaling.Max = new(int32(15)) }))
+		t.warm(httpd("wave", brief, func(s *v1alpha1.FunctionSpec) {
+			s.Scaling.Max, s.Decider = new(int32(15)), v1alpha1.DeciderListing1
+		}))
 		steady := startTraffic(context.Background(), mostCalls, sleeping(t, "wave", 3000, 3))
 		DeferCleanup(func() { steady.stop() })
 		counts := t.count("wave")

@@ -1,0 +1,95 @@
+package scheduler
+
+import (
+	"testing"
+	"time"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/estimate"
+)
+
+// memory is what a fake Memory recalls of every function.
+type memory estimate.Means
+
+func (m memory) Recall(*v1alpha1.Function) estimate.Means { return estimate.Means(m) }
+
+func ofRuntime(name v1alpha1.RuntimeName) func(*v1alpha1.Function) {
+	return func(fn *v1alpha1.Function) { fn.Spec.Runtime = name }
+}
+
+func (w *world) meanStart(fn *v1alpha1.Function) time.Duration {
+	return w.scheduler.meanStart(w.scheduler.lookup(string(fn.UID)), fn)
+}
+
+func TestANewFunctionStartsAsItsKindDoes(t *testing.T) {
+	inWorld(t, defaults(), func(w *world) {
+		fn, image := w.put("f", ofRuntime("python3"), minInstances(1)), w.put("image")
+		w.ticks(1)
+		spec := w.started(fn, 1)[0]
+		if got := w.meanStart(fn); got != 0 {
+			t.Errorf("before any start: %v", got)
+		}
+		w.after(2 * time.Second)
+		w.ready(spec)
+		sibling := w.put("sibling", ofRuntime("python3"))
+		patient := w.put("impatient", ofRuntime("python3"), func(fn *v1alpha1.Function) { fn.Spec.StartupTimeout.Duration = time.Second })
+		for fn, want := range map[*v1alpha1.Function]time.Duration{
+			fn: 2 * time.Second, sibling: 2 * time.Second, patient: time.Second, image: 0,
+		} {
+			if got := w.meanStart(fn); got != want {
+				t.Errorf("%s: %v, want %v", fn.Name, got, want)
+			}
+		}
+		w.scheduler.learnStart(w.scheduler.lookup(string(sibling.UID)), time.Hour)
+		if got := w.meanStart(sibling); got != 10*time.Second {
+			t.Errorf("a start beyond the timeout counts for %v", got)
+		}
+	})
+}
+
+func TestWhatWasLearntBeforeIsASeed(t *testing.T) {
+	inWorld(t, defaults(), func(w *world) {
+		w.scheduler.deps.Memory = memory{Execution: time.Hour, Start: 4 * time.Second}
+		fn := w.put("f", ofRuntime("python3"), minInstances(1))
+		w.ticks(1)
+		f := w.scheduler.lookup(string(fn.UID))
+		if got, want := f.means(), (estimate.Means{Execution: time.Minute, Start: 4 * time.Second}); got != want {
+			t.Errorf("recalled %v, want %v: a status may say anything", got, want)
+		}
+		w.scheduler.deps.Memory = nil
+		if got := w.meanStart(w.put("sibling", ofRuntime("python3"))); got != 4*time.Second {
+			t.Errorf("a sibling starts in %v", got)
+		}
+		f.observe(time.Second)
+		for range 10 {
+			f.observe(2 * time.Second)
+		}
+		if got := f.means().Execution; got != 2*time.Second {
+			t.Errorf("after ten calls the mean is %v", got)
+		}
+	})
+}
+
+func TestWhatAnotherSchedulerLearnsIsRecalled(t *testing.T) {
+	inSharedWorld(t, func(w *world) {
+		w.scheduler.deps.Memory = memory{Execution: time.Second}
+		fn := w.put("f")
+		w.ticks(1)
+		f := w.scheduler.lookup(string(fn.UID))
+		f.observe(3 * time.Second)
+		w.scheduler.deps.Memory = memory{Execution: 5 * time.Second}
+		w.keeper.lose("other:1")
+		w.after(auditEvery)
+		if got := f.means(); got != (estimate.Means{}) {
+			t.Errorf("it remembers %v while another one serves it", got)
+		}
+		w.keeper.own(true)
+		w.after(auditEvery)
+		if got := f.means().Execution; got != 5*time.Second {
+			t.Errorf("it recalls %v", got)
+		}
+		if learnt := w.scheduler.Learnt(); len(learnt) != 1 || learnt[0].UID != "uid-f" || learnt[0].Generation != 1 || learnt[0].Execution != 5*time.Second {
+			t.Errorf("learnt %+v", learnt)
+		}
+	})
+}

@@ -1,0 +1,254 @@
+package scheduler
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"pgregory.net/rapid"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	"github.com/windlass-dev/windlass/pkg/fpcs"
+	"github.com/windlass-dev/windlass/pkg/provisioner"
+)
+
+func decidedBy(name v1alpha1.DeciderName) func(*v1alpha1.Function) {
+	return func(fn *v1alpha1.Function) { fn.Spec.Decider = name }
+}
+
+func (w *world) snapshot(fn *v1alpha1.Function) fpcs.Snapshot {
+	f := w.scheduler.lookup(string(fn.UID))
+	view, stale := f.broker.ViewAndStale(staleAfter)
+	w.scheduler.rooms.forget()
+	return w.scheduler.snapshot(f, fn, w.instances.Count(f.uid), view, stale)
+}
+
+func TestASnapshotSaysAllThatADeciderAsksFor(t *testing.T) {
+	config := defaults()
+	config.node = 1000
+	inWorld(t, config, func(w *world) {
+		fn, g := w.put("f", concurrency(2), maxInstances(2)), w.gateway("g:1")
+		g.offer(fn, 1)
+		spec := w.started(fn, 1)[0]
+		w.after(3 * time.Second)
+		a := w.ready(spec)
+		a.pull(1, doneWith(1, 40*time.Millisecond))
+		g.offer(fn, 2, 3)
+		w.ticks(1)
+		g.offer(fn, 4, 5)
+		w.ticks(2)
+		g.offer(fn, 6)
+		w.after(20 * time.Millisecond)
+		got := w.snapshot(fn)
+		want := fpcs.Snapshot{
+			Arrived: 6, Departed: 3, Stale: 2, OldestWait: 220 * time.Millisecond,
+			Created: 1, Busy: 1, Creating: 1, Room: 8, Concurrency: 2,
+			MeanExecution: 40 * time.Millisecond, MeanStart: 3 * time.Second,
+			Elapsed: 20 * time.Millisecond, Memory: got.Memory,
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("snapshot (-want +got):\n%s", diff)
+		}
+		if got.Memory == (fpcs.Memory{}) {
+			t.Error("it has no memory of the decisions before")
+		}
+		w.runtime.end(keyOf(string(fn.UID), w.runtime.take()[0].CID), "killed")
+		w.after(time.Millisecond)
+		if !w.snapshot(fn).Failing {
+			t.Error("it does not say that the last start failed")
+		}
+	})
+}
+
+func TestAFunctionsOwnDeciderCounts(t *testing.T) {
+	for name, tt := range map[string]struct {
+		own  v1alpha1.DeciderName
+		want int
+	}{
+		// Listing 1 buys an instance per call that waits for the first one.
+		"the scheduler's": {"", 5},
+		"its own":         {v1alpha1.DeciderHorizon, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, defaults(), func(w *world) {
+				fn := w.put("f", decidedBy(tt.own))
+				w.gateway("g:1").offer(fn, 1, 2, 3, 4, 5)
+				w.started(fn, 1)
+				w.ticks(1)
+				more := len(w.runtime.take())
+				if got := 1 + more; (got == 5) != (tt.want == 5) {
+					t.Errorf("%d were ordered, want about %d", got, tt.want)
+				}
+			})
+		})
+	}
+}
+
+func TestAnUnknownDeciderIsRefused(t *testing.T) {
+	config := DefaultConfig()
+	config.Decider = "best"
+	_, err := New(config, Deps{Registry: prometheus.NewRegistry()})
+	if err == nil || !strings.Contains(err.Error(), `Decider is "best": must be horizon, listing1 or staleness`) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// A decider that knows of no room asks for nothing. That room is made, or calls are
+// refused with the reason, does not depend on the decider.
+func TestALackOfRoomIsSeenToWhateverDecides(t *testing.T) {
+	for _, name := range []v1alpha1.DeciderName{v1alpha1.DeciderHorizon, v1alpha1.DeciderListing1, v1alpha1.DeciderStaleness} {
+		t.Run(string(name), func(t *testing.T) {
+			config := defaults()
+			config.node = 100
+			inWorld(t, config, func(w *world) {
+				idle, g := w.put("idle"), w.gateway("g:1")
+				g.offer(idle, 1)
+				a := w.ready(w.started(idle, 1)[0])
+				fn := w.put("f", decidedBy(name))
+				g.offer(fn, 2)
+				w.after(config.NoRoomPatience + time.Second)
+				detail := g.expectRefused(wirev1.Refusal_REASON_NO_CAPACITY, 2).GetDetail()
+				if !strings.Contains(detail, "100m CPU requested, 0m of 100m free") {
+					t.Errorf("refused because %q", detail)
+				}
+				a.heard()
+				a.pull(1, doneWith(1, time.Second))
+				w.after(time.Minute)
+				g.offer(fn, 3)
+				w.ticks(2)
+				a.expect("retire: made room for ns/f")
+				a.obey()
+				w.ticks(5)
+				w.ready(w.started(fn, 1)[0]).expect("ticket 0003 at g:1")
+			})
+		})
+	}
+}
+
+func TestRoomIsCountedOncePerTickAndPlacement(t *testing.T) {
+	config := defaults()
+	config.node = 1000
+	inWorld(t, config, func(w *world) {
+		s := w.scheduler
+		room := func(fn *v1alpha1.Function) int { return s.room(s.lookup(string(fn.UID)), fn) }
+		small := w.put("small")
+		large := w.put("large", func(fn *v1alpha1.Function) {
+			cpu := resource.MustParse("300m")
+			fn.Spec.Resources.Requests.CPU = &cpu
+		})
+		elsewhere := w.put("elsewhere", func(fn *v1alpha1.Function) { fn.Spec.NodeSelector = map[string]string{"a": "b"} })
+		s.rooms.forget()
+		if a, b, c := room(small), room(large), room(elsewhere); a != 10 || b != 3 || c != 10 || len(s.rooms) != 3 {
+			t.Errorf("there is room for %d, %d and %d, in %d counts", a, b, c, len(s.rooms))
+		}
+		w.gateway("g:1").offer(w.put("other"), 1)
+		if got := room(small); got != 10 {
+			t.Errorf("room %d was counted again in the same tick", got)
+		}
+		s.rooms.forget()
+		if got := room(small); got != 9 {
+			t.Errorf("room %d with an instance, want 9", got)
+		}
+	})
+}
+
+func TestWithdrawnInstancesAreEndedAndCounted(t *testing.T) {
+	inWorld(t, defaults(), func(w *world) {
+		fn, g := w.put("f"), w.gateway("g:1")
+		g.offer(fn, 1, 2, 3, 4)
+		w.ticks(1)
+		specs := w.started(fn, 4)
+		a := w.ready(specs[0])
+		f := w.scheduler.lookup(string(fn.UID))
+		c := &considered{function: f, fn: fn, decision: fpcs.Decision{Withdraw: 2, Why: fpcs.ReasonSurplus}}
+		w.scheduler.withdrawSurplus(c)
+		if len(c.withdrawn) != 2 || c.withdrawn[0].CID != specs[3].CID || c.withdrawn[1].CID != specs[2].CID {
+			t.Errorf("withdrew %v", c.withdrawn)
+		}
+		w.expectCounts(fn, provisioner.Counts{Created: 1, Creating: 1})
+		w.expectLog("withdrew instances", "function=ns/f", "withdrawn=2", "reason=Surplus")
+		series := w.scrape("function")
+		if series["instances_withdrawn_total{f,ns}"] != 2 || series["instances_failed_total{f,ns}"] != 0 {
+			t.Errorf("counted: %v", series)
+		}
+		a.heard()
+		g.expectRefused(wirev1.Refusal_REASON_UNSPECIFIED)
+	})
+}
+
+// An agent that waits for its function is withdrawn after those of which nothing was
+// heard, and runs no call for it.
+func TestAnInstanceThatWaitsForItsFunctionIsWithdrawnLast(t *testing.T) {
+	inWorld(t, defaults(), func(w *world) {
+		w.runtime.deaf = true
+		fn, g := w.put("f"), w.gateway("g:1")
+		g.offer(fn, 1, 2, 3, 4)
+		w.ticks(1)
+		specs := w.started(fn, 4)
+		w.ready(specs[0]).expect("ticket 0001 at g:1")
+		young, old := w.greet(specs[3]), w.greet(specs[2])
+		f := w.scheduler.lookup(string(fn.UID))
+		withdraw := func(n int) int {
+			c := &considered{function: f, fn: fn, decision: fpcs.Decision{Withdraw: n}}
+			w.scheduler.withdrawSurplus(c)
+			w.after(0)
+			return len(c.withdrawn)
+		}
+		if got := withdraw(1); got != 1 {
+			t.Errorf("withdrew %d", got)
+		}
+		young.expect()
+		old.expect()
+		if got := withdraw(9); got != 2 {
+			t.Errorf("withdrew %d, want the two that wait", got)
+		}
+		for _, a := range []*agent{young, old} {
+			a.expect("retire: it is not wanted any more")
+			a.pull(1) // its function has come up all the same
+			a.expect()
+		}
+		w.expectCounts(fn, provisioner.Counts{Created: 1, Leaving: 3})
+	})
+}
+
+// Whoever withdraws a surplus leaves calls that wait served, and nothing else.
+func TestASurplusThatAppearsIsWithdrawn(t *testing.T) {
+	config := defaults()
+	config.Decider = string(v1alpha1.DeciderHorizon)
+	inWorld(t, config, func(w *world) {
+		fn, g := w.put("f"), w.gateway("g:1")
+		w.scheduler.deps.Memory = nil
+		f := w.scheduler.lookup(string(fn.UID))
+		f.observe(10 * time.Second) // which makes every call need an instance
+		w.scheduler.learnStart(f, 2*time.Second)
+		for n := range 40 {
+			g.offer(fn, n)
+			w.after(50 * time.Millisecond)
+		}
+		before := w.instances.Count(f.uid).Creating
+		for n := range 40 {
+			g.withdraw(fn, n)
+		}
+		w.after(10 * time.Second)
+		after := w.instances.Count(f.uid).Creating
+		if before < 10 || after >= before {
+			t.Errorf("%d were being created with 40 calls, and %d without any", before, after)
+		}
+	})
+}
+
+func TestPlacementsThatDifferHaveDifferentNames(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		selector := rapid.MapOf(rapid.StringN(0, 3, -1), rapid.StringN(0, 3, -1))
+		a, b := newTestFunction("a"), newTestFunction("b")
+		a.Spec.NodeSelector, b.Spec.NodeSelector = selector.Draw(t, "a"), selector.Draw(t, "b")
+		same := cmp.Equal(a.Spec.NodeSelector, b.Spec.NodeSelector)
+		if got := whereOf(a) == whereOf(b); got != same {
+			t.Fatalf("%v and %v are the same: %v", a.Spec.NodeSelector, b.Spec.NodeSelector, got)
+		}
+	})
+}

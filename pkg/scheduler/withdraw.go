@@ -1,0 +1,56 @@
+package scheduler
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/provisioner"
+)
+
+const reasonUnwanted = "it is not wanted any more"
+
+// withdrawSurplus ends instances that are being created and not wanted any more, the youngest
+// first: those of which nothing was heard yet, and then those whose agents wait for
+// their function.
+func (s *Scheduler) withdrawSurplus(c *considered) {
+	unwanted := c.decision.Withdraw
+	if unwanted <= 0 {
+		return
+	}
+	f := c.function
+	c.withdrawn = s.deps.Instances.Withdraw(f.uid, unwanted)
+	c.withdrawn = append(c.withdrawn, s.withdrawHeard(f, unwanted-len(c.withdrawn))...)
+	if n := len(c.withdrawn); n > 0 {
+		s.record(f, func(m *metrics, key invoke.FunctionKey) { m.withdrew(key, n) })
+		s.deps.Log.Info("withdrew instances that were being created", "function", c.fn.Key().String(),
+			"wanted", unwanted, "withdrawn", n, "reason", string(c.decision.Why))
+	}
+}
+
+// withdrawHeard ends up to n instances whose agents are there. None is handed a ticket
+// any more before it is looked at which of them could have been.
+func (s *Scheduler) withdrawHeard(f *function, n int) []provisioner.Key {
+	if n <= 0 {
+		return nil
+	}
+	heard := slices.DeleteFunc(s.deps.Instances.Instances(f.uid), func(in provisioner.Instance) bool {
+		return in.State != provisioner.Creating || in.Ran || !in.Connected
+	})
+	slices.SortFunc(heard, func(a, b provisioner.Instance) int {
+		return cmp.Or(b.Ordered.Compare(a.Ordered), cmp.Compare(b.CID, a.CID))
+	})
+	heard = heard[:min(n, len(heard))]
+	withdrawn := make([]provisioner.Key, 0, len(heard))
+	for _, in := range heard {
+		f.broker.Retire(in.CID, reasonUnwanted)
+		withdrawn = append(withdrawn, in.Key)
+	}
+	within := finishTime(f.current())
+	for _, in := range s.deps.Instances.Instances(f.uid) {
+		if slices.Contains(withdrawn, in.Key) {
+			s.letGo(in, within)
+		}
+	}
+	return withdrawn
+}

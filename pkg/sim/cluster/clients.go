@@ -1,0 +1,85 @@
+package cluster
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+)
+
+// Clients are a closed loop: each client calls, waits for the answer, and calls again.
+type Clients struct {
+	// Count is how many, at least 1.
+	Count int
+	// First is the function that they call, or the first of Functions many, of which
+	// each call takes one at random; 0 counts as 1.
+	First     int
+	Functions int
+	// Think is how long a client waits between an answer and its next call.
+	Think Distribution
+	// From is when the first of them calls, and Within the time over which their
+	// first calls are spread evenly.
+	From   time.Duration
+	Within time.Duration
+	// Calls is how many calls they make all together, and Until when they make no
+	// more; 0 for no end.
+	Calls int
+	Until time.Duration
+}
+
+func (c Clients) validate(functions int) error {
+	switch {
+	case c.Count < 1:
+		return fmt.Errorf("Count is %d; it must be at least 1", c.Count)
+	case c.First < 0 || c.First+max(1, c.Functions) > functions:
+		return fmt.Errorf("First is %d and Functions %d, but there are %d functions; name ones that exist", c.First, c.Functions, functions)
+	case c.From < 0 || c.Within < 0 || c.Calls < 0 || c.Until < 0:
+		return fmt.Errorf("From, Within, Calls or Until is negative; they must be at least 0")
+	}
+	return nil
+}
+
+// crowd are Clients at work.
+type crowd struct {
+	Clients
+	rng  *rand.Rand
+	left int // calls that may still be made; negative for no end
+}
+
+func (w *world) beginClients(c Clients, rng *rand.Rand) {
+	k := &crowd{Clients: c, rng: rng, left: -1}
+	w.crowds = append(w.crowds, k)
+	if c.Calls > 0 {
+		k.left = c.Calls
+	}
+	for i := range c.Count {
+		w.agenda.plan(c.From+c.Within*time.Duration(i)/time.Duration(c.Count), (*clientCalls)(k))
+	}
+}
+
+// done tells whether they make no more calls.
+func (k *crowd) done(now time.Duration) bool {
+	return k.left == 0 || k.Until > 0 && now >= k.Until
+}
+
+// clientCalls is when one of them calls.
+type clientCalls crowd
+
+func (e *clientCalls) happen(w *world) {
+	k := (*crowd)(e)
+	if k.done(w.now) {
+		return
+	}
+	if k.left > 0 {
+		k.left--
+	}
+	function := k.First
+	if k.Functions > 1 {
+		function += k.rng.IntN(k.Functions)
+	}
+	w.arrive(Call{At: w.now, Function: function, Work: OwnWork}, k)
+}
+
+// answered is told of the end of a call, whatever its end was.
+func (k *crowd) answered(w *world) {
+	w.agenda.plan(w.now+k.Think.Draw(k.rng), (*clientCalls)(k))
+}

@@ -1,0 +1,222 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/windlass-dev/windlass/pkg/fpcs"
+	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
+	"github.com/windlass-dev/windlass/pkg/schedule"
+)
+
+// Config is a simulation. It can be run any number of times.
+type Config struct {
+	// Seed of everything random.
+	Seed uint64
+	// Length is when the simulation ends, at least 0; 0 is when every call has had
+	// its answer and no more will come.
+	Length time.Duration
+	// Nodes are the machines; none at all stands for one without bounds.
+	Nodes []Nodes
+	// Functions are what is called, at least one.
+	Functions []Function
+	// Loads and Clients call them.
+	Loads   []Load
+	Clients []Clients
+	// Decider decides how many instances to create. Functions may have their own.
+	Decider fpcs.Decider
+	// Hash pushes calls to workers, the nodes, in place of all that has instances
+	// pull: nobody decides then. It may be nil.
+	Hash *Hash
+	// Overheads are what a call costs beside the work of its function.
+	Overheads Overheads
+	// Scheduler are the scheduler's own constants.
+	Scheduler Scheduler
+	// Resolution is the time between two points of Result.Series; 0 for no series.
+	Resolution time.Duration
+	// Observe is told of every decision; it may be nil.
+	Observe func(now time.Duration, function int, s fpcs.Snapshot, d fpcs.Decision)
+}
+
+// Nodes are machines that are alike.
+type Nodes struct {
+	// Count is how many, at least 1.
+	Count int
+	// Allocatable is what instances may request on each.
+	Allocatable nodepick.Amount
+	// From is when they join.
+	From time.Duration
+	// Starts is how many instances may start on each at a time, while others wait
+	// for their turn; 0 for any number.
+	Starts int
+	// Capacity is what the calls that run on one share; see Demand. Where it is
+	// zero, they do not hinder each other.
+	Capacity Demand
+}
+
+// Hash is hash-based scheduling; see package hashsch.
+type Hash struct {
+	// Controllers is how many there are, at least 1. Calls take turns with them.
+	Controllers int
+	// Slots is how many containers a node has room for, at least 1, whatever
+	// instances request.
+	Slots int
+	// Remove is how much longer a start takes for which another container had to
+	// go.
+	Remove time.Duration
+}
+
+// Demand is an amount of what calls on one machine share.
+type Demand struct {
+	// CPU in cores, IO and Network in whatever unit: only their proportion to the
+	// capacity counts.
+	CPU, IO, Network float64
+}
+
+// Function is a function, or several that are alike. Functions are numbered from 0
+// in the order of Config.Functions, copies one by one.
+type Function struct {
+	// Namespace is whose it is, for the division of room.
+	Namespace string
+	// Copies is how many functions are like this; 0 counts as 1.
+	Copies int
+	// Requests is what an instance takes of its node.
+	Requests nodepick.Amount
+	// Concurrency is how many calls an instance runs at a time; 0 counts as 1.
+	Concurrency int
+	// Work is how long a call takes on an instance, unless its load says so, and
+	// Start how long an instance takes from order to first pull.
+	Work  Distribution
+	Start Distribution
+	// Demand is what a call takes of its machine's capacity while it runs alone.
+	Demand Demand
+	// Decider is this function's own; it may be nil.
+	Decider fpcs.Decider
+	// Limits are the least and the most instances.
+	Limits fpcs.Limits
+	// BackoffAfter, IdleTimeout and KeepLast are those of the function's manifest;
+	// 0 is what they are there by default: 10 s, 10 min, 1 h.
+	BackoffAfter time.Duration
+	IdleTimeout  time.Duration
+	KeepLast     time.Duration
+	// Learns says that idle times are learnt, as scaling.keepAlive Histogram has it,
+	// and Windows are those of scaling.schedule. A simulation begins at midnight UTC,
+	// January 1st, 1970, a Thursday.
+	Learns  bool
+	Windows []schedule.Window
+	// Patience is how long a caller waits until its call is handed out; 0 for as
+	// long as it takes. Where calls are pushed, callers are patient.
+	Patience time.Duration
+	// Runtime is what it shares the time to start with that was learnt, as long as
+	// none of its own instances has started.
+	Runtime string
+	// KnownWork and KnownStart are the means that are remembered from before; 0 if
+	// there was no before.
+	KnownWork  time.Duration
+	KnownStart time.Duration
+}
+
+// Overheads are the times that a call spends within the platform, beside waiting for
+// an instance.
+type Overheads struct {
+	// Admit is from the caller to the queue.
+	Admit time.Duration
+	// Claim is from being handed out to the begin of the work: the instance is busy
+	// with the call already.
+	Claim time.Duration
+	// Answer is from the end of the work to the caller.
+	Answer time.Duration
+	// Pull is from the end of the work until the instance asks for more.
+	Pull time.Duration
+}
+
+// Scheduler are constants of the scheduler. Those that are 0 are as the scheduler
+// has them by default.
+type Scheduler struct {
+	// Tick is the time between two decisions.
+	Tick time.Duration
+	// StaleAfter is how long a ticket waits until it is stale.
+	StaleAfter time.Duration
+	// Executions is how many of the last executions, and starts, a mean is taken of.
+	Executions int
+	// MaxQueued is how many calls of a function may wait.
+	MaxQueued int
+	// NoRoomPatience is how long a call waits for room on a node while its function
+	// has no instance, and EvictAfter how long an instance must have been idle to be
+	// evicted.
+	NoRoomPatience time.Duration
+	EvictAfter     time.Duration
+}
+
+func orElse[T comparable](v *T, byDefault T) {
+	var zero T
+	if *v == zero {
+		*v = byDefault
+	}
+}
+
+func (s *Scheduler) setDefaults() {
+	orElse(&s.Tick, 100*time.Millisecond)
+	orElse(&s.StaleAfter, 100*time.Millisecond)
+	orElse(&s.Executions, 10)
+	orElse(&s.MaxQueued, 10_000)
+	orElse(&s.NoRoomPatience, 5*time.Second)
+	orElse(&s.EvictAfter, 2*time.Second)
+}
+
+func (f *Function) setDefaults() {
+	orElse(&f.Copies, 1)
+	orElse(&f.Concurrency, 1)
+	orElse(&f.BackoffAfter, 10*time.Second)
+	orElse(&f.IdleTimeout, 10*time.Minute)
+	orElse(&f.KeepLast, time.Hour)
+}
+
+// Validate reports fields that are out of range.
+func (c Config) Validate() error {
+	var errs []error
+	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf("cluster: "+format, args...)) }
+	if c.Length < 0 || c.Resolution < 0 {
+		bad("Length is %v and Resolution %v; they must be at least 0", c.Length, c.Resolution)
+	}
+	if c.Decider == nil && c.Hash == nil {
+		bad("Decider is missing; fpcs.ByName has some")
+	}
+	if h := c.Hash; h != nil && (h.Controllers < 1 || h.Slots < 1 || h.Remove < 0) {
+		bad("Hash has %d controllers, %d slots and removes in %v; there must be at least 1, 1 and 0", h.Controllers, h.Slots, h.Remove)
+	}
+	if len(c.Functions) == 0 {
+		bad("Functions are none; there must be at least one")
+	}
+	for i, n := range c.Nodes {
+		if n.Count < 1 || n.From < 0 || n.Starts < 0 {
+			bad("Nodes[%d] has Count %d, From %v and Starts %d; they must be at least 1, 0 and 0", i, n.Count, n.From, n.Starts)
+		}
+	}
+	functions := 0
+	for i, f := range c.Functions {
+		if f.Copies < 0 || f.Concurrency < 0 || f.Patience < 0 || f.Limits.Min < 0 || f.Limits.Max < 0 {
+			bad("Functions[%d] has a negative field; all must be at least 0", i)
+		}
+		functions += max(1, f.Copies)
+	}
+	for i, cl := range c.Clients {
+		if err := cl.validate(functions); err != nil {
+			bad("Clients[%d].%w", i, err)
+		}
+	}
+	if c.Length == 0 && c.endless() {
+		bad("Length is 0, but clients that call for ever never come to an end; give a Length, or the clients' Calls or Until")
+	}
+	return errors.Join(errs...)
+}
+
+func (c Config) endless() bool {
+	for _, cl := range c.Clients {
+		if cl.Calls == 0 && cl.Until == 0 {
+			return true
+		}
+	}
+	return false
+}

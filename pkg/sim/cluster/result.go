@@ -1,0 +1,127 @@
+package cluster
+
+import "time"
+
+// Result is what a simulation found.
+type Result struct {
+	// Length is when the simulation ended, and LastAnswer when the last call was
+	// answered.
+	Length     time.Duration
+	LastAnswer time.Duration
+	// Functions are the results by Config.Functions, copies together, and Total is
+	// their sum.
+	Functions []FunctionResult
+	Total     FunctionResult
+	// Slowdown is how many times as long as its work a call took until it was
+	// answered. Work of less than a millisecond counts as one.
+	Slowdown Ratios
+	// Nodes are the machines one by one.
+	Nodes []NodeResult
+	// Series are points in time; see Config.Resolution.
+	Series []Point
+	// Peak is the most instances at a time, starting ones included.
+	Peak int
+	// Decisions and Events are how many decisions were made and how many events
+	// happened.
+	Decisions int
+	Events    int
+}
+
+// FunctionResult is what became of a function, or of some.
+type FunctionResult struct {
+	// Calls were made. Each is Answered, Refused because there was no room or too
+	// many waited, Expired because its caller lost patience, or Open in the end.
+	Calls, Answered, Refused, Expired, Open int
+	// Cold calls were run by an instance that was not ready when they came.
+	Cold int
+	// Created instances were ordered. Of them, Withdrawn were taken back before
+	// they were ready, Left because they were idle, and Evicted to make room for
+	// others.
+	Created, Withdrawn, Left, Evicted int
+	// Wait is how long calls waited for an instance, Setup the time from the call
+	// until its work began, and Execution what its work took.
+	Wait, Setup, Execution Histogram
+	// Starting, Idle and Busy are instance-times, summed up. Time that a busy
+	// instance spends with the platform's overheads is busy.
+	Starting, Idle, Busy time.Duration
+}
+
+// InstanceTime is how long instances held their place, summed up.
+func (r FunctionResult) InstanceTime() time.Duration { return r.Starting + r.Idle + r.Busy }
+
+// Throughput is how many calls were answered in a second, up to the last answer.
+func (r Result) Throughput() float64 {
+	if r.LastAnswer <= 0 {
+		return 0
+	}
+	return float64(r.Total.Answered) / r.LastAnswer.Seconds()
+}
+
+// NodeResult is what became of a node.
+type NodeResult struct {
+	// Created instances were ordered there, and Peak were there at a time.
+	Created, Peak int
+	// Busy is instance-time, summed up.
+	Busy time.Duration
+	// Joined is when the node joined.
+	Joined time.Duration
+
+	now int
+}
+
+// Point is the state at a time.
+type Point struct {
+	At time.Duration
+	// Instances are those that are ready, and Starting those that are not.
+	Instances, Starting int
+	// Waiting calls, and Busy instances.
+	Waiting, Busy int
+	// Answered calls since the start.
+	Answered int
+}
+
+func newFunctionResult(digits int) FunctionResult {
+	return FunctionResult{Wait: newHistogram(digits), Setup: newHistogram(digits), Execution: newHistogram(digits)}
+}
+
+// began takes note of a call whose work begins.
+func (r *Result) began(c *call, wait, setup time.Duration) {
+	f := c.function.result
+	f.Wait.record(wait)
+	f.Setup.record(setup)
+	r.Total.Wait.record(wait)
+	r.Total.Setup.record(setup)
+	if c.instance.ready > c.arrived {
+		f.Cold++
+	}
+}
+
+// ended takes note of a call whose work ends.
+func (r *Result) ended(c *call, took time.Duration) {
+	c.function.result.Execution.record(took)
+	r.Total.Execution.record(took)
+}
+
+// answered takes note of a call that has its answer.
+func (r *Result) answered(c *call, now time.Duration) {
+	c.function.result.Answered++
+	r.LastAnswer = now
+	r.Slowdown.record(float64(now-c.arrived) / float64(max(c.work, time.Millisecond)))
+}
+
+// add adds what another one has counted, histograms aside.
+func (r *FunctionResult) add(o FunctionResult) {
+	r.Calls += o.Calls
+	r.Answered += o.Answered
+	r.Refused += o.Refused
+	r.Expired += o.Expired
+	r.Open += o.Open
+	r.Cold += o.Cold
+	r.Created += o.Created
+	r.Withdrawn += o.Withdrawn
+	r.Left += o.Left
+	r.Evicted += o.Evicted
+	r.Starting += o.Starting
+	r.Idle += o.Idle
+	r.Busy += o.Busy
+}
