@@ -57,14 +57,8 @@ type Memory struct {
 	Initialized bool
 	Throttled   bool
 
-	// Calls and Span are Horizon's: so many calls came in so much time, both
-	// of them fading, so that Calls by Span is the rate of arrival. Seen says
-	// that there was a tick.
-	Calls float64
-	Span  time.Duration
-	Seen  bool
-	// Surplus is for how many ticks on end more was on its way than wanted.
-	Surplus int
+	// Rates is what Horizon has learnt.
+	Rates Rates
 }
 
 // Params are a decider's constants.

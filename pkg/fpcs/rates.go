@@ -1,0 +1,148 @@
+package fpcs
+
+import (
+	"math"
+	"time"
+)
+
+// Rates is what Horizon learns from tick to tick of a function's calls: a small
+// value that takes the same time to renew however many calls there were.
+type Rates struct {
+	// Known says that there was a tick from which on calls are counted.
+	Known bool
+	// Slow counts arrivals over a time that is long beside their noise, and Fast
+	// over one that is short, so that it shows a change.
+	Slow, Fast Window
+	// Departed is the snapshot's. Runs counts departures as Slow counts arrivals,
+	// and Held is for how long calls held an instance meanwhile, in seconds.
+	// Busy is how many were busy at the last tick.
+	Departed uint64
+	Busy     int
+	Runs     float64
+	Held     float64
+	// Execution is the mean of many execution times.
+	Execution time.Duration
+	// Peak is the most calls that were there at a tick, fading.
+	Peak float64
+	// Surplus is for how many ticks on end more was on its way than is wanted.
+	Surplus int
+}
+
+// Window counts calls over a time. Both fade, so that Calls by Span is a rate.
+type Window struct {
+	Calls float64
+	Span  time.Duration
+}
+
+const (
+	// slowMemory is how far back arrivals count: at ten calls a second the noise of
+	// what is counted is a twentieth.
+	slowMemory = 30 * time.Second
+	fastMemory = 2 * time.Second
+	// forgetAfter is for how long nothing happens before what comes next has
+	// nothing to do with what was.
+	forgetAfter = 10 * time.Second
+	// surprise is how many standard deviations, and how many calls, are more than
+	// chance brings: less than once an hour where the rate is steady.
+	surprise = 4
+	// steadyWork is how many executions the mean of the last few is mixed with:
+	// ten alone would say now half and now twice of what calls take.
+	steadyWork = 100
+)
+
+// add lets what was counted fade and adds n calls in a time.
+func (w Window) add(n float64, over, memory time.Duration) Window {
+	fade := fading(over, memory)
+	// What comes within this time has begun to fade at its end.
+	return Window{Calls: w.Calls*fade + n, Span: time.Duration(float64(w.Span)*fade + float64(memory)*(1-fade))}
+}
+
+func fading(over, memory time.Duration) float64 { return math.Exp(-float64(over) / float64(memory)) }
+
+// rate is how many calls come in a second.
+func (w Window) rate() float64 {
+	if w.Span <= 0 {
+		return 0
+	}
+	return w.Calls / w.Span.Seconds()
+}
+
+// surprises tells whether these are far more calls than another window promises.
+func (w Window) surprises(other Window) bool {
+	expected := other.rate() * w.Span.Seconds()
+	return w.Calls > expected+surprise*math.Sqrt(expected)+surprise
+}
+
+// renew takes in a snapshot.
+func (r Rates) renew(s Snapshot, p Params) Rates {
+	came := float64(s.Arrived - s.Memory.Arrived)
+	ran := float64(s.Departed - r.Departed)
+	busy := min(r.Busy, s.Busy) // instances that came or rested in between count as idle
+	r.Departed, r.Busy = s.Departed, s.Busy
+	r.Execution = steadied(r.Execution, s.MeanExecution, came)
+	if !r.Known || s.Elapsed > forgetAfter || s.Elapsed <= 0 || s.Arrived < s.Memory.Arrived {
+		// What is there now came at one moment, as far as can be told, and says
+		// nothing of a rate.
+		return Rates{Known: true, Departed: r.Departed, Busy: r.Busy, Execution: r.Execution, Runs: r.Runs, Held: r.Held, Peak: s.present()}
+	}
+	fade := fading(s.Elapsed, slowMemory)
+	r.Peak = max(s.present(), r.Peak*fade)
+	if s.Elapsed <= 2*p.Tick { // else nobody saw who was busy
+		r.Runs = r.Runs*fade + ran
+		r.Held = r.Held*fade + float64(busy)*s.Elapsed.Seconds()
+	}
+	now := Window{Calls: came, Span: s.Elapsed}
+	if r.Slow.Span > 0 && now.surprises(r.Slow) {
+		r.Slow, r.Fast = now, now
+		return r
+	}
+	r.Slow, r.Fast = r.Slow.add(came, s.Elapsed, slowMemory), r.Fast.add(came, s.Elapsed, fastMemory)
+	if r.Fast.surprises(r.Slow) {
+		r.Slow = r.Fast
+	}
+	return r
+}
+
+// present is how many calls are there, waiting or running; an instance that takes
+// more than one at a time is taken to be full.
+func (s Snapshot) present() float64 {
+	return float64(max(0, s.Waiting()) + s.Busy*max(1, s.Concurrency))
+}
+
+// steadied follows the mean of the last few executions by how many there were.
+func steadied(known, mean time.Duration, calls float64) time.Duration {
+	if known <= 0 || mean <= 0 {
+		return max(known, mean)
+	}
+	return known + time.Duration(calls/(calls+steadyWork)*float64(mean-known))
+}
+
+// hold is for how long, in seconds, a call keeps an instance from the next one. That
+// is its execution, and in truth what claiming, answering and pulling take too, which
+// for a short call is the larger part. What was seen counts as far as it is certain.
+func (r Rates) hold(tick time.Duration) float64 {
+	work := r.Execution.Seconds()
+	if r.Runs < 1 {
+		return work
+	}
+	// Ticks that see the same call say the same thing.
+	looks := r.Held / tick.Seconds()
+	sure := looks - 2*math.Sqrt(looks*(1+work/tick.Seconds()))
+	return max(work, sure*tick.Seconds()/r.Runs)
+}
+
+// cautious is a rate that calls come at least at, most likely, and bold the likeliest.
+// Evidence is time that must pass before a few calls in a short time are believed.
+func (w Window) cautious(evidence float64) float64 {
+	if w.Calls <= 0 {
+		return 0
+	}
+	return w.Calls / (w.Span.Seconds() + evidence) * max(0, 1-Z*math.Pow(w.Calls, -P1))
+}
+
+func (w Window) bold(evidence float64) float64 {
+	if w.Calls <= Z2 {
+		return 0
+	}
+	return (w.Calls - Z2) / (w.Span.Seconds() + evidence)
+}
