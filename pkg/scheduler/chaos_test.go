@@ -101,6 +101,7 @@ func (c *chaos) newFunction(i, incarnation int) *v1alpha1.Function {
 		fn.UID = types.UID(fmt.Sprintf("uid-%d-%d", i, incarnation))
 		fn.Spec.Concurrency = 1 + c.rand.Int32N(3)
 		fn.Spec.Timeout.Duration = 2 * time.Second
+		fn.Spec.Decider = []v1alpha1.DeciderName{v1alpha1.DeciderHorizon, v1alpha1.DeciderListing1, v1alpha1.DeciderStaleness}[c.rand.IntN(3)]
 		fn.Spec.Scaling.Min = c.rand.Int32N(2)
 		fn.Spec.Scaling.BackoffAfter.Duration = time.Second
 		fn.Spec.Scaling.IdleTimeout.Duration = time.Second
