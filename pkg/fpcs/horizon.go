@@ -147,7 +147,7 @@ func (o outlook) slots(rate float64) (float64, Reason) {
 	if o.created == 0 {
 		most = max(most, coming)
 	}
-	steady := min(load+o.headroom(load), most+math.Floor(o.spare())) - 0.35
+	steady := min(load+o.headroom(rate), most+math.Floor(o.spare(rate))) - 0.35
 	drain := min(load+o.backlog(rate)*o.hold/o.patience(), coming) - 0.6
 	if drain > steady {
 		return drain, ReasonBacklog
@@ -164,13 +164,15 @@ func (o outlook) instances(slots float64) int {
 // for another. It grows little faster than the root of the load, as the variance of a
 // queue does. It is worth less where a start takes long, or a call itself: the wait
 // that it saves is small beside that.
-func (o outlook) headroom(load float64) float64 {
-	return o.worth()*2.1*math.Pow(load, 0.55) + o.spare()
+func (o outlook) headroom(rate float64) float64 {
+	return o.worth()*2.1*math.Pow(rate*o.hold, 0.55) + o.spare(rate)
 }
 
-// spare is the one instance more that short calls need: for them alone, a wait for
-// one other call is long.
-func (o outlook) spare() float64 { return o.worth() * 1.5 * max(0, 1-2*o.hold/o.tick) }
+// spare is the one instance more that short calls need if there is one in a tick: for
+// them alone, a wait for one other call is long.
+func (o outlook) spare(rate float64) float64 {
+	return o.worth() * 1.5 * max(0, 1-2*o.hold/o.tick) * min(1, rate*o.tick)
+}
 
 func (o outlook) worth() float64 { return math.Pow(o.tick/max(o.tick, o.start, o.hold), 0.45) }
 
@@ -209,7 +211,7 @@ func (o outlook) keep(r Rates) int {
 		rate := r.Slow.rate() + math.Sqrt(r.Slow.Calls)/max(o.tick, r.Slow.Span.Seconds())
 		load := rate * o.hold
 		o.creating = 0
-		slots = max(slots, load+o.headroom(load), load+o.backlog(rate)*o.hold/o.patience())
+		slots = max(slots, load+o.headroom(rate), load+o.backlog(rate)*o.hold/o.patience())
 	}
 	return 1 + o.instances(1.5*slots)
 }
