@@ -21,6 +21,7 @@ var meanings = map[Reason]string{
 	ReasonNoRoom:     "there is no room for what is needed",
 	ReasonRamp:       "more calls wait than instances are starting, and how long a call takes is not known yet",
 	ReasonBacklog:    "what waits would take the instances too long",
+	ReasonStanding:   "as many calls wait as did long ago, though all instances are there",
 	ReasonRate:       "calls come at a rate that needs more instances",
 	ReasonSurplus:    "more instances are starting than are needed",
 	ReasonReplace:    "instances were lost while they were needed",

@@ -27,6 +27,8 @@
 // An instance has one stream, the newest. One that falls silent loses it, and what it
 // held unclaimed goes to others.
 //
+// It keeps what it decided lately, for people who ask why: Account.
+//
 // Everything that it knows is soft: tickets come again from their gateways, and
 // instances say hello again. It promises that a ticket which it cannot serve is
 // refused with a reason, at once or as soon as that is known, and that a tick

@@ -20,6 +20,9 @@ const (
 	execution    = 50 * time.Millisecond
 	// lessons are the calls of the life before, of which the durations are learnt.
 	lessons = 20
+	// mostPods bounds the function to so many times what it needs: beyond, nothing is
+	// learnt, and a machine with many nodes comes to a standstill.
+	mostPods = 5
 	// goneTime is how long instances may take to end.
 	goneTime = 2 * time.Minute
 )
@@ -36,10 +39,12 @@ type burst struct {
 
 // measureBurst measures a burst of calls of a function that has no instance.
 func measureBurst(ctx context.Context, w world, o options, out io.Writer) (err error) {
+	most := int32(mostPods * needed(o))
 	cpu := *resource.NewMilliQuantity(10, resource.DecimalSI)
 	fn, err := w.Create(ctx, "burst", v1alpha1.FunctionSpec{
 		Image: o.image, Args: []string{"slow-start"}, Env: []v1alpha1.EnvVar{{Name: "SECONDS", Value: startSeconds}},
 		Resources: v1alpha1.Resources{Requests: v1alpha1.ResourceList{CPU: &cpu}},
+		Scaling:   v1alpha1.Scaling{Max: &most},
 	})
 	if err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -94,8 +95,10 @@ func (w world) label(ctx context.Context, node, key string, value *string) error
 type census struct {
 	watcher watch.Interface
 	counted sync.WaitGroup
-	pods    map[types.UID]*corev1.Pod
-	broke   error
+	// over says that the watch was ended here, after which errors mean nothing.
+	over  atomic.Bool
+	pods  map[types.UID]*corev1.Pod
+	broke error
 }
 
 // count begins a census. The watch stands when it returns.
@@ -119,7 +122,7 @@ func (w world) count(ctx context.Context, fn *v1alpha1.Function) (*census, error
 			switch pod, isPod := event.Object.(*corev1.Pod); {
 			case isPod:
 				c.pods[pod.UID] = pod
-			case event.Type == watch.Error:
+			case event.Type == watch.Error && !c.over.Load():
 				c.broke = errors.New("the API server ended the watch of pods: " + fmt.Sprint(event.Object))
 			}
 		}
@@ -129,6 +132,7 @@ func (w world) count(ctx context.Context, fn *v1alpha1.Function) (*census, error
 
 // end returns the pods that were seen, as they were last.
 func (c *census) end() (map[types.UID]*corev1.Pod, error) {
+	c.over.Store(true)
 	c.watcher.Stop()
 	c.counted.Wait()
 	return c.pods, c.broke
