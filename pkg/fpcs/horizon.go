@@ -174,7 +174,10 @@ func (o outlook) spare(rate float64) float64 {
 	return o.worth() * 1.5 * max(0, 1-2*o.hold/o.tick) * min(1, rate*o.tick)
 }
 
-func (o outlook) worth() float64 { return math.Pow(o.tick/max(o.tick, o.start, o.hold), 0.45) }
+// worth is which part of the headroom is wanted.
+func (o outlook) worth() float64 {
+	return min(1/(1+0.12*(o.start/o.tick-1)), math.Sqrt(o.tick/max(o.tick, o.hold)))
+}
 
 // backlog is how many calls will wait when an instance that is ordered now is there,
 // if they come at a rate and what is there or on its way works on them; negative if

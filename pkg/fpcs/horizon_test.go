@@ -189,11 +189,11 @@ func TestHorizonWithdrawsNothingWhileCallsWait(t *testing.T) {
 // that the rate of their calls never shows that more could be.
 func TestHorizonDoesNotLeaveAQueueStanding(t *testing.T) {
 	const clients = 30
-	s := Snapshot{Created: 5, MeanExecution: 50 * time.Millisecond, MeanStart: time.Second, Room: -1}
+	s := Snapshot{Created: 5, MeanExecution: 50 * time.Millisecond, MeanStart: 3 * time.Second, Room: -1}
 	standing, orders := false, map[int]int{}
-	s, all := follow(s, 600, func(tick int, s *Snapshot) {
+	s, all := follow(s, 1200, func(tick int, s *Snapshot) {
 		s.Created, s.Creating = s.Created+orders[tick], s.Creating-orders[tick]
-		orders[tick+10] = s.Creating - sum(orders, tick+1, tick+9)
+		orders[tick+30] = s.Creating - sum(orders, tick+1, tick+29)
 		s.Busy = min(clients, s.Created)
 		s.Departed += uint64(2 * s.Busy) //nolint:gosec // Not negative.
 		s.Arrived = s.Departed + uint64(clients-s.Busy)
