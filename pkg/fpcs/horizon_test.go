@@ -287,3 +287,24 @@ func TestRatesShowAChange(t *testing.T) {
 		t.Errorf("rate %v three seconds after it went from 100 to 250", rate)
 	}
 }
+
+// Calls that were held up on their way and come together are no other rate.
+func TestRatesDoNotFollowAHiccup(t *testing.T) {
+	var r Rates
+	var m Memory
+	for i := range 16 {
+		came := uint64(15)
+		switch i {
+		case 12, 13:
+			came = 1
+		case 14:
+			came = 43
+		}
+		s := Snapshot{Arrived: m.Arrived + came, Elapsed: stale.Tick, Memory: m}
+		m.Arrived = s.Arrived
+		r = r.renew(s, stale)
+	}
+	if rate := r.Slow.rate(); rate > 170 {
+		t.Errorf("rate %v where 150 calls a second come, but for a hiccup", rate)
+	}
+}

@@ -12,8 +12,9 @@ type Rates struct {
 	Known bool
 	// Slow counts arrivals over a time that is long beside their noise, and Fast
 	// over one that is short, so that it shows a change. Fast begins one tick
-	// later, so that it tells whether calls keep coming.
-	Slow, Fast Window
+	// later, so that it tells whether calls keep coming. Brief counts the last few
+	// ticks, so that calls that were held up and come together are no change.
+	Slow, Fast, Brief Window
 	// Departed is the snapshot's. Runs counts departures as Slow counts arrivals,
 	// and Held is for how long calls held an instance meanwhile, in seconds.
 	// Busy is how many were busy at the last tick.
@@ -44,8 +45,9 @@ type Window struct {
 const (
 	// slowMemory is how far back arrivals count: at ten calls a second the noise of
 	// what is counted is a twentieth.
-	slowMemory = 30 * time.Second
-	fastMemory = 2 * time.Second
+	slowMemory  = 30 * time.Second
+	fastMemory  = 2 * time.Second
+	briefMemory = 300 * time.Millisecond
 	// forgetAfter is for how long nothing happens before what comes next has
 	// nothing to do with what was.
 	forgetAfter = 10 * time.Second
@@ -99,7 +101,8 @@ func (r Rates) renew(s Snapshot, p Params) Rates {
 		r.Held = r.Held*fade + float64(busy)*s.Elapsed.Seconds()
 	}
 	now := Window{Calls: came, Span: s.Elapsed}
-	if r.Slow.Span > 0 && now.surprises(r.Slow) {
+	r.Brief = r.Brief.add(came, s.Elapsed, briefMemory)
+	if r.Slow.Span > 0 && now.surprises(r.Slow) && r.Brief.surprises(r.Slow) {
 		r.Slow, r.Fast = now, Window{}
 		return r
 	}
