@@ -112,6 +112,9 @@ const (
 	ReasonBacklog Reason = "Backlog"
 	// ReasonRate says that calls arrive at a rate that needs more instances.
 	ReasonRate Reason = "ArrivalRate"
+	// ReasonStanding says that as many wait as did long ago, though all
+	// instances are there.
+	ReasonStanding Reason = "StandingQueue"
 	// ReasonSurplus says that more instances are on their way than are wanted.
 	ReasonSurplus Reason = "Surplus"
 	// ReasonReplace says that instances were lost while they were needed.
@@ -160,20 +163,14 @@ type Limits struct {
 }
 
 // Bound adds replacements for lost instances to a decision and keeps the number
-// of instances within limits: nothing is withdrawn that the least or a lost instance
-// needs. Max wins over everything else.
+// of instances within limits. An instance that is on its way takes the place of a
+// lost one: where many are lost, as on a machine that starves, there would else be a
+// new one for each again and again. Nothing is withdrawn that is needed for the least
+// or for a lost one. Max wins over everything else.
 func Bound(d Decision, s Snapshot, l Limits) Decision {
 	total := s.Created + s.Creating
-	least := l.Min
-	if l.Max > 0 {
-		least = min(least, l.Max)
-	}
-	d.Withdraw = max(0, min(d.Withdraw, s.Creating, total-least))
-	if s.Lost > 0 {
-		d.Withdraw = 0
-	}
-	if d.Create < s.Lost {
-		d.Create, d.Why = s.Lost, ReasonReplace
+	if lost := s.Lost - s.Creating; d.Create < lost {
+		d.Create, d.Why = lost, ReasonReplace
 	}
 	if total+d.Create < l.Min {
 		d.Create, d.Why = l.Min-total, ReasonMin
@@ -181,8 +178,16 @@ func Bound(d Decision, s Snapshot, l Limits) Decision {
 	if l.Max > 0 && d.Create > 0 && total+d.Create > l.Max {
 		d.Create, d.Why = max(0, l.Max-total), ReasonMax
 	}
+	least := l.Min
+	if l.Max > 0 {
+		least = min(least, l.Max)
+	}
+	d.Withdraw = max(0, min(d.Withdraw, s.Creating-s.Lost, total-least))
 	if d.Create > 0 {
 		d.Withdraw = 0
+	}
+	if d.Withdraw == 0 && d.Why == ReasonSurplus {
+		d.Why = ReasonEnough
 	}
 	return d
 }

@@ -5,81 +5,79 @@ import (
 	"time"
 )
 
-// Tunables.
-var (
-	Z            = 1.88
-	Z2           = 1.0
-	P1           = .65
-	Band         = 1.3
-	Beta         = 2.4
-	Spare        = 1.31
-	RD           = 5.2
-	RDMax        = 4.0
-	RS           = 4.0
-	S0           = .5
-	Round        = .465
-	RTick        = .8
-	PhiD         = .5
-	PhiP         = .6
-	TFloor       = 0.02
-	SurplusTicks = 3
+// Constants of Horizon, found by measuring: docs/design/0020 has the numbers, and
+// what others did.
+const (
+	// unknownStart is how long a start is taken to be while none was seen.
+	unknownStart = time.Second
+	// ramps is how often the number of instances doubles within one start while
+	// it is unknown how long a call takes.
+	ramps = 4
+	// surplusTicks is for how many ticks on end more must be on its way than is
+	// wanted before any of it is withdrawn.
+	surplusTicks = 5
+	// confident is how much more than there is the likeliest plan must ask for to
+	// be followed at once; below that the cautious one is.
+	confident = 1.15
 )
 
-// Horizon plans for the time that a new instance needs to be there.
+// Horizon plans for the time that a new instance needs to be there: how many calls
+// will wait by then, how many come in a second, and how many instances answer both.
+// It never orders for more calls than are there or will come in that time.
 func Horizon(s Snapshot, p Params) Decision {
 	r := s.Memory.Rates.renew(s, p)
 	o := look(s, p, r)
 	d := Decision{Why: ReasonNoDemand, Rate: r.Slow.rate(), Horizon: time.Duration(o.start * float64(time.Second))}
+	r.Hold = o.hold
+	r.Stuck, r.Queue = r.stuck(s)
 	quiet := s.Waiting() <= 0 && s.Arrived == s.Memory.Arrived
-	switch {
-	case quiet:
-	case s.Failing:
-		d.Required, d.Why = 1, ReasonRetry
-	case o.work <= 0:
-		d.Required, d.Why = o.ramp(), ReasonRamp
-	default:
-		d.Required, d.Why = o.plan(r)
-	}
-	if s.Waiting() > 0 {
-		d.Required = max(1, d.Required)
+	if !quiet {
+		d.Required, d.Why = o.required(s, &r)
 	}
 	total := s.Created + s.Creating
 	d.Create = max(0, d.Required-total)
 	switch {
 	case d.Create == 0 && !quiet:
 		d.Why = ReasonEnough
-	case d.Create > 0 && total == 0 && d.Create == 1 && !s.Failing:
+	case d.Create == 1 && total == 0 && !s.Failing:
 		d.Why = ReasonFirst
 	}
 	if s.Room >= 0 && d.Create > s.Room {
 		d.Create, d.Why = s.Room, ReasonNoRoom
 	}
-	r.Surplus = o.surplus(r)
-	if d.Create == 0 && r.Surplus >= SurplusTicks {
-		if n := min(s.Creating, total-o.keep(r)); n > 0 {
-			d.Withdraw, d.Why = n, ReasonSurplus
-			r.Surplus = 0
-		}
+	keep := o.keep(r)
+	if r.Surplus++; d.Create > 0 || s.Waiting() > 0 || total <= keep {
+		r.Surplus = 0
+	}
+	if r.Surplus >= surplusTicks && s.Creating > 0 {
+		d.Withdraw, d.Why, r.Surplus = min(s.Creating, total-keep), ReasonSurplus, 0
 	}
 	d.Next = Memory{Arrived: s.Arrived, Rates: r}
 	return d
 }
 
-// outlook is what a plan is made of: times in seconds, and calls.
+// outlook is what a plan is made of: times in seconds, and numbers of calls and of
+// instances.
 type outlook struct {
-	tick, work, start, waited float64
-	waiting, present          float64
-	each                      float64 // calls that an instance takes at a time
-	created, creating         float64 // instances
+	// tick, start and hold are how long a tick, a start and a call take, and
+	// waited how long the first call that waits has.
+	tick, start, hold, waited float64
+	// waiting calls wait, and present ones wait or run. Peak is the most that
+	// were present of late.
+	waiting, present, peak float64
+	// created and creating are instances, each for so many calls at a time.
+	created, creating, each float64
+	// fresh says that calls came in one tick only, so that nobody knows whether
+	// they keep coming.
+	fresh bool
 }
-
-const unknownStart = time.Second
 
 func look(s Snapshot, p Params, r Rates) outlook {
 	o := outlook{
-		tick: p.Tick.Seconds(), work: r.hold(p.Tick), start: s.MeanStart.Seconds(), waited: s.OldestWait.Seconds(),
-		waiting: float64(max(0, s.Waiting())), present: s.present(), each: float64(max(1, s.Concurrency)),
-		created: float64(s.Created), creating: float64(s.Creating),
+		tick: p.Tick.Seconds(), start: s.MeanStart.Seconds(), waited: s.OldestWait.Seconds(),
+		waiting: float64(max(0, s.Waiting())), present: s.present(), peak: r.Peak,
+		created: float64(s.Created), creating: float64(s.Creating), each: float64(max(1, s.Concurrency)),
+		fresh: r.Fast.Span <= 0,
 	}
 	if o.start <= 0 {
 		o.start = unknownStart.Seconds()
@@ -88,83 +86,130 @@ func look(s Snapshot, p Params, r Rates) outlook {
 		}
 	}
 	o.start = max(o.start, o.tick)
+	o.hold = r.holding(s, p, o.start)
 	return o
 }
 
-func (o outlook) total() float64 { return o.created + o.creating }
-
-// ramp doubles while it is unknown how long a call takes.
-func (o outlook) ramp() int {
-	double := max(o.tick, o.start/5)
-	return int(min(math.Exp2(math.Floor(o.waited/double)), math.Ceil(o.present/o.each), unlimited))
-}
-
-func (o outlook) patience() float64 {
-	return RTick*o.tick + min(RDMax, RD*o.work) + RS*max(0, o.start-S0)
-}
-
-func (o outlook) evidence() float64 {
-	return min(o.tick, TFloor*(o.patience()-RTick*o.tick))
-}
-
-func (o outlook) headroom(load float64) float64 {
-	phi := math.Pow(o.tick/max(o.start, PhiD*o.work), PhiP)
-	return phi * (Beta*math.Sqrt(load) + Spare*max(0, 1-2*o.work/o.tick))
-}
-
-// slots is how many calls must run at a time if they come at a rate.
-func (o outlook) slots(rate, peak float64) (float64, Reason) {
-	load := rate * o.work
-	coming := o.present + rate*o.start
-	if o.created == 0 {
-		peak = max(peak, coming)
+// required is how many instances there should be, and why.
+func (o outlook) required(s Snapshot, r *Rates) (int, Reason) {
+	total := s.Created + s.Creating
+	required, why := 0, ReasonRetry
+	switch {
+	case s.Failing: // one, to see whether it starts
+	case o.hold <= 0:
+		required, why = o.ramp(), ReasonRamp
+	default:
+		required, why = o.plan(*r)
+		if required <= total && r.Stuck.Seconds() > o.start+2*o.hold+2 {
+			r.Stuck = 0
+			required, why = min(total+(total+1)/2, o.instances(o.present)), ReasonStanding
+		}
 	}
-	phi := math.Pow(o.tick/max(o.start, PhiD*o.work), PhiP)
-	spare := phi * Spare * max(0, 1-2*o.work/o.tick)
-	need := min(load+o.headroom(load), peak+math.Floor(spare+.5))
-	there := o.created + o.creating*o.underway()
-	backlog := o.waiting + rate*o.start - there*o.each*o.start/o.work
-	if drain := min(load+backlog*o.work/o.patience(), coming); drain > need {
+	if s.Waiting() > 0 {
+		required = max(1, required)
+	}
+	return required, why
+}
+
+// ramp doubles while it is unknown how long a call takes. One instance would be
+// enough for very many calls, or for one; the longer they wait, the less likely is
+// that they are short.
+func (o outlook) ramp() int {
+	doublings := math.Floor(o.waited / max(o.tick, o.start/ramps))
+	return int(min(math.Exp2(min(doublings, 30)), float64(o.instances(o.present))))
+}
+
+// plan follows the likeliest rate if that asks for far more than there is, since
+// every tick of delay is a tick of waiting, and else the cautious one: what is
+// created stays for long, so that at each tick the noise of a likeliest rate would
+// add a little.
+func (o outlook) plan(r Rates) (int, Reason) {
+	slots, why := o.slots(r.cautious(o.evidence()))
+	if bold, because := o.slots(r.bold(o.evidence())); bold > confident*(o.created+o.creating)*o.each {
+		slots, why = bold, because
+	}
+	return o.instances(slots), why
+}
+
+// slots is how many calls must run at a time if they come at a rate: as many as run
+// on average and head-room, or as many as run on average and what drains the backlog
+// that there will be when a new instance is there.
+//
+// There is no need for more than were ever present at a time, so that clients that
+// wait for their answer before they call again get one instance each and not
+// head-room as well.
+func (o outlook) slots(rate float64) (float64, Reason) {
+	load, coming := rate*o.hold, o.present
+	if !o.fresh {
+		coming += rate * o.start
+	}
+	most := o.peak
+	if o.created == 0 {
+		most = max(most, coming)
+	}
+	steady := min(load+o.headroom(load), most+math.Floor(o.spare())) - 0.35
+	drain := min(load+o.backlog(rate)*o.hold/o.patience(), coming) - 0.6
+	if drain > steady {
 		return drain, ReasonBacklog
 	}
-	return need, ReasonRate
+	return steady, ReasonRate
 }
 
-// underway is which part of the start of those on their way is behind them.
-func (o outlook) underway() float64 {
-	if o.created > 0 {
-		return .5
-	}
-	return min(1, o.waited/o.start)
-}
-
-func (o outlook) plan(r Rates) (int, Reason) {
-	need, why := o.slots(r.Slow.cautious(o.evidence()), r.Peak)
-	if bold, whyBold := o.slots(r.Slow.bold(o.evidence()), r.Peak); bold > Band*o.total()*o.each {
-		need, why = bold, whyBold
-	}
-	return o.instances(need), why
-}
-
+// instances is how many instances take so many calls at a time.
 func (o outlook) instances(slots float64) int {
-	return int(min(unlimited, math.Ceil(max(0, slots-Round)/o.each)))
+	return int(min(unlimited, math.Ceil(max(0, slots)/o.each)))
 }
 
-// keep is how many instances are wanted at the least.
+// headroom is how many calls more than on average can run at a time, so that few wait
+// for another. It grows little faster than the root of the load, as the variance of a
+// queue does. It is worth less where a start takes long, or a call itself: the wait
+// that it saves is small beside that.
+func (o outlook) headroom(load float64) float64 {
+	return o.worth()*2.1*math.Pow(load, 0.55) + o.spare()
+}
+
+// spare is the one instance more that short calls need: for them alone, a wait for
+// one other call is long.
+func (o outlook) spare() float64 { return o.worth() * 1.5 * max(0, 1-2*o.hold/o.tick) }
+
+func (o outlook) worth() float64 { return math.Pow(o.tick/max(o.tick, o.start, o.hold), 0.45) }
+
+// backlog is how many calls will wait when an instance that is ordered now is there,
+// if they come at a rate and what is there or on its way works on them; negative if
+// it could do more.
+func (o outlook) backlog(rate float64) float64 {
+	// Those on their way are there for part of the time: if none is there yet, they
+	// were ordered when the first call came.
+	part := 0.5
+	if o.created == 0 {
+		part = min(1, o.waited/o.start)
+	}
+	return o.waiting + rate*o.start - (o.created+part*o.creating)*o.each*o.start/o.hold
+}
+
+// patience is within what time a backlog is to be gone once a new instance is there:
+// for short calls sooner, since it takes few instances, and later after a long start,
+// since nobody who waited for that is helped by much.
+func (o outlook) patience() float64 { return 0.75*o.tick + o.slowness() }
+
+func (o outlook) slowness() float64 {
+	return min(4, 5.2*o.hold) + 4.5*max(0, o.start-0.5)
+}
+
+// evidence is how much longer than they did the first calls are taken to have come
+// for: the more patience, the less haste to believe.
+func (o outlook) evidence() float64 { return min(0.35*o.tick, 0.02*o.slowness()) }
+
+// keep is how many instances are wanted at the most, with the work of those alone
+// that are there. Between this and what is required nothing is done, so that what is
+// ordered and what is withdrawn do not take turns.
 func (o outlook) keep(r Rates) int {
-	if o.work <= 0 {
-		return max(1, o.instances(o.present))
+	slots := o.present
+	if o.hold > 0 {
+		rate := r.Slow.rate() + math.Sqrt(r.Slow.Calls)/max(o.tick, r.Slow.Span.Seconds())
+		load := rate * o.hold
+		o.creating = 0
+		slots = max(slots, load+o.headroom(load), load+o.backlog(rate)*o.hold/o.patience())
 	}
-	rate := r.Slow.rate() + math.Sqrt(r.Slow.Calls)/max(o.tick, r.Slow.Span.Seconds())
-	load := rate * o.work
-	backlog := o.waiting + rate*o.start - o.created*o.each*o.start/o.work
-	need := max(load+o.headroom(load), load+backlog*o.work/o.patience())
-	return max(1, o.instances(1.5*min(need, o.present+rate*o.start))+1)
-}
-
-func (o outlook) surplus(r Rates) int {
-	if o.creating == 0 || int(o.total()) <= o.keep(r) {
-		return 0
-	}
-	return r.Surplus + 1
+	return 1 + o.instances(1.5*slots)
 }

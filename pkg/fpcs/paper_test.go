@@ -196,7 +196,7 @@ func TestBoundKeepsLimits(t *testing.T) {
 		if total+d.Create < l.Min {
 			t.Fatalf("%d instances where %d must be", total+d.Create, l.Min)
 		}
-		if free.Create < s.Lost {
+		if free.Create+s.Creating < s.Lost {
 			t.Fatalf("%d lost and %d created", s.Lost, free.Create)
 		}
 	})

@@ -11,7 +11,8 @@ type Rates struct {
 	// Known says that there was a tick from which on calls are counted.
 	Known bool
 	// Slow counts arrivals over a time that is long beside their noise, and Fast
-	// over one that is short, so that it shows a change.
+	// over one that is short, so that it shows a change. Fast begins one tick
+	// later, so that it tells whether calls keep coming.
 	Slow, Fast Window
 	// Departed is the snapshot's. Runs counts departures as Slow counts arrivals,
 	// and Held is for how long calls held an instance meanwhile, in seconds.
@@ -22,8 +23,14 @@ type Rates struct {
 	Held     float64
 	// Execution is the mean of many execution times.
 	Execution time.Duration
+	// Hold is for how long a call keeps an instance, in seconds, as it was last
+	// planned with.
+	Hold float64
 	// Peak is the most calls that were there at a tick, fading.
 	Peak float64
+	// Queue is how many waited when it last became shorter, and Stuck since when.
+	Queue int
+	Stuck time.Duration
 	// Surplus is for how many ticks on end more was on its way than is wanted.
 	Surplus int
 }
@@ -83,7 +90,7 @@ func (r Rates) renew(s Snapshot, p Params) Rates {
 	if !r.Known || s.Elapsed > forgetAfter || s.Elapsed <= 0 || s.Arrived < s.Memory.Arrived {
 		// What is there now came at one moment, as far as can be told, and says
 		// nothing of a rate.
-		return Rates{Known: true, Departed: r.Departed, Busy: r.Busy, Execution: r.Execution, Runs: r.Runs, Held: r.Held, Peak: s.present()}
+		return Rates{Known: true, Departed: r.Departed, Busy: r.Busy, Execution: r.Execution, Runs: r.Runs, Held: r.Held, Hold: r.Hold, Peak: s.present()}
 	}
 	fade := fading(s.Elapsed, slowMemory)
 	r.Peak = max(s.present(), r.Peak*fade)
@@ -93,14 +100,30 @@ func (r Rates) renew(s Snapshot, p Params) Rates {
 	}
 	now := Window{Calls: came, Span: s.Elapsed}
 	if r.Slow.Span > 0 && now.surprises(r.Slow) {
-		r.Slow, r.Fast = now, now
+		r.Slow, r.Fast = now, Window{}
 		return r
 	}
-	r.Slow, r.Fast = r.Slow.add(came, s.Elapsed, slowMemory), r.Fast.add(came, s.Elapsed, fastMemory)
+	if r.Slow.Span > 0 {
+		r.Fast = r.Fast.add(came, s.Elapsed, fastMemory)
+	}
+	r.Slow = r.Slow.add(came, s.Elapsed, slowMemory)
 	if r.Fast.surprises(r.Slow) {
 		r.Slow = r.Fast
 	}
 	return r
+}
+
+// stuck is for how long a queue has not become shorter though all that was ordered is
+// there. A tenth less is shorter.
+func (r Rates) stuck(s Snapshot) (since time.Duration, from int) {
+	waiting := max(0, s.Waiting())
+	switch {
+	case s.Created == 0 || r.Queue == 0 || float64(waiting) < .9*float64(r.Queue):
+		return 0, waiting
+	case s.Creating > 0:
+		return r.Stuck, max(r.Queue, waiting)
+	}
+	return r.Stuck + s.Elapsed, r.Queue
 }
 
 // present is how many calls are there, waiting or running; an instance that takes
@@ -117,12 +140,12 @@ func steadied(known, mean time.Duration, calls float64) time.Duration {
 	return known + time.Duration(calls/(calls+steadyWork)*float64(mean-known))
 }
 
-// hold is for how long, in seconds, a call keeps an instance from the next one. That
+// held is for how long, in seconds, a call keeps an instance from the next one. That
 // is its execution, and in truth what claiming, answering and pulling take too, which
 // for a short call is the larger part. What was seen counts as far as it is certain.
-func (r Rates) hold(tick time.Duration) float64 {
+func (r Rates) held(tick time.Duration) float64 {
 	work := r.Execution.Seconds()
-	if r.Runs < 1 {
+	if work <= 0 || r.Runs < 1 {
 		return work
 	}
 	// Ticks that see the same call say the same thing.
@@ -131,18 +154,39 @@ func (r Rates) hold(tick time.Duration) float64 {
 	return max(work, sure*tick.Seconds()/r.Runs)
 }
 
-// cautious is a rate that calls come at least at, most likely, and bold the likeliest.
-// Evidence is time that must pass before a few calls in a short time are believed.
-func (w Window) cautious(evidence float64) float64 {
-	if w.Calls <= 0 {
-		return 0
+// holding is held, but while instances start it grows no faster than to the double in
+// the time that they take. Instances that start take from those that run: calls that
+// take longer for it would else order more instances, which make them take longer.
+func (r Rates) holding(s Snapshot, p Params, start float64) float64 {
+	held := r.held(p.Tick)
+	if s.Creating > 0 && r.Hold > 0 {
+		held = min(held, r.Hold*(1+s.Elapsed.Seconds()/start))
 	}
-	return w.Calls / (w.Span.Seconds() + evidence) * max(0, 1-Z*math.Pow(w.Calls, -P1))
+	return held
 }
 
-func (w Window) bold(evidence float64) float64 {
-	if w.Calls <= Z2 {
+// cautious is a rate that calls come at least at, most likely, and bold the likeliest.
+// Evidence is time that must pass before a few calls in a short time are believed.
+func (r Rates) cautious(evidence float64) float64 {
+	n := r.Slow.Calls
+	if n <= 0 {
 		return 0
 	}
-	return (w.Calls - Z2) / (w.Span.Seconds() + evidence)
+	return min(r.atMost(), n/(r.Slow.Span.Seconds()+evidence)*max(0, 1-2*math.Pow(n, -2.0/3)))
+}
+
+func (r Rates) bold(evidence float64) float64 {
+	if r.Slow.Calls <= 1 {
+		return 0
+	}
+	return min(r.atMost(), (r.Slow.Calls-1)/(r.Slow.Span.Seconds()+evidence))
+}
+
+// atMost is a rate that calls have not come faster than of late: calls that came all
+// at once and were not followed by others are no rate.
+func (r Rates) atMost() float64 {
+	if r.Fast.Span <= 0 {
+		return math.Inf(1)
+	}
+	return (r.Fast.Calls + 2*math.Sqrt(r.Fast.Calls)) / r.Fast.Span.Seconds()
 }

@@ -27,7 +27,7 @@ var ErrNever = errors.New("it never comes")
 // calendar is in the way.
 func ParseStart(expression string) (Start, error) {
 	if n := len(strings.Fields(expression)); n != 5 {
-		return Start{}, fmt.Errorf("it has %d fields, not 5", n)
+		return Start{}, fmt.Errorf("it has %d instead of 5", n)
 	}
 	if strings.Contains(expression, "TZ=") {
 		return Start{}, errors.New("the time zone has a field of its own")

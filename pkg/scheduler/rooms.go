@@ -8,8 +8,9 @@ import (
 )
 
 // rooms is for how many instances the nodes have room, counted once in a tick for all
-// functions whose instances may run in the same places and request the same. Its zero
-// value knows nothing yet.
+// functions whose instances may run in the same places and request the same.
+// Namespaces have no bound of their own: they share what is ordered, and a quota of
+// theirs is known to the API server only.
 type rooms map[placement]int
 
 // placement is what the room for an instance depends on.
