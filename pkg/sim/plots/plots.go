@@ -225,7 +225,12 @@ func scale(axis *plot.Axis, a report.Axis) {
 		if axis.Min == axis.Max {
 			axis.Min, axis.Max = axis.Min/2, axis.Max*2
 		}
-	case a.FromZero:
+	case len(a.Names) > 0:
+		// They are its ticks.
+	case !a.FromZero:
+		axis.Tick.Marker = evenTicks{}
+	default:
+		axis.Tick.Marker = evenTicks{}
 		axis.Min = 0
 		if axis.Max <= 0 {
 			axis.Max = 1

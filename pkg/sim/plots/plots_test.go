@@ -57,6 +57,24 @@ func TestWhatCannotBeDrawnIsAnError(t *testing.T) {
 	}
 }
 
+func TestLinearAxesHaveSomeRoundLabels(t *testing.T) {
+	for _, tt := range []struct {
+		low, high float64
+		want      string
+	}{
+		{0, 2500, "0 500 1000 1500 2000 2500"}, {795, 1010, "800 850 900 950 1000"}, {0, .31, "0.00 0.05 0.10 0.15 0.20 0.25 0.30"},
+		{0, 20, "0 5 10 15 20"}, {3, 3, "3"},
+	} {
+		var labels []string
+		for _, tick := range (evenTicks{}).Ticks(tt.low, tt.high) {
+			labels = append(labels, tick.Label)
+		}
+		if got := strings.Join(labels, " "); got != tt.want {
+			t.Errorf("between %v and %v: %s, want %s", tt.low, tt.high, got, tt.want)
+		}
+	}
+}
+
 func TestLogarithmicAxesHaveLabels(t *testing.T) {
 	for _, tt := range []struct {
 		low, high float64

@@ -60,3 +60,27 @@ func isOneOf(value float64, digits ...float64) bool {
 	}
 	return false
 }
+
+// evenTicks marks a linear axis at some five round values.
+type evenTicks struct{}
+
+// Ticks implements plot.Ticker.
+func (evenTicks) Ticks(low, high float64) []plot.Tick {
+	if !(high > low) {
+		return []plot.Tick{{Value: low, Label: strconv.FormatFloat(low, 'g', 4, 64)}}
+	}
+	step := math.Pow(10, math.Floor(math.Log10((high-low)/4)))
+	for _, times := range []float64{5, 2} {
+		if step*times <= (high-low)/4 {
+			step *= times
+			break
+		}
+	}
+	var ticks []plot.Tick
+	for n := math.Ceil(low/step - 1e-9); n*step <= high+step*1e-9; n++ {
+		digits := max(0, int(-math.Floor(math.Log10(step))))
+		value := n*step + 0 // no negative zero
+		ticks = append(ticks, plot.Tick{Value: value, Label: strconv.FormatFloat(value, 'f', digits, 64)})
+	}
+	return ticks
+}
