@@ -44,7 +44,7 @@ func measureBurst(ctx context.Context, w world, o options, out io.Writer) (err e
 	fn, err := w.Create(ctx, "burst", v1alpha1.FunctionSpec{
 		Image: o.image, Args: []string{"slow-start"}, Env: []v1alpha1.EnvVar{{Name: "SECONDS", Value: startSeconds}},
 		Resources: v1alpha1.Resources{Requests: v1alpha1.ResourceList{CPU: &cpu}},
-		Scaling:   v1alpha1.Scaling{Max: &most},
+		Scaling:   v1alpha1.Scaling{Max: &most}, Decider: v1alpha1.DeciderName(o.decider),
 	})
 	if err != nil {
 		return err

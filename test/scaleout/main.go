@@ -15,8 +15,9 @@
 //   - burst: a function that takes three seconds to start and 50 ms to answer. It was
 //     called before, so that both are known, and has no instance. Calls come at random
 //     at a constant rate. Created pods by those needed, which are the rate times the
-//     duration unless -needed says more, are to be 1.5 or less. wait_p99 is of all
-//     calls, those of the first seconds included.
+//     duration unless -needed says more, are to be 1.5 or less; more than five times
+//     as many are not created, whatever the decider wants. wait_p99 is of all calls,
+//     those of the first seconds included. -decider compares deciders.
 //   - warmpool: the first call of a python3 function with code in its manifest, once
 //     by a pod and once by a spare instance, in turns. The start is the time that the
 //     call waited for its instance; its median by a spare one is to be 150 ms or less.
@@ -49,7 +50,9 @@ type options struct {
 
 	rate   float64
 	needed int
-	seed   uint64
+	// decider is the function's; empty for the schedulers' own.
+	decider string
+	seed    uint64
 
 	runs int
 }
@@ -67,6 +70,7 @@ func main() {
 	flag.DurationVar(&o.length, "length", 30*time.Second, "scaleout, burst: how long calls are counted")
 	flag.Float64Var(&o.rate, "rate", 150, "burst: calls per second")
 	flag.IntVar(&o.needed, "needed", 0, "burst: pods that are needed; rate times duration by default")
+	flag.StringVar(&o.decider, "decider", "", "burst: decider of the function; the schedulers' own by default")
 	flag.Uint64Var(&o.seed, "seed", 1, "burst: seed of the times between calls")
 	flag.IntVar(&o.runs, "runs", 20, "warmpool: starts of each kind")
 	flag.Parse()
