@@ -351,6 +351,8 @@ func (p *Provisioner) exited(exit Exit, events Events) {
 func failureOf(in Instance, exit Exit) StartFailure {
 	failure := StartFailure{Code: cmp.Or(exit.Code, v1alpha1.ReasonStartFailed), Reason: exit.Reason, LogTail: exit.LogTail}
 	switch {
+	case exit.Code == v1alpha1.ReasonNodeLost:
+		// Then its agent was silent for that reason.
 	case in.Blamed != "":
 		failure.Code, failure.Reason = in.BlamedCode, in.Blamed
 	case in.Broken != "" && exit.Code == "":

@@ -27,12 +27,14 @@ type fakeRuntime struct {
 	started []InstanceSpec
 	stopped []invoke.CID
 	exits   chan Exit
+	// code is that of whatever is stopped.
+	code string
 }
 
 func (r *fakeRuntime) Start(spec InstanceSpec) { r.started = append(r.started, spec) }
 func (r *fakeRuntime) Stop(uid string, cid invoke.CID) {
 	r.stopped = append(r.stopped, cid)
-	r.exits <- Exit{FunctionUID: uid, CID: cid, Reason: "stopped", LogTail: []string{"last words"}}
+	r.exits <- Exit{FunctionUID: uid, CID: cid, Code: r.code, Reason: "stopped", LogTail: []string{"last words"}}
 }
 func (r *fakeRuntime) Exits() <-chan Exit { return r.exits }
 
@@ -206,6 +208,16 @@ func TestInstanceThatEndsUnexpectedlyIsLost(t *testing.T) {
 		if c := p.Count("u"); c != (Counts{}) {
 			t.Errorf("counts %+v", c)
 		}
+	})
+}
+
+func TestALostNodeIsWhyAnInstanceFellSilent(t *testing.T) {
+	running(t, func(p *Provisioner, r *fakeRuntime, e *told) {
+		r.code = v1alpha1.ReasonNodeLost
+		p.Order(function(), invoke.Term{Epoch: 7}, 1)
+		p.Disconnect(start(t, p, r.started[0]))
+		time.Sleep(silencePatience + 2*time.Second)
+		expectTold(t, e, "00000007-000001 gone, lost true: stopped")
 	})
 }
 
