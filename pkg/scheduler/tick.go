@@ -35,6 +35,7 @@ func (s *Scheduler) tick() {
 	for _, c := range all {
 		s.conclude(c, &known)
 	}
+	// 9. Bring warm pools to their size, with what is left.
 	s.keepSpares()
 	s.metrics.ticked(s.deps.Now().Sub(begun))
 }
