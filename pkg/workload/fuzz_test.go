@@ -18,7 +18,8 @@ func FuzzAzure(f *testing.F) {
 			return
 		}
 		read, err := readAzureCounts(fsys, options)
-		if err == nil && len(read.minutes) != minutes {
+		// 0 means all there are.
+		if err == nil && minutes > 0 && len(read.minutes) != minutes {
 			t.Errorf("read %d minutes of %d", len(read.minutes), minutes)
 		}
 		tables, err := readAzureDurations(fsys)
