@@ -3,7 +3,6 @@ package cluster
 import (
 	"math"
 	"math/rand/v2"
-	"slices"
 	"time"
 )
 
@@ -56,18 +55,5 @@ func LogNormal(median, p99 time.Duration) Distribution {
 func Uniform(from, to time.Duration) Distribution {
 	return Distribution{mean: (from + to) / 2, draw: func(rng *rand.Rand) time.Duration {
 		return from + time.Duration(rng.Float64()*float64(to-from))
-	}}
-}
-
-// Empirical draws one of the observations, at least one, each with the same
-// probability.
-func Empirical(observations []time.Duration) Distribution {
-	values := slices.Clone(observations)
-	var sum time.Duration
-	for _, v := range values {
-		sum += v
-	}
-	return Distribution{mean: sum / time.Duration(len(values)), draw: func(rng *rand.Rand) time.Duration {
-		return values[rng.IntN(len(values))]
 	}}
 }

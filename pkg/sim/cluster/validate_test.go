@@ -63,7 +63,7 @@ func TestDistributions(t *testing.T) {
 	w := build(Config{Functions: []Function{{}}, Decider: FixedPool(1)})
 	for name, d := range map[string]Distribution{
 		"fixed": Fixed(time.Second), "exponential": Exponential(time.Second), "log-normal": LogNormal(time.Second, 3*time.Second),
-		"uniform": Uniform(time.Second, 2*time.Second), "empirical": Empirical([]time.Duration{time.Second, 4 * time.Second}), "none": {},
+		"uniform": Uniform(time.Second, 2*time.Second), "none": {},
 	} {
 		const n = 100_000
 		var sum time.Duration
