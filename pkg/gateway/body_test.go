@@ -238,7 +238,7 @@ func TestTheRestOfABodyIsNoRequest(t *testing.T) {
 			// The first call itself may have been offered twice, for its ticket
 			// was there before the stream to the scheduler was.
 			for len(w.scheduler.offers) > 0 {
-				if again := w.scheduler.ticket(); !bytes.Equal(again.GetInvocationId(), first.GetInvocationId()) {
+				if again := w.scheduler.offered(); !bytes.Equal(again.GetInvocationId(), first.GetInvocationId()) {
 					t.Errorf("the body became a call: %v", again)
 				}
 			}

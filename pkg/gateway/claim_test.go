@@ -144,11 +144,11 @@ func TestATicketThatNobodyClaimsIsOfferedAgain(t *testing.T) {
 	w := newWorld(t)
 	answers := w.call(w.get("/function/hello/"))
 	lost := w.scheduler.ticket()
-	again := w.scheduler.ticket()
+	again := w.scheduler.offered()
 	for again.GetWaitedNs() < int64(time.Second) {
 		// The first may also be offered twice, if it came while the
 		// gateway connected to the scheduler.
-		again = w.scheduler.ticket()
+		again = w.scheduler.offered()
 	}
 	if !bytes.Equal(lost.GetToken(), again.GetToken()) {
 		t.Errorf("offered again: %v, was %v", again, lost)

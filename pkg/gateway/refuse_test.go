@@ -71,7 +71,7 @@ func TestACallWaitsForASchedulerThatDoesNotKnowTheFunction(t *testing.T) {
 	w := newWorld(t)
 	answers := w.call(w.get("/function/hello/"))
 	for _, reason := range []wirev1.Refusal_Reason{wirev1.Refusal_REASON_UNKNOWN_FUNCTION, wirev1.Refusal_REASON_NOT_OWNER} {
-		w.scheduler.refuse(&wirev1.Refusal{InvocationId: w.scheduler.ticket().GetInvocationId(), Reason: reason})
+		w.scheduler.refuse(&wirev1.Refusal{InvocationId: w.scheduler.offered().GetInvocationId(), Reason: reason})
 	}
 	w.take().whole(200, "")
 	wrote(t, answers, 200, invoke.ExecutedYes)

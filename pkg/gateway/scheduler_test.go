@@ -10,7 +10,7 @@ import (
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
 )
 
-// fakeScheduler hands every ticket that it is offered to the test.
+// fakeScheduler hands the tickets that it is offered to the test.
 type fakeScheduler struct {
 	t           *testing.T
 	addr        string
@@ -19,6 +19,7 @@ type fakeScheduler struct {
 
 	mu     sync.Mutex
 	server *grpc.Server
+	handed map[string]bool // the tokens that ticket gave to the test since the start
 	stream grpc.BidiStreamingServer[wirev1.OfferRequest, wirev1.OfferReply]
 }
 
@@ -39,7 +40,7 @@ func (s *fakeScheduler) start() {
 	server := grpc.NewServer(grpc.WaitForHandlers(true))
 	wirev1.RegisterSchedulerServer(server, &schedulerService{fake: s})
 	s.mu.Lock()
-	s.addr, s.server = l.Addr().String(), server
+	s.addr, s.server, s.handed = l.Addr().String(), server, make(map[string]bool)
 	s.mu.Unlock()
 	go func() { _ = server.Serve(l) }()
 }
@@ -74,7 +75,24 @@ func (s *fakeScheduler) tryRefuse(refusal *wirev1.Refusal) error {
 	return s.stream.Send(&wirev1.OfferReply{Refusals: []*wirev1.Refusal{refusal}})
 }
 
+// ticket is the next one that it does not know. A gateway may offer one twice: when a
+// stream opens, it cannot know what the last one lost. Schedulers pass over the second.
 func (s *fakeScheduler) ticket() *wirev1.Ticket {
+	s.t.Helper()
+	for {
+		ticket := s.offered()
+		s.mu.Lock()
+		known := s.handed[string(ticket.GetToken())]
+		s.handed[string(ticket.GetToken())] = true
+		s.mu.Unlock()
+		if !known {
+			return ticket
+		}
+	}
+}
+
+// offered is the next one, known or not.
+func (s *fakeScheduler) offered() *wirev1.Ticket {
 	s.t.Helper()
 	return receive(s.t, s.offers, "a ticket")
 }
