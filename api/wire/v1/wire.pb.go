@@ -176,7 +176,7 @@ func (x Goodbye_Reason) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Goodbye_Reason.Descriptor instead.
 func (Goodbye_Reason) EnumDescriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{12, 0}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{13, 0}
 }
 
 type Failure_Kind int32
@@ -231,7 +231,7 @@ func (x Failure_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Failure_Kind.Descriptor instead.
 func (Failure_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{27, 0}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{28, 0}
 }
 
 type Refused_Reason int32
@@ -282,7 +282,7 @@ func (x Refused_Reason) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Refused_Reason.Descriptor instead.
 func (Refused_Reason) EnumDescriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{31, 0}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{32, 0}
 }
 
 // Ticket says that an invocation waits at a gateway.
@@ -304,7 +304,9 @@ type Ticket struct {
 	RemainingNs int64 `protobuf:"varint,6,opt,name=remaining_ns,json=remainingNs,proto3" json:"remaining_ns,omitempty"`
 	// The request of an idempotent function, if it is small: the instance may
 	// start at once, and claims with its result.
-	Request       *Granted `protobuf:"bytes,7,opt,name=request,proto3" json:"request,omitempty"`
+	Request *Granted `protobuf:"bytes,7,opt,name=request,proto3" json:"request,omitempty"`
+	// Trace id and span id of the call, 16 and 8 bytes, if its trace is recorded.
+	Trace         []byte `protobuf:"bytes,8,opt,name=trace,proto3" json:"trace,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -384,6 +386,13 @@ func (x *Ticket) GetRemainingNs() int64 {
 func (x *Ticket) GetRequest() *Granted {
 	if x != nil {
 		return x.Request
+	}
+	return nil
+}
+
+func (x *Ticket) GetTrace() []byte {
+	if x != nil {
+		return x.Trace
 	}
 	return nil
 }
@@ -838,7 +847,11 @@ type Hello struct {
 	Token string `protobuf:"bytes,4,opt,name=token,proto3" json:"token,omitempty"`
 	// It is a spare instance, of no function so far: function_uid, generation and
 	// cid are empty, and it waits for an Assignment instead of tickets.
-	Spare         bool `protobuf:"varint,5,opt,name=spare,proto3" json:"spare,omitempty"`
+	Spare bool `protobuf:"varint,5,opt,name=spare,proto3" json:"spare,omitempty"`
+	// Time since the agent began, and from then until the function was ready; of the
+	// first hello of an instance, 0 in later ones.
+	AgeNs         int64 `protobuf:"varint,6,opt,name=age_ns,json=ageNs,proto3" json:"age_ns,omitempty"`
+	ReadyAfterNs  int64 `protobuf:"varint,7,opt,name=ready_after_ns,json=readyAfterNs,proto3" json:"ready_after_ns,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -908,10 +921,25 @@ func (x *Hello) GetSpare() bool {
 	return false
 }
 
+func (x *Hello) GetAgeNs() int64 {
+	if x != nil {
+		return x.AgeNs
+	}
+	return 0
+}
+
+func (x *Hello) GetReadyAfterNs() int64 {
+	if x != nil {
+		return x.ReadyAfterNs
+	}
+	return 0
+}
+
 type Ping struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Time until the next one at the latest, if nothing else is said; 0 if unknown.
-	EveryNs       int64 `protobuf:"varint,1,opt,name=every_ns,json=everyNs,proto3" json:"every_ns,omitempty"`
+	EveryNs       int64        `protobuf:"varint,1,opt,name=every_ns,json=everyNs,proto3" json:"every_ns,omitempty"`
+	Report        *AgentReport `protobuf:"bytes,2,opt,name=report,proto3" json:"report,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -953,6 +981,111 @@ func (x *Ping) GetEveryNs() int64 {
 	return 0
 }
 
+func (x *Ping) GetReport() *AgentReport {
+	if x != nil {
+		return x.Report
+	}
+	return nil
+}
+
+// AgentReport is what an agent says of itself. Counts are totals since it began.
+type AgentReport struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Calls that were run, and those of them that did not end as they should.
+	Calls  uint64 `protobuf:"varint,1,opt,name=calls,proto3" json:"calls,omitempty"`
+	Broken uint64 `protobuf:"varint,2,opt,name=broken,proto3" json:"broken,omitempty"`
+	// Claims that were refused.
+	ClaimsRefused uint64 `protobuf:"varint,3,opt,name=claims_refused,json=claimsRefused,proto3" json:"claims_refused,omitempty"`
+	// Streams to schedulers that ended and were opened anew.
+	Reconnects uint64 `protobuf:"varint,4,opt,name=reconnects,proto3" json:"reconnects,omitempty"`
+	// What the agent's own process uses.
+	CpuNs         uint64 `protobuf:"varint,5,opt,name=cpu_ns,json=cpuNs,proto3" json:"cpu_ns,omitempty"`
+	ResidentBytes uint64 `protobuf:"varint,6,opt,name=resident_bytes,json=residentBytes,proto3" json:"resident_bytes,omitempty"`
+	// Asks less often, having waited in vain.
+	BackedOff     bool `protobuf:"varint,7,opt,name=backed_off,json=backedOff,proto3" json:"backed_off,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AgentReport) Reset() {
+	*x = AgentReport{}
+	mi := &file_wire_v1_wire_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AgentReport) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AgentReport) ProtoMessage() {}
+
+func (x *AgentReport) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_v1_wire_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AgentReport.ProtoReflect.Descriptor instead.
+func (*AgentReport) Descriptor() ([]byte, []int) {
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *AgentReport) GetCalls() uint64 {
+	if x != nil {
+		return x.Calls
+	}
+	return 0
+}
+
+func (x *AgentReport) GetBroken() uint64 {
+	if x != nil {
+		return x.Broken
+	}
+	return 0
+}
+
+func (x *AgentReport) GetClaimsRefused() uint64 {
+	if x != nil {
+		return x.ClaimsRefused
+	}
+	return 0
+}
+
+func (x *AgentReport) GetReconnects() uint64 {
+	if x != nil {
+		return x.Reconnects
+	}
+	return 0
+}
+
+func (x *AgentReport) GetCpuNs() uint64 {
+	if x != nil {
+		return x.CpuNs
+	}
+	return 0
+}
+
+func (x *AgentReport) GetResidentBytes() uint64 {
+	if x != nil {
+		return x.ResidentBytes
+	}
+	return 0
+}
+
+func (x *AgentReport) GetBackedOff() bool {
+	if x != nil {
+		return x.BackedOff
+	}
+	return false
+}
+
 type Pull struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// How many more tickets the instance can take now.
@@ -965,7 +1098,7 @@ type Pull struct {
 
 func (x *Pull) Reset() {
 	*x = Pull{}
-	mi := &file_wire_v1_wire_proto_msgTypes[9]
+	mi := &file_wire_v1_wire_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -977,7 +1110,7 @@ func (x *Pull) String() string {
 func (*Pull) ProtoMessage() {}
 
 func (x *Pull) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[9]
+	mi := &file_wire_v1_wire_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -990,7 +1123,7 @@ func (x *Pull) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pull.ProtoReflect.Descriptor instead.
 func (*Pull) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{9}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Pull) GetCredits() uint32 {
@@ -1021,7 +1154,7 @@ type Done struct {
 
 func (x *Done) Reset() {
 	*x = Done{}
-	mi := &file_wire_v1_wire_proto_msgTypes[10]
+	mi := &file_wire_v1_wire_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1033,7 +1166,7 @@ func (x *Done) String() string {
 func (*Done) ProtoMessage() {}
 
 func (x *Done) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[10]
+	mi := &file_wire_v1_wire_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1046,7 +1179,7 @@ func (x *Done) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Done.ProtoReflect.Descriptor instead.
 func (*Done) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{10}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Done) GetInvocationId() []byte {
@@ -1080,7 +1213,7 @@ type LeaveRequest struct {
 
 func (x *LeaveRequest) Reset() {
 	*x = LeaveRequest{}
-	mi := &file_wire_v1_wire_proto_msgTypes[11]
+	mi := &file_wire_v1_wire_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1092,7 +1225,7 @@ func (x *LeaveRequest) String() string {
 func (*LeaveRequest) ProtoMessage() {}
 
 func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[11]
+	mi := &file_wire_v1_wire_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1105,7 +1238,7 @@ func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveRequest.ProtoReflect.Descriptor instead.
 func (*LeaveRequest) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{11}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *LeaveRequest) GetIdleNs() int64 {
@@ -1126,7 +1259,7 @@ type Goodbye struct {
 
 func (x *Goodbye) Reset() {
 	*x = Goodbye{}
-	mi := &file_wire_v1_wire_proto_msgTypes[12]
+	mi := &file_wire_v1_wire_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1138,7 +1271,7 @@ func (x *Goodbye) String() string {
 func (*Goodbye) ProtoMessage() {}
 
 func (x *Goodbye) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[12]
+	mi := &file_wire_v1_wire_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1151,7 +1284,7 @@ func (x *Goodbye) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Goodbye.ProtoReflect.Descriptor instead.
 func (*Goodbye) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{12}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Goodbye) GetReason() Goodbye_Reason {
@@ -1186,7 +1319,7 @@ type PullReply struct {
 
 func (x *PullReply) Reset() {
 	*x = PullReply{}
-	mi := &file_wire_v1_wire_proto_msgTypes[13]
+	mi := &file_wire_v1_wire_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1198,7 +1331,7 @@ func (x *PullReply) String() string {
 func (*PullReply) ProtoMessage() {}
 
 func (x *PullReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[13]
+	mi := &file_wire_v1_wire_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1211,7 +1344,7 @@ func (x *PullReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PullReply.ProtoReflect.Descriptor instead.
 func (*PullReply) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{13}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *PullReply) GetKind() isPullReply_Kind {
@@ -1361,7 +1494,7 @@ type Assignment struct {
 
 func (x *Assignment) Reset() {
 	*x = Assignment{}
-	mi := &file_wire_v1_wire_proto_msgTypes[14]
+	mi := &file_wire_v1_wire_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1373,7 +1506,7 @@ func (x *Assignment) String() string {
 func (*Assignment) ProtoMessage() {}
 
 func (x *Assignment) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[14]
+	mi := &file_wire_v1_wire_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1386,7 +1519,7 @@ func (x *Assignment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Assignment.ProtoReflect.Descriptor instead.
 func (*Assignment) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{14}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Assignment) GetFunctionUid() string {
@@ -1469,7 +1602,7 @@ type Variable struct {
 
 func (x *Variable) Reset() {
 	*x = Variable{}
-	mi := &file_wire_v1_wire_proto_msgTypes[15]
+	mi := &file_wire_v1_wire_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1481,7 +1614,7 @@ func (x *Variable) String() string {
 func (*Variable) ProtoMessage() {}
 
 func (x *Variable) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[15]
+	mi := &file_wire_v1_wire_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1494,7 +1627,7 @@ func (x *Variable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Variable.ProtoReflect.Descriptor instead.
 func (*Variable) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{15}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Variable) GetName() string {
@@ -1522,7 +1655,7 @@ type File struct {
 
 func (x *File) Reset() {
 	*x = File{}
-	mi := &file_wire_v1_wire_proto_msgTypes[16]
+	mi := &file_wire_v1_wire_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1534,7 +1667,7 @@ func (x *File) String() string {
 func (*File) ProtoMessage() {}
 
 func (x *File) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[16]
+	mi := &file_wire_v1_wire_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1547,7 +1680,7 @@ func (x *File) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use File.ProtoReflect.Descriptor instead.
 func (*File) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{16}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *File) GetPath() string {
@@ -1576,7 +1709,7 @@ type Moved struct {
 
 func (x *Moved) Reset() {
 	*x = Moved{}
-	mi := &file_wire_v1_wire_proto_msgTypes[17]
+	mi := &file_wire_v1_wire_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1588,7 +1721,7 @@ func (x *Moved) String() string {
 func (*Moved) ProtoMessage() {}
 
 func (x *Moved) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[17]
+	mi := &file_wire_v1_wire_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1601,7 +1734,7 @@ func (x *Moved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Moved.ProtoReflect.Descriptor instead.
 func (*Moved) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{17}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Moved) GetAddress() string {
@@ -1626,7 +1759,7 @@ type Pong struct {
 
 func (x *Pong) Reset() {
 	*x = Pong{}
-	mi := &file_wire_v1_wire_proto_msgTypes[18]
+	mi := &file_wire_v1_wire_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1638,7 +1771,7 @@ func (x *Pong) String() string {
 func (*Pong) ProtoMessage() {}
 
 func (x *Pong) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[18]
+	mi := &file_wire_v1_wire_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1651,7 +1784,7 @@ func (x *Pong) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pong.ProtoReflect.Descriptor instead.
 func (*Pong) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{18}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{19}
 }
 
 type Welcome struct {
@@ -1664,7 +1797,7 @@ type Welcome struct {
 
 func (x *Welcome) Reset() {
 	*x = Welcome{}
-	mi := &file_wire_v1_wire_proto_msgTypes[19]
+	mi := &file_wire_v1_wire_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1676,7 +1809,7 @@ func (x *Welcome) String() string {
 func (*Welcome) ProtoMessage() {}
 
 func (x *Welcome) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[19]
+	mi := &file_wire_v1_wire_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1689,7 +1822,7 @@ func (x *Welcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Welcome.ProtoReflect.Descriptor instead.
 func (*Welcome) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{19}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Welcome) GetEpoch() uint64 {
@@ -1710,7 +1843,7 @@ type LeaveReply struct {
 
 func (x *LeaveReply) Reset() {
 	*x = LeaveReply{}
-	mi := &file_wire_v1_wire_proto_msgTypes[20]
+	mi := &file_wire_v1_wire_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1722,7 +1855,7 @@ func (x *LeaveReply) String() string {
 func (*LeaveReply) ProtoMessage() {}
 
 func (x *LeaveReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[20]
+	mi := &file_wire_v1_wire_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1735,7 +1868,7 @@ func (x *LeaveReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveReply.ProtoReflect.Descriptor instead.
 func (*LeaveReply) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{20}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *LeaveReply) GetGranted() bool {
@@ -1761,7 +1894,7 @@ type Retire struct {
 
 func (x *Retire) Reset() {
 	*x = Retire{}
-	mi := &file_wire_v1_wire_proto_msgTypes[21]
+	mi := &file_wire_v1_wire_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1773,7 +1906,7 @@ func (x *Retire) String() string {
 func (*Retire) ProtoMessage() {}
 
 func (x *Retire) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[21]
+	mi := &file_wire_v1_wire_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1786,7 +1919,7 @@ func (x *Retire) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Retire.ProtoReflect.Descriptor instead.
 func (*Retire) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{21}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Retire) GetReason() string {
@@ -1812,7 +1945,7 @@ type AttemptRequest struct {
 
 func (x *AttemptRequest) Reset() {
 	*x = AttemptRequest{}
-	mi := &file_wire_v1_wire_proto_msgTypes[22]
+	mi := &file_wire_v1_wire_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1824,7 +1957,7 @@ func (x *AttemptRequest) String() string {
 func (*AttemptRequest) ProtoMessage() {}
 
 func (x *AttemptRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[22]
+	mi := &file_wire_v1_wire_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1837,7 +1970,7 @@ func (x *AttemptRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptRequest.ProtoReflect.Descriptor instead.
 func (*AttemptRequest) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{22}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *AttemptRequest) GetKind() isAttemptRequest_Kind {
@@ -1943,7 +2076,7 @@ type Claim struct {
 
 func (x *Claim) Reset() {
 	*x = Claim{}
-	mi := &file_wire_v1_wire_proto_msgTypes[23]
+	mi := &file_wire_v1_wire_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1955,7 +2088,7 @@ func (x *Claim) String() string {
 func (*Claim) ProtoMessage() {}
 
 func (x *Claim) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[23]
+	mi := &file_wire_v1_wire_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1968,7 +2101,7 @@ func (x *Claim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Claim.ProtoReflect.Descriptor instead.
 func (*Claim) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{23}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Claim) GetInvocationId() []byte {
@@ -2008,7 +2141,7 @@ type Release struct {
 
 func (x *Release) Reset() {
 	*x = Release{}
-	mi := &file_wire_v1_wire_proto_msgTypes[24]
+	mi := &file_wire_v1_wire_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2020,7 +2153,7 @@ func (x *Release) String() string {
 func (*Release) ProtoMessage() {}
 
 func (x *Release) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[24]
+	mi := &file_wire_v1_wire_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2033,7 +2166,7 @@ func (x *Release) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Release.ProtoReflect.Descriptor instead.
 func (*Release) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{24}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Release) GetReason() string {
@@ -2056,13 +2189,16 @@ type ResultHead struct {
 	Whole     bool   `protobuf:"varint,6,opt,name=whole,proto3" json:"whole,omitempty"`
 	// Not empty if the runtime reported an error of the handler.
 	FunctionError string `protobuf:"bytes,7,opt,name=function_error,json=functionError,proto3" json:"function_error,omitempty"`
+	// Time from the sending of the claim until the function was handed the call; 0
+	// if it was handed it before.
+	BegunAfterNs  int64 `protobuf:"varint,8,opt,name=begun_after_ns,json=begunAfterNs,proto3" json:"begun_after_ns,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ResultHead) Reset() {
 	*x = ResultHead{}
-	mi := &file_wire_v1_wire_proto_msgTypes[25]
+	mi := &file_wire_v1_wire_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2074,7 +2210,7 @@ func (x *ResultHead) String() string {
 func (*ResultHead) ProtoMessage() {}
 
 func (x *ResultHead) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[25]
+	mi := &file_wire_v1_wire_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2087,7 +2223,7 @@ func (x *ResultHead) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResultHead.ProtoReflect.Descriptor instead.
 func (*ResultHead) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{25}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ResultHead) GetStatus() int32 {
@@ -2139,17 +2275,26 @@ func (x *ResultHead) GetFunctionError() string {
 	return ""
 }
 
+func (x *ResultHead) GetBegunAfterNs() int64 {
+	if x != nil {
+		return x.BegunAfterNs
+	}
+	return 0
+}
+
 type ResultEnd struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Not empty if the attempt failed instead of ending well.
-	Failure       *Failure `protobuf:"bytes,1,opt,name=failure,proto3" json:"failure,omitempty"`
+	Failure *Failure `protobuf:"bytes,1,opt,name=failure,proto3" json:"failure,omitempty"`
+	// Execution time of the attempt.
+	ExecNs        int64 `protobuf:"varint,2,opt,name=exec_ns,json=execNs,proto3" json:"exec_ns,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ResultEnd) Reset() {
 	*x = ResultEnd{}
-	mi := &file_wire_v1_wire_proto_msgTypes[26]
+	mi := &file_wire_v1_wire_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2161,7 +2306,7 @@ func (x *ResultEnd) String() string {
 func (*ResultEnd) ProtoMessage() {}
 
 func (x *ResultEnd) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[26]
+	mi := &file_wire_v1_wire_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2174,7 +2319,7 @@ func (x *ResultEnd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResultEnd.ProtoReflect.Descriptor instead.
 func (*ResultEnd) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{26}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ResultEnd) GetFailure() *Failure {
@@ -2182,6 +2327,13 @@ func (x *ResultEnd) GetFailure() *Failure {
 		return x.Failure
 	}
 	return nil
+}
+
+func (x *ResultEnd) GetExecNs() int64 {
+	if x != nil {
+		return x.ExecNs
+	}
+	return 0
 }
 
 // Failure says why there is no good result.
@@ -2195,7 +2347,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_wire_v1_wire_proto_msgTypes[27]
+	mi := &file_wire_v1_wire_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2207,7 +2359,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[27]
+	mi := &file_wire_v1_wire_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2220,7 +2372,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{27}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Failure) GetKind() Failure_Kind {
@@ -2248,7 +2400,7 @@ type Header struct {
 
 func (x *Header) Reset() {
 	*x = Header{}
-	mi := &file_wire_v1_wire_proto_msgTypes[28]
+	mi := &file_wire_v1_wire_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2260,7 +2412,7 @@ func (x *Header) String() string {
 func (*Header) ProtoMessage() {}
 
 func (x *Header) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[28]
+	mi := &file_wire_v1_wire_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2273,7 +2425,7 @@ func (x *Header) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Header.ProtoReflect.Descriptor instead.
 func (*Header) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{28}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Header) GetName() string {
@@ -2306,7 +2458,7 @@ type AttemptReply struct {
 
 func (x *AttemptReply) Reset() {
 	*x = AttemptReply{}
-	mi := &file_wire_v1_wire_proto_msgTypes[29]
+	mi := &file_wire_v1_wire_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2318,7 +2470,7 @@ func (x *AttemptReply) String() string {
 func (*AttemptReply) ProtoMessage() {}
 
 func (x *AttemptReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[29]
+	mi := &file_wire_v1_wire_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2331,7 +2483,7 @@ func (x *AttemptReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptReply.ProtoReflect.Descriptor instead.
 func (*AttemptReply) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{29}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *AttemptReply) GetKind() isAttemptReply_Kind {
@@ -2444,7 +2596,7 @@ type Granted struct {
 
 func (x *Granted) Reset() {
 	*x = Granted{}
-	mi := &file_wire_v1_wire_proto_msgTypes[30]
+	mi := &file_wire_v1_wire_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2456,7 +2608,7 @@ func (x *Granted) String() string {
 func (*Granted) ProtoMessage() {}
 
 func (x *Granted) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[30]
+	mi := &file_wire_v1_wire_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2469,7 +2621,7 @@ func (x *Granted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Granted.ProtoReflect.Descriptor instead.
 func (*Granted) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{30}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Granted) GetAttempt() uint32 {
@@ -2544,7 +2696,7 @@ type Refused struct {
 
 func (x *Refused) Reset() {
 	*x = Refused{}
-	mi := &file_wire_v1_wire_proto_msgTypes[31]
+	mi := &file_wire_v1_wire_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2556,7 +2708,7 @@ func (x *Refused) String() string {
 func (*Refused) ProtoMessage() {}
 
 func (x *Refused) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[31]
+	mi := &file_wire_v1_wire_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2569,7 +2721,7 @@ func (x *Refused) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refused.ProtoReflect.Descriptor instead.
 func (*Refused) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{31}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Refused) GetReason() Refused_Reason {
@@ -2589,7 +2741,7 @@ type BodyEnd struct {
 
 func (x *BodyEnd) Reset() {
 	*x = BodyEnd{}
-	mi := &file_wire_v1_wire_proto_msgTypes[32]
+	mi := &file_wire_v1_wire_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2601,7 +2753,7 @@ func (x *BodyEnd) String() string {
 func (*BodyEnd) ProtoMessage() {}
 
 func (x *BodyEnd) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[32]
+	mi := &file_wire_v1_wire_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2614,7 +2766,7 @@ func (x *BodyEnd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BodyEnd.ProtoReflect.Descriptor instead.
 func (*BodyEnd) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{32}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *BodyEnd) GetAborted() bool {
@@ -2632,7 +2784,7 @@ type Cancel struct {
 
 func (x *Cancel) Reset() {
 	*x = Cancel{}
-	mi := &file_wire_v1_wire_proto_msgTypes[33]
+	mi := &file_wire_v1_wire_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2644,7 +2796,7 @@ func (x *Cancel) String() string {
 func (*Cancel) ProtoMessage() {}
 
 func (x *Cancel) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[33]
+	mi := &file_wire_v1_wire_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2657,7 +2809,7 @@ func (x *Cancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cancel.ProtoReflect.Descriptor instead.
 func (*Cancel) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{33}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{34}
 }
 
 type BeatRequest struct {
@@ -2669,7 +2821,7 @@ type BeatRequest struct {
 
 func (x *BeatRequest) Reset() {
 	*x = BeatRequest{}
-	mi := &file_wire_v1_wire_proto_msgTypes[34]
+	mi := &file_wire_v1_wire_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2681,7 +2833,7 @@ func (x *BeatRequest) String() string {
 func (*BeatRequest) ProtoMessage() {}
 
 func (x *BeatRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[34]
+	mi := &file_wire_v1_wire_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2694,7 +2846,7 @@ func (x *BeatRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeatRequest.ProtoReflect.Descriptor instead.
 func (*BeatRequest) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{34}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *BeatRequest) GetNumber() uint64 {
@@ -2720,7 +2872,7 @@ type BeatReply struct {
 
 func (x *BeatReply) Reset() {
 	*x = BeatReply{}
-	mi := &file_wire_v1_wire_proto_msgTypes[35]
+	mi := &file_wire_v1_wire_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2732,7 +2884,7 @@ func (x *BeatReply) String() string {
 func (*BeatReply) ProtoMessage() {}
 
 func (x *BeatReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[35]
+	mi := &file_wire_v1_wire_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2745,7 +2897,7 @@ func (x *BeatReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeatReply.ProtoReflect.Descriptor instead.
 func (*BeatReply) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{35}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *BeatReply) GetNumber() uint64 {
@@ -2777,7 +2929,7 @@ type SlotsRequest struct {
 
 func (x *SlotsRequest) Reset() {
 	*x = SlotsRequest{}
-	mi := &file_wire_v1_wire_proto_msgTypes[36]
+	mi := &file_wire_v1_wire_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2789,7 +2941,7 @@ func (x *SlotsRequest) String() string {
 func (*SlotsRequest) ProtoMessage() {}
 
 func (x *SlotsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[36]
+	mi := &file_wire_v1_wire_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2802,7 +2954,7 @@ func (x *SlotsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotsRequest.ProtoReflect.Descriptor instead.
 func (*SlotsRequest) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{36}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{37}
 }
 
 type SlotsReply struct {
@@ -2816,7 +2968,7 @@ type SlotsReply struct {
 
 func (x *SlotsReply) Reset() {
 	*x = SlotsReply{}
-	mi := &file_wire_v1_wire_proto_msgTypes[37]
+	mi := &file_wire_v1_wire_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2828,7 +2980,7 @@ func (x *SlotsReply) String() string {
 func (*SlotsReply) ProtoMessage() {}
 
 func (x *SlotsReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[37]
+	mi := &file_wire_v1_wire_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2841,7 +2993,7 @@ func (x *SlotsReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotsReply.ProtoReflect.Descriptor instead.
 func (*SlotsReply) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{37}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *SlotsReply) GetSlots() []*SlotsReply_Slot {
@@ -2866,7 +3018,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_wire_v1_wire_proto_msgTypes[38]
+	mi := &file_wire_v1_wire_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2878,7 +3030,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[38]
+	mi := &file_wire_v1_wire_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2891,7 +3043,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{38}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{39}
 }
 
 type WatchReply struct {
@@ -2905,7 +3057,7 @@ type WatchReply struct {
 
 func (x *WatchReply) Reset() {
 	*x = WatchReply{}
-	mi := &file_wire_v1_wire_proto_msgTypes[39]
+	mi := &file_wire_v1_wire_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2917,7 +3069,7 @@ func (x *WatchReply) String() string {
 func (*WatchReply) ProtoMessage() {}
 
 func (x *WatchReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[39]
+	mi := &file_wire_v1_wire_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2930,7 +3082,7 @@ func (x *WatchReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchReply.ProtoReflect.Descriptor instead.
 func (*WatchReply) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{39}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *WatchReply) GetFunctions() []*FunctionFacts {
@@ -2982,7 +3134,7 @@ type FunctionFacts struct {
 
 func (x *FunctionFacts) Reset() {
 	*x = FunctionFacts{}
-	mi := &file_wire_v1_wire_proto_msgTypes[40]
+	mi := &file_wire_v1_wire_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2994,7 +3146,7 @@ func (x *FunctionFacts) String() string {
 func (*FunctionFacts) ProtoMessage() {}
 
 func (x *FunctionFacts) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[40]
+	mi := &file_wire_v1_wire_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3007,7 +3159,7 @@ func (x *FunctionFacts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FunctionFacts.ProtoReflect.Descriptor instead.
 func (*FunctionFacts) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{40}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *FunctionFacts) GetFunctionUid() string {
@@ -3132,7 +3284,7 @@ type StartProblem struct {
 
 func (x *StartProblem) Reset() {
 	*x = StartProblem{}
-	mi := &file_wire_v1_wire_proto_msgTypes[41]
+	mi := &file_wire_v1_wire_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3144,7 +3296,7 @@ func (x *StartProblem) String() string {
 func (*StartProblem) ProtoMessage() {}
 
 func (x *StartProblem) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[41]
+	mi := &file_wire_v1_wire_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3157,7 +3309,7 @@ func (x *StartProblem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartProblem.ProtoReflect.Descriptor instead.
 func (*StartProblem) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{41}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *StartProblem) GetReason() string {
@@ -3202,7 +3354,7 @@ type Happening struct {
 
 func (x *Happening) Reset() {
 	*x = Happening{}
-	mi := &file_wire_v1_wire_proto_msgTypes[42]
+	mi := &file_wire_v1_wire_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3214,7 +3366,7 @@ func (x *Happening) String() string {
 func (*Happening) ProtoMessage() {}
 
 func (x *Happening) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[42]
+	mi := &file_wire_v1_wire_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3227,7 +3379,7 @@ func (x *Happening) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Happening.ProtoReflect.Descriptor instead.
 func (*Happening) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{42}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Happening) GetReason() string {
@@ -3268,7 +3420,7 @@ type SlotsReply_Slot struct {
 
 func (x *SlotsReply_Slot) Reset() {
 	*x = SlotsReply_Slot{}
-	mi := &file_wire_v1_wire_proto_msgTypes[43]
+	mi := &file_wire_v1_wire_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3280,7 +3432,7 @@ func (x *SlotsReply_Slot) String() string {
 func (*SlotsReply_Slot) ProtoMessage() {}
 
 func (x *SlotsReply_Slot) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[43]
+	mi := &file_wire_v1_wire_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3293,7 +3445,7 @@ func (x *SlotsReply_Slot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotsReply_Slot.ProtoReflect.Descriptor instead.
 func (*SlotsReply_Slot) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{37, 0}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{38, 0}
 }
 
 func (x *SlotsReply_Slot) GetSlot() uint32 {
@@ -3322,7 +3474,7 @@ type SlotsReply_Member struct {
 
 func (x *SlotsReply_Member) Reset() {
 	*x = SlotsReply_Member{}
-	mi := &file_wire_v1_wire_proto_msgTypes[44]
+	mi := &file_wire_v1_wire_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3334,7 +3486,7 @@ func (x *SlotsReply_Member) String() string {
 func (*SlotsReply_Member) ProtoMessage() {}
 
 func (x *SlotsReply_Member) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[44]
+	mi := &file_wire_v1_wire_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3347,7 +3499,7 @@ func (x *SlotsReply_Member) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotsReply_Member.ProtoReflect.Descriptor instead.
 func (*SlotsReply_Member) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{37, 1}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{38, 1}
 }
 
 func (x *SlotsReply_Member) GetId() string {
@@ -3375,7 +3527,7 @@ var File_wire_v1_wire_proto protoreflect.FileDescriptor
 
 const file_wire_v1_wire_proto_rawDesc = "" +
 	"\n" +
-	"\x12wire/v1/wire.proto\x12\x10windlass.wire.v1\"\xf5\x01\n" +
+	"\x12wire/v1/wire.proto\x12\x10windlass.wire.v1\"\x8b\x02\n" +
 	"\x06Ticket\x12#\n" +
 	"\rinvocation_id\x18\x01 \x01(\fR\finvocationId\x12!\n" +
 	"\ffunction_uid\x18\x02 \x01(\tR\vfunctionUid\x12\x18\n" +
@@ -3383,7 +3535,8 @@ const file_wire_v1_wire_proto_rawDesc = "" +
 	"\x05token\x18\x04 \x01(\fR\x05token\x12\x1b\n" +
 	"\twaited_ns\x18\x05 \x01(\x03R\bwaitedNs\x12!\n" +
 	"\fremaining_ns\x18\x06 \x01(\x03R\vremainingNs\x123\n" +
-	"\arequest\x18\a \x01(\v2\x19.windlass.wire.v1.GrantedR\arequest\"\xb8\x01\n" +
+	"\arequest\x18\a \x01(\v2\x19.windlass.wire.v1.GrantedR\arequest\x12\x14\n" +
+	"\x05trace\x18\b \x01(\fR\x05trace\"\xb8\x01\n" +
 	"\fOfferRequest\x12\x18\n" +
 	"\agateway\x18\x01 \x01(\tR\agateway\x120\n" +
 	"\x06offers\x18\x02 \x03(\v2\x18.windlass.wire.v1.TicketR\x06offers\x12>\n" +
@@ -3421,7 +3574,7 @@ const file_wire_v1_wire_proto_rawDesc = "" +
 	"\x05leave\x18\x03 \x01(\v2\x1e.windlass.wire.v1.LeaveRequestH\x00R\x05leave\x125\n" +
 	"\agoodbye\x18\x04 \x01(\v2\x19.windlass.wire.v1.GoodbyeH\x00R\agoodbye\x12,\n" +
 	"\x04ping\x18\x05 \x01(\v2\x16.windlass.wire.v1.PingH\x00R\x04pingB\x06\n" +
-	"\x04kind\"\x88\x01\n" +
+	"\x04kind\"\xc5\x01\n" +
 	"\x05Hello\x12!\n" +
 	"\ffunction_uid\x18\x01 \x01(\tR\vfunctionUid\x12\x1e\n" +
 	"\n" +
@@ -3429,9 +3582,23 @@ const file_wire_v1_wire_proto_rawDesc = "" +
 	"generation\x12\x10\n" +
 	"\x03cid\x18\x03 \x01(\tR\x03cid\x12\x14\n" +
 	"\x05token\x18\x04 \x01(\tR\x05token\x12\x14\n" +
-	"\x05spare\x18\x05 \x01(\bR\x05spare\"!\n" +
+	"\x05spare\x18\x05 \x01(\bR\x05spare\x12\x15\n" +
+	"\x06age_ns\x18\x06 \x01(\x03R\x05ageNs\x12$\n" +
+	"\x0eready_after_ns\x18\a \x01(\x03R\freadyAfterNs\"X\n" +
 	"\x04Ping\x12\x19\n" +
-	"\bevery_ns\x18\x01 \x01(\x03R\aeveryNs\"L\n" +
+	"\bevery_ns\x18\x01 \x01(\x03R\aeveryNs\x125\n" +
+	"\x06report\x18\x02 \x01(\v2\x1d.windlass.wire.v1.AgentReportR\x06report\"\xdf\x01\n" +
+	"\vAgentReport\x12\x14\n" +
+	"\x05calls\x18\x01 \x01(\x04R\x05calls\x12\x16\n" +
+	"\x06broken\x18\x02 \x01(\x04R\x06broken\x12%\n" +
+	"\x0eclaims_refused\x18\x03 \x01(\x04R\rclaimsRefused\x12\x1e\n" +
+	"\n" +
+	"reconnects\x18\x04 \x01(\x04R\n" +
+	"reconnects\x12\x15\n" +
+	"\x06cpu_ns\x18\x05 \x01(\x04R\x05cpuNs\x12%\n" +
+	"\x0eresident_bytes\x18\x06 \x01(\x04R\rresidentBytes\x12\x1d\n" +
+	"\n" +
+	"backed_off\x18\a \x01(\bR\tbackedOff\"L\n" +
 	"\x04Pull\x12\x18\n" +
 	"\acredits\x18\x01 \x01(\rR\acredits\x12*\n" +
 	"\x04done\x18\x02 \x03(\v2\x16.windlass.wire.v1.DoneR\x04done\"b\n" +
@@ -3510,7 +3677,7 @@ const file_wire_v1_wire_proto_rawDesc = "" +
 	"\x03cid\x18\x03 \x01(\tR\x03cid\x12\x18\n" +
 	"\astarted\x18\x04 \x01(\bR\astarted\"!\n" +
 	"\aRelease\x12\x16\n" +
-	"\x06reason\x18\x01 \x01(\tR\x06reason\"\xe1\x01\n" +
+	"\x06reason\x18\x01 \x01(\tR\x06reason\"\x87\x02\n" +
 	"\n" +
 	"ResultHead\x12\x16\n" +
 	"\x06status\x18\x01 \x01(\x05R\x06status\x122\n" +
@@ -3520,9 +3687,11 @@ const file_wire_v1_wire_proto_rawDesc = "" +
 	"\n" +
 	"whole_body\x18\x05 \x01(\fR\twholeBody\x12\x14\n" +
 	"\x05whole\x18\x06 \x01(\bR\x05whole\x12%\n" +
-	"\x0efunction_error\x18\a \x01(\tR\rfunctionError\"@\n" +
+	"\x0efunction_error\x18\a \x01(\tR\rfunctionError\x12$\n" +
+	"\x0ebegun_after_ns\x18\b \x01(\x03R\fbegunAfterNs\"Y\n" +
 	"\tResultEnd\x123\n" +
-	"\afailure\x18\x01 \x01(\v2\x19.windlass.wire.v1.FailureR\afailure\"\xb4\x01\n" +
+	"\afailure\x18\x01 \x01(\v2\x19.windlass.wire.v1.FailureR\afailure\x12\x17\n" +
+	"\aexec_ns\x18\x02 \x01(\x03R\x06execNs\"\xb4\x01\n" +
 	"\aFailure\x122\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x1e.windlass.wire.v1.Failure.KindR\x04kind\x12\x16\n" +
 	"\x06detail\x18\x02 \x01(\tR\x06detail\"]\n" +
@@ -3639,7 +3808,7 @@ func file_wire_v1_wire_proto_rawDescGZIP() []byte {
 }
 
 var file_wire_v1_wire_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_wire_v1_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 45)
+var file_wire_v1_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 46)
 var file_wire_v1_wire_proto_goTypes = []any{
 	(Refusal_Reason)(0),       // 0: windlass.wire.v1.Refusal.Reason
 	(Goodbye_Reason)(0),       // 1: windlass.wire.v1.Goodbye.Reason
@@ -3654,101 +3823,103 @@ var file_wire_v1_wire_proto_goTypes = []any{
 	(*PullRequest)(nil),       // 10: windlass.wire.v1.PullRequest
 	(*Hello)(nil),             // 11: windlass.wire.v1.Hello
 	(*Ping)(nil),              // 12: windlass.wire.v1.Ping
-	(*Pull)(nil),              // 13: windlass.wire.v1.Pull
-	(*Done)(nil),              // 14: windlass.wire.v1.Done
-	(*LeaveRequest)(nil),      // 15: windlass.wire.v1.LeaveRequest
-	(*Goodbye)(nil),           // 16: windlass.wire.v1.Goodbye
-	(*PullReply)(nil),         // 17: windlass.wire.v1.PullReply
-	(*Assignment)(nil),        // 18: windlass.wire.v1.Assignment
-	(*Variable)(nil),          // 19: windlass.wire.v1.Variable
-	(*File)(nil),              // 20: windlass.wire.v1.File
-	(*Moved)(nil),             // 21: windlass.wire.v1.Moved
-	(*Pong)(nil),              // 22: windlass.wire.v1.Pong
-	(*Welcome)(nil),           // 23: windlass.wire.v1.Welcome
-	(*LeaveReply)(nil),        // 24: windlass.wire.v1.LeaveReply
-	(*Retire)(nil),            // 25: windlass.wire.v1.Retire
-	(*AttemptRequest)(nil),    // 26: windlass.wire.v1.AttemptRequest
-	(*Claim)(nil),             // 27: windlass.wire.v1.Claim
-	(*Release)(nil),           // 28: windlass.wire.v1.Release
-	(*ResultHead)(nil),        // 29: windlass.wire.v1.ResultHead
-	(*ResultEnd)(nil),         // 30: windlass.wire.v1.ResultEnd
-	(*Failure)(nil),           // 31: windlass.wire.v1.Failure
-	(*Header)(nil),            // 32: windlass.wire.v1.Header
-	(*AttemptReply)(nil),      // 33: windlass.wire.v1.AttemptReply
-	(*Granted)(nil),           // 34: windlass.wire.v1.Granted
-	(*Refused)(nil),           // 35: windlass.wire.v1.Refused
-	(*BodyEnd)(nil),           // 36: windlass.wire.v1.BodyEnd
-	(*Cancel)(nil),            // 37: windlass.wire.v1.Cancel
-	(*BeatRequest)(nil),       // 38: windlass.wire.v1.BeatRequest
-	(*BeatReply)(nil),         // 39: windlass.wire.v1.BeatReply
-	(*SlotsRequest)(nil),      // 40: windlass.wire.v1.SlotsRequest
-	(*SlotsReply)(nil),        // 41: windlass.wire.v1.SlotsReply
-	(*WatchRequest)(nil),      // 42: windlass.wire.v1.WatchRequest
-	(*WatchReply)(nil),        // 43: windlass.wire.v1.WatchReply
-	(*FunctionFacts)(nil),     // 44: windlass.wire.v1.FunctionFacts
-	(*StartProblem)(nil),      // 45: windlass.wire.v1.StartProblem
-	(*Happening)(nil),         // 46: windlass.wire.v1.Happening
-	(*SlotsReply_Slot)(nil),   // 47: windlass.wire.v1.SlotsReply.Slot
-	(*SlotsReply_Member)(nil), // 48: windlass.wire.v1.SlotsReply.Member
+	(*AgentReport)(nil),       // 13: windlass.wire.v1.AgentReport
+	(*Pull)(nil),              // 14: windlass.wire.v1.Pull
+	(*Done)(nil),              // 15: windlass.wire.v1.Done
+	(*LeaveRequest)(nil),      // 16: windlass.wire.v1.LeaveRequest
+	(*Goodbye)(nil),           // 17: windlass.wire.v1.Goodbye
+	(*PullReply)(nil),         // 18: windlass.wire.v1.PullReply
+	(*Assignment)(nil),        // 19: windlass.wire.v1.Assignment
+	(*Variable)(nil),          // 20: windlass.wire.v1.Variable
+	(*File)(nil),              // 21: windlass.wire.v1.File
+	(*Moved)(nil),             // 22: windlass.wire.v1.Moved
+	(*Pong)(nil),              // 23: windlass.wire.v1.Pong
+	(*Welcome)(nil),           // 24: windlass.wire.v1.Welcome
+	(*LeaveReply)(nil),        // 25: windlass.wire.v1.LeaveReply
+	(*Retire)(nil),            // 26: windlass.wire.v1.Retire
+	(*AttemptRequest)(nil),    // 27: windlass.wire.v1.AttemptRequest
+	(*Claim)(nil),             // 28: windlass.wire.v1.Claim
+	(*Release)(nil),           // 29: windlass.wire.v1.Release
+	(*ResultHead)(nil),        // 30: windlass.wire.v1.ResultHead
+	(*ResultEnd)(nil),         // 31: windlass.wire.v1.ResultEnd
+	(*Failure)(nil),           // 32: windlass.wire.v1.Failure
+	(*Header)(nil),            // 33: windlass.wire.v1.Header
+	(*AttemptReply)(nil),      // 34: windlass.wire.v1.AttemptReply
+	(*Granted)(nil),           // 35: windlass.wire.v1.Granted
+	(*Refused)(nil),           // 36: windlass.wire.v1.Refused
+	(*BodyEnd)(nil),           // 37: windlass.wire.v1.BodyEnd
+	(*Cancel)(nil),            // 38: windlass.wire.v1.Cancel
+	(*BeatRequest)(nil),       // 39: windlass.wire.v1.BeatRequest
+	(*BeatReply)(nil),         // 40: windlass.wire.v1.BeatReply
+	(*SlotsRequest)(nil),      // 41: windlass.wire.v1.SlotsRequest
+	(*SlotsReply)(nil),        // 42: windlass.wire.v1.SlotsReply
+	(*WatchRequest)(nil),      // 43: windlass.wire.v1.WatchRequest
+	(*WatchReply)(nil),        // 44: windlass.wire.v1.WatchReply
+	(*FunctionFacts)(nil),     // 45: windlass.wire.v1.FunctionFacts
+	(*StartProblem)(nil),      // 46: windlass.wire.v1.StartProblem
+	(*Happening)(nil),         // 47: windlass.wire.v1.Happening
+	(*SlotsReply_Slot)(nil),   // 48: windlass.wire.v1.SlotsReply.Slot
+	(*SlotsReply_Member)(nil), // 49: windlass.wire.v1.SlotsReply.Member
 }
 var file_wire_v1_wire_proto_depIdxs = []int32{
-	34, // 0: windlass.wire.v1.Ticket.request:type_name -> windlass.wire.v1.Granted
+	35, // 0: windlass.wire.v1.Ticket.request:type_name -> windlass.wire.v1.Granted
 	4,  // 1: windlass.wire.v1.OfferRequest.offers:type_name -> windlass.wire.v1.Ticket
 	6,  // 2: windlass.wire.v1.OfferRequest.withdrawals:type_name -> windlass.wire.v1.Withdrawal
 	8,  // 3: windlass.wire.v1.OfferReply.refusals:type_name -> windlass.wire.v1.Refusal
 	0,  // 4: windlass.wire.v1.Refusal.reason:type_name -> windlass.wire.v1.Refusal.Reason
 	11, // 5: windlass.wire.v1.PullRequest.hello:type_name -> windlass.wire.v1.Hello
-	13, // 6: windlass.wire.v1.PullRequest.pull:type_name -> windlass.wire.v1.Pull
-	15, // 7: windlass.wire.v1.PullRequest.leave:type_name -> windlass.wire.v1.LeaveRequest
-	16, // 8: windlass.wire.v1.PullRequest.goodbye:type_name -> windlass.wire.v1.Goodbye
+	14, // 6: windlass.wire.v1.PullRequest.pull:type_name -> windlass.wire.v1.Pull
+	16, // 7: windlass.wire.v1.PullRequest.leave:type_name -> windlass.wire.v1.LeaveRequest
+	17, // 8: windlass.wire.v1.PullRequest.goodbye:type_name -> windlass.wire.v1.Goodbye
 	12, // 9: windlass.wire.v1.PullRequest.ping:type_name -> windlass.wire.v1.Ping
-	14, // 10: windlass.wire.v1.Pull.done:type_name -> windlass.wire.v1.Done
-	1,  // 11: windlass.wire.v1.Goodbye.reason:type_name -> windlass.wire.v1.Goodbye.Reason
-	4,  // 12: windlass.wire.v1.PullReply.ticket:type_name -> windlass.wire.v1.Ticket
-	24, // 13: windlass.wire.v1.PullReply.leave:type_name -> windlass.wire.v1.LeaveReply
-	25, // 14: windlass.wire.v1.PullReply.retire:type_name -> windlass.wire.v1.Retire
-	21, // 15: windlass.wire.v1.PullReply.moved:type_name -> windlass.wire.v1.Moved
-	22, // 16: windlass.wire.v1.PullReply.pong:type_name -> windlass.wire.v1.Pong
-	23, // 17: windlass.wire.v1.PullReply.welcome:type_name -> windlass.wire.v1.Welcome
-	18, // 18: windlass.wire.v1.PullReply.assignment:type_name -> windlass.wire.v1.Assignment
-	19, // 19: windlass.wire.v1.Assignment.variables:type_name -> windlass.wire.v1.Variable
-	20, // 20: windlass.wire.v1.Assignment.files:type_name -> windlass.wire.v1.File
-	27, // 21: windlass.wire.v1.AttemptRequest.claim:type_name -> windlass.wire.v1.Claim
-	28, // 22: windlass.wire.v1.AttemptRequest.release:type_name -> windlass.wire.v1.Release
-	29, // 23: windlass.wire.v1.AttemptRequest.head:type_name -> windlass.wire.v1.ResultHead
-	30, // 24: windlass.wire.v1.AttemptRequest.end:type_name -> windlass.wire.v1.ResultEnd
-	32, // 25: windlass.wire.v1.ResultHead.headers:type_name -> windlass.wire.v1.Header
-	31, // 26: windlass.wire.v1.ResultEnd.failure:type_name -> windlass.wire.v1.Failure
-	2,  // 27: windlass.wire.v1.Failure.kind:type_name -> windlass.wire.v1.Failure.Kind
-	34, // 28: windlass.wire.v1.AttemptReply.granted:type_name -> windlass.wire.v1.Granted
-	35, // 29: windlass.wire.v1.AttemptReply.refused:type_name -> windlass.wire.v1.Refused
-	36, // 30: windlass.wire.v1.AttemptReply.body_end:type_name -> windlass.wire.v1.BodyEnd
-	37, // 31: windlass.wire.v1.AttemptReply.cancel:type_name -> windlass.wire.v1.Cancel
-	32, // 32: windlass.wire.v1.Granted.headers:type_name -> windlass.wire.v1.Header
-	3,  // 33: windlass.wire.v1.Refused.reason:type_name -> windlass.wire.v1.Refused.Reason
-	47, // 34: windlass.wire.v1.SlotsReply.slots:type_name -> windlass.wire.v1.SlotsReply.Slot
-	48, // 35: windlass.wire.v1.SlotsReply.members:type_name -> windlass.wire.v1.SlotsReply.Member
-	44, // 36: windlass.wire.v1.WatchReply.functions:type_name -> windlass.wire.v1.FunctionFacts
-	45, // 37: windlass.wire.v1.FunctionFacts.problem:type_name -> windlass.wire.v1.StartProblem
-	46, // 38: windlass.wire.v1.FunctionFacts.happenings:type_name -> windlass.wire.v1.Happening
-	9,  // 39: windlass.wire.v1.SlotsReply.Slot.owner:type_name -> windlass.wire.v1.SlotOwner
-	5,  // 40: windlass.wire.v1.Scheduler.Offer:input_type -> windlass.wire.v1.OfferRequest
-	10, // 41: windlass.wire.v1.Scheduler.Pull:input_type -> windlass.wire.v1.PullRequest
-	42, // 42: windlass.wire.v1.Scheduler.Watch:input_type -> windlass.wire.v1.WatchRequest
-	38, // 43: windlass.wire.v1.Scheduler.Beat:input_type -> windlass.wire.v1.BeatRequest
-	40, // 44: windlass.wire.v1.Scheduler.Slots:input_type -> windlass.wire.v1.SlotsRequest
-	26, // 45: windlass.wire.v1.Gateway.Attempt:input_type -> windlass.wire.v1.AttemptRequest
-	7,  // 46: windlass.wire.v1.Scheduler.Offer:output_type -> windlass.wire.v1.OfferReply
-	17, // 47: windlass.wire.v1.Scheduler.Pull:output_type -> windlass.wire.v1.PullReply
-	43, // 48: windlass.wire.v1.Scheduler.Watch:output_type -> windlass.wire.v1.WatchReply
-	39, // 49: windlass.wire.v1.Scheduler.Beat:output_type -> windlass.wire.v1.BeatReply
-	41, // 50: windlass.wire.v1.Scheduler.Slots:output_type -> windlass.wire.v1.SlotsReply
-	33, // 51: windlass.wire.v1.Gateway.Attempt:output_type -> windlass.wire.v1.AttemptReply
-	46, // [46:52] is the sub-list for method output_type
-	40, // [40:46] is the sub-list for method input_type
-	40, // [40:40] is the sub-list for extension type_name
-	40, // [40:40] is the sub-list for extension extendee
-	0,  // [0:40] is the sub-list for field type_name
+	13, // 10: windlass.wire.v1.Ping.report:type_name -> windlass.wire.v1.AgentReport
+	15, // 11: windlass.wire.v1.Pull.done:type_name -> windlass.wire.v1.Done
+	1,  // 12: windlass.wire.v1.Goodbye.reason:type_name -> windlass.wire.v1.Goodbye.Reason
+	4,  // 13: windlass.wire.v1.PullReply.ticket:type_name -> windlass.wire.v1.Ticket
+	25, // 14: windlass.wire.v1.PullReply.leave:type_name -> windlass.wire.v1.LeaveReply
+	26, // 15: windlass.wire.v1.PullReply.retire:type_name -> windlass.wire.v1.Retire
+	22, // 16: windlass.wire.v1.PullReply.moved:type_name -> windlass.wire.v1.Moved
+	23, // 17: windlass.wire.v1.PullReply.pong:type_name -> windlass.wire.v1.Pong
+	24, // 18: windlass.wire.v1.PullReply.welcome:type_name -> windlass.wire.v1.Welcome
+	19, // 19: windlass.wire.v1.PullReply.assignment:type_name -> windlass.wire.v1.Assignment
+	20, // 20: windlass.wire.v1.Assignment.variables:type_name -> windlass.wire.v1.Variable
+	21, // 21: windlass.wire.v1.Assignment.files:type_name -> windlass.wire.v1.File
+	28, // 22: windlass.wire.v1.AttemptRequest.claim:type_name -> windlass.wire.v1.Claim
+	29, // 23: windlass.wire.v1.AttemptRequest.release:type_name -> windlass.wire.v1.Release
+	30, // 24: windlass.wire.v1.AttemptRequest.head:type_name -> windlass.wire.v1.ResultHead
+	31, // 25: windlass.wire.v1.AttemptRequest.end:type_name -> windlass.wire.v1.ResultEnd
+	33, // 26: windlass.wire.v1.ResultHead.headers:type_name -> windlass.wire.v1.Header
+	32, // 27: windlass.wire.v1.ResultEnd.failure:type_name -> windlass.wire.v1.Failure
+	2,  // 28: windlass.wire.v1.Failure.kind:type_name -> windlass.wire.v1.Failure.Kind
+	35, // 29: windlass.wire.v1.AttemptReply.granted:type_name -> windlass.wire.v1.Granted
+	36, // 30: windlass.wire.v1.AttemptReply.refused:type_name -> windlass.wire.v1.Refused
+	37, // 31: windlass.wire.v1.AttemptReply.body_end:type_name -> windlass.wire.v1.BodyEnd
+	38, // 32: windlass.wire.v1.AttemptReply.cancel:type_name -> windlass.wire.v1.Cancel
+	33, // 33: windlass.wire.v1.Granted.headers:type_name -> windlass.wire.v1.Header
+	3,  // 34: windlass.wire.v1.Refused.reason:type_name -> windlass.wire.v1.Refused.Reason
+	48, // 35: windlass.wire.v1.SlotsReply.slots:type_name -> windlass.wire.v1.SlotsReply.Slot
+	49, // 36: windlass.wire.v1.SlotsReply.members:type_name -> windlass.wire.v1.SlotsReply.Member
+	45, // 37: windlass.wire.v1.WatchReply.functions:type_name -> windlass.wire.v1.FunctionFacts
+	46, // 38: windlass.wire.v1.FunctionFacts.problem:type_name -> windlass.wire.v1.StartProblem
+	47, // 39: windlass.wire.v1.FunctionFacts.happenings:type_name -> windlass.wire.v1.Happening
+	9,  // 40: windlass.wire.v1.SlotsReply.Slot.owner:type_name -> windlass.wire.v1.SlotOwner
+	5,  // 41: windlass.wire.v1.Scheduler.Offer:input_type -> windlass.wire.v1.OfferRequest
+	10, // 42: windlass.wire.v1.Scheduler.Pull:input_type -> windlass.wire.v1.PullRequest
+	43, // 43: windlass.wire.v1.Scheduler.Watch:input_type -> windlass.wire.v1.WatchRequest
+	39, // 44: windlass.wire.v1.Scheduler.Beat:input_type -> windlass.wire.v1.BeatRequest
+	41, // 45: windlass.wire.v1.Scheduler.Slots:input_type -> windlass.wire.v1.SlotsRequest
+	27, // 46: windlass.wire.v1.Gateway.Attempt:input_type -> windlass.wire.v1.AttemptRequest
+	7,  // 47: windlass.wire.v1.Scheduler.Offer:output_type -> windlass.wire.v1.OfferReply
+	18, // 48: windlass.wire.v1.Scheduler.Pull:output_type -> windlass.wire.v1.PullReply
+	44, // 49: windlass.wire.v1.Scheduler.Watch:output_type -> windlass.wire.v1.WatchReply
+	40, // 50: windlass.wire.v1.Scheduler.Beat:output_type -> windlass.wire.v1.BeatReply
+	42, // 51: windlass.wire.v1.Scheduler.Slots:output_type -> windlass.wire.v1.SlotsReply
+	34, // 52: windlass.wire.v1.Gateway.Attempt:output_type -> windlass.wire.v1.AttemptReply
+	47, // [47:53] is the sub-list for method output_type
+	41, // [41:47] is the sub-list for method input_type
+	41, // [41:41] is the sub-list for extension type_name
+	41, // [41:41] is the sub-list for extension extendee
+	0,  // [0:41] is the sub-list for field type_name
 }
 
 func init() { file_wire_v1_wire_proto_init() }
@@ -3763,7 +3934,7 @@ func file_wire_v1_wire_proto_init() {
 		(*PullRequest_Goodbye)(nil),
 		(*PullRequest_Ping)(nil),
 	}
-	file_wire_v1_wire_proto_msgTypes[13].OneofWrappers = []any{
+	file_wire_v1_wire_proto_msgTypes[14].OneofWrappers = []any{
 		(*PullReply_Ticket)(nil),
 		(*PullReply_Leave)(nil),
 		(*PullReply_Retire)(nil),
@@ -3772,14 +3943,14 @@ func file_wire_v1_wire_proto_init() {
 		(*PullReply_Welcome)(nil),
 		(*PullReply_Assignment)(nil),
 	}
-	file_wire_v1_wire_proto_msgTypes[22].OneofWrappers = []any{
+	file_wire_v1_wire_proto_msgTypes[23].OneofWrappers = []any{
 		(*AttemptRequest_Claim)(nil),
 		(*AttemptRequest_Release)(nil),
 		(*AttemptRequest_Head)(nil),
 		(*AttemptRequest_Body)(nil),
 		(*AttemptRequest_End)(nil),
 	}
-	file_wire_v1_wire_proto_msgTypes[29].OneofWrappers = []any{
+	file_wire_v1_wire_proto_msgTypes[30].OneofWrappers = []any{
 		(*AttemptReply_Granted)(nil),
 		(*AttemptReply_Refused)(nil),
 		(*AttemptReply_Body)(nil),
@@ -3792,7 +3963,7 @@ func file_wire_v1_wire_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wire_v1_wire_proto_rawDesc), len(file_wire_v1_wire_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   45,
+			NumMessages:   46,
 			NumExtensions: 0,
 			NumServices:   2,
 		},
