@@ -53,9 +53,13 @@ demo: build examples ## Replay two minutes of a real trace and print what happen
 
 ##@ Check
 
+# In CI a test that fails is tried once more, unless many do or there was a data race,
+# and the summary names it.
+GOTEST = $(if $(CI),$(TOOLS)/gotestsum --format standard-quiet --rerun-fails=1 --rerun-fails-max-failures=3 --rerun-fails-abort-on-data-race --packages ./... --,go test)
+
 .PHONY: test
-test: build ## Run all tests but e2e; RACE= leaves the race detector out
-	go test $(RACE) -shuffle=on ./...
+test: build $(if $(CI),tools) ## Run all tests but e2e; RACE= leaves the race detector out
+	$(GOTEST) $(RACE) -shuffle=on $(if $(CI),,./...)
 	cd images/build && go test ./...
 
 # In CI a spec that fails is tried once more, and the summary says so.
