@@ -274,6 +274,16 @@ func (w *Windlass) Account(key invoke.FunctionKey) (history.Account, bool) {
 	return history.Account{Namespace: key.Namespace, Name: key.Name, Served: true, Decisions: []history.Told{}}, known
 }
 
+// Latest tells of the last decision on each function that was decided on lately.
+func (w *Windlass) Latest() history.Latest {
+	select {
+	case <-w.ready:
+		return w.scheduler.Latest()
+	default:
+		return history.Latest{Functions: []history.Account{}}
+	}
+}
+
 // Totals are what was ordered for a function so far.
 func (w *Windlass) Totals(fn *v1alpha1.Function) scheduler.Totals {
 	return w.scheduler.Totals(string(fn.UID))
