@@ -130,11 +130,16 @@ type Decision struct {
 	What   string `json:"what"`
 	Why    string `json:"why"`
 	Reason string `json:"reason"`
+	// Changed says that more or fewer instances were wanted.
+	Changed bool `json:"changed"`
 }
 
 // Tell makes a Decision of one that was told.
 func Tell(t history.Told) Decision {
-	return Decision{At: t.At, Until: t.Until, Times: t.Times, What: Printable(t.What), Why: Printable(t.Why), Reason: Printable(t.Reason)}
+	return Decision{
+		At: t.At, Until: t.Until, Times: t.Times, What: Printable(t.What), Why: Printable(t.Why), Reason: Printable(t.Reason),
+		Changed: t.Wanted > 0 || t.Withdrawn > 0,
+	}
 }
 
 // Node is one machine.

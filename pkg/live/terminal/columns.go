@@ -142,8 +142,15 @@ func functionColumns(names int, namespaces bool, sparks int) []column[*live.Func
 		{title: "P50", least: 7, rank: 8, cell: func(f *live.Function) cell { return cell{inWords(f.P50), usual} }},
 		{title: "P99", least: 7, rank: 2, by: live.ByP99, cell: func(f *live.Function) cell { return cell{inWords(f.P99), usual} }},
 		{title: "RECENT CALLS", least: sparks, left: true, rank: 9, cell: func(f *live.Function) cell { return cell{spark(f.Recent, sparks), rising} }},
-		{title: "LAST DECISION", least: 24, most: 400, left: true, rank: 5, cell: func(f *live.Function) cell { return cell{decided(f.Last), faint} }},
+		{title: "LAST DECISION", least: 24, most: 400, left: true, rank: 5, cell: func(f *live.Function) cell { return cell{decidedLast(f.Last), decisionStyle(f.Last)} }},
 	}
+}
+
+func decisionStyle(d *live.Decision) lipgloss.Style {
+	if d != nil && d.Changed {
+		return usual
+	}
+	return faint
 }
 
 func number(n int, style lipgloss.Style) cell {

@@ -31,7 +31,7 @@ func sight() live.View {
 		}
 		return values
 	}
-	backlog := &live.Decision{At: noon.Add(-3 * time.Second), Until: noon.Add(-3 * time.Second), Times: 1, Reason: "Backlog",
+	backlog := &live.Decision{At: noon.Add(-3 * time.Second), Until: noon.Add(-3 * time.Second), Times: 1, Reason: "Backlog", Changed: true,
 		What: "ordered 2", Why: "Backlog: what waits would take the instances too long; 14 calls wait"}
 	v := live.View{
 		At: noon, Over: 10,

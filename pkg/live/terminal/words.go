@@ -65,13 +65,19 @@ func bar(share float64, width int) string {
 	return text
 }
 
-// decided says what was decided and why. A function that nothing was decided on
-// lately has none.
-func decided(d *live.Decision) string {
-	if d == nil {
+// decided says what was decided and why.
+func decided(d *live.Decision) string { return d.What + ": " + d.Why }
+
+// decidedLast is decided with the most telling first: that nothing was changed says
+// less than why. A function that nothing was decided on lately has none.
+func decidedLast(d *live.Decision) string {
+	switch {
+	case d == nil:
 		return ""
+	case d.Changed:
+		return decided(d)
 	}
-	return d.What + ": " + d.Why
+	return d.Why
 }
 
 // ago says how long something is past.
