@@ -289,5 +289,7 @@ byId("pause").addEventListener("click", () => {
   byId("pause").textContent = state.paused ? "Go on" : "Pause";
 });
 document.addEventListener("visibilitychange", ask);
+// A link may name a function to look at, such as #default/hello.
+if (location.hash) state.open.add(decodeURIComponent(location.hash.slice(1)));
 head();
 watch();
