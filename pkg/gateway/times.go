@@ -22,6 +22,9 @@ func (c *call) timeline() timeline.Timeline {
 	return c.times
 }
 
+// traceID is the id of the call's trace if that is recorded, and otherwise empty.
+func (c *call) traceID() string { return "" }
+
 // headed takes note of the times that the head of an answer tells.
 func (c *call) headed(head *wirev1.ResultHead) {
 	now, exec := time.Now(), time.Duration(head.GetExecNs())
