@@ -91,6 +91,7 @@ var rows = []struct {
 		"internal/archtest",
 		"internal/doccheck",
 		"internal/lambdaclients",
+		"internal/metricsdoc",
 		"test/attacks",
 		"test/chart",
 		"test/cluster",
