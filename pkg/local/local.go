@@ -168,7 +168,7 @@ func (w *Windlass) start(ctx context.Context, parts *lifecycle.Lifecycle) error 
 	// 2. The scheduler and the gateway, which instances can reach.
 	instances := provisioner.New(
 		provisioner.Config{Nodes: []nodepick.Node{{Name: nodeName, Allocatable: w.config.Capacity}}},
-		provisioner.Deps{Runtime: w.process, Now: time.Now, Log: w.log},
+		provisioner.Deps{Runtime: w.process, Witness: w.process, Now: time.Now, Log: w.log},
 	)
 	if w.scheduler, err = scheduler.New(w.config.Scheduler, scheduler.Deps{
 		Catalog: w.store.Catalog(), Memory: w.learnt, Keeper: keeper, Instances: instances,
