@@ -63,7 +63,6 @@ type state struct {
 	oldest                   float64
 	instances                Instances
 	meanExecution, meanStart float64
-	planned                  bool
 	required                 int
 	arrivalRate, horizon     float64
 }
@@ -109,7 +108,7 @@ var readers = map[string]func(*figures, metric){
 	"windlass_scheduler_instances":              func(f *figures, m metric) { f.instances.set(m.labels["state"], int(m.value)) },
 	"windlass_scheduler_mean_execution_seconds": func(f *figures, m metric) { f.meanExecution = m.value },
 	"windlass_scheduler_mean_start_seconds":     func(f *figures, m metric) { f.meanStart = m.value },
-	"windlass_scheduler_required_instances":     func(f *figures, m metric) { f.required, f.planned = int(m.value), true },
+	"windlass_scheduler_required_instances":     func(f *figures, m metric) { f.required = int(m.value) },
 	"windlass_scheduler_arrival_rate":           func(f *figures, m metric) { f.arrivalRate = m.value },
 	"windlass_scheduler_horizon_seconds":        func(f *figures, m metric) { f.horizon = m.value },
 

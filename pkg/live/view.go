@@ -98,8 +98,6 @@ func (f *Function) Key() invoke.FunctionKey {
 
 // Plan is what the decider goes by. What is 0 is unknown.
 type Plan struct {
-	// Known says that Required is.
-	Known         bool    `json:"known"`
 	Required      int     `json:"required"`
 	ArrivalRate   float64 `json:"arrivalRate"`
 	Horizon       float64 `json:"horizonSeconds"`

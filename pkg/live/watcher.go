@@ -109,7 +109,6 @@ func (s *state) add(more state) {
 	s.required = max(s.required, more.required)
 	s.arrivalRate = max(s.arrivalRate, more.arrivalRate)
 	s.horizon = max(s.horizon, more.horizon)
-	s.planned = s.planned || more.planned
 }
 
 func (c *counted) add(more counted) {
@@ -293,7 +292,7 @@ func (w *Watcher) function(key invoke.FunctionKey, f figures, since int, over fl
 	fn := Function{
 		Namespace: key.Namespace, Name: key.Name, Load: load,
 		Plan: Plan{
-			Known: f.planned, Required: f.required, ArrivalRate: f.arrivalRate, Horizon: f.horizon,
+			Required: f.required, ArrivalRate: f.arrivalRate, Horizon: f.horizon,
 			MeanExecution: f.meanExecution, MeanStart: f.meanStart,
 			Ordered: int(f.ordered), Started: int(f.started), Failed: int(f.broken),
 		},

@@ -174,7 +174,7 @@ func TestStatesOfSeveralSchedulersAddUp(t *testing.T) {
 	if diff := cmp.Diff(Totals{Functions: 1, Load: want}, v.Totals); diff != "" {
 		t.Errorf("totals (-want +got):\n%s", diff)
 	}
-	if !f.Plan.Known || f.Plan.Required != 6 {
+	if f.Plan.Required != 6 {
 		t.Errorf("the plan is %+v", f.Plan)
 	}
 	nodes := []Node{{Name: "n0", Instances: 9}, {Name: "n1", Instances: 5, Requested: map[string]float64{"cpu": 0.3}}}

@@ -23,7 +23,7 @@ type closeup struct {
 	account history.Account
 	heard   bool
 	trouble string
-	// down is how many lines of decisions are above the screen.
+	// down is how many lines of what stands below the facts are above the screen.
 	down int
 }
 
@@ -50,7 +50,7 @@ func (m model) pressCloseup(msg tea.KeyPressMsg) (model, tea.Cmd) {
 	case key.Matches(msg, m.keys.top):
 		m.closeup.down = 0
 	}
-	m.closeup.down = min(max(0, m.closeup.down), max(0, len(m.closeup.account.Decisions)-1))
+	m.closeup.down = min(max(0, m.closeup.down), max(0, len(m.closeup.below(m))-1))
 	return m, nil
 }
 
@@ -59,18 +59,46 @@ func (m model) leaveCloseup() model {
 	return m
 }
 
-// draw are the lines of the function.
-func (c *closeup) draw(m model) []string {
+// function is what is seen of it; nil if it is gone.
+func (c *closeup) function(m model) *live.Function {
 	i := slices.IndexFunc(m.view.Functions, func(f live.Function) bool { return f.Key() == c.key })
 	if i < 0 {
-		return []string{bold.Render(c.key.String()), "", "it is not there any more; esc goes back"}
+		return nil
 	}
-	f := &m.view.Functions[i]
+	return &m.view.Functions[i]
+}
+
+// draw are the lines of the function.
+func (c *closeup) draw(m model) []string {
 	lines := []string{bold.Render(c.key.String()), ""}
+	f := c.function(m)
+	if f == nil {
+		return append(lines, "it is not there any more; esc goes back")
+	}
 	lines = append(lines, facts(f, m.width)...)
-	lines = append(lines, "")
-	lines = append(lines, stageLines(f, m.width)...)
-	return append(lines, c.decisionLines(m)...)
+	rest := c.below(m)
+	return append(append(lines, ""), rest[min(c.down, len(rest)):]...)
+}
+
+const (
+	// factLines is how many lines stand above what is below the facts.
+	factLines = 14
+	// fewDecisions is how many lines of decisions are worth more than stages.
+	fewDecisions = 6
+)
+
+// below are the stages and the decisions. Where there is not enough room for both, the
+// decisions come first.
+func (c *closeup) below(m model) []string {
+	f := c.function(m)
+	if f == nil {
+		return nil
+	}
+	stages, decisions := stageLines(f, m.width), c.decisionLines(m)
+	if m.height-factLines-below >= len(stages)+fewDecisions {
+		return append(stages, decisions...)
+	}
+	return append(append(decisions, ""), stages...)
 }
 
 // facts say what the function does and how it is planned.
@@ -89,18 +117,18 @@ func facts(f *live.Function, width int) []string {
 	if f.Queued > 0 {
 		waiting = notable.Render(fmt.Sprintf("%d, the first for %s", f.Queued, inWords(f.OldestWait)))
 	}
-	needed := "unknown"
-	if f.Plan.Known {
+	needed := "none at the moment"
+	if f.Plan.Required > 0 {
 		needed = count(f.Plan.Required, "instance", "instances")
 	}
 	if f.Plan.ArrivalRate > 0 {
 		needed += fmt.Sprintf(" for %s calls/s", perSecond(f.Plan.ArrivalRate))
 	}
-	if f.Plan.MeanExecution > 0 {
-		needed += " of " + inWords(f.Plan.MeanExecution)
-	}
 	if f.Plan.Horizon > 0 {
 		needed += " within " + inWords(f.Plan.Horizon)
+	}
+	if f.Plan.MeanExecution > 0 {
+		needed += "; an execution takes " + inWords(f.Plan.MeanExecution)
 	}
 	starts := fmt.Sprintf("%d ordered, %d started, %d failed", f.Plan.Ordered, f.Plan.Started, f.Plan.Failed)
 	if f.Plan.MeanStart > 0 {
@@ -165,7 +193,7 @@ func (c *closeup) decisionLines(m model) []string {
 		return append(lines, live.Printable(c.account.Silence(func(at time.Time) string { return at.Local().Format("15:04:05") })))
 	}
 	const indent = 12
-	for _, told := range slices.Backward(c.account.Decisions[:len(c.account.Decisions)-c.down]) {
+	for _, told := range slices.Backward(c.account.Decisions) {
 		d := live.Tell(told)
 		text := decided(&d)
 		if d.Times > 1 {

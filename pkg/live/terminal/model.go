@@ -52,9 +52,14 @@ func newModel(c Config, turnTo func(*invoke.FunctionKey)) model {
 	filter.Prompt = "/"
 	filter.SetValue(c.Choice.Text)
 	filter.SetVirtualCursor(true)
+	bottom := help.New()
+	// The usual colours are too faint for keys that one looks for.
+	bottom.Styles = help.Styles{
+		Ellipsis: faint, ShortKey: bold, ShortDesc: usual, ShortSeparator: faint, FullKey: bold, FullDesc: usual, FullSeparator: faint,
+	}
 	return model{
 		config: c, keys: keys(), turnTo: turnTo, width: 80, height: 24,
-		watcher: &live.Watcher{}, order: c.Order, filter: filter, help: help.New(),
+		watcher: &live.Watcher{}, order: c.Order, filter: filter, help: bottom,
 	}
 }
 

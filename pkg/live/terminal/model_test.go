@@ -44,7 +44,7 @@ func sight() live.View {
 			{Namespace: "default", Name: "a-function-with-a-rather-long-name", Load: live.Load{Instances: live.Instances{Leaving: 1}}},
 			{Namespace: "team", Name: "thumbnail", Last: backlog,
 				Load: live.Load{Queued: 14, OldestWait: 1.25, Rate: 13.3, Errors: 0.3, Cold: 0.2, P50: 0.21, P99: 0.41, Instances: live.Instances{Creating: 2, Busy: 4}, Recent: wave(20)},
-				Plan: live.Plan{Known: true, Required: 6, ArrivalRate: 14.2, Horizon: 0.5, MeanExecution: 0.2, MeanStart: 0.42, Ordered: 7, Started: 4, Failed: 1},
+				Plan: live.Plan{Required: 6, ArrivalRate: 14.2, Horizon: 0.5, MeanExecution: 0.2, MeanStart: 0.42, Ordered: 7, Started: 4, Failed: 1},
 				Stages: []live.Stage{{Name: "admit", Mean: 0.0001, Share: 0.0005}, {Name: "queue", Mean: 0.05, Share: 0.2}, {Name: "claim", Mean: 0.0004, Share: 0.002},
 					{Name: "execute", Mean: 0.2, Share: 0.7}, {Name: "return", Mean: 0.001, Share: 0.004}},
 				ColdStages: []live.Stage{{Name: "decide", Mean: 0.05, Share: 0.1}, {Name: "create", Mean: 0.01, Share: 0.02}, {Name: "sandbox"},
@@ -293,13 +293,20 @@ func TestLookingCloser(t *testing.T) {
 	p := play(t, live.Choice{})
 	p.tell(tea.WindowSizeMsg{Width: 160, Height: 50})
 	p.press("enter")
-	p.sees("team/thumbnail", "asking", "6 instances for 14 calls/s of 200 ms within 500 ms", "7 ordered, 4 started, 1 failed", "Where a cold start's time goes")
+	p.sees("team/thumbnail", "asking", "6 instances for 14 calls/s within 500 ms; an execution takes 200 ms", "7 ordered, 4 started, 1 failed", "Where a cold start's time goes")
 	p.tell(accountMsg{key: invoke.FunctionKey{Namespace: "default", Name: "hello"}, account: history.Account{Decisions: told()[:1]}})
 	p.missing("FirstInstance")
 	p.tell(accountMsg{key: p.m.closeup.key, account: history.Account{Decisions: told()}})
 	p.sees("90 s ago", "ordered 1: FirstInstance", "3 s ago", "(7 times)")
-	p.press("down", "down")
-	p.missing("Backlog: what waits would take the instances too long; 14 calls wait (")
+	p.tell(tea.WindowSizeMsg{Width: 160, Height: 20})
+	p.sees("FirstInstance")
+	p.missing("Where a call's time goes")
+	p.press("down", "down", "down", "down")
+	p.sees("Where a call's time goes")
+	p.missing("FirstInstance")
+	for range 50 {
+		p.press("down")
+	}
 	p.press("g")
 	p.sees("(7 times)")
 	p.tell(accountMsg{key: p.m.closeup.key, err: errors.New("the scheduler is\x1b]0;evil\x07 away")})

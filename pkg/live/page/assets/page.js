@@ -184,7 +184,7 @@ function details(f, now) {
   const fact = (name, text) => facts.push(element("p", {}, element("span", { className: "soft", textContent: name + " " }), text));
   if (f.queued) fact("waiting", count(f.queued, "call", "calls") + ", the first for " + time(f.oldestWaitSeconds));
   fact("instances", inStates(f.instances) || "none");
-  if (f.plan.known) fact("needed", String(f.plan.required));
+  if (f.plan.required) fact("needed", String(f.plan.required));
   if (f.plan.meanExecutionSeconds) fact("an execution takes", time(f.plan.meanExecutionSeconds));
   fact("starts", `${f.plan.ordered} ordered, ${f.plan.started} started, ${f.plan.failed} failed` +
     (f.plan.meanStartSeconds ? `; one takes ${time(f.plan.meanStartSeconds)}` : ""));
@@ -203,7 +203,7 @@ function details(f, now) {
 function stages(title, list) {
   return element("div", {}, element("h3", { textContent: title }), ...list.map((s) =>
     element("div", { className: "stage" }, element("span", { textContent: s.name }), element("span", { textContent: time(s.meanSeconds) || "0" }),
-      bar(s.share, 120))));
+      bar(s.share, 100))));
 }
 
 // The rest of the page.
