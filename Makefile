@@ -51,6 +51,10 @@ TRACE ?= $(wildcard ../shared/data/azure2019_100fn_8h)
 demo: build examples ## Replay two minutes of a real trace and print what happened
 	bin/windlass demo $(if $(TRACE),--trace '$(TRACE)')
 
+.PHONY: pictures
+pictures: build examples ## Draw the pictures of windlass top and the status page anew; takes two minutes
+	hack/pictures.sh
+
 ##@ Check
 
 .PHONY: test
