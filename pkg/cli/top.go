@@ -103,7 +103,7 @@ func (a *app) top(ctx context.Context, t *target, flags topFlags) error {
 	}
 	o := t.Onlooker(a.now)
 	defer o.Close()
-	if flags.once || !isTerminal(a.Out) || !isTerminal(a.In) {
+	if flags.once || !isTerminal(a.Out) || !isTerminal(a.In) || a.getenv("TERM") == "dumb" {
 		view, err := terminal.Two(ctx, o, flags.interval)
 		if err != nil {
 			return err

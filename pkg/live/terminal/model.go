@@ -104,6 +104,8 @@ func (m model) press(msg tea.KeyPressMsg) (model, tea.Cmd) {
 	switch {
 	case msg.String() == "ctrl+c":
 		return m, tea.Quit
+	case msg.String() == "ctrl+z":
+		return m, tea.Suspend
 	case m.filter.Focused():
 		return m.type_(msg)
 	case m.helping:
