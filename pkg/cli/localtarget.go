@@ -72,7 +72,7 @@ func (o *localOnlooker) Sample(ctx context.Context) (live.Sample, error) {
 	}
 	families, err := scrape.Metrics(ctx, o.transport, info.OpsURL+"/metrics")
 	if err != nil {
-		return live.Sample{}, fmt.Errorf("Windlass does not tell its metrics at %s: %w; see what windlass up prints", info.OpsURL, err)
+		return live.Sample{}, fmt.Errorf("this Windlass does not tell its metrics at %s: %w; see what windlass up prints", info.OpsURL, err)
 	}
 	latest, err := o.Latest(ctx)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,11 +22,29 @@ import (
 type script struct {
 	takes time.Duration
 	err   error
-	asked []string
+	asked notes
+}
+
+// notes are taken by one goroutine and read by another.
+type notes struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (n *notes) take(line string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.lines = append(n.lines, line)
+}
+
+func (n *notes) read() []string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.Clone(n.lines)
 }
 
 func (s *script) Sample(ctx context.Context) (live.Sample, error) {
-	s.asked = append(s.asked, "all")
+	s.asked.take("all")
 	select {
 	case <-time.After(s.takes):
 	case <-ctx.Done():
@@ -35,7 +54,7 @@ func (s *script) Sample(ctx context.Context) (live.Sample, error) {
 }
 
 func (s *script) Decisions(_ context.Context, key invoke.FunctionKey) (history.Account, error) {
-	s.asked = append(s.asked, key.Name)
+	s.asked.take(key.Name)
 	return history.Account{Name: key.Name}, s.err
 }
 
@@ -44,30 +63,31 @@ func TestItAsksAtIntervalsAndForTheFunctionThatIsLookedAt(t *testing.T) {
 		s := &script{takes: 100 * time.Millisecond}
 		a := &asker{Deps: Deps{Source: s, Historian: s}, interval: time.Second, turned: make(chan struct{}, 1)}
 		ctx, cancel := context.WithCancel(t.Context())
-		var told []string
+		var told notes
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
 			a.run(ctx, func(msg tea.Msg) {
 				switch msg := msg.(type) {
 				case sampleMsg:
-					told = append(told, "sample")
+					told.take("sample")
 				case accountMsg:
-					told = append(told, msg.key.Name+" is "+msg.account.Name)
+					told.take(msg.key.Name + " is " + msg.account.Name)
 				}
 			})
 		}()
 		time.Sleep(2500 * time.Millisecond)
 		a.turnTo(&invoke.FunctionKey{Name: "hello"})
 		synctest.Wait()
-		if want := []string{"sample", "sample", "hello is hello"}; !slices.Equal(told, want) {
-			t.Errorf("told %q, want %q", told, want)
+		if want := []string{"sample", "sample", "hello is hello"}; !slices.Equal(told.read(), want) {
+			t.Errorf("told %q, want %q", told.read(), want)
 		}
 		time.Sleep(time.Second)
 		a.turnTo(nil)
 		time.Sleep(time.Second)
-		if want := []string{"all", "all", "hello", "all", "hello", "all"}; !slices.Equal(s.asked, want) {
-			t.Errorf("asked for %q, want %q", s.asked, want)
+		synctest.Wait()
+		if want := []string{"all", "all", "hello", "all", "hello", "all"}; !slices.Equal(s.asked.read(), want) {
+			t.Errorf("asked for %q, want %q", s.asked.read(), want)
 		}
 		cancel()
 		<-done
@@ -79,19 +99,19 @@ func TestNobodyIsAskedTwiceAtATime(t *testing.T) {
 		s := &script{takes: time.Hour}
 		a := &asker{Deps: Deps{Source: s, Historian: s}, interval: time.Second, turned: make(chan struct{}, 1)}
 		ctx, cancel := context.WithCancel(t.Context())
-		var errs []error
+		var told notes
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			a.run(ctx, func(msg tea.Msg) { errs = append(errs, msg.(sampleMsg).err) })
+			a.run(ctx, func(msg tea.Msg) { told.take(msg.(sampleMsg).err.Error()) })
 		}()
 		time.Sleep(time.Second + sampleWithin + time.Millisecond)
 		synctest.Wait()
-		if len(errs) != 1 || !errors.Is(errs[0], context.DeadlineExceeded) {
-			t.Errorf("told %v, want that it took too long", errs)
+		if want := []string{context.DeadlineExceeded.Error()}; !slices.Equal(told.read(), want) {
+			t.Errorf("told %q, want that it took too long", told.read())
 		}
-		if len(s.asked) > 2 {
-			t.Errorf("asked %d times while one answer was awaited", len(s.asked))
+		if len(s.asked.read()) > 2 {
+			t.Errorf("asked %d times while one answer was awaited", len(s.asked.read()))
 		}
 		cancel()
 		<-done
@@ -102,8 +122,8 @@ func TestTwoSamplesAreAnIntervalApart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{}
 		v, err := Two(t.Context(), s, 3*time.Second)
-		if err != nil || v.Over != 3 || len(s.asked) != 2 {
-			t.Errorf("%v, over %g s, asked %d times", err, v.Over, len(s.asked))
+		if err != nil || v.Over != 3 || len(s.asked.read()) != 2 {
+			t.Errorf("%v, over %g s, asked %d times", err, v.Over, len(s.asked.read()))
 		}
 		s.err = errors.New("away")
 		if _, err := Two(t.Context(), s, time.Second); !errors.Is(err, s.err) {
