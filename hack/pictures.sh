@@ -5,7 +5,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-columns=150 lines=22
+columns=150 lines=20
 
 need() {
   command -v "$1" >/dev/null || { echo "pictures need $1; install it first" >&2; exit 1; }
@@ -61,5 +61,5 @@ node -e '
 ' $columns $lines <"$work/capture.txt" >"$work/capture.js"
 cp hack/pictures/terminal.html "$work/"
 ln -s "$PWD/hack/pictures/node_modules" "$work/node_modules"
-shot top "file://$work/terminal.html" 1300 415
+shot top "file://$work/terminal.html" 1300 380
 shot status "$ops/#default/go-long" 1300 820

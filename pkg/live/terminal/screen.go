@@ -17,9 +17,16 @@ const (
 	// below how many below them.
 	above = 6
 	below = 2
-	// sparks is how many intervals a function's row shows on a wide screen.
-	sparks = 24
 )
+
+// sparks is how many intervals a function's row shows.
+func (m model) sparks() int {
+	const few, wide = 16, 180
+	if m.width < wide {
+		return few
+	}
+	return few * 3 / 2
+}
 
 // rows is how many rows of a table fit.
 func (m model) rows() int { return max(1, m.height-above-below) }
@@ -132,7 +139,7 @@ func (m model) functionLines() []string {
 			names = max(names, ansi.StringWidth(functions[i].Namespace+"/"+functions[i].Name))
 		}
 	}
-	columns, widths := fit(functionColumns(min(names, max(16, m.width/4)), m.config.Choice.Namespace == "", sparks), m.width)
+	columns, widths := fit(functionColumns(min(names, max(16, m.width/5)), m.config.Choice.Namespace == "", m.sparks()), m.width)
 	lines := []string{head(columns, widths, m.order, m.reverse)}
 	if len(functions) == 0 {
 		return append(lines, faint.Render(m.nothing()))
