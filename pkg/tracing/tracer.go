@@ -15,6 +15,7 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 
 	"github.com/windlass-dev/windlass/internal/buildinfo"
+	"github.com/windlass-dev/windlass/internal/metric"
 )
 
 const (
@@ -28,6 +29,19 @@ const (
 	lastWithin = 3 * time.Second
 )
 
+// Metrics are what a program tells of its traces.
+var Metrics metric.Set
+
+var spans = Metrics.Counter("windlass_traces_spans_total",
+	"Spans of traces, by whether they were exported, failed to be, or were dropped because too many waited.", "result")
+
+// Results of spans.
+const (
+	exported = "exported"
+	failed   = "failed"
+	dropped  = "dropped"
+)
+
 // exporter sends spans to a collector.
 type exporter interface {
 	sdktrace.SpanExporter
@@ -39,8 +53,9 @@ type Deps struct {
 	// Service is the name of the program that records, and Instance tells it from
 	// others of that name; it may be empty.
 	Service, Instance string
-	Registry          prometheus.Registerer
-	Log               *slog.Logger
+	// Registry is nil if nothing is to be counted.
+	Registry prometheus.Registerer
+	Log      *slog.Logger
 }
 
 // Tracer records traces and sends them. A nil *Tracer records nothing.
@@ -85,28 +100,18 @@ func newTracer(config Config, deps Deps, to exporter) (*Tracer, error) {
 		config: config, log: deps.Log, exporter: to,
 		sampler: sdktrace.ParentBased(sdktrace.TraceIDRatioBased(config.SampleRatio)),
 		waiting: make(chan Trace, maxWaiting),
-		spans: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "windlass_traces_spans_total",
-			Help: "Spans of traces, by whether they were exported, failed to be, or were dropped because too many waited.",
-		}, []string{"result"}),
+		spans:   spans.Vec(),
 	}
 	for _, result := range []string{exported, failed, dropped} {
 		t.spans.WithLabelValues(result)
 	}
-	if err := deps.Registry.Register(t.spans); err != nil {
-		return nil, err
+	if deps.Registry != nil {
+		deps.Registry.MustRegister(t.spans)
 	}
 	t.provider = sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(&t.batch), sdktrace.WithIDGenerator(planned{}),
 		sdktrace.WithSampler(sdktrace.AlwaysSample()), sdktrace.WithResource(who))
 	return t, nil
 }
-
-// Results of spans.
-const (
-	exported = "exported"
-	failed   = "failed"
-	dropped  = "dropped"
-)
 
 // Record takes a trace to be sent, or drops it if too many wait. It never waits.
 func (t *Tracer) Record(r Trace) {
@@ -119,94 +124,3 @@ func (t *Tracer) Record(r Trace) {
 		t.spans.WithLabelValues(dropped).Add(float64(len(r.Spans)))
 	}
 }
-
-// Run sends what is recorded until ctx ends, and then what still waits.
-func (t *Tracer) Run(ctx context.Context) error {
-	if err := t.exporter.Start(ctx); err != nil {
-		return err
-	}
-	for ctx.Err() == nil {
-		t.gather(ctx)
-		t.send(ctx)
-	}
-	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWithin)
-	defer cancel()
-	for t.gatherRest(); len(t.batch.spans) > 0 && last.Err() == nil; t.gatherRest() {
-		t.send(last)
-	}
-	_ = t.exporter.Shutdown(last)
-	return nil
-}
-
-// gather waits for a trace, and for others that can go with it.
-func (t *Tracer) gather(ctx context.Context) {
-	var full <-chan time.Time
-	for len(t.batch.spans) < maxBatch {
-		select {
-		case <-ctx.Done():
-			return
-		case <-full:
-			return
-		case r := <-t.waiting:
-			if full == nil {
-				full = time.After(batchWithin)
-			}
-			r.replay(t.provider.Tracer(scopeName))
-		}
-	}
-}
-
-// gatherRest takes what waits already.
-func (t *Tracer) gatherRest() {
-	for len(t.batch.spans) < maxBatch {
-		select {
-		case r := <-t.waiting:
-			r.replay(t.provider.Tracer(scopeName))
-		default:
-			return
-		}
-	}
-}
-
-// scopeName is the instrumentation scope of all spans.
-const scopeName = "github.com/windlass-dev/windlass"
-
-// send exports the batch. What was interrupted by the end of ctx stays in it.
-func (t *Tracer) send(ctx context.Context) {
-	spans := t.batch.spans
-	if len(spans) == 0 {
-		return
-	}
-	err := t.exporter.ExportSpans(ctx, spans)
-	if err != nil && ctx.Err() != nil && ctx.Err() != context.DeadlineExceeded {
-		return
-	}
-	t.batch.spans = nil
-	result := exported
-	if err != nil {
-		result = failed
-	}
-	t.spans.WithLabelValues(result).Add(float64(len(spans)))
-	switch {
-	case err != nil && !t.failing:
-		t.log.Warn("traces cannot be exported", "endpoint", t.config.Endpoint, "err", err)
-	case err == nil && t.failing:
-		t.log.Info("traces are exported again", "endpoint", t.config.Endpoint)
-	}
-	t.failing = err != nil
-}
-
-// batch collects the spans that are made.
-type batch struct{ spans []sdktrace.ReadOnlySpan }
-
-// OnStart implements sdktrace.SpanProcessor.
-func (*batch) OnStart(context.Context, sdktrace.ReadWriteSpan) {}
-
-// OnEnd implements sdktrace.SpanProcessor.
-func (b *batch) OnEnd(s sdktrace.ReadOnlySpan) { b.spans = append(b.spans, s) }
-
-// Shutdown implements sdktrace.SpanProcessor.
-func (*batch) Shutdown(context.Context) error { return nil }
-
-// ForceFlush implements sdktrace.SpanProcessor.
-func (*batch) ForceFlush(context.Context) error { return nil }
