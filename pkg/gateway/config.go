@@ -28,11 +28,13 @@ type Config struct {
 	MaxBodyMemory int64
 	// MaxQueueTime is how long a call may wait for an instance.
 	MaxQueueTime time.Duration
+	// LogCalls says of which calls a line is logged.
+	LogCalls LogCalls
 }
 
 // DefaultConfig is Config with everything but the address.
 func DefaultConfig() Config {
-	return Config{MaxBody: 64 << 20, MaxInvocations: 20_000, MaxBodyMemory: 512 << 20, MaxQueueTime: time.Minute}
+	return Config{MaxBody: 64 << 20, MaxInvocations: 20_000, MaxBodyMemory: 512 << 20, MaxQueueTime: time.Minute, LogCalls: LogFailed}
 }
 
 // Validate says what is wrong with a Config.
@@ -53,6 +55,7 @@ func (c Config) Validate() error {
 	if c.MaxQueueTime <= 0 {
 		errs = append(errs, fmt.Errorf("gateway: MaxQueueTime is %v: must be positive", c.MaxQueueTime))
 	}
+	errs = append(errs, c.LogCalls.Validate())
 	return errors.Join(errs...)
 }
 
