@@ -14,6 +14,7 @@ import (
 
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
 	"github.com/windlass-dev/windlass/pkg/gateway/table"
+	"github.com/windlass-dev/windlass/pkg/gateway/timeline"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 )
 
@@ -91,8 +92,9 @@ func (g *Gateway) Attempt(stream attemptStream) error {
 	}
 	// 2. The request.
 	timeout := c.function.Spec.Timeout.Duration
-	c.claimed = time.Now()
-	a.runBy = c.claimed.Add(timeout + runGrace)
+	claimed := time.Now()
+	c.happened(func(t *timeline.Timeline) { t.Claimed(claimed) })
+	a.runBy = claimed.Add(timeout + runGrace)
 	limit := time.AfterFunc(timeout+runGrace, a.expire)
 	defer limit.Stop()
 	if !claim.GetStarted() {
@@ -197,6 +199,7 @@ func (a *attempt) take(msg *wirev1.AttemptRequest) (over bool, err error) {
 			return false, errNonsense
 		}
 		a.headed = true
+		a.call.headed(kind.Head)
 		return a.head(kind.Head)
 	case *wirev1.AttemptRequest_Body:
 		if !a.headed {
@@ -207,6 +210,7 @@ func (a *attempt) take(msg *wirev1.AttemptRequest) (over bool, err error) {
 		if !a.headed && kind.End.GetFailure() == nil {
 			return false, errNonsense
 		}
+		a.call.executed(kind.End)
 		a.finish(kind.End)
 		return true, nil
 	}
@@ -290,6 +294,9 @@ func (a *attempt) requeue(way func(t *table.Table[*call], id invoke.ID, attempt 
 	g, c, now := a.gateway, a.call, time.Now()
 	g.mu.Lock()
 	queued, err := way(g.table, c.id, a.number, invoke.NewToken(), now)
+	if err == nil {
+		c.happened((*timeline.Timeline).Requeued)
+	}
 	g.mu.Unlock()
 	switch {
 	case err != nil:
