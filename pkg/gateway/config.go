@@ -11,6 +11,7 @@ import (
 
 	"github.com/windlass-dev/windlass/pkg/catalog"
 	"github.com/windlass-dev/windlass/pkg/ownership"
+	"github.com/windlass-dev/windlass/pkg/tracing"
 )
 
 // Config is what a Gateway needs to know.
@@ -76,6 +77,10 @@ type Deps struct {
 	// Schedulers says who schedulers must prove to be. Without it, what is
 	// said to them is not encrypted.
 	Schedulers credentials.TransportCredentials
-	Registry   prometheus.Registerer
-	Log        *slog.Logger
+	// Traces records calls. Without it none is.
+	Traces *tracing.Tracer
+	// Journal is told of every call that has ended, unless it is nil.
+	Journal  Journal
+	Registry prometheus.Registerer
+	Log      *slog.Logger
 }

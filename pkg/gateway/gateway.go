@@ -140,6 +140,7 @@ func (g *Gateway) offer(in table.Invocation[*call], now time.Time) {
 		WaitedNs:     int64(now.Sub(in.Admitted)),
 		RemainingNs:  int64(in.Deadline.Sub(now)),
 		Request:      in.Payload.ride(in.Attempt + 1),
+		Trace:        in.Payload.scope.Wire(),
 	}
 	if ticket.Request != nil {
 		g.mu.Lock()

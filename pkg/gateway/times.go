@@ -22,6 +22,16 @@ func (c *call) timeline() timeline.Timeline {
 	return c.times
 }
 
+// requeued writes down that an attempt did not end the call, which waits again.
+func (c *call) requeued(t try) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.times.Requeued()
+	if len(c.tries) < maxTries {
+		c.tries = append(c.tries, t)
+	}
+}
+
 // headed takes note of the times that the head of an answer tells.
 func (c *call) headed(head *wirev1.ResultHead) {
 	now, exec := time.Now(), time.Duration(head.GetExecNs())
