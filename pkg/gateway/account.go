@@ -55,6 +55,16 @@ type try struct {
 	why string
 }
 
+// requeued writes down that an attempt did not end the call, which waits again.
+func (c *call) requeued(t try) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.times.Requeued()
+	if len(c.tries) < maxTries {
+		c.tries = append(c.tries, t)
+	}
+}
+
 // account tells of a call that has ended, wherever that is wanted.
 func (g *Gateway) account(c *call) {
 	failed, recorded := c.failed(), c.scope.Recorded()
@@ -87,14 +97,14 @@ func (c *call) failed() bool {
 
 // told is all that is known of a call that has ended.
 func (c *call) told() told {
-	status, said := c.outcome()
+	status, said, cold := c.outcome()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	code, _ := strconv.Atoi(status)
 	t := told{
 		Account: invoke.Account{
 			ID: c.id, Function: c.function.Key(), Trace: c.scope.TraceID(), Code: code, Executed: said, Reason: c.reason,
-			Cold: c.cold, Received: c.times.Received(),
+			Cold: cold, Received: c.times.Received(),
 		},
 		uid: string(c.function.UID), method: c.request.Method, scope: c.scope, times: c.times, tries: c.tries,
 	}

@@ -88,6 +88,7 @@ func (g *Gateway) Attempt(stream attemptStream) error {
 		g.metrics.claimRefused(table.ErrNotWaiting)
 		return stream.Send(refuseClaim(table.ErrNotWaiting))
 	}
+	g.metrics.claimGranted()
 	if granted.Reoffered {
 		// Another ticket of the same call may still be in a queue.
 		g.withdraw(c)
@@ -313,6 +314,6 @@ func (a *attempt) requeue(
 	case !now.Before(queued.Deadline):
 		g.tooLate(c)
 	default:
-		g.offer(queued, now)
+		g.offer(queued, now, true)
 	}
 }

@@ -80,7 +80,8 @@ type Deps struct {
 	// Traces records calls. Without it none is.
 	Traces *tracing.Tracer
 	// Journal is told of every call that has ended, unless it is nil.
-	Journal  Journal
+	Journal Journal
+	// Registry takes the metrics. Without it nothing is counted.
 	Registry prometheus.Registerer
 	Log      *slog.Logger
 }

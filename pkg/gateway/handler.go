@@ -83,7 +83,7 @@ func (g *Gateway) serve(c *call) {
 	g.metrics.begun(c)
 	offered := time.Now()
 	c.happened(func(t *timeline.Timeline) { t.Offered(offered) })
-	g.offer(in, c.admitted)
+	g.offer(in, c.admitted, false)
 	g.wait(c, in.Deadline)
 	g.leaveQueue(c)
 }

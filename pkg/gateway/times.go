@@ -22,14 +22,12 @@ func (c *call) timeline() timeline.Timeline {
 	return c.times
 }
 
-// requeued writes down that an attempt did not end the call, which waits again.
-func (c *call) requeued(t try) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.times.Requeued()
-	if len(c.tries) < maxTries {
-		c.tries = append(c.tries, t)
+// traceID is the id of the call's trace if that is recorded, and otherwise empty.
+func (c *call) traceID() string {
+	if !c.scope.Recorded() {
+		return ""
 	}
+	return c.scope.TraceID()
 }
 
 // headed takes note of the times that the head of an answer tells.
