@@ -57,6 +57,7 @@ var rows = []struct {
 		"pkg/queue/broker",
 		"pkg/runtimes",
 		"pkg/tokens",
+		"pkg/tracing",
 		"pkg/wiretls",
 	}},
 	{"programs", []string{
@@ -91,6 +92,7 @@ var rows = []struct {
 		"internal/archtest",
 		"internal/doccheck",
 		"internal/lambdaclients",
+		"internal/tracetest",
 		"test/attacks",
 		"test/chart",
 		"test/cluster",

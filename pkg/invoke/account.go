@@ -4,8 +4,8 @@ import "time"
 
 // Account is what a gateway knows of an invocation that has ended.
 type Account struct {
-	ID       ID          `json:"-"`
-	Function FunctionKey `json:"-"`
+	ID       ID          `json:"invocation"`
+	Function FunctionKey `json:"function"`
 	// Trace is the id of its trace; empty if it belongs to none that is known.
 	Trace string `json:"trace,omitempty"`
 	// CID is the instance that had it last; empty if none had.
@@ -32,4 +32,21 @@ type Account struct {
 type StageTime struct {
 	Stage string        `json:"stage"`
 	Took  time.Duration `json:"tookNs"`
+}
+
+// Story is all that can be found out about an invocation.
+type Story struct {
+	// Account is nil if no gateway has one.
+	Account *Account `json:"account,omitempty"`
+	// Lines are what was logged of it, by Windlass and by the instance that had it.
+	Lines []Line `json:"lines,omitempty"`
+	// Notes say what is missing or doubtful, and what to do about it.
+	Notes []string `json:"notes,omitempty"`
+}
+
+// Line is a line of a log.
+type Line struct {
+	// Source is who wrote it: a CID or the name of a pod.
+	Source string `json:"source"`
+	Text   string `json:"text"`
 }
