@@ -111,7 +111,7 @@ func (j *Journal) find(id invoke.ID) (of entry, from int64, shared int, known bo
 			continue
 		}
 		switch {
-		case a.Claimed.After(of.account.Ended):
+		case !a.Claimed.Before(of.account.Ended):
 		case a.Ended.After(of.account.Claimed):
 			shared++
 		case a.Ended.After(last):
