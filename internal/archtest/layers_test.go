@@ -37,6 +37,7 @@ var rows = []struct {
 		"pkg/queue",
 		"pkg/queue/intake",
 		"pkg/scheduler/alarm",
+		"pkg/scheduler/coldstart",
 		"pkg/scheduler/upkeep",
 		"pkg/workload",
 	}},
@@ -164,6 +165,7 @@ var only = []allowance{
 	{"pkg/queue", []string{"pkg/invoke"}, "a queue is a value; the broker gives it a lock and time"},
 	{"pkg/queue/intake", []string{"golang.org/x/time", "pkg/invoke"}, "time is an argument of its token bucket, too"},
 	{"pkg/scheduler/alarm", nil, "who is due is a function of the time"},
+	{"pkg/scheduler/coldstart", nil, "what a start spent its time with is a function of its moments"},
 	{"pkg/scheduler/upkeep", []string{"pkg/keepalive", "pkg/queue", "pkg/schedule"}, "what is kept is a function of the time and of idle times"},
 	{"pkg/sim", []string{
 		"pkg/estimate", "pkg/fpcs", "pkg/gateway/table", "pkg/invoke", "pkg/ownership",
