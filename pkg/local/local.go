@@ -183,7 +183,7 @@ func (w *Windlass) start(ctx context.Context, parts *lifecycle.Lifecycle) error 
 	)
 	if w.scheduler, err = scheduler.New(w.config.Scheduler, scheduler.Deps{
 		Catalog: w.store.Catalog(), Memory: w.learnt, Keeper: keeper, Instances: instances,
-		Registry: w.registry, Log: w.log, Now: time.Now,
+		Registry: w.registry, Traces: w.traces, Log: w.log, Now: time.Now,
 	}); err != nil {
 		return err
 	}

@@ -45,11 +45,15 @@ func (t *Tracer) Begin(h http.Header, id invoke.ID) Scope {
 	if t == nil {
 		return s
 	}
-	verdict := t.sampler.ShouldSample(sdktrace.SamplingParameters{ParentContext: ctx, TraceID: s.id, Kind: trace.SpanKindServer})
-	if verdict.Decision == sdktrace.RecordAndSample {
+	if t.sampled(ctx, s.id) {
 		s.recorded, s.base = true, rand.Uint64()
 	}
 	return s
+}
+
+func (t *Tracer) sampled(ctx context.Context, id trace.TraceID) bool {
+	verdict := t.sampler.ShouldSample(sdktrace.SamplingParameters{ParentContext: ctx, TraceID: id, Kind: trace.SpanKindServer})
+	return verdict.Decision == sdktrace.RecordAndSample
 }
 
 // Recorded tells whether the scope's spans are to be recorded.

@@ -1,9 +1,9 @@
 package tracing
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
-	"math"
 
 	"go.opentelemetry.io/otel/trace"
 
@@ -29,7 +29,6 @@ func (t *Tracer) BeginStart(functionUID string, cid invoke.CID, wanted bool) Sco
 	if t == nil {
 		return s
 	}
-	share := float64(binary.BigEndian.Uint64(s.id[8:])>>1) / math.MaxInt64
-	s.recorded = wanted || share < t.config.SampleRatio
+	s.recorded = wanted || t.sampled(context.Background(), s.id)
 	return s
 }

@@ -86,6 +86,23 @@ var _ = Describe("Traces", func() {
 		Expect(cold.Header.Get("Echo-Traceparent")).To(Equal("00-" + clientTrace + "-" + stages["execute"].ID + "-01"))
 		Expect(cold.Header.Get("Echo-Tracestate")).To(Equal("vendor=1"))
 
+		// The instance's start is a trace of its own, and leads to the call that waited
+		// for it, as that leads to it.
+		Expect(whole.Links).To(HaveLen(1))
+		Eventually(func() []tracetest.Span { return c.Trace(whole.Links[0].Trace) }, "10s").ShouldNot(BeEmpty())
+		starting := c.Trace(whole.Links[0].Trace)
+		Expect(starting[0].Name).To(Equal("start default/hello"))
+		Expect(starting[0].ID).To(Equal(whole.Links[0].Span))
+		Expect(starting[0].Links).To(Equal([]tracetest.Link{{Trace: clientTrace, Span: whole.ID}}))
+		Expect(starting[0].Text("windlass.cid")).To(Equal(whole.Text("windlass.cid")))
+		at := starting[0].Start
+		for _, stage := range starting[1:] {
+			Expect(stage.Parent).To(Equal(starting[0].ID), stage.Name)
+			Expect(stage.Start).To(BeTemporally("==", at), stage.Name)
+			at = stage.End
+		}
+		Expect(at).To(BeTemporally("==", starting[0].End))
+
 		const another = "5bf92f3577b34da6a3ce929d0e0e4736"
 		warm := w.do(http.MethodGet, "/function/hello/echo", nil, "Traceparent", "00-"+another+"-"+clientSpan+"-01")
 		Expect(warm.Header.Get("X-Windlass-Cold-Start")).To(BeEmpty())
