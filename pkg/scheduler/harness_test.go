@@ -58,6 +58,8 @@ type worldConfig struct {
 	shared bool
 	// runtimes, if there are any, may have warm pools.
 	runtimes Runtimes
+	// traces may be nil.
+	traces Traces
 }
 
 // defaults are those with the paper's decider, whose decisions can be told
@@ -128,7 +130,7 @@ func newWorld(t testing.TB, config worldConfig) *world {
 		Runtimes: config.runtimes,
 		Router:   w.keeper,
 		Catalog:  w.catalog, Keeper: w.keeper, Instances: w.instances,
-		Registry: w.registry, Log: log, Now: time.Now,
+		Registry: w.registry, Traces: config.traces, Log: log, Now: time.Now,
 	})
 	if err != nil {
 		t.Fatal(err)
