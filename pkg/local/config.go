@@ -42,6 +42,9 @@ type Config struct {
 
 	// Tracing says what is recorded as traces, and where they go.
 	Tracing tracing.Config
+	// NoMetrics counts neither calls nor decisions: it is for measuring what
+	// counting costs.
+	NoMetrics bool
 
 	Gateway   gateway.Config
 	Scheduler scheduler.Config

@@ -100,7 +100,7 @@ func (w *Windlass) open() (err error) {
 	}
 	w.openLearnt()
 	w.journal = journal.New(w.config.DataDir)
-	if w.traces, err = tracing.New(w.config.Tracing, tracing.Deps{Service: "windlass", Registry: w.registry, Log: w.log}); err != nil {
+	if w.traces, err = tracing.New(w.config.Tracing, tracing.Deps{Service: "windlass", Registry: w.counting(), Log: w.log}); err != nil {
 		return err
 	}
 	if w.config.RequireKeys {
@@ -183,14 +183,14 @@ func (w *Windlass) start(ctx context.Context, parts *lifecycle.Lifecycle) error 
 	)
 	if w.scheduler, err = scheduler.New(w.config.Scheduler, scheduler.Deps{
 		Catalog: w.store.Catalog(), Memory: w.learnt, Keeper: keeper, Instances: instances,
-		Registry: w.registry, Traces: w.traces, Log: w.log, Now: time.Now,
+		Registry: w.counting(), Traces: w.traces, Log: w.log, Now: time.Now,
 	}); err != nil {
 		return err
 	}
 	config := w.config.Gateway
 	config.ClaimAddr = w.wireListener.Addr().String()
 	if w.gateway, err = gateway.New(config, gateway.Deps{
-		Catalog: w.store.Catalog(), Callers: w.guard(), Registry: w.registry, Log: w.log, Traces: w.traces, Journal: w.journal,
+		Catalog: w.store.Catalog(), Callers: w.guard(), Registry: w.counting(), Log: w.log, Traces: w.traces, Journal: w.journal,
 		Router: ownership.NewStatic(ownership.Owner{ID: nodeName, Addr: config.ClaimAddr}),
 	}); err != nil {
 		return err
@@ -239,6 +239,14 @@ func (w *Windlass) closeListeners() {
 			_ = l.Close()
 		}
 	}
+}
+
+// counting is where calls and decisions are counted; nil for nowhere.
+func (w *Windlass) counting() prometheus.Registerer {
+	if w.config.NoMetrics {
+		return nil
+	}
+	return w.registry
 }
 
 // Ready is closed when calls can be made.
