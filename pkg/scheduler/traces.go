@@ -131,7 +131,7 @@ func (s *Scheduler) recordStart(of beginning) {
 func (of beginning) spans() []tracing.Span {
 	bounds := of.moments.Bounds()
 	whole := tracing.Span{
-		Name: "start " + of.fn.Key().String(), Kind: trace.SpanKindInternal,
+		Name: "start instance " + of.fn.Key().String(), Kind: trace.SpanKindInternal,
 		Start: bounds[0], End: bounds[coldstart.NumStages], Links: of.links(), Error: of.failure,
 		Attributes: []attribute.KeyValue{semconv.FaaSName(of.fn.Key().String()), attribute.String("windlass.cid", string(of.key.CID))},
 	}

@@ -106,7 +106,7 @@ func TestAStartLeadsToTheCallsThatWaitedForIt(t *testing.T) {
 		if len(got) != 1 || got[1] != "call that waited" {
 			t.Errorf("it leads to the calls %v", got)
 		}
-		if whole := traces[0].Spans[0]; whole.Name != "start ns/f" || whole.End.Sub(whole.Start) != time.Second {
+		if whole := traces[0].Spans[0]; whole.Name != "start instance ns/f" || whole.End.Sub(whole.Start) != time.Second {
 			t.Errorf("%s took %v", whole.Name, whole.End.Sub(whole.Start))
 		}
 		if !traces[0].Scope.Context().Equal(tracing.StartOf(string(fn.UID), spec.CID).Context()) {
@@ -192,7 +192,7 @@ func TestSpansOfAStart(t *testing.T) {
 	want := []struct {
 		name     string
 		from, to int
-	}{{"start ns/f", 0, 101}, {"decide", 0, 10}, {"create", 10, 30}, {"containers", 30, 60}, {"ready", 60, 100}, {"claim", 100, 101}}
+	}{{"start instance ns/f", 0, 101}, {"decide", 0, 10}, {"create", 10, 30}, {"containers", 30, 60}, {"ready", 60, 100}, {"claim", 100, 101}}
 	if len(spans) != len(want) {
 		t.Fatalf("%d spans: %+v", len(spans), spans)
 	}

@@ -91,7 +91,7 @@ var _ = Describe("Traces", func() {
 		Expect(whole.Links).To(HaveLen(1))
 		Eventually(func() []tracetest.Span { return c.Trace(whole.Links[0].Trace) }, "10s").ShouldNot(BeEmpty())
 		starting := c.Trace(whole.Links[0].Trace)
-		Expect(starting[0].Name).To(Equal("start default/hello"))
+		Expect(starting[0].Name).To(Equal("start instance default/hello"))
 		Expect(starting[0].ID).To(Equal(whole.Links[0].Span))
 		Expect(starting[0].Links).To(Equal([]tracetest.Link{{Trace: clientTrace, Span: whole.ID}}))
 		Expect(starting[0].Text("windlass.cid")).To(Equal(whole.Text("windlass.cid")))
