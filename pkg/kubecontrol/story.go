@@ -110,10 +110,11 @@ func (s *story) scheduler(ctx context.Context, pod *corev1.Pod) error {
 	of, cid := s.Account, []byte(s.Account.CID)
 	function := []byte(of.Function.String())
 	return s.read(ctx, pod, schedulers.name, of.Received, func(at time.Time, line []byte) bool {
-		if bytes.Contains(line, cid) && bytes.Contains(line, function) {
+		meanwhile := !at.After(of.Ended.Add(clockSlack))
+		if meanwhile && bytes.Contains(line, cid) && bytes.Contains(line, function) {
 			s.add(pod.Name, line)
 		}
-		return !at.After(of.Ended.Add(clockSlack))
+		return meanwhile
 	})
 }
 

@@ -14,7 +14,8 @@ const instrumentation = "github.com/windlass-dev/windlass"
 // Run sends what is recorded until ctx ends, and then what still waits, for at most
 // three seconds.
 func (t *Tracer) Run(ctx context.Context) error {
-	if err := t.exporter.Start(ctx); err != nil {
+	// It connects to nothing yet, and what waits is sent even if ctx has ended.
+	if err := t.exporter.Start(context.WithoutCancel(ctx)); err != nil {
 		return err
 	}
 	for ctx.Err() == nil {

@@ -3,6 +3,8 @@ package tracing
 import (
 	"context"
 	"log/slog"
+	"net/url"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -80,9 +82,19 @@ func New(config Config, deps Deps) (*Tracer, error) {
 	}
 	client := otlptracegrpc.NewClient(otlptracegrpc.WithEndpointURL(config.Endpoint))
 	if config.Protocol == ProtocolHTTP {
-		client = otlptracehttp.NewClient(otlptracehttp.WithEndpointURL(config.Endpoint))
+		client = otlptracehttp.NewClient(overHTTP(config.Endpoint)...)
 	}
 	return newTracer(config, deps, otlptrace.NewUnstarted(client))
+}
+
+// overHTTP is where a collector at an endpoint takes traces: where the URL says, or at
+// the usual path if it says none.
+func overHTTP(endpoint string) []otlptracehttp.Option {
+	options := []otlptracehttp.Option{otlptracehttp.WithEndpointURL(endpoint)}
+	if u, err := url.Parse(endpoint); err == nil && strings.Trim(u.Path, "/") == "" {
+		options = append(options, otlptracehttp.WithURLPath("/v1/traces"))
+	}
+	return options
 }
 
 func newTracer(config Config, deps Deps, to exporter) (*Tracer, error) {
