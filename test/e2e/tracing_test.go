@@ -122,6 +122,17 @@ var _ = Describe("Traces", func() {
 		expectWhole(whole, stages)
 		Expect(whole.Parent).To(BeEmpty())
 		Expect(whole.Error).NotTo(BeEmpty())
+
+		// It is an example in the metrics of what it passed.
+		request, err := http.NewRequest(http.MethodGet, w.OpsURL()+"/metrics", nil)
+		Expect(err).NotTo(HaveOccurred())
+		request.Header.Set("Accept", "application/openmetrics-text")
+		metrics, err := w.send(request)
+		Expect(err).NotTo(HaveOccurred())
+		for _, name := range []string{"invocation_duration_seconds", "stage_duration_seconds"} {
+			Expect(metrics.body).To(MatchRegexp(`windlass_gateway_` + name + `_bucket{.*# {trace_id="` + whole.Trace + `"}`))
+		}
+		Expect(metrics.body).To(MatchRegexp(`windlass_traces_spans_total{result="exported"} [1-9]`))
 	})
 
 	It("are not sent of calls that nobody wants recorded", func() {
