@@ -159,3 +159,19 @@ func TestTheOldestCallsAreForgotten(t *testing.T) {
 		t.Errorf("%d calls are remembered", len(j.ring))
 	}
 }
+
+// What every call of a local Windlass pays for being remembered.
+func BenchmarkNote(b *testing.B) {
+	j := New(b.TempDir())
+	dir := instancelog.Dir(j.dataDir, key)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		b.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, instancelog.FunctionFile("a")), []byte("line\n"), 0o600); err != nil {
+		b.Fatal(err)
+	}
+	account := invoke.Account{Function: key, CID: "a", Claimed: noon, Ended: at(1)}
+	for b.Loop() {
+		j.Note(account)
+	}
+}

@@ -61,7 +61,7 @@ func echo(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if say := r.URL.Query().Get("say"); say != "" {
-		fmt.Println(say)
+		fmt.Fprintln(os.Stdout, say)
 	}
 	w.Header().Set("Echo-Method", r.Method)
 	w.Header().Set("Echo-Uri", r.RequestURI)
