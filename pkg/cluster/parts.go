@@ -17,6 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"go.etcd.io/etcd/client/pkg/v3/transport"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.opentelemetry.io/otel"
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
@@ -52,9 +53,7 @@ func level(name string) (slog.Level, error) {
 func newLog(c Common, registerer prometheus.Registerer) (log *slog.Logger, flush func()) {
 	l, _ := level(c.LogLevel)
 	sink := logsink.New(os.Stderr)
-	registerer.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
-		Name: "windlass_log_lines_dropped_total", Help: "Lines of log that were dropped because nobody took them.",
-	}, func() float64 { return float64(sink.Dropped()) }))
+	registerer.MustRegister(linesDroppedTotal.Func(func() float64 { return float64(sink.Dropped()) }))
 	options := &slog.HandlerOptions{Level: l}
 	var handler slog.Handler = slog.NewJSONHandler(sink, options)
 	if c.LogFormat == "text" {
@@ -62,6 +61,7 @@ func newLog(c Common, registerer prometheus.Registerer) (log *slog.Logger, flush
 	}
 	log = slog.New(handler)
 	klog.SetSlogLogger(log.With("library", "client-go"))
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.Warn("a library says", "library", "opentelemetry", "err", err) }))
 	ctrl.SetLogger(logr.FromSlogHandler(log.With("library", "controller-runtime").Handler()))
 	grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, io.Discard, sink))
 	writing := lifecycle.New()

@@ -7,13 +7,14 @@ import (
 	"sync"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	"github.com/windlass-dev/windlass/pkg/gateway/timeline"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/ownership"
+	"github.com/windlass-dev/windlass/pkg/tracing"
 )
 
 // errDetached is returned to whoever answers a call that nobody waits for.
@@ -31,24 +32,29 @@ type call struct {
 	slot     ownership.Slot
 	uri      string // path and query behind the function's prefix
 	origin   origin
+	scope    tracing.Scope
 	request  *http.Request
 	body     requestBody
 	small    []byte // the whole body, if it was read beforehand
 	whole    bool   // small is the whole body
 	admitted time.Time
-	claimed  time.Time // when an instance claimed it last; the attempt's own
-	// inFlight counts the call; nil if it was not admitted.
-	inFlight prometheus.Gauge
+	// series count the call; nil if it was not admitted, or nobody counts.
+	series *functionSeries
 
 	mu     sync.Mutex
+	times  timeline.Timeline
+	cold   bool // it was the first of its instance
 	w      http.ResponseWriter
 	rc     *http.ResponseController
 	phase  answerPhase
 	status int
 	said   invoke.Executed
+	reason string // of the problem that was the answer
 	ended  chan struct{}
 	// attempt is the last one; nil before the first.
 	attempt *attempt
+	// tries are the attempts before it that did not end the call.
+	tries []try
 }
 
 // answerPhase is how far the answer has come.
@@ -75,7 +81,7 @@ func (c *call) handOver(attempt int) *wirev1.Granted {
 		Method:        c.request.Method,
 		RequestUri:    c.uri,
 		Host:          c.request.Host,
-		Headers:       requestHeaders(c.request, c),
+		Headers:       c.inTrace(requestHeaders(c.request, c), attempt),
 		ContentLength: c.request.ContentLength,
 		WholeBody:     c.small,
 		Whole:         c.whole,
@@ -109,7 +115,7 @@ func (c *call) fail(p problem) {
 	}
 	p.InvocationID = c.id.String()
 	p.Function = c.function.Key().String()
-	c.status, c.said = p.Status, p.Executed
+	c.status, c.said, c.reason = p.Status, p.Executed, p.Reason
 	c.closeIfUnread()
 	p.write(c.w)
 	c.end(answerComplete)
@@ -125,6 +131,7 @@ func (c *call) head(head *wirev1.ResultHead, by time.Time) error {
 		return errDetached
 	}
 	_ = c.rc.SetWriteDeadline(by)
+	c.cold = head.GetCold()
 	c.body.unhurried.Store(true)
 	c.setHeaders(head)
 	c.closeIfUnread()
@@ -148,7 +155,7 @@ func (c *call) setHeaders(head *wirev1.ResultHead) {
 	h.Set(invoke.HeaderInvocationID, c.id.String())
 	h.Set(invoke.HeaderExecuted, string(invoke.ExecutedYes))
 	h.Set(invoke.HeaderDurationMs, strconv.FormatFloat(float64(head.GetExecNs())/1e6, 'f', 3, 64))
-	h.Set(invoke.HeaderQueueMs, strconv.FormatFloat(c.claimed.Sub(c.admitted).Seconds()*1e3, 'f', 3, 64))
+	h.Set(invoke.HeaderQueueMs, strconv.FormatFloat(c.times.Waited().Seconds()*1e3, 'f', 3, 64))
 	if head.GetCold() {
 		h.Set(invoke.HeaderColdStart, "1")
 	}
@@ -228,6 +235,7 @@ func (c *call) cancel() {
 // must not be used any more. The caller holds the lock.
 func (c *call) end(phase answerPhase) {
 	c.phase = phase
+	c.times.End(time.Now())
 	close(c.ended)
 }
 

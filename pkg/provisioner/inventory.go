@@ -90,13 +90,17 @@ type Counts struct {
 	// Awaited are those of Creating that ran when they were adopted, and whose
 	// agent has not been heard of since.
 	Awaited int
+	// Silent are those, creating or created, whose agent was heard of and has no
+	// stream now. Those that were created are among Leaving.
+	Silent int
 }
 
 // Inventory is what exists and what was ordered. It is not safe for concurrent
 // use.
 type Inventory struct {
 	functions map[string]*account
-	requested map[string]nodepick.Amount
+	// nodes are those that have instances.
+	nodes map[string]occupancy
 }
 
 // account is what is kept of one function. It outlives the function's instances,
@@ -111,7 +115,7 @@ type account struct {
 func NewInventory() *Inventory {
 	return &Inventory{
 		functions: make(map[string]*account),
-		requested: make(map[string]nodepick.Amount),
+		nodes:     make(map[string]occupancy),
 	}
 }
 
@@ -141,7 +145,7 @@ func (v *Inventory) Adopt(in Instance) {
 // Release drops a function's instances, which somebody else looks after.
 func (v *Inventory) Release(uid string) {
 	for _, in := range v.all(uid) {
-		v.requested[in.Node] = v.requested[in.Node].Minus(in.Requests)
+		v.vacate(in)
 	}
 	if a := v.functions[uid]; a != nil {
 		clear(a.instances)
@@ -160,7 +164,7 @@ func (v *Inventory) account(uid string) *account {
 
 func (v *Inventory) add(a *account, in *Instance) {
 	a.instances[in.CID] = in
-	v.requested[in.Node] = v.requested[in.Node].Plus(in.Requests)
+	v.occupy(in)
 }
 
 // Get returns an instance. The error is ErrUnknownInstance or nil.
@@ -269,7 +273,7 @@ func (v *Inventory) Remove(key Key) (Instance, error) {
 	if err != nil {
 		return Instance{}, err
 	}
-	v.requested[in.Node] = v.requested[in.Node].Minus(in.Requests)
+	v.vacate(in)
 	delete(v.functions[key.FunctionUID].instances, key.CID)
 	v.settle(key.FunctionUID)
 	return *in, nil
@@ -317,11 +321,19 @@ func (in *Instance) overdue(now time.Time, patience time.Duration) bool {
 	return false
 }
 
+// silent tells whether the agent of an instance that is not leaving has gone.
+func (in *Instance) silent() bool {
+	return in.State != Leaving && !in.Connected && !in.SilentSince.IsZero()
+}
+
 // Count counts a function's instances. A created instance without a stream
 // counts as leaving: it can take no work.
 func (v *Inventory) Count(uid string) Counts {
 	var c Counts
 	for _, in := range v.all(uid) {
+		if in.silent() {
+			c.Silent++
+		}
 		switch {
 		case in.State == Creating:
 			c.Creating++
@@ -345,9 +357,6 @@ func (v *Inventory) Instances(uid string) []Instance {
 	}
 	return list
 }
-
-// Requested is what instances have requested of a node.
-func (v *Inventory) Requested(node string) nodepick.Amount { return v.requested[node] }
 
 func (v *Inventory) all(uid string) map[invoke.CID]*Instance {
 	if a := v.functions[uid]; a != nil {

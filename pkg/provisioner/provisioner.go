@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	mathrand "math/rand/v2"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -46,6 +45,8 @@ type Deps struct {
 	// ErrUnknownInstance, wraps ErrBadToken or is a passing one.
 	Taker    Taker
 	Identify func(proof string) (Key, error)
+	// Witness is the same runtime, if it sees how starts come along; may be nil.
+	Witness Witness
 	// Verify checks an agent's proof that it is the instance's. If it is nil,
 	// the proof is the token that the instance was started with. The error
 	// wraps ErrBadToken or is a passing one.
@@ -145,13 +146,7 @@ func (p *Provisioner) Candidates(fn *v1alpha1.Function) ([]nodepick.Node, []node
 	if p.deps.Nodes != nil {
 		return p.deps.Nodes.Candidates(fn)
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	nodes := slices.Clone(p.config.Nodes)
-	for i := range nodes {
-		nodes[i].Requested = p.inventory.Requested(nodes[i].Name)
-	}
-	return nodes, nil
+	return p.nodes(), nil
 }
 
 // Requests is what an instance of a function requests of its node, with its
@@ -281,6 +276,14 @@ func (p *Provisioner) Forget(uid string) {
 	defer p.mu.Unlock()
 	delete(p.guards, uid)
 	p.inventory.Forget(uid)
+}
+
+// Has tells whether an instance was ordered, or taken over, and has not ended.
+func (p *Provisioner) Has(key Key) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_, err := p.inventory.Get(key)
+	return err == nil
 }
 
 // Count counts a function's instances.

@@ -27,7 +27,12 @@
 // An instance has one stream, the newest. One that falls silent loses it, and what it
 // held unclaimed goes to others.
 //
-// It keeps what it decided lately, for people who ask why: Account.
+// It keeps what it decided lately, for people who ask why: Account
+// of one function, Latest of all that something was decided on.
+//
+// Metrics are what it tells of queues, decisions, instances, nodes, its slots and itself.
+// What agents say of themselves it adds up by function, and how a start went it tells by
+// stages (see coldstart), for the starts that it ordered itself.
 //
 // Everything that it knows is soft: tickets come again from their gateways, and
 // instances say hello again. It promises that a ticket which it cannot serve is

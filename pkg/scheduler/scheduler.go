@@ -15,6 +15,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/queue/broker"
 	"github.com/windlass-dev/windlass/pkg/scheduler/alarm"
+	"github.com/windlass-dev/windlass/pkg/tracing"
 )
 
 // leaveGrace is how much longer than its calls may run an instance has to go
@@ -52,9 +53,10 @@ type Scheduler struct {
 
 	orders    *orders
 	chronicle chronicle
-	// alarms and rooms are used by Run's goroutine only.
+	// alarms, rooms and tenure are used by Run's goroutine only.
 	alarms alarm.Alarms[*function]
 	rooms  rooms
+	tenure tenure
 	// starts are those of all functions.
 	starts starts
 	spares *spares
@@ -64,6 +66,9 @@ type Scheduler struct {
 func New(config Config, deps Deps) (*Scheduler, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
+	}
+	if deps.Traces == nil {
+		deps.Traces = (*tracing.Tracer)(nil)
 	}
 	s := &Scheduler{
 		config:    config,
@@ -103,12 +108,13 @@ func (s *Scheduler) Run(ctx context.Context) error {
 	}
 	for {
 		select {
-		case <-ticker.C:
+		case due := <-ticker.C:
+			s.metrics.late(s.deps.Now().Sub(due))
 			s.tick()
 		case <-audit.C:
-			s.Audit()
+			s.audit()
 		case <-rerouted:
-			s.Audit()
+			s.audit()
 		case f := <-s.kicks:
 			s.kicked(f)
 		case f := <-s.spares.untaken:
@@ -305,7 +311,9 @@ func (s *Scheduler) StartFailed(key provisioner.Key, why provisioner.StartFailur
 		return
 	}
 	s.deps.Log.Warn("an instance did not start", "function", f.current().Key().String(), "cid", key.CID, "reason", why.Reason)
-	s.record(f, (*metrics).startFailed)
+	s.stillborn(f, key, why)
+	f.ended(key.CID)
+	s.record(f, func(m *metrics, of invoke.FunctionKey) { m.startFailed(of, why.Code) })
 	f.happenings.add(happening{reason: why.Code, message: "an instance did not start: " + why.Reason, warning: true}, s.deps.Now())
 	last, retryAfter, failing := s.deps.Instances.Failing(f.uid)
 	if s.hasInstance(f) || failing && last.Passing() {
@@ -331,6 +339,7 @@ func (s *Scheduler) Gone(key provisioner.Key, lost bool, why provisioner.StartFa
 	if f == nil {
 		return
 	}
+	f.ended(key.CID)
 	level := s.deps.Log.Info
 	if lost {
 		level = s.deps.Log.Warn
