@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Prints a folder with prometheus and promtool: where they are installed, or else
-# FOLDER, into which those of Debian's package are unpacked. The package is not
-# installed, since that would start a server: prometheus.sh [FOLDER]
+# Prints the folder with prometheus and promtool: where they are installed, or else
+# below FOLDER, into which Debian's packages are unpacked. They are not installed,
+# since that would start a server: prometheus.sh [FOLDER]
 set -euo pipefail
 if installed=$(command -v prometheus) && [ -x "$(dirname "$installed")/promtool" ]; then
 	dirname "$installed"
@@ -9,28 +9,41 @@ if installed=$(command -v prometheus) && [ -x "$(dirname "$installed")/promtool"
 fi
 root=$(cd "$(dirname "$0")/../.." && pwd)
 out=${1:-$root/.cache/prometheus}
-if [ ! -x "$out/promtool" ]; then
+mkdir -p "$out"
+out=$(cd "$out" && pwd)
+
+# The pages that Prometheus serves need the libraries.
+packages=(prometheus libjs-jquery libjs-popper.js libjs-bootstrap4 libjs-jquery-hotkeys libjs-mustache
+	libjs-moment libjs-moment-timezone libjs-eonasdan-bootstrap-datetimepicker libjs-d3 libjs-rickshaw
+	fonts-glyphicons-halflings)
+
+download() { apt-get download -q "${packages[@]}" >download.log 2>&1; }
+
+if [ ! -e "$out/.complete" ]; then
 	if ! command -v apt-get >/dev/null || ! command -v dpkg-deb >/dev/null; then
 		echo 'prometheus and promtool are missing: install Prometheus 2.40 or later, and put both on the PATH' >&2
 		exit 1
 	fi
-	mkdir -p "$out"
 	work=$(mktemp -d "$out/.unpack.XXXXXX")
 	trap 'rm -rf "$work"' EXIT
 	cd "$work"
-	download() { apt-get download -q prometheus >download.log 2>&1; }
 	# The lists of packages may be missing or too old.
 	download || { apt-get update -qq >update.log 2>&1 && download; } || {
 		cat ./*.log >&2
 		echo 'the Debian package prometheus cannot be downloaded: install Prometheus, or run "apt-get update"' >&2
 		exit 1
 	}
-	dpkg-deb -x prometheus_*.deb .
-	# Others may unpack at the same time; a file is there as a whole or not at all.
-	mv -f usr/bin/prometheus usr/bin/promtool "$out/"
+	for package in ./*.deb; do
+		dpkg-deb -x "$package" unpacked
+	done
+	# Zones' sources are 200 MB, and nothing reads them.
+	rm -rf unpacked/usr/share/{doc,man,nodejs,sass,javascript/moment-timezone/data}
+	# Whoever else unpacks at the same time has the same files.
+	cp -a --remove-destination unpacked/usr "$out/"
+	touch "$out/.complete"
 fi
-"$out/prometheus" --version >/dev/null 2>&1 || {
-	echo "$out/prometheus does not run: remove that folder, or install Prometheus" >&2
+"$out/usr/bin/prometheus" --version >/dev/null 2>&1 || {
+	echo "$out/usr/bin/prometheus does not run: remove $out, or install Prometheus" >&2
 	exit 1
 }
-(cd "$out" && pwd)
+echo "$out/usr/bin"
