@@ -37,7 +37,7 @@ if [ ! -e "$out/.complete" ]; then
 		dpkg-deb -x "$package" unpacked
 	done
 	# Zones' sources are 200 MB, and nothing reads them.
-	rm -rf unpacked/usr/share/{doc,man,nodejs,sass,javascript/moment-timezone/data}
+	rm -rf unpacked/usr/share/{doc,man,javascript/moment-timezone/data}
 	# Whoever else unpacks at the same time has the same files.
 	cp -a --remove-destination unpacked/usr "$out/"
 	touch "$out/.complete"
