@@ -38,6 +38,16 @@ type Config struct {
 	Rules []string
 	// Every is how often targets are scraped and rules evaluated, at least 1 ms.
 	Every time.Duration
+	// Native has it store native histograms. A Prometheus before 2.45 then drops
+	// the classic buckets of those that have both.
+	Native bool
+}
+
+func (c Config) features() []string {
+	if c.Native {
+		return []string{"exemplar-storage", "native-histograms"}
+	}
+	return []string{"exemplar-storage"}
 }
 
 // Server is a Prometheus that runs.
@@ -68,7 +78,7 @@ func Start(ctx context.Context, c Config) (*Server, error) {
 	}
 	defer log.Close()
 	s.cmd = exec.Command(c.Program, "--config.file="+config, "--storage.tsdb.path="+filepath.Join(c.Dir, "data"),
-		"--web.listen-address="+c.Listen, "--enable-feature=native-histograms,exemplar-storage", "--log.level=warn")
+		"--web.listen-address="+c.Listen, "--enable-feature="+strings.Join(c.features(), ","), "--log.level=warn")
 	s.cmd.Stdout, s.cmd.Stderr = log, log
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	if err := s.cmd.Start(); err != nil {
