@@ -160,7 +160,7 @@ verify-lint: tools-golangci ## Check Go code with the linters of .golangci.yml
 	$(GOLANGCI) run
 
 .PHONY: verify-generated
-verify-generated: tools ## Check that generated code follows its sources
+verify-generated: tools ## Check that generated code and docs/metrics.md follow their sources
 	PATH="$(TOOLS):$$PATH" hack/verify-generated.sh
 
 .PHONY: verify-modules
@@ -216,7 +216,7 @@ format: tools-golangci ## Format Go code
 	$(GOLANGCI) fmt
 
 .PHONY: generate
-generate: tools ## Generate code from protobufs and API types
+generate: tools ## Generate code from protobufs and API types, and docs/metrics.md
 	PATH="$(TOOLS):$$PATH" hack/generate.sh .
 
 .PHONY: clean

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Generates code, CRDs and dashboards below the folder that is named: "." changes the checkout,
-# any other leaves it alone. Expects buf, its plugins, controller-gen, node and npm on PATH.
+# Generates code, CRDs, dashboards and docs/metrics.md below the folder that is named: "."
+# changes the checkout, any other leaves it alone. Expects buf, its plugins, controller-gen,
+# node and npm on PATH.
 set -euo pipefail
 
 out=${1:?usage: hack/generate.sh FOLDER}
@@ -19,3 +20,7 @@ mkdir -p "$out/charts/windlass/files/crds"
 cp "$crds"/*.yaml "$out/charts/windlass/files/crds/"
 
 hack/dashboards.sh "$out"
+
+mkdir -p "$out/docs"
+go run ./internal/metricsdoc >"$out/docs/metrics.md.new"
+mv "$out/docs/metrics.md.new" "$out/docs/metrics.md"
