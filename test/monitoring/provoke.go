@@ -1,0 +1,74 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/test/faults/lab"
+)
+
+// provoke brings about what dashboards show and no alert tells of.
+func (w *world) provoke(ctx context.Context) {
+	for name, f := range map[string]func(context.Context) error{
+		"a call of no function": w.callNothing, "a request that is no HTTP": w.speakNonsense,
+		"an instance that waits in vain": w.expire, "an instance that makes room": w.evict,
+	} {
+		if err := f(ctx); err != nil && ctx.Err() == nil {
+			w.fail("%s: %v", name, err)
+		}
+	}
+}
+
+// callNothing calls a function that does not exist, for as long as a rate needs.
+func (w *world) callNothing(ctx context.Context) error {
+	for range 5 {
+		answer, err := http.Get(w.CallURL(w.Gateways[0]) + "/function/" + lab.Namespace + "/nothing")
+		if err != nil {
+			return err
+		}
+		_ = answer.Body.Close()
+		wait(ctx, every)
+	}
+	return nil
+}
+
+// speakNonsense sends what is no HTTP.
+func (w *world) speakNonsense(ctx context.Context) error {
+	for range 5 {
+		conn, err := (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, "tcp", strings.TrimPrefix(w.CallURL(w.Gateways[0]), "http://"))
+		if err != nil {
+			return err
+		}
+		_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
+		fmt.Fprint(conn, "GET / HTTP/1.1\r\nHost: lab\r\nContent-Length: x\r\n\r\n")
+		_, _ = io.Copy(io.Discard, conn)
+		_ = conn.Close()
+		wait(ctx, every)
+	}
+	return nil
+}
+
+// expire has an instance wait in vain, and leave.
+func (w *world) expire(ctx context.Context) error {
+	undo, err := w.called(ctx, "brief", "ms=10", 1, func(spec *v1alpha1.FunctionSpec) {
+		spec.Scaling.Max = new(int32(2))
+		spec.Scaling.BackoffAfter.Duration, spec.Scaling.IdleTimeout.Duration = time.Second, time.Second
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = undo() }()
+	return nil
+}
+
+// evict fills all nodes with idle instances, of which one makes room.
+func (w *world) evict(ctx context.Context) error {
+	_ = ctx
+	return nil
+}
