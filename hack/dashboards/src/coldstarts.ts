@@ -120,12 +120,12 @@ function byFunction(board: dashboard.DashboardBuilder): void {
       ],
     }))
     .withPanel(graph({
-      title: 'Cold calls', unit: 'reqps', width: 12,
+      title: 'Cold calls by function', unit: 'reqps', width: 12,
       description: 'Calls in a second that were the first of their instance: the ten functions with most of them.',
       queries: [{ expr: orNone('function', `topk(10, sum by (namespace, function) (${rate(`windlass_gateway_cold_invocations_total{${chosen}}`)}) > 0)`), legend: '{{namespace}} {{function}}' }],
     }))
     .withPanel(graph({
-      title: 'Starts', unit: 'short', width: 12, bars: true, stacked: true,
+      title: 'Starts over time', unit: 'short', width: 12, bars: true, stacked: true,
       description: 'Instances that started: the ten functions with most of them.',
       queries: [{ expr: orNone('function', `topk(10, sum by (namespace, function) (increase(${started}[$__rate_interval])) > 0)`), legend: '{{namespace}} {{function}}' }],
     }));

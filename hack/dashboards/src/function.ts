@@ -109,7 +109,7 @@ function provisioning(board: dashboard.DashboardBuilder): void {
   board
     .withRow(heading('Queue and provisioning'))
     .withPanel(graph({
-      title: 'Waiting', unit: 'short', width: 8,
+      title: 'Waiting calls', unit: 'short', width: 8,
       description: 'Calls that wait for an instance, and the wait of the oldest. A queue that does not shrink while instances idle is wrong.',
       queries: [
         { expr: `sum(windlass_scheduler_queued{${chosen}})`, legend: 'waiting calls' },
