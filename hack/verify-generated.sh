@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Generates code, CRDs, dashboards and docs/metrics.md into a temporary folder and fails if the
-# checkout differs from
-# it: in a file's text, by a file too few, or by a file that nothing generates.
+# checkout differs from it: in a file's text, by a file too few, or by a file that nothing
+# generates.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

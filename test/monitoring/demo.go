@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -72,9 +73,10 @@ func (o options) demo(ctx context.Context, dir string) (ok bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	missing := seen.missing(os.Stdout, asked, mayBeMissing)
+	shown := slices.DeleteFunc(slices.Clone(asked), question.ofRunbook)
+	missing := seen.missing(os.Stdout, shown, mayBeMissing)
 	fmt.Print("demo: ")
-	seen.summary(os.Stdout, asked)
+	seen.summary(os.Stdout, shown)
 	return len(faults)+missing == 0, seen.write(dir)
 }
 

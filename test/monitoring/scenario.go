@@ -11,12 +11,12 @@ import (
 
 // scenario brings an alert about by its real condition.
 type scenario struct {
-	// alert is its name, and function that of the function it is to name, if it
-	// names one.
+	// alert is its name, and function that of the function that is made for it,
+	// if one is.
 	alert, function string
-	// cause makes the condition and returns what takes it away, also with an
-	// error if there is something to take away.
-	cause func(ctx context.Context, w *world) (undo func() error, err error)
+	// cause makes the condition and returns what takes it away. The function
+	// stays.
+	cause func(ctx context.Context, w *world, function string) (undo func() error, err error)
 }
 
 // Bounds of a scenario, within which an alert fires, and resolves, or never.
@@ -31,7 +31,14 @@ func (s scenario) run(ctx context.Context, w *world) {
 	if a, err := w.fires(ctx, s.alert, s.function); err != nil || a != nil {
 		w.fail("%s fires before there is a reason: %v, %v", s.alert, a, err)
 	}
-	undo, err := s.cause(ctx, w)
+	if s.function != "" {
+		defer func() {
+			if err := w.Cluster.Delete(context.WithoutCancel(ctx), s.function); err != nil {
+				w.fail("%s: %v", s.alert, err)
+			}
+		}()
+	}
+	undo, err := s.cause(ctx, w, s.function)
 	var fired time.Duration
 	if err == nil {
 		fired, err = s.fires(ctx, w, began)

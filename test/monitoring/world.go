@@ -107,13 +107,13 @@ func (w *world) fail(format string, arguments ...any) {
 	fmt.Printf("      "+format+"\n", arguments...)
 }
 
-// function creates a function of the lab, and returns what deletes it.
-func (w *world) function(ctx context.Context, name string, edit func(*v1alpha1.FunctionSpec)) (remove func() error, err error) {
-	_, err = w.Cluster.Function(ctx, name, func(spec *v1alpha1.FunctionSpec) {
+// function creates a function of the lab.
+func (w *world) function(ctx context.Context, name string, edit func(*v1alpha1.FunctionSpec)) error {
+	_, err := w.Cluster.Function(ctx, name, func(spec *v1alpha1.FunctionSpec) {
 		spec.Timeout.Duration, spec.StartupTimeout.Duration = 10*time.Second, 30*time.Second
 		edit(spec)
 	})
-	return func() error { return w.Cluster.Delete(context.WithoutCancel(ctx), name) }, err
+	return err
 }
 
 // call has so many callers call a function without pause until stop is called,
@@ -144,15 +144,14 @@ func (w *world) targets() []load.Target {
 	return targets
 }
 
-// fires returns the alert of this name that fires for a function, or for any if
-// function is empty.
+// fires returns the alert of this name that fires for a function, or that names none.
 func (w *world) fires(ctx context.Context, alert, function string) (*prometheus.Alert, error) {
 	firing, err := w.prometheus.Firing(ctx)
 	if err != nil {
 		return nil, err
 	}
 	for _, a := range firing {
-		if a.Labels["alertname"] == alert && (function == "" || a.Labels["function"] == function) {
+		if a.Labels["alertname"] == alert && (a.Labels["function"] == "" || a.Labels["function"] == function) {
 			return &a, nil
 		}
 	}
