@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -80,13 +81,20 @@ func Start(ctx context.Context, c Config) (*Server, error) {
 		"--web.listen-address="+c.Listen, "--enable-feature="+strings.Join(c.features(), ","), "--log.level=warn")
 	s.cmd.Stdout, s.cmd.Stderr = log, log
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	if err := s.cmd.Start(); err != nil {
+	started := make(chan error, 1)
+	go func() {
+		// The kernel ends the server with the thread that started it.
+		runtime.LockOSThread()
+		defer close(s.ended)
+		err := s.cmd.Start()
+		started <- err
+		if err == nil {
+			_ = s.cmd.Wait()
+		}
+	}()
+	if err := <-started; err != nil {
 		return nil, err
 	}
-	go func() {
-		_ = s.cmd.Wait()
-		close(s.ended)
-	}()
 	ctx, cancel := context.WithTimeout(ctx, readyWithin)
 	defer cancel()
 	if err := s.ready(ctx, len(c.Targets)); err != nil {
