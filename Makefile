@@ -149,7 +149,7 @@ figures: cluster-binaries ## Draw docs/results anew, and measure what faults and
 	go run ./test/faults -figures all -seed $(SEED) -scale $(SCALE)
 
 .PHONY: verify
-verify: verify-format verify-lint verify-generated verify-modules verify-layers verify-docs ## Run every check that is not a test
+verify: verify-format verify-lint verify-generated verify-modules verify-layers verify-docs verify-dashboards ## Run every check that is not a test
 
 .PHONY: verify-format
 verify-format: tools-golangci ## Check the format of Go code
@@ -171,6 +171,10 @@ verify-modules: ## Check that go.mod and go.sum are tidy
 verify-chart: cluster-binaries ## Check the chart: lint, schema, and its manifests for Kubernetes 1.29 to 1.34
 	go test -count=1 ./test/chart
 	test/chart/conform.sh
+
+.PHONY: verify-dashboards
+verify-dashboards: ## Check the Grafana dashboards: up to date, Grafana's types, panels and queries
+	hack/verify-dashboards.sh
 
 .PHONY: verify-layers
 verify-layers: ## Check which package imports which
@@ -216,8 +220,12 @@ format: tools-golangci ## Format Go code
 	$(GOLANGCI) fmt
 
 .PHONY: generate
-generate: tools ## Generate code from protobufs and API types
+generate: tools dashboards ## Generate code from protobufs and API types, and the dashboards
 	PATH="$(TOOLS):$$PATH" hack/generate.sh .
+
+.PHONY: dashboards
+dashboards: ## Write the Grafana dashboards of the chart from hack/dashboards
+	hack/dashboards.sh .
 
 .PHONY: clean
 clean: ## Remove what was built, and the cached tools

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Generates code, CRDs and dashboards into a temporary folder and fails if the checkout differs from
+# Generates code and CRDs into a temporary folder and fails if the checkout differs from
 # it: in a file's text, by a file too few, or by a file that nothing generates.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -12,7 +12,6 @@ generated() {
   (cd "$1" && {
     find api -name '*.pb.go' -o -name 'zz_generated.*.go'
     find config/crd charts/windlass/files/crds -name '*.yaml'
-    find charts/windlass/dashboards -name '*.json'
   }) | sort
 }
 
