@@ -160,7 +160,7 @@ verify-lint: tools-golangci ## Check Go code with the linters of .golangci.yml
 	$(GOLANGCI) run
 
 .PHONY: verify-generated
-verify-generated: tools ## Check that generated code follows its sources
+verify-generated: tools ## Check that generated code and docs/metrics.md follow their sources
 	PATH="$(TOOLS):$$PATH" hack/verify-generated.sh
 
 .PHONY: verify-modules
@@ -220,7 +220,7 @@ format: tools-golangci ## Format Go code
 	$(GOLANGCI) fmt
 
 .PHONY: generate
-generate: tools dashboards ## Generate code from protobufs and API types, and the dashboards
+generate: tools dashboards ## Generate code from protobufs and API types, docs/metrics.md and dashboards
 	PATH="$(TOOLS):$$PATH" hack/generate.sh .
 
 .PHONY: dashboards

@@ -149,7 +149,7 @@ func (s *Scheduler) evict(chosen idleInstance, idle time.Duration, reason string
 	if !s.retire(chosen, s.evictPolicy(g), reason) {
 		return false
 	}
-	s.record(g, (*metrics).evicted)
+	g.note(instanceEvicted, 1)
 	s.deps.Log.Info("evicted an idle instance", "function", g.current().Key().String(), "cid", chosen.cid, "reason", reason, "idle", idle)
 	return true
 }
