@@ -111,6 +111,13 @@ bench: build ## Measure the core, a tick and the agent on this machine
 	go test -run '^$$' -bench WarmCall -benchtime 1x ./test/e2e
 	hack/bench-agent.sh
 
+# How often each is measured.
+ROUNDS ?= 15
+
+.PHONY: observability-cost
+observability-cost: ## Measure what metrics and traces cost in CPU time per call (ROUNDS=)
+	go run ./test/cost -rounds $(ROUNDS)
+
 .PHONY: coldstart
 coldstart: ## Measure the stages of cold starts on the cluster of KUBECONFIG
 	go run ./test/coldstart
