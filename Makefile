@@ -118,6 +118,13 @@ bench: build ## Measure the core, a tick and the agent on this machine
 	go test -run '^$$' -bench WarmCall -benchtime 1x ./test/e2e
 	hack/bench-agent.sh
 
+# How often each is measured.
+ROUNDS ?= 15
+
+.PHONY: observability-cost
+observability-cost: ## Measure what metrics and traces cost in CPU time per call (ROUNDS=)
+	go run ./test/cost -rounds $(ROUNDS)
+
 .PHONY: coldstart
 coldstart: ## Measure the stages of cold starts on the cluster of KUBECONFIG
 	go run ./test/coldstart
@@ -163,7 +170,7 @@ monitoring: build examples cluster-binaries ## Ask all that dashboards ask, and 
 	go run ./test/monitoring -alerts '$(ALERTS)' $(if $(TRACE),-trace '$(TRACE)')
 
 .PHONY: verify
-verify: verify-format verify-lint verify-generated verify-modules verify-layers verify-docs verify-rules ## Run every check that is not a test
+verify: verify-format verify-lint verify-generated verify-modules verify-layers verify-docs verify-dashboards verify-rules ## Run every check that is not a test
 
 .PHONY: verify-format
 verify-format: tools-golangci ## Check the format of Go code
@@ -191,6 +198,10 @@ verify-rules: ## Check the recording rules and alerts with promtool
 	@programs=$$(test/monitoring/prometheus.sh) && \
 	  "$$programs/promtool" check rules charts/windlass/rules/*.yaml && \
 	  "$$programs/promtool" test rules test/monitoring/alerts/*.yaml
+
+.PHONY: verify-dashboards
+verify-dashboards: ## Check the Grafana dashboards: up to date, Grafana's types, panels and queries
+	hack/verify-dashboards.sh
 
 .PHONY: verify-layers
 verify-layers: ## Check which package imports which
@@ -236,8 +247,12 @@ format: tools-golangci ## Format Go code
 	$(GOLANGCI) fmt
 
 .PHONY: generate
-generate: tools ## Generate code from protobufs and API types, and docs/metrics.md
+generate: tools dashboards ## Generate code from protobufs and API types, docs/metrics.md and dashboards
 	PATH="$(TOOLS):$$PATH" hack/generate.sh .
+
+.PHONY: dashboards
+dashboards: ## Write the Grafana dashboards of the chart from hack/dashboards
+	hack/dashboards.sh .
 
 .PHONY: clean
 clean: ## Remove what was built, and the cached tools

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# Generates code, CRDs, dashboards and docs/metrics.md below the folder that is named: "."
-# changes the checkout, any other leaves it alone. Expects buf, its plugins, controller-gen,
-# node and npm on PATH.
+# Generates code, CRDs and docs/metrics.md below the folder that is named: "." changes the checkout, any
+# other leaves it alone. Expects buf, its plugins and controller-gen on PATH.
 set -euo pipefail
 
 out=${1:?usage: hack/generate.sh FOLDER}
@@ -18,8 +17,6 @@ controller-gen crd paths=./api/v1alpha1 output:crd:dir="$crds"
 # The chart can include only files of its own.
 mkdir -p "$out/charts/windlass/files/crds"
 cp "$crds"/*.yaml "$out/charts/windlass/files/crds/"
-
-hack/dashboards.sh "$out"
 
 mkdir -p "$out/docs"
 go run ./internal/metricsdoc >"$out/docs/metrics.md.new"

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# Generates code, CRDs, dashboards and docs/metrics.md into a temporary folder and fails if the
-# checkout differs from it: in a file's text, by a file too few, or by a file that nothing
-# generates.
+# Generates code, CRDs and docs/metrics.md into a temporary folder and fails if the checkout differs from
+# it: in a file's text, by a file too few, or by a file that nothing generates.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -13,7 +12,6 @@ generated() {
   (cd "$1" && {
     find api -name '*.pb.go' -o -name 'zz_generated.*.go'
     find config/crd charts/windlass/files/crds -name '*.yaml'
-    find charts/windlass/dashboards -name '*.json'
     echo docs/metrics.md
   }) | sort
 }

@@ -97,6 +97,7 @@ var rows = []struct {
 		"test/chart",
 		"test/cluster",
 		"test/coldstart",
+		"test/cost",
 		"test/e2e",
 		"test/e2e/cluster",
 		"test/faults",

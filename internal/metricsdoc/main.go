@@ -14,6 +14,8 @@ import (
 	"github.com/windlass-dev/windlass/pkg/controller"
 	"github.com/windlass-dev/windlass/pkg/gateway"
 	"github.com/windlass-dev/windlass/pkg/peers"
+	"github.com/windlass-dev/windlass/pkg/provisioner/kube"
+	"github.com/windlass-dev/windlass/pkg/scheduler"
 )
 
 // section is what one kind of program tells.
@@ -25,6 +27,9 @@ type section struct {
 
 var sections = []section{
 	{"Gateways", "", []*metric.Set{&gateway.Metrics, &callers.Metrics}},
+	{"Schedulers",
+		"What begins with `windlass_pod` is told in a cluster only.",
+		[]*metric.Set{&scheduler.Metrics, &kube.Metrics}},
 	{"Gateways and schedulers",
 		"What a program tells of its peers, and of those whom it refused.",
 		[]*metric.Set{&peers.Metrics, &serve.Metrics}},

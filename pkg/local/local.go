@@ -172,14 +172,14 @@ func (w *Windlass) start(ctx context.Context, parts *lifecycle.Lifecycle) error 
 	)
 	if w.scheduler, err = scheduler.New(w.config.Scheduler, scheduler.Deps{
 		Catalog: w.store.Catalog(), Memory: w.learnt, Keeper: keeper, Instances: instances,
-		Registry: w.registry, Log: w.log, Now: time.Now,
+		Registry: w.counting(), Log: w.log, Now: time.Now,
 	}); err != nil {
 		return err
 	}
 	config := w.config.Gateway
 	config.ClaimAddr = w.wireListener.Addr().String()
 	if w.gateway, err = gateway.New(config, gateway.Deps{
-		Catalog: w.store.Catalog(), Callers: w.guard(), Registry: w.registry, Log: w.log,
+		Catalog: w.store.Catalog(), Callers: w.guard(), Registry: w.counting(), Log: w.log,
 		Router: ownership.NewStatic(ownership.Owner{ID: nodeName, Addr: config.ClaimAddr}),
 	}); err != nil {
 		return err
@@ -228,6 +228,14 @@ func (w *Windlass) closeListeners() {
 			_ = l.Close()
 		}
 	}
+}
+
+// counting is where calls and decisions are counted; nil for nowhere.
+func (w *Windlass) counting() prometheus.Registerer {
+	if w.config.NoMetrics {
+		return nil
+	}
+	return w.registry
 }
 
 // Ready is closed when calls can be made.

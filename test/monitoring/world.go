@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -24,8 +25,9 @@ type world struct {
 	prometheus *prometheus.Server
 	began      time.Time
 
-	mu sync.Mutex
-	// printed is whether an error was told of.
+	mu  sync.Mutex
+	out io.Writer
+	// failed says that something was held against Windlass.
 	failed bool
 	loads  int
 }
@@ -40,7 +42,7 @@ const (
 )
 
 // openWorld puts the lab together and has it watched.
-func openWorld(ctx context.Context, dir string) (w *world, err error) {
+func openWorld(ctx context.Context, dir string, out io.Writer) (w *world, err error) {
 	crds, err := filepath.Abs("config/crd")
 	if err != nil {
 		return nil, err
@@ -59,7 +61,7 @@ func openWorld(ctx context.Context, dir string) (w *world, err error) {
 	if err != nil {
 		return nil, err
 	}
-	w = &world{Lab: l, began: time.Now()}
+	w = &world{Lab: l, began: time.Now(), out: out}
 	if err := w.watch(ctx, dir); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
@@ -99,12 +101,19 @@ func (w *world) close() error {
 	return w.Close()
 }
 
+// say prints a line.
+func (w *world) say(format string, arguments ...any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	fmt.Fprintf(w.out, format+"\n", arguments...)
+}
+
 // fail prints what is wrong.
 func (w *world) fail(format string, arguments ...any) {
+	w.say("      "+format, arguments...)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.failed = true
-	fmt.Printf("      "+format+"\n", arguments...)
 }
 
 // function creates a function of the lab.

@@ -22,7 +22,6 @@ type Dashboard struct {
 type Variable struct {
 	Name       string     `json:"name"`
 	Type       string     `json:"type"`
-	Definition string     `json:"definition"`
 	Datasource Datasource `json:"datasource"`
 }
 

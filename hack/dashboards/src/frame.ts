@@ -37,7 +37,7 @@ export function frame(title: string, uid: string, description: string, scope: Sc
 }
 
 function labels(name: string, label: string, query: string, many: boolean): dashboard.QueryVariableBuilder {
-  const variable = new dashboard.QueryVariableBuilder(name).label(label).query({ query, refId: name }).definition(query)
+  const variable = new dashboard.QueryVariableBuilder(name).label(label).query({ query, refId: name })
     .datasource(source).refresh(dashboard.VariableRefresh.OnTimeRangeChanged).sort(dashboard.VariableSort.AlphabeticalAsc)
     .multi(many).includeAll(many);
   return many ? variable.allValue('.*').current({ selected: true, text: ['All'], value: ['$__all'] }) : variable;

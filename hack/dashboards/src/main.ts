@@ -21,11 +21,16 @@ const all: Record<string, () => dashboard.DashboardBuilder> = {
   nodes: scaleOut,
 };
 
-// Panels need numbers of their own within a dashboard, which links and pictures name.
-function numbered(board: dashboard.Dashboard): dashboard.Dashboard {
+// Panels need numbers of their own within a dashboard, which links and pictures name. The
+// library fills in some defaults of other kinds of variables and of an older table.
+function finished(board: dashboard.Dashboard): dashboard.Dashboard {
   board.panels?.forEach((panel, at) => {
     panel.id = at + 1;
+    if (panel.type === 'table') delete (panel as dashboard.Panel).options.footer;
   });
+  for (const variable of board.templating.list ?? []) {
+    for (const key of ['auto', 'auto_min', 'auto_count'] as const) delete variable[key];
+  }
   return board;
 }
 
@@ -33,5 +38,5 @@ const folder = process.argv[2];
 if (folder === undefined) throw new Error('usage: node build/main.js FOLDER');
 mkdirSync(folder, { recursive: true });
 for (const [name, make] of Object.entries(all)) {
-  writeFileSync(join(folder, `${name}.json`), `${JSON.stringify(numbered(make().build()), null, 2)}\n`);
+  writeFileSync(join(folder, `${name}.json`), `${JSON.stringify(finished(make().build()), null, 2)}\n`);
 }
