@@ -119,7 +119,7 @@ bench: build ## Measure the core, a tick and the agent on this machine
 	hack/bench-agent.sh
 
 # How often each is measured.
-ROUNDS ?= 15
+ROUNDS ?= 60
 
 .PHONY: observability-cost
 observability-cost: ## Measure what metrics and traces cost in CPU time per call (ROUNDS=)
