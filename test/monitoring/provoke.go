@@ -19,6 +19,7 @@ func (w *world) provoke(ctx context.Context) {
 	for name, f := range map[string]func(context.Context) error{
 		"a call of no function": w.callNothing, "a request that is no HTTP": w.speakNonsense,
 		"an instance that waits in vain": w.expire, "an instance that makes room": w.evict,
+		"more instances than may be created, and than are wanted": w.surge,
 	} {
 		if err := f(ctx); err != nil && ctx.Err() == nil {
 			w.fail("%s: %v", name, err)
@@ -58,7 +59,8 @@ func (w *world) speakNonsense(ctx context.Context) error {
 // provokedWithin bounds how long a series may take to be there.
 const provokedWithin = time.Minute
 
-// until returns when an expression has a value.
+// until returns when an expression has had a value for long enough to be found by
+// those who ask later.
 func (w *world) until(ctx context.Context, expr string) error {
 	limit, cancel := context.WithTimeout(ctx, provokedWithin)
 	defer cancel()
@@ -69,6 +71,7 @@ func (w *world) until(ctx context.Context, expr string) error {
 	if err != nil {
 		return fmt.Errorf("%s has no value within %v: %w", expr, provokedWithin, err)
 	}
+	wait(ctx, 2*step)
 	return nil
 }
 
@@ -119,4 +122,24 @@ func (w *world) evict(ctx context.Context) error {
 		defer w.call(ctx, name, "ms=10", 1)()
 	}
 	return w.until(ctx, `sum(windlass_scheduler_instances_evicted_total{function="filler"}) > 0`)
+}
+
+// surge wants more instances at once than may be created in a second, and does not
+// want them any more before they have started.
+func (w *world) surge(ctx context.Context) error {
+	const name = "surge"
+	err := w.function(ctx, name, func(spec *v1alpha1.FunctionSpec) {
+		spec.Env = []v1alpha1.EnvVar{{Name: "LAB_START", Value: "25s"}}
+		spec.Scaling.Max = new(int32(20))
+	})
+	if err != nil {
+		return err
+	}
+	stop := w.call(ctx, name, "ms=1000", 40)
+	err = w.until(ctx, `sum(windlass_scheduler_orders_deferred_total{function="surge"}) > 0`)
+	stop()
+	if err == nil {
+		err = w.until(ctx, `sum(windlass_scheduler_instances_withdrawn_total{function="surge"}) > 0`)
+	}
+	return errors.Join(err, w.Cluster.Delete(context.WithoutCancel(ctx), name))
 }

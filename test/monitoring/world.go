@@ -37,6 +37,8 @@ const (
 	openWithin = 2 * time.Minute
 	// gatewayHolds is how many calls a gateway may hold.
 	gatewayHolds = 200
+	// createQPS is how many pods a scheduler may create in a second.
+	createQPS = 2
 	// patience is how long callers wait.
 	patience = 90 * time.Second
 )
@@ -56,7 +58,8 @@ func openWorld(ctx context.Context, dir string, out io.Writer) (w *world, err er
 	l, err := lab.Open(ctx, lab.Config{
 		Kubernetes: cluster.ProgramsFolder(), Programs: filepath.Join(dir, binFolder), CRDs: crds, Dir: inner,
 		Schedulers: 3, Gateways: 2, Nodes: 3, LeaseTTL: 5 * time.Second, Drain: time.Second,
-		GatewayArguments: []string{fmt.Sprintf("--max-invocations=%d", gatewayHolds)},
+		GatewayArguments:   []string{fmt.Sprintf("--max-invocations=%d", gatewayHolds)},
+		SchedulerArguments: []string{fmt.Sprintf("--create-qps=%d", createQPS)},
 	})
 	if err != nil {
 		return nil, err

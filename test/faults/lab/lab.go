@@ -123,10 +123,11 @@ func (l *Lab) commonArguments(role string) []string {
 }
 
 func (l *Lab) schedulerArguments(m *Member) []string {
-	return append(l.commonArguments("scheduler"),
+	arguments := append(l.commonArguments("scheduler"),
 		"--id="+m.Name, "--advertise="+hostPort(m.Addr, wirePort),
 		"--agent-image=podagent", "--agent-scheduler="+hostPort(serviceAddr, wirePort),
 		"--lease-ttl="+l.Config.LeaseTTL.String(), "--handover-delay="+l.Config.Drain.String())
+	return append(arguments, l.Config.SchedulerArguments...)
 }
 
 func (l *Lab) gatewayArguments(m *Member) []string {
