@@ -1,6 +1,5 @@
 // Takes a picture of every recorded dashboard with headless Chromium:
-//   node shoot.mjs PAGES RECORDED FOLDER NAME=HEIGHT...
-// A height of 0 takes the whole dashboard.
+//   node shoot.mjs PAGES RECORDED FOLDER NAME...
 import { createReadStream, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { spawnSync, execFile } from 'node:child_process';
@@ -8,7 +7,7 @@ import { extname, join, normalize } from 'node:path';
 import { tmpdir } from 'node:os';
 
 const [pages, recorded, out, ...boards] = process.argv.slice(2);
-if (boards.length === 0) throw new Error('usage: node shoot.mjs PAGES RECORDED FOLDER NAME=HEIGHT...');
+if (boards.length === 0) throw new Error('usage: node shoot.mjs PAGES RECORDED FOLDER NAME...');
 const width = 1500;
 const types = { '.html': 'text/html', '.js': 'text/javascript', '.css': 'text/css', '.json': 'application/json', '.woff2': 'font/woff2', '.svg': 'image/svg+xml' };
 
@@ -31,11 +30,11 @@ function height(name) {
 
 const profile = mkdtempSync(join(tmpdir(), 'windlass-pictures-'));
 try {
-  for (const [name, wanted] of boards.map((board) => board.split('='))) {
+  for (const name of boards) {
     const file = join(out, `${name}.png`);
     await new Promise((done, failed) => execFile(chromium, [
       '--headless=new', '--no-sandbox', '--disable-gpu', '--hide-scrollbars', '--force-color-profile=srgb', `--user-data-dir=${profile}`,
-      `--window-size=${width},${Number(wanted) || height(name)}`, '--virtual-time-budget=15000', `--screenshot=${file}`,
+      `--window-size=${width},${height(name)}`, '--virtual-time-budget=15000', `--screenshot=${file}`,
       `http://127.0.0.1:${server.address().port}/?board=${name}`,
     ], { timeout: 120_000 }, (error, _, stderr) => {
       if (error) return failed(error);

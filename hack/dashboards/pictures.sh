@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# Draws docs/images/dashboards anew: replays the demo's load on this machine under a real
+# Prometheus, records what the dashboards ask, and has headless Chromium take pictures of it.
+# Needs node, npm, chromium, and what `make demo` needs.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+recorded=bin/dashboards/recorded.json
+mkdir -p bin/dashboards docs/images/dashboards
+# RECORDED=1 draws what was recorded before.
+if [ -z "${RECORDED:-}" ]; then
+  go run ./test/dashboards -prometheus "$(test/monitoring/prometheus.sh)" -minutes "${MINUTES:-4}" -speed "${SPEED:-1.5}" -- \
+    node hack/dashboards/pictures/record.mjs charts/windlass/dashboards "$recorded"
+fi
+
+pictures=hack/dashboards/pictures
+(
+  cd "$pictures"
+  if [ ! node_modules/.package-lock.json -nt package-lock.json ]; then
+    npm ci --ignore-scripts --silent
+    touch node_modules/.package-lock.json
+  fi
+  node_modules/.bin/vite build --logLevel warn
+)
+node "$pictures/shoot.mjs" "$pictures/build" "$recorded" docs/images/dashboards overview function provisioning cold-starts
