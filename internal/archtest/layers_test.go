@@ -103,6 +103,7 @@ var rows = []struct {
 		"test/e2e/cluster",
 		"test/faults",
 		"test/images/functions",
+		"test/monitoring",
 		"test/scale",
 		"test/scaleout",
 		"test/simulate",
@@ -133,6 +134,8 @@ var sideways = []struct {
 	{"pkg/scheduler/upkeep", "pkg/queue", "the upkeep says when an instance may leave its queue"},
 	{"test/coldstart", "test/tenant", "it measures functions of its own"},
 	{"test/faults", "test/cluster", "the lab runs programs that were built for clusters"},
+	{"test/monitoring", "test/cluster", "the lab runs programs that were built for clusters"},
+	{"test/monitoring", "test/faults", "alerts are brought about in the lab of faults"},
 	{"test/scaleout", "test/tenant", "it measures functions of its own"},
 }
 

@@ -7,7 +7,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/catalog"
 	"github.com/windlass-dev/windlass/pkg/gateway/table"
 	"github.com/windlass-dev/windlass/pkg/gateway/timeline"
 	"github.com/windlass-dev/windlass/pkg/invoke"
@@ -52,4 +55,31 @@ func TestNothingIsCountedForNobody(t *testing.T) {
 	m.begun(c)
 	m.ended(c)
 	m.forget(invoke.FunctionKey{}, true)
+}
+
+// BenchmarkMetricsOfACall measures what counting one call takes: all of it, and without
+// what the timeline needs anyway.
+func BenchmarkMetricsOfACall(b *testing.B) {
+	functions := catalog.New()
+	fn := &v1alpha1.Function{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "f", UID: "uid"}}
+	functions.Put(fn)
+	config := DefaultConfig()
+	for name, reg := range map[string]prometheus.Registerer{"on": prometheus.NewRegistry(), "off": nil} {
+		b.Run(name, func(b *testing.B) {
+			m := newMetrics(reg, functions, config, newDoor(config))
+			b.ReportAllocs()
+			for now := time.Now(); b.Loop(); now = now.Add(time.Millisecond) {
+				c := &call{function: fn, times: timeline.Begin(now), status: 200, said: invoke.ExecutedYes}
+				m.begun(c)
+				m.offered(false)
+				m.claimGranted()
+				c.times.Offered(now.Add(10 * time.Microsecond))
+				c.times.Claimed(now.Add(300 * time.Microsecond))
+				c.times.Headed(now.Add(3*time.Millisecond), 200*time.Microsecond, 2*time.Millisecond)
+				c.times.Executed(now.Add(3*time.Millisecond), 2*time.Millisecond)
+				c.times.End(now.Add(3100 * time.Microsecond))
+				m.ended(c)
+			}
+		})
+	}
 }

@@ -340,6 +340,14 @@ func (p *Provisioner) Forget(uid string) {
 	p.inventory.Forget(uid)
 }
 
+// Has tells whether an instance was ordered, or taken over, and has not ended.
+func (p *Provisioner) Has(key Key) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_, err := p.inventory.Get(key)
+	return err == nil
+}
+
 // Count counts a function's instances.
 func (p *Provisioner) Count(uid string) Counts {
 	p.mu.Lock()

@@ -122,6 +122,7 @@ type Instances interface {
 	Withdraw(uid string, n int) []provisioner.Key
 	Forgive(uid string)
 	Forget(uid string)
+	Has(key provisioner.Key) bool
 	Count(uid string) provisioner.Counts
 	Instances(uid string) []provisioner.Instance
 	Nodes() []provisioner.NodeLoad

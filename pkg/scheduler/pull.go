@@ -285,7 +285,7 @@ func (p *pullStream) end(orderly bool) {
 	if orderly && (p.leaving || p.retired.Load()) {
 		p.scheduler.deps.Instances.Stop(p.key)
 	}
-	if !p.scheduler.exists(p.key) {
+	if !p.scheduler.deps.Instances.Has(p.key) {
 		p.function.ended(p.key.CID)
 	}
 }

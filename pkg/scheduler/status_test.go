@@ -177,3 +177,31 @@ func TestExecutionTimesAreHeldWithinTheTimeout(t *testing.T) {
 		}
 	})
 }
+
+// counted is how often a histogram observed something, and what in sum.
+type counted struct {
+	n   uint64
+	sum float64
+}
+
+// histogram returns a histogram, or the one of a stage.
+func (w *world) histogram(name, stage string) counted {
+	w.t.Helper()
+	families, err := w.registry.Gather()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, family := range families {
+		for _, metric := range family.GetMetric() {
+			if family.GetName() == name && (stage == "" || metric.GetLabel()[0].GetValue() == stage) {
+				h := metric.GetHistogram()
+				if len(h.GetBucket()) == 0 || len(h.GetPositiveSpan()) == 0 && h.GetZeroCount() == 0 {
+					w.t.Errorf("%s lacks classic or native buckets", name)
+				}
+				return counted{h.GetSampleCount(), h.GetSampleSum()}
+			}
+		}
+	}
+	w.t.Fatalf("there is no %s %s", name, stage)
+	return counted{}
+}

@@ -1,7 +1,7 @@
 // Command cost measures what it costs to look: the CPU time per warm call of a local
 // Windlass that tells nothing, and of others that count and record, as ratios to it.
 // All run at the same time and are called in turn, so that whatever else the machine
-// does hits all alike. It prints name=value lines with the median and the quartiles of
+// does hits all alike: the shorter the rounds, the more so. It prints name=value lines with the median and the quartiles of
 // the rounds.
 package main
 
@@ -25,8 +25,8 @@ func main() {
 
 func run(args []string, out io.Writer) (err error) {
 	flags := flag.NewFlagSet("cost", flag.ContinueOnError)
-	rounds := flags.Int("rounds", 15, "how often each is measured")
-	span := flags.Duration("for", 2*time.Second, "how long each is called in a round")
+	rounds := flags.Int("rounds", 60, "how often each is measured")
+	span := flags.Duration("for", 500*time.Millisecond, "how long each is called in a round")
 	serving := flags.String("serve", "", "be the Windlass of this name, until the standard input ends")
 	dir := flags.String("dir", "", "the folder with its programs, with -serve")
 	if err := flags.Parse(args); err != nil {
@@ -87,19 +87,21 @@ func startAll(temp string) ([]*server, error) {
 	return servers, nil
 }
 
-// measureAll measures all in turn, round by round, and returns what a call of each
-// cost in each round, in seconds of CPU. Every round begins with another one. One round
-// more, the first, warms up.
-func measureAll(servers []*server, clients, rounds int, span time.Duration) (map[string][]float64, error) {
-	costs := make(map[string][]float64)
-	for round := range rounds + 1 {
+// warmUp is how many rounds do not count.
+const warmUp = 3
+
+// measureAll measures all in turn, round by round, and returns what the calls of each
+// cost in each round. Every round begins with another one.
+func measureAll(servers []*server, clients, rounds int, span time.Duration) (map[string][]cost, error) {
+	costs := make(map[string][]cost)
+	for round := range rounds + warmUp {
 		for i := range servers {
 			s := servers[(i+round)%len(servers)]
 			cost, err := s.measure(clients, span)
 			if err != nil {
 				return nil, fmt.Errorf("calling the Windlass %s: %w", s.name, err)
 			}
-			if round > 0 {
+			if round >= warmUp {
 				costs[s.name] = append(costs[s.name], cost)
 			}
 		}

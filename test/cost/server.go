@@ -17,6 +17,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// maxClients is how many connections are kept.
+const maxClients = 64
+
 // server is a Windlass in a process of its own.
 type server struct {
 	name  string
@@ -24,7 +27,17 @@ type server struct {
 	url   string
 	cmd   *exec.Cmd
 	stdin io.Closer
+	http  *http.Transport
 }
+
+// cost is the CPU time of some calls.
+type cost struct {
+	cpu   time.Duration
+	calls int64
+}
+
+// perCall is in seconds.
+func (c cost) perCall() float64 { return c.cpu.Seconds() / float64(c.calls) }
 
 // start starts this program as a Windlass and waits until its function answers.
 func start(self, name, dir string) (*server, error) {
@@ -41,7 +54,7 @@ func start(self, name, dir string) (*server, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	s := &server{name: name, agent: filepath.Join(dir, "podagent"), cmd: cmd, stdin: stdin}
+	s := &server{name: name, agent: filepath.Join(dir, "podagent"), cmd: cmd, stdin: stdin, http: &http.Transport{MaxIdleConnsPerHost: maxClients}}
 	url, err := bufio.NewReader(stdout).ReadString('\n')
 	if err != nil {
 		return nil, fmt.Errorf("the Windlass %s did not start: %w", name, s.stop())
@@ -52,6 +65,7 @@ func start(self, name, dir string) (*server, error) {
 
 // stop ends it and all its processes.
 func (s *server) stop() error {
+	s.http.CloseIdleConnections()
 	_ = s.stdin.Close()
 	if err := s.cmd.Wait(); err != nil {
 		return fmt.Errorf("the Windlass %s: %w", s.name, err)
@@ -59,14 +73,12 @@ func (s *server) stop() error {
 	return nil
 }
 
-// measure calls the function in closed loops for a while. It returns the CPU time per
-// call in seconds, of Windlass and its agents.
-func (s *server) measure(clients int, span time.Duration) (float64, error) {
-	transport := &http.Transport{MaxIdleConnsPerHost: clients}
-	defer transport.CloseIdleConnections()
+// measure calls the function in closed loops for a while. What the calls cost is the
+// CPU time of Windlass and its agents.
+func (s *server) measure(clients int, span time.Duration) (cost, error) {
 	before, err := s.cpu()
 	if err != nil {
-		return 0, err
+		return cost{}, err
 	}
 	var calls atomic.Int64
 	errs := make(chan error, clients)
@@ -74,7 +86,7 @@ func (s *server) measure(clients int, span time.Duration) (float64, error) {
 	for end := time.Now().Add(span); clients > 0; clients-- {
 		wg.Go(func() {
 			for time.Now().Before(end) {
-				if err := call(transport, s.url); err != nil {
+				if err := call(s.http, s.url); err != nil {
 					errs <- err
 					return
 				}
@@ -85,14 +97,14 @@ func (s *server) measure(clients int, span time.Duration) (float64, error) {
 	wg.Wait()
 	after, err := s.cpu()
 	if err != nil {
-		return 0, err
+		return cost{}, err
 	}
 	select {
 	case err := <-errs:
-		return 0, err
+		return cost{}, err
 	default:
 	}
-	return (after - before).Seconds() / float64(calls.Load()), nil
+	return cost{after - before, calls.Load()}, nil
 }
 
 func call(transport *http.Transport, url string) error {

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -35,7 +36,7 @@ func (o options) demo(ctx context.Context, dir string) (ok bool, err error) {
 		}
 		return err
 	}
-	fmt.Println("demo: the load of windlass demo, some 40 s")
+	fmt.Fprintln(o.out, "demo: the load of windlass demo, some 40 s")
 	var said strings.Builder
 	err = demo.Run(ctx, demo.Config{
 		TraceDir: o.trace, Minutes: 2, Speed: 3, Seed: 1, ExamplesDir: "examples",
@@ -66,15 +67,16 @@ func (o options) demo(ctx context.Context, dir string) (ok bool, err error) {
 		faults = append(faults, fmt.Sprintf("no native histogram, %v: %s", err, nativeQuery))
 	}
 	for _, fault := range faults {
-		fmt.Println("     ", fault)
+		fmt.Fprintln(o.out, "     ", fault)
 	}
 	mayBeMissing, err := readQuiet(false)
 	if err != nil {
 		return false, err
 	}
-	missing := seen.missing(os.Stdout, asked, mayBeMissing)
-	fmt.Print("demo: ")
-	seen.summary(os.Stdout, asked)
+	shown := slices.DeleteFunc(slices.Clone(asked), question.ofRunbook)
+	missing := seen.missing(o.out, shown, mayBeMissing)
+	fmt.Fprint(o.out, "demo: ")
+	seen.summary(o.out, shown)
 	return len(faults)+missing == 0, seen.write(dir)
 }
 

@@ -26,6 +26,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -43,6 +44,7 @@ type options struct {
 	part, alerts, trace string
 	factor              float64
 	keep                bool
+	out                 io.Writer
 }
 
 // Parts of the whole.
@@ -62,7 +64,7 @@ const shortest = 4 * every
 const job = "windlass"
 
 func main() {
-	var o options
+	o := options{out: os.Stdout}
 	flag.StringVar(&o.part, "part", "", "only this `part`: demo or alerts")
 	flag.StringVar(&o.alerts, "alerts", "", "only these `alerts`, such as TickLag,NoCapacity; then nothing is said of queries")
 	flag.StringVar(&o.trace, "trace", "", "`folder` of a recorded trace for the demo (default: a built-in one)")

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -54,21 +55,59 @@ func (w *world) speakNonsense(ctx context.Context) error {
 	return nil
 }
 
+// provokedWithin bounds how long a series may take to be there.
+const provokedWithin = time.Minute
+
+// until returns when an expression has a value.
+func (w *world) until(ctx context.Context, expr string) error {
+	limit, cancel := context.WithTimeout(ctx, provokedWithin)
+	defer cancel()
+	err := until(limit, func() (bool, error) {
+		all, err := w.prometheus.Query(limit, expr)
+		return len(all) > 0, err
+	})
+	if err != nil {
+		return fmt.Errorf("%s has no value within %v: %w", expr, provokedWithin, err)
+	}
+	return nil
+}
+
 // expire has an instance wait in vain, and leave.
 func (w *world) expire(ctx context.Context) error {
-	undo, err := w.called(ctx, "brief", "ms=10", 1, func(spec *v1alpha1.FunctionSpec) {
+	const name = "brief"
+	err := w.function(ctx, name, func(spec *v1alpha1.FunctionSpec) {
 		spec.Scaling.Max = new(int32(2))
 		spec.Scaling.BackoffAfter.Duration, spec.Scaling.IdleTimeout.Duration = time.Second, time.Second
 	})
 	if err != nil {
 		return err
 	}
-	defer func() { _ = undo() }()
-	return nil
+	stop := w.call(ctx, name, "ms=100", 4)
+	err = w.until(ctx, `sum(windlass_scheduler_instances{function="brief",state="busy"}) > 1`)
+	stop()
+	if err == nil {
+		err = w.until(ctx, `sum(windlass_scheduler_instances_expired_total{function="brief"}) > 0`)
+	}
+	return errors.Join(err, w.Cluster.Delete(context.WithoutCancel(ctx), name))
 }
 
 // evict fills all nodes with idle instances, of which one makes room.
 func (w *world) evict(ctx context.Context) error {
-	_ = ctx
-	return nil
+	// Of 8 cores on each node.
+	large := requests("5")
+	for _, name := range []string{"filler", "wants"} {
+		if err := w.function(ctx, name, large); err != nil {
+			return err
+		}
+		defer func() { _ = w.Cluster.Delete(context.WithoutCancel(ctx), name) }()
+	}
+	stop := w.call(ctx, "filler", "ms=500", 3)
+	err := w.until(ctx, `sum(windlass_scheduler_instances{function="filler",state="busy"}) > 2`)
+	stop()
+	if err != nil {
+		return err
+	}
+	stop = w.call(ctx, "wants", "ms=10", 1)
+	defer stop()
+	return w.until(ctx, `sum(windlass_scheduler_instances_evicted_total{function="filler"}) > 0`)
 }

@@ -19,6 +19,9 @@ type question struct{ dashboard.Query }
 // key tells the question from others.
 func (q question) key() string { return q.String() + ": " + q.Expr }
 
+// ofRunbook says that it is asked when something is wrong, and may be empty if not.
+func (q question) ofRunbook() bool { return strings.HasSuffix(q.Dashboard, ".md") }
+
 // interval stands for $__rate_interval: what Grafana makes of a scrape every second
 // is shorter than what the rates of quiet functions need.
 const interval = "20s"

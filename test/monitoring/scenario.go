@@ -4,19 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"sync"
 	"time"
 )
 
 // scenario brings an alert about by its real condition.
 type scenario struct {
-	// alert is its name, and function that of the function it is to name, if it
-	// names one.
+	// alert is its name, and function that of the function that is made for it,
+	// if one is.
 	alert, function string
-	// cause makes the condition and returns what takes it away, also with an
-	// error if there is something to take away.
-	cause func(ctx context.Context, w *world) (undo func() error, err error)
+	// cause makes the condition and returns what takes it away. The function
+	// stays.
+	cause func(ctx context.Context, w *world, function string) (undo func() error, err error)
 }
 
 // Bounds of a scenario, within which an alert fires, and resolves, or never.
@@ -31,7 +30,14 @@ func (s scenario) run(ctx context.Context, w *world) {
 	if a, err := w.fires(ctx, s.alert, s.function); err != nil || a != nil {
 		w.fail("%s fires before there is a reason: %v, %v", s.alert, a, err)
 	}
-	undo, err := s.cause(ctx, w)
+	if s.function != "" {
+		defer func() {
+			if err := w.Cluster.Delete(context.WithoutCancel(ctx), s.function); err != nil {
+				w.fail("%s: %v", s.alert, err)
+			}
+		}()
+	}
+	undo, err := s.cause(ctx, w, s.function)
 	var fired time.Duration
 	if err == nil {
 		fired, err = s.fires(ctx, w, began)
@@ -54,7 +60,7 @@ func (s scenario) run(ctx context.Context, w *world) {
 		w.fail("%s has not resolved within %v: %v", s.alert, resolvesWithin, err)
 		return
 	}
-	fmt.Printf("%-26s fired after %v, resolved after %v\n", s.alert, fired.Round(time.Second), time.Since(undone).Round(time.Second))
+	w.say("%-26s fired after %v, resolved after %v", s.alert, fired.Round(time.Second), time.Since(undone).Round(time.Second))
 }
 
 // fires returns when the alert fires, and checks what it says.
@@ -64,7 +70,7 @@ func (s scenario) fires(ctx context.Context, w *world, began time.Time) (time.Du
 	err := until(limit, func() (bool, error) {
 		a, err := w.fires(limit, s.alert, s.function)
 		if a != nil {
-			fmt.Printf("%-26s says: %s\n", s.alert, a.Annotations["description"])
+			w.say("%-26s says: %s", s.alert, a.Annotations["description"])
 		}
 		return a != nil, err
 	})
@@ -76,12 +82,12 @@ func (s scenario) fires(ctx context.Context, w *world, began time.Time) (time.Du
 
 // inLab runs all scenarios, and asks the questions that had no answer in the demo.
 func (o options) inLab(ctx context.Context, dir string) (ok bool, err error) {
-	w, err := openWorld(ctx, dir)
+	w, err := openWorld(ctx, dir, o.out)
 	if err != nil {
 		return false, err
 	}
 	defer func() { err = errors.Join(err, w.close()) }()
-	fmt.Printf("alerts: times of rules are divided by %v\n", o.factor)
+	w.say("alerts: times of rules are divided by %v", o.factor)
 	stop, err := w.standing(ctx)
 	if err != nil {
 		return false, err
@@ -131,7 +137,7 @@ func (w *world) calm(ctx context.Context) bool {
 		w.fail("alerts while all is well: %v, %v", firing, err)
 		return false
 	}
-	fmt.Printf("no alert in %v in which all is well\n", calmFor)
+	w.say("no alert in %v in which all is well", calmFor)
 	return true
 }
 
@@ -160,7 +166,7 @@ func (w *world) conclude(ctx context.Context, dir string) (ok bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	missing := seen.missing(os.Stdout, asked, unprovoked)
-	seen.summary(os.Stdout, asked)
+	missing := seen.missing(w.out, asked, unprovoked)
+	seen.summary(w.out, asked)
 	return !w.failed && missing == 0, nil
 }

@@ -4,23 +4,21 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"time"
 
 	"google.golang.org/grpc"
 
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
 	"github.com/windlass-dev/windlass/pkg/wiretls"
-	"github.com/windlass-dev/windlass/test/faults/lab"
 )
 
 // componentScenarios are alerts of gateways and schedulers.
 func componentScenarios() []scenario {
 	return []scenario{
-		{"WindlassGatewaySaturated", "", gatewaysAreFull},
+		{"WindlassGatewaySaturated", "held", gatewaysAreFull},
 		{"WindlassClaimRefusals", "", claimsOfOthers},
 		{"WindlassTickLag", "", schedulerStutters},
 		{"WindlassOrphanMode", "", withoutEtcd},
@@ -29,13 +27,13 @@ func componentScenarios() []scenario {
 }
 
 // gatewaysAreFull has calls that take long fill the gateways.
-func gatewaysAreFull(ctx context.Context, w *world) (undo func() error, err error) {
-	return w.called(ctx, "held", "ms=9000", 2*gatewayHolds, func(spec *v1alpha1.FunctionSpec) { spec.Scaling.Max = new(int32(1)) })
+func gatewaysAreFull(ctx context.Context, w *world, function string) (undo func() error, err error) {
+	return w.called(ctx, function, "ms=9000", 2*gatewayHolds, func(spec *v1alpha1.FunctionSpec) { spec.Scaling.Max = new(int32(1)) })
 }
 
 // claimsOfOthers claims calls that nobody has handed out, as an instance whose
 // tickets are out of date does.
-func claimsOfOthers(ctx context.Context, w *world) (undo func() error, err error) {
+func claimsOfOthers(ctx context.Context, w *world, _ string) (undo func() error, err error) {
 	ca, err := os.ReadFile(filepath.Join(w.Config.TLSDir("gateway"), "ca.crt"))
 	if err != nil {
 		return nil, err
@@ -87,7 +85,7 @@ func claimNothing(ctx context.Context, conn *grpc.ClientConn) {
 
 // schedulerStutters lets a scheduler run only for a third of the time, as a limit
 // on its CPU does, in pieces that are longer.
-func schedulerStutters(ctx context.Context, w *world) (undo func() error, err error) {
+func schedulerStutters(ctx context.Context, w *world, _ string) (undo func() error, err error) {
 	const stands, runs = 700 * time.Millisecond, 350 * time.Millisecond
 	m := w.Schedulers[0]
 	ctx, cancel := context.WithCancel(ctx)
@@ -109,7 +107,7 @@ func schedulerStutters(ctx context.Context, w *world) (undo func() error, err er
 }
 
 // withoutEtcd has all members of etcd stand still.
-func withoutEtcd(_ context.Context, w *world) (undo func() error, err error) {
+func withoutEtcd(_ context.Context, w *world, _ string) (undo func() error, err error) {
 	for _, m := range w.Etcd {
 		m.Pause()
 	}
@@ -122,7 +120,7 @@ func withoutEtcd(_ context.Context, w *world) (undo func() error, err error) {
 }
 
 // schedulerRestarts has one scheduler restart without end.
-func schedulerRestarts(ctx context.Context, w *world) (undo func() error, err error) {
+func schedulerRestarts(ctx context.Context, w *world, _ string) (undo func() error, err error) {
 	m := w.Schedulers[0]
 	restarting, cancel := context.WithCancel(ctx)
 	ended := make(chan error, 1)
@@ -141,8 +139,3 @@ func schedulerRestarts(ctx context.Context, w *world) (undo func() error, err er
 		return errors.Join(<-ended, m.Revive(ctx))
 	}, nil
 }
-
-// everyComponent is for messages.
-var _ = fmt.Sprint
-
-var _ = lab.Namespace

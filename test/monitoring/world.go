@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -24,8 +25,9 @@ type world struct {
 	prometheus *prometheus.Server
 	began      time.Time
 
-	mu sync.Mutex
-	// printed is whether an error was told of.
+	mu  sync.Mutex
+	out io.Writer
+	// failed says that something was held against Windlass.
 	failed bool
 	loads  int
 }
@@ -40,7 +42,7 @@ const (
 )
 
 // openWorld puts the lab together and has it watched.
-func openWorld(ctx context.Context, dir string) (w *world, err error) {
+func openWorld(ctx context.Context, dir string, out io.Writer) (w *world, err error) {
 	crds, err := filepath.Abs("config/crd")
 	if err != nil {
 		return nil, err
@@ -59,7 +61,7 @@ func openWorld(ctx context.Context, dir string) (w *world, err error) {
 	if err != nil {
 		return nil, err
 	}
-	w = &world{Lab: l, began: time.Now()}
+	w = &world{Lab: l, began: time.Now(), out: out}
 	if err := w.watch(ctx, dir); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
@@ -99,21 +101,28 @@ func (w *world) close() error {
 	return w.Close()
 }
 
+// say prints a line.
+func (w *world) say(format string, arguments ...any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	fmt.Fprintf(w.out, format+"\n", arguments...)
+}
+
 // fail prints what is wrong.
 func (w *world) fail(format string, arguments ...any) {
+	w.say("      "+format, arguments...)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.failed = true
-	fmt.Printf("      "+format+"\n", arguments...)
 }
 
-// function creates a function of the lab, and returns what deletes it.
-func (w *world) function(ctx context.Context, name string, edit func(*v1alpha1.FunctionSpec)) (remove func() error, err error) {
-	_, err = w.Cluster.Function(ctx, name, func(spec *v1alpha1.FunctionSpec) {
+// function creates a function of the lab.
+func (w *world) function(ctx context.Context, name string, edit func(*v1alpha1.FunctionSpec)) error {
+	_, err := w.Cluster.Function(ctx, name, func(spec *v1alpha1.FunctionSpec) {
 		spec.Timeout.Duration, spec.StartupTimeout.Duration = 10*time.Second, 30*time.Second
 		edit(spec)
 	})
-	return func() error { return w.Cluster.Delete(context.WithoutCancel(ctx), name) }, err
+	return err
 }
 
 // call has so many callers call a function without pause until stop is called,
@@ -144,15 +153,14 @@ func (w *world) targets() []load.Target {
 	return targets
 }
 
-// fires returns the alert of this name that fires for a function, or for any if
-// function is empty.
+// fires returns the alert of this name that fires for a function, or that names none.
 func (w *world) fires(ctx context.Context, alert, function string) (*prometheus.Alert, error) {
 	firing, err := w.prometheus.Firing(ctx)
 	if err != nil {
 		return nil, err
 	}
 	for _, a := range firing {
-		if a.Labels["alertname"] == alert && (function == "" || a.Labels["function"] == function) {
+		if a.Labels["alertname"] == alert && (a.Labels["function"] == "" || a.Labels["function"] == function) {
 			return &a, nil
 		}
 	}

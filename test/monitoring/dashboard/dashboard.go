@@ -154,8 +154,9 @@ func selector(raw json.RawMessage) string {
 	return ""
 }
 
-// variable matches $name, ${name} and ${name:format}.
-var variable = regexp.MustCompile(`\$(?:\{(\w+)(?::\w+)?\}|(\w+))`)
+// variable matches $name, ${name} and ${name:format}. What begins with a digit is a
+// group of a regular expression, and left as it is.
+var variable = regexp.MustCompile(`\$(?:\{([a-zA-Z_]\w*)(?::\w+)?\}|([a-zA-Z_]\w*))`)
 
 // Replace puts values in the place of variables. A variable without a value is an
 // error, as it would be sent as it stands.

@@ -51,9 +51,9 @@ func TestParseFindsEveryQueryOfPrometheus(t *testing.T) {
 }
 
 func TestVariablesAreReplacedInEachSpelling(t *testing.T) {
-	q := Query{Expr: `a{x=~"$ns",y="${fn}",z=~"${fn:regex}"}[$__rate_interval]`}
+	q := Query{Expr: `a{x=~"$ns",y="${fn}",z=~"${fn:regex}",c="${1}xx$2"}[$__rate_interval]`}
 	got, err := q.Replace(map[string]string{"ns": ".*", "fn": "web", "__rate_interval": "1m"})
-	if want := `a{x=~".*",y="web",z=~"web"}[1m]`; err != nil || got != want {
+	if want := `a{x=~".*",y="web",z=~"web",c="${1}xx$2"}[1m]`; err != nil || got != want {
 		t.Errorf("got %s, %v", got, err)
 	}
 	if _, err := q.Replace(map[string]string{"ns": ".*", "__rate_interval": "1m"}); err == nil || !strings.Contains(err.Error(), "fn") {

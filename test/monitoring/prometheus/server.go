@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -61,7 +61,7 @@ type Server struct {
 // readyWithin bounds how long the server may take to serve.
 const readyWithin = 30 * time.Second
 
-// Start starts a server, and returns when it answers queries.
+// Start starts a server, and returns when it has scraped every target once.
 func Start(ctx context.Context, c Config) (*Server, error) {
 	config := filepath.Join(c.Dir, "prometheus.yml")
 	text, err := yaml.Marshal(c.file())
@@ -81,14 +81,23 @@ func Start(ctx context.Context, c Config) (*Server, error) {
 		"--web.listen-address="+c.Listen, "--enable-feature="+strings.Join(c.features(), ","), "--log.level=warn")
 	s.cmd.Stdout, s.cmd.Stderr = log, log
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	if err := s.cmd.Start(); err != nil {
+	started := make(chan error, 1)
+	go func() {
+		// The kernel ends the server with the thread that started it.
+		runtime.LockOSThread()
+		defer close(s.ended)
+		err := s.cmd.Start()
+		started <- err
+		if err == nil {
+			_ = s.cmd.Wait()
+		}
+	}()
+	if err := <-started; err != nil {
 		return nil, err
 	}
-	go func() {
-		_ = s.cmd.Wait()
-		close(s.ended)
-	}()
-	if err := s.ready(ctx); err != nil {
+	ctx, cancel := context.WithTimeout(ctx, readyWithin)
+	defer cancel()
+	if err := s.ready(ctx, len(c.Targets)); err != nil {
 		s.Stop()
 		return nil, err
 	}
@@ -113,27 +122,19 @@ func (c Config) file() map[string]any {
 	}
 }
 
-func (s *Server) ready(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, readyWithin)
-	defer cancel()
+// ready returns when so many targets have been scraped.
+func (s *Server) ready(ctx context.Context, targets int) error {
 	for {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url+"/-/ready", nil)
-		if err != nil {
-			return err
-		}
-		answer, err := http.DefaultClient.Do(request)
-		if err == nil {
-			_ = answer.Body.Close()
-			if answer.StatusCode == http.StatusOK {
-				return nil
-			}
+		up, err := s.Query(ctx, "up == 1")
+		if err == nil && len(up) == targets {
+			return nil
 		}
 		select {
 		case <-s.ended:
 			said, _ := os.ReadFile(s.log)
 			return fmt.Errorf("prometheus has ended: %s", strings.TrimSpace(string(said)))
 		case <-ctx.Done():
-			return errors.Join(fmt.Errorf("prometheus does not become ready within %v", readyWithin), err)
+			return errors.Join(fmt.Errorf("prometheus has scraped %d of %d targets within %v", len(up), targets, readyWithin), err)
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
