@@ -1,5 +1,5 @@
-// Command dashboards replays the load of windlass demo under a real Prometheus, and then
-// runs a command that may ask that Prometheus what it saw. It makes the pictures of
+// Command dashboards runs a local Windlass under load and a real Prometheus, and then a
+// command that may ask that Prometheus what it saw. It makes the pictures of
 // docs/dashboards.md: see hack/dashboards/pictures.sh.
 //
 // The command finds in its environment PROMETHEUS, a URL, and BEGAN and ENDED, seconds of
@@ -11,7 +11,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"net"
@@ -24,7 +23,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/windlass-dev/windlass/pkg/demo"
 	"github.com/windlass-dev/windlass/test/monitoring/prometheus"
 	"github.com/windlass-dev/windlass/test/monitoring/rulefile"
 )
@@ -38,27 +36,24 @@ const (
 
 // options are what the command line says.
 type options struct {
-	load     demo.Config
-	programs string
-	factor   float64
-	command  []string
+	agent, programs string
+	during          time.Duration
+	factor          float64
+	command         []string
 }
 
 func main() {
 	// Prometheus ends with the thread that started it, so that must be one that stays.
 	runtime.LockOSThread()
-	o := options{load: demo.Config{ExamplesDir: "examples", Out: os.Stdout}}
-	flag.StringVar(&o.load.TraceDir, "trace", "", "`folder` of a recorded trace (default: a built-in one)")
-	flag.IntVar(&o.load.Minutes, "minutes", 8, "how many `minutes` of the trace are replayed")
-	flag.Float64Var(&o.load.Speed, "speed", 3, "`factor` by which it is replayed faster")
-	flag.Uint64Var(&o.load.Seed, "seed", 1, "`number` that everything random follows from")
-	flag.StringVar(&o.load.AgentPath, "agent", "bin/podagent", "`path` of the agent")
+	var o options
+	flag.DurationVar(&o.during, "for", 4*time.Minute, "`time` of the load")
+	flag.StringVar(&o.agent, "agent", "bin/podagent", "`path` of the agent")
 	flag.StringVar(&o.programs, "prometheus", "", "`folder` of prometheus, as test/monitoring/prometheus.sh prints it")
 	flag.Float64Var(&o.factor, "factor", 20, "`number` that times of recording rules are divided by")
 	flag.Parse()
 	o.command = flag.Args()
 	if o.programs == "" || len(o.command) == 0 || o.factor < 1 {
-		fmt.Fprintln(os.Stderr, "usage: dashboards -prometheus FOLDER [-factor 1 or more] -- COMMAND [ARGUMENT...]")
+		fmt.Fprintln(os.Stderr, "usage: dashboards -prometheus FOLDER [-for TIME] [-factor 1 or more] -- COMMAND [ARGUMENT...]")
 		os.Exit(2)
 	}
 	if err := o.run(); err != nil {
@@ -80,19 +75,17 @@ func (o options) run() error {
 		return err
 	}
 	var server *prometheus.Server
-	var began time.Time
-	o.load.Watch = func(opsURL string) error {
-		began = time.Now()
-		server, err = o.start(ctx, dir, rules, opsURL)
-		return err
-	}
 	defer func() {
 		if server != nil {
 			server.Stop()
 		}
 	}()
-	// What the demo promises of calls is for make demo to say.
-	if err := demo.Run(ctx, o.load); err != nil && !errors.Is(err, demo.ErrFailed) {
+	began := time.Now()
+	err = load(ctx, filepath.Join(dir, "windlass"), o.agent, o.during, func(opsURL string) (err error) {
+		server, err = o.start(ctx, dir, rules, opsURL)
+		return err
+	})
+	if err != nil {
 		return err
 	}
 	command := exec.CommandContext(ctx, o.command[0], o.command[1:]...)

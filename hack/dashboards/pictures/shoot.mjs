@@ -33,12 +33,12 @@ try {
   for (const name of boards) {
     const file = join(out, `${name}.png`);
     await new Promise((done, failed) => execFile(chromium, [
-      '--headless=new', '--no-sandbox', '--disable-gpu', '--hide-scrollbars', '--force-color-profile=srgb', `--user-data-dir=${profile}`,
+      '--headless=new', '--no-sandbox', '--enable-logging=stderr', '--disable-gpu', '--hide-scrollbars', '--force-color-profile=srgb', `--user-data-dir=${profile}`,
       `--window-size=${width},${height(name)}`, '--virtual-time-budget=15000', `--screenshot=${file}`,
       `http://127.0.0.1:${server.address().port}/?board=${name}`,
     ], { timeout: 120_000 }, (error, _, stderr) => {
       if (error) return failed(error);
-      const complaints = stderr.split('\n').filter((line) => line.includes('CONSOLE') && /error/i.test(line));
+      const complaints = stderr.split('\n').filter((line) => line.includes("CONSOLE"));
       for (const complaint of complaints) console.error(complaint);
       done();
     }));

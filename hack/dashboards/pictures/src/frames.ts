@@ -16,15 +16,17 @@ export interface Panel {
 }
 export interface Span { from: number; to: number; step: number }
 
-standardTransformersRegistry.setInit(() => Object.values(standardTransformers).map((transformation) => ({
-  id: transformation.id, aliasIds: [], name: transformation.name, transformation, description: '',
+// Some are known by an older name as well.
+const transformers = new Map(Object.values(standardTransformers).map((transformer) => [transformer.id, transformer]));
+standardTransformersRegistry.setInit(() => [...transformers.values()].map((transformation) => ({
+  id: transformation.id, aliasIds: [], name: transformation.name, transformation: () => Promise.resolve(transformation), description: '',
   editor: () => null, imageDark: '', imageLight: '',
 })) as any);
 
 // The settings of fields that dashboards override: those with a path below "custom" belong
 // to a kind of panel, the others to all.
 const settings = ['unit', 'min', 'max', 'decimals', 'noValue', 'thresholds', 'links', 'color', 'custom.stacking', 'custom.drawStyle',
-  'custom.lineWidth', 'custom.fillOpacity', 'custom.lineStyle', 'custom.axisPlacement', 'custom.axisLabel', 'custom.cellOptions'];
+  'custom.lineWidth', 'custom.axisSoftMax', 'custom.fillOpacity', 'custom.lineStyle', 'custom.axisPlacement', 'custom.axisLabel', 'custom.cellOptions'];
 
 const registry = new Registry<FieldConfigPropertyItem>(() => settings.map((id) => ({
   id, name: id, path: id.replace('custom.', ''), isCustom: id.startsWith('custom.'),
@@ -88,7 +90,14 @@ export async function framesOf(panel: Panel, answers: Series[][], span: Span, th
     return target.instant ? ofInstant(target, series) : ofRange(target, series, span);
   });
   if (panel.transformations?.length) frames = await lastValueFrom(transformDataFrame(panel.transformations, frames));
-  return applyFieldOverrides({
+  const drawn = applyFieldOverrides({
     data: frames, fieldConfig: panel.fieldConfig, fieldConfigRegistry: registry, replaceVariables: (text) => text, theme, timeZone: 'utc',
   });
+  // Names that were reckoned before fields were renamed are kept otherwise.
+  for (const frame of drawn) {
+    for (const field of frame.fields) {
+      if (field.config.displayName) field.state = { ...field.state, displayName: field.config.displayName };
+    }
+  }
+  return drawn;
 }

@@ -4,7 +4,7 @@
 import { createTheme, ThemeContext } from '@grafana/data';
 import type { DataFrame, GrafanaTheme2 } from '@grafana/data';
 import { initPluginTranslations } from '@grafana/i18n';
-import { PanelChrome } from '@grafana/ui';
+import { GlobalStyles, PanelChrome } from '@grafana/ui';
 import { StrictMode, useEffect, useState } from 'react';
 import { createRoot } from 'react-dom/client';
 import { framesOf, type Panel, type Series, type Span } from './frames';
@@ -68,12 +68,15 @@ function Page() {
   if (shown === undefined) return null;
   return (
     <ThemeContext.Provider value={theme}>
+      <GlobalStyles />
       <Board {...shown} theme={theme} width={window.innerWidth - 2 * gap} />
     </ThemeContext.Provider>
   );
 }
 
 document.body.style.background = createTheme({ colors: { mode: 'dark' } }).colors.background.canvas;
+document.body.style.color = createTheme({ colors: { mode: 'dark' } }).colors.text.primary;
 document.body.style.fontFamily = 'Inter, sans-serif';
+document.body.style.fontSize = '14px';
 await initPluginTranslations('windlass');
 createRoot(document.getElementById('root')!).render(<StrictMode><Page /></StrictMode>);

@@ -5,7 +5,7 @@ import {
 } from '@grafana/data';
 import type { DataFrame, DisplayValue, FieldDisplay, GrafanaTheme2, TimeRange } from '@grafana/data';
 import { BarGaugeValueMode, VizOrientation } from '@grafana/schema';
-import { BarGauge, BigValue, BigValueColorMode, BigValueGraphMode, TimeSeries } from '@grafana/ui';
+import { BarGauge, BigValue, BigValueColorMode, BigValueGraphMode, BigValueTextMode, TimeSeries } from '@grafana/ui';
 import { TableNG } from '@grafana/ui/unstable';
 import { Heatmap } from './heatmap';
 import type { Panel, Span } from './frames';
@@ -30,7 +30,7 @@ function Stat(props: Props) {
   return (
     <BigValue
       value={shown.display} sparkline={shown.sparkline} width={props.width} height={props.height} theme={props.theme}
-      colorMode={BigValueColorMode.Value} graphMode={props.panel.options.graphMode === 'area' ? BigValueGraphMode.Area : BigValueGraphMode.None}
+      colorMode={BigValueColorMode.Value} textMode={BigValueTextMode.Value} graphMode={props.panel.options.graphMode === 'area' ? BigValueGraphMode.Area : BigValueGraphMode.None}
     />
   );
 }
@@ -55,6 +55,7 @@ function Bars(props: Props) {
 }
 
 function Lines({ panel, frames, span, width, height }: Props) {
+  if (frames.length === 0) return <>No data</>;
   return (
     <TimeSeries
       frames={frames} width={width} height={height} timeRange={timeRange(span)} timeZone="utc" legend={panel.options.legend} options={panel.options}
