@@ -134,7 +134,11 @@ function legend(o: Looks): common.VizLegendOptionsBuilder {
     .calcs(o.calcs ?? []);
 }
 
-function paint(panel: timeseries.PanelBuilder, o: Looks): void {
+function paint(panel: timeseries.PanelBuilder, o: Looks & { queries: Query[] }): void {
+  // What stands for "none" says so in the legend, and must not draw a line over the others.
+  if (o.queries.some((query) => query.expr.includes('"none"'))) {
+    panel.overrideByRegexp('/\\bnone\\s*$/', [fixed('#6E7681'), { id: 'custom.lineWidth', value: 0 }, { id: 'custom.fillOpacity', value: 0 }]);
+  }
   for (const [name, colour] of Object.entries(o.colours ?? {})) panel.overrideByName(name, [fixed(colour)]);
   for (const [name, colour] of Object.entries(o.over ?? {})) {
     panel.overrideByName(name, [

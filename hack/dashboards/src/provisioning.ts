@@ -168,7 +168,7 @@ function outcome(board: dashboard.DashboardBuilder): void {
       right: { waiting: { unit: 'short', label: 'waiting', colour: '#B877D9' } },
     }))
     .withPanel(graph({
-      title: 'The API server\'s answers', unit: 's', width: 6, colours: { mean: '#8AB8FF', p99: '#1F3A93' },
+      title: 'The API server\'s answers', unit: 's', width: 6, colours: { mean: '#8AB8FF', p99: '#B877D9' },
       description: 'How long the API server took to create a pod. In a cluster only.',
       queries: [
         { expr: `${mean('windlass_pod_create_seconds')} >= 0 or vector(0)`, legend: 'mean' },

@@ -1,7 +1,7 @@
 // Draws a panel with the components that Grafana itself is made of.
 
 import {
-  dateTime, getFieldDisplayName, getFieldDisplayValues,
+  dateTime, getDisplayValueAlignmentFactors, getFieldDisplayName, getFieldDisplayValues,
 } from '@grafana/data';
 import type { DataFrame, DisplayValue, FieldDisplay, GrafanaTheme2, TimeRange } from '@grafana/data';
 import { BarGaugeValueMode, VizOrientation } from '@grafana/schema';
@@ -39,6 +39,7 @@ function Bars(props: Props) {
   const all = values(props, false).slice(0, 12);
   const height = Math.min(40, props.height / Math.max(1, all.length));
   const titled = (display: DisplayValue): DisplayValue => ({ ...display, title: display.title ?? '' });
+  const aligned = getDisplayValueAlignmentFactors(all.map((one) => one.display));
   const numeric = all.map((one) => one.display.numeric);
   const [min, max] = [0, props.panel.fieldConfig.defaults.max ?? Math.max(...numeric, 1e-9)];
   return (
@@ -46,6 +47,7 @@ function Bars(props: Props) {
       {all.map((one, at) => (
         <BarGauge
           key={at} value={titled(one.display)} field={{ ...one.field, min, max }} width={props.width} height={height - 4} orientation={VizOrientation.Horizontal}
+          alignmentFactors={aligned}
           display={one.view?.getFieldDisplayProcessor(one.colIndex ?? 1)} displayMode={props.panel.options.displayMode}
           valueDisplayMode={BarGaugeValueMode.Text} theme={props.theme} showUnfilled={false} text={{ titleSize: 13, valueSize: 13 }}
         />
