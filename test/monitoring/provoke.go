@@ -91,23 +91,32 @@ func (w *world) expire(ctx context.Context) error {
 	return errors.Join(err, w.Cluster.Delete(context.WithoutCancel(ctx), name))
 }
 
+// wanting is how many functions want room. A scheduler takes it only from functions
+// of its own, and of so many one is of the same.
+const wanting = 12
+
 // evict fills all nodes with idle instances, of which one makes room.
 func (w *world) evict(ctx context.Context) error {
+	const filler = "filler"
 	// Of 8 cores on each node.
 	large := requests("5")
-	for _, name := range []string{"filler", "wants"} {
-		if err := w.function(ctx, name, large); err != nil {
-			return err
-		}
-		defer func() { _ = w.Cluster.Delete(context.WithoutCancel(ctx), name) }()
+	if err := w.function(ctx, filler, large); err != nil {
+		return err
 	}
-	stop := w.call(ctx, "filler", "ms=500", 3)
+	defer func() { _ = w.Cluster.Delete(context.WithoutCancel(ctx), filler) }()
+	stop := w.call(ctx, filler, "ms=500", 3)
 	err := w.until(ctx, `sum(windlass_scheduler_instances{function="filler",state="busy"}) > 2`)
 	stop()
 	if err != nil {
 		return err
 	}
-	stop = w.call(ctx, "wants", "ms=10", 1)
-	defer stop()
+	for i := range wanting {
+		name := fmt.Sprintf("wants-%d", i)
+		if err := w.function(ctx, name, large); err != nil {
+			return err
+		}
+		defer func() { _ = w.Cluster.Delete(context.WithoutCancel(ctx), name) }()
+		defer w.call(ctx, name, "ms=10", 1)()
+	}
 	return w.until(ctx, `sum(windlass_scheduler_instances_evicted_total{function="filler"}) > 0`)
 }

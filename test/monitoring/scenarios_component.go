@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"os"
 	"path/filepath"
 	"time"
@@ -22,7 +21,7 @@ func componentScenarios() []scenario {
 		{"WindlassClaimRefusals", "", claimsOfOthers},
 		{"WindlassTickLag", "", schedulerStutters},
 		{"WindlassOrphanMode", "", withoutEtcd},
-		{"WindlassOwnershipFlapping", "", schedulerRestarts},
+		{"WindlassOwnershipFlapping", "", schedulersRestart},
 	}
 }
 
@@ -119,23 +118,22 @@ func withoutEtcd(_ context.Context, w *world, _ string) (undo func() error, err 
 	}, nil
 }
 
-// schedulerRestarts has one scheduler restart without end.
-func schedulerRestarts(ctx context.Context, w *world, _ string) (undo func() error, err error) {
-	m := w.Schedulers[0]
+// schedulersRestart has schedulers restart one after the other without end, so that
+// each hands over what it has just been given.
+func schedulersRestart(ctx context.Context, w *world, _ string) (undo func() error, err error) {
 	restarting, cancel := context.WithCancel(ctx)
 	ended := make(chan error, 1)
 	go func() {
 		var err error
-		for restarting.Err() == nil && err == nil {
+		for i := 0; restarting.Err() == nil && err == nil; i++ {
 			limit, cancel := context.WithTimeout(ctx, time.Minute)
-			err = m.Restart(limit)
+			err = w.Schedulers[i%len(w.Schedulers)].Restart(limit)
 			cancel()
-			wait(restarting, 3*time.Second)
 		}
 		ended <- err
 	}()
 	return func() error {
 		cancel()
-		return errors.Join(<-ended, m.Revive(ctx))
+		return <-ended
 	}, nil
 }

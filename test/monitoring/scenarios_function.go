@@ -55,7 +55,7 @@ func calledTooMuch(ctx context.Context, w *world, function string) (undo func() 
 
 // startsSlowly has a function take 12 s to start, again and again.
 func startsSlowly(ctx context.Context, w *world, function string) (undo func() error, err error) {
-	undo, err = w.called(ctx, function, "ms=10", 1, func(spec *v1alpha1.FunctionSpec) {
+	stop, err := w.called(ctx, function, "ms=10", 1, func(spec *v1alpha1.FunctionSpec) {
 		spec.Env = []v1alpha1.EnvVar{{Name: "LAB_START", Value: "12s"}}
 		spec.Scaling.Max = new(int32(1))
 	})
@@ -67,7 +67,7 @@ func startsSlowly(ctx context.Context, w *world, function string) (undo func() e
 	go func() { ended <- w.replace(ctx, function) }()
 	return func() error {
 		cancel()
-		return errors.Join(<-ended, undo())
+		return errors.Join(<-ended, stop())
 	}, nil
 }
 
