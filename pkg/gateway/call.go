@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
@@ -37,8 +36,8 @@ type call struct {
 	small    []byte // the whole body, if it was read beforehand
 	whole    bool   // small is the whole body
 	admitted time.Time
-	// inFlight counts the call; nil if it was not admitted.
-	inFlight prometheus.Gauge
+	// series count the call; nil if it was not admitted, or nobody counts.
+	series *functionSeries
 
 	mu     sync.Mutex
 	times  timeline.Timeline
