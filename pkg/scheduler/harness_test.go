@@ -58,6 +58,8 @@ type worldConfig struct {
 	shared bool
 	// runtimes, if there are any, may have warm pools.
 	runtimes Runtimes
+	// traces may be nil.
+	traces Traces
 	// untold says that there is no Registry.
 	untold bool
 }
@@ -134,7 +136,7 @@ func newWorld(t testing.TB, config worldConfig) *world {
 		Runtimes: config.runtimes,
 		Router:   w.keeper,
 		Catalog:  w.catalog, Keeper: w.keeper, Instances: w.instances,
-		Registry: registry, Log: log, Now: time.Now,
+		Registry: registry, Traces: config.traces, Log: log, Now: time.Now,
 	})
 	if err != nil {
 		t.Fatal(err)
