@@ -162,6 +162,9 @@ func (w *world) conclude(ctx context.Context, dir string) (ok bool, err error) {
 	for rule, why := range broken {
 		w.fail("rule %s: %s", rule, why)
 	}
+	if err := w.traced(ctx); err != nil {
+		w.fail("exemplars: %v", err)
+	}
 	unprovoked, err := readQuiet(true)
 	if err != nil {
 		return false, err
@@ -169,4 +172,23 @@ func (w *world) conclude(ctx context.Context, dir string) (ok bool, err error) {
 	missing := seen.missing(w.out, asked, unprovoked)
 	seen.summary(w.out, asked)
 	return !w.failed && missing == 0, nil
+}
+
+// traced returns no error if durations of calls have traces as exemplars.
+func (w *world) traced(ctx context.Context) error {
+	const selector = "windlass_gateway_invocation_duration_seconds_bucket"
+	all, err := w.prometheus.Exemplars(ctx, selector, w.began, time.Now())
+	if err != nil {
+		return err
+	}
+	for _, labels := range all {
+		if labels["trace_id"] == "" {
+			return fmt.Errorf("one of %s has the labels %v", selector, labels)
+		}
+	}
+	if len(all) == 0 {
+		return fmt.Errorf("%s has none", selector)
+	}
+	w.say("exemplars=%d", len(all))
+	return nil
 }

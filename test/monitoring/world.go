@@ -58,14 +58,18 @@ func openWorld(ctx context.Context, dir string, out io.Writer) (w *world, err er
 	l, err := lab.Open(ctx, lab.Config{
 		Kubernetes: cluster.ProgramsFolder(), Programs: filepath.Join(dir, binFolder), CRDs: crds, Dir: inner,
 		Schedulers: 3, Gateways: 2, Nodes: 3, LeaseTTL: 5 * time.Second, Drain: time.Second,
-		GatewayArguments:   []string{fmt.Sprintf("--max-invocations=%d", gatewayHolds)},
+		GatewayArguments: []string{
+			fmt.Sprintf("--max-invocations=%d", gatewayHolds),
+			// Nobody listens there, but exemplars have the ids of traces.
+			"--tracing-endpoint=http://127.0.0.1:4317", "--tracing-sample-ratio=1",
+		},
 		SchedulerArguments: []string{fmt.Sprintf("--create-qps=%d", createQPS)},
 	})
 	if err != nil {
 		return nil, err
 	}
 	w = &world{Lab: l, began: time.Now(), out: out}
-	if err := w.watch(ctx, dir); err != nil {
+	if err := errors.Join(w.startController(ctx), w.watch(ctx, dir)); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
 	return w, nil
@@ -95,6 +99,9 @@ func (w *world) watch(ctx context.Context, dir string) error {
 			})
 		}
 	}
+	c.Targets = append(c.Targets, prometheus.Target{
+		Addr: controllerAddr, Labels: map[string]string{"namespace": "windlass", "pod": "controller-1", "component": "controller"},
+	})
 	w.prometheus, err = prometheus.Start(ctx, c)
 	return err
 }

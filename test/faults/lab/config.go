@@ -103,5 +103,8 @@ func (c Config) data(names ...string) string {
 
 func (c Config) logOf(name string) string { return c.file("logs", name+".log") }
 
+// Kubeconfig is the file by which the administrator reaches the API server.
+func (c Config) Kubeconfig() string { return c.data("kubeconfig") }
+
 // TLSDir is the folder with a role's certificate.
 func (c Config) TLSDir(role string) string { return c.data("tls", role) }

@@ -61,7 +61,7 @@ func (l *Lab) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for role, names := range map[string][]string{"gateway": {wiretls.GatewayName}, "scheduler": {wiretls.SchedulerName}} {
+	for role, names := range map[string][]string{"gateway": {wiretls.GatewayName}, "scheduler": {wiretls.SchedulerName}, "controller": {wiretls.ControllerName}} {
 		if err := ca.folder(l.Config.TLSDir(role), identity{user: role, names: names}); err != nil {
 			return err
 		}
@@ -93,7 +93,7 @@ func (l *Lab) open(ctx context.Context, kind string, i int, path string, environ
 
 func (l *Lab) startRoles(ctx context.Context) error {
 	windlass := l.Config.Programs + "/windlass"
-	environ := append(os.Environ(), "KUBECONFIG="+l.Config.data("kubeconfig"))
+	environ := append(os.Environ(), "KUBECONFIG="+l.Config.Kubeconfig())
 	for i := range l.Config.Schedulers {
 		m, err := l.open(ctx, "scheduler", i+1, windlass, environ, l.schedulerArguments)
 		if err != nil {

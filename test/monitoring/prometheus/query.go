@@ -96,6 +96,23 @@ func (p *pair) UnmarshalJSON(text []byte) error {
 	return err
 }
 
+// Exemplars returns the labels of the exemplars that series of a selector have.
+func (s *Server) Exemplars(ctx context.Context, selector string, from, to time.Time) ([]map[string]string, error) {
+	var data []struct {
+		Exemplars []struct{ Labels map[string]string }
+	}
+	if err := s.ask(ctx, "query_exemplars", url.Values{"query": {selector}, "start": {moment(from)}, "end": {moment(to)}}, &data); err != nil {
+		return nil, err
+	}
+	var labels []map[string]string
+	for _, series := range data {
+		for _, e := range series.Exemplars {
+			labels = append(labels, e.Labels)
+		}
+	}
+	return labels, nil
+}
+
 // Alert is an alert that is pending or firing.
 type Alert struct {
 	Labels, Annotations map[string]string
