@@ -17,6 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"go.etcd.io/etcd/client/pkg/v3/transport"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.opentelemetry.io/otel"
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
@@ -60,6 +61,7 @@ func newLog(c Common, registerer prometheus.Registerer) (log *slog.Logger, flush
 	}
 	log = slog.New(handler)
 	klog.SetSlogLogger(log.With("library", "client-go"))
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.Warn("a library says", "library", "opentelemetry", "err", err) }))
 	ctrl.SetLogger(logr.FromSlogHandler(log.With("library", "controller-runtime").Handler()))
 	grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, io.Discard, sink))
 	writing := lifecycle.New()

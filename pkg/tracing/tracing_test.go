@@ -307,6 +307,7 @@ func TestACollectorThatFailsIsCounted(t *testing.T) {
 		end := running(tracer)
 		tracer.Record(chain(tracer.Begin(http.Header{}, newID()), 2))
 		time.Sleep(2 * batchWithin)
+		synctest.Wait()
 		c.fails = nil
 		tracer.Record(chain(tracer.Begin(http.Header{}, newID()), 3))
 		end()

@@ -1,0 +1,93 @@
+package gateway_test
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/windlass-dev/windlass/internal/tracetest"
+	"github.com/windlass-dev/windlass/pkg/gateway"
+	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/tracing"
+)
+
+// newTracedWorld is newWorld with a collector of all traces. What was recorded is
+// there when flush has returned.
+func newTracedWorld(t *testing.T) (w *world, c *tracetest.Collector, flush func()) {
+	t.Helper()
+	c, err := tracetest.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Stop)
+	config := tracing.Config{Endpoint: c.URL(), Protocol: tracing.ProtocolGRPC, SampleRatio: 1}
+	traces, err := tracing.New(config, tracing.Deps{Service: "gateway", Registry: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- traces.Run(ctx) }()
+	flush = func() {
+		cancel()
+		if err := receive(t, ended, "the end of the traces"); err != nil {
+			t.Error(err)
+		}
+	}
+	return newWorldWith(t, func(_ *gateway.Config, deps *gateway.Deps) { deps.Traces = traces }), c, flush
+}
+
+// parentTold is the span that the function was told to be below.
+func (i *instance) parentTold() string {
+	for _, h := range i.granted.GetHeaders() {
+		if h.GetName() == "Traceparent" {
+			return strings.Split(string(h.GetValue()), "-")[2]
+		}
+	}
+	return ""
+}
+
+func TestEveryAttemptIsTheParentOfItsOwnRun(t *testing.T) {
+	w, c, flush := newTracedWorld(t)
+	w.putIdempotent()
+	answers := w.post("x")
+	first := w.take()
+	first.die()
+	second := w.take()
+	second.whole(200, "")
+	got := wrote(t, answers, 200, invoke.ExecutedYes)
+	flush()
+	spans := c.Trace(got.header.Get(invoke.HeaderInvocationID))
+	told := map[string]string{first.parentTold(): "InstanceLost", second.parentTold(): ""}
+	if len(told) != 2 {
+		t.Fatalf("both attempts were told of the span %v", told)
+	}
+	for _, s := range spans {
+		if failure, ran := told[s.ID]; ran {
+			delete(told, s.ID)
+			if s.Name != "execute" || s.Error != failure {
+				t.Errorf("the span of an attempt is %s, %q; want %q", s.Name, s.Error, failure)
+			}
+		}
+	}
+	if len(told) > 0 {
+		t.Errorf("of %d spans none is that of %v", len(spans), told)
+	}
+}
+
+func TestATicketNamesTheCallThatIsRecorded(t *testing.T) {
+	w, c, flush := newTracedWorld(t)
+	answers := w.call(w.get("/function/hello/"))
+	ticket := w.scheduler.ticket()
+	w.claim(ticket).whole(200, "")
+	wrote(t, answers, 200, invoke.ExecutedYes)
+	flush()
+	named := tracing.FromWire(ticket.GetTrace())
+	spans := c.Trace(named.TraceID().String())
+	if len(spans) == 0 || spans[0].Name != "invoke default/hello" || spans[0].ID != named.SpanID().String() {
+		t.Errorf("it names %v, and there are %+v", named, spans)
+	}
+}
