@@ -15,8 +15,10 @@ const (
 	auditEvery = 250 * time.Millisecond
 	// helloTime is how long the instances of a function that was taken over
 	// have to say hello before others are ordered in their place. Without it
-	// every fail-over would order as many again.
-	helloTime = time.Second
+	// every fail-over would order as many again. It is longer than an owner that
+	// comes back waits for them: whoever stood in keeps them until it has answered
+	// for a second, which it hears after a beat and with a connection made anew.
+	helloTime = 2500 * time.Millisecond
 )
 
 // none is the term of a slot that is not served here.
