@@ -19,7 +19,6 @@ func (w *world) provoke(ctx context.Context) {
 	for name, f := range map[string]func(context.Context) error{
 		"a call of no function": w.callNothing, "a request that is no HTTP": w.speakNonsense,
 		"an instance that waits in vain": w.expire, "an instance that makes room": w.evict,
-		"an agent that dies": w.killAgent,
 		"more instances than may be created, and than are wanted": w.surge,
 	} {
 		if err := f(ctx); err != nil && ctx.Err() == nil {
@@ -143,14 +142,4 @@ func (w *world) surge(ctx context.Context) error {
 		err = w.until(ctx, `sum(windlass_scheduler_instances_withdrawn_total{function="surge"}) > 0`)
 	}
 	return errors.Join(err, w.Cluster.Delete(context.WithoutCancel(ctx), name))
-}
-
-// killAgent kills the agent of an instance, whose pod is to be tidied up.
-func (w *world) killAgent(ctx context.Context) error {
-	for _, pod := range w.Kubelet.PodsOf(standing) {
-		pod.Agent().Kill()
-		break
-	}
-	wait(ctx, 5*every)
-	return nil
 }
