@@ -91,10 +91,10 @@ func (l *Lab) furnish(ctx context.Context) error {
 	kubeconfig.AuthInfos["admin"] = &clientcmdapi.AuthInfo{ClientCertificate: l.Config.data("admin", "tls.crt"), ClientKey: l.Config.data("admin", "tls.key")}
 	kubeconfig.Contexts["lab"] = &clientcmdapi.Context{Cluster: "lab", AuthInfo: "admin"}
 	kubeconfig.CurrentContext = "lab"
-	if err := clientcmd.WriteToFile(*kubeconfig, l.Config.data("kubeconfig")); err != nil {
+	if err := clientcmd.WriteToFile(*kubeconfig, l.Config.Kubeconfig()); err != nil {
 		return err
 	}
-	config, err := clientcmd.BuildConfigFromFlags("", l.Config.data("kubeconfig"))
+	config, err := clientcmd.BuildConfigFromFlags("", l.Config.Kubeconfig())
 	if err != nil {
 		return err
 	}

@@ -26,6 +26,8 @@ type Config struct {
 	// Drain is how long a gateway that is told to stop goes on taking calls,
 	// and a scheduler telling where its slots are.
 	Drain time.Duration
+	// GatewayArguments and SchedulerArguments are further ones of the programs.
+	GatewayArguments, SchedulerArguments []string
 }
 
 // Validate says what is wrong with a Config.
@@ -100,6 +102,9 @@ func (c Config) data(names ...string) string {
 }
 
 func (c Config) logOf(name string) string { return c.file("logs", name+".log") }
+
+// Kubeconfig is the file by which the administrator reaches the API server.
+func (c Config) Kubeconfig() string { return c.data("kubeconfig") }
 
 // TLSDir is the folder with a role's certificate.
 func (c Config) TLSDir(role string) string { return c.data("tls", role) }

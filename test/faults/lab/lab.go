@@ -61,7 +61,7 @@ func (l *Lab) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for role, names := range map[string][]string{"gateway": {wiretls.GatewayName}, "scheduler": {wiretls.SchedulerName}} {
+	for role, names := range map[string][]string{"gateway": {wiretls.GatewayName}, "scheduler": {wiretls.SchedulerName}, "controller": {wiretls.ControllerName}} {
 		if err := ca.folder(l.Config.TLSDir(role), identity{user: role, names: names}); err != nil {
 			return err
 		}
@@ -93,7 +93,7 @@ func (l *Lab) open(ctx context.Context, kind string, i int, path string, environ
 
 func (l *Lab) startRoles(ctx context.Context) error {
 	windlass := l.Config.Programs + "/windlass"
-	environ := append(os.Environ(), "KUBECONFIG="+l.Config.data("kubeconfig"))
+	environ := append(os.Environ(), "KUBECONFIG="+l.Config.Kubeconfig())
 	for i := range l.Config.Schedulers {
 		m, err := l.open(ctx, "scheduler", i+1, windlass, environ, l.schedulerArguments)
 		if err != nil {
@@ -123,16 +123,18 @@ func (l *Lab) commonArguments(role string) []string {
 }
 
 func (l *Lab) schedulerArguments(m *Member) []string {
-	return append(l.commonArguments("scheduler"),
+	arguments := append(l.commonArguments("scheduler"),
 		"--id="+m.Name, "--advertise="+hostPort(m.Addr, wirePort),
 		"--agent-image=podagent", "--agent-scheduler="+hostPort(serviceAddr, wirePort),
 		"--lease-ttl="+l.Config.LeaseTTL.String(), "--handover-delay="+l.Config.Drain.String())
+	return append(arguments, l.Config.SchedulerArguments...)
 }
 
 func (l *Lab) gatewayArguments(m *Member) []string {
-	return append(l.commonArguments("gateway"),
+	arguments := append(l.commonArguments("gateway"),
 		"--advertise="+hostPort(m.Addr, wirePort), "--schedulers="+hostPort(serviceAddr, wirePort),
 		"--drain-delay="+l.Config.Drain.String())
+	return append(arguments, l.Config.GatewayArguments...)
 }
 
 // schedulerAddrs are the addresses behind the schedulers' service.
@@ -203,8 +205,11 @@ func (l *Lab) Close() error {
 // ReadyURL is where a member says whether it works.
 func (l *Lab) ReadyURL(m *Member) string { return m.ready }
 
+// OpsAddr is where a member tells of itself, host:port.
+func (l *Lab) OpsAddr(m *Member) string { return hostPort(m.Addr, opsPort) }
+
 // MetricsURL is where a member tells its metrics.
-func (l *Lab) MetricsURL(m *Member) string { return "http://" + hostPort(m.Addr, opsPort) + "/metrics" }
+func (l *Lab) MetricsURL(m *Member) string { return "http://" + l.OpsAddr(m) + "/metrics" }
 
 // WireAddr is where instances and other members reach a gateway or scheduler.
 func (l *Lab) WireAddr(m *Member) string { return hostPort(m.Addr, wirePort) }
