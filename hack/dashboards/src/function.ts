@@ -95,8 +95,8 @@ function callers(board: dashboard.DashboardBuilder): void {
     }))
     .withPanel(graph({
       title: 'Failed calls, and whether the function ran', unit: 'reqps', width: 8, bars: true, stacked: true,
-      description: 'Calls with a status of 500 or more in a second. Those whose *executed* is *no* never ran, so they can be sent again.',
-      queries: [{ expr: orNone('code', `sum by (code, executed) (${rate(`windlass_gateway_invocations_total{${chosen}, code=~"5.."}`)})`), legend: '{{code}} executed: {{executed}}' }],
+      description: 'Calls with a status of 500 or more in a second. Those with *no* never ran, so they can be sent again; *maybe* and *yes* tell the others.',
+      queries: [{ expr: orNone('code', `sum by (code, executed) (${rate(`windlass_gateway_invocations_total{${chosen}, code=~"5.."}`)})`), legend: '{{code}} {{executed}}' }],
     }))
     .withPanel(graph({
       title: 'Turned away', unit: 'reqps', width: 8, bars: true, stacked: true,
