@@ -133,6 +133,7 @@ var sideways = []struct {
 	{"pkg/scheduler/upkeep", "pkg/keepalive", "what idle times teach is part of the upkeep"},
 	{"pkg/scheduler/upkeep", "pkg/queue", "the upkeep says when an instance may leave its queue"},
 	{"test/coldstart", "test/tenant", "it measures functions of its own"},
+	{"test/dashboards", "test/monitoring", "pictures are of what its Prometheus saw"},
 	{"test/faults", "test/cluster", "the lab runs programs that were built for clusters"},
 	{"test/monitoring", "test/cluster", "the lab runs programs that were built for clusters"},
 	{"test/monitoring", "test/faults", "alerts are brought about in the lab of faults"},
