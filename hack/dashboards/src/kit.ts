@@ -108,7 +108,7 @@ export function graph(o: Common & { queries: Query[] } & Looks): timeseries.Pane
     .legend(legend(o))
     .tooltip(new common.VizTooltipOptionsBuilder().mode(common.TooltipDisplayMode.Multi).sort(common.SortOrder.Descending))
     .lineWidth(o.stacked || o.bars ? 1 : 2)
-    .fillOpacity(o.bars ? 90 : o.stacked ? 60 : 8)
+    .fillOpacity(o.bars ? 90 : o.stacked ? 60 : o.logarithmic ? 0 : 8)
     .showPoints(common.VisibilityMode.Never)
     .drawStyle(o.bars ? common.GraphDrawStyle.Bars : common.GraphDrawStyle.Line)
     .lineInterpolation(common.LineInterpolation.Linear)
