@@ -115,6 +115,13 @@ bench: build ## Measure the core, a tick and the agent on this machine
 	go test -run '^$$' -bench WarmCall -benchtime 1x ./test/e2e
 	hack/bench-agent.sh
 
+# How often each is measured.
+ROUNDS ?= 60
+
+.PHONY: observability-cost
+observability-cost: ## Measure what metrics and traces cost in CPU time per call (ROUNDS=)
+	go run ./test/cost -rounds $(ROUNDS)
+
 .PHONY: coldstart
 coldstart: ## Measure the stages of cold starts on the cluster of KUBECONFIG
 	go run ./test/coldstart
@@ -164,7 +171,7 @@ verify-lint: tools-golangci ## Check Go code with the linters of .golangci.yml
 	$(GOLANGCI) run
 
 .PHONY: verify-generated
-verify-generated: tools ## Check that generated code follows its sources
+verify-generated: tools ## Check that generated code and docs/metrics.md follow their sources
 	PATH="$(TOOLS):$$PATH" hack/verify-generated.sh
 
 .PHONY: verify-modules
@@ -220,7 +227,7 @@ format: tools-golangci ## Format Go code
 	$(GOLANGCI) fmt
 
 .PHONY: generate
-generate: tools ## Generate code from protobufs and API types
+generate: tools ## Generate code from protobufs and API types, and docs/metrics.md
 	PATH="$(TOOLS):$$PATH" hack/generate.sh .
 
 .PHONY: clean

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Generates code and CRDs below the folder that is named: "." changes the checkout, any
+# Generates code, CRDs and docs/metrics.md below the folder that is named: "." changes the checkout, any
 # other leaves it alone. Expects buf, its plugins and controller-gen on PATH.
 set -euo pipefail
 
@@ -17,3 +17,7 @@ controller-gen crd paths=./api/v1alpha1 output:crd:dir="$crds"
 # The chart can include only files of its own.
 mkdir -p "$out/charts/windlass/files/crds"
 cp "$crds"/*.yaml "$out/charts/windlass/files/crds/"
+
+mkdir -p "$out/docs"
+go run ./internal/metricsdoc >"$out/docs/metrics.md.new"
+mv "$out/docs/metrics.md.new" "$out/docs/metrics.md"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Generates code and CRDs into a temporary folder and fails if the checkout differs from
+# Generates code, CRDs and docs/metrics.md into a temporary folder and fails if the checkout differs from
 # it: in a file's text, by a file too few, or by a file that nothing generates.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -12,6 +12,7 @@ generated() {
   (cd "$1" && {
     find api -name '*.pb.go' -o -name 'zz_generated.*.go'
     find config/crd charts/windlass/files/crds -name '*.yaml'
+    echo docs/metrics.md
   }) | sort
 }
 

@@ -20,7 +20,6 @@ import (
 const (
 	manifestPage        = "docs/manifest.md"
 	runtimesPage        = "docs/runtimes.md"
-	operationsPage      = "docs/operations.md"
 	callingPage         = "docs/calling.md"
 	troubleshootingPage = "docs/troubleshooting.md"
 )
@@ -125,35 +124,6 @@ func TestEveryConditionIsDocumented(t *testing.T) {
 	}
 }
 
-func TestMetricsAreDocumentedAndExist(t *testing.T) {
-	inCode, inTable := metricsInCode(t), map[string]bool{}
-	page := read(t, filepath.Join(root, operationsPage))
-	for _, row := range regexp.MustCompile("(?m)^\\| `(windlass_[a-z_]+)` \\|").FindAllStringSubmatch(page, -1) {
-		inTable[row[1]] = true
-	}
-	if len(inCode) < 10 {
-		t.Fatalf("found only the metrics %v in the code", slices.Sorted(maps.Keys(inCode)))
-	}
-	for _, name := range slices.Sorted(maps.Keys(inCode)) {
-		if !inTable[name] {
-			t.Errorf("%s has no row for the metric %s of %s", operationsPage, name, inCode[name])
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(inTable)) {
-		if inCode[name] == "" {
-			t.Errorf("%s has a row for the metric %s, which no code registers", operationsPage, name)
-		}
-	}
-	eachPage(t, func(t *testing.T, _, text string) {
-		for _, name := range regexp.MustCompile(`windlass_[a-z]+(?:_[a-z]+)+`).FindAllString(text, -1) {
-			base := strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(name, "_bucket"), "_sum"), "_count")
-			if inCode[name] == "" && inCode[base] == "" {
-				t.Errorf("there is no metric %s", name)
-			}
-		}
-	})
-}
-
 // spansOf are the code spans of a page.
 func spansOf(t *testing.T, page string) map[string]bool {
 	t.Helper()
@@ -217,44 +187,6 @@ func constants(t *testing.T, folder string, name *regexp.Regexp) map[string]stri
 			}
 		}
 	})
-	return found
-}
-
-// metricsInCode are the names of the metrics that packages register, and the
-// file of each. A name is a text that begins with windlass_; where it ends in an
-// underscore, names follow as the first argument of calls of "counter".
-func metricsInCode(t *testing.T) map[string]string {
-	t.Helper()
-	found := map[string]string{}
-	for _, top := range []string{"pkg", "internal", "cmd"} {
-		eachFile(t, top, func(path string, file *ast.File) {
-			prefix, rest := "", []string{}
-			ast.Inspect(file, func(n ast.Node) bool {
-				if call, ok := n.(*ast.CallExpr); ok && len(call.Args) > 0 {
-					if f, ok := call.Fun.(*ast.Ident); ok && f.Name == "counter" {
-						rest = append(rest, textOf(call.Args[0]))
-					}
-				}
-				expr, ok := n.(ast.Expr)
-				if !ok {
-					return true
-				}
-				switch name := textOf(expr); {
-				case !regexp.MustCompile(`^windlass_[a-z_]+$`).MatchString(name):
-				case strings.HasSuffix(name, "_"):
-					prefix = name
-				default:
-					found[name] = path
-				}
-				return true
-			})
-			for _, name := range rest {
-				if prefix != "" {
-					found[prefix+name] = path
-				}
-			}
-		})
-	}
 	return found
 }
 

@@ -38,10 +38,7 @@ var strangers = map[string]bool{
 type guard struct{ refused *prometheus.CounterVec }
 
 func newGuard(reg prometheus.Registerer) *guard {
-	g := &guard{refused: prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "windlass_wire_refused_total",
-		Help: "Streams between components that were refused, by method and gRPC status code.",
-	}, []string{"method", "code"})}
+	g := &guard{refused: wireRefusedTotal.Vec()}
 	reg.MustRegister(g.refused)
 	return g
 }

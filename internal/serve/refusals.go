@@ -18,10 +18,7 @@ import (
 type improper struct{ refused *prometheus.CounterVec }
 
 func newImproper(reg prometheus.Registerer) *improper {
-	i := &improper{refused: prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "windlass_http_refused_total",
-		Help: "Requests that were refused because they are no proper HTTP/1.1, by status code.",
-	}, []string{"code"})}
+	i := &improper{refused: httpRefusedTotal.Vec()}
 	reg.MustRegister(i.refused)
 	return i
 }

@@ -32,10 +32,7 @@ type files struct {
 type contents struct{ policy, keys string }
 
 func newFiles(config Config, deps Deps) *files {
-	f := &files{config: config, deps: deps, broken: prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "windlass_gateway_callers_broken",
-		Help: "1 while the policy or the list of API keys cannot be read and what was read before counts.",
-	})}
+	f := &files{config: config, deps: deps, broken: brokenNow.New()}
 	deps.Registry.MustRegister(f.broken)
 	return f
 }

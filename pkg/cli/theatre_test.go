@@ -132,6 +132,14 @@ func (th *theatre) Account(key invoke.FunctionKey) (history.Account, bool) {
 	return account, known
 }
 
+func (th *theatre) Latest() history.Latest {
+	latest := history.Latest{Functions: []history.Account{}}
+	for _, a := range th.accounts {
+		latest.Functions = append(latest.Functions, a)
+	}
+	return latest
+}
+
 func (th *theatre) Follow(_ context.Context, w io.Writer, key invoke.FunctionKey, follow bool, tail int) error {
 	th.followed = fmt.Sprintf("%s follow %t tail %d", key, follow, tail)
 	if th.log == "" {

@@ -39,6 +39,10 @@ func TestASchedulerTellsWhatItDecidedOnThePortForOperations(t *testing.T) {
 		t.Errorf("a scheduler that starts answers %d %s", w.Code, w.Body)
 	}
 
+	if w := get("/debug/decisions"); w.Code != http.StatusServiceUnavailable {
+		t.Errorf("asked for all decisions, it answers %d %s", w.Code, w.Body)
+	}
+
 	functions := catalog.New()
 	fn := &v1alpha1.Function{}
 	fn.Namespace, fn.Name, fn.UID = "team", "web", "uid-web"
@@ -60,6 +64,11 @@ func TestASchedulerTellsWhatItDecidedOnThePortForOperations(t *testing.T) {
 	}
 	if w := get("/debug/decisions/team/other"); w.Code != http.StatusNotFound || !strings.Contains(w.Body.String(), "there is no function team/other") {
 		t.Errorf("of an unknown function it answers %d %s", w.Code, w.Body)
+	}
+	w = get("/debug/decisions")
+	var latest history.Latest
+	if err := json.Unmarshal(w.Body.Bytes(), &latest); err != nil || w.Code != http.StatusOK || latest.Functions == nil {
+		t.Errorf("asked for all decisions, it answers %d %s", w.Code, w.Body)
 	}
 	if w := get("/healthz"); w.Code != http.StatusOK {
 		t.Errorf("health is answered with %d", w.Code)

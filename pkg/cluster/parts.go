@@ -52,9 +52,7 @@ func level(name string) (slog.Level, error) {
 func newLog(c Common, registerer prometheus.Registerer) (log *slog.Logger, flush func()) {
 	l, _ := level(c.LogLevel)
 	sink := logsink.New(os.Stderr)
-	registerer.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
-		Name: "windlass_log_lines_dropped_total", Help: "Lines of log that were dropped because nobody took them.",
-	}, func() float64 { return float64(sink.Dropped()) }))
+	registerer.MustRegister(linesDroppedTotal.Func(func() float64 { return float64(sink.Dropped()) }))
 	options := &slog.HandlerOptions{Level: l}
 	var handler slog.Handler = slog.NewJSONHandler(sink, options)
 	if c.LogFormat == "text" {

@@ -234,7 +234,7 @@ func (s *schedulerRole) startScheduler(keeper *etcd.Keeper, watched *peers.Peers
 	s.instances = provisioner.New(
 		provisioner.Config{AgentRequests: s.agentRequests()},
 		provisioner.Deps{
-			Runtime: s.pods, Shared: s.pods, Nodes: s.pods, Taker: s.pods,
+			Runtime: s.pods, Shared: s.pods, Nodes: s.pods, Taker: s.pods, Witness: s.pods,
 			Verify: s.verify, Identify: s.identify, Now: time.Now, Log: s.log,
 		},
 	)

@@ -10,6 +10,8 @@ import (
 
 const (
 	apiPrefix = "/apis/" + v1alpha1.APIVersion
+	// latestPath has the last decisions on all functions.
+	latestPath = apiPrefix + "/decisions"
 	// maxManifest is the largest Function in bytes: source code can be inline.
 	maxManifest = 16 << 20
 	// allLines as a tail means that no line is left out.

@@ -105,6 +105,13 @@ func (c *Client) Decisions(ctx context.Context, key invoke.FunctionKey) (history
 	return account, err
 }
 
+// Latest tells of the last decision on each function that was decided on lately.
+func (c *Client) Latest(ctx context.Context) (history.Latest, error) {
+	var latest history.Latest
+	err := c.call(ctx, http.MethodGet, latestPath, nil, &latest)
+	return latest, err
+}
+
 // Apply makes the function exist as it is given. Its namespace and name must be
 // set.
 func (c *Client) Apply(ctx context.Context, fn *v1alpha1.Function) (Applied, error) {

@@ -142,10 +142,25 @@ func (d decided) Account(key invoke.FunctionKey) (history.Account, bool) {
 	return history.Account{Namespace: key.Namespace, Name: key.Name, Served: true, Decisions: []history.Told{{Number: 1, What: "ordered 1"}}}, known
 }
 
+func (d decided) Latest() history.Latest {
+	latest := history.Latest{Functions: []history.Account{}}
+	for _, fn := range d.List() {
+		a, _ := d.Account(fn.Key())
+		latest.Functions = append(latest.Functions, a)
+	}
+	return latest
+}
+
 func TestDecisionsAreTold(t *testing.T) {
 	client, _ := start(t, noLogs)
+	if latest, err := client.Latest(t.Context()); err != nil || latest.Functions == nil || len(latest.Functions) != 0 {
+		t.Errorf("without functions: told %+v, %v", latest, err)
+	}
 	if _, err := client.Apply(t.Context(), program("team", "hello")); err != nil {
 		t.Fatal(err)
+	}
+	if latest, err := client.Latest(t.Context()); err != nil || len(latest.Functions) != 1 || latest.Functions[0].Name != "hello" {
+		t.Errorf("told %+v, %v", latest, err)
 	}
 	got, err := client.Decisions(t.Context(), invoke.FunctionKey{Namespace: "team", Name: "hello"})
 	if last, ok := got.Last(); err != nil || got.Namespace != "team" || got.Name != "hello" || !ok || last.What != "ordered 1" {

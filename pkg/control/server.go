@@ -42,10 +42,12 @@ type Logs interface {
 	Follow(ctx context.Context, w io.Writer, key invoke.FunctionKey, follow bool, tail int) error
 }
 
-// Explainer tells of the last decisions on a function. It is false if there is none
-// of that name.
+// Explainer tells of the last decisions.
 type Explainer interface {
+	// Account tells of those on a function. It is false if there is none of that name.
 	Account(key invoke.FunctionKey) (history.Account, bool)
+	// Latest tells of the last one on each function that was decided on lately.
+	Latest() history.Latest
 }
 
 // Deps are what the API is made of.
@@ -72,6 +74,7 @@ func New(deps Deps) http.Handler {
 	mux.HandleFunc("DELETE "+one, s.delete)
 	mux.HandleFunc("GET "+one+"/log", s.log)
 	mux.HandleFunc("GET "+one+"/decisions", s.decisions)
+	mux.HandleFunc("GET "+latestPath, func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, http.StatusOK, deps.Explainer.Latest()) })
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		writeError(w, http.StatusNotFound, &Error{Reason: ReasonBadRequest,
 			Message: fmt.Sprintf("%s %s is not known here; the windlass command may be of another version than the Windlass that runs: restart it with windlass up", r.Method, r.URL.Path)})

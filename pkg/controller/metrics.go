@@ -1,6 +1,25 @@
 package controller
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/windlass-dev/windlass/internal/metric"
+)
+
+// Metrics are what the controller tells.
+var Metrics metric.Set
+
+var (
+	schedulersNow = Metrics.Gauge("windlass_controller_schedulers",
+		"Schedulers that tell the controller of their functions.")
+	statusWritesTotal = Metrics.Counter("windlass_controller_status_writes_total",
+		"Writes of a Function's status.")
+	podsDeletedTotal = Metrics.Counter("windlass_controller_pods_deleted_total",
+		"Pods that the controller deleted, by why: their agent had ended (ended), their Function's time to drain was over (straggler), or their scheduler is gone (orphan, of a spare instance).",
+		"why")
+	eventsTotal = Metrics.Counter("windlass_controller_events_total",
+		"Events about Functions, by reason.", "reason")
+)
 
 // metrics are what the controller counts.
 type metrics struct {
@@ -12,22 +31,10 @@ type metrics struct {
 
 func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 	m := &metrics{
-		schedulers: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "windlass_controller_schedulers",
-			Help: "Schedulers that tell the controller of their functions.",
-		}),
-		statusWrites: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "windlass_controller_status_writes_total",
-			Help: "Writes of a Function's status.",
-		}),
-		podsDeleted: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "windlass_controller_pods_deleted_total",
-			Help: "Pods that the controller deleted, by why: their agent had ended, their Function's time to drain was over, or their scheduler is gone (of a spare instance).",
-		}, []string{"why"}),
-		events: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "windlass_controller_events_total",
-			Help: "Events about Functions, by reason.",
-		}, []string{"reason"}),
+		schedulers:   schedulersNow.New(),
+		statusWrites: statusWritesTotal.New(),
+		podsDeleted:  podsDeletedTotal.Vec(),
+		events:       eventsTotal.Vec(),
 	}
 	for _, c := range []prometheus.Collector{m.schedulers, m.statusWrites, m.podsDeleted, m.events} {
 		if err := registerer.Register(c); err != nil {

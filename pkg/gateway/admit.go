@@ -115,6 +115,13 @@ func (d *door) leave(h hold) {
 	d.book.Leave(time.Now(), h.namespace, h.bytes)
 }
 
+// held is what is in use now.
+func (d *door) held() admission.Capacity {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.book.Held()
+}
+
 // forget drops what is remembered of a namespace without functions.
 func (d *door) forget(namespace string) {
 	d.mu.Lock()

@@ -14,6 +14,7 @@ import (
 
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
 	"github.com/windlass-dev/windlass/pkg/gateway/table"
+	"github.com/windlass-dev/windlass/pkg/gateway/timeline"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 )
 
@@ -85,14 +86,16 @@ func (g *Gateway) Attempt(stream attemptStream) error {
 		g.metrics.claimRefused(table.ErrNotWaiting)
 		return stream.Send(refuseClaim(table.ErrNotWaiting))
 	}
+	g.metrics.claimGranted()
 	if granted.Reoffered {
 		// Another ticket of the same call may still be in a queue.
 		g.withdraw(c)
 	}
 	// 2. The request.
 	timeout := c.function.Spec.Timeout.Duration
-	c.claimed = time.Now()
-	a.runBy = c.claimed.Add(timeout + runGrace)
+	claimed := time.Now()
+	c.happened(func(t *timeline.Timeline) { t.Claimed(claimed) })
+	a.runBy = claimed.Add(timeout + runGrace)
 	limit := time.AfterFunc(timeout+runGrace, a.expire)
 	defer limit.Stop()
 	if !claim.GetStarted() {
@@ -197,6 +200,7 @@ func (a *attempt) take(msg *wirev1.AttemptRequest) (over bool, err error) {
 			return false, errNonsense
 		}
 		a.headed = true
+		a.call.headed(kind.Head)
 		return a.head(kind.Head)
 	case *wirev1.AttemptRequest_Body:
 		if !a.headed {
@@ -207,6 +211,7 @@ func (a *attempt) take(msg *wirev1.AttemptRequest) (over bool, err error) {
 		if !a.headed && kind.End.GetFailure() == nil {
 			return false, errNonsense
 		}
+		a.call.executed(kind.End)
 		a.finish(kind.End)
 		return true, nil
 	}
@@ -290,6 +295,9 @@ func (a *attempt) requeue(way func(t *table.Table[*call], id invoke.ID, attempt 
 	g, c, now := a.gateway, a.call, time.Now()
 	g.mu.Lock()
 	queued, err := way(g.table, c.id, a.number, invoke.NewToken(), now)
+	if err == nil {
+		c.happened((*timeline.Timeline).Requeued)
+	}
 	g.mu.Unlock()
 	switch {
 	case err != nil:
@@ -301,6 +309,6 @@ func (a *attempt) requeue(way func(t *table.Table[*call], id invoke.ID, attempt 
 	case !now.Before(queued.Deadline):
 		g.tooLate(c)
 	default:
-		g.offer(queued, now)
+		g.offer(queued, now, true)
 	}
 }

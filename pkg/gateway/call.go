@@ -7,11 +7,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	"github.com/windlass-dev/windlass/pkg/gateway/timeline"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/ownership"
 )
@@ -36,11 +36,12 @@ type call struct {
 	small    []byte // the whole body, if it was read beforehand
 	whole    bool   // small is the whole body
 	admitted time.Time
-	claimed  time.Time // when an instance claimed it last; the attempt's own
-	// inFlight counts the call; nil if it was not admitted.
-	inFlight prometheus.Gauge
+	// series count the call; nil if it was not admitted, or nobody counts.
+	series *functionSeries
 
 	mu     sync.Mutex
+	times  timeline.Timeline
+	cold   bool // it was the first of its instance
 	w      http.ResponseWriter
 	rc     *http.ResponseController
 	phase  answerPhase
@@ -125,6 +126,7 @@ func (c *call) head(head *wirev1.ResultHead, by time.Time) error {
 		return errDetached
 	}
 	_ = c.rc.SetWriteDeadline(by)
+	c.cold = head.GetCold()
 	c.body.unhurried.Store(true)
 	c.setHeaders(head)
 	c.closeIfUnread()
@@ -148,7 +150,7 @@ func (c *call) setHeaders(head *wirev1.ResultHead) {
 	h.Set(invoke.HeaderInvocationID, c.id.String())
 	h.Set(invoke.HeaderExecuted, string(invoke.ExecutedYes))
 	h.Set(invoke.HeaderDurationMs, strconv.FormatFloat(float64(head.GetExecNs())/1e6, 'f', 3, 64))
-	h.Set(invoke.HeaderQueueMs, strconv.FormatFloat(c.claimed.Sub(c.admitted).Seconds()*1e3, 'f', 3, 64))
+	h.Set(invoke.HeaderQueueMs, strconv.FormatFloat(c.times.Waited().Seconds()*1e3, 'f', 3, 64))
 	if head.GetCold() {
 		h.Set(invoke.HeaderColdStart, "1")
 	}
@@ -228,6 +230,7 @@ func (c *call) cancel() {
 // must not be used any more. The caller holds the lock.
 func (c *call) end(phase answerPhase) {
 	c.phase = phase
+	c.times.End(time.Now())
 	close(c.ended)
 }
 

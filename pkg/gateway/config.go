@@ -73,6 +73,7 @@ type Deps struct {
 	// Schedulers says who schedulers must prove to be. Without it, what is
 	// said to them is not encrypted.
 	Schedulers credentials.TransportCredentials
-	Registry   prometheus.Registerer
-	Log        *slog.Logger
+	// Registry takes the metrics. Without it nothing is counted.
+	Registry prometheus.Registerer
+	Log      *slog.Logger
 }

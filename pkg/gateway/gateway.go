@@ -9,7 +9,6 @@ import (
 	"time"
 
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
-	"github.com/windlass-dev/windlass/pkg/catalog"
 	"github.com/windlass-dev/windlass/pkg/gateway/table"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/ownership"
@@ -36,9 +35,11 @@ type Gateway struct {
 
 	config   Config
 	deps     Deps
-	metrics  *metrics
+	metrics  *metrics // nil if nobody is to be told
 	draining atomic.Bool
 	door     *door
+	// namespaces are of the goroutine that watches the catalog.
+	namespaces namespaces
 	// turnedAway holds an element if a ticket is to be offered again soon.
 	turnedAway chan struct{}
 
@@ -61,11 +62,14 @@ func New(config Config, deps Deps) (*Gateway, error) {
 	if deps.Callers == nil {
 		deps.Callers = everybody{}
 	}
+	door := newDoor(config)
 	return &Gateway{
 		config:  config,
-		door:    newDoor(config),
+		door:    door,
 		deps:    deps,
-		metrics: newMetrics(deps.Registry, deps.Catalog),
+		metrics: newMetrics(deps.Registry, deps.Catalog, config, door),
+
+		namespaces: make(namespaces),
 
 		turnedAway: make(chan struct{}, 1),
 
@@ -112,14 +116,6 @@ func (g *Gateway) Run(ctx context.Context) error {
 	}
 }
 
-// functionChanged forgets what is remembered of functions and namespaces that are
-// gone.
-func (g *Gateway) functionChanged(e catalog.Event) {
-	if g.metrics.functionChanged(e) {
-		g.door.forget(e.Key.Namespace)
-	}
-}
-
 // Drain refuses new calls from now on; those that are here go on.
 func (g *Gateway) Drain() { g.draining.Store(true) }
 
@@ -128,7 +124,8 @@ func (g *Gateway) Ready() bool { return !g.draining.Load() }
 
 // offer sends a ticket to the scheduler that serves the function's slot. If there
 // is none now, or the stream to it is down, the ticket is sent again later.
-func (g *Gateway) offer(in table.Invocation[*call], now time.Time) {
+func (g *Gateway) offer(in table.Invocation[*call], now time.Time, again bool) {
+	g.metrics.offered(again)
 	l := g.linkTo(in.Payload.slot)
 	if l == nil {
 		return
@@ -193,7 +190,7 @@ func (g *Gateway) reoffer(now time.Time, isDue func(c *call, offered time.Time) 
 			// It was claimed at its deadline, and given back.
 			g.tooLate(in.Payload)
 		default:
-			g.offer(in, now)
+			g.offer(in, now, true)
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/gateway/table"
+	"github.com/windlass-dev/windlass/pkg/gateway/timeline"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/ownership"
 )
@@ -23,6 +24,7 @@ const smallBody = 64 << 10
 // ServeHTTP serves /function/{namespace}/{name}/{path...} and, for the namespace
 // "default", /function/{name}/{path...}.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	received := time.Now()
 	// 1. Refuse what will not be run, before any of the body is read.
 	fn, uri, p := g.route(r)
 	caller, err := g.identify(r, fn)
@@ -44,7 +46,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	defer g.door.leave(held)
 	// 2. Read a small body, so that a slow client costs no instance.
-	c := g.newCall(w, r, fn, uri)
+	c := g.newCall(w, r, fn, uri, received)
 	c.origin = origin{caller: caller, depth: depth(r.Header) + 1}
 	if err := c.readSmall(g.config.MaxQueueTime); err != nil {
 		c.fail(unreadable(err))
@@ -77,7 +79,9 @@ func (g *Gateway) serve(c *call) {
 		return
 	}
 	g.metrics.begun(c)
-	g.offer(in, c.admitted)
+	offered := time.Now()
+	c.happened(func(t *timeline.Timeline) { t.Offered(offered) })
+	g.offer(in, c.admitted, false)
 	g.wait(c, in.Deadline)
 	g.leaveQueue(c)
 }
@@ -165,7 +169,7 @@ func (g *Gateway) tooBig(executed invoke.Executed) problem {
 		fmt.Sprintf("the request body is larger than the limit of %d bytes; send less, or raise the gateway's limit (windlass up --max-body)", g.config.MaxBody))
 }
 
-func (g *Gateway) newCall(w http.ResponseWriter, r *http.Request, fn *v1alpha1.Function, uri string) *call {
+func (g *Gateway) newCall(w http.ResponseWriter, r *http.Request, fn *v1alpha1.Function, uri string, received time.Time) *call {
 	now := time.Now()
 	rc := http.NewResponseController(w)
 	// Without it, HTTP/1.1 would read the rest of the body before the first
@@ -174,7 +178,7 @@ func (g *Gateway) newCall(w http.ResponseWriter, r *http.Request, fn *v1alpha1.F
 	return &call{
 		id: invoke.NewID(now), function: fn, slot: ownership.SlotOf(string(fn.UID), 0), uri: uri, request: r,
 		body:     requestBody{body: r.Body, abort: func() { _ = rc.SetReadDeadline(time.Now()) }},
-		admitted: now, w: w, rc: rc, ended: make(chan struct{}),
+		admitted: now, times: timeline.Begin(received), w: w, rc: rc, ended: make(chan struct{}),
 	}
 }
 

@@ -9,59 +9,126 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/metric"
 	"github.com/windlass-dev/windlass/pkg/catalog"
 	"github.com/windlass-dev/windlass/pkg/gateway/table"
+	"github.com/windlass-dev/windlass/pkg/gateway/timeline"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 )
 
-// metrics are the gateway's series. Those of a function go with it.
+// Metrics are what a gateway tells.
+var Metrics metric.Set
+
+var (
+	invocationsTotal = Metrics.Counter("windlass_gateway_invocations_total",
+		"Calls that were answered or given up, by HTTP status code (499 if the client left before) and by whether the function ran.",
+		"namespace", "function", "code", "executed")
+	invocationSeconds = Metrics.Histogram("windlass_gateway_invocation_duration_seconds",
+		"Time from the receipt of a call until its answer was complete.",
+		prometheus.ExponentialBuckets(0.001, 2, 17), "namespace", "function")
+	inFlightNow = Metrics.Gauge("windlass_gateway_invocations_in_flight",
+		"Calls that wait or run.", "namespace", "function")
+	stageDurationSeconds = Metrics.Histogram("windlass_gateway_stage_duration_seconds",
+		"What the time of calls was spent on, by stage: admit (until the ticket was offered), queue (until an instance claimed the call), claim (until the function had it), execute, return (until the answer was complete). A call that did not come to a stage is not in it.",
+		prometheus.ExponentialBuckets(0.00005, 2, 22), "stage")
+	stageSecondsTotal = Metrics.Counter("windlass_gateway_stage_seconds_total",
+		"Sum of the same time, by function and stage.", "namespace", "function", "stage")
+	coldTotal = Metrics.Counter("windlass_gateway_cold_invocations_total",
+		"Calls that were the first of their instance.", "namespace", "function")
+	refusedTotal = Metrics.Counter("windlass_gateway_refused_total",
+		"Calls that were refused before they were admitted, by reason; without a namespace if the caller may not know the function, or there is none.",
+		"namespace", "reason")
+	grantedTotal = Metrics.Counter("windlass_gateway_claims_granted_total",
+		"Claims that were granted, so that an instance has the call.")
+	badClaimsTotal = Metrics.Counter("windlass_gateway_claims_refused_total",
+		"Claims that were refused: those that came too late (not waiting), or with a wrong token (wrong token).", "reason")
+	offersTotal = Metrics.Counter("windlass_gateway_offers_total",
+		"Offers of tickets to schedulers: of new calls (first), and of calls that are tried again, or whose ticket or scheduler may have been lost (again).", "kind")
+	heldNow = Metrics.Gauge("windlass_gateway_invocations_held",
+		"Calls that the gateway holds, those whose body it is still reading included.")
+	heldLimit = Metrics.Gauge("windlass_gateway_invocations_limit",
+		"How many calls the gateway may hold; more are refused.")
+	bytesNow = Metrics.Gauge("windlass_gateway_body_bytes_held",
+		"What the bodies of these calls take.")
+	bytesLimit = Metrics.Gauge("windlass_gateway_body_bytes_limit",
+		"How much the bodies of calls may take; calls with more are refused.")
+)
+
+// metrics are the gateway's series. Those of a function go with it. A nil one counts
+// nothing.
 type metrics struct {
 	invocations *prometheus.CounterVec
 	duration    *prometheus.HistogramVec
 	inFlight    *prometheus.GaugeVec
+	stageSums   *prometheus.CounterVec
+	cold        *prometheus.CounterVec
 	refused     *prometheus.CounterVec
+	granted     prometheus.Counter
 	badClaims   *prometheus.CounterVec
+	stages      [timeline.Stages]prometheus.Observer
+	first       prometheus.Counter
+	again       prometheus.Counter
 
 	catalog catalog.Reader
 	// gone is held to delete a function's series, and for reading while they
 	// are made: a call that outlives its function must not bring them back.
 	gone sync.RWMutex
-	// functions are those of each namespace that has any.
-	functions map[string]map[string]bool
+	// functions are the series of those that were called. Reading gone is enough to
+	// add to it.
+	functions sync.Map
 }
 
-func newMetrics(reg prometheus.Registerer, functions catalog.Reader) *metrics {
-	m := &metrics{
-		catalog:   functions,
-		functions: make(map[string]map[string]bool),
-		invocations: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "windlass_gateway_invocations_total",
-			Help: "Calls that were answered or given up, by HTTP status code and by whether the function ran.",
-		}, []string{"namespace", "function", "code", "executed"}),
-		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name:    "windlass_gateway_invocation_duration_seconds",
-			Help:    "Time from the admission of a call until its answer was complete.",
-			Buckets: prometheus.ExponentialBuckets(0.001, 2, 17),
-		}, []string{"namespace", "function"}),
-		inFlight: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "windlass_gateway_invocations_in_flight",
-			Help: "Calls that wait or run.",
-		}, []string{"namespace", "function"}),
-		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "windlass_gateway_refused_total",
-			Help: "Calls that were refused before they were admitted, by reason; without a namespace if the caller may not know the function, or there is none.",
-		}, []string{"namespace", "reason"}),
-		badClaims: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "windlass_gateway_claims_refused_total",
-			Help: "Claims that were refused, by whether the call did not wait any more or the token was wrong.",
-		}, []string{"reason"}),
+// newMetrics makes the series, or nothing if there is nobody to tell.
+func newMetrics(reg prometheus.Registerer, functions catalog.Reader, config Config, door *door) *metrics {
+	if reg == nil {
+		return nil
 	}
-	reg.MustRegister(m.invocations, m.duration, m.inFlight, m.refused, m.badClaims)
+	m := &metrics{
+		catalog:     functions,
+		invocations: invocationsTotal.Vec(),
+		duration:    invocationSeconds.Vec(),
+		inFlight:    inFlightNow.Vec(),
+		stageSums:   stageSecondsTotal.Vec(),
+		cold:        coldTotal.Vec(),
+		refused:     refusedTotal.Vec(),
+		granted:     grantedTotal.New(),
+		badClaims:   badClaimsTotal.Vec(),
+	}
+	stages, offers := stageDurationSeconds.Vec(), offersTotal.Vec()
+	for s := range timeline.Stage(timeline.Stages) {
+		m.stages[s] = stages.WithLabelValues(s.String())
+	}
+	m.first, m.again = offers.WithLabelValues("first"), offers.WithLabelValues("again")
+	reg.MustRegister(m.invocations, m.duration, m.inFlight, m.stageSums, m.cold, m.refused, m.granted, m.badClaims, stages, offers,
+		heldNow.Func(func() float64 { return float64(door.held().Calls) }),
+		heldLimit.Func(func() float64 { return float64(config.MaxInvocations) }),
+		bytesNow.Func(func() float64 { return float64(door.held().Bytes) }),
+		bytesLimit.Func(func() float64 { return float64(config.MaxBodyMemory) }))
 	return m
+}
+
+// offered counts a ticket.
+func (m *metrics) offered(again bool) {
+	switch {
+	case m == nil:
+	case again:
+		m.again.Inc()
+	default:
+		m.first.Inc()
+	}
+}
+
+func (m *metrics) claimGranted() {
+	if m != nil {
+		m.granted.Inc()
+	}
 }
 
 // claimRefused counts a claim that the table refused.
 func (m *metrics) claimRefused(err error) {
+	if m == nil {
+		return
+	}
 	reason := "not waiting"
 	if errors.Is(err, table.ErrBadToken) {
 		reason = "wrong token"
@@ -72,6 +139,9 @@ func (m *metrics) claimRefused(err error) {
 // refusedAtTheEdge counts a refusal; fn is nil if its namespace is not to be a
 // label, which whoever calls could otherwise choose.
 func (m *metrics) refusedAtTheEdge(fn *v1alpha1.Function, reason string) {
+	if m == nil {
+		return
+	}
 	m.gone.RLock()
 	defer m.gone.RUnlock()
 	namespace := ""
@@ -82,69 +152,74 @@ func (m *metrics) refusedAtTheEdge(fn *v1alpha1.Function, reason string) {
 }
 
 func (m *metrics) begun(c *call) {
-	m.gone.RLock()
-	defer m.gone.RUnlock()
-	if m.exists(c.function) {
-		c.inFlight = m.inFlight.WithLabelValues(c.function.Namespace, c.function.Name)
-		c.inFlight.Inc()
-	}
-}
-
-func (m *metrics) ended(c *call) {
-	if c.inFlight != nil {
-		c.inFlight.Dec()
-	}
-	m.gone.RLock()
-	defer m.gone.RUnlock()
-	if !m.exists(c.function) {
+	if m == nil {
 		return
 	}
-	ns, name := c.function.Namespace, c.function.Name
-	status, said := c.outcome()
-	m.invocations.WithLabelValues(ns, name, status, string(said)).Inc()
-	m.duration.WithLabelValues(ns, name).Observe(time.Since(c.admitted).Seconds())
+	if c.series = m.of(c.function); c.series != nil {
+		c.series.inFlight.Inc()
+	}
 }
 
-// exists tells whether a function has series. The catalog forgets a function
-// before it tells of that, and so before the series are deleted.
-func (m *metrics) exists(fn *v1alpha1.Function) bool {
-	now, exists := m.catalog.Get(fn.Key())
-	return exists && now.UID == fn.UID
+// ended counts a call that is answered or given up. What is added to series that were
+// deleted meanwhile is lost, as it should be.
+func (m *metrics) ended(c *call) {
+	if m == nil {
+		return
+	}
+	series := c.series
+	if series != nil {
+		series.inFlight.Dec()
+	} else if series = m.of(c.function); series == nil { // it was not admitted
+		return
+	}
+	trace, times := c.traceID(), c.timeline()
+	status, said, cold := c.outcome()
+	m.answered(c.function, series, outcome{status, said})
+	observe(series.duration, times.Total(), trace)
+	if cold {
+		series.cold.Inc()
+	}
+	for stage, span := range times.All() {
+		observe(m.stages[stage], span.Duration(), trace)
+		series.stages[stage].Add(span.Duration().Seconds())
+	}
 }
 
-// functionChanged deletes the series of a function that is gone. It tells whether
-// that was the last one of its namespace, whose series then go as well.
-func (m *metrics) functionChanged(e catalog.Event) (last bool) {
+// observe adds to a histogram, with the call's trace as an example if it has one.
+func observe(histogram prometheus.Observer, d time.Duration, trace string) {
+	if trace == "" {
+		histogram.Observe(d.Seconds())
+		return
+	}
+	histogram.(prometheus.ExemplarObserver).ObserveWithExemplar(d.Seconds(), prometheus.Labels{"trace_id": trace})
+}
+
+// forget deletes the series of a function that is gone and, if it was the last one of
+// its namespace, those of that.
+func (m *metrics) forget(key invoke.FunctionKey, last bool) {
+	if m == nil {
+		return
+	}
 	m.gone.Lock()
 	defer m.gone.Unlock()
-	of := m.functions[e.Key.Namespace]
-	if e.Function != nil {
-		if of == nil {
-			of = make(map[string]bool)
-			m.functions[e.Key.Namespace] = of
-		}
-		of[e.Key.Name] = true
-		return false
+	m.functions.Delete(key)
+	labels := prometheus.Labels{"namespace": key.Namespace, "function": key.Name}
+	for _, vec := range []interface {
+		DeletePartialMatch(prometheus.Labels) int
+	}{m.invocations, m.duration, m.inFlight, m.stageSums, m.cold} {
+		vec.DeletePartialMatch(labels)
 	}
-	labels := prometheus.Labels{"namespace": e.Key.Namespace, "function": e.Key.Name}
-	m.invocations.DeletePartialMatch(labels)
-	m.duration.DeletePartialMatch(labels)
-	m.inFlight.DeletePartialMatch(labels)
-	delete(of, e.Key.Name)
-	if len(of) > 0 {
-		return false
+	if last {
+		m.refused.DeletePartialMatch(prometheus.Labels{"namespace": key.Namespace})
 	}
-	delete(m.functions, e.Key.Namespace)
-	m.refused.DeletePartialMatch(prometheus.Labels{"namespace": e.Key.Namespace})
-	return true
 }
 
 // outcome is what the client was told; code 499 if it left before.
-func (c *call) outcome() (code string, said invoke.Executed) {
+func (c *call) outcome() (code string, said invoke.Executed, cold bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.status == 0 {
-		return "499", invoke.ExecutedMaybe
+		return "499", invoke.ExecutedMaybe, c.cold
 	}
-	return strconv.Itoa(c.status), c.said
+	return strconv.Itoa(c.status), c.said, c.cold
 }

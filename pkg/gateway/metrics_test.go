@@ -2,8 +2,12 @@ package gateway_test
 
 import (
 	"context"
+	"math"
+	"strings"
 	"testing"
+	"time"
 
+	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
 	"github.com/windlass-dev/windlass/pkg/gateway"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 )
@@ -37,6 +41,27 @@ func (w *world) metric(name string, labels ...string) float64 {
 	}
 	if !found {
 		return -1
+	}
+	return sum
+}
+
+// spent is the sum of a histogram over all series whose labels include the pair.
+func (w *world) spent(name, label, value string) (sum float64) {
+	families, err := w.registry.Gather()
+	if err != nil {
+		w.Fatal(err)
+	}
+	for _, family := range families {
+		if family.GetName() != name {
+			continue
+		}
+		for _, m := range family.GetMetric() {
+			for _, l := range m.GetLabel() {
+				if l.GetName() == label && l.GetValue() == value {
+					sum += m.GetHistogram().GetSampleSum()
+				}
+			}
+		}
 	}
 	return sum
 }
@@ -80,11 +105,93 @@ func TestCallsAreCounted(t *testing.T) {
 		{3, total, nil},
 		{0, inFlight, nil},
 		{1, "windlass_gateway_claims_refused_total", nil},
+		{2, "windlass_gateway_claims_granted_total", nil},
+		{3, "windlass_gateway_offers_total", []string{"kind", "first"}},
 		{1, "windlass_gateway_refused_total", []string{"namespace", "", "reason", "FunctionNotFound"}},
 	} {
 		if got := w.metric(tt.name, tt.labels...); got != tt.want {
 			t.Errorf("%s%v is %v, want %v", tt.name, tt.labels, got, tt.want)
 		}
+	}
+}
+
+func TestWhatTheTimeOfCallsIsSpentOn(t *testing.T) {
+	w := newWorld(t)
+	answers := w.call(w.get("/function/hello/"))
+	i := w.take()
+	i.send(&wirev1.AttemptRequest{Kind: &wirev1.AttemptRequest_Head{Head: &wirev1.ResultHead{
+		Status: 200, Whole: true, Cold: true, ExecNs: int64(time.Microsecond), BegunAfterNs: 1,
+	}}})
+	wrote(t, answers, 200, invoke.ExecutedYes)
+	answers = w.call(w.get("/function/hello/"))
+	i = w.take()
+	i.head(200)
+	i.body("x")
+	i.send(&wirev1.AttemptRequest{Kind: &wirev1.AttemptRequest_End{End: &wirev1.ResultEnd{ExecNs: math.MaxInt64}}})
+	wrote(t, answers, 200, invoke.ExecutedYes)
+	answers = w.call(w.get("/function/hello/"))
+	w.take().die()
+	wrote(t, answers, 502, invoke.ExecutedMaybe)
+	refuseNext(w)
+
+	until(t, "the last call is counted", func() bool { return w.metric(duration) == 4 })
+	const perStage, sums = "windlass_gateway_stage_duration_seconds", "windlass_gateway_stage_seconds_total"
+	whole := w.spent(duration, "function", "hello")
+	added := 0.0
+	for stage, calls := range map[string]float64{"admit": 4, "queue": 4, "claim": 3, "execute": 3, "return": 2} {
+		spent, sum := w.spent(perStage, "stage", stage), w.metric(sums, "function", "hello", "stage", stage)
+		if got := w.metric(perStage, "stage", stage); got != calls || math.Abs(spent-sum) > 1e-9 {
+			t.Errorf("%s: %v calls took %v s, and the function's %v s; want %v calls", stage, got, spent, sum, calls)
+		}
+		added += spent
+	}
+	if math.Abs(added-whole) > 1e-6 {
+		t.Errorf("stages add up to %v s, calls took %v s", added, whole)
+	}
+	if got := w.metric("windlass_gateway_cold_invocations_total", "function", "hello"); got != 1 {
+		t.Errorf("%v were the first of their instances", got)
+	}
+}
+
+// refuseNext makes a call and has its scheduler refuse it.
+func refuseNext(w *world) {
+	w.Helper()
+	answers := w.call(w.get("/function/hello/"))
+	ticket := w.scheduler.ticket()
+	w.scheduler.refuse(&wirev1.Refusal{InvocationId: ticket.GetInvocationId(), Reason: wirev1.Refusal_REASON_QUEUE_FULL})
+	wrote(w.T, answers, 429, invoke.ExecutedNo)
+}
+
+func TestWhatIsHeldIsTold(t *testing.T) {
+	w := newWorld(t, func(c *gateway.Config) { c.MaxInvocations, c.MaxBodyMemory = 7, 200_000 })
+	answers := w.call(w.request("POST", "/function/hello/", strings.NewReader("12345")))
+	i := w.take()
+	for name, want := range map[string]float64{
+		"windlass_gateway_invocations_held":  1,
+		"windlass_gateway_invocations_limit": 7,
+		"windlass_gateway_body_bytes_held":   5,
+		"windlass_gateway_body_bytes_limit":  200_000,
+	} {
+		if got := w.metric(name); got != want {
+			t.Errorf("%s is %v, want %v", name, got, want)
+		}
+	}
+	i.whole(200, "")
+	wrote(t, answers, 200, invoke.ExecutedYes)
+	until(t, "nothing is held", func() bool { return w.metric("windlass_gateway_invocations_held") == 0 })
+}
+
+// A ticket that nobody claims is offered again, and that is not another call.
+func TestTicketsThatAreOfferedAgainAreCounted(t *testing.T) {
+	w := newWorld(t)
+	answers := w.call(w.get("/function/hello/"))
+	i := w.take()
+	i.release("not now")
+	w.take().whole(200, "")
+	wrote(t, answers, 200, invoke.ExecutedYes)
+	const offers = "windlass_gateway_offers_total"
+	if first, again := w.metric(offers, "kind", "first"), w.metric(offers, "kind", "again"); first != 1 || again < 1 {
+		t.Errorf("%v tickets, %v of them again", first, again)
 	}
 }
 
@@ -101,7 +208,7 @@ func TestTheSeriesOfADeletedFunctionAreDeleted(t *testing.T) {
 	until(t, "the series are gone", func() bool { return w.metric(total) == -1 && w.metric(inFlight) == -1 })
 	i.whole(200, "")
 	wrote(t, answers, 200, invoke.ExecutedYes)
-	for _, name := range []string{total, duration, inFlight} {
+	for _, name := range []string{total, duration, inFlight, "windlass_gateway_stage_seconds_total", "windlass_gateway_cold_invocations_total"} {
 		if got := w.metric(name); got != -1 {
 			t.Errorf("%s is back: %v", name, got)
 		}

@@ -20,8 +20,8 @@ const (
 	HeaderInvocationID = "X-Windlass-Invocation-Id"
 	HeaderExecuted     = "X-Windlass-Executed"
 	HeaderDurationMs   = "X-Windlass-Duration-Ms"
-	// HeaderQueueMs is the time from the call's admission until an instance
-	// claimed it.
+	// HeaderQueueMs is the time from the call's receipt until an instance
+	// had it.
 	HeaderQueueMs       = "X-Windlass-Queue-Ms"
 	HeaderColdStart     = "X-Windlass-Cold-Start"
 	HeaderFunctionError = "X-Windlass-Function-Error"

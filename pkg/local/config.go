@@ -39,6 +39,10 @@ type Config struct {
 	// RequireKeys lets nobody call functions who has no API key.
 	RequireKeys bool
 
+	// NoMetrics counts neither calls nor decisions: it is for measuring what
+	// counting costs.
+	NoMetrics bool
+
 	Gateway   gateway.Config
 	Scheduler scheduler.Config
 }

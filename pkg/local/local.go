@@ -168,18 +168,18 @@ func (w *Windlass) start(ctx context.Context, parts *lifecycle.Lifecycle) error 
 	// 2. The scheduler and the gateway, which instances can reach.
 	instances := provisioner.New(
 		provisioner.Config{Nodes: []nodepick.Node{{Name: nodeName, Allocatable: w.config.Capacity}}},
-		provisioner.Deps{Runtime: w.process, Now: time.Now, Log: w.log},
+		provisioner.Deps{Runtime: w.process, Witness: w.process, Now: time.Now, Log: w.log},
 	)
 	if w.scheduler, err = scheduler.New(w.config.Scheduler, scheduler.Deps{
 		Catalog: w.store.Catalog(), Memory: w.learnt, Keeper: keeper, Instances: instances,
-		Registry: w.registry, Log: w.log, Now: time.Now,
+		Registry: w.counting(), Log: w.log, Now: time.Now,
 	}); err != nil {
 		return err
 	}
 	config := w.config.Gateway
 	config.ClaimAddr = w.wireListener.Addr().String()
 	if w.gateway, err = gateway.New(config, gateway.Deps{
-		Catalog: w.store.Catalog(), Callers: w.guard(), Registry: w.registry, Log: w.log,
+		Catalog: w.store.Catalog(), Callers: w.guard(), Registry: w.counting(), Log: w.log,
 		Router: ownership.NewStatic(ownership.Owner{ID: nodeName, Addr: config.ClaimAddr}),
 	}); err != nil {
 		return err
@@ -230,6 +230,14 @@ func (w *Windlass) closeListeners() {
 	}
 }
 
+// counting is where calls and decisions are counted; nil for nowhere.
+func (w *Windlass) counting() prometheus.Registerer {
+	if w.config.NoMetrics {
+		return nil
+	}
+	return w.registry
+}
+
 // Ready is closed when calls can be made.
 func (w *Windlass) Ready() <-chan struct{} { return w.ready }
 
@@ -272,6 +280,16 @@ func (w *Windlass) Account(key invoke.FunctionKey) (history.Account, bool) {
 	// It has decided nothing yet.
 	_, known := w.store.Catalog().Get(key)
 	return history.Account{Namespace: key.Namespace, Name: key.Name, Served: true, Decisions: []history.Told{}}, known
+}
+
+// Latest tells of the last decision on each function that was decided on lately.
+func (w *Windlass) Latest() history.Latest {
+	select {
+	case <-w.ready:
+		return w.scheduler.Latest()
+	default:
+		return history.Latest{Functions: []history.Account{}}
+	}
 }
 
 // Totals are what was ordered for a function so far.

@@ -74,10 +74,7 @@ func New(config Config, deps Deps) (*Peers, error) {
 		watched: make(map[string]*peer),
 	}
 	p.routes.Store(new([ownership.Slots]route))
-	deps.Registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "windlass_peers_silent",
-		Help: "Schedulers that do not answer, as seen from here; others stand in for them.",
-	}, func() float64 { return float64(len(p.silent())) }))
+	deps.Registry.MustRegister(silentNow.Func(func() float64 { return float64(len(p.silent())) }))
 	return p, nil
 }
 

@@ -38,6 +38,8 @@ type attempt struct {
 	cancel context.CancelCauseFunc
 	// gateway is nil until it is needed.
 	gateway *gateway
+	// asked is when the claim was sent; zero before that.
+	asked time.Time
 
 	// The rest is kept under the agent's lock. stream is there once the claim is
 	// on its way.
@@ -128,7 +130,7 @@ func (a *Agent) sendClaim(at *attempt, stream attemptStream) error {
 	if at.released {
 		return errReleased
 	}
-	at.stream = stream
+	at.stream, at.asked = stream, time.Now()
 	return stream.Send(a.claimOf(at, false))
 }
 

@@ -19,7 +19,7 @@ func (a *Agent) run(at *attempt, stream attemptStream, granted *wirev1.Granted) 
 	defer expire()
 	call, body := newCall(callCtx, at, granted)
 	w := a.newResult(granted.GetMethod())
-	w.stream = stream
+	w.stream, w.begunAfter = stream, w.begun.Sub(at.asked)
 	followed := make(chan struct{})
 	go func() {
 		defer close(followed)

@@ -34,6 +34,8 @@ type pulls struct {
 	mu     sync.Mutex  // held to send
 	deaf   atomic.Bool // answers nothing of itself
 	pings  atomic.Int64
+	report atomic.Pointer[wirev1.AgentReport] // the last one
+	hello  atomic.Pointer[wirev1.Hello]
 	said   chan string
 	end    chan error // takes one
 	dying  atomic.Bool
@@ -74,11 +76,13 @@ func (s *fakeScheduler) Pull(stream grpc.BidiStreamingServer[wirev1.PullRequest,
 // hearOne answers what a scheduler answers of itself, and keeps the rest for the test.
 func (p *pulls) hearOne(msg *wirev1.PullRequest) {
 	var answer *wirev1.PullReply
-	if msg.GetHello() != nil {
+	if hello := msg.GetHello(); hello != nil {
+		p.hello.Store(hello)
 		answer = &wirev1.PullReply{Kind: &wirev1.PullReply_Welcome{Welcome: &wirev1.Welcome{Epoch: 1}}}
 	}
 	if msg.GetPing() != nil {
 		p.pings.Add(1)
+		p.report.Store(msg.GetPing().GetReport())
 		answer = &wirev1.PullReply{Kind: &wirev1.PullReply_Pong{Pong: &wirev1.Pong{}}}
 	} else {
 		p.said <- tellPull(msg)

@@ -19,7 +19,10 @@ const wholeBody = 64 << 10
 // known to be small, and otherwise as it comes. What cannot be sent is dropped, so
 // that the function comes to its end and can be used again.
 type resultWriter struct {
-	begun  time.Time
+	begun time.Time
+	// begunAfter is how long after the claim that was; 0 if there was none.
+	begunAfter time.Duration
+
 	cold   bool
 	isHead bool // answers a HEAD request, whose Content-Length has no body
 	// stream is there from the beginning, or as soon as open was called, which
@@ -72,7 +75,7 @@ func (w *resultWriter) WriteHead(h adapter.Head) error {
 }
 
 func (w *resultWriter) sendHead(head *wirev1.ResultHead) {
-	head.ExecNs = int64(time.Since(w.begun))
+	head.BegunAfterNs, head.ExecNs = int64(w.begunAfter), int64(time.Since(w.begun))
 	w.sent = true
 	w.send(&wirev1.AttemptRequest{Kind: &wirev1.AttemptRequest_Head{Head: head}})
 }
@@ -107,21 +110,23 @@ func (w *resultWriter) end(err error) {
 		w.held.Whole, w.held.WholeBody = true, w.body
 		w.sendHead(w.held)
 	case err == nil && w.sent:
-		w.send(endOf(nil))
+		w.send(w.endOf(nil))
 	case err == nil:
-		w.send(endOf(&wirev1.Failure{Kind: wirev1.Failure_KIND_BAD_ANSWER, Detail: "the function gave no answer"}))
+		w.send(w.endOf(&wirev1.Failure{Kind: wirev1.Failure_KIND_BAD_ANSWER, Detail: "the function gave no answer"}))
 	case errors.Is(err, adapter.ErrNotStarted) && !w.sent:
 		w.send(&wirev1.AttemptRequest{Kind: &wirev1.AttemptRequest_Release{Release: &wirev1.Release{Reason: err.Error()}}})
 	default:
-		w.send(endOf(failure(err)))
+		w.send(w.endOf(failure(err)))
 	}
 	if w.stream != nil {
 		_ = w.stream.CloseSend()
 	}
 }
 
-func endOf(f *wirev1.Failure) *wirev1.AttemptRequest {
-	return &wirev1.AttemptRequest{Kind: &wirev1.AttemptRequest_End{End: &wirev1.ResultEnd{Failure: f}}}
+func (w *resultWriter) endOf(f *wirev1.Failure) *wirev1.AttemptRequest {
+	return &wirev1.AttemptRequest{Kind: &wirev1.AttemptRequest_End{End: &wirev1.ResultEnd{
+		Failure: f, ExecNs: int64(time.Since(w.begun)),
+	}}}
 }
 
 func failure(err error) *wirev1.Failure {

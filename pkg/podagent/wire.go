@@ -14,6 +14,7 @@ func toWire(m core.Message, who identity, token string) *wirev1.PullRequest {
 	case core.Hello:
 		return &wirev1.PullRequest{Kind: &wirev1.PullRequest_Hello{Hello: &wirev1.Hello{
 			FunctionUid: who.uid, Generation: who.generation, Cid: who.cid, Spare: who.spare, Token: token,
+			AgeNs: int64(m.Age), ReadyAfterNs: int64(m.ReadyAfter),
 		}}}
 	case core.Pull:
 		done := make([]*wirev1.Done, 0, len(m.Done))
@@ -26,7 +27,7 @@ func toWire(m core.Message, who identity, token string) *wirev1.PullRequest {
 	case core.Goodbye:
 		return &wirev1.PullRequest{Kind: &wirev1.PullRequest_Goodbye{Goodbye: &wirev1.Goodbye{Reason: goodbyeReason(m.Reason), Detail: m.Detail}}}
 	case core.Ping:
-		return &wirev1.PullRequest{Kind: &wirev1.PullRequest_Ping{Ping: &wirev1.Ping{EveryNs: int64(m.Every)}}}
+		return &wirev1.PullRequest{Kind: &wirev1.PullRequest_Ping{Ping: &wirev1.Ping{EveryNs: int64(m.Every), Report: report(m.Report)}}}
 	}
 	return &wirev1.PullRequest{}
 }

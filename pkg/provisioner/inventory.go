@@ -90,13 +90,23 @@ type Counts struct {
 	// Awaited are those of Creating that ran when they were adopted, and whose
 	// agent has not been heard of since.
 	Awaited int
+	// Silent are those, creating or created, whose agent was heard of and has no
+	// stream now. Those that were created are among Leaving.
+	Silent int
 }
 
 // Inventory is what exists and what was ordered. It is not safe for concurrent
 // use.
 type Inventory struct {
 	functions map[string]*account
-	requested map[string]nodepick.Amount
+	// nodes are those that have instances.
+	nodes map[string]occupancy
+}
+
+// occupancy is how many instances are on a node, and what they request.
+type occupancy struct {
+	instances int
+	requested nodepick.Amount
 }
 
 // account is what is kept of one function. It outlives the function's instances,
@@ -111,7 +121,7 @@ type account struct {
 func NewInventory() *Inventory {
 	return &Inventory{
 		functions: make(map[string]*account),
-		requested: make(map[string]nodepick.Amount),
+		nodes:     make(map[string]occupancy),
 	}
 }
 
@@ -141,7 +151,7 @@ func (v *Inventory) Adopt(in Instance) {
 // Release drops a function's instances, which somebody else looks after.
 func (v *Inventory) Release(uid string) {
 	for _, in := range v.all(uid) {
-		v.requested[in.Node] = v.requested[in.Node].Minus(in.Requests)
+		v.vacate(in)
 	}
 	if a := v.functions[uid]; a != nil {
 		clear(a.instances)
@@ -160,7 +170,18 @@ func (v *Inventory) account(uid string) *account {
 
 func (v *Inventory) add(a *account, in *Instance) {
 	a.instances[in.CID] = in
-	v.requested[in.Node] = v.requested[in.Node].Plus(in.Requests)
+	on := v.nodes[in.Node]
+	v.nodes[in.Node] = occupancy{on.instances + 1, on.requested.Plus(in.Requests)}
+}
+
+// vacate takes an instance off its node.
+func (v *Inventory) vacate(in *Instance) {
+	on := v.nodes[in.Node]
+	if on.instances == 1 {
+		delete(v.nodes, in.Node)
+		return
+	}
+	v.nodes[in.Node] = occupancy{on.instances - 1, on.requested.Minus(in.Requests)}
 }
 
 // Get returns an instance. The error is ErrUnknownInstance or nil.
@@ -269,7 +290,7 @@ func (v *Inventory) Remove(key Key) (Instance, error) {
 	if err != nil {
 		return Instance{}, err
 	}
-	v.requested[in.Node] = v.requested[in.Node].Minus(in.Requests)
+	v.vacate(in)
 	delete(v.functions[key.FunctionUID].instances, key.CID)
 	v.settle(key.FunctionUID)
 	return *in, nil
@@ -317,11 +338,19 @@ func (in *Instance) overdue(now time.Time, patience time.Duration) bool {
 	return false
 }
 
+// silent tells whether the agent of an instance that is not leaving has gone.
+func (in *Instance) silent() bool {
+	return in.State != Leaving && !in.Connected && !in.SilentSince.IsZero()
+}
+
 // Count counts a function's instances. A created instance without a stream
 // counts as leaving: it can take no work.
 func (v *Inventory) Count(uid string) Counts {
 	var c Counts
 	for _, in := range v.all(uid) {
+		if in.silent() {
+			c.Silent++
+		}
 		switch {
 		case in.State == Creating:
 			c.Creating++
@@ -347,7 +376,16 @@ func (v *Inventory) Instances(uid string) []Instance {
 }
 
 // Requested is what instances have requested of a node.
-func (v *Inventory) Requested(node string) nodepick.Amount { return v.requested[node] }
+func (v *Inventory) Requested(node string) nodepick.Amount { return v.nodes[node].requested }
+
+// On is how many instances are on each node that has some.
+func (v *Inventory) On() map[string]int {
+	on := make(map[string]int, len(v.nodes))
+	for node, o := range v.nodes {
+		on[node] = o.instances
+	}
+	return on
+}
 
 func (v *Inventory) all(uid string) map[invoke.CID]*Instance {
 	if a := v.functions[uid]; a != nil {

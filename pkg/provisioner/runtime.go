@@ -95,4 +95,13 @@ type Nodes interface {
 	// The slice is the caller's own. An instance counts as soon as its Start
 	// has returned.
 	Candidates(fn *v1alpha1.Function) ([]nodepick.Node, []nodepick.Rejection)
+	// Nodes are all nodes, with all that is requested of each of them now.
+	Nodes() []nodepick.Node
+}
+
+// Witness is a runtime that sees how far the start of an instance has come.
+type Witness interface {
+	// Progress says when an instance that was started here was there, and when its
+	// pod had a network; the zero time for what was not seen, or is none.
+	Progress(functionUID string, cid invoke.CID) (created, sandboxed time.Time)
 }

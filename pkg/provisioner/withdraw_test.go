@@ -33,7 +33,7 @@ func TestTheYoungestThatNobodyHasHeardOfAreWithdrawn(t *testing.T) {
 			t.Errorf("withdrew %v of -1", got)
 		}
 		expectTold(t, e, string(third)+" gone, lost false: stopped", string(first)+" gone, lost false: stopped")
-		if c := p.Count("u"); c != (Counts{Creating: 1}) {
+		if c := p.Count("u"); c != (Counts{Creating: 1, Silent: 1}) {
 			t.Errorf("counts %+v", c)
 		}
 		if _, _, failing := p.Failing("u"); failing {

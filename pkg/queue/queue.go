@@ -49,6 +49,7 @@ type Queue struct {
 
 	arrived  uint64
 	departed uint64
+	asked    uint64
 	seq      uint64
 }
 
@@ -183,6 +184,7 @@ func (q *Queue) Pull(cid invoke.CID, credits int, now time.Time) error {
 		return nil
 	}
 	in.credits += credits
+	q.asked += uint64(credits)
 	if in.credits == in.capacity {
 		in.idleSince = now
 	}

@@ -23,6 +23,8 @@ type twin struct {
 	// pace was judged last.
 	late        []time.Time
 	newestFirst bool
+	// pulls are the credits that were ever given.
+	pulls uint64
 }
 
 type twinTicket struct {
@@ -144,6 +146,7 @@ func (w *twin) pull(cid invoke.CID, credits int, now time.Time) bool {
 	in.asked = true
 	for ; credits > 0 && !in.retired && in.credits+w.holding(cid) < in.capacity; credits-- {
 		in.credits++
+		w.pulls++
 		if in.credits == in.capacity {
 			in.idle = now
 		}
@@ -357,12 +360,13 @@ func (w *twin) clear() []invoke.ID {
 
 func (w *twin) view(now time.Time) View {
 	waiting := w.waiting()
-	v := View{Waiting: len(waiting), Out: len(w.tickets) - len(waiting), Arrived: w.arrived, Departed: w.departed, NewestFirst: w.newestFirst}
+	v := View{Waiting: len(waiting), Out: len(w.tickets) - len(waiting), Arrived: w.arrived, Departed: w.departed, NewestFirst: w.newestFirst, Asked: w.pulls}
 	for _, in := range w.instances {
 		if in.retired {
 			continue
 		}
 		v.Instances++
+		v.Asking += in.credits
 		if w.holding(in.cid) > 0 {
 			v.Busy++
 		}

@@ -12,6 +12,10 @@ type View struct {
 	// Arrived - Departed = Waiting.
 	Arrived  uint64
 	Departed uint64
+	// Asked counts the tickets that instances ever asked for, as far as they could
+	// hold them, and Asking those that they ask for now.
+	Asked  uint64
+	Asking int
 	// Instances have joined and are not retired; Busy ones hold a ticket.
 	Instances int
 	Busy      int
@@ -29,6 +33,7 @@ func (q *Queue) View(now time.Time) View {
 		Out:         q.Out(),
 		Arrived:     q.arrived,
 		Departed:    q.departed,
+		Asked:       q.asked,
 		NewestFirst: q.turn.newestFirst,
 	}
 	for _, in := range q.instances {
@@ -36,6 +41,7 @@ func (q *Queue) View(now time.Time) View {
 			continue
 		}
 		v.Instances++
+		v.Asking += in.credits
 		if len(in.out) > 0 {
 			v.Busy++
 		}

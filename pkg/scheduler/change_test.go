@@ -13,6 +13,7 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
 	"github.com/windlass-dev/windlass/pkg/catalog"
+	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 )
 
@@ -164,7 +165,7 @@ func TestDeletedFunctionLeavesNothingBehind(t *testing.T) {
 		if len(w.scheduler.functions)+len(w.scheduler.active) != 0 {
 			t.Error("the function is still known")
 		}
-		w.scheduler.record(f, (*metrics).started) // a stream that was slow
+		w.scheduler.record(f, func(m *metrics, key invoke.FunctionKey) { m.refused(key, invoke.RefusedNoCapacity, 1) }) // a stream that was slow
 		if families := w.scrape("function"); len(families) != 0 {
 			t.Errorf("series are left: %v", families)
 		}

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/fpcs"
 	"github.com/windlass-dev/windlass/pkg/fpcs/history"
 	"github.com/windlass-dev/windlass/pkg/invoke"
@@ -77,10 +78,16 @@ func (ch *chronicle) forget(uid string) {
 	ch.book.Forget(uid)
 }
 
-func (ch *chronicle) last(uid string) []history.Entry {
+func (ch *chronicle) last(uid string, n int) []history.Entry {
 	ch.mu.Lock()
 	defer ch.mu.Unlock()
-	return ch.book.Last(uid, history.DefaultBounds().PerFunction)
+	return ch.book.Last(uid, n)
+}
+
+func (ch *chronicle) recent(since time.Time, n int) (uids []string, more int) {
+	ch.mu.Lock()
+	defer ch.mu.Unlock()
+	return ch.book.Recent(since, n)
 }
 
 // Account tells of the last decisions on a function; false if there is no function
@@ -90,15 +97,20 @@ func (s *Scheduler) Account(key invoke.FunctionKey) (history.Account, bool) {
 	if !known {
 		return history.Account{}, false
 	}
-	a := history.Account{Namespace: key.Namespace, Name: key.Name, Scheduler: s.config.ID, Decisions: []history.Told{}}
 	f := s.lookup(uidOf(fn))
 	if f == nil {
 		// It is so new that Run has not heard of it.
-		return a, true
+		return history.Account{Namespace: key.Namespace, Name: key.Name, Scheduler: s.config.ID, Decisions: []history.Told{}}, true
 	}
+	return s.account(f, fn, history.DefaultBounds().PerFunction), true
+}
+
+// account tells of the last n decisions on a function.
+func (s *Scheduler) account(f *function, fn *v1alpha1.Function, n int) history.Account {
+	a := history.Account{Namespace: fn.Namespace, Name: fn.Name, Scheduler: s.config.ID, Decisions: []history.Told{}}
 	if _, served := s.serves(f); !served {
 		a.Owner = s.owner(f.slot).ID
-		return a, true
+		return a
 	}
 	counts := s.deps.Instances.Count(f.uid)
 	a.Decider = cmp.Or(string(fn.Spec.Decider), s.config.Decider)
@@ -107,8 +119,30 @@ func (s *Scheduler) Account(key invoke.FunctionKey) (history.Account, bool) {
 	if why, _, failing := s.deps.Instances.Failing(f.uid); failing {
 		a.Problem = why.Code
 	}
-	a.Decisions = history.Tell(s.chronicle.last(f.uid))
-	return a, true
+	a.Decisions = history.Tell(s.chronicle.last(f.uid, n))
+	return a
+}
+
+// What Latest tells of.
+const (
+	latestFunctions = 1000
+	latestAge       = time.Minute
+)
+
+// Latest tells of the last decision on each function that was decided on in the last
+// minute, which all are that have calls or are getting instances; at most 1,000, the
+// last one first.
+func (s *Scheduler) Latest() history.Latest {
+	uids, more := s.chronicle.recent(s.deps.Now().Add(-latestAge), latestFunctions)
+	latest := history.Latest{Scheduler: s.config.ID, Functions: []history.Account{}, More: more}
+	for _, uid := range uids {
+		if f := s.lookup(uid); f != nil {
+			if a := s.account(f, f.current(), 1); a.Served {
+				latest.Functions = append(latest.Functions, a)
+			}
+		}
+	}
+	return latest
 }
 
 // servedSince is when the slot was taken over; zero if it was not.

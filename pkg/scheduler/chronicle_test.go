@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -103,12 +104,12 @@ func TestADeletedFunctionsDecisionsAreForgotten(t *testing.T) {
 		fn, g := w.put("f"), w.gateway("g:1")
 		g.offer(fn, 1)
 		w.ticks(1)
-		if n := len(w.scheduler.chronicle.last(string(fn.UID))); n == 0 {
+		if n := len(w.scheduler.chronicle.last(string(fn.UID), 10)); n == 0 {
 			t.Fatal("nothing was kept")
 		}
 		w.catalog.Remove(fn.Key())
 		w.ticks(1)
-		if n := len(w.scheduler.chronicle.last(string(fn.UID))); n != 0 {
+		if n := len(w.scheduler.chronicle.last(string(fn.UID), 10)); n != 0 {
 			t.Errorf("%d decisions are kept", n)
 		}
 		if _, known := w.scheduler.Account(fn.Key()); known {
@@ -145,5 +146,45 @@ func TestWhatWasWithdrawnIsTold(t *testing.T) {
 		}
 		w.scheduler.chronicle.keep(w.scheduler, c)
 		w.expectTold(w.account(), "withdrew 2: Surplus: |3 starting")
+	})
+}
+
+func TestTheLastDecisionsOnAllFunctionsAreTold(t *testing.T) {
+	inSharedWorld(t, func(w *world) {
+		told := func() (names []string) {
+			synctest.Wait()
+			latest := w.scheduler.Latest()
+			if latest.Scheduler != "self" || latest.Functions == nil || latest.More != 0 {
+				t.Errorf("told: %+v", latest)
+			}
+			for _, a := range latest.Functions {
+				if len(a.Decisions) != 1 || !a.Served || a.Namespace != "ns" {
+					t.Errorf("of %s is told: %+v", a.Name, a)
+				}
+				names = append(names, a.Name)
+			}
+			return names
+		}
+		expect := func(want ...string) {
+			t.Helper()
+			if got := told(); !slices.Equal(got, want) {
+				t.Errorf("it is told of %q, want %q", got, want)
+			}
+		}
+		w.put("idle")
+		first, second, g := w.put("first"), w.put("second"), w.gateway("g:1")
+		expect()
+		g.offer(first, 1)
+		w.ticks(3)
+		expect("first")
+		w.ready(w.started(first, 1)[0]).pull(1, doneWith(1, time.Millisecond))
+		w.ticks(3)
+		g.offerFor(second, 10*time.Minute, 2)
+		w.ticks(3)
+		expect("second", "first")
+		w.after(latestAge)
+		expect("second")
+		w.keeper.lose("other:1")
+		expect()
 	})
 }

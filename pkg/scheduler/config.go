@@ -114,6 +114,7 @@ type Instances interface {
 	Connect(key provisioner.Key)
 	Disconnect(key provisioner.Key)
 	Pulled(key provisioner.Key) (took time.Duration, first bool)
+	Progress(key provisioner.Key) provisioner.Progress
 	Leaving(key provisioner.Key, within time.Duration)
 	Broken(key provisioner.Key, detail string, within time.Duration)
 	StartFailed(key provisioner.Key, code, reason string)
@@ -121,8 +122,10 @@ type Instances interface {
 	Withdraw(uid string, n int) []provisioner.Key
 	Forgive(uid string)
 	Forget(uid string)
+	Has(key provisioner.Key) bool
 	Count(uid string) provisioner.Counts
 	Instances(uid string) []provisioner.Instance
+	Nodes() []provisioner.NodeLoad
 	Candidates(fn *v1alpha1.Function) ([]nodepick.Node, []nodepick.Rejection)
 	Requests(fn *v1alpha1.Function) nodepick.Amount
 	Failing(uid string) (why provisioner.StartFailure, retryAfter time.Duration, failing bool)
@@ -161,7 +164,8 @@ type Deps struct {
 	// Runtimes may be nil: then there are no spare instances.
 	Runtimes Runtimes
 	// Memory may be nil.
-	Memory   Memory
+	Memory Memory
+	// Registry may be nil: then nothing is told.
 	Registry prometheus.Registerer
 	Log      *slog.Logger
 	Now      func() time.Time

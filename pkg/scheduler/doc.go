@@ -27,7 +27,8 @@
 // An instance has one stream, the newest. One that falls silent loses it, and what it
 // held unclaimed goes to others.
 //
-// It keeps what it decided lately, for people who ask why: Account.
+// It keeps what it decided lately, for people who ask why: Account
+// of one function, Latest of all that something was decided on.
 //
 // Everything that it knows is soft: tickets come again from their gateways, and
 // instances say hello again. It promises that a ticket which it cannot serve is

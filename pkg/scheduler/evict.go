@@ -41,7 +41,7 @@ type idleInstance struct {
 // instance by instance, what others keep for their next call.
 func (s *Scheduler) makeRoom(f *function, known *idleness, hasSome bool) bool {
 	if f.evicted != nil {
-		if !s.exists(*f.evicted) {
+		if !s.deps.Instances.Has(*f.evicted) {
 			f.evicted = nil
 		}
 		return true
@@ -67,12 +67,6 @@ func (s *Scheduler) makeRoom(f *function, known *idleness, hasSome bool) bool {
 			return true
 		}
 	}
-}
-
-func (s *Scheduler) exists(key provisioner.Key) bool {
-	return slices.ContainsFunc(s.deps.Instances.Instances(key.FunctionUID), func(in provisioner.Instance) bool {
-		return in.CID == key.CID
-	})
 }
 
 // gather lists the idle instances of all functions.
@@ -149,7 +143,7 @@ func (s *Scheduler) evict(chosen idleInstance, idle time.Duration, reason string
 	if !s.retire(chosen, s.evictPolicy(g), reason) {
 		return false
 	}
-	s.record(g, (*metrics).evicted)
+	g.note(instanceEvicted, 1)
 	s.deps.Log.Info("evicted an idle instance", "function", g.current().Key().String(), "cid", chosen.cid, "reason", reason, "idle", idle)
 	return true
 }

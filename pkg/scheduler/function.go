@@ -15,6 +15,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/queue/broker"
 	"github.com/windlass-dev/windlass/pkg/queue/intake"
 	"github.com/windlass-dev/windlass/pkg/scheduler/alarm"
+	"github.com/windlass-dev/windlass/pkg/scheduler/coldstart"
 	"github.com/windlass-dev/windlass/pkg/scheduler/upkeep"
 )
 
@@ -57,9 +58,15 @@ type function struct {
 	// lost counts the instances that ended while they were needed, since
 	// the last tick.
 	lost int
-	// ordered counts all orders, and peak is the most instances at a time.
-	ordered int
-	peak    int
+	// peak is the most instances at a time.
+	peak int
+	// terms are those of the last decision.
+	terms   terms
+	tally   tally
+	births  births
+	reports reports
+	// spent is what the starts of instances took; nil if there was none.
+	spent *coldstart.Durations
 
 	// active says that the next tick looks at the function.
 	active atomic.Bool

@@ -58,6 +58,8 @@ type worldConfig struct {
 	shared bool
 	// runtimes, if there are any, may have warm pools.
 	runtimes Runtimes
+	// untold says that there is no Registry.
+	untold bool
 }
 
 // defaults are those with the paper's decider, whose decisions can be told
@@ -110,7 +112,7 @@ func newWorld(t testing.TB, config worldConfig) *world {
 		keeper:  newFakeKeeper(),
 	}
 	log := slog.New(slog.NewTextHandler(w.log, nil))
-	deps := provisioner.Deps{Runtime: w.runtime, Now: time.Now, Log: log}
+	deps := provisioner.Deps{Runtime: w.runtime, Witness: w.runtime, Now: time.Now, Log: log}
 	if config.shared {
 		config.ID = "self"
 		deps.Shared, deps.Verify = w.runtime, func(provisioner.Key, string) error { return nil }
@@ -123,12 +125,16 @@ func newWorld(t testing.TB, config worldConfig) *world {
 		provisioner.Config{Nodes: []nodepick.Node{{Name: "n", Allocatable: nodepick.Amount{MilliCPU: config.node, Memory: 1 << 50}}}},
 		deps,
 	)
+	var registry prometheus.Registerer
+	if !config.untold {
+		registry = w.registry
+	}
 	var err error
 	w.scheduler, err = New(config.Config, Deps{
 		Runtimes: config.runtimes,
 		Router:   w.keeper,
 		Catalog:  w.catalog, Keeper: w.keeper, Instances: w.instances,
-		Registry: w.registry, Log: log, Now: time.Now,
+		Registry: registry, Log: log, Now: time.Now,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -340,6 +346,25 @@ type fakeRuntime struct {
 	existing []provisioner.Existing
 	released []string
 	pods     fakePods
+	// progress is how far starts have come: when they were created and sandboxed.
+	progress map[provisioner.Key][2]time.Time
+}
+
+func (r *fakeRuntime) Progress(uid string, cid invoke.CID) (created, sandboxed time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	seen := r.progress[keyOf(uid, cid)]
+	return seen[0], seen[1]
+}
+
+// has notes how far the start of an instance has come.
+func (r *fakeRuntime) has(key provisioner.Key, created, sandboxed time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.progress == nil {
+		r.progress = make(map[provisioner.Key][2]time.Time)
+	}
+	r.progress[key] = [2]time.Time{created, sandboxed}
 }
 
 func (r *fakeRuntime) Adopt(*v1alpha1.Function) []provisioner.Existing {

@@ -7,92 +7,86 @@ import (
 
 	"github.com/windlass-dev/windlass/pkg/fpcs"
 	"github.com/windlass-dev/windlass/pkg/invoke"
-	"github.com/windlass-dev/windlass/pkg/ownership"
+	"github.com/windlass-dev/windlass/pkg/scheduler/coldstart"
 )
 
-// metrics are the scheduler's series. Those of a function go with it. States
-// are read from the queues and the inventory when they are scraped, so they
-// cannot drift.
+// metrics are what the scheduler counts beside its functions' tallies. The series of a
+// function go with it. It is nil if nobody wants to know.
 type metrics struct {
 	decisions *prometheus.CounterVec
-	ordered   *prometheus.CounterVec
-	starts    *prometheus.CounterVec
 	failures  *prometheus.CounterVec
-	evictions *prometheus.CounterVec
-	withdrawn *prometheus.CounterVec
-	released  *prometheus.CounterVec
-	deferrals *prometheus.CounterVec
 	refusals  *prometheus.CounterVec
-	taken     *prometheus.CounterVec
-	ticks     prometheus.Histogram
+
+	ticks, lags, starts prometheus.Histogram
+	stages              [coldstart.NumStages]prometheus.Observer
+	gained, lost        prometheus.Counter
 }
 
-var functionLabels = []string{"namespace", "function"}
-
 func newMetrics(reg prometheus.Registerer, s *Scheduler) *metrics {
-	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
-		return prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "windlass_scheduler_" + name, Help: help,
-		}, append(functionLabels[:2:2], labels...))
+	if reg == nil {
+		return nil
 	}
+	stages, moves := stageDecl.Vec(), slotMovesDecl.Vec()
 	m := &metrics{
-		decisions: counter("decisions_total", "Decisions to create instances, by reason.", "reason"),
-		ordered:   counter("instances_ordered_total", "Instances that were ordered."),
-		starts:    counter("instances_started_total", "Instances that have asked for work."),
-		failures:  counter("instances_failed_total", "Instances that ended before they asked for work."),
-		evictions: counter("instances_evicted_total", "Idle instances that were retired to make room for another function's."),
-		withdrawn: counter("instances_withdrawn_total", "Instances that were ended while they were being created, since they were not wanted any more."),
-		released:  counter("instances_released_total", "Idle instances that were retired, since the function's idle times say that no call is near."),
-		deferrals: counter("orders_deferred_total", "Decisions to create instances of which none could be created at that tick, since the rate was used up."),
-		refusals:  counter("refused_total", "Calls that were refused, when they came or while they waited, by reason.", "reason"),
-		taken:     counter("spares_taken_total", "Spare instances of warm pools that became the function's."),
-		ticks: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name:    "windlass_scheduler_tick_duration_seconds",
-			Help:    "Time that one tick took over all functions.",
-			Buckets: prometheus.ExponentialBuckets(0.00001, 4, 9),
-		}),
+		decisions: decisionsDecl.Vec(), failures: failedDecl.Vec(), refusals: refusedDecl.Vec(),
+		ticks: ticksDecl.New(), lags: lagDecl.New(), starts: coldStartDecl.New(),
+		gained: moves.WithLabelValues("gained"), lost: moves.WithLabelValues("lost"),
 	}
-	reg.MustRegister(m.decisions, m.ordered, m.starts, m.failures, m.evictions, m.withdrawn, m.released, m.deferrals, m.refusals, m.taken, m.ticks, stateCollector{s})
+	for stage := range coldstart.NumStages {
+		m.stages[stage] = stages.WithLabelValues(stage.String())
+	}
+	reg.MustRegister(m.decisions, m.failures, m.refusals, m.ticks, m.lags, m.starts, stages, moves, stateCollector{s})
 	return m
 }
 
-func (m *metrics) decided(key invoke.FunctionKey, d fpcs.Decision, ordered int) {
+func (m *metrics) decided(key invoke.FunctionKey, d fpcs.Decision) {
 	m.decisions.WithLabelValues(key.Namespace, key.Name, string(d.Why)).Inc()
-	m.ordered.WithLabelValues(key.Namespace, key.Name).Add(float64(ordered))
 }
 
-func (m *metrics) started(key invoke.FunctionKey) {
-	m.starts.WithLabelValues(key.Namespace, key.Name).Inc()
-}
-
-func (m *metrics) startFailed(key invoke.FunctionKey) {
-	m.failures.WithLabelValues(key.Namespace, key.Name).Inc()
-}
-
-func (m *metrics) evicted(key invoke.FunctionKey) {
-	m.evictions.WithLabelValues(key.Namespace, key.Name).Inc()
-}
-
-func (m *metrics) withdrew(key invoke.FunctionKey, n int) {
-	m.withdrawn.WithLabelValues(key.Namespace, key.Name).Add(float64(n))
-}
-
-func (m *metrics) releasedOne(key invoke.FunctionKey) {
-	m.released.WithLabelValues(key.Namespace, key.Name).Inc()
-}
-
-func (m *metrics) putOff(key invoke.FunctionKey) {
-	m.deferrals.WithLabelValues(key.Namespace, key.Name).Inc()
+func (m *metrics) startFailed(key invoke.FunctionKey, reason string) {
+	m.failures.WithLabelValues(key.Namespace, key.Name, reason).Inc()
 }
 
 func (m *metrics) refused(key invoke.FunctionKey, reason invoke.RefusalReason, n int) {
 	m.refusals.WithLabelValues(key.Namespace, key.Name, string(reason)).Add(float64(n))
 }
 
-func (m *metrics) ticked(took time.Duration) { m.ticks.Observe(took.Seconds()) }
+// late notes how much later than due a tick begins.
+func (m *metrics) late(by time.Duration) {
+	if m != nil {
+		m.lags.Observe(max(0, by).Seconds())
+	}
+}
+
+func (m *metrics) ticked(took time.Duration) {
+	if m != nil {
+		m.ticks.Observe(took.Seconds())
+	}
+}
+
+func (m *metrics) moved(gained, lost int) {
+	if m != nil {
+		m.gained.Add(float64(gained))
+		m.lost.Add(float64(lost))
+	}
+}
+
+// started notes how the start of an instance went.
+func (m *metrics) started(stages coldstart.Durations) {
+	if m == nil {
+		return
+	}
+	for stage, took := range stages {
+		m.stages[stage].Observe(took.Seconds())
+	}
+	m.starts.Observe(stages.Total().Seconds())
+}
 
 // record writes to the series of a function, unless it is gone and they with it.
 func (s *Scheduler) record(f *function, write func(m *metrics, key invoke.FunctionKey)) {
+	if s.metrics == nil {
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.functions[f.uid] == f {
@@ -101,100 +95,45 @@ func (s *Scheduler) record(f *function, write func(m *metrics, key invoke.Functi
 }
 
 func (m *metrics) forget(key invoke.FunctionKey) {
+	if m == nil {
+		return
+	}
 	labels := prometheus.Labels{"namespace": key.Namespace, "function": key.Name}
-	for _, vec := range []*prometheus.CounterVec{m.decisions, m.ordered, m.starts, m.failures, m.evictions, m.withdrawn, m.released, m.deferrals, m.refusals, m.taken} {
+	for _, vec := range []*prometheus.CounterVec{m.decisions, m.failures, m.refusals} {
 		vec.DeletePartialMatch(labels)
 	}
 }
 
-// stateCollector reads the state of every function at each scrape.
-type stateCollector struct{ s *Scheduler }
+// event is something that is counted for a function.
+type event int
 
-var (
-	queuedDesc = prometheus.NewDesc("windlass_scheduler_queued",
-		"Calls that wait for an instance.", functionLabels, nil)
-	oldestDesc = prometheus.NewDesc("windlass_scheduler_oldest_wait_seconds",
-		"How long the first waiting call has waited.", functionLabels, nil)
-	newestFirstDesc = prometheus.NewDesc("windlass_scheduler_newest_first",
-		"1 while the newest call is served first, since the queue is hopeless; otherwise 0.", functionLabels, nil)
-	instancesDesc = prometheus.NewDesc("windlass_scheduler_instances",
-		"Instances by state.", append(functionLabels[:2:2], "state"), nil)
-	executionDesc = prometheus.NewDesc("windlass_scheduler_mean_execution_seconds",
-		"Mean of the last execution times; absent if unknown.", functionLabels, nil)
-	startDesc = prometheus.NewDesc("windlass_scheduler_mean_start_seconds",
-		"Mean of the times that the last instances took from their order until they asked for work; absent if unknown.", functionLabels, nil)
+const (
+	instanceOrdered event = iota
+	orderDeferred
+	spareTaken
+	instanceStarted
+	instanceEvicted
+	instanceWithdrawn
+	instanceReleased
+	instanceExpired
+	pulledInVain
+
+	events
 )
 
-var (
-	sparesDesc = prometheus.NewDesc("windlass_scheduler_spare_instances",
-		"Spare instances of the scheduler's warm pools by state: starting, ready or leaving.", []string{"namespace", "runtime", "state"}, nil)
-	orphanDesc = prometheus.NewDesc("windlass_scheduler_orphan",
-		"1 while etcd does not confirm that the scheduler owns its slots, else 0.", nil, nil)
-	servedDesc = prometheus.NewDesc("windlass_scheduler_slots",
-		"Slots that the scheduler serves: owned, or provisionally for an owner that is silent.", []string{"as"}, nil)
-)
-
-// Describe implements prometheus.Collector.
-func (c stateCollector) Describe(ch chan<- *prometheus.Desc) {
-	ch <- queuedDesc
-	ch <- oldestDesc
-	ch <- newestFirstDesc
-	ch <- instancesDesc
-	ch <- executionDesc
-	ch <- startDesc
-	ch <- sparesDesc
-	ch <- orphanDesc
-	ch <- servedDesc
+// eventSeries are those in which events are told.
+var eventSeries = [events]series{
+	instanceOrdered: orderedSeries, orderDeferred: deferredSeries, spareTaken: sparesTakenSeries,
+	instanceStarted: startedSeries, instanceEvicted: evictedSeries, instanceWithdrawn: withdrawnSeries,
+	instanceReleased: releasedSeries, instanceExpired: expiredSeries, pulledInVain: pullsInVainSeries,
 }
 
-// Collect implements prometheus.Collector.
-func (c stateCollector) Collect(ch chan<- prometheus.Metric) {
-	c.collectSlots(ch)
-	c.collectSpares(ch)
-	for _, f := range c.s.all() {
-		key := f.current().Key()
-		counts, view := c.s.deps.Instances.Count(f.uid), f.broker.View()
-		gauge := func(desc *prometheus.Desc, value float64, labels ...string) {
-			labels = append([]string{key.Namespace, key.Name}, labels...)
-			ch <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, labels...)
-		}
-		busy := min(view.Busy, counts.Created)
-		gauge(queuedDesc, float64(view.Waiting))
-		gauge(oldestDesc, view.OldestWait.Seconds())
-		newestFirst := 0.0
-		if view.NewestFirst {
-			newestFirst = 1
-		}
-		gauge(newestFirstDesc, newestFirst)
-		gauge(instancesDesc, float64(counts.Creating), "creating")
-		gauge(instancesDesc, float64(busy), "busy")
-		gauge(instancesDesc, float64(counts.Created-busy), "idle")
-		gauge(instancesDesc, float64(counts.Leaving), "leaving")
-		means := f.means()
-		if means.Execution > 0 {
-			gauge(executionDesc, means.Execution.Seconds())
-		}
-		if means.Start > 0 {
-			gauge(startDesc, means.Start.Seconds())
-		}
-	}
-}
+// tally is how often each event happened to a function.
+type tally [events]uint64
 
-func (c stateCollector) collectSlots(ch chan<- prometheus.Metric) {
-	var orphaned, owned, provisional float64
-	if _, orphan := c.s.deps.Keeper.Orphan(); orphan {
-		orphaned = 1
-	}
-	for slot := range ownership.Slot(ownership.Slots) {
-		switch term := c.s.term(slot); {
-		case term == none:
-		case term.Heir == "":
-			owned++
-		default:
-			provisional++
-		}
-	}
-	ch <- prometheus.MustNewConstMetric(orphanDesc, prometheus.GaugeValue, orphaned)
-	ch <- prometheus.MustNewConstMetric(servedDesc, prometheus.GaugeValue, owned, "owner")
-	ch <- prometheus.MustNewConstMetric(servedDesc, prometheus.GaugeValue, provisional, "heir")
+// note counts an event that happened n times.
+func (f *function) note(e event, n int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.tally[e] += uint64(n)
 }

@@ -121,7 +121,9 @@ func (s *Scheduler) order(c *considered, n int) int {
 		had = append(had, ordered.Keys...)
 	}
 	c.ordered.Keys = append(c.ordered.Keys, had...)
-	s.orders.spend(s.deps.Now(), len(had))
+	now := s.deps.Now()
+	c.function.ordered(had, c.wantedSince(now))
+	s.orders.spend(now, len(had))
 	return len(had)
 }
 
@@ -130,12 +132,10 @@ func (s *Scheduler) order(c *considered, n int) int {
 func (s *Scheduler) report(c *considered) {
 	f, d, had := c.function, c.decision, len(c.ordered.Keys)
 	f.count(had, c.snapshot)
-	s.record(f, func(m *metrics, key invoke.FunctionKey) {
-		m.decided(key, d, had)
-		if !c.asked {
-			m.putOff(key)
-		}
-	})
+	s.record(f, func(m *metrics, key invoke.FunctionKey) { m.decided(key, d) })
+	if !c.asked {
+		f.note(orderDeferred, 1)
+	}
 	log := s.deps.Log.With("function", c.fn.Key().String(), "wanted", c.wanted(), "waiting", c.snapshot.Waiting(),
 		"created", c.snapshot.Created, "creating", c.snapshot.Creating)
 	switch {

@@ -79,6 +79,7 @@ func (s *Scheduler) disown(f *function) {
 	s.refuseAll(f, left, notOwner)
 	f.loseNone()
 	f.unlearn(s.config.Executions)
+	f.leave()
 	f.blocked.Store(false)
 }
 
@@ -88,6 +89,39 @@ func (s *Scheduler) Audit() {
 	for _, f := range s.all() {
 		s.serves(f)
 	}
+}
+
+// audit is Audit, and counts which slots have come and gone since the last time.
+func (s *Scheduler) audit() {
+	s.Audit()
+	s.metrics.moved(s.tenure.update(func(slot ownership.Slot) uint64 {
+		if term := s.term(slot); term.Heir == "" {
+			return term.Epoch
+		}
+		return 0
+	}))
+}
+
+// tenure is in which epoch each slot is owned; 0 if it is not.
+type tenure [ownership.Slots]uint64
+
+// update tells how many slots were gained and lost. One that is owned in another epoch
+// than before was lost and gained in between.
+func (t *tenure) update(epoch func(ownership.Slot) uint64) (gained, lost int) {
+	for slot, before := range t {
+		now := epoch(ownership.Slot(slot))
+		if now == before {
+			continue
+		}
+		if before != 0 {
+			lost++
+		}
+		if now != 0 {
+			gained++
+		}
+		t[slot] = now
+	}
+	return gained, lost
 }
 
 // Busy tells whether calls wait, or instances are being created, in a slot: to

@@ -23,6 +23,8 @@ type pullServer = grpc.BidiStreamingServer[wirev1.PullRequest, wirev1.PullReply]
 type pullStream struct {
 	line
 	function *function
+	// adopted says that another scheduler has started the instance.
+	adopted bool
 	// retired says that the instance was told to go.
 	retired atomic.Bool
 
@@ -86,7 +88,7 @@ func (s *Scheduler) hello(hello *wirev1.Hello) (*pullStream, error) {
 	p := &pullStream{
 		// A ticket for each call it can hold, a welcome, a retirement, an
 		// answer, and one for each ping that may wait for one.
-		line: newLine(s, key, capacity+8), function: f,
+		line: newLine(s, key, capacity+8), function: f, adopted: instance.Adopted,
 	}
 	p.welcome(term.Epoch)
 	s.streams.enter(&p.line)
@@ -94,6 +96,7 @@ func (s *Scheduler) hello(hello *wirev1.Hello) (*pullStream, error) {
 		s.streams.leave(&p.line)
 		return nil, err
 	}
+	f.greeted(key.CID, hello, s.deps.Now())
 	s.deps.Log.Info("an instance joined", "function", f.current().Key().String(), "cid", key.CID)
 	return p, nil
 }
@@ -155,6 +158,7 @@ func (p *pullStream) handle(msg *wirev1.PullRequest) error {
 		p.goodbye(kind.Goodbye)
 		return nil
 	case *wirev1.PullRequest_Ping:
+		p.report(kind.Ping.GetReport())
 		p.pong()
 		return nil
 	}
@@ -162,15 +166,8 @@ func (p *pullStream) handle(msg *wirev1.PullRequest) error {
 }
 
 func (p *pullStream) pull(pull *wirev1.Pull) error {
-	if !p.pulled {
-		p.pulled = true
-		if took, first := p.scheduler.deps.Instances.Pulled(p.key); first {
-			p.scheduler.learnStart(p.function, took)
-			p.scheduler.record(p.function, (*metrics).started)
-			p.scheduler.deps.Log.Info("an instance is ready", "function", p.function.current().Key().String(), "cid", p.key.CID, "took", took)
-			p.scheduler.activate(p.function)
-		}
-	}
+	asked := p.scheduler.deps.Now()
+	first := !p.pulled && p.firstPull()
 	done := p.settle(pull.GetDone())
 	if p.leaving {
 		return nil
@@ -178,10 +175,28 @@ func (p *pullStream) pull(pull *wirev1.Pull) error {
 	if err := p.function.broker.Pull(p.key.CID, int(pull.GetCredits()), done...); err != nil {
 		return status.Error(codes.FailedPrecondition, err.Error())
 	}
+	if first {
+		p.scheduler.started(p.function, p.key, asked)
+	}
 	if len(done) > 0 && p.function.beginsToIdle() {
 		p.scheduler.activate(p.function) // which plans what to keep from now on
 	}
 	return nil
+}
+
+// firstPull notes that the instance asks for work on this stream. It tells whether it
+// does so for the first time in its life.
+func (p *pullStream) firstPull() (first bool) {
+	p.pulled = true
+	s := p.scheduler
+	took, first := s.deps.Instances.Pulled(p.key)
+	if first {
+		s.learnStart(p.function, took)
+		p.function.note(instanceStarted, 1)
+		s.deps.Log.Info("an instance is ready", "function", p.function.current().Key().String(), "cid", p.key.CID, "took", took)
+		s.activate(p.function)
+	}
+	return first
 }
 
 // settle learns from attempts that ended, and returns those that the instance is done
@@ -213,9 +228,13 @@ func (p *pullStream) requestLeave(idle time.Duration) error {
 	if err != nil {
 		return status.Error(codes.FailedPrecondition, err.Error())
 	}
+	p.function.note(pulledInVain, 1)
 	if answer.Granted {
 		p.leaving = true
 		p.scheduler.deps.Instances.Leaving(p.key, leaveGrace)
+		if !p.retired.Load() {
+			p.function.note(instanceExpired, 1)
+		}
 	}
 	p.reply(&wirev1.PullReply{Kind: &wirev1.PullReply_Leave{Leave: &wirev1.LeaveReply{
 		Granted: answer.Granted, AskAgainNs: int64(max(answer.AskAgain, shortestAskAgain)),
@@ -265,6 +284,9 @@ func (p *pullStream) end(orderly bool) {
 	}
 	if orderly && (p.leaving || p.retired.Load()) {
 		p.scheduler.deps.Instances.Stop(p.key)
+	}
+	if !p.scheduler.deps.Instances.Has(p.key) {
+		p.function.ended(p.key.CID)
 	}
 }
 

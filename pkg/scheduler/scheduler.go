@@ -52,9 +52,10 @@ type Scheduler struct {
 
 	orders    *orders
 	chronicle chronicle
-	// alarms and rooms are used by Run's goroutine only.
+	// alarms, rooms and tenure are used by Run's goroutine only.
 	alarms alarm.Alarms[*function]
 	rooms  rooms
+	tenure tenure
 	// starts are those of all functions.
 	starts starts
 	spares *spares
@@ -103,12 +104,13 @@ func (s *Scheduler) Run(ctx context.Context) error {
 	}
 	for {
 		select {
-		case <-ticker.C:
+		case due := <-ticker.C:
+			s.metrics.late(s.deps.Now().Sub(due))
 			s.tick()
 		case <-audit.C:
-			s.Audit()
+			s.audit()
 		case <-rerouted:
-			s.Audit()
+			s.audit()
 		case f := <-s.kicks:
 			s.kicked(f)
 		case f := <-s.spares.untaken:
@@ -305,7 +307,8 @@ func (s *Scheduler) StartFailed(key provisioner.Key, why provisioner.StartFailur
 		return
 	}
 	s.deps.Log.Warn("an instance did not start", "function", f.current().Key().String(), "cid", key.CID, "reason", why.Reason)
-	s.record(f, (*metrics).startFailed)
+	f.ended(key.CID)
+	s.record(f, func(m *metrics, of invoke.FunctionKey) { m.startFailed(of, why.Code) })
 	f.happenings.add(happening{reason: why.Code, message: "an instance did not start: " + why.Reason, warning: true}, s.deps.Now())
 	last, retryAfter, failing := s.deps.Instances.Failing(f.uid)
 	if s.hasInstance(f) || failing && last.Passing() {
@@ -331,6 +334,7 @@ func (s *Scheduler) Gone(key provisioner.Key, lost bool, why provisioner.StartFa
 	if f == nil {
 		return
 	}
+	f.ended(key.CID)
 	level := s.deps.Log.Info
 	if lost {
 		level = s.deps.Log.Warn

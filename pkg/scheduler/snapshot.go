@@ -55,8 +55,8 @@ func (s *Scheduler) snapshot(f *function, fn *v1alpha1.Function, counts provisio
 }
 
 // remember keeps what the next decision needs to know of this one.
-func (f *function) remember(d fpcs.Decision, now time.Time) {
+func (f *function) remember(d fpcs.Decision, s fpcs.Snapshot, now time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.memory, f.decided = d.Next, now.UnixNano()
+	f.memory, f.terms, f.decided = d.Next, termsOf(d, s), now.UnixNano()
 }

@@ -65,18 +65,27 @@ func TestMetricsComeAndGoWithTheFunction(t *testing.T) {
 		want["queued{f,ns}"], want["oldest_wait_seconds{f,ns}"] = 3, 0.1
 		want["instances{f,ns,creating}"], want["instances_ordered_total{f,ns}"] = 2, 2
 		want["decisions_total{f,ns,FirstInstance}"], want["decisions_total{f,ns,AtMax}"] = 1, 1
+		want["required_instances{f,ns}"] = 2
 		w.expectSeries(want)
 
 		w.ready(specs[0]).pull(1, doneWith(1, 250*time.Millisecond))
 		want["queued{f,ns}"], want["mean_execution_seconds{f,ns}"], want["mean_start_seconds{f,ns}"] = 1, 0.25, 0.1
 		want["instances{f,ns,creating}"], want["instances{f,ns,busy}"] = 1, 1
 		want["instances_started_total{f,ns}"] = 1
+		want["pulls_total{f,ns}"], want["pulls_waiting{f,ns}"] = 2, 0
+		want["pulls_in_vain_total{f,ns}"], want["instances_expired_total{f,ns}"] = 0, 0
+		want["instances_backed_off{f,ns}"], want["agents_silent{f,ns}"] = 0, 0
+		for _, stage := range []string{"decide", "create", "sandbox", "containers", "hello", "claim"} {
+			want["cold_start_stage_seconds_total{f,ns,"+stage+"}"] = 0
+		}
+		// Nothing is known of what was before the function was ready.
+		want["cold_start_stage_seconds_total{f,ns,ready}"] = 0.1
 		w.expectSeries(want)
 
 		w.runtime.end(keyOf(string(fn.UID), specs[1].CID), "killed")
 		g.withdraw(fn, 3)
 		want["queued{f,ns}"], want["oldest_wait_seconds{f,ns}"] = 0, 0
-		want["instances{f,ns,creating}"], want["instances_failed_total{f,ns}"] = 0, 1
+		want["instances{f,ns,creating}"], want["instances_failed_total{f,ns,StartFailed}"] = 0, 1
 		w.expectSeries(want)
 
 		w.catalog.Remove(fn.Key())
@@ -167,4 +176,32 @@ func TestExecutionTimesAreHeldWithinTheTimeout(t *testing.T) {
 			t.Errorf("mean %v, want the timeout", got)
 		}
 	})
+}
+
+// counted is how often a histogram observed something, and what in sum.
+type counted struct {
+	n   uint64
+	sum float64
+}
+
+// histogram returns a histogram, or the one of a stage.
+func (w *world) histogram(name, stage string) counted {
+	w.t.Helper()
+	families, err := w.registry.Gather()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, family := range families {
+		for _, metric := range family.GetMetric() {
+			if family.GetName() == name && (stage == "" || metric.GetLabel()[0].GetValue() == stage) {
+				h := metric.GetHistogram()
+				if len(h.GetBucket()) == 0 || len(h.GetPositiveSpan()) == 0 && h.GetZeroCount() == 0 {
+					w.t.Errorf("%s lacks classic or native buckets", name)
+				}
+				return counted{h.GetSampleCount(), h.GetSampleSum()}
+			}
+		}
+	}
+	w.t.Fatalf("there is no %s %s", name, stage)
+	return counted{}
 }

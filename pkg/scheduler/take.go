@@ -60,10 +60,11 @@ func (s *Scheduler) takeSpares(c *considered, n int) []provisioner.Key {
 // tookSpare is told whether a spare instance is the function's now.
 func (s *Scheduler) tookSpare(f *function, fn *v1alpha1.Function, rt *v1alpha1.Runtime, p *spareStream, key provisioner.Key, taken bool) {
 	if taken {
-		s.record(f, (*metrics).tookSpare)
+		f.note(spareTaken, 1)
 		p.assign(assignment(fn, rt, key.CID))
 		return
 	}
+	f.ended(key.CID)
 	s.deps.Log.Warn("a spare instance could not be taken; one is started", "function", fn.Key().String(), "cid", key.CID)
 	p.giveUp(errUntaken)
 	select {

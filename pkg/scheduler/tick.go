@@ -69,7 +69,7 @@ func (s *Scheduler) consider(f *function) *considered {
 	// 5. Decide.
 	c.bounds = s.cautious(f, limits(c.fn, c.upkeep), counts)
 	c.decision = fpcs.Bound(s.decider(c.fn)(c.snapshot, s.params()), c.snapshot, c.bounds)
-	f.remember(c.decision, s.deps.Now())
+	f.remember(c.decision, c.snapshot, s.deps.Now())
 	return c
 }
 
@@ -129,7 +129,7 @@ func noCapacity(why string, retryAfter time.Duration) invoke.Refusal {
 func (f *function) count(ordered int, s fpcs.Snapshot) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.ordered += ordered
+	f.tally[instanceOrdered] += uint64(ordered)
 	f.peak = max(f.peak, s.Created+s.Creating+ordered)
 }
 
@@ -181,5 +181,5 @@ func (s *Scheduler) Totals(uid string) Totals {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return Totals{Ordered: f.ordered, Peak: f.peak}
+	return Totals{Ordered: int(f.tally[instanceOrdered]), Peak: f.peak}
 }

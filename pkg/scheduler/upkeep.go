@@ -81,7 +81,7 @@ func (s *Scheduler) releaseIdle(c *considered) {
 	policy := evictPolicy(c.fn, c.upkeep, 1)
 	for _, idle := range c.function.broker.LongestIdle(policy) {
 		if s.retire(idleInstance{c.function, idle.CID}, policy, "no call is near") {
-			s.record(c.function, (*metrics).releasedOne)
+			c.function.note(instanceReleased, 1)
 			s.deps.Log.Info("released an idle instance", "function", c.fn.Key().String(), "cid", idle.CID,
 				"idle", idle.Idle, "again", c.upkeep.Change)
 		}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 )
 
@@ -22,7 +21,7 @@ func (s *Scheduler) withdrawSurplus(c *considered) {
 	c.withdrawn = s.deps.Instances.Withdraw(f.uid, unwanted)
 	c.withdrawn = append(c.withdrawn, s.withdrawHeard(f, unwanted-len(c.withdrawn))...)
 	if n := len(c.withdrawn); n > 0 {
-		s.record(f, func(m *metrics, key invoke.FunctionKey) { m.withdrew(key, n) })
+		f.note(instanceWithdrawn, n)
 		s.deps.Log.Info("withdrew instances that were being created", "function", c.fn.Key().String(),
 			"wanted", unwanted, "withdrawn", n, "reason", string(c.decision.Why))
 	}

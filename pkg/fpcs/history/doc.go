@@ -7,6 +7,6 @@
 // function and of all: functions that were decided on longest ago lose theirs first, so
 // that a function that is idle costs nothing in the end.
 //
-// An Account is what is told of it to whoever asks: plain JSON, with the words in it,
+// An Account, or for many functions a Latest, is what is told of it to whoever asks: plain JSON, with the words in it,
 // since a command of another version would not know all reasons.
 package history

@@ -192,6 +192,31 @@ func TestWhoWasDecidedOnLongestAgoLosesFirst(t *testing.T) {
 	}
 }
 
+func TestWhoWasDecidedOnLatelyIsKnown(t *testing.T) {
+	b := NewBook(DefaultBounds())
+	add := func(uid string, second int) {
+		b.Add(uid, Entry{At: noon.Add(time.Duration(second) * time.Second), Decision: fpcs.Decision{Why: fpcs.ReasonFirst}})
+	}
+	for i, uid := range []string{"a", "b", "c", "a"} { // the second of a only repeats
+		add(uid, i)
+	}
+	for _, tc := range []struct {
+		since, n, more int
+		want           []string
+	}{
+		{0, 9, 0, []string{"a", "c", "b"}},
+		{0, 2, 1, []string{"a", "c"}},
+		{2, 9, 0, []string{"a", "c"}},
+		{2, 1, 1, []string{"a"}},
+		{4, 9, 0, nil},
+	} {
+		got, more := b.Recent(noon.Add(time.Duration(tc.since)*time.Second), tc.n)
+		if !slices.Equal(got, tc.want) || more != tc.more {
+			t.Errorf("since second %d, at most %d: %q and %d more, want %q and %d more", tc.since, tc.n, got, more, tc.want, tc.more)
+		}
+	}
+}
+
 func TestAnAccountIsPlainJSON(t *testing.T) {
 	b := NewBook(DefaultBounds())
 	s := busy()

@@ -146,7 +146,11 @@ func (g Granted) happen(c *Core, now time.Time) {
 }
 
 func (r Refused) happen(c *Core, now time.Time) {
+	if c.calls.in(running, r.Attempt) != nil { // it began before its claim
+		c.counts.ClaimsRefused++
+	}
 	if a := c.calls.answered(r.Attempt); a != nil {
+		c.counts.ClaimsRefused++
 		c.giveBack(now, r.Attempt, Done{ID: a.id}, false)
 	}
 }
@@ -192,6 +196,7 @@ func (e CallEnded) happen(c *Core, now time.Time) {
 	if a == nil {
 		return
 	}
+	c.counts.ran(e.Outcome)
 	done := Done{ID: a.id, Exec: e.Exec, Unclaimed: e.Unclaimed}
 	switch {
 	case e.Outcome == Complete:

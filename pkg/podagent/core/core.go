@@ -47,6 +47,8 @@ type Core struct {
 	calls  calls
 	idle   idleness
 	life   life
+	origin origin
+	counts Report
 	// wake is the time of the last WakeAt; zero if it has come.
 	wake time.Time
 	out  []Effect
@@ -83,6 +85,7 @@ func (c *Core) do(e Effect) { c.out = append(c.out, e) }
 
 // A spare instance says nothing before it is of use.
 func (Begin) happen(c *Core, now time.Time) {
+	c.origin.began = now
 	if c.params.Spare {
 		return
 	}

@@ -334,7 +334,7 @@ func TestInstanceThatWokeLateAsksAtOnce(t *testing.T) {
 	s := ready(t, params())
 	s.now = s.now.Add(time.Hour)
 	s.on(Said{1, Pong{}})
-	s.expect("send 1 leave? 1h0m0s")
+	s.expect("send 1 leave? 1h0m0s", "send 1 ping 500ms") // a report is due as well
 }
 
 func TestStopOfAnInstanceThatIsNotReadySaysNothing(t *testing.T) {

@@ -36,6 +36,10 @@ type Message interface{ message() }
 type Hello struct {
 	// Spare says that the instance is of no function so far.
 	Spare bool
+	// Age is how long ago the instance began or, if it was a spare one, was
+	// assigned, and ReadyAfter how long after that its function was ready; 0 if
+	// it is not ready yet. Both are 0 once a scheduler has accepted a hello.
+	Age, ReadyAfter time.Duration
 }
 
 // Pull asks for tickets and gives back what is done.
@@ -66,7 +70,8 @@ type Goodbye struct {
 // Ping asks whether the scheduler is there.
 type Ping struct {
 	// Every is how soon the next one follows at the latest.
-	Every time.Duration
+	Every  time.Duration
+	Report Report
 }
 
 // Reason is why an instance is given up.

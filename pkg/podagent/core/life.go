@@ -28,6 +28,7 @@ func (FunctionReady) happen(c *Core, now time.Time) {
 		return
 	}
 	c.life.ready = true
+	c.origin.ready = now
 	c.idle = idleness{since: now}
 	c.ask(now)
 }

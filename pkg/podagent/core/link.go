@@ -176,7 +176,11 @@ func (o Opened) happen(c *Core, now time.Time) {
 		return
 	}
 	l.phase, l.at, l.pulse, l.undialled = linkOpen, now, newPulse(now), 0
-	c.say(now, Hello{Spare: c.params.Spare})
+	if c.origin.opened {
+		c.counts.Reconnects++
+	}
+	c.origin.opened = true
+	c.say(now, c.hello(now))
 	switch {
 	case c.life.goodbye != nil:
 		c.say(now, *c.life.goodbye)
@@ -222,6 +226,7 @@ func (s Said) happen(c *Core, now time.Time) {
 
 func (w Welcome) heard(c *Core, now time.Time) {
 	c.link.epoch = max(c.link.epoch, w.Epoch)
+	c.origin.known = true
 	if c.params.Spare {
 		c.pingIfWelcome(now) // the scheduler learns that it will hear little
 	}

@@ -25,24 +25,25 @@ type pulse struct {
 	// answered says that the hello was.
 	answered bool
 	// heard and said are when something came and went last, and pinged when the
-	// last of the pings went.
+	// last of the pings went, or when there was one to talk to.
 	heard, said, pinged time.Time
 	// missed counts the pings that were not answered.
 	missed int
 }
 
-func newPulse(now time.Time) pulse { return pulse{heard: now, said: now} }
+func newPulse(now time.Time) pulse { return pulse{heard: now, said: now, pinged: now} }
 
 // hear takes note of a reply, any of which says that the scheduler is there.
 func (p *pulse) hear(now time.Time) { p.answered, p.heard, p.missed = true, now, 0 }
 
-// pingAt is when to ask, if it is done every so often: not while the two talk anyway.
-// Both must have talked, since the scheduler wants to know the same of the agent.
+// pingAt is when to ask, if it is done every so often: while the two talk anyway, only
+// when a report is due. Both must have talked, since the scheduler wants to know the
+// same of the agent.
 func (p *pulse) pingAt(every time.Duration) time.Time {
 	if p.missed > 0 {
 		return p.pinged.Add(every)
 	}
-	return earliest(p.heard, p.said).Add(every)
+	return earliest(earliest(p.heard, p.said).Add(every), p.pinged.Add(reportEvery))
 }
 
 func (c *Core) pingEvery() time.Duration {
@@ -85,7 +86,7 @@ func (c *Core) pulseDue(now time.Time) {
 func (c *Core) ping(now time.Time) {
 	c.link.pulse.missed++
 	c.link.pulse.pinged = now
-	c.say(now, Ping{c.pingEvery()})
+	c.say(now, Ping{Every: c.pingEvery(), Report: c.report()})
 }
 
 func (c *Core) pingIfWelcome(now time.Time) {

@@ -34,6 +34,7 @@ func (a Assignment) heard(c *Core, now time.Time) {
 		return
 	}
 	c.params = params
+	c.origin, c.counts = origin{began: now}, Report{}
 	c.do(Assume{})
 	c.do(Drop{c.link.session})
 	c.link.become(now, params)

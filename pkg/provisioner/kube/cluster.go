@@ -167,15 +167,28 @@ func slimPod(pod *corev1.Pod) *corev1.Pod {
 		s.Annotations = map[string]string{podspec.AnnotationDecided: decided}
 	}
 	s.Status.Reason, s.Status.Message = pod.Status.Reason, pod.Status.Message
-	for _, c := range pod.Status.Conditions {
-		if c.Type == corev1.DisruptionTarget {
-			s.Status.Conditions = append(s.Status.Conditions, c)
-		}
-	}
+	s.Status.Conditions = slimConditions(pod)
 	for _, c := range pod.Status.ContainerStatuses {
 		s.Status.ContainerStatuses = append(s.Status.ContainerStatuses, corev1.ContainerStatus{Name: c.Name, State: c.State})
 	}
 	return s
+}
+
+// slimConditions keeps why a pod is disrupted, and how far it has come: a pod that is
+// ready has its network, so that one condition says both.
+func slimConditions(pod *corev1.Pod) []corev1.PodCondition {
+	var slimmed []corev1.PodCondition
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.DisruptionTarget {
+			slimmed = append(slimmed, c)
+		}
+	}
+	for _, condition := range []corev1.PodConditionType{corev1.PodReady, corev1.PodReadyToStartContainers} {
+		if holds(pod, condition) {
+			return append(slimmed, corev1.PodCondition{Type: condition, Status: corev1.ConditionTrue})
+		}
+	}
+	return slimmed
 }
 
 func slimContainers(containers []corev1.Container, ours bool) []corev1.Container {

@@ -3,6 +3,7 @@ package kube
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"sync"
@@ -168,6 +169,16 @@ func testLife(t *testing.T, s *stageAPI, f *v1alpha1.Function) {
 	if uid, cid, ok := s.Identify(string(pod.UID), "shop", pod.Name); !ok || uid != string(f.UID) || cid != "c-1" {
 		t.Errorf("it is identified as %s %s %v", uid, cid, ok)
 	}
+	pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: corev1.PodReadyToStartContainers, Status: corev1.ConditionTrue})
+	if _, err := s.client.CoreV1().Pods("shop").UpdateStatus(t.Context(), pod, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	s.eventually("it is seen that the pod has a network", func() error {
+		if created, sandboxed := s.Progress(string(f.UID), "c-1"); created.IsZero() || !sandboxed.After(created) {
+			return fmt.Errorf("it was created %v and had its network %v", created, sandboxed)
+		}
+		return nil
+	})
 	s.Stop(string(f.UID), "c-1")
 	s.eventually("the pod is being deleted", func() error {
 		if pod := s.pod("hello-c-1"); pod.DeletionTimestamp == nil || *pod.DeletionGracePeriodSeconds != 70 {

@@ -30,6 +30,7 @@ func (r *Runtime) follow(pod *corev1.Pod) {
 	}
 	in.seen = true
 	r.exists(in, pod)
+	in.noteSandbox(pod, time.Now())
 	in.noteEnd(pod, time.Now())
 	switch v := judge(pod, r.ledger.ready(in.node)); {
 	case v.ended && half(pod):
@@ -74,7 +75,8 @@ func (r *Runtime) instanceOf(pod *corev1.Pod) *instance {
 func (r *Runtime) exists(in *instance, pod *corev1.Pod) {
 	in.uid = pod.UID
 	if in.stage != there {
-		in.stage, in.changed, in.spec = there, time.Now(), provisioner.InstanceSpec{}
+		now := time.Now()
+		in.stage, in.changed, in.created, in.spec = there, now, now, provisioner.InstanceSpec{}
 		in.revision = pod.Labels[v1alpha1.LabelRevision]
 	}
 	if in.stopping && !in.deleting {

@@ -48,6 +48,9 @@ type instance struct {
 	started time.Time
 	tried   time.Time
 	changed time.Time
+	// created is when its pod was there, and sandboxed when the pod was seen to have
+	// a network.
+	created, sandboxed time.Time
 
 	stage    stage
 	attempts int
@@ -169,10 +172,25 @@ func adopted(pod *corev1.Pod, of id, now time.Time) *instance {
 	}
 }
 
-func isReady(pod *corev1.Pod) bool {
+func isReady(pod *corev1.Pod) bool { return holds(pod, corev1.PodReady) }
+
+// hasSandbox says whether a pod has its network.
+func hasSandbox(pod *corev1.Pod) bool {
+	return holds(pod, corev1.PodReadyToStartContainers) || isReady(pod)
+}
+
+// holds says whether a condition of a pod is true.
+func holds(pod *corev1.Pod, condition corev1.PodConditionType) bool {
 	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
-		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+		return c.Type == condition && c.Status == corev1.ConditionTrue
 	})
+}
+
+// noteSandbox notes when a pod was first seen to have its network.
+func (in *instance) noteSandbox(pod *corev1.Pod, now time.Time) {
+	if in.sandboxed.IsZero() && hasSandbox(pod) {
+		in.sandboxed = now
+	}
 }
 
 // existing is what Adopt tells of an instance.

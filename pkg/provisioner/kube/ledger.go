@@ -194,6 +194,17 @@ func (l *ledger) avoid(name string, until time.Time, why string) {
 	}
 }
 
+// all are the nodes that exist.
+func (l *ledger) all() []nodepick.Node {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	nodes := make([]nodepick.Node, len(l.list))
+	for i, n := range l.list {
+		nodes[i] = n.Node
+	}
+	return nodes
+}
+
 // candidates are the nodes that pods of a function may use. Those that are
 // avoided are among them only if want fits on no other.
 func (l *ledger) candidates(fn *v1alpha1.Function, want nodepick.Amount, now time.Time) ([]nodepick.Node, []nodepick.Rejection) {

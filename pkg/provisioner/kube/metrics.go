@@ -4,6 +4,22 @@ import (
 	"fmt"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/windlass-dev/windlass/internal/metric"
+)
+
+// Metrics are what a scheduler tells of pods.
+var Metrics metric.Set
+
+var (
+	creationsDecl = Metrics.Counter("windlass_pod_creations_total",
+		"Requests to create a pod, by result: created, exists (an earlier request was answered late), refused, retried, or taken (a spare instance became a function's). In a cluster only.",
+		"result")
+	createSecondsDecl = Metrics.Histogram("windlass_pod_create_seconds",
+		"How long the Kubernetes API took to answer a request to create a pod. In a cluster only.",
+		prometheus.ExponentialBuckets(0.001, 2, 13))
+	queueLengthDecl = Metrics.Gauge("windlass_pods_queue_length",
+		"Pods that wait to be created. In a cluster only.")
 )
 
 // Values of the label result.
@@ -21,25 +37,11 @@ type metrics struct {
 }
 
 func newMetrics(reg prometheus.Registerer, queued func() float64) (*metrics, error) {
-	m := &metrics{
-		creations: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "windlass_pod_creations_total",
-			Help: "Requests to create a pod, by result: created, exists (an earlier request was answered late), refused, retried, or taken (a spare instance became a function's).",
-		}, []string{"result"}),
-		seconds: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name:    "windlass_pod_create_seconds",
-			Help:    "How long the Kubernetes API took to answer a request to create a pod.",
-			Buckets: prometheus.ExponentialBuckets(0.001, 2, 13),
-		}),
-	}
+	m := &metrics{creations: creationsDecl.Vec(), seconds: createSecondsDecl.New()}
 	for _, result := range []string{resultCreated, resultExists, resultRefused, resultRetried, resultTaken} {
 		m.creations.WithLabelValues(result)
 	}
-	length := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "windlass_pods_queue_length",
-		Help: "Pods that wait to be created.",
-	}, queued)
-	for _, c := range []prometheus.Collector{m.creations, m.seconds, length} {
+	for _, c := range []prometheus.Collector{m.creations, m.seconds, queueLengthDecl.Func(queued)} {
 		if err := reg.Register(c); err != nil {
 			return nil, fmt.Errorf("kube: registering metrics: %w", err)
 		}

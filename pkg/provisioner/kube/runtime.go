@@ -23,6 +23,7 @@ var (
 	_ provisioner.Shared  = (*Runtime)(nil)
 	_ provisioner.Nodes   = (*Runtime)(nil)
 	_ provisioner.Taker   = (*Runtime)(nil)
+	_ provisioner.Witness = (*Runtime)(nil)
 )
 
 const reasonStopped = "stopped"
@@ -179,6 +180,9 @@ func (r *Runtime) Exits() <-chan provisioner.Exit { return r.exits }
 func (r *Runtime) Candidates(fn *v1alpha1.Function) ([]nodepick.Node, []nodepick.Rejection) {
 	return r.ledger.candidates(fn, r.Requests(fn), time.Now())
 }
+
+// Nodes are all nodes that exist.
+func (r *Runtime) Nodes() []nodepick.Node { return r.ledger.all() }
 
 // Requests is what the pod of an instance requests of its node.
 func (r *Runtime) Requests(fn *v1alpha1.Function) nodepick.Amount {

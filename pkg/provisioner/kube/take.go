@@ -39,7 +39,7 @@ func (r *Runtime) Take(poolUID string, cid invoke.CID, spec provisioner.Instance
 	}
 	in := &instance{
 		id: of, pod: old.pod, node: old.node, spec: spec, requests: old.requests, uid: old.uid,
-		started: now, changed: now, taking: &taking{spare: old.id, uid: old.uid, told: told},
+		started: now, changed: now, sandboxed: now, taking: &taking{spare: old.id, uid: old.uid, told: told},
 	}
 	r.book.remove(old)
 	r.book.add(in)

@@ -27,6 +27,8 @@ type instance struct {
 	stop chan struct{}
 	// stopping says that it is closed; the Runtime's lock guards it.
 	stopping bool
+	// created is when its processes were started; the Runtime's lock guards it.
+	created time.Time
 }
 
 // live runs an instance from its start to its Exit.
@@ -79,6 +81,7 @@ func (r *Runtime) runPrepared(in *instance, p *prepared) (reason string, err err
 	if err != nil {
 		return err.Error(), p.reapAfterKill()
 	}
+	r.noteCreated(in, time.Now())
 	in.log.Info("instance started", "addr", loopbackAddr(p.port))
 	return p.attend(in.stop, r.config.StopGrace)
 }

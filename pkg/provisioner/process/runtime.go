@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
@@ -17,7 +18,10 @@ import (
 // exitsBuffer is how many Exits wait for their reader.
 const exitsBuffer = 256
 
-var _ provisioner.Runtime = (*Runtime)(nil)
+var (
+	_ provisioner.Runtime = (*Runtime)(nil)
+	_ provisioner.Witness = (*Runtime)(nil)
+)
 
 // phase is how far Run has come.
 type phase int
@@ -182,6 +186,23 @@ func (in *instance) halt() {
 		in.stopping = true
 		close(in.stop)
 	}
+}
+
+// Progress says when the processes of an instance were started; it has no pod whose
+// network could be waited for.
+func (r *Runtime) Progress(functionUID string, cid invoke.CID) (created, sandboxed time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if in, there := r.instances[id{functionUID, cid}]; there {
+		created = in.created
+	}
+	return created, time.Time{}
+}
+
+func (r *Runtime) noteCreated(in *instance, now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	in.created = now
 }
 
 // Exits tells of every instance that ended. It holds a few hundred; when it is

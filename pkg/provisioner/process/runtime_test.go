@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -44,6 +45,25 @@ func TestAnInstanceLivesUntilItsAgentLeaves(t *testing.T) {
 	wantReaped(t, function)
 	wantReaped(t, agent)
 	th.wantNoTrace()
+}
+
+func TestWhenProcessesWereStartedIsKnown(t *testing.T) {
+	th := newTheatre(t, never)
+	before := time.Now()
+	_, agent := th.begin("c-1")
+	created, sandboxed := th.Progress(testUID, "c-1")
+	for created.IsZero() { // the processes run, and nobody has noted it yet
+		runtime.Gosched()
+		created, sandboxed = th.Progress(testUID, "c-1")
+	}
+	if created.Before(before) || created.After(time.Now()) || !sandboxed.IsZero() {
+		t.Errorf("created %v, sandboxed %v", created, sandboxed)
+	}
+	agent.order("exit 0")
+	th.exit()
+	if created, _ := th.Progress(testUID, "c-1"); !created.IsZero() {
+		t.Errorf("of an instance that has ended is told %v", created)
+	}
 }
 
 func TestWhicheverProcessEndsTheOtherFollows(t *testing.T) {

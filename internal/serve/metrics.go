@@ -1,0 +1,13 @@
+package serve
+
+import "github.com/windlass-dev/windlass/internal/metric"
+
+// Metrics are what every program that serves tells of those whom it refused.
+var Metrics metric.Set
+
+var (
+	wireRefusedTotal = Metrics.Counter("windlass_wire_refused_total",
+		"Streams of agents, gateways, schedulers and the controller that were refused, by method and gRPC status code.", "method", "code")
+	httpRefusedTotal = Metrics.Counter("windlass_http_refused_total",
+		"Requests that were refused because they are no proper HTTP/1.1, by the status code that answered them.", "code")
+)

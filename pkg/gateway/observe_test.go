@@ -1,0 +1,85 @@
+package gateway
+
+import (
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/catalog"
+	"github.com/windlass-dev/windlass/pkg/gateway/table"
+	"github.com/windlass-dev/windlass/pkg/gateway/timeline"
+	"github.com/windlass-dev/windlass/pkg/invoke"
+)
+
+// A bucket names the trace of a call that fell into it, if there is one.
+func TestHistogramsNameTraces(t *testing.T) {
+	for _, trace := range []string{"", "0af7651916cd43dd8448eb211c80319c"} {
+		histogram := stageDurationSeconds.Vec().WithLabelValues("queue")
+		observe(histogram, 3*time.Millisecond, trace)
+		var told dto.Metric
+		if err := histogram.(prometheus.Metric).Write(&told); err != nil {
+			t.Fatal(err)
+		}
+		named := ""
+		for _, b := range told.GetHistogram().GetBucket() {
+			for _, l := range b.GetExemplar().GetLabel() {
+				named += l.GetName() + "=" + l.GetValue()
+			}
+		}
+		want := ""
+		if trace != "" {
+			want = "trace_id=" + trace
+		}
+		if told.GetHistogram().GetSampleCount() != 1 || named != want {
+			t.Errorf("with the trace %q: %v", trace, &told)
+		}
+	}
+}
+
+func TestNothingIsCountedForNobody(t *testing.T) {
+	config := DefaultConfig()
+	m := newMetrics(nil, nil, config, newDoor(config))
+	if m != nil {
+		t.Fatal("there are metrics")
+	}
+	c := &call{function: &v1alpha1.Function{}, times: timeline.Begin(time.Now())}
+	m.offered(true)
+	m.claimGranted()
+	m.claimRefused(table.ErrNotWaiting)
+	m.refusedAtTheEdge(c.function, reasonNotFound)
+	m.begun(c)
+	m.ended(c)
+	m.forget(invoke.FunctionKey{}, true)
+}
+
+// BenchmarkMetricsOfACall measures what counting one call takes: all of it, and without
+// what the timeline needs anyway.
+func BenchmarkMetricsOfACall(b *testing.B) {
+	functions := catalog.New()
+	fn := &v1alpha1.Function{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "f", UID: "uid"}}
+	functions.Put(fn)
+	config := DefaultConfig()
+	for name, reg := range map[string]prometheus.Registerer{"on": prometheus.NewRegistry(), "off": nil} {
+		b.Run(name, func(b *testing.B) {
+			m := newMetrics(reg, functions, config, newDoor(config))
+			b.ReportAllocs()
+			for now := time.Now(); b.Loop(); now = now.Add(time.Millisecond) {
+				c := &call{function: fn, times: timeline.Begin(now), status: 200, said: invoke.ExecutedYes}
+				m.begun(c)
+				m.offered(false)
+				m.claimGranted()
+				c.times.Offered(now.Add(10 * time.Microsecond))
+				c.times.Claimed(now.Add(300 * time.Microsecond))
+				c.times.Headed(now.Add(3*time.Millisecond), 200*time.Microsecond, 2*time.Millisecond)
+				c.times.Executed(now.Add(3*time.Millisecond), 2*time.Millisecond)
+				c.times.End(now.Add(3100 * time.Microsecond))
+				m.ended(c)
+			}
+		})
+	}
+}

@@ -1,0 +1,199 @@
+package timeline
+
+import (
+	"iter"
+	"time"
+)
+
+// Stage is a part of a call's way.
+type Stage int
+
+// The stages, in their order.
+const (
+	Admit Stage = iota
+	Queue
+	Claim
+	Execute
+	Return
+
+	// Stages is how many there are.
+	Stages = iota
+)
+
+func (s Stage) String() string {
+	return [Stages]string{"admit", "queue", "claim", "execute", "return"}[s]
+}
+
+// Span is the time that a stage took.
+type Span struct{ From, To time.Time }
+
+// Duration is never negative.
+func (s Span) Duration() time.Duration { return s.To.Sub(s.From) }
+
+// Timeline is what is known of the times of a call. What happens to it is told in the
+// order in which it happens. Its zero value is that of no call: Begin makes one.
+type Timeline struct {
+	received, offered, ended time.Time
+	claimed                  time.Time // the last time
+	// first and last are when the instance said that it answers, and that it has
+	// answered, and what it said.
+	first, last word
+}
+
+// word is what an instance said of its times. Its zero value is that it said nothing.
+type word struct {
+	at time.Time
+	// begunAfter is how long after its claim the function was handed the call; 0
+	// if that was before.
+	begunAfter time.Duration
+	// exec is how long the function has run by then.
+	exec time.Duration
+}
+
+// Begin is the timeline of a call that was received.
+func Begin(at time.Time) Timeline { return Timeline{received: at} }
+
+// Offered says that its ticket was offered. Only the first time counts.
+func (t *Timeline) Offered(at time.Time) {
+	if t.offered.IsZero() && !t.over() {
+		t.offered = at
+	}
+}
+
+// Claimed says that an instance claimed it. What was said of earlier attempts counts no
+// more.
+func (t *Timeline) Claimed(at time.Time) {
+	if !t.over() {
+		t.claimed, t.first, t.last = at, word{}, word{}
+	}
+}
+
+// Requeued says that it waits again, as if it had not been claimed.
+func (t *Timeline) Requeued() {
+	if !t.over() {
+		t.claimed, t.first, t.last = time.Time{}, word{}, word{}
+	}
+}
+
+// Headed says that the head of the answer came: the function was handed the call so
+// long after the claim was made, and has run for so long since then.
+func (t *Timeline) Headed(at time.Time, begunAfter, exec time.Duration) {
+	if !t.over() {
+		t.first = word{at, begunAfter, exec}
+	}
+}
+
+// Executed says that the end of the answer came, or that there will be none: the
+// function ran for so long.
+func (t *Timeline) Executed(at time.Time, exec time.Duration) {
+	if !t.over() {
+		t.last = word{at: at, exec: exec}
+	}
+}
+
+// End says that the answer is complete, or that nobody waits for it any more. Nothing
+// that happens afterwards counts.
+func (t *Timeline) End(at time.Time) {
+	if !t.over() {
+		t.ended = at
+	}
+}
+
+func (t Timeline) over() bool { return !t.ended.IsZero() }
+
+// Received is when the call was received.
+func (t Timeline) Received() time.Time { return t.received }
+
+// Total is the time from its receipt to its end; 0 if it has not ended.
+func (t Timeline) Total() time.Duration {
+	if !t.over() {
+		return 0
+	}
+	return max(0, t.ended.Sub(t.received))
+}
+
+// Waited is the time from its receipt until an instance had it; 0 if none has.
+func (t Timeline) Waited() time.Duration {
+	if t.claimed.IsZero() {
+		return 0
+	}
+	return max(0, t.ends()[Queue].Sub(t.received))
+}
+
+// All are the stages of a call that has ended, in order; none before that.
+func (t Timeline) All() iter.Seq2[Stage, Span] {
+	return func(yield func(Stage, Span) bool) {
+		if !t.over() {
+			return
+		}
+		from, ends, reached := t.received, t.ends(), t.reached()
+		for stage := Admit; stage <= reached; stage++ {
+			to := t.ended
+			if stage < reached {
+				to = earlier(ends[stage], t.ended)
+			}
+			to = later(to, from)
+			if !yield(stage, Span{from, to}) {
+				return
+			}
+			from = to
+		}
+	}
+}
+
+// reached is the last stage that the call came to.
+func (t Timeline) reached() Stage {
+	switch {
+	case t.offered.IsZero():
+		return Admit
+	case t.claimed.IsZero():
+		return Queue
+	case t.last.at.IsZero():
+		return Execute
+	}
+	return Return
+}
+
+// ends are the ends of the stages, as far as they are known.
+func (t Timeline) ends() [Stages]time.Time {
+	begun := t.begun()
+	return [Stages]time.Time{
+		Admit: t.offered,
+		// The function may have begun before the claim, if the request came
+		// with the ticket.
+		Queue:   earlier(t.claimed, begun),
+		Claim:   begun,
+		Execute: begun.Add(within(t.last.exec, t.last.at.Sub(begun))),
+	}
+}
+
+// begun is when the function was handed the call: when the instance says, but not so
+// late that it could not have run for as long as it says.
+func (t Timeline) begun() time.Time {
+	switch first, last := t.first, t.last; {
+	case !first.at.IsZero():
+		said := t.claimed.Add(within(first.begunAfter, first.at.Sub(t.claimed)))
+		latest := first.at.Add(-within(first.exec, first.at.Sub(t.offered)))
+		return earlier(said, latest)
+	case !last.at.IsZero():
+		return last.at.Add(-within(last.exec, last.at.Sub(t.claimed)))
+	}
+	return t.claimed
+}
+
+// within is a time that somebody else measured, from 0 to most.
+func within(d, most time.Duration) time.Duration { return max(0, min(d, most)) }
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}

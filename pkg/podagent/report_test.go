@@ -1,0 +1,104 @@
+package podagent
+
+import (
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	"github.com/windlass-dev/windlass/pkg/podagent/adapter"
+)
+
+func TestGatewaysAreToldTheTimesOfACall(t *testing.T) {
+	const toGrant, toHead, toEnd = 3 * time.Millisecond, 5 * time.Millisecond, 12 * time.Millisecond
+	inWorld(t, nil, func(w *world) {
+		p := w.begin()
+		p.ticket("a")
+		claim := w.claim()
+		time.Sleep(toGrant)
+		claim.grant(&wirev1.Granted{Whole: true})
+		call := <-w.adapter.calls
+		time.Sleep(toHead)
+		_ = call.w.WriteHead(adapter.Head{Status: 200, ContentLength: -1})
+		head := (<-claim.said).GetHead()
+		time.Sleep(toEnd - toHead)
+		call.end <- nil
+		end := (<-claim.said).GetEnd()
+		if head.GetBegunAfterNs() != int64(toGrant) || head.GetExecNs() != int64(toHead) || end.GetExecNs() != int64(toEnd) {
+			t.Errorf("told %v and %v", head, end)
+		}
+		claim.hearEnd()
+		p.hear("pull 1 done a after 12ms")
+		p.request("b", &wirev1.Granted{Whole: true})
+		call = <-w.adapter.calls
+		time.Sleep(toHead)
+		call.hello()
+		claim = w.claim()
+		if head := (<-claim.said).GetHead(); head.GetBegunAfterNs() != 0 || head.GetExecNs() != int64(toHead) {
+			t.Errorf("of a call that came with its ticket: %v", head)
+		}
+		claim.hearEnd()
+		p.hear("pull 1 done b after 5ms")
+		p.retire("test")
+		w.ended(nil)
+	})
+}
+
+func TestSchedulersAreToldOfTheAgent(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		w.run()
+		p := w.stream()
+		time.Sleep(time.Second)
+		w.adapter.ready <- nil
+		p.hear(helloText, "pull 2")
+		claim, call := w.call(p, "a")
+		call.hello()
+		claim.hear(`head 200 cold whole "hello"`)
+		claim.hearEnd()
+		p.hear("pull 1 done a")
+		time.Sleep(time.Second)
+		synctest.Wait()
+		r := p.report.Load()
+		if r.GetCalls() != 1 || r.GetBroken() != 0 || r.GetReconnects() != 0 || r.GetBackedOff() {
+			t.Errorf("after a call: %v", r)
+		}
+		if runtime.GOOS == "linux" && (r.GetCpuNs() == 0 || r.GetResidentBytes() < 1<<20) {
+			t.Errorf("this process uses %v", r)
+		}
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		if r := p.report.Load(); !r.GetBackedOff() {
+			t.Errorf("after 10 s in vain: %v", r)
+		}
+		p.lose()
+		p = w.stream()
+		p.hear(helloText, "pull 2")
+		if h := p.hello.Load(); h.GetAgeNs() != 0 || h.GetReadyAfterNs() != 0 {
+			t.Errorf("it says hello again as %v", h)
+		}
+		p.retire("test")
+		w.ended(nil)
+	})
+}
+
+func TestHelloTellsHowOldTheAgentIs(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		w.scheduler.deaf = true
+		w.run()
+		p := w.stream()
+		p.hear(helloText)
+		time.Sleep(time.Second)
+		w.adapter.ready <- nil
+		p.hear("pull 2")
+		w.scheduler.deaf = false
+		p.lose() // without having accepted the hello
+		p = w.stream()
+		p.hear(helloText, "pull 2")
+		if h := p.hello.Load(); h.GetAgeNs() < int64(time.Second) || h.GetReadyAfterNs() != int64(time.Second) {
+			t.Errorf("it says hello as %v", h)
+		}
+		p.retire("test")
+		w.ended(nil)
+	})
+}

@@ -1,0 +1,78 @@
+package provisioner
+
+import (
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
+)
+
+// fakeWitness has seen the same of all instances.
+type fakeWitness struct{ created, sandboxed time.Time }
+
+func (w fakeWitness) Progress(string, invoke.CID) (created, sandboxed time.Time) {
+	return w.created, w.sandboxed
+}
+
+func TestHowFarAStartHasComeIsTold(t *testing.T) {
+	now := time.Unix(1000, 0)
+	seen := fakeWitness{now.Add(time.Second), now.Add(2 * time.Second)}
+	for name, tc := range map[string]struct {
+		witness Witness
+		want    Progress
+	}{
+		"by a runtime that sees it":    {seen, Progress{now, seen.created, seen.sandboxed}},
+		"by one that does not see any": {nil, Progress{Ordered: now}},
+	} {
+		p := New(
+			Config{Nodes: []nodepick.Node{{Name: "n", Allocatable: nodepick.Amount{MilliCPU: 400, Memory: 1 << 40}}}},
+			Deps{Runtime: &fakeRuntime{exits: make(chan Exit, 1)}, Witness: tc.witness, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return now }},
+		)
+		key := p.Order(function(), invoke.Term{Epoch: 7}, 1).Keys[0]
+		if got := p.Progress(key); got != tc.want {
+			t.Errorf("%s: %+v, want %+v", name, got, tc.want)
+		}
+		other := Key{FunctionUID: "u", CID: "other"}
+		if got := p.Progress(other); got != (Progress{}) || p.Has(other) || !p.Has(key) {
+			t.Errorf("%s: of an instance that was not ordered is told %+v", name, got)
+		}
+	}
+}
+
+// fakeNodes is a cluster of which two nodes are known.
+type fakeNodes struct{}
+
+func (fakeNodes) Candidates(*v1alpha1.Function) ([]nodepick.Node, []nodepick.Rejection) {
+	return []nodepick.Node{{Name: "a", Allocatable: nodepick.Amount{MilliCPU: 1000, Memory: 1 << 40}}}, nil
+}
+
+func (fakeNodes) Nodes() []nodepick.Node {
+	return []nodepick.Node{
+		{Name: "a", Allocatable: nodepick.Amount{MilliCPU: 1000}, Requested: nodepick.Amount{MilliCPU: 900}},
+		{Name: "b", Allocatable: nodepick.Amount{MilliCPU: 2000}},
+	}
+}
+
+func TestNodesAreThoseThatAreKnownOrHaveInstances(t *testing.T) {
+	p := New(Config{}, Deps{
+		Runtime: &fakeRuntime{exits: make(chan Exit, 1)}, Nodes: fakeNodes{},
+		Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return time.Unix(1000, 0) },
+	})
+	p.Order(function(), invoke.Term{Epoch: 7}, 2)
+	gone := Key{FunctionUID: "u", CID: "gone"}
+	p.inventory.Adopt(Instance{Key: gone, Node: "c"})
+	known := fakeNodes{}.Nodes()
+	want := []NodeLoad{{known[0], 2}, {known[1], 0}, {nodepick.Node{Name: "c"}, 1}}
+	if diff := cmp.Diff(want, p.Nodes()); diff != "" {
+		t.Errorf("nodes (-want +got):\n%s", diff)
+	}
+	p.strike(gone)
+	if diff := cmp.Diff(want[:2], p.Nodes()); diff != "" {
+		t.Errorf("nodes without c (-want +got):\n%s", diff)
+	}
+}

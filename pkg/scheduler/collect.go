@@ -1,0 +1,146 @@
+package scheduler
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/windlass-dev/windlass/pkg/ownership"
+	"github.com/windlass-dev/windlass/pkg/provisioner/spare"
+	"github.com/windlass-dev/windlass/pkg/scheduler/coldstart"
+)
+
+// stateCollector reads all series when it is asked.
+type stateCollector struct{ s *Scheduler }
+
+// Describe implements prometheus.Collector.
+func (c stateCollector) Describe(ch chan<- *prometheus.Desc) {
+	for _, desc := range described {
+		ch <- desc
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c stateCollector) Collect(ch chan<- prometheus.Metric) {
+	c.collectSlots(ch)
+	c.collectSpares(ch)
+	c.collectNodes(ch)
+	for _, f := range c.s.all() {
+		c.collectFunction(ch, f)
+	}
+}
+
+func tell(ch chan<- prometheus.Metric, s series, value float64, labels ...string) {
+	ch <- prometheus.MustNewConstMetric(s.desc, s.kind, value, labels...)
+}
+
+// collectFunction tells of one function: of one that was never called, no more than
+// that nothing is there.
+func (c stateCollector) collectFunction(ch chan<- prometheus.Metric, f *function) {
+	key := f.current().Key()
+	counts, view, known := c.s.deps.Instances.Count(f.uid), f.broker.View(), f.reading()
+	value := func(s series, value float64, labels ...string) {
+		tell(ch, s, value, append([]string{key.Namespace, key.Name}, labels...)...)
+	}
+	busy := min(view.Busy, counts.Created)
+	value(queuedSeries, float64(view.Waiting))
+	value(oldestSeries, view.OldestWait.Seconds())
+	value(newestFirstSeries, number(view.NewestFirst))
+	value(instancesSeries, float64(counts.Creating), "creating")
+	value(instancesSeries, float64(busy), "busy")
+	value(instancesSeries, float64(counts.Created-busy), "idle")
+	value(instancesSeries, float64(counts.Leaving), "leaving")
+	if known.means.Execution > 0 {
+		value(executionSeries, known.means.Execution.Seconds())
+	}
+	if known.means.Start > 0 {
+		value(startSeries, known.means.Start.Seconds())
+	}
+	for e, n := range known.tally {
+		if n > 0 || view.Asked > 0 && (event(e) == instanceExpired || event(e) == pulledInVain) {
+			value(eventSeries[e], float64(n))
+		}
+	}
+	if view.Asked > 0 {
+		value(pullsSeries, float64(view.Asked))
+		value(pullsWaitingSeries, float64(view.Asking))
+		value(backedOffSeries, float64(known.agents.backedOff))
+		value(silentSeries, float64(counts.Silent))
+	}
+	known.collectTerms(value, f.active.Load())
+	known.agents.collect(value)
+	if known.stages != nil {
+		for stage, took := range known.stages {
+			value(stageSecondsSeries, took.Seconds(), coldstart.Stage(stage).String())
+		}
+	}
+}
+
+// collectTerms tells of the last decision, if there was one.
+func (r reading) collectTerms(value func(s series, value float64, labels ...string), active bool) {
+	switch {
+	case !r.decided:
+		return
+	case !active:
+		value(requiredSeries, 0)
+		return
+	}
+	value(requiredSeries, float64(r.terms.required))
+	if r.terms.rate > 0 {
+		value(rateSeries, r.terms.rate)
+	}
+	if r.terms.horizon > 0 {
+		value(horizonSeries, r.terms.horizon.Seconds())
+	}
+}
+
+func (c stateCollector) collectSlots(ch chan<- prometheus.Metric) {
+	var owned, provisional, highest float64
+	_, orphan := c.s.deps.Keeper.Orphan()
+	for slot := range ownership.Slot(ownership.Slots) {
+		term := c.s.term(slot)
+		switch {
+		case term == none:
+			continue
+		case term.Heir == "":
+			owned++
+		default:
+			provisional++
+		}
+		highest = max(highest, float64(term.Epoch))
+	}
+	tell(ch, orphanSeries, number(orphan))
+	tell(ch, slotsSeries, owned, "owner")
+	tell(ch, slotsSeries, provisional, "heir")
+	tell(ch, epochSeries, highest)
+}
+
+func (c stateCollector) collectSpares(ch chan<- prometheus.Metric) {
+	for _, uid := range c.s.spares.uids() {
+		p, _ := spare.PoolOf(uid)
+		counts := c.s.deps.Instances.Count(uid)
+		for state, n := range map[string]int{"starting": counts.Creating, "ready": counts.Created, "leaving": counts.Leaving} {
+			tell(ch, sparesSeries, float64(n), p.Namespace, p.Runtime, state)
+		}
+	}
+}
+
+func (c stateCollector) collectNodes(ch chan<- prometheus.Metric) {
+	for _, n := range c.s.deps.Instances.Nodes() {
+		if n.Instances > 0 {
+			tell(ch, nodeInstancesSeries, float64(n.Instances), n.Name)
+		}
+		if n.Allocatable.MilliCPU > 0 {
+			tell(ch, nodeRequestedSeries, float64(n.Requested.MilliCPU)/float64(n.Allocatable.MilliCPU), n.Name, "cpu")
+		}
+		if n.Allocatable.Memory > 0 {
+			tell(ch, nodeRequestedSeries, float64(n.Requested.Memory)/float64(n.Allocatable.Memory), n.Name, "memory")
+		}
+	}
+}
+
+// number is 1 for yes.
+func number(yes bool) float64 {
+	if yes {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,251 @@
+package scheduler
+
+import (
+	"maps"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	"github.com/windlass-dev/windlass/pkg/ownership"
+	"github.com/windlass-dev/windlass/pkg/provisioner"
+)
+
+// value is one series of ns/f.
+func (w *world) value(name string) float64 {
+	w.t.Helper()
+	value, there := w.scrape("function")[name+"{f,ns}"]
+	if !there {
+		w.t.Errorf("there is no %s", name)
+	}
+	return value
+}
+
+func TestWhoWaitsInVainAndLeavesIsCounted(t *testing.T) {
+	inWorld(t, defaults(), func(w *world) {
+		fn := w.put("f", minInstances(1), concurrency(3))
+		w.ticks(1)
+		w.ready(w.started(fn, 1)[0])
+		if asked, waiting := w.value("pulls_total"), w.value("pulls_waiting"); asked != 3 || waiting != 3 {
+			t.Errorf("%v calls were asked for and %v wait, want 3 and 3", asked, waiting)
+		}
+	})
+	inWorld(t, defaults(), func(w *world) {
+		fn, g := w.put("f"), w.gateway("g:1")
+		g.offer(fn, 1)
+		a := w.ready(w.started(fn, 1)[0])
+		a.pull(1, doneWith(1, time.Millisecond))
+		a.askToLeave(time.Minute)
+		if vain, expired := w.value("pulls_in_vain_total"), w.value("instances_expired_total"); vain != 1 || expired != 0 {
+			t.Errorf("%v in vain and %v expired, want 1 and 0", vain, expired)
+		}
+		a.askToLeave(2 * time.Hour)
+		if vain, expired := w.value("pulls_in_vain_total"), w.value("instances_expired_total"); vain != 2 || expired != 1 {
+			t.Errorf("%v in vain and %v expired, want 2 and 1", vain, expired)
+		}
+	})
+}
+
+// Who was told to go did not leave because it waited in vain.
+func TestWhoWasToldToGoDidNotExpire(t *testing.T) {
+	inWorld(t, defaults(), func(w *world) {
+		fn := w.put("f", minInstances(1))
+		w.ticks(1)
+		a := w.ready(w.started(fn, 1)[0])
+		w.put("f", generation(2))
+		a.askToLeave(time.Minute)
+		if expired := w.value("instances_expired_total"); expired != 0 {
+			t.Errorf("%v expired", expired)
+		}
+	})
+}
+
+func TestAnAgentIsSilentUntilItsInstanceIsKnownToHaveEnded(t *testing.T) {
+	inWorld(t, defaults(), func(w *world) {
+		fn := w.put("f", minInstances(2))
+		w.ticks(1)
+		specs := w.started(fn, 2)
+		a, b := w.ready(specs[0]), w.ready(specs[1])
+		w.runtime.deaf = true
+		expect := func(want float64) {
+			t.Helper()
+			w.after(0)
+			if got := w.value("agents_silent"); got != want {
+				t.Errorf("%v agents are silent, want %v", got, want)
+			}
+		}
+		expect(0)
+		a.cut()
+		expect(1)
+		w.ready(specs[0])
+		expect(0)
+		// One that leaves is expected to close its stream.
+		b.goodbye(wirev1.Goodbye_REASON_DONE, "")
+		b.closeSend()
+		expect(0)
+		a.cut()
+	})
+}
+
+func TestTheTermsOfTheLastDecisionAreTold(t *testing.T) {
+	config := defaults()
+	config.Decider = string(v1alpha1.DeciderHorizon)
+	inWorld(t, config, func(w *world) {
+		fn, g := w.put("f"), w.gateway("g:1")
+		terms := func() map[string]float64 {
+			got := w.scrape("function")
+			maps.DeleteFunc(got, func(name string, _ float64) bool {
+				return name != "required_instances{f,ns}" && name != "horizon_seconds{f,ns}" && name != "arrival_rate{f,ns}"
+			})
+			return got
+		}
+		if got := terms(); len(got) != 0 {
+			t.Errorf("nothing was decided, and told is %v", got)
+		}
+		g.offer(fn, 1)
+		w.ticks(1)
+		a := w.ready(w.started(fn, 1)[0])
+		for i := range 20 {
+			g.offer(fn, i+2)
+			w.ticks(1)
+			a.pull(1, doneWith(i+1, 10*time.Millisecond))
+		}
+		if got := terms(); got["required_instances{f,ns}"] < 1 || got["horizon_seconds{f,ns}"] <= 0 || got["arrival_rate{f,ns}"] <= 0 {
+			t.Errorf("while calls come, told is %v", got)
+		}
+		a.pull(1, doneWith(21, 10*time.Millisecond))
+		for _, spec := range w.runtime.take() {
+			w.ready(spec)
+		}
+		w.ticks(2)
+		if diff := cmp.Diff(map[string]float64{"required_instances{f,ns}": 0}, terms()); diff != "" {
+			t.Errorf("of an idle function is told (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestSlotsThatComeAndGoAreCounted(t *testing.T) {
+	inSharedWorld(t, func(w *world) {
+		expect := func(gained, lost, epoch float64) {
+			t.Helper()
+			w.after(auditEvery)
+			moves := w.scrape("direction")
+			families, err := w.registry.Gather()
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := -1.0
+			for _, f := range families {
+				if f.GetName() == "windlass_scheduler_highest_epoch" {
+					got = f.GetMetric()[0].GetGauge().GetValue()
+				}
+			}
+			if moves["slot_moves_total{gained}"] != gained || moves["slot_moves_total{lost}"] != lost || got != epoch {
+				t.Errorf("moves %v, highest epoch %v, want %v gained, %v lost, epoch %v", moves, got, gained, lost, epoch)
+			}
+		}
+		expect(ownership.Slots, 0, 7)
+		w.keeper.lose("other:1")
+		expect(ownership.Slots, ownership.Slots, 0)
+		w.keeper.silence() // who stands in owns nothing
+		expect(ownership.Slots, ownership.Slots, 8)
+		w.keeper.own(true)
+		expect(2*ownership.Slots, ownership.Slots, 7)
+	})
+}
+
+func TestASlotThatWasLostInBetweenHasMovedTwice(t *testing.T) {
+	var owned tenure
+	for i, tc := range []struct {
+		epochs       map[ownership.Slot]uint64
+		gained, lost int
+	}{
+		{nil, 0, 0},
+		{map[ownership.Slot]uint64{1: 5, 2: 6}, 2, 0},
+		{map[ownership.Slot]uint64{1: 5, 2: 6}, 0, 0},
+		{map[ownership.Slot]uint64{1: 5, 2: 9, 3: 10}, 2, 1},
+		{nil, 0, 3},
+	} {
+		gained, lost := owned.update(func(slot ownership.Slot) uint64 { return tc.epochs[slot] })
+		if gained != tc.gained || lost != tc.lost {
+			t.Errorf("step %d: %d gained, %d lost, want %d, %d", i, gained, lost, tc.gained, tc.lost)
+		}
+	}
+}
+
+func TestNodesAreTold(t *testing.T) {
+	config := defaults()
+	config.node = 1000
+	inWorld(t, config, func(w *world) {
+		if got := w.scrape("node"); got["node_requested_ratio{n,cpu}"] != 0 || len(got) != 2 {
+			t.Errorf("of an empty node is told %v", got)
+		}
+		fn := w.put("f", minInstances(3))
+		w.ticks(1)
+		w.started(fn, 3)
+		got := w.scrape("node")
+		if got["node_instances{n}"] != 3 || got["node_requested_ratio{n,cpu}"] != 0.3 || got["node_requested_ratio{n,memory}"] <= 0 {
+			t.Errorf("told is %v", got)
+		}
+		w.catalog.Remove(fn.Key())
+		w.ticks(1)
+		if got := w.scrape("node"); len(got) != 2 || got["node_requested_ratio{n,cpu}"] != 0 {
+			t.Errorf("when all have ended, told is %v", got)
+		}
+	})
+}
+
+func TestTicksAreTimed(t *testing.T) {
+	inWorld(t, defaults(), func(w *world) {
+		w.ticks(5)
+		if lag := w.histogram("windlass_scheduler_tick_lag_seconds", ""); lag != (counted{5, 0}) {
+			t.Errorf("lags %+v", lag)
+		}
+		if ticks := w.histogram("windlass_scheduler_tick_duration_seconds", ""); ticks.n != 5 {
+			t.Errorf("ticks %+v", ticks)
+		}
+		w.scheduler.metrics.late(2 * time.Second)
+		if lag := w.histogram("windlass_scheduler_tick_lag_seconds", ""); lag != (counted{6, 2}) {
+			t.Errorf("lags %+v", lag)
+		}
+	})
+}
+
+// Why instances fail is one of the few reasons that a Function can have.
+func TestFailuresAreCountedByReason(t *testing.T) {
+	inWorld(t, defaults(), func(w *world) {
+		fn, g := w.put("f"), w.gateway("g:1")
+		g.offer(fn, 1)
+		w.greet(w.started(fn, 1)[0]).goodbye(wirev1.Goodbye_REASON_START_TIMED_OUT, "it took too long, at 12:00")
+		w.after(2 * time.Second)
+		g.offer(fn, 2)
+		w.runtime.end(keyOf(string(fn.UID), w.started(fn, 1)[0].CID), "exited with status 77")
+		w.after(0)
+		got := w.scrape("reason")
+		if got["instances_failed_total{f,ns,StartTimeout}"] != 1 || got["instances_failed_total{f,ns,StartFailed}"] != 1 {
+			t.Errorf("told is %v", got)
+		}
+	})
+}
+
+// Without a Registry all works, and nothing is counted.
+func TestNobodyNeedsToBeTold(t *testing.T) {
+	config := defaults()
+	config.untold = true
+	inWorld(t, config, func(w *world) {
+		fn, g := w.put("f"), w.gateway("g:1")
+		g.offer(fn, 1, 2)
+		a := w.ready(w.started(fn, 1)[0])
+		a.expect("ticket 0001 at g:1")
+		a.tells(&wirev1.AgentReport{Calls: 1})
+		w.after(auditEvery)
+		w.catalog.Remove(fn.Key())
+		w.ticks(1)
+		w.expectCounts(fn, provisioner.Counts{Leaving: 1})
+		if families, err := w.registry.Gather(); err != nil || len(families) != 0 {
+			t.Errorf("%d metrics are told of, %v", len(families), err)
+		}
+	})
+}

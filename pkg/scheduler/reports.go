@@ -1,0 +1,133 @@
+package scheduler
+
+import (
+	"time"
+
+	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	"github.com/windlass-dev/windlass/pkg/invoke"
+)
+
+// totals are what agents count.
+type totals struct {
+	calls, broken, claimsRefused, reconnects uint64
+	cpu                                      uint64 // in nanoseconds
+}
+
+// since is what was counted after an earlier report. Whatever fell counts as if it had
+// stayed: agents say what they like.
+func (t totals) since(before totals) totals {
+	more := func(now, then uint64) uint64 { return max(now, then) - then }
+	return totals{
+		calls: more(t.calls, before.calls), broken: more(t.broken, before.broken),
+		claimsRefused: more(t.claimsRefused, before.claimsRefused), reconnects: more(t.reconnects, before.reconnects),
+		cpu: more(t.cpu, before.cpu),
+	}
+}
+
+func (t totals) plus(other totals) totals {
+	return totals{
+		calls: t.calls + other.calls, broken: t.broken + other.broken,
+		claimsRefused: t.claimsRefused + other.claimsRefused, reconnects: t.reconnects + other.reconnects,
+		cpu: t.cpu + other.cpu,
+	}
+}
+
+// report is what one agent said last.
+type report struct {
+	totals
+	resident  uint64
+	backedOff bool
+}
+
+func reportOf(wire *wirev1.AgentReport) report {
+	return report{
+		totals: totals{
+			calls: wire.GetCalls(), broken: wire.GetBroken(), claimsRefused: wire.GetClaimsRefused(),
+			reconnects: wire.GetReconnects(), cpu: wire.GetCpuNs(),
+		},
+		resident: wire.GetResidentBytes(), backedOff: wire.GetBackedOff(),
+	}
+}
+
+// reports are what the agents of one function say of themselves. Its zero value is
+// empty.
+type reports struct {
+	// sums are of all that was counted while the function was served here, also by
+	// agents that have ended since; nil if none has reported.
+	sums *totals
+	// last has the last report of each instance that has not ended.
+	last map[invoke.CID]report
+}
+
+// hear takes note of a report. What an instance that was taken over has counted before
+// its first one, was told to another scheduler.
+func (r *reports) hear(cid invoke.CID, now report, takenOver bool) {
+	before, known := r.last[cid]
+	if !known && takenOver {
+		before = now
+	}
+	if r.sums == nil {
+		r.sums = new(totals)
+	}
+	if r.last == nil {
+		r.last = make(map[invoke.CID]report)
+	}
+	*r.sums = r.sums.plus(now.since(before.totals))
+	r.last[cid] = now
+}
+
+// forget drops what is known of an instance that has ended.
+func (r *reports) forget(cid invoke.CID) {
+	if delete(r.last, cid); len(r.last) == 0 {
+		r.last = nil
+	}
+}
+
+// release drops what is known of all instances, which another scheduler serves.
+func (r *reports) release() { r.last = nil }
+
+// summary is what all agents together say.
+type summary struct {
+	totals
+	heard     bool
+	resident  uint64
+	backedOff int
+}
+
+func (r *reports) sum() summary {
+	if r.sums == nil {
+		return summary{}
+	}
+	s := summary{totals: *r.sums, heard: true}
+	for _, last := range r.last {
+		s.resident += last.resident
+		if last.backedOff {
+			s.backedOff++
+		}
+	}
+	return s
+}
+
+// collect tells of it, if any agent has reported.
+func (s summary) collect(value func(s series, value float64, labels ...string)) {
+	if !s.heard {
+		return
+	}
+	value(agentCallsSeries, float64(s.calls))
+	value(agentBrokenSeries, float64(s.broken))
+	value(agentRefusedSeries, float64(s.claimsRefused))
+	value(agentReconnectsSeries, float64(s.reconnects))
+	value(agentCPUSeries, time.Duration(s.cpu).Seconds())
+	value(agentResidentSeries, float64(s.resident))
+}
+
+// report takes note of what the instance's agent says of itself.
+func (p *pullStream) report(wire *wirev1.AgentReport) {
+	if wire == nil {
+		return
+	}
+	f := p.function
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.reports.hear(p.key.CID, reportOf(wire), p.adopted)
+}

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func TestReportComparesRoundByRound(t *testing.T) {
+	var out strings.Builder
+	costs := map[string][]cost{"off": {{100, 1}, {400, 2}, {1200, 3}}}
+	for _, v := range variants[1:] {
+		costs[v.name] = []cost{{1100, 10}, {200, 1}, {480, 1}}
+	}
+	report(&out, 16, costs)
+	for _, want := range []string{
+		"observability_cpu_us_per_call_off_16_clients=0.3\n",
+		"observability_cpu_ratio_metrics_16_clients=1.100 (half of 3 rounds from 1.000 to 1.200, in all 0.524) goal<=1.05\n",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("it says\n%swithout\n%s", out.String(), want)
+		}
+	}
+}
+
+// The clock of a process counts what the process itself is told that it has used.
+func TestCPUClockOfAProcess(t *testing.T) {
+	used := func() time.Duration {
+		var r syscall.Rusage
+		if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {
+			t.Fatal(err)
+		}
+		return time.Duration(r.Utime.Nano() + r.Stime.Nano())
+	}
+	before := used()
+	clock, err := cpuOf(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The kernel may lag by a tick in what it tells of user and system time.
+	if after := used(); clock < before-20*time.Millisecond || clock > after+20*time.Millisecond {
+		t.Errorf("the clock says %v, the process between %v and %v", clock, before, after)
+	}
+}

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/local"
+)
+
+// instances is how many the function has, all the time.
+const instances = 4
+
+// serve runs the Windlass of a name, whose programs are in a folder, prints the URL of
+// its function, and stops it when nothing more can be read.
+func serve(name, dir string, until io.Reader, out io.Writer) error {
+	config := local.DefaultConfig()
+	config.DataDir = filepath.Join(dir, "data")
+	config.AgentPath = filepath.Join(dir, "podagent")
+	config.Listen, config.OpsListen = "127.0.0.1:0", "127.0.0.1:0"
+	known := false
+	for _, v := range variants {
+		if v.name == name {
+			v.change(&config)
+			known = true
+		}
+	}
+	if !known {
+		return fmt.Errorf("there is no Windlass %q", name)
+	}
+	w, err := local.Open(config, slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})))
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go func() {
+		_, _ = io.Copy(io.Discard, until)
+		cancel()
+	}()
+	ended := make(chan error, 1)
+	go func() { ended <- w.Run(ctx) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-w.Ready():
+	}
+	fn := probe(dir)
+	if _, err := w.Store().Apply(fn); err != nil {
+		return err
+	}
+	fmt.Fprintln(out, w.FunctionURL(fn)+"/work")
+	return <-ended
+}
+
+func probe(dir string) *v1alpha1.Function {
+	most := int32(instances)
+	fn := &v1alpha1.Function{ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha1.DefaultNamespace, Name: "probe"}}
+	fn.Spec.Command = []string{filepath.Join(dir, "probe")}
+	fn.Spec.Scaling.Min, fn.Spec.Scaling.Max = most, &most
+	v1alpha1.Default(fn)
+	return fn
+}

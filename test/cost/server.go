@@ -1,0 +1,161 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// maxClients is how many connections are kept.
+const maxClients = 64
+
+// server is a Windlass in a process of its own.
+type server struct {
+	name  string
+	agent string // the program of its agents
+	url   string
+	cmd   *exec.Cmd
+	stdin io.Closer
+	http  *http.Transport
+}
+
+// cost is the CPU time of some calls.
+type cost struct {
+	cpu   time.Duration
+	calls int64
+}
+
+// perCall is in seconds.
+func (c cost) perCall() float64 { return c.cpu.Seconds() / float64(c.calls) }
+
+// start starts this program as a Windlass and waits until its function answers.
+func start(self, name, dir string) (*server, error) {
+	cmd := exec.Command(self, "-serve", name, "-dir", dir)
+	cmd.Stderr = os.Stderr
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	s := &server{name: name, agent: filepath.Join(dir, "podagent"), cmd: cmd, stdin: stdin, http: &http.Transport{MaxIdleConnsPerHost: maxClients}}
+	url, err := bufio.NewReader(stdout).ReadString('\n')
+	if err != nil {
+		return nil, fmt.Errorf("the Windlass %s did not start: %w", name, s.stop())
+	}
+	s.url = strings.TrimSpace(url)
+	return s, nil
+}
+
+// stop ends it and all its processes.
+func (s *server) stop() error {
+	s.http.CloseIdleConnections()
+	_ = s.stdin.Close()
+	if err := s.cmd.Wait(); err != nil {
+		return fmt.Errorf("the Windlass %s: %w", s.name, err)
+	}
+	return nil
+}
+
+// measure calls the function in closed loops for a while. What the calls cost is the
+// CPU time of Windlass and its agents.
+func (s *server) measure(clients int, span time.Duration) (cost, error) {
+	before, err := s.cpu()
+	if err != nil {
+		return cost{}, err
+	}
+	var calls atomic.Int64
+	errs := make(chan error, clients)
+	var wg sync.WaitGroup
+	for end := time.Now().Add(span); clients > 0; clients-- {
+		wg.Go(func() {
+			for time.Now().Before(end) {
+				if err := call(s.http, s.url); err != nil {
+					errs <- err
+					return
+				}
+				calls.Add(1)
+			}
+		})
+	}
+	wg.Wait()
+	after, err := s.cpu()
+	if err != nil {
+		return cost{}, err
+	}
+	select {
+	case err := <-errs:
+		return cost{}, err
+	default:
+	}
+	return cost{after - before, calls.Load()}, nil
+}
+
+func call(transport *http.Transport, url string) error {
+	request, err := http.NewRequest(http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	response, err := transport.RoundTrip(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("answered %s", response.Status)
+	}
+	_, err = io.Copy(io.Discard, response.Body)
+	return err
+}
+
+// cpu is the time that its processes have used by now.
+func (s *server) cpu() (time.Duration, error) {
+	sum, err := cpuOf(s.cmd.Process.Pid)
+	if err != nil {
+		return 0, err
+	}
+	agents := 0
+	processes, _ := filepath.Glob("/proc/[0-9]*")
+	for _, p := range processes {
+		if program, err := os.Readlink(filepath.Join(p, "exe")); err != nil || program != s.agent {
+			continue
+		}
+		pid, _ := strconv.Atoi(filepath.Base(p))
+		used, err := cpuOf(pid)
+		if err != nil {
+			return 0, err
+		}
+		sum += used
+		agents++
+	}
+	if agents == 0 {
+		return 0, fmt.Errorf("found no process of %s", s.agent)
+	}
+	return sum, nil
+}
+
+// cpuOf reads the CPU clock of a process, which counts nanoseconds, unlike /proc.
+func cpuOf(pid int) (time.Duration, error) {
+	const allThreads = 2
+	var at unix.Timespec
+	if err := unix.ClockGettime(int32(^pid<<3|allThreads), &at); err != nil {
+		return 0, fmt.Errorf("the CPU time of process %d: %w", pid, err)
+	}
+	return time.Duration(at.Nano()), nil
+}
