@@ -58,6 +58,7 @@ var rows = []struct {
 		"pkg/queue/broker",
 		"pkg/runtimes",
 		"pkg/tokens",
+		"pkg/tracing",
 		"pkg/wiretls",
 	}},
 	{"programs", []string{
@@ -93,6 +94,7 @@ var rows = []struct {
 		"internal/doccheck",
 		"internal/lambdaclients",
 		"internal/metricsdoc",
+		"internal/tracetest",
 		"test/attacks",
 		"test/chart",
 		"test/cluster",
@@ -131,6 +133,7 @@ var sideways = []struct {
 	{"pkg/scheduler/upkeep", "pkg/keepalive", "what idle times teach is part of the upkeep"},
 	{"pkg/scheduler/upkeep", "pkg/queue", "the upkeep says when an instance may leave its queue"},
 	{"test/coldstart", "test/tenant", "it measures functions of its own"},
+	{"test/cost", "internal/tracetest", "what is recorded needs somebody who takes it"},
 	{"test/faults", "test/cluster", "the lab runs programs that were built for clusters"},
 	{"test/scaleout", "test/tenant", "it measures functions of its own"},
 }
@@ -225,10 +228,10 @@ var unlinked = []struct {
 	reason string
 }{
 	{"cmd/podagent",
-		[]string{"api/v1alpha1", "github.com/prometheus", "github.com/spf13/cobra", "go.etcd.io", "k8s.io", "sigs.k8s.io"},
+		[]string{"api/v1alpha1", "github.com/prometheus", "github.com/spf13/cobra", "go.etcd.io", "go.opentelemetry.io", "k8s.io", "sigs.k8s.io"},
 		"an agent runs beside every instance: it must stay small, and has no business with the control plane's stores"},
 	{"pkg/podagent",
-		[]string{"api/v1alpha1", "github.com/prometheus", "go.etcd.io", "k8s.io", "sigs.k8s.io"},
+		[]string{"api/v1alpha1", "github.com/prometheus", "go.etcd.io", "go.opentelemetry.io", "k8s.io", "sigs.k8s.io"},
 		"cmd/podagent links it"},
 	{"cmd/windlass",
 		[]string{"gonum.org/v1/plot"},

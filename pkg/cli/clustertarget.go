@@ -9,6 +9,7 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/catalog/file"
 	"github.com/windlass-dev/windlass/pkg/control"
+	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/kubecontrol"
 )
 
@@ -40,7 +41,7 @@ func (a *app) cluster() (*target, error) {
 
 func clusterTarget(client *kubecontrol.Client, access *kubecontrol.Access, flags *clusterFlags) *target {
 	c := &clusterWindlass{Client: client, flags: flags}
-	return &target{registry: c, editor: c, logReader: c, router: c, explainer: c, keyStore: c, witness: c, context: access.Context,
+	return &target{registry: c, editor: c, logReader: c, storyteller: c, router: c, explainer: c, keyStore: c, witness: c, context: access.Context,
 		namespace: cmp.Or(access.Namespace, v1alpha1.DefaultNamespace)}
 }
 
@@ -74,6 +75,10 @@ func (c *clusterWindlass) Prepare(fn *v1alpha1.Function) (apply, error) {
 
 func (c *clusterWindlass) Log(ctx context.Context, r logRequest) error {
 	return c.Logs(ctx, kubecontrol.LogRequest{Key: r.key, Follow: r.follow, Tail: r.tail, Agent: r.agent, Out: r.out, Notes: r.notes})
+}
+
+func (c *clusterWindlass) Story(ctx context.Context, id invoke.ID) (invoke.Story, error) {
+	return c.Client.Story(ctx, c.flags.windlassNamespace, id)
 }
 
 func (c *clusterWindlass) Events(ctx context.Context, fn *v1alpha1.Function) ([]kubecontrol.Event, error) {

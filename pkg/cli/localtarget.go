@@ -11,7 +11,7 @@ import (
 // local is the Windlass of a data folder.
 func (a *app) local(dataDir string) *target {
 	l := &localWindlass{Client: control.NewClient(dataDir), dataDir: dataDir}
-	return &target{registry: l, editor: l, logReader: l, router: l, explainer: l, keyStore: l, namespace: v1alpha1.DefaultNamespace}
+	return &target{registry: l, editor: l, logReader: l, storyteller: l, router: l, explainer: l, keyStore: l, namespace: v1alpha1.DefaultNamespace}
 }
 
 // localWindlass is what the control socket of a data folder offers.

@@ -36,6 +36,11 @@ type logReader interface {
 	Log(ctx context.Context, request logRequest) error
 }
 
+// storyteller gathers what was written about an invocation.
+type storyteller interface {
+	Story(ctx context.Context, id invoke.ID) (invoke.Story, error)
+}
+
 type logRequest struct {
 	key    invoke.FunctionKey
 	follow bool
@@ -96,6 +101,7 @@ type target struct {
 	registry
 	editor
 	logReader
+	storyteller
 	router
 	explainer
 	keyStore

@@ -214,12 +214,15 @@ func (m *metrics) forget(key invoke.FunctionKey, last bool) {
 	}
 }
 
-// outcome is what the client was told; code 499 if it left before.
+// codeLeft stands for the status of a call whose client left before it was answered.
+const codeLeft = 499
+
+// outcome is what the client was told; codeLeft if it left before.
 func (c *call) outcome() (code string, said invoke.Executed, cold bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.status == 0 {
-		return "499", invoke.ExecutedMaybe, c.cold
+		return strconv.Itoa(codeLeft), invoke.ExecutedMaybe, c.cold
 	}
 	return strconv.Itoa(c.status), c.said, c.cold
 }
