@@ -51,6 +51,13 @@ TRACE ?= $(wildcard ../shared/data/azure2019_100fn_8h)
 demo: build examples ## Replay two minutes of a real trace and print what happened
 	bin/windlass demo $(if $(TRACE),--trace '$(TRACE)')
 
+# The address of health and metrics of windlass up.
+OPS ?= 127.0.0.1:8081
+
+.PHONY: watch
+watch: ## Watch a windlass up with Prometheus, its rules and alerts, until Ctrl-C (OPS=)
+	hack/watch.sh '$(OPS)'
+
 ##@ Check
 
 # In CI a test that fails is tried once more, unless many do or there was a data race,
@@ -159,8 +166,15 @@ figures: cluster-binaries ## Draw docs/results anew, and measure what faults and
 	go test -count=1 -v -run BurstOfOneNamespace ./pkg/scheduler | grep -E '='
 	go run ./test/faults -figures all -seed $(SEED) -scale $(SCALE)
 
+# Alerts that are brought about, such as TickLag,NoCapacity; by default all.
+ALERTS ?=
+
+.PHONY: monitoring
+monitoring: build examples cluster-binaries ## Ask all that dashboards ask, and bring all alerts about, with a real Prometheus, as root (ALERTS=)
+	go run ./test/monitoring -alerts '$(ALERTS)' $(if $(TRACE),-trace '$(TRACE)')
+
 .PHONY: verify
-verify: verify-format verify-lint verify-generated verify-modules verify-layers verify-docs ## Run every check that is not a test
+verify: verify-format verify-lint verify-generated verify-modules verify-layers verify-docs verify-dashboards verify-rules ## Run every check that is not a test
 
 .PHONY: verify-format
 verify-format: tools-golangci ## Check the format of Go code
@@ -182,6 +196,16 @@ verify-modules: ## Check that go.mod and go.sum are tidy
 verify-chart: cluster-binaries ## Check the chart: lint, schema, and its manifests for Kubernetes 1.29 to 1.34
 	go test -count=1 ./test/chart
 	test/chart/conform.sh
+
+.PHONY: verify-rules
+verify-rules: ## Check the recording rules and alerts with promtool
+	@programs=$$(test/monitoring/prometheus.sh) && \
+	  "$$programs/promtool" check rules charts/windlass/rules/*.yaml && \
+	  "$$programs/promtool" test rules test/monitoring/alerts/*.yaml
+
+.PHONY: verify-dashboards
+verify-dashboards: ## Check the Grafana dashboards: up to date, Grafana's types, panels and queries
+	hack/verify-dashboards.sh
 
 .PHONY: verify-layers
 verify-layers: ## Check which package imports which
@@ -227,8 +251,12 @@ format: tools-golangci ## Format Go code
 	$(GOLANGCI) fmt
 
 .PHONY: generate
-generate: tools ## Generate code from protobufs and API types, and docs/metrics.md
+generate: tools dashboards ## Generate code from protobufs and API types, docs/metrics.md and dashboards
 	PATH="$(TOOLS):$$PATH" hack/generate.sh .
+
+.PHONY: dashboards
+dashboards: ## Write the Grafana dashboards of the chart from hack/dashboards
+	hack/dashboards.sh .
 
 .PHONY: clean
 clean: ## Remove what was built, and the cached tools

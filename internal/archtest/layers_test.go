@@ -104,6 +104,7 @@ var rows = []struct {
 		"test/e2e/cluster",
 		"test/faults",
 		"test/images/functions",
+		"test/monitoring",
 		"test/scale",
 		"test/scaleout",
 		"test/simulate",
@@ -135,6 +136,8 @@ var sideways = []struct {
 	{"test/coldstart", "test/tenant", "it measures functions of its own"},
 	{"test/cost", "internal/tracetest", "what is recorded needs somebody who takes it"},
 	{"test/faults", "test/cluster", "the lab runs programs that were built for clusters"},
+	{"test/monitoring", "test/cluster", "the lab runs programs that were built for clusters"},
+	{"test/monitoring", "test/faults", "alerts are brought about in the lab of faults"},
 	{"test/scaleout", "test/tenant", "it measures functions of its own"},
 }
 

@@ -47,6 +47,9 @@ type Config struct {
 	// Out gets the report. Terminal says that it is one.
 	Out      io.Writer
 	Terminal bool
+	// Watch, unless nil, is called before the load with the URL of health and
+	// metrics. An error of it ends the demo.
+	Watch func(opsURL string) error
 }
 
 // Run runs the demo.
@@ -67,6 +70,11 @@ func Run(ctx context.Context, c Config) error {
 		return err
 	}
 	defer stop()
+	if c.Watch != nil {
+		if err := c.Watch(w.OpsURL()); err != nil {
+			return err
+		}
+	}
 	// 3. The functions.
 	demo := &demo{Config: c, windlass: w}
 	if err := demo.register(); err != nil {

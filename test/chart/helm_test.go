@@ -39,7 +39,8 @@ var scenarios = map[string][]string{
 	"existing certificates": {"--set", "tls.mode=existing,tls.existing.gatewaySecret=g,tls.existing.schedulerSecret=s," +
 		"tls.existing.controllerSecret=c,tls.existing.etcdSecret=e"},
 	"everything on": {"--set", "gateway.ingress.enabled=true,gateway.ingress.hosts={fn.example.com},gateway.autoscaling.enabled=true," +
-		"gateway.service.type=LoadBalancer,gateway.service.nodePort=30080,monitoring.serviceMonitor.enabled=true,gateway.priorityClassName=high," +
+		"gateway.service.type=LoadBalancer,gateway.service.nodePort=30080,gateway.priorityClassName=high," +
+		"monitoring.serviceMonitor.enabled=true,monitoring.prometheusRule.enabled=true,monitoring.dashboards.enabled=true," +
 		"global.imageRegistry=mirror.example.com,global.imagePullSecrets[0].name=mirror,commonLabels.team=platform,gateway.maxBody=1048576,gateway.maxInvocations=100," +
 		"tracing.endpoint=http://tempo.monitoring:4317,tracing.sampleRatio=0.1,gateway.logCalls=all"},
 	"callers": {"--set-json", `gateway.callers.default.limits={"rate": 12.5, "burst": 50, "inFlight": 3000000, "bodyMemory": 67108864}`,

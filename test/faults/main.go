@@ -25,11 +25,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -99,7 +97,7 @@ func (o options) main() (status int, err error) {
 	} else {
 		defer os.RemoveAll(dir)
 	}
-	if err := build(filepath.Join(dir, "bin")); err != nil {
+	if err := lab.Build(filepath.Join(dir, "bin")); err != nil {
 		return 0, err
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -138,21 +136,6 @@ func (o options) enter(ctx context.Context, dir string, out io.Writer) (status i
 }
 
 func labDir(dir string, i int) string { return filepath.Join(dir, fmt.Sprintf("lab-%d", i+1)) }
-
-// build builds what the lab runs, and its function.
-func build(into string) error {
-	if err := os.MkdirAll(into, 0o755); err != nil {
-		return err
-	}
-	for _, program := range []string{"./cmd/windlass", "./cmd/podagent", "./test/faults/function"} {
-		cmd := exec.Command("go", "build", "-buildvcs=false", "-trimpath", "-o", into+"/", program)
-		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("building %s (run this at the root of the module): %w: %s", program, err, strings.TrimSpace(string(out)))
-		}
-	}
-	return nil
-}
 
 // openWithin is how long it may take to put the lab together.
 const openWithin = 2 * time.Minute

@@ -31,8 +31,11 @@ func main() {
 		os.Exit(3)
 	case "silent":
 		time.Sleep(time.Hour)
-	case "slow":
-		time.Sleep(2 * time.Second)
+	default:
+		// A duration is how long the start takes.
+		if slowly, err := time.ParseDuration(os.Getenv("LAB_START")); err == nil {
+			time.Sleep(slowly)
+		}
 	}
 	f := function{ledger: ledger, cid: os.Getenv("WINDLASS_CID")}
 	if err := http.ListenAndServe("127.0.0.1:"+os.Getenv("PORT"), f); err != nil {

@@ -26,6 +26,8 @@ type Config struct {
 	// Drain is how long a gateway that is told to stop goes on taking calls,
 	// and a scheduler telling where its slots are.
 	Drain time.Duration
+	// GatewayArguments are further ones of gateways.
+	GatewayArguments []string
 }
 
 // Validate says what is wrong with a Config.

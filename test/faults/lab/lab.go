@@ -130,9 +130,10 @@ func (l *Lab) schedulerArguments(m *Member) []string {
 }
 
 func (l *Lab) gatewayArguments(m *Member) []string {
-	return append(l.commonArguments("gateway"),
+	arguments := append(l.commonArguments("gateway"),
 		"--advertise="+hostPort(m.Addr, wirePort), "--schedulers="+hostPort(serviceAddr, wirePort),
 		"--drain-delay="+l.Config.Drain.String())
+	return append(arguments, l.Config.GatewayArguments...)
 }
 
 // schedulerAddrs are the addresses behind the schedulers' service.
@@ -203,8 +204,11 @@ func (l *Lab) Close() error {
 // ReadyURL is where a member says whether it works.
 func (l *Lab) ReadyURL(m *Member) string { return m.ready }
 
+// OpsAddr is where a member tells of itself, host:port.
+func (l *Lab) OpsAddr(m *Member) string { return hostPort(m.Addr, opsPort) }
+
 // MetricsURL is where a member tells its metrics.
-func (l *Lab) MetricsURL(m *Member) string { return "http://" + hostPort(m.Addr, opsPort) + "/metrics" }
+func (l *Lab) MetricsURL(m *Member) string { return "http://" + l.OpsAddr(m) + "/metrics" }
 
 // WireAddr is where instances and other members reach a gateway or scheduler.
 func (l *Lab) WireAddr(m *Member) string { return hostPort(m.Addr, wirePort) }

@@ -1,0 +1,132 @@
+// What a cold start costs, and which stage of it.
+
+import * as dashboard from '@grafana/grafana-foundation-sdk/dashboard';
+
+import { frame, toFunction, toTraces, uids } from './frame';
+import { bars, graph, heading, number, spread } from './kit';
+import { quantiles, startStages } from './palette';
+import { chosen, orNone, orZero, quantile, rate, share } from './queries';
+import { Column, rows } from './table';
+
+const total = 'windlass_scheduler_cold_start_duration_seconds';
+const stage = 'windlass_scheduler_cold_start_stage_duration_seconds';
+const spent = `windlass_scheduler_cold_start_stage_seconds_total{${chosen}}`;
+const started = `windlass_scheduler_instances_started_total{${chosen}}`;
+const traces = toTraces('Starts as traces', '{ name =~ "start instance .*" }');
+
+/** What each stage is, for readers who meet the words here. */
+const words = '*decide*: from the arrival of the oldest waiting call to the order. *create*: until the API server or the process runtime has made it. *sandbox*: until its network is ready. *containers*: until the agent runs. *ready*: until the function is ready. *hello*: until the scheduler knows it. *claim*: until it has its first call.';
+
+export function coldStarts(): dashboard.DashboardBuilder {
+  const board = frame('Cold starts', uids.coldStarts, 'How long instances take from the call that wanted them to their first call, stage by stage.', 'many');
+  glance(board);
+  board
+    .withPanel(graph({
+      title: 'Where a start\'s time goes', unit: 's', width: 12, height: 10, bars: true, stacked: true, colours: startStages, legendRight: true, calcs: ['mean'],
+      description: `Mean time of a cold start in each stage, of the chosen functions. ${words}`,
+      queries: [{
+        expr: orNone('stage', `sum by (stage) (${rate(spent)}) / on () group_left () (sum(${rate(started)}) > 0)`),
+        legend: '{{stage}}',
+      }],
+      links: [traces],
+    }))
+    .withPanel(spread({
+      title: 'How long starts take', unit: 's', width: 12, height: 10,
+      description: 'How the durations of cold starts spread, over all functions. A second band high up is often an image that had to be pulled, or a node under load.',
+      query: `sum by (le) (increase(${total}_bucket[$__rate_interval]))`,
+      links: [traces],
+    }));
+  stages(board);
+  byFunction(board);
+  return board;
+}
+
+function glance(board: dashboard.DashboardBuilder): void {
+  board
+    .withPanel(number({
+      title: 'Starts', unit: 'short', width: 4, course: false,
+      description: 'Instances that started within the time that the dashboard shows.',
+      query: { expr: orZero(`sum(increase(${started}[$__range]))`) },
+    }))
+    .withPanel(number({
+      title: 'Cold calls', unit: 'percentunit', width: 4, limits: { warn: 0.05, bad: 0.25 }, course: false,
+      description: 'Share of the calls within the time shown that were the first of their instance.',
+      query: { expr: share(`sum(increase(windlass_gateway_cold_invocations_total{${chosen}}[$__range]))`, `sum(increase(windlass_gateway_invocations_total{${chosen}}[$__range]))`) },
+    }))
+    .withPanel(number({
+      title: 'Median start', unit: 's', width: 4, course: false,
+      description: 'Half of the cold starts within the time shown took no longer, over all functions.',
+      query: { expr: `histogram_quantile(0.5, sum by (le) (increase(${total}_bucket[$__range]))) >= 0 or vector(0)` },
+    }))
+    .withPanel(number({
+      title: 'p90 of starts', unit: 's', width: 4, limits: { warn: 5, bad: 15 }, course: false,
+      description: 'Of ten cold starts within the time shown nine took no longer, over all functions.',
+      query: { expr: `histogram_quantile(0.9, sum by (le) (increase(${total}_bucket[$__range]))) >= 0 or vector(0)` },
+    }))
+    .withPanel(number({
+      title: 'Starting now', unit: 'short', width: 4,
+      description: 'Instances that were ordered and have not asked for work yet.',
+      query: { expr: orZero(`sum(windlass_scheduler_instances{${chosen}, state="creating"})`) },
+    }))
+    .withPanel(number({
+      title: 'Wait for them', unit: 'short', width: 4,
+      description: 'Calls that wait for an instance now.',
+      query: { expr: orZero(`sum(windlass_scheduler_queued{${chosen}})`) },
+    }));
+}
+
+function stages(board: dashboard.DashboardBuilder): void {
+  board
+    .withRow(heading('Stages'))
+    .withPanel(bars({
+      title: 'Slowest stages (p90)', unit: 's', width: 8, colours: startStages,
+      description: `The 90th percentile of each stage of the starts within the time shown, over all functions. ${words}`,
+      queries: [{ expr: `histogram_quantile(0.9, sum by (stage, le) (increase(${stage}_bucket[$__range]))) >= 0`, legend: '{{stage}}' }],
+    }))
+    .withPanel(graph({
+      title: 'Stages over time (p90)', unit: 's', width: 8, colours: startStages, logarithmic: true,
+      description: 'The 90th percentile of each stage in the last five minutes. A stage that climbs tells where to look: *create* at the API server, *sandbox* at the network plugin, *containers* at images and nodes, *ready* at the function.',
+      queries: [{ expr: orNone('stage', 'stage:windlass_scheduler_cold_start_stage_duration_seconds:p90_5m >= 0'), legend: '{{stage}}' }],
+      links: [traces],
+    }))
+    .withPanel(graph({
+      title: 'Whole starts over time', unit: 's', width: 8, colours: quantiles,
+      description: 'From the call that wanted an instance to the instance\'s first call, over all functions.',
+      queries: [0.5, 0.9, 0.99].map((q) => ({ expr: `${quantile(q, total)} >= 0 or vector(0)`, legend: `p${q * 100}` })),
+      links: [traces],
+    }));
+}
+
+function byFunction(board: dashboard.DashboardBuilder): void {
+  const perStart = (name: string): Column => ({
+    name, unit: 's',
+    expr: `sum by (namespace, function) (increase(windlass_scheduler_cold_start_stage_seconds_total{${chosen}, stage="${name}"}[$__range])) / (sum by (namespace, function) (increase(${started}[$__range])) > 0)`,
+  });
+  board
+    .withRow(heading('Functions'))
+    .withPanel(rows({
+      title: 'Starts by function', unit: 's', width: 24, height: 9,
+      description: 'Starts within the time shown and the mean time of each stage. A click on a name opens the function\'s dashboard.',
+      labels: { namespace: 'Namespace', function: 'Function' },
+      sortBy: 'Whole start',
+      linked: { Function: toFunction },
+      columns: [
+        { name: 'Starts', expr: `sum by (namespace, function) (increase(${started}[$__range])) > 0`, unit: 'short', decimals: 0, bar: '#8AB8FF' },
+        {
+          name: 'Whole start', unit: 's', limits: { warn: 5, bad: 15 },
+          expr: `sum by (namespace, function) (increase(${spent}[$__range])) / (sum by (namespace, function) (increase(${started}[$__range])) > 0)`,
+        },
+        ...Object.keys(startStages).map(perStart),
+      ],
+    }))
+    .withPanel(graph({
+      title: 'Cold calls by function', unit: 'reqps', width: 12,
+      description: 'Calls in a second that were the first of their instance: the ten functions with most of them.',
+      queries: [{ expr: orNone('function', `topk(10, sum by (namespace, function) (${rate(`windlass_gateway_cold_invocations_total{${chosen}}`)}) > 0)`), legend: '{{namespace}} {{function}}' }],
+    }))
+    .withPanel(graph({
+      title: 'Starts over time', unit: 'short', width: 12, bars: true, stacked: true,
+      description: 'Instances that started: the ten functions with most of them.',
+      queries: [{ expr: orNone('function', `topk(10, sum by (namespace, function) (increase(${started}[$__rate_interval])) > 0)`), legend: '{{namespace}} {{function}}' }],
+    }));
+}

@@ -1,0 +1,201 @@
+// One function: what its callers feel, and what is done about it.
+
+import * as dashboard from '@grafana/grafana-foundation-sdk/dashboard';
+
+import { frame, toBoard, toTraces, uids } from './frame';
+import { graph, heading, number, spread } from './kit';
+import { byClass, codes } from './overview';
+import { callStages, fates, needed, plain, quantiles, startStages, states } from './palette';
+import { chosen, orNone, orZero, quantile, rate, share } from './queries';
+
+const calls = `windlass_gateway_invocations_total{${chosen}}`;
+const traces = '{ name = "invoke ${namespace}/${function}" }';
+const slowTraces = '{ name = "invoke ${namespace}/${function}" && duration > 1s }';
+
+export function oneFunction(): dashboard.DashboardBuilder {
+  const board = frame('Function', uids.function, 'One function: its calls, its queue, its instances and why they are created.', 'one');
+  glance(board);
+  callers(board);
+  provisioning(board);
+  instances(board);
+  return board;
+}
+
+function glance(board: dashboard.DashboardBuilder): void {
+  board
+    .withPanel(number({
+      title: 'Calls', unit: 'reqps', width: 3, description: 'Calls that were answered or given up, in a second.',
+      query: { expr: orZero(`sum(${rate(calls)})`) },
+    }))
+    .withPanel(number({
+      title: 'Failed', unit: 'percentunit', width: 3, limits: { warn: 0.001, bad: 0.01 },
+      description: 'Share of calls that were answered with a status of 500 or more.',
+      query: { expr: share(`sum(${rate(`windlass_gateway_invocations_total{${chosen}, code=~"5.."}`)})`, `sum(${rate(calls)})`) },
+      links: [toTraces('Failed calls as traces', '{ name = "invoke ${namespace}/${function}" && status = error }')],
+    }))
+    .withPanel(number({
+      title: 'p50', unit: 's', width: 3, description: 'Half of the calls took no longer, from admission to the end of the answer.',
+      query: { expr: `${quantile(0.5, 'windlass_gateway_invocation_duration_seconds', chosen)} >= 0 or vector(0)` },
+    }))
+    .withPanel(number({
+      title: 'p99', unit: 's', width: 3, description: 'Of a hundred calls 99 took no longer, from admission to the end of the answer.',
+      query: { expr: `${quantile(0.99, 'windlass_gateway_invocation_duration_seconds', chosen)} >= 0 or vector(0)` },
+      links: [toTraces('Slow calls as traces', slowTraces)],
+    }))
+    .withPanel(number({
+      title: 'Waiting', unit: 'short', width: 3, description: 'Calls that wait for an instance.',
+      query: { expr: orZero(`sum(windlass_scheduler_queued{${chosen}})`) },
+    }))
+    .withPanel(number({
+      title: 'Oldest wait', unit: 's', width: 3, limits: { warn: 2, bad: 10 },
+      description: 'How long the call that has waited longest has waited.',
+      query: { expr: orZero(`max(windlass_scheduler_oldest_wait_seconds{${chosen}})`) },
+    }))
+    .withPanel(number({
+      title: 'Instances', unit: 'short', width: 3, description: 'Instances that are there, busy or idle.',
+      query: { expr: orZero(`sum(windlass_scheduler_instances{${chosen}, state=~"busy|idle"})`) },
+    }))
+    .withPanel(number({
+      title: 'Cold calls', unit: 'percentunit', width: 3, limits: { warn: 0.05, bad: 0.25 },
+      description: 'Share of calls that were the first of their instance.',
+      query: { expr: share(`sum(${rate(`windlass_gateway_cold_invocations_total{${chosen}}`)})`, `sum(${rate(calls)})`) },
+      links: [toBoard('Cold starts', uids.coldStarts)],
+    }));
+}
+
+function callers(board: dashboard.DashboardBuilder): void {
+  board
+    .withRow(heading('What callers feel'))
+    .withPanel(graph({
+      title: 'Calls by status', unit: 'reqps', width: 8, stacked: true, colours: codes,
+      description: 'Calls in a second by the first digit of their status.',
+      queries: [{ expr: orNone('class', byClass(chosen)), legend: '{{class}}' }],
+    }))
+    .withPanel(graph({
+      title: 'Duration', unit: 's', width: 8, colours: quantiles,
+      description: 'From admission to the end of the answer. A dot is one call; it leads to its trace.',
+      queries: [0.5, 0.9, 0.99].map((q) => ({
+        expr: quantile(q, 'windlass_gateway_invocation_duration_seconds', chosen), legend: `p${q * 100}`, exemplar: q === 0.99,
+      })),
+      links: [toTraces('Calls as traces', traces)],
+    }))
+    .withPanel(graph({
+      title: 'Where a call\'s time goes', unit: 's', width: 8, stacked: true, colours: callStages,
+      description: 'Mean time of a call in each stage. *queue* is the wait for an instance, *execute* the function itself; the rest is what Windlass costs.',
+      queries: [{
+        expr: `sum by (stage) (${rate(`windlass_gateway_stage_seconds_total{${chosen}}`)}) / on () group_left () sum(${rate(calls)})`,
+        legend: '{{stage}}',
+      }],
+    }))
+    .withPanel(spread({
+      title: 'Durations', unit: 's', width: 8,
+      description: 'How the durations of calls spread: two bands are often warm and cold calls.',
+      query: `sum by (le) (increase(windlass_gateway_invocation_duration_seconds_bucket{${chosen}}[$__rate_interval]))`, exemplar: true,
+      links: [toTraces('Calls as traces', traces)],
+    }))
+    .withPanel(graph({
+      title: 'Failed calls, and whether the function ran', unit: 'reqps', width: 8, bars: true, stacked: true,
+      description: 'Calls with a status of 500 or more in a second. Those whose *executed* is *no* never ran, so they can be sent again.',
+      queries: [{ expr: orNone('code', `sum by (code, executed) (${rate(`windlass_gateway_invocations_total{${chosen}, code=~"5.."}`)})`), legend: '{{code}} executed: {{executed}}' }],
+    }))
+    .withPanel(graph({
+      title: 'Turned away', unit: 'reqps', width: 8, bars: true, stacked: true,
+      description: 'Calls that were refused when they came or while they waited, by reason.',
+      queries: [{ expr: orNone('reason', `sum by (reason) (${rate(`windlass_scheduler_refused_total{${chosen}}`)})`), legend: '{{reason}}' }],
+    }));
+}
+
+function provisioning(board: dashboard.DashboardBuilder): void {
+  board
+    .withRow(heading('Queue and provisioning'))
+    .withPanel(graph({
+      title: 'Waiting calls', unit: 'short', width: 8,
+      description: 'Calls that wait for an instance, and the wait of the oldest. A queue that does not shrink while instances idle is wrong.',
+      queries: [
+        { expr: `sum(windlass_scheduler_queued{${chosen}})`, legend: 'waiting calls' },
+        { expr: `max(windlass_scheduler_oldest_wait_seconds{${chosen}})`, legend: 'oldest wait' },
+      ],
+      colours: { 'waiting calls': '#FF9830' },
+      right: { 'oldest wait': { unit: 's', label: 'oldest wait', colour: '#B877D9' } },
+    }))
+    .withPanel(graph({
+      title: 'Instances against need', unit: 'short', width: 8, stacked: true, colours: states,
+      description: 'Instances by state, and how many the last decision held to be needed.',
+      queries: [
+        { expr: `sum by (state) (windlass_scheduler_instances{${chosen}})`, legend: '{{state}}' },
+        { expr: `sum(windlass_scheduler_required_instances{${chosen}})`, legend: 'needed' },
+      ],
+      over: { needed },
+      links: [toBoard('Provisioning', uids.provisioning)],
+    }))
+    .withPanel(graph({
+      title: 'Decisions', unit: 'short', width: 8, bars: true, stacked: true,
+      description: 'Decisions to create instances, by reason. `windlass explain` tells of the last ones in words.',
+      queries: [{ expr: orNone('reason', `sum by (reason) (increase(windlass_scheduler_decisions_total{${chosen}}[$__rate_interval]))`), legend: '{{reason}}' }],
+    }))
+    .withPanel(graph({
+      title: 'What became of instances', unit: 'short', width: 8, bars: true, colours: fates,
+      description: 'Instances that were ordered, and how they went on: *started*, *failed* to start, *withdrawn* before they were there, *evicted* for another function, *expired* for want of calls, *released* since no call is near.',
+      queries: ['ordered', 'started', 'failed', 'withdrawn', 'evicted', 'expired', 'released'].map((fate) => ({
+        expr: orZero(`sum(increase(windlass_scheduler_instances_${fate}_total{${chosen}}[$__rate_interval]))`), legend: fate,
+      })),
+    }))
+    .withPanel(graph({
+      title: 'How long it runs and starts', unit: 's', width: 8, logarithmic: true,
+      description: 'What decisions reckon with: the means of the last ten executions and of the last ten starts.',
+      queries: [
+        { expr: `max(windlass_scheduler_mean_execution_seconds{${chosen}})`, legend: 'execution' },
+        { expr: `max(windlass_scheduler_mean_start_seconds{${chosen}})`, legend: 'start' },
+      ],
+      colours: { execution: '#56A64B', start: '#FF9830' },
+    }))
+    .withPanel(graph({
+      title: 'Where a start\'s time goes', unit: 's', width: 8, bars: true, stacked: true, colours: startStages,
+      description: 'Mean time of a cold start in each stage. 0 while none starts.',
+      queries: [{
+        expr: orNone('stage', `sum by (stage) (${rate(`windlass_scheduler_cold_start_stage_seconds_total{${chosen}}`)}) / on () group_left () (sum(${rate(`windlass_scheduler_instances_started_total{${chosen}}`)}) > 0)`),
+        legend: '{{stage}}',
+      }],
+      links: [toTraces('Starts as traces', '{ name = "start instance ${namespace}/${function}" }'), toBoard('Cold starts', uids.coldStarts)],
+    }));
+}
+
+function instances(board: dashboard.DashboardBuilder): void {
+  board
+    .withRow(heading('Instances at work'))
+    .withPanel(graph({
+      title: 'Pulls', unit: 'ops', width: 8,
+      description: 'Calls that instances asked for in a second, and how many such requests wait for a call now.',
+      queries: [
+        { expr: orZero(`sum(${rate(`windlass_scheduler_pulls_total{${chosen}}`)})`), legend: 'pulls' },
+        { expr: orZero(`sum(${rate(`windlass_scheduler_pulls_in_vain_total{${chosen}}`)})`), legend: 'in vain' },
+        { expr: orZero(`sum(windlass_scheduler_pulls_waiting{${chosen}})`), legend: 'waiting now' },
+      ],
+      colours: { pulls: '#56A64B', 'in vain': '#E02F44' },
+      right: { 'waiting now': { unit: 'short', label: 'waiting now', colour: '#8AB8FF' } },
+    }))
+    .withPanel(graph({
+      title: 'CPU', unit: 'short', width: 4,
+      description: 'Processor seconds in a second, of the agents of all its instances.',
+      queries: [{ expr: orZero(`sum(${rate(`windlass_agent_cpu_seconds_total{${chosen}}`)})`), legend: 'cores' }],
+      colours: { cores: plain },
+    }))
+    .withPanel(graph({
+      title: 'Memory', unit: 'bytes', width: 4,
+      description: 'Resident memory of the agents of all its instances.',
+      queries: [{ expr: orZero(`sum(windlass_agent_resident_bytes{${chosen}})`), legend: 'resident' }],
+      colours: { resident: plain },
+    }))
+    .withPanel(graph({
+      title: 'Agents in trouble', unit: 'short', width: 8,
+      description: 'Calls that broke, claims that were refused and streams that were made anew, as agents report them, and agents that are silent. All should be 0; reconnects come with every change of owner.',
+      queries: [
+        { expr: orZero(`sum(increase(windlass_agent_calls_broken_total{${chosen}}[$__rate_interval]))`), legend: 'calls broken' },
+        { expr: orZero(`sum(increase(windlass_agent_claims_refused_total{${chosen}}[$__rate_interval]))`), legend: 'claims refused' },
+        { expr: orZero(`sum(increase(windlass_agent_reconnects_total{${chosen}}[$__rate_interval]))`), legend: 'reconnects' },
+        { expr: orZero(`sum(windlass_scheduler_agents_silent{${chosen}})`), legend: 'silent' },
+        { expr: orZero(`sum(windlass_scheduler_instances_backed_off{${chosen}})`), legend: 'backed off' },
+      ],
+      colours: { 'calls broken': '#E02F44', 'claims refused': '#FF9830', reconnects: '#8AB8FF', silent: '#B877D9', 'backed off': '#9FA7B3' },
+    }));
+}

@@ -1,0 +1,166 @@
+// The first page to look at: is it well, who waits, and where does time go?
+
+import * as dashboard from '@grafana/grafana-foundation-sdk/dashboard';
+
+import { frame, seriesToFunction, toBoard, toBoardOfAll, toFunction, toTraces, uids } from './frame';
+import { bars, graph, heading, number } from './kit';
+import { callStages, plain, quantiles, states } from './palette';
+import { chosen, inNamespace, orNone, orZero, quantile, rate, share } from './queries';
+import { rows } from './table';
+
+const calls = 'namespace_function:windlass_gateway_invocations:rate5m';
+const failed = 'namespace_function:windlass_gateway_invocations_failed:rate5m';
+
+/** Colours of answers by the first digit of their status. */
+export const codes = { '2xx': '#56A64B', '3xx': '#8AB8FF', '4xx': '#F2CC0C', '5xx': '#E02F44' };
+
+/** Calls in a second by the first digit of their status. */
+export const byClass = (matchers: string): string =>
+  `sum by (class) (label_replace(${rate(`windlass_gateway_invocations_total{${matchers}}`)}, "class", "\${1}xx", "code", "(.).*"))`;
+
+export function overview(): dashboard.DashboardBuilder {
+  const board = frame('Overview', uids.overview, 'Whether calls are answered, who waits, and where time goes.', 'many');
+  health(board);
+  functions(board);
+  time(board);
+  instances(board);
+  return board;
+}
+
+function health(board: dashboard.DashboardBuilder): void {
+  board
+    .withPanel(number({
+      title: 'Alerts', unit: 'none', width: 3, limits: { bad: 1 }, course: false, calc: 'lastNotNull',
+      description: 'Alerts of Windlass that fire now. 0 as well if its alerting rules are not loaded.',
+      query: { expr: orZero('count(ALERTS{alertname=~"Windlass.+", alertstate="firing"})') },
+    }))
+    .withPanel(number({
+      title: 'Calls', unit: 'reqps', width: 3,
+      description: 'Calls that were answered or given up, in a second.',
+      query: { expr: orZero(`sum(${rate(`windlass_gateway_invocations_total{${chosen}}`)})`) },
+    }))
+    .withPanel(number({
+      title: 'Failed', unit: 'percentunit', width: 3, limits: { warn: 0.001, bad: 0.01 },
+      description: 'Share of calls that were answered with a status of 500 or more.',
+      query: { expr: share(`sum(${rate(`windlass_gateway_invocations_total{${chosen}, code=~"5.."}`)})`, `sum(${rate(`windlass_gateway_invocations_total{${chosen}}`)})`) },
+    }))
+    .withPanel(number({
+      title: 'Waiting', unit: 'short', width: 3,
+      description: 'Calls that wait for an instance.',
+      query: { expr: orZero(`sum(windlass_scheduler_queued{${chosen}})`) },
+    }))
+    .withPanel(number({
+      title: 'Oldest wait', unit: 's', width: 3, limits: { warn: 2, bad: 10 },
+      description: 'How long the call that has waited longest has waited. Above some seconds instances do not start, or there is no room for them.',
+      query: { expr: orZero(`max(windlass_scheduler_oldest_wait_seconds{${chosen}})`) },
+    }))
+    .withPanel(number({
+      title: 'Instances', unit: 'short', width: 3,
+      description: 'Instances that are there, busy or idle.',
+      query: { expr: orZero(`sum(windlass_scheduler_instances{${chosen}, state=~"busy|idle"})`) },
+    }))
+    .withPanel(number({
+      title: 'Being created', unit: 'short', width: 3,
+      description: 'Instances that were ordered and have not asked for work yet.',
+      query: { expr: orZero(`sum(windlass_scheduler_instances{${chosen}, state="creating"})`) },
+      links: [toBoard('Provisioning', uids.provisioning)],
+    }))
+    .withPanel(number({
+      title: 'Cold calls', unit: 'percentunit', width: 3, limits: { warn: 0.05, bad: 0.25 },
+      description: 'Share of calls that were the first of their instance, and so may have waited for its start.',
+      query: { expr: share(`sum(${rate(`windlass_gateway_cold_invocations_total{${chosen}}`)})`, `sum(${rate(`windlass_gateway_invocations_total{${chosen}}`)})`) },
+      links: [toBoard('Cold starts', uids.coldStarts)],
+    }));
+}
+
+function functions(board: dashboard.DashboardBuilder): void {
+  board.withPanel(rows({
+    title: 'Functions', unit: 'short', width: 24, height: 10,
+    description: 'Every function, with the means of the last five minutes. A click on a name opens its dashboard.',
+    labels: { namespace: 'Namespace', function: 'Function' },
+    sortBy: 'Waiting',
+    linked: { Function: toFunction },
+    columns: [
+      { name: 'Waiting', expr: `namespace_function:windlass_scheduler_queued:sum{${chosen}}`, unit: 'short', limits: { warn: 10, bad: 100 } },
+      { name: 'Oldest wait', expr: `namespace_function:windlass_scheduler_oldest_wait_seconds:max{${chosen}}`, unit: 's', limits: { warn: 2, bad: 10 } },
+      { name: 'Calls', expr: `${calls}{${chosen}}`, unit: 'reqps', bar: plain },
+      { name: 'Failed', expr: `${failed}{${chosen}} / (${calls}{${chosen}} > 0)`, unit: 'percentunit', limits: { warn: 0.001, bad: 0.01 } },
+      { name: 'p50', expr: `namespace_function:windlass_gateway_invocation_duration_seconds:p50_5m{${chosen}} >= 0`, unit: 's' },
+      { name: 'p99', expr: `namespace_function:windlass_gateway_invocation_duration_seconds:p99_5m{${chosen}} >= 0`, unit: 's' },
+      { name: 'Busy', expr: `sum by (namespace, function) (namespace_function_state:windlass_scheduler_instances:sum{${chosen}, state="busy"})`, unit: 'short', bar: states['busy']! },
+      { name: 'Idle', expr: `sum by (namespace, function) (namespace_function_state:windlass_scheduler_instances:sum{${chosen}, state="idle"})`, unit: 'short', bar: states['idle']! },
+      { name: 'Creating', expr: `sum by (namespace, function) (namespace_function_state:windlass_scheduler_instances:sum{${chosen}, state="creating"})`, unit: 'short', bar: states['creating']! },
+    ],
+  }));
+}
+
+function time(board: dashboard.DashboardBuilder): void {
+  board
+    .withRow(heading('Calls'))
+    .withPanel(graph({
+      title: 'Calls by status', unit: 'reqps', width: 8, stacked: true, colours: codes,
+      description: 'Calls in a second by the first digit of their status. 499, among 4xx: the client left.',
+      queries: [{ expr: orNone('class', byClass(chosen)), legend: '{{class}}' }],
+    }))
+    .withPanel(graph({
+      title: 'Duration', unit: 's', width: 8, colours: quantiles,
+      description: 'From a call\'s admission to the end of its answer, over all functions of the namespaces.',
+      queries: [0.5, 0.9, 0.99].map((q) => ({
+        expr: `histogram_quantile(${q}, sum by (le) (namespace_le:windlass_gateway_invocation_duration_seconds_bucket:rate5m{${inNamespace}}))`,
+        legend: `p${q * 100}`,
+      })),
+      links: [toTraces('Slow calls as traces', '{ name =~ "invoke .*" && duration > 1s }')],
+    }))
+    .withPanel(graph({
+      title: 'Where a call\'s time goes', unit: 's', width: 8, stacked: true, colours: callStages,
+      description: 'Mean time of a call in each stage: *admit*, *queue* until an instance takes it, *claim* until the instance has the request, *execute* the function, *return* the rest of the answer.',
+      queries: [{
+        expr: `sum by (stage) (${rate(`windlass_gateway_stage_seconds_total{${chosen}}`)}) / on () group_left () sum(${rate(`windlass_gateway_invocations_total{${chosen}}`)})`,
+        legend: '{{stage}}',
+      }],
+    }))
+    .withPanel(graph({
+      title: 'Waiting and running', unit: 'short', width: 8, colours: { waiting: '#FF9830', 'in flight': '#56A64B' },
+      description: 'Calls in flight at the gateways, and how many of them wait for an instance.',
+      queries: [
+        { expr: orZero(`sum(windlass_gateway_invocations_in_flight{${chosen}})`), legend: 'in flight' },
+        { expr: orZero(`sum(windlass_scheduler_queued{${chosen}})`), legend: 'waiting' },
+      ],
+    }))
+    .withPanel(graph({
+      title: 'Slowest stages (p99)', unit: 's', width: 8, colours: callStages,
+      description: 'The 99th percentile of every stage over all functions. A dot is one call; it leads to its trace.',
+      queries: [{ expr: quantile(0.99, 'windlass_gateway_stage_duration_seconds', '', ['stage']), legend: '{{stage}}', exemplar: true }],
+      links: [toTraces('Calls as traces', '{ name =~ "invoke .*" }')],
+    }))
+    .withPanel(graph({
+      title: 'Refused', unit: 'reqps', width: 8, bars: true, stacked: true,
+      description: 'Calls that were turned away, by reason: before admission by a gateway, or by a scheduler when they came or while they waited.',
+      queries: [
+        { expr: orNone('reason', `sum by (reason) (${rate(`windlass_gateway_refused_total{namespace=~"$namespace|"}`)})`), legend: 'gateway: {{reason}}' },
+        { expr: orNone('reason', `sum by (reason) (${rate(`windlass_scheduler_refused_total{${chosen}}`)})`), legend: 'scheduler: {{reason}}' },
+      ],
+    }));
+}
+
+function instances(board: dashboard.DashboardBuilder): void {
+  board
+    .withRow(heading('Instances'))
+    .withPanel(graph({
+      title: 'Instances by state', unit: 'short', width: 8, stacked: true, colours: states,
+      description: 'Instances of the chosen functions. Many that are *creating* for long do not start; many that are *idle* wait for their time to leave.',
+      queries: [{ expr: `sum by (state) (windlass_scheduler_instances{${chosen}})`, legend: '{{state}}' }],
+      links: [toBoard('Provisioning', uids.provisioning)],
+    }))
+    .withPanel(graph({
+      title: 'Most waiting calls', unit: 'short', width: 8, dataLinks: [seriesToFunction()],
+      description: 'The ten functions with most calls that wait. A click on a line leads to the function.',
+      queries: [{ expr: `topk(10, namespace_function:windlass_scheduler_queued:sum{${chosen}} > 0) or on () label_replace(vector(0), "function", "none", "", "")`, legend: '{{namespace}} {{function}}' }],
+    }))
+    .withPanel(bars({
+      title: 'Stages of a cold start', unit: 's', width: 8,
+      description: 'The 90th percentile of each stage of the cold starts of the last five minutes. 0 if there were none.',
+      queries: [{ expr: orNone('stage', 'stage:windlass_scheduler_cold_start_stage_duration_seconds:p90_5m >= 0'), legend: '{{stage}}' }],
+      links: [toBoardOfAll('Cold starts', uids.coldStarts)],
+    }));
+}

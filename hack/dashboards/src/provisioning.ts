@@ -1,0 +1,203 @@
+// Why instances are created: what decisions see, what they decide, and what becomes of it.
+
+import * as dashboard from '@grafana/grafana-foundation-sdk/dashboard';
+
+import { frame, seriesToFunction, toBoard, toFunction, uids } from './frame';
+import { bars, graph, heading, number } from './kit';
+import { fates, needed, plain, states } from './palette';
+import { chosen, inNamespace, mean, orNone, orZero, quantile, rate, share } from './queries';
+import { rows } from './table';
+
+const increase = (series: string): string => `increase(${series}[$__rate_interval])`;
+const made = `windlass_scheduler_instances_ordered_total{${chosen}}`;
+
+export function provisioning(): dashboard.DashboardBuilder {
+  const board = frame('Provisioning', uids.provisioning, 'What decisions see, what they decide and why, and what becomes of the instances.', 'many');
+  glance(board);
+  need(board);
+  snapshot(board);
+  outcome(board);
+  nodes(board);
+  return board;
+}
+
+function glance(board: dashboard.DashboardBuilder): void {
+  board
+    .withPanel(number({
+      title: 'Needed', unit: 'short', width: 3,
+      description: 'Instances that the last decisions held to be needed.',
+      query: { expr: orZero(`sum(windlass_scheduler_required_instances{${chosen}})`) },
+    }))
+    .withPanel(number({
+      title: 'There', unit: 'short', width: 3,
+      description: 'Instances that are there, busy or idle.',
+      query: { expr: orZero(`sum(windlass_scheduler_instances{${chosen}, state=~"busy|idle"})`) },
+    }))
+    .withPanel(number({
+      title: 'On their way', unit: 'short', width: 3,
+      description: 'Instances that were ordered and have not asked for work yet.',
+      query: { expr: orZero(`sum(windlass_scheduler_instances{${chosen}, state="creating"})`) },
+    }))
+    .withPanel(number({
+      title: 'Busy', unit: 'percentunit', width: 3,
+      description: 'Share of the instances that run a call. Low for long: idle instances wait for their time to leave.',
+      query: { expr: share(`sum(windlass_scheduler_instances{${chosen}, state="busy"})`, `sum(windlass_scheduler_instances{${chosen}, state=~"busy|idle"})`) },
+    }))
+    .withPanel(number({
+      title: 'Ordered', unit: 'short', width: 3, calc: 'lastNotNull', course: false,
+      description: 'Instances that were ordered within the time that the dashboard shows.',
+      query: { expr: orZero(`sum(increase(${made}[$__range]))`) },
+    }))
+    .withPanel(number({
+      title: 'Failed starts', unit: 'percentunit', width: 3, limits: { warn: 0.01, bad: 0.1 }, course: false,
+      description: 'Share of the instances ordered within the time shown that did not start.',
+      query: { expr: share(`sum(increase(windlass_scheduler_instances_failed_total{${chosen}}[$__range]))`, `sum(increase(${made}[$__range]))`) },
+    }))
+    .withPanel(number({
+      title: 'Ordered in vain', unit: 'percentunit', width: 3, limits: { warn: 0.2, bad: 0.5 }, course: false,
+      description: 'Share of the instances ordered within the time shown that were withdrawn before they were there. High: bursts shorter than a start.',
+      query: { expr: share(`sum(increase(windlass_scheduler_instances_withdrawn_total{${chosen}}[$__range]))`, `sum(increase(${made}[$__range]))`) },
+    }))
+    .withPanel(number({
+      title: 'Put off', unit: 'ops', width: 3, limits: { warn: 0.01, bad: 1 },
+      description: 'Decisions in a second of which no instance could be created at once, since `--create-qps` was used up.',
+      query: { expr: orZero(`sum(${rate(`windlass_scheduler_orders_deferred_total{${chosen}}`)})`) },
+    }));
+}
+
+function need(board: dashboard.DashboardBuilder): void {
+  board
+    .withPanel(graph({
+      title: 'Created against needed', unit: 'short', width: 12, height: 9, stacked: true, colours: states,
+      description: 'Instances by state. The dashed line is what the last decisions held to be needed: what stands above it is left over from an earlier need, or waits for its time to leave.',
+      queries: [
+        { expr: `sum by (state) (windlass_scheduler_instances{${chosen}})`, legend: '{{state}}' },
+        { expr: `sum(windlass_scheduler_required_instances{${chosen}})`, legend: 'needed' },
+      ],
+      over: { needed },
+    }))
+    .withPanel(graph({
+      title: 'Decisions by reason', unit: 'short', width: 12, height: 9, bars: true, stacked: true, legendRight: true, calcs: ['sum'],
+      description: 'Decisions to create instances, by reason. The words are those of `windlass explain`.',
+      queries: [{ expr: orNone('reason', `sum by (reason) (${increase(`windlass_scheduler_decisions_total{${chosen}}`)})`), legend: '{{reason}}' }],
+    }));
+}
+
+function snapshot(board: dashboard.DashboardBuilder): void {
+  board
+    .withRow(heading('What decisions see'))
+    .withPanel(graph({
+      title: 'Calls', unit: 'short', width: 8,
+      description: 'Calls that wait, and the wait of the oldest.',
+      queries: [
+        { expr: `sum(windlass_scheduler_queued{${chosen}})`, legend: 'waiting calls' },
+        { expr: `max(windlass_scheduler_oldest_wait_seconds{${chosen}})`, legend: 'oldest wait' },
+      ],
+      colours: { 'waiting calls': '#FF9830' },
+      right: { 'oldest wait': { unit: 's', label: 'oldest wait', colour: '#B877D9' } },
+    }))
+    .withPanel(graph({
+      title: 'Arrivals', unit: 'reqps', width: 8,
+      description: 'Calls in a second as the decider estimates them, which looks ahead, and as gateways answered them.',
+      queries: [
+        { expr: orZero(`sum(windlass_scheduler_arrival_rate{${chosen}})`), legend: 'estimated' },
+        { expr: orZero(`sum(${rate(`windlass_gateway_invocations_total{${chosen}}`)})`), legend: 'answered' },
+      ],
+      colours: { estimated: '#B877D9', answered: '#56A64B' },
+    }))
+    .withPanel(graph({
+      title: 'Times', unit: 's', width: 8, logarithmic: true,
+      description: 'Means over the chosen functions of how long a call holds an instance, how long a start takes, and how far ahead the decider plans.',
+      queries: [
+        { expr: `avg(windlass_scheduler_mean_execution_seconds{${chosen}} > 0)`, legend: 'execution' },
+        { expr: `avg(windlass_scheduler_mean_start_seconds{${chosen}} > 0)`, legend: 'start' },
+        { expr: `avg(windlass_scheduler_horizon_seconds{${chosen}} > 0)`, legend: 'horizon' },
+      ],
+      colours: { execution: '#56A64B', start: '#FF9830', horizon: '#B877D9' },
+    }))
+    .withPanel(rows({
+      title: 'By function', unit: 'short', width: 24, height: 9,
+      description: 'The terms of each function\'s last snapshot. A click on a name opens its dashboard.',
+      labels: { namespace: 'Namespace', function: 'Function' },
+      sortBy: 'Needed',
+      linked: { Function: toFunction },
+      columns: [
+        { name: 'Needed', expr: `sum by (namespace, function) (windlass_scheduler_required_instances{${chosen}})`, unit: 'short', bar: plain },
+        { name: 'Busy', expr: `sum by (namespace, function) (windlass_scheduler_instances{${chosen}, state="busy"})`, unit: 'short', bar: states['busy']! },
+        { name: 'Idle', expr: `sum by (namespace, function) (windlass_scheduler_instances{${chosen}, state="idle"})`, unit: 'short', bar: states['idle']! },
+        { name: 'Creating', expr: `sum by (namespace, function) (windlass_scheduler_instances{${chosen}, state="creating"})`, unit: 'short', bar: states['creating']! },
+        { name: 'Waiting', expr: `sum by (namespace, function) (windlass_scheduler_queued{${chosen}})`, unit: 'short', limits: { warn: 10, bad: 100 } },
+        { name: 'Arrivals', expr: `sum by (namespace, function) (windlass_scheduler_arrival_rate{${chosen}})`, unit: 'reqps', decimals: 1 },
+        { name: 'Execution', expr: `max by (namespace, function) (windlass_scheduler_mean_execution_seconds{${chosen}})`, unit: 's' },
+        { name: 'Start', expr: `max by (namespace, function) (windlass_scheduler_mean_start_seconds{${chosen}})`, unit: 's' },
+        { name: 'Ordered', expr: `sum by (namespace, function) (increase(${made}[$__range]))`, unit: 'short', decimals: 0 },
+      ],
+    }));
+}
+
+function outcome(board: dashboard.DashboardBuilder): void {
+  board
+    .withRow(heading('What becomes of instances'))
+    .withPanel(graph({
+      title: 'Ordered, started, gone', unit: 'short', width: 12, bars: true, colours: fates, legendRight: true, calcs: ['sum'],
+      description: 'Instances that were *ordered*, and how they went on: *started*, *failed* to start, *withdrawn* before they were there, *evicted* for another function, *expired* for want of calls, *released* since no call is near.',
+      queries: ['ordered', 'started', 'failed', 'withdrawn', 'evicted', 'expired', 'released'].map((fate) => ({
+        expr: orZero(`sum(${increase(`windlass_scheduler_instances_${fate}_total{${chosen}}`)})`), legend: fate,
+      })),
+    }))
+    .withPanel(graph({
+      title: 'Why starts fail', unit: 'short', width: 6, bars: true, stacked: true, dataLinks: [seriesToFunction()],
+      description: 'Instances that did not start, by reason. docs/troubleshooting.md explains each.',
+      queries: [{ expr: orNone('reason', `sum by (reason) (${increase(`windlass_scheduler_instances_failed_total{${chosen}}`)})`), legend: '{{reason}}' }],
+    }))
+    .withPanel(graph({
+      title: 'Held back', unit: 'ops', width: 6, colours: { 'put off': '#F2CC0C', 'no room': '#E02F44' },
+      description: 'Decisions put off for want of `--create-qps`, and calls refused since no node has room, in a second.',
+      queries: [
+        { expr: orZero(`sum(${rate(`windlass_scheduler_orders_deferred_total{${chosen}}`)})`), legend: 'put off' },
+        { expr: orZero(`sum(${rate(`windlass_scheduler_refused_total{${chosen}, reason="NoCapacity"}`)})`), legend: 'no room' },
+      ],
+    }))
+    .withPanel(graph({
+      title: 'Pods asked for', unit: 'ops', width: 6, bars: true, stacked: true,
+      description: 'Requests to the API server to create a pod in a second, by result, and pods that wait to be asked for. In a cluster only.',
+      queries: [
+        { expr: orNone('result', `sum by (result) (${rate('windlass_pod_creations_total')})`), legend: '{{result}}' },
+        { expr: orZero('sum(windlass_pods_queue_length)'), legend: 'waiting' },
+      ],
+      right: { waiting: { unit: 'short', label: 'waiting', colour: '#B877D9' } },
+    }))
+    .withPanel(graph({
+      title: 'The API server\'s answers', unit: 's', width: 6, colours: { mean: '#8AB8FF', p99: '#1F3A93' },
+      description: 'How long the API server took to create a pod. In a cluster only.',
+      queries: [
+        { expr: `${mean('windlass_pod_create_seconds')} >= 0 or vector(0)`, legend: 'mean' },
+        { expr: `${quantile(0.99, 'windlass_pod_create_seconds')} >= 0 or vector(0)`, legend: 'p99' },
+      ],
+    }))
+    .withPanel(graph({
+      title: 'Spare instances', unit: 'short', width: 12, stacked: true, colours: states,
+      description: 'Spare instances of warm pools by state, and how many became a function\'s in a second. In a cluster with warm pools only.',
+      queries: [
+        { expr: orNone('state', `sum by (state) (windlass_scheduler_spare_instances{${inNamespace}})`), legend: '{{state}}' },
+        { expr: orZero(`sum(${rate(`windlass_scheduler_spares_taken_total{${chosen}}`)})`), legend: 'taken' },
+      ],
+      right: { taken: { unit: 'ops', label: 'taken', colour: '#37872D' } },
+    }));
+}
+
+function nodes(board: dashboard.DashboardBuilder): void {
+  board
+    .withRow(heading('Where instances are'))
+    .withPanel(graph({
+      title: 'Instances by node', unit: 'short', width: 12, stacked: true,
+      description: 'Instances of all functions on each node. Nodes are picked at random among those that fit, so shares are alike where nodes are.',
+      queries: [{ expr: 'sum by (node) (windlass_scheduler_node_instances)', legend: '{{node}}' }],
+      links: [toBoard('Node scale-out', uids.nodes)],
+    }))
+    .withPanel(bars({
+      title: 'Requested of each node', unit: 'percentunit', width: 12, max: 1, limits: { warn: 0.8, bad: 0.95 },
+      description: 'Share of what a node can give that is requested by pods of any kind. No instance goes where it does not fit.',
+      queries: [{ expr: 'max by (node, resource) (windlass_scheduler_node_requested_ratio)', legend: '{{node}} {{resource}}' }],
+    }));
+}

@@ -1,0 +1,30 @@
+// Expressions of PromQL that many panels share.
+
+/** Takes the functions that the variables at the top of a dashboard select. */
+export const chosen = 'namespace=~"$namespace", function=~"$function"';
+
+/** Takes the namespaces that the variable selects. */
+export const inNamespace = 'namespace=~"$namespace"';
+
+/** The part of a second's increase, over a window that fits the panel's resolution. */
+export const rate = (series: string): string => `rate(${series}[$__rate_interval])`;
+
+/** A sum that is 0 where no such series exists yet, such as a counter of what has not happened. */
+export const orZero = (expr: string): string => `${expr} or vector(0)`;
+
+/** A sum by one label that shows "none" while no such series exists. */
+export const orNone = (label: string, expr: string): string =>
+  `${expr} or on () label_replace(vector(0), "${label}", "none", "", "")`;
+
+/** A quantile of a histogram's classic buckets, by further labels if any are named. */
+export const quantile = (q: number, histogram: string, matchers = '', by: string[] = []): string =>
+  `histogram_quantile(${q}, sum by (${[...by, 'le'].join(', ')}) (${rate(`${histogram}_bucket${matchers && `{${matchers}}`}`)}))`;
+
+/** The mean of a histogram's observations, by labels if any are named. */
+export const mean = (histogram: string, matchers = '', by: string[] = []): string => {
+  const sum = (suffix: string) => `sum${by.length ? ` by (${by.join(', ')})` : ''} (${rate(`${histogram}_${suffix}${matchers && `{${matchers}}`}`)})`;
+  return `${sum('sum')} / ${sum('count')}`;
+};
+
+/** A share of two rates that is 0 while nothing comes. */
+export const share = (part: string, whole: string): string => `(${part} or vector(0)) / (${whole} > 0) or vector(0)`;

@@ -1,0 +1,182 @@
+// The control plane itself: who owns what, whether it keeps its pace, and who is throttled.
+
+import * as dashboard from '@grafana/grafana-foundation-sdk/dashboard';
+
+import { frame, uids } from './frame';
+import { graph, heading, number, spread } from './kit';
+import { bad, good, plain, warning } from './palette';
+import { orNone, orZero, quantile, rate } from './queries';
+
+const increase = (series: string): string => `increase(${series}[$__rate_interval])`;
+
+export function scheduler(): dashboard.DashboardBuilder {
+  const board = frame('Scheduler and ownership', uids.scheduler, 'Schedulers, the slots they own, their ticks, and the gateways\' claims and limits.', 'none');
+  glance(board);
+  ownership(board);
+  ticks(board);
+  claims(board);
+  processes(board);
+  return board;
+}
+
+function glance(board: dashboard.DashboardBuilder): void {
+  board
+    .withPanel(number({
+      title: 'Schedulers', unit: 'none', width: 3, course: false,
+      description: 'Schedulers that Prometheus sees.',
+      query: { expr: orZero('count(windlass_scheduler_orphan)') },
+    }))
+    .withPanel(number({
+      title: 'Slots without owner', unit: 'none', width: 3, limits: { bad: 1 },
+      description: 'Of the 1024 slots, those that no scheduler serves: calls of their functions wait. Some for a second after a failure are usual.',
+      query: { expr: '1024 - (sum(windlass_scheduler_slots) < 1024) or vector(0)' },
+    }))
+    .withPanel(number({
+      title: 'Orphans', unit: 'none', width: 3, limits: { bad: 1 },
+      description: 'Schedulers for which etcd does not confirm what they own. Calls go on; few instances are created and slots do not move.',
+      query: { expr: orZero('sum(windlass_scheduler_orphan)') },
+    }))
+    .withPanel(number({
+      title: 'Silent peers', unit: 'none', width: 3, limits: { bad: 1 },
+      description: 'Schedulers that do not answer some gateway or other scheduler.',
+      query: { expr: orZero('max(windlass_peers_silent)') },
+    }))
+    .withPanel(number({
+      title: 'Slots moved', unit: 'none', width: 3, course: false,
+      description: 'Slots that a scheduler gained within the time shown.',
+      query: { expr: orZero('sum(increase(windlass_scheduler_slot_moves_total{direction="gained"}[$__range]))') },
+    }))
+    .withPanel(number({
+      title: 'Tick p99', unit: 's', width: 3, limits: { warn: 0.05, bad: 0.1 },
+      description: 'The 99th percentile of the time that a tick takes. Ten are due in a second.',
+      query: { expr: `${quantile(0.99, 'windlass_scheduler_tick_duration_seconds')} >= 0 or vector(0)` },
+    }))
+    .withPanel(number({
+      title: 'Tick lag p99', unit: 's', width: 3, limits: { warn: 0.05, bad: 0.5 },
+      description: 'The 99th percentile of how much later than due a tick began. High: the scheduler lacks CPU.',
+      query: { expr: `${quantile(0.99, 'windlass_scheduler_tick_lag_seconds')} >= 0 or vector(0)` },
+    }))
+    .withPanel(number({
+      title: 'Silent agents', unit: 'none', width: 3, limits: { warn: 1, bad: 10 },
+      description: 'Instances that had said hello and are not heard of any more, though they are not known to have ended.',
+      query: { expr: orZero('sum(windlass_scheduler_agents_silent)') },
+    }));
+}
+
+function ownership(board: dashboard.DashboardBuilder): void {
+  board
+    .withRow(heading('Ownership'))
+    .withPanel(graph({
+      title: 'Slots by scheduler', unit: 'none', width: 8, stacked: true, max: 1024,
+      description: 'Slots that each scheduler serves as their *owner*, or as their *heir* while the owner is silent. All 1024 together, evenly shared.',
+      queries: [{ expr: 'sum by (instance, as) (windlass_scheduler_slots) > 0', legend: '{{instance}} {{as}}' }],
+    }))
+    .withPanel(graph({
+      title: 'Slots that move', unit: 'none', width: 8, bars: true, colours: { gained: good, lost: warning },
+      description: 'Slots that schedulers gained and lost. Steady moves while no scheduler comes or goes are wrong.',
+      queries: [{ expr: orNone('direction', `sum by (direction) (${increase('windlass_scheduler_slot_moves_total')})`), legend: '{{direction}}' }],
+    }))
+    .withPanel(graph({
+      title: 'Orphans and silent peers', unit: 'none', width: 4, colours: { orphans: bad, 'silent peers': warning },
+      description: 'Schedulers that etcd does not confirm, and peers that do not answer.',
+      queries: [
+        { expr: orZero('sum(windlass_scheduler_orphan)'), legend: 'orphans' },
+        { expr: orZero('max(windlass_peers_silent)'), legend: 'silent peers' },
+      ],
+    }))
+    .withPanel(graph({
+      title: 'Highest epoch', unit: 'none', width: 4,
+      description: 'The highest epoch of the slots that a scheduler owns. It climbs with every move and never falls for all of them.',
+      queries: [{ expr: 'max by (instance) (windlass_scheduler_highest_epoch)', legend: '{{instance}}' }],
+    }));
+}
+
+function ticks(board: dashboard.DashboardBuilder): void {
+  board
+    .withRow(heading('Ticks'))
+    .withPanel(graph({
+      title: 'Tick duration (p99)', unit: 's', width: 8, limit: { bad: 0.1 },
+      description: 'The 99th percentile of each scheduler\'s ticks. Above the dashed line it cannot keep ten in a second.',
+      queries: [{ expr: quantile(0.99, 'windlass_scheduler_tick_duration_seconds', '', ['instance']), legend: '{{instance}}' }],
+    }))
+    .withPanel(graph({
+      title: 'Tick lag (p99)', unit: 's', width: 8, limit: { bad: 0.5 },
+      description: 'How much later than due each scheduler\'s ticks began. Decisions are that much older than they should be.',
+      queries: [{ expr: quantile(0.99, 'windlass_scheduler_tick_lag_seconds', '', ['instance']), legend: '{{instance}}' }],
+    }))
+    .withPanel(spread({
+      title: 'Tick durations', unit: 's', width: 8,
+      description: 'How the durations of ticks spread, over all schedulers.',
+      query: `sum by (le) (${increase('windlass_scheduler_tick_duration_seconds_bucket')})`,
+    }));
+}
+
+function claims(board: dashboard.DashboardBuilder): void {
+  board
+    .withRow(heading('Claims, limits and refusals'))
+    .withPanel(graph({
+      title: 'Claims', unit: 'ops', width: 8, colours: { granted: good },
+      description: 'Claims that gateways granted and refused in a second. *not waiting*: another instance was faster or the call was given up. *wrong token*: somebody tries what he may not.',
+      queries: [
+        { expr: orZero(`sum(${rate('windlass_gateway_claims_granted_total')})`), legend: 'granted' },
+        { expr: orNone('reason', `sum by (reason) (${rate('windlass_gateway_claims_refused_total')})`), legend: 'refused: {{reason}}' },
+      ],
+    }))
+    .withPanel(graph({
+      title: 'Tickets offered', unit: 'ops', width: 4, colours: { first: good, again: warning },
+      description: 'Tickets that gateways offered to owners in a second: for the *first* time, or *again* after a move or a failure.',
+      queries: [{ expr: orNone('kind', `sum by (kind) (${rate('windlass_gateway_offers_total')})`), legend: '{{kind}}' }],
+    }))
+    .withPanel(graph({
+      title: 'Turned away at the door', unit: 'ops', width: 4, stacked: true, bars: true,
+      description: 'Requests that are no proper HTTP, and streams that were refused, in a second.',
+      queries: [
+        { expr: orNone('code', `sum by (code) (${rate('windlass_http_refused_total')})`), legend: 'HTTP {{code}}' },
+        { expr: orNone('code', `sum by (code) (${rate('windlass_wire_refused_total')})`), legend: 'stream {{code}}' },
+      ],
+    }))
+    .withPanel(graph({
+      title: 'Gateways: calls held', unit: 'percentunit', width: 4, max: 1, limit: { warn: 0.8, bad: 0.95 },
+      description: 'Calls that each gateway holds, as a share of how many it may. At 1 it refuses.',
+      queries: [{ expr: 'windlass_gateway_invocations_held / windlass_gateway_invocations_limit', legend: '{{instance}}' }],
+    }))
+    .withPanel(graph({
+      title: 'Gateways: bodies held', unit: 'percentunit', width: 4, max: 1, limit: { warn: 0.8, bad: 0.95 },
+      description: 'Bytes of bodies that each gateway holds, as a share of how many it may. At 1 it refuses.',
+      queries: [{ expr: 'windlass_gateway_body_bytes_held / windlass_gateway_body_bytes_limit', legend: '{{instance}}' }],
+    }));
+}
+
+function processes(board: dashboard.DashboardBuilder): void {
+  // Each kind of process is known by a series that no other process has.
+  const ours = 'and on (job, instance) {__name__=~"windlass_gateway_invocations_limit|windlass_scheduler_orphan|windlass_controller_schedulers"}';
+  board
+    .withRow(heading('Processes'))
+    .withPanel(graph({
+      title: 'CPU', unit: 'short', width: 8,
+      description: 'Cores that each process of the control plane uses.',
+      queries: [{ expr: `${rate('process_cpu_seconds_total')} ${ours}`, legend: '{{component}} {{instance}}' }],
+    }))
+    .withPanel(graph({
+      title: 'Memory', unit: 'bytes', width: 8,
+      description: 'Resident memory of each process of the control plane.',
+      queries: [{ expr: `process_resident_memory_bytes ${ours}`, legend: '{{component}} {{instance}}' }],
+    }))
+    .withPanel(graph({
+      title: 'Controller', unit: 'ops', width: 4,
+      description: 'What the controller did in a second: statuses written, pods deleted, events told. In a cluster only.',
+      queries: [
+        { expr: orZero(`sum(${rate('windlass_controller_status_writes_total')})`), legend: 'statuses' },
+        { expr: orZero(`sum(${rate('windlass_controller_pods_deleted_total')})`), legend: 'pods deleted' },
+        { expr: orZero(`sum(${rate('windlass_controller_events_total')})`), legend: 'events' },
+      ],
+    }))
+    .withPanel(graph({
+      title: 'Log and traces', unit: 'ops', width: 4, colours: { 'log lines dropped': bad, 'spans dropped': warning, 'spans failed': bad, 'spans exported': plain },
+      description: 'Lines of log that were dropped since nobody took them, and spans by what became of them, in a second.',
+      queries: [
+        { expr: orZero(`sum(${rate('windlass_log_lines_dropped_total')})`), legend: 'log lines dropped' },
+        { expr: orNone('result', `sum by (result) (${rate('windlass_traces_spans_total')})`), legend: 'spans {{result}}' },
+      ],
+    }));
+}

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/test/faults/lab"
+)
+
+// provoke brings about what dashboards show and no alert tells of.
+func (w *world) provoke(ctx context.Context) {
+	for name, f := range map[string]func(context.Context) error{
+		"a call of no function": w.callNothing, "a request that is no HTTP": w.speakNonsense,
+		"an instance that waits in vain": w.expire, "an instance that makes room": w.evict,
+	} {
+		if err := f(ctx); err != nil && ctx.Err() == nil {
+			w.fail("%s: %v", name, err)
+		}
+	}
+}
+
+// callNothing calls a function that does not exist, for as long as a rate needs.
+func (w *world) callNothing(ctx context.Context) error {
+	for range 5 {
+		answer, err := http.Get(w.CallURL(w.Gateways[0]) + "/function/" + lab.Namespace + "/nothing")
+		if err != nil {
+			return err
+		}
+		_ = answer.Body.Close()
+		wait(ctx, every)
+	}
+	return nil
+}
+
+// speakNonsense sends what is no HTTP.
+func (w *world) speakNonsense(ctx context.Context) error {
+	for range 5 {
+		conn, err := (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, "tcp", strings.TrimPrefix(w.CallURL(w.Gateways[0]), "http://"))
+		if err != nil {
+			return err
+		}
+		_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
+		fmt.Fprint(conn, "GET / HTTP/1.1\r\nHost: lab\r\nContent-Length: x\r\n\r\n")
+		_, _ = io.Copy(io.Discard, conn)
+		_ = conn.Close()
+		wait(ctx, every)
+	}
+	return nil
+}
+
+// provokedWithin bounds how long a series may take to be there.
+const provokedWithin = time.Minute
+
+// until returns when an expression has a value.
+func (w *world) until(ctx context.Context, expr string) error {
+	limit, cancel := context.WithTimeout(ctx, provokedWithin)
+	defer cancel()
+	err := until(limit, func() (bool, error) {
+		all, err := w.prometheus.Query(limit, expr)
+		return len(all) > 0, err
+	})
+	if err != nil {
+		return fmt.Errorf("%s has no value within %v: %w", expr, provokedWithin, err)
+	}
+	return nil
+}
+
+// expire has an instance wait in vain, and leave.
+func (w *world) expire(ctx context.Context) error {
+	const name = "brief"
+	err := w.function(ctx, name, func(spec *v1alpha1.FunctionSpec) {
+		spec.Scaling.Max = new(int32(2))
+		spec.Scaling.BackoffAfter.Duration, spec.Scaling.IdleTimeout.Duration = time.Second, time.Second
+	})
+	if err != nil {
+		return err
+	}
+	stop := w.call(ctx, name, "ms=100", 4)
+	err = w.until(ctx, `sum(windlass_scheduler_instances{function="brief",state="busy"}) > 1`)
+	stop()
+	if err == nil {
+		err = w.until(ctx, `sum(windlass_scheduler_instances_expired_total{function="brief"}) > 0`)
+	}
+	return errors.Join(err, w.Cluster.Delete(context.WithoutCancel(ctx), name))
+}
+
+// wanting is how many functions want room. A scheduler takes it only from functions
+// of its own, and of so many one is of the same.
+const wanting = 12
+
+// evict fills all nodes with idle instances, of which one makes room.
+func (w *world) evict(ctx context.Context) error {
+	const filler = "filler"
+	// Of 8 cores on each node.
+	large := requests("5")
+	if err := w.function(ctx, filler, large); err != nil {
+		return err
+	}
+	defer func() { _ = w.Cluster.Delete(context.WithoutCancel(ctx), filler) }()
+	stop := w.call(ctx, filler, "ms=500", 3)
+	err := w.until(ctx, `sum(windlass_scheduler_instances{function="filler",state="busy"}) > 2`)
+	stop()
+	if err != nil {
+		return err
+	}
+	for i := range wanting {
+		name := fmt.Sprintf("wants-%d", i)
+		if err := w.function(ctx, name, large); err != nil {
+			return err
+		}
+		defer func() { _ = w.Cluster.Delete(context.WithoutCancel(ctx), name) }()
+		defer w.call(ctx, name, "ms=10", 1)()
+	}
+	return w.until(ctx, `sum(windlass_scheduler_instances_evicted_total{function="filler"}) > 0`)
+}

@@ -1,0 +1,74 @@
+package rulefile
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"strconv"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Rule is one rule, of which either Alert or Record is set.
+type Rule struct {
+	Alert       string            `yaml:"alert"`
+	Record      string            `yaml:"record"`
+	Expr        string            `yaml:"expr"`
+	For         string            `yaml:"for"`
+	Labels      map[string]string `yaml:"labels"`
+	Annotations map[string]string `yaml:"annotations"`
+}
+
+// Read returns the rules of files, in their order.
+func Read(paths ...string) ([]Rule, error) {
+	var rules []Rule
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		var content struct {
+			Groups []struct {
+				Rules []Rule `yaml:"rules"`
+			} `yaml:"groups"`
+		}
+		if err := yaml.Unmarshal(text, &content); err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		for _, group := range content.Groups {
+			rules = append(rules, group.Rules...)
+		}
+	}
+	return rules, nil
+}
+
+var (
+	fields  = regexp.MustCompile(`(?m)^(\s*(?:for|interval): )(\d+)(ms|s|m|h)$`)
+	windows = regexp.MustCompile(`(\[)(\d+)(ms|s|m|h)(?:\])`)
+)
+
+var units = map[string]time.Duration{"ms": time.Millisecond, "s": time.Second, "m": time.Minute, "h": time.Hour}
+
+// Shorten divides every time in the text of a rule file by factor, which is at
+// least 1. None becomes shorter than shortest, unless it was.
+func Shorten(text string, factor float64, shortest time.Duration) string {
+	text = fields.ReplaceAllStringFunc(text, func(line string) string {
+		part := fields.FindStringSubmatch(line)
+		return part[1] + shortened(part[2], part[3], factor, shortest)
+	})
+	return windows.ReplaceAllStringFunc(text, func(window string) string {
+		part := windows.FindStringSubmatch(window)
+		return "[" + shortened(part[2], part[3], factor, shortest) + "]"
+	})
+}
+
+func shortened(number, unit string, factor float64, shortest time.Duration) string {
+	n, err := strconv.Atoi(number)
+	if err != nil {
+		return number + unit // Too large for a number of anything.
+	}
+	whole := time.Duration(n) * units[unit]
+	short := max(time.Duration(float64(whole)/factor), min(whole, shortest))
+	return strconv.FormatInt(short.Milliseconds(), 10) + "ms"
+}

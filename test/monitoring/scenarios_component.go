@@ -1,0 +1,139 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"os"
+	"path/filepath"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	"github.com/windlass-dev/windlass/pkg/wiretls"
+)
+
+// componentScenarios are alerts of gateways and schedulers.
+func componentScenarios() []scenario {
+	return []scenario{
+		{"WindlassGatewaySaturated", "held", gatewaysAreFull},
+		{"WindlassClaimRefusals", "", claimsOfOthers},
+		{"WindlassTickLag", "", schedulerStutters},
+		{"WindlassOrphanMode", "", withoutEtcd},
+		{"WindlassOwnershipFlapping", "", schedulersRestart},
+	}
+}
+
+// gatewaysAreFull has calls that take long fill the gateways.
+func gatewaysAreFull(ctx context.Context, w *world, function string) (undo func() error, err error) {
+	return w.called(ctx, function, "ms=9000", 2*gatewayHolds, func(spec *v1alpha1.FunctionSpec) { spec.Scaling.Max = new(int32(1)) })
+}
+
+// claimsOfOthers claims calls that nobody has handed out, as an instance whose
+// tickets are out of date does.
+func claimsOfOthers(ctx context.Context, w *world, _ string) (undo func() error, err error) {
+	ca, err := os.ReadFile(filepath.Join(w.Config.TLSDir("gateway"), "ca.crt"))
+	if err != nil {
+		return nil, err
+	}
+	credentials, err := wiretls.AgentCredentials(ca, wiretls.GatewayName)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for ctx.Err() == nil {
+			// A gateway bounds what one connection may ask in vain.
+			conn, err := grpc.NewClient(w.WireAddr(w.Gateways[0]), grpc.WithTransportCredentials(credentials))
+			if err != nil {
+				return
+			}
+			for range 10 {
+				claimNothing(ctx, conn)
+				wait(ctx, 50*time.Millisecond)
+			}
+			_ = conn.Close()
+		}
+	}()
+	return func() error {
+		cancel()
+		<-ended
+		return nil
+	}, nil
+}
+
+// claimNothing claims a call that does not exist.
+func claimNothing(ctx context.Context, conn *grpc.ClientConn) {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	stream, err := wirev1.NewGatewayClient(conn).Attempt(ctx)
+	if err != nil {
+		return
+	}
+	id, token := make([]byte, 16), make([]byte, 16)
+	_, _ = rand.Read(id)
+	_, _ = rand.Read(token)
+	_ = stream.Send(&wirev1.AttemptRequest{Kind: &wirev1.AttemptRequest_Claim{Claim: &wirev1.Claim{
+		InvocationId: id, Token: token, Cid: "00000001-000001",
+	}}})
+	_, _ = stream.Recv()
+}
+
+// schedulerStutters lets a scheduler run only for a third of the time, as a limit
+// on its CPU does, in pieces that are longer.
+func schedulerStutters(ctx context.Context, w *world, _ string) (undo func() error, err error) {
+	const stands, runs = 700 * time.Millisecond, 350 * time.Millisecond
+	m := w.Schedulers[0]
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for ctx.Err() == nil {
+			m.Pause()
+			wait(ctx, stands)
+			m.Resume()
+			wait(ctx, runs)
+		}
+	}()
+	return func() error {
+		cancel()
+		<-ended
+		return nil
+	}, nil
+}
+
+// withoutEtcd has all members of etcd stand still.
+func withoutEtcd(_ context.Context, w *world, _ string) (undo func() error, err error) {
+	for _, m := range w.Etcd {
+		m.Pause()
+	}
+	return func() error {
+		for _, m := range w.Etcd {
+			m.Resume()
+		}
+		return nil
+	}, nil
+}
+
+// schedulersRestart has schedulers restart one after the other without end, so that
+// each hands over what it has just been given.
+func schedulersRestart(ctx context.Context, w *world, _ string) (undo func() error, err error) {
+	restarting, cancel := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	go func() {
+		var err error
+		for i := 0; restarting.Err() == nil && err == nil; i++ {
+			limit, cancel := context.WithTimeout(ctx, time.Minute)
+			err = w.Schedulers[i%len(w.Schedulers)].Restart(limit)
+			cancel()
+		}
+		ended <- err
+	}()
+	return func() error {
+		cancel()
+		return <-ended
+	}, nil
+}

@@ -1,0 +1,203 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/test/cluster"
+	"github.com/windlass-dev/windlass/test/faults/lab"
+	"github.com/windlass-dev/windlass/test/faults/load"
+	"github.com/windlass-dev/windlass/test/monitoring/prometheus"
+)
+
+// world is the lab with a Prometheus that watches it.
+type world struct {
+	*lab.Lab
+	prometheus *prometheus.Server
+	began      time.Time
+
+	mu  sync.Mutex
+	out io.Writer
+	// failed says that something was held against Windlass.
+	failed bool
+	loads  int
+}
+
+const (
+	// openWithin is how long it may take to put the lab together.
+	openWithin = 2 * time.Minute
+	// gatewayHolds is how many calls a gateway may hold.
+	gatewayHolds = 200
+	// patience is how long callers wait.
+	patience = 90 * time.Second
+)
+
+// openWorld puts the lab together and has it watched.
+func openWorld(ctx context.Context, dir string, out io.Writer) (w *world, err error) {
+	crds, err := filepath.Abs("config/crd")
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, openWithin)
+	defer cancel()
+	inner := filepath.Join(dir, "lab")
+	if err := os.Mkdir(inner, 0o755); err != nil {
+		return nil, err
+	}
+	l, err := lab.Open(ctx, lab.Config{
+		Kubernetes: cluster.ProgramsFolder(), Programs: filepath.Join(dir, binFolder), CRDs: crds, Dir: inner,
+		Schedulers: 3, Gateways: 2, Nodes: 3, LeaseTTL: 5 * time.Second, Drain: time.Second,
+		GatewayArguments: []string{fmt.Sprintf("--max-invocations=%d", gatewayHolds)},
+	})
+	if err != nil {
+		return nil, err
+	}
+	w = &world{Lab: l, began: time.Now(), out: out}
+	if err := w.watch(ctx, dir); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	return w, nil
+}
+
+// watch starts Prometheus in the lab's network, with the labels that the
+// ServiceMonitor gives.
+func (w *world) watch(ctx context.Context, dir string) error {
+	program, err := prometheusIn(dir)
+	if err != nil {
+		return err
+	}
+	rules, err := shortRules(dir)
+	if err != nil {
+		return err
+	}
+	c := prometheus.Config{
+		Program: program, Dir: filepath.Join(dir, "lab-prometheus"), Listen: "127.0.0.1:9090", Job: job, Rules: rules, Every: every,
+	}
+	if err := os.Mkdir(c.Dir, 0o755); err != nil {
+		return err
+	}
+	for component, members := range map[string][]*lab.Member{"scheduler": w.Schedulers, "gateway": w.Gateways} {
+		for _, m := range members {
+			c.Targets = append(c.Targets, prometheus.Target{
+				Addr: w.OpsAddr(m), Labels: map[string]string{"namespace": "windlass", "pod": m.Name, "component": component},
+			})
+		}
+	}
+	w.prometheus, err = prometheus.Start(ctx, c)
+	return err
+}
+
+func (w *world) close() error {
+	w.prometheus.Stop()
+	return w.Close()
+}
+
+// say prints a line.
+func (w *world) say(format string, arguments ...any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	fmt.Fprintf(w.out, format+"\n", arguments...)
+}
+
+// fail prints what is wrong.
+func (w *world) fail(format string, arguments ...any) {
+	w.say("      "+format, arguments...)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.failed = true
+}
+
+// function creates a function of the lab.
+func (w *world) function(ctx context.Context, name string, edit func(*v1alpha1.FunctionSpec)) error {
+	_, err := w.Cluster.Function(ctx, name, func(spec *v1alpha1.FunctionSpec) {
+		spec.Timeout.Duration, spec.StartupTimeout.Duration = 10*time.Second, 30*time.Second
+		edit(spec)
+	})
+	return err
+}
+
+// call has so many callers call a function without pause until stop is called,
+// which breaks their calls off.
+func (w *world) call(ctx context.Context, function, query string, callers int) (stop func()) {
+	w.mu.Lock()
+	w.loads++
+	name := fmt.Sprintf("monitoring.%d", w.loads)
+	w.mu.Unlock()
+	request := load.Request{Function: lab.Namespace + "/" + function, Query: query, Body: 10}
+	ctx, cancel := context.WithCancel(ctx)
+	l := load.Start(ctx, load.Config{
+		Targets: w.targets(), Clients: callers, Next: func(*rand.Rand) load.Request { return request },
+		Patience: patience, Name: name, Seed: 1,
+	})
+	return func() {
+		cancel()
+		l.Stop()
+	}
+}
+
+// targets are all gateways.
+func (w *world) targets() []load.Target {
+	var targets []load.Target
+	for _, m := range w.Gateways {
+		targets = append(targets, load.Target{Name: m.Name, URL: w.CallURL(m), Ready: w.ReadyURL(m)})
+	}
+	return targets
+}
+
+// fires returns the alert of this name that fires for a function, or that names none.
+func (w *world) fires(ctx context.Context, alert, function string) (*prometheus.Alert, error) {
+	firing, err := w.prometheus.Firing(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range firing {
+		if a.Labels["alertname"] == alert && (a.Labels["function"] == "" || a.Labels["function"] == function) {
+			return &a, nil
+		}
+	}
+	return nil, nil
+}
+
+// wait waits, or ends with ctx.
+func wait(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
+// until asks again and again until it is so, or ctx ends.
+func until(ctx context.Context, so func() (bool, error)) error {
+	for {
+		if ok, err := so(); ok || err != nil {
+			return err
+		}
+		wait(ctx, 200*time.Millisecond)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// named says whether a list such as "TickLag,NoCapacity" has a name; an empty one
+// has all.
+func named(list, name string) bool {
+	if list == "" {
+		return true
+	}
+	for one := range strings.SplitSeq(list, ",") {
+		if strings.TrimPrefix(one, "Windlass") == strings.TrimPrefix(name, "Windlass") {
+			return true
+		}
+	}
+	return false
+}
