@@ -258,6 +258,10 @@ generate: tools dashboards ## Generate code from protobufs and API types, docs/m
 dashboards: ## Write the Grafana dashboards of the chart from hack/dashboards
 	hack/dashboards.sh .
 
+.PHONY: dashboard-pictures
+dashboard-pictures: build examples ## Draw the pictures of docs/dashboards.md anew, with headless Chromium
+	hack/dashboards/pictures.sh
+
 .PHONY: clean
 clean: ## Remove what was built, and the cached tools
 	rm -rf bin .cache coverage.out

@@ -100,6 +100,7 @@ var rows = []struct {
 		"test/cluster",
 		"test/coldstart",
 		"test/cost",
+		"test/dashboards",
 		"test/e2e",
 		"test/e2e/cluster",
 		"test/faults",

@@ -234,8 +234,11 @@ func keptLabels(expr parser.Expr) ([]string, bool) {
 		}
 		return expr.Grouping, true
 	case *parser.Call:
-		if expr.Func.Name == "histogram_quantile" {
+		switch expr.Func.Name {
+		case "histogram_quantile":
 			return keptLabels(expr.Args[1])
+		case "sort_desc":
+			return keptLabels(expr.Args[0])
 		}
 	}
 	return nil, false

@@ -71,6 +71,8 @@ func unitOfCall(expr *parser.Call) (string, bool) {
 	switch expr.Func.Name {
 	case "histogram_quantile":
 		return bucketUnit(expr.Args[1])
+	case "sort_desc":
+		return unitOf(expr.Args[0])
 	case "increase":
 		return seriesUnit(expr.Args[0])
 	case "rate":

@@ -44,7 +44,7 @@ export function coldStarts(): dashboard.DashboardBuilder {
 function glance(board: dashboard.DashboardBuilder): void {
   board
     .withPanel(number({
-      title: 'Starts', unit: 'short', width: 4, course: false,
+      title: 'Starts', unit: 'short', width: 4, course: false, decimals: 0,
       description: 'Instances that started within the time that the dashboard shows.',
       query: { expr: orZero(`sum(increase(${started}[$__range]))`) },
     }))
@@ -81,7 +81,7 @@ function stages(board: dashboard.DashboardBuilder): void {
     .withPanel(bars({
       title: 'Slowest stages (p90)', unit: 's', width: 8, colours: startStages,
       description: `The 90th percentile of each stage of the starts within the time shown, over all functions. ${words}`,
-      queries: [{ expr: `histogram_quantile(0.9, sum by (stage, le) (increase(${stage}_bucket[$__range]))) >= 0`, legend: '{{stage}}' }],
+      queries: [{ expr: `sort_desc(histogram_quantile(0.9, sum by (stage, le) (increase(${stage}_bucket[$__range]))) >= 0)`, legend: '{{stage}}' }],
     }))
     .withPanel(graph({
       title: 'Stages over time (p90)', unit: 's', width: 8, colours: startStages, logarithmic: true,

@@ -63,8 +63,8 @@ export function thresholds(limits: Limits | undefined, base = good): dashboard.T
 }
 
 /** A number with its course behind it. Without limits it has one plain colour. */
-export function number(o: Common & { query: Query; limits?: Limits; calc?: string; course?: boolean }): stat.PanelBuilder {
-  return new stat.PanelBuilder()
+export function number(o: Common & { query: Query; limits?: Limits; calc?: string; course?: boolean; decimals?: number }): stat.PanelBuilder {
+  const panel = new stat.PanelBuilder()
     .title(o.title).description(o.description).unit(o.unit).datasource(source).span(o.width).height(o.height ?? 4)
     .links(o.links ?? [])
     .min(0).noValue('0')
@@ -76,6 +76,7 @@ export function number(o: Common & { query: Query; limits?: Limits; calc?: strin
     .textMode(common.BigValueTextMode.Value)
     .thresholds(thresholds(o.limits, o.limits ? good : plain))
     .colorScheme(new dashboard.FieldColorBuilder().mode(dashboard.FieldColorModeId.Thresholds));
+  return o.decimals === undefined ? panel : panel.decimals(o.decimals);
 }
 
 /** How a graph looks that does not look as usual. */
@@ -103,7 +104,6 @@ export function graph(o: Common & { queries: Query[] } & Looks): timeseries.Pane
   const panel = new timeseries.PanelBuilder()
     .title(o.title).description(o.description).unit(o.unit).datasource(source).span(o.width).height(o.height ?? 8)
     .links(o.links ?? [])
-    .min(0)
     .targets(o.queries.map(range))
     .legend(legend(o))
     .tooltip(new common.VizTooltipOptionsBuilder().mode(common.TooltipDisplayMode.Multi).sort(common.SortOrder.Descending))
@@ -114,9 +114,11 @@ export function graph(o: Common & { queries: Query[] } & Looks): timeseries.Pane
     .lineInterpolation(common.LineInterpolation.Linear)
     .stacking(new common.StackingConfigBuilder().mode(o.stacked ? common.StackingMode.Normal : common.StackingMode.None).group('A'))
     .colorScheme(new dashboard.FieldColorBuilder().mode(dashboard.FieldColorModeId.PaletteClassicByName));
+  // A logarithm has no zero; and without a soft maximum an axis of zeros alone ends at 100.
+  if (o.logarithmic) panel.scaleDistribution(new common.ScaleDistributionConfigBuilder().type(common.ScaleDistribution.Log).log(10));
+  else panel.min(0).axisSoftMax(o.unit === 'short' || o.unit === 'none' ? 1 : 0.1);
   if (o.max !== undefined) panel.max(o.max);
   if (o.dataLinks) panel.dataLinks(o.dataLinks);
-  if (o.logarithmic) panel.scaleDistribution(new common.ScaleDistributionConfigBuilder().type(common.ScaleDistribution.Log).log(10));
   if (o.limit) {
     panel.thresholds(thresholds(o.limit, 'transparent'))
       .thresholdsStyle(new common.GraphThresholdsStyleConfigBuilder().mode(common.GraphThresholdsStyleMode.Dashed));
@@ -132,7 +134,11 @@ function legend(o: Looks): common.VizLegendOptionsBuilder {
     .calcs(o.calcs ?? []);
 }
 
-function paint(panel: timeseries.PanelBuilder, o: Looks): void {
+function paint(panel: timeseries.PanelBuilder, o: Looks & { queries: Query[] }): void {
+  // What stands for "none" says so in the legend, and must not draw a line over the others.
+  if (o.queries.some((query) => query.expr.includes('"none"'))) {
+    panel.overrideByRegexp('/\\bnone\\s*$/', [fixed('#6E7681'), { id: 'custom.lineWidth', value: 0 }, { id: 'custom.fillOpacity', value: 0 }]);
+  }
   for (const [name, colour] of Object.entries(o.colours ?? {})) panel.overrideByName(name, [fixed(colour)]);
   for (const [name, colour] of Object.entries(o.over ?? {})) {
     panel.overrideByName(name, [
@@ -150,6 +156,7 @@ function paint(panel: timeseries.PanelBuilder, o: Looks): void {
       { id: 'unit', value: axis.unit },
       { id: 'custom.axisPlacement', value: 'right' },
       { id: 'custom.axisLabel', value: axis.label },
+      { id: 'custom.axisSoftMax', value: axis.unit === 'short' || axis.unit === 'none' ? 1 : 0.1 },
       { id: 'custom.stacking', value: { mode: 'none', group: 'C' } },
       { id: 'custom.fillOpacity', value: 0 },
       { id: 'custom.lineWidth', value: 2 },

@@ -130,7 +130,7 @@ function evenness(board: dashboard.DashboardBuilder): void {
     .withPanel(bars({
       title: 'Instances now', unit: 'short', width: 24, height: 6,
       description: 'The twenty nodes with most instances.',
-      queries: [{ expr: `topk(20, ${perNode})`, legend: '{{node}}' }],
+      queries: [{ expr: `sort_desc(topk(20, ${perNode}))`, legend: '{{node}}' }],
     }));
 }
 

@@ -160,7 +160,7 @@ function instances(board: dashboard.DashboardBuilder): void {
     .withPanel(bars({
       title: 'Stages of a cold start', unit: 's', width: 8,
       description: 'The 90th percentile of each stage of the cold starts of the last five minutes. 0 if there were none.',
-      queries: [{ expr: orNone('stage', 'stage:windlass_scheduler_cold_start_stage_duration_seconds:p90_5m >= 0'), legend: '{{stage}}' }],
+      queries: [{ expr: orNone('stage', 'sort_desc(stage:windlass_scheduler_cold_start_stage_duration_seconds:p90_5m >= 0)'), legend: '{{stage}}' }],
       links: [toBoardOfAll('Cold starts', uids.coldStarts)],
     }));
 }

@@ -41,11 +41,11 @@ export const fates: Record<string, string> = {
   released: '#CAA9F5',
 };
 
-/** Colours of quantiles, the worst the darkest. */
+/** Colours of quantiles, which are seen on dark and on light pages. */
 export const quantiles: Record<string, string> = {
   p50: '#8AB8FF',
   p90: '#3274D9',
-  p99: '#1F3A93',
+  p99: '#B877D9',
 };
 
 /** Of what is needed, to lay over what is there. */

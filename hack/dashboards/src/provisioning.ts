@@ -2,7 +2,7 @@
 
 import * as dashboard from '@grafana/grafana-foundation-sdk/dashboard';
 
-import { frame, seriesToFunction, toBoard, toFunction, uids } from './frame';
+import { frame, toBoard, toFunction, uids } from './frame';
 import { bars, graph, heading, number } from './kit';
 import { fates, needed, plain, states } from './palette';
 import { chosen, inNamespace, mean, orNone, orZero, quantile, rate, share } from './queries';
@@ -44,7 +44,7 @@ function glance(board: dashboard.DashboardBuilder): void {
       query: { expr: share(`sum(windlass_scheduler_instances{${chosen}, state="busy"})`, `sum(windlass_scheduler_instances{${chosen}, state=~"busy|idle"})`) },
     }))
     .withPanel(number({
-      title: 'Ordered', unit: 'short', width: 3, calc: 'lastNotNull', course: false,
+      title: 'Ordered', unit: 'short', width: 3, course: false, decimals: 0,
       description: 'Instances that were ordered within the time that the dashboard shows.',
       query: { expr: orZero(`sum(increase(${made}[$__range]))`) },
     }))
@@ -146,7 +146,7 @@ function outcome(board: dashboard.DashboardBuilder): void {
       })),
     }))
     .withPanel(graph({
-      title: 'Why starts fail', unit: 'short', width: 6, bars: true, stacked: true, dataLinks: [seriesToFunction()],
+      title: 'Why starts fail', unit: 'short', width: 6, bars: true, stacked: true,
       description: 'Instances that did not start, by reason. docs/troubleshooting.md explains each.',
       queries: [{ expr: orNone('reason', `sum by (reason) (${increase(`windlass_scheduler_instances_failed_total{${chosen}}`)})`), legend: '{{reason}}' }],
     }))
@@ -168,7 +168,7 @@ function outcome(board: dashboard.DashboardBuilder): void {
       right: { waiting: { unit: 'short', label: 'waiting', colour: '#B877D9' } },
     }))
     .withPanel(graph({
-      title: 'The API server\'s answers', unit: 's', width: 6, colours: { mean: '#8AB8FF', p99: '#1F3A93' },
+      title: 'The API server\'s answers', unit: 's', width: 6, colours: { mean: '#8AB8FF', p99: '#B877D9' },
       description: 'How long the API server took to create a pod. In a cluster only.',
       queries: [
         { expr: `${mean('windlass_pod_create_seconds')} >= 0 or vector(0)`, legend: 'mean' },
@@ -198,6 +198,6 @@ function nodes(board: dashboard.DashboardBuilder): void {
     .withPanel(bars({
       title: 'Requested of each node', unit: 'percentunit', width: 12, max: 1, limits: { warn: 0.8, bad: 0.95 },
       description: 'Share of what a node can give that is requested by pods of any kind. No instance goes where it does not fit.',
-      queries: [{ expr: 'max by (node, resource) (windlass_scheduler_node_requested_ratio)', legend: '{{node}} {{resource}}' }],
+      queries: [{ expr: 'sort_desc(max by (node, resource) (windlass_scheduler_node_requested_ratio))', legend: '{{node}} {{resource}}' }],
     }));
 }

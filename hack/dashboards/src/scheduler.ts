@@ -42,7 +42,7 @@ function glance(board: dashboard.DashboardBuilder): void {
       query: { expr: orZero('max(windlass_peers_silent)') },
     }))
     .withPanel(number({
-      title: 'Slots moved', unit: 'none', width: 3, course: false,
+      title: 'Slots moved', unit: 'none', width: 3, course: false, decimals: 0,
       description: 'Slots that a scheduler gained within the time shown.',
       query: { expr: orZero('sum(increase(windlass_scheduler_slot_moves_total{direction="gained"}[$__range]))') },
     }))

@@ -36,6 +36,7 @@ export function rows(o: Rows): table.PanelBuilder {
     .sortBy([new common.TableSortByFieldStateBuilder().displayName(o.sortBy).desc(true)])
     .cellHeight(common.TableCellHeight.Sm)
     .filterable(true)
+    .minWidth(90)
     .noValue('0')
     .colorScheme(new dashboard.FieldColorBuilder().mode(dashboard.FieldColorModeId.Thresholds))
     .thresholds(thresholds(undefined, plain))
