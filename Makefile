@@ -58,6 +58,10 @@ OPS ?= 127.0.0.1:8081
 watch: ## Watch a windlass up with Prometheus, its rules and alerts, until Ctrl-C (OPS=)
 	hack/watch.sh '$(OPS)'
 
+.PHONY: pictures
+pictures: build examples ## Draw the pictures of windlass top and the status page anew; takes two minutes
+	hack/pictures.sh
+
 ##@ Check
 
 # In CI a test that fails is tried once more, unless many do or there was a data race,

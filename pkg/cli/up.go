@@ -88,7 +88,7 @@ ends at once.`,
 		}),
 	}
 	cmd.Flags().StringVar(&flags.listen, "listen", "127.0.0.1:8080", "`address` of the gateway, where functions are called")
-	cmd.Flags().StringVar(&flags.opsListen, "ops-listen", "127.0.0.1:8081", "`address` of health checks and metrics")
+	cmd.Flags().StringVar(&flags.opsListen, "ops-listen", "127.0.0.1:8081", "`address` of the status page, health checks and metrics")
 	cmd.Flags().StringArrayVarP(&flags.files, "filename", "f", nil, "`file` or folder with manifests to deploy, or - for the standard input; repeatable")
 	cmd.Flags().StringVar(&flags.agent, "agent", "", "`path` of the agent's program (default: podagent beside this program)")
 	cmd.Flags().BoolVar(&flags.auth, "auth", false, "require API keys of callers, and print one that counts for this run")
@@ -197,6 +197,7 @@ func (a *app) printReady(info control.Info, applied []control.Applied) {
 	fmt.Fprintf(a.Out, "Windlass %s is up\n", info.Version)
 	rows := [][]cell{
 		cells("  gateway", info.GatewayURL),
+		cells("  status", info.OpsURL+"/"),
 		cells("  metrics", info.OpsURL+"/metrics"),
 		cells("  data", info.DataDir),
 	}

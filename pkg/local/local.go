@@ -16,7 +16,6 @@ import (
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/internal/lifecycle"
-	"github.com/windlass-dev/windlass/internal/serve"
 	"github.com/windlass-dev/windlass/pkg/callers"
 	"github.com/windlass-dev/windlass/pkg/catalog/file"
 	"github.com/windlass-dev/windlass/pkg/control"
@@ -206,7 +205,7 @@ func (w *Windlass) start(ctx context.Context, parts *lifecycle.Lifecycle) error 
 		parts.Start("callers", w.callers.Run)
 	}
 	parts.Start("gateway", w.gateway.Run)
-	w.serveHTTP(parts, "operations", w.opsListener, serve.Operations(w.registry, w.unready))
+	w.serveHTTP(parts, "operations", w.opsListener, w.operations())
 	parts.Start("control", func(ctx context.Context) error {
 		return control.Serve(ctx, w.controlListener, w.controlAPI())
 	})
