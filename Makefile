@@ -58,11 +58,19 @@ OPS ?= 127.0.0.1:8081
 watch: ## Watch a windlass up with Prometheus, its rules and alerts, until Ctrl-C (OPS=)
 	hack/watch.sh '$(OPS)'
 
+.PHONY: pictures
+pictures: build examples ## Draw the pictures of windlass top and the status page anew; takes two minutes
+	hack/pictures.sh
+
 ##@ Check
 
+# In CI a test that fails is tried once more, unless many do or there was a data race,
+# and the summary names it.
+GOTEST = $(if $(CI),$(TOOLS)/gotestsum --format standard-quiet --rerun-fails=1 --rerun-fails-max-failures=3 --rerun-fails-abort-on-data-race --packages ./... --,go test)
+
 .PHONY: test
-test: build ## Run all tests but e2e; RACE= leaves the race detector out
-	go test $(RACE) -shuffle=on ./...
+test: build $(if $(CI),tools) ## Run all tests but e2e; RACE= leaves the race detector out
+	$(GOTEST) $(RACE) -shuffle=on $(if $(CI),,./...)
 	cd images/build && go test ./...
 
 # In CI a spec that fails is tried once more, and the summary says so.

@@ -29,6 +29,7 @@ func up(ctx context.Context, c cli.UpConfig) error {
 	config.DataDir, config.AgentPath = c.DataDir, c.AgentPath
 	config.Listen, config.OpsListen = c.Listen, c.OpsListen
 	config.Gateway.MaxBody = c.MaxBody
+	config.Gateway.LogCalls, config.Tracing = c.LogCalls, c.Tracing
 	config.RequireKeys = c.RequireKeys
 	config.Scheduler.Decider = c.Decider
 	w, err := local.Open(config, c.Log)

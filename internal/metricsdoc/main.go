@@ -16,6 +16,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/peers"
 	"github.com/windlass-dev/windlass/pkg/provisioner/kube"
 	"github.com/windlass-dev/windlass/pkg/scheduler"
+	"github.com/windlass-dev/windlass/pkg/tracing"
 )
 
 // section is what one kind of program tells.
@@ -31,8 +32,8 @@ var sections = []section{
 		"What begins with `windlass_pod` is told in a cluster only.",
 		[]*metric.Set{&scheduler.Metrics, &kube.Metrics}},
 	{"Gateways and schedulers",
-		"What a program tells of its peers, and of those whom it refused.",
-		[]*metric.Set{&peers.Metrics, &serve.Metrics}},
+		"What a program tells of its peers, of those whom it refused, and of its traces.",
+		[]*metric.Set{&peers.Metrics, &serve.Metrics, &tracing.Metrics}},
 	{"Controller", "In a cluster only.", []*metric.Set{&controller.Metrics}},
 	{"Every program of a cluster", "", []*metric.Set{&cluster.Metrics}},
 }

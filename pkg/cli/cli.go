@@ -128,7 +128,7 @@ arguments or manifest; 3 Windlass is not there, refused, or failed.`,
 		root.AddCommand(a.upCommand(), a.demoCommand(), a.simCommand())
 		root.AddCommand(a.roleCommands()...)
 	}
-	root.AddCommand(a.deployCommand(), a.deleteCommand(), a.listCommand(), a.describeCommand(), a.explainCommand(),
+	root.AddCommand(a.deployCommand(), a.deleteCommand(), a.listCommand(), a.describeCommand(), a.explainCommand(), a.topCommand(),
 		a.invokeCommand(), a.logsCommand(), a.keysCommand(), a.checkCommand(), a.versionCommand())
 	if a.plugin {
 		asPlugin(root)

@@ -9,6 +9,7 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/catalog/file"
 	"github.com/windlass-dev/windlass/pkg/control"
+	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/kubecontrol"
 )
 
@@ -40,7 +41,7 @@ func (a *app) cluster() (*target, error) {
 
 func clusterTarget(client *kubecontrol.Client, access *kubecontrol.Access, flags *clusterFlags) *target {
 	c := &clusterWindlass{Client: client, flags: flags}
-	return &target{registry: c, editor: c, logReader: c, router: c, explainer: c, keyStore: c, witness: c, context: access.Context,
+	return &target{registry: c, editor: c, logReader: c, storyteller: c, router: c, explainer: c, observatory: c, keyStore: c, witness: c, context: access.Context,
 		namespace: cmp.Or(access.Namespace, v1alpha1.DefaultNamespace)}
 }
 
@@ -76,6 +77,10 @@ func (c *clusterWindlass) Log(ctx context.Context, r logRequest) error {
 	return c.Logs(ctx, kubecontrol.LogRequest{Key: r.key, Follow: r.follow, Tail: r.tail, Agent: r.agent, Out: r.out, Notes: r.notes})
 }
 
+func (c *clusterWindlass) Story(ctx context.Context, id invoke.ID) (invoke.Story, error) {
+	return c.Client.Story(ctx, c.flags.windlassNamespace, id)
+}
+
 func (c *clusterWindlass) Events(ctx context.Context, fn *v1alpha1.Function) ([]kubecontrol.Event, error) {
 	return c.Client.Events(ctx, fn, maxEvents)
 }
@@ -95,6 +100,11 @@ func (c *clusterWindlass) Route(ctx context.Context, fn *v1alpha1.Function) (*ro
 
 // Historian asks the schedulers, through the API server too.
 func (c *clusterWindlass) Historian() historian { return c.Client.Historian(c.flags.windlassNamespace) }
+
+// Onlooker asks gateways and schedulers, through the API server too.
+func (c *clusterWindlass) Onlooker(now func() time.Time) onlooker {
+	return c.Client.Onlooker(c.flags.windlassNamespace, now)
+}
 
 func (c *clusterWindlass) ReadKeys(ctx context.Context) ([]byte, error) {
 	return c.Keys(ctx, c.flags.windlassNamespace)

@@ -3,15 +3,19 @@ package cli
 import (
 	"context"
 	"fmt"
+	"net/http"
+	"time"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/control"
+	"github.com/windlass-dev/windlass/pkg/live"
+	"github.com/windlass-dev/windlass/pkg/live/scrape"
 )
 
 // local is the Windlass of a data folder.
 func (a *app) local(dataDir string) *target {
 	l := &localWindlass{Client: control.NewClient(dataDir), dataDir: dataDir}
-	return &target{registry: l, editor: l, logReader: l, router: l, explainer: l, keyStore: l, namespace: v1alpha1.DefaultNamespace}
+	return &target{registry: l, editor: l, logReader: l, storyteller: l, router: l, explainer: l, observatory: l, keyStore: l, namespace: v1alpha1.DefaultNamespace}
 }
 
 // localWindlass is what the control socket of a data folder offers.
@@ -46,3 +50,36 @@ func (l *localWindlass) Historian() historian { return localHistorian{l.Client} 
 type localHistorian struct{ *control.Client }
 
 func (localHistorian) Close() error { return nil }
+
+// Onlooker asks for metrics where they are for everybody, and for decisions over the
+// control socket.
+func (l *localWindlass) Onlooker(now func() time.Time) onlooker {
+	return &localOnlooker{Client: l.Client, now: now, transport: &http.Transport{DisableKeepAlives: true}}
+}
+
+type localOnlooker struct {
+	*control.Client
+	now       func() time.Time
+	transport *http.Transport
+}
+
+// Sample implements terminal.Source. Where to ask is asked each time: Windlass may
+// have been started again.
+func (o *localOnlooker) Sample(ctx context.Context) (live.Sample, error) {
+	info, err := o.Info(ctx)
+	if err != nil {
+		return live.Sample{}, err
+	}
+	families, err := scrape.Metrics(ctx, o.transport, info.OpsURL+"/metrics")
+	if err != nil {
+		return live.Sample{}, fmt.Errorf("Windlass does not tell its metrics at %s: %w; see what windlass up prints", info.OpsURL, err)
+	}
+	latest, err := o.Latest(ctx)
+	if err != nil {
+		return live.Sample{}, err
+	}
+	source := fmt.Sprintf("process %d", info.PID)
+	return live.Read(o.now(), []live.Reading{{Source: source, Families: families, Latest: latest.Functions}}), nil
+}
+
+func (*localOnlooker) Close() error { return nil }

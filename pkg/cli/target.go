@@ -5,12 +5,14 @@ import (
 	"errors"
 	"io"
 	"net"
+	"time"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/control"
 	"github.com/windlass-dev/windlass/pkg/fpcs/history"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/kubecontrol"
+	"github.com/windlass-dev/windlass/pkg/live/terminal"
 )
 
 // registry knows the functions.
@@ -34,6 +36,11 @@ type apply func(ctx context.Context) (control.Applied, error)
 // logReader copies logs.
 type logReader interface {
 	Log(ctx context.Context, request logRequest) error
+}
+
+// storyteller gathers what was written about an invocation.
+type storyteller interface {
+	Story(ctx context.Context, id invoke.ID) (invoke.Story, error)
 }
 
 type logRequest struct {
@@ -82,6 +89,17 @@ type historian interface {
 	Close() error
 }
 
+// observatory leads to those who say what goes on.
+type observatory interface {
+	Onlooker(now func() time.Time) onlooker
+}
+
+// onlooker asks all of them. It may keep connections until it is closed.
+type onlooker interface {
+	terminal.Source
+	Close() error
+}
+
 // keyStore has the list of API keys.
 type keyStore interface {
 	// ReadKeys returns the list; empty if there is none.
@@ -96,8 +114,10 @@ type target struct {
 	registry
 	editor
 	logReader
+	storyteller
 	router
 	explainer
+	observatory
 	keyStore
 	// witness is nil where there is none.
 	witness witness

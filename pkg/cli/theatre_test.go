@@ -43,6 +43,7 @@ type theatre struct {
 	// gatewayURL is what the URLs of functions begin with.
 	gatewayURL string
 	log        string
+	stories    map[invoke.ID]invoke.Story
 	// key is $WINDLASS_KEY.
 	key      string
 	followed string
@@ -83,7 +84,7 @@ func openAt(t *testing.T, name string) *theatre {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
-	handler := control.New(control.Deps{Info: control.Info{Version: "v1", DataDir: th.dir, Key: "wl_session"}, Store: th, Reader: th.catalog, StatusReader: th, Logs: th, Explainer: th})
+	handler := control.New(control.Deps{Info: control.Info{Version: "v1", DataDir: th.dir, Key: "wl_session"}, Store: th, Reader: th.catalog, StatusReader: th, Logs: th, Explainer: th, Storyteller: th})
 	go func() { served <- control.Serve(ctx, listener, handler) }()
 	t.Cleanup(func() {
 		cancel()
@@ -147,6 +148,11 @@ func (th *theatre) Follow(_ context.Context, w io.Writer, key invoke.FunctionKey
 	}
 	_, err := io.WriteString(w, th.log)
 	return err
+}
+
+func (th *theatre) Tell(id invoke.ID) (invoke.Story, bool) {
+	story, known := th.stories[id]
+	return story, known
 }
 
 // put registers a function as if it had been deployed.

@@ -18,6 +18,8 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/control"
 	"github.com/windlass-dev/windlass/pkg/fpcs"
+	"github.com/windlass-dev/windlass/pkg/gateway"
+	"github.com/windlass-dev/windlass/pkg/tracing"
 )
 
 // UpConfig is what windlass up was told.
@@ -36,6 +38,10 @@ type UpConfig struct {
 	Decider string
 	// MaxBody is the largest body of a call in bytes, at least 1.
 	MaxBody int64
+	// LogCalls says of which calls a line is logged, and Tracing which of them are
+	// recorded as traces.
+	LogCalls gateway.LogCalls
+	Tracing  tracing.Config
 	// Functions are to be applied once calls can be made. They are valid in
 	// local mode and have no defaults yet.
 	Functions []*v1alpha1.Function
@@ -52,10 +58,12 @@ type upFlags struct {
 	files                             []string
 	logLevel, logFormat               string
 	auth                              bool
+	logCalls                          string
+	tracing                           tracing.Config
 }
 
 func (a *app) upCommand() *cobra.Command {
-	var flags upFlags
+	flags := upFlags{tracing: tracing.DefaultConfig()}
 	cmd := &cobra.Command{
 		Use:   "up [-f FILE|FOLDER ...]",
 		Short: "Run Windlass on this machine",
@@ -80,7 +88,7 @@ ends at once.`,
 		}),
 	}
 	cmd.Flags().StringVar(&flags.listen, "listen", "127.0.0.1:8080", "`address` of the gateway, where functions are called")
-	cmd.Flags().StringVar(&flags.opsListen, "ops-listen", "127.0.0.1:8081", "`address` of health checks and metrics")
+	cmd.Flags().StringVar(&flags.opsListen, "ops-listen", "127.0.0.1:8081", "`address` of the status page, health checks and metrics")
 	cmd.Flags().StringArrayVarP(&flags.files, "filename", "f", nil, "`file` or folder with manifests to deploy, or - for the standard input; repeatable")
 	cmd.Flags().StringVar(&flags.agent, "agent", "", "`path` of the agent's program (default: podagent beside this program)")
 	cmd.Flags().BoolVar(&flags.auth, "auth", false, "require API keys of callers, and print one that counts for this run")
@@ -88,6 +96,8 @@ ends at once.`,
 	cmd.Flags().StringVar(&flags.decider, "decider", "horizon", "`algorithm` that creates instances of functions which name none: horizon, listing1 or staleness")
 	cmd.Flags().StringVar(&flags.logLevel, "log-level", "info", "least `level` that is logged: debug, info, warn or error")
 	cmd.Flags().StringVar(&flags.logFormat, "log-format", "text", "`format` of the log: text or json")
+	cmd.Flags().StringVar(&flags.logCalls, "log-calls", string(gateway.LogFailed), "of which `calls` a line is logged: failed, all or none")
+	flags.tracing.Flags(cmd.Flags())
 	return cmd
 }
 
@@ -101,7 +111,11 @@ func (a *app) upConfig(flags upFlags) (UpConfig, error) {
 	if _, known := fpcs.ByName(flags.decider); !known {
 		return config, usagef("--decider %q is not known; write horizon, listing1 or staleness", flags.decider)
 	}
-	var err error
+	config.LogCalls, config.Tracing = gateway.LogCalls(flags.logCalls), flags.tracing
+	err := errors.Join(config.LogCalls.Validate(), config.Tracing.Validate())
+	if err != nil {
+		return config, usagef("%w", err)
+	}
 	if config.Log, err = newLogger(a.Err, flags.logLevel, flags.logFormat); err != nil {
 		return config, err
 	}
@@ -183,6 +197,7 @@ func (a *app) printReady(info control.Info, applied []control.Applied) {
 	fmt.Fprintf(a.Out, "Windlass %s is up\n", info.Version)
 	rows := [][]cell{
 		cells("  gateway", info.GatewayURL),
+		cells("  status", info.OpsURL+"/"),
 		cells("  metrics", info.OpsURL+"/metrics"),
 		cells("  data", info.DataDir),
 	}

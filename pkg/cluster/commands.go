@@ -11,6 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/windlass-dev/windlass/pkg/gateway"
+	"github.com/windlass-dev/windlass/pkg/tracing"
 )
 
 // Commands are the roles as subcommands. Every flag may also be given as an
@@ -67,7 +70,7 @@ func (c *Etcd) flags(flags *pflag.FlagSet) {
 }
 
 func gatewayCommand() *cobra.Command {
-	var c GatewayConfig
+	c := GatewayConfig{Tracing: tracing.DefaultConfig()}
 	cmd := roleCommand("gateway", "Run a gateway of a cluster", func(ctx context.Context) error { return Gateway(ctx, c) })
 	flags := cmd.Flags()
 	c.servingFlags(flags)
@@ -80,13 +83,15 @@ func gatewayCommand() *cobra.Command {
 	flags.IntVar(&c.MaxInvocations, "max-invocations", 20_000, "most `calls` at a time")
 	flags.Int64Var(&c.MaxBodyMemory, "max-body-memory", 512<<20, "most memory for the bodies of calls in `bytes`")
 	c.Callers.flags(flags)
+	flags.StringVar((*string)(&c.LogCalls), "log-calls", string(gateway.LogFailed), "of which `calls` a line is logged: failed, all or none")
+	c.Tracing.Flags(flags)
 	flags.DurationVar(&c.DrainDelay, "drain-delay", 5*time.Second, "how `long` to go on taking calls when told to stop")
 	flags.DurationVar(&c.DrainTimeout, "drain-timeout", time.Minute, "how `long` calls may take then")
 	return cmd
 }
 
 func schedulerCommand() *cobra.Command {
-	var c SchedulerConfig
+	c := SchedulerConfig{Tracing: tracing.DefaultConfig()}
 	cmd := roleCommand("scheduler", "Run a scheduler of a cluster", func(ctx context.Context) error { return Scheduler(ctx, c) })
 	flags := cmd.Flags()
 	c.servingFlags(flags)
@@ -102,6 +107,7 @@ func schedulerCommand() *cobra.Command {
 	flags.Float64Var(&c.CreateQPS, "create-qps", 100, "most pods that are created in a `second`")
 	flags.StringVar(&c.Decider, "decider", "horizon", "`algorithm` of functions that name none: horizon, listing1 or staleness")
 	flags.DurationVar(&c.LeaseTTL, "lease-ttl", 10*time.Second, "how `long` slots are kept for a scheduler that vanished")
+	c.Tracing.Flags(flags)
 	flags.DurationVar(&c.HandoverDelay, "handover-delay", 5*time.Second, "how `long` to tell others where to go when told to stop")
 	return cmd
 }

@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/windlass-dev/windlass/pkg/fpcs"
+	"github.com/windlass-dev/windlass/pkg/gateway"
+	"github.com/windlass-dev/windlass/pkg/tracing"
 )
 
 // Common is what every role is told.
@@ -53,6 +55,10 @@ type GatewayConfig struct {
 	// MaxBodyMemory bounds what the bodies of those calls take, in bytes.
 	MaxBodyMemory int64
 	Callers       CallersConfig
+	// LogCalls says of which calls a line is logged, and Tracing which of them are
+	// recorded as traces.
+	LogCalls gateway.LogCalls
+	Tracing  tracing.Config
 	// DrainDelay is how long a gateway that is told to stop goes on taking
 	// calls, and DrainTimeout how long those that it has may take then.
 	DrainDelay, DrainTimeout time.Duration
@@ -84,6 +90,8 @@ type SchedulerConfig struct {
 	// HandoverDelay is how long a scheduler that gave its slots back tells
 	// those who come where to go.
 	HandoverDelay time.Duration
+	// Tracing says which starts of instances are recorded as traces.
+	Tracing tracing.Config
 }
 
 // ControllerConfig is what a controller is told.
@@ -144,6 +152,7 @@ func (c GatewayConfig) Validate() error {
 	errs = append(errs, reachable("--advertise", c.Advertise)...)
 	errs = append(errs, reachable("--schedulers", c.Schedulers)...)
 	errs = append(errs, c.Callers.validate()...)
+	errs = append(errs, c.LogCalls.Validate(), c.Tracing.Validate())
 	if c.DrainDelay < 0 || c.DrainTimeout < 0 {
 		errs = append(errs, fmt.Errorf("--drain-delay %v and --drain-timeout %v must not be negative", c.DrainDelay, c.DrainTimeout))
 	}
@@ -156,6 +165,7 @@ func (c SchedulerConfig) Validate() error {
 	errs = append(errs, address("--wire-listen", c.WireListen)...)
 	errs = append(errs, reachable("--advertise", c.Advertise)...)
 	errs = append(errs, reachable("--agent-scheduler", c.AgentScheduler)...)
+	errs = append(errs, c.Tracing.Validate())
 	if c.ID == "" {
 		errs = append(errs, errors.New("--id is missing: give the scheduler a name of its own, such as its pod's"))
 	}

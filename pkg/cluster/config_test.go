@@ -6,6 +6,9 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"github.com/windlass-dev/windlass/pkg/gateway"
+	"github.com/windlass-dev/windlass/pkg/tracing"
 )
 
 func common() Common {
@@ -18,6 +21,7 @@ func goodScheduler() SchedulerConfig {
 		ID: "scheduler-1", WireListen: ":9443", Advertise: "10.0.0.7:9443",
 		AgentImage: "windlass/podagent", AgentScheduler: "windlass-scheduler.windlass.svc:9443",
 		AgentCPU: "10m", AgentMemory: "32Mi", CreateQPS: 100, Decider: "horizon", LeaseTTL: 10 * time.Second,
+		Tracing: tracing.DefaultConfig(),
 	}
 }
 
@@ -25,6 +29,7 @@ func goodGateway() GatewayConfig {
 	return GatewayConfig{
 		Common: common(), Etcd: Etcd{Endpoints: []string{"https://etcd:2379"}, Prefix: "/windlass"},
 		Listen: ":8080", WireListen: ":9443", Advertise: "[fd00::7]:9443", Callers: CallersConfig{Gateways: 1},
+		LogCalls: gateway.LogFailed, Tracing: tracing.DefaultConfig(),
 		Schedulers: "windlass-scheduler.windlass.svc:9443",
 	}
 }
@@ -35,30 +40,33 @@ func goodController() ControllerConfig {
 
 func TestAProblemIsNamedByItsFlag(t *testing.T) {
 	for flag, err := range map[string]error{
-		"":                  goodScheduler().Validate(),
-		" ":                 goodGateway().Validate(),
-		"  ":                goodController().Validate(),
-		"--tls-dir":         with(goodScheduler, func(c *SchedulerConfig) { c.TLSDir = "" }).Validate(),
-		"--log-format":      with(goodScheduler, func(c *SchedulerConfig) { c.LogFormat = "xml" }).Validate(),
-		"--log-level":       with(goodController, func(c *ControllerConfig) { c.LogLevel = "loud" }).Validate(),
-		"--ops-listen":      with(goodGateway, func(c *GatewayConfig) { c.OpsListen = "8081" }).Validate(),
-		"--etcd-endpoints":  with(goodGateway, func(c *GatewayConfig) { c.Etcd.Endpoints = nil }).Validate(),
-		"--schedulers \"":   with(goodGateway, func(c *GatewayConfig) { c.Schedulers = "" }).Validate(),
-		"--advertise":       with(goodGateway, func(c *GatewayConfig) { c.Advertise = ":9443" }).Validate(),
-		"--listen":          with(goodGateway, func(c *GatewayConfig) { c.Listen = "" }).Validate(),
-		"--wire-listen":     with(goodScheduler, func(c *SchedulerConfig) { c.WireListen = "x" }).Validate(),
-		"--drain-delay":     with(goodGateway, func(c *GatewayConfig) { c.DrainDelay = -1 }).Validate(),
-		"--gateways":        with(goodGateway, func(c *GatewayConfig) { c.Callers.Gateways = 0 }).Validate(),
-		"--id":              with(goodScheduler, func(c *SchedulerConfig) { c.ID = "" }).Validate(),
-		"--agent-image":     with(goodScheduler, func(c *SchedulerConfig) { c.AgentImage = "" }).Validate(),
-		"--agent-scheduler": with(goodScheduler, func(c *SchedulerConfig) { c.AgentScheduler = "" }).Validate(),
-		"--agent-cpu":       with(goodScheduler, func(c *SchedulerConfig) { c.AgentCPU = "much" }).Validate(),
-		"--decider":         with(goodScheduler, func(c *SchedulerConfig) { c.Decider = "best" }).Validate(),
-		"--agent-memory":    with(goodScheduler, func(c *SchedulerConfig) { c.AgentMemory = "" }).Validate(),
-		"--create-qps":      with(goodScheduler, func(c *SchedulerConfig) { c.CreateQPS = 0 }).Validate(),
-		"--image-pull":      with(goodScheduler, func(c *SchedulerConfig) { c.ImagePullPolicy = "sometimes" }).Validate(),
-		"--schedulers":      with(goodController, func(c *ControllerConfig) { c.Schedulers = "" }).Validate(),
-		"--pod-namespace":   with(goodController, func(c *ControllerConfig) { c.Namespace = "" }).Validate(),
+		"":                   goodScheduler().Validate(),
+		" ":                  goodGateway().Validate(),
+		"  ":                 goodController().Validate(),
+		"--tls-dir":          with(goodScheduler, func(c *SchedulerConfig) { c.TLSDir = "" }).Validate(),
+		"--log-format":       with(goodScheduler, func(c *SchedulerConfig) { c.LogFormat = "xml" }).Validate(),
+		"--log-level":        with(goodController, func(c *ControllerConfig) { c.LogLevel = "loud" }).Validate(),
+		"--ops-listen":       with(goodGateway, func(c *GatewayConfig) { c.OpsListen = "8081" }).Validate(),
+		"--etcd-endpoints":   with(goodGateway, func(c *GatewayConfig) { c.Etcd.Endpoints = nil }).Validate(),
+		"--schedulers \"":    with(goodGateway, func(c *GatewayConfig) { c.Schedulers = "" }).Validate(),
+		"--advertise":        with(goodGateway, func(c *GatewayConfig) { c.Advertise = ":9443" }).Validate(),
+		"--listen":           with(goodGateway, func(c *GatewayConfig) { c.Listen = "" }).Validate(),
+		"--wire-listen":      with(goodScheduler, func(c *SchedulerConfig) { c.WireListen = "x" }).Validate(),
+		"--drain-delay":      with(goodGateway, func(c *GatewayConfig) { c.DrainDelay = -1 }).Validate(),
+		"--log-calls":        with(goodGateway, func(c *GatewayConfig) { c.LogCalls = "some" }).Validate(),
+		"--tracing-endpoint": with(goodGateway, func(c *GatewayConfig) { c.Tracing.Endpoint = "collector" }).Validate(),
+		"--tracing-sample":   with(goodScheduler, func(c *SchedulerConfig) { c.Tracing.SampleRatio = 2 }).Validate(),
+		"--gateways":         with(goodGateway, func(c *GatewayConfig) { c.Callers.Gateways = 0 }).Validate(),
+		"--id":               with(goodScheduler, func(c *SchedulerConfig) { c.ID = "" }).Validate(),
+		"--agent-image":      with(goodScheduler, func(c *SchedulerConfig) { c.AgentImage = "" }).Validate(),
+		"--agent-scheduler":  with(goodScheduler, func(c *SchedulerConfig) { c.AgentScheduler = "" }).Validate(),
+		"--agent-cpu":        with(goodScheduler, func(c *SchedulerConfig) { c.AgentCPU = "much" }).Validate(),
+		"--decider":          with(goodScheduler, func(c *SchedulerConfig) { c.Decider = "best" }).Validate(),
+		"--agent-memory":     with(goodScheduler, func(c *SchedulerConfig) { c.AgentMemory = "" }).Validate(),
+		"--create-qps":       with(goodScheduler, func(c *SchedulerConfig) { c.CreateQPS = 0 }).Validate(),
+		"--image-pull":       with(goodScheduler, func(c *SchedulerConfig) { c.ImagePullPolicy = "sometimes" }).Validate(),
+		"--schedulers":       with(goodController, func(c *ControllerConfig) { c.Schedulers = "" }).Validate(),
+		"--pod-namespace":    with(goodController, func(c *ControllerConfig) { c.Namespace = "" }).Validate(),
 	} {
 		good := strings.TrimSpace(flag) == ""
 		if good != (err == nil) || !good && !strings.Contains(err.Error(), flag) {

@@ -95,14 +95,18 @@ func startGateway(
 	// 2. The gateway, first for instances and then for calls.
 	settings := gateway.DefaultConfig()
 	settings.ClaimAddr, settings.MaxBody, settings.MaxInvocations = config.Advertise, config.MaxBody, config.MaxInvocations
-	settings.MaxBodyMemory = config.MaxBodyMemory
+	settings.MaxBodyMemory, settings.LogCalls = config.MaxBodyMemory, config.LogCalls
 	who, err := newCallers(config.Callers, registry, log)
 	if err != nil {
 		return err
 	}
 	parts.Start("callers", who.Run)
+	traces, err := startTraces(parts, config.Tracing, "windlass-gateway", registry, log)
+	if err != nil {
+		return err
+	}
 	g, err := gateway.New(settings, gateway.Deps{
-		Catalog: source.Catalog(), Router: watched, Callers: who, Registry: registry, Log: log,
+		Catalog: source.Catalog(), Router: watched, Callers: who, Registry: registry, Log: log, Traces: traces,
 		Schedulers: schedulers,
 	})
 	if err != nil {

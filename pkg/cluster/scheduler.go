@@ -29,6 +29,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
 	"github.com/windlass-dev/windlass/pkg/provisioner/podspec"
 	"github.com/windlass-dev/windlass/pkg/scheduler"
+	"github.com/windlass-dev/windlass/pkg/tracing"
 	"github.com/windlass-dev/windlass/pkg/wiretls"
 )
 
@@ -77,6 +78,7 @@ type schedulerRole struct {
 	parts, keeping *lifecycle.Lifecycle
 
 	tls       *wiretls.Credentials
+	traces    *tracing.Tracer
 	source    *catalogkube.Source
 	pods      *kube.Runtime
 	verifier  *podidentity.Verifier
@@ -93,6 +95,9 @@ func (s *schedulerRole) start(ctx context.Context) (err error) {
 	}
 	if s.tls, err = wiretls.Load(s.config.TLSDir, s.log); err != nil {
 		return fmt.Errorf("--tls-dir: %w", err)
+	}
+	if s.traces, err = startTraces(s.parts, s.config.Tracing, "windlass-scheduler", s.registry, s.log); err != nil {
+		return err
 	}
 	// 1. Which functions and which pods there are.
 	if s.source, err = startCatalog(s.parts, s.config.Common, catalogkube.Config{Runtimes: true}, s.log); err != nil {
@@ -245,7 +250,7 @@ func (s *schedulerRole) startScheduler(keeper *etcd.Keeper, watched *peers.Peers
 		Catalog: s.source.Catalog(), Memory: s.source, Runtimes: s.source,
 		Keeper: keeper, Router: watched, Instances: s.instances,
 		Schedulers: s.tls.ClientCredentials(wiretls.SchedulerName),
-		Registry:   s.registry, Log: s.log, Now: time.Now,
+		Registry:   s.registry, Traces: s.traces, Log: s.log, Now: time.Now,
 	})
 	if err != nil {
 		return err

@@ -9,7 +9,8 @@ import (
 )
 
 const (
-	apiPrefix = "/apis/" + v1alpha1.APIVersion
+	apiPrefix   = "/apis/" + v1alpha1.APIVersion
+	invocations = apiPrefix + "/invocations"
 	// latestPath has the last decisions on all functions.
 	latestPath = apiPrefix + "/decisions"
 	// maxManifest is the largest Function in bytes: source code can be inline.
@@ -43,7 +44,8 @@ type Reason string
 
 // Reasons of an Error.
 const (
-	// ReasonNotFound says that there is no function of that name.
+	// ReasonNotFound says that there is no function of that name, or that no such
+	// invocation is remembered.
 	ReasonNotFound Reason = "NotFound"
 	// ReasonInvalid says that the Function is not valid; Details say where.
 	ReasonInvalid Reason = "Invalid"

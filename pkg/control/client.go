@@ -129,6 +129,13 @@ func (c *Client) Delete(ctx context.Context, key invoke.FunctionKey) error {
 	return c.call(ctx, http.MethodDelete, functionPath(key), nil, nil)
 }
 
+// Story tells what is known of an invocation.
+func (c *Client) Story(ctx context.Context, id invoke.ID) (invoke.Story, error) {
+	var story invoke.Story
+	err := c.call(ctx, http.MethodGet, invocations+"/"+id.String(), nil, &story)
+	return story, err
+}
+
 // Log copies a function's log to w: the last tail lines of each instance, or all
 // if tail is negative. With follow it goes on until ctx ends or Windlass stops.
 func (c *Client) Log(ctx context.Context, w io.Writer, key invoke.FunctionKey, follow bool, tail int) error {

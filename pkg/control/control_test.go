@@ -64,7 +64,7 @@ func start(t *testing.T, logs logFunc) (client *Client, stop func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	handler := New(Deps{Info: Info{Version: "v1", DataDir: dir, PID: 42}, Store: store, Reader: store.Catalog(), StatusReader: busy{}, Logs: logs, Explainer: decided{store.Catalog()}})
+	handler := New(Deps{Info: Info{Version: "v1", DataDir: dir, PID: 42}, Store: store, Reader: store.Catalog(), StatusReader: busy{}, Logs: logs, Explainer: decided{store.Catalog()}, Storyteller: stories{}})
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	go func() { served <- Serve(ctx, listener, handler) }()
@@ -415,5 +415,36 @@ func TestAnAnswerOfSomethingElseIsNotMistaken(t *testing.T) {
 			cancel()
 			<-served
 		})
+	}
+}
+
+// stories remember one invocation.
+type stories struct{}
+
+var remembered = invoke.ID{1, 2, 3}
+
+func (stories) Tell(id invoke.ID) (invoke.Story, bool) {
+	return invoke.Story{
+		Account: &invoke.Account{
+			ID: id, Function: invoke.FunctionKey{Namespace: "team", Name: "hello"}, Code: 200, Executed: invoke.ExecutedYes,
+			Received: time.Unix(1e9, 0).UTC(), Ended: time.Unix(1e9+1, 0).UTC(), Stages: []invoke.StageTime{{Stage: "queue", Took: time.Second}},
+		},
+		Lines: []invoke.Line{{Source: "cid", Text: "hi"}}, Notes: []string{"note"},
+	}, id == remembered
+}
+
+func TestTheStoryOfAnInvocationIsTold(t *testing.T) {
+	client, _ := start(t, noLogs)
+	got, err := client.Story(t.Context(), remembered)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, _ := stories{}.Tell(remembered)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	var problem *Error
+	if _, err := client.Story(t.Context(), invoke.ID{}); !errors.As(err, &problem) || problem.Reason != ReasonNotFound {
+		t.Errorf("of an unknown one: %v", err)
 	}
 }

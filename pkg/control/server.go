@@ -50,6 +50,11 @@ type Explainer interface {
 	Latest() history.Latest
 }
 
+// Storyteller remembers calls. It is false if it does not remember one of that id.
+type Storyteller interface {
+	Tell(id invoke.ID) (invoke.Story, bool)
+}
+
 // Deps are what the API is made of.
 type Deps struct {
 	Info         Info
@@ -58,6 +63,7 @@ type Deps struct {
 	StatusReader StatusReader
 	Logs         Logs
 	Explainer    Explainer
+	Storyteller  Storyteller
 }
 
 // New makes the handler of the API.
@@ -73,6 +79,7 @@ func New(deps Deps) http.Handler {
 	mux.HandleFunc("PUT "+one, s.apply)
 	mux.HandleFunc("DELETE "+one, s.delete)
 	mux.HandleFunc("GET "+one+"/log", s.log)
+	mux.HandleFunc("GET "+invocations+"/{id}", s.story)
 	mux.HandleFunc("GET "+one+"/decisions", s.decisions)
 	mux.HandleFunc("GET "+latestPath, func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, http.StatusOK, deps.Explainer.Latest()) })
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
@@ -191,6 +198,21 @@ func (s *server) decisions(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	writeJSON(w, http.StatusOK, account)
+}
+
+func (s *server) story(w http.ResponseWriter, r *http.Request) {
+	id, err := invoke.ParseID(r.PathValue("id"))
+	if err != nil {
+		writeError(w, http.StatusBadRequest, &Error{Reason: ReasonBadRequest, Message: err.Error()})
+		return
+	}
+	story, known := s.Storyteller.Tell(id)
+	if !known {
+		writeError(w, http.StatusNotFound, &Error{Reason: ReasonNotFound, Message: fmt.Sprintf(
+			"no invocation %s has ended here lately: Windlass remembers the last few thousand since it was started, and none that still runs", id)})
+		return
+	}
+	writeJSON(w, http.StatusOK, story)
 }
 
 func (s *server) log(w http.ResponseWriter, r *http.Request) {

@@ -34,6 +34,8 @@ type attempt struct {
 	gateway *Gateway
 	call    *call
 	number  int
+	cid     invoke.CID
+	claimed time.Time
 	runBy   time.Time // when it must have ended
 	stream  attemptStream
 	sending sync.Mutex // guards Send, which must not be called twice at a time
@@ -78,7 +80,7 @@ func (g *Gateway) Attempt(stream attemptStream) error {
 		return stream.Send(refuseClaim(err))
 	}
 	c := granted.Payload
-	a := &attempt{gateway: g, call: c, number: granted.Attempt, stream: stream}
+	a := &attempt{gateway: g, call: c, number: granted.Attempt, cid: invoke.CID(claim.GetCid()), claimed: time.Now(), stream: stream}
 	c.heldBy(a)
 	if c.answered() {
 		// Its client has left just now.
@@ -93,9 +95,8 @@ func (g *Gateway) Attempt(stream attemptStream) error {
 	}
 	// 2. The request.
 	timeout := c.function.Spec.Timeout.Duration
-	claimed := time.Now()
-	c.happened(func(t *timeline.Timeline) { t.Claimed(claimed) })
-	a.runBy = claimed.Add(timeout + runGrace)
+	c.happened(func(t *timeline.Timeline) { t.Claimed(a.claimed) })
+	a.runBy = a.claimed.Add(timeout + runGrace)
 	limit := time.AfterFunc(timeout+runGrace, a.expire)
 	defer limit.Stop()
 	if !claim.GetStarted() {
@@ -256,7 +257,7 @@ func (a *attempt) lost(detail string) { a.gone(reasonInstance, detail) }
 // tried again.
 func (a *attempt) gone(reason, detail string) {
 	if a.call.function.Spec.Idempotent && a.call.whole && !a.headed && a.number < maxAttempts {
-		a.requeue((*table.Table[*call]).Retry)
+		a.requeue((*table.Table[*call]).Retry, true, reason)
 		return
 	}
 	a.end(newProblem(http.StatusBadGateway, invoke.ExecutedMaybe, reason, detail))
@@ -287,16 +288,20 @@ func (a *attempt) release(reason string) {
 		a.end(p)
 		return
 	}
-	a.requeue((*table.Table[*call]).Release)
+	a.requeue((*table.Table[*call]).Release, false, reason)
 }
 
-// requeue queues the call again, by one of the table's ways.
-func (a *attempt) requeue(way func(t *table.Table[*call], id invoke.ID, attempt int, token invoke.Token, now time.Time) (table.Invocation[*call], error)) {
+// requeue queues the call again, by one of the table's ways. It is told whether the
+// function may have run, and why it did not end the call.
+func (a *attempt) requeue(
+	way func(t *table.Table[*call], id invoke.ID, attempt int, token invoke.Token, now time.Time) (table.Invocation[*call], error),
+	ran bool, why string,
+) {
 	g, c, now := a.gateway, a.call, time.Now()
 	g.mu.Lock()
 	queued, err := way(g.table, c.id, a.number, invoke.NewToken(), now)
 	if err == nil {
-		c.happened((*timeline.Timeline).Requeued)
+		c.requeued(try{number: a.number, cid: a.cid, from: a.claimed, until: now, ran: ran, why: why})
 	}
 	g.mu.Unlock()
 	switch {

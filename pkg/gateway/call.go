@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
@@ -15,6 +14,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/gateway/timeline"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/ownership"
+	"github.com/windlass-dev/windlass/pkg/tracing"
 )
 
 // errDetached is returned to whoever answers a call that nobody waits for.
@@ -32,13 +32,14 @@ type call struct {
 	slot     ownership.Slot
 	uri      string // path and query behind the function's prefix
 	origin   origin
+	scope    tracing.Scope
 	request  *http.Request
 	body     requestBody
 	small    []byte // the whole body, if it was read beforehand
 	whole    bool   // small is the whole body
 	admitted time.Time
-	// inFlight counts the call; nil if it was not admitted.
-	inFlight prometheus.Gauge
+	// series count the call; nil if it was not admitted, or nobody counts.
+	series *functionSeries
 
 	mu     sync.Mutex
 	times  timeline.Timeline
@@ -48,9 +49,12 @@ type call struct {
 	phase  answerPhase
 	status int
 	said   invoke.Executed
+	reason string // of the problem that was the answer
 	ended  chan struct{}
 	// attempt is the last one; nil before the first.
 	attempt *attempt
+	// tries are the attempts before it that did not end the call.
+	tries []try
 }
 
 // answerPhase is how far the answer has come.
@@ -77,7 +81,7 @@ func (c *call) handOver(attempt int) *wirev1.Granted {
 		Method:        c.request.Method,
 		RequestUri:    c.uri,
 		Host:          c.request.Host,
-		Headers:       requestHeaders(c.request, c),
+		Headers:       c.inTrace(requestHeaders(c.request, c), attempt),
 		ContentLength: c.request.ContentLength,
 		WholeBody:     c.small,
 		Whole:         c.whole,
@@ -111,7 +115,7 @@ func (c *call) fail(p problem) {
 	}
 	p.InvocationID = c.id.String()
 	p.Function = c.function.Key().String()
-	c.status, c.said = p.Status, p.Executed
+	c.status, c.said, c.reason = p.Status, p.Executed, p.Reason
 	c.closeIfUnread()
 	p.write(c.w)
 	c.end(answerComplete)

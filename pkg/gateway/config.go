@@ -11,6 +11,7 @@ import (
 
 	"github.com/windlass-dev/windlass/pkg/catalog"
 	"github.com/windlass-dev/windlass/pkg/ownership"
+	"github.com/windlass-dev/windlass/pkg/tracing"
 )
 
 // Config is what a Gateway needs to know.
@@ -28,11 +29,13 @@ type Config struct {
 	MaxBodyMemory int64
 	// MaxQueueTime is how long a call may wait for an instance.
 	MaxQueueTime time.Duration
+	// LogCalls says of which calls a line is logged.
+	LogCalls LogCalls
 }
 
 // DefaultConfig is Config with everything but the address.
 func DefaultConfig() Config {
-	return Config{MaxBody: 64 << 20, MaxInvocations: 20_000, MaxBodyMemory: 512 << 20, MaxQueueTime: time.Minute}
+	return Config{MaxBody: 64 << 20, MaxInvocations: 20_000, MaxBodyMemory: 512 << 20, MaxQueueTime: time.Minute, LogCalls: LogFailed}
 }
 
 // Validate says what is wrong with a Config.
@@ -53,6 +56,7 @@ func (c Config) Validate() error {
 	if c.MaxQueueTime <= 0 {
 		errs = append(errs, fmt.Errorf("gateway: MaxQueueTime is %v: must be positive", c.MaxQueueTime))
 	}
+	errs = append(errs, c.LogCalls.Validate())
 	return errors.Join(errs...)
 }
 
@@ -73,6 +77,10 @@ type Deps struct {
 	// Schedulers says who schedulers must prove to be. Without it, what is
 	// said to them is not encrypted.
 	Schedulers credentials.TransportCredentials
+	// Traces records calls. Without it none is.
+	Traces *tracing.Tracer
+	// Journal is told of every call that has ended, unless it is nil.
+	Journal Journal
 	// Registry takes the metrics. Without it nothing is counted.
 	Registry prometheus.Registerer
 	Log      *slog.Logger

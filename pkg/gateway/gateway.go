@@ -137,6 +137,7 @@ func (g *Gateway) offer(in table.Invocation[*call], now time.Time, again bool) {
 		WaitedNs:     int64(now.Sub(in.Admitted)),
 		RemainingNs:  int64(in.Deadline.Sub(now)),
 		Request:      in.Payload.ride(in.Attempt + 1),
+		Trace:        in.Payload.scope.Wire(),
 	}
 	if ticket.Request != nil {
 		g.mu.Lock()

@@ -47,6 +47,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer g.door.leave(held)
 	// 2. Read a small body, so that a slow client costs no instance.
 	c := g.newCall(w, r, fn, uri, received)
+	c.scope = g.deps.Traces.Begin(r.Header, c.id)
 	c.origin = origin{caller: caller, depth: depth(r.Header) + 1}
 	if err := c.readSmall(g.config.MaxQueueTime); err != nil {
 		c.fail(unreadable(err))
@@ -58,6 +59,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// 4. Leave nothing behind that uses the request or the answer.
 	c.body.close(c.rc)
 	g.metrics.ended(c)
+	g.account(c)
 	if c.broken() {
 		// The only way to tell a client that an answer is not whole.
 		panic(http.ErrAbortHandler)

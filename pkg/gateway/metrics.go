@@ -73,18 +73,9 @@ type metrics struct {
 	// gone is held to delete a function's series, and for reading while they
 	// are made: a call that outlives its function must not bring them back.
 	gone sync.RWMutex
-	// functions have the series of every function that was called. Reading gone
-	// is enough to add to it.
+	// functions are the series of those that were called. Reading gone is enough to
+	// add to it.
 	functions sync.Map
-}
-
-// functionSeries are those of one function, found once for all calls. Some are made only
-// when they are needed, since a function that was never called has none.
-type functionSeries struct {
-	duration prometheus.Observer
-	inFlight prometheus.Gauge
-	cold     prometheus.Counter
-	stages   [timeline.Stages]prometheus.Counter
 }
 
 // newMetrics makes the series, or nothing if there is nobody to tell.
@@ -164,31 +155,26 @@ func (m *metrics) begun(c *call) {
 	if m == nil {
 		return
 	}
-	m.gone.RLock()
-	defer m.gone.RUnlock()
-	if m.exists(c.function) {
-		c.inFlight = m.of(c.function.Key()).inFlight
-		c.inFlight.Inc()
+	if c.series = m.of(c.function); c.series != nil {
+		c.series.inFlight.Inc()
 	}
 }
 
-// ended counts a call that is answered or given up.
+// ended counts a call that is answered or given up. What is added to series that were
+// deleted meanwhile is lost, as it should be.
 func (m *metrics) ended(c *call) {
 	if m == nil {
 		return
 	}
-	if c.inFlight != nil {
-		c.inFlight.Dec()
-	}
-	m.gone.RLock()
-	defer m.gone.RUnlock()
-	if !m.exists(c.function) {
+	series := c.series
+	if series != nil {
+		series.inFlight.Dec()
+	} else if series = m.of(c.function); series == nil { // it was not admitted
 		return
 	}
-	key, trace, times := c.function.Key(), c.traceID(), c.timeline()
-	series := m.of(key)
+	trace, times := c.traceID(), c.timeline()
 	status, said, cold := c.outcome()
-	m.invocations.WithLabelValues(key.Namespace, key.Name, status, string(said)).Inc()
+	m.answered(c.function, series, outcome{status, said})
 	observe(series.duration, times.Total(), trace)
 	if cold {
 		series.cold.Inc()
@@ -206,30 +192,6 @@ func observe(histogram prometheus.Observer, d time.Duration, trace string) {
 		return
 	}
 	histogram.(prometheus.ExemplarObserver).ObserveWithExemplar(d.Seconds(), prometheus.Labels{"trace_id": trace})
-}
-
-// exists tells whether a function has series. The catalog forgets a function
-// before it tells of that, and so before the series are deleted.
-func (m *metrics) exists(fn *v1alpha1.Function) bool {
-	now, exists := m.catalog.Get(fn.Key())
-	return exists && now.UID == fn.UID
-}
-
-// of finds the series of a function that exists. The caller reads gone.
-func (m *metrics) of(key invoke.FunctionKey) *functionSeries {
-	if s, known := m.functions.Load(key); known {
-		return s.(*functionSeries)
-	}
-	s := &functionSeries{
-		duration: m.duration.WithLabelValues(key.Namespace, key.Name),
-		inFlight: m.inFlight.WithLabelValues(key.Namespace, key.Name),
-		cold:     m.cold.WithLabelValues(key.Namespace, key.Name),
-	}
-	for stage := range timeline.Stage(timeline.Stages) {
-		s.stages[stage] = m.stageSums.WithLabelValues(key.Namespace, key.Name, stage.String())
-	}
-	m.functions.Store(key, s)
-	return s
 }
 
 // forget deletes the series of a function that is gone and, if it was the last one of
@@ -252,12 +214,15 @@ func (m *metrics) forget(key invoke.FunctionKey, last bool) {
 	}
 }
 
-// outcome is what the client was told; code 499 if it left before.
+// codeLeft stands for the status of a call whose client left before it was answered.
+const codeLeft = 499
+
+// outcome is what the client was told; codeLeft if it left before.
 func (c *call) outcome() (code string, said invoke.Executed, cold bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.status == 0 {
-		return "499", invoke.ExecutedMaybe, c.cold
+		return strconv.Itoa(codeLeft), invoke.ExecutedMaybe, c.cold
 	}
 	return strconv.Itoa(c.status), c.said, c.cold
 }

@@ -222,7 +222,8 @@ func TestAConfigSaysWhatIsWrongWithIt(t *testing.T) {
 		"gateway: MaxBody is -1: must not be negative\n"+
 		"gateway: MaxInvocations is 0: must be at least 1\n"+
 		"gateway: MaxBodyMemory is 0: must be at least 131072, so that there is room for a body\n"+
-		"gateway: MaxQueueTime is 0s: must be positive"; got != want {
+		"gateway: MaxQueueTime is 0s: must be positive\n"+
+		"--log-calls \"\" is none of failed, all and none"; got != want {
 		t.Errorf("said %s", got)
 	}
 	config := gateway.DefaultConfig()

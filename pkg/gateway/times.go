@@ -23,7 +23,12 @@ func (c *call) timeline() timeline.Timeline {
 }
 
 // traceID is the id of the call's trace if that is recorded, and otherwise empty.
-func (c *call) traceID() string { return "" }
+func (c *call) traceID() string {
+	if !c.scope.Recorded() {
+		return ""
+	}
+	return c.scope.TraceID()
+}
 
 // headed takes note of the times that the head of an answer tells.
 func (c *call) headed(head *wirev1.ResultHead) {

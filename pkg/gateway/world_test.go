@@ -55,24 +55,26 @@ func newWorld(t *testing.T, options ...func(*gateway.Config)) *world {
 
 // newGuardedWorld is newWorld with somebody who says who may call.
 func newGuardedWorld(t *testing.T, callers gateway.Callers, options ...func(*gateway.Config)) *world {
+	return newWorldWith(t, func(config *gateway.Config, deps *gateway.Deps) {
+		deps.Callers = callers
+		for _, option := range options {
+			option(config)
+		}
+	})
+}
+
+// newWorldWith is newWorld with whatever else there is.
+func newWorldWith(t *testing.T, change func(*gateway.Config, *gateway.Deps)) *world {
 	w := &world{T: t, catalog: catalog.New(), registry: prometheus.NewRegistry(), scheduler: newFakeScheduler(t)}
 	w.router = &router{changed: make(chan struct{}, 1), addr: w.scheduler.addr}
 	w.put("default", "hello", time.Minute)
 	wire := listen(t, "127.0.0.1:0")
 	config := gateway.DefaultConfig()
 	config.ClaimAddr = wire.Addr().String()
-	for _, option := range options {
-		option(&config)
-	}
+	deps := gateway.Deps{Catalog: w.catalog, Router: w.router, Registry: w.registry, Log: slog.New(slog.DiscardHandler)}
+	change(&config, &deps)
 	var err error
-	w.gateway, err = gateway.New(config, gateway.Deps{
-		Catalog:  w.catalog,
-		Router:   w.router,
-		Callers:  callers,
-		Registry: w.registry,
-		Log:      slog.New(slog.DiscardHandler),
-	})
-	if err != nil {
+	if w.gateway, err = gateway.New(config, deps); err != nil {
 		t.Fatal(err)
 	}
 	w.serveWire(wire)

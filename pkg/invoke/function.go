@@ -1,6 +1,9 @@
 package invoke
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // FunctionKey names a function as people do.
 type FunctionKey struct {
@@ -10,6 +13,19 @@ type FunctionKey struct {
 
 // String is namespace/name.
 func (k FunctionKey) String() string { return k.Namespace + "/" + k.Name }
+
+// MarshalText is String.
+func (k FunctionKey) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
+// UnmarshalText reads what String wrote.
+func (k *FunctionKey) UnmarshalText(text []byte) error {
+	namespace, name, found := strings.Cut(string(text), "/")
+	if !found {
+		return fmt.Errorf("%q is no namespace/name", text)
+	}
+	*k = FunctionKey{Namespace: namespace, Name: name}
+	return nil
+}
 
 // Compare orders keys by namespace, then by name.
 func (k FunctionKey) Compare(other FunctionKey) int {

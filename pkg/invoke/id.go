@@ -26,6 +26,25 @@ func NewID(now time.Time) ID {
 // String is the id as 32 hexadecimal digits.
 func (id ID) String() string { return hex.EncodeToString(id[:]) }
 
+// MarshalText is String.
+func (id ID) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, id[:]), nil }
+
+// UnmarshalText is ParseID.
+func (id *ID) UnmarshalText(text []byte) error {
+	parsed, err := ParseID(string(text))
+	if err == nil {
+		*id = parsed
+	}
+	return err
+}
+
+// Time is when it was minted, to the millisecond.
+func (id ID) Time() time.Time {
+	var ms [8]byte
+	copy(ms[2:], id[:6])
+	return time.UnixMilli(int64(binary.BigEndian.Uint64(ms[:])))
+}
+
 // ParseID reads what String wrote.
 func ParseID(s string) (ID, error) {
 	b, err := hex.DecodeString(s)

@@ -120,25 +120,40 @@ func (h *Historian) ask(ctx context.Context, pod *corev1.Pod, key invoke.Functio
 
 // fetchAccount asks the scheduler at the other end of a tunnel.
 func fetchAccount(ctx context.Context, tunnel *Tunnel, key invoke.FunctionKey) (account history.Account, err error) {
-	at := "http://scheduler.windlass/debug/decisions/" + url.PathEscape(key.Namespace) + "/" + url.PathEscape(key.Name)
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
+	path := "/debug/decisions/" + url.PathEscape(key.Namespace) + "/" + url.PathEscape(key.Name)
+	return account, fetch(ctx, tunnel, path, maxAccount, &account)
+}
+
+// fetch reads JSON of at most so many bytes from the port for operations at the other
+// end of a tunnel.
+func fetch(ctx context.Context, tunnel *Tunnel, path string, most int64, into any) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, operations+path, nil)
 	if err != nil {
-		return account, err
+		return err
 	}
-	response, err := (&http.Transport{DisableKeepAlives: true, DialContext: tunnel.Dial}).RoundTrip(request)
+	response, err := tunnel.transport().RoundTrip(request)
 	if err != nil {
-		return account, err
+		return err
 	}
 	defer response.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(response.Body, maxAccount))
+	text, err := io.ReadAll(io.LimitReader(response.Body, most))
 	if err != nil {
-		return account, err
+		return err
 	}
 	if response.StatusCode != http.StatusOK {
-		return account, fmt.Errorf("it answered %s: %s", response.Status, strings.TrimSpace(string(text)))
+		return fmt.Errorf("it answered %s: %s", response.Status, strings.TrimSpace(string(text)))
 	}
-	if err := json.Unmarshal(text, &account); err != nil {
-		return account, fmt.Errorf("its answer cannot be read: %w: check that it and this command have the same version", err)
+	if err := json.Unmarshal(text, into); err != nil {
+		return fmt.Errorf("its answer cannot be read: %w: check that it and this command have the same version", err)
 	}
-	return account, nil
+	return nil
+}
+
+// operations stands in URLs for the port at the other end of a tunnel.
+const operations = "http://operations.windlass"
+
+// transport leads to the other end. It keeps no connection, so that none is left when
+// the tunnel is closed.
+func (t *Tunnel) transport() *http.Transport {
+	return &http.Transport{DisableKeepAlives: true, DialContext: t.Dial}
 }

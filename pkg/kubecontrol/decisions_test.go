@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -27,8 +28,10 @@ type control struct {
 	client *Client
 	// addresses are where they listen, and dialled whose pods were.
 	addresses map[string]string
-	dialled   []string
 	refused   error
+
+	mu      sync.Mutex
+	dialled []string
 }
 
 // newControl has a scheduler for each answer.
@@ -49,6 +52,8 @@ func newControl(t *testing.T, answers map[string]http.HandlerFunc) *control {
 }
 
 func (c *control) DialPod(_, pod string) (httpstream.Connection, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.dialled = append(c.dialled, pod)
 	if c.refused != nil {
 		return nil, c.refused

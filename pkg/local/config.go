@@ -13,6 +13,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/gateway"
 	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
 	"github.com/windlass-dev/windlass/pkg/scheduler"
+	"github.com/windlass-dev/windlass/pkg/tracing"
 )
 
 // overcommit is how much more CPU instances may request in all than there is:
@@ -39,6 +40,8 @@ type Config struct {
 	// RequireKeys lets nobody call functions who has no API key.
 	RequireKeys bool
 
+	// Tracing says what is recorded as traces, and where they go.
+	Tracing tracing.Config
 	// NoMetrics counts neither calls nor decisions: it is for measuring what
 	// counting costs.
 	NoMetrics bool
@@ -56,6 +59,7 @@ func DefaultConfig() Config {
 		AgentPath:    agentBeside(),
 		DrainTimeout: time.Minute,
 		Capacity:     machineCapacity(),
+		Tracing:      tracing.DefaultConfig(),
 		Gateway:      gateway.DefaultConfig(),
 		Scheduler:    scheduler.DefaultConfig(),
 	}
@@ -97,5 +101,6 @@ func (c Config) Validate() error {
 	if c.DrainTimeout < 0 {
 		errs = append(errs, fmt.Errorf("local: DrainTimeout is %v: must not be negative", c.DrainTimeout))
 	}
+	errs = append(errs, c.Tracing.Validate())
 	return errors.Join(errs...)
 }

@@ -33,6 +33,7 @@ func (w *Windlass) controlAPI() http.Handler {
 		StatusReader: w,
 		Logs:         instanceLogs(w.config.DataDir),
 		Explainer:    w,
+		Storyteller:  w.journal,
 	})
 }
 

@@ -16,7 +16,6 @@ import (
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/internal/lifecycle"
-	"github.com/windlass-dev/windlass/internal/serve"
 	"github.com/windlass-dev/windlass/pkg/callers"
 	"github.com/windlass-dev/windlass/pkg/catalog/file"
 	"github.com/windlass-dev/windlass/pkg/control"
@@ -24,6 +23,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/gateway"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/local/embeddedetcd"
+	"github.com/windlass-dev/windlass/pkg/local/journal"
 	"github.com/windlass-dev/windlass/pkg/ownership"
 	"github.com/windlass-dev/windlass/pkg/ownership/etcd"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
@@ -31,6 +31,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/provisioner/process"
 	"github.com/windlass-dev/windlass/pkg/runtimes"
 	"github.com/windlass-dev/windlass/pkg/scheduler"
+	"github.com/windlass-dev/windlass/pkg/tracing"
 )
 
 const (
@@ -46,6 +47,8 @@ type Windlass struct {
 	registry *prometheus.Registry
 	store    *file.Store
 	learnt   *file.Learnt
+	traces   *tracing.Tracer
+	journal  *journal.Journal
 	process  *process.Runtime
 
 	gatewayListener net.Listener
@@ -95,6 +98,10 @@ func (w *Windlass) open() (err error) {
 		return err
 	}
 	w.openLearnt()
+	w.journal = journal.New(w.config.DataDir)
+	if w.traces, err = tracing.New(w.config.Tracing, tracing.Deps{Service: "windlass", Registry: w.counting(), Log: w.log}); err != nil {
+		return err
+	}
 	if w.config.RequireKeys {
 		if err = w.requireKeys(); err != nil {
 			return err
@@ -165,6 +172,9 @@ func (w *Windlass) start(ctx context.Context, parts *lifecycle.Lifecycle) error 
 	if err != nil {
 		return err
 	}
+	if w.traces != nil {
+		parts.Start("traces", w.traces.Run)
+	}
 	// 2. The scheduler and the gateway, which instances can reach.
 	instances := provisioner.New(
 		provisioner.Config{Nodes: []nodepick.Node{{Name: nodeName, Allocatable: w.config.Capacity}}},
@@ -172,14 +182,14 @@ func (w *Windlass) start(ctx context.Context, parts *lifecycle.Lifecycle) error 
 	)
 	if w.scheduler, err = scheduler.New(w.config.Scheduler, scheduler.Deps{
 		Catalog: w.store.Catalog(), Memory: w.learnt, Keeper: keeper, Instances: instances,
-		Registry: w.counting(), Log: w.log, Now: time.Now,
+		Registry: w.counting(), Traces: w.traces, Log: w.log, Now: time.Now,
 	}); err != nil {
 		return err
 	}
 	config := w.config.Gateway
 	config.ClaimAddr = w.wireListener.Addr().String()
 	if w.gateway, err = gateway.New(config, gateway.Deps{
-		Catalog: w.store.Catalog(), Callers: w.guard(), Registry: w.counting(), Log: w.log,
+		Catalog: w.store.Catalog(), Callers: w.guard(), Registry: w.counting(), Log: w.log, Traces: w.traces, Journal: w.journal,
 		Router: ownership.NewStatic(ownership.Owner{ID: nodeName, Addr: config.ClaimAddr}),
 	}); err != nil {
 		return err
@@ -195,7 +205,7 @@ func (w *Windlass) start(ctx context.Context, parts *lifecycle.Lifecycle) error 
 		parts.Start("callers", w.callers.Run)
 	}
 	parts.Start("gateway", w.gateway.Run)
-	w.serveHTTP(parts, "operations", w.opsListener, serve.Operations(w.registry, w.unready))
+	w.serveHTTP(parts, "operations", w.opsListener, w.operations())
 	parts.Start("control", func(ctx context.Context) error {
 		return control.Serve(ctx, w.controlListener, w.controlAPI())
 	})

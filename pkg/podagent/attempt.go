@@ -89,7 +89,7 @@ func (a *Agent) claimAndRun(at *attempt) {
 	stream, reply, err := a.claim(at)
 	switch {
 	case err != nil:
-		a.deps.Log.Warn("could not claim", "addr", at.ticket.Gateway, "err", err)
+		a.deps.Log.Warn("could not claim", "invocation", at.ticket.ID.String(), "addr", at.ticket.Gateway, "err", err)
 		a.tell(core.Unreachable{Attempt: at.number})
 	case reply.GetGranted() == nil:
 		a.tell(core.Refused{Attempt: at.number})

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strings"
 	"time"
 
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
@@ -45,7 +46,7 @@ func (a *Agent) runUnclaimed(at *attempt, request *wirev1.Granted) {
 	followed := make(chan struct{})
 	w.open = func() (err error) {
 		if w.stream, err = a.claimLate(at); err != nil {
-			a.deps.Log.Warn("could not claim", "addr", at.ticket.Gateway, "err", err)
+			a.deps.Log.Warn("could not claim", "invocation", at.ticket.ID.String(), "addr", at.ticket.Gateway, "err", err)
 			close(followed)
 			return err
 		}
@@ -92,9 +93,18 @@ func (a *Agent) invoke(ctx context.Context, at *attempt, call *adapter.Call, w *
 	ended.Unclaimed = w.unreached
 	if err != nil {
 		ended.Detail = err.Error()
-		a.deps.Log.Warn("a call did not end as it should", "invocation", call.ID, "err", err)
+		a.deps.Log.Warn("a call did not end as it should", "invocation", call.ID, "trace", traceOf(call.Header), "err", err)
 	}
 	a.tell(ended)
+}
+
+// traceOf is the id of the trace that a call is in; empty if it is in none.
+func traceOf(h http.Header) string {
+	parts := strings.Split(h.Get("Traceparent"), "-")
+	if len(parts) < 4 {
+		return ""
+	}
+	return parts[1]
 }
 
 // outcome is what an error of an adapter tells of the function.
@@ -189,7 +199,7 @@ func (a *Agent) follow(at *attempt, w *resultWriter, body *bodyPipe) {
 		reply, err := w.stream.Recv()
 		if err != nil {
 			if !errors.Is(err, io.EOF) && at.ctx.Err() == nil {
-				a.deps.Log.Warn("the gateway of a call is lost", "addr", at.ticket.Gateway, "err", err)
+				a.deps.Log.Warn("the gateway of a call is lost", "invocation", at.ticket.ID.String(), "addr", at.ticket.Gateway, "err", err)
 				w.lost.Store(true)
 				a.tell(core.GatewayLost{Attempt: at.number})
 			}

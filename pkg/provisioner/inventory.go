@@ -103,12 +103,6 @@ type Inventory struct {
 	nodes map[string]occupancy
 }
 
-// occupancy is how many instances are on a node, and what they request.
-type occupancy struct {
-	instances int
-	requested nodepick.Amount
-}
-
 // account is what is kept of one function. It outlives the function's instances,
 // so that no name is given twice, until the function is forgotten.
 type account struct {
@@ -170,18 +164,7 @@ func (v *Inventory) account(uid string) *account {
 
 func (v *Inventory) add(a *account, in *Instance) {
 	a.instances[in.CID] = in
-	on := v.nodes[in.Node]
-	v.nodes[in.Node] = occupancy{on.instances + 1, on.requested.Plus(in.Requests)}
-}
-
-// vacate takes an instance off its node.
-func (v *Inventory) vacate(in *Instance) {
-	on := v.nodes[in.Node]
-	if on.instances == 1 {
-		delete(v.nodes, in.Node)
-		return
-	}
-	v.nodes[in.Node] = occupancy{on.instances - 1, on.requested.Minus(in.Requests)}
+	v.occupy(in)
 }
 
 // Get returns an instance. The error is ErrUnknownInstance or nil.
@@ -373,18 +356,6 @@ func (v *Inventory) Instances(uid string) []Instance {
 		list = append(list, *in)
 	}
 	return list
-}
-
-// Requested is what instances have requested of a node.
-func (v *Inventory) Requested(node string) nodepick.Amount { return v.nodes[node].requested }
-
-// On is how many instances are on each node that has some.
-func (v *Inventory) On() map[string]int {
-	on := make(map[string]int, len(v.nodes))
-	for node, o := range v.nodes {
-		on[node] = o.instances
-	}
-	return on
 }
 
 func (v *Inventory) all(uid string) map[invoke.CID]*Instance {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	mathrand "math/rand/v2"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -150,45 +149,6 @@ func (p *Provisioner) Candidates(fn *v1alpha1.Function) ([]nodepick.Node, []node
 	return p.nodes(), nil
 }
 
-// nodes are those of the configuration, with what is requested of each.
-func (p *Provisioner) nodes() []nodepick.Node {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	nodes := slices.Clone(p.config.Nodes)
-	for i := range nodes {
-		nodes[i].Requested = p.inventory.Requested(nodes[i].Name)
-	}
-	return nodes
-}
-
-// NodeLoad is how full a node is.
-type NodeLoad struct {
-	// Node says what it can hold and what is requested of it, as far as it is known.
-	nodepick.Node
-	// Instances are those of the inventory.
-	Instances int
-}
-
-// Nodes are all nodes that are known or have instances.
-func (p *Provisioner) Nodes() []NodeLoad {
-	known := p.nodes()
-	if p.deps.Nodes != nil {
-		known = p.deps.Nodes.Nodes()
-	}
-	p.mu.Lock()
-	on := p.inventory.On()
-	p.mu.Unlock()
-	loads := make([]NodeLoad, 0, len(known))
-	for _, n := range known {
-		loads = append(loads, NodeLoad{n, on[n.Name]})
-		delete(on, n.Name)
-	}
-	for name, instances := range on {
-		loads = append(loads, NodeLoad{nodepick.Node{Name: name}, instances})
-	}
-	return loads
-}
-
 // Requests is what an instance of a function requests of its node, with its
 // agent.
 func (p *Provisioner) Requests(fn *v1alpha1.Function) nodepick.Amount {
@@ -253,28 +213,6 @@ func (p *Provisioner) Pulled(key Key) (took time.Duration, first bool) {
 		delete(p.guards, key.FunctionUID)
 	}
 	return took, first
-}
-
-// Progress is how far the start of an instance has come; what is zero is not known.
-type Progress struct {
-	// Ordered is when it was ordered, Created when the runtime had made it, and
-	// Sandboxed when its pod had a network.
-	Ordered, Created, Sandboxed time.Time
-}
-
-// Progress says how far the start of an instance has come.
-func (p *Provisioner) Progress(key Key) Progress {
-	p.mu.Lock()
-	in, err := p.inventory.Get(key)
-	p.mu.Unlock()
-	if err != nil {
-		return Progress{}
-	}
-	progress := Progress{Ordered: in.Ordered}
-	if p.deps.Witness != nil {
-		progress.Created, progress.Sandboxed = p.deps.Witness.Progress(key.FunctionUID, key.CID)
-	}
-	return progress
 }
 
 // Withdraw ends up to n of a function's instances that are being created, the

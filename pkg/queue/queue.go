@@ -123,6 +123,12 @@ func (q *Queue) Knows(id invoke.ID) bool {
 	return known
 }
 
+// Waits tells whether the ticket of that invocation waits.
+func (q *Queue) Waits(id invoke.ID) bool {
+	e, known := q.entries[id]
+	return known && e.holder == nil
+}
+
 // Withdraw removes a ticket that waits, and tells whether it did. One that is out
 // stays with its holder, which may run the call, and will not wait again.
 func (q *Queue) Withdraw(id invoke.ID) bool {

@@ -3,6 +3,8 @@ package scheduler
 import (
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
@@ -12,20 +14,27 @@ import (
 // births are the starts of a function's instances that were ordered here and are not
 // over: what the scheduler itself knows of their moments. Each is taken out when its
 // instance has asked for its first call or has ended. Its zero value is empty.
-type births map[invoke.CID]*coldstart.Moments
+type births map[invoke.CID]*birth
+
+type birth struct {
+	coldstart.Moments
+	// waited are the recorded calls that waited when the instance was ordered.
+	waited []trace.SpanContext
+}
 
 // ordered notes that instances were ordered, and since when they were wanted.
 func (f *function) ordered(keys []provisioner.Key, wanted time.Time) {
 	if len(keys) == 0 {
 		return
 	}
+	waited := f.waiting()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.births == nil {
 		f.births = make(births)
 	}
 	for _, key := range keys {
-		f.births[key.CID] = &coldstart.Moments{Wanted: wanted}
+		f.births[key.CID] = &birth{Moments: coldstart.Moments{Wanted: wanted}, waited: waited}
 	}
 }
 
@@ -47,8 +56,8 @@ func (f *function) greeted(cid invoke.CID, hello *wirev1.Hello, now time.Time) {
 	}
 }
 
-// born ends a start, and returns its moments; nil if it was not ordered here.
-func (f *function) born(cid invoke.CID) *coldstart.Moments {
+// born ends a start, and returns what is known of it; nil if it was not ordered here.
+func (f *function) born(cid invoke.CID) *birth {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	m := f.births[cid]
@@ -94,8 +103,8 @@ func (c *considered) wantedSince(now time.Time) time.Time {
 }
 
 // started tells how the start of an instance went that asked for its first call at
-// asked. What is known of it is given up.
-func (s *Scheduler) started(f *function, key provisioner.Key, asked time.Time) {
+// asked; first is the one that it was handed at once, or nil. What is known of it is given up.
+func (s *Scheduler) started(f *function, key provisioner.Key, asked time.Time, first *invoke.ID) {
 	m := f.born(key.CID)
 	if m == nil {
 		return
@@ -110,4 +119,16 @@ func (s *Scheduler) started(f *function, key provisioner.Key, asked time.Time) {
 	stages := m.Stages()
 	f.spend(stages)
 	s.metrics.started(stages)
+	s.recordStart(beginning{key: key, fn: f.current(), moments: m.Moments, waited: m.waited, served: f.spanOf(first)})
+}
+
+// stillborn tells of a start that nothing came of.
+func (s *Scheduler) stillborn(f *function, key provisioner.Key, why provisioner.StartFailure) {
+	if m := f.born(key.CID); m != nil {
+		now := s.deps.Now()
+		s.recordStart(beginning{
+			key: key, fn: f.current(), moments: coldstart.Moments{Wanted: m.Wanted, Ordered: m.Wanted, Served: now},
+			waited: m.waited, failure: why.Code,
+		})
+	}
 }

@@ -65,7 +65,9 @@ func (c stateCollector) collectFunction(ch chan<- prometheus.Metric, f *function
 		value(backedOffSeries, float64(known.agents.backedOff))
 		value(silentSeries, float64(counts.Silent))
 	}
-	known.collectTerms(value, f.active.Load())
+	if view.Arrived > 0 || known.tally[instanceOrdered] > 0 || known.terms.required > 0 {
+		known.terms.collect(value, f.active.Load())
+	}
 	known.agents.collect(value)
 	if known.stages != nil {
 		for stage, took := range known.stages {
@@ -74,21 +76,18 @@ func (c stateCollector) collectFunction(ch chan<- prometheus.Metric, f *function
 	}
 }
 
-// collectTerms tells of the last decision, if there was one.
-func (r reading) collectTerms(value func(s series, value float64, labels ...string), active bool) {
-	switch {
-	case !r.decided:
-		return
-	case !active:
+// collect tells of the last decision, which says nothing of a function that rests.
+func (t terms) collect(value func(s series, value float64, labels ...string), active bool) {
+	if !active {
 		value(requiredSeries, 0)
 		return
 	}
-	value(requiredSeries, float64(r.terms.required))
-	if r.terms.rate > 0 {
-		value(rateSeries, r.terms.rate)
+	value(requiredSeries, float64(t.required))
+	if t.rate > 0 {
+		value(rateSeries, t.rate)
 	}
-	if r.terms.horizon > 0 {
-		value(horizonSeries, r.terms.horizon.Seconds())
+	if t.horizon > 0 {
+		value(horizonSeries, t.horizon.Seconds())
 	}
 }
 

@@ -167,8 +167,10 @@ type Deps struct {
 	Memory Memory
 	// Registry may be nil: then nothing is told.
 	Registry prometheus.Registerer
-	Log      *slog.Logger
-	Now      func() time.Time
+	// Traces may be nil: then nothing is recorded.
+	Traces Traces
+	Log    *slog.Logger
+	Now    func() time.Time
 }
 
 func uidOf(fn *v1alpha1.Function) string { return string(fn.UID) }

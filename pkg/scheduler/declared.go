@@ -73,7 +73,7 @@ var (
 // Decisions on a function and what became of them.
 var (
 	requiredSeries = readGauge("windlass_scheduler_required_instances",
-		"Instances that the last decision held to be needed; 0 while the function is idle. Absent if nothing was decided yet.", "namespace", "function")
+		"Instances that the last decision held to be needed; 0 while the function is idle. Absent if it was never called and has no instance.", "namespace", "function")
 	rateSeries = readGauge("windlass_scheduler_arrival_rate",
 		"Calls per second that the last decision counted on. Absent while the function is idle, or if its decider does not estimate it.", "namespace", "function")
 	horizonSeries = readGauge("windlass_scheduler_horizon_seconds",

@@ -30,6 +30,10 @@
 // It keeps what it decided lately, for people who ask why: Account
 // of one function, Latest of all that something was decided on.
 //
+// Metrics are what it tells of queues, decisions, instances, nodes, its slots and itself.
+// What agents say of themselves it adds up by function, and how a start went it tells by
+// stages (see coldstart), for the starts that it ordered itself.
+//
 // Everything that it knows is soft: tickets come again from their gateways, and
 // instances say hello again. It promises that a ticket which it cannot serve is
 // refused with a reason, at once or as soon as that is known, and that a tick

@@ -64,6 +64,7 @@ type function struct {
 	terms   terms
 	tally   tally
 	births  births
+	awaited awaited
 	reports reports
 	// spent is what the starts of instances took; nil if there was none.
 	spent *coldstart.Durations

@@ -60,6 +60,8 @@ type worldConfig struct {
 	runtimes Runtimes
 	// untold says that there is no Registry.
 	untold bool
+	// traces may be nil.
+	traces Traces
 }
 
 // defaults are those with the paper's decider, whose decisions can be told
@@ -134,7 +136,7 @@ func newWorld(t testing.TB, config worldConfig) *world {
 		Runtimes: config.runtimes,
 		Router:   w.keeper,
 		Catalog:  w.catalog, Keeper: w.keeper, Instances: w.instances,
-		Registry: registry, Log: log, Now: time.Now,
+		Registry: registry, Traces: config.traces, Log: log, Now: time.Now,
 	})
 	if err != nil {
 		t.Fatal(err)

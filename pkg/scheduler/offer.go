@@ -127,6 +127,7 @@ func (s *Scheduler) accept(o *offerStream, id invoke.ID, wire *wirev1.Ticket) *i
 	}
 	s.activate(f)
 	if waiting {
+		f.await(id, wire)
 		s.kick(f)
 	}
 	return nil

@@ -25,6 +25,8 @@ type pullStream struct {
 	function *function
 	// adopted says that another scheduler has started the instance.
 	adopted bool
+	// first is the call whose ticket was the first that was delivered.
+	first atomic.Pointer[invoke.ID]
 	// retired says that the instance was told to go.
 	retired atomic.Bool
 
@@ -176,7 +178,7 @@ func (p *pullStream) pull(pull *wirev1.Pull) error {
 		return status.Error(codes.FailedPrecondition, err.Error())
 	}
 	if first {
-		p.scheduler.started(p.function, p.key, asked)
+		p.scheduler.started(p.function, p.key, asked, p.first.Load())
 	}
 	if len(done) > 0 && p.function.beginsToIdle() {
 		p.scheduler.activate(p.function) // which plans what to keep from now on
@@ -292,6 +294,10 @@ func (p *pullStream) end(orderly bool) {
 
 // Deliver implements broker.Sink.
 func (p *pullStream) Deliver(t invoke.Ticket) {
+	if p.first.Load() == nil {
+		id := t.ID // a copy, so that only this one is kept
+		p.first.Store(&id)
+	}
 	request, _ := t.Request.(*wirev1.Granted)
 	p.reply(&wirev1.PullReply{Kind: &wirev1.PullReply_Ticket{Ticket: &wirev1.Ticket{
 		InvocationId: t.ID[:],

@@ -10,11 +10,10 @@ import (
 
 // reading is what is told of a function beside its queue and its instances.
 type reading struct {
-	means   estimate.Means
-	tally   tally
-	decided bool
-	terms   terms
-	agents  summary
+	means  estimate.Means
+	tally  tally
+	terms  terms
+	agents summary
 	// stages is nil if no instance has started.
 	stages *coldstart.Durations
 }
@@ -42,7 +41,7 @@ func (f *function) reading() reading {
 	defer f.mu.Unlock()
 	r := reading{
 		means: estimate.Means{Execution: f.executions.Mean(), Start: f.starts.Mean()},
-		tally: f.tally, decided: f.decided != 0, terms: f.terms, agents: f.reports.sum(),
+		tally: f.tally, terms: f.terms, agents: f.reports.sum(),
 	}
 	if f.spent != nil {
 		spent := *f.spent

@@ -15,6 +15,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/queue/broker"
 	"github.com/windlass-dev/windlass/pkg/scheduler/alarm"
+	"github.com/windlass-dev/windlass/pkg/tracing"
 )
 
 // leaveGrace is how much longer than its calls may run an instance has to go
@@ -65,6 +66,9 @@ type Scheduler struct {
 func New(config Config, deps Deps) (*Scheduler, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
+	}
+	if deps.Traces == nil {
+		deps.Traces = (*tracing.Tracer)(nil)
 	}
 	s := &Scheduler{
 		config:    config,
@@ -307,6 +311,7 @@ func (s *Scheduler) StartFailed(key provisioner.Key, why provisioner.StartFailur
 		return
 	}
 	s.deps.Log.Warn("an instance did not start", "function", f.current().Key().String(), "cid", key.CID, "reason", why.Reason)
+	s.stillborn(f, key, why)
 	f.ended(key.CID)
 	s.record(f, func(m *metrics, of invoke.FunctionKey) { m.startFailed(of, why.Code) })
 	f.happenings.add(happening{reason: why.Code, message: "an instance did not start: " + why.Reason, warning: true}, s.deps.Now())

@@ -13,10 +13,10 @@ import (
 
 // flags are those that each command of windlass has.
 var flags = map[string][]string{
-	"gateway": slices.Concat(commonFlags, etcdFlags, []string{
+	"gateway": slices.Concat(commonFlags, etcdFlags, tracingFlags, []string{
 		"listen", "wire-listen", "advertise", "max-body", "max-invocations", "max-body-memory", "callers-file", "keys-file", "gateways",
-		"schedulers", "drain-delay", "drain-timeout"}),
-	"scheduler": slices.Concat(commonFlags, etcdFlags, []string{
+		"schedulers", "log-calls", "drain-delay", "drain-timeout"}),
+	"scheduler": slices.Concat(commonFlags, etcdFlags, tracingFlags, []string{
 		"id", "wire-listen", "advertise", "agent-image", "agent-scheduler", "agent-cpu", "agent-memory", "image-pull-policy", "decider"}),
 	"controller": slices.Concat(commonFlags, []string{"schedulers", "gateway-url", "runtimes"}),
 	"cleanup":    {"log-format", "log-level", "namespaces", "timeout"},
@@ -24,8 +24,9 @@ var flags = map[string][]string{
 }
 
 var (
-	commonFlags = []string{"log-format", "log-level", "ops-listen", "tls-dir", "namespaces"}
-	etcdFlags   = []string{"etcd-endpoints", "etcd-prefix", "etcd-tls-dir", "etcd-username", "etcd-password-file"}
+	commonFlags  = []string{"log-format", "log-level", "ops-listen", "tls-dir", "namespaces"}
+	tracingFlags = []string{"tracing-endpoint", "tracing-protocol", "tracing-sample-ratio"}
+	etcdFlags    = []string{"etcd-endpoints", "etcd-prefix", "etcd-tls-dir", "etcd-username", "etcd-password-file"}
 )
 
 var argument = regexp.MustCompile(`^--([a-z0-9-]+)=(.+)$`)

@@ -41,7 +41,8 @@ var scenarios = map[string][]string{
 	"everything on": {"--set", "gateway.ingress.enabled=true,gateway.ingress.hosts={fn.example.com},gateway.autoscaling.enabled=true," +
 		"gateway.service.type=LoadBalancer,gateway.service.nodePort=30080,gateway.priorityClassName=high," +
 		"monitoring.serviceMonitor.enabled=true,monitoring.prometheusRule.enabled=true,monitoring.dashboards.enabled=true," +
-		"global.imageRegistry=mirror.example.com,global.imagePullSecrets[0].name=mirror,commonLabels.team=platform,gateway.maxBody=1048576,gateway.maxInvocations=100"},
+		"global.imageRegistry=mirror.example.com,global.imagePullSecrets[0].name=mirror,commonLabels.team=platform,gateway.maxBody=1048576,gateway.maxInvocations=100," +
+		"tracing.endpoint=http://tempo.monitoring:4317,tracing.sampleRatio=0.1,gateway.logCalls=all"},
 	"callers": {"--set-json", `gateway.callers.default.limits={"rate": 12.5, "burst": 50, "inFlight": 3000000, "bodyMemory": 67108864}`,
 		"--set", "gateway.callers.default.auth=required," +
 			"gateway.callers.namespaces.open.auth=none,gateway.callers.issuers[0].name=corp,gateway.callers.issuers[0].issuer=https://login.example.com," +

@@ -14,6 +14,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"time"
+
+	"github.com/windlass-dev/windlass/internal/tracetest"
 )
 
 func main() {
@@ -43,7 +45,12 @@ func run(args []string, out io.Writer) (err error) {
 		return err
 	}
 	defer os.RemoveAll(temp)
-	servers, err := startAll(temp)
+	collector, err := tracetest.StartSink()
+	if err != nil {
+		return err
+	}
+	defer collector.Stop()
+	servers, err := startAll(temp, collector.URL())
 	defer func() {
 		for _, s := range servers {
 			err = errors.Join(err, s.stop())
@@ -63,8 +70,8 @@ func run(args []string, out io.Writer) (err error) {
 }
 
 // startAll starts a Windlass of each kind, each with programs of its own, by which its
-// processes are known.
-func startAll(temp string) ([]*server, error) {
+// processes are known. What they record goes to the collector.
+func startAll(temp, collector string) ([]*server, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -78,7 +85,7 @@ func startAll(temp string) ([]*server, error) {
 				return servers, fmt.Errorf("building %s: %w: %s", pkg, err, said)
 			}
 		}
-		s, err := start(self, v.name, dir)
+		s, err := start(self, v.name, dir, collector)
 		if err != nil {
 			return servers, err
 		}

@@ -40,9 +40,10 @@ type cost struct {
 func (c cost) perCall() float64 { return c.cpu.Seconds() / float64(c.calls) }
 
 // start starts this program as a Windlass and waits until its function answers.
-func start(self, name, dir string) (*server, error) {
+func start(self, name, dir, collector string) (*server, error) {
 	cmd := exec.Command(self, "-serve", name, "-dir", dir)
 	cmd.Stderr = os.Stderr
+	cmd.Env = append(os.Environ(), collectorVariable+"="+collector)
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err

@@ -1,6 +1,10 @@
 package main
 
-import "github.com/windlass-dev/windlass/pkg/local"
+import (
+	"os"
+
+	"github.com/windlass-dev/windlass/pkg/local"
+)
 
 // variant is a Windlass that is measured.
 type variant struct {
@@ -14,4 +18,15 @@ type variant struct {
 var variants = []variant{
 	{"off", 0, func(c *local.Config) { c.NoMetrics = true }},
 	{"metrics", 1.05, func(*local.Config) {}},
+	{"sampled-0", 0, sampled(0)},
+	{"sampled-1-percent", 1.15, sampled(0.01)},
+	{"sampled-100-percent", 0, sampled(1)},
 }
+
+// sampled counts, and records a share of the calls.
+func sampled(ratio float64) func(*local.Config) {
+	return func(c *local.Config) { c.Tracing.Endpoint, c.Tracing.SampleRatio = os.Getenv(collectorVariable), ratio }
+}
+
+// collectorVariable says where traces go.
+const collectorVariable = "WINDLASS_COST_COLLECTOR"

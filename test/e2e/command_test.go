@@ -132,6 +132,30 @@ var _ = Describe("The windlass command", func() {
 		Expect(strings.TrimSpace(out)).To(HaveSuffix("probe"))
 	})
 
+	It("tells of one call, and logs it if that is wanted", func() {
+		c := up(probeManifest(), "--log-calls", "all")
+		called := func(say string) string {
+			GinkgoHelper()
+			resp, err := http.Get(c.gateway() + "/function/probe/echo?say=" + say)
+			Expect(err).NotTo(HaveOccurred())
+			Expect(resp.Body.Close()).To(Succeed())
+			return resp.Header.Get("X-Windlass-Invocation-Id")
+		}
+		first, second := called("the-first"), called("the-second")
+		for id, say := range map[string]string{first: "the-first", second: "the-second"} {
+			out, errs, code := c.run("logs", "--invocation", id)
+			Expect(code).To(BeZero(), errs)
+			Expect(out).To(MatchRegexp(`(?m)^answer\s+200, executed: yes`))
+			Expect(out).To(MatchRegexp(`(?m)^execute\s+\S+ ms$`))
+			Expect(out).To(HaveSuffix(" | " + say + "\n"))
+			Expect(strings.Count(out, " | ")).To(Equal(1))
+			Eventually(c.output, "5s").Should(WithTransform((*lines).String, MatchRegexp(`msg="call ended" function=default/probe invocation=`+id)))
+		}
+		_, errs, code := c.run("logs", "--invocation", strings.Repeat("0", 32))
+		Expect(code).To(Equal(3))
+		Expect(errs).To(ContainSubstring("remembers the last few thousand"))
+	})
+
 	It("lets in who has a key, if keys are required", func() {
 		c := up(probeManifest(), "--auth")
 		shown := regexp.MustCompile(`key\s+(wl_\S+)`).FindStringSubmatch(c.output.String())

@@ -114,6 +114,15 @@ capabilities:
 {{- end }}
 {{- end }}
 
+{{/* The arguments that say where traces go. */}}
+{{- define "windlass.tracingArgs" -}}
+{{- with .Values.tracing.endpoint }}
+- --tracing-endpoint={{ . }}
+{{- end }}
+- --tracing-protocol={{ .Values.tracing.protocol }}
+- --tracing-sample-ratio={{ .Values.tracing.sampleRatio }}
+{{- end }}
+
 {{/* The arguments that say where etcd is. */}}
 {{- define "windlass.etcdArgs" -}}
 - --etcd-endpoints={{ include "windlass.etcdEndpoints" . }}

@@ -17,6 +17,12 @@
 // its containers has, or cannot start; the pod is then deleted. Instances that
 // merely do not become ready are the provisioner's to stop.
 //
+// # Progress
+//
+// When the pod of an instance was there, and when it was seen to have its network, is
+// known until the instance has ended, as it was seen here: the times that a pod tells
+// are those of other clocks, and in seconds.
+//
 // # Room
 //
 // The ledger keeps the sums of what pods request of each node, all pods of the

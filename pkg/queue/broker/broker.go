@@ -116,6 +116,13 @@ func (b *Broker) Waiting() int {
 	return b.queue.Waiting()
 }
 
+// Waits tells whether the ticket of an invocation waits.
+func (b *Broker) Waits(id invoke.ID) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.queue.Waits(id)
+}
+
 // Withdraw forgets a ticket.
 func (b *Broker) Withdraw(id invoke.ID) {
 	b.mu.Lock()

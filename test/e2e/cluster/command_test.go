@@ -11,7 +11,7 @@ import (
 )
 
 var _ = Describe("The command windlass", func() {
-	It("deploys, lists, describes, calls, explains, shows the logs of and deletes functions of a cluster", func(ctx SpecContext) {
+	It("deploys, lists, describes, calls, explains, watches, shows the logs of and deletes functions of a cluster", func(ctx SpecContext) {
 		t := newTenant(ctx)
 		program := filepath.Join(GinkgoT().TempDir(), "windlass")
 		_, err := capture(exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-o", program, checkout+"/cmd/windlass"))
@@ -41,6 +41,7 @@ var _ = Describe("The command windlass", func() {
 		Expect(windlass("describe", "hello")).To(SatisfyAll(ContainSubstring("hello"), ContainSubstring(image("test-functions")), ContainSubstring("Ready")))
 		Expect(windlass("explain", "hello")).To(MatchRegexp(`ordered 1: FirstInstance: .*placed on node `))
 		Expect(windlass("explain", "hello", "--output", "json")).To(SatisfyAll(ContainSubstring(`"served": true`), ContainSubstring(`"reason": "FirstInstance"`)))
+		Expect(windlass("top", "--once")).To(MatchRegexp(`(?m)^hello\s.*FirstInstance|^hello\s.*no call waits`))
 		_, err = try("explain", "helo")
 		// Other tenants' functions may be meant as well.
 		Expect(err).To(MatchError(MatchRegexp("did you mean (" + t.namespace + "/)?hello")))

@@ -53,12 +53,15 @@ func work(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprint(w, os.Getenv("WINDLASS_CID"))
 }
 
-// echo answers with what it was sent.
+// echo answers with what it was sent, and prints ?say=.
 func echo(w http.ResponseWriter, r *http.Request) {
-	for _, name := range []string{"Content-Type", "X-Custom", "X-Windlass-Invocation-Id", "X-Windlass-Caller", "X-Windlass-Key", "X-Forwarded-For"} {
+	for _, name := range []string{"Content-Type", "X-Custom", "X-Windlass-Invocation-Id", "X-Windlass-Caller", "X-Windlass-Key", "X-Forwarded-For", "Traceparent", "Tracestate"} {
 		if v := r.Header.Get(name); v != "" {
 			w.Header().Set("Echo-"+name, v)
 		}
+	}
+	if say := r.URL.Query().Get("say"); say != "" {
+		fmt.Println(say)
 	}
 	w.Header().Set("Echo-Method", r.Method)
 	w.Header().Set("Echo-Uri", r.RequestURI)

@@ -1,0 +1,3 @@
+// Package tracetest is an OpenTelemetry collector for tests: it takes spans by OTLP
+// over gRPC and keeps them.
+package tracetest

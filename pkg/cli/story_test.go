@@ -1,0 +1,29 @@
+package cli
+
+import (
+	"testing"
+	"time"
+
+	"github.com/windlass-dev/windlass/pkg/invoke"
+)
+
+func TestTheStoryOfAnInvocation(t *testing.T) {
+	th := open(t)
+	id := invoke.ID{1, 2, 3}
+	th.stories = map[invoke.ID]invoke.Story{id: {
+		Account: &invoke.Account{
+			ID: id, Function: invoke.FunctionKey{Namespace: "default", Name: "hello"}, Trace: "abc", CID: "00000001-000001", Attempt: 2,
+			Code: 502, Executed: invoke.ExecutedMaybe, Reason: "InstanceLost", Cold: true, Received: now, Ended: now.Add(time.Second),
+			Stages: []invoke.StageTime{{Stage: "admit", Took: 1234567}, {Stage: "queue", Took: time.Second}},
+		},
+		Lines: []invoke.Line{{Source: "00000001-000001", Text: "hi"}},
+		Notes: []string{"there is more"},
+	}}
+	got := th.run(t, "logs", "--invocation", "01020300000000000000000000000000")
+	got.expect(t, exitOK, "err", "there is more\n")
+	golden(t, "story.txt", got.out)
+	th.run(t, "logs", "--invocation", "ff020300000000000000000000000000").expect(t, exitPlatform, "err", "no invocation ff0203")
+	th.run(t, "logs", "--invocation", "short").expect(t, exitUsage, "err", "X-Windlass-Invocation-Id")
+	th.run(t, "logs", "hello", "--invocation", "01020300000000000000000000000000").expect(t, exitUsage, "err", "remove it")
+	th.run(t, "logs", "--invocation", "01020300000000000000000000000000", "--windlass-namespace", "w").expect(t, exitUsage, "err", "for a cluster")
+}

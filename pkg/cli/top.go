@@ -1,0 +1,116 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/windlass-dev/windlass/pkg/live"
+	"github.com/windlass-dev/windlass/pkg/live/terminal"
+)
+
+const (
+	// topEvery is how often what is shown is renewed, unless something else is said,
+	// and leastEvery is how often it may be at most.
+	topEvery   = time.Second
+	leastEvery = 200 * time.Millisecond
+)
+
+// topFlags are the flags of top.
+type topFlags struct {
+	all          bool
+	sort, filter string
+	interval     time.Duration
+	once         bool
+}
+
+func (a *app) topCommand() *cobra.Command {
+	var flags topFlags
+	cmd := &cobra.Command{
+		Use:   "top [-A | -n NAMESPACE] [--sort ORDER] [--filter TEXT] [--interval TIME] [--once]",
+		Short: "Watch functions, instances and nodes at work",
+		Long: `Watch functions, instances and nodes at work: what waits, what runs, what
+starts, how fast calls are answered, and what was decided last and why.
+
+Keys sort (w r e l i n), filter (/), show one function (enter) or the nodes
+(tab), pause (space) and quit (q); ? lists them. Rates, p50 and p99 are of the
+last ten seconds.
+
+Where the output is not a terminal, or with --once, one table is printed after
+an interval.`,
+		Args: noArgs,
+		RunE: run(func(cmd *cobra.Command, _ []string) error {
+			if err := flags.check(); err != nil {
+				return err
+			}
+			if flags.all && a.namespace != "" {
+				return usagef("-A and -n exclude each other; remove one of the two")
+			}
+			t, err := a.target(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if err := t.clusterOnly("windlass-namespace", a.flags.windlassNamespace != ""); err != nil {
+				return err
+			}
+			return a.top(cmd.Context(), t, flags)
+		}),
+	}
+	cmd.Flags().BoolVarP(&flags.all, "all-namespaces", "A", false, "show the functions of all namespaces")
+	cmd.Flags().StringVar(&flags.sort, "sort", string(live.ByQueue), "`order` of the functions: "+orders())
+	cmd.Flags().StringVar(&flags.filter, "filter", "", "show only functions whose names contain a `text`")
+	cmd.Flags().DurationVar(&flags.interval, "interval", topEvery, "`time` from one view to the next")
+	cmd.Flags().BoolVar(&flags.once, "once", false, "print one table and end")
+	cmd.Flags().StringVar(&a.flags.windlassNamespace, "windlass-namespace", "", "`namespace` that Windlass runs in (default: it is looked for)")
+	return cmd
+}
+
+func orders() string {
+	var names []string
+	for _, order := range live.Orders() {
+		names = append(names, string(order))
+	}
+	return strings.Join(names, ", ")
+}
+
+func (f topFlags) check() error {
+	if !slices.Contains(live.Orders(), live.Order(f.sort)) {
+		return usagef("--sort %s is not known; write one of %s", f.sort, orders())
+	}
+	if f.interval < leastEvery {
+		return usagef("--interval %v is too short; write at least %v", f.interval, leastEvery)
+	}
+	return nil
+}
+
+// top shows what goes on until its user has seen enough.
+func (a *app) top(ctx context.Context, t *target, flags topFlags) error {
+	place := "on this machine"
+	if t.inCluster() {
+		place = "of " + t.context
+	}
+	config := terminal.Config{
+		Place: place, Interval: flags.interval, Order: live.Order(flags.sort),
+		Choice: live.Choice{Namespace: cmp.Or(a.namespace, t.namespace), Text: flags.filter},
+	}
+	if flags.all {
+		config.Choice.Namespace = ""
+	}
+	o := t.Onlooker(a.now)
+	defer o.Close()
+	if flags.once || !isTerminal(a.Out) || !isTerminal(a.In) || a.getenv("TERM") == "dumb" {
+		view, err := terminal.Two(ctx, o, flags.interval)
+		if err != nil {
+			return err
+		}
+		return terminal.Print(a.Out, view, config)
+	}
+	h := t.Historian()
+	defer h.Close()
+	return terminal.Run(ctx, config, terminal.Deps{Source: o, Historian: h, In: a.In, Out: a.Out, Environ: os.Environ()})
+}

@@ -1,0 +1,119 @@
+package gateway_test
+
+import (
+	"encoding/json"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/windlass-dev/windlass/pkg/gateway"
+	"github.com/windlass-dev/windlass/pkg/invoke"
+)
+
+// accounts is a log and a journal of calls.
+type accounts struct {
+	mu    sync.Mutex
+	lines []map[string]any
+	noted []invoke.Account
+}
+
+// Write takes a line of log.
+func (a *accounts) Write(line []byte) (int, error) {
+	var fields map[string]any
+	if err := json.Unmarshal(line, &fields); err != nil {
+		return 0, err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if fields["msg"] == "call ended" {
+		a.lines = append(a.lines, fields)
+	}
+	return len(line), nil
+}
+
+func (a *accounts) Note(account invoke.Account) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.noted = append(a.noted, account)
+}
+
+// counted is how many lines there are of how many calls.
+func (a *accounts) counted() (lines, calls int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.lines), len(a.noted)
+}
+
+// newAccountedWorld is newWorld with somebody who listens.
+func newAccountedWorld(t *testing.T, logCalls gateway.LogCalls) (*world, *accounts) {
+	a := &accounts{}
+	w := newWorldWith(t, func(config *gateway.Config, deps *gateway.Deps) {
+		config.LogCalls = logCalls
+		deps.Log, deps.Journal = slog.New(slog.NewJSONHandler(a, nil)), a
+	})
+	return w, a
+}
+
+func TestOfWhichCallsALineIsLogged(t *testing.T) {
+	for logCalls, want := range map[gateway.LogCalls]int{gateway.LogAll: 4, gateway.LogFailed: 1, gateway.LogNone: 0} {
+		t.Run(string(logCalls), func(t *testing.T) {
+			w, a := newAccountedWorld(t, logCalls)
+			for i, end := range []func(*instance){
+				func(i *instance) { i.whole(200, "") },
+				func(i *instance) { i.whole(500, "") }, // the function's own
+				func(i *instance) { i.whole(404, "") },
+				func(i *instance) { i.die() },
+			} {
+				answers := w.call(w.get("/function/hello/"))
+				end(w.take())
+				receive(t, answers, "the answer")
+				until(t, "the call is noted", func() bool { _, calls := a.counted(); return calls == i+1 })
+			}
+			if lines, _ := a.counted(); lines != want {
+				t.Errorf("%d lines, want %d: %v", lines, want, a.lines)
+			}
+		})
+	}
+}
+
+func TestALineTellsTheWholeCall(t *testing.T) {
+	w, a := newAccountedWorld(t, gateway.LogAll)
+	request := w.get("/function/hello/")
+	request.Header.Set("Traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00")
+	answers := w.call(request)
+	w.take().whole(201, "")
+	got := wrote(t, answers, 201, invoke.ExecutedYes)
+	until(t, "the call is noted", func() bool { _, calls := a.counted(); return calls == 1 })
+	line, noted := a.lines[0], a.noted[0]
+	for key, want := range map[string]any{
+		"level": "INFO", "function": "default/hello", "invocation": got.header.Get(invoke.HeaderInvocationID),
+		"trace": "4bf92f3577b34da6a3ce929d0e0e4736", "cid": "00000001-000001", "code": 201.0, "executed": "yes", "attempt": 1.0, "cold": false,
+	} {
+		if line[key] != want {
+			t.Errorf("%s is %v, want %v", key, line[key], want)
+		}
+	}
+	for _, stage := range []string{"admit", "queue", "claim", "execute", "return"} {
+		if _, is := line[stage+"_ms"].(float64); !is {
+			t.Errorf("the line does not tell %s", stage)
+		}
+		if !slices.ContainsFunc(noted.Stages, func(s invoke.StageTime) bool { return s.Stage == stage }) {
+			t.Errorf("the account does not tell %s", stage)
+		}
+	}
+	if noted.ID.String() != line["invocation"] || noted.Claimed.IsZero() || noted.Ended.Before(noted.Claimed) {
+		t.Errorf("noted %+v", noted)
+	}
+}
+
+func TestALineTellsWhyWindlassFailedACall(t *testing.T) {
+	w, a := newAccountedWorld(t, gateway.LogFailed)
+	answers := w.call(w.get("/function/hello/"))
+	w.take().die()
+	wrote(t, answers, 502, invoke.ExecutedMaybe)
+	until(t, "the call is noted", func() bool { _, calls := a.counted(); return calls == 1 })
+	if line := a.lines[0]; line["level"] != "WARN" || line["reason"] != "InstanceLost" || line["code"] != 502.0 {
+		t.Errorf("the line is %v", line)
+	}
+}

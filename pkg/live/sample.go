@@ -1,0 +1,203 @@
+package live
+
+import (
+	"strings"
+	"time"
+	"unicode"
+
+	dto "github.com/prometheus/client_model/go"
+
+	"github.com/windlass-dev/windlass/pkg/fpcs/history"
+	"github.com/windlass-dev/windlass/pkg/invoke"
+)
+
+// Reading is what one process told.
+type Reading struct {
+	// Source names the process, and no other one.
+	Source string
+	// Families are its metrics. Those of a gateway and a scheduler may be mixed.
+	Families []*dto.MetricFamily
+	// Latest are the last decisions that it knows, if it decides.
+	Latest []history.Account
+}
+
+// Sample is what all processes told at about the same time.
+type Sample struct {
+	At time.Time
+	// Troubles say in words who did not tell, and why.
+	Troubles []string
+
+	sources map[string]*source
+	latest  []history.Account
+}
+
+// Read makes a Sample of what was told.
+func Read(at time.Time, readings []Reading, troubles ...string) Sample {
+	s := Sample{At: at, sources: make(map[string]*source, len(readings))}
+	for _, trouble := range troubles {
+		s.Troubles = append(s.Troubles, Printable(trouble))
+	}
+	for _, r := range readings {
+		s.sources[r.Source] = parse(r.Families)
+		s.latest = append(s.latest, r.Latest...)
+	}
+	return s
+}
+
+// source is one process.
+type source struct {
+	functions map[invoke.FunctionKey]*figures
+	nodes     map[string]*Node
+}
+
+// figures are what one process says of a function.
+type figures struct {
+	state
+	counted
+	durations histogram
+}
+
+// state is what is so at the moment.
+type state struct {
+	queued, inFlight         int
+	oldest                   float64
+	instances                Instances
+	meanExecution, meanStart float64
+	required                 int
+	arrivalRate, horizon     float64
+}
+
+// counted is what only rises, for as long as a process runs.
+type counted struct {
+	calls, failed, cold      float64
+	ordered, started, broken float64
+	stages, coldStages       sums
+}
+
+// sums are of stages, by their places in one of the lists below.
+type sums [7]float64
+
+// stages of a call and of a cold start, in their order.
+var (
+	stages     = []string{"admit", "queue", "claim", "execute", "return"}
+	coldStages = []string{"decide", "create", "sandbox", "containers", "ready", "hello", "claim"}
+)
+
+// metric is one series of a family.
+type metric struct {
+	*dto.Metric
+	labels map[string]string
+	value  float64
+}
+
+// readers are by the names of the families that say something of functions.
+var readers = map[string]func(*figures, metric){
+	"windlass_gateway_invocations_total": func(f *figures, m metric) {
+		f.calls += m.value
+		if strings.HasPrefix(m.labels["code"], "5") {
+			f.failed += m.value
+		}
+	},
+	"windlass_gateway_invocation_duration_seconds": func(f *figures, m metric) { f.durations = readHistogram(m.GetHistogram()) },
+	"windlass_gateway_invocations_in_flight":       func(f *figures, m metric) { f.inFlight += int(m.value) },
+	"windlass_gateway_cold_invocations_total":      func(f *figures, m metric) { f.cold += m.value },
+	"windlass_gateway_stage_seconds_total":         func(f *figures, m metric) { addStage(&f.stages, stages, m) },
+
+	"windlass_scheduler_queued":                 func(f *figures, m metric) { f.queued = int(m.value) },
+	"windlass_scheduler_oldest_wait_seconds":    func(f *figures, m metric) { f.oldest = m.value },
+	"windlass_scheduler_instances":              func(f *figures, m metric) { f.instances.set(m.labels["state"], int(m.value)) },
+	"windlass_scheduler_mean_execution_seconds": func(f *figures, m metric) { f.meanExecution = m.value },
+	"windlass_scheduler_mean_start_seconds":     func(f *figures, m metric) { f.meanStart = m.value },
+	"windlass_scheduler_required_instances":     func(f *figures, m metric) { f.required = int(m.value) },
+	"windlass_scheduler_arrival_rate":           func(f *figures, m metric) { f.arrivalRate = m.value },
+	"windlass_scheduler_horizon_seconds":        func(f *figures, m metric) { f.horizon = m.value },
+
+	"windlass_scheduler_instances_ordered_total":        func(f *figures, m metric) { f.ordered += m.value },
+	"windlass_scheduler_instances_started_total":        func(f *figures, m metric) { f.started += m.value },
+	"windlass_scheduler_instances_failed_total":         func(f *figures, m metric) { f.broken += m.value },
+	"windlass_scheduler_cold_start_stage_seconds_total": func(f *figures, m metric) { addStage(&f.coldStages, coldStages, m) },
+}
+
+func addStage(s *sums, names []string, m metric) {
+	for i, name := range names {
+		if m.labels["stage"] == name {
+			s[i] += m.value
+		}
+	}
+}
+
+func parse(families []*dto.MetricFamily) *source {
+	s := &source{functions: make(map[invoke.FunctionKey]*figures), nodes: make(map[string]*Node)}
+	for _, family := range families {
+		read := readers[family.GetName()]
+		node := nodeReaders[family.GetName()]
+		if read == nil && node == nil {
+			continue
+		}
+		for _, series := range family.GetMetric() {
+			m := metric{Metric: series, labels: make(map[string]string, len(series.GetLabel())), value: valueOf(series)}
+			for _, label := range series.GetLabel() {
+				m.labels[label.GetName()] = label.GetValue()
+			}
+			if node != nil {
+				node(s.node(m.labels["node"]), m)
+				continue
+			}
+			read(s.function(m.labels["namespace"], m.labels["function"]), m)
+		}
+	}
+	return s
+}
+
+func (s *source) function(namespace, name string) *figures {
+	key := invoke.FunctionKey{Namespace: Printable(namespace), Name: Printable(name)}
+	f := s.functions[key]
+	if f == nil {
+		f = &figures{}
+		s.functions[key] = f
+	}
+	return f
+}
+
+func (s *source) node(name string) *Node {
+	name = Printable(name)
+	n := s.nodes[name]
+	if n == nil {
+		n = &Node{Name: name}
+		s.nodes[name] = n
+	}
+	return n
+}
+
+// nodeReaders are by the names of the families that say something of nodes.
+var nodeReaders = map[string]func(*Node, metric){
+	"windlass_scheduler_node_instances": func(n *Node, m metric) { n.Instances += int(m.value) },
+	"windlass_scheduler_node_requested_ratio": func(n *Node, m metric) {
+		n.request(Printable(m.labels["resource"]), m.value)
+	},
+}
+
+func valueOf(m *dto.Metric) float64 {
+	switch {
+	case m.Counter != nil:
+		return m.Counter.GetValue()
+	case m.Gauge != nil:
+		return m.Gauge.GetValue()
+	}
+	return m.GetUntyped().GetValue()
+}
+
+// Printable is text without what a terminal might obey: control characters, and the
+// invisible ones that change how others are read. Each becomes a space, or a question
+// mark if it is no white space.
+func Printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsSpace(r):
+			return ' '
+		case unicode.IsControl(r), unicode.Is(unicode.Cf, r), r == unicode.ReplacementChar:
+			return '?'
+		}
+		return r
+	}, text)
+}

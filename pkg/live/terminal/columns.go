@@ -1,0 +1,205 @@
+package terminal
+
+import (
+	"fmt"
+	"strings"
+
+	"charm.land/lipgloss/v2"
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/windlass-dev/windlass/pkg/live"
+)
+
+// The styles. Colours are of the terminal's own palette, so that they can be read on
+// light and on dark.
+var (
+	usual    = lipgloss.NewStyle()
+	faint    = lipgloss.NewStyle().Faint(true)
+	bold     = lipgloss.NewStyle().Bold(true)
+	title    = lipgloss.NewStyle().Bold(true).Foreground(lipgloss.Cyan)
+	good     = lipgloss.NewStyle().Foreground(lipgloss.Green)
+	notable  = lipgloss.NewStyle().Foreground(lipgloss.Yellow)
+	bad      = lipgloss.NewStyle().Foreground(lipgloss.Red)
+	rising   = lipgloss.NewStyle().Foreground(lipgloss.Blue)
+	selected = lipgloss.NewStyle().Reverse(true)
+)
+
+// cell is one field of a table.
+type cell struct {
+	text  string
+	style lipgloss.Style
+}
+
+// column is one of a table of items.
+type column[T any] struct {
+	title string
+	// least and most are how wide it is; it never is narrower than its title.
+	least, most int
+	// left says that its texts begin where it does.
+	left bool
+	// rank is in which order columns go from narrow screens, the largest first;
+	// those of rank 0 stay.
+	rank int
+	// by is the order of functions that it shows, if it shows any.
+	by   live.Order
+	cell func(T) cell
+}
+
+// gap is between two columns.
+const gap = 2
+
+// fit leaves the columns that have room in a width, and says how wide each is. Those
+// that may be wider share what is left, the first ones first.
+func fit[T any](columns []column[T], width int) (fitting []column[T], widths []int) {
+	fitting = append(fitting, columns...)
+	for {
+		needed, worst := -gap, -1
+		for i, c := range fitting {
+			needed += c.least + gap
+			if c.rank > 0 && (worst < 0 || c.rank > fitting[worst].rank) {
+				worst = i
+			}
+		}
+		if needed <= width || worst < 0 {
+			return fitting, grow(fitting, width-needed)
+		}
+		fitting = append(fitting[:worst:worst], fitting[worst+1:]...)
+	}
+}
+
+func grow[T any](columns []column[T], room int) []int {
+	widths := make([]int, len(columns))
+	for i, c := range columns {
+		widths[i] = c.least + min(max(room, 0), max(0, c.most-c.least))
+		room -= widths[i] - c.least
+	}
+	return widths
+}
+
+// line writes cells in columns. One that is selected has no other style, so that it
+// can be read.
+func line[T any](columns []column[T], widths []int, cells func(i int) cell, chosen bool) string {
+	var out strings.Builder
+	for i, c := range columns {
+		at := cells(i)
+		text := ansi.Truncate(at.text, widths[i], "…")
+		pad := strings.Repeat(" ", max(0, widths[i]-ansi.StringWidth(text)))
+		if !chosen {
+			text = at.style.Render(text)
+		}
+		if c.left {
+			text += pad
+		} else {
+			text = pad + text
+		}
+		if i > 0 {
+			out.WriteString(strings.Repeat(" ", gap))
+		}
+		out.WriteString(text)
+	}
+	if chosen {
+		return selected.Render(out.String())
+	}
+	return strings.TrimRight(out.String(), " ")
+}
+
+// head is the line of titles. The column that the functions are sorted by says so.
+func head[T any](columns []column[T], widths []int, by live.Order, reverse bool) string {
+	return line(columns, widths, func(i int) cell {
+		c := columns[i]
+		if by == "" || c.by != by {
+			return cell{c.title, faint}
+		}
+		mark := "▾"
+		if reverse {
+			mark = "▴"
+		}
+		if c.left {
+			return cell{c.title + mark, bold}
+		}
+		return cell{mark + c.title, bold}
+	}, false)
+}
+
+// functionColumns are of functions with names at most so long. Names have their
+// namespaces if there are several.
+func functionColumns(names int, namespaces bool, sparks int) []column[*live.Function] {
+	return []column[*live.Function]{
+		{title: "FUNCTION", least: min(max(10, names), 20), most: max(10, names), left: true, by: live.ByName, cell: func(f *live.Function) cell {
+			if namespaces {
+				return cell{f.Namespace + "/" + f.Name, usual}
+			}
+			return cell{f.Name, usual}
+		}},
+		{title: "QUEUE", least: 6, by: live.ByQueue, cell: func(f *live.Function) cell { return number(f.Queued, notable) }},
+		{title: "OLDEST", least: 7, rank: 7, cell: func(f *live.Function) cell { return waited(f.OldestWait) }},
+		{title: "BUSY", least: 4, rank: 3, cell: func(f *live.Function) cell { return number(f.Instances.Busy, good) }},
+		{title: "IDLE", least: 5, rank: 3, by: live.ByInstances, cell: func(f *live.Function) cell { return number(f.Instances.Idle, usual) }},
+		{title: "NEW", least: 4, rank: 4, cell: func(f *live.Function) cell { return number(f.Instances.Creating, rising) }},
+		{title: "GOING", least: 5, rank: 10, cell: func(f *live.Function) cell { return number(f.Instances.Leaving, usual) }},
+		{title: "CALLS/S", least: 8, rank: 1, by: live.ByRate, cell: func(f *live.Function) cell { return rate(f.Rate, usual) }},
+		{title: "ERR/S", least: 6, rank: 6, by: live.ByErrors, cell: func(f *live.Function) cell { return rate(f.Errors, bad) }},
+		{title: "P50", least: 7, rank: 8, cell: func(f *live.Function) cell { return cell{inWords(f.P50), usual} }},
+		{title: "P99", least: 7, rank: 2, by: live.ByP99, cell: func(f *live.Function) cell { return cell{inWords(f.P99), usual} }},
+		{title: "RECENT CALLS", least: sparks, left: true, rank: 9, cell: func(f *live.Function) cell { return cell{spark(f.Recent, sparks), rising} }},
+		{title: "LAST DECISION", least: 24, most: 400, left: true, rank: 5, cell: func(f *live.Function) cell { return cell{decidedLast(f.Last), decisionStyle(f.Last)} }},
+	}
+}
+
+func decisionStyle(d *live.Decision) lipgloss.Style {
+	if d != nil && d.Changed {
+		return usual
+	}
+	return faint
+}
+
+func number(n int, style lipgloss.Style) cell {
+	if n == 0 {
+		return cell{"0", faint}
+	}
+	return cell{fmt.Sprint(n), style}
+}
+
+func rate(r float64, style lipgloss.Style) cell {
+	if r == 0 {
+		return cell{"0", faint}
+	}
+	return cell{perSecond(r), style}
+}
+
+// longWait is from when on a wait is worth a look, in seconds.
+const longWait = 1
+
+func waited(seconds float64) cell {
+	if seconds > longWait {
+		return cell{inWords(seconds), bad}
+	}
+	return cell{inWords(seconds), usual}
+}
+
+// nodeColumns are of nodes with names at most so long.
+func nodeColumns(names int) []column[*live.Node] {
+	const width = 20
+	share := func(resource string) func(n *live.Node) cell {
+		return func(n *live.Node) cell {
+			v, known := n.Requested[resource]
+			if !known {
+				return cell{"unknown", faint}
+			}
+			style := good
+			switch {
+			case v > 0.95:
+				style = bad
+			case v > 0.8:
+				style = notable
+			}
+			return cell{fmt.Sprintf("%3.0f %% %s", v*100, bar(v, width)), style}
+		}
+	}
+	return []column[*live.Node]{
+		{title: "NODE", least: 10, most: max(10, names), left: true, cell: func(n *live.Node) cell { return cell{n.Name, usual} }},
+		{title: "INSTANCES", least: 9, cell: func(n *live.Node) cell { return number(n.Instances, usual) }},
+		{title: "CPU REQUESTED", least: width + 6, left: true, rank: 1, cell: share("cpu")},
+		{title: "MEMORY REQUESTED", least: width + 6, left: true, rank: 2, cell: share("memory")},
+	}
+}

@@ -1,0 +1,165 @@
+package scheduler
+
+import (
+	"slices"
+
+	"go.opentelemetry.io/otel/attribute"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/provisioner"
+	"github.com/windlass-dev/windlass/pkg/scheduler/coldstart"
+	"github.com/windlass-dev/windlass/pkg/tracing"
+)
+
+// maxAwaited bounds the recorded calls that are remembered of a function while they
+// wait, and so the calls that the trace of a start leads to.
+const maxAwaited = 32
+
+// Traces records starts of instances. It is implemented by tracing.Tracer.
+type Traces interface {
+	// BeginStart decides whether a start is recorded; wanted says that a recorded
+	// call waited for it.
+	BeginStart(functionUID string, cid invoke.CID, wanted bool) tracing.Scope
+	Record(trace tracing.Trace)
+}
+
+// awaited are calls of a function that wait, or waited lately, and are recorded.
+type awaited []awaitedCall
+
+type awaitedCall struct {
+	id   invoke.ID
+	span trace.SpanContext
+}
+
+// await remembers a call that waits, if it is recorded. Calls that do not wait any
+// more make room for it; if all do, the first ones are enough.
+func (f *function) await(id invoke.ID, wire *wirev1.Ticket) {
+	span := tracing.FromWire(wire.GetTrace())
+	if !span.IsValid() {
+		return
+	}
+	if f.awaitedCount() >= maxAwaited {
+		f.waiting()
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	known := slices.ContainsFunc(f.awaited, func(c awaitedCall) bool { return c.id == id })
+	if !known && len(f.awaited) < maxAwaited {
+		f.awaited = append(f.awaited, awaitedCall{id, span})
+	}
+}
+
+func (f *function) awaitedCount() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.awaited)
+}
+
+// waiting returns the spans of the recorded calls that wait, and forgets those that do
+// not any more. The queue is asked outside the function's lock.
+func (f *function) waiting() []trace.SpanContext {
+	f.mu.Lock()
+	calls := slices.Clone(f.awaited)
+	f.mu.Unlock()
+	if len(calls) == 0 {
+		return nil
+	}
+	var spans []trace.SpanContext
+	gone := make(map[invoke.ID]bool)
+	for _, c := range calls {
+		if f.broker.Waits(c.id) {
+			spans = append(spans, c.span)
+		} else {
+			gone[c.id] = true
+		}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.awaited = slices.DeleteFunc(f.awaited, func(c awaitedCall) bool { return gone[c.id] })
+	return spans
+}
+
+// spanOf is the span of a call; not valid if it is not known or not recorded.
+func (f *function) spanOf(id *invoke.ID) (span trace.SpanContext) {
+	if id == nil {
+		return span
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, c := range f.awaited {
+		if c.id == *id {
+			return c.span
+		}
+	}
+	return span
+}
+
+// beginning is what is known of an instance's start that is over.
+type beginning struct {
+	key     provisioner.Key
+	fn      *v1alpha1.Function
+	node    string
+	moments coldstart.Moments
+	// waited are the calls that waited when it was ordered, and served is the first
+	// that it was handed, if that is recorded.
+	waited []trace.SpanContext
+	served trace.SpanContext
+	// failure is why nothing came of it; empty if the instance is there.
+	failure string
+}
+
+// recordStart records how a start went, if anybody wants to know.
+func (s *Scheduler) recordStart(of beginning) {
+	scope := s.deps.Traces.BeginStart(of.key.FunctionUID, of.key.CID, len(of.waited) > 0 || of.served.IsValid())
+	if !scope.Recorded() {
+		return
+	}
+	for _, in := range s.deps.Instances.Instances(of.key.FunctionUID) {
+		if in.CID == of.key.CID {
+			of.node = in.Node
+		}
+	}
+	s.deps.Traces.Record(tracing.Trace{Scope: scope, Spans: of.spans()})
+}
+
+// spans are one from when the instance was wanted until it was served, and below it
+// its stages, which follow each other without a gap. What took no time is left out.
+func (of beginning) spans() []tracing.Span {
+	bounds := of.moments.Bounds()
+	whole := tracing.Span{
+		Name: "start instance " + of.fn.Key().String(), Kind: trace.SpanKindInternal,
+		Start: bounds[0], End: bounds[coldstart.NumStages], Links: of.links(), Error: of.failure,
+		Attributes: []attribute.KeyValue{semconv.FaaSName(of.fn.Key().String()), attribute.String("windlass.cid", string(of.key.CID))},
+	}
+	if of.node != "" {
+		whole.Attributes = append(whole.Attributes, semconv.K8SNodeName(of.node))
+	}
+	spans := []tracing.Span{whole}
+	for stage := range coldstart.NumStages {
+		if from, to := bounds[stage], bounds[stage+1]; to.After(from) {
+			spans = append(spans, tracing.Span{
+				Number: 1 + int(stage), Name: stage.String(), Kind: trace.SpanKindInternal, Start: from, End: to,
+			})
+		}
+	}
+	return spans
+}
+
+// links lead to the calls that waited for the start, and to the first that it served.
+func (of beginning) links() []trace.Link {
+	links := make([]trace.Link, 0, len(of.waited)+1)
+	add := func(span trace.SpanContext, why string) {
+		links = append(links, trace.Link{SpanContext: span, Attributes: []attribute.KeyValue{attribute.String("windlass.link", why)}})
+	}
+	for _, span := range of.waited {
+		add(span, "call that waited")
+	}
+	if of.served.IsValid() && !slices.ContainsFunc(of.waited, of.served.Equal) {
+		add(of.served, "first call")
+	}
+	return links
+}
