@@ -1,5 +1,4 @@
-// Shows one recorded dashboard: /?board=NAME. The attribute data-drawn of the document's root
-// says that all of it is there.
+// Shows one recorded dashboard: /?board=NAME.
 
 import { createTheme, ThemeContext } from '@grafana/data';
 import type { DataFrame, GrafanaTheme2 } from '@grafana/data';
@@ -63,7 +62,6 @@ function Page() {
       }
       const chosen = found.chosen ? `  (${found.chosen['namespace']}/${found.chosen['function']})` : '';
       show({ title: found.board.title + chosen, filled });
-      setTimeout(() => { document.documentElement.dataset['drawn'] = 'yes'; }, 1500);
     })();
   }, []);
   if (shown === undefined) return null;
