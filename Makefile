@@ -194,7 +194,7 @@ verify-generated: tools ## Check that generated code and docs/metrics.md follow 
 
 .PHONY: verify-modules
 verify-modules: ## Check that go.mod and go.sum are tidy
-	@go mod tidy -diff && cd images/build && go mod tidy -diff || { echo 'go.mod or go.sum is not tidy: run "go mod tidy".' >&2; exit 1; }
+	@(for module in . images/build hack/dashboards; do (cd "$$module" && go mod tidy -diff) || exit 1; done) || { echo 'go.mod or go.sum is not tidy: run "go mod tidy".' >&2; exit 1; }
 
 .PHONY: verify-chart
 verify-chart: cluster-binaries ## Check the chart: lint, schema, and its manifests for Kubernetes 1.29 to 1.34
