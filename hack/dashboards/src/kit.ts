@@ -116,9 +116,9 @@ export function graph(o: Common & { queries: Query[] } & Looks): timeseries.Pane
     .colorScheme(new dashboard.FieldColorBuilder().mode(dashboard.FieldColorModeId.PaletteClassicByName));
   // A logarithm has no zero; and without a soft maximum an axis of zeros alone ends at 100.
   if (o.logarithmic) panel.scaleDistribution(new common.ScaleDistributionConfigBuilder().type(common.ScaleDistribution.Log).log(10));
-  else panel.min(0).axisSoftMax(softMax(o.unit));
+  else if (o.max === undefined) panel.min(0).axisSoftMax(softMax(o.unit));
+  else panel.min(0).max(o.max);
   if (o.queries.some((query) => query.expr.includes('increase('))) panel.interval(apart);
-  if (o.max !== undefined) panel.max(o.max);
   if (o.dataLinks) panel.dataLinks(o.dataLinks);
   if (o.limit) {
     panel.thresholds(thresholds(o.limit, 'transparent'))
