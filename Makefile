@@ -51,16 +51,16 @@ TRACE ?= $(wildcard ../shared/data/azure2019_100fn_8h)
 demo: build examples ## Replay two minutes of a real trace and print what happened
 	bin/windlass demo $(if $(TRACE),--trace '$(TRACE)')
 
-.PHONY: pictures
-pictures: build examples ## Draw the pictures of windlass top and the status page anew; takes two minutes
-	hack/pictures.sh
-
 # The address of health and metrics of windlass up.
 OPS ?= 127.0.0.1:8081
 
 .PHONY: watch
 watch: ## Watch a windlass up with Prometheus, its rules and alerts, until Ctrl-C (OPS=)
 	hack/watch.sh '$(OPS)'
+
+.PHONY: pictures
+pictures: build examples ## Draw the pictures of windlass top and the status page anew; takes two minutes
+	hack/pictures.sh
 
 ##@ Check
 
@@ -194,7 +194,7 @@ verify-generated: tools ## Check that generated code and docs/metrics.md follow 
 
 .PHONY: verify-modules
 verify-modules: ## Check that go.mod and go.sum are tidy
-	@go mod tidy -diff && cd images/build && go mod tidy -diff || { echo 'go.mod or go.sum is not tidy: run "go mod tidy".' >&2; exit 1; }
+	@(for module in . images/build hack/dashboards; do (cd "$$module" && go mod tidy -diff) || exit 1; done) || { echo 'go.mod or go.sum is not tidy: run "go mod tidy".' >&2; exit 1; }
 
 .PHONY: verify-chart
 verify-chart: cluster-binaries ## Check the chart: lint, schema, and its manifests for Kubernetes 1.29 to 1.34

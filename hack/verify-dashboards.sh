@@ -15,4 +15,5 @@ fi
 cd hack/dashboards
 node build/check.js "$fresh/charts/windlass/dashboards" build/types
 node_modules/.bin/tsc -p tsconfig.types.json
-go test -count=1 ./...
+go vet ./lint
+go test -count=1 ./lint

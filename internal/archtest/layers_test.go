@@ -141,6 +141,7 @@ var sideways = []struct {
 	{"pkg/scheduler/upkeep", "pkg/queue", "the upkeep says when an instance may leave its queue"},
 	{"test/coldstart", "test/tenant", "it measures functions of its own"},
 	{"test/cost", "internal/tracetest", "what is recorded needs somebody who takes it"},
+	{"test/dashboards", "test/monitoring", "pictures are of what its Prometheus saw"},
 	{"test/faults", "test/cluster", "the lab runs programs that were built for clusters"},
 	{"test/monitoring", "test/cluster", "the lab runs programs that were built for clusters"},
 	{"test/monitoring", "test/faults", "alerts are brought about in the lab of faults"},

@@ -33,10 +33,10 @@ type stream struct {
 
 // streams are loads of kinds that decisions tell apart: steady, tidal, and in bursts.
 var streams = []stream{
-	{namespace: "shop", function: "cart", takes: 3, low: 8, high: 8, period: time.Minute},
+	{namespace: "shop", function: "cart", takes: 3, low: 20, high: 20, period: time.Minute},
 	{namespace: "shop", function: "checkout", takes: 25, low: 1, high: 14, period: 80 * time.Second},
-	{namespace: "shop", function: "thumbnails", takes: 120, low: 0, high: 9, period: 50 * time.Second, pulse: true},
-	{namespace: "reports", function: "daily", takes: 400, low: 0, high: 2, period: 70 * time.Second, pulse: true},
+	{namespace: "shop", function: "thumbnails", takes: 120, low: 0, high: 14, period: 50 * time.Second, pulse: true},
+	{namespace: "reports", function: "daily", takes: 400, low: 0, high: 4, period: 70 * time.Second, pulse: true},
 	{namespace: "reports", function: "mail", takes: 10, low: 0, high: 6, period: 45 * time.Second},
 }
 

@@ -36,7 +36,7 @@ var foreign = []Metric{
 }
 
 // ofTarget are the labels that a scrape adds, in this project's monitors or by hand.
-var ofTarget = []string{"job", "instance", "component", "pod", "__name__"}
+var ofTarget = []string{"job", "instance", "component", "pod", nameLabel}
 
 var code = regexp.MustCompile("`([^`]+)`")
 

@@ -75,6 +75,9 @@ func (q *query) check() {
 	})
 	q.legend(expr)
 	q.unit(expr)
+	if _, aggregated := keptLabels(expr); q.target.Format == "table" && !aggregated {
+		q.report("its rows keep the metric's name, and are not merged with others: aggregate")
+	}
 }
 
 // selector checks one series: that it exists, has the labels, is treated as what it is,
@@ -96,13 +99,16 @@ func (q *query) selector(selector *parser.VectorSelector, path []parser.Node) {
 	}
 }
 
+// nameLabel is where Prometheus keeps the name of a metric.
+const nameLabel = "__name__"
+
 // names are the metrics that a selector takes, of which there may be several.
 func names(selector *parser.VectorSelector) []string {
 	if selector.Name != "" {
 		return []string{selector.Name}
 	}
 	for _, matcher := range selector.LabelMatchers {
-		if matcher.Name == labels.MetricName {
+		if matcher.Name == nameLabel {
 			return strings.Split(matcher.Value, "|")
 		}
 	}

@@ -103,6 +103,13 @@ func TestFaultsOfQueriesAreFound(t *testing.T) {
 	}
 }
 
+func TestRowsOfTablesAreAggregated(t *testing.T) {
+	d := sound()
+	target := &d.Panels[0].Targets[0]
+	target.Format, target.Expr, target.Legend = "table", `function:windlass_calls:5m{function=~"$function"} >= 0`, ""
+	expect(t, Queries(d, few), "keep the metric's name")
+}
+
 func TestAnOverrideHasAUnitOfItsOwn(t *testing.T) {
 	d := sound()
 	p := &d.Panels[0]

@@ -39,7 +39,7 @@ try {
     ], { timeout: 120_000 }, (error, _, stderr) => {
       if (error) return failed(error);
       const complaints = stderr.split('\n').filter((line) => line.includes("CONSOLE"));
-      for (const complaint of complaints) console.error(complaint);
+      if (complaints.length > 0) return failed(new Error(`${name}: ${complaints.join('\n')}`));
       done();
     }));
     console.log(file);

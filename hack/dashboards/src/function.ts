@@ -95,8 +95,8 @@ function callers(board: dashboard.DashboardBuilder): void {
     }))
     .withPanel(graph({
       title: 'Failed calls, and whether the function ran', unit: 'reqps', width: 8, bars: true, stacked: true,
-      description: 'Calls with a status of 500 or more in a second. Those whose *executed* is *no* never ran, so they can be sent again.',
-      queries: [{ expr: orNone('code', `sum by (code, executed) (${rate(`windlass_gateway_invocations_total{${chosen}, code=~"5.."}`)})`), legend: '{{code}} executed: {{executed}}' }],
+      description: 'Calls with a status of 500 or more in a second. Those with *no* never ran, so they can be sent again; *maybe* and *yes* tell the others.',
+      queries: [{ expr: orNone('code', `sum by (code, executed) (${rate(`windlass_gateway_invocations_total{${chosen}, code=~"5.."}`)})`), legend: '{{code}} {{executed}}' }],
     }))
     .withPanel(graph({
       title: 'Turned away', unit: 'reqps', width: 8, bars: true, stacked: true,
@@ -165,14 +165,18 @@ function instances(board: dashboard.DashboardBuilder): void {
     .withRow(heading('Instances at work'))
     .withPanel(graph({
       title: 'Pulls', unit: 'ops', width: 8,
-      description: 'Calls that instances asked for in a second, and how many such requests wait for a call now.',
+      description: 'Calls that instances asked for in a second, and those that waited *in vain*; how many such requests wait for a call now, and how many idle instances ask less often.',
       queries: [
         { expr: orZero(`sum(${rate(`windlass_scheduler_pulls_total{${chosen}}`)})`), legend: 'pulls' },
         { expr: orZero(`sum(${rate(`windlass_scheduler_pulls_in_vain_total{${chosen}}`)})`), legend: 'in vain' },
         { expr: orZero(`sum(windlass_scheduler_pulls_waiting{${chosen}})`), legend: 'waiting now' },
+        { expr: orZero(`sum(windlass_scheduler_instances_backed_off{${chosen}})`), legend: 'backed off now' },
       ],
       colours: { pulls: '#56A64B', 'in vain': '#E02F44' },
-      right: { 'waiting now': { unit: 'short', label: 'waiting now', colour: '#8AB8FF' } },
+      right: {
+        'waiting now': { unit: 'short', label: 'now', colour: '#8AB8FF' },
+        'backed off now': { unit: 'short', label: 'now', colour: '#9FA7B3' },
+      },
     }))
     .withPanel(graph({
       title: 'CPU', unit: 'short', width: 4,
@@ -194,8 +198,7 @@ function instances(board: dashboard.DashboardBuilder): void {
         { expr: orZero(`sum(increase(windlass_agent_claims_refused_total{${chosen}}[$__rate_interval]))`), legend: 'claims refused' },
         { expr: orZero(`sum(increase(windlass_agent_reconnects_total{${chosen}}[$__rate_interval]))`), legend: 'reconnects' },
         { expr: orZero(`sum(windlass_scheduler_agents_silent{${chosen}})`), legend: 'silent' },
-        { expr: orZero(`sum(windlass_scheduler_instances_backed_off{${chosen}})`), legend: 'backed off' },
       ],
-      colours: { 'calls broken': '#E02F44', 'claims refused': '#FF9830', reconnects: '#8AB8FF', silent: '#B877D9', 'backed off': '#9FA7B3' },
+      colours: { 'calls broken': '#E02F44', 'claims refused': '#FF9830', reconnects: '#8AB8FF', silent: '#B877D9' },
     }));
 }

@@ -108,7 +108,7 @@ export function graph(o: Common & { queries: Query[] } & Looks): timeseries.Pane
     .legend(legend(o))
     .tooltip(new common.VizTooltipOptionsBuilder().mode(common.TooltipDisplayMode.Multi).sort(common.SortOrder.Descending))
     .lineWidth(o.stacked || o.bars ? 1 : 2)
-    .fillOpacity(o.bars ? 90 : o.stacked ? 60 : 8)
+    .fillOpacity(o.bars ? 90 : o.stacked ? 60 : o.logarithmic ? 0 : 8)
     .showPoints(common.VisibilityMode.Never)
     .drawStyle(o.bars ? common.GraphDrawStyle.Bars : common.GraphDrawStyle.Line)
     .lineInterpolation(common.LineInterpolation.Linear)
@@ -116,8 +116,9 @@ export function graph(o: Common & { queries: Query[] } & Looks): timeseries.Pane
     .colorScheme(new dashboard.FieldColorBuilder().mode(dashboard.FieldColorModeId.PaletteClassicByName));
   // A logarithm has no zero; and without a soft maximum an axis of zeros alone ends at 100.
   if (o.logarithmic) panel.scaleDistribution(new common.ScaleDistributionConfigBuilder().type(common.ScaleDistribution.Log).log(10));
-  else panel.min(0).axisSoftMax(o.unit === 'short' || o.unit === 'none' ? 1 : 0.1);
-  if (o.max !== undefined) panel.max(o.max);
+  else if (o.max === undefined) panel.min(0).axisSoftMax(softMax(o.unit));
+  else panel.min(0).max(o.max);
+  if (o.queries.some((query) => query.expr.includes('increase('))) panel.interval(apart);
   if (o.dataLinks) panel.dataLinks(o.dataLinks);
   if (o.limit) {
     panel.thresholds(thresholds(o.limit, 'transparent'))
@@ -125,6 +126,16 @@ export function graph(o: Common & { queries: Query[] } & Looks): timeseries.Pane
   }
   paint(panel, o);
   return panel;
+}
+
+// Increases are counted once each if points are as far apart as the windows are long, which
+// a minute is with the usual intervals of scrapes.
+const apart = '1m';
+
+// Where an axis ends at least, in its unit.
+function softMax(unit: string): number {
+  if (unit === 's') return 0.001;
+  return unit === 'short' || unit === 'none' ? 1 : 0.1;
 }
 
 function legend(o: Looks): common.VizLegendOptionsBuilder {
@@ -156,7 +167,7 @@ function paint(panel: timeseries.PanelBuilder, o: Looks & { queries: Query[] }):
       { id: 'unit', value: axis.unit },
       { id: 'custom.axisPlacement', value: 'right' },
       { id: 'custom.axisLabel', value: axis.label },
-      { id: 'custom.axisSoftMax', value: axis.unit === 'short' || axis.unit === 'none' ? 1 : 0.1 },
+      { id: 'custom.axisSoftMax', value: softMax(axis.unit) },
       { id: 'custom.stacking', value: { mode: 'none', group: 'C' } },
       { id: 'custom.fillOpacity', value: 0 },
       { id: 'custom.lineWidth', value: 2 },
@@ -170,7 +181,7 @@ export function spread(o: Common & { query: string; exemplar?: boolean }): heatm
   return new heatmap.PanelBuilder()
     .title(o.title).description(o.description).unit('short').datasource(source).span(o.width).height(o.height ?? 8)
     .links(o.links ?? [])
-    .withTarget(target)
+    .withTarget(target).interval(apart)
     .calculate(false)
     .cellGap(1)
     .filterValues(new heatmap.FilterValueRangeBuilder().le(1e-9))

@@ -77,7 +77,7 @@ function need(board: dashboard.DashboardBuilder): void {
       over: { needed },
     }))
     .withPanel(graph({
-      title: 'Decisions by reason', unit: 'short', width: 12, height: 9, bars: true, stacked: true, legendRight: true, calcs: ['sum'],
+      title: 'Decisions by reason', unit: 'short', width: 12, height: 9, bars: true, stacked: true, legendRight: true,
       description: 'Decisions to create instances, by reason. The words are those of `windlass explain`.',
       queries: [{ expr: orNone('reason', `sum by (reason) (${increase(`windlass_scheduler_decisions_total{${chosen}}`)})`), legend: '{{reason}}' }],
     }));
@@ -139,7 +139,7 @@ function outcome(board: dashboard.DashboardBuilder): void {
   board
     .withRow(heading('What becomes of instances'))
     .withPanel(graph({
-      title: 'Ordered, started, gone', unit: 'short', width: 12, bars: true, colours: fates, legendRight: true, calcs: ['sum'],
+      title: 'Ordered, started, gone', unit: 'short', width: 12, bars: true, colours: fates, legendRight: true,
       description: 'Instances that were *ordered*, and how they went on: *started*, *failed* to start, *withdrawn* before they were there, *evicted* for another function, *expired* for want of calls, *released* since no call is near.',
       queries: ['ordered', 'started', 'failed', 'withdrawn', 'evicted', 'expired', 'released'].map((fate) => ({
         expr: orZero(`sum(${increase(`windlass_scheduler_instances_${fate}_total{${chosen}}`)})`), legend: fate,

@@ -27,7 +27,7 @@ function glance(board: dashboard.DashboardBuilder): void {
       query: { expr: orZero('count(windlass_scheduler_orphan)') },
     }))
     .withPanel(number({
-      title: 'Slots without owner', unit: 'none', width: 3, limits: { bad: 1 },
+      title: 'Unowned slots', unit: 'none', width: 3, limits: { bad: 1 },
       description: 'Of the 1024 slots, those that no scheduler serves: calls of their functions wait. Some for a second after a failure are usual.',
       query: { expr: '1024 - (sum(windlass_scheduler_slots) < 1024) or vector(0)' },
     }))

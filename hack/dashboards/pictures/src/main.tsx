@@ -1,5 +1,4 @@
-// Shows one recorded dashboard: /?board=NAME. The attribute data-drawn of the document's root
-// says that all of it is there.
+// Shows one recorded dashboard: /?board=NAME.
 
 import { createTheme, ThemeContext } from '@grafana/data';
 import type { DataFrame, GrafanaTheme2 } from '@grafana/data';
@@ -16,9 +15,9 @@ const gap = 8;
 const columns = 24;
 
 interface Recorded extends Span {
-  boards: { name: string; board: { title: string; panels: Panel[] }; answers: Record<string, Series[][]>; chosen?: Record<string, string> }[];
+  boards: { name: string; board: { title: string; panels: Panel[] }; answers: Record<string, Series[][]>; steps: Record<string, number>; chosen?: Record<string, string> }[];
 }
-interface Filled { panel: Panel; frames: DataFrame[] }
+interface Filled { panel: Panel; frames: DataFrame[]; span: Span }
 
 function place(panel: Panel, width: number) {
   const column = (width + gap) / columns;
@@ -26,12 +25,12 @@ function place(panel: Panel, width: number) {
   return { left: x * column, top: y * (row + gap), width: w * column - gap, height: h * (row + gap) - gap };
 }
 
-function Board({ title, filled, span, theme, width }: { title: string; filled: Filled[]; span: Span; theme: GrafanaTheme2; width: number }) {
+function Board({ title, filled, theme, width }: { title: string; filled: Filled[]; theme: GrafanaTheme2; width: number }) {
   const bottom = Math.max(...filled.map(({ panel }) => panel.gridPos.y + panel.gridPos.h)) * (row + gap);
   return (
     <div style={{ position: 'relative', height: bottom + 40, margin: gap }}>
       <div style={{ ...theme.typography.h4, height: 32, color: theme.colors.text.primary }}>{title}</div>
-      {filled.map(({ panel, frames }) => {
+      {filled.map(({ panel, frames, span }) => {
         const at = place(panel, width);
         const style = { position: 'absolute', ...at, top: at.top + 36 } as const;
         if (panel.type === 'row') return <div key={panel.id} style={{ ...style, ...theme.typography.h5, color: theme.colors.text.primary, paddingTop: 6 }}>⌄ {panel.title}</div>;
@@ -49,7 +48,7 @@ function Board({ title, filled, span, theme, width }: { title: string; filled: F
 
 function Page() {
   const theme = createTheme({ colors: { mode: 'dark' } });
-  const [shown, show] = useState<{ title: string; filled: Filled[]; span: Span }>();
+  const [shown, show] = useState<{ title: string; filled: Filled[] }>();
   useEffect(() => {
     void (async () => {
       const recorded = (await (await fetch('/recorded.json')).json()) as Recorded;
@@ -58,11 +57,11 @@ function Page() {
       if (found === undefined) throw new Error(`nothing is recorded of ${name}`);
       const filled: Filled[] = [];
       for (const panel of found.board.panels) {
-        filled.push({ panel, frames: panel.type === 'row' ? [] : await framesOf(panel, found.answers[panel.id] ?? [], recorded, theme) });
+        const span = { from: recorded.from, to: recorded.to, step: found.steps[panel.id] ?? recorded.step };
+        filled.push({ panel, span, frames: panel.type === 'row' ? [] : await framesOf(panel, found.answers[panel.id] ?? [], span, theme) });
       }
       const chosen = found.chosen ? `  (${found.chosen['namespace']}/${found.chosen['function']})` : '';
-      show({ title: found.board.title + chosen, filled, span: recorded });
-      setTimeout(() => { document.documentElement.dataset['drawn'] = 'yes'; }, 1500);
+      show({ title: found.board.title + chosen, filled });
     })();
   }, []);
   if (shown === undefined) return null;

@@ -39,7 +39,7 @@ function Bars(props: Props) {
   const all = values(props, false).slice(0, 12);
   const height = Math.min(40, props.height / Math.max(1, all.length));
   const titled = (display: DisplayValue): DisplayValue => ({ ...display, title: display.title ?? '' });
-  const aligned = getDisplayValueAlignmentFactors(all.map((one) => one.display));
+  const aligned = getDisplayValueAlignmentFactors(all);
   const numeric = all.map((one) => one.display.numeric);
   const [min, max] = [0, props.panel.fieldConfig.defaults.max ?? Math.max(...numeric, 1e-9)];
   return (
