@@ -61,6 +61,9 @@ type function struct {
 	ordered int
 	peak    int
 
+	// eagerFrom is from when on, in nanoseconds since 1970, the decider wants to be
+	// asked as soon as a call comes; 0 if the next tick is soon enough.
+	eagerFrom atomic.Int64
 	// active says that the next tick looks at the function.
 	active atomic.Bool
 	// blocked says that the last order had no effect: until another one has,
