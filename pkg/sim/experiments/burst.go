@@ -278,6 +278,7 @@ func runBurst(o Options) (report.Report, error) {
 		Charts: []report.Chart{burstScatter(known), burstWaits(known), burstCourse(o)},
 		Notes: []string{
 			"Needed is the smallest fixed pool, all of it started at the first call, whose p99 wait is at most 1.2 times that of listing1 with the same calls. It knows the future, which no decider does. Whatever was ever ordered counts as created, even if it was withdrawn. A p99 wait below 1 ms counts as 1 ms, when waits are compared: a warm call's own set-up takes longer than that.",
+			"Whether a cell is feasible is found by an oracle: when the first call comes it orders one instance, as nobody can know that others will come; when another one comes, at least 10 ms later, it orders as many as it takes, the same number with every seed, which was found by halving. Whoever orders some of them later waits longer. A cell is feasible if that meets both goals; oracle is the least that it takes, or one more than is allowed.",
 			"Nothing leaves within the minute, so what a decider creates too much stays: wasted are the instance-seconds in which an instance started or idled.",
 		},
 	}
@@ -290,7 +291,8 @@ func burstParameters(o Options) []report.Parameter {
 		{Name: "calls", Value: fmt.Sprintf("open loop, Poisson, for %v; they begin at any time between two ticks", o.length(burstLength)), Source: "assumed"},
 		{Name: "work and start", Value: "each fixed", Source: "assumed; 0.1 s is a warm process, 0.5 s a container (paper II-B), 3 s a pod"},
 		{Name: "concurrency", Value: "1", Source: "the paper's"},
-		{Name: "tick", Value: "100 ms", Source: "paper IV-B, and Windlass's own"},
+		{Name: "tick", Value: "100 ms; horizon looks sooner at calls that come before the first instance is there", Source: "paper IV-B, and Windlass's own"},
+		{Name: "runs of a cell", Value: "500 calls a second by its own, at most 10 and at least 1, times the seeds", Source: "assumed: where few calls come, chance decides whether one instance is needed or two"},
 		{Name: "nodes", Value: "without bounds", Source: "assumed: what is not there cannot be wasted"},
 		{Name: "platform overhead", Value: "none", Source: "assumed: waits are waits for an instance"},
 	}
