@@ -88,6 +88,8 @@ type outlook struct {
 	// fresh says that calls came at one look only, so that nobody knows whether
 	// they keep coming.
 	fresh bool
+	// seen is for how long calls have come, as far as it is remembered.
+	seen float64
 }
 
 func look(s Snapshot, p Params, r Rates) outlook {
@@ -95,7 +97,7 @@ func look(s Snapshot, p Params, r Rates) outlook {
 		tick: p.Tick.Seconds(), start: s.MeanStart.Seconds(), waited: s.OldestWait.Seconds(),
 		waiting: float64(max(0, s.Waiting())), present: s.present(), peak: r.Peak,
 		created: float64(s.Created), creating: float64(s.Creating), each: float64(max(1, s.Concurrency)),
-		fresh: !r.followed(),
+		fresh: !r.followed(), seen: r.Slow.Span.Seconds(),
 	}
 	if o.start <= 0 {
 		o.start = unknownStart.Seconds()
@@ -153,13 +155,16 @@ func (o outlook) plan(r Rates) (int, Reason) {
 // on average and head-room, or as many as run on average and what drains the backlog
 // that there will be when a new instance is there.
 //
+// Calls are expected to keep coming for as long as they have, not longer: a few that
+// came within some milliseconds do not promise as many for the time of a start.
+//
 // There is no need for more than were ever present at a time, so that clients that
 // wait for their answer before they call again get one instance each and not
 // head-room as well.
 func (o outlook) slots(rate float64) (float64, Reason) {
 	load, coming := rate*o.hold, o.present
 	if !o.fresh {
-		coming += rate * o.start
+		coming += rate * min(o.start, o.seen)
 	}
 	most := o.peak
 	if o.created == 0 {

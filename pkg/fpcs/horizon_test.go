@@ -357,3 +357,16 @@ func TestHorizonGrowsQuicklyWhereAllAreBusyAndCallsWait(t *testing.T) {
 		t.Errorf("%d instances after 4 s, for %d clients whose calls of 2 ms hold an instance for 25 ms", total, clients)
 	}
 }
+
+// Four calls within a tenth of a second are not forty a second for the seconds of a start.
+func TestHorizonOrdersLittleMoreThanThereAreCallsForAFew(t *testing.T) {
+	s := Snapshot{MeanStart: 3 * time.Second, MeanExecution: 2 * time.Second, Room: -1, Arrived: 1}
+	for range 4 {
+		d := Horizon(s, stale)
+		s.Memory, s.Creating = d.Next, s.Creating+d.Create-d.Withdraw
+		s.Arrived, s.OldestWait, s.Elapsed = s.Arrived+1, s.OldestWait+d.Again, d.Again
+	}
+	if s.Creating > 8 {
+		t.Errorf("%d instances for %d calls", s.Creating, s.Arrived-1)
+	}
+}
