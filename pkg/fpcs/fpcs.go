@@ -142,6 +142,10 @@ type Decision struct {
 	// planned for; 0 if the decider did not ask.
 	Rate    float64
 	Horizon time.Duration
+	// Again is for how long nothing new is to be decided even if calls come: one that
+	// comes later is reason to decide at once, before the next tick. 0 says that the
+	// next tick is soon enough.
+	Again time.Duration
 	// Next is to be put in the Memory of the next Snapshot.
 	Next Memory
 }

@@ -18,7 +18,14 @@ const (
 	surplusTicks = 5
 	// confident is how much more than there is the likeliest plan must ask for to
 	// be followed at once; below that the cautious one is.
-	confident = 1.15
+	confident = 1.1
+	// firstLook is how soon after a function's first call another one is worth a look,
+	// in ticks; the next one is so much later than it, relative to the first, as two is
+	// to three.
+	firstLook = 0.125
+	// decisive is the start in seconds that alone decides what the slowest of the calls
+	// of a minute wait: in longer ones come more than a hundredth of them.
+	decisive = 0.6
 )
 
 // Horizon plans for the time that a new instance needs to be there: how many calls
@@ -52,8 +59,19 @@ func Horizon(s Snapshot, p Params) Decision {
 	if r.Surplus >= surplusTicks && s.Creating > 0 {
 		d.Withdraw, d.Why, r.Surplus = min(s.Creating, total-keep), ReasonSurplus, 0
 	}
+	d.Again = s.again(p)
 	d.Next = Memory{Arrived: s.Arrived, Rates: r}
 	return d
+}
+
+// again is how soon another call is worth a look: while there is no instance, what is
+// ordered sooner is there sooner. What is known of a rate grows with the time for which
+// calls have come, and the looks are the rarer the longer that is.
+func (s Snapshot) again(p Params) time.Duration {
+	if s.Created > 0 {
+		return 0
+	}
+	return max(time.Duration(firstLook*float64(p.Tick)), s.OldestWait/2)
 }
 
 // outlook is what a plan is made of: times in seconds, and numbers of calls and of
@@ -67,9 +85,11 @@ type outlook struct {
 	waiting, present, peak float64
 	// created and creating are instances, each for so many calls at a time.
 	created, creating, each float64
-	// fresh says that calls came in one tick only, so that nobody knows whether
+	// fresh says that calls came at one look only, so that nobody knows whether
 	// they keep coming.
 	fresh bool
+	// seen is for how long calls have come, as far as it is remembered.
+	seen float64
 }
 
 func look(s Snapshot, p Params, r Rates) outlook {
@@ -77,7 +97,7 @@ func look(s Snapshot, p Params, r Rates) outlook {
 		tick: p.Tick.Seconds(), start: s.MeanStart.Seconds(), waited: s.OldestWait.Seconds(),
 		waiting: float64(max(0, s.Waiting())), present: s.present(), peak: r.Peak,
 		created: float64(s.Created), creating: float64(s.Creating), each: float64(max(1, s.Concurrency)),
-		fresh: r.Fast.Span <= 0,
+		fresh: !r.followed(), seen: r.Slow.Span.Seconds(),
 	}
 	if o.start <= 0 {
 		o.start = unknownStart.Seconds()
@@ -135,20 +155,23 @@ func (o outlook) plan(r Rates) (int, Reason) {
 // on average and head-room, or as many as run on average and what drains the backlog
 // that there will be when a new instance is there.
 //
+// Calls are expected to keep coming for as long as they have, not longer: a few that
+// came within some milliseconds do not promise as many for the time of a start.
+//
 // There is no need for more than were ever present at a time, so that clients that
 // wait for their answer before they call again get one instance each and not
 // head-room as well.
 func (o outlook) slots(rate float64) (float64, Reason) {
 	load, coming := rate*o.hold, o.present
 	if !o.fresh {
-		coming += rate * o.start
+		coming += rate * min(o.start, o.seen)
 	}
 	most := o.peak
 	if o.created == 0 {
 		most = max(most, coming)
 	}
 	steady := min(load+o.headroom(rate), most+math.Floor(o.spare(rate))) - 0.35
-	drain := min(load+o.backlog(rate)*o.hold/o.patience(), coming) - 0.6
+	drain := min(load+o.backlog(rate)*o.hold/o.patience(), coming) - 0.4
 	if drain > steady {
 		return drain, ReasonBacklog
 	}
@@ -162,21 +185,24 @@ func (o outlook) instances(slots float64) int {
 
 // headroom is how many calls more than on average can run at a time, so that few wait
 // for another. It grows little faster than the root of the load, as the variance of a
-// queue does. It is worth less where a start takes long, or a call itself: the wait
-// that it saves is small beside that.
+// queue does.
 func (o outlook) headroom(rate float64) float64 {
-	return o.worth()*2.1*math.Pow(rate*o.hold, 0.55) + o.spare(rate)
+	return o.worth()*2.1*math.Pow(rate*o.hold, 0.64) + o.spare(rate)
 }
 
 // spare is the one instance more that short calls need if there is one in a tick: for
-// them alone, a wait for one other call is long.
+// them alone, a wait for one other call is long. Where few come while an instance
+// starts, one that is ordered when they wait is there as soon.
 func (o outlook) spare(rate float64) float64 {
-	return o.worth() * 1.5 * max(0, 1-2*o.hold/o.tick) * min(1, rate*o.tick)
+	short := max(0, 1-2*o.hold/o.tick)
+	return o.worth() * 1.35 * short * min(1, rate*o.tick, rate*o.start/3)
 }
 
-// worth is which part of the headroom is wanted.
+// worth is which part of the headroom is wanted: less where the start decides what the
+// slowest calls wait, or where a call takes long, for the wait that headroom saves is
+// small beside that.
 func (o outlook) worth() float64 {
-	return min(1/(1+0.12*(o.start/o.tick-1)), math.Sqrt(o.tick/max(o.tick, o.hold)))
+	return min(1, decisive/o.start, math.Pow(o.tick/max(o.tick, o.hold), 2.0/3))
 }
 
 // backlog is how many calls will wait when an instance that is ordered now is there,
@@ -194,16 +220,15 @@ func (o outlook) backlog(rate float64) float64 {
 
 // patience is within what time a backlog is to be gone once a new instance is there:
 // for short calls sooner, since it takes few instances, and later after a long start,
-// since nobody who waited for that is helped by much.
-func (o outlook) patience() float64 { return 0.75*o.tick + o.slowness() }
-
-func (o outlook) slowness() float64 {
-	return min(4, 5.2*o.hold) + 4.5*max(0, o.start-0.5)
+// since nobody who waited for that is helped by much, least if the call takes long too.
+func (o outlook) patience() float64 {
+	return 0.5*o.tick + min(4, 3.5*o.hold) + 4*max(0, o.start-0.5)*(1+min(1, o.hold))
 }
 
 // evidence is how much longer than they did the first calls are taken to have come
-// for: the more patience, the less haste to believe.
-func (o outlook) evidence() float64 { return min(0.35*o.tick, 0.02*o.slowness()) }
+// for: three that came at once are no rate. Long calls take many instances each, so that
+// more is to be known before; but not longer than what is lost by being late.
+func (o outlook) evidence() float64 { return min(2*o.tick, o.hold/3, o.start/3) }
 
 // keep is how many instances are wanted at the most, with the work of those alone
 // that are there. Between this and what is required nothing is done, so that what is

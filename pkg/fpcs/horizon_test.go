@@ -77,7 +77,7 @@ func TestHorizonDecides(t *testing.T) {
 			with(func(s *Snapshot) { s.Arrived, s.MeanExecution, s.Concurrency = 20, time.Minute, 4 }), 5, 5, ReasonBacklog,
 		},
 		"a backlog of short calls does not need an instance for each": {
-			with(func(s *Snapshot) { s.Arrived, s.MeanStart = 100, 500*ms }), 15, 15, ReasonBacklog,
+			with(func(s *Snapshot) { s.Arrived, s.MeanStart = 100, 500*ms }), 22, 22, ReasonBacklog,
 		},
 		"the duration is unknown, and calls have waited for two quarters of a start": {
 			Snapshot{Arrived: 100, Creating: 2, MeanStart: 2 * time.Second, OldestWait: time.Second, Room: -1}, 2, 4, ReasonRamp,
@@ -107,7 +107,8 @@ func TestHorizonPlansForTheStart(t *testing.T) {
 	}
 }
 
-// 200 calls a second of 50 ms need ten instances and head-room.
+// 200 calls a second of 50 ms need ten instances and head-room, and some that work off
+// what has come during the start.
 func TestHorizonSettlesAtASteadyRate(t *testing.T) {
 	s := Snapshot{MeanExecution: 50 * time.Millisecond, MeanStart: 500 * time.Millisecond, Room: -1}
 	orders := map[int]int{}
@@ -122,7 +123,7 @@ func TestHorizonSettlesAtASteadyRate(t *testing.T) {
 		s.OldestWait = time.Duration(s.Waiting()) * time.Second / 200
 		orders[tick+5] = s.Creating - sum(orders, tick+1, tick+4)
 	})
-	if total := s.Created + s.Creating; total < 12 || total > 26 {
+	if total := s.Created + s.Creating; total < 12 || total > 34 {
 		t.Errorf("%d instances", total)
 	}
 	for i, d := range all[100:] {
@@ -306,5 +307,66 @@ func TestRatesDoNotFollowAHiccup(t *testing.T) {
 	}
 	if rate := r.Slow.rate(); rate > 170 {
 		t.Errorf("rate %v where 150 calls a second come, but for a hiccup", rate)
+	}
+}
+
+// While nothing is there, calls bring looks before the next tick: the later the rarer,
+// so that few are needed however many calls come.
+func TestHorizonAsksForEarlyLooksUntilAnInstanceIsThere(t *testing.T) {
+	s := Snapshot{Arrived: 1, MeanStart: 3 * time.Second, MeanExecution: 50 * time.Millisecond, Room: -1}
+	looks := 0
+	for s.OldestWait < s.MeanStart {
+		d := Horizon(s, stale)
+		if d.Again < stale.Tick/8 {
+			t.Fatalf("after %v, it wants to see a call that comes within %v", s.OldestWait, d.Again)
+		}
+		looks++
+		s.Memory, s.Creating = d.Next, s.Creating+d.Create-d.Withdraw
+		s.Arrived += uint64(d.Again / time.Millisecond)
+		s.OldestWait, s.Elapsed = s.OldestWait+d.Again, d.Again
+	}
+	if looks < 8 || looks > 16 {
+		t.Errorf("%d looks within a start of 3 s", looks)
+	}
+	s.Created, s.Creating = s.Creating, 0
+	if d := Horizon(s, stale); d.Again != 0 {
+		t.Errorf("with instances, it wants to see a call that comes within %v", d.Again)
+	}
+}
+
+// Clients that wait for their answers call as fast as there are instances: what busy
+// instances show of how long calls hold them is certain at once, and so is that they
+// are too few.
+func TestHorizonGrowsQuicklyWhereAllAreBusyAndCallsWait(t *testing.T) {
+	const clients = 100
+	s := Snapshot{
+		MeanExecution: 2 * time.Millisecond, MeanStart: 300 * time.Millisecond, Room: -1,
+		Arrived: clients, Created: 2, Busy: 2,
+	}
+	ordered := map[int]int{}
+	s, _ = follow(s, 40, func(tick int, s *Snapshot) {
+		s.Created, s.Creating = s.Created+ordered[tick], s.Creating-ordered[tick]
+		if tick > 0 {
+			answered := uint64(min(s.Created*4, s.Waiting())) //nolint:gosec // Both are small.
+			s.Arrived, s.Departed = s.Arrived+answered, s.Departed+answered
+		}
+		s.Busy = min(s.Created, clients)
+		ordered[tick+3] = s.Creating - sum(ordered, tick+1, tick+2)
+	})
+	if total := s.Created + s.Creating; total < 50 || total > clients {
+		t.Errorf("%d instances after 4 s, for %d clients whose calls of 2 ms hold an instance for 25 ms", total, clients)
+	}
+}
+
+// Four calls within a tenth of a second are not forty a second for the seconds of a start.
+func TestHorizonOrdersLittleMoreThanThereAreCallsForAFew(t *testing.T) {
+	s := Snapshot{MeanStart: 3 * time.Second, MeanExecution: 2 * time.Second, Room: -1, Arrived: 1}
+	for range 4 {
+		d := Horizon(s, stale)
+		s.Memory, s.Creating = d.Next, s.Creating+d.Create-d.Withdraw
+		s.Arrived, s.OldestWait, s.Elapsed = s.Arrived+1, s.OldestWait+d.Again, d.Again
+	}
+	if s.Creating > 8 {
+		t.Errorf("%d instances for %d calls", s.Creating, s.Arrived-1)
 	}
 }

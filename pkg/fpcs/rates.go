@@ -11,7 +11,7 @@ type Rates struct {
 	// Known says that there was a tick from which on calls are counted.
 	Known bool
 	// Slow counts arrivals over a time that is long beside their noise, and Fast
-	// over one that is short, so that it shows a change. Fast begins one tick
+	// over one that is short, so that it shows a change. Fast begins one look
 	// later, so that it tells whether calls keep coming. Brief counts the last few
 	// ticks, so that calls that were held up and come together are no change.
 	Slow, Fast, Brief Window
@@ -22,6 +22,10 @@ type Rates struct {
 	Busy     int
 	Runs     float64
 	Held     float64
+	// Guessed is the part of Held in which some instance may have rested between two
+	// ticks, and Full says that at the last one all were busy and calls waited.
+	Guessed float64
+	Full    bool
 	// Execution is the mean of many execution times.
 	Execution time.Duration
 	// Hold is for how long a call keeps an instance, in seconds, as it was last
@@ -48,6 +52,9 @@ const (
 	slowMemory  = 30 * time.Second
 	fastMemory  = 2 * time.Second
 	briefMemory = 300 * time.Millisecond
+	// followedAfter is how long after the first calls others must come, or they were
+	// all: a crowd's calls may be some milliseconds on their way.
+	followedAfter = 10 * time.Millisecond
 	// forgetAfter is for how long nothing happens before what comes next has
 	// nothing to do with what was.
 	forgetAfter = 10 * time.Second
@@ -87,18 +94,24 @@ func (r Rates) renew(s Snapshot, p Params) Rates {
 	came := float64(s.Arrived - s.Memory.Arrived)
 	ran := float64(s.Departed - r.Departed)
 	busy := min(r.Busy, s.Busy) // instances that came or rested in between count as idle
-	r.Departed, r.Busy = s.Departed, s.Busy
+	full := s.Created > 0 && s.Busy >= s.Created && s.Waiting() > 0
+	rested := !full || !r.Full
+	r.Departed, r.Busy, r.Full = s.Departed, s.Busy, full
 	r.Execution = steadied(r.Execution, s.MeanExecution, came)
 	if !r.Known || s.Elapsed > forgetAfter || s.Elapsed <= 0 || s.Arrived < s.Memory.Arrived {
 		// What is there now came at one moment, as far as can be told, and says
 		// nothing of a rate.
-		return Rates{Known: true, Departed: r.Departed, Busy: r.Busy, Execution: r.Execution, Runs: r.Runs, Held: r.Held, Hold: r.Hold, Peak: s.present()}
+		return Rates{Known: true, Departed: r.Departed, Busy: r.Busy, Execution: r.Execution, Runs: r.Runs, Held: r.Held, Guessed: r.Guessed, Full: r.Full, Hold: r.Hold, Peak: s.present()}
 	}
 	fade := fading(s.Elapsed, slowMemory)
 	r.Peak = max(s.present(), r.Peak*fade)
 	if s.Elapsed <= 2*p.Tick { // else nobody saw who was busy
 		r.Runs = r.Runs*fade + ran
-		r.Held = r.Held*fade + float64(busy)*s.Elapsed.Seconds()
+		held := float64(busy) * s.Elapsed.Seconds()
+		r.Held, r.Guessed = r.Held*fade+held, r.Guessed*fade
+		if rested {
+			r.Guessed += held
+		}
 	}
 	now := Window{Calls: came, Span: s.Elapsed}
 	r.Brief = r.Brief.add(came, s.Elapsed, briefMemory)
@@ -153,7 +166,8 @@ func (r Rates) held(tick time.Duration) float64 {
 	}
 	// Ticks that see the same call say the same thing.
 	looks := r.Held / tick.Seconds()
-	sure := looks - 2*math.Sqrt(looks*(1+work/tick.Seconds()))
+	guessed := r.Guessed / tick.Seconds()
+	sure := looks - 2*math.Sqrt(guessed*(1+work/tick.Seconds())) - float64(r.Busy)*work/tick.Seconds()
 	return max(work, sure*tick.Seconds()/r.Runs)
 }
 
@@ -175,20 +189,37 @@ func (r Rates) cautious(evidence float64) float64 {
 	if n <= 0 {
 		return 0
 	}
-	return min(r.atMost(), n/(r.Slow.Span.Seconds()+evidence)*max(0, 1-2*math.Pow(n, -2.0/3)))
+	sure := n / (r.Slow.Span.Seconds() + evidence) * max(0, 1-1.7*math.Pow(n, -2.0/3))
+	return min(r.atMost(), max(sure, r.pressing(evidence)))
+}
+
+// pressing is a rate at which calls have come of late at least, where all instances are
+// busy and calls wait. Clients that wait for their answers call as fast as there are
+// instances, so that their rate grows with each one, and a long memory lags behind.
+func (r Rates) pressing(evidence float64) float64 {
+	if !r.Full || r.Brief.Span <= 0 {
+		return 0
+	}
+	n := r.Brief.Calls
+	return (n - 3*math.Sqrt(n)) / (r.Brief.Span.Seconds() + evidence)
 }
 
 func (r Rates) bold(evidence float64) float64 {
-	if r.Slow.Calls <= 1 {
+	n := r.Slow.Calls
+	if n <= 1 {
 		return 0
 	}
-	return min(r.atMost(), (r.Slow.Calls-1)/(r.Slow.Span.Seconds()+evidence))
+	return min(r.atMost(), max(0, n-0.5-0.1*math.Sqrt(n))/(r.Slow.Span.Seconds()+evidence))
 }
+
+// followed tells whether enough time has passed since the first look to tell whether
+// calls keep coming.
+func (r Rates) followed() bool { return r.Fast.Span >= followedAfter }
 
 // atMost is a rate that calls have not come faster than of late: calls that came all
 // at once and were not followed by others are no rate.
 func (r Rates) atMost() float64 {
-	if r.Fast.Span <= 0 {
+	if !r.followed() {
 		return math.Inf(1)
 	}
 	return (r.Fast.Calls + 2*math.Sqrt(r.Fast.Calls)) / r.Fast.Span.Seconds()

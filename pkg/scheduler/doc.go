@@ -5,7 +5,9 @@
 // broker matches them, if the function's limits let them in. Every tick it looks at
 // each function that is not idle and orders the instances that the function's
 // decider asks for, in turns of their namespaces as far as not all can be created; and
-// it withdraws those of which it asks to be rid before they are there. It learns how long
+// it withdraws those of which it asks to be rid before they are there. Between ticks it looks
+// at functions that have calls and no instance, and at those whose decider asked to see the
+// next call. It learns how long
 // calls and starts take, and is told what was learnt before it.
 //
 // The least of a function is what its spec, its schedule and its idle times ask for. A

@@ -69,6 +69,9 @@ type function struct {
 	// spent is what the starts of instances took; nil if there was none.
 	spent *coldstart.Durations
 
+	// eagerFrom is from when on, in nanoseconds since 1970, the decider wants to be
+	// asked as soon as a call comes; 0 if the next tick is soon enough.
+	eagerFrom atomic.Int64
 	// active says that the next tick looks at the function.
 	active atomic.Bool
 	// blocked says that the last order had no effect: until another one has,

@@ -264,10 +264,11 @@ func (s *Scheduler) activate(f *function) {
 	}
 }
 
-// kick lets a function that has calls and no instance be looked at now: what the
-// next tick would decide is certain, and its first call would wait for it.
+// kick lets a function be looked at now that has calls and no instance, for what the
+// next tick would decide is certain, and its first call would wait for it; or one whose
+// decider asked to see the next call.
 func (s *Scheduler) kick(f *function) {
-	if s.certain(f) {
+	if s.urgent(f) {
 		select {
 		case s.kicks <- f:
 		default:
@@ -275,12 +276,11 @@ func (s *Scheduler) kick(f *function) {
 	}
 }
 
-// kicked is the other end of kick. What was certain when the function was kicked
-// may have been done meanwhile, and a decision more often than once in a tick is
-// none that the decider knows.
+// kicked is the other end of kick. What was urgent when the function was kicked may
+// have been done meanwhile.
 func (s *Scheduler) kicked(f *function) {
 	urgent := s.orders.urgent(s.deps.Now())
-	if urgent == 0 || !s.certain(f) {
+	if urgent == 0 || !s.urgent(f) {
 		return
 	}
 	if c := s.consider(f); c != nil {
@@ -289,8 +289,10 @@ func (s *Scheduler) kicked(f *function) {
 	}
 }
 
-// certain tells whether an instance will be ordered if a call waits.
-func (s *Scheduler) certain(f *function) bool { return !f.blocked.Load() && !s.hasInstance(f) }
+// urgent tells whether a call that waits is not to wait for the next tick.
+func (s *Scheduler) urgent(f *function) bool {
+	return !f.blocked.Load() && (!s.hasInstance(f) || f.eager(s.deps.Now()))
+}
 
 // hasInstance tells whether one is there or under way.
 func (s *Scheduler) hasInstance(f *function) bool {

@@ -59,4 +59,15 @@ func (f *function) remember(d fpcs.Decision, s fpcs.Snapshot, now time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.memory, f.terms, f.decided = d.Next, termsOf(d, s), now.UnixNano()
+	var eagerFrom int64
+	if d.Again > 0 {
+		eagerFrom = f.decided + int64(d.Again)
+	}
+	f.eagerFrom.Store(eagerFrom)
+}
+
+// eager tells whether a call that comes now is reason to decide before the next tick.
+func (f *function) eager(now time.Time) bool {
+	from := f.eagerFrom.Load()
+	return from != 0 && now.UnixNano() >= from
 }

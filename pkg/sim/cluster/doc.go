@@ -8,7 +8,7 @@
 // of namespaces, and what is kept of idle functions. Written down once more is only
 // what their shell, package scheduler, does with them: a tick every 100 ms for the
 // functions that are not idle, a look at once at a function that has a call and no
-// instance, and what follows on a decision. Instances ask to leave as the agent does.
+// instance or whose decider asked to see the next call, and what follows on a decision. Instances ask to leave as the agent does.
 //
 // A simulation is a Config, a value, and Run makes a Result of it, another one. It is
 // a heap of events and nothing else: no goroutine, no clock. Chance comes from one

@@ -36,8 +36,10 @@ type function struct {
 	executions *estimate.LastN
 	starts     *estimate.LastN
 	memory     fpcs.Memory
-	// decided is when the last decision was made, valid once there was one.
+	// decided is when the last decision was made, valid once there was one, and again
+	// how soon after it a call is reason for the next one; 0 for never.
 	decided     time.Duration
+	again       time.Duration
 	hasDecision bool
 
 	// keeper is nil if there is no upkeep but Limits.Min. The function has had no

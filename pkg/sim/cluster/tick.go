@@ -1,6 +1,8 @@
 package cluster
 
 import (
+	"time"
+
 	"github.com/windlass-dev/windlass/pkg/fpcs"
 	"github.com/windlass-dev/windlass/pkg/provisioner/share"
 	"github.com/windlass-dev/windlass/pkg/scheduler/upkeep"
@@ -74,6 +76,7 @@ func (w *world) consider(f *function) considered {
 	c.limits = f.limits(c.upkeep)
 	c.decision = fpcs.Bound(f.decider(w)(s, w.params()), s, c.limits)
 	f.memory, f.decided, f.hasDecision = c.decision.Next, w.now, true
+	f.again = c.decision.Again
 	w.result.Decisions++
 	if w.config.Observe != nil {
 		w.config.Observe(w.now, f.index, s, c.decision)
@@ -147,7 +150,7 @@ func (w *world) conclude(c *considered, known *idleness) {
 	if d.Withdraw > 0 {
 		w.withdraw(f, d.Withdraw)
 	}
-	f.blocked = d.Create > 0 && c.ordered == 0
+	f.blocked = c.wanted() > 0 && c.ordered == 0
 	if c.noRoom && c.ordered == 0 && known != nil {
 		w.lackRoom(c, known)
 	}
@@ -177,15 +180,19 @@ func (w *world) lackRoom(c *considered, known *idleness) {
 	}
 }
 
-// kick lets a function that has calls and no instance be looked at now.
+// kick lets a function be looked at now that has calls and no instance, or whose
+// decider asked to see the next call that comes.
 func (w *world) kick(f *function) {
-	if f.blocked || f.created+len(f.starting) > 0 {
+	if f.blocked || f.created+len(f.starting) > 0 && !f.eager(w.now) {
 		return
 	}
 	c := w.consider(f)
-	w.order(&c, min(maxOrders, c.decision.Create))
+	w.order(&c, min(maxOrders, c.wanted()))
 	w.conclude(&c, nil)
 }
+
+// eager tells whether a call that comes now is reason not to wait for the next tick.
+func (f *function) eager(now time.Duration) bool { return f.again > 0 && now-f.decided >= f.again }
 
 // stale is how many of those that wait have waited for long.
 func (w *world) stale(f *function) int {

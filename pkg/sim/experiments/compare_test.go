@@ -75,6 +75,30 @@ func TestNeededIsTheSmallestPoolThatIsGoodEnough(t *testing.T) {
 	}
 }
 
+// What an oracle needs is found by halving, among what is allowed: the same by trying one
+// after the other.
+func TestACellIsFeasibleIfTheOracleMeetsItsGoals(t *testing.T) {
+	o := Options{Size: Size{Seeds: 1, Scale: .5}}
+	cell := burstCell{50 * time.Millisecond, 200, 500 * time.Millisecond}
+	reference := cell.run(o, o.Seed, decider("listing1"), true)
+	result := burstResult{needed: cell.needed(o, o.Seed, reference), runs: map[string]burstRun{"listing1": reference}}
+	slow := 1
+	for cell.run(o, o.Seed, oracle(slow), true).waitBeside(reference) > waitSlack {
+		slow++
+	}
+	if slow < result.needed {
+		t.Errorf("the oracle needs %d, and a pool that is there sooner %d", slow, result.needed)
+	}
+	result.needed = slow
+	if f := cell.explore(o, []burstResult{result}); f.oracle != slow || !f.feasible() {
+		t.Errorf("the oracle needs %+v, but by trying one after the other %d", f, slow)
+	}
+	result.needed = slow / 2
+	if f := cell.explore(o, []burstResult{result}); f.feasible() {
+		t.Errorf("%+v is feasible, though %d are needed", f, slow)
+	}
+}
+
 func TestACellIsMetOnlyIfAllGoalsAre(t *testing.T) {
 	good := burstSummary{needed: 10, created: 13, toListing1: 1.2}
 	for name, change := range map[string]func(*burstSummary){

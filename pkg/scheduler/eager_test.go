@@ -1,0 +1,44 @@
+package scheduler
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+)
+
+func TestACallBringsADecisionBeforeTheTickIfTheDeciderAskedForIt(t *testing.T) {
+	for decider, asks := range map[v1alpha1.DeciderName]bool{"horizon": true, "listing1": false} {
+		t.Run(string(decider), func(t *testing.T) {
+			inWorld(t, defaults(), func(w *world) {
+				fn, g := w.put("f", decidedBy(decider)), w.gateway("g:1")
+				f := w.scheduler.lookup(string(fn.UID))
+				decided := func() int64 {
+					synctest.Wait()
+					f.mu.Lock()
+					defer f.mu.Unlock()
+					return f.decided
+				}
+				w.after(20 * time.Millisecond)
+				g.offer(fn, 1)
+				w.started(fn, 1)
+				first := decided()
+				w.after(5 * time.Millisecond)
+				g.offer(fn, 2)
+				if decided() != first {
+					t.Error("a call that came too soon brought a decision")
+				}
+				w.after(10 * time.Millisecond)
+				g.offer(fn, 3)
+				if early := decided() != first; early != asks {
+					t.Errorf("the call after it brought a decision: %t, want %t", early, asks)
+				}
+				w.ticks(1)
+				if decided() == first {
+					t.Error("the tick brought none")
+				}
+			})
+		})
+	}
+}
