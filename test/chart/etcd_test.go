@@ -34,9 +34,9 @@ func TestEtcdStarts(t *testing.T) {
 		t.Run(fmt.Sprintf("%d members", members), func(t *testing.T) {
 			objects := render(t, "--set", fmt.Sprintf("etcd.replicas=%d", members))
 			dir := t.TempDir()
-			hosts := writeHosts(t, dir, members)
+			hosts, certificates := writeHosts(t, dir, members), writeCertificates(t, dir, objects)
 			for i := range members {
-				startMember(t, dir, hosts, program, objects, i)
+				startMember(t, dir, hosts, certificates, program, objects, i)
 			}
 			gateway := clientOf(t, objects, "gateway")
 			for i := range members {
@@ -78,11 +78,10 @@ func writeHosts(t *testing.T, dir string, members int) string {
 	return write(t, filepath.Join(dir, "hosts"), text)
 }
 
-// startMember runs a member as its container would be run, but for the folders
-// and the addresses to listen on.
-func startMember(t *testing.T, dir, hosts, program string, objects []unstructured.Unstructured, i int) {
+// writeCertificates writes what the members' containers have mounted, and says where.
+// Members read it while they run.
+func writeCertificates(t *testing.T, dir string, objects []unstructured.Unstructured) string {
 	t.Helper()
-	pod := as[appsv1.StatefulSet](t, find(t, objects, "StatefulSet", "windlass-etcd")).Spec.Template
 	certificates := filepath.Join(dir, "tls")
 	if err := os.MkdirAll(certificates, 0o700); err != nil {
 		t.Fatal(err)
@@ -90,6 +89,14 @@ func startMember(t *testing.T, dir, hosts, program string, objects []unstructure
 	for name, text := range secret(t, objects, "windlass-etcd-tls").Data {
 		write(t, filepath.Join(certificates, name), string(text))
 	}
+	return certificates
+}
+
+// startMember runs a member as its container would be run, but for the folders
+// and the addresses to listen on.
+func startMember(t *testing.T, dir, hosts, certificates, program string, objects []unstructured.Unstructured, i int) {
+	t.Helper()
+	pod := as[appsv1.StatefulSet](t, find(t, objects, "StatefulSet", "windlass-etcd")).Spec.Template
 	here := strings.NewReplacer(
 		"$(POD_NAME)", fmt.Sprintf("windlass-etcd-%d", i),
 		"/var/lib/etcd", filepath.Join(dir, fmt.Sprint(i)),
