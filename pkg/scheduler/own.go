@@ -93,9 +93,12 @@ func (s *Scheduler) Audit() {
 	}
 }
 
-// audit is Audit, and counts which slots have come and gone since the last time.
-func (s *Scheduler) audit() {
-	s.Audit()
+// countSlotsEvery is after how many audits slots are counted though nothing was heard
+// of them: to ask for all costs more than an audit does.
+const countSlotsEvery = 40
+
+// countSlots counts which slots have come and gone since the last time.
+func (s *Scheduler) countSlots() {
 	s.metrics.moved(s.tenure.update(func(slot ownership.Slot) uint64 {
 		if term := s.term(slot); term.Heir == "" {
 			return term.Epoch

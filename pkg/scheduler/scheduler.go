@@ -102,6 +102,7 @@ func (s *Scheduler) Run(ctx context.Context) error {
 	audit := time.NewTicker(auditEvery)
 	defer audit.Stop()
 	defer s.close()
+	audits := 0
 	var rerouted <-chan struct{}
 	if s.deps.Router != nil {
 		rerouted = s.deps.Router.Changed()
@@ -112,9 +113,13 @@ func (s *Scheduler) Run(ctx context.Context) error {
 			s.metrics.late(s.deps.Now().Sub(due))
 			s.tick()
 		case <-audit.C:
-			s.audit()
+			s.Audit()
+			if audits++; audits%countSlotsEvery == 1 {
+				s.countSlots()
+			}
 		case <-rerouted:
-			s.audit()
+			s.Audit()
+			s.countSlots()
 		case f := <-s.kicks:
 			s.kicked(f)
 		case f := <-s.spares.untaken:
