@@ -221,7 +221,7 @@ func (r Rates) bold(evidence float64) float64 {
 	if n <= 1 {
 		return 0
 	}
-	return min(r.atMost(), (n-0.25)/(r.Slow.Span.Seconds()+evidence))
+	return min(r.atMost(), (n-0.5)/(r.Slow.Span.Seconds()+evidence))
 }
 
 // followed tells whether enough time has passed since the first look to tell whether
