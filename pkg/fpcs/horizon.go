@@ -20,8 +20,8 @@ const (
 	// be followed at once; below that the cautious one is.
 	confident = 1.1
 	// firstLook is how soon after a function's first call another one is worth a look,
-	// in ticks, and laterLook how much later than the first call each next one is worth
-	// it: that much more is to be known than at the look before.
+	// in ticks, and laterLook how soon after each further look the next one is, as a part
+	// of the time since that call.
 	firstLook = 0.1
 	laterLook = 0.6
 	// decisive is the start in seconds that alone decides what the slowest of the calls
