@@ -20,9 +20,10 @@ const (
 	// be followed at once; below that the cautious one is.
 	confident = 1.1
 	// firstLook is how soon after a function's first call another one is worth a look,
-	// in ticks; the next one is so much later than it, relative to the first, as two is
-	// to three.
-	firstLook = 0.125
+	// in ticks, and laterLook how soon after each further look the next one is, as a part
+	// of the time since that call.
+	firstLook = 0.1
+	laterLook = 0.6
 	// decisive is the start in seconds that alone decides what the slowest of the calls
 	// of a minute wait: in longer ones come more than a hundredth of them.
 	decisive = 0.6
@@ -33,6 +34,7 @@ const (
 // It never orders for more calls than are there or will come in that time.
 func Horizon(s Snapshot, p Params) Decision {
 	r := s.Memory.Rates.renew(s, p)
+	r.Aged = s.Memory.Rates.aged(s)
 	o := look(s, p, r)
 	d := Decision{Why: ReasonNoDemand, Rate: r.Slow.rate(), Horizon: time.Duration(o.start * float64(time.Second))}
 	r.Hold = o.hold
@@ -60,6 +62,7 @@ func Horizon(s Snapshot, p Params) Decision {
 		d.Withdraw, d.Why, r.Surplus = min(s.Creating, total-keep), ReasonSurplus, 0
 	}
 	d.Again = s.again(p)
+	r.Creating = s.Creating + d.Create - d.Withdraw
 	d.Next = Memory{Arrived: s.Arrived, Rates: r}
 	return d
 }
@@ -71,7 +74,7 @@ func (s Snapshot) again(p Params) time.Duration {
 	if s.Created > 0 {
 		return 0
 	}
-	return max(time.Duration(firstLook*float64(p.Tick)), s.OldestWait/2)
+	return max(time.Duration(firstLook*float64(p.Tick)), time.Duration(laterLook*float64(s.OldestWait)))
 }
 
 // outlook is what a plan is made of: times in seconds, and numbers of calls and of
@@ -83,8 +86,9 @@ type outlook struct {
 	// waiting calls wait, and present ones wait or run. Peak is the most that
 	// were present of late.
 	waiting, present, peak float64
-	// created and creating are instances, each for so many calls at a time.
-	created, creating, each float64
+	// created and creating are instances, each for so many calls at a time, and aged
+	// is how long ago those on their way were ordered, summed up.
+	created, creating, each, aged float64
 	// fresh says that calls came at one look only, so that nobody knows whether
 	// they keep coming.
 	fresh bool
@@ -97,7 +101,7 @@ func look(s Snapshot, p Params, r Rates) outlook {
 		tick: p.Tick.Seconds(), start: s.MeanStart.Seconds(), waited: s.OldestWait.Seconds(),
 		waiting: float64(max(0, s.Waiting())), present: s.present(), peak: r.Peak,
 		created: float64(s.Created), creating: float64(s.Creating), each: float64(max(1, s.Concurrency)),
-		fresh: !r.followed(), seen: r.Slow.Span.Seconds(),
+		aged: r.Aged, fresh: !r.followed(), seen: r.Slow.Span.Seconds(),
 	}
 	if o.start <= 0 {
 		o.start = unknownStart.Seconds()
@@ -207,28 +211,24 @@ func (o outlook) worth() float64 {
 
 // backlog is how many calls will wait when an instance that is ordered now is there,
 // if they come at a rate and what is there or on its way works on them; negative if
-// it could do more.
+// it could do more. Those on their way have as long to work until then as they were
+// ordered sooner.
 func (o outlook) backlog(rate float64) float64 {
-	// Those on their way are there for part of the time: if none is there yet, they
-	// were ordered when the first call came.
-	part := 0.5
-	if o.created == 0 {
-		part = min(1, o.waited/o.start)
-	}
-	return o.waiting + rate*o.start - (o.created+part*o.creating)*o.each*o.start/o.hold
+	work := o.created*o.start + min(o.aged, o.creating*o.start)
+	return o.waiting + rate*o.start - work*o.each/o.hold
 }
 
 // patience is within what time a backlog is to be gone once a new instance is there:
 // for short calls sooner, since it takes few instances, and later after a long start,
 // since nobody who waited for that is helped by much, least if the call takes long too.
 func (o outlook) patience() float64 {
-	return 0.5*o.tick + min(4, 3.5*o.hold) + 4*max(0, o.start-0.5)*(1+min(1, o.hold))
+	return 0.61*o.tick + min(4, 4*o.hold) + 4*max(0, o.start-0.5)*(1+min(1, o.hold))
 }
 
 // evidence is how much longer than they did the first calls are taken to have come
 // for: three that came at once are no rate. Long calls take many instances each, so that
 // more is to be known before; but not longer than what is lost by being late.
-func (o outlook) evidence() float64 { return min(2*o.tick, o.hold/3, o.start/3) }
+func (o outlook) evidence() float64 { return min(2*o.tick, o.hold/2, o.start/3) }
 
 // keep is how many instances are wanted at the most, with the work of those alone
 // that are there. Between this and what is required nothing is done, so that what is

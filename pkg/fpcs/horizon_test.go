@@ -1,6 +1,7 @@
 package fpcs
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -77,7 +78,7 @@ func TestHorizonDecides(t *testing.T) {
 			with(func(s *Snapshot) { s.Arrived, s.MeanExecution, s.Concurrency = 20, time.Minute, 4 }), 5, 5, ReasonBacklog,
 		},
 		"a backlog of short calls does not need an instance for each": {
-			with(func(s *Snapshot) { s.Arrived, s.MeanStart = 100, 500*ms }), 22, 22, ReasonBacklog,
+			with(func(s *Snapshot) { s.Arrived, s.MeanStart = 100, 500*ms }), 19, 19, ReasonBacklog,
 		},
 		"the duration is unknown, and calls have waited for two quarters of a start": {
 			Snapshot{Arrived: 100, Creating: 2, MeanStart: 2 * time.Second, OldestWait: time.Second, Room: -1}, 2, 4, ReasonRamp,
@@ -317,7 +318,7 @@ func TestHorizonAsksForEarlyLooksUntilAnInstanceIsThere(t *testing.T) {
 	looks := 0
 	for s.OldestWait < s.MeanStart {
 		d := Horizon(s, stale)
-		if d.Again < stale.Tick/8 {
+		if d.Again < stale.Tick/10 {
 			t.Fatalf("after %v, it wants to see a call that comes within %v", s.OldestWait, d.Again)
 		}
 		looks++
@@ -368,5 +369,23 @@ func TestHorizonOrdersLittleMoreThanThereAreCallsForAFew(t *testing.T) {
 	}
 	if s.Creating > 8 {
 		t.Errorf("%d instances for %d calls", s.Creating, s.Arrived-1)
+	}
+}
+
+// What is on its way works the longer until a new instance is there the sooner it was
+// ordered, and a start that is nearly over counts for nearly as much as an instance.
+func TestHorizonCountsWhatIsOnItsWayFromWhenItWasOrdered(t *testing.T) {
+	r := Rates{Creating: 3, Aged: 2.7}
+	s := Snapshot{Creating: 3, MeanStart: time.Second, Elapsed: 100 * time.Millisecond}
+	if got := r.aged(s); math.Abs(got-3) > 1e-9 {
+		t.Errorf("three that were ordered 1 s ago are %v s old together", got)
+	}
+	s.Creating = 1
+	if got := r.aged(s); math.Abs(got-1) > 1e-9 {
+		t.Errorf("the one that is left, ordered 1 s ago, is %v s old", got)
+	}
+	o := outlook{start: 1, hold: 0.1, each: 1, waiting: 100, creating: 3}
+	if young, old := o.backlog(0), (outlook{start: 1, hold: 0.1, each: 1, waiting: 100, creating: 3, aged: 2.5}).backlog(0); young != 100 || math.Abs(old-75) > 1e-9 {
+		t.Errorf("a backlog of %v and %v, want 100 and 75", young, old)
 	}
 }

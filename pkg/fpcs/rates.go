@@ -38,6 +38,10 @@ type Rates struct {
 	Stuck time.Duration
 	// Surplus is for how many ticks on end more was on its way than is wanted.
 	Surplus int
+	// Creating is how many were on their way after the last look, and Aged how long
+	// before it each of them was ordered, in seconds, summed up.
+	Creating int
+	Aged     float64
 }
 
 // Window counts calls over a time. Both fade, so that Calls by Span is a rate.
@@ -129,6 +133,14 @@ func (r Rates) renew(s Snapshot, p Params) Rates {
 	return r
 }
 
+// aged is how long ago those were ordered that are on their way, in seconds, summed up.
+// Where there are fewer than there were, the oldest are there.
+func (r Rates) aged(s Snapshot) float64 {
+	ready := float64(max(0, r.Creating-s.Creating))
+	before := max(0, r.Aged-ready*max(0, (s.MeanStart-s.Elapsed).Seconds()))
+	return before + float64(s.Creating)*s.Elapsed.Seconds()
+}
+
 // stuck is for how long a queue has not become shorter though all that was ordered is
 // there. A tenth less is shorter.
 func (r Rates) stuck(s Snapshot) (since time.Duration, from int) {
@@ -209,7 +221,7 @@ func (r Rates) bold(evidence float64) float64 {
 	if n <= 1 {
 		return 0
 	}
-	return min(r.atMost(), max(0, n-0.5-0.1*math.Sqrt(n))/(r.Slow.Span.Seconds()+evidence))
+	return min(r.atMost(), (n-0.5)/(r.Slow.Span.Seconds()+evidence))
 }
 
 // followed tells whether enough time has passed since the first look to tell whether

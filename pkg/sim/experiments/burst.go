@@ -222,9 +222,9 @@ func summarise(cell burstCell, name string, results []burstResult, feasible feas
 }
 
 // repeats is how often a cell is run for each seed that was asked for. Where few calls
-// come in a minute, chance decides whether one instance or two are needed, and with nine
-// runs it would decide the mean.
-func (c burstCell) repeats() int { return min(10, max(1, int(500/c.rate))) }
+// come in a minute, chance decides whether one instance or two are needed, and whatever
+// the rate it decides the mean of nine runs.
+func (c burstCell) repeats() int { return min(27, max(3, int(1500/c.rate))) }
 
 // burstGrid runs all cells; the summaries are by cell, then by decider.
 func burstGrid(o Options) (known, fresh []burstSummary) {
@@ -292,7 +292,7 @@ func burstParameters(o Options) []report.Parameter {
 		{Name: "work and start", Value: "each fixed", Source: "assumed; 0.1 s is a warm process, 0.5 s a container (paper II-B), 3 s a pod"},
 		{Name: "concurrency", Value: "1", Source: "the paper's"},
 		{Name: "tick", Value: "100 ms; horizon looks sooner at calls that come before the first instance is there", Source: "paper IV-B, and Windlass's own"},
-		{Name: "runs of a cell", Value: "500 calls a second by its own, at most 10 and at least 1, times the seeds", Source: "assumed: where few calls come, chance decides whether one instance is needed or two"},
+		{Name: "runs of a cell", Value: "1,500 calls a second by its own, at most 27 and at least 3, times the seeds", Source: "assumed: with fewer, chance decides the means"},
 		{Name: "nodes", Value: "without bounds", Source: "assumed: what is not there cannot be wasted"},
 		{Name: "platform overhead", Value: "none", Source: "assumed: waits are waits for an instance"},
 	}

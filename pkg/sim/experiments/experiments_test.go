@@ -13,7 +13,7 @@ import (
 )
 
 // tinySize is one at which figures mean nothing.
-var tinySize = Size{Seeds: 2, Scale: .01, Sparse: true}
+var tinySize = Size{Seeds: 1, Scale: .01, Sparse: true}
 
 // recorded is a trace of two functions: one that is called all the time, and one that
 // is called every twentieth minute.
