@@ -1,6 +1,8 @@
 package scheduler
 
 import (
+	"time"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/windlass-dev/windlass/pkg/ownership"
@@ -66,7 +68,7 @@ func (c stateCollector) collectFunction(ch chan<- prometheus.Metric, f *function
 		value(silentSeries, float64(counts.Silent))
 	}
 	if view.Arrived > 0 || known.tally[instanceOrdered] > 0 || known.terms.required > 0 {
-		known.terms.collect(value, f.active.Load())
+		known.terms.collect(value, c.s.deps.Now())
 	}
 	known.agents.collect(value)
 	if known.stages != nil {
@@ -76,9 +78,9 @@ func (c stateCollector) collectFunction(ch chan<- prometheus.Metric, f *function
 	}
 }
 
-// collect tells of the last decision, which says nothing of a function that rests.
-func (t terms) collect(value func(s series, value float64, labels ...string), active bool) {
-	if !active {
+// collect tells of them as long as they stand.
+func (t terms) collect(value func(s series, value float64, labels ...string), now time.Time) {
+	if !t.stand(now) {
 		value(requiredSeries, 0)
 		return
 	}

@@ -120,6 +120,10 @@ func TestTheTermsOfTheLastDecisionAreTold(t *testing.T) {
 			w.ready(spec)
 		}
 		w.ticks(2)
+		if got := terms()["required_instances{f,ns}"]; got < 1 {
+			t.Errorf("a moment after the last call, told is that %v are needed", got)
+		}
+		w.ticks(101)
 		if diff := cmp.Diff(map[string]float64{"required_instances{f,ns}": 0}, terms()); diff != "" {
 			t.Errorf("of an idle function is told (-want +got):\n%s", diff)
 		}

@@ -18,21 +18,35 @@ type reading struct {
 	stages *coldstart.Durations
 }
 
-// terms are what a decision was made of.
+// termsStand is for how long what was needed stands when no more calls come. Calls come
+// more rarely than decisions are made, and a decision without new calls asks nothing.
+const termsStand = 10 * time.Second
+
+// terms are what the last decision was made of that asked how many instances are needed.
 type terms struct {
 	required int
 	rate     float64
 	horizon  time.Duration
+	at       int64 // nanoseconds since 1970
 }
 
-// termsOf are those of a decision. As long as calls wait, a decider that does not ask
-// how many instances are needed needs those that there are and those that it creates.
-func termsOf(d fpcs.Decision, s fpcs.Snapshot) terms {
-	t := terms{d.Required, d.Rate, d.Horizon}
-	if t.required == 0 && s.Waiting() > 0 {
-		t.required = s.Created + s.Creating + d.Create
+// after are the terms after another decision. As long as calls wait, a decider that does
+// not ask how many instances are needed needs those that there are and those that it
+// creates.
+func (t terms) after(d fpcs.Decision, s fpcs.Snapshot, now time.Time) terms {
+	next := terms{d.Required, d.Rate, d.Horizon, now.UnixNano()}
+	if next.required == 0 && s.Waiting() > 0 {
+		next.required = s.Created + s.Creating + d.Create
 	}
-	return t
+	if next.required == 0 && t.stand(now) {
+		return t
+	}
+	return next
+}
+
+// stand tells whether they say something of now.
+func (t terms) stand(now time.Time) bool {
+	return t.required > 0 && now.UnixNano()-t.at < int64(termsStand)
 }
 
 // reading reads what is known of a function.

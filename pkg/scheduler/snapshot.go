@@ -58,7 +58,7 @@ func (s *Scheduler) snapshot(f *function, fn *v1alpha1.Function, counts provisio
 func (f *function) remember(d fpcs.Decision, s fpcs.Snapshot, now time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.memory, f.terms, f.decided = d.Next, termsOf(d, s), now.UnixNano()
+	f.memory, f.terms, f.decided = d.Next, f.terms.after(d, s, now), now.UnixNano()
 	var eagerFrom int64
 	if d.Again > 0 {
 		eagerFrom = f.decided + int64(d.Again)
