@@ -73,11 +73,11 @@ var (
 // Decisions on a function and what became of them.
 var (
 	requiredSeries = readGauge("windlass_scheduler_required_instances",
-		"Instances that the last decision on calls held to be needed; 0 if no call has come for ten seconds. Absent if the function was never called and has no instance.", "namespace", "function")
+		"Instances that the last decision on calls held to be needed; 0 if for ten seconds no call has come, or each has found an idle instance. Absent if the function was never called and has no instance.", "namespace", "function")
 	rateSeries = readGauge("windlass_scheduler_arrival_rate",
-		"Calls per second that the last decision on calls counted on. Absent if no call has come for ten seconds, or if the function's decider does not estimate it.", "namespace", "function")
+		"Calls per second that the last decision on calls counted on. Absent if that is ten seconds ago, or if the function's decider does not estimate it.", "namespace", "function")
 	horizonSeries = readGauge("windlass_scheduler_horizon_seconds",
-		"How far ahead the last decision on calls planned. Absent if no call has come for ten seconds, or if the function's decider does not plan.", "namespace", "function")
+		"How far ahead the last decision on calls planned. Absent if that is ten seconds ago, or if the function's decider does not plan.", "namespace", "function")
 	decisionsDecl = Metrics.Counter("windlass_scheduler_decisions_total",
 		"Decisions to create instances, by reason.", "namespace", "function", "reason")
 	orderedSeries = readCounter("windlass_scheduler_instances_ordered_total",
