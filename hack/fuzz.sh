@@ -4,6 +4,9 @@
 # inputs were tried and how many of them were new. What a target finds is left in
 # testdata/fuzz beside it. Further arguments are regular expressions of packages or
 # targets; default: all.
+#
+# An input that is new is made smaller for a second: by default it would be for a
+# minute, in which nothing else is tried.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 each=${1:?usage: hack/fuzz.sh TIME [PATTERN...], for example hack/fuzz.sh 60s gateway}
@@ -13,7 +16,12 @@ only=$(IFS='|'; echo "${*:-.}")
 # fuzz PACKAGE TARGET runs one of them.
 fuzz() {
   local package=$1 target=$2 began=$SECONDS result=passed out last execs new
-  out=$(go test -run '^$' -fuzz "^$target\$" -fuzztime "$each" -parallel 1 "$package" 2>&1) || result=FAILED
+  out=$(go test -run '^$' -fuzz "^$target\$" -fuzztime "$each" -fuzzminimizetime 1s -parallel 1 "$package" 2>&1) || result=FAILED
+  # Before Go 1.27 a fuzzer may take the end of its own time for a failure
+  # (go.dev/issue/75804). It names no input then.
+  if grep -qx '    context deadline exceeded' <<<"$out" && ! grep -qE 'Failing input written|^panic:' <<<"$out"; then
+    result=passed
+  fi
   # The last line of the fuzzer's account: "fuzz: elapsed: 3s, execs: 9 (3/sec), new interesting: 1 (total: 4)".
   last=$(grep -o 'execs: [0-9]* .*new interesting: [0-9]* (total: [0-9]*)' <<<"$out" | tail -n 1 || true)
   execs=$(sed -n 's/^execs: \([0-9]*\).*/\1/p' <<<"$last")
