@@ -188,10 +188,12 @@ func (o outlook) instances(slots float64) int {
 }
 
 // headroom is how many calls more than on average can run at a time, so that few wait
-// for another. It grows little faster than the root of the load, as the variance of a
-// queue does.
+// for another. It grows as the root of the load, as the variance of a queue does; a
+// little faster where a start takes no longer than a tick, for there it alone decides
+// what the slowest calls wait, and has to cover what is not known of the rate too.
 func (o outlook) headroom(rate float64) float64 {
-	return o.worth()*2.1*math.Pow(rate*o.hold, 0.64) + o.spare(rate)
+	growth := 0.5 + 0.14*min(1, o.tick/o.start)
+	return o.worth()*2.1*math.Pow(rate*o.hold, growth) + o.spare(rate)
 }
 
 // spare is the one instance more that short calls need if there is one in a tick: for

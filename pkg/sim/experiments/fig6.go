@@ -10,8 +10,8 @@ import (
 var fig6 = Experiment{
 	Name:    "fig6",
 	Summary: "paper Fig. 6, scale-out: throughput while workers grow from 2 to 8",
-	Full:    Size{Seeds: 1, Scale: 1},
-	Quick:   Size{Seeds: 1, Scale: .1},
+	Full:    Size{Seeds: 3, Scale: 1},
+	Quick:   Size{Seeds: 5, Scale: .1},
 	run:     runFig6,
 }
 
