@@ -24,6 +24,8 @@ const (
 	// of the time since that call.
 	firstLook = 0.1
 	laterLook = 0.6
+	// fewCalls get an instance each rather than as many as they need on average.
+	fewCalls = 6
 	// decisive is the start in seconds that alone decides what the slowest of the calls
 	// of a minute wait: in longer ones come more than a hundredth of them.
 	decisive = 0.6
@@ -124,6 +126,9 @@ func (o outlook) required(s Snapshot, r *Rates) (int, Reason) {
 		required, why = o.ramp(), ReasonRamp
 	default:
 		required, why = o.plan(*r)
+		if each := o.oneEach(); each > required {
+			required, why = each, ReasonBacklog
+		}
 		if required <= total && r.Stuck.Seconds() > o.start+2*o.hold+2 {
 			r.Stuck = 0
 			required, why = min(total+(total+1)/2, o.instances(o.present)), ReasonStanding
@@ -141,6 +146,16 @@ func (o outlook) required(s Snapshot, r *Rates) (int, Reason) {
 func (o outlook) ramp() int {
 	doublings := math.Floor(o.waited / max(o.tick, o.start/ramps))
 	return int(min(math.Exp2(min(doublings, 30)), float64(o.instances(o.present))))
+}
+
+// oneEach is an instance for each call that is there, while they are few and one has
+// waited for a tick: of few calls no mean says how long the next one waits. Calls so
+// short that one instance is done with all of them before another has started get none.
+func (o outlook) oneEach() int {
+	if o.present > fewCalls || o.waited < o.tick || o.hold*(fewCalls-1) < o.start {
+		return 0
+	}
+	return o.instances(o.present)
 }
 
 // plan follows the likeliest rate if that asks for far more than there is, since

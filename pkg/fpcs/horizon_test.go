@@ -359,6 +359,40 @@ func TestHorizonGrowsQuicklyWhereAllAreBusyAndCallsWait(t *testing.T) {
 	}
 }
 
+// A few calls that wait for others get an instance each, unless those there are done
+// with them before another one has started.
+func TestHorizonCreatesForEachOfFewCalls(t *testing.T) {
+	for _, c := range []struct {
+		name         string
+		busy         int
+		waiting      uint64
+		waited, hold time.Duration
+		create       int
+	}{
+		{"one behind another", 1, 1, 100 * time.Millisecond, time.Second, 1},
+		{"five behind another", 1, 5, 100 * time.Millisecond, time.Second, 5},
+		{"for less than a tick", 1, 1, 90 * time.Millisecond, time.Second, 0},
+		{"short ones", 1, 1, 100 * time.Millisecond, 150 * time.Millisecond, 0},
+		{"many", 20, 1, 100 * time.Millisecond, time.Second, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			running := uint64(c.busy) //nolint:gosec // A few.
+			rates := Rates{
+				Known: true, Departed: running, Execution: c.hold, Hold: c.hold.Seconds(), Busy: c.busy, Peak: float64(running + c.waiting),
+				Slow: Window{Calls: 1, Span: 20 * time.Second}, Fast: Window{Calls: 1, Span: 2 * time.Second},
+			}
+			d := Horizon(Snapshot{
+				Elapsed: stale.Tick, MeanExecution: c.hold, MeanStart: time.Second, OldestWait: c.waited, Room: -1,
+				Arrived: running + c.waiting, Departed: running, Created: c.busy, Busy: c.busy,
+				Memory: Memory{Arrived: running + c.waiting, Rates: rates},
+			}, stale)
+			if d.Create != c.create {
+				t.Errorf("%d are created (%s), and %d should be", d.Create, d.Why, c.create)
+			}
+		})
+	}
+}
+
 // What half a minute remembers lags behind clients whose rate grows with the instances;
 // where some instance rests, the last moments may be chance.
 func TestHorizonPlansWithTheLastMomentsWhereAllAreBusyAndCallsWait(t *testing.T) {
