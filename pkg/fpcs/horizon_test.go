@@ -2,6 +2,7 @@ package fpcs
 
 import (
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -292,23 +293,35 @@ func TestRatesShowAChange(t *testing.T) {
 
 // Calls that were held up on their way and come together are no other rate.
 func TestRatesDoNotFollowAHiccup(t *testing.T) {
+	for _, held := range []int{2, 5, 8} {
+		counts := slices.Repeat([]uint64{15}, 12)
+		counts = append(counts, slices.Repeat([]uint64{1}, held)...)
+		counts = append(counts, uint64(15+14*held), 15) //nolint:gosec // Few ticks.
+		if rate := rateOf(counts); rate > 160 {
+			t.Errorf("rate %v where 150 calls a second come, but for %d ticks that held them up", rate, held)
+		}
+	}
+}
+
+// A rate that steps up is followed at once, also after a moment without calls.
+func TestRatesFollowAStep(t *testing.T) {
+	for _, before := range [][]uint64{slices.Repeat([]uint64{1}, 100), append(slices.Repeat([]uint64{5}, 100), 0, 0, 0)} {
+		if rate := rateOf(append(before, 100, 100)); rate < 900 {
+			t.Errorf("rate %v two ticks after it went to 1000", rate)
+		}
+	}
+}
+
+// rateOf is what is known of a rate after ticks that brought so many calls.
+func rateOf(counts []uint64) float64 {
 	var r Rates
 	var m Memory
-	for i := range 16 {
-		came := uint64(15)
-		switch i {
-		case 12, 13:
-			came = 1
-		case 14:
-			came = 43
-		}
+	for _, came := range counts {
 		s := Snapshot{Arrived: m.Arrived + came, Elapsed: stale.Tick, Memory: m}
 		m.Arrived = s.Arrived
 		r = r.renew(s, stale)
 	}
-	if rate := r.Slow.rate(); rate > 170 {
-		t.Errorf("rate %v where 150 calls a second come, but for a hiccup", rate)
-	}
+	return r.Slow.rate()
 }
 
 // While nothing is there, calls bring looks before the next tick: the later the rarer,

@@ -13,8 +13,12 @@ type Rates struct {
 	// Slow counts arrivals over a time that is long beside their noise, and Fast
 	// over one that is short, so that it shows a change. Fast begins one look
 	// later, so that it tells whether calls keep coming. Brief counts the last few
-	// ticks, so that calls that were held up and come together are no change.
+	// ticks.
 	Slow, Fast, Brief Window
+	// Missing is how many calls of late did not come that Promised, the rate when none
+	// was missing, promised. If they come now, they were held up on a busy machine, and
+	// are no change.
+	Missing, Promised float64
 	// Departed is the snapshot's. Runs counts departures as Slow counts arrivals,
 	// and Held is for how long calls held an instance meanwhile, in seconds.
 	// Busy is how many were busy at the last tick.
@@ -56,6 +60,8 @@ const (
 	slowMemory  = 30 * time.Second
 	fastMemory  = 2 * time.Second
 	briefMemory = 300 * time.Millisecond
+	// heldUp is for how long a machine that is short of CPU holds up calls.
+	heldUp = time.Second
 	// followedAfter is how long after the first calls others must come, or they were
 	// all: a crowd's calls may be some milliseconds on their way.
 	followedAfter = 10 * time.Millisecond
@@ -117,12 +123,13 @@ func (r Rates) renew(s Snapshot, p Params) Rates {
 			r.Guessed += held
 		}
 	}
-	now := Window{Calls: came, Span: s.Elapsed}
+	now := Window{Calls: came - r.Missing, Span: s.Elapsed}
 	r.Brief = r.Brief.add(came, s.Elapsed, briefMemory)
-	if r.Slow.Span > 0 && now.surprises(r.Slow) && r.Brief.surprises(r.Slow) {
-		r.Slow, r.Fast = now, Window{}
+	if r.Slow.Span > 0 && now.surprises(r.Slow) {
+		r.Slow, r.Fast, r.Missing = Window{Calls: came, Span: s.Elapsed}, Window{}, 0
 		return r
 	}
+	r.Missing, r.Promised = r.missing(came, s.Elapsed)
 	if r.Slow.Span > 0 {
 		r.Fast = r.Fast.add(came, s.Elapsed, fastMemory)
 	}
@@ -131,6 +138,16 @@ func (r Rates) renew(s Snapshot, p Params) Rates {
 		r.Slow = r.Fast
 	}
 	return r
+}
+
+// missing is how many calls are, and the rate that promised them, after so many came in
+// a time. Calls are held up for no longer than heldUp; beyond that they have become fewer.
+func (r Rates) missing(came float64, elapsed time.Duration) (calls, rate float64) {
+	rate = r.Promised
+	if r.Missing <= 0 || r.Missing >= rate*heldUp.Seconds() {
+		rate = r.Slow.rate()
+	}
+	return min(max(0, r.Missing+rate*elapsed.Seconds()-came), rate*heldUp.Seconds()), rate
 }
 
 // aged is how long ago those were ordered that are on their way, in seconds, summed up.
