@@ -147,12 +147,26 @@ func TestNearest(t *testing.T) {
 		functions = append(functions, fn)
 	}
 	for name, want := range map[string]string{
-		"helo": "hello help", "hell": "hello hello-world help", "rezise": "resize", "thumbnail": "", "resize-photo": "", "ab": "a b",
+		"helo": "hello help", "hell": "hello help hello-world", "rezise": "resize", "thumbnail": "", "resize-photo": "", "ab": "a b",
 	} {
 		a := &app{home: "default"}
 		got := strings.Join(a.nearest(invoke.FunctionKey{Namespace: "default", Name: name}, functions), " ")
 		if got != want {
 			t.Errorf("nearest(%s) = %q, want %q", name, got, want)
 		}
+	}
+}
+
+func TestNearestNamesTheOwnNamespaceBeforeOtherTenants(t *testing.T) {
+	var functions []v1alpha1.Function
+	for _, namespace := range []string{"a", "b", "c", "mine", "z"} {
+		fn := v1alpha1.Function{}
+		fn.Namespace, fn.Name = namespace, "hello"
+		functions = append(functions, fn)
+	}
+	a := &app{home: "mine"}
+	got := strings.Join(a.nearest(invoke.FunctionKey{Namespace: "mine", Name: "helo"}, functions), " ")
+	if want := "hello a/hello b/hello"; got != want {
+		t.Errorf("nearest = %q, want %q", got, want)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -75,17 +76,34 @@ func isNotFound(err error) bool {
 const maxNear = 3
 
 // nearest are the functions that someone who wrote key may have meant: those of
-// that name in other namespaces, and those with nearly or more than that name.
+// that name in other namespaces, and those with nearly or more than that name;
+// first those of key's namespace, which it more likely meant than another
+// tenant's, then those that are written most like it.
 func (a *app) nearest(key invoke.FunctionKey, functions []v1alpha1.Function) []string {
-	var near []string
+	elsewhere := func(fn invoke.FunctionKey) int {
+		if fn.Namespace == key.Namespace {
+			return 0
+		}
+		return 1
+	}
+	var near []invoke.FunctionKey
 	for i := range functions {
-		name := functions[i].Name
-		if len(near) < maxNear && (distance(key.Name, name) <= max(1, len(key.Name)/3) ||
-			strings.HasPrefix(name, key.Name)) {
-			near = append(near, a.short(functions[i].Key()))
+		if fn := functions[i].Key(); distance(key.Name, fn.Name) <= max(1, len(key.Name)/3) || strings.HasPrefix(fn.Name, key.Name) {
+			near = append(near, fn)
 		}
 	}
-	return near
+	slices.SortFunc(near, func(x, y invoke.FunctionKey) int {
+		return cmp.Or(
+			cmp.Compare(elsewhere(x), elsewhere(y)),
+			cmp.Compare(distance(key.Name, x.Name), distance(key.Name, y.Name)),
+			cmp.Compare(x.String(), y.String()),
+		)
+	})
+	var names []string
+	for _, fn := range near[:min(len(near), maxNear)] {
+		names = append(names, a.short(fn))
+	}
+	return names
 }
 
 // distance is how many letters must be added, removed, changed or swapped with

@@ -43,7 +43,7 @@ var _ = Describe("The command windlass", func() {
 		Expect(windlass("explain", "hello", "--output", "json")).To(SatisfyAll(ContainSubstring(`"served": true`), ContainSubstring(`"reason": "FirstInstance"`)))
 		Expect(windlass("top", "--once")).To(MatchRegexp(`(?m)^hello\s.*FirstInstance|^hello\s.*no call waits`))
 		_, err = try("explain", "helo")
-		// Other tenants' functions may be meant as well.
+		// Other tenants' functions may be meant as well, but come after.
 		Expect(err).To(MatchError(MatchRegexp("did you mean (" + t.namespace + "/)?hello")))
 		// What has a log, a kubelet tells late.
 		Eventually(func() (string, error) { return try("logs", "hello") }, soon).Should(ContainSubstring("listening on :8080"))
