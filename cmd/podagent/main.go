@@ -30,6 +30,9 @@ import (
 // take 1 MiB for each of these, and clear it every time.
 var bufferSizes = []int{256, 4 << 10, 16 << 10, 32 << 10, 36 << 10, 72 << 10, 1 << 20}
 
+// loopback is where the function is.
+const loopback = "127.0.0.1"
+
 func main() {
 	experimental.SetDefaultBufferPool(mem.NewTieredBufferPool(bufferSizes...))
 	// An agent waits for one message after the other. With more than one
@@ -114,15 +117,15 @@ func serveDrained(agent *podagent.Agent, addr string, broke func(error)) (stop f
 // addAdapter makes the adapter for the function's protocol. It calls broke, at
 // most once, if the adapter cannot go on; what closes it returns that error.
 func addAdapter(deps *podagent.Deps, c agentenv.Config, broke func(error)) (closeIt func() error, err error) {
-	addr := net.JoinHostPort("127.0.0.1", strconv.Itoa(c.Port))
 	if c.Protocol == agentenv.ProtocolHTTP {
+		addr := net.JoinHostPort(loopback, strconv.Itoa(c.Port))
 		a := httpadapter.New(httpadapter.Config{Addr: addr, Concurrency: c.Concurrency})
 		deps.Adapter = a
 		return func() error { a.Close(); return nil }, nil
 	}
-	listener, err := net.Listen("tcp", addr)
+	listener, err := listenForRuntime(c)
 	if err != nil {
-		return nil, fmt.Errorf("listening for the function's runtime (WINDLASS_PORT must be free): %w", err)
+		return nil, err
 	}
 	if c.Spare {
 		api := lambda.NewSpare()
@@ -133,6 +136,23 @@ func addAdapter(deps *podagent.Deps, c agentenv.Config, broke func(error)) (clos
 	api := lambda.New(lambda.Config{Namespace: namespace, Function: name, Concurrency: c.Concurrency})
 	deps.Adapter = api
 	return serve(api, listener, broke), nil
+}
+
+// listenForRuntime listens where the function's runtime asks for calls.
+func listenForRuntime(c agentenv.Config) (net.Listener, error) {
+	if !c.ListenerInherited {
+		listener, err := net.Listen("tcp", net.JoinHostPort(loopback, strconv.Itoa(c.Port)))
+		if err != nil {
+			return nil, fmt.Errorf("listening for the function's runtime (WINDLASS_PORT must be free): %w", err)
+		}
+		return listener, nil
+	}
+	file := os.NewFile(agentenv.ListenerFD, "the inherited listener")
+	listener, err := net.FileListener(file)
+	if err != nil { // then the descriptor is somebody else's, and stays open
+		return nil, fmt.Errorf("listening for the function's runtime (WINDLASS_LISTENER_INHERITED needs a listener as file descriptor %d): %w", agentenv.ListenerFD, err)
+	}
+	return listener, file.Close()
 }
 
 // serve serves the Runtime API until it is closed.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -36,8 +37,9 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// program runs the program with an environment until it ends.
-func program(t testing.TB, env []string) (start func(), stop func(), end func() (code int, stderr string)) {
+// program runs the program with an environment, and with the files that it
+// inherits, until it ends.
+func program(t testing.TB, env []string, inherited ...*os.File) (start func(), stop func(), end func() (code int, stderr string)) {
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -46,6 +48,7 @@ func program(t testing.TB, env []string) (start func(), stop func(), end func() 
 	cmd := exec.Command(exe)
 	cmd.Env = append(slices.Clone(env), asProgram+"=1", "GOCOVERDIR="+t.TempDir())
 	cmd.Stderr = &stderr
+	cmd.ExtraFiles = inherited
 	start = func() {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
@@ -88,6 +91,10 @@ func TestEnvironmentThatMakesNoSenseIsExplained(t *testing.T) {
 		"a port that is taken": {
 			append(config().Environ(), "WINDLASS_PROTOCOL=LambdaRuntime", fmt.Sprintf("WINDLASS_PORT=%d", taken.Addr().(*net.TCPAddr).Port)),
 			[]string{"WINDLASS_PORT must be free"},
+		},
+		"a listener that nobody handed over": {
+			append(config().Environ(), "WINDLASS_PROTOCOL=LambdaRuntime", "WINDLASS_LISTENER_INHERITED=true"),
+			[]string{"WINDLASS_LISTENER_INHERITED needs a listener as file descriptor 3"},
 		},
 	}
 	for name, tc := range cases {
@@ -218,6 +225,41 @@ func TestLifeOfTheProgram(t *testing.T) {
 	}
 }
 
+func TestARuntimeThatAsksBeforeTheAgentIsThereIsAnswered(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	file, err := l.(*net.TCPListener).File()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	p := newPlane(t)
+	c := config()
+	c.Scheduler, c.Protocol, c.ListenerInherited, c.Port = p.addr, agentenv.ProtocolLambdaRuntime, true, l.Addr().(*net.TCPAddr).Port
+	early, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer early.Close()
+	fmt.Fprint(early, "GET /2018-06-01/runtime/invocation/next HTTP/1.1\r\nHost: h\r\n\r\n")
+	start, stop, end := program(t, c.Environ(), file)
+	start()
+	next, err := http.ReadResponse(bufio.NewReader(early), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answerEvent(t, &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}, c.Port, next)
+	p.serveOneCall(t)
+	stop()
+	p.hearGoodbye(t, "terminated")
+	if code, stderr := end(); code != 0 {
+		t.Errorf("exit code %d:\n%s", code, stderr)
+	}
+}
+
 func TestRunLeavesNothingBehind(t *testing.T) {
 	for _, protocol := range []string{agentenv.ProtocolHTTP, agentenv.ProtocolLambdaRuntime} {
 		t.Run(protocol, func(t *testing.T) {
@@ -256,12 +298,16 @@ func freePort(t testing.TB) int {
 	return l.Addr().(*net.TCPAddr).Port
 }
 
+func runtimeAPI(port int) string {
+	return fmt.Sprintf("http://127.0.0.1:%d/2018-06-01/runtime/invocation/", port)
+}
+
 // pollOnce takes one event from the Runtime API, as soon as that is there, and
 // answers it.
 func pollOnce(t *testing.T, port int) {
 	t.Helper()
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	base := fmt.Sprintf("http://127.0.0.1:%d/2018-06-01/runtime/invocation/", port)
+	base := runtimeAPI(port)
 	next, err := client.Get(base + "next")
 	for errors.Is(err, syscall.ECONNREFUSED) {
 		next, err = client.Get(base + "next")
@@ -269,9 +315,15 @@ func pollOnce(t *testing.T, port int) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	answerEvent(t, client, port, next)
+}
+
+// answerEvent answers the event that the Runtime API told next.
+func answerEvent(t *testing.T, client *http.Client, port int, next *http.Response) {
+	t.Helper()
 	_ = next.Body.Close()
 	id := next.Header.Get("Lambda-Runtime-Aws-Request-Id")
-	answer, err := client.Post(base+id+"/response", "text/plain", strings.NewReader("POST /path ping"))
+	answer, err := client.Post(runtimeAPI(port)+id+"/response", "text/plain", strings.NewReader("POST /path ping"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,10 @@ const (
 	ProtocolLambdaRuntime = "LambdaRuntime"
 )
 
+// ListenerFD is the file descriptor that ListenerInherited speaks of: the first
+// that a process can inherit beside its input, output and errors.
+const ListenerFD = 3
+
 // Config is what an agent needs to know.
 type Config struct {
 	// Spare says that the instance is of no function so far. Owner is then the
@@ -50,6 +54,10 @@ type Config struct {
 	// Port on 127.0.0.1: with HTTP the function listens there, with
 	// LambdaRuntime the agent does.
 	Port int
+	// ListenerInherited says that the agent need not listen at Port itself: its
+	// parent does, and handed the listener over as ListenerFD. So a function that
+	// was started with the agent finds the port open, whoever is faster.
+	ListenerInherited bool
 	// Concurrency is how many calls the function runs at a time, at least 1.
 	Concurrency int
 	// StartupTimeout bounds the time until the function can be called; of a
@@ -151,6 +159,7 @@ var fields = []field{
 	optional("WINDLASS_DRAIN_LISTEN", func(c *Config) *string { return &c.DrainListen }),
 	text("WINDLASS_PROTOCOL", func(c *Config) *string { return &c.Protocol }),
 	number("WINDLASS_PORT", 1, func(c *Config) *int { return &c.Port }),
+	flag("WINDLASS_LISTENER_INHERITED", func(c *Config) *bool { return &c.ListenerInherited }),
 	assigned(number("WINDLASS_CONCURRENCY", 1, func(c *Config) *int { return &c.Concurrency })),
 	duration("WINDLASS_STARTUP_TIMEOUT", func(c *Config) *time.Duration { return &c.StartupTimeout }),
 	assigned(duration("WINDLASS_BACKOFF_AFTER", func(c *Config) *time.Duration { return &c.BackoffAfter })),
@@ -202,6 +211,9 @@ func (c Config) contradictions() (errs []error) {
 	}
 	if c.Spare && c.Protocol != ProtocolLambdaRuntime {
 		errs = append(errs, fmt.Errorf("WINDLASS_PROTOCOL must be %s with WINDLASS_SPARE: code cannot be handed over by %s", ProtocolLambdaRuntime, ProtocolHTTP))
+	}
+	if c.ListenerInherited && c.Protocol == ProtocolHTTP {
+		errs = append(errs, fmt.Errorf("WINDLASS_LISTENER_INHERITED must not be set with WINDLASS_PROTOCOL %s: there the function listens, and not the agent", ProtocolHTTP))
 	}
 	if c.Spare && c.Owner == "" {
 		errs = append(errs, errors.New("WINDLASS_OWNER must be set with WINDLASS_SPARE: only the scheduler that made a spare instance assigns it"))

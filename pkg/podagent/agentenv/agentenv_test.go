@@ -14,6 +14,12 @@ func full() Config {
 	}
 }
 
+func inheriting() Config {
+	c := full()
+	c.Protocol, c.ListenerInherited = ProtocolLambdaRuntime, true
+	return c
+}
+
 func spare() Config {
 	return Config{
 		Spare: true, Scheduler: "127.0.0.1:7001", Owner: "10.0.0.1:7001", Token: "secret",
@@ -37,7 +43,7 @@ func lookup(env []string, replaced map[string]string) func(string) string {
 }
 
 func TestParseReadsWhatEnvironWrites(t *testing.T) {
-	for _, want := range []Config{full(), spare()} {
+	for _, want := range []Config{full(), inheriting(), spare()} {
 		got, err := Parse(lookup(want.Environ(), nil))
 		if err != nil {
 			t.Fatal(err)
@@ -76,6 +82,15 @@ func TestASpareInstanceIsTheFunctionsOnlyByItsAssignment(t *testing.T) {
 	_, err = Parse(lookup(spare().Environ(), map[string]string{"WINDLASS_PROTOCOL": ProtocolHTTP}))
 	if err == nil || !strings.Contains(err.Error(), "must be LambdaRuntime") {
 		t.Errorf("HTTP: %v", err)
+	}
+}
+
+func TestOnlyAnAgentThatListensInheritsAListener(t *testing.T) {
+	for value, wrong := range map[string]string{"true": "WINDLASS_LISTENER_INHERITED must not be set with WINDLASS_PROTOCOL HTTP", "3": `WINDLASS_LISTENER_INHERITED "3" is not true`} {
+		_, err := Parse(lookup(full().Environ(), map[string]string{"WINDLASS_LISTENER_INHERITED": value}))
+		if err == nil || !strings.Contains(err.Error(), wrong) {
+			t.Errorf("%s: error %v, want one that says %q", value, err, wrong)
+		}
 	}
 }
 

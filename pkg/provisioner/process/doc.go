@@ -12,6 +12,10 @@
 // function is asked once the agent has left. Each Start is answered by one
 // Exit, after both processes have been reaped.
 //
+// Where the function asks the agent for calls (the Lambda Runtime API), the agent
+// inherits an open listener: a function that is faster than its agent waits instead
+// of finding nobody.
+//
 // On Linux a child dies with Windlass even if that is killed with SIGKILL. What
 // the children themselves have started is out of reach in that one case.
 //

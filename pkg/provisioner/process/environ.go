@@ -92,18 +92,20 @@ func lastWins(env []string) []string {
 func agentEnv(parent []string, spec provisioner.InstanceSpec, port int, schedulerAddr string) []string {
 	f := spec.Function
 	env := agentenv.Config{
-		Scheduler:      schedulerAddr,
-		FunctionUID:    string(f.UID),
-		Function:       f.Key().String(),
-		Generation:     f.Generation,
-		CID:            string(spec.CID),
-		Token:          spec.Token,
-		Protocol:       string(f.Spec.Protocol),
-		Port:           port,
-		Concurrency:    int(f.Spec.Concurrency),
-		StartupTimeout: f.Spec.StartupTimeout.Duration,
-		BackoffAfter:   f.Spec.Scaling.BackoffAfter.Duration,
-		IdleTimeout:    f.Spec.Scaling.IdleTimeout.Duration,
+		Scheduler:   schedulerAddr,
+		FunctionUID: string(f.UID),
+		Function:    f.Key().String(),
+		Generation:  f.Generation,
+		CID:         string(spec.CID),
+		Token:       spec.Token,
+		Protocol:    string(f.Spec.Protocol),
+		Port:        port,
+		// What the function asks for calls exists before the function does.
+		ListenerInherited: f.Spec.Protocol == v1alpha1.ProtocolLambdaRuntime,
+		Concurrency:       int(f.Spec.Concurrency),
+		StartupTimeout:    f.Spec.StartupTimeout.Duration,
+		BackoffAfter:      f.Spec.Scaling.BackoffAfter.Duration,
+		IdleTimeout:       f.Spec.Scaling.IdleTimeout.Duration,
 	}.Environ()
 	for _, kv := range parent {
 		if strings.HasPrefix(kv, "PATH=") {

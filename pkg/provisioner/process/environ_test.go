@@ -107,6 +107,17 @@ func TestAgentEnvIsWhatTheAgentReadsAndPath(t *testing.T) {
 	}
 }
 
+func TestTheAgentListensForARuntimeAndNotForAnHTTPServer(t *testing.T) {
+	spec := specFor("stage", "c-1")
+	for protocol, want := range map[v1alpha1.Protocol]bool{v1alpha1.ProtocolHTTP: false, v1alpha1.ProtocolLambdaRuntime: true} {
+		spec.Function.Spec.Protocol = protocol
+		got, err := agentenv.Parse(lookup(agentEnv(nil, spec, 8080, "127.0.0.1:7001")))
+		if err != nil || got.ListenerInherited != want {
+			t.Errorf("%s: inherits a listener: %v, %v; want %v", protocol, got.ListenerInherited, err, want)
+		}
+	}
+}
+
 func lookup(env []string) func(string) string {
 	return func(name string) string {
 		for _, kv := range env {

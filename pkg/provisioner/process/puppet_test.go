@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/windlass-dev/windlass/pkg/podagent/agentenv"
 )
 
 // A puppet is this test binary in the role of a function, an agent, or
@@ -95,6 +97,10 @@ func obey(conn net.Conn, order, stage string) {
 		answer = os.Getenv(arg)
 	case "getwd":
 		answer, _ = os.Getwd()
+	case "serve-inherited":
+		answer = serveInherited(arg)
+	case "call-runtime-api":
+		answer = hear(os.Getenv("AWS_LAMBDA_RUNTIME_API"))
 	case "ignore-term":
 		signal.Ignore(syscall.SIGTERM)
 	case "spawn":
@@ -107,6 +113,35 @@ func obey(conn net.Conn, order, stage string) {
 		answer = "no such order: " + order
 	}
 	fmt.Fprintln(conn, answer)
+}
+
+// serveInherited says words to the first who calls at the inherited listener.
+func serveInherited(words string) string {
+	l, err := net.FileListener(os.NewFile(agentenv.ListenerFD, "listener"))
+	if err != nil {
+		return err.Error()
+	}
+	conn, err := l.Accept()
+	if err != nil {
+		return err.Error()
+	}
+	fmt.Fprint(conn, words)
+	conn.Close()
+	return "done"
+}
+
+// hear is all that is said at addr.
+func hear(addr string) string {
+	conn, err := net.Dial("tcp", addr)
+	if err != nil {
+		return err.Error()
+	}
+	defer conn.Close()
+	words, err := io.ReadAll(conn)
+	if err != nil {
+		return err.Error()
+	}
+	return string(words)
 }
 
 // playParent is a Windlass with one instance.

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -44,6 +46,38 @@ func TestAnInstanceLivesUntilItsAgentLeaves(t *testing.T) {
 	}
 	wantReaped(t, function)
 	wantReaped(t, agent)
+	th.wantNoTrace()
+}
+
+func TestAFunctionThatIsFasterThanItsAgentWaitsForIt(t *testing.T) {
+	th := newTheatre(t, never)
+	spec := specFor(th.path, "c-1")
+	spec.Function.Spec.Protocol = v1alpha1.ProtocolLambdaRuntime
+	th.Start(spec)
+	function, agent := th.await(roleFunction, "c-1"), th.await(roleAgent, "c-1")
+	addr := function.ask("getenv AWS_LAMBDA_RUNTIME_API")
+	conn, err := net.Dial("tcp", addr) // nobody accepts yet
+	if err != nil {
+		t.Fatalf("before the agent serves: %v", err)
+	}
+	defer conn.Close()
+	agent.ask("serve-inherited good morning")
+	if words, err := io.ReadAll(conn); string(words) != "good morning" || err != nil {
+		t.Errorf("the agent says %q, %v", words, err)
+	}
+	function.order("call-runtime-api")
+	agent.ask("serve-inherited good night")
+	if got := function.line(); got != "good night" {
+		t.Errorf("the function hears %q", got)
+	}
+	function.ask("ignore-term")
+	agent.kill(syscall.SIGKILL)
+	agent.awaitEnd()
+	if got := function.ask("call-runtime-api"); !strings.Contains(got, "connection refused") {
+		t.Errorf("once the agent has ended somebody listens: %q", got)
+	}
+	function.order("exit 0")
+	th.exit()
 	th.wantNoTrace()
 }
 

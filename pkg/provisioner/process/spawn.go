@@ -3,11 +3,13 @@ package process
 import (
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"syscall"
 
+	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 )
 
@@ -18,6 +20,8 @@ type prepared struct {
 	logs            *logs
 	workDir         string
 	port            int
+	// listener is the agent's, at port; nil if the function listens there.
+	listener *os.File
 }
 
 // prepare gathers all that an instance needs; checkNames must have passed. If
@@ -41,6 +45,11 @@ func (r *Runtime) prepare(spec provisioner.InstanceSpec) (_ *prepared, err error
 	if p.port, err = r.ports.take(); err != nil {
 		return nil, preparing(err)
 	}
+	if spec.Function.Spec.Protocol == v1alpha1.ProtocolLambdaRuntime {
+		if p.listener, err = listen(p.port); err != nil {
+			return nil, preparing(err)
+		}
+	}
 	prog, err := programOf(spec.Function, p.workDir, r.launcher)
 	if err != nil {
 		return nil, fmt.Errorf("starting the function: %w", err)
@@ -50,6 +59,9 @@ func (r *Runtime) prepare(spec provisioner.InstanceSpec) (_ *prepared, err error
 	p.function.Env = functionEnv(parent, spec, p.port, prog)
 	p.agent = command(r.config.AgentPath, []string{filepath.Base(r.config.AgentPath)}, p.workDir, p.logs.agent)
 	p.agent.Env = agentEnv(parent, spec, p.port, r.config.SchedulerAddr)
+	if p.listener != nil {
+		p.agent.ExtraFiles = []*os.File{p.listener} // agentenv.ListenerFD
+	}
 	return p, nil
 }
 
@@ -67,6 +79,7 @@ func command(path string, argv []string, dir string, log *os.File) *exec.Cmd {
 
 // release gives back what p holds. Its processes must have been reaped.
 func (r *Runtime) release(p *prepared) error {
+	p.handOver()
 	if p.logs != nil {
 		p.logs.close()
 	}
@@ -74,6 +87,26 @@ func (r *Runtime) release(p *prepared) error {
 		r.ports.release(p.port)
 	}
 	return os.RemoveAll(p.workDir)
+}
+
+// listen listens at port, so that whoever calls there waits for the one who will
+// inherit the listener, however late that is.
+func listen(port int) (*os.File, error) {
+	l, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.ParseIP(loopback), Port: port})
+	if err != nil {
+		return nil, err
+	}
+	file, err := l.File() // of its own
+	return file, errors.Join(err, l.Close())
+}
+
+// handOver leaves the listener to the agent alone: when the agent ends, nobody
+// shall listen any more.
+func (p *prepared) handOver() {
+	if p.listener != nil {
+		// It fails only if it was closed before.
+		_ = p.listener.Close()
+	}
 }
 
 // start starts both processes. It must run on the forker's thread. If the
@@ -89,6 +122,7 @@ func (p *prepared) start(l *limiter) error {
 	if err := p.agent.Start(); err != nil {
 		return fmt.Errorf("starting the agent: %w", err)
 	}
+	p.handOver()
 	return nil
 }
 
