@@ -245,6 +245,7 @@ type fakeKeeper struct {
 	other    string // address of the owner, if it is another
 	silent   bool   // the other is, so that the scheduler stands in
 	orphaned bool
+	stalled  chan struct{} // until it is closed, nobody is told an epoch
 }
 
 func newFakeKeeper() *fakeKeeper { return &fakeKeeper{owned: true, changed: make(chan struct{}, 1)} }
@@ -308,7 +309,23 @@ func (k *fakeKeeper) change(how func()) {
 	}
 }
 
+// stall makes the scheduler stand still as soon as it asks what it owns.
+func (k *fakeKeeper) stall() (resume func()) {
+	stalled := make(chan struct{})
+	k.change(func() { k.stalled = stalled })
+	return func() {
+		k.change(func() { k.stalled = nil })
+		close(stalled)
+	}
+}
+
 func (k *fakeKeeper) Epoch(ownership.Slot) (uint64, bool) {
+	k.mu.Lock()
+	stalled := k.stalled
+	k.mu.Unlock()
+	if stalled != nil {
+		<-stalled
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return 7, k.owned

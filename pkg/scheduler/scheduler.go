@@ -60,6 +60,7 @@ type Scheduler struct {
 	// starts are those of all functions.
 	starts starts
 	spares *spares
+	stood  standstill
 }
 
 // New makes a Scheduler. It starts nothing.
@@ -113,6 +114,7 @@ func (s *Scheduler) Run(ctx context.Context) error {
 			s.metrics.late(s.deps.Now().Sub(due))
 			s.tick()
 		case <-audit.C:
+			s.noteTurn(s.deps.Now())
 			s.Audit()
 			if audits++; audits%countSlotsEvery == 1 {
 				s.countSlots()
@@ -284,8 +286,10 @@ func (s *Scheduler) kick(f *function) {
 // kicked is the other end of kick. What was urgent when the function was kicked may
 // have been done meanwhile.
 func (s *Scheduler) kicked(f *function) {
-	urgent := s.orders.urgent(s.deps.Now())
-	if urgent == 0 || !s.urgent(f) {
+	now := s.deps.Now()
+	s.noteTurn(now)
+	urgent := s.orders.urgent(now)
+	if urgent == 0 || !s.urgent(f) || s.stood.holds(now) {
 		return
 	}
 	if c := s.consider(f); c != nil {

@@ -11,16 +11,16 @@ import (
 // tick looks at every function that is not idle.
 func (s *Scheduler) tick() {
 	begun := s.deps.Now()
+	s.noteTurn(begun)
 	s.rooms.forget()
 	for _, f := range s.alarms.Due(begun) {
 		s.activate(f)
 	}
-	s.mu.Lock()
-	active := make([]*function, 0, len(s.active))
-	for f := range s.active {
-		active = append(active, f)
+	active := s.actives()
+	if s.stood.holds(begun) {
+		overlook(active)
+		return
 	}
-	s.mu.Unlock()
 	// 1. to 5. Decide for each function.
 	all := make([]*considered, 0, len(active))
 	for _, f := range active {
@@ -38,6 +38,17 @@ func (s *Scheduler) tick() {
 	// 9. Bring warm pools to their size, with what is left.
 	s.keepSpares()
 	s.metrics.ticked(s.deps.Now().Sub(begun))
+}
+
+// actives are the functions that are not idle.
+func (s *Scheduler) actives() []*function {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	active := make([]*function, 0, len(s.active))
+	for f := range s.active {
+		active = append(active, f)
+	}
+	return active
 }
 
 // consider decides for one function, or returns nil if there is nothing to decide.
