@@ -5,7 +5,7 @@ import * as dashboard from '@grafana/grafana-foundation-sdk/dashboard';
 import { frame, toFunction, toTraces, uids } from './frame';
 import { bars, graph, heading, number, spread } from './kit';
 import { quantiles, startStages } from './palette';
-import { chosen, orNone, orZero, quantile, rate, share } from './queries';
+import { chosen, increase, orNone, orZero, quantile, rate, share } from './queries';
 import { Column, rows } from './table';
 
 const total = 'windlass_scheduler_cold_start_duration_seconds';
@@ -33,7 +33,7 @@ export function coldStarts(): dashboard.DashboardBuilder {
     .withPanel(spread({
       title: 'How long starts take', unit: 's', width: 12, height: 10,
       description: 'How the durations of cold starts spread, over all functions. A second band high up is often an image that had to be pulled, or a node under load.',
-      query: `sum by (le) (increase(${total}_bucket[$__rate_interval]))`,
+      query: `sum by (le) (${increase(`${total}_bucket`)})`,
       links: [traces],
     }));
   stages(board);
@@ -127,6 +127,6 @@ function byFunction(board: dashboard.DashboardBuilder): void {
     .withPanel(graph({
       title: 'Starts over time', unit: 'short', width: 12, bars: true, stacked: true,
       description: 'Instances that started: the ten functions with most of them.',
-      queries: [{ expr: orNone('function', `topk(10, sum by (namespace, function) (increase(${started}[$__rate_interval])) > 0)`), legend: '{{namespace}} {{function}}' }],
+      queries: [{ expr: orNone('function', `topk(10, sum by (namespace, function) (${increase(started)}) > 0)`), legend: '{{namespace}} {{function}}' }],
     }));
 }

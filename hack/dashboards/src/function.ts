@@ -2,11 +2,12 @@
 
 import * as dashboard from '@grafana/grafana-foundation-sdk/dashboard';
 
+import { againstNeed, becoming, decisions, fatesMean, waiting } from './course';
 import { frame, toBoard, toTraces, uids } from './frame';
 import { graph, heading, number, spread } from './kit';
 import { byClass, codes } from './overview';
-import { callStages, fates, needed, plain, quantiles, startStages, states } from './palette';
-import { chosen, orNone, orZero, quantile, rate, share } from './queries';
+import { callStages, plain, quantiles, startStages } from './palette';
+import { chosen, increase, orNone, orZero, quantile, rate, share } from './queries';
 
 const calls = `windlass_gateway_invocations_total{${chosen}}`;
 const traces = '{ name = "invoke ${namespace}/${function}" }';
@@ -90,7 +91,7 @@ function callers(board: dashboard.DashboardBuilder): void {
     .withPanel(spread({
       title: 'Durations', unit: 's', width: 8,
       description: 'How the durations of calls spread: two bands are often warm and cold calls.',
-      query: `sum by (le) (increase(windlass_gateway_invocation_duration_seconds_bucket{${chosen}}[$__rate_interval]))`, exemplar: true,
+      query: `sum by (le) (${increase(`windlass_gateway_invocation_duration_seconds_bucket{${chosen}}`)})`, exemplar: true,
       links: [toTraces('Calls as traces', traces)],
     }))
     .withPanel(graph({
@@ -109,37 +110,19 @@ function provisioning(board: dashboard.DashboardBuilder): void {
   board
     .withRow(heading('Queue and provisioning'))
     .withPanel(graph({
-      title: 'Waiting calls', unit: 'short', width: 8,
+      ...waiting, title: 'Waiting calls', width: 8,
       description: 'Calls that wait for an instance, and the wait of the oldest. A queue that does not shrink while instances idle is wrong.',
-      queries: [
-        { expr: `sum(windlass_scheduler_queued{${chosen}})`, legend: 'waiting calls' },
-        { expr: `max(windlass_scheduler_oldest_wait_seconds{${chosen}})`, legend: 'oldest wait' },
-      ],
-      colours: { 'waiting calls': '#FF9830' },
-      right: { 'oldest wait': { unit: 's', label: 'oldest wait', colour: '#B877D9' } },
     }))
     .withPanel(graph({
-      title: 'Instances against need', unit: 'short', width: 8, stacked: true, colours: states,
+      ...againstNeed, title: 'Instances against need', width: 8,
       description: 'Instances by state, and how many the last decision held to be needed.',
-      queries: [
-        { expr: `sum by (state) (windlass_scheduler_instances{${chosen}})`, legend: '{{state}}' },
-        { expr: `sum(windlass_scheduler_required_instances{${chosen}})`, legend: 'needed' },
-      ],
-      over: { needed },
       links: [toBoard('Provisioning', uids.provisioning)],
     }))
     .withPanel(graph({
-      title: 'Decisions', unit: 'short', width: 8, bars: true, stacked: true,
+      ...decisions, title: 'Decisions', width: 8,
       description: 'Decisions to create instances, by reason. `windlass explain` tells of the last ones in words.',
-      queries: [{ expr: orNone('reason', `sum by (reason) (increase(windlass_scheduler_decisions_total{${chosen}}[$__rate_interval]))`), legend: '{{reason}}' }],
     }))
-    .withPanel(graph({
-      title: 'What became of instances', unit: 'short', width: 8, bars: true, colours: fates,
-      description: 'Instances that were ordered, and how they went on: *started*, *failed* to start, *withdrawn* before they were there, *evicted* for another function, *expired* for want of calls, *released* since no call is near.',
-      queries: ['ordered', 'started', 'failed', 'withdrawn', 'evicted', 'expired', 'released'].map((fate) => ({
-        expr: orZero(`sum(increase(windlass_scheduler_instances_${fate}_total{${chosen}}[$__rate_interval]))`), legend: fate,
-      })),
-    }))
+    .withPanel(graph({ ...becoming, title: 'What became of instances', width: 8, description: fatesMean }))
     .withPanel(graph({
       title: 'How long it runs and starts', unit: 's', width: 8, logarithmic: true,
       description: 'What decisions reckon with: the means of the last ten executions and of the last ten starts.',
@@ -194,9 +177,9 @@ function instances(board: dashboard.DashboardBuilder): void {
       title: 'Agents in trouble', unit: 'short', width: 8,
       description: 'Calls that broke, claims that were refused and streams that were made anew, as agents report them, and agents that are silent. All should be 0; reconnects come with every change of owner.',
       queries: [
-        { expr: orZero(`sum(increase(windlass_agent_calls_broken_total{${chosen}}[$__rate_interval]))`), legend: 'calls broken' },
-        { expr: orZero(`sum(increase(windlass_agent_claims_refused_total{${chosen}}[$__rate_interval]))`), legend: 'claims refused' },
-        { expr: orZero(`sum(increase(windlass_agent_reconnects_total{${chosen}}[$__rate_interval]))`), legend: 'reconnects' },
+        { expr: orZero(`sum(${increase(`windlass_agent_calls_broken_total{${chosen}}`)})`), legend: 'calls broken' },
+        { expr: orZero(`sum(${increase(`windlass_agent_claims_refused_total{${chosen}}`)})`), legend: 'claims refused' },
+        { expr: orZero(`sum(${increase(`windlass_agent_reconnects_total{${chosen}}`)})`), legend: 'reconnects' },
         { expr: orZero(`sum(windlass_scheduler_agents_silent{${chosen}})`), legend: 'silent' },
       ],
       colours: { 'calls broken': '#E02F44', 'claims refused': '#FF9830', reconnects: '#8AB8FF', silent: '#B877D9' },

@@ -2,13 +2,13 @@
 
 import * as dashboard from '@grafana/grafana-foundation-sdk/dashboard';
 
+import { againstNeed, becoming, decisions, fatesMean, waiting } from './course';
 import { frame, toBoard, toFunction, uids } from './frame';
 import { bars, graph, heading, number } from './kit';
-import { fates, needed, plain, states } from './palette';
-import { chosen, inNamespace, mean, orNone, orZero, quantile, rate, share } from './queries';
+import { plain, states } from './palette';
+import { chosen, increase, inNamespace, mean, orNone, orZero, quantile, rate, share } from './queries';
 import { rows } from './table';
 
-const increase = (series: string): string => `increase(${series}[$__rate_interval])`;
 const made = `windlass_scheduler_instances_ordered_total{${chosen}}`;
 
 export function provisioning(): dashboard.DashboardBuilder {
@@ -68,34 +68,19 @@ function glance(board: dashboard.DashboardBuilder): void {
 function need(board: dashboard.DashboardBuilder): void {
   board
     .withPanel(graph({
-      title: 'Created against needed', unit: 'short', width: 12, height: 9, stacked: true, colours: states,
+      ...againstNeed, title: 'Created against needed', width: 12, height: 9,
       description: 'Instances by state. The dashed line is what the last decisions held to be needed: what stands above it is left over from an earlier need, or waits for its time to leave.',
-      queries: [
-        { expr: `sum by (state) (windlass_scheduler_instances{${chosen}})`, legend: '{{state}}' },
-        { expr: `sum(windlass_scheduler_required_instances{${chosen}})`, legend: 'needed' },
-      ],
-      over: { needed },
     }))
     .withPanel(graph({
-      title: 'Decisions by reason', unit: 'short', width: 12, height: 9, bars: true, stacked: true, legendRight: true,
+      ...decisions, title: 'Decisions by reason', width: 12, height: 9, legendRight: true,
       description: 'Decisions to create instances, by reason. The words are those of `windlass explain`.',
-      queries: [{ expr: orNone('reason', `sum by (reason) (${increase(`windlass_scheduler_decisions_total{${chosen}}`)})`), legend: '{{reason}}' }],
     }));
 }
 
 function snapshot(board: dashboard.DashboardBuilder): void {
   board
     .withRow(heading('What decisions see'))
-    .withPanel(graph({
-      title: 'Calls', unit: 'short', width: 8,
-      description: 'Calls that wait, and the wait of the oldest.',
-      queries: [
-        { expr: `sum(windlass_scheduler_queued{${chosen}})`, legend: 'waiting calls' },
-        { expr: `max(windlass_scheduler_oldest_wait_seconds{${chosen}})`, legend: 'oldest wait' },
-      ],
-      colours: { 'waiting calls': '#FF9830' },
-      right: { 'oldest wait': { unit: 's', label: 'oldest wait', colour: '#B877D9' } },
-    }))
+    .withPanel(graph({ ...waiting, title: 'Calls', width: 8, description: 'Calls that wait, and the wait of the oldest.' }))
     .withPanel(graph({
       title: 'Arrivals', unit: 'reqps', width: 8,
       description: 'Calls in a second as the decider estimates them, which looks ahead, and as gateways answered them.',
@@ -138,13 +123,7 @@ function snapshot(board: dashboard.DashboardBuilder): void {
 function outcome(board: dashboard.DashboardBuilder): void {
   board
     .withRow(heading('What becomes of instances'))
-    .withPanel(graph({
-      title: 'Ordered, started, gone', unit: 'short', width: 12, bars: true, colours: fates, legendRight: true,
-      description: 'Instances that were *ordered*, and how they went on: *started*, *failed* to start, *withdrawn* before they were there, *evicted* for another function, *expired* for want of calls, *released* since no call is near.',
-      queries: ['ordered', 'started', 'failed', 'withdrawn', 'evicted', 'expired', 'released'].map((fate) => ({
-        expr: orZero(`sum(${increase(`windlass_scheduler_instances_${fate}_total{${chosen}}`)})`), legend: fate,
-      })),
-    }))
+    .withPanel(graph({ ...becoming, title: 'Ordered, started, gone', width: 12, legendRight: true, description: fatesMean }))
     .withPanel(graph({
       title: 'Why starts fail', unit: 'short', width: 6, bars: true, stacked: true,
       description: 'Instances that did not start, by reason. docs/troubleshooting.md explains each.',

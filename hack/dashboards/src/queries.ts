@@ -9,6 +9,9 @@ export const inNamespace = 'namespace=~"$namespace"';
 /** The part of a second's increase, over a window that fits the panel's resolution. */
 export const rate = (series: string): string => `rate(${series}[$__rate_interval])`;
 
+/** What was added in a window that fits the panel's resolution. */
+export const increase = (series: string): string => `increase(${series}[$__rate_interval])`;
+
 /** A sum that is 0 where no such series exists yet, such as a counter of what has not happened. */
 export const orZero = (expr: string): string => `${expr} or vector(0)`;
 

@@ -5,9 +5,7 @@ import * as dashboard from '@grafana/grafana-foundation-sdk/dashboard';
 import { frame, uids } from './frame';
 import { graph, heading, number, spread } from './kit';
 import { bad, good, plain, warning } from './palette';
-import { orNone, orZero, quantile, rate } from './queries';
-
-const increase = (series: string): string => `increase(${series}[$__rate_interval])`;
+import { increase, orNone, orZero, quantile, rate } from './queries';
 
 export function scheduler(): dashboard.DashboardBuilder {
   const board = frame('Scheduler and ownership', uids.scheduler, 'Schedulers, the slots they own, their ticks, and the gateways\' claims and limits.', 'none');

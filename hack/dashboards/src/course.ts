@@ -1,0 +1,45 @@
+// What more than one dashboard draws of the chosen functions, for any size and words.
+
+import type { Looks, Query } from './kit';
+import { fates, needed, states } from './palette';
+import { chosen, increase, orNone, orZero } from './queries';
+
+type Drawn = { unit: string; queries: Query[] } & Looks;
+
+/** Calls that wait, and the wait of the oldest. */
+export const waiting: Drawn = {
+  unit: 'short',
+  queries: [
+    { expr: `sum(windlass_scheduler_queued{${chosen}})`, legend: 'waiting calls' },
+    { expr: `max(windlass_scheduler_oldest_wait_seconds{${chosen}})`, legend: 'oldest wait' },
+  ],
+  colours: { 'waiting calls': '#FF9830' },
+  right: { 'oldest wait': { unit: 's', label: 'oldest wait', colour: '#B877D9' } },
+};
+
+/** Instances by state, and how many the last decisions held to be needed. */
+export const againstNeed: Drawn = {
+  unit: 'short', stacked: true, colours: states,
+  queries: [
+    { expr: `sum by (state) (windlass_scheduler_instances{${chosen}})`, legend: '{{state}}' },
+    { expr: `sum(windlass_scheduler_required_instances{${chosen}})`, legend: 'needed' },
+  ],
+  over: { needed },
+};
+
+/** Decisions to create instances, by reason. */
+export const decisions: Drawn = {
+  unit: 'short', bars: true, stacked: true,
+  queries: [{ expr: orNone('reason', `sum by (reason) (${increase(`windlass_scheduler_decisions_total{${chosen}}`)})`), legend: '{{reason}}' }],
+};
+
+/** What became of instances that were ordered. */
+export const becoming: Drawn = {
+  unit: 'short', bars: true, colours: fates,
+  queries: Object.keys(fates).map((fate) => ({
+    expr: orZero(`sum(${increase(`windlass_scheduler_instances_${fate}_total{${chosen}}`)})`), legend: fate,
+  })),
+};
+
+/** What each of the fates means. */
+export const fatesMean = 'Instances that were *ordered*, and how they went on: *started*, *failed* to start, *withdrawn* before they were there, *evicted* for another function, *expired* for want of calls, *released* since no call is near.';
