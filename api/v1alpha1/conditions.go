@@ -47,6 +47,9 @@ const (
 	ReasonStartFailed = "StartFailed"
 	// ReasonStartTimeout says that it did not become ready in time.
 	ReasonStartTimeout = "StartTimeout"
+	// ReasonAgentSilent says that nothing more was heard of its agent, or that it
+	// did not end in time.
+	ReasonAgentSilent = "AgentSilent"
 	// ReasonImagePullFailed says that an image could not be had.
 	ReasonImagePullFailed = "ImagePullFailed"
 	// ReasonConfigMissing says that a Secret or ConfigMap, or a key in it, is

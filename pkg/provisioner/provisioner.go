@@ -370,13 +370,21 @@ func (p *Provisioner) stopOverdue() {
 	p.mu.Lock()
 	overdue := p.inventory.Overdue(p.deps.Now(), silencePatience)
 	for _, in := range overdue {
-		p.inventory.Blame(in.Key, v1alpha1.ReasonStartTimeout, overdueReason(in.State))
+		p.inventory.Blame(in.Key, overdueCode(in), overdueReason(in.State))
 	}
 	p.mu.Unlock()
 	for _, in := range overdue {
 		p.deps.Log.Warn("stopping an overdue instance", "cid", in.CID, "state", in.State.String(), "reason", overdueReason(in.State))
 		p.deps.Runtime.Stop(in.FunctionUID, in.CID)
 	}
+}
+
+// overdueCode tells an instance that did not come from one that had been there.
+func overdueCode(in Instance) string {
+	if in.State == Creating && !in.Adopted {
+		return v1alpha1.ReasonStartTimeout
+	}
+	return v1alpha1.ReasonAgentSilent
 }
 
 func overdueReason(s State) string {

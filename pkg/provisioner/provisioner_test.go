@@ -42,12 +42,13 @@ func (r *fakeRuntime) Exits() <-chan Exit { return r.exits }
 type told struct {
 	mu    sync.Mutex
 	lines []string
+	codes []string
 }
 
-func (e *told) add(format string, args ...any) {
+func (e *told) add(code, format string, args ...any) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.lines = append(e.lines, fmt.Sprintf(format, args...))
+	e.lines, e.codes = append(e.lines, fmt.Sprintf(format, args...)), append(e.codes, code)
 }
 
 func (e *told) all() []string {
@@ -57,10 +58,10 @@ func (e *told) all() []string {
 }
 
 func (e *told) StartFailed(key Key, why StartFailure) {
-	e.add("%s failed: %s", key.CID, why)
+	e.add(why.Code, "%s failed: %s", key.CID, why)
 }
 func (e *told) Gone(key Key, lost bool, why StartFailure) {
-	e.add("%s gone, lost %v: %s", key.CID, lost, why.Reason)
+	e.add(why.Code, "%s gone, lost %v: %s", key.CID, lost, why.Reason)
 }
 
 const cid1, cid2 = invoke.CID("00000007-000001"), invoke.CID("00000007-000002")
@@ -235,6 +236,9 @@ func TestSilentInstancesAreStopped(t *testing.T) {
 		synctest.Wait()
 		if lines := e.all(); len(lines) != 2 || !strings.HasPrefix(lines[1], "00000007-000002 failed: its agent was not heard of in time") {
 			t.Errorf("told %v", lines)
+		}
+		if want := []string{v1alpha1.ReasonAgentSilent, v1alpha1.ReasonStartTimeout}; !slices.Equal(e.codes, want) {
+			t.Errorf("the codes are %v, want %v", e.codes, want)
 		}
 	})
 }

@@ -89,11 +89,10 @@ func (r *Runtime) exists(in *instance, pod *corev1.Pod) {
 // the time before as well: whoever stopped it knows.
 func (r *Runtime) conclude(in *instance, pod *corev1.Pod, v verdict) {
 	if in.stopping {
-		lost := v.code == v1alpha1.ReasonNodeLost && v.blameNode
-		if v.code != v1alpha1.ReasonOutOfMemory && v.code != v1alpha1.ReasonFunctionExited {
+		nodeLost := v.code == v1alpha1.ReasonNodeLost && v.blameNode
+		if !nodeLost && v.code != v1alpha1.ReasonOutOfMemory && v.code != v1alpha1.ReasonFunctionExited {
 			v = verdict{reason: reasonStopped, logTail: v.logTail}
 		}
-		v.blameNode = lost
 	} else if d := disrupted(pod); d.ended && pod.DeletionTimestamp != nil {
 		d.logTail = v.logTail
 		v = d

@@ -496,3 +496,23 @@ func TestTheEndOfTheFunctionIsWaitedForWhenTheAgentsIsToldFirst(t *testing.T) {
 		})
 	}
 }
+
+func TestANodeThatWasLostIsWhyAPodThatWasStoppedEnds(t *testing.T) {
+	play(t, testConfig(), oneNode, func(th *theatre) {
+		th.lingering = true
+		f := testFunction("hello")
+		th.start(f, "c-1")
+		th.report(th.pod(f, "c-1"))
+		th.Stop(string(f.UID), "c-1") // nothing was heard of it
+		th.report(th.pod(f, "c-1"), func(pod *corev1.Pod) { pod.DeletionTimestamp = new(metav1.Now()) })
+		th.noExit()
+		silent := readyNode("node-1", func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionUnknown })
+		if err := th.client.Tracker().Update(corev1.SchemeGroupVersion.WithResource("nodes"), silent, ""); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if e := th.exit(); e.Code != v1alpha1.ReasonNodeLost || !strings.Contains(e.Reason, "node-1 is not ready") {
+			t.Errorf("exit %+v, want one because of the node", e)
+		}
+	})
+}
