@@ -4,17 +4,17 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
-
-	"github.com/windlass-dev/windlass/test/faults/lab"
 )
 
-// holdings are what a member holds.
-type holdings struct {
+// holding is what a member holds.
+type holding struct {
+	name, role      string
 	goroutines, fds float64
 	// waiting are calls at a gateway, and tickets at a scheduler.
 	waiting float64
@@ -31,41 +31,66 @@ const (
 func (r *runner) leaks(ctx context.Context) []string {
 	ctx, cancel := context.WithTimeout(ctx, leakPatience)
 	defer cancel()
+	var found []string
 	for {
-		var leaks []string
-		for name, now := range r.holdings(ctx) {
-			usual := r.usual[name]
-			if now.goroutines > usual.goroutines+spareGoroutines || now.fds > usual.fds+spareFDs {
-				leaks = append(leaks, fmt.Sprintf("leak: %s has %.0f goroutines and %.0f files, and %.0f and %.0f at the start",
-					name, now.goroutines, now.fds, usual.goroutines, usual.fds))
+		now, err := r.holdings(ctx)
+		switch {
+		case err == nil:
+			found = leaksOf(r.usual, now)
+			if len(found) == 0 {
+				return nil
 			}
-			if now.waiting > 0 {
-				leaks = append(leaks, fmt.Sprintf("leak: %.0f calls wait at %s, and nobody calls", now.waiting, name))
-			}
+		case len(found) == 0:
+			found = []string{"nobody knows of leaks: " + err.Error()}
 		}
-		if len(leaks) == 0 || ctx.Err() != nil {
-			return leaks
+		if ctx.Err() != nil {
+			return found
 		}
 		wait(ctx, 500*time.Millisecond)
 	}
 }
 
-// holdings asks every gateway and scheduler what it holds.
-func (r *runner) holdings(ctx context.Context) map[string]holdings {
-	all := make(map[string]holdings)
-	for _, members := range [][]*lab.Member{r.lab.Gateways, r.lab.Schedulers} {
-		for _, m := range members {
-			metrics, err := readMetrics(ctx, r.lab.MetricsURL(m))
-			if err != nil {
-				continue
-			}
-			all[m.Name] = holdings{
-				goroutines: sum(metrics["go_goroutines"]), fds: sum(metrics["process_open_fds"]),
-				waiting: sum(metrics["windlass_scheduler_queued"]) + sum(metrics["windlass_gateway_invocations_in_flight"]),
+// leaksOf compares what members hold with what was usual for the one of their role
+// that held most: the owner of a function has its instances' connections, and
+// another one may own it later.
+func leaksOf(usual, now []holding) (leaks []string) {
+	for _, h := range now {
+		var most holding
+		for _, u := range usual {
+			if u.role == h.role {
+				most.goroutines, most.fds = max(most.goroutines, u.goroutines), max(most.fds, u.fds)
 			}
 		}
+		if h.goroutines > most.goroutines+spareGoroutines || h.fds > most.fds+spareFDs {
+			leaks = append(leaks, fmt.Sprintf("leak: %s has %.0f goroutines and %.0f files, and no %s had more than %.0f and %.0f at the start",
+				h.name, h.goroutines, h.fds, h.role, most.goroutines, most.fds))
+		}
+		if h.waiting > 0 {
+			leaks = append(leaks, fmt.Sprintf("leak: %.0f calls wait at %s, and nobody calls", h.waiting, h.name))
+		}
 	}
-	return all
+	return leaks
+}
+
+// holdings asks every gateway and scheduler what it holds.
+func (r *runner) holdings(ctx context.Context) ([]holding, error) {
+	var all []holding
+	for _, m := range slices.Concat(r.lab.Gateways, r.lab.Schedulers) {
+		metrics, err := readMetrics(ctx, r.lab.MetricsURL(m))
+		if err != nil {
+			return nil, fmt.Errorf("%s does not tell what it holds: %w", m.Name, err)
+		}
+		h := holding{
+			name: m.Name, role: "gateway",
+			goroutines: sum(metrics["go_goroutines"]), fds: sum(metrics["process_open_fds"]),
+			waiting: sum(metrics["windlass_scheduler_queued"]) + sum(metrics["windlass_gateway_invocations_in_flight"]),
+		}
+		if slices.Contains(r.lab.Schedulers, m) {
+			h.role = "scheduler"
+		}
+		all = append(all, h)
+	}
+	return all, nil
 }
 
 func readMetrics(ctx context.Context, url string) (map[string]*dto.MetricFamily, error) {

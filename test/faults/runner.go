@@ -26,8 +26,8 @@ type runner struct {
 	epochs  *epochWatch
 	// read is how much of the ledger earlier rows have written, in bytes.
 	read int64
-	// usual is what each member holds when nothing is wrong.
-	usual map[string]holdings
+	// usual is what members hold when nothing is wrong.
+	usual []holding
 }
 
 // newRunner creates the functions that are always there, and waits for them.
@@ -57,7 +57,9 @@ func newRunner(ctx context.Context, l *lab.Lab, o options, out io.Writer) (*runn
 	if err := s.atRest(ctx); err != nil {
 		return nil, err
 	}
-	r.usual = r.holdings(ctx)
+	if r.usual, err = r.holdings(ctx); err != nil {
+		return nil, err
+	}
 	return r, nil
 }
 
