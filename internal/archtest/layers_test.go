@@ -114,6 +114,7 @@ var rows = []struct {
 		"test/scaleout",
 		"test/simulate",
 		"test/tenant",
+		"test/terminal",
 		"test/twin",
 	}},
 }

@@ -9,77 +9,25 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"syscall"
 
 	"github.com/charmbracelet/x/ansi"
-	"github.com/creack/pty"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	"golang.org/x/sys/unix"
-)
 
-// terminal is a pseudo-terminal that a program runs on.
-type terminal struct {
-	keys, tty *os.File
-	shown     *lines
-	ended     chan error
-	modes     *unix.Termios
-}
+	"github.com/windlass-dev/windlass/test/terminal"
+)
 
 const leaveScreen = "\x1b[?1049l"
 
 // onTerminal runs a verb on a terminal of its own.
-func (c *command) onTerminal(environ []string, args ...string) *terminal {
+func (c *command) onTerminal(environ []string, args ...string) *terminal.Terminal {
 	GinkgoHelper()
-	keys, tty, err := pty.Open()
-	Expect(err).NotTo(HaveOccurred())
-	t := &terminal{keys: keys, tty: tty, shown: &lines{}, ended: make(chan error, 1)}
-	t.resize(150, 24)
-	t.modes = t.getModes()
 	cmd := exec.Command(filepath.Join(binaries, "windlass"), append([]string{"--data-dir", c.dataDir}, args...)...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = tty, tty, tty
 	cmd.Env = append(append(os.Environ(), "TERM=xterm-256color"), environ...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	Expect(cmd.Start()).To(Succeed())
-	copied := make(chan struct{})
-	go func() {
-		defer close(copied)
-		_, _ = io.Copy(t.shown, keys)
-	}()
-	go func() { t.ended <- cmd.Wait() }()
-	DeferCleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = tty.Close()
-		_ = keys.Close()
-		<-copied
-	})
+	t, err := terminal.Start(cmd)
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(t.Close)
 	return t
-}
-
-func (t *terminal) getModes() *unix.Termios {
-	GinkgoHelper()
-	modes, err := unix.IoctlGetTermios(int(t.tty.Fd()), unix.TCGETS)
-	Expect(err).NotTo(HaveOccurred())
-	return modes
-}
-
-func (t *terminal) resize(columns, rows uint16) {
-	GinkgoHelper()
-	Expect(pty.Setsize(t.keys, &pty.Winsize{Cols: columns, Rows: rows})).To(Succeed())
-}
-
-// press presses keys and returns what is shown from then on. Only what changes is
-// written to a terminal, so the size changes too, after which all of it is.
-func (t *terminal) press(keys string, columns uint16) func() string {
-	GinkgoHelper()
-	before := len(t.shown.String())
-	_, err := t.keys.WriteString(keys)
-	Expect(err).NotTo(HaveOccurred())
-	return func() string {
-		t.resize(columns, 24)
-		columns ^= 1
-		return ansi.Strip(t.shown.String()[before:])
-	}
 }
 
 // twoProbes are the functions hello and another.
@@ -104,22 +52,20 @@ var _ = Describe("windlass top", func() {
 		c := up(twoProbes())
 		call(c, 1)
 		t := c.onTerminal(nil, "top", "--interval", "200ms")
-		all := func() string { return ansi.Strip(t.shown.String()) }
-		Eventually(all, "10s").Should(And(ContainSubstring("windlass top"), ContainSubstring("▾QUEUE"), ContainSubstring("hello"), ContainSubstring("another")))
-		Expect(t.getModes()).NotTo(Equal(t.modes), "keys are read one by one")
+		Eventually(t.Text, "10s").Should(And(ContainSubstring("windlass top"), ContainSubstring("▾QUEUE"), ContainSubstring("hello"), ContainSubstring("another")))
+		Expect(t.Modes()).NotTo(Equal(t.Fresh()), "keys are read one by one")
 		call(c, 20)
 		By("sorting by name")
-		Eventually(t.press("n", 150), "10s").Should(MatchRegexp(`FUNCTION▾(?s:.*)another(?s:.*)hello`))
-		Eventually(t.press("r", 150), "10s").Should(MatchRegexp(`▾CALLS/S(?s:.*)hello .*ms(?s:.*)another`))
+		Eventually(t.After("n"), "10s").Should(MatchRegexp(`FUNCTION▾(?s:.*)another(?s:.*)hello`))
+		Eventually(t.After("r"), "10s").Should(MatchRegexp(`▾CALLS/S(?s:.*)hello .*ms(?s:.*)another`))
 		By("looking at one function")
-		Eventually(t.press("\r", 150), "10s").Should(And(ContainSubstring("default/hello"), ContainSubstring("Last decisions"),
+		Eventually(t.After("\r"), "10s").Should(And(ContainSubstring("default/hello"), ContainSubstring("Last decisions"),
 			ContainSubstring("FirstInstance: the first call came")))
 		By("quitting")
-		_, err := t.keys.WriteString("q")
-		Expect(err).NotTo(HaveOccurred())
-		Eventually(t.ended, "10s").Should(Receive(BeNil()))
-		Expect(t.getModes()).To(Equal(t.modes))
-		shown := t.shown.String()
+		Expect(t.Type("q")).To(Succeed())
+		Eventually(t.Ended(), "10s").Should(Receive(BeNil()))
+		Expect(t.Modes()).To(Equal(t.Fresh()))
+		shown := t.Shown()
 		Expect(shown).To(ContainSubstring("\x1b[?1049h"), "it has a screen of its own")
 		_, after, left := strings.Cut(shown, leaveScreen)
 		Expect(left).To(BeTrue(), "it leaves its screen")
@@ -130,11 +76,10 @@ var _ = Describe("windlass top", func() {
 	DescribeTable("has colours where they are wanted", func(environ []string, colours bool) {
 		c := up(twoProbes())
 		t := c.onTerminal(environ, "top")
-		Eventually(func() string { return ansi.Strip(t.shown.String()) }, "10s").Should(ContainSubstring("another"))
-		_, err := t.keys.WriteString("q")
-		Expect(err).NotTo(HaveOccurred())
-		Eventually(t.ended, "10s").Should(Receive(BeNil()))
-		coloured := regexp.MustCompile(`\x1b\[([0-9;]*;)?(3[0-7]|38;|9[0-7])[0-9;]*m`).MatchString(t.shown.String())
+		Eventually(t.Text, "10s").Should(ContainSubstring("another"))
+		Expect(t.Type("q")).To(Succeed())
+		Eventually(t.Ended(), "10s").Should(Receive(BeNil()))
+		coloured := regexp.MustCompile(`\x1b\[([0-9;]*;)?(3[0-7]|38;|9[0-7])[0-9;]*m`).MatchString(t.Shown())
 		Expect(coloured).To(Equal(colours))
 	},
 		Entry("on a terminal", nil, true),

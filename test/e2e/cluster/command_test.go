@@ -8,6 +8,8 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+
+	"github.com/windlass-dev/windlass/test/terminal"
 )
 
 var _ = Describe("The command windlass", func() {
@@ -42,6 +44,20 @@ var _ = Describe("The command windlass", func() {
 		Expect(windlass("explain", "hello")).To(MatchRegexp(`ordered 1: FirstInstance: .*placed on node `))
 		Expect(windlass("explain", "hello", "--output", "json")).To(SatisfyAll(ContainSubstring(`"served": true`), ContainSubstring(`"reason": "FirstInstance"`)))
 		Expect(windlass("top", "--once")).To(MatchRegexp(`(?m)^hello\s.*FirstInstance|^hello\s.*no call waits`))
+		By("watching it on a terminal")
+		watching := exec.Command(program, "top", "--kubeconfig", shared.Kubeconfig, "--namespace", t.namespace)
+		watching.Env = append(os.Environ(), "KUBECONFIG=", "HOME="+GinkgoT().TempDir(), "TERM=xterm-256color")
+		screen, err := terminal.Start(watching)
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(screen.Close)
+		Eventually(screen.Text, soon).Should(And(ContainSubstring("windlass top"), ContainSubstring("hello")))
+		calls := t.startLoad("hello", "/", 2)
+		Eventually(screen.After(""), soon).Should(MatchRegexp(`hello +\d.* [1-9][0-9.]* .*ms`), "its calls in a second")
+		Eventually(screen.After("\r"), soon).Should(And(ContainSubstring(t.namespace+"/hello"), ContainSubstring("Last decisions")))
+		Expect(screen.Type("q")).To(Succeed())
+		Eventually(screen.Ended(), soon).Should(Receive(BeNil()))
+		Expect(calls.stop().Failed).To(BeZero())
+
 		_, err = try("explain", "helo")
 		// Other tenants' functions may be meant as well, but come after.
 		Expect(err).To(MatchError(MatchRegexp("did you mean (" + t.namespace + "/)?hello")))
