@@ -100,6 +100,7 @@ func (s *Scheduler) hello(hello *wirev1.Hello) (*pullStream, error) {
 	}
 	f.greeted(key.CID, hello, s.deps.Now())
 	s.deps.Log.Info("an instance joined", "function", f.current().Key().String(), "cid", key.CID)
+	s.activate(f) // it may be one too many
 	return p, nil
 }
 

@@ -104,7 +104,7 @@ func (s *Scheduler) conclude(c *considered, known *idleness) {
 	s.chronicle.keep(s, c)
 	// 8. Rest.
 	s.releaseIdle(c)
-	if c.wanted() == 0 && c.snapshot.Waiting() == 0 && c.counts.Creating == 0 {
+	if c.wanted() == 0 && c.snapshot.Waiting() == 0 && c.counts.Creating == 0 && !c.tooMany() {
 		s.rest(c)
 	}
 }

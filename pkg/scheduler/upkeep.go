@@ -73,17 +73,31 @@ func evictPolicy(fn *v1alpha1.Function, kept upkeep.Upkeep, idleFor time.Duratio
 	return queue.EvictPolicy{Min: limits(fn, kept).Min, IdleFor: idleFor}
 }
 
-// releaseIdle retires the idle instances of a function of which none is kept.
+// tooMany tells whether the function has more instances than it may: its most was
+// lowered, or some came back that nobody could reach while others were ordered.
+func (c *considered) tooMany() bool {
+	most := limits(c.fn, c.upkeep).Max
+	return most > 0 && c.counts.Created > most
+}
+
+// releaseIdle retires idle instances that are not to wait until their own times are
+// over: those beyond the function's most, and all beyond its least when no call is near.
 func (s *Scheduler) releaseIdle(c *considered) {
-	if !c.upkeep.ReleasesIdle() || c.counts.Created == 0 {
+	policy, reason := evictPolicy(c.fn, c.upkeep, 1), "no call is near"
+	switch {
+	case c.counts.Created == 0:
+		return
+	case c.upkeep.ReleasesIdle():
+	case c.tooMany():
+		policy.Min, reason = limits(c.fn, c.upkeep).Max, "there are more than scaling.max"
+	default:
 		return
 	}
-	policy := evictPolicy(c.fn, c.upkeep, 1)
 	for _, idle := range c.function.broker.LongestIdle(policy) {
-		if s.retire(idleInstance{c.function, idle.CID}, policy, "no call is near") {
+		if s.retire(idleInstance{c.function, idle.CID}, policy, reason) {
 			c.function.note(instanceReleased, 1)
 			s.deps.Log.Info("released an idle instance", "function", c.fn.Key().String(), "cid", idle.CID,
-				"idle", idle.Idle, "again", c.upkeep.Change)
+				"reason", reason, "idle", idle.Idle, "again", c.upkeep.Change)
 		}
 	}
 }
