@@ -95,7 +95,7 @@ var (
 	withdrawnSeries = readCounter("windlass_scheduler_instances_withdrawn_total",
 		"Instances that were ended while they were being created, since they were not wanted any more.", "namespace", "function")
 	releasedSeries = readCounter("windlass_scheduler_instances_released_total",
-		"Idle instances that were retired, since the function's idle times say that no call is near.", "namespace", "function")
+		"Idle instances that were retired, since the function's idle times say that no call is near or there were more than scaling.max.", "namespace", "function")
 	expiredSeries = readCounter("windlass_scheduler_instances_expired_total",
 		"Instances that left because they had waited for calls in vain.", "namespace", "function")
 )

@@ -36,7 +36,7 @@ func (r *runner) leaks(ctx context.Context) []string {
 		now, err := r.holdings(ctx)
 		switch {
 		case err == nil:
-			found = leaksOf(r.usual, now)
+			found = append(leaksOf(r.usual, now), r.surplus()...)
 			if len(found) == 0 {
 				return nil
 			}
@@ -50,20 +50,30 @@ func (r *runner) leaks(ctx context.Context) []string {
 	}
 }
 
+// surplus says which of the standing functions have more pods than they may.
+func (r *runner) surplus() (found []string) {
+	for _, name := range []string{work, again} {
+		if pods := r.lab.Kubelet.PodsOf(name); len(pods) > atMost {
+			found = append(found, fmt.Sprintf("leak: %s has %d pods, and may have %d", name, len(pods), atMost))
+		}
+	}
+	return found
+}
+
 // leaksOf compares what members hold with what was usual for the one of their role
 // that held most: the owner of a function has its instances' connections, and
 // another one may own it later.
 func leaksOf(usual, now []holding) (leaks []string) {
 	for _, h := range now {
-		var most holding
+		var high holding
 		for _, u := range usual {
 			if u.role == h.role {
-				most.goroutines, most.fds = max(most.goroutines, u.goroutines), max(most.fds, u.fds)
+				high.goroutines, high.fds = max(high.goroutines, u.goroutines), max(high.fds, u.fds)
 			}
 		}
-		if h.goroutines > most.goroutines+spareGoroutines || h.fds > most.fds+spareFDs {
+		if h.goroutines > high.goroutines+spareGoroutines || h.fds > high.fds+spareFDs {
 			leaks = append(leaks, fmt.Sprintf("leak: %s has %.0f goroutines and %.0f files, and no %s had more than %.0f and %.0f at the start",
-				h.name, h.goroutines, h.fds, h.role, most.goroutines, most.fds))
+				h.name, h.goroutines, h.fds, h.role, high.goroutines, high.fds))
 		}
 		if h.waiting > 0 {
 			leaks = append(leaks, fmt.Sprintf("leak: %.0f calls wait at %s, and nobody calls", h.waiting, h.name))

@@ -49,14 +49,18 @@ const (
 // functionTimeout is that of the lab's functions.
 const functionTimeout = 10 * time.Second
 
-// warm is how many instances the standing functions keep.
-const warm = 4
+// warm is how many instances the standing functions keep, and atMost how many they may
+// have.
+const (
+	warm   = 4
+	atMost = 2 * warm
+)
 
 // settings are those of the standing functions.
 func settings(spec *v1alpha1.FunctionSpec) {
 	spec.Timeout.Duration = functionTimeout
 	spec.StartupTimeout.Duration = 20 * time.Second
-	spec.Scaling.Min, spec.Scaling.Max = warm, new(int32(2*warm))
+	spec.Scaling.Min, spec.Scaling.Max = warm, new(int32(atMost))
 }
 
 // note keeps a measurement of the row.

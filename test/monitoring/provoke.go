@@ -19,6 +19,7 @@ func (w *world) provoke(ctx context.Context) {
 	for name, f := range map[string]func(context.Context) error{
 		"a call of no function": w.callNothing, "a request that is no HTTP": w.speakNonsense,
 		"an instance that waits in vain": w.expire, "an instance that makes room": w.evict,
+		"an instance that is one too many":                        w.lower,
 		"more instances than may be created, and than are wanted": w.surge,
 	} {
 		if err := f(ctx); err != nil && ctx.Err() == nil {
@@ -90,6 +91,30 @@ func (w *world) expire(ctx context.Context) error {
 	stop()
 	if err == nil {
 		err = w.until(ctx, `sum(windlass_scheduler_instances_expired_total{function="brief"}) > 0`)
+	}
+	return errors.Join(err, w.Cluster.Delete(context.WithoutCancel(ctx), name))
+}
+
+// lower lowers the most of a function that has as many instances as it may.
+func (w *world) lower(ctx context.Context) error {
+	const name = "lowered"
+	err := w.function(ctx, name, func(spec *v1alpha1.FunctionSpec) { spec.Scaling.Max = new(int32(2)) })
+	if err != nil {
+		return err
+	}
+	stop := w.call(ctx, name, "ms=100", 4)
+	err = w.until(ctx, `sum(windlass_scheduler_instances{function="lowered",state="busy"}) > 1`)
+	stop()
+	var fn v1alpha1.Function
+	if err == nil {
+		err = w.Cluster.Get(ctx, name, &fn)
+	}
+	if err == nil {
+		fn.Spec.Scaling.Max = new(int32(1))
+		err = w.Cluster.Objects.Update(ctx, &fn)
+	}
+	if err == nil {
+		err = w.until(ctx, `sum(windlass_scheduler_instances_released_total{function="lowered"}) > 0`)
 	}
 	return errors.Join(err, w.Cluster.Delete(context.WithoutCancel(ctx), name))
 }

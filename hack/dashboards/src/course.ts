@@ -42,4 +42,4 @@ export const becoming: Drawn = {
 };
 
 /** What each of the fates means. */
-export const fatesMean = 'Instances that were *ordered*, and how they went on: *started*, *failed* to start, *withdrawn* before they were there, *evicted* for another function, *expired* for want of calls, *released* since no call is near.';
+export const fatesMean = 'Instances that were *ordered*, and how they went on: *started*, *failed* to start, *withdrawn* before they were there, *evicted* for another function, *expired* for want of calls, *released* since no call is near or there were too many.';
