@@ -14,10 +14,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Size of a terminal until it is changed.
+// Size of a terminal until it is changed: rows enough that nothing has to be scrolled.
 const (
 	Columns = 150
-	Rows    = 24
+	Rows    = 60
 )
 
 // Terminal is a pseudo-terminal that a program runs on.
