@@ -48,8 +48,8 @@ run: build examples ## Run Windlass and every example function on this machine
 TRACE ?= $(wildcard ../shared/data/azure2019_100fn_8h)
 
 .PHONY: demo
-demo: build examples ## Replay two minutes of a real trace and print what happened
-	bin/windlass demo $(if $(TRACE),--trace '$(TRACE)')
+demo: build examples ## Replay two minutes of a trace and print what became of the calls (TRACE=)
+	bin/windlass demo $(if $(CI),--check) $(if $(TRACE),--trace '$(TRACE)')
 
 # The address of health and metrics of windlass up.
 OPS ?= 127.0.0.1:8081
@@ -153,10 +153,16 @@ scale: ## Measure decisions and API writes with 1,000 nodes of kwok
 ROWS ?=
 # Labs that share the rows at the same time; each takes a core or two.
 LABS ?= 1
+# A file that keeps what became of each row, such as docs/results/faults-7.json.
+RECORD ?=
 
 .PHONY: faults
-faults: cluster-binaries ## Break a Windlass of real programs under load, as root (ROWS=, SEED=, LABS=)
-	go run ./test/faults -rows '$(ROWS)' -seed $(SEED) -labs $(LABS)
+faults: cluster-binaries ## Break a Windlass of real programs under load, as root (ROWS=, SEED=, LABS=, RECORD=)
+	go run ./test/faults -rows '$(ROWS)' -seed $(SEED) -labs $(LABS) -record '$(RECORD)'
+
+.PHONY: faults-page
+faults-page: ## Make docs/results/faults.md and the tables of docs/reliability.md from the kept rounds
+	go run ./test/faults -page docs
 
 # A factor on how often and how long figures are measured.
 SCALE ?= 1

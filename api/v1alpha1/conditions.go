@@ -3,7 +3,8 @@ package v1alpha1
 // Condition types of a Function.
 const (
 	// ConditionReady is true when the function can be called: an instance
-	// is there, or the last attempt to start one did not fail.
+	// is there, or the last attempt to start one did not fail. Its reason says
+	// whether one of this revision has started.
 	ConditionReady = "Ready"
 	// ConditionProvisioned is true when there are at least as many instances
 	// as scaling.min asks for, and false while they cannot be had.
@@ -16,7 +17,11 @@ const (
 // Condition reasons of a Function.
 const (
 	// ReasonAccepted says that the function is registered and can be called.
+	// No instance of this revision has started yet.
 	ReasonAccepted = "Accepted"
+	// ReasonStarted says that the function can be called, and that an instance
+	// of this revision has started.
+	ReasonStarted = "Started"
 	// ReasonInvalid says that the function is not registered, because the
 	// message's fields are wrong.
 	ReasonInvalid = "Invalid"
@@ -37,6 +42,12 @@ const (
 	ReasonReplacing = "Replacing"
 	// ReasonStable says that nothing is being created or replaced.
 	ReasonStable = "Stable"
+)
+
+// Messages of the Ready condition.
+const (
+	MessageAccepted = "the function can be called; no instance of it has started yet"
+	MessageStarted  = "the function can be called; an instance of it has started"
 )
 
 // Reasons why an instance could not start or ended. They are reasons of
@@ -70,8 +81,14 @@ const (
 	// ReasonNodeRefused says that the node refused the pod, for want of a
 	// resource or because it was evicted.
 	ReasonNodeRefused = "NodeRefused"
+	// ReasonNodeFull says that the node had less room than was known when it was
+	// picked: pods that end hold theirs until they have, and others may be faster.
+	ReasonNodeFull = "NodeFull"
 	// ReasonNodeLost says that the node is gone or does not answer.
 	ReasonNodeLost = "NodeLost"
+	// ReasonClusterUnavailable says that the Kubernetes API could not be asked for
+	// the pod, or did not answer.
+	ReasonClusterUnavailable = "ClusterUnavailable"
 	// ReasonNoCapacity says that no node has room.
 	ReasonNoCapacity = "NoCapacity"
 )

@@ -9,7 +9,7 @@ import (
 )
 
 // Decode reads the Functions of a manifest: YAML or JSON, of one document or
-// several. It is strict, and it reports the problems of all documents together:
+// several, each of which may be a list of Functions. It is strict, and it reports the problems of all documents together:
 // each line of its error names the source (such as the file's name), the
 // document, counted from 1, the field and the remedy. Empty documents are
 // skipped; a manifest without any Function is an error.
@@ -20,13 +20,11 @@ func Decode(data []byte, source string) ([]*Function, error) {
 	var functions []*Function
 	var problems []error
 	for _, doc := range splitDocuments(data) {
-		f, found := decodeDocument(doc)
+		decoded, found := decodeDocument(doc)
 		for _, p := range found {
 			problems = append(problems, fmt.Errorf("%s: document %d: %s", source, doc.number, p))
 		}
-		if f != nil {
-			functions = append(functions, f)
-		}
+		functions = append(functions, decoded...)
 	}
 	if len(problems) > 0 {
 		return nil, errors.Join(problems...)
@@ -38,9 +36,9 @@ func Decode(data []byte, source string) ([]*Function, error) {
 	return functions, nil
 }
 
-// decodeDocument returns a Function, or problems, or nothing if the document is
-// empty.
-func decodeDocument(doc document) (*Function, []string) {
+// decodeDocument returns the Function of a document or those of a list, or problems,
+// or nothing if the document is empty.
+func decodeDocument(doc document) ([]*Function, []string) {
 	content, problems := doc.parse()
 	if len(problems) > 0 || content == nil {
 		return nil, problems
@@ -49,6 +47,46 @@ func decodeDocument(doc document) (*Function, []string) {
 	if !ok {
 		return nil, []string{describe(content) + " is not a Function; a document has the fields apiVersion, kind, metadata and spec"}
 	}
+	if !isList(fields) {
+		return decodeFunction(fields)
+	}
+	items, ok := fields["items"].([]any)
+	if !ok {
+		return nil, []string{"items: a list of Functions belongs there; write - and a Function for each"}
+	}
+	var functions []*Function
+	for i, item := range items {
+		of, ok := item.(map[string]any)
+		if !ok {
+			problems = append(problems, fmt.Sprintf("items[%d]: %s is not a Function", i, describe(item)))
+			continue
+		}
+		// An item of a list may leave out what the list says.
+		if _, given := of["kind"]; !given && fields["kind"] == listKind {
+			of["apiVersion"], of["kind"] = APIVersion, KindFunction
+		}
+		decoded, found := decodeFunction(of)
+		for _, p := range found {
+			problems = append(problems, fmt.Sprintf("items[%d].%s", i, p))
+		}
+		functions = append(functions, decoded...)
+	}
+	if len(problems) > 0 {
+		return nil, problems
+	}
+	return functions, nil
+}
+
+// listKind is what the API server calls many Functions.
+const listKind = KindFunction + "List"
+
+// isList tells whether a document is what list -o yaml or kubectl get -o yaml print.
+func isList(fields map[string]any) bool {
+	return fields["kind"] == listKind && fields["apiVersion"] == APIVersion ||
+		fields["kind"] == "List" && fields["apiVersion"] == "v1"
+}
+
+func decodeFunction(fields map[string]any) ([]*Function, []string) {
 	if problems, foreign := checkHeader(fields); foreign {
 		return nil, problems
 	}
@@ -60,7 +98,7 @@ func decodeDocument(doc document) (*Function, []string) {
 	if err != nil {
 		return nil, []string{"is not a Function: " + err.Error()}
 	}
-	return f, nil
+	return []*Function{f}, nil
 }
 
 // checkHeader says whether the document is of another kind, so that there is no

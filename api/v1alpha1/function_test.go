@@ -166,6 +166,28 @@ func TestHowManyAreKeptDoesNotReplaceInstances(t *testing.T) {
 	}
 }
 
+func TestA1CodeIsPartOfTheRevision(t *testing.T) {
+	stamped := func(stamp string) *Function {
+		f := &Function{Spec: FunctionSpec{Runtime: RuntimePython3, Code: &Code{Path: "/srv/app"}}}
+		f.Annotations = map[string]string{"team": "a"}
+		if stamp != "" {
+			f.Annotations[AnnotationCodeStamp] = stamp
+		}
+		return f
+	}
+	bare := &Function{Spec: stamped("").Spec}
+	if bare.Revision() != stamped("").Revision() {
+		t.Error("an annotation that says nothing of the code makes another revision")
+	}
+	seen := map[string]string{}
+	for _, stamp := range []string{"", "11", "12"} {
+		if other, taken := seen[stamped(stamp).Revision()]; taken {
+			t.Errorf("the stamps %q and %q make one revision", other, stamp)
+		}
+		seen[stamped(stamp).Revision()] = stamp
+	}
+}
+
 func TestBurstIsOneSecondOfTheRate(t *testing.T) {
 	for _, c := range []struct{ given, want Limits }{
 		{Limits{RatePerSecond: 7}, Limits{RatePerSecond: 7, Burst: 7}},

@@ -196,7 +196,8 @@ type FunctionSpec struct {
 	// +listMapKey=name
 	Env []EnvVar `json:"env,omitempty"`
 	// EnvFrom takes further environment variables from Secrets and ConfigMaps
-	// of the function's namespace. It needs a cluster.
+	// of the function's namespace. In local mode they are those that windlass
+	// deploy --secret was given.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	EnvFrom []EnvFromSource `json:"envFrom,omitempty"`

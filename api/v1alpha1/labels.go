@@ -1,6 +1,6 @@
 package v1alpha1
 
-// Labels and annotations of the pods of functions, and of spare instances.
+// Labels and annotations of Functions, of their pods, and of spare instances.
 const (
 	// LabelFunction is the function's name, and LabelFunctionUID its UID.
 	LabelFunction    = GroupName + "/function"
@@ -26,6 +26,10 @@ const (
 
 	// AnnotationCode holds a function's inline code, which the pod mounts.
 	AnnotationCode = GroupName + "/code"
+
+	// AnnotationStartUntil of a Function is a time of RFC 3339 until which at
+	// least one instance is kept, so that it is known whether one starts.
+	AnnotationStartUntil = GroupName + "/start-until"
 
 	// FinalizerDrain keeps a Function that is being deleted until its
 	// instances have ended.

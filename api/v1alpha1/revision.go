@@ -6,9 +6,15 @@ import (
 	"encoding/json"
 )
 
+// AnnotationCodeStamp is a digest of the files that a Function's code.path names, as
+// they were when it was deployed. Whoever keeps Functions whose code is outside
+// of their spec sets it.
+const AnnotationCodeStamp = "local.windlass.dev/code"
+
 // Revision identifies what an instance of the function is: instances of another
-// revision are replaced. What only says how many there are, and how calls are
-// treated, does not count: it may change while they run.
+// revision are replaced. The code belongs to it, also where the spec only names a
+// path. What only says how many there are, and how calls are treated, does not
+// count: it may change while they run.
 func (f *Function) Revision() string {
 	spec := f.Spec.DeepCopy()
 	spec.Scaling.Min, spec.Scaling.Max, spec.Scaling.KeepAlive, spec.Scaling.Schedule = 0, nil, "", nil
@@ -19,6 +25,8 @@ func (f *Function) Revision() string {
 		// A spec that was read from JSON or YAML can be written.
 		panic("v1alpha1: a Function that cannot be encoded: " + err.Error())
 	}
+	// Without files the digest is that of the spec alone, as pods bear it already.
+	text = append(text, f.Annotations[AnnotationCodeStamp]...)
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:5])
 }

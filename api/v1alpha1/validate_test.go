@@ -280,10 +280,9 @@ func TestValidateLocalRefusesWhatNeedsAClusterOrAFile(t *testing.T) {
 			`spec.runtime: Unsupported value: "ruby": supported values: "nodejs", "python3"`}},
 		"code in a ConfigMap": {`{runtime: python3, handler: a.b, code: {configMap: x}}`, []string{
 			`spec.code.configMap: Invalid value: "x": needs a cluster; give code.inline or code.path to run it in local mode`}},
-		"variables from a Secret": {`{command: [x], envFrom: [{secretRef: {name: x}}]}`, []string{
-			`spec.envFrom: Forbidden: needs a cluster; give the variables in env: to run it in local mode`}},
-		"an absolute path": {`{command: [x], code: {path: /app}}`, nil},
-		"inline code":      {`{runtime: python3, handler: a.b, code: {inline: x}}`, nil},
+		"variables from a Secret": {`{command: [x], envFrom: [{secretRef: {name: x}}]}`, nil},
+		"an absolute path":        {`{command: [x], code: {path: /app}}`, nil},
+		"inline code":             {`{runtime: python3, handler: a.b, code: {inline: x}}`, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(c.want, lines(ValidateLocal(defaulted(t, c.spec)))); diff != "" {

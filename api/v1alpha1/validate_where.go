@@ -26,10 +26,6 @@ func ValidateLocal(f *Function) field.ErrorList {
 		errs = append(errs, field.Invalid(spec.Child("image"), f.Spec.Image,
 			"needs a cluster; give command: or runtime: to run it in local mode"))
 	}
-	if len(f.Spec.EnvFrom) > 0 {
-		errs = append(errs, field.Forbidden(spec.Child("envFrom"),
-			"needs a cluster; give the variables in env: to run it in local mode"))
-	}
 	code := f.Spec.Code
 	if code != nil && code.ConfigMap != "" {
 		errs = append(errs, field.Invalid(spec.Child("code", "configMap"), code.ConfigMap,

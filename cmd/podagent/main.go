@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"os"
@@ -18,6 +19,7 @@ import (
 	"google.golang.org/grpc/experimental"
 	"google.golang.org/grpc/mem"
 
+	"github.com/windlass-dev/windlass/internal/sameuser"
 	"github.com/windlass-dev/windlass/pkg/podagent"
 	"github.com/windlass-dev/windlass/pkg/podagent/adapter/httpadapter"
 	"github.com/windlass-dev/windlass/pkg/podagent/adapter/lambda"
@@ -59,6 +61,11 @@ func run(ctx context.Context) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	deps := podagent.Deps{Dialer: dialer}
+	stopWatching, err := addFunctionEnd(&deps, config)
+	if err != nil {
+		return err
+	}
+	defer stopWatching()
 	closeAdapter, err := addAdapter(&deps, config, stop)
 	if err != nil {
 		return err
@@ -92,6 +99,28 @@ func newDialer(ca string) (podagent.Dialer, error) {
 		return podagent.Dialer{}, fmt.Errorf("WINDLASS_CA: %w", err)
 	}
 	return podagent.Dialer{Schedulers: schedulers, Gateways: gateways}, nil
+}
+
+// addFunctionEnd reads from the agent's parent how the function ends.
+func addFunctionEnd(deps *podagent.Deps, c agentenv.Config) (stop func(), err error) {
+	if !c.EndInherited {
+		return func() {}, nil
+	}
+	// Without this a thread would wait for it.
+	if err := syscall.SetNonblock(agentenv.EndFD, true); err != nil {
+		return nil, fmt.Errorf("WINDLASS_END_INHERITED needs a pipe as file descriptor %d: %w", agentenv.EndFD, err)
+	}
+	pipe := os.NewFile(agentenv.EndFD, "how the function ended")
+	ends, read := make(chan podagent.FunctionEnd, 1), make(chan struct{})
+	deps.FunctionEnd = ends
+	go func() {
+		defer close(read)
+		text, _ := io.ReadAll(io.LimitReader(pipe, agentenv.MaxEnd))
+		if lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n"); lines[0] != "" {
+			ends <- podagent.FunctionEnd{How: lines[0], LastLines: lines[1:]}
+		}
+	}()
+	return func() { _ = pipe.Close(); <-read }, nil
 }
 
 // serveDrained tells whoever is about to stop the function when it may.
@@ -152,7 +181,8 @@ func listenForRuntime(c agentenv.Config) (net.Listener, error) {
 	if err != nil { // then the descriptor is somebody else's, and stays open
 		return nil, fmt.Errorf("listening for the function's runtime (WINDLASS_LISTENER_INHERITED needs a listener as file descriptor %d): %w", agentenv.ListenerFD, err)
 	}
-	return listener, file.Close()
+	// Who hands a listener over shares its machine with other users.
+	return sameuser.Listen(listener), file.Close()
 }
 
 // serve serves the Runtime API until it is closed.

@@ -94,7 +94,7 @@ func TestEnvironmentThatMakesNoSenseIsExplained(t *testing.T) {
 		},
 		"a listener that nobody handed over": {
 			append(config().Environ(), "WINDLASS_PROTOCOL=LambdaRuntime", "WINDLASS_LISTENER_INHERITED=true"),
-			[]string{"WINDLASS_LISTENER_INHERITED needs a listener as file descriptor 3"},
+			[]string{"WINDLASS_LISTENER_INHERITED needs a listener as file descriptor 4"},
 		},
 	}
 	for name, tc := range cases {
@@ -225,6 +225,33 @@ func TestLifeOfTheProgram(t *testing.T) {
 	}
 }
 
+func TestA3TheProgramHearsHowTheFunctionEnded(t *testing.T) {
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer read.Close()
+	defer write.Close()
+	p := newPlane(t)
+	c := config()
+	c.Scheduler, c.Port, c.EndInherited = p.addr, function(t), true
+	start, _, end := program(t, c.Environ(), read)
+	start()
+	p.serveOneCall(t)
+	if _, err := io.WriteString(write, "the function exited with status 3\nits last words"); err != nil {
+		t.Fatal(err)
+	}
+	write.Close()
+	g := <-p.said
+	if g.GetReason() != wirev1.Goodbye_REASON_FUNCTION_ENDED || g.GetDetail() != "the function exited with status 3" {
+		t.Errorf("the last words are %v", g)
+	}
+	<-p.said
+	if code, stderr := end(); code != 0 {
+		t.Errorf("exit code %d:\n%s", code, stderr)
+	}
+}
+
 func TestARuntimeThatAsksBeforeTheAgentIsThereIsAnswered(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -244,8 +271,8 @@ func TestARuntimeThatAsksBeforeTheAgentIsThereIsAnswered(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer early.Close()
-	fmt.Fprint(early, "GET /2018-06-01/runtime/invocation/next HTTP/1.1\r\nHost: h\r\n\r\n")
-	start, stop, end := program(t, c.Environ(), file)
+	fmt.Fprint(early, "GET /2018-06-01/runtime/invocation/next HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+	start, stop, end := program(t, c.Environ(), nil, file)
 	start()
 	next, err := http.ReadResponse(bufio.NewReader(early), nil)
 	if err != nil {

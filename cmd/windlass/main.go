@@ -17,6 +17,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/control"
 	"github.com/windlass-dev/windlass/pkg/demo"
 	"github.com/windlass-dev/windlass/pkg/local"
+	"github.com/windlass-dev/windlass/pkg/provisioner/process/instancelog"
 )
 
 func main() {
@@ -30,11 +31,14 @@ func up(ctx context.Context, c cli.UpConfig) error {
 	config.Listen, config.OpsListen = c.Listen, c.OpsListen
 	config.Gateway.MaxBody = c.MaxBody
 	config.Gateway.LogCalls, config.Tracing = c.LogCalls, c.Tracing
-	config.RequireKeys = c.RequireKeys
+	config.RequireKeys, config.WebGuard.Origins = c.RequireKeys, c.AllowOrigins
 	config.Scheduler.Decider = c.Decider
 	w, err := local.Open(config, c.Log)
 	if err != nil {
 		return err
+	}
+	if c.Printed != nil {
+		w.OnPrinted(func(l instancelog.Line) { c.Printed(l.Function.String(), string(l.CID), l.At, l.Text) })
 	}
 	var applied []control.Applied
 	for _, fn := range c.Functions {
@@ -75,6 +79,6 @@ func withStatus(w *local.Windlass, applied []control.Applied) []control.Applied 
 func runDemo(ctx context.Context, c cli.DemoConfig) error {
 	return demo.Run(ctx, demo.Config{
 		TraceDir: c.TraceDir, Minutes: c.Minutes, Speed: c.Speed, Seed: c.Seed,
-		ExamplesDir: c.ExamplesDir, Out: c.Out, Terminal: term.IsTerminal(int(os.Stdout.Fd())),
+		ExamplesDir: c.ExamplesDir, Check: c.Check, Out: c.Out, Terminal: term.IsTerminal(int(os.Stdout.Fd())),
 	})
 }

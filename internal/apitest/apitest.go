@@ -3,7 +3,6 @@ package apitest
 import (
 	"os"
 	"path/filepath"
-	"runtime"
 	"testing"
 	"time"
 
@@ -43,11 +42,28 @@ func Environment(t testing.TB, crds bool) *envtest.Environment {
 		ControlPlaneStartTimeout: time.Minute,
 	}
 	if crds {
-		_, here, _, _ := runtime.Caller(0)
-		env.CRDDirectoryPaths = []string{filepath.Join(filepath.Dir(here), "..", "..", "config", "crd")}
+		env.CRDDirectoryPaths = []string{filepath.Join(module(t), "config", "crd")}
 		env.ErrorIfCRDPathMissing = true
 	}
 	return env
+}
+
+// module is the folder of the module that is tested. Tests run in their package's
+// folder; paths that the compiler knows are not those of files under -trimpath.
+func module(t testing.TB) string {
+	t.Helper()
+	at, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for ; ; at = filepath.Dir(at) {
+		if _, err := os.Stat(filepath.Join(at, "go.mod")); err == nil {
+			return at
+		}
+		if at == filepath.Dir(at) {
+			t.Fatal("no folder above this one has a go.mod")
+		}
+	}
 }
 
 // Start starts an API that ends with the test. Whoever uses its configuration is

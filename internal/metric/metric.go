@@ -181,7 +181,7 @@ func (h Histogram) Vec() *prometheus.HistogramVec {
 }
 
 // Desc describes the metric for a collector that reads it when it is scraped, with
-// prometheus.MustNewConstMetric.
+// prometheus.MustNewConstMetric or a Metric of its own.
 func (d Declaration) Desc() *prometheus.Desc {
 	return prometheus.NewDesc(d.Name, d.Help, d.Labels, nil)
 }

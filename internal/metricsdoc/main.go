@@ -29,7 +29,7 @@ type section struct {
 var sections = []section{
 	{"Gateways", "", []*metric.Set{&gateway.Metrics, &callers.Metrics}},
 	{"Schedulers",
-		"What begins with `windlass_pod` is told in a cluster only.",
+		"Series that begin with `windlass_pod` exist in a cluster only.",
 		[]*metric.Set{&scheduler.Metrics, &kube.Metrics}},
 	{"Gateways and schedulers",
 		"What a program tells of its peers, of those whom it refused, and of its traces.",

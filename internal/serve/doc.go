@@ -8,6 +8,9 @@
 //   - A stream of the wire whose first message does not come soon, or is long,
 //     ends. Whoever guesses tokens, or goes on with an attempt that was cancelled,
 //     loses the connection.
+//   - A client of the wire of which nothing was accepted so far costs next to nothing,
+//     and all of them together a bounded amount: what they send beyond it is not read.
+//     One address with many of them does not keep out the others.
 //   - What is refused is counted, by reasons whose number is fixed.
 //   - What is no proper HTTP/1.1 is answered like any refusal: with the word that
 //     no function ran. An answer that a handler gives is never changed.

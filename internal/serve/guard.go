@@ -62,9 +62,10 @@ func (g *guard) count(method string, err error) {
 }
 
 func (g *guard) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
-	guarded := &guardedStream{ServerStream: stream, stranger: strangers[info.FullMethod]}
-	err := handler(srv, guarded)
-	guarded.over()
+	late := time.NewTimer(firstWithin)
+	defer late.Stop()
+	guarded := &guardedStream{ServerStream: stream, conn: connOf(stream.Context()), stranger: strangers[info.FullMethod], late: late.C}
+	err := guarded.serve(srv, handler)
 	g.count(info.FullMethod, err)
 	return err
 }
@@ -72,14 +73,28 @@ func (g *guard) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServe
 // guardedStream is a stream whose first message must come soon and be short.
 type guardedStream struct {
 	grpc.ServerStream
+	conn     *peerConn // nil if it did not come by Wire
 	stranger bool
-	begun    bool
+	messages int
+	late     <-chan time.Time
 
 	mu sync.Mutex
 	// unheeded ends the connection of an instance that was told to end an
 	// attempt, and does not. Once ended is true it is not set any more.
 	unheeded *time.Timer
 	ended    bool
+}
+
+func (s *guardedStream) serve(srv any, handler grpc.StreamHandler) error {
+	defer s.over()
+	if s.stranger && s.conn != nil {
+		leave, err := s.conn.enter(s.late)
+		if err != nil {
+			return err
+		}
+		defer leave()
+	}
+	return handler(srv, s)
 }
 
 // over says that the stream has ended.
@@ -102,24 +117,39 @@ func (s *guardedStream) cancelled() {
 	}
 }
 
-// RecvMsg implements grpc.ServerStream. The error says which limit was passed.
+// RecvMsg implements grpc.ServerStream. The error says which limit was passed. A
+// handler asks for a second message only if it has accepted the first.
 func (s *guardedStream) RecvMsg(m any) error {
-	if s.begun {
+	if s.messages++; s.messages > 1 {
+		s.proven()
 		return s.ServerStream.RecvMsg(m)
 	}
-	s.begun = true
+	if err := s.first(m); err != nil {
+		return err
+	}
+	if !s.stranger {
+		s.proven() // by its certificate
+	}
+	return nil
+}
+
+func (s *guardedStream) proven() {
+	if s.conn != nil && s.messages <= 2 {
+		s.conn.prove()
+	}
+}
+
+func (s *guardedStream) first(m any) error {
 	got := make(chan error, 1)
 	// It ends with the stream at the latest, and so with the handler.
 	go func() { got <- s.ServerStream.RecvMsg(m) }()
-	late := time.NewTimer(firstWithin)
-	defer late.Stop()
 	select {
 	case err := <-got:
 		if message, ok := m.(proto.Message); ok && err == nil && s.stranger && proto.Size(message) > maxFirst {
 			return status.Error(codes.ResourceExhausted, fmt.Sprintf("the first message is longer than %d bytes", maxFirst))
 		}
 		return err
-	case <-late.C:
+	case <-s.late:
 		return status.Error(codes.DeadlineExceeded, fmt.Sprintf("the first message did not come within %v", firstWithin))
 	}
 }
@@ -133,12 +163,18 @@ func (s *guardedStream) SendMsg(m any) error {
 		case *wirev1.AttemptReply_Cancel:
 			s.cancelled()
 		case *wirev1.AttemptReply_Granted:
-			guessedRight(s.Context())
+			s.guessed(true)
 		case *wirev1.AttemptReply_Refused:
 			if kind.Refused.GetReason() == wirev1.Refused_REASON_BAD_TOKEN {
-				guessedWrong(s.Context())
+				s.guessed(false)
 			}
 		}
 	}
 	return err
+}
+
+func (s *guardedStream) guessed(right bool) {
+	if s.conn != nil {
+		s.conn.guessed(right)
+	}
 }

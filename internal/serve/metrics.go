@@ -8,6 +8,8 @@ var Metrics metric.Set
 var (
 	wireRefusedTotal = Metrics.Counter("windlass_wire_refused_total",
 		"Streams of agents, gateways, schedulers and the controller that were refused, by method and gRPC status code.", "method", "code")
+	strangersClosedTotal = Metrics.Counter("windlass_wire_strangers_closed_total",
+		"Connections that were closed because too many clients had proven nothing so far. Agents behind one address that is closed to them connect again.")
 	httpRefusedTotal = Metrics.Counter("windlass_http_refused_total",
 		"Requests that were refused because they are no proper HTTP/1.1, by the status code that answered them.", "code")
 )

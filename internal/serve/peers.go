@@ -3,7 +3,7 @@ package serve
 import (
 	"context"
 	"net"
-	"sync/atomic"
+	"time"
 
 	"google.golang.org/grpc/peer"
 )
@@ -13,20 +13,22 @@ import (
 const maxWrong = 32
 
 // peers is a listener whose connections can be found again from within a call.
-type peers struct{ net.Listener }
+type peers struct {
+	net.Listener
+	door *door
+}
 
+// Accept implements net.Listener. A connection that is one too many is closed.
 func (p peers) Accept() (net.Conn, error) {
 	conn, err := p.Listener.Accept()
 	if err != nil {
 		return nil, err
 	}
-	return &peerConn{Conn: conn}, nil
-}
-
-// peerConn is one client's connection.
-type peerConn struct {
-	net.Conn
-	wrong atomic.Int32
+	c := newPeerConn(conn, p.door, time.Now())
+	if surplus := p.door.arrive(c); surplus != nil {
+		_ = surplus.Close()
+	}
+	return c, nil
 }
 
 // RemoteAddr implements net.Conn. gRPC hands it to every call as its peer.
@@ -46,14 +48,16 @@ func connOf(ctx context.Context) *peerConn {
 	return nil
 }
 
-func guessedRight(ctx context.Context) {
-	if c := connOf(ctx); c != nil {
-		c.wrong.Store(0)
+// guessed counts wrong tokens in a row.
+func (c *peerConn) guessed(right bool) {
+	c.mu.Lock()
+	c.wrong++
+	if right {
+		c.wrong = 0
 	}
-}
-
-func guessedWrong(ctx context.Context) {
-	if c := connOf(ctx); c != nil && c.wrong.Add(1) >= maxWrong {
+	tooOften := c.wrong >= maxWrong
+	c.mu.Unlock()
+	if tooOften {
 		_ = c.Close()
 	}
 }

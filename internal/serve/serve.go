@@ -3,14 +3,12 @@ package serve
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/keepalive"
 
@@ -41,9 +39,15 @@ const (
 	pingWithin = 15 * time.Second
 )
 
-// NewWire makes a gRPC server for the wire's services. It counts what it refuses.
-func NewWire(reg prometheus.Registerer, more ...grpc.ServerOption) *grpc.Server {
-	return grpc.NewServer(append([]grpc.ServerOption{
+// WireServer is a gRPC server for the wire's services.
+type WireServer struct {
+	*grpc.Server
+	door *door
+}
+
+// NewWire makes a server that Wire serves. It counts what it refuses.
+func NewWire(reg prometheus.Registerer, more ...grpc.ServerOption) *WireServer {
+	server := grpc.NewServer(append([]grpc.ServerOption{
 		// First, so that it counts what the others refuse.
 		grpc.ChainStreamInterceptor(newGuard(reg).stream),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
@@ -56,13 +60,14 @@ func NewWire(reg prometheus.Registerer, more ...grpc.ServerOption) *grpc.Server 
 		grpc.MaxRecvMsgSize(wirev1.MaxMessage),
 		grpc.ConnectionTimeout(handshakeWithin),
 	}, more...)...)
+	return &WireServer{Server: server, door: newDoor(reg)}
 }
 
 // Wire serves until ctx ends. Streams that are open then are cut.
-func Wire(ctx context.Context, l net.Listener, server *grpc.Server) error {
+func Wire(ctx context.Context, l net.Listener, server *WireServer) error {
 	stop := context.AfterFunc(ctx, server.Stop)
 	defer stop()
-	return server.Serve(peers{l})
+	return server.Serve(peers{l, server.door})
 }
 
 // Calls serves clients' calls, as HTTP does. It counts the requests that are no
@@ -116,20 +121,4 @@ func serveHTTP(ctx context.Context, l net.Listener, server *http.Server, drain t
 		return nil
 	}
 	return err
-}
-
-// Operations serves health checks and metrics. unready says why the program
-// should get no work now; empty means that it should.
-func Operations(gatherer prometheus.Gatherer, unready func() string) http.Handler {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		if why := unready(); why != "" {
-			http.Error(w, why, http.StatusServiceUnavailable)
-			return
-		}
-		fmt.Fprintln(w, "ok")
-	})
-	mux.Handle("GET /metrics", promhttp.HandlerFor(gatherer, promhttp.HandlerOpts{EnableOpenMetrics: true}))
-	return mux
 }

@@ -22,13 +22,20 @@ const (
 	// jwksRest is the shortest time between two readings of an issuer's keys
 	// that tokens cause.
 	jwksRest = 10 * time.Second
+	// wrongFor is how long a token whose signature was wrong is not looked at again.
+	wrongFor = time.Minute
 )
+
+var errSignature = fmt.Errorf("%w: the signature of the token is wrong", ErrInvalid)
 
 // issuer checks the tokens of one Issuer.
 type issuer struct {
 	policy Issuer
 	keys   *tokens.Keyring
 	seen   tokens.Seen[proven]
+	// wrong are tokens whose signature was found wrong. They are apart from those seen,
+	// so that strangers cannot make proven ones forgotten.
+	wrong tokens.Seen[error]
 }
 
 // proven is what a credential proves.
@@ -62,7 +69,13 @@ func (all issuers) check(token string, now time.Time) (proven, error) {
 	if p, ok := by.seen.Get(digest, now); ok {
 		return p, nil
 	}
+	if err, ok := by.wrong.Get(digest, now); ok {
+		return proven{}, err
+	}
 	said, claims, err := by.verify(parsed)
+	if errors.Is(err, errSignature) {
+		by.wrong.Put(digest, err, now, now.Add(wrongFor))
+	}
 	if err != nil {
 		return proven{}, err
 	}
@@ -85,15 +98,17 @@ func (i *issuer) verify(token *jwt.JSONWebToken) (jwt.Claims, map[string]any, er
 	if header.KeyID == "" {
 		return said, nil, fmt.Errorf("%w: the token does not name its key", ErrInvalid)
 	}
-	key, err := i.keys.Get(header.KeyID)
+	key, err := i.keys.Get(header.KeyID, header.Algorithm)
 	switch {
 	case errors.Is(err, tokens.ErrUnknownKey):
 		return said, nil, fmt.Errorf("%w: the token is signed with a key that the issuer does not publish", ErrInvalid)
+	case errors.Is(err, tokens.ErrOtherAlgorithm):
+		return said, nil, fmt.Errorf("%w: the token is not signed with the algorithm for which the issuer publishes the key", ErrInvalid)
 	case err != nil:
 		return said, nil, fmt.Errorf("%w: the key of the token is not known here, and the issuer's cannot be read now", ErrUnavailable)
 	}
 	if err := token.Claims(key.Key, &said, &all); err != nil {
-		return said, nil, fmt.Errorf("%w: the signature of the token is wrong", ErrInvalid)
+		return said, nil, errSignature
 	}
 	return said, all, nil
 }

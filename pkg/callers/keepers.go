@@ -34,7 +34,7 @@ func (k *keepers) keep(all issuers) {
 		k.stops[one] = cancel
 		k.running.Go(func() {
 			_ = one.keys.Run(ctx, func(err error) {
-				k.log.Warn("the keys of an issuer could not be read; those read before still count", "issuer", one.policy.Name, "err", err)
+				k.log.Warn("the keys of an issuer could not be read; those read before count for 24 hours", "issuer", one.policy.Name, "err", err)
 			})
 		})
 	}

@@ -27,7 +27,7 @@ func TestArgumentsOfAnyKind(t *testing.T) {
 		if size, err := parseSize(name); err == nil && size < 1 {
 			t.Errorf("%q is a size of %d", name, size)
 		}
-		if env, err := parseEnv([]string{header}); err == nil && (len(env) != 1 || env[0].Name+"="+env[0].Value != header) {
+		if env, err := (&functionFlags{env: []string{header}}).environment(); err == nil && (len(env) != 1 || env[0].Name+"="+env[0].Value != header) {
 			t.Errorf("%q is %+v", header, env)
 		}
 		r, err := newRequest("http://gateway.test/function/f", invokeFlags{path: path, method: method, headers: []string{header}}, []byte(name))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/windlass-dev/windlass/pkg/control"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 )
 
@@ -25,15 +26,21 @@ func (a *app) checkCommand() *cobra.Command {
 	var gateway string
 	var timeout time.Duration
 	cmd := &cobra.Command{
-		Use:   "check --gateway URL [--timeout TIME]",
-		Short: "See whether a gateway answers",
-		Long: `Ask a gateway for what is no function, until it answers or time is up. Nothing
-runs. The gateway is --gateway or $WINDLASS_GATEWAY.`,
+		Use:   "check [--gateway URL] [--timeout TIME]",
+		Short: "Check that a gateway answers",
+		Long: `Check that a gateway answers. No function is called. The gateway is --gateway,
+$WINDLASS_GATEWAY, or that of the Windlass on this machine.`,
 		Example: `  windlass check --gateway http://127.0.0.1:8080`,
 		Args:    noArgs,
 		RunE: run(func(cmd *cobra.Command, _ []string) error {
 			if gateway == "" {
-				gateway = a.getenv(gatewayVariable)
+				var err error
+				if gateway, err = a.settledGateway(); err != nil {
+					return err
+				}
+			}
+			if gateway == "" {
+				gateway = a.localGateway(cmd.Context())
 			}
 			if gateway == "" {
 				return usagef("which gateway? name its URL with --gateway or $%s", gatewayVariable)
@@ -50,8 +57,38 @@ runs. The gateway is --gateway or $WINDLASS_GATEWAY.`,
 		}),
 	}
 	cmd.Flags().StringVar(&gateway, "gateway", "", "`URL` of the gateway, such as http://127.0.0.1:8080")
-	cmd.Flags().DurationVar(&timeout, "timeout", checkTime, "give up after this time")
+	cmd.Flags().DurationVar(&timeout, "timeout", checkTime, "longest `time` to try")
 	return cmd
+}
+
+// settledGateway is the gateway of the environment, or else of the settings; empty if
+// there is none.
+func (a *app) settledGateway() (string, error) {
+	gateway := a.getenv(gatewayVariable)
+	if gateway == "" {
+		settings, err := a.settings()
+		if err != nil {
+			return "", err
+		}
+		gateway = settings.Gateway
+	}
+	if gateway == "" {
+		return "", nil
+	}
+	return gateway, checkGateway(gateway)
+}
+
+// localGateway is the gateway of the Windlass on this machine; empty if there is none.
+func (a *app) localGateway(ctx context.Context) string {
+	dir, err := a.resolveDataDir()
+	if err != nil || a.plugin {
+		return ""
+	}
+	info, err := control.NewClient(dir).Info(ctx)
+	if err != nil {
+		return ""
+	}
+	return info.GatewayURL
 }
 
 // gatewayVariable of the environment is the URL of the gateway.

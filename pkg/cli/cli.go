@@ -37,7 +37,7 @@ type Programs struct {
 // called kubectl-windlass is the plugin.
 func Main(args []string, streams Streams, programs Programs) int {
 	a := newApp(streams, programs)
-	a.plugin = isPlugin(os.Args[0])
+	a.plugin, a.program = isPlugin(os.Args[0]), callName(os.Args[0])
 	return a.main(args)
 }
 
@@ -66,10 +66,14 @@ type app struct {
 	connect func(*kubecontrol.Access) (*kubecontrol.Client, error)
 	// plugin means that kubectl runs this: it is about a cluster only.
 	plugin bool
+	// program is how this user starts this program; empty for windlass.
+	program string
 	// dataDir, namespace and flags are flags.
 	dataDir   string
 	namespace string
 	flags     clusterFlags
+	// settledContext is the context of the settings, where these say which Windlass.
+	settledContext string
 	// home is the namespace of functions that are named without one, inCluster
 	// says that the verb is about a cluster, and byDefault that nothing but
 	// what was there has made it so. They are known once there is a target.
@@ -99,8 +103,9 @@ func (a *app) main(args []string) int {
 func (a *app) command() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "windlass COMMAND",
-		Short: "Run functions that pull their work",
-		Long: `Windlass runs functions whose instances pull their calls.
+		Short: "Run serverless functions",
+		Long: `Windlass runs serverless functions on Kubernetes or on this machine. Instances
+pull calls from a queue.
 
 Start it in one terminal, and use it from another:
 
@@ -122,17 +127,20 @@ arguments or manifest; 3 Windlass is not there, refused, or failed.`,
 	root.SetIn(a.In)
 	root.SetOut(a.Out)
 	root.SetErr(a.Err)
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usagef("%v", err) })
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return flagError(err) })
 	a.addFlags(root.PersistentFlags())
 	if !a.plugin {
-		root.AddCommand(a.upCommand(), a.demoCommand(), a.simCommand())
+		root.AddCommand(a.upCommand(), a.initCommand(), a.devCommand(), a.demoCommand(), a.simCommand())
 		root.AddCommand(a.roleCommands()...)
 	}
-	root.AddCommand(a.deployCommand(), a.deleteCommand(), a.listCommand(), a.describeCommand(), a.explainCommand(), a.topCommand(),
-		a.invokeCommand(), a.logsCommand(), a.keysCommand(), a.checkCommand(), a.versionCommand())
+	root.AddCommand(a.deployCommand(), a.diffCommand(), a.validateCommand(), a.scaleCommand(), a.setCommand(), a.editCommand(),
+		a.deleteCommand(), a.listCommand(), a.describeCommand(), a.explainCommand(), a.topCommand(),
+		a.invokeCommand(), a.logsCommand(), a.keysCommand(), a.checkCommand(), a.doctorCommand(), a.versionCommand())
 	if a.plugin {
 		asPlugin(root)
 	}
+	a.finishCompletion(root)
+	a.finishHelp(root)
 	return root
 }
 

@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/control"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/kubecontrol"
 )
@@ -73,7 +74,8 @@ func (s *stage) play(t *testing.T, stdin io.Reader, args ...string) outcome {
 	a.plugin = s.plugin
 	a.connect = func(access *kubecontrol.Access) (*kubecontrol.Client, error) {
 		s.connected = append(s.connected, access.Context)
-		return kubecontrol.NewWith(kubecontrol.Deps{Context: access.Context, Kube: s.kube, Logs: logOf("2026-03-01T12:00:00Z hi\n"), Streams: s.streams}), nil
+		return kubecontrol.NewWith(kubecontrol.Deps{Context: access.Context, Kube: s.kube, Logs: logOf("2026-03-01T12:00:00Z hi\n"), Streams: s.streams,
+			Version: func(context.Context) (string, error) { return "v1.99", nil }}), nil
 	}
 	code := a.main(args)
 	return outcome{code, out.String(), errs.String()}
@@ -164,9 +166,8 @@ func TestFlagsOfTheOtherKindAreMisuse(t *testing.T) {
 		"logs f --agent":                                 "--agent is for a cluster",
 		"invoke f --windlass-namespace x":                "--windlass-namespace is for a cluster",
 		"invoke f --gateway nonsense":                    "is no URL",
-		"up --context x":                                 "--context says nothing to windlass up",
-		"demo -n x":                                      "--namespace says nothing to windlass demo",
-		"check":                                          "--gateway or $WINDLASS_GATEWAY",
+		"up --context x":                                 `--context has no effect with "up"`,
+		"demo -n x":                                      `--namespace has no effect with "demo"`,
 		"check --gateway 127.0.0.1:8080":                 "is no URL",
 		"check --gateway http://x --timeout 0s":          "--timeout 0s must be more than 0",
 		"delete f --timeout 0s":                          "--timeout 0s must be more than 0",
@@ -177,7 +178,7 @@ func TestFlagsOfTheOtherKindAreMisuse(t *testing.T) {
 		"deploy --name x --image i --command a|b":        "sh -c",
 		"deploy -f a --image x":                          "-f and --image exclude each other",
 		"deploy --name /x --image i":                     "write NAMESPACE before the slash",
-		"deploy --name x --image i --env WINDLASS_A=1 y": "stands alone",
+		"deploy --name x --image i --env WINDLASS_A=1 y": "unexpected argument",
 	} {
 		t.Run(args, func(t *testing.T) {
 			th.run(t, strings.Fields(args)...).expect(t, exitUsage, "err", want, "usage: windlass ")
@@ -282,8 +283,8 @@ func TestInvokeThroughANamedGateway(t *testing.T) {
 
 func TestInvokeWithoutAGateway(t *testing.T) {
 	s := newStage(t, clusterFunction("team", "f", metav1.ConditionTrue, v1alpha1.ReasonAccepted))
-	s.run(t, "invoke", "f").expect(t, exitPlatform, "err", "no gateway is ready in any namespace", "--gateway")
-	s.run(t, "invoke", "f", "--windlass-namespace", "w").expect(t, exitPlatform, "err", "no gateway is ready in the namespace w")
+	s.run(t, "invoke", "f").expect(t, exitPlatform, "err", "Windlass is not installed in any namespace", "no gateway pod found", "--gateway")
+	s.run(t, "invoke", "f", "--windlass-namespace", "w").expect(t, exitPlatform, "err", "Windlass is not installed in the namespace w")
 	s.run(t, "invoke", "g").expect(t, exitPlatform, "err", "there is no function team/g")
 }
 
@@ -309,7 +310,10 @@ func TestCheck(t *testing.T) {
 // the last again.
 type script struct {
 	registry
+	editor
 	answers []func() (*v1alpha1.Function, error)
+	// before is the function when a start is asked for, and asked what was asked.
+	before, asked *v1alpha1.Function
 }
 
 func (s *script) Get(context.Context, invoke.FunctionKey) (*v1alpha1.Function, error) {
@@ -324,29 +328,52 @@ func is(fn *v1alpha1.Function) func() (*v1alpha1.Function, error) {
 	return func() (*v1alpha1.Function, error) { return fn, nil }
 }
 
-func TestDeployWaitsUntilItIsKnown(t *testing.T) {
-	fresh := clusterFunction("team", "f", metav1.ConditionUnknown, v1alpha1.ReasonUnobserved)
-	fresh.Generation = 2
-	stale := clusterFunction("team", "f", metav1.ConditionFalse, v1alpha1.ReasonStartFailed)
-	ready, failed := stale.DeepCopy(), stale.DeepCopy()
-	ready.Status.ObservedGeneration, failed.Status.ObservedGeneration = 2, 2
-	ready.Status.Conditions[0].Status = metav1.ConditionTrue
-	other := ready.DeepCopy()
+// Change lets the function be edited and answers what the last Get did.
+func (s *script) Change(_ context.Context, _ invoke.FunctionKey, edit func(*v1alpha1.Function) error, _ bool) (control.Applied, error) {
+	s.asked = &v1alpha1.Function{}
+	return control.Applied{Function: s.before}, edit(s.asked)
+}
+
+func TestA2DeployWaitsForAStartOfWhatWasDeployed(t *testing.T) {
+	deployed := clusterFunction("team", "f", metav1.ConditionTrue, v1alpha1.ReasonStarted)
+	deployed.Generation = 2 // of which the status says nothing
+	say := func(generation int64, ready metav1.ConditionStatus, reason string, since time.Duration) func() (*v1alpha1.Function, error) {
+		fn := clusterFunction("team", "f", ready, reason)
+		fn.Generation, fn.Status.ObservedGeneration = 2, generation
+		fn.Status.Conditions[0].ObservedGeneration = generation
+		fn.Status.Conditions[0].LastTransitionTime = metav1.NewTime(now.Add(since))
+		return is(fn)
+	}
+	old := say(1, metav1.ConditionFalse, v1alpha1.ReasonStartFailed, 0)
+	accepted := say(2, metav1.ConditionTrue, v1alpha1.ReasonAccepted, 0)
+	started := say(2, metav1.ConditionTrue, v1alpha1.ReasonStarted, 0)
+	failed := say(2, metav1.ConditionFalse, v1alpha1.ReasonStartFailed, time.Second)
+	other := clusterFunction("team", "f", metav1.ConditionTrue, v1alpha1.ReasonStarted)
 	other.UID = "another"
 	for name, c := range map[string]struct {
+		before  func() (*v1alpha1.Function, error)
 		answers []func() (*v1alpha1.Function, error)
 		want    []string
 	}{
-		"it becomes ready":   {[]func() (*v1alpha1.Function, error){is(stale), is(fresh), is(ready)}, nil},
-		"it fails":           {[]func() (*v1alpha1.Function, error){is(stale), is(failed)}, []string{"function team/f is not ready: StartFailed: the reason in full", "windlass logs f"}},
-		"nobody knows":       {[]func() (*v1alpha1.Function, error){is(fresh)}, []string{"not known to be ready after 30s", "Unobserved"}},
-		"it is another":      {[]func() (*v1alpha1.Function, error){is(other)}, []string{"was deleted"}},
-		"it cannot be asked": {[]func() (*v1alpha1.Function, error){func() (*v1alpha1.Function, error) { return nil, errors.New("broken") }}, []string{"broken"}},
+		"it starts":                         {old, []func() (*v1alpha1.Function, error){old, accepted, started}, nil},
+		"it fails":                          {old, []func() (*v1alpha1.Function, error){old, accepted, failed}, []string{"function team/f does not start: StartFailed: the reason in full", "windlass logs f"}},
+		"it is the old one that fails":      {old, []func() (*v1alpha1.Function, error){old}, []string{"has not started yet, after 30s"}},
+		"it failed before it was asked for": {failed, []func() (*v1alpha1.Function, error){failed, accepted, started}, nil},
+		"nothing is tried":                  {old, []func() (*v1alpha1.Function, error){accepted}, []string{"has not started yet, after 30s: Accepted"}},
+		"room is found":                     {old, []func() (*v1alpha1.Function, error){say(2, metav1.ConditionFalse, v1alpha1.ReasonNoCapacity, 0), started}, nil},
+		"no room is found":                  {old, []func() (*v1alpha1.Function, error){say(2, metav1.ConditionFalse, v1alpha1.ReasonNoCapacity, 0)}, []string{"has not started yet, after 30s: NoCapacity"}},
+		"it is another":                     {old, []func() (*v1alpha1.Function, error){is(other)}, []string{"was deleted"}},
+		"it cannot be asked":                {old, []func() (*v1alpha1.Function, error){func() (*v1alpha1.Function, error) { return nil, errors.New("broken") }}, []string{"broken"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				a := &app{home: "team"}
-				_, err := a.awaitReady(t.Context(), &script{answers: c.answers}, fresh, defaultReadyTime)
+				a := &app{home: "team", now: time.Now}
+				before, _ := c.before()
+				s := &script{answers: c.answers, before: before}
+				_, err := a.awaitStart(t.Context(), &target{registry: s, editor: s}, deployed, defaultReadyTime)
+				if until := s.asked.StartUntil(); until.Before(a.now().Add(-time.Second)) {
+					t.Errorf("a start was asked for until %s", until)
+				}
 				if (err == nil) != (c.want == nil) {
 					t.Fatalf("the error is %v", err)
 				}

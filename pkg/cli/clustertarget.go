@@ -26,9 +26,7 @@ const maxEvents = 10
 
 // cluster is the Windlass of a kubeconfig's context.
 func (a *app) cluster() (*target, error) {
-	access, err := kubecontrol.Load(kubecontrol.Config{
-		Kubeconfig: a.flags.kubeconfig, Files: a.kubeconfigFiles(), Context: a.flags.context,
-	})
+	access, err := a.access()
 	if err != nil {
 		return nil, err
 	}
@@ -37,6 +35,13 @@ func (a *app) cluster() (*target, error) {
 		return nil, err
 	}
 	return clusterTarget(client, access, &a.flags), nil
+}
+
+// access reads the kubeconfig that flags, environment and settings name.
+func (a *app) access() (*kubecontrol.Access, error) {
+	return kubecontrol.Load(kubecontrol.Config{
+		Kubeconfig: a.flags.kubeconfig, Files: a.kubeconfigFiles(), Context: cmp.Or(a.flags.context, a.settledContext),
+	})
 }
 
 func clusterTarget(client *kubecontrol.Client, access *kubecontrol.Access, flags *clusterFlags) *target {
@@ -67,14 +72,22 @@ func (c *clusterWindlass) Prepare(fn *v1alpha1.Function) (apply, error) {
 	if err != nil {
 		return nil, err
 	}
-	return func(ctx context.Context) (control.Applied, error) {
-		applied, err := c.Apply(ctx, change, c.flags.forceConflicts)
-		return control.Applied{Result: file.Result(applied.Result), Function: applied.Function}, err
+	return func(ctx context.Context, dryRun bool) (control.Applied, error) {
+		return inWords(c.Apply(ctx, change, kubecontrol.Options{Force: c.flags.forceConflicts, DryRun: dryRun}))
 	}, nil
 }
 
+func (c *clusterWindlass) Change(ctx context.Context, key invoke.FunctionKey, edit func(*v1alpha1.Function) error, dryRun bool) (control.Applied, error) {
+	return inWords(c.Client.Change(ctx, key, edit, kubecontrol.Options{DryRun: dryRun}))
+}
+
+// inWords makes what a cluster did the same as what a local Windlass does.
+func inWords(applied kubecontrol.Applied, err error) (control.Applied, error) {
+	return control.Applied{Result: file.Result(applied.Result), Function: applied.Function, Before: applied.Before}, err
+}
+
 func (c *clusterWindlass) Log(ctx context.Context, r logRequest) error {
-	return c.Logs(ctx, kubecontrol.LogRequest{Key: r.key, Follow: r.follow, Tail: r.tail, Agent: r.agent, Out: r.out, Notes: r.notes})
+	return c.Logs(ctx, kubecontrol.LogRequest{Key: r.key, Follow: r.follow, Tail: r.tail, Since: r.since, Timestamps: r.timestamps, Agent: r.agent, Out: r.out, Notes: r.notes})
 }
 
 func (c *clusterWindlass) Story(ctx context.Context, id invoke.ID) (invoke.Story, error) {

@@ -16,8 +16,9 @@ func (a *app) deleteCommand() *cobra.Command {
 	var wait bool
 	var timeout time.Duration
 	cmd := &cobra.Command{
-		Use:   "delete (NAME ... | -f FILE|FOLDER|- ...)",
-		Short: "Remove functions",
+		Use:        "delete (NAME ... | -f FILE|FOLDER|- ...)",
+		SuggestFor: []string{"rm", "remove"},
+		Short:      "Remove functions",
 		Long: `Remove functions and end their instances, by name or as the manifests name them.
 A function in a cluster is gone when its last instance has ended: this waits for
 that.`,
@@ -45,7 +46,7 @@ that.`,
 	}
 	cmd.Flags().StringArrayVarP(&files, "filename", "f", nil, "`file` or folder with manifests, or - for the standard input; repeatable")
 	cmd.Flags().BoolVar(&wait, "wait", true, "wait until the functions are gone")
-	cmd.Flags().DurationVar(&timeout, "timeout", defaultGoneTime, "how long to wait for each function")
+	cmd.Flags().DurationVar(&timeout, "timeout", defaultGoneTime, "longest `time` to wait for each function")
 	return cmd
 }
 

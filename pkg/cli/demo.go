@@ -22,6 +22,9 @@ type DemoConfig struct {
 	Seed uint64
 	// ExamplesDir holds the example functions; it exists.
 	ExamplesDir string
+	// Check makes the demo fail if a call failed or was lost, or if too many calls
+	// were cold starts.
+	Check bool
 	// Out is where to tell what happens.
 	Out io.Writer
 }
@@ -29,11 +32,12 @@ type DemoConfig struct {
 func (a *app) demoCommand() *cobra.Command {
 	config := DemoConfig{Out: a.Out}
 	cmd := &cobra.Command{
-		Use:   "demo [--trace FOLDER] [--minutes N] [--speed FACTOR] [--seed N]",
+		Use:   "demo [--trace FOLDER] [--minutes N] [--speed FACTOR] [--seed N] [--check]",
 		Short: "Show what Windlass does under load, on this machine",
 		Long: `Run a Windlass of its own, replay a trace against the example functions, and
 report what became of every call. It leaves other Windlasses alone and ends by
-itself, or with Ctrl-C.`,
+itself, or with Ctrl-C. Without --trace it replays a synthetic trace, with the
+durations of Table I of the SFS paper.`,
 		Args: noArgs,
 		RunE: run(func(cmd *cobra.Command, _ []string) error {
 			if err := a.localOnly("demo"); err != nil {
@@ -45,10 +49,11 @@ itself, or with Ctrl-C.`,
 			return a.interruptible(cmd.Context(), func(ctx context.Context) error { return a.programs.Demo(ctx, config) })
 		}),
 	}
-	cmd.Flags().StringVar(&config.TraceDir, "trace", "", "`folder` of a recorded trace (default: a built-in one)")
+	cmd.Flags().StringVar(&config.TraceDir, "trace", "", "`folder` of a recorded trace of Azure Functions (default: a synthetic one)")
 	cmd.Flags().IntVar(&config.Minutes, "minutes", 2, "how many `minutes` of the trace are replayed")
 	cmd.Flags().Float64Var(&config.Speed, "speed", 3, "`factor` by which the trace is replayed faster than recorded")
 	cmd.Flags().Uint64Var(&config.Seed, "seed", 1, "`number` that everything random follows from")
+	cmd.Flags().BoolVar(&config.Check, "check", false, "fail if a call fails or is lost, or if too many are cold starts")
 	cmd.Flags().StringVar(&config.ExamplesDir, "examples", "examples", "`folder` of the example functions")
 	return cmd
 }
@@ -60,7 +65,7 @@ func (c DemoConfig) check() error {
 	case c.Minutes < 1:
 		return usagef("--minutes %d must be at least 1", c.Minutes)
 	case c.TraceDir != "" && !isFolder(c.TraceDir):
-		return usagef("--trace %s: there is no such folder; check the path, or leave it out for the built-in trace", c.TraceDir)
+		return usagef("--trace %s: there is no such folder; check the path, or leave it out for the synthetic trace", c.TraceDir)
 	case !isFolder(c.ExamplesDir):
 		return usagef("--examples %s: there is no such folder; run this in the project's folder, or name that of its examples", c.ExamplesDir)
 	}

@@ -9,21 +9,41 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/control"
 )
 
+// deployFlags say what deploy and diff are about.
+type deployFlags struct {
+	files  []string
+	from   functionFlags
+	wait   time.Duration
+	dryRun bool
+	// secrets are what deploy is to keep on this machine, as NAME=FILE.
+	secrets []string
+}
+
+func (f *deployFlags) add(a *app, cmd *cobra.Command) {
+	cmd.Flags().StringArrayVarP(&f.files, "filename", "f", nil, "`file` or folder with manifests, or - for the standard input; repeatable")
+	f.from.add(cmd)
+	cmd.Flags().BoolVar(&a.flags.forceConflicts, "force-conflicts", false, "take over fields that others have set (in a cluster)")
+}
+
 func (a *app) deployCommand() *cobra.Command {
-	var files []string
-	var from functionFlags
-	var wait time.Duration
+	var flags deployFlags
 	cmd := &cobra.Command{
-		Use:   "deploy (-f FILE|FOLDER|- ... | --name NAME [flags] [-- COMMAND ...])",
-		Short: "Create or change functions",
-		Long: `Make functions exist as manifests or flags describe them.
+		Use:        "deploy (-f FILE|FOLDER|- ... | --name NAME [flags] [-- COMMAND ...])",
+		SuggestFor: []string{"apply", "create", "update"},
+		Short:      "Create or change functions",
+		Long: `Create or update functions from manifests or flags, and say what changed.
 
 A relative code path starts at the manifest's folder, or with flags at the
 current folder. A folder stands for the Functions in all *.yaml, *.yml and
 *.json files below it, without hidden folders, node_modules and .venv.
+
+Flags describe the whole function: what an earlier deploy said and this one does
+not is gone, and the output says so. windlass scale, set and edit change single
+fields.
 
 On this machine a command is started as it is, without a shell, in the folder
 --code, which is the current one if it is left out. It must serve HTTP on $PORT.
@@ -36,30 +56,71 @@ stays as it is.`,
   windlass deploy --name greet --runtime python3 --handler main.handle --code ./greet
   windlass deploy --name resize --image example.com/team/resize:1.0 --wait`,
 		RunE: run(func(cmd *cobra.Command, args []string) error {
-			manifests, err := a.deployed(cmd, files, from, args)
+			if cmd.Flags().Changed("wait") && flags.wait <= 0 {
+				return usagef("--wait=%s must be more than 0; leave it out to wait for nothing", flags.wait)
+			}
+			if flags.wait > 0 && flags.dryRun {
+				return usagef("--dry-run starts nothing, and --wait waits for a start; remove one of the two")
+			}
+			t, manifests, err := a.wanted(cmd, flags, args)
 			if err != nil {
 				return err
 			}
-			if cmd.Flags().Changed("wait") && wait <= 0 {
-				return usagef("--wait=%s must be more than 0; leave it out to wait for nothing", wait)
+			secrets, err := readSecrets(flags.secrets)
+			if err == nil {
+				err = t.clusterless("secret", len(secrets) > 0)
 			}
-			t, err := a.target(cmd.Context())
+			if err == nil && len(secrets) > 0 && !flags.dryRun {
+				err = a.keepSecrets(t, secrets, manifests)
+			}
 			if err != nil {
-				return err
-			}
-			if err := t.clusterOnly("force-conflicts", a.flags.forceConflicts); err != nil {
 				return err
 			}
 			a.tellContext(t)
-			return a.deploy(cmd.Context(), t, manifests, wait)
+			return a.deploy(cmd.Context(), t, manifests, flags)
 		}),
 	}
-	cmd.Flags().StringArrayVarP(&files, "filename", "f", nil, "`file` or folder with manifests, or - for the standard input; repeatable")
-	from.add(cmd)
-	cmd.Flags().DurationVar(&wait, "wait", 0, "wait until it is known whether the functions are ready, for each as long as `time` (30s if none is given)")
+	flags.add(a, cmd)
+	cmd.Flags().DurationVar(&flags.wait, "wait", 0, "start an instance of each function, and wait until it has started or failed to, as long as `time` (30s if none is given)")
 	cmd.Flags().Lookup("wait").NoOptDefVal = defaultReadyTime.String()
-	cmd.Flags().BoolVar(&a.flags.forceConflicts, "force-conflicts", false, "take over fields that others have set (in a cluster)")
+	cmd.Flags().StringArrayVar(&flags.secrets, "secret", nil, "on this machine, `NAME=FILE` with variables that stand for the Secret or ConfigMap of that name; repeatable")
+	cmd.Flags().BoolVar(&flags.dryRun, "dry-run", false, "say what would change, and change nothing")
 	return cmd
+}
+
+// wanted are the functions that files or flags describe, and the Windlass that is to
+// have them. What is wrong with any of them there is found before anything is sent.
+func (a *app) wanted(cmd *cobra.Command, flags deployFlags, args []string) (*target, []manifest, error) {
+	manifests, err := a.deployed(cmd, flags.files, flags.from, args)
+	if err != nil {
+		return nil, nil, err
+	}
+	t, err := a.target(cmd.Context())
+	if problems := a.checkFor(t, manifests, len(flags.files) > 0); problems != nil {
+		return nil, nil, problems
+	}
+	if err == nil {
+		err = t.clusterOnly("force-conflicts", a.flags.forceConflicts)
+	}
+	return t, manifests, err
+}
+
+// checkFor says what is wrong with the functions, in general and for a Windlass on
+// this machine, if that is the target; nil if there is none. A cluster's says for itself
+// what it cannot run.
+func (a *app) checkFor(t *target, manifests []manifest, fromFiles bool) error {
+	validate := v1alpha1.Validate
+	if t != nil && !t.inCluster() {
+		validate = validateLocal
+	}
+	problems := errors.Join(check(manifests, validate)...)
+	switch {
+	case problems == nil:
+		return nil
+	case fromFiles:
+		return inputError(problems)
+	}
+	return usagef("%w", problems)
 }
 
 // deployed are the functions that files or flags describe.
@@ -69,7 +130,7 @@ func (a *app) deployed(cmd *cobra.Command, files []string, from functionFlags, a
 	case len(files) > 0 && len(given) > 0:
 		return nil, usagef("-f and --%s exclude each other: write it into the manifest, or leave out -f", given[0])
 	case len(files) > 0 && len(args) > 0 && cmd.ArgsLenAtDash() < 0:
-		return nil, usagef("%q is too much: repeat -f before every file", args[0])
+		return nil, usagef("unexpected argument %q: repeat -f before every file", args[0])
 	case len(files) > 0 && len(args) > 0:
 		return nil, usagef("-f and a command exclude each other: write it into the manifest, or leave out -f")
 	case len(files) > 0:
@@ -79,17 +140,13 @@ func (a *app) deployed(cmd *cobra.Command, files []string, from functionFlags, a
 		}
 		return manifests, a.enforceNamespace(manifests)
 	case len(args) > 0 && cmd.ArgsLenAtDash() != 0:
-		return nil, usagef("%q stands alone: write -f %s for a manifest, --name %s for a name, or -- before a command", args[0], args[0], args[0])
+		return nil, usagef("unexpected argument %q: did you mean -f %s for a manifest, --name %s for a name, or -- before a command?", args[0], args[0], args[0])
 	}
 	fn, err := from.function(cmd, a.namespace, args)
 	if err != nil {
 		return nil, err
 	}
-	manifests := []manifest{{source: "flags", function: fn}}
-	for _, err := range check(manifests) {
-		return nil, usagef("%w", err)
-	}
-	return manifests, nil
+	return []manifest{{source: "flags", function: fn}}, nil
 }
 
 // enforceNamespace puts manifests without a namespace into that of the flag,
@@ -112,7 +169,34 @@ func (a *app) enforceNamespace(manifests []manifest) error {
 
 // deploy prepares all functions and applies one after the other. It stops at the
 // first that fails.
-func (a *app) deploy(ctx context.Context, t *target, manifests []manifest, wait time.Duration) error {
+func (a *app) deploy(ctx context.Context, t *target, manifests []manifest, flags deployFlags) error {
+	applies, err := prepare(t, manifests)
+	if err != nil {
+		return err
+	}
+	for i, apply := range applies {
+		applied, err := apply(ctx, flags.dryRun)
+		if err == nil && flags.wait > 0 {
+			fmt.Fprintf(a.Err, "function %s %s, starting an instance of it\n", applied.Function.Key(), applied.Result)
+			applied.Function, err = a.awaitStart(ctx, t, applied.Function, flags.wait)
+		}
+		if err != nil {
+			if left := len(manifests) - i; left > 1 {
+				return fmt.Errorf("%w\n%d of %d functions were not applied; correct this one and deploy again", err, left, len(manifests))
+			}
+			return err
+		}
+		if flags.dryRun {
+			a.printPreview(applied, false)
+			continue
+		}
+		a.printApplied(applied, len(manifests) == 1)
+	}
+	return nil
+}
+
+// prepare finds what is wrong with any of the functions before anything is sent.
+func prepare(t *target, manifests []manifest) ([]apply, error) {
 	var applies []apply
 	var errs []error
 	for _, m := range manifests {
@@ -124,24 +208,7 @@ func (a *app) deploy(ctx context.Context, t *target, manifests []manifest, wait 
 		}
 		applies = append(applies, prepared)
 	}
-	if err := errors.Join(errs...); err != nil {
-		return err
-	}
-	for i, apply := range applies {
-		applied, err := apply(ctx)
-		if err == nil && wait > 0 {
-			fmt.Fprintf(a.Err, "function %s %s, waiting until it is ready\n", applied.Function.Key(), applied.Result)
-			applied.Function, err = a.awaitReady(ctx, t, applied.Function, wait)
-		}
-		if err != nil {
-			if left := len(manifests) - i; left > 1 {
-				return fmt.Errorf("%w\n%d of %d functions were not applied; correct this one and deploy again", err, left, len(manifests))
-			}
-			return err
-		}
-		a.printApplied(applied, len(manifests) == 1)
-	}
-	return nil
+	return applies, errors.Join(errs...)
 }
 
 // tellContext says which cluster is about to be changed, if nobody has named it.
@@ -155,6 +222,7 @@ func (a *app) tellContext(t *target) {
 func (a *app) printApplied(applied control.Applied, try bool) {
 	fn := applied.Function
 	fmt.Fprintf(a.Out, "function %s %s\n", fn.Key(), applied.Result)
+	printChanges(a.Out, changesOf(applied), false)
 	if fn.Status.URL != "" {
 		fmt.Fprintf(a.Out, "  url  %s\n", fn.Status.URL)
 	}

@@ -149,9 +149,9 @@ func TestNothingIsAppliedIfOneManifestIsWrong(t *testing.T) {
 
 func TestDeployStopsAtWhatWindlassRefuses(t *testing.T) {
 	th := open(t)
-	text := yamlOf("a", "command: [x]") + "---\n" + yamlOf("b", "image: x") + "---\n" + yamlOf("c", "command: [x]")
+	text := yamlOf("a", "command: [x]") + "---\n" + yamlOf("refused", "command: [x]") + "---\n" + yamlOf("c", "command: [x]")
 	got := th.play(t, strings.NewReader(text), Programs{}, "deploy", "-f", "-")
-	got.expect(t, exitUsage, "err", "spec.image", "needs a cluster", "2 of 3 functions were not applied")
+	got.expect(t, exitUsage, "err", "spec.code.path", "cannot be read", "2 of 3 functions were not applied")
 	got.expect(t, exitUsage, "out", "function default/a created")
 }
 

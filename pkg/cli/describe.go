@@ -12,13 +12,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/fpcs/history"
 )
 
 func (a *app) describeCommand() *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:               "describe NAME [-n NAMESPACE] [-o text|name|json|yaml]",
-		Short:             "Show all about one function",
+		Short:             "Show details and status of a function",
 		Args:              oneName,
 		ValidArgsFunction: a.completeNames,
 		RunE: run(func(cmd *cobra.Command, args []string) error {
@@ -44,7 +45,9 @@ func (a *app) describeCommand() *cobra.Command {
 			case "json", "yaml":
 				return a.printObject(fn, output)
 			default:
-				a.describe(a.Out, fn, a.lastDecision(cmd.Context(), t, fn))
+				account, err := a.account(cmd.Context(), t, fn)
+				a.describe(a.Out, fn, a.lastDecision(account, err))
+				a.describeFailure(a.Out, fn, account.LastFailure)
 				a.describeCluster(cmd.Context(), t.witness, fn)
 				a.advise(a.Out, fn)
 			}
@@ -93,6 +96,18 @@ func (a *app) describe(w io.Writer, fn *v1alpha1.Function, lastDecision string) 
 	}
 }
 
+// describeFailure says how an instance failed last, unless the condition says it.
+func (a *app) describeFailure(w io.Writer, fn *v1alpha1.Function, failure *history.Failure) {
+	if failure == nil || readyOf(fn).Status == metav1.ConditionFalse {
+		return
+	}
+	fmt.Fprintf(w, "\nLast failure\n  %s, %s ago\n", failure.Code, age(failure.At, a.now()))
+	detail := cmp.Or(failure.Detail, "the Events say how; what it wrote: "+a.retell("windlass logs "+a.short(fn.Key())))
+	for line := range strings.Lines(detail) {
+		fmt.Fprintf(w, "    %s\n", strings.TrimRight(line, "\n"))
+	}
+}
+
 // advise says what to do about a function that is not ready.
 func (a *app) advise(w io.Writer, fn *v1alpha1.Function) {
 	ready := readyOf(fn)
@@ -123,7 +138,7 @@ func summary(fn *v1alpha1.Function, now time.Time) [][]cell {
 	} else if spec.Code != nil {
 		rows = append(rows, cells("Code", fmt.Sprintf("inline, %d bytes", len(spec.Code.Inline))))
 	}
-	most := "as many as fit"
+	most := "∞"
 	if spec.Scaling.Max != nil {
 		most = fmt.Sprint(*spec.Scaling.Max)
 	}
@@ -131,9 +146,9 @@ func summary(fn *v1alpha1.Function, now time.Time) [][]cell {
 		cells("Protocol", string(spec.Protocol)),
 		cells("Concurrency", fmt.Sprintf("%d per instance", spec.Concurrency)),
 		cells("Timeouts", fmt.Sprintf("call %s, startup %s", plainDuration(spec.Timeout), plainDuration(spec.StartupTimeout))),
-		cells("Scaling", fmt.Sprintf("%d to %s, decided by %s", spec.Scaling.Min, most,
-			cmp.Or(string(spec.Decider), "the schedulers' decider"))),
-		cells("Leaves", leaves(&spec.Scaling)),
+		cells("Scaling", fmt.Sprintf("%d–%s instances, decider %s", spec.Scaling.Min, most,
+			cmp.Or(string(spec.Decider), "of the scheduler"))),
+		cells("Scale-in", scaleIn(&spec.Scaling)),
 	)
 	rows = append(rows, labelled("Schedule", spec.Scaling.Schedule, window)...)
 	rows = append(rows,
@@ -155,12 +170,12 @@ func labelled[T any](label string, items []T, text func(T) string) (rows [][]cel
 	return rows
 }
 
-// leaves says when idle instances do.
-func leaves(s *v1alpha1.Scaling) string {
-	fixed := fmt.Sprintf("idle for %s + %s, the last one for %s",
-		plainDuration(s.BackoffAfter), plainDuration(s.IdleTimeout), plainDuration(s.KeepLast))
+// scaleIn says when idle instances stop.
+func scaleIn(s *v1alpha1.Scaling) string {
+	idle := metav1.Duration{Duration: s.BackoffAfter.Duration + s.IdleTimeout.Duration}
+	fixed := fmt.Sprintf("after %s idle; the last instance after %s", plainDuration(idle), plainDuration(s.KeepLast))
 	if s.KeepAlive == v1alpha1.KeepAliveHistogram {
-		return "as its idle times teach, or else " + fixed
+		return "as learnt from idle times, or else " + fixed
 	}
 	return fixed
 }
@@ -191,7 +206,7 @@ func amounts(request, limit *resource.Quantity) string {
 		}
 		return q.String()
 	}
-	return text(request, "nothing") + " reserved, " + text(limit, "no") + " limit"
+	return "request " + text(request, "none") + ", limit " + text(limit, "none")
 }
 
 // plainDuration leaves out units that are zero: 1m, not 1m0s.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -21,6 +22,14 @@ import (
 // maxProblem is how much of a problem's body is read, in bytes.
 const maxProblem = 1 << 20
 
+const (
+	// asksFirst is the largest body, in bytes, that is sent without asking whether
+	// it will be taken.
+	asksFirst = 1 << 20
+	// expectTime is how long to wait for the answer to that.
+	expectTime = 5 * time.Second
+)
+
 // problem is what the gateway answers when the function does not.
 type problem struct {
 	Detail string `json:"detail"`
@@ -37,7 +46,12 @@ func (a *app) exchange(ctx context.Context, key invoke.FunctionKey, request *htt
 	}
 	// A transport repeats a request on its own when a connection that it
 	// has used before breaks. This one uses each only once.
-	transport := &http.Transport{DisableKeepAlives: true, DisableCompression: true, DialContext: way.dial}
+	transport := &http.Transport{DisableKeepAlives: true, DisableCompression: true, DialContext: way.dial, ExpectContinueTimeout: expectTime}
+	if request.ContentLength > asksFirst {
+		// One that is refused for its size is not worth sending, and cannot be told
+		// apart from one that got lost on its way.
+		request.Header.Set("Expect", "100-continue")
+	}
 	response, err := transport.RoundTrip(request.WithContext(ctx))
 	if err != nil {
 		return lost(key, request, err, flags.timeout, way.hint)
@@ -71,7 +85,7 @@ func (a *app) failed(key invoke.FunctionKey, response *http.Response) error {
 
 // lost says why there is no answer.
 func lost(key invoke.FunctionKey, request *http.Request, err error, timeout time.Duration, hint string) error {
-	const mayHaveRun = "it may have run: check that before you call it again"
+	const mayHaveRun = "it may have run; call it again only if running it twice does no harm"
 	if errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("function %s did not answer within %s; %s, and perhaps give it more time with --timeout", key, timeout, mayHaveRun)
 	}
@@ -96,7 +110,7 @@ func (a *app) refused(key invoke.FunctionKey, response *http.Response, executed 
 	case invoke.ExecutedNo:
 		return errors.New(text + "\nit did not run; " + a.nextStep(key, invoke.RefusalReason(p.Reason), response.Header.Get("Retry-After")))
 	case invoke.ExecutedMaybe:
-		return fmt.Errorf("%s\nit may have run: check that before you call it again, and see windlass logs %s", text, a.short(key))
+		return fmt.Errorf("%s\nit may have run; call it again only if running it twice does no harm, and see windlass logs %s", text, a.short(key))
 	default:
 		return fmt.Errorf("%s\nthis is no answer of a Windlass gateway: something else listens at its address, see windlass describe %s", text, a.short(key))
 	}
@@ -110,6 +124,8 @@ func (a *app) nextStep(key invoke.FunctionKey, reason invoke.RefusalReason, retr
 		step = "put an API key for it into $" + keyVariable + "; windlass keys create makes one"
 	case invoke.RefusedCannotStart:
 		step = fmt.Sprintf("see why: windlass describe %s and windlass logs %s", a.short(key), a.short(key))
+	case "BodyTooLarge":
+		step = "send less"
 	case invoke.RefusedUnknownFunction:
 		step = "see windlass list --all-namespaces"
 	default:
@@ -142,12 +158,32 @@ func (a *app) printBody(body io.Reader) error {
 		_, err := io.Copy(a.Out, body)
 		return err
 	}
+	begin, err := io.ReadAll(io.LimitReader(body, maxPretty+1))
 	last := &lastByte{w: a.Out}
-	_, err := io.Copy(last, body)
+	_, _ = last.Write(pretty(begin))
+	if err == nil {
+		_, err = io.Copy(last, body)
+	}
 	if last.seen && last.b != '\n' {
 		fmt.Fprintln(a.Out)
 	}
 	return err
+}
+
+// maxPretty is the largest body, in bytes, that is laid out for people.
+const maxPretty = 64 << 10
+
+// pretty lays out a whole body that is JSON with things in it, and leaves others alone.
+func pretty(body []byte) []byte {
+	trimmed := bytes.TrimSpace(body)
+	if len(body) > maxPretty || len(trimmed) == 0 || trimmed[0] != '{' && trimmed[0] != '[' {
+		return body
+	}
+	var out bytes.Buffer
+	if json.Indent(&out, trimmed, "", "  ") != nil {
+		return body
+	}
+	return out.Bytes()
 }
 
 // lastByte remembers the last byte that was written.

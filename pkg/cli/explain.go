@@ -45,13 +45,13 @@ func (a *app) explainCommand() *cobra.Command {
 	var e explanation
 	cmd := &cobra.Command{
 		Use:   "explain NAME [-n NAMESPACE] [--last N] [-f] [-o table|json]",
-		Short: "Say why a function has the instances that it has",
-		Long: `Say why a function has the instances that it has: the last decisions on it, each
-with what it was made on, and what became of it.
+		Short: "Explain scaling decisions of a function",
+		Long: `Explain the last scaling decisions of a function: what changed, why, and what the
+decision was made on.
 
 A decision is shown if it changed something, or if its reason is another one
-than before; what was decided again and again is one line. The scheduler that
-decides on the function keeps the last 33, for as long as it runs.`,
+than before; the same one again is counted. The scheduler that decides on the
+function keeps the last 33, for as long as it runs.`,
 		Args:              oneName,
 		ValidArgsFunction: a.completeNames,
 		RunE: run(func(cmd *cobra.Command, args []string) error {
@@ -73,7 +73,7 @@ decides on the function keeps the last 33, for as long as it runs.`,
 		}),
 	}
 	cmd.Flags().StringVarP(&e.output, "output", "o", "table", "`format`: table or json")
-	cmd.Flags().IntVar(&e.last, "last", lastDecisions, "show the last `n` decisions")
+	cmd.Flags().IntVar(&e.last, "last", lastDecisions, "show the last `N` decisions")
 	cmd.Flags().BoolVarP(&e.follow, "follow", "f", false, "go on with new decisions until Ctrl-C")
 	cmd.Flags().StringVar(&a.flags.windlassNamespace, "windlass-namespace", "", "`namespace` that Windlass runs in (default: it is looked for)")
 	return cmd
@@ -201,7 +201,7 @@ func (a *app) decisionLine(d history.Told, painted bool) string {
 	}
 	line := a.clock(d.At) + "  " + what + ": " + d.Why
 	if d.Times > 1 {
-		line += fmt.Sprintf(" (%d times until %s)", d.Times, a.clock(d.Until))
+		line += fmt.Sprintf(" · repeated %d× until %s", d.Times, a.clock(d.Until))
 	}
 	return line
 }
@@ -216,13 +216,17 @@ func (a *app) clock(at time.Time) string {
 	return at.Format(time.DateOnly + " 15:04:05")
 }
 
-// lastDecision is that on a function, in a line.
-func (a *app) lastDecision(ctx context.Context, t *target, fn *v1alpha1.Function) string {
+// account is what is told of a function.
+func (a *app) account(ctx context.Context, t *target, fn *v1alpha1.Function) (history.Account, error) {
 	ctx, cancel := context.WithTimeout(ctx, decisionTime)
 	defer cancel()
 	h := t.Historian()
 	defer h.Close()
-	account, err := h.Decisions(ctx, fn.Key())
+	return h.Decisions(ctx, fn.Key())
+}
+
+// lastDecision is that on a function, in a line.
+func (a *app) lastDecision(account history.Account, err error) string {
 	if err != nil {
 		return "unknown: " + firstLine(a.retell(err.Error()))
 	}

@@ -28,7 +28,7 @@ func TestExplainTellsNewcomersWhatIsAmiss(t *testing.T) {
 	th := repertoire(t)
 	th.run(t, "explain", "fresh", "-n", "team").expect(t, exitOK, "err",
 		"no decisions yet: the function has not been called since Windlass took it over at 10:00:00.0")
-	th.run(t, "explain", "broken").expect(t, exitOK, "err", "no decisions yet: nothing had to be decided", "2 calls came",
+	th.run(t, "explain", "broken").expect(t, exitOK, "err", "no decisions yet: no change was needed", "2 calls, 0 instances",
 		"instances do not start: StartFailed; see windlass describe broken")
 	th.run(t, "explain", "helo").expect(t, exitPlatform, "err", "there is no function default/helo; did you mean hello?")
 	th.run(t, "explain", "hello", "--last", "0").expect(t, exitUsage, "err", "--last 0: write how many")
@@ -133,14 +133,14 @@ func TestExplainAsksTheSchedulersOfACluster(t *testing.T) {
 		clusterFunction("team", "other", metav1.ConditionFalse, v1alpha1.ReasonInvalid))
 	s.streams = pipes{address: strings.TrimPrefix(server.URL, "http://")}
 	golden(t, "explain.txt", s.run(t, "explain", "web").out)
-	s.run(t, "describe", "web").expect(t, exitOK, "out", "Last decision   11:59:04.0  left it as it is: NoDemand")
+	s.run(t, "describe", "web").expect(t, exitOK, "out", "Last decision   11:59:04.0  no change (NoDemand)")
 	s.run(t, "explain", "other").expect(t, exitPlatform, "err", "the scheduler windlass/scheduler-0 does not tell what it decided",
 		"404 Not Found: there is no function", "kubectl -n windlass logs scheduler-0")
 	s.run(t, "explain", "wob").expect(t, exitPlatform, "err", "there is no function team/wob; did you mean web?")
 
 	none := newStage(t, clusterFunction("team", "web", metav1.ConditionTrue, v1alpha1.ReasonAccepted))
-	none.run(t, "explain", "web", "--windlass-namespace", "w").expect(t, exitPlatform, "err", "no scheduler is ready in the namespace w")
-	none.run(t, "describe", "web").expect(t, exitOK, "out", "Last decision   unknown: no scheduler is ready in any namespace")
+	none.run(t, "explain", "web", "--windlass-namespace", "w").expect(t, exitPlatform, "err", "Windlass is not installed in the namespace w")
+	none.run(t, "describe", "web").expect(t, exitOK, "out", "Last decision   unknown: Windlass is not installed in any namespace")
 }
 
 func TestTimesOfOtherDaysHaveTheirDay(t *testing.T) {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -14,29 +15,30 @@ import (
 // functionFlags describe a Function on the command line.
 type functionFlags struct {
 	name, image, command, runtime, handler, code, protocol string
-	env                                                    []string
+	env, envFiles                                          []string
 	timeout                                                time.Duration
 	port, concurrency, least, most                         int32
 }
 
 // describing are the flags that say what a manifest says otherwise.
-var describing = []string{"name", "image", "port", "command", "runtime", "handler", "code", "protocol", "env", "timeout", "concurrency", "min", "max"}
+var describing = []string{"name", "image", "port", "command", "runtime", "handler", "code", "protocol", "env", "env-file", "timeout", "concurrency", "min", "max"}
 
 func (f *functionFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.name, "name", "", "`name` of the function, when there is no manifest")
 	flags.StringVar(&f.image, "image", "", "container `image` that serves HTTP on $PORT; what is behind -- are its arguments (in a cluster)")
-	flags.Int32Var(&f.port, "port", 0, "the port that an image listens on (default 8080)")
+	flags.Int32Var(&f.port, "port", 0, "`number` of the port that an image listens on (default 8080)")
 	flags.StringVar(&f.command, "command", "", "`program` that serves HTTP on $PORT, with its arguments; or write it behind --")
 	flags.StringVar(&f.runtime, "runtime", "", "language `runtime`: python3 or nodejs; needs --handler and --code")
 	flags.StringVar(&f.handler, "handler", "", "`function` in the code that is called, such as main.handle")
 	flags.StringVar(&f.code, "code", "", "`path` of the code: a file or folder; with a command, the folder it starts in")
-	flags.StringVar(&f.protocol, "protocol", "", "how the function is called: HTTP or LambdaRuntime")
-	flags.StringArrayVar(&f.env, "env", nil, "environment variable, as `KEY=VALUE`; repeatable")
-	flags.DurationVar(&f.timeout, "timeout", 0, "the longest a call may run (default 1m)")
-	flags.Int32Var(&f.concurrency, "concurrency", 0, "how many calls one instance runs at a time (default 1)")
-	flags.Int32Var(&f.least, "min", 0, "instances that are kept when nothing is called")
-	flags.Int32Var(&f.most, "max", 0, "instances that exist at most (default: what the machine can hold)")
+	flags.StringVar(&f.protocol, "protocol", "", "`protocol` by which the function is called: HTTP or LambdaRuntime")
+	flags.StringArrayVar(&f.env, "env", nil, "environment variable, as `KEY=VALUE`; repeatable, and of one KEY the last wins")
+	flags.StringArrayVar(&f.envFiles, "env-file", nil, envFileUsage+"; --env beats it")
+	flags.DurationVar(&f.timeout, "timeout", 0, "longest `time` that a call may run (default 1m)")
+	flags.Int32Var(&f.concurrency, "concurrency", 0, "`number` of calls that one instance runs at a time (default 1)")
+	flags.Int32Var(&f.least, "min", 0, "`number` of instances that are kept when nothing is called")
+	flags.Int32Var(&f.most, "max", 0, "`number` of instances that exist at most (default: what the machine can hold)")
 }
 
 // given are the flags that were given.
@@ -53,7 +55,10 @@ func (f *functionFlags) given(cmd *cobra.Command) []string {
 // function makes the Function; args is the command behind "--".
 func (f *functionFlags) function(cmd *cobra.Command, namespace string, args []string) (*v1alpha1.Function, error) {
 	if f.name == "" {
-		return nil, usagef("nothing to deploy: give a manifest with -f, or a function with --name")
+		if len(args) > 0 {
+			return nil, usagef("--name is missing: write --name NAME -- %s", quoteWords(args))
+		}
+		return nil, usagef("--name is missing: give a manifest with -f, or a function with --name")
 	}
 	key, err := parseKey(f.name, namespace)
 	if err != nil {
@@ -65,7 +70,7 @@ func (f *functionFlags) function(cmd *cobra.Command, namespace string, args []st
 	if err := f.setProgram(spec, args); err != nil {
 		return nil, err
 	}
-	if spec.Env, err = parseEnv(f.env); err != nil {
+	if spec.Env, err = f.environment(); err != nil {
 		return nil, err
 	}
 	// A zero that was given would count as left out.
@@ -107,6 +112,11 @@ func (f *functionFlags) setProgram(spec *v1alpha1.FunctionSpec, args []string) e
 			return usagef("--command: %w", err)
 		}
 		spec.Command = words
+	case len(args) == 1 && strings.Contains(args[0], " "):
+		if _, err := os.Stat(args[0]); err != nil {
+			return usagef("%q looks like a command line in one word: write -- %s", args[0], args[0])
+		}
+		spec.Command = args
 	default:
 		spec.Command = args
 	}
@@ -149,14 +159,18 @@ func protocolNamed(name string) v1alpha1.Protocol {
 	return v1alpha1.Protocol(name)
 }
 
-func parseEnv(pairs []string) ([]v1alpha1.EnvVar, error) {
-	var env []v1alpha1.EnvVar
-	for _, pair := range pairs {
+// environment are the variables of files and flags, in this order.
+func (f *functionFlags) environment() ([]v1alpha1.EnvVar, error) {
+	env, err := readEnvFiles("--env-file", f.envFiles)
+	if err != nil {
+		return nil, err
+	}
+	for _, pair := range f.env {
 		name, value, ok := strings.Cut(pair, "=")
 		if !ok || name == "" {
 			return nil, usagef("--env %q is not KEY=VALUE; write for example --env APP_MODE=test", pair)
 		}
-		env = append(env, v1alpha1.EnvVar{Name: name, Value: value})
+		env = append(env, envChange{name: name, value: value})
 	}
-	return env, nil
+	return changeEnv(nil, env), nil
 }

@@ -35,8 +35,9 @@ type invokeFlags struct {
 func (a *app) invokeCommand() *cobra.Command {
 	var flags invokeFlags
 	cmd := &cobra.Command{
-		Use:   "invoke NAME [BODY | -f FILE|-] [-X METHOD] [-H 'KEY: VALUE'] [--path PATH]",
-		Short: "Call a function and print its answer",
+		Use:        "invoke NAME [BODY | -f FILE|-] [-X METHOD] [-H 'KEY: VALUE'] [--path PATH]",
+		SuggestFor: []string{"call"},
+		Short:      "Call a function and print its answer",
 		Long: `Call a function through the gateway and print the body of its answer.
 
 The body is the argument BODY, a file, or what is piped in; -X GET reads nothing
@@ -84,7 +85,7 @@ standard error.`,
 	cmd.Flags().StringVar(&flags.path, "path", "", "`path` and query behind the function's URL, such as /items?id=1")
 	cmd.Flags().StringVarP(&flags.method, "request", "X", "", "HTTP `method`")
 	cmd.Flags().StringArrayVarP(&flags.headers, "header", "H", nil, "request header, as `'KEY: VALUE'`; repeatable")
-	cmd.Flags().DurationVar(&flags.timeout, "timeout", 0, "give up after this time (default: when Windlass does)")
+	cmd.Flags().DurationVar(&flags.timeout, "timeout", 0, "longest `time` that this command waits (default: without end; the function's own timeout holds)")
 	cmd.Flags().BoolVarP(&flags.verbose, "verbose", "v", false, "print the status and Windlass's headers to the standard error")
 	cmd.Flags().StringVar(&flags.gateway, "gateway", "", "`URL` of the gateway, such as http://127.0.0.1:8080")
 	cmd.Flags().StringVar(&a.flags.windlassNamespace, "windlass-namespace", "", "`namespace` that Windlass runs in (default: it is looked for)")
@@ -169,11 +170,9 @@ const keyVariable = "WINDLASS_KEY"
 // of the target.
 func (a *app) route(ctx context.Context, t *target, key invoke.FunctionKey, gateway string) (*route, error) {
 	if gateway == "" && t.inCluster() {
-		gateway = a.getenv(gatewayVariable)
-		if gateway != "" {
-			if err := checkGateway(gateway); err != nil {
-				return nil, err
-			}
+		var err error
+		if gateway, err = a.settledGateway(); err != nil {
+			return nil, err
 		}
 	}
 	if gateway != "" {

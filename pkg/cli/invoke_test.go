@@ -116,7 +116,7 @@ func TestInvokeTellsErrorsApart(t *testing.T) {
 		},
 		"the instance was lost": {
 			problem(502, invoke.ExecutedMaybe, "InstanceLost", "it ended"),
-			exitPlatform, "", []string{"InstanceLost: it ended", "it may have run: check that before you call it again"},
+			exitPlatform, "", []string{"InstanceLost: it ended", "it may have run; call it again only if running it twice does no harm"},
 		},
 		"the function's answer is cut off": {
 			func(w http.ResponseWriter, _ *http.Request) {

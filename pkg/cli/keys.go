@@ -55,7 +55,7 @@ cannot be shown again.`,
 			return a.createKey(cmd.Context(), scope, expires)
 		}),
 	}
-	cmd.Flags().DurationVar(&expires, "expires", 0, "how long the key counts, such as 720h (default: until it is revoked)")
+	cmd.Flags().DurationVar(&expires, "expires", 0, "`time` for which the key is valid, such as 720h (default: until it is revoked)")
 	return cmd
 }
 
@@ -85,12 +85,16 @@ func (a *app) createKey(ctx context.Context, scope callers.Scope, expires time.D
 }
 
 func (a *app) keysListCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:     "list",
+	var output string
+	cmd := &cobra.Command{
+		Use:     "list [-o table|json|yaml]",
 		Short:   "List API keys and what they may call",
 		Example: `  windlass keys list`,
 		Args:    noArgs,
 		RunE: run(func(cmd *cobra.Command, _ []string) error {
+			if err := checkOutput(output, "table", "json", "yaml"); err != nil {
+				return err
+			}
 			t, err := a.target(cmd.Context())
 			if err != nil {
 				return err
@@ -103,10 +107,31 @@ func (a *app) keysListCommand() *cobra.Command {
 			if err != nil {
 				return inputError(err)
 			}
+			if output != "table" {
+				return a.printObject(toldKeys(list), output)
+			}
 			a.printKeys(list)
 			return nil
 		}),
 	}
+	cmd.Flags().StringVarP(&output, "output", "o", "table", "`format`: table, json or yaml")
+	return cmd
+}
+
+// toldKey is what programs are told of a key: all but its digest.
+type toldKey struct {
+	ID      string        `json:"id"`
+	Allow   callers.Scope `json:"allow"`
+	Created time.Time     `json:"created,omitzero"`
+	Expires time.Time     `json:"expires,omitzero"`
+}
+
+func toldKeys(list callers.KeyList) []toldKey {
+	told := make([]toldKey, 0, len(list.Keys))
+	for _, key := range list.Keys {
+		told = append(told, toldKey{key.ID, key.Allow, key.Created, key.Expires})
+	}
+	return told
 }
 
 func (a *app) printKeys(list callers.KeyList) {
@@ -133,7 +158,7 @@ func (a *app) printKeys(list callers.KeyList) {
 func (a *app) keysRevokeCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "revoke ID ...",
-		Short:   "Make API keys count no more",
+		Short:   "Revoke API keys",
 		Example: `  windlass keys revoke 4f2d9c01b7aa`,
 		RunE: run(func(cmd *cobra.Command, ids []string) error {
 			if len(ids) == 0 {

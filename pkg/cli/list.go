@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"strings"
 	"time"
@@ -18,32 +19,34 @@ func (a *app) listCommand() *cobra.Command {
 	var output string
 	var all bool
 	cmd := &cobra.Command{
-		Use:     "list [-A | -n NAMESPACE] [-o table|wide|name|json|yaml]",
+		Use:     "list [NAME ...] [-A | -n NAMESPACE] [-o table|wide|name|json|yaml]",
 		Aliases: []string{"ls", "get"},
 		Short:   "Show the functions and what they do",
-		Long: `Show the functions and what they do.
+		Long: `Show the functions and what they do: those that are named, or else all.
 
 READY      whether the function can be called
+REASON     why, or why not, in one word
 INSTANCES  how many can be called, and +n if n more are starting
 BUSY       how many of them run a call
 QUEUED     how many calls wait for an instance
 MEAN       the mean duration of the last executions`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return usagef("list takes no NAME; for one function see windlass describe %s", args[0])
-			}
-			return nil
-		},
-		RunE: run(func(cmd *cobra.Command, _ []string) error {
+		ValidArgsFunction: a.completeNames,
+		RunE: run(func(cmd *cobra.Command, args []string) error {
 			if err := checkOutput(output, "table", "wide", "name", "json", "yaml"); err != nil {
 				return err
 			}
 			if all && a.namespace != "" {
 				return usagef("-A and -n exclude each other; remove one of the two")
 			}
+			if all && len(args) > 0 {
+				return usagef("-A shows all functions, and %s only one; remove one of the two", args[0])
+			}
 			t, err := a.target(cmd.Context())
 			if err != nil {
 				return err
+			}
+			if len(args) > 0 {
+				return a.listNamed(cmd.Context(), t, args, output)
 			}
 			namespace := cmp.Or(a.namespace, t.namespace)
 			if all {
@@ -59,6 +62,34 @@ MEAN       the mean duration of the last executions`,
 	cmd.Flags().BoolVarP(&all, "all-namespaces", "A", false, "show the functions of all namespaces")
 	cmd.Flags().StringVarP(&output, "output", "o", "table", "`format`: table, wide, name, json or yaml")
 	return cmd
+}
+
+// listNamed shows the functions of these names. One alone is printed for programs as it
+// is, and not as a list.
+func (a *app) listNamed(ctx context.Context, t *target, names []string, output string) error {
+	list := &v1alpha1.FunctionList{TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.APIVersion, Kind: v1alpha1.KindFunction + "List"}}
+	namespaces := make(map[string]bool)
+	for _, name := range names {
+		key, err := a.key(name)
+		if err != nil {
+			return err
+		}
+		key = t.key(key)
+		fn, err := t.Get(ctx, key)
+		if err != nil {
+			return a.explain(ctx, t, key, err)
+		}
+		namespaces[key.Namespace] = true
+		list.Items = append(list.Items, *fn)
+	}
+	if len(list.Items) == 1 && (output == "json" || output == "yaml") {
+		return a.printObject(&list.Items[0], output)
+	}
+	namespace := ""
+	if len(namespaces) == 1 {
+		namespace = list.Items[0].Namespace
+	}
+	return a.printList(list, output, namespace)
 }
 
 func (a *app) printList(list *v1alpha1.FunctionList, output, namespace string) error {
@@ -85,20 +116,21 @@ func (a *app) printList(list *v1alpha1.FunctionList, output, namespace string) e
 
 // listRows is the table of list.
 func listRows(functions []v1alpha1.Function, withNamespace, wide bool, now time.Time) [][]cell {
-	head := cells("NAME", "READY", "INSTANCES", "BUSY", "QUEUED", "MEAN", "AGE", "URL")
+	head := cells("NAME", "READY", "REASON", "INSTANCES", "BUSY", "QUEUED", "MEAN", "AGE", "URL")
 	if withNamespace {
 		head = append(cells("NAMESPACE"), head...)
 	}
 	if wide {
-		head = append(head, cells("REASON", "PROTOCOL", "RUNS")...)
+		head = append(head, cells("PROTOCOL", "RUNS")...)
 	}
 	rows := [][]cell{head}
 	for i := range functions {
 		fn := &functions[i]
 		status, ready := fn.Status, readyOf(fn)
 		row := []cell{
-			{text: fn.Name},
+			{text: fn.Name, colour: nameColour(ready.Status)},
 			{text: string(ready.Status), colour: statusColour(ready.Status)},
+			{text: orDash(ready.Reason), colour: nameColour(ready.Status)},
 			{text: instances(status.Instances)},
 			{text: fmt.Sprint(status.Instances.Busy)},
 			{text: fmt.Sprint(status.Queued)},
@@ -110,7 +142,7 @@ func listRows(functions []v1alpha1.Function, withNamespace, wide bool, now time.
 			row = append(cells(fn.Namespace), row...)
 		}
 		if wide {
-			row = append(row, cells(orDash(ready.Reason), string(fn.Spec.Protocol), runs(&fn.Spec))...)
+			row = append(row, cells(string(fn.Spec.Protocol), runs(&fn.Spec))...)
 		}
 		rows = append(rows, row)
 	}
@@ -134,6 +166,14 @@ func statusColour(status metav1.ConditionStatus) string {
 	default:
 		return yellow
 	}
+}
+
+// nameColour makes a function stand out that cannot be called.
+func nameColour(status metav1.ConditionStatus) string {
+	if status == metav1.ConditionFalse {
+		return red
+	}
+	return ""
 }
 
 func instances(c v1alpha1.InstanceCounts) string {

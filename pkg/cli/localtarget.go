@@ -8,6 +8,7 @@ import (
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/control"
+	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/live"
 	"github.com/windlass-dev/windlass/pkg/live/scrape"
 )
@@ -26,11 +27,39 @@ type localWindlass struct {
 
 // Prepare leaves it to Windlass to say what is wrong.
 func (l *localWindlass) Prepare(fn *v1alpha1.Function) (apply, error) {
-	return func(ctx context.Context) (control.Applied, error) { return l.Apply(ctx, fn) }, nil
+	return func(ctx context.Context, dryRun bool) (control.Applied, error) { return l.put(ctx, fn, dryRun) }, nil
+}
+
+func (l *localWindlass) put(ctx context.Context, fn *v1alpha1.Function, dryRun bool) (control.Applied, error) {
+	if dryRun {
+		return l.Preview(ctx, fn)
+	}
+	return l.Apply(ctx, fn)
+}
+
+// Change reads the function, and applies what has become of it.
+func (l *localWindlass) Change(ctx context.Context, key invoke.FunctionKey, edit func(*v1alpha1.Function) error, dryRun bool) (control.Applied, error) {
+	fn, err := l.Get(ctx, key)
+	if err == nil {
+		err = edit(fn)
+	}
+	if err != nil {
+		return control.Applied{}, err
+	}
+	return l.put(ctx, fn, dryRun)
 }
 
 func (l *localWindlass) Log(ctx context.Context, r logRequest) error {
-	return l.Client.Log(ctx, r.out, r.key, r.follow, r.tail)
+	err := l.Client.Log(ctx, r.out, r.key, control.LogOptions{Follow: r.follow, Tail: r.tail, Since: r.since, Timestamps: r.timestamps})
+	if err != nil || !r.follow || ctx.Err() != nil {
+		return err
+	}
+	if _, err := l.Get(ctx, r.key); isNotFound(err) {
+		fmt.Fprintf(r.notes, "function %s was deleted: its log ends here\n", r.key)
+	} else if err != nil {
+		fmt.Fprintln(r.notes, "Windlass has stopped: the log ends here")
+	}
+	return nil
 }
 
 func (l *localWindlass) Route(ctx context.Context, fn *v1alpha1.Function) (*route, error) {
@@ -79,7 +108,7 @@ func (o *localOnlooker) Sample(ctx context.Context) (live.Sample, error) {
 		return live.Sample{}, err
 	}
 	source := fmt.Sprintf("process %d", info.PID)
-	return live.Read(o.now(), []live.Reading{{Source: source, Families: families, Latest: latest.Functions}}), nil
+	return live.Read(o.now(), []live.Reading{{Source: source, Families: families, Latest: latest}}), nil
 }
 
 func (*localOnlooker) Close() error { return nil }

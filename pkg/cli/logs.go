@@ -2,31 +2,37 @@ package cli
 
 import (
 	"fmt"
+	"io"
 	"runtime"
+	"time"
 
 	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/windlass-dev/windlass/internal/buildinfo"
+	"github.com/windlass-dev/windlass/pkg/invoke"
 )
 
 func (a *app) logsCommand() *cobra.Command {
 	var request logRequest
 	var invocation string
+	var since time.Duration
 	cmd := &cobra.Command{
-		Use:   "logs {NAME [-f] [--tail N] [--agent] [-n NAMESPACE] | --invocation ID}",
+		Use:   "logs {NAME [-f] [--tail N] [--since TIME] [--timestamps] [--agent] [-n NAMESPACE] | --invocation ID}",
 		Short: "Print what a function's instances wrote",
 		Long: `Print what the instances of a function wrote to their standard output and error,
-each line behind the instance's id.
+in the order of time, each line behind the instance's id.
 
-With --invocation, print what is known of one call, by the id that its answer had
-in X-Windlass-Invocation-Id: what became of it, what its time was spent on, and
-what its instance wrote meanwhile.`,
+With --invocation, print the timeline of one call, by the id that its answer had
+in X-Windlass-Invocation-Id, and what its instance wrote meanwhile.`,
+		Example: `  windlass logs hello --since 10m --timestamps
+  windlass logs hello -f --tail 20`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if invocation == "" {
 				return oneName(cmd, args)
 			}
 			if len(args) > 0 {
-				return usagef("%q is too much: an invocation's id is enough to find it; remove it", args[0])
+				return usagef("unexpected argument %q: --invocation ID alone finds the call", args[0])
 			}
 			return nil
 		},
@@ -34,6 +40,12 @@ what its instance wrote meanwhile.`,
 		RunE: run(func(cmd *cobra.Command, args []string) error {
 			if request.tail < -1 {
 				return usagef("--tail %d: write a number of lines, or -1 for all", request.tail)
+			}
+			if since < 0 {
+				return usagef("--since %v: write how long ago, for example 10m", since)
+			}
+			if since > 0 {
+				request.since = a.now().Add(-since)
 			}
 			if invocation != "" {
 				return a.tellStory(cmd.Context(), invocation)
@@ -49,16 +61,44 @@ what its instance wrote meanwhile.`,
 			if err := t.clusterOnly("agent", request.agent); err != nil {
 				return err
 			}
-			request.key, request.out, request.notes = t.key(key), a.Out, a.Err
-			return a.explain(cmd.Context(), t, request.key, t.Log(cmd.Context(), request))
+			out := &counter{to: a.Out}
+			request.key, request.out, request.notes = t.key(key), out, a.Err
+			err = t.Log(cmd.Context(), request)
+			if err == nil && out.bytes == 0 && request.tail != 0 && !request.follow {
+				a.noteSilence(request.key, since)
+			}
+			return a.explain(cmd.Context(), t, request.key, err)
 		}),
 	}
 	cmd.Flags().BoolVarP(&request.follow, "follow", "f", false, "go on with new lines until Ctrl-C")
-	cmd.Flags().IntVar(&request.tail, "tail", -1, "print only the last `n` lines of each instance; -1 means all")
+	cmd.Flags().IntVar(&request.tail, "tail", -1, "print only the last `N` lines, of all instances together; -1 means all")
+	cmd.Flags().DurationVar(&since, "since", 0, "print only what was written in the last `TIME`, for example 10m")
+	cmd.Flags().BoolVar(&request.timestamps, "timestamps", false, "put the time (UTC) before each line")
 	cmd.Flags().BoolVar(&request.agent, "agent", false, "print what the agents beside the function wrote (in a cluster)")
-	cmd.Flags().StringVar(&invocation, "invocation", "", "print what is known of the call with this `id`")
+	cmd.Flags().StringVar(&invocation, "invocation", "", "show the timeline and logs of the call with this `ID`")
 	cmd.Flags().StringVar(&a.flags.windlassNamespace, "windlass-namespace", "", "`namespace` that Windlass runs in (default: it is looked for)")
 	return cmd
+}
+
+// noteSilence says that nothing was printed because nothing was written.
+func (a *app) noteSilence(key invoke.FunctionKey, since time.Duration) {
+	lately := ""
+	if since > 0 {
+		lately = " in the last " + plainDuration(metav1.Duration{Duration: since})
+	}
+	fmt.Fprintf(a.Err, "the instances of function %s wrote nothing%s\n", key, lately)
+}
+
+// counter counts what is written.
+type counter struct {
+	to    io.Writer
+	bytes int
+}
+
+func (c *counter) Write(p []byte) (int, error) {
+	n, err := c.to.Write(p)
+	c.bytes += n
+	return n, err
 }
 
 func (a *app) versionCommand() *cobra.Command {
@@ -75,7 +115,7 @@ func (a *app) versionCommand() *cobra.Command {
 
 func noArgs(_ *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return usagef("%q is too much: this command takes no arguments; remove it", args[0])
+		return usagef("unexpected argument %q: this command takes none", args[0])
 	}
 	return nil
 }

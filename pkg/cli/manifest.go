@@ -33,8 +33,8 @@ var manifestExtensions = []string{".yaml", ".yml", ".json"}
 var looksLikeFunction = regexp.MustCompile(`windlass\.dev/|\bkind["']?\s*:\s*["']?Function\b`)
 
 // readManifests reads the Functions of files and folders, "-" being stdin. It
-// reads all before it fails, so that its error is complete. What it returns is
-// valid but for what only the place it runs at can tell, and not yet defaulted.
+// reads all before it fails, so that its error is complete. What it returns has the
+// shape of Functions, may not be valid, and is not defaulted.
 func readManifests(paths []string, stdin io.Reader) ([]manifest, error) {
 	var manifests []manifest
 	var errs []error
@@ -45,8 +45,8 @@ func readManifests(paths []string, stdin io.Reader) ([]manifest, error) {
 			errs = append(errs, err)
 		}
 	}
-	if err := errors.Join(append(errs, check(manifests)...)...); err != nil {
-		return nil, inputError(err)
+	if err := errors.Join(errs...); err != nil {
+		return nil, inputError(errors.Join(append(errs, check(manifests, v1alpha1.Validate)...)...))
 	}
 	return manifests, nil
 }
@@ -140,12 +140,12 @@ func decode(data []byte, source, dir string) ([]manifest, error) {
 	return manifests, nil
 }
 
-// check says what is wrong with the manifests before any of them is applied.
-func check(manifests []manifest) []error {
+// check says what is wrong with the manifests, all of it.
+func check(manifests []manifest, validate func(*v1alpha1.Function) field.ErrorList) []error {
 	var errs []error
 	first := map[invoke.FunctionKey]string{}
 	for _, m := range manifests {
-		errs = append(errs, problems(m.source, m.function, v1alpha1.Validate)...)
+		errs = append(errs, problems(m.source, m.function, validate)...)
 		key := defaulted(m.function).Key()
 		if source, twice := first[key]; twice {
 			errs = append(errs, fmt.Errorf("%s: function %s is in %s too; remove or rename one of the two", m.source, key, source))
@@ -156,13 +156,19 @@ func check(manifests []manifest) []error {
 	return errs
 }
 
-// checkLocal says what of valid manifests cannot run in local mode.
+// validateLocal and validateCluster say all that keeps a function from being valid
+// and from running there.
+func validateLocal(fn *v1alpha1.Function) field.ErrorList {
+	return append(v1alpha1.Validate(fn), v1alpha1.ValidateLocal(fn)...)
+}
+
+func validateCluster(fn *v1alpha1.Function) field.ErrorList {
+	return append(v1alpha1.Validate(fn), v1alpha1.ValidateCluster(fn)...)
+}
+
+// checkLocal says what keeps manifests from running on this machine.
 func checkLocal(manifests []manifest) error {
-	var errs []error
-	for _, m := range manifests {
-		errs = append(errs, problems(m.source, m.function, v1alpha1.ValidateLocal)...)
-	}
-	if err := errors.Join(errs...); err != nil {
+	if err := errors.Join(check(manifests, validateLocal)...); err != nil {
 		return inputError(err)
 	}
 	return nil

@@ -135,8 +135,9 @@ func distance(a, b string) int {
 const completeTime = time.Second
 
 // completeNames offers the names of functions to a shell.
-func (a *app) completeNames(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
+func (a *app) completeNames(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+	several := cmd.Name() == "list" || cmd.Name() == "delete"
+	if len(args) > 0 && !several {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	ctx, cancel := context.WithTimeout(cmd.Context(), completeTime)
@@ -151,7 +152,14 @@ func (a *app) completeNames(cmd *cobra.Command, args []string, _ string) ([]stri
 	}
 	var names []string
 	for i := range list.Items {
-		names = append(names, a.short(list.Items[i].Key()))
+		// Who has begun to write a namespace wants it in the name.
+		name := a.short(list.Items[i].Key())
+		if strings.Contains(begun, "/") {
+			name = list.Items[i].Key().String()
+		}
+		if !slices.Contains(args, name) {
+			names = append(names, name)
+		}
 	}
 	return names, cobra.ShellCompDirectiveNoFileComp
 }

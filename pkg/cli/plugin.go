@@ -1,6 +1,9 @@
 package cli
 
 import (
+	"cmp"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -16,16 +19,34 @@ func isPlugin(program string) bool {
 }
 
 // commandLine is a command of ours in a text for people.
-var commandLine = regexp.MustCompile(`\bwindlass (deploy|delete|list|describe|explain|invoke|logs|keys|check)\b`)
+var commandLine = regexp.MustCompile(`\bwindlass (deploy|diff|delete|list|describe|edit|explain|invoke|logs|keys|check|scale|set|top|validate)\b`)
+
+// callName is what this user types to run this program again: its name, if a shell
+// finds it under that, or else the path that it was started by.
+func callName(program string) string {
+	name := filepath.Base(program)
+	found, err := exec.LookPath(name)
+	if err != nil {
+		return program
+	}
+	self, selfErr := os.Stat(program)
+	other, err := os.Stat(found)
+	if selfErr == nil && err == nil && !os.SameFile(self, other) {
+		return program
+	}
+	return name
+}
 
 // retell makes the commands in a text those that this user types to be told of
 // the same Windlass.
 func (a *app) retell(text string) string {
-	name := "windlass"
+	name := cmp.Or(a.program, "windlass")
 	if a.plugin {
 		name = "kubectl windlass"
 	}
-	for _, flag := range []struct{ name, value string }{{"kubeconfig", a.flags.kubeconfig}, {"context", a.flags.context}} {
+	for _, flag := range []struct{ name, value string }{
+		{"data-dir", a.dataDir}, {"kubeconfig", a.flags.kubeconfig}, {"context", a.flags.context},
+	} {
 		if flag.value != "" {
 			name += " --" + flag.name + " " + quoteWords([]string{flag.value})
 		}
@@ -39,8 +60,8 @@ func (a *app) retell(text string) string {
 // asPlugin makes the texts of the commands those of a kubectl plugin.
 func asPlugin(root *cobra.Command) {
 	root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl windlass"}
-	root.Long = `Windlass runs functions whose instances pull their calls. These verbs are about
-the Windlass in the cluster of a kubeconfig's context.
+	root.Long = `Windlass runs serverless functions on Kubernetes. Instances pull calls from a
+queue. These verbs are about the Windlass in the cluster of a kubeconfig's context.
 
   kubectl windlass deploy --name hello --image example.com/team/hello:1.0
   kubectl windlass invoke hello

@@ -83,6 +83,8 @@ func TestWhatIsShownLooksAsItShould(t *testing.T) {
 		"list-namespace.txt":   "list -n team",
 		"list-all.txt":         "list -A",
 		"list-wide.txt":        "list -o wide -A",
+		"list-one.txt":         "get hello",
+		"list-one.yaml":        "list fresh -n team -o yaml",
 		"list-name.txt":        "list -o name -A",
 		"list.yaml":            "list -o yaml -n team",
 		"list.json":            "list -o json -n team",
@@ -103,6 +105,44 @@ func TestWhatIsShownLooksAsItShould(t *testing.T) {
 		})
 	}
 	th.run(t, "describe", "hello", "-o", "name").expect(t, exitOK, "out", "hello\n")
+}
+
+func TestA3DescribeSaysHowAnInstanceFailedLast(t *testing.T) {
+	th := repertoire(t)
+	hello, broken := invoke.FunctionKey{Namespace: "default", Name: "hello"}, invoke.FunctionKey{Namespace: "default", Name: "broken"}
+	failed := func(key invoke.FunctionKey, detail string) {
+		account := th.accounts[key]
+		account.LastFailure = &history.Failure{At: now.Add(-90 * time.Second), Code: v1alpha1.ReasonFunctionExited, Detail: detail}
+		th.accounts[key] = account
+	}
+	failed(hello, "the function exited with status 3; its last log lines:\nout of ideas")
+	th.run(t, "describe", "hello").expect(t, exitOK, "out",
+		"Last failure\n  FunctionExited, 90s ago\n    the function exited with status 3; its last log lines:\n    out of ideas\n")
+	failed(hello, "")
+	th.run(t, "describe", "hello").expect(t, exitOK, "out", "FunctionExited, 90s ago\n    the Events say how; what it wrote: windlass logs hello\n")
+	failed(broken, "Traceback")
+	if r := th.run(t, "describe", "broken"); strings.Contains(r.out, "Last failure") {
+		t.Errorf("what the condition says is said twice:\n%s", r.out)
+	}
+}
+
+func TestA20AListOfNames(t *testing.T) {
+	th := repertoire(t)
+	th.run(t, "list", "hello", "team/fresh", "-o", "name").expect(t, exitOK, "out", "hello\nteam/fresh\n")
+	th.run(t, "list", "helo").expect(t, exitPlatform, "err", "there is no function default/helo; did you mean hello?")
+}
+
+func TestA10AFunctionThatCannotBeCalledIsRedInAList(t *testing.T) {
+	condition := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonStartFailed}
+	broken := v1alpha1.Function{Status: v1alpha1.FunctionStatus{Conditions: []metav1.Condition{condition}}}
+	broken.Name = "broken"
+	rows := listRows([]v1alpha1.Function{broken, {}}, false, false, now)
+	if name, reason := rows[1][0], rows[1][2]; name != (cell{"broken", red}) || reason != (cell{v1alpha1.ReasonStartFailed, red}) {
+		t.Errorf("the row is %q", rows[1])
+	}
+	if name := rows[2][0]; name.colour != "" {
+		t.Errorf("what is not broken is in %q", name.colour)
+	}
 }
 
 func TestAnEmptyListSaysWhatToDo(t *testing.T) {
@@ -126,6 +166,22 @@ func TestLogs(t *testing.T) {
 	}
 }
 
+func TestA12LogsSayWhatKeepsThemEmpty(t *testing.T) {
+	th := repertoire(t)
+	th.log = "00000001-000001 hi\n"
+	th.run(t, "logs", "hello", "--since", "90m").expect(t, exitOK, "err", "the instances of function default/hello wrote nothing in the last 1h30m")
+	if want := "default/hello follow false tail -1 since " + now.Add(-90*time.Minute).Format(time.TimeOnly); th.followed != want {
+		t.Errorf("asked for %q, want %q", th.followed, want)
+	}
+	th.run(t, "logs", "hello", "--since", "-1s").expect(t, exitUsage, "err", "--since -1s: write how long ago")
+	delete(th.statuses, invoke.FunctionKey{Namespace: "default", Name: "hello"})
+	r := th.run(t, "logs", "hello", "-f")
+	r.expect(t, exitOK, "out", th.log)
+	if strings.Contains(r.err, "deleted") {
+		t.Errorf("stderr has %q", r.err)
+	}
+}
+
 func TestVersion(t *testing.T) {
 	th := quiet(t)
 	th.run(t, "version").expect(t, exitOK, "out", "windlass ", "go1.")
@@ -137,6 +193,46 @@ func TestCompletionKnowsTheFunctions(t *testing.T) {
 	th.run(t, "__complete", "describe", "").expect(t, exitOK, "out", "broken\nhello\nteam/fresh\n")
 	th.run(t, "completion", "bash").expect(t, exitOK, "out", "__windlass")
 	quiet(t).run(t, "__complete", "describe", "").expect(t, exitOK, "out", ":4")
+}
+
+func TestA16CompletionKnowsTheValuesOfFlags(t *testing.T) {
+	th := repertoire(t)
+	for args, want := range map[string]string{
+		"list -o":           "table\nwide\nname\njson\nyaml\n:4",
+		"top --sort":        "queue\nrate\nerrors\np99\ninstances\nname\n:4",
+		"deploy --runtime":  "python3\nnodejs\n:4",
+		"deploy --protocol": "HTTP\nLambdaRuntime\n:4",
+		"up --decider":      "horizon\nlisting1\nstaleness\n:4",
+		"list -n":           "default\nteam\n:4",
+		"up --log-level":    "debug\ninfo\nwarn\nerror\n:4",
+		"up --log-calls":    "failed\nall\nnone\n:4",
+		"logs hello --tail": ":4",
+		"top":               ":4",
+		"up -f":             ":0",
+		"list hello":        "broken\nteam/fresh\n:4",
+	} {
+		th.run(t, append(append([]string{"__complete"}, strings.Fields(args)...), "")...).expect(t, exitOK, "out", want)
+	}
+	th.run(t, "__complete", "invoke", "default/h").expect(t, exitOK, "out", "default/broken\ndefault/hello\nteam/fresh\n:4")
+	if r := th.run(t, "__complete", "list", "--context", ""); strings.Contains(r.out, ":0") {
+		t.Errorf("files are offered: %s", r.out)
+	}
+}
+
+func TestA16HelpIsInGroupsAndNamesNoTypesOfGo(t *testing.T) {
+	th := quiet(t)
+	help := th.run(t, "--help")
+	help.expect(t, exitOK, "out", "Windlass runs serverless functions on Kubernetes or on this machine.", "Develop:\n", "Observe:\n", "Administer:\n", "Learn:\n")
+	if strings.Contains(help.out, "-v,") {
+		t.Error("-v is the version here and verbose elsewhere")
+	}
+	for _, cmd := range NewCommand(Streams{}, Programs{}).Commands() {
+		for _, goType := range []string{" int32 ", " int ", " string ", " duration "} {
+			if strings.Contains(cmd.LocalFlags().FlagUsages(), goType) {
+				t.Errorf("%s --help has%s", cmd.Name(), goType)
+			}
+		}
+	}
 }
 
 func TestDurationsAreShort(t *testing.T) {

@@ -86,10 +86,10 @@ lists the experiments; "all" runs every one. The same seed prints the same bytes
 	flags.BoolVar(&asJSON, "json", false, "print JSON, as -o json does; windlass-plot draws it")
 	flags.BoolVar(&asCSV, "csv", false, "print CSV, as -o csv does")
 	flags.Uint64Var(&config.Seed, "seed", 1, "first `number` that everything random follows from")
-	flags.IntVar(&config.Seeds, "seeds", 0, "how many seeds (default: as many as the experiment has)")
+	flags.IntVar(&config.Seeds, "seeds", 0, "`number` of seeds (default: as many as the experiment has)")
 	flags.Float64Var(&config.Scale, "scale", 0, "`factor` on calls or time, at most 1 (default 1)")
 	flags.BoolVar(&config.Quick, "quick", false, "fewer seeds and cells, and a smaller scale")
-	flags.StringVar(&config.DataDir, "data", "../shared/data", "`folder` with recorded traces")
+	flags.StringVar(&config.DataDir, "data", "", "`folder` with recorded traces, for the experiments that replay some")
 	return cmd
 }
 
@@ -126,9 +126,9 @@ func (a *app) chooseExperiments(c *SimConfig, name string) error {
 		}
 		if e.NeedsData && !isFolder(c.DataDir) {
 			if name != allExperiments {
-				return inputError(fmt.Errorf("--data %s: there is no such folder; %s replays recorded traces: name a folder with invocations.csv and durations.csv, see docs/simulator.md", c.DataDir, name))
+				return inputError(fmt.Errorf("--data %q is no folder; %s replays recorded traces: name a folder with invocations.csv and durations.csv, see docs/simulator.md", c.DataDir, name))
 			}
-			fmt.Fprintf(a.Err, "%s is left out: there is no folder %s with recorded traces; name one with --data\n", e.Name, c.DataDir)
+			fmt.Fprintf(a.Err, "%s is left out: it replays recorded traces, and --data names no folder with some\n", e.Name)
 			continue
 		}
 		c.Experiments = append(c.Experiments, e.Name)

@@ -26,9 +26,9 @@ func TestSimHandsOverWhatItWasTold(t *testing.T) {
 		args []string
 		want SimConfig
 	}{
-		{[]string{"first"}, SimConfig{Experiments: []string{"first"}, Seed: 1, Output: "table", DataDir: "../shared/data"}},
+		{[]string{"first"}, SimConfig{Experiments: []string{"first"}, Seed: 1, Output: "table"}},
 		{[]string{"first", "--json", "--seed", "9", "--seeds", "3", "--scale", "0.5"},
-			SimConfig{Experiments: []string{"first"}, Seed: 9, Seeds: 3, Scale: .5, Output: "json", DataDir: "../shared/data"}},
+			SimConfig{Experiments: []string{"first"}, Seed: 9, Seeds: 3, Scale: .5, Output: "json"}},
 		{[]string{"all", "--quick", "-o", "csv", "--data", data},
 			SimConfig{Experiments: []string{"first", "replay"}, Seed: 1, Quick: true, Output: "csv", DataDir: data}},
 	} {
@@ -46,7 +46,7 @@ func TestSimHandsOverWhatItWasTold(t *testing.T) {
 func TestSimWithoutTracesLeavesOutWhatReplaysThem(t *testing.T) {
 	var got SimConfig
 	quiet(t).play(t, nil, simulating(&got), "sim", "all", "--data", "nowhere").
-		expect(t, exitOK, "err", "replay is left out: there is no folder nowhere")
+		expect(t, exitOK, "err", "replay is left out: it replays recorded traces")
 	if diff := cmp.Diff([]string{"first"}, got.Experiments); diff != "" {
 		t.Error(diff)
 	}
@@ -65,7 +65,7 @@ func TestSimRefusesWhatItCannotRun(t *testing.T) {
 		{[]string{"first", "--scale", "NaN"}, "--scale NaN must be"},
 		{[]string{"first", "--seeds", "0"}, "--seeds 0 must be at least 1"},
 		{[]string{"first", "--quick", "--seeds", "3"}, "remove it, or --seeds and --scale"},
-		{[]string{"replay", "--data", "nowhere"}, "--data nowhere: there is no such folder"},
+		{[]string{"replay", "--data", "nowhere"}, `--data "nowhere" is no folder`},
 	} {
 		var got SimConfig
 		quiet(t).play(t, nil, simulating(&got), append([]string{"sim"}, tt.args...)...).expect(t, exitUsage, "err", tt.want)

@@ -24,6 +24,6 @@ func TestTheStoryOfAnInvocation(t *testing.T) {
 	golden(t, "story.txt", got.out)
 	th.run(t, "logs", "--invocation", "ff020300000000000000000000000000").expect(t, exitPlatform, "err", "no invocation ff0203")
 	th.run(t, "logs", "--invocation", "short").expect(t, exitUsage, "err", "X-Windlass-Invocation-Id")
-	th.run(t, "logs", "hello", "--invocation", "01020300000000000000000000000000").expect(t, exitUsage, "err", "remove it")
+	th.run(t, "logs", "hello", "--invocation", "01020300000000000000000000000000").expect(t, exitUsage, "err", "--invocation ID alone finds the call")
 	th.run(t, "logs", "--invocation", "01020300000000000000000000000000", "--windlass-namespace", "w").expect(t, exitUsage, "err", "for a cluster")
 }

@@ -1,11 +1,14 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
 	"net"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/control"
@@ -27,11 +30,14 @@ type editor interface {
 	// Prepare finds what is wrong with a function before anything is sent.
 	// What it returns applies it.
 	Prepare(fn *v1alpha1.Function) (apply, error)
+	// Change changes fields of a function that exists. It may call edit again if
+	// somebody else was faster. A dry run says what would become of it.
+	Change(ctx context.Context, key invoke.FunctionKey, edit func(*v1alpha1.Function) error, dryRun bool) (control.Applied, error)
 	Delete(ctx context.Context, key invoke.FunctionKey) error
 }
 
-// apply makes a function exist.
-type apply func(ctx context.Context) (control.Applied, error)
+// apply makes a function exist. A dry run says what would become of it.
+type apply func(ctx context.Context, dryRun bool) (control.Applied, error)
 
 // logReader copies logs.
 type logReader interface {
@@ -46,8 +52,12 @@ type storyteller interface {
 type logRequest struct {
 	key    invoke.FunctionKey
 	follow bool
-	// tail lines of each instance, or all if it is negative.
+	// tail lines of all instances together, or all if it is negative.
 	tail int
+	// since is when the first line was written at the earliest; zero for any time.
+	since time.Time
+	// timestamps puts its time before each line.
+	timestamps bool
 	// agent means the log of the agents, if there is one.
 	agent      bool
 	out, notes io.Writer
@@ -166,11 +176,24 @@ func (a *app) choose() (place, error) {
 	case a.dataDir != "" || a.getenv("WINDLASS_DATA_DIR") != "":
 		return placeLocal, nil
 	}
+	settings, err := a.settings()
+	switch {
+	case err != nil:
+		return 0, err
+	case settings.Context != "":
+		a.settledContext = settings.Context
+		return placeCluster, nil
+	case settings.DataDir != "":
+		return placeLocal, nil
+	}
 	return placeEither, nil
 }
 
 // target is the Windlass that flags, environment and what is there name.
 func (a *app) target(ctx context.Context) (*target, error) {
+	if a.namespace != "" && len(validation.IsDNS1123Label(a.namespace)) > 0 {
+		return nil, usagef("%q is not a namespace: its name is made of lower-case letters, digits and hyphens; correct --namespace", a.namespace)
+	}
 	where, err := a.choose()
 	if err != nil {
 		return nil, err
@@ -179,6 +202,11 @@ func (a *app) target(ctx context.Context) (*target, error) {
 	if err != nil {
 		return nil, err
 	}
+	settings, err := a.settings()
+	if err != nil {
+		return nil, err
+	}
+	t.namespace = cmp.Or(settings.Namespace, t.namespace)
 	a.home, a.inCluster = t.namespace, t.inCluster()
 	return t, nil
 }
@@ -233,7 +261,7 @@ func (a *app) localOnly(verb string) error {
 		{"context", a.flags.context}, {"kubeconfig", a.flags.kubeconfig}, {"namespace", a.namespace},
 	} {
 		if flag.value != "" {
-			return usagef("--%s says nothing to windlass %s, which runs on this machine; remove it", flag.name, verb)
+			return usagef("--%s has no effect with %q, which runs on this machine; remove it", flag.name, verb)
 		}
 	}
 	return nil

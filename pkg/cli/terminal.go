@@ -25,10 +25,15 @@ func isTerminal(stream any) bool {
 
 // paint colours text for a terminal and leaves it alone for everything else.
 func (a *app) paint(w io.Writer, colour, text string) string {
-	if colour == "" || a.getenv("NO_COLOR") != "" || a.getenv("TERM") == "dumb" || !isTerminal(w) {
+	if colour == "" || !a.colours(w) {
 		return text
 	}
 	return colour + text + plain
+}
+
+// colours says whether a stream shows colours.
+func (a *app) colours(w io.Writer) bool {
+	return a.getenv("NO_COLOR") == "" && a.getenv("TERM") != "dumb" && isTerminal(w)
 }
 
 // cell is one field of a table.

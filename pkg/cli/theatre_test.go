@@ -16,8 +16,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/catalog"
@@ -28,6 +30,9 @@ import (
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
+
+// localGateway is where the gateway of an opened theatre says to be: nobody listens.
+const localGateway = "http://127.0.0.1:1"
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
@@ -43,6 +48,7 @@ type theatre struct {
 	// gatewayURL is what the URLs of functions begin with.
 	gatewayURL string
 	log        string
+	editor     string
 	stories    map[invoke.ID]invoke.Story
 	// key is $WINDLASS_KEY.
 	key      string
@@ -84,7 +90,7 @@ func openAt(t *testing.T, name string) *theatre {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
-	handler := control.New(control.Deps{Info: control.Info{Version: "v1", DataDir: th.dir, Key: "wl_session"}, Store: th, Reader: th.catalog, StatusReader: th, Logs: th, Explainer: th, Storyteller: th})
+	handler := control.New(control.Deps{Info: control.Info{Version: "v1", GatewayURL: localGateway, DataDir: th.dir, Key: "wl_session"}, Store: th, Reader: th.catalog, StatusReader: th, Logs: th, Explainer: th, Storyteller: th})
 	go func() { served <- control.Serve(ctx, listener, handler) }()
 	t.Cleanup(func() {
 		cancel()
@@ -97,8 +103,11 @@ func openAt(t *testing.T, name string) *theatre {
 
 func (th *theatre) Apply(fn *v1alpha1.Function) (file.Result, error) {
 	fn = defaulted(fn)
-	if problems := v1alpha1.ValidateLocal(fn); len(problems) > 0 {
+	if problems := validateLocal(fn); len(problems) > 0 {
 		return "", &file.InvalidError{Key: fn.Key(), Problems: problems}
+	}
+	if fn.Name == "refused" {
+		return "", &file.InvalidError{Key: fn.Key(), Problems: field.ErrorList{field.Invalid(field.NewPath("spec", "code", "path"), "x", "cannot be read")}}
 	}
 	result := file.Created
 	fn.Generation = 1
@@ -109,6 +118,18 @@ func (th *theatre) Apply(fn *v1alpha1.Function) (file.Result, error) {
 	fn.CreationTimestamp = metav1.NewTime(now.Add(-90 * time.Minute))
 	th.catalog.Put(fn)
 	return result, nil
+}
+
+func (th *theatre) Preview(fn *v1alpha1.Function) (file.Result, *v1alpha1.Function, error) {
+	fn = defaulted(fn)
+	have, ok := th.catalog.Get(fn.Key())
+	switch {
+	case !ok:
+		return file.Created, fn, nil
+	case equality.Semantic.DeepEqual(have.Spec, fn.Spec):
+		return file.Unchanged, fn, nil
+	}
+	return file.Configured, fn, nil
 }
 
 func (th *theatre) Delete(key invoke.FunctionKey) error {
@@ -141,8 +162,12 @@ func (th *theatre) Latest() history.Latest {
 	return latest
 }
 
-func (th *theatre) Follow(_ context.Context, w io.Writer, key invoke.FunctionKey, follow bool, tail int) error {
-	th.followed = fmt.Sprintf("%s follow %t tail %d", key, follow, tail)
+func (th *theatre) Follow(_ context.Context, w io.Writer, key invoke.FunctionKey, o control.LogOptions) error {
+	th.followed = fmt.Sprintf("%s follow %t tail %d", key, o.Follow, o.Tail)
+	if !o.Since.IsZero() {
+		th.followed += " since " + o.Since.UTC().Format(time.TimeOnly)
+		return nil
+	}
 	if th.log == "" {
 		return fmt.Errorf("no instance of %s has written a log: call the function first", key)
 	}
@@ -194,7 +219,7 @@ func (th *theatre) play(t *testing.T, stdin io.Reader, programs Programs, args .
 	a := newApp(Streams{In: stdin, Out: &out, Err: &errs}, programs)
 	a.now = func() time.Time { return now }
 	a.getenv = func(name string) string {
-		return map[string]string{"WINDLASS_DATA_DIR": th.dir, keyVariable: th.key}[name]
+		return map[string]string{"WINDLASS_DATA_DIR": th.dir, keyVariable: th.key, "EDITOR": th.editor}[name]
 	}
 	code := a.main(args)
 	return outcome{code, out.String(), errs.String()}

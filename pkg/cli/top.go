@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"os"
 	"slices"
 	"strings"
@@ -27,12 +28,13 @@ type topFlags struct {
 	sort, filter string
 	interval     time.Duration
 	once         bool
+	output       string
 }
 
 func (a *app) topCommand() *cobra.Command {
 	var flags topFlags
 	cmd := &cobra.Command{
-		Use:   "top [-A | -n NAMESPACE] [--sort ORDER] [--filter TEXT] [--interval TIME] [--once]",
+		Use:   "top [-A | -n NAMESPACE] [--sort ORDER] [--filter TEXT] [--interval TIME] [--once] [-o table|json]",
 		Short: "Watch functions, instances and nodes at work",
 		Long: `Watch functions, instances and nodes at work: what waits, what runs, what
 starts, how fast calls are answered, and what was decided last and why.
@@ -42,7 +44,8 @@ Keys sort (w r e l i n), filter (/), show one function (enter) or the nodes
 last ten seconds.
 
 Where the output is not a terminal, or with --once, one table is printed after
-an interval.`,
+an interval. With -o json, a line of JSON is printed after each interval until
+Ctrl-C, and with --once one document; times are in seconds, rates per second.`,
 		Args: noArgs,
 		RunE: run(func(cmd *cobra.Command, _ []string) error {
 			if err := flags.check(); err != nil {
@@ -65,7 +68,8 @@ an interval.`,
 	cmd.Flags().StringVar(&flags.sort, "sort", string(live.ByQueue), "`order` of the functions: "+orders())
 	cmd.Flags().StringVar(&flags.filter, "filter", "", "show only functions whose names contain a `text`")
 	cmd.Flags().DurationVar(&flags.interval, "interval", topEvery, "`time` from one view to the next")
-	cmd.Flags().BoolVar(&flags.once, "once", false, "print one table and end")
+	cmd.Flags().BoolVar(&flags.once, "once", false, "print one table or document, and end")
+	cmd.Flags().StringVarP(&flags.output, "output", "o", "table", "`format`: table or json")
 	cmd.Flags().StringVar(&a.flags.windlassNamespace, "windlass-namespace", "", "`namespace` that Windlass runs in (default: it is looked for)")
 	return cmd
 }
@@ -79,6 +83,9 @@ func orders() string {
 }
 
 func (f topFlags) check() error {
+	if err := checkOutput(f.output, "table", "json"); err != nil {
+		return err
+	}
 	if !slices.Contains(live.Orders(), live.Order(f.sort)) {
 		return usagef("--sort %s is not known; write one of %s", f.sort, orders())
 	}
@@ -103,10 +110,18 @@ func (a *app) top(ctx context.Context, t *target, flags topFlags) error {
 	}
 	o := t.Onlooker(a.now)
 	defer o.Close()
+	if flags.output == "json" && !flags.once {
+		return terminal.Stream(ctx, o, flags.interval, func(v live.View) error {
+			return json.NewEncoder(a.Out).Encode(v.Of(config.Choice, config.Order))
+		})
+	}
 	if flags.once || !isTerminal(a.Out) || !isTerminal(a.In) || a.getenv("TERM") == "dumb" {
 		view, err := terminal.Two(ctx, o, flags.interval)
 		if err != nil {
 			return err
+		}
+		if flags.output == "json" {
+			return a.printObject(view.Of(config.Choice, config.Order), "json")
 		}
 		return terminal.Print(a.Out, view, config)
 	}

@@ -4,22 +4,30 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/webguard"
 	"github.com/windlass-dev/windlass/pkg/control"
 	"github.com/windlass-dev/windlass/pkg/fpcs"
 	"github.com/windlass-dev/windlass/pkg/gateway"
+	"github.com/windlass-dev/windlass/pkg/live/console"
 	"github.com/windlass-dev/windlass/pkg/tracing"
+)
+
+// Where windlass up listens unless it is told otherwise.
+const (
+	defaultListen    = "127.0.0.1:8080"
+	defaultOpsListen = "127.0.0.1:8081"
 )
 
 // UpConfig is what windlass up was told.
@@ -33,6 +41,8 @@ type UpConfig struct {
 	AgentPath string
 	// RequireKeys lets nobody call functions who has no API key.
 	RequireKeys bool
+	// AllowOrigins are the origins whose web pages may call functions.
+	AllowOrigins []string
 	// Decider is the algorithm of functions that name none, as fpcs.ByName knows
 	// it.
 	Decider string
@@ -46,6 +56,9 @@ type UpConfig struct {
 	// local mode and have no defaults yet.
 	Functions []*v1alpha1.Function
 	Log       *slog.Logger
+	// Printed gets each line that a function prints, with the function's name as
+	// NAMESPACE/NAME and the instance's id; nil if nobody wants them.
+	Printed func(function, cid string, at time.Time, line string)
 	// Ready is to be called once, when calls can be made and Functions are
 	// applied, with what became of them.
 	Ready func(info control.Info, applied []control.Applied)
@@ -55,7 +68,7 @@ type UpConfig struct {
 type upFlags struct {
 	listen, opsListen, agent, maxBody string
 	decider                           string
-	files                             []string
+	files, allowOrigins               []string
 	logLevel, logFormat               string
 	auth                              bool
 	logCalls                          string
@@ -87,26 +100,31 @@ ends at once.`,
 			return a.interruptible(cmd.Context(), func(ctx context.Context) error { return a.programs.Up(ctx, config) })
 		}),
 	}
-	cmd.Flags().StringVar(&flags.listen, "listen", "127.0.0.1:8080", "`address` of the gateway, where functions are called")
-	cmd.Flags().StringVar(&flags.opsListen, "ops-listen", "127.0.0.1:8081", "`address` of the status page, health checks and metrics")
+	cmd.Flags().StringVar(&flags.listen, "listen", defaultListen, "`address` of the gateway, where functions are called")
+	cmd.Flags().StringVar(&flags.opsListen, "ops-listen", defaultOpsListen, "`address` of the status page, health checks and metrics")
 	cmd.Flags().StringArrayVarP(&flags.files, "filename", "f", nil, "`file` or folder with manifests to deploy, or - for the standard input; repeatable")
 	cmd.Flags().StringVar(&flags.agent, "agent", "", "`path` of the agent's program (default: podagent beside this program)")
 	cmd.Flags().BoolVar(&flags.auth, "auth", false, "require API keys of callers, and print one that counts for this run")
+	cmd.Flags().StringArrayVar(&flags.allowOrigins, "allow-origin", nil, "`origin` whose web pages may call functions, such as http://localhost:3000; repeatable")
 	cmd.Flags().StringVar(&flags.maxBody, "max-body", "64Mi", "largest `size` of a call's body in bytes, such as 512Ki or 64Mi")
 	cmd.Flags().StringVar(&flags.decider, "decider", "horizon", "`algorithm` that creates instances of functions which name none: horizon, listing1 or staleness")
-	cmd.Flags().StringVar(&flags.logLevel, "log-level", "info", "least `level` that is logged: debug, info, warn or error")
-	cmd.Flags().StringVar(&flags.logFormat, "log-format", "text", "`format` of the log: text or json")
-	cmd.Flags().StringVar(&flags.logCalls, "log-calls", string(gateway.LogFailed), "of which `calls` a line is logged: failed, all or none")
+	cmd.Flags().StringVar(&flags.logLevel, "log-level", "info", "minimum log `level`: debug, info, warn or error")
+	cmd.Flags().StringVar(&flags.logFormat, "log-format", "console", "`format` of the log: console for people, with what functions print; text or json for programs")
+	cmd.Flags().StringVar(&flags.logCalls, "log-calls", string(gateway.LogFailed), "which `calls` to log: failed, all or none")
 	flags.tracing.Flags(cmd.Flags())
+	flags.tracing.ClientFlags(cmd.Flags())
 	return cmd
 }
 
 func (a *app) upConfig(flags upFlags) (UpConfig, error) {
-	config := UpConfig{Listen: flags.listen, OpsListen: flags.opsListen, RequireKeys: flags.auth, Decider: flags.decider, Ready: a.printReady}
+	config := UpConfig{Listen: flags.listen, OpsListen: flags.opsListen, RequireKeys: flags.auth, AllowOrigins: flags.allowOrigins, Decider: flags.decider, Ready: a.printReady}
 	for flag, addr := range map[string]string{"--listen": flags.listen, "--ops-listen": flags.opsListen} {
 		if _, _, err := net.SplitHostPort(addr); err != nil {
 			return config, usagef("%s %q is no address: write host:port, for example 127.0.0.1:8080", flag, addr)
 		}
+	}
+	if err := (webguard.Guard{Origins: flags.allowOrigins}).Validate(); err != nil {
+		return config, usagef("--allow-origin %w", err)
 	}
 	if _, known := fpcs.ByName(flags.decider); !known {
 		return config, usagef("--decider %q is not known; write horizon, listing1 or staleness", flags.decider)
@@ -116,7 +134,7 @@ func (a *app) upConfig(flags upFlags) (UpConfig, error) {
 	if err != nil {
 		return config, usagef("%w", err)
 	}
-	if config.Log, err = newLogger(a.Err, flags.logLevel, flags.logFormat); err != nil {
+	if err := a.logTo(&config, flags.logLevel, flags.logFormat); err != nil {
 		return config, err
 	}
 	if config.MaxBody, err = parseSize(flags.maxBody); err != nil {
@@ -124,6 +142,10 @@ func (a *app) upConfig(flags upFlags) (UpConfig, error) {
 	}
 	if config.DataDir, err = a.resolveDataDir(); err != nil {
 		return config, err
+	}
+	if config.DataDir != chooseDataDir("", func(name string) string { return a.getenvBut("WINDLASS_DATA_DIR", name) }) {
+		// Another terminal may know neither the variable nor this folder.
+		a.dataDir = config.DataDir
 	}
 	if _, err := control.SocketPath(config.DataDir); err != nil {
 		return config, usagef("%w", err)
@@ -142,20 +164,26 @@ func (a *app) upConfig(flags upFlags) (UpConfig, error) {
 	return config, err
 }
 
-func newLogger(w io.Writer, level, format string) (*slog.Logger, error) {
+// logTo makes the log. People also see what functions print.
+func (a *app) logTo(config *UpConfig, level, format string) error {
 	var options slog.HandlerOptions
 	var parsed slog.Level
 	if err := parsed.UnmarshalText([]byte(strings.ToUpper(level))); err != nil {
-		return nil, usagef("--log-level %q is not known; write debug, info, warn or error", level)
+		return usagef("--log-level %q is not known; write debug, info, warn or error", level)
 	}
 	options.Level = parsed
 	switch format {
+	case "console":
+		people := console.New(a.Err, console.Config{Level: parsed, Colours: a.colours(a.Err), Home: v1alpha1.DefaultNamespace})
+		config.Log, config.Printed = slog.New(people), people.Printed
 	case "text":
-		return slog.New(slog.NewTextHandler(w, &options)), nil
+		config.Log = slog.New(slog.NewTextHandler(a.Err, &options))
 	case "json":
-		return slog.New(slog.NewJSONHandler(w, &options)), nil
+		config.Log = slog.New(slog.NewJSONHandler(a.Err, &options))
+	default:
+		return usagef("--log-format %q is not known; write console, text or json", format)
 	}
-	return nil, usagef("--log-format %q is not known; write text or json", format)
+	return nil
 }
 
 func parseSize(size string) (int64, error) {
@@ -212,5 +240,5 @@ func (a *app) printReady(info control.Info, applied []control.Applied) {
 	if len(applied) > 0 {
 		next = "windlass invoke " + a.short(applied[0].Function.Key())
 	}
-	fmt.Fprintf(a.Out, "Try in another terminal: %s. Stop with Ctrl-C.\n", next)
+	fmt.Fprintf(a.Out, "Try in another terminal: %s. Stop with Ctrl-C.\n", a.retell(next))
 }

@@ -40,7 +40,7 @@ func TestUpHandsOverWhatItWasTold(t *testing.T) {
 	}
 	th.play(t, nil, Programs{Up: up}, "up", "--agent", agent, "-f", dir, "--listen", "127.0.0.1:0", "--max-body", "2Ki", "--log-level", "debug", "--log-format", "json", "--auth", "--decider", "listing1").
 		expect(t, exitOK, "out", "Windlass v1 is up\n  gateway   http://gw\n  status    http://ops/\n  metrics   http://ops/metrics\n  data      "+th.dir,
-			"\n  key       wl_x\n", "function default/f created\n  url  http://gw/function/f", "windlass invoke f")
+			"\n  key       wl_x\n", "function default/f created\n  url  http://gw/function/f", "Try in another terminal: windlass --data-dir "+th.dir+" invoke f.")
 	if !got.RequireKeys || got.DataDir != th.dir || got.AgentPath != agent || got.MaxBody != 2048 || got.Decider != "listing1" || got.Listen != "127.0.0.1:0" || got.OpsListen != "127.0.0.1:8081" {
 		t.Errorf("got %+v", got)
 	}
@@ -60,6 +60,27 @@ func TestUpLogsAsItWasTold(t *testing.T) {
 	got.expect(t, exitOK, "err", `"msg":"shown","addr":"x"`)
 	if strings.Contains(got.err, "not shown") {
 		t.Error("debug messages are shown without --log-level debug")
+	}
+}
+
+func TestA11WhatFunctionsPrintIsShownToPeople(t *testing.T) {
+	up := func(_ context.Context, config UpConfig) error {
+		config.Log.Info("slots changed hands", "gained", 120)
+		config.Log.Info("an instance is ready", "function", "default/hello", "cid", "00000001-00000a")
+		if config.Printed != nil {
+			config.Printed("default/hello", "00000001-00000a", now, "good day")
+		}
+		return nil
+	}
+	got := quiet(t).play(t, nil, Programs{Up: up}, "up", "--agent", fakeAgent(t))
+	got.expect(t, exitOK, "err", "hello        1-a   · ready\n", "hello        1-a   │ good day\n")
+	if strings.Contains(got.err, "slots") || strings.Contains(got.err, "msg=") {
+		t.Errorf("people read %s", got.err)
+	}
+	got = quiet(t).play(t, nil, Programs{Up: up}, "up", "--agent", fakeAgent(t), "--log-format", "text")
+	got.expect(t, exitOK, "err", `msg="slots changed hands" gained=120`)
+	if strings.Contains(got.err, "good day") {
+		t.Error("what functions print is in a log for programs")
 	}
 }
 

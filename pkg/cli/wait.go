@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,31 +23,41 @@ const (
 	defaultGoneTime  = 2 * time.Minute
 )
 
-// awaitReady waits until it is known whether a function as it was applied can be
-// called.
-func (a *app) awaitReady(ctx context.Context, r registry, applied *v1alpha1.Function, limit time.Duration) (*v1alpha1.Function, error) {
+// passing are reasons for not starting that may pass while one waits.
+var passing = []string{v1alpha1.ReasonNoCapacity, v1alpha1.ReasonNodeLost, v1alpha1.ReasonNodeRefused}
+
+// awaitStart asks for an instance of a function as it was applied, and waits until it
+// is known whether one starts.
+func (a *app) awaitStart(ctx context.Context, t *target, applied *v1alpha1.Function, limit time.Duration) (*v1alpha1.Function, error) {
+	ask := func(fn *v1alpha1.Function) error {
+		fn.AskStart(a.now().Add(limit))
+		return nil
+	}
+	asked, err := t.Change(ctx, applied.Key(), ask, false)
+	if err != nil {
+		return nil, err
+	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	fn := applied
+	fn, before := applied, readyOf(asked.Function)
 	for {
 		ready := readyOf(fn)
-		switch {
-		case fn.UID != applied.UID:
+		switch verdict(fn, applied, before) {
+		case startGone:
 			return nil, fmt.Errorf("function %s was deleted while it was waited for", fn.Key())
-		case observed(fn, ready) < applied.Generation, ready.Reason == v1alpha1.ReasonUnobserved:
-		case ready.Status == metav1.ConditionTrue:
+		case startSeen:
 			return fn, nil
-		case ready.Status == metav1.ConditionFalse:
-			return nil, fmt.Errorf("function %s is not ready: %s\nsee windlass describe %s and windlass logs %s",
+		case startFailed:
+			return nil, fmt.Errorf("function %s does not start: %s\nsee windlass describe %s and windlass logs %s",
 				fn.Key(), reasonOf(ready), a.short(fn.Key()), a.short(fn.Key()))
 		}
 		select {
 		case <-ctx.Done():
-			return nil, fmt.Errorf("function %s is not known to be ready after %s: %s\nsee windlass describe %s, or wait longer with --wait=2m",
+			return nil, fmt.Errorf("function %s has not started yet, after %s: %s\nsee windlass describe %s, or wait longer with --wait=2m",
 				fn.Key(), limit, reasonOf(ready), a.short(fn.Key()))
 		case <-time.After(lookAgain):
 		}
-		again, err := r.Get(ctx, applied.Key())
+		again, err := t.Get(ctx, applied.Key())
 		switch {
 		case err == nil:
 			fn = again
@@ -56,10 +67,37 @@ func (a *app) awaitReady(ctx context.Context, r registry, applied *v1alpha1.Func
 	}
 }
 
-// observed is the generation that the condition is about. A local Windlass
-// observes what it is told.
+// start is what a status says of a start.
+type start int
+
+const (
+	startUnknown start = iota
+	startSeen
+	startFailed
+	startGone
+)
+
+// verdict is what the status of a function says of the start of one that was applied.
+// Conditions of older generations say nothing, and a failure that was known when the
+// start was asked for says nothing of that.
+func verdict(fn, applied *v1alpha1.Function, before metav1.Condition) start {
+	ready := readyOf(fn)
+	switch {
+	case fn.UID != applied.UID:
+		return startGone
+	case observed(fn, ready) < applied.Generation:
+		return startUnknown
+	case ready.Status == metav1.ConditionTrue && ready.Reason == v1alpha1.ReasonStarted:
+		return startSeen
+	case ready.Status != metav1.ConditionFalse, ready == before, slices.Contains(passing, ready.Reason):
+		return startUnknown
+	}
+	return startFailed
+}
+
+// observed is the generation that the condition is about.
 func observed(fn *v1alpha1.Function, ready metav1.Condition) int64 {
-	return max(fn.Status.ObservedGeneration, ready.ObservedGeneration)
+	return cmp.Or(ready.ObservedGeneration, fn.Status.ObservedGeneration)
 }
 
 func reasonOf(ready metav1.Condition) string {

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/windlass-dev/windlass/pkg/controller"
 	"github.com/windlass-dev/windlass/pkg/gateway"
 	"github.com/windlass-dev/windlass/pkg/tracing"
 )
@@ -83,8 +84,13 @@ func gatewayCommand() *cobra.Command {
 	flags.IntVar(&c.MaxInvocations, "max-invocations", 20_000, "most `calls` at a time")
 	flags.Int64Var(&c.MaxBodyMemory, "max-body-memory", 512<<20, "most memory for the bodies of calls in `bytes`")
 	c.Callers.flags(flags)
+	flags.StringVar((*string)(&c.ProblemDetail), "problem-detail", string(gateway.DetailNone),
+		"what callers read of a failure inside, such as log lines and names of nodes: all or none of its `detail`")
+	flags.StringSliceVar(&c.TrustedProxies, "trusted-proxies", nil,
+		"`networks`, as CIDRs, of the proxies in front, whose X-Forwarded- headers reach functions; none by default")
 	flags.StringVar((*string)(&c.LogCalls), "log-calls", string(gateway.LogFailed), "of which `calls` a line is logged: failed, all or none")
 	c.Tracing.Flags(flags)
+	c.Tracing.ClientFlags(flags)
 	flags.DurationVar(&c.DrainDelay, "drain-delay", 5*time.Second, "how `long` to go on taking calls when told to stop")
 	flags.DurationVar(&c.DrainTimeout, "drain-timeout", time.Minute, "how `long` calls may take then")
 	return cmd
@@ -103,6 +109,8 @@ func schedulerCommand() *cobra.Command {
 	flags.StringVar(&c.AgentScheduler, "agent-scheduler", "", "`address` at which agents find any scheduler")
 	flags.StringVar(&c.AgentCPU, "agent-cpu", "10m", "CPU `amount` that an agent requests")
 	flags.StringVar(&c.AgentMemory, "agent-memory", "32Mi", "memory `amount` that an agent requests")
+	flags.StringVar(&c.AgentMemoryLimit, "agent-memory-limit", "256Mi", "most memory, as an `amount`, that an agent may have")
+	flags.BoolVar(&c.UserNamespaces, "user-namespaces", false, "give each pod users of its own, which all nodes must support")
 	flags.StringVar(&c.ImagePullPolicy, "image-pull-policy", "", "`policy` for the images of pods")
 	flags.Float64Var(&c.CreateQPS, "create-qps", 100, "most pods that are created in a `second`")
 	flags.StringVar(&c.Decider, "decider", "horizon", "`algorithm` of functions that name none: horizon, listing1 or staleness")
@@ -121,6 +129,8 @@ func controllerCommand() *cobra.Command {
 	flags.StringVar(&c.Schedulers, "schedulers", "", "headless `Service` of the schedulers")
 	flags.StringVar(&c.GatewayURL, "gateway-url", "", "`URL` at which functions are called")
 	flags.StringVar(&c.RuntimesFile, "runtimes", "", "`file` with a list of Runtimes to install")
+	flags.StringVar((*string)(&c.Egress.Mode), "functions-egress", string(controller.EgressOpen), "where functions may connect to: open, internet or none as `mode`")
+	flags.StringSliceVar(&c.Egress.Except, "functions-egress-except", nil, "`networks` to which functions may not connect, as CIDRs")
 	flags.BoolVar(&c.LeaderElection, "leader-elect", true, "let only one of several controllers act")
 	return cmd
 }

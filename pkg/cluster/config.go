@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/windlass-dev/windlass/pkg/controller"
 	"github.com/windlass-dev/windlass/pkg/fpcs"
 	"github.com/windlass-dev/windlass/pkg/gateway"
 	"github.com/windlass-dev/windlass/pkg/tracing"
@@ -59,6 +60,10 @@ type GatewayConfig struct {
 	// recorded as traces.
 	LogCalls gateway.LogCalls
 	Tracing  tracing.Config
+	// ProblemDetail says what callers read of a failure inside.
+	ProblemDetail gateway.ProblemDetail
+	// TrustedProxies are the networks, as CIDRs, of proxies in front of the gateways.
+	TrustedProxies []string
 	// DrainDelay is how long a gateway that is told to stop goes on taking
 	// calls, and DrainTimeout how long those that it has may take then.
 	DrainDelay, DrainTimeout time.Duration
@@ -76,8 +81,11 @@ type SchedulerConfig struct {
 	// AgentImage is the agent's image, and AgentScheduler the address at which
 	// agents find any scheduler.
 	AgentImage, AgentScheduler string
-	// AgentCPU and AgentMemory are what an agent requests.
-	AgentCPU, AgentMemory string
+	// AgentCPU and AgentMemory are what an agent requests, and AgentMemoryLimit is the
+	// most memory that it may have.
+	AgentCPU, AgentMemory, AgentMemoryLimit string
+	// UserNamespaces gives each pod users of its own.
+	UserNamespaces bool
 	// ImagePullPolicy is that of functions and agents; empty leaves it to the
 	// cluster.
 	ImagePullPolicy string
@@ -105,6 +113,8 @@ type ControllerConfig struct {
 	GatewayURL string
 	// RuntimesFile holds a list of Runtimes to install, in YAML.
 	RuntimesFile string
+	// Egress is where instances of functions may connect to.
+	Egress controller.Egress
 	// LeaderElection makes only one of several controllers act.
 	LeaderElection bool
 }
@@ -152,7 +162,9 @@ func (c GatewayConfig) Validate() error {
 	errs = append(errs, reachable("--advertise", c.Advertise)...)
 	errs = append(errs, reachable("--schedulers", c.Schedulers)...)
 	errs = append(errs, c.Callers.validate()...)
-	errs = append(errs, c.LogCalls.Validate(), c.Tracing.Validate())
+	_, err := gateway.ParseProxies(c.TrustedProxies)
+	errs = append(errs, err)
+	errs = append(errs, c.LogCalls.Validate(), c.ProblemDetail.Validate(), c.Tracing.Validate())
 	if c.DrainDelay < 0 || c.DrainTimeout < 0 {
 		errs = append(errs, fmt.Errorf("--drain-delay %v and --drain-timeout %v must not be negative", c.DrainDelay, c.DrainTimeout))
 	}
@@ -172,7 +184,9 @@ func (c SchedulerConfig) Validate() error {
 	if c.AgentImage == "" {
 		errs = append(errs, errors.New("--agent-image is missing: name the image of the agent"))
 	}
-	for flag, amount := range map[string]string{"--agent-cpu": c.AgentCPU, "--agent-memory": c.AgentMemory} {
+	for flag, amount := range map[string]string{
+		"--agent-cpu": c.AgentCPU, "--agent-memory": c.AgentMemory, "--agent-memory-limit": c.AgentMemoryLimit,
+	} {
 		if _, err := resource.ParseQuantity(amount); err != nil {
 			errs = append(errs, fmt.Errorf("%s %q is not an amount: write for example 10m or 32Mi", flag, amount))
 		}
@@ -199,6 +213,9 @@ func (c ControllerConfig) Validate() error {
 	}
 	if c.Schedulers == "" {
 		errs = append(errs, errors.New("--schedulers is missing: name the headless Service of the schedulers"))
+	}
+	if err := c.Egress.Validate(); err != nil {
+		errs = append(errs, fmt.Errorf("--functions-egress: %w", err))
 	}
 	return errors.Join(errs...)
 }

@@ -46,7 +46,7 @@ func (s *schedulerRole) decisions(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, fmt.Sprintf("there is no function %s in the namespaces that Windlass watches", key), http.StatusNotFound)
 		return
 	}
-	tell(w, account)
+	tell(w, account.Public())
 }
 
 func tell(w http.ResponseWriter, what any) {

@@ -79,6 +79,7 @@ func startGateway(
 	if err != nil {
 		return fmt.Errorf("--tls-dir: %w", err)
 	}
+	tellExpiry(registry, tls)
 	// 1. Which functions there are, and who owns them.
 	source, err := startCatalog(parts, config.Common, kube.Config{}, log)
 	if err != nil {
@@ -96,6 +97,10 @@ func startGateway(
 	settings := gateway.DefaultConfig()
 	settings.ClaimAddr, settings.MaxBody, settings.MaxInvocations = config.Advertise, config.MaxBody, config.MaxInvocations
 	settings.MaxBodyMemory, settings.LogCalls = config.MaxBodyMemory, config.LogCalls
+	settings.ProblemDetail = config.ProblemDetail
+	if settings.TrustedProxies, err = gateway.ParseProxies(config.TrustedProxies); err != nil {
+		return err
+	}
 	who, err := newCallers(config.Callers, registry, log)
 	if err != nil {
 		return err
@@ -107,7 +112,7 @@ func startGateway(
 	}
 	g, err := gateway.New(settings, gateway.Deps{
 		Catalog: source.Catalog(), Router: watched, Callers: who, Registry: registry, Log: log, Traces: traces,
-		Schedulers: schedulers,
+		Schedulers: schedulers, Left: serve.ClientLeft,
 	})
 	if err != nil {
 		return err
@@ -145,7 +150,7 @@ func startCatalog(parts *lifecycle.Lifecycle, config Common, what kube.Config, l
 	if err != nil {
 		return nil, err
 	}
-	informers, err := newInformers(rest, config.Namespaces)
+	informers, err := newInformers(rest, config.Namespaces, what.Transform())
 	if err != nil {
 		return nil, err
 	}

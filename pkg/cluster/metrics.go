@@ -1,9 +1,22 @@
 package cluster
 
-import "github.com/windlass-dev/windlass/internal/metric"
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/windlass-dev/windlass/internal/metric"
+	"github.com/windlass-dev/windlass/pkg/wiretls"
+)
 
 // Metrics are what every program of a cluster tells.
 var Metrics metric.Set
 
 var linesDroppedTotal = Metrics.Counter("windlass_log_lines_dropped_total",
 	"Lines of log that were dropped because nobody took them. Calls never wait for the log.")
+
+var certificateExpiry = Metrics.Gauge("windlass_tls_certificate_expiry_timestamp_seconds",
+	"When the certificate in use ends, as a Unix time.")
+
+// tellExpiry tells when the certificate of credentials ends, also once it was replaced.
+func tellExpiry(registry prometheus.Registerer, tls *wiretls.Credentials) {
+	registry.MustRegister(certificateExpiry.Func(func() float64 { return float64(tls.Expires().Unix()) }))
+}

@@ -25,6 +25,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -96,8 +97,8 @@ func restConfig() (*rest.Config, error) {
 }
 
 // newInformers makes the informers of Functions and Runtimes.
-func newInformers(config *rest.Config, namespaces []string) (cache.Cache, error) {
-	options := cache.Options{Scheme: newScheme(), DefaultTransform: cache.TransformStripManagedFields()}
+func newInformers(config *rest.Config, namespaces []string, transform toolscache.TransformFunc) (cache.Cache, error) {
+	options := cache.Options{Scheme: newScheme(), DefaultTransform: transform}
 	if len(namespaces) > 0 {
 		options.DefaultNamespaces = make(map[string]cache.Config, len(namespaces))
 		for _, namespace := range namespaces {

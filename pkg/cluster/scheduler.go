@@ -96,11 +96,12 @@ func (s *schedulerRole) start(ctx context.Context) (err error) {
 	if s.tls, err = wiretls.Load(s.config.TLSDir, s.log); err != nil {
 		return fmt.Errorf("--tls-dir: %w", err)
 	}
+	tellExpiry(s.registry, s.tls)
 	if s.traces, err = startTraces(s.parts, s.config.Tracing, "windlass-scheduler", s.registry, s.log); err != nil {
 		return err
 	}
 	// 1. Which functions and which pods there are.
-	if s.source, err = startCatalog(s.parts, s.config.Common, catalogkube.Config{Runtimes: true}, s.log); err != nil {
+	if s.source, err = startCatalog(s.parts, s.config.Common, catalogkube.Config{Runtimes: true, Code: true}, s.log); err != nil {
 		return err
 	}
 	if err := s.startPods(); err != nil {
@@ -149,8 +150,9 @@ func (s *schedulerRole) startPods() error {
 	}
 	s.pods, err = kube.New(kube.Config{
 		Pod: podspec.Config{
-			AgentImage: s.config.AgentImage, AgentRequests: s.agentRequests(),
-			SchedulerAddr: s.config.AgentScheduler, OwnerAddr: s.config.Advertise, CA: string(ca),
+			AgentImage: s.config.AgentImage, AgentRequests: s.agentRequests(), AgentMemoryLimit: s.agentMemoryLimit(),
+			UserNamespaces: s.config.UserNamespaces,
+			SchedulerAddr:  s.config.AgentScheduler, OwnerAddr: s.config.Advertise, CA: string(ca),
 			PullPolicy: corev1.PullPolicy(s.config.ImagePullPolicy), TokenAudience: podidentity.Audience,
 		},
 		QPS: s.config.CreateQPS, Burst: s.createBurst(),
@@ -177,6 +179,11 @@ func (s *schedulerRole) createBurst() int { return max(2, int(2*s.config.CreateQ
 func (s *schedulerRole) agentRequests() nodepick.Amount {
 	cpu, memory := resource.MustParse(s.config.AgentCPU), resource.MustParse(s.config.AgentMemory)
 	return nodepick.Amount{MilliCPU: cpu.MilliValue(), Memory: memory.Value(), Pods: 1}
+}
+
+func (s *schedulerRole) agentMemoryLimit() int64 {
+	limit := resource.MustParse(s.config.AgentMemoryLimit)
+	return limit.Value()
 }
 
 // identify says which instance the pod is that a token is of; none if it is not one
@@ -239,7 +246,7 @@ func (s *schedulerRole) startScheduler(keeper *etcd.Keeper, watched *peers.Peers
 	s.instances = provisioner.New(
 		provisioner.Config{AgentRequests: s.agentRequests()},
 		provisioner.Deps{
-			Runtime: s.pods, Shared: s.pods, Nodes: s.pods, Taker: s.pods, Witness: s.pods,
+			Runtime: s.pods, Shared: s.pods, Nodes: s.pods, Taker: s.pods, Witness: s.pods, Book: s.pods, Surveyor: s.pods,
 			Verify: s.verify, Identify: s.identify, Now: time.Now, Log: s.log,
 		},
 	)

@@ -1,7 +1,10 @@
 package control
 
 import (
+	"fmt"
 	"net/url"
+	"strconv"
+	"time"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/catalog/file"
@@ -15,9 +18,55 @@ const (
 	latestPath = apiPrefix + "/decisions"
 	// maxManifest is the largest Function in bytes: source code can be inline.
 	maxManifest = 16 << 20
+	// dryRun is the parameter of a PUT that changes nothing.
+	dryRun = "dryRun"
 	// allLines as a tail means that no line is left out.
 	allLines = -1
 )
+
+// LogOptions say what is copied of a log.
+type LogOptions struct {
+	// Follow goes on with new lines until the function is deleted.
+	Follow bool
+	// Tail is how many of the last lines are copied, of all instances together; a
+	// negative one means all.
+	Tail int
+	// Since leaves out what was written before, if it is not zero.
+	Since time.Time
+	// Timestamps puts its time before each line.
+	Timestamps bool
+}
+
+func (o LogOptions) query() url.Values {
+	query := url.Values{"follow": {strconv.FormatBool(o.Follow)}, "tail": {strconv.Itoa(o.Tail)}, "timestamps": {strconv.FormatBool(o.Timestamps)}}
+	if !o.Since.IsZero() {
+		query.Set("since", o.Since.Format(time.RFC3339Nano))
+	}
+	return query
+}
+
+// logOptions reads what query writes; what is left out is as if it were not asked for.
+func logOptions(query url.Values) (o LogOptions, err error) {
+	o.Tail = allLines
+	for name, into := range map[string]*bool{"follow": &o.Follow, "timestamps": &o.Timestamps} {
+		if v := query.Get(name); v != "" {
+			if *into, err = strconv.ParseBool(v); err != nil {
+				return o, fmt.Errorf("%s=%s: write true or false", name, v)
+			}
+		}
+	}
+	if v := query.Get("tail"); v != "" {
+		if o.Tail, err = strconv.Atoi(v); err != nil {
+			return o, fmt.Errorf("tail=%s: write a number of lines, or -1 for all", v)
+		}
+	}
+	if v := query.Get("since"); v != "" {
+		if o.Since, err = time.Parse(time.RFC3339Nano, v); err != nil {
+			return o, fmt.Errorf("since=%s: write a time such as 2026-03-01T12:00:00Z", v)
+		}
+	}
+	return o, nil
+}
 
 // Info is what a Windlass says of itself.
 type Info struct {
@@ -37,6 +86,8 @@ type Info struct {
 type Applied struct {
 	Result   file.Result        `json:"result"`
 	Function *v1alpha1.Function `json:"function"`
+	// Before is the function as it was, without its status; nil if it is new.
+	Before *v1alpha1.Function `json:"before,omitempty"`
 }
 
 // Reason says in one word what is wrong.

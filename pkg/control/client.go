@@ -11,7 +11,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"strconv"
 	"syscall"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
@@ -115,12 +114,21 @@ func (c *Client) Latest(ctx context.Context) (history.Latest, error) {
 // Apply makes the function exist as it is given. Its namespace and name must be
 // set.
 func (c *Client) Apply(ctx context.Context, fn *v1alpha1.Function) (Applied, error) {
+	return c.put(ctx, fn, "")
+}
+
+// Preview is what Apply would do now. It changes nothing.
+func (c *Client) Preview(ctx context.Context, fn *v1alpha1.Function) (Applied, error) {
+	return c.put(ctx, fn, "?"+dryRun)
+}
+
+func (c *Client) put(ctx context.Context, fn *v1alpha1.Function, query string) (Applied, error) {
 	var applied Applied
 	body, err := v1alpha1.Encode(fn)
 	if err != nil {
 		return applied, err
 	}
-	err = c.call(ctx, http.MethodPut, functionPath(fn.Key()), body, &applied)
+	err = c.call(ctx, http.MethodPut, functionPath(fn.Key())+query, body, &applied)
 	return applied, err
 }
 
@@ -136,11 +144,10 @@ func (c *Client) Story(ctx context.Context, id invoke.ID) (invoke.Story, error) 
 	return story, err
 }
 
-// Log copies a function's log to w: the last tail lines of each instance, or all
-// if tail is negative. With follow it goes on until ctx ends or Windlass stops.
-func (c *Client) Log(ctx context.Context, w io.Writer, key invoke.FunctionKey, follow bool, tail int) error {
-	query := url.Values{"follow": {strconv.FormatBool(follow)}, "tail": {strconv.Itoa(tail)}}
-	response, err := c.send(ctx, http.MethodGet, functionPath(key)+"/log?"+query.Encode(), nil)
+// Log copies a function's log to w. What is followed ends when ctx does, Windlass
+// stops, or the function is deleted.
+func (c *Client) Log(ctx context.Context, w io.Writer, key invoke.FunctionKey, options LogOptions) error {
+	response, err := c.send(ctx, http.MethodGet, functionPath(key)+"/log?"+options.query().Encode(), nil)
 	if err != nil {
 		return err
 	}

@@ -42,13 +42,13 @@ func (busy) Status(fn *v1alpha1.Function) v1alpha1.FunctionStatus {
 	return v1alpha1.FunctionStatus{ObservedGeneration: fn.Generation, Queued: 7, URL: "http://gateway/function/" + fn.Name}
 }
 
-type logFunc func(ctx context.Context, w io.Writer, follow bool, tail int) error
+type logFunc func(ctx context.Context, w io.Writer, options LogOptions) error
 
-func (f logFunc) Follow(ctx context.Context, w io.Writer, _ invoke.FunctionKey, follow bool, tail int) error {
-	return f(ctx, w, follow, tail)
+func (f logFunc) Follow(ctx context.Context, w io.Writer, _ invoke.FunctionKey, options LogOptions) error {
+	return f(ctx, w, options)
 }
 
-func noLogs(context.Context, io.Writer, bool, int) error {
+func noLogs(context.Context, io.Writer, LogOptions) error {
 	return errors.New("nothing yet: call it first")
 }
 
@@ -124,7 +124,7 @@ func TestAFunctionLivesFromApplyToDelete(t *testing.T) {
 	for name, err := range map[string]error{
 		"get":       func() error { _, err := client.Get(ctx, key); return err }(),
 		"delete":    client.Delete(ctx, key),
-		"log":       client.Log(ctx, io.Discard, key, false, -1),
+		"log":       client.Log(ctx, io.Discard, key, LogOptions{Tail: -1}),
 		"decisions": func() error { _, err := client.Decisions(ctx, key); return err }(),
 	} {
 		var problem *Error
@@ -264,9 +264,9 @@ func TestWrongRequestsAreToldWhy(t *testing.T) {
 }
 
 func TestALogIsFollowedUntilWindlassStops(t *testing.T) {
-	client, stop := start(t, func(ctx context.Context, w io.Writer, follow bool, tail int) error {
-		fmt.Fprintf(w, "follow %t tail %d\n", follow, tail)
-		if follow {
+	client, stop := start(t, func(ctx context.Context, w io.Writer, o LogOptions) error {
+		fmt.Fprintf(w, "follow %t tail %d since %d timestamps %t\n", o.Follow, o.Tail, max(o.Since.Unix(), 0), o.Timestamps)
+		if o.Follow {
 			<-ctx.Done()
 		}
 		return nil
@@ -276,18 +276,18 @@ func TestALogIsFollowedUntilWindlassStops(t *testing.T) {
 	}
 	key := invoke.FunctionKey{Namespace: "default", Name: "f"}
 	var once strings.Builder
-	if err := client.Log(t.Context(), &once, key, false, 3); err != nil || once.String() != "follow false tail 3\n" {
+	if err := client.Log(t.Context(), &once, key, LogOptions{Tail: 3, Since: time.Unix(1e9, 5), Timestamps: true}); err != nil || once.String() != "follow false tail 3 since 1000000000 timestamps true\n" {
 		t.Errorf("got %q, %v", once.String(), err)
 	}
 
 	reader, writer := io.Pipe()
 	ended := make(chan error, 1)
 	go func() {
-		err := client.Log(t.Context(), writer, key, true, -1)
+		err := client.Log(t.Context(), writer, key, LogOptions{Follow: true, Tail: -1})
 		_ = writer.Close()
 		ended <- err
 	}()
-	const want = "follow true tail -1\n"
+	const want = "follow true tail -1 since 0 timestamps false\n"
 	first := make([]byte, len(want))
 	if _, err := io.ReadFull(reader, first); err != nil || string(first) != want {
 		t.Errorf("got %q, %v, before the log ended", first, err)
@@ -298,15 +298,45 @@ func TestALogIsFollowedUntilWindlassStops(t *testing.T) {
 	}
 }
 
+func TestA12AFollowedLogEndsWhenItsFunctionIsDeleted(t *testing.T) {
+	client, _ := start(t, func(ctx context.Context, w io.Writer, _ LogOptions) error {
+		fmt.Fprintln(w, "a line")
+		<-ctx.Done()
+		fmt.Fprintln(w, "its last")
+		return nil
+	})
+	key := invoke.FunctionKey{Namespace: "default", Name: "f"}
+	if _, err := client.Apply(t.Context(), program("default", "f")); err != nil {
+		t.Fatal(err)
+	}
+	reader, writer := io.Pipe()
+	ended := make(chan error, 1)
+	go func() {
+		err := client.Log(t.Context(), writer, key, LogOptions{Follow: true, Tail: -1})
+		_ = writer.Close()
+		ended <- err
+	}()
+	if _, err := io.ReadFull(reader, make([]byte, len("a line\n"))); err != nil {
+		t.Fatal(err)
+	}
+	if err := client.Delete(t.Context(), key); err != nil {
+		t.Fatal(err)
+	}
+	rest, err := io.ReadAll(reader)
+	if err := errors.Join(err, <-ended); err != nil || string(rest) != "its last\n" {
+		t.Errorf("%q, %v", rest, err)
+	}
+}
+
 func TestALogThatBreaksOffIsAnError(t *testing.T) {
-	client, _ := start(t, func(_ context.Context, w io.Writer, _ bool, _ int) error {
+	client, _ := start(t, func(_ context.Context, w io.Writer, _ LogOptions) error {
 		fmt.Fprintln(w, "some")
 		return errors.New("disk gone")
 	})
 	if _, err := client.Apply(t.Context(), program("default", "f")); err != nil {
 		t.Fatal(err)
 	}
-	err := client.Log(t.Context(), io.Discard, invoke.FunctionKey{Namespace: "default", Name: "f"}, false, -1)
+	err := client.Log(t.Context(), io.Discard, invoke.FunctionKey{Namespace: "default", Name: "f"}, LogOptions{Tail: -1})
 	if err == nil || !strings.Contains(err.Error(), "cut off") {
 		t.Errorf("got %v", err)
 	}

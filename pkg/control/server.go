@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strconv"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -19,6 +19,8 @@ import (
 // Store changes which functions exist. Its errors are those of file.Store.
 type Store interface {
 	Apply(fn *v1alpha1.Function) (file.Result, error)
+	// Preview is what Apply would do now, and what would come of it.
+	Preview(fn *v1alpha1.Function) (file.Result, *v1alpha1.Function, error)
 	Delete(key invoke.FunctionKey) error
 }
 
@@ -36,10 +38,10 @@ type StatusReader interface {
 
 // Logs prints what a function's instances have written.
 type Logs interface {
-	// Follow prints the last tail lines of every instance, all if tail is
-	// negative, and with follow goes on until ctx ends. It fails without
-	// having written anything if there is nothing to print.
-	Follow(ctx context.Context, w io.Writer, key invoke.FunctionKey, follow bool, tail int) error
+	// Follow prints the lines of all instances in the order of their times. If
+	// they are followed, it goes on until ctx ends. It fails without having
+	// written anything if there is nothing to print.
+	Follow(ctx context.Context, w io.Writer, key invoke.FunctionKey, options LogOptions) error
 }
 
 // Explainer tells of the last decisions.
@@ -132,6 +134,11 @@ func (s *server) apply(w http.ResponseWriter, r *http.Request) {
 		writeError(w, status, problem)
 		return
 	}
+	before, _ := s.Reader.Get(fn.Key())
+	if r.URL.Query().Has(dryRun) {
+		s.preview(w, fn, before)
+		return
+	}
 	result, err := s.Store.Apply(fn)
 	if err != nil {
 		writeFailure(w, fn.Key(), err)
@@ -146,7 +153,38 @@ func (s *server) apply(w http.ResponseWriter, r *http.Request) {
 	if result == file.Created {
 		status = http.StatusCreated
 	}
-	writeJSON(w, status, Applied{Result: result, Function: s.observed(kept)})
+	writeJSON(w, status, Applied{Result: result, Function: s.observed(kept), Before: before})
+}
+
+// preview answers as apply would, and changes nothing.
+func (s *server) preview(w http.ResponseWriter, fn, before *v1alpha1.Function) {
+	result, after, err := s.Store.Preview(fn)
+	if err != nil {
+		writeFailure(w, fn.Key(), err)
+		return
+	}
+	writeJSON(w, http.StatusOK, Applied{Result: result, Function: s.observed(after), Before: before})
+}
+
+// stillThere is how often it is looked whether a function is there whose log is followed.
+const stillThere = 500 * time.Millisecond
+
+// awaitDeletion calls deleted when the function is not there any more, unless ctx ends
+// before.
+func (s *server) awaitDeletion(ctx context.Context, key invoke.FunctionKey, deleted func()) {
+	ticker := time.NewTicker(stillThere)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		if _, ok := s.Reader.Get(key); !ok {
+			deleted()
+			return
+		}
+	}
 }
 
 // readFunction reads the one Function of a request, which may leave out what
@@ -216,27 +254,24 @@ func (s *server) story(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *server) log(w http.ResponseWriter, r *http.Request) {
-	query := r.URL.Query()
-	follow, tail := false, allLines
-	var err error
-	if v := query.Get("follow"); v != "" {
-		if follow, err = strconv.ParseBool(v); err != nil {
-			writeError(w, http.StatusBadRequest, &Error{Reason: ReasonBadRequest, Message: "follow=" + v + ": write true or false"})
-			return
-		}
-	}
-	if v := query.Get("tail"); v != "" {
-		if tail, err = strconv.Atoi(v); err != nil {
-			writeError(w, http.StatusBadRequest, &Error{Reason: ReasonBadRequest, Message: "tail=" + v + ": write a number of lines, or -1 for all"})
-			return
-		}
+	options, err := logOptions(r.URL.Query())
+	if err != nil {
+		writeError(w, http.StatusBadRequest, &Error{Reason: ReasonBadRequest, Message: err.Error()})
+		return
 	}
 	if _, ok := s.Reader.Get(keyOf(r)); !ok {
 		writeNotFound(w, keyOf(r))
 		return
 	}
 	out := &logWriter{w: w, rc: http.NewResponseController(w)}
-	err = s.Logs.Follow(r.Context(), out, keyOf(r), follow, tail)
+	ctx := r.Context()
+	if options.Follow {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithCancel(ctx)
+		defer cancel()
+		go s.awaitDeletion(ctx, keyOf(r), cancel)
+	}
+	err = s.Logs.Follow(ctx, out, keyOf(r), options)
 	switch {
 	case err == nil && !out.begun:
 		out.begin()

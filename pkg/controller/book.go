@@ -162,6 +162,7 @@ func factsOf(told *wirev1.FunctionFacts) facts {
 		noRoom:     told.GetNoRoom(),
 
 		unconfirmed: told.GetUnconfirmed(),
+		started:     told.GetStarted(),
 	}
 	if p := told.GetProblem(); p != nil {
 		f.problem = &problem{reason: p.GetReason(), detail: p.GetDetail()}

@@ -117,9 +117,9 @@ func TestFactsAreReadFromTheWire(t *testing.T) {
 	got := factsOf(&wirev1.FunctionFacts{
 		Generation: 1, Creating: 2, Created: 3, Busy: 4, Outdated: 5, Queued: 6, MeanExecNs: 7, MeanStartNs: 8,
 		Problem: &wirev1.StartProblem{Reason: "a", Detail: "b"}, NoRoom: "c",
-		Unconfirmed: true,
+		Unconfirmed: true, Started: true,
 	})
-	want := facts{1, 2, 3, 4, 5, 6, estimate.Means{Execution: 7, Start: 8}, &problem{"a", "b"}, "c", true}
+	want := facts{1, 2, 3, 4, 5, 6, estimate.Means{Execution: 7, Start: 8}, &problem{"a", "b"}, "c", true, true}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(facts{}, problem{})); diff != "" {
 		t.Error(diff)
 	}

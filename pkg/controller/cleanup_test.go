@@ -26,8 +26,8 @@ func TestCleanupLeavesNothingBehind(t *testing.T) {
 	}
 	w.make(f)
 	p := w.makePod(f, "1")
-	policy := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Name: PolicyName, Labels: managedLabels}, Spec: policySpec()}
-	foreign := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Name: "foreign"}, Spec: policySpec()}
+	policy := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Name: PolicyName, Labels: managedLabels}, Spec: policySpec("home", Egress{})}
+	foreign := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Name: "foreign"}, Spec: policySpec("home", Egress{})}
 	w.make(policy)
 	w.make(foreign)
 	rt := &v1alpha1.Runtime{ObjectMeta: metav1.ObjectMeta{Name: "cleaned", Labels: managedLabels}, Spec: v1alpha1.RuntimeSpec{Image: "r"}}

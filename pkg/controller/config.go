@@ -37,6 +37,8 @@ type Config struct {
 	GatewayURL string
 	// Runtimes are installed, and installed again when they are deleted.
 	Runtimes []v1alpha1.Runtime
+	// Egress is where instances of functions may connect to.
+	Egress Egress
 	// LeaderElection lets only one of several controllers work at a time.
 	LeaderElection bool
 }
@@ -49,6 +51,9 @@ func (c Config) Validate() error {
 	}
 	if c.SchedulerService == "" {
 		errs = append(errs, errors.New("controller: SchedulerService must be set"))
+	}
+	if err := c.Egress.Validate(); err != nil {
+		errs = append(errs, fmt.Errorf("controller: %w", err))
 	}
 	for _, r := range c.Runtimes {
 		v1alpha1.DefaultRuntime(&r)

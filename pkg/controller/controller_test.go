@@ -290,7 +290,7 @@ func TestADeletedFunctionWaitsForItsPods(t *testing.T) {
 }
 
 func TestNamespacesWithFunctionsHaveAPolicy(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newWorld(t, func(c *Config, _ *Deps) { c.Egress.Mode = EgressInternet })
 	policy := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Name: PolicyName, Namespace: w.namespace}}
 	there := func() {
 		t.Helper()
@@ -298,7 +298,7 @@ func TestNamespacesWithFunctionsHaveAPolicy(t *testing.T) {
 			if err := w.Get(ctx, client.ObjectKeyFromObject(policy), policy); err != nil {
 				return err
 			}
-			if !equality.Semantic.DeepEqual(policy.Spec, policySpec()) {
+			if !equality.Semantic.DeepEqual(policy.Spec, policySpec(w.namespace, Egress{Mode: EgressInternet})) {
 				return fmt.Errorf("it says %+v", policy.Spec)
 			}
 			return nil

@@ -23,6 +23,7 @@ const PolicyName = "windlass-functions"
 // them.
 type policyReconciler struct {
 	client client.Client
+	spec   networkingv1.NetworkPolicySpec
 	log    *slog.Logger
 }
 
@@ -41,8 +42,8 @@ func (r *policyReconciler) Reconcile(ctx context.Context, request reconcile.Requ
 	switch {
 	case wanted && !exists:
 		err = r.create(ctx, request.Namespace)
-	case wanted && !equality.Semantic.DeepEqual(found.Spec, policySpec()):
-		found.Spec = policySpec()
+	case wanted && !equality.Semantic.DeepEqual(found.Spec, r.spec):
+		found.Spec = r.spec
 		err = r.client.Update(ctx, found)
 	case !wanted && exists:
 		err = client.IgnoreNotFound(r.client.Delete(ctx, found))
@@ -59,18 +60,10 @@ func (r *policyReconciler) Reconcile(ctx context.Context, request reconcile.Requ
 func (r *policyReconciler) create(ctx context.Context, namespace string) error {
 	err := r.client.Create(ctx, &networkingv1.NetworkPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: PolicyName, Namespace: namespace, Labels: managedLabels},
-		Spec:       policySpec(),
+		Spec:       r.spec,
 	})
 	if apierrors.IsForbidden(err) && apierrors.HasStatusCause(err, "NamespaceTerminating") {
 		return nil
 	}
 	return err
-}
-
-// policySpec lets nothing in.
-func policySpec() networkingv1.NetworkPolicySpec {
-	return networkingv1.NetworkPolicySpec{
-		PodSelector: instances,
-		PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress},
-	}
 }

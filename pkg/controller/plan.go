@@ -73,6 +73,8 @@ type facts struct {
 	noRoom string
 	// unconfirmed says that etcd cannot be reached.
 	unconfirmed bool
+	// started says that an instance of the function as it is now has started.
+	started bool
 }
 
 // problem says why instances do not start.

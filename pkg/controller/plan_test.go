@@ -58,6 +58,8 @@ func TestStatusSaysWhatIsObserved(t *testing.T) {
 	}{
 		"nothing special": {nil,
 			"Ready=True/Accepted Provisioned=True/Provisioned Progressing=False/Stable", "can be called"},
+		"an instance has started": {func(in *input) { in.facts.started = true },
+			"Ready=True/Started Provisioned=True/Provisioned Progressing=False/Stable", "an instance of it has started"},
 		"no instance": {func(in *input) { in.facts.created, in.facts.busy = 0, 0 },
 			"Ready=True/Accepted Provisioned=True/Provisioned Progressing=False/Stable", "can be called"},
 		"a cold start": {func(in *input) { in.facts.creating = 1 },

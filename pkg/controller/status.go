@@ -112,10 +112,12 @@ func readyOf(f *v1alpha1.Function, facts *facts) metav1.Condition {
 	case failing && facts.created == 0:
 		return condition(v1alpha1.ConditionReady, metav1.ConditionFalse, why.reason, why.detail)
 	case failing:
-		return condition(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonAccepted,
+		return condition(v1alpha1.ConditionReady, metav1.ConditionTrue, started(facts),
 			"the function can be called, but further instances do not start: "+why.reason+": "+why.detail)
+	case facts.started:
+		return condition(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonStarted, v1alpha1.MessageStarted)
 	default:
-		return condition(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonAccepted, "the function can be called")
+		return condition(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonAccepted, v1alpha1.MessageAccepted)
 	}
 }
 
@@ -155,6 +157,14 @@ func progressingOf(f *v1alpha1.Function, facts *facts) metav1.Condition {
 		return condition(v1alpha1.ConditionProgressing, metav1.ConditionFalse, v1alpha1.ReasonStable,
 			"nothing is being created or replaced")
 	}
+}
+
+// started is the reason of a function that is ready.
+func started(facts *facts) string {
+	if facts.started {
+		return v1alpha1.ReasonStarted
+	}
+	return v1alpha1.ReasonAccepted
 }
 
 // reasonPattern is what Kubernetes takes as the reason of a condition.

@@ -23,6 +23,14 @@ const (
 // durationFactors are tried in turn until the trace fits.
 var durationFactors = []float64{1, 2, 3, 5, 7, 10, 15, 20, 30, 40, 50, 75, 100, 150, 200}
 
+// source says which trace it is.
+func source(dir string) string {
+	if dir == "" {
+		return "A synthetic trace: Poisson arrivals, and the durations of Table I of the SFS paper. --trace replays a recorded one."
+	}
+	return "The trace of Azure Functions in " + dir + "."
+}
+
 // load reads the trace of a folder, or makes one if dir is empty.
 func load(dir string, minutes int, seed uint64) (workload.Trace, error) {
 	if dir == "" {

@@ -8,32 +8,32 @@ import (
 	"time"
 )
 
-// meanings say each reason in words.
+// meanings say each reason in words. Those that change nothing need none.
 var meanings = map[Reason]string{
-	ReasonNoDemand:   "no further instance is needed",
-	ReasonFirst:      "the first call came",
-	ReasonBurst:      "more calls came before the first instance was there",
+	ReasonNoDemand:   "",
+	ReasonFirst:      "first call",
+	ReasonBurst:      "more calls came before the first instance was ready",
 	ReasonCongestion: "more calls wait than came since the last tick",
 	ReasonOverload:   "more calls come than all instances can run",
-	ReasonEnough:     "what is there or starting suffices",
+	ReasonEnough:     "",
 	ReasonStale:      "calls have waited for too long",
-	ReasonRetry:      "the last start failed, and is tried again with one",
-	ReasonNoRoom:     "there is no room for what is needed",
+	ReasonRetry:      "the last start failed, retrying with one",
+	ReasonNoRoom:     "no room for what is needed",
 	ReasonRamp:       "more calls wait than instances are starting, and how long a call takes is not known yet",
-	ReasonBacklog:    "what waits would take the instances too long",
-	ReasonStanding:   "as many calls wait as did long ago, though all instances are there",
-	ReasonRate:       "calls come at a rate that needs more instances",
+	ReasonBacklog:    "the queue would take the instances too long",
+	ReasonStanding:   "the queue does not get shorter, though all instances are ready",
+	ReasonRate:       "the rate of calls needs more instances",
 	ReasonSurplus:    "more instances are starting than are needed",
 	ReasonReplace:    "instances were lost while they were needed",
-	ReasonMin:        "there are fewer instances than the least",
-	ReasonMax:        "the function has as many instances as it may have",
+	ReasonMin:        "fewer instances than the minimum",
+	ReasonMax:        "the function has its maximum of instances",
 }
 
-// Words say why a decision is as it is, and on what it was made, for people: the
-// reason with its meaning, what waits, what is needed, and what there is.
+// Words say what a decision was made on, for people: what its reason means, how many
+// instances and waiting calls there were, and what was needed.
 func Words(s Snapshot, d Decision, p Params) string {
-	parts := []string{fmt.Sprintf("%s: %s", d.Why, meanings[d.Why]), waitingWords(s, p)}
-	for _, more := range []string{neededWords(s, d), roomWords(s, d), suppliedWords(s)} {
+	var parts []string
+	for _, more := range []string{meanings[d.Why], suppliedWords(s) + ", " + waitingWords(s, p), neededWords(s, d), roomWords(s, d)} {
 		if more != "" {
 			parts = append(parts, more)
 		}
@@ -46,19 +46,13 @@ func Words(s Snapshot, d Decision, p Params) string {
 
 // waitingWords say what waits, and how much of it for long.
 func waitingWords(s Snapshot, p Params) string {
-	waiting := s.Waiting()
-	if waiting <= 0 {
-		return "no call waits"
-	}
-	text := fmt.Sprintf("%d calls wait", waiting)
-	if waiting == 1 {
-		text = "1 call waits"
-	}
+	waiting := max(0, s.Waiting())
+	text := fmt.Sprintf("%d waiting", waiting)
 	var how []string
-	if s.Stale > 0 && p.StaleAfter > 0 {
+	if waiting > 0 && s.Stale > 0 && p.StaleAfter > 0 {
 		how = append(how, fmt.Sprintf("%d for more than %s", s.Stale, HumanTime(p.StaleAfter)))
 	}
-	if s.OldestWait >= time.Second {
+	if waiting > 0 && s.OldestWait >= time.Second {
 		how = append(how, "the first for "+HumanTime(s.OldestWait))
 	}
 	if len(how) > 0 {
@@ -70,24 +64,28 @@ func waitingWords(s Snapshot, p Params) string {
 // neededWords say how many instances were found to be needed and what for;
 // nothing if that was not asked.
 func neededWords(s Snapshot, d Decision) string {
-	each := "of unknown duration"
-	if s.MeanExecution > 0 {
-		each = "of " + HumanTime(s.MeanExecution)
+	calls := "calls"
+	if d.Rate > 0 {
+		calls = humanRate(d.Rate) + " calls/s"
+	}
+	switch {
+	case s.MeanExecution > 0 && d.Rate > 0:
+		calls += " × " + HumanTime(s.MeanExecution)
+	case s.MeanExecution > 0:
+		calls += " of " + HumanTime(s.MeanExecution)
+	default:
+		calls += " of unknown duration"
 	}
 	if s.Concurrency > 1 {
-		each += fmt.Sprintf(", %d at a time,", s.Concurrency)
-	}
-	come := "calls"
-	if d.Rate > 0 {
-		come = humanRate(d.Rate) + " calls/s"
+		calls += fmt.Sprintf(", %d at a time,", s.Concurrency)
 	}
 	switch {
 	case d.Required > 0 && d.Horizon > 0:
-		return fmt.Sprintf("%s %s need %s within %s", come, each, instances(d.Required), HumanTime(d.Horizon))
+		return fmt.Sprintf("%s need %s within %s", calls, instances(d.Required), HumanTime(d.Horizon))
 	case d.Required > 0:
-		return fmt.Sprintf("%s %s need %s", come, each, instances(d.Required))
+		return fmt.Sprintf("%s need %s", calls, instances(d.Required))
 	case d.Rate > 0:
-		return fmt.Sprintf("%s %s come", come, each)
+		return strings.TrimSuffix(calls, ",")
 	}
 	return ""
 }
@@ -95,20 +93,17 @@ func neededWords(s Snapshot, d Decision) string {
 // roomWords say how many more there may be, if that is fewer than are needed.
 func roomWords(s Snapshot, d Decision) string {
 	missing := max(d.Create, d.Required-s.Created-s.Creating)
-	switch {
-	case s.Room < 0 || missing <= 0 || s.Room > missing:
+	if s.Room < 0 || missing <= 0 || s.Room > missing {
 		return ""
-	case s.Room == 0:
-		return "there is room for none"
 	}
-	return fmt.Sprintf("there is room for %d more", s.Room)
+	return fmt.Sprintf("room for %d more", s.Room)
 }
 
 // suppliedWords say what instances there are.
 func suppliedWords(s Snapshot) string {
-	text := "no instance is there"
+	text := instances(s.Created)
 	if s.Created > 0 {
-		text = fmt.Sprintf("%d there (%d busy)", s.Created, s.Busy)
+		text += fmt.Sprintf(", %d busy", s.Busy)
 	}
 	if s.Creating > 0 {
 		text += fmt.Sprintf(", %d starting", s.Creating)

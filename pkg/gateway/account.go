@@ -60,6 +60,9 @@ func (c *call) requeued(t try) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.times.Requeued()
+	if t.ran {
+		c.lost = t.why
+	}
 	if len(c.tries) < maxTries {
 		c.tries = append(c.tries, t)
 	}

@@ -3,10 +3,12 @@ package gateway
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
@@ -19,6 +21,11 @@ const (
 	// streamMemory is what a body takes that is handed on as it comes: what was
 	// read of it, and what waits to be sent.
 	streamMemory = 128 << 10
+	// ordinaryHead is what the target and the headers of a call may take without being
+	// counted as memory: as much belongs to any call, of which MaxInvocations are here.
+	ordinaryHead = 4 << 10
+	// headerMemory is what a header takes besides its name and its value.
+	headerMemory = 100
 	// maxDepth is how many functions may call each other in a row.
 	maxDepth = 16
 	// refuseWithin is how long a refusal waits for a body that is under way, so
@@ -50,6 +57,8 @@ type origin struct {
 	caller callers.Caller
 	// depth is how many functions have called each other to get here.
 	depth int
+	// proxied is whether the request came by a trusted proxy.
+	proxied bool
 }
 
 // identify finds out who calls. Of a function that does not exist only those are
@@ -58,7 +67,7 @@ func (g *Gateway) identify(r *http.Request, fn *v1alpha1.Function) (callers.Call
 	if fn != nil {
 		return g.deps.Callers.Authenticate(r.Header, fn.Key())
 	}
-	rest, _ := strings.CutPrefix(r.URL.EscapedPath(), "/function/")
+	rest, _ := strings.CutPrefix(pathOf(r.URL), "/function/")
 	first, rest, _ := strings.Cut(rest, "/")
 	if second, _, _ := strings.Cut(rest, "/"); second != "" {
 		caller, err := g.deps.Callers.Authenticate(r.Header, invoke.FunctionKey{Namespace: first, Name: second})
@@ -101,6 +110,30 @@ type door struct {
 
 func newDoor(config Config) *door {
 	return &door{book: admission.New(admission.Capacity{Calls: config.MaxInvocations, Bytes: config.MaxBodyMemory})}
+}
+
+// stay is how long a call is held against its namespace: while its handler runs or
+// while it is in the table, whichever is longer.
+type stay struct {
+	holders atomic.Int32
+	over    func()
+}
+
+// newStay is the stay of a handler. When it is over, it calls over once.
+func newStay(over func()) *stay {
+	s := &stay{over: over}
+	s.holders.Store(1)
+	return s
+}
+
+// enter adds the table.
+func (s *stay) enter() { s.holders.Add(1) }
+
+// leave is for each who holds it, once.
+func (s *stay) leave() {
+	if s.holders.Add(-1) == 0 {
+		s.over()
+	}
 }
 
 func (d *door) enter(now time.Time, h hold, limits admission.Limits) admission.Verdict {
@@ -168,6 +201,18 @@ func bodyMemory(r *http.Request) int64 {
 	return r.ContentLength
 }
 
+// headMemory is how much memory the target and the headers of a request take here
+// beyond those of an ordinary one.
+func headMemory(r *http.Request) int64 {
+	n := len(r.RequestURI)
+	for name, values := range r.Header {
+		for _, value := range values {
+			n += len(name) + len(value) + headerMemory
+		}
+	}
+	return int64(max(0, n-ordinaryHead))
+}
+
 // depth is how many functions have called each other to make this request.
 func depth(h http.Header) int {
 	n, err := strconv.Atoi(h.Get(invoke.HeaderDepth))
@@ -183,8 +228,18 @@ func (g *Gateway) turnAway(w http.ResponseWriter, r *http.Request, fn *v1alpha1.
 		p.Function = fn.Key().String()
 	}
 	g.metrics.refusedAtTheEdge(fn, p.Reason)
-	if r.ContentLength != 0 {
-		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(refuseWithin))
+	rc := http.NewResponseController(w)
+	arrived := r.ContentLength == 0
+	if !arrived && r.ProtoMajor == 1 && r.Header.Get("Expect") == "" {
+		_ = rc.EnableFullDuplex()
+		_ = rc.SetReadDeadline(time.Now().Add(refuseWithin))
+		_, err := io.CopyN(io.Discard, r.Body, smallBody)
+		if arrived = errors.Is(err, io.EOF); !arrived {
+			w.Header().Set("Connection", "close")
+		}
 	}
-	p.write(w)
+	p.send(w, g.config.ProblemDetail)
+	if !arrived {
+		linger(rc, r)
+	}
 }

@@ -221,6 +221,35 @@ func TestBodiesAreBoundedInAll(t *testing.T) {
 	wrote(t, streamed, 200, invoke.ExecutedYes)
 }
 
+func TestL7HeadersAreCountedAsMemory(t *testing.T) {
+	w := newWorld(t, func(c *gateway.Config) { c.MaxBodyMemory = 160 << 10 })
+	w.put("other", "hello", time.Minute)
+	body, write := io.Pipe()
+	defer write.Close()
+	streamed := w.call(w.request("POST", "/function/hello/", body)) // 128 KiB
+	i := w.take()
+	large, many := w.get("/function/other/hello"), w.get("/function/other/hello")
+	large.Header.Set("X-Large", strings.Repeat("x", 40<<10))
+	for n := range 400 {
+		many.Header.Set(fmt.Sprintf("X-%d", n), "")
+	}
+	for name, r := range map[string]*http.Request{
+		"a large header": large, "many empty headers": many,
+		"a long query": w.get("/function/other/hello?" + strings.Repeat("x", 40<<10)),
+	} {
+		t.Log(name)
+		problem(t, wrote(t, w.call(r), 503, invoke.ExecutedNo), "GatewayOverloaded")
+	}
+	// Ordinary ones are not counted.
+	small := w.request("POST", "/function/other/hello", strings.NewReader(strings.Repeat("x", 32<<10)))
+	small.Header.Set("X-Small", strings.Repeat("x", 3<<10))
+	answers := w.call(small)
+	w.take().whole(200, "")
+	wrote(t, answers, 200, invoke.ExecutedYes)
+	i.whole(200, "")
+	wrote(t, streamed, 200, invoke.ExecutedYes)
+}
+
 // A refusal needs nothing of the body, and does not wait for it.
 func TestARefusalDoesNotWaitForTheBody(t *testing.T) {
 	w := newGuardedWorld(t, guard{})

@@ -82,8 +82,9 @@ func (g *Gateway) Attempt(stream attemptStream) error {
 	c := granted.Payload
 	a := &attempt{gateway: g, call: c, number: granted.Attempt, cid: invoke.CID(claim.GetCid()), claimed: time.Now(), stream: stream}
 	c.heldBy(a)
-	if c.answered() {
+	if g.unheard(c) {
 		// Its client has left just now.
+		c.detach()
 		a.forget()
 		g.metrics.claimRefused(table.ErrNotWaiting)
 		return stream.Send(refuseClaim(table.ErrNotWaiting))
@@ -126,22 +127,31 @@ func (a *attempt) grant() error {
 		return err
 	}
 	if !c.whole {
-		c.body.taken.Store(true)
+		c.body.replay.lend(a.number)
 		go a.sendBody()
 	}
 	return nil
 }
 
-// sendBody copies the request's body to the instance as it comes.
+// sendBody copies the request's body to the instance: what an earlier attempt has read
+// of it, and the rest as it comes.
 func (a *attempt) sendBody() {
+	if !a.call.body.replay.await(a.stream.Context()) {
+		return
+	}
+	defer a.call.body.replay.done()
 	left := a.gateway.config.MaxBody
 	buffer := make([]byte, bodyChunk)
-	for {
-		n, err := a.call.body.Read(buffer)
+	for offset := 0; ; {
+		n, err := a.call.body.readFor(a.number, offset, buffer)
+		if errors.Is(err, errReleased) {
+			return
+		}
 		if errors.Is(err, errTooSlow) {
 			a.call.fail(tooSlow(invoke.ExecutedMaybe))
-			defer a.cancel()
+			defer a.call.cancel()
 		}
+		offset += n
 		if left -= int64(n); left < 0 {
 			a.call.fail(a.gateway.tooBig(invoke.ExecutedMaybe))
 			err = errDetached
@@ -226,9 +236,15 @@ func (a *attempt) head(head *wirev1.ResultHead) (over bool, err error) {
 			fmt.Sprintf("the function answered with the status %d, which is none", s)))
 		return true, nil
 	}
+	if a.call.contradicts(head) {
+		a.end(newProblem(http.StatusBadGateway, invoke.ExecutedMaybe, reasonBadAnswer,
+			fmt.Sprintf("the instance promised a body of %d bytes and sent one of %d", head.GetContentLength(), len(head.GetWholeBody()))))
+		return true, nil
+	}
 	if head.GetWhole() && !a.forget() {
 		return true, errDetached
 	}
+	a.gateway.config.ProblemDetail.trim(head)
 	return head.GetWhole(), a.call.head(head, a.runBy)
 }
 
@@ -243,11 +259,22 @@ func (a *attempt) finish(end *wirev1.ResultEnd) {
 	switch failure.GetKind() {
 	case wirev1.Failure_KIND_TIMED_OUT:
 		a.end(timedOut(a.call.function))
+	case wirev1.Failure_KIND_BODY_TOO_LARGE:
+		a.end(newProblem(http.StatusRequestEntityTooLarge, a.untouched(), reasonBodyTooBig, failure.GetDetail()))
 	case wirev1.Failure_KIND_BAD_ANSWER:
 		a.end(newProblem(http.StatusBadGateway, invoke.ExecutedMaybe, reasonBadAnswer, failure.GetDetail()))
 	default:
 		a.gone(reasonFunction, failure.GetDetail())
 	}
+}
+
+// untouched is what can be said of a call of which this attempt's function has seen
+// nothing: another one may have, if the call may run twice.
+func (a *attempt) untouched() invoke.Executed {
+	if a.headed || a.call.function.Spec.Idempotent && a.call.whole {
+		return invoke.ExecutedMaybe
+	}
+	return invoke.ExecutedNo
 }
 
 // lost ends an attempt whose result will never come.
@@ -257,7 +284,7 @@ func (a *attempt) lost(detail string) { a.gone(reasonInstance, detail) }
 // tried again.
 func (a *attempt) gone(reason, detail string) {
 	if a.call.function.Spec.Idempotent && a.call.whole && !a.headed && a.number < maxAttempts {
-		a.requeue((*table.Table[*call]).Retry, true, reason)
+		a.requeue(true, reason)
 		return
 	}
 	a.end(newProblem(http.StatusBadGateway, invoke.ExecutedMaybe, reason, detail))
@@ -276,30 +303,38 @@ func (a *attempt) end(p problem) {
 func (a *attempt) forget() bool {
 	a.gateway.mu.Lock()
 	defer a.gateway.mu.Unlock()
-	return a.gateway.table.End(a.call.id, a.number) == nil
+	if a.gateway.table.End(a.call.id, a.number) != nil {
+		return false
+	}
+	a.call.stay.leave()
+	return true
 }
 
 // release queues the call again, for the function has seen nothing of it.
 func (a *attempt) release(reason string) {
-	if a.call.body.taken.Load() {
+	if !a.call.body.replay.giveBack() {
 		p := newProblem(http.StatusServiceUnavailable, invoke.ExecutedNo, reasonInstance,
 			"the instance ended before it could start, and the request's body cannot be read twice: "+reason)
 		p.retryAfter = time.Second
 		a.end(p)
 		return
 	}
-	a.requeue((*table.Table[*call]).Release, false, reason)
+	a.requeue(false, reason)
 }
 
-// requeue queues the call again, by one of the table's ways. It is told whether the
-// function may have run, and why it did not end the call.
-func (a *attempt) requeue(
-	way func(t *table.Table[*call], id invoke.ID, attempt int, token invoke.Token, now time.Time) (table.Invocation[*call], error),
-	ran bool, why string,
-) {
+// requeue queues the call again, and notes why the attempt did not end it. One that the
+// function may have run has as much time to be taken again as a new call: it may have run
+// for longer than calls wait. Any other keeps the time that it has left.
+func (a *attempt) requeue(ran bool, why string) {
 	g, c, now := a.gateway, a.call, time.Now()
+	var queued table.Invocation[*call]
+	var err error
 	g.mu.Lock()
-	queued, err := way(g.table, c.id, a.number, invoke.NewToken(), now)
+	if ran {
+		queued, err = g.table.Retry(c.id, a.number, invoke.NewToken(), now, now.Add(g.config.MaxQueueTime))
+	} else {
+		queued, err = g.table.Release(c.id, a.number, invoke.NewToken(), now)
+	}
 	if err == nil {
 		c.requeued(try{number: a.number, cid: a.cid, from: a.claimed, until: now, ran: ran, why: why})
 	}

@@ -15,9 +15,22 @@ import (
 const (
 	// stillSending is how soon the next bytes of such a client come.
 	stillSending = 50 * time.Millisecond
-	// lastRead is how long the server goes on dropping what it sends.
-	lastRead = time.Second
+	// lastRead is how long the server goes on dropping what it sends, and
+	// lastBytes how much of it.
+	lastRead  = 2 * time.Second
+	lastBytes = 256 << 20
 )
+
+// linger sends the answer and drops what the client is still sending, so that it comes
+// to read it. It is for HTTP/1, whose connection ends then; a client that waits for
+// 100 Continue has sent nothing and is not asked to.
+func linger(rc *http.ResponseController, r *http.Request) {
+	if r.ProtoMajor != 1 || r.Header.Get("Expect") != "" || rc.Flush() != nil {
+		return
+	}
+	_ = rc.SetReadDeadline(time.Now().Add(lastRead))
+	_, _ = io.CopyN(io.Discard, r.Body, lastBytes)
+}
 
 // requestBody is the body of a call's request, which an attempt reads while the
 // HTTP handler waits. The handler must not return while a Read is under way, but
@@ -26,8 +39,8 @@ type requestBody struct {
 	body io.Reader
 	// abort ends a Read that is under way.
 	abort func()
-	// taken says that it was, or is being, read: a next attempt cannot.
-	taken atomic.Bool
+	// replay is what a next attempt needs of what was read already.
+	replay replay
 	// ended says that it was read to its end.
 	ended atomic.Bool
 	// unhurried says that the function has begun to answer. Client and function
@@ -64,6 +77,16 @@ func (b *requestBody) Read(p []byte) (int, error) {
 	case err != nil && b.slow.Load():
 		err = errTooSlow
 	}
+	return n, err
+}
+
+// readFor reads what an attempt has not had yet, which begins at the given offset.
+func (b *requestBody) readFor(attempt, offset int, p []byte) (int, error) {
+	if n, err := b.replay.from(attempt, offset, p); n > 0 || err != nil {
+		return n, err
+	}
+	n, err := b.Read(p)
+	b.replay.keep(attempt, p[:n])
 	return n, err
 }
 

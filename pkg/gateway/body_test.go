@@ -263,13 +263,14 @@ func TestTheConnectionIsUsedAgainAfterAStreamedBody(t *testing.T) {
 	}
 }
 
-// Nobody can read a body twice: a call whose body was begun to be sent is not
-// offered again.
+// Nobody can read a body twice: a call is not offered again if more of its body was sent
+// than is kept.
 func TestAReleasedCallWithAStreamedBodyIsAnswered(t *testing.T) {
 	eachProtocol(t, func(w *world, client *http.Client) {
-		answers := w.callWith(client, w.request("POST", "/function/hello/", chunked(strings.NewReader("body"))))
+		answers := w.callWith(client, w.request("POST", "/function/hello/", chunked(strings.NewReader(strings.Repeat("x", 1<<20)))))
 		ticket := w.scheduler.ticket()
 		i := w.claim(ticket)
+		i.read(func(u *upload) bool { return u.body.Len() > 1<<19 })
 		i.release("the function ended")
 		a := wrote(w.T, answers, 503, invoke.ExecutedNo)
 		problem(w.T, a, "InstanceLost")
@@ -280,6 +281,62 @@ func TestAReleasedCallWithAStreamedBodyIsAnswered(t *testing.T) {
 		if got := w.claim(ticket).refused.GetReason(); got != wirev1.Refused_REASON_NOT_WAITING {
 			w.Errorf("it could be claimed again: %v", got)
 		}
+	})
+}
+
+// An instance that ends before it began costs the caller nothing, however its body comes.
+func TestL4AReleasedCallIsGivenToAnotherInstanceWithAllOfItsBody(t *testing.T) {
+	eachProtocol(t, func(w *world, client *http.Client) {
+		body := strings.Repeat("0123456789abcde\n", 90<<10/16)
+		for name, known := range map[string]bool{"of known length": true, "of unknown length": false} {
+			for _, read := range []int{0, 1, len(body)} {
+				w.Run(fmt.Sprintf("%s, %d read", name, read), func(t *testing.T) {
+					w := w.in(t)
+					r := w.request("POST", "/function/hello/", strings.NewReader(body))
+					if !known {
+						r = w.request("POST", "/function/hello/", chunked(strings.NewReader(body)))
+					}
+					answers := w.callWith(client, r)
+					i := w.take()
+					i.read(func(u *upload) bool { return u.body.Len() >= read })
+					i.release("the function ended")
+					i = w.take()
+					if i.granted.GetAttempt() != 2 {
+						t.Errorf("granted %v", i.granted)
+					}
+					if u := i.read(bodyEnded); !u.whole || u.body.String() != body {
+						t.Errorf("the second instance got %d bytes, whole %v", u.body.Len(), u.whole)
+					}
+					i.whole(200, "")
+					wrote(t, answers, 200, invoke.ExecutedYes)
+					i.ended()
+				})
+			}
+		}
+	})
+}
+
+// The first instance leaves while the client has sent nothing: what comes then is read
+// for it, and belongs to the second.
+func TestL4WhatIsReadForAnInstanceThatLeftGoesToTheNext(t *testing.T) {
+	eachProtocol(t, func(w *world, client *http.Client) {
+		pr, pw := io.Pipe()
+		answers := w.callWith(client, w.request("POST", "/function/hello/", pr))
+		for range 3 {
+			i := w.take()
+			i.release("the function ended")
+			i.ended()
+		}
+		i := w.take()
+		_, _ = io.WriteString(pw, "first")
+		u := i.read(func(u *upload) bool { return u.body.Len() == len("first") })
+		_, _ = io.WriteString(pw, "second")
+		pw.Close()
+		if rest := i.read(bodyEnded); u.body.String() != "first" || !rest.whole || rest.body.String() != "second" {
+			w.Errorf("it got %q, %+v", u.body.String(), rest)
+		}
+		i.whole(200, "")
+		wrote(w.T, answers, 200, invoke.ExecutedYes)
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -25,17 +26,26 @@ type Config struct {
 	MaxInvocations int
 	// MaxBodyMemory bounds what the bodies of these calls take, in bytes: those
 	// of at most 64 KiB their length, and others 128 KiB, since they are handed
-	// on as they come. More are refused with 503.
+	// on as they come. What is over 4 KiB of a call's headers is counted as well, each
+	// header with 100 bytes besides its own. More are refused with 503.
 	MaxBodyMemory int64
 	// MaxQueueTime is how long a call may wait for an instance.
 	MaxQueueTime time.Duration
 	// LogCalls says of which calls a line is logged.
 	LogCalls LogCalls
+	// ProblemDetail says what callers read of a failure inside.
+	ProblemDetail ProblemDetail
+	// TrustedProxies are those whose X-Forwarded- headers and the like reach functions.
+	// Those of other peers are replaced by the gateway's own.
+	TrustedProxies Proxies
 }
 
 // DefaultConfig is Config with everything but the address.
 func DefaultConfig() Config {
-	return Config{MaxBody: 64 << 20, MaxInvocations: 20_000, MaxBodyMemory: 512 << 20, MaxQueueTime: time.Minute, LogCalls: LogFailed}
+	return Config{
+		MaxBody: 64 << 20, MaxInvocations: 20_000, MaxBodyMemory: 512 << 20, MaxQueueTime: time.Minute,
+		LogCalls: LogFailed, ProblemDetail: DetailAll,
+	}
 }
 
 // Validate says what is wrong with a Config.
@@ -56,7 +66,7 @@ func (c Config) Validate() error {
 	if c.MaxQueueTime <= 0 {
 		errs = append(errs, fmt.Errorf("gateway: MaxQueueTime is %v: must be positive", c.MaxQueueTime))
 	}
-	errs = append(errs, c.LogCalls.Validate())
+	errs = append(errs, c.LogCalls.Validate(), c.ProblemDetail.Validate())
 	return errors.Join(errs...)
 }
 
@@ -74,6 +84,10 @@ type Deps struct {
 	Router  Router
 	// Callers says who may call. Without it everybody may.
 	Callers Callers
+	// Left tells whether the client of a request in HTTP/1 has ended its connection.
+	// It is asked while there is a body that was not read: net/http says it of all
+	// others. Without it, such a client is missed when its body is read.
+	Left func(*http.Request) bool
 	// Schedulers says who schedulers must prove to be. Without it, what is
 	// said to them is not encrypted.
 	Schedulers credentials.TransportCredentials

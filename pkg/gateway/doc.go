@@ -9,9 +9,8 @@
 // It promises: a call is run at most once after a claim, and is offered again
 // freely before it; every error answer says in X-Windlass-Executed whether the
 // function ran, and "no" is never wrong; an answer that is not whole never looks
-// whole; a client that hangs up while its call is queued costs no instance,
-// unless it does so in the middle of a body that is not read beforehand, which
-// goes unnoticed until then; bodies are never held whole unless they are at most
-// 64 KiB; nothing that waits is lost when a scheduler or an instance is; and
-// nobody who stops reading, be it client, scheduler or instance, holds up others.
+// whole; a client that hangs up while its call is queued costs no instance;
+// bodies are never held whole unless they are at most 64 KiB; nothing that waits
+// is lost when a scheduler or an instance is; and nobody who stops reading, be it
+// client, scheduler or instance, holds up others.
 package gateway

@@ -93,7 +93,7 @@ func barred(t *testing.T, name string) {
 	t.Helper()
 	spelled := strings.ToLower(strings.ReplaceAll(name, "_", "-"))
 	if hopByHop[http.CanonicalHeaderKey(name)] || strings.HasPrefix(spelled, "x-windlass-") ||
-		strings.Contains(name, "_") && strings.HasPrefix(spelled, "x-forwarded-") {
+		strings.Contains(name, "_") && (strings.HasPrefix(spelled, "x-forwarded-") || spelled == "x-real-ip") {
 		t.Errorf("%q gets through", name)
 	}
 }
@@ -116,7 +116,7 @@ func FuzzRefusal(f *testing.F) {
 			return
 		}
 		w := httptest.NewRecorder()
-		fromRefusal(refusalFromWire(r)).write(w)
+		fromRefusal(refusalFromWire(r)).send(w, DetailAll)
 		var said map[string]any
 		if err := json.Unmarshal(w.Body.Bytes(), &said); err != nil || w.Code < 400 || w.Header().Get(invoke.HeaderExecuted) != "no" || w.Header().Get("Retry-After") == "" {
 			t.Errorf("answered %d, %v: %s, %v", w.Code, w.Header(), w.Body, err)

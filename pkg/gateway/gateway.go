@@ -62,6 +62,9 @@ func New(config Config, deps Deps) (*Gateway, error) {
 	if deps.Callers == nil {
 		deps.Callers = everybody{}
 	}
+	if deps.Left == nil {
+		deps.Left = func(*http.Request) bool { return false }
+	}
 	door := newDoor(config)
 	return &Gateway{
 		config:  config,
@@ -198,13 +201,20 @@ func (g *Gateway) reoffer(now time.Time, isDue func(c *call, offered time.Time) 
 
 // refuse answers a call that is still queued; one that is claimed goes on.
 func (g *Gateway) refuse(id invoke.ID, p problem) {
-	g.mu.Lock()
-	c, executed, withdrawn := g.table.Withdraw(id)
-	g.mu.Unlock()
-	if withdrawn {
-		p.Executed = executed
-		c.fail(p)
+	if c, executed, withdrawn := g.unqueue(id); withdrawn {
+		c.failQueued(p, executed)
 	}
+}
+
+// unqueue takes a call out of the table if it is queued, and says whether it may have
+// run.
+func (g *Gateway) unqueue(id invoke.ID) (c *call, executed invoke.Executed, withdrawn bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if c, executed, withdrawn = g.table.Withdraw(id); withdrawn {
+		c.stay.leave()
+	}
+	return c, executed, withdrawn
 }
 
 // refused handles a scheduler's refusal of a ticket.

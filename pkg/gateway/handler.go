@@ -10,6 +10,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"golang.org/x/net/http/httpguts"
+
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/gateway/table"
 	"github.com/windlass-dev/windlass/pkg/gateway/timeline"
@@ -25,6 +27,10 @@ const smallBody = 64 << 10
 // "default", /function/{name}/{path...}.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	received := time.Now()
+	if r.ProtoMajor == 1 {
+		// That of the connection's last answer may have passed.
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Time{})
+	}
 	// 1. Refuse what will not be run, before any of the body is read.
 	fn, uri, p := g.route(r)
 	caller, err := g.identify(r, fn)
@@ -39,16 +45,30 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		g.turnAway(w, r, fn, *p)
 		return
 	}
-	held := hold{namespace: fn.Namespace, bytes: bodyMemory(r)}
+	held := hold{namespace: fn.Namespace, bytes: headMemory(r) + bodyMemory(r)}
 	if p := g.enter(held); p != nil {
 		g.turnAway(w, r, fn, *p)
 		return
 	}
-	defer g.door.leave(held)
-	// 2. Read a small body, so that a slow client costs no instance.
 	c := g.newCall(w, r, fn, uri, received)
+	c.stay = newStay(func() { g.door.leave(held) })
 	c.scope = g.deps.Traces.Begin(r.Header, c.id)
-	c.origin = origin{caller: caller, depth: depth(r.Header) + 1}
+	c.origin = origin{caller: caller, depth: depth(r.Header) + 1, proxied: g.config.TrustedProxies.trust(r.RemoteAddr)}
+	g.handle(c)
+	// 4. Let the client see how it ended.
+	switch {
+	case c.broken():
+		c.cutOff()
+	case !c.body.ended.Load():
+		linger(c.rc, r)
+	}
+}
+
+// handle sees to it that a call that was taken in is answered, and leaves nothing
+// behind that uses the request or the answer.
+func (g *Gateway) handle(c *call) {
+	defer c.stay.leave()
+	// 2. Read a small body, so that a slow client costs no instance.
 	if err := c.readSmall(g.config.MaxQueueTime); err != nil {
 		c.fail(unreadable(err))
 	} else {
@@ -56,14 +76,10 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		// is answered or the client is gone.
 		g.serve(c)
 	}
-	// 4. Leave nothing behind that uses the request or the answer.
+	c.conclude(g.config.ProblemDetail)
 	c.body.close(c.rc)
 	g.metrics.ended(c)
 	g.account(c)
-	if c.broken() {
-		// The only way to tell a client that an answer is not whole.
-		panic(http.ErrAbortHandler)
-	}
 }
 
 // serve returns when the call is answered or given up, and does not wait any
@@ -73,10 +89,7 @@ func (g *Gateway) serve(c *call) {
 		ID: c.id, FunctionUID: string(c.function.UID), Token: invoke.NewToken(),
 		Admitted: c.admitted, Deadline: c.admitted.Add(g.config.MaxQueueTime), Payload: c,
 	}
-	g.mu.Lock()
-	err := g.table.Admit(in, c.admitted)
-	g.mu.Unlock()
-	if err != nil {
+	if !g.queue(in) {
 		c.fail(g.overloaded())
 		return
 	}
@@ -86,6 +99,17 @@ func (g *Gateway) serve(c *call) {
 	g.offer(in, c.admitted, false)
 	g.wait(c, in.Deadline)
 	g.leaveQueue(c)
+}
+
+// queue enters a call in the table; false if that is full.
+func (g *Gateway) queue(in table.Invocation[*call]) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.table.Admit(in, in.Admitted) != nil {
+		return false
+	}
+	in.Payload.stay.enter()
+	return true
 }
 
 // route finds the function of a path, and what of the path is the function's.
@@ -137,8 +161,13 @@ func (g *Gateway) admissible(r *http.Request, uri string) *problem {
 		p = g.tooBig(invoke.ExecutedNo)
 	default:
 		name, ok := sendable(r, uri)
-		if ok {
+		if ok && properly(r) {
 			return nil
+		}
+		if ok {
+			p = newProblem(http.StatusBadRequest, invoke.ExecutedNo, reasonMalformed,
+				"the request's query or host has a byte that no URL has there, such as a space; percent-encode it")
+			break
 		}
 		p = newProblem(http.StatusBadRequest, invoke.ExecutedNo, reasonNotUTF8,
 			fmt.Sprintf("the request's %s is not UTF-8; encode it, for example in percent-encoding", name))
@@ -156,6 +185,19 @@ func sendable(r *http.Request, uri string) (part string, ok bool) {
 		return "host", false
 	}
 	return "", true
+}
+
+// properly tells whether the query and the host of a request could have come in
+// HTTP/1.1, in whose request line a space ends the query. net/http looks at neither in
+// HTTP/2. Signs that browsers leave as they are get through, although RFC 3986 has them
+// encoded.
+func properly(r *http.Request) bool {
+	for i := range len(r.URL.RawQuery) {
+		if b := r.URL.RawQuery[i]; b <= ' ' || b == 0x7f || b == '"' || b == '<' || b == '>' || b == '#' {
+			return false
+		}
+	}
+	return httpguts.ValidHostHeader(r.Host)
 }
 
 func (g *Gateway) overloaded() problem {
@@ -179,7 +221,7 @@ func (g *Gateway) newCall(w http.ResponseWriter, r *http.Request, fn *v1alpha1.F
 	_ = rc.EnableFullDuplex()
 	return &call{
 		id: invoke.NewID(now), function: fn, slot: ownership.SlotOf(string(fn.UID), 0), uri: uri, request: r,
-		body:     requestBody{body: r.Body, abort: func() { _ = rc.SetReadDeadline(time.Now()) }},
+		body:     requestBody{body: r.Body, abort: func() { _ = rc.SetReadDeadline(time.Now()) }, replay: newReplay()},
 		admitted: now, times: timeline.Begin(received), w: w, rc: rc, ended: make(chan struct{}),
 	}
 }
@@ -230,10 +272,17 @@ func tooSlow(executed invoke.Executed) problem {
 func (g *Gateway) wait(c *call, deadline time.Time) {
 	late := time.NewTimer(time.Until(deadline))
 	defer late.Stop()
+	look, stop := c.looks()
+	defer stop()
 	for {
 		select {
 		case <-c.ended:
 			return
+		case <-look:
+			if g.deps.Left(c.request) && g.leaveQueue(c) {
+				c.detach()
+				return
+			}
 		case <-c.request.Context().Done():
 			if c.body.slow.Load() {
 				// Not the client has left: it was the reading that was
@@ -247,32 +296,54 @@ func (g *Gateway) wait(c *call, deadline time.Time) {
 			}
 			return
 		case <-late.C:
-			// If it is claimed, the attempt has a limit of its own.
+			// If it is claimed, the attempt has a limit of its own; if it was
+			// queued again since, reoffer finds its later deadline.
 			g.tooLate(c)
 		}
 	}
 }
 
-// tooLate answers a call that has waited too long, if it still waits.
+// tooLate answers a call that has waited until its deadline, if it still waits.
 func (g *Gateway) tooLate(c *call) {
 	g.mu.Lock()
-	_, executed, waited := g.table.Withdraw(c.id)
+	_, executed, expired := g.table.Expire(c.id, time.Now())
+	if expired {
+		c.stay.leave()
+	}
 	g.mu.Unlock()
-	if waited {
-		c.fail(newProblem(http.StatusGatewayTimeout, executed, reasonQueueTime,
-			fmt.Sprintf("no instance took the call within %v; see windlass describe %s", g.config.MaxQueueTime, c.function.Key())))
+	if expired {
+		c.failQueued(newProblem(http.StatusGatewayTimeout, executed, reasonQueueTime,
+			fmt.Sprintf("no instance took the call within %v; see windlass describe %s", g.config.MaxQueueTime, c.function.Key())), executed)
 		g.withdraw(c)
 	}
 }
 
-// leaveQueue makes sure that a call does not wait any more.
-func (g *Gateway) leaveQueue(c *call) {
-	g.mu.Lock()
-	_, _, waited := g.table.Withdraw(c.id)
-	g.mu.Unlock()
+// leaveQueue makes sure that a call does not wait any more, and tells whether it did.
+func (g *Gateway) leaveQueue(c *call) bool {
+	_, _, waited := g.unqueue(c.id)
 	if waited {
 		g.withdraw(c)
 	}
+	return waited
+}
+
+// lookEvery is how often it is looked whether a client is still there whose body is
+// not read before an instance has the call.
+const lookEvery = 500 * time.Millisecond
+
+// looks tells when to look whether the client of a waiting call has left: never, if
+// net/http says it.
+func (c *call) looks() (when <-chan time.Time, stop func()) {
+	if c.request.ProtoMajor != 1 || c.body.ended.Load() {
+		return nil, func() {}
+	}
+	ticker := time.NewTicker(lookEvery)
+	return ticker.C, ticker.Stop
+}
+
+// unheard tells whether nobody would hear the answer to a call that was not begun.
+func (g *Gateway) unheard(c *call) bool {
+	return c.answered() || !c.body.ended.Load() && g.deps.Left(c.request)
 }
 
 func timedOut(fn *v1alpha1.Function) problem {

@@ -3,6 +3,7 @@ package gateway
 import (
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -25,25 +26,31 @@ var hopByHop = map[string]bool{
 	"Expect":              true,
 }
 
-// reserved are the beginnings of headers that only Windlass may set, and
-// forwarded of those that it adds to.
-const (
-	reserved  = "X-Windlass-"
-	forwarded = "X-Forwarded-"
-)
+// reserved is the beginning of headers that only Windlass may set.
+const reserved = "X-Windlass-"
 
 // posesAsOurs tells whether a header is one that only Windlass may set, or will be
-// taken for one of Windlass's: where headers become variables, as in CGI and
-// WSGI, a hyphen and an underscore are the same.
+// taken for one of Windlass's or of a proxy's: where headers become variables, as in CGI
+// and WSGI, a hyphen is the same as an underscore, and in some servers as any other sign.
 func posesAsOurs(name string) bool {
 	if hasPrefixFold(name, reserved) {
 		return true
 	}
-	if !strings.Contains(name, "_") {
+	if strings.IndexFunc(name, isOtherSign) < 0 {
 		return false
 	}
-	hyphens := strings.ReplaceAll(name, "_", "-")
-	return hasPrefixFold(hyphens, reserved) || hasPrefixFold(hyphens, forwarded)
+	hyphens := strings.Map(func(r rune) rune {
+		if isOtherSign(r) {
+			return '-'
+		}
+		return r
+	}, name)
+	return hasPrefixFold(hyphens, reserved) || ofProxies(http.CanonicalHeaderKey(hyphens))
+}
+
+// isOtherSign tells a sign in the name of a header from a hyphen.
+func isOtherSign(r rune) bool {
+	return r != '-' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
 }
 
 func hasPrefixFold(s, prefix string) bool {
@@ -72,14 +79,15 @@ func endToEnd(h http.Header, keep func(name, value string)) {
 	}
 }
 
-// requestHeaders are what the function sees of the client's headers.
+// requestHeaders are what the function sees of the client's headers. What they say
+// of a client behind the peer is kept if the peer is a trusted proxy.
 func requestHeaders(r *http.Request, c *call) []*wirev1.Header {
 	headers := make([]*wirev1.Header, 0, len(r.Header)+6)
 	add := func(name, value string) {
 		headers = append(headers, &wirev1.Header{Name: name, Value: []byte(value)})
 	}
 	endToEnd(r.Header, func(name, value string) {
-		if name != "X-Forwarded-For" && name != "Content-Length" && name != c.origin.caller.Spent {
+		if name != "X-Forwarded-For" && (c.origin.proxied || !ofProxies(name)) && name != "Content-Length" && name != c.origin.caller.Spent {
 			add(name, value)
 		}
 	})
@@ -91,15 +99,19 @@ func requestHeaders(r *http.Request, c *call) []*wirev1.Header {
 	if err != nil {
 		client = r.RemoteAddr
 	}
-	add("X-Forwarded-For", strings.Join(append(r.Header["X-Forwarded-For"], client), ", "))
-	if r.Header.Get("X-Forwarded-Proto") == "" {
+	via := []string{client}
+	if c.origin.proxied {
+		via = slices.Concat(r.Header["X-Forwarded-For"], []string{client})
+	}
+	add("X-Forwarded-For", strings.Join(via, ", "))
+	if !c.origin.proxied || r.Header.Get("X-Forwarded-Proto") == "" {
 		proto := "http"
 		if r.TLS != nil {
 			proto = "https"
 		}
 		add("X-Forwarded-Proto", proto)
 	}
-	if r.Header.Get("X-Forwarded-Host") == "" {
+	if !c.origin.proxied || r.Header.Get("X-Forwarded-Host") == "" {
 		add("X-Forwarded-Host", r.Host)
 	}
 	add(invoke.HeaderInvocationID, c.id.String())

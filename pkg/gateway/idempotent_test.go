@@ -58,13 +58,43 @@ func TestAnIdempotentCallIsGivenUpInTheEnd(t *testing.T) {
 
 // What may have run must not be said not to have.
 func TestACallThatIsTriedAgainIsNeverSaidNotToHaveRun(t *testing.T) {
-	w := newWorld(t, func(c *gateway.Config) { c.MaxQueueTime = 3 * time.Second })
+	w := newWorld(t, func(c *gateway.Config) { c.MaxQueueTime = time.Second })
 	w.putIdempotent()
 	answers := w.post("x")
 	w.take().die()
-	if a := receive(t, answers, "an answer"); a.status != 504 || a.header.Get(invoke.HeaderExecuted) != "maybe" {
-		t.Errorf("answered %+v", a)
+	problem(t, wrote(t, answers, 502, invoke.ExecutedMaybe), "InstanceLost")
+}
+
+func TestM7ACallThatIsLostLateIsTriedAgain(t *testing.T) {
+	const wait = 2 * time.Second
+	w := newWorld(t, func(c *gateway.Config) { c.MaxQueueTime = wait })
+	w.putIdempotent()
+	answers := w.post("x")
+	first := w.scheduler.ticket()
+	i := w.claim(first)
+	// It runs for longer than calls may wait.
+	<-time.After(time.Duration(first.GetRemainingNs()))
+	i.die()
+	second := w.scheduler.ticket()
+	if left := time.Duration(second.GetRemainingNs()); left != wait {
+		t.Errorf("the retry may wait for %v", left)
 	}
+	i = w.claim(second)
+	if i.granted.GetAttempt() != 2 {
+		t.Fatalf("the retry was granted %v, refused %v", i.granted, i.refused)
+	}
+	i.whole(200, "done")
+	wrote(t, answers, 200, invoke.ExecutedYes)
+}
+
+// What became of the retry does not hide that an instance had the call.
+func TestM7ARetryThatIsRefusedIsALostCall(t *testing.T) {
+	w := newWorld(t)
+	w.putIdempotent()
+	answers := w.post("x")
+	w.take().fail(wirev1.Failure_KIND_FUNCTION_LOST, "it crashed")
+	w.scheduler.refuse(&wirev1.Refusal{InvocationId: w.scheduler.ticket().GetInvocationId(), Reason: wirev1.Refusal_REASON_QUEUE_FULL})
+	problem(t, wrote(t, answers, 502, invoke.ExecutedMaybe), "FunctionLost")
 }
 
 func TestOtherCallsAreNotTriedAgain(t *testing.T) {
@@ -141,9 +171,7 @@ func TestATicketMovesWithItsSlot(t *testing.T) {
 func TestARequestThatRodeIsNeverSaidNotToHaveRun(t *testing.T) {
 	w := newWorld(t, func(c *gateway.Config) { c.MaxQueueTime = 300 * time.Millisecond })
 	w.putIdempotent()
-	if a := receive(t, w.post("x"), "an answer"); a.status != 504 || a.header.Get(invoke.HeaderExecuted) != "maybe" {
-		t.Errorf("answered %+v", a)
-	}
+	problem(t, wrote(t, w.post("x"), 504, invoke.ExecutedMaybe), "NoInstanceInTime")
 }
 
 func TestACallIsCancelledWithItsClientIfTheFunctionWantsThat(t *testing.T) {

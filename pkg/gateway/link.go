@@ -12,10 +12,6 @@ import (
 	"github.com/windlass-dev/windlass/pkg/peers"
 )
 
-// maxBatch bounds the tickets of one message. With a request of maxRide in each it
-// stays below wirev1.MaxMessage.
-const maxBatch = 128
-
 const (
 	// openWithin is how long a scheduler may take to be reached, and
 	// stalledAfter how long it may leave unread what it is sent: whoever
@@ -43,7 +39,7 @@ type link struct {
 	// gateway's table does calls; more are dropped. A ticket is offered
 	// again, and one that was not withdrawn costs an instance a refused
 	// claim.
-	pending wirev1.OfferRequest
+	pending said
 	sending bool
 	used    time.Time // when something was last to be sent
 }
@@ -54,8 +50,8 @@ func (l *link) offer(t *wirev1.Ticket) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.used = time.Now()
-	if l.stream != nil && len(l.pending.Offers) < l.gateway.config.MaxInvocations {
-		l.pending.Offers = append(l.pending.Offers, t)
+	if l.stream != nil && len(l.pending.offers) < l.gateway.config.MaxInvocations {
+		l.pending.offer(t)
 		l.flush()
 	}
 }
@@ -64,8 +60,8 @@ func (l *link) withdraw(id invoke.ID, uid string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.used = time.Now()
-	if l.stream != nil && len(l.pending.Withdrawals) < l.gateway.config.MaxInvocations {
-		l.pending.Withdrawals = append(l.pending.Withdrawals, &wirev1.Withdrawal{InvocationId: id[:], FunctionUid: uid})
+	if l.stream != nil && len(l.pending.withdrawals) < l.gateway.config.MaxInvocations {
+		l.pending.withdraw(&wirev1.Withdrawal{InvocationId: id[:], FunctionUid: uid})
 		l.flush()
 	}
 }
@@ -83,8 +79,8 @@ func (l *link) flush() {
 		return
 	}
 	l.sending = true
-	for l.stream != nil && len(l.pending.Offers)+len(l.pending.Withdrawals) > 0 {
-		stream, batch := l.stream, l.takeBatch()
+	for l.stream != nil && len(l.pending.offers)+len(l.pending.withdrawals) > 0 {
+		stream, batch := l.stream, l.pending.batch()
 		stalled := time.AfterFunc(stalledAfter, l.hangUp)
 		l.mu.Unlock()
 		// An error ends the stream, which run sees.
@@ -93,13 +89,6 @@ func (l *link) flush() {
 		l.mu.Lock()
 	}
 	l.sending = false
-}
-
-func (l *link) takeBatch() *wirev1.OfferRequest {
-	n, m := min(maxBatch, len(l.pending.Offers)), min(maxBatch, len(l.pending.Withdrawals))
-	batch := &wirev1.OfferRequest{Offers: l.pending.Offers[:n:n], Withdrawals: l.pending.Withdrawals[:m:m]}
-	l.pending.Offers, l.pending.Withdrawals = l.pending.Offers[n:], l.pending.Withdrawals[m:]
-	return batch
 }
 
 // run keeps the stream until ctx ends, or until the scheduler is gone and
@@ -166,7 +155,7 @@ func (l *link) converse(ctx context.Context, client wirev1.SchedulerClient) bool
 func (l *link) open(stream grpc.BidiStreamingClient[wirev1.OfferRequest, wirev1.OfferReply], hangUp func()) {
 	l.mu.Lock()
 	l.stream, l.hangUp = stream, hangUp
-	l.pending = wirev1.OfferRequest{}
+	l.pending = said{}
 	l.mu.Unlock()
 	if stream != nil {
 		// Whatever was offered before may have been lost.

@@ -99,7 +99,7 @@ func TestADeafSchedulerHoldsUpNobody(t *testing.T) {
 		l.offer(ticket)
 		l.withdraw(invoke.ID{}, "uid")
 		l.mu.Lock()
-		offers, withdrawals := len(l.pending.Offers), len(l.pending.Withdrawals)
+		offers, withdrawals := len(l.pending.offers), len(l.pending.withdrawals)
 		l.mu.Unlock()
 		if offers > bound || withdrawals > bound {
 			t.Fatalf("%d offers and %d withdrawals wait", offers, withdrawals)
@@ -156,7 +156,7 @@ func TestForwardedForNamesTheClient(t *testing.T) {
 		"@":                       "@",
 		"[::ffff:192.0.2.1]:1234": "::ffff:192.0.2.1",
 	} {
-		c := &call{}
+		c := &call{origin: origin{proxied: true}}
 		for _, before := range []string{"", "203.0.113.9"} {
 			r := &http.Request{RemoteAddr: remote, Header: make(http.Header)}
 			full := want

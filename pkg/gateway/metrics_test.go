@@ -223,7 +223,8 @@ func TestAConfigSaysWhatIsWrongWithIt(t *testing.T) {
 		"gateway: MaxInvocations is 0: must be at least 1\n"+
 		"gateway: MaxBodyMemory is 0: must be at least 131072, so that there is room for a body\n"+
 		"gateway: MaxQueueTime is 0s: must be positive\n"+
-		"--log-calls \"\" is none of failed, all and none"; got != want {
+		"--log-calls \"\" is none of failed, all and none\n"+
+		"--problem-detail \"\" is neither all nor none"; got != want {
 		t.Errorf("said %s", got)
 	}
 	config := gateway.DefaultConfig()

@@ -10,6 +10,9 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invoke"
 )
 
+// problemWithin is how long a client may take to accept an answer of Windlass's own.
+const problemWithin = 10 * time.Second
+
 // Reasons of problems that the gateway itself finds. A scheduler's reasons are
 // those of invoke.RefusalReason.
 const (
@@ -17,6 +20,7 @@ const (
 	reasonBodyTooBig  = "BodyTooLarge"
 	reasonBadBody     = "BodyNotReadable"
 	reasonNotUTF8     = "NotUTF8"
+	reasonMalformed   = "Malformed"
 	reasonOverloaded  = "GatewayOverloaded"
 	reasonDraining    = "GatewayDraining"
 	reasonQueueTime   = "NoInstanceInTime"
@@ -34,6 +38,7 @@ const (
 	reasonInvalid    = "CredentialsInvalid"
 	reasonNotAllowed = "NotAllowed"
 	reasonUnchecked  = "CredentialsUnchecked"
+	reasonOrigin     = "OriginNotAllowed"
 
 	reasonNamespaceRate  = "NamespaceRate"
 	reasonNamespaceCalls = "NamespaceCalls"
@@ -81,12 +86,37 @@ func fromRefusal(r invoke.Refusal) problem {
 	return p
 }
 
-// write sends a problem. The header must not have been sent.
-func (p problem) write(w http.ResponseWriter) {
-	body, _ := json.Marshal(p)
+// Forbid answers a request that must not come to a function: 403, OriginNotAllowed.
+func Forbid(w http.ResponseWriter, why string) {
+	newProblem(http.StatusForbidden, invoke.ExecutedNo, reasonOrigin, why).send(w, DetailAll)
+}
+
+// maxProblem bounds the document of a problem in bytes. It is less than what a server
+// of HTTP/2 gathers (4 KiB) before it waits for its client.
+const maxProblem = 3 << 10
+
+// document is a problem in JSON. A detail that is too long is cut.
+func (p problem) document() []byte {
+	for {
+		body, _ := json.Marshal(p)
+		over := len(body) + 1 - maxProblem
+		if over <= 0 || p.Detail == "" {
+			return append(body, '\n')
+		}
+		p.Detail = invoke.ExcerptOf(p.Detail, len(p.Detail)-over)
+	}
+}
+
+// send answers with a problem, with as much detail as callers may read. The header
+// must not have been sent, and the goroutine is that of the client's handler: it waits
+// for the client, for problemWithin at most.
+func (p problem) send(w http.ResponseWriter, detail ProblemDetail) {
+	p = detail.of(p)
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(problemWithin))
+	body := p.document()
 	h := w.Header()
 	h.Set("Content-Type", "application/problem+json")
-	h.Set("Content-Length", strconv.Itoa(len(body)+1))
+	h.Set("Content-Length", strconv.Itoa(len(body)))
 	h.Set("Cache-Control", "no-store")
 	h.Set(invoke.HeaderExecuted, string(p.Executed))
 	if p.InvocationID != "" {
@@ -99,5 +129,5 @@ func (p problem) write(w http.ResponseWriter) {
 		h.Set("Retry-After", strconv.Itoa(int(math.Ceil(p.retryAfter.Seconds()))))
 	}
 	w.WriteHeader(p.Status)
-	_, _ = w.Write(append(body, '\n'))
+	_, _ = w.Write(body)
 }

@@ -49,6 +49,38 @@ func TestRefusalsReachTheClient(t *testing.T) {
 	}
 }
 
+func TestS4CallersReadNothingOfWhatIsInside(t *testing.T) {
+	const secret = "postgres://admin:password@db on node-7"
+	inside := func(c *gateway.Config) { c.ProblemDetail = gateway.DetailNone }
+	for _, reason := range []wirev1.Refusal_Reason{wirev1.Refusal_REASON_CANNOT_START, wirev1.Refusal_REASON_NO_CAPACITY} {
+		w := newWorld(t, inside)
+		answers := w.call(w.get("/function/hello/"))
+		w.scheduler.refuse(&wirev1.Refusal{InvocationId: w.scheduler.ticket().GetInvocationId(), Reason: reason, Detail: secret})
+		a := wrote(t, answers, 503, invoke.ExecutedNo)
+		if id := a.header.Get(invoke.HeaderInvocationID); strings.Contains(a.body, secret) || !strings.Contains(a.body, "windlass logs --invocation "+id) {
+			t.Errorf("%s: %s", reason, a.body)
+		}
+	}
+	for _, kind := range []wirev1.Failure_Kind{wirev1.Failure_KIND_FUNCTION_LOST, wirev1.Failure_KIND_BAD_ANSWER} {
+		w := newWorld(t, inside)
+		answers := w.call(w.get("/function/hello/"))
+		w.take().fail(kind, secret)
+		if a := wrote(t, answers, 502, invoke.ExecutedMaybe); strings.Contains(a.body, secret) {
+			t.Errorf("%s: %s", kind, a.body)
+		}
+	}
+	w := newWorld(t, inside)
+	answers := w.call(w.get("/function/hello/"))
+	w.take().send(&wirev1.AttemptRequest{Kind: &wirev1.AttemptRequest_Head{Head: &wirev1.ResultHead{
+		Status: 500, Whole: true, FunctionError: "KeyError",
+		WholeBody: []byte(`{"errorMessage":"no such key","errorType":"KeyError","stackTrace":["/task/app.py line 3"]}`),
+	}}})
+	a := wrote(t, answers, 500, invoke.ExecutedYes)
+	if a.body != `{"errorMessage":"no such key","errorType":"KeyError"}` || a.header.Get(invoke.HeaderFunctionError) != "KeyError" {
+		t.Errorf("answered %v %s", a.header, a.body)
+	}
+}
+
 // A scheduler that lags behind does not refuse a call that an instance runs.
 func TestARefusalComesTooLateForAClaimedCall(t *testing.T) {
 	w := newWorld(t)
@@ -221,7 +253,7 @@ func TestPaths(t *testing.T) {
 }
 
 func TestWhatTheFunctionSeesOfTheRequest(t *testing.T) {
-	w := newWorld(t)
+	w := newWorld(t, func(c *gateway.Config) { c.TrustedProxies = gateway.Loopback() })
 	r := w.request("PUT", "/function/hello/x", strings.NewReader("b"))
 	r.Host = "shop.example"
 	r.Header = http.Header{

@@ -163,7 +163,7 @@ func TestWhatTheFunctionIsToldOfATrace(t *testing.T) {
 	}
 	begin := func(ratio float64, parent string) tracing.Scope {
 		config := tracing.DefaultConfig()
-		config.Endpoint, config.SampleRatio = "http://127.0.0.1:1", ratio
+		config.Endpoint, config.SampleRatio, config.TrustClients = "http://127.0.0.1:1", ratio, true
 		traces, err := tracing.New(config, tracing.Deps{})
 		if err != nil {
 			t.Fatal(err)

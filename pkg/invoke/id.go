@@ -95,7 +95,7 @@ type Term struct {
 	// Epoch is that of the function's slot; 0 if it never had an owner.
 	Epoch uint64
 	// Heir is empty for the owner. A scheduler that stands in for an owner
-	// which does not answer names itself here, in 4 hexadecimal digits, since
+	// which does not answer names itself here, in hexadecimal digits, since
 	// both may create instances in one epoch.
 	Heir string
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -42,6 +43,16 @@ const (
 type Applied struct {
 	Result   Result
 	Function *v1alpha1.Function
+	// Before is the function as it was; nil if it is new.
+	Before *v1alpha1.Function
+}
+
+// Options of changes.
+type Options struct {
+	// Force takes over fields that others have set.
+	Force bool
+	// DryRun has the cluster say what it would do, and change nothing.
+	DryRun bool
 }
 
 // Change is a Function that can be applied in a cluster.
@@ -90,51 +101,70 @@ func check(fn *v1alpha1.Function) error {
 	return &Error{Reason: ReasonInvalid, Message: strings.Join(lines, "\n"), Err: problems.ToAggregate()}
 }
 
-// Apply makes the function exist as the change says. With force it takes over
-// fields that others have set; without, those are an Error with ReasonConflict.
-func (c *Client) Apply(ctx context.Context, change *Change, force bool) (Applied, error) {
+// Apply makes the function exist as the change says. Without Force, fields that others
+// have set are an Error with ReasonConflict.
+func (c *Client) Apply(ctx context.Context, change *Change, options Options) (Applied, error) {
 	fn := change.function
 	before, err := c.Get(ctx, fn.Key())
 	if err != nil && !Is(err, ReasonNotFound) {
 		return Applied{}, err
 	}
-	if before != nil && before.DeletionTimestamp != nil {
-		return Applied{}, &Error{Reason: ReasonConflict, Message: fmt.Sprintf(
-			"function %s is being deleted: wait until it is gone, windlass delete %s waits for that, and deploy it again", fn.Key(), fn.Key())}
+	if err := goingAway(before); err != nil {
+		return Applied{}, err
+	}
+	if options.DryRun {
+		after, err := c.applyFunction(ctx, fn, options)
+		return applied(before, after), err
 	}
 	if err := c.applyCode(ctx, change, before); err != nil {
 		return Applied{}, err
 	}
-	after, err := c.applyFunction(ctx, fn, force)
+	after, err := c.applyFunction(ctx, fn, options)
 	if err != nil {
 		return Applied{}, c.dropCode(ctx, change, before, err)
 	}
 	if before == nil {
 		// Only now is there an owner for it.
-		if err := c.applyCode(ctx, change, after); err != nil {
-			return Applied{}, err
-		}
-		return Applied{Result: Created, Function: after}, nil
+		return applied(before, after), c.applyCode(ctx, change, after)
 	}
-	if err := c.removeOldCode(ctx, before, after); err != nil {
-		return Applied{}, err
+	return applied(before, after), c.removeOldCode(ctx, before, after)
+}
+
+// goingAway refuses to change a function that is being deleted.
+func goingAway(fn *v1alpha1.Function) error {
+	if fn == nil || fn.DeletionTimestamp == nil {
+		return nil
 	}
-	return Applied{Result: compare(before, after), Function: after}, nil
+	return &Error{Reason: ReasonConflict, Message: fmt.Sprintf(
+		"function %s is being deleted: wait until it is gone, windlass delete %s waits for that, and deploy it again", fn.Key(), fn.Key())}
+}
+
+func applied(before, after *v1alpha1.Function) Applied {
+	return Applied{Result: compare(before, after), Function: after, Before: before}
 }
 
 func compare(before, after *v1alpha1.Function) Result {
-	if before.Generation == after.Generation && maps.Equal(before.Labels, after.Labels) && maps.Equal(before.Annotations, after.Annotations) {
+	if before == nil || after == nil {
+		return Created
+	}
+	if equality.Semantic.DeepEqual(before.Spec, after.Spec) && maps.Equal(before.Labels, after.Labels) && maps.Equal(before.Annotations, after.Annotations) {
 		return Unchanged
 	}
 	return Configured
 }
 
-func (c *Client) applyFunction(ctx context.Context, fn *v1alpha1.Function, force bool) (*v1alpha1.Function, error) {
+func (c *Client) applyFunction(ctx context.Context, fn *v1alpha1.Function, options Options) (*v1alpha1.Function, error) {
 	object, err := intent(fn)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.send(ctx, object, force); err != nil {
+	err = c.send(ctx, object, options)
+	if !options.Force && onlyOurs(err) {
+		// This command's own verbs have changed single fields since.
+		options.Force = true
+		err = c.send(ctx, object, options)
+	}
+	if err != nil {
 		return nil, c.explain(fn.Key(), err)
 	}
 	after := &v1alpha1.Function{}
@@ -145,12 +175,15 @@ func (c *Client) applyFunction(ctx context.Context, fn *v1alpha1.Function, force
 	return after, nil
 }
 
-func (c *Client) send(ctx context.Context, object *unstructured.Unstructured, force bool) error {
-	options := []client.ApplyOption{FieldManager}
-	if force {
-		options = append(options, client.ForceOwnership)
+func (c *Client) send(ctx context.Context, object *unstructured.Unstructured, options Options) error {
+	apply := []client.ApplyOption{FieldManager}
+	if options.Force {
+		apply = append(apply, client.ForceOwnership)
 	}
-	return c.kube.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), options...)
+	if options.DryRun {
+		apply = append(apply, client.DryRunAll)
+	}
+	return c.kube.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), apply...)
 }
 
 // intent is what the author of a Function has said, and nothing else.
@@ -169,6 +202,8 @@ func intent(fn *v1alpha1.Function) (*unstructured.Unstructured, error) {
 	for _, field := range []string{"creationTimestamp", "deletionTimestamp", "generation", "managedFields", "resourceVersion", "selfLink", "uid"} {
 		unstructured.RemoveNestedField(object.Object, "metadata", field)
 	}
+	// Nor is a wish for a start the author's.
+	unstructured.RemoveNestedField(object.Object, "metadata", "annotations", v1alpha1.AnnotationStartUntil)
 	return object, nil
 }
 
@@ -193,7 +228,7 @@ func (c *Client) applyCode(ctx context.Context, change *Change, owner *v1alpha1.
 	object := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "immutable": true, "data": data,
 	}}
-	if err := c.send(ctx, object, true); err != nil {
+	if err := c.send(ctx, object, Options{Force: true}); err != nil {
 		return c.explainCode(key, err)
 	}
 	return nil

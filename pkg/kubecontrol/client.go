@@ -2,6 +2,7 @@ package kubecontrol
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -11,6 +12,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/version"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
@@ -23,6 +27,7 @@ type Client struct {
 	context string
 	kube    client.Client
 	pods    podAPI
+	version func(ctx context.Context) (string, error)
 }
 
 // Deps are how a Client reaches the cluster.
@@ -34,6 +39,8 @@ type Deps struct {
 	// Logs and Streams are for what is in pods.
 	Logs    LogOpener
 	Streams StreamDialer
+	// Version is that of the API server.
+	Version func(ctx context.Context) (string, error)
 }
 
 // podAPI is what the API server offers of a pod besides the object.
@@ -56,12 +63,37 @@ func New(access *Access, warnings io.Writer) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the context %s of the kubeconfig cannot be used: %w: correct it, or name another with --context", access.Context, err)
 	}
-	return NewWith(Deps{Context: access.Context, Kube: kube, Logs: pods, Streams: pods}), nil
+	return NewWith(Deps{Context: access.Context, Kube: kube, Logs: pods, Streams: pods, Version: versionOf(config)}), nil
 }
 
 // NewWith makes a Client with its parts.
 func NewWith(deps Deps) *Client {
-	return &Client{context: deps.Context, kube: deps.Kube, pods: podAPI{logs: deps.Logs, streams: deps.Streams}}
+	return &Client{context: deps.Context, kube: deps.Kube, pods: podAPI{logs: deps.Logs, streams: deps.Streams}, version: deps.Version}
+}
+
+// ServerVersion is the version of the API server, such as v1.34.0.
+func (c *Client) ServerVersion(ctx context.Context) (string, error) {
+	version, err := c.version(ctx)
+	if err != nil {
+		return "", c.explain(invoke.FunctionKey{}, err)
+	}
+	return version, nil
+}
+
+func versionOf(config *rest.Config) func(context.Context) (string, error) {
+	return func(ctx context.Context) (string, error) {
+		api, err := discovery.NewDiscoveryClientForConfig(config)
+		if err != nil {
+			return "", err
+		}
+		text, err := api.RESTClient().Get().AbsPath("/version").Do(ctx).Raw()
+		if err != nil {
+			return "", err
+		}
+		var info version.Info
+		err = json.Unmarshal(text, &info)
+		return info.GitVersion, err
+	}
 }
 
 // Scheme has the kinds that a Client uses.

@@ -104,7 +104,7 @@ func (c *Client) deploy(ctx context.Context, t *testing.T, fn *v1alpha1.Function
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c.Apply(ctx, change, force)
+	return c.Apply(ctx, change, Options{Force: force})
 }
 
 func wantResult(t *testing.T, applied Applied, err error, want Result) {
@@ -132,6 +132,7 @@ func TestInACluster(t *testing.T) {
 	admin := tc.client(t, "ada", "system:masters")
 	t.Run("only what was given is sent", func(t *testing.T) { testIntent(t, tc, admin) })
 	t.Run("fields of others", func(t *testing.T) { testConflict(t, tc, admin) })
+	t.Run("single fields", func(t *testing.T) { testChange(t, tc, admin) })
 	t.Run("code becomes a ConfigMap", func(t *testing.T) { testCode(t, tc, admin) })
 	t.Run("what the server refuses", func(t *testing.T) { testRefused(t, tc, admin) })
 	t.Run("what a user may not do", func(t *testing.T) { testForbidden(t, tc) })
@@ -185,6 +186,52 @@ func testConflict(t *testing.T, tc *testCluster, c *Client) {
 	wantResult(t, applied, err, Configured)
 	if applied.Function.Spec.Concurrency != 4 {
 		t.Errorf("concurrency is %d", applied.Function.Spec.Concurrency)
+	}
+}
+
+func testChange(t *testing.T, tc *testCluster, c *Client) {
+	ctx := t.Context()
+	fn := decode(t, "default", "single", "{image: 'example.com/single:1', scaling: {max: 3}}")
+	applied, err := c.deploy(ctx, t, fn, false)
+	wantResult(t, applied, err, Created)
+	most := func(n int32) func(*v1alpha1.Function) error {
+		return func(fn *v1alpha1.Function) error {
+			fn.Spec.Scaling.Max = &n
+			return nil
+		}
+	}
+	applied, err = c.Change(ctx, fn.Key(), most(9), Options{DryRun: true})
+	wantResult(t, applied, err, Configured)
+	applied, err = c.deploy(ctx, t, fn, false)
+	wantResult(t, applied, err, Unchanged)
+	applied, err = c.Change(ctx, fn.Key(), most(9), Options{})
+	wantResult(t, applied, err, Configured)
+	if applied.Before == nil || *applied.Before.Spec.Scaling.Max != 3 || *applied.Function.Spec.Scaling.Max != 9 {
+		t.Errorf("it was %+v and is %+v", applied.Before, applied.Function)
+	}
+	applied, err = c.Change(ctx, fn.Key(), most(9), Options{})
+	wantResult(t, applied, err, Unchanged)
+	_, err = c.Change(ctx, fn.Key(), most(-1), Options{})
+	wantError(t, err, ReasonInvalid, "spec.scaling.max")
+
+	// What this command has changed is its own to apply, and what others have is not.
+	applied, err = c.deploy(ctx, t, fn, false)
+	wantResult(t, applied, err, Configured)
+	if *applied.Function.Spec.Scaling.Max != 3 {
+		t.Errorf("scaling.max is %d, want that of the manifest", *applied.Function.Spec.Scaling.Max)
+	}
+	// A wish for a start is nobody's field, and no change.
+	_, err = c.Change(ctx, fn.Key(), func(fn *v1alpha1.Function) error { fn.AskStart(time.Now()); return nil }, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	applied, err = c.deploy(ctx, t, fn, false)
+	wantResult(t, applied, err, Unchanged)
+	if applied.Function.StartUntil().IsZero() {
+		t.Error("the wish is gone")
+	}
+	if _, err := c.Change(ctx, invoke.FunctionKey{Namespace: "default", Name: "nobody"}, most(1), Options{}); !Is(err, ReasonNotFound) {
+		t.Errorf("of none: %v", err)
 	}
 }
 
@@ -254,10 +301,10 @@ func testCode(t *testing.T, tc *testCluster, c *Client) {
 func testRefused(t *testing.T, _ *testCluster, c *Client) {
 	// Prepare would find these before.
 	wrong := &Change{function: decode(t, "default", "wrong", "{image: 'example.com/x:1', runtime: python3, handler: main, concurrency: 5000}")}
-	_, err := c.Apply(t.Context(), wrong, false)
+	_, err := c.Apply(t.Context(), wrong, Options{})
 	wantError(t, err, ReasonInvalid, "function default/wrong: spec.concurrency: ")
 	wrong = &Change{function: decode(t, "default", "wrong", "{image: 'example.com/x:1', runtime: python3, handler: main, code: {inline: x}}")}
-	_, err = c.Apply(t.Context(), wrong, false)
+	_, err = c.Apply(t.Context(), wrong, Options{})
 	wantError(t, err, ReasonInvalid, "a runtime brings its own image; remove image or runtime", "must be module.function")
 	if lines := strings.Count(err.Error(), "function default/wrong: "); lines < 2 {
 		t.Errorf("it has %d lines:\n%v", lines, err)
@@ -388,7 +435,7 @@ func TestAClusterWithoutWindlass(t *testing.T) {
 	_, err = c.deploy(t.Context(), t, decode(t, "default", "x", "{image: 'example.com/x:1'}"), false)
 	wantError(t, err, ReasonNotInstalled)
 	_, err = c.OpenTunnel(t.Context(), "")
-	wantError(t, err, ReasonNoPod, "no gateway is ready in any namespace", "--gateway")
+	wantError(t, err, ReasonNoPod, "Windlass is not installed in any namespace", "--gateway")
 }
 
 func TestAClusterThatIsNotThere(t *testing.T) {

@@ -124,6 +124,35 @@ func TestPrepareFindsWhatIsWrong(t *testing.T) {
 	}
 }
 
+func TestA1EditedCodeIsAnotherRevision(t *testing.T) {
+	for name, files := range map[string]map[string]string{
+		"inline code": {"main.py": "one"},
+		"a ConfigMap": {"main.py": "one", "words.py": "x"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := folder(t, files)
+			revision := func() string {
+				t.Helper()
+				change, err := Prepare(withCode("python3", "main.handle", dir))
+				if err != nil {
+					t.Fatal(err)
+				}
+				return change.function.Revision()
+			}
+			first := revision()
+			if again := revision(); again != first {
+				t.Errorf("the same code is the revision %s and then %s", first, again)
+			}
+			if err := os.WriteFile(filepath.Join(dir, "main.py"), []byte("two"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if revision() == first {
+				t.Error("edited code is the same revision, so instances with the old code stay")
+			}
+		})
+	}
+}
+
 func TestTheNameOfCodeFollowsItsContent(t *testing.T) {
 	names := map[string]bool{}
 	for _, files := range []map[string]string{{"a": "x"}, {"a": "y"}, {"b": "x"}, {"a": "x", "b": ""}, {"a": "x1 b"}, {"a1": "x"}} {

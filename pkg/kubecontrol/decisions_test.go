@@ -167,7 +167,7 @@ func TestWhyNoSchedulerTells(t *testing.T) {
 		reason  Reason
 		want    []string
 	}{
-		"there is none": {nil, nil, ReasonNoPod, []string{"no scheduler is ready in any namespace of the cluster of the context test, 0 are not ready"}},
+		"there is none": {nil, nil, ReasonNoPod, []string{"Windlass is not installed in any namespace of the cluster of the context test (no scheduler pod found)"}},
 		"none decides":  {map[string]http.HandlerFunc{"s-0": tells(history.Account{})}, nil, ReasonNoPod, []string{"no scheduler decides on function team/web at the moment", "try again"}},
 		"it is starting": {map[string]http.HandlerFunc{"s-0": answers("the scheduler is starting", 503)}, nil, ReasonRefused,
 			[]string{"the scheduler windlass/s-0 does not tell", "503 Service Unavailable: the scheduler is starting", "kubectl -n windlass logs s-0"}},

@@ -119,6 +119,23 @@ func wrongFields(key invoke.FunctionKey, status metav1.Status) string {
 
 var otherManager = regexp.MustCompile(`conflict with "([^"]*)"`)
 
+// onlyOurs says that an error is of fields that this command itself has set by other
+// means, and of no others.
+func onlyOurs(err error) bool {
+	var answer apierrors.APIStatus
+	if !apierrors.IsConflict(err) || !errors.As(err, &answer) || answer.Status().Details == nil {
+		return false
+	}
+	causes := answer.Status().Details.Causes
+	for _, cause := range causes {
+		found := otherManager.FindStringSubmatch(cause.Message)
+		if cause.Type != metav1.CauseTypeFieldManagerConflict || found == nil || found[1] != string(FieldManager) {
+			return false
+		}
+	}
+	return len(causes) > 0
+}
+
 func conflicts(key invoke.FunctionKey, status metav1.Status) string {
 	var lines []string
 	if status.Details != nil {

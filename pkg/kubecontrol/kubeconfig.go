@@ -87,6 +87,21 @@ func checkContext(config Config, raw *clientcmdapi.Config, name string) error {
 	return nil
 }
 
+// Contexts are the names of those that a kubeconfig has; none if it cannot be read.
+func Contexts(config Config) (names []string) {
+	rules := &clientcmd.ClientConfigLoadingRules{ExplicitPath: config.Kubeconfig, Precedence: config.Files}
+	rules.WarnIfAllMissing = false
+	raw, err := rules.Load()
+	if err != nil {
+		return nil
+	}
+	for name := range raw.Contexts {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
 func unreadable(config Config, err error) error {
 	if config.Kubeconfig != "" && errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s: there is no such kubeconfig; correct --kubeconfig", config.Kubeconfig)

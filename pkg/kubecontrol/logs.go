@@ -39,9 +39,13 @@ type LogRequest struct {
 	Key invoke.FunctionKey
 	// Follow goes on with new lines and new pods until the context ends.
 	Follow bool
-	// Tail is how many of the last lines of each instance are copied; a
-	// negative one means all.
+	// Tail is how many of the last lines that are there already are copied, of
+	// all instances together; a negative one means all.
 	Tail int
+	// Since leaves out what was written before, if it is not zero.
+	Since time.Time
+	// Timestamps puts its time before each line.
+	Timestamps bool
 	// Agent means the agent's log instead of the function's.
 	Agent bool
 	// Out gets the lines, each behind its instance's id, and Notes what is
@@ -49,7 +53,9 @@ type LogRequest struct {
 	Out, Notes io.Writer
 }
 
-// Logs copies what the instances of a function write.
+// Logs copies what the instances of a function write: what is there in the order of
+// time, and then, if it is followed, what comes as it comes, until ctx ends or the
+// function is deleted.
 func (c *Client) Logs(ctx context.Context, request LogRequest) error {
 	fn, err := c.Get(ctx, request.Key)
 	if err != nil {
@@ -59,14 +65,19 @@ func (c *Client) Logs(ctx context.Context, request LogRequest) error {
 	if err != nil {
 		return err
 	}
+	f := &follower{client: c, request: request, out: &lineWriter{w: request.Out, timestamps: request.Timestamps}, logs: map[types.UID]*podLog{}}
 	if !request.Follow {
-		return c.copyLogs(ctx, request, pods)
+		return f.copyAll(ctx, pods)
 	}
 	if len(pods) == 0 {
 		fmt.Fprintf(request.Notes, "function %s has no instance; waiting for one, which a call starts\n", request.Key)
 	}
-	f := &follower{client: c, request: request, out: &lineWriter{w: request.Out}, logs: map[types.UID]*podLog{}}
+	if err := f.copyAll(ctx, pods[:min(len(pods), maxFollowed)]); err != nil && !Is(err, ReasonNoPod) {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
 	defer f.running.Wait()
+	defer cancel()
 	ticker := time.NewTicker(lookAgain)
 	defer ticker.Stop()
 	for {
@@ -75,6 +86,10 @@ func (c *Client) Logs(ctx context.Context, request LogRequest) error {
 		case <-ctx.Done():
 			return nil
 		case <-ticker.C:
+		}
+		if now, err := c.Get(ctx, request.Key); Is(err, ReasonNotFound) || err == nil && now.UID != fn.UID {
+			fmt.Fprintf(request.Notes, "function %s was deleted: its log ends here\n", request.Key)
+			return nil
 		}
 		again, err := c.podsOf(ctx, fn)
 		switch {
@@ -86,35 +101,6 @@ func (c *Client) Logs(ctx context.Context, request LogRequest) error {
 			return err
 		}
 	}
-}
-
-// copyLogs copies the logs that are there, one pod after the other.
-func (c *Client) copyLogs(ctx context.Context, request LogRequest, pods []corev1.Pod) error {
-	out := &lineWriter{w: request.Out}
-	var waiting error
-	copied := 0
-	for i := range pods {
-		log := &podLog{pod: &pods[i]}
-		err := log.copy(ctx, c.pods.logs, request, out)
-		switch {
-		case isNotYet(err):
-			waiting = err
-		case err != nil:
-			return c.explain(request.Key, err)
-		default:
-			copied++
-		}
-	}
-	switch {
-	case copied > 0:
-		return nil
-	case waiting != nil:
-		return &Error{Reason: ReasonNoPod, Err: waiting, Message: fmt.Sprintf(
-			"no instance of function %s has started yet, as far as the cluster knows, which can be a second late: "+
-				"see windlass describe %s for the reason, or wait with --follow", request.Key, request.Key)}
-	}
-	return &Error{Reason: ReasonNoPod, Message: fmt.Sprintf(
-		"function %s has no instance, and the logs of those that ended went with their pods: call it first, or wait for one with --follow", request.Key)}
 }
 
 // isNotYet says that the container has not started, or that its pod has just
@@ -199,9 +185,9 @@ func (l *podLog) end(read bool) {
 	l.whole = read && (l.pod.Status.Phase == corev1.PodSucceeded || l.pod.Status.Phase == corev1.PodFailed)
 }
 
-// copy copies the lines behind the last one.
-func (l *podLog) copy(ctx context.Context, logs LogOpener, request LogRequest, out *lineWriter) error {
-	options := &corev1.PodLogOptions{Container: functionContainer, Follow: request.Follow, Timestamps: true}
+// options ask for the lines behind the last one.
+func (l *podLog) options(request LogRequest) *corev1.PodLogOptions {
+	options := &corev1.PodLogOptions{Container: functionContainer, Timestamps: true}
 	if request.Agent {
 		options.Container = agentContainer
 	}
@@ -214,6 +200,17 @@ func (l *podLog) copy(ctx context.Context, logs LogOpener, request LogRequest, o
 		lines := int64(request.Tail)
 		options.TailLines = &lines
 	}
+	if options.SinceTime == nil && !request.Since.IsZero() {
+		since := metav1.NewTime(request.Since.Truncate(time.Second))
+		options.SinceTime = &since
+	}
+	return options
+}
+
+// copy copies the lines behind the last one.
+func (l *podLog) copy(ctx context.Context, logs LogOpener, request LogRequest, out *lineWriter) error {
+	options := l.options(request)
+	options.Follow = request.Follow
 	source, err := logs.OpenLog(ctx, l.pod.Namespace, l.pod.Name, options)
 	if err != nil {
 		return err
@@ -223,7 +220,7 @@ func (l *podLog) copy(ctx context.Context, logs LogOpener, request LogRequest, o
 	for {
 		line, err := lines.ReadSlice('\n')
 		if len(line) > 0 {
-			if writeErr := l.print(out, line, resumed); writeErr != nil {
+			if writeErr := l.print(out, line, later(resumed, request.Since.Add(-1))); writeErr != nil {
 				return writeErr
 			}
 		}
@@ -246,23 +243,38 @@ func (l *podLog) print(out *lineWriter, line []byte, resumed time.Time) error {
 	case !ok || err != nil:
 		// The rest of a long line has no time.
 		text = line
-	case !resumed.IsZero() && !at.After(resumed):
+	case !at.After(resumed):
 		return nil
 	default:
 		l.last = at
 	}
-	return out.write(cidOf(l.pod), text)
+	return out.write(cidOf(l.pod), l.last, text)
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 // lineWriter writes whole lines of many.
 type lineWriter struct {
-	mu sync.Mutex
-	w  io.Writer
+	timestamps bool
+	mu         sync.Mutex
+	w          io.Writer
 }
 
-func (l *lineWriter) write(cid string, text []byte) error {
+// stampFormat is how times are written before lines: in UTC, to the millisecond.
+const stampFormat = "2006-01-02T15:04:05.000Z"
+
+func (l *lineWriter) write(cid string, at time.Time, text []byte) error {
+	line := fmt.Sprintf("%s %s\n", cid, bytes.TrimRight(text, "\n"))
+	if l.timestamps {
+		line = at.UTC().Format(stampFormat) + " " + line
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	_, err := fmt.Fprintf(l.w, "%s %s\n", cid, bytes.TrimRight(text, "\n"))
+	_, err := io.WriteString(l.w, line)
 	return err
 }

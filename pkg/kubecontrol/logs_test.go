@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -101,7 +102,7 @@ func TestLogsOfAllInstances(t *testing.T) {
 	if err := c.Logs(t.Context(), LogRequest{Key: key("default", "f"), Tail: 5, Out: &out, Notes: io.Discard}); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff("1 hi from f-1\n1 \n1 bye\n2 hi from f-2\n2 \n2 bye\n", out.String()); diff != "" {
+	if diff := cmp.Diff("1 \n2 hi from f-2\n2 \n1 bye\n2 bye\n", out.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if err := c.Logs(t.Context(), LogRequest{Key: key("default", "f"), Tail: -1, Agent: true, Out: io.Discard}); err != nil {
@@ -112,6 +113,59 @@ func TestLogsOfAllInstances(t *testing.T) {
 	if diff := cmp.Diff(want, n.wanted); diff != "" {
 		t.Errorf("asked for (-want +got):\n%s", diff)
 	}
+}
+
+func TestA12LogsOfAllPodsAreInTheOrderOfTime(t *testing.T) {
+	at := func(second int, line string) string { return fmt.Sprintf("2026-03-01T12:00:%02d.5Z %s", second, line) }
+	n := &nodes{open: func(pod string, _ int) (io.ReadCloser, error) {
+		if pod == "f-1" {
+			return text(at(1, "one"), at(4, "four"), at(5, "five"))
+		}
+		return text(at(2, "two"), at(3, "three"), at(6, "six"))
+	}}
+	c, _ := withPods(n, podNamed("f-1", time.Hour, corev1.PodRunning), podNamed("f-2", time.Minute, corev1.PodRunning))
+	for want, request := range map[string]LogRequest{
+		"1 one\n2 two\n2 three\n1 four\n1 five\n2 six\n": {Tail: -1},
+		"1 five\n2 six\n": {Tail: 2},
+		"2026-03-01T12:00:05.500Z 1 five\n2026-03-01T12:00:06.500Z 2 six\n": {Tail: -1, Since: time.Date(2026, 3, 1, 12, 0, 5, 0, time.UTC), Timestamps: true},
+	} {
+		var out bytes.Buffer
+		request.Key, request.Out, request.Notes = key("default", "f"), &out, io.Discard
+		if err := c.Logs(t.Context(), request); err != nil || out.String() != want {
+			t.Errorf("%v, printed:\n%swant:\n%s", err, out.String(), want)
+		}
+	}
+	if last := n.wanted[len(n.wanted)-1]; !slices.ContainsFunc(n.wanted, func(w string) bool { return strings.HasSuffix(w, "since=05") }) {
+		t.Errorf("the cluster sends lines from before, such as for %s", last)
+	}
+}
+
+func TestA12AFollowedLogEndsWhenItsFunctionIsDeleted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := &nodes{open: func(_ string, nth int) (io.ReadCloser, error) {
+			if nth == 1 {
+				return text("2026-03-01T12:00:00.1Z a")
+			}
+			return stuck{strings.NewReader(""), t.Context()}, nil
+		}}
+		c, kube := withPods(n)
+		var notes bytes.Buffer
+		done := make(chan error)
+		go func() {
+			done <- c.Logs(t.Context(), LogRequest{Key: key("default", "f"), Follow: true, Tail: -1, Out: io.Discard, Notes: &notes})
+		}()
+		synctest.Wait()
+		fn, err := c.Get(t.Context(), key("default", "f"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := kube.Delete(t.Context(), fn); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-done; err != nil || !strings.Contains(notes.String(), "function default/f was deleted: its log ends here") {
+			t.Errorf("%v, notes: %s", err, notes.String())
+		}
+	})
 }
 
 func TestLogsOfNobody(t *testing.T) {
@@ -174,7 +228,7 @@ func TestFollowedLogs(t *testing.T) {
 		if diff := cmp.Diff("1 a\n1 b\n1 c\n2 from f-2\n", out.String()); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
-		want := []string{"f-1 function follow=true tail=7", "f-1 function follow=true since=01", "f-2 function follow=true tail=7", "f-2 function follow=true tail=7"}
+		want := []string{"f-1 function follow=false tail=7", "f-1 function follow=true since=01", "f-2 function follow=true tail=7", "f-2 function follow=true tail=7"}
 		if diff := cmp.Diff(want, n.wanted, cmp.Transformer("sorted", func(in []string) map[string]int {
 			counts := map[string]int{}
 			for _, one := range in {
@@ -206,7 +260,12 @@ func TestNoMoreLogsAreFollowedThanAllowed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
-		n := &nodes{open: func(string, int) (io.ReadCloser, error) { return stuck{strings.NewReader(""), ctx}, nil }}
+		n := &nodes{open: func(_ string, nth int) (io.ReadCloser, error) {
+			if nth == 1 {
+				return io.NopCloser(strings.NewReader("")), nil
+			}
+			return stuck{strings.NewReader(""), ctx}, nil
+		}}
 		var pods []*corev1.Pod
 		for i := range maxFollowed + 5 {
 			pods = append(pods, podNamed(fmt.Sprintf("f-%d", i), time.Duration(i), corev1.PodRunning))
@@ -216,7 +275,7 @@ func TestNoMoreLogsAreFollowedThanAllowed(t *testing.T) {
 		if err := c.Logs(ctx, LogRequest{Key: key("default", "f"), Follow: true, Tail: -1, Out: io.Discard, Notes: &notes}); err != nil {
 			t.Fatal(err)
 		}
-		if len(n.wanted) != maxFollowed || strings.Count(notes.String(), "more instances") != 1 {
+		if len(n.wanted) != 2*maxFollowed || strings.Count(notes.String(), "more instances") != 1 {
 			t.Errorf("%d logs were followed; notes: %s", len(n.wanted), notes.String())
 		}
 	})

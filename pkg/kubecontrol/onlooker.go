@@ -10,7 +10,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/windlass-dev/windlass/pkg/fpcs/history"
 	"github.com/windlass-dev/windlass/pkg/live"
 	"github.com/windlass-dev/windlass/pkg/live/scrape"
 )
@@ -159,9 +158,7 @@ func (p *observed) ask(ctx context.Context, c *Client) (live.Reading, error) {
 	reading := live.Reading{Source: nameOf(&p.pod) + " " + string(p.pod.UID)}
 	var err error
 	if reading.Families, err = scrape.Metrics(ctx, p.tunnel.transport(), operations+"/metrics"); err == nil && p.part == schedulers {
-		var latest history.Latest
-		err = fetch(ctx, p.tunnel, "/debug/decisions", maxLatest, &latest)
-		reading.Latest = latest.Functions
+		err = fetch(ctx, p.tunnel, "/debug/decisions", maxLatest, &reading.Latest)
 	}
 	if err != nil {
 		_ = p.close()

@@ -132,7 +132,7 @@ func TestWhyNobodyTells(t *testing.T) {
 		reason  Reason
 		want    []string
 	}{
-		"there is no scheduler": {nil, nil, ReasonNoPod, []string{"no scheduler is ready in any namespace"}},
+		"there is no scheduler": {nil, nil, ReasonNoPod, []string{"Windlass is not installed in any namespace"}},
 		"none can":              {map[string]http.HandlerFunc{"s-0": failing}, nil, ReasonRefused, []string{"the gateway windlass/gateway-1 does not tell what it does"}},
 		"no rights": {map[string]http.HandlerFunc{"s-0": queues("1")},
 			apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "s-0", errors.New(`User "u" cannot create resource "pods/portforward" in API group "" in the namespace "windlass"`)),

@@ -112,6 +112,9 @@ func (c *Client) noneReady(of component, namespace string, all int) string {
 	if namespace != "" {
 		where = "the namespace " + namespace
 	}
+	if all == 0 {
+		return fmt.Sprintf("Windlass is not installed in %s of the cluster of the context %s (no %s pod found): see docs/install.md", where, c.context, of.name)
+	}
 	return fmt.Sprintf(
 		"no %s is ready in %s of the cluster of the context %s, %d are not ready: see kubectl get pods --all-namespaces --selector app.kubernetes.io/name=windlass --context %s",
 		of.name, where, c.context, all, c.context)

@@ -62,6 +62,46 @@ type Choice struct {
 	Text string
 }
 
+// Sum are the Totals of functions. Quantiles of several are not known.
+func Sum(functions []Function) Totals {
+	t := Totals{Functions: len(functions), Load: Load{Recent: []float64{}}}
+	for i := range functions {
+		f := &functions[i]
+		if f.Broken != "" {
+			t.Broken++
+		}
+		if slices.ContainsFunc(f.Recent, func(rate float64) bool { return rate > 0 }) {
+			t.Called++
+		}
+		t.Queued += f.Queued
+		t.OldestWait = max(t.OldestWait, f.OldestWait)
+		t.InFlight += f.InFlight
+		t.Instances.add(f.Instances)
+		t.Rate += f.Rate
+		t.Errors += f.Errors
+		t.Cold += f.Cold
+		for len(t.Recent) < len(f.Recent) {
+			t.Recent = append([]float64{0}, t.Recent...)
+		}
+		for i, rate := range f.Recent {
+			t.Recent[len(t.Recent)-len(f.Recent)+i] += rate
+		}
+	}
+	return t
+}
+
+// Of is the View of the functions that a Choice leaves, in an order, with the Totals of
+// these.
+func (v View) Of(c Choice, by Order) View {
+	all := len(v.Functions)
+	v.Functions = append([]Function{}, Choose(v.Functions, c)...)
+	Sort(v.Functions, by, false)
+	if len(v.Functions) < all {
+		v.Totals = Sum(v.Functions)
+	}
+	return v
+}
+
 // Choose are the functions that a Choice leaves, in the same order.
 func Choose(functions []Function, c Choice) []Function {
 	text := strings.ToLower(c.Text)

@@ -17,8 +17,9 @@ type Reading struct {
 	Source string
 	// Families are its metrics. Those of a gateway and a scheduler may be mixed.
 	Families []*dto.MetricFamily
-	// Latest are the last decisions that it knows, if it decides.
-	Latest []history.Account
+	// Latest are the last decisions that it knows, and the functions that it cannot
+	// start, if it decides.
+	Latest history.Latest
 }
 
 // Sample is what all processes told at about the same time.
@@ -38,8 +39,12 @@ func Read(at time.Time, readings []Reading, troubles ...string) Sample {
 		s.Troubles = append(s.Troubles, Printable(trouble))
 	}
 	for _, r := range readings {
-		s.sources[r.Source] = parse(r.Families)
-		s.latest = append(s.latest, r.Latest...)
+		src := parse(r.Families)
+		for _, b := range r.Latest.Broken {
+			src.function(b.Namespace, b.Name).broken = Printable(b.Reason)
+		}
+		s.sources[r.Source] = src
+		s.latest = append(s.latest, r.Latest.Functions...)
 	}
 	return s
 }
@@ -63,15 +68,17 @@ type state struct {
 	oldest                   float64
 	instances                Instances
 	meanExecution, meanStart float64
-	required                 int
-	arrivalRate, horizon     float64
+	// broken is why it cannot run; empty if it can.
+	broken               string
+	required             int
+	arrivalRate, horizon float64
 }
 
 // counted is what only rises, for as long as a process runs.
 type counted struct {
-	calls, failed, cold      float64
-	ordered, started, broken float64
-	stages, coldStages       sums
+	calls, failed, cold            float64
+	ordered, started, failedStarts float64
+	stages, coldStages             sums
 }
 
 // sums are of stages, by their places in one of the lists below.
@@ -114,7 +121,7 @@ var readers = map[string]func(*figures, metric){
 
 	"windlass_scheduler_instances_ordered_total":        func(f *figures, m metric) { f.ordered += m.value },
 	"windlass_scheduler_instances_started_total":        func(f *figures, m metric) { f.started += m.value },
-	"windlass_scheduler_instances_failed_total":         func(f *figures, m metric) { f.broken += m.value },
+	"windlass_scheduler_instances_failed_total":         func(f *figures, m metric) { f.failedStarts += m.value },
 	"windlass_scheduler_cold_start_stage_seconds_total": func(f *figures, m metric) { addStage(&f.coldStages, coldStages, m) },
 }
 

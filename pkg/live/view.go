@@ -24,6 +24,8 @@ type Totals struct {
 	Functions int `json:"functions"`
 	// Called is how many of them were called in the last minute.
 	Called int `json:"called"`
+	// Broken is how many of them cannot run.
+	Broken int `json:"broken"`
 	Load
 }
 
@@ -81,6 +83,9 @@ func (i Instances) All() int { return i.Creating + i.Busy + i.Idle + i.Leaving }
 type Function struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
+	// Broken is why it cannot run, in one word, which is the reason of its condition
+	// Ready; empty if it can.
+	Broken string `json:"broken,omitempty"`
 	Load
 	Plan Plan `json:"plan"`
 	// Stages are those of its calls in the last ten seconds, and ColdStages those
@@ -128,6 +133,9 @@ type Decision struct {
 	What   string `json:"what"`
 	Why    string `json:"why"`
 	Reason string `json:"reason"`
+	// Ordered and Withdrawn are how many instances were.
+	Ordered   int `json:"ordered"`
+	Withdrawn int `json:"withdrawn"`
 	// Changed says that more or fewer instances were wanted.
 	Changed bool `json:"changed"`
 }
@@ -136,7 +144,7 @@ type Decision struct {
 func Tell(t history.Told) Decision {
 	return Decision{
 		At: t.At, Until: t.Until, Times: t.Times, What: Printable(t.What), Why: Printable(t.Why), Reason: Printable(t.Reason),
-		Changed: t.Wanted > 0 || t.Withdrawn > 0,
+		Ordered: t.Ordered, Withdrawn: t.Withdrawn, Changed: t.Wanted > 0 || t.Withdrawn > 0,
 	}
 }
 

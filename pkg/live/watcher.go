@@ -103,6 +103,7 @@ func (s *state) add(more state) {
 	s.queued += more.queued
 	s.inFlight += more.inFlight
 	s.oldest = max(s.oldest, more.oldest)
+	s.broken = cmp.Or(s.broken, more.broken)
 	s.instances.add(more.instances)
 	s.meanExecution = max(s.meanExecution, more.meanExecution)
 	s.meanStart = max(s.meanStart, more.meanStart)
@@ -117,7 +118,7 @@ func (c *counted) add(more counted) {
 	c.cold += more.cold
 	c.ordered += more.ordered
 	c.started += more.started
-	c.broken += more.broken
+	c.failedStarts += more.failedStarts
 	for i := range c.stages {
 		c.stages[i] += more.stages[i]
 		c.coldStages[i] += more.coldStages[i]
@@ -290,11 +291,11 @@ func (w *Watcher) function(key invoke.FunctionKey, f figures, since int, over fl
 	}
 	load, sum := w.load(f.state, intervals, since, over)
 	fn := Function{
-		Namespace: key.Namespace, Name: key.Name, Load: load,
+		Namespace: key.Namespace, Name: key.Name, Broken: f.broken, Load: load,
 		Plan: Plan{
 			Required: f.required, ArrivalRate: f.arrivalRate, Horizon: f.horizon,
 			MeanExecution: f.meanExecution, MeanStart: f.meanStart,
-			Ordered: int(f.ordered), Started: int(f.started), Failed: int(f.broken),
+			Ordered: int(f.ordered), Started: int(f.started), Failed: int(f.failedStarts),
 		},
 		Stages:     split(stages, sum.stages, sum.calls),
 		ColdStages: split(coldStages, f.coldStages, f.started),
@@ -307,15 +308,19 @@ func (w *Watcher) function(key invoke.FunctionKey, f figures, since int, over fl
 
 func (w *Watcher) totals(v View, since int) Totals {
 	var s state
+	broken := 0
 	for i := range v.Functions {
 		f := &v.Functions[i]
 		s.queued += f.Queued
 		s.inFlight += f.InFlight
 		s.oldest = max(s.oldest, f.OldestWait)
 		s.instances.add(f.Instances)
+		if f.Broken != "" {
+			broken++
+		}
 	}
 	load, _ := w.load(s, w.all, since, v.Over)
-	return Totals{Functions: len(v.Functions), Called: len(w.functions), Load: load}
+	return Totals{Functions: len(v.Functions), Called: len(w.functions), Broken: broken, Load: load}
 }
 
 // split divides what n calls or starts took; nil if nothing is known of that.

@@ -216,7 +216,7 @@ func TestTheLastDecisionIsKept(t *testing.T) {
 	var w Watcher
 	see := func(second int, latest ...history.Account) View {
 		r := reading
-		r.Latest = latest
+		r.Latest.Functions = latest
 		return w.See(at(second, r))
 	}
 	see(0, account("hello", "ordered 1", 0), account("gone", "ordered 9", 0))
@@ -229,6 +229,21 @@ func TestTheLastDecisionIsKept(t *testing.T) {
 	}
 	if len(w.decisions) != 1 {
 		t.Errorf("decisions on functions that are gone are kept: %v", w.decisions)
+	}
+}
+
+func TestA10AFunctionThatCannotRunSaysWhy(t *testing.T) {
+	var w Watcher
+	broken := process().says("windlass_scheduler_queued", 0, hello...).reading("s")
+	broken.Latest.Broken = []history.Broken{{Namespace: "default", Name: "hello", Reason: "StartFailed\x07"}}
+	v := w.See(at(0, gateway(1, 0).reading("g"), broken))
+	if f := helloOf(t, v); f.Broken != "StartFailed?" || v.Totals.Broken != 1 {
+		t.Errorf("%+v, %+v", f, v.Totals)
+	}
+	broken.Latest.Broken = nil
+	v = w.See(at(1, gateway(1, 0).reading("g"), broken))
+	if f := helloOf(t, v); f.Broken != "" || v.Totals.Broken != 0 {
+		t.Errorf("after it was mended: %+v, %+v", f, v.Totals)
 	}
 }
 

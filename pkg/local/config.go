@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/windlass-dev/windlass/internal/webguard"
 	"github.com/windlass-dev/windlass/pkg/gateway"
 	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
 	"github.com/windlass-dev/windlass/pkg/scheduler"
@@ -40,6 +41,10 @@ type Config struct {
 	// RequireKeys lets nobody call functions who has no API key.
 	RequireKeys bool
 
+	// WebGuard says whose web pages may call functions while no keys are required, and
+	// read the metrics.
+	WebGuard webguard.Guard
+
 	// Tracing says what is recorded as traces, and where they go.
 	Tracing tracing.Config
 	// NoMetrics counts neither calls nor decisions: it is for measuring what
@@ -53,6 +58,9 @@ type Config struct {
 // DefaultConfig is the configuration of windlass up without flags, but for the
 // data folder.
 func DefaultConfig() Config {
+	calls := gateway.DefaultConfig()
+	// A development server of this machine may stand in front.
+	calls.TrustedProxies = gateway.Loopback()
 	return Config{
 		Listen:       "127.0.0.1:8080",
 		OpsListen:    "127.0.0.1:8081",
@@ -60,7 +68,7 @@ func DefaultConfig() Config {
 		DrainTimeout: time.Minute,
 		Capacity:     machineCapacity(),
 		Tracing:      tracing.DefaultConfig(),
-		Gateway:      gateway.DefaultConfig(),
+		Gateway:      calls,
 		Scheduler:    scheduler.DefaultConfig(),
 	}
 }
@@ -100,6 +108,9 @@ func (c Config) Validate() error {
 	}
 	if c.DrainTimeout < 0 {
 		errs = append(errs, fmt.Errorf("local: DrainTimeout is %v: must not be negative", c.DrainTimeout))
+	}
+	if err := c.WebGuard.Validate(); err != nil {
+		errs = append(errs, fmt.Errorf("--allow-origin %w", err))
 	}
 	errs = append(errs, c.Tracing.Validate())
 	return errors.Join(errs...)

@@ -41,6 +41,6 @@ func (w *Windlass) controlAPI() http.Handler {
 type instanceLogs string
 
 // Follow implements control.Logs.
-func (dir instanceLogs) Follow(ctx context.Context, w io.Writer, key invoke.FunctionKey, follow bool, tail int) error {
-	return instancelog.Follow(ctx, w, string(dir), key, instancelog.Options{Follow: follow, Tail: tail})
+func (dir instanceLogs) Follow(ctx context.Context, w io.Writer, key invoke.FunctionKey, options control.LogOptions) error {
+	return instancelog.Follow(ctx, w, string(dir), key, instancelog.Options(options))
 }

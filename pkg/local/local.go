@@ -16,6 +16,7 @@ import (
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/internal/lifecycle"
+	"github.com/windlass-dev/windlass/internal/serve"
 	"github.com/windlass-dev/windlass/pkg/callers"
 	"github.com/windlass-dev/windlass/pkg/catalog/file"
 	"github.com/windlass-dev/windlass/pkg/control"
@@ -29,6 +30,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
 	"github.com/windlass-dev/windlass/pkg/provisioner/process"
+	"github.com/windlass-dev/windlass/pkg/provisioner/process/instancelog"
 	"github.com/windlass-dev/windlass/pkg/runtimes"
 	"github.com/windlass-dev/windlass/pkg/scheduler"
 	"github.com/windlass-dev/windlass/pkg/tracing"
@@ -60,6 +62,9 @@ type Windlass struct {
 	callers *callers.Callers
 	key     string
 
+	// printed gets what functions print; nil if nobody wants it.
+	printed func(instancelog.Line)
+
 	ready     chan struct{}
 	scheduler *scheduler.Scheduler // valid once ready
 	gateway   *gateway.Gateway     // valid once ready
@@ -90,6 +95,9 @@ func (w *Windlass) open() (err error) {
 	)
 	if errors.Is(err, process.ErrInUse) {
 		return fmt.Errorf("--data-dir %s is in use by another Windlass: stop that one, or choose another folder with --data-dir", w.config.DataDir)
+	}
+	if errors.Is(err, process.ErrUnusable) {
+		return unusable(w.config.DataDir, err)
 	}
 	if err != nil {
 		return err
@@ -139,6 +147,9 @@ func (w *Windlass) Close() {
 	}
 }
 
+// OnPrinted has each line that functions print handed over. It is for before Run.
+func (w *Windlass) OnPrinted(printed func(instancelog.Line)) { w.printed = printed }
+
 // Run runs until ctx ends or a part fails. It returns when all has ended.
 func (w *Windlass) Run(ctx context.Context) error {
 	defer w.closeListeners()
@@ -178,7 +189,7 @@ func (w *Windlass) start(ctx context.Context, parts *lifecycle.Lifecycle) error 
 	// 2. The scheduler and the gateway, which instances can reach.
 	instances := provisioner.New(
 		provisioner.Config{Nodes: []nodepick.Node{{Name: nodeName, Allocatable: w.config.Capacity}}},
-		provisioner.Deps{Runtime: w.process, Witness: w.process, Now: time.Now, Log: w.log},
+		provisioner.Deps{Runtime: w.process, Witness: w.process, Book: w.process, Now: time.Now, Log: w.log},
 	)
 	if w.scheduler, err = scheduler.New(w.config.Scheduler, scheduler.Deps{
 		Catalog: w.store.Catalog(), Memory: w.learnt, Keeper: keeper, Instances: instances,
@@ -190,12 +201,14 @@ func (w *Windlass) start(ctx context.Context, parts *lifecycle.Lifecycle) error 
 	config.ClaimAddr = w.wireListener.Addr().String()
 	if w.gateway, err = gateway.New(config, gateway.Deps{
 		Catalog: w.store.Catalog(), Callers: w.guard(), Registry: w.counting(), Log: w.log, Traces: w.traces, Journal: w.journal,
-		Router: ownership.NewStatic(ownership.Owner{ID: nodeName, Addr: config.ClaimAddr}),
+		Router: ownership.NewStatic(ownership.Owner{ID: nodeName, Addr: config.ClaimAddr}), Left: serve.ClientLeft,
 	}); err != nil {
 		return err
 	}
 	w.serveWire(parts)
 	// 3. Instances, and whoever orders them.
+	recorder := instancelog.NewRecorder(w.config.DataDir, instancelog.RecorderDeps{Now: time.Now, Heard: w.printed, Log: w.log})
+	parts.Start("log times", recorder.Run)
 	parts.Start("process runtime", w.process.Run)
 	parts.Start("provisioner", func(ctx context.Context) error { return instances.Run(ctx, w.scheduler) })
 	parts.Start("scheduler", w.scheduler.Run)

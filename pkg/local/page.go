@@ -15,7 +15,7 @@ import (
 func (w *Windlass) operations() http.Handler {
 	status := page.New(page.Config{Version: buildinfo.Version, GatewayURL: w.GatewayURL()}, ownSample{w}, time.Now)
 	mux := http.NewServeMux()
-	mux.Handle("/", serve.Operations(w.registry, w.unready))
+	mux.Handle("/", w.guarded(serve.Operations(w.registry, w.unready)))
 	for _, path := range page.Paths() {
 		mux.Handle(path, status)
 	}
@@ -31,5 +31,5 @@ func (o ownSample) Sample(context.Context) (live.Sample, error) {
 	if err != nil {
 		return live.Sample{}, err
 	}
-	return live.Read(time.Now(), []live.Reading{{Source: nodeName, Families: families, Latest: o.Latest().Functions}}), nil
+	return live.Read(time.Now(), []live.Reading{{Source: nodeName, Families: families, Latest: o.Latest()}}), nil
 }

@@ -7,7 +7,9 @@ import (
 
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
 	"github.com/windlass-dev/windlass/internal/lifecycle"
+	"github.com/windlass-dev/windlass/internal/sameuser"
 	"github.com/windlass-dev/windlass/internal/serve"
+	"github.com/windlass-dev/windlass/pkg/gateway"
 )
 
 // serveWire serves the scheduler's and the gateway's side of the wire.
@@ -15,7 +17,7 @@ func (w *Windlass) serveWire(parts *lifecycle.Lifecycle) {
 	server := serve.NewWire(w.registry)
 	wirev1.RegisterSchedulerServer(server, w.scheduler)
 	wirev1.RegisterGatewayServer(server, w.gateway)
-	parts.Start("wire", func(ctx context.Context) error { return serve.Wire(ctx, w.wireListener, server) })
+	parts.Start("wire", func(ctx context.Context) error { return serve.Wire(ctx, sameuser.Listen(w.wireListener), server) })
 }
 
 // serveHTTP serves a handler.
@@ -28,7 +30,26 @@ func (w *Windlass) serveHTTP(parts *lifecycle.Lifecycle, name string, l net.List
 // serveCalls serves the gateway.
 func (w *Windlass) serveCalls(parts *lifecycle.Lifecycle) {
 	parts.Start("gateway listener", func(ctx context.Context) error {
-		return serve.Calls(ctx, w.gatewayListener, w.gateway, w.config.DrainTimeout, w.registry, w.log)
+		return serve.Calls(ctx, w.gatewayListener, w.calls(), w.config.DrainTimeout, w.registry, w.log)
+	})
+}
+
+// calls is the gateway. Who calls with a key is no page that came along.
+func (w *Windlass) calls() http.Handler {
+	if w.callers != nil {
+		return w.gateway
+	}
+	return w.guarded(w.gateway)
+}
+
+// guarded keeps other people's web pages away from a handler.
+func (w *Windlass) guarded(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(to http.ResponseWriter, r *http.Request) {
+		if why := w.config.WebGuard.Refuses(r); why != "" {
+			gateway.Forbid(to, why+"; start windlass up with --allow-origin for each origin that may")
+			return
+		}
+		next.ServeHTTP(to, r)
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -23,7 +24,9 @@ type Deps struct {
 	Spare adapter.Spare
 	// Dialer makes connections to schedulers and gateways.
 	Dialer Dialer
-	Log    *slog.Logger
+	// FunctionEnd tells how the function ended, once; nil if nobody watches it.
+	FunctionEnd <-chan FunctionEnd
+	Log         *slog.Logger
 }
 
 // Agent is the agent of one instance.
@@ -45,6 +48,11 @@ type Agent struct {
 	// drained is closed when the instance is given up and no call runs any more,
 	// and ended when there is nothing more to do.
 	drained, ended chan struct{}
+
+	// functionEnded is closed when the function's process has ended; then lost is
+	// the error of the calls that it ran.
+	functionEnded chan struct{}
+	lost          error
 
 	mu   sync.Mutex
 	core *core.Core
@@ -75,7 +83,9 @@ func New(config agentenv.Config, deps Deps) *Agent {
 		assigned: make(chan *wirev1.Assignment, 1),
 		drained:  make(chan struct{}),
 		ended:    make(chan struct{}),
-		attempts: make(map[core.Attempt]*attempt),
+
+		functionEnded: make(chan struct{}),
+		attempts:      make(map[core.Attempt]*attempt),
 	}
 }
 
@@ -98,7 +108,8 @@ func (a *Agent) Run(ctx context.Context) error {
 	defer abandon()
 	a.begin(work, core.New(params))
 	var startErr error
-	var awaiting sync.WaitGroup
+	var awaiting, watching sync.WaitGroup
+	watching.Go(a.awaitEnd)
 	awaiting.Go(func() { startErr = a.awaitFunction(starting) })
 	select {
 	case <-a.drained:
@@ -109,6 +120,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	abandon()
 	awaiting.Wait()
 	<-a.ended
+	watching.Wait()
 	cancel()
 	a.tasks.Wait()
 	a.gateways.closeIdle()
@@ -192,6 +204,8 @@ func (a *Agent) carryOut(e core.Effect, said *wirev1.PullReply) {
 		a.attempts[e.Attempt].release()
 	case core.Cancel:
 		a.attempts[e.Attempt].cancel(errUnwanted)
+	case core.Cut:
+		a.attempts[e.Attempt].cut(a.lost)
 	case core.Quiet:
 		a.tasks.Go(a.goQuiet)
 	case core.WakeAt:
@@ -205,6 +219,41 @@ func (a *Agent) carryOut(e core.Effect, said *wirev1.PullReply) {
 		close(a.ended)
 	}
 }
+
+// FunctionEnd is how a function's process ended.
+type FunctionEnd struct {
+	// How is for a person to read, such as "the function exited with status 3".
+	How string
+	// LastLines are the last that the function wrote.
+	LastLines []string
+}
+
+// awaitEnd waits until it is known that the function has ended, or nothing depends on
+// that any more.
+func (a *Agent) awaitEnd() {
+	select {
+	case <-a.ended:
+	case end := <-a.deps.FunctionEnd:
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.lost = &functionLost{end}
+		close(a.functionEnded)
+		a.step(core.FunctionEnded{Detail: end.How}, nil)
+	}
+}
+
+// functionLost is the error of a call in the middle of which the function ended.
+type functionLost struct{ end FunctionEnd }
+
+func (e *functionLost) Error() string {
+	text := e.end.How + " in the middle of the call"
+	if len(e.end.LastLines) > 0 {
+		text += "; its last log lines:\n" + strings.Join(e.end.LastLines, "\n")
+	}
+	return text
+}
+
+func (e *functionLost) Unwrap() error { return adapter.ErrFunctionLost }
 
 // goQuiet closes what is not used and gives memory back. That takes milliseconds.
 func (a *Agent) goQuiet() {

@@ -36,6 +36,9 @@ type attempt struct {
 	// ctx is of the call and of the stream to the gateway; cancel ends it.
 	ctx    context.Context
 	cancel context.CancelCauseFunc
+	// callCtx is of the call alone; cut ends it, and leaves the stream to tell of it.
+	callCtx context.Context
+	cut     context.CancelCauseFunc
 	// gateway is nil until it is needed.
 	gateway *gateway
 	// asked is when the claim was sent; zero before that.
@@ -50,7 +53,8 @@ type attempt struct {
 // newAttempt is for the caller that holds the lock.
 func (a *Agent) newAttempt(n core.Attempt, t invoke.Ticket) *attempt {
 	ctx, cancel := context.WithCancelCause(a.work)
-	at := &attempt{number: n, ticket: t, ctx: ctx, cancel: cancel}
+	callCtx, cut := context.WithCancelCause(ctx)
+	at := &attempt{number: n, ticket: t, ctx: ctx, cancel: cancel, callCtx: callCtx, cut: cut}
 	a.attempts[n] = at
 	return at
 }

@@ -16,7 +16,7 @@ import (
 
 // run runs a call that was granted.
 func (a *Agent) run(at *attempt, stream attemptStream, granted *wirev1.Granted) {
-	callCtx, expire := context.WithTimeout(at.ctx, time.Duration(granted.GetRemainingNs()))
+	callCtx, expire := context.WithTimeout(at.callCtx, time.Duration(granted.GetRemainingNs()))
 	defer expire()
 	call, body := newCall(callCtx, at, granted)
 	w := a.newResult(granted.GetMethod())
@@ -39,7 +39,7 @@ const claimSoon = 200 * time.Millisecond
 // result, or as soon as it takes long.
 func (a *Agent) runUnclaimed(at *attempt, request *wirev1.Granted) {
 	defer a.over(at)
-	callCtx, expire := context.WithTimeout(at.ctx, time.Duration(request.GetRemainingNs()))
+	callCtx, expire := context.WithTimeout(at.callCtx, time.Duration(request.GetRemainingNs()))
 	defer expire()
 	call, body := newCall(callCtx, at, request)
 	w := a.newResult(request.GetMethod())
@@ -86,7 +86,7 @@ func (a *Agent) claimLate(at *attempt) (attemptStream, error) {
 
 // invoke hands a call to the function and its result to the gateway, and reports.
 func (a *Agent) invoke(ctx context.Context, at *attempt, call *adapter.Call, w *resultWriter, body *bodyPipe) {
-	err := a.deps.Adapter.Invoke(ctx, call, w)
+	err := a.whyLost(ctx, a.deps.Adapter.Invoke(ctx, call, w))
 	ended := core.CallEnded{Attempt: at.number, Outcome: outcome(err), Exec: time.Since(w.begun)}
 	body.drop()
 	w.end(err)
@@ -96,6 +96,29 @@ func (a *Agent) invoke(ctx context.Context, at *attempt, call *adapter.Call, w *
 		a.deps.Log.Warn("a call did not end as it should", "invocation", call.ID, "trace", traceOf(call.Header), "err", err)
 	}
 	a.tell(ended)
+}
+
+// endPatience is how long a call that the function broke off waits to hear whether, and
+// how, the function ended: its connections break a moment before its end is known.
+const endPatience = 50 * time.Millisecond
+
+// whyLost is the error of a call, or the end of the function if that explains it.
+func (a *Agent) whyLost(ctx context.Context, err error) error {
+	if a.deps.FunctionEnd == nil || !errors.Is(err, adapter.ErrFunctionLost) {
+		return err
+	}
+	patience, over := context.WithTimeout(ctx, endPatience)
+	defer over()
+	select {
+	case <-a.functionEnded:
+	case <-patience.Done():
+	}
+	select {
+	case <-a.functionEnded:
+		return a.lost
+	default:
+		return err
+	}
 }
 
 // traceOf is the id of the trace that a call is in; empty if it is in none.
@@ -110,7 +133,8 @@ func traceOf(h http.Header) string {
 // outcome is what an error of an adapter tells of the function.
 func outcome(err error) core.Outcome {
 	switch {
-	case err == nil:
+	case err == nil, errors.Is(err, adapter.ErrBodyTooLarge):
+		// The function is as it was.
 		return core.Complete
 	case errors.Is(err, adapter.ErrNotStarted):
 		return core.NotStarted

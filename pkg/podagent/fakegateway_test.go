@@ -137,6 +137,9 @@ func tellAttempt(msg *wirev1.AttemptRequest) string {
 		if e := kind.Head.GetFunctionError(); e != "" {
 			text += " error " + e
 		}
+		if kind.Head.ContentLength != nil && kind.Head.GetContentLength() != int64(len(kind.Head.GetWholeBody())) {
+			text += fmt.Sprintf(" promises %d", kind.Head.GetContentLength())
+		}
 		if kind.Head.GetWhole() {
 			text += " whole " + tellBytes(kind.Head.GetWholeBody())
 		}

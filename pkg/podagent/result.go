@@ -60,6 +60,9 @@ func (w *resultWriter) WriteHead(h adapter.Head) error {
 		Cold:          w.cold,
 		FunctionError: h.FunctionError,
 	}
+	if h.ContentLength >= 0 {
+		head.ContentLength = &h.ContentLength
+	}
 	for name, values := range h.Header {
 		for _, value := range values {
 			head.Headers = append(head.Headers, &wirev1.Header{Name: name, Value: []byte(value)})
@@ -134,6 +137,8 @@ func failure(err error) *wirev1.Failure {
 	switch {
 	case errors.Is(err, adapter.ErrTimedOut):
 		kind = wirev1.Failure_KIND_TIMED_OUT
+	case errors.Is(err, adapter.ErrBodyTooLarge):
+		kind = wirev1.Failure_KIND_BODY_TOO_LARGE
 	case errors.Is(err, adapter.ErrBadAnswer):
 		kind = wirev1.Failure_KIND_BAD_ANSWER
 	}

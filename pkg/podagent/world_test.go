@@ -23,6 +23,7 @@ type world struct {
 	gateway   *fakeGateway
 	conn      *memoryConn // nil over the network
 	signal    context.CancelCauseFunc
+	ends      chan FunctionEnd
 	ran       chan error
 }
 
@@ -46,6 +47,7 @@ func newWorld(t *testing.T) *world {
 		},
 		scheduler: &fakeScheduler{streams: make(chan *pulls, 100)},
 		gateway:   &fakeGateway{claims: make(chan *claimed, 100)},
+		ends:      make(chan FunctionEnd, 1),
 		ran:       make(chan error, 1),
 	}
 }
@@ -61,7 +63,7 @@ func inWorld(t *testing.T, change func(*agentenv.Config), play func(*world)) {
 		if change != nil {
 			change(&c)
 		}
-		w.agent = New(c, Deps{Adapter: w.adapter, Spare: w.adapter, Log: slog.New(slog.DiscardHandler)})
+		w.agent = New(c, Deps{Adapter: w.adapter, Spare: w.adapter, FunctionEnd: w.ends, Log: slog.New(slog.DiscardHandler)})
 		w.agent.jitter = 1
 		w.agent.dialScheduler = func(string) (conn, error) { return sharedConn{w.conn}, nil }
 		w.agent.gateways.dial = func(string) (conn, error) { return w.conn, nil }

@@ -22,8 +22,8 @@ var errTooLong = fmt.Errorf("%w: it is longer than %d bytes", ErrInvalid, maxTok
 
 // signed is a token of which nothing was checked yet.
 type signed struct {
-	token *jwt.JSONWebToken
-	keyID string
+	token            *jwt.JSONWebToken
+	keyID, algorithm string
 }
 
 // parse takes a token apart. Its errors repeat nothing of the token, which may
@@ -37,7 +37,7 @@ func parse(token string) (signed, error) {
 	if header.KeyID == "" {
 		return signed{}, fmt.Errorf("%w: it does not name its key", ErrInvalid)
 	}
-	return signed{token: parsed, keyID: header.KeyID}, nil
+	return signed{token: parsed, keyID: header.KeyID, algorithm: header.Algorithm}, nil
 }
 
 // claims are what a token of the cluster says.

@@ -88,10 +88,12 @@ func (v *Verifier) Verify(token string) (Identity, error) {
 // trusted returns what a token says if the cluster has issued it: by its key or,
 // if that cannot be had, by what the API server says.
 func (v *Verifier) trusted(token string, signed signed) (claims, error) {
-	key, err := v.keys.Get(signed.keyID)
+	key, err := v.keys.Get(signed.keyID, signed.algorithm)
 	switch {
 	case err == nil:
 		return signed.claims(key)
+	case errors.Is(err, tokens.ErrOtherAlgorithm):
+		return claims{}, fmt.Errorf("%w: it is not signed with the algorithm for which the cluster publishes the key", ErrInvalid)
 	case v.deps.Reviewer != nil:
 		return v.review(token, signed)
 	case errors.Is(err, tokens.ErrUnknownKey):
@@ -103,6 +105,6 @@ func (v *Verifier) trusted(token string, signed signed) (claims, error) {
 // Run keeps the keys fresh until ctx ends, and then returns nil.
 func (v *Verifier) Run(ctx context.Context) error {
 	return v.keys.Run(ctx, func(err error) {
-		v.deps.Log.Warn("the keys of service account tokens could not be read; those read before still count", "err", err)
+		v.deps.Log.Warn("the keys of service account tokens could not be read; those read before count for 24 hours", "err", err)
 	})
 }

@@ -12,19 +12,26 @@ const adoptPatience = 15 * time.Second
 
 // Adopt takes over the instances of a function that somebody else started. To do
 // it twice does no harm.
+//
+// From the runtime's answer until its instances are in the inventory the lock is held:
+// an instance that ends meanwhile is looked for only when it is there to be found.
 func (p *Provisioner) Adopt(fn *v1alpha1.Function) {
 	if p.deps.Shared == nil {
 		return
 	}
-	existing := p.deps.Shared.Adopt(fn)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := p.deps.Now()
-	for _, e := range existing {
+	for _, e := range p.deps.Shared.Adopt(fn) {
+		ordered := e.Started
+		if ordered.After(now) {
+			// The clock of whoever ordered it is ahead.
+			ordered = now
+		}
 		in := Instance{
 			Key:      Key{FunctionUID: string(fn.UID), CID: e.CID},
-			Revision: e.Revision, Node: e.Node, Requests: e.Requests, Ordered: e.Started,
-			StartBy: e.Started.Add(startLimit(fn)), Ran: e.Ran,
+			Revision: e.Revision, Node: e.Node, Requests: e.Requests, Ordered: ordered,
+			StartBy: ordered.Add(startLimit(fn)), Ran: e.Ran,
 		}
 		if soonest := now.Add(adoptPatience); in.StartBy.Before(soonest) {
 			in.StartBy = soonest
@@ -41,9 +48,9 @@ func (p *Provisioner) Release(uid string) {
 	if p.deps.Shared == nil {
 		return
 	}
-	p.deps.Shared.Release(uid)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	delete(p.guards, uid)
+	p.deps.Shared.Release(uid)
+	p.guards.drop(uid)
 	p.inventory.Release(uid)
 }

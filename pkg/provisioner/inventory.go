@@ -10,6 +10,7 @@ import (
 
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
+	"github.com/windlass-dev/windlass/pkg/reconcile"
 )
 
 var (
@@ -77,28 +78,23 @@ type Instance struct {
 	// runtime was told to end it.
 	EndBy time.Time
 	// Broken is what its agent said when it gave the instance up because of
-	// its function; empty for an instance that goes as it should.
-	Broken string
+	// its function, and BrokenCode the condition reason for it; both are empty
+	// for an instance that goes as it should.
+	Broken, BrokenCode string
+	// Superseded says that its function has another revision now, so that its
+	// start says nothing of the function any more.
+	Superseded bool
 	// Blamed is why it was told to end, if somebody knows better than its
 	// exit will, and BlamedCode the condition reason for it.
 	Blamed, BlamedCode string
 }
 
-// Counts are a function's instances by state.
-type Counts struct {
-	Creating, Created, Leaving int
-	// Awaited are those of Creating that ran when they were adopted, and whose
-	// agent has not been heard of since.
-	Awaited int
-	// Silent are those, creating or created, whose agent was heard of and has no
-	// stream now. Those that were created are among Leaving.
-	Silent int
-}
-
 // Inventory is what exists and what was ordered. It is not safe for concurrent
-// use.
+// use, but for Count.
 type Inventory struct {
 	functions map[string]*account
+	// counts are those of the functions that have instances.
+	counts countsOf
 	// nodes are those that have instances.
 	nodes map[string]occupancy
 }
@@ -107,6 +103,9 @@ type Inventory struct {
 // so that no name is given twice, until the function is forgotten.
 type account struct {
 	instances map[invoke.CID]*Instance
+	counts    Counts
+	// revisions is how many of the instances were started for each revision.
+	revisions map[string]int
 	sequence  uint64
 	forgotten bool
 }
@@ -144,11 +143,10 @@ func (v *Inventory) Adopt(in Instance) {
 
 // Release drops a function's instances, which somebody else looks after.
 func (v *Inventory) Release(uid string) {
-	for _, in := range v.all(uid) {
-		v.vacate(in)
-	}
 	if a := v.functions[uid]; a != nil {
-		clear(a.instances)
+		for _, in := range a.instances {
+			v.remove(a, in)
+		}
 		v.settle(uid)
 	}
 }
@@ -156,7 +154,7 @@ func (v *Inventory) Release(uid string) {
 func (v *Inventory) account(uid string) *account {
 	a := v.functions[uid]
 	if a == nil {
-		a = &account{instances: make(map[invoke.CID]*Instance)}
+		a = &account{instances: make(map[invoke.CID]*Instance), revisions: make(map[string]int)}
 		v.functions[uid] = a
 	}
 	return a
@@ -164,7 +162,32 @@ func (v *Inventory) account(uid string) *account {
 
 func (v *Inventory) add(a *account, in *Instance) {
 	a.instances[in.CID] = in
+	a.revisions[in.Revision]++
 	v.occupy(in)
+	v.recount(in.FunctionUID, a, Counts{}, countsFor(in))
+}
+
+func (v *Inventory) remove(a *account, in *Instance) {
+	delete(a.instances, in.CID)
+	if a.revisions[in.Revision]--; a.revisions[in.Revision] == 0 {
+		delete(a.revisions, in.Revision)
+	}
+	v.vacate(in)
+	v.recount(in.FunctionUID, a, countsFor(in), Counts{})
+}
+
+// change changes what is counted of an instance.
+func (v *Inventory) change(in *Instance, how func(in *Instance)) {
+	before := countsFor(in)
+	how(in)
+	v.recount(in.FunctionUID, v.functions[in.FunctionUID], before, countsFor(in))
+}
+
+func (v *Inventory) recount(uid string, a *account, before, after Counts) {
+	if before != after {
+		a.counts = a.counts.minus(before).plus(after)
+		v.counts.publish(uid, a.counts)
+	}
 }
 
 // Get returns an instance. The error is ErrUnknownInstance or nil.
@@ -192,27 +215,27 @@ func (v *Inventory) Check(key Key, token string) (Instance, error) {
 // Connect says that an instance's agent has its stream.
 func (v *Inventory) Connect(key Key) {
 	if in, err := v.get(key); err == nil {
-		in.Connected = true
+		v.change(in, func(in *Instance) { in.Connected = true })
 	}
 }
 
 // Disconnect says that the stream ended.
 func (v *Inventory) Disconnect(key Key, now time.Time) {
 	if in, err := v.get(key); err == nil {
-		in.Connected, in.SilentSince = false, now
+		v.change(in, func(in *Instance) { in.Connected, in.SilentSince = false, now })
 	}
 }
 
 // Pulled says that an instance asked for work. It tells whether that was the
 // first time, and how long it took from its order; 0 if that is not known, since it
-// ran when it was adopted, or was a spare instance.
+// was adopted, so that another scheduler's clock knows when, or was a spare instance.
 func (v *Inventory) Pulled(key Key, now time.Time) (took time.Duration, first bool) {
 	in, err := v.get(key)
 	if err != nil || in.State != Creating {
 		return 0, false
 	}
-	in.State = Created
-	if !in.Ran && !in.Spare {
+	v.change(in, func(in *Instance) { in.State = Created })
+	if !in.Adopted && !in.Spare {
 		took = max(0, now.Sub(in.Ordered))
 	}
 	return took, true
@@ -233,7 +256,7 @@ func (v *Inventory) Withdraw(uid string, n int) []Key {
 	})
 	var withdrawn []Key
 	for _, in := range unheard[:min(max(0, n), len(unheard))] {
-		in.State, in.EndBy = Leaving, time.Time{}
+		v.change(in, func(in *Instance) { in.State, in.EndBy = Leaving, time.Time{} })
 		withdrawn = append(withdrawn, in.Key)
 	}
 	return withdrawn
@@ -248,14 +271,15 @@ func (v *Inventory) Leave(key Key, endBy time.Time) {
 		return
 	}
 	if in.State != Leaving || endBy.IsZero() {
-		in.State, in.EndBy = Leaving, endBy
+		v.change(in, func(in *Instance) { in.State, in.EndBy = Leaving, endBy })
 	}
 }
 
-// Break says that the agent has given the instance up because of its function.
-func (v *Inventory) Break(key Key, detail string, endBy time.Time) {
+// Break says that the agent has given the instance up because of its function. The
+// code is one of the condition reasons of a Function.
+func (v *Inventory) Break(key Key, code, detail string, endBy time.Time) {
 	if in, err := v.get(key); err == nil && in.Broken == "" {
-		in.Broken = detail
+		in.Broken, in.BrokenCode = detail, code
 	}
 	v.Leave(key, endBy)
 }
@@ -267,14 +291,22 @@ func (v *Inventory) Blame(key Key, code, reason string) {
 	}
 }
 
+// Supersede says which revision of a function counts from now on.
+func (v *Inventory) Supersede(uid, revision string) {
+	if a := v.functions[uid]; a != nil {
+		for _, in := range a.instances {
+			in.Superseded = in.Revision != revision
+		}
+	}
+}
+
 // Remove says that an instance has ended and returns it as it was.
 func (v *Inventory) Remove(key Key) (Instance, error) {
 	in, err := v.get(key)
 	if err != nil {
 		return Instance{}, err
 	}
-	v.vacate(in)
-	delete(v.functions[key.FunctionUID].instances, key.CID)
+	v.remove(v.functions[key.FunctionUID], in)
 	v.settle(key.FunctionUID)
 	return *in, nil
 }
@@ -326,27 +358,30 @@ func (in *Instance) silent() bool {
 	return in.State != Leaving && !in.Connected && !in.SilentSince.IsZero()
 }
 
-// Count counts a function's instances. A created instance without a stream
-// counts as leaving: it can take no work.
-func (v *Inventory) Count(uid string) Counts {
-	var c Counts
-	for _, in := range v.all(uid) {
-		if in.silent() {
-			c.Silent++
-		}
-		switch {
-		case in.State == Creating:
-			c.Creating++
-			if in.Ran && !in.Connected {
-				c.Awaited++
+// Count is how many instances a function has. It may be called at any time, by
+// anybody.
+func (v *Inventory) Count(uid string) Counts { return v.counts.of(uid) }
+
+// Connected says of each instance that is not leaving whether its agent has its
+// stream.
+func (v *Inventory) Connected() map[Key]bool {
+	connected := make(map[Key]bool)
+	for _, a := range v.functions {
+		for _, in := range a.instances {
+			if in.State != Leaving {
+				connected[in.Key] = in.Connected
 			}
-		case in.State == Created && in.Connected:
-			c.Created++
-		default:
-			c.Leaving++
 		}
 	}
-	return c
+	return connected
+}
+
+// Outdated is how many of a function's instances were started for another revision.
+func (v *Inventory) Outdated(uid, revision string) int {
+	if a := v.functions[uid]; a != nil {
+		return len(a.instances) - a.revisions[revision]
+	}
+	return 0
 }
 
 // Instances returns copies of a function's instances, in no order.
@@ -356,6 +391,17 @@ func (v *Inventory) Instances(uid string) []Instance {
 		list = append(list, *in)
 	}
 	return list
+}
+
+// keys are those of all instances.
+func (v *Inventory) keys() reconcile.Set[Key] {
+	keys := make(reconcile.Set[Key])
+	for _, a := range v.functions {
+		for _, in := range a.instances {
+			keys.Add(in.Key)
+		}
+	}
+	return keys
 }
 
 func (v *Inventory) all(uid string) map[invoke.CID]*Instance {
@@ -371,4 +417,25 @@ func (v *Inventory) get(key Key) (*Instance, error) {
 		return nil, fmt.Errorf("%w: %s", ErrUnknownInstance, key.CID)
 	}
 	return in, nil
+}
+
+// Placed is where an instance is and what it takes there.
+type Placed struct {
+	Key
+	State    State
+	Node     string
+	Requests nodepick.Amount
+	Ordered  time.Time
+}
+
+// Placed appends all instances to list, those of a function one after the other.
+func (p *Provisioner) Placed(list []Placed) []Placed {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, a := range p.inventory.functions {
+		for _, in := range a.instances {
+			list = append(list, Placed{Key: in.Key, State: in.State, Node: in.Node, Requests: in.Requests, Ordered: in.Ordered})
+		}
+	}
+	return list
 }

@@ -47,8 +47,8 @@ func TestHowFarAStartHasComeIsTold(t *testing.T) {
 // fakeNodes is a cluster of which two nodes are known.
 type fakeNodes struct{}
 
-func (fakeNodes) Candidates(*v1alpha1.Function) ([]nodepick.Node, []nodepick.Rejection) {
-	return []nodepick.Node{{Name: "a", Allocatable: nodepick.Amount{MilliCPU: 1000, Memory: 1 << 40}}}, nil
+func (fakeNodes) Candidates(*v1alpha1.Function) nodepick.Candidates {
+	return nodepick.Candidates{Nodes: []nodepick.Node{{Name: "a", Allocatable: nodepick.Amount{MilliCPU: 1000, Memory: 1 << 40}}}}
 }
 
 func (fakeNodes) Nodes() []nodepick.Node {

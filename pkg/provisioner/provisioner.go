@@ -4,16 +4,15 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"fmt"
 	"log/slog"
 	mathrand "math/rand/v2"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
+	"github.com/windlass-dev/windlass/pkg/reconcile"
 )
 
 // silencePatience is how long a created instance may be without a stream before
@@ -45,6 +44,10 @@ type Deps struct {
 	// ErrUnknownInstance, wraps ErrBadToken or is a passing one.
 	Taker    Taker
 	Identify func(proof string) (Key, error)
+	// Book is the same runtime, if it tells which instances it looks after, and
+	// Surveyor if they may come and go unseen; both may be nil.
+	Book     Book
+	Surveyor Surveyor
 	// Witness is the same runtime, if it sees how starts come along; may be nil.
 	Witness Witness
 	// Verify checks an agent's proof that it is the instance's. If it is nil,
@@ -72,8 +75,12 @@ type Provisioner struct {
 
 	mu        sync.Mutex
 	inventory *Inventory
-	// guards are those of the functions whose last start failed.
-	guards map[string]StartGuard
+	guards    startGuards
+
+	// entries and pods are what Reconcile and ReconcilePods found last, and vanished
+	// is what Run has yet to settle.
+	entries, pods reconcile.Level[Key]
+	vanished      chan Key
 }
 
 // New makes a Provisioner. It starts nothing.
@@ -82,7 +89,7 @@ func New(config Config, deps Deps) *Provisioner {
 		config:    config,
 		deps:      deps,
 		inventory: NewInventory(),
-		guards:    make(map[string]StartGuard),
+		vanished:  make(chan Key, vanishedBuffer),
 	}
 }
 
@@ -91,48 +98,67 @@ type Ordered struct {
 	// Keys are the instances that were ordered.
 	Keys []Key
 	// NoRoom explains, if fewer were ordered than allowed for, why no node
-	// has room.
+	// has room, in less than 1 KiB.
 	NoRoom string
 }
 
-// Order orders up to n instances of a function and returns at once.
+// Order orders up to n instances of a function, on nodes as they are now, and returns
+// at once.
 func (p *Provisioner) Order(fn *v1alpha1.Function, term invoke.Term, n int) Ordered {
-	specs, ordered := p.plan(fn, term, n)
+	site, want := nodepick.NewSite(p.Candidates(fn)), p.Requests(fn)
+	var ordered Ordered
+	ordered.Keys = p.OrderOn(fn, term, n, func() (string, bool) {
+		node, ok := site.Pick(want, mathrand.IntN)
+		if !ok {
+			ordered.NoRoom = site.Explain(want)
+			return "", false
+		}
+		site.Request(node, want)
+		return node, true
+	})
+	return ordered
+}
+
+// OrderOn orders up to n instances of a function, each on the node that place names,
+// and returns at once: fewer if place names no more, or if the function's last
+// instances did not start. Place must not call the Provisioner.
+func (p *Provisioner) OrderOn(fn *v1alpha1.Function, term invoke.Term, n int, place func() (node string, ok bool)) []Key {
+	specs, keys := p.plan(fn, term, n, place)
 	for _, spec := range specs {
 		p.deps.Runtime.Start(spec)
 	}
-	return ordered
+	return keys
 }
 
 // plan enters the order in the inventory before anything is started, so that
 // no exit can come before its order.
-func (p *Provisioner) plan(fn *v1alpha1.Function, term invoke.Term, n int) (specs []InstanceSpec, ordered Ordered) {
-	nodes, excluded := p.Candidates(fn)
+func (p *Provisioner) plan(fn *v1alpha1.Function, term invoke.Term, n int, place func() (node string, ok bool)) (specs []InstanceSpec, keys []Key) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	uid, now := string(fn.UID), p.deps.Now()
-	n = p.guards[uid].Allowed(now, n, p.inventory.Count(uid).Creating)
-	want, revision := p.Requests(fn), fn.Revision()
+	n = p.guards.of(uid).Allowed(now, n, p.inventory.Count(uid).Creating)
+	want, revision := p.Requests(fn), ""
 	for range n {
-		i, rejected := nodepick.Pick(nodes, want, mathrand.IntN)
-		if i < 0 {
-			ordered.NoRoom = explain(append(excluded, rejected...))
+		node, ok := place()
+		if !ok {
 			break
 		}
-		nodes[i].Requested = nodes[i].Requested.Plus(want)
+		if revision == "" {
+			revision = fn.Revision() // which costs more than to find no room
+		}
 		token := rand.Text()
 		key := p.inventory.Order(uid, term, Instance{
 			Revision: revision,
 			Token:    token,
-			Node:     nodes[i].Name,
+			Node:     node,
 			Requests: want,
 			Ordered:  now,
 			StartBy:  now.Add(startLimit(fn)),
 		})
-		ordered.Keys = append(ordered.Keys, key)
-		specs = append(specs, InstanceSpec{Function: fn, CID: key.CID, Token: token, Node: nodes[i].Name})
+		keys = append(keys, key)
+		specs = append(specs, InstanceSpec{Function: fn, CID: key.CID, Token: token, Node: node})
 	}
-	return specs, ordered
+	return specs, keys
 }
 
 // startLimit is how long an instance may take to pull.
@@ -141,12 +167,12 @@ func startLimit(fn *v1alpha1.Function) time.Duration {
 }
 
 // Candidates are the nodes that instances of a function may use, with what is
-// requested of each, and why it may not use the others.
-func (p *Provisioner) Candidates(fn *v1alpha1.Function) ([]nodepick.Node, []nodepick.Rejection) {
+// requested of each now.
+func (p *Provisioner) Candidates(fn *v1alpha1.Function) nodepick.Candidates {
 	if p.deps.Nodes != nil {
 		return p.deps.Nodes.Candidates(fn)
 	}
-	return p.nodes(), nil
+	return nodepick.Candidates{Nodes: p.nodes()}
 }
 
 // Requests is what an instance of a function requests of its node, with its
@@ -160,17 +186,6 @@ func (p *Provisioner) Requests(fn *v1alpha1.Function) nodepick.Amount {
 		a.Memory += memory.Value()
 	}
 	return a
-}
-
-func explain(rejected []nodepick.Rejection) string {
-	reasons := make([]string, len(rejected))
-	for i, r := range rejected {
-		reasons[i] = fmt.Sprintf("node %s: %s", r.Node, r.Reason)
-	}
-	if len(reasons) == 0 {
-		return "there is no node"
-	}
-	return strings.Join(reasons, "; ")
 }
 
 // Check checks an agent's proof and returns which instance it is of. The error is
@@ -210,7 +225,7 @@ func (p *Provisioner) Pulled(key Key) (took time.Duration, first bool) {
 	defer p.mu.Unlock()
 	took, first = p.inventory.Pulled(key, p.deps.Now())
 	if first {
-		delete(p.guards, key.FunctionUID)
+		p.guards.drop(key.FunctionUID)
 	}
 	return took, first
 }
@@ -237,11 +252,12 @@ func (p *Provisioner) Leaving(key Key, within time.Duration) {
 }
 
 // Broken notes that an agent has given its instance up because of what its
-// function did. It ends by itself, as with Leaving.
-func (p *Provisioner) Broken(key Key, detail string, within time.Duration) {
+// function did. It ends by itself, as with Leaving. The code is one of the condition
+// reasons of a Function.
+func (p *Provisioner) Broken(key Key, code, detail string, within time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.inventory.Break(key, detail, p.deps.Now().Add(within))
+	p.inventory.Break(key, code, detail, p.deps.Now().Add(within))
 }
 
 // StartFailed notes that an agent gave up waiting for its function. The runtime
@@ -262,11 +278,13 @@ func (p *Provisioner) Stop(key Key) {
 	p.deps.Runtime.Stop(key.FunctionUID, key.CID)
 }
 
-// Forgive drops what is known of a function's failures.
-func (p *Provisioner) Forgive(uid string) {
+// Forgive drops what is known of a function's failures, and lets instances of other
+// revisions than this one, the function's present one, add nothing to it.
+func (p *Provisioner) Forgive(uid, revision string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	delete(p.guards, uid)
+	p.inventory.Supersede(uid, revision)
+	p.guards.drop(uid)
 }
 
 // Forget drops what is known of a function that is gone, as far as its instances
@@ -274,7 +292,7 @@ func (p *Provisioner) Forgive(uid string) {
 func (p *Provisioner) Forget(uid string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	delete(p.guards, uid)
+	p.guards.drop(uid)
 	p.inventory.Forget(uid)
 }
 
@@ -287,10 +305,21 @@ func (p *Provisioner) Has(key Key) bool {
 }
 
 // Count counts a function's instances.
-func (p *Provisioner) Count(uid string) Counts {
+func (p *Provisioner) Count(uid string) Counts { return p.inventory.Count(uid) }
+
+// Connected says of each instance that is not leaving whether its agent's stream is
+// believed to be there.
+func (p *Provisioner) Connected() map[Key]bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.inventory.Count(uid)
+	return p.inventory.Connected()
+}
+
+// Outdated is how many of a function's instances were started for another revision.
+func (p *Provisioner) Outdated(uid, revision string) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.inventory.Outdated(uid, revision)
 }
 
 // Instances returns a function's instances, in no order.
@@ -303,9 +332,7 @@ func (p *Provisioner) Instances(uid string) []Instance {
 // Failing tells why a function's instances do not start and how long until the
 // next try, unless all is well.
 func (p *Provisioner) Failing(uid string) (why StartFailure, retryAfter time.Duration, failing bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	why, at, failing := p.guards[uid].Failing()
+	why, at, failing := p.guards.of(uid).Failing()
 	return why, max(0, at.Sub(p.deps.Now())), failing
 }
 
@@ -319,6 +346,8 @@ func (p *Provisioner) Run(ctx context.Context, events Events) error {
 			return nil
 		case exit := <-p.deps.Runtime.Exits():
 			p.exited(exit, events)
+		case key := <-p.vanished:
+			p.exited(endOf(key), events)
 		case <-overdue.C:
 			p.stopOverdue()
 		}
@@ -332,10 +361,10 @@ func (p *Provisioner) exited(exit Exit, events Events) {
 	in, err := p.inventory.Remove(key)
 	failure := failureOf(in, exit)
 	startFailed := err == nil && in.State == Creating && !in.Adopted
-	if startFailed {
-		guard := p.guards[key.FunctionUID]
+	if startFailed && !in.Superseded {
+		guard := p.guards.of(key.FunctionUID)
 		guard.Failed(p.deps.Now(), failure)
-		p.guards[key.FunctionUID] = guard
+		p.guards.set(key.FunctionUID, guard)
 	}
 	p.mu.Unlock()
 
@@ -352,14 +381,14 @@ func (p *Provisioner) exited(exit Exit, events Events) {
 // failureOf says why an instance ended that should not have. What the runtime
 // saw is more exact than what the agent could tell, if it names a cause.
 func failureOf(in Instance, exit Exit) StartFailure {
-	failure := StartFailure{Code: cmp.Or(exit.Code, v1alpha1.ReasonStartFailed), Reason: exit.Reason, LogTail: exit.LogTail}
+	failure := StartFailure{Revision: in.Revision, Code: cmp.Or(exit.Code, v1alpha1.ReasonStartFailed), Reason: exit.Reason, LogTail: exit.LogTail}
 	switch {
 	case exit.Code == v1alpha1.ReasonNodeLost:
 		// Then its agent was silent for that reason.
 	case in.Blamed != "":
 		failure.Code, failure.Reason = in.BlamedCode, in.Blamed
 	case in.Broken != "" && exit.Code == "":
-		failure.Code, failure.Reason = v1alpha1.ReasonCallBroken, in.Broken
+		failure.Code, failure.Reason = in.BrokenCode, in.Broken
 	}
 	return failure
 }

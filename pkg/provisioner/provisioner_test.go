@@ -68,8 +68,7 @@ const cid1, cid2 = invoke.CID("00000007-000001"), invoke.CID("00000007-000002")
 
 // requested is what is requested of the first node.
 func requested(p *Provisioner) nodepick.Amount {
-	nodes, _ := p.Candidates(function())
-	return nodes[0].Requested
+	return p.Candidates(function()).Nodes[0].Requested
 }
 
 func function() *v1alpha1.Function {
@@ -125,7 +124,7 @@ func expectTold(t *testing.T, e *told, want ...string) {
 func TestOrderCountsAtOnceAndFillsTheNode(t *testing.T) {
 	running(t, func(p *Provisioner, r *fakeRuntime, e *told) {
 		ordered := p.Order(function(), invoke.Term{Epoch: 7}, 9)
-		if len(ordered.Keys) != 4 || ordered.Keys[0].CID != cid1 || !strings.Contains(ordered.NoRoom, "0m of 400m free") {
+		if len(ordered.Keys) != 4 || ordered.Keys[0].CID != cid1 || !strings.Contains(ordered.NoRoom, "a node has at most 0m free") {
 			t.Errorf("ordered %+v", ordered)
 		}
 		if c := p.Count("u"); c != (Counts{Creating: 4}) {
@@ -275,8 +274,8 @@ func TestNothingIsKeptOfAFunctionThatIsGone(t *testing.T) {
 		p.Forget("u")
 		p.Stop(key)
 		synctest.Wait()
-		if len(p.guards) != 0 || len(p.inventory.functions) != 0 {
-			t.Errorf("left: guards %v, accounts %v", p.guards, p.inventory.functions)
+		if p.guards.of("u").failures != 0 || len(p.inventory.functions) != 0 || p.Count("u") != (Counts{}) {
+			t.Errorf("left: guard %v, accounts %v, counts %v", p.guards.of("u"), p.inventory.functions, p.Count("u"))
 		}
 	})
 }
@@ -285,7 +284,7 @@ func TestNamesAreNotGivenTwice(t *testing.T) {
 	running(t, func(p *Provisioner, r *fakeRuntime, e *told) {
 		p.Stop(p.Order(function(), invoke.Term{Epoch: 7}, 1).Keys[0])
 		synctest.Wait()
-		p.Forgive("u")
+		p.Forgive("u", "")
 		again := p.Order(function(), invoke.Term{Epoch: 7}, 1)
 		if len(again.Keys) != 1 || again.Keys[0].CID != cid2 {
 			t.Fatalf("ordered %+v, want the next name", again)
@@ -320,16 +319,68 @@ func TestBadLuckWithNodesIsNotTheFunctionsFault(t *testing.T) {
 	})
 }
 
+func TestM9AnAPIThatIsAwayIsNotHeldAgainstTheFunction(t *testing.T) {
+	running(t, func(p *Provisioner, r *fakeRuntime, e *told) {
+		for i := range 10 {
+			code := []string{v1alpha1.ReasonClusterUnavailable, v1alpha1.ReasonNodeFull}[i%2]
+			ordered := p.Order(function(), invoke.Term{Epoch: 7}, 2)
+			if len(ordered.Keys) != 2 {
+				t.Fatalf("%d instances are ordered, want 2", len(ordered.Keys))
+			}
+			for _, key := range ordered.Keys {
+				r.exits <- Exit{FunctionUID: "u", CID: key.CID, Code: code, Reason: "connection refused"}
+			}
+			synctest.Wait()
+			if why, _, failing := p.Failing("u"); failing {
+				t.Errorf("the function is failing: %v", why)
+			}
+			if again := p.Order(function(), invoke.Term{Epoch: 7}, 1); len(again.Keys) != 0 {
+				t.Error("another one is ordered at once")
+			}
+			time.Sleep(firstBackoff)
+		}
+		// What is the function's own counts as it did.
+		key := p.Order(function(), invoke.Term{Epoch: 7}, 1).Keys[0]
+		r.exits <- Exit{FunctionUID: "u", CID: key.CID, Code: v1alpha1.ReasonFunctionExited, Reason: "status 1"}
+		synctest.Wait()
+		if why, retryAfter, failing := p.Failing("u"); !failing || why.InARow != 1 || retryAfter != firstBackoff {
+			t.Errorf("failing %v, %d in a row, again after %v", failing, why.InARow, retryAfter)
+		}
+	})
+}
+
 func TestABrokenInstanceIsLostForTheReasonThatIsKnownBest(t *testing.T) {
 	running(t, func(p *Provisioner, r *fakeRuntime, e *told) {
 		p.Order(function(), invoke.Term{Epoch: 7}, 2)
 		first, second := start(t, p, r.started[0]), start(t, p, r.started[1])
-		p.Broken(first, "it broke the connection", time.Minute)
-		p.Broken(second, "it broke the connection", time.Minute)
+		p.Broken(first, v1alpha1.ReasonCallBroken, "it broke the connection", time.Minute)
+		p.Broken(second, v1alpha1.ReasonCallBroken, "it broke the connection", time.Minute)
 		r.exits <- Exit{FunctionUID: "u", CID: first.CID, Code: v1alpha1.ReasonOutOfMemory, Reason: "too much memory"}
 		synctest.Wait()
 		r.exits <- Exit{FunctionUID: "u", CID: second.CID, Reason: "stopped"}
 		expectTold(t, e, "00000007-000001 gone, lost true: too much memory",
 			"00000007-000002 gone, lost true: it broke the connection")
 	})
+}
+
+func TestA3AFunctionThatEndsWhileIdleHasACodeOfItsOwn(t *testing.T) {
+	in := Instance{Broken: "the function exited with status 3", BrokenCode: v1alpha1.ReasonFunctionExited}
+	for exit, want := range map[string]string{"": v1alpha1.ReasonFunctionExited, v1alpha1.ReasonOutOfMemory: v1alpha1.ReasonOutOfMemory} {
+		if why := failureOf(in, Exit{Code: exit, Reason: "killed"}); why.Code != want {
+			t.Errorf("an exit with code %q is told as %s, want %s", exit, why.Code, want)
+		}
+	}
+}
+
+func TestA15WhatIsWrongIsSaidOnce(t *testing.T) {
+	const reason = "Runtime.ImportModuleError: Unable to import module 'app'"
+	for want, tail := range map[string][]string{
+		reason: {"[ERROR] " + reason},
+		reason + "; its last log lines:\nTraceback\nline 3": {"Traceback", "[ERROR] " + reason, "line 3"},
+		reason + "; it wrote no log":                        nil,
+	} {
+		if got := (StartFailure{Code: v1alpha1.ReasonStartFailed, Reason: reason, LogTail: tail}).String(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
+	"github.com/windlass-dev/windlass/pkg/reconcile"
 )
 
 // InstanceSpec is all that a runtime needs to start one instance: the
@@ -77,6 +78,23 @@ type Shared interface {
 	Release(functionUID string)
 }
 
+// Book is a runtime that tells which instances it looks after.
+type Book interface {
+	// Instances are those that were started, taken or adopted here, and whose end
+	// was not reported yet.
+	Instances() []Key
+}
+
+// Surveyor is a runtime whose instances may come and go unseen, and that compares those
+// that it looks after with those that exist.
+type Surveyor interface {
+	// Survey says which of them have been there and do not exist any more, and which
+	// others exist of the given functions: neither looked after here, nor at their end.
+	Survey(of []*v1alpha1.Function) reconcile.Difference[Key]
+	// Strike says that an instance does not exist any more. It has its Exit.
+	Strike(key Key)
+}
+
 // Taker is a runtime that keeps spare instances. Those of a pool are started and
 // stopped as if they were of a function; see spare.PoolFunction.
 type Taker interface {
@@ -91,10 +109,10 @@ type Taker interface {
 // Nodes tells where instances may run.
 type Nodes interface {
 	// Candidates are the nodes that instances of a function may use, with all
-	// that is requested of each of them now, and why it may not use others.
-	// The slice is the caller's own. An instance counts as soon as its Start
-	// has returned.
-	Candidates(fn *v1alpha1.Function) ([]nodepick.Node, []nodepick.Rejection)
+	// that is requested of each of them now. They depend on the function's
+	// node selector and tolerations only, and are the caller's own. An
+	// instance counts as soon as its Start has returned.
+	Candidates(fn *v1alpha1.Function) nodepick.Candidates
 	// Nodes are all nodes, with all that is requested of each of them now.
 	Nodes() []nodepick.Node
 }

@@ -1,7 +1,9 @@
 package provisioner
 
 import (
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
@@ -24,6 +26,8 @@ type StartGuard struct {
 
 // StartFailure is why an instance did not start.
 type StartFailure struct {
+	// Revision is the Function.Revision that it was started for.
+	Revision string
 	// Code is one of the condition reasons of a Function.
 	Code string
 	// Reason is for a person to read, LogTail the last lines of its log.
@@ -45,8 +49,15 @@ func (f StartFailure) Passing() bool {
 	return (f.Code == v1alpha1.ReasonNodeLost || f.Code == v1alpha1.ReasonNodeRefused) && f.InARow < nodeTries
 }
 
-// String is the reason and the last log lines, or that there are none where one
-// would look for them.
+// Blameless says that it has nothing to do with the function: the cluster could not be
+// asked, or the room was taken already. It is not held against the function, and no
+// caller hears of it.
+func (f StartFailure) Blameless() bool {
+	return f.Code == v1alpha1.ReasonClusterUnavailable || f.Code == v1alpha1.ReasonNodeFull
+}
+
+// String is the reason and the last log lines, but for those that say the reason again,
+// or that there are none where one would look for them.
 func (f StartFailure) String() string {
 	if len(f.LogTail) == 0 {
 		switch f.Code {
@@ -55,11 +66,22 @@ func (f StartFailure) String() string {
 		}
 		return f.Reason
 	}
-	return f.Reason + "; its last log lines:\n" + strings.Join(f.LogTail, "\n")
+	unsaid := slices.DeleteFunc(slices.Clone(f.LogTail), func(line string) bool {
+		return f.Reason != "" && strings.Contains(line, f.Reason)
+	})
+	if len(unsaid) == 0 {
+		return f.Reason
+	}
+	return f.Reason + "; its last log lines:\n" + strings.Join(unsaid, "\n")
 }
 
-// Failed says that an instance did not start.
+// Failed says that an instance did not start. If that is blameless, the next one is
+// tried after the shortest backoff, however often it happens.
 func (g *StartGuard) Failed(now time.Time, why StartFailure) {
+	if why.Blameless() {
+		g.notBefore = now.Add(firstBackoff)
+		return
+	}
 	backoff := min(maxBackoff, firstBackoff<<min(g.failures, 10))
 	g.failures++
 	g.notBefore = now.Add(backoff)
@@ -68,12 +90,15 @@ func (g *StartGuard) Failed(now time.Time, why StartFailure) {
 }
 
 // Allowed is how many of want instances may be ordered now: none during the
-// backoff, then one as a probe until one has started.
+// backoff; then all, or one as a probe until one has started, if the last one's
+// failure was the function's.
 func (g StartGuard) Allowed(now time.Time, want, creating int) int {
 	switch {
+	case now.Before(g.notBefore):
+		return 0
 	case g.failures == 0:
 		return want
-	case now.Before(g.notBefore), creating > 0:
+	case creating > 0:
 		return 0
 	}
 	return min(1, want)
@@ -84,3 +109,18 @@ func (g StartGuard) Allowed(now time.Time, want, creating int) int {
 func (g StartGuard) Failing() (why StartFailure, retryAt time.Time, failing bool) {
 	return g.last, g.notBefore, g.failures > 0
 }
+
+// startGuards are those of the functions whose last start failed. Calls read them,
+// which must not wait for what is done for other functions; the provisioner's lock is
+// held by those who write.
+type startGuards struct{ byUID sync.Map }
+
+func (g *startGuards) of(uid string) StartGuard {
+	guard, _ := g.byUID.Load(uid)
+	one, _ := guard.(StartGuard)
+	return one
+}
+
+func (g *startGuards) set(uid string, guard StartGuard) { g.byUID.Store(uid, guard) }
+
+func (g *startGuards) drop(uid string) { g.byUID.Delete(uid) }

@@ -60,7 +60,7 @@ func (p *Provisioner) enter(fn *v1alpha1.Function, term invoke.Term, pooled Key)
 	if err != nil || in.State != Created || !in.Connected || in.Blamed != "" {
 		return Instance{}, false
 	}
-	if p.guards[uid].Allowed(now, 1, p.inventory.Count(uid).Creating) == 0 {
+	if p.guards.of(uid).Allowed(now, 1, p.inventory.Count(uid).Creating) == 0 {
 		return Instance{}, false
 	}
 	entry := Instance{

@@ -112,7 +112,7 @@ func TestWhoCannotTake(t *testing.T) {
 		"its stream is gone":       func(w *takers) { w.Disconnect(w.spare) },
 		"it was stopped":           func(w *takers) { w.Stop(w.spare) },
 		"there is none":            func(w *takers) { w.spare.CID = "other" },
-		"the function has failed":  func(w *takers) { w.guards["u"] = StartGuard{failures: 1, notBefore: w.now.Add(time.Second)} },
+		"the function has failed":  func(w *takers) { w.guards.set("u", StartGuard{failures: 1, notBefore: w.now.Add(time.Second)}) },
 		"nobody keeps any of them": func(w *takers) { w.deps.Taker = nil },
 	} {
 		w := newTakers()

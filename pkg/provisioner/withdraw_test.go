@@ -66,3 +66,15 @@ func TestTheTimeToStartIsKnownOnceUnlessItRanBefore(t *testing.T) {
 		synctest.Wait()
 	})
 }
+
+func TestL3AStartThatAnotherClockBeganIsNotLearnt(t *testing.T) {
+	running(t, func(p *Provisioner, _ *fakeRuntime, _ *told) {
+		adopted := Key{FunctionUID: "u", CID: "00000006-000001"}
+		p.mu.Lock()
+		p.inventory.Adopt(Instance{Key: adopted, Ordered: p.deps.Now().Add(-8 * time.Second), StartBy: p.deps.Now().Add(time.Hour)})
+		p.mu.Unlock()
+		if took, first := p.Pulled(adopted); took != 0 || !first {
+			t.Errorf("took %v, first %v, want an unknown time", took, first)
+		}
+	})
+}

@@ -114,13 +114,23 @@ func checkInvariants(t *testing.T, q *Queue) {
 			}
 		}
 	}
+	each := 0
+	q.EachWaiting(func(invoke.Ticket) { each++ })
+	if each != waiting {
+		t.Fatalf("%d tickets wait, %d were seen", waiting, each)
+	}
 	if uint64(waiting) != q.arrived-q.departed {
 		t.Fatalf("%d tickets wait, the counters say %d", waiting, q.arrived-q.departed)
 	}
 	if q.waiting.len > 0 && len(q.asking) > 0 {
 		t.Fatal("a ticket that every instance takes waits while one asks")
 	}
+	var all crowd
 	for cid, in := range q.instances {
+		if !in.retired {
+			all.count(in, 1)
+			all.credits += in.credits
+		}
 		if (in.index >= 0) != (in.credits > 0) {
 			t.Fatalf("%s asks for %d and has heap index %d", cid, in.credits, in.index)
 		}
@@ -139,21 +149,38 @@ func checkInvariants(t *testing.T, q *Queue) {
 			}
 		}
 	}
+	if all != q.crowd {
+		t.Fatalf("the instances come to %+v, the queue says %+v", all, q.crowd)
+	}
 }
 
 // checkList checks one list of tickets that wait, and counts them.
 func checkList(t *testing.T, l *ticketList) (waiting int) {
 	t.Helper()
+	var on [maxAbove + 1]int // how many are on each level
 	for e := l.first; e != nil; e = e.next {
 		waiting++
 		if e.holder != nil {
 			t.Fatal("a waiting ticket has a holder")
 		}
-		if e.next != nil && (e.next.before(e) || e.next.prev != e) {
-			t.Fatal("tickets are out of order")
+		for level := range len(e.above) + 1 {
+			on[level]++
 		}
-		if e.next == nil && l.last != e {
-			t.Fatal("the list ends elsewhere")
+	}
+	for level := range len(l.above) + 1 {
+		n := 0
+		for e := l.at(level).first; e != nil; e = e.at(level).next {
+			n++
+			next := e.at(level).next
+			if next != nil && (next.before(e) || next.at(level).prev != e) {
+				t.Fatalf("tickets are out of order on level %d", level)
+			}
+			if next == nil && l.at(level).last != e {
+				t.Fatalf("level %d ends elsewhere", level)
+			}
+		}
+		if n != on[level] {
+			t.Fatalf("level %d has %d tickets, want %d", level, n, on[level])
 		}
 	}
 	if waiting != l.len {

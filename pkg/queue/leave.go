@@ -44,19 +44,15 @@ func (q *Queue) RequestLeave(cid invoke.CID, idle time.Duration, policy LeavePol
 	case idle < needed && !in.retired:
 		return LeaveAnswer{AskAgain: needed - idle}, nil
 	}
-	delete(q.instances, cid)
-	q.stopAsking(in)
+	q.remove(in)
 	return LeaveAnswer{Granted: true}, nil
 }
 
 // staying is how many instances there would be without this one. Those that
 // have not asked for work yet do not count: they may never come to work.
 func (q *Queue) staying(without *instance) int {
-	n := 0
-	for _, in := range q.instances {
-		if in != without && in.asked && !in.retired {
-			n++
-		}
+	if without != nil && without.asked && !without.retired {
+		return q.crowd.asked - 1
 	}
-	return n
+	return q.crowd.asked
 }

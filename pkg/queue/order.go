@@ -1,9 +1,39 @@
 package queue
 
-// ticketList is a list of waiting entries in order of arrival.
+import "math/bits"
+
+// ticketList is a list of waiting entries in order of arrival. New tickets belong at
+// or near the end and tickets that come back at or near the front, which costs the
+// same in a list of any length. A new owner is offered all that wait in no order at
+// all: so the list is a skip list, in which to find any place takes a number of steps
+// that grows with the logarithm of the length.
 type ticketList struct {
-	first, last *entry
-	len         int
+	ends
+	len int
+	// above are the ends of the levels over that of all entries. A quarter of each
+	// level is on the next one.
+	above []ends
+}
+
+// ends are the first and the last entry of a level.
+type ends struct{ first, last *entry }
+
+// link is an entry's place in a level.
+type link struct{ prev, next *entry }
+
+// maxAbove bounds the levels: enough for some hundred thousand tickets.
+const maxAbove = 8
+
+// linksAbove are a new entry's links to levels above the lowest. A quarter of the
+// numbers come to each further level, in no pattern.
+func linksAbove(seq uint64) []link {
+	// The finalizer of SplitMix64 makes consecutive numbers look random.
+	seq = (seq ^ seq>>30) * 0xbf58476d1ce4e5b9
+	seq = (seq ^ seq>>27) * 0x94d049bb133111eb
+	if n := min(maxAbove, bits.TrailingZeros64(seq^seq>>31)/2); n > 0 {
+		return make([]link, n)
+	}
+	return nil
 }
 
 func (e *entry) before(other *entry) bool {
@@ -13,66 +43,108 @@ func (e *entry) before(other *entry) bool {
 	return e.seq < other.seq
 }
 
-// insert puts an entry in its place. New tickets belong at or near the end
-// and tickets that come back at or near the front, so both ends are tried
-// before the walk.
-func (l *ticketList) insert(e *entry) {
-	after := l.last
-	if l.first != nil && e.before(l.first) {
-		after = nil
+// at is an entry's link to a level that it is on; 0 is the level of all entries.
+func (e *entry) at(level int) *link {
+	if level == 0 {
+		return &e.link
 	}
-	for after != nil && e.before(after) {
-		after = after.prev
-	}
-	before := l.first
-	if after != nil {
-		before = after.next
-	}
-	l.insertBefore(e, before)
+	return &e.above[level-1]
 }
 
-// insertBefore puts an entry in front of one of the list, or at the end if that
-// is nil.
-func (l *ticketList) insertBefore(e, at *entry) {
-	e.next = at
-	if at == nil {
-		e.prev, l.last = l.last, e
-	} else {
-		e.prev, at.prev = at.prev, e
+// at are the ends of a level.
+func (l *ticketList) at(level int) *ends {
+	if level == 0 {
+		return &l.ends
 	}
-	if e.prev == nil {
-		l.first = e
-	} else {
-		e.prev.next = e
+	return &l.above[level-1]
+}
+
+// insert puts an entry in its place. Both ends are tried before the search.
+func (l *ticketList) insert(e *entry) {
+	for len(l.above) < len(e.above) {
+		l.above = append(l.above, ends{})
 	}
 	l.len++
+	switch {
+	case l.last == nil || !e.before(l.last):
+		for level := range len(e.above) + 1 {
+			l.at(level).insert(e, level, l.at(level).last)
+		}
+	case e.before(l.first):
+		for level := range len(e.above) + 1 {
+			l.at(level).insert(e, level, nil)
+		}
+	default:
+		l.search(e)
+	}
+}
+
+// search puts an entry in its place, from the highest level down.
+func (l *ticketList) search(e *entry) {
+	var after *entry
+	for level := len(l.above); level >= 0; level-- {
+		next := l.at(level).following(after, level)
+		for next != nil && next.before(e) {
+			after, next = next, next.at(level).next
+		}
+		if level <= len(e.above) {
+			l.at(level).insert(e, level, after)
+		}
+	}
+}
+
+// following is what comes after an entry of a level, or the first if that is nil.
+func (s *ends) following(after *entry, level int) *entry {
+	if after == nil {
+		return s.first
+	}
+	return after.at(level).next
+}
+
+// insert puts an entry into a level after another one, or in front if that is nil.
+func (s *ends) insert(e *entry, level int, after *entry) {
+	next := s.following(after, level)
+	*e.at(level) = link{prev: after, next: next}
+	if after == nil {
+		s.first = e
+	} else {
+		after.at(level).next = e
+	}
+	if next == nil {
+		s.last = e
+	} else {
+		next.at(level).prev = e
+	}
 }
 
 // absorb moves all of another list to their places in this one.
 func (l *ticketList) absorb(other *ticketList) {
-	at := l.first
 	for e := other.first; e != nil; e = other.first {
 		other.remove(e)
-		for at != nil && at.before(e) {
-			at = at.next
-		}
-		l.insertBefore(e, at)
+		l.insert(e)
 	}
 }
 
 func (l *ticketList) remove(e *entry) {
-	if e.prev == nil {
-		l.first = e.next
-	} else {
-		e.prev.next = e.next
-	}
-	if e.next == nil {
-		l.last = e.prev
-	} else {
-		e.next.prev = e.prev
-	}
-	e.prev, e.next = nil, nil
 	l.len--
+	for level := range len(e.above) + 1 {
+		l.at(level).remove(e, level)
+	}
+}
+
+func (s *ends) remove(e *entry, level int) {
+	at := e.at(level)
+	if at.prev == nil {
+		s.first = at.next
+	} else {
+		at.prev.at(level).next = at.next
+	}
+	if at.next == nil {
+		s.last = at.prev
+	} else {
+		at.next.at(level).prev = at.prev
+	}
+	*at = link{}
 }
 
 // askHeap is a heap of asking instances, the alphabetically first CID on top.

@@ -45,6 +45,7 @@ type Queue struct {
 
 	entries   map[invoke.ID]*entry
 	instances map[invoke.CID]*instance
+	crowd     crowd
 	asking    askHeap
 
 	arrived  uint64
@@ -65,12 +66,15 @@ func New(limits Limits) *Queue {
 // entry is a ticket that the queue knows: it waits if holder is nil, and is
 // out with holder otherwise.
 type entry struct {
-	ticket     invoke.Ticket
-	seq        uint64 // breaks ties of Arrived
-	holder     *instance
-	handed     time.Time // valid while holder is set
-	withdrawn  bool      // valid while holder is set
-	prev, next *entry    // valid while holder is nil
+	ticket    invoke.Ticket
+	seq       uint64 // breaks ties of Arrived
+	holder    *instance
+	handed    time.Time // valid while holder is set
+	withdrawn bool      // valid while holder is set
+	// The links are valid while holder is nil; those above are as many as the
+	// entry has levels above the lowest.
+	link
+	above []link
 }
 
 // instance is a joined instance. It is in the heap of those that ask exactly
@@ -110,7 +114,7 @@ func (q *Queue) Offer(t invoke.Ticket, now time.Time) error {
 		return ErrFull
 	}
 	q.seq++
-	e := &entry{ticket: t, seq: q.seq}
+	e := &entry{ticket: t, seq: q.seq, above: linksAbove(q.seq)}
 	q.entries[t.ID] = e
 	q.list(e).insert(e)
 	q.arrived++
@@ -150,7 +154,9 @@ func (q *Queue) Join(cid invoke.CID, capacity int) error {
 	if _, known := q.instances[cid]; known {
 		return fmt.Errorf("%w: %s", ErrJoined, cid)
 	}
-	q.instances[cid] = &instance{cid: cid, capacity: capacity, out: make(map[invoke.ID]*entry), index: -1}
+	in := &instance{cid: cid, capacity: capacity, out: make(map[invoke.ID]*entry), index: -1}
+	q.instances[cid] = in
+	q.crowd.count(in, 1)
 	return nil
 }
 
@@ -173,7 +179,7 @@ func (q *Queue) Leave(cid invoke.CID, now time.Time) (held int) {
 			q.putBack(e)
 		}
 	}
-	delete(q.instances, cid)
+	q.remove(in)
 	return held
 }
 
@@ -184,12 +190,18 @@ func (q *Queue) Pull(cid invoke.CID, credits int, now time.Time) error {
 	if !known {
 		return fmt.Errorf("%w: %s", ErrUnknownInstance, cid)
 	}
-	in.asked = true
+	if !in.asked {
+		in.asked = true
+		if !in.retired {
+			q.crowd.asked++
+		}
+	}
 	credits = min(credits, in.capacity-in.credits-len(in.out))
 	if credits <= 0 || in.retired {
 		return nil
 	}
 	in.credits += credits
+	q.crowd.credits += credits
 	q.asked += uint64(credits)
 	if in.credits == in.capacity {
 		in.idleSince = now
@@ -218,6 +230,7 @@ func (q *Queue) Retire(cid invoke.CID) bool {
 		return false
 	}
 	q.stopAsking(in)
+	q.crowd.count(in, -1)
 	in.retired = true
 	return true
 }
@@ -279,11 +292,15 @@ func (q *Queue) handOut(e *entry, in *instance, now time.Time) {
 	q.departed++
 	in.idleSince = time.Time{}
 	in.credits--
+	q.crowd.credits--
 	if in.credits == 0 {
 		q.stopAsking(in)
 	}
 	e.holder, e.handed = in, now
 	in.out[e.ticket.ID] = e
+	if len(in.out) == 1 {
+		q.crowd.busy++ // it asked, so it is not retired
+	}
 	q.judge(&e.ticket, now)
 }
 
@@ -306,7 +323,7 @@ func (q *Queue) drop(e *entry) {
 
 // putBack makes an entry that is out wait again.
 func (q *Queue) putBack(e *entry) {
-	delete(e.holder.out, e.ticket.ID)
+	q.takeBack(e)
 	e.holder = nil
 	q.list(e).insert(e)
 	q.departed--
@@ -314,12 +331,31 @@ func (q *Queue) putBack(e *entry) {
 
 // forget removes an entry that is out.
 func (q *Queue) forget(e *entry) {
-	delete(e.holder.out, e.ticket.ID)
+	q.takeBack(e)
 	delete(q.entries, e.ticket.ID)
+}
+
+// takeBack takes an entry from its holder.
+func (q *Queue) takeBack(e *entry) {
+	in := e.holder
+	delete(in.out, e.ticket.ID)
+	if len(in.out) == 0 && !in.retired {
+		q.crowd.busy--
+	}
+}
+
+// remove removes an instance that holds nothing.
+func (q *Queue) remove(in *instance) {
+	q.stopAsking(in)
+	if !in.retired {
+		q.crowd.count(in, -1)
+	}
+	delete(q.instances, in.cid)
 }
 
 // stopAsking takes back what an instance asked for.
 func (q *Queue) stopAsking(in *instance) {
+	q.crowd.credits -= in.credits
 	in.credits, in.idleSince = 0, time.Time{}
 	if in.index >= 0 {
 		heap.Remove(&q.asking, in.index)

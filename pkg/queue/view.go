@@ -1,6 +1,10 @@
 package queue
 
-import "time"
+import (
+	"time"
+
+	"github.com/windlass-dev/windlass/pkg/invoke"
+)
 
 // View is what a queue looks like at one moment.
 type View struct {
@@ -35,21 +39,49 @@ func (q *Queue) View(now time.Time) View {
 		Departed:    q.departed,
 		Asked:       q.asked,
 		NewestFirst: q.turn.newestFirst,
-	}
-	for _, in := range q.instances {
-		if in.retired {
-			continue
-		}
-		v.Instances++
-		v.Asking += in.credits
-		if len(in.out) > 0 {
-			v.Busy++
-		}
+		Instances:   q.crowd.all,
+		Asking:      q.crowd.credits,
+		Busy:        q.crowd.busy,
 	}
 	if first := q.oldest(); first != nil {
 		v.OldestWait = max(0, now.Sub(first.ticket.Arrived))
 	}
 	return v
+}
+
+// crowd is what the instances that are not retired come to. It is kept as they
+// change, since it is asked for more often than it may cost to look at all of them.
+type crowd struct {
+	all int
+	// asked are those that have ever asked for work, and busy those that hold a
+	// ticket.
+	asked, busy int
+	// credits is how many tickets they ask for.
+	credits int
+}
+
+// count adds an instance that asks for nothing at the moment, or takes it away.
+func (c *crowd) count(in *instance, n int) {
+	c.all += n
+	if in.asked {
+		c.asked += n
+	}
+	if len(in.out) > 0 {
+		c.busy += n
+	}
+}
+
+// EachWaiting calls see with every ticket that waits, in the order of arrival of each
+// lane.
+func (q *Queue) EachWaiting(see func(invoke.Ticket)) {
+	for e := q.waiting.first; e != nil; e = e.next {
+		see(e.ticket)
+	}
+	for _, l := range q.lanes {
+		for e := l.first; e != nil; e = e.next {
+			see(e.ticket)
+		}
+	}
 }
 
 // Waiting is how many tickets wait.

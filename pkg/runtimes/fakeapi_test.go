@@ -32,6 +32,7 @@ type fakeAPI struct {
 	polled      chan struct{} // one for each call of next
 	results     chan posted
 	connections atomic.Int64
+	clients     chan string // how the client named itself, for each call of next
 	// asked has one for each request for the assignment, and assignments takes
 	// the answers; an empty one is 410.
 	asked       chan struct{}
@@ -47,7 +48,7 @@ func newFakeAPI(t *testing.T) *fakeAPI {
 
 func unstartedAPI(t *testing.T) *fakeAPI {
 	t.Helper()
-	api := &fakeAPI{events: make(chan event, 1000), polled: make(chan struct{}, 1000), results: make(chan posted, 1000),
+	api := &fakeAPI{events: make(chan event, 1000), polled: make(chan struct{}, 1000), clients: make(chan string, 1000), results: make(chan posted, 1000),
 		asked: make(chan struct{}, 1000), assignments: make(chan string, 1)}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /2018-06-01/runtime/invocation/next", api.next)
@@ -79,6 +80,7 @@ func (api *fakeAPI) env() []string {
 
 func (api *fakeAPI) next(w http.ResponseWriter, r *http.Request) {
 	api.polled <- struct{}{}
+	api.clients <- r.Header.Get("Windlass-Client")
 	select {
 	case e := <-api.events:
 		h := w.Header()

@@ -202,6 +202,24 @@ func TestFourCallsRunAtATime(t *testing.T) {
 	})
 }
 
+func TestS13AShimNamesItselfTheSameOnAllItsConnections(t *testing.T) {
+	names := map[string]bool{}
+	eachLanguage(t, func(t *testing.T, runtime v1alpha1.RuntimeName) {
+		api := newFakeAPI(t)
+		startLambda(t, api, runtime, "app.handler", "AWS_LAMBDA_MAX_CONCURRENCY=4")
+		name := receive(t, "the first call of next", api.clients)
+		for range 3 {
+			if another := receive(t, "a call of next", api.clients); another != name {
+				t.Errorf("it calls itself %q and %q", name, another)
+			}
+		}
+		if len(name) < 32 || names[name] {
+			t.Errorf("%q is no name that nobody can guess", name)
+		}
+		names[name] = true
+	})
+}
+
 func TestTwoHundredCallsUseOneConnection(t *testing.T) {
 	eachLanguage(t, func(t *testing.T, runtime v1alpha1.RuntimeName) {
 		api := newFakeAPI(t)

@@ -28,11 +28,11 @@ func place(lang language, r Request, module, work string) (dir string, err error
 	}
 	given, err := filepath.Abs(r.Code.Path)
 	if err != nil {
-		return "", fmt.Errorf("runtimes: code.path %q: %w", r.Code.Path, err)
+		return "", fmt.Errorf("code.path %q: %w", r.Code.Path, err)
 	}
 	info, err := os.Stat(given)
 	if err != nil {
-		return "", fmt.Errorf("runtimes: code.path %s cannot be read: %w: give the path of a folder or of a file in it", given, err)
+		return "", fmt.Errorf("code.path %s cannot be read: %w: give the path of a folder or of a file in it", given, err)
 	}
 	dir = given
 	if !info.IsDir() {
@@ -45,7 +45,7 @@ func place(lang language, r Request, module, work string) (dir string, err error
 			return dir, nil
 		}
 	}
-	return "", fmt.Errorf("runtimes: handler %q needs the module %s, but %s holds none of %s: correct the handler or code.path",
+	return "", fmt.Errorf("handler %q needs the module %s, but %s holds none of %s: correct the handler or code.path",
 		r.Handler, module, dir, strings.Join(names, ", "))
 }
 
@@ -54,12 +54,12 @@ func writeShims(dir, folder string) error {
 	from := path.Join("shims", folder)
 	entries, err := shims.ReadDir(from)
 	if err != nil {
-		return fmt.Errorf("runtimes: the shims of %s are not embedded: %w", folder, err)
+		return fmt.Errorf("the shims of %s are not embedded: %w", folder, err)
 	}
 	for _, entry := range entries {
 		source, err := shims.ReadFile(path.Join(from, entry.Name()))
 		if err != nil {
-			return fmt.Errorf("runtimes: the shim %s is not embedded: %w", entry.Name(), err)
+			return fmt.Errorf("the shim %s is not embedded: %w", entry.Name(), err)
 		}
 		if err := writeFile(filepath.Join(dir, entry.Name()), source); err != nil {
 			return err
@@ -76,16 +76,16 @@ func writeFile(name string, content []byte) (err error) {
 	}
 	dir := filepath.Dir(name)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("runtimes: the work directory cannot be written: %w", err)
+		return fmt.Errorf("the work directory cannot be written: %w", err)
 	}
 	f, err := os.CreateTemp(dir, ".write-*")
 	if err != nil {
-		return fmt.Errorf("runtimes: the work directory cannot be written: %w", err)
+		return fmt.Errorf("the work directory cannot be written: %w", err)
 	}
 	defer func() {
 		if err != nil {
 			_ = os.Remove(f.Name())
-			err = fmt.Errorf("runtimes: writing %s: %w", name, err)
+			err = fmt.Errorf("writing %s: %w", name, err)
 		}
 	}()
 	if _, err = f.Write(content); err != nil {
@@ -102,7 +102,7 @@ func writeFile(name string, content []byte) (err error) {
 func localModule(handler, module, name string) error {
 	if module == "" || name == "" || strings.Contains(module, `\`) ||
 		!filepath.IsLocal(filepath.FromSlash(module)) || slices.Contains(strings.Split(module, "/"), "") {
-		return fmt.Errorf("runtimes: handler %q is not of the form module.function, such as app.handler", handler)
+		return fmt.Errorf("handler %q is not of the form module.function, such as app.handler", handler)
 	}
 	return nil
 }

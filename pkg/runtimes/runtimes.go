@@ -73,7 +73,7 @@ func Launch(r Request) (Launched, error) {
 	}
 	work, err := filepath.Abs(r.WorkDir)
 	if err != nil {
-		return Launched{}, fmt.Errorf("runtimes: the work directory %q: %w", r.WorkDir, err)
+		return Launched{}, fmt.Errorf("the work directory %q: %w", r.WorkDir, err)
 	}
 	dir, err := place(lang, r, module, work)
 	if err != nil {
@@ -104,7 +104,7 @@ func Launch(r Request) (Launched, error) {
 func check(r Request) (language, v1alpha1.Protocol, error) {
 	lang, ok := languages[r.Runtime]
 	if !ok {
-		return language{}, "", fmt.Errorf("runtimes: there is no runtime %q: use %s or %s, or a command of your own",
+		return language{}, "", fmt.Errorf("there is no runtime %q: use %s or %s, or a command of your own",
 			r.Runtime, v1alpha1.RuntimePython3, v1alpha1.RuntimeNodeJS)
 	}
 	protocol := r.Protocol
@@ -112,14 +112,14 @@ func check(r Request) (language, v1alpha1.Protocol, error) {
 		protocol = v1alpha1.ProtocolLambdaRuntime
 	}
 	if protocol != v1alpha1.ProtocolLambdaRuntime && protocol != v1alpha1.ProtocolHTTP {
-		return language{}, "", fmt.Errorf("runtimes: the runtime %s does not speak the protocol %q: use %s or %s",
+		return language{}, "", fmt.Errorf("the runtime %s does not speak the protocol %q: use %s or %s",
 			r.Runtime, protocol, v1alpha1.ProtocolLambdaRuntime, v1alpha1.ProtocolHTTP)
 	}
 	if r.Code == nil || (r.Code.Inline == "") == (r.Code.Path == "") {
-		return language{}, "", fmt.Errorf("runtimes: the runtime %s needs code: give either code.inline or code.path", r.Runtime)
+		return language{}, "", fmt.Errorf("the runtime %s needs code: give either code.inline or code.path", r.Runtime)
 	}
 	if r.WorkDir == "" {
-		return language{}, "", errors.New("runtimes: the work directory is missing")
+		return language{}, "", errors.New("the work directory is missing")
 	}
 	return lang, protocol, nil
 }
@@ -128,7 +128,7 @@ func check(r Request) (language, v1alpha1.Protocol, error) {
 func lookPath(program, remedy string) (string, error) {
 	found, err := exec.LookPath(program)
 	if err != nil {
-		return "", fmt.Errorf("runtimes: %s is not on PATH: %s", program, remedy)
+		return "", fmt.Errorf("%s is not on PATH: %s", program, remedy)
 	}
 	return filepath.Abs(found)
 }

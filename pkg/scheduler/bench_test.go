@@ -26,7 +26,7 @@ func (sink) Retire(string)         {}
 func (sink) Dismiss()              {}
 
 // benchWorld is a scheduler without Run whose node never fills up.
-func benchWorld(b *testing.B, functions int, changes ...func(*v1alpha1.Function)) (*world, []*v1alpha1.Function) {
+func benchWorld(b testing.TB, functions int, changes ...func(*v1alpha1.Function)) (*world, []*v1alpha1.Function) {
 	config := defaults()
 	config.node = 1 << 40
 	w := newWorld(b, config)
@@ -126,17 +126,21 @@ func BenchmarkScrape(b *testing.B) {
 	}
 	b.Run("never called", func(b *testing.B) { measure(b, func(*world, *v1alpha1.Function, int) {}) })
 	b.Run("with an idle instance", func(b *testing.B) {
-		measure(b, func(w *world, fn *v1alpha1.Function, n int) {
-			useOnce(b, w, fn, n)
-			f := w.scheduler.lookup(string(fn.UID))
-			f.spend(coldstart.Durations{coldstart.Ready: time.Second})
-			f.reports.hear("c", report{resident: 1 << 23}, false)
-		})
+		measure(b, func(w *world, fn *v1alpha1.Function, n int) { useAndHear(b, w, fn, n) })
 	})
 }
 
+// useAndHear lets a function be called once by an instance whose start was timed and
+// whose agent has reported.
+func useAndHear(b testing.TB, w *world, fn *v1alpha1.Function, n int) {
+	useOnce(b, w, fn, n)
+	f := w.scheduler.lookup(string(fn.UID))
+	f.spend(coldstart.Durations{coldstart.Ready: time.Second})
+	f.reports.hear("c", report{resident: 1 << 23}, false)
+}
+
 // useOnce lets a function be called once by an instance that stays.
-func useOnce(b *testing.B, w *world, fn *v1alpha1.Function, n int) {
+func useOnce(b testing.TB, w *world, fn *v1alpha1.Function, n int) {
 	f := w.scheduler.lookup(string(fn.UID))
 	id := idOf(n)
 	w.scheduler.offer(&offerStream{gateway: "g:1"}, &wirev1.Ticket{
@@ -224,4 +228,59 @@ func (w *world) dispose(b *testing.B, functions []*v1alpha1.Function) {
 	}
 	w.runtime.forget()
 	w.scheduler.tick()
+}
+
+// BenchmarkTickOfFullNodes is one tick with 1,000 functions whose calls wait and find no
+// room on 1,000 nodes: where nothing can make room; with five instances on each node that
+// are idle and may not go yet; and with such as were told to go and take their time. ms/tick
+// and MB/tick are what a tick takes and allocates.
+func BenchmarkTickOfFullNodes(b *testing.B) {
+	const nodes, functions, idle = 1000, 1000, 5000
+	measure := func(b *testing.B, idle int, evictAfter time.Duration) {
+		config := defaults()
+		config.node, config.nodes, config.CreateRate = 50, nodes, 0
+		config.NoRoomPatience, config.EvictAfter = time.Hour, evictAfter
+		if idle > 0 {
+			config.node = int64(100 * idle / nodes)
+		}
+		w := newWorld(b, config)
+		others := make([]*v1alpha1.Function, idle)
+		for i := range others {
+			others[i] = newTestFunction("idle" + strconv.Itoa(i))
+		}
+		w.register(others)
+		for n, fn := range others {
+			useOnce(b, w, fn, functions+n)
+			if n%1000 == 999 {
+				w.scheduler.tick()
+			}
+		}
+		w.runtime.forget()
+		list := make([]*v1alpha1.Function, functions)
+		for i := range list {
+			list[i] = newTestFunction("f" + strconv.Itoa(i))
+		}
+		w.register(list)
+		stream := &offerStream{gateway: "g:1"}
+		for n, fn := range list {
+			id := idOf(n)
+			w.scheduler.offer(stream, &wirev1.Ticket{InvocationId: id[:], FunctionUid: string(fn.UID), RemainingNs: int64(time.Hour)})
+		}
+		w.scheduler.tick()
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		b.ReportAllocs()
+		for b.Loop() {
+			w.scheduler.tick()
+		}
+		runtime.ReadMemStats(&after)
+		if n := len(w.scheduler.active); n < functions {
+			b.Fatalf("%d functions are active, want %d", n, functions)
+		}
+		b.ReportMetric(b.Elapsed().Seconds()*1000/float64(b.N), "ms/tick")
+		b.ReportMetric(float64(after.TotalAlloc-before.TotalAlloc)/float64(b.N)/1e6, "MB/tick")
+	}
+	b.Run("nothing idle", func(b *testing.B) { measure(b, 0, time.Second) })
+	b.Run("idle, and may not go", func(b *testing.B) { measure(b, idle, time.Hour) })
+	b.Run("idle, and told to go", func(b *testing.B) { measure(b, idle, time.Nanosecond) })
 }

@@ -9,7 +9,7 @@ import (
 // and still have the time to: nothing is decided until then. Those that did not
 // say it in time do not count any more.
 func (s *Scheduler) awaitsHello(f *function, counts *provisioner.Counts) bool {
-	if counts.Awaited > 0 && s.deps.Now().UnixNano() < f.helloBy.Load() {
+	if by := f.helloBy.Load(); counts.Awaited > 0 && by != nil && s.deps.Now().Before(*by) {
 		return true
 	}
 	counts.Creating -= counts.Awaited

@@ -162,7 +162,7 @@ func TestDeletedFunctionLeavesNothingBehind(t *testing.T) {
 		w.expectCounts(fn, provisioner.Counts{})
 		w.ticks(3)
 		w.started(fn, 0)
-		if len(w.scheduler.functions)+len(w.scheduler.active) != 0 {
+		if len(w.scheduler.all())+len(w.scheduler.active) != 0 {
 			t.Error("the function is still known")
 		}
 		w.scheduler.record(f, func(m *metrics, key invoke.FunctionKey) { m.refused(key, invoke.RefusedNoCapacity, 1) }) // a stream that was slow

@@ -253,10 +253,7 @@ func (c *chaos) expectNobodyIsAsleep() {
 	for _, f := range c.scheduler.all() {
 		counts, waiting := c.instances.Count(f.uid), f.broker.View().Waiting
 		tooFew := *f.term.Load() != none && counts.Created+counts.Creating < int(f.current().Spec.Scaling.Min)
-		c.scheduler.mu.Lock()
-		_, active := c.scheduler.active[f]
-		c.scheduler.mu.Unlock()
-		if !active && (waiting > 0 || tooFew || f.missed()) {
+		if !c.scheduler.awake(f) && (waiting > 0 || tooFew || f.missed()) {
 			c.t.Fatalf("%s is asleep with %d waiting and %+v", f.uid, waiting, counts)
 		}
 	}
@@ -271,7 +268,7 @@ type need struct {
 
 // node is the only node.
 func (c *chaos) node() nodepick.Node {
-	nodes, _ := c.instances.Candidates(newTestFunction("any"))
+	nodes := c.instances.Candidates(newTestFunction("any")).Nodes
 	return nodes[0]
 }
 
@@ -310,8 +307,8 @@ func (c *chaos) finish() {
 	}
 	synctest.Wait()
 	s := c.scheduler
-	if n := len(s.functions) + len(s.active) + len(s.gateways); n != 0 {
-		c.t.Errorf("left: %d functions, %d of them active, %d gateways", len(s.functions), len(s.active), len(s.gateways))
+	if n := len(s.all()) + len(s.active) + len(s.gateways.of); n != 0 {
+		c.t.Errorf("left: %d functions, %d of them active, %d gateways", len(s.all()), len(s.active), len(s.gateways.of))
 	}
 	if left := c.node().Requested; left.MilliCPU != 0 {
 		c.t.Errorf("%+v is still requested", left)

@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"cmp"
+	"slices"
 	"sync"
 	"time"
 
@@ -30,7 +31,7 @@ func (ch *chronicle) keep(s *Scheduler, c *considered) {
 			Floor:      c.floor(),
 			Placed:     history.Place(s.nodesOf(c.ordered.Keys)),
 			NoRoom:     c.ordered.NoRoom,
-			MakingRoom: c.function.evicted != nil,
+			MakingRoom: len(c.function.reserved) > 0,
 		},
 	}
 	ch.mu.Lock()
@@ -48,6 +49,8 @@ func (c *considered) floor() history.Floor {
 		f.Of = history.FloorSchedule
 	case c.upkeep.Awaited >= f.Instances:
 		f.Of = history.FloorAwaited
+	case c.upkeep.Asked >= f.Instances && int(c.fn.Spec.Scaling.Min) < f.Instances:
+		f.Of = history.FloorAsked
 	default:
 		f.Of = history.FloorSpec
 	}
@@ -102,7 +105,11 @@ func (s *Scheduler) Account(key invoke.FunctionKey) (history.Account, bool) {
 		// It is so new that Run has not heard of it.
 		return history.Account{Namespace: key.Namespace, Name: key.Name, Scheduler: s.config.ID, Decisions: []history.Told{}}, true
 	}
-	return s.account(f, fn, history.DefaultBounds().PerFunction), true
+	a := s.account(f, fn, history.DefaultBounds().PerFunction)
+	if a.Served {
+		a.LastFailure = f.lastFailure()
+	}
+	return a, true
 }
 
 // account tells of the last n decisions on a function.
@@ -131,10 +138,10 @@ const (
 
 // Latest tells of the last decision on each function that was decided on in the last
 // minute, which all are that have calls or are getting instances; at most 1,000, the
-// last one first.
+// last one first. Functions that cannot run are told of for as long as that is so.
 func (s *Scheduler) Latest() history.Latest {
 	uids, more := s.chronicle.recent(s.deps.Now().Add(-latestAge), latestFunctions)
-	latest := history.Latest{Scheduler: s.config.ID, Functions: []history.Account{}, More: more}
+	latest := history.Latest{Scheduler: s.config.ID, Functions: []history.Account{}, Broken: s.broken(latestFunctions), More: more}
 	for _, uid := range uids {
 		if f := s.lookup(uid); f != nil {
 			if a := s.account(f, f.current(), 1); a.Served {
@@ -145,11 +152,30 @@ func (s *Scheduler) Latest() history.Latest {
 	return latest
 }
 
+// broken are the functions that cannot run, at most n.
+func (s *Scheduler) broken(n int) []history.Broken {
+	var all []history.Broken
+	for _, f := range s.all() {
+		why, _, failing := s.deps.Instances.Failing(f.uid)
+		if !failing || s.deps.Instances.Count(f.uid).Created > 0 {
+			continue
+		}
+		if _, served := s.serves(f); served {
+			fn := f.current()
+			all = append(all, history.Broken{Namespace: fn.Namespace, Name: fn.Name, Reason: why.Code})
+		}
+	}
+	slices.SortFunc(all, func(a, b history.Broken) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	return all[:min(len(all), n)]
+}
+
 // servedSince is when the slot was taken over; zero if it was not.
 func (f *function) servedSince() time.Time {
 	by := f.helloBy.Load()
-	if by == 0 {
+	if by == nil {
 		return time.Time{}
 	}
-	return time.Unix(0, by).Add(-helloTime).UTC()
+	return by.Add(-helloTime).UTC()
 }

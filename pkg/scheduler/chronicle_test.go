@@ -7,9 +7,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
 	"github.com/windlass-dev/windlass/pkg/fpcs"
 	"github.com/windlass-dev/windlass/pkg/fpcs/history"
 	"github.com/windlass-dev/windlass/pkg/invoke"
@@ -58,15 +60,31 @@ func TestWhatWasDecidedIsToldWithWhatBecameOfIt(t *testing.T) {
 		w.ticks(3)
 		a := w.account()
 		w.expectTold(a,
-			"ordered 1: FirstInstance: |placed on node n",
-			"ordered 2 (wanted 4): BurstBeforeFirst: |5 calls wait|1 starting|placed on node n (2); 2 not placed: node n: 100m CPU requested, 0m of 300m free",
-			"ordered none (wanted 2): BurstBeforeFirst: |2 not placed: node n",
+			"+1 instance (FirstInstance): |→ node n",
+			"+2 of 4 instances (BurstBeforeFirst): |5 waiting|1 starting|→ node n (2); 2 not placed: 1 node: 1 short of CPU (an instance requests 100m, a node has at most 0m free)",
+			"+0 of 2 instances (BurstBeforeFirst): |2 not placed: 1 node: 1 short of CPU",
 		)
 		if last, _ := a.Last(); last.Times != 2 || last.Until.Sub(last.At) != w.scheduler.config.Tick || last.At.Before(began) {
 			t.Errorf("the last was decided %d times from %v until %v", last.Times, last.At, last.Until)
 		}
 		if a.Calls != 5 || a.Instances != 0 || a.Problem != "" {
 			t.Errorf("told: %+v", a)
+		}
+	})
+}
+
+func TestA10FunctionsThatCannotRunAreToldForAsLongAsThatIsSo(t *testing.T) {
+	inWorld(t, defaults(), func(w *world) {
+		fn, g := w.put("f"), w.gateway("g:1")
+		w.put("healthy")
+		g.offer(fn, 1)
+		w.runtime.end(keyOf(string(fn.UID), w.started(fn, 1)[0].CID), "exited with status 3")
+		w.ticks(1)
+		time.Sleep(10 * latestAge)
+		synctest.Wait()
+		want := []history.Broken{{Namespace: "ns", Name: "f", Reason: v1alpha1.ReasonStartFailed}}
+		if got := w.scheduler.Latest(); !slices.Equal(got.Broken, want) || len(got.Functions) != 0 {
+			t.Errorf("long after its last decision is told: %+v", got)
 		}
 	})
 }
@@ -79,6 +97,34 @@ func TestWhatKeepsAFunctionFromStartingIsTold(t *testing.T) {
 		w.ticks(1)
 		if a := w.account(); !strings.Contains(a.Problem, v1alpha1.ReasonStartFailed) {
 			t.Errorf("the problem is %q", a.Problem)
+		}
+	})
+}
+
+func TestA3TheLastFailureIsToldUntilTheFunctionIsAnother(t *testing.T) {
+	inWorld(t, defaults(), func(w *world) {
+		fn, g := w.put("f", minInstances(1)), w.gateway("g:1")
+		w.ticks(1)
+		a := w.ready(w.started(fn, 1)[0])
+		if last := w.account().LastFailure; last != nil {
+			t.Errorf("before any: %+v", last)
+		}
+		a.goodbye(wirev1.Goodbye_REASON_FUNCTION_ENDED, "the function exited with status 3")
+		a.closeSend()
+		want := &history.Failure{At: time.Now().UTC(), Code: v1alpha1.ReasonFunctionExited, Detail: "the function exited with status 3; its last log lines:\nlast words"}
+		if diff := cmp.Diff(want, w.account().LastFailure); diff != "" {
+			t.Errorf("told (-want +got):\n%s", diff)
+		}
+		// An instance that ends as it should is no failure, and more of them are the same function.
+		w.ticks(1)
+		fn = w.put("f", minInstances(1), maxInstances(3))
+		g.offer(fn, 1)
+		if w.account().LastFailure == nil {
+			t.Error("it is forgotten, though it is the same program")
+		}
+		w.put("f", generation(2))
+		if last := w.account().LastFailure; last != nil {
+			t.Errorf("of another program: %+v", last)
 		}
 	})
 }
@@ -124,9 +170,11 @@ func TestWhatAsksForTheLeastInstancesIsTold(t *testing.T) {
 			{Start: "0 0 * * *", Duration: metav1.Duration{Duration: 12 * time.Hour}, TimeZone: "UTC", Min: 3},
 		}
 	}
+	waitedFor := func(fn *v1alpha1.Function) { fn.AskStart(time.Now().Add(time.Minute)) }
 	for want, changes := range map[string][]func(*v1alpha1.Function){
-		"ordered 2: BelowMin: |scaling.min asks for at least 2|placed on node n (2)":      {minInstances(2)},
-		"ordered 3: BelowMin: |scaling.schedule asks for at least 3|placed on node n (3)": {minInstances(2), scheduled},
+		"+2 instances (BelowMin): |scaling.min asks for at least 2|→ node n (2)":      {minInstances(2)},
+		"+3 instances (BelowMin): |scaling.schedule asks for at least 3|→ node n (3)": {minInstances(2), scheduled},
+		"+1 instance (BelowMin): |deploy --wait asks for at least 1|→ node n":         {waitedFor},
 	} {
 		inWorld(t, defaults(), func(w *world) {
 			w.put("f", changes...)
@@ -145,7 +193,7 @@ func TestWhatWasWithdrawnIsTold(t *testing.T) {
 			withdrawn: []provisioner.Key{{CID: "1"}, {CID: "2"}},
 		}
 		w.scheduler.chronicle.keep(w.scheduler, c)
-		w.expectTold(w.account(), "withdrew 2: Surplus: |3 starting")
+		w.expectTold(w.account(), "-2 instances (Surplus): |3 starting")
 	})
 }
 

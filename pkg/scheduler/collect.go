@@ -1,9 +1,11 @@
 package scheduler
 
 import (
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
 
 	"github.com/windlass-dev/windlass/pkg/ownership"
 	"github.com/windlass-dev/windlass/pkg/provisioner/spare"
@@ -34,22 +36,41 @@ func tell(ch chan<- prometheus.Metric, s series, value float64, labels ...string
 	ch <- prometheus.MustNewConstMetric(s.desc, s.kind, value, labels...)
 }
 
+// The labels that series of a function have beside its name and namespace. All functions
+// share them.
+var (
+	creatingLabel = newLabel("state", "creating")
+	busyLabel     = newLabel("state", "busy")
+	idleLabel     = newLabel("state", "idle")
+	leavingLabel  = newLabel("state", "leaving")
+	stageLabels   = func() (labels [coldstart.NumStages]*dto.LabelPair) {
+		for stage := range labels {
+			labels[stage] = newLabel("stage", coldstart.Stage(stage).String())
+		}
+		return labels
+	}()
+)
+
 // collectFunction tells of one function: of one that was never called, no more than
 // that nothing is there.
 func (c stateCollector) collectFunction(ch chan<- prometheus.Metric, f *function) {
 	key := f.current().Key()
 	counts, view, known := c.s.deps.Instances.Count(f.uid), f.broker.View(), f.reading()
-	value := func(s series, value float64, labels ...string) {
-		tell(ch, s, value, append([]string{key.Namespace, key.Name}, labels...)...)
+	own := []*dto.LabelPair{newLabel("function", key.Name), newLabel("namespace", key.Namespace)}
+	value := func(s series, value float64) { ch <- newSample(s, value, own) }
+	by := func(s series, label *dto.LabelPair, value float64) {
+		ch <- newSample(s, value, slices.Concat(own, []*dto.LabelPair{label}))
 	}
 	busy := min(view.Busy, counts.Created)
 	value(queuedSeries, float64(view.Waiting))
-	value(oldestSeries, view.OldestWait.Seconds())
-	value(newestFirstSeries, number(view.NewestFirst))
-	value(instancesSeries, float64(counts.Creating), "creating")
-	value(instancesSeries, float64(busy), "busy")
-	value(instancesSeries, float64(counts.Created-busy), "idle")
-	value(instancesSeries, float64(counts.Leaving), "leaving")
+	if view.Arrived > 0 {
+		value(oldestSeries, view.OldestWait.Seconds())
+		value(newestFirstSeries, number(view.NewestFirst))
+	}
+	by(instancesSeries, creatingLabel, float64(counts.Creating))
+	by(instancesSeries, busyLabel, float64(busy))
+	by(instancesSeries, idleLabel, float64(counts.Created-busy))
+	by(instancesSeries, leavingLabel, float64(counts.Leaving))
 	if known.means.Execution > 0 {
 		value(executionSeries, known.means.Execution.Seconds())
 	}
@@ -73,13 +94,13 @@ func (c stateCollector) collectFunction(ch chan<- prometheus.Metric, f *function
 	known.agents.collect(value)
 	if known.stages != nil {
 		for stage, took := range known.stages {
-			value(stageSecondsSeries, took.Seconds(), coldstart.Stage(stage).String())
+			by(stageSecondsSeries, stageLabels[stage], took.Seconds())
 		}
 	}
 }
 
 // collect tells of them as long as they stand.
-func (t terms) collect(value func(s series, value float64, labels ...string), now time.Time) {
+func (t terms) collect(value func(s series, value float64), now time.Time) {
 	if !t.stand(now) {
 		value(requiredSeries, 0)
 		return

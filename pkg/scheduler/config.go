@@ -38,13 +38,12 @@ type Config struct {
 	// Decider is the algorithm of functions that name none, as fpcs.ByName
 	// knows it.
 	Decider string
-	// NoRoomPatience is how long a call waits for room on a node while its
-	// function has no instance at all.
+	// NoRoomPatience is how long nothing may move on the nodes until calls are
+	// refused that wait for room while their function has no instance at all.
 	NoRoomPatience time.Duration
 	// EvictAfter is how long an instance must have been idle before it may
-	// be retired to make room for a function that has none. Longer than
-	// NoRoomPatience, it makes calls be refused although there is an idle
-	// instance.
+	// be retired to make room for another function. For one that has none, an
+	// instance may go earlier that became idle after the call had come.
 	EvictAfter time.Duration
 	// CreateRate is how many instances are ordered in a second in the long
 	// run, and CreateBurst how many at once; namespaces share them. 0 means
@@ -107,7 +106,7 @@ type Keeper interface {
 // Instances are what the scheduler orders and hears of. It is implemented by
 // provisioner.Provisioner.
 type Instances interface {
-	Order(fn *v1alpha1.Function, term invoke.Term, n int) provisioner.Ordered
+	OrderOn(fn *v1alpha1.Function, term invoke.Term, n int, place func() (node string, ok bool)) []provisioner.Key
 	Adopt(fn *v1alpha1.Function)
 	Release(uid string)
 	Check(key provisioner.Key, token string) (provisioner.Instance, error)
@@ -116,17 +115,22 @@ type Instances interface {
 	Pulled(key provisioner.Key) (took time.Duration, first bool)
 	Progress(key provisioner.Key) provisioner.Progress
 	Leaving(key provisioner.Key, within time.Duration)
-	Broken(key provisioner.Key, detail string, within time.Duration)
+	Broken(key provisioner.Key, code, detail string, within time.Duration)
 	StartFailed(key provisioner.Key, code, reason string)
 	Stop(key provisioner.Key)
 	Withdraw(uid string, n int) []provisioner.Key
-	Forgive(uid string)
+	Reconcile() (mended int)
+	ReconcilePods(served []*v1alpha1.Function) (mended int)
+	Forgive(uid, revision string)
 	Forget(uid string)
 	Has(key provisioner.Key) bool
 	Count(uid string) provisioner.Counts
+	Outdated(uid, revision string) int
+	Connected() map[provisioner.Key]bool
 	Instances(uid string) []provisioner.Instance
 	Nodes() []provisioner.NodeLoad
-	Candidates(fn *v1alpha1.Function) ([]nodepick.Node, []nodepick.Rejection)
+	Placed(list []provisioner.Placed) []provisioner.Placed
+	Candidates(fn *v1alpha1.Function) nodepick.Candidates
 	Requests(fn *v1alpha1.Function) nodepick.Amount
 	Failing(uid string) (why provisioner.StartFailure, retryAfter time.Duration, failing bool)
 	Recognize(proof string) (provisioner.Instance, error)

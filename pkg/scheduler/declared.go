@@ -47,13 +47,13 @@ var (
 	queuedSeries = readGauge("windlass_scheduler_queued",
 		"Calls that wait for an instance.", "namespace", "function")
 	oldestSeries = readGauge("windlass_scheduler_oldest_wait_seconds",
-		"How long the first waiting call has waited.", "namespace", "function")
+		"How long the first waiting call has waited. Absent if the function was never called.", "namespace", "function")
 	newestFirstSeries = readGauge("windlass_scheduler_newest_first",
-		"1 while the newest call is served first, since the queue is hopeless; otherwise 0.", "namespace", "function")
+		"1 while the newest call is served first, since the queue is hopeless; otherwise 0. Absent if the function was never called.", "namespace", "function")
 	instancesSeries = readGauge("windlass_scheduler_instances",
 		"Instances by state: creating, busy, idle or leaving.", "namespace", "function", "state")
 	silentSeries = readGauge("windlass_scheduler_agents_silent",
-		"Instances whose agents were there and have no stream now, and which are not known to have ended. Absent for a function of which no instance has asked for a call.", "namespace", "function")
+		"Instances whose agents were there and have no stream now, and which are not known to have ended. Absent for a function whose instances have never asked for a call.", "namespace", "function")
 	backedOffSeries = readGauge("windlass_scheduler_instances_backed_off",
 		"Idle instances that say less often that they are there, having waited in vain.", "namespace", "function")
 	pullsSeries = readCounter("windlass_scheduler_pulls_total",
@@ -68,6 +68,8 @@ var (
 		"Mean of the times that the last instances took from their order until they asked for work; absent if unknown.", "namespace", "function")
 	refusedDecl = Metrics.Counter("windlass_scheduler_refused_total",
 		"Calls that were refused, when they came or while they waited, by reason.", "namespace", "function", "reason")
+	unheardDecl = Metrics.Counter("windlass_scheduler_refusals_unheard_total",
+		"Refusals of waiting calls that did not reach their gateway, by why: it has no stream here, or has not taken what was sent before. It offers the calls again, so they are refused later.", "why")
 )
 
 // Decisions on a function and what became of them.
@@ -83,7 +85,7 @@ var (
 	orderedSeries = readCounter("windlass_scheduler_instances_ordered_total",
 		"Instances that were ordered.", "namespace", "function")
 	deferredSeries = readCounter("windlass_scheduler_orders_deferred_total",
-		"Decisions to create instances of which none could be created at that tick, since the rate was used up.", "namespace", "function")
+		"Decisions to create instances that could not create any at that tick, since --create-qps was used up.", "namespace", "function")
 	sparesTakenSeries = readCounter("windlass_scheduler_spares_taken_total",
 		"Spare instances of warm pools that became the function's.", "namespace", "function")
 	startedSeries = readCounter("windlass_scheduler_instances_started_total",
@@ -142,6 +144,8 @@ var (
 		"Highest epoch of the slots that the scheduler serves, which rises whenever it gains one; 0 if it serves none.")
 	orphanSeries = readGauge("windlass_scheduler_orphan",
 		"1 while etcd does not confirm that the scheduler owns its slots, else 0.")
+	reconciledDecl = Metrics.Counter("windlass_reconciled_total",
+		"Differences between what the scheduler believed and what was there, which no event explained within two looks, and which were mended, by kind: instance (in the inventory, and unknown to the runtime), pod (in the runtime's book and not in the cluster, or the other way round), stream (an instance connected, and noted as not, or the other way round), activity (a function at rest though calls wait) or ticket (a waiting call of a gateway that has no stream). None in health, but for pods that were being created as their scheduler was replaced, and for calls that waited at a gateway that was killed or cut off.", "kind")
 	sparesSeries = readGauge("windlass_scheduler_spare_instances",
 		"Spare instances of the scheduler's warm pools by state: starting, ready or leaving.", "namespace", "runtime", "state")
 	nodeInstancesSeries = readGauge("windlass_scheduler_node_instances",

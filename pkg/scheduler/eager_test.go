@@ -14,7 +14,7 @@ func TestACallBringsADecisionBeforeTheTickIfTheDeciderAskedForIt(t *testing.T) {
 			inWorld(t, defaults(), func(w *world) {
 				fn, g := w.put("f", decidedBy(decider)), w.gateway("g:1")
 				f := w.scheduler.lookup(string(fn.UID))
-				decided := func() int64 {
+				decided := func() time.Time {
 					synctest.Wait()
 					f.mu.Lock()
 					defer f.mu.Unlock()

@@ -1,134 +1,192 @@
 package scheduler
 
 import (
-	"slices"
+	"math"
 	"time"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
+	"github.com/windlass-dev/windlass/pkg/provisioner/spare"
 	"github.com/windlass-dev/windlass/pkg/queue"
 )
 
 // evictGrace is how long an idle instance has to go once it was let go.
 const evictGrace = 10 * time.Second
 
-// idleness is what one tick knows of idle instances. It is gathered when it is
-// first asked for, once for all functions that lack room.
-type idleness struct {
+// crowd is what one tick knows of instances that could make room. It is gathered when
+// it is first asked for, once for all functions that lack room.
+type crowd struct {
 	gathered bool
 	idle     []nodepick.Idle
 	whose    []idleInstance // of the same index in idle
-	// used is what each namespace's instances request, in thousandths of a core;
-	// nil until somebody asks.
-	used map[string]int64
+	gone     []bool
+	// clearings are by where the functions that ask may run.
+	clearings map[string]*nodepick.Clearing
+	// used is what each namespace's instances request, in thousandths of a core, and
+	// total the sum.
+	used  map[string]int64
+	total int64
 }
 
+// idleInstance is an instance that may go: an idle one of a function, or a spare one,
+// which is of none.
 type idleInstance struct {
+	key      provisioner.Key
 	function *function
-	cid      invoke.CID
 }
 
-// makeRoom evicts the longest idle instance whose node an instance of a function then
-// fits on (FPCSch IV-C). It evicts no other until that one is gone and another order
-// found no room still. It tells whether room is being made.
+// spareGroup is the group of spare instances, which is no namespace's name.
+const spareGroup = "*spare"
+
+// makeRoom reserves room for instances of a function that found none, and lets idle
+// instances of others go so that it comes free (FPCSch IV-C): spare ones as many as
+// are needed, others for one instance at a time.
 //
-// A function without any instance takes from whom it may. One that has some, and is
-// only slower for want of more, takes from others of its namespace; and from other
-// namespaces as long as its own has less than an equal share of what the functions
-// of this scheduler use. Otherwise a namespace that calls much would push aside,
-// instance by instance, what others keep for their next call.
-func (s *Scheduler) makeRoom(f *function, known *idleness, hasSome bool) bool {
-	if f.evicted != nil {
-		if !s.deps.Instances.Has(*f.evicted) {
-			f.evicted = nil
+// A function without any instance takes from whom it may, as soon as an instance of
+// another has become idle after its own call came. One that has some, and is only
+// slower for want of more, takes what was idle for EvictAfter: of others of its
+// namespace, and of other namespaces as long as its own has less than an equal share
+// of what the functions of this scheduler use. Otherwise a namespace that calls much
+// would push aside, instance by instance, what others keep for their next call.
+func (s *Scheduler) makeRoom(c *considered, known *crowd) {
+	f, want := c.function, s.deps.Instances.Requests(c.fn)
+	for missing := c.missing(); len(f.reserved) < missing; {
+		ask := nodepick.Ask{Want: want, Group: spareGroup, IdleFor: s.config.EvictAfter}
+		if s.deps.Runtimes != nil && s.reserve(c, known, ask) {
+			continue
 		}
-		return true
+		if len(f.reserved) > 0 || !c.starved() && c.snapshot.Waiting() == 0 {
+			return
+		}
+		ask.Group = ""
+		switch {
+		case c.starved():
+			ask.Waited = c.snapshot.OldestWait
+		case !known.underShare(c.fn, want):
+			ask.Group = c.fn.Namespace
+		}
+		if !s.reserve(c, known, ask) {
+			return
+		}
 	}
-	if !known.gathered {
-		s.gather(known)
-	}
-	beneficiary := f.current()
-	nodes, _ := s.deps.Instances.Candidates(beneficiary)
-	want := s.deps.Instances.Requests(beneficiary)
-	everybodys := !hasSome || s.underShare(beneficiary, known, want)
+}
+
+// reserve reserves room for one instance of a function, if what it asks for can be had
+// now or once others have gone.
+func (s *Scheduler) reserve(c *considered, known *crowd, ask nodepick.Ask) bool {
+	where := c.function.place()
 	for {
-		idle, index := known.among(func(in idleInstance) bool {
-			return in.function != f && (everybodys || in.function.current().Namespace == beneficiary.Namespace)
-		})
-		i := nodepick.Evict(nodes, idle, want)
-		if i < 0 {
+		node, out, ok := s.clearing(where, c.fn, known).Find(ask)
+		if !ok {
 			return false
 		}
-		chosen, idleFor := known.take(index[i])
-		if s.evict(chosen, idleFor, "made room for "+beneficiary.Key().String()) {
-			f.evicted = &provisioner.Key{FunctionUID: chosen.function.uid, CID: chosen.cid}
+		for _, i := range out {
+			frees := known.whose[i].function != c.function && s.evict(known.whose[i], known.idle[i], c.fn)
+			known.gone[i] = true
+			for _, clearing := range known.clearings {
+				clearing.Gone(i, frees)
+			}
+			ok = ok && frees
+		}
+		if ok {
+			s.rooms.hold(c.function, node, ask.Want)
+			for _, clearing := range known.clearings {
+				clearing.Reserve(node, ask.Want)
+			}
 			return true
 		}
 	}
 }
 
-// gather lists the idle instances of all functions.
-func (s *Scheduler) gather(known *idleness) {
-	known.gathered = true
-	for _, f := range s.all() {
-		if s.deps.Instances.Count(f.uid).Created == 0 {
-			continue
+// clearing is where the instances of a function may run, as it will be once all that
+// was told to go has gone.
+func (s *Scheduler) clearing(where string, fn *v1alpha1.Function, known *crowd) *nodepick.Clearing {
+	c := known.clearings[where]
+	if c == nil {
+		nodes := s.site(where, fn).Nodes()
+		for i := range nodes {
+			nodes[i].Requested = nodes[i].Requested.Minus(s.rooms.freed[nodes[i].Name])
 		}
-		idle := f.broker.LongestIdle(s.evictPolicy(f))
-		if len(idle) == 0 {
-			continue
+		c = nodepick.NewClearing(nodes, known.idle)
+		for i, gone := range known.gone {
+			if gone {
+				c.Gone(i, false) // it is among those that were told to go
+			}
 		}
-		instances := make(map[invoke.CID]provisioner.Instance)
-		for _, in := range s.deps.Instances.Instances(f.uid) {
-			instances[in.CID] = in
+		known.clearings[where] = c
+	}
+	return c
+}
+
+// gather looks at all instances: which may go, what each namespace uses, and on which
+// nodes something is moving.
+func (s *Scheduler) gather(known *crowd) {
+	now := s.deps.Now()
+	*known = crowd{gathered: true, clearings: make(map[string]*nodepick.Clearing), used: make(map[string]int64)}
+	s.rooms.placed = s.deps.Instances.Placed(s.rooms.placed[:0])
+	for list := s.rooms.placed; len(list) > 0; {
+		n := 1
+		for n < len(list) && list[n].FunctionUID == list[0].FunctionUID {
+			n++
 		}
-		for _, candidate := range idle {
-			if in, there := instances[candidate.CID]; there {
-				known.idle = append(known.idle, nodepick.Idle{Node: in.Node, Requests: in.Requests, For: candidate.Idle})
-				known.whose = append(known.whose, idleInstance{f, candidate.CID})
+		s.gatherOf(known, list[:n], now)
+		list = list[n:]
+	}
+	known.gone = make([]bool, len(known.idle))
+}
+
+// gatherOf looks at the instances of one function, or of one pool.
+func (s *Scheduler) gatherOf(known *crowd, list []provisioner.Placed, now time.Time) {
+	uid, created := list[0].FunctionUID, 0
+	_, pool := spare.PoolOf(uid)
+	f := s.lookup(uid)
+	for _, in := range list {
+		if in.State != provisioner.Created {
+			s.rooms.moves.touch(in.Node, now)
+		}
+		switch {
+		case in.State == provisioner.Leaving:
+		case pool:
+			// They go before any that has a function, the oldest first.
+			known.add(in, nil, spareGroup, math.MaxInt64/2+now.Sub(in.Ordered))
+		case f != nil:
+			created++
+		}
+	}
+	if f == nil || created == 0 {
+		return
+	}
+	fn := f.current()
+	cost := max(1, s.deps.Instances.Requests(fn).MilliCPU) * int64(created)
+	known.used[fn.Namespace] += cost
+	known.total += cost
+	if f.broker.Waiting() > 0 {
+		return
+	}
+	policy := s.evictPolicy(f)
+	policy.IdleFor = 1
+	for _, idle := range f.broker.LongestIdle(policy) {
+		for _, in := range list {
+			if in.CID == idle.CID && in.State == provisioner.Created {
+				known.add(in, f, fn.Namespace, idle.Idle)
+				s.rooms.moves.touch(in.Node, now.Add(-idle.Idle))
+				break
 			}
 		}
 	}
 }
 
-// take returns an idle instance and forgets it.
-func (k *idleness) take(i int) (idleInstance, time.Duration) {
-	chosen, idle := k.whose[i], k.idle[i].For
-	k.whose = slices.Delete(k.whose, i, i+1)
-	k.idle = slices.Delete(k.idle, i, i+1)
-	return chosen, idle
-}
-
-// among are the idle instances that are eligible, and which they are.
-func (k *idleness) among(eligible func(idleInstance) bool) (idle []nodepick.Idle, index []int) {
-	for i, in := range k.whose {
-		if eligible(in) {
-			idle, index = append(idle, k.idle[i]), append(index, i)
-		}
-	}
-	return idle, index
+func (k *crowd) add(in provisioner.Placed, f *function, group string, idle time.Duration) {
+	k.idle = append(k.idle, nodepick.Idle{Node: in.Node, Requests: in.Requests, For: idle, Group: group})
+	k.whose = append(k.whose, idleInstance{in.Key, f})
 }
 
 // underShare tells whether a namespace would have no more than an equal share with
 // one more instance.
-func (s *Scheduler) underShare(fn *v1alpha1.Function, known *idleness, want nodepick.Amount) bool {
-	if known.used == nil {
-		known.used = make(map[string]int64)
-		for _, f := range s.all() {
-			if counts := s.deps.Instances.Count(f.uid); counts.Created+counts.Creating > 0 {
-				g := f.current()
-				cost := max(1, s.deps.Instances.Requests(g).MilliCPU)
-				known.used[g.Namespace] += cost * int64(counts.Created+counts.Creating)
-			}
-		}
-	}
-	total := int64(0)
-	for _, used := range known.used {
-		total += used
-	}
-	return known.used[fn.Namespace]+max(1, want.MilliCPU) <= total/int64(max(1, len(known.used)))
+func (k *crowd) underShare(fn *v1alpha1.Function, want nodepick.Amount) bool {
+	return k.used[fn.Namespace]+max(1, want.MilliCPU) <= k.total/int64(max(1, len(k.used)))
 }
 
 // evictPolicy is when an instance of a function may be made to leave for another
@@ -137,22 +195,31 @@ func (s *Scheduler) evictPolicy(f *function) queue.EvictPolicy {
 	return evictPolicy(f.current(), s.upkeepNow(f), s.config.EvictAfter)
 }
 
-// evict retires an instance for another function's, unless it is needed after all.
-func (s *Scheduler) evict(chosen idleInstance, idle time.Duration, reason string) bool {
-	g := chosen.function
-	if !s.retire(chosen, s.evictPolicy(g), reason) {
-		return false
+// evict lets an instance go for a function's, unless it has been needed since it was
+// looked at.
+func (s *Scheduler) evict(chosen idleInstance, idle nodepick.Idle, beneficiary *v1alpha1.Function) bool {
+	reason := "made room for " + beneficiary.Key().String()
+	if g := chosen.function; g == nil {
+		s.removeSpares([]provisioner.Instance{{Key: chosen.key}})
+		s.deps.Log.Info("removing a spare instance", "cid", chosen.key.CID, "node", idle.Node, "reason", reason)
+	} else {
+		policy := s.evictPolicy(g)
+		policy.IdleFor = idle.For
+		if !s.retire(g, chosen.key.CID, policy, reason) {
+			return false
+		}
+		g.note(instanceEvicted, 1)
+		s.deps.Log.Info("evicted an idle instance", "function", g.current().Key().String(), "cid", chosen.key.CID, "reason", reason, "idle", idle.For)
 	}
-	g.note(instanceEvicted, 1)
-	s.deps.Log.Info("evicted an idle instance", "function", g.current().Key().String(), "cid", chosen.cid, "reason", reason, "idle", idle)
+	s.rooms.leave(chosen.key, idle.Node, idle.Requests, s.deps.Now())
 	return true
 }
 
 // retire lets an idle instance go if the policy allows it still.
-func (s *Scheduler) retire(chosen idleInstance, policy queue.EvictPolicy, reason string) bool {
-	if !chosen.function.broker.Evict(chosen.cid, policy, reason) {
+func (s *Scheduler) retire(f *function, cid invoke.CID, policy queue.EvictPolicy, reason string) bool {
+	if !f.broker.Evict(cid, policy, reason) {
 		return false
 	}
-	s.deps.Instances.Leaving(keyOf(chosen.function.uid, chosen.cid), evictGrace)
+	s.deps.Instances.Leaving(keyOf(f.uid, cid), evictGrace)
 	return true
 }

@@ -2,6 +2,8 @@ package scheduler
 
 import (
 	"context"
+	"errors"
+	"sync"
 	"time"
 
 	"google.golang.org/grpc"
@@ -11,31 +13,51 @@ import (
 	"github.com/windlass-dev/windlass/pkg/peers"
 )
 
-// forwardWithin is how long the owner may take to be reached, or leave unread what
-// it is sent. The gateway's next messages wait that long.
-const forwardWithin = time.Second
+const (
+	// forwardWithin is how long the owner may take to be reached, or leave unread
+	// what it is sent, and forwardPause how long one that did not is left alone.
+	forwardWithin = time.Second
+	forwardPause  = time.Second
+	// forwardBuffer bounds the messages that wait to be passed on to one owner. More
+	// are refused, so that the gateway offers their tickets again.
+	forwardBuffer = 16
+)
 
 // A gateway that cannot reach the owner, or does not know it yet, offers its
 // tickets to another scheduler, which passes them on. What was passed on is not
 // passed on again, so no message can travel in circles.
 
 // forwards are the streams by which one gateway's tickets are passed on. Only the
-// goroutine that serves the gateway uses them.
+// goroutine that serves the gateway uses them, which waits for none of them.
 type forwards struct {
+	ctx       context.Context
 	scheduler *Scheduler
 	from      *offerStream
-	streams   map[string]*forward // by the owner's address
+	owners    map[string]*forward // by address
 	pending   map[string]*wirev1.OfferRequest
+	running   sync.WaitGroup
+	hangUp    context.CancelFunc
 }
 
+// forward passes tickets on to one owner.
 type forward struct {
-	conn   *grpc.ClientConn
-	stream grpc.BidiStreamingClient[wirev1.OfferRequest, wirev1.OfferReply]
-	hangUp context.CancelFunc
+	scheduler *Scheduler
+	from      *offerStream
+	addr      string
+	requests  chan *wirev1.OfferRequest
+	// The rest is of its goroutine. Without a stream, none is opened before
+	// notBefore.
+	stream    grpc.BidiStreamingClient[wirev1.OfferRequest, wirev1.OfferReply]
+	hangUp    func()
+	notBefore time.Time
 }
 
-func newForwards(s *Scheduler, from *offerStream) *forwards {
-	return &forwards{scheduler: s, from: from, streams: make(map[string]*forward), pending: make(map[string]*wirev1.OfferRequest)}
+func newForwards(ctx context.Context, s *Scheduler, from *offerStream) *forwards {
+	ctx, hangUp := context.WithCancel(ctx)
+	return &forwards{
+		ctx: ctx, hangUp: hangUp, scheduler: s, from: from,
+		owners: make(map[string]*forward), pending: make(map[string]*wirev1.OfferRequest),
+	}
 }
 
 // to is what is to be passed on to an address with the next flush.
@@ -50,25 +72,71 @@ func (f *forwards) to(addr string) *wirev1.OfferRequest {
 
 // flush passes on what is pending. What cannot be passed on is refused, so that
 // the gateway offers it again.
-func (f *forwards) flush(ctx context.Context) {
+func (f *forwards) flush() {
 	for addr, request := range f.pending {
 		delete(f.pending, addr)
-		one, err := f.open(ctx, addr)
-		if err == nil {
-			stalled := time.AfterFunc(forwardWithin, one.hangUp)
-			err = one.stream.Send(request)
-			stalled.Stop()
+		owner := f.owners[addr]
+		if owner == nil {
+			owner = &forward{scheduler: f.scheduler, from: f.from, addr: addr, requests: make(chan *wirev1.OfferRequest, forwardBuffer)}
+			f.owners[addr] = owner
+			f.running.Go(func() { owner.run(f.ctx) })
 		}
-		if err != nil {
-			f.scheduler.deps.Log.Warn("tickets could not be passed on to the owner", "gateway", f.from.gateway, "owner", addr, "err", err)
-			f.close(addr)
-			f.refuse(request)
+		select {
+		case owner.requests <- request:
+		default:
+			owner.refuse(request)
 		}
 	}
 }
 
+// close ends all streams.
+func (f *forwards) close() {
+	f.hangUp()
+	f.running.Wait()
+}
+
+// run passes on until ctx ends. While an owner cannot be reached, what is meant for it
+// is refused at once: the wait is paid once in a pause, and not by each message.
+func (f *forward) run(ctx context.Context) {
+	defer f.disconnect()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case request := <-f.requests:
+			if err := f.pass(ctx, request); err != nil {
+				f.refuse(request)
+			}
+		}
+	}
+}
+
+var errLeftAlone = errors.New("scheduler: the owner could not be reached just now")
+
+func (f *forward) pass(ctx context.Context, request *wirev1.OfferRequest) error {
+	now := f.scheduler.deps.Now
+	if f.stream == nil && now().Before(f.notBefore) {
+		return errLeftAlone
+	}
+	begun, fresh := now(), f.stream == nil
+	err := f.connect(ctx)
+	if err == nil {
+		stalled := time.AfterFunc(forwardWithin, f.hangUp)
+		err = f.stream.Send(request)
+		stalled.Stop()
+	}
+	if err != nil {
+		f.disconnect()
+		if fresh || now().Sub(begun) >= forwardWithin {
+			f.notBefore = now().Add(forwardPause) // it did not just hang up
+		}
+		f.scheduler.deps.Log.Warn("tickets could not be passed on to the owner", "gateway", f.from.gateway, "owner", f.addr, "err", err)
+	}
+	return err
+}
+
 // refuse lets the gateway offer again what could not be passed on.
-func (f *forwards) refuse(request *wirev1.OfferRequest) {
+func (f *forward) refuse(request *wirev1.OfferRequest) {
 	for _, t := range request.GetOffers() {
 		if id, err := invoke.IDFromBytes(t.GetInvocationId()); err == nil {
 			f.from.refuse(id, notOwner)
@@ -76,28 +144,39 @@ func (f *forwards) refuse(request *wirev1.OfferRequest) {
 	}
 }
 
-// open is the stream to an address, which is opened if it is not there.
-func (f *forwards) open(ctx context.Context, addr string) (*forward, error) {
-	if one := f.streams[addr]; one != nil {
-		return one, nil
+// connect opens the stream if it is not there.
+func (f *forward) connect(ctx context.Context) error {
+	if f.stream != nil {
+		return nil
 	}
-	conn, err := peers.Dial(addr, f.scheduler.deps.Schedulers)
+	conn, err := peers.Dial(f.addr, f.scheduler.deps.Schedulers)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	ctx, hangUp := context.WithCancel(ctx)
-	one := &forward{conn: conn, hangUp: hangUp}
-	f.streams[addr] = one
-	limit := time.AfterFunc(forwardWithin, hangUp)
+	ctx, cancel := context.WithCancel(ctx)
+	f.hangUp = func() {
+		cancel()
+		_ = conn.Close()
+	}
+	limit := time.AfterFunc(forwardWithin, cancel)
 	defer limit.Stop()
-	if one.stream, err = wirev1.NewSchedulerClient(conn).Offer(ctx); err != nil {
-		return nil, err
+	stream, err := wirev1.NewSchedulerClient(conn).Offer(ctx)
+	if err != nil {
+		return err
 	}
-	if err := one.stream.Send(&wirev1.OfferRequest{Gateway: f.from.gateway, Forwarded: true}); err != nil {
-		return nil, err
+	if err := stream.Send(&wirev1.OfferRequest{Gateway: f.from.gateway, Forwarded: true}); err != nil {
+		return err
 	}
-	go f.from.passBack(one.stream)
-	return one, nil
+	f.stream = stream
+	go f.from.passBack(stream)
+	return nil
+}
+
+func (f *forward) disconnect() {
+	if f.hangUp != nil {
+		f.hangUp()
+	}
+	f.stream, f.hangUp = nil, nil
 }
 
 // passBack passes the owner's refusals back to the gateway until the stream ends.
@@ -110,19 +189,5 @@ func (o *offerStream) passBack(stream grpc.BidiStreamingClient[wirev1.OfferReque
 		for _, refusal := range reply.GetRefusals() {
 			o.put(refusal)
 		}
-	}
-}
-
-func (f *forwards) close(addr string) {
-	if one := f.streams[addr]; one != nil {
-		one.hangUp()
-		_ = one.conn.Close()
-		delete(f.streams, addr)
-	}
-}
-
-func (f *forwards) closeAll() {
-	for addr := range f.streams {
-		f.close(addr)
 	}
 }

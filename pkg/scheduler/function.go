@@ -8,6 +8,7 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/estimate"
 	"github.com/windlass-dev/windlass/pkg/fpcs"
+	"github.com/windlass-dev/windlass/pkg/fpcs/history"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/ownership"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
@@ -33,9 +34,9 @@ type function struct {
 	// changes under handover only.
 	term     atomic.Pointer[invoke.Term]
 	handover sync.Mutex
-	// helloBy is when instances that were taken over must have said hello, in
-	// nanoseconds since 1970; see helloTime.
-	helloBy atomic.Int64
+	// helloBy is when instances that were taken over must have said hello; nil if
+	// none were. See helloTime.
+	helloBy atomic.Pointer[time.Time]
 
 	happenings happenings
 
@@ -43,13 +44,20 @@ type function struct {
 	// spec is replaced, never changed, and rev is its revision.
 	spec *v1alpha1.Function
 	rev  string
+	// revSince is since when this scheduler knows of that revision.
+	revSince time.Time
+	// startedRev is the last revision of which an instance has started.
+	startedRev string
 	// executions and starts are how long the last ones took.
 	executions, starts estimate.LastN
 	// memory is what the last decision asked to remember, and decided when that
-	// was, in nanoseconds since 1970; 0 if there was none.
+	// was; zero if there was none.
 	memory  fpcs.Memory
-	decided int64
-	keeper  *upkeep.Keeper
+	decided time.Time
+	// eagerFrom is from when on the decider wants to be asked as soon as a call
+	// comes; zero if the next tick is soon enough.
+	eagerFrom time.Time
+	keeper    *upkeep.Keeper
 	// where is whereOf the function.
 	where string
 	// settled is how many instances there were when etcd was last there; -1
@@ -58,6 +66,8 @@ type function struct {
 	// lost counts the instances that ended while they were needed, since
 	// the last tick.
 	lost int
+	// failure is how an instance of the present revision failed last, or nil.
+	failure *history.Failure
 	// peak is the most instances at a time.
 	peak int
 	// terms are those of the last decision.
@@ -69,19 +79,16 @@ type function struct {
 	// spent is what the starts of instances took; nil if there was none.
 	spent *coldstart.Durations
 
-	// eagerFrom is from when on, in nanoseconds since 1970, the decider wants to be
-	// asked as soon as a call comes; 0 if the next tick is soon enough.
-	eagerFrom atomic.Int64
-	// active says that the next tick looks at the function.
-	active atomic.Bool
+	// news says that something happened since a tick last began to look at the
+	// function, so that the next one looks at it.
+	news atomic.Bool
 	// blocked says that the last order had no effect: until another one has,
 	// only ticks try again.
 	blocked atomic.Bool
 	// noRoom is why the last order found no node; empty if it did.
 	noRoom atomic.Pointer[string]
-	// evicted is the instance that was evicted to make room for this
-	// function, until an order after its end. Only Run's goroutine uses it.
-	evicted *provisioner.Key
+	// reserved is room that is kept for the function. Only Run's goroutine uses it.
+	reserved []reservation
 	// alarm lets a tick look at the function when its upkeep changes. Only Run's
 	// goroutine uses it.
 	alarm alarm.Alarm[*function]
@@ -99,6 +106,7 @@ func newFunction(fn *v1alpha1.Function, config Config, now func() time.Time) *fu
 		broker:     broker.New(limits, now),
 		spec:       fn,
 		rev:        fn.Revision(),
+		revSince:   now(),
 		settled:    -1,
 		executions: *estimate.NewLastN(config.Executions),
 		starts:     *estimate.NewLastN(config.Executions),
@@ -118,10 +126,14 @@ func (f *function) current() *v1alpha1.Function {
 }
 
 // update replaces the function and returns what it was.
-func (f *function) update(fn *v1alpha1.Function) (old *v1alpha1.Function) {
+func (f *function) update(fn *v1alpha1.Function, now time.Time) (old *v1alpha1.Function) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	was := f.rev
 	old, f.spec, f.rev = f.spec, fn, fn.Revision()
+	if f.rev != was {
+		f.failure, f.revSince = nil, now
+	}
 	f.keeper, f.where = newKeeper(fn, f.keeper), whereOf(fn)
 	return old
 }
@@ -133,9 +145,85 @@ func (f *function) revision() string {
 	return f.rev
 }
 
+// revisionSince is since when this scheduler knows of the function as it is now.
+func (f *function) revisionSince() time.Time {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.revSince
+}
+
+// failed notes how an instance failed, unless it was of another revision.
+func (f *function) failed(why provisioner.StartFailure, now time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if why.Revision == f.rev {
+		f.failure = &history.Failure{At: now.UTC(), Code: why.Code, Detail: invoke.Excerpt(why.String())}
+	}
+}
+
+// lastFailure is how an instance of the function as it is now failed last, or nil.
+func (f *function) lastFailure() *history.Failure {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.failure
+}
+
+// startedOf notes that an instance of a revision has started.
+func (f *function) startedOf(revision string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.startedRev = revision
+}
+
+// hasStarted tells whether an instance of the function as it is now has.
+func (f *function) hasStarted() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.startedRev == f.rev
+}
+
 // loseOne notes that an instance ended while it was needed.
 func (f *function) loseOne() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.lost++
+}
+
+// functions are those that the scheduler knows, by UID. Every call looks its function
+// up, which must not wait for what is done with others; who adds or removes one holds
+// the scheduler's lock.
+type functions struct{ byUID sync.Map }
+
+// of is a function, or nil.
+func (fs *functions) of(uid string) *function {
+	f, _ := fs.byUID.Load(uid)
+	one, _ := f.(*function)
+	return one
+}
+
+func (fs *functions) add(f *function) { fs.byUID.Store(f.uid, f) }
+
+func (fs *functions) remove(uid string) { fs.byUID.Delete(uid) }
+
+func (fs *functions) all() (list []*function) {
+	fs.byUID.Range(func(_, f any) bool {
+		list = append(list, f.(*function))
+		return true
+	})
+	return list
+}
+
+// awake tells whether the next tick looks at a function.
+func (s *Scheduler) awake(f *function) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, active := s.active[f]
+	return active
+}
+
+// missed tells whether an instance was lost that no tick has seen.
+func (f *function) missed() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.lost > 0
 }

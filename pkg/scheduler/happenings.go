@@ -5,6 +5,7 @@ import (
 	"time"
 
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	"github.com/windlass-dev/windlass/pkg/invoke"
 )
 
 // maxHappenings bounds what is kept for one function. Of more, the oldest are
@@ -35,6 +36,7 @@ type numbered struct {
 // add notes that something happened. What happens again and again is counted,
 // and is news each time.
 func (h *happenings) add(what happening, now time.Time) {
+	what.message = invoke.Excerpt(what.message)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.next++

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"slices"
 	"strings"
@@ -29,6 +30,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/ownership"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
+	"github.com/windlass-dev/windlass/pkg/reconcile"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -44,7 +46,9 @@ type world struct {
 	registry  *prometheus.Registry
 	keeper    *fakeKeeper
 	log       *logBuffer
-	client    wirev1.SchedulerClient
+	// broken is how many differences the test has brought about, by kind.
+	broken map[string]float64
+	client wirev1.SchedulerClient
 	// stop ends Run and waits for it.
 	stop func()
 }
@@ -54,6 +58,8 @@ type worldConfig struct {
 	// node is what the only node can hold, in thousandths of a core. Every
 	// instance of an ordinary function requests 100.
 	node int64
+	// nodes is how many such nodes there are; 0 means one.
+	nodes int
 	// shared says that instances outlive the scheduler, which is at self:1.
 	shared bool
 	// runtimes, if there are any, may have warm pools.
@@ -94,6 +100,7 @@ func inWorld(t *testing.T, config worldConfig, body func(w *world)) {
 		}()
 		synctest.Wait()
 		body(w)
+		w.expectReconciled()
 	})
 }
 
@@ -114,19 +121,24 @@ func newWorld(t testing.TB, config worldConfig) *world {
 		keeper:  newFakeKeeper(),
 	}
 	log := slog.New(slog.NewTextHandler(w.log, nil))
-	deps := provisioner.Deps{Runtime: w.runtime, Witness: w.runtime, Now: time.Now, Log: log}
+	deps := provisioner.Deps{Runtime: w.runtime, Witness: w.runtime, Book: w.runtime, Surveyor: w.runtime, Now: time.Now, Log: log}
 	if config.shared {
 		config.ID = "self"
+		// Which function adopted instances are of, the fake does not know.
+		deps.Book, deps.Surveyor = nil, nil
 		deps.Shared, deps.Verify = w.runtime, func(provisioner.Key, string) error { return nil }
 	}
 	if config.runtimes != nil {
 		config.ID = "self"
 		deps.Taker, deps.Identify, deps.Verify = w.runtime, w.runtime.identify, w.runtime.verify
 	}
-	w.instances = provisioner.New(
-		provisioner.Config{Nodes: []nodepick.Node{{Name: "n", Allocatable: nodepick.Amount{MilliCPU: config.node, Memory: 1 << 50}}}},
-		deps,
-	)
+	nodes := []nodepick.Node{{Name: "n", Allocatable: nodepick.Amount{MilliCPU: config.node, Memory: 1 << 50}}}
+	for i := 1; i < config.nodes; i++ {
+		n := nodes[0]
+		n.Name += fmt.Sprint(i)
+		nodes = append(nodes, n)
+	}
+	w.instances = provisioner.New(provisioner.Config{Nodes: nodes}, deps)
 	var registry prometheus.Registerer
 	if !config.untold {
 		registry = w.registry
@@ -364,7 +376,9 @@ type fakeRuntime struct {
 	// existing are those that somebody else has started.
 	existing []provisioner.Existing
 	released []string
-	pods     fakePods
+	// strays exist, and are not in its book.
+	strays reconcile.Set[provisioner.Key]
+	pods   fakePods
 	// progress is how far starts have come: when they were created and sandboxed.
 	progress map[provisioner.Key][2]time.Time
 }
@@ -417,17 +431,49 @@ func (r *fakeRuntime) Stop(uid string, cid invoke.CID) {
 	}
 }
 
+func (r *fakeRuntime) Instances() []provisioner.Key {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Collect(maps.Keys(r.alive))
+}
+
+func (r *fakeRuntime) Survey([]*v1alpha1.Function) (found reconcile.Difference[provisioner.Key]) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	found.Unknown = maps.Clone(r.strays)
+	return found
+}
+
+// stray lets these exist and nobody know of them.
+func (r *fakeRuntime) stray(keys ...provisioner.Key) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.strays = reconcile.SetOf(keys...)
+}
+
+func (r *fakeRuntime) Strike(provisioner.Key) {}
+
+// vanish ends an instance without a word.
+func (r *fakeRuntime) vanish(key provisioner.Key) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.alive, key)
+}
+
 func (r *fakeRuntime) Exits() <-chan provisioner.Exit { return r.exits }
 
 // end ends an instance, once.
-func (r *fakeRuntime) end(key provisioner.Key, reason string) {
+func (r *fakeRuntime) end(key provisioner.Key, reason string) { r.fail(key, "", reason) }
+
+// fail ends an instance for a reason with a code.
+func (r *fakeRuntime) fail(key provisioner.Key, code, reason string) {
 	r.mu.Lock()
 	ended, alive := r.alive[key]
 	delete(r.alive, key)
 	r.mu.Unlock()
 	if alive {
 		close(ended)
-		r.exits <- provisioner.Exit{FunctionUID: key.FunctionUID, CID: key.CID, Reason: reason, LogTail: []string{"last words"}}
+		r.exits <- provisioner.Exit{FunctionUID: key.FunctionUID, CID: key.CID, Code: code, Reason: reason, LogTail: []string{"last words"}}
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 // the scheduler is real; gateways and agents take no time.
 type neighbours struct {
 	*world
+	gateway          *offerStream
 	start, execution time.Duration
 	next             uint64
 
@@ -64,7 +65,7 @@ func (n *neighbours) call(fn *v1alpha1.Function) {
 	n.mu.Lock()
 	n.offered[id] = call{fn.Namespace, time.Now()}
 	n.mu.Unlock()
-	n.scheduler.offer(&offerStream{gateway: "g:1", refusals: make(chan *wirev1.Refusal, 1)}, &wirev1.Ticket{
+	n.scheduler.offer(n.gateway, &wirev1.Ticket{
 		InvocationId: id[:], FunctionUid: string(fn.UID), RemainingNs: int64(time.Minute),
 	})
 }
@@ -76,6 +77,8 @@ func (n *neighbours) begin(specs []provisioner.InstanceSpec) {
 			f := n.scheduler.lookup(string(spec.Function.UID))
 			key := keyOf(f.uid, spec.CID)
 			_ = f.broker.Join(spec.CID, 1, instance{n, f, spec.CID})
+			stream := newLine(n.scheduler, key, 1)
+			n.scheduler.streams.enter(&stream)
 			n.instances.Connect(key)
 			n.instances.Pulled(key)
 			_ = f.broker.Pull(spec.CID, 1)
@@ -130,7 +133,9 @@ func quiet(t *testing.T, noise int) (p99 time.Duration, calls int, deferred floa
 		n := &neighbours{
 			world: w, start: time.Second, execution: 50 * time.Millisecond,
 			offered: make(map[invoke.ID]call), took: make(map[string][]time.Duration),
+			gateway: &offerStream{gateway: "g:1", refusals: make(chan *wirev1.Refusal, 1)},
 		}
+		w.scheduler.gateways.enter(n.gateway)
 		n.run(15*time.Second, noise)
 		took := n.took["quiet"]
 		slices.Sort(took)

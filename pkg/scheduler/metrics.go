@@ -20,22 +20,30 @@ type metrics struct {
 	ticks, lags, starts prometheus.Histogram
 	stages              [coldstart.NumStages]prometheus.Observer
 	gained, lost        prometheus.Counter
+	reconciled          *prometheus.CounterVec
+	// Refusals that found no stream of their gateway, and such as it did not take.
+	unreached, untaken prometheus.Counter
 }
 
 func newMetrics(reg prometheus.Registerer, s *Scheduler) *metrics {
 	if reg == nil {
 		return nil
 	}
-	stages, moves := stageDecl.Vec(), slotMovesDecl.Vec()
+	stages, moves, unheard := stageDecl.Vec(), slotMovesDecl.Vec(), unheardDecl.Vec()
 	m := &metrics{
 		decisions: decisionsDecl.Vec(), failures: failedDecl.Vec(), refusals: refusedDecl.Vec(),
 		ticks: ticksDecl.New(), lags: lagDecl.New(), starts: coldStartDecl.New(),
-		gained: moves.WithLabelValues("gained"), lost: moves.WithLabelValues("lost"),
+		reconciled: reconciledDecl.Vec(),
+		gained:     moves.WithLabelValues("gained"), lost: moves.WithLabelValues("lost"),
+		unreached: unheard.WithLabelValues("no stream"), untaken: unheard.WithLabelValues("not taken"),
 	}
 	for stage := range coldstart.NumStages {
 		m.stages[stage] = stages.WithLabelValues(stage.String())
 	}
-	reg.MustRegister(m.decisions, m.failures, m.refusals, m.ticks, m.lags, m.starts, stages, moves, stateCollector{s})
+	for _, l := range s.levels {
+		m.reconciled.WithLabelValues(l.kind)
+	}
+	reg.MustRegister(m.decisions, m.failures, m.refusals, m.ticks, m.lags, m.starts, stages, moves, unheard, m.reconciled, stateCollector{s})
 	return m
 }
 
@@ -71,6 +79,27 @@ func (m *metrics) moved(gained, lost int) {
 	}
 }
 
+// mended notes differences that were mended.
+func (m *metrics) mended(kind string, n int) {
+	if m != nil {
+		m.reconciled.WithLabelValues(kind).Add(float64(n))
+	}
+}
+
+// notReached counts a refusal that found no stream of its gateway.
+func (m *metrics) notReached() {
+	if m != nil {
+		m.unreached.Inc()
+	}
+}
+
+// notTaken counts a refusal that its gateway's stream had no room for.
+func (m *metrics) notTaken() {
+	if m != nil {
+		m.untaken.Inc()
+	}
+}
+
 // started notes how the start of an instance went.
 func (m *metrics) started(stages coldstart.Durations) {
 	if m == nil {
@@ -89,7 +118,7 @@ func (s *Scheduler) record(f *function, write func(m *metrics, key invoke.Functi
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.functions[f.uid] == f {
+	if s.functions.of(f.uid) == f {
 		write(s.metrics, f.current().Key())
 	}
 }

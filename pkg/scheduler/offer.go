@@ -1,6 +1,8 @@
 package scheduler
 
 import (
+	"sync/atomic"
+
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -25,6 +27,9 @@ type offerStream struct {
 	// forwarded says that another scheduler passes them on.
 	forwarded bool
 	refusals  chan *wirev1.Refusal
+	metrics   *metrics
+	// ended says that nothing comes by it any more.
+	ended atomic.Bool
 	// elsewhere is what this scheduler passes on itself.
 	elsewhere *forwards
 }
@@ -40,10 +45,10 @@ func (s *Scheduler) Offer(stream grpc.BidiStreamingServer[wirev1.OfferRequest, w
 	}
 	o := &offerStream{
 		gateway: request.GetGateway(), forwarded: request.GetForwarded(),
-		refusals: make(chan *wirev1.Refusal, refusalBuffer),
+		refusals: make(chan *wirev1.Refusal, refusalBuffer), metrics: s.metrics,
 	}
-	s.register(o)
-	defer s.unregister(o)
+	s.gateways.enter(o)
+	defer s.gateways.leave(o)
 	go func() {
 		for {
 			select {
@@ -55,33 +60,29 @@ func (s *Scheduler) Offer(stream grpc.BidiStreamingServer[wirev1.OfferRequest, w
 			}
 		}
 	}()
-	o.elsewhere = newForwards(s, o)
-	defer o.elsewhere.closeAll()
+	o.elsewhere = newForwards(stream.Context(), s, o)
+	defer o.elsewhere.close()
 	for {
-		for _, t := range request.GetOffers() {
-			s.offer(o, t)
-		}
-		for _, w := range request.GetWithdrawals() {
-			s.withdraw(o, w)
-		}
-		o.elsewhere.flush(stream.Context())
+		s.follow(o, request)
+		o.elsewhere.flush()
 		if request, err = stream.Recv(); err != nil {
 			return nil
 		}
 	}
 }
 
-func (s *Scheduler) register(o *offerStream) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.gateways[o.gateway] = o
-}
-
-func (s *Scheduler) unregister(o *offerStream) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.gateways[o.gateway] == o {
-		delete(s.gateways, o.gateway)
+// follow does what a message says, in the order in which the gateway said it.
+func (s *Scheduler) follow(o *offerStream, request *wirev1.OfferRequest) {
+	withdrawals := request.GetWithdrawals()
+	for n, t := range request.GetOffers() {
+		for len(withdrawals) > 0 && withdrawals[0].GetAfterOffers() <= uint32(n) {
+			s.withdraw(o, withdrawals[0])
+			withdrawals = withdrawals[1:]
+		}
+		s.offer(o, t)
+	}
+	for _, w := range withdrawals {
+		s.withdraw(o, w)
 	}
 }
 
@@ -119,7 +120,7 @@ func (s *Scheduler) accept(o *offerStream, id invoke.ID, wire *wirev1.Ticket) *i
 	now := s.deps.Now()
 	ticket := ticketOf(o, id, wire, now)
 	if request := wire.GetRequest(); request != nil && f.broker.Waiting() < maxRiding {
-		ticket.Request = request
+		ticket.Request = riding{request, o}
 	}
 	waiting, refusal := s.takeIn(f, term, ticket, now)
 	if refusal != nil {
@@ -129,6 +130,23 @@ func (s *Scheduler) accept(o *offerStream, id invoke.ID, wire *wirev1.Ticket) *i
 	if waiting {
 		f.await(id, wire)
 		s.kick(f)
+	}
+	return nil
+}
+
+// riding is a request that rides in a ticket, so that an instance may start before it
+// claims the call. It may do so only as long as the stream is there by which the
+// ticket came: nobody may want the calls of a gateway that is gone. Without the request
+// the instance claims first, which the gateway answers if it is there after all.
+type riding struct {
+	request *wirev1.Granted
+	by      *offerStream
+}
+
+// requestOf is the request that a ticket may be handed out with, or nil.
+func requestOf(t *invoke.Ticket) *wirev1.Granted {
+	if r, rides := t.Request.(riding); rides && !r.by.ended.Load() {
+		return r.request
 	}
 	return nil
 }
@@ -148,7 +166,9 @@ func (s *Scheduler) forwardTo(o *offerStream, uid string) string {
 func (s *Scheduler) withdraw(o *offerStream, w *wirev1.Withdrawal) {
 	if addr := s.forwardTo(o, w.GetFunctionUid()); addr != "" {
 		request := o.elsewhere.to(addr)
-		request.Withdrawals = append(request.Withdrawals, w)
+		request.Withdrawals = append(request.Withdrawals, &wirev1.Withdrawal{
+			InvocationId: w.GetInvocationId(), FunctionUid: w.GetFunctionUid(), AfterOffers: uint32(len(request.GetOffers())),
+		})
 		return
 	}
 	if f := s.lookup(w.GetFunctionUid()); f != nil {
@@ -165,11 +185,10 @@ func (s *Scheduler) refuseAll(f *function, tickets []invoke.Ticket, r invoke.Ref
 	}
 	s.record(f, func(m *metrics, key invoke.FunctionKey) { m.refused(key, r.Reason, len(tickets)) })
 	for _, t := range tickets {
-		s.mu.Lock()
-		o := s.gateways[t.Gateway]
-		s.mu.Unlock()
-		if o != nil {
+		if o := s.gateways.reach(t.Gateway); o != nil {
 			o.refuse(t.ID, r)
+		} else {
+			s.metrics.notReached()
 		}
 	}
 }
@@ -198,5 +217,6 @@ func (o *offerStream) put(refusal *wirev1.Refusal) {
 	select {
 	case o.refusals <- refusal:
 	default:
+		o.metrics.notTaken()
 	}
 }

@@ -169,8 +169,8 @@ func TestRefusalsFollowAGatewayToItsNextStream(t *testing.T) {
 		next.hangUp()
 		other.hangUp()
 		synctest.Wait()
-		if len(w.scheduler.gateways) != 0 {
-			t.Errorf("%d gateways are kept that are gone", len(w.scheduler.gateways))
+		if len(w.scheduler.gateways.of) != 0 {
+			t.Errorf("%d gateways are kept that are gone", len(w.scheduler.gateways.of))
 		}
 	})
 }

@@ -1,6 +1,8 @@
 package scheduler
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -85,6 +87,36 @@ func (c *considered) wanted() int {
 	return d.Create
 }
 
+// missing is how many of those could not be ordered.
+func (c *considered) missing() int { return c.wanted() - len(c.ordered.Keys) }
+
+// starved tells whether the function has no instance that works or comes.
+func (c *considered) starved() bool {
+	return c.counts.Created+c.counts.Creating+len(c.ordered.Keys) == 0
+}
+
+// waited is for how long calls have waited for the function's first instance, at least
+// 1 ns; 0 if none do.
+func (c *considered) waited() time.Duration {
+	if !c.starved() || c.snapshot.Waiting() == 0 {
+		return 0
+	}
+	return max(1, c.snapshot.OldestWait)
+}
+
+// inTurns puts functions into the order in which room is made for them: in each
+// namespace those whose first instance is waited for the longest are first, and the
+// first of all namespaces come before the second of any.
+func inTurns(all []*considered) {
+	slices.SortStableFunc(all, func(a, b *considered) int { return cmp.Compare(b.waited(), a.waited()) })
+	turns, turn := make(map[string]int), make(map[*considered]int, len(all))
+	for _, c := range all {
+		turn[c] = turns[c.fn.Namespace]
+		turns[c.fn.Namespace]++
+	}
+	slices.SortStableFunc(all, func(a, b *considered) int { return cmp.Compare(turn[a], turn[b]) })
+}
+
 // divide orders what all functions want, as far as it may be created now, and in
 // turns of their namespaces.
 func (s *Scheduler) divide(all []*considered) {
@@ -94,7 +126,7 @@ func (s *Scheduler) divide(all []*considered) {
 		if n := c.wanted(); n > 0 {
 			wants = append(wants, share.Want{
 				Namespace: c.fn.Namespace, Function: c.fn.Name, N: n,
-				Cost: s.deps.Instances.Requests(c.fn).MilliCPU,
+				Cost: s.deps.Instances.Requests(c.fn).MilliCPU, Waited: c.waited(),
 			})
 			wanting = append(wanting, c)
 		}
@@ -116,7 +148,7 @@ func (s *Scheduler) order(c *considered, n int) int {
 	c.asked, c.ordered.NoRoom = true, ""
 	had := s.takeSpares(c, n)
 	if len(had) < n {
-		ordered := s.deps.Instances.Order(c.fn, c.term, n-len(had))
+		ordered := s.orderAt(c.function, c.function.place(), c.fn, c.term, n-len(had))
 		c.ordered.NoRoom = ordered.NoRoom
 		had = append(had, ordered.Keys...)
 	}
@@ -136,13 +168,16 @@ func (s *Scheduler) report(c *considered) {
 	if !c.asked {
 		f.note(orderDeferred, 1)
 	}
+	placed, refused := had > 0, c.ordered.NoRoom != "" && had == 0 && !f.blocked.Load()
+	if !placed && !refused {
+		return
+	}
 	log := s.deps.Log.With("function", c.fn.Key().String(), "wanted", c.wanted(), "waiting", c.snapshot.Waiting(),
 		"created", c.snapshot.Created, "creating", c.snapshot.Creating)
-	switch {
-	case had > 0:
+	if placed {
 		log.Info("ordered instances", "reason", string(d.Why), "ordered", had)
-	case c.ordered.NoRoom != "" && !f.blocked.Load():
-		log.Warn("no node has room for an instance", "reason", c.ordered.NoRoom)
-		f.happenings.add(happening{reason: v1alpha1.ReasonNoCapacity, message: "no node has room for an instance: " + c.ordered.NoRoom, warning: true}, s.deps.Now())
+		return
 	}
+	log.Warn("no node has room for an instance", "reason", c.ordered.NoRoom)
+	f.happenings.add(happening{reason: v1alpha1.ReasonNoCapacity, message: "no node has room for an instance: " + c.ordered.NoRoom, warning: true}, s.deps.Now())
 }

@@ -1,8 +1,8 @@
 package scheduler
 
 import (
-	"fmt"
-	"hash/fnv"
+	"crypto/sha256"
+	"encoding/hex"
 	"time"
 
 	"github.com/windlass-dev/windlass/pkg/invoke"
@@ -41,7 +41,8 @@ func (s *Scheduler) serves(f *function) (invoke.Term, bool) {
 	default:
 		s.deps.Instances.Adopt(f.current())
 		s.recall(f)
-		f.helloBy.Store(s.deps.Now().Add(helloTime).UnixNano())
+		by := s.deps.Now().Add(helloTime)
+		f.helloBy.Store(&by)
 		s.activate(f)
 	}
 	f.term.Store(&term)
@@ -66,11 +67,15 @@ func (s *Scheduler) term(slot ownership.Slot) invoke.Term {
 	return none
 }
 
-// heirName is what a scheduler calls itself in a term in which it stands in.
+// heirBytes is how much of an id's hash tells stand-ins apart: of a hundred schedulers
+// two have the same name in less than one of 10^10 clusters.
+const heirBytes = 6
+
+// heirName is what a scheduler calls itself in a term in which it stands in. Two
+// stand-ins of one name would give their instances the same names.
 func heirName(id string) string {
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(id))
-	return fmt.Sprintf("%04x", h.Sum32()&0xffff)
+	sum := sha256.Sum256([]byte(id))
+	return hex.EncodeToString(sum[:heirBytes])
 }
 
 // disown sends the instances to the new owner, leaves them to it, and refuses

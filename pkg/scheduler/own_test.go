@@ -164,7 +164,7 @@ func TestAWatcherIsToldWhatChanged(t *testing.T) {
 		g.offer(fn, 2)
 		w.after(watchEvery)
 		facts.Creating, facts.Created, facts.Queued, facts.MeanExecNs = 0, 1, 1, int64(3*time.Millisecond)
-		facts.MeanStartNs = int64(2900 * time.Millisecond) // it was ordered by a tick
+		facts.MeanStartNs, facts.Started = int64(2900*time.Millisecond), true // it was ordered by a tick
 		v.expect(&wirev1.WatchReply{Functions: []*wirev1.FunctionFacts{facts}})
 
 		w.keeper.lose("other:1")

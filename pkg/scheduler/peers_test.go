@@ -31,13 +31,24 @@ type gateway struct {
 
 func (w *world) gateway(addr string) *gateway {
 	w.t.Helper()
+	return w.offering(&wirev1.OfferRequest{Gateway: addr})
+}
+
+// forwarding is another scheduler that passes on tickets of a gateway.
+func (w *world) forwarding(addr string) *gateway {
+	w.t.Helper()
+	return w.offering(&wirev1.OfferRequest{Gateway: addr, Forwarded: true})
+}
+
+func (w *world) offering(first *wirev1.OfferRequest) *gateway {
+	w.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	stream, err := w.client.Offer(ctx)
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	g := &gateway{t: w.t, stream: stream, hangUp: cancel}
-	g.send(&wirev1.OfferRequest{Gateway: addr})
+	g.send(first)
 	go recvAll(stream.Recv, func(r *wirev1.OfferReply) {
 		g.mu.Lock()
 		defer g.mu.Unlock()
@@ -173,7 +184,11 @@ func (a *agent) hear(reply *wirev1.PullReply) {
 	defer a.mu.Unlock()
 	switch kind := reply.GetKind().(type) {
 	case *wirev1.PullReply_Ticket:
-		a.said = append(a.said, "ticket "+string(kind.Ticket.GetInvocationId()[12:])+" at "+kind.Ticket.GetGateway())
+		said := "ticket " + string(kind.Ticket.GetInvocationId()[12:]) + " at " + kind.Ticket.GetGateway()
+		if kind.Ticket.GetRequest() != nil {
+			said += " with its request"
+		}
+		a.said = append(a.said, said)
 	case *wirev1.PullReply_Moved:
 		a.said = append(a.said, "moved to "+kind.Moved.GetAddress())
 	case *wirev1.PullReply_Retire:

@@ -25,6 +25,8 @@ type pullStream struct {
 	function *function
 	// adopted says that another scheduler has started the instance.
 	adopted bool
+	// revision is what it was started for.
+	revision string
 	// first is the call whose ticket was the first that was delivered.
 	first atomic.Pointer[invoke.ID]
 	// retired says that the instance was told to go.
@@ -90,7 +92,7 @@ func (s *Scheduler) hello(hello *wirev1.Hello) (*pullStream, error) {
 	p := &pullStream{
 		// A ticket for each call it can hold, a welcome, a retirement, an
 		// answer, and one for each ping that may wait for one.
-		line: newLine(s, key, capacity+8), function: f, adopted: instance.Adopted,
+		line: newLine(s, key, capacity+8), function: f, adopted: instance.Adopted, revision: instance.Revision,
 	}
 	p.welcome(term.Epoch)
 	s.streams.enter(&p.line)
@@ -196,6 +198,7 @@ func (p *pullStream) firstPull() (first bool) {
 	if first {
 		s.learnStart(p.function, took)
 		p.function.note(instanceStarted, 1)
+		p.function.startedOf(p.revision)
 		s.deps.Log.Info("an instance is ready", "function", p.function.current().Key().String(), "cid", p.key.CID, "took", took)
 		s.activate(p.function)
 	}
@@ -260,8 +263,10 @@ func (p *pullStream) goodbye(g *wirev1.Goodbye) {
 		instances.StartFailed(p.key, v1alpha1.ReasonStartFailed, detail)
 	case wirev1.Goodbye_REASON_START_TIMED_OUT:
 		instances.StartFailed(p.key, v1alpha1.ReasonStartTimeout, detail)
-	case wirev1.Goodbye_REASON_FUNCTION_ENDED, wirev1.Goodbye_REASON_CALL_BROKEN:
-		instances.Broken(p.key, detail, within)
+	case wirev1.Goodbye_REASON_FUNCTION_ENDED:
+		instances.Broken(p.key, v1alpha1.ReasonFunctionExited, detail, within)
+	case wirev1.Goodbye_REASON_CALL_BROKEN:
+		instances.Broken(p.key, v1alpha1.ReasonCallBroken, detail, within)
 	default:
 		instances.Leaving(p.key, within)
 	}
@@ -299,13 +304,12 @@ func (p *pullStream) Deliver(t invoke.Ticket) {
 		id := t.ID // a copy, so that only this one is kept
 		p.first.Store(&id)
 	}
-	request, _ := t.Request.(*wirev1.Granted)
 	p.reply(&wirev1.PullReply{Kind: &wirev1.PullReply_Ticket{Ticket: &wirev1.Ticket{
 		InvocationId: t.ID[:],
 		Gateway:      t.Gateway,
 		Token:        t.Token[:],
 		RemainingNs:  int64(t.Deadline.Sub(p.scheduler.deps.Now())),
-		Request:      request,
+		Request:      requestOf(&t),
 	}}})
 }
 

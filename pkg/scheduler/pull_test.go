@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/windlass-dev/windlass/api/v1alpha1"
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 )
@@ -227,6 +228,14 @@ func TestGoodbyes(t *testing.T) {
 				}
 				broken := tt.reason == wirev1.Goodbye_REASON_FUNCTION_ENDED || tt.reason == wirev1.Goodbye_REASON_CALL_BROKEN
 				w.expectLog("an instance is gone", fmt.Sprint("lost=", broken))
+				happened, _ := w.scheduler.lookup(string(fn.UID)).happenings.since(0, time.Time{})
+				code := map[wirev1.Goodbye_Reason]string{
+					wirev1.Goodbye_REASON_FUNCTION_ENDED: v1alpha1.ReasonFunctionExited,
+					wirev1.Goodbye_REASON_CALL_BROKEN:    v1alpha1.ReasonCallBroken,
+				}[tt.reason]
+				if broken && (len(happened) == 0 || happened[len(happened)-1].GetReason() != code) {
+					t.Errorf("A3: operators are told %v, want %s", happened, code)
+				}
 			})
 		})
 	}

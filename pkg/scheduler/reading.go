@@ -27,14 +27,14 @@ type terms struct {
 	required int
 	rate     float64
 	horizon  time.Duration
-	at       int64 // nanoseconds since 1970
+	at       time.Time
 }
 
 // after are the terms after another decision. As long as calls wait, a decider that does
 // not ask how many instances are needed needs those that there are and those that it
 // creates.
 func (t terms) after(d fpcs.Decision, s fpcs.Snapshot, now time.Time) terms {
-	next := terms{d.Required, d.Rate, d.Horizon, now.UnixNano()}
+	next := terms{d.Required, d.Rate, d.Horizon, now}
 	if next.required == 0 && s.Waiting() > 0 {
 		next.required = s.Created + s.Creating + d.Create
 	}
@@ -46,7 +46,7 @@ func (t terms) after(d fpcs.Decision, s fpcs.Snapshot, now time.Time) terms {
 
 // stand tells whether they say something of now.
 func (t terms) stand(now time.Time) bool {
-	return t.required > 0 && now.UnixNano()-t.at < int64(termsStand)
+	return t.required > 0 && now.Sub(t.at) < termsStand
 }
 
 // reading reads what is known of a function.

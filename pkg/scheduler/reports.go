@@ -55,8 +55,11 @@ type reports struct {
 	// sums are of all that was counted while the function was served here, also by
 	// agents that have ended since; nil if none has reported.
 	sums *totals
-	// last has the last report of each instance that has not ended.
-	last map[invoke.CID]report
+	// last has the last report of each instance that has not ended, and resident
+	// and backedOff are what they come to.
+	last      map[invoke.CID]report
+	resident  uint64
+	backedOff int
 }
 
 // hear takes note of a report. What an instance that was taken over has counted before
@@ -73,18 +76,33 @@ func (r *reports) hear(cid invoke.CID, now report, takenOver bool) {
 		r.last = make(map[invoke.CID]report)
 	}
 	*r.sums = r.sums.plus(now.since(before.totals))
+	r.drop(cid)
 	r.last[cid] = now
+	r.resident += now.resident
+	if now.backedOff {
+		r.backedOff++
+	}
+}
+
+// drop takes back the last report of an instance.
+func (r *reports) drop(cid invoke.CID) {
+	last := r.last[cid]
+	r.resident -= last.resident
+	if last.backedOff {
+		r.backedOff--
+	}
+	delete(r.last, cid)
 }
 
 // forget drops what is known of an instance that has ended.
 func (r *reports) forget(cid invoke.CID) {
-	if delete(r.last, cid); len(r.last) == 0 {
+	if r.drop(cid); len(r.last) == 0 {
 		r.last = nil
 	}
 }
 
 // release drops what is known of all instances, which another scheduler serves.
-func (r *reports) release() { r.last = nil }
+func (r *reports) release() { r.last, r.resident, r.backedOff = nil, 0, 0 }
 
 // summary is what all agents together say.
 type summary struct {
@@ -98,18 +116,11 @@ func (r *reports) sum() summary {
 	if r.sums == nil {
 		return summary{}
 	}
-	s := summary{totals: *r.sums, heard: true}
-	for _, last := range r.last {
-		s.resident += last.resident
-		if last.backedOff {
-			s.backedOff++
-		}
-	}
-	return s
+	return summary{totals: *r.sums, heard: true, resident: r.resident, backedOff: r.backedOff}
 }
 
 // collect tells of it, if any agent has reported.
-func (s summary) collect(value func(s series, value float64, labels ...string)) {
+func (s summary) collect(value func(s series, value float64)) {
 	if !s.heard {
 		return
 	}

@@ -38,12 +38,13 @@ type Scheduler struct {
 	serving atomic.Bool
 	streams streams // of instances
 
-	mu        sync.Mutex
-	functions map[string]*function
+	// functions are looked up without mu, and changed with it.
+	functions functions
+	gateways  registrations
+
+	mu sync.Mutex
 	// active are the functions that the next tick looks at.
 	active map[*function]struct{}
-	// gateways are the streams of tickets, by the gateway's claim address.
-	gateways map[string]*offerStream
 
 	// kicks are functions that need not wait for the next tick. A full
 	// channel means that they do.
@@ -57,10 +58,12 @@ type Scheduler struct {
 	alarms alarm.Alarms[*function]
 	rooms  rooms
 	tenure tenure
+	own    levels
 	// starts are those of all functions.
 	starts starts
 	spares *spares
 	stood  standstill
+	levels []level
 }
 
 // New makes a Scheduler. It starts nothing.
@@ -75,17 +78,16 @@ func New(config Config, deps Deps) (*Scheduler, error) {
 		config:    config,
 		deps:      deps,
 		heir:      heirName(config.ID),
-		functions: make(map[string]*function),
 		active:    make(map[*function]struct{}),
-		gateways:  make(map[string]*offerStream),
 		kicks:     make(chan *function, 64),
 		changes:   make(chan catalog.Event),
 		orders:    newOrders(config),
 		chronicle: newChronicle(),
 		starts:    newStarts(config.Executions),
-		rooms:     make(rooms),
+		rooms:     newRooms(),
 		spares:    newSpares(),
 	}
+	s.levels = s.auditedLevels()
 	s.metrics = newMetrics(deps.Registry, s)
 	return s, nil
 }
@@ -102,6 +104,8 @@ func (s *Scheduler) Run(ctx context.Context) error {
 	defer ticker.Stop()
 	audit := time.NewTicker(auditEvery)
 	defer audit.Stop()
+	reconcile := time.NewTicker(reconcileEvery)
+	defer reconcile.Stop()
 	defer s.close()
 	audits := 0
 	var rerouted <-chan struct{}
@@ -119,6 +123,8 @@ func (s *Scheduler) Run(ctx context.Context) error {
 			if audits++; audits%countSlotsEvery == 1 {
 				s.countSlots()
 			}
+		case <-reconcile.C:
+			s.reconcile()
 		case <-rerouted:
 			s.Audit()
 			s.countSlots()
@@ -165,10 +171,11 @@ func (s *Scheduler) functionChanged(e catalog.Event) {
 		return
 	}
 	s.mu.Lock()
-	f, known := s.functions[e.UID]
+	f := s.functions.of(e.UID)
+	known := f != nil
 	if !known {
 		f = newFunction(e.Function, s.config, s.deps.Now)
-		s.functions[e.UID] = f
+		s.functions.add(f)
 	}
 	s.mu.Unlock()
 	if known {
@@ -180,8 +187,8 @@ func (s *Scheduler) functionChanged(e catalog.Event) {
 // replace lets instances of other generations finish and go. Those that are not
 // there yet need not come.
 func (s *Scheduler) replace(f *function, fn *v1alpha1.Function) {
-	old := f.update(fn)
-	s.deps.Instances.Forgive(f.uid)
+	old := f.update(fn, s.deps.Now())
+	s.deps.Instances.Forgive(f.uid, f.revision())
 	outdated := func() []provisioner.Instance {
 		return slices.DeleteFunc(s.deps.Instances.Instances(f.uid), func(in provisioner.Instance) bool {
 			return in.Revision == f.revision()
@@ -216,13 +223,11 @@ func finishTime(fn *v1alpha1.Function) time.Duration { return fn.Spec.Timeout.Du
 // refused.
 func (s *Scheduler) remove(e catalog.Event) {
 	s.mu.Lock()
-	f, known := s.functions[e.UID]
-	delete(s.functions, e.UID)
-	if known {
-		delete(s.active, f)
-	}
+	f := s.functions.of(e.UID)
+	s.functions.remove(e.UID)
+	delete(s.active, f)
 	s.mu.Unlock()
-	if !known {
+	if f == nil {
 		return
 	}
 	s.alarms.Set(&f.alarm, time.Time{})
@@ -243,30 +248,28 @@ func (s *Scheduler) remove(e catalog.Event) {
 const reasonDeleted = "the function was deleted"
 
 // lookup returns a function, or nil.
-func (s *Scheduler) lookup(uid string) *function {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.functions[uid]
-}
+func (s *Scheduler) lookup(uid string) *function { return s.functions.of(uid) }
 
-func (s *Scheduler) all() []*function {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	list := make([]*function, 0, len(s.functions))
-	for _, f := range s.functions {
-		list = append(list, f)
-	}
-	return list
-}
+func (s *Scheduler) all() []*function { return s.functions.all() }
 
-// activate lets the next tick look at a function.
+// activate lets the next tick look at a function, also if one is looking at it now.
 func (s *Scheduler) activate(f *function) {
-	if f.active.Swap(true) {
+	if f.news.Swap(true) {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.functions[f.uid] == f {
+	if s.functions.of(f.uid) == f {
+		s.active[f] = struct{}{}
+	}
+}
+
+// wake lets the next tick look at a function, whatever is believed of it.
+func (s *Scheduler) wake(f *function) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.functions.of(f.uid) == f {
+		f.news.Store(true)
 		s.active[f] = struct{}{}
 	}
 }
@@ -310,7 +313,8 @@ func (s *Scheduler) hasInstance(f *function) bool {
 }
 
 // StartFailed is told by the provisioner that an instance did not start. If no
-// other one is there or under way, nothing that waits will be served.
+// other one is there or under way, nothing that waits will be served, unless it was one
+// of an older revision: the function may have been mended since.
 func (s *Scheduler) StartFailed(key provisioner.Key, why provisioner.StartFailure) {
 	if s.spareEnded(key, why) {
 		return
@@ -325,7 +329,17 @@ func (s *Scheduler) StartFailed(key provisioner.Key, why provisioner.StartFailur
 	s.stillborn(f, key, why)
 	f.ended(key.CID)
 	s.record(f, func(m *metrics, of invoke.FunctionKey) { m.startFailed(of, why.Code) })
+	if why.Blameless() {
+		// What waits goes on waiting, and the next tick tries again.
+		s.activate(f)
+		return
+	}
+	f.failed(why, s.deps.Now())
 	f.happenings.add(happening{reason: why.Code, message: "an instance did not start: " + why.Reason, warning: true}, s.deps.Now())
+	if why.Revision != f.revision() {
+		s.activate(f)
+		return
+	}
 	last, retryAfter, failing := s.deps.Instances.Failing(f.uid)
 	if s.hasInstance(f) || failing && last.Passing() {
 		return
@@ -336,7 +350,7 @@ func (s *Scheduler) StartFailed(key provisioner.Key, why provisioner.StartFailur
 func cannotStart(why provisioner.StartFailure, retryAfter time.Duration) invoke.Refusal {
 	return invoke.Refusal{
 		Reason:     invoke.RefusedCannotStart,
-		Detail:     "the function could not be started: " + why.String(),
+		Detail:     invoke.Excerpt("the function could not be started: " + why.String()),
 		RetryAfter: retryAfter,
 	}
 }
@@ -354,6 +368,7 @@ func (s *Scheduler) Gone(key provisioner.Key, lost bool, why provisioner.StartFa
 	level := s.deps.Log.Info
 	if lost {
 		level = s.deps.Log.Warn
+		f.failed(why, s.deps.Now())
 		f.happenings.add(happening{reason: why.Code, message: "an instance was lost: " + why.Reason, warning: true}, s.deps.Now())
 	}
 	level("an instance is gone", "function", f.current().Key().String(), "cid", key.CID, "lost", lost, "reason", why.Reason)

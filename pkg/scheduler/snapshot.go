@@ -47,8 +47,8 @@ func (s *Scheduler) snapshot(f *function, fn *v1alpha1.Function, counts provisio
 	defer f.mu.Unlock()
 	snapshot.MeanExecution = f.executions.Mean()
 	snapshot.Memory = f.memory
-	if f.decided != 0 {
-		snapshot.Elapsed = max(0, time.Duration(now.UnixNano()-f.decided))
+	if !f.decided.IsZero() {
+		snapshot.Elapsed = max(0, now.Sub(f.decided))
 	}
 	snapshot.Lost, f.lost = f.lost, 0
 	return snapshot
@@ -58,16 +58,16 @@ func (s *Scheduler) snapshot(f *function, fn *v1alpha1.Function, counts provisio
 func (f *function) remember(d fpcs.Decision, s fpcs.Snapshot, now time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.memory, f.terms, f.decided = d.Next, f.terms.after(d, s, now), now.UnixNano()
-	var eagerFrom int64
+	f.memory, f.terms, f.decided = d.Next, f.terms.after(d, s, now), now
+	f.eagerFrom = time.Time{}
 	if d.Again > 0 {
-		eagerFrom = f.decided + int64(d.Again)
+		f.eagerFrom = now.Add(d.Again)
 	}
-	f.eagerFrom.Store(eagerFrom)
 }
 
 // eager tells whether a call that comes now is reason to decide before the next tick.
 func (f *function) eager(now time.Time) bool {
-	from := f.eagerFrom.Load()
-	return from != 0 && now.UnixNano() >= from
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return !f.eagerFrom.IsZero() && !now.Before(f.eagerFrom)
 }

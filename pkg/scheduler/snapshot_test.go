@@ -112,7 +112,7 @@ func TestALackOfRoomIsSeenToWhateverDecides(t *testing.T) {
 				g.offer(fn, 2)
 				w.after(config.NoRoomPatience + time.Second)
 				detail := g.expectRefused(wirev1.Refusal_REASON_NO_CAPACITY, 2).GetDetail()
-				if !strings.Contains(detail, "100m CPU requested, 0m of 100m free") {
+				if !strings.Contains(detail, "1 node: 1 short of CPU (an instance requests 100m, a node has at most 0m free)") {
 					t.Errorf("refused because %q", detail)
 				}
 				a.heard()
@@ -142,8 +142,8 @@ func TestRoomIsCountedOncePerTickAndPlacement(t *testing.T) {
 		})
 		elsewhere := w.put("elsewhere", func(fn *v1alpha1.Function) { fn.Spec.NodeSelector = map[string]string{"a": "b"} })
 		s.rooms.forget()
-		if a, b, c := room(small), room(large), room(elsewhere); a != 10 || b != 3 || c != 10 || len(s.rooms) != 3 {
-			t.Errorf("there is room for %d, %d and %d, in %d counts", a, b, c, len(s.rooms))
+		if a, b, c := room(small), room(large), room(elsewhere); a != 10 || b != 3 || c != 10 || len(s.rooms.sites) != 2 {
+			t.Errorf("there is room for %d, %d and %d, at %d sites", a, b, c, len(s.rooms.sites))
 		}
 		w.gateway("g:1").offer(w.put("other"), 1)
 		if got := room(small); got != 10 {

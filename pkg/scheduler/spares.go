@@ -35,6 +35,8 @@ type Runtimes interface {
 type spares struct {
 	// planned is when the shares were computed.
 	planned time.Time
+	// epoch is that of the pools that were planned last.
+	epoch uint64
 	// untaken are functions that could not take the spare instance which they
 	// were to get. A full channel means that the next tick sees to them.
 	untaken chan *function
@@ -85,6 +87,14 @@ func (s *Scheduler) keepSpares() {
 	}
 }
 
+// nextEpoch is one in which no pool was planned here: the time in milliseconds, or later,
+// so that neither a pool that was forgotten in the same moment nor a process before this
+// one has used it. Only Run's goroutine calls it.
+func (s *spares) nextEpoch(now time.Time) uint64 {
+	s.epoch = max(s.epoch+1, uint64(now.UnixMilli()))
+	return s.epoch
+}
+
 // planSpares computes which pools there are and the scheduler's share of each.
 func (s *Scheduler) planSpares() {
 	pooled := make(map[string]*v1alpha1.Runtime)
@@ -94,7 +104,7 @@ func (s *Scheduler) planSpares() {
 		}
 	}
 	targets := make(map[string]*pool)
-	term := invoke.Term{Epoch: uint64(s.deps.Now().Unix()), Heir: s.heir}
+	term := invoke.Term{Epoch: s.spares.nextEpoch(s.deps.Now()), Heir: s.heir}
 	if len(pooled) > 0 {
 		for name, owned := range s.eligible(pooled) {
 			rt := pooled[name.Runtime]
@@ -206,7 +216,7 @@ func (s *Scheduler) keepPool(p pool) {
 		"ready", snapshot.Ready, "starting", snapshot.Starting, "reason", string(d.Why))
 	switch {
 	case d.Create > 0:
-		ordered := s.deps.Instances.Order(p.fn, p.term, d.Create)
+		ordered := s.orderAt(nil, whereOf(p.fn), p.fn, p.term, d.Create)
 		s.orders.spend(now, len(ordered.Keys))
 		level := slog.LevelDebug // again and again, as long as there is no room
 		if len(ordered.Keys) > 0 {

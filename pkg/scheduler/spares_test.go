@@ -362,3 +362,17 @@ func TestSeriesOfPools(t *testing.T) {
 		}
 	})
 }
+
+func TestL8APoolThatIsPlannedAnewGivesOtherNames(t *testing.T) {
+	s, now, before := newSpares(), time.Unix(1_800_000_000, 0), uint64(0)
+	for range 3 { // in the same moment
+		epoch := s.nextEpoch(now)
+		if epoch <= before {
+			t.Errorf("epoch %d comes after %d", epoch, before)
+		}
+		before = epoch
+	}
+	if later := newSpares().nextEpoch(now.Add(time.Second)); later <= before {
+		t.Errorf("a process that begins a second later has the epoch %d, not after %d", later, before)
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/windlass-dev/windlass/api/v1alpha1"
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
@@ -165,6 +166,17 @@ func (s *spares) withdraw(p *spareStream) {
 	if of := s.pools[p.key.FunctionUID]; of != nil && of.ready[p.key.CID] == p {
 		delete(of.ready, p.key.CID)
 	}
+}
+
+// functions are those that spare instances are of.
+func (s *spares) functions() []*v1alpha1.Function {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	functions := make([]*v1alpha1.Function, 0, len(s.pools))
+	for _, p := range s.pools {
+		functions = append(functions, p.fn)
+	}
+	return functions
 }
 
 // uids are those of all pools.

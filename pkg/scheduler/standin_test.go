@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"strings"
 	"testing"
@@ -257,4 +258,16 @@ func TestBeats(t *testing.T) {
 			t.Error("the stream goes on")
 		}
 	})
+}
+
+func TestL8NoTwoStandInsHaveTheSameName(t *testing.T) {
+	by := make(map[string]string)
+	for i := range 5000 {
+		id := fmt.Sprintf("windlass-scheduler-%d", i)
+		name := heirName(id)
+		if other, taken := by[name]; taken {
+			t.Fatalf("%s and %s are both called %s", other, id, name)
+		}
+		by[name] = id
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/windlass-dev/windlass/api/v1alpha1"
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
@@ -144,7 +145,7 @@ func TestCallsAreRefusedIfNoNodeHasRoom(t *testing.T) {
 		g.expectRefused(wirev1.Refusal_REASON_UNSPECIFIED)
 		w.ticks(1)
 		r := g.expectRefused(wirev1.Refusal_REASON_NO_CAPACITY, 2, 3)
-		if !strings.Contains(r.GetDetail(), "node n: 100m CPU requested, 0m of 100m free") {
+		if !strings.Contains(r.GetDetail(), "1 node: 1 short of CPU (an instance requests 100m, a node has at most 0m free)") {
 			t.Errorf("refused because %q", r.GetDetail())
 		}
 		if n := strings.Count(w.log.String(), "no node has room"); n != 1 {
@@ -166,5 +167,40 @@ func TestCallsWaitForRoomWhileTheirFunctionHasAnInstance(t *testing.T) {
 		g.expectRefused(wirev1.Refusal_REASON_UNSPECIFIED)
 		a.pull(1, doneWith(1, 30*time.Second))
 		a.expect("ticket 0001 at g:1", "ticket 0002 at g:1")
+	})
+}
+
+func TestM9CallersWaitWhileTheAPIIsAway(t *testing.T) {
+	callersWait(t, v1alpha1.ReasonClusterUnavailable)
+}
+
+func TestCallersWaitWhereNodesHadNoRoomAnyMore(t *testing.T) {
+	callersWait(t, v1alpha1.ReasonNodeFull)
+}
+
+// callersWait lets starts fail for a reason that is nobody's fault.
+func callersWait(t *testing.T, reason string) {
+	t.Helper()
+	inWorld(t, defaults(), func(w *world) {
+		fn, g := w.put("f"), w.gateway("g:1")
+		g.offer(fn, 1)
+		for range 3 {
+			for _, spec := range w.runtime.take() {
+				w.runtime.fail(keyOf(string(fn.UID), spec.CID), reason, "connection refused")
+			}
+			w.after(8 * time.Second)
+		}
+		g.offer(fn, 2)
+		g.expectRefused(wirev1.Refusal_REASON_UNSPECIFIED)
+		if news, _ := w.scheduler.lookup(string(fn.UID)).happenings.since(0, time.Time{}); len(news) != 0 {
+			t.Errorf("the function is told %v", news)
+		}
+		// It is back: what waits is served by the next one.
+		synctest.Wait()
+		last := w.runtime.take()
+		if len(last) == 0 {
+			t.Fatal("nothing more was started")
+		}
+		w.ready(last[0]).expect("ticket 0001 at g:1")
 	})
 }

@@ -26,7 +26,7 @@ func (s *Scheduler) Status(fn *v1alpha1.Function) v1alpha1.FunctionStatus {
 			Idle:     int32(counts.Created - busy),
 		},
 		Queued:     int64(view.Waiting),
-		Conditions: []metav1.Condition{s.ready(f, fn, counts)},
+		Conditions: []metav1.Condition{s.ready(f, counts)},
 	}
 	means := f.means().Round(10 * time.Microsecond)
 	status.MeanExecutionTime, status.MeanStartTime = unlessZero(means.Execution), unlessZero(means.Start)
@@ -41,21 +41,34 @@ func unlessZero(mean time.Duration) *metav1.Duration {
 	return &metav1.Duration{Duration: mean}
 }
 
-// ready is the Ready condition.
-func (s *Scheduler) ready(f *function, fn *v1alpha1.Function, counts provisioner.Counts) metav1.Condition {
+// ready is the Ready condition. It is about the function that the scheduler has taken
+// up, which may be older than the one that is asked about.
+func (s *Scheduler) ready(f *function, counts provisioner.Counts) metav1.Condition {
+	fn := f.current()
 	c := metav1.Condition{
 		Type:               v1alpha1.ConditionReady,
 		Status:             metav1.ConditionTrue,
 		Reason:             v1alpha1.ReasonAccepted,
-		Message:            "the function can be called",
+		Message:            v1alpha1.MessageAccepted,
 		ObservedGeneration: fn.Generation,
-		LastTransitionTime: fn.CreationTimestamp,
+		// What was so before is not known: it may have failed until then.
+		LastTransitionTime: metav1.NewTime(f.revisionSince()),
 	}
-	if why, _, failing := s.deps.Instances.Failing(f.uid); failing && counts.Created == 0 {
+	if f.hasStarted() {
+		c.Reason, c.Message = v1alpha1.ReasonStarted, v1alpha1.MessageStarted
+	}
+	if why, failing := s.failing(f); failing && counts.Created == 0 {
 		c.Status = metav1.ConditionFalse
 		c.Reason = why.Code
 		c.Message = why.String()
 		c.LastTransitionTime = metav1.NewTime(why.At)
 	}
 	return c
+}
+
+// failing says why instances of the function as it is now do not start. That those of
+// an older revision did not says nothing of them.
+func (s *Scheduler) failing(f *function) (why provisioner.StartFailure, failing bool) {
+	why, _, failing = s.deps.Instances.Failing(f.uid)
+	return why, failing && why.Revision == f.revision()
 }

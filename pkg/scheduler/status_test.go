@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	"github.com/windlass-dev/windlass/pkg/provisioner"
 )
 
 // scrape returns all series that have a label, as name{values} value.
@@ -51,8 +53,7 @@ func TestMetricsComeAndGoWithTheFunction(t *testing.T) {
 		w.expectSeries(map[string]float64{})
 		fn, g := w.put("f", maxInstances(2)), w.gateway("g:1")
 		want := map[string]float64{
-			"newest_first{f,ns}": 0,
-			"queued{f,ns}":       0, "oldest_wait_seconds{f,ns}": 0,
+			"queued{f,ns}":             0,
 			"instances{f,ns,creating}": 0, "instances{f,ns,busy}": 0,
 			"instances{f,ns,idle}": 0, "instances{f,ns,leaving}": 0,
 		}
@@ -63,6 +64,7 @@ func TestMetricsComeAndGoWithTheFunction(t *testing.T) {
 		w.ticks(1)
 		specs = append(specs, w.started(fn, 1)...)
 		want["queued{f,ns}"], want["oldest_wait_seconds{f,ns}"] = 3, 0.1
+		want["newest_first{f,ns}"] = 0
 		want["instances{f,ns,creating}"], want["instances_ordered_total{f,ns}"] = 2, 2
 		want["decisions_total{f,ns,FirstInstance}"], want["decisions_total{f,ns,AtMax}"] = 1, 1
 		want["required_instances{f,ns}"] = 2
@@ -96,6 +98,7 @@ func TestMetricsComeAndGoWithTheFunction(t *testing.T) {
 
 func TestStatusSaysWhatIsThere(t *testing.T) {
 	inWorld(t, defaults(), func(w *world) {
+		known := metav1.Now()
 		fn, g := w.put("f", minInstances(3), generation(4)), w.gateway("g:1")
 		w.ticks(1)
 		specs := w.started(fn, 3)
@@ -111,8 +114,8 @@ func TestStatusSaysWhatIsThere(t *testing.T) {
 			Instances:          v1alpha1.InstanceCounts{Creating: 1, Created: 2, Busy: 1, Idle: 1},
 			MeanExecutionTime:  &metav1.Duration{Duration: 1230 * time.Microsecond},
 			Conditions: []metav1.Condition{{
-				Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonAccepted,
-				Message: "the function can be called", ObservedGeneration: 4,
+				Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonStarted,
+				Message: v1alpha1.MessageStarted, ObservedGeneration: 4, LastTransitionTime: known,
 			}},
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -204,4 +207,125 @@ func (w *world) histogram(name, stage string) counted {
 	}
 	w.t.Fatalf("there is no %s %s", name, stage)
 	return counted{}
+}
+
+func TestA20ReadyIsNoOlderThanWhatIsKnown(t *testing.T) {
+	inWorld(t, defaults(), func(w *world) {
+		old := func(fn *v1alpha1.Function) { fn.CreationTimestamp = metav1.NewTime(time.Now().Add(-20 * time.Minute)) }
+		known := time.Now()
+		fn := w.put("f", old)
+		since := func(want time.Time) {
+			t.Helper()
+			if c := w.scheduler.Status(fn).Conditions[0]; c.Reason != v1alpha1.ReasonAccepted || !c.LastTransitionTime.Time.Equal(want) {
+				t.Errorf("it is %s since %v, want since %v", c.Reason, c.LastTransitionTime, want)
+			}
+		}
+		since(known)
+		w.after(time.Minute)
+		fn = w.put("f", old, maxInstances(3))
+		since(known)
+		fn = w.put("f", old, generation(2))
+		since(known.Add(time.Minute))
+	})
+}
+
+func TestA2TheConditionIsOfTheRevisionThatIsServed(t *testing.T) {
+	inWorld(t, defaults(), func(w *world) {
+		ready := func(fn *v1alpha1.Function, status metav1.ConditionStatus, reason string) {
+			t.Helper()
+			of := w.scheduler.Status(fn).Conditions[0]
+			if of.Status != status || of.Reason != reason {
+				t.Errorf("it is %s, %s, want %s, %s", of.Status, of.Reason, status, reason)
+			}
+			facts := w.scheduler.facts(w.scheduler.lookup(string(fn.UID)))
+			if facts.started != (reason == v1alpha1.ReasonStarted) || (facts.problem != "") != (status == metav1.ConditionFalse) {
+				t.Errorf("watchers are told started %v and the problem %q, want %s", facts.started, facts.problem, reason)
+			}
+		}
+		fn := w.put("f", minInstances(1))
+		w.ticks(1)
+		broken := w.started(fn, 1)[0]
+		ready(fn, metav1.ConditionTrue, v1alpha1.ReasonAccepted)
+		// What is asked for may be newer than what the scheduler has taken up.
+		newer := newTestFunction("f", minInstances(1), generation(2))
+		if of := w.scheduler.Status(newer).Conditions[0]; of.ObservedGeneration != 1 {
+			t.Errorf("the condition is about generation %d, want 1", of.ObservedGeneration)
+		}
+		w.runtime.end(keyOf(string(fn.UID), broken.CID), "a syntax error")
+		w.after(time.Millisecond)
+		ready(fn, metav1.ConditionFalse, v1alpha1.ReasonStartFailed)
+
+		fn = w.put("f", minInstances(1), generation(2))
+		ready(fn, metav1.ConditionTrue, v1alpha1.ReasonAccepted)
+		w.ticks(1)
+		w.ready(w.started(fn, 1)[0])
+		ready(fn, metav1.ConditionTrue, v1alpha1.ReasonStarted)
+
+		// More or fewer of the same are no reason to doubt it, and another program is.
+		fn = w.put("f", minInstances(1), generation(2), maxInstances(3))
+		ready(fn, metav1.ConditionTrue, v1alpha1.ReasonStarted)
+		fn = w.put("f", generation(3))
+		ready(fn, metav1.ConditionTrue, v1alpha1.ReasonAccepted)
+	})
+}
+
+// An instance that has said why it does not start may end after its function was mended.
+func TestA2AFailureOfAnOlderRevisionSaysNothingOfTheMendedOne(t *testing.T) {
+	inWorld(t, defaults(), func(w *world) {
+		w.runtime.deaf = true
+		fn := w.put("f", minInstances(1))
+		w.ticks(1)
+		broken := w.started(fn, 1)[0]
+		w.greet(broken).goodbye(wirev1.Goodbye_REASON_START_FAILED, "a syntax error")
+		fn = w.put("f", generation(2))
+		w.runtime.end(keyOf(string(fn.UID), broken.CID), "it was told to")
+		w.after(time.Millisecond)
+		if of := w.scheduler.Status(fn).Conditions[0]; of.Status != metav1.ConditionTrue {
+			t.Errorf("the mended function is said to fail: %s", of.Message)
+		}
+	})
+}
+
+func TestA2AnInstanceIsStartedForOneWhoAsks(t *testing.T) {
+	inWorld(t, defaults(), func(w *world) {
+		fn := w.put("f")
+		w.ticks(3)
+		w.started(fn, 0)
+		until := time.Now().Add(30 * time.Second)
+		fn = w.put("f", func(fn *v1alpha1.Function) { fn.AskStart(until) })
+		w.ticks(1)
+		// One that fails is tried again for as long as somebody waits, and no longer.
+		tries := 1
+		for failed := w.started(fn, 1)[0]; ; tries++ {
+			w.runtime.end(keyOf(string(fn.UID), failed.CID), "broken")
+			w.after(31 * time.Second)
+			if time.Now().After(until) {
+				break
+			}
+			failed = w.started(fn, 1)[0]
+		}
+		w.after(time.Minute)
+		w.expectCounts(fn, provisioner.Counts{})
+	})
+}
+
+// It may also end after all that ran is gone, while calls wait for the mended function.
+func TestA2AFailureOfAnOlderRevisionRefusesNoCall(t *testing.T) {
+	inWorld(t, defaults(), func(w *world) {
+		w.runtime.deaf = true
+		fn, g := w.put("f", minInstances(1)), w.gateway("g:1")
+		w.ticks(1)
+		broken := w.started(fn, 1)[0]
+		w.greet(broken).goodbye(wirev1.Goodbye_REASON_START_FAILED, "a syntax error")
+		fn = w.put("f", generation(2))
+		g.offer(fn, 1)
+		w.runtime.end(keyOf(string(fn.UID), broken.CID), "it was told to")
+		w.after(time.Millisecond)
+		g.expectRefused(wirev1.Refusal_REASON_UNSPECIFIED)
+		g.offer(fn, 2)
+		w.ticks(1)
+		mended := w.started(fn, 2)
+		g.expectRefused(wirev1.Refusal_REASON_UNSPECIFIED)
+		w.ready(mended[0]).expect("ticket 0001 at g:1")
+	})
 }

@@ -5,7 +5,6 @@ import (
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
-	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
 	"github.com/windlass-dev/windlass/pkg/provisioner/podspec"
 	"github.com/windlass-dev/windlass/pkg/provisioner/spare"
 )
@@ -108,58 +107,6 @@ func assignment(fn *v1alpha1.Function, rt *v1alpha1.Runtime, cid invoke.CID) *wi
 		a.Files = append(a.Files, &wirev1.File{Path: path, Content: content})
 	}
 	return a
-}
-
-// yieldSpares removes spare instances, as far as that makes room for the instances
-// that a function could not be given: before any that has a function. It tells whether
-// room is being made. No other is created for a while.
-func (s *Scheduler) yieldSpares(fn *v1alpha1.Function, n int) bool {
-	if s.deps.Runtimes == nil {
-		return false
-	}
-	now := s.deps.Now()
-	s.spares.crowd(now.Add(crowdedFor))
-	present, leaving := s.spareInstances()
-	if leaving >= n || len(present) == 0 {
-		return leaving > 0
-	}
-	idle := make([]nodepick.Idle, len(present))
-	for i, in := range present {
-		idle[i] = nodepick.Idle{Node: in.Node, Requests: in.Requests, For: now.Sub(in.Ordered)}
-	}
-	nodes, _ := s.deps.Instances.Candidates(fn)
-	want := s.deps.Instances.Requests(fn)
-	for range n - leaving {
-		i := nodepick.Evict(nodes, idle, want)
-		if i < 0 {
-			break
-		}
-		gone := present[i]
-		s.deps.Log.Info("removing a spare instance", "cid", gone.CID, "node", gone.Node, "reason", "made room for "+fn.Key().String())
-		s.removeSpares([]provisioner.Instance{gone})
-		leaving++
-		present, idle = append(present[:i], present[i+1:]...), append(idle[:i], idle[i+1:]...)
-		for j := range nodes {
-			if nodes[j].Name == gone.Node {
-				nodes[j].Requested = nodes[j].Requested.Minus(gone.Requests).Plus(want)
-			}
-		}
-	}
-	return leaving > 0
-}
-
-// spareInstances are those that this scheduler keeps, and how many are being removed.
-func (s *Scheduler) spareInstances() (present []provisioner.Instance, leaving int) {
-	for _, uid := range s.spares.uids() {
-		for _, in := range s.deps.Instances.Instances(uid) {
-			if in.State == provisioner.Leaving {
-				leaving++
-			} else {
-				present = append(present, in)
-			}
-		}
-	}
-	return present, leaving
 }
 
 // spareRoom is how many spare instances a function could take now.

@@ -5,7 +5,6 @@ import (
 
 	"github.com/windlass-dev/windlass/pkg/fpcs"
 	"github.com/windlass-dev/windlass/pkg/invoke"
-	"github.com/windlass-dev/windlass/pkg/provisioner"
 )
 
 // tick looks at every function that is not idle.
@@ -13,6 +12,7 @@ func (s *Scheduler) tick() {
 	begun := s.deps.Now()
 	s.noteTurn(begun)
 	s.rooms.forget()
+	s.reviewReservations(begun)
 	for _, f := range s.alarms.Due(begun) {
 		s.activate(f)
 	}
@@ -31,7 +31,8 @@ func (s *Scheduler) tick() {
 	// 6. Order, in turns of the namespaces.
 	s.divide(all)
 	// 7. and 8. See what became of the orders.
-	var known idleness
+	var known crowd
+	inTurns(all)
 	for _, c := range all {
 		s.conclude(c, &known)
 	}
@@ -57,9 +58,11 @@ func (s *Scheduler) consider(f *function) *considered {
 	if s.lookup(f.uid) != f {
 		return nil
 	}
+	f.news.Store(false) // before looking: what happens from now on is for the next tick
 	term, served := s.serves(f)
 	if !served {
 		s.alarms.Set(&f.alarm, time.Time{})
+		s.refuseAll(f, f.broker.Clear(), notOwner) // which came as the slot went
 		s.idle(f)
 		return nil
 	}
@@ -85,8 +88,8 @@ func (s *Scheduler) consider(f *function) *considered {
 }
 
 // conclude follows up on a decision. Room is made only by ticks, which pass what they
-// know of idle instances.
-func (s *Scheduler) conclude(c *considered, known *idleness) {
+// know of instances that could go.
+func (s *Scheduler) conclude(c *considered, known *crowd) {
 	f, ordered := c.function, c.ordered
 	if c.asked {
 		f.noRoom.Store(&ordered.NoRoom)
@@ -98,7 +101,8 @@ func (s *Scheduler) conclude(c *considered, known *idleness) {
 	f.blocked.Store(c.wanted() > 0 && len(ordered.Keys) == 0)
 	f.foresee(c)
 	// 7. Make room, or refuse what cannot be served.
-	if ordered.NoRoom != "" && len(ordered.Keys) == 0 && known != nil {
+	s.rooms.keep(f, c.missing())
+	if ordered.NoRoom != "" && known != nil {
 		s.lackRoom(c, known)
 	}
 	s.chronicle.keep(s, c)
@@ -109,22 +113,27 @@ func (s *Scheduler) conclude(c *considered, known *idleness) {
 	}
 }
 
-// lackRoom follows up on orders of which none could be placed. A function without
-// instances has room made for it, or what waits is refused; one that has some is
-// helped only if it is its namespace's turn.
-func (s *Scheduler) lackRoom(c *considered, known *idleness) {
-	f := c.function
-	if s.yieldSpares(c.fn, c.wanted()) {
+// lackRoom follows up on orders that could not all be placed. Room is made for them. If
+// none can be, what waits for a first instance goes on waiting as long as room may come
+// free: it is refused once nothing has moved for a while where the room would be.
+func (s *Scheduler) lackRoom(c *considered, known *crowd) {
+	f, now := c.function, s.deps.Now()
+	if s.deps.Runtimes != nil {
+		s.spares.crowd(now.Add(crowdedFor))
+	}
+	if len(f.reserved) > 0 && len(f.reserved) >= c.missing() {
 		return
 	}
-	if c.counts != (provisioner.Counts{}) {
-		if c.snapshot.Waiting() > 0 {
-			s.makeRoom(f, known, true)
-		}
-		return
+	if !known.gathered {
+		s.rooms.moves.begin(now, s.config.Tick)
+		s.gather(known)
 	}
-	if !s.makeRoom(f, known, false) && c.snapshot.OldestWait >= s.config.NoRoomPatience {
-		s.refuseAll(f, f.broker.Clear(), noCapacity(c.ordered.NoRoom, s.config.NoRoomPatience))
+	where := f.place()
+	s.lookForMoves(where, c.fn)
+	s.makeRoom(c, known)
+	patience := s.config.NoRoomPatience
+	if len(f.reserved) == 0 && c.waited() >= max(1, patience) && s.still(where, c.fn) >= patience {
+		s.refuseAll(f, f.broker.Clear(), noCapacity(c.ordered.NoRoom, patience))
 	}
 }
 
@@ -158,23 +167,14 @@ func (s *Scheduler) rest(c *considered) {
 	s.idle(c.function)
 }
 
-// idle lets ticks pass over a function until something happens. Whatever
-// happened since the tick looked, activates it again or is seen here.
+// idle lets ticks pass over a function until something happens, unless something has
+// since the tick began to look at it.
 func (s *Scheduler) idle(f *function) {
 	s.mu.Lock()
-	delete(s.active, f)
-	f.active.Store(false)
-	s.mu.Unlock()
-	if f.broker.View().Waiting > 0 || f.missed() {
-		s.activate(f)
+	defer s.mu.Unlock()
+	if !f.news.Load() {
+		delete(s.active, f)
 	}
-}
-
-// missed tells whether an instance was lost that no tick has seen.
-func (f *function) missed() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.lost > 0
 }
 
 // Totals are what was ordered for a function since the scheduler started.

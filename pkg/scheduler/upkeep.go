@@ -12,7 +12,7 @@ import (
 // newKeeper makes the keeper of a function, with what one before has learnt.
 func newKeeper(fn *v1alpha1.Function, before *upkeep.Keeper) *upkeep.Keeper {
 	s := fn.Spec.Scaling
-	return upkeep.New(s.Windows(), s.KeepAlive == v1alpha1.KeepAliveHistogram, s.KeepLast.Duration, before)
+	return upkeep.New(s.Windows(), s.KeepAlive == v1alpha1.KeepAliveHistogram, s.KeepLast.Duration, fn.StartUntil(), before)
 }
 
 // keep is the function's upkeep now. An instance takes that long to start.
@@ -94,7 +94,7 @@ func (s *Scheduler) releaseIdle(c *considered) {
 		return
 	}
 	for _, idle := range c.function.broker.LongestIdle(policy) {
-		if s.retire(idleInstance{c.function, idle.CID}, policy, reason) {
+		if s.retire(c.function, idle.CID, policy, reason) {
 			c.function.note(instanceReleased, 1)
 			s.deps.Log.Info("released an idle instance", "function", c.fn.Key().String(), "cid", idle.CID,
 				"reason", reason, "idle", idle.Idle, "again", c.upkeep.Change)

@@ -35,6 +35,7 @@ func TestFunctionIsAwakeIfSomethingHappensAsItFallsAsleep(t *testing.T) {
 				f.loseNone()
 				f.broker.Clear()
 				s.activate(f)
+				f.news.Store(false) // a tick looks
 				var both sync.WaitGroup
 				both.Go(func() { s.idle(f) })
 				both.Go(func() { happen(n) })
@@ -44,6 +45,26 @@ func TestFunctionIsAwakeIfSomethingHappensAsItFallsAsleep(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A tick looks at a function and finds nothing to do. What happens before it lets it
+// rest is for the next tick, whatever it is: here, an instance of its minimum is gone.
+func TestL1WhatHappensWhileATickLooksWakesTheFunction(t *testing.T) {
+	w := newWorld(t, defaults())
+	s := w.scheduler
+	fn := newTestFunction("f")
+	s.functionChanged(catalog.Event{Key: fn.Key(), UID: string(fn.UID), Function: fn})
+	f := s.lookup(string(fn.UID))
+	c := s.consider(f)
+	s.activate(f)
+	s.conclude(c, nil)
+	if !s.awake(f) {
+		t.Error("it rests, and what happened is never looked at")
+	}
+	s.conclude(s.consider(f), nil)
+	if s.awake(f) {
+		t.Error("it does not rest though nothing happened")
 	}
 }
 

@@ -4,16 +4,20 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
 
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
 	"github.com/windlass-dev/windlass/pkg/estimate"
+	"github.com/windlass-dev/windlass/pkg/invoke"
 )
 
-// watchEvery is how often a watcher is told of what changed, and watchBatch
-// bounds the functions of one message.
+// watchEvery is how often a watcher is told of what changed. watchBatch bounds the
+// functions of one message, and watchBytes the bytes of one: it is sent as soon as it
+// has so many, so that it has less than twice that, and a watcher takes up to 4 MiB.
 const (
 	watchEvery = 500 * time.Millisecond
 	watchBatch = 256
+	watchBytes = 512 << 10
 	// newsAge is how old a happening may be that a new watcher is told of.
 	newsAge = 30 * time.Second
 )
@@ -44,7 +48,7 @@ func (s *Scheduler) Watch(_ *wirev1.WatchRequest, stream grpc.ServerStreamingSer
 // tell sends what a watcher does not know yet. The first time it sends at least
 // an empty message, which says that the scheduler is there.
 func (s *Scheduler) tell(stream grpc.ServerStreamingServer[wirev1.WatchReply], known map[string]told, first bool) error {
-	reply := &wirev1.WatchReply{}
+	b := batch{send: stream.Send, reply: &wirev1.WatchReply{}}
 	owned := make(map[string]bool, len(known))
 	for _, f := range s.all() {
 		if _, mine := s.serves(f); !mine {
@@ -52,25 +56,57 @@ func (s *Scheduler) tell(stream grpc.ServerStreamingServer[wirev1.WatchReply], k
 		}
 		owned[f.uid] = true
 		if news := s.news(f, known); news != nil {
-			reply.Functions = append(reply.Functions, news)
-		}
-		if len(reply.GetFunctions()) == watchBatch {
-			if err := stream.Send(reply); err != nil {
+			if err := b.function(news); err != nil {
 				return err
 			}
-			reply, first = &wirev1.WatchReply{}, false
 		}
 	}
 	for uid := range known {
 		if !owned[uid] {
 			delete(known, uid)
-			reply.Released = append(reply.Released, uid)
+			if err := b.released(uid); err != nil {
+				return err
+			}
 		}
 	}
-	if !first && len(reply.GetFunctions()) == 0 && len(reply.GetReleased()) == 0 {
-		return nil
+	if first && !b.sent || b.bytes > 0 {
+		return b.flush()
 	}
-	return stream.Send(reply)
+	return nil
+}
+
+// batch is a message that is being written. It is sent when it is full.
+type batch struct {
+	send  func(*wirev1.WatchReply) error
+	reply *wirev1.WatchReply
+	bytes int
+	// sent says that there was a message before.
+	sent bool
+}
+
+func (b *batch) function(news *wirev1.FunctionFacts) error {
+	b.reply.Functions = append(b.reply.Functions, news)
+	return b.grown(proto.Size(news))
+}
+
+func (b *batch) released(uid string) error {
+	b.reply.Released = append(b.reply.Released, uid)
+	return b.grown(len(uid))
+}
+
+// grown sends the message if it is full with so many bytes more.
+func (b *batch) grown(bytes int) error {
+	b.bytes += bytes + 8 // a tag and a length at most
+	if b.bytes >= watchBytes || len(b.reply.GetFunctions()) == watchBatch {
+		return b.flush()
+	}
+	return nil
+}
+
+func (b *batch) flush() error {
+	full := b.reply
+	b.reply, b.bytes, b.sent = &wirev1.WatchReply{}, 0, true
+	return b.send(full)
 }
 
 // news is what a watcher does not know of a function yet, or nil.
@@ -96,7 +132,7 @@ type facts struct {
 	creating, created, busy, outdated int
 	queued                            int
 	means                             estimate.Means
-	unconfirmed                       bool
+	unconfirmed, started              bool
 	noRoom                            string
 	problem                           string // its condition reason
 	detail                            string
@@ -112,19 +148,15 @@ func (s *Scheduler) facts(f *function) facts {
 		busy:       min(view.Busy, counts.Created),
 		queued:     view.Waiting,
 		means:      f.means().Round(10 * time.Microsecond),
+		outdated:   s.deps.Instances.Outdated(f.uid, f.revision()),
+		started:    f.hasStarted(),
 	}
 	_, now.unconfirmed = s.deps.Keeper.Orphan()
-	revision := f.revision()
-	for _, in := range s.deps.Instances.Instances(f.uid) {
-		if in.Revision != revision {
-			now.outdated++
-		}
-	}
 	if why := f.noRoom.Load(); why != nil {
 		now.noRoom = *why
 	}
-	if why, _, failing := s.deps.Instances.Failing(f.uid); failing && counts.Created == 0 {
-		now.problem, now.detail = why.Code, why.String()
+	if why, failing := s.failing(f); failing && counts.Created == 0 {
+		now.problem, now.detail = why.Code, invoke.Excerpt(why.String())
 		now.since, now.retryAt = why.At.UnixNano(), why.RetryAt.UnixNano()
 	}
 	return now
@@ -147,6 +179,7 @@ func (n facts) wire(f *function, happened []*wirev1.Happening, now time.Time) *w
 		MeanStartNs: int64(n.means.Start),
 		NoRoom:      n.noRoom,
 		Unconfirmed: n.unconfirmed,
+		Started:     n.started,
 		Happenings:  happened,
 	}
 	if n.problem != "" {

@@ -139,14 +139,17 @@ func (a *attempt) lost() {
 func (a *attempt) requeue(released bool) {
 	g, c, now := a.gateway, a.call, a.gateway.now()
 	token := g.world.token()
-	way := (*table.Table[*call]).Retry
+	var queued table.Invocation[*call]
+	var err error
 	if released {
-		way = (*table.Table[*call]).Release
+		queued, err = g.table.Release(c.id, a.number, token, now)
+	} else {
+		queued, err = g.table.Retry(c.id, a.number, token, now, now.Add(maxQueueTime))
 	}
-	queued, err := way(g.table, c.id, a.number, token, now)
 	if err != nil {
 		return
 	}
+	c.deadline = queued.Deadline
 	g.note("queues again", uint64(c.number), uint64(a.number))
 	a.over = true
 	g.waits++

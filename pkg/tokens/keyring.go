@@ -18,6 +18,10 @@ const (
 	// if that failed.
 	readEvery  = 5 * time.Minute
 	retryAfter = 15 * time.Second
+	// countFor is how long keys count after they were read: long enough to mend an
+	// issuer, and short enough that a withdrawn key does not outlive its day because
+	// its holder keeps the issuer from being read.
+	countFor = 24 * time.Hour
 )
 
 // What Get fails with.
@@ -27,6 +31,8 @@ var (
 	// ErrUnavailable says that the key is not known here, and that it cannot
 	// be told now whether there is one.
 	ErrUnavailable = errors.New("tokens: the keys cannot be read now")
+	// ErrOtherAlgorithm says that the source names another algorithm for the key.
+	ErrOtherAlgorithm = errors.New("tokens: the key is for another algorithm")
 )
 
 // KeySource reads the public keys of an issuer.
@@ -43,6 +49,8 @@ type Keyring struct {
 
 	mu   sync.Mutex
 	keys map[string]jose.JSONWebKey
+	// asOf is when the reading of the keys began.
+	asOf time.Time
 	// reading is the reading that is under way, nil if there is none, and
 	// began is when the last one began.
 	reading *reading
@@ -79,25 +87,37 @@ type reading struct {
 	err  error // to be read when done is closed
 }
 
-// Get returns the key with an id. If it is unknown, it sees to it that the keys
-// are read, unless they were just now. It fails with ErrUnknownKey or
+// Get returns the key with an id for signatures of an algorithm. If it is unknown,
+// or was read more than 24 hours ago, it sees to it that the keys are read, unless
+// they were just now. It fails with ErrUnknownKey, ErrOtherAlgorithm or
 // ErrUnavailable.
-func (r *Keyring) Get(id string) (jose.JSONWebKey, error) {
+func (r *Keyring) Get(id, algorithm string) (jose.JSONWebKey, error) {
 	if key, ok := r.known(id); ok {
-		return key, nil
+		return key, fits(key, algorithm)
 	}
 	if err := r.read(context.Background(), r.rest); err != nil {
 		return jose.JSONWebKey{}, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	if key, ok := r.known(id); ok {
-		return key, nil
+		return key, fits(key, algorithm)
 	}
 	return jose.JSONWebKey{}, ErrUnknownKey
+}
+
+// fits compares only if the source names an algorithm for the key, which it need not.
+func fits(key jose.JSONWebKey, algorithm string) error {
+	if key.Algorithm != "" && key.Algorithm != algorithm {
+		return ErrOtherAlgorithm
+	}
+	return nil
 }
 
 func (r *Keyring) known(id string) (jose.JSONWebKey, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.now().Sub(r.asOf) > countFor {
+		return jose.JSONWebKey{}, false
+	}
 	key, ok := r.keys[id]
 	return key, ok
 }
@@ -145,7 +165,7 @@ func (r *Keyring) fetch(ctx context.Context) error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.keys = keys
+	r.keys, r.asOf = keys, r.began
 	return nil
 }
 

@@ -20,6 +20,7 @@ import (
 // issuer publishes keys with some ids, or fails.
 type issuer struct {
 	ids   []string
+	alg   string
 	fault error
 	asked int
 }
@@ -35,7 +36,7 @@ func (i *issuer) Keys(context.Context) ([]byte, error) {
 	}
 	var set jose.JSONWebKeySet
 	for _, id := range i.ids {
-		set.Keys = append(set.Keys, jose.JSONWebKey{KeyID: id, Key: key.Public()})
+		set.Keys = append(set.Keys, jose.JSONWebKey{KeyID: id, Key: key.Public(), Algorithm: i.alg})
 	}
 	return json.Marshal(set)
 }
@@ -59,12 +60,55 @@ func TestAKeyringTellsUnknownFromUnavailable(t *testing.T) {
 		} {
 			time.Sleep(step.after)
 			source.fault = step.fault
-			key, err := ring.Get(step.id)
+			key, err := ring.Get(step.id, "ES256")
 			if !errors.Is(err, step.want) || (err == nil && key.KeyID != step.id) || source.asked != step.asked {
 				t.Errorf("%+v: %v, %v; the source was asked %d times", step, key.KeyID, err, source.asked)
 			}
 		}
 	})
+}
+
+func TestS19KeysCountForADayAfterTheyWereRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := &issuer{ids: []string{"a"}}
+		ring := tokens.NewKeyring(source, time.Minute, time.Now)
+		for _, step := range []struct {
+			after time.Duration
+			fault error // of the source
+			want  error
+		}{
+			{0, nil, nil},
+			{24 * time.Hour, errors.New("away"), nil},
+			{time.Second, errors.New("away"), tokens.ErrUnavailable},
+			{time.Hour, errors.New("away"), tokens.ErrUnavailable},
+			{time.Minute, nil, nil},
+			{24 * time.Hour, errors.New("away"), nil},
+		} {
+			time.Sleep(step.after)
+			source.fault = step.fault
+			if _, err := ring.Get("a", "ES256"); !errors.Is(err, step.want) {
+				t.Errorf("%+v: %v", step, err)
+			}
+		}
+	})
+}
+
+func TestS19AKeyIsForItsAlgorithmAlone(t *testing.T) {
+	for _, tc := range []struct {
+		published, token string
+		want             error
+	}{
+		{"ES256", "ES256", nil},
+		{"", "ES256", nil},
+		{"ES384", "ES256", tokens.ErrOtherAlgorithm},
+	} {
+		ring := tokens.NewKeyring(&issuer{ids: []string{"a"}, alg: tc.published}, time.Minute, time.Now)
+		for range 2 { // when it is read, and when it is known
+			if _, err := ring.Get("a", tc.token); !errors.Is(err, tc.want) {
+				t.Errorf("%+v: %v", tc, err)
+			}
+		}
+	}
 }
 
 func TestSeenForgets(t *testing.T) {

@@ -24,6 +24,9 @@ type Config struct {
 	// SampleRatio is the share of calls that are recorded, 0 to 1, of those whose
 	// client has not decided it already.
 	SampleRatio float64
+	// TrustClients lets the clients of calls decide which are recorded. Without it
+	// the ratio decides, whatever they send.
+	TrustClients bool
 }
 
 // DefaultConfig records nothing until it has an endpoint, and then one call in a
@@ -34,7 +37,12 @@ func DefaultConfig() Config { return Config{Protocol: ProtocolGRPC, SampleRatio:
 func (c *Config) Flags(flags *pflag.FlagSet) {
 	flags.StringVar(&c.Endpoint, "tracing-endpoint", c.Endpoint, "`URL` of an OpenTelemetry collector, such as http://127.0.0.1:4317; empty records no traces")
 	flags.StringVar(&c.Protocol, "tracing-protocol", c.Protocol, "`protocol` of the collector: grpc or http/protobuf")
-	flags.Float64Var(&c.SampleRatio, "tracing-sample-ratio", c.SampleRatio, "`share` of calls that are recorded, 0 to 1, unless their client has decided it")
+	flags.Float64Var(&c.SampleRatio, "tracing-sample-ratio", c.SampleRatio, "`share` of calls that are recorded, 0 to 1, unless a trusted client has decided it")
+}
+
+// ClientFlags adds the flags of programs that clients call.
+func (c *Config) ClientFlags(flags *pflag.FlagSet) {
+	flags.BoolVar(&c.TrustClients, "tracing-trust-clients", c.TrustClients, "let the `traceparent` of clients decide which calls are recorded")
 }
 
 // Validate says what is wrong with a Config.

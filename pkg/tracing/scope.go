@@ -31,8 +31,8 @@ type Scope struct {
 	base uint64
 }
 
-// Begin decides whether a call is recorded: by what its client has decided, or
-// else by the ratio. A call that begins a trace gives it its own id, so that one
+// Begin decides whether a call is recorded: by what its client has decided, if clients
+// are trusted, or else by the ratio. A call that begins a trace gives it its own id, so that one
 // finds the other. Without a Tracer nothing is recorded.
 func (t *Tracer) Begin(h http.Header, id invoke.ID) Scope {
 	ctx, s := context.Background(), Scope{id: trace.TraceID(id)}
@@ -45,7 +45,12 @@ func (t *Tracer) Begin(h http.Header, id invoke.ID) Scope {
 	if t == nil {
 		return s
 	}
-	if t.sampled(ctx, s.id) {
+	of := s.id
+	if !t.config.TrustClients {
+		// The id of a trace is the client's choice as well, and the ratio goes by it.
+		ctx, of = context.Background(), trace.TraceID(id)
+	}
+	if t.sampled(ctx, of) {
 		s.recorded, s.base = true, rand.Uint64()
 	}
 	return s

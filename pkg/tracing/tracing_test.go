@@ -53,7 +53,7 @@ func (c *collector) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySp
 func tracerTo(t *testing.T, c *collector, ratio float64) *Tracer {
 	t.Helper()
 	config := DefaultConfig()
-	config.Endpoint, config.SampleRatio = "http://collector:4317", ratio
+	config.Endpoint, config.SampleRatio, config.TrustClients = "http://collector:4317", ratio, true
 	tracer, err := newTracer(config, Deps{
 		Service: "windlass-test", Registry: prometheus.NewRegistry(), Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	}, c)
@@ -125,6 +125,21 @@ func TestWhetherACallIsRecorded(t *testing.T) {
 				t.Errorf("it is told on the wire, and not recorded")
 			}
 		})
+	}
+}
+
+func TestS18ClientsDecideNothingUnlessTheyAreTrusted(t *testing.T) {
+	// The ratio, asked of this trace's own id, would take it.
+	const lowest = "4bf92f3577b34da60000000000000001"
+	for _, ratio := range []float64{0, 1e-9, 1} {
+		for _, flags := range []string{"-00", "-01"} {
+			tracer := tracerTo(t, &collector{}, ratio)
+			tracer.config.TrustClients = false
+			s := tracer.Begin(from("00-"+lowest+"-"+clientSpan+flags), newID())
+			if s.Recorded() != (ratio == 1) || !s.Follows() || s.TraceID() != lowest {
+				t.Errorf("ratio %v, flags %s: recorded %t, follows %t, trace %s", ratio, flags, s.Recorded(), s.Follows(), s.TraceID())
+			}
+		}
 	}
 }
 

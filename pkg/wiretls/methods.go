@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/grpc/tap"
 
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
 )
@@ -42,10 +43,18 @@ func GatewayMethods() Methods {
 
 // RequirePeer makes a gRPC server refuse every call that methods does not allow:
 // with Unauthenticated if a certificate is needed and none was shown, and with
-// PermissionDenied if it has the wrong name or the method is not listed.
+// PermissionDenied if it has the wrong name or the method is not listed. No message
+// to a method of the wire is read before that.
 func RequirePeer(methods Methods) []grpc.ServerOption {
 	methods = maps.Clone(methods)
 	return []grpc.ServerOption{
+		// The interceptor of a call with one message comes after that message.
+		grpc.InTapHandle(func(ctx context.Context, info *tap.Info) (context.Context, error) {
+			if unary[info.FullMethodName] {
+				return ctx, methods.check(ctx, info.FullMethodName)
+			}
+			return ctx, nil
+		}),
 		grpc.ChainUnaryInterceptor(func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 			if err := methods.check(ctx, info.FullMethod); err != nil {
 				return nil, err
@@ -60,6 +69,17 @@ func RequirePeer(methods Methods) []grpc.ServerOption {
 		}),
 	}
 }
+
+// unary are the methods of the wire that take one message.
+var unary = func() map[string]bool {
+	names := make(map[string]bool)
+	for _, service := range []grpc.ServiceDesc{wirev1.Scheduler_ServiceDesc, wirev1.Gateway_ServiceDesc} {
+		for _, method := range service.Methods {
+			names["/"+service.ServiceName+"/"+method.MethodName] = true
+		}
+	}
+	return names
+}()
 
 func (m Methods) check(ctx context.Context, method string) error {
 	allowed, listed := m[method]

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -192,5 +193,27 @@ func unary(name string) grpc.MethodHandler {
 	return func(srv any, ctx context.Context, _ func(any) error, interceptor grpc.UnaryServerInterceptor) (any, error) {
 		return interceptor(ctx, nil, &grpc.UnaryServerInfo{Server: srv, FullMethod: "/test.Extra/" + name},
 			func(context.Context, any) (any, error) { return nil, status.Error(codes.Unimplemented, "reached") })
+	}
+}
+
+// Only who may call is read.
+func TestS2ACallIsRefusedBeforeItsMessageIsRead(t *testing.T) {
+	ca := testca.New(t)
+	addr := serve(t, role(t, ca, wiretls.SchedulerName).ServerCredentials(), wiretls.SchedulerMethods())
+	conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(agent(t, ca, wiretls.SchedulerName)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	for _, method := range []string{wirev1.Scheduler_Slots_FullMethodName, wirev1.Scheduler_Watch_FullMethodName, wirev1.Scheduler_Offer_FullMethodName} {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		stream, err := conn.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, method)
+		if err == nil {
+			err = stream.RecvMsg(new(emptypb.Empty)) // nothing was sent
+		}
+		cancel()
+		if status.Code(err) != codes.Unauthenticated {
+			t.Errorf("%s: %v", method, err)
+		}
 	}
 }

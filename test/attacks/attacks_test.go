@@ -45,11 +45,17 @@ const (
 // TestAttacks runs every attack of the table.
 func TestAttacks(t *testing.T) {
 	all := slices.Concat(identityAttacks, claimAttacks, lyingAttacks, roleAttacks, smuggling, names, sizes, protocols, frames, patient, injections)
+	refused := run(t, "all", all, (*testing.T).Parallel) + run(t, "S2, alone", strangerAttacks, func(*testing.T) {})
+	fmt.Fprintf(os.Stdout, "attacks_refused=%d/%d\n", refused, len(all)+len(strangerAttacks))
+}
+
+// run runs attacks, and returns how many came to nothing.
+func run(t *testing.T, name string, all []attack, how func(*testing.T)) int32 {
 	var refused atomic.Int32
-	t.Run("all", func(t *testing.T) {
+	t.Run(name, func(t *testing.T) {
 		for _, a := range all {
 			t.Run(a.id+" "+a.name, func(t *testing.T) {
-				t.Parallel()
+				how(t)
 				w := newWorld(t)
 				w.honestCall()
 				before, series := w.counter(a.counted), w.series()
@@ -64,7 +70,7 @@ func TestAttacks(t *testing.T) {
 			})
 		}
 	})
-	fmt.Fprintf(os.Stdout, "attacks_refused=%d/%d\n", refused.Load(), len(all))
+	return refused.Load()
 }
 
 // unharmed checks what must hold after every attack. A call whose path begins with

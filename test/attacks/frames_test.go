@@ -4,12 +4,15 @@ import (
 	"bytes"
 	"io"
 	"net"
+	"net/http"
 	"strings"
 	"sync"
 	"time"
 
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
+
+	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
 )
 
 // rawFrames is an HTTP/2 connection without a client's good manners.
@@ -19,6 +22,7 @@ type rawFrames struct {
 	framer *http2.Framer
 	block  bytes.Buffer
 	hpack  *hpack.Encoder
+	path   string // of the method that open calls
 }
 
 func (w *world) newFrames(conn net.Conn, settings ...http2.Setting) *rawFrames {
@@ -156,6 +160,29 @@ var frames = []attack{
 			}
 		}
 	}},
+	{"F87", "S15: bytes in HTTP/2 that no request line has", atTheEdge + "{reason=Malformed}", func(w *world) {
+		for name, pseudo := range map[string][2]string{
+			"a space in the query": {attackPath + "?x HTTP/1.0", "h"},
+			"a quote in the query": {attackPath + "?\"", "h"},
+			"a space in the host":  {attackPath, "h x"},
+		} {
+			h := w.newFrames(w.dial(w.calls))
+			h.headers(1, true, ":method", "GET", ":scheme", "http", ":authority", pseudo[1], ":path", pseudo[0])
+			if said := h.outcome(); said != "400" {
+				w.Errorf("%s: %s", name, said)
+			}
+		}
+	}},
+	{"F87", "S15: names of headers with other signs", "", sees(seen("GET", "", "X.Windlass.Caller: c", "X~Forwarded!For: d"),
+		lacks("X.windlass.caller", "X.Windlass.Caller", "X~forwarded!for", "X~Forwarded!For"))},
+	{"F87", "S15: what only a proxy may say of its client", "", sees(seen("GET", "", "X-Forwarded-For: 203.0.113.9", "X-Forwarded-Proto: "+marker,
+		"X-Forwarded-Host: "+marker, "X-Forwarded-Port: 1", "Forwarded: for=203.0.113.9", "X-Real-Ip: 203.0.113.9", "X.Real.Ip: 203.0.113.9", "X-Original-Url: /admin"),
+		func(w *world, g *wirev1.Granted, h http.Header) {
+			lacks("X-Forwarded-Port", "Forwarded", "X-Real-Ip", "X.Real.Ip", "X-Original-Url")(w, g, h)
+			if h.Get("X-Forwarded-For") != "127.0.0.1" || h.Get("X-Forwarded-Proto") != "http" || h.Get("X-Forwarded-Host") != "h" {
+				w.Errorf("the function sees %v", h)
+			}
+		})},
 	{"F87", "two lengths in HTTP/2 of a body that is not there", "", func(w *world) {
 		h := w.newFrames(w.dial(w.calls))
 		h.headers(1, true, ":method", "POST", ":scheme", "http", ":authority", "h", ":path", seenPath, "content-length", "1", "content-length", "2")
@@ -182,6 +209,21 @@ var frames = []attack{
 			w.Errorf("answered %s", said)
 		}
 	}},
+	{"F79", "refusals for which there is no window", "", func(w *world) {
+		w.put(broken, time.Minute)
+		h := w.newFrames(w.dial(w.calls), http2.Setting{ID: http2.SettingInitialWindowSize, Val: 0})
+		h.mannered()
+		for id := uint32(1); id < 20; id += 2 {
+			h.headers(id, true, ":method", "GET", ":scheme", "http", ":authority", "h", ":path", "/function/shop/broken/")
+		}
+		w.until("they are refused", func() bool { return w.counter(answered+"{code=503}") >= 10 })
+		// Others hear of theirs, though they are refused by the same goroutine.
+		for range 10 {
+			if r := w.raw(request("GET /function/shop/broken/", "", "")); r.status != 503 || !strings.Contains(r.body, "CannotStart") {
+				w.Errorf("another client was answered %d %s", r.status, r.body)
+			}
+		}
+	}},
 	{"F79", "an answer for which there is no window", "", func(w *world) {
 		own := w.instanceOf(evil)
 		pulls := w.hello(w.asAgent(w.scheduler), own, w.token(podOf(own), nil))
@@ -202,6 +244,29 @@ var frames = []attack{
 		w.until("it is over", func() bool { return w.counter("windlass_gateway_invocations_in_flight{function="+evil+"}") == 0 })
 		w.refusesClaim(ticket)
 	}},
+}
+
+// mannered reads what comes and answers it, but grants no window, until the connection
+// ends.
+func (h *rawFrames) mannered() {
+	go func() {
+		for {
+			frame, err := h.framer.ReadFrame()
+			if err != nil {
+				return
+			}
+			switch f := frame.(type) {
+			case *http2.SettingsFrame:
+				if !f.IsAck() {
+					_ = h.framer.WriteSettingsAck()
+				}
+			case *http2.PingFrame:
+				if !f.IsAck() {
+					_ = h.framer.WritePing(true, f.Data)
+				}
+			}
+		}
+	}()
 }
 
 // outcome is how stream 1 ends: the status, or a reset of it or of all.

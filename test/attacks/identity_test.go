@@ -97,8 +97,8 @@ var identityAttacks = []attack{
 		return base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"none","kid":"k"}`)) + "." + parts[1] + "."
 	}, codes.Unauthenticated)},
 	{"F84", "no token at all", unauthenticated, refusedHello(func(*world, provisioner.Key) string { return "" }, codes.Unauthenticated)},
-	{"F86", "a hello of 64 KiB", tooMuch, refusedHello(func(w *world, own provisioner.Key) string {
-		return w.token(podOf(own), map[string]any{"x": strings.Repeat(marker, 8<<10)})
+	{"F86", "a hello of 20 KiB", tooMuch, refusedHello(func(w *world, own provisioner.Key) string {
+		return w.token(podOf(own), map[string]any{"x": strings.Repeat(marker, 2<<10)})
 	}, codes.ResourceExhausted)},
 	{"F86", "a hello that is longer than any message", tooMuch, refusedHello(func(*world, provisioner.Key) string {
 		return strings.Repeat("A", 5<<20)

@@ -13,6 +13,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -52,10 +53,12 @@ const (
 )
 
 // The functions of the world: honest has an instance that works, and the attacker
-// is the instance of evil.
+// is the instance of evil. Instances of broken end at their start, and it exists only
+// where an attack puts it.
 const (
 	honest = "honest"
 	evil   = "evil"
+	broken = "broken"
 )
 
 // world is what is attacked.
@@ -143,7 +146,7 @@ func (w *world) startGateway(wire, calls net.Listener, log *slog.Logger) {
 	config.ClaimAddr, config.MaxBody, config.MaxQueueTime = w.gateway, maxBody, maxWait
 	g, err := gateway.New(config, gateway.Deps{
 		Catalog: w.catalog, Router: ownership.NewStatic(ownership.Owner{ID: "one", Addr: w.scheduler}),
-		Schedulers: certificate.ClientCredentials(wiretls.SchedulerName), Registry: w.registry, Log: log,
+		Schedulers: certificate.ClientCredentials(wiretls.SchedulerName), Registry: w.registry, Log: log, Left: serve.ClientLeft,
 	})
 	if err != nil {
 		w.Fatal(err)
@@ -254,6 +257,13 @@ type runtime struct {
 
 func (r *runtime) Start(spec provisioner.InstanceSpec) {
 	key := provisioner.Key{FunctionUID: string(spec.Function.UID), CID: spec.CID}
+	if spec.Function.Name == broken {
+		go func() {
+			lines := slices.Repeat([]string{strings.Repeat("x", 1000)}, 20)
+			r.exits <- provisioner.Exit{FunctionUID: key.FunctionUID, CID: key.CID, Reason: "it ended", LogTail: lines}
+		}()
+		return
+	}
 	r.world.mu.Lock()
 	r.world.pods[podOf(key)] = key
 	r.world.mu.Unlock()

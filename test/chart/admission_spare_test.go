@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
@@ -23,7 +24,7 @@ func spareInput() podspec.Input {
 	rt := &v1alpha1.Runtime{ObjectMeta: metav1.ObjectMeta{Name: "python3", UID: "0a1b2c3d-0000-4000-8000-000000000001"}}
 	rt.Spec.Image, rt.Spec.FileExtension, rt.Spec.WarmPool = "python3", "py", &v1alpha1.WarmPool{Size: 1}
 	return podspec.Input{
-		Config:   podspec.Config{AgentImage: "agent", SchedulerAddr: "windlass-scheduler.windlass.svc:9443", OwnerAddr: "10.0.0.1:9443", CA: "PEM"},
+		Config:   podspec.Config{AgentImage: agentImage, AgentMemoryLimit: 256 << 20, SchedulerAddr: "windlass-scheduler.windlass.svc:9443", OwnerAddr: "10.0.0.1:9443", CA: "PEM"},
 		Function: spare.PoolFunction(chartPool, rt), Runtime: rt, CID: "1", Node: "a-node", Decided: time.Unix(0, 0),
 	}
 }
@@ -57,7 +58,9 @@ func sparePolicyHolds(t *testing.T, c *cluster, scheduler kubernetes.Interface, 
 			}
 		})
 	}
-	pod, err := create(func(*corev1.Pod) {}, nil)
+	// The garbage collector deletes a pod whose owner does not exist.
+	owner := c.runtime(t, "python3")
+	pod, err := create(func(p *corev1.Pod) { p.OwnerReferences[0].UID = owner }, nil)
 	if err != nil {
 		t.Fatalf("a spare pod is refused: %v", err)
 	}
@@ -66,6 +69,33 @@ func sparePolicyHolds(t *testing.T, c *cluster, scheduler kubernetes.Interface, 
 		t.Fatal(err)
 	}
 	changesOfPods(t, scheduler, pod, own)
+}
+
+// runtime creates a Runtime, unless it exists, and returns its UID.
+func (c *cluster) runtime(t *testing.T, name string) types.UID {
+	t.Helper()
+	const runtimes = "/apis/windlass.dev/v1alpha1/runtimes"
+	rt := &v1alpha1.Runtime{
+		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.KindRuntime},
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       v1alpha1.RuntimeSpec{Image: name, Protocol: v1alpha1.ProtocolLambdaRuntime},
+	}
+	text, err := json.Marshal(rt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	api := c.client.Discovery().RESTClient()
+	got, err := api.Post().AbsPath(runtimes).Body(text).DoRaw(t.Context())
+	if apierrors.IsAlreadyExists(err) {
+		got, err = api.Get().AbsPath(runtimes, name).DoRaw(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(got, rt); err != nil {
+		t.Fatal(err)
+	}
+	return rt.UID
 }
 
 func functionPodIn(t *testing.T, namespace string) *corev1.Pod {

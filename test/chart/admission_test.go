@@ -15,6 +15,9 @@ import (
 	"github.com/windlass-dev/windlass/pkg/provisioner/podspec"
 )
 
+// agentImage is the agent's in the chart's defaults.
+const agentImage = "ghcr.io/windlass-dev/podagent:0.1.0"
+
 // functionPod is a pod as the scheduler makes it, with everything that a
 // Function may ask for.
 func functionPod(t *testing.T) *corev1.Pod {
@@ -29,7 +32,7 @@ func functionPod(t *testing.T) *corev1.Pod {
 	runtime.Spec.Image = "python3"
 	runtime.Spec.FileExtension = "py"
 	pod, err := podspec.Pod(podspec.Input{
-		Config:   podspec.Config{AgentImage: "agent", SchedulerAddr: "windlass-scheduler.windlass.svc:9443", CA: "PEM"},
+		Config:   podspec.Config{AgentImage: agentImage, AgentMemoryLimit: 256 << 20, SchedulerAddr: "windlass-scheduler.windlass.svc:9443", CA: "PEM"},
 		Function: fn, Runtime: runtime, CID: "1", Node: "a-node", Decided: time.Unix(0, 0),
 	})
 	if err != nil {
@@ -67,7 +70,7 @@ func admissionPolicyHolds(t *testing.T, c *cluster) {
 	if err := create(c.client, hostNetwork); err != nil {
 		t.Errorf("the policy holds others than schedulers: %v", err)
 	}
-	typeCheck(t, c)
+	typeCheck(t, c, "windlass-scheduler-pods")
 	for _, ns := range []string{"kube-system", namespace} {
 		pod := functionPod(t)
 		pod.Namespace = ns
@@ -91,15 +94,15 @@ func admissionPolicyHolds(t *testing.T, c *cluster) {
 
 // typeCheck waits until the controller manager has checked the policy's
 // expressions against the schema of a pod, and reports its doubts.
-func typeCheck(t *testing.T, c *cluster) {
+func typeCheck(t *testing.T, c *cluster, name string) {
 	t.Helper()
-	eventually(t, "the policy is checked", func(ctx context.Context) (bool, error) {
-		policy, err := c.client.AdmissionregistrationV1().ValidatingAdmissionPolicies().Get(ctx, "windlass-scheduler-pods", metav1.GetOptions{})
+	eventually(t, name+" is checked", func(ctx context.Context) (bool, error) {
+		policy, err := c.client.AdmissionregistrationV1().ValidatingAdmissionPolicies().Get(ctx, name, metav1.GetOptions{})
 		if err != nil || policy.Status.TypeChecking == nil {
 			return false, err
 		}
 		for _, warning := range policy.Status.TypeChecking.ExpressionWarnings {
-			t.Errorf("%s: %s", warning.FieldRef, warning.Warning)
+			t.Errorf("%s %s: %s", name, warning.FieldRef, warning.Warning)
 		}
 		return true, nil
 	})

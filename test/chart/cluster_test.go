@@ -92,16 +92,20 @@ func (c *cluster) connect(t *testing.T) {
 // as is a client that acts for a service account.
 func (c *cluster) as(t *testing.T, account string) kubernetes.Interface {
 	t.Helper()
+	client, err := kubernetes.NewForConfig(c.impersonate(account))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+func (c *cluster) impersonate(account string) *rest.Config {
 	config := rest.CopyConfig(c.config)
 	config.Impersonate = rest.ImpersonationConfig{
 		UserName: fmt.Sprintf("system:serviceaccount:%s:%s", namespace, account),
 		Groups:   []string{"system:serviceaccounts", "system:serviceaccounts:" + namespace, "system:authenticated"},
 	}
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return client
+	return config
 }
 
 // runHelm runs helm against the cluster.

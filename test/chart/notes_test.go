@@ -35,8 +35,12 @@ func TestNotesFollowValues(t *testing.T) {
 	}{
 		"defaults": {nil,
 			[]string{"kubectl -n windlass port-forward service/windlass-gateway 8080:80", "http://127.0.0.1:8080/function/hello", "namespace: default",
-				"WARNING: whoever reaches the gateways may call every function"},
+				"WARNING: everybody who reaches the gateways may call every function"},
 			[]string{"persistence", "WINDLASS_KEY"}},
+		"S15: an Ingress that is not trusted": {[]string{"--set", "gateway.ingress.enabled=true,gateway.ingress.hosts={fn.example.com}"},
+			[]string{"WARNING: functions see the Ingress controller as the client"}, nil},
+		"S15: an Ingress that is trusted": {[]string{"--set", "gateway.ingress.enabled=true,gateway.ingress.hosts={fn.example.com},gateway.trustedProxies={10.42.0.0/16}"},
+			nil, []string{"functions see the Ingress controller"}},
 		"callers who prove who they are": {[]string{"--set", "gateway.callers.default.auth=required"},
 			[]string{"export WINDLASS_KEY=$(kubectl windlass keys create default --windlass-namespace windlass)", `curl -H "X-Windlass-Key: $WINDLASS_KEY" -d`},
 			[]string{"WARNING"}},
@@ -60,6 +64,23 @@ func TestNotesFollowValues(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// kubectl watches one kind at a time, and refuses the whole command otherwise.
+func TestA8TheNotesWatchOneKindAtATime(t *testing.T) {
+	gets := 0
+	for line := range strings.Lines(notes(t)) {
+		if !strings.Contains(line, " get ") {
+			continue
+		}
+		gets++
+		if strings.Contains(line, "functions,pods") && (strings.Contains(line, "--watch") || strings.Contains(line, " -w")) {
+			t.Errorf("kubectl refuses %q", strings.TrimSpace(line))
+		}
+	}
+	if gets == 0 {
+		t.Error("the notes no longer show functions and pods")
 	}
 }
 

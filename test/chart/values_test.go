@@ -45,7 +45,8 @@ func TestMistakesInValuesAreNamed(t *testing.T) {
 		"etcd.auth.username=me":                          "etcd.auth.username needs etcd.auth.existingSecret",
 		"tls.mode=existing,tls.existing.gatewaySecret=a,tls.existing.schedulerSecret=b,tls.existing.controllerSecret=c": "tls.existing.etcdSecret is empty",
 		"monitoring.serviceMonitor.enabled=true,monitoring.podMonitor.enabled=true":                                     "both enabled",
-		"gateway.autoscaling.enabled=true,gateway.autoscaling.maxReplicas=1":                                            "minReplicas is larger than maxReplicas",
+		"gateway.maxBodyMemory=2Gi": "gateway.maxBodyMemory must be below gateway.resources.limits.memory, 1Gi",
+		"gateway.autoscaling.enabled=true,gateway.autoscaling.maxReplicas=1": "minReplicas is larger than maxReplicas",
 	} {
 		t.Run(values, func(t *testing.T) {
 			_, stderr, err := run(t, binary(t, "helm"), templateArgs(chartDir, []string{"--set", values})...)

@@ -112,7 +112,7 @@ var _ = Describe("The windlass command", func() {
 
 		_, errs, code = c.run("invoke", "nobody")
 		Expect(code).To(Equal(3))
-		Expect(errs).To(ContainSubstring("windlass list"))
+		Expect(errs).To(ContainSubstring(" list --all-namespaces"))
 
 		out, errs, code = c.run("deploy", "--name", "second", "--", filepath.Join(binaries, "probe"))
 		Expect(code).To(BeZero(), errs)
@@ -132,6 +132,50 @@ var _ = Describe("The windlass command", func() {
 		Expect(strings.TrimSpace(out)).To(HaveSuffix("probe"))
 	})
 
+	It("deploys, and with --wait says whether it starts: A2", func() {
+		c := up(probeManifest())
+		deploy := func(how string) (string, int) {
+			GinkgoHelper()
+			_, errs, code := c.run("deploy", "--name", "f", "--env", "PROBE_START="+how, "--wait", "--", filepath.Join(binaries, "probe"))
+			return errs, code
+		}
+		errs, code := deploy("exit")
+		Expect(code).To(Equal(3), errs)
+		Expect(errs).To(SatisfyAll(ContainSubstring("function default/f does not start"), ContainSubstring("cannot find my configuration")))
+
+		errs, code = deploy("")
+		Expect(code).To(BeZero(), errs)
+		out, _, _ := c.run("describe", "f")
+		Expect(out).To(MatchRegexp(`Ready: True, Started`))
+		Expect(out).To(MatchRegexp(`Instances\s+1:`))
+
+		// The error of the one before is not taken for that of the next.
+		errs, code = deploy("exit")
+		Expect(code).To(Equal(3), errs)
+		errs, code = deploy("")
+		Expect(code).To(BeZero(), errs)
+	})
+
+	It("gives a function what stands for a Secret here", func() {
+		c := up(probeManifest())
+		dir := GinkgoT().TempDir()
+		manifest, secret := filepath.Join(dir, "f.yaml"), filepath.Join(dir, "start.env")
+		text := strings.Replace(probeManifest(), "{name: probe}", "{name: f}", 1) + "  envFrom: [{secretRef: {name: start}}]\n"
+		Expect(os.WriteFile(manifest, []byte(text), 0o600)).To(Succeed())
+		_, errs, code := c.run("deploy", "-f", manifest, "--wait")
+		Expect(code).To(Equal(3), errs)
+		Expect(errs).To(ContainSubstring("there is no secret start in the namespace default: give it with "))
+
+		// The probe reads it: this one does not let it start.
+		Expect(os.WriteFile(secret, []byte("PROBE_START=exit\n"), 0o600)).To(Succeed())
+		_, errs, code = c.run("deploy", "-f", manifest, "--wait", "--secret", "start="+secret)
+		Expect(code).To(Equal(3), errs)
+		Expect(errs).To(ContainSubstring("cannot find my configuration"))
+		Expect(os.WriteFile(secret, []byte("PROBE_START=\n"), 0o600)).To(Succeed())
+		_, errs, code = c.run("deploy", "-f", manifest, "--wait", "--secret", "start="+secret)
+		Expect(code).To(BeZero(), errs)
+	})
+
 	It("tells of one call, and logs it if that is wanted", func() {
 		c := up(probeManifest(), "--log-calls", "all")
 		called := func(say string) string {
@@ -149,7 +193,7 @@ var _ = Describe("The windlass command", func() {
 			Expect(out).To(MatchRegexp(`(?m)^execute\s+\S+ ms$`))
 			Expect(out).To(HaveSuffix(" | " + say + "\n"))
 			Expect(strings.Count(out, " | ")).To(Equal(1))
-			Eventually(c.output, "5s").Should(WithTransform((*lines).String, MatchRegexp(`msg="call ended" function=default/probe invocation=`+id)))
+			Eventually(c.output, "5s").Should(WithTransform((*lines).String, MatchRegexp(`probe .* · call 200 in .*`+id)))
 		}
 		_, errs, code := c.run("logs", "--invocation", strings.Repeat("0", 32))
 		Expect(code).To(Equal(3))

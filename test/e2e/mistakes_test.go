@@ -77,6 +77,70 @@ var _ = Describe("A function that", func() {
 	})
 })
 
+var _ = Describe("A3: a function that ends in the middle of a call", func() {
+	DescribeTable("fails it with how it ended, and is started anew for the next",
+		func(program, end, how string, change func(*v1alpha1.FunctionSpec)) {
+			needs(program)
+			// An agent that waited for the call would be killed after the stop grace, and the
+			// call would be an InstanceLost, which says nothing of the function.
+			w := start()
+			fn := &v1alpha1.Function{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "ends"}}
+			change(&fn.Spec)
+			w.apply(fn)
+			a := w.do("POST", "/function/ends", bodyOf(`{"end": "`+end+`"}`))
+			Expect(a.StatusCode).To(Equal(http.StatusBadGateway), a.body)
+			Expect(a.executed()).To(Equal("maybe"))
+			Expect(a.body).To(And(ContainSubstring("FunctionLost"), ContainSubstring(how)))
+			logs, err := filepath.Glob(filepath.Join(filepath.Dir(w.ledger), "logs", "default", "ends", "*.log"))
+			Expect(err).NotTo(HaveOccurred())
+			var text string
+			for _, log := range logs {
+				one, err := os.ReadFile(log)
+				Expect(err).NotTo(HaveOccurred())
+				text += string(one)
+			}
+			Expect(text).To(And(ContainSubstring("its last words\n"), ContainSubstring("windlass: the function "+how)))
+			Expect(w.do("POST", "/function/ends", bodyOf(`{}`)).StatusCode).To(Equal(200))
+		},
+		Entry("by its exit, in Python", "python3", "exit", "exited with status 3", ofPython),
+		Entry("by a signal, in Python", "python3", "signal", "was killed by signal", ofPython),
+		Entry("by its exit, in Node.js", "node", "exit", "exited with status 3", func(s *v1alpha1.FunctionSpec) {
+			s.Runtime, s.Handler, s.Code = v1alpha1.RuntimeNodeJS, "app.handler", &v1alpha1.Code{Inline: `
+exports.handler = async (event) => {
+  console.log("its last words");
+  if (event.end) process.exit(3);
+};
+`}
+		}),
+		Entry("as a server", "python3", "exit", "exited with status 3", func(s *v1alpha1.FunctionSpec) {
+			s.Command = []string{"python3", "-u", "-c", `
+import http.server, os
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        print("its last words")
+        if b"end" in self.rfile.read(int(self.headers["Content-Length"])):
+            os._exit(3)
+        self.send_response(200)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+http.server.HTTPServer(("127.0.0.1", int(os.environ["PORT"])), Handler).serve_forever()
+`}
+		}),
+	)
+})
+
+func ofPython(s *v1alpha1.FunctionSpec) {
+	s.Runtime, s.Handler, s.Code = v1alpha1.RuntimePython3, "app.handler", &v1alpha1.Code{Inline: `
+import os, signal
+def handler(event, context):
+    print("its last words", flush=True)
+    if event.get("end") == "exit":
+        os._exit(3)
+    if event.get("end") == "signal":
+        os.kill(os.getpid(), signal.SIGSEGV)
+`}
+}
+
 var _ = Describe("A Lambda runtime", func() {
 	lambda := func(w *windlass, runtime v1alpha1.RuntimeName, handler, code string) *v1alpha1.Function {
 		fn := &v1alpha1.Function{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "handler"}}
@@ -209,6 +273,24 @@ var _ = Describe("Windlass", func() {
 		Expect(second.get("/function/kept/work?call=1").StatusCode).To(Equal(200))
 	})
 
+	It("S8: answers no web page of somebody else", func() {
+		w := start()
+		w.probe("called")
+		for _, foreign := range [][]string{{"Origin", "https://attacker.example"}, {"Sec-Fetch-Site", "cross-site"}} {
+			a := w.do("POST", "/function/called/work?call=1", bodyOf("hi"), foreign...)
+			Expect(a.StatusCode).To(Equal(http.StatusForbidden))
+			Expect(a.executed()).To(Equal("no"))
+			Expect(a.body).To(ContainSubstring("OriginNotAllowed"))
+		}
+		Expect(w.runs()).To(BeEmpty())
+		request, err := http.NewRequest(http.MethodGet, w.OpsURL()+"/metrics", nil)
+		Expect(err).NotTo(HaveOccurred())
+		request.Host = "attacker.example"
+		a, err := w.send(request)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(a.StatusCode).To(Equal(http.StatusForbidden))
+	})
+
 	It("serves health and metrics on a listener of their own", func() {
 		w := start()
 		fn := w.probe("counted")
@@ -221,8 +303,9 @@ var _ = Describe("Windlass", func() {
 			Expect(err).NotTo(HaveOccurred())
 			return string(text)
 		}
-		Eventually(metrics).Should(ContainSubstring(`windlass_gateway_invocations_total{code="200",executed="yes",function="counted",namespace="default"} 1`))
-		Expect(metrics()).To(ContainSubstring(`windlass_scheduler_instances{function="counted",namespace="default",state="idle"} 1`))
+		// A second long all who ask get the same.
+		Eventually(metrics, "5s").Should(ContainSubstring(`windlass_gateway_invocations_total{code="200",executed="yes",function="counted",namespace="default"} 1`))
+		Eventually(metrics, "5s").Should(ContainSubstring(`windlass_scheduler_instances{function="counted",namespace="default",state="idle"} 1`))
 		for _, path := range []string{"/healthz", "/readyz"} {
 			response, err := http.Get(w.OpsURL() + path)
 			Expect(err).NotTo(HaveOccurred())

@@ -60,7 +60,7 @@ var _ = Describe("windlass top", func() {
 		Eventually(t.After("r"), "10s").Should(MatchRegexp(`▾CALLS/S(?s:.*)hello .*ms(?s:.*)another`))
 		By("looking at one function")
 		Eventually(t.After("\r"), "10s").Should(And(ContainSubstring("default/hello"), ContainSubstring("Last decisions"),
-			ContainSubstring("FirstInstance: the first call came")))
+			ContainSubstring("(FirstInstance): first call")))
 		By("quitting")
 		Expect(t.Type("q")).To(Succeed())
 		Eventually(t.Ended(), "10s").Should(Receive(BeNil()))
@@ -91,7 +91,7 @@ var _ = Describe("windlass top", func() {
 		call(c, 3)
 		stdout, stderr, code := c.run("top", "--interval", "200ms", "--sort", "name")
 		Expect(code).To(Equal(0), stderr)
-		Expect(stdout).To(MatchRegexp(`(?s)^FUNCTION +QUEUE .*\nanother .*\nhello .*: .*call`))
+		Expect(stdout).To(MatchRegexp(`(?s)^FUNCTION +STATUS +QUEUE .*\nanother +ready .*\nhello +ready .*(Enough|NoDemand|FirstInstance|ArrivalRate)`))
 		Expect(stdout).NotTo(ContainSubstring("\x1b"))
 	})
 })

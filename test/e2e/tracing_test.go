@@ -25,7 +25,9 @@ func collector(ratio float64) (*tracetest.Collector, func(*local.Config)) {
 	c, err := tracetest.Start()
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(c.Stop)
-	return c, func(config *local.Config) { config.Tracing.Endpoint, config.Tracing.SampleRatio = c.URL(), ratio }
+	return c, func(config *local.Config) {
+		config.Tracing.Endpoint, config.Tracing.SampleRatio, config.Tracing.TrustClients = c.URL(), ratio, true
+	}
 }
 
 // spans waits for the trace of a call and returns its whole span and, by name, those

@@ -83,5 +83,5 @@ func list(out io.Writer) {
 
 // documented is the row's line in docs/reliability.md.
 func (r row) documented() string {
-	return fmt.Sprintf("| %s | %s | %s |", r.id, r.fault, r.promise)
+	return fmt.Sprintf("| %s | %s | %s | %s |", r.id, r.fault, r.promise, r.load())
 }

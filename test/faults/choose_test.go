@@ -1,7 +1,6 @@
 package main
 
 import (
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -86,25 +85,6 @@ func TestEveryRowIsComplete(t *testing.T) {
 		seen[r.id] = true
 		if r.fault == "" || r.promise == "" || r.run == nil || r.allow.Patience == 0 {
 			t.Errorf("%s lacks its fault, its promise, what it runs or its patience", r.id)
-		}
-	}
-}
-
-func TestEveryRowIsDocumented(t *testing.T) {
-	page, err := os.ReadFile("../../docs/reliability.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines := strings.Split(string(page), "\n")
-	for _, r := range table() {
-		if !slices.Contains(lines, r.documented()) {
-			t.Errorf("docs/reliability.md lacks this line:\n%s", r.documented())
-		}
-	}
-	for _, line := range lines {
-		id, _, _ := strings.Cut(strings.TrimPrefix(line, "| "), " |")
-		if number(id) > 0 && !slices.ContainsFunc(table(), func(r row) bool { return r.id == id }) {
-			t.Errorf("docs/reliability.md has a row that the lab has not: %s", line)
 		}
 	}
 }

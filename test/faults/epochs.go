@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -22,6 +23,9 @@ import (
 // epochWatch notes every owner of a slot that etcd names, and that a scheduler
 // says it knows of.
 type epochWatch struct {
+	// moves is how often etcd was seen to give a slot an owner.
+	moves atomic.Int64
+
 	mu   sync.Mutex
 	seen []verdict.Epoch
 	last map[sight]uint64
@@ -55,6 +59,7 @@ func watchEpochs(ctx context.Context, l *lab.Lab) (*epochWatch, error) {
 				key := string(e.Kv.Key)
 				slot, err := strconv.Atoi(key[strings.LastIndexByte(key, '/')+1:])
 				if err == nil && e.Type == clientv3.EventTypePut {
+					w.moves.Add(1)
 					w.note("etcd", slot, uint64(e.Kv.ModRevision))
 				}
 			}

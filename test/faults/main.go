@@ -12,6 +12,8 @@
 //	go run ./test/faults -list              what there is
 //	go run ./test/faults -labs 2            every row, in two labs at once
 //	go run ./test/faults -figures all       the figures, with larger counts
+//	go run ./test/faults -record FILE       every row, kept as a file
+//	go run ./test/faults -page docs         the pages that are made of such files
 //
 // It needs Linux, root, iptables, and the programs of make cluster-binaries. No
 // process, network or mount is left behind, however it ends; see package lab. If it
@@ -46,6 +48,8 @@ type options struct {
 	keep    bool
 	list    bool
 	figures string
+	record  string
+	page    string
 }
 
 func main() {
@@ -58,9 +62,18 @@ func main() {
 	flag.BoolVar(&o.keep, "keep", false, "keep the logs and say where")
 	flag.BoolVar(&o.list, "list", false, "list the rows and end")
 	flag.StringVar(&o.figures, "figures", "", "measure these `figures`, or all, instead of running rows")
+	flag.StringVar(&o.record, "record", "", "keep what became of each row in this `file`, too")
+	flag.StringVar(&o.page, "page", "", "make this `folder`'s reliability.md and results/faults.md from its results/faults-*.json, instead of running rows")
 	flag.Parse()
 	if o.list {
 		list(os.Stdout)
+		return
+	}
+	if o.page != "" {
+		if err := writePages(o.page); err != nil {
+			fmt.Fprintln(os.Stderr, "faults:", err)
+			os.Exit(2)
+		}
 		return
 	}
 	status, err := o.main()
@@ -132,7 +145,13 @@ func (o options) enter(ctx context.Context, dir string, out io.Writer) (status i
 		total.add(part)
 	}
 	total.print(out, o.seed)
-	return status, nil
+	if o.record != "" {
+		err = writeRound(o.record, round{
+			Commit: commit(), Date: time.Now().UTC().Format(time.DateOnly), Machine: machine(), Labs: o.labs, Seed: o.seed, Rate: o.rate,
+			Rows: total.Records,
+		})
+	}
+	return status, err
 }
 
 func labDir(dir string, i int) string { return filepath.Join(dir, fmt.Sprintf("lab-%d", i+1)) }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/windlass-dev/windlass/test/faults/verdict"
@@ -12,6 +11,9 @@ import (
 type row struct {
 	// id is that of the fault matrix in docs/reliability.md.
 	id, fault, promise string
+	// rate is how many calls begin in a second while the fault lasts; 0 is that of
+	// the command line.
+	rate float64
 	// allow is what the fault may cost.
 	allow verdict.Allowance
 	// run puts the fault upon the scene and takes it back. An error is
@@ -19,9 +21,32 @@ type row struct {
 	run func(ctx context.Context, s *scene) error
 }
 
+// chapter is the rows of one subject.
+type chapter struct {
+	title string
+	rows  []row
+}
+
+// chapters are all rows, as reliability.md has them.
+func chapters() []chapter {
+	return []chapter{
+		{"Programs of Windlass", processRows()},
+		{"Instances and functions", instanceRows()},
+		{"etcd", etcdRows()},
+		{"The network", networkRows()},
+		{"The machine", machineRows()},
+		{"Kubernetes", kubernetesRows()},
+		{"Callers", loadRows()},
+	}
+}
+
 // table is every row, by chapter.
 func table() []row {
-	return slices.Concat(processRows(), instanceRows(), etcdRows(), networkRows(), machineRows(), kubernetesRows(), loadRows())
+	var all []row
+	for _, c := range chapters() {
+		all = append(all, c.rows...)
+	}
+	return all
 }
 
 // patience is how long a caller waits: as long as a call may wait in a queue, as

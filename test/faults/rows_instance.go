@@ -22,13 +22,18 @@ func instanceRows() []row {
 			promise: "nothing visible", allow: nothing(), run: killIdleAgents,
 		},
 		{
-			id: "F7", fault: "three agents are killed while they run calls",
+			id: "F7", rate: 10, fault: "three agents are killed while they run calls",
 			promise: "one maybe for each at most; nothing is run again",
 			allow:   maybes(3), run: killAgents(toWork),
 		},
 		{
-			id: "F7b", fault: "the same with a function that may run twice",
+			id: "F7b", rate: 10, fault: "the same with a function that may run twice",
 			promise: "no call fails", allow: nothing(), run: killAgents(toAgain),
+		},
+		{
+			id: "F7c", rate: 10, fault: "three agents are killed while callers send and get a MiB with each call",
+			promise: "one maybe for each at most; nothing is run again",
+			allow:   maybes(3), run: killAgents(large(toWork)),
 		},
 		{
 			id: "F9", fault: "the function's process exits during a call",
@@ -51,7 +56,7 @@ func instanceRows() []row {
 			allow:   maybes(2), run: misbehaving("hang", 2),
 		},
 		{
-			id: "F11", fault: "the function does not read a large body for a while",
+			id: "F11", rate: 2, fault: "the function does not read a large body for a while",
 			promise: "the agent's memory is bounded, and every call succeeds",
 			allow:   nothing(), run: ignoredBody,
 		},
@@ -67,7 +72,11 @@ func instanceRows() []row {
 		},
 		{
 			id: "F18a", fault: "gateways are restarted, one after the other",
-			promise: "no call fails", allow: nothing(), run: rollGateways,
+			promise: "no call fails", allow: nothing(), run: rollGateways(toWork),
+		},
+		{
+			id: "F18f", rate: 20, fault: "the same while callers upload a MiB piece by piece",
+			promise: "no call fails", allow: nothing(), run: rollGateways(streamed(toWork)),
 		},
 		{
 			id: "F18b", fault: "schedulers are restarted, one after the other",
@@ -75,7 +84,11 @@ func instanceRows() []row {
 		},
 		{
 			id: "F18c", fault: "every pod is deleted, one after the other",
-			promise: "no call fails", allow: nothing(), run: rollPods,
+			promise: "no call fails", allow: nothing(), run: rollPods(toWork),
+		},
+		{
+			id: "F18g", rate: 20, fault: "the same while callers send and get a MiB with each call",
+			promise: "no call fails", allow: nothing(), run: rollPods(large(toWork)),
 		},
 		{
 			id: "F18d", fault: "the function is changed, so that all its pods are replaced",
@@ -86,12 +99,12 @@ func instanceRows() []row {
 			promise: "no call fails", allow: nothing(), run: rollAll,
 		},
 		{
-			id: "F19", fault: "pods are deleted with a second of grace while calls run for longer",
+			id: "F19", rate: 3, fault: "pods are deleted with a second of grace while calls run for longer",
 			promise: "maybe for the calls that are cut off, and nothing hangs",
 			allow:   maybes(2 * warm), run: shortGrace,
 		},
 		{
-			id: "F23", fault: "an agent and its function stand still for 15 s during a call that may run twice",
+			id: "F23", rate: 10, fault: "an agent and its function stand still for 15 s during a call that may run twice",
 			promise: "every call is answered; a late result is refused",
 			allow:   maybes(2), run: pauseAgent,
 		},
@@ -110,7 +123,6 @@ func killIdleAgents(ctx context.Context, s *scene) error {
 
 func killAgents(next func(*rand.Rand) load.Request) func(context.Context, *scene) error {
 	return func(ctx context.Context, s *scene) error {
-		s.rate = 10
 		return s.under(ctx, slowly(next, "ms=250"), func() error {
 			for range 3 {
 				name := strings.TrimPrefix(next(s.rng).Function, "faults/")
@@ -150,7 +162,6 @@ const agentMemory = 64 << 10
 
 func ignoredBody(ctx context.Context, s *scene) error {
 	const large = 16 << 20
-	s.rate = 2
 	return s.under(ctx, func(*rand.Rand) load.Request {
 		return load.Request{Function: "faults/" + work, Query: "do=ignore-body&ms=500", Body: large}
 	}, func() error {
@@ -183,8 +194,10 @@ func badAnswers(ctx context.Context, s *scene) error {
 	})
 }
 
-func rollGateways(ctx context.Context, s *scene) error {
-	return s.under(ctx, toWork, func() error { return s.restartGateways(ctx) })
+func rollGateways(next func(*rand.Rand) load.Request) func(context.Context, *scene) error {
+	return func(ctx context.Context, s *scene) error {
+		return s.under(ctx, next, func() error { return s.restartGateways(ctx) })
+	}
 }
 
 func (s *scene) restartGateways(ctx context.Context) error {
@@ -211,8 +224,10 @@ func (s *scene) restartSchedulers(ctx context.Context) error {
 	return nil
 }
 
-func rollPods(ctx context.Context, s *scene) error {
-	return s.under(ctx, toWork, func() error { return s.deletePods(ctx, work) })
+func rollPods(next func(*rand.Rand) load.Request) func(context.Context, *scene) error {
+	return func(ctx context.Context, s *scene) error {
+		return s.under(ctx, next, func() error { return s.deletePods(ctx, work) })
+	}
 }
 
 // deletePods deletes each pod that a function has now, as a drain does.
@@ -246,7 +261,6 @@ func rollAll(ctx context.Context, s *scene) error {
 }
 
 func shortGrace(ctx context.Context, s *scene) error {
-	s.rate = 3
 	return s.under(ctx, slowly(toWork, "ms=4000"), func() error {
 		for _, pod := range s.Kubelet.PodsOf(work) {
 			if err := s.Kubelet.DeleteWithin(ctx, pod, 1); err != nil {
@@ -258,7 +272,6 @@ func shortGrace(ctx context.Context, s *scene) error {
 }
 
 func pauseAgent(ctx context.Context, s *scene) error {
-	s.rate = 10
 	return s.under(ctx, slowly(toAgain, "ms=250"), func() error {
 		pods := s.Kubelet.PodsOf(again)
 		if len(pods) == 0 {

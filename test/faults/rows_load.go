@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"net"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
@@ -17,7 +19,7 @@ import (
 func loadRows() []row {
 	return []row{
 		{
-			id: "F73", fault: "one function is called a hundred times as much as before",
+			id: "F73", rate: 30, fault: "one function is called a hundred times as much as before",
 			promise: "calls of others go on; those that are too many are refused", allow: refusals(), run: burst,
 		},
 		{
@@ -25,7 +27,7 @@ func loadRows() []row {
 			promise: "calls of others go on, and afterwards all", allow: nothing(), run: retryStorm,
 		},
 		{
-			id: "F76", fault: "one payload ends the process of its function each time",
+			id: "F76", rate: 20, fault: "one payload ends the process of its function each time",
 			promise: "calls with other payloads are answered",
 			allow:   verdict.Allowance{Patience: patience, Maybe: verdict.Any, No: verdict.Any}, run: poison,
 		},
@@ -50,7 +52,6 @@ func fixed(r load.Request) func(*rand.Rand) load.Request {
 }
 
 func burst(ctx context.Context, s *scene) error {
-	s.rate /= 5
 	limited := func(spec *v1alpha1.FunctionSpec) { spec.Scaling.Max = new(int32(4)) }
 	return s.with(ctx, "noisy", limited, func(*v1alpha1.Function) error {
 		quiet := load.Start(ctx, s.config(toWork))
@@ -114,7 +115,6 @@ func poison(ctx context.Context, s *scene) error {
 	return s.with(ctx, "poisoned", func(spec *v1alpha1.FunctionSpec) { spec.Scaling.Min = 3 }, func(*v1alpha1.Function) error {
 		s.call(ctx, 3, load.Request{Function: "faults/poisoned", Body: 10})
 		config := s.config(fixed(load.Request{Function: "faults/poisoned", Query: "ms=20", Body: 10}))
-		config.Rate = 20
 		calls, err := s.underLoad(ctx, config, func() error {
 			for range 5 {
 				s.call(ctx, 1, load.Request{Function: "faults/poisoned", Query: "do=exit", Body: 10})
@@ -129,21 +129,31 @@ func poison(ctx context.Context, s *scene) error {
 	})
 }
 
+// raw is a call that a client sends byte by byte. It has a name, so that the ledger
+// tells whether it was executed.
+func (s *scene) raw(name, query, headers string) (nonce, head string) {
+	nonce = s.row + "." + name
+	return nonce, "POST /function/faults/" + query + " HTTP/1.1\r\nHost: lab\r\nLab-Nonce: " + nonce + "\r\n" + headers + "\r\n"
+}
+
 func slowClients(ctx context.Context, s *scene) error {
 	return s.under(ctx, toWork, func() error {
 		var open []net.Conn
+		var heads []string
 		defer func() {
 			for _, c := range open {
 				_ = c.Close()
 			}
 		}()
-		head := "POST /function/faults/work?ms=1 HTTP/1.1\r\nHost: lab\r\nContent-Length: 100\r\n\r\n"
 		for i := range 400 {
 			c, err := s.dial(ctx, anyOf(s, s.Gateways))
 			if err != nil {
 				return err
 			}
-			open = append(open, c)
+			nonce, head := s.raw(fmt.Sprintf("slow%d", i), "work?ms=1", "Content-Length: 100\r\n")
+			// None of them comes to its end, so that no instance may ever have it.
+			s.forbid(nonce, 0)
+			open, heads = append(open, c), append(heads, head)
 			if i%2 == 0 {
 				_, _ = c.Write([]byte(head))
 			}
@@ -152,7 +162,7 @@ func slowClients(ctx context.Context, s *scene) error {
 			for j, c := range open {
 				text := "x"
 				if j%2 == 1 {
-					text = head[i : i+1]
+					text = heads[j][i : i+1]
 				}
 				_, _ = c.Write([]byte(text))
 			}
@@ -167,19 +177,52 @@ func (s *scene) dial(ctx context.Context, gateway *lab.Member) (net.Conn, error)
 	return (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, "tcp", strings.TrimPrefix(s.CallURL(gateway), "http://"))
 }
 
+// heardWithin is how long a gateway may take to notice that a client has hung up.
+const heardWithin = time.Second
+
+// uploads are the ways in which clients that hang up send their bodies: not at all,
+// a part of a long one, and a piece of one without length.
+var uploads = []struct{ headers, body string }{
+	{"Content-Length: 0\r\n", ""},
+	{"Content-Length: 1048576\r\n", strings.Repeat("x", 100_000)},
+	{"Transfer-Encoding: chunked\r\n", "5\r\nhello\r\n"},
+}
+
+// hangUp lets clients hang up, some of them while their calls wait behind one that
+// takes longer than any gateway takes to notice.
 func hangUp(ctx context.Context, s *scene) error {
-	return s.under(ctx, toWork, func() error {
-		for range 50 {
-			c, err := s.dial(ctx, anyOf(s, s.Gateways))
-			if err != nil {
-				return err
+	alone := func(spec *v1alpha1.FunctionSpec) { spec.Scaling.Max = new(int32(1)) }
+	return s.with(ctx, "left", alone, func(*v1alpha1.Function) error {
+		s.call(ctx, 1, load.Request{Function: "faults/left", Body: 10})
+		return s.under(ctx, toWork, func() error {
+			config := s.config(fixed(load.Request{Function: "faults/left", Query: "ms=6000", Body: 10}))
+			var before sync.WaitGroup
+			before.Go(func() { s.calls = append(s.calls, load.Some(ctx, config, 1)...) })
+			defer before.Wait()
+			wait(ctx, 500*time.Millisecond)
+			for i := range 50 {
+				how := uploads[i%len(uploads)]
+				nonce, head := s.raw(fmt.Sprintf("left%d", i), "left?ms=10", how.headers)
+				if err := s.hangUpAfter(ctx, time.Duration(s.rng.IntN(100))*time.Millisecond, head+how.body); err != nil {
+					return err
+				}
+				s.forbid(nonce, load.Now()+int64(heardWithin))
 			}
-			_, _ = c.Write([]byte("POST /function/faults/work?ms=500 HTTP/1.1\r\nHost: lab\r\nContent-Length: 0\r\n\r\n"))
-			wait(ctx, time.Duration(s.rng.IntN(100))*time.Millisecond)
-			_ = c.Close()
-		}
-		return nil
+			return nil
+		})
 	})
+}
+
+// hangUpAfter sends a part of a call to any gateway, and hangs up.
+func (s *scene) hangUpAfter(ctx context.Context, d time.Duration, text string) error {
+	c, err := s.dial(ctx, anyOf(s, s.Gateways))
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	_, _ = c.Write([]byte(text))
+	wait(ctx, d)
+	return nil
 }
 
 func idleConnections(ctx context.Context, s *scene) error {

@@ -74,7 +74,7 @@ func (r *runner) scene(name string) (*scene, error) {
 		mixed = mixed*131 + uint64(c)
 	}
 	rng := rand.New(rand.NewPCG(r.options.seed, mixed))
-	return &scene{Lab: r.lab, rng: rng, etcd: client, row: name, rate: r.options.rate}, nil
+	return &scene{Lab: r.lab, rng: rng, etcd: client, row: name, rate: r.options.rate, epochs: r.epochs}, nil
 }
 
 // rowWithin bounds a row with all that comes after it.
@@ -87,31 +87,37 @@ func (r *runner) rows(ctx context.Context, rows []row) (tally, error) {
 		if ctx.Err() != nil {
 			return found, context.Cause(ctx)
 		}
-		found.count(r.row(ctx, row))
+		report, notes, took := r.row(ctx, row)
+		r.print(row, report, notes, took)
+		found.count(report)
+		found.Records = append(found.Records, newRecord(row, report, notes, took))
 	}
 	return found, nil
 }
 
-// row runs one row, heals Windlass, and prints the verdict.
-func (r *runner) row(ctx context.Context, row row) verdict.Report {
+// row runs one row, heals Windlass, and returns the verdict, what the row measured, and
+// how long it took.
+func (r *runner) row(ctx context.Context, row row) (report verdict.Report, notes []string, took time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, rowWithin)
 	defer cancel()
 	began := time.Now()
 	s, err := r.scene(row.id)
 	if err != nil {
-		report := verdict.Report{Faults: []string{err.Error()}}
-		r.print(row, report, nil, time.Since(began))
-		return report
+		return verdict.Report{Faults: []string{err.Error()}}, nil, time.Since(began)
 	}
 	defer s.etcd.Close()
+	if row.rate > 0 {
+		s.rate = row.rate
+	}
 	err = row.run(ctx, s)
 	// Whatever the row left must not be there in the next one.
 	healing, stop := context.WithTimeout(context.WithoutCancel(ctx), rowWithin)
 	defer stop()
 	err = errors.Join(err, s.heal(healing))
 	runs, ledgerErr := r.ledger()
-	report := verdict.Judge(s.calls, runs, row.allow)
+	report = verdict.Judge(s.calls, runs, row.allow)
 	report.Faults = append(report.Faults, s.broken...)
+	report.Faults = append(report.Faults, verdict.Late(runs, s.forbidden)...)
 	report.Faults = append(report.Faults, r.epochs.verdict(s.epochsFall)...)
 	settled := time.Now()
 	report.Faults = append(report.Faults, r.leaks(healing)...)
@@ -121,8 +127,7 @@ func (r *runner) row(ctx context.Context, row row) verdict.Report {
 	if err = errors.Join(err, ledgerErr); err != nil {
 		report.Faults = append(report.Faults, strings.Split(err.Error(), "\n")...)
 	}
-	r.print(row, report, s.notes, time.Since(began))
-	return report
+	return report, s.notes, time.Since(began)
 }
 
 func (r *runner) print(row row, report verdict.Report, notes []string, took time.Duration) {

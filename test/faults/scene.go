@@ -32,8 +32,12 @@ type scene struct {
 	notes  []string
 	loads  int
 	broken []string
+	// forbidden are calls that nobody may run from a moment on, by nonce.
+	forbidden map[string]int64
 	// before is an owner that was asked for while etcd could answer.
 	before *lab.Member
+	// epochs saw every owner that a slot was given.
+	epochs *epochWatch
 	// epochsFall is set where etcd loses its memory, and epochs with it.
 	epochsFall bool
 }
@@ -75,6 +79,19 @@ func (s *scene) holds(so bool, format string, arguments ...any) {
 	}
 }
 
+// forbid notes that no execution of a call may begin from a moment on.
+func (s *scene) forbid(nonce string, from int64) {
+	if s.forbidden == nil {
+		s.forbidden = make(map[string]int64)
+	}
+	s.forbidden[nonce] = from
+}
+
+// podsWithin holds more pods than a function may have against Windlass.
+func (s *scene) podsWithin(peak, most int) {
+	s.holds(peak <= most, "%d pods ran at once, and %d may", peak, most)
+}
+
 // toWork calls the function work, for 20 ms each.
 func toWork(rng *rand.Rand) load.Request {
 	return load.Request{Function: "faults/" + work, Query: "ms=20", Body: rng.IntN(2048)}
@@ -83,6 +100,27 @@ func toWork(rng *rand.Rand) load.Request {
 // toAgain calls the function that may run twice.
 func toAgain(rng *rand.Rand) load.Request {
 	return load.Request{Function: "faults/" + again, Query: "ms=20", Body: rng.IntN(2048), Repeatable: true}
+}
+
+// mebibyte is the size of a body that gateways and agents pass on without keeping it.
+const mebibyte = 1 << 20
+
+// large sends and gets a MiB with each call of a load.
+func large(next func(*rand.Rand) load.Request) func(*rand.Rand) load.Request {
+	return func(rng *rand.Rand) load.Request {
+		r := next(rng)
+		r.Body, r.Answer = mebibyte, mebibyte
+		return r
+	}
+}
+
+// streamed uploads a MiB piece by piece with each call of a load.
+func streamed(next func(*rand.Rand) load.Request) func(*rand.Rand) load.Request {
+	return func(rng *rand.Rand) load.Request {
+		r := next(rng)
+		r.Body, r.Streamed = mebibyte, true
+		return r
+	}
 }
 
 // slowly makes each call of a load take longer.
@@ -234,6 +272,25 @@ func (s *scene) owner(ctx context.Context, function string) (*lab.Member, error)
 		}
 	}
 	return nil, fmt.Errorf("the slot of %s is owned by %q, which is no scheduler of the lab", function, owner.ID)
+}
+
+// held is how many slots a scheduler owns as etcd has it.
+func (s *scene) held(ctx context.Context, m *lab.Member) (int, error) {
+	got, err := s.etcd.Get(ctx, lab.Prefix+"/slots/", clientv3.WithPrefix())
+	if err != nil {
+		return 0, err
+	}
+	slots := 0
+	for _, kv := range got.Kvs {
+		var owner struct{ ID string }
+		if err := json.Unmarshal(kv.Value, &owner); err != nil {
+			return 0, err
+		}
+		if owner.ID == m.Name {
+			slots++
+		}
+	}
+	return slots, nil
 }
 
 // withOwner calls f with the owner of the function work.

@@ -14,6 +14,8 @@ import (
 type tally struct {
 	Rows, Survived int
 	Report         verdict.Report
+	// Records are what became of each row.
+	Records []record
 }
 
 func (t *tally) count(report verdict.Report) {
@@ -28,6 +30,7 @@ func (t *tally) add(o tally) {
 	t.Rows += o.Rows
 	t.Survived += o.Survived
 	t.Report.Add(o.Report)
+	t.Records = append(t.Records, o.Records...)
 }
 
 // status is that of the command.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
@@ -22,7 +23,13 @@ func componentScenarios() []scenario {
 		{"WindlassTickLag", "", schedulerStutters},
 		{"WindlassOrphanMode", "", withoutEtcd},
 		{"WindlassOwnershipFlapping", "", schedulersRestart},
+		{"WindlassCertificateExpiry", "", certificatesEnd},
 	}
+}
+
+// certificatesEnd gives gateways a certificate that nobody has renewed in time.
+func certificatesEnd(_ context.Context, w *world, _ string) (undo func() error, err error) {
+	return func() error { return w.Certify("gateway", 0) }, w.Certify("gateway", 10*24*time.Hour)
 }
 
 // gatewaysAreFull has calls that take long fill the gateways.
@@ -31,13 +38,17 @@ func gatewaysAreFull(ctx context.Context, w *world, function string) (undo func(
 }
 
 // claimsOfOthers claims calls that nobody has handed out, as an instance whose
-// tickets are out of date does.
+// tickets are out of date does, and offers calls as only gateways may.
 func claimsOfOthers(ctx context.Context, w *world, _ string) (undo func() error, err error) {
 	ca, err := os.ReadFile(filepath.Join(w.Config.TLSDir("gateway"), "ca.crt"))
 	if err != nil {
 		return nil, err
 	}
-	credentials, err := wiretls.AgentCredentials(ca, wiretls.GatewayName)
+	claims, err := wiretls.AgentCredentials(ca, wiretls.GatewayName)
+	if err != nil {
+		return nil, err
+	}
+	asAgent, err := wiretls.AgentCredentials(ca, wiretls.SchedulerName)
 	if err != nil {
 		return nil, err
 	}
@@ -45,9 +56,10 @@ func claimsOfOthers(ctx context.Context, w *world, _ string) (undo func() error,
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
+		offerAsStranger(ctx, w.WireAddr(w.Schedulers[0]), asAgent)
 		for ctx.Err() == nil {
 			// A gateway bounds what one connection may ask in vain.
-			conn, err := grpc.NewClient(w.WireAddr(w.Gateways[0]), grpc.WithTransportCredentials(credentials))
+			conn, err := grpc.NewClient(w.WireAddr(w.Gateways[0]), grpc.WithTransportCredentials(claims))
 			if err != nil {
 				return
 			}
@@ -63,6 +75,21 @@ func claimsOfOthers(ctx context.Context, w *world, _ string) (undo func() error,
 		<-ended
 		return nil
 	}, nil
+}
+
+// offerAsStranger opens a stream of offers without a gateway's certificate, which is
+// refused.
+func offerAsStranger(ctx context.Context, scheduler string, asAgent credentials.TransportCredentials) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	conn, err := grpc.NewClient(scheduler, grpc.WithTransportCredentials(asAgent))
+	if err != nil {
+		return
+	}
+	defer conn.Close()
+	if stream, err := wirev1.NewSchedulerClient(conn).Offer(ctx); err == nil {
+		_, _ = stream.Recv()
+	}
 }
 
 // claimNothing claims a call that does not exist.

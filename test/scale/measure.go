@@ -51,7 +51,7 @@ func (noRuntimes) Get(string) (*v1alpha1.Runtime, bool) { return nil, false }
 func (w *world) open(ctx context.Context, qps float64) (*scheduler, error) {
 	agent := nodepick.Amount{MilliCPU: 10, Memory: 32 << 20, Pods: 1}
 	runtime, err := kube.New(kube.Config{
-		Pod: podspec.Config{AgentImage: "agent:1", SchedulerAddr: "scheduler:9443", AgentRequests: agent},
+		Pod: podspec.Config{AgentImage: "agent:1", SchedulerAddr: "scheduler:9443", AgentRequests: agent, AgentMemoryLimit: 256 << 20},
 		QPS: qps, Burst: 1, Workers: 16, MaxQueue: w.options.instances,
 	}, kube.Deps{Client: w.client, Runtimes: noRuntimes{}, Registerer: prometheus.NewRegistry(), Log: slog.Default()})
 	if err != nil {

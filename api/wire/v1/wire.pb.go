@@ -189,6 +189,9 @@ const (
 	Failure_KIND_BAD_ANSWER Failure_Kind = 2
 	// The call ran out of time.
 	Failure_KIND_TIMED_OUT Failure_Kind = 3
+	// The function was not handed the call, because its protocol takes no body
+	// that large: no other instance will take it either.
+	Failure_KIND_BODY_TOO_LARGE Failure_Kind = 4
 )
 
 // Enum value maps for Failure_Kind.
@@ -198,12 +201,14 @@ var (
 		1: "KIND_FUNCTION_LOST",
 		2: "KIND_BAD_ANSWER",
 		3: "KIND_TIMED_OUT",
+		4: "KIND_BODY_TOO_LARGE",
 	}
 	Failure_Kind_value = map[string]int32{
-		"KIND_UNSPECIFIED":   0,
-		"KIND_FUNCTION_LOST": 1,
-		"KIND_BAD_ANSWER":    2,
-		"KIND_TIMED_OUT":     3,
+		"KIND_UNSPECIFIED":    0,
+		"KIND_FUNCTION_LOST":  1,
+		"KIND_BAD_ANSWER":     2,
+		"KIND_TIMED_OUT":      3,
+		"KIND_BODY_TOO_LARGE": 4,
 	}
 )
 
@@ -471,9 +476,12 @@ func (x *OfferRequest) GetForwarded() bool {
 
 // Withdrawal says that nobody wants a call any more.
 type Withdrawal struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	InvocationId  []byte                 `protobuf:"bytes,1,opt,name=invocation_id,json=invocationId,proto3" json:"invocation_id,omitempty"`
-	FunctionUid   string                 `protobuf:"bytes,2,opt,name=function_uid,json=functionUid,proto3" json:"function_uid,omitempty"`
+	state        protoimpl.MessageState `protogen:"open.v1"`
+	InvocationId []byte                 `protobuf:"bytes,1,opt,name=invocation_id,json=invocationId,proto3" json:"invocation_id,omitempty"`
+	FunctionUid  string                 `protobuf:"bytes,2,opt,name=function_uid,json=functionUid,proto3" json:"function_uid,omitempty"`
+	// How many of the offers of the same message the gateway made before it: a call
+	// that was withdrawn may be offered again, and the other way round.
+	AfterOffers   uint32 `protobuf:"varint,3,opt,name=after_offers,json=afterOffers,proto3" json:"after_offers,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -520,6 +528,13 @@ func (x *Withdrawal) GetFunctionUid() string {
 		return x.FunctionUid
 	}
 	return ""
+}
+
+func (x *Withdrawal) GetAfterOffers() uint32 {
+	if x != nil {
+		return x.AfterOffers
+	}
+	return 0
 }
 
 type OfferReply struct {
@@ -2191,7 +2206,11 @@ type ResultHead struct {
 	FunctionError string `protobuf:"bytes,7,opt,name=function_error,json=functionError,proto3" json:"function_error,omitempty"`
 	// Time from the sending of the claim until the function was handed the call; 0
 	// if it was handed it before.
-	BegunAfterNs  int64 `protobuf:"varint,8,opt,name=begun_after_ns,json=begunAfterNs,proto3" json:"begun_after_ns,omitempty"`
+	BegunAfterNs int64 `protobuf:"varint,8,opt,name=begun_after_ns,json=begunAfterNs,proto3" json:"begun_after_ns,omitempty"`
+	// Length of the body in bytes, if the function said it: a body of another
+	// length counts as cut short. In an answer to HEAD it is the length that the
+	// body would have. The headers have no Content-Length.
+	ContentLength *int64 `protobuf:"varint,9,opt,name=content_length,json=contentLength,proto3,oneof" json:"content_length,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2278,6 +2297,13 @@ func (x *ResultHead) GetFunctionError() string {
 func (x *ResultHead) GetBegunAfterNs() int64 {
 	if x != nil {
 		return x.BegunAfterNs
+	}
+	return 0
+}
+
+func (x *ResultHead) GetContentLength() int64 {
+	if x != nil && x.ContentLength != nil {
+		return *x.ContentLength
 	}
 	return 0
 }
@@ -3127,7 +3153,9 @@ type FunctionFacts struct {
 	// creates little.
 	Unconfirmed bool `protobuf:"varint,14,opt,name=unconfirmed,proto3" json:"unconfirmed,omitempty"`
 	// Mean time from order to first pull of the last instances; 0 if unknown.
-	MeanStartNs   int64 `protobuf:"varint,15,opt,name=mean_start_ns,json=meanStartNs,proto3" json:"mean_start_ns,omitempty"`
+	MeanStartNs int64 `protobuf:"varint,15,opt,name=mean_start_ns,json=meanStartNs,proto3" json:"mean_start_ns,omitempty"`
+	// An instance of the function as it is now has started.
+	Started       bool `protobuf:"varint,16,opt,name=started,proto3" json:"started,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3265,6 +3293,13 @@ func (x *FunctionFacts) GetMeanStartNs() int64 {
 		return x.MeanStartNs
 	}
 	return 0
+}
+
+func (x *FunctionFacts) GetStarted() bool {
+	if x != nil {
+		return x.Started
+	}
+	return false
 }
 
 // StartProblem says why instances do not start.
@@ -3541,11 +3576,12 @@ const file_wire_v1_wire_proto_rawDesc = "" +
 	"\agateway\x18\x01 \x01(\tR\agateway\x120\n" +
 	"\x06offers\x18\x02 \x03(\v2\x18.windlass.wire.v1.TicketR\x06offers\x12>\n" +
 	"\vwithdrawals\x18\x03 \x03(\v2\x1c.windlass.wire.v1.WithdrawalR\vwithdrawals\x12\x1c\n" +
-	"\tforwarded\x18\x04 \x01(\bR\tforwarded\"T\n" +
+	"\tforwarded\x18\x04 \x01(\bR\tforwarded\"w\n" +
 	"\n" +
 	"Withdrawal\x12#\n" +
 	"\rinvocation_id\x18\x01 \x01(\fR\finvocationId\x12!\n" +
-	"\ffunction_uid\x18\x02 \x01(\tR\vfunctionUid\"C\n" +
+	"\ffunction_uid\x18\x02 \x01(\tR\vfunctionUid\x12!\n" +
+	"\fafter_offers\x18\x03 \x01(\rR\vafterOffers\"C\n" +
 	"\n" +
 	"OfferReply\x125\n" +
 	"\brefusals\x18\x01 \x03(\v2\x19.windlass.wire.v1.RefusalR\brefusals\"\x97\x03\n" +
@@ -3677,7 +3713,7 @@ const file_wire_v1_wire_proto_rawDesc = "" +
 	"\x03cid\x18\x03 \x01(\tR\x03cid\x12\x18\n" +
 	"\astarted\x18\x04 \x01(\bR\astarted\"!\n" +
 	"\aRelease\x12\x16\n" +
-	"\x06reason\x18\x01 \x01(\tR\x06reason\"\x87\x02\n" +
+	"\x06reason\x18\x01 \x01(\tR\x06reason\"\xc6\x02\n" +
 	"\n" +
 	"ResultHead\x12\x16\n" +
 	"\x06status\x18\x01 \x01(\x05R\x06status\x122\n" +
@@ -3688,18 +3724,21 @@ const file_wire_v1_wire_proto_rawDesc = "" +
 	"whole_body\x18\x05 \x01(\fR\twholeBody\x12\x14\n" +
 	"\x05whole\x18\x06 \x01(\bR\x05whole\x12%\n" +
 	"\x0efunction_error\x18\a \x01(\tR\rfunctionError\x12$\n" +
-	"\x0ebegun_after_ns\x18\b \x01(\x03R\fbegunAfterNs\"Y\n" +
+	"\x0ebegun_after_ns\x18\b \x01(\x03R\fbegunAfterNs\x12*\n" +
+	"\x0econtent_length\x18\t \x01(\x03H\x00R\rcontentLength\x88\x01\x01B\x11\n" +
+	"\x0f_content_length\"Y\n" +
 	"\tResultEnd\x123\n" +
 	"\afailure\x18\x01 \x01(\v2\x19.windlass.wire.v1.FailureR\afailure\x12\x17\n" +
-	"\aexec_ns\x18\x02 \x01(\x03R\x06execNs\"\xb4\x01\n" +
+	"\aexec_ns\x18\x02 \x01(\x03R\x06execNs\"\xcd\x01\n" +
 	"\aFailure\x122\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x1e.windlass.wire.v1.Failure.KindR\x04kind\x12\x16\n" +
-	"\x06detail\x18\x02 \x01(\tR\x06detail\"]\n" +
+	"\x06detail\x18\x02 \x01(\tR\x06detail\"v\n" +
 	"\x04Kind\x12\x14\n" +
 	"\x10KIND_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12KIND_FUNCTION_LOST\x10\x01\x12\x13\n" +
 	"\x0fKIND_BAD_ANSWER\x10\x02\x12\x12\n" +
-	"\x0eKIND_TIMED_OUT\x10\x03\"2\n" +
+	"\x0eKIND_TIMED_OUT\x10\x03\x12\x17\n" +
+	"\x13KIND_BODY_TOO_LARGE\x10\x04\"2\n" +
 	"\x06Header\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\fR\x05value\"\x86\x02\n" +
@@ -3753,7 +3792,7 @@ const file_wire_v1_wire_proto_rawDesc = "" +
 	"\n" +
 	"WatchReply\x12=\n" +
 	"\tfunctions\x18\x01 \x03(\v2\x1f.windlass.wire.v1.FunctionFactsR\tfunctions\x12\x1a\n" +
-	"\breleased\x18\x02 \x03(\tR\breleased\"\xfa\x03\n" +
+	"\breleased\x18\x02 \x03(\tR\breleased\"\x94\x04\n" +
 	"\rFunctionFacts\x12!\n" +
 	"\ffunction_uid\x18\x01 \x01(\tR\vfunctionUid\x12\x1c\n" +
 	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12\x12\n" +
@@ -3775,7 +3814,8 @@ const file_wire_v1_wire_proto_rawDesc = "" +
 	"happenings\x18\r \x03(\v2\x1b.windlass.wire.v1.HappeningR\n" +
 	"happenings\x12 \n" +
 	"\vunconfirmed\x18\x0e \x01(\bR\vunconfirmed\x12\"\n" +
-	"\rmean_start_ns\x18\x0f \x01(\x03R\vmeanStartNs\"\x7f\n" +
+	"\rmean_start_ns\x18\x0f \x01(\x03R\vmeanStartNs\x12\x18\n" +
+	"\astarted\x18\x10 \x01(\bR\astarted\"\x7f\n" +
 	"\fStartProblem\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x16\n" +
 	"\x06detail\x18\x02 \x01(\tR\x06detail\x12\x19\n" +
@@ -3950,6 +3990,7 @@ func file_wire_v1_wire_proto_init() {
 		(*AttemptRequest_Body)(nil),
 		(*AttemptRequest_End)(nil),
 	}
+	file_wire_v1_wire_proto_msgTypes[26].OneofWrappers = []any{}
 	file_wire_v1_wire_proto_msgTypes[30].OneofWrappers = []any{
 		(*AttemptReply_Granted)(nil),
 		(*AttemptReply_Refused)(nil),

@@ -140,8 +140,34 @@ capabilities:
 {{- end }}
 {{- end }}
 
+{{/* An amount of memory in bytes. Takes a quantity, such as "1.5Gi", or a number. */}}
+{{- define "windlass.bytes" -}}
+{{- if kindIs "string" . -}}
+{{- $number := regexFind "^[0-9.]+" . -}}
+{{- $factors := dict "" 1 "m" 0.001 "k" 1e3 "M" 1e6 "G" 1e9 "T" 1e12 "P" 1e15 "E" 1e18 -}}
+{{- $unit := 1 -}}
+{{- range list "Ki" "Mi" "Gi" "Ti" "Pi" "Ei" -}}
+{{- $unit = mul $unit 1024 -}}
+{{- $_ := set $factors . $unit -}}
+{{- end -}}
+{{- int64 (mulf $number (index $factors (trimPrefix $number .))) -}}
+{{- else -}}
+{{- int64 . -}}
+{{- end -}}
+{{- end }}
+
+{{/* The variable by which Go collects garbage before the kernel kills the process.
+What is not on Go's heap has the rest. Takes the resources of a container. */}}
+{{- define "windlass.memoryEnv" -}}
+{{- with dig "limits" "memory" "" . -}}
+- name: GOMEMLIMIT
+  value: {{ include "windlass.bytes" . | mulf 0.9 | int64 | quote }}
+{{ end -}}
+{{- end }}
+
 {{/* A role's environment variables. Takes (list $ component). */}}
 {{- define "windlass.env" -}}
+{{ include "windlass.memoryEnv" (index (index . 0).Values (index . 1)).resources -}}
 - name: POD_NAME
   valueFrom: {fieldRef: {fieldPath: metadata.name}}
 - name: POD_NAMESPACE

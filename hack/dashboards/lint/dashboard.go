@@ -142,6 +142,20 @@ func (p Panel) unit(name string) string {
 	return p.FieldConfig.Defaults.Unit
 }
 
+// units are all that the panel's fields are shown in.
+func (p Panel) units() []string {
+	units := []string{p.FieldConfig.Defaults.Unit}
+	for _, o := range p.FieldConfig.Overrides {
+		for _, property := range o.Properties {
+			var unit string
+			if property.ID == "unit" && json.Unmarshal(property.Value, &unit) == nil {
+				units = append(units, unit)
+			}
+		}
+	}
+	return units
+}
+
 // field is what a target's values are called: by its legend, or in a table by its column.
 func (p Panel) field(t Target) string {
 	for _, transformation := range p.Transformations {

@@ -89,6 +89,12 @@ func TestQueriesMeanWhatTheyShow(t *testing.T) {
 	}
 }
 
+func TestNumbersOfOneTitleMeanTheSame(t *testing.T) {
+	for _, finding := range Alike(dashboards(t)) {
+		t.Error(finding)
+	}
+}
+
 // TestQuietSeriesAreShown wants the list of series that are seldom there to name none
 // that does not exist or that no dashboard shows.
 func TestQuietSeriesAreShown(t *testing.T) {

@@ -73,6 +73,32 @@ func words(p Panel, report reporter) {
 	if p.FieldConfig.Defaults.Unit == "" || p.Type == "heatmap" && p.Options.YAxis.Unit == "" {
 		report(p.Title, "it has no unit")
 	}
+	for _, unit := range p.units() {
+		if unit == "ops" {
+			report(p.Title, "its unit is operations: name what is counted, such as count:pulls/s")
+		}
+	}
+}
+
+// Alike returns the numbers that have one title on several dashboards and mean several
+// things: readers compare them.
+func Alike(all []Dashboard) []Finding {
+	var found []Finding
+	first := map[string]string{}
+	for _, d := range all {
+		for _, p := range d.Charts() {
+			if p.Type != "stat" || len(p.Targets) == 0 {
+				continue
+			}
+			expr, known := first[p.Title]
+			if !known {
+				first[p.Title] = p.Targets[0].Expr
+			} else if expr != p.Targets[0].Expr {
+				found = append(found, Finding{d.Title, p.Title, "another dashboard has another query under this title: " + expr})
+			}
+		}
+	}
+	return found
 }
 
 func sources(p Panel, report reporter) {

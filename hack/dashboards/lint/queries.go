@@ -68,6 +68,7 @@ func (q *query) check() {
 			q.grouping(node)
 		case *parser.Call:
 			q.call(node)
+			q.whole(node, path)
 		case *parser.SubqueryExpr:
 			q.report("it has a subquery: use a recording rule")
 		}
@@ -212,6 +213,29 @@ func (q *query) call(node *parser.Call) {
 	}
 }
 
+// whole wants increases that are shown as counts to be rounded: nobody starts 3.6 instances.
+// Quotients, quantiles and the cells of heatmaps are no counts.
+func (q *query) whole(node *parser.Call, path []parser.Node) {
+	if node.Func.Name != "increase" || q.panel.Type == "heatmap" {
+		return
+	}
+	for _, above := range path {
+		switch above := above.(type) {
+		case *parser.Call:
+			if above.Func.Name == "round" || above.Func.Name == "histogram_quantile" {
+				return
+			}
+		case *parser.BinaryExpr:
+			if above.Op == parser.DIV {
+				return
+			}
+		}
+	}
+	if _, measured := unitOf(node); !measured {
+		q.report("%s counts things: round it to whole ones", node)
+	}
+}
+
 var inLegend = regexp.MustCompile(`\{\{\s*(\w+)\s*\}\}`)
 
 // legend wants a legend to name labels that the result has.
@@ -243,7 +267,7 @@ func keptLabels(expr parser.Expr) ([]string, bool) {
 		switch expr.Func.Name {
 		case "histogram_quantile":
 			return keptLabels(expr.Args[1])
-		case "sort_desc":
+		case "sort_desc", "round":
 			return keptLabels(expr.Args[0])
 		}
 	}

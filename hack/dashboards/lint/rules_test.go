@@ -50,6 +50,7 @@ func TestFaultsOfFormAreFound(t *testing.T) {
 		"it has no title":           func(_ *Dashboard, p *Panel) { p.Title = "" },
 		"no sentence":               func(_ *Dashboard, p *Panel) { p.Description = "Calls" },
 		"it has no unit":            func(_ *Dashboard, p *Panel) { p.FieldConfig.Defaults.Unit = "" },
+		"its unit is operations":    func(_ *Dashboard, p *Panel) { p.FieldConfig.Defaults.Unit = "ops" },
 		"its data source is":        func(_ *Dashboard, p *Panel) { p.Datasource.UID = "prom" },
 		"data source of query A is": func(_ *Dashboard, p *Panel) { p.Targets[0].Datasource.UID = "prom" },
 		"it has no query":           func(_ *Dashboard, p *Panel) { p.Targets = nil },
@@ -92,6 +93,7 @@ func TestFaultsOfQueriesAreFound(t *testing.T) {
 		"seconds as a number":     {`histogram_quantile(0.9, sum by (le) (rate(windlass_tick_seconds_bucket[$__rate_interval])))`, "x", "short", `shown as "short" and are "s"`},
 		"a mean as a number":      {`sum(rate(windlass_tick_seconds_sum[$__rate_interval])) / sum(rate(windlass_tick_seconds_count[$__rate_interval]))`, "x", "short", `and are "s"`},
 		"a share as bytes":        {`windlass_held_bytes / windlass_limit_bytes`, "x", "bytes", `and are "percentunit"`},
+		"parts of things":         {`sum(increase(windlass_moves_total[$__rate_interval])) or vector(0)`, "x", "short", "round it to whole ones"},
 		"bytes or zero":           {`sum(windlass_held_bytes) or vector(0)`, "x", "short", `and are "bytes"`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -101,6 +103,28 @@ func TestFaultsOfQueriesAreFound(t *testing.T) {
 			expect(t, Queries(d, few), c.want)
 		})
 	}
+}
+
+func TestWholeCountsAndSharesNeedNoRounding(t *testing.T) {
+	const moves = `sum(increase(windlass_moves_total[$__rate_interval]))`
+	for _, expr := range []string{"round(" + moves + ")", moves + " / (" + moves + " > 0)"} {
+		d := sound()
+		p := &d.Panels[0]
+		p.Targets[0].Expr, p.Targets[0].Legend = expr, "moves"
+		for _, finding := range Queries(d, few) {
+			t.Error(finding)
+		}
+	}
+}
+
+func TestNumbersOfOneTitleAndTwoMeaningsAreFound(t *testing.T) {
+	one, other := sound(), sound()
+	one.Panels[0].Type, other.Panels[0].Type = "stat", "stat"
+	if found := Alike([]Dashboard{one, other}); len(found) > 0 {
+		t.Errorf("equal numbers are found: %v", found)
+	}
+	other.Panels[0].Targets[0].Expr = `sum(windlass_orphan)`
+	expect(t, Alike([]Dashboard{one, other}), "another query under this title")
 }
 
 func TestRowsOfTablesAreAggregated(t *testing.T) {

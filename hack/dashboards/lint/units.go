@@ -71,7 +71,7 @@ func unitOfCall(expr *parser.Call) (string, bool) {
 	switch expr.Func.Name {
 	case "histogram_quantile":
 		return bucketUnit(expr.Args[1])
-	case "sort_desc":
+	case "sort_desc", "round":
 		return unitOf(expr.Args[0])
 	case "increase":
 		return seriesUnit(expr.Args[0])

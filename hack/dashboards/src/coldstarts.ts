@@ -2,10 +2,11 @@
 
 import * as dashboard from '@grafana/grafana-foundation-sdk/dashboard';
 
+import { coldCalls } from './course';
 import { frame, toFunction, toTraces, uids } from './frame';
 import { bars, graph, heading, number, spread } from './kit';
 import { quantiles, startStages } from './palette';
-import { chosen, increase, orNone, orZero, quantile, rate, share } from './queries';
+import { chosen, increase, orNone, orZero, quantile, rate, whole } from './queries';
 import { Column, rows } from './table';
 
 const total = 'windlass_scheduler_cold_start_duration_seconds';
@@ -44,15 +45,11 @@ export function coldStarts(): dashboard.DashboardBuilder {
 function glance(board: dashboard.DashboardBuilder): void {
   board
     .withPanel(number({
-      title: 'Starts', unit: 'short', width: 4, course: false, decimals: 0,
+      title: 'Starts', unit: 'short', width: 4, course: false,
       description: 'Instances that started within the time that the dashboard shows.',
-      query: { expr: orZero(`sum(increase(${started}[$__range]))`) },
+      query: { expr: orZero(whole(`sum(increase(${started}[$__range]))`)) },
     }))
-    .withPanel(number({
-      title: 'Cold calls', unit: 'percentunit', width: 4, limits: { warn: 0.05, bad: 0.25 }, course: false,
-      description: 'Share of the calls within the time shown that were the first of their instance.',
-      query: { expr: share(`sum(increase(windlass_gateway_cold_invocations_total{${chosen}}[$__range]))`, `sum(increase(windlass_gateway_invocations_total{${chosen}}[$__range]))`) },
-    }))
+    .withPanel(number({ ...coldCalls, width: 4 }))
     .withPanel(number({
       title: 'Median start', unit: 's', width: 4, course: false,
       description: 'Half of the cold starts within the time shown took no longer, over all functions.',
@@ -69,7 +66,7 @@ function glance(board: dashboard.DashboardBuilder): void {
       query: { expr: orZero(`sum(windlass_scheduler_instances{${chosen}, state="creating"})`) },
     }))
     .withPanel(number({
-      title: 'Wait for them', unit: 'short', width: 4,
+      title: 'Calls waiting for starts', unit: 'short', width: 4,
       description: 'Calls that wait for an instance now.',
       query: { expr: orZero(`sum(windlass_scheduler_queued{${chosen}})`) },
     }));
@@ -111,7 +108,7 @@ function byFunction(board: dashboard.DashboardBuilder): void {
       sortBy: 'Whole start',
       linked: { Function: toFunction },
       columns: [
-        { name: 'Starts', expr: `sum by (namespace, function) (increase(${started}[$__range])) > 0`, unit: 'short', decimals: 0, bar: '#8AB8FF' },
+        { name: 'Starts', expr: `${whole(`sum by (namespace, function) (increase(${started}[$__range]))`)} > 0`, unit: 'short', bar: '#8AB8FF' },
         {
           name: 'Whole start', unit: 's', limits: { warn: 5, bad: 15 },
           expr: `sum by (namespace, function) (increase(${spent}[$__range])) / (sum by (namespace, function) (increase(${started}[$__range])) > 0)`,
@@ -127,6 +124,6 @@ function byFunction(board: dashboard.DashboardBuilder): void {
     .withPanel(graph({
       title: 'Starts over time', unit: 'short', width: 12, bars: true, stacked: true,
       description: 'Instances that started: the ten functions with most of them.',
-      queries: [{ expr: orNone('function', `topk(10, sum by (namespace, function) (${increase(started)}) > 0)`), legend: '{{namespace}} {{function}}' }],
+      queries: [{ expr: orNone('function', `topk(10, ${whole(`sum by (namespace, function) (${increase(started)})`)} > 0)`), legend: '{{namespace}} {{function}}' }],
     }));
 }

@@ -2,9 +2,18 @@
 
 import type { Looks, Query } from './kit';
 import { fates, needed, states } from './palette';
-import { chosen, increase, orNone, orZero } from './queries';
+import { chosen, increase, orNone, orZero, share, whole } from './queries';
 
 type Drawn = { unit: string; queries: Query[] } & Looks;
+
+const within = (counter: string): string => `sum(increase(${counter}{${chosen}}[$__range]))`;
+
+/** The share of calls that had to start an instance, over the whole time shown. */
+export const coldCalls = {
+  title: 'Cold calls', unit: 'percentunit', limits: { warn: 0.05, bad: 0.25 }, course: false,
+  description: 'Share of the calls within the time shown that were the first of their instance, and so may have waited for its start.',
+  query: { expr: share(within('windlass_gateway_cold_invocations_total'), within('windlass_gateway_invocations_total')) },
+};
 
 /** Calls that wait, and the wait of the oldest. */
 export const waiting: Drawn = {
@@ -30,14 +39,14 @@ export const againstNeed: Drawn = {
 /** Decisions to create instances, by reason. */
 export const decisions: Drawn = {
   unit: 'short', bars: true, stacked: true,
-  queries: [{ expr: orNone('reason', `sum by (reason) (${increase(`windlass_scheduler_decisions_total{${chosen}}`)})`), legend: '{{reason}}' }],
+  queries: [{ expr: orNone('reason', whole(`sum by (reason) (${increase(`windlass_scheduler_decisions_total{${chosen}}`)})`)), legend: '{{reason}}' }],
 };
 
-/** What became of instances that were ordered. */
+/** How instances went on that were ordered. */
 export const becoming: Drawn = {
   unit: 'short', bars: true, colours: fates,
   queries: Object.keys(fates).map((fate) => ({
-    expr: orZero(`sum(${increase(`windlass_scheduler_instances_${fate}_total{${chosen}}`)})`), legend: fate,
+    expr: orZero(whole(`sum(${increase(`windlass_scheduler_instances_${fate}_total{${chosen}}`)})`)), legend: fate,
   })),
 };
 

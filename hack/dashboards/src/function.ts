@@ -2,12 +2,12 @@
 
 import * as dashboard from '@grafana/grafana-foundation-sdk/dashboard';
 
-import { againstNeed, becoming, decisions, fatesMean, waiting } from './course';
+import { againstNeed, becoming, coldCalls, decisions, fatesMean, waiting } from './course';
 import { frame, toBoard, toTraces, uids } from './frame';
 import { graph, heading, number, spread } from './kit';
 import { byClass, codes } from './overview';
 import { callStages, plain, quantiles, startStages } from './palette';
-import { chosen, increase, orNone, orZero, quantile, rate, share } from './queries';
+import { chosen, increase, orNone, orZero, quantile, rate, share, whole } from './queries';
 
 const calls = `windlass_gateway_invocations_total{${chosen}}`;
 const traces = '{ name = "invoke ${namespace}/${function}" }';
@@ -56,12 +56,7 @@ function glance(board: dashboard.DashboardBuilder): void {
       title: 'Instances', unit: 'short', width: 3, description: 'Instances that are there, busy or idle.',
       query: { expr: orZero(`sum(windlass_scheduler_instances{${chosen}, state=~"busy|idle"})`) },
     }))
-    .withPanel(number({
-      title: 'Cold calls', unit: 'percentunit', width: 3, limits: { warn: 0.05, bad: 0.25 },
-      description: 'Share of calls that were the first of their instance.',
-      query: { expr: share(`sum(${rate(`windlass_gateway_cold_invocations_total{${chosen}}`)})`, `sum(${rate(calls)})`) },
-      links: [toBoard('Cold starts', uids.coldStarts)],
-    }));
+    .withPanel(number({ ...coldCalls, width: 3, links: [toBoard('Cold starts', uids.coldStarts)] }));
 }
 
 function callers(board: dashboard.DashboardBuilder): void {
@@ -122,7 +117,7 @@ function provisioning(board: dashboard.DashboardBuilder): void {
       ...decisions, title: 'Decisions', width: 8,
       description: 'Decisions to create instances, by reason. `windlass explain` tells of the last ones in words.',
     }))
-    .withPanel(graph({ ...becoming, title: 'What became of instances', width: 8, description: fatesMean }))
+    .withPanel(graph({ ...becoming, title: 'Instance lifecycle', width: 8, description: fatesMean }))
     .withPanel(graph({
       title: 'How long it runs and starts', unit: 's', width: 8, logarithmic: true,
       description: 'What decisions reckon with: the means of the last ten executions and of the last ten starts.',
@@ -147,8 +142,8 @@ function instances(board: dashboard.DashboardBuilder): void {
   board
     .withRow(heading('Instances at work'))
     .withPanel(graph({
-      title: 'Pulls', unit: 'ops', width: 8,
-      description: 'Calls that instances asked for in a second, and those that waited *in vain*; how many such requests wait for a call now, and how many idle instances ask less often.',
+      title: 'Pulls', unit: 'count:pulls/s', width: 8,
+      description: 'How often instances asked for a call in a second; *in vain* counts the idle ones that asked to leave. On the right: pulls that wait for a call now, and idle instances that report less often.',
       queries: [
         { expr: orZero(`sum(${rate(`windlass_scheduler_pulls_total{${chosen}}`)})`), legend: 'pulls' },
         { expr: orZero(`sum(${rate(`windlass_scheduler_pulls_in_vain_total{${chosen}}`)})`), legend: 'in vain' },
@@ -177,9 +172,9 @@ function instances(board: dashboard.DashboardBuilder): void {
       title: 'Agents in trouble', unit: 'short', width: 8,
       description: 'Calls that broke, claims that were refused and streams that were made anew, as agents report them, and agents that are silent. All should be 0; reconnects come with every change of owner.',
       queries: [
-        { expr: orZero(`sum(${increase(`windlass_agent_calls_broken_total{${chosen}}`)})`), legend: 'calls broken' },
-        { expr: orZero(`sum(${increase(`windlass_agent_claims_refused_total{${chosen}}`)})`), legend: 'claims refused' },
-        { expr: orZero(`sum(${increase(`windlass_agent_reconnects_total{${chosen}}`)})`), legend: 'reconnects' },
+        { expr: orZero(whole(`sum(${increase(`windlass_agent_calls_broken_total{${chosen}}`)})`)), legend: 'calls broken' },
+        { expr: orZero(whole(`sum(${increase(`windlass_agent_claims_refused_total{${chosen}}`)})`)), legend: 'claims refused' },
+        { expr: orZero(whole(`sum(${increase(`windlass_agent_reconnects_total{${chosen}}`)})`)), legend: 'reconnects' },
         { expr: orZero(`sum(windlass_scheduler_agents_silent{${chosen}})`), legend: 'silent' },
       ],
       colours: { 'calls broken': '#E02F44', 'claims refused': '#FF9830', reconnects: '#8AB8FF', silent: '#B877D9' },

@@ -63,8 +63,8 @@ export function thresholds(limits: Limits | undefined, base = good): dashboard.T
 }
 
 /** A number with its course behind it. Without limits it has one plain colour. */
-export function number(o: Common & { query: Query; limits?: Limits; calc?: string; course?: boolean; decimals?: number }): stat.PanelBuilder {
-  const panel = new stat.PanelBuilder()
+export function number(o: Common & { query: Query; limits?: Limits; calc?: string; course?: boolean }): stat.PanelBuilder {
+  return new stat.PanelBuilder()
     .title(o.title).description(o.description).unit(o.unit).datasource(source).span(o.width).height(o.height ?? 4)
     .links(o.links ?? [])
     .min(0).noValue('0')
@@ -76,7 +76,6 @@ export function number(o: Common & { query: Query; limits?: Limits; calc?: strin
     .textMode(common.BigValueTextMode.Value)
     .thresholds(thresholds(o.limits, o.limits ? good : plain))
     .colorScheme(new dashboard.FieldColorBuilder().mode(dashboard.FieldColorModeId.Thresholds));
-  return o.decimals === undefined ? panel : panel.decimals(o.decimals);
 }
 
 /** How a graph looks that does not look as usual. */

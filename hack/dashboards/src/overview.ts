@@ -2,6 +2,7 @@
 
 import * as dashboard from '@grafana/grafana-foundation-sdk/dashboard';
 
+import { coldCalls } from './course';
 import { frame, seriesToFunction, toBoard, toBoardOfAll, toFunction, toTraces, uids } from './frame';
 import { bars, graph, heading, number } from './kit';
 import { callStages, plain, quantiles, states } from './palette';
@@ -68,25 +69,20 @@ function health(board: dashboard.DashboardBuilder): void {
       query: { expr: orZero(`sum(windlass_scheduler_instances{${chosen}, state="creating"})`) },
       links: [toBoard('Provisioning', uids.provisioning)],
     }))
-    .withPanel(number({
-      title: 'Cold calls', unit: 'percentunit', width: 3, limits: { warn: 0.05, bad: 0.25 },
-      description: 'Share of calls that were the first of their instance, and so may have waited for its start.',
-      query: { expr: share(`sum(${rate(`windlass_gateway_cold_invocations_total{${chosen}}`)})`, `sum(${rate(`windlass_gateway_invocations_total{${chosen}}`)})`) },
-      links: [toBoard('Cold starts', uids.coldStarts)],
-    }));
+    .withPanel(number({ ...coldCalls, width: 3, links: [toBoard('Cold starts', uids.coldStarts)] }));
 }
 
 function functions(board: dashboard.DashboardBuilder): void {
   board.withPanel(rows({
     title: 'Functions', unit: 'short', width: 24, height: 10,
-    description: 'Every function, with the means of the last five minutes. A click on a name opens its dashboard.',
+    description: 'Every function, with the means of the last five minutes; a dash where it had no calls. A click on a name opens its dashboard.',
     labels: { namespace: 'Namespace', function: 'Function' },
     sortBy: 'Waiting',
     linked: { Function: toFunction },
     columns: [
       { name: 'Waiting', expr: each(`namespace_function:windlass_scheduler_queued:sum{${chosen}}`), unit: 'short', limits: { warn: 10, bad: 100 } },
-      { name: 'Oldest wait', expr: each(`namespace_function:windlass_scheduler_oldest_wait_seconds:max{${chosen}}`), unit: 's', limits: { warn: 2, bad: 10 } },
-      { name: 'Calls', expr: each(`${calls}{${chosen}}`), unit: 'reqps', bar: plain },
+      { name: 'Oldest wait', expr: each(`namespace_function:windlass_scheduler_oldest_wait_seconds:max{${chosen}} > 0`), unit: 's', limits: { warn: 2, bad: 10 } },
+      { name: 'Calls', expr: each(`${calls}{${chosen}} > 0`), unit: 'reqps', bar: plain },
       { name: 'Failed', expr: `${each(`${failed}{${chosen}}`)} / (${each(`${calls}{${chosen}}`)} > 0)`, unit: 'percentunit', limits: { warn: 0.001, bad: 0.01 } },
       { name: 'p50', expr: each(`namespace_function:windlass_gateway_invocation_duration_seconds:p50_5m{${chosen}} >= 0`), unit: 's' },
       { name: 'p99', expr: each(`namespace_function:windlass_gateway_invocation_duration_seconds:p99_5m{${chosen}} >= 0`), unit: 's' },
@@ -156,7 +152,7 @@ function instances(board: dashboard.DashboardBuilder): void {
       links: [toBoard('Provisioning', uids.provisioning)],
     }))
     .withPanel(graph({
-      title: 'Most waiting calls', unit: 'short', width: 8, dataLinks: [seriesToFunction()],
+      title: 'Longest queues', unit: 'short', width: 8, dataLinks: [seriesToFunction()],
       description: 'The ten functions with most calls that wait. A click on a line leads to the function.',
       queries: [{ expr: `topk(10, namespace_function:windlass_scheduler_queued:sum{${chosen}} > 0) or on () label_replace(vector(0), "function", "none", "", "")`, legend: '{{namespace}} {{function}}' }],
     }))

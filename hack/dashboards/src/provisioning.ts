@@ -6,7 +6,7 @@ import { againstNeed, becoming, decisions, fatesMean, waiting } from './course';
 import { frame, toBoard, toFunction, uids } from './frame';
 import { bars, graph, heading, number } from './kit';
 import { plain, states } from './palette';
-import { chosen, increase, inNamespace, mean, orNone, orZero, quantile, rate, share } from './queries';
+import { chosen, increase, inNamespace, mean, orNone, orZero, quantile, rate, share, whole } from './queries';
 import { rows } from './table';
 
 const made = `windlass_scheduler_instances_ordered_total{${chosen}}`;
@@ -44,9 +44,9 @@ function glance(board: dashboard.DashboardBuilder): void {
       query: { expr: share(`sum(windlass_scheduler_instances{${chosen}, state="busy"})`, `sum(windlass_scheduler_instances{${chosen}, state=~"busy|idle"})`) },
     }))
     .withPanel(number({
-      title: 'Ordered', unit: 'short', width: 3, course: false, decimals: 0,
+      title: 'Ordered', unit: 'short', width: 3, course: false,
       description: 'Instances that were ordered within the time that the dashboard shows.',
-      query: { expr: orZero(`sum(increase(${made}[$__range]))`) },
+      query: { expr: orZero(whole(`sum(increase(${made}[$__range]))`)) },
     }))
     .withPanel(number({
       title: 'Failed starts', unit: 'percentunit', width: 3, limits: { warn: 0.01, bad: 0.1 }, course: false,
@@ -54,13 +54,13 @@ function glance(board: dashboard.DashboardBuilder): void {
       query: { expr: share(`sum(increase(windlass_scheduler_instances_failed_total{${chosen}}[$__range]))`, `sum(increase(${made}[$__range]))`) },
     }))
     .withPanel(number({
-      title: 'Ordered in vain', unit: 'percentunit', width: 3, limits: { warn: 0.2, bad: 0.5 }, course: false,
+      title: 'Withdrawn orders', unit: 'percentunit', width: 3, limits: { warn: 0.2, bad: 0.5 }, course: false,
       description: 'Share of the instances ordered within the time shown that were withdrawn before they were there. High: bursts shorter than a start.',
       query: { expr: share(`sum(increase(windlass_scheduler_instances_withdrawn_total{${chosen}}[$__range]))`, `sum(increase(${made}[$__range]))`) },
     }))
     .withPanel(number({
-      title: 'Put off', unit: 'ops', width: 3, limits: { warn: 0.01, bad: 1 },
-      description: 'Decisions in a second of which no instance could be created at once, since `--create-qps` was used up.',
+      title: 'Throttled creations', unit: 'count:decisions/s', width: 3, limits: { warn: 0.01, bad: 1 },
+      description: 'Decisions in a second that could not create an instance at once, since `--create-qps` was used up.',
       query: { expr: orZero(`sum(${rate(`windlass_scheduler_orders_deferred_total{${chosen}}`)})`) },
     }));
 }
@@ -115,7 +115,7 @@ function snapshot(board: dashboard.DashboardBuilder): void {
         { name: 'Arrivals', expr: `sum by (namespace, function) (windlass_scheduler_arrival_rate{${chosen}})`, unit: 'reqps', decimals: 1 },
         { name: 'Execution', expr: `max by (namespace, function) (windlass_scheduler_mean_execution_seconds{${chosen}})`, unit: 's' },
         { name: 'Start', expr: `max by (namespace, function) (windlass_scheduler_mean_start_seconds{${chosen}})`, unit: 's' },
-        { name: 'Ordered', expr: `sum by (namespace, function) (increase(${made}[$__range]))`, unit: 'short', decimals: 0 },
+        { name: 'Ordered', expr: whole(`sum by (namespace, function) (increase(${made}[$__range]))`), unit: 'short' },
       ],
     }));
 }
@@ -127,18 +127,19 @@ function outcome(board: dashboard.DashboardBuilder): void {
     .withPanel(graph({
       title: 'Why starts fail', unit: 'short', width: 6, bars: true, stacked: true,
       description: 'Instances that did not start, by reason. docs/troubleshooting.md explains each.',
-      queries: [{ expr: orNone('reason', `sum by (reason) (${increase(`windlass_scheduler_instances_failed_total{${chosen}}`)})`), legend: '{{reason}}' }],
+      queries: [{ expr: orNone('reason', whole(`sum by (reason) (${increase(`windlass_scheduler_instances_failed_total{${chosen}}`)})`)), legend: '{{reason}}' }],
     }))
     .withPanel(graph({
-      title: 'Held back', unit: 'ops', width: 6, colours: { 'put off': '#F2CC0C', 'no room': '#E02F44' },
-      description: 'Decisions put off for want of `--create-qps`, and calls refused since no node has room, in a second.',
+      title: 'Held back', unit: 'count:decisions/s', width: 6, colours: { throttled: '#F2CC0C' },
+      description: 'Decisions that `--create-qps` throttled, and calls refused since no node has room, in a second.',
       queries: [
-        { expr: orZero(`sum(${rate(`windlass_scheduler_orders_deferred_total{${chosen}}`)})`), legend: 'put off' },
+        { expr: orZero(`sum(${rate(`windlass_scheduler_orders_deferred_total{${chosen}}`)})`), legend: 'throttled' },
         { expr: orZero(`sum(${rate(`windlass_scheduler_refused_total{${chosen}, reason="NoCapacity"}`)})`), legend: 'no room' },
       ],
+      right: { 'no room': { unit: 'reqps', label: 'calls refused', colour: '#E02F44' } },
     }))
     .withPanel(graph({
-      title: 'Pods asked for', unit: 'ops', width: 6, bars: true, stacked: true,
+      title: 'Pods asked for', unit: 'reqps', width: 6, bars: true, stacked: true,
       description: 'Requests to the API server to create a pod in a second, by result, and pods that wait to be asked for. In a cluster only.',
       queries: [
         { expr: orNone('result', `sum by (result) (${rate('windlass_pod_creations_total')})`), legend: '{{result}}' },
@@ -161,7 +162,7 @@ function outcome(board: dashboard.DashboardBuilder): void {
         { expr: orNone('state', `sum by (state) (windlass_scheduler_spare_instances{${inNamespace}})`), legend: '{{state}}' },
         { expr: orZero(`sum(${rate(`windlass_scheduler_spares_taken_total{${chosen}}`)})`), legend: 'taken' },
       ],
-      right: { taken: { unit: 'ops', label: 'taken', colour: '#37872D' } },
+      right: { taken: { unit: 'count:instances/s', label: 'taken', colour: '#37872D' } },
     }));
 }
 

@@ -12,6 +12,9 @@ export const rate = (series: string): string => `rate(${series}[$__rate_interval
 /** What was added in a window that fits the panel's resolution. */
 export const increase = (series: string): string => `increase(${series}[$__rate_interval])`;
 
+/** A sum of increases as a whole number: Prometheus extrapolates to the ends of a window, and says 3.6. */
+export const whole = (sum: string): string => `round(${sum})`;
+
 /** A sum that is 0 where no such series exists yet, such as a counter of what has not happened. */
 export const orZero = (expr: string): string => `${expr} or vector(0)`;
 

@@ -5,7 +5,7 @@ import * as dashboard from '@grafana/grafana-foundation-sdk/dashboard';
 import { frame, uids } from './frame';
 import { graph, heading, number, spread } from './kit';
 import { bad, good, plain, warning } from './palette';
-import { increase, orNone, orZero, quantile, rate } from './queries';
+import { increase, orNone, orZero, quantile, rate, whole } from './queries';
 
 export function scheduler(): dashboard.DashboardBuilder {
   const board = frame('Scheduler and ownership', uids.scheduler, 'Schedulers, the slots they own, their ticks, and the gateways\' claims and limits.', 'none');
@@ -40,9 +40,9 @@ function glance(board: dashboard.DashboardBuilder): void {
       query: { expr: orZero('max(windlass_peers_silent)') },
     }))
     .withPanel(number({
-      title: 'Slots moved', unit: 'none', width: 3, course: false, decimals: 0,
+      title: 'Slots moved', unit: 'none', width: 3, course: false,
       description: 'Slots that a scheduler gained within the time shown.',
-      query: { expr: orZero('sum(increase(windlass_scheduler_slot_moves_total{direction="gained"}[$__range]))') },
+      query: { expr: orZero(whole('sum(increase(windlass_scheduler_slot_moves_total{direction="gained"}[$__range]))')) },
     }))
     .withPanel(number({
       title: 'Tick p99', unit: 's', width: 3, limits: { warn: 0.05, bad: 0.1 },
@@ -72,7 +72,7 @@ function ownership(board: dashboard.DashboardBuilder): void {
     .withPanel(graph({
       title: 'Slots that move', unit: 'none', width: 8, bars: true, colours: { gained: good, lost: warning },
       description: 'Slots that schedulers gained and lost. Steady moves while no scheduler comes or goes are wrong.',
-      queries: [{ expr: orNone('direction', `sum by (direction) (${increase('windlass_scheduler_slot_moves_total')})`), legend: '{{direction}}' }],
+      queries: [{ expr: orNone('direction', whole(`sum by (direction) (${increase('windlass_scheduler_slot_moves_total')})`)), legend: '{{direction}}' }],
     }))
     .withPanel(graph({
       title: 'Orphans and silent peers', unit: 'none', width: 4, colours: { orphans: bad, 'silent peers': warning },
@@ -113,7 +113,7 @@ function claims(board: dashboard.DashboardBuilder): void {
   board
     .withRow(heading('Claims, limits and refusals'))
     .withPanel(graph({
-      title: 'Claims', unit: 'ops', width: 8, colours: { granted: good },
+      title: 'Claims', unit: 'count:claims/s', width: 8, colours: { granted: good },
       description: 'Claims that gateways granted and refused in a second. *not waiting*: another instance was faster or the call was given up. *wrong token*: somebody tries what he may not.',
       queries: [
         { expr: orZero(`sum(${rate('windlass_gateway_claims_granted_total')})`), legend: 'granted' },
@@ -121,12 +121,12 @@ function claims(board: dashboard.DashboardBuilder): void {
       ],
     }))
     .withPanel(graph({
-      title: 'Tickets offered', unit: 'ops', width: 4, colours: { first: good, again: warning },
+      title: 'Tickets offered', unit: 'count:tickets/s', width: 4, colours: { first: good, again: warning },
       description: 'Tickets that gateways offered to owners in a second: for the *first* time, or *again* after a move or a failure.',
       queries: [{ expr: orNone('kind', `sum by (kind) (${rate('windlass_gateway_offers_total')})`), legend: '{{kind}}' }],
     }))
     .withPanel(graph({
-      title: 'Turned away at the door', unit: 'ops', width: 4, stacked: true, bars: true,
+      title: 'Turned away at the door', unit: 'reqps', width: 4, stacked: true, bars: true,
       description: 'Requests that are no proper HTTP, and streams that were refused, in a second.',
       queries: [
         { expr: orNone('code', `sum by (code) (${rate('windlass_http_refused_total')})`), legend: 'HTTP {{code}}' },
@@ -161,7 +161,7 @@ function processes(board: dashboard.DashboardBuilder): void {
       queries: [{ expr: `process_resident_memory_bytes ${ours}`, legend: '{{component}} {{instance}}' }],
     }))
     .withPanel(graph({
-      title: 'Controller', unit: 'ops', width: 4,
+      title: 'Controller', unit: 'count:writes/s', width: 4,
       description: 'What the controller did in a second: statuses written, pods deleted, events told. In a cluster only.',
       queries: [
         { expr: orZero(`sum(${rate('windlass_controller_status_writes_total')})`), legend: 'statuses' },
@@ -170,7 +170,7 @@ function processes(board: dashboard.DashboardBuilder): void {
       ],
     }))
     .withPanel(graph({
-      title: 'Log and traces', unit: 'ops', width: 4, colours: { 'log lines dropped': bad, 'spans dropped': warning, 'spans failed': bad, 'spans exported': plain },
+      title: 'Log and traces', unit: 'count:records/s', width: 4, colours: { 'log lines dropped': bad, 'spans dropped': warning, 'spans failed': bad, 'spans exported': plain },
       description: 'Lines of log that were dropped since nobody took them, and spans by what became of them, in a second.',
       queries: [
         { expr: orZero(`sum(${rate('windlass_log_lines_dropped_total')})`), legend: 'log lines dropped' },

@@ -37,7 +37,7 @@ export function rows(o: Rows): table.PanelBuilder {
     .cellHeight(common.TableCellHeight.Sm)
     .filterable(true)
     .minWidth(90)
-    .noValue('0')
+    .noValue('–')
     .colorScheme(new dashboard.FieldColorBuilder().mode(dashboard.FieldColorModeId.Thresholds))
     .thresholds(thresholds(undefined, plain))
     .withTransformation({ id: 'merge', options: {} })

@@ -14,10 +14,6 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 )
 
-// codeAnnotation holds what a function's code looked like when it was applied,
-// so that applying it again after an edit is a change.
-const codeAnnotation = "local.windlass.dev/code"
-
 // maxCodeFiles bounds how many files are looked at; beyond that edits are not
 // seen.
 const maxCodeFiles = 10_000
@@ -47,9 +43,9 @@ func codeStamp(spec v1alpha1.FunctionSpec) string {
 		seen++
 		fmt.Fprintf(digest, "%s %d %d\n", path, info.Size(), info.ModTime().UnixNano())
 	}
-	if spec.Code != nil && spec.Code.Path != "" {
+	if root := codeRoot(spec); root != "" {
 		// What cannot be read is for the instance to complain about.
-		_ = filepath.WalkDir(spec.Code.Path, func(path string, entry fs.DirEntry, err error) error {
+		_ = filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 			switch {
 			case err != nil:
 				return nil
@@ -57,8 +53,8 @@ func codeStamp(spec v1alpha1.FunctionSpec) string {
 				return fs.SkipDir
 			case seen >= maxCodeFiles:
 				return fs.SkipAll
-			case entry.Type().IsRegular():
-				if info, err := entry.Info(); err == nil {
+			case entry.Type().IsRegular(), entry.Type() == fs.ModeSymlink:
+				if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
 					add(path, info)
 				}
 			}
@@ -80,6 +76,18 @@ func codeStamp(spec v1alpha1.FunctionSpec) string {
 	return hex.EncodeToString(digest.Sum(nil)[:16])
 }
 
+// codeRoot is what code.path names, behind any links; empty if that is nothing.
+func codeRoot(spec v1alpha1.FunctionSpec) string {
+	if spec.Code == nil || spec.Code.Path == "" {
+		return ""
+	}
+	root, err := filepath.EvalSymlinks(spec.Code.Path)
+	if err != nil {
+		return ""
+	}
+	return root
+}
+
 // stampCode notes what the function's code looks like now.
 func stampCode(f *v1alpha1.Function) {
 	stamp := codeStamp(f.Spec)
@@ -89,5 +97,5 @@ func stampCode(f *v1alpha1.Function) {
 	if f.Annotations == nil {
 		f.Annotations = make(map[string]string)
 	}
-	f.Annotations[codeAnnotation] = stamp
+	f.Annotations[v1alpha1.AnnotationCodeStamp] = stamp
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 )
 
-func TestEditedCodeIsAChange(t *testing.T) {
+func TestA1EditedCodeIsAChange(t *testing.T) {
 	code := t.TempDir()
 	put := func(name, text string, age time.Duration) {
 		t.Helper()
@@ -43,6 +43,9 @@ func TestEditedCodeIsAChange(t *testing.T) {
 		changed := apply(t, s, f, Configured)
 		if changed.Generation <= first.Generation {
 			t.Errorf("generation %d after %d", changed.Generation, first.Generation)
+		}
+		if changed.Revision() == first.Revision() {
+			t.Error("the revision is as it was, so instances with the old code stay")
 		}
 		first = changed
 	}
@@ -77,5 +80,33 @@ func TestCodeThatIsMissingIsRefused(t *testing.T) {
 	var invalid *InvalidError
 	if !errors.As(err, &invalid) || invalid.Problems[0].Field != "spec.code.path" {
 		t.Errorf("applied: %v", err)
+	}
+}
+
+func TestA1CodeBehindLinksIsLookedAt(t *testing.T) {
+	dir := t.TempDir()
+	code, target := filepath.Join(dir, "code"), filepath.Join(dir, "elsewhere.py")
+	if err := os.Mkdir(code, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for link, to := range map[string]string{"current": code, "code/app.py": target} {
+		if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(target, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("one")
+	s := open(t, t.TempDir())
+	f := function("linked")
+	f.Spec.Code = &v1alpha1.Code{Path: filepath.Join(dir, "current")}
+	first := apply(t, s, f, Created)
+	write("number two")
+	if apply(t, s, f, Configured).Revision() == first.Revision() {
+		t.Error("the revision is as it was")
 	}
 }

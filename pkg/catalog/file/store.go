@@ -89,24 +89,13 @@ func (s *Store) Catalog() *catalog.Catalog { return s.catalog }
 // one of the disk the file may be the former or the new one, until the function
 // is applied again.
 func (s *Store) Apply(f *v1alpha1.Function) (Result, error) {
-	want := &v1alpha1.Function{Spec: *f.Spec.DeepCopy(), TypeMeta: f.TypeMeta}
-	kept := f.ObjectMeta.DeepCopy()
-	want.Namespace, want.Name = kept.Namespace, kept.Name
-	want.Labels, want.Annotations = kept.Labels, kept.Annotations
-	v1alpha1.Default(want)
-	problems := validate(want)
-	if len(problems) == 0 {
-		problems = checkCode(want)
+	want, err := complete(f)
+	if err != nil {
+		return "", err
 	}
-	if len(problems) > 0 {
-		return "", &InvalidError{Key: want.Key(), Problems: problems}
-	}
-	stampCode(want)
-
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	have, _ := s.catalog.Get(want.Key())
-	result := identify(want, have, time.Now())
+	result := s.compare(want)
 	if result == Unchanged {
 		return result, nil
 	}
@@ -121,6 +110,52 @@ func (s *Store) Apply(f *v1alpha1.Function) (Result, error) {
 	return result, nil
 }
 
+// Preview is what Apply would do now, and the function that the store would hold. It
+// changes nothing.
+func (s *Store) Preview(f *v1alpha1.Function) (Result, *v1alpha1.Function, error) {
+	want, err := complete(f)
+	if err != nil {
+		return "", nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.compare(want), want, nil
+}
+
+// complete is the Function that Apply keeps, without an identity. Its error is an
+// *InvalidError.
+func complete(f *v1alpha1.Function) (*v1alpha1.Function, error) {
+	want := &v1alpha1.Function{Spec: *f.Spec.DeepCopy(), TypeMeta: f.TypeMeta}
+	kept := f.ObjectMeta.DeepCopy()
+	want.Namespace, want.Name = kept.Namespace, kept.Name
+	want.Labels, want.Annotations = kept.Labels, kept.Annotations
+	v1alpha1.Default(want)
+	problems := validate(want)
+	if len(problems) == 0 {
+		problems = checkCode(want)
+	}
+	if len(problems) > 0 {
+		return nil, &InvalidError{Key: want.Key(), Problems: problems}
+	}
+	stampCode(want)
+	return want, nil
+}
+
+// compare gives a function its identity, and says what it is next to the one that the
+// store holds. The lock must be held.
+func (s *Store) compare(want *v1alpha1.Function) Result {
+	have, _ := s.catalog.Get(want.Key())
+	keepStart(want, have)
+	return identify(want, have, time.Now())
+}
+
+// keepStart makes the wish for a start outlast changes that say nothing of it.
+func keepStart(want, have *v1alpha1.Function) {
+	if have != nil && want.StartUntil().IsZero() && !have.StartUntil().IsZero() {
+		want.AskStart(have.StartUntil())
+	}
+}
+
 // identify gives want the identity that it has next to have, which may be nil.
 func identify(want, have *v1alpha1.Function, now time.Time) Result {
 	if have == nil {
@@ -132,7 +167,7 @@ func identify(want, have *v1alpha1.Function, now time.Time) Result {
 	}
 	want.UID, want.CreationTimestamp, want.Generation = have.UID, have.CreationTimestamp, have.Generation
 	if !equality.Semantic.DeepEqual(want.Spec, have.Spec) ||
-		want.Annotations[codeAnnotation] != have.Annotations[codeAnnotation] {
+		want.Annotations[v1alpha1.AnnotationCodeStamp] != have.Annotations[v1alpha1.AnnotationCodeStamp] {
 		want.Generation++
 		return Configured
 	}

@@ -348,3 +348,38 @@ func TestAppliesAtTheSameTimeAreOneAfterTheOther(t *testing.T) {
 		t.Error("the folder and the catalog differ")
 	}
 }
+
+func TestA2AWishForAStartIsNoChangeOfTheFunction(t *testing.T) {
+	s := open(t, t.TempDir())
+	before := apply(t, s, function("f"), Created)
+	asks := function("f")
+	until := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	asks.AskStart(until)
+	if asked := apply(t, s, asks, Configured); asked.Generation != before.Generation || !asked.StartUntil().Equal(until) {
+		t.Errorf("generation %d, start until %v", asked.Generation, asked.StartUntil())
+	}
+	if after := apply(t, s, function("f"), Unchanged); !after.StartUntil().Equal(until) {
+		t.Error("the wish is forgotten")
+	}
+}
+
+func TestPreviewChangesNothing(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	result, fn, err := s.Preview(function("f"))
+	if err != nil || result != Created || fn.Spec.Concurrency != 1 {
+		t.Errorf("%s, %v, %v", result, fn, err)
+	}
+	if _, there := s.Catalog().Get(key("f")); there || len(files(t, dir)) > 0 {
+		t.Error("a preview was kept")
+	}
+	apply(t, s, function("f"), Created)
+	changed := function("f")
+	changed.Spec.Concurrency = 3
+	if result, _, err := s.Preview(changed); result != Configured || err != nil {
+		t.Errorf("%s, %v", result, err)
+	}
+	if result, _, err := s.Preview(function("f")); result != Unchanged || err != nil {
+		t.Errorf("%s, %v", result, err)
+	}
+}

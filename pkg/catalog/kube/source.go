@@ -7,7 +7,10 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -22,6 +25,9 @@ type Config struct {
 	// Runtimes says whether to read Runtimes as well. Who only needs to know
 	// which Functions there are does not.
 	Runtimes bool
+	// Code says whether inline code is kept. Who starts no instances does not need it,
+	// and sees Functions with another Revision than those who do.
+	Code bool
 }
 
 // Deps of a Source.
@@ -77,30 +83,42 @@ func (s *Source) List() []*v1alpha1.Runtime {
 	return slices.Collect(maps.Values(s.runtimes))
 }
 
-// Run follows the cluster until ctx ends. It returns an error only if it cannot
-// begin.
+// askAgain is how long a Source that begins while the API server is away waits before
+// it asks again.
+const askAgain = 2 * time.Second
+
+// Run follows the cluster until ctx ends. If the API server is away it begins when that
+// is back. It returns an error only if it can never begin.
 func (s *Source) Run(ctx context.Context) error {
 	// Runtimes first: a function that is read before its runtime would seem
 	// to change when that is read.
 	if s.config.Runtimes {
 		has, err := s.follow(ctx, &v1alpha1.Runtime{}, s.runtimeChanged, s.runtimeGone)
 		if err != nil || !toolscache.WaitForCacheSync(ctx.Done(), has) {
-			return err
+			return unlessEnded(ctx, err)
 		}
 	}
 	has, err := s.follow(ctx, &v1alpha1.Function{}, s.functionChanged, s.functionGone)
 	if err != nil || !toolscache.WaitForCacheSync(ctx.Done(), has) {
-		return err
+		return unlessEnded(ctx, err)
 	}
 	close(s.synced)
 	<-ctx.Done()
 	return nil
 }
 
+// unlessEnded is err, unless that is only that ctx has ended.
+func unlessEnded(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
 // follow hands the objects of one kind to changed and gone. What it returns
 // tells whether all that existed at first were handed over.
 func (s *Source) follow(ctx context.Context, kind client.Object, changed, gone func(any)) (toolscache.InformerSynced, error) {
-	informer, err := s.deps.Informers.GetInformer(ctx, kind)
+	informer, err := s.informer(ctx, kind)
 	if err != nil {
 		return nil, fmt.Errorf("kube: following %T: %w", kind, err)
 	}
@@ -120,6 +138,23 @@ func (s *Source) follow(ctx context.Context, kind client.Object, changed, gone f
 	return registration.HasSynced, nil
 }
 
+// informer is that of a kind, as soon as the API server says what that is. A kind that
+// it does not know will not come by waiting.
+func (s *Source) informer(ctx context.Context, kind client.Object) (cache.Informer, error) {
+	for {
+		informer, err := s.deps.Informers.GetInformer(ctx, kind)
+		if err == nil || ctx.Err() != nil || meta.IsNoMatchError(err) || runtime.IsNotRegisteredError(err) {
+			return informer, err
+		}
+		s.deps.Log.Warn("the API server cannot be asked for Functions; trying again until it answers", "every", askAgain, "err", err)
+		select {
+		case <-time.After(askAgain):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
 func (s *Source) functionChanged(object any) {
 	fn, ok := object.(*v1alpha1.Function)
 	if !ok {
@@ -133,7 +168,8 @@ func (s *Source) functionChanged(object any) {
 	}
 	before := s.functions[fn.Key()]
 	s.functions[fn.Key()] = fn
-	if before == nil || before.UID != fn.UID || before.Generation != fn.Generation {
+	if before == nil || before.UID != fn.UID || before.Generation != fn.Generation ||
+		before.Annotations[v1alpha1.AnnotationStartUntil] != fn.Annotations[v1alpha1.AnnotationStartUntil] {
 		s.put(fn)
 	}
 }

@@ -28,8 +28,30 @@ type Account struct {
 	// Problem is why instances do not start, in one word, which is a condition reason
 	// of the Function; empty if they do. What a function wrote is not told.
 	Problem string `json:"problem,omitempty"`
+	// LastFailure is how an instance of the function as it is now failed last; nil if
+	// none did since it is served here.
+	LastFailure *Failure `json:"lastFailure,omitempty"`
 	// Decisions are the last ones, the oldest first.
 	Decisions []Told `json:"decisions"`
+}
+
+// Failure is how an instance did not start, or was lost.
+type Failure struct {
+	At time.Time `json:"at"`
+	// Code is a condition reason of the Function.
+	Code string `json:"code"`
+	// Detail says more, with the exit status and the last log lines as far as they are
+	// known, in at most 4 KiB. It is empty where others than the function's owner could
+	// read it.
+	Detail string `json:"detail,omitempty"`
+}
+
+// Public is the account without what a function wrote.
+func (a Account) Public() Account {
+	if a.LastFailure != nil {
+		a.LastFailure = &Failure{At: a.LastFailure.At, Code: a.LastFailure.Code}
+	}
+	return a
 }
 
 // Told is an Entry for whoever is told of it.
@@ -126,8 +148,8 @@ func (a *Account) Silence(clock func(time.Time) string) string {
 	if a.Calls == 0 {
 		return "no decisions yet: the function has not been called" + since
 	}
-	return fmt.Sprintf("no decisions yet: nothing had to be decided%s; %s came, and %s there",
-		since, count(int(a.Calls), "call", "calls"), count(a.Instances, "instance is", "instances are"))
+	return fmt.Sprintf("no decisions yet: no change was needed%s; %s, %s",
+		since, count(int(a.Calls), "call", "calls"), count(a.Instances, "instance", "instances"))
 }
 
 func count(n int, one, many string) string {

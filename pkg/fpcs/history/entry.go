@@ -43,7 +43,7 @@ type Outcome struct {
 	Floor Floor
 }
 
-// Floor is the least number of instances at a moment, and what it comes from.
+// Floor is the minimum of instances at a moment, and what it comes from.
 type Floor struct {
 	Instances int
 	Of        string
@@ -54,6 +54,7 @@ const (
 	FloorSpec     = "scaling.min"
 	FloorSchedule = "scaling.schedule"
 	FloorAwaited  = "a call that is near, by the function's idle times,"
+	FloorAsked    = "deploy --wait"
 )
 
 // Placement is how many instances were ordered on one node.
@@ -98,20 +99,22 @@ func (e *Entry) repeats(before *Entry) bool {
 		(e.Outcome.NoRoom == "") == (before.Outcome.NoRoom == "") && e.Outcome.Floor.Of == before.Outcome.Floor.Of
 }
 
-// What says in a few words what was done.
+// What says in a few words what was done, with the reason: +1 instance (FirstInstance).
 func (e Entry) What() string {
+	return fmt.Sprintf("%s (%s)", e.change(), e.Decision.Why)
+}
+
+func (e Entry) change() string {
 	ordered, wanted := e.Outcome.Ordered(), e.Outcome.Wanted
 	switch {
 	case e.Outcome.Withdrawn > 0:
-		return fmt.Sprintf("withdrew %d", e.Outcome.Withdrawn)
-	case ordered > 0 && ordered < wanted:
-		return fmt.Sprintf("ordered %d (wanted %d)", ordered, wanted)
+		return "-" + count(e.Outcome.Withdrawn, "instance", "instances")
+	case ordered < wanted:
+		return fmt.Sprintf("+%d of %s", ordered, count(wanted, "instance", "instances"))
 	case ordered > 0:
-		return fmt.Sprintf("ordered %d", ordered)
-	case wanted > 0:
-		return fmt.Sprintf("ordered none (wanted %d)", wanted)
+		return "+" + count(ordered, "instance", "instances")
 	}
-	return "left it as it is"
+	return "no change"
 }
 
 // Words say why, on what it was decided, and what became of it.
@@ -121,13 +124,13 @@ func (e Entry) Words() string {
 		parts = append(parts, fmt.Sprintf("%s asks for at least %d", floor.Of, floor.Instances))
 	}
 	if len(e.Outcome.Placed) > 0 {
-		parts = append(parts, "placed on "+placedWords(e.Outcome.Placed))
+		parts[len(parts)-1] += " → " + placedWords(e.Outcome.Placed)
 	}
 	if missing := e.Outcome.Wanted - e.Outcome.Ordered(); missing > 0 {
 		parts = append(parts, e.missingWords(missing))
 	}
 	if e.Outcome.MakingRoom {
-		parts = append(parts, "an idle instance is let go to make room")
+		parts = append(parts, "an idle instance is evicted to make room")
 	}
 	return strings.Join(parts, "; ")
 }

@@ -27,8 +27,8 @@ func TestAnEntryInWords(t *testing.T) {
 	overload := func(create int) fpcs.Decision {
 		return fpcs.Decision{Create: create, Why: fpcs.ReasonOverload, Required: 7, Rate: 40, Horizon: 500 * time.Millisecond}
 	}
-	const why = "Overload: more calls come than all instances can run; 12 calls wait (4 for more than 100 ms); " +
-		"40 calls/s of 50 ms need 7 instances within 500 ms; 2 there (2 busy), 2 starting"
+	const why = "more calls come than all instances can run; 2 instances, 2 busy, 2 starting, 12 waiting (4 for more than 100 ms); " +
+		"40 calls/s × 50 ms need 7 instances within 500 ms"
 	failing := busy()
 	failing.Failing = true
 	for name, tc := range map[string]struct {
@@ -37,36 +37,36 @@ func TestAnEntryInWords(t *testing.T) {
 	}{
 		"some placed, some not": {
 			Entry{Snapshot: busy(), Decision: overload(5), Outcome: Outcome{Placed: Place([]string{"b", "a", "a"}), NoRoom: "node c: 0m of 400m CPU free"}},
-			"ordered 3 (wanted 5)", why + "; placed on node a (2), node b; 2 not placed: node c: 0m of 400m CPU free",
+			"+3 of 5 instances (Overload)", why + " → node a (2), node b; 2 not placed: node c: 0m of 400m CPU free",
 		},
 		"all placed": {
 			Entry{Snapshot: busy(), Decision: overload(1), Outcome: Outcome{Placed: Place([]string{"b"})}},
-			"ordered 1", why + "; placed on node b",
+			"+1 instance (Overload)", why + " → node b",
 		},
 		"put off": {
-			Entry{Snapshot: busy(), Decision: overload(2)}, "ordered none (wanted 2)",
+			Entry{Snapshot: busy(), Decision: overload(2)}, "+0 of 2 instances (Overload)",
 			why + "; 2 put off to a later tick, since instances are created at a bounded rate and in turns of the namespaces",
 		},
 		"held back": {
-			Entry{Snapshot: failing, Decision: overload(2)}, "ordered none (wanted 2)",
+			Entry{Snapshot: failing, Decision: overload(2)}, "+0 of 2 instances (Overload)",
 			why + "; the last start failed; 2 held back until an instance starts",
 		},
 		"makes room": {
 			Entry{Snapshot: busy(), Decision: overload(1), Outcome: Outcome{NoRoom: "there is no node", MakingRoom: true}},
-			"ordered none (wanted 1)", why + "; 1 not placed: there is no node; an idle instance is let go to make room",
+			"+0 of 1 instance (Overload)", why + "; 1 not placed: there is no node; an idle instance is evicted to make room",
 		},
 		"withdrawn": {
 			Entry{Snapshot: busy(), Decision: fpcs.Decision{Withdraw: 2, Why: fpcs.ReasonEnough}, Outcome: Outcome{Withdrawn: 2}},
-			"withdrew 2", "Enough: what is there or starting suffices; 12 calls wait (4 for more than 100 ms); 2 there (2 busy), 2 starting",
+			"-2 instances (Enough)", "2 instances, 2 busy, 2 starting, 12 waiting (4 for more than 100 ms)",
 		},
 		"a floor": {
 			Entry{Snapshot: fpcs.Snapshot{Room: -1}, Decision: fpcs.Decision{Create: 1, Why: fpcs.ReasonMin},
 				Outcome: Outcome{Placed: Place([]string{"a"}), Floor: Floor{Instances: 1, Of: FloorSchedule}}},
-			"ordered 1", "BelowMin: there are fewer instances than the least; no call waits; no instance is there; scaling.schedule asks for at least 1; placed on node a",
+			"+1 instance (BelowMin)", "fewer instances than the minimum; 0 instances, 0 waiting; scaling.schedule asks for at least 1 → node a",
 		},
 		"nothing": {
 			Entry{Snapshot: fpcs.Snapshot{Room: -1, Created: 1}, Decision: fpcs.Decision{Why: fpcs.ReasonNoDemand}},
-			"left it as it is", "NoDemand: no further instance is needed; no call waits; 1 there (0 busy)",
+			"no change (NoDemand)", "1 instance, 0 busy, 0 waiting",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -228,7 +228,7 @@ func TestAnAccountIsPlainJSON(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`"nodes":{"a":1}`, `"noRoom":"node b: full"`, `"room":0`, `"meanExecutionSeconds":0.05`, `"what":"ordered 1 (wanted 2)"`} {
+	for _, want := range []string{`"nodes":{"a":1}`, `"noRoom":"node b: full"`, `"room":0`, `"meanExecutionSeconds":0.05`, `"what":"+1 of 2 instances (`} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("%s lacks %s", text, want)
 		}
@@ -250,7 +250,7 @@ func TestSilenceIsExplained(t *testing.T) {
 	for want, a := range map[string]Account{
 		"no decisions yet: the function has not been called":                                                  {},
 		"no decisions yet: the function has not been called since the scheduler s-1 took it over at 12:00:00": {Scheduler: "s-1", ServedSince: noon},
-		"no decisions yet: nothing had to be decided since Windlass took it over at 12:00:00; 1 call came, and 2 instances are there": {
+		"no decisions yet: no change was needed since Windlass took it over at 12:00:00; 1 call, 2 instances": {
 			ServedSince: noon, Calls: 1, Instances: 2},
 	} {
 		if got := a.Silence(clock); got != want {

@@ -9,8 +9,19 @@ type Latest struct {
 	// Functions are those that it decided on lately, the last one first, each with its
 	// last decision.
 	Functions []Account `json:"functions"`
+	// Broken are those that cannot run, since they have no instance and their last one
+	// did not start, in the order of their names; as many as Functions at most.
+	Broken []Broken `json:"broken,omitempty"`
 	// More is how many there are of which nothing is told, since they are too many.
 	More int `json:"more,omitempty"`
+}
+
+// Broken is a function that cannot run, and why, in one word, which is a condition reason
+// of the Function.
+type Broken struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	Reason    string `json:"reason"`
 }
 
 // Recent are the functions that were decided on at that time or later, at most n, the

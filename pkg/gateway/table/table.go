@@ -108,14 +108,18 @@ func (t *Table[P]) Release(id invoke.ID, attempt int, token invoke.Token, now ti
 }
 
 // Retry queues a claimed invocation again, under a new token, although the
-// attempt may have run: it is for functions that bear it. The error is ErrStale
-// or nil.
-func (t *Table[P]) Retry(id invoke.ID, attempt int, token invoke.Token, now time.Time) (Invocation[P], error) {
-	in, err := t.Release(id, attempt, token, now)
-	if err == nil {
-		t.entries[id].started = true
+// attempt may have run: it is for functions that bear it. It waits until the given
+// deadline, or until its own if that is later. The error is ErrStale or nil.
+func (t *Table[P]) Retry(id invoke.ID, attempt int, token invoke.Token, now, deadline time.Time) (Invocation[P], error) {
+	if _, err := t.Release(id, attempt, token, now); err != nil {
+		return Invocation[P]{}, err
 	}
-	return in, err
+	e := t.entries[id]
+	e.started = true
+	if e.Deadline.Before(deadline) {
+		e.Deadline = deadline
+	}
+	return e.Invocation, nil
 }
 
 // Entrust says that the ticket which is about to be offered carries the request,
@@ -155,6 +159,15 @@ func (t *Table[P]) Withdraw(id invoke.ID) (payload P, executed invoke.Executed, 
 	delete(t.entries, id)
 	t.queued--
 	return e.Payload, executed, true
+}
+
+// Expire is Withdraw for an invocation whose deadline has come; it changes nothing at
+// any other.
+func (t *Table[P]) Expire(id invoke.ID, now time.Time) (payload P, executed invoke.Executed, expired bool) {
+	if e, known := t.entries[id]; !known || now.Before(e.Deadline) {
+		return payload, invoke.ExecutedMaybe, false
+	}
+	return t.Withdraw(id)
 }
 
 // Executed is what can be said of an invocation that is to be answered with an

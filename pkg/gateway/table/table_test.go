@@ -171,3 +171,30 @@ func TestClaimsAreExclusive(t *testing.T) {
 func before(t time.Time) func(string, time.Time) bool {
 	return func(_ string, offered time.Time) bool { return offered.Before(t) }
 }
+
+func TestM7ARetryHasADeadlineOfItsOwn(t *testing.T) {
+	table := New[string](1)
+	id, first, second := invoke.ID{1}, now.Add(time.Minute), now.Add(3*time.Minute)
+	if err := table.Admit(Invocation[string]{ID: id, Token: invoke.Token{1}, Deadline: first}, now); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, expired := table.Expire(id, first.Add(-1)); expired {
+		t.Error("it expired before its deadline")
+	}
+	if _, err := table.Claim(id, invoke.Token{1}, "x"); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, expired := table.Expire(id, first); expired {
+		t.Error("it expired while it was claimed")
+	}
+	in, err := table.Retry(id, 1, invoke.Token{2}, first.Add(time.Minute), second)
+	if err != nil || !in.Deadline.Equal(second) {
+		t.Fatalf("queued again until %v, %v", in.Deadline, err)
+	}
+	if _, _, expired := table.Expire(id, second.Add(-1)); expired {
+		t.Error("the retry expired before its deadline")
+	}
+	if _, executed, expired := table.Expire(id, second); !expired || executed != invoke.ExecutedMaybe {
+		t.Errorf("at the retry's deadline: %v, %q", expired, executed)
+	}
+}

@@ -5,13 +5,11 @@ import (
 	"embed"
 	"encoding/json"
 	"io/fs"
-	"net"
 	"net/http"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
+	"github.com/windlass-dev/windlass/internal/webguard"
 	"github.com/windlass-dev/windlass/pkg/live"
 )
 
@@ -88,7 +86,7 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src
 
 // ServeHTTP implements http.Handler.
 func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if !isLoopback(r.Host) {
+	if !webguard.NamesThisMachine(r.Host) {
 		http.Error(w, "the status page answers to localhost and to loopback addresses only", http.StatusForbidden)
 		return
 	}
@@ -102,27 +100,9 @@ func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.mux.ServeHTTP(w, r)
 }
 
-// isLoopback says whether a Host header names the machine itself, as only its own users
-// can name it.
-func isLoopback(host string) bool {
-	name, port, err := net.SplitHostPort(host)
-	if err != nil {
-		name = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
-	} else if _, err := strconv.ParseUint(port, 10, 16); err != nil {
-		return false
-	}
-	return strings.EqualFold(name, "localhost") || net.ParseIP(name).IsLoopback()
-}
-
-// isForeign says whether a browser asks on behalf of a page of somebody else.
-func isForeign(r *http.Request) bool {
-	site := r.Header.Get("Sec-Fetch-Site")
-	return site != "" && site != "same-origin" && site != "none"
-}
-
 func (p *Page) status(w http.ResponseWriter, r *http.Request) {
-	if isForeign(r) {
-		http.Error(w, "pages of others may not read the status", http.StatusForbidden)
+	if why := (webguard.Guard{}).Refuses(r); why != "" {
+		http.Error(w, "pages of others may not read the status: "+why, http.StatusForbidden)
 		return
 	}
 	view, err := p.look(r.Context())

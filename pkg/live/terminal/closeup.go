@@ -75,6 +75,9 @@ func (c *closeup) draw(m model) []string {
 	if f == nil {
 		return append(lines, "it is not there any more; esc goes back")
 	}
+	if f.Broken != "" {
+		lines[0] += bad.Render("  cannot run: "+f.Broken) + faint.Render("  windlass describe "+c.key.String()+" says more")
+	}
 	lines = append(lines, facts(f, m.width)...)
 	rest := c.below(m)
 	return append(append(lines, ""), rest[min(c.down, len(rest)):]...)
@@ -94,11 +97,31 @@ func (c *closeup) below(m model) []string {
 	if f == nil {
 		return nil
 	}
-	stages, decisions := stageLines(f, m.width), c.decisionLines(m)
-	if m.height-factLines-below >= len(stages)+fewDecisions {
-		return append(stages, decisions...)
+	stages, decisions, failure := stageLines(f, m.width), c.decisionLines(m), c.failureLines(m)
+	if m.height-factLines-below >= len(failure)+len(stages)+fewDecisions {
+		return slices.Concat(failure, stages, decisions)
 	}
-	return append(append(decisions, ""), stages...)
+	return slices.Concat(failure, decisions, []string{""}, stages)
+}
+
+// fewWords is how many lines of a failure's detail are worth more than decisions.
+const fewWords = 5
+
+// failureLines say how an instance of the function failed last.
+func (c *closeup) failureLines(m model) []string {
+	failure := c.account.LastFailure
+	if failure == nil {
+		return nil
+	}
+	lines := []string{bold.Render("Last failure") + "  " + bad.Render(failure.Code) + faint.Render("  "+ago(failure.At, m.view.At))}
+	for line := range strings.Lines(failure.Detail) {
+		if len(lines) > fewWords {
+			lines = append(lines, faint.Render("windlass logs "+c.key.String()+" says more"))
+			break
+		}
+		lines = append(lines, ansi.Truncate(live.Printable(strings.TrimRight(line, "\n")), m.width, "…"))
+	}
+	return append(lines, "")
 }
 
 // facts say what the function does and how it is planned.
@@ -197,7 +220,7 @@ func (c *closeup) decisionLines(m model) []string {
 		d := live.Tell(told)
 		text := decided(&d)
 		if d.Times > 1 {
-			text += fmt.Sprintf(" (%d times)", d.Times)
+			text += fmt.Sprintf(" · repeated %d×", d.Times)
 		}
 		for i, part := range strings.Split(ansi.Wordwrap(text, max(20, m.width-indent), ""), "\n") {
 			when := ""

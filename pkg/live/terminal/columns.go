@@ -2,6 +2,7 @@ package terminal
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"charm.land/lipgloss/v2"
@@ -121,36 +122,80 @@ func head[T any](columns []column[T], widths []int, by live.Order, reverse bool)
 	}, false)
 }
 
-// functionColumns are of functions with names at most so long. Names have their
-// namespaces if there are several.
-func functionColumns(names int, namespaces bool, sparks int) []column[*live.Function] {
-	return []column[*live.Function]{
-		{title: "FUNCTION", least: min(max(10, names), 20), most: max(10, names), left: true, by: live.ByName, cell: func(f *live.Function) cell {
-			if namespaces {
-				return cell{f.Namespace + "/" + f.Name, usual}
+// layout is what the columns of functions depend on.
+type layout struct {
+	// names is how long the longest name is. Names have their namespaces if there are
+	// several.
+	names      int
+	namespaces bool
+	// status is needed where a function cannot run.
+	status bool
+	sparks int
+}
+
+// functionColumns are of functions. On 80 characters all fit that say what calls find.
+func functionColumns(l layout) []column[*live.Function] {
+	names := max(10, l.names)
+	columns := []column[*live.Function]{
+		{title: "FUNCTION", least: min(names, 14), most: names, left: true, by: live.ByName, cell: func(f *live.Function) cell {
+			style := usual
+			if f.Broken != "" {
+				style = bad
 			}
-			return cell{f.Name, usual}
+			if l.namespaces {
+				return cell{f.Namespace + "/" + f.Name, style}
+			}
+			return cell{f.Name, style}
 		}},
+		{title: "STATUS", least: 11, most: 17, left: true, rank: 1, cell: status},
 		{title: "QUEUE", least: 6, by: live.ByQueue, cell: func(f *live.Function) cell { return number(f.Queued, notable) }},
-		{title: "OLDEST", least: 7, rank: 7, cell: func(f *live.Function) cell { return waited(f.OldestWait) }},
+		{title: "OLDEST", least: 7, rank: 6, cell: func(f *live.Function) cell { return waited(f.OldestWait) }},
 		{title: "BUSY", least: 4, rank: 3, cell: func(f *live.Function) cell { return number(f.Instances.Busy, good) }},
 		{title: "IDLE", least: 5, rank: 3, by: live.ByInstances, cell: func(f *live.Function) cell { return number(f.Instances.Idle, usual) }},
-		{title: "NEW", least: 4, rank: 4, cell: func(f *live.Function) cell { return number(f.Instances.Creating, rising) }},
-		{title: "GOING", least: 5, rank: 10, cell: func(f *live.Function) cell { return number(f.Instances.Leaving, usual) }},
+		{title: "STARTING", least: 8, rank: 8, cell: func(f *live.Function) cell { return number(f.Instances.Creating, rising) }},
+		{title: "LEAVING", least: 7, rank: 11, cell: func(f *live.Function) cell { return number(f.Instances.Leaving, usual) }},
 		{title: "CALLS/S", least: 8, rank: 1, by: live.ByRate, cell: func(f *live.Function) cell { return rate(f.Rate, usual) }},
-		{title: "ERR/S", least: 6, rank: 6, by: live.ByErrors, cell: func(f *live.Function) cell { return rate(f.Errors, bad) }},
-		{title: "P50", least: 7, rank: 8, cell: func(f *live.Function) cell { return cell{inWords(f.P50), usual} }},
+		{title: "ERR/S", least: 6, rank: 5, by: live.ByErrors, cell: func(f *live.Function) cell { return rate(f.Errors, bad) }},
+		{title: "P50", least: 7, rank: 7, cell: func(f *live.Function) cell { return cell{inWords(f.P50), usual} }},
 		{title: "P99", least: 7, rank: 2, by: live.ByP99, cell: func(f *live.Function) cell { return cell{inWords(f.P99), usual} }},
-		{title: "RECENT CALLS", least: sparks, left: true, rank: 9, cell: func(f *live.Function) cell { return cell{spark(f.Recent, sparks), rising} }},
-		{title: "LAST DECISION", least: 24, most: 400, left: true, rank: 5, cell: func(f *live.Function) cell { return cell{decidedLast(f.Last), decisionStyle(f.Last)} }},
+		{title: "RECENT CALLS", least: l.sparks, left: true, rank: 10, cell: func(f *live.Function) cell { return cell{spark(f.Recent, l.sparks), rising} }},
+		{title: "LAST DECISION", least: 16, most: 22, left: true, rank: 9, cell: func(f *live.Function) cell { return cell{decidedLast(f.Last), decisionStyle(f.Last)} }},
+	}
+	if !l.status {
+		columns = slices.Delete(columns, 1, 2)
+	}
+	return columns
+}
+
+// columnHelp says what stands in the columns of functions.
+func columnHelp() [][2]string {
+	return [][2]string{
+		{"STATUS", "why a function cannot run, if one cannot"},
+		{"QUEUE OLDEST", "calls that wait, and how long the first has waited"},
+		{"BUSY IDLE", "instances that run a call, and instances that could"},
+		{"STARTING LEAVING", "instances that are not ready yet, and that stop"},
+		{"CALLS/S ERR/S", "answers per second, and those with a status from 500"},
+		{"P50 P99", "time that 50 % and 99 % of the calls took at most"},
+		{"RECENT CALLS", "calls per interval, the last one on the right"},
+		{"LAST DECISION", "instances ordered or withdrawn, and the reason"},
 	}
 }
 
-func decisionStyle(d *live.Decision) lipgloss.Style {
-	if d != nil && d.Changed {
-		return usual
+func status(f *live.Function) cell {
+	if f.Broken != "" {
+		return cell{f.Broken, bad}
 	}
-	return faint
+	return cell{"ready", faint}
+}
+
+func decisionStyle(d *live.Decision) lipgloss.Style {
+	switch {
+	case d == nil || !d.Changed:
+		return faint
+	case d.Ordered == 0 && d.Withdrawn == 0:
+		return notable
+	}
+	return usual
 }
 
 func number(n int, style lipgloss.Style) cell {

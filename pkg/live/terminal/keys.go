@@ -38,7 +38,7 @@ func keys() keyMap {
 			live.ByName:      bind("n", "by name", "n"),
 		},
 		filter: bind("/", "filter", "/"),
-		open:   bind("enter", "look closer", "enter", "right"),
+		open:   bind("enter", "details", "enter", "right"),
 		back:   bind("esc", "back", "esc", "left", "backspace"),
 		nodes:  bind("tab", "nodes", "tab", "shift+tab"),
 		pause:  bind("space", "pause", "space", "p"),
@@ -55,7 +55,7 @@ func (k keyMap) short(at screen) []key.Binding {
 	case allNodes:
 		return []key.Binding{bind("tab", "functions", "tab"), k.pause, k.help, k.quit}
 	}
-	return []key.Binding{k.open, k.filter, bind("w r e l i n", "sort", "w"), k.nodes, k.pause, k.help, k.quit}
+	return []key.Binding{k.open, k.filter, bind("w r e l i n", "sort", "w"), k.nodes, k.help, k.quit}
 }
 
 func (k keyMap) full() [][]key.Binding {

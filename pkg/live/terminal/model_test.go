@@ -31,8 +31,8 @@ func sight() live.View {
 		}
 		return values
 	}
-	backlog := &live.Decision{At: noon.Add(-3 * time.Second), Until: noon.Add(-3 * time.Second), Times: 1, Reason: "Backlog", Changed: true,
-		What: "ordered 2", Why: "Backlog: what waits would take the instances too long; 14 calls wait"}
+	backlog := &live.Decision{At: noon.Add(-3 * time.Second), Until: noon.Add(-3 * time.Second), Times: 1, Reason: "Backlog", Ordered: 2, Changed: true,
+		What: "+2 instances (Backlog)", Why: "the queue would take the instances too long; 14 waiting"}
 	v := live.View{
 		At: noon, Over: 10,
 		Totals: live.Totals{Functions: 4, Called: 2, Load: live.Load{Queued: 14, OldestWait: 1.25, InFlight: 20, Rate: 61.4, Errors: 0.3, Cold: 0.2,
@@ -148,13 +148,14 @@ func TestScreensLookAsTheyShould(t *testing.T) {
 		"functions-160":   {160, 14, nil, nil},
 		"functions-220":   {220, 14, []string{"r"}, nil},
 		"functions-100":   {100, 14, []string{"n", "n"}, nil},
+		"functions-80":    {80, 14, nil, nil},
 		"functions-60":    {60, 14, nil, nil},
 		"functions-24":    {24, 12, nil, nil},
 		"function-160":    {160, 40, []string{"enter"}, &history.Account{Decisions: told()}},
 		"function-70":     {70, 40, []string{"enter"}, &history.Account{Decisions: told()}},
 		"nodes-100":       {100, 14, []string{"tab"}, nil},
 		"nodes-40":        {40, 14, []string{"tab"}, nil},
-		"help-100":        {100, 18, []string{"?"}, nil},
+		"help-80":         {80, 24, []string{"?"}, nil},
 		"filter-100":      {100, 12, []string{"/", "t", "h"}, nil},
 		"filtered-to-nil": {100, 12, []string{"/", "x", "q", "enter"}, nil},
 	} {
@@ -200,9 +201,9 @@ func golden(t *testing.T, name, got string) {
 // told are two decisions.
 func told() []history.Told {
 	return []history.Told{
-		{Number: 1, At: noon.Add(-90 * time.Second), Until: noon.Add(-90 * time.Second), Times: 1, What: "ordered 1", Why: "FirstInstance: the first call came; 1 call waits; no instance is there"},
-		{Number: 2, At: noon.Add(-9 * time.Second), Until: noon.Add(-3 * time.Second), Times: 7, What: "ordered 2",
-			Why: "Backlog: what waits would take the instances too long; 14 calls wait (the first for 1.3 s); 14 calls/s of 200 ms need 6 instances within 500 ms; 4 there (4 busy), 2 starting (a start takes 420 ms)"},
+		{Number: 1, At: noon.Add(-90 * time.Second), Until: noon.Add(-90 * time.Second), Times: 1, What: "+1 instance (FirstInstance)", Why: "first call; 0 instances, 1 waiting → node local"},
+		{Number: 2, At: noon.Add(-9 * time.Second), Until: noon.Add(-3 * time.Second), Times: 7, What: "+2 instances (Backlog)",
+			Why: "the queue would take the instances too long; 4 instances, 4 busy, 2 starting (a start takes 420 ms), 14 waiting (the first for 1.3 s); 14 calls/s × 200 ms need 6 instances within 500 ms"},
 	}
 }
 
@@ -289,6 +290,17 @@ func TestFilteringAndNamespaces(t *testing.T) {
 	p.sees("there is no function yet")
 }
 
+func TestA3TheCloserViewSaysHowAnInstanceFailedLast(t *testing.T) {
+	p := play(t, live.Choice{})
+	p.tell(tea.WindowSizeMsg{Width: 60, Height: 50})
+	p.press("enter")
+	p.tell(accountMsg{key: p.m.closeup.key, account: history.Account{Decisions: told(), LastFailure: &history.Failure{
+		At: p.m.view.At.Add(-90 * time.Second), Code: "FunctionExited", Detail: "the function exited with status 3; its last log lines:\none\x1b]0;evil\x07\n2\n3\n4\nlater",
+	}}})
+	p.sees("Last failure  FunctionExited  90 s ago", "exited with status 3", "one?]0;evil?", "windlass logs team/thumbnail says more", "Last decisions")
+	p.missing("later")
+}
+
 func TestLookingCloser(t *testing.T) {
 	p := play(t, live.Choice{})
 	p.tell(tea.WindowSizeMsg{Width: 160, Height: 50})
@@ -297,7 +309,7 @@ func TestLookingCloser(t *testing.T) {
 	p.tell(accountMsg{key: invoke.FunctionKey{Namespace: "default", Name: "hello"}, account: history.Account{Decisions: told()[:1]}})
 	p.missing("FirstInstance")
 	p.tell(accountMsg{key: p.m.closeup.key, account: history.Account{Decisions: told()}})
-	p.sees("90 s ago", "ordered 1: FirstInstance", "3 s ago", "(7 times)")
+	p.sees("90 s ago", "+1 instance (FirstInstance): first call", "3 s ago", "repeated 7×")
 	p.tell(tea.WindowSizeMsg{Width: 160, Height: 20})
 	p.sees("FirstInstance")
 	p.missing("Where a call's time goes")
@@ -308,7 +320,7 @@ func TestLookingCloser(t *testing.T) {
 		p.press("down")
 	}
 	p.press("g")
-	p.sees("(7 times)")
+	p.sees("repeated 7×")
 	p.tell(accountMsg{key: p.m.closeup.key, err: errors.New("the scheduler is\x1b]0;evil\x07 away")})
 	p.sees("not told: the scheduler is?]0;evil? away")
 	p.tell(accountMsg{key: p.m.closeup.key, account: history.Account{Calls: 0}})
@@ -392,4 +404,65 @@ func TestNumbersInWords(t *testing.T) {
 	if bar(7, 4) != "████" || bar(-1, 4) != "" {
 		t.Error("a bar is longer than its width, or shorter than nothing")
 	}
+}
+
+func TestA10FunctionsThatCannotRunAreRedAndSayWhy(t *testing.T) {
+	p := play(t, live.Choice{})
+	p.missing("STATUS", "cannot run")
+	p.m.view.Functions[1].Broken = "StartFailed"
+	p.m.view.Totals.Broken = 1
+	for _, width := range []int{80, 160} {
+		p.tell(tea.WindowSizeMsg{Width: width, Height: 20})
+		p.sees("STATUS", "StartFailed", "1 function cannot run")
+		if !strings.Contains(p.m.draw(), bad.Render("default/idle")) || !strings.Contains(p.m.draw(), bad.Render("StartFailed")) {
+			t.Errorf("at %d characters, the function is not red:\n%s", width, p.m.draw())
+		}
+	}
+	golden(t, "broken-80", onScreen(t, p, 80, 12))
+	p.m.cursor = invoke.FunctionKey{Namespace: "default", Name: "idle"}
+	p.press("enter")
+	p.sees("default/idle", "cannot run: StartFailed", "windlass describe default/idle")
+	v := p.m.view
+	var out strings.Builder
+	if err := Print(&out, v, Config{Order: live.ByName}); err != nil || !strings.Contains(out.String(), "StartFailed") {
+		t.Errorf("%v:\n%s", err, out.String())
+	}
+}
+
+// onScreen is the screen at a size.
+func onScreen(t *testing.T, p *player, width, height int) string {
+	t.Helper()
+	p.tell(tea.WindowSizeMsg{Width: width, Height: height})
+	lines := strings.Split(p.screen(), "\n")
+	for i := range lines {
+		lines[i] = strings.TrimRight(lines[i], " ")
+	}
+	return strings.Join(lines, "\n") + "\n"
+}
+
+func TestA17EightyCharactersAreUsed(t *testing.T) {
+	p := play(t, live.Choice{})
+	p.tell(tea.WindowSizeMsg{Width: 80, Height: 24})
+	p.sees("OLDEST", "ERR/S", "P50", "P99", "q quit")
+	for _, line := range strings.Split(p.screen(), "\n") {
+		if strings.HasSuffix(strings.TrimRight(line, " "), "…") {
+			t.Errorf("cut off: %s", line)
+		}
+	}
+	p.press("?")
+	p.sees("calls that wait, and how long the first has waited", "LAST DECISION")
+	p.press("?")
+	p.tell(tea.WindowSizeMsg{Width: 160, Height: 24})
+	p.sees("+2 Backlog")
+	p.missing("the queue would take")
+}
+
+func TestA20TheHeadingIsAboutTheFunctionsBelow(t *testing.T) {
+	p := play(t, live.Choice{})
+	p.sees("4 functions, 2 called", "11 instances: 5 busy", "61 calls/s")
+	p = play(t, live.Choice{Namespace: "team"})
+	p.sees("1 function, 1 called", "6 instances: 4 busy, 2 starting", "13 calls/s")
+	p.m.view.Over = 0
+	p.sees("– calls/s", "1 function ")
+	p.missing("called")
 }

@@ -73,6 +73,33 @@ func Run(ctx context.Context, c Config, d Deps) error {
 	return err
 }
 
+// Stream hands over a View after each interval, until ctx ends or something fails. The
+// first one has rates already.
+func Stream(ctx context.Context, source Source, interval time.Duration, show func(live.View) error) error {
+	var w live.Watcher
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	for first := true; ; first = false {
+		s, err := sample(ctx, source)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if view := w.See(s); !first {
+			if err := show(view); err != nil {
+				return err
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+	}
+}
+
 // Two is the View of two Samples, an interval apart: enough for rates.
 func Two(ctx context.Context, source Source, interval time.Duration) (live.View, error) {
 	var w live.Watcher

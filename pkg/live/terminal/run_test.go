@@ -138,6 +138,26 @@ func TestTwoSamplesAreAnIntervalApart(t *testing.T) {
 	})
 }
 
+func TestA17AViewAfterEachInterval(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{}
+		ctx, cancel := context.WithTimeout(t.Context(), 3500*time.Millisecond)
+		defer cancel()
+		var seen []float64
+		err := Stream(ctx, s, time.Second, func(v live.View) error {
+			seen = append(seen, v.Over)
+			return nil
+		})
+		if err != nil || !slices.Equal(seen, []float64{1, 2, 3}) {
+			t.Errorf("%v, seen %v", err, seen)
+		}
+		s.err = errors.New("away")
+		if err := Stream(t.Context(), s, time.Second, nil); !errors.Is(err, s.err) {
+			t.Errorf("it ended with %v", err)
+		}
+	})
+}
+
 func TestNothingIsShownIfThereIsNothing(t *testing.T) {
 	away := errors.New("away")
 	var out bytes.Buffer

@@ -44,7 +44,7 @@ func (m model) draw() string {
 	lines := m.heading()
 	switch {
 	case m.helping:
-		lines = append(lines, strings.Split(m.help.FullHelpView(m.keys.full()), "\n")...)
+		lines = append(lines, m.helpLines()...)
 	case m.at == oneFunction:
 		lines = append(lines, m.closeup.draw(m)...)
 	case m.at == allNodes:
@@ -63,23 +63,41 @@ func (m model) draw() string {
 	return strings.Join(lines, "\n")
 }
 
+// helpLines say what keys do and what columns mean.
+func (m model) helpLines() []string {
+	lines := append(strings.Split(m.help.FullHelpView(m.keys.full()), "\n"), "")
+	for _, c := range columnHelp() {
+		lines = append(lines, faint.Render(fmt.Sprintf("%-18s", c[0]))+c[1])
+	}
+	return lines
+}
+
+// totals are of the functions that can be listed: of one namespace, or all.
+func (m model) totals() live.Totals {
+	if m.config.Choice.Namespace == "" {
+		return m.view.Totals
+	}
+	return live.Sum(live.Choose(m.view.Functions, live.Choice{Namespace: m.config.Choice.Namespace}))
+}
+
 // heading are the lines that every screen begins with.
 func (m model) heading() []string {
-	t := m.view.Totals
+	t := m.totals()
 	left := title.Render("windlass top") + faint.Render(" "+m.config.Place)
 	right := m.view.At.Format("15:04:05")
 	if m.paused {
 		right = notable.Render("paused ") + right
 	}
 	first := left + strings.Repeat(" ", max(1, m.width-ansi.StringWidth(left)-ansi.StringWidth(right))) + right
-	return []string{first, "", m.callsLine(t), stateLine(t, len(m.view.Nodes)), ""}
+	return []string{first, "", m.callsLine(t), m.stateLine(t), ""}
 }
 
 func (m model) callsLine(t live.Totals) string {
-	parts := []string{bold.Render(perSecond(t.Rate)) + " calls/s"}
-	if recent := strings.TrimLeft(spark(t.Recent, 30), " "); recent != "" {
-		parts[0] += " " + rising.Render(recent)
+	rate := perSecond(t.Rate)
+	if m.view.Over == 0 {
+		rate = "–"
 	}
+	parts := []string{bold.Render(rate) + " calls/s"}
 	errors := faint.Render("0 errors/s")
 	if t.Errors > 0 {
 		errors = bad.Render(perSecond(t.Errors) + " errors/s")
@@ -91,23 +109,43 @@ func (m model) callsLine(t live.Totals) string {
 	if t.P50 > 0 {
 		parts = append(parts, "p50 "+bold.Render(inWords(t.P50)), "p99 "+bold.Render(inWords(t.P99)))
 	}
-	return strings.Join(parts, faint.Render("  ·  "))
+	// What happened lately takes the room that is left.
+	const few, wide = 8, 30
+	room := min(wide, m.width-ansi.StringWidth(joined(parts))-1)
+	if recent := strings.TrimLeft(spark(t.Recent, max(room, 0)), " "); room >= few && recent != "" {
+		parts[0] += " " + rising.Render(recent)
+	}
+	return joined(parts)
 }
 
-func stateLine(t live.Totals, nodes int) string {
+func joined(parts []string) string { return strings.Join(parts, faint.Render("  ·  ")) }
+
+// stateLine says the most important first: where there is no room, the last is left out.
+func (m model) stateLine(t live.Totals) string {
 	waiting := faint.Render("no call waits")
 	if t.Queued > 0 {
 		waiting = notable.Render(count(t.Queued, "call waits", "calls wait") + ", the first for " + inWords(t.OldestWait))
 	}
-	parts := []string{
-		waiting,
-		inStates(t.Instances),
-		fmt.Sprintf("%s, %d called", count(t.Functions, "function", "functions"), t.Called),
+	parts := []string{waiting}
+	if t.Broken > 0 {
+		parts = append(parts, bad.Render(count(t.Broken, "function cannot run", "functions cannot run")))
 	}
-	if nodes > 0 {
+	functions := count(t.Functions, "function", "functions")
+	if m.view.Over > 0 {
+		functions += fmt.Sprintf(", %d called", t.Called)
+	}
+	states := len(parts)
+	parts = append(parts, inStates(t.Instances), functions)
+	if nodes := len(m.view.Nodes); nodes > 0 {
 		parts = append(parts, count(nodes, "node", "nodes"))
 	}
-	return strings.Join(parts, faint.Render("  ·  "))
+	if ansi.StringWidth(joined(parts[:states+1])) > m.width {
+		parts[states] = count(t.Instances.All(), "instance", "instances")
+	}
+	for len(parts) > 1 && ansi.StringWidth(joined(parts)) > m.width {
+		parts = parts[:len(parts)-1]
+	}
+	return joined(parts)
 }
 
 // inStates says how many instances there are, and how many are in which state.
@@ -139,7 +177,10 @@ func (m model) functionLines() []string {
 			names = max(names, ansi.StringWidth(functions[i].Namespace+"/"+functions[i].Name))
 		}
 	}
-	columns, widths := fit(functionColumns(min(names, max(16, m.width/5)), m.config.Choice.Namespace == "", m.sparks()), m.width)
+	columns, widths := fit(functionColumns(layout{
+		names: min(names, max(16, m.width/5)), namespaces: m.config.Choice.Namespace == "",
+		status: slices.ContainsFunc(functions, func(f live.Function) bool { return f.Broken != "" }), sparks: m.sparks(),
+	}), m.width)
 	lines := []string{head(columns, widths, m.order, m.reverse)}
 	if len(functions) == 0 {
 		return append(lines, faint.Render(m.nothing()))

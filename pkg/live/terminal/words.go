@@ -68,16 +68,18 @@ func bar(share float64, width int) string {
 // decided says what was decided and why.
 func decided(d *live.Decision) string { return d.What + ": " + d.Why }
 
-// decidedLast is decided with the most telling first: that nothing was changed says
-// less than why. A function that nothing was decided on lately has none.
+// decidedLast is the change of a decision and its reason. A function that nothing was
+// decided on lately has none.
 func decidedLast(d *live.Decision) string {
 	switch {
 	case d == nil:
 		return ""
+	case d.Withdrawn > 0:
+		return fmt.Sprintf("-%d %s", d.Withdrawn, d.Reason)
 	case d.Changed:
-		return decided(d)
+		return fmt.Sprintf("+%d %s", d.Ordered, d.Reason)
 	}
-	return d.Why
+	return d.Reason
 }
 
 // ago says how long something is past.

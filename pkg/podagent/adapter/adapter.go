@@ -10,18 +10,22 @@ import (
 )
 
 // Errors of Invoke. An adapter wraps exactly one of them, so that the agent
-// can tell the gateway what is known of the attempt.
+// can tell the gateway what is known of the attempt. People read them in logs and
+// answers, without the name of this package.
 var (
 	// ErrNotStarted says that the function provably saw nothing of the
 	// call, so that another instance may run it.
-	ErrNotStarted = errors.New("adapter: the function did not see the call")
+	ErrNotStarted = errors.New("the function did not see the call")
 	// ErrFunctionLost says that the function broke off during the call.
-	ErrFunctionLost = errors.New("adapter: the function broke off the call")
+	ErrFunctionLost = errors.New("the function broke off the call")
 	// ErrBadAnswer says that the function answered in a way that its
 	// protocol does not allow.
-	ErrBadAnswer = errors.New("adapter: the function's answer is not valid")
+	ErrBadAnswer = errors.New("the function's answer is not valid")
+	// ErrBodyTooLarge says that the function saw nothing of the call, and that no
+	// instance of it will: its protocol takes no body that large.
+	ErrBodyTooLarge = errors.New("the call's body is too large")
 	// ErrTimedOut says that the call's deadline passed.
-	ErrTimedOut = errors.New("adapter: the call ran out of time")
+	ErrTimedOut = errors.New("the call ran out of time")
 )
 
 // Call is one call for the function.
@@ -83,10 +87,14 @@ type Adapter interface {
 }
 
 // Ended is the error of a call that the function may have seen and whose
-// context has ended: ErrTimedOut if its deadline passed, otherwise
-// ErrFunctionLost, since what became of the call is unknown.
+// context has ended: the cause if that is an ErrFunctionLost, ErrTimedOut if its
+// deadline passed, otherwise ErrFunctionLost, since what became of the call is
+// unknown.
 func Ended(ctx context.Context, call *Call) error {
 	cause := context.Cause(ctx)
+	if errors.Is(cause, ErrFunctionLost) {
+		return cause
+	}
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) || !time.Now().Before(call.Deadline) {
 		return fmt.Errorf("%w: %w", ErrTimedOut, cause)
 	}
@@ -96,5 +104,25 @@ func Ended(ctx context.Context, call *Call) error {
 // givenUp is ErrFunctionLost without blaming the function.
 type givenUp struct{ cause error }
 
-func (e givenUp) Error() string   { return "adapter: the call was given up: " + e.cause.Error() }
+func (e givenUp) Error() string   { return "the call was given up: " + e.cause.Error() }
 func (e givenUp) Unwrap() []error { return []error{ErrFunctionLost, e.cause} }
+
+// NotReady is the error of a function that was not ready when ctx ended. It wraps the
+// cause of ctx, and names it only where a person needs to know it.
+func NotReady(ctx context.Context, why string) error {
+	return notReady{why: why, cause: context.Cause(ctx)}
+}
+
+type notReady struct {
+	why   string
+	cause error
+}
+
+func (e notReady) Error() string {
+	if errors.Is(e.cause, context.DeadlineExceeded) {
+		return e.why + "; if it needs more time, raise startupTimeout"
+	}
+	return e.why
+}
+
+func (e notReady) Unwrap() error { return e.cause }

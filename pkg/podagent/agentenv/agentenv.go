@@ -15,9 +15,16 @@ const (
 	ProtocolLambdaRuntime = "LambdaRuntime"
 )
 
-// ListenerFD is the file descriptor that ListenerInherited speaks of: the first
-// that a process can inherit beside its input, output and errors.
-const ListenerFD = 3
+// File descriptors that an agent inherits beside its input, output and errors.
+const (
+	// EndFD is that of EndInherited.
+	EndFD = 3
+	// ListenerFD is that of ListenerInherited.
+	ListenerFD = 4
+)
+
+// MaxEnd bounds what is read from EndFD, in bytes.
+const MaxEnd = 64 << 10
 
 // Config is what an agent needs to know.
 type Config struct {
@@ -58,6 +65,10 @@ type Config struct {
 	// parent does, and handed the listener over as ListenerFD. So a function that
 	// was started with the agent finds the port open, whoever is faster.
 	ListenerInherited bool
+	// EndInherited says that the agent's parent watches the function and tells how
+	// it ended on EndFD: in the first line how, and behind it the last lines that
+	// the function wrote. A parent that ends itself writes nothing.
+	EndInherited bool
 	// Concurrency is how many calls the function runs at a time, at least 1.
 	Concurrency int
 	// StartupTimeout bounds the time until the function can be called; of a
@@ -160,6 +171,7 @@ var fields = []field{
 	text("WINDLASS_PROTOCOL", func(c *Config) *string { return &c.Protocol }),
 	number("WINDLASS_PORT", 1, func(c *Config) *int { return &c.Port }),
 	flag("WINDLASS_LISTENER_INHERITED", func(c *Config) *bool { return &c.ListenerInherited }),
+	flag("WINDLASS_END_INHERITED", func(c *Config) *bool { return &c.EndInherited }),
 	assigned(number("WINDLASS_CONCURRENCY", 1, func(c *Config) *int { return &c.Concurrency })),
 	duration("WINDLASS_STARTUP_TIMEOUT", func(c *Config) *time.Duration { return &c.StartupTimeout }),
 	assigned(duration("WINDLASS_BACKOFF_AFTER", func(c *Config) *time.Duration { return &c.BackoffAfter })),

@@ -16,7 +16,7 @@ func full() Config {
 
 func inheriting() Config {
 	c := full()
-	c.Protocol, c.ListenerInherited = ProtocolLambdaRuntime, true
+	c.Protocol, c.ListenerInherited, c.EndInherited = ProtocolLambdaRuntime, true, true
 	return c
 }
 

@@ -286,6 +286,34 @@ func TestClaimThatIsGrantedToASpentInstanceIsReleased(t *testing.T) {
 	s.expect("release 2", "drained")
 }
 
+func TestA3CallsOfAFunctionThatEndedAreCut(t *testing.T) {
+	s := ready(t, params())
+	s.on(Said{1, ticket('a')}, Granted{1}, Said{1, ticket('b')})
+	s.done = nil
+	s.on(FunctionEnded{"exited"})
+	s.expect("gave up 3: exited", "send 1 goodbye 3", "cut 1")
+	s.on(Granted{2})
+	s.expect("release 2")
+	s.on(CallEnded{Attempt: 1, Detail: "exited"})
+	s.expect("drained")
+}
+
+func TestA3ARetiredInstanceDoesNotWaitForAFunctionThatEnded(t *testing.T) {
+	s := ready(t, params())
+	s.on(Said{1, ticket('a')}, Granted{1}, Said{1, Retire{"changed"}})
+	s.done = nil
+	s.on(FunctionEnded{"exited"})
+	s.expect("cut 1")
+}
+
+func TestAFunctionThatEndsBeforeItIsReadyIsLeftToOthersToTell(t *testing.T) {
+	s := newScript(t, params())
+	s.on(Opened{1}, Said{1, Welcome{7}})
+	s.done = nil
+	s.on(FunctionEnded{"exited"})
+	s.expect("gave up 0: exited", "drained", "hangup 1")
+}
+
 func TestClaimThatIsGrantedToALeavingInstanceRuns(t *testing.T) {
 	s := ready(t, params())
 	s.on(Said{1, ticket('a')}, Stop{"told"})

@@ -121,6 +121,10 @@ type Release struct{ Attempt Attempt }
 // still answered by CallEnded.
 type Cancel struct{ Attempt Attempt }
 
+// Cut is to end a call whose function has ended: there will be no answer. It is still
+// answered by CallEnded.
+type Cut struct{ Attempt Attempt }
+
 // Quiet is to close what is not used and to give memory back.
 type Quiet struct{}
 
@@ -148,6 +152,7 @@ func (Claim) effect()   {}
 func (Start) effect()   {}
 func (Release) effect() {}
 func (Cancel) effect()  {}
+func (Cut) effect()     {}
 func (Quiet) effect()   {}
 func (WakeAt) effect()  {}
 func (GaveUp) effect()  {}

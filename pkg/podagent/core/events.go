@@ -40,6 +40,9 @@ type FunctionFailed struct {
 	Detail   string
 }
 
+// FunctionEnded says that the function's process has ended, and how.
+type FunctionEnded struct{ Detail string }
+
 // Opened says that a dial has become a stream.
 type Opened struct{ Session Session }
 

@@ -358,6 +358,10 @@ func (w *witness) seeCall(e Effect) {
 		if w.state[e.Attempt] != "started" {
 			w.t.Error("cancelled what does not run")
 		}
+	case Cut:
+		if w.state[e.Attempt] != "started" {
+			w.t.Error("cut what does not run")
+		}
 	case Quiet:
 		if w.held() > 0 {
 			w.t.Error("quiet during a call")

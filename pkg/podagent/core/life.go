@@ -1,6 +1,10 @@
 package core
 
-import "time"
+import (
+	"maps"
+	"slices"
+	"time"
+)
 
 // lastWords is how long an agent that ends waits for a scheduler to hear it.
 const lastWords = 2 * time.Second
@@ -55,6 +59,21 @@ func (s Stop) happen(c *Core, now time.Time) {
 		return
 	}
 	c.leave(now, ReasonStopped, s.Detail)
+}
+
+// A function that has ended answers no call, whatever the calls that it ran would still
+// wait for. Of one that never was ready others know better why.
+func (f FunctionEnded) happen(c *Core, now time.Time) {
+	if !c.life.ready {
+		c.leaveSilently(f.Detail)
+		return
+	}
+	c.leave(now, ReasonFunctionEnded, f.Detail)
+	for _, n := range slices.Sorted(maps.Keys(c.calls.attempts)) {
+		if c.calls.in(running, n) != nil {
+			c.do(Cut{n})
+		}
+	}
 }
 
 func (r Retire) heard(c *Core, now time.Time) { c.leave(now, ReasonDone, r.Reason) }

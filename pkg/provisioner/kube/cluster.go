@@ -3,10 +3,13 @@ package kube
 import (
 	"context"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
+	coreinformers "k8s.io/client-go/informers/core/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 
@@ -34,10 +37,7 @@ type cluster struct {
 
 func newCluster(client kubernetes.Interface, tell observer) (*cluster, error) {
 	factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTransform(slim))
-	c := &cluster{factory: factory, pods: factory.Core().V1().Pods().Informer()}
-	if err := c.pods.AddIndexers(cache.Indexers{indexFunction: indexByFunction}); err != nil {
-		return nil, fmt.Errorf("kube: indexing pods: %w", err)
-	}
+	c := &cluster{factory: factory, pods: factory.InformerFor(&corev1.Pod{}, placedPods)}
 	pods, err := c.pods.AddEventHandler(podHandler(tell))
 	if err != nil {
 		return nil, fmt.Errorf("kube: watching pods: %w", err)
@@ -49,6 +49,16 @@ func newCluster(client kubernetes.Interface, tell observer) (*cluster, error) {
 	c.heard = []cache.InformerSynced{pods.HasSynced, nodes.HasSynced}
 	return c, nil
 }
+
+// placedPods is an informer of the pods that have a node: the others request nothing of
+// any, and instances have theirs from the start.
+func placedPods(client kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
+	return coreinformers.NewFilteredPodInformer(client, metav1.NamespaceAll, resync, cache.Indexers{indexFunction: indexByFunction},
+		func(options *metav1.ListOptions) { options.FieldSelector = podsWithANode })
+}
+
+// podsWithANode selects them in the API.
+const podsWithANode = "spec.nodeName!="
 
 func podHandler(tell observer) cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
@@ -143,7 +153,9 @@ func slim(object any) (any, error) {
 }
 
 func slimPod(pod *corev1.Pod) *corev1.Pod {
-	ours := functionOf(pod) != ""
+	if functionOf(pod) == "" {
+		return slimOther(pod)
+	}
 	s := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: pod.Name, Namespace: pod.Namespace, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
@@ -152,13 +164,10 @@ func slimPod(pod *corev1.Pod) *corev1.Pod {
 			NodeName:       pod.Spec.NodeName,
 			Overhead:       pod.Spec.Overhead,
 			Resources:      pod.Spec.Resources,
-			Containers:     slimContainers(pod.Spec.Containers, ours),
+			Containers:     slimContainers(pod.Spec.Containers, true),
 			InitContainers: slimContainers(pod.Spec.InitContainers, false),
 		},
 		Status: corev1.PodStatus{Phase: pod.Status.Phase},
-	}
-	if !ours {
-		return s
 	}
 	s.Labels, s.OwnerReferences = pod.Labels, pod.OwnerReferences
 	s.CreationTimestamp, s.DeletionTimestamp = pod.CreationTimestamp, pod.DeletionTimestamp
@@ -170,6 +179,25 @@ func slimPod(pod *corev1.Pod) *corev1.Pod {
 	s.Status.Conditions = slimConditions(pod)
 	for _, c := range pod.Status.ContainerStatuses {
 		s.Status.ContainerStatuses = append(s.Status.ContainerStatuses, corev1.ContainerStatus{Name: c.Name, State: c.State})
+	}
+	return s
+}
+
+// slimOther leaves of a pod that is not of a function only what it requests in all, as
+// one container; and of one that has ended, nothing but that.
+func slimOther(pod *corev1.Pod) *corev1.Pod {
+	s := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: pod.Name, Namespace: pod.Namespace, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
+		},
+		Spec:   corev1.PodSpec{NodeName: pod.Spec.NodeName},
+		Status: corev1.PodStatus{Phase: pod.Status.Phase},
+	}
+	if all := podAmount(pod); !finished(pod) && (all.MilliCPU > 0 || all.Memory > 0) {
+		s.Spec.Containers = []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
+			corev1.ResourceCPU:    *resource.NewMilliQuantity(all.MilliCPU, resource.DecimalSI),
+			corev1.ResourceMemory: *resource.NewQuantity(all.Memory, resource.BinarySI),
+		}}}}
 	}
 	return s
 }

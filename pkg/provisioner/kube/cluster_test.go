@@ -137,8 +137,8 @@ func TestPodsBeforeARealAPI(t *testing.T) {
 	f := prepare(t, client)
 	s := startRuntime(t, client)
 	s.eventually("the node is a candidate", func() error {
-		if nodes, rejected := s.Candidates(f); len(nodes) != 1 {
-			return errors.New(reasons(rejected))
+		if got := s.Candidates(f); len(got.Nodes) != 1 {
+			return errors.New(got.Excluded.String())
 		}
 		return nil
 	})
@@ -149,19 +149,11 @@ func TestPodsBeforeARealAPI(t *testing.T) {
 	t.Run("refusals", func(t *testing.T) { testRefusals(t, s.in(t), f) })
 }
 
-func reasons(rejected []nodepick.Rejection) string {
-	var all []string
-	for _, r := range rejected {
-		all = append(all, r.Reason)
-	}
-	return strings.Join(all, ", ")
-}
-
 func testLife(t *testing.T, s *stageAPI, f *v1alpha1.Function) {
 	s.Start(provisioner.InstanceSpec{Function: f, CID: "c-1", Node: "node-1"})
 	pod := s.pod("hello-c-1")
 	s.eventually("the overhead counts", func() error {
-		if nodes, _ := s.Candidates(f); nodes[0].Requested.MilliCPU != 150 {
+		if nodes := s.Candidates(f).Nodes; nodes[0].Requested.MilliCPU != 150 {
 			return errors.New("not yet")
 		}
 		return nil
@@ -271,7 +263,7 @@ func testRefusals(t *testing.T, s *stageAPI, f *v1alpha1.Function) {
 	if e := s.exit(); e.Code != v1alpha1.ReasonQuotaExceeded || !strings.Contains(e.Reason, "exceeded quota: small") {
 		t.Errorf("quota: %+v", e)
 	}
-	if nodes, _ := s.Candidates(f); nodes[0].Requested != (nodepick.Amount{}) {
+	if nodes := s.Candidates(f).Nodes; nodes[0].Requested != (nodepick.Amount{}) {
 		t.Errorf("%+v is requested by pods that do not exist", nodes[0].Requested)
 	}
 }

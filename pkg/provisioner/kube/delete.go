@@ -36,7 +36,15 @@ func (r *Runtime) order(in *instance, grace *int64) {
 	if grace != nil {
 		d.grace = *grace
 	}
+	r.condemned[d.pod] = true
 	r.deletions.push(d.lane, d, 0)
+}
+
+// answered notes that the deletion of a pod needs nothing more.
+func (r *Runtime) answered(d deletion) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.condemned, d.pod)
 }
 
 // delete makes one attempt to delete a pod.
@@ -46,7 +54,9 @@ func (r *Runtime) delete(ctx context.Context, d deletion) {
 	err := r.client.CoreV1().Pods(d.pod.namespace).Delete(ask, d.pod.name, d.options())
 	switch {
 	case err == nil:
+		r.answered(d)
 	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
+		r.answered(d)
 		r.missing(d.pod, d.uid)
 	case ctx.Err() != nil:
 	default:

@@ -21,6 +21,10 @@ type id struct {
 	cid         invoke.CID
 }
 
+func (i id) key() provisioner.Key {
+	return provisioner.Key{FunctionUID: i.functionUID, CID: i.cid}
+}
+
 // stage is how far the pod of an instance is.
 type stage int
 

@@ -73,6 +73,12 @@ func judgeRefusal(pod *corev1.Pod) verdict {
 		return verdict{ended: true, code: v1alpha1.ReasonNodeLost, blameNode: true,
 			reason: fmt.Sprintf("the node %s was lost", pod.Spec.NodeName)}
 	}
+	if strings.HasPrefix(why, "OutOf") {
+		// The kubelet counts pods until they have ended, and those of others. The
+		// node is not to blame: it has room again as soon as they are gone.
+		return verdict{ended: true, code: v1alpha1.ReasonNodeFull,
+			reason: fmt.Sprintf("the node %s had no room for the pod any more: %s", pod.Spec.NodeName, join(why, pod.Status.Message))}
+	}
 	// Who uses more disk than it may would be evicted elsewhere, too.
 	own := why == "Evicted" && !strings.Contains(pod.Status.Message, "node was low on resource")
 	return verdict{ended: true, code: v1alpha1.ReasonNodeRefused, blameNode: !own, logTail: functionLog(pod),

@@ -122,7 +122,7 @@ func TestJudge(t *testing.T) {
 		"both, the agent as it should": {pod: running(ended(functionC, "Error", 143, 1, ""), ended(agentC, "Completed", 0, 1, "")), ended: true, words: "the agent exited"},
 		"both, the agent badly":        {pod: running(ended(functionC, "Error", 2, 1, ""), ended(agentC, "Error", 1, 1, "")), ended: true, code: v1alpha1.ReasonFunctionExited, words: "status 2"},
 		"the node was started anew":    {pod: running(ended(functionC, "ContainerStatusUnknown", 137, 1, "")), ended: true, code: v1alpha1.ReasonNodeLost, words: "lost the pod's containers", avoid: true},
-		"the node is full":             {pod: running(failed("OutOfcpu", "Node didn't have enough resource: cpu")), ended: true, code: v1alpha1.ReasonNodeRefused, words: "OutOfcpu: Node didn't", avoid: true},
+		"the node is full":             {pod: running(failed("OutOfcpu", "Node didn't have enough resource: cpu")), ended: true, code: v1alpha1.ReasonNodeFull, words: "OutOfcpu: Node didn't"},
 		"the node shuts down":          {pod: running(failed("NodeShutdown", "")), ended: true, code: v1alpha1.ReasonNodeRefused, words: "NodeShutdown", avoid: true},
 		"the labels do not fit":        {pod: running(failed("NodeAffinity", "")), ended: true, code: v1alpha1.ReasonNodeRefused, words: "NodeAffinity", avoid: true},
 		"the node needs its memory":    {pod: running(failed("Evicted", "The node was low on resource: memory.")), ended: true, code: v1alpha1.ReasonNodeRefused, words: "low on resource", avoid: true},

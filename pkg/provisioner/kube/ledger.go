@@ -47,9 +47,8 @@ type node struct {
 	// refuses says why it takes no pod at all; empty if it may.
 	refuses string
 	taints  []taint
-	// avoidUntil is until when it is avoided, and avoidWhy why.
+	// avoidUntil is until when it is avoided.
 	avoidUntil time.Time
-	avoidWhy   string
 }
 
 // taint is one that keeps pods away, and how to say so.
@@ -154,7 +153,7 @@ func (l *ledger) setNode(n *corev1.Node) (changed bool) {
 	known.taints = known.taints[:0:0]
 	for _, t := range n.Spec.Taints {
 		if t.Effect == corev1.TaintEffectNoSchedule || t.Effect == corev1.TaintEffectNoExecute {
-			known.taints = append(known.taints, taint{t, fmt.Sprintf("the function does not tolerate its taint %s", t.ToString())})
+			known.taints = append(known.taints, taint{t, fmt.Sprintf("with the taint %s, which the function does not tolerate", t.ToString())})
 		}
 	}
 	was := known.ready
@@ -186,11 +185,11 @@ func (l *ledger) ready(name string) bool {
 }
 
 // avoid makes other nodes be preferred for a while.
-func (l *ledger) avoid(name string, until time.Time, why string) {
+func (l *ledger) avoid(name string, until time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if n := l.nodes[name]; n != nil && n.at >= 0 {
-		n.avoidUntil, n.avoidWhy = until, "it is avoided for a while: "+why
+		n.avoidUntil = until
 	}
 }
 
@@ -205,45 +204,33 @@ func (l *ledger) all() []nodepick.Node {
 	return nodes
 }
 
-// candidates are the nodes that pods of a function may use. Those that are
-// avoided are among them only if want fits on no other.
-func (l *ledger) candidates(fn *v1alpha1.Function, want nodepick.Amount, now time.Time) ([]nodepick.Node, []nodepick.Rejection) {
+// candidates are the nodes that pods of a function may use.
+func (l *ledger) candidates(fn *v1alpha1.Function, now time.Time) nodepick.Candidates {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	nodes := make([]nodepick.Node, 0, len(l.list))
-	var rejected []nodepick.Rejection
-	var avoided []*node
-	fits := false
+	c := nodepick.Candidates{Nodes: make([]nodepick.Node, 0, len(l.list)), Excluded: make(nodepick.Tally)}
 	for _, n := range l.list {
-		if reason := n.rejects(fn); reason != "" {
-			rejected = append(rejected, nodepick.Rejection{Node: n.Name, Reason: reason})
-			continue
-		}
-		if now.Before(n.avoidUntil) {
-			avoided = append(avoided, n)
-			continue
-		}
-		nodes = append(nodes, n.Node)
-		fits = fits || n.Fits(want)
-	}
-	for _, n := range avoided {
-		if fits {
-			rejected = append(rejected, nodepick.Rejection{Node: n.Name, Reason: n.avoidWhy})
-		} else {
-			nodes = append(nodes, n.Node)
+		switch reason := n.rejects(fn); {
+		case reason != "":
+			c.Excluded[reason]++
+		case now.Before(n.avoidUntil):
+			c.Avoided = append(c.Avoided, n.Node)
+		default:
+			c.Nodes = append(c.Nodes, n.Node)
 		}
 	}
-	return nodes, rejected
+	return c
 }
 
-// rejects says why pods of a function may not run on the node, room aside.
+// rejects says why pods of a function may not run on the node, room aside, in words
+// that follow a number of nodes.
 func (n *node) rejects(fn *v1alpha1.Function) string {
 	if n.refuses != "" {
 		return n.refuses
 	}
 	if len(fn.Spec.NodeSelector) > 0 {
 		if label := missingLabel(n.labels, fn.Spec.NodeSelector); label != "" {
-			return "it has no label " + label
+			return "without the label " + label
 		}
 	}
 	for i := range n.taints {
@@ -275,11 +262,11 @@ func readiness(n *corev1.Node) (ready bool, refuses string) {
 	}
 	switch {
 	case n.DeletionTimestamp != nil:
-		return ready, "it is being removed"
+		return ready, "being removed"
 	case !ready:
-		return false, "it is not ready"
+		return false, "not ready"
 	case n.Spec.Unschedulable:
-		return true, "it is cordoned"
+		return true, "cordoned"
 	}
 	return true, ""
 }

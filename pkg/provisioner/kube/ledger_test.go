@@ -59,15 +59,15 @@ func TestNodesThatCannotBeUsedAreExplained(t *testing.T) {
 			f.Spec.Tolerations = []corev1.Toleration{{Key: "fast", Operator: corev1.TolerationOpExists}}
 			l := newLedger()
 			l.setNode(readyNode("node-1", func(n *corev1.Node) { n.Labels = f.Spec.NodeSelector }, c.change))
-			nodes, rejected := l.candidates(f, nodepick.Amount{}, epoch)
+			got := l.candidates(f, epoch)
 			if c.because == "" {
-				if len(nodes) != 1 || len(rejected) != 0 {
-					t.Errorf("nodes %v, rejected %v", nodes, rejected)
+				if len(got.Nodes) != 1 || len(got.Excluded) != 0 {
+					t.Errorf("candidates %+v", got)
 				}
 				return
 			}
-			if len(nodes) != 0 || len(rejected) != 1 || rejected[0].Node != "node-1" || !strings.Contains(rejected[0].Reason, c.because) {
-				t.Errorf("nodes %v, rejected %v, want because of %q", nodes, rejected, c.because)
+			if says := got.Excluded.String(); len(got.Nodes) != 0 || !strings.HasPrefix(says, "1 node: 1 ") || !strings.Contains(says, c.because) {
+				t.Errorf("nodes %v, because %q, want because of %q", got.Nodes, says, c.because)
 			}
 		})
 	}
@@ -77,19 +77,19 @@ func TestANodeThatFailedIsAvoidedWhileOthersHaveRoom(t *testing.T) {
 	l := newLedger()
 	l.setNode(readyNode("bad"))
 	l.setNode(readyNode("good"))
-	l.avoid("bad", epoch.Add(avoidFor), "it lost a pod")
+	l.avoid("bad", epoch.Add(avoidFor))
 	f, want := testFunction("hello"), nodepick.Amount{MilliCPU: 600, Pods: 1}
-	nodes, rejected := l.candidates(f, want, epoch)
-	if names(nodes) != "good" || len(rejected) != 1 || !strings.Contains(rejected[0].Reason, "it lost a pod") {
-		t.Errorf("nodes %v, rejected %v", nodes, rejected)
+	first := func(int) int { return 0 }
+	if node, ok := nodepick.NewSite(l.candidates(f, epoch)).Pick(want, first); node != "good" || !ok {
+		t.Errorf("picked %q", node)
 	}
 	l.setPod(somePod("big", "good", 600))
-	if nodes, _ := l.candidates(f, want, epoch); names(nodes) != "good bad" {
-		t.Errorf("with no room elsewhere: %s", names(nodes))
+	if node, ok := nodepick.NewSite(l.candidates(f, epoch)).Pick(want, first); node != "bad" || !ok {
+		t.Errorf("with no room elsewhere: picked %q", node)
 	}
 	l.removePod(podKey{"shop", "big"})
-	if nodes, _ := l.candidates(f, want, epoch.Add(avoidFor)); len(nodes) != 2 {
-		t.Errorf("later: %s", names(nodes))
+	if later := l.candidates(f, epoch.Add(avoidFor)); len(later.Nodes) != 2 {
+		t.Errorf("later: %s", names(later.Nodes))
 	}
 }
 
@@ -170,7 +170,7 @@ func TestSumsAreThoseOfThePods(t *testing.T) {
 				for _, p := range pods {
 					want[p.node] = want[p.node].Plus(nodepick.Amount{MilliCPU: p.milli, Pods: 1})
 				}
-				found, _ := l.candidates(testFunction("any"), nodepick.Amount{}, epoch)
+				found := l.candidates(testFunction("any"), epoch).Nodes
 				if len(found) != len(nodes) {
 					t.Fatalf("nodes %s, want %v", names(found), nodes)
 				}
@@ -195,11 +195,11 @@ func BenchmarkCandidates(b *testing.B) {
 	for i := range 10000 {
 		l.setPod(somePod(fmt.Sprintf("pod-%d", i), fmt.Sprintf("node-%d", i%1000), 10))
 	}
-	f, want, now := testFunction("hello"), nodepick.Amount{MilliCPU: 100, Pods: 1}, time.Now()
+	f, now := testFunction("hello"), time.Now()
 	b.ReportAllocs()
 	for b.Loop() {
-		if nodes, _ := l.candidates(f, want, now); len(nodes) != 1000 {
-			b.Fatal(len(nodes))
+		if got := l.candidates(f, now); len(got.Nodes) != 1000 {
+			b.Fatal(len(got.Nodes))
 		}
 	}
 }

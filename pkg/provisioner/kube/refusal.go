@@ -39,10 +39,28 @@ func refused(err error, namespace string) refusal {
 		return final(v1alpha1.ReasonPodRefused, "the cluster refused the pod: "+words)
 	}
 	r := refusal{passing: true, code: v1alpha1.ReasonStartFailed, reason: "the pod could not be created: " + words}
+	if unavailable(err, words) {
+		r.code, r.reason = v1alpha1.ReasonClusterUnavailable, "the Kubernetes API cannot be asked for the pod: "+words
+	}
 	if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
 		r.delay = time.Duration(seconds) * time.Second
 	}
 	return r
+}
+
+// unavailable says whether an error is about the API and not about the pod: it was not
+// reached, did not answer, cannot work now, or does not accept the scheduler's own
+// token. A webhook that cannot be called is a choice of the cluster's for these pods.
+func unavailable(err error, words string) bool {
+	var answer apierrors.APIStatus
+	switch {
+	case !errors.As(err, &answer):
+		return true
+	case apierrors.IsInternalError(err):
+		return !strings.Contains(words, "webhook")
+	}
+	return apierrors.IsServiceUnavailable(err) || apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err) ||
+		apierrors.IsTooManyRequests(err) || apierrors.IsUnauthorized(err)
 }
 
 func aboutQuota(words string) bool {

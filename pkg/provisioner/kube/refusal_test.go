@@ -17,7 +17,7 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 )
 
-func TestRefused(t *testing.T) {
+func TestM9WhatARefusalOfTheAPIMeans(t *testing.T) {
 	pods := corev1.Resource("pods")
 	terminating := apierrors.NewForbidden(pods, "p", errors.New("unable to create new content"))
 	terminating.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
@@ -34,12 +34,14 @@ func TestRefused(t *testing.T) {
 		"ending":          {err: terminating, code: v1alpha1.ReasonPodRefused, words: "shop is being deleted"},
 		"no namespace":    {err: apierrors.NewNotFound(corev1.Resource("namespaces"), "shop"), code: v1alpha1.ReasonPodRefused, words: "shop does not exist"},
 		"invalid":         {err: apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "p", nil), code: v1alpha1.ReasonPodRefused, words: "refused the pod"},
-		"busy":            {err: apierrors.NewTooManyRequests("slow down", 3), passing: true, delay: 3 * time.Second, code: v1alpha1.ReasonStartFailed, words: "slow down"},
+		"busy":            {err: apierrors.NewTooManyRequests("slow down", 3), passing: true, delay: 3 * time.Second, code: v1alpha1.ReasonClusterUnavailable, words: "slow down"},
 		"internal":        {err: apierrors.NewInternalError(errors.New("failed calling webhook")), passing: true, code: v1alpha1.ReasonStartFailed, words: "failed calling webhook"},
 		"conflict":        {err: apierrors.NewConflict(corev1.Resource("resourcequotas"), "q", errors.New("changed")), passing: true, code: v1alpha1.ReasonStartFailed, words: "changed"},
-		"unavailable":     {err: apierrors.NewGenericServerResponse(http.StatusServiceUnavailable, "post", pods, "p", "down", 0, true), passing: true, code: v1alpha1.ReasonStartFailed, words: "unable to handle"},
-		"no answer":       {err: fmt.Errorf("post: %w", context.DeadlineExceeded), passing: true, code: v1alpha1.ReasonStartFailed, words: "did not answer in time"},
-		"no connection":   {err: errors.New("connection refused"), passing: true, code: v1alpha1.ReasonStartFailed, words: "connection refused"},
+		"unavailable":     {err: apierrors.NewGenericServerResponse(http.StatusServiceUnavailable, "post", pods, "p", "down", 0, true), passing: true, code: v1alpha1.ReasonClusterUnavailable, words: "unable to handle"},
+		"no answer":       {err: fmt.Errorf("post: %w", context.DeadlineExceeded), passing: true, code: v1alpha1.ReasonClusterUnavailable, words: "did not answer in time"},
+		"etcd is away":    {err: apierrors.NewInternalError(errors.New("etcdserver: request timed out")), passing: true, code: v1alpha1.ReasonClusterUnavailable, words: "etcdserver"},
+		"no permission":   {err: apierrors.NewUnauthorized("the token has expired"), passing: true, code: v1alpha1.ReasonClusterUnavailable, words: "has expired"},
+		"no connection":   {err: errors.New("connection refused"), passing: true, code: v1alpha1.ReasonClusterUnavailable, words: "connection refused"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := refused(c.err, "shop")

@@ -19,11 +19,13 @@ import (
 )
 
 var (
-	_ provisioner.Runtime = (*Runtime)(nil)
-	_ provisioner.Shared  = (*Runtime)(nil)
-	_ provisioner.Nodes   = (*Runtime)(nil)
-	_ provisioner.Taker   = (*Runtime)(nil)
-	_ provisioner.Witness = (*Runtime)(nil)
+	_ provisioner.Runtime  = (*Runtime)(nil)
+	_ provisioner.Shared   = (*Runtime)(nil)
+	_ provisioner.Nodes    = (*Runtime)(nil)
+	_ provisioner.Taker    = (*Runtime)(nil)
+	_ provisioner.Witness  = (*Runtime)(nil)
+	_ provisioner.Book     = (*Runtime)(nil)
+	_ provisioner.Surveyor = (*Runtime)(nil)
 )
 
 const reasonStopped = "stopped"
@@ -52,6 +54,8 @@ type Runtime struct {
 	// outbox are exits that wait for room in the channel. There are never more
 	// than there were instances.
 	outbox []provisioner.Exit
+	// condemned are pods whose deletion was ordered and has not been answered.
+	condemned map[podKey]bool
 }
 
 // New makes a Runtime. It starts nothing.
@@ -69,6 +73,8 @@ func New(config Config, deps Deps) (*Runtime, error) {
 		exits:    make(chan provisioner.Exit, 256),
 		told:     make(chan struct{}, 1),
 		book:     newBook(),
+
+		condemned: make(map[podKey]bool),
 	}
 	r.creations = newPump(config, r.create)
 	r.deletions = newPump(config, r.delete)
@@ -177,8 +183,8 @@ func (r *Runtime) Stop(functionUID string, cid invoke.CID) {
 func (r *Runtime) Exits() <-chan provisioner.Exit { return r.exits }
 
 // Candidates are the nodes that instances of a function may use.
-func (r *Runtime) Candidates(fn *v1alpha1.Function) ([]nodepick.Node, []nodepick.Rejection) {
-	return r.ledger.candidates(fn, r.Requests(fn), time.Now())
+func (r *Runtime) Candidates(fn *v1alpha1.Function) nodepick.Candidates {
+	return r.ledger.candidates(fn, time.Now())
 }
 
 // Nodes are all nodes that exist.
@@ -271,7 +277,7 @@ func (r *Runtime) finish(in *instance, v verdict) {
 	r.book.remove(in)
 	r.ledger.dropAssumed(in.pod)
 	if v.blameNode {
-		r.ledger.avoid(in.node, time.Now().Add(avoidFor), v.reason)
+		r.ledger.avoid(in.node, time.Now().Add(avoidFor))
 	}
 	r.tell(provisioner.Exit{FunctionUID: in.id.functionUID, CID: in.id.cid, Code: v.code, Reason: v.reason, LogTail: v.logTail})
 }

@@ -89,7 +89,7 @@ func TestWhateverEndsAPodEndsItsInstanceOnce(t *testing.T) {
 		"the image is missing": {waiting(functionC, "ErrImagePull", "manifest unknown"), v1alpha1.ReasonImagePullFailed},
 		"the function exits":   {ended(functionC, "Error", 3, 1, "Traceback"), v1alpha1.ReasonFunctionExited},
 		"the agent leaves":     {ended(agentC, "Completed", 0, 1, ""), ""},
-		"the node refuses":     {failed("OutOfcpu", "no"), v1alpha1.ReasonNodeRefused},
+		"the node refuses":     {failed("OutOfcpu", "no"), v1alpha1.ReasonNodeFull},
 	} {
 		t.Run(name, func(t *testing.T) {
 			play(t, testConfig(), oneNode, func(th *theatre) {
@@ -157,7 +157,7 @@ func TestCreationsAreTriedAgainForAWhile(t *testing.T) {
 			f := testFunction("hello")
 			th.start(f, "c-1")
 			time.Sleep(startPatience)
-			if e := th.exit(); e.Code != v1alpha1.ReasonStartFailed || !strings.Contains(e.Reason, "starting") {
+			if e := th.exit(); e.Code != v1alpha1.ReasonClusterUnavailable || !strings.Contains(e.Reason, "starting") {
 				t.Errorf("exit %+v", e)
 			}
 			if n := th.count("create"); n < 4 || n > 12 {

@@ -56,7 +56,7 @@ func testConfig() Config {
 	return Config{
 		Pod: podspec.Config{
 			AgentImage: "agent:1", SchedulerAddr: "scheduler:9443",
-			AgentRequests: nodepick.Amount{MilliCPU: 10, Memory: 32 << 20},
+			AgentRequests: nodepick.Amount{MilliCPU: 10, Memory: 32 << 20}, AgentMemoryLimit: 256 << 20,
 		},
 		QPS: 1000, Burst: 1000,
 	}
@@ -175,8 +175,7 @@ func (th *theatre) report(pod *corev1.Pod, changes ...func(*corev1.Pod)) {
 
 // requested is what is requested of a node.
 func (th *theatre) requested(name string) nodepick.Amount {
-	nodes, _ := th.Candidates(testFunction("any"))
-	for _, n := range nodes {
+	for _, n := range th.Candidates(testFunction("any")).Nodes {
 		if n.Name == name {
 			return n.Requested
 		}

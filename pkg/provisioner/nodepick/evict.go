@@ -12,6 +12,8 @@ type Idle struct {
 	Requests Amount
 	// For is how long it has been idle.
 	For time.Duration
+	// Group is whose it is, for a Clearing.
+	Group string
 }
 
 // Evict returns the index of the instance to remove so that want fits on a node

@@ -76,8 +76,7 @@ func TestEvictUntilThereIsRoom(t *testing.T) {
 			}
 		}
 		fits := func() bool {
-			i, _ := Pick(nodes, want, func(int) int { return 0 })
-			return i >= 0
+			return pick(nodes, want, func(int) int { return 0 }) >= 0
 		}
 		for !fits() {
 			i := Evict(nodes, idle, want)

@@ -1,8 +1,8 @@
 package nodepick
 
 // Index knows for a few amounts which of many nodes have room for them, so that a
-// pick costs the same however many nodes there are. It picks as Pick does: each
-// node with room with the same probability.
+// pick costs the same however many nodes there are. Of the nodes with room it picks
+// each with the same probability.
 //
 // What it costs is paid when a node changes: a little for each different amount
 // that was ever asked for.
@@ -46,8 +46,7 @@ func (x *Index) Len() int { return len(x.nodes) }
 func (x *Index) Node(i int) Node { return x.nodes[i] }
 
 // Pick returns the index of a node with room for want, or -1. intn(n) must return a
-// random number in [0, n); it is called once if there is room. Explain says of every
-// node why not.
+// random number in [0, n); it is called once if there is room.
 func (x *Index) Pick(want Amount, intn func(n int) int) int {
 	s := x.shape(want)
 	if len(s.fitting) == 0 {
@@ -59,9 +58,6 @@ func (x *Index) Pick(want Amount, intn func(n int) int) int {
 // Room is how often want fits on all nodes together; amounts of nothing fit very
 // often.
 func (x *Index) Room(want Amount) int { return x.shape(want).total }
-
-// Explain says of each node what it lacks.
-func (x *Index) Explain(want Amount) []Rejection { return reject(x.nodes, want) }
 
 // Request adds an amount, which may be negative, to what is requested of a node.
 func (x *Index) Request(node int, amount Amount) {

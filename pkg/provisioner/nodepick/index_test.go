@@ -65,8 +65,8 @@ func TestIndexKnowsWhatALookAtAllNodesTells(t *testing.T) {
 				t.Fatalf("it picks from %v, want %v", picked, fitting)
 			}
 			if len(fitting) == 0 {
-				if x.Pick(want, nil) != -1 || !slices.Equal(x.Explain(want), reject(nodes, want)) {
-					t.Fatal("it picks where nothing fits, or does not say why")
+				if x.Pick(want, nil) != -1 {
+					t.Fatal("it picks where nothing fits")
 				}
 			}
 		}

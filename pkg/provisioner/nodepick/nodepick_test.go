@@ -2,11 +2,24 @@ package nodepick
 
 import (
 	"math/rand/v2"
-	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
 )
+
+// pick is the slow twin of Index.Pick: it looks at all nodes.
+func pick(nodes []Node, want Amount, intn func(n int) int) int {
+	var fitting []int
+	for i := range nodes {
+		if nodes[i].Fits(want) {
+			fitting = append(fitting, i)
+		}
+	}
+	if len(fitting) == 0 {
+		return -1
+	}
+	return fitting[intn(len(fitting))]
+}
 
 func TestPickIsRandomAmongThoseThatFit(t *testing.T) {
 	nodes := []Node{
@@ -18,30 +31,14 @@ func TestPickIsRandomAmongThoseThatFit(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	picked := map[string]int{}
 	for range 1000 {
-		i, rejected := Pick(nodes, Amount{MilliCPU: 100, Memory: 64 << 20}, r.IntN)
-		picked[nodes[i].Name]++
-		if len(rejected) != 0 {
-			t.Fatalf("rejected %v although something fits", rejected)
+		node, ok := NewSite(Candidates{Nodes: nodes}).Pick(Amount{MilliCPU: 100, Memory: 64 << 20}, r.IntN)
+		if !ok {
+			t.Fatal("nothing is picked although something fits")
 		}
+		picked[node]++
 	}
 	if len(picked) != 2 || picked["a"] < 400 || picked["b"] < 400 {
 		t.Errorf("picked %v", picked)
-	}
-}
-
-func TestPickSaysWhyNoNodeFits(t *testing.T) {
-	nodes := []Node{
-		{Name: "busy", Allocatable: Amount{MilliCPU: 1000, Memory: 1 << 30}, Requested: Amount{MilliCPU: 950, Memory: 0}},
-		{Name: "small", Allocatable: Amount{MilliCPU: 1000, Memory: 32 << 20}},
-	}
-	i, rejected := Pick(nodes, Amount{MilliCPU: 100, Memory: 64 << 20}, func(int) int { return 0 })
-	if i != -1 || len(rejected) != 2 {
-		t.Fatalf("picked %d, rejected %v", i, rejected)
-	}
-	for j, want := range []string{"50m of 1000m free", "32 of 32 MiB free"} {
-		if !strings.Contains(rejected[j].Reason, want) {
-			t.Errorf("%s: %q does not say %q", rejected[j].Node, rejected[j].Reason, want)
-		}
 	}
 }
 
@@ -55,10 +52,10 @@ func TestPickNeverOverfillsANode(t *testing.T) {
 			nodes[i] = Node{Allocatable: amount.Draw(t, "allocatable"), Requested: amount.Draw(t, "requested")}
 		}
 		want := amount.Draw(t, "want")
-		i, rejected := Pick(nodes, want, func(n int) int { return n - 1 })
+		i := NewIndex(nodes).Pick(want, func(n int) int { return n - 1 })
 		if i < 0 {
-			if len(rejected) != len(nodes) {
-				t.Fatalf("%d of %d nodes have a reason", len(rejected), len(nodes))
+			if pick(nodes, want, func(int) int { return 0 }) >= 0 {
+				t.Fatal("nothing is picked although something fits")
 			}
 			return
 		}
@@ -76,11 +73,10 @@ func TestPickCountsPodsForThoseWhoWantThem(t *testing.T) {
 		Requested:   Amount{Pods: 3},
 	}}
 	first := func(int) int { return 0 }
-	i, rejected := Pick(full, Amount{MilliCPU: 1, Pods: 1}, first)
-	if i != -1 || len(rejected) != 1 || !strings.Contains(rejected[0].Reason, "3 pods") {
-		t.Errorf("picked %d, rejected %v", i, rejected)
+	if i := NewIndex(full).Pick(Amount{MilliCPU: 1, Pods: 1}, first); i != -1 {
+		t.Errorf("picked %d", i)
 	}
-	if i, _ := Pick(full, Amount{MilliCPU: 1}, first); i != 0 {
+	if i := NewIndex(full).Pick(Amount{MilliCPU: 1}, first); i != 0 {
 		t.Errorf("picked %d for something that is no pod", i)
 	}
 }
@@ -90,7 +86,9 @@ func TestPickAllocatesNothingWhenSomethingFits(t *testing.T) {
 	for i := range nodes {
 		nodes[i].Allocatable.MilliCPU = int64(i)
 	}
-	got := testing.AllocsPerRun(100, func() { Pick(nodes, Amount{MilliCPU: 50}, rand.IntN) })
+	site, want := NewSite(Candidates{Nodes: nodes}), Amount{MilliCPU: 50}
+	site.Pick(want, rand.IntN)
+	got := testing.AllocsPerRun(100, func() { site.Pick(want, rand.IntN) })
 	if got != 0 {
 		t.Errorf("%v allocations", got)
 	}

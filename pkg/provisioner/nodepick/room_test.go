@@ -27,7 +27,7 @@ func TestRoomIsHowManyCanBePlaced(t *testing.T) {
 		got := Room(nodes, want)
 		placed := 0
 		for {
-			i, _ := Pick(nodes, want, func(int) int { return 0 })
+			i := pick(nodes, want, func(int) int { return 0 })
 			if i < 0 {
 				break
 			}

@@ -44,10 +44,15 @@ func agent(in Input) corev1.Container {
 		Image:           in.Config.AgentImage,
 		ImagePullPolicy: in.Config.PullPolicy,
 		Env:             agentEnv(in),
-		Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
-			corev1.ResourceCPU:    *resource.NewMilliQuantity(in.Config.AgentRequests.MilliCPU, resource.DecimalSI),
-			corev1.ResourceMemory: *resource.NewQuantity(in.Config.AgentRequests.Memory, resource.BinarySI),
-		}},
+		Resources: corev1.ResourceRequirements{
+			Requests: corev1.ResourceList{
+				corev1.ResourceCPU:    *resource.NewMilliQuantity(in.Config.AgentRequests.MilliCPU, resource.DecimalSI),
+				corev1.ResourceMemory: *resource.NewQuantity(in.Config.AgentRequests.Memory, resource.BinarySI),
+			},
+			Limits: corev1.ResourceList{
+				corev1.ResourceMemory: *resource.NewQuantity(in.Config.AgentMemoryLimit, resource.BinarySI),
+			},
+		},
 		VolumeMounts:             []corev1.VolumeMount{{Name: volumeAgentToken, MountPath: agentTokenDir, ReadOnly: true}},
 		SecurityContext:          containerSecurity(true),
 		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,

@@ -19,7 +19,7 @@ func agentEnv(in Input) []corev1.EnvVar {
 	if f.Spec.Protocol == v1alpha1.ProtocolLambdaRuntime {
 		meeting = LambdaPort
 	}
-	return variables(agentenv.Config{
+	return append(variables(agentenv.Config{
 		Scheduler:      in.Config.SchedulerAddr,
 		Owner:          in.Config.OwnerAddr,
 		FunctionUID:    string(f.UID),
@@ -35,7 +35,12 @@ func agentEnv(in Input) []corev1.EnvVar {
 		StartupTimeout: f.Spec.StartupTimeout.Duration,
 		BackoffAfter:   f.Spec.Scaling.BackoffAfter.Duration,
 		IdleTimeout:    f.Spec.Scaling.IdleTimeout.Duration,
-	}.Environ())
+	}.Environ()), collectBefore(in.Config))
+}
+
+// collectBefore makes the agent collect garbage before its limit kills it.
+func collectBefore(c Config) corev1.EnvVar {
+	return corev1.EnvVar{Name: "GOMEMLIMIT", Value: strconv.FormatInt(c.AgentMemoryLimit/10*9, 10)}
 }
 
 // runtimeAPI is where the agent serves the Lambda Runtime API.

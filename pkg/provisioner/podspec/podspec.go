@@ -57,6 +57,13 @@ type Config struct {
 	AgentImage string
 	// AgentRequests is what the agent's container requests.
 	AgentRequests nodepick.Amount
+	// AgentMemoryLimit bounds the agent's memory, in bytes. Callers' bodies and the
+	// function's requests to its agent are in it: without a bound a function would
+	// have its agent's memory besides its own.
+	AgentMemoryLimit int64
+	// UserNamespaces gives each pod users of its own, so that what the kernel counts
+	// for each user is not shared with other pods of the node.
+	UserNamespaces bool
 	// SchedulerAddr is where agents find any scheduler, host:port, and
 	// OwnerAddr the one that orders the pods, which is tried first; it may be
 	// empty.
@@ -83,6 +90,9 @@ func (c Config) Validate() error {
 	}
 	if c.AgentRequests.MilliCPU < 0 || c.AgentRequests.Memory < 0 {
 		errs = append(errs, errors.New("podspec: AgentRequests is negative: write for example 10m and 32Mi"))
+	}
+	if c.AgentMemoryLimit <= 0 || c.AgentMemoryLimit < c.AgentRequests.Memory {
+		errs = append(errs, fmt.Errorf("podspec: AgentMemoryLimit %d is not positive, or below what the agent requests: write for example 256Mi", c.AgentMemoryLimit))
 	}
 	switch c.PullPolicy {
 	case "", corev1.PullAlways, corev1.PullIfNotPresent, corev1.PullNever:
@@ -132,6 +142,9 @@ func podSpec(in Input) corev1.PodSpec {
 		SecurityContext:               podSecurity(),
 		Tolerations:                   tolerations(f),
 		PriorityClassName:             f.Spec.PriorityClassName,
+	}
+	if in.Config.UserNamespaces {
+		spec.HostUsers = new(false)
 	}
 	if name := f.Spec.RuntimeClassName; name != "" {
 		spec.RuntimeClassName = &name

@@ -33,7 +33,7 @@ func input(f *v1alpha1.Function) Input {
 	return Input{
 		Config: Config{
 			AgentImage:    "registry.example/podagent:v1",
-			AgentRequests: nodepick.Amount{MilliCPU: 10, Memory: 32 << 20, Pods: 1},
+			AgentRequests: nodepick.Amount{MilliCPU: 10, Memory: 32 << 20, Pods: 1}, AgentMemoryLimit: 256 << 20,
 			SchedulerAddr: "windlass-scheduler.windlass-system:9443",
 			OwnerAddr:     "10.0.0.7:9443",
 			CA:            "-----BEGIN CERTIFICATE-----\n",
@@ -258,6 +258,58 @@ func BenchmarkPod(b *testing.B) {
 	for b.Loop() {
 		if _, err := Pod(in); err != nil {
 			b.Fatal(fmt.Errorf("pod: %w", err))
+		}
+	}
+}
+
+// What a function makes its agent hold is outside the function's own limit.
+func TestS5TheAgentHasAMemoryLimit(t *testing.T) {
+	in := input(&v1alpha1.Function{Spec: v1alpha1.FunctionSpec{Runtime: "python3", Handler: "a.b", Code: &v1alpha1.Code{Inline: "x"}}})
+	in.Runtime = python
+	pod, err := Pod(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spare, err := Spare(spareInput())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, pod := range map[string]*corev1.Pod{"a function": pod, "a spare instance": spare} {
+		agent := pod.Spec.Containers[0]
+		if got := agent.Resources.Limits.Memory().Value(); agent.Name != ContainerAgent || got != 256<<20 {
+			t.Errorf("%s: the container %s may have %d bytes, want 256 MiB", name, agent.Name, got)
+		}
+		if last := agent.Env[len(agent.Env)-1]; last.Name != "GOMEMLIMIT" || last.Value != "241591905" {
+			t.Errorf("%s: the agent collects garbage by %s=%s, want nine tenths of 256 MiB", name, last.Name, last.Value)
+		}
+	}
+	for _, limit := range []int64{0, -1, 16 << 20} {
+		c := in.Config
+		c.AgentMemoryLimit = limit
+		if err := c.Validate(); err == nil || !strings.Contains(err.Error(), "AgentMemoryLimit") {
+			t.Errorf("a limit of %d bytes: %v", limit, err)
+		}
+	}
+}
+
+// Without users of its own, a pod shares the kernel's limits for user 65532 with all
+// others of its node.
+func TestS6PodsMayHaveUsersOfTheirOwn(t *testing.T) {
+	for _, apart := range []bool{false, true} {
+		in, waiting := input(&v1alpha1.Function{Spec: v1alpha1.FunctionSpec{Image: "hello"}}), spareInput()
+		in.Config.UserNamespaces, waiting.Config.UserNamespaces = apart, apart
+		pod, err := Pod(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		spare, err := Spare(waiting)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, users := range map[string]*bool{"a function": pod.Spec.HostUsers, "a spare instance": spare.Spec.HostUsers} {
+			if (users != nil && !*users) != apart {
+				t.Errorf("%s with user namespaces %v: hostUsers is %v", name, apart, users)
+			}
 		}
 	}
 }

@@ -56,7 +56,7 @@ func Spare(in Input) (*corev1.Pod, error) {
 }
 
 func spareAgentEnv(in Input) []corev1.EnvVar {
-	return variables(agentenv.Config{
+	return append(variables(agentenv.Config{
 		Spare:          true,
 		Scheduler:      in.Config.SchedulerAddr,
 		Owner:          in.Config.OwnerAddr,
@@ -66,7 +66,7 @@ func spareAgentEnv(in Input) []corev1.EnvVar {
 		Protocol:       string(in.Function.Spec.Protocol),
 		Port:           int(LambdaPort),
 		StartupTimeout: in.Function.Spec.StartupTimeout.Duration,
-	}.Environ())
+	}.Environ()), collectBefore(in.Config))
 }
 
 // spareEnv is the environment of the runtime before it has a function.

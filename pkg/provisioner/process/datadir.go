@@ -15,17 +15,21 @@ import (
 // ErrInUse is returned by New for a data folder that another Runtime uses.
 var ErrInUse = errors.New("is in use by another process")
 
+// ErrUnusable is returned by New for a data folder that cannot be made or written. It
+// comes with the *fs.PathError that says why.
+var ErrUnusable = errors.New("cannot be used")
+
 // claimDataDir makes the folder ours until the returned file is closed, and
 // removes what a predecessor left of its instances. The lock dies with its
 // process, so whoever holds it knows that the predecessor is dead.
 func claimDataDir(dataDir string) (*os.File, error) {
 	instances := filepath.Join(dataDir, "instances")
 	if err := os.MkdirAll(instances, 0o700); err != nil {
-		return nil, fmt.Errorf("process: DataDir: %w", err)
+		return nil, fmt.Errorf("process: DataDir %s %w: %w", dataDir, ErrUnusable, err)
 	}
 	lock, err := os.OpenFile(filepath.Join(dataDir, "instances.lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("process: DataDir: %w", err)
+		return nil, fmt.Errorf("process: DataDir %s %w: %w", dataDir, ErrUnusable, err)
 	}
 	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		return nil, errors.Join(

@@ -5,9 +5,10 @@
 // # What an instance is
 //
 // An instance is two child processes, the function and its agent, which are
-// started together and share one process group. If one of them ends, the other
-// is asked to end (SIGTERM), and the whole group, grandchildren included, is
-// killed when both have ended or Config.StopGrace is over. Stop asks the agent
+// started together and share one process group. If the agent ends, the
+// function is asked to end (SIGTERM). If the function ends, the agent hears how through
+// a pipe, so that it fails the calls that the function ran and goes. The whole group,
+// grandchildren included, is killed when both have ended or Config.StopGrace is over. Stop asks the agent
 // first, so that a running call can finish while its function still lives; the
 // function is asked once the agent has left. Each Start is answered by one
 // Exit, after both processes have been reaped.

@@ -22,8 +22,8 @@ var inherited = map[string]bool{
 }
 
 // functionEnv is the function's environment. Of two values for one name the
-// later wins: first what is inherited from parent, then what the protocol
-// says, then what the program itself needs, then the user's own.
+// later wins: first what is inherited from parent, then what secrets hold, then what
+// the protocol says, then what the program itself needs, then the user's own.
 func functionEnv(parent []string, spec provisioner.InstanceSpec, port int, p program) []string {
 	var env []string
 	for _, kv := range parent {
@@ -32,6 +32,7 @@ func functionEnv(parent []string, spec provisioner.InstanceSpec, port int, p pro
 			env = append(env, kv)
 		}
 	}
+	env = append(env, p.secrets...)
 	f := spec.Function
 	env = append(env,
 		"WINDLASS_FUNCTION_NAME="+f.Name,
@@ -102,6 +103,7 @@ func agentEnv(parent []string, spec provisioner.InstanceSpec, port int, schedule
 		Port:        port,
 		// What the function asks for calls exists before the function does.
 		ListenerInherited: f.Spec.Protocol == v1alpha1.ProtocolLambdaRuntime,
+		EndInherited:      true,
 		Concurrency:       int(f.Spec.Concurrency),
 		StartupTimeout:    f.Spec.StartupTimeout.Duration,
 		BackoffAfter:      f.Spec.Scaling.BackoffAfter.Duration,

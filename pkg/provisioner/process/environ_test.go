@@ -50,6 +50,17 @@ func TestFunctionEnvOfAnHTTPFunction(t *testing.T) {
 	}
 }
 
+func TestSecretsBeatWhatIsInheritedAndNothingElse(t *testing.T) {
+	spec := specFor("", "c-1")
+	spec.Function.Spec.Env = []v1alpha1.EnvVar{{Name: "MODE", Value: "user"}}
+	env := functionEnv([]string{"TZ=UTC"}, spec, 8080, program{secrets: []string{"PORT=1", "TZ=CET", "MODE=secret", "PASSWORD=x"}})
+	for _, want := range []string{"PORT=8080", "TZ=CET", "MODE=user", "PASSWORD=x"} {
+		if !slices.Contains(env, want) {
+			t.Errorf("%s is missing in %v", want, env)
+		}
+	}
+}
+
 func TestFunctionEnvOfALambdaFunction(t *testing.T) {
 	spec := specFor("", "c-1")
 	f := &spec.Function.Spec
@@ -94,7 +105,7 @@ func TestAgentEnvIsWhatTheAgentReadsAndPath(t *testing.T) {
 	}
 	want := agentenv.Config{
 		Scheduler: "127.0.0.1:7001", FunctionUID: testUID, Function: "default/hello", Generation: 3,
-		CID: "c-1", Token: "secret", Protocol: agentenv.ProtocolHTTP, Port: 8080, Concurrency: 1,
+		CID: "c-1", Token: "secret", Protocol: agentenv.ProtocolHTTP, Port: 8080, EndInherited: true, Concurrency: 1,
 		StartupTimeout: spec.Function.Spec.StartupTimeout.Duration,
 		BackoffAfter:   spec.Function.Spec.Scaling.BackoffAfter.Duration,
 		IdleTimeout:    spec.Function.Spec.Scaling.IdleTimeout.Duration,

@@ -2,8 +2,10 @@ package process
 
 import (
 	"errors"
+	"io"
 	"log/slog"
 	"os"
+	"strings"
 	"syscall"
 	"time"
 
@@ -27,6 +29,9 @@ type instance struct {
 	stop chan struct{}
 	// stopping says that it is closed; the Runtime's lock guards it.
 	stopping bool
+	// settled says that it has ended and only its Exit is left; the Runtime's lock
+	// guards it.
+	settled bool
 	// created is when its processes were started; the Runtime's lock guards it.
 	created time.Time
 }
@@ -36,14 +41,14 @@ func (r *Runtime) live(in *instance) {
 	exit := provisioner.Exit{FunctionUID: in.id.functionUID, CID: in.id.cid}
 	if err := checkNames(in.spec); err != nil {
 		exit.Reason = preparing(err).Error()
-		r.forget(in)
 	} else {
 		exit.Reason, exit.LogTail = r.run(in)
-		r.forget(in)
+		r.settle(in)
 		r.prune(in)
 	}
 	in.log.Info("instance ended", "reason", exit.Reason)
 	r.report(exit)
+	r.forget(in)
 }
 
 // run returns when the instance has ended and nothing is left of it but logs.
@@ -63,7 +68,7 @@ func (r *Runtime) run(in *instance) (reason string, tail []string) {
 	return reason, tail
 }
 
-// prune makes room for the logs of an instance that was forgotten.
+// prune makes room for the logs of an instance that has ended.
 func (r *Runtime) prune(in *instance) {
 	live := func() map[invoke.CID]bool { return r.cids(in.key) }
 	if err := pruneLogs(r.config.DataDir, in.key, live); err != nil {
@@ -113,7 +118,9 @@ func (p *prepared) attend(stop <-chan struct{}, grace time.Duration) (reason str
 	timer := time.NewTimer(grace)
 	timer.Stop()
 	defer timer.Stop()
-	reap := map[event]func() (*os.ProcessState, error){}
+	var function syscall.WaitStatus
+	var functionErr error
+	var reapAgent func() (*os.ProcessState, error)
 	for !l.over() {
 		var now event
 		select {
@@ -124,16 +131,37 @@ func (p *prepared) attend(stop <-chan struct{}, grace time.Duration) (reason str
 			now = eventGraceOver
 		case e := <-endings:
 			now = e.event
-			reap[now] = e.reap
+			if now == eventAgentEnded {
+				reapAgent = e.reap
+				break
+			}
+			// The group keeps its number: the agent, even dead, is in it.
+			function, functionErr = status(e.reap)
 		}
 		for _, a := range l.on(now) {
+			if a == tellAgent {
+				p.tellAgent("the function " + describe(function))
+				continue
+			}
 			p.act(a, timer, grace)
 		}
 	}
 	p.signalGroup(syscall.SIGKILL)
-	function, functionErr := status(reap[eventFunctionEnded])
-	agent, agentErr := status(reap[eventAgentEnded])
+	agent, agentErr := status(reapAgent)
 	return l.reason(function, agent), errors.Join(functionErr, agentErr)
+}
+
+// tellAgent tells the agent how the function ended, and notes it in the function's log.
+func (p *prepared) tellAgent(how string) {
+	tail, err := p.logs.tail()
+	if err != nil {
+		tail = nil // how it ended is worth more than what it wrote
+	}
+	// First, so that whoever gets the agent's answer finds it in the log.
+	p.logs.note(how)
+	// It fails only if the agent has ended, which is an event of its own.
+	_, _ = io.WriteString(p.endings, strings.Join(append([]string{how}, tail...), "\n"))
+	_ = p.endings.Close()
 }
 
 func (p *prepared) act(a action, timer *time.Timer, grace time.Duration) {

@@ -30,6 +30,8 @@ type action int
 
 const (
 	startGrace action = iota
+	// tellAgent is to tell the agent that, and how, the function ended.
+	tellAgent
 	termAgent
 	termGroup
 	killGroup
@@ -58,8 +60,9 @@ func (l *life) on(e event) []action {
 		if l.agentEnded {
 			return nil
 		}
-		// The group is the agent and what the function left behind.
-		return l.begin(causeFunction, termGroup)
+		// An agent that were only asked to end would wait for calls that nobody
+		// answers any more.
+		return append(l.begin(causeFunction), tellAgent)
 	case eventAgentEnded:
 		l.agentEnded = true
 		if l.functionEnded {
@@ -76,12 +79,12 @@ func (l *life) on(e event) []action {
 }
 
 // begin starts the end; an end that has begun goes on as it was.
-func (l *life) begin(c cause, a action) []action {
+func (l *life) begin(c cause, then ...action) []action {
 	if l.cause != causeNone {
 		return nil
 	}
 	l.cause = c
-	return []action{startGrace, a}
+	return append([]action{startGrace}, then...)
 }
 
 // reasonStopped is the Reason of an instance that ended by order.

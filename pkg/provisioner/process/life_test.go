@@ -30,19 +30,19 @@ func TestLife(t *testing.T) {
 			killed9, exited0, "the agent exited with status 0",
 		},
 		"the function fails and the agent says goodbye": {
-			[]step{{eventFunctionEnded, []action{startGrace, termGroup}}, {eventAgentEnded, nil}},
+			[]step{{eventFunctionEnded, []action{startGrace, tellAgent}}, {eventAgentEnded, nil}},
 			exited3, exited0, "the function exited with status 3",
 		},
 		"stopped, the agent leaves before the function is asked": {
 			[]step{{eventStop, []action{startGrace, termAgent}}, {eventAgentEnded, []action{termGroup}}, {eventFunctionEnded, nil}},
 			exited0, exited0, "stopped",
 		},
-		"stopped, the function breaks off before the agent has left, which knows already": {
-			[]step{{eventStop, []action{startGrace, termAgent}}, {eventFunctionEnded, nil}, {eventAgentEnded, nil}},
+		"A3: stopped, the function breaks off before the agent has left, which is told": {
+			[]step{{eventStop, []action{startGrace, termAgent}}, {eventFunctionEnded, []action{tellAgent}}, {eventAgentEnded, nil}},
 			exited3, exited0, "stopped",
 		},
 		"stopped while it ends by itself": {
-			[]step{{eventFunctionEnded, []action{startGrace, termGroup}}, {eventStop, nil}, {eventAgentEnded, nil}},
+			[]step{{eventFunctionEnded, []action{startGrace, tellAgent}}, {eventStop, nil}, {eventAgentEnded, nil}},
 			killed9, exited0, "the function was killed by signal killed",
 		},
 		"neither obeys": {
@@ -87,7 +87,7 @@ func TestEveryLifeHasOneGraceAndASignalForWhoeverIsLeft(t *testing.T) {
 				switch a {
 				case startGrace:
 					graces++
-				case termAgent, termGroup:
+				case tellAgent, termAgent, termGroup:
 					terms++
 				}
 			}

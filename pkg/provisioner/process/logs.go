@@ -2,6 +2,7 @@ package process
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"io"
 	"os"
@@ -23,8 +24,9 @@ const (
 // logs are one instance's open logs.
 type logs struct {
 	function, agent *os.File
-	// start is the size of the function's log before this instance.
-	start int64
+	// start is the size of the function's log before this instance, and noted that
+	// before the note behind it; 0 if there is none.
+	start, noted int64
 }
 
 func openLogs(dataDir string, key invoke.FunctionKey, cid invoke.CID) (*logs, error) {
@@ -63,13 +65,33 @@ func (l *logs) tail() ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	from := max(l.start, info.Size()-tailReadBytes)
-	data := make([]byte, max(0, info.Size()-from))
+	end := cmp.Or(l.noted, info.Size())
+	from := max(l.start, end-tailReadBytes)
+	data := make([]byte, max(0, end-from))
 	n, err := l.function.ReadAt(data, from)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
 	return lastLines(data[:n], from > l.start), nil
+}
+
+// note ends the function's log with a line of ours, which is none of its tail.
+func (l *logs) note(line string) {
+	info, err := l.function.Stat()
+	if err != nil {
+		return
+	}
+	l.noted = info.Size()
+	last := []byte{'\n'}
+	if l.noted > l.start {
+		_, _ = l.function.ReadAt(last, l.noted-1)
+	}
+	line = "windlass: " + line + "\n"
+	if last[0] != '\n' {
+		line = "\n" + line
+	}
+	// A log that takes no more is complete without it.
+	_, _ = l.function.WriteString(line)
 }
 
 // lastLines is the LogTail of a log that ends with data; cut says that data

@@ -20,6 +20,8 @@ type program struct {
 	argv []string
 	// env are variables that the program needs.
 	env []string
+	// secrets are variables that it takes from secrets.
+	secrets []string
 	// dir is the working directory.
 	dir string
 	// taskRoot is the folder of the code.

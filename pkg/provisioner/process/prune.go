@@ -32,7 +32,7 @@ func pruneLogs(dataDir string, key invoke.FunctionKey, live func() map[invoke.CI
 	}
 	var errs []error
 	for _, cid := range surplus(written, keptLogs) {
-		for _, name := range []string{instancelog.FunctionFile(cid), instancelog.AgentFile(cid)} {
+		for _, name := range []string{instancelog.FunctionFile(cid), instancelog.AgentFile(cid), instancelog.TimesFile(cid)} {
 			if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				errs = append(errs, err)
 			}

@@ -21,6 +21,7 @@ const exitsBuffer = 256
 var (
 	_ provisioner.Runtime = (*Runtime)(nil)
 	_ provisioner.Witness = (*Runtime)(nil)
+	_ provisioner.Book    = (*Runtime)(nil)
 )
 
 // phase is how far Run has come.
@@ -188,12 +189,12 @@ func (in *instance) halt() {
 	}
 }
 
-// Progress says when the processes of an instance were started; it has no pod whose
-// network could be waited for.
+// Progress says when the processes of an instance that has not ended were started; it
+// has no pod whose network could be waited for.
 func (r *Runtime) Progress(functionUID string, cid invoke.CID) (created, sandboxed time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if in, there := r.instances[id{functionUID, cid}]; there {
+	if in, there := r.instances[id{functionUID, cid}]; there && !in.settled {
 		created = in.created
 	}
 	return created, time.Time{}
@@ -223,6 +224,25 @@ func (r *Runtime) report(e provisioner.Exit) {
 	}
 }
 
+// Instances are those whose Exit was not handed over yet. They end seen by this process
+// alone, whose children they are.
+func (r *Runtime) Instances() []provisioner.Key {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	keys := make([]provisioner.Key, 0, len(r.instances))
+	for of := range r.instances {
+		keys = append(keys, provisioner.Key{FunctionUID: of.functionUID, CID: of.cid})
+	}
+	return keys
+}
+
+// settle notes that nothing is left of an instance but logs.
+func (r *Runtime) settle(in *instance) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	in.settled = true
+}
+
 func (r *Runtime) forget(in *instance) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -235,7 +255,7 @@ func (r *Runtime) cids(key invoke.FunctionKey) map[invoke.CID]bool {
 	defer r.mu.Unlock()
 	live := map[invoke.CID]bool{}
 	for _, in := range r.instances {
-		if in.key == key {
+		if in.key == key && !in.settled {
 			live[in.id.cid] = true
 		}
 	}

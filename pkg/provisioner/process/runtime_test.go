@@ -124,6 +124,29 @@ func TestWhicheverProcessEndsTheOtherFollows(t *testing.T) {
 	}
 }
 
+func TestA3TheAgentHearsHowTheFunctionEndedInsteadOfBeingAskedToEnd(t *testing.T) {
+	th := newTheatre(t, never)
+	function, agent := th.begin("c-1")
+	agent.ask("ignore-term") // it would wait for a call that nobody answers
+	function.ask("print last words")
+	function.order("exit 3")
+	e := th.exit()
+	if diff := cmp.Diff(provisioner.Exit{
+		FunctionUID: testUID, CID: "c-1", Reason: "the function exited with status 3", LogTail: []string{"last words"},
+	}, e); diff != "" {
+		t.Errorf("Exit (-want +got):\n%s", diff)
+	}
+	dir := instancelog.Dir(th.config.DataDir, testKey())
+	for file, want := range map[string]string{
+		instancelog.AgentFile("c-1"):    "the function exited with status 3\nlast words\n",
+		instancelog.FunctionFile("c-1"): "last words\nwindlass: the function exited with status 3\n",
+	} {
+		if got, err := os.ReadFile(filepath.Join(dir, file)); err != nil || string(got) != want {
+			t.Errorf("%s has %q (%v), want %q", file, got, err, want)
+		}
+	}
+}
+
 func TestAFunctionThatExitsAtOnceIsReportedWithItsLastWords(t *testing.T) {
 	th := newTheatre(t, never)
 	spec := specFor(th.path, "c-1")
@@ -140,34 +163,48 @@ func TestAFunctionThatExitsAtOnceIsReportedWithItsLastWords(t *testing.T) {
 
 func TestWhatCannotStartIsAnExitThatSaysWhy(t *testing.T) {
 	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "plain"), []byte("#!/bin/sh\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for name, c := range map[string]struct {
 		change func(*provisioner.InstanceSpec)
 		want   string
 	}{
 		"a program that is not on PATH": {
 			func(s *provisioner.InstanceSpec) { s.Function.Spec.Command = []string{"no-such-program"} },
-			`starting the function: exec: "no-such-program": executable file not found in $PATH`,
+			`exec: "no-such-program": executable file not found in $PATH`,
 		},
 		"a program that is not in the folder of the code": {
 			func(s *provisioner.InstanceSpec) {
 				s.Function.Spec.Command = []string{"./app"}
 				s.Function.Spec.Code = &v1alpha1.Code{Path: dir}
 			},
-			"starting the function: fork/exec " + dir + "/app: no such file or directory",
+			"fork/exec " + dir + "/app: no such file or directory",
+		},
+		"A15: a command line in one word": {
+			func(s *provisioner.InstanceSpec) { s.Function.Spec.Command = []string{"python3 srv.py"} },
+			`exec: "python3 srv.py": executable file not found in $PATH: it looks like a command line in one word: write the words apart, as in -- python3 srv.py`,
+		},
+		"A15: a file that is not executable": {
+			func(s *provisioner.InstanceSpec) {
+				s.Function.Spec.Command = []string{"./plain"}
+				s.Function.Spec.Code = &v1alpha1.Code{Path: dir}
+			},
+			"fork/exec " + dir + "/plain: permission denied: make the program executable: chmod +x " + dir + "/plain",
 		},
 		"code that is not there": {
 			func(s *provisioner.InstanceSpec) { s.Function.Spec.Code = &v1alpha1.Code{Path: dir + "/gone"} },
-			"starting the function: spec.code.path must be a file or a folder: stat " + dir + "/gone: no such file or directory",
+			"spec.code.path must be a file or a folder: stat " + dir + "/gone: no such file or directory",
 		},
 		"a runtime that is refused": {
 			func(s *provisioner.InstanceSpec) {
 				s.Function.Spec.Command, s.Function.Spec.Runtime = nil, v1alpha1.RuntimePython3
 			},
-			"starting the function: this test has no launcher",
+			"this test has no launcher",
 		},
 		"an image": {
 			func(s *provisioner.InstanceSpec) { s.Function.Spec.Command, s.Function.Spec.Image = nil, "example/app" },
-			"starting the function: the function has neither a command nor a runtime, and local mode cannot run an image: set spec.command or spec.runtime",
+			"the function has neither a command nor a runtime, and local mode cannot run an image: set spec.command or spec.runtime",
 		},
 		"a name that leads elsewhere": {
 			func(s *provisioner.InstanceSpec) { s.Function.Namespace = ".." },

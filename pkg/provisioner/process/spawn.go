@@ -3,14 +3,17 @@ package process
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
+	"github.com/windlass-dev/windlass/pkg/provisioner/process/secretfile"
 )
 
 // prepared is an instance that is ready to be started, with what it holds.
@@ -22,6 +25,9 @@ type prepared struct {
 	port            int
 	// listener is the agent's, at port; nil if the function listens there.
 	listener *os.File
+	// endings is where the agent, which reads from agentEndings, is told how the
+	// function ended.
+	endings, agentEndings *os.File
 }
 
 // prepare gathers all that an instance needs; checkNames must have passed. If
@@ -50,17 +56,24 @@ func (r *Runtime) prepare(spec provisioner.InstanceSpec) (_ *prepared, err error
 			return nil, preparing(err)
 		}
 	}
+	if p.agentEndings, p.endings, err = os.Pipe(); err != nil {
+		return nil, preparing(err)
+	}
 	prog, err := programOf(spec.Function, p.workDir, r.launcher)
 	if err != nil {
-		return nil, fmt.Errorf("starting the function: %w", err)
+		return nil, err
+	}
+	if prog.secrets, err = secretfile.Environ(r.config.DataDir, spec.Function); err != nil {
+		return nil, err
 	}
 	parent := os.Environ()
 	p.function = command(prog.path, prog.argv, prog.dir, p.logs.function)
 	p.function.Env = functionEnv(parent, spec, p.port, prog)
 	p.agent = command(r.config.AgentPath, []string{filepath.Base(r.config.AgentPath)}, p.workDir, p.logs.agent)
 	p.agent.Env = agentEnv(parent, spec, p.port, r.config.SchedulerAddr)
+	p.agent.ExtraFiles = []*os.File{p.agentEndings} // agentenv.EndFD
 	if p.listener != nil {
-		p.agent.ExtraFiles = []*os.File{p.listener} // agentenv.ListenerFD
+		p.agent.ExtraFiles = append(p.agent.ExtraFiles, p.listener) // agentenv.ListenerFD
 	}
 	return p, nil
 }
@@ -80,6 +93,9 @@ func command(path string, argv []string, dir string, log *os.File) *exec.Cmd {
 // release gives back what p holds. Its processes must have been reaped.
 func (r *Runtime) release(p *prepared) error {
 	p.handOver()
+	if p.endings != nil {
+		_ = p.endings.Close() // or it was when the agent was told
+	}
 	if p.logs != nil {
 		p.logs.close()
 	}
@@ -100,12 +116,14 @@ func listen(port int) (*os.File, error) {
 	return file, errors.Join(err, l.Close())
 }
 
-// handOver leaves the listener to the agent alone: when the agent ends, nobody
+// handOver leaves to the agent alone what it inherits: when the agent ends, nobody
 // shall listen any more.
 func (p *prepared) handOver() {
-	if p.listener != nil {
-		// It fails only if it was closed before.
-		_ = p.listener.Close()
+	for _, inherited := range []*os.File{p.listener, p.agentEndings} {
+		if inherited != nil {
+			// It fails only if it was closed before.
+			_ = inherited.Close()
+		}
 	}
 }
 
@@ -114,7 +132,7 @@ func (p *prepared) handOver() {
 func (p *prepared) start(l *limiter) error {
 	p.function.SysProcAttr = childAttr(0)
 	if err := p.function.Start(); err != nil {
-		return fmt.Errorf("starting the function: %w", err)
+		return withRemedy(err, p.function.Path)
 	}
 	l.apply(p.function.Process.Pid, p.limits)
 	// The group exists until the function is reaped, even if it has ended.
@@ -124,6 +142,18 @@ func (p *prepared) start(l *limiter) error {
 	}
 	p.handOver()
 	return nil
+}
+
+// withRemedy adds to the error of a program that cannot be started what to do about it,
+// where the error does not say that by itself.
+func withRemedy(err error, path string) error {
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("%w: make the program executable: chmod +x %s", err, path)
+	case errors.Is(err, exec.ErrNotFound) && len(strings.Fields(path)) > 1:
+		return fmt.Errorf("%w: it looks like a command line in one word: write the words apart, as in -- %s", err, path)
+	}
+	return err
 }
 
 // group is the process group of both.

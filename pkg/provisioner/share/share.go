@@ -3,6 +3,7 @@ package share
 import (
 	"cmp"
 	"slices"
+	"time"
 )
 
 // Want is what one function would like to have.
@@ -10,6 +11,10 @@ type Want struct {
 	Namespace, Function string
 	// N is how many instances.
 	N int
+	// Waited is for how long a first instance is waited for; 0 if that is not so. In
+	// each namespace, who has waited longest is served first, and nobody gets a second
+	// instance before all have their first.
+	Waited time.Duration
 	// Cost is what one of them costs, at least 1, in a unit that is the same
 	// for all.
 	Cost int64
@@ -103,7 +108,8 @@ func (s *Shares) enter(wants []Want) {
 	}
 }
 
-// sort puts the function first that comes after the one that was served last.
+// sort puts those first that have waited longest for a first instance, and of the
+// others the function that comes after the one that was served last.
 func (a *account) sort() {
 	lap := func(c *claim) int {
 		if c.Function > a.last {
@@ -112,7 +118,7 @@ func (a *account) sort() {
 		return 1
 	}
 	slices.SortFunc(a.functions, func(x, y *claim) int {
-		return cmp.Or(cmp.Compare(lap(x), lap(y)), cmp.Compare(x.Function, y.Function))
+		return cmp.Or(cmp.Compare(y.Waited, x.Waited), cmp.Compare(lap(x), lap(y)), cmp.Compare(x.Function, y.Function))
 	})
 }
 
@@ -126,7 +132,11 @@ func (r *Round) Next() (index, n int, ok bool) {
 			a.deficit += r.quantum
 		}
 		c := a.functions[0]
-		if n := min(c.N, r.chunk, r.budget, int(a.deficit/c.Cost)); n > 0 {
+		n := min(c.N, r.chunk, r.budget, int(a.deficit/c.Cost))
+		if c.Waited > 0 {
+			n = min(n, 1)
+		}
+		if n > 0 {
 			r.granted = c
 			return c.index, n, true
 		}
@@ -142,7 +152,7 @@ func (r *Round) Took(n, granted int) {
 	r.budget -= n
 	a.deficit -= int64(n) * c.Cost
 	a.last = c.Function
-	c.N -= n
+	c.N, c.Waited = c.N-n, 0
 	a.functions = a.functions[1:]
 	if c.N > 0 && n == granted {
 		a.functions = append(a.functions, c)

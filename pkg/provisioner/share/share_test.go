@@ -179,3 +179,20 @@ func BenchmarkRound(b *testing.B) {
 		divide(&s, wants, 10, nil)
 	}
 }
+
+// Of one namespace, whose first instance is waited for the longest comes first, and
+// nobody gets a second one before all have their first.
+func TestWhoHasWaitedLongestForAFirstInstanceIsFirst(t *testing.T) {
+	wants := []Want{
+		{Namespace: "ns", Function: "more", N: 9, Cost: 1},
+		{Namespace: "ns", Function: "late", N: 5, Cost: 1, Waited: 1},
+		{Namespace: "ns", Function: "soon", N: 5, Cost: 1, Waited: 3},
+		{Namespace: "ns", Function: "next", N: 5, Cost: 1, Waited: 2},
+	}
+	for budget, want := range map[int][]int{1: {0, 0, 1, 0}, 2: {0, 0, 1, 1}, 3: {0, 1, 1, 1}} {
+		var s Shares
+		if got, _ := divide(&s, wants, budget, nil); !slices.Equal(got, want) {
+			t.Errorf("with a budget of %d they get %v, want %v", budget, got, want)
+		}
+	}
+}

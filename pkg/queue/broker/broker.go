@@ -131,6 +131,30 @@ func (b *Broker) Withdraw(id invoke.ID) {
 	b.noteQuiet(b.now())
 }
 
+// Gateways calls add with the gateway of each ticket that waits.
+func (b *Broker) Gateways(add func(gateway string)) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.queue.EachWaiting(func(t invoke.Ticket) { add(t.Gateway) })
+}
+
+// WithdrawAll forgets the tickets that wait and are chosen, and returns how many.
+func (b *Broker) WithdrawAll(chosen func(invoke.Ticket) bool) (withdrawn int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var ids []invoke.ID
+	b.queue.EachWaiting(func(t invoke.Ticket) {
+		if chosen(t) {
+			ids = append(ids, t.ID)
+		}
+	})
+	for _, id := range ids {
+		b.queue.Withdraw(id)
+	}
+	b.noteQuiet(b.now())
+	return len(ids)
+}
+
 // Join adds an instance that can hold capacity tickets. The error is
 // queue.ErrJoined, ErrClosed or nil.
 func (b *Broker) Join(cid invoke.CID, capacity int, sink Sink) error {

@@ -69,7 +69,7 @@ func (w *world) function(index int) *function {
 		index: index, name: fmt.Sprintf("%08d", index), class: class, result: &w.result.Functions[i],
 		executions: estimate.NewLastN(w.config.Scheduler.Executions),
 		starts:     estimate.NewLastN(w.config.Scheduler.Executions),
-		keeper:     upkeep.New(class.Windows, class.Learns, class.KeepLast, nil),
+		keeper:     upkeep.New(class.Windows, class.Learns, class.KeepLast, time.Time{}, nil),
 	}
 	f.executions.Seed(class.KnownWork)
 	f.starts.Seed(class.KnownStart)

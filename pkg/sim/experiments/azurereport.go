@@ -235,7 +235,7 @@ func azureCharts(found []sample, all []combination, runs [][][]azureRun) []repor
 			X: report.Axis{Label: "GB-hours of instances"}, Y: report.Axis{Label: "cold calls, %", FromZero: true},
 		}
 		for j, combination := range all {
-			c.Series = append(c.Series, report.Series{Name: combination.name(), Points: []report.Point{{
+			c.Series = append(c.Series, report.Series{Name: combination.name(), Family: combination.decider, Kin: combination.keep.name, Points: []report.Point{{
 				X: statsOf(runs[i][j], axes[4].of).mean, Y: statsOf(runs[i][j], axes[0].of).mean,
 			}}})
 		}

@@ -77,7 +77,7 @@ func burstCourse(o Options) report.Chart {
 	c := report.Chart{
 		Name: "burst-course", Title: "50 ms calls, 200 a second, instances that start in 3 s", Kind: report.Steps,
 		X: report.Axis{Label: "seconds from the first call", FromZero: true},
-		Y: report.Axis{Label: "instances, with those that start", Log: true},
+		Y: report.Axis{Label: "instances, running or starting", Log: true},
 	}
 	const shown = 15 * time.Second
 	course := func(name string, d fpcs.Decider) {

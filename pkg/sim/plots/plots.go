@@ -1,11 +1,14 @@
 package plots
 
 import (
+	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"image/color"
 	"io"
 	"math"
+	"slices"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -43,8 +46,24 @@ var marks = []draw.GlyphDrawer{
 	draw.CircleGlyph{}, draw.SquareGlyph{}, draw.TriangleGlyph{}, draw.PyramidGlyph{}, draw.RingGlyph{}, draw.CrossGlyph{}, draw.PlusGlyph{},
 }
 
-// mark is that of the i-th series. Those of one colour have different marks.
-func mark(i int) draw.GlyphDrawer { return marks[(i+i/len(colours))%len(marks)] }
+// look is the colour and the mark of the i-th series: those of its family and its kin,
+// or else its own, of which no two series have the same.
+func look(c report.Chart, i int) (color.Color, draw.GlyphDrawer) {
+	s := c.Series[i]
+	if s.Family == "" {
+		return colours[i%len(colours)], marks[(i+i/len(colours))%len(marks)]
+	}
+	var families, kin []string
+	for _, other := range c.Series[:i+1] {
+		if !slices.Contains(families, other.Family) {
+			families = append(families, other.Family)
+		}
+		if !slices.Contains(kin, other.Kin) {
+			kin = append(kin, other.Kin)
+		}
+	}
+	return colours[slices.Index(families, s.Family)%len(colours)], marks[slices.Index(kin, s.Kin)%len(marks)]
+}
 
 // Draw writes a chart in a format, svg or png.
 func Draw(w io.Writer, c report.Chart, format string) error {
@@ -56,12 +75,26 @@ func Draw(w io.Writer, c report.Chart, format string) error {
 	if err != nil {
 		return fmt.Errorf("chart %s as %s: %w", c.Name, format, err)
 	}
+	if format != "svg" {
+		paint(p, canvas)
+		_, err = canvas.WriteTo(w)
+		return err
+	}
+	measured := &measured{CanvasWriterTo: canvas}
+	paint(p, measured)
+	var text bytes.Buffer
+	if _, err := canvas.WriteTo(&text); err != nil {
+		return err
+	}
+	_, err = w.Write(anyFont(text.Bytes(), measured.widths))
+	return err
+}
+
+func paint(p *plot.Plot, canvas vg.CanvasSizer) {
 	whole := draw.New(canvas)
 	whole.SetColor(color.White)
 	whole.Fill(whole.Rectangle.Path())
 	p.Draw(draw.Crop(whole, margin, -margin, margin, -margin))
-	_, err = canvas.WriteTo(w)
-	return err
 }
 
 func picture(c report.Chart) (*plot.Plot, error) {
@@ -101,7 +134,14 @@ func picture(c report.Chart) (*plot.Plot, error) {
 	}
 	scale(&p.X, c.X)
 	scale(&p.Y, c.Y)
-	leaveRoomForLegend(p, c)
+	if c.Kind != report.Steps {
+		leaveRoomForLegend(p, c)
+		return p, nil
+	}
+	if err := addNames(p, c); err != nil {
+		return nil, err
+	}
+	leaveRoomForNames(p, c)
 	return p, nil
 }
 
@@ -142,18 +182,17 @@ func addSeries(p *plot.Plot, c report.Chart, i int, s report.Series) error {
 	if c.Kind == report.Bars {
 		return addBars(p, c, i, s)
 	}
-	colour := colours[i%len(colours)]
+	colour, mark := look(c, i)
 	line, dots, err := plotter.NewLinePoints(xys)
 	if err != nil {
 		return err
 	}
 	line.Color, line.Width = colour, vg.Points(1.6)
-	dots.Color, dots.Radius, dots.Shape = colour, vg.Points(2.8), mark(i)
+	dots.Color, dots.Radius, dots.Shape = colour, vg.Points(2.8), mark
 	switch c.Kind {
 	case report.Steps:
 		line.StepStyle = plotter.PostStep
 		p.Add(line)
-		p.Legend.Add(s.Name, line)
 		return nil
 	case report.Dots:
 		dots.Radius = vg.Points(4)
@@ -188,6 +227,56 @@ func addBars(p *plot.Plot, c report.Chart, i int, s report.Series) error {
 	p.Add(bars)
 	p.Legend.Add(s.Name, bars)
 	return nil
+}
+
+// addNames writes the name and the last value of each line where it ends, in its colour
+// and below that of the next higher one.
+func addNames(p *plot.Plot, c report.Chart) error {
+	type name struct {
+		at     report.Point
+		text   string
+		colour color.Color
+	}
+	var names []name
+	for i, s := range c.Series {
+		if xys := shown(c, s); len(xys) > 0 {
+			last := xys[len(xys)-1]
+			colour, _ := look(c, i)
+			names = append(names, name{last, fmt.Sprintf(" %s: %.3g", s.Name, last.Y), colour})
+		}
+	}
+	slices.SortFunc(names, func(a, b name) int { return cmp.Compare(b.at.Y, a.at.Y) })
+	const apart = .06 // of the axis
+	for i, n := range names {
+		if i > 0 {
+			above := names[i-1].at.Y
+			if c.Y.Log {
+				n.at.Y = min(n.at.Y, above/math.Pow(p.Y.Max/p.Y.Min, apart))
+			} else {
+				n.at.Y = min(n.at.Y, above-apart*(p.Y.Max-p.Y.Min))
+			}
+			names[i] = n
+		}
+		labels, err := plotter.NewLabels(plotter.XYLabels{XYs: plotter.XYs{{X: n.at.X, Y: n.at.Y}}, Labels: []string{n.text}})
+		if err != nil {
+			return err
+		}
+		style := &labels.TextStyle[0]
+		style.Color, style.YAlign = n.colour, draw.YCenter
+		style.Font.Variant, style.Font.Size = "Sans", vg.Points(11)
+		p.Add(labels)
+	}
+	return nil
+}
+
+// leaveRoomForNames makes the axis longer than the lines, for their names.
+func leaveRoomForNames(p *plot.Plot, c report.Chart) {
+	longest := 0
+	for _, s := range c.Series {
+		longest = max(longest, len(s.Name))
+	}
+	const perLetter, value = .016, 6
+	p.X.Max += (p.X.Max - p.X.Min) * perLetter * float64(longest+value)
 }
 
 // addGuide draws what others are to be held against.

@@ -2,6 +2,7 @@ package plots
 
 import (
 	"bytes"
+	"encoding/xml"
 	"image/png"
 	"strings"
 	"testing"
@@ -92,6 +93,24 @@ func TestLogarithmicAxesHaveLabels(t *testing.T) {
 		}
 		if labels < tt.least {
 			t.Errorf("%d labels between %v and %v, want %d", labels, tt.low, tt.high, tt.least)
+		}
+	}
+}
+
+func TestA9TextsFillTheirWidthInWhateverFontAReaderHas(t *testing.T) {
+	for _, c := range charts() {
+		var svg bytes.Buffer
+		if err := Draw(&svg, c, "svg"); err != nil {
+			t.Fatal(err)
+		}
+		texts := strings.Count(svg.String(), "<text ")
+		for _, each := range []string{"textLength=", "font-family:'Liberation Sans',Arial,Helvetica,sans-serif"} {
+			if n := strings.Count(svg.String(), each); texts == 0 || n != texts {
+				t.Errorf("%s: %d of %d texts have %q", c.Name, n, texts, each)
+			}
+		}
+		if err := xml.Unmarshal(svg.Bytes(), new(struct{})); err != nil {
+			t.Errorf("%s is no XML: %v", c.Name, err)
 		}
 	}
 }

@@ -48,6 +48,10 @@ type Series struct {
 	// Guide says that it is what others are to be held against, such as a goal:
 	// a dashed line, whatever the chart's kind is.
 	Guide bool `json:"guide,omitempty"`
+	// Family, if it is given, is what series of one colour have in common, and Kin what
+	// those of one shape have: a decider and a keep-alive, for example.
+	Family string `json:"family,omitempty"`
+	Kin    string `json:"kin,omitempty"`
 }
 
 // Point is a point; Err, if it is positive, is a standard deviation of Y.

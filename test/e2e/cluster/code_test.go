@@ -1,6 +1,9 @@
 package cluster_test
 
 import (
+	"os"
+	"path/filepath"
+
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
@@ -88,5 +91,41 @@ var _ = Describe("Code", func() {
 		a = t.call("plain", "/env?name=NOT_SET")
 		Expect(a.status).To(Equal(404))
 		Expect(a.executed()).To(Equal("yes"))
+	})
+})
+
+var _ = Describe("A1: edited code", func() {
+	It("answers the next call once the schedulers know it", func(ctx SpecContext) {
+		t := newTenant(ctx)
+		_, try := t.command(ctx)
+		dir := GinkgoT().TempDir()
+		deploy := func(files map[string]string) {
+			GinkgoHelper()
+			for name, text := range files {
+				Expect(os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600)).To(Succeed())
+			}
+			out, err := try("deploy", "--name", "edited", "--runtime", "python3", "--handler", "main.handle", "--code", dir)
+			Expect(err).NotTo(HaveOccurred(), out)
+			t.waitReady("edited")
+		}
+		expect := func(version string) {
+			GinkgoHelper()
+			// A scheduler hears of the change from the API server, after the command has ended.
+			Eventually(func() string { return t.post("edited", "/", `{}`).body }, soon, "100ms").Should(Equal(`"` + version + `"`))
+			Consistently(func() string { return t.post("edited", "/", `{}`).body }, "2s", "100ms").Should(Equal(`"` + version + `"`))
+		}
+		answering := func(expression string) string { return "def handle(event, context):\n    return " + expression + "\n" }
+
+		By("sending one file inline")
+		deploy(map[string]string{"main.py": answering("'first'")})
+		expect("first")
+		deploy(map[string]string{"main.py": answering("'second'")})
+		expect("second")
+
+		By("sending two files as a ConfigMap")
+		deploy(map[string]string{"main.py": "import words\n" + answering("words.VERSION"), "words.py": "VERSION = 'third'\n"})
+		expect("third")
+		deploy(map[string]string{"words.py": "VERSION = 'fourth'\n"})
+		expect("fourth")
 	})
 })

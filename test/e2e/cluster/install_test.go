@@ -152,6 +152,8 @@ func values(in installation, version string) map[string]any {
 		// kept cluster anew.
 		return map[string]any{"replicas": replicas, "podAnnotations": map[string]any{"windlass.test/image": version}}
 	}
+	gateway := part(2)
+	gateway["problemDetail"] = "all" // Specs read in answers what went wrong.
 	language := func(name, extension string) map[string]any {
 		return map[string]any{"name": name, "image": image("runtime-" + name), "command": []string{}, "protocol": "LambdaRuntime", "fileExtension": extension}
 	}
@@ -159,7 +161,7 @@ func values(in installation, version string) map[string]any {
 		"image":      image("windlass"),
 		"agent":      map[string]any{"image": image("podagent")},
 		"runtimes":   []any{language("python3", "py"), language("nodejs", "js")},
-		"gateway":    part(2),
+		"gateway":    gateway,
 		"scheduler":  part(3),
 		"controller": part(2),
 		"etcd":       map[string]any{"replicas": 3, "persistence": map[string]any{"enabled": false}},

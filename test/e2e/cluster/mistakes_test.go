@@ -62,7 +62,7 @@ var _ = Describe("A mistake", func() {
 
 		t.change("typo", func(s *v1alpha1.FunctionSpec) { s.Image = image("test-functions") })
 		Eventually(func() int { return t.call("typo", "/").status }, soon).Should(Equal(200), t.explain("typo"))
-		Eventually(t.ready("typo"), soon).Should(Equal("True "+v1alpha1.ReasonAccepted), t.explain("typo"))
+		Eventually(t.ready("typo"), soon).Should(Equal("True "+v1alpha1.ReasonStarted), t.explain("typo"))
 	})
 
 	It("of a quota without pods is told as such", func(ctx SpecContext) {

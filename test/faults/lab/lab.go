@@ -27,6 +27,8 @@ type Lab struct {
 	// probe asks members how they are, with a connection each time, since the
 	// last one may have been cut.
 	probe *http.Client
+	// ca makes the certificates of the roles.
+	ca *authority
 	// Ledger is the file that every execution is written to.
 	Ledger string
 }
@@ -55,14 +57,25 @@ func Open(ctx context.Context, config Config) (*Lab, error) {
 	return l, nil
 }
 
+// roleNames are the names in the certificates of roles.
+var roleNames = map[string]string{
+	"gateway": wiretls.GatewayName, "scheduler": wiretls.SchedulerName, "controller": wiretls.ControllerName,
+}
+
+// Certify gives a role (gateway, scheduler or controller) a new certificate that ends
+// after life; 0 is 90 days. Members take it within some seconds.
+func (l *Lab) Certify(role string, life time.Duration) error {
+	return l.ca.folder(l.Config.TLSDir(role), identity{user: role, names: []string{roleNames[role]}, life: life})
+}
+
 // start starts the parts in the order in which they need each other.
 func (l *Lab) start(ctx context.Context) error {
-	ca, err := newAuthority("windlass-lab")
-	if err != nil {
+	var err error
+	if l.ca, err = newAuthority("windlass-lab"); err != nil {
 		return err
 	}
-	for role, names := range map[string][]string{"gateway": {wiretls.GatewayName}, "scheduler": {wiretls.SchedulerName}, "controller": {wiretls.ControllerName}} {
-		if err := ca.folder(l.Config.TLSDir(role), identity{user: role, names: names}); err != nil {
+	for role := range roleNames {
+		if err := l.Certify(role, 0); err != nil {
 			return err
 		}
 	}

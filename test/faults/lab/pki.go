@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -29,7 +30,12 @@ type identity struct {
 	groups []string
 	names  []string
 	addrs  []netip.Addr
+	// life is certificateLife if it is 0.
+	life time.Duration
 }
+
+// certificateLife is longer than any run, and long enough that no alert speaks of it.
+const certificateLife = 90 * 24 * time.Hour
 
 func (id identity) template() *x509.Certificate {
 	t := &x509.Certificate{
@@ -37,7 +43,7 @@ func (id identity) template() *x509.Certificate {
 		Subject:      pkix.Name{CommonName: id.user, Organization: id.groups},
 		DNSNames:     id.names,
 		NotBefore:    time.Now().Add(-time.Hour),
-		NotAfter:     time.Now().Add(24 * time.Hour),
+		NotAfter:     time.Now().Add(cmp.Or(id.life, certificateLife)),
 		KeyUsage:     x509.KeyUsageDigitalSignature,
 		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth},
 	}

@@ -126,7 +126,7 @@ func (j *judge) call(c Call, runs []Run) {
 		j.fault("lost", fmt.Sprintf("%s was not answered within %v", c.Nonce, c.Latency()))
 	case c.Outcome == Broken:
 		r.Broken++
-		r.Reasons["connection broke"]++
+		r.Reasons["connection broke: "+c.Error]++
 	case c.Succeeded():
 		j.success(c, runs)
 	default:
@@ -172,6 +172,24 @@ func (j *judge) problem(c Call, runs []Run) {
 		r.Unsaid++
 		j.fault("unsaid", fmt.Sprintf("%s failed with %d and no word about its execution", c.Nonce, c.Status))
 	}
+}
+
+// Late names the executions that began although nobody may run their calls any
+// more. The forbidden calls are named by nonce, each with the moment from which on no
+// execution of it may begin.
+func Late(runs []Run, forbidden map[string]int64) []string {
+	var late []string
+	for _, run := range runs {
+		from, is := forbidden[run.Nonce]
+		if is && run.Began >= from {
+			late = append(late, fmt.Sprintf("late: %s began %v after the moment from which on it must not run",
+				run.Nonce, time.Duration(run.Began-from)))
+		}
+	}
+	if n := len(late); n > examples {
+		late = append(late[:examples], fmt.Sprintf("late: %d executions in all", n))
+	}
+	return late
 }
 
 // invocations checks that an invocation belongs to one call, however often it was

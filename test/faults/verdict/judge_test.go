@@ -168,3 +168,15 @@ func TestReportsAddUp(t *testing.T) {
 		t.Errorf("twice %+v is %+v", one, total)
 	}
 }
+
+func TestT2AnExecutionThatBeginsWhenNobodyMayRunTheCallIsHeldAgainstWindlass(t *testing.T) {
+	runs := []verdict.Run{{Nonce: "waited", Began: 200}, {Nonce: "ran", Began: 90}, {Nonce: "other", Began: 500}}
+	forbidden := map[string]int64{"waited": 100, "ran": 100, "never": 0}
+	late := verdict.Late(runs, forbidden)
+	if len(late) != 1 || !strings.Contains(late[0], "waited") {
+		t.Errorf("late are %q, and it is the call that waited", late)
+	}
+	if verdict.Late(runs[1:], forbidden) != nil {
+		t.Error("a call that was granted before, and one that is not forbidden, are held against Windlass")
+	}
+}

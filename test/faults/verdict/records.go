@@ -44,6 +44,8 @@ type Call struct {
 	Status   int
 	Executed Executed
 	Reason   string
+	// Error is why the connection broke, in the words of the caller's HTTP client.
+	Error string
 	// Invocation is the id that the gateway gave it, as far as it said.
 	Invocation string
 	// Echo is the nonce in a successful answer, and Whole says that the rest

@@ -99,6 +99,9 @@ function inStates(i) {
 
 // The table of functions.
 
+// known is a rate, or a dash before there are two samples to make one of.
+const known = (text) => (state.status.overSeconds > 0 ? text : "–");
+
 const zero = (text) => (text === "0" ? "zero" : "");
 
 const columns = [
@@ -106,8 +109,8 @@ const columns = [
   { order: "queue", title: "Queue", cell: (f) => element("td", { textContent: f.queued, className: f.queued ? "warn" : "zero" }) },
   { title: "Oldest", className: "low", cell: (f) => element("td", { textContent: time(f.oldestWaitSeconds), className: f.oldestWaitSeconds > 1 ? "low bad" : "low" }) },
   { order: "instances", title: "Instances", className: "left", cell: instancesCell },
-  { order: "rate", title: "Calls/s", cell: (f) => element("td", { textContent: rate(f.rate), className: zero(rate(f.rate)) }) },
-  { order: "errors", title: "Errors/s", className: "mid", cell: (f) => element("td", { textContent: rate(f.errors), className: f.errors ? "mid bad" : "mid zero" }) },
+  { order: "rate", title: "Calls/s", cell: (f) => element("td", { textContent: known(rate(f.rate)), className: zero(rate(f.rate)) }) },
+  { order: "errors", title: "Errors/s", className: "mid", cell: (f) => element("td", { textContent: known(rate(f.errors)), className: f.errors ? "mid bad" : "mid zero" }) },
   { title: "p50", className: "low", cell: (f) => element("td", { textContent: time(f.p50Seconds), className: "low" }) },
   { order: "p99", title: "p99", cell: (f) => element("td", { textContent: time(f.p99Seconds) }) },
   { title: "Recent calls", className: "left few", cell: (f) => element("td", { className: "left few" }, spark(f.recent)) },
@@ -124,7 +127,9 @@ function nameCell(f) {
     if (!state.open.delete(key)) state.open.add(key);
     show();
   });
-  return element("td", { className: "left" }, button);
+  const cell = element("td", { className: f.broken ? "left bad" : "left" }, button);
+  if (f.broken) cell.append(" " + f.broken);
+  return cell;
 }
 
 function instancesCell(f) {
@@ -136,8 +141,9 @@ function instancesCell(f) {
 
 function whyCell(f) {
   if (!f.last) return element("td", { className: "why" });
-  const text = f.last.changed ? f.last.what + ": " + f.last.why : f.last.why;
-  return element("td", { className: f.last.changed ? "why changed" : "why", textContent: text, title: text });
+  const { withdrawn, ordered, reason } = f.last;
+  const change = withdrawn ? "-" + withdrawn + " " : f.last.changed ? "+" + ordered + " " : "";
+  return element("td", { className: f.last.changed ? "why changed" : "why", textContent: change + reason, title: f.last.what + ": " + f.last.why });
 }
 
 const orders = {
@@ -182,6 +188,7 @@ function head() {
 function details(f, now) {
   const facts = [];
   const fact = (name, text) => facts.push(element("p", {}, element("span", { className: "soft", textContent: name + " " }), text));
+  if (f.broken) facts.push(element("p", { className: "bad", textContent: "cannot run: " + f.broken }), element("p", { className: "soft", textContent: "windlass describe " + keyOf(f) + " says more" }));
   if (f.queued) fact("waiting", count(f.queued, "call", "calls") + ", the first for " + time(f.oldestWaitSeconds));
   fact("instances", inStates(f.instances) || "none");
   if (f.plan.required) fact("needed", String(f.plan.required));
@@ -213,12 +220,12 @@ function totals(t) {
     element("dd", { className, textContent: value }, ...(more ? [more] : [])));
   const small = (text) => element("small", { textContent: text });
   return [
-    card("Calls per second", rate(t.rate), spark(t.recent, 140, 26)),
+    card("Calls per second", known(rate(t.rate)), spark(t.recent, 140, 26)),
     card("Waiting", t.queued, small(t.queued ? "the first for " + time(t.oldestWaitSeconds) : "no call waits"), t.queued ? "warn" : ""),
     card("Instances", sum(t.instances), small(inStates(t.instances) || "none is there")),
     card("p50 · p99", t.p50Seconds ? time(t.p50Seconds) + " · " + time(t.p99Seconds) : "–", small("time a call took")),
-    card("Errors per second", rate(t.errors), small("answers from 500"), t.errors ? "bad" : ""),
-    card("Functions", t.functions, small(t.called + " called in the last minute")),
+    card("Errors per second", known(rate(t.errors)), small("answers from 500"), t.errors ? "bad" : ""),
+    card("Functions", t.functions, small(t.broken ? t.broken + " cannot run" : known(t.called) + " called in the last minute"), t.broken ? "bad" : ""),
   ];
 }
 

@@ -2,12 +2,15 @@ package httpadapter
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptrace"
+	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/windlass-dev/windlass/pkg/podagent/adapter"
@@ -103,10 +106,19 @@ func (a *Adapter) WaitReady(ctx context.Context) error {
 		case <-timer.C:
 		case <-ctx.Done():
 			_, port, _ := net.SplitHostPort(a.addr)
-			return fmt.Errorf("nothing accepts connections at %s: the program must listen on $PORT, which is %s, on 127.0.0.1 or 0.0.0.0 (%w; last attempt: %w)",
-				a.addr, port, context.Cause(ctx), err)
+			return adapter.NotReady(ctx, fmt.Sprintf(
+				"nothing accepts connections at %s: the program must listen on $PORT, which is %s, on 127.0.0.1 or 0.0.0.0%s", a.addr, port, unlessRefused(err)))
 		}
 	}
+}
+
+// unlessRefused says how the last attempt to connect failed, unless it was refused, as
+// it is where nothing listens.
+func unlessRefused(err error) string {
+	if errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		return ""
+	}
+	return fmt.Sprintf("; the last attempt failed: %v", err)
 }
 
 // Invoke sends call to the function as one request.
@@ -203,7 +215,32 @@ func explain(ctx context.Context, call *adapter.Call, ex *exchange, up *upload, 
 	// The transport reports a connection that ended by errors of many
 	// kinds, so what the connection itself saw decides.
 	if cause := ex.broken(); cause != nil {
-		return fmt.Errorf("%w: the connection ended before the answer did: %w", adapter.ErrFunctionLost, cause)
+		return lostBy(cause)
 	}
-	return fmt.Errorf("%w: %w", adapter.ErrBadAnswer, err)
+	return fmt.Errorf("%w: it is no HTTP/1.1: %s", adapter.ErrBadAnswer, plain(err))
+}
+
+// lost is how a connection to the function ended before its answer did.
+type lost struct {
+	how   string
+	cause error
+}
+
+func (l lost) Error() string   { return adapter.ErrFunctionLost.Error() + ": " + l.how }
+func (l lost) Unwrap() []error { return []error{adapter.ErrFunctionLost, l.cause} }
+
+func lostBy(cause error) error {
+	switch {
+	case errors.Is(cause, io.EOF), errors.Is(cause, io.ErrUnexpectedEOF):
+		return lost{"it closed the connection before its answer was complete", cause}
+	case errors.Is(cause, syscall.ECONNRESET), errors.Is(cause, syscall.EPIPE):
+		return lost{"it reset the connection before its answer was complete", cause}
+	}
+	return lost{"the connection to it broke before its answer was complete: " + cause.Error(), cause}
+}
+
+// plain is what net/http says of an answer, without what it says of itself.
+func plain(err error) string {
+	text := strings.TrimPrefix(err.Error(), "net/http: HTTP/1.x transport connection broken: ")
+	return strings.TrimPrefix(text, "net/http: ")
 }

@@ -104,3 +104,15 @@ func TestAnswerToHeadHasALengthAndNoBody(t *testing.T) {
 		t.Errorf("length %d and %d bytes, want 5 and 0", w.head.ContentLength, w.body.Len())
 	}
 }
+
+func TestA15WhatAFunctionDidWrongIsSaidInPlainWords(t *testing.T) {
+	for want, treat := range map[string]func(net.Conn){
+		"the function broke off the call: it closed the connection before its answer was complete": func(c net.Conn) { readHead(c) },
+		`the function's answer is not valid: it is no HTTP/1.1: malformed HTTP status code "http"`: answering("no http\r\n\r\n"),
+	} {
+		a := script(t, treat)
+		if err := a.Invoke(t.Context(), get("/"), &recorder{}); err == nil || err.Error() != want {
+			t.Errorf("said %v\nwant %s", err, want)
+		}
+	}
+}

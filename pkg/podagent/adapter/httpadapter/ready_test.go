@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -64,5 +65,19 @@ func TestConfigIsCheckedFieldByField(t *testing.T) {
 		if err := c.Validate(); err == nil || !strings.Contains(err.Error(), field) {
 			t.Errorf("%+v: error %v does not name %s", c, err, field)
 		}
+	}
+}
+
+func TestA15NothingListensIsSaidInPlainWords(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 0)
+	defer cancel()
+	a := New(Config{Addr: "127.0.0.1:8080", Concurrency: 1})
+	a.dial = func(context.Context, string, string) (net.Conn, error) {
+		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
+	}
+	const want = "nothing accepts connections at 127.0.0.1:8080: the program must listen on $PORT, which is 8080, on 127.0.0.1 or 0.0.0.0; " +
+		"if it needs more time, raise startupTimeout"
+	if err := a.WaitReady(ctx); err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
 	}
 }

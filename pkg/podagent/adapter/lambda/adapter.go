@@ -36,8 +36,10 @@ func (c Config) Validate() error {
 	return nil
 }
 
+// neverAsked says why a function is not ready.
+const neverAsked = "the runtime client never asked for an event: the program must be or start an AWS Lambda runtime client, which finds its server by AWS_LAMBDA_RUNTIME_API"
+
 var (
-	errNeverAsked = errors.New("the runtime client never asked for an event: the program must be or start an AWS Lambda runtime client, which finds its server by AWS_LAMBDA_RUNTIME_API")
 	errNoAnswer   = fmt.Errorf("%w: the runtime client asked for the next event without answering this one, or was started anew", adapter.ErrBadAnswer)
 	errServerGone = errors.New("the Runtime API's server has ended")
 )
@@ -55,7 +57,9 @@ type Adapter struct {
 	calls    map[string]*call      // those that wait for their outcome
 	inboxes  map[uint64]chan *call // of requests for the next event
 	lastPoll uint64
-	failed   error // why no call can be run; read after ready
+	failed   error  // why no call can be run; read after ready
+	asking   bool   // the first request came
+	client   string // whom it named, by headClient; empty if any is served
 }
 
 var _ adapter.Adapter = (*Adapter)(nil)
@@ -99,17 +103,16 @@ func (a *Adapter) WaitReady(ctx context.Context) error {
 		defer a.mu.Unlock()
 		return a.failed
 	case <-ctx.Done():
-		return fmt.Errorf("%w (%w)", errNeverAsked, context.Cause(ctx))
+		return adapter.NotReady(ctx, neverAsked)
 	}
 }
 
 // Invoke hands call to the runtime client when that asks for an event. A call
-// with a body above 6 MiB is answered with 413 and not handed out.
+// with a body above 6 MiB is not handed out.
 func (a *Adapter) Invoke(ctx context.Context, in *adapter.Call, w adapter.ResultWriter) error {
 	event, err := readEvent(in)
 	if errors.Is(err, errEventTooLarge) {
-		refused := errorAnswer("RequestEntityTooLarge", err.Error())
-		return relayError(w, http.StatusRequestEntityTooLarge, refused.functionError, refused.body)
+		return fmt.Errorf("%w: %w", adapter.ErrBodyTooLarge, err)
 	}
 	if err != nil {
 		return fmt.Errorf("%w: %w", adapter.ErrNotStarted, err)
@@ -288,7 +291,9 @@ func (a *Adapter) delivered(id string, what delivery, err error) {
 	defer a.mu.Unlock()
 	switch what {
 	case sentWhole:
-		a.machine.sent(id)
+		if a.machine.sent(id) {
+			a.end(id, outcome{err: errNoAnswer})
+		}
 	case sentNothing:
 		a.machine.unsent(id)
 		a.match()

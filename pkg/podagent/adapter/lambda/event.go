@@ -17,7 +17,7 @@ import (
 // maxEvent bounds a call's body in bytes, as AWS does.
 const maxEvent = 6 << 20
 
-var errEventTooLarge = errors.New("the call's body is larger than 6291456 bytes")
+var errEventTooLarge = errors.New("a function of this runtime takes bodies of at most 6291456 bytes")
 
 // readEvent reads the event that is a call's body.
 func readEvent(call *adapter.Call) ([]byte, error) {

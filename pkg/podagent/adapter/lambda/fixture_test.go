@@ -92,7 +92,7 @@ type reply struct {
 }
 
 func (s *stage) do(ctx context.Context, method, path string, header http.Header, body io.Reader) (reply, error) {
-	req, err := http.NewRequestWithContext(ctx, method, "http://runtime"+path, body)
+	req, err := http.NewRequestWithContext(ctx, method, "http://127.0.0.1:9001"+path, body)
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -270,7 +270,7 @@ func (s *stage) park() *faulty {
 	reading.Go(func() { _, _ = io.Copy(io.Discard, near) })
 	end := s.end
 	s.end = func() { near.Close(); reading.Wait(); end() }
-	if _, err := io.WriteString(near, "GET "+base+"/invocation/next HTTP/1.1\r\nHost: runtime\r\n\r\n"); err != nil {
+	if _, err := io.WriteString(near, "GET "+base+"/invocation/next HTTP/1.1\r\nHost: 127.0.0.1:9001\r\n\r\n"); err != nil {
 		s.Fatal(err)
 	}
 	synctest.Wait()

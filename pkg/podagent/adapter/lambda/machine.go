@@ -22,6 +22,7 @@ type state uint8
 const (
 	queued    state = iota + 1 // waits for the runtime client to ask
 	handed                     // is being written to the runtime client
+	overtaken                  // is being written, and the runtime client asked again
 	running                    // was written
 	answering                  // its answer is being read
 	abandoned                  // given up: its answer is taken and thrown away
@@ -74,7 +75,7 @@ func (m *machine) giveUp(id string, outOfTime bool) (seen bool) {
 		m.queue = without(m.queue, id)
 		delete(m.calls, id)
 		return false
-	case handed, running, answering:
+	case handed, overtaken, running, answering:
 		m.calls[id] = abandoned
 		if outOfTime {
 			m.calls[id] = timedOut
@@ -89,6 +90,8 @@ func (m *machine) giveUp(id string, outOfTime bool) (seen bool) {
 
 // next parks a request for the next event. A runtime client that does one call
 // at a time has thereby finished the calls that it returns, without an answer.
+// Of a call that is being written this is known when that has ended, since it may
+// be written to a connection that the runtime client gave up before it asked again.
 func (m *machine) next(poll uint64) (unanswered []string, no *refusal) {
 	if m.ended || len(m.parked) >= m.concurrency+spareParks {
 		return nil, &refusedState
@@ -99,7 +102,10 @@ func (m *machine) next(poll uint64) (unanswered []string, no *refusal) {
 		return nil, nil
 	}
 	for id, s := range m.calls {
-		if s == handed || s == running {
+		switch s {
+		case handed:
+			m.calls[id] = overtaken
+		case running:
 			unanswered = append(unanswered, id)
 		}
 	}
@@ -133,17 +139,23 @@ func (m *machine) match() (poll uint64, id string, ok bool) {
 	return poll, id, true
 }
 
-// sent says that a handed call was written.
-func (m *machine) sent(id string) {
-	if m.calls[id] == handed {
+// sent says that a handed call was written. It returns whether the runtime client
+// has finished it without an answer meanwhile.
+func (m *machine) sent(id string) (unanswered bool) {
+	switch m.calls[id] {
+	case handed:
 		m.calls[id] = running
+	case overtaken:
+		m.forget(id)
+		return true
 	}
+	return false
 }
 
 // unsent says that no byte of a handed call was written: it is the next again.
 func (m *machine) unsent(id string) {
 	switch m.calls[id] {
-	case handed:
+	case handed, overtaken:
 		m.calls[id] = queued
 		m.queue = slices.Insert(m.queue, 0, id)
 	case abandoned, timedOut:
@@ -156,7 +168,7 @@ func (m *machine) unsent(id string) {
 func (m *machine) lost(id string) bool {
 	s := m.calls[id]
 	m.forget(id)
-	return s == handed || s == running || s == answering
+	return s == handed || s == overtaken || s == running || s == answering
 }
 
 // answer begins an answer. If discard, nobody waits for it any more.

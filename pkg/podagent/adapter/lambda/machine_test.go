@@ -64,6 +64,32 @@ func TestAnswersToACall(t *testing.T) {
 	}
 }
 
+func TestACallIsWrittenWhileTheClientAsksAgain(t *testing.T) {
+	for name, tc := range map[string]struct {
+		written func(m *machine) (unanswered bool)
+		want    bool // the call has ended without an answer
+		next    string
+	}{
+		"to a connection that was given up": {func(m *machine) bool { m.unsent("a"); return false }, false, "a"},
+		"to the client, which wants more":   {func(m *machine) bool { return m.sent("a") }, true, "b"},
+		"in part":                           {func(m *machine) bool { return m.lost("a") }, true, "b"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := given(t, 1)
+			if ended, no := m.next(2); len(ended) > 0 || no != nil {
+				t.Fatalf("calls %v have ended, refusal %v", ended, no)
+			}
+			if got := tc.written(m); got != tc.want {
+				t.Errorf("ended is %t, want %t", got, tc.want)
+			}
+			_ = m.submit("b") // refused for as long as a is here
+			if poll, id, ok := m.match(); !ok || poll != 2 || id != tc.next {
+				t.Errorf("matched %d with %q, want 2 with %s", poll, id, tc.next)
+			}
+		})
+	}
+}
+
 func TestAnswerWhoseCallEndsMeanwhile(t *testing.T) {
 	for _, tc := range []struct {
 		name      string
@@ -91,6 +117,7 @@ func TestAnswerWhoseCallEndsMeanwhile(t *testing.T) {
 func TestNextWithoutAnAnswer(t *testing.T) {
 	t.Run("finishes the call of a client that does one at a time", func(t *testing.T) {
 		m := given(t, 1)
+		m.sent("a")
 		if ids, _ := m.next(2); !slices.Equal(ids, []string{"a"}) {
 			t.Errorf("unanswered %v, want [a]", ids)
 		}
@@ -219,7 +246,7 @@ func TestMachineKeepsItsBounds(t *testing.T) {
 			"next": func(*rapid.T) { poll++; _, _ = m.next(poll) },
 			"unsent": func(t *rapid.T) {
 				c := id.Draw(t, "call")
-				if m.calls[c] == handed {
+				if s := m.calls[c]; s == handed || s == overtaken {
 					delete(out, c)
 				}
 				m.unsent(c)

@@ -24,6 +24,8 @@ var (
 		"the request's body is not complete", "TruncatedHTTPRequest"}
 	refusedAssignment = refusal{http.StatusGone,
 		"the instance is no spare one, or somebody has or fetches its assignment already", "Gone"}
+	refusedStranger = refusal{http.StatusForbidden,
+		"only the function's runtime is served here", "Forbidden"}
 	refusedSize = refusal{http.StatusRequestEntityTooLarge,
 		"the answer is larger than 6291556 bytes", "RequestEntityTooLarge"}
 )

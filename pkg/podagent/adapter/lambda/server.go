@@ -12,7 +12,6 @@ import (
 	"net"
 	"net/http"
 	"sync"
-	"sync/atomic"
 )
 
 const (
@@ -21,9 +20,6 @@ const (
 	headErrorBody = "Lambda-Runtime-Function-Error-Body"
 	headMode      = "Lambda-Runtime-Function-Response-Mode"
 
-	// maxHead bounds the head of a request in bytes; the cause of an error
-	// that X-Ray would be told, of up to 1 MiB, comes as a header.
-	maxHead = 2 << 20
 	// maxDrain bounds how much of an unwanted body is read, so that its
 	// sender comes to read the refusal.
 	maxDrain = 64 << 20
@@ -41,21 +37,25 @@ func (a *Adapter) Serve(ctx context.Context, l net.Listener) error {
 	var conns sync.WaitGroup
 	server := &http.Server{
 		Handler: a.handler(),
-		ConnState: func(_ net.Conn, s http.ConnState) {
+		ConnState: func(c net.Conn, s http.ConnState) {
 			switch s {
 			case http.StateNew:
 				conns.Add(1)
 			case http.StateClosed:
+				if id := c.(*conn).event.Load(); id != nil {
+					a.clientGone(*id)
+				}
 				conns.Done()
 			}
 		},
-		BaseContext:    func(net.Listener) context.Context { return ctx },
-		ConnContext:    func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connKey{}, c) },
-		MaxHeaderBytes: maxHead,
+		BaseContext:       func(net.Listener) context.Context { return ctx },
+		ConnContext:       func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connKey{}, c) },
+		ReadHeaderTimeout: headPatience,
+		MaxHeaderBytes:    maxHead,
 	}
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer stop()
-	err := server.Serve(&countingListener{l})
+	err := server.Serve(&listener{Listener: l, most: a.mostConns})
 	_ = server.Close()
 	a.mu.Lock()
 	a.machine.ended = true
@@ -71,28 +71,6 @@ func (a *Adapter) Serve(ctx context.Context, l net.Listener) error {
 // connKey is the key of a request's connection in its context.
 type connKey struct{}
 
-// countingConn knows how many bytes were written to it.
-type countingConn struct {
-	net.Conn
-	written atomic.Int64
-}
-
-func (c *countingConn) Write(p []byte) (int, error) {
-	n, err := c.Conn.Write(p)
-	c.written.Add(int64(n))
-	return n, err
-}
-
-type countingListener struct{ net.Listener }
-
-func (l *countingListener) Accept() (net.Conn, error) {
-	c, err := l.Listener.Accept()
-	if err != nil {
-		return nil, err
-	}
-	return &countingConn{Conn: c}, nil
-}
-
 func (a *Adapter) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /ping", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "pong") })
@@ -102,7 +80,14 @@ func (a *Adapter) handler() http.Handler {
 	mux.HandleFunc("POST "+base+"/invocation/{id}/response", a.serveResponse)
 	mux.HandleFunc("POST "+base+"/invocation/{id}/error", a.serveError)
 	mux.HandleFunc("POST "+base+"/init/error", a.serveInitError)
-	return mux
+	return a.guarded(mux)
+}
+
+// mostConns is how many connections there may be.
+func (a *Adapter) mostConns() int64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return int64(2*a.machine.concurrency + spareConns)
 }
 
 // serveNext waits for a call, however long that takes.
@@ -117,6 +102,9 @@ func (a *Adapter) serveNext(w http.ResponseWriter, r *http.Request) {
 		what, err := hand(w, r, c)
 		a.delivered(c.id, what, err)
 		if what == sentWhole {
+			if r.Header.Get(headClient) != "" {
+				r.Context().Value(connKey{}).(*conn).event.Store(&c.id)
+			}
 			return
 		}
 	case <-r.Context().Done():
@@ -131,8 +119,8 @@ func hand(w http.ResponseWriter, r *http.Request, c *call) (delivery, error) {
 	if err := r.Context().Err(); err != nil {
 		return sentNothing, err
 	}
-	conn := r.Context().Value(connKey{}).(*countingConn)
-	before := conn.written.Load()
+	to := r.Context().Value(connKey{}).(*conn)
+	before := to.written.Load()
 	maps.Copy(w.Header(), c.header)
 	w.WriteHeader(http.StatusOK)
 	_, err := w.Write(c.event)
@@ -142,7 +130,7 @@ func hand(w http.ResponseWriter, r *http.Request, c *call) (delivery, error) {
 	switch {
 	case err == nil:
 		return sentWhole, nil
-	case conn.written.Load() == before:
+	case to.written.Load() == before:
 		return sentNothing, err
 	}
 	return sentPart, err
@@ -292,12 +280,12 @@ func (a *Adapter) serveInitError(w http.ResponseWriter, r *http.Request) {
 func initFailure(kind string, text []byte) error {
 	var reported errorBody
 	if json.Unmarshal(text, &reported) != nil || reported.Message == "" {
-		return fmt.Errorf("the function cannot start: %s: %q", kind, text)
+		return fmt.Errorf("%s: %q", kind, text)
 	}
 	if reported.Type != "" {
 		kind = reported.Type
 	}
-	return fmt.Errorf("the function cannot start: %s: %s", kind, reported.Message)
+	return fmt.Errorf("%s: %s", kind, reported.Message)
 }
 
 func accept(w http.ResponseWriter) {

@@ -31,7 +31,7 @@ func (s *stage) stream(id, contentType string) *streamed {
 	if err != nil {
 		s.Fatal(err)
 	}
-	_, err = fmt.Fprintf(conn, "POST %s/invocation/%s/response HTTP/1.1\r\nHost: runtime\r\nContent-Type: %s\r\n%s: streaming\r\n"+
+	_, err = fmt.Fprintf(conn, "POST %s/invocation/%s/response HTTP/1.1\r\nHost: 127.0.0.1:9001\r\nContent-Type: %s\r\n%s: streaming\r\n"+
 		"Transfer-Encoding: chunked\r\nTrailer: %s, %s\r\n\r\n", base, id, contentType, headMode, headErrorType, headErrorBody)
 	if err != nil {
 		s.Fatal(err)
@@ -163,7 +163,7 @@ func TestAnswerWhoseConnectionBreaksIsLost(t *testing.T) {
 			if err != nil {
 				s.Fatal(err)
 			}
-			_, _ = fmt.Fprintf(conn, "POST %s/invocation/a/response HTTP/1.1\r\nHost: runtime\r\nContent-Length: 9\r\n\r\nabc", base)
+			_, _ = fmt.Fprintf(conn, "POST %s/invocation/a/response HTTP/1.1\r\nHost: 127.0.0.1:9001\r\nContent-Length: 9\r\n\r\nabc", base)
 			conn.Close()
 			s.wantError(p.result(), adapter.ErrFunctionLost)
 			if p.w.heads != 0 {

@@ -1,7 +1,7 @@
 package instancelog
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,17 +29,21 @@ type Options struct {
 	// Follow goes on with new lines and new instances until the context
 	// ends; otherwise what is there is printed.
 	Follow bool
-	// Tail is how many of the last lines that are there already are printed
-	// for each instance; negative means all of them.
+	// Tail is how many of the last lines that are there already are printed,
+	// of all instances together; negative means all of them.
 	Tail int
+	// Since leaves out lines that were written before, if it is not zero.
+	Since time.Time
+	// Timestamps prints the time of each line before it.
+	Timestamps bool
 }
 
 // Follow prints the lines that the instances of a function have written, in
-// the order of their ids, each line behind its instance's id. dataDir is the
+// the order of their times, each line behind its instance's id. dataDir is the
 // runtime's data folder. It returns nil when ctx ends, and an error if w or a
 // file fails, or if there is nothing to print and Options.Follow is not set.
 func Follow(ctx context.Context, w io.Writer, dataDir string, key invoke.FunctionKey, opts Options) error {
-	f := newFollower(w, Dir(dataDir, key), opts.Tail)
+	f := newFollower(w, Dir(dataDir, key), opts)
 	if err := f.step(); err != nil {
 		return err
 	}
@@ -54,6 +58,9 @@ func Follow(ctx context.Context, w io.Writer, dataDir string, key invoke.Functio
 	for {
 		select {
 		case <-ctx.Done():
+			if err := f.step(); err != nil {
+				return err
+			}
 			return f.flush()
 		case <-ticker.C:
 			if err := f.step(); err != nil {
@@ -67,7 +74,8 @@ func Follow(ctx context.Context, w io.Writer, dataDir string, key invoke.Functio
 type follower struct {
 	w    io.Writer
 	dir  string
-	tail int
+	opts Options
+	now  func() time.Time
 	// stepped says that what is found from now on is new.
 	stepped bool
 	files   map[invoke.CID]*followed
@@ -76,153 +84,194 @@ type follower struct {
 
 // followed is one log.
 type followed struct {
-	// offset is how many bytes were read.
-	offset int64
-	// partial is the beginning of a line whose end was not yet read.
+	cid invoke.CID
+	// offset is where the first line begins that was not printed, and size is
+	// that of the log when it was read last.
+	offset, size int64
+	// partial is the beginning of the line at offset, whose end was not yet read,
+	// and written when it was.
 	partial []byte
+	written time.Time
 }
 
-func newFollower(w io.Writer, dir string, tail int) *follower {
+func newFollower(w io.Writer, dir string, opts Options) *follower {
 	return &follower{
-		w: w, dir: dir, tail: tail,
+		w: w, dir: dir, opts: opts, now: time.Now,
 		files:  map[invoke.CID]*followed{},
 		buffer: make([]byte, chunkBytes),
 	}
 }
 
 // step prints what was written since the last step. Only the first one heeds
-// tail: a log that appears later is new from its first line on.
+// tail and since: a log that appears later is new from its first line on.
 func (f *follower) step() error {
 	entries, err := os.ReadDir(f.dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("instancelog: %w", err)
 	}
-	gone := make(map[invoke.CID]bool, len(f.files))
-	for cid := range f.files {
-		gone[cid] = true
-	}
+	gone := maps.Clone(f.files)
+	var grown []*growth
+	defer func() {
+		for _, g := range grown {
+			g.close()
+		}
+	}()
 	for _, e := range entries {
 		cid, ok := functionFileCID(e.Name())
 		if !ok {
 			continue
 		}
-		info, err := e.Info()
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
+		delete(gone, cid)
+		g, err := f.open(cid)
 		if err != nil {
 			return fmt.Errorf("instancelog: %w", err)
 		}
-		delete(gone, cid)
-		if err := f.grow(cid, info.Size()); err != nil {
-			return err
+		if g != nil {
+			grown = append(grown, g)
 		}
 	}
-	for cid := range gone {
-		if err := f.flushOne(cid); err != nil {
+	for _, cid := range slices.Sorted(maps.Keys(gone)) {
+		if err := f.flushOne(gone[cid]); err != nil {
 			return err
 		}
 		delete(f.files, cid)
 	}
+	keep := -1
+	if !f.stepped {
+		keep = f.opts.Tail
+	}
 	f.stepped = true
-	return nil
+	return f.merge(grown, keep)
 }
 
-// grow prints what is new in a log of the given size.
-func (f *follower) grow(cid invoke.CID, size int64) error {
-	file, known := f.files[cid]
-	if known && size == file.offset {
-		return nil
-	}
+// open is what is new in a log; nil if nothing is.
+func (f *follower) open(cid invoke.CID) (*growth, error) {
 	log, err := os.Open(filepath.Join(f.dir, FunctionFile(cid)))
 	if errors.Is(err, fs.ErrNotExist) {
 		// It was deleted just now; the next step finds it gone.
-		return nil
+		return nil, nil
 	}
 	if err != nil {
-		return fmt.Errorf("instancelog: %w", err)
+		return nil, err
 	}
-	defer log.Close()
+	info, err := log.Stat()
+	if err != nil {
+		return nil, errors.Join(err, log.Close())
+	}
+	file, known := f.files[cid]
+	size := info.Size()
 	switch {
 	case !known:
-		file = &followed{}
+		file = &followed{cid: cid}
 		f.files[cid] = file
-		if !f.stepped && f.tail >= 0 {
-			if file.offset, err = tailOffset(log, size, f.tail, f.buffer); err != nil {
-				return fmt.Errorf("instancelog: %w", err)
-			}
-		}
-	case size < file.offset:
+	case size == file.size:
+		return nil, log.Close()
+	case size < file.size:
 		// Another file took its place.
-		*file = followed{}
+		*file = followed{cid: cid}
 	}
-	return f.copyLines(cid, file, io.NewSectionReader(log, file.offset, size-file.offset))
+	times, err := readTimeline(filepath.Join(f.dir, TimesFile(cid)))
+	if err != nil {
+		return nil, errors.Join(err, log.Close())
+	}
+	if !known && !f.stepped {
+		if file.offset, err = f.begin(log, size, times, info.ModTime()); err != nil {
+			return nil, errors.Join(err, log.Close())
+		}
+	}
+	latest := info.ModTime()
+	if f.stepped {
+		latest = f.now()
+	}
+	return newGrowth(file, log, size, times, latest), nil
 }
 
-func (f *follower) copyLines(cid invoke.CID, file *followed, from io.Reader) error {
-	for {
-		n, err := from.Read(f.buffer)
-		file.offset += int64(n)
-		file.partial = append(file.partial, f.buffer[:n]...)
-		if printErr := f.printLines(cid, file); printErr != nil {
-			return printErr
+// begin is where the first line is that may be printed at all.
+func (f *follower) begin(log io.ReaderAt, size int64, times timeline, modified time.Time) (offset int64, err error) {
+	if !f.opts.Since.IsZero() {
+		offset = times.since(f.opts.Since)
+		if len(times) == 0 && modified.Before(f.opts.Since) {
+			offset = size
 		}
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
+	}
+	if f.opts.Tail >= 0 {
+		last, err := tailOffset(log, size, f.opts.Tail, f.buffer)
+		return max(offset, last), err
+	}
+	return offset, nil
+}
+
+// merge prints what is new in the order of time, but only the last lines if keep
+// is not negative.
+func (f *follower) merge(grown []*growth, keep int) error {
+	var last []string
+	var rest []*growth
+	for _, g := range grown {
+		more, err := g.next()
 		if err != nil {
 			return fmt.Errorf("instancelog: %w", err)
 		}
-	}
-}
-
-// printLines prints the complete lines of what was read, and what is too long
-// to wait for its end.
-func (f *follower) printLines(cid invoke.CID, file *followed) error {
-	rest := file.partial
-	for {
-		line, after, complete := bytes.Cut(rest, []byte("\n"))
-		if !complete {
-			break
+		if more {
+			rest = append(rest, g)
 		}
-		if err := f.print(cid, line); err != nil {
+	}
+	for len(rest) > 0 {
+		first := slices.MinFunc(rest, func(a, b *growth) int {
+			return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.file.cid, b.file.cid))
+		})
+		text := f.render(first.file.cid, first.at, first.line)
+		if keep < 0 {
+			if _, err := io.WriteString(f.w, text); err != nil {
+				return err
+			}
+		} else if last = append(last, text); len(last) > 2*keep {
+			last = append(last[:0], last[len(last)-keep:]...)
+		}
+		more, err := first.next()
+		if err != nil {
+			return fmt.Errorf("instancelog: %w", err)
+		}
+		if !more {
+			rest = slices.DeleteFunc(rest, func(g *growth) bool { return g == first })
+		}
+	}
+	for _, text := range last[max(0, len(last)-max(keep, 0)):] {
+		if _, err := io.WriteString(f.w, text); err != nil {
 			return err
 		}
-		rest = after
 	}
-	if len(rest) >= chunkBytes {
-		if err := f.print(cid, rest); err != nil {
-			return err
-		}
-		rest = nil
-	}
-	file.partial = append(file.partial[:0], rest...)
 	return nil
 }
 
-func (f *follower) print(cid invoke.CID, line []byte) error {
-	_, err := fmt.Fprintf(f.w, "%s | %s\n", cid, line)
-	return err
+// Time is how times are written before lines: in UTC, to the millisecond.
+const Time = "2006-01-02T15:04:05.000Z"
+
+func (f *follower) render(cid invoke.CID, at time.Time, line []byte) string {
+	text := fmt.Sprintf("%s | %s\n", cid, line)
+	if f.opts.Timestamps {
+		return at.UTC().Format(Time) + " " + text
+	}
+	return text
 }
 
 // flush prints the lines that have no end.
 func (f *follower) flush() error {
 	for _, cid := range slices.Sorted(maps.Keys(f.files)) {
-		if err := f.flushOne(cid); err != nil {
+		if err := f.flushOne(f.files[cid]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (f *follower) flushOne(cid invoke.CID) error {
-	file := f.files[cid]
+func (f *follower) flushOne(file *followed) error {
 	if len(file.partial) == 0 {
 		return nil
 	}
 	line := file.partial
-	file.partial = nil
-	return f.print(cid, line)
+	file.offset, file.partial = file.size, nil
+	_, err := io.WriteString(f.w, f.render(file.cid, file.written, line))
+	return err
 }
 
 // tailOffset is where the last n lines of a log of the given size begin. A

@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
@@ -71,7 +73,7 @@ func (d *folder) want(lines ...string) {
 func newFolder(t *testing.T) *folder { return &folder{t: t, dataDir: t.TempDir()} }
 
 func (d *folder) follower(tail int) *follower {
-	return newFollower(&d.printed, Dir(d.dataDir, key), tail)
+	return newFollower(&d.printed, Dir(d.dataDir, key), Options{Tail: tail})
 }
 
 func mustStep(t *testing.T, f *follower) {
@@ -232,6 +234,65 @@ func TestFollowEndsWhenItsWriterFails(t *testing.T) {
 	}
 }
 
+// times says when a log had grown to its lines' ends: pairs of an offset and a second.
+func (d *folder) times(cid invoke.CID, pairs ...int64) {
+	d.t.Helper()
+	log := &recorded{}
+	for i := 0; i < len(pairs); i += 2 {
+		if err := log.stamp(d.path(TimesFile(cid)), stamp{pairs[i], second(pairs[i+1])}); err != nil {
+			d.t.Fatal(err)
+		}
+	}
+}
+
+func second(n int64) time.Time { return time.Date(2026, 3, 1, 12, 0, int(n), 0, time.UTC) }
+
+func TestA12LinesOfAllInstancesAreInTheOrderOfTheirTimes(t *testing.T) {
+	d := newFolder(t)
+	d.write("c-1.log", "one\nfour\nfive\n")
+	d.times("c-1", 4, 1, 9, 4, 14, 5)
+	d.write("c-2.log", "two\nthree\nsix\n")
+	d.times("c-2", 10, 2, 14, 6)
+	stamped := func(second int, line string) string {
+		return fmt.Sprintf("2026-03-01T12:00:%02d.000Z %s", second, line)
+	}
+	all := []string{stamped(1, "c-1 | one"), stamped(2, "c-2 | two"), stamped(2, "c-2 | three"), stamped(4, "c-1 | four"), stamped(5, "c-1 | five"), stamped(6, "c-2 | six")}
+	for name, c := range map[string]struct {
+		opts Options
+		want []string
+	}{
+		"all":                        {Options{Tail: -1}, all},
+		"the last of all together":   {Options{Tail: 2}, all[4:]},
+		"since a time":               {Options{Tail: -1, Since: second(4)}, all[3:]},
+		"since a time, but the last": {Options{Tail: 1, Since: second(4)}, all[5:]},
+		"since after everything":     {Options{Tail: -1, Since: second(7)}, nil},
+		"more than there are":        {Options{Tail: 7}, all},
+		"followed, since a time":     {Options{Tail: -1, Since: second(5), Follow: true}, all[4:]},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.opts.Timestamps = true
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			if err := Follow(ctx, &d.printed, d.dataDir, key, c.opts); err != nil {
+				t.Fatal(err)
+			}
+			d.want(c.want...)
+		})
+	}
+}
+
+func TestALineThatIsTooNewForATimeComesLast(t *testing.T) {
+	d := newFolder(t)
+	d.write("c-1.log", "one\njust now\n")
+	d.times("c-1", 4, 1)
+	d.write("c-2.log", "two\n")
+	d.times("c-2", 4, 2)
+	if err := Follow(t.Context(), &d.printed, d.dataDir, key, Options{Tail: -1}); err != nil {
+		t.Fatal(err)
+	}
+	d.want("c-1 | one", "c-2 | two", "c-1 | just now")
+}
+
 func TestFileCID(t *testing.T) {
 	for name, want := range map[string]invoke.CID{
 		FunctionFile("c-1"): "c-1",
@@ -239,6 +300,7 @@ func TestFileCID(t *testing.T) {
 		"notes.txt":         "",
 		".log":              "",
 		".agent.log":        "",
+		TimesFile("c-1"):    "",
 	} {
 		if got, ok := FileCID(name); got != want || ok != (want != "") {
 			t.Errorf("%s: %q, %t; want %q", name, got, ok, want)

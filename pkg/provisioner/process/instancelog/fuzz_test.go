@@ -24,7 +24,7 @@ func FuzzFollow(f *testing.F) {
 			}
 		}
 		var out bytes.Buffer
-		follower := newFollower(&out, dir, tail)
+		follower := newFollower(&out, dir, Options{Tail: tail})
 		write(first)
 		if err := follower.step(); err != nil {
 			t.Fatal(err)

@@ -10,11 +10,13 @@ import (
 const (
 	functionSuffix = ".log"
 	agentSuffix    = ".agent.log"
+	timesSuffix    = ".times"
+	logsFolder     = "logs"
 )
 
 // Dir is the folder of a function's logs below the runtime's data folder.
 func Dir(dataDir string, key invoke.FunctionKey) string {
-	return filepath.Join(dataDir, "logs", key.Namespace, key.Name)
+	return filepath.Join(dataDir, logsFolder, key.Namespace, key.Name)
 }
 
 // FunctionFile is the name of the file that an instance's function writes.
@@ -22,6 +24,9 @@ func FunctionFile(cid invoke.CID) string { return string(cid) + functionSuffix }
 
 // AgentFile is the name of the file that an instance's agent writes.
 func AgentFile(cid invoke.CID) string { return string(cid) + agentSuffix }
+
+// TimesFile is the name of the file that says when an instance's function wrote its lines.
+func TimesFile(cid invoke.CID) string { return string(cid) + timesSuffix }
 
 // FileCID says whose instance's log a file is; ok is false for other files.
 func FileCID(name string) (cid invoke.CID, ok bool) {

@@ -1,10 +1,13 @@
 // A client of the AWS Lambda Runtime API.
+import { randomUUID } from 'node:crypto';
 import http from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 const base = '/2018-06-01/runtime/';
 // How long to wait for the Runtime API to listen: shim and agent start together.
 const connectMs = 10_000;
+// By this the agent knows this process from whoever else the handler asks for URLs.
+const self = { 'Windlass-Client': randomUUID() };
 const here = new URL('.', import.meta.url).href;
 
 // The calls that run now. Each is told to fail when something fails that
@@ -256,7 +259,7 @@ class Client {
 
   #once(method, path, body, headers, waits) {
     return new Promise((resolve, reject) => {
-      const options = { agent: this.agent, host: this.host, port: this.port, method, path, headers };
+      const options = { agent: this.agent, host: this.host, port: this.port, method, path, headers: { ...headers, ...self } };
       const request = http.request(options, (answer) => {
         idle.delete(request);
         const parts = [];

@@ -16,6 +16,8 @@ from windlass_load import Failure
 BASE = "/2018-06-01/runtime/"
 # How long to wait for the Runtime API to listen: shim and agent start together.
 CONNECT_SECONDS = 10
+# By this the agent knows this process from whoever else the handler asks for URLs.
+SELF = {"Windlass-Client": os.urandom(16).hex()}
 # What a connection fails with.
 LOST = (OSError, http.client.HTTPException)
 
@@ -70,7 +72,7 @@ class Client:
         """Sends one request; the answer is still to be read."""
         if self.connection.sock is None:
             self._connect()
-        self.connection.request(method, path, body, headers)
+        self.connection.request(method, path, body, {**headers, **SELF})
 
     def wait(self, path, stop):
         """Asks for what takes a while, and returns the answer; None if stop comes first.

@@ -1,0 +1,73 @@
+package webguard
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Guard knows whose pages may ask. The zero Guard lets only the server's own ask.
+type Guard struct {
+	// Origins are those of others whose pages may ask, such as http://localhost:3000. By
+	// their hosts the server may be asked too, as through a tunnel.
+	Origins []string
+}
+
+// Validate names the first origin that is none.
+func (g Guard) Validate() error {
+	for _, origin := range g.Origins {
+		u, err := url.Parse(origin)
+		if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") || u.Scheme+"://"+u.Host != origin {
+			return fmt.Errorf("%q is not an origin: write scheme and host, for example http://localhost:3000", origin)
+		}
+	}
+	return nil
+}
+
+// Refuses tells why a request is not answered; empty if it is.
+//
+// A name that leads to this machine, and is none of its own, is one of somebody who wants
+// his page to read the answers. Everything else that a browser sends says itself on whose
+// behalf it is.
+func (g Guard) Refuses(r *http.Request) string {
+	if !NamesThisMachine(r.Host) && !g.allowsHost(r.Host) {
+		return fmt.Sprintf("the request is for the host %q, and only localhost and loopback addresses are answered", r.Host)
+	}
+	origin := r.Header.Get("Origin")
+	switch {
+	case slices.Contains(g.Origins, origin):
+		return ""
+	case origin != "" && !isOf(origin, r.Host):
+		return fmt.Sprintf("the request is from a page of %q", origin)
+	}
+	if site := r.Header.Get("Sec-Fetch-Site"); site != "" && site != "same-origin" && site != "none" {
+		return fmt.Sprintf("the request is from a page of another site (Sec-Fetch-Site: %s)", site)
+	}
+	return ""
+}
+
+// isOf tells whether an origin is that of a host.
+func isOf(origin, host string) bool {
+	u, err := url.Parse(origin)
+	return err == nil && u.Host != "" && strings.EqualFold(u.Host, host)
+}
+
+func (g Guard) allowsHost(host string) bool {
+	return slices.ContainsFunc(g.Origins, func(origin string) bool { return isOf(origin, host) })
+}
+
+// NamesThisMachine says whether a Host header names the machine itself, as only its own
+// users can name it.
+func NamesThisMachine(host string) bool {
+	name, port, err := net.SplitHostPort(host)
+	if err != nil {
+		name = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
+	} else if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+		return false
+	}
+	return strings.EqualFold(name, "localhost") || net.ParseIP(name).IsLoopback()
+}

@@ -1,0 +1,43 @@
+package kube
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	toolscache "k8s.io/client-go/tools/cache"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+)
+
+// lastApplied is the annotation in which kubectl apply repeats a whole Function.
+const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
+
+// Transform is for the informers of a Source with this Config. It leaves out what their
+// program does not ask for, and what the authors of Functions can make long.
+func (c Config) Transform() toolscache.TransformFunc {
+	if c.Code {
+		return slim
+	}
+	return slimWithoutCode
+}
+
+func slim(object any) (any, error) {
+	if o, ok := object.(metav1.Object); ok {
+		o.SetManagedFields(nil)
+		delete(o.GetAnnotations(), lastApplied)
+	}
+	return object, nil
+}
+
+// slimWithoutCode keeps a digest of inline code, so that a change of it is one still,
+// and the Function is as valid as it was.
+func slimWithoutCode(object any) (any, error) {
+	if fn, ok := object.(*v1alpha1.Function); ok && fn.Spec.Code != nil {
+		if code := fn.Spec.Code; code.Inline != "" && len(code.Inline) <= v1alpha1.MaxInlineCode {
+			sum := sha256.Sum256([]byte(code.Inline))
+			code.Inline = hex.EncodeToString(sum[:])
+		}
+	}
+	return slim(object)
+}

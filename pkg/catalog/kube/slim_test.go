@@ -1,0 +1,52 @@
+package kube
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+)
+
+// slimmed is a Function with that code as an informer with the transform has it.
+func slimmed(t *testing.T, config Config, code string) *v1alpha1.Function {
+	t.Helper()
+	fn := function(1, func(fn *v1alpha1.Function) {
+		fn.Spec.Code.Inline = code
+		fn.Annotations = map[string]string{lastApplied: code, "team": "a"}
+	})
+	got, err := config.Transform()(fn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got.(*v1alpha1.Function)
+}
+
+func TestS17AGatewayKeepsNoCode(t *testing.T) {
+	code := strings.Repeat("x", v1alpha1.MaxInlineCode)
+	fn := slimmed(t, Config{}, code)
+	if n := len(fn.Spec.Code.Inline); n == 0 || n > 100 {
+		t.Errorf("%d bytes of code are kept, want a digest", n)
+	}
+	if fn.Annotations[lastApplied] != "" || fn.Annotations["team"] != "a" {
+		t.Errorf("annotations %v", fn.Annotations)
+	}
+	if other := slimmed(t, Config{}, code[1:]); other.Spec.Code.Inline == fn.Spec.Code.Inline {
+		t.Error("a change of the code is none for a gateway")
+	}
+	s := newSource()
+	s.functionChanged(fn)
+	if served(s) == nil {
+		t.Error("a function without its code is not served")
+	}
+	// What is not valid stays so.
+	if long := slimmed(t, Config{}, code+"x"); len(long.Spec.Code.Inline) != len(code)+1 {
+		t.Error("code that is too long looks as if it were not")
+	}
+}
+
+func TestS17ASchedulerKeepsTheCodeOnce(t *testing.T) {
+	fn := slimmed(t, Config{Code: true}, "def handle")
+	if fn.Spec.Code.Inline != "def handle" || fn.Annotations[lastApplied] != "" || fn.Annotations["team"] != "a" {
+		t.Errorf("code %q, annotations %v", fn.Spec.Code.Inline, fn.Annotations)
+	}
+}

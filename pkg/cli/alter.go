@@ -1,0 +1,133 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+)
+
+// alter changes fields of the function that an argument names, and says which.
+func (a *app) alter(ctx context.Context, name string, edit func(*v1alpha1.Function) error) error {
+	key, err := a.key(name)
+	if err != nil {
+		return err
+	}
+	t, err := a.target(ctx)
+	if err != nil {
+		return err
+	}
+	a.tellContext(t)
+	key = t.key(key)
+	applied, err := t.Change(ctx, key, edit, false)
+	if err != nil {
+		return a.explain(ctx, t, key, err)
+	}
+	fmt.Fprintf(a.Out, "function %s %s\n", key, applied.Result)
+	printChanges(a.Out, changesOf(applied), false)
+	return nil
+}
+
+func (a *app) scaleCommand() *cobra.Command {
+	var least int32
+	var most string
+	cmd := &cobra.Command{
+		Use:   "scale NAME [--min N] [--max N|none]",
+		Short: "Change how many instances a function may have",
+		Long: `Change the fewest and the most instances that a function has. Between them,
+instances come and go with its calls. All else stays as it is.`,
+		Example: `  windlass scale hello --min 2
+  windlass scale hello --min 0 --max none`,
+		Args:              oneName,
+		ValidArgsFunction: a.completeNames,
+		RunE: run(func(cmd *cobra.Command, args []string) error {
+			given := cmd.Flags().Changed
+			if !given("min") && !given("max") {
+				return usagef("--min and --max are missing; write one of them, or both")
+			}
+			bound, err := parseMost(most)
+			if err != nil {
+				return err
+			}
+			return a.alter(cmd.Context(), args[0], func(fn *v1alpha1.Function) error {
+				if given("min") {
+					fn.Spec.Scaling.Min = least
+				}
+				if given("max") {
+					fn.Spec.Scaling.Max = bound
+				}
+				return nil
+			})
+		}),
+	}
+	cmd.Flags().Int32Var(&least, "min", 0, "`number` of instances that are kept when nothing is called")
+	cmd.Flags().StringVar(&most, "max", "none", "`number` of instances that exist at most, or none for as many as fit")
+	return cmd
+}
+
+// parseMost reads --max of scale; nil is none.
+func parseMost(text string) (*int32, error) {
+	if text == "none" {
+		return nil, nil
+	}
+	n, err := strconv.ParseInt(text, 10, 32)
+	if err != nil || n < 1 {
+		return nil, usagef("--max %q is neither a number of 1 or more nor none; write for example --max 3", text)
+	}
+	most := int32(n)
+	return &most, nil
+}
+
+func (a *app) setCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "set env NAME ...",
+		Short: "Change environment variables of a function",
+		Args:  noArgs,
+		RunE: run(func(*cobra.Command, []string) error {
+			return usagef("what is to be set? write windlass set env NAME KEY=VALUE")
+		}),
+	}
+	cmd.AddCommand(a.setEnvCommand())
+	return cmd
+}
+
+func (a *app) setEnvCommand() *cobra.Command {
+	var files []string
+	cmd := &cobra.Command{
+		Use:   "env NAME (KEY=VALUE | KEY- ...) [--env-file FILE]",
+		Short: "Change environment variables of a function",
+		Long: `Set environment variables of a function, with KEY=VALUE, and remove others, with
+KEY-. New instances replace the old ones. All else stays as it is.`,
+		Example: `  windlass set env hello GREETING=ahoy DEBUG-
+  windlass set env hello --env-file .env`,
+		ValidArgsFunction: a.completeNames,
+		RunE: run(func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return oneName(nil, args)
+			}
+			env, err := readEnvFiles("--env-file", files)
+			if err != nil {
+				return err
+			}
+			if len(args) == 1 && len(files) == 0 {
+				return usagef("nothing to set: write KEY=VALUE, KEY- to remove one, or --env-file")
+			}
+			for _, arg := range args[1:] {
+				v, err := parseEnvChange(arg)
+				if err != nil {
+					return err
+				}
+				env = append(env, v)
+			}
+			return a.alter(cmd.Context(), args[0], func(fn *v1alpha1.Function) error {
+				fn.Spec.Env = changeEnv(fn.Spec.Env, env)
+				return nil
+			})
+		}),
+	}
+	cmd.Flags().StringArrayVar(&files, "env-file", nil, envFileUsage)
+	return cmd
+}

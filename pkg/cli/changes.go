@@ -1,0 +1,189 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/catalog/file"
+	"github.com/windlass-dev/windlass/pkg/control"
+)
+
+// change is a field of a function that is not what it was.
+type change struct {
+	// field is where it is, such as scaling.max or env A.
+	field string
+	// before and after are its values, in one or more lines, and empty where there
+	// is no such field.
+	before, after string
+	// hidden says that the values may be nobody's business.
+	hidden bool
+}
+
+// longValue is the longest value, in bytes, that a line shows.
+const longValue = 80
+
+// changesOf is what applying a function has changed of one that was there.
+func changesOf(applied control.Applied) []change {
+	if applied.Before == nil || applied.Function == nil {
+		return nil
+	}
+	return changes(applied.Before, applied.Function)
+}
+
+// changes are the fields in which two functions differ, in the order of their names.
+func changes(before, after *v1alpha1.Function) []change {
+	was, is := fieldsOf(before), fieldsOf(after)
+	fields := maps.Clone(was)
+	maps.Copy(fields, is)
+	var list []change
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		if was[name] != is[name] {
+			list = append(list, change{name, was[name], is[name], strings.HasPrefix(name, "env ")})
+		}
+	}
+	if stamp := before.Annotations[v1alpha1.AnnotationCodeStamp]; stamp != "" && stamp != after.Annotations[v1alpha1.AnnotationCodeStamp] {
+		list = append(list, change{field: "code", before: "as it was", after: "edited"})
+	}
+	return list
+}
+
+// fieldsOf are a function's fields that its author writes, by their names.
+func fieldsOf(fn *v1alpha1.Function) map[string]string {
+	fn = fn.DeepCopy()
+	v1alpha1.Default(fn)
+	maps.DeleteFunc(fn.Annotations, func(name, _ string) bool {
+		return name == v1alpha1.AnnotationCodeStamp || name == v1alpha1.AnnotationStartUntil
+	})
+	fields := map[string]string{}
+	text, err := json.Marshal(fn.Spec)
+	var spec map[string]any
+	if err != nil || json.Unmarshal(text, &spec) != nil {
+		return fields // which no function that was read is
+	}
+	flatten(fields, "", spec)
+	for _, l := range []struct {
+		kind   string
+		values map[string]string
+	}{{"label ", fn.Labels}, {"annotation ", fn.Annotations}} {
+		for name, value := range l.values {
+			fields[l.kind+name] = orQuotes(value)
+		}
+	}
+	return fields
+}
+
+// flatten puts the leaves of a value into fields. Items of a list that have names are
+// told apart by these.
+func flatten(fields map[string]string, at string, value any) {
+	switch v := value.(type) {
+	case map[string]any:
+		for name, below := range v {
+			flatten(fields, strings.TrimPrefix(at+"."+name, "."), below)
+		}
+		return
+	case []any:
+		if named, ok := byName(v); ok {
+			for name, item := range named {
+				fields[at+" "+name] = item
+			}
+			return
+		}
+	case string:
+		fields[at] = orQuotes(v)
+		return
+	}
+	text, _ := json.Marshal(value)
+	fields[at] = string(text)
+}
+
+// byName are the items of a list that all have names, without these.
+func byName(list []any) (map[string]string, bool) {
+	named := map[string]string{}
+	for _, item := range list {
+		fields, _ := item.(map[string]any)
+		name, ok := fields["name"].(string)
+		if !ok {
+			return nil, false
+		}
+		delete(fields, "name")
+		text, _ := json.Marshal(fields)
+		if value, ok := fields["value"].(string); ok && len(fields) == 1 {
+			text = []byte(orQuotes(value))
+		}
+		named[name] = string(text)
+	}
+	return named, true
+}
+
+// orQuotes makes an empty value one that is there.
+func orQuotes(value string) string {
+	if value == "" {
+		return `""`
+	}
+	return value
+}
+
+// printChanges has a line for each change. Without all, values that may be secret or
+// are long are left out.
+func printChanges(w io.Writer, list []change, all bool) {
+	for _, c := range list {
+		switch {
+		case all && (strings.Contains(c.before, "\n") || strings.Contains(c.after, "\n")):
+			fmt.Fprintf(w, "  ~ %s\n", c.field)
+			printLines(w, c.before, c.after)
+		case c.before == "":
+			fmt.Fprintf(w, "  + %s%s\n", c.field, c.told(c.after, all))
+		case c.after == "":
+			fmt.Fprintf(w, "  - %s%s\n", c.field, c.told(c.before, all))
+		case c.told(c.before, all) == "" || c.told(c.after, all) == "":
+			fmt.Fprintf(w, "  ~ %s\n", c.field)
+		default:
+			fmt.Fprintf(w, "  ~ %s%s ->%s\n", c.field, c.told(c.before, all), c.told(c.after, all))
+		}
+	}
+}
+
+func (c change) told(value string, all bool) string {
+	if !all && (c.hidden || len(value) > longValue || strings.Contains(value, "\n")) {
+		return ""
+	}
+	return " " + value
+}
+
+// printLines prints what is between the lines that both texts begin and end with.
+func printLines(w io.Writer, before, after string) {
+	was, is := strings.Split(before, "\n"), strings.Split(after, "\n")
+	for len(was) > 0 && len(is) > 0 && was[0] == is[0] {
+		was, is = was[1:], is[1:]
+	}
+	for len(was) > 0 && len(is) > 0 && was[len(was)-1] == is[len(is)-1] {
+		was, is = was[:len(was)-1], is[:len(is)-1]
+	}
+	for _, line := range was {
+		fmt.Fprintf(w, "    - %s\n", line)
+	}
+	for _, line := range is {
+		fmt.Fprintf(w, "    + %s\n", line)
+	}
+}
+
+// printPreview says what would become of a function. It returns whether anything would.
+func (a *app) printPreview(preview control.Applied, all bool) bool {
+	key := preview.Function.Key()
+	switch preview.Result {
+	case file.Created:
+		fmt.Fprintf(a.Out, "function %s would be created\n", key)
+	case file.Configured:
+		fmt.Fprintf(a.Out, "function %s would be changed\n", key)
+		printChanges(a.Out, changesOf(preview), all)
+	default:
+		fmt.Fprintf(a.Out, "function %s is so already\n", key)
+		return false
+	}
+	return true
+}

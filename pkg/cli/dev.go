@@ -1,0 +1,162 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"github.com/windlass-dev/windlass/pkg/control"
+	"github.com/windlass-dev/windlass/pkg/gateway"
+	"github.com/windlass-dev/windlass/pkg/tracing"
+)
+
+func (a *app) devCommand() *cobra.Command {
+	flags := upFlags{maxBody: "64Mi", decider: "horizon", logLevel: "info", logFormat: "console", logCalls: string(gateway.LogAll), tracing: tracing.DefaultConfig()}
+	cmd := &cobra.Command{
+		Use:   "dev [-f FILE|FOLDER ...]",
+		Short: "Deploy functions, and again whenever their files change",
+		Long: `Deploy the functions of manifests, and again whenever these or the files of their
+code change, and print what the functions print, until Ctrl-C.
+
+If no Windlass runs with the data folder, dev runs one of its own as "up" does,
+and prints calls too. With --context, or if one runs, it uses that.`,
+		Example: `  windlass init hello && windlass dev -f hello
+  windlass dev --context staging -f hello`,
+		Args: noArgs,
+		RunE: run(func(cmd *cobra.Command, _ []string) error {
+			if len(flags.files) == 0 {
+				flags.files = []string{"."}
+			}
+			if slices.Contains(flags.files, "-") {
+				return usagef("-f - cannot be watched; name a file or a folder")
+			}
+			return a.interruptible(cmd.Context(), func(ctx context.Context) error { return a.dev(ctx, flags) })
+		}),
+	}
+	cmd.Flags().StringVar(&flags.listen, "listen", "127.0.0.1:8080", "`address` of the gateway, if dev runs one")
+	cmd.Flags().StringVar(&flags.opsListen, "ops-listen", "127.0.0.1:8081", "`address` of the status page, health checks and metrics, if dev runs them")
+	cmd.Flags().StringArrayVarP(&flags.files, "filename", "f", nil, "`file` or folder with manifests to deploy and watch (default: this folder); repeatable")
+	cmd.Flags().StringVar(&flags.agent, "agent", "", "`path` of the agent's program (default: podagent beside this program)")
+	return cmd
+}
+
+// dev deploys functions until ctx ends: to the Windlass that was named or runs, or else
+// to one of its own.
+func (a *app) dev(ctx context.Context, flags upFlags) error {
+	if a.flags.context != "" || a.flags.kubeconfig != "" {
+		t, err := a.target(ctx)
+		if err != nil {
+			return err
+		}
+		return a.devWith(ctx, t, flags.files)
+	}
+	dataDir, err := a.resolveDataDir()
+	if err != nil {
+		return err
+	}
+	var absent *control.NotRunningError
+	switch err := control.NewClient(dataDir).Probe(ctx); {
+	case err == nil:
+		return a.devWith(ctx, a.local(dataDir), flags.files)
+	case !errors.As(err, &absent):
+		return err
+	}
+	return a.devAlone(ctx, flags)
+}
+
+// devAlone runs a Windlass, whose console has all that there is to see.
+func (a *app) devAlone(ctx context.Context, flags upFlags) error {
+	config, err := a.upConfig(flags)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var watching sync.WaitGroup
+	defer watching.Wait()
+	defer cancel()
+	ready := config.Ready
+	config.Ready = func(info control.Info, applied []control.Applied) {
+		ready(info, applied)
+		watching.Go(func() { a.deployOnChange(ctx, a.local(config.DataDir), flags.files, nil) })
+	}
+	return a.programs.Up(ctx, config)
+}
+
+// devWith uses a Windlass that runs, and follows the logs of the functions.
+func (a *app) devWith(ctx context.Context, t *target, files []string) error {
+	manifests, err := readManifests(files, nil)
+	if err != nil {
+		return err
+	}
+	if err := a.enforceNamespace(manifests); err != nil {
+		return err
+	}
+	if err := a.deploy(ctx, t, manifests, deployFlags{}); err != nil {
+		return err
+	}
+	var following sync.WaitGroup
+	defer following.Wait()
+	followed := make(map[string]bool)
+	follow := func(manifests []manifest) {
+		for _, m := range manifests {
+			key, err := parseKey(m.function.Name, m.function.Namespace)
+			if err != nil || followed[t.key(key).String()] {
+				continue
+			}
+			key = t.key(key)
+			followed[key.String()] = true
+			following.Go(func() {
+				if err := t.Log(ctx, logRequest{key: key, follow: true, out: &prefixed{to: a.Out, prefix: a.short(key) + " "}, notes: a.Err}); err != nil && ctx.Err() == nil {
+					fmt.Fprintf(a.Err, "cannot follow the log of function %s: %s\n", key, a.retell(err.Error()))
+				}
+			})
+		}
+	}
+	follow(manifests)
+	a.deployOnChange(ctx, t, files, follow)
+	return nil
+}
+
+// deployOnChange deploys again when files change, until ctx ends. What is wrong with them
+// is said, and waits for the next change.
+func (a *app) deployOnChange(ctx context.Context, t *target, files []string, deployed func([]manifest)) {
+	tell := func(err error) {
+		if err != nil && ctx.Err() == nil {
+			fmt.Fprintf(a.Err, "%s %s\n", a.paint(a.Err, red, "not deployed:"), a.retell(err.Error()))
+		}
+	}
+	tell(watchFiles(ctx, func() []string { return watched(files) }, func() {
+		manifests, err := readManifests(files, nil)
+		if err == nil {
+			err = a.enforceNamespace(manifests)
+		}
+		if err == nil {
+			err = a.deploy(ctx, t, manifests, deployFlags{})
+		}
+		if tell(err); err == nil && deployed != nil {
+			deployed(manifests)
+		}
+	}))
+}
+
+// watched are the files and folders whose changes matter: the manifests and the code that
+// they name.
+func watched(files []string) []string {
+	paths := slices.Clone(files)
+	manifests, err := readManifests(files, nil)
+	if err != nil {
+		// What can be read is watched until it is mended.
+		return paths
+	}
+	for _, m := range manifests {
+		if code := m.function.Spec.Code; code != nil && code.Path != "" && filepath.IsAbs(code.Path) {
+			paths = append(paths, code.Path)
+		}
+	}
+	return paths
+}

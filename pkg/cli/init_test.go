@@ -1,0 +1,50 @@
+package cli
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestInitMakesFunctionsThatAreValid(t *testing.T) {
+	for _, kind := range kinds {
+		t.Run(kind, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "My First_Function")
+			quiet(t).run(t, "init", "--runtime", kind, dir).expect(t, exitOK, "out", "created "+filepath.Join(dir, "function.yaml"),
+				"windlass deploy -f "+filepath.Join(dir, "function.yaml"), "windlass invoke my-first-function -f ")
+			manifests, err := readManifests([]string{dir}, nil)
+			if err != nil || len(manifests) != 1 || manifests[0].function.Name != "my-first-function" {
+				t.Fatalf("%v: %+v", err, manifests)
+			}
+			if err := checkLocal(manifests); err != nil {
+				t.Error(err)
+			}
+			event, err := os.ReadFile(filepath.Join(dir, "event.json"))
+			if err != nil || !json.Valid(event) {
+				t.Errorf("the event is %q, %v", event, err)
+			}
+			readme, err := os.ReadFile(filepath.Join(dir, "README.md"))
+			if err != nil || !strings.HasPrefix(string(readme), "# my-first-function\n") {
+				t.Errorf("the README is %q, %v", readme, err)
+			}
+		})
+	}
+}
+
+func TestInitChangesNothingThatIsThere(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "handler.py")
+	if err := os.WriteFile(path, []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	quiet(t).run(t, "init", "--name", "x", dir).expect(t, exitUsage, "err", path+" is there already")
+	left, err := os.ReadDir(dir)
+	if text, readErr := os.ReadFile(path); err != nil || readErr != nil || len(left) != 1 || string(text) != "mine" {
+		t.Errorf("the folder has %v, and the file %q", left, text)
+	}
+	quiet(t).run(t, "init", "--runtime", "cobol", dir).expect(t, exitUsage, "err", `--runtime "cobol" is not known; write python3, nodejs, command`)
+	quiet(t).run(t, "init", "--name", "X", filepath.Join(dir, "y")).expect(t, exitUsage, "err", `"X" is not a name of a function`)
+	quiet(t).run(t, "init").expect(t, exitUsage, "err", "write the one FOLDER")
+}

@@ -1,0 +1,54 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/windlass-dev/windlass/pkg/provisioner/process/secretfile"
+)
+
+// clusterless refuses flags that mean something on this machine only.
+func (t *target) clusterless(flag string, given bool) error {
+	if !given || !t.inCluster() {
+		return nil
+	}
+	return usagef("--%s is for a Windlass on this machine, and this is a cluster; make a Secret there, for example with kubectl create secret generic NAME --from-env-file=FILE", flag)
+}
+
+// readSecrets reads the values of flags NAME=FILE, by name.
+func readSecrets(flags []string) (map[string]map[string]string, error) {
+	secrets := map[string]map[string]string{}
+	for _, flag := range flags {
+		name, path, ok := strings.Cut(flag, "=")
+		if !ok || name == "" || path == "" {
+			return nil, usagef("--secret %q is not NAME=FILE; write for example --secret db=db.env", flag)
+		}
+		variables, err := readEnvFiles("--secret", []string{path})
+		if err != nil {
+			return nil, err
+		}
+		values := map[string]string{}
+		for _, v := range variables {
+			values[v.name] = v.value
+		}
+		secrets[name] = values
+	}
+	return secrets, nil
+}
+
+// keepSecrets gives secrets to the namespaces of the functions.
+func (a *app) keepSecrets(t *target, secrets map[string]map[string]string, manifests []manifest) error {
+	dataDir, err := a.resolveDataDir()
+	if err != nil {
+		return err
+	}
+	for _, m := range manifests {
+		for name, values := range secrets {
+			if err := secretfile.Write(dataDir, cmp.Or(m.function.Namespace, t.namespace), name, values); err != nil {
+				return inputError(fmt.Errorf("cannot keep the secret %s: %w", name, err))
+			}
+		}
+	}
+	return nil
+}

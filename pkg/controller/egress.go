@@ -1,0 +1,126 @@
+package controller
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+)
+
+// EgressMode says where instances may connect to.
+type EgressMode string
+
+// The modes of egress. Whatever the mode, instances reach DNS and the gateways and
+// schedulers of Windlass.
+const (
+	// EgressOpen lets instances connect to everything but Egress.Except.
+	EgressOpen EgressMode = "open"
+	// EgressInternet lets them connect to public addresses but Egress.Except.
+	EgressInternet EgressMode = "internet"
+	// EgressNone lets them connect to nothing else.
+	EgressNone EgressMode = "none"
+)
+
+// Egress is what the NetworkPolicy of functions says of connections that they open.
+type Egress struct {
+	// Mode is one of the three; empty means EgressOpen.
+	Mode EgressMode
+	// Except are networks, as CIDRs, to which instances may not connect.
+	Except []string
+}
+
+// Validate names what is wrong.
+func (e Egress) Validate() error {
+	switch e.Mode {
+	case "", EgressOpen, EgressInternet, EgressNone:
+	default:
+		return fmt.Errorf("the egress of functions %q is none of open, internet and none", e.Mode)
+	}
+	for _, cidr := range e.Except {
+		if _, err := netip.ParsePrefix(cidr); err != nil {
+			return fmt.Errorf("the egress of functions excepts %q, which is no network: write for example 169.254.0.0/16", cidr)
+		}
+	}
+	return nil
+}
+
+// notPublic are the networks that are not the internet: private ones (RFC 1918, 4193),
+// carriers' (RFC 6598), loopback and link-local ones, in which clouds have their
+// metadata.
+var notPublic = []string{
+	"10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.168.0.0/16",
+	"::1/128", "fc00::/7", "fe80::/10",
+}
+
+// policySpec lets nothing in, and out what e says. Windlass itself is in the
+// namespace home.
+func policySpec(home string, e Egress) networkingv1.NetworkPolicySpec {
+	spec := networkingv1.NetworkPolicySpec{
+		PodSelector: instances,
+		PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress},
+	}
+	if e.Mode != EgressInternet && e.Mode != EgressNone && len(e.Except) == 0 {
+		return spec
+	}
+	spec.PolicyTypes = append(spec.PolicyTypes, networkingv1.PolicyTypeEgress)
+	spec.Egress = []networkingv1.NetworkPolicyEgressRule{toDNS(), toWindlass(home)}
+	switch e.Mode {
+	case EgressNone:
+	case EgressInternet:
+		spec.Egress = append(spec.Egress, networkingv1.NetworkPolicyEgressRule{To: everywhereBut(slices.Concat(notPublic, e.Except))})
+	default:
+		// A block of addresses alone does not select pods in every implementation.
+		pods := networkingv1.NetworkPolicyPeer{NamespaceSelector: &metav1.LabelSelector{}}
+		spec.Egress = append(spec.Egress, networkingv1.NetworkPolicyEgressRule{To: append(everywhereBut(e.Except), pods)})
+	}
+	return spec
+}
+
+// toDNS names no pods: caches on the nodes have addresses of their own. Port 5353 is
+// that of OpenShift's pods.
+func toDNS() networkingv1.NetworkPolicyEgressRule {
+	var rule networkingv1.NetworkPolicyEgressRule
+	for _, number := range []int32{53, 5353} {
+		rule.Ports = append(rule.Ports, port(corev1.ProtocolUDP, number), port(corev1.ProtocolTCP, number))
+	}
+	return rule
+}
+
+// toWindlass lets agents pull, and functions call others.
+func toWindlass(home string) networkingv1.NetworkPolicyEgressRule {
+	return networkingv1.NetworkPolicyEgressRule{
+		Ports: []networkingv1.NetworkPolicyPort{port(corev1.ProtocolTCP, 9443), port(corev1.ProtocolTCP, 8080)},
+		To: []networkingv1.NetworkPolicyPeer{{
+			NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: home}},
+			PodSelector: &metav1.LabelSelector{
+				MatchLabels: map[string]string{"app.kubernetes.io/part-of": "windlass"},
+				MatchExpressions: []metav1.LabelSelectorRequirement{{
+					Key: v1alpha1.LabelComponent, Operator: metav1.LabelSelectorOpIn, Values: []string{"gateway", "scheduler"},
+				}},
+			},
+		}},
+	}
+}
+
+func port(protocol corev1.Protocol, number int32) networkingv1.NetworkPolicyPort {
+	return networkingv1.NetworkPolicyPort{Protocol: &protocol, Port: new(intstr.FromInt32(number))}
+}
+
+// everywhereBut are all addresses of both families but those of some networks.
+func everywhereBut(networks []string) []networkingv1.NetworkPolicyPeer {
+	v4, v6 := &networkingv1.IPBlock{CIDR: "0.0.0.0/0"}, &networkingv1.IPBlock{CIDR: "::/0"}
+	for _, network := range networks {
+		block := v6
+		if prefix, err := netip.ParsePrefix(network); err == nil && prefix.Addr().Is4() {
+			block = v4
+		}
+		block.Except = append(block.Except, network)
+	}
+	return []networkingv1.NetworkPolicyPeer{{IPBlock: v4}, {IPBlock: v6}}
+}

@@ -1,0 +1,106 @@
+package gateway_test
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	"github.com/windlass-dev/windlass/internal/serve"
+	"github.com/windlass-dev/windlass/pkg/gateway"
+)
+
+// serveCalls serves the gateway as programs do from now on.
+func (w *world) serveCalls() {
+	l := listen(w.T, "127.0.0.1:0")
+	w.url = "http://" + l.Addr().String()
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- serve.Calls(ctx, l, w.gateway, patience, prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
+	}()
+	w.Cleanup(func() {
+		cancel()
+		if err := receive(w.T, ended, "the end of the server"); err != nil {
+			w.Error(err)
+		}
+	})
+}
+
+// leavings are clients that leave behind a body, or a part of it, that was not read.
+var leavings = map[string]string{
+	"chunked":                    "POST /function/hello/ HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n",
+	"chunked, and whole":         "POST /function/hello/ HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nall!\r\n0\r\n\r\n",
+	"large":                      "POST /function/hello/ HTTP/1.1\r\nHost: h\r\nContent-Length: 100000\r\n\r\nhalf",
+	"large, and none of it sent": "POST /function/hello/ HTTP/1.1\r\nHost: h\r\nContent-Length: 100000\r\n\r\n",
+}
+
+func TestM1ACallWhoseClientLeftBeforeItsBodyWasReadNeverRuns(t *testing.T) {
+	for name, request := range leavings {
+		t.Run("found out while it waits: "+name, func(t *testing.T) {
+			w := newWorldWith(t, func(_ *gateway.Config, d *gateway.Deps) { d.Left = serve.ClientLeft })
+			w.serveCalls()
+			r := w.dial()
+			r.send(request)
+			ticket := w.scheduler.ticket()
+			r.conn.Close()
+			w.scheduler.withdrawn(ticket)
+			if got := w.claim(ticket).refused.GetReason(); got != wirev1.Refused_REASON_NOT_WAITING {
+				t.Errorf("claim of a call that nobody waits for: %v", got)
+			}
+		})
+		t.Run("found out by its claim: "+name, func(t *testing.T) {
+			var left atomic.Bool
+			w := newWorldWith(t, func(_ *gateway.Config, d *gateway.Deps) {
+				d.Left = func(*http.Request) bool { return left.Load() }
+			})
+			r := w.dial()
+			r.send(request)
+			ticket := w.scheduler.ticket()
+			left.Store(true)
+			if got := w.claim(ticket).refused.GetReason(); got != wirev1.Refused_REASON_NOT_WAITING {
+				t.Errorf("claim of a call that nobody waits for: %v", got)
+			}
+			until(t, "nothing is left of it", func() bool { return w.gateway.Entries() == 0 })
+		})
+	}
+}
+
+// Clients that stay are not taken for such that left.
+func TestM1AClientThatWaitsWithItsBodyIsServed(t *testing.T) {
+	w := newWorldWith(t, func(_ *gateway.Config, d *gateway.Deps) { d.Left = serve.ClientLeft })
+	w.serveCalls()
+	body := strings.Repeat("x", 300_000)
+	for _, r := range []io.Reader{strings.NewReader(body), chunked(strings.NewReader(body))} {
+		answers := w.call(w.request("POST", "/function/hello/", r))
+		i := w.take()
+		if u := i.read(bodyEnded); u.body.Len() != len(body) || u.aborted {
+			t.Errorf("%d bytes came", u.body.Len())
+		}
+		i.whole(200, "")
+		wrote(t, answers, 200, "yes")
+	}
+}
+
+// Who hangs up makes no room for more: what he began is still run.
+func TestM2ACallIsHeldAgainstItsNamespaceUntilItEnds(t *testing.T) {
+	w := newWorld(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	answers := w.call(w.get("/function/hello/").WithContext(ctx))
+	i := w.take()
+	cancel()
+	receive(t, answers, "the end of the call")
+	until(t, "the gateway has noticed", func() bool { return w.metric("windlass_gateway_invocations_total") == 1 })
+	if held := w.gateway.Held(); held != 1 {
+		t.Errorf("%d calls are held, want the one that runs", held)
+	}
+	i.whole(200, "")
+	i.ended()
+	until(t, "it is held no more", func() bool { return w.gateway.Held() == 0 })
+}

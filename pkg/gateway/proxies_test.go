@@ -1,0 +1,57 @@
+package gateway
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestS15ForwardedHeadersAreThoseOfTrustedProxiesOnly(t *testing.T) {
+	proxies, err := ParseProxies([]string{"10.42.0.0/16", "fd00::/8", "192.0.2.7/32"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for peer, trusted := range map[string]bool{
+		"10.42.3.4:1234": true, "[::ffff:10.42.3.4]:1234": true, "[fd00::1%eth0]:1234": true, "192.0.2.7:1": true,
+		"10.43.0.1:1234": false, "192.0.2.8:1": false, "127.0.0.1:1234": false, "[::1]:1234": false, "@": false, "": false,
+	} {
+		if got := proxies.trust(peer); got != trusted {
+			t.Errorf("%q: trusted %v, want %v", peer, got, trusted)
+		}
+		if Proxies(nil).trust(peer) {
+			t.Errorf("%q is trusted although nobody is", peer)
+		}
+	}
+	said := http.Header{
+		"X-Forwarded-For": {"203.0.113.9"}, "X-Forwarded-Proto": {"https"}, "X-Forwarded-Host": {"shop.example"},
+		"X-Forwarded-Port": {"443"}, "Forwarded": {"for=203.0.113.9"}, "X-Real-Ip": {"203.0.113.9"}, "X-Original-Url": {"/a"},
+		"True-Client-Ip": {"203.0.113.9"}, "X_real_ip": {"203.0.113.9"}, "X.original.url": {"/a"}, "Accept": {"a"},
+	}
+	byProxy := said.Clone()
+	byProxy.Del("X_real_ip")
+	byProxy.Del("X.original.url")
+	byProxy.Set("X-Forwarded-For", "203.0.113.9, 10.42.3.4")
+	for name, tt := range map[string]struct {
+		trusted Proxies
+		want    http.Header
+	}{
+		"a trusted proxy": {proxies, byProxy},
+		"anybody else": {nil, http.Header{
+			"X-Forwarded-For": {"10.42.3.4"}, "X-Forwarded-Proto": {"http"}, "X-Forwarded-Host": {"h"}, "Accept": {"a"},
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := &http.Request{RemoteAddr: "10.42.3.4:1234", Host: "h", Header: said.Clone()}
+			got := make(http.Header)
+			for _, h := range requestHeaders(r, &call{origin: origin{proxied: tt.trusted.trust(r.RemoteAddr)}}) {
+				got.Add(h.GetName(), string(h.GetValue()))
+			}
+			got.Del("X-Windlass-Invocation-Id")
+			got.Del("X-Windlass-Depth")
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("the function sees (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

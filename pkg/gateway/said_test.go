@@ -1,0 +1,60 @@
+package gateway
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+)
+
+// inOrder is what a message says, in order.
+func inOrder(t *testing.T, batch *wirev1.OfferRequest) (said []string) {
+	t.Helper()
+	if n, m := len(batch.GetOffers()), len(batch.GetWithdrawals()); n > maxBatch || m > maxBatch || n+m == 0 {
+		t.Fatalf("a message has %d offers and %d withdrawals", n, m)
+	}
+	left := batch.GetWithdrawals()
+	for n := uint32(0); ; n++ {
+		for len(left) > 0 && left[0].GetAfterOffers() == n {
+			said, left = append(said, "withdraw "+left[0].GetFunctionUid()), left[1:]
+		}
+		if int(n) == len(batch.GetOffers()) {
+			break
+		}
+		said = append(said, "offer "+batch.GetOffers()[n].GetFunctionUid())
+	}
+	if len(left) > 0 {
+		t.Fatalf("%d withdrawals have no place", len(left))
+	}
+	return said
+}
+
+func TestL2WhatIsSaidIsSentInOrderHoweverItIsCutIntoMessages(t *testing.T) {
+	for seed := range uint64(100) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		s := said{taken: ^uint32(0) - 100} // which wraps around
+		var want, got []string
+		offers := r.IntN(10)
+		for n := range 1000 {
+			uid := fmt.Sprint(n)
+			if r.IntN(10) < offers {
+				s.offer(&wirev1.Ticket{FunctionUid: uid})
+				want = append(want, "offer "+uid)
+			} else {
+				s.withdraw(&wirev1.Withdrawal{FunctionUid: uid})
+				want = append(want, "withdraw "+uid)
+			}
+			if r.IntN(200) == 0 {
+				got = append(got, inOrder(t, s.batch())...)
+			}
+		}
+		for len(s.offers)+len(s.withdrawals) > 0 {
+			got = append(got, inOrder(t, s.batch())...)
+		}
+		if !slices.Equal(want, got) {
+			t.Fatalf("seed %d: sent in another order", seed)
+		}
+	}
+}

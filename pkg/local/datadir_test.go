@@ -1,0 +1,41 @@
+package local
+
+import (
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+func TestA15ADataFolderThatCannotBeUsedIsExplained(t *testing.T) {
+	for cause, want := range map[syscall.Errno]string{
+		syscall.EACCES:  "you have no permission to write there; choose a folder",
+		syscall.EROFS:   "its file system is read-only; choose",
+		syscall.ENOTDIR: "there is a file where a folder should be; choose",
+		syscall.ENOENT:  "no folder can be made there; choose",
+		syscall.ENOSPC:  "no space is left there; choose",
+		syscall.EIO:     "input/output error; choose",
+	} {
+		err := unusable("/data", &fs.PathError{Op: "mkdir", Path: "/data/instances", Err: cause})
+		if got := err.Error(); !strings.HasPrefix(got, "--data-dir /data: Windlass cannot make /data/instances: "+want) {
+			t.Errorf("%s", got)
+		}
+	}
+}
+
+func TestA15AFileIsNoDataFolder(t *testing.T) {
+	config := DefaultConfig()
+	config.AgentPath = os.Args[0]
+	config.DataDir = filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(config.DataDir, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Open(config, slog.New(slog.DiscardHandler))
+	if err == nil || !strings.Contains(err.Error(), "--data-dir "+config.DataDir) || !strings.Contains(err.Error(), "a file where a folder should be") ||
+		strings.Contains(err.Error(), "process:") || strings.Contains(err.Error(), "mkdir") {
+		t.Errorf("%v", err)
+	}
+}

@@ -1,0 +1,227 @@
+package lambda
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/windlass-dev/windlass/pkg/podagent/adapter"
+)
+
+const self = "made up at the start"
+
+// dialled is a connection that the test writes requests to by hand. What comes back is
+// dropped.
+func (s *stage) dialled() net.Conn {
+	s.Helper()
+	c, err := s.l.dial(s.Context())
+	if err != nil {
+		s.Fatal(err)
+	}
+	go func() { _, _ = io.Copy(io.Discard, c) }()
+	return c
+}
+
+func getNext(headers string) string {
+	return "GET " + base + "/invocation/next HTTP/1.1\r\nHost: 127.0.0.1:9001\r\n" + headers + "\r\n"
+}
+
+func TestA3ARuntimeClientThatEndsFailsItsCallAtOnce(t *testing.T) {
+	for name, c := range map[string]struct {
+		headers string
+		lost    bool
+	}{
+		"that keeps its connection": {headClient + ": " + self + "\r\n", true},
+		// It may do so between the event and its answer, as curl does.
+		"that closes connections": {"", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			scene(t, 1, func(s *stage) {
+				conn := s.dialled()
+				if _, err := io.WriteString(conn, getNext(c.headers)); err != nil {
+					t.Fatal(err)
+				}
+				begun := time.Now()
+				p := s.invoke("a", "1")
+				synctest.Wait()
+				conn.Close()
+				if !c.lost {
+					s.want(s.post("a", "response", "2"), 202, "OK")
+					s.wantAnswer(p, 200, "2")
+					return
+				}
+				s.wantError(p.result(), adapter.ErrFunctionLost)
+				if took := time.Since(begun); took != 0 { // the bubble's own time
+					t.Errorf("it took %v", took)
+				}
+			})
+		})
+	}
+}
+
+func TestS13OnlyTheRuntimeIsServed(t *testing.T) {
+	ask := func(s *stage, host string, headers ...string) int {
+		s.Helper()
+		r, err := http.NewRequest(http.MethodPost, "http://127.0.0.1:9001"+base+"/invocation/none/response", nil)
+		if err != nil {
+			s.Fatal(err)
+		}
+		r.Host = host
+		for i := 0; i < len(headers); i += 2 {
+			r.Header.Set(headers[i], headers[i+1])
+		}
+		resp, err := s.client.Do(r)
+		if err != nil {
+			s.Fatal(err)
+		}
+		defer resp.Body.Close()
+		return resp.StatusCode
+	}
+	const local, served, refused = "127.0.0.1:9001", http.StatusBadRequest, http.StatusForbidden
+	for name, c := range map[string]struct {
+		host    string
+		headers []string
+		want    int
+	}{
+		"a client of AWS":             {local, nil, served},
+		"by name":                     {"localhost:9001", nil, served},
+		"fetch of Node.js":            {local, []string{"Sec-Fetch-Mode", "cors"}, served},
+		"a name that was led here":    {"attacker.example", nil, refused},
+		"no name":                     {"", nil, served}, // Go writes the address
+		"a page of somebody else":     {local, []string{"Origin", "https://attacker.example"}, refused},
+		"a browser":                   {local, []string{"Sec-Fetch-Site", "none"}, refused},
+		"a browser on another's part": {local, []string{"Sec-Fetch-Site", "cross-site"}, refused},
+	} {
+		t.Run(name, func(t *testing.T) {
+			scene(t, 1, func(s *stage) {
+				if got := ask(s, c.host, c.headers...); got != c.want {
+					t.Errorf("status %d, want %d", got, c.want)
+				}
+			})
+		})
+	}
+	t.Run("and alone if it named itself", func(t *testing.T) {
+		scene(t, 4, func(s *stage) {
+			for _, c := range []struct {
+				headers []string
+				want    int
+			}{
+				{[]string{headClient, self}, served},
+				{nil, refused},
+				{[]string{headClient, "another"}, refused},
+				{[]string{headClient, self}, served},
+			} {
+				if got := ask(s, local, c.headers...); got != c.want {
+					t.Errorf("%q: status %d, want %d", c.headers, got, c.want)
+				}
+			}
+		})
+	})
+	t.Run("and from the first request on", func(t *testing.T) {
+		scene(t, 1, func(s *stage) {
+			if got := ask(s, local); got != served {
+				t.Fatalf("status %d", got)
+			}
+			if got := ask(s, local, headClient, "whoever is late"); got != served {
+				t.Errorf("status %d", got)
+			}
+			if got := ask(s, local); got != served {
+				t.Errorf("somebody who came late is served alone: status %d", got)
+			}
+		})
+	})
+}
+
+// isClosed tells whether the server has closed a connection.
+func isClosed(c net.Conn) bool {
+	synctest.Wait()
+	_, err := c.Write([]byte("x"))
+	return err != nil
+}
+
+func TestS5ConnectionsAreBounded(t *testing.T) {
+	scene(t, 3, func(s *stage) {
+		const most = 2*3 + spareConns
+		var conns []net.Conn
+		for range most {
+			conns = append(conns, s.dialled())
+		}
+		if isClosed(conns[most-1]) {
+			t.Error("the last one of those that are allowed was closed")
+		}
+		if !isClosed(s.dialled()) {
+			t.Error("one too many was not closed")
+		}
+		conns[0].Close()
+		synctest.Wait()
+		another := s.dialled()
+		if isClosed(another) {
+			t.Error("there is no room although one was closed")
+		}
+		for _, c := range append(conns, another) {
+			c.Close()
+		}
+	})
+}
+
+func TestS5HeadsAreBoundedInTimeAndSize(t *testing.T) {
+	t.Run("a head that does not end", func(t *testing.T) {
+		scene(t, 1, func(s *stage) {
+			c := s.dialled()
+			defer c.Close()
+			if _, err := io.WriteString(c, "GET /ping HTTP/1.1\r\nHost: "); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(headPatience + time.Second)
+			if !isClosed(c) {
+				t.Error("the server still waits")
+			}
+		})
+	})
+	t.Run("heads that grow", func(t *testing.T) {
+		scene(t, 20, func(s *stage) {
+			taken := 0
+			var conns []net.Conn
+			for range 20 {
+				c := s.dialled()
+				defer c.Close()
+				conns = append(conns, c)
+				_, _ = fmt.Fprintf(c, "POST %s/init/error HTTP/1.1\r\nHost: 127.0.0.1\r\nLambda-Runtime-Function-XRay-Error-Cause: %s", base, strings.Repeat("x", 2*commonHead))
+			}
+			for _, c := range conns {
+				if !isClosed(c) {
+					taken++
+				}
+			}
+			if taken != mostLarge {
+				t.Errorf("%d connections may send large heads at a time, want %d", taken, mostLarge)
+			}
+		})
+	})
+	t.Run("a cause as large as AWS takes it", func(t *testing.T) {
+		scene(t, 1, func(s *stage) {
+			for range 3 * mostLarge { // one after the other
+				header := http.Header{"Lambda-Runtime-Function-Xray-Error-Cause": {strings.Repeat("x", 1<<20)}}
+				got, err := s.do(context.Background(), http.MethodPost, base+"/invocation/none/error", header, nil)
+				if err != nil || got.status != http.StatusBadRequest {
+					t.Fatalf("%d, %v", got.status, err)
+				}
+			}
+		})
+	})
+	t.Run("a head that is larger", func(t *testing.T) {
+		scene(t, 1, func(s *stage) {
+			header := http.Header{"X": {strings.Repeat("x", 2<<20)}}
+			got, err := s.do(context.Background(), http.MethodGet, "/ping", header, nil)
+			if err == nil && got.status != http.StatusRequestHeaderFieldsTooLarge {
+				t.Errorf("status %d", got.status)
+			}
+		})
+	})
+}

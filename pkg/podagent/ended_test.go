@@ -1,0 +1,77 @@
+package podagent
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	"github.com/windlass-dev/windlass/pkg/podagent/adapter"
+)
+
+var exited = FunctionEnd{How: "the function exited with status 3", LastLines: []string{"one", "two"}}
+
+const exitedText = "the function exited with status 3 in the middle of the call; its last log lines:\none\ntwo"
+
+// hearLost expects that the call failed with its function, and this detail.
+func (c *claimed) hearLost(detail string) {
+	c.t.Helper()
+	f := (<-c.said).GetEnd().GetFailure()
+	if f.GetKind() != wirev1.Failure_KIND_FUNCTION_LOST || f.GetDetail() != detail {
+		c.t.Fatalf("heard %v, want %q", f, detail)
+	}
+}
+
+func TestA3AFunctionThatEndsFailsItsCallsAtOnce(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		p := w.begin()
+		c, call := w.call(p, "a")
+		w.ends <- exited
+		// Nothing but the end of the function ends this call: its time is not over.
+		<-call.ctx.Done()
+		call.end <- adapter.Ended(call.ctx, call.Call)
+		c.hearLost(exitedText)
+		c.hearEnd()
+		p.hear("goodbye FUNCTION_ENDED: the function exited with status 3", "hung up")
+		p.end <- nil
+		w.ended(nil)
+	})
+}
+
+func TestA3ACallThatWasBrokenOffIsExplainedByTheEndOfTheFunction(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		p := w.begin()
+		c, call := w.call(p, "a")
+		call.end <- fmt.Errorf("%w: %w", adapter.ErrFunctionLost, io.EOF)
+		w.ends <- exited
+		c.hearLost(exitedText)
+		c.hearEnd()
+		p.hear("goodbye FUNCTION_ENDED: the function exited with status 3", "hung up")
+		p.end <- nil
+		w.ended(nil)
+	})
+}
+
+func TestACallThatAFunctionBrokeOffThatLivesOnIsNotHeldForLong(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		p := w.begin()
+		c, call := w.call(p, "a")
+		call.end <- fmt.Errorf("%w: %w", adapter.ErrFunctionLost, io.EOF)
+		c.hearLost(adapter.ErrFunctionLost.Error() + ": EOF")
+		c.hearEnd()
+		p.hear("goodbye CALL_BROKEN")
+		p.hear("hung up")
+		p.end <- nil
+		w.ended(nil)
+	})
+}
+
+func TestEndedTellsWhatTheContextKnowsOfTheFunction(t *testing.T) {
+	ctx, cut := context.WithCancelCause(context.Background())
+	cut(&functionLost{exited})
+	if got := adapter.Ended(ctx, &adapter.Call{}); !strings.HasPrefix(got.Error(), exited.How) {
+		t.Errorf("got %v", got)
+	}
+}

@@ -1,0 +1,63 @@
+package provisioner
+
+import (
+	"context"
+	"log/slog"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
+)
+
+// sharedRuntime has an instance that ends while it is adopted: its exit is on its way
+// before Adopt returns.
+type sharedRuntime struct {
+	*fakeRuntime
+	log heard
+}
+
+// heard is a log that remembers that something was written to it.
+type heard struct{ atomic.Bool }
+
+func (h *heard) Write(p []byte) (int, error) {
+	h.Store(true)
+	return len(p), nil
+}
+
+func (r *sharedRuntime) Adopt(fn *v1alpha1.Function) []Existing {
+	r.exits <- Exit{FunctionUID: string(fn.UID), CID: cid1, Reason: "the pod has ended"}
+	// The reader of exits has all the time it needs to find no such instance.
+	for i := 0; i < 100_000 && !r.log.Load(); i++ {
+		runtime.Gosched()
+	}
+	return []Existing{{CID: cid1, Node: "n", Started: time.Now()}}
+}
+
+func (r *sharedRuntime) Release(string) {}
+
+func TestM3AnInstanceThatEndsWhileItIsAdoptedIsForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, e := &sharedRuntime{fakeRuntime: &fakeRuntime{exits: make(chan Exit, 16)}}, &told{}
+		p := New(
+			Config{Nodes: []nodepick.Node{{Name: "n", Allocatable: nodepick.Amount{MilliCPU: 400, Memory: 1 << 30}}}},
+			Deps{Runtime: r, Shared: r, Now: time.Now, Log: slog.New(slog.NewTextHandler(&r.log, nil))},
+		)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- p.Run(ctx, e) }()
+		p.Adopt(function())
+		synctest.Wait()
+		if c := p.Count("u"); c != (Counts{}) {
+			t.Errorf("counts %+v, want none: the instance has ended", c)
+		}
+		expectTold(t, e, "00000007-000001 gone, lost true: the pod has ended")
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}

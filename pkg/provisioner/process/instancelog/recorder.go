@@ -1,0 +1,214 @@
+package instancelog
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+
+	"github.com/windlass-dev/windlass/pkg/invoke"
+)
+
+// Line is one that a function has written.
+type Line struct {
+	Function invoke.FunctionKey
+	CID      invoke.CID
+	At       time.Time
+	Text     string
+}
+
+// stampEvery is the least time between two stamps of a log, which bounds how many it
+// has: what was written in between has the time of the first.
+const stampEvery = time.Millisecond
+
+// Recorder notes when the lines of functions are written, since functions write their
+// logs themselves. It is told by the system when a file grows.
+type Recorder struct {
+	root string
+	deps RecorderDeps
+	// logs are by their paths.
+	logs map[string]*recorded
+}
+
+// RecorderDeps are what a Recorder needs. Heard gets each line once it has an end, and
+// must not wait; it may be nil.
+type RecorderDeps struct {
+	Now   func() time.Time
+	Heard func(Line)
+	Log   *slog.Logger
+}
+
+// recorded is one log.
+type recorded struct {
+	function invoke.FunctionKey
+	cid      invoke.CID
+	// stamps is how many stamps there are, and last is the last one.
+	stamps int64
+	last   stamp
+	// read is how much was handed on, with the beginning of a line after it.
+	read    int64
+	partial []byte
+}
+
+// NewRecorder makes a Recorder for the runtime's data folder. It starts nothing.
+func NewRecorder(dataDir string, deps RecorderDeps) *Recorder {
+	return &Recorder{root: filepath.Join(dataDir, logsFolder), deps: deps, logs: make(map[string]*recorded)}
+}
+
+// Run records until ctx ends. Where the system cannot tell of files, it says so in the
+// log, and lines have no times.
+func (r *Recorder) Run(ctx context.Context) error {
+	watcher, err := fsnotify.NewWatcher()
+	if err == nil {
+		defer watcher.Close()
+		if err = os.MkdirAll(r.root, 0o700); err == nil {
+			err = r.scan(watcher, r.root, true)
+		}
+	}
+	if err != nil {
+		r.deps.Log.Warn("cannot watch the logs of functions: their lines have no times", "err", err)
+		<-ctx.Done()
+		return nil
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case event := <-watcher.Events:
+			r.see(watcher, event)
+		case err := <-watcher.Errors:
+			// Some changes were missed.
+			r.deps.Log.Debug("looking at all logs of functions", "err", err)
+			r.note(r.scan(watcher, r.root, false))
+		}
+	}
+}
+
+func (r *Recorder) note(err error) {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		r.deps.Log.Warn("cannot note when functions wrote their logs", "err", err)
+	}
+}
+
+func (r *Recorder) see(watcher *fsnotify.Watcher, event fsnotify.Event) {
+	switch {
+	case event.Has(fsnotify.Remove), event.Has(fsnotify.Rename):
+		delete(r.logs, event.Name)
+	case event.Has(fsnotify.Create) && !strings.Contains(filepath.Base(event.Name), "."):
+		r.note(r.scan(watcher, event.Name, false))
+	default:
+		r.note(r.grow(event.Name, false))
+	}
+}
+
+// scan watches a folder and those in it, and looks at their logs. What is there from
+// before is not handed on.
+func (r *Recorder) scan(watcher *fsnotify.Watcher, folder string, before bool) error {
+	return filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err != nil:
+			return err
+		case entry.IsDir():
+			return watcher.Add(path)
+		}
+		return r.grow(path, before)
+	})
+}
+
+// grow notes how far a file has grown, if it is a log of a function.
+func (r *Recorder) grow(path string, before bool) error {
+	cid, ok := functionFileCID(filepath.Base(path))
+	if !ok {
+		return nil
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	log, known := r.logs[path]
+	if !known {
+		dir := filepath.Dir(path)
+		log = &recorded{cid: cid, function: invoke.FunctionKey{Namespace: filepath.Base(filepath.Dir(dir)), Name: filepath.Base(dir)}}
+		times, err := readTimeline(filepath.Join(dir, TimesFile(cid)))
+		if err != nil {
+			return err
+		}
+		log.stamps = int64(len(times))
+		if len(times) > 0 {
+			log.last = times[len(times)-1]
+		}
+		if log.read = log.last.offset; before {
+			log.read = info.Size()
+		}
+		r.logs[path] = log
+	}
+	at := r.deps.Now()
+	if before {
+		at = info.ModTime()
+	}
+	if err := log.stamp(filepath.Join(filepath.Dir(path), TimesFile(cid)), stamp{info.Size(), at}); err != nil {
+		return err
+	}
+	return r.hand(log, path, info.Size(), at)
+}
+
+// stamp notes a time if the log has grown.
+func (l *recorded) stamp(path string, s stamp) error {
+	if s.offset <= l.last.offset {
+		return nil
+	}
+	place := l.stamps
+	if l.stamps > 0 && s.at.Sub(l.last.at) < stampEvery {
+		place, s.at = l.stamps-1, l.last.at
+	}
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	if _, err := file.WriteAt(s.encode(), place*stampBytes); err != nil {
+		return err
+	}
+	l.stamps, l.last = place+1, s
+	return nil
+}
+
+// hand hands on the lines that have ended.
+func (r *Recorder) hand(l *recorded, path string, size int64, at time.Time) error {
+	if r.deps.Heard == nil || size <= l.read {
+		return nil
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	chunk := make([]byte, min(size-l.read, chunkBytes))
+	for l.read < size {
+		n, err := file.ReadAt(chunk[:min(size-l.read, chunkBytes)], l.read)
+		l.read += int64(n)
+		l.partial = append(l.partial, chunk[:n]...)
+		for {
+			line, rest, ended := bytes.Cut(l.partial, []byte("\n"))
+			if !ended && len(line) < chunkBytes {
+				break
+			}
+			r.deps.Heard(Line{Function: l.function, CID: l.cid, At: at, Text: string(line)})
+			l.partial = rest
+		}
+		if err != nil && !errors.Is(err, io.EOF) || n == 0 {
+			return err
+		}
+	}
+	return nil
+}

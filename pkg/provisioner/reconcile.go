@@ -1,0 +1,66 @@
+package provisioner
+
+import (
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/reconcile"
+)
+
+// vanishedBuffer is how many instances wait for Run to settle them that their runtime
+// does not know any more. Those beyond it are found again by the next look.
+const vanishedBuffer = 256
+
+// Reconcile compares the inventory with what the runtime looks after. An instance that
+// two successive calls find only in the inventory has ended, and nobody said so: Run
+// settles it like any other end. It returns how many those are. It must not be called
+// by two goroutines at a time.
+func (p *Provisioner) Reconcile() int {
+	if p.deps.Book == nil {
+		return 0
+	}
+	// The inventory first: an instance enters it before its runtime knows it, and
+	// leaves it after.
+	p.mu.Lock()
+	believed := p.inventory.keys()
+	p.mu.Unlock()
+	observed := reconcile.SetOf(p.deps.Book.Instances()...)
+	mended := 0
+	for key := range p.entries.Look(reconcile.Compare(believed, observed)).Gone {
+		select {
+		case p.vanished <- key:
+			mended++
+		default:
+			return mended
+		}
+	}
+	return mended
+}
+
+// ReconcilePods compares what the runtime looks after with what exists, of the functions
+// that are served here. What two successive calls find only in the runtime's book has
+// ended; what they find only outside is adopted, and judged like any other instance: it
+// is stopped unless its agent is heard of in time. It returns how many those are. It must
+// not be called by two goroutines at a time.
+func (p *Provisioner) ReconcilePods(served []*v1alpha1.Function) int {
+	if p.deps.Surveyor == nil {
+		return 0
+	}
+	standing := p.pods.Look(p.deps.Surveyor.Survey(served))
+	for key := range standing.Gone {
+		p.deps.Surveyor.Strike(key)
+	}
+	strayed := make(reconcile.Set[string])
+	for key := range standing.Unknown {
+		strayed.Add(key.FunctionUID)
+	}
+	for _, fn := range served {
+		if strayed.Has(string(fn.UID)) {
+			p.Adopt(fn)
+		}
+	}
+	return len(standing.Gone) + len(standing.Unknown)
+}
+
+// endOf is the Exit of an instance that ended without one.
+func endOf(key Key) Exit {
+	return Exit{FunctionUID: key.FunctionUID, CID: key.CID, Reason: "the runtime does not know the instance any more"}
+}

@@ -1,0 +1,90 @@
+package scheduler
+
+import (
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/grpc"
+
+	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+)
+
+// stuck is a stream to an owner that takes nothing.
+type stuck struct {
+	grpc.BidiStreamingClient[wirev1.OfferRequest, wirev1.OfferReply]
+	hungUp chan struct{}
+}
+
+func (s stuck) Send(*wirev1.OfferRequest) error {
+	<-s.hungUp
+	return errors.New("hung up")
+}
+
+func TestL5AnOwnerThatCannotBeReachedCostsOneWaitAndNobodyElse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, defaults())
+		o := &offerStream{gateway: "g:1", refusals: make(chan *wirev1.Refusal, refusalBuffer)}
+		f := newForwards(t.Context(), w.scheduler, o)
+		defer f.close()
+		stream := stuck{hungUp: make(chan struct{})}
+		owner := &forward{
+			scheduler: w.scheduler, from: o, addr: "other:1", requests: make(chan *wirev1.OfferRequest, forwardBuffer),
+			stream: stream, hangUp: sync.OnceFunc(func() { close(stream.hungUp) }),
+		}
+		f.owners["other:1"] = owner
+		f.running.Go(func() { owner.run(f.ctx) })
+
+		begun := time.Now()
+		for n := range forwardBuffer {
+			id := idOf(n)
+			request := f.to("other:1")
+			request.Offers = append(request.Offers, &wirev1.Ticket{InvocationId: id[:]})
+			f.flush()
+		}
+		if waited := time.Since(begun); waited != 0 {
+			t.Errorf("the gateway's other tickets waited for %v", waited)
+		}
+		time.Sleep(forwardWithin)
+		synctest.Wait()
+		if n := len(o.refusals); n != forwardBuffer {
+			t.Errorf("%d of %d tickets were refused after one wait", n, forwardBuffer)
+		}
+	})
+}
+
+func TestL5MoreThanCanWaitForAnOwnerIsRefusedAtOnce(t *testing.T) {
+	w := newWorld(t, defaults())
+	o := &offerStream{gateway: "g:1", refusals: make(chan *wirev1.Refusal, refusalBuffer)}
+	f := newForwards(t.Context(), w.scheduler, o)
+	f.owners["other:1"] = &forward{from: o, requests: make(chan *wirev1.OfferRequest)}
+	id := idOf(1)
+	f.to("other:1").Offers = []*wirev1.Ticket{{InvocationId: id[:]}}
+	f.flush()
+	if n := len(o.refusals); n != 1 {
+		t.Errorf("%d tickets were refused, want 1", n)
+	}
+}
+
+func TestL2OffersAndWithdrawalsAreFollowedInTheOrderInWhichTheyWereSaid(t *testing.T) {
+	inWorld(t, defaults(), func(w *world) {
+		fn, g := w.put("f", concurrency(3), maxInstances(1)), w.gateway("g:1")
+		ticket := func(n int) *wirev1.Ticket {
+			id := idOf(n)
+			return &wirev1.Ticket{InvocationId: id[:], FunctionUid: string(fn.UID), Token: id[:], RemainingNs: int64(time.Minute)}
+		}
+		withdrawal := func(n int, after uint32) *wirev1.Withdrawal {
+			id := idOf(n)
+			return &wirev1.Withdrawal{InvocationId: id[:], FunctionUid: string(fn.UID), AfterOffers: after}
+		}
+		g.offer(fn, 1)
+		// Call 1 was claimed, given back, and waits again; nobody wants call 2.
+		g.send(&wirev1.OfferRequest{
+			Offers:      []*wirev1.Ticket{ticket(1), ticket(2), ticket(3)},
+			Withdrawals: []*wirev1.Withdrawal{withdrawal(1, 0), withdrawal(2, 2)},
+		})
+		w.ready(w.started(fn, 1)[0]).expect("ticket 0001 at g:1", "ticket 0003 at g:1")
+	})
+}

@@ -1,0 +1,58 @@
+package scheduler
+
+import (
+	"time"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+)
+
+// reconcileEvery is how often each level is compared with the one below it. What two
+// successive looks find is mended, so that a lost event heals within two of them.
+const reconcileEvery = 5 * time.Second
+
+// level is state that events keep up to date, and that is compared with what it is
+// about all the same (see package reconcile).
+type level struct {
+	// kind is its label in windlass_reconciled_total.
+	kind string
+	// mend looks at it once, mends what differs, and returns how much that was. Run's
+	// goroutine calls it.
+	mend func() int
+}
+
+func (s *Scheduler) auditedLevels() []level {
+	return []level{
+		{"instance", s.deps.Instances.Reconcile},
+		{"pod", func() int { return s.deps.Instances.ReconcilePods(s.servedFunctions()) }},
+		{"stream", s.mendStreams},
+		{"activity", s.mendActivity},
+		{"ticket", s.mendTickets},
+	}
+}
+
+// servedFunctions are those that are served here, and those of its warm pools.
+func (s *Scheduler) servedFunctions() []*v1alpha1.Function {
+	served := s.spares.functions()
+	for _, f := range s.all() {
+		if _, here := s.serves(f); here {
+			served = append(served, f.current())
+		}
+	}
+	return served
+}
+
+// reconcile looks at every level once, unless the process stood still: then news has
+// yet to come.
+func (s *Scheduler) reconcile() {
+	now := s.deps.Now()
+	s.noteTurn(now)
+	if s.stood.holds(now) {
+		return
+	}
+	for _, l := range s.levels {
+		if mended := l.mend(); mended > 0 {
+			s.deps.Log.Warn("what was believed was not so, and no event had said it; it is mended", "kind", l.kind, "differences", mended)
+			s.metrics.mended(l.kind, mended)
+		}
+	}
+}

@@ -1,0 +1,91 @@
+package scheduler
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+)
+
+func TestH3AForwardedStreamThatEndsLeavesTheRegistration(t *testing.T) {
+	config := defaults()
+	config.node = 50 // no room for any instance
+	inWorld(t, config, func(w *world) {
+		fn := w.put("f")
+		g := w.gateway("g:1")
+		passing := w.forwarding("g:1")
+		passing.hangUp()
+		synctest.Wait()
+		g.offer(fn, 1)
+		w.after(w.scheduler.config.NoRoomPatience + w.scheduler.config.Tick)
+		g.expectRefused(wirev1.Refusal_REASON_NO_CAPACITY, 1)
+	})
+}
+
+func TestH3RefusalsGoToTheGatewayItselfAndElseToWhoPassesItsTicketsOn(t *testing.T) {
+	var r registrations
+	direct, first, second := &offerStream{gateway: "g"}, &offerStream{gateway: "g", forwarded: true}, &offerStream{gateway: "g", forwarded: true}
+	expect := func(want *offerStream) {
+		t.Helper()
+		if got := r.reach("g"); got != want {
+			t.Errorf("reached by %p, want %p", got, want)
+		}
+	}
+	expect(nil)
+	r.enter(direct)
+	r.enter(first)
+	r.enter(second)
+	expect(direct)
+	next := &offerStream{gateway: "g"}
+	r.enter(next)
+	expect(next)
+	r.leave(direct)
+	expect(next)
+	r.leave(next)
+	expect(second)
+	r.leave(second)
+	expect(first)
+	r.leave(first)
+	expect(nil)
+	if len(r.of) != 0 {
+		t.Errorf("%d gateways are kept that are gone", len(r.of))
+	}
+}
+
+func TestH3ARefusalThatReachesNobodyIsCounted(t *testing.T) {
+	inWorld(t, defaults(), func(w *world) {
+		fn, g := w.put("f"), w.gateway("g:1")
+		g.offer(fn, 1, 2)
+		g.hangUp()
+		synctest.Wait()
+		w.catalog.Remove(fn.Key())
+		synctest.Wait()
+		if got := w.scrape("why")["refusals_unheard_total{no stream}"]; got != 2 {
+			t.Errorf("%v refusals were counted that reached nobody, want 2", got)
+		}
+	})
+}
+
+// offerRiding offers a call that an instance may start before it claims it.
+func (g *gateway) offerRiding(fn *v1alpha1.Function, n int) {
+	g.t.Helper()
+	id := idOf(n)
+	g.send(&wirev1.OfferRequest{Offers: []*wirev1.Ticket{{
+		InvocationId: id[:], FunctionUid: string(fn.UID), Token: id[:], RemainingNs: int64(time.Minute),
+		Request: &wirev1.Granted{Attempt: 1},
+	}}})
+	synctest.Wait()
+}
+
+func TestM6ARequestDoesNotOutliveItsGateway(t *testing.T) {
+	inWorld(t, defaults(), func(w *world) {
+		fn, dead, lives := w.put("f", concurrency(2), maxInstances(1)), w.gateway("g:1"), w.gateway("g:2")
+		dead.offerRiding(fn, 1)
+		lives.offerRiding(fn, 2)
+		dead.hangUp()
+		w.after(5 * time.Second)
+		w.ready(w.started(fn, 1)[0]).expect("ticket 0001 at g:1", "ticket 0002 at g:2 with its request")
+	})
+}

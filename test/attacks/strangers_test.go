@@ -1,0 +1,122 @@
+package attacks
+
+import (
+	"fmt"
+	"net"
+	"os"
+	goruntime "runtime"
+	"time"
+
+	"golang.org/x/net/http2"
+)
+
+// crowd is more connections of strangers than a server keeps.
+const crowd = 1_500
+
+// strangerAttacks measure what clients without certificate and token cost. They run
+// alone, so that no other attack is measured.
+var strangerAttacks = []attack{
+	{"F103", "100 streams whose first message has 4 MiB", tooSlow, costs("first_messages", 4<<20, func(h func() *rawFrames, measure func()) (refused float64) {
+		defer measure()
+		const streams, length = 100, 4<<20 - 1
+		conn := h()
+		for n := range streams {
+			conn.open(uint32(2*n + 1))
+			_ = conn.framer.WriteData(uint32(2*n+1), false, []byte{0, length >> 24, length >> 16 & 0xff, length >> 8 & 0xff, length & 0xff})
+		}
+		// Windows are opened for messages that are waited for.
+		conn.await(16, func(f http2.Frame) bool { return f.Header().Type == http2.FrameWindowUpdate && f.Header().StreamID > 0 })
+		_ = conn.conn.SetWriteDeadline(time.Now().Add(patience / 10))
+		part := make([]byte, 16<<10)
+		for range length / len(part) {
+			for n := range streams {
+				if conn.framer.WriteData(uint32(2*n+1), false, part) != nil {
+					return streams
+				}
+			}
+		}
+		return streams
+	})},
+	{"F103", "1,000 streams that say nothing on each of 10 connections", tooSlow, costs("silent_streams", 16<<20, func(h func() *rawFrames, measure func()) (refused float64) {
+		for range 10 {
+			conn := h()
+			for n := range 1_000 {
+				conn.open(uint32(2*n + 1))
+			}
+			_ = conn.framer.WritePing(false, [8]byte{})
+			conn.await(1, func(f http2.Frame) bool {
+				return f.Header().Type == http2.FramePing && f.Header().Flags.Has(http2.FlagPingAck)
+			})
+		}
+		measure()
+		return 10_000
+	})},
+	{"F103", "1,500 connections that say nothing", "windlass_wire_strangers_closed_total", func(w *world) {
+		// They are of another address than the honest ones.
+		dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}
+		for _, addr := range []string{w.scheduler, w.gateway} {
+			for range crowd {
+				conn, err := dialer.Dial("tcp", addr)
+				if err != nil {
+					w.Fatal(err)
+				}
+				w.Cleanup(func() { _ = conn.Close() })
+			}
+		}
+		ticket, _, responses := w.ticketOfEvil()
+		w.answers(ticket, responses)
+	}},
+}
+
+// costs runs an attack against a scheduler and a gateway, and bounds by how many bytes
+// the heap has grown when the attack says so. All that it began must be refused.
+func costs(what string, most uint64, attack func(h func() *rawFrames, measure func()) (refused float64)) func(*world) {
+	return func(w *world) {
+		for at, server := range map[string]struct{ addr, path string }{
+			"scheduler": {w.scheduler, "/windlass.wire.v1.Scheduler/Pull"}, "gateway": {w.gateway, "/windlass.wire.v1.Gateway/Attempt"},
+		} {
+			before, refused := heap(), w.counter(onTheWire)
+			want := attack(func() *rawFrames {
+				h := w.newFrames(w.overTLS(server.addr))
+				h.path = server.path
+				return h
+			}, func() {
+				grown := max(heap(), before) - before
+				fmt.Fprintf(os.Stdout, "strangers_%s_heap_kib{at=%s}=%d\n", what, at, grown>>10)
+				if grown > most {
+					w.Errorf("the heap grew by %d bytes at the %s, want at most %d", grown, at, most)
+				}
+			})
+			w.until("all are refused", func() bool { return w.counter(onTheWire) >= refused+want })
+		}
+	}
+}
+
+// heap is how many bytes are in use.
+func heap() uint64 {
+	goruntime.GC()
+	goruntime.GC() // what came to an end during the first one
+	var m goruntime.MemStats
+	goruntime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// open opens a stream as an agent does.
+func (h *rawFrames) open(stream uint32) {
+	h.headers(stream, false, ":method", "POST", ":scheme", "https", ":authority", "h", ":path", h.path,
+		"content-type", "application/grpc", "te", "trailers")
+}
+
+// await waits for some frames, and drops what comes behind them.
+func (h *rawFrames) await(n int, is func(http2.Frame) bool) {
+	for n > 0 {
+		frame, err := h.framer.ReadFrame()
+		if err != nil {
+			h.w.Fatal(err)
+		}
+		if is(frame) {
+			n--
+		}
+	}
+	h.drain()
+}

@@ -1,0 +1,81 @@
+package cluster_test
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+)
+
+// crowdOf makes so many functions and calls each of them once, all at the same time. It
+// returns how many were answered, and what was said to the others.
+func (t *tenant) crowdOf(prefix string, functions int, cpu resource.Quantity) (answered int, others []string) {
+	GinkgoHelper()
+	crowd := make([]*v1alpha1.Function, functions)
+	for i := range crowd {
+		crowd[i] = httpd(fmt.Sprint(prefix, i), func(s *v1alpha1.FunctionSpec) {
+			s.Resources.Requests = v1alpha1.ResourceList{CPU: &cpu}
+		})
+	}
+	t.deploy(crowd...)
+	var mu sync.Mutex
+	var calls sync.WaitGroup
+	for i := range functions {
+		calls.Go(func() {
+			a, err := t.tryCall(t.ctx, fmt.Sprint(prefix, i), "/")
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case err != nil:
+				others = append(others, err.Error())
+			case a.status != 200:
+				others = append(others, a.String())
+			default:
+				answered++
+			}
+		})
+	}
+	calls.Wait()
+	return answered, others
+}
+
+// It takes all room that the nodes have.
+var _ = Describe("A full cluster", Serial, func() {
+	It("refuses none of three times as many functions as it has room for, full of other functions' idle instances", func(ctx SpecContext) {
+		var nodes corev1.NodeList
+		Expect(world.api.List(ctx, &nodes)).To(Succeed())
+		smallest, open := int64(0), 0
+		for _, n := range nodes.Items {
+			if n.Spec.Unschedulable || len(n.Spec.Taints) > 0 {
+				continue
+			}
+			open++
+			if cpu := n.Status.Allocatable.Cpu().MilliValue(); smallest == 0 || cpu < smallest {
+				smallest = cpu
+			}
+		}
+		Expect(open).To(BeNumerically(">", 0), "no node takes functions")
+		// An instance takes a quarter of the smallest node, so that there is room for
+		// at most as many as fit on empty nodes.
+		cpu := *resource.NewMilliQuantity(smallest/4, resource.DecimalSI)
+		room := 0
+		for _, n := range nodes.Items {
+			if !n.Spec.Unschedulable && len(n.Spec.Taints) == 0 {
+				room += int(n.Status.Allocatable.Cpu().MilliValue() / cpu.MilliValue())
+			}
+		}
+		t := newTenant(ctx)
+		began := time.Now()
+		answered, others := t.crowdOf("before", room, cpu)
+		Expect(others).To(BeEmpty(), "when the nodes were filled, %d were answered", answered)
+		answered, others = t.crowdOf("crowd", 3*room, cpu)
+		GinkgoWriter.Printf("functions=%d answered=%d refused=%d in %v\n", 3*room, answered, len(others), time.Since(began).Round(time.Second))
+		Expect(others).To(BeEmpty())
+	})
+})
