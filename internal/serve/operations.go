@@ -12,9 +12,10 @@ import (
 
 // Limits of scrapes: one may take megabytes and a second of a core.
 const (
-	// maxScrapes is how many are answered at a time; more get 503.
+	// maxScrapes is how many are answered at a time; more get 503. A client that reads
+	// slowly counts until it has read, since what it is sent is kept for it.
 	maxScrapes = 4
-	// scrapeWithin is the longest time that one may take: Prometheus' own default.
+	// scrapeWithin is how long a client may take to read: Prometheus' own default.
 	scrapeWithin = 10 * time.Second
 	// sharedFor is how long all who ask get the same numbers.
 	sharedFor = time.Second
@@ -33,10 +34,28 @@ func Operations(gatherer prometheus.Gatherer, unready func() string) http.Handle
 		}
 		fmt.Fprintln(w, "ok")
 	})
-	mux.Handle("GET /metrics", promhttp.HandlerFor(newShared(gatherer), promhttp.HandlerOpts{
-		EnableOpenMetrics: true, MaxRequestsInFlight: maxScrapes, Timeout: scrapeWithin,
-	}))
+	mux.Handle("GET /metrics", FewAtATime(promhttp.HandlerFor(newShared(gatherer), promhttp.HandlerOpts{EnableOpenMetrics: true})))
 	return mux
+}
+
+// FewAtATime is for answers that are large: maxScrapes clients are answered at a time, and
+// one that has not read its answer within scrapeWithin is cut off.
+func FewAtATime(next http.Handler) http.Handler {
+	room := make(chan struct{}, maxScrapes)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case room <- struct{}{}:
+			defer func() { <-room }()
+		default:
+			w.Header().Set("Retry-After", "1")
+			http.Error(w, fmt.Sprintf("%d clients are being answered: try again in a second", maxScrapes), http.StatusServiceUnavailable)
+			return
+		}
+		to := http.NewResponseController(w)
+		_ = to.SetWriteDeadline(time.Now().Add(scrapeWithin))
+		defer func() { _ = to.SetWriteDeadline(time.Time{}) }() // it is the connection's
+		next.ServeHTTP(w, r)
+	})
 }
 
 // shared is a gatherer that collects once for all who ask within sharedFor. Who asks

@@ -1,9 +1,14 @@
 package serve
 
 import (
+	"context"
+	"errors"
 	"io"
+	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -94,29 +99,91 @@ func TestS3OneCollectionIsSharedForASecond(t *testing.T) {
 
 func TestS3OnlyAFewScrapesAreAnsweredAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		handler := Operations(&counted{takes: 3 * scrapeWithin}, func() string { return "" })
+		handler := Operations(&counted{takes: time.Minute}, func() string { return "" })
+		get := func(path string) int {
+			w := httptest.NewRecorder()
+			handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+			return w.Code
+		}
 		var mu sync.Mutex
 		codes := make(map[int]int)
-		began := time.Now()
 		var asking sync.WaitGroup
 		for range 30 {
 			asking.Go(func() {
-				w := httptest.NewRecorder()
-				handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+				code := get("/metrics")
 				mu.Lock()
 				defer mu.Unlock()
-				codes[w.Code]++
+				codes[code]++
 			})
 		}
-		asking.Wait()
-		if codes[http.StatusServiceUnavailable] != 30 || time.Since(began) != scrapeWithin {
-			t.Errorf("%v after %v", codes, time.Since(began))
+		synctest.Wait()
+		if code := get("/healthz"); code != http.StatusOK {
+			t.Errorf("health is %d", code)
 		}
-		time.Sleep(3 * scrapeWithin) // until the collection has ended
-		w := httptest.NewRecorder()
-		handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/healthz", nil))
-		if w.Code != http.StatusOK {
-			t.Errorf("health is %d", w.Code)
+		asking.Wait()
+		if codes[http.StatusOK] != maxScrapes || codes[http.StatusServiceUnavailable] != 30-maxScrapes {
+			t.Errorf("%v", codes)
 		}
 	})
 }
+
+// endless writes until it fails.
+type endless struct{ ended chan error }
+
+func (e endless) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+	for part := make([]byte, 64<<10); ; {
+		if _, err := w.Write(part); err != nil {
+			e.ended <- err
+			return
+		}
+	}
+}
+
+func TestS3AClientThatDoesNotReadIsCutOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		what := endless{make(chan error, 1)}
+		server, client := net.Pipe()
+		served := make(chan error, 1)
+		ctx, stop := context.WithCancel(t.Context())
+		go func() {
+			served <- HTTP(ctx, newOne(server), FewAtATime(what), time.Second, slog.New(slog.DiscardHandler))
+		}()
+		began := time.Now()
+		if _, err := io.WriteString(client, "GET /metrics HTTP/1.1\r\nHost: h\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-what.ended; !errors.Is(err, os.ErrDeadlineExceeded) || time.Since(began) != scrapeWithin {
+			t.Errorf("it ended after %v: %v", time.Since(began), err)
+		}
+		_ = client.Close()
+		stop()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// one is a listener that accepts one connection.
+type one struct {
+	conns  chan net.Conn
+	closed chan struct{}
+	close  sync.Once
+}
+
+func newOne(c net.Conn) *one {
+	o := &one{conns: make(chan net.Conn, 1), closed: make(chan struct{})}
+	o.conns <- c
+	return o
+}
+
+func (o *one) Accept() (net.Conn, error) {
+	select {
+	case c := <-o.conns:
+		return c, nil
+	case <-o.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (o *one) Close() error   { o.close.Do(func() { close(o.closed) }); return nil }
+func (o *one) Addr() net.Addr { return &net.TCPAddr{} }

@@ -5,43 +5,62 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/windlass-dev/windlass/internal/serve"
+	"github.com/windlass-dev/windlass/pkg/fpcs/history"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 )
 
-// operations are the health checks and metrics of a scheduler, and what it has
-// decided lately. They tell no more to strangers than metrics do: names of
-// functions and numbers.
+// Decider tells what it has decided lately.
+type Decider interface {
+	Latest() history.Latest
+	Account(invoke.FunctionKey) (history.Account, bool)
+}
+
 func (s *schedulerRole) operations() http.Handler {
+	return SchedulerOperations(s.registry, s.state.get, func() Decider { return s.scheduler })
+}
+
+// SchedulerOperations are the health checks and metrics of a scheduler, and what it has
+// decided lately, which decider is asked for once it has started. They tell no more to
+// strangers than metrics do: names of functions and numbers.
+func SchedulerOperations(gatherer prometheus.Gatherer, unready func() string, decider func() Decider) http.Handler {
+	d := decisions{unready, decider}
 	mux := http.NewServeMux()
-	mux.Handle("/", serve.Operations(s.registry, s.state.get))
-	mux.HandleFunc("GET /debug/decisions", s.latest)
-	mux.HandleFunc("GET /debug/decisions/{namespace}/{function}", s.decisions)
+	mux.Handle("/", serve.Operations(gatherer, unready))
+	mux.Handle("GET /debug/decisions", serve.FewAtATime(http.HandlerFunc(d.latest)))
+	mux.Handle("GET /debug/decisions/{namespace}/{function}", serve.FewAtATime(http.HandlerFunc(d.account)))
 	return mux
 }
 
+type decisions struct {
+	unready func() string
+	decider func() Decider
+}
+
 // started says whether there is a scheduler to ask, and answers if there is none yet.
-func (s *schedulerRole) started(w http.ResponseWriter) bool {
+func (d decisions) started(w http.ResponseWriter) bool {
 	// There is one once the state says something else.
-	if s.state.get() == starting {
+	if d.unready() == starting {
 		http.Error(w, "the scheduler is starting; try again in a second", http.StatusServiceUnavailable)
 		return false
 	}
 	return true
 }
 
-func (s *schedulerRole) latest(w http.ResponseWriter, _ *http.Request) {
-	if s.started(w) {
-		tell(w, s.scheduler.Latest())
+func (d decisions) latest(w http.ResponseWriter, _ *http.Request) {
+	if d.started(w) {
+		tell(w, d.decider().Latest())
 	}
 }
 
-func (s *schedulerRole) decisions(w http.ResponseWriter, r *http.Request) {
-	if !s.started(w) {
+func (d decisions) account(w http.ResponseWriter, r *http.Request) {
+	if !d.started(w) {
 		return
 	}
 	key := invoke.FunctionKey{Namespace: r.PathValue("namespace"), Name: r.PathValue("function")}
-	account, known := s.scheduler.Account(key)
+	account, known := d.decider().Account(key)
 	if !known {
 		http.Error(w, fmt.Sprintf("there is no function %s in the namespaces that Windlass watches", key), http.StatusNotFound)
 		return
