@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"net"
 	"os"
 	"os/signal"
 	"runtime"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"syscall"
@@ -157,14 +159,24 @@ func addAdapter(deps *podagent.Deps, c agentenv.Config, broke func(error)) (clos
 		return nil, err
 	}
 	if c.Spare {
-		api := lambda.NewSpare()
+		api := lambda.NewSpare(bufferBytes())
 		deps.Adapter, deps.Spare = api, api
 		return serve(api, listener, broke), nil
 	}
 	namespace, name, _ := strings.Cut(c.Function, "/")
-	api := lambda.New(lambda.Config{Namespace: namespace, Function: name, Concurrency: c.Concurrency})
+	api := lambda.New(lambda.Config{Namespace: namespace, Function: name, Concurrency: c.Concurrency, BufferBytes: bufferBytes()})
 	deps.Adapter = api
 	return serve(api, listener, broke), nil
+}
+
+// bufferBytes is how many bytes of events and answers may be in memory at a time: by the
+// limit of memory that GOMEMLIMIT tells, which agents on this machine do not have.
+func bufferBytes() int64 {
+	limit := debug.SetMemoryLimit(-1)
+	if limit == math.MaxInt64 {
+		return lambda.DefaultBufferBytes
+	}
+	return lambda.BufferBytes(limit)
 }
 
 // listenForRuntime listens where the function's runtime asks for calls.

@@ -21,6 +21,9 @@ type Config struct {
 	// With more than 1 the runtime client must be one that knows
 	// AWS_LAMBDA_MAX_CONCURRENCY.
 	Concurrency int
+	// BufferBytes is how many bytes of events and answers are held at a time, half of
+	// it for each; 0 is DefaultBufferBytes. A larger one than a half never fits.
+	BufferBytes int64
 }
 
 // Validate says what is wrong with c.
@@ -32,6 +35,8 @@ func (c Config) Validate() error {
 		return errors.New("function is empty")
 	case c.Concurrency < 1:
 		return fmt.Errorf("concurrency is %d, must be at least 1", c.Concurrency)
+	case c.BufferBytes < 0:
+		return fmt.Errorf("buffer bytes are %d, must not be negative", c.BufferBytes)
 	}
 	return nil
 }
@@ -48,6 +53,8 @@ var (
 type Adapter struct {
 	ready chan struct{} // closed at the first event asked for, or at failed
 	asked chan struct{} // closed when a spare instance's runtime asks what it becomes; otherwise nil
+
+	events, answers *room
 
 	mu       sync.Mutex
 	arn      string
@@ -67,9 +74,19 @@ var _ adapter.Adapter = (*Adapter)(nil)
 // call is a call that waits for its outcome.
 type call struct {
 	id      string
-	event   []byte
+	event   *held
 	header  http.Header
 	outcome chan outcome // takes one
+	// handing says that the event is with a request for the next event, which may
+	// write it also after the call has ended.
+	handing bool
+}
+
+// forgetEvent gives the room of an event back that nobody writes or will write.
+func (c *call) forgetEvent() {
+	if !c.handing {
+		c.event.giveBack()
+	}
 }
 
 // outcome is how the function's part of a call ended.
@@ -80,13 +97,18 @@ type outcome struct {
 
 // New is an Adapter for a valid cfg. It serves nothing until Serve is called.
 func New(cfg Config) *Adapter {
-	a := newAdapter()
+	a := newAdapter(cfg.BufferBytes)
 	a.arn, a.machine.concurrency = lambdaenv.ARN(cfg.Namespace, cfg.Function), cfg.Concurrency
 	return a
 }
 
-func newAdapter() *Adapter {
+func newAdapter(bufferBytes int64) *Adapter {
+	if bufferBytes == 0 {
+		bufferBytes = DefaultBufferBytes
+	}
 	return &Adapter{
+		events:  newRoom(bufferBytes/2, maxEvent),
+		answers: newRoom(bufferBytes/2, maxAnswer),
 		ready:   make(chan struct{}),
 		machine: newMachine(0),
 		calls:   map[string]*call{},
@@ -108,17 +130,20 @@ func (a *Adapter) WaitReady(ctx context.Context) error {
 }
 
 // Invoke hands call to the runtime client when that asks for an event. A call
-// with a body above 6 MiB is not handed out.
+// with a body above 6 MiB, or above what there is ever room for, is not handed out.
+// One for which there is no room now waits for others to end.
 func (a *Adapter) Invoke(ctx context.Context, in *adapter.Call, w adapter.ResultWriter) error {
-	event, err := readEvent(in)
-	if errors.Is(err, errEventTooLarge) {
-		return fmt.Errorf("%w: %w", adapter.ErrBodyTooLarge, err)
+	event, err := readEvent(ctx, a.events, in)
+	var tooLarge *tooLargeError
+	if errors.As(err, &tooLarge) {
+		return fmt.Errorf("%w: %w", adapter.ErrBodyTooLarge, tooLarge)
 	}
 	if err != nil {
 		return fmt.Errorf("%w: %w", adapter.ErrNotStarted, err)
 	}
-	c := &call{id: in.ID, event: event, header: eventHeader(in, a.name(), len(event)), outcome: make(chan outcome, 1)}
+	c := &call{id: in.ID, event: event, header: eventHeader(in, a.name(), len(event.body)), outcome: make(chan outcome, 1)}
 	if err := a.submit(c); err != nil {
+		event.giveBack()
 		return fmt.Errorf("%w: %w", adapter.ErrNotStarted, err)
 	}
 	select {
@@ -142,6 +167,7 @@ func (a *Adapter) conclude(ctx context.Context, in *adapter.Call, w adapter.Resu
 		return out.err
 	}
 	if out.answer.stream == nil {
+		defer out.answer.body.giveBack()
 		return out.answer.relay(ctx, in, w)
 	}
 	stop := context.AfterFunc(ctx, func() {
@@ -165,6 +191,7 @@ func (a *Adapter) abandon(ctx context.Context, in *adapter.Call, c *call) error 
 		if out.err != nil {
 			return out.err
 		}
+		out.answer.body.giveBack()
 		if out.answer.stream != nil {
 			_ = out.answer.stream.CloseWithError(errGivenUp)
 		}
@@ -179,7 +206,10 @@ func (a *Adapter) abandon(ctx context.Context, in *adapter.Call, c *call) error 
 func (a *Adapter) giveUp(ctx context.Context, in *adapter.Call) (seen bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	delete(a.calls, in.ID)
+	if c := a.calls[in.ID]; c != nil {
+		delete(a.calls, in.ID)
+		c.forgetEvent()
+	}
 	return a.machine.giveUp(in.ID, errors.Is(adapter.Ended(ctx, in), adapter.ErrTimedOut))
 }
 
@@ -204,17 +234,23 @@ func (a *Adapter) match() {
 		if !ok {
 			return
 		}
-		a.inboxes[poll] <- a.calls[id]
+		c := a.calls[id]
+		c.handing = true
+		a.inboxes[poll] <- c
 		delete(a.inboxes, poll)
 	}
 }
 
-// end gives a call its outcome. a.mu is held.
-func (a *Adapter) end(id string, out outcome) {
-	if c := a.calls[id]; c != nil {
-		delete(a.calls, id)
-		c.outcome <- out
+// end gives a call its outcome, unless nobody waits for it any more. a.mu is held.
+func (a *Adapter) end(id string, out outcome) (taken bool) {
+	c := a.calls[id]
+	if c == nil {
+		return false
 	}
+	delete(a.calls, id)
+	c.forgetEvent()
+	c.outcome <- out
+	return true
 }
 
 // fail ends everything for the reason err. a.mu is held.
@@ -273,7 +309,16 @@ func (a *Adapter) unpark(poll uint64, inbox <-chan *call) {
 		delete(a.inboxes, poll)
 		return
 	}
-	a.machine.unsent((<-inbox).id)
+	a.unsent(<-inbox)
+}
+
+// unsent is for a call whose event nobody has seen. a.mu is held.
+func (a *Adapter) unsent(c *call) {
+	c.handing = false
+	if a.calls[c.id] == nil { // it has ended meanwhile
+		c.forgetEvent()
+	}
+	a.machine.unsent(c.id)
 	a.match()
 }
 
@@ -286,19 +331,22 @@ const (
 	sentPart
 )
 
-func (a *Adapter) delivered(id string, what delivery, err error) {
+func (a *Adapter) delivered(c *call, what delivery, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if what == sentNothing {
+		a.unsent(c)
+		return
+	}
+	c.handing = false
+	c.forgetEvent()
 	switch what {
 	case sentWhole:
-		if a.machine.sent(id) {
-			a.end(id, outcome{err: errNoAnswer})
+		if a.machine.sent(c.id) {
+			a.end(c.id, outcome{err: errNoAnswer})
 		}
-	case sentNothing:
-		a.machine.unsent(id)
-		a.match()
 	case sentPart:
-		a.breakOff(id, fmt.Errorf("handing the event to the runtime client: %w", err))
+		a.breakOff(c.id, fmt.Errorf("handing the event to the runtime client: %w", err))
 	}
 }
 
@@ -332,8 +380,11 @@ func (a *Adapter) answerEnds(id string, ans *answer) *refusal {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	discard, no := a.machine.finish(id)
-	if no == nil && !discard && ans != nil {
-		a.end(id, outcome{answer: ans})
+	if ans == nil {
+		return no
+	}
+	if no != nil || discard || !a.end(id, outcome{answer: ans}) {
+		ans.body.giveBack()
 	}
 	return no
 }

@@ -27,7 +27,7 @@ type answer struct {
 	contentType string
 	// functionError is the type of the error that body describes, or empty.
 	functionError string
-	body          []byte
+	body          *held
 	// stream is set instead of body if the answer is streamed.
 	stream *io.PipeReader
 }
@@ -45,7 +45,7 @@ func (e *midError) Error() string {
 // errorAnswer is an answer that tells of an error which the adapter found.
 func errorAnswer(kind, message string) *answer {
 	body, _ := json.Marshal(errorBody{Message: message, Type: kind}) // strings always marshal
-	return &answer{functionError: kind, body: body}
+	return &answer{functionError: kind, body: &held{body: body}}
 }
 
 // relay passes the answer on to w.
@@ -57,12 +57,12 @@ func (a *answer) relay(ctx context.Context, call *adapter.Call, w adapter.Result
 	var from io.Reader = a.stream
 	switch {
 	case a.functionError != "":
-		return relayError(w, http.StatusInternalServerError, a.functionError, a.body)
+		return relayError(w, http.StatusInternalServerError, a.functionError, a.body.bytes())
 	case a.stream == nil && kind != httpResponse:
-		head.ContentLength = int64(len(a.body))
-		return relayWhole(w, head, a.body)
+		head.ContentLength = int64(len(a.body.bytes()))
+		return relayWhole(w, head, a.body.bytes())
 	case a.stream == nil:
-		from = bytes.NewReader(a.body)
+		from = bytes.NewReader(a.body.bytes())
 	}
 	body := bufio.NewReaderSize(from, streamBytes)
 	var err error

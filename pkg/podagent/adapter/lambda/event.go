@@ -2,11 +2,10 @@ package lambda
 
 import (
 	"bytes"
+	"context"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"regexp"
 	"strconv"
@@ -17,23 +16,14 @@ import (
 // maxEvent bounds a call's body in bytes, as AWS does.
 const maxEvent = 6 << 20
 
-var errEventTooLarge = errors.New("a function of this runtime takes bodies of at most 6291456 bytes")
-
 // readEvent reads the event that is a call's body.
-func readEvent(call *adapter.Call) ([]byte, error) {
-	if call.ContentLength > maxEvent {
-		return nil, errEventTooLarge
-	}
-	event, err := io.ReadAll(io.LimitReader(call.Body, maxEvent+1))
-	switch {
-	case err != nil:
+func readEvent(ctx context.Context, events *room, call *adapter.Call) (*held, error) {
+	event, err := events.read(ctx, call.Body, call.ContentLength)
+	if err != nil {
 		return nil, fmt.Errorf("reading the call's body: %w", err)
-	case len(event) > maxEvent:
-		return nil, errEventTooLarge
-	case call.ContentLength >= 0 && int64(len(event)) != call.ContentLength:
-		return nil, fmt.Errorf("the call's body has %d bytes of %d: %w", len(event), call.ContentLength, io.ErrUnexpectedEOF)
-	case len(event) == 0:
-		return []byte("{}"), nil
+	}
+	if len(event.body) == 0 {
+		event.body = []byte("{}")
 	}
 	return event, nil
 }

@@ -11,9 +11,9 @@ import (
 )
 
 func TestEmptyBodyIsAnEmptyObject(t *testing.T) {
-	event, err := readEvent(&adapter.Call{Body: strings.NewReader(""), ContentLength: 0})
-	if err != nil || string(event) != "{}" {
-		t.Errorf("got %q, %v", event, err)
+	event, err := readEvent(t.Context(), newRoom(9, 9), &adapter.Call{Body: strings.NewReader(""), ContentLength: 0})
+	if err != nil || string(event.bytes()) != "{}" {
+		t.Errorf("got %q, %v", event.bytes(), err)
 	}
 }
 

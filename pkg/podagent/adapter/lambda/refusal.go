@@ -27,7 +27,7 @@ var (
 	refusedStranger = refusal{http.StatusForbidden,
 		"only the function's runtime is served here", "Forbidden"}
 	refusedSize = refusal{http.StatusRequestEntityTooLarge,
-		"the answer is larger than 6291556 bytes", "RequestEntityTooLarge"}
+		"the answer is too large", "RequestEntityTooLarge"}
 )
 
 func (no *refusal) write(w http.ResponseWriter) {

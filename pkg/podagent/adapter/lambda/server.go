@@ -23,6 +23,8 @@ const (
 	// maxDrain bounds how much of an unwanted body is read, so that its
 	// sender comes to read the refusal.
 	maxDrain = 64 << 20
+	// maxInitError bounds what is read of why a function could not start.
+	maxInitError = 64 << 10
 )
 
 var (
@@ -100,7 +102,7 @@ func (a *Adapter) serveNext(w http.ResponseWriter, r *http.Request) {
 	select {
 	case c := <-inbox:
 		what, err := hand(w, r, c)
-		a.delivered(c.id, what, err)
+		a.delivered(c, what, err)
 		if what == sentWhole {
 			if r.Header.Get(headClient) != "" {
 				r.Context().Value(connKey{}).(*conn).event.Store(&c.id)
@@ -123,7 +125,7 @@ func hand(w http.ResponseWriter, r *http.Request, c *call) (delivery, error) {
 	before := to.written.Load()
 	maps.Copy(w.Header(), c.header)
 	w.WriteHeader(http.StatusOK)
-	_, err := w.Write(c.event)
+	_, err := w.Write(c.event.body)
 	if err == nil {
 		err = http.NewResponseController(w).Flush()
 	}
@@ -175,24 +177,26 @@ func (a *Adapter) answerBeginsOr(w http.ResponseWriter, r *http.Request, id stri
 	return false
 }
 
-// take reads a whole answer into ans.
+// take reads a whole answer into ans. While there is no room for it its sender waits.
 func (a *Adapter) take(w http.ResponseWriter, r *http.Request, id string, ans *answer) {
-	body, err := io.ReadAll(io.LimitReader(r.Body, maxAnswer+1))
-	if err != nil {
+	body, err := a.answers.read(r.Context(), r.Body, r.ContentLength)
+	var tooLarge *tooLargeError
+	switch {
+	case errors.As(err, &tooLarge):
+		refused := refusedSize
+		refused.Message = "the answer is too large: " + tooLarge.Error()
+		if no := a.answerEnds(id, errorAnswer(responseTooLarge, refused.Message)); no != nil {
+			refused = *no
+		}
+		refuse(w, r, &refused)
+		return
+	case err != nil:
 		a.answerBreaks(id, errCut)
 		refusedTruncated.write(w)
 		return
 	}
 	ans.body = body
-	tooLarge := len(body) > maxAnswer
-	if tooLarge {
-		ans = errorAnswer(responseTooLarge, refusedSize.Message)
-	}
-	no := a.answerEnds(id, ans)
-	if no == nil && tooLarge {
-		no = &refusedSize
-	}
-	if no != nil {
+	if no := a.answerEnds(id, ans); no != nil {
 		refuse(w, r, no)
 		return
 	}
@@ -257,7 +261,7 @@ func trailerError(trailer http.Header) error {
 }
 
 func (a *Adapter) serveInitError(w http.ResponseWriter, r *http.Request) {
-	text, err := io.ReadAll(io.LimitReader(r.Body, maxAnswer))
+	text, err := io.ReadAll(io.LimitReader(r.Body, maxInitError))
 	if err != nil {
 		refusedTruncated.write(w)
 		return
@@ -273,6 +277,7 @@ func (a *Adapter) serveInitError(w http.ResponseWriter, r *http.Request) {
 		refuse(w, r, no)
 		return
 	}
+	drain(r)
 	accept(w)
 }
 

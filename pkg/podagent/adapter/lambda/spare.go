@@ -71,9 +71,9 @@ func (d *desk) match() {
 }
 
 // NewSpare is an Adapter of a spare instance, which Assign makes a function's. It
-// serves nothing until Serve is called.
-func NewSpare() *Adapter {
-	a := newAdapter()
+// serves nothing until Serve is called. It holds bufferBytes as Config says.
+func NewSpare(bufferBytes int64) *Adapter {
+	a := newAdapter(bufferBytes)
 	a.desk, a.asked = &desk{}, make(chan struct{})
 	return a
 }

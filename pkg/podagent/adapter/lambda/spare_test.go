@@ -18,7 +18,7 @@ import (
 func spareScene(t *testing.T, f func(s *stage)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		s := newStageOf(t, NewSpare())
+		s := newStageOf(t, NewSpare(0))
 		defer func() { s.end() }()
 		f(s)
 	})

@@ -1,0 +1,143 @@
+package lambda
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"golang.org/x/sync/semaphore"
+)
+
+// DefaultBufferBytes is how many bytes of events and answers an Adapter holds at a time
+// where no limit of memory says how many it may.
+const DefaultBufferBytes = 128 << 20
+
+// BufferBytes is how many bytes of events and answers an agent should hold at a time that
+// may use limit bytes of memory. The other half is for all else: the program itself, what
+// arrives for each call before the adapter reads it, headers, and garbage.
+func BufferBytes(limit int64) int64 { return limit / 2 }
+
+// firstRead is how much of a body of unknown length is read before room for the largest
+// one is allocated.
+const firstRead = 64 << 10
+
+var errNoRoom = errors.New("other calls' bodies took all of the agent's memory for bodies, for as long as this one could wait")
+
+// room bounds the bytes of the events, or of the answers, that are in memory at a time.
+// They have a room each, because an event may have to wait for an answer (of a runtime
+// client that asks for the next event when it has answered) and an answer must never wait
+// for an event. A body takes all its room at once, before a byte of it is read, so that
+// none waits for another's end with a part of the room; who waits is served in order.
+type room struct {
+	free *semaphore.Weighted
+	// most is the largest body that ever fits.
+	most int64
+}
+
+func newRoom(bytes, largest int64) *room {
+	return &room{free: semaphore.NewWeighted(bytes), most: min(bytes, largest)}
+}
+
+// read reads a body of length bytes, or of an unknown number if length is -1, and waits
+// for room as long as ctx allows. A body that can never fit is a *tooLargeError. What is
+// held stays taken until it is given back.
+func (r *room) read(ctx context.Context, from io.Reader, length int64) (*held, error) {
+	if length > r.most {
+		return nil, &tooLargeError{r.most}
+	}
+	size := length
+	if length < 0 {
+		size = r.most
+	}
+	if err := r.free.Acquire(ctx, size); err != nil {
+		return nil, fmt.Errorf("%w: %w", errNoRoom, context.Cause(ctx))
+	}
+	h := &held{room: r, size: size}
+	var err error
+	if h.body, err = readBody(from, length, int(size)); err != nil {
+		h.giveBack()
+		return nil, err
+	}
+	return h, nil
+}
+
+func readBody(from io.Reader, length int64, most int) ([]byte, error) {
+	body := make([]byte, most)
+	if length < 0 {
+		body = make([]byte, min(most, firstRead))
+	}
+	n, ended, err := fill(from, body)
+	if err == nil && !ended && len(body) < most {
+		body = append(make([]byte, 0, most), body...)[:most]
+		var more int
+		more, ended, err = fill(from, body[n:])
+		n += more
+	}
+	if err == nil && !ended {
+		var beyond int
+		beyond, _, err = fill(from, make([]byte, 1))
+		n += beyond
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case length >= 0 && int64(n) < length:
+		return nil, fmt.Errorf("%d bytes of %d: %w", n, length, io.ErrUnexpectedEOF)
+	case length >= 0 && int64(n) > length:
+		return nil, fmt.Errorf("more than the %d bytes that it should have", length)
+	case n > most:
+		return nil, &tooLargeError{int64(most)}
+	}
+	return body[:n], nil
+}
+
+// fill reads until to is full or the body has ended. Unlike io.ReadFull it tells a body
+// that ended from one whose sender broke off.
+func fill(from io.Reader, to []byte) (n int, ended bool, err error) {
+	for n < len(to) {
+		more, err := from.Read(to[n:])
+		n += more
+		if err == io.EOF {
+			return n, true, nil
+		}
+		if err != nil {
+			return n, false, err
+		}
+	}
+	return n, false, nil
+}
+
+// held is a body in memory. It is not safe for concurrent use, and may be nil.
+type held struct {
+	body []byte
+	room *room
+	size int64
+}
+
+// bytes are the body, while it is held.
+func (h *held) bytes() []byte {
+	if h == nil {
+		return nil
+	}
+	return h.body
+}
+
+// giveBack gives the room of the body back, once.
+func (h *held) giveBack() {
+	if h == nil || h.room == nil {
+		return
+	}
+	h.room.free.Release(h.size)
+	h.room, h.body = nil, nil
+}
+
+// tooLargeError is a body that never fits.
+type tooLargeError struct{ most int64 }
+
+func (e *tooLargeError) Error() string {
+	if e.most == maxEvent || e.most == maxAnswer {
+		return fmt.Sprintf("a function of this runtime has bodies of at most %d bytes", e.most)
+	}
+	return fmt.Sprintf("the memory of this function's agent has room for bodies of at most %d bytes: raise agent.limits.memory", e.most)
+}
