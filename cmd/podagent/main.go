@@ -56,7 +56,7 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("the environment does not say what to do:\n%w", err)
 	}
-	dialer, err := newDialer(config.CA)
+	dialer, err := newDialer(config.CA, wiretls.Domain(config.TLSDomain))
 	if err != nil {
 		return err
 	}
@@ -88,15 +88,15 @@ func run(ctx context.Context) error {
 
 // newDialer makes connections to those whom the CA vouches for. Without a CA,
 // which is local mode, they are not encrypted.
-func newDialer(ca string) (podagent.Dialer, error) {
+func newDialer(ca string, domain wiretls.Domain) (podagent.Dialer, error) {
 	if ca == "" {
 		return podagent.Dialer{}, nil
 	}
-	schedulers, err := wiretls.AgentCredentials([]byte(ca), wiretls.SchedulerName)
+	schedulers, err := wiretls.AgentCredentials([]byte(ca), domain.Scheduler())
 	if err != nil {
 		return podagent.Dialer{}, fmt.Errorf("WINDLASS_CA: %w", err)
 	}
-	gateways, err := wiretls.AgentCredentials([]byte(ca), wiretls.GatewayName)
+	gateways, err := wiretls.AgentCredentials([]byte(ca), domain.Gateway())
 	if err != nil {
 		return podagent.Dialer{}, fmt.Errorf("WINDLASS_CA: %w", err)
 	}

@@ -60,6 +60,7 @@ func (c *Common) servingFlags(flags *pflag.FlagSet) {
 	c.flags(flags)
 	flags.StringVar(&c.OpsListen, "ops-listen", ":8081", "`address` of health checks and metrics")
 	flags.StringVar(&c.TLSDir, "tls-dir", "", "`folder` with ca.crt, tls.crt and tls.key")
+	flags.StringVar(&c.TLSDomain, "tls-domain", "", "`domain` in which the certificates name roles, such as scheduler.DOMAIN")
 }
 
 func (c *Etcd) flags(flags *pflag.FlagSet) {

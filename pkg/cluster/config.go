@@ -7,11 +7,13 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/windlass-dev/windlass/pkg/controller"
 	"github.com/windlass-dev/windlass/pkg/fpcs"
 	"github.com/windlass-dev/windlass/pkg/gateway"
 	"github.com/windlass-dev/windlass/pkg/tracing"
+	"github.com/windlass-dev/windlass/pkg/wiretls"
 )
 
 // Common is what every role is told.
@@ -23,6 +25,8 @@ type Common struct {
 	OpsListen string
 	// TLSDir is a folder with ca.crt, tls.crt and tls.key.
 	TLSDir string
+	// TLSDomain is what the names in all certificates of this Windlass end in.
+	TLSDomain string
 	// Namespaces restricts the role to some namespaces; none means all.
 	Namespaces []string
 }
@@ -139,10 +143,16 @@ func (c Common) validate() []error {
 	return errs
 }
 
+// domain names the roles of this Windlass.
+func (c Common) domain() wiretls.Domain { return wiretls.Domain(c.TLSDomain) }
+
 func (c Common) validateServing() []error {
 	errs := append(c.validate(), address("--ops-listen", c.OpsListen)...)
 	if c.TLSDir == "" {
 		errs = append(errs, errors.New("--tls-dir is missing: name a folder with ca.crt, tls.crt and tls.key"))
+	}
+	if wrong := validation.IsDNS1123Subdomain(c.TLSDomain); len(wrong) > 0 {
+		errs = append(errs, fmt.Errorf("--tls-domain %q is no domain: name what the names in all certificates of this Windlass end in, such as windlass.my-namespace.windlass", c.TLSDomain))
 	}
 	return errs
 }

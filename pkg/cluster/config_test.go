@@ -12,7 +12,7 @@ import (
 )
 
 func common() Common {
-	return Common{LogFormat: "json", LogLevel: "info", OpsListen: ":8081", TLSDir: "/tls"}
+	return Common{LogFormat: "json", LogLevel: "info", OpsListen: ":8081", TLSDir: "/tls", TLSDomain: "windlass.ns.windlass"}
 }
 
 func goodScheduler() SchedulerConfig {
@@ -44,6 +44,7 @@ func TestAProblemIsNamedByItsFlag(t *testing.T) {
 		" ":                    goodGateway().Validate(),
 		"  ":                   goodController().Validate(),
 		"--tls-dir":            with(goodScheduler, func(c *SchedulerConfig) { c.TLSDir = "" }).Validate(),
+		"--tls-domain":         with(goodScheduler, func(c *SchedulerConfig) { c.TLSDomain = "" }).Validate(),
 		"--log-format":         with(goodScheduler, func(c *SchedulerConfig) { c.LogFormat = "xml" }).Validate(),
 		"--log-level":          with(goodController, func(c *ControllerConfig) { c.LogLevel = "loud" }).Validate(),
 		"--ops-listen":         with(goodGateway, func(c *GatewayConfig) { c.OpsListen = "8081" }).Validate(),

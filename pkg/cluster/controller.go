@@ -43,7 +43,7 @@ func Controller(ctx context.Context, config ControllerConfig) error {
 		GatewayURL: config.GatewayURL, Runtimes: runtimes, Egress: config.Egress, LeaderElection: config.LeaderElection,
 	}, controller.Deps{
 		REST: rest, Registerer: registry, Log: log,
-		Dial: []grpc.DialOption{grpc.WithTransportCredentials(tls.ClientCredentials(wiretls.SchedulerName))},
+		Dial: []grpc.DialOption{grpc.WithTransportCredentials(tls.ClientCredentials(config.domain().Scheduler()))},
 	})
 	if err != nil {
 		return err

@@ -16,7 +16,7 @@ func TestS16TheEndOfTheCertificateInUseIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ca, dir := testca.New(t), t.TempDir()
 		renew := func(ends time.Time) {
-			ca.Write(t, dir, testca.Certificate{Names: []string{wiretls.GatewayName}, NotAfter: ends})
+			ca.Write(t, dir, testca.Certificate{Names: []string{wiretls.Domain("a.windlass").Gateway()}, NotAfter: ends})
 		}
 		first, second := time.Now().Add(2*time.Hour), time.Now().Add(3*time.Hour)
 		renew(first)

@@ -85,7 +85,7 @@ func startGateway(
 	if err != nil {
 		return err
 	}
-	schedulers := tls.ClientCredentials(wiretls.SchedulerName)
+	schedulers := tls.ClientCredentials(config.domain().Scheduler())
 	watched, known, err := startSlots(parts, config, schedulers, registry, log)
 	if err != nil {
 		return err

@@ -116,7 +116,7 @@ func (s *schedulerRole) start(ctx context.Context) (err error) {
 		return err
 	}
 	watched, err := peers.New(peers.Config{Self: s.config.ID}, peers.Deps{
-		Directory: directory, Credentials: s.tls.ClientCredentials(wiretls.SchedulerName), Registry: s.registry, Log: s.log,
+		Directory: directory, Credentials: s.tls.ClientCredentials(s.config.domain().Scheduler()), Registry: s.registry, Log: s.log,
 	})
 	if err != nil {
 		return err
@@ -152,7 +152,7 @@ func (s *schedulerRole) startPods() error {
 		Pod: podspec.Config{
 			AgentImage: s.config.AgentImage, AgentRequests: s.agentRequests(), AgentMemoryLimit: s.agentMemoryLimit(),
 			UserNamespaces: s.config.UserNamespaces,
-			SchedulerAddr:  s.config.AgentScheduler, OwnerAddr: s.config.Advertise, CA: string(ca),
+			SchedulerAddr:  s.config.AgentScheduler, OwnerAddr: s.config.Advertise, CA: string(ca), TLSDomain: s.config.TLSDomain,
 			PullPolicy: corev1.PullPolicy(s.config.ImagePullPolicy), TokenAudience: podidentity.Audience,
 		},
 		QPS: s.config.CreateQPS, Burst: s.createBurst(),
@@ -256,7 +256,7 @@ func (s *schedulerRole) startScheduler(keeper *etcd.Keeper, watched *peers.Peers
 	s.scheduler, err = scheduler.New(settings, scheduler.Deps{
 		Catalog: s.source.Catalog(), Memory: s.source, Runtimes: s.source,
 		Keeper: keeper, Router: watched, Instances: s.instances,
-		Schedulers: s.tls.ClientCredentials(wiretls.SchedulerName),
+		Schedulers: s.tls.ClientCredentials(s.config.domain().Scheduler()),
 		Registry:   s.registry, Traces: s.traces, Log: s.log, Now: time.Now,
 	})
 	if err != nil {
@@ -266,7 +266,7 @@ func (s *schedulerRole) startScheduler(keeper *etcd.Keeper, watched *peers.Peers
 	if err != nil {
 		return fmt.Errorf("--wire-listen: %w", err)
 	}
-	server := serve.NewWire(s.registry, append(wiretls.RequirePeer(wiretls.SchedulerMethods()), grpc.Creds(s.tls.ServerCredentials()))...)
+	server := serve.NewWire(s.registry, append(wiretls.RequirePeer(wiretls.SchedulerMethods(s.config.domain())), grpc.Creds(s.tls.ServerCredentials()))...)
 	wirev1.RegisterSchedulerServer(server, s.scheduler)
 	s.parts.Start("provisioner", func(ctx context.Context) error { return s.instances.Run(ctx, s.scheduler) })
 	s.parts.Start("scheduler", s.scheduler.Run)

@@ -11,12 +11,26 @@ import (
 	"google.golang.org/grpc/peer"
 )
 
-// The names of the roles, as they are in their certificates.
-const (
-	GatewayName    = "gateway.windlass"
-	SchedulerName  = "scheduler.windlass"
-	ControllerName = "controller.windlass"
-)
+// Domain is what the names in the certificates of one Windlass have in common, such as
+// RELEASE.NAMESPACE.windlass, so that two of one CA do not trust each other.
+type Domain string
+
+// Gateway is the name in the certificate of a gateway.
+func (d Domain) Gateway() string { return d.role("gateway") }
+
+// Scheduler is the name in the certificate of a scheduler.
+func (d Domain) Scheduler() string { return d.role("scheduler") }
+
+// Controller is the name in the certificate of a controller.
+func (d Domain) Controller() string { return d.role("controller") }
+
+// role is empty without a domain, which no certificate is good enough for.
+func (d Domain) role(name string) string {
+	if d == "" {
+		return ""
+	}
+	return name + "." + string(d)
+}
 
 // AgentCredentials are those of a client that has no certificate and trusts the
 // CAs in caPEM. serverName is the name that the server must have.

@@ -20,20 +20,20 @@ import (
 
 func TestRolesAndAgentsConnect(t *testing.T) {
 	ca := testca.New(t)
-	server := role(t, ca, "windlass-scheduler.windlass-system.svc", wiretls.SchedulerName).ServerCredentials()
+	server := role(t, ca, "windlass-scheduler.windlass-system.svc", domain.Scheduler()).ServerCredentials()
 
-	atServer, atClient, err := connect(t.Context(), server, role(t, ca, wiretls.GatewayName).ClientCredentials(wiretls.SchedulerName))
+	atServer, atClient, err := connect(t.Context(), server, role(t, ca, domain.Gateway()).ClientCredentials(domain.Scheduler()))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if atServer.Version != tls.VersionTLS13 || atClient.NegotiatedProtocol != "h2" {
 		t.Errorf("the connection is %s and %q, want TLS 1.3 and h2", tls.VersionName(atServer.Version), atClient.NegotiatedProtocol)
 	}
-	if got := atServer.VerifiedChains[0][0].DNSNames; !cmp.Equal(got, []string{wiretls.GatewayName}) {
+	if got := atServer.VerifiedChains[0][0].DNSNames; !cmp.Equal(got, []string{domain.Gateway()}) {
 		t.Errorf("the server saw a client named %q", got)
 	}
 
-	atServer, _, err = connect(t.Context(), server, agent(t, ca, wiretls.SchedulerName))
+	atServer, _, err = connect(t.Context(), server, agent(t, ca, domain.Scheduler()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,35 +44,35 @@ func TestRolesAndAgentsConnect(t *testing.T) {
 
 func TestClientsInsistOnTheServersName(t *testing.T) {
 	ca := testca.New(t)
-	gateway := role(t, ca, wiretls.GatewayName)
-	wantRefused(t, gateway.ServerCredentials(), gateway.ClientCredentials(wiretls.SchedulerName), "not scheduler.windlass")
-	wantRefused(t, gateway.ServerCredentials(), agent(t, ca, wiretls.SchedulerName), "not scheduler.windlass")
+	gateway := role(t, ca, domain.Gateway())
+	wantRefused(t, gateway.ServerCredentials(), gateway.ClientCredentials(domain.Scheduler()), "not "+domain.Scheduler())
+	wantRefused(t, gateway.ServerCredentials(), agent(t, ca, domain.Scheduler()), "not "+domain.Scheduler())
 	wantRefused(t, gateway.ServerCredentials(), gateway.ClientCredentials(""), "ServerName")
 	// connect's authority is this server's name, and yet not what is asked for.
 	other := role(t, ca, "an.authority")
-	wantRefused(t, other.ServerCredentials(), agent(t, ca, wiretls.SchedulerName), "not scheduler.windlass")
+	wantRefused(t, other.ServerCredentials(), agent(t, ca, domain.Scheduler()), "not "+domain.Scheduler())
 }
 
 func TestACertificateServesOnlyItsUsages(t *testing.T) {
 	ca := testca.New(t)
 	with := func(usage x509.ExtKeyUsage) *wiretls.Credentials {
 		dir := t.TempDir()
-		ca.Write(t, dir, testca.Certificate{Names: []string{wiretls.SchedulerName}, Usages: []x509.ExtKeyUsage{usage}})
+		ca.Write(t, dir, testca.Certificate{Names: []string{domain.Scheduler()}, Usages: []x509.ExtKeyUsage{usage}})
 		return load(t, dir)
 	}
 	server, client := with(x509.ExtKeyUsageServerAuth), with(x509.ExtKeyUsageClientAuth)
-	wantConnects(t, server.ServerCredentials(), client.ClientCredentials(wiretls.SchedulerName))
-	wantRefused(t, server.ServerCredentials(), server.ClientCredentials(wiretls.SchedulerName), "incompatible key usage")
-	wantRefused(t, client.ServerCredentials(), client.ClientCredentials(wiretls.SchedulerName), "incompatible key usage")
+	wantConnects(t, server.ServerCredentials(), client.ClientCredentials(domain.Scheduler()))
+	wantRefused(t, server.ServerCredentials(), server.ClientCredentials(domain.Scheduler()), "incompatible key usage")
+	wantRefused(t, client.ServerCredentials(), client.ClientCredentials(domain.Scheduler()), "incompatible key usage")
 }
 
 func TestNoSessionIsKept(t *testing.T) {
 	ca := testca.New(t)
 	client := raw(&tls.Config{
-		RootCAs: pool(t, ca), ServerName: wiretls.SchedulerName, NextProtos: []string{"h2"},
+		RootCAs: pool(t, ca), ServerName: domain.Scheduler(), NextProtos: []string{"h2"},
 		ClientSessionCache: noSessions{t},
 	})
-	wantConnects(t, role(t, ca, wiretls.SchedulerName).ServerCredentials(), client)
+	wantConnects(t, role(t, ca, domain.Scheduler()).ServerCredentials(), client)
 }
 
 // noSessions fails a test whose server offers to resume a session.
@@ -86,47 +86,47 @@ func (n noSessions) Put(string, *tls.ClientSessionState) {
 
 func TestAnotherCAIsRefused(t *testing.T) {
 	ours, theirs := testca.New(t), testca.New(t)
-	scheduler := role(t, ours, wiretls.SchedulerName)
-	wantRefused(t, scheduler.ServerCredentials(), agent(t, theirs, wiretls.SchedulerName), "unknown authority")
-	wantRefused(t, scheduler.ServerCredentials(), role(t, theirs, wiretls.GatewayName).ClientCredentials(wiretls.SchedulerName), "unknown authority")
+	scheduler := role(t, ours, domain.Scheduler())
+	wantRefused(t, scheduler.ServerCredentials(), agent(t, theirs, domain.Scheduler()), "unknown authority")
+	wantRefused(t, scheduler.ServerCredentials(), role(t, theirs, domain.Gateway()).ClientCredentials(domain.Scheduler()), "unknown authority")
 
 	// It trusts our CA, but its own certificate is of another.
 	stranger := raw(&tls.Config{
-		RootCAs: pool(t, ours), ServerName: wiretls.SchedulerName, NextProtos: []string{"h2"},
-		Certificates: []tls.Certificate{pair(t, theirs.Folder(t, wiretls.GatewayName))},
+		RootCAs: pool(t, ours), ServerName: domain.Scheduler(), NextProtos: []string{"h2"},
+		Certificates: []tls.Certificate{pair(t, theirs.Folder(t, domain.Gateway()))},
 	})
 	wantRefused(t, scheduler.ServerCredentials(), stranger, "unknown authority")
 }
 
 func TestOldTLSIsRefused(t *testing.T) {
 	ca := testca.New(t)
-	folder := ca.Folder(t, wiretls.SchedulerName)
+	folder := ca.Folder(t, domain.Scheduler())
 	scheduler := load(t, folder)
 	old := raw(&tls.Config{
-		Certificates: []tls.Certificate{pair(t, folder)}, RootCAs: pool(t, ca), ServerName: wiretls.SchedulerName,
+		Certificates: []tls.Certificate{pair(t, folder)}, RootCAs: pool(t, ca), ServerName: domain.Scheduler(),
 		NextProtos: []string{"h2"}, MaxVersion: tls.VersionTLS12,
 	})
 	wantConnects(t, old, old)
 	wantRefused(t, scheduler.ServerCredentials(), old, "version")
-	wantRefused(t, old, scheduler.ClientCredentials(wiretls.SchedulerName), "version")
-	wantRefused(t, old, agent(t, ca, wiretls.SchedulerName), "version")
+	wantRefused(t, old, scheduler.ClientCredentials(domain.Scheduler()), "version")
+	wantRefused(t, old, agent(t, ca, domain.Scheduler()), "version")
 }
 
 func TestExpiredCertificatesAreRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ca := testca.New(t)
-		lasting := role(t, ca, wiretls.SchedulerName)
+		lasting := role(t, ca, domain.Scheduler())
 		folder := t.TempDir()
-		ca.Write(t, folder, testca.Certificate{Names: []string{wiretls.SchedulerName}, NotAfter: time.Now().Add(time.Minute)})
+		ca.Write(t, folder, testca.Certificate{Names: []string{domain.Scheduler()}, NotAfter: time.Now().Add(time.Minute)})
 		brief := load(t, folder)
 		if want := time.Now().Add(time.Minute); !brief.Expires().Equal(want) {
 			t.Errorf("it expires at %v, want %v", brief.Expires(), want)
 		}
-		wantConnects(t, brief.ServerCredentials(), lasting.ClientCredentials(wiretls.SchedulerName))
-		wantConnects(t, lasting.ServerCredentials(), brief.ClientCredentials(wiretls.SchedulerName))
+		wantConnects(t, brief.ServerCredentials(), lasting.ClientCredentials(domain.Scheduler()))
+		wantConnects(t, lasting.ServerCredentials(), brief.ClientCredentials(domain.Scheduler()))
 		time.Sleep(2 * time.Minute)
-		wantRefused(t, brief.ServerCredentials(), lasting.ClientCredentials(wiretls.SchedulerName), "expired")
-		wantRefused(t, lasting.ServerCredentials(), brief.ClientCredentials(wiretls.SchedulerName), "expired")
+		wantRefused(t, brief.ServerCredentials(), lasting.ClientCredentials(domain.Scheduler()), "expired")
+		wantRefused(t, lasting.ServerCredentials(), brief.ClientCredentials(domain.Scheduler()), "expired")
 		if _, err := wiretls.Load(folder, silent()); err == nil || !strings.Contains(err.Error(), "renew it") {
 			t.Errorf("loading an expired certificate says %v", err)
 		}
@@ -134,7 +134,7 @@ func TestExpiredCertificatesAreRefused(t *testing.T) {
 }
 
 func TestAgentCredentialsNeedACAAndAName(t *testing.T) {
-	if _, err := wiretls.AgentCredentials([]byte("no PEM"), wiretls.SchedulerName); err == nil || !strings.Contains(err.Error(), "caPEM") {
+	if _, err := wiretls.AgentCredentials([]byte("no PEM"), domain.Scheduler()); err == nil || !strings.Contains(err.Error(), "caPEM") {
 		t.Errorf("without a CA the error is %v", err)
 	}
 	if _, err := wiretls.AgentCredentials(testca.New(t).PEM(), ""); err == nil || !strings.Contains(err.Error(), "serverName") {

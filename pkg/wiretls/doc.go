@@ -2,8 +2,8 @@
 // and agents, and decides who may call which method on it.
 //
 // There is one CA. Gateways, schedulers and the controller each have a
-// certificate of it whose DNS names include that of their role; agents have
-// none and prove who they are by what they send. Certificates of roles that
+// certificate of it whose DNS names include that of their role in the domain of this
+// Windlass; agents have none and prove who they are by what they send. Certificates of roles that
 // connect to others must be good for client authentication too.
 //
 // What the package promises:

@@ -29,21 +29,21 @@ func TestLoadSaysWhatIsWrong(t *testing.T) {
 		{"no key", func(dir string) { remove(t, dir, "tls.key") }, "read tls.key"},
 		{"empty CA", func(dir string) { write(t, filepath.Join(dir, "ca.crt"), "") }, "no certificate in ca.crt"},
 		{"empty certificate", func(dir string) { write(t, filepath.Join(dir, "tls.crt"), "") }, "tls.crt and tls.key"},
-		{"another key", func(dir string) { copyFile(t, ca.Folder(t, wiretls.GatewayName), dir, "tls.key") }, "do not go together"},
+		{"another key", func(dir string) { copyFile(t, ca.Folder(t, domain.Gateway()), dir, "tls.key") }, "do not go together"},
 		{"another CA", func(dir string) { copyFile(t, testca.New(t).Folder(t), dir, "ca.crt") }, "not a valid certificate of ca.crt"},
 		{"not yet valid", func(dir string) {
 			ca.Write(t, dir, testca.Certificate{NotBefore: time.Now().Add(time.Minute)})
 		}, "not a valid certificate"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			dir := ca.Folder(t, wiretls.GatewayName)
+			dir := ca.Folder(t, domain.Gateway())
 			c.spoil(dir)
 			if _, err := wiretls.Load(dir, silent()); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("the error is %v, want one about %q", err, c.want)
 			}
 		})
 	}
-	if _, err := wiretls.Load(ca.Folder(t, wiretls.GatewayName), nil); err == nil {
+	if _, err := wiretls.Load(ca.Folder(t, domain.Gateway()), nil); err == nil {
 		t.Error("it loads without a logger")
 	}
 }
@@ -54,7 +54,7 @@ func TestASecretIsSwapped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		before, after := testca.New(t), testca.New(t)
 		mount := t.TempDir()
-		swap(t, mount, before.Folder(t, wiretls.SchedulerName))
+		swap(t, mount, before.Folder(t, domain.Scheduler()))
 		for _, name := range []string{"ca.crt", "tls.crt", "tls.key"} {
 			link(t, filepath.Join("..data", name), filepath.Join(mount, name))
 		}
@@ -63,21 +63,21 @@ func TestASecretIsSwapped(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		server, client := scheduler.ServerCredentials(), scheduler.ClientCredentials(wiretls.SchedulerName)
+		server, client := scheduler.ServerCredentials(), scheduler.ClientCredentials(domain.Scheduler())
 		time.Sleep(later)
-		wantConnects(t, server, agent(t, before, wiretls.SchedulerName))
+		wantConnects(t, server, agent(t, before, domain.Scheduler()))
 		if log.Len() != 0 {
 			t.Errorf("nothing happened, and the log says %s", &log)
 		}
 
-		swap(t, mount, after.Folder(t, wiretls.SchedulerName))
+		swap(t, mount, after.Folder(t, domain.Scheduler()))
 		time.Sleep(later)
-		wantConnects(t, server, agent(t, after, wiretls.SchedulerName))
-		wantRefused(t, server, agent(t, before, wiretls.SchedulerName), "unknown authority")
-		wantRefused(t, server, role(t, before, wiretls.GatewayName).ClientCredentials(wiretls.SchedulerName), "unknown authority")
-		wantConnects(t, server, role(t, after, wiretls.GatewayName).ClientCredentials(wiretls.SchedulerName))
-		wantConnects(t, role(t, after, wiretls.SchedulerName).ServerCredentials(), client)
-		wantRefused(t, role(t, before, wiretls.SchedulerName).ServerCredentials(), client, "unknown authority")
+		wantConnects(t, server, agent(t, after, domain.Scheduler()))
+		wantRefused(t, server, agent(t, before, domain.Scheduler()), "unknown authority")
+		wantRefused(t, server, role(t, before, domain.Gateway()).ClientCredentials(domain.Scheduler()), "unknown authority")
+		wantConnects(t, server, role(t, after, domain.Gateway()).ClientCredentials(domain.Scheduler()))
+		wantConnects(t, role(t, after, domain.Scheduler()).ServerCredentials(), client)
+		wantRefused(t, role(t, before, domain.Scheduler()).ServerCredentials(), client, "unknown authority")
 		if n := strings.Count(log.String(), "were replaced"); n != 1 {
 			t.Errorf("the log tells of %d replacements, want one:\n%s", n, &log)
 		}
@@ -87,19 +87,19 @@ func TestASecretIsSwapped(t *testing.T) {
 func TestABrokenSetChangesNothing(t *testing.T) {
 	ca := testca.New(t)
 	for name, spoil := range map[string]func(t *testing.T, dir string){
-		"half a swap":   func(t *testing.T, dir string) { copyFile(t, ca.Folder(t, wiretls.SchedulerName), dir, "tls.crt") },
+		"half a swap":   func(t *testing.T, dir string) { copyFile(t, ca.Folder(t, domain.Scheduler()), dir, "tls.crt") },
 		"half a file":   func(t *testing.T, dir string) { truncate(t, filepath.Join(dir, "tls.crt")) },
 		"another's CA":  func(t *testing.T, dir string) { copyFile(t, testca.New(t).Folder(t), dir, "ca.crt") },
 		"a missing key": func(t *testing.T, dir string) { remove(t, dir, "tls.key") },
 		"an expired certificate": func(t *testing.T, dir string) {
-			ca.Write(t, dir, testca.Certificate{Names: []string{wiretls.SchedulerName}, NotAfter: time.Now().Add(-time.Minute)})
+			ca.Write(t, dir, testca.Certificate{Names: []string{domain.Scheduler()}, NotAfter: time.Now().Add(-time.Minute)})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				// The bubble has a time of its own.
 				ca = testca.New(t)
-				dir := ca.Folder(t, wiretls.SchedulerName)
+				dir := ca.Folder(t, domain.Scheduler())
 				var log bytes.Buffer
 				scheduler, err := wiretls.Load(dir, slog.New(slog.NewTextHandler(&log, nil)))
 				if err != nil {
@@ -109,21 +109,21 @@ func TestABrokenSetChangesNothing(t *testing.T) {
 				spoil(t, dir)
 				for range 5 {
 					time.Sleep(later)
-					wantConnects(t, server, agent(t, ca, wiretls.SchedulerName))
+					wantConnects(t, server, agent(t, ca, domain.Scheduler()))
 				}
 				if n := strings.Count(log.String(), "cannot be used"); n != 1 {
 					t.Errorf("it complained %d times within half a minute, want once", n)
 				}
 				time.Sleep(time.Minute)
-				wantConnects(t, server, agent(t, ca, wiretls.SchedulerName))
+				wantConnects(t, server, agent(t, ca, domain.Scheduler()))
 				if n := strings.Count(log.String(), "cannot be used"); n != 2 {
 					t.Errorf("it complained %d times within two minutes, want twice", n)
 				}
 
 				mended := testca.New(t)
-				mended.Write(t, dir, testca.Certificate{Names: []string{wiretls.SchedulerName}})
+				mended.Write(t, dir, testca.Certificate{Names: []string{domain.Scheduler()}})
 				time.Sleep(later)
-				wantConnects(t, server, agent(t, mended, wiretls.SchedulerName))
+				wantConnects(t, server, agent(t, mended, domain.Scheduler()))
 			})
 		})
 	}

@@ -23,6 +23,9 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func silent() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
+// domain is that of the certificates of tests.
+const domain wiretls.Domain = "windlass.tests.windlass"
+
 func load(t *testing.T, dir string) *wiretls.Credentials {
 	t.Helper()
 	c, err := wiretls.Load(dir, silent())

@@ -20,14 +20,14 @@ import (
 // out who it is.
 type Methods map[string][]string
 
-// SchedulerMethods is who may call a scheduler.
-func SchedulerMethods() Methods {
+// SchedulerMethods is who may call a scheduler of a domain.
+func SchedulerMethods(d Domain) Methods {
 	return Methods{
 		// Schedulers pass on what gateways offered to them.
-		wirev1.Scheduler_Offer_FullMethodName: {GatewayName, SchedulerName},
-		wirev1.Scheduler_Beat_FullMethodName:  {GatewayName, SchedulerName},
-		wirev1.Scheduler_Slots_FullMethodName: {GatewayName, SchedulerName},
-		wirev1.Scheduler_Watch_FullMethodName: {ControllerName},
+		wirev1.Scheduler_Offer_FullMethodName: {d.Gateway(), d.Scheduler()},
+		wirev1.Scheduler_Beat_FullMethodName:  {d.Gateway(), d.Scheduler()},
+		wirev1.Scheduler_Slots_FullMethodName: {d.Gateway(), d.Scheduler()},
+		wirev1.Scheduler_Watch_FullMethodName: {d.Controller()},
 		// The first message holds the token of the instance.
 		wirev1.Scheduler_Pull_FullMethodName: nil,
 	}

@@ -22,7 +22,7 @@ import (
 )
 
 func TestEveryMethodOfTheWireIsListed(t *testing.T) {
-	lists := map[string]wiretls.Methods{"Scheduler": wiretls.SchedulerMethods(), "Gateway": wiretls.GatewayMethods()}
+	lists := map[string]wiretls.Methods{"Scheduler": wiretls.SchedulerMethods(domain), "Gateway": wiretls.GatewayMethods()}
 	services := wirev1.File_wire_v1_wire_proto.Services()
 	for i := range services.Len() {
 		service := services.Get(i)
@@ -60,22 +60,22 @@ const (
 
 func TestWhoMayCallWhat(t *testing.T) {
 	ca := testca.New(t)
-	methods := wiretls.SchedulerMethods()
+	methods := wiretls.SchedulerMethods(domain)
 	for method, names := range wiretls.GatewayMethods() {
 		methods[method] = names
 	}
 	methods[nobody] = []string{}
-	addr := serve(t, role(t, ca, wiretls.SchedulerName).ServerCredentials(), methods)
+	addr := serve(t, role(t, ca, domain.Scheduler()).ServerCredentials(), methods)
 	// What RequirePeer was given is the caller's again.
 	methods[unlistedUnary] = nil
 
 	clients := map[string]credentials.TransportCredentials{
-		"agent":      agent(t, ca, wiretls.SchedulerName),
-		"gateway":    role(t, ca, "windlass-gateway.windlass-system.svc", wiretls.GatewayName).ClientCredentials(wiretls.SchedulerName),
-		"scheduler":  role(t, ca, wiretls.SchedulerName).ClientCredentials(wiretls.SchedulerName),
-		"controller": role(t, ca, wiretls.ControllerName).ClientCredentials(wiretls.SchedulerName),
-		"wildcard":   role(t, ca, "*.windlass").ClientCredentials(wiretls.SchedulerName),
-		"nameless":   role(t, ca).ClientCredentials(wiretls.SchedulerName),
+		"agent":      agent(t, ca, domain.Scheduler()),
+		"gateway":    role(t, ca, "windlass-gateway.windlass-system.svc", domain.Gateway()).ClientCredentials(domain.Scheduler()),
+		"scheduler":  role(t, ca, domain.Scheduler()).ClientCredentials(domain.Scheduler()),
+		"controller": role(t, ca, domain.Controller()).ClientCredentials(domain.Scheduler()),
+		"wildcard":   role(t, ca, "*."+string(domain)).ClientCredentials(domain.Scheduler()),
+		"nameless":   role(t, ca).ClientCredentials(domain.Scheduler()),
 	}
 	// Unimplemented is what the services of the test answer to who may call.
 	const allowed = codes.Unimplemented
@@ -85,21 +85,21 @@ func TestWhoMayCallWhat(t *testing.T) {
 		mentions       string
 	}{
 		{wirev1.Scheduler_Offer_FullMethodName, "gateway", allowed, ""},
-		{wirev1.Scheduler_Offer_FullMethodName, "controller", codes.PermissionDenied, wiretls.GatewayName},
-		{wirev1.Scheduler_Offer_FullMethodName, "wildcard", codes.PermissionDenied, wiretls.GatewayName},
-		{wirev1.Scheduler_Offer_FullMethodName, "nameless", codes.PermissionDenied, wiretls.GatewayName},
-		{wirev1.Scheduler_Offer_FullMethodName, "agent", codes.Unauthenticated, wiretls.GatewayName},
+		{wirev1.Scheduler_Offer_FullMethodName, "controller", codes.PermissionDenied, domain.Gateway()},
+		{wirev1.Scheduler_Offer_FullMethodName, "wildcard", codes.PermissionDenied, domain.Gateway()},
+		{wirev1.Scheduler_Offer_FullMethodName, "nameless", codes.PermissionDenied, domain.Gateway()},
+		{wirev1.Scheduler_Offer_FullMethodName, "agent", codes.Unauthenticated, domain.Gateway()},
 		{wirev1.Scheduler_Offer_FullMethodName, "scheduler", allowed, ""},
 		{wirev1.Scheduler_Beat_FullMethodName, "scheduler", allowed, ""},
 		{wirev1.Scheduler_Beat_FullMethodName, "gateway", allowed, ""},
-		{wirev1.Scheduler_Beat_FullMethodName, "controller", codes.PermissionDenied, wiretls.SchedulerName},
-		{wirev1.Scheduler_Beat_FullMethodName, "agent", codes.Unauthenticated, wiretls.SchedulerName},
+		{wirev1.Scheduler_Beat_FullMethodName, "controller", codes.PermissionDenied, domain.Scheduler()},
+		{wirev1.Scheduler_Beat_FullMethodName, "agent", codes.Unauthenticated, domain.Scheduler()},
 		{wirev1.Scheduler_Slots_FullMethodName, "scheduler", allowed, ""},
 		{wirev1.Scheduler_Slots_FullMethodName, "gateway", allowed, ""},
-		{wirev1.Scheduler_Slots_FullMethodName, "agent", codes.Unauthenticated, wiretls.SchedulerName},
+		{wirev1.Scheduler_Slots_FullMethodName, "agent", codes.Unauthenticated, domain.Scheduler()},
 		{wirev1.Scheduler_Watch_FullMethodName, "controller", allowed, ""},
-		{wirev1.Scheduler_Watch_FullMethodName, "gateway", codes.PermissionDenied, wiretls.ControllerName},
-		{wirev1.Scheduler_Watch_FullMethodName, "agent", codes.Unauthenticated, wiretls.ControllerName},
+		{wirev1.Scheduler_Watch_FullMethodName, "gateway", codes.PermissionDenied, domain.Controller()},
+		{wirev1.Scheduler_Watch_FullMethodName, "agent", codes.Unauthenticated, domain.Controller()},
 		{wirev1.Scheduler_Pull_FullMethodName, "agent", allowed, ""},
 		{wirev1.Scheduler_Pull_FullMethodName, "gateway", allowed, ""},
 		{wirev1.Gateway_Attempt_FullMethodName, "agent", allowed, ""},
@@ -129,7 +129,7 @@ func TestNobodyHasANameWithoutTLS(t *testing.T) {
 	if names, ok := wiretls.PeerName(peer.NewContext(t.Context(), &peer.Peer{})); ok {
 		t.Errorf("without TLS the peer is %q", names)
 	}
-	conn, err := grpc.NewClient(serve(t, insecure.NewCredentials(), wiretls.SchedulerMethods()),
+	conn, err := grpc.NewClient(serve(t, insecure.NewCredentials(), wiretls.SchedulerMethods(domain)),
 		grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		t.Fatal(err)
@@ -199,8 +199,8 @@ func unary(name string) grpc.MethodHandler {
 // Only who may call is read.
 func TestS2ACallIsRefusedBeforeItsMessageIsRead(t *testing.T) {
 	ca := testca.New(t)
-	addr := serve(t, role(t, ca, wiretls.SchedulerName).ServerCredentials(), wiretls.SchedulerMethods())
-	conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(agent(t, ca, wiretls.SchedulerName)))
+	addr := serve(t, role(t, ca, domain.Scheduler()).ServerCredentials(), wiretls.SchedulerMethods(domain))
+	conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(agent(t, ca, domain.Scheduler())))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,5 +215,34 @@ func TestS2ACallIsRefusedBeforeItsMessageIsRead(t *testing.T) {
 		if status.Code(err) != codes.Unauthenticated {
 			t.Errorf("%s: %v", method, err)
 		}
+	}
+}
+
+// TestS11TwoWindlassesOfOneCADoNotTrustEachOther has one CA for both, as an issuer that
+// is shared is.
+func TestS11TwoWindlassesOfOneCADoNotTrustEachOther(t *testing.T) {
+	const other wiretls.Domain = "windlass.team-b.windlass"
+	ca := testca.New(t)
+	scheduler := role(t, ca, domain.Scheduler())
+	addr := serve(t, scheduler.ServerCredentials(), wiretls.SchedulerMethods(domain))
+	for method, name := range map[string]string{
+		wirev1.Scheduler_Offer_FullMethodName: other.Gateway(),
+		wirev1.Scheduler_Beat_FullMethodName:  other.Scheduler(),
+		wirev1.Scheduler_Watch_FullMethodName: other.Controller(),
+	} {
+		theirs := role(t, ca, name)
+		conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(theirs.ClientCredentials(domain.Scheduler())))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		if got := status.Code(call(t.Context(), conn, method)); got != codes.PermissionDenied {
+			t.Errorf("%s calls %s: %v, want PermissionDenied", name, method, got)
+		}
+		wantRefused(t, scheduler.ServerCredentials(), theirs.ClientCredentials(other.Scheduler()), "not "+other.Scheduler())
+	}
+	wantRefused(t, scheduler.ServerCredentials(), agent(t, ca, other.Scheduler()), "not "+other.Scheduler())
+	for _, name := range []string{wiretls.Domain("").Gateway(), wiretls.Domain("").Scheduler()} {
+		wantRefused(t, scheduler.ServerCredentials(), scheduler.ClientCredentials(name), "ServerName")
 	}
 }

@@ -27,14 +27,15 @@ const noCertificate = "nobody"
 const stranger = "some.pod"
 
 // everybody may call what asks for a token instead.
-var everybody = []string{noCertificate, wiretls.GatewayName, wiretls.SchedulerName, wiretls.ControllerName, stranger}
+var everybody = []string{noCertificate, domain.Gateway(), domain.Scheduler(), domain.Controller(), stranger,
+	another.Gateway(), another.Scheduler(), another.Controller()}
 
 // mayCall is which certificate is good for which method.
 var mayCall = map[string][]string{
-	wirev1.Scheduler_Offer_FullMethodName: {wiretls.GatewayName, wiretls.SchedulerName},
-	wirev1.Scheduler_Beat_FullMethodName:  {wiretls.GatewayName, wiretls.SchedulerName},
-	wirev1.Scheduler_Slots_FullMethodName: {wiretls.GatewayName, wiretls.SchedulerName},
-	wirev1.Scheduler_Watch_FullMethodName: {wiretls.ControllerName},
+	wirev1.Scheduler_Offer_FullMethodName: {domain.Gateway(), domain.Scheduler()},
+	wirev1.Scheduler_Beat_FullMethodName:  {domain.Gateway(), domain.Scheduler()},
+	wirev1.Scheduler_Slots_FullMethodName: {domain.Gateway(), domain.Scheduler()},
+	wirev1.Scheduler_Watch_FullMethodName: {domain.Controller()},
 	wirev1.Scheduler_Pull_FullMethodName:  everybody,
 	wirev1.Gateway_Attempt_FullMethodName: everybody,
 }
@@ -45,8 +46,8 @@ var roleAttacks = []attack{
 			addr, name string
 			desc       grpc.ServiceDesc
 		}{
-			{w.scheduler, wiretls.SchedulerName, wirev1.Scheduler_ServiceDesc},
-			{w.gateway, wiretls.GatewayName, wirev1.Gateway_ServiceDesc},
+			{w.scheduler, domain.Scheduler(), wirev1.Scheduler_ServiceDesc},
+			{w.gateway, domain.Gateway(), wirev1.Gateway_ServiceDesc},
 		} {
 			for _, role := range everybody {
 				conn := w.asAgent(service.addr)
@@ -78,14 +79,14 @@ var roleAttacks = []attack{
 	}},
 	{"F101", "connections without TLS, with an old one, or of another CA", "", func(w *world) {
 		theirs := testca.New(w)
-		another, err := wiretls.Load(theirs.Folder(w, wiretls.GatewayName), w.discard())
+		others, err := wiretls.Load(theirs.Folder(w, domain.Gateway()), w.discard())
 		if err != nil {
 			w.Fatal(err)
 		}
 		for name, c := range map[string]credentials.TransportCredentials{
 			"no TLS":     insecure.NewCredentials(),
 			"TLS 1.2":    credentials.NewTLS(&tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12}),
-			"another CA": another.ClientCredentials(wiretls.SchedulerName),
+			"another CA": others.ClientCredentials(domain.Scheduler()),
 		} {
 			if code := w.codeOf(w.as(c, w.scheduler), wirev1.Scheduler_Offer_FullMethodName); code != codes.Unavailable {
 				w.Errorf("%s: %v", name, code)

@@ -41,6 +41,12 @@ import (
 	"github.com/windlass-dev/windlass/pkg/wiretls/testca"
 )
 
+// domain is that of the certificates, and another that of a Windlass with the same CA.
+const (
+	domain  wiretls.Domain = "windlass.attacked.windlass"
+	another wiretls.Domain = "windlass.evil.windlass"
+)
+
 const (
 	// patience is how long a test waits for what must come.
 	patience = 30 * time.Second
@@ -119,7 +125,7 @@ func (w *world) put(name string, timeout time.Duration) {
 }
 
 func (w *world) startScheduler(l net.Listener, log *slog.Logger) {
-	certificate := w.role(wiretls.SchedulerName)
+	certificate := w.role(domain.Scheduler())
 	instances := provisioner.New(
 		provisioner.Config{Nodes: []nodepick.Node{{Name: "n", Allocatable: nodepick.Amount{MilliCPU: 1 << 30, Memory: 1 << 50}}}},
 		provisioner.Deps{Runtime: &runtime{world: w, exits: make(chan provisioner.Exit)}, Verify: w.verify, Now: time.Now, Log: log},
@@ -133,7 +139,7 @@ func (w *world) startScheduler(l net.Listener, log *slog.Logger) {
 		w.Fatal(err)
 	}
 	server := serve.NewWire(prometheus.WrapRegistererWith(prometheus.Labels{"at": "scheduler"}, w.registry),
-		append(wiretls.RequirePeer(wiretls.SchedulerMethods()), grpc.Creds(certificate.ServerCredentials()))...)
+		append(wiretls.RequirePeer(wiretls.SchedulerMethods(domain)), grpc.Creds(certificate.ServerCredentials()))...)
 	wirev1.RegisterSchedulerServer(server, s)
 	w.runs(func(ctx context.Context) error { return instances.Run(ctx, s) })
 	w.runs(s.Run)
@@ -141,12 +147,12 @@ func (w *world) startScheduler(l net.Listener, log *slog.Logger) {
 }
 
 func (w *world) startGateway(wire, calls net.Listener, log *slog.Logger) {
-	certificate := w.role(wiretls.GatewayName)
+	certificate := w.role(domain.Gateway())
 	config := gateway.DefaultConfig()
 	config.ClaimAddr, config.MaxBody, config.MaxQueueTime = w.gateway, maxBody, maxWait
 	g, err := gateway.New(config, gateway.Deps{
 		Catalog: w.catalog, Router: ownership.NewStatic(ownership.Owner{ID: "one", Addr: w.scheduler}),
-		Schedulers: certificate.ClientCredentials(wiretls.SchedulerName), Registry: w.registry, Log: log, Left: serve.ClientLeft,
+		Schedulers: certificate.ClientCredentials(domain.Scheduler()), Registry: w.registry, Log: log, Left: serve.ClientLeft,
 	})
 	if err != nil {
 		w.Fatal(err)
@@ -300,9 +306,9 @@ func (w *world) asAgent(addr string) *grpc.ClientConn {
 // agent are the credentials of agents, which have no certificate.
 func (w *world) agent(addr string) credentials.TransportCredentials {
 	w.Helper()
-	name := wiretls.SchedulerName
+	name := domain.Scheduler()
 	if addr == w.gateway {
-		name = wiretls.GatewayName
+		name = domain.Gateway()
 	}
 	c, err := wiretls.AgentCredentials(w.ca.PEM(), name)
 	if err != nil {
@@ -316,9 +322,9 @@ func (w *world) overTLS(addr string) net.Conn {
 	w.Helper()
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(w.ca.PEM())
-	name := wiretls.SchedulerName
+	name := domain.Scheduler()
 	if addr == w.gateway {
-		name = wiretls.GatewayName
+		name = domain.Gateway()
 	}
 	conn, err := tls.Dial("tcp", addr, &tls.Config{RootCAs: roots, ServerName: name, NextProtos: []string{"h2"}, MinVersion: tls.VersionTLS13})
 	if err != nil {

@@ -24,7 +24,7 @@ func spareInput() podspec.Input {
 	rt := &v1alpha1.Runtime{ObjectMeta: metav1.ObjectMeta{Name: "python3", UID: "0a1b2c3d-0000-4000-8000-000000000001"}}
 	rt.Spec.Image, rt.Spec.FileExtension, rt.Spec.WarmPool = "python3", "py", &v1alpha1.WarmPool{Size: 1}
 	return podspec.Input{
-		Config:   podspec.Config{AgentImage: agentImage, AgentMemoryLimit: 256 << 20, SchedulerAddr: "windlass-scheduler.windlass.svc:9443", OwnerAddr: "10.0.0.1:9443", CA: "PEM"},
+		Config:   podspec.Config{AgentImage: agentImage, AgentMemoryLimit: 256 << 20, SchedulerAddr: "windlass-scheduler.windlass.svc:9443", OwnerAddr: "10.0.0.1:9443", CA: "PEM", TLSDomain: "windlass.windlass.windlass"},
 		Function: spare.PoolFunction(chartPool, rt), Runtime: rt, CID: "1", Node: "a-node", Decided: time.Unix(0, 0),
 	}
 }

@@ -24,7 +24,7 @@ var flags = map[string][]string{
 }
 
 var (
-	commonFlags  = []string{"log-format", "log-level", "ops-listen", "tls-dir", "namespaces"}
+	commonFlags  = []string{"log-format", "log-level", "ops-listen", "tls-dir", "tls-domain", "namespaces"}
 	tracingFlags = []string{"tracing-endpoint", "tracing-protocol", "tracing-sample-ratio"}
 	etcdFlags    = []string{"etcd-endpoints", "etcd-prefix", "etcd-tls-dir", "etcd-username", "etcd-password-file"}
 )

@@ -35,7 +35,7 @@ var scenarios = map[string][]string{
 	"an etcd of one's own": {"--set", "etcd.enabled=false,etcd.endpoints={https://etcd-0:2379,https://etcd-1:2379},etcd.existingSecret=etcd-client," +
 		"etcd.auth.username=windlass,etcd.auth.existingSecret=etcd-password"},
 	"cert-manager": {"--set", "tls.mode=certManager,monitoring.podMonitor.enabled=true"},
-	"an issuer":    {"--set", "tls.mode=certManager,tls.certManager.issuerRef.name=vault,tls.certManager.issuerRef.kind=ClusterIssuer"},
+	"an issuer":    {"--set", "tls.mode=certManager,tls.certManager.issuerRef.name=vault,tls.certManager.issuerRef.kind=ClusterIssuer,tls.certManager.clusterIssuerIsRestricted=true"},
 	"existing certificates": {"--set", "tls.mode=existing,tls.existing.gatewaySecret=g,tls.existing.schedulerSecret=s," +
 		"tls.existing.controllerSecret=c,tls.existing.etcdSecret=e"},
 	"everything on": {"--set", "gateway.ingress.enabled=true,gateway.ingress.hosts={fn.example.com},gateway.autoscaling.enabled=true," +

@@ -3,6 +3,7 @@ package chart
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -15,10 +16,10 @@ import (
 // names are those that a component's certificate must hold: one for who it is,
 // and those by which it is dialled.
 var names = map[string][]string{
-	"gateway":    {"gateway.windlass", "windlass-gateway.windlass.svc"},
-	"scheduler":  {"scheduler.windlass", "windlass-scheduler.windlass.svc"},
-	"controller": {"controller.windlass"},
-	"etcd":       {"etcd.windlass", "windlass-etcd-0.windlass-etcd.windlass.svc", "windlass-etcd-2.windlass-etcd.windlass.svc"},
+	"gateway":    {"gateway.windlass.windlass.windlass", "windlass-gateway.windlass.svc"},
+	"scheduler":  {"scheduler.windlass.windlass.windlass", "windlass-scheduler.windlass.svc"},
+	"controller": {"controller.windlass.windlass.windlass"},
+	"etcd":       {"etcd.windlass.windlass.windlass", "windlass-etcd-0.windlass-etcd.windlass.svc", "windlass-etcd-2.windlass-etcd.windlass.svc"},
 }
 
 func TestBuiltinCertificates(t *testing.T) {
@@ -59,7 +60,7 @@ func namesOfOthers(component string) map[string]bool {
 	others := map[string]bool{}
 	for other := range names {
 		if other != component {
-			others[other+".windlass"] = true
+			others[names[other][0]] = true
 		}
 	}
 	return others
@@ -130,4 +131,60 @@ func TestCertManagerMakesTheSameNames(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestS11CertificatesNameTheirWindlass compares the names in certificates with those that
+// the processes and etcd are told to trust.
+func TestS11CertificatesNameTheirWindlass(t *testing.T) {
+	for name, test := range map[string]struct {
+		args []string
+		want string
+	}{
+		"a release":           {[]string{"--namespace", "functions"}, "windlass.functions.windlass"},
+		"one of another name": {[]string{"--name-template", "blue", "--namespace", "functions", "--set", "fullnameOverride=windlass"}, "blue.functions.windlass"},
+		"a domain of its own": {[]string{"--set", "tls.domain=berlin.acme"}, "berlin.acme"},
+		"names that are long": {[]string{"--set", "tls.domain=" + strings.Repeat("a", 60)}, strings.Repeat("a", 60)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			objects := renderAs(t, append(test.args, "--set", "tls.mode=certManager")...)
+			for _, component := range []string{"gateway", "scheduler", "controller", "etcd"} {
+				want := component + "." + test.want
+				spec := find(t, objects, "Certificate", "windlass-"+component).Object["spec"].(map[string]any)
+				if got := spec["dnsNames"].([]any)[0]; got != want {
+					t.Errorf("the certificate of %s has the name %s, want %s", component, got, want)
+				}
+				if got, given := spec["commonName"]; given != (len(want) <= 64) || given && got != want {
+					t.Errorf("the certificate of %s has the common name %v, of which X.509 takes 64 signs", component, got)
+				}
+			}
+			for _, component := range []string{"gateway", "scheduler", "controller"} {
+				pod, _ := podOf(t, find(t, objects, "Deployment", "windlass-"+component))
+				if got := arguments(t, pod.Spec.Containers[0])["tls-domain"]; got != test.want {
+					t.Errorf("%s trusts the domain %q, want %q", component, got, test.want)
+				}
+			}
+			pod, _ := podOf(t, find(t, objects, "StatefulSet", "windlass-etcd"))
+			args := arguments(t, pod.Spec.Containers[0])
+			if got, want := args["client-cert-allowed-hostname"], fmt.Sprintf("gateway.%[1]s,scheduler.%[1]s,etcd.%[1]s", test.want); got != want {
+				t.Errorf("etcd lets in %s, want %s", got, want)
+			}
+			if got, want := args["peer-cert-allowed-hostname"], "etcd."+test.want; got != want {
+				t.Errorf("etcd's members trust %s, want %s", got, want)
+			}
+		})
+	}
+}
+
+// renderAs renders the chart, with a name and a namespace of its own.
+func renderAs(t *testing.T, args ...string) []unstructured.Unstructured {
+	t.Helper()
+	command := []string{"template", chartDir, "--kube-version", "1.34.0"}
+	if !slices.Contains(args, "--name-template") {
+		command = append(command, "--name-template", release)
+	}
+	text, stderr, err := run(t, binary(t, "helm"), append(command, args...)...)
+	if err != nil {
+		t.Fatal(stderr)
+	}
+	return parse(t, text)
 }

@@ -46,12 +46,14 @@ func TestMistakesInValuesAreNamed(t *testing.T) {
 		"tls.mode=existing,tls.existing.gatewaySecret=a,tls.existing.schedulerSecret=b,tls.existing.controllerSecret=c": "tls.existing.etcdSecret is empty",
 		"monitoring.serviceMonitor.enabled=true,monitoring.podMonitor.enabled=true":                                     "both enabled",
 		"gateway.maxBodyMemory=2Gi": "gateway.maxBodyMemory must be below gateway.resources.limits.memory, 1Gi",
-		"gateway.autoscaling.enabled=true,gateway.autoscaling.maxReplicas=1":                    "minReplicas is larger than maxReplicas",
-		"functions.allowed.priorityClasses={system-node-critical}":                              "at '/functions/allowed/priorityClasses/0'",
-		"functions.allowed.images={ghcr.io/acme/*}":                                             "at '/functions/allowed/images/0': 'ghcr.io/acme/*' does not match pattern",
-		"functions.allowed.maxTimeout=15 min":                                                   "at '/functions/allowed/maxTimeout'",
-		"functions.allowed.requiredRuntimeClass=gvisor,functions.allowed.runtimeClasses={kata}": "set one of the two",
-		"functions.allowed.tolerations=false,admissionPolicy.enabled=false":                     "functions.allowed has no effect without admission policies: set admissionPolicy.enabled=true",
+		"gateway.autoscaling.enabled=true,gateway.autoscaling.maxReplicas=1": "minReplicas is larger than maxReplicas",
+		"tls.domain=Acme": "at '/tls/domain'",
+		"tls.mode=certManager,tls.certManager.issuerRef.name=vault,tls.certManager.issuerRef.kind=ClusterIssuer": "set tls.certManager.clusterIssuerIsRestricted=true",
+		"functions.allowed.priorityClasses={system-node-critical}":                                               "at '/functions/allowed/priorityClasses/0'",
+		"functions.allowed.images={ghcr.io/acme/*}":                                                              "at '/functions/allowed/images/0': 'ghcr.io/acme/*' does not match pattern",
+		"functions.allowed.maxTimeout=15 min":                                                                    "at '/functions/allowed/maxTimeout'",
+		"functions.allowed.requiredRuntimeClass=gvisor,functions.allowed.runtimeClasses={kata}":                  "set one of the two",
+		"functions.allowed.tolerations=false,admissionPolicy.enabled=false":                                      "functions.allowed has no effect without admission policies: set admissionPolicy.enabled=true",
 	} {
 		t.Run(values, func(t *testing.T) {
 			_, stderr, err := run(t, binary(t, "helm"), templateArgs(chartDir, []string{"--set", values})...)

@@ -66,7 +66,7 @@ func watchEpochs(ctx context.Context, l *lab.Lab) (*epochWatch, error) {
 		}
 	}()
 	for _, m := range l.Schedulers {
-		conn, err := grpc.NewClient("passthrough:///"+l.WireAddr(m), grpc.WithTransportCredentials(tls.ClientCredentials(wiretls.SchedulerName)))
+		conn, err := grpc.NewClient("passthrough:///"+l.WireAddr(m), grpc.WithTransportCredentials(tls.ClientCredentials(lab.Domain.Scheduler())))
 		if err != nil {
 			return nil, err
 		}

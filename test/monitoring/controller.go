@@ -42,7 +42,7 @@ func (w *world) startController(ctx context.Context) error {
 	}
 	defer log.Close()
 	cmd := exec.Command(filepath.Join(w.Config.Programs, "windlass"), "controller", "--leader-elect=false", "--log-format=text",
-		"--ops-listen="+controllerAddr, "--tls-dir="+w.Config.TLSDir("controller"),
+		"--ops-listen="+controllerAddr, "--tls-dir="+w.Config.TLSDir("controller"), "--tls-domain="+string(lab.Domain),
 		"--pod-namespace="+lab.Namespace, "--schedulers="+schedulersService)
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+w.Config.Kubeconfig())
 	cmd.Stdout, cmd.Stderr = log, log

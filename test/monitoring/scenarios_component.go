@@ -13,6 +13,7 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
 	"github.com/windlass-dev/windlass/pkg/wiretls"
+	"github.com/windlass-dev/windlass/test/faults/lab"
 )
 
 // componentScenarios are alerts of gateways and schedulers.
@@ -44,11 +45,11 @@ func claimsOfOthers(ctx context.Context, w *world, _ string) (undo func() error,
 	if err != nil {
 		return nil, err
 	}
-	claims, err := wiretls.AgentCredentials(ca, wiretls.GatewayName)
+	claims, err := wiretls.AgentCredentials(ca, lab.Domain.Gateway())
 	if err != nil {
 		return nil, err
 	}
-	asAgent, err := wiretls.AgentCredentials(ca, wiretls.SchedulerName)
+	asAgent, err := wiretls.AgentCredentials(ca, lab.Domain.Scheduler())
 	if err != nil {
 		return nil, err
 	}

@@ -121,12 +121,17 @@ app.kubernetes.io/managed-by: {{ $root.Release.Service }}
 {{- end -}}
 {{- end }}
 
+{{/* What the names of roles in all certificates end in. */}}
+{{- define "windlass.tlsDomain" -}}
+{{- default (printf "%s.%s.windlass" .Release.Name .Release.Namespace) .Values.tls.domain -}}
+{{- end }}
+
 {{/* The DNS names in a component's certificate, as a JSON list. Takes (list $ component). */}}
 {{- define "windlass.tlsNames" -}}
 {{- $root := index . 0 -}}
 {{- $component := index . 1 -}}
 {{- $service := printf "%s-%s" (include "windlass.fullname" $root) $component -}}
-{{- $names := list (printf "%s.windlass" $component) -}}
+{{- $names := list (printf "%s.%s" $component (include "windlass.tlsDomain" $root)) -}}
 {{- if ne $component "controller" -}}
 {{- $names = append $names $service -}}
 {{- $names = append $names (printf "%s.%s" $service $root.Release.Namespace) -}}

@@ -109,6 +109,7 @@ capabilities:
 - --log-level={{ $values.log.level }}
 - --ops-listen=:8081
 - --tls-dir=/etc/windlass/tls
+- --tls-domain={{ include "windlass.tlsDomain" (index . 0) }}
 {{- with $values.namespaces }}
 - --namespaces={{ join "," . }}
 {{- end }}

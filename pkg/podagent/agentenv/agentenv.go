@@ -53,6 +53,8 @@ type Config struct {
 	// CA is, in PEM, who vouches for schedulers and gateways. Without it the
 	// wire is not encrypted.
 	CA string
+	// TLSDomain is what the names in their certificates end in. It goes with CA.
+	TLSDomain string
 	// DrainListen is the address at which GET /drained answers once the
 	// instance has ended its calls and takes no more; empty for none.
 	DrainListen string
@@ -167,6 +169,7 @@ var fields = []field{
 	optional("WINDLASS_TOKEN", func(c *Config) *string { return &c.Token }),
 	optional("WINDLASS_TOKEN_FILE", func(c *Config) *string { return &c.TokenFile }),
 	optional("WINDLASS_CA", func(c *Config) *string { return &c.CA }),
+	optional("WINDLASS_TLS_DOMAIN", func(c *Config) *string { return &c.TLSDomain }),
 	optional("WINDLASS_DRAIN_LISTEN", func(c *Config) *string { return &c.DrainListen }),
 	text("WINDLASS_PROTOCOL", func(c *Config) *string { return &c.Protocol }),
 	number("WINDLASS_PORT", 1, func(c *Config) *int { return &c.Port }),
@@ -217,6 +220,9 @@ func (f field) read(c *Config, value string) error {
 func (c Config) contradictions() (errs []error) {
 	if (c.Token == "") == (c.TokenFile == "") {
 		errs = append(errs, errors.New("WINDLASS_TOKEN or WINDLASS_TOKEN_FILE must be set, and not both"))
+	}
+	if (c.CA == "") != (c.TLSDomain == "") {
+		errs = append(errs, errors.New("WINDLASS_CA and WINDLASS_TLS_DOMAIN must be set both, or neither"))
 	}
 	if c.Protocol != "" && c.Protocol != ProtocolHTTP && c.Protocol != ProtocolLambdaRuntime {
 		errs = append(errs, fmt.Errorf("WINDLASS_PROTOCOL %q is neither %s nor %s", c.Protocol, ProtocolHTTP, ProtocolLambdaRuntime))

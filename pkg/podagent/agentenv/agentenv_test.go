@@ -114,3 +114,11 @@ func TestParseRefusesWrongValues(t *testing.T) {
 		}
 	}
 }
+
+func TestS11ACAComesWithItsDomain(t *testing.T) {
+	for _, half := range []map[string]string{{"WINDLASS_CA": "", "WINDLASS_TLS_DOMAIN": "a.windlass"}, {"WINDLASS_CA": "PEM", "WINDLASS_TLS_DOMAIN": ""}} {
+		if _, err := Parse(lookup(full().Environ(), half)); err == nil || !strings.Contains(err.Error(), "WINDLASS_CA and WINDLASS_TLS_DOMAIN") {
+			t.Errorf("%v: error %v does not name both", half, err)
+		}
+	}
+}

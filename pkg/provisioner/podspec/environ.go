@@ -28,6 +28,7 @@ func agentEnv(in Input) []corev1.EnvVar {
 		CID:            string(in.CID),
 		TokenFile:      path.Join(agentTokenDir, tokenFile),
 		CA:             in.Config.CA,
+		TLSDomain:      in.Config.TLSDomain,
 		DrainListen:    ":" + strconv.Itoa(int(DrainPort)),
 		Protocol:       string(f.Spec.Protocol),
 		Port:           int(meeting),

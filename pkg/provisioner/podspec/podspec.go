@@ -71,6 +71,8 @@ type Config struct {
 	OwnerAddr     string
 	// CA is, in PEM, who vouches for schedulers and gateways.
 	CA string
+	// TLSDomain is what the names in their certificates end in, wiretls.Domain.
+	TLSDomain string
 	// PullPolicy is that of all images; empty leaves it to Kubernetes, which
 	// asks the registry each time for images with the tag latest or none.
 	PullPolicy corev1.PullPolicy
@@ -87,6 +89,9 @@ func (c Config) Validate() error {
 	}
 	if c.SchedulerAddr == "" {
 		errs = append(errs, errors.New("podspec: SchedulerAddr is empty: name the schedulers' Service, host:port"))
+	}
+	if c.CA != "" && c.TLSDomain == "" {
+		errs = append(errs, errors.New("podspec: TLSDomain is empty: say which names the CA's certificates have, such as windlass.my-namespace.windlass"))
 	}
 	if c.AgentRequests.MilliCPU < 0 || c.AgentRequests.Memory < 0 {
 		errs = append(errs, errors.New("podspec: AgentRequests is negative: write for example 10m and 32Mi"))

@@ -37,6 +37,7 @@ func input(f *v1alpha1.Function) Input {
 			SchedulerAddr: "windlass-scheduler.windlass-system:9443",
 			OwnerAddr:     "10.0.0.7:9443",
 			CA:            "-----BEGIN CERTIFICATE-----\n",
+			TLSDomain:     "windlass.windlass-system.windlass",
 			PullPolicy:    corev1.PullIfNotPresent,
 		},
 		Function: f,

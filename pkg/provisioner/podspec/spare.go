@@ -62,6 +62,7 @@ func spareAgentEnv(in Input) []corev1.EnvVar {
 		Owner:          in.Config.OwnerAddr,
 		TokenFile:      path.Join(agentTokenDir, tokenFile),
 		CA:             in.Config.CA,
+		TLSDomain:      in.Config.TLSDomain,
 		DrainListen:    ":" + strconv.Itoa(int(DrainPort)),
 		Protocol:       string(in.Function.Spec.Protocol),
 		Port:           int(LambdaPort),

@@ -32,6 +32,9 @@ import (
 // audience is the one of the tokens that agents show to schedulers.
 const audience = "windlass-scheduler"
 
+// tlsDomain is that of the certificates of the release.
+const tlsDomain = wiretls.Domain("windlass." + releaseNamespace + ".windlass")
+
 // token is a token of the namespace's default account, for an audience. If pod is
 // not nil, it is bound to it, as a token in the pod is.
 func token(ctx context.Context, namespace, audience string, pod *corev1.Pod) string {
@@ -59,7 +62,7 @@ func secret(ctx context.Context, part string) map[string][]byte {
 // asAgent are the credentials of who has the CA only.
 func asAgent(ctx context.Context) credentials.TransportCredentials {
 	GinkgoHelper()
-	creds, err := wiretls.AgentCredentials(secret(ctx, "scheduler")["ca.crt"], wiretls.SchedulerName)
+	creds, err := wiretls.AgentCredentials(secret(ctx, "scheduler")["ca.crt"], tlsDomain.Scheduler())
 	Expect(err).NotTo(HaveOccurred())
 	return creds
 }
@@ -73,7 +76,7 @@ func asPart(ctx context.Context, part string) credentials.TransportCredentials {
 	}
 	loaded, err := wiretls.Load(dir, slog.New(slog.DiscardHandler))
 	Expect(err).NotTo(HaveOccurred())
-	return loaded.ClientCredentials(wiretls.SchedulerName)
+	return loaded.ClientCredentials(tlsDomain.Scheduler())
 }
 
 // schedulers are connections to every scheduler.

@@ -57,9 +57,12 @@ func Open(ctx context.Context, config Config) (*Lab, error) {
 	return l, nil
 }
 
+// Domain is that of the certificates of a lab.
+const Domain wiretls.Domain = "lab.windlass"
+
 // roleNames are the names in the certificates of roles.
 var roleNames = map[string]string{
-	"gateway": wiretls.GatewayName, "scheduler": wiretls.SchedulerName, "controller": wiretls.ControllerName,
+	"gateway": Domain.Gateway(), "scheduler": Domain.Scheduler(), "controller": Domain.Controller(),
 }
 
 // Certify gives a role (gateway, scheduler or controller) a new certificate that ends
@@ -128,7 +131,7 @@ func (l *Lab) startRoles(ctx context.Context) error {
 }
 
 func (l *Lab) commonArguments(role string) []string {
-	arguments := []string{role, "--log-format=text", "--log-level=info", "--tls-dir=" + l.Config.TLSDir(role)}
+	arguments := []string{role, "--log-format=text", "--log-level=info", "--tls-dir=" + l.Config.TLSDir(role), "--tls-domain=" + string(Domain)}
 	for _, m := range l.Etcd {
 		arguments = append(arguments, "--etcd-endpoints=http://"+hostPort(m.Addr, etcdClientPort))
 	}
