@@ -5,15 +5,13 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
-	dto "github.com/prometheus/client_model/go"
+	"github.com/windlass-dev/windlass/internal/metric/exposition"
 )
 
 // Limits of scrapes: one may take megabytes and a second of a core.
 const (
 	// maxScrapes is how many are answered at a time; more get 503. A client that reads
-	// slowly counts until it has read, since what it is sent is kept for it.
+	// slowly counts until it has read, since what was collected is kept for it.
 	maxScrapes = 4
 	// scrapeWithin is how long a client may take to read: Prometheus' own default.
 	scrapeWithin = 10 * time.Second
@@ -24,7 +22,7 @@ const (
 // Operations serves health checks and metrics. unready says why the program
 // should get no work now; empty means that it should. Metrics are collected at most
 // once in a second, however many ask for them.
-func Operations(gatherer prometheus.Gatherer, unready func() string) http.Handler {
+func Operations(metrics exposition.Source, unready func() string) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
@@ -34,7 +32,7 @@ func Operations(gatherer prometheus.Gatherer, unready func() string) http.Handle
 		}
 		fmt.Fprintln(w, "ok")
 	})
-	mux.Handle("GET /metrics", FewAtATime(promhttp.HandlerFor(newShared(gatherer), promhttp.HandlerOpts{EnableOpenMetrics: true})))
+	mux.Handle("GET /metrics", FewAtATime(scrapes{newShared(metrics)}))
 	return mux
 }
 
@@ -56,40 +54,4 @@ func FewAtATime(next http.Handler) http.Handler {
 		defer func() { _ = to.SetWriteDeadline(time.Time{}) }() // it is the connection's
 		next.ServeHTTP(w, r)
 	})
-}
-
-// shared is a gatherer that collects once for all who ask within sharedFor. Who asks
-// meanwhile waits for that collection.
-type shared struct {
-	from prometheus.Gatherer
-	// turn holds what was collected, or nil; who has taken it may collect.
-	turn chan *collection
-}
-
-type collection struct {
-	families []*dto.MetricFamily
-	err      error
-}
-
-func newShared(from prometheus.Gatherer) *shared {
-	s := &shared{from: from, turn: make(chan *collection, 1)}
-	s.turn <- nil
-	return s
-}
-
-// Gather implements prometheus.Gatherer. What it returns is only to be read.
-func (s *shared) Gather() ([]*dto.MetricFamily, error) {
-	c := <-s.turn
-	if c == nil {
-		c = new(collection)
-		c.families, c.err = s.from.Gather()
-		time.AfterFunc(sharedFor, s.drop)
-	}
-	s.turn <- c
-	return c.families, c.err
-}
-
-func (s *shared) drop() {
-	<-s.turn
-	s.turn <- nil
 }

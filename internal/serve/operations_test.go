@@ -21,6 +21,7 @@ import (
 	"github.com/prometheus/common/expfmt"
 
 	"github.com/windlass-dev/windlass/internal/metric"
+	"github.com/windlass-dev/windlass/internal/metric/exposition"
 )
 
 // Whoever scrapes asks for a format: the text format has neither examples nor native
@@ -29,7 +30,7 @@ func TestMetricsAreServedInEveryFormat(t *testing.T) {
 	var set metric.Set
 	took := set.Histogram("windlass_took_seconds", "What it took.", []float64{1}).New()
 	took.(prometheus.ExemplarObserver).ObserveWithExemplar(0.5, prometheus.Labels{"trace_id": "abc"})
-	reg := prometheus.NewRegistry()
+	reg := exposition.NewRegistry()
 	reg.MustRegister(took)
 	handler := Operations(reg, func() string { return "" })
 	scrape := func(accept string) (contentType string, body io.Reader) {
@@ -59,16 +60,16 @@ func TestMetricsAreServedInEveryFormat(t *testing.T) {
 	}
 }
 
-// counted is a gatherer that takes a while, or until it is let go.
+// counted is a source that takes a while.
 type counted struct {
 	collections atomic.Int32
 	takes       time.Duration
 }
 
-func (c *counted) Gather() ([]*dto.MetricFamily, error) {
+func (c *counted) Read() (exposition.Reading, error) {
 	c.collections.Add(1)
 	time.Sleep(c.takes)
-	return nil, nil
+	return exposition.Reading{}, nil
 }
 
 func TestS3OneCollectionIsSharedForASecond(t *testing.T) {

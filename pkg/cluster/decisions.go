@@ -5,8 +5,7 @@ import (
 	"fmt"
 	"net/http"
 
-	"github.com/prometheus/client_golang/prometheus"
-
+	"github.com/windlass-dev/windlass/internal/metric/exposition"
 	"github.com/windlass-dev/windlass/internal/serve"
 	"github.com/windlass-dev/windlass/pkg/fpcs/history"
 	"github.com/windlass-dev/windlass/pkg/invoke"
@@ -25,10 +24,10 @@ func (s *schedulerRole) operations() http.Handler {
 // SchedulerOperations are the health checks and metrics of a scheduler, and what it has
 // decided lately, which decider is asked for once it has started. They tell no more to
 // strangers than metrics do: names of functions and numbers.
-func SchedulerOperations(gatherer prometheus.Gatherer, unready func() string, decider func() Decider) http.Handler {
+func SchedulerOperations(metrics exposition.Source, unready func() string, decider func() Decider) http.Handler {
 	d := decisions{unready, decider}
 	mux := http.NewServeMux()
-	mux.Handle("/", serve.Operations(gatherer, unready))
+	mux.Handle("/", serve.Operations(metrics, unready))
 	mux.Handle("GET /debug/decisions", serve.FewAtATime(http.HandlerFunc(d.latest)))
 	mux.Handle("GET /debug/decisions/{namespace}/{function}", serve.FewAtATime(http.HandlerFunc(d.account)))
 	return mux

@@ -10,9 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/metric/exposition"
 	"github.com/windlass-dev/windlass/pkg/catalog"
 	"github.com/windlass-dev/windlass/pkg/fpcs/history"
 	"github.com/windlass-dev/windlass/pkg/ownership"
@@ -27,7 +26,7 @@ func (alone) Epoch(ownership.Slot) (uint64, bool) { return 1, true }
 func (alone) Orphan() (time.Time, bool)           { return time.Time{}, false }
 
 func TestASchedulerTellsWhatItDecidedOnThePortForOperations(t *testing.T) {
-	s := &schedulerRole{registry: prometheus.NewRegistry()}
+	s := &schedulerRole{registry: exposition.NewRegistry()}
 	s.state.set(starting)
 	handler := s.operations()
 	get := func(path string) *httptest.ResponseRecorder {

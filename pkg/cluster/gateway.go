@@ -9,11 +9,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
 
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
 	"github.com/windlass-dev/windlass/internal/lifecycle"
+	"github.com/windlass-dev/windlass/internal/metric/exposition"
 	"github.com/windlass-dev/windlass/internal/serve"
 	"github.com/windlass-dev/windlass/pkg/catalog/kube"
 	"github.com/windlass-dev/windlass/pkg/gateway"
@@ -70,7 +70,7 @@ func (r *readiness) get() string { return *r.why.Load() }
 // startGateway makes the parts and starts them in the order in which they need
 // each other.
 func startGateway(
-	ctx context.Context, config GatewayConfig, parts *lifecycle.Lifecycle, state *readiness, registry *prometheus.Registry, log *slog.Logger,
+	ctx context.Context, config GatewayConfig, parts *lifecycle.Lifecycle, state *readiness, registry *exposition.Registry, log *slog.Logger,
 ) error {
 	if err := serveOperations(parts, config.Common, serve.Operations(registry, state.get), log); err != nil {
 		return err
@@ -133,7 +133,7 @@ func startGateway(
 }
 
 // serveInstances lets instances claim calls.
-func serveInstances(parts *lifecycle.Lifecycle, config GatewayConfig, tls *wiretls.Credentials, g *gateway.Gateway, registry *prometheus.Registry) error {
+func serveInstances(parts *lifecycle.Lifecycle, config GatewayConfig, tls *wiretls.Credentials, g *gateway.Gateway, registry *exposition.Registry) error {
 	listener, err := net.Listen("tcp", config.WireListen)
 	if err != nil {
 		return fmt.Errorf("--wire-listen: %w", err)

@@ -34,6 +34,7 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/internal/lifecycle"
 	"github.com/windlass-dev/windlass/internal/logsink"
+	"github.com/windlass-dev/windlass/internal/metric/exposition"
 	"github.com/windlass-dev/windlass/internal/serve"
 )
 
@@ -70,8 +71,8 @@ func newLog(c Common, registerer prometheus.Registerer) (log *slog.Logger, flush
 	return log, writing.Stop
 }
 
-func newRegistry() *prometheus.Registry {
-	registry := prometheus.NewRegistry()
+func newRegistry() *exposition.Registry {
+	registry := exposition.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return registry
 }

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -18,6 +17,7 @@ import (
 
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
 	"github.com/windlass-dev/windlass/internal/lifecycle"
+	"github.com/windlass-dev/windlass/internal/metric/exposition"
 	"github.com/windlass-dev/windlass/internal/serve"
 	catalogkube "github.com/windlass-dev/windlass/pkg/catalog/kube"
 	"github.com/windlass-dev/windlass/pkg/ownership"
@@ -72,7 +72,7 @@ func Scheduler(ctx context.Context, config SchedulerConfig) error {
 type schedulerRole struct {
 	config   SchedulerConfig
 	log      *slog.Logger
-	registry *prometheus.Registry
+	registry *exposition.Registry
 	state    readiness
 	// parts are all but what keeps the slots, which stops before them.
 	parts, keeping *lifecycle.Lifecycle

@@ -5,10 +5,10 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc/credentials"
 
 	"github.com/windlass-dev/windlass/internal/lifecycle"
+	"github.com/windlass-dev/windlass/internal/metric/exposition"
 	"github.com/windlass-dev/windlass/pkg/ownership"
 	"github.com/windlass-dev/windlass/pkg/ownership/etcd"
 	"github.com/windlass-dev/windlass/pkg/peers"
@@ -17,7 +17,7 @@ import (
 // startSlots follows, for a gateway, who owns which slot and which schedulers
 // answer. The channel is closed once that is known.
 func startSlots(
-	parts *lifecycle.Lifecycle, config GatewayConfig, schedulers credentials.TransportCredentials, registry *prometheus.Registry, log *slog.Logger,
+	parts *lifecycle.Lifecycle, config GatewayConfig, schedulers credentials.TransportCredentials, registry *exposition.Registry, log *slog.Logger,
 ) (watched *peers.Peers, known <-chan struct{}, err error) {
 	client, err := newEtcd(config.Etcd, log)
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/internal/lifecycle"
+	"github.com/windlass-dev/windlass/internal/metric/exposition"
 	"github.com/windlass-dev/windlass/internal/serve"
 	"github.com/windlass-dev/windlass/pkg/callers"
 	"github.com/windlass-dev/windlass/pkg/catalog/file"
@@ -46,7 +47,7 @@ const (
 type Windlass struct {
 	config   Config
 	log      *slog.Logger
-	registry *prometheus.Registry
+	registry *exposition.Registry
 	store    *file.Store
 	learnt   *file.Learnt
 	traces   *tracing.Tracer
@@ -76,7 +77,7 @@ func Open(config Config, log *slog.Logger) (*Windlass, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
 	}
-	w := &Windlass{config: config, log: log, registry: prometheus.NewRegistry(), ready: make(chan struct{})}
+	w := &Windlass{config: config, log: log, registry: exposition.NewRegistry(), ready: make(chan struct{})}
 	w.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	if err := w.open(); err != nil {
 		w.Close()

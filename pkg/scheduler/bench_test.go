@@ -13,7 +13,6 @@ import (
 	"github.com/windlass-dev/windlass/pkg/catalog"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
-	"github.com/windlass-dev/windlass/pkg/scheduler/coldstart"
 )
 
 const idleFunctions = 10_000
@@ -98,45 +97,6 @@ func BenchmarkTickOverIdleFunctions(b *testing.B) {
 			}
 		}, learning)
 	})
-}
-
-// BenchmarkScrape is one scrape of 10,000 functions: of such as nobody calls, and of
-// such as have an instance that was called and whose agent has reported. Series is how
-// many are told of.
-func BenchmarkScrape(b *testing.B) {
-	measure := func(b *testing.B, use func(w *world, fn *v1alpha1.Function, n int)) {
-		w, functions := benchWorld(b, idleFunctions)
-		w.register(functions)
-		for n, fn := range functions {
-			use(w, fn, n)
-		}
-		series := 0
-		b.ReportAllocs()
-		for b.Loop() {
-			families, err := w.registry.Gather()
-			if err != nil {
-				b.Fatal(err)
-			}
-			series = 0
-			for _, family := range families {
-				series += len(family.GetMetric())
-			}
-		}
-		b.ReportMetric(float64(series), "series")
-	}
-	b.Run("never called", func(b *testing.B) { measure(b, func(*world, *v1alpha1.Function, int) {}) })
-	b.Run("with an idle instance", func(b *testing.B) {
-		measure(b, func(w *world, fn *v1alpha1.Function, n int) { useAndHear(b, w, fn, n) })
-	})
-}
-
-// useAndHear lets a function be called once by an instance whose start was timed and
-// whose agent has reported.
-func useAndHear(b testing.TB, w *world, fn *v1alpha1.Function, n int) {
-	useOnce(b, w, fn, n)
-	f := w.scheduler.lookup(string(fn.UID))
-	f.spend(coldstart.Durations{coldstart.Ready: time.Second})
-	f.reports.hear("c", report{resident: 1 << 23}, false)
 }
 
 // useOnce lets a function be called once by an instance that stays.

@@ -18,53 +18,29 @@ var (
 	startBuckets = []float64{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300}
 )
 
-// series are read when they are scraped: a state, so that it cannot drift, or what was
-// counted for a function, so that it costs little and goes with the function.
-type series struct {
-	desc *prometheus.Desc
-	kind prometheus.ValueType
-}
-
-// described are all series.
-var described []*prometheus.Desc
-
-func readGauge(name, help string, labels ...string) series {
-	return newSeries(Metrics.Gauge(name, help, labels...).Declaration, prometheus.GaugeValue)
-}
-
-func readCounter(name, help string, labels ...string) series {
-	return newSeries(Metrics.Counter(name, help, labels...).Declaration, prometheus.CounterValue)
-}
-
-func newSeries(d metric.Declaration, kind prometheus.ValueType) series {
-	s := series{d.Desc(), kind}
-	described = append(described, s.desc)
-	return s
-}
-
 // Calls and instances of a function.
 var (
-	queuedSeries = readGauge("windlass_scheduler_queued",
+	queuedDecl = Metrics.Gauge("windlass_scheduler_queued",
 		"Calls that wait for an instance.", "namespace", "function")
-	oldestSeries = readGauge("windlass_scheduler_oldest_wait_seconds",
+	oldestDecl = Metrics.Gauge("windlass_scheduler_oldest_wait_seconds",
 		"How long the first waiting call has waited. Absent if the function was never called.", "namespace", "function")
-	newestFirstSeries = readGauge("windlass_scheduler_newest_first",
+	newestFirstDecl = Metrics.Gauge("windlass_scheduler_newest_first",
 		"1 while the newest call is served first, since the queue is hopeless; otherwise 0. Absent if the function was never called.", "namespace", "function")
-	instancesSeries = readGauge("windlass_scheduler_instances",
+	instancesDecl = Metrics.Gauge("windlass_scheduler_instances",
 		"Instances by state: creating, busy, idle or leaving.", "namespace", "function", "state")
-	silentSeries = readGauge("windlass_scheduler_agents_silent",
+	silentDecl = Metrics.Gauge("windlass_scheduler_agents_silent",
 		"Instances whose agents were there and have no stream now, and which are not known to have ended. Absent for a function whose instances have never asked for a call.", "namespace", "function")
-	backedOffSeries = readGauge("windlass_scheduler_instances_backed_off",
+	backedOffDecl = Metrics.Gauge("windlass_scheduler_instances_backed_off",
 		"Idle instances that say less often that they are there, having waited in vain.", "namespace", "function")
-	pullsSeries = readCounter("windlass_scheduler_pulls_total",
+	pullsDecl = Metrics.Counter("windlass_scheduler_pulls_total",
 		"Calls that instances asked for.", "namespace", "function")
-	pullsWaitingSeries = readGauge("windlass_scheduler_pulls_waiting",
+	pullsWaitingDecl = Metrics.Gauge("windlass_scheduler_pulls_waiting",
 		"Calls that instances have asked for and not been given yet.", "namespace", "function")
-	pullsInVainSeries = readCounter("windlass_scheduler_pulls_in_vain_total",
+	pullsInVainDecl = Metrics.Counter("windlass_scheduler_pulls_in_vain_total",
 		"Requests of instances to leave, since they had waited for calls in vain, granted or not.", "namespace", "function")
-	executionSeries = readGauge("windlass_scheduler_mean_execution_seconds",
+	executionDecl = Metrics.Gauge("windlass_scheduler_mean_execution_seconds",
 		"Mean of the last execution times; absent if unknown.", "namespace", "function")
-	startSeries = readGauge("windlass_scheduler_mean_start_seconds",
+	startDecl = Metrics.Gauge("windlass_scheduler_mean_start_seconds",
 		"Mean of the times that the last instances took from their order until they asked for work; absent if unknown.", "namespace", "function")
 	refusedDecl = Metrics.Counter("windlass_scheduler_refused_total",
 		"Calls that were refused, when they came or while they waited, by reason.", "namespace", "function", "reason")
@@ -74,31 +50,31 @@ var (
 
 // Decisions on a function and what became of them.
 var (
-	requiredSeries = readGauge("windlass_scheduler_required_instances",
+	requiredDecl = Metrics.Gauge("windlass_scheduler_required_instances",
 		"Instances that the last decision on calls held to be needed; 0 if for ten seconds no call has come, or each has found an idle instance. Absent if the function was never called and has no instance.", "namespace", "function")
-	rateSeries = readGauge("windlass_scheduler_arrival_rate",
+	rateDecl = Metrics.Gauge("windlass_scheduler_arrival_rate",
 		"Calls per second that the last decision on calls counted on. Absent if that is ten seconds ago, or if the function's decider does not estimate it.", "namespace", "function")
-	horizonSeries = readGauge("windlass_scheduler_horizon_seconds",
+	horizonDecl = Metrics.Gauge("windlass_scheduler_horizon_seconds",
 		"How far ahead the last decision on calls planned. Absent if that is ten seconds ago, or if the function's decider does not plan.", "namespace", "function")
 	decisionsDecl = Metrics.Counter("windlass_scheduler_decisions_total",
 		"Decisions to create instances, by reason.", "namespace", "function", "reason")
-	orderedSeries = readCounter("windlass_scheduler_instances_ordered_total",
+	orderedDecl = Metrics.Counter("windlass_scheduler_instances_ordered_total",
 		"Instances that were ordered.", "namespace", "function")
-	deferredSeries = readCounter("windlass_scheduler_orders_deferred_total",
+	deferredDecl = Metrics.Counter("windlass_scheduler_orders_deferred_total",
 		"Decisions to create instances that could not create any at that tick, since --create-qps was used up.", "namespace", "function")
-	sparesTakenSeries = readCounter("windlass_scheduler_spares_taken_total",
+	sparesTakenDecl = Metrics.Counter("windlass_scheduler_spares_taken_total",
 		"Spare instances of warm pools that became the function's.", "namespace", "function")
-	startedSeries = readCounter("windlass_scheduler_instances_started_total",
+	startedDecl = Metrics.Counter("windlass_scheduler_instances_started_total",
 		"Instances that have asked for work.", "namespace", "function")
 	failedDecl = Metrics.Counter("windlass_scheduler_instances_failed_total",
 		"Instances that ended before they asked for work, by reason, which is a condition reason of the Function.", "namespace", "function", "reason")
-	evictedSeries = readCounter("windlass_scheduler_instances_evicted_total",
+	evictedDecl = Metrics.Counter("windlass_scheduler_instances_evicted_total",
 		"Idle instances that were retired to make room for another function's.", "namespace", "function")
-	withdrawnSeries = readCounter("windlass_scheduler_instances_withdrawn_total",
+	withdrawnDecl = Metrics.Counter("windlass_scheduler_instances_withdrawn_total",
 		"Instances that were ended while they were being created, since they were not wanted any more.", "namespace", "function")
-	releasedSeries = readCounter("windlass_scheduler_instances_released_total",
+	releasedDecl = Metrics.Counter("windlass_scheduler_instances_released_total",
 		"Idle instances that were retired, since the function's idle times say that no call is near or there were more than scaling.max.", "namespace", "function")
-	expiredSeries = readCounter("windlass_scheduler_instances_expired_total",
+	expiredDecl = Metrics.Counter("windlass_scheduler_instances_expired_total",
 		"Instances that left because they had waited for calls in vain.", "namespace", "function")
 )
 
@@ -107,7 +83,7 @@ var (
 	stageDecl = Metrics.Histogram("windlass_scheduler_cold_start_stage_duration_seconds",
 		"Time that starts of instances spent with each stage: decide (from the arrival of the oldest call that waits to the order), create (until the pod or the processes are there), sandbox (until the pod has a network), containers (until the agent began), ready (until the function can be called), hello (until the scheduler knows the agent, if that is later), claim (until the instance has asked for its first call, and got it if one waits).",
 		startBuckets, "stage")
-	stageSecondsSeries = readCounter("windlass_scheduler_cold_start_stage_seconds_total",
+	stageSecondsDecl = Metrics.Counter("windlass_scheduler_cold_start_stage_seconds_total",
 		"Time that starts of the function's instances spent with each stage.", "namespace", "function", "stage")
 	coldStartDecl = Metrics.Histogram("windlass_scheduler_cold_start_duration_seconds",
 		"Time that a start took from the arrival of the oldest call that waited for it until the instance had asked for its first call: the sum of its stages.",
@@ -116,17 +92,17 @@ var (
 
 // What agents say of themselves, summed up.
 var (
-	agentCallsSeries = readCounter("windlass_agent_calls_total",
+	agentCallsDecl = Metrics.Counter("windlass_agent_calls_total",
 		"Calls that the function's instances ran, as their agents say.", "namespace", "function")
-	agentBrokenSeries = readCounter("windlass_agent_calls_broken_total",
+	agentBrokenDecl = Metrics.Counter("windlass_agent_calls_broken_total",
 		"Calls that did not end as they should, as the agents say: the function ended, or did not answer properly.", "namespace", "function")
-	agentRefusedSeries = readCounter("windlass_agent_claims_refused_total",
+	agentRefusedDecl = Metrics.Counter("windlass_agent_claims_refused_total",
 		"Claims of the function's instances that gateways refused, as their agents say.", "namespace", "function")
-	agentReconnectsSeries = readCounter("windlass_agent_reconnects_total",
+	agentReconnectsDecl = Metrics.Counter("windlass_agent_reconnects_total",
 		"Streams to schedulers that agents lost and opened anew.", "namespace", "function")
-	agentCPUSeries = readCounter("windlass_agent_cpu_seconds_total",
+	agentCPUDecl = Metrics.Counter("windlass_agent_cpu_seconds_total",
 		"CPU time that the agents of the function's instances used, without the function itself.", "namespace", "function")
-	agentResidentSeries = readGauge("windlass_agent_resident_bytes",
+	agentResidentDecl = Metrics.Gauge("windlass_agent_resident_bytes",
 		"Memory that the agents of the function's instances hold, without the function itself.", "namespace", "function")
 )
 
@@ -136,20 +112,23 @@ var (
 		"Time that one tick took over all functions.", tickBuckets)
 	lagDecl = Metrics.Histogram("windlass_scheduler_tick_lag_seconds",
 		"How much later than it was due a tick began.", lagBuckets)
-	slotsSeries = readGauge("windlass_scheduler_slots",
+	slotsDecl = Metrics.Gauge("windlass_scheduler_slots",
 		"Slots that the scheduler serves: as owner, or as heir while their owner is silent.", "as")
 	slotMovesDecl = Metrics.Counter("windlass_scheduler_slot_moves_total",
 		"Slots that the scheduler has gained or lost as their owner, by direction.", "direction")
-	epochSeries = readGauge("windlass_scheduler_highest_epoch",
+	epochDecl = Metrics.Gauge("windlass_scheduler_highest_epoch",
 		"Highest epoch of the slots that the scheduler serves, which rises whenever it gains one; 0 if it serves none.")
-	orphanSeries = readGauge("windlass_scheduler_orphan",
+	orphanDecl = Metrics.Gauge("windlass_scheduler_orphan",
 		"1 while etcd does not confirm that the scheduler owns its slots, else 0.")
 	reconciledDecl = Metrics.Counter("windlass_reconciled_total",
 		"Differences between what the scheduler believed and what was there, which no event explained within two looks, and which were mended, by kind: instance (in the inventory, and unknown to the runtime), pod (in the runtime's book and not in the cluster, or the other way round), stream (an instance connected, and noted as not, or the other way round), activity (a function at rest though calls wait) or ticket (a waiting call of a gateway that has no stream). None in health, but for pods that were being created as their scheduler was replaced, and for calls that waited at a gateway that was killed or cut off.", "kind")
-	sparesSeries = readGauge("windlass_scheduler_spare_instances",
+	sparesDecl = Metrics.Gauge("windlass_scheduler_spare_instances",
 		"Spare instances of the scheduler's warm pools by state: starting, ready or leaving.", "namespace", "runtime", "state")
-	nodeInstancesSeries = readGauge("windlass_scheduler_node_instances",
+	nodeInstancesDecl = Metrics.Gauge("windlass_scheduler_node_instances",
 		"Instances of the scheduler's functions and pools by node, of nodes that have some.", "node")
-	nodeRequestedSeries = readGauge("windlass_scheduler_node_requested_ratio",
+	nodeRequestedDecl = Metrics.Gauge("windlass_scheduler_node_requested_ratio",
 		"Share of what a node can give that is requested by all that runs there, by resource: cpu or memory. All schedulers tell the same, so take the highest.", "node", "resource")
 )
+
+// states are those that stateCollector reads.
+var states = []metric.Gauge{orphanDecl, slotsDecl, epochDecl, sparesDecl, nodeInstancesDecl, nodeRequestedDecl}

@@ -25,6 +25,7 @@ import (
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	"github.com/windlass-dev/windlass/internal/metric/exposition"
 	"github.com/windlass-dev/windlass/pkg/catalog"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/ownership"
@@ -43,7 +44,7 @@ type world struct {
 	instances *provisioner.Provisioner
 	runtime   *fakeRuntime
 	catalog   *catalog.Catalog
-	registry  *prometheus.Registry
+	registry  *exposition.Registry
 	keeper    *fakeKeeper
 	log       *logBuffer
 	// broken is how many differences the test has brought about, by kind.
@@ -116,7 +117,7 @@ func start(t *testing.T, ctx context.Context, run func(context.Context) error) *
 
 func newWorld(t testing.TB, config worldConfig) *world {
 	w := &world{
-		t: t, catalog: catalog.New(), registry: prometheus.NewRegistry(), log: &logBuffer{},
+		t: t, catalog: catalog.New(), registry: exposition.NewRegistry(), log: &logBuffer{},
 		runtime: &fakeRuntime{exits: make(chan provisioner.Exit, 1<<14), alive: make(map[provisioner.Key]chan struct{})},
 		keeper:  newFakeKeeper(),
 	}

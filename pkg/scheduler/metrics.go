@@ -5,6 +5,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/windlass-dev/windlass/internal/metric"
+	"github.com/windlass-dev/windlass/internal/metric/exposition"
 	"github.com/windlass-dev/windlass/pkg/fpcs"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/scheduler/coldstart"
@@ -43,7 +45,8 @@ func newMetrics(reg prometheus.Registerer, s *Scheduler) *metrics {
 	for _, l := range s.levels {
 		m.reconciled.WithLabelValues(l.kind)
 	}
-	reg.MustRegister(m.decisions, m.failures, m.refusals, m.ticks, m.lags, m.starts, stages, moves, unheard, m.reconciled, stateCollector{s})
+	reg.MustRegister(m.decisions, m.failures, m.refusals, m.ticks, m.lags, m.starts, stages, moves, unheard, m.reconciled,
+		stateCollector{s}, exposition.NewCollector(ofFunctions, s.rows))
 	return m
 }
 
@@ -150,11 +153,11 @@ const (
 	events
 )
 
-// eventSeries are those in which events are told.
-var eventSeries = [events]series{
-	instanceOrdered: orderedSeries, orderDeferred: deferredSeries, spareTaken: sparesTakenSeries,
-	instanceStarted: startedSeries, instanceEvicted: evictedSeries, instanceWithdrawn: withdrawnSeries,
-	instanceReleased: releasedSeries, instanceExpired: expiredSeries, pulledInVain: pullsInVainSeries,
+// eventDecls are the counters that tell of events.
+var eventDecls = [events]metric.Counter{
+	instanceOrdered: orderedDecl, orderDeferred: deferredDecl, spareTaken: sparesTakenDecl,
+	instanceStarted: startedDecl, instanceEvicted: evictedDecl, instanceWithdrawn: withdrawnDecl,
+	instanceReleased: releasedDecl, instanceExpired: expiredDecl, pulledInVain: pullsInVainDecl,
 }
 
 // tally is how often each event happened to a function.

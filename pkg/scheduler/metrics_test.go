@@ -2,7 +2,6 @@ package scheduler
 
 import (
 	"maps"
-	"runtime"
 	"testing"
 	"time"
 
@@ -253,36 +252,4 @@ func TestNobodyNeedsToBeTold(t *testing.T) {
 			t.Errorf("%d metrics are told of, %v", len(families), err)
 		}
 	})
-}
-
-// 10,000 functions that were never called cost a scrape less than 20 MB.
-func TestS3ACollectionAllocatesLittleForAFunction(t *testing.T) {
-	for _, tc := range []struct {
-		name      string
-		functions int
-		use       func(w *world, fn *v1alpha1.Function, n int)
-		most      uint64 // bytes for a function
-	}{
-		{"never called", idleFunctions, func(*world, *v1alpha1.Function, int) {}, 2000},
-		{"with an idle instance", 1000, func(w *world, fn *v1alpha1.Function, n int) { useAndHear(t, w, fn, n) }, 12_500},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			w, functions := benchWorld(t, tc.functions)
-			w.register(functions)
-			for n, fn := range functions {
-				tc.use(w, fn, n)
-			}
-			var before, after runtime.MemStats
-			runtime.ReadMemStats(&before)
-			families, err := w.registry.Gather()
-			runtime.ReadMemStats(&after)
-			if err != nil || len(families) == 0 {
-				t.Fatalf("%d families, %v", len(families), err)
-			}
-			each := (after.TotalAlloc - before.TotalAlloc) / uint64(tc.functions)
-			if t.Logf("%d bytes for a function", each); each > tc.most {
-				t.Errorf("a collection allocates %d bytes for a function, want at most %d", each, tc.most)
-			}
-		})
-	}
 }

@@ -1,8 +1,6 @@
 package scheduler
 
 import (
-	"time"
-
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 )
@@ -117,19 +115,6 @@ func (r *reports) sum() summary {
 		return summary{}
 	}
 	return summary{totals: *r.sums, heard: true, resident: r.resident, backedOff: r.backedOff}
-}
-
-// collect tells of it, if any agent has reported.
-func (s summary) collect(value func(s series, value float64)) {
-	if !s.heard {
-		return
-	}
-	value(agentCallsSeries, float64(s.calls))
-	value(agentBrokenSeries, float64(s.broken))
-	value(agentRefusedSeries, float64(s.claimsRefused))
-	value(agentReconnectsSeries, float64(s.reconnects))
-	value(agentCPUSeries, time.Duration(s.cpu).Seconds())
-	value(agentResidentSeries, float64(s.resident))
 }
 
 // report takes note of what the instance's agent says of itself.

@@ -9,11 +9,12 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/windlass-dev/windlass/internal/metric/exposition"
 	"github.com/windlass-dev/windlass/internal/serve"
 )
 
 func TestNativeHistogramsAreTold(t *testing.T) {
-	registry := prometheus.NewRegistry()
+	registry := exposition.NewRegistry()
 	h := prometheus.NewHistogram(prometheus.HistogramOpts{Name: "h", NativeHistogramBucketFactor: 1.1, NativeHistogramMinResetDuration: time.Hour})
 	c := prometheus.NewCounter(prometheus.CounterOpts{Name: "c_total"})
 	registry.MustRegister(h, c)

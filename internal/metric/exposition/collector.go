@@ -1,0 +1,98 @@
+package exposition
+
+import (
+	"iter"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/windlass-dev/windlass/internal/metric"
+)
+
+// maxLabels is how many labels a series of a Collector can have.
+const maxLabels = 3
+
+// Labels are the values of a series' labels, in the order in which its declaration names
+// them. They are an array so that a sample is a value, for which nothing is allocated.
+type Labels [maxLabels]string
+
+// Sample is the value of one series.
+type Sample struct {
+	Labels Labels
+	Value  float64
+}
+
+// Tell takes a sample.
+type Tell = func(Sample)
+
+// Series are the counters or gauges of one name: Of tells those of a row, in the order of
+// their labels.
+type Series[R any] struct {
+	metric.Declaration
+	Of func(row *R, tell Tell)
+}
+
+// Collector tells series of rows.
+type Collector[R any] struct {
+	series []Series[R]
+	read   func() []R
+}
+
+// NewCollector makes a collector of all that series tell of the rows. Rows are in the order
+// of their labels, and are not changed once they are read.
+func NewCollector[R any](series []Series[R], read func() []R) *Collector[R] {
+	for _, s := range series {
+		if s.Kind == metric.KindHistogram || len(s.Labels) > maxLabels {
+			panic("exposition: " + s.Name + " is a histogram or has too many labels: use a prometheus.Collector")
+		}
+	}
+	return &Collector[R]{series, read}
+}
+
+// family is all samples of one name. They can be walked often, and are always the same.
+type family struct {
+	metric.Declaration
+	samples iter.Seq[Sample]
+}
+
+// families reads the rows.
+func (c *Collector[R]) families() []family {
+	rows := c.read()
+	list := make([]family, len(c.series))
+	for i, s := range c.series {
+		list[i] = family{s.Declaration, s.samples(rows)}
+	}
+	return list
+}
+
+func (s Series[R]) samples(rows []R) iter.Seq[Sample] {
+	return func(yield func(Sample) bool) {
+		more := true
+		tell := func(sample Sample) { more = more && yield(sample) }
+		for i := range rows {
+			if s.Of(&rows[i], tell); !more {
+				return
+			}
+		}
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (c *Collector[R]) Describe(ch chan<- *prometheus.Desc) {
+	for _, s := range c.series {
+		ch <- s.Desc()
+	}
+}
+
+// Collect implements prometheus.Collector, for those who gather: it costs many times what
+// Write does.
+func (c *Collector[R]) Collect(ch chan<- prometheus.Metric) {
+	for _, f := range c.families() {
+		desc, kind := f.Desc(), prometheus.GaugeValue
+		if f.Kind == metric.KindCounter {
+			kind = prometheus.CounterValue
+		}
+		for s := range f.samples {
+			ch <- prometheus.MustNewConstMetric(desc, kind, s.Value, s.Labels[:len(f.Labels)]...)
+		}
+	}
+}

@@ -1,0 +1,143 @@
+package scheduler
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/windlass-dev/windlass/internal/metric"
+	"github.com/windlass-dev/windlass/internal/metric/exposition"
+	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/provisioner"
+	"github.com/windlass-dev/windlass/pkg/queue"
+	"github.com/windlass-dev/windlass/pkg/scheduler/coldstart"
+)
+
+// row is what one function's series are made of. A scrape has one for each function, so
+// it is a value, and small.
+type row struct {
+	key    invoke.FunctionKey
+	counts provisioner.Counts
+	view   queue.View
+	reading
+	// termsStand says that the terms say something of now.
+	termsStand bool
+}
+
+// rows reads all functions, in the order of the labels of their series.
+func (s *Scheduler) rows() []row {
+	now, all := s.deps.Now(), s.all()
+	list := make([]row, len(all))
+	for i, f := range all {
+		r := &list[i]
+		*r = row{key: f.current().Key(), counts: s.deps.Instances.Count(f.uid), view: f.broker.View(), reading: f.reading()}
+		r.termsStand = r.terms.stand(now)
+	}
+	slices.SortFunc(list, func(a, b row) int {
+		return cmp.Or(strings.Compare(a.key.Name, b.key.Name), strings.Compare(a.key.Namespace, b.key.Namespace))
+	})
+	return list
+}
+
+// ofFunctions are the series of functions. Of a function that was never called is told no
+// more than that nothing is there.
+var ofFunctions = slices.Concat([]functionSeries{
+	one(queuedDecl.Declaration, always, func(r *row) float64 { return float64(r.view.Waiting) }),
+	one(oldestDecl.Declaration, called, func(r *row) float64 { return r.view.OldestWait.Seconds() }),
+	one(newestFirstDecl.Declaration, called, func(r *row) float64 { return number(r.view.NewestFirst) }),
+	{Declaration: instancesDecl.Declaration, Of: (*row).instances},
+	one(executionDecl.Declaration, hasRun, func(r *row) float64 { return r.means.Execution.Seconds() }),
+	one(startDecl.Declaration, hasStarted, func(r *row) float64 { return r.means.Start.Seconds() }),
+
+	one(pullsDecl.Declaration, pulled, func(r *row) float64 { return float64(r.view.Asked) }),
+	one(pullsWaitingDecl.Declaration, pulled, func(r *row) float64 { return float64(r.view.Asking) }),
+	one(backedOffDecl.Declaration, pulled, func(r *row) float64 { return float64(r.agents.backedOff) }),
+	one(silentDecl.Declaration, pulled, func(r *row) float64 { return float64(r.counts.Silent) }),
+
+	one(requiredDecl.Declaration, needed, (*row).required),
+	one(rateDecl.Declaration, hasRate, func(r *row) float64 { return r.terms.rate }),
+	one(horizonDecl.Declaration, hasHorizon, func(r *row) float64 { return r.terms.horizon.Seconds() }),
+	{Declaration: stageSecondsDecl.Declaration, Of: (*row).stageSeconds},
+
+	one(agentCallsDecl.Declaration, reported, func(r *row) float64 { return float64(r.agents.calls) }),
+	one(agentBrokenDecl.Declaration, reported, func(r *row) float64 { return float64(r.agents.broken) }),
+	one(agentRefusedDecl.Declaration, reported, func(r *row) float64 { return float64(r.agents.claimsRefused) }),
+	one(agentReconnectsDecl.Declaration, reported, func(r *row) float64 { return float64(r.agents.reconnects) }),
+	one(agentCPUDecl.Declaration, reported, func(r *row) float64 { return time.Duration(r.agents.cpu).Seconds() }),
+	one(agentResidentDecl.Declaration, reported, func(r *row) float64 { return float64(r.agents.resident) }),
+}, tallied())
+
+type functionSeries = exposition.Series[row]
+
+// When a series is there.
+func always(*row) bool       { return true }
+func called(r *row) bool     { return r.view.Arrived > 0 }
+func pulled(r *row) bool     { return r.view.Asked > 0 }
+func hasRun(r *row) bool     { return r.means.Execution > 0 }
+func hasStarted(r *row) bool { return r.means.Start > 0 }
+func reported(r *row) bool   { return r.agents.heard }
+func hasRate(r *row) bool    { return r.termsStand && r.terms.rate > 0 }
+func hasHorizon(r *row) bool { return r.termsStand && r.terms.horizon > 0 }
+func needed(r *row) bool {
+	return called(r) || r.tally[instanceOrdered] > 0 || r.terms.required > 0
+}
+
+// one is a series that a function has at most once.
+func one(d metric.Declaration, there func(*row) bool, value func(*row) float64) functionSeries {
+	return functionSeries{Declaration: d, Of: func(r *row, tell exposition.Tell) {
+		if there(r) {
+			tell(r.sample("", value(r)))
+		}
+	}}
+}
+
+// tallied are the counters of events.
+func tallied() (list []functionSeries) {
+	for e, decl := range eventDecls {
+		there := func(r *row) bool {
+			return r.tally[e] > 0 || pulled(r) && (event(e) == instanceExpired || event(e) == pulledInVain)
+		}
+		list = append(list, one(decl.Declaration, there, func(r *row) float64 { return float64(r.tally[e]) }))
+	}
+	return list
+}
+
+// sample is one of the function's; more is the value of the label that its series has
+// beside name and namespace, if any.
+func (r *row) sample(more string, value float64) exposition.Sample {
+	return exposition.Sample{Labels: exposition.Labels{r.key.Namespace, r.key.Name, more}, Value: value}
+}
+
+func (r *row) instances(tell exposition.Tell) {
+	busy := min(r.view.Busy, r.counts.Created)
+	tell(r.sample("busy", float64(busy)))
+	tell(r.sample("creating", float64(r.counts.Creating)))
+	tell(r.sample("idle", float64(r.counts.Created-busy)))
+	tell(r.sample("leaving", float64(r.counts.Leaving)))
+}
+
+func (r *row) required() float64 {
+	if !r.termsStand {
+		return 0
+	}
+	return float64(r.terms.required)
+}
+
+// stagesByName are the stages in the order of their names.
+var stagesByName = func() (list []coldstart.Stage) {
+	for stage := range coldstart.NumStages {
+		list = append(list, stage)
+	}
+	slices.SortFunc(list, func(a, b coldstart.Stage) int { return strings.Compare(a.String(), b.String()) })
+	return list
+}()
+
+func (r *row) stageSeconds(tell exposition.Tell) {
+	if r.stages == nil {
+		return
+	}
+	for _, stage := range stagesByName {
+		tell(r.sample(stage.String(), r.stages[stage].Seconds()))
+	}
+}
