@@ -67,6 +67,7 @@ type Adapter struct {
 	failed   error  // why no call can be run; read after ready
 	asking   bool   // the first request came
 	client   string // whom it named, by headClient; empty if any is served
+	habit    habit
 }
 
 var _ adapter.Adapter = (*Adapter)(nil)

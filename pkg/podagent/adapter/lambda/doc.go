@@ -20,6 +20,6 @@
 // for an event instead does not know what a spare instance is, and has failed.
 //
 // The event is the call's body and nothing else; an empty body becomes "{}".
-// The function's end is not seen here: whoever watches the function ends the
-// context of its calls.
+// The function's end is seen here only by the connections of its runtime client (guard.go).
+// Whoever watches the function ends the context of its calls.
 package lambda

@@ -2,6 +2,7 @@ package lambda
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"sync"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/internal/webguard"
+	"github.com/windlass-dev/windlass/pkg/podagent/adapter"
 )
 
 // headClient is how a runtime client of Windlass names itself: by a word that its process
@@ -33,6 +35,8 @@ const (
 )
 
 var (
+	errPresumedGone = errors.New("the function's process has ended, as it seems: all its connections to the Runtime API, which it keeps longer otherwise, broke before it answered")
+
 	errHeads      = errors.New("lambda: too many requests with large heads at a time")
 	errClientGone = errors.New("the function's process has ended: its connection to the Runtime API broke before it answered")
 )
@@ -57,7 +61,9 @@ func (a *Adapter) admit(r *http.Request) *refusal {
 func (a *Adapter) guarded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c := r.Context().Value(connKey{}).(*conn)
-		c.beginRequest()
+		if before := c.beginRequest(); before != nil {
+			a.keptIdle(time.Since(before.at))
+		}
 		defer c.endRequest()
 		if no := a.admit(r); no != nil {
 			w.Header().Set("Connection", "close")
@@ -75,14 +81,68 @@ func (a *Adapter) clientGone(id string) {
 	a.breakOff(id, errClientGone)
 }
 
+// habit is how a runtime client that promises nothing treats its connections. One that
+// asks for an event and answers it on the same connection keeps it open meanwhile, at
+// least for as long as the longest of its calls so far: an earlier break is the end of its
+// process, not that of an idle connection. Others, such as curl in a script, close it
+// whenever they have the event, and are never suspected.
+type habit struct {
+	// kept is for how long a connection was idle on which more came after an event.
+	kept time.Duration
+	// suspect is the call whose connection broke too soon.
+	suspect string
+}
+
+// connected says that the client lives.
+func (a *Adapter) connected() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.habit.suspect = ""
+}
+
+// keptIdle takes note that a connection was kept.
+func (a *Adapter) keptIdle(d time.Duration) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.habit.kept = max(a.habit.kept, d)
+}
+
+// disconnected takes note that a connection ended, on which a call may have been handed
+// out; left is how many there are still. Clients that run more calls at a time may close
+// what they have too many of.
+func (a *Adapter) disconnected(last *handout, left int64) {
+	if last != nil && last.promised {
+		a.clientGone(last.id)
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if last != nil && a.machine.concurrency == 1 && time.Since(last.at) < a.habit.kept {
+		a.habit.suspect = last.id
+	}
+	if id := a.habit.suspect; left == 0 && a.machine.calls[id] == running {
+		a.habit.suspect = ""
+		a.machine.giveUp(id, false) // should it answer after all, it is thanked for it
+		a.end(id, outcome{err: fmt.Errorf("%w: %w", adapter.ErrFunctionLost, errPresumedGone)})
+	}
+}
+
+// handout is a call that was handed out on a connection.
+type handout struct {
+	id string
+	at time.Time
+	// promised says that the client keeps the connection until it has answered.
+	promised bool
+}
+
 // conn is a connection of a runtime client.
 type conn struct {
 	net.Conn
 	from *listener
 	// written is how many bytes were written to it.
 	written atomic.Int64
-	// event is the call that was handed out on it last to a client that keeps it.
-	event atomic.Pointer[string]
+	// last is the call that was handed out on it, if nothing came since.
+	last atomic.Pointer[handout]
 
 	mu sync.Mutex
 	// handling says that the head of a request is complete, and head is how many bytes
@@ -120,11 +180,12 @@ func (c *conn) mayRead(n int) bool {
 	return true
 }
 
-func (c *conn) beginRequest() {
-	c.event.Store(nil)
+// beginRequest returns the call that was handed out by the request before.
+func (c *conn) beginRequest() (before *handout) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.handling = true
+	return c.last.Swap(nil)
 }
 
 // endRequest gives up the request, whose head is kept for as long as it is handled.

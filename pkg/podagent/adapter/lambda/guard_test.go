@@ -65,6 +65,110 @@ func TestA3ARuntimeClientThatEndsFailsItsCallAtOnce(t *testing.T) {
 	}
 }
 
+// write writes requests to a connection, and waits for what comes of them.
+func (s *stage) write(conn net.Conn, request string) {
+	s.Helper()
+	if _, err := io.WriteString(conn, request); err != nil {
+		s.Fatal(err)
+	}
+	synctest.Wait()
+}
+
+func postAnswer(id string) string {
+	return "POST " + base + "/invocation/" + id + "/response HTTP/1.1\r\nHost: 127.0.0.1:9001\r\nContent-Length: 1\r\n\r\n2"
+}
+
+func TestA3ANativeClientThatEndsIsKnownByWhatItUsedToDo(t *testing.T) {
+	const usual = 10 * time.Second
+	for name, c := range map[string]struct {
+		concurrency int
+		// before is how the client did its first call, on the connection of the second.
+		before func(s *stage, conn net.Conn)
+		// other says that it has another connection.
+		other bool
+		after time.Duration
+		lost  bool
+	}{
+		"sooner than it used to keep it": {1, oneCall(usual), false, usual / 2, true},
+		"after longer, as idle ones are": {1, oneCall(usual), false, usual, false},
+		"while it has another":           {1, oneCall(usual), true, usual / 2, false},
+		"in its first call":              {1, func(*stage, net.Conn) {}, false, usual / 2, false},
+		"one of many connections":        {2, oneCall(usual), false, usual / 2, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			scene(t, c.concurrency, func(s *stage) {
+				conn := s.dialled()
+				c.before(s, conn)
+				p := s.invoke("a", "1")
+				s.write(conn, getNext(""))
+				if c.other {
+					other := s.dialled()
+					defer other.Close()
+					synctest.Wait()
+				}
+				time.Sleep(c.after)
+				broke := time.Now()
+				conn.Close()
+				synctest.Wait()
+				if c.lost {
+					s.wantError(p.result(), adapter.ErrFunctionLost)
+					if took := time.Since(broke); took != 0 { // the bubble's own time
+						t.Errorf("it took %v", took)
+					}
+				}
+				// Should it live after all, it must not be given an error, by which it might end.
+				s.want(s.post("a", "response", "2"), 202, "OK")
+				if !c.lost {
+					s.wantAnswer(p, 200, "2")
+				}
+			})
+		})
+	}
+}
+
+// oneCall is a client that does one call that takes so long.
+func oneCall(takes time.Duration) func(*stage, net.Conn) {
+	return func(s *stage, conn net.Conn) {
+		s.Helper()
+		p := s.invoke("before", "1")
+		s.write(conn, getNext(""))
+		time.Sleep(takes)
+		s.write(conn, postAnswer("before"))
+		s.wantAnswer(p, 200, "2")
+	}
+}
+
+func TestA3AClientIsGoneWhenItsLastConnectionIs(t *testing.T) {
+	scene(t, 1, func(s *stage) {
+		conn, other := s.dialled(), s.dialled()
+		oneCall(time.Second)(s, conn)
+		p := s.invoke("a", "1")
+		s.write(conn, getNext(""))
+		conn.Close()
+		synctest.Wait()
+		other.Close()
+		s.wantError(p.result(), adapter.ErrFunctionLost)
+	})
+}
+
+func TestA3AClientThatConnectsAnewLives(t *testing.T) {
+	scene(t, 1, func(s *stage) {
+		conn, other := s.dialled(), s.dialled()
+		oneCall(time.Second)(s, conn)
+		p := s.invoke("a", "1")
+		s.write(conn, getNext(""))
+		conn.Close()
+		synctest.Wait()
+		anew := s.dialled()
+		synctest.Wait()
+		other.Close()
+		synctest.Wait()
+		s.write(anew, postAnswer("a"))
+		s.wantAnswer(p, 200, "2")
+		anew.Close()
+	})
+}
+
 func TestS13OnlyTheRuntimeIsServed(t *testing.T) {
 	ask := func(s *stage, host string, headers ...string) int {
 		s.Helper()

@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"time"
 )
 
 const (
@@ -43,10 +44,10 @@ func (a *Adapter) Serve(ctx context.Context, l net.Listener) error {
 			switch s {
 			case http.StateNew:
 				conns.Add(1)
+				a.connected()
 			case http.StateClosed:
-				if id := c.(*conn).event.Load(); id != nil {
-					a.clientGone(*id)
-				}
+				own := c.(*conn)
+				a.disconnected(own.last.Load(), own.from.open.Load())
 				conns.Done()
 			}
 		},
@@ -104,9 +105,9 @@ func (a *Adapter) serveNext(w http.ResponseWriter, r *http.Request) {
 		what, err := hand(w, r, c)
 		a.delivered(c, what, err)
 		if what == sentWhole {
-			if r.Header.Get(headClient) != "" {
-				r.Context().Value(connKey{}).(*conn).event.Store(&c.id)
-			}
+			r.Context().Value(connKey{}).(*conn).last.Store(&handout{
+				id: c.id, at: time.Now(), promised: r.Header.Get(headClient) != "",
+			})
 			return
 		}
 	case <-r.Context().Done():
