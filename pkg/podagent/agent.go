@@ -236,9 +236,16 @@ func (a *Agent) awaitEnd() {
 	case end := <-a.deps.FunctionEnd:
 		a.mu.Lock()
 		defer a.mu.Unlock()
+		a.noteEnd(end)
+		a.step(core.FunctionEnded{Detail: end.How}, nil)
+	}
+}
+
+// noteEnd keeps how the function ended, as it was first heard. The caller holds the lock.
+func (a *Agent) noteEnd(end FunctionEnd) {
+	if a.lost == nil {
 		a.lost = &functionLost{end}
 		close(a.functionEnded)
-		a.step(core.FunctionEnded{Detail: end.How}, nil)
 	}
 }
 

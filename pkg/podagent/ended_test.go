@@ -40,6 +40,33 @@ func TestA3AFunctionThatEndsFailsItsCallsAtOnce(t *testing.T) {
 	})
 }
 
+func TestA3WhatASchedulerTellsOfTheFunctionsEndFailsItsCalls(t *testing.T) {
+	for name, before := range map[string]func(w *world, p *pulls){
+		"of an instance that works": func(*world, *pulls) {},
+		// As the pod of a function that ended is deleted, SIGTERM may be first.
+		"of one that is told to stop": func(w *world, p *pulls) {
+			w.signal(errSignal)
+			p.hear("goodbye STOPPED: the agent was told to stop: SIGTERM")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, nil, func(w *world) {
+				p := w.begin()
+				c, call := w.call(p, "a")
+				before(w, p)
+				p.ends(exited.How, exited.LastLines...)
+				p.ends("something else") // which is no news
+				<-call.ctx.Done()
+				call.end <- adapter.Ended(call.ctx, call.Call)
+				c.hearLost(exitedText)
+				c.hearEnd()
+				p.end <- nil
+				w.ended(nil)
+			})
+		})
+	}
+}
+
 func TestA3ACallThatWasBrokenOffIsExplainedByTheEndOfTheFunction(t *testing.T) {
 	inWorld(t, nil, func(w *world) {
 		p := w.begin()

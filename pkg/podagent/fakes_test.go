@@ -202,6 +202,12 @@ func (p *pulls) retire(reason string) {
 	p.say(&wirev1.PullReply{Kind: &wirev1.PullReply_Retire{Retire: &wirev1.Retire{Reason: reason}}})
 }
 
+// ends tells the agent how its function ended.
+func (p *pulls) ends(how string, lastLines ...string) {
+	p.t.Helper()
+	p.say(&wirev1.PullReply{Kind: &wirev1.PullReply_Ended{Ended: &wirev1.Ended{How: how, LastLines: lastLines}}})
+}
+
 // moved sends the agent to another scheduler.
 func (p *pulls) moved(to string) {
 	p.t.Helper()

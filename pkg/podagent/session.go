@@ -103,6 +103,9 @@ func (a *Agent) hear(s *session, wire *wirev1.PullReply) error {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if ended := wire.GetEnded(); ended != nil {
+		a.noteEnd(FunctionEnd{How: ended.GetHow(), LastLines: ended.GetLastLines()})
+	}
 	a.step(core.Said{Session: s.number, Reply: reply}, wire)
 	return nil
 }

@@ -68,6 +68,8 @@ func fromWire(wire *wirev1.PullReply) (core.Reply, error) {
 		return core.LeaveAnswer{Granted: kind.Leave.GetGranted(), AskAgain: time.Duration(kind.Leave.GetAskAgainNs())}, nil
 	case *wirev1.PullReply_Retire:
 		return core.Retire{Reason: kind.Retire.GetReason()}, nil
+	case *wirev1.PullReply_Ended:
+		return core.Ended{How: kind.Ended.GetHow()}, nil
 	case *wirev1.PullReply_Moved:
 		return core.Moved{Addr: kind.Moved.GetAddress(), Epoch: kind.Moved.GetEpoch()}, nil
 	case *wirev1.PullReply_Assignment:

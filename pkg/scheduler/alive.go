@@ -147,6 +147,15 @@ func (s *streams) leave(p *line) {
 	close(p.over)
 }
 
+// tell sends something to an instance, if it has a stream.
+func (s *streams) tell(key provisioner.Key, reply *wirev1.PullReply) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p := s.of[key]; p != nil {
+		p.reply(reply)
+	}
+}
+
 // hear takes note that the instance is there.
 func (p *line) hear(msg *wirev1.PullRequest) {
 	if ping := msg.GetPing(); ping != nil {

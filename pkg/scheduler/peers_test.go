@@ -193,6 +193,8 @@ func (a *agent) hear(reply *wirev1.PullReply) {
 		a.said = append(a.said, "moved to "+kind.Moved.GetAddress())
 	case *wirev1.PullReply_Retire:
 		a.said = append(a.said, "retire: "+kind.Retire.GetReason())
+	case *wirev1.PullReply_Ended:
+		a.said = append(a.said, fmt.Sprintf("ended: %s %q", kind.Ended.GetHow(), kind.Ended.GetLastLines()))
 	case *wirev1.PullReply_Assignment:
 		a.said = append(a.said, "assigned to "+kind.Assignment.GetFunction()+" as "+kind.Assignment.GetCid())
 		a.assignment = kind.Assignment

@@ -91,8 +91,8 @@ func (s *Scheduler) hello(hello *wirev1.Hello) (*pullStream, error) {
 	capacity := int(f.current().Spec.Concurrency)
 	p := &pullStream{
 		// A ticket for each call it can hold, a welcome, a retirement, an
-		// answer, and one for each ping that may wait for one.
-		line: newLine(s, key, capacity+8), function: f, adopted: instance.Adopted, revision: instance.Revision,
+		// answer, its function's end, and one for each ping that may wait for one.
+		line: newLine(s, key, capacity+9), function: f, adopted: instance.Adopted, revision: instance.Revision,
 	}
 	p.welcome(term.Epoch)
 	s.streams.enter(&p.line)

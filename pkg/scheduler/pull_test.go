@@ -241,6 +241,38 @@ func TestGoodbyes(t *testing.T) {
 	}
 }
 
+// A function in a container ends without its agent's seeing it.
+func TestA3AnAgentIsToldHowItsFunctionEnded(t *testing.T) {
+	for name, c := range map[string]struct{ code, reason, told, event string }{
+		"it exited": {v1alpha1.ReasonFunctionExited, "the function exited with status 3",
+			`ended: the function exited with status 3 ["last words"]`,
+			"an instance was lost: the function exited with status 3; its last log lines:\nlast words"},
+		"it used too much memory": {v1alpha1.ReasonOutOfMemory, "the function used more memory than its limit of 64Mi: raise spec.resources.limits.memory",
+			`ended: the function was killed for the memory that it used ["last words"]`,
+			"an instance was lost: the function used more memory than its limit of 64Mi: raise spec.resources.limits.memory; its last log lines:\nlast words"},
+		"its node was lost": {v1alpha1.ReasonNodeLost, "the node n was lost", "", "an instance was lost: the node n was lost; its last log lines:\nlast words"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, defaults(), func(w *world) {
+				fn, g := w.put("f"), w.gateway("g:1")
+				g.offer(fn, 1)
+				a := w.ready(w.started(fn, 1)[0])
+				a.expect("ticket 0001 at g:1")
+				w.runtime.fail(a.key, c.code, c.reason)
+				if c.told == "" {
+					a.expect()
+				} else {
+					a.expect(c.told)
+				}
+				happened, _ := w.scheduler.lookup(string(fn.UID)).happenings.since(0, time.Time{})
+				if last := happened[len(happened)-1]; last.GetReason() != c.code || last.GetMessage() != c.event {
+					t.Errorf("operators are told %v, want %q", last, c.event)
+				}
+			})
+		})
+	}
+}
+
 func TestUnclaimedTicketOfALeavingInstanceGoesOn(t *testing.T) {
 	inWorld(t, defaults(), func(w *world) {
 		fn, g := w.put("f", minInstances(2)), w.gateway("g:1")

@@ -364,15 +364,31 @@ func (s *Scheduler) Gone(key provisioner.Key, lost bool, why provisioner.StartFa
 	if f == nil {
 		return
 	}
+	s.tellOfEnd(key, why)
 	f.ended(key.CID)
 	level := s.deps.Log.Info
 	if lost {
 		level = s.deps.Log.Warn
 		f.failed(why, s.deps.Now())
-		f.happenings.add(happening{reason: why.Code, message: "an instance was lost: " + why.Reason, warning: true}, s.deps.Now())
+		f.happenings.add(happening{reason: why.Code, message: "an instance was lost: " + why.String(), warning: true}, s.deps.Now())
 	}
 	level("an instance is gone", "function", f.current().Key().String(), "cid", key.CID, "lost", lost, "reason", why.Reason)
 	s.activate(f)
+}
+
+// tellOfEnd tells an agent that its function has ended, which it cannot see for itself
+// where they are containers. The agent has moments before its container is ended too, in
+// which it answers the calls that ran.
+func (s *Scheduler) tellOfEnd(key provisioner.Key, why provisioner.StartFailure) {
+	how := why.Reason
+	switch why.Code {
+	case v1alpha1.ReasonFunctionExited:
+	case v1alpha1.ReasonOutOfMemory:
+		how = "the function was killed for the memory that it used"
+	default:
+		return
+	}
+	s.streams.tell(key, &wirev1.PullReply{Kind: &wirev1.PullReply_Ended{Ended: &wirev1.Ended{How: how, LastLines: why.LogTail}}})
 }
 
 var _ Instances = (*provisioner.Provisioner)(nil)

@@ -236,7 +236,7 @@ func (x Failure_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Failure_Kind.Descriptor instead.
 func (Failure_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{28, 0}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{29, 0}
 }
 
 type Refused_Reason int32
@@ -287,7 +287,7 @@ func (x Refused_Reason) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Refused_Reason.Descriptor instead.
 func (Refused_Reason) EnumDescriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{32, 0}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{33, 0}
 }
 
 // Ticket says that an invocation waits at a gateway.
@@ -1327,6 +1327,7 @@ type PullReply struct {
 	//	*PullReply_Pong
 	//	*PullReply_Welcome
 	//	*PullReply_Assignment
+	//	*PullReply_Ended
 	Kind          isPullReply_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1432,6 +1433,15 @@ func (x *PullReply) GetAssignment() *Assignment {
 	return nil
 }
 
+func (x *PullReply) GetEnded() *Ended {
+	if x != nil {
+		if x, ok := x.Kind.(*PullReply_Ended); ok {
+			return x.Ended
+		}
+	}
+	return nil
+}
+
 type isPullReply_Kind interface {
 	isPullReply_Kind()
 }
@@ -1472,6 +1482,11 @@ type PullReply_Assignment struct {
 	Assignment *Assignment `protobuf:"bytes,7,opt,name=assignment,proto3,oneof"`
 }
 
+type PullReply_Ended struct {
+	// The function has ended, and with it the calls that it ran.
+	Ended *Ended `protobuf:"bytes,8,opt,name=ended,proto3,oneof"`
+}
+
 func (*PullReply_Ticket) isPullReply_Kind() {}
 
 func (*PullReply_Leave) isPullReply_Kind() {}
@@ -1485,6 +1500,64 @@ func (*PullReply_Pong) isPullReply_Kind() {}
 func (*PullReply_Welcome) isPullReply_Kind() {}
 
 func (*PullReply_Assignment) isPullReply_Kind() {}
+
+func (*PullReply_Ended) isPullReply_Kind() {}
+
+// Ended tells an agent what the cluster tells of its function's end, which the agent
+// cannot see for itself.
+type Ended struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// For a person to read, such as "the function exited with status 3".
+	How string `protobuf:"bytes,1,opt,name=how,proto3" json:"how,omitempty"`
+	// The last lines that the function wrote.
+	LastLines     []string `protobuf:"bytes,2,rep,name=last_lines,json=lastLines,proto3" json:"last_lines,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Ended) Reset() {
+	*x = Ended{}
+	mi := &file_wire_v1_wire_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Ended) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Ended) ProtoMessage() {}
+
+func (x *Ended) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_v1_wire_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Ended.ProtoReflect.Descriptor instead.
+func (*Ended) Descriptor() ([]byte, []int) {
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *Ended) GetHow() string {
+	if x != nil {
+		return x.How
+	}
+	return ""
+}
+
+func (x *Ended) GetLastLines() []string {
+	if x != nil {
+		return x.LastLines
+	}
+	return nil
+}
 
 // Assignment says whose instance a spare one is.
 type Assignment struct {
@@ -1509,7 +1582,7 @@ type Assignment struct {
 
 func (x *Assignment) Reset() {
 	*x = Assignment{}
-	mi := &file_wire_v1_wire_proto_msgTypes[15]
+	mi := &file_wire_v1_wire_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1521,7 +1594,7 @@ func (x *Assignment) String() string {
 func (*Assignment) ProtoMessage() {}
 
 func (x *Assignment) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[15]
+	mi := &file_wire_v1_wire_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1534,7 +1607,7 @@ func (x *Assignment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Assignment.ProtoReflect.Descriptor instead.
 func (*Assignment) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{15}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Assignment) GetFunctionUid() string {
@@ -1617,7 +1690,7 @@ type Variable struct {
 
 func (x *Variable) Reset() {
 	*x = Variable{}
-	mi := &file_wire_v1_wire_proto_msgTypes[16]
+	mi := &file_wire_v1_wire_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1629,7 +1702,7 @@ func (x *Variable) String() string {
 func (*Variable) ProtoMessage() {}
 
 func (x *Variable) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[16]
+	mi := &file_wire_v1_wire_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1642,7 +1715,7 @@ func (x *Variable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Variable.ProtoReflect.Descriptor instead.
 func (*Variable) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{16}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Variable) GetName() string {
@@ -1670,7 +1743,7 @@ type File struct {
 
 func (x *File) Reset() {
 	*x = File{}
-	mi := &file_wire_v1_wire_proto_msgTypes[17]
+	mi := &file_wire_v1_wire_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1682,7 +1755,7 @@ func (x *File) String() string {
 func (*File) ProtoMessage() {}
 
 func (x *File) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[17]
+	mi := &file_wire_v1_wire_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1695,7 +1768,7 @@ func (x *File) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use File.ProtoReflect.Descriptor instead.
 func (*File) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{17}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *File) GetPath() string {
@@ -1724,7 +1797,7 @@ type Moved struct {
 
 func (x *Moved) Reset() {
 	*x = Moved{}
-	mi := &file_wire_v1_wire_proto_msgTypes[18]
+	mi := &file_wire_v1_wire_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1736,7 +1809,7 @@ func (x *Moved) String() string {
 func (*Moved) ProtoMessage() {}
 
 func (x *Moved) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[18]
+	mi := &file_wire_v1_wire_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1749,7 +1822,7 @@ func (x *Moved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Moved.ProtoReflect.Descriptor instead.
 func (*Moved) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{18}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Moved) GetAddress() string {
@@ -1774,7 +1847,7 @@ type Pong struct {
 
 func (x *Pong) Reset() {
 	*x = Pong{}
-	mi := &file_wire_v1_wire_proto_msgTypes[19]
+	mi := &file_wire_v1_wire_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1786,7 +1859,7 @@ func (x *Pong) String() string {
 func (*Pong) ProtoMessage() {}
 
 func (x *Pong) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[19]
+	mi := &file_wire_v1_wire_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1799,7 +1872,7 @@ func (x *Pong) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pong.ProtoReflect.Descriptor instead.
 func (*Pong) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{19}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{20}
 }
 
 type Welcome struct {
@@ -1812,7 +1885,7 @@ type Welcome struct {
 
 func (x *Welcome) Reset() {
 	*x = Welcome{}
-	mi := &file_wire_v1_wire_proto_msgTypes[20]
+	mi := &file_wire_v1_wire_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1824,7 +1897,7 @@ func (x *Welcome) String() string {
 func (*Welcome) ProtoMessage() {}
 
 func (x *Welcome) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[20]
+	mi := &file_wire_v1_wire_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1837,7 +1910,7 @@ func (x *Welcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Welcome.ProtoReflect.Descriptor instead.
 func (*Welcome) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{20}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Welcome) GetEpoch() uint64 {
@@ -1858,7 +1931,7 @@ type LeaveReply struct {
 
 func (x *LeaveReply) Reset() {
 	*x = LeaveReply{}
-	mi := &file_wire_v1_wire_proto_msgTypes[21]
+	mi := &file_wire_v1_wire_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1870,7 +1943,7 @@ func (x *LeaveReply) String() string {
 func (*LeaveReply) ProtoMessage() {}
 
 func (x *LeaveReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[21]
+	mi := &file_wire_v1_wire_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1883,7 +1956,7 @@ func (x *LeaveReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveReply.ProtoReflect.Descriptor instead.
 func (*LeaveReply) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{21}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *LeaveReply) GetGranted() bool {
@@ -1909,7 +1982,7 @@ type Retire struct {
 
 func (x *Retire) Reset() {
 	*x = Retire{}
-	mi := &file_wire_v1_wire_proto_msgTypes[22]
+	mi := &file_wire_v1_wire_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1921,7 +1994,7 @@ func (x *Retire) String() string {
 func (*Retire) ProtoMessage() {}
 
 func (x *Retire) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[22]
+	mi := &file_wire_v1_wire_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1934,7 +2007,7 @@ func (x *Retire) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Retire.ProtoReflect.Descriptor instead.
 func (*Retire) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{22}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Retire) GetReason() string {
@@ -1960,7 +2033,7 @@ type AttemptRequest struct {
 
 func (x *AttemptRequest) Reset() {
 	*x = AttemptRequest{}
-	mi := &file_wire_v1_wire_proto_msgTypes[23]
+	mi := &file_wire_v1_wire_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1972,7 +2045,7 @@ func (x *AttemptRequest) String() string {
 func (*AttemptRequest) ProtoMessage() {}
 
 func (x *AttemptRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[23]
+	mi := &file_wire_v1_wire_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1985,7 +2058,7 @@ func (x *AttemptRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptRequest.ProtoReflect.Descriptor instead.
 func (*AttemptRequest) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{23}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *AttemptRequest) GetKind() isAttemptRequest_Kind {
@@ -2091,7 +2164,7 @@ type Claim struct {
 
 func (x *Claim) Reset() {
 	*x = Claim{}
-	mi := &file_wire_v1_wire_proto_msgTypes[24]
+	mi := &file_wire_v1_wire_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2103,7 +2176,7 @@ func (x *Claim) String() string {
 func (*Claim) ProtoMessage() {}
 
 func (x *Claim) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[24]
+	mi := &file_wire_v1_wire_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2116,7 +2189,7 @@ func (x *Claim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Claim.ProtoReflect.Descriptor instead.
 func (*Claim) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{24}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Claim) GetInvocationId() []byte {
@@ -2156,7 +2229,7 @@ type Release struct {
 
 func (x *Release) Reset() {
 	*x = Release{}
-	mi := &file_wire_v1_wire_proto_msgTypes[25]
+	mi := &file_wire_v1_wire_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2168,7 +2241,7 @@ func (x *Release) String() string {
 func (*Release) ProtoMessage() {}
 
 func (x *Release) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[25]
+	mi := &file_wire_v1_wire_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2181,7 +2254,7 @@ func (x *Release) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Release.ProtoReflect.Descriptor instead.
 func (*Release) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{25}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Release) GetReason() string {
@@ -2217,7 +2290,7 @@ type ResultHead struct {
 
 func (x *ResultHead) Reset() {
 	*x = ResultHead{}
-	mi := &file_wire_v1_wire_proto_msgTypes[26]
+	mi := &file_wire_v1_wire_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2229,7 +2302,7 @@ func (x *ResultHead) String() string {
 func (*ResultHead) ProtoMessage() {}
 
 func (x *ResultHead) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[26]
+	mi := &file_wire_v1_wire_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2242,7 +2315,7 @@ func (x *ResultHead) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResultHead.ProtoReflect.Descriptor instead.
 func (*ResultHead) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{26}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ResultHead) GetStatus() int32 {
@@ -2320,7 +2393,7 @@ type ResultEnd struct {
 
 func (x *ResultEnd) Reset() {
 	*x = ResultEnd{}
-	mi := &file_wire_v1_wire_proto_msgTypes[27]
+	mi := &file_wire_v1_wire_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2332,7 +2405,7 @@ func (x *ResultEnd) String() string {
 func (*ResultEnd) ProtoMessage() {}
 
 func (x *ResultEnd) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[27]
+	mi := &file_wire_v1_wire_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2345,7 +2418,7 @@ func (x *ResultEnd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResultEnd.ProtoReflect.Descriptor instead.
 func (*ResultEnd) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{27}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ResultEnd) GetFailure() *Failure {
@@ -2373,7 +2446,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_wire_v1_wire_proto_msgTypes[28]
+	mi := &file_wire_v1_wire_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2385,7 +2458,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[28]
+	mi := &file_wire_v1_wire_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2398,7 +2471,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{28}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Failure) GetKind() Failure_Kind {
@@ -2426,7 +2499,7 @@ type Header struct {
 
 func (x *Header) Reset() {
 	*x = Header{}
-	mi := &file_wire_v1_wire_proto_msgTypes[29]
+	mi := &file_wire_v1_wire_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2438,7 +2511,7 @@ func (x *Header) String() string {
 func (*Header) ProtoMessage() {}
 
 func (x *Header) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[29]
+	mi := &file_wire_v1_wire_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2451,7 +2524,7 @@ func (x *Header) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Header.ProtoReflect.Descriptor instead.
 func (*Header) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{29}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Header) GetName() string {
@@ -2484,7 +2557,7 @@ type AttemptReply struct {
 
 func (x *AttemptReply) Reset() {
 	*x = AttemptReply{}
-	mi := &file_wire_v1_wire_proto_msgTypes[30]
+	mi := &file_wire_v1_wire_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2496,7 +2569,7 @@ func (x *AttemptReply) String() string {
 func (*AttemptReply) ProtoMessage() {}
 
 func (x *AttemptReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[30]
+	mi := &file_wire_v1_wire_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2509,7 +2582,7 @@ func (x *AttemptReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptReply.ProtoReflect.Descriptor instead.
 func (*AttemptReply) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{30}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *AttemptReply) GetKind() isAttemptReply_Kind {
@@ -2622,7 +2695,7 @@ type Granted struct {
 
 func (x *Granted) Reset() {
 	*x = Granted{}
-	mi := &file_wire_v1_wire_proto_msgTypes[31]
+	mi := &file_wire_v1_wire_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2634,7 +2707,7 @@ func (x *Granted) String() string {
 func (*Granted) ProtoMessage() {}
 
 func (x *Granted) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[31]
+	mi := &file_wire_v1_wire_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2647,7 +2720,7 @@ func (x *Granted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Granted.ProtoReflect.Descriptor instead.
 func (*Granted) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{31}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Granted) GetAttempt() uint32 {
@@ -2722,7 +2795,7 @@ type Refused struct {
 
 func (x *Refused) Reset() {
 	*x = Refused{}
-	mi := &file_wire_v1_wire_proto_msgTypes[32]
+	mi := &file_wire_v1_wire_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2734,7 +2807,7 @@ func (x *Refused) String() string {
 func (*Refused) ProtoMessage() {}
 
 func (x *Refused) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[32]
+	mi := &file_wire_v1_wire_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2747,7 +2820,7 @@ func (x *Refused) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refused.ProtoReflect.Descriptor instead.
 func (*Refused) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{32}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Refused) GetReason() Refused_Reason {
@@ -2767,7 +2840,7 @@ type BodyEnd struct {
 
 func (x *BodyEnd) Reset() {
 	*x = BodyEnd{}
-	mi := &file_wire_v1_wire_proto_msgTypes[33]
+	mi := &file_wire_v1_wire_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2779,7 +2852,7 @@ func (x *BodyEnd) String() string {
 func (*BodyEnd) ProtoMessage() {}
 
 func (x *BodyEnd) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[33]
+	mi := &file_wire_v1_wire_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2792,7 +2865,7 @@ func (x *BodyEnd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BodyEnd.ProtoReflect.Descriptor instead.
 func (*BodyEnd) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{33}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *BodyEnd) GetAborted() bool {
@@ -2810,7 +2883,7 @@ type Cancel struct {
 
 func (x *Cancel) Reset() {
 	*x = Cancel{}
-	mi := &file_wire_v1_wire_proto_msgTypes[34]
+	mi := &file_wire_v1_wire_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2822,7 +2895,7 @@ func (x *Cancel) String() string {
 func (*Cancel) ProtoMessage() {}
 
 func (x *Cancel) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[34]
+	mi := &file_wire_v1_wire_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2835,7 +2908,7 @@ func (x *Cancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cancel.ProtoReflect.Descriptor instead.
 func (*Cancel) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{34}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{35}
 }
 
 type BeatRequest struct {
@@ -2847,7 +2920,7 @@ type BeatRequest struct {
 
 func (x *BeatRequest) Reset() {
 	*x = BeatRequest{}
-	mi := &file_wire_v1_wire_proto_msgTypes[35]
+	mi := &file_wire_v1_wire_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2859,7 +2932,7 @@ func (x *BeatRequest) String() string {
 func (*BeatRequest) ProtoMessage() {}
 
 func (x *BeatRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[35]
+	mi := &file_wire_v1_wire_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2872,7 +2945,7 @@ func (x *BeatRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeatRequest.ProtoReflect.Descriptor instead.
 func (*BeatRequest) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{35}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *BeatRequest) GetNumber() uint64 {
@@ -2898,7 +2971,7 @@ type BeatReply struct {
 
 func (x *BeatReply) Reset() {
 	*x = BeatReply{}
-	mi := &file_wire_v1_wire_proto_msgTypes[36]
+	mi := &file_wire_v1_wire_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2910,7 +2983,7 @@ func (x *BeatReply) String() string {
 func (*BeatReply) ProtoMessage() {}
 
 func (x *BeatReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[36]
+	mi := &file_wire_v1_wire_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2923,7 +2996,7 @@ func (x *BeatReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeatReply.ProtoReflect.Descriptor instead.
 func (*BeatReply) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{36}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *BeatReply) GetNumber() uint64 {
@@ -2955,7 +3028,7 @@ type SlotsRequest struct {
 
 func (x *SlotsRequest) Reset() {
 	*x = SlotsRequest{}
-	mi := &file_wire_v1_wire_proto_msgTypes[37]
+	mi := &file_wire_v1_wire_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2967,7 +3040,7 @@ func (x *SlotsRequest) String() string {
 func (*SlotsRequest) ProtoMessage() {}
 
 func (x *SlotsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[37]
+	mi := &file_wire_v1_wire_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2980,7 +3053,7 @@ func (x *SlotsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotsRequest.ProtoReflect.Descriptor instead.
 func (*SlotsRequest) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{37}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{38}
 }
 
 type SlotsReply struct {
@@ -2994,7 +3067,7 @@ type SlotsReply struct {
 
 func (x *SlotsReply) Reset() {
 	*x = SlotsReply{}
-	mi := &file_wire_v1_wire_proto_msgTypes[38]
+	mi := &file_wire_v1_wire_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3006,7 +3079,7 @@ func (x *SlotsReply) String() string {
 func (*SlotsReply) ProtoMessage() {}
 
 func (x *SlotsReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[38]
+	mi := &file_wire_v1_wire_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3019,7 +3092,7 @@ func (x *SlotsReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotsReply.ProtoReflect.Descriptor instead.
 func (*SlotsReply) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{38}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *SlotsReply) GetSlots() []*SlotsReply_Slot {
@@ -3044,7 +3117,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_wire_v1_wire_proto_msgTypes[39]
+	mi := &file_wire_v1_wire_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3056,7 +3129,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[39]
+	mi := &file_wire_v1_wire_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3069,7 +3142,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{39}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{40}
 }
 
 type WatchReply struct {
@@ -3083,7 +3156,7 @@ type WatchReply struct {
 
 func (x *WatchReply) Reset() {
 	*x = WatchReply{}
-	mi := &file_wire_v1_wire_proto_msgTypes[40]
+	mi := &file_wire_v1_wire_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3095,7 +3168,7 @@ func (x *WatchReply) String() string {
 func (*WatchReply) ProtoMessage() {}
 
 func (x *WatchReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[40]
+	mi := &file_wire_v1_wire_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3108,7 +3181,7 @@ func (x *WatchReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchReply.ProtoReflect.Descriptor instead.
 func (*WatchReply) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{40}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *WatchReply) GetFunctions() []*FunctionFacts {
@@ -3162,7 +3235,7 @@ type FunctionFacts struct {
 
 func (x *FunctionFacts) Reset() {
 	*x = FunctionFacts{}
-	mi := &file_wire_v1_wire_proto_msgTypes[41]
+	mi := &file_wire_v1_wire_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3174,7 +3247,7 @@ func (x *FunctionFacts) String() string {
 func (*FunctionFacts) ProtoMessage() {}
 
 func (x *FunctionFacts) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[41]
+	mi := &file_wire_v1_wire_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3187,7 +3260,7 @@ func (x *FunctionFacts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FunctionFacts.ProtoReflect.Descriptor instead.
 func (*FunctionFacts) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{41}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *FunctionFacts) GetFunctionUid() string {
@@ -3319,7 +3392,7 @@ type StartProblem struct {
 
 func (x *StartProblem) Reset() {
 	*x = StartProblem{}
-	mi := &file_wire_v1_wire_proto_msgTypes[42]
+	mi := &file_wire_v1_wire_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3331,7 +3404,7 @@ func (x *StartProblem) String() string {
 func (*StartProblem) ProtoMessage() {}
 
 func (x *StartProblem) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[42]
+	mi := &file_wire_v1_wire_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3344,7 +3417,7 @@ func (x *StartProblem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartProblem.ProtoReflect.Descriptor instead.
 func (*StartProblem) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{42}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *StartProblem) GetReason() string {
@@ -3389,7 +3462,7 @@ type Happening struct {
 
 func (x *Happening) Reset() {
 	*x = Happening{}
-	mi := &file_wire_v1_wire_proto_msgTypes[43]
+	mi := &file_wire_v1_wire_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3401,7 +3474,7 @@ func (x *Happening) String() string {
 func (*Happening) ProtoMessage() {}
 
 func (x *Happening) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[43]
+	mi := &file_wire_v1_wire_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3414,7 +3487,7 @@ func (x *Happening) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Happening.ProtoReflect.Descriptor instead.
 func (*Happening) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{43}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Happening) GetReason() string {
@@ -3455,7 +3528,7 @@ type SlotsReply_Slot struct {
 
 func (x *SlotsReply_Slot) Reset() {
 	*x = SlotsReply_Slot{}
-	mi := &file_wire_v1_wire_proto_msgTypes[44]
+	mi := &file_wire_v1_wire_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3467,7 +3540,7 @@ func (x *SlotsReply_Slot) String() string {
 func (*SlotsReply_Slot) ProtoMessage() {}
 
 func (x *SlotsReply_Slot) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[44]
+	mi := &file_wire_v1_wire_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3480,7 +3553,7 @@ func (x *SlotsReply_Slot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotsReply_Slot.ProtoReflect.Descriptor instead.
 func (*SlotsReply_Slot) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{38, 0}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{39, 0}
 }
 
 func (x *SlotsReply_Slot) GetSlot() uint32 {
@@ -3509,7 +3582,7 @@ type SlotsReply_Member struct {
 
 func (x *SlotsReply_Member) Reset() {
 	*x = SlotsReply_Member{}
-	mi := &file_wire_v1_wire_proto_msgTypes[45]
+	mi := &file_wire_v1_wire_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3521,7 +3594,7 @@ func (x *SlotsReply_Member) String() string {
 func (*SlotsReply_Member) ProtoMessage() {}
 
 func (x *SlotsReply_Member) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[45]
+	mi := &file_wire_v1_wire_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3534,7 +3607,7 @@ func (x *SlotsReply_Member) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotsReply_Member.ProtoReflect.Descriptor instead.
 func (*SlotsReply_Member) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{38, 1}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{39, 1}
 }
 
 func (x *SlotsReply_Member) GetId() string {
@@ -3654,7 +3727,7 @@ const file_wire_v1_wire_proto_rawDesc = "" +
 	"\x15REASON_FUNCTION_ENDED\x10\x03\x12\x16\n" +
 	"\x12REASON_CALL_BROKEN\x10\x04\x12\x12\n" +
 	"\x0eREASON_STOPPED\x10\x05\x12\x1a\n" +
-	"\x16REASON_START_TIMED_OUT\x10\x06\"\x87\x03\n" +
+	"\x16REASON_START_TIMED_OUT\x10\x06\"\xb8\x03\n" +
 	"\tPullReply\x122\n" +
 	"\x06ticket\x18\x01 \x01(\v2\x18.windlass.wire.v1.TicketH\x00R\x06ticket\x124\n" +
 	"\x05leave\x18\x02 \x01(\v2\x1c.windlass.wire.v1.LeaveReplyH\x00R\x05leave\x122\n" +
@@ -3664,8 +3737,13 @@ const file_wire_v1_wire_proto_rawDesc = "" +
 	"\awelcome\x18\x06 \x01(\v2\x19.windlass.wire.v1.WelcomeH\x00R\awelcome\x12>\n" +
 	"\n" +
 	"assignment\x18\a \x01(\v2\x1c.windlass.wire.v1.AssignmentH\x00R\n" +
-	"assignmentB\x06\n" +
-	"\x04kind\"\x87\x03\n" +
+	"assignment\x12/\n" +
+	"\x05ended\x18\b \x01(\v2\x17.windlass.wire.v1.EndedH\x00R\x05endedB\x06\n" +
+	"\x04kind\"8\n" +
+	"\x05Ended\x12\x10\n" +
+	"\x03how\x18\x01 \x01(\tR\x03how\x12\x1d\n" +
+	"\n" +
+	"last_lines\x18\x02 \x03(\tR\tlastLines\"\x87\x03\n" +
 	"\n" +
 	"Assignment\x12!\n" +
 	"\ffunction_uid\x18\x01 \x01(\tR\vfunctionUid\x12\x1a\n" +
@@ -3848,7 +3926,7 @@ func file_wire_v1_wire_proto_rawDescGZIP() []byte {
 }
 
 var file_wire_v1_wire_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_wire_v1_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 46)
+var file_wire_v1_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 47)
 var file_wire_v1_wire_proto_goTypes = []any{
 	(Refusal_Reason)(0),       // 0: windlass.wire.v1.Refusal.Reason
 	(Goodbye_Reason)(0),       // 1: windlass.wire.v1.Goodbye.Reason
@@ -3869,40 +3947,41 @@ var file_wire_v1_wire_proto_goTypes = []any{
 	(*LeaveRequest)(nil),      // 16: windlass.wire.v1.LeaveRequest
 	(*Goodbye)(nil),           // 17: windlass.wire.v1.Goodbye
 	(*PullReply)(nil),         // 18: windlass.wire.v1.PullReply
-	(*Assignment)(nil),        // 19: windlass.wire.v1.Assignment
-	(*Variable)(nil),          // 20: windlass.wire.v1.Variable
-	(*File)(nil),              // 21: windlass.wire.v1.File
-	(*Moved)(nil),             // 22: windlass.wire.v1.Moved
-	(*Pong)(nil),              // 23: windlass.wire.v1.Pong
-	(*Welcome)(nil),           // 24: windlass.wire.v1.Welcome
-	(*LeaveReply)(nil),        // 25: windlass.wire.v1.LeaveReply
-	(*Retire)(nil),            // 26: windlass.wire.v1.Retire
-	(*AttemptRequest)(nil),    // 27: windlass.wire.v1.AttemptRequest
-	(*Claim)(nil),             // 28: windlass.wire.v1.Claim
-	(*Release)(nil),           // 29: windlass.wire.v1.Release
-	(*ResultHead)(nil),        // 30: windlass.wire.v1.ResultHead
-	(*ResultEnd)(nil),         // 31: windlass.wire.v1.ResultEnd
-	(*Failure)(nil),           // 32: windlass.wire.v1.Failure
-	(*Header)(nil),            // 33: windlass.wire.v1.Header
-	(*AttemptReply)(nil),      // 34: windlass.wire.v1.AttemptReply
-	(*Granted)(nil),           // 35: windlass.wire.v1.Granted
-	(*Refused)(nil),           // 36: windlass.wire.v1.Refused
-	(*BodyEnd)(nil),           // 37: windlass.wire.v1.BodyEnd
-	(*Cancel)(nil),            // 38: windlass.wire.v1.Cancel
-	(*BeatRequest)(nil),       // 39: windlass.wire.v1.BeatRequest
-	(*BeatReply)(nil),         // 40: windlass.wire.v1.BeatReply
-	(*SlotsRequest)(nil),      // 41: windlass.wire.v1.SlotsRequest
-	(*SlotsReply)(nil),        // 42: windlass.wire.v1.SlotsReply
-	(*WatchRequest)(nil),      // 43: windlass.wire.v1.WatchRequest
-	(*WatchReply)(nil),        // 44: windlass.wire.v1.WatchReply
-	(*FunctionFacts)(nil),     // 45: windlass.wire.v1.FunctionFacts
-	(*StartProblem)(nil),      // 46: windlass.wire.v1.StartProblem
-	(*Happening)(nil),         // 47: windlass.wire.v1.Happening
-	(*SlotsReply_Slot)(nil),   // 48: windlass.wire.v1.SlotsReply.Slot
-	(*SlotsReply_Member)(nil), // 49: windlass.wire.v1.SlotsReply.Member
+	(*Ended)(nil),             // 19: windlass.wire.v1.Ended
+	(*Assignment)(nil),        // 20: windlass.wire.v1.Assignment
+	(*Variable)(nil),          // 21: windlass.wire.v1.Variable
+	(*File)(nil),              // 22: windlass.wire.v1.File
+	(*Moved)(nil),             // 23: windlass.wire.v1.Moved
+	(*Pong)(nil),              // 24: windlass.wire.v1.Pong
+	(*Welcome)(nil),           // 25: windlass.wire.v1.Welcome
+	(*LeaveReply)(nil),        // 26: windlass.wire.v1.LeaveReply
+	(*Retire)(nil),            // 27: windlass.wire.v1.Retire
+	(*AttemptRequest)(nil),    // 28: windlass.wire.v1.AttemptRequest
+	(*Claim)(nil),             // 29: windlass.wire.v1.Claim
+	(*Release)(nil),           // 30: windlass.wire.v1.Release
+	(*ResultHead)(nil),        // 31: windlass.wire.v1.ResultHead
+	(*ResultEnd)(nil),         // 32: windlass.wire.v1.ResultEnd
+	(*Failure)(nil),           // 33: windlass.wire.v1.Failure
+	(*Header)(nil),            // 34: windlass.wire.v1.Header
+	(*AttemptReply)(nil),      // 35: windlass.wire.v1.AttemptReply
+	(*Granted)(nil),           // 36: windlass.wire.v1.Granted
+	(*Refused)(nil),           // 37: windlass.wire.v1.Refused
+	(*BodyEnd)(nil),           // 38: windlass.wire.v1.BodyEnd
+	(*Cancel)(nil),            // 39: windlass.wire.v1.Cancel
+	(*BeatRequest)(nil),       // 40: windlass.wire.v1.BeatRequest
+	(*BeatReply)(nil),         // 41: windlass.wire.v1.BeatReply
+	(*SlotsRequest)(nil),      // 42: windlass.wire.v1.SlotsRequest
+	(*SlotsReply)(nil),        // 43: windlass.wire.v1.SlotsReply
+	(*WatchRequest)(nil),      // 44: windlass.wire.v1.WatchRequest
+	(*WatchReply)(nil),        // 45: windlass.wire.v1.WatchReply
+	(*FunctionFacts)(nil),     // 46: windlass.wire.v1.FunctionFacts
+	(*StartProblem)(nil),      // 47: windlass.wire.v1.StartProblem
+	(*Happening)(nil),         // 48: windlass.wire.v1.Happening
+	(*SlotsReply_Slot)(nil),   // 49: windlass.wire.v1.SlotsReply.Slot
+	(*SlotsReply_Member)(nil), // 50: windlass.wire.v1.SlotsReply.Member
 }
 var file_wire_v1_wire_proto_depIdxs = []int32{
-	35, // 0: windlass.wire.v1.Ticket.request:type_name -> windlass.wire.v1.Granted
+	36, // 0: windlass.wire.v1.Ticket.request:type_name -> windlass.wire.v1.Granted
 	4,  // 1: windlass.wire.v1.OfferRequest.offers:type_name -> windlass.wire.v1.Ticket
 	6,  // 2: windlass.wire.v1.OfferRequest.withdrawals:type_name -> windlass.wire.v1.Withdrawal
 	8,  // 3: windlass.wire.v1.OfferReply.refusals:type_name -> windlass.wire.v1.Refusal
@@ -3916,50 +3995,51 @@ var file_wire_v1_wire_proto_depIdxs = []int32{
 	15, // 11: windlass.wire.v1.Pull.done:type_name -> windlass.wire.v1.Done
 	1,  // 12: windlass.wire.v1.Goodbye.reason:type_name -> windlass.wire.v1.Goodbye.Reason
 	4,  // 13: windlass.wire.v1.PullReply.ticket:type_name -> windlass.wire.v1.Ticket
-	25, // 14: windlass.wire.v1.PullReply.leave:type_name -> windlass.wire.v1.LeaveReply
-	26, // 15: windlass.wire.v1.PullReply.retire:type_name -> windlass.wire.v1.Retire
-	22, // 16: windlass.wire.v1.PullReply.moved:type_name -> windlass.wire.v1.Moved
-	23, // 17: windlass.wire.v1.PullReply.pong:type_name -> windlass.wire.v1.Pong
-	24, // 18: windlass.wire.v1.PullReply.welcome:type_name -> windlass.wire.v1.Welcome
-	19, // 19: windlass.wire.v1.PullReply.assignment:type_name -> windlass.wire.v1.Assignment
-	20, // 20: windlass.wire.v1.Assignment.variables:type_name -> windlass.wire.v1.Variable
-	21, // 21: windlass.wire.v1.Assignment.files:type_name -> windlass.wire.v1.File
-	28, // 22: windlass.wire.v1.AttemptRequest.claim:type_name -> windlass.wire.v1.Claim
-	29, // 23: windlass.wire.v1.AttemptRequest.release:type_name -> windlass.wire.v1.Release
-	30, // 24: windlass.wire.v1.AttemptRequest.head:type_name -> windlass.wire.v1.ResultHead
-	31, // 25: windlass.wire.v1.AttemptRequest.end:type_name -> windlass.wire.v1.ResultEnd
-	33, // 26: windlass.wire.v1.ResultHead.headers:type_name -> windlass.wire.v1.Header
-	32, // 27: windlass.wire.v1.ResultEnd.failure:type_name -> windlass.wire.v1.Failure
-	2,  // 28: windlass.wire.v1.Failure.kind:type_name -> windlass.wire.v1.Failure.Kind
-	35, // 29: windlass.wire.v1.AttemptReply.granted:type_name -> windlass.wire.v1.Granted
-	36, // 30: windlass.wire.v1.AttemptReply.refused:type_name -> windlass.wire.v1.Refused
-	37, // 31: windlass.wire.v1.AttemptReply.body_end:type_name -> windlass.wire.v1.BodyEnd
-	38, // 32: windlass.wire.v1.AttemptReply.cancel:type_name -> windlass.wire.v1.Cancel
-	33, // 33: windlass.wire.v1.Granted.headers:type_name -> windlass.wire.v1.Header
-	3,  // 34: windlass.wire.v1.Refused.reason:type_name -> windlass.wire.v1.Refused.Reason
-	48, // 35: windlass.wire.v1.SlotsReply.slots:type_name -> windlass.wire.v1.SlotsReply.Slot
-	49, // 36: windlass.wire.v1.SlotsReply.members:type_name -> windlass.wire.v1.SlotsReply.Member
-	45, // 37: windlass.wire.v1.WatchReply.functions:type_name -> windlass.wire.v1.FunctionFacts
-	46, // 38: windlass.wire.v1.FunctionFacts.problem:type_name -> windlass.wire.v1.StartProblem
-	47, // 39: windlass.wire.v1.FunctionFacts.happenings:type_name -> windlass.wire.v1.Happening
-	9,  // 40: windlass.wire.v1.SlotsReply.Slot.owner:type_name -> windlass.wire.v1.SlotOwner
-	5,  // 41: windlass.wire.v1.Scheduler.Offer:input_type -> windlass.wire.v1.OfferRequest
-	10, // 42: windlass.wire.v1.Scheduler.Pull:input_type -> windlass.wire.v1.PullRequest
-	43, // 43: windlass.wire.v1.Scheduler.Watch:input_type -> windlass.wire.v1.WatchRequest
-	39, // 44: windlass.wire.v1.Scheduler.Beat:input_type -> windlass.wire.v1.BeatRequest
-	41, // 45: windlass.wire.v1.Scheduler.Slots:input_type -> windlass.wire.v1.SlotsRequest
-	27, // 46: windlass.wire.v1.Gateway.Attempt:input_type -> windlass.wire.v1.AttemptRequest
-	7,  // 47: windlass.wire.v1.Scheduler.Offer:output_type -> windlass.wire.v1.OfferReply
-	18, // 48: windlass.wire.v1.Scheduler.Pull:output_type -> windlass.wire.v1.PullReply
-	44, // 49: windlass.wire.v1.Scheduler.Watch:output_type -> windlass.wire.v1.WatchReply
-	40, // 50: windlass.wire.v1.Scheduler.Beat:output_type -> windlass.wire.v1.BeatReply
-	42, // 51: windlass.wire.v1.Scheduler.Slots:output_type -> windlass.wire.v1.SlotsReply
-	34, // 52: windlass.wire.v1.Gateway.Attempt:output_type -> windlass.wire.v1.AttemptReply
-	47, // [47:53] is the sub-list for method output_type
-	41, // [41:47] is the sub-list for method input_type
-	41, // [41:41] is the sub-list for extension type_name
-	41, // [41:41] is the sub-list for extension extendee
-	0,  // [0:41] is the sub-list for field type_name
+	26, // 14: windlass.wire.v1.PullReply.leave:type_name -> windlass.wire.v1.LeaveReply
+	27, // 15: windlass.wire.v1.PullReply.retire:type_name -> windlass.wire.v1.Retire
+	23, // 16: windlass.wire.v1.PullReply.moved:type_name -> windlass.wire.v1.Moved
+	24, // 17: windlass.wire.v1.PullReply.pong:type_name -> windlass.wire.v1.Pong
+	25, // 18: windlass.wire.v1.PullReply.welcome:type_name -> windlass.wire.v1.Welcome
+	20, // 19: windlass.wire.v1.PullReply.assignment:type_name -> windlass.wire.v1.Assignment
+	19, // 20: windlass.wire.v1.PullReply.ended:type_name -> windlass.wire.v1.Ended
+	21, // 21: windlass.wire.v1.Assignment.variables:type_name -> windlass.wire.v1.Variable
+	22, // 22: windlass.wire.v1.Assignment.files:type_name -> windlass.wire.v1.File
+	29, // 23: windlass.wire.v1.AttemptRequest.claim:type_name -> windlass.wire.v1.Claim
+	30, // 24: windlass.wire.v1.AttemptRequest.release:type_name -> windlass.wire.v1.Release
+	31, // 25: windlass.wire.v1.AttemptRequest.head:type_name -> windlass.wire.v1.ResultHead
+	32, // 26: windlass.wire.v1.AttemptRequest.end:type_name -> windlass.wire.v1.ResultEnd
+	34, // 27: windlass.wire.v1.ResultHead.headers:type_name -> windlass.wire.v1.Header
+	33, // 28: windlass.wire.v1.ResultEnd.failure:type_name -> windlass.wire.v1.Failure
+	2,  // 29: windlass.wire.v1.Failure.kind:type_name -> windlass.wire.v1.Failure.Kind
+	36, // 30: windlass.wire.v1.AttemptReply.granted:type_name -> windlass.wire.v1.Granted
+	37, // 31: windlass.wire.v1.AttemptReply.refused:type_name -> windlass.wire.v1.Refused
+	38, // 32: windlass.wire.v1.AttemptReply.body_end:type_name -> windlass.wire.v1.BodyEnd
+	39, // 33: windlass.wire.v1.AttemptReply.cancel:type_name -> windlass.wire.v1.Cancel
+	34, // 34: windlass.wire.v1.Granted.headers:type_name -> windlass.wire.v1.Header
+	3,  // 35: windlass.wire.v1.Refused.reason:type_name -> windlass.wire.v1.Refused.Reason
+	49, // 36: windlass.wire.v1.SlotsReply.slots:type_name -> windlass.wire.v1.SlotsReply.Slot
+	50, // 37: windlass.wire.v1.SlotsReply.members:type_name -> windlass.wire.v1.SlotsReply.Member
+	46, // 38: windlass.wire.v1.WatchReply.functions:type_name -> windlass.wire.v1.FunctionFacts
+	47, // 39: windlass.wire.v1.FunctionFacts.problem:type_name -> windlass.wire.v1.StartProblem
+	48, // 40: windlass.wire.v1.FunctionFacts.happenings:type_name -> windlass.wire.v1.Happening
+	9,  // 41: windlass.wire.v1.SlotsReply.Slot.owner:type_name -> windlass.wire.v1.SlotOwner
+	5,  // 42: windlass.wire.v1.Scheduler.Offer:input_type -> windlass.wire.v1.OfferRequest
+	10, // 43: windlass.wire.v1.Scheduler.Pull:input_type -> windlass.wire.v1.PullRequest
+	44, // 44: windlass.wire.v1.Scheduler.Watch:input_type -> windlass.wire.v1.WatchRequest
+	40, // 45: windlass.wire.v1.Scheduler.Beat:input_type -> windlass.wire.v1.BeatRequest
+	42, // 46: windlass.wire.v1.Scheduler.Slots:input_type -> windlass.wire.v1.SlotsRequest
+	28, // 47: windlass.wire.v1.Gateway.Attempt:input_type -> windlass.wire.v1.AttemptRequest
+	7,  // 48: windlass.wire.v1.Scheduler.Offer:output_type -> windlass.wire.v1.OfferReply
+	18, // 49: windlass.wire.v1.Scheduler.Pull:output_type -> windlass.wire.v1.PullReply
+	45, // 50: windlass.wire.v1.Scheduler.Watch:output_type -> windlass.wire.v1.WatchReply
+	41, // 51: windlass.wire.v1.Scheduler.Beat:output_type -> windlass.wire.v1.BeatReply
+	43, // 52: windlass.wire.v1.Scheduler.Slots:output_type -> windlass.wire.v1.SlotsReply
+	35, // 53: windlass.wire.v1.Gateway.Attempt:output_type -> windlass.wire.v1.AttemptReply
+	48, // [48:54] is the sub-list for method output_type
+	42, // [42:48] is the sub-list for method input_type
+	42, // [42:42] is the sub-list for extension type_name
+	42, // [42:42] is the sub-list for extension extendee
+	0,  // [0:42] is the sub-list for field type_name
 }
 
 func init() { file_wire_v1_wire_proto_init() }
@@ -3982,16 +4062,17 @@ func file_wire_v1_wire_proto_init() {
 		(*PullReply_Pong)(nil),
 		(*PullReply_Welcome)(nil),
 		(*PullReply_Assignment)(nil),
+		(*PullReply_Ended)(nil),
 	}
-	file_wire_v1_wire_proto_msgTypes[23].OneofWrappers = []any{
+	file_wire_v1_wire_proto_msgTypes[24].OneofWrappers = []any{
 		(*AttemptRequest_Claim)(nil),
 		(*AttemptRequest_Release)(nil),
 		(*AttemptRequest_Head)(nil),
 		(*AttemptRequest_Body)(nil),
 		(*AttemptRequest_End)(nil),
 	}
-	file_wire_v1_wire_proto_msgTypes[26].OneofWrappers = []any{}
-	file_wire_v1_wire_proto_msgTypes[30].OneofWrappers = []any{
+	file_wire_v1_wire_proto_msgTypes[27].OneofWrappers = []any{}
+	file_wire_v1_wire_proto_msgTypes[31].OneofWrappers = []any{
 		(*AttemptReply_Granted)(nil),
 		(*AttemptReply_Refused)(nil),
 		(*AttemptReply_Body)(nil),
@@ -4004,7 +4085,7 @@ func file_wire_v1_wire_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wire_v1_wire_proto_rawDesc), len(file_wire_v1_wire_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   46,
+			NumMessages:   47,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

@@ -101,6 +101,9 @@ type LeaveAnswer struct {
 // Retire says that the instance is not wanted any more.
 type Retire struct{ Reason string }
 
+// Ended says that the function has ended.
+type Ended struct{ How string }
+
 // Assignment says that a spare instance is a function's from now on.
 type Assignment struct {
 	// StartupTimeout bounds the time until the function can be called.

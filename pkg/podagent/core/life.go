@@ -76,6 +76,8 @@ func (f FunctionEnded) happen(c *Core, now time.Time) {
 	}
 }
 
+func (e Ended) heard(c *Core, now time.Time) { FunctionEnded{Detail: e.How}.happen(c, now) }
+
 func (r Retire) heard(c *Core, now time.Time) { c.leave(now, ReasonDone, r.Reason) }
 
 // leave gives up the instance. Only the first reason counts.
