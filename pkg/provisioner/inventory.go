@@ -97,6 +97,9 @@ type Inventory struct {
 	counts countsOf
 	// nodes are those that have instances.
 	nodes map[string]occupancy
+	// moved are the functions of which an instance has come, gone or changed its
+	// state since Moved was last asked; nil until it is.
+	moved map[string]struct{}
 }
 
 // account is what is kept of one function. It outlives the function's instances,
@@ -163,12 +166,14 @@ func (v *Inventory) account(uid string) *account {
 func (v *Inventory) add(a *account, in *Instance) {
 	a.instances[in.CID] = in
 	a.revisions[in.Revision]++
+	v.note(in)
 	v.occupy(in)
 	v.recount(in.FunctionUID, a, Counts{}, countsFor(in))
 }
 
 func (v *Inventory) remove(a *account, in *Instance) {
 	delete(a.instances, in.CID)
+	v.note(in)
 	if a.revisions[in.Revision]--; a.revisions[in.Revision] == 0 {
 		delete(a.revisions, in.Revision)
 	}
@@ -178,8 +183,11 @@ func (v *Inventory) remove(a *account, in *Instance) {
 
 // change changes what is counted of an instance.
 func (v *Inventory) change(in *Instance, how func(in *Instance)) {
-	before := countsFor(in)
+	before, was := countsFor(in), in.State
 	how(in)
+	if in.State != was {
+		v.note(in)
+	}
 	v.recount(in.FunctionUID, v.functions[in.FunctionUID], before, countsFor(in))
 }
 
@@ -188,6 +196,32 @@ func (v *Inventory) recount(uid string, a *account, before, after Counts) {
 		a.counts = a.counts.minus(before).plus(after)
 		v.counts.publish(uid, a.counts)
 	}
+}
+
+// note notes that an instance came, went or changed its state.
+func (v *Inventory) note(in *Instance) {
+	if v.moved != nil {
+		v.moved[in.FunctionUID] = struct{}{}
+	}
+}
+
+// Moved appends the functions of which an instance has come, gone or changed its state
+// since the last call; at first all that have instances.
+func (v *Inventory) Moved(uids []string) []string {
+	if v.moved == nil {
+		for uid, a := range v.functions {
+			if len(a.instances) > 0 {
+				uids = append(uids, uid)
+			}
+		}
+		v.moved = make(map[string]struct{})
+		return uids
+	}
+	for uid := range v.moved {
+		uids = append(uids, uid)
+	}
+	clear(v.moved)
+	return uids
 }
 
 // Get returns an instance. The error is ErrUnknownInstance or nil.
@@ -419,6 +453,13 @@ func (v *Inventory) get(key Key) (*Instance, error) {
 	return in, nil
 }
 
+// ForgetMoves has nothing noted until Moved is asked again, which then tells of all.
+func (p *Provisioner) ForgetMoves() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.inventory.moved = nil
+}
+
 // Placed is where an instance is and what it takes there.
 type Placed struct {
 	Key
@@ -428,14 +469,21 @@ type Placed struct {
 	Ordered  time.Time
 }
 
-// Placed appends all instances to list, those of a function one after the other.
-func (p *Provisioner) Placed(list []Placed) []Placed {
+// Moved appends the functions of which an instance has come, gone or changed its state
+// since the last call; at first, and after ForgetMoves, all that have instances. There is
+// one who asks.
+func (p *Provisioner) Moved(uids []string) []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, a := range p.inventory.functions {
-		for _, in := range a.instances {
-			list = append(list, Placed{Key: in.Key, State: in.State, Node: in.Node, Requests: in.Requests, Ordered: in.Ordered})
-		}
+	return p.inventory.Moved(uids)
+}
+
+// Placed appends a function's instances to list.
+func (p *Provisioner) Placed(list []Placed, uid string) []Placed {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, in := range p.inventory.all(uid) {
+		list = append(list, Placed{Key: in.Key, State: in.State, Node: in.Node, Requests: in.Requests, Ordered: in.Ordered})
 	}
 	return list
 }

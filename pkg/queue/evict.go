@@ -19,8 +19,9 @@ type EvictPolicy struct {
 // IdleInstance is an instance that may be evicted.
 type IdleInstance struct {
 	CID invoke.CID
-	// Idle is how long it has run nothing.
-	Idle time.Duration
+	// Idle is how long it has run nothing, and Since from when on.
+	Idle  time.Duration
+	Since time.Time
 }
 
 // LongestIdle returns the instances that may be evicted, the one that has been
@@ -33,7 +34,7 @@ func (q *Queue) LongestIdle(now time.Time, policy EvictPolicy) []IdleInstance {
 	var idle []IdleInstance
 	for cid, in := range q.instances {
 		if in.idleFor(now, policy.IdleFor) {
-			idle = append(idle, IdleInstance{CID: cid, Idle: now.Sub(in.idleSince)})
+			idle = append(idle, IdleInstance{CID: cid, Idle: now.Sub(in.idleSince), Since: in.idleSince})
 		}
 	}
 	slices.SortFunc(idle, func(a, b IdleInstance) int {

@@ -240,12 +240,12 @@ func TestLongestIdleInstanceIsEvictedFirst(t *testing.T) {
 		}
 	}
 	expect(at(4))
-	expect(at(5), IdleInstance{"c", 5 * time.Second}, IdleInstance{"b", 5 * time.Second})
+	expect(at(5), IdleInstance{"c", 5 * time.Second, at(0)}, IdleInstance{"b", 5 * time.Second, at(0)})
 	q.Done("a", ticket(1).ID)
 	if err := q.Pull("a", 1, at(3)); err != nil {
 		t.Fatal(err)
 	}
-	expect(at(8), IdleInstance{"c", 8 * time.Second}, IdleInstance{"b", 8 * time.Second}, IdleInstance{"a", 5 * time.Second})
+	expect(at(8), IdleInstance{"c", 8 * time.Second, at(0)}, IdleInstance{"b", 8 * time.Second, at(0)}, IdleInstance{"a", 5 * time.Second, at(3)})
 	if q.Evict("a", at(7), policy) || q.Evict("starting", at(9), policy) || q.Evict("unknown", at(9), policy) {
 		t.Error("evicted one that is not idle for long enough")
 	}

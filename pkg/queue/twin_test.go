@@ -226,7 +226,7 @@ func (w *twin) longestIdle(now time.Time, p EvictPolicy) []IdleInstance {
 	var idle []IdleInstance
 	for _, in := range w.instances {
 		if in.credits == in.capacity && now.Sub(in.idle) >= p.IdleFor && w.others(in.cid) >= p.Min {
-			idle = append(idle, IdleInstance{CID: in.cid, Idle: now.Sub(in.idle)})
+			idle = append(idle, IdleInstance{CID: in.cid, Idle: now.Sub(in.idle), Since: in.idle})
 		}
 	}
 	slices.SortFunc(idle, func(a, b IdleInstance) int {

@@ -129,7 +129,9 @@ type Instances interface {
 	Connected() map[provisioner.Key]bool
 	Instances(uid string) []provisioner.Instance
 	Nodes() []provisioner.NodeLoad
-	Placed(list []provisioner.Placed) []provisioner.Placed
+	Moved(uids []string) []string
+	ForgetMoves()
+	Placed(list []provisioner.Placed, uid string) []provisioner.Placed
 	Candidates(fn *v1alpha1.Function) nodepick.Candidates
 	Requests(fn *v1alpha1.Function) nodepick.Amount
 	Failing(uid string) (why provisioner.StartFailure, retryAfter time.Duration, failing bool)

@@ -1,40 +1,30 @@
 package scheduler
 
 import (
-	"math"
 	"time"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
-	"github.com/windlass-dev/windlass/pkg/provisioner/spare"
 	"github.com/windlass-dev/windlass/pkg/queue"
 )
 
 // evictGrace is how long an idle instance has to go once it was let go.
 const evictGrace = 10 * time.Second
 
-// crowd is what one tick knows of instances that could make room. It is gathered when
-// it is first asked for, once for all functions that lack room.
+// crowd is what one tick knows of instances that could make room. It is taken from the
+// roster when it is first asked for, once for all functions that lack room.
 type crowd struct {
 	gathered bool
 	idle     []nodepick.Idle
-	whose    []idleInstance // of the same index in idle
+	whose    []idler // of the same index in idle
 	gone     []bool
 	// clearings are by where the functions that ask may run.
 	clearings map[string]*nodepick.Clearing
-	// used is what each namespace's instances request, in thousandths of a core, and
-	// total the sum.
+	// used and total are the roster's.
 	used  map[string]int64
 	total int64
-}
-
-// idleInstance is an instance that may go: an idle one of a function, or a spare one,
-// which is of none.
-type idleInstance struct {
-	key      provisioner.Key
-	function *function
 }
 
 // spareGroup is the group of spare instances, which is no namespace's name.
@@ -120,69 +110,6 @@ func (s *Scheduler) clearing(where string, fn *v1alpha1.Function, known *crowd) 
 	return c
 }
 
-// gather looks at all instances: which may go, what each namespace uses, and on which
-// nodes something is moving.
-func (s *Scheduler) gather(known *crowd) {
-	now := s.deps.Now()
-	*known = crowd{gathered: true, clearings: make(map[string]*nodepick.Clearing), used: make(map[string]int64)}
-	s.rooms.placed = s.deps.Instances.Placed(s.rooms.placed[:0])
-	for list := s.rooms.placed; len(list) > 0; {
-		n := 1
-		for n < len(list) && list[n].FunctionUID == list[0].FunctionUID {
-			n++
-		}
-		s.gatherOf(known, list[:n], now)
-		list = list[n:]
-	}
-	known.gone = make([]bool, len(known.idle))
-}
-
-// gatherOf looks at the instances of one function, or of one pool.
-func (s *Scheduler) gatherOf(known *crowd, list []provisioner.Placed, now time.Time) {
-	uid, created := list[0].FunctionUID, 0
-	_, pool := spare.PoolOf(uid)
-	f := s.lookup(uid)
-	for _, in := range list {
-		if in.State != provisioner.Created {
-			s.rooms.moves.touch(in.Node, now)
-		}
-		switch {
-		case in.State == provisioner.Leaving:
-		case pool:
-			// They go before any that has a function, the oldest first.
-			known.add(in, nil, spareGroup, math.MaxInt64/2+now.Sub(in.Ordered))
-		case f != nil:
-			created++
-		}
-	}
-	if f == nil || created == 0 {
-		return
-	}
-	fn := f.current()
-	cost := max(1, s.deps.Instances.Requests(fn).MilliCPU) * int64(created)
-	known.used[fn.Namespace] += cost
-	known.total += cost
-	if f.broker.Waiting() > 0 {
-		return
-	}
-	policy := s.evictPolicy(f)
-	policy.IdleFor = 1
-	for _, idle := range f.broker.LongestIdle(policy) {
-		for _, in := range list {
-			if in.CID == idle.CID && in.State == provisioner.Created {
-				known.add(in, f, fn.Namespace, idle.Idle)
-				s.rooms.moves.touch(in.Node, now.Add(-idle.Idle))
-				break
-			}
-		}
-	}
-}
-
-func (k *crowd) add(in provisioner.Placed, f *function, group string, idle time.Duration) {
-	k.idle = append(k.idle, nodepick.Idle{Node: in.Node, Requests: in.Requests, For: idle, Group: group})
-	k.whose = append(k.whose, idleInstance{in.Key, f})
-}
-
 // underShare tells whether a namespace would have no more than an equal share with
 // one more instance.
 func (k *crowd) underShare(fn *v1alpha1.Function, want nodepick.Amount) bool {
@@ -197,7 +124,7 @@ func (s *Scheduler) evictPolicy(f *function) queue.EvictPolicy {
 
 // evict lets an instance go for a function's, unless it has been needed since it was
 // looked at.
-func (s *Scheduler) evict(chosen idleInstance, idle nodepick.Idle, beneficiary *v1alpha1.Function) bool {
+func (s *Scheduler) evict(chosen idler, idle nodepick.Idle, beneficiary *v1alpha1.Function) bool {
 	reason := "made room for " + beneficiary.Key().String()
 	if g := chosen.function; g == nil {
 		s.removeSpares([]provisioner.Instance{{Key: chosen.key}})

@@ -92,13 +92,14 @@ type function struct {
 	// alarm lets a tick look at the function when its upkeep changes. Only Run's
 	// goroutine uses it.
 	alarm alarm.Alarm[*function]
+	doubt doubt
 }
 
 // avoidFor is how long an instance that could not reach a gateway is not handed its
 // tickets: a restart of a gateway takes about as long.
 const avoidFor = 2 * time.Second
 
-func newFunction(fn *v1alpha1.Function, config Config, now func() time.Time) *function {
+func newFunction(fn *v1alpha1.Function, config Config, now func() time.Time, all *doubts) *function {
 	limits := queue.Limits{MaxWaiting: config.MaxQueued, ClaimGrace: config.ClaimGrace, AvoidFor: avoidFor}
 	f := &function{
 		uid:        uidOf(fn),
@@ -114,6 +115,8 @@ func newFunction(fn *v1alpha1.Function, config Config, now func() time.Time) *fu
 		where:      whereOf(fn),
 	}
 	f.alarm.Of = f
+	f.doubt.all = all
+	f.broker.OnChange(f.unsure)
 	f.term.Store(&none)
 	return f
 }
@@ -135,6 +138,7 @@ func (f *function) update(fn *v1alpha1.Function, now time.Time) (old *v1alpha1.F
 		f.failure, f.revSince = nil, now
 	}
 	f.keeper, f.where = newKeeper(fn, f.keeper), whereOf(fn)
+	f.unsure()
 	return old
 }
 

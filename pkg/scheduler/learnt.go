@@ -66,6 +66,7 @@ func (s *Scheduler) learnStart(f *function, took time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.starts.Observe(took)
+	f.unsure()
 }
 
 // recall takes over what was learnt of a function before it was served here. It is
@@ -82,6 +83,7 @@ func (s *Scheduler) recall(f *function) {
 	defer f.mu.Unlock()
 	f.executions.Seed(min(before.Execution, fn.Spec.Timeout.Duration))
 	f.starts.Seed(start)
+	f.unsure()
 }
 
 // unlearn forgets what was learnt of a function that another one serves: that one
@@ -90,6 +92,7 @@ func (f *function) unlearn(n int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.executions, f.starts = *estimate.NewLastN(n), *estimate.NewLastN(n)
+	f.unsure()
 }
 
 // observe learns from an execution time. It comes from an agent, so it is held

@@ -22,12 +22,13 @@ type lastMove struct {
 }
 
 // begin begins the looks of one tick. What was known before a pause of more than
-// a few ticks is forgotten: nobody knows what moved meanwhile.
-func (m *movement) begin(now time.Time, tick time.Duration) {
-	if now.Sub(m.looked) > forgetMovesAfter*tick {
+// a few ticks is forgotten, which it tells: nobody knows what moved meanwhile.
+func (m *movement) begin(now time.Time, tick time.Duration) (forgot bool) {
+	if forgot = now.Sub(m.looked) > forgetMovesAfter*tick; forgot {
 		m.nodes = make(map[string]lastMove)
 	}
 	m.looked = now
+	return forgot
 }
 
 const forgetMovesAfter = 10

@@ -13,6 +13,9 @@ import (
 // Every test in a world ends with it: in health the counts are 0.
 func (w *world) expectReconciled() {
 	w.t.Helper()
+	if diff := w.rosterDiff(); diff != "" {
+		w.t.Errorf("the roster (-made anew +kept):\n%s", diff)
+	}
 	if w.scheduler.metrics == nil {
 		return
 	}

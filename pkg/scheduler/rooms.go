@@ -31,8 +31,9 @@ type rooms struct {
 	holders map[*function]struct{}
 	leaving map[provisioner.Key]leaver
 	freed   map[string]nodepick.Amount
-	// placed is where gather lists instances.
-	placed []provisioner.Placed
+	// roster is what could make room; nil until it is asked for, and after each
+	// reconcile, when it is made anew.
+	roster *roster
 }
 
 // placement is what the room for an instance depends on.

@@ -40,6 +40,7 @@ type Scheduler struct {
 
 	// functions are looked up without mu, and changed with it.
 	functions functions
+	doubts    doubts
 	gateways  registrations
 
 	mu sync.Mutex
@@ -174,8 +175,9 @@ func (s *Scheduler) functionChanged(e catalog.Event) {
 	f := s.functions.of(e.UID)
 	known := f != nil
 	if !known {
-		f = newFunction(e.Function, s.config, s.deps.Now)
+		f = newFunction(e.Function, s.config, s.deps.Now, &s.doubts)
 		s.functions.add(f)
+		f.unsure()
 	}
 	s.mu.Unlock()
 	if known {
@@ -230,6 +232,7 @@ func (s *Scheduler) remove(e catalog.Event) {
 	if f == nil {
 		return
 	}
+	f.unsure()
 	s.alarms.Set(&f.alarm, time.Time{})
 	s.refuseAll(f, f.broker.Close(reasonDeleted), invoke.Refusal{
 		Reason: invoke.RefusedUnknownFunction, Detail: reasonDeleted,

@@ -125,8 +125,7 @@ func (s *Scheduler) lackRoom(c *considered, known *crowd) {
 		return
 	}
 	if !known.gathered {
-		s.rooms.moves.begin(now, s.config.Tick)
-		s.gather(known)
+		s.gather(known, now)
 	}
 	where := f.place()
 	s.lookForMoves(where, c.fn)

@@ -32,6 +32,7 @@ func (f *function) calledAfter(idle time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.keeper.CalledAfter(idle)
+	f.unsure()
 }
 
 // beginsToIdle tells whether the function has no calls now and its idle times say

@@ -68,7 +68,10 @@ func NewClearing(nodes []Node, idle []Idle) *Clearing {
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(idle[b].For, idle[a].For) })
+	longer := func(a, b int) int { return cmp.Compare(idle[b].For, idle[a].For) }
+	if !slices.IsSortedFunc(order, longer) { // mostly they come in order
+		slices.SortStableFunc(order, longer)
+	}
 	c.groups[""] = order
 	for _, i := range order {
 		if group := idle[i].Group; group != "" {

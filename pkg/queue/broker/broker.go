@@ -49,11 +49,24 @@ type Broker struct {
 	// quietSince is when the last ticket was done with; zero while there are
 	// some, and before the first.
 	quietSince time.Time
+	// changed is called, under the lock, when tickets or instances may have changed.
+	changed func()
 }
 
 // New makes a Broker with an empty queue. The clock must be monotonic.
 func New(limits queue.Limits, now func() time.Time) *Broker {
-	return &Broker{now: now, queue: queue.New(limits), sinks: make(map[invoke.CID]Sink)}
+	return &Broker{now: now, queue: queue.New(limits), sinks: make(map[invoke.CID]Sink), changed: func() {}}
+}
+
+// OnChange has changed called whenever tickets or instances may have changed. It is to be
+// set before anything else. Like a Sink's methods it must not block and must not call the
+// broker.
+func (b *Broker) OnChange(changed func()) { b.changed = changed }
+
+// unlock unlocks the broker after something may have changed.
+func (b *Broker) unlock() {
+	b.changed()
+	b.mu.Unlock()
 }
 
 // match is where tickets meet pulls.
@@ -86,7 +99,7 @@ func (b *Broker) QuietSince() time.Time {
 // ErrNotAdmitted, ErrClosed or nil.
 func (b *Broker) Offer(t invoke.Ticket, admit Admission) (waiting bool, err error) {
 	b.mu.Lock()
-	defer b.mu.Unlock()
+	defer b.unlock()
 	if b.closed {
 		return false, ErrClosed
 	}
@@ -126,7 +139,7 @@ func (b *Broker) Waits(id invoke.ID) bool {
 // Withdraw forgets a ticket.
 func (b *Broker) Withdraw(id invoke.ID) {
 	b.mu.Lock()
-	defer b.mu.Unlock()
+	defer b.unlock()
 	b.queue.Withdraw(id)
 	b.noteQuiet(b.now())
 }
@@ -141,7 +154,7 @@ func (b *Broker) Gateways(add func(gateway string)) {
 // WithdrawAll forgets the tickets that wait and are chosen, and returns how many.
 func (b *Broker) WithdrawAll(chosen func(invoke.Ticket) bool) (withdrawn int) {
 	b.mu.Lock()
-	defer b.mu.Unlock()
+	defer b.unlock()
 	var ids []invoke.ID
 	b.queue.EachWaiting(func(t invoke.Ticket) {
 		if chosen(t) {
@@ -159,7 +172,7 @@ func (b *Broker) WithdrawAll(chosen func(invoke.Ticket) bool) (withdrawn int) {
 // queue.ErrJoined, ErrClosed or nil.
 func (b *Broker) Join(cid invoke.CID, capacity int, sink Sink) error {
 	b.mu.Lock()
-	defer b.mu.Unlock()
+	defer b.unlock()
 	if b.closed {
 		return ErrClosed
 	}
@@ -174,7 +187,7 @@ func (b *Broker) Join(cid invoke.CID, capacity int, sink Sink) error {
 // credits more. The error is queue.ErrUnknownInstance or nil.
 func (b *Broker) Pull(cid invoke.CID, credits int, done ...invoke.ID) error {
 	b.mu.Lock()
-	defer b.mu.Unlock()
+	defer b.unlock()
 	for _, id := range done {
 		b.queue.Done(cid, id)
 	}
@@ -190,7 +203,7 @@ func (b *Broker) Pull(cid invoke.CID, credits int, done ...invoke.ID) error {
 // queue.Queue.GiveBack.
 func (b *Broker) GiveBack(cid invoke.CID, ids ...invoke.ID) {
 	b.mu.Lock()
-	defer b.mu.Unlock()
+	defer b.unlock()
 	now := b.now()
 	for _, id := range ids {
 		b.queue.GiveBack(cid, id, now)
@@ -202,7 +215,7 @@ func (b *Broker) GiveBack(cid invoke.CID, ids ...invoke.ID) {
 // how much it held.
 func (b *Broker) Leave(cid invoke.CID) (held int) {
 	b.mu.Lock()
-	defer b.mu.Unlock()
+	defer b.unlock()
 	now := b.now()
 	held = b.queue.Leave(cid, now)
 	delete(b.sinks, cid)
@@ -214,7 +227,7 @@ func (b *Broker) Leave(cid invoke.CID) (held int) {
 // see queue.Queue.RequestLeave.
 func (b *Broker) RequestLeave(cid invoke.CID, idle time.Duration, policy queue.LeavePolicy) (queue.LeaveAnswer, error) {
 	b.mu.Lock()
-	defer b.mu.Unlock()
+	defer b.unlock()
 	answer, err := b.queue.RequestLeave(cid, idle, policy)
 	if answer.Granted {
 		delete(b.sinks, cid)
@@ -225,7 +238,7 @@ func (b *Broker) RequestLeave(cid invoke.CID, idle time.Duration, policy queue.L
 // Retire lets an instance finish what it holds and tells it to go.
 func (b *Broker) Retire(cid invoke.CID, reason string) {
 	b.mu.Lock()
-	defer b.mu.Unlock()
+	defer b.unlock()
 	if b.queue.Retire(cid) {
 		b.sinks[cid].Retire(reason)
 	}
@@ -243,7 +256,7 @@ func (b *Broker) LongestIdle(policy queue.EvictPolicy) []queue.IdleInstance {
 // did.
 func (b *Broker) Evict(cid invoke.CID, policy queue.EvictPolicy, reason string) bool {
 	b.mu.Lock()
-	defer b.mu.Unlock()
+	defer b.unlock()
 	evicted := b.queue.Evict(cid, b.now(), policy)
 	if evicted {
 		b.sinks[cid].Retire(reason)
@@ -256,13 +269,17 @@ func (b *Broker) Evict(cid invoke.CID, policy queue.EvictPolicy, reason string) 
 func (b *Broker) Expire() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	waiting := b.queue.Waiting()
 	b.match(b.now())
+	if b.queue.Waiting() != waiting {
+		b.changed()
+	}
 }
 
 // Clear removes all tickets that wait and returns them.
 func (b *Broker) Clear() []invoke.Ticket {
 	b.mu.Lock()
-	defer b.mu.Unlock()
+	defer b.unlock()
 	cleared := b.queue.Clear()
 	b.noteQuiet(b.now())
 	return cleared
@@ -272,7 +289,7 @@ func (b *Broker) Clear() []invoke.Ticket {
 // returns the tickets that waited. Whether it is quiet there is not known here.
 func (b *Broker) Dismiss() []invoke.Ticket {
 	b.mu.Lock()
-	defer b.mu.Unlock()
+	defer b.unlock()
 	for cid, sink := range b.sinks {
 		b.queue.Leave(cid, b.now())
 		sink.Dismiss()
@@ -286,7 +303,7 @@ func (b *Broker) Dismiss() []invoke.Ticket {
 // tickets that waited.
 func (b *Broker) Close(reason string) []invoke.Ticket {
 	b.mu.Lock()
-	defer b.mu.Unlock()
+	defer b.unlock()
 	b.closed = true
 	for cid, sink := range b.sinks {
 		if b.queue.Retire(cid) {

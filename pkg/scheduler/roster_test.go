@@ -1,0 +1,177 @@
+package scheduler
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+)
+
+// inWords is all that a roster says.
+func (r *roster) inWords() map[string][]string {
+	words := map[string][]string{"total": {fmt.Sprint(r.total)}}
+	for _, i := range r.idle {
+		words["idle"] = append(words["idle"], fmt.Sprint(i.key, i.function == nil, i.node, i.requests, i.group, i.since.UnixNano()))
+	}
+	for _, namespace := range slices.Sorted(maps.Keys(r.used)) {
+		words["used"] = append(words["used"], fmt.Sprint(namespace, " ", r.used[namespace]))
+	}
+	for _, uid := range slices.Sorted(maps.Keys(r.moving)) {
+		words["moving"] = append(words["moving"], uid+" on "+fmt.Sprint(slices.Sorted(slices.Values(r.moving[uid].moving))))
+	}
+	return words
+}
+
+// player does what instances and gateways do, in any order.
+type player struct {
+	*world
+	functions []*v1alpha1.Function
+	gateway   *gateway
+	agents    []*agent
+	calls     int
+}
+
+// settings are what a function may be changed to.
+var settings = []func(*v1alpha1.Function){
+	minInstances(0), minInstances(1), minInstances(2), maxInstances(1), generation(2),
+	func(fn *v1alpha1.Function) { fn.Spec.Scaling.KeepAlive = v1alpha1.KeepAliveHistogram },
+	func(fn *v1alpha1.Function) {
+		fn.Spec.Scaling.KeepAlive, fn.Spec.Runtime = v1alpha1.KeepAliveHistogram, "python3"
+	},
+	concurrency(2),
+}
+
+// play does the step of that number.
+func (p *player) play(step int) {
+	n := step / playKinds
+	name := fmt.Sprint("f", n%4)
+	fn := newTestFunction(name)
+	f := p.scheduler.lookup(string(fn.UID))
+	switch kind := step % playKinds; {
+	case kind <= 2:
+		p.calls++
+		p.gateway.offer(fn, p.calls)
+	case kind <= 4:
+		p.ticks(1)
+		for _, spec := range p.runtime.take() {
+			p.agents = append(p.agents, p.ready(spec))
+		}
+	case kind <= 7:
+		p.answer()
+	case kind == 8:
+		p.after(time.Duration(n) * time.Millisecond)
+	case kind == 9:
+		p.after(time.Duration(n) * time.Second)
+	case kind <= 11:
+		p.put(name, settings[n%len(settings)])
+	case kind == 12 && n%5 == 0:
+		p.catalog.Remove(fn.Key())
+	case kind == 12:
+		p.keeper.own(n%2 == 0)
+	case kind == 13:
+		p.gateway.withdraw(fn, p.calls)
+	case kind == 14 && f != nil:
+		for range 20 {
+			f.calledAfter(time.Duration(n%60) * time.Second)
+		}
+	case kind == 15 && f != nil:
+		p.scheduler.learnStart(f, time.Duration(n)*time.Millisecond)
+	case kind == 16 && len(p.agents) > 0:
+		if a := p.agents[n%len(p.agents)]; n%2 == 0 {
+			a.die()
+		} else {
+			a.obey()
+		}
+	}
+}
+
+const playKinds = 17
+
+// answer lets all instances answer what they were handed.
+func (p *player) answer() {
+	for _, a := range p.agents {
+		for _, said := range a.heard() {
+			var id int
+			if n, _ := fmt.Sscanf(said, "ticket %d", &id); n == 1 {
+				a.pull(1, doneWith(id, time.Second))
+			}
+		}
+	}
+}
+
+// What is kept of instances that could make room is what a look at all of them finds,
+// whatever happened in between.
+func TestTheRosterIsAsIfMadeAnew(t *testing.T) {
+	for seed := range uint64(60) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			random := rand.New(rand.NewPCG(seed, 0))
+			config := defaults()
+			config.node = 400
+			inWorld(t, config, func(w *world) {
+				p := &player{world: w, gateway: w.gateway("g:1")}
+				for n := range 4 {
+					p.put(fmt.Sprint("f", n))
+				}
+				for n := range 80 {
+					step := random.IntN(playKinds * 500)
+					p.play(step)
+					if diff := w.rosterDiff(); diff != "" {
+						t.Fatalf("after step %d, of kind %d (-made anew +kept):\n%s", n, step%playKinds, diff)
+					}
+				}
+			})
+		})
+	}
+}
+
+// The time changes what may go, though nothing else has changed.
+func TestTheRosterFollowsTheTime(t *testing.T) {
+	inWorld(t, defaults(), func(w *world) {
+		fn := w.put("f", func(fn *v1alpha1.Function) { fn.AskStart(time.Now().Add(3 * time.Second)) })
+		g := w.gateway("g:1")
+		g.offer(fn, 1)
+		w.ready(w.started(fn, 1)[0]).pull(1, doneWith(1, time.Second))
+		w.after(time.Millisecond)
+		w.expectReconciled()
+		if n := len(w.scheduler.rooms.roster.idle); n != 0 {
+			t.Errorf("%d may go, and it is the one that was asked for", n)
+		}
+		w.after(3 * time.Second)
+		w.expectReconciled()
+		if n := len(w.scheduler.rooms.roster.idle); n != 1 {
+			t.Errorf("%d may go, want the one that nobody asks for any more", n)
+		}
+	})
+}
+
+// madeAnew is a roster that is made from nothing.
+func (w *world) madeAnew() *roster {
+	s, of, r := w.scheduler, make(map[string]*standing), newRoster()
+	look := func(uid string) {
+		if of[uid] == nil {
+			of[uid] = s.standing(uid, w.instances.Placed(nil, uid), time.Now())
+		}
+	}
+	for _, f := range s.all() {
+		look(f.uid)
+	}
+	for _, key := range w.runtime.Instances() {
+		look(key.FunctionUID)
+	}
+	r.update(of)
+	return r
+}
+
+// rosterDiff compares the roster as it is kept with one that is made anew.
+func (w *world) rosterDiff() string {
+	synctest.Wait()
+	w.scheduler.enroll(time.Now())
+	return cmp.Diff(w.madeAnew().inWords(), w.scheduler.rooms.roster.inWords())
+}
