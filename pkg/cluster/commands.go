@@ -112,6 +112,8 @@ func schedulerCommand() *cobra.Command {
 	flags.StringVar(&c.AgentMemory, "agent-memory", "32Mi", "memory `amount` that an agent requests")
 	flags.StringVar(&c.AgentMemoryLimit, "agent-memory-limit", "256Mi", "most memory, as an `amount`, that an agent may have")
 	flags.BoolVar(&c.UserNamespaces, "user-namespaces", false, "give each pod users of its own, which all nodes must support")
+	flags.Int64Var(&c.UserIDs.Base, "user-id-base", 0, "first `user` of the functions of namespaces, at least 65536; 0 means 65532 for all")
+	flags.Int64Var(&c.UserIDs.Count, "user-id-count", 0, "`number` of such users; a namespace's name decides which is its own")
 	flags.StringVar(&c.ImagePullPolicy, "image-pull-policy", "", "`policy` for the images of pods")
 	flags.Float64Var(&c.CreateQPS, "create-qps", 100, "most pods that are created in a `second`")
 	flags.StringVar(&c.Decider, "decider", "horizon", "`algorithm` of functions that name none: horizon, listing1 or staleness")

@@ -12,6 +12,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/controller"
 	"github.com/windlass-dev/windlass/pkg/fpcs"
 	"github.com/windlass-dev/windlass/pkg/gateway"
+	"github.com/windlass-dev/windlass/pkg/provisioner/podspec"
 	"github.com/windlass-dev/windlass/pkg/tracing"
 	"github.com/windlass-dev/windlass/pkg/wiretls"
 )
@@ -90,6 +91,8 @@ type SchedulerConfig struct {
 	AgentCPU, AgentMemory, AgentMemoryLimit string
 	// UserNamespaces gives each pod users of its own.
 	UserNamespaces bool
+	// UserIDs are the users of functions, by namespace; none means the same for all.
+	UserIDs podspec.UserIDs
 	// ImagePullPolicy is that of functions and agents; empty leaves it to the
 	// cluster.
 	ImagePullPolicy string
@@ -203,6 +206,9 @@ func (c SchedulerConfig) Validate() error {
 	}
 	if c.CreateQPS <= 0 {
 		errs = append(errs, fmt.Errorf("--create-qps %v must be positive", c.CreateQPS))
+	}
+	if err := c.UserIDs.Validate(c.UserNamespaces); err != nil {
+		errs = append(errs, fmt.Errorf("--user-id-base and --user-id-count: %w", err))
 	}
 	if _, known := fpcs.ByName(c.Decider); !known {
 		errs = append(errs, fmt.Errorf("--decider %q is none of horizon, listing1 and staleness", c.Decider))

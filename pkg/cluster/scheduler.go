@@ -151,8 +151,8 @@ func (s *schedulerRole) startPods() error {
 	s.pods, err = kube.New(kube.Config{
 		Pod: podspec.Config{
 			AgentImage: s.config.AgentImage, AgentRequests: s.agentRequests(), AgentMemoryLimit: s.agentMemoryLimit(),
-			UserNamespaces: s.config.UserNamespaces,
-			SchedulerAddr:  s.config.AgentScheduler, OwnerAddr: s.config.Advertise, CA: string(ca), TLSDomain: s.config.TLSDomain,
+			UserNamespaces: s.config.UserNamespaces, UserIDs: s.config.UserIDs,
+			SchedulerAddr: s.config.AgentScheduler, OwnerAddr: s.config.Advertise, CA: string(ca), TLSDomain: s.config.TLSDomain,
 			PullPolicy: corev1.PullPolicy(s.config.ImagePullPolicy), TokenAudience: podidentity.Audience,
 		},
 		QPS: s.config.CreateQPS, Burst: s.createBurst(),

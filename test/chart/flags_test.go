@@ -17,7 +17,7 @@ var flags = map[string][]string{
 		"listen", "wire-listen", "advertise", "max-body", "max-invocations", "max-body-memory", "callers-file", "keys-file", "gateways",
 		"schedulers", "log-calls", "problem-detail", "trusted-proxies", "tracing-trust-clients", "drain-delay", "drain-timeout"}),
 	"scheduler": slices.Concat(commonFlags, etcdFlags, tracingFlags, []string{
-		"id", "wire-listen", "advertise", "agent-image", "agent-scheduler", "agent-cpu", "agent-memory", "agent-memory-limit", "user-namespaces", "image-pull-policy", "decider"}),
+		"id", "wire-listen", "advertise", "agent-image", "agent-scheduler", "agent-cpu", "agent-memory", "agent-memory-limit", "user-namespaces", "user-id-base", "user-id-count", "image-pull-policy", "decider"}),
 	"controller": slices.Concat(commonFlags, []string{"schedulers", "gateway-url", "runtimes", "functions-egress", "functions-egress-except"}),
 	"cleanup":    {"log-format", "log-level", "namespaces", "timeout"},
 	"check":      {"gateway"},
@@ -92,18 +92,19 @@ func TestArgumentsFollowValues(t *testing.T) {
 		"S15: no trusted proxies": {"", "gateway", map[string]string{"trusted-proxies": ""}},
 		"the defaults of a scheduler": {"", "scheduler", map[string]string{
 			"id": "$(POD_NAME)", "agent-image": "ghcr.io/windlass-dev/podagent:0.1.0", "agent-scheduler": "windlass-scheduler.windlass.svc:9443",
-			"agent-cpu": "10m", "agent-memory": "32Mi", "agent-memory-limit": "256Mi", "user-namespaces": "", "image-pull-policy": "IfNotPresent"}},
+			"agent-cpu": "10m", "agent-memory": "32Mi", "agent-memory-limit": "256Mi", "user-namespaces": "", "user-id-base": "", "user-id-count": "", "image-pull-policy": "IfNotPresent"}},
 		"the defaults of a controller": {"", "controller", map[string]string{
 			"schedulers": "windlass-scheduler-peers", "gateway-url": "http://windlass-gateway.windlass.svc", "runtimes": "/etc/windlass/runtimes/runtimes.yaml"}},
 		"S12: the egress of functions": {"networkPolicies.functionsEgress.mode=internet,networkPolicies.functionsEgress.except={169.254.0.0/16,fd00:ec2::/32}", "controller", map[string]string{
 			"functions-egress": "internet", "functions-egress-except": "169.254.0.0/16,fd00:ec2::/32"}},
-		"S6: users of their own": {"functions.hostUsers=false", "scheduler", map[string]string{"user-namespaces": "true"}},
-		"another port":           {"gateway.service.port=8000", "controller", map[string]string{"gateway-url": "http://windlass-gateway.windlass.svc:8000"}},
-		"a URL":                  {"gateway.url=https://fn.example.com", "controller", map[string]string{"gateway-url": "https://fn.example.com"}},
-		"an Ingress":             {"gateway.ingress.enabled=true,gateway.ingress.hosts={fn.example.com},gateway.ingress.path=/fn/", "controller", map[string]string{"gateway-url": "http://fn.example.com/fn"}},
-		"an Ingress and TLS":     {"gateway.ingress.enabled=true,gateway.ingress.hosts={fn.example.com},gateway.ingress.tls[0].secretName=x", "controller", map[string]string{"gateway-url": "https://fn.example.com"}},
-		"namespaces":             {"namespaces={team-a,team-b}", "scheduler", map[string]string{"namespaces": "team-a,team-b"}},
-		"one member":             {"etcd.replicas=1", "scheduler", map[string]string{"etcd-endpoints": "https://windlass-etcd-0.windlass-etcd.windlass.svc:2379"}},
+		"S6: users of their own":  {"functions.hostUsers=false", "scheduler", map[string]string{"user-namespaces": "true"}},
+		"S6: users of namespaces": {"functions.userIDs.count=800000000", "scheduler", map[string]string{"user-id-base": "1000000000", "user-id-count": "800000000"}},
+		"another port":            {"gateway.service.port=8000", "controller", map[string]string{"gateway-url": "http://windlass-gateway.windlass.svc:8000"}},
+		"a URL":                   {"gateway.url=https://fn.example.com", "controller", map[string]string{"gateway-url": "https://fn.example.com"}},
+		"an Ingress":              {"gateway.ingress.enabled=true,gateway.ingress.hosts={fn.example.com},gateway.ingress.path=/fn/", "controller", map[string]string{"gateway-url": "http://fn.example.com/fn"}},
+		"an Ingress and TLS":      {"gateway.ingress.enabled=true,gateway.ingress.hosts={fn.example.com},gateway.ingress.tls[0].secretName=x", "controller", map[string]string{"gateway-url": "https://fn.example.com"}},
+		"namespaces":              {"namespaces={team-a,team-b}", "scheduler", map[string]string{"namespaces": "team-a,team-b"}},
+		"one member":              {"etcd.replicas=1", "scheduler", map[string]string{"etcd-endpoints": "https://windlass-etcd-0.windlass-etcd.windlass.svc:2379"}},
 		"an etcd of one's own": {scenarios["an etcd of one's own"][1], "gateway", map[string]string{
 			"etcd-endpoints": "https://etcd-0:2379,https://etcd-1:2379", "etcd-tls-dir": "/etc/windlass/etcd-tls",
 			"etcd-username": "windlass", "etcd-password-file": "/etc/windlass/etcd-auth/password"}},

@@ -49,11 +49,14 @@ func TestMistakesInValuesAreNamed(t *testing.T) {
 		"gateway.autoscaling.enabled=true,gateway.autoscaling.maxReplicas=1": "minReplicas is larger than maxReplicas",
 		"tls.domain=Acme": "at '/tls/domain'",
 		"tls.mode=certManager,tls.certManager.issuerRef.name=vault,tls.certManager.issuerRef.kind=ClusterIssuer": "set tls.certManager.clusterIssuerIsRestricted=true",
-		"functions.allowed.priorityClasses={system-node-critical}":                                               "at '/functions/allowed/priorityClasses/0'",
-		"functions.allowed.images={ghcr.io/acme/*}":                                                              "at '/functions/allowed/images/0': 'ghcr.io/acme/*' does not match pattern",
-		"functions.allowed.maxTimeout=15 min":                                                                    "at '/functions/allowed/maxTimeout'",
-		"functions.allowed.requiredRuntimeClass=gvisor,functions.allowed.runtimeClasses={kata}":                  "set one of the two",
-		"functions.allowed.tolerations=false,admissionPolicy.enabled=false":                                      "functions.allowed has no effect without admission policies: set admissionPolicy.enabled=true",
+		"functions.userIDs.base=1000":                                                           "at '/functions/userIDs/base': minimum: got 1,000, want 65,536",
+		"functions.userIDs.count=1000,functions.hostUsers=false":                                "set functions.userIDs.count=0",
+		"functions.userIDs.count=2000000000":                                                    "functions.userIDs.base and count together are more than 2147483648",
+		"functions.allowed.priorityClasses={system-node-critical}":                              "at '/functions/allowed/priorityClasses/0'",
+		"functions.allowed.images={ghcr.io/acme/*}":                                             "at '/functions/allowed/images/0': 'ghcr.io/acme/*' does not match pattern",
+		"functions.allowed.maxTimeout=15 min":                                                   "at '/functions/allowed/maxTimeout'",
+		"functions.allowed.requiredRuntimeClass=gvisor,functions.allowed.runtimeClasses={kata}": "set one of the two",
+		"functions.allowed.tolerations=false,admissionPolicy.enabled=false":                     "functions.allowed has no effect without admission policies: set admissionPolicy.enabled=true",
 	} {
 		t.Run(values, func(t *testing.T) {
 			_, stderr, err := run(t, binary(t, "helm"), templateArgs(chartDir, []string{"--set", values})...)

@@ -156,8 +156,8 @@ func judgeConfig(c part, w *corev1.ContainerStateWaiting) verdict {
 		reason: fmt.Sprintf("the container of %s cannot be created: %s", c.title(), join(w.Reason, w.Message))}
 	switch {
 	case strings.Contains(w.Message, "runAsNonRoot") || strings.Contains(w.Message, "run as root"):
-		v.reason = fmt.Sprintf("the image %q of %s would run as root, which Windlass does not allow, and something in this cluster removed the user id %d that Windlass gives it: "+
-			"exempt the function's pods from that policy, or give the image a numeric USER other than 0 (%s)", c.image, c.title(), podspec.UserID, w.Message)
+		v.reason = fmt.Sprintf("the image %q of %s would run as root, which Windlass does not allow, and something in this cluster removed the user id that Windlass gives it: "+
+			"exempt the function's pods from that policy, or give the image a numeric USER other than 0 (%s)", c.image, c.title(), w.Message)
 	case strings.Contains(w.Message, "not found") || strings.Contains(w.Message, "couldn't find key"):
 		v.code = v1alpha1.ReasonConfigMissing
 		v.reason = fmt.Sprintf("%s names something that is missing: %s", c.title(), w.Message)

@@ -17,20 +17,20 @@ var (
 	diskLimit = resource.MustParse("1Gi")
 )
 
-func podSecurity() *corev1.PodSecurityContext {
+func podSecurity(in Input) *corev1.PodSecurityContext {
 	return &corev1.PodSecurityContext{
 		RunAsNonRoot:   new(true),
-		RunAsUser:      new(UserID),
-		RunAsGroup:     new(UserID),
+		RunAsUser:      new(in.Config.UserIDs.Of(in.Function.Namespace)),
+		RunAsGroup:     new(GroupID),
 		SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 	}
 }
 
-func containerSecurity(readOnlyRoot bool) *corev1.SecurityContext {
+func containerSecurity(user int64, readOnlyRoot bool) *corev1.SecurityContext {
 	return &corev1.SecurityContext{
 		RunAsNonRoot:             new(true),
-		RunAsUser:                new(UserID),
-		RunAsGroup:               new(UserID),
+		RunAsUser:                new(user),
+		RunAsGroup:               new(GroupID),
 		AllowPrivilegeEscalation: new(false),
 		ReadOnlyRootFilesystem:   new(readOnlyRoot),
 		Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
@@ -54,7 +54,7 @@ func agent(in Input) corev1.Container {
 			},
 		},
 		VolumeMounts:             []corev1.VolumeMount{{Name: volumeAgentToken, MountPath: agentTokenDir, ReadOnly: true}},
-		SecurityContext:          containerSecurity(true),
+		SecurityContext:          containerSecurity(AgentUserID, true),
 		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
 	}
 }
@@ -71,7 +71,7 @@ func function(in Input) corev1.Container {
 		EnvFrom:         envFrom(spec.EnvFrom),
 		Resources:       resources(&spec.Resources),
 		VolumeMounts:    functionMounts(in.Function),
-		SecurityContext: containerSecurity(false),
+		SecurityContext: containerSecurity(in.Config.UserIDs.Of(in.Function.Namespace), false),
 		Lifecycle: &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{HTTPGet: &corev1.HTTPGetAction{
 			Path: "/drained", Port: intstr.FromInt32(DrainPort),
 		}}},

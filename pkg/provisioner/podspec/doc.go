@@ -12,12 +12,19 @@
 // no inbound traffic but the kubelet's (see package kube and the controller's
 // NetworkPolicy), and names a node itself, so that no scheduler is asked.
 //
-// Both run as UserID. A number that is fixed lets most images run that would
+// The function runs as UserID, or as the user of its namespace (UserIDs), whatever its
+// image says. A number that is fixed lets most images run that would
 // otherwise be refused: those that say nothing, and so mean root, and those
-// that name their user, which the kubelet cannot check. It is the number of the
+// that name their user, which the kubelet cannot check. UserID is the number of the
 // user "nonroot" of many base images, so that those find themselves in their own
-// list of users. The function cannot be met by the agent's secrets for another
-// reason: the containers share neither a process namespace nor a volume. What an
+// list of users; a user of a namespace is in no image's list and owns no file of
+// it, which is why it must be asked for. The group stays the same.
+//
+// The agent has a user of its own. Nothing is lost by that: the containers share the
+// network, where the agent serves everybody of the pod, and the IPC namespace, which it does not use, but
+// neither a process namespace nor a volume, so the function does not meet the
+// agent's secrets. The kubelet gives a token to the user of a pod whose containers have
+// one in common; here tokens can be read by every user of the container in which they are mounted. What an
 // image wants to write it writes to /tmp, which is also its HOME; the rest of its
 // file system can be written where the image's own permissions allow it.
 //

@@ -28,8 +28,6 @@ const (
 	// DefaultTokenAudience is for whom the agents' tokens are.
 	DefaultTokenAudience = "windlass-scheduler"
 
-	// UserID is the user and the group of both containers.
-	UserID int64 = 65532
 	// TaskRoot is the folder of a function's code.
 	TaskRoot = "/var/task"
 	// DefaultPort is where a function listens that does not say.
@@ -64,6 +62,8 @@ type Config struct {
 	// UserNamespaces gives each pod users of its own, so that what the kernel counts
 	// for each user is not shared with other pods of the node.
 	UserNamespaces bool
+	// UserIDs are the users of functions, by namespace.
+	UserIDs UserIDs
 	// SchedulerAddr is where agents find any scheduler, host:port, and
 	// OwnerAddr the one that orders the pods, which is tried first; it may be
 	// empty.
@@ -98,6 +98,9 @@ func (c Config) Validate() error {
 	}
 	if c.AgentMemoryLimit <= 0 || c.AgentMemoryLimit < c.AgentRequests.Memory {
 		errs = append(errs, fmt.Errorf("podspec: AgentMemoryLimit %d is not positive, or below what the agent requests: write for example 256Mi", c.AgentMemoryLimit))
+	}
+	if err := c.UserIDs.Validate(c.UserNamespaces); err != nil {
+		errs = append(errs, fmt.Errorf("podspec: UserIDs: %w", err))
 	}
 	switch c.PullPolicy {
 	case "", corev1.PullAlways, corev1.PullIfNotPresent, corev1.PullNever:
@@ -144,7 +147,7 @@ func podSpec(in Input) corev1.PodSpec {
 		EnableServiceLinks:            new(false),
 		ShareProcessNamespace:         new(false),
 		TerminationGracePeriodSeconds: new(grace(f)),
-		SecurityContext:               podSecurity(),
+		SecurityContext:               podSecurity(in),
 		Tolerations:                   tolerations(f),
 		PriorityClassName:             f.Spec.PriorityClassName,
 	}
