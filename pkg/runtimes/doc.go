@@ -50,10 +50,11 @@
 // loop goes on. A handler that is not of the form above, a module that does not
 // load, or one that has no such handler is reported as an init error
 // (Runtime.MalformedHandlerName, Runtime.ImportModuleError,
-// Runtime.HandlerNotFound), and the process ends with status 1. It also ends
-// so when the Runtime API is lost, or does not listen within 10 seconds, and
-// when the function leaves the process in an unknown state: sys.exit in
-// Python, an uncaught exception in Node.js.
+// Runtime.HandlerNotFound), and the process ends with status 1. Where it waits for an
+// event or an assignment and reads 204, the instance has ended as it should, and so does
+// the process, without a word. It ends with status 1 when the Runtime API is lost, or
+// does not listen within 10 seconds, and when the function leaves the process in an
+// unknown state: sys.exit in Python, an uncaught exception in Node.js.
 //
 // With the protocol HTTP a shim serves the handler on 127.0.0.1:$PORT. In
 // Python the handler is a WSGI application; in Node.js it is a function of

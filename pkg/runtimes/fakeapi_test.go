@@ -37,6 +37,8 @@ type fakeAPI struct {
 	// the answers; an empty one is 410.
 	asked       chan struct{}
 	assignments chan string
+	// over is closed when the agent ends: what waits reads 204.
+	over chan struct{}
 }
 
 func newFakeAPI(t *testing.T) *fakeAPI {
@@ -49,7 +51,7 @@ func newFakeAPI(t *testing.T) *fakeAPI {
 func unstartedAPI(t *testing.T) *fakeAPI {
 	t.Helper()
 	api := &fakeAPI{events: make(chan event, 1000), polled: make(chan struct{}, 1000), clients: make(chan string, 1000), results: make(chan posted, 1000),
-		asked: make(chan struct{}, 1000), assignments: make(chan string, 1)}
+		asked: make(chan struct{}, 1000), assignments: make(chan string, 1), over: make(chan struct{})}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /2018-06-01/runtime/invocation/next", api.next)
 	mux.HandleFunc("GET /windlass/assignment", api.assignment)
@@ -92,6 +94,8 @@ func (api *fakeAPI) next(w http.ResponseWriter, r *http.Request) {
 			h.Set("Content-Type", e.contentType)
 		}
 		_, _ = io.WriteString(w, e.body)
+	case <-api.over:
+		w.WriteHeader(http.StatusNoContent)
 	case <-r.Context().Done():
 	}
 }
@@ -104,6 +108,8 @@ func (api *fakeAPI) assignment(w http.ResponseWriter, r *http.Request) {
 			w.WriteHeader(http.StatusGone)
 		}
 		_, _ = io.WriteString(w, text)
+	case <-api.over:
+		w.WriteHeader(http.StatusNoContent)
 	case <-r.Context().Done():
 	}
 }

@@ -291,6 +291,23 @@ func TestAShimEndsWhenTheRuntimeAPIIsLost(t *testing.T) {
 	})
 }
 
+func TestA3AnOrdinaryEndOfTheAgentIsNoLoss(t *testing.T) {
+	for name, concurrency := range map[string]string{"one at a time": "1", "two at a time": "2"} {
+		t.Run(name, func(t *testing.T) {
+			eachLanguage(t, func(t *testing.T, runtime v1alpha1.RuntimeName) {
+				api := newFakeAPI(t)
+				s := startLambda(t, api, runtime, "app.handler", "AWS_LAMBDA_MAX_CONCURRENCY="+concurrency)
+				receive(t, "the first poll", api.polled)
+				close(api.over)
+				s.expectExit(0)
+				if said := s.errors(); said != "" {
+					t.Errorf("standard error says %q, want nothing", said)
+				}
+			})
+		})
+	}
+}
+
 func TestAFunctionThatBreaksItsProcessIsReportedAndEnds(t *testing.T) {
 	for runtime, c := range map[v1alpha1.RuntimeName]struct{ event, errorType, says string }{
 		v1alpha1.RuntimePython3: {`{"do":"exit"}`, "SystemExit", "enough"},

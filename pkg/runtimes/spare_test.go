@@ -163,6 +163,19 @@ func TestASpareInstanceThatIsStoppedEnds(t *testing.T) {
 	})
 }
 
+func TestA3ASpareInstanceWhoseAgentEndedSaysNothing(t *testing.T) {
+	eachLanguage(t, func(t *testing.T, runtime v1alpha1.RuntimeName) {
+		api := newFakeAPI(t)
+		s := startSpare(t, api, runtime, t.TempDir())
+		receive(t, "the request for the assignment", api.asked)
+		close(api.over)
+		s.expectExit(0)
+		if said := s.errors(); said != "" {
+			t.Errorf("standard error says %q, want nothing", said)
+		}
+	})
+}
+
 func TestASpareInstanceWhoseAgentIsGoneEnds(t *testing.T) {
 	eachLanguage(t, func(t *testing.T, runtime v1alpha1.RuntimeName) {
 		api := newFakeAPI(t)

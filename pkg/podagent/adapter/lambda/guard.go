@@ -17,7 +17,8 @@ import (
 // makes up as it begins, the same with every request. Who names itself so is served alone
 // from its first request on, so that nobody else whom the function can be made to ask for
 // a URL gets an event. It also promises to keep the connection on which it asked for an
-// event until it has answered that, so that its end is the end of the process.
+// event until it has answered that, so that its end is the end of the process. To such a
+// client the end of the instance is 204 where it waits.
 const headClient = "Windlass-Client"
 
 const (

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"testing/synctest"
 )
 
 func newCall(id string) *call { return &call{id: id, outcome: make(chan outcome, 1)} }
@@ -41,3 +42,41 @@ func TestRequestForAnEventThatGetsNoneHasNoReply(t *testing.T) {
 	a.serveNext(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodGet, base+"/invocation/next", nil))
 	t.Error("the connection was not broken off")
 }
+
+func TestA3AnOrdinaryEndIsToldToClientsThatKnowIt(t *testing.T) {
+	for name, c := range map[string]struct {
+		a      func() *Adapter
+		path   string
+		client string
+		want   int
+	}{
+		"waiting for an event":         {one, base + "/invocation/next", self, http.StatusNoContent},
+		"waiting for an assignment":    {func() *Adapter { return NewSpare(0) }, assignmentPath, self, http.StatusNoContent},
+		"a client that does not know":  {one, base + "/invocation/next", "", 0},
+		"no client of a warm pool did": {func() *Adapter { return NewSpare(0) }, assignmentPath, "", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newStageOf(t, c.a())
+				conn, err := s.l.dial(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				request := "GET " + c.path + " HTTP/1.1\r\nHost: 127.0.0.1:9001\r\n"
+				if c.client != "" {
+					request += headClient + ": " + c.client + "\r\n"
+				}
+				s.write(conn, request+"\r\n")
+				got := make(chan int, 1)
+				go func() { got <- replyOf(conn) }()
+				s.end()
+				if status := <-got; status != c.want {
+					t.Errorf("status %d, want %d", status, c.want)
+				}
+				conn.Close()
+			})
+		})
+	}
+}
+
+func one() *Adapter { return New(Config{Namespace: "shop", Function: "hello", Concurrency: 1}) }

@@ -26,6 +26,8 @@ const (
 	maxDrain = 64 << 20
 	// maxInitError bounds what is read of why a function could not start.
 	maxInitError = 64 << 10
+	// farewell is how long the last replies may take.
+	farewell = 500 * time.Millisecond
 )
 
 var (
@@ -38,6 +40,8 @@ var (
 // nil if that was because of ctx. It is called once.
 func (a *Adapter) Serve(ctx context.Context, l net.Listener) error {
 	var conns sync.WaitGroup
+	requests, endRequests := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer endRequests(nil)
 	server := &http.Server{
 		Handler: a.handler(),
 		ConnState: func(c net.Conn, s http.ConnState) {
@@ -51,14 +55,17 @@ func (a *Adapter) Serve(ctx context.Context, l net.Listener) error {
 				conns.Done()
 			}
 		},
-		BaseContext:       func(net.Listener) context.Context { return ctx },
+		BaseContext:       func(net.Listener) context.Context { return requests },
 		ConnContext:       func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connKey{}, c) },
 		ReadHeaderTimeout: headPatience,
 		MaxHeaderBytes:    maxHead,
 	}
-	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
+	stop := context.AfterFunc(ctx, func() { _ = l.Close(); endRequests(errServerGone) })
 	defer stop()
 	err := server.Serve(&listener{Listener: l, most: a.mostConns})
+	if ctx.Err() != nil {
+		takeLeave(server)
+	}
 	_ = server.Close()
 	a.mu.Lock()
 	a.machine.ended = true
@@ -69,6 +76,23 @@ func (a *Adapter) Serve(ctx context.Context, l net.Listener) error {
 		return nil
 	}
 	return fmt.Errorf("serving the Runtime API: %w", err)
+}
+
+// takeLeave lets those read that nothing comes any more who wait for it.
+func takeLeave(server *http.Server) {
+	soon, cancel := context.WithTimeout(context.Background(), farewell)
+	defer cancel()
+	_ = server.Shutdown(soon)
+}
+
+// endWaiting ends a request that nothing came for. Runtime clients of Windlass know that
+// 204 is the ordinary end of the instance; to others any reply would be an event.
+func endWaiting(w http.ResponseWriter, r *http.Request) {
+	if r.Header.Get(headClient) == "" || !errors.Is(context.Cause(r.Context()), errServerGone) {
+		panic(http.ErrAbortHandler)
+	}
+	w.Header().Set("Connection", "close")
+	w.WriteHeader(http.StatusNoContent)
 }
 
 // connKey is the key of a request's connection in its context.
@@ -110,11 +134,11 @@ func (a *Adapter) serveNext(w http.ResponseWriter, r *http.Request) {
 			})
 			return
 		}
+		panic(http.ErrAbortHandler) // returning would end an event that is not whole
 	case <-r.Context().Done():
 		a.unpark(poll, inbox)
+		endWaiting(w, r)
 	}
-	// Returning would reply with an event that is none.
-	panic(http.ErrAbortHandler)
 }
 
 // hand writes an event to the runtime client.

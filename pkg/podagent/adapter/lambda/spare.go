@@ -144,7 +144,7 @@ func (a *Adapter) serveAssignment(w http.ResponseWriter, r *http.Request) {
 		a.mu.Lock()
 		a.desk.leave(inbox)
 		a.mu.Unlock()
-		panic(http.ErrAbortHandler) // returning would reply with an assignment of nothing
+		endWaiting(w, r)
 	}
 }
 

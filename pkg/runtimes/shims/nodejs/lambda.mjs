@@ -222,18 +222,20 @@ class Client {
     this.agent = new http.Agent({ keepAlive: true, maxSockets: 1 }); // no timeout
   }
 
-  // next waits for an event; undefined if the process is told to stop first.
+  // next waits for an event; undefined if the instance ends first.
   async next() {
     const answer = await this.wait(`${base}invocation/next`);
     if (answer && answer.status !== 200) throw new Error(`next answered ${answer.status}: ${answer.body}`);
     return answer;
   }
 
-  // wait asks for what takes a while; undefined if the process is told to stop first.
+  // wait asks for what takes a while; undefined if the instance ends first: by a signal, or
+  // by 204 where its agent has ended before it.
   async wait(path) {
-    return this.#request('GET', path, undefined, {}, true).catch((error) => {
+    const answer = await this.#request('GET', path, undefined, {}, true).catch((error) => {
       if (!stopping) throw error;
     });
+    return answer?.status === 204 ? undefined : answer;
   }
 
   // send posts a body and complains on standard error if it is refused.

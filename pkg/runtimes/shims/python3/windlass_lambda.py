@@ -75,7 +75,9 @@ class Client:
         self.connection.request(method, path, body, {**headers, **SELF})
 
     def wait(self, path, stop):
-        """Asks for what takes a while, and returns the answer; None if stop comes first.
+        """Asks for what takes a while, and returns the answer; None if the instance ends first.
+
+        It is told to stop by a signal, or reads 204 where its agent has ended before it.
 
         Waiting apart from reading makes sure that a signal never breaks off an
         answer that has begun to arrive.
@@ -88,7 +90,8 @@ class Client:
         if self.connection.sock.fileno() not in ready:
             self.connection.close()
             return None
-        return self.connection.getresponse()
+        answer = self.connection.getresponse()
+        return None if answer.status == 204 else answer
 
     def _connect(self):
         give_up = time.monotonic() + CONNECT_SECONDS
@@ -127,7 +130,7 @@ class Loop:
         self.status = 0
 
     def run(self):
-        """Returns the exit status: 0 on stop, 1 when the Runtime API is lost."""
+        """Returns the exit status: 0 when the instance ends, 1 when the Runtime API is lost."""
         try:
             while not self.stop.requested:
                 answer = self._next()
@@ -139,7 +142,7 @@ class Loop:
         return self.status
 
     def _next(self):
-        """Waits for an event; None if stop comes first."""
+        """Waits for an event; None if the instance ends first."""
         answer = self.client.wait(BASE + "invocation/next", self.stop)
         if answer and answer.status != 200:
             raise http.client.HTTPException(f"next answered {answer.status}: {answer.read()!r}")
