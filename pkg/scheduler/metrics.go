@@ -1,6 +1,8 @@
 package scheduler
 
 import (
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -12,13 +14,9 @@ import (
 	"github.com/windlass-dev/windlass/pkg/scheduler/coldstart"
 )
 
-// metrics are what the scheduler counts beside its functions' tallies. The series of a
-// function go with it. It is nil if nobody wants to know.
+// metrics are what the scheduler counts beside what it counts for each function. It is nil
+// if nobody wants to know.
 type metrics struct {
-	decisions *prometheus.CounterVec
-	failures  *prometheus.CounterVec
-	refusals  *prometheus.CounterVec
-
 	ticks, lags, starts prometheus.Histogram
 	stages              [coldstart.NumStages]prometheus.Observer
 	gained, lost        prometheus.Counter
@@ -33,7 +31,6 @@ func newMetrics(reg prometheus.Registerer, s *Scheduler) *metrics {
 	}
 	stages, moves, unheard := stageDecl.Vec(), slotMovesDecl.Vec(), unheardDecl.Vec()
 	m := &metrics{
-		decisions: decisionsDecl.Vec(), failures: failedDecl.Vec(), refusals: refusedDecl.Vec(),
 		ticks: ticksDecl.New(), lags: lagDecl.New(), starts: coldStartDecl.New(),
 		reconciled: reconciledDecl.Vec(),
 		gained:     moves.WithLabelValues("gained"), lost: moves.WithLabelValues("lost"),
@@ -45,21 +42,9 @@ func newMetrics(reg prometheus.Registerer, s *Scheduler) *metrics {
 	for _, l := range s.levels {
 		m.reconciled.WithLabelValues(l.kind)
 	}
-	reg.MustRegister(m.decisions, m.failures, m.refusals, m.ticks, m.lags, m.starts, stages, moves, unheard, m.reconciled,
+	reg.MustRegister(m.ticks, m.lags, m.starts, stages, moves, unheard, m.reconciled,
 		stateCollector{s}, exposition.NewCollector(ofFunctions, s.rows))
 	return m
-}
-
-func (m *metrics) decided(key invoke.FunctionKey, d fpcs.Decision) {
-	m.decisions.WithLabelValues(key.Namespace, key.Name, string(d.Why)).Inc()
-}
-
-func (m *metrics) startFailed(key invoke.FunctionKey, reason string) {
-	m.failures.WithLabelValues(key.Namespace, key.Name, reason).Inc()
-}
-
-func (m *metrics) refused(key invoke.FunctionKey, reason invoke.RefusalReason, n int) {
-	m.refusals.WithLabelValues(key.Namespace, key.Name, string(reason)).Add(float64(n))
 }
 
 // late notes how much later than due a tick begins.
@@ -114,28 +99,6 @@ func (m *metrics) started(stages coldstart.Durations) {
 	m.starts.Observe(stages.Total().Seconds())
 }
 
-// record writes to the series of a function, unless it is gone and they with it.
-func (s *Scheduler) record(f *function, write func(m *metrics, key invoke.FunctionKey)) {
-	if s.metrics == nil {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.functions.of(f.uid) == f {
-		write(s.metrics, f.current().Key())
-	}
-}
-
-func (m *metrics) forget(key invoke.FunctionKey) {
-	if m == nil {
-		return
-	}
-	labels := prometheus.Labels{"namespace": key.Namespace, "function": key.Name}
-	for _, vec := range []*prometheus.CounterVec{m.decisions, m.failures, m.refusals} {
-		vec.DeletePartialMatch(labels)
-	}
-}
-
 // event is something that is counted for a function.
 type event int
 
@@ -162,6 +125,52 @@ var eventDecls = [events]metric.Counter{
 
 // tally is how often each event happened to a function.
 type tally [events]uint64
+
+// tallies are how often something happened to a function by why: decisions to create
+// instances, failures of instances and refusals of calls.
+type tallies struct{ decisions, failures, refusals reasons }
+
+// reasons counts by reason, in the order of the reasons: they are few, and mostly one.
+type reasons []reasonCount
+
+type reasonCount struct {
+	why string
+	n   uint64
+}
+
+func (r *reasons) add(why string, n int) {
+	i, known := slices.BinarySearchFunc(*r, why, func(c reasonCount, why string) int { return strings.Compare(c.why, why) })
+	if !known {
+		*r = slices.Insert(*r, i, reasonCount{why: why})
+	}
+	(*r)[i].n += uint64(n)
+}
+
+// clone is nil, and allocates nothing, if nothing happened.
+func (t *tallies) clone() tallies {
+	return tallies{slices.Clone(t.decisions), slices.Clone(t.failures), slices.Clone(t.refusals)}
+}
+
+// countDecision counts a decision to create instances.
+func (f *function) countDecision(why fpcs.Reason) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.tallies.decisions.add(string(why), 1)
+}
+
+// countFailure counts an instance that ended before it asked for work.
+func (f *function) countFailure(code string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.tallies.failures.add(code, 1)
+}
+
+// countRefused counts n calls that were refused.
+func (f *function) countRefused(why invoke.RefusalReason, n int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.tallies.refusals.add(string(why), n)
+}
 
 // note counts an event that happened n times.
 func (f *function) note(e event, n int) {

@@ -183,7 +183,7 @@ func (s *Scheduler) refuseAll(f *function, tickets []invoke.Ticket, r invoke.Ref
 	if len(tickets) == 0 {
 		return
 	}
-	s.record(f, func(m *metrics, key invoke.FunctionKey) { m.refused(key, r.Reason, len(tickets)) })
+	f.countRefused(r.Reason, len(tickets))
 	for _, t := range tickets {
 		if o := s.gateways.reach(t.Gateway); o != nil {
 			o.refuse(t.ID, r)

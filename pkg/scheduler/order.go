@@ -164,7 +164,7 @@ func (s *Scheduler) order(c *considered, n int) int {
 func (s *Scheduler) report(c *considered) {
 	f, d, had := c.function, c.decision, len(c.ordered.Keys)
 	f.count(had, c.snapshot)
-	s.record(f, func(m *metrics, key invoke.FunctionKey) { m.decided(key, d) })
+	f.countDecision(d.Why)
 	if !c.asked {
 		f.note(orderDeferred, 1)
 	}

@@ -10,8 +10,9 @@ import (
 
 // reading is what is told of a function beside its queue and its instances.
 type reading struct {
-	means  estimate.Means
-	tally  tally
+	means estimate.Means
+	tally tally
+	tallies
 	terms  terms
 	agents summary
 	// stages is nil if no instance has started.
@@ -55,7 +56,7 @@ func (f *function) reading() reading {
 	defer f.mu.Unlock()
 	r := reading{
 		means: estimate.Means{Execution: f.executions.Mean(), Start: f.starts.Mean()},
-		tally: f.tally, terms: f.terms, agents: f.reports.sum(),
+		tally: f.tally, tallies: f.tallies.clone(), terms: f.terms, agents: f.reports.sum(),
 	}
 	if f.spent != nil {
 		spent := *f.spent

@@ -18,6 +18,7 @@ import (
 // it is a value, and small.
 type row struct {
 	key    invoke.FunctionKey
+	known  time.Time
 	counts provisioner.Counts
 	view   queue.View
 	reading
@@ -31,7 +32,7 @@ func (s *Scheduler) rows() []row {
 	list := make([]row, len(all))
 	for i, f := range all {
 		r := &list[i]
-		*r = row{key: f.current().Key(), counts: s.deps.Instances.Count(f.uid), view: f.broker.View(), reading: f.reading()}
+		*r = row{key: f.current().Key(), known: f.known, counts: s.deps.Instances.Count(f.uid), view: f.broker.View(), reading: f.reading()}
 		r.termsStand = r.terms.stand(now)
 	}
 	slices.SortFunc(list, func(a, b row) int {
@@ -58,6 +59,9 @@ var ofFunctions = slices.Concat([]functionSeries{
 	one(requiredDecl.Declaration, needed, (*row).required),
 	one(rateDecl.Declaration, hasRate, func(r *row) float64 { return r.terms.rate }),
 	one(horizonDecl.Declaration, hasHorizon, func(r *row) float64 { return r.terms.horizon.Seconds() }),
+	by(decisionsDecl.Declaration, func(r *row) reasons { return r.decisions }),
+	by(failedDecl.Declaration, func(r *row) reasons { return r.failures }),
+	by(refusedDecl.Declaration, func(r *row) reasons { return r.refusals }),
 	{Declaration: stageSecondsDecl.Declaration, Of: (*row).stageSeconds},
 
 	one(agentCallsDecl.Declaration, reported, func(r *row) float64 { return float64(r.agents.calls) }),
@@ -92,6 +96,15 @@ func one(d metric.Declaration, there func(*row) bool, value func(*row) float64) 
 	}}
 }
 
+// by are the counters of something by reason.
+func by(d metric.Declaration, counts func(*row) reasons) functionSeries {
+	return functionSeries{Declaration: d, Of: func(r *row, tell exposition.Tell) {
+		for _, c := range counts(r) {
+			tell(r.sample(c.why, float64(c.n)))
+		}
+	}}
+}
+
 // tallied are the counters of events.
 func tallied() (list []functionSeries) {
 	for e, decl := range eventDecls {
@@ -104,9 +117,10 @@ func tallied() (list []functionSeries) {
 }
 
 // sample is one of the function's; more is the value of the label that its series has
-// beside name and namespace, if any.
+// beside name and namespace, if any. All that is counted is counted since the function is
+// known.
 func (r *row) sample(more string, value float64) exposition.Sample {
-	return exposition.Sample{Labels: exposition.Labels{r.key.Namespace, r.key.Name, more}, Value: value}
+	return exposition.Sample{Labels: exposition.Labels{r.key.Namespace, r.key.Name, more}, Value: value, Since: r.known}
 }
 
 func (r *row) instances(tell exposition.Tell) {

@@ -244,7 +244,6 @@ func (s *Scheduler) remove(e catalog.Event) {
 		s.letGo(in, finishTime(f.current()))
 	}
 	s.deps.Instances.Forget(f.uid)
-	s.metrics.forget(e.Key)
 	s.chronicle.forget(e.UID)
 }
 
@@ -331,7 +330,7 @@ func (s *Scheduler) StartFailed(key provisioner.Key, why provisioner.StartFailur
 	s.deps.Log.Warn("an instance did not start", "function", f.current().Key().String(), "cid", key.CID, "reason", why.Reason)
 	s.stillborn(f, key, why)
 	f.ended(key.CID)
-	s.record(f, func(m *metrics, of invoke.FunctionKey) { m.startFailed(of, why.Code) })
+	f.countFailure(why.Code)
 	if why.Blameless() {
 		// What waits goes on waiting, and the next tick tries again.
 		s.activate(f)

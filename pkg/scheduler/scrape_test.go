@@ -14,6 +14,7 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/internal/metric/exposition"
 	"github.com/windlass-dev/windlass/internal/serve"
+	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/scheduler/coldstart"
 )
 
@@ -51,13 +52,26 @@ func (w *world) scraped(header http.Header) (bytes int) {
 }
 
 // scrapedFunctions are what a scheduler with many functions is scraped for: such as nobody
-// calls, and such as have an instance that was called and whose agent has reported.
+// calls, such as have an instance that was called and whose agent has reported, and such as
+// everything has happened to.
 var scrapedFunctions = []struct {
 	name string
 	use  func(t testing.TB, w *world, fn *v1alpha1.Function, n int)
 }{
 	{"never called", func(testing.TB, *world, *v1alpha1.Function, int) {}},
 	{"with an idle instance", useAndHear},
+	{"with all that is counted", func(t testing.TB, w *world, fn *v1alpha1.Function, n int) {
+		useAndHear(t, w, fn, n)
+		f := w.scheduler.lookup(string(fn.UID))
+		for e := range events {
+			f.note(e, 1)
+		}
+		for _, why := range []invoke.RefusalReason{invoke.RefusedQueueFull, invoke.RefusedNoCapacity, invoke.RefusedCannotStart} {
+			f.countRefused(why, 1)
+		}
+		f.countFailure("StartFailed")
+		f.countFailure("StartTimeout")
+	}},
 }
 
 // BenchmarkScrape is one scrape of 10,000 functions, with its encoding.
@@ -103,7 +117,7 @@ func TestS3AScrapeOf10000FunctionsAllocatesAtMost20MB(t *testing.T) {
 	}
 }
 
-// What is scraped is what is gathered.
+// What is scraped is what is gathered, and says since when it is counted.
 func TestS3AScrapeTellsAllThatIsGathered(t *testing.T) {
 	w, functions := benchWorld(t, 200)
 	w.register(functions)
@@ -113,6 +127,13 @@ func TestS3AScrapeTellsAllThatIsGathered(t *testing.T) {
 	families, err := w.registry.Gather()
 	if err != nil {
 		t.Fatal(err)
+	}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			if c := m.GetCounter(); c != nil && c.GetCreatedTimestamp() == nil {
+				t.Fatalf("%s does not say since when: %v", f.GetName(), m)
+			}
+		}
 	}
 	reading, err := w.registry.Read()
 	if err != nil {

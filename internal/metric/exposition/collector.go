@@ -2,6 +2,7 @@ package exposition
 
 import (
 	"iter"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -19,6 +20,8 @@ type Labels [maxLabels]string
 type Sample struct {
 	Labels Labels
 	Value  float64
+	// Since is when a counter began at zero; zero if that is not known.
+	Since time.Time
 }
 
 // Tell takes a sample.
@@ -87,12 +90,17 @@ func (c *Collector[R]) Describe(ch chan<- *prometheus.Desc) {
 // Write does.
 func (c *Collector[R]) Collect(ch chan<- prometheus.Metric) {
 	for _, f := range c.families() {
-		desc, kind := f.Desc(), prometheus.GaugeValue
-		if f.Kind == metric.KindCounter {
-			kind = prometheus.CounterValue
-		}
+		desc := f.Desc()
 		for s := range f.samples {
-			ch <- prometheus.MustNewConstMetric(desc, kind, s.Value, s.Labels[:len(f.Labels)]...)
+			labels := s.Labels[:len(f.Labels)]
+			switch {
+			case f.Kind == metric.KindGauge:
+				ch <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, s.Value, labels...)
+			case s.Since.IsZero():
+				ch <- prometheus.MustNewConstMetric(desc, prometheus.CounterValue, s.Value, labels...)
+			default:
+				ch <- prometheus.MustNewConstMetricWithCreatedTimestamp(desc, prometheus.CounterValue, s.Value, s.Since, labels...)
+			}
 		}
 	}
 }

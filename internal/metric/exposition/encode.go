@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/windlass-dev/windlass/internal/metric"
 )
@@ -38,6 +39,7 @@ type slot struct {
 	metric  dto.Metric
 	counter dto.Counter
 	gauge   dto.Gauge
+	since   timestamppb.Timestamp
 	value   float64
 	labels  [maxLabels]dto.LabelPair
 	values  Labels
@@ -158,7 +160,11 @@ func (e *encoder) chunks(f family, write func() error) error {
 		for l, declared := range e.order {
 			s.values[l] = sample.Labels[declared]
 		}
-		s.value = sample.Value
+		s.value, s.counter.CreatedTimestamp = sample.Value, nil
+		if !sample.Since.IsZero() {
+			s.since.Seconds, s.since.Nanos = sample.Since.Unix(), int32(sample.Since.Nanosecond())
+			s.counter.CreatedTimestamp = &s.since
+		}
 		n++
 	}
 	if n == 0 {

@@ -7,6 +7,7 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
@@ -21,6 +22,7 @@ import (
 type subject struct {
 	name          string
 	queued, calls float64
+	since         time.Time
 	reasons       []string
 }
 
@@ -39,7 +41,7 @@ func collectorOf(subjects []subject) *Collector[subject] {
 	one := func(d metric.Declaration, value func(s *subject) float64) Series[subject] {
 		return Series[subject]{d, func(s *subject, tell Tell) {
 			if v := value(s); v >= 0 {
-				tell(Sample{Labels: Labels{"zürich", s.name}, Value: v})
+				tell(Sample{Labels: Labels{"zürich", s.name}, Value: v, Since: s.since})
 			}
 		}}
 	}
@@ -74,6 +76,7 @@ func TestS3WhatIsWrittenIsWhatIsGathered(t *testing.T) {
 		var subjects []subject
 		for n := range rapid.SampledFrom([]int{0, 1, 3, chunkSize, chunkSize + 1, 3 * chunkSize}).Draw(t, "subjects") {
 			s := subject{name: fmt.Sprintf("%04d %s", n, names.Draw(t, "name")), queued: values.Draw(t, "queued"), calls: values.Draw(t, "calls")}
+			s.since = rapid.SampledFrom([]time.Time{{}, time.Unix(12, 34), time.Unix(1<<31, 0)}).Draw(t, "since")
 			s.reasons = []string{"a", "b", "c"}[:rapid.IntRange(0, 3).Draw(t, "reasons")]
 			subjects = append(subjects, s)
 		}
