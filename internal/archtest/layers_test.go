@@ -27,7 +27,7 @@ var rows = []struct {
 		"pkg/estimate",
 		"pkg/fpcs",
 		"pkg/fpcs/history",
-		"pkg/gateway/table",
+		"pkg/gateway/core",
 		"pkg/gateway/timeline",
 		"pkg/keepalive",
 		"pkg/live",
@@ -172,7 +172,7 @@ var only = []allowance{
 	{"pkg/estimate", nil, "it computes with numbers and times"},
 	{"pkg/fpcs", []string{"pkg/invoke"}, "a decision is a function of a snapshot"},
 	{"pkg/fpcs/history", []string{"pkg/fpcs"}, "what is kept is a function of what was decided"},
-	{"pkg/gateway/table", []string{"pkg/invoke"}, "what may be said of a call is a function of what was done with it"},
+	{"pkg/gateway/core", []string{"pkg/invoke"}, "what may be said of a call is a function of what was done with it"},
 	{"pkg/gateway/timeline", nil, "what a call's time was spent on is a function of what happened when"},
 	{"pkg/keepalive", nil, "what idle times teach is a function of them"},
 	{"pkg/live", []string{"github.com/prometheus/client_model", "pkg/fpcs/history", "pkg/invoke"}, "what is seen is a function of what was told"},
@@ -193,7 +193,7 @@ var only = []allowance{
 	{"pkg/scheduler/coldstart", nil, "what a start spent its time with is a function of its moments"},
 	{"pkg/scheduler/upkeep", []string{"pkg/keepalive", "pkg/queue", "pkg/schedule"}, "what is kept is a function of the time and of idle times"},
 	{"pkg/sim", []string{
-		"pkg/estimate", "pkg/fpcs", "pkg/gateway/table", "pkg/invoke", "pkg/ownership",
+		"pkg/estimate", "pkg/fpcs", "pkg/gateway/core", "pkg/invoke", "pkg/ownership",
 		"pkg/ownership/keeping", "pkg/podagent/core", "pkg/queue",
 	}, "what runs in virtual time has no shell"},
 	{"pkg/sim/cluster", []string{

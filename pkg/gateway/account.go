@@ -55,14 +55,10 @@ type try struct {
 	why string
 }
 
-// requeued writes down that an attempt did not end the call, which waits again.
+// requeued writes down that an attempt did not end the call, which waits again. The
+// caller holds the lock.
 func (c *call) requeued(t try) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.times.Requeued()
-	if t.ran {
-		c.lost = t.why
-	}
 	if len(c.tries) < maxTries {
 		c.tries = append(c.tries, t)
 	}
@@ -70,7 +66,7 @@ func (c *call) requeued(t try) {
 
 // account tells of a call that has ended, wherever that is wanted.
 func (g *Gateway) account(c *call) {
-	failed, recorded := c.failed(), c.scope.Recorded()
+	failed, recorded := c.unserved(), c.scope.Recorded()
 	logged := g.config.LogCalls.wants(failed, recorded)
 	if !logged && !recorded && g.deps.Journal == nil {
 		return
@@ -91,11 +87,14 @@ func (g *Gateway) account(c *call) {
 	}
 }
 
-// failed tells whether Windlass failed a call, or it was broken off.
-func (c *call) failed() bool {
+// unserved tells whether Windlass failed a call, or it was broken off.
+func (c *call) unserved() bool {
+	if c.broken() {
+		return true
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.phase == answerCut || c.phase == answerDetached || c.reason != "" && c.status >= 500
+	return c.reason != "" && c.status >= 500
 }
 
 // told is all that is known of a call that has ended.

@@ -7,86 +7,38 @@ import (
 	"time"
 
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	"github.com/windlass-dev/windlass/pkg/gateway/core"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 )
 
-// answerPhase is how far the answer has come.
-type answerPhase int
-
-const (
-	answerNone     answerPhase = iota // nothing was sent
-	answerHead                        // the head was sent, the body follows
-	answerComplete                    // all was sent
-	answerCut                         // the head was sent and the rest never will be
-	answerDetached                    // the client is gone
-)
-
-// final says that the phase will not change any more.
-func (p answerPhase) final() bool { return p >= answerComplete }
-
-// fail answers with a problem, which the handler writes, or cuts off an answer that
-// has begun. It does not wait for the client.
-func (c *call) fail(p problem) {
+// begin takes the head of the function's answer; an error says that the client does not
+// get it.
+func (c *call) begin(attempt int, head *wirev1.ResultHead) (core.Decision, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	switch {
-	case c.phase.final():
-		return
-	case c.phase == answerHead:
-		c.end(answerCut)
-		return
+	d, err := c.life.Begin(attempt, head.GetWhole())
+	if err == nil {
+		c.status, c.said, c.cold = int(head.GetStatus()), invoke.ExecutedYes, head.GetCold()
 	}
-	p.InvocationID = c.id.String()
-	p.Function = c.function.Key().String()
-	c.status, c.said, c.reason = p.Status, p.Executed, p.Reason
-	c.problem = &p
-	c.end(answerComplete)
+	return d, err
 }
 
-// failQueued answers a call that will not leave the queue. One that an instance had
-// before is answered with the loss of that instance, which is why it was queued.
-func (c *call) failQueued(p problem, executed invoke.Executed) {
-	p.Executed = executed
-	c.mu.Lock()
-	lost := c.lost
-	c.mu.Unlock()
-	if lost != "" {
-		p = newProblem(http.StatusBadGateway, invoke.ExecutedMaybe, lost,
-			"the call was broken off and could not run again: "+p.Detail)
-	}
-	c.fail(p)
-}
-
-// begin moves to the answer of the function; false if there is one already.
-func (c *call) begin(head *wirev1.ResultHead) bool {
+// begun tells whether an attempt has sent the head of an answer.
+func (c *call) begun(attempt int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.phase != answerNone {
-		return false
-	}
-	c.phase = answerHead
-	c.status, c.said, c.cold = int(head.GetStatus()), invoke.ExecutedYes, head.GetCold()
-	return true
+	return c.life.Begun(attempt)
 }
 
-// wrote ends an answer of the function's of which all was written that will be.
-func (c *call) wrote(phase answerPhase) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.phase == answerHead {
-		c.end(phase)
-	}
+// wrote notes that all was written of the function's answer that will be.
+func (c *call) wrote(whole bool) {
+	c.decide(func(v *core.Invocation) core.Decision { v.Wrote(whole); return core.Decision{} }, problem{})
 }
 
 // head sends the head of the function's answer, and its whole body if it came
 // with it. A client that has not taken the answer by the given time is given up:
-// as long as it is being written to, it holds an instance.
+// as long as it is being written to, it holds an instance. The caller holds c.writing.
 func (c *call) head(head *wirev1.ResultHead, by time.Time) error {
-	c.writing.Lock()
-	defer c.writing.Unlock()
-	if !c.begin(head) {
-		return errDetached
-	}
 	_ = c.rc.SetWriteDeadline(by)
 	c.body.unhurried.Store(true)
 	c.setHeaders(head)
@@ -97,7 +49,7 @@ func (c *call) head(head *wirev1.ResultHead, by time.Time) error {
 		return c.rc.Flush()
 	}
 	_, err := c.w.Write(head.GetWholeBody())
-	c.wrote(answerComplete)
+	c.wrote(true)
 	if errors.Is(err, http.ErrBodyNotAllowed) {
 		return nil
 	}
@@ -171,12 +123,11 @@ func (c *call) write(body []byte) error {
 	}
 	if c.left >= 0 {
 		if c.left -= int64(len(body)); c.left < 0 {
-			c.wrote(answerCut)
+			c.wrote(false)
 			return errDetached
 		}
 	}
 	if _, err := c.w.Write(body); err != nil && !errors.Is(err, http.ErrBodyNotAllowed) {
-		c.detach()
 		return err
 	}
 	return c.rc.Flush()
@@ -187,19 +138,14 @@ func (c *call) write(body []byte) error {
 func (c *call) finish() {
 	c.writing.Lock()
 	defer c.writing.Unlock()
-	if c.left > 0 {
-		c.wrote(answerCut)
-		return
-	}
-	c.wrote(answerComplete)
+	c.wrote(c.left <= 0)
 }
 
 // conclude writes an answer of Windlass's own, with as much detail as callers may read,
-// and otherwise sees to it that the
-// attempt writes no more. It is for the handler, once the call has ended.
+// and otherwise sees to it that the attempt writes no more. It is for the handler, once the call has ended.
 func (c *call) conclude(detail ProblemDetail) {
 	c.mu.Lock()
-	p, given := c.problem, c.phase == answerComplete
+	p, given := c.problem, c.life.Answer() == core.AnswerComplete
 	c.mu.Unlock()
 	if !given {
 		_ = c.rc.SetWriteDeadline(time.Now())
@@ -210,37 +156,6 @@ func (c *call) conclude(detail ProblemDetail) {
 		c.closeIfUnread()
 		p.send(c.w, detail)
 	}
-}
-
-// detach gives up the client: nothing is sent to it any more.
-func (c *call) detach() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.phase.final() {
-		c.end(answerDetached)
-	}
-}
-
-// end moves to a final phase and wakes the handler, which has the ResponseWriter
-// from then on. The caller holds the lock.
-func (c *call) end(phase answerPhase) {
-	c.phase = phase
-	c.times.End(time.Now())
-	close(c.ended)
-}
-
-// answered tells whether nobody waits for an answer any more.
-func (c *call) answered() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.phase.final()
-}
-
-// broken tells whether the client has no whole answer, and will have none.
-func (c *call) broken() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.phase == answerCut || c.phase == answerDetached
 }
 
 // cutOff ends a request whose client has no whole answer, so that it cannot take what

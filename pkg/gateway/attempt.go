@@ -13,16 +13,13 @@ import (
 	"google.golang.org/grpc/status"
 
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
-	"github.com/windlass-dev/windlass/pkg/gateway/table"
-	"github.com/windlass-dev/windlass/pkg/gateway/timeline"
+	"github.com/windlass-dev/windlass/pkg/gateway/core"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 )
 
 const (
 	// bodyChunk is how much of a large body one message carries.
 	bodyChunk = 32 << 10
-	// maxAttempts is how often a call of an idempotent function is tried.
-	maxAttempts = 3
 	// detachedGrace is how long an answer may go on that nobody hears.
 	detachedGrace = 5 * time.Second
 )
@@ -39,7 +36,6 @@ type attempt struct {
 	runBy   time.Time // when it must have ended
 	stream  attemptStream
 	sending sync.Mutex // guards Send, which must not be called twice at a time
-	headed  bool       // the head of the answer has come
 }
 
 func (a *attempt) send(reply *wirev1.AttemptReply) error {
@@ -50,8 +46,7 @@ func (a *attempt) send(reply *wirev1.AttemptReply) error {
 
 // expire ends an attempt whose time is up.
 func (a *attempt) expire() {
-	a.end(timedOut(a.call.function))
-	a.cancel()
+	a.gateway.step(a.call, func(v *core.Invocation) core.Decision { return v.RunTimeUp(a.number, time.Now()) }, timedOut(a.call.function))
 }
 
 // cancel tells the instance to end the attempt. Its stream then ends. An
@@ -72,37 +67,23 @@ func (g *Gateway) Attempt(stream attemptStream) error {
 	if claim == nil || err != nil {
 		return status.Error(codes.InvalidArgument, "the first message must be a claim")
 	}
-	g.mu.Lock()
-	granted, err := g.table.Claim(id, invoke.TokenFromBytes(claim.GetToken()), invoke.CID(claim.GetCid()))
-	g.mu.Unlock()
-	if err != nil {
+	c := g.find(id)
+	if c == nil {
+		g.metrics.claimRefused(core.ErrNotWaiting)
+		return stream.Send(refuseClaim(core.ErrNotWaiting))
+	}
+	a := &attempt{gateway: g, call: c, cid: invoke.CID(claim.GetCid()), stream: stream}
+	if err := a.claim(invoke.TokenFromBytes(claim.GetToken())); err != nil {
 		g.metrics.claimRefused(err)
 		return stream.Send(refuseClaim(err))
 	}
-	c := granted.Payload
-	a := &attempt{gateway: g, call: c, number: granted.Attempt, cid: invoke.CID(claim.GetCid()), claimed: time.Now(), stream: stream}
-	c.heldBy(a)
-	if g.unheard(c) {
-		// Its client has left just now.
-		c.detach()
-		a.forget()
-		g.metrics.claimRefused(table.ErrNotWaiting)
-		return stream.Send(refuseClaim(table.ErrNotWaiting))
-	}
 	g.metrics.claimGranted()
-	if granted.Reoffered {
-		// Another ticket of the same call may still be in a queue.
-		g.withdraw(c)
-	}
 	// 2. The request.
-	timeout := c.function.Spec.Timeout.Duration
-	c.happened(func(t *timeline.Timeline) { t.Claimed(a.claimed) })
-	a.runBy = a.claimed.Add(timeout + runGrace)
-	limit := time.AfterFunc(timeout+runGrace, a.expire)
+	limit := time.AfterFunc(time.Until(a.runBy), a.expire)
 	defer limit.Stop()
 	if !claim.GetStarted() {
 		if err := a.grant(); err != nil {
-			a.lost("handing over the call: " + err.Error())
+			a.lose(reasonInstance, "handing over the call: "+err.Error())
 			return err
 		}
 	}
@@ -111,9 +92,36 @@ func (g *Gateway) Attempt(stream attemptStream) error {
 	return a.answer()
 }
 
+// claim takes the call for the attempt, or says why not.
+func (a *attempt) claim(token invoke.Token) error {
+	c := a.call
+	if a.gateway.unheard(c) {
+		a.gateway.step(c, (*core.Invocation).LeaveQueue, problem{})
+	}
+	grant, err := c.claim(a, token)
+	if err == nil && grant.Withdraw {
+		a.gateway.withdraw(c)
+	}
+	return err
+}
+
+// claim gives the call to an attempt.
+func (c *call) claim(a *attempt, token invoke.Token) (core.Grant, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := time.Now()
+	grant, err := c.life.Claim(now, token, a.cid)
+	if err == nil {
+		a.number, a.runBy, a.claimed = grant.Attempt, grant.RunBy, now
+		c.attempt = a
+		c.times.Claimed(now)
+	}
+	return grant, err
+}
+
 func refuseClaim(err error) *wirev1.AttemptReply {
 	reason := wirev1.Refused_REASON_NOT_WAITING
-	if errors.Is(err, table.ErrBadToken) {
+	if errors.Is(err, core.ErrBadToken) {
 		reason = wirev1.Refused_REASON_BAD_TOKEN
 	}
 	return &wirev1.AttemptReply{Kind: &wirev1.AttemptReply_Refused{Refused: &wirev1.Refused{Reason: reason}}}
@@ -148,12 +156,11 @@ func (a *attempt) sendBody() {
 			return
 		}
 		if errors.Is(err, errTooSlow) {
-			a.call.fail(tooSlow(invoke.ExecutedMaybe))
-			defer a.call.cancel()
+			defer a.abort(tooSlow(invoke.ExecutedMaybe), true)
 		}
 		offset += n
 		if left -= int64(n); left < 0 {
-			a.call.fail(a.gateway.tooBig(invoke.ExecutedMaybe))
+			a.abort(a.gateway.tooBig(invoke.ExecutedMaybe), false)
 			err = errDetached
 		} else if n > 0 {
 			chunk := &wirev1.AttemptReply{Kind: &wirev1.AttemptReply_Body{Body: buffer[:n]}}
@@ -169,6 +176,11 @@ func (a *attempt) sendBody() {
 	}
 }
 
+// abort answers the client because of its body; stop says that the instance is to stop.
+func (a *attempt) abort(p problem, stop bool) {
+	a.gateway.step(a.call, func(v *core.Invocation) core.Decision { return v.Abort(stop) }, p)
+}
+
 // answer copies the instance's messages to the client until they end.
 func (a *attempt) answer() error {
 	var drop *time.Timer
@@ -180,13 +192,13 @@ func (a *attempt) answer() error {
 	for {
 		msg, err := a.stream.Recv()
 		if err != nil {
-			a.lost("the instance was lost during the call")
+			a.lose(reasonInstance, "the instance was lost during the call")
 			return nil
 		}
 		over, err := a.take(msg)
 		switch {
-		case errors.Is(err, errNonsense):
-			a.lost(err.Error())
+		case errors.Is(err, core.ErrOutOfOrder):
+			a.lose(reasonInstance, err.Error())
 			return status.Error(codes.InvalidArgument, err.Error())
 		case over:
 			return nil
@@ -196,159 +208,131 @@ func (a *attempt) answer() error {
 	}
 }
 
-// take handles one message of the instance. Any error but errNonsense says that
+// take handles one message of the instance. Any error but core.ErrOutOfOrder says that
 // nobody hears the answer any more.
 func (a *attempt) take(msg *wirev1.AttemptRequest) (over bool, err error) {
 	switch kind := msg.GetKind().(type) {
 	case *wirev1.AttemptRequest_Release:
-		if a.headed {
-			return false, errNonsense
-		}
-		a.release(kind.Release.GetReason())
-		return true, nil
+		return true, a.release(kind.Release.GetReason())
 	case *wirev1.AttemptRequest_Head:
-		if a.headed {
-			return false, errNonsense
-		}
-		a.headed = true
 		a.call.headed(kind.Head)
 		return a.head(kind.Head)
 	case *wirev1.AttemptRequest_Body:
-		if !a.headed {
-			return false, errNonsense
-		}
-		return false, a.call.write(kind.Body)
+		return false, a.body(kind.Body)
 	case *wirev1.AttemptRequest_End:
-		if !a.headed && kind.End.GetFailure() == nil {
-			return false, errNonsense
-		}
 		a.call.executed(kind.End)
-		a.finish(kind.End)
-		return true, nil
+		return true, a.finish(kind.End)
 	}
-	return false, errNonsense
+	return false, core.ErrOutOfOrder
 }
 
 // head starts the answer, or is all of it.
 func (a *attempt) head(head *wirev1.ResultHead) (over bool, err error) {
 	if s := head.GetStatus(); s < 200 || s > 599 {
-		a.end(newProblem(http.StatusBadGateway, invoke.ExecutedMaybe, reasonBadAnswer,
+		a.fail(newProblem(http.StatusBadGateway, invoke.ExecutedMaybe, reasonBadAnswer,
 			fmt.Sprintf("the function answered with the status %d, which is none", s)))
 		return true, nil
 	}
 	if a.call.contradicts(head) {
-		a.end(newProblem(http.StatusBadGateway, invoke.ExecutedMaybe, reasonBadAnswer,
+		a.fail(newProblem(http.StatusBadGateway, invoke.ExecutedMaybe, reasonBadAnswer,
 			fmt.Sprintf("the instance promised a body of %d bytes and sent one of %d", head.GetContentLength(), len(head.GetWholeBody()))))
 		return true, nil
 	}
-	if head.GetWhole() && !a.forget() {
-		return true, errDetached
+	c := a.call
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	d, err := c.begin(a.number, head)
+	a.gateway.carryOut(c, d)
+	if err == nil {
+		a.gateway.config.ProblemDetail.trim(head)
+		err = a.heard(c.head(head, a.runBy))
 	}
-	a.gateway.config.ProblemDetail.trim(head)
-	return head.GetWhole(), a.call.head(head, a.runBy)
+	return head.GetWhole() && !errors.Is(err, core.ErrOutOfOrder), err
+}
+
+// body passes on more of the answer.
+func (a *attempt) body(body []byte) error {
+	if !a.call.begun(a.number) {
+		return core.ErrOutOfOrder
+	}
+	return a.heard(a.call.write(body))
+}
+
+// heard takes note of a client that could not be written to.
+func (a *attempt) heard(err error) error {
+	if err != nil && !errors.Is(err, errDetached) {
+		a.gateway.step(a.call, (*core.Invocation).ClientLeft, problem{})
+	}
+	return err
 }
 
 // finish ends the answer, well or not.
-func (a *attempt) finish(end *wirev1.ResultEnd) {
+func (a *attempt) finish(end *wirev1.ResultEnd) error {
 	failure := end.GetFailure()
 	if failure == nil {
-		a.forget()
-		a.call.finish()
-		return
+		var err error
+		a.gateway.step(a.call, func(v *core.Invocation) (d core.Decision) {
+			d, err = v.Finish(a.number)
+			return d
+		}, problem{})
+		if !errors.Is(err, core.ErrOutOfOrder) {
+			a.call.finish()
+			err = nil
+		}
+		return err
 	}
 	switch failure.GetKind() {
 	case wirev1.Failure_KIND_TIMED_OUT:
-		a.end(timedOut(a.call.function))
+		a.fail(timedOut(a.call.function))
 	case wirev1.Failure_KIND_BODY_TOO_LARGE:
-		a.end(newProblem(http.StatusRequestEntityTooLarge, a.untouched(), reasonBodyTooBig, failure.GetDetail()))
+		a.gateway.step(a.call, func(v *core.Invocation) core.Decision { return v.FailUntouched(a.number) },
+			newProblem(http.StatusRequestEntityTooLarge, invoke.ExecutedNo, reasonBodyTooBig, failure.GetDetail()))
 	case wirev1.Failure_KIND_BAD_ANSWER:
-		a.end(newProblem(http.StatusBadGateway, invoke.ExecutedMaybe, reasonBadAnswer, failure.GetDetail()))
+		a.fail(newProblem(http.StatusBadGateway, invoke.ExecutedMaybe, reasonBadAnswer, failure.GetDetail()))
 	default:
-		a.gone(reasonFunction, failure.GetDetail())
+		a.lose(reasonFunction, failure.GetDetail())
 	}
+	return nil
 }
 
-// untouched is what can be said of a call of which this attempt's function has seen
-// nothing: another one may have, if the call may run twice.
-func (a *attempt) untouched() invoke.Executed {
-	if a.headed || a.call.function.Spec.Idempotent && a.call.whole {
-		return invoke.ExecutedMaybe
-	}
-	return invoke.ExecutedNo
+// fail ends the attempt and answers with a problem. It does nothing if the attempt has
+// ended already.
+func (a *attempt) fail(p problem) {
+	a.gateway.step(a.call, func(v *core.Invocation) core.Decision { return v.Fail(a.number) }, p)
 }
 
-// lost ends an attempt whose result will never come.
-func (a *attempt) lost(detail string) { a.gone(reasonInstance, detail) }
-
-// gone ends an attempt that was broken off. A function that may run twice is
-// tried again.
-func (a *attempt) gone(reason, detail string) {
-	if a.call.function.Spec.Idempotent && a.call.whole && !a.headed && a.number < maxAttempts {
-		a.requeue(true, reason)
-		return
-	}
-	a.end(newProblem(http.StatusBadGateway, invoke.ExecutedMaybe, reason, detail))
-}
-
-// end takes the invocation out of the table and answers with a problem. It does
-// nothing if the attempt has ended already.
-func (a *attempt) end(p problem) {
-	if a.forget() {
-		p.Attempt = a.number
-		a.call.fail(p)
-	}
-}
-
-// forget takes the invocation out of the table; false if the attempt was over.
-func (a *attempt) forget() bool {
-	a.gateway.mu.Lock()
-	defer a.gateway.mu.Unlock()
-	if a.gateway.table.End(a.call.id, a.number) != nil {
-		return false
-	}
-	a.call.stay.leave()
-	return true
+// lose ends an attempt that was broken off. A function that may run twice is tried again.
+func (a *attempt) lose(reason, detail string) {
+	_ = a.requeue(true, reason, newProblem(http.StatusBadGateway, invoke.ExecutedMaybe, reason, detail),
+		func(v *core.Invocation, now time.Time) (core.Decision, error) {
+			return v.Lose(a.number, now, invoke.NewToken(), reason)
+		})
 }
 
 // release queues the call again, for the function has seen nothing of it.
-func (a *attempt) release(reason string) {
-	if !a.call.body.replay.giveBack() {
-		p := newProblem(http.StatusServiceUnavailable, invoke.ExecutedNo, reasonInstance,
-			"the instance ended before it could start, and the request's body cannot be read twice: "+reason)
-		p.retryAfter = time.Second
-		a.end(p)
-		return
-	}
-	a.requeue(false, reason)
+func (a *attempt) release(reason string) error {
+	p := newProblem(http.StatusServiceUnavailable, invoke.ExecutedNo, reasonInstance,
+		"the instance ended before it could start, and the request's body cannot be read twice: "+reason)
+	p.retryAfter = time.Second
+	kept := a.call.body.replay.giveBack()
+	return a.requeue(false, reason, p, func(v *core.Invocation, now time.Time) (core.Decision, error) {
+		return v.Release(a.number, now, invoke.NewToken(), kept)
+	})
 }
 
-// requeue queues the call again, and notes why the attempt did not end it. One that the
-// function may have run has as much time to be taken again as a new call: it may have run
-// for longer than calls wait. Any other keeps the time that it has left.
-func (a *attempt) requeue(ran bool, why string) {
-	g, c, now := a.gateway, a.call, time.Now()
-	var queued table.Invocation[*call]
+// requeue ends the attempt without an answer. If the call waits again by that, it notes
+// why; ran says that the function may have run.
+func (a *attempt) requeue(ran bool, why string, p problem, end func(*core.Invocation, time.Time) (core.Decision, error)) error {
 	var err error
-	g.mu.Lock()
-	if ran {
-		queued, err = g.table.Retry(c.id, a.number, invoke.NewToken(), now, now.Add(g.config.MaxQueueTime))
-	} else {
-		queued, err = g.table.Release(c.id, a.number, invoke.NewToken(), now)
+	now := time.Now()
+	a.gateway.step(a.call, func(v *core.Invocation) (d core.Decision) {
+		if d, err = end(v, now); d.Offer {
+			a.call.requeued(try{number: a.number, cid: a.cid, from: a.claimed, until: now, ran: ran, why: why})
+		}
+		return d
+	}, p)
+	if errors.Is(err, core.ErrOver) {
+		return nil
 	}
-	if err == nil {
-		c.requeued(try{number: a.number, cid: a.cid, from: a.claimed, until: now, ran: ran, why: why})
-	}
-	g.mu.Unlock()
-	switch {
-	case err != nil:
-		// Its time was up.
-	case c.answered():
-		// Its client left before it was queued again, and so did not
-		// find it there.
-		g.leaveQueue(c)
-	case !now.Before(queued.Deadline):
-		g.tooLate(c)
-	default:
-		g.offer(queued, now, true)
-	}
+	return err
 }

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"sync"
 	"time"
@@ -10,22 +11,21 @@ import (
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	"github.com/windlass-dev/windlass/pkg/gateway/core"
 	"github.com/windlass-dev/windlass/pkg/gateway/timeline"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/ownership"
 	"github.com/windlass-dev/windlass/pkg/tracing"
 )
 
-// errDetached is returned to whoever answers a call that nobody waits for.
+// errDetached is returned for what would be sent to a client that does not wait for it.
 var errDetached = errors.New("gateway: the client is gone")
 
-// errNonsense is the error of a message that has no place where it came.
-var errNonsense = errors.New("the instance sent a message that makes no sense here")
-
-// call is one client's call: its request, and the one answer to it. The HTTP
-// handler's goroutine waits on ended while the goroutine of the attempt reads
-// the request and writes what the function answers. What Windlass answers itself
-// is stored, by whichever goroutine, and written by the handler's.
+// call is one client's call: its request, and the one answer to it. What is decided
+// about it is its life's (core.Invocation). The HTTP handler's goroutine waits on ended
+// while the goroutine of the attempt reads the request and writes what the function
+// answers. What Windlass answers itself is stored, by any goroutine, and written by the
+// handler's.
 type call struct {
 	id       invoke.ID
 	function *v1alpha1.Function
@@ -52,10 +52,10 @@ type call struct {
 	left  int64
 	ended chan struct{}
 
-	mu     sync.Mutex // never held while anything waits
+	mu     sync.Mutex // guards everything below; never held while anything waits
+	life   *core.Invocation
 	times  timeline.Timeline
 	cold   bool // it was the first of its instance
-	phase  answerPhase
 	status int
 	said   invoke.Executed
 	reason string // of the problem that is the answer
@@ -63,10 +63,8 @@ type call struct {
 	problem *problem
 	// attempt is the last one; nil before the first.
 	attempt *attempt
-	// tries are the attempts before it that did not end the call, and lost is why the
-	// last one of them that may have run was broken off; empty if none may have.
+	// tries are the attempts before it that did not end the call.
 	tries []try
-	lost  string
 }
 
 // maxRide is the largest request, in bytes, that rides in a ticket.
@@ -100,14 +98,38 @@ func (c *call) ride(attempt int) *wirev1.Granted {
 	return request
 }
 
-// heldBy says which attempt the call is in now.
-func (c *call) heldBy(a *attempt) {
+// ticket is what its scheduler gets, unless the call does not wait. Again says that it is
+// not the first one.
+func (c *call) ticket() (t *wirev1.Ticket, again, waits bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.attempt = a
+	life, waits := c.life.Ticket()
+	if !waits {
+		return nil, false, false
+	}
+	request := c.ride(life.Attempt)
+	if request != nil {
+		c.life.Rides()
+	}
+	return &wirev1.Ticket{
+		InvocationId: c.id[:],
+		FunctionUid:  string(c.function.UID),
+		Token:        life.Token[:],
+		WaitedNs:     int64(life.Waited),
+		RemainingNs:  int64(life.Remaining),
+		Request:      request,
+		Trace:        c.scope.Wire(),
+	}, life.Again, true
 }
 
-// cancel ends the attempt that the call is in, if any.
+// due tells whether its ticket is to be sent again.
+func (c *call) due(now time.Time, moved bool) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.life.Due(now, moved)
+}
+
+// cancel tells the instance that has the call to stop.
 func (c *call) cancel() {
 	c.mu.Lock()
 	a := c.attempt
@@ -117,4 +139,65 @@ func (c *call) cancel() {
 		// connection should not.
 		go a.cancel()
 	}
+}
+
+// event is what happens to a call.
+type event func(*core.Invocation) core.Decision
+
+// decide lets an event happen to a call and returns what follows; carryOut does it. If
+// the call fails, p says why, unless it was late.
+func (c *call) decide(e event, p problem) core.Decision {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	unanswered := !c.life.Answer().Final()
+	d := e(c.life)
+	if d.Fail {
+		c.failed(p, d.Verdict)
+	}
+	if unanswered && c.life.Answer().Final() {
+		c.end()
+	}
+	return d
+}
+
+// failed stores the problem that is the answer. A call that was queued again, because
+// the instance that had it was lost, is answered with that loss. The caller holds the
+// lock.
+func (c *call) failed(p problem, v core.Verdict) {
+	if v.Late {
+		p = newProblem(http.StatusGatewayTimeout, v.Executed, reasonQueueTime,
+			fmt.Sprintf("no instance took the call within %v; see windlass describe %s", c.life.Spec().MaxQueueTime, c.function.Key()))
+	}
+	p.Executed, p.Attempt = v.Executed, v.Attempt
+	if v.Lost != "" {
+		p = newProblem(http.StatusBadGateway, invoke.ExecutedMaybe, v.Lost,
+			"the call was broken off and could not run again: "+p.Detail)
+	}
+	p.InvocationID = c.id.String()
+	p.Function = c.function.Key().String()
+	c.status, c.said, c.reason = p.Status, p.Executed, p.Reason
+	c.problem = &p
+}
+
+// end wakes the handler, which has the ResponseWriter from now on. The caller holds the
+// lock.
+func (c *call) end() {
+	c.times.End(time.Now())
+	close(c.ended)
+}
+
+// answer is what the client has.
+func (c *call) answer() core.Answer {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.life.Answer()
+}
+
+// answered tells whether nobody waits for an answer any more.
+func (c *call) answered() bool { return c.answer().Final() }
+
+// broken tells whether the client has no whole answer, and will have none.
+func (c *call) broken() bool {
+	a := c.answer()
+	return a == core.AnswerCut || a == core.AnswerUnheard
 }

@@ -5,7 +5,7 @@ package gateway
 func (g *Gateway) Entries() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.table.Len()
+	return len(g.calls)
 }
 
 func (g *Gateway) Held() int {

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"slices"
 	"sync"
@@ -9,23 +10,9 @@ import (
 	"time"
 
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
-	"github.com/windlass-dev/windlass/pkg/gateway/table"
+	"github.com/windlass-dev/windlass/pkg/gateway/core"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/ownership"
-)
-
-const (
-	// reofferAfter is how long a ticket may go unclaimed before it is
-	// offered again: a lost message costs a call at most this long.
-	reofferAfter = time.Second
-	// reofferEvery is how often such tickets are looked for, and reofferSoon
-	// how soon if a scheduler has said that it cannot take one: another one
-	// may not know yet that it can.
-	reofferEvery = 250 * time.Millisecond
-	reofferSoon  = 50 * time.Millisecond
-	// runGrace is how much longer than the function's timeout the gateway
-	// waits, since the instance reports a timeout better.
-	runGrace = 2 * time.Second
 )
 
 // Gateway serves HTTP calls by ServeHTTP and claims by the Gateway service of
@@ -43,8 +30,9 @@ type Gateway struct {
 	// turnedAway holds an element if a ticket is to be offered again soon.
 	turnedAway chan struct{}
 
-	mu    sync.Mutex
-	table *table.Table[*call]
+	mu sync.Mutex
+	// calls are those that wait or run, at most Config.MaxInvocations.
+	calls map[invoke.ID]*call
 	links map[string]*link
 	// routes are the addresses that the slots' tickets went to when it was
 	// last looked at.
@@ -76,7 +64,7 @@ func New(config Config, deps Deps) (*Gateway, error) {
 
 		turnedAway: make(chan struct{}, 1),
 
-		table: table.New[*call](config.MaxInvocations),
+		calls: make(map[invoke.ID]*call),
 		links: make(map[string]*link),
 	}, nil
 }
@@ -97,7 +85,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 	}()
 	g.running.Go(func() { _ = g.deps.Catalog.Watch(ctx, g.functionChanged) })
 
-	tick := time.NewTicker(reofferEvery)
+	tick := time.NewTicker(core.ReofferEvery)
 	defer tick.Stop()
 	var soon <-chan time.Time
 	for {
@@ -106,7 +94,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 			return nil
 		case <-g.turnedAway:
 			if soon == nil {
-				soon = time.After(reofferSoon)
+				soon = time.After(core.ReofferSoon)
 			}
 		case now := <-soon:
 			soon = nil
@@ -125,29 +113,70 @@ func (g *Gateway) Drain() { g.draining.Store(true) }
 // Ready tells whether new calls are taken.
 func (g *Gateway) Ready() bool { return !g.draining.Load() }
 
-// offer sends a ticket to the scheduler that serves the function's slot. If there
+// keep takes a call in; false if there is no room for it.
+func (g *Gateway) keep(c *call) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.calls) >= g.config.MaxInvocations {
+		return false
+	}
+	g.calls[c.id] = c
+	c.stay.enter()
+	return true
+}
+
+// forget drops a call that is over.
+func (g *Gateway) forget(c *call) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.calls[c.id] == c {
+		delete(g.calls, c.id)
+		c.stay.leave()
+	}
+}
+
+// find returns the call that waits or runs under an id, or nil.
+func (g *Gateway) find(id invoke.ID) *call {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.calls[id]
+}
+
+// step lets an event happen to a call, and does what follows from it. If the call fails,
+// p says why, unless it was late.
+func (g *Gateway) step(c *call, e event, p problem) core.Decision {
+	d := c.decide(e, p)
+	g.carryOut(c, d)
+	return d
+}
+
+// carryOut does what was decided about a call.
+func (g *Gateway) carryOut(c *call, d core.Decision) {
+	if d.End {
+		g.forget(c)
+	}
+	if d.Withdraw {
+		g.withdraw(c)
+	}
+	if d.Offer {
+		g.offer(c)
+	}
+	if d.Cancel {
+		c.cancel()
+	}
+}
+
+// offer sends a call's ticket to the scheduler that serves the function's slot. If there
 // is none now, or the stream to it is down, the ticket is sent again later.
-func (g *Gateway) offer(in table.Invocation[*call], now time.Time, again bool) {
-	g.metrics.offered(again)
-	l := g.linkTo(in.Payload.slot)
-	if l == nil {
+func (g *Gateway) offer(c *call) {
+	ticket, again, waits := c.ticket()
+	if !waits {
 		return
 	}
-	ticket := &wirev1.Ticket{
-		InvocationId: in.ID[:],
-		FunctionUid:  in.FunctionUID,
-		Token:        in.Token[:],
-		WaitedNs:     int64(now.Sub(in.Admitted)),
-		RemainingNs:  int64(in.Deadline.Sub(now)),
-		Request:      in.Payload.ride(in.Attempt + 1),
-		Trace:        in.Payload.scope.Wire(),
+	g.metrics.offered(again)
+	if l := g.linkTo(c.slot); l != nil {
+		l.offer(ticket)
 	}
-	if ticket.Request != nil {
-		g.mu.Lock()
-		g.table.Entrust(in.ID)
-		g.mu.Unlock()
-	}
-	l.offer(ticket)
 }
 
 // withdraw tells the owner that nobody wants a call's ticket any more.
@@ -160,8 +189,7 @@ func (g *Gateway) withdraw(c *call) {
 // reofferOverdue sends again the tickets that have waited for so long that a
 // message may have been lost.
 func (g *Gateway) reofferOverdue(now time.Time) {
-	before := now.Add(-reofferAfter)
-	g.reoffer(now, func(_ *call, offered time.Time) bool { return offered.Before(before) })
+	g.reoffer(now, func(ownership.Slot) bool { return false })
 }
 
 // rerouted sends again the tickets of slots that another scheduler serves now.
@@ -175,46 +203,31 @@ func (g *Gateway) rerouted(now time.Time) {
 	}
 	g.mu.Unlock()
 	if slices.Contains(moved[:], true) {
-		g.reoffer(now, func(c *call, _ time.Time) bool { return moved[c.slot] })
+		g.reoffer(now, func(slot ownership.Slot) bool { return moved[slot] })
 	}
 }
 
-// reoffer sends again the tickets that wait and are due. It answers those that
-// nobody can take any more.
-func (g *Gateway) reoffer(now time.Time, isDue func(c *call, offered time.Time) bool) {
-	g.mu.Lock()
-	due := g.table.Due(now, isDue)
-	g.mu.Unlock()
-	for _, in := range due {
-		fn, exists := g.deps.Catalog.Get(in.Payload.function.Key())
-		switch {
-		case !exists || string(fn.UID) != in.FunctionUID:
-			g.refuse(in.ID, newProblem(http.StatusNotFound, invoke.ExecutedNo, reasonDeleted, "the function was deleted while the call waited"))
-		case now.After(in.Deadline):
-			// It was claimed at its deadline, and given back.
-			g.tooLate(in.Payload)
-		default:
-			g.offer(in, now, true)
+// reoffer sends again the tickets that wait and are due, of moved slots all. It answers
+// those that nobody can take any more.
+func (g *Gateway) reoffer(now time.Time, moved func(ownership.Slot) bool) {
+	for _, c := range g.held() {
+		if !c.due(now, moved(c.slot)) {
+			continue
 		}
+		if fn, exists := g.deps.Catalog.Get(c.function.Key()); !exists || fn.UID != c.function.UID {
+			g.step(c, (*core.Invocation).Refuse,
+				newProblem(http.StatusNotFound, invoke.ExecutedNo, reasonDeleted, "the function was deleted while the call waited"))
+			continue
+		}
+		g.step(c, func(v *core.Invocation) core.Decision { return v.Reoffer(now, moved(c.slot)) }, problem{})
 	}
 }
 
-// refuse answers a call that is still queued; one that is claimed goes on.
-func (g *Gateway) refuse(id invoke.ID, p problem) {
-	if c, executed, withdrawn := g.unqueue(id); withdrawn {
-		c.failQueued(p, executed)
-	}
-}
-
-// unqueue takes a call out of the table if it is queued, and says whether it may have
-// run.
-func (g *Gateway) unqueue(id invoke.ID) (c *call, executed invoke.Executed, withdrawn bool) {
+// held are the calls that wait or run.
+func (g *Gateway) held() []*call {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if c, executed, withdrawn = g.table.Withdraw(id); withdrawn {
-		c.stay.leave()
-	}
-	return c, executed, withdrawn
+	return slices.Collect(maps.Values(g.calls))
 }
 
 // refused handles a scheduler's refusal of a ticket.
@@ -226,14 +239,16 @@ func (g *Gateway) refused(id invoke.ID, r invoke.Refusal) {
 		g.offerSoon(id)
 		return
 	}
-	g.refuse(id, fromRefusal(r))
+	if c := g.find(id); c != nil {
+		g.step(c, (*core.Invocation).Refuse, fromRefusal(r))
+	}
 }
 
 // offerSoon lets a ticket that no queue has be offered again.
 func (g *Gateway) offerSoon(id invoke.ID) {
-	g.mu.Lock()
-	g.table.Unoffer(id)
-	g.mu.Unlock()
+	if c := g.find(id); c != nil {
+		c.decide(func(v *core.Invocation) core.Decision { v.NotQueued(); return core.Decision{} }, problem{})
+	}
 	select {
 	case g.turnedAway <- struct{}{}:
 	default:

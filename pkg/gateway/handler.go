@@ -13,7 +13,7 @@ import (
 	"golang.org/x/net/http/httpguts"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/gateway/table"
+	"github.com/windlass-dev/windlass/pkg/gateway/core"
 	"github.com/windlass-dev/windlass/pkg/gateway/timeline"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/ownership"
@@ -70,10 +70,10 @@ func (g *Gateway) handle(c *call) {
 	defer c.stay.leave()
 	// 2. Read a small body, so that a slow client costs no instance.
 	if err := c.readSmall(g.config.MaxQueueTime); err != nil {
-		c.fail(unreadable(err))
+		g.step(c, refuseUnread, unreadable(err))
 	} else {
-		// 3. Enter it in the table, offer its ticket, and wait until it
-		// is answered or the client is gone.
+		// 3. Keep it, offer its ticket, and wait until it is answered or
+		// the client is gone.
 		g.serve(c)
 	}
 	c.conclude(g.config.ProblemDetail)
@@ -82,34 +82,22 @@ func (g *Gateway) handle(c *call) {
 	g.account(c)
 }
 
+// refuseUnread is the end of a call that does not come to wait.
+func refuseUnread(v *core.Invocation) core.Decision { return v.Abort(false) }
+
 // serve returns when the call is answered or given up, and does not wait any
 // more.
 func (g *Gateway) serve(c *call) {
-	in := table.Invocation[*call]{
-		ID: c.id, FunctionUID: string(c.function.UID), Token: invoke.NewToken(),
-		Admitted: c.admitted, Deadline: c.admitted.Add(g.config.MaxQueueTime), Payload: c,
-	}
-	if !g.queue(in) {
-		c.fail(g.overloaded())
+	if !g.keep(c) {
+		g.step(c, refuseUnread, g.overloaded())
 		return
 	}
 	g.metrics.begun(c)
-	offered := time.Now()
-	c.happened(func(t *timeline.Timeline) { t.Offered(offered) })
-	g.offer(in, c.admitted, false)
-	g.wait(c, in.Deadline)
-	g.leaveQueue(c)
-}
-
-// queue enters a call in the table; false if that is full.
-func (g *Gateway) queue(in table.Invocation[*call]) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.table.Admit(in, in.Admitted) != nil {
-		return false
-	}
-	in.Payload.stay.enter()
-	return true
+	g.step(c, func(v *core.Invocation) core.Decision {
+		c.times.Offered(time.Now())
+		return v.Queue(invoke.NewToken(), c.admitted)
+	}, problem{})
+	g.wait(c)
 }
 
 // route finds the function of a path, and what of the path is the function's.
@@ -219,8 +207,12 @@ func (g *Gateway) newCall(w http.ResponseWriter, r *http.Request, fn *v1alpha1.F
 	// Without it, HTTP/1.1 would read the rest of the body before the first
 	// byte of the answer is sent. HTTP/2 is full duplex anyway and says no.
 	_ = rc.EnableFullDuplex()
+	life := core.New(core.Spec{
+		Admitted: now, MaxQueueTime: g.config.MaxQueueTime, Timeout: fn.Spec.Timeout.Duration,
+		MayRepeat: fn.Spec.Idempotent && isSmall(r), CancelOnDisconnect: fn.Spec.CancelOnDisconnect,
+	})
 	return &call{
-		id: invoke.NewID(now), function: fn, slot: ownership.SlotOf(string(fn.UID), 0), uri: uri, request: r,
+		id: invoke.NewID(now), life: life, function: fn, slot: ownership.SlotOf(string(fn.UID), 0), uri: uri, request: r,
 		body:     requestBody{body: r.Body, abort: func() { _ = rc.SetReadDeadline(time.Now()) }, replay: newReplay()},
 		admitted: now, times: timeline.Begin(received), w: w, rc: rc, ended: make(chan struct{}),
 	}
@@ -230,7 +222,7 @@ func (g *Gateway) newCall(w http.ResponseWriter, r *http.Request, fn *v1alpha1.F
 // unknown length is not read ahead: its sender may wait for the answer.
 func (c *call) readSmall(within time.Duration) error {
 	n := c.request.ContentLength
-	if n < 0 || n > smallBody {
+	if !isSmall(c.request) {
 		return nil
 	}
 	c.small, c.whole = make([]byte, n), true
@@ -252,6 +244,9 @@ func (c *call) readSmall(within time.Duration) error {
 	return nil
 }
 
+// isSmall tells whether a body is read before an instance is asked for.
+func isSmall(r *http.Request) bool { return r.ContentLength >= 0 && r.ContentLength <= smallBody }
+
 // unreadable is what a client is told whose small body could not be read.
 func unreadable(err error) problem {
 	if errors.Is(err, errTooSlow) {
@@ -269,8 +264,8 @@ func tooSlow(executed invoke.Executed) problem {
 // whose client is gone will never run. A claimed one runs to its end unheard,
 // because only an instance whose call has ended can take another, unless the
 // function wants it to be cancelled.
-func (g *Gateway) wait(c *call, deadline time.Time) {
-	late := time.NewTimer(time.Until(deadline))
+func (g *Gateway) wait(c *call) {
+	late := time.NewTimer(time.Until(c.admitted.Add(g.config.MaxQueueTime)))
 	defer late.Stop()
 	look, stop := c.looks()
 	defer stop()
@@ -279,52 +274,24 @@ func (g *Gateway) wait(c *call, deadline time.Time) {
 		case <-c.ended:
 			return
 		case <-look:
-			if g.deps.Left(c.request) && g.leaveQueue(c) {
-				c.detach()
-				return
+			if g.deps.Left(c.request) {
+				g.step(c, (*core.Invocation).LeaveQueue, problem{})
 			}
 		case <-c.request.Context().Done():
 			if c.body.slow.Load() {
 				// Not the client has left: it was the reading that was
-				// given up, which whoever read answers.
+				// given up, which the attempt that read answers.
 				<-c.ended
 				return
 			}
-			c.detach()
-			if c.function.Spec.CancelOnDisconnect {
-				c.cancel()
-			}
+			g.step(c, (*core.Invocation).ClientLeft, problem{})
 			return
-		case <-late.C:
+		case now := <-late.C:
 			// If it is claimed, the attempt has a limit of its own; if it was
 			// queued again since, reoffer finds its later deadline.
-			g.tooLate(c)
+			g.step(c, func(v *core.Invocation) core.Decision { return v.QueueTimeUp(now) }, problem{})
 		}
 	}
-}
-
-// tooLate answers a call that has waited until its deadline, if it still waits.
-func (g *Gateway) tooLate(c *call) {
-	g.mu.Lock()
-	_, executed, expired := g.table.Expire(c.id, time.Now())
-	if expired {
-		c.stay.leave()
-	}
-	g.mu.Unlock()
-	if expired {
-		c.failQueued(newProblem(http.StatusGatewayTimeout, executed, reasonQueueTime,
-			fmt.Sprintf("no instance took the call within %v; see windlass describe %s", g.config.MaxQueueTime, c.function.Key())), executed)
-		g.withdraw(c)
-	}
-}
-
-// leaveQueue makes sure that a call does not wait any more, and tells whether it did.
-func (g *Gateway) leaveQueue(c *call) bool {
-	_, _, waited := g.unqueue(c.id)
-	if waited {
-		g.withdraw(c)
-	}
-	return waited
 }
 
 // lookEvery is how often it is looked whether a client is still there whose body is
@@ -341,10 +308,8 @@ func (c *call) looks() (when <-chan time.Time, stop func()) {
 	return ticker.C, ticker.Stop
 }
 
-// unheard tells whether nobody would hear the answer to a call that was not begun.
-func (g *Gateway) unheard(c *call) bool {
-	return c.answered() || !c.body.ended.Load() && g.deps.Left(c.request)
-}
+// unheard tells whether the client left whose body is not read yet.
+func (g *Gateway) unheard(c *call) bool { return !c.body.ended.Load() && g.deps.Left(c.request) }
 
 func timedOut(fn *v1alpha1.Function) problem {
 	return newProblem(http.StatusGatewayTimeout, invoke.ExecutedMaybe, reasonTimedOut,

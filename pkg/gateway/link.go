@@ -9,6 +9,7 @@ import (
 
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
 	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/ownership"
 	"github.com/windlass-dev/windlass/pkg/peers"
 )
 
@@ -159,8 +160,8 @@ func (l *link) open(stream grpc.BidiStreamingClient[wirev1.OfferRequest, wirev1.
 	l.mu.Unlock()
 	if stream != nil {
 		// Whatever was offered before may have been lost.
-		l.gateway.reoffer(time.Now(), func(c *call, _ time.Time) bool {
-			to, _, _ := l.gateway.deps.Router.Route(c.slot)
+		l.gateway.reoffer(time.Now(), func(slot ownership.Slot) bool {
+			to, _, _ := l.gateway.deps.Router.Route(slot)
 			return to.Addr == l.addr
 		})
 	}

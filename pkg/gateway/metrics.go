@@ -11,7 +11,7 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/internal/metric"
 	"github.com/windlass-dev/windlass/pkg/catalog"
-	"github.com/windlass-dev/windlass/pkg/gateway/table"
+	"github.com/windlass-dev/windlass/pkg/gateway/core"
 	"github.com/windlass-dev/windlass/pkg/gateway/timeline"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 )
@@ -124,13 +124,13 @@ func (m *metrics) claimGranted() {
 	}
 }
 
-// claimRefused counts a claim that the table refused.
+// claimRefused counts a claim that was refused.
 func (m *metrics) claimRefused(err error) {
 	if m == nil {
 		return
 	}
 	reason := "not waiting"
-	if errors.Is(err, table.ErrBadToken) {
+	if errors.Is(err, core.ErrBadToken) {
 		reason = "wrong token"
 	}
 	m.badClaims.WithLabelValues(reason).Inc()

@@ -11,7 +11,7 @@ import (
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/catalog"
-	"github.com/windlass-dev/windlass/pkg/gateway/table"
+	"github.com/windlass-dev/windlass/pkg/gateway/core"
 	"github.com/windlass-dev/windlass/pkg/gateway/timeline"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 )
@@ -50,7 +50,7 @@ func TestNothingIsCountedForNobody(t *testing.T) {
 	c := &call{function: &v1alpha1.Function{}, times: timeline.Begin(time.Now())}
 	m.offered(true)
 	m.claimGranted()
-	m.claimRefused(table.ErrNotWaiting)
+	m.claimRefused(core.ErrNotWaiting)
 	m.refusedAtTheEdge(c.function, reasonNotFound)
 	m.begun(c)
 	m.ended(c)

@@ -1,9 +1,8 @@
 package sim
 
 import (
-	"time"
-
-	"github.com/windlass-dev/windlass/pkg/gateway/table"
+	"github.com/windlass-dev/windlass/pkg/gateway/core"
+	"github.com/windlass-dev/windlass/pkg/invoke"
 )
 
 // attempt is the gateway's end of an instance's claim and of what follows.
@@ -12,8 +11,6 @@ type attempt struct {
 	stream  *stream
 	call    *call // nil until it is granted
 	number  int
-	runBy   time.Time
-	over    bool
 }
 
 func (a *attempt) opened() {}
@@ -30,41 +27,37 @@ func (a *attempt) take(m any) {
 }
 
 func (a *attempt) closed(closing) {
-	if a.call != nil && !a.over {
-		a.lost()
+	if a.call != nil {
+		a.lose()
 	}
 }
 
 // claim grants a call or refuses it.
 func (a *attempt) claim(m claim) {
 	g := a.gateway
+	c := g.find(m.id)
+	if c == nil {
+		g.refuseClaim(a)
+		return
+	}
 	token := m.token
-	if c := g.find(m.id); c != nil && g.world.config.Mutation == NoTokenCheck {
+	if g.world.config.Mutation == NoTokenCheck {
 		token = c.token
 	}
-	claimed, err := g.table.Claim(m.id, token, m.cid)
+	grant, err := c.life.Claim(g.now(), token, m.cid)
 	if err != nil {
 		g.refuseClaim(a)
 		return
 	}
-	c := claimed.Payload
-	g.waits--
-	c.claimed, c.attempt = true, a
-	a.call, a.number = c, claimed.Attempt
-	a.runBy = g.now().Add(c.fn.timeout + runGrace)
+	c.attempt = a
+	a.call, a.number = c, grant.Attempt
 	g.note("grants", uint64(c.number), uint64(a.number))
 	g.world.ledger.grant(c.invocation, a.number, m.token, m.cid)
-	if c.answered && g.world.config.Mutation != ForgottenCancel {
-		// Its client has left just now.
-		a.end()
-		g.refuseClaim(a)
-		return
-	}
 	g.world.ledger.wanted(c.invocation)
-	if claimed.Reoffered {
+	if grant.Withdraw {
 		g.withdraw(c)
 	}
-	g.after(c.fn.timeout+runGrace, a.expire)
+	g.after(grant.RunBy.Sub(g.now()), func() { g.carryOut(c, c.life.RunTimeUp(a.number, g.now())) })
 	a.stream.send(g.node, granted{attempt: a.number, remain: c.fn.timeout})
 	if g.world.config.Mutation == EarlyAck {
 		g.answer(c, answeredOK, 0)
@@ -72,99 +65,57 @@ func (a *attempt) claim(m claim) {
 }
 
 func (g *gateway) refuseClaim(a *attempt) {
-	a.over = true
 	a.stream.send(g.node, claimRefused{})
 	a.stream.close(g.node)
-}
-
-// expire ends an attempt whose time is up.
-func (a *attempt) expire() {
-	if a.over || a.gateway.now().Before(a.runBy) {
-		return
-	}
-	c := a.call
-	a.end()
-	a.gateway.answer(c, answeredMaybe, 0)
-	a.cancel()
 }
 
 // cancel tells the instance to end the call.
 func (a *attempt) cancel() { a.stream.send(a.gateway.node, cancel{}) }
 
-// end takes the call out of the table; false if that was done already.
-func (a *attempt) end() bool {
-	if a.over || a.gateway.table.End(a.call.id, a.number) != nil {
-		return false
-	}
-	a.over = true
-	a.gateway.forget(a.call)
-	return true
-}
-
 // result is the end of the call.
 func (a *attempt) result(m result) {
-	if a.call == nil || !a.end() {
+	if a.call == nil {
 		return
 	}
+	g, c := a.gateway, a.call
 	if m.run == 0 {
-		a.gateway.answer(a.call, answeredMaybe, 0)
+		g.carryOut(c, c.life.Fail(a.number))
+	} else if d, err := c.life.Begin(a.number, true); err == nil {
+		c.life.Wrote(true)
+		g.carryOut(c, d)
+		g.answer(c, answeredOK, m.run)
 	} else {
-		a.gateway.answer(a.call, answeredOK, m.run)
+		g.carryOut(c, d)
 	}
-	a.stream.close(a.gateway.node)
+	a.stream.close(g.node)
 }
 
 // release queues the call again, for the function has seen nothing of it.
 func (a *attempt) release() {
-	if a.call != nil && !a.over {
-		a.requeue(true)
-		a.stream.close(a.gateway.node)
+	if a.call == nil {
+		return
 	}
+	token := a.gateway.world.token()
+	d, _ := a.call.life.Release(a.number, a.gateway.now(), token, true)
+	a.requeue(d, token, true)
+	a.stream.close(a.gateway.node)
 }
 
-// lost is the end of an attempt whose result will never come. Another instance
-// may try a call of an idempotent function.
-func (a *attempt) lost() {
+// lose is the end of an attempt whose result will never come.
+func (a *attempt) lose() {
+	token := a.gateway.world.token()
+	d, _ := a.call.life.Lose(a.number, a.gateway.now(), token, "lost")
+	a.requeue(d, token, false)
+}
+
+// requeue does what was decided, of which the ledger hears if the call waits again.
+func (a *attempt) requeue(d core.Decision, token invoke.Token, released bool) {
 	c := a.call
-	again := c.fn.idempotent && a.number < maxAttempts || a.gateway.world.config.Mutation == RetryAfterClaim
-	if again && !c.answered {
-		a.requeue(false)
-		return
+	if d.Offer {
+		a.gateway.note("queues again", uint64(c.number), uint64(a.number))
+		a.gateway.world.ledger.renew(c.invocation, a.number, token, released)
+		// An instance that was lost may have run it.
+		c.open = c.open || !released
 	}
-	a.end()
-	a.gateway.answer(c, answeredMaybe, 0)
-}
-
-// requeue lets the call wait again. Released says that it was not started.
-func (a *attempt) requeue(released bool) {
-	g, c, now := a.gateway, a.call, a.gateway.now()
-	token := g.world.token()
-	var queued table.Invocation[*call]
-	var err error
-	if released {
-		queued, err = g.table.Release(c.id, a.number, token, now)
-	} else {
-		queued, err = g.table.Retry(c.id, a.number, token, now, now.Add(maxQueueTime))
-	}
-	if err != nil {
-		return
-	}
-	c.deadline = queued.Deadline
-	g.note("queues again", uint64(c.number), uint64(a.number))
-	a.over = true
-	g.waits++
-	c.claimed, c.attempt = false, nil
-	g.world.ledger.renew(c.invocation, a.number, token, released)
-	if !released {
-		// The instance that was lost may have run it.
-		c.open = true
-	}
-	switch {
-	case c.answered:
-		g.leaveQueue(c)
-	case !now.Before(queued.Deadline):
-		g.tooLate(c)
-	default:
-		g.offer(queued, now)
-	}
+	a.gateway.carryOut(c, d)
 }

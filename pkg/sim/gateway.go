@@ -4,28 +4,22 @@ import (
 	"slices"
 	"time"
 
-	"github.com/windlass-dev/windlass/pkg/gateway/table"
+	"github.com/windlass-dev/windlass/pkg/gateway/core"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 )
 
-// Times of a gateway, as pkg/gateway has them, but that a call waits less long.
 const (
+	// maxQueueTime is how long a call waits: less long than by default.
 	maxQueueTime = 6 * time.Second
-	reofferAfter = time.Second
-	reofferEvery = 250 * time.Millisecond
-	reofferSoon  = 50 * time.Millisecond
-	runGrace     = 2 * time.Second
-	tableSize    = 4096
 	// seedAfter is how long etcd may take before a scheduler is asked instead.
 	seedAfter = 300 * time.Millisecond
 )
 
-// gateway is the part of a gateway that decides: the table of the product, and
-// around it what its shell does.
+// gateway is a gateway: the lives of its calls are the product's, and around them is what
+// its shell does.
 type gateway struct {
 	*node
-	table *table.Table[*call]
-	// calls are those in the table, in order of admission.
+	// calls are those that wait or run, in order of admission.
 	calls []*call
 	view  *directory
 	etcd  *reader
@@ -33,21 +27,17 @@ type gateway struct {
 	// routes is where each function's tickets go now.
 	routes []string
 	soon   bool
-	waits  int // calls that should wait according to what was done to them
 }
 
-// call is a client's call. Answered says that nobody waits for the answer any
-// more.
+// call is a client's call.
 type call struct {
 	*invocation
-	answered bool
-	claimed  bool
-	deadline time.Time
-	attempt  *attempt
+	life    *core.Invocation
+	attempt *attempt // the last one
 }
 
 func newGateway(n *node) *gateway {
-	g := &gateway{node: n, table: table.New[*call](tableSize), routes: make([]string, len(n.world.functions))}
+	g := &gateway{node: n, routes: make([]string, len(n.world.functions))}
 	g.view = newDirectory(n, g.rerouted)
 	g.etcd = &reader{node: n, listed: g.view.listed, saw: g.view.saw, interrupted: func() {}, busy: func() bool { return false }}
 	return g
@@ -57,13 +47,13 @@ func (g *gateway) boot() {
 	g.view.boot()
 	g.etcd.boot()
 	g.after(seedAfter, g.seed)
-	g.every(reofferEvery, g.reofferOverdue)
+	g.every(core.ReofferEvery, g.reofferOverdue)
 }
 
 // died is the end of all calls that it held.
 func (g *gateway) died() {
 	for _, c := range g.calls {
-		if !c.answered {
+		if !c.life.Answer().Final() {
 			g.world.ledger.answered(c.invocation, gatewayDied, 0)
 		}
 	}
@@ -72,62 +62,67 @@ func (g *gateway) died() {
 // call takes a client's call.
 func (g *gateway) call(fn *function, leavesAfter time.Duration) {
 	now := g.now()
-	in := table.Invocation[*call]{
-		ID: g.world.id(now.Add(g.clock.wall)), FunctionUID: fn.uid, Token: g.world.token(),
-		Admitted: now, Deadline: now.Add(maxQueueTime),
-	}
-	c := &call{invocation: g.world.ledger.admit(in.ID, fn, in.Token), deadline: in.Deadline}
-	in.Payload = c
-	if g.table.Admit(in, now) != nil {
-		g.answer(c, answeredNo, 0)
-		return
+	token := g.world.token()
+	c := &call{
+		invocation: g.world.ledger.admit(g.world.id(now.Add(g.clock.wall)), fn, token),
+		life: core.New(core.Spec{
+			Admitted: now, MaxQueueTime: maxQueueTime, Timeout: fn.timeout, CancelOnDisconnect: true,
+			MayRepeat: fn.idempotent || g.world.config.Mutation == RetryAfterClaim,
+		}),
 	}
 	g.note("admits", uint64(c.number), uint64(fn.index))
 	g.calls = append(g.calls, c)
-	g.waits++
-	g.offer(in, now)
-	g.after(maxQueueTime, func() { g.tooLate(c) })
+	g.carryOut(c, c.life.Queue(token, now))
+	g.after(maxQueueTime, func() { g.carryOut(c, c.life.QueueTimeUp(g.now())) })
 	if leavesAfter > 0 {
 		g.after(leavesAfter, func() { g.clientLeft(c) })
 	}
 }
 
+// carryOut does what was decided about a call.
+func (g *gateway) carryOut(c *call, d core.Decision) {
+	if d.End {
+		g.forget(c)
+	}
+	if d.Fail {
+		g.answer(c, unserved(d.Verdict.Executed), 0)
+	}
+	if d.Withdraw {
+		g.withdraw(c)
+	}
+	if d.Offer {
+		g.offer(c)
+	}
+	if d.Cancel {
+		c.attempt.cancel()
+	}
+}
+
 // offer sends a ticket to the scheduler that its function's slot is with.
-func (g *gateway) offer(in table.Invocation[*call], now time.Time) {
-	fn, open := in.Payload.fn, in.Payload.rides
-	to, _, known := g.view.route(fn)
+func (g *gateway) offer(c *call) {
+	ticket, _ := c.life.Ticket()
+	to, _, known := g.view.route(c.fn)
 	if !known {
 		return
 	}
-	if open {
-		g.table.Entrust(in.ID)
-		in.Payload.open = true
+	if c.rides {
+		c.life.Rides()
+		c.open = true
 	}
 	g.linkTo(to.Addr).send(offer{
-		id: in.ID, fn: fn.index, token: in.Token, waited: now.Sub(in.Admitted),
-		remain: in.Deadline.Sub(now), request: open,
+		id: c.id, fn: c.fn.index, token: ticket.Token, waited: ticket.Waited, remain: ticket.Remaining, request: c.rides,
 	})
 }
 
 // reofferOverdue sends again the tickets that have waited for so long that a
 // message may have been lost.
-func (g *gateway) reofferOverdue() {
-	before := g.now().Add(-reofferAfter)
-	g.reoffer(func(_ *call, offered time.Time) bool { return offered.Before(before) })
-}
+func (g *gateway) reofferOverdue() { g.reoffer(func(*call) bool { return false }) }
 
-// reoffer sends again the tickets that wait and are due.
-func (g *gateway) reoffer(isDue func(c *call, offered time.Time) bool) {
+// reoffer sends again the tickets that wait and are due, of moved calls all.
+func (g *gateway) reoffer(moved func(c *call) bool) {
 	now := g.now()
-	due := g.table.Due(now, isDue)
-	// The table does not promise an order.
-	slices.SortFunc(due, func(a, b table.Invocation[*call]) int { return a.Payload.number - b.Payload.number })
-	for _, in := range due {
-		if now.After(in.Deadline) {
-			g.tooLate(in.Payload)
-		} else {
-			g.offer(in, now)
-		}
+	for _, c := range slices.Clone(g.calls) {
+		g.carryOut(c, c.life.Reoffer(now, moved(c)))
 	}
 }
 
@@ -143,7 +138,7 @@ func (g *gateway) rerouted() {
 		g.routes[i], moved[i] = to.Addr, true
 	}
 	if slices.Contains(moved, true) {
-		g.reoffer(func(c *call, _ time.Time) bool { return moved[c.fn.index] })
+		g.reoffer(func(c *call) bool { return moved[c.fn.index] })
 	}
 }
 
@@ -156,20 +151,16 @@ func (g *gateway) refusedBy(r refusal) {
 	g.note("is refused", uint64(c.number), uint64(len(r.reason)))
 	switch r.reason {
 	case invoke.RefusedUnknownFunction, invoke.RefusedNotOwner:
-		g.table.Unoffer(c.id)
+		c.life.NotQueued()
 		if !g.soon {
 			g.soon = true
-			g.after(reofferSoon, func() {
+			g.after(core.ReofferSoon, func() {
 				g.soon = false
 				g.reofferOverdue()
 			})
 		}
 	default:
-		if _, executed, waited := g.table.Withdraw(c.id); waited {
-			g.waits--
-			g.forget(c)
-			g.answer(c, unserved(executed), 0)
-		}
+		g.carryOut(c, c.life.Refuse())
 	}
 }
 
@@ -182,16 +173,6 @@ func (g *gateway) find(id invoke.ID) *call {
 	return nil
 }
 
-// tooLate answers a call that has waited for too long, if it still waits.
-func (g *gateway) tooLate(c *call) {
-	if c.claimed || g.now().Before(c.deadline) {
-		return
-	}
-	if executed, waited := g.leaveQueue(c); waited {
-		g.answer(c, unserved(executed), 0)
-	}
-}
-
 // unserved is the answer to a call that was not served.
 func unserved(executed invoke.Executed) answer {
 	if executed == invoke.ExecutedNo {
@@ -202,29 +183,13 @@ func unserved(executed invoke.Executed) answer {
 
 // clientLeft is the end of a client's patience.
 func (g *gateway) clientLeft(c *call) {
-	if c.answered {
+	if c.life.Answer().Final() {
 		return
 	}
-	g.answerAs(c, clientLeft, 0)
-	if g.world.config.Mutation == ForgottenCancel {
-		return
+	g.answer(c, clientLeft, 0)
+	if g.world.config.Mutation != ForgottenCancel {
+		g.carryOut(c, c.life.ClientLeft())
 	}
-	if c.claimed {
-		c.attempt.cancel()
-		return
-	}
-	g.leaveQueue(c)
-}
-
-// leaveQueue makes sure that a call does not wait any more. It tells whether it did,
-// and whether it may have run.
-func (g *gateway) leaveQueue(c *call) (executed invoke.Executed, waited bool) {
-	if _, executed, waited = g.table.Withdraw(c.id); waited {
-		g.waits--
-		g.forget(c)
-		g.withdraw(c)
-	}
-	return executed, waited
 }
 
 // withdraw tells the scheduler that nobody wants a ticket any more.
@@ -235,17 +200,7 @@ func (g *gateway) withdraw(c *call) {
 }
 
 // answer tells a client what came of its call.
-func (g *gateway) answer(c *call, a answer, run int) {
-	if c.answered {
-		return
-	}
-	g.answerAs(c, a, run)
-}
-
-func (g *gateway) answerAs(c *call, a answer, run int) {
-	c.answered = true
-	g.world.ledger.answered(c.invocation, a, run)
-}
+func (g *gateway) answer(c *call, a answer, run int) { g.world.ledger.answered(c.invocation, a, run) }
 
 // forget drops a call that is out of the table.
 func (g *gateway) forget(c *call) {
@@ -254,13 +209,15 @@ func (g *gateway) forget(c *call) {
 	}
 }
 
-// audit compares the table with what was done to it.
+// audit looks at the lives of all calls.
 func (g *gateway) audit() Rule {
-	switch {
-	case g.table.Len() != len(g.calls):
-		return RuleTableIsWhole
-	case g.table.Queued() != g.waits:
-		return RuleUnclaimedWaits
+	for _, c := range g.calls {
+		switch {
+		case c.life.Phase() == core.Ended:
+			return RuleEndedIsForgotten
+		case c.life.Phase() == core.Queued && c.life.Answer() != core.AnswerNone:
+			return RuleUnansweredWaits
+		}
 	}
 	return g.view.audit()
 }
@@ -270,11 +227,7 @@ func (g *gateway) audit() Rule {
 func (g *gateway) late() *call {
 	now := g.now()
 	for _, c := range g.calls {
-		by := c.deadline
-		if c.claimed {
-			by = c.attempt.runBy
-		}
-		if !c.answered && now.After(by.Add(overdue)) {
+		if !c.life.Answer().Final() && now.After(c.life.AnswerBy().Add(overdue)) {
 			return c
 		}
 	}

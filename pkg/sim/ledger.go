@@ -3,6 +3,7 @@ package sim
 import (
 	"time"
 
+	"github.com/windlass-dev/windlass/pkg/gateway/core"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 )
 
@@ -19,9 +20,6 @@ const (
 	// gatewayDied, and with it the connection to the client.
 	gatewayDied
 )
-
-// maxAttempts is how often a call of an idempotent function may be claimed.
-const maxAttempts = 3
 
 // invocation is the truth about one call, which no program of the simulation can
 // see.
@@ -121,7 +119,7 @@ func (l *ledger) grant(in *invocation, attempt int, token invoke.Token, cid invo
 		l.broken(in, RuleHolderClaims)
 	case attempt != len(in.grants)+1:
 		l.broken(in, RuleAttemptsCounted)
-	case attempt > maxAttempts && in.fn.idempotent && !in.grants[attempt-2].released:
+	case attempt > core.MaxAttempts && in.fn.idempotent && !in.grants[attempt-2].released:
 		l.broken(in, RuleThreeAttempts)
 	}
 	in.used = true

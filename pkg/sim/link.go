@@ -41,7 +41,7 @@ func (l *link) send(m any) {
 func (l *link) opened() {
 	l.open, l.pause = true, 0
 	// Whatever was offered before may have been lost.
-	l.gateway.reoffer(func(c *call, _ time.Time) bool {
+	l.gateway.reoffer(func(c *call) bool {
 		to, _, _ := l.gateway.view.route(c.fn)
 		return to.Addr == l.addr
 	})

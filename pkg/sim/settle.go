@@ -29,7 +29,7 @@ func (w *World) settle() {
 // unsettled says what has not come to rest; empty if all has.
 func (w *World) unsettled() Rule {
 	for _, n := range w.gateways {
-		if !n.up() || n.program.(*gateway).table.Len() > 0 {
+		if !n.up() || len(n.program.(*gateway).calls) > 0 {
 			return RuleAllAnswered
 		}
 	}

@@ -1,0 +1,148 @@
+package core
+
+import (
+	"time"
+
+	"github.com/windlass-dev/windlass/pkg/invoke"
+)
+
+// Grant is a granted claim.
+type Grant struct {
+	// Attempt counts claims from 1 and names this one.
+	Attempt int
+	// RunBy is when it must have ended.
+	RunBy time.Time
+	// Withdraw says that another ticket of it may still be in a queue.
+	Withdraw bool
+}
+
+// Claim gives an invocation that waits to an instance. The error is ErrNotWaiting,
+// ErrBadToken or nil.
+func (v *Invocation) Claim(now time.Time, token invoke.Token, cid invoke.CID) (Grant, error) {
+	switch {
+	case v.phase != Queued:
+		return Grant{}, ErrNotWaiting
+	case !v.token.Equal(token) || cid == "":
+		return Grant{}, ErrBadToken
+	}
+	v.phase, v.begun = Claimed, false
+	v.attempt++
+	v.runBy = now.Add(v.spec.Timeout + RunGrace)
+	return Grant{Attempt: v.attempt, RunBy: v.runBy, Withdraw: v.offers > 1}, nil
+}
+
+// runs tells whether an attempt is the present one.
+func (v *Invocation) runs(attempt int) bool { return v.phase == Claimed && v.attempt == attempt }
+
+// Begin takes the head of the function's answer, which the client gets unless there is
+// an error; whole says that it is all of the answer. The error is ErrOver, ErrUnheard,
+// ErrOutOfOrder or nil.
+func (v *Invocation) Begin(attempt int, whole bool) (Decision, error) {
+	switch {
+	case v.attempt != attempt || attempt == 0:
+		return Decision{}, ErrOver
+	case v.begun:
+		return Decision{}, ErrOutOfOrder
+	}
+	v.begun = true
+	if v.phase != Claimed {
+		return Decision{}, ErrOver
+	}
+	var d Decision
+	if whole {
+		d = v.end()
+	}
+	if v.answer != AnswerNone {
+		return d, ErrUnheard
+	}
+	v.answer = AnswerBegun
+	return d, nil
+}
+
+// Begun tells whether an attempt has sent the head of an answer.
+func (v *Invocation) Begun(attempt int) bool { return v.attempt == attempt && v.begun }
+
+// Finish takes the end of an answer whose head has come. The error is ErrOver,
+// ErrOutOfOrder or nil.
+func (v *Invocation) Finish(attempt int) (Decision, error) {
+	switch {
+	case !v.runs(attempt):
+		return Decision{}, ErrOver
+	case !v.begun:
+		return Decision{}, ErrOutOfOrder
+	}
+	return v.end(), nil
+}
+
+// Fail ends an attempt that failed for good.
+func (v *Invocation) Fail(attempt int) Decision {
+	if !v.runs(attempt) {
+		return Decision{}
+	}
+	return v.fail()
+}
+
+// RunTimeUp ends an attempt whose time is up.
+func (v *Invocation) RunTimeUp(attempt int, now time.Time) Decision {
+	if !v.runs(attempt) || now.Before(v.runBy) {
+		return Decision{}
+	}
+	d := v.fail()
+	d.Cancel = true
+	return d
+}
+
+// FailUntouched is Fail for an attempt whose function has seen nothing of the request.
+func (v *Invocation) FailUntouched(attempt int) Decision {
+	d := v.Fail(attempt)
+	if d.Fail && !v.started {
+		d.Verdict.Executed = invoke.ExecutedNo
+	}
+	return d
+}
+
+// Release queues an invocation again under a new token, for the function has seen
+// nothing of it. It keeps the time that it has left. If its body cannot be sent again, it
+// fails. The error is ErrOver, ErrOutOfOrder or nil.
+func (v *Invocation) Release(attempt int, now time.Time, token invoke.Token, bodyKept bool) (Decision, error) {
+	switch {
+	case !v.runs(attempt):
+		return Decision{}, ErrOver
+	case v.begun:
+		return Decision{}, ErrOutOfOrder
+	case !bodyKept:
+		return v.FailUntouched(attempt), nil
+	}
+	return v.queueAgain(now, token), nil
+}
+
+// Lose ends an attempt that was broken off, and says why. An invocation that may run
+// twice is queued again under a new token, and has as long to be taken as a new one: the
+// attempt may have run for longer than invocations wait. The error is ErrOver or nil.
+func (v *Invocation) Lose(attempt int, now time.Time, token invoke.Token, why string) (Decision, error) {
+	switch {
+	case !v.runs(attempt):
+		return Decision{}, ErrOver
+	case !v.spec.MayRepeat || v.begun || attempt >= MaxAttempts:
+		return v.fail(), nil
+	}
+	v.started, v.lost = true, why
+	if later := now.Add(v.spec.MaxQueueTime); v.deadline.Before(later) {
+		v.deadline = later
+	}
+	return v.queueAgain(now, token), nil
+}
+
+// queueAgain lets it wait unless nobody waits for it, or its deadline has come.
+func (v *Invocation) queueAgain(now time.Time, token invoke.Token) Decision {
+	if v.answer.Final() {
+		d := v.end()
+		d.Withdraw = true
+		return d
+	}
+	d := v.wait(token, now)
+	if late := v.QueueTimeUp(now); late.End {
+		return late
+	}
+	return d
+}

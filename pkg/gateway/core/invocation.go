@@ -1,0 +1,312 @@
+package core
+
+import (
+	"errors"
+	"time"
+
+	"github.com/windlass-dev/windlass/pkg/invoke"
+)
+
+const (
+	// MaxAttempts is how often an invocation of an idempotent function is tried.
+	MaxAttempts = 3
+	// RunGrace is how much longer than the function's timeout an attempt may take,
+	// since the instance reports a timeout better than the gateway.
+	RunGrace = 2 * time.Second
+	// ReofferAfter is how long a ticket may go unclaimed before it is offered again: a
+	// lost message costs a call at most this long, and up to ReofferEvery, which is how
+	// often such tickets are looked for.
+	ReofferAfter = time.Second
+	ReofferEvery = 250 * time.Millisecond
+	// ReofferSoon is how soon a ticket is offered again that a scheduler could not
+	// take: another one may not know yet that it can.
+	ReofferSoon = 50 * time.Millisecond
+)
+
+var (
+	// ErrNotWaiting says that an invocation is claimed already, or has ended.
+	ErrNotWaiting = errors.New("gateway: the invocation is not waiting")
+	// ErrBadToken says that a claim has another token than the ticket.
+	ErrBadToken = errors.New("gateway: wrong claim token")
+	// ErrOver says that an attempt has ended already.
+	ErrOver = errors.New("gateway: the attempt is over")
+	// ErrUnheard says that nobody waits for the answer any more.
+	ErrUnheard = errors.New("gateway: the client is gone")
+	// ErrOutOfOrder says that an instance sent what makes no sense where it came.
+	ErrOutOfOrder = errors.New("gateway: the instance sent a message that makes no sense here")
+)
+
+// Phase is where an invocation is.
+type Phase uint8
+
+// The phases.
+const (
+	Admitted Phase = iota // its request is being read
+	Queued                // it waits for an instance
+	Claimed               // an instance has it
+	Ended                 // no instance has it, and none will
+)
+
+// Answer is what the client has.
+type Answer uint8
+
+// The answers. All but the first two are final.
+const (
+	AnswerNone     Answer = iota // nothing so far
+	AnswerBegun                  // the head of the function's answer
+	AnswerComplete               // all of an answer
+	AnswerCut                    // an answer of which the rest will never come
+	AnswerUnheard                // nothing, or a part: the client left
+)
+
+// Final tells whether nobody waits for more.
+func (a Answer) Final() bool { return a >= AnswerComplete }
+
+// Spec is what an invocation is admitted with.
+type Spec struct {
+	Admitted time.Time
+	// MaxQueueTime is how long it may wait, and how long a retry may wait again.
+	MaxQueueTime time.Duration
+	// Timeout is how long the function may run.
+	Timeout time.Duration
+	// MayRepeat says that it may run twice: the function is idempotent, and the
+	// whole request is here.
+	MayRepeat bool
+	// CancelOnDisconnect says that it is stopped when its client leaves.
+	CancelOnDisconnect bool
+}
+
+// Invocation is the life of one invocation. Use New.
+type Invocation struct {
+	spec     Spec
+	phase    Phase
+	answer   Answer
+	token    invoke.Token
+	deadline time.Time // when it stops waiting
+
+	offered time.Time // when its ticket was sent last; zero if no queue has it
+	offers  int
+
+	attempt int // of the last claim, from 1; 0 if there was none
+	runBy   time.Time
+	begun   bool // the attempt has sent the head of an answer
+
+	// started says that it may have run without, or before, the present claim.
+	started bool
+	// lost is why the last attempt that may have run was broken off; empty if none was.
+	lost string
+}
+
+// New is an invocation whose request is being read.
+func New(spec Spec) *Invocation {
+	return &Invocation{spec: spec, deadline: spec.Admitted.Add(spec.MaxQueueTime)}
+}
+
+// Decision is what follows from an event.
+type Decision struct {
+	// Offer says that its ticket is to be sent, and Withdraw that nobody wants it.
+	Offer, Withdraw bool
+	// Fail says that the client gets a problem as answer, about which Verdict says
+	// more. Cut says that it gets nothing more of the answer that has begun.
+	Fail, Cut bool
+	Verdict   Verdict
+	// Cancel says that the instance that has it is to stop.
+	Cancel bool
+	// End says that it has Ended by this: what comes about it is no longer heard.
+	End bool
+}
+
+// Verdict is what can be said of an invocation that Windlass answers itself.
+type Verdict struct {
+	Executed invoke.Executed
+	// Attempt is the one that ended it; 0 if it was not claimed.
+	Attempt int
+	// Late says that no instance took it before its deadline.
+	Late bool
+	// Lost is why an earlier attempt was broken off that may have run. Such an
+	// invocation was queued again, and could not run again.
+	Lost string
+}
+
+// Queue lets an invocation wait whose request was read, under the token of its ticket.
+func (v *Invocation) Queue(token invoke.Token, now time.Time) Decision {
+	if v.phase != Admitted {
+		return Decision{}
+	}
+	return v.wait(token, now)
+}
+
+// wait offers it under a new token.
+func (v *Invocation) wait(token invoke.Token, now time.Time) Decision {
+	v.phase, v.token = Queued, token
+	return v.offer(now)
+}
+
+func (v *Invocation) offer(now time.Time) Decision {
+	v.offered = now
+	v.offers++
+	return Decision{Offer: true}
+}
+
+// Rides notes that the ticket about to be sent carries the request, so that an instance
+// may run it before it claims.
+func (v *Invocation) Rides() { v.started = true }
+
+// NotQueued notes that a scheduler could not take its ticket, so that it is overdue.
+func (v *Invocation) NotQueued() { v.offered = time.Time{} }
+
+// Due tells whether its ticket is to be sent again: it waits, and the last one is
+// overdue or, if moved, went to a scheduler that does not serve the function any more.
+func (v *Invocation) Due(now time.Time, moved bool) bool {
+	return v.phase == Queued && (moved || now.Sub(v.offered) > ReofferAfter)
+}
+
+// Reoffer sends its ticket again if that is Due. An invocation whose deadline has come
+// fails instead: it was claimed then, and given back.
+func (v *Invocation) Reoffer(now time.Time, moved bool) Decision {
+	switch {
+	case !v.Due(now, moved):
+		return Decision{}
+	case now.After(v.deadline):
+		return v.QueueTimeUp(now)
+	}
+	return v.offer(now)
+}
+
+// QueueTimeUp fails it if it has waited until its deadline.
+func (v *Invocation) QueueTimeUp(now time.Time) Decision {
+	if v.phase != Queued || now.Before(v.deadline) {
+		return Decision{}
+	}
+	d := v.fail()
+	d.Withdraw, d.Verdict.Late = true, true
+	return d
+}
+
+// Refuse fails it if it waits: a scheduler will not serve it, or its function is gone.
+func (v *Invocation) Refuse() Decision {
+	if v.phase != Queued {
+		return Decision{}
+	}
+	return v.fail()
+}
+
+// LeaveQueue ends it if it waits, for its client is gone.
+func (v *Invocation) LeaveQueue() Decision {
+	if v.phase != Queued {
+		return Decision{}
+	}
+	v.answer = AnswerUnheard
+	d := v.end()
+	d.Withdraw = true
+	return d
+}
+
+// ClientLeft is for a client that is gone. An invocation that waits then never runs; one
+// that an instance has goes on unheard, unless the function wants it to stop.
+func (v *Invocation) ClientLeft() Decision {
+	if v.phase == Queued {
+		return v.LeaveQueue()
+	}
+	if !v.answer.Final() {
+		v.answer = AnswerUnheard
+	}
+	if v.phase == Admitted {
+		return v.end()
+	}
+	return Decision{Cancel: v.phase == Claimed && v.spec.CancelOnDisconnect}
+}
+
+// Abort answers the client because of what is wrong with its request. An instance that
+// has it keeps it until it has ended, and is told to stop if so wanted.
+func (v *Invocation) Abort(stop bool) Decision {
+	if v.phase == Admitted || v.phase == Queued {
+		return v.fail()
+	}
+	d := v.conclude(v.Verdict())
+	d.Cancel = stop && v.phase == Claimed
+	return d
+}
+
+// Wrote notes that all was written to the client that will be; whole says that it has
+// the whole answer.
+func (v *Invocation) Wrote(whole bool) {
+	if v.answer != AnswerBegun {
+		return
+	}
+	v.answer = AnswerCut
+	if whole {
+		v.answer = AnswerComplete
+	}
+}
+
+// Verdict is what can be said of it if it is answered with a problem now.
+func (v *Invocation) Verdict() Verdict {
+	verdict := Verdict{Executed: invoke.ExecutedMaybe, Lost: v.lost}
+	switch {
+	case v.phase == Claimed:
+		verdict.Attempt, verdict.Lost = v.attempt, ""
+	case v.phase != Ended && !v.started:
+		verdict.Executed = invoke.ExecutedNo
+	}
+	return verdict
+}
+
+// fail ends it with a problem as answer.
+func (v *Invocation) fail() Decision {
+	verdict := v.Verdict()
+	d := v.end()
+	answer := v.conclude(verdict)
+	d.Fail, d.Cut, d.Verdict = answer.Fail, answer.Cut, answer.Verdict
+	return d
+}
+
+// conclude answers the client with a problem, or cuts the answer that has begun.
+func (v *Invocation) conclude(verdict Verdict) Decision {
+	switch v.answer {
+	case AnswerNone:
+		v.answer = AnswerComplete
+		return Decision{Fail: true, Verdict: verdict}
+	case AnswerBegun:
+		v.answer = AnswerCut
+		return Decision{Cut: true}
+	}
+	return Decision{}
+}
+
+func (v *Invocation) end() Decision {
+	v.phase = Ended
+	return Decision{End: true}
+}
+
+// Spec is what it was admitted with, Phase where it is, and Answer what its client has.
+func (v *Invocation) Spec() Spec     { return v.spec }
+func (v *Invocation) Phase() Phase   { return v.phase }
+func (v *Invocation) Answer() Answer { return v.answer }
+
+// AnswerBy is when its client has an answer at the latest, unless it waits again: when it
+// stops waiting, or when the instance that has it must have ended.
+func (v *Invocation) AnswerBy() time.Time {
+	if v.phase == Claimed {
+		return v.runBy
+	}
+	return v.deadline
+}
+
+// Ticket is what the last ticket of an invocation says: how long it had waited and would
+// wait, the token, and the number that a claim by it would have. Again says that it is
+// not the first ticket.
+type Ticket struct {
+	Token             invoke.Token
+	Waited, Remaining time.Duration
+	Attempt           int
+	Again             bool
+}
+
+// Ticket is that of an invocation that waits; false for any other.
+func (v *Invocation) Ticket() (Ticket, bool) {
+	return Ticket{
+		Token: v.token, Waited: v.offered.Sub(v.spec.Admitted), Remaining: v.deadline.Sub(v.offered),
+		Attempt: v.attempt + 1, Again: v.offers > 1,
+	}, v.phase == Queued
+}

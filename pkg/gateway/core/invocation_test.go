@@ -1,0 +1,247 @@
+package core
+
+import (
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/windlass-dev/windlass/pkg/invoke"
+)
+
+var start = time.Unix(1_000_000, 0)
+
+func spec() Spec { return Spec{Admitted: start, MaxQueueTime: 30 * time.Second, Timeout: time.Minute} }
+
+// queued is an invocation that waits under the token 1.
+func queued(s Spec) *Invocation {
+	v := New(s)
+	v.Queue(invoke.Token{1}, start)
+	return v
+}
+
+// claimed is one that an instance has.
+func claimed(t *testing.T, s Spec) *Invocation {
+	t.Helper()
+	v := queued(s)
+	if _, err := v.Claim(start, invoke.Token{1}, "a"); err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func TestM7ARetryHasADeadlineOfItsOwn(t *testing.T) {
+	s := spec()
+	s.MayRepeat = true
+	v := claimed(t, s)
+	late := start.Add(s.MaxQueueTime)
+	if d := v.QueueTimeUp(late); d != (Decision{}) {
+		t.Errorf("the queue's deadline of one that is claimed: %+v", d)
+	}
+	lost := start.Add(time.Minute)
+	if d, err := v.Lose(1, lost, invoke.Token{2}, "InstanceLost"); err != nil || !d.Offer {
+		t.Fatalf("lost: %+v, %v", d, err)
+	}
+	if ticket, waits := v.Ticket(); !waits || ticket.Remaining != s.MaxQueueTime || ticket.Token != (invoke.Token{2}) || ticket.Attempt != 2 {
+		t.Errorf("the retry's ticket: %+v, waits %t", ticket, waits)
+	}
+	if d := v.QueueTimeUp(lost.Add(s.MaxQueueTime - 1)); d.End {
+		t.Error("the retry ended before its deadline")
+	}
+	d := v.QueueTimeUp(lost.Add(s.MaxQueueTime))
+	want := Verdict{Executed: invoke.ExecutedMaybe, Lost: "InstanceLost", Late: true}
+	if !d.End || !d.Fail || !d.Withdraw || d.Verdict != want {
+		t.Errorf("at the retry's deadline: %+v", d)
+	}
+}
+
+// What may be said of an invocation that is refused while it waits.
+func TestExecutedIsNoOnlyIfNobodyHadTheRequest(t *testing.T) {
+	repeatable := spec()
+	repeatable.MayRepeat = true
+	for name, tc := range map[string]struct {
+		spec   Spec
+		before func(*Invocation)
+		want   invoke.Executed
+	}{
+		"that was never claimed":       {spec(), func(*Invocation) {}, invoke.ExecutedNo},
+		"that was offered three times": {spec(), func(v *Invocation) { v.NotQueued(); v.Reoffer(start, false); v.Reoffer(start, true) }, invoke.ExecutedNo},
+		"whose request rode":           {repeatable, func(v *Invocation) { v.Rides() }, invoke.ExecutedMaybe},
+		"that was released": {spec(), func(v *Invocation) {
+			_, _ = v.Claim(start, invoke.Token{1}, "a")
+			_, _ = v.Release(1, start, invoke.Token{2}, true)
+		}, invoke.ExecutedNo},
+		"that was lost": {repeatable, func(v *Invocation) {
+			_, _ = v.Claim(start, invoke.Token{1}, "a")
+			_, _ = v.Lose(1, start, invoke.Token{2}, "InstanceLost")
+		}, invoke.ExecutedMaybe},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := queued(tc.spec)
+			tc.before(v)
+			if d := v.Refuse(); !d.Fail || d.Verdict.Executed != tc.want {
+				t.Errorf("refused: %+v, want executed %q", d, tc.want)
+			}
+		})
+	}
+}
+
+// All that happens to an invocation that has ended changes nothing, and no claim of it
+// is granted.
+func TestNothingHappensToWhatHasEnded(t *testing.T) {
+	later := start.Add(time.Hour)
+	for name, event := range map[string]func(*Invocation) (Decision, error){
+		"queue": func(v *Invocation) (Decision, error) { return v.Queue(invoke.Token{3}, later), nil },
+		"claim": func(v *Invocation) (Decision, error) {
+			_, err := v.Claim(later, invoke.Token{1}, "b")
+			return Decision{}, err
+		},
+		"begin":       func(v *Invocation) (Decision, error) { return v.Begin(1, true) },
+		"finish":      func(v *Invocation) (Decision, error) { return v.Finish(1) },
+		"fail":        func(v *Invocation) (Decision, error) { return v.Fail(1), nil },
+		"lose":        func(v *Invocation) (Decision, error) { return v.Lose(1, later, invoke.Token{3}, "InstanceLost") },
+		"release":     func(v *Invocation) (Decision, error) { return v.Release(1, later, invoke.Token{3}, true) },
+		"run time":    func(v *Invocation) (Decision, error) { return v.RunTimeUp(1, later), nil },
+		"queue time":  func(v *Invocation) (Decision, error) { return v.QueueTimeUp(later), nil },
+		"reoffer":     func(v *Invocation) (Decision, error) { return v.Reoffer(later, true), nil },
+		"refuse":      func(v *Invocation) (Decision, error) { return v.Refuse(), nil },
+		"client left": func(v *Invocation) (Decision, error) { return v.ClientLeft(), nil },
+		"abort":       func(v *Invocation) (Decision, error) { return v.Abort(true), nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := claimed(t, spec())
+			v.Fail(1)
+			d, _ := event(v)
+			if d != (Decision{}) || v.Phase() != Ended || v.Answer() != AnswerComplete {
+				t.Errorf("%+v, phase %d, answer %d", d, v.Phase(), v.Answer())
+			}
+		})
+	}
+}
+
+// Whatever happens in whatever order: a client is answered once, at most one instance
+// has the invocation, and "no" is only said of what nobody had.
+func TestPromisesHoldInAnyOrder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := spec()
+		s.MayRepeat = rapid.Bool().Draw(t, "may repeat")
+		s.CancelOnDisconnect = rapid.Bool().Draw(t, "cancel")
+		v := New(s)
+		w := &witness{T: t, v: v, now: start}
+		t.Repeat(map[string]func(*rapid.T){
+			"time":  func(t *rapid.T) { w.now = w.now.Add(time.Duration(rapid.IntRange(0, 40).Draw(t, "s")) * time.Second) },
+			"queue": func(*rapid.T) { w.saw(v.Queue(w.token(), w.now)) },
+			"rides": func(*rapid.T) {
+				if v.Phase() == Queued && s.MayRepeat {
+					v.Rides()
+					w.mayHaveRun = true
+				}
+			},
+			"claim": func(t *rapid.T) {
+				waits := v.Phase() == Queued
+				g, err := v.Claim(w.now, invoke.Token{rapid.ByteRange(0, w.tokens).Draw(t, "token")}, "a")
+				if err == nil && !waits {
+					t.Fatal("granted twice")
+				}
+				if err == nil {
+					w.attempt = g.Attempt
+					w.granted++
+				}
+			},
+			"begin": func(t *rapid.T) {
+				before := v.Answer()
+				w.ran()
+				d, err := v.Begin(w.attempt, rapid.Bool().Draw(t, "whole"))
+				if err == nil && before != AnswerNone {
+					t.Fatal("a second answer")
+				}
+				w.saw(d)
+			},
+			"finish": func(*rapid.T) { d, _ := v.Finish(w.attempt); w.saw(d); v.Wrote(true) },
+			"release": func(t *rapid.T) {
+				d, _ := v.Release(w.attempt, w.now, w.token(), rapid.Bool().Draw(t, "kept"))
+				w.saw(d)
+			},
+			"lose": func(*rapid.T) {
+				w.ran()
+				d, _ := v.Lose(w.attempt, w.now, w.token(), "InstanceLost")
+				w.saw(d)
+			},
+			"fail":        func(*rapid.T) { w.saw(v.Fail(w.attempt)) },
+			"untouched":   func(*rapid.T) { w.saw(v.FailUntouched(w.attempt)) },
+			"run time":    func(*rapid.T) { w.saw(v.RunTimeUp(w.attempt, w.now)) },
+			"queue time":  func(*rapid.T) { w.saw(v.QueueTimeUp(w.now)) },
+			"reoffer":     func(t *rapid.T) { w.saw(v.Reoffer(w.now, rapid.Bool().Draw(t, "moved"))) },
+			"not queued":  func(*rapid.T) { v.NotQueued() },
+			"refuse":      func(*rapid.T) { w.saw(v.Refuse()) },
+			"leave queue": func(*rapid.T) { w.saw(v.LeaveQueue()) },
+			"client left": func(*rapid.T) { w.saw(v.ClientLeft()) },
+			"abort":       func(t *rapid.T) { w.saw(v.Abort(rapid.Bool().Draw(t, "stop"))) },
+			"":            func(*rapid.T) { w.check() },
+		})
+	})
+}
+
+// witness knows what really happened to an invocation.
+type witness struct {
+	*rapid.T
+	v          *Invocation
+	now        time.Time
+	tokens     byte
+	attempt    int
+	granted    int
+	answers    int
+	ended      bool
+	mayHaveRun bool
+}
+
+// token is a new one.
+func (w *witness) token() invoke.Token {
+	w.tokens++
+	return invoke.Token{w.tokens}
+}
+
+// ran notes that the present attempt ran, if there is one.
+func (w *witness) ran() { w.mayHaveRun = w.mayHaveRun || w.v.Phase() == Claimed }
+
+func (w *witness) saw(d Decision) {
+	if d.Fail {
+		w.answers++
+		if d.Verdict.Executed == invoke.ExecutedNo && w.mayHaveRun {
+			w.Fatalf("said no of what may have run: %+v", d)
+		}
+	}
+	switch {
+	case w.ended && d != (Decision{}):
+		w.Fatalf("after the end: %+v", d)
+	case d.Fail && d.Cut:
+		w.Fatalf("a problem behind the head of an answer: %+v", d)
+	case d.Offer && w.v.Answer() != AnswerNone:
+		w.Fatal("offered, though the client has an answer")
+	}
+	w.ended = w.ended || d.End
+}
+
+func (w *witness) check() {
+	switch {
+	case w.answers > 1:
+		w.Fatal("answered twice")
+	case w.ended != (w.v.Phase() == Ended):
+		w.Fatalf("phase %d, and an end was decided: %t", w.v.Phase(), w.ended)
+	case w.v.Phase() == Queued && w.v.Answer() != AnswerNone:
+		w.Fatalf("waits with the answer %d", w.v.Answer())
+	case w.v.Phase() == Ended && w.v.Answer() == AnswerNone:
+		w.Fatal("ended, and nobody is answered")
+	}
+}
+
+func BenchmarkWarmCall(b *testing.B) {
+	b.ReportAllocs()
+	for b.Loop() {
+		v := New(spec())
+		v.Queue(invoke.Token{1}, start)
+		g, _ := v.Claim(start, invoke.Token{1}, "a")
+		_, _ = v.Begin(g.Attempt, true)
+		v.Wrote(true)
+	}
+}

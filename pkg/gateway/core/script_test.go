@@ -1,0 +1,148 @@
+package core
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+
+	"github.com/windlass-dev/windlass/pkg/invoke"
+)
+
+// The stories in testdata tell what follows from what. Each line is an event, which
+// "at" puts at a time after the admission; the answer says what was decided, and at last
+// where the invocation is. To write the answers anew: go test -run Stories -rewrite.
+func TestStories(t *testing.T) {
+	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+		var s story
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			if d.Cmd == "call" {
+				s = newStory(d)
+			}
+			return s.tell(t, d.Input)
+		})
+	})
+}
+
+// story is one invocation and the time.
+type story struct {
+	v   *Invocation
+	now time.Time
+}
+
+// newStory admits an invocation; "idempotent" and "cancel" are what its function says.
+func newStory(d *datadriven.TestData) story {
+	s := spec()
+	s.MayRepeat, s.CancelOnDisconnect = d.HasArg("idempotent"), d.HasArg("cancel")
+	return story{New(s), start}
+}
+
+func (s *story) tell(t *testing.T, events string) string {
+	var out strings.Builder
+	for line := range strings.Lines(events) {
+		words := strings.Fields(line)
+		if len(words) == 0 {
+			continue
+		}
+		if words[0] == "at" {
+			after, err := time.ParseDuration(words[1])
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.now, words = start.Add(after), words[2:]
+		}
+		fmt.Fprintf(&out, "%s: %s\n", words[0], s.happen(t, words))
+	}
+	fmt.Fprintf(&out, "%s, %s\n", phaseNames[s.v.Phase()], answerNames[s.v.Answer()])
+	return out.String()
+}
+
+var (
+	phaseNames  = [...]string{"admitted", "queued", "claimed", "ended"}
+	answerNames = [...]string{"no answer", "an answer has begun", "answered", "cut off", "unheard"}
+)
+
+// happen carries out one event and says what was decided.
+func (s *story) happen(t *testing.T, words []string) string {
+	v, now, n := s.v, s.now, s.v.attempt
+	has := func(word string) bool { return strings.Contains(strings.Join(words[1:], " "), word) }
+	token := func() invoke.Token { return invoke.Token{words[len(words)-1][0]} }
+	switch words[0] {
+	case "queue":
+		return said(v.Queue(token(), now), nil)
+	case "rides":
+		v.Rides()
+		return "noted"
+	case "not-queued":
+		v.NotQueued()
+		return "noted"
+	case "reoffer":
+		return said(v.Reoffer(now, has("moved")), nil)
+	case "refuse":
+		return said(v.Refuse(), nil)
+	case "queue-time-up":
+		return said(v.QueueTimeUp(now), nil)
+	case "claim":
+		g, err := v.Claim(now, token(), "a")
+		if err != nil {
+			return err.Error()
+		}
+		if g.Withdraw {
+			return fmt.Sprintf("granted as attempt %d; withdraw its other tickets", g.Attempt)
+		}
+		return fmt.Sprintf("granted as attempt %d", g.Attempt)
+	case "begin":
+		d, err := v.Begin(n, has("whole"))
+		if err == nil {
+			return "pass it on to the client; " + said(d, nil)
+		}
+		return said(d, err)
+	case "finish":
+		d, err := v.Finish(n)
+		return said(d, err)
+	case "wrote":
+		v.Wrote(has("whole"))
+		return "noted"
+	case "release":
+		d, err := v.Release(n, now, token(), !has("body-gone"))
+		return said(d, err)
+	case "lose":
+		d, err := v.Lose(n, now, token(), "InstanceLost")
+		return said(d, err)
+	case "fail":
+		return said(v.Fail(n), nil)
+	case "run-time-up":
+		return said(v.RunTimeUp(n, now), nil)
+	case "client-left":
+		return said(v.ClientLeft(), nil)
+	case "abort":
+		return said(v.Abort(has("stop")), nil)
+	}
+	t.Fatalf("unknown event %q", words[0])
+	return ""
+}
+
+// said is a decision in words.
+func said(d Decision, err error) string {
+	var words []string
+	add := func(is bool, format string, args ...any) {
+		if is {
+			words = append(words, fmt.Sprintf(format, args...))
+		}
+	}
+	add(err != nil, "%v", err)
+	add(d.Offer, "offer its ticket")
+	add(d.Withdraw, "withdraw its ticket")
+	add(d.Fail, "answer with a problem, executed %s", d.Verdict.Executed)
+	add(d.Verdict.Late, "late")
+	add(d.Verdict.Lost != "", "after %s", d.Verdict.Lost)
+	add(d.Cut, "cut the answer")
+	add(d.Cancel, "stop the instance")
+	add(d.End, "forget it")
+	if len(words) == 0 {
+		return "nothing"
+	}
+	return strings.Join(words, "; ")
+}
