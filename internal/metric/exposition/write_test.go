@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -195,4 +196,25 @@ func TestHistogramsAreNotMadeOfRows(t *testing.T) {
 		}
 	}()
 	NewCollector([]Series[int]{{Declaration: tookDecl.Declaration}}, nil)
+}
+
+// Scrapers share a reading.
+func TestManyMayWriteAReadingAtATime(t *testing.T) {
+	reading, err := registryOf([]subject{{name: "f", queued: 3, reasons: []string{"a"}}}).Read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, format := range Formats() {
+		var texts [4]bytes.Buffer
+		var writing sync.WaitGroup
+		for i := range texts {
+			writing.Go(func() { _ = reading.Write(&texts[i], format, nil) })
+		}
+		writing.Wait()
+		for i := range texts {
+			if texts[i].Len() == 0 || !bytes.Equal(texts[i].Bytes(), texts[0].Bytes()) {
+				t.Errorf("%s: one wrote\n%s\nand another\n%s", format, &texts[0], &texts[i])
+			}
+		}
+	}
 }
