@@ -163,6 +163,7 @@ func (s *schedulerRole) startPods() error {
 	s.verifier, err = podidentity.New(podidentity.DefaultConfig(), podidentity.Deps{
 		Keys:     podidentity.ClusterKeys{Client: client.CoreV1().RESTClient()},
 		Reviewer: podidentity.ClusterReviews{Client: client.AuthenticationV1().TokenReviews()},
+		Known:    s.runs,
 		Log:      s.log, Now: time.Now,
 	})
 	if err != nil {
@@ -171,6 +172,12 @@ func (s *schedulerRole) startPods() error {
 	s.parts.Start("pods", s.pods.Run)
 	s.parts.Start("identity", s.verifier.Run)
 	return nil
+}
+
+// runs says whether a pod is an instance that was started or adopted here.
+func (s *schedulerRole) runs(podUID, namespace, name string) bool {
+	functionUID, _, known := s.pods.Identify(podUID, namespace, name)
+	return known && functionUID != ""
 }
 
 // createBurst is how many pods may be created at once, at least 2.

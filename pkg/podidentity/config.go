@@ -46,8 +46,11 @@ type Deps struct {
 	// Reviewer is asked about tokens whose keys cannot be had. Without one
 	// they do not count.
 	Reviewer Reviewer
-	Log      *slog.Logger
-	Now      func() time.Time
+	// Known tells whether a pod is one that runs here, by what a token says before it
+	// is believed: strangers must not use up the reviews of these. Nil knows none.
+	Known func(podUID, namespace, name string) bool
+	Log   *slog.Logger
+	Now   func() time.Time
 }
 
 func (d Deps) validate() error {

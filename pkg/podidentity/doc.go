@@ -14,7 +14,7 @@
 //   - While the API server is away, tokens are checked with the keys read last.
 //   - Verify takes four seconds at most, and waits only for a key that it has never
 //     seen. However many tokens name such keys, the API server is asked for keys
-//     once in five seconds at most, and for reviews five times a second.
+//     once in five seconds at most, and for reviews five times a second, besides 20 for pods that run here.
 //   - A key that the cluster withdrew counts for six minutes more at most while
 //     the API server can be reached and Run runs.
 //

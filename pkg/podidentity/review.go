@@ -11,14 +11,8 @@ import (
 	typed "k8s.io/client-go/kubernetes/typed/authentication/v1"
 )
 
-const (
-	// reviewWithin bounds one review.
-	reviewWithin = 2 * time.Second
-	// reviewsPerSecond and reviewsAtOnce bound what strangers with tokens of
-	// unknown keys can make the API server do.
-	reviewsPerSecond = 5
-	reviewsAtOnce    = 10
-)
+// reviewWithin bounds one review.
+const reviewWithin = 2 * time.Second
 
 // Reviewer asks whoever issued a token whether it counts. It is implemented by
 // ClusterReviews.
@@ -30,7 +24,13 @@ type Reviewer interface {
 
 // review returns what a token says if the API server vouches for it.
 func (v *Verifier) review(token string, signed signed) (claims, error) {
-	if !v.reviews.AllowN(v.deps.Now(), 1) {
+	var c claims
+	if err := signed.token.UnsafeClaimsWithoutVerification(&c); err != nil {
+		return claims{}, fmt.Errorf("%w: its contents are not those of a service account token", ErrInvalid)
+	}
+	pod := c.Kubernetes.Pod
+	known := v.deps.Known != nil && v.deps.Known(pod.UID, c.Kubernetes.Namespace, pod.Name)
+	if !v.reviews.allow(v.deps.Now(), pod.UID, known) {
 		return claims{}, fmt.Errorf("%w: the token names a key that is not known here, and too many such tokens came: try again", ErrUnavailable)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), reviewWithin)
@@ -41,10 +41,6 @@ func (v *Verifier) review(token string, signed signed) (claims, error) {
 		return claims{}, fmt.Errorf("%w: the token names a key that is not known here, and the API server cannot be asked: %w", ErrUnavailable, err)
 	case !counts:
 		return claims{}, fmt.Errorf("%w: the API server says so", ErrInvalid)
-	}
-	var c claims
-	if err := signed.token.UnsafeClaimsWithoutVerification(&c); err != nil {
-		return claims{}, fmt.Errorf("%w: its contents are not those of a service account token", ErrInvalid)
 	}
 	return c, nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -38,7 +39,7 @@ func reviewed(t *testing.T, body func(t *testing.T, v *podidentity.Verifier, key
 		keys, r := &source{}, &reviewer{}
 		keys.set(t, ecSigner())
 		v, err := podidentity.New(podidentity.DefaultConfig(), podidentity.Deps{
-			Keys: keys, Reviewer: r, Log: slog.New(slog.DiscardHandler), Now: time.Now,
+			Keys: keys, Reviewer: r, Known: isKnown, Log: slog.New(slog.DiscardHandler), Now: time.Now,
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -99,6 +100,48 @@ func TestReviewsAreBounded(t *testing.T) {
 			t.Errorf("asked %d times in 10 s, want 5 a second and 10 at once", r.asked)
 		}
 	})
+}
+
+// isKnown is what a scheduler says of its pods.
+func isKnown(uid, namespace, name string) bool {
+	return strings.HasPrefix(uid, "known-") && namespace == "shop" && name == "hello-"+uid
+}
+
+// TestS19StrangersDoNotStarveKnownPods floods a scheduler that cannot read the cluster's
+// keys: with tokens of unknown pods, and with those of one known pod, which a function
+// could make for its own.
+func TestS19StrangersDoNotStarveKnownPods(t *testing.T) {
+	of := func(t *testing.T, uid string) string {
+		return otherSigner().sign(t, good(time.Now(), map[string]any{"kubernetes.io": map[string]any{
+			"namespace": "shop", "pod": map[string]any{"name": "hello-" + uid, "uid": uid}, "serviceaccount": map[string]any{"name": "resize", "uid": "c7a1"},
+		}}))
+	}
+	for name, invented := range map[string]func(i int) string{
+		"of unknown pods":  func(i int) string { return fmt.Sprint("unknown-", i) },
+		"of one known pod": func(int) string { return "known-evil" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			reviewed(t, func(t *testing.T, v *podidentity.Verifier, keys *source, r *reviewer) {
+				keys.fail()
+				for second := range 10 {
+					r.counts, r.asked = false, 0
+					for i := range 100 {
+						if _, err := v.Verify(of(t, invented(second*100+i))); err == nil {
+							t.Fatal("an invented token counts")
+						}
+					}
+					if r.asked > 11 {
+						t.Fatalf("strangers make the API server review %d tokens in a second", r.asked)
+					}
+					r.counts = true
+					for i := range 19 {
+						wantGood(t, v, of(t, fmt.Sprintf("known-%d-%d", second, i)))
+					}
+					time.Sleep(time.Second)
+				}
+			})
+		})
+	}
 }
 
 func TestWithoutAnAnswerNothingCanBeTold(t *testing.T) {

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"golang.org/x/time/rate"
-
 	"github.com/windlass-dev/windlass/pkg/tokens"
 )
 
@@ -43,7 +41,7 @@ type Verifier struct {
 	keys     *tokens.Keyring
 	verified tokens.Seen[Identity]
 	// reviews bounds what tokens make the API server do.
-	reviews *rate.Limiter
+	reviews *budget
 }
 
 // New makes a Verifier. It starts nothing; without Run, keys are read only when a
@@ -55,7 +53,7 @@ func New(config Config, deps Deps) (*Verifier, error) {
 	return &Verifier{
 		config: config, deps: deps,
 		keys:    tokens.NewKeyring(deps.Keys, readRest, deps.Now),
-		reviews: rate.NewLimiter(reviewsPerSecond, reviewsAtOnce),
+		reviews: newBudget(),
 	}, nil
 }
 
