@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	kubejson "sigs.k8s.io/json"
 )
@@ -16,13 +17,31 @@ import (
 //
 // Decode knows the shape of a Function only. What it returns has no defaults
 // and may not be valid: see Default and Validate.
+//
+// An error is of the file and the line of a field.
 func Decode(data []byte, source string) ([]*Function, error) {
-	var functions []*Function
+	located, err := DecodeLocated(data, source)
+	functions := make([]*Function, 0, len(located))
+	for _, l := range located {
+		functions = append(functions, l.Function)
+	}
+	return functions, err
+}
+
+// Located is a Function and where its fields are.
+type Located struct {
+	*Function
+	Lines Lines
+}
+
+// DecodeLocated is Decode for those who say in which line something is wrong.
+func DecodeLocated(data []byte, source string) ([]Located, error) {
+	var functions []Located
 	var problems []error
 	for _, doc := range splitDocuments(data) {
 		decoded, found := decodeDocument(doc)
 		for _, p := range found {
-			problems = append(problems, fmt.Errorf("%s: document %d: %s", source, doc.number, p))
+			problems = append(problems, fmt.Errorf("%s:%d: %s", source, p.line, p.text))
 		}
 		functions = append(functions, decoded...)
 	}
@@ -38,36 +57,38 @@ func Decode(data []byte, source string) ([]*Function, error) {
 
 // decodeDocument returns the Function of a document or those of a list, or problems,
 // or nothing if the document is empty.
-func decodeDocument(doc document) ([]*Function, []string) {
+func decodeDocument(doc document) ([]Located, []problem) {
 	content, problems := doc.parse()
 	if len(problems) > 0 || content == nil {
 		return nil, problems
 	}
+	lines := linesOf(doc)
 	fields, ok := content.(map[string]any)
 	if !ok {
-		return nil, []string{describe(content) + " is not a Function; a document has the fields apiVersion, kind, metadata and spec"}
+		return nil, located(lines, describe(content)+" is not a Function; a document has the fields apiVersion, kind, metadata and spec")
 	}
 	if !isList(fields) {
-		return decodeFunction(fields)
+		return decodeLocated(fields, lines)
 	}
 	items, ok := fields["items"].([]any)
 	if !ok {
-		return nil, []string{"items: a list of Functions belongs there; write - and a Function for each"}
+		return nil, located(lines, "items: a list of Functions belongs there; write - and a Function for each")
 	}
-	var functions []*Function
+	var functions []Located
 	for i, item := range items {
+		name, lines := fmt.Sprintf("items[%d]", i), lines.item(i)
 		of, ok := item.(map[string]any)
 		if !ok {
-			problems = append(problems, fmt.Sprintf("items[%d]: %s is not a Function", i, describe(item)))
+			problems = append(problems, problem{lines.Of(""), fmt.Sprintf("%s: %s is not a Function", name, describe(item))})
 			continue
 		}
 		// An item of a list may leave out what the list says.
 		if _, given := of["kind"]; !given && fields["kind"] == listKind {
 			of["apiVersion"], of["kind"] = APIVersion, KindFunction
 		}
-		decoded, found := decodeFunction(of)
+		decoded, found := decodeLocated(of, lines)
 		for _, p := range found {
-			problems = append(problems, fmt.Sprintf("items[%d].%s", i, p))
+			problems = append(problems, problem{p.line, name + "." + p.text})
 		}
 		functions = append(functions, decoded...)
 	}
@@ -75,6 +96,24 @@ func decodeDocument(doc document) ([]*Function, []string) {
 		return nil, problems
 	}
 	return functions, nil
+}
+
+func decodeLocated(fields map[string]any, lines Lines) ([]Located, []problem) {
+	f, problems := decodeFunction(fields)
+	if f == nil {
+		return nil, located(lines, problems...)
+	}
+	return []Located{{f, lines}}, nil
+}
+
+// located finds the lines of problems, whose texts begin with their fields.
+func located(lines Lines, problems ...string) []problem {
+	var found []problem
+	for _, text := range problems {
+		path, _, _ := strings.Cut(text, ": ")
+		found = append(found, problem{lines.Of(path), text})
+	}
+	return found
 }
 
 // listKind is what the API server calls many Functions.
@@ -86,7 +125,7 @@ func isList(fields map[string]any) bool {
 		fields["kind"] == "List" && fields["apiVersion"] == "v1"
 }
 
-func decodeFunction(fields map[string]any) ([]*Function, []string) {
+func decodeFunction(fields map[string]any) (*Function, []string) {
 	if problems, foreign := checkHeader(fields); foreign {
 		return nil, problems
 	}
@@ -98,7 +137,7 @@ func decodeFunction(fields map[string]any) ([]*Function, []string) {
 	if err != nil {
 		return nil, []string{"is not a Function: " + err.Error()}
 	}
-	return []*Function{f}, nil
+	return f, nil
 }
 
 // checkHeader says whether the document is of another kind, so that there is no

@@ -2,6 +2,7 @@ package v1alpha1
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -144,7 +145,7 @@ func TestDecodeTakesAManifestApart(t *testing.T) {
 func TestDecodeNamesFieldAndRemedy(t *testing.T) {
 	for name, c := range map[string]struct {
 		manifest string
-		// want are the lines of the error without "f.yaml: document 1: ".
+		// want are the lines of the error without "f.yaml:1: ".
 		want []string
 	}{
 		"a duration in words": {header + `spec: {timeout: 10 minutes}`,
@@ -216,7 +217,7 @@ func TestDecodeNamesFieldAndRemedy(t *testing.T) {
 		"a document that is a list": {"- a\n- b", []string{
 			`a list is not a Function; a document has the fields apiVersion, kind, metadata and spec`}},
 		"a field given twice in YAML": {header + "spec:\n  timeout: 1s\n  timeout: 2s\n",
-			[]string{`line 6: timeout: is given twice; keep one`}},
+			[]string{`timeout: is given twice; keep one`}},
 		"a field given twice in JSON": {`{"apiVersion": "windlass.dev/v1alpha1", "kind": "Function", "spec": {"timeout": "1s", "timeout": "2s"}}`,
 			[]string{`spec.timeout: is given twice; keep one`}},
 		"all problems at once": {header + "spec: {timeout: x, concurrency: x, imgae: x}", []string{
@@ -231,9 +232,9 @@ func TestDecodeNamesFieldAndRemedy(t *testing.T) {
 			}
 			var got []string
 			for line := range strings.Lines(err.Error()) {
-				text, ok := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "f.yaml: document 1: ")
-				if !ok {
-					t.Errorf("line does not begin with source and document: %s", line)
+				text := atLine.ReplaceAllString(strings.TrimSuffix(line, "\n"), "")
+				if len(text) >= len(line)-1 {
+					t.Errorf("line does not begin with source and line: %s", line)
 				}
 				got = append(got, text)
 			}
@@ -244,14 +245,83 @@ func TestDecodeNamesFieldAndRemedy(t *testing.T) {
 	}
 }
 
+var atLine = regexp.MustCompile(`^f\.yaml:\d+: `)
+
+func TestA14WhatIsWrongIsToldWithItsLine(t *testing.T) {
+	const manifest = `# a comment
+---
+apiVersion: windlass.dev/v1alpha1
+kind: Function
+metadata:
+  name: f
+  labels:
+    example.com/a.b: c
+spec:
+  image: example.com/x:1
+  env:
+    - name: A
+      value: "1"
+    - {name: B,
+       value: "2"}
+  resources: {limits: &same {memory: 1Gi}, requests: *same}
+  scaling:
+    max: 3
+---
+kind: FunctionList
+apiVersion: windlass.dev/v1alpha1
+items:
+- metadata: {name: g}
+  spec:
+    timeout: 1s
+- metadata:
+    name: h
+`
+	located, err := DecodeLocated([]byte(manifest), "f.yaml")
+	if err != nil || len(located) != 3 {
+		t.Fatalf("%d Functions, %v", len(located), err)
+	}
+	for _, c := range []struct {
+		function int
+		path     string
+		line     int
+	}{
+		{0, "", 3}, {0, "metadata.name", 6}, {0, "metadata.labels[example.com/a.b]", 8},
+		{0, "spec.image", 10}, {0, "spec.env[1]", 14}, {0, "spec.env[1].value", 15}, {0, "spec.env[7].name", 11},
+		{0, "spec.resources.requests.memory", 16}, {0, "spec.scaling.max", 18},
+		{0, "spec.handler", 9}, // which is missing
+		{1, "spec.timeout", 25}, {2, "metadata.name", 27}, {2, "spec", 26},
+	} {
+		if got := located[c.function].Lines.Of(c.path); got != c.line {
+			t.Errorf("%s of Function %d is in line %d, want %d", c.path, c.function, got, c.line)
+		}
+	}
+	if got := (Lines{}).Of("spec"); got != 0 {
+		t.Errorf("line %d of no manifest", got)
+	}
+}
+
+func TestA14WhatHasNotTheShapeOfAFunctionIsToldWithItsLine(t *testing.T) {
+	for manifest, want := range map[string]string{
+		header + "spec:\n  image: x\n  scaling:\n    max: many\n":                                                "f.yaml:7: spec.scaling.max:",
+		header + "spec:\n  runtme: x\n":                                                                          "f.yaml:5: spec.runtme: unknown field",
+		"kind: List\napiVersion: v1\nitems:\n- apiVersion: windlass.dev/v1alpha1\n  kind: Function\n  spec: 5\n": "f.yaml:6: items[0].spec: ",
+		"kind: List\napiVersion: v1\nitems:\n- 5\n":                                                              "f.yaml:4: items[0]: ",
+		"\n\n{\"kind\": \"Function\"}\n{\"kind\": \"Function\",\n\"apiVersion\": \"v2\"}":                        "f.yaml:5: apiVersion: ",
+	} {
+		if _, err := Decode([]byte(manifest), "f.yaml"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", manifest, err, want)
+		}
+	}
+}
+
 func TestDecodeCountsDocumentsAndLines(t *testing.T) {
 	_, err := Decode([]byte("# a comment\n---\n"+header+"spec: {timeout: x}\n---\n---\n"+header+"spec:\n\ttimeout: 1s\n"), "f.yaml")
 	if err == nil {
 		t.Fatal("want an error")
 	}
 	for _, want := range []string{
-		"f.yaml: document 1: spec.timeout:",
-		"f.yaml: document 3: line 13: is not valid YAML: ",
+		"f.yaml:6: spec.timeout:",
+		"f.yaml:13: is not valid YAML: ",
 		"indent with spaces, not tabs",
 	} {
 		if !strings.Contains(err.Error(), want) {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"regexp"
 	"strconv"
@@ -16,8 +15,6 @@ import (
 
 // document is one of the documents of a manifest.
 type document struct {
-	// number counts from 1.
-	number int
 	// line is how many lines of the manifest come before text.
 	line int
 	text []byte
@@ -36,7 +33,6 @@ func splitDocuments(data []byte) []document {
 			return
 		}
 		for _, doc := range splitJSON(document{line: line, text: text}) {
-			doc.number = len(docs) + 1
 			docs = append(docs, doc)
 		}
 	}
@@ -89,13 +85,14 @@ func splitJSON(doc document) []document {
 		case err != nil:
 			return []document{doc}
 		}
-		docs = append(docs, document{line: doc.line, text: object, json: true})
+		before := int(decoder.InputOffset()) - len(object)
+		docs = append(docs, document{line: doc.line + bytes.Count(doc.text[:before], []byte("\n")), text: object, json: true})
 	}
 }
 
 // parse reads the document without regard to what it is about. Its numbers are
 // int64 or float64. An empty document is nil.
-func (d document) parse() (content any, problems []string) {
+func (d document) parse() (content any, problems []problem) {
 	text := d.text
 	if !d.json {
 		var err error
@@ -105,12 +102,18 @@ func (d document) parse() (content any, problems []string) {
 	}
 	strict, err := kubejson.UnmarshalStrict(text, &content, kubejson.DisallowDuplicateFields)
 	if err != nil {
-		return nil, []string{"is not valid JSON: " + err.Error()}
+		return nil, []problem{{d.line + 1, "is not valid JSON: " + err.Error()}}
 	}
 	for _, err := range strict {
-		problems = append(problems, givenTwice.ReplaceAllString(err.Error(), "$1: is given twice; keep one"))
+		problems = append(problems, problem{d.line + 1, givenTwice.ReplaceAllString(err.Error(), "$1: is given twice; keep one")})
 	}
 	return content, problems
+}
+
+// problem is something that is wrong in a line of a manifest.
+type problem struct {
+	line int
+	text string
 }
 
 var (
@@ -122,14 +125,14 @@ var (
 
 // yamlProblems puts the errors of the YAML parser, which counts the lines of
 // the document and speaks to programmers, into terms of the manifest.
-func (d document) yamlProblems(err error) []string {
-	var problems []string
+func (d document) yamlProblems(err error) []problem {
+	var problems []problem
 	for text := range strings.Lines(yamlPrelude.ReplaceAllString(err.Error(), "")) {
 		text = strings.TrimSpace(text)
-		where := ""
+		line := d.line + 1
 		if m := yamlLine.FindStringSubmatch(text); m != nil {
 			n, _ := strconv.Atoi(m[1])
-			where = fmt.Sprintf("line %d: ", d.line+n)
+			line = d.line + n
 			text = text[len(m[0]):]
 		}
 		switch {
@@ -140,7 +143,7 @@ func (d document) yamlProblems(err error) []string {
 		default:
 			text = "is not valid YAML: " + text + "; check the indentation and the quotes around there"
 		}
-		problems = append(problems, where+text)
+		problems = append(problems, problem{line, text})
 	}
 	return problems
 }

@@ -66,6 +66,17 @@ func TestA14AllThatIsWrongIsToldAtOnce(t *testing.T) {
 	th.run(t, "deploy", "-f", dir).expect(t, exitUsage, "err", "spec.concurrency", "spec.runtime")
 }
 
+func TestA14EveryErrorOfAManifestNamesItsLine(t *testing.T) {
+	th := open(t)
+	const manifest = "apiVersion: windlass.dev/v1alpha1\nkind: Function\nmetadata:\n  name: f\nspec:\n  runtime: python\n  handler: h\n  code:\n    path: .\n  concurrency: -3\n"
+	dir := write(t, map[string]string{"f.yaml": manifest, "g.yaml": "---\n" + yamlOf("f", "image: x")})
+	got := th.run(t, "deploy", "-f", dir)
+	got.expect(t, exitUsage, "err", "f.yaml:6: function f: spec.runtime", "f.yaml:10: function f: spec.concurrency",
+		"g.yaml:4: function default/f is in "+filepath.Join(dir, "f.yaml")+":4 too")
+	th.play(t, strings.NewReader(manifest), Programs{}, "deploy", "-f", "-").expect(t, exitUsage, "err", "standard input:10: function f: spec.concurrency")
+	th.run(t, "deploy", "--name", "f", "--concurrency", "-3", "--", "x").expect(t, exitUsage, "err", "flags: function f: spec.concurrency")
+}
+
 func TestA18RedeployingSaysWhatChanged(t *testing.T) {
 	th := open(t)
 	th.run(t, "deploy", "--name", "e", "--env", "A=secret", "--max", "3", "--timeout", "9s", "--", "x").expect(t, exitOK, "out", "created")
@@ -107,7 +118,7 @@ func TestValidateNeedsNoWindlass(t *testing.T) {
 	th.run(t, "validate", "-f", f).expect(t, exitOK, "out", "f.yaml: function f is valid\n")
 	th.run(t, "validate", "-f", f, "--for", "cluster").expect(t, exitOK, "out", "valid")
 	th.run(t, "validate", "-f", f, "--for", "local").expect(t, exitFunction, "err", "spec.image", "needs a cluster")
-	th.run(t, "validate", "-f", dir).expect(t, exitFunction, "err", "g.yaml: function g: spec.concurrency")
+	th.run(t, "validate", "-f", dir).expect(t, exitFunction, "err", "g.yaml:4: function g: spec.concurrency")
 }
 
 func TestScaleAndSetEnvChangeNothingElse(t *testing.T) {

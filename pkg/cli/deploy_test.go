@@ -70,7 +70,7 @@ func TestDeployFromAFolderTakesFunctionsOnly(t *testing.T) {
 
 func TestAFunctionThatIsAlmostOneIsNotPassedOverInAFolder(t *testing.T) {
 	dir := write(t, map[string]string{"a.yaml": strings.Replace(yamlOf("a", "command: [x]"), "windlass.dev", "windlas.dev", 1)})
-	open(t).run(t, "deploy", "-f", dir).expect(t, exitUsage, "err", "a.yaml: document 1: apiVersion", "windlass.dev/v1alpha1")
+	open(t).run(t, "deploy", "-f", dir).expect(t, exitUsage, "err", "a.yaml:1: apiVersion", "windlass.dev/v1alpha1")
 }
 
 func TestDeployFromStandardInput(t *testing.T) {
@@ -134,14 +134,14 @@ func TestNothingIsAppliedIfOneManifestIsWrong(t *testing.T) {
 		"d.yaml": yamlOf("a", "command: [z]"),
 	})
 	got := th.run(t, "deploy", "-f", dir)
-	got.expect(t, exitUsage, "err", "b.yaml: document 1: spec.comand: unknown field; did you mean command?")
+	got.expect(t, exitUsage, "err", "b.yaml:4: spec.comand: unknown field; did you mean command?")
 	if strings.Contains(got.err, "usage:") {
 		t.Error("the usage does not help with a manifest")
 	}
 	if err := os.Remove(filepath.Join(dir, "b.yaml")); err != nil {
 		t.Fatal(err)
 	}
-	th.run(t, "deploy", "-f", dir).expect(t, exitUsage, "err", "c.yaml: function c: spec.concurrency", "d.yaml: function default/a is in "+filepath.Join(dir, "a.yaml")+" too")
+	th.run(t, "deploy", "-f", dir).expect(t, exitUsage, "err", "c.yaml:4: function c: spec.concurrency", "d.yaml:3: function default/a is in "+filepath.Join(dir, "a.yaml")+":3 too")
 	if names := th.names(); len(names) > 0 {
 		t.Errorf("%v were applied", names)
 	}

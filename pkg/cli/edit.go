@@ -112,7 +112,7 @@ func (a *app) applyEdited(ctx context.Context, t *target, read *v1alpha1.Functio
 		return inputError(fmt.Errorf("edited: it must be the one function %s; deploy others with windlass deploy -f", read.Key()))
 	}
 	edited := functions[0]
-	if err := a.checkFor(t, []manifest{{"edited", edited}}, true); err != nil {
+	if err := a.checkFor(t, []manifest{{source: "edited", function: edited}}, true); err != nil {
 		return err
 	}
 	applied, err := t.Change(ctx, read.Key(), func(fn *v1alpha1.Function) error {

@@ -21,6 +21,15 @@ import (
 type manifest struct {
 	source   string
 	function *v1alpha1.Function
+	lines    v1alpha1.Lines
+}
+
+// at is where a field is.
+func (m manifest) at(path string) string {
+	if line := m.lines.Of(path); line > 0 {
+		return fmt.Sprintf("%s:%d", m.source, line)
+	}
+	return m.source
 }
 
 // skippedFolders hold other people's files.
@@ -125,7 +134,7 @@ func readIfFunction(path string) ([]manifest, error) {
 }
 
 func decode(data []byte, source, dir string) ([]manifest, error) {
-	functions, err := v1alpha1.Decode(data, source)
+	functions, err := v1alpha1.DecodeLocated(data, source)
 	if err != nil {
 		return nil, err
 	}
@@ -134,8 +143,8 @@ func decode(data []byte, source, dir string) ([]manifest, error) {
 	}
 	var manifests []manifest
 	for _, fn := range functions {
-		v1alpha1.ResolvePaths(fn, dir)
-		manifests = append(manifests, manifest{source: source, function: fn})
+		v1alpha1.ResolvePaths(fn.Function, dir)
+		manifests = append(manifests, manifest{source: source, function: fn.Function, lines: fn.Lines})
 	}
 	return manifests, nil
 }
@@ -145,13 +154,13 @@ func check(manifests []manifest, validate func(*v1alpha1.Function) field.ErrorLi
 	var errs []error
 	first := map[invoke.FunctionKey]string{}
 	for _, m := range manifests {
-		errs = append(errs, problems(m.source, m.function, validate)...)
+		errs = append(errs, problems(m, validate)...)
 		key := defaulted(m.function).Key()
 		if source, twice := first[key]; twice {
-			errs = append(errs, fmt.Errorf("%s: function %s is in %s too; remove or rename one of the two", m.source, key, source))
+			errs = append(errs, fmt.Errorf("%s: function %s is in %s too; remove or rename one of the two", m.at("metadata.name"), key, source))
 			continue
 		}
-		first[key] = m.source
+		first[key] = m.at("metadata.name")
 	}
 	return errs
 }
@@ -174,11 +183,11 @@ func checkLocal(manifests []manifest) error {
 	return nil
 }
 
-func problems(source string, fn *v1alpha1.Function, validate func(*v1alpha1.Function) field.ErrorList) []error {
+func problems(m manifest, validate func(*v1alpha1.Function) field.ErrorList) []error {
 	var errs []error
-	fn = defaulted(fn)
+	fn := defaulted(m.function)
 	for _, p := range validate(fn) {
-		errs = append(errs, fmt.Errorf("%s: function %s: %w", source, fn.Name, p))
+		errs = append(errs, fmt.Errorf("%s: function %s: %w", m.at(p.Field), fn.Name, p))
 	}
 	return errs
 }

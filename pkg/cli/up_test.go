@@ -86,7 +86,7 @@ func TestA11WhatFunctionsPrintIsShownToPeople(t *testing.T) {
 
 func TestUpRefusesWhatLocalModeCannotRunBeforeItStarts(t *testing.T) {
 	dir := write(t, map[string]string{"f.yaml": yamlOf("f", "image: x")})
-	quiet(t).run(t, "up", "--agent", fakeAgent(t), "-f", dir).expect(t, exitUsage, "err", "f.yaml: function f: spec.image", "needs a cluster")
+	quiet(t).run(t, "up", "--agent", fakeAgent(t), "-f", dir).expect(t, exitUsage, "err", "f.yaml:4: function f: spec.image", "needs a cluster")
 }
 
 func TestUpThatFailsIsThePlatformsError(t *testing.T) {

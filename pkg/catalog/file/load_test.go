@@ -15,11 +15,11 @@ func TestOpenNamesEveryFileThatItCannotLoad(t *testing.T) {
 		want       []string
 	}{
 		"no YAML": {"default/f.yaml", "a: b: c",
-			[]string{"f.yaml: document 1: is not valid YAML", "correct this file, or remove it"}},
+			[]string{"f.yaml:1: is not valid YAML", "correct this file, or remove it"}},
 		"nothing": {"default/f.yaml", "",
 			[]string{"f.yaml: is empty", "correct this file, or remove it"}},
 		"an unknown field": {"default/f.yaml", header + "metadata: {name: f, " + identity + "}\nspec: {comand: [x]}",
-			[]string{"f.yaml: document 1: spec.comand: unknown field; did you mean command?"}},
+			[]string{"f.yaml:4: spec.comand: unknown field; did you mean command?"}},
 		"two functions": {"default/f.yaml", header + "---\n" + header,
 			[]string{"holds 2 functions, not one"}},
 		"another name": {"default/f.yaml", header + "metadata: {name: g, " + identity + "}\nspec: {command: [x]}",
