@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"encoding/base64"
 	"os"
 	"path/filepath"
 	"slices"
@@ -182,26 +183,36 @@ func TestCRDsAreThoseOfTheProject(t *testing.T) {
 	}
 }
 
-func TestRuntimesAreManifests(t *testing.T) {
-	objects := render(t, "--set", "runtimes[0].name=python3,runtimes[0].image.repository=mine,runtimes[0].image.tag=v9,runtimes[0].fileExtension=py,"+
-		"runtimes[0].command={/bin/python3,main.py},runtimes[0].env[0].name=A,runtimes[0].env[0].value=b,runtimes[0].protocol=HTTP")
-	want := []v1alpha1.RuntimeSpec{{Image: "mine:v9", Protocol: v1alpha1.ProtocolHTTP, FileExtension: "py",
-		Command: []string{"/bin/python3", "main.py"}, Env: []v1alpha1.EnvVar{{Name: "A", Value: "b"}}}}
-	if diff := cmp.Diff(want, specs(t, objects)); diff != "" {
-		t.Errorf("a runtime from values (-want +got):\n%s", diff)
-	}
-	want = []v1alpha1.RuntimeSpec{
-		{Image: "ghcr.io/windlass-dev/runtime-python3:0.1.0", Protocol: v1alpha1.ProtocolLambdaRuntime, FileExtension: "py"},
-		{Image: "ghcr.io/windlass-dev/runtime-nodejs:0.1.0", Protocol: v1alpha1.ProtocolLambdaRuntime, FileExtension: "js"},
-	}
-	if diff := cmp.Diff(want, specs(t, render(t))); diff != "" {
-		t.Errorf("the defaults (-want +got):\n%s", diff)
+// TestA19SingleRuntimesAreChanged sets what --set can reach of one, and wants the rest to
+// stay as it is.
+func TestA19SingleRuntimesAreChanged(t *testing.T) {
+	python3 := v1alpha1.RuntimeSpec{Image: "ghcr.io/windlass-dev/runtime-python3:0.1.0", Protocol: v1alpha1.ProtocolLambdaRuntime, FileExtension: "py"}
+	nodejs := v1alpha1.RuntimeSpec{Image: "ghcr.io/windlass-dev/runtime-nodejs:0.1.0", Protocol: v1alpha1.ProtocolLambdaRuntime, FileExtension: "js"}
+	pooled := python3
+	pooled.WarmPool = &v1alpha1.WarmPool{Size: 3}
+	for name, test := range map[string]struct {
+		values string
+		want   map[string]v1alpha1.RuntimeSpec
+	}{
+		"the defaults": {"", map[string]v1alpha1.RuntimeSpec{"python3": python3, "nodejs": nodejs}},
+		"a warm pool":  {"runtimes.python3.warmPool.size=3", map[string]v1alpha1.RuntimeSpec{"python3": pooled, "nodejs": nodejs}},
+		"one left out": {"runtimes.nodejs=null", map[string]v1alpha1.RuntimeSpec{"python3": python3}},
+		"all of one's own": {"runtimes.nodejs=null,runtimes.python3=null,runtimes.ruby.image.repository=mine,runtimes.ruby.image.tag=v9,runtimes.ruby.fileExtension=rb," +
+			"runtimes.ruby.command={/bin/ruby,main.rb},runtimes.ruby.env[0].name=A,runtimes.ruby.env[0].value=b,runtimes.ruby.protocol=HTTP", map[string]v1alpha1.RuntimeSpec{
+			"ruby": {Image: "mine:v9", Protocol: v1alpha1.ProtocolHTTP, FileExtension: "rb", Command: []string{"/bin/ruby", "main.rb"}, Env: []v1alpha1.EnvVar{{Name: "A", Value: "b"}}}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(test.want, specs(t, render(t, "--set", test.values))); diff != "" {
+				t.Errorf("the Runtimes (-want +got):\n%s", diff)
+			}
+		})
 	}
 }
 
-// specs are the Runtimes that the controller is given to install.
-func specs(t *testing.T, objects []unstructured.Unstructured) (specs []v1alpha1.RuntimeSpec) {
+// specs are the Runtimes that the controller is given to install, by name.
+func specs(t *testing.T, objects []unstructured.Unstructured) map[string]v1alpha1.RuntimeSpec {
 	t.Helper()
+	specs := map[string]v1alpha1.RuntimeSpec{}
 	var runtimes []v1alpha1.Runtime
 	file := as[corev1.ConfigMap](t, find(t, objects, "ConfigMap", "windlass-controller-runtimes")).Data["runtimes.yaml"]
 	if err := sigsyaml.UnmarshalStrict([]byte(file), &runtimes); err != nil {
@@ -211,19 +222,39 @@ func specs(t *testing.T, objects []unstructured.Unstructured) (specs []v1alpha1.
 		if r.APIVersion != v1alpha1.APIVersion || r.Kind != v1alpha1.KindRuntime || r.Labels[v1alpha1.LabelManagedBy] != v1alpha1.ManagedBy {
 			t.Errorf("the runtime %+v is not one of Windlass", r.ObjectMeta)
 		}
-		specs = append(specs, r.Spec)
+		specs[r.Name] = r.Spec
 	}
 	return specs
 }
 
 func TestOnlyTheControllerRollsWhenRuntimesChange(t *testing.T) {
-	before, after := render(t), render(t, "--set", "runtimes[0].name=python3,runtimes[0].image.repository=mine")
+	before, after := render(t), render(t, "--set", "runtimes.python3.image.repository=mine")
 	for component, want := range map[string]bool{"controller": true, "gateway": false, "scheduler": false} {
 		was, _ := podOf(t, find(t, before, "Deployment", "windlass-"+component))
 		is, _ := podOf(t, find(t, after, "Deployment", "windlass-"+component))
 		if changed := !cmp.Equal(was, is); changed != want {
 			t.Errorf("the pods of the %s change: %v, want %v", component, changed, want)
 		}
+	}
+}
+
+// TestA19TheIconIsThatOfTheDocs keeps the two copies equal. Helm takes absolute URLs only,
+// and a data URL works without any server.
+func TestA19TheIconIsThatOfTheDocs(t *testing.T) {
+	var chart struct{ Icon string }
+	text, err := os.ReadFile(filepath.Join(chartDir, "Chart.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := sigsyaml.Unmarshal(text, &chart); err != nil {
+		t.Fatal(err)
+	}
+	icon, err := os.ReadFile("../../docs/images/icon.svg")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "data:image/svg+xml;base64," + base64.StdEncoding.EncodeToString(icon); chart.Icon != want {
+		t.Errorf("the icon in Chart.yaml is not docs/images/icon.svg; write\nicon: %s", want)
 	}
 }
 

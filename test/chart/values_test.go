@@ -37,7 +37,9 @@ func TestMistakesInValuesAreNamed(t *testing.T) {
 		"image.digest=sha256:abc":                        "at '/image/digest'",
 		"namespaces={Team A}":                            "at '/namespaces/0'",
 		"namespaces={a,a}":                               "at '/namespaces'",
-		"runtimes[0].name=ruby":                          "at '/runtimes/0': missing property 'image'",
+		"runtimes.ruby.fileExtension=rb":                 "at '/runtimes/ruby': missing property 'image'",
+		"runtimes.Ruby.image.repository=ruby":            "at '/runtimes': invalid propertyName 'Ruby'",
+		"runtimes[0].name=ruby":                          "at '/runtimes': got array, want object",
 		"networkPolicies.gatewayFrom[0].podselector.a=b": "at '/networkPolicies/gatewayFrom/0': additional properties 'podselector' not allowed",
 		"etcd.enabled=false":                             "etcd.enabled is false and etcd.endpoints is empty",
 		"etcd.endpoints={https://etcd:2379}":             "set etcd.enabled=false with it",
@@ -147,6 +149,9 @@ func TestTheSchemaAndTheValuesHaveTheSameKeys(t *testing.T) {
 		}
 		for key, value := range values {
 			child, ok := properties[key]
+			if each, named := node["additionalProperties"].(map[string]any); named {
+				child, ok = each, true // a map, whose keys are names
+			}
 			if !ok {
 				t.Errorf("%s%s is in values.yaml and not in the schema", at, key)
 				continue

@@ -154,13 +154,11 @@ func values(in installation, version string) map[string]any {
 	}
 	gateway := part(2)
 	gateway["problemDetail"] = "all" // Specs read in answers what went wrong.
-	language := func(name, extension string) map[string]any {
-		return map[string]any{"name": name, "image": image("runtime-" + name), "command": []string{}, "protocol": "LambdaRuntime", "fileExtension": extension}
-	}
+	language := func(name string) map[string]any { return map[string]any{"image": image("runtime-" + name)} }
 	return map[string]any{
 		"image":      image("windlass"),
 		"agent":      map[string]any{"image": image("podagent")},
-		"runtimes":   []any{language("python3", "py"), language("nodejs", "js")},
+		"runtimes":   map[string]any{"python3": language("python3"), "nodejs": language("nodejs")},
 		"gateway":    gateway,
 		"scheduler":  part(3),
 		"controller": part(2),
