@@ -7,6 +7,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,6 +33,8 @@ const KeysFileName = "keys.yaml"
 type Key struct {
 	// ID names it; 12 hexadecimal digits, no secret.
 	ID string `json:"id"`
+	// Name says to people whose it is; empty if nobody gave it one.
+	Name string `json:"name,omitempty"`
 	// SHA256 is the digest of the whole API key, in hexadecimal digits.
 	SHA256 string `json:"sha256"`
 	// Allow is what its bearer may call.
@@ -43,6 +47,24 @@ type Key struct {
 // KeyList is the file of API keys.
 type KeyList struct {
 	Keys []Key `json:"keys"`
+}
+
+// CheckName says what is wrong with a name of a key.
+func CheckName(name string) error {
+	if !keyName.MatchString(name) {
+		return fmt.Errorf("the name %q is not 1 to 63 letters, digits, dots, hyphens and underscores", name)
+	}
+	if isID(name) {
+		return fmt.Errorf("the name %q looks like the ID of a key", name)
+	}
+	return nil
+}
+
+var keyName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,63}$`)
+
+func isID(text string) bool {
+	id, err := hex.DecodeString(text)
+	return err == nil && len(id) == idBytes
 }
 
 // NewKey makes an API key, which is to be shown once, and what is to be kept of
@@ -81,16 +103,25 @@ func (l KeyList) Encode() ([]byte, error) { return yaml.Marshal(l) }
 
 func (l KeyList) validate() error {
 	var errs []error
-	ids := map[string]bool{}
+	ids, names := map[string]bool{}, map[string]bool{}
 	for i, key := range l.Keys {
 		at := fmt.Sprintf("keys[%d]", i)
-		if id, err := hex.DecodeString(key.ID); err != nil || len(id) != idBytes {
+		if !isID(key.ID) {
 			errs = append(errs, fmt.Errorf("%s.id %q is not %d hexadecimal digits", at, key.ID, 2*idBytes))
 		}
 		if ids[key.ID] {
 			errs = append(errs, fmt.Errorf("%s.id %q is there twice: remove one", at, key.ID))
 		}
 		ids[key.ID] = true
+		if key.Name != "" {
+			if err := CheckName(key.Name); err != nil {
+				errs = append(errs, fmt.Errorf("%s: %w", at, err))
+			}
+			if names[key.Name] {
+				errs = append(errs, fmt.Errorf("%s.name %q is there twice: change one", at, key.Name))
+			}
+			names[key.Name] = true
+		}
 		if digest, err := hex.DecodeString(key.SHA256); err != nil || len(digest) != sha256.Size {
 			errs = append(errs, fmt.Errorf("%s.sha256 is not %d hexadecimal digits", at, 2*sha256.Size))
 		}
@@ -99,17 +130,22 @@ func (l KeyList) validate() error {
 	return errors.Join(errs...)
 }
 
-// Without is the list without the key of an id, if it is there.
-func (l KeyList) Without(id string) (_ KeyList, found bool) {
+// Without is the list without the key of an id or a name, and that key, if it is there.
+func (l KeyList) Without(idOrName string) (_ KeyList, removed Key, found bool) {
 	var rest KeyList
 	for _, key := range l.Keys {
-		if key.ID == id {
-			found = true
+		if key.ID == idOrName || key.Name == idOrName && idOrName != "" {
+			removed, found = key, true
 		} else {
 			rest.Keys = append(rest.Keys, key)
 		}
 	}
-	return rest, found
+	return rest, removed, found
+}
+
+// Named tells whether a key has this name.
+func (l KeyList) Named(name string) bool {
+	return slices.ContainsFunc(l.Keys, func(key Key) bool { return key.Name == name })
 }
 
 // Expired tells whether a key has ended.

@@ -194,16 +194,17 @@ func TestListsOfKeys(t *testing.T) {
 	if err != nil || len(list.Keys) != 2 || list.Keys[0].Expires.Sub(list.Keys[0].Created) != time.Hour || !list.Keys[1].Expires.IsZero() {
 		t.Fatalf("%+v, %v of\n%s", list, err, document)
 	}
-	rest, found := list.Without(one.ID)
-	if !found || len(rest.Keys) != 1 || rest.Keys[0].ID != two.ID {
+	rest, removed, found := list.Without(one.ID)
+	if !found || removed.ID != one.ID || len(rest.Keys) != 1 || rest.Keys[0].ID != two.ID {
 		t.Errorf("without the first: %+v", rest)
 	}
-	if _, found := list.Without("nobody"); found {
+	if _, _, found := list.Without("nobody"); found {
 		t.Error("found a key that is not there")
 	}
 	for _, wrong := range []string{
 		string(document) + string(document)[len("keys:\n"):],
 		strings.Replace(string(document), one.ID, "short", 1),
+		strings.Replace(string(document), "id: "+one.ID, "id: "+one.ID+"\n  name: 0123456789ab", 1),
 		strings.Replace(string(document), one.SHA256, "00", 1),
 		strings.Replace(string(document), "team-a", "Team_A", 1),
 		"keys: [{secret: x}]", "[]",

@@ -264,7 +264,7 @@ func TestA20CheckFindsTheGatewayOfThisMachine(t *testing.T) {
 
 func TestA20WhatPeopleTypeIsSuggested(t *testing.T) {
 	th := open(t)
-	for typed, want := range map[string]string{"rm": "delete", "call": "invoke", "apply": "deploy", "lint": "validate"} {
+	for typed, want := range map[string]string{"rm": "delete", "call": "invoke", "apply": "deploy", "lint": "validate", "ps": "list"} {
 		th.run(t, typed).expect(t, exitUsage, "err", "Did you mean this?", want)
 	}
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -33,13 +34,14 @@ changes within two seconds, those of a cluster within about a minute.`,
 
 func (a *app) keysCreateCommand() *cobra.Command {
 	var expires time.Duration
+	var name string
 	cmd := &cobra.Command{
-		Use:   "create (NAMESPACE | NAMESPACE/NAME | '*') ... [--expires TIME]",
+		Use:   "create (NAMESPACE | NAMESPACE/NAME | '*') ... [--name NAME] [--expires TIME]",
 		Short: "Make an API key and print it, once",
 		Long: `Make an API key that may call all functions of the namespaces, and the functions,
 that are named, or everything. The key alone goes to the standard output. It
-cannot be shown again.`,
-		Example: `  export WINDLASS_KEY=$(windlass keys create team-a)
+cannot be shown again. A name says later whose it is, and revokes it too.`,
+		Example: `  export WINDLASS_KEY=$(windlass keys create team-a --name laptop)
   windlass keys create team-a/resize team-b --expires 720h`,
 		RunE: run(func(cmd *cobra.Command, args []string) error {
 			scope := callers.Scope(args)
@@ -52,24 +54,34 @@ cannot be shown again.`,
 			if expires < 0 {
 				return usagef("--expires %s must be more than 0; leave it out for a key that does not expire", expires)
 			}
-			return a.createKey(cmd.Context(), scope, expires)
+			if cmd.Flags().Changed("name") {
+				if err := callers.CheckName(name); err != nil {
+					return usagef("--name: %w", err)
+				}
+			}
+			return a.createKey(cmd.Context(), name, scope, expires)
 		}),
 	}
+	cmd.Flags().StringVar(&name, "name", "", "`name` by which people know the key, such as whose it is (default: none)")
 	cmd.Flags().DurationVar(&expires, "expires", 0, "`time` for which the key is valid, such as 720h (default: until it is revoked)")
 	return cmd
 }
 
-func (a *app) createKey(ctx context.Context, scope callers.Scope, expires time.Duration) error {
+func (a *app) createKey(ctx context.Context, name string, scope callers.Scope, expires time.Duration) error {
 	secret, key, err := callers.NewKey(scope, a.now(), expires)
 	if err != nil {
 		return usagef("%w", err)
 	}
+	key.Name = name
 	t, err := a.target(ctx)
 	if err != nil {
 		return err
 	}
 	a.tellContext(t)
 	err = a.editKeys(ctx, t, func(list callers.KeyList) (callers.KeyList, error) {
+		if name != "" && list.Named(name) {
+			return list, inputError(fmt.Errorf("there is a key named %s already; choose another name, or revoke that one first", name))
+		}
 		return callers.KeyList{Keys: append(list.Keys, key)}, nil
 	})
 	if err != nil {
@@ -80,8 +92,16 @@ func (a *app) createKey(ctx context.Context, scope callers.Scope, expires time.D
 	if !key.Expires.IsZero() {
 		until = "until " + key.Expires.Format(time.RFC3339)
 	}
-	fmt.Fprintf(a.Err, "key %s may call %s %s; it is not shown again\n", key.ID, strings.Join(scope, ", "), until)
+	fmt.Fprintf(a.Err, "key %s may call %s %s; it is not shown again\n", titleOf(key), strings.Join(scope, ", "), until)
 	return nil
+}
+
+// titleOf is how people know a key.
+func titleOf(key callers.Key) string {
+	if key.Name == "" {
+		return key.ID
+	}
+	return key.Name + " (" + key.ID + ")"
 }
 
 func (a *app) keysListCommand() *cobra.Command {
@@ -121,6 +141,7 @@ func (a *app) keysListCommand() *cobra.Command {
 // toldKey is what programs are told of a key: all but its digest.
 type toldKey struct {
 	ID      string        `json:"id"`
+	Name    string        `json:"name,omitempty"`
 	Allow   callers.Scope `json:"allow"`
 	Created time.Time     `json:"created,omitzero"`
 	Expires time.Time     `json:"expires,omitzero"`
@@ -129,7 +150,7 @@ type toldKey struct {
 func toldKeys(list callers.KeyList) []toldKey {
 	told := make([]toldKey, 0, len(list.Keys))
 	for _, key := range list.Keys {
-		told = append(told, toldKey{key.ID, key.Allow, key.Created, key.Expires})
+		told = append(told, toldKey{key.ID, key.Name, key.Allow, key.Created, key.Expires})
 	}
 	return told
 }
@@ -139,7 +160,7 @@ func (a *app) printKeys(list callers.KeyList) {
 		fmt.Fprintln(a.Err, "there are no API keys; windlass keys create makes one")
 		return
 	}
-	rows := [][]cell{cells("ID", "ALLOW", "AGE", "EXPIRES")}
+	rows := [][]cell{cells("ID", "NAME", "ALLOW", "AGE", "EXPIRES")}
 	for _, key := range list.Keys {
 		expires := cell{text: "never"}
 		switch {
@@ -148,8 +169,8 @@ func (a *app) printKeys(list callers.KeyList) {
 		case !key.Expires.IsZero():
 			expires.text = key.Expires.Format(time.RFC3339)
 		}
-		row := cells(key.ID, strings.Join(key.Allow, ","), age(key.Created, a.now()), "")
-		row[3] = expires
+		row := cells(key.ID, cmp.Or(key.Name, "-"), strings.Join(key.Allow, ","), age(key.Created, a.now()), "")
+		row[4] = expires
 		rows = append(rows, row)
 	}
 	a.table(a.Out, rows)
@@ -157,41 +178,44 @@ func (a *app) printKeys(list callers.KeyList) {
 
 func (a *app) keysRevokeCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:     "revoke ID ...",
+		Use:     "revoke (ID | NAME) ...",
 		Short:   "Revoke API keys",
-		Example: `  windlass keys revoke 4f2d9c01b7aa`,
-		RunE: run(func(cmd *cobra.Command, ids []string) error {
-			if len(ids) == 0 {
-				return usagef("which key? windlass keys list shows the IDs")
+		Example: `  windlass keys revoke 4f2d9c01b7aa laptop`,
+		RunE: run(func(cmd *cobra.Command, which []string) error {
+			if len(which) == 0 {
+				return usagef("which key? windlass keys list shows IDs and names")
 			}
 			t, err := a.target(cmd.Context())
 			if err != nil {
 				return err
 			}
 			a.tellContext(t)
-			err = a.editKeys(cmd.Context(), t, func(list callers.KeyList) (callers.KeyList, error) {
-				return without(list, ids)
+			var revoked []callers.Key
+			err = a.editKeys(cmd.Context(), t, func(list callers.KeyList) (_ callers.KeyList, err error) {
+				list, revoked, err = without(list, which)
+				return list, err
 			})
 			if err != nil {
 				return err
 			}
-			for _, id := range ids {
-				fmt.Fprintf(a.Out, "key %s revoked\n", id)
+			for _, key := range revoked {
+				fmt.Fprintf(a.Out, "key %s revoked\n", titleOf(key))
 			}
 			return nil
 		}),
 	}
 }
 
-// without is the list without some keys, all of which must be there.
-func without(list callers.KeyList, ids []string) (callers.KeyList, error) {
-	for _, id := range ids {
-		var found bool
-		if list, found = list.Without(id); !found {
-			return list, inputError(fmt.Errorf("there is no key %s; windlass keys list shows the IDs", id))
+// without is the list without some keys, all of which must be there, and these.
+func without(list callers.KeyList, which []string) (_ callers.KeyList, removed []callers.Key, _ error) {
+	for _, idOrName := range which {
+		rest, key, found := list.Without(idOrName)
+		if !found {
+			return list, nil, inputError(fmt.Errorf("there is no key %s; windlass keys list shows IDs and names", idOrName))
 		}
+		list, removed = rest, append(removed, key)
 	}
-	return list, nil
+	return list, removed, nil
 }
 
 // editKeys changes the list of a Windlass.

@@ -43,8 +43,8 @@ func TestKeysOfThisMachine(t *testing.T) {
 		t.Errorf("the file is %v, %v", info, err)
 	}
 	a, b := idOf(t, first.out), idOf(t, second.out)
-	th.run(t, "keys", "list").expect(t, exitOK, "out", "ID             ALLOW             AGE   EXPIRES\n",
-		a+"   team-a,team-b/f   0s    2026-03-31T12:00:00Z\n", b+"   team-c            0s    never\n")
+	th.run(t, "keys", "list").expect(t, exitOK, "out", "ID             NAME   ALLOW             AGE   EXPIRES\n",
+		a+"   -      team-a,team-b/f   0s    2026-03-31T12:00:00Z\n", b+"   -      team-c            0s    never\n")
 
 	th.run(t, "keys", "revoke", a, "nobody").expect(t, exitUsage, "err", "there is no key nobody; windlass keys list")
 	th.run(t, "keys", "revoke", a).expect(t, exitOK, "out", "key "+a+" revoked\n")
@@ -53,14 +53,32 @@ func TestKeysOfThisMachine(t *testing.T) {
 	}
 }
 
+func TestA20KeysHaveNames(t *testing.T) {
+	th := quiet(t)
+	made := th.run(t, "keys", "create", "team-a", "--name", "laptop")
+	id := idOf(t, made.out)
+	made.expect(t, exitOK, "err", "key laptop ("+id+") may call team-a")
+	th.run(t, "keys", "create", "team-b").expect(t, exitOK, "err", "may call team-b")
+	th.run(t, "keys", "list").expect(t, exitOK, "out", id+"   laptop   team-a")
+	th.run(t, "keys", "list", "-o", "json").expect(t, exitOK, "out", `"name": "laptop"`)
+	th.run(t, "keys", "create", "team-c", "--name", "laptop").expect(t, exitUsage, "err", "there is a key named laptop already")
+	for _, name := range []string{"", "a b", "0123456789ab", strings.Repeat("a", 64)} {
+		th.run(t, "keys", "create", "team-c", "--name", name).expect(t, exitUsage, "err", "--name: the name")
+	}
+	th.run(t, "keys", "revoke", "laptop").expect(t, exitOK, "out", "key laptop ("+id+") revoked")
+	if got := th.run(t, "keys", "list"); strings.Contains(got.out, id) || !strings.Contains(got.out, "team-b") {
+		t.Errorf("after it was revoked:\n%s", got.out)
+	}
+}
+
 func TestKeysAreAskedForRightly(t *testing.T) {
 	th := quiet(t)
 	for says, args := range map[string][]string{
-		"write windlass keys create, list or revoke":  {"keys"},
-		"what may the key call?":                      {"keys", "create"},
-		"neither a namespace nor NAMESPACE/NAME":      {"keys", "create", "Team_A"},
-		"--expires -1s must be more than 0":           {"keys", "create", "a", "--expires", "-1s"},
-		"which key? windlass keys list shows the IDs": {"keys", "revoke"},
+		"write windlass keys create, list or revoke":        {"keys"},
+		"what may the key call?":                            {"keys", "create"},
+		"neither a namespace nor NAMESPACE/NAME":            {"keys", "create", "Team_A"},
+		"--expires -1s must be more than 0":                 {"keys", "create", "a", "--expires", "-1s"},
+		"which key? windlass keys list shows IDs and names": {"keys", "revoke"},
 	} {
 		th.run(t, args...).expect(t, exitUsage, "err", says)
 	}
@@ -91,7 +109,7 @@ func TestKeysOfACluster(t *testing.T) {
 		t.Fatalf("%+v, %v", list, err)
 	}
 	s.run(t, "--context", "here", "keys", "revoke", idOf(t, first.out)).expect(t, exitOK, "out", "revoked")
-	s.run(t, "--context", "here", "keys", "list").expect(t, exitOK, "out", idOf(t, second.out)+"   *       0s    never")
+	s.run(t, "--context", "here", "keys", "list").expect(t, exitOK, "out", idOf(t, second.out)+"   -      *       0s    never")
 	s.run(t, "--context", "here", "keys", "list", "--windlass-namespace", "other").expect(t, exitOK, "err", "there are no API keys")
 }
 

@@ -19,9 +19,10 @@ func (a *app) listCommand() *cobra.Command {
 	var output string
 	var all bool
 	cmd := &cobra.Command{
-		Use:     "list [NAME ...] [-A | -n NAMESPACE] [-o table|wide|name|json|yaml]",
-		Aliases: []string{"ls", "get"},
-		Short:   "Show the functions and what they do",
+		Use:        "list [NAME ...] [-A | -n NAMESPACE] [-o table|wide|name|json|yaml]",
+		Aliases:    []string{"ls", "get"},
+		SuggestFor: []string{"ps"},
+		Short:      "Show the functions and what they do",
 		Long: `Show the functions and what they do: those that are named, or else all.
 
 READY      whether the function can be called
