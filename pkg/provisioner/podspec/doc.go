@@ -21,8 +21,8 @@
 // it, which is why it must be asked for. The group stays the same.
 //
 // The agent has a user of its own. Nothing is lost by that: the containers share the
-// network, where the agent serves everybody of the pod, and the IPC namespace, which it does not use, but
-// neither a process namespace nor a volume, so the function does not meet the
+// network, where the agent serves everybody of the pod, and the IPC namespace and /dev/shm, in which it keeps
+// nothing, but neither a process namespace nor a volume, so the function does not meet the
 // agent's secrets. The kubelet gives a token to the user of a pod whose containers have
 // one in common; here tokens can be read by every user of the container in which they are mounted. What an
 // image wants to write it writes to /tmp, which is also its HOME; the rest of its
