@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"google.golang.org/grpc"
@@ -248,6 +249,12 @@ func (s *schedulerRole) newOwnership() (*etcd.Keeper, *etcd.Directory, error) {
 	return keeper, directory, err
 }
 
+// isScheduler tells whether a call is another scheduler's, by its certificate.
+func (s *schedulerRole) isScheduler(ctx context.Context) bool {
+	names, _ := wiretls.PeerName(ctx)
+	return slices.Contains(names, s.config.domain().Scheduler())
+}
+
 // startScheduler starts the scheduler and lets others reach it.
 func (s *schedulerRole) startScheduler(keeper *etcd.Keeper, watched *peers.Peers) (err error) {
 	s.instances = provisioner.New(
@@ -263,12 +270,13 @@ func (s *schedulerRole) startScheduler(keeper *etcd.Keeper, watched *peers.Peers
 	s.scheduler, err = scheduler.New(settings, scheduler.Deps{
 		Catalog: s.source.Catalog(), Memory: s.source, Runtimes: s.source,
 		Keeper: keeper, Router: watched, Instances: s.instances,
-		Schedulers: s.tls.ClientCredentials(s.config.domain().Scheduler()),
-		Registry:   s.registry, Traces: s.traces, Log: s.log, Now: time.Now,
+		Schedulers: s.tls.ClientCredentials(s.config.domain().Scheduler()), IsScheduler: s.isScheduler,
+		Registry: s.registry, Traces: s.traces, Log: s.log, Now: time.Now,
 	})
 	if err != nil {
 		return err
 	}
+	watched.TalkBy(s.scheduler)
 	listener, err := net.Listen("tcp", s.config.WireListen)
 	if err != nil {
 		return fmt.Errorf("--wire-listen: %w", err)

@@ -9,6 +9,8 @@
 // at the same members with the same eyes comes to the same route; that eyes differ
 // for a moment does no harm, because calls are claimed at their gateways.
 //
+// A scheduler may say more with its beats (Talk): that it lacks room, which others could make.
+//
 // It promises that asking for a route costs one atomic load, that every change of
 // a route is signalled, and that a member that comes and goes within a second
 // changes nothing to and fro.

@@ -28,6 +28,7 @@ const (
 
 // peer is one scheduler that is watched.
 type peer struct {
+	id   string
 	addr string
 	stop func()
 	all  *Peers
@@ -43,7 +44,7 @@ type peer struct {
 
 func newPeer(id, addr string, stop func(), all *Peers) *peer {
 	return &peer{
-		addr: addr, stop: stop, all: all, log: all.deps.Log.With("scheduler", id, "addr", addr),
+		id: id, addr: addr, stop: stop, all: all, log: all.deps.Log.With("scheduler", id, "addr", addr),
 		pulse: ownership.NewPulse(time.Now()),
 	}
 }
@@ -105,7 +106,7 @@ func (p *peer) beats(ctx context.Context, client wirev1.SchedulerClient) (stood 
 	limit := time.AfterFunc(connectWithin, cancel)
 	stream, err := client.Beat(ctx)
 	if err == nil {
-		err = stream.Send(&wirev1.BeatRequest{})
+		err = stream.Send(p.beat(0))
 	}
 	if err != nil || !limit.Stop() {
 		return false
@@ -120,6 +121,9 @@ func (p *peer) beats(ctx context.Context, client wirev1.SchedulerClient) (stood 
 			}
 			stood = true
 			p.feel(func(pulse ownership.Pulse) ownership.Pulse { return pulse.Answer(time.Now(), reply.GetServing()) })
+			if talk := p.all.talk; talk != nil {
+				talk.Answered(p.id, reply.GetRoom())
+			}
 			p.catchUp(ctx, client, reply.GetEpoch())
 		}
 	}()
@@ -127,6 +131,15 @@ func (p *peer) beats(ctx context.Context, client wirev1.SchedulerClient) (stood 
 	cancel()
 	<-received
 	return stood
+}
+
+// beat is the beat of that number, with what is asked for.
+func (p *peer) beat(number uint64) *wirev1.BeatRequest {
+	beat := &wirev1.BeatRequest{Number: number}
+	if talk := p.all.talk; talk != nil {
+		beat.Scheduler, beat.Room = p.all.config.Self, talk.Ask(p.id)
+	}
+	return beat
 }
 
 // catchUp asks the scheduler for the slots if it has known more of them for a
@@ -167,7 +180,7 @@ func (p *peer) ask(stream grpc.BidiStreamingClient[wirev1.BeatRequest, wirev1.Be
 		case <-received:
 			return
 		case now := <-ticker.C:
-			if p.unanswered(now) || stream.Send(&wirev1.BeatRequest{Number: number}) != nil {
+			if p.unanswered(now) || stream.Send(p.beat(number)) != nil {
 				return
 			}
 		}

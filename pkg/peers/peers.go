@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc/credentials"
 
+	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
 	"github.com/windlass-dev/windlass/pkg/ownership"
 )
 
@@ -44,6 +45,14 @@ type Deps struct {
 	Log         *slog.Logger
 }
 
+// Talk is what a scheduler says to others with its beats, and hears in their answers.
+type Talk interface {
+	// Ask is the room that a scheduler is asked for with the next beat.
+	Ask(to string) []*wirev1.RoomWant
+	// Answered is told of every answer, with what was made of that.
+	Answered(by string, made []*wirev1.RoomMade)
+}
+
 // Peers are the schedulers as they are seen from here. Its methods are for
 // concurrent use.
 type Peers struct {
@@ -51,6 +60,8 @@ type Peers struct {
 	deps    Deps
 	routes  atomic.Pointer[[ownership.Slots]route]
 	changed chan struct{}
+	// talk is nil for a gateway.
+	talk Talk
 	// news holds an element if a pulse has changed.
 	news chan struct{}
 
@@ -92,6 +103,9 @@ func (p *Peers) Map() *ownership.Map { return p.deps.Directory.Map() }
 // Changed is signalled after a route has changed. There may be one signal for
 // many changes, and there is one channel for all.
 func (p *Peers) Changed() <-chan struct{} { return p.changed }
+
+// TalkBy lets a scheduler talk by its beats. It is to be set before Run.
+func (p *Peers) TalkBy(talk Talk) { p.talk = talk }
 
 // Run watches until ctx ends.
 func (p *Peers) Run(ctx context.Context) error {

@@ -60,6 +60,7 @@ type fakeScheduler struct {
 	serving atomic.Bool
 	deaf    atomic.Bool
 	knows   *ownership.Map
+	asked   chan *wirev1.BeatRequest // nil if nobody wants to see beats
 	server  *grpc.Server
 	ended   chan struct{}
 }
@@ -92,8 +93,14 @@ func (s *fakeScheduler) Beat(stream grpc.BidiStreamingServer[wirev1.BeatRequest,
 		if err != nil {
 			return nil
 		}
+		if s.asked != nil {
+			select {
+			case s.asked <- request:
+			default:
+			}
+		}
 		if !s.deaf.Load() {
-			_ = stream.Send(&wirev1.BeatReply{Number: request.GetNumber(), Serving: s.serving.Load(), Epoch: s.knows.LastEpoch()})
+			_ = stream.Send(&wirev1.BeatReply{Number: request.GetNumber(), Serving: s.serving.Load(), Epoch: s.knows.LastEpoch(), Room: []*wirev1.RoomMade{{FunctionUid: "f", Instances: 2}}})
 		}
 	}
 }

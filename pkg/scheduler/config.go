@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -166,7 +167,10 @@ type Deps struct {
 	// Schedulers says who other schedulers must prove to be. Without it, what
 	// is passed on to them is not encrypted.
 	Schedulers credentials.TransportCredentials
-	Instances  Instances
+	// IsScheduler tells whether a call is another scheduler's, which may ask for
+	// room. If it is nil, whoever says so is.
+	IsScheduler func(ctx context.Context) bool
+	Instances   Instances
 	// Runtimes may be nil: then there are no spare instances.
 	Runtimes Runtimes
 	// Memory may be nil.

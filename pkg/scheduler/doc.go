@@ -19,7 +19,8 @@
 //
 // A function that has calls, no instance and no room gets room: the instance that
 // has been idle for longest is let go. One that has some gets it within its namespace, or
-// beyond up to an equal share.
+// beyond up to an equal share. If nothing of its own may go, other schedulers are asked with
+// the beats that they exchange, and what they ask for is made after all that is wanted here.
 //
 // It keeps its share of the Runtimes' warm pools, with what functions leave of rate and
 // room. A function that needs instances takes ready spare ones of its Runtime first.

@@ -25,6 +25,31 @@ type crowd struct {
 	// used and total are the roster's.
 	used  map[string]int64
 	total int64
+	// lacked is room for first instances that could not be made.
+	lacked map[placement]*roomWant
+}
+
+// lack notes that room for a first instance could not be made.
+func (k *crowd) lack(of placement, uid string, waited time.Duration) {
+	if k.lacked == nil {
+		k.lacked = make(map[placement]*roomWant)
+	}
+	w := k.lacked[of]
+	if w == nil {
+		w = &roomWant{of: of}
+		k.lacked[of] = w
+	}
+	if w.n++; waited > w.waited {
+		w.uid, w.waited = uid, waited
+	}
+}
+
+// lackedBy is all room that could not be made.
+func (k *crowd) lackedBy() (wants []roomWant) {
+	for _, w := range k.lacked {
+		wants = append(wants, *w)
+	}
+	return wants
 }
 
 // spareGroup is the group of spare instances, which is no namespace's name.
@@ -44,7 +69,7 @@ func (s *Scheduler) makeRoom(c *considered, known *crowd) {
 	f, want := c.function, s.deps.Instances.Requests(c.fn)
 	for missing := c.missing(); len(f.reserved) < missing; {
 		ask := nodepick.Ask{Want: want, Group: spareGroup, IdleFor: s.config.EvictAfter}
-		if s.deps.Runtimes != nil && s.reserve(c, known, ask) {
+		if s.deps.Runtimes != nil && s.reserve(&f.holder, f.place(), c.fn, known, ask) {
 			continue
 		}
 		if len(f.reserved) > 0 || !c.starved() && c.snapshot.Waiting() == 0 {
@@ -57,7 +82,7 @@ func (s *Scheduler) makeRoom(c *considered, known *crowd) {
 		case !known.underShare(c.fn, want):
 			ask.Group = c.fn.Namespace
 		}
-		if !s.reserve(c, known, ask) {
+		if !s.reserve(&f.holder, f.place(), c.fn, known, ask) {
 			return
 		}
 	}
@@ -65,15 +90,16 @@ func (s *Scheduler) makeRoom(c *considered, known *crowd) {
 
 // reserve reserves room for one instance of a function, if what it asks for can be had
 // now or once others have gone.
-func (s *Scheduler) reserve(c *considered, known *crowd, ask nodepick.Ask) bool {
-	where := c.function.place()
+func (s *Scheduler) reserve(h *holder, where string, fn *v1alpha1.Function, known *crowd, ask nodepick.Ask) bool {
 	for {
-		node, out, ok := s.clearing(where, c.fn, known).Find(ask)
+		node, out, ok := s.clearing(where, fn, known).Find(ask)
 		if !ok {
 			return false
 		}
 		for _, i := range out {
-			frees := known.whose[i].function != c.function && s.evict(known.whose[i], known.idle[i], c.fn)
+			chosen := known.whose[i]
+			own := chosen.function != nil && chosen.function == h.of
+			frees := !own && s.evict(chosen, known.idle[i], fn)
 			known.gone[i] = true
 			for _, clearing := range known.clearings {
 				clearing.Gone(i, frees)
@@ -81,7 +107,7 @@ func (s *Scheduler) reserve(c *considered, known *crowd, ask nodepick.Ask) bool 
 			ok = ok && frees
 		}
 		if ok {
-			s.rooms.hold(c.function, node, ask.Want)
+			s.rooms.hold(h, node, ask.Want)
 			for _, clearing := range known.clearings {
 				clearing.Reserve(node, ask.Want)
 			}

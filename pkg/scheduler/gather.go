@@ -15,7 +15,7 @@ func (s *Scheduler) gather(known *crowd, now time.Time) {
 	anew := s.enroll(now)
 	r := s.rooms.roster
 	*known = crowd{
-		gathered: true, clearings: make(map[string]*nodepick.Clearing), used: r.used, total: r.total,
+		gathered: true, lacked: known.lacked, clearings: make(map[string]*nodepick.Clearing), used: r.used, total: r.total,
 		idle: make([]nodepick.Idle, 0, len(r.idle)), whose: make([]idler, 0, len(r.idle)),
 	}
 	for _, i := range r.idle {

@@ -69,6 +69,8 @@ type worldConfig struct {
 	traces Traces
 	// untold says that there is no Registry.
 	untold bool
+	// nodesOf are those of several worlds; nil for one with nodes of its own.
+	nodesOf provisioner.Nodes
 }
 
 // defaults are those with the paper's decider, whose decisions can be told
@@ -84,25 +86,30 @@ func inWorld(t *testing.T, config worldConfig, body func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, config)
-		ctx, cancel := context.WithCancel(context.Background())
-		provisioning := start(t, ctx, func(ctx context.Context) error { return w.instances.Run(ctx, w.scheduler) })
-		schedulerCtx, stop := context.WithCancel(ctx)
-		scheduling := start(t, schedulerCtx, w.scheduler.Run)
-		w.stop = func() {
-			stop()
-			scheduling.Wait()
-		}
-		hangUp := w.serve()
-		defer func() {
-			w.stop()
-			hangUp()
-			cancel()
-			provisioning.Wait()
-		}()
-		synctest.Wait()
+		defer w.run(t)()
 		body(w)
 		w.expectReconciled()
 	})
+}
+
+// run lets a world begin, and end.
+func (w *world) run(t *testing.T) (end func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	provisioning := start(t, ctx, func(ctx context.Context) error { return w.instances.Run(ctx, w.scheduler) })
+	schedulerCtx, stop := context.WithCancel(ctx)
+	scheduling := start(t, schedulerCtx, w.scheduler.Run)
+	w.stop = func() {
+		stop()
+		scheduling.Wait()
+	}
+	hangUp := w.serve()
+	synctest.Wait()
+	return func() {
+		w.stop()
+		hangUp()
+		cancel()
+		provisioning.Wait()
+	}
 }
 
 func start(t *testing.T, ctx context.Context, run func(context.Context) error) *sync.WaitGroup {
@@ -139,6 +146,7 @@ func newWorld(t testing.TB, config worldConfig) *world {
 		n.Name += fmt.Sprint(i)
 		nodes = append(nodes, n)
 	}
+	deps.Nodes = config.nodesOf
 	w.instances = provisioner.New(provisioner.Config{Nodes: nodes}, deps)
 	var registry prometheus.Registerer
 	if !config.untold {
@@ -258,15 +266,18 @@ type fakeKeeper struct {
 	other    string // address of the owner, if it is another
 	silent   bool   // the other is, so that the scheduler stands in
 	orphaned bool
-	stalled  chan struct{} // until it is closed, nobody is told an epoch
+	others   map[ownership.Slot]bool // those of others, though owned
+	stalled  chan struct{}           // until it is closed, nobody is told an epoch
 }
 
 func newFakeKeeper() *fakeKeeper { return &fakeKeeper{owned: true, changed: make(chan struct{}, 1)} }
 
-func (k *fakeKeeper) Route(ownership.Slot) (to ownership.Owner, provisional, known bool) {
+func (k *fakeKeeper) Route(slot ownership.Slot) (to ownership.Owner, provisional, known bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	switch {
+	case k.others[slot]:
+		return ownership.Owner{ID: "another", Addr: "another:1", Epoch: 7}, false, true
 	case k.owned:
 		return ownership.Owner{ID: "self", Addr: "self:1", Epoch: 7}, false, true
 	case k.silent:
@@ -332,7 +343,7 @@ func (k *fakeKeeper) stall() (resume func()) {
 	}
 }
 
-func (k *fakeKeeper) Epoch(ownership.Slot) (uint64, bool) {
+func (k *fakeKeeper) Epoch(slot ownership.Slot) (uint64, bool) {
 	k.mu.Lock()
 	stalled := k.stalled
 	k.mu.Unlock()
@@ -341,7 +352,7 @@ func (k *fakeKeeper) Epoch(ownership.Slot) (uint64, bool) {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return 7, k.owned
+	return 7, k.owned && !k.others[slot]
 }
 
 // logBuffer is a log for many goroutines.

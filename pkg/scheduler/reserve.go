@@ -7,8 +7,8 @@ import (
 	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
 )
 
-// reservation is room on a node that is kept for an instance of a function, or that is
-// coming free for it. Nobody else is given it: neither a function that is called later
+// reservation is room on a node that is kept for an instance of a function, here or of
+// another scheduler, or that is coming free for it. Nobody else is given it: neither a function that is called later
 // nor one that needs less.
 type reservation struct {
 	node   string
@@ -41,27 +41,42 @@ func (r *rooms) leave(key provisioner.Key, node string, amount nodepick.Amount, 
 	r.freed[node] = r.freed[node].Plus(amount)
 }
 
-// hold reserves room for a function.
-func (r *rooms) hold(f *function, node string, amount nodepick.Amount) {
-	f.reserved = append(f.reserved, reservation{node: node, amount: amount})
-	r.holders[f] = struct{}{}
+// holder is who has room reserved: a function, or another scheduler.
+type holder struct {
+	// of is nil for another scheduler.
+	of       *function
+	reserved []reservation
+}
+
+// hold reserves room.
+func (r *rooms) hold(h *holder, node string, amount nodepick.Amount) {
+	h.reserved = append(h.reserved, reservation{node: node, amount: amount})
+	r.holders[h] = struct{}{}
 	r.request(node, amount)
 }
 
 // release gives up the reservation of that index.
-func (r *rooms) release(f *function, i int) {
-	gone := f.reserved[i]
-	f.reserved = append(f.reserved[:i], f.reserved[i+1:]...)
-	if len(f.reserved) == 0 {
-		delete(r.holders, f)
+func (r *rooms) release(h *holder, i int) {
+	gone := h.reserved[i]
+	h.reserved = append(h.reserved[:i], h.reserved[i+1:]...)
+	if len(h.reserved) == 0 {
+		delete(r.holders, h)
 	}
 	r.request(gone.node, nodepick.Amount{}.Minus(gone.amount))
 }
 
-// keep gives up all reservations of a function but so many.
-func (r *rooms) keep(f *function, n int) {
-	for len(f.reserved) > max(0, n) {
-		r.release(f, len(f.reserved)-1)
+// keep gives up all reservations of a holder but so many; first those whose room has
+// come free, since it was used or is not needed.
+func (r *rooms) keep(h *holder, n int) {
+	for i := 0; i < len(h.reserved) && len(h.reserved) > max(0, n); {
+		if h.reserved[i].until.IsZero() {
+			i++
+		} else {
+			r.release(h, i)
+		}
+	}
+	for len(h.reserved) > max(0, n) {
+		r.release(h, len(h.reserved)-1)
 	}
 }
 
@@ -77,20 +92,20 @@ func (s *Scheduler) reviewReservations(now time.Time) {
 		}
 		r.freed[l.node] = r.freed[l.node].Plus(l.amount)
 	}
-	for f := range r.holders {
-		if s.lookup(f.uid) != f || *f.term.Load() == none {
-			r.keep(f, 0)
+	for h := range r.holders {
+		if f := h.of; f != nil && (s.lookup(f.uid) != f || *f.term.Load() == none) {
+			r.keep(h, 0)
 			continue
 		}
-		for i := len(f.reserved) - 1; i >= 0; i-- {
-			kept := &f.reserved[i]
+		for i := len(h.reserved) - 1; i >= 0; i-- {
+			kept := &h.reserved[i]
 			_, awaited := r.freed[kept.node]
 			switch {
 			case awaited:
 			case kept.until.IsZero():
 				kept.until = now.Add(settleTime)
 			case now.After(kept.until):
-				r.release(f, i)
+				r.release(h, i)
 			}
 		}
 	}

@@ -25,10 +25,10 @@ type rooms struct {
 	// stills is when something last moved where there could be room; see still.
 	stills map[placement]time.Time
 	moves  movement
-	// holders are the functions that have reservations, leaving the instances that
+	// holders are those that have reservations, leaving the instances that
 	// were told to go so that others have room, and freed what these request of each
 	// node.
-	holders map[*function]struct{}
+	holders map[*holder]struct{}
 	leaving map[provisioner.Key]leaver
 	freed   map[string]nodepick.Amount
 	// roster is what could make room; nil until it is asked for, and after each
@@ -46,7 +46,7 @@ type placement struct {
 func newRooms() rooms {
 	return rooms{
 		sites: make(map[string]*site), stills: make(map[placement]time.Time),
-		holders: make(map[*function]struct{}), leaving: make(map[provisioner.Key]leaver), freed: make(map[string]nodepick.Amount),
+		holders: make(map[*holder]struct{}), leaving: make(map[provisioner.Key]leaver), freed: make(map[string]nodepick.Amount),
 	}
 }
 
@@ -102,8 +102,8 @@ func (s *Scheduler) site(where string, fn *v1alpha1.Function) *site {
 	if at == nil {
 		// What was ordered before is counted among the candidates already.
 		at = &site{Site: nodepick.NewSite(s.deps.Instances.Candidates(fn)), applied: len(r.charges)}
-		for f := range r.holders {
-			for _, kept := range f.reserved {
+		for h := range r.holders {
+			for _, kept := range h.reserved {
 				at.Request(kept.node, kept.amount)
 			}
 		}
@@ -191,7 +191,7 @@ func (s *Scheduler) reservedRoom(f *function, at *site, want nodepick.Amount) (n
 	for i, kept := range f.reserved {
 		// What is reserved for the function does not stand in its own way.
 		if at.Fits(kept.node, want, kept.amount) {
-			s.rooms.release(f, i)
+			s.rooms.release(&f.holder, i)
 			s.rooms.apply(at)
 			return kept.node, true
 		}

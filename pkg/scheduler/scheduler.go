@@ -53,6 +53,10 @@ type Scheduler struct {
 	// changes are those of the catalog.
 	changes chan catalog.Event
 
+	// asks are what is asked of other schedulers, and askers those that ask.
+	asks   asks
+	askers askers
+
 	orders    *orders
 	chronicle chronicle
 	// alarms, rooms and tenure are used by Run's goroutine only.
@@ -86,6 +90,7 @@ func New(config Config, deps Deps) (*Scheduler, error) {
 		chronicle: newChronicle(),
 		starts:    newStarts(config.Executions),
 		rooms:     newRooms(),
+		asks:      newAsks(config.ID),
 		spares:    newSpares(),
 	}
 	s.levels = s.auditedLevels()

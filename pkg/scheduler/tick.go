@@ -36,6 +36,8 @@ func (s *Scheduler) tick() {
 	for _, c := range all {
 		s.conclude(c, &known)
 	}
+	s.asks.set(known.lackedBy())
+	s.makeRoomForOthers(&known)
 	// 9. Bring warm pools to their size, with what is left.
 	s.keepSpares()
 	s.metrics.ticked(s.deps.Now().Sub(begun))
@@ -101,7 +103,7 @@ func (s *Scheduler) conclude(c *considered, known *crowd) {
 	f.blocked.Store(c.wanted() > 0 && len(ordered.Keys) == 0)
 	f.foresee(c)
 	// 7. Make room, or refuse what cannot be served.
-	s.rooms.keep(f, c.missing())
+	s.rooms.keep(&f.holder, c.missing())
 	if ordered.NoRoom != "" && known != nil {
 		s.lackRoom(c, known)
 	}
@@ -114,8 +116,9 @@ func (s *Scheduler) conclude(c *considered, known *crowd) {
 }
 
 // lackRoom follows up on orders that could not all be placed. Room is made for them. If
-// none can be, what waits for a first instance goes on waiting as long as room may come
-// free: it is refused once nothing has moved for a while where the room would be.
+// none can be, other schedulers are asked, and what waits for a first instance goes on
+// waiting as long as room may come free: it is refused once nothing has moved for a while
+// where the room would be, and no other scheduler makes any.
 func (s *Scheduler) lackRoom(c *considered, known *crowd) {
 	f, now := c.function, s.deps.Now()
 	if s.deps.Runtimes != nil {
@@ -130,8 +133,12 @@ func (s *Scheduler) lackRoom(c *considered, known *crowd) {
 	where := f.place()
 	s.lookForMoves(where, c.fn)
 	s.makeRoom(c, known)
+	of := placement{s.deps.Instances.Requests(c.fn), where}
+	if len(f.reserved) == 0 && c.waited() > 0 {
+		known.lack(of, f.uid, c.waited())
+	}
 	patience := s.config.NoRoomPatience
-	if len(f.reserved) == 0 && c.waited() >= max(1, patience) && s.still(where, c.fn) >= patience {
+	if len(f.reserved) == 0 && c.waited() >= max(1, patience) && s.still(where, c.fn) >= patience && !s.asks.hope(of, now) {
 		s.refuseAll(f, f.broker.Clear(), noCapacity(c.ordered.NoRoom, patience))
 	}
 }

@@ -9,7 +9,7 @@
 // and two that only tell:
 //
 //	controller         -> scheduler  Watch    what is observed of functions
-//	gateway, scheduler -> scheduler  Beat     that it is there
+//	gateway, scheduler -> scheduler  Beat     that it is there, and lacks room
 //
 // Deadlines travel as remaining time, never as a point in time, so that
 // clocks need not agree.
@@ -2912,8 +2912,15 @@ func (*Cancel) Descriptor() ([]byte, []int) {
 }
 
 type BeatRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Number        uint64                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Number uint64                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	// What the scheduler that sends this asks of the other one: room for
+	// instances whose calls wait and find none. All of it, every time: what is
+	// not asked for any more is given up. At most 8 are read.
+	Room []*RoomWant `protobuf:"bytes,2,rep,name=room,proto3" json:"room,omitempty"`
+	// Id of the scheduler that sends this; a gateway has none and asks for
+	// nothing.
+	Scheduler     string `protobuf:"bytes,3,opt,name=scheduler,proto3" json:"scheduler,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2955,6 +2962,148 @@ func (x *BeatRequest) GetNumber() uint64 {
 	return 0
 }
 
+func (x *BeatRequest) GetRoom() []*RoomWant {
+	if x != nil {
+		return x.Room
+	}
+	return nil
+}
+
+func (x *BeatRequest) GetScheduler() string {
+	if x != nil {
+		return x.Scheduler
+	}
+	return ""
+}
+
+type RoomWant struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// A function that needs it. It stands for all that request the same and may
+	// run on the same nodes.
+	FunctionUid string `protobuf:"bytes,1,opt,name=function_uid,json=functionUid,proto3" json:"function_uid,omitempty"`
+	// At most 256 are believed.
+	Instances uint32 `protobuf:"varint,2,opt,name=instances,proto3" json:"instances,omitempty"`
+	// How long the oldest call has waited.
+	WaitedNs      int64 `protobuf:"varint,3,opt,name=waited_ns,json=waitedNs,proto3" json:"waited_ns,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RoomWant) Reset() {
+	*x = RoomWant{}
+	mi := &file_wire_v1_wire_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RoomWant) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RoomWant) ProtoMessage() {}
+
+func (x *RoomWant) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_v1_wire_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RoomWant.ProtoReflect.Descriptor instead.
+func (*RoomWant) Descriptor() ([]byte, []int) {
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{37}
+}
+
+func (x *RoomWant) GetFunctionUid() string {
+	if x != nil {
+		return x.FunctionUid
+	}
+	return ""
+}
+
+func (x *RoomWant) GetInstances() uint32 {
+	if x != nil {
+		return x.Instances
+	}
+	return 0
+}
+
+func (x *RoomWant) GetWaitedNs() int64 {
+	if x != nil {
+		return x.WaitedNs
+	}
+	return 0
+}
+
+type RoomMade struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// That of the want.
+	FunctionUid string `protobuf:"bytes,1,opt,name=function_uid,json=functionUid,proto3" json:"function_uid,omitempty"`
+	// For so many instances there is room, or will be once idle instances have
+	// gone that were told to. The scheduler gives none of it to its own.
+	Instances uint32 `protobuf:"varint,2,opt,name=instances,proto3" json:"instances,omitempty"`
+	// The scheduler has no more that could go.
+	Exhausted     bool `protobuf:"varint,3,opt,name=exhausted,proto3" json:"exhausted,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RoomMade) Reset() {
+	*x = RoomMade{}
+	mi := &file_wire_v1_wire_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RoomMade) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RoomMade) ProtoMessage() {}
+
+func (x *RoomMade) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_v1_wire_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RoomMade.ProtoReflect.Descriptor instead.
+func (*RoomMade) Descriptor() ([]byte, []int) {
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{38}
+}
+
+func (x *RoomMade) GetFunctionUid() string {
+	if x != nil {
+		return x.FunctionUid
+	}
+	return ""
+}
+
+func (x *RoomMade) GetInstances() uint32 {
+	if x != nil {
+		return x.Instances
+	}
+	return 0
+}
+
+func (x *RoomMade) GetExhausted() bool {
+	if x != nil {
+		return x.Exhausted
+	}
+	return false
+}
+
 type BeatReply struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// That of the request.
@@ -2964,14 +3113,17 @@ type BeatReply struct {
 	Serving bool `protobuf:"varint,2,opt,name=serving,proto3" json:"serving,omitempty"`
 	// Highest epoch that it knows of. Whoever knows none as high, and cannot
 	// read it in etcd, asks for the slots.
-	Epoch         uint64 `protobuf:"varint,3,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	Epoch uint64 `protobuf:"varint,3,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	// What was made of the room that the sender asked for. A scheduler that
+	// knows of no such thing says nothing.
+	Room          []*RoomMade `protobuf:"bytes,4,rep,name=room,proto3" json:"room,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *BeatReply) Reset() {
 	*x = BeatReply{}
-	mi := &file_wire_v1_wire_proto_msgTypes[37]
+	mi := &file_wire_v1_wire_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2983,7 +3135,7 @@ func (x *BeatReply) String() string {
 func (*BeatReply) ProtoMessage() {}
 
 func (x *BeatReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[37]
+	mi := &file_wire_v1_wire_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2996,7 +3148,7 @@ func (x *BeatReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BeatReply.ProtoReflect.Descriptor instead.
 func (*BeatReply) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{37}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *BeatReply) GetNumber() uint64 {
@@ -3020,6 +3172,13 @@ func (x *BeatReply) GetEpoch() uint64 {
 	return 0
 }
 
+func (x *BeatReply) GetRoom() []*RoomMade {
+	if x != nil {
+		return x.Room
+	}
+	return nil
+}
+
 type SlotsRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -3028,7 +3187,7 @@ type SlotsRequest struct {
 
 func (x *SlotsRequest) Reset() {
 	*x = SlotsRequest{}
-	mi := &file_wire_v1_wire_proto_msgTypes[38]
+	mi := &file_wire_v1_wire_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3040,7 +3199,7 @@ func (x *SlotsRequest) String() string {
 func (*SlotsRequest) ProtoMessage() {}
 
 func (x *SlotsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[38]
+	mi := &file_wire_v1_wire_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3053,7 +3212,7 @@ func (x *SlotsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotsRequest.ProtoReflect.Descriptor instead.
 func (*SlotsRequest) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{38}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{40}
 }
 
 type SlotsReply struct {
@@ -3067,7 +3226,7 @@ type SlotsReply struct {
 
 func (x *SlotsReply) Reset() {
 	*x = SlotsReply{}
-	mi := &file_wire_v1_wire_proto_msgTypes[39]
+	mi := &file_wire_v1_wire_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3079,7 +3238,7 @@ func (x *SlotsReply) String() string {
 func (*SlotsReply) ProtoMessage() {}
 
 func (x *SlotsReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[39]
+	mi := &file_wire_v1_wire_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3092,7 +3251,7 @@ func (x *SlotsReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotsReply.ProtoReflect.Descriptor instead.
 func (*SlotsReply) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{39}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *SlotsReply) GetSlots() []*SlotsReply_Slot {
@@ -3117,7 +3276,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_wire_v1_wire_proto_msgTypes[40]
+	mi := &file_wire_v1_wire_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3129,7 +3288,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[40]
+	mi := &file_wire_v1_wire_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3142,7 +3301,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{40}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{42}
 }
 
 type WatchReply struct {
@@ -3156,7 +3315,7 @@ type WatchReply struct {
 
 func (x *WatchReply) Reset() {
 	*x = WatchReply{}
-	mi := &file_wire_v1_wire_proto_msgTypes[41]
+	mi := &file_wire_v1_wire_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3168,7 +3327,7 @@ func (x *WatchReply) String() string {
 func (*WatchReply) ProtoMessage() {}
 
 func (x *WatchReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[41]
+	mi := &file_wire_v1_wire_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3181,7 +3340,7 @@ func (x *WatchReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchReply.ProtoReflect.Descriptor instead.
 func (*WatchReply) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{41}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *WatchReply) GetFunctions() []*FunctionFacts {
@@ -3235,7 +3394,7 @@ type FunctionFacts struct {
 
 func (x *FunctionFacts) Reset() {
 	*x = FunctionFacts{}
-	mi := &file_wire_v1_wire_proto_msgTypes[42]
+	mi := &file_wire_v1_wire_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3247,7 +3406,7 @@ func (x *FunctionFacts) String() string {
 func (*FunctionFacts) ProtoMessage() {}
 
 func (x *FunctionFacts) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[42]
+	mi := &file_wire_v1_wire_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3260,7 +3419,7 @@ func (x *FunctionFacts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FunctionFacts.ProtoReflect.Descriptor instead.
 func (*FunctionFacts) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{42}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *FunctionFacts) GetFunctionUid() string {
@@ -3392,7 +3551,7 @@ type StartProblem struct {
 
 func (x *StartProblem) Reset() {
 	*x = StartProblem{}
-	mi := &file_wire_v1_wire_proto_msgTypes[43]
+	mi := &file_wire_v1_wire_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3404,7 +3563,7 @@ func (x *StartProblem) String() string {
 func (*StartProblem) ProtoMessage() {}
 
 func (x *StartProblem) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[43]
+	mi := &file_wire_v1_wire_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3417,7 +3576,7 @@ func (x *StartProblem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartProblem.ProtoReflect.Descriptor instead.
 func (*StartProblem) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{43}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *StartProblem) GetReason() string {
@@ -3462,7 +3621,7 @@ type Happening struct {
 
 func (x *Happening) Reset() {
 	*x = Happening{}
-	mi := &file_wire_v1_wire_proto_msgTypes[44]
+	mi := &file_wire_v1_wire_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3474,7 +3633,7 @@ func (x *Happening) String() string {
 func (*Happening) ProtoMessage() {}
 
 func (x *Happening) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[44]
+	mi := &file_wire_v1_wire_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3487,7 +3646,7 @@ func (x *Happening) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Happening.ProtoReflect.Descriptor instead.
 func (*Happening) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{44}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Happening) GetReason() string {
@@ -3528,7 +3687,7 @@ type SlotsReply_Slot struct {
 
 func (x *SlotsReply_Slot) Reset() {
 	*x = SlotsReply_Slot{}
-	mi := &file_wire_v1_wire_proto_msgTypes[45]
+	mi := &file_wire_v1_wire_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3540,7 +3699,7 @@ func (x *SlotsReply_Slot) String() string {
 func (*SlotsReply_Slot) ProtoMessage() {}
 
 func (x *SlotsReply_Slot) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[45]
+	mi := &file_wire_v1_wire_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3553,7 +3712,7 @@ func (x *SlotsReply_Slot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotsReply_Slot.ProtoReflect.Descriptor instead.
 func (*SlotsReply_Slot) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{39, 0}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{41, 0}
 }
 
 func (x *SlotsReply_Slot) GetSlot() uint32 {
@@ -3582,7 +3741,7 @@ type SlotsReply_Member struct {
 
 func (x *SlotsReply_Member) Reset() {
 	*x = SlotsReply_Member{}
-	mi := &file_wire_v1_wire_proto_msgTypes[46]
+	mi := &file_wire_v1_wire_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3594,7 +3753,7 @@ func (x *SlotsReply_Member) String() string {
 func (*SlotsReply_Member) ProtoMessage() {}
 
 func (x *SlotsReply_Member) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[46]
+	mi := &file_wire_v1_wire_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3607,7 +3766,7 @@ func (x *SlotsReply_Member) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlotsReply_Member.ProtoReflect.Descriptor instead.
 func (*SlotsReply_Member) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{39, 1}
+	return file_wire_v1_wire_proto_rawDescGZIP(), []int{41, 1}
 }
 
 func (x *SlotsReply_Member) GetId() string {
@@ -3847,13 +4006,24 @@ const file_wire_v1_wire_proto_rawDesc = "" +
 	"\x10REASON_BAD_TOKEN\x10\x02\"#\n" +
 	"\aBodyEnd\x12\x18\n" +
 	"\aaborted\x18\x01 \x01(\bR\aaborted\"\b\n" +
-	"\x06Cancel\"%\n" +
+	"\x06Cancel\"s\n" +
 	"\vBeatRequest\x12\x16\n" +
-	"\x06number\x18\x01 \x01(\x04R\x06number\"S\n" +
+	"\x06number\x18\x01 \x01(\x04R\x06number\x12.\n" +
+	"\x04room\x18\x02 \x03(\v2\x1a.windlass.wire.v1.RoomWantR\x04room\x12\x1c\n" +
+	"\tscheduler\x18\x03 \x01(\tR\tscheduler\"h\n" +
+	"\bRoomWant\x12!\n" +
+	"\ffunction_uid\x18\x01 \x01(\tR\vfunctionUid\x12\x1c\n" +
+	"\tinstances\x18\x02 \x01(\rR\tinstances\x12\x1b\n" +
+	"\twaited_ns\x18\x03 \x01(\x03R\bwaitedNs\"i\n" +
+	"\bRoomMade\x12!\n" +
+	"\ffunction_uid\x18\x01 \x01(\tR\vfunctionUid\x12\x1c\n" +
+	"\tinstances\x18\x02 \x01(\rR\tinstances\x12\x1c\n" +
+	"\texhausted\x18\x03 \x01(\bR\texhausted\"\x83\x01\n" +
 	"\tBeatReply\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x18\n" +
 	"\aserving\x18\x02 \x01(\bR\aserving\x12\x14\n" +
-	"\x05epoch\x18\x03 \x01(\x04R\x05epoch\"\x0e\n" +
+	"\x05epoch\x18\x03 \x01(\x04R\x05epoch\x12.\n" +
+	"\x04room\x18\x04 \x03(\v2\x1a.windlass.wire.v1.RoomMadeR\x04room\"\x0e\n" +
 	"\fSlotsRequest\"\xa3\x02\n" +
 	"\n" +
 	"SlotsReply\x127\n" +
@@ -3926,7 +4096,7 @@ func file_wire_v1_wire_proto_rawDescGZIP() []byte {
 }
 
 var file_wire_v1_wire_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_wire_v1_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 47)
+var file_wire_v1_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 49)
 var file_wire_v1_wire_proto_goTypes = []any{
 	(Refusal_Reason)(0),       // 0: windlass.wire.v1.Refusal.Reason
 	(Goodbye_Reason)(0),       // 1: windlass.wire.v1.Goodbye.Reason
@@ -3969,16 +4139,18 @@ var file_wire_v1_wire_proto_goTypes = []any{
 	(*BodyEnd)(nil),           // 38: windlass.wire.v1.BodyEnd
 	(*Cancel)(nil),            // 39: windlass.wire.v1.Cancel
 	(*BeatRequest)(nil),       // 40: windlass.wire.v1.BeatRequest
-	(*BeatReply)(nil),         // 41: windlass.wire.v1.BeatReply
-	(*SlotsRequest)(nil),      // 42: windlass.wire.v1.SlotsRequest
-	(*SlotsReply)(nil),        // 43: windlass.wire.v1.SlotsReply
-	(*WatchRequest)(nil),      // 44: windlass.wire.v1.WatchRequest
-	(*WatchReply)(nil),        // 45: windlass.wire.v1.WatchReply
-	(*FunctionFacts)(nil),     // 46: windlass.wire.v1.FunctionFacts
-	(*StartProblem)(nil),      // 47: windlass.wire.v1.StartProblem
-	(*Happening)(nil),         // 48: windlass.wire.v1.Happening
-	(*SlotsReply_Slot)(nil),   // 49: windlass.wire.v1.SlotsReply.Slot
-	(*SlotsReply_Member)(nil), // 50: windlass.wire.v1.SlotsReply.Member
+	(*RoomWant)(nil),          // 41: windlass.wire.v1.RoomWant
+	(*RoomMade)(nil),          // 42: windlass.wire.v1.RoomMade
+	(*BeatReply)(nil),         // 43: windlass.wire.v1.BeatReply
+	(*SlotsRequest)(nil),      // 44: windlass.wire.v1.SlotsRequest
+	(*SlotsReply)(nil),        // 45: windlass.wire.v1.SlotsReply
+	(*WatchRequest)(nil),      // 46: windlass.wire.v1.WatchRequest
+	(*WatchReply)(nil),        // 47: windlass.wire.v1.WatchReply
+	(*FunctionFacts)(nil),     // 48: windlass.wire.v1.FunctionFacts
+	(*StartProblem)(nil),      // 49: windlass.wire.v1.StartProblem
+	(*Happening)(nil),         // 50: windlass.wire.v1.Happening
+	(*SlotsReply_Slot)(nil),   // 51: windlass.wire.v1.SlotsReply.Slot
+	(*SlotsReply_Member)(nil), // 52: windlass.wire.v1.SlotsReply.Member
 }
 var file_wire_v1_wire_proto_depIdxs = []int32{
 	36, // 0: windlass.wire.v1.Ticket.request:type_name -> windlass.wire.v1.Granted
@@ -4017,29 +4189,31 @@ var file_wire_v1_wire_proto_depIdxs = []int32{
 	39, // 33: windlass.wire.v1.AttemptReply.cancel:type_name -> windlass.wire.v1.Cancel
 	34, // 34: windlass.wire.v1.Granted.headers:type_name -> windlass.wire.v1.Header
 	3,  // 35: windlass.wire.v1.Refused.reason:type_name -> windlass.wire.v1.Refused.Reason
-	49, // 36: windlass.wire.v1.SlotsReply.slots:type_name -> windlass.wire.v1.SlotsReply.Slot
-	50, // 37: windlass.wire.v1.SlotsReply.members:type_name -> windlass.wire.v1.SlotsReply.Member
-	46, // 38: windlass.wire.v1.WatchReply.functions:type_name -> windlass.wire.v1.FunctionFacts
-	47, // 39: windlass.wire.v1.FunctionFacts.problem:type_name -> windlass.wire.v1.StartProblem
-	48, // 40: windlass.wire.v1.FunctionFacts.happenings:type_name -> windlass.wire.v1.Happening
-	9,  // 41: windlass.wire.v1.SlotsReply.Slot.owner:type_name -> windlass.wire.v1.SlotOwner
-	5,  // 42: windlass.wire.v1.Scheduler.Offer:input_type -> windlass.wire.v1.OfferRequest
-	10, // 43: windlass.wire.v1.Scheduler.Pull:input_type -> windlass.wire.v1.PullRequest
-	44, // 44: windlass.wire.v1.Scheduler.Watch:input_type -> windlass.wire.v1.WatchRequest
-	40, // 45: windlass.wire.v1.Scheduler.Beat:input_type -> windlass.wire.v1.BeatRequest
-	42, // 46: windlass.wire.v1.Scheduler.Slots:input_type -> windlass.wire.v1.SlotsRequest
-	28, // 47: windlass.wire.v1.Gateway.Attempt:input_type -> windlass.wire.v1.AttemptRequest
-	7,  // 48: windlass.wire.v1.Scheduler.Offer:output_type -> windlass.wire.v1.OfferReply
-	18, // 49: windlass.wire.v1.Scheduler.Pull:output_type -> windlass.wire.v1.PullReply
-	45, // 50: windlass.wire.v1.Scheduler.Watch:output_type -> windlass.wire.v1.WatchReply
-	41, // 51: windlass.wire.v1.Scheduler.Beat:output_type -> windlass.wire.v1.BeatReply
-	43, // 52: windlass.wire.v1.Scheduler.Slots:output_type -> windlass.wire.v1.SlotsReply
-	35, // 53: windlass.wire.v1.Gateway.Attempt:output_type -> windlass.wire.v1.AttemptReply
-	48, // [48:54] is the sub-list for method output_type
-	42, // [42:48] is the sub-list for method input_type
-	42, // [42:42] is the sub-list for extension type_name
-	42, // [42:42] is the sub-list for extension extendee
-	0,  // [0:42] is the sub-list for field type_name
+	41, // 36: windlass.wire.v1.BeatRequest.room:type_name -> windlass.wire.v1.RoomWant
+	42, // 37: windlass.wire.v1.BeatReply.room:type_name -> windlass.wire.v1.RoomMade
+	51, // 38: windlass.wire.v1.SlotsReply.slots:type_name -> windlass.wire.v1.SlotsReply.Slot
+	52, // 39: windlass.wire.v1.SlotsReply.members:type_name -> windlass.wire.v1.SlotsReply.Member
+	48, // 40: windlass.wire.v1.WatchReply.functions:type_name -> windlass.wire.v1.FunctionFacts
+	49, // 41: windlass.wire.v1.FunctionFacts.problem:type_name -> windlass.wire.v1.StartProblem
+	50, // 42: windlass.wire.v1.FunctionFacts.happenings:type_name -> windlass.wire.v1.Happening
+	9,  // 43: windlass.wire.v1.SlotsReply.Slot.owner:type_name -> windlass.wire.v1.SlotOwner
+	5,  // 44: windlass.wire.v1.Scheduler.Offer:input_type -> windlass.wire.v1.OfferRequest
+	10, // 45: windlass.wire.v1.Scheduler.Pull:input_type -> windlass.wire.v1.PullRequest
+	46, // 46: windlass.wire.v1.Scheduler.Watch:input_type -> windlass.wire.v1.WatchRequest
+	40, // 47: windlass.wire.v1.Scheduler.Beat:input_type -> windlass.wire.v1.BeatRequest
+	44, // 48: windlass.wire.v1.Scheduler.Slots:input_type -> windlass.wire.v1.SlotsRequest
+	28, // 49: windlass.wire.v1.Gateway.Attempt:input_type -> windlass.wire.v1.AttemptRequest
+	7,  // 50: windlass.wire.v1.Scheduler.Offer:output_type -> windlass.wire.v1.OfferReply
+	18, // 51: windlass.wire.v1.Scheduler.Pull:output_type -> windlass.wire.v1.PullReply
+	47, // 52: windlass.wire.v1.Scheduler.Watch:output_type -> windlass.wire.v1.WatchReply
+	43, // 53: windlass.wire.v1.Scheduler.Beat:output_type -> windlass.wire.v1.BeatReply
+	45, // 54: windlass.wire.v1.Scheduler.Slots:output_type -> windlass.wire.v1.SlotsReply
+	35, // 55: windlass.wire.v1.Gateway.Attempt:output_type -> windlass.wire.v1.AttemptReply
+	50, // [50:56] is the sub-list for method output_type
+	44, // [44:50] is the sub-list for method input_type
+	44, // [44:44] is the sub-list for extension type_name
+	44, // [44:44] is the sub-list for extension extendee
+	0,  // [0:44] is the sub-list for field type_name
 }
 
 func init() { file_wire_v1_wire_proto_init() }
@@ -4085,7 +4259,7 @@ func file_wire_v1_wire_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wire_v1_wire_proto_rawDesc), len(file_wire_v1_wire_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   47,
+			NumMessages:   49,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

@@ -9,7 +9,7 @@
 // and two that only tell:
 //
 //	controller         -> scheduler  Watch    what is observed of functions
-//	gateway, scheduler -> scheduler  Beat     that it is there
+//	gateway, scheduler -> scheduler  Beat     that it is there, and lacks room
 //
 // Deadlines travel as remaining time, never as a point in time, so that
 // clocks need not agree.
