@@ -7,14 +7,26 @@ import (
 
 // awaitsHello tells whether instances that were taken over have yet to say hello,
 // and still have the time to: nothing is decided until then. Those that did not
-// say it in time do not count any more.
-func (s *Scheduler) awaitsHello(f *function, counts *provisioner.Counts) bool {
+// say it in time do not count as coming any more; unheard is how many they are.
+func (s *Scheduler) awaitsHello(f *function, counts *provisioner.Counts) (awaits bool, unheard int) {
 	if by := f.helloBy.Load(); counts.Awaited > 0 && by != nil && s.deps.Now().Before(*by) {
-		return true
+		return true, 0
 	}
-	counts.Creating -= counts.Awaited
+	unheard = counts.Awaited
+	counts.Creating -= unheard
 	counts.Awaited = 0
-	return false
+	return false, unheard
+}
+
+// beside leaves the instances out of a function's maximum that were not heard of, but
+// may run: until they are given up (after 15 s), others take their places only up to the
+// maximum, or one if that is all that can be reached.
+func beside(unheard int, l fpcs.Limits) fpcs.Limits {
+	if l.Max > 0 {
+		l.Max = max(1, l.Max-unheard)
+		l.Min = min(l.Min, l.Max)
+	}
+	return l
 }
 
 // cautious bounds the instances of a function while nobody can confirm that this

@@ -37,6 +37,10 @@ func TestL9AStepOfTheClockDistortsNoDecision(t *testing.T) {
 		f.remember(fpcs.Decision{Required: 3, Again: 2 * time.Second}, fpcs.Snapshot{}, now)
 
 		now = stepped(t, now.Add(time.Second), step)
+		awaits := func() bool {
+			yes, _ := s.awaitsHello(f, &provisioner.Counts{Awaited: 1})
+			return yes
+		}
 		if elapsed := s.snapshot(f, fn, provisioner.Counts{}, queue.View{}, 0).Elapsed; elapsed != time.Second {
 			t.Errorf("step %v: %v since the last decision, want 1s", step, elapsed)
 		}
@@ -46,11 +50,11 @@ func TestL9AStepOfTheClockDistortsNoDecision(t *testing.T) {
 		if !f.terms.stand(now) {
 			t.Errorf("step %v: what is needed does not stand any more", step)
 		}
-		if !s.awaitsHello(f, &provisioner.Counts{Awaited: 1}) {
+		if !awaits() {
 			t.Errorf("step %v: instances have no time to say hello any more", step)
 		}
 		now = now.Add(termsStand)
-		if !f.eager(now) || f.terms.stand(now) || s.awaitsHello(f, &provisioner.Counts{Awaited: 1}) {
+		if !f.eager(now) || f.terms.stand(now) || awaits() {
 			t.Errorf("step %v: time has stopped", step)
 		}
 	}

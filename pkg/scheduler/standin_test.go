@@ -11,8 +11,10 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
+	"github.com/windlass-dev/windlass/api/v1alpha1"
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
 	"github.com/windlass-dev/windlass/pkg/fpcs"
+	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 )
 
@@ -72,6 +74,32 @@ func TestNothingIsOrderedUntilInstancesHadTimeToSayHello(t *testing.T) {
 		w.after(helloTime)
 		w.started(fn, 3)
 	})
+}
+
+// An instance that does not say hello may run all the same: whoever takes over counts it
+// against the maximum until it is given up. One is created in any case.
+func TestT1InstancesThatAreNotHeardOfCountAgainstTheMaximum(t *testing.T) {
+	for _, tc := range []struct{ most, unheard, want int }{{4, 1, 3}, {4, 4, 1}, {0, 2, 6}} {
+		inSharedWorld(t, func(w *world) {
+			w.keeper.lose("other:1")
+			var changes []func(*v1alpha1.Function)
+			if tc.most > 0 {
+				changes = append(changes, maxInstances(int32(tc.most)))
+			}
+			fn, g := w.put("f", changes...), w.gateway("g:1")
+			for i := range tc.unheard {
+				cid := invoke.CID(fmt.Sprintf("00000008-%06d", i))
+				w.runtime.existing = append(w.runtime.existing,
+					provisioner.Existing{CID: cid, Revision: fn.Revision(), Node: "n", Started: time.Now(), Ran: true})
+			}
+			w.keeper.silence()
+			g.offer(fn, 1, 2, 3, 4, 5, 6)
+			w.ticks(8)
+			w.started(fn, 0)
+			w.after(helloTime)
+			w.started(fn, tc.want)
+		})
+	}
 }
 
 func TestAFunctionWithoutInstancesNeedNotWait(t *testing.T) {

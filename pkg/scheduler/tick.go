@@ -75,7 +75,8 @@ func (s *Scheduler) consider(f *function) *considered {
 	// too much.
 	counts := s.deps.Instances.Count(f.uid)
 	view, stale := f.broker.ViewAndStale(staleAfter)
-	if s.awaitsHello(f, &counts) {
+	awaits, unheard := s.awaitsHello(f, &counts)
+	if awaits {
 		return nil
 	}
 	// 4. Snapshot.
@@ -83,7 +84,7 @@ func (s *Scheduler) consider(f *function) *considered {
 	c.snapshot = s.snapshot(f, c.fn, counts, view, stale)
 	c.upkeep = f.keep(s.deps.Now(), max(s.config.Tick, c.snapshot.MeanStart))
 	// 5. Decide.
-	c.bounds = s.cautious(f, limits(c.fn, c.upkeep), counts)
+	c.bounds = s.cautious(f, beside(unheard, limits(c.fn, c.upkeep)), counts)
 	c.decision = fpcs.Bound(s.decider(c.fn)(c.snapshot, s.params()), c.snapshot, c.bounds)
 	f.remember(c.decision, c.snapshot, s.deps.Now())
 	return c
