@@ -103,10 +103,8 @@ results: ## Run them at full size, and draw docs/results anew; takes a quarter o
 	go run ./cmd/windlass-plot -dir docs/results -formats svg,txt,md bin/results.json
 
 .PHONY: attacks
-attacks: ## Attack a gateway and a scheduler in every way that is known, and print how many came to nothing
-	@out=$$(mktemp); trap 'rm -f "$$out"' EXIT; \
-	  go test -count=1 -v ./test/attacks >"$$out" 2>&1 || { cat "$$out" >&2; exit 1; }; \
-	  grep -oE '(attacks_refused|guessed)=.*' "$$out"
+attacks: ## Attack gateway, scheduler, agent, local mode and what the API server admits; print how many attacks came to nothing, and the memory
+	hack/attacks.sh
 
 # How long each target runs, and which: patterns of packages or targets.
 FUZZTIME ?= 60s

@@ -62,7 +62,12 @@ func isTimeout(err error) bool { return errors.Is(err, os.ErrDeadlineExceeded) }
 // answered, and cut off, before all was sent.
 func (w *world) raw(text string) response {
 	w.Helper()
-	conn := w.dial(w.calls)
+	return w.rawTo(w.calls, text)
+}
+
+func (w *world) rawTo(addr, text string) response {
+	w.Helper()
+	conn := w.dial(addr)
 	go func() { _, _ = io.WriteString(conn, text) }()
 	return readResponse(bufio.NewReader(conn))
 }

@@ -28,6 +28,7 @@ import (
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	"github.com/windlass-dev/windlass/internal/metric/exposition"
 	"github.com/windlass-dev/windlass/internal/serve"
 	"github.com/windlass-dev/windlass/pkg/catalog"
 	"github.com/windlass-dev/windlass/pkg/gateway"
@@ -70,15 +71,19 @@ const (
 // world is what is attacked.
 type world struct {
 	*testing.T
+	row      string // of the table of attacks
 	ca       *testca.CA
 	key      *ecdsa.PrivateKey
-	registry *prometheus.Registry
+	registry *exposition.Registry
 	log      *logBuffer
 	catalog  *catalog.Catalog
 	verifier *podidentity.Verifier
 	calls    string // address of the gateway for clients
 
 	scheduler, gateway string // addresses on the wire
+	decider            *scheduler.Scheduler
+	// added is how many series an attack has made that are not its own.
+	added int
 
 	mu       sync.Mutex
 	pods     map[string]provisioner.Key // by UID
@@ -92,9 +97,11 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	w := &world{
-		T: t, ca: testca.New(t), key: key, registry: prometheus.NewRegistry(), log: &logBuffer{}, catalog: catalog.New(),
-		pods:    make(map[string]provisioner.Key),
-		started: map[string]chan provisioner.Key{honest: make(chan provisioner.Key, 64), evil: make(chan provisioner.Key, 64)},
+		T: t, ca: testca.New(t), key: key, registry: exposition.NewRegistry(), log: &logBuffer{}, catalog: catalog.New(),
+		pods: make(map[string]provisioner.Key),
+		started: map[string]chan provisioner.Key{
+			honest: make(chan provisioner.Key, 64), evil: make(chan provisioner.Key, 64), runtimeFunction: make(chan provisioner.Key, 64),
+		},
 	}
 	log := slog.New(slog.NewJSONHandler(w.log, nil))
 	w.verifier, err = podidentity.New(podidentity.DefaultConfig(), podidentity.Deps{Keys: w, Log: log, Now: time.Now})
@@ -113,7 +120,7 @@ func newWorld(t *testing.T) *world {
 }
 
 // put registers a function with one instance.
-func (w *world) put(name string, timeout time.Duration) {
+func (w *world) put(name string, timeout time.Duration, change ...func(*v1alpha1.Function)) {
 	fn := &v1alpha1.Function{}
 	fn.Namespace, fn.Name, fn.UID, fn.Generation = "shop", name, types.UID("uid-of-"+name), 1
 	v1alpha1.Default(fn)
@@ -121,13 +128,16 @@ func (w *world) put(name string, timeout time.Duration) {
 	fn.Spec.Scaling.Min = 1
 	most := int32(1)
 	fn.Spec.Scaling.Max = &most
+	for _, c := range change {
+		c(fn)
+	}
 	w.catalog.Put(fn)
 }
 
 func (w *world) startScheduler(l net.Listener, log *slog.Logger) {
 	certificate := w.role(domain.Scheduler())
 	instances := provisioner.New(
-		provisioner.Config{Nodes: []nodepick.Node{{Name: "n", Allocatable: nodepick.Amount{MilliCPU: 1 << 30, Memory: 1 << 50}}}},
+		provisioner.Config{Nodes: []nodepick.Node{{Name: nodeName, Allocatable: nodepick.Amount{MilliCPU: 1 << 30, Memory: 1 << 50}}}},
 		provisioner.Deps{Runtime: &runtime{world: w, exits: make(chan provisioner.Exit)}, Verify: w.verify, Now: time.Now, Log: log},
 	)
 	owner := ownership.NewStatic(ownership.Owner{ID: "one", Addr: w.scheduler})
@@ -138,6 +148,7 @@ func (w *world) startScheduler(l net.Listener, log *slog.Logger) {
 	if err != nil {
 		w.Fatal(err)
 	}
+	w.decider = s
 	server := serve.NewWire(prometheus.WrapRegistererWith(prometheus.Labels{"at": "scheduler"}, w.registry),
 		append(wiretls.RequirePeer(wiretls.SchedulerMethods(domain)), grpc.Creds(certificate.ServerCredentials()))...)
 	wirev1.RegisterSchedulerServer(server, s)
@@ -150,6 +161,7 @@ func (w *world) startGateway(wire, calls net.Listener, log *slog.Logger) {
 	certificate := w.role(domain.Gateway())
 	config := gateway.DefaultConfig()
 	config.ClaimAddr, config.MaxBody, config.MaxQueueTime = w.gateway, maxBody, maxWait
+	config.ProblemDetail = gateway.DetailNone
 	g, err := gateway.New(config, gateway.Deps{
 		Catalog: w.catalog, Router: ownership.NewStatic(ownership.Owner{ID: "one", Addr: w.scheduler}),
 		Schedulers: certificate.ClientCredentials(domain.Scheduler()), Registry: w.registry, Log: log, Left: serve.ClientLeft,
@@ -263,17 +275,24 @@ type runtime struct {
 
 func (r *runtime) Start(spec provisioner.InstanceSpec) {
 	key := provisioner.Key{FunctionUID: string(spec.Function.UID), CID: spec.CID}
-	if spec.Function.Name == broken {
-		go func() {
-			lines := slices.Repeat([]string{strings.Repeat("x", 1000)}, 20)
-			r.exits <- provisioner.Exit{FunctionUID: key.FunctionUID, CID: key.CID, Reason: "it ended", LogTail: lines}
-		}()
+	if exit, ends := endings[spec.Function.Name]; ends {
+		exit.FunctionUID, exit.CID = key.FunctionUID, key.CID
+		go func() { r.exits <- exit }()
 		return
 	}
 	r.world.mu.Lock()
 	r.world.pods[podOf(key)] = key
 	r.world.mu.Unlock()
-	r.world.started[spec.Function.Name] <- key
+	if started := r.world.started[spec.Function.Name]; started != nil {
+		started <- key
+	}
+}
+
+// endings are how instances of functions end that never start.
+var endings = map[string]provisioner.Exit{
+	broken:  {Reason: "it ended", LogTail: slices.Repeat([]string{strings.Repeat("x", 1000)}, 20)},
+	leaking: {Reason: "the function exited with status 3", LogTail: []string{"connecting to " + secretURL}},
+	pulling: {Reason: "the image " + secretImage + " cannot be pulled on node " + nodeName},
 }
 
 func (r *runtime) Stop(string, invoke.CID)        {}

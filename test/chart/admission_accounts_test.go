@@ -116,6 +116,9 @@ func TestS9AStolenAccountChangesNothingOfOthers(t *testing.T) {
 			if test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
 				t.Errorf("refused with %v, want the policy's %q", err, test.want)
 			}
+			if test.want != "" {
+				tellRefused(t, "S9", "F111")
+			}
 		})
 	}
 	status := fn.DeepCopy()

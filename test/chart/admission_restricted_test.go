@@ -2,6 +2,8 @@ package chart
 
 import (
 	"context"
+	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -60,6 +62,7 @@ func TestS9ThePolicyRefusesWhatTheLevelRestrictedRefuses(t *testing.T) {
 			if err := create(scheduler, "wide-open", change); err == nil || !strings.Contains(err.Error(), "ValidatingAdmissionPolicy 'windlass-scheduler-pods'") {
 				t.Errorf("the policy does not refuse it: %v", err)
 			}
+			tellRefused(t, "S9", "F111")
 		})
 	}
 	for name, forbidden := range beyondRestricted {
@@ -67,7 +70,15 @@ func TestS9ThePolicyRefusesWhatTheLevelRestrictedRefuses(t *testing.T) {
 			if err := create(scheduler, "wide-open", forbidden.change); err == nil || !strings.Contains(err.Error(), forbidden.message) {
 				t.Errorf("refused with %v, want the policy's %q", err, forbidden.message)
 			}
+			tellRefused(t, "S9", "F111")
 		})
+	}
+}
+
+// tellRefused prints that an attack came to nothing: make attacks counts these.
+func tellRefused(t *testing.T, finding, id string) {
+	if _, name, _ := strings.Cut(t.Name(), "/"); !t.Failed() {
+		fmt.Fprintf(os.Stdout, "attack_refused{%s %s: %s}=1\n", id, finding, strings.ReplaceAll(name, "_", " "))
 	}
 }
 

@@ -37,6 +37,9 @@ func TestS14FunctionsMayAskForWhatThePlatformAllows(t *testing.T) {
 		if want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("refused with %v, want the policy's %q", err, want)
 		}
+		if want != "" {
+			tellRefused(t, "S14", "F112")
+		}
 	}
 	system := func(s *v1alpha1.FunctionSpec) { s.PriorityClassName = "system-node-critical" }
 	eventually(t, "the policy is in force", func(ctx context.Context) (bool, error) { return create(ctx, system) != nil, nil })
