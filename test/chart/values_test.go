@@ -38,7 +38,7 @@ func TestMistakesInValuesAreNamed(t *testing.T) {
 		"namespaces={Team A}":                            "at '/namespaces/0'",
 		"namespaces={a,a}":                               "at '/namespaces'",
 		"runtimes.ruby.fileExtension=rb":                 "at '/runtimes/ruby': missing property 'image'",
-		"runtimes.Ruby.image.repository=ruby":            "at '/runtimes': invalid propertyName 'Ruby'",
+		"runtimes.Ruby.image.repository=ruby":            "at '/runtimes': additional properties 'Ruby' not allowed",
 		"runtimes[0].name=ruby":                          "at '/runtimes': got array, want object",
 		"networkPolicies.gatewayFrom[0].podselector.a=b": "at '/networkPolicies/gatewayFrom/0': additional properties 'podselector' not allowed",
 		"etcd.enabled=false":                             "etcd.enabled is false and etcd.endpoints is empty",
@@ -149,8 +149,10 @@ func TestTheSchemaAndTheValuesHaveTheSameKeys(t *testing.T) {
 		}
 		for key, value := range values {
 			child, ok := properties[key]
-			if each, named := node["additionalProperties"].(map[string]any); named {
-				child, ok = each, true // a map, whose keys are names
+			if patterns, named := node["patternProperties"].(map[string]any); named {
+				for _, each := range patterns { // a map, whose keys are names
+					child, ok = each, true
+				}
 			}
 			if !ok {
 				t.Errorf("%s%s is in values.yaml and not in the schema", at, key)
