@@ -66,28 +66,31 @@ func (c tripped) late() time.Duration { return c.ended.Sub(c.began) - c.takes }
 // callLimit is how long a client waits for an answer.
 const callLimit = 40 * time.Second
 
-// startTraffic makes calls until stop is called or there were most of them.
+// startTraffic makes calls until stop is called or there were most of them. The first
+// call of each client is its own: others that are quicker do not take it.
 func startTraffic(ctx context.Context, most int, streams ...stream) *traffic {
 	ctx, cancel := context.WithCancel(ctx)
 	now := time.Now()
 	t := &traffic{cancel: cancel, most: most, began: now, name: strconv.FormatInt(now.UnixNano(), 36)}
 	for _, s := range streams {
 		for n := range s.clients {
-			t.clients.Go(func() { t.client(ctx, s, n) })
+			may := t.take()
+			t.clients.Go(func() { t.client(ctx, s, n, may) })
 		}
 	}
 	return t
 }
 
-// client makes one call after the other on connections of its own.
-func (t *traffic) client(ctx context.Context, s stream, number int) {
+// client makes one call after the other on connections of its own. May says whether
+// there is a first one.
+func (t *traffic) client(ctx context.Context, s stream, number int, may bool) {
 	transport := &http.Transport{
 		DialContext:       (&net.Dialer{Timeout: 5 * time.Second}).DialContext,
 		DisableKeepAlives: s.oneCall,
 	}
 	defer transport.CloseIdleConnections()
 	client := &http.Client{Transport: transport, Timeout: callLimit}
-	for i := 0; ctx.Err() == nil && t.take(); i++ {
+	for i := 0; ctx.Err() == nil && may; i++ {
 		c := s.call(client, fmt.Sprintf("%s-%d-%d-%s", s.name, number, i, t.name))
 		t.mu.Lock()
 		t.calls = append(t.calls, c)
@@ -99,6 +102,7 @@ func (t *traffic) client(ctx context.Context, s stream, number int) {
 		if wait > 0 {
 			pause(ctx, wait)
 		}
+		may = ctx.Err() == nil && t.take()
 	}
 }
 
