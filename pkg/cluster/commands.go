@@ -83,7 +83,7 @@ func gatewayCommand() *cobra.Command {
 	flags.StringVar(&c.Schedulers, "schedulers", "", "`address` at which any scheduler answers")
 	flags.Int64Var(&c.MaxBody, "max-body", 64<<20, "largest request body in `bytes`")
 	flags.IntVar(&c.MaxInvocations, "max-invocations", 20_000, "most `calls` at a time")
-	flags.Int64Var(&c.MaxBodyMemory, "max-body-memory", 512<<20, "most memory for the bodies of calls in `bytes`")
+	flags.Int64Var(&c.MaxBodyMemory, "max-body-memory", 512<<20, "most memory for the bodies of calls in `bytes`, at least 2097152")
 	c.Callers.flags(flags)
 	flags.StringVar((*string)(&c.ProblemDetail), "problem-detail", string(gateway.DetailNone),
 		"what callers read of a failure inside, such as log lines and names of nodes: all or none of its `detail`")

@@ -26,6 +26,10 @@ const (
 	ordinaryHead = 4 << 10
 	// headerMemory is what a header takes besides its name and its value.
 	headerMemory = 100
+	// leastBodyMemory is room for any one call that the server reads: a body that is
+	// handed on as it comes, and the up to 68 KiB of a head, in headers of 4 bytes each
+	// at their least.
+	leastBodyMemory = 2 << 20
 	// maxDepth is how many functions may call each other in a row.
 	maxDepth = 16
 	// refuseWithin is how long a refusal waits for a body that is under way, so

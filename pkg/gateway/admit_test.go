@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"sort"
 	"strings"
 	"testing"
 	"time"
@@ -204,30 +205,42 @@ func TestOneNamespaceDoesNotFillTheGateway(t *testing.T) {
 	}
 }
 
-func TestBodiesAreBoundedInAll(t *testing.T) {
-	w := newWorld(t, func(c *gateway.Config) { c.MaxBodyMemory = 160 << 10 })
+// newFullWorld is one whose gateway has room for 32 KiB of bodies left, beside 16 that
+// are handed on as they come, each of a namespace of its own. They take as much whatever
+// their length. What it returns ends them.
+func newFullWorld(t *testing.T) (w *world, end func()) {
+	const streams = 16
+	w = newWorld(t, func(c *gateway.Config) { c.MaxBodyMemory = streams*128<<10 + 32<<10 })
 	w.put("other", "hello", time.Minute)
-	// A body that is handed on as it comes takes as much whatever its length.
-	body, write := io.Pipe()
-	defer write.Close()
-	streamed := w.call(w.request("POST", "/function/hello/", body))
-	i := w.take()
+	ends := make([]func(), streams)
+	for n := range ends {
+		namespace := fmt.Sprint("full-", n)
+		w.put(namespace, "hello", time.Minute)
+		body, write := io.Pipe()
+		t.Cleanup(func() { _ = write.Close() })
+		streamed := w.call(w.request("POST", "/function/"+namespace+"/hello", body))
+		i := w.take()
+		ends[n] = func() { i.whole(200, ""); wrote(t, streamed, 200, invoke.ExecutedYes) }
+	}
+	return w, func() {
+		for _, end := range ends {
+			end()
+		}
+	}
+}
+
+func TestBodiesAreBoundedInAll(t *testing.T) {
+	w, end := newFullWorld(t)
 	a := wrote(t, w.call(w.request("POST", "/function/other/hello", strings.NewReader(strings.Repeat("x", 40<<10)))), 503, invoke.ExecutedNo)
 	problem(t, a, "GatewayOverloaded")
 	small := w.call(w.request("POST", "/function/other/hello", strings.NewReader(strings.Repeat("x", 20<<10))))
 	w.take().whole(200, "")
 	wrote(t, small, 200, invoke.ExecutedYes)
-	i.whole(200, "")
-	wrote(t, streamed, 200, invoke.ExecutedYes)
+	end()
 }
 
 func TestL7HeadersAreCountedAsMemory(t *testing.T) {
-	w := newWorld(t, func(c *gateway.Config) { c.MaxBodyMemory = 160 << 10 })
-	w.put("other", "hello", time.Minute)
-	body, write := io.Pipe()
-	defer write.Close()
-	streamed := w.call(w.request("POST", "/function/hello/", body)) // 128 KiB
-	i := w.take()
+	w, end := newFullWorld(t)
 	large, many := w.get("/function/other/hello"), w.get("/function/other/hello")
 	large.Header.Set("X-Large", strings.Repeat("x", 40<<10))
 	for n := range 400 {
@@ -246,8 +259,38 @@ func TestL7HeadersAreCountedAsMemory(t *testing.T) {
 	answers := w.call(small)
 	w.take().whole(200, "")
 	wrote(t, answers, 200, invoke.ExecutedYes)
-	i.whole(200, "")
-	wrote(t, streamed, 200, invoke.ExecutedYes)
+	end()
+}
+
+// leastBodyMemory is the least that Validate takes.
+func leastBodyMemory(t *testing.T) int64 {
+	t.Helper()
+	c := gateway.DefaultConfig()
+	c.ClaimAddr = "g:1"
+	least := int64(sort.Search(int(c.MaxBodyMemory), func(n int) bool {
+		c.MaxBodyMemory = int64(n)
+		return c.Validate() == nil
+	}))
+	if least < 1 {
+		t.Fatal("none is refused")
+	}
+	return least
+}
+
+func TestL7TheLeastMemoryHasRoomForAnyOneCall(t *testing.T) {
+	least := leastBodyMemory(t)
+	w := newWorld(t, func(c *gateway.Config) { c.MaxBodyMemory = least })
+	for name, head := range map[string]string{
+		"one large header":       "X-Large: " + strings.Repeat("x", 63<<10) + "\r\n",
+		"as many as can be read": strings.Repeat("a:\r\n", 16<<10),
+	} {
+		c := w.dial()
+		c.send("POST /function/hello/ HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n" + head + "\r\n0\r\n\r\n")
+		w.take().whole(200, "")
+		if a := c.answer(); a.status != 200 {
+			t.Errorf("%s: answered %+v", name, a)
+		}
+	}
 }
 
 // A refusal needs nothing of the body, and does not wait for it.

@@ -27,7 +27,8 @@ type Config struct {
 	// MaxBodyMemory bounds what the bodies of these calls take, in bytes: those
 	// of at most 64 KiB their length, and others 128 KiB, since they are handed
 	// on as they come. What is over 4 KiB of a call's headers is counted as well, each
-	// header with 100 bytes besides its own. More are refused with 503.
+	// header with 100 bytes besides its own. More are refused with 503. It is at least
+	// 2 MiB, in which there is room for any call that is alone.
 	MaxBodyMemory int64
 	// MaxQueueTime is how long a call may wait for an instance.
 	MaxQueueTime time.Duration
@@ -60,8 +61,8 @@ func (c Config) Validate() error {
 	if c.MaxInvocations < 1 {
 		errs = append(errs, fmt.Errorf("gateway: MaxInvocations is %d: must be at least 1", c.MaxInvocations))
 	}
-	if c.MaxBodyMemory < streamMemory {
-		errs = append(errs, fmt.Errorf("gateway: MaxBodyMemory is %d: must be at least %d, so that there is room for a body", c.MaxBodyMemory, streamMemory))
+	if c.MaxBodyMemory < leastBodyMemory {
+		errs = append(errs, fmt.Errorf("gateway: MaxBodyMemory is %d: must be at least %d, so that there is room for any one call", c.MaxBodyMemory, leastBodyMemory))
 	}
 	if c.MaxQueueTime <= 0 {
 		errs = append(errs, fmt.Errorf("gateway: MaxQueueTime is %v: must be positive", c.MaxQueueTime))

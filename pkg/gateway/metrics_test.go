@@ -163,14 +163,14 @@ func refuseNext(w *world) {
 }
 
 func TestWhatIsHeldIsTold(t *testing.T) {
-	w := newWorld(t, func(c *gateway.Config) { c.MaxInvocations, c.MaxBodyMemory = 7, 200_000 })
+	w := newWorld(t, func(c *gateway.Config) { c.MaxInvocations, c.MaxBodyMemory = 7, 4_000_000 })
 	answers := w.call(w.request("POST", "/function/hello/", strings.NewReader("12345")))
 	i := w.take()
 	for name, want := range map[string]float64{
 		"windlass_gateway_invocations_held":  1,
 		"windlass_gateway_invocations_limit": 7,
 		"windlass_gateway_body_bytes_held":   5,
-		"windlass_gateway_body_bytes_limit":  200_000,
+		"windlass_gateway_body_bytes_limit":  4_000_000,
 	} {
 		if got := w.metric(name); got != want {
 			t.Errorf("%s is %v, want %v", name, got, want)
@@ -221,7 +221,7 @@ func TestAConfigSaysWhatIsWrongWithIt(t *testing.T) {
 	} else if got, want := err.Error(), "gateway: ClaimAddr must be set\n"+
 		"gateway: MaxBody is -1: must not be negative\n"+
 		"gateway: MaxInvocations is 0: must be at least 1\n"+
-		"gateway: MaxBodyMemory is 0: must be at least 131072, so that there is room for a body\n"+
+		"gateway: MaxBodyMemory is 0: must be at least 2097152, so that there is room for any one call\n"+
 		"gateway: MaxQueueTime is 0s: must be positive\n"+
 		"--log-calls \"\" is none of failed, all and none\n"+
 		"--problem-detail \"\" is neither all nor none"; got != want {

@@ -53,7 +53,7 @@ func TestS2TheCollectorFollowsTheLimit(t *testing.T) {
 
 func TestA19BytesAreQuantities(t *testing.T) {
 	for value, want := range map[string]string{
-		"128Mi": "134217728", "0.5Gi": "536870912", "100M": "100000000", "1048576": "1048576", "0": "",
+		"128Mi": "134217728", "0.5Gi": "536870912", "100M": "100000000", "4194304": "4194304", "0": "",
 	} {
 		pod, _ := podOf(t, find(t, render(t, "--set", "gateway.maxBody="+value+",gateway.maxBodyMemory="+value), "Deployment", "windlass-gateway"))
 		got := arguments(t, pod.Spec.Containers[0])

@@ -48,6 +48,7 @@ func TestMistakesInValuesAreNamed(t *testing.T) {
 		"tls.mode=existing,tls.existing.gatewaySecret=a,tls.existing.schedulerSecret=b,tls.existing.controllerSecret=c": "tls.existing.etcdSecret is empty",
 		"monitoring.serviceMonitor.enabled=true,monitoring.podMonitor.enabled=true":                                     "both enabled",
 		"gateway.maxBodyMemory=2Gi": "gateway.maxBodyMemory must be below gateway.resources.limits.memory, 1Gi",
+		"gateway.maxBodyMemory=1Mi": "gateway.maxBodyMemory is 1Mi: must be at least 2Mi",
 		"gateway.autoscaling.enabled=true,gateway.autoscaling.maxReplicas=1": "minReplicas is larger than maxReplicas",
 		"tls.domain=Acme": "at '/tls/domain'",
 		"tls.mode=certManager,tls.certManager.issuerRef.name=vault,tls.certManager.issuerRef.kind=ClusterIssuer": "set tls.certManager.clusterIssuerIsRestricted=true",
