@@ -53,8 +53,8 @@ func TestLabsShareAllRows(t *testing.T) {
 
 func TestATallyOutlivesItsLab(t *testing.T) {
 	var found tally
-	found.count(verdict.Report{Calls: 3, Lost: 1, Faults: []string{"lost"}})
-	found.count(verdict.Report{Calls: 4})
+	found.count(verdict.Report{Counts: verdict.Counts{Calls: 3, Lost: 1}, Faults: []string{"lost"}})
+	found.count(verdict.Report{Counts: verdict.Counts{Calls: 4}})
 	dir := t.TempDir()
 	if err := found.write(dir); err != nil {
 		t.Fatal(err)

@@ -87,7 +87,7 @@ func roundsText(rounds []round) string {
 		survived, sum := r.sum()
 		fmt.Fprintf(&b, "| %s, seed %d, commit %s | %d of %d | %d | %d, %d, %d | %.3f %% |\n",
 			r.Date, r.Seed, r.Commit, survived, len(r.Rows), sum.Calls, sum.Lost, sum.Duplicated, sum.WrongNo,
-			100*float64(sum.Maybe+sum.Broken)/float64(max(1, sum.Calls)))
+			100*sum.MaybeRate())
 	}
 	return b.String() + "\n"
 }
@@ -104,16 +104,7 @@ func (r *round) sum() (survived int, sum record) {
 }
 
 func (r *record) add(o record) {
-	r.Calls += o.Calls
-	r.Succeeded += o.Succeeded
-	r.No += o.No
-	r.Maybe += o.Maybe
-	r.Broken += o.Broken
-	r.Left += o.Left
-	r.Failed += o.Failed
-	r.Lost += o.Lost
-	r.Duplicated += o.Duplicated
-	r.WrongNo += o.WrongNo
+	r.Counts = r.Counts.Plus(o.Counts)
 	r.Slowest = max(r.Slowest, o.Slowest)
 }
 

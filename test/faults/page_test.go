@@ -30,9 +30,9 @@ func TestT5ARoundIsReadAsItWasKept(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(folder, "results"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	bad := verdict.Report{Calls: 3, Succeeded: 1, Maybe: 1, Broken: 1, Faults: []string{"lost: one"}}
+	bad := verdict.Report{Counts: verdict.Counts{Calls: 3, Succeeded: 1, Maybe: 1, Broken: 1}, Faults: []string{"lost: one"}}
 	kept := round{Commit: "c", Date: "2026-11-22", Seed: 7, Rate: 150, Rows: []record{
-		newRecord(row{id: "F68"}, verdict.Report{Calls: 2, Succeeded: 2}, []string{"peak=6"}, 0),
+		newRecord(row{id: "F68"}, verdict.Report{Counts: verdict.Counts{Calls: 2, Succeeded: 2}}, []string{"peak=6"}, 0),
 		newRecord(row{id: "F1"}, bad, nil, 0),
 	}}
 	if err := writeRound(filepath.Join(folder, "results", "faults-7.json"), kept); err != nil {

@@ -26,19 +26,9 @@ type round struct {
 
 // record is what became of a row in one round.
 type record struct {
-	Row       string `json:"row"`
-	Calls     int    `json:"calls"`
-	Succeeded int    `json:"succeeded"`
-	// No, Maybe, Broken, Left and Failed are the other ways in which calls ended.
-	No     int `json:"no,omitempty"`
-	Maybe  int `json:"maybe,omitempty"`
-	Broken int `json:"broken,omitempty"`
-	Left   int `json:"left,omitempty"`
-	Failed int `json:"failed,omitempty"`
+	Row string `json:"row"`
 	// Lost, Duplicated and WrongNo are 0 unless a promise was broken.
-	Lost       int `json:"lost,omitempty"`
-	Duplicated int `json:"duplicated,omitempty"`
-	WrongNo    int `json:"wrongNo,omitempty"`
+	verdict.Counts
 	// Slowest and Took are in milliseconds.
 	Slowest int64    `json:"slowestMs"`
 	Took    int64    `json:"tookMs"`
@@ -49,8 +39,7 @@ type record struct {
 
 func newRecord(row row, report verdict.Report, notes []string, took time.Duration) record {
 	return record{
-		Row: row.id, Calls: report.Calls, Succeeded: report.Succeeded, No: report.No, Maybe: report.Maybe, Broken: report.Broken,
-		Left: report.Left, Failed: report.Failed, Lost: report.Lost, Duplicated: report.Duplicated, WrongNo: report.WrongNo,
+		Row: row.id, Counts: report.Counts,
 		Slowest: report.Slowest.Milliseconds(), Took: took.Milliseconds(), Notes: notes, Faults: report.Faults,
 	}
 }

@@ -21,15 +21,42 @@ type Allowance struct {
 // Any is an allowance of any number.
 const Any = -1
 
+// Counts say how many calls ended how.
+type Counts struct {
+	Calls     int `json:"calls"`
+	Succeeded int `json:"succeeded"`
+	// No, Maybe, Broken, Left and Failed are the other ways in which calls ended.
+	No     int `json:"no,omitempty"`
+	Maybe  int `json:"maybe,omitempty"`
+	Broken int `json:"broken,omitempty"`
+	Left   int `json:"left,omitempty"`
+	Failed int `json:"failed,omitempty"`
+	// Lost are successes without an execution and calls without an answer.
+	Lost int `json:"lost,omitempty"`
+	// Duplicated are calls that were executed more than once and must not be.
+	Duplicated int `json:"duplicated,omitempty"`
+	// WrongNo are calls of which "no" was said and which were executed.
+	WrongNo int `json:"wrongNo,omitempty"`
+}
+
+// Plus adds others.
+func (c Counts) Plus(o Counts) Counts {
+	return Counts{
+		Calls: c.Calls + o.Calls, Succeeded: c.Succeeded + o.Succeeded,
+		No: c.No + o.No, Maybe: c.Maybe + o.Maybe, Broken: c.Broken + o.Broken, Left: c.Left + o.Left, Failed: c.Failed + o.Failed,
+		Lost: c.Lost + o.Lost, Duplicated: c.Duplicated + o.Duplicated, WrongNo: c.WrongNo + o.WrongNo,
+	}
+}
+
+// MaybeRate is the share of calls of which the caller does not know whether they
+// were executed.
+func (c Counts) MaybeRate() float64 {
+	return float64(c.Maybe+c.Broken) / float64(max(1, c.Calls))
+}
+
 // Report is the verdict on one run of the lab.
 type Report struct {
-	Calls, Succeeded, No, Maybe, Broken, Left, Failed int
-	// Lost are successes without an execution and calls without an answer.
-	Lost int
-	// Duplicated are calls that were executed more than once and must not be.
-	Duplicated int
-	// WrongNo are calls of which "no" was said and which were executed.
-	WrongNo int
+	Counts
 	// Crossed are answers of another call, Corrupt those that are not whole,
 	// and Unsaid errors that do not say whether the function ran.
 	Crossed, Corrupt, Unsaid int
@@ -46,27 +73,9 @@ type Report struct {
 // Kept says whether every promise was kept.
 func (r Report) Kept() bool { return len(r.Faults) == 0 }
 
-// MaybeRate is the share of calls of which the caller does not know whether they
-// were executed.
-func (r Report) MaybeRate() float64 {
-	if r.Calls == 0 {
-		return 0
-	}
-	return float64(r.Maybe+r.Broken) / float64(r.Calls)
-}
-
 // Add adds the counts of another report, and its faults.
 func (r *Report) Add(o Report) {
-	r.Calls += o.Calls
-	r.Succeeded += o.Succeeded
-	r.No += o.No
-	r.Maybe += o.Maybe
-	r.Broken += o.Broken
-	r.Left += o.Left
-	r.Failed += o.Failed
-	r.Lost += o.Lost
-	r.Duplicated += o.Duplicated
-	r.WrongNo += o.WrongNo
+	r.Counts = r.Counts.Plus(o.Counts)
 	r.Crossed += o.Crossed
 	r.Corrupt += o.Corrupt
 	r.Unsaid += o.Unsaid
