@@ -18,15 +18,14 @@ type Scaling struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100000
 	Max *int32 `json:"max,omitempty"`
-	// BackoffAfter is how long an instance waits for a ticket before it
-	// renews its pull less often. The default is 10s (FPCSch V-A).
+	// BackoffAfter is how long an instance is idle before it closes
+	// connections that it does not use and gives memory back. The default is 10s.
 	// +kubebuilder:default="10s"
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ns|us|µs|μs|ms|s|m|h))+$') && duration(self) > duration('0s')",message="must be a duration of more than 0; write for example 10s"
 	BackoffAfter metav1.Duration `json:"backoffAfter,omitzero"`
-	// IdleTimeout is how much longer it waits, backed off, before it
-	// leaves. The default is 10m (FPCSch V-A).
+	// IdleTimeout is how much longer it is idle before it leaves. The default is 10m (FPCSch V-A).
 	// +kubebuilder:default="10m"
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
