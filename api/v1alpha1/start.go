@@ -19,3 +19,16 @@ func (f *Function) AskStart(until time.Time) {
 	}
 	f.Annotations[AnnotationStartUntil] = until.UTC().Format(time.RFC3339)
 }
+
+// WithoutStart is the Function without that wish, which its author did not write; the
+// same if there is none.
+func (f *Function) WithoutStart() *Function {
+	if _, asked := f.Annotations[AnnotationStartUntil]; !asked {
+		return f
+	}
+	f = f.DeepCopy()
+	if delete(f.Annotations, AnnotationStartUntil); len(f.Annotations) == 0 {
+		f.Annotations = nil
+	}
+	return f
+}

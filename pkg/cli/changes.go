@@ -22,6 +22,8 @@ type change struct {
 	before, after string
 	// hidden says that the values may be nobody's business.
 	hidden bool
+	// edited says that what the field names has changed, and not the field.
+	edited bool
 }
 
 // longValue is the longest value, in bytes, that a line shows.
@@ -43,11 +45,12 @@ func changes(before, after *v1alpha1.Function) []change {
 	var list []change
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		if was[name] != is[name] {
-			list = append(list, change{name, was[name], is[name], strings.HasPrefix(name, "env ")})
+			list = append(list, change{field: name, before: was[name], after: is[name], hidden: strings.HasPrefix(name, "env ")})
 		}
 	}
-	if stamp := before.Annotations[v1alpha1.AnnotationCodeStamp]; stamp != "" && stamp != after.Annotations[v1alpha1.AnnotationCodeStamp] {
-		list = append(list, change{field: "code", before: "as it was", after: "edited"})
+	stamp, samePath := before.Annotations[v1alpha1.AnnotationCodeStamp], was["code.path"] == is["code.path"]
+	if stamp != "" && samePath && stamp != after.Annotations[v1alpha1.AnnotationCodeStamp] {
+		list = append(list, change{field: "code in " + is["code.path"], edited: true})
 	}
 	return list
 }
@@ -133,6 +136,8 @@ func orQuotes(value string) string {
 func printChanges(w io.Writer, list []change, all bool) {
 	for _, c := range list {
 		switch {
+		case c.edited:
+			fmt.Fprintf(w, "  ~ %s was edited\n", c.field)
 		case all && (strings.Contains(c.before, "\n") || strings.Contains(c.after, "\n")):
 			fmt.Fprintf(w, "  ~ %s\n", c.field)
 			printLines(w, c.before, c.after)

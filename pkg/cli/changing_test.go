@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -84,6 +85,47 @@ func TestA18RedeployingSaysWhatChanged(t *testing.T) {
 	got.expect(t, exitOK, "out", "function default/e configured\n  - env A\n  + env B\n  - scaling.max 3\n  ~ timeout 9s -> 1m0s\n")
 	if strings.Contains(got.out, "secret") {
 		t.Error("values of the environment are printed")
+	}
+}
+
+func TestA18EditedCodeIsNamed(t *testing.T) {
+	stamped := func(stamp, path string) *v1alpha1.Function {
+		return &v1alpha1.Function{
+			ObjectMeta: metav1.ObjectMeta{Name: "f", Annotations: map[string]string{v1alpha1.AnnotationCodeStamp: stamp}},
+			Spec:       v1alpha1.FunctionSpec{Code: &v1alpha1.Code{Path: path}},
+		}
+	}
+	for want, is := range map[string]*v1alpha1.Function{
+		"  ~ code in /srv/a was edited\n":  stamped("2", "/srv/a"),
+		"  ~ code.path /srv/a -> /srv/b\n": stamped("2", "/srv/b"),
+		"":                                 stamped("1", "/srv/a"),
+	} {
+		for _, all := range []bool{false, true} {
+			var out strings.Builder
+			if printChanges(&out, changes(stamped("1", "/srv/a"), is), all); out.String() != want {
+				t.Errorf("printed is %q, want %q", &out, want)
+			}
+		}
+	}
+}
+
+func TestA2TheWishForAStartIsNotShown(t *testing.T) {
+	th := open(t)
+	th.put(t, "default/f", func(fn *v1alpha1.Function) { fn.AskStart(time.Now()) })
+	for _, args := range [][]string{
+		{"list", "-o", "yaml"}, {"list", "f", "-o", "yaml"}, {"list", "f", "-o", "json"}, {"describe", "f", "-o", "yaml"},
+	} {
+		got := th.run(t, args...)
+		got.expect(t, exitOK, "out", "f")
+		if strings.Contains(got.out, v1alpha1.AnnotationStartUntil) {
+			t.Errorf("%v prints\n%s", args, got.out)
+		}
+	}
+	if th.get(t, "f").StartUntil().IsZero() {
+		t.Error("the wish is gone")
+	}
+	if text, err := v1alpha1.Encode(authored(th.get(t, "f"))); err != nil || strings.Contains(string(text), v1alpha1.AnnotationStartUntil) {
+		t.Errorf("%v; edited is\n%s", err, text)
 	}
 }
 

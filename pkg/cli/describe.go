@@ -43,7 +43,7 @@ func (a *app) describeCommand() *cobra.Command {
 			case "name":
 				fmt.Fprintln(a.Out, a.short(key))
 			case "json", "yaml":
-				return a.printObject(fn, output)
+				return a.printObject(fn.WithoutStart(), output)
 			default:
 				account, err := a.account(cmd.Context(), t, fn)
 				a.describe(a.Out, fn, a.lastDecision(account, err))

@@ -84,7 +84,7 @@ func (a *app) listNamed(ctx context.Context, t *target, names []string, output s
 		list.Items = append(list.Items, *fn)
 	}
 	if len(list.Items) == 1 && (output == "json" || output == "yaml") {
-		return a.printObject(&list.Items[0], output)
+		return a.printObject(list.Items[0].WithoutStart(), output)
 	}
 	namespace := ""
 	if len(namespaces) == 1 {
@@ -101,7 +101,12 @@ func (a *app) printList(list *v1alpha1.FunctionList, output, namespace string) e
 		}
 		return nil
 	case "json", "yaml":
-		return a.printObject(list, output)
+		written := *list
+		written.Items = make([]v1alpha1.Function, len(list.Items))
+		for i := range list.Items {
+			written.Items[i] = *list.Items[i].WithoutStart()
+		}
+		return a.printObject(&written, output)
 	}
 	if len(list.Items) == 0 {
 		where := "there is no function in the namespace " + namespace + "; -A looks in all, and"
