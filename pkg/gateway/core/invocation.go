@@ -14,9 +14,9 @@ const (
 	// since the instance reports a timeout better than the gateway.
 	RunGrace = 2 * time.Second
 	// ReofferAfter is how long a ticket may go unclaimed before it is offered again: a
-	// lost message costs a call at most this long, and up to ReofferEvery, which is how
-	// often such tickets are looked for.
+	// lost message costs a call at most this long, and up to ReofferEvery.
 	ReofferAfter = time.Second
+	// ReofferEvery is how often tickets are looked for that are to be offered again.
 	ReofferEvery = 250 * time.Millisecond
 	// ReofferSoon is how soon a ticket is offered again that a scheduler could not
 	// take: another one may not know yet that it can.
@@ -279,9 +279,13 @@ func (v *Invocation) end() Decision {
 	return Decision{End: true}
 }
 
-// Spec is what it was admitted with, Phase where it is, and Answer what its client has.
-func (v *Invocation) Spec() Spec     { return v.spec }
-func (v *Invocation) Phase() Phase   { return v.phase }
+// Spec is what it was admitted with.
+func (v *Invocation) Spec() Spec { return v.spec }
+
+// Phase is where it is.
+func (v *Invocation) Phase() Phase { return v.phase }
+
+// Answer is what its client has.
 func (v *Invocation) Answer() Answer { return v.answer }
 
 // AnswerBy is when its client has an answer at the latest, unless it waits again: when it
