@@ -15,8 +15,8 @@ import (
 
 const (
 	// openWithin is how long a scheduler may take to be reached, and
-	// stalledAfter how long it may leave unread what it is sent: whoever
-	// offers a ticket waits for it.
+	// stalledAfter how long it may leave unread what it is sent: then it is
+	// taken for dead.
 	openWithin   = 5 * time.Second
 	stalledAfter = 2 * time.Second
 	// forgetAfter is how long a scheduler that cannot be reached is kept in
@@ -30,30 +30,34 @@ type link struct {
 	gateway *Gateway
 	addr    string
 
+	// said holds an element if something is pending that the sender may not have
+	// seen.
+	said chan struct{}
+
 	mu sync.Mutex
-	// stream is nil while there is none; hangUp ends it.
-	stream grpc.BidiStreamingClient[wirev1.OfferRequest, wirev1.OfferReply]
-	hangUp func()
-	// pending is what waits while sending is true: whoever sends takes it
-	// along, so that under load many tickets share one message and one
+	// open says that there is a stream.
+	open bool
+	// pending is what the stream's sender has yet to send: so nobody who offers
+	// waits for a scheduler, and under load many tickets share one message and one
 	// wake-up. It holds no more tickets, and no more withdrawals, than the
 	// gateway's table does calls; more are dropped. A ticket is offered
 	// again, and one that was not withdrawn costs an instance a refused
 	// claim.
 	pending said
-	sending bool
 	used    time.Time // when something was last to be sent
 }
 
-func newLink(g *Gateway, addr string) *link { return &link{gateway: g, addr: addr, used: time.Now()} }
+func newLink(g *Gateway, addr string) *link {
+	return &link{gateway: g, addr: addr, said: make(chan struct{}, 1), used: time.Now()}
+}
 
 func (l *link) offer(t *wirev1.Ticket) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.used = time.Now()
-	if l.stream != nil && len(l.pending.offers) < l.gateway.config.MaxInvocations {
+	if l.open && len(l.pending.offers) < l.gateway.config.MaxInvocations {
 		l.pending.offer(t)
-		l.flush()
+		l.wake()
 	}
 }
 
@@ -61,9 +65,9 @@ func (l *link) withdraw(id invoke.ID, uid string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.used = time.Now()
-	if l.stream != nil && len(l.pending.withdrawals) < l.gateway.config.MaxInvocations {
+	if l.open && len(l.pending.withdrawals) < l.gateway.config.MaxInvocations {
 		l.pending.withdraw(&wirev1.Withdrawal{InvocationId: id[:], FunctionUid: uid})
-		l.flush()
+		l.wake()
 	}
 }
 
@@ -73,23 +77,41 @@ func (l *link) usedAfter(t time.Time) bool {
 	return l.used.After(t)
 }
 
-// flush sends what is pending unless somebody does already. The caller holds
-// the lock, which is released while sending.
-func (l *link) flush() {
-	if l.sending {
-		return
+// wake lets the sender look for what is pending.
+func (l *link) wake() {
+	select {
+	case l.said <- struct{}{}:
+	default:
 	}
-	l.sending = true
-	for l.stream != nil && len(l.pending.offers)+len(l.pending.withdrawals) > 0 {
-		stream, batch := l.stream, l.pending.batch()
-		stalled := time.AfterFunc(stalledAfter, l.hangUp)
-		l.mu.Unlock()
-		// An error ends the stream, which run sees.
-		_ = stream.Send(batch)
-		stalled.Stop()
-		l.mu.Lock()
+}
+
+// next takes out the next message; nil if nothing is pending.
+func (l *link) next() *wirev1.OfferRequest {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.pending.offers)+len(l.pending.withdrawals) == 0 {
+		return nil
 	}
-	l.sending = false
+	return l.pending.batch()
+}
+
+// send sends what is pending until the stream ends. hangUp ends it.
+func (l *link) send(stream grpc.BidiStreamingClient[wirev1.OfferRequest, wirev1.OfferReply], hangUp func()) {
+	for {
+		select {
+		case <-stream.Context().Done():
+			return
+		case <-l.said:
+		}
+		for batch := l.next(); batch != nil; batch = l.next() {
+			stalled := time.AfterFunc(stalledAfter, hangUp)
+			err := stream.Send(batch)
+			stalled.Stop()
+			if err != nil {
+				return // the stream has ended, which converse sees
+			}
+		}
+	}
 }
 
 // run keeps the stream until ctx ends, or until the scheduler is gone and
@@ -123,6 +145,8 @@ func (l *link) run(ctx context.Context) {
 // converse opens the stream and reads refusals until it ends. It tells whether
 // it ever opened.
 func (l *link) converse(ctx context.Context, client wirev1.SchedulerClient) bool {
+	var sending sync.WaitGroup
+	defer sending.Wait()
 	streamCtx, hangUp := context.WithCancel(ctx)
 	defer hangUp()
 	limit := time.AfterFunc(openWithin, hangUp)
@@ -135,8 +159,14 @@ func (l *link) converse(ctx context.Context, client wirev1.SchedulerClient) bool
 		return false
 	}
 	l.gateway.deps.Log.Debug("connected to scheduler", "addr", l.addr)
-	l.open(stream, hangUp)
-	defer l.open(nil, nil)
+	l.begin(true)
+	defer l.begin(false)
+	sending.Go(func() { l.send(stream, hangUp) })
+	// Whatever was offered before may have been lost.
+	l.gateway.reoffer(time.Now(), func(slot ownership.Slot) bool {
+		to, _, _ := l.gateway.deps.Router.Route(slot)
+		return to.Addr == l.addr
+	})
 	for {
 		reply, err := stream.Recv()
 		if err != nil {
@@ -153,18 +183,11 @@ func (l *link) converse(ctx context.Context, client wirev1.SchedulerClient) bool
 	}
 }
 
-func (l *link) open(stream grpc.BidiStreamingClient[wirev1.OfferRequest, wirev1.OfferReply], hangUp func()) {
+// begin notes that a stream begins or has ended. What was pending is dropped.
+func (l *link) begin(open bool) {
 	l.mu.Lock()
-	l.stream, l.hangUp = stream, hangUp
-	l.pending = said{}
-	l.mu.Unlock()
-	if stream != nil {
-		// Whatever was offered before may have been lost.
-		l.gateway.reoffer(time.Now(), func(slot ownership.Slot) bool {
-			to, _, _ := l.gateway.deps.Router.Route(slot)
-			return to.Addr == l.addr
-		})
-	}
+	defer l.mu.Unlock()
+	l.open, l.pending = open, said{}
 }
 
 var refusalReasons = map[wirev1.Refusal_Reason]invoke.RefusalReason{

@@ -7,7 +7,9 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -77,8 +79,8 @@ func linked(g *Gateway) *link {
 	}
 }
 
-// A scheduler that is there and reads nothing holds up whoever offers only for
-// moments, and what cannot be sent does not pile up.
+// A scheduler that is there and reads nothing holds up nobody who offers, and what
+// cannot be sent does not pile up.
 func TestADeafSchedulerHoldsUpNobody(t *testing.T) {
 	const bound = 10
 	addr, opened := serveDeaf(t)
@@ -108,6 +110,88 @@ func TestADeafSchedulerHoldsUpNobody(t *testing.T) {
 	<-done
 	// It is taken for dead and tried again.
 	<-opened
+}
+
+// slowScheduler is a scheduler to which a message can be sent for each element of taken.
+type slowScheduler struct {
+	wirev1.SchedulerClient
+	grpc.BidiStreamingClient[wirev1.OfferRequest, wirev1.OfferReply]
+	ctx   context.Context
+	taken chan struct{}
+	sent  []*wirev1.OfferRequest
+}
+
+func (s *slowScheduler) Offer(ctx context.Context, _ ...grpc.CallOption) (grpc.BidiStreamingClient[wirev1.OfferRequest, wirev1.OfferReply], error) {
+	s.ctx = ctx
+	return s, nil
+}
+
+func (s *slowScheduler) Context() context.Context { return s.ctx }
+
+func (s *slowScheduler) Send(request *wirev1.OfferRequest) error {
+	select {
+	case <-s.taken:
+		s.sent = append(s.sent, request)
+		return nil
+	case <-s.ctx.Done():
+		return s.ctx.Err()
+	}
+}
+
+func (s *slowScheduler) Recv() (*wirev1.OfferReply, error) {
+	<-s.ctx.Done()
+	return nil, s.ctx.Err()
+}
+
+// Who offers a ticket or withdraws one returns at once, however slow the scheduler is and
+// whatever others add meanwhile. All of it is sent, and the sender ends with the stream.
+func TestL6WhoOffersWaitsForNoScheduler(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		config := DefaultConfig()
+		config.ClaimAddr = "127.0.0.1:1"
+		g, err := New(config, Deps{
+			Catalog: catalog.New(), Router: ownership.NewStatic(ownership.Owner{ID: "one", Addr: "one"}),
+			Registry: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, slow := newLink(g, "one"), &slowScheduler{taken: make(chan struct{})}
+		ctx, cancel := context.WithCancel(context.Background())
+		var conversing sync.WaitGroup
+		conversing.Go(func() { l.converse(ctx, slow) })
+		slow.taken <- struct{}{} // who the gateway is
+		synctest.Wait()
+		begun := time.Now()
+		for n := range 4 {
+			l.offer(&wirev1.Ticket{FunctionUid: fmt.Sprint(n)})
+			l.withdraw(invoke.ID{byte(n)}, "uid")
+			synctest.Wait()
+		}
+		if waited := time.Since(begun); waited > 0 {
+			t.Errorf("the one who offers waited for %v", waited)
+		}
+		for range 2 { // what the sender had already, and all that came since
+			slow.taken <- struct{}{}
+			synctest.Wait()
+		}
+		offers, withdrawals := 0, 0
+		for _, request := range slow.sent {
+			offers += len(request.GetOffers())
+			withdrawals += len(request.GetWithdrawals())
+		}
+		if offers != 4 || withdrawals != 4 {
+			t.Errorf("%d offers and %d withdrawals were sent in %d messages, want 4 each", offers, withdrawals, len(slow.sent))
+		}
+		l.offer(&wirev1.Ticket{})
+		synctest.Wait()
+		cancel() // while it sends
+		conversing.Wait()
+		l.offer(&wirev1.Ticket{})
+		if n := len(l.pending.offers); n != 0 {
+			t.Errorf("%d tickets wait for no stream", n)
+		}
+	})
 }
 
 func TestASchedulerThatIsGoneIsForgotten(t *testing.T) {
