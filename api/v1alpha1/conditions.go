@@ -87,7 +87,7 @@ const (
 	// ReasonNodeLost says that the node is gone or does not answer.
 	ReasonNodeLost = "NodeLost"
 	// ReasonClusterUnavailable says that the Kubernetes API could not be asked for
-	// the pod, or did not answer.
+	// the pod, did not answer, or has too many pods to create already.
 	ReasonClusterUnavailable = "ClusterUnavailable"
 	// ReasonNoCapacity says that no node has room.
 	ReasonNoCapacity = "NoCapacity"

@@ -147,7 +147,8 @@ func (r *Runtime) Start(spec provisioner.InstanceSpec) {
 	r.book.add(in)
 	r.ledger.assume(in.pod, in.node, in.requests)
 	if !r.creations.push(in.id.functionUID, in, r.config.MaxQueue) {
-		r.finish(in, verdict{code: v1alpha1.ReasonStartFailed,
+		// The API server is too slow, or many functions start: it is not this one's fault.
+		r.finish(in, verdict{code: v1alpha1.ReasonClusterUnavailable,
 			reason: fmt.Sprintf("%d pods wait to be created already", r.config.MaxQueue)})
 	}
 }

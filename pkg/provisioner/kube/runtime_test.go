@@ -245,6 +245,8 @@ func TestWhatWasNotAskedForYetIsDropped(t *testing.T) {
 		// One was created, one waits for the limiter, and three in the queue.
 		if e := th.exit(); e.CID != (invoke.Term{Epoch: 1}).CID(5) || !strings.Contains(e.Reason, "3 pods wait") {
 			t.Errorf("exit %+v", e)
+		} else if why := (provisioner.StartFailure{Code: e.Code}); !why.Blameless() {
+			t.Errorf("%s is held against the function", e.Code)
 		}
 		th.Stop(string(f.UID), invoke.Term{Epoch: 1}.CID(4))
 		th.Stop(string(f.UID), invoke.Term{Epoch: 1}.CID(1))
