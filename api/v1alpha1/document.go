@@ -32,9 +32,7 @@ func splitDocuments(data []byte) []document {
 		if !marked && isBlank(text) {
 			return
 		}
-		for _, doc := range splitJSON(document{line: line, text: text}) {
-			docs = append(docs, doc)
-		}
+		docs = append(docs, splitJSON(document{line: line, text: text})...)
 	}
 	start, startLine, marked := 0, 0, false
 	offset, line := 0, 0

@@ -33,10 +33,9 @@ func (r *roster) inWords() map[string][]string {
 // player does what instances and gateways do, in any order.
 type player struct {
 	*world
-	functions []*v1alpha1.Function
-	gateway   *gateway
-	agents    []*agent
-	calls     int
+	gateway *gateway
+	agents  []*agent
+	calls   int
 }
 
 // settings are what a function may be changed to.

@@ -70,7 +70,7 @@ func playRuntime() {
 func knock(addr string) {
 	client := &http.Client{Timeout: 2 * time.Second}
 	if resp, err := client.Get("http://" + addr + "/2018-06-01/ping"); err == nil {
-		fmt.Printf("%s answered HTTP with %s\n", addr, resp.Status)
+		_, _ = fmt.Fprintf(os.Stdout, "%s answered HTTP with %s\n", addr, resp.Status)
 		return
 	}
 	conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
@@ -85,7 +85,7 @@ func knock(addr string) {
 		_, err = watch.Recv()
 	}
 	if status.Code(err) != codes.Unavailable {
-		fmt.Printf("%s answered as a scheduler: %v\n", addr, err)
+		_, _ = fmt.Fprintf(os.Stdout, "%s answered as a scheduler: %v\n", addr, err)
 	}
 	attempt, err := wirev1.NewGatewayClient(conn).Attempt(ctx)
 	if err == nil {
@@ -93,6 +93,6 @@ func knock(addr string) {
 		_, err = attempt.Recv()
 	}
 	if status.Code(err) != codes.Unavailable {
-		fmt.Printf("%s answered as a gateway: %v\n", addr, err)
+		_, _ = fmt.Fprintf(os.Stdout, "%s answered as a gateway: %v\n", addr, err)
 	}
 }
