@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # Draws docs/images/top.png and docs/images/status.png anew: what windlass top and the
-# status page show of a Windlass under the load of windlass demo. The terminal is tmux,
+# status page show of a Windlass under the load of windlass demo, when a burst comes and one
+# function cannot start. The terminal is tmux,
 # whose content xterm.js draws; the browser is Chromium without a window.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-columns=150 lines=20
+columns=150 lines=21
 
 need() {
   command -v "$1" >/dev/null || { echo "pictures need $1; install it first" >&2; exit 1; }
@@ -46,12 +47,29 @@ done
 data=$(ls -d "$work"/windlass-demo-*)
 ops=$(curl -sS --unix-socket "$data/control.sock" http://windlass/info | sed -E 's/.*"opsURL": *"([^"]+)".*/\1/')
 
+gateway=$(curl -sS --unix-socket "$data/control.sock" http://windlass/info | sed -E 's/.*"gatewayURL": *"([^"]+)".*/\1/')
 tmux -L "$terminal" -f /dev/null new-session -d -x $columns -y $lines "bin/windlass top --data-dir '$data' --sort rate"
 # Who looks for a minute sees a minute.
 for _ in $(seq 60); do
   curl -sS "$ops/status.json" >/dev/null
   sleep 1
 done
+
+# One function cannot start, and a burst of calls that wait for something comes to another.
+bin/windlass deploy --name invoices --data-dir "$data" -- sh -c 'echo "cannot reach the database"; exit 1' >/dev/null
+curl -sS -o /dev/null --max-time 20 "$gateway/function/invoices" || true
+printf 'import time\ndef handler(event, context):\n    time.sleep(0.5)\n    return {"ordered": 1}\n' >"$work/orders.py"
+bin/windlass deploy --name orders --data-dir "$data" --runtime python3 --handler orders.handler --code "$work/orders.py" >/dev/null
+curl -sS -o /dev/null "$gateway/function/orders"
+# burst has 40 clients call until a file is gone.
+burst() {
+  touch "$work/bursting"
+  for _ in $(seq 40); do
+    while [ -e "$work/bursting" ] && curl -sS -o /dev/null "$gateway/function/orders"; do :; done 2>/dev/null &
+  done
+}
+burst
+sleep 2
 
 tmux -L "$terminal" capture-pane -e -p >"$work/capture.txt"
 node -e '
@@ -61,5 +79,9 @@ node -e '
 ' $columns $lines <"$work/capture.txt" >"$work/capture.js"
 cp hack/pictures/terminal.html "$work/"
 ln -s "$PWD/hack/pictures/node_modules" "$work/node_modules"
-shot top "file://$work/terminal.html" 1300 380
-shot status "$ops/#default/go-long" 1300 820
+shot top "file://$work/terminal.html" 1300 400
+rm "$work/bursting"
+sleep 5
+burst
+sleep 1
+shot status "$ops/#default/orders" 1300 960

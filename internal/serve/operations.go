@@ -15,8 +15,9 @@ const (
 	maxScrapes = 4
 	// scrapeWithin is how long a client may take to read: Prometheus' own default.
 	scrapeWithin = 10 * time.Second
-	// sharedFor is how long all who ask get the same numbers.
-	sharedFor = time.Second
+	// sharedFor is how long all who ask get the same numbers. One who asks every second,
+	// as windlass top does, must get new ones each time.
+	sharedFor = 900 * time.Millisecond
 )
 
 // Operations serves health checks and metrics. unready says why the program

@@ -28,8 +28,9 @@ import (
 )
 
 const (
-	// every is how often Prometheus scrapes and evaluates.
-	every = time.Second
+	// every is how often Prometheus scrapes and evaluates. Metrics are collected once a second
+	// at most: scrapes as often as that would see two seconds, or none, by turns.
+	every = 2 * time.Second
 	// A rate over a shorter window may find one scrape only.
 	shortest = 4 * every
 )

@@ -59,7 +59,7 @@ function glance(board: dashboard.DashboardBuilder): void {
       query: { expr: share(`sum(increase(windlass_scheduler_instances_withdrawn_total{${chosen}}[$__range]))`, `sum(increase(${made}[$__range]))`) },
     }))
     .withPanel(number({
-      title: 'Throttled creations', unit: 'count:decisions/s', width: 3, limits: { warn: 0.01, bad: 1 },
+      title: 'Throttled', unit: 'count:decisions/s', width: 3, limits: { warn: 0.01, bad: 1 },
       description: 'Decisions in a second that could not create an instance at once, since `--create-qps` was used up.',
       query: { expr: orZero(`sum(${rate(`windlass_scheduler_orders_deferred_total{${chosen}}`)})`) },
     }));
