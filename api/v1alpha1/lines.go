@@ -11,6 +11,8 @@ import (
 
 // Lines knows in which lines of a manifest the fields of a Function are. Its zero value
 // knows none, as of a Function that was not read from a manifest.
+//
+// +kubebuilder:object:generate=false
 type Lines struct {
 	// root is read only if something is wrong.
 	root func() *yaml.Node
