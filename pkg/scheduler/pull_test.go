@@ -2,6 +2,8 @@ package scheduler
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 )
 
@@ -270,6 +273,21 @@ func TestA3AnAgentIsToldHowItsFunctionEnded(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+func TestA3AnEventHasTheNewestLines(t *testing.T) {
+	long := strings.Repeat("x", 30)
+	for name, c := range map[string]struct{ lines, want []string }{
+		"none":              {nil, nil},
+		"all that fit":      {[]string{"a", "b"}, []string{"a", "b"}},
+		"the last that fit": {[]string{long, "a", "bc"}, []string{"a", "bc"}},
+		"just as many":      {[]string{"a", strings.Repeat("b", 17)}, []string{"a", strings.Repeat("b", 17)}},
+		"a part of one":     {[]string{"a", long}, []string{invoke.ExcerptOf(long, 20)}},
+	} {
+		if got := newest(c.lines, 20); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
 	}
 }
 

@@ -377,10 +377,32 @@ func (s *Scheduler) Gone(key provisioner.Key, lost bool, why provisioner.StartFa
 	if lost {
 		level = s.deps.Log.Warn
 		f.failed(why, s.deps.Now())
-		f.happenings.add(happening{reason: why.Code, message: "an instance was lost: " + why.String(), warning: true}, s.deps.Now())
+		inEvent := why
+		inEvent.LogTail = newest(why.LogTail, eventLog)
+		f.happenings.add(happening{reason: why.Code, message: "an instance was lost: " + inEvent.String(), warning: true}, s.deps.Now())
 	}
 	level("an instance is gone", "function", f.current().Key().String(), "cid", key.CID, "lost", lost, "reason", why.Reason)
 	s.activate(f)
+}
+
+// eventLog is how much of a log an Event says, in bytes: with its other words it is at
+// most 1 KiB, and would be cut where the newest lines are.
+const eventLog = 600
+
+// newest are the last of lines that have at most so many bytes together, with their ends.
+// Of a last line that is longer there is the beginning.
+func newest(lines []string, most int) []string {
+	if len(lines) == 0 {
+		return nil
+	}
+	from := len(lines)
+	for left := most; from > 0 && len(lines[from-1]) < left; from-- {
+		left -= len(lines[from-1]) + 1
+	}
+	if from == len(lines) {
+		return []string{invoke.ExcerptOf(lines[from-1], most)}
+	}
+	return lines[from:]
 }
 
 // tellOfEnd tells an agent that its function has ended, which it cannot see for itself
