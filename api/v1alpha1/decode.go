@@ -29,6 +29,8 @@ func Decode(data []byte, source string) ([]*Function, error) {
 }
 
 // Located is a Function and where its fields are.
+//
+// +kubebuilder:object:generate=false
 type Located struct {
 	*Function
 	Lines Lines
