@@ -55,7 +55,7 @@ require (
 	sigs.k8s.io/yaml v1.6.0
 )
 
-require github.com/cockroachdb/datadriven v1.0.3 // indirect
+require github.com/cockroachdb/datadriven v1.0.3
 
 require (
 	codeberg.org/go-fonts/liberation v0.5.0 // indirect
