@@ -10,6 +10,7 @@ cd "$(dirname "$0")/.."
 
 buf lint
 buf generate --output "$out"
+go run ./internal/listings "$out"
 controller-gen object paths=./api/v1alpha1 output:object:dir="$out/api/v1alpha1"
 
 crds=$out/config/crd

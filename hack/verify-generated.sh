@@ -13,6 +13,8 @@ generated() {
     find api -name '*.pb.go' -o -name 'zz_generated.*.go'
     find config/crd charts/windlass/files/crds -name '*.yaml'
     echo docs/metrics.md
+    # Written by hand, but for the names that internal/listings puts into them.
+    printf '%s\n' charts/windlass/{values.schema.json,values.yaml,README.md} docs/{functions,glossary,manifest}.md
   }) | sort
 }
 

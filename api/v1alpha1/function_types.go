@@ -46,20 +46,6 @@ const (
 	RuntimeNodeJS RuntimeName = "nodejs"
 )
 
-// DeciderName names a provisioning algorithm.
-//
-// +kubebuilder:validation:Enum=horizon;listing1;staleness
-type DeciderName string
-
-const (
-	// DeciderHorizon plans for the time that a start takes.
-	DeciderHorizon DeciderName = "horizon"
-	// DeciderListing1 is the FPCSch algorithm as its paper prints it (Listing 1).
-	DeciderListing1 DeciderName = "listing1"
-	// DeciderStaleness is what became of it in production, in Apache OpenWhisk.
-	DeciderStaleness DeciderName = "staleness"
-)
-
 // Function is a piece of code that Windlass runs on demand: it has its own
 // queue, and its instances pull from that queue.
 //

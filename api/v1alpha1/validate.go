@@ -13,7 +13,6 @@ import (
 var (
 	runtimes   = []RuntimeName{RuntimeNodeJS, RuntimePython3}
 	protocols  = []Protocol{ProtocolHTTP, ProtocolLambdaRuntime}
-	deciders   = []DeciderName{DeciderHorizon, DeciderListing1, DeciderStaleness}
 	keepAlives = []KeepAliveName{KeepAliveFixed, KeepAliveHistogram}
 )
 

@@ -98,7 +98,7 @@ func TestValidateNamesFieldAndRemedy(t *testing.T) {
 			`spec.code: Forbidden: an image holds its own code; remove code`}},
 		"names that nobody knows": {`{runtime: ruby, handler: a.b, code: {path: .}, protocol: gRPC, decider: best}`, []string{
 			`spec.protocol: Unsupported value: "gRPC": supported values: "HTTP", "LambdaRuntime"`,
-			`spec.decider: Unsupported value: "best": supported values: "horizon", "listing1", "staleness"`}},
+			`spec.decider: Unsupported value: "best": supported values: ` + listed(deciders)}},
 		"numbers that are too low": {`{` + runs + `concurrency: -1, timeout: 9ms, startupTimeout: -1s}`, []string{
 			`spec.concurrency: Invalid value: -1: must be 1 to 1000; write for example 1`,
 			`spec.timeout: Invalid value: "9ms": must be 10ms to 24h; write for example 10ms`,
@@ -380,4 +380,13 @@ func TestDefaultForTakesTheRuntimesProtocol(t *testing.T) {
 			}
 		})
 	}
+}
+
+// listed is how field.NotSupported lists values.
+func listed[T ~string](values []T) string {
+	var quoted []string
+	for _, v := range values {
+		quoted = append(quoted, fmt.Sprintf("%q", v))
+	}
+	return strings.Join(quoted, ", ")
 }

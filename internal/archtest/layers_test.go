@@ -102,6 +102,7 @@ var rows = []struct {
 		"internal/archtest",
 		"internal/doccheck",
 		"internal/lambdaclients",
+		"internal/listings",
 		"internal/metricsdoc",
 		"internal/tracetest",
 		"test/attacks",

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/fpcs"
 	"github.com/windlass-dev/windlass/pkg/kubecontrol"
 )
 
@@ -56,7 +57,7 @@ func (a *app) offerFor(flag *pflag.Flag) offer {
 	case "protocol":
 		return oneOf(string(v1alpha1.ProtocolHTTP), string(v1alpha1.ProtocolLambdaRuntime))
 	case "decider":
-		return oneOf("horizon", "listing1", "staleness")
+		return oneOf(fpcs.Names()...)
 	}
 	name, usage := pflag.UnquoteUsage(flag)
 	switch strings.ToLower(name) {

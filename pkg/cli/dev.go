@@ -11,12 +11,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/windlass-dev/windlass/pkg/control"
+	"github.com/windlass-dev/windlass/pkg/fpcs"
 	"github.com/windlass-dev/windlass/pkg/gateway"
 	"github.com/windlass-dev/windlass/pkg/tracing"
 )
 
 func (a *app) devCommand() *cobra.Command {
-	flags := upFlags{maxBody: "64Mi", decider: "horizon", logLevel: "info", logFormat: "console", logCalls: string(gateway.LogAll), tracing: tracing.DefaultConfig()}
+	flags := upFlags{maxBody: "64Mi", decider: fpcs.Default(), logLevel: "info", logFormat: "console", logCalls: string(gateway.LogAll), tracing: tracing.DefaultConfig()}
 	cmd := &cobra.Command{
 		Use:   "dev [-f FILE|FOLDER ...]",
 		Short: "Deploy functions, and again whenever their files change",

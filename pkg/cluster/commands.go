@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/windlass-dev/windlass/pkg/controller"
+	"github.com/windlass-dev/windlass/pkg/fpcs"
 	"github.com/windlass-dev/windlass/pkg/gateway"
 	"github.com/windlass-dev/windlass/pkg/tracing"
 )
@@ -116,7 +117,7 @@ func schedulerCommand() *cobra.Command {
 	flags.Int64Var(&c.UserIDs.Count, "user-id-count", 0, "`number` of such users; a namespace's name decides which is its own")
 	flags.StringVar(&c.ImagePullPolicy, "image-pull-policy", "", "`policy` for the images of pods")
 	flags.Float64Var(&c.CreateQPS, "create-qps", 100, "most pods that are created in a `second`")
-	flags.StringVar(&c.Decider, "decider", "horizon", "`algorithm` of functions that name none: horizon, listing1 or staleness")
+	flags.StringVar(&c.Decider, "decider", fpcs.Default(), "`algorithm` of functions that name none: "+fpcs.Choice())
 	flags.DurationVar(&c.LeaseTTL, "lease-ttl", 10*time.Second, "how `long` slots are kept for a scheduler that vanished")
 	c.Tracing.Flags(flags)
 	flags.DurationVar(&c.HandoverDelay, "handover-delay", 5*time.Second, "how `long` to tell others where to go when told to stop")

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/fpcs"
 )
 
 // manifest is an object of that kind with the given spec in YAML.
@@ -145,7 +146,7 @@ func TestAPIServerNamesFieldAndRemedy(t *testing.T) {
 			`spec.image: Invalid value: "string": must be the reference of an image; write for example example.com/team/function:1.0`}},
 		"names that nobody knows": {`{image: a, protocol: gRPC, decider: best}`, []string{
 			`<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation`,
-			`spec.decider: Unsupported value: "best": supported values: "horizon", "listing1", "staleness"`,
+			`spec.decider: Unsupported value: "best": supported values: "` + strings.Join(fpcs.Names(), `", "`) + `"`,
 			`spec.protocol: Unsupported value: "gRPC": supported values: "HTTP", "LambdaRuntime"`}},
 		"ports of the agent": {`{image: a, port: 9090}`, []string{
 			`spec.port: Invalid value: "integer": the instance's agent uses the ports 9001 and 9090 itself; take another, for example 8080`}},

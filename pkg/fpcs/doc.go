@@ -7,14 +7,9 @@
 // simulator runs the very same code. A decision takes the same time however many
 // calls there are.
 //
-// There are three, by name:
-//
-//   - horizon plans for the time that a new instance needs to be there, from the rate at
-//     which calls come and from how long they hold an instance. It is the default.
-//   - listing1 is the algorithm of the paper, Kim and Roh, "Scheduling Containers Rather Than
-//     Functions for Function-as-a-Service" (FPCSch), Listing 1.
-//   - staleness is the rules that the paper's algorithm became in production, which tell a burst
-//     from a congestion by how long calls have waited.
+// All deciders stand in registry.go, each with what it is. The default is horizon; listing1
+// is the algorithm of the paper, Kim and Roh, "Scheduling Containers Rather Than Functions
+// for Function-as-a-Service" (FPCSch).
 //
 // Each promises: nothing is created while nothing waits and nothing has come; a
 // function that has calls, no instance and room gets one within the horizon; no

@@ -43,22 +43,15 @@ type Snapshot struct {
 // Waiting is how many tickets wait: the paper's RinQueue.
 func (s Snapshot) Waiting() int { return int(s.Arrived - s.Departed) }
 
-// Memory is what a decider carries from tick to tick.
-type Memory struct {
-	// Tick is the paper's tick: 0 until a ticket was pulled.
-	Tick int
-	// Arrived is Qend in the snapshot of the current tick, and Before in
-	// that of the tick before.
-	Arrived uint64
-	Before  uint64
+// Memory is what a decider carries from tick to tick: a comparable value of a type
+// that is the decider's own, and nil before its first decision.
+type Memory any
 
-	// Initialized is Staleness's: an instance was ordered once, and Throttled
-	// that there was no room at the last tick.
-	Initialized bool
-	Throttled   bool
-
-	// Rates is what Horizon has learnt.
-	Rates Rates
+// recall is what a decider of such a memory remembers. One that takes over from another
+// decider begins anew.
+func recall[M any](s Snapshot) M {
+	remembered, _ := s.Memory.(M)
+	return remembered
 }
 
 // Params are a decider's constants.
@@ -152,12 +145,6 @@ type Decision struct {
 
 // Decider decides how many instances to create.
 type Decider func(Snapshot, Params) Decision
-
-// ByName returns the decider of that name: horizon, listing1 or staleness.
-func ByName(name string) (Decider, bool) {
-	d, known := map[string]Decider{"horizon": Horizon, "listing1": Listing1, "staleness": Staleness}[name]
-	return d, known
-}
 
 // Limits are the least and the most instances of a function.
 type Limits struct {

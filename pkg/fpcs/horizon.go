@@ -31,17 +31,31 @@ const (
 	decisive = 0.6
 )
 
+var horizon = Algorithm{
+	Name:   "horizon",
+	About:  "plans for the time that a start takes, orders what clears the queue by then, and takes back what is no longer needed",
+	Decide: Horizon,
+}
+
+// horizonMemory is what Horizon carries from tick to tick: how many tickets had arrived,
+// and what it has learnt.
+type horizonMemory struct {
+	Arrived uint64
+	Rates   Rates
+}
+
 // Horizon plans for the time that a new instance needs to be there: how many calls
 // will wait by then, how many come in a second, and how many instances answer both.
 // It never orders for more calls than are there or will come in that time.
 func Horizon(s Snapshot, p Params) Decision {
-	r := s.Memory.Rates.renew(s, p)
-	r.Aged = s.Memory.Rates.aged(s)
+	before := recall[horizonMemory](s)
+	r := before.Rates.renew(s, p, before.Arrived)
+	r.Aged = before.Rates.aged(s)
 	o := look(s, p, r)
 	d := Decision{Why: ReasonNoDemand, Rate: r.Slow.rate(), Horizon: time.Duration(o.start * float64(time.Second))}
 	r.Hold = o.hold
 	r.Stuck, r.Queue = r.stuck(s)
-	quiet := s.Waiting() <= 0 && s.Arrived == s.Memory.Arrived
+	quiet := s.Waiting() <= 0 && s.Arrived == before.Arrived
 	if !quiet {
 		d.Required, d.Why = o.required(s, &r)
 	}
@@ -65,7 +79,7 @@ func Horizon(s Snapshot, p Params) Decision {
 	}
 	d.Again = s.again(p)
 	r.Creating = s.Creating + d.Create - d.Withdraw
-	d.Next = Memory{Arrived: s.Arrived, Rates: r}
+	d.Next = horizonMemory{Arrived: s.Arrived, Rates: r}
 	return d
 }
 

@@ -53,7 +53,7 @@ func TestHorizonDecides(t *testing.T) {
 			Snapshot{Arrived: 1, Room: -1}, 1, 1, ReasonFirst,
 		},
 		"nothing at all": {
-			with(func(s *Snapshot) { s.Arrived, s.Departed = 9, 9; s.Memory.Arrived = 9 }), 0, 0, ReasonNoDemand,
+			with(func(s *Snapshot) { s.Arrived, s.Departed = 9, 9; s.Memory = horizonMemory{Arrived: 9} }), 0, 0, ReasonNoDemand,
 		},
 		"an instance on its way is enough for a call": {
 			with(func(s *Snapshot) { s.Arrived, s.Creating = 1, 1 }), 0, 1, ReasonEnough,
@@ -166,7 +166,7 @@ func TestHorizonOrdersNoMoreForABatchThanItsCalls(t *testing.T) {
 
 func TestHorizonWithdrawsWhatIsNotWantedAnyMore(t *testing.T) {
 	s := Snapshot{Arrived: 900, Departed: 900, Created: 1, Creating: 20, MeanExecution: 5 * time.Millisecond, MeanStart: 3 * time.Second, Room: -1}
-	s.Memory = Memory{Arrived: 900, Rates: Rates{Known: true, Departed: 900}}
+	s.Memory = horizonMemory{Arrived: 900, Rates: Rates{Known: true, Departed: 900}}
 	s, all := follow(s, 20, func(_ int, s *Snapshot) { s.Elapsed = stale.Tick })
 	for i, d := range all {
 		if (d.Withdraw > 0) != (i == surplusTicks-1) || d.Withdraw > 0 && d.Why != ReasonSurplus {
@@ -216,7 +216,7 @@ func TestHorizonLearnsForHowLongACallHoldsAnInstance(t *testing.T) {
 		s.Arrived, s.Departed = s.Arrived+50, s.Departed+50
 	})
 	// Ten instances ran 500 calls a second: 20 ms each.
-	if hold := s.Memory.Rates.Hold; hold < .017 || hold > .02 {
+	if hold := recall[horizonMemory](s).Rates.Hold; hold < .017 || hold > .02 {
 		t.Errorf("%v s, want nearly 20 ms", hold)
 	}
 }
@@ -229,26 +229,26 @@ func TestHorizonDoesNotFollowCallsThatAreSlowBecauseInstancesStart(t *testing.T)
 			s.MeanExecution = time.Minute
 		}
 	})
-	if hold := s.Memory.Rates.Hold; hold > .1 {
+	if hold := recall[horizonMemory](s).Rates.Hold; hold > .1 {
 		t.Errorf("a call was taken to hold an instance for %v s within a third of a start", hold)
 	}
 }
 
 func TestRates(t *testing.T) {
 	p := stale
-	tick := func(r Rates, m *Memory, came uint64, elapsed time.Duration) Rates {
-		s := Snapshot{Arrived: m.Arrived + came, Departed: m.Arrived + came, Elapsed: elapsed, Memory: *m}
-		m.Arrived = s.Arrived
-		return r.renew(s, p)
+	tick := func(r Rates, arrived *uint64, came uint64, elapsed time.Duration) Rates {
+		before := *arrived
+		*arrived += came
+		return r.renew(Snapshot{Arrived: *arrived, Departed: *arrived, Elapsed: elapsed}, p, before)
 	}
 	var r Rates
-	var m Memory
-	r = tick(r, &m, 7, 0)
+	var arrived uint64
+	r = tick(r, &arrived, 7, 0)
 	if r.Slow.rate() != 0 || r.cautious(0) != 0 || r.bold(0) != 0 {
 		t.Errorf("calls that were there from the beginning are a rate of %v", r.Slow.rate())
 	}
 	for range 600 {
-		r = tick(r, &m, 5, p.Tick)
+		r = tick(r, &arrived, 5, p.Tick)
 	}
 	if rate := r.Slow.rate(); rate < 49 || rate > 51 {
 		t.Errorf("rate %v, want 50", rate)
@@ -256,15 +256,15 @@ func TestRates(t *testing.T) {
 	if c, b := r.cautious(0), r.bold(0); c < 45 || c > 50 || b < 49 || b > 51 {
 		t.Errorf("cautiously %v, boldly %v, want a little less than 50 and 50", c, b)
 	}
-	r = tick(r, &m, 60, p.Tick)
+	r = tick(r, &arrived, 60, p.Tick)
 	if rate := r.Slow.rate(); rate < 500 {
 		t.Errorf("a sudden burst of 600 a second is a rate of %v", rate)
 	}
-	r = tick(r, &m, 0, p.Tick)
+	r = tick(r, &arrived, 0, p.Tick)
 	if b := r.bold(0); b != 0 {
 		t.Errorf("a burst that nothing followed is a rate of %v", b)
 	}
-	r = tick(r, &m, 1, time.Minute)
+	r = tick(r, &arrived, 1, time.Minute)
 	if rate := r.Slow.rate(); rate != 0 {
 		t.Errorf("after a minute of silence, one call is a rate of %v", rate)
 	}
@@ -274,14 +274,14 @@ func TestRates(t *testing.T) {
 // arrivals are counted.
 func TestRatesShowAChange(t *testing.T) {
 	var r Rates
-	var m Memory
+	var arrived uint64
 	for i := range 1000 {
-		s := Snapshot{Arrived: m.Arrived + 10, Elapsed: stale.Tick, Memory: m}
+		before := arrived
+		arrived += 10
 		if i > 900 {
-			s.Arrived += 15
+			arrived += 15
 		}
-		m.Arrived = s.Arrived
-		r = r.renew(s, stale)
+		r = r.renew(Snapshot{Arrived: arrived, Elapsed: stale.Tick}, stale, before)
 		if i == 930 {
 			break
 		}
@@ -315,11 +315,11 @@ func TestRatesFollowAStep(t *testing.T) {
 // rateOf is what is known of a rate after ticks that brought so many calls.
 func rateOf(counts []uint64) float64 {
 	var r Rates
-	var m Memory
+	var arrived uint64
 	for _, came := range counts {
-		s := Snapshot{Arrived: m.Arrived + came, Elapsed: stale.Tick, Memory: m}
-		m.Arrived = s.Arrived
-		r = r.renew(s, stale)
+		before := arrived
+		arrived += came
+		r = r.renew(Snapshot{Arrived: arrived, Elapsed: stale.Tick}, stale, before)
 	}
 	return r.Slow.rate()
 }
@@ -397,7 +397,7 @@ func TestHorizonCreatesForEachOfFewCalls(t *testing.T) {
 			d := Horizon(Snapshot{
 				Elapsed: stale.Tick, MeanExecution: c.hold, MeanStart: time.Second, OldestWait: c.waited, Room: -1,
 				Arrived: running + c.waiting, Departed: running, Created: c.busy, Busy: c.busy,
-				Memory: Memory{Arrived: running + c.waiting, Rates: rates},
+				Memory: horizonMemory{Arrived: running + c.waiting, Rates: rates},
 			}, stale)
 			if d.Create != c.create {
 				t.Errorf("%d are created (%s), and %d should be", d.Create, d.Why, c.create)

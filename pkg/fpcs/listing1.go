@@ -5,6 +5,21 @@ import (
 	"time"
 )
 
+var listing1 = Algorithm{
+	Name:   "listing1",
+	About:  "the algorithm of the FPCSch paper, Listing 1, which tries to clear the queue within a tenth of a second",
+	Decide: Listing1,
+}
+
+// listing1Memory is what Listing1 carries from tick to tick.
+type listing1Memory struct {
+	// Tick is the paper's tick: 0 until a ticket was pulled.
+	Tick int
+	// Arrived is Qend in the snapshot of the current tick, and Before in
+	// that of the tick before.
+	Arrived, Before uint64
+}
+
 // Listing1 is the paper's Listing 1, lines 18 to 45.
 //
 // Two readings were needed. Line 20 sets the queue's numbers in S[0] to zero,
@@ -16,19 +31,20 @@ import (
 // container"; the text is followed, or the tick between an instance's start and
 // its first pull would buy another one.
 func Listing1(s Snapshot, p Params) Decision {
-	d := Decision{Why: ReasonNoDemand, Next: renewSnapshot(s)}
+	now := renewSnapshot(s)
+	d := Decision{Why: ReasonNoDemand, Next: now}
 	waiting := s.Waiting()
 	total := s.Created + s.Creating // line 29
 	shortage := 0                   // line 28
 
 	switch {
-	case d.Next.Tick == 0 && total == 0: // lines 31-33, condition 1
+	case now.Tick == 0 && total == 0: // lines 31-33, condition 1
 		shortage, d.Why = 1, ReasonFirst
-	case d.Next.Tick == 0 && s.Creating > 0: // lines 34-35, condition 2
+	case now.Tick == 0 && s.Creating > 0: // lines 34-35, condition 2
 		shortage, d.Why = waiting-s.Creating, ReasonBurst
-	case d.Next.Tick > 0 && total < waiting: // line 36
+	case now.Tick > 0 && total < waiting: // line 36
 		power := executionsPerTick(s.MeanExecution, p.Tick)   // line 37
-		arrivals := int(d.Next.Arrived - d.Next.Before)       // line 38
+		arrivals := int(now.Arrived - now.Before)             // line 38
 		d.Required = int(math.Ceil(float64(waiting) / power)) // line 39
 		if arrivals < waiting {                               // lines 40-41, condition 3
 			shortage, d.Why = d.Required-s.Creating, ReasonCongestion
@@ -48,10 +64,10 @@ func Listing1(s Snapshot, p Params) Decision {
 
 // renewSnapshot is lines 18 to 25: the tick advances only when tickets wait or
 // have arrived, and stays 0 until one was pulled.
-func renewSnapshot(s Snapshot) Memory {
-	m := s.Memory
+func renewSnapshot(s Snapshot) listing1Memory {
+	m := recall[listing1Memory](s)
 	if s.Departed == 0 { // lines 19-20
-		return Memory{}
+		return listing1Memory{}
 	}
 	if s.Waiting() > 0 || s.Arrived > m.Arrived { // lines 22-23
 		m.Tick++

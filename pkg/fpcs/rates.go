@@ -99,16 +99,16 @@ func (w Window) surprises(other Window) bool {
 	return w.Calls > expected+surprise*math.Sqrt(expected)+surprise
 }
 
-// renew takes in a snapshot.
-func (r Rates) renew(s Snapshot, p Params) Rates {
-	came := float64(s.Arrived - s.Memory.Arrived)
+// renew takes in a snapshot; arrived is how many tickets had arrived at the last one.
+func (r Rates) renew(s Snapshot, p Params, arrived uint64) Rates {
+	came := float64(s.Arrived - arrived)
 	ran := float64(s.Departed - r.Departed)
 	busy := min(r.Busy, s.Busy) // instances that came or rested in between count as idle
 	full := s.Created > 0 && s.Busy >= s.Created && s.Waiting() > 0
 	rested := !full || !r.Full
 	r.Departed, r.Busy, r.Full = s.Departed, s.Busy, full
 	r.Execution = steadied(r.Execution, s.MeanExecution, came)
-	if !r.Known || s.Elapsed > forgetAfter || s.Elapsed <= 0 || s.Arrived < s.Memory.Arrived {
+	if !r.Known || s.Elapsed > forgetAfter || s.Elapsed <= 0 || s.Arrived < arrived {
 		// What is there now came at one moment, as far as can be told, and says
 		// nothing of a rate.
 		return Rates{Known: true, Departed: r.Departed, Busy: r.Busy, Execution: r.Execution, Runs: r.Runs, Held: r.Held, Guessed: r.Guessed, Full: r.Full, Hold: r.Hold, Peak: s.present()}

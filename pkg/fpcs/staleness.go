@@ -1,5 +1,17 @@
 package fpcs
 
+var staleness = Algorithm{
+	Name:   "staleness",
+	About:  "what became of the paper's algorithm in Apache OpenWhisk, which looks at the calls that have waited for longer than a tenth of a second",
+	Decide: Staleness,
+}
+
+// stalenessMemory is what Staleness carries from tick to tick: that an instance was
+// ordered once, and that there was no room at the last tick.
+type stalenessMemory struct {
+	Initialized, Throttled bool
+}
+
 // Staleness is the production rules (see production) applied to a snapshot. What
 // the rules know and a snapshot does not is mapped so:
 //
@@ -8,7 +20,7 @@ package fpcs
 //     tickets wait; rule 2 would else buy an instance for every function.
 //   - Flushing is a snapshot that is Failing, and everything else is Running. They
 //     leave Running when the namespace has no room and come back when it has; the
-//     snapshot says at each tick whether there is room, and Memory.Throttled keeps
+//     snapshot says at each tick whether there is room, and Throttled keeps
 //     the one tick that the rules spend on coming back.
 //   - There is neither ActionThrottled, for the queue itself refuses what it cannot
 //     hold, nor Removing or Idle, for neither is decided on.
@@ -21,15 +33,17 @@ package fpcs
 //     while before.
 func Staleness(s Snapshot, p Params) Decision {
 	waiting := s.Waiting()
-	d := Decision{Why: ReasonNoDemand, Next: s.Memory}
+	d := Decision{Why: ReasonNoDemand}
+	m := recall[stalenessMemory](s)
 	if s.Created+s.Creating > 0 {
-		d.Next.Initialized = true
+		m.Initialized = true
 	}
 	if waiting <= 0 {
+		d.Next = m
 		return d
 	}
 	v := production{
-		state: running, initialized: d.Next.Initialized,
+		state: running, initialized: m.Initialized,
 		existing: s.Created, inProgress: s.Creating,
 		available: waiting, stale: min(max(0, s.Stale), waiting),
 		execution: s.MeanExecution, staleAfter: p.staleAfter(), concurrency: s.Concurrency,
@@ -42,17 +56,18 @@ func Staleness(s Snapshot, p Params) Decision {
 	switch {
 	case s.Failing:
 		v.state = flushing
-	case s.Memory.Throttled:
+	case m.Throttled:
 		v.state = namespaceThrottled
 	}
 	verdict := v.decide()
 	d.Create, d.Why = max(0, verdict.create), verdict.why
 	switch verdict.throttle {
 	case throttleOn:
-		d.Next.Throttled = true
+		m.Throttled = true
 	case throttleOff:
-		d.Next.Throttled = false
+		m.Throttled = false
 	}
-	d.Next.Initialized = d.Next.Initialized || d.Create > 0
+	m.Initialized = m.Initialized || d.Create > 0
+	d.Next = m
 	return d
 }

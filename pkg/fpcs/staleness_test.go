@@ -15,55 +15,55 @@ func TestStalenessMapsSnapshots(t *testing.T) {
 	}{
 		"nothing waits: not even a first instance": {
 			Snapshot{Room: -1},
-			Decision{Why: ReasonNoDemand},
+			Decision{Why: ReasonNoDemand, Next: stalenessMemory{}},
 		},
 		"a first call": {
 			Snapshot{Arrived: 1, Room: -1},
-			Decision{Create: 1, Why: ReasonFirst, Next: Memory{Initialized: true}},
+			Decision{Create: 1, Why: ReasonFirst, Next: stalenessMemory{Initialized: true}},
 		},
 		"an instance that exists was a first": {
 			Snapshot{Arrived: 9, Departed: 9, Created: 1, Room: -1},
-			Decision{Why: ReasonNoDemand, Next: Memory{Initialized: true}},
+			Decision{Why: ReasonNoDemand, Next: stalenessMemory{Initialized: true}},
 		},
 		"a start that failed": {
-			Snapshot{Arrived: 9, Failing: true, Room: -1, Memory: Memory{Initialized: true}},
-			Decision{Create: 1, Why: ReasonRetry, Next: Memory{Initialized: true}},
+			Snapshot{Arrived: 9, Failing: true, Room: -1, Memory: stalenessMemory{Initialized: true}},
+			Decision{Create: 1, Why: ReasonRetry, Next: stalenessMemory{Initialized: true}},
 		},
 		"an unknown duration and stale calls": {
 			Snapshot{Arrived: 12, Stale: 5, Creating: 1, Room: -1},
-			Decision{Create: 4, Why: ReasonStale, Next: Memory{Initialized: true}},
+			Decision{Create: 4, Why: ReasonStale, Next: stalenessMemory{Initialized: true}},
 		},
 		"room that nobody knows does not bound": {
 			Snapshot{Arrived: 5000, Stale: 5000, Created: 1, MeanExecution: known, Room: -1},
-			Decision{Create: 1000, Why: ReasonStale, Next: Memory{Initialized: true}},
+			Decision{Create: 1000, Why: ReasonStale, Next: stalenessMemory{Initialized: true}},
 		},
 		"room that is known does, and throttles": {
 			Snapshot{Arrived: 5000, Stale: 5000, Created: 1, MeanExecution: known, Room: 7},
-			Decision{Create: 7, Why: ReasonNoRoom, Next: Memory{Initialized: true, Throttled: true}},
+			Decision{Create: 7, Why: ReasonNoRoom, Next: stalenessMemory{Initialized: true, Throttled: true}},
 		},
 		"no room at all": {
 			Snapshot{Arrived: 3, Room: 0},
-			Decision{Why: ReasonNoRoom, Next: Memory{Throttled: true}},
+			Decision{Why: ReasonNoRoom, Next: stalenessMemory{Throttled: true}},
 		},
 		"still no room": {
-			Snapshot{Arrived: 3, Room: 0, Memory: Memory{Throttled: true}},
-			Decision{Why: ReasonNoRoom, Next: Memory{Throttled: true}},
+			Snapshot{Arrived: 3, Room: 0, Memory: stalenessMemory{Throttled: true}},
+			Decision{Why: ReasonNoRoom, Next: stalenessMemory{Throttled: true}},
 		},
 		"room again costs one tick": {
-			Snapshot{Arrived: 3, Room: 5, Memory: Memory{Throttled: true}},
-			Decision{Why: ReasonEnough},
+			Snapshot{Arrived: 3, Room: 5, Memory: stalenessMemory{Throttled: true}},
+			Decision{Why: ReasonEnough, Next: stalenessMemory{}},
 		},
 		"a throttle lasts while nothing waits": {
-			Snapshot{Arrived: 3, Departed: 3, Room: 5, Memory: Memory{Throttled: true}},
-			Decision{Why: ReasonNoDemand, Next: Memory{Throttled: true}},
+			Snapshot{Arrived: 3, Departed: 3, Room: 5, Memory: stalenessMemory{Throttled: true}},
+			Decision{Why: ReasonNoDemand, Next: stalenessMemory{Throttled: true}},
 		},
 		"calls that an instance takes at a time": {
 			Snapshot{Arrived: 100, Stale: 100, Created: 1, MeanExecution: known, Concurrency: 4, Room: -1},
-			Decision{Create: 5, Why: ReasonStale, Next: Memory{Initialized: true}},
+			Decision{Create: 5, Why: ReasonStale, Next: stalenessMemory{Initialized: true}},
 		},
 		"a count of stale calls that is older than the queue": {
 			Snapshot{Arrived: 2, Stale: 9, Created: 1, Room: -1},
-			Decision{Create: 2, Why: ReasonStale, Next: Memory{Initialized: true}},
+			Decision{Create: 2, Why: ReasonStale, Next: stalenessMemory{Initialized: true}},
 		},
 	}
 	for name, tc := range cases {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	"github.com/windlass-dev/windlass/pkg/fpcs"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
 )
@@ -101,7 +102,7 @@ func (c *chaos) newFunction(i, incarnation int) *v1alpha1.Function {
 		fn.UID = types.UID(fmt.Sprintf("uid-%d-%d", i, incarnation))
 		fn.Spec.Concurrency = 1 + c.rand.Int32N(3)
 		fn.Spec.Timeout.Duration = 2 * time.Second
-		fn.Spec.Decider = []v1alpha1.DeciderName{v1alpha1.DeciderHorizon, v1alpha1.DeciderListing1, v1alpha1.DeciderStaleness}[c.rand.IntN(3)]
+		fn.Spec.Decider = v1alpha1.DeciderName(fpcs.Names()[c.rand.IntN(len(fpcs.Names()))])
 		fn.Spec.Scaling.Min = c.rand.Int32N(2)
 		fn.Spec.Scaling.BackoffAfter.Duration = time.Second
 		fn.Spec.Scaling.IdleTimeout.Duration = time.Second

@@ -60,7 +60,7 @@ func DefaultConfig() Config {
 		MaxQueued:      10_000,
 		ClaimGrace:     2 * time.Second,
 		Executions:     10,
-		Decider:        string(v1alpha1.DeciderHorizon),
+		Decider:        fpcs.Default(),
 		NoRoomPatience: 5 * time.Second,
 		EvictAfter:     2 * time.Second,
 	}
@@ -82,7 +82,7 @@ func (c Config) Validate() error {
 		errs = append(errs, fmt.Errorf("scheduler: Executions is %d: must be at least 1", c.Executions))
 	}
 	if _, known := fpcs.ByName(c.Decider); !known {
-		errs = append(errs, fmt.Errorf("scheduler: Decider is %q: must be horizon, listing1 or staleness", c.Decider))
+		errs = append(errs, fmt.Errorf("scheduler: Decider is %q: must be %s", c.Decider, fpcs.Choice()))
 	}
 	if c.NoRoomPatience < 0 {
 		errs = append(errs, fmt.Errorf("scheduler: NoRoomPatience is %v: must not be negative", c.NoRoomPatience))

@@ -53,7 +53,7 @@ func TestASnapshotSaysAllThatADeciderAsksFor(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("snapshot (-want +got):\n%s", diff)
 		}
-		if got.Memory == (fpcs.Memory{}) {
+		if got.Memory == nil {
 			t.Error("it has no memory of the decisions before")
 		}
 		w.runtime.end(keyOf(string(fn.UID), w.runtime.take()[0].CID), "killed")
@@ -92,7 +92,7 @@ func TestAnUnknownDeciderIsRefused(t *testing.T) {
 	config := DefaultConfig()
 	config.Decider = "best"
 	_, err := New(config, Deps{Registry: prometheus.NewRegistry()})
-	if err == nil || !strings.Contains(err.Error(), `Decider is "best": must be horizon, listing1 or staleness`) {
+	if err == nil || !strings.Contains(err.Error(), `Decider is "best": must be `+fpcs.Choice()) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -100,7 +100,8 @@ func TestAnUnknownDeciderIsRefused(t *testing.T) {
 // A decider that knows of no room asks for nothing. That room is made, or calls are
 // refused with the reason, does not depend on the decider.
 func TestALackOfRoomIsSeenToWhateverDecides(t *testing.T) {
-	for _, name := range []v1alpha1.DeciderName{v1alpha1.DeciderHorizon, v1alpha1.DeciderListing1, v1alpha1.DeciderStaleness} {
+	for _, decider := range fpcs.Names() {
+		name := v1alpha1.DeciderName(decider)
 		t.Run(string(name), func(t *testing.T) {
 			config := defaults()
 			config.node = 100

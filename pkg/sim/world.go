@@ -113,13 +113,13 @@ func (w *World) populate() {
 }
 
 // deciders are those that functions have in turn, so that faults meet all of them.
-var deciders = []fpcs.Decider{fpcs.Horizon, fpcs.Listing1, fpcs.Staleness}
+var deciders = fpcs.All()
 
 func (w *World) newFunction(i int) *function {
 	uid := "function-" + string(rune('a'+i))
 	f := &function{
 		index: i, uid: uid, slot: ownership.SlotOf(uid, 0), idempotent: i%3 == 2, concurrency: 1 + i%2,
-		decide:  deciders[(i+int(w.config.Seed%uint64(len(deciders))))%len(deciders)],
+		decide:  deciders[(i+int(w.config.Seed%uint64(len(deciders))))%len(deciders)].Decide,
 		typical: w.between(2*time.Millisecond, 300*time.Millisecond),
 	}
 	f.timeout = max(time.Second, 10*f.typical)

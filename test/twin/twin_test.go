@@ -86,7 +86,7 @@ func TestTheSimulatorOrdersWhatTheSchedulerOrders(t *testing.T) {
 		{"more calls than the node can run", 100, 8, time.Second + odd, time.Second + 13*time.Millisecond + odd},
 		{"calls that stop before anything has started", 100, 1, 200*time.Millisecond + odd, 4*time.Second + 13*time.Millisecond + odd},
 	} {
-		for _, decider := range []string{"listing1", "staleness", "horizon"} {
+		for _, decider := range fpcs.Names() {
 			t.Run(l.name+"/"+decider, func(t *testing.T) {
 				for seed := range uint64(5) {
 					played := load{work: l.work, start: l.start, length: 12*time.Second + odd}

@@ -33,7 +33,7 @@ const (
 )
 
 // deciderNames are the deciders that are compared, ours first.
-var deciderNames = []string{"horizon", "listing1", "staleness"}
+var deciderNames = fpcs.Names()
 
 func decider(name string) fpcs.Decider {
 	d, known := fpcs.ByName(name)

@@ -48,7 +48,10 @@ func burstWaits(all []burstSummary) report.Chart {
 			least, most = min(least, wait), max(most, wait)
 		}
 	}
-	for _, name := range []string{"horizon", "staleness"} {
+	for _, name := range deciderNames {
+		if name == "listing1" {
+			continue
+		}
 		c.Series = append(c.Series, dots(all, name, func(s burstSummary) report.Point {
 			return report.Point{X: of[s.cell], Y: max(1, 1000*s.p99)}
 		}))

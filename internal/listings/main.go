@@ -1,0 +1,34 @@
+// Command listings writes the names of all deciders wherever they are listed: into the
+// API's Go code, the chart's schema, and the docs. The list itself is pkg/fpcs/registry.go.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/windlass-dev/windlass/pkg/fpcs"
+)
+
+func main() {
+	if len(os.Args) != 2 {
+		fmt.Fprintln(os.Stderr, "usage: listings FOLDER; run it in the checkout, \".\" changes that")
+		os.Exit(2)
+	}
+	if err := write(os.DirFS("."), os.Args[1], lists{fpcs.All()}); err != nil {
+		fmt.Fprintln(os.Stderr, "listings:", err)
+		os.Exit(1)
+	}
+}
+
+// write puts what render makes of a checkout below a folder.
+func write(checkout fs.FS, out string, l lists) error {
+	files, err := render(checkout, l)
+	for _, f := range files {
+		name := filepath.Join(out, filepath.FromSlash(f.name))
+		err = errors.Join(err, os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte(f.text), 0o644)) //nolint:gosec // Sources.
+	}
+	return err
+}
