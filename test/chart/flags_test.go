@@ -94,7 +94,8 @@ func TestArgumentsFollowValues(t *testing.T) {
 			"id": "$(POD_NAME)", "agent-image": "ghcr.io/windlass-dev/podagent:0.1.0", "agent-scheduler": "windlass-scheduler.windlass.svc:9443",
 			"agent-cpu": "10m", "agent-memory": "32Mi", "agent-memory-limit": "256Mi", "user-namespaces": "", "user-id-base": "", "user-id-count": "", "image-pull-policy": "IfNotPresent"}},
 		"the defaults of a controller": {"", "controller", map[string]string{
-			"schedulers": "windlass-scheduler-peers", "gateway-url": "http://windlass-gateway.windlass.svc", "runtimes": "/etc/windlass/runtimes/runtimes.yaml"}},
+			"schedulers": "windlass-scheduler-peers", "gateway-url": "http://windlass-gateway.windlass.svc", "runtimes": "/etc/windlass/runtimes/runtimes.yaml",
+			"functions-egress": "open", "functions-egress-except": "169.254.169.254/32,fd00:ec2::254/128"}},
 		"S12: the egress of functions": {"networkPolicies.functionsEgress.mode=internet,networkPolicies.functionsEgress.except={169.254.0.0/16,fd00:ec2::/32}", "controller", map[string]string{
 			"functions-egress": "internet", "functions-egress-except": "169.254.0.0/16,fd00:ec2::/32"}},
 		"S6: users of their own":  {"functions.hostUsers=false", "scheduler", map[string]string{"user-namespaces": "true"}},
