@@ -14,7 +14,8 @@ generated() {
     find config/crd charts/windlass/files/crds -name '*.yaml'
     echo docs/metrics.md
     # Written by hand, but for the names that internal/listings puts into them.
-    printf '%s\n' charts/windlass/{values.schema.json,values.yaml,README.md} docs/{functions,glossary,manifest}.md
+    printf '%s\n' api/v1alpha1/function_types.go \
+      charts/windlass/{values.schema.json,values.yaml,Chart.yaml,README.md} docs/{functions,glossary,manifest,runtimes}.md
   }) | sort
 }
 

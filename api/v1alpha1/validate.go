@@ -11,7 +11,6 @@ import (
 )
 
 var (
-	runtimes   = []RuntimeName{RuntimeNodeJS, RuntimePython3}
 	protocols  = []Protocol{ProtocolHTTP, ProtocolLambdaRuntime}
 	keepAlives = []KeepAliveName{KeepAliveFixed, KeepAliveHistogram}
 )
@@ -101,7 +100,7 @@ func validateWhatRuns(spec *field.Path, s *FunctionSpec) field.ErrorList {
 	errs = append(errs, validateArgs(spec.Child("args"), s.Args)...)
 	if s.Handler != "" && s.Protocol != ProtocolLambdaRuntime {
 		errs = append(errs, field.Forbidden(spec.Child("handler"),
-			"only a runtime has a handler; add runtime: python3 or runtime: nodejs, or protocol: LambdaRuntime for a runtime client of your own, or remove handler"))
+			"only a runtime has a handler; add "+anyRuntime+", or protocol: LambdaRuntime for a runtime client of your own, or remove handler"))
 	}
 	return append(errs, validateProgramCode(spec.Child("code"), s)...)
 }

@@ -11,11 +11,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/windlass-dev/windlass/pkg/fpcs"
+	"github.com/windlass-dev/windlass/pkg/runtimes"
 )
 
 func TestWhatIsListedFollowsTheRegistries(t *testing.T) {
 	checkout := os.DirFS("../..")
-	files, err := render(checkout, lists{fpcs.All()})
+	files, err := render(checkout, lists{fpcs.All(), runtimes.Names()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,19 +31,28 @@ func TestWhatIsListedFollowsTheRegistries(t *testing.T) {
 	}
 }
 
-func TestADeciderThatIsAddedIsListedEverywhere(t *testing.T) {
-	all := append(fpcs.All(), fpcs.Algorithm{Name: "another", About: "does otherwise"})
-	files, err := render(os.DirFS("../.."), lists{all})
+func TestWhatIsAddedIsListedEverywhere(t *testing.T) {
+	all := append(fpcs.All(), fpcs.Algorithm{Name: "another-decider", About: "does otherwise"})
+	files, err := render(os.DirFS("../.."), lists{all, append(runtimes.Names(), "another-language")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(files) < 7 {
-		t.Errorf("%d files list deciders", len(files))
-	}
+	deciders, languages := 0, 0
 	for _, f := range files {
-		if !strings.Contains(f.text, "another") {
-			t.Errorf("%s does not name it", f.name)
+		language := strings.Contains(f.text, "another-language")
+		decider := strings.Contains(f.text, "another-decider")
+		if !language && !decider {
+			t.Errorf("%s names neither", f.name)
 		}
+		if language {
+			languages++
+		}
+		if decider {
+			deciders++
+		}
+	}
+	if deciders != 7 || languages != 8 {
+		t.Errorf("%d files list deciders, and %d runtimes", deciders, languages)
 	}
 }
 
@@ -64,11 +74,30 @@ func TestTheCRDKnowsEveryDecider(t *testing.T) {
 	}
 }
 
+func TestEveryRuntimeHasShimsAndAnImage(t *testing.T) {
+	recipes, err := os.ReadFile("../../images/build/recipes.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range runtimes.Names() {
+		dockerfile, err := os.ReadFile("../../images/runtime-" + name + "/Dockerfile")
+		if err != nil || !strings.Contains(string(dockerfile), "COPY pkg/runtimes/shims/"+name+" /runtime\n") {
+			t.Errorf("images/runtime-%s/Dockerfile does not copy pkg/runtimes/shims/%s (%v)", name, name, err)
+		}
+		if _, err := os.Stat("../../pkg/runtimes/shims/" + name); err != nil {
+			t.Error(err)
+		}
+		if !strings.Contains(string(recipes), `"runtime-`+name+`"`) {
+			t.Errorf("images/build/recipes.go has no recipe of runtime-%s", name)
+		}
+	}
+}
+
 func TestAPlaceThatIsGoneIsNamed(t *testing.T) {
 	before := places
 	defer func() { places = before }()
 	places = []place{{"docs/glossary.md", "(no such)(place)", deciderChoice}}
-	if _, err := render(os.DirFS("../.."), lists{fpcs.All()}); err == nil || !strings.Contains(err.Error(), "docs/glossary.md: 0 places match") {
+	if _, err := render(os.DirFS("../.."), lists{fpcs.All(), runtimes.Names()}); err == nil || !strings.Contains(err.Error(), "docs/glossary.md: 0 places match") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/windlass-dev/windlass/pkg/fpcs"
@@ -13,6 +14,7 @@ import (
 // lists are what there is to choose from.
 type lists struct {
 	deciders []fpcs.Algorithm
+	runtimes []string
 }
 
 // file is what a file is to contain; its name is that below the checkout.
@@ -22,29 +24,41 @@ type file struct{ name, text string }
 // and second group is replaced.
 type place struct {
 	file, pattern string
-	text          func(lists) string
+	text          func(l lists, file string) string
 }
 
 var places = []place{
-	{"charts/windlass/values.schema.json", `("decider": \{\s*"type": "string",\s*"enum": \[)[^\]]*?(\s*\])`, func(l lists) string {
+	{"charts/windlass/values.schema.json", `("decider": \{\s*"type": "string",\s*"enum": \[)[^\]]*?(\s*\])`, func(l lists, _ string) string {
 		return "\n            \"" + strings.Join(l.names(), "\",\n            \"") + `"`
 	}},
 	{"charts/windlass/values.yaml", "(# -- Decider of Functions that name none: )`.*?`(, see docs/)", deciderChoice},
 	{"charts/windlass/README.md", "(Decider of Functions that name none: )`.*?`(, see docs/)", deciderChoice},
-	{"docs/manifest.md", "(\\| `decider` \\| ).*?( \\| both \\|)", func(l lists) string {
+	{"docs/manifest.md", "(\\| `decider` \\| ).*?( \\| both \\|)", func(l lists, _ string) string {
 		return "`" + strings.Join(l.names(), "`, `") + "`"
 	}},
 	{"docs/glossary.md", "(how many instances a function needs: )`.*?`(\\. \\|)", deciderChoice},
-	{"docs/functions.md", `(?s)(<!-- Written by "make generate" from pkg/fpcs\. -->\n).*?(\n<!-- End of deciders\. -->)`, func(l lists) string {
+	{"docs/functions.md", `(?s)(<!-- Written by "make generate" from pkg/fpcs\. -->\n).*?(\n<!-- End of deciders\. -->)`, func(l lists, _ string) string {
 		lines := make([]string, 0, len(l.deciders))
 		for i, d := range l.deciders {
 			lines = append(lines, fmt.Sprintf("- **`%s`**%s: %s", d.Name, map[bool]string{true: ", the default"}[i == 0], d.About))
 		}
 		return strings.Join(lines, ";\n") + "."
 	}},
+
+	{"api/v1alpha1/function_types.go", `(self\.runtime in \[)[^\]]*(\]\) \|\| !has\(self\.handler\))`, func(l lists, _ string) string {
+		return "'" + strings.Join(slices.Sorted(slices.Values(l.runtimes)), "', '") + "'"
+	}},
+	{"api/v1alpha1/function_types.go", `(only a runtime has a handler; add ).*?(, or protocol:)`, func(l lists, _ string) string { return anyRuntime(l) }},
+	{"charts/windlass/values.yaml", "(# @default -- )`[^\n]*(\nruntimes:\n)", func(l lists, _ string) string { return both(l.runtimes) }},
+	{"charts/windlass/values.yaml", `(?s)(\nruntimes:\n).*?(\n\netcd:\n)`, runtimeValues},
+	{"charts/windlass/README.md", "(\\| `runtimes` \\| ).*?( \\| Runtimes that the controller installs)", func(l lists, _ string) string { return both(l.runtimes) }},
+	{"charts/windlass/Chart.yaml", `(?s)(image: ghcr\.io/windlass-dev/podagent:[^\n]*\n).*?(    - name: etcd\n)`, runtimeImages},
+	{"docs/manifest.md", `(needs .handler. and .code.\. Locally ).*?(, in a cluster any \[Runtime\])`, runtimeChoice},
+	{"docs/glossary.md", "(how handlers are found\\. ).*?( come with the chart)", func(l lists, _ string) string { return both(l.runtimes) }},
+	{"docs/runtimes.md", "(chooses what runs in every namespace\\. ).*?( come with the chart)", func(l lists, _ string) string { return both(l.runtimes) }},
 }
 
-func deciderChoice(l lists) string { return choice(l.names()) }
+func deciderChoice(l lists, _ string) string { return choice(l.names()) }
 
 // choice lists names as code: `a`, `b` or `c`.
 func choice(names []string) string {
@@ -62,7 +76,7 @@ func (l lists) names() []string {
 
 // render says what the files of a checkout are to contain that list something.
 func render(checkout fs.FS, l lists) ([]file, error) {
-	files := []file{{"api/v1alpha1/zz_generated.deciders.go", deciderCode(l)}}
+	files := []file{{"api/v1alpha1/zz_generated.deciders.go", deciderCode(l)}, {"api/v1alpha1/zz_generated.runtimes.go", runtimeCode(l)}}
 	var errs []error
 	for _, p := range places {
 		i := len(files)
@@ -86,7 +100,7 @@ func render(checkout fs.FS, l lists) ([]file, error) {
 			continue
 		}
 		text := files[i].text
-		files[i].text = text[:at[0][3]] + p.text(l) + text[at[0][4]:]
+		files[i].text = text[:at[0][3]] + p.text(l, text) + text[at[0][4]:]
 	}
 	return files, errors.Join(errs...)
 }

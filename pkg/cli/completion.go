@@ -12,6 +12,7 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/fpcs"
 	"github.com/windlass-dev/windlass/pkg/kubecontrol"
+	"github.com/windlass-dev/windlass/pkg/runtimes"
 )
 
 // offer is what a shell offers for a flag or an argument.
@@ -53,7 +54,7 @@ func (a *app) offerFor(flag *pflag.Flag) offer {
 	case "context":
 		return a.offerContexts
 	case "runtime":
-		return oneOf(string(v1alpha1.RuntimePython3), string(v1alpha1.RuntimeNodeJS))
+		return oneOf(runtimes.Names()...)
 	case "protocol":
 		return oneOf(string(v1alpha1.ProtocolHTTP), string(v1alpha1.ProtocolLambdaRuntime))
 	case "decider":

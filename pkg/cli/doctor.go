@@ -11,9 +11,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/internal/buildinfo"
 	"github.com/windlass-dev/windlass/pkg/control"
 	"github.com/windlass-dev/windlass/pkg/kubecontrol"
+	"github.com/windlass-dev/windlass/pkg/runtimes"
 )
 
 // health is what doctor found of one thing.
@@ -76,10 +78,10 @@ func (a *app) printFindings(findings []finding) error {
 
 // examineMachine looks at what a Windlass on this machine needs.
 func (a *app) examineMachine(ctx context.Context) []finding {
-	findings := []finding{
-		examineAgent(),
-		examineProgram("python3", "functions with runtime: python3"),
-		examineProgram("node", "functions with runtime: nodejs"),
+	findings := []finding{examineAgent()}
+	for _, name := range runtimes.Names() {
+		program, _ := runtimes.Program(v1alpha1.RuntimeName(name))
+		findings = append(findings, examineProgram(program, "functions with runtime: "+name))
 	}
 	dir, err := a.resolveDataDir()
 	if err != nil {

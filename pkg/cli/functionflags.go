@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/runtimes"
 )
 
 // functionFlags describe a Function on the command line.
@@ -29,7 +30,7 @@ func (f *functionFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.image, "image", "", "container `image` that serves HTTP on $PORT; what is behind -- are its arguments (in a cluster)")
 	flags.Int32Var(&f.port, "port", 0, "`number` of the port that an image listens on (default 8080)")
 	flags.StringVar(&f.command, "command", "", "`program` that serves HTTP on $PORT, with its arguments; or write it behind --")
-	flags.StringVar(&f.runtime, "runtime", "", "language `runtime`: python3 or nodejs; needs --handler and --code")
+	flags.StringVar(&f.runtime, "runtime", "", "language `runtime`: "+runtimes.Choice()+"; needs --handler and --code")
 	flags.StringVar(&f.handler, "handler", "", "`function` in the code that is called, such as main.handle")
 	flags.StringVar(&f.code, "code", "", "`path` of the code: a file or folder; with a command, the folder it starts in")
 	flags.StringVar(&f.protocol, "protocol", "", "`protocol` by which the function is called: HTTP or LambdaRuntime")

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -15,6 +16,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/windlass-dev/windlass/pkg/runtimes"
 )
 
 // scaffolds are the files of new functions, by what these run.
@@ -22,13 +25,16 @@ import (
 //go:embed scaffold
 var scaffolds embed.FS
 
-// kinds are what a new function can run.
-var kinds = []string{"python3", "nodejs", "command"}
+// kinds are what a new function can run: the runtimes that have a scaffold, and a command.
+var kinds = append(slices.DeleteFunc(runtimes.Names(), func(name string) bool {
+	_, err := fs.Stat(scaffolds, path.Join("scaffold", name))
+	return err != nil
+}), "command")
 
 func (a *app) initCommand() *cobra.Command {
 	kind, name := kinds[0], ""
 	cmd := &cobra.Command{
-		Use:   "init [--runtime python3|nodejs|command] [--name NAME] FOLDER",
+		Use:   "init [--runtime " + strings.Join(kinds, "|") + "] [--name NAME] FOLDER",
 		Short: "Create the files of a new function",
 		Long: `Create the files of a new function: its manifest, its code, an event to call it
 with, and a README. With --runtime command, the code is an HTTP server in Go.
@@ -52,7 +58,7 @@ Files that are there already are not changed.`,
 			return a.initFunction(args[0], kind, name)
 		}),
 	}
-	cmd.Flags().StringVar(&kind, "runtime", kind, "`language`: python3, nodejs or command")
+	cmd.Flags().StringVar(&kind, "runtime", kind, "`language`: "+strings.Join(kinds[:len(kinds)-1], ", ")+" or command")
 	cmd.Flags().StringVar(&name, "name", "", "`name` of the function (default: the folder's)")
 	return cmd
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/bench"
+	"github.com/windlass-dev/windlass/pkg/runtimes"
 )
 
 //go:embed targets.yaml
@@ -24,12 +25,6 @@ var classes = map[string]time.Duration{
 	"go-50ms":     50 * time.Millisecond,
 }
 
-// needs are the programs without which a runtime's functions cannot run.
-var needs = map[v1alpha1.RuntimeName]string{
-	v1alpha1.RuntimePython3: "python3",
-	v1alpha1.RuntimeNodeJS:  "node",
-}
-
 // targets are the functions that stand in for those of the trace, and how each
 // is called. Those whose language is not installed are left out and named.
 func targets(root string) (functions []*v1alpha1.Function, calls []bench.Target, leftOut []string, err error) {
@@ -38,7 +33,7 @@ func targets(root string) (functions []*v1alpha1.Function, calls []bench.Target,
 		return nil, nil, nil, err
 	}
 	for _, fn := range all {
-		if program, needed := needs[fn.Spec.Runtime]; needed {
+		if program, needed := runtimes.Program(fn.Spec.Runtime); needed {
 			if _, err := exec.LookPath(program); err != nil {
 				leftOut = append(leftOut, fn.Name+" (needs "+program+")")
 				continue

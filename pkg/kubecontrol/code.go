@@ -16,6 +16,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/runtimes"
 )
 
 // maxFiles is the largest folder in bytes that fits into a ConfigMap of 1 MiB,
@@ -28,27 +29,6 @@ const remedy = "build an image that holds it, and deploy that with image: or --i
 // fileName is what a key of a ConfigMap may be.
 var fileName = regexp.MustCompile(`^[-._a-zA-Z0-9]{1,253}$`)
 
-// language is how a runtime finds the module of a handler.
-type language struct {
-	// inline is the extension that inline code gets.
-	inline     string
-	extensions []string
-	module     func(handler string) string
-}
-
-// languages are the runtimes that Windlass brings along. Of others nothing is
-// known, and their files are left as they are.
-var languages = map[v1alpha1.RuntimeName]language{
-	v1alpha1.RuntimePython3: {".py", []string{".py"}, func(handler string) string {
-		return strings.ReplaceAll(handler[:max(strings.LastIndex(handler, "."), 0)], ".", "/")
-	}},
-	v1alpha1.RuntimeNodeJS: {".js", []string{".js", ".mjs", ".cjs"}, func(handler string) string {
-		base := strings.LastIndex(handler, "/") + 1
-		name, _, _ := strings.Cut(handler[base:], ".")
-		return handler[:base] + name
-	}},
-}
-
 // pack reads the code that spec.code.path names. The one file that the handler
 // needs is inline; anything else is files by name.
 func pack(spec *v1alpha1.FunctionSpec) (inline string, files map[string]string, err error) {
@@ -56,21 +36,20 @@ func pack(spec *v1alpha1.FunctionSpec) (inline string, files map[string]string, 
 	if files, err = readCode(path); err != nil {
 		return "", nil, fmt.Errorf("spec.code.path: %w", err)
 	}
-	lang, known := languages[spec.Runtime]
+	candidates, known := runtimes.Candidates(spec.Runtime, spec.Handler)
 	if !known {
 		return "", files, nil
 	}
-	module := lang.module(spec.Handler)
-	if source, ok := files[module+lang.inline]; ok && len(files) == 1 && len(source) <= v1alpha1.MaxInlineCode {
+	if source, ok := files[candidates[0]]; ok && len(files) == 1 && len(source) <= v1alpha1.MaxInlineCode {
 		return source, nil, nil
 	}
-	for _, extension := range lang.extensions {
-		if _, ok := files[module+extension]; ok {
+	for _, name := range candidates {
+		if _, ok := files[name]; ok {
 			return "", files, nil
 		}
 	}
 	return "", nil, fmt.Errorf("spec.handler: %s needs the file %s, and %s holds %s: correct the handler or the path",
-		spec.Handler, module+lang.inline, path, strings.Join(slices.Sorted(maps.Keys(files)), ", "))
+		spec.Handler, candidates[0], path, strings.Join(slices.Sorted(maps.Keys(files)), ", "))
 }
 
 // readCode reads a file, or the files of a folder without any below it.

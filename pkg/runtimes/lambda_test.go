@@ -14,7 +14,8 @@ import (
 
 // eachLanguage runs a test once for each runtime.
 func eachLanguage(t *testing.T, test func(t *testing.T, runtime v1alpha1.RuntimeName)) {
-	for runtime := range languages {
+	for _, lang := range languages {
+		runtime := lang.name
 		t.Run(string(runtime), func(t *testing.T) { test(t, runtime) })
 	}
 }

@@ -1,11 +1,17 @@
 package runtimes
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+)
 
 var nodejs = language{
-	shims: "nodejs",
-	main:  "bootstrap.mjs",
-	split: splitNode,
+	name:    v1alpha1.RuntimeNodeJS,
+	program: "node",
+	shims:   "nodejs",
+	main:    "bootstrap.mjs",
+	split:   splitNode,
 	candidates: func(module string) []string {
 		return []string{module + ".js", module + ".mjs", module + ".cjs"}
 	},

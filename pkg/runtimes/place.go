@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-//go:embed shims/python3/*.py shims/nodejs/*.mjs
+//go:embed shims
 var shims embed.FS
 
 // place makes sure that the module exists as a file, and returns the folder of

@@ -4,9 +4,13 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
 )
 
 var python3 = language{
+	name:        v1alpha1.RuntimePython3,
+	program:     "python3",
 	shims:       "python3",
 	main:        "bootstrap.py",
 	split:       splitPython,

@@ -39,27 +39,6 @@ type Launched struct {
 	TaskRoot string
 }
 
-// language is what differs between the runtimes.
-type language struct {
-	// shims is the folder of the embedded programs; main is the one to run.
-	shims, main string
-	// split finds the module in a handler: its path below the code's folder,
-	// without extension.
-	split func(handler string) (module string, err error)
-	// candidates are the files that can hold a module, best first.
-	candidates func(module string) []string
-	// inline are the files that inline source of a module becomes, by their
-	// paths below the code's folder.
-	inline func(module, source string) map[string]string
-	// interpreter finds the program for code in dir.
-	interpreter func(dir string) (string, error)
-}
-
-var languages = map[v1alpha1.RuntimeName]language{
-	v1alpha1.RuntimePython3: python3,
-	v1alpha1.RuntimeNodeJS:  nodejs,
-}
-
 // Launch writes the shim and inline code below WorkDir and says how to run
 // them. Its errors name what is missing and the remedy.
 func Launch(r Request) (Launched, error) {
@@ -102,10 +81,9 @@ func Launch(r Request) (Launched, error) {
 
 // check refuses requests that cannot be launched whatever the files say.
 func check(r Request) (language, v1alpha1.Protocol, error) {
-	lang, ok := languages[r.Runtime]
+	lang, ok := languageOf(r.Runtime)
 	if !ok {
-		return language{}, "", fmt.Errorf("there is no runtime %q: use %s or %s, or a command of your own",
-			r.Runtime, v1alpha1.RuntimePython3, v1alpha1.RuntimeNodeJS)
+		return language{}, "", fmt.Errorf("there is no runtime %q: use %s, or a command of your own", r.Runtime, Choice())
 	}
 	protocol := r.Protocol
 	if protocol == "" {

@@ -104,7 +104,8 @@ func startCode(t *testing.T, r Request, env ...string) *shim {
 func startBare(t *testing.T, runtime v1alpha1.RuntimeName, env ...string) *shim {
 	t.Helper()
 	program := need(t, runtime)
-	dir, lang := t.TempDir(), languages[runtime]
+	dir := t.TempDir()
+	lang, _ := languageOf(runtime)
 	if err := writeShims(dir, lang.shims); err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +175,8 @@ func (s *shim) expectError(want string) {
 
 func TestShimsAreValidSource(t *testing.T) {
 	dir := t.TempDir()
-	for runtime, lang := range languages {
+	for _, lang := range languages {
+		runtime := lang.name
 		if err := writeShims(filepath.Join(dir, lang.shims), lang.shims); err != nil {
 			t.Fatal(err)
 		}

@@ -13,6 +13,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	"github.com/windlass-dev/windlass/pkg/runtimes"
 	"github.com/windlass-dev/windlass/test/cluster"
 )
 
@@ -21,7 +22,13 @@ const checkout = "../../.."
 
 // images are all that the specs need. The one of etcd is made of the machine's
 // own etcd, because nodes of our cluster do not reach a registry.
-var images = []string{"windlass", "podagent", "test-functions", "runtime-python3", "runtime-nodejs", "etcd"}
+var images = func() []string {
+	all := []string{"windlass", "podagent", "test-functions", "etcd"}
+	for _, name := range runtimes.Names() {
+		all = append(all, "runtime-"+name)
+	}
+	return all
+}()
 
 // install makes the installation, and has it removed at the end.
 func install(ctx context.Context) installation {
@@ -154,11 +161,14 @@ func values(in installation, version string) map[string]any {
 	}
 	gateway := part(2)
 	gateway["problemDetail"] = "all" // Specs read in answers what went wrong.
-	language := func(name string) map[string]any { return map[string]any{"image": image("runtime-" + name)} }
+	languages := map[string]any{}
+	for _, name := range runtimes.Names() {
+		languages[name] = map[string]any{"image": image("runtime-" + name)}
+	}
 	return map[string]any{
 		"image":      image("windlass"),
 		"agent":      map[string]any{"image": image("podagent")},
-		"runtimes":   map[string]any{"python3": language("python3"), "nodejs": language("nodejs")},
+		"runtimes":   languages,
 		"gateway":    gateway,
 		"scheduler":  part(3),
 		"controller": part(2),
