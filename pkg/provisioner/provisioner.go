@@ -178,14 +178,7 @@ func (p *Provisioner) Candidates(fn *v1alpha1.Function) nodepick.Candidates {
 // Requests is what an instance of a function requests of its node, with its
 // agent.
 func (p *Provisioner) Requests(fn *v1alpha1.Function) nodepick.Amount {
-	a := p.config.AgentRequests
-	if cpu := fn.Spec.Resources.Requests.CPU; cpu != nil {
-		a.MilliCPU += cpu.MilliValue()
-	}
-	if memory := fn.Spec.Resources.Requests.Memory; memory != nil {
-		a.Memory += memory.Value()
-	}
-	return a
+	return Requests(fn, p.config.AgentRequests)
 }
 
 // Check checks an agent's proof and returns which instance it is of. The error is

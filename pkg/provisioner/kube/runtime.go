@@ -193,18 +193,9 @@ func (r *Runtime) Nodes() []nodepick.Node { return r.ledger.all() }
 
 // Requests is what the pod of an instance requests of its node.
 func (r *Runtime) Requests(fn *v1alpha1.Function) nodepick.Amount {
-	a := nodepick.Amount{
-		MilliCPU: r.config.Pod.AgentRequests.MilliCPU,
-		Memory:   r.config.Pod.AgentRequests.Memory,
-		Pods:     1,
-	}
-	if cpu := fn.Spec.Resources.Requests.CPU; cpu != nil {
-		a.MilliCPU += cpu.MilliValue()
-	}
-	if memory := fn.Spec.Resources.Requests.Memory; memory != nil {
-		a.Memory += memory.Value()
-	}
-	return a
+	agent := r.config.Pod.AgentRequests
+	agent.Pods = 1
+	return provisioner.Requests(fn, agent)
 }
 
 // Adopt takes over the pods of a function, and those whose instance has ended
