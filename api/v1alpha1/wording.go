@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/windlass-dev/windlass/internal/spelling"
 )
 
 // examples are what to write, by path without the positions in lists.
@@ -234,7 +236,7 @@ func unknownField(path, name string, known map[string]reflect.Type) string {
 	}
 	nearest, best := "", math.MaxInt
 	for _, f := range fields {
-		if d := distance(strings.ToLower(f), strings.ToLower(name)); d < best {
+		if d := spelling.Distance(strings.ToLower(f), strings.ToLower(name)); d < best {
 			nearest, best = f, d
 		}
 	}
@@ -250,29 +252,4 @@ func shortestFirst(a, b string) int {
 		return len(a) - len(b)
 	}
 	return strings.Compare(a, b)
-}
-
-// distance is how many bytes must be inserted, removed or replaced to make one
-// text of the other; texts that are long are far from everything.
-func distance(a, b string) int {
-	if len(a) > 64 || len(b) > 64 {
-		return math.MaxInt
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			replaced := diagonal
-			if a[i] != b[j] {
-				replaced++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(replaced, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/spelling"
 	"github.com/windlass-dev/windlass/pkg/control"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/kubecontrol"
@@ -88,14 +89,14 @@ func (a *app) nearest(key invoke.FunctionKey, functions []v1alpha1.Function) []s
 	}
 	var near []invoke.FunctionKey
 	for i := range functions {
-		if fn := functions[i].Key(); distance(key.Name, fn.Name) <= max(1, len(key.Name)/3) || strings.HasPrefix(fn.Name, key.Name) {
+		if fn := functions[i].Key(); spelling.Distance(key.Name, fn.Name) <= max(1, len(key.Name)/3) || strings.HasPrefix(fn.Name, key.Name) {
 			near = append(near, fn)
 		}
 	}
 	slices.SortFunc(near, func(x, y invoke.FunctionKey) int {
 		return cmp.Or(
 			cmp.Compare(elsewhere(x), elsewhere(y)),
-			cmp.Compare(distance(key.Name, x.Name), distance(key.Name, y.Name)),
+			cmp.Compare(spelling.Distance(key.Name, x.Name), spelling.Distance(key.Name, y.Name)),
 			cmp.Compare(x.String(), y.String()),
 		)
 	})
@@ -104,31 +105,6 @@ func (a *app) nearest(key invoke.FunctionKey, functions []v1alpha1.Function) []s
 		names = append(names, a.short(fn))
 	}
 	return names
-}
-
-// distance is how many letters must be added, removed, changed or swapped with
-// their neighbour to make b of a.
-func distance(a, b string) int {
-	var before, last, row []int
-	for j := range len(b) + 1 {
-		last = append(last, j)
-	}
-	for i := 1; i <= len(a); i++ {
-		row = []int{i}
-		for j := 1; j <= len(b); j++ {
-			change := 1
-			if a[i-1] == b[j-1] {
-				change = 0
-			}
-			least := min(last[j]+1, row[j-1]+1, last[j-1]+change)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				least = min(least, before[j-2]+1)
-			}
-			row = append(row, least)
-		}
-		before, last = last, row
-	}
-	return last[len(b)]
 }
 
 // completeTime is how long a shell's completion may take.

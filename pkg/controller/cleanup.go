@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/sleep"
 )
 
 // cleanupPoll is how often Cleanup looks whether pods are gone.
@@ -137,7 +138,7 @@ func awaitGone(ctx context.Context, c client.Client, log *slog.Logger, options .
 			return nil
 		}
 		log.Info("waiting for pods to end", "pods", len(pods.Items))
-		pause(ctx, cleanupPoll)
+		sleep.For(ctx, cleanupPoll)
 		if ctx.Err() != nil {
 			return fmt.Errorf("%d pods are still there: %w", len(pods.Items), ctx.Err())
 		}

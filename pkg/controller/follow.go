@@ -4,13 +4,15 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"sync"
 	"time"
 
 	"google.golang.org/grpc"
 
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+
+	"github.com/windlass-dev/windlass/internal/backoff"
+	"github.com/windlass-dev/windlass/internal/sleep"
 )
 
 const (
@@ -46,19 +48,19 @@ func (f *follower) run(ctx context.Context) error {
 	running.Go(func() { f.sweep(ctx) })
 
 	following := make(map[string]context.CancelFunc)
-	wait := firstRedial
+	redial := backoff.Backoff{First: firstRedial, Last: lastRedial}
 	for {
 		addresses, changed, err := f.schedulers.Addresses(ctx)
 		if err != nil {
 			if ctx.Err() != nil {
 				return nil
 			}
+			wait := redial.Next()
 			f.log.Warn("cannot find the schedulers", "error", err, "retry_in", wait)
-			pause(ctx, wait)
-			wait = min(2*wait, lastRedial)
+			sleep.For(ctx, wait)
 			continue
 		}
-		wait = firstRedial
+		redial.Reset()
 		f.adjust(ctx, following, addresses, &running)
 		select {
 		case <-ctx.Done():
@@ -92,18 +94,18 @@ func (f *follower) adjust(ctx context.Context, following map[string]context.Canc
 // follow keeps a stream to one scheduler until ctx ends.
 func (f *follower) follow(ctx context.Context, address string) {
 	log := f.log.With("scheduler", address)
-	wait := firstRedial
+	redial := backoff.Backoff{First: firstRedial, Last: lastRedial}
 	for ctx.Err() == nil {
 		told, err := f.watch(ctx, address)
 		if ctx.Err() != nil {
 			return
 		}
 		if told {
-			wait = firstRedial
+			redial.Reset()
 		}
+		wait := redial.Next()
 		log.Warn("the stream from a scheduler broke", "error", err, "retry_in", wait)
-		pause(ctx, wait/2+rand.N(wait/2))
-		wait = min(2*wait, lastRedial)
+		sleep.For(ctx, backoff.Jitter(wait))
 	}
 }
 
@@ -144,15 +146,5 @@ func (f *follower) sweep(ctx context.Context) {
 		case <-ticker.C:
 			f.book.sweep()
 		}
-	}
-}
-
-// pause waits, or until ctx ends.
-func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"google.golang.org/grpc"
 
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	"github.com/windlass-dev/windlass/internal/backoff"
+	"github.com/windlass-dev/windlass/internal/sleep"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/ownership"
 	"github.com/windlass-dev/windlass/pkg/peers"
@@ -125,20 +127,18 @@ func (l *link) run(ctx context.Context) {
 	}
 	defer func() { _ = conn.Close() }()
 	client := wirev1.NewSchedulerClient(conn)
-	for pause := shortest; ctx.Err() == nil; pause = min(2*pause, longest) {
+	retry := backoff.Backoff{First: shortest, Last: longest}
+	for ctx.Err() == nil {
 		begun := time.Now()
 		opened := l.converse(ctx, client)
 		now := time.Now()
 		if opened && now.Sub(begun) > longest {
-			pause = shortest
+			retry.Reset()
 		}
 		if !opened && l.gateway.unlink(l, now.Add(-forgetAfter)) {
 			return
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(pause):
-		}
+		sleep.For(ctx, retry.Next())
 	}
 }
 

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/windlass-dev/windlass/internal/sleep"
 )
 
 // process identifies one of our processes. A PID alone may be somebody else's by
@@ -45,7 +47,8 @@ func (p process) kill(ctx context.Context) error {
 		if err := syscall.Kill(p.PID, syscall.SIGKILL); err != nil && err != syscall.ESRCH {
 			return fmt.Errorf("ending %s (pid %d): %w", p.Name, p.PID, err)
 		}
-		if err := pause(ctx, 10*time.Millisecond); err != nil {
+		if !sleep.For(ctx, 10*time.Millisecond) {
+			err := context.Cause(ctx)
 			return fmt.Errorf("%s (pid %d) does not end: %w", p.Name, p.PID, err)
 		}
 	}
@@ -127,16 +130,4 @@ func (l *launcher) start(name string, cmd *exec.Cmd) (p process, ended <-chan st
 		close(over)
 	}()
 	return p, over, nil
-}
-
-// pause waits, or returns the context's error.
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-timer.C:
-		return nil
-	}
 }

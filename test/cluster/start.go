@@ -15,6 +15,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+
+	"github.com/windlass-dev/windlass/internal/sleep"
 )
 
 // networkProcess holds the network namespace; it does nothing else.
@@ -192,7 +194,8 @@ func (c *Cluster) await(ctx context.Context, what string, ask func() error) erro
 			c.log.Info("A part of the cluster is ready.", "part", what, "after", time.Since(began).Round(time.Millisecond))
 			return nil
 		}
-		if gone := pause(ctx, 100*time.Millisecond); gone != nil {
+		if !sleep.For(ctx, 100*time.Millisecond) {
+			gone := context.Cause(ctx)
 			return fmt.Errorf("waiting for %s: %w; the last answer was: %w", what, gone, err)
 		}
 	}

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	"github.com/windlass-dev/windlass/internal/sleep"
 )
 
 // Stop ends the cluster and removes everything it has made on this machine. It
@@ -82,7 +84,8 @@ func removeCgroups(ctx context.Context, name string) error {
 				break
 			}
 			// A cgroup stays busy for a moment after its last process has ended.
-			if gone := pause(ctx, 20*time.Millisecond); gone != nil {
+			if !sleep.For(ctx, 20*time.Millisecond) {
+				gone := context.Cause(ctx)
 				return fmt.Errorf("removing cgroups: %w; %w", gone, err)
 			}
 		}

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc"
 
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	"github.com/windlass-dev/windlass/internal/sleep"
 	"github.com/windlass-dev/windlass/pkg/wiretls"
 	"github.com/windlass-dev/windlass/test/faults/lab"
 	"github.com/windlass-dev/windlass/test/faults/load"
@@ -89,7 +90,7 @@ func (w *epochWatch) ask(ctx context.Context, m *lab.Member, scheduler wirev1.Sc
 				w.note(fmt.Sprintf("%s (pid %d)", m.Name, pid), int(s.GetSlot()), s.GetOwner().GetEpoch())
 			}
 		}
-		wait(ctx, askEvery)
+		sleep.For(ctx, askEvery)
 	}
 }
 

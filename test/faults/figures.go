@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/windlass-dev/windlass/internal/sleep"
 	"github.com/windlass-dev/windlass/test/faults/lab"
 	"github.com/windlass-dev/windlass/test/faults/load"
 	"github.com/windlass-dev/windlass/test/faults/verdict"
@@ -131,7 +132,7 @@ func stalls(name string, times int, silence time.Duration, strike blow) func(con
 		defer s.etcd.Close()
 		// Short calls, many of them, so that each blow meets some at once.
 		l := load.Start(ctx, s.config(slowly(toWork, "ms=5")))
-		wait(ctx, rest)
+		sleep.For(ctx, rest)
 		var moments []int64
 		for range r.times(times) {
 			owner, err := s.owner(ctx, work)
@@ -142,11 +143,11 @@ func stalls(name string, times int, silence time.Duration, strike blow) func(con
 			moments = append(moments, load.Now())
 			undo, err := strike(ctx, owner)
 			if err == nil {
-				wait(ctx, silence)
+				sleep.For(ctx, silence)
 				err = undo()
 			}
 			if err == nil {
-				wait(ctx, rest)
+				sleep.For(ctx, rest)
 				err = s.owned(ctx, work)
 			}
 			if err != nil {
@@ -172,7 +173,7 @@ func (s *scene) owned(ctx context.Context, function string) error {
 		if ctx.Err() != nil {
 			return fmt.Errorf("nobody who runs owns the slot of %s: %w", function, err)
 		}
-		wait(ctx, 100*time.Millisecond)
+		sleep.For(ctx, 100*time.Millisecond)
 	}
 }
 
@@ -242,7 +243,7 @@ const outage = time.Minute
 // outages takes etcd away for a minute, three times: nothing else happens, the
 // owner is killed in the middle, and a gateway is restarted in the middle.
 func outages(ctx context.Context, r *runner) error {
-	half := func(ctx context.Context) { wait(ctx, time.Duration(r.options.scale*float64(outage))/2) }
+	half := func(ctx context.Context) { sleep.For(ctx, time.Duration(r.options.scale*float64(outage))/2) }
 	kinds := []struct {
 		name      string
 		meanwhile func(ctx context.Context, s *scene) error

@@ -10,6 +10,8 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
+
+	"github.com/windlass-dev/windlass/internal/sleep"
 )
 
 // holding is what a member holds.
@@ -46,7 +48,7 @@ func (r *runner) leaks(ctx context.Context) []string {
 		if ctx.Err() != nil {
 			return found
 		}
-		wait(ctx, 500*time.Millisecond)
+		sleep.For(ctx, 500*time.Millisecond)
 	}
 }
 

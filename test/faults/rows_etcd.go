@@ -8,6 +8,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/windlass-dev/windlass/internal/sleep"
 	"github.com/windlass-dev/windlass/test/faults/lab"
 )
 
@@ -21,12 +22,12 @@ func etcdRows() []row {
 		{
 			id: "F26", fault: "all of etcd stands still for 15 s",
 			promise: "no call fails", allow: nothing(),
-			run: withoutEtcd((*lab.Member).Pause, func(ctx context.Context, _ *scene) error { wait(ctx, 15*time.Second); return nil }),
+			run: withoutEtcd((*lab.Member).Pause, func(ctx context.Context, _ *scene) error { sleep.For(ctx, 15*time.Second); return nil }),
 		},
 		{
 			id: "F26b", fault: "all of etcd is killed, and away for 12 s",
 			promise: "no call fails", allow: nothing(),
-			run: withoutEtcd((*lab.Member).Kill, func(ctx context.Context, _ *scene) error { wait(ctx, 12*time.Second); return nil }),
+			run: withoutEtcd((*lab.Member).Kill, func(ctx context.Context, _ *scene) error { sleep.For(ctx, 12*time.Second); return nil }),
 		},
 		{
 			id: "F27", fault: "etcd is away for 15 s, and the owner is killed in the middle",
@@ -88,7 +89,7 @@ func killEtcdLeader(ctx context.Context, s *scene) error {
 			return err
 		}
 		leader.Kill()
-		wait(ctx, 4*time.Second)
+		sleep.For(ctx, 4*time.Second)
 		return leader.Revive(ctx)
 	})
 }
@@ -120,20 +121,20 @@ func withoutEtcd(away func(*lab.Member), meanwhile func(context.Context, *scene)
 
 // killTheOwner kills the owner that was known, in the middle of an outage.
 func killTheOwner(ctx context.Context, s *scene) error {
-	wait(ctx, 5*time.Second)
+	sleep.For(ctx, 5*time.Second)
 	s.before.Kill()
-	wait(ctx, 10*time.Second)
+	sleep.For(ctx, 10*time.Second)
 	return nil
 }
 
 func restartAGateway(ctx context.Context, s *scene) error {
-	wait(ctx, 4*time.Second)
+	sleep.For(ctx, 4*time.Second)
 	gateway := anyOf(s, s.Gateways)
 	patient, cancel := context.WithTimeout(ctx, 12*time.Second)
 	defer cancel()
 	err := gateway.Restart(patient)
 	s.holds(err == nil, "a gateway that starts without etcd: %v", err)
-	wait(ctx, 8*time.Second)
+	sleep.For(ctx, 8*time.Second)
 	return nil
 }
 
@@ -181,11 +182,11 @@ func (s *scene) tamper(ctx context.Context, change func(name string, lease clien
 			if _, err = s.owner(ctx, work); err == nil {
 				break
 			}
-			wait(ctx, 20*time.Millisecond)
+			sleep.For(ctx, 20*time.Millisecond)
 		}
 		s.holds(err == nil, "the slot has no owner 20 s later: %v", err)
 		s.note("owned=%v", time.Since(began).Round(10*time.Millisecond))
-		wait(ctx, 3*time.Second)
+		sleep.For(ctx, 3*time.Second)
 		return nil
 	})
 	if _, lease, keyErr := s.key(ctx); keyErr == nil && lease == 0 {
@@ -249,7 +250,7 @@ func compactBehindAGateway(ctx context.Context, s *scene) error {
 		if _, err := s.etcd.Compact(ctx, got.Header.Revision); err != nil {
 			return err
 		}
-		wait(ctx, 4*time.Second)
+		sleep.For(ctx, 4*time.Second)
 		return gateway.Mend(ctx)
 	})
 }
@@ -258,7 +259,7 @@ func wipeEtcd(ctx context.Context, s *scene) error {
 	s.epochsFall = true
 	return s.under(ctx, toWork, func() error {
 		err := s.WipeEtcd(ctx)
-		wait(ctx, 5*time.Second)
+		sleep.For(ctx, 5*time.Second)
 		return err
 	})
 }
@@ -280,7 +281,7 @@ func restoreEtcd(ctx context.Context, s *scene) error {
 		if err := s.RestoreEtcd(ctx); err != nil {
 			return err
 		}
-		wait(ctx, 5*time.Second)
+		sleep.For(ctx, 5*time.Second)
 		return nil
 	})
 }
@@ -290,11 +291,11 @@ func etcdWithoutSpace(ctx context.Context, s *scene) error {
 		if err := s.FillEtcd(ctx); err != nil {
 			return err
 		}
-		wait(ctx, 5*time.Second)
+		sleep.For(ctx, 5*time.Second)
 		// Slots cannot move now.
 		err := s.withOwner(ctx, func(owner *lab.Member) error {
 			owner.Kill()
-			wait(ctx, 2*time.Second)
+			sleep.For(ctx, 2*time.Second)
 			return nil
 		})()
 		if err != nil {
@@ -309,11 +310,11 @@ func stallKeepalive(ctx context.Context, s *scene) error {
 		if err := owner.Sever(ctx, lab.Silently, spaces(s.Etcd)...); err != nil {
 			return err
 		}
-		wait(ctx, 15*time.Second)
+		sleep.For(ctx, 15*time.Second)
 		if err := owner.Mend(ctx); err != nil {
 			return err
 		}
-		wait(ctx, 3*time.Second)
+		sleep.For(ctx, 3*time.Second)
 		return nil
 	}))
 }

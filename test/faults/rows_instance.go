@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/sleep"
 	"github.com/windlass-dev/windlass/test/faults/load"
 	"github.com/windlass-dev/windlass/test/faults/verdict"
 )
@@ -129,7 +130,7 @@ func killAgents(next func(*rand.Rand) load.Request) func(context.Context, *scene
 				if pods := s.Kubelet.PodsOf(name); len(pods) > 0 {
 					anyOf(s, pods).Agent().Kill()
 				}
-				wait(ctx, 1500*time.Millisecond)
+				sleep.For(ctx, 1500*time.Millisecond)
 			}
 			return nil
 		})
@@ -165,7 +166,7 @@ func ignoredBody(ctx context.Context, s *scene) error {
 	return s.under(ctx, func(*rand.Rand) load.Request {
 		return load.Request{Function: "faults/" + work, Query: "do=ignore-body&ms=500", Body: large}
 	}, func() error {
-		wait(ctx, 3*time.Second)
+		sleep.For(ctx, 3*time.Second)
 		for _, pod := range s.Kubelet.PodsOf(work) {
 			resident := residentKiB(pod.Agent().PID)
 			s.holds(resident < agentMemory, "the agent %s holds %d KiB", pod.CID, resident)
@@ -206,7 +207,7 @@ func (s *scene) restartGateways(ctx context.Context) error {
 			return err
 		}
 		// The balancer must know it before the next one goes.
-		wait(ctx, time.Second)
+		sleep.For(ctx, time.Second)
 	}
 	return nil
 }
@@ -236,7 +237,7 @@ func (s *scene) deletePods(ctx context.Context, function string) error {
 		if err := s.Kubelet.Delete(ctx, pod); err != nil {
 			return err
 		}
-		wait(ctx, 700*time.Millisecond)
+		sleep.For(ctx, 700*time.Millisecond)
 	}
 	return nil
 }
@@ -251,7 +252,7 @@ func changeFunction(ctx context.Context, s *scene) error {
 		if err := s.Cluster.Objects.Update(ctx, fn); err != nil {
 			return err
 		}
-		wait(ctx, 5*time.Second)
+		sleep.For(ctx, 5*time.Second)
 		return nil
 	})
 }
@@ -281,7 +282,7 @@ func pauseAgent(ctx context.Context, s *scene) error {
 		if err := pod.Hurt(syscall.SIGSTOP); err != nil {
 			return err
 		}
-		wait(ctx, 15*time.Second)
+		sleep.For(ctx, 15*time.Second)
 		return pod.Hurt(syscall.SIGCONT)
 	})
 }

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/sleep"
 	"github.com/windlass-dev/windlass/test/faults/lab"
 	"github.com/windlass-dev/windlass/test/faults/load"
 )
@@ -78,11 +79,11 @@ func withoutAPI(away func(*lab.Member)) func(context.Context, *scene) error {
 	return func(ctx context.Context, s *scene) error {
 		return s.under(ctx, toWork, s.withOwner(ctx, func(owner *lab.Member) error {
 			away(s.API)
-			wait(ctx, 5*time.Second)
+			sleep.For(ctx, 5*time.Second)
 			if s.row == "F61b" {
 				owner.Kill()
 			}
-			wait(ctx, 7*time.Second)
+			sleep.For(ctx, 7*time.Second)
 			s.API.Resume()
 			return s.API.Revive(ctx)
 		}))
@@ -161,7 +162,7 @@ func drain(ctx context.Context, s *scene) error {
 				}
 			}
 		}
-		wait(ctx, 5*time.Second)
+		sleep.For(ctx, 5*time.Second)
 		return s.Kubelet.Cordon(ctx, node, false)
 	})
 }
@@ -177,7 +178,7 @@ func loseNode(ctx context.Context, s *scene) error {
 		}
 		began := time.Now()
 		for len(s.Kubelet.PodsOf(work)) < warm && time.Since(began) < 30*time.Second {
-			wait(ctx, 50*time.Millisecond)
+			sleep.For(ctx, 50*time.Millisecond)
 		}
 		s.note("replaced=%v", time.Since(began).Round(10*time.Millisecond))
 		s.holds(len(s.Kubelet.PodsOf(work)) >= warm, "the pods of a lost node are not replaced 30 s later")
@@ -189,7 +190,7 @@ func withoutKubelets(ctx context.Context, s *scene) error {
 	return s.under(ctx, toWork, func() error {
 		resume := s.Kubelet.Pause()
 		defer resume()
-		wait(ctx, 10*time.Second)
+		sleep.For(ctx, 10*time.Second)
 		return nil
 	})
 }
@@ -203,14 +204,14 @@ func twoBrains(ctx context.Context, s *scene) error {
 		config := s.config(slowly(toWork, "ms=200"))
 		config.Rate, config.Clients, config.Next = 0, 30, fixed(load.Request{Function: "faults/burst", Query: "ms=200", Body: 10})
 		l := load.Start(ctx, config)
-		wait(ctx, 100*time.Millisecond)
+		sleep.For(ctx, 100*time.Millisecond)
 		owner, err := s.owner(ctx, "burst")
 		if err != nil {
 			return err
 		}
 		peak := 0
 		watch := func(d time.Duration) {
-			for began := time.Now(); time.Since(began) < d; wait(ctx, 50*time.Millisecond) {
+			for began := time.Now(); time.Since(began) < d; sleep.For(ctx, 50*time.Millisecond) {
 				peak = max(peak, len(s.Kubelet.PodsOf("burst")))
 			}
 		}
@@ -240,7 +241,7 @@ func orphans(ctx context.Context, s *scene) error {
 	}
 	began := time.Now()
 	for len(s.Kubelet.PodsOf("orphan")) > 0 && time.Since(began) < time.Minute {
-		wait(ctx, 50*time.Millisecond)
+		sleep.For(ctx, 50*time.Millisecond)
 	}
 	s.note("gone=%v", time.Since(began).Round(10*time.Millisecond))
 	s.holds(len(s.Kubelet.PodsOf("orphan")) == 0, "%d pods of a function that is deleted run a minute later", len(s.Kubelet.PodsOf("orphan")))
@@ -252,7 +253,7 @@ func recreated(ctx context.Context, s *scene) error {
 	_, err := s.underLoad(ctx, config, func() error {
 		for range 4 {
 			err := s.with(ctx, "again-and-again", func(*v1alpha1.FunctionSpec) {}, func(*v1alpha1.Function) error {
-				wait(ctx, 1500*time.Millisecond)
+				sleep.For(ctx, 1500*time.Millisecond)
 				return nil
 			})
 			if err != nil {
@@ -269,7 +270,7 @@ func deleted(ctx context.Context, s *scene) error {
 	config.Rate, config.Clients = 0, 20
 	return s.with(ctx, "doomed", func(*v1alpha1.FunctionSpec) {}, func(*v1alpha1.Function) error {
 		_, err := s.underLoad(ctx, config, func() error {
-			wait(ctx, 2*time.Second)
+			sleep.For(ctx, 2*time.Second)
 			return s.Cluster.Delete(ctx, "doomed")
 		})
 		return err

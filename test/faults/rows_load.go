@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/sleep"
 	"github.com/windlass-dev/windlass/test/faults/lab"
 	"github.com/windlass-dev/windlass/test/faults/load"
 	"github.com/windlass-dev/windlass/test/faults/verdict"
@@ -55,12 +56,12 @@ func burst(ctx context.Context, s *scene) error {
 	limited := func(spec *v1alpha1.FunctionSpec) { spec.Scaling.Max = new(int32(4)) }
 	return s.with(ctx, "noisy", limited, func(*v1alpha1.Function) error {
 		quiet := load.Start(ctx, s.config(toWork))
-		wait(ctx, 3*time.Second)
+		sleep.For(ctx, 3*time.Second)
 		began := load.Now()
 		config := s.config(fixed(load.Request{Function: "faults/noisy", Query: "ms=100", Body: 10}))
 		config.Rate, config.Clients = 0, 200
 		noisy := load.Start(ctx, config)
-		wait(ctx, 8*time.Second)
+		sleep.For(ctx, 8*time.Second)
 		ended := load.Now()
 		calls := quiet.Stop()
 		s.calls = append(append(s.calls, noisy.Stop()...), calls...)
@@ -94,7 +95,7 @@ func retryStorm(ctx context.Context, s *scene) error {
 			angry := s.config(fixed(load.Request{Function: "faults/storm", Query: "ms=50", Body: 10}))
 			angry.Rate, angry.Clients, angry.Patience = 0, 150, 700*time.Millisecond
 			l := load.Start(ctx, angry)
-			wait(ctx, 6*time.Second)
+			sleep.For(ctx, 6*time.Second)
 			for _, c := range l.Stop() {
 				if c.Outcome == verdict.Unanswered {
 					c.Outcome = verdict.Left
@@ -118,7 +119,7 @@ func poison(ctx context.Context, s *scene) error {
 		calls, err := s.underLoad(ctx, config, func() error {
 			for range 5 {
 				s.call(ctx, 1, load.Request{Function: "faults/poisoned", Query: "do=exit", Body: 10})
-				wait(ctx, time.Second)
+				sleep.For(ctx, time.Second)
 			}
 			return nil
 		})
@@ -166,7 +167,7 @@ func slowClients(ctx context.Context, s *scene) error {
 				}
 				_, _ = c.Write([]byte(text))
 			}
-			wait(ctx, 500*time.Millisecond)
+			sleep.For(ctx, 500*time.Millisecond)
 		}
 		return nil
 	})
@@ -199,7 +200,7 @@ func hangUp(ctx context.Context, s *scene) error {
 			var before sync.WaitGroup
 			before.Go(func() { s.calls = append(s.calls, load.Some(ctx, config, 1)...) })
 			defer before.Wait()
-			wait(ctx, 500*time.Millisecond)
+			sleep.For(ctx, 500*time.Millisecond)
 			for i := range 50 {
 				how := uploads[i%len(uploads)]
 				nonce, head := s.raw(fmt.Sprintf("left%d", i), "left?ms=10", how.headers)
@@ -221,7 +222,7 @@ func (s *scene) hangUpAfter(ctx context.Context, d time.Duration, text string) e
 	}
 	defer c.Close()
 	_, _ = c.Write([]byte(text))
-	wait(ctx, d)
+	sleep.For(ctx, d)
 	return nil
 }
 
@@ -242,7 +243,7 @@ func idleConnections(ctx context.Context, s *scene) error {
 				open = append(open, c)
 			}
 		}
-		wait(ctx, 3*time.Second)
+		sleep.For(ctx, 3*time.Second)
 		return nil
 	})
 }

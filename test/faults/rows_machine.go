@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/windlass-dev/windlass/internal/sleep"
 	"github.com/windlass-dev/windlass/test/faults/lab"
 	"github.com/windlass-dev/windlass/test/faults/load"
 	"github.com/windlass-dev/windlass/test/faults/verdict"
@@ -63,12 +64,12 @@ func (s *scene) loggingElsewhere(ctx context.Context, sink lab.Sink, f func() er
 func (s *scene) troubled(ctx context.Context) error {
 	return s.under(ctx, toWork, s.withOwner(ctx, func(owner *lab.Member) error {
 		owner.Kill()
-		wait(ctx, 2*time.Second)
+		sleep.For(ctx, 2*time.Second)
 		for range 3 {
 			if pods := s.Kubelet.PodsOf(again); len(pods) > 0 {
 				anyOf(s, pods).Agent().Kill()
 			}
-			wait(ctx, time.Second)
+			sleep.For(ctx, time.Second)
 		}
 		return owner.Start()
 	}))
@@ -104,7 +105,7 @@ func noFiles(ctx context.Context, s *scene) error {
 		more := s.config(toWork)
 		more.Rate, more.Clients = 0, 100
 		l := load.Start(ctx, more)
-		wait(ctx, 4*time.Second)
+		sleep.For(ctx, 4*time.Second)
 		s.calls = append(s.calls, l.Stop()...)
 		return restore()
 	})
@@ -121,7 +122,7 @@ func ownerWithoutFiles(ctx context.Context, s *scene) error {
 			if pods := s.Kubelet.PodsOf(again); len(pods) > 0 {
 				anyOf(s, pods).Agent().Kill()
 			}
-			wait(ctx, time.Second)
+			sleep.For(ctx, time.Second)
 		}
 		return restore()
 	}))

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/windlass-dev/windlass/internal/sleep"
 	"github.com/windlass-dev/windlass/test/faults/lab"
 	"github.com/windlass-dev/windlass/test/faults/load"
 )
@@ -181,7 +182,7 @@ func cutUnder(
 					return err
 				}
 			}
-			wait(ctx, d)
+			sleep.For(ctx, d)
 			return mend(ctx, ones)
 		})
 	}
@@ -208,7 +209,7 @@ func crossed(ctx context.Context, s *scene) error {
 				return err
 			}
 		}
-		wait(ctx, 8*time.Second)
+		sleep.For(ctx, 8*time.Second)
 		return mend(ctx, []*lab.Space{gateway.Space, owner.Space})
 	}))
 }
@@ -221,7 +222,7 @@ func lossy(ctx context.Context, s *scene) error {
 				return err
 			}
 		}
-		wait(ctx, 10*time.Second)
+		sleep.For(ctx, 10*time.Second)
 		return mend(ctx, all)
 	})
 }
@@ -236,7 +237,7 @@ func badWeather(ctx context.Context, s *scene) error {
 			}
 			defer func() { failed = errors.Join(failed, brighten()) }()
 		}
-		wait(ctx, 10*time.Second)
+		sleep.For(ctx, 10*time.Second)
 		return nil
 	}))
 }
@@ -246,11 +247,11 @@ func unplugged(ctx context.Context, s *scene) error {
 		if err := owner.Unplug(ctx); err != nil {
 			return err
 		}
-		wait(ctx, 15*time.Second)
+		sleep.For(ctx, 15*time.Second)
 		if err := owner.Plug(ctx); err != nil {
 			return err
 		}
-		wait(ctx, 3*time.Second)
+		sleep.For(ctx, 3*time.Second)
 		return nil
 	}))
 }
@@ -263,7 +264,7 @@ func unpluggedPods(ctx context.Context, s *scene) error {
 				return err
 			}
 		}
-		wait(ctx, 8*time.Second)
+		sleep.For(ctx, 8*time.Second)
 		for _, pod := range half {
 			// Those that were given up are gone, with their cables.
 			_ = pod.Plug(ctx)
@@ -289,11 +290,11 @@ func flapping(ctx context.Context, s *scene) error {
 			if err := owner.Unplug(ctx); err != nil {
 				return err
 			}
-			wait(ctx, time.Second)
+			sleep.For(ctx, time.Second)
 			if err := owner.Plug(ctx); err != nil {
 				return err
 			}
-			wait(ctx, time.Second)
+			sleep.For(ctx, time.Second)
 		}
 		return nil
 	}))
@@ -308,7 +309,7 @@ func fewPorts(ctx context.Context, s *scene) error {
 	}
 	err := s.under(ctx, toWork, s.withOwner(ctx, func(owner *lab.Member) error {
 		owner.Kill()
-		wait(ctx, 2*time.Second)
+		sleep.For(ctx, 2*time.Second)
 		return owner.Revive(ctx)
 	}))
 	for _, space := range all {

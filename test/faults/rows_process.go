@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/windlass-dev/windlass/internal/sleep"
 	"github.com/windlass-dev/windlass/test/faults/lab"
 	"github.com/windlass-dev/windlass/test/faults/load"
 	"github.com/windlass-dev/windlass/test/faults/verdict"
@@ -109,7 +110,7 @@ func killGateway(next func(*rand.Rand) load.Request) func(context.Context, *scen
 		calls, err := s.underLoad(ctx, s.config(slowly(next, "ms=100")), func() error {
 			died = load.Now()
 			gateway.Kill()
-			wait(ctx, 2*time.Second)
+			sleep.For(ctx, 2*time.Second)
 			return gateway.Revive(ctx)
 		})
 		broken := 0
@@ -134,11 +135,11 @@ func killOwner(next func(*rand.Rand) load.Request) func(context.Context, *scene)
 					return err
 				}
 				owner.Kill()
-				wait(ctx, 2*time.Second)
+				sleep.For(ctx, 2*time.Second)
 				if err := owner.Revive(ctx); err != nil {
 					return err
 				}
-				wait(ctx, 2*time.Second)
+				sleep.For(ctx, 2*time.Second)
 			}
 			return nil
 		})
@@ -168,10 +169,10 @@ func killTwice(ctx context.Context, s *scene) error {
 	return s.under(ctx, toWork, s.withOwner(ctx, func(owner *lab.Member) error {
 		others := s.others(owner)
 		owner.Kill()
-		wait(ctx, 300*time.Millisecond)
+		sleep.For(ctx, 300*time.Millisecond)
 		next := anyOf(s, others)
 		next.Kill()
-		wait(ctx, 2*time.Second)
+		sleep.For(ctx, 2*time.Second)
 		if err := owner.Revive(ctx); err != nil {
 			return err
 		}
@@ -183,9 +184,9 @@ func pauseOwner(next func(*rand.Rand) load.Request) func(context.Context, *scene
 	return func(ctx context.Context, s *scene) error {
 		return s.under(ctx, next, s.withOwner(ctx, func(owner *lab.Member) error {
 			owner.Pause()
-			wait(ctx, 15*time.Second)
+			sleep.For(ctx, 15*time.Second)
 			owner.Resume()
-			wait(ctx, 3*time.Second)
+			sleep.For(ctx, 3*time.Second)
 			return nil
 		}))
 	}
@@ -195,7 +196,7 @@ func pauseGateway(ctx context.Context, s *scene) error {
 	return s.under(ctx, toWork, func() error {
 		gateway := anyOf(s, s.Gateways)
 		gateway.Pause()
-		wait(ctx, 5*time.Second)
+		sleep.For(ctx, 5*time.Second)
 		gateway.Resume()
 		return nil
 	})
@@ -223,12 +224,12 @@ func turmoil(ctx context.Context, s *scene) error {
 	harms := []func(ctx context.Context, m *lab.Member, rng *rand.Rand) error{
 		func(ctx context.Context, m *lab.Member, rng *rand.Rand) error {
 			m.Kill()
-			wait(ctx, upTo(rng, 3*time.Second))
+			sleep.For(ctx, upTo(rng, 3*time.Second))
 			return m.Start()
 		},
 		func(ctx context.Context, m *lab.Member, rng *rand.Rand) error {
 			m.Pause()
-			wait(ctx, upTo(rng, 6*time.Second))
+			sleep.For(ctx, upTo(rng, 6*time.Second))
 			m.Resume()
 			return nil
 		},
@@ -237,7 +238,7 @@ func turmoil(ctx context.Context, s *scene) error {
 			if err := m.Deafen(ctx, lab.Silently, others[rng.IntN(len(others))], others[rng.IntN(len(others))]); err != nil {
 				return err
 			}
-			wait(ctx, upTo(rng, 6*time.Second))
+			sleep.For(ctx, upTo(rng, 6*time.Second))
 			return m.Mend(ctx)
 		},
 	}
@@ -251,7 +252,7 @@ func turmoil(ctx context.Context, s *scene) error {
 			go func() {
 				var err error
 				for err == nil && limited.Err() == nil {
-					wait(limited, upTo(rng, 12*time.Second))
+					sleep.For(limited, upTo(rng, 12*time.Second))
 					if limited.Err() == nil {
 						err = harms[rng.IntN(len(harms))](ctx, m, rng)
 					}
@@ -260,7 +261,7 @@ func turmoil(ctx context.Context, s *scene) error {
 			}()
 		}
 		for limited.Err() == nil {
-			wait(limited, upTo(s.rng, 8*time.Second))
+			sleep.For(limited, upTo(s.rng, 8*time.Second))
 			if pods := s.Kubelet.PodsOf(work); len(pods) > 0 {
 				anyOf(s, pods).Agent().Kill()
 			}

@@ -13,6 +13,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/sleep"
 	"github.com/windlass-dev/windlass/test/faults/lab"
 	"github.com/windlass-dev/windlass/test/faults/load"
 	"github.com/windlass-dev/windlass/test/faults/verdict"
@@ -178,7 +179,7 @@ func (s *scene) atRest(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		wait(ctx, calm)
+		sleep.For(ctx, calm)
 		after, err := revision()
 		if err != nil {
 			return err
@@ -233,7 +234,7 @@ func (s *scene) recover(ctx context.Context) error {
 				good++
 			} else {
 				good = 0
-				wait(ctx, 100*time.Millisecond)
+				sleep.For(ctx, 100*time.Millisecond)
 			}
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/sleep"
 	"github.com/windlass-dev/windlass/pkg/ownership"
 	"github.com/windlass-dev/windlass/test/faults/lab"
 	"github.com/windlass-dev/windlass/test/faults/load"
@@ -166,11 +167,11 @@ func (s *scene) under(ctx context.Context, next func(*rand.Rand) load.Request, f
 // underLoad is under with a load of one's own, whose calls it returns.
 func (s *scene) underLoad(ctx context.Context, config load.Config, fault func() error) ([]verdict.Call, error) {
 	l := load.Start(ctx, config)
-	wait(ctx, before)
+	sleep.For(ctx, before)
 	began := load.Now()
 	err := fault()
 	ended := load.Now()
-	wait(ctx, after)
+	sleep.For(ctx, after)
 	calls := l.Stop()
 	s.calls = append(s.calls, calls...)
 	s.note("stall=%v", verdict.Stall(calls, began, ended+int64(after)).Round(time.Millisecond))
@@ -213,7 +214,7 @@ func (s *scene) known(ctx context.Context, function string) error {
 			if status != http.StatusNotFound {
 				break
 			}
-			wait(ctx, 10*time.Millisecond)
+			sleep.For(ctx, 10*time.Millisecond)
 		}
 	}
 	return nil
@@ -317,16 +318,6 @@ func (s *scene) others(not *lab.Member) []*lab.Member {
 
 // anyOf is one of them at random.
 func anyOf[T any](s *scene, all []T) T { return all[s.rng.IntN(len(all))] }
-
-// wait waits, or ends with ctx.
-func wait(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
-	}
-}
 
 // spaces are the networks of members.
 func spaces(members []*lab.Member) []*lab.Space {

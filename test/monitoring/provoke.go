@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/sleep"
 	"github.com/windlass-dev/windlass/test/faults/lab"
 )
 
@@ -36,7 +37,7 @@ func (w *world) callNothing(ctx context.Context) error {
 			return err
 		}
 		_ = answer.Body.Close()
-		wait(ctx, every)
+		sleep.For(ctx, every)
 	}
 	return nil
 }
@@ -52,7 +53,7 @@ func (w *world) speakNonsense(ctx context.Context) error {
 		fmt.Fprint(conn, "GET / HTTP/1.1\r\nHost: lab\r\nContent-Length: x\r\n\r\n")
 		_, _ = io.Copy(io.Discard, conn)
 		_ = conn.Close()
-		wait(ctx, every)
+		sleep.For(ctx, every)
 	}
 	return nil
 }
@@ -72,7 +73,7 @@ func (w *world) until(ctx context.Context, expr string) error {
 	if err != nil {
 		return fmt.Errorf("%s has no value within %v: %w", expr, provokedWithin, err)
 	}
-	wait(ctx, 2*step)
+	sleep.For(ctx, 2*step)
 	return nil
 }
 

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/windlass-dev/windlass/internal/sleep"
 )
 
 // scenario brings an alert about by its real condition.
@@ -131,7 +133,7 @@ const calmFor = 15 * time.Second
 
 // calm says whether no alert fires while all is well.
 func (w *world) calm(ctx context.Context) bool {
-	wait(ctx, calmFor)
+	sleep.For(ctx, calmFor)
 	firing, err := w.prometheus.Firing(ctx)
 	if err != nil || len(firing) > 0 {
 		w.fail("alerts while all is well: %v, %v", firing, err)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	"github.com/windlass-dev/windlass/internal/sleep"
 	"github.com/windlass-dev/windlass/pkg/wiretls"
 	"github.com/windlass-dev/windlass/test/faults/lab"
 )
@@ -66,7 +67,7 @@ func claimsOfOthers(ctx context.Context, w *world, _ string) (undo func() error,
 			}
 			for range 10 {
 				claimNothing(ctx, conn)
-				wait(ctx, 50*time.Millisecond)
+				sleep.For(ctx, 50*time.Millisecond)
 			}
 			_ = conn.Close()
 		}
@@ -121,9 +122,9 @@ func schedulerStutters(ctx context.Context, w *world, _ string) (undo func() err
 		defer close(ended)
 		for ctx.Err() == nil {
 			m.Pause()
-			wait(ctx, stands)
+			sleep.For(ctx, stands)
 			m.Resume()
-			wait(ctx, runs)
+			sleep.For(ctx, runs)
 		}
 	}()
 	return func() error {

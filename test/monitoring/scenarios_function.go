@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/sleep"
 )
 
 // standing is a function that works all the time.
@@ -84,7 +85,7 @@ func (w *world) replace(ctx context.Context, function string) error {
 		if err != nil && ctx.Err() == nil {
 			return err
 		}
-		wait(ctx, every)
+		sleep.For(ctx, every)
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/sleep"
 	"github.com/windlass-dev/windlass/test/cluster"
 	"github.com/windlass-dev/windlass/test/faults/lab"
 	"github.com/windlass-dev/windlass/test/faults/load"
@@ -177,21 +178,13 @@ func (w *world) fires(ctx context.Context, alert, function string) (*prometheus.
 	return nil, nil
 }
 
-// wait waits, or ends with ctx.
-func wait(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
-	}
-}
-
 // until asks again and again until it is so, or ctx ends.
 func until(ctx context.Context, so func() (bool, error)) error {
 	for {
 		if ok, err := so(); ok || err != nil {
 			return err
 		}
-		wait(ctx, 200*time.Millisecond)
+		sleep.For(ctx, 200*time.Millisecond)
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}

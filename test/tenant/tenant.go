@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/sleep"
 )
 
 // Tenant is a cluster, with a namespace of our own in it.
@@ -128,12 +129,8 @@ func Until(ctx context.Context, so func() (bool, error)) error {
 
 // Rest waits, unless ctx ends.
 func Rest(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
+	if !sleep.For(ctx, d) {
 		return ctx.Err()
-	case <-timer.C:
-		return nil
 	}
+	return nil
 }

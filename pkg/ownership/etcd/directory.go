@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/windlass-dev/windlass/internal/backoff"
+	"github.com/windlass-dev/windlass/internal/sleep"
 	"github.com/windlass-dev/windlass/pkg/ownership"
 	"github.com/windlass-dev/windlass/pkg/ownership/keeping"
 )
@@ -97,18 +99,18 @@ func (d *Directory) Seed(known *ownership.Map) {
 // Run keeps up with etcd until ctx ends, and then returns nil. It may be called
 // once.
 func (d *Directory) Run(ctx context.Context) error {
-	var retry backoff
+	retry := newRetry()
 	for {
-		err := d.follow(ctx, &retry)
+		err := d.follow(ctx, retry)
 		if ctx.Err() != nil {
 			return nil
 		}
 		d.deps.Log.Warn("following the owners of slots was interrupted; the last known ones still count", "err", err)
-		retry.wait(ctx)
+		sleep.For(ctx, backoff.Jitter(retry.Next()))
 	}
 }
 
-func (d *Directory) follow(ctx context.Context, retry *backoff) error {
+func (d *Directory) follow(ctx context.Context, retry *backoff.Backoff) error {
 	// Ends the watch.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -117,7 +119,7 @@ func (d *Directory) follow(ctx context.Context, retry *backoff) error {
 		return err
 	}
 	defer watching.end()
-	retry.reset()
+	retry.Reset()
 	heard := news{listing: &listing}
 	for first := true; ; first = false {
 		if d.hear(heard) && !first {

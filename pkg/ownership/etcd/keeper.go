@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/windlass-dev/windlass/internal/backoff"
+	"github.com/windlass-dev/windlass/internal/sleep"
 	"github.com/windlass-dev/windlass/pkg/ownership"
 	"github.com/windlass-dev/windlass/pkg/ownership/keeping"
 )
@@ -77,14 +79,14 @@ func (k *Keeper) Orphan() (since time.Time, orphan bool) {
 // Run holds slots until ctx ends. Then it hands them over to the other members,
 // which takes 2 s at most, and returns nil. It may be called once.
 func (k *Keeper) Run(ctx context.Context) error {
-	var retry backoff
+	retry := newRetry()
 	for ctx.Err() == nil {
-		err := k.session(ctx, &retry)
+		err := k.session(ctx, retry)
 		if ctx.Err() != nil {
 			break
 		}
 		k.deps.Log.Warn("keeping slots in etcd was interrupted; the ones held so far still are", "err", err)
-		retry.wait(ctx)
+		sleep.For(ctx, backoff.Jitter(retry.Next()))
 	}
 	k.handOver(ctx)
 	return nil
@@ -92,7 +94,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 
 // session holds slots for as long as the lease lives and etcd answers, and
 // returns why it ended.
-func (k *Keeper) session(ctx context.Context, retry *backoff) error {
+func (k *Keeper) session(ctx context.Context, retry *backoff.Backoff) error {
 	asked := time.Now()
 	lease, err := k.lessor.get(ctx, k.core.Lease())
 	if err != nil {
@@ -117,7 +119,7 @@ func (k *Keeper) session(ctx context.Context, retry *backoff) error {
 }
 
 // follow keeps up with etcd and does what follows from it.
-func (k *Keeper) follow(ctx context.Context, retry *backoff) error {
+func (k *Keeper) follow(ctx context.Context, retry *backoff.Backoff) error {
 	watching, listing, err := k.follower.begin(ctx)
 	if err != nil {
 		return err
@@ -128,7 +130,7 @@ func (k *Keeper) follow(ctx context.Context, retry *backoff) error {
 		if err := k.act(ctx); err != nil {
 			return err
 		}
-		retry.reset()
+		retry.Reset()
 		heard, err := watching.next(ctx, k.core.Wake())
 		if err != nil {
 			return err

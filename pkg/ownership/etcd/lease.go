@@ -8,6 +8,8 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/windlass-dev/windlass/internal/backoff"
+	"github.com/windlass-dev/windlass/internal/sleep"
 	"github.com/windlass-dev/windlass/pkg/ownership/keeping"
 )
 
@@ -47,7 +49,7 @@ func (l *lessor) get(ctx context.Context, before keeping.Lease) (keeping.Lease, 
 // keep renews a lease until it is lost or ctx ends, and tells renewed each time
 // when it asked for it. It returns why it ended.
 func (l *lessor) keep(ctx context.Context, lease keeping.Lease, renewed func(at time.Time)) error {
-	var retry backoff
+	retry := newRetry()
 	for {
 		asked := time.Now()
 		err := l.renew(ctx, clientv3.LeaseID(lease))
@@ -57,10 +59,10 @@ func (l *lessor) keep(ctx context.Context, lease keeping.Lease, renewed func(at 
 		case errors.Is(err, errLeaseLost):
 			return err
 		case err != nil:
-			retry.wait(ctx)
+			sleep.For(ctx, backoff.Jitter(retry.Next()))
 			continue
 		}
-		retry.reset()
+		retry.Reset()
 		renewed(asked)
 		select {
 		case <-ctx.Done():

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/sleep"
 	"github.com/windlass-dev/windlass/test/cluster"
 )
 
@@ -118,7 +119,7 @@ func forward(namespace, target, port string) string {
 				}
 			}
 			_ = cmd.Wait() // it was killed, or has lost its pod
-			pause(ctx, 200*time.Millisecond)
+			sleep.For(ctx, 200*time.Millisecond)
 		}
 	})
 	var address string

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
+
+	"github.com/windlass-dev/windlass/internal/sleep"
 )
 
 // mostFailures is how many failures a load remembers.
@@ -83,23 +85,13 @@ func (t *tenant) startLoad(function, path string, clients int) *load {
 				a, err := t.tryCall(calls, function, fmt.Sprintf("%s%scall=%d-%d", path, separator, c, i))
 				l.count(began, a, err)
 				if err != nil || a.status != 200 {
-					pause(ctx, 50*time.Millisecond)
+					sleep.For(ctx, 50*time.Millisecond)
 				}
 			}
 		})
 	}
 	DeferCleanup(func() { l.stop() })
 	return l
-}
-
-// pause keeps clients whose calls fail from spinning.
-func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
-	}
 }
 
 func (l *load) count(began time.Time, a answer, err error) {

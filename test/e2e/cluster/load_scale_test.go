@@ -10,6 +10,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/sleep"
 )
 
 var _ = Describe("Scaling under load", Serial, func() {
@@ -53,7 +54,7 @@ var _ = Describe("Scaling under load", Serial, func() {
 			more := startTraffic(context.Background(), mostCalls, sleeping(t, "wave", 3000, 33))
 			DeferCleanup(func() { more.stop() })
 			Eventually(func() int { return len(t.living("wave")) }, "60s", "200ms").Should(Equal(15), t.explain("wave"))
-			pause(ctx, 10*time.Second)
+			sleep.For(ctx, 10*time.Second)
 			r := more.stop()
 			Expect(r.failed()).To(BeEmpty(), r.String())
 			Eventually(func() int { return len(t.living("wave")) }, "60s", "200ms").Should(BeNumerically("<=", 4), t.explain("wave"))
@@ -75,7 +76,7 @@ func (t *tenant) count(name string) func() string {
 		var series []string
 		for ctx.Err() == nil {
 			series = append(series, fmt.Sprint(len(t.living(name))))
-			pause(ctx, time.Second)
+			sleep.For(ctx, time.Second)
 		}
 		told <- strings.Join(series, " ")
 	}()

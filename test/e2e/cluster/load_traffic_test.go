@@ -14,6 +14,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/windlass-dev/windlass/internal/sleep"
 )
 
 // stream is one kind of calls, made in closed loops.
@@ -100,7 +102,7 @@ func (t *traffic) client(ctx context.Context, s stream, number int, may bool) {
 			wait = max(wait, 50*time.Millisecond)
 		}
 		if wait > 0 {
-			pause(ctx, wait)
+			sleep.For(ctx, wait)
 		}
 		may = ctx.Err() == nil && t.take()
 	}

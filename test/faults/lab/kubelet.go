@@ -13,6 +13,8 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/windlass-dev/windlass/internal/sleep"
 )
 
 // Images that the lab's kubelet knows.
@@ -180,7 +182,7 @@ func (k *Kubelet) LoseNode(ctx context.Context, name string, noticed time.Durati
 		}
 	}
 	k.mu.Unlock()
-	pause(ctx, noticed)
+	sleep.For(ctx, noticed)
 	return k.setReady(ctx, name, corev1.ConditionUnknown)
 }
 

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/windlass-dev/windlass/internal/sleep"
 )
 
 // Member is one program of the lab that stays the same when it is killed and
@@ -82,7 +84,7 @@ func (m *Member) Revive(ctx context.Context) error {
 			if err := m.Start(); err != nil {
 				return err
 			}
-			pause(ctx, restartAfter)
+			sleep.For(ctx, restartAfter)
 		}
 		return m.Ready(ctx)
 	})

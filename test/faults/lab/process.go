@@ -7,6 +7,8 @@ import (
 	"os/exec"
 	"syscall"
 	"time"
+
+	"github.com/windlass-dev/windlass/internal/sleep"
 )
 
 // Program says what to start.
@@ -103,19 +105,9 @@ func (p *Process) Starve(ctx context.Context, share float64) {
 	defer p.Signal(syscall.SIGCONT)
 	for ctx.Err() == nil && p.Alive() {
 		p.Signal(syscall.SIGSTOP)
-		pause(ctx, period-on)
+		sleep.For(ctx, period-on)
 		p.Signal(syscall.SIGCONT)
-		pause(ctx, on)
-	}
-}
-
-// pause waits, or ends with ctx.
-func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
+		sleep.For(ctx, on)
 	}
 }
 
@@ -126,7 +118,7 @@ func eventually(ctx context.Context, what string, so func() error) error {
 		if err == nil {
 			return nil
 		}
-		pause(ctx, 50*time.Millisecond)
+		sleep.For(ctx, 50*time.Millisecond)
 		if ctx.Err() != nil {
 			return fmt.Errorf("%s: %w", what, err)
 		}

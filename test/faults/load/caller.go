@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/windlass-dev/windlass/internal/sleep"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/test/faults/verdict"
 )
@@ -104,7 +105,7 @@ func (s *stream) Read(p []byte) (int, error) {
 	if len(s.rest) == 0 {
 		return 0, io.EOF
 	}
-	sleep(s.ctx, pause)
+	sleep.For(s.ctx, pause)
 	n := copy(p[:min(len(p), piece)], s.rest)
 	s.rest = s.rest[n:]
 	return n, s.ctx.Err()

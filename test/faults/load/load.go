@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/windlass-dev/windlass/internal/sleep"
 	"github.com/windlass-dev/windlass/test/faults/verdict"
 )
 
@@ -94,7 +95,7 @@ func (l *Load) open(begin, ctx context.Context) {
 	next := time.Now()
 	for begin.Err() == nil {
 		next = next.Add(time.Duration(l.rng.ExpFloat64() / l.config.Rate * float64(time.Second)))
-		sleep(begin, time.Until(next))
+		sleep.For(begin, time.Until(next))
 		if begin.Err() != nil || l.flying.Load() >= maxInFlight {
 			continue
 		}
@@ -109,7 +110,7 @@ func (l *Load) closed(begin, ctx context.Context, rng *rand.Rand) {
 		call := l.one(ctx, l.pick(rng), l.config.Next(rng))
 		if !call.Succeeded() {
 			// Nobody hammers at a service that fails.
-			sleep(begin, 20*time.Millisecond)
+			sleep.For(begin, 20*time.Millisecond)
 		}
 	}
 }
@@ -163,16 +164,7 @@ func (t *target) probe(ctx context.Context) {
 		if was := t.ready.Swap(ready); was && !ready {
 			t.client.CloseIdleConnections()
 		}
-		sleep(ctx, probeEvery)
-	}
-}
-
-func sleep(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
+		sleep.For(ctx, probeEvery)
 	}
 }
 

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/windlass-dev/windlass/internal/backoff"
+	"github.com/windlass-dev/windlass/internal/sleep"
 	"github.com/windlass-dev/windlass/pkg/podagent/adapter"
 )
 
@@ -93,18 +95,13 @@ func (a *Adapter) Close() { a.transport.CloseIdleConnections() }
 
 // WaitReady returns when the function accepts connections.
 func (a *Adapter) WaitReady(ctx context.Context) error {
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	<-timer.C
-	for pause := firstRetry; ; pause = min(2*pause, lastRetry) {
+	retry := backoff.Backoff{First: firstRetry, Last: lastRetry}
+	for {
 		c, err := a.dial(ctx, "tcp", a.addr)
 		if err == nil {
 			return c.Close()
 		}
-		timer.Reset(pause)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
+		if !sleep.For(ctx, retry.Next()) {
 			_, port, _ := net.SplitHostPort(a.addr)
 			return adapter.NotReady(ctx, fmt.Sprintf(
 				"nothing accepts connections at %s: the program must listen on $PORT, which is %s, on 127.0.0.1 or 0.0.0.0%s", a.addr, port, unlessRefused(err)))

@@ -1,0 +1,2 @@
+// Package sleep waits in a way that a context ends.
+package sleep

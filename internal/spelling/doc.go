@@ -1,0 +1,2 @@
+// Package spelling compares what somebody wrote with what they may have meant.
+package spelling
