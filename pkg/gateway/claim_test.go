@@ -219,7 +219,7 @@ func TestACallThatIsReleasedAfterItsClientLeftIsNotOfferedAgain(t *testing.T) {
 }
 
 func TestACallThatNoInstanceTakesInTimeIsNotRun(t *testing.T) {
-	w := newWorld(t, func(c *gateway.Config) { c.MaxQueueTime = 100 * time.Millisecond })
+	w := newWorld(t, func(c *gateway.Config) { c.MaxQueueTime = time.Second })
 	answers := w.call(w.get("/function/hello/"))
 	ticket := w.scheduler.ticket()
 	problem(t, wrote(t, answers, 504, invoke.ExecutedNo), "NoInstanceInTime")
@@ -232,7 +232,7 @@ func TestACallThatNoInstanceTakesInTimeIsNotRun(t *testing.T) {
 // The time to wait may pass while a call is claimed; given back after that, it
 // is not to wait on.
 func TestACallThatIsReleasedTooLateIsAnswered(t *testing.T) {
-	w := newWorld(t, func(c *gateway.Config) { c.MaxQueueTime = 100 * time.Millisecond })
+	w := newWorld(t, func(c *gateway.Config) { c.MaxQueueTime = time.Second })
 	answers := w.call(w.get("/function/hello/"))
 	ticket := w.scheduler.ticket()
 	i := w.claim(ticket)
