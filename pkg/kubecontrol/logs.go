@@ -129,7 +129,7 @@ func (f *follower) look(ctx context.Context, pods []corev1.Pod) {
 				f.tellCrowded()
 				continue
 			}
-			log = &podLog{}
+			log = &podLog{fresh: true}
 			f.logs[pod.UID] = log
 		}
 		if log.begin(pod) {
@@ -159,8 +159,10 @@ func (f *follower) follow(ctx context.Context, log *podLog) {
 type podLog struct {
 	mu  sync.Mutex
 	pod *corev1.Pod
-	// busy means that it is being copied, and whole that nothing can follow.
-	busy, whole bool
+	// busy means that it is being copied, and whole that nothing can follow. Fresh
+	// means that it began after the request: all of its lines are wanted, and Tail is
+	// about those that were there.
+	busy, whole, fresh bool
 	// last is the time of the last line, zero if there was none.
 	last time.Time
 }
@@ -196,7 +198,7 @@ func (l *podLog) options(request LogRequest) *corev1.PodLogOptions {
 		// It counts in seconds, so some lines come again.
 		since := metav1.NewTime(l.last.Truncate(time.Second))
 		options.SinceTime = &since
-	case request.Tail >= 0:
+	case request.Tail >= 0 && !l.fresh:
 		lines := int64(request.Tail)
 		options.TailLines = &lines
 	}

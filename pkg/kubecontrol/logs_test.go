@@ -228,7 +228,7 @@ func TestFollowedLogs(t *testing.T) {
 		if diff := cmp.Diff("1 a\n1 b\n1 c\n2 from f-2\n", out.String()); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
-		want := []string{"f-1 function follow=false tail=7", "f-1 function follow=true since=01", "f-2 function follow=true tail=7", "f-2 function follow=true tail=7"}
+		want := []string{"f-1 function follow=false tail=7", "f-1 function follow=true since=01", "f-2 function follow=true", "f-2 function follow=true"}
 		if diff := cmp.Diff(want, n.wanted, cmp.Transformer("sorted", func(in []string) map[string]int {
 			counts := map[string]int{}
 			for _, one := range in {
