@@ -73,7 +73,7 @@ func (w *world) operations() (url string) {
 		}
 		w.catalog.Put(fn)
 	}
-	w.until("all are known", func() bool { return len(w.decider.Latest().Functions) >= decidedLately })
+	w.untilWithin(10*patience, "all are known", func() bool { return len(w.decider.Latest().Functions) >= decidedLately })
 	w.added = w.series() - series
 	l := w.listen()
 	handler := cluster.SchedulerOperations(w.registry, func() string { return "" }, func() cluster.Decider { return w.decider })

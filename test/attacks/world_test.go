@@ -369,7 +369,12 @@ func receive[V any](t *testing.T, from <-chan V, what string) V {
 // until waits for a condition.
 func (w *world) until(what string, holds func() bool) {
 	w.Helper()
-	for limit := time.After(patience); !holds(); {
+	w.untilWithin(patience, what, holds)
+}
+
+func (w *world) untilWithin(d time.Duration, what string, holds func() bool) {
+	w.Helper()
+	for limit := time.After(d); !holds(); {
 		select {
 		case <-limit:
 			w.Fatalf("waited in vain until %s", what)
