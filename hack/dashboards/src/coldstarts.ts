@@ -122,7 +122,7 @@ function byFunction(board: dashboard.DashboardBuilder): void {
       queries: [{ expr: orNone('function', `topk(10, sum by (namespace, function) (${rate(`windlass_gateway_cold_invocations_total{${chosen}}`)}) > 0)`), legend: '{{namespace}} {{function}}' }],
     }))
     .withPanel(graph({
-      title: 'Starts over time', unit: 'short', width: 12, bars: true, stacked: true,
+      title: 'Starts over time', unit: 'none', width: 12, bars: true, stacked: true,
       description: 'Instances that started: the ten functions with most of them.',
       queries: [{ expr: orNone('function', `topk(10, ${whole(`sum by (namespace, function) (${increase(started)})`)} > 0)`), legend: '{{namespace}} {{function}}' }],
     }));

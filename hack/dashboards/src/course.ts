@@ -17,7 +17,7 @@ export const coldCalls = {
 
 /** Calls that wait, and the wait of the oldest. */
 export const waiting: Drawn = {
-  unit: 'short',
+  unit: 'none',
   queries: [
     { expr: `sum(windlass_scheduler_queued{${chosen}})`, legend: 'waiting calls' },
     { expr: `max(windlass_scheduler_oldest_wait_seconds{${chosen}})`, legend: 'oldest wait' },
@@ -28,7 +28,7 @@ export const waiting: Drawn = {
 
 /** Instances by state, and how many the last decisions held to be needed. */
 export const againstNeed: Drawn = {
-  unit: 'short', stacked: true, colours: states,
+  unit: 'none', stacked: true, colours: states,
   queries: [
     { expr: `sum by (state) (windlass_scheduler_instances{${chosen}})`, legend: '{{state}}' },
     { expr: `sum(windlass_scheduler_required_instances{${chosen}})`, legend: 'needed' },
@@ -38,13 +38,13 @@ export const againstNeed: Drawn = {
 
 /** Decisions to create instances, by reason. */
 export const decisions: Drawn = {
-  unit: 'short', bars: true, stacked: true,
+  unit: 'none', bars: true, stacked: true,
   queries: [{ expr: orNone('reason', whole(`sum by (reason) (${increase(`windlass_scheduler_decisions_total{${chosen}}`)})`)), legend: '{{reason}}' }],
 };
 
 /** How instances went on that were ordered. */
 export const becoming: Drawn = {
-  unit: 'short', bars: true, colours: fates,
+  unit: 'none', bars: true, colours: fates,
   queries: Object.keys(fates).map((fate) => ({
     expr: orZero(whole(`sum(${increase(`windlass_scheduler_instances_${fate}_total{${chosen}}`)})`)), legend: fate,
   })),

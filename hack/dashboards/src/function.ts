@@ -152,12 +152,12 @@ function instances(board: dashboard.DashboardBuilder): void {
       ],
       colours: { pulls: '#56A64B', 'in vain': '#E02F44' },
       right: {
-        'waiting now': { unit: 'short', label: 'now', colour: '#8AB8FF' },
-        'backed off now': { unit: 'short', label: 'now', colour: '#9FA7B3' },
+        'waiting now': { unit: 'none', label: 'now', colour: '#8AB8FF' },
+        'backed off now': { unit: 'none', label: 'now', colour: '#9FA7B3' },
       },
     }))
     .withPanel(graph({
-      title: 'CPU', unit: 'short', width: 4,
+      title: 'CPU', unit: 'count:cores', width: 4,
       description: 'Processor seconds in a second, of the agents of all its instances.',
       queries: [{ expr: orZero(`sum(${rate(`windlass_agent_cpu_seconds_total{${chosen}}`)})`), legend: 'cores' }],
       colours: { cores: plain },
@@ -169,7 +169,7 @@ function instances(board: dashboard.DashboardBuilder): void {
       colours: { resident: plain },
     }))
     .withPanel(graph({
-      title: 'Agents in trouble', unit: 'short', width: 8,
+      title: 'Agents in trouble', unit: 'none', width: 8,
       description: 'Calls that broke, claims that were refused and streams that were made anew, as agents report them, and agents that are silent. All should be 0; reconnects come with every change of owner.',
       queries: [
         { expr: orZero(whole(`sum(${increase(`windlass_agent_calls_broken_total{${chosen}}`)})`)), legend: 'calls broken' },

@@ -117,6 +117,7 @@ export function graph(o: Common & { queries: Query[] } & Looks): timeseries.Pane
   if (o.logarithmic) panel.scaleDistribution(new common.ScaleDistributionConfigBuilder().type(common.ScaleDistribution.Log).log(10));
   else if (o.max === undefined) panel.min(0).axisSoftMax(softMax(o.unit));
   else panel.min(0).max(o.max);
+  if (o.unit === counted) panel.decimals(0);
   if (o.queries.some((query) => query.expr.includes('increase('))) panel.interval(apart);
   if (o.dataLinks) panel.dataLinks(o.dataLinks);
   if (o.limit) {
@@ -131,10 +132,14 @@ export function graph(o: Common & { queries: Query[] } & Looks): timeseries.Pane
 // a minute is with the usual intervals of scrapes.
 const apart = '1m';
 
+// The unit of whole things in graphs, whose axes then have whole numbers only. Grafana's "short"
+// would make 2 K of 1500 without decimals.
+const counted = 'none';
+
 // Where an axis ends at least, in its unit.
 function softMax(unit: string): number {
   if (unit === 's') return 0.001;
-  return unit === 'short' || unit === 'none' ? 1 : 0.1;
+  return unit === counted ? 1 : 0.1;
 }
 
 function legend(o: Looks): common.VizLegendOptionsBuilder {
@@ -144,10 +149,16 @@ function legend(o: Looks): common.VizLegendOptionsBuilder {
     .calcs(o.calcs ?? []);
 }
 
-function paint(panel: timeseries.PanelBuilder, o: Looks & { queries: Query[] }): void {
-  // What stands for "none" says so in the legend, and must not draw a line over the others.
+function paint(panel: timeseries.PanelBuilder, o: Common & Looks & { queries: Query[] }): void {
+  // What stands for "none" keeps the panel's axis, and must neither draw a line over the others
+  // nor stand beside them in the legend.
   if (o.queries.some((query) => query.expr.includes('"none"'))) {
-    panel.overrideByRegexp('/\\bnone\\s*$/', [fixed('#6E7681'), { id: 'custom.lineWidth', value: 0 }, { id: 'custom.fillOpacity', value: 0 }]);
+    panel.overrideByRegexp('/\\bnone\\s*$/', [
+      fixed('#6E7681'),
+      { id: 'custom.lineWidth', value: 0 },
+      { id: 'custom.fillOpacity', value: 0 },
+      { id: 'custom.hideFrom', value: { legend: true, tooltip: false, viz: false } },
+    ]);
   }
   for (const [name, colour] of Object.entries(o.colours ?? {})) panel.overrideByName(name, [fixed(colour)]);
   for (const [name, colour] of Object.entries(o.over ?? {})) {
@@ -164,6 +175,7 @@ function paint(panel: timeseries.PanelBuilder, o: Looks & { queries: Query[] }):
     panel.overrideByName(name, [
       fixed(axis.colour),
       { id: 'unit', value: axis.unit },
+      ...(axis.unit === counted ? [{ id: 'decimals', value: 0 }] : o.unit === counted ? [{ id: 'decimals', value: 1 }] : []),
       { id: 'custom.axisPlacement', value: 'right' },
       { id: 'custom.axisLabel', value: axis.label },
       { id: 'custom.axisSoftMax', value: softMax(axis.unit) },

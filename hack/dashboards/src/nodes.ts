@@ -77,7 +77,7 @@ function throughput(board: dashboard.DashboardBuilder): void {
       queries: [{ expr: quantile(0.99, 'windlass_gateway_stage_duration_seconds', 'stage=~"admit|claim|return"', ['stage']), legend: '{{stage}}', exemplar: true }],
     }))
     .withPanel(graph({
-      title: 'Waiting', unit: 'short', width: 8, colours: { waiting: warning },
+      title: 'Waiting', unit: 'none', width: 8, colours: { waiting: warning },
       description: 'Calls that wait. While all nodes are full it grows: more nodes, or fewer callers.',
       queries: [{ expr: orZero('sum(windlass_scheduler_queued)'), legend: 'waiting' }],
     }));
@@ -112,7 +112,7 @@ function evenness(board: dashboard.DashboardBuilder): void {
   board
     .withRow(heading('How evenly nodes are used'))
     .withPanel(graph({
-      title: 'Instances by node', unit: 'short', width: 8, stacked: true,
+      title: 'Instances by node', unit: 'none', width: 8, stacked: true,
       description: 'Instances on each node.',
       queries: [{ expr: perNode, legend: '{{node}}' }],
       links: [toBoardOfAll('Provisioning', uids.provisioning)],

@@ -119,7 +119,7 @@ function time(board: dashboard.DashboardBuilder): void {
       }],
     }))
     .withPanel(graph({
-      title: 'Waiting and running', unit: 'short', width: 8, colours: { waiting: '#FF9830', 'in flight': '#56A64B' },
+      title: 'Waiting and running', unit: 'none', width: 8, colours: { waiting: '#FF9830', 'in flight': '#56A64B' },
       description: 'Calls in flight at the gateways, and how many of them wait for an instance.',
       queries: [
         { expr: orZero(`sum(windlass_gateway_invocations_in_flight{${chosen}})`), legend: 'in flight' },
@@ -146,13 +146,13 @@ function instances(board: dashboard.DashboardBuilder): void {
   board
     .withRow(heading('Instances'))
     .withPanel(graph({
-      title: 'Instances by state', unit: 'short', width: 8, stacked: true, colours: states,
+      title: 'Instances by state', unit: 'none', width: 8, stacked: true, colours: states,
       description: 'Instances of the chosen functions. Many that are *creating* for long do not start; many that are *idle* wait for their time to leave.',
       queries: [{ expr: `sum by (state) (windlass_scheduler_instances{${chosen}})`, legend: '{{state}}' }],
       links: [toBoard('Provisioning', uids.provisioning)],
     }))
     .withPanel(graph({
-      title: 'Longest queues', unit: 'short', width: 8, dataLinks: [seriesToFunction()],
+      title: 'Longest queues', unit: 'none', width: 8, dataLinks: [seriesToFunction()],
       description: 'The ten functions with most calls that wait. A click on a line leads to the function.',
       queries: [{ expr: `topk(10, namespace_function:windlass_scheduler_queued:sum{${chosen}} > 0) or on () label_replace(vector(0), "function", "none", "", "")`, legend: '{{namespace}} {{function}}' }],
     }))

@@ -125,7 +125,7 @@ function outcome(board: dashboard.DashboardBuilder): void {
     .withRow(heading('What becomes of instances'))
     .withPanel(graph({ ...becoming, title: 'Ordered, started, gone', width: 12, legendRight: true, description: fatesMean }))
     .withPanel(graph({
-      title: 'Why starts fail', unit: 'short', width: 6, bars: true, stacked: true,
+      title: 'Why starts fail', unit: 'none', width: 6, bars: true, stacked: true,
       description: 'Instances that did not start, by reason. docs/troubleshooting.md explains each.',
       queries: [{ expr: orNone('reason', whole(`sum by (reason) (${increase(`windlass_scheduler_instances_failed_total{${chosen}}`)})`)), legend: '{{reason}}' }],
     }))
@@ -145,7 +145,7 @@ function outcome(board: dashboard.DashboardBuilder): void {
         { expr: orNone('result', `sum by (result) (${rate('windlass_pod_creations_total')})`), legend: '{{result}}' },
         { expr: orZero('sum(windlass_pods_queue_length)'), legend: 'waiting' },
       ],
-      right: { waiting: { unit: 'short', label: 'waiting', colour: '#B877D9' } },
+      right: { waiting: { unit: 'none', label: 'waiting', colour: '#B877D9' } },
     }))
     .withPanel(graph({
       title: 'The API server\'s answers', unit: 's', width: 6, colours: { mean: '#8AB8FF', p99: '#B877D9' },
@@ -156,7 +156,7 @@ function outcome(board: dashboard.DashboardBuilder): void {
       ],
     }))
     .withPanel(graph({
-      title: 'Spare instances', unit: 'short', width: 12, stacked: true, colours: states,
+      title: 'Spare instances', unit: 'none', width: 12, stacked: true, colours: states,
       description: 'Spare instances of warm pools by state, and how many became a function\'s in a second. In a cluster with warm pools only.',
       queries: [
         { expr: orNone('state', `sum by (state) (windlass_scheduler_spare_instances{${inNamespace}})`), legend: '{{state}}' },
@@ -170,7 +170,7 @@ function nodes(board: dashboard.DashboardBuilder): void {
   board
     .withRow(heading('Where instances are'))
     .withPanel(graph({
-      title: 'Instances by node', unit: 'short', width: 12, stacked: true,
+      title: 'Instances by node', unit: 'none', width: 12, stacked: true,
       description: 'Instances of all functions on each node. Nodes are picked at random among those that fit, so shares are alike where nodes are.',
       queries: [{ expr: 'sum by (node) (windlass_scheduler_node_instances)', legend: '{{node}}' }],
       links: [toBoard('Node scale-out', uids.nodes)],

@@ -18,7 +18,7 @@ export const whole = (sum: string): string => `round(${sum})`;
 /** A sum that is 0 where no such series exists yet, such as a counter of what has not happened. */
 export const orZero = (expr: string): string => `${expr} or vector(0)`;
 
-/** A sum by one label that shows "none" while no such series exists. */
+/** A sum by one label that is 0 under the name "none" while no such series exists. */
 export const orNone = (label: string, expr: string): string =>
   `${expr} or on () label_replace(vector(0), "${label}", "none", "", "")`;
 

@@ -151,7 +151,7 @@ function processes(board: dashboard.DashboardBuilder): void {
   board
     .withRow(heading('Processes'))
     .withPanel(graph({
-      title: 'CPU', unit: 'short', width: 8,
+      title: 'CPU', unit: 'count:cores', width: 8,
       description: 'Cores that each process of the control plane uses.',
       queries: [{ expr: `${rate('process_cpu_seconds_total')} ${ours}`, legend: '{{component}} {{instance}}' }],
     }))
