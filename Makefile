@@ -267,7 +267,7 @@ dashboards: ## Write the Grafana dashboards of the chart from hack/dashboards
 	hack/dashboards.sh .
 
 .PHONY: dashboard-pictures
-dashboard-pictures: build examples ## Draw the pictures of docs/dashboards.md anew, with headless Chromium
+dashboard-pictures: cluster-binaries ## Draw the pictures of docs/dashboards.md anew, with headless Chromium, as root
 	hack/dashboards/pictures.sh
 
 .PHONY: clean

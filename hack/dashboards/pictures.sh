@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Draws docs/images/dashboards anew: runs a local Windlass under load and a real Prometheus,
-# records what the dashboards ask, and has headless Chromium take pictures of it. Needs node,
-# npm, chromium, and what `make demo` needs.
+# Draws docs/images/dashboards anew: runs the programs of a cluster under load and a real
+# Prometheus, records what the dashboards ask, and has headless Chromium take pictures of it.
+# Needs node, npm, chromium, and what `make monitoring` needs: Linux and root.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -9,7 +9,7 @@ recorded=bin/dashboards/recorded.json
 mkdir -p bin/dashboards docs/images/dashboards
 # RECORDED=1 draws what was recorded before.
 if [ -z "${RECORDED:-}" ]; then
-  go run ./test/dashboards -prometheus "$(test/monitoring/prometheus.sh)" -for "${DURING:-4m}" -- \
+  go run ./test/dashboards -prometheus "$(test/monitoring/prometheus.sh)" -- \
     node hack/dashboards/pictures/record.mjs charts/windlass/dashboards "$recorded"
 fi
 

@@ -152,6 +152,8 @@ var sideways = []struct {
 	{"pkg/scheduler/upkeep", "pkg/queue", "the upkeep says when an instance may leave its queue"},
 	{"test/coldstart", "test/tenant", "it measures functions of its own"},
 	{"test/cost", "internal/tracetest", "what is recorded needs somebody who takes it"},
+	{"test/dashboards", "test/cluster", "the lab runs programs that were built for clusters"},
+	{"test/dashboards", "test/faults", "pictures are of the lab under load"},
 	{"test/dashboards", "test/monitoring", "pictures are of what its Prometheus saw"},
 	{"test/faults", "test/cluster", "the lab runs programs that were built for clusters"},
 	{"test/monitoring", "test/cluster", "the lab runs programs that were built for clusters"},

@@ -2,156 +2,126 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"log/slog"
-	"math"
 	"net/http"
 	"os"
-	"path/filepath"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/windlass-dev/windlass/api/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/local"
+	"github.com/windlass-dev/windlass/test/faults/lab"
 )
 
-// stream is calls to one function, whose rate goes up and down.
-type stream struct {
-	namespace, function string
-	// takes is how long one call keeps a processor busy, in milliseconds.
-	takes int
-	// Calls in a second: at least low, at most high, once in every period. A pulse is
-	// high for a tenth of it and low for the rest.
-	low, high float64
-	period    time.Duration
-	pulse     bool
+// patience is how long callers wait.
+const patience = 15 * time.Second
+
+// callers call all gateways of a lab by turns.
+type callers struct {
+	gateways []string
+	client   *http.Client
+	turn     atomic.Int64
 }
 
-// streams are loads of kinds that decisions tell apart: steady, tidal, and in bursts.
-var streams = []stream{
-	{namespace: "shop", function: "cart", takes: 3, low: 20, high: 20, period: time.Minute},
-	{namespace: "shop", function: "checkout", takes: 25, low: 1, high: 14, period: 80 * time.Second},
-	{namespace: "shop", function: "thumbnails", takes: 120, low: 0, high: 14, period: 50 * time.Second, pulse: true},
-	{namespace: "reports", function: "daily", takes: 400, low: 0, high: 4, period: 70 * time.Second, pulse: true},
-	{namespace: "reports", function: "mail", takes: 10, low: 0, high: 6, period: 45 * time.Second},
-}
-
-// rate is how many calls a second are due, after so long.
-func (s stream) rate(after time.Duration) float64 {
-	phase := math.Mod(after.Seconds(), s.period.Seconds()) / s.period.Seconds()
-	if s.pulse {
-		if phase >= 0.4 && phase < 0.5 {
-			return s.high
-		}
-		return s.low
+// load creates the functions and calls them, and returns since when that is to be shown.
+func load(ctx context.Context, l *lab.Lab) (began time.Time, err error) {
+	if err := furnish(ctx, l); err != nil {
+		return began, err
 	}
-	return s.low + (s.high-s.low)*(1-math.Cos(2*math.Pi*phase))/2
+	c := &callers{client: &http.Client{Timeout: patience, Transport: &http.Transport{MaxIdleConnsPerHost: 1000}}}
+	for _, m := range l.Gateways {
+		c.gateways = append(c.gateways, l.CallURL(m))
+	}
+	fmt.Fprintf(os.Stdout, "calling %d functions for %v\n", len(streams), before+shown)
+	began = begin(time.Now())
+	var all sync.WaitGroup
+	for _, s := range streams {
+		all.Go(func() { c.follow(ctx, s, began) })
+		for _, b := range s.bursts {
+			all.Go(func() { c.burst(ctx, s, b.calls, began.Add(b.at)) })
+		}
+	}
+	all.Wait()
+	c.client.CloseIdleConnections()
+	return began, ctx.Err()
 }
 
-// Instances leave soon, so that some minutes show them come and go.
-var leaving = v1alpha1.Scaling{
-	BackoffAfter: metav1.Duration{Duration: 3 * time.Second},
-	IdleTimeout:  metav1.Duration{Duration: 9 * time.Second},
-	KeepLast:     metav1.Duration{Duration: 18 * time.Second},
+// begin is when the load begins to be shown: so that what is shown ends between two labels
+// of a graph's time, which the edge would cut off.
+func begin(now time.Time) time.Time {
+	const labels = 30 * time.Second
+	last := now.Add(before + shown).Add(labels / 2).Truncate(labels).Add(labels / 2)
+	return last.Add(-shown)
 }
 
-// manifest makes a function of the example that computes as long as it is told.
-func (s stream) manifest(examples string) *v1alpha1.Function {
-	fn := &v1alpha1.Function{}
-	fn.Namespace, fn.Name = s.namespace, s.function
-	fn.Spec.Command = []string{filepath.Join(filepath.Dir(examples), "bin", "examples", "fib")}
-	fn.Spec.Code = &v1alpha1.Code{Path: filepath.Join(examples, "fib")}
-	fn.Spec.Scaling = leaving
-	v1alpha1.Default(fn)
-	return fn
+// furnish creates namespaces, the Runtime and functions.
+func furnish(ctx context.Context, l *lab.Lab) error {
+	var namespaces []string
+	if err := l.Cluster.Objects.Create(ctx, pool()); err != nil {
+		return err
+	}
+	for _, s := range streams {
+		if !slices.Contains(namespaces, s.namespace) {
+			namespaces = append(namespaces, s.namespace)
+			if err := l.Cluster.Namespace(ctx, s.namespace); err != nil {
+				return err
+			}
+		}
+		if s.spec == nil {
+			continue
+		}
+		if err := l.Cluster.Objects.Create(ctx, s.manifest()); err != nil {
+			return fmt.Errorf("%s/%s: %w", s.namespace, s.function, err)
+		}
+	}
+	return nil
 }
 
-// most bounds the calls of a stream that are in flight; further ones are left out.
-const most = 60
-
-// call calls until the time is over, and waits for the answers.
-func (s stream) call(ctx context.Context, gateway string, during time.Duration) {
+// follow calls at the stream's rate. It does not wait for answers: Prometheus is to be
+// asked while calls wait.
+func (c *callers) follow(ctx context.Context, s stream, began time.Time) {
 	const step = 50 * time.Millisecond
-	url := fmt.Sprintf("%s/function/%s/%s?ms=%d", gateway, s.namespace, s.function, s.takes)
-	slots := make(chan struct{}, most)
-	var calls sync.WaitGroup
-	defer calls.Wait()
 	tick := time.NewTicker(step)
 	defer tick.Stop()
-	began, due := time.Now(), 0.0
-	for time.Since(began) < during {
+	due := 0.0
+	for time.Since(began) < shown {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
 		}
-		for due += s.rate(time.Since(began)) * step.Seconds(); due >= 1; due-- {
-			select {
-			case slots <- struct{}{}:
-				calls.Go(func() { get(ctx, url); <-slots })
-			default:
-			}
+		for due += s.rate(time.Since(began)+before) * step.Seconds(); due >= 1; due-- {
+			go c.call(ctx, s)
 		}
 	}
 }
 
-// get makes one call. What becomes of it is for the dashboards to show.
-func get(ctx context.Context, url string) {
+// burst makes so many calls at once.
+func (c *callers) burst(ctx context.Context, s stream, calls int, at time.Time) {
+	select {
+	case <-ctx.Done():
+		return
+	case <-time.After(time.Until(at)):
+	}
+	for range calls {
+		go c.call(ctx, s)
+	}
+}
+
+// call makes one call. What becomes of it is for the dashboards to show.
+func (c *callers) call(ctx context.Context, s stream) {
+	turn := int(c.turn.Add(1))
+	query := s.queries[turn%len(s.queries)]
+	url := fmt.Sprintf("%s/function/%s/%s?%s", c.gateways[turn%len(c.gateways)], s.namespace, s.function, query)
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 	if err != nil {
 		return
 	}
-	response, err := http.DefaultClient.Do(request)
+	response, err := c.client.Do(request)
 	if err != nil {
 		return
 	}
 	defer response.Body.Close()
 	_, _ = io.Copy(io.Discard, response.Body)
-}
-
-// load runs a Windlass in a folder and calls its functions. Watch gets the URL of its
-// metrics before that.
-func load(ctx context.Context, dir, agent string, during time.Duration, watch func(opsURL string) error) (err error) {
-	config := local.DefaultConfig()
-	config.DataDir, config.AgentPath = dir, agent
-	config.Listen, config.OpsListen = "127.0.0.1:0", "127.0.0.1:0"
-	w, err := local.Open(config, slog.New(slog.DiscardHandler))
-	if err != nil {
-		return err
-	}
-	running, stop := context.WithCancel(ctx)
-	ended := make(chan error, 1)
-	go func() { ended <- w.Run(running) }()
-	defer func() {
-		stop()
-		err = errors.Join(err, <-ended)
-	}()
-	select {
-	case <-w.Ready():
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	if err := watch(w.OpsURL()); err != nil {
-		return err
-	}
-	examples, err := filepath.Abs("examples")
-	if err != nil {
-		return err
-	}
-	for _, s := range streams {
-		if _, err := w.Store().Apply(s.manifest(examples)); err != nil {
-			return err
-		}
-	}
-	fmt.Fprintf(os.Stdout, "calling %d functions for %v\n", len(streams), during)
-	var all sync.WaitGroup
-	for _, s := range streams {
-		all.Go(func() { s.call(ctx, w.GatewayURL(), during) })
-	}
-	all.Wait()
-	return ctx.Err()
 }

@@ -1,15 +1,16 @@
 // Asks a Prometheus every query of the dashboards and keeps the answers:
-//   PROMETHEUS=URL BEGAN=SECONDS ENDED=SECONDS node record.mjs DASHBOARDS FILE
+//   PROMETHEUS=URL BEGAN=SECONDS ENDED=SECONDS FUNCTION=NAMESPACE/NAME node record.mjs DASHBOARDS FILE
+// The dashboard of one function shows FUNCTION. Panels that have no data are left out.
 import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 const [folder, out] = process.argv.slice(2);
-const { PROMETHEUS, BEGAN, ENDED } = process.env;
-if (!folder || !out || !PROMETHEUS) throw new Error('usage: PROMETHEUS=URL BEGAN=SECONDS ENDED=SECONDS node record.mjs DASHBOARDS FILE');
+const { PROMETHEUS, BEGAN, ENDED, FUNCTION } = process.env;
+if (!folder || !out || !PROMETHEUS || !FUNCTION) throw new Error('usage: PROMETHEUS=URL BEGAN=SECONDS ENDED=SECONDS FUNCTION=NAMESPACE/NAME node record.mjs DASHBOARDS FILE');
 
-/** How many points a graph has at least, and the shortest window of a rate, in seconds. */
-const points = 150;
-const window = 6;
+/** Seconds between the points of a graph, and the window of a rate. A window ends where the next begins if points are to be apart. */
+const step = 2;
+const window = 8;
 
 async function ask(path, parameters) {
   const response = await fetch(`${PROMETHEUS}/api/v1/${path}`, { method: 'POST', body: new URLSearchParams(parameters) });
@@ -18,32 +19,44 @@ async function ask(path, parameters) {
   return answer.data.result;
 }
 
-// The load ends before the Windlass under it does, which takes some seconds more.
-async function lastScrape() {
-  const [up] = await ask('query_range', { query: 'max(up == 1)', start: BEGAN, end: ENDED, step: 1 });
-  if (up === undefined) throw new Error('nothing was scraped');
-  return up.values.at(-1)[0];
+// The numbers of the last moment say most while calls wait: some seconds after the most did,
+// when instances for them begin to come.
+async function busyMoment(last) {
+  const [waiting] = await ask('query_range', { query: 'sum(windlass_scheduler_queued)', start: last - 12, end: last, step: 1 });
+  const [peak] = waiting.values.reduce((best, sample) => (Number(sample[1]) > Number(best[1]) ? sample : best));
+  return Math.min(peak + 3, last);
 }
 
-// The numbers of the last moment say most while instances are busy.
-async function busiestMoment(last) {
-  const [busy] = await ask('query_range', { query: 'sum(windlass_scheduler_instances{state="busy"})', start: last - 60, end: last, step: 1 });
-  return busy.values.reduce((best, sample) => (Number(sample[1]) > Number(best[1]) ? sample : best))[0];
-}
+const to = await busyMoment(Number(ENDED) - 1);
+const from = Number(BEGAN);
+const [namespace, name] = FUNCTION.split('/');
 
-const to = await busiestMoment((await lastScrape()) - 3);
-const from = Number(BEGAN) + window;
-const step = Math.max(1, Math.floor((to - from) / points));
-
-// The Function dashboard shows the function that was called most.
-const [busiest] = await ask('query', { query: `topk(1, sum by (namespace, function) (increase(windlass_gateway_invocations_total[${to - from}s])))`, time: to });
-
-function filled(expr, one, step) {
+function filled(expr, one, every) {
   const values = {
-    __rate_interval: `${Math.max(window, step === window ? 0 : 4 * step)}s`, __range: `${to - from}s`, __interval: `${step}s`,
-    namespace: one ? busiest.metric.namespace : '.*', function: one ? busiest.metric.function : '.*',
+    __rate_interval: `${window}s`, __range: `${to - from}s`, __interval: `${every}s`,
+    namespace: one ? namespace : '.*', function: one ? name : '.*',
   };
   return expr.replace(/\$(?:\{(\w+)\}|(\w+))/g, (all, braced, bare) => values[braced ?? bare] ?? all);
+}
+
+/** Whether there is more to see than zeros. */
+const saysSomething = (series) => (series.values ?? [series.value]).some(([, text]) => Number(text) !== 0 && Number.isFinite(Number(text)));
+
+/** Leaves out panels without data; their neighbours take their room. */
+function withoutEmpty(board, answers) {
+  const empty = board.panels.filter(({ id, type }) => type !== 'row' && type !== 'stat' && !answers[id].flat().some(saysSomething));
+  const kept = board.panels.filter((panel) => !empty.includes(panel));
+  for (const y of new Set(empty.map(({ gridPos }) => gridPos.y))) {
+    const row = kept.filter(({ gridPos }) => gridPos.y === y);
+    const wide = row.reduce((sum, { gridPos }) => sum + gridPos.w, 0);
+    let x = 0;
+    for (const { gridPos } of row) {
+      Object.assign(gridPos, { x, w: (gridPos.w * 24) / wide });
+      x += gridPos.w;
+    }
+  }
+  for (const { title } of empty) console.log(`${board.title}: left out "${title}", which has no data`);
+  board.panels = kept;
 }
 
 const recorded = { from, to, step, boards: [] };
@@ -61,7 +74,8 @@ for (const file of readdirSync(folder).filter((name) => name.endsWith('.json')))
       return target.instant ? ask('query', { query, time: to }) : ask('query_range', { query, start: from, end: to, step: every });
     }));
   }
-  recorded.boards.push({ name: file.replace('.json', ''), board, answers, steps, chosen: one ? busiest.metric : undefined });
+  withoutEmpty(board, answers);
+  recorded.boards.push({ name: file.replace('.json', ''), board, answers, steps, chosen: one ? { namespace, function: name } : undefined });
 }
 writeFileSync(out, JSON.stringify(recorded));
 console.log(`${recorded.boards.length} dashboards are recorded over ${to - from} s, a point each ${step} s`);

@@ -37,6 +37,10 @@ func main() {
 			time.Sleep(slowly)
 		}
 	}
+	if api := os.Getenv("AWS_LAMBDA_RUNTIME_API"); api != "" {
+		fmt.Fprintln(os.Stderr, "function:", lambda("http://"+api))
+		os.Exit(1)
+	}
 	f := function{ledger: ledger, cid: os.Getenv("WINDLASS_CID")}
 	if err := http.ListenAndServe("127.0.0.1:"+os.Getenv("PORT"), f); err != nil {
 		fmt.Fprintln(os.Stderr, "function:", err)

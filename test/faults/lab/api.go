@@ -116,12 +116,12 @@ func (l *Lab) furnish(ctx context.Context) error {
 	if l.Cluster.Objects, err = client.New(config, client.Options{Scheme: scheme}); err != nil {
 		return err
 	}
-	return l.Cluster.namespace(ctx, Namespace)
+	return l.Cluster.Namespace(ctx, Namespace)
 }
 
-// namespace creates a namespace with the account that pods have by default,
+// Namespace creates a namespace with the account that pods have by default,
 // which a controller would make.
-func (c *Cluster) namespace(ctx context.Context, name string) error {
+func (c *Cluster) Namespace(ctx context.Context, name string) error {
 	meta := metav1.ObjectMeta{Name: name}
 	if _, err := c.Core.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: meta}, metav1.CreateOptions{}); err != nil {
 		return err
@@ -155,7 +155,7 @@ func (c *Cluster) Delete(ctx context.Context, name string) error {
 // unless it is there. No controller counts what is used of the quota, so the
 // lab says that itself.
 func (c *Cluster) NamespaceWithQuota(ctx context.Context, name string) error {
-	if err := c.namespace(ctx, name); apierrors.IsAlreadyExists(err) {
+	if err := c.Namespace(ctx, name); apierrors.IsAlreadyExists(err) {
 		return nil
 	} else if err != nil {
 		return err

@@ -26,7 +26,7 @@ standardTransformersRegistry.setInit(() => [...transformers.values()].map((trans
 // The settings of fields that dashboards override: those with a path below "custom" belong
 // to a kind of panel, the others to all.
 const settings = ['unit', 'min', 'max', 'decimals', 'noValue', 'thresholds', 'links', 'color', 'custom.stacking', 'custom.drawStyle',
-  'custom.lineWidth', 'custom.axisSoftMax', 'custom.showPoints', 'custom.scaleDistribution', 'custom.thresholdsStyle', 'custom.minWidth', 'custom.fillOpacity', 'custom.lineStyle', 'custom.axisPlacement', 'custom.axisLabel', 'custom.cellOptions'];
+  'custom.lineWidth', 'custom.axisSoftMax', 'custom.showPoints', 'custom.scaleDistribution', 'custom.thresholdsStyle', 'custom.minWidth', 'custom.fillOpacity', 'custom.lineStyle', 'custom.axisPlacement', 'custom.axisLabel', 'custom.cellOptions', 'custom.hideFrom'];
 
 const registry = new Registry<FieldConfigPropertyItem>(() => settings.map((id) => ({
   id, name: id, path: id.replace('custom.', ''), isCustom: id.startsWith('custom.'),

@@ -50,7 +50,10 @@ export function Heatmap({ frames, unit, span, theme, width, height }: Props) {
       if (count <= 1e-9) return;
       const top = plot.valToPos(at + 1, 'y', true);
       plot.ctx.fillStyle = shades[Math.min(shades.length - 1, Math.floor(Math.sqrt(count / data.most) * shades.length))]!;
-      plot.ctx.fillRect(plot.valToPos(data.times[i]!, 'x', true) - wide, top + 1, Math.max(1, wide - 1), plot.valToPos(at, 'y', true) - top - 1);
+      // The first window began before what is shown.
+      const right = plot.valToPos(data.times[i]!, 'x', true);
+      const left = Math.max(plot.bbox.left, right - wide);
+      if (right > left) plot.ctx.fillRect(left, top + 1, Math.max(1, right - left - 1), plot.valToPos(at, 'y', true) - top - 1);
     }));
   });
   return <UPlotChart config={config} data={[data.times, data.times.map(() => null)] as any} width={width} height={height} />;

@@ -69,7 +69,7 @@ function Rows({ panel, frames, span, width, height }: Props) {
   const [frame] = frames;
   if (frame === undefined) return <>No data</>;
   const sortBy = panel.options.sortBy ?? [];
-  return <TableNG data={frame} width={width} height={height} timeRange={timeRange(span)} initialSortBy={sortBy} cellHeight={panel.options.cellHeight} noHeader={false} />;
+  return <TableNG data={frame} width={width} height={height} timeRange={timeRange(span)} sortBy={sortBy} cellHeight={panel.options.cellHeight} noHeader={false} />;
 }
 
 export function Drawn(props: Props) {
