@@ -33,8 +33,8 @@ func load(ctx context.Context, l *lab.Lab) (began time.Time, err error) {
 	for _, m := range l.Gateways {
 		c.gateways = append(c.gateways, l.CallURL(m))
 	}
-	fmt.Fprintf(os.Stdout, "calling %d functions for %v\n", len(streams), before+shown)
 	began = begin(time.Now())
+	fmt.Fprintf(os.Stdout, "%d streams of calls for %v\n", len(streams), time.Until(began.Add(shown)).Round(time.Second))
 	var all sync.WaitGroup
 	for _, s := range streams {
 		all.Go(func() { c.follow(ctx, s, began) })
@@ -43,7 +43,6 @@ func load(ctx context.Context, l *lab.Lab) (began time.Time, err error) {
 		}
 	}
 	all.Wait()
-	c.client.CloseIdleConnections()
 	return began, ctx.Err()
 }
 
