@@ -74,6 +74,6 @@ func Candidates(name v1alpha1.RuntimeName, handler string) (files []string, know
 	if !known {
 		return nil, false
 	}
-	module, _ := l.split(handler) //nolint:errcheck // Whether it can be a handler is validated.
+	module, _ := l.split(handler) // whether it can be a handler is validated
 	return l.candidates(module), true
 }
