@@ -1,0 +1,89 @@
+package core
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+)
+
+// The stories in testdata tell what an agent does about what happens to it. Each line of
+// a story is an event, or "pass" and how long; the answer has what was done about each.
+// To write the answers anew: go test -run Stories -rewrite.
+func TestStories(t *testing.T) {
+	datadriven.Walk(t, "testdata/stories", func(t *testing.T, path string) {
+		var s *script
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			if d.Cmd == "agent" {
+				s = &script{t: t, core: New(params()), now: time.Unix(1_000_000, 0)}
+			}
+			var out strings.Builder
+			for line := range strings.Lines(d.Input) {
+				line = strings.TrimSpace(line)
+				s.happen(strings.Fields(line))
+				fmt.Fprintf(&out, "%s: %s\n", line, cmp.Or(strings.Join(s.done, "; "), "nothing"))
+				s.done = nil
+			}
+			return out.String()
+		})
+	})
+}
+
+// happen plays an event that is written in words: its name, the number of its session or
+// attempt, and what else it has.
+func (s *script) happen(words []string) {
+	s.t.Helper()
+	word := func(i int) string {
+		if i < len(words) {
+			return words[i]
+		}
+		return ""
+	}
+	number, _ := strconv.ParseUint(word(1), 10, 64)
+	session, attempt := Session(number), Attempt(number)
+	duration := func(i int) time.Duration {
+		d, err := time.ParseDuration(word(i))
+		if err != nil {
+			s.t.Fatalf("%v: %v", words, err)
+		}
+		return d
+	}
+	if word(0) == "pass" {
+		s.pass(duration(1))
+		return
+	}
+	if word(0) == "answered" {
+		s.answered(session, duration(2))
+		return
+	}
+	event, known := map[string]func() Event{
+		"begin":         func() Event { return Begin{} },
+		"opened":        func() Event { return Opened{session} },
+		"welcome":       func() Event { return Said{session, Welcome{7}} },
+		"lost":          func() Event { return Lost{Session: session, Detail: "broken"} },
+		"heard-all":     func() Event { return Lost{Session: session, Why: WhyHeard} },
+		"moved":         func() Event { return Said{session, Moved{Addr: word(2), Epoch: 8}} },
+		"function-up":   func() Event { return FunctionReady{} },
+		"function-down": func() Event { return FunctionEnded{"exit status 3"} },
+		"ticket":        func() Event { return Said{session, ticket(word(2)[0])} },
+		"leave-granted": func() Event { return Said{session, LeaveAnswer{Granted: true}} },
+		"leave-refused": func() Event { return Said{session, LeaveAnswer{AskAgain: time.Minute}} },
+		"retire":        func() Event { return Said{session, Retire{"changed"}} },
+		"stop":          func() Event { return Stop{"told to stop"} },
+		"granted":       func() Event { return Granted{attempt} },
+		"refused":       func() Event { return Refused{attempt} },
+		"gateway-lost":  func() Event { return GatewayLost{attempt} },
+		"cancelled":     func() Event { return Cancelled{attempt} },
+		"complete":      func() Event { return CallEnded{Attempt: attempt, Outcome: Complete, Exec: 20 * time.Millisecond} },
+		"broken":        func() Event { return CallEnded{Attempt: attempt, Detail: "no answer"} },
+		"delivered":     func() Event { return Delivered{attempt} },
+	}[word(0)]
+	if !known {
+		s.t.Fatalf("unknown event %q", word(0))
+	}
+	s.on(event())
+}
