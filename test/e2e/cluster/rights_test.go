@@ -162,14 +162,15 @@ func secretVolume(name string) corev1.Volume {
 }
 
 var _ = Describe("The namespace of a function", func() {
-	It("has a NetworkPolicy that lets nothing in, for as long as there are functions", func(ctx SpecContext) {
+	It("has a NetworkPolicy that lets nothing in and nothing to the metadata of clouds, for as long as there are functions", func(ctx SpecContext) {
 		t := newTenant(ctx)
 		policies := func() (names []string) {
 			var list networkingv1.NetworkPolicyList
 			Expect(world.api.List(ctx, &list, client.InNamespace(t.namespace))).To(Succeed())
 			for _, policy := range list.Items {
 				Expect(policy.Spec.Ingress).To(BeEmpty())
-				Expect(policy.Spec.PolicyTypes).To(Equal([]networkingv1.PolicyType{networkingv1.PolicyTypeIngress}))
+				Expect(policy.Spec.PolicyTypes).To(ConsistOf(networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress))
+				Expect(policy.Spec.Egress).To(ContainElement(HaveField("To", ContainElement(HaveField("IPBlock.Except", ConsistOf("169.254.169.254/32"))))))
 				names = append(names, policy.Name)
 			}
 			return names
