@@ -9,10 +9,10 @@ import (
 	kubejson "sigs.k8s.io/json"
 )
 
-// Decode reads the Functions of a manifest: YAML or JSON, of one document or
-// several, each of which may be a list of Functions. It is strict, and it reports the problems of all documents together:
-// each line of its error names the source (such as the file's name), the
-// document, counted from 1, the field and the remedy. Empty documents are
+// Decode reads the Functions of a manifest: YAML or JSON, in one document or
+// several. A document may be a list of Functions. Decode is strict, and it reports the
+// problems of all documents together: each line of its error names the source (such as
+// the file's name), the line there, the field and the remedy. Empty documents are
 // skipped; a manifest without any Function is an error.
 //
 // Decode knows the shape of a Function only. What it returns has no defaults

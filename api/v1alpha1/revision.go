@@ -7,8 +7,8 @@ import (
 )
 
 // AnnotationCodeStamp is a digest of the files that a Function's code.path names, as
-// they were when it was deployed. Whoever keeps Functions whose code is outside
-// of their spec sets it.
+// they were when it was deployed. The store of a local Windlass sets it, because the
+// spec does not have the code.
 const AnnotationCodeStamp = "local.windlass.dev/code"
 
 // Revision identifies what an instance of the function is: instances of another

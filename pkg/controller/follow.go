@@ -56,7 +56,7 @@ func (f *follower) run(ctx context.Context) error {
 				return nil
 			}
 			wait := redial.Next()
-			f.log.Warn("cannot find the schedulers", "error", err, "retry_in", wait)
+			f.log.Warn("cannot find the schedulers", "err", err, "retry_in", wait)
 			sleep.For(ctx, wait)
 			continue
 		}
@@ -104,7 +104,7 @@ func (f *follower) follow(ctx context.Context, address string) {
 			redial.Reset()
 		}
 		wait := redial.Next()
-		log.Warn("the stream from a scheduler broke", "error", err, "retry_in", wait)
+		log.Warn("the stream from a scheduler broke", "err", err, "retry_in", wait)
 		sleep.For(ctx, backoff.Jitter(wait))
 	}
 }

@@ -48,7 +48,7 @@ func (r *runtimeReconciler) Reconcile(ctx context.Context, request reconcile.Req
 	err = r.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(applied), fieldOwner, client.ForceOwnership)
 	if apierrors.IsInvalid(err) {
 		// Trying again would not help.
-		r.log.Error("a Runtime was refused", "runtime", request.Name, "error", err)
+		r.log.Error("a Runtime was refused", "runtime", request.Name, "err", err)
 		return reconcile.Result{}, nil
 	}
 	if err != nil {

@@ -3044,8 +3044,8 @@ type RoomMade struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// That of the want.
 	FunctionUid string `protobuf:"bytes,1,opt,name=function_uid,json=functionUid,proto3" json:"function_uid,omitempty"`
-	// For so many instances there is room, or will be once idle instances have
-	// gone that were told to. The scheduler gives none of it to its own.
+	// How many instances find room now, or when the idle instances that were
+	// told to go have gone. The scheduler gives none of it to its own functions.
 	Instances uint32 `protobuf:"varint,2,opt,name=instances,proto3" json:"instances,omitempty"`
 	// The scheduler has no more that could go.
 	Exhausted     bool `protobuf:"varint,3,opt,name=exhausted,proto3" json:"exhausted,omitempty"`

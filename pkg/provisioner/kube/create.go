@@ -157,7 +157,7 @@ func (r *Runtime) failed(in *instance, err error) {
 			return
 		}
 		r.metrics.creations.WithLabelValues(resultRetried).Inc()
-		r.log.Debug("creating a pod is tried again", "pod", in.pod.name, "namespace", in.pod.namespace, "at", again, "error", err)
+		r.log.Debug("creating a pod is tried again", "pod", in.pod.name, "namespace", in.pod.namespace, "at", again, "err", err)
 		in.stage, in.changed = queued, now
 		r.creations.pushBack(in.id.functionUID, in, again)
 	})

@@ -62,7 +62,7 @@ func (r *Runtime) delete(ctx context.Context, d deletion) {
 	default:
 		d.attempts++
 		again := time.Now().Add(retryDelay(d.attempts, 30*time.Second))
-		r.log.Warn("deleting a pod is tried again", "pod", d.pod.name, "namespace", d.pod.namespace, "at", again, "error", err)
+		r.log.Warn("deleting a pod is tried again", "pod", d.pod.name, "namespace", d.pod.namespace, "at", again, "err", err)
 		r.deletions.pushBack(d.lane, d, again)
 	}
 }
