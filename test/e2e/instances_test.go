@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -223,25 +224,38 @@ func instancesAlive() (cids []string) {
 }
 
 // busiest is the process of an instance that runs a call: of the one whose call
-// began last.
+// began last. Between two calls there may be none, so it waits for one.
 func (w *windlass) busiest(program string) int {
 	GinkgoHelper()
-	var latest run
+	var process int
+	Eventually(func() error {
+		cid, running := w.latestRunning()
+		if !running {
+			return errors.New("no call runs")
+		}
+		for _, pid := range pids(program) {
+			environ, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+			if strings.Contains(string(environ), "WINDLASS_CID="+cid+"\x00") {
+				process = pid
+				return nil
+			}
+		}
+		return fmt.Errorf("no %s of the instance %s", program, cid)
+	}, "10s", "5ms").Should(Succeed())
+	return process
+}
+
+// latestRunning is the instance whose unfinished call began last, if one runs.
+func (w *windlass) latestRunning() (cid string, running bool) {
+	var begin int64
 	for _, executions := range w.runs() {
 		for _, r := range executions {
-			if r.end == 0 && r.begin > latest.begin {
-				latest = r
+			if r.end == 0 && r.begin > begin {
+				cid, begin, running = r.cid, r.begin, true
 			}
 		}
 	}
-	for _, pid := range pids(program) {
-		environ, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
-		if strings.Contains(string(environ), "WINDLASS_CID="+latest.cid+"\x00") {
-			return pid
-		}
-	}
-	Fail("no " + program + " of the instance " + latest.cid)
-	return 0
+	return cid, running
 }
 
 // load is a number of clients that call a function in closed loops.
