@@ -102,12 +102,12 @@ func (c *Callers) Limits(namespace string) admission.Limits {
 
 // Run follows the files and keeps issuers' keys fresh until ctx ends.
 func (c *Callers) Run(ctx context.Context) error {
-	keepers := newKeepers(ctx, c.deps.Log)
+	keepers := newKeepers(c.deps.Log)
 	defer keepers.stop()
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	for {
-		keepers.keep(c.now.Load().issuers)
+		keepers.keep(ctx, c.now.Load().issuers)
 		select {
 		case <-ctx.Done():
 			return nil

@@ -8,18 +8,17 @@ import (
 
 // keepers keep the keys of issuers fresh, those that count now and no others.
 type keepers struct {
-	ctx     context.Context
 	log     *slog.Logger
 	running sync.WaitGroup
 	stops   map[*issuer]context.CancelFunc
 }
 
-func newKeepers(ctx context.Context, log *slog.Logger) *keepers {
-	return &keepers{ctx: ctx, log: log, stops: make(map[*issuer]context.CancelFunc)}
+func newKeepers(log *slog.Logger) *keepers {
+	return &keepers{log: log, stops: make(map[*issuer]context.CancelFunc)}
 }
 
-// keep starts and stops what it takes to keep just these fresh.
-func (k *keepers) keep(all issuers) {
+// keep starts and stops what it takes to keep just these fresh, until ctx ends.
+func (k *keepers) keep(ctx context.Context, all issuers) {
 	for one, stop := range k.stops {
 		if all[one.policy.Issuer] != one {
 			stop()
@@ -30,7 +29,7 @@ func (k *keepers) keep(all issuers) {
 		if k.stops[one] != nil {
 			continue
 		}
-		ctx, cancel := context.WithCancel(k.ctx)
+		ctx, cancel := context.WithCancel(ctx)
 		k.stops[one] = cancel
 		k.running.Go(func() {
 			_ = one.keys.Run(ctx, func(err error) {
@@ -42,6 +41,8 @@ func (k *keepers) keep(all issuers) {
 
 // stop returns when none runs any more.
 func (k *keepers) stop() {
-	k.keep(nil)
+	for _, stop := range k.stops {
+		stop()
+	}
 	k.running.Wait()
 }
