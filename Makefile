@@ -182,7 +182,7 @@ monitoring: build examples cluster-binaries ## Ask all that dashboards ask, and 
 	go run ./test/monitoring -alerts '$(ALERTS)' $(if $(TRACE),-trace '$(TRACE)')
 
 .PHONY: verify
-verify: verify-format verify-lint verify-generated verify-modules verify-layers verify-docs verify-dashboards verify-rules ## Run every check that is not a test
+verify: verify-format verify-lint verify-generated verify-modules verify-layers house verify-docs verify-dashboards verify-rules ## Run every check that is not a test
 
 .PHONY: verify-format
 verify-format: tools-golangci ## Check the format of Go code
@@ -218,6 +218,10 @@ verify-dashboards: ## Check the Grafana dashboards: up to date, Grafana's types,
 .PHONY: verify-layers
 verify-layers: ## Check which package imports which
 	go test ./internal/archtest
+
+.PHONY: house
+house: ## Measure the shape of the code: methods, interfaces, guards, files to open; fails beyond its bounds
+	@go run ./internal/house
 
 .PHONY: verify-docs
 verify-docs: ## Check the links and make targets in the documentation

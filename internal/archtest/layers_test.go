@@ -104,6 +104,7 @@ var rows = []struct {
 		"internal/apitest",
 		"internal/archtest",
 		"internal/doccheck",
+		"internal/house",
 		"internal/lambdaclients",
 		"internal/listings",
 		"internal/metricsdoc",
