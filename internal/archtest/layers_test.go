@@ -125,7 +125,6 @@ var rows = []struct {
 		"test/simulate",
 		"test/tenant",
 		"test/terminal",
-		"test/twin",
 	}},
 }
 
