@@ -50,6 +50,7 @@ var rows = []struct {
 		"pkg/workload",
 	}},
 	{"shells", []string{
+		"internal/loadgen",
 		"internal/logsink",
 		"internal/serve",
 		"pkg/callers",

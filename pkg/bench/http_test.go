@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/windlass-dev/windlass/internal/loadgen"
 	"github.com/windlass-dev/windlass/pkg/workload"
 )
 
@@ -25,7 +26,7 @@ func serve(t *testing.T, handle http.HandlerFunc) *httptest.Server {
 
 func transport(t *testing.T) *http.Transport {
 	t.Helper()
-	tr := NewTransport(4)
+	tr := loadgen.NewTransport(4)
 	t.Cleanup(tr.CloseIdleConnections)
 	return tr
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/windlass-dev/windlass/internal/loadgen"
 	"github.com/windlass-dev/windlass/pkg/workload"
 )
 
@@ -29,6 +30,15 @@ type Target struct {
 	// Body of a request that makes the function work for the given
 	// duration; nil means that requests have no body.
 	Body func(time.Duration) []byte
+}
+
+// request makes the target work for d.
+func (t Target) request(gateway string, d time.Duration) loadgen.Request {
+	r := loadgen.Request{Method: t.Method, URL: gateway + t.Path(d), Header: t.Header}
+	if t.Body != nil {
+		r.Body = t.Body(d)
+	}
+	return r
 }
 
 // Mapping says which target stands in for each function of a trace.

@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/windlass-dev/windlass/internal/loadgen"
 	"github.com/windlass-dev/windlass/pkg/workload"
 )
 
@@ -43,23 +45,12 @@ func (c Config) Validate() error {
 
 // Deps are what a replay works with.
 type Deps struct {
-	// Transport sends the calls; see NewTransport.
+	// Transport sends the calls; see loadgen.NewTransport.
 	Transport http.RoundTripper
 	// Progress, if not nil, is told every second how far the replay is and
 	// once more when it has ended. It is called by one goroutine at a time;
 	// while it has not returned, further seconds are left out.
 	Progress func(Progress)
-}
-
-// NewTransport makes a transport that keeps connections for as many calls as
-// may be under way. Its owner closes idle connections in the end.
-func NewTransport(maxInFlight int) *http.Transport {
-	return &http.Transport{
-		MaxIdleConns:        maxInFlight,
-		MaxIdleConnsPerHost: maxInFlight,
-		IdleConnTimeout:     time.Minute,
-		DisableCompression:  true,
-	}
 }
 
 // Progress is how far a replay is.
@@ -93,7 +84,7 @@ func New(c Config, d Deps, t workload.Trace, m Mapping) (*Replay, error) {
 		return nil, err
 	}
 	if d.Transport == nil {
-		return nil, errors.New("bench: Transport is missing; give one such as NewTransport makes")
+		return nil, errors.New("bench: Transport is missing; give one such as loadgen.NewTransport makes")
 	}
 	for _, a := range t.Arrivals {
 		if _, ok := m.Target(a.Function); !ok {
@@ -110,99 +101,87 @@ func New(c Config, d Deps, t workload.Trace, m Mapping) (*Replay, error) {
 // of ctx.
 func (r *Replay) Run(ctx context.Context) ([]Sample, error) {
 	run := &run{
-		Replay:  r,
-		start:   time.Now(),
-		slots:   make(chan struct{}, r.config.MaxInFlight),
-		samples: make([]Sample, len(r.trace.Arrivals)),
+		Replay: r,
+		start:  time.Now(),
+		client: loadgen.Client{Transport: r.deps.Transport, Timeout: r.config.Timeout},
 	}
 	stopProgress := run.reportProgress()
-	due := run.send(ctx)
-	run.calls.Wait()
+	sent := loadgen.Start(ctx, loadgen.Config[numbered]{
+		Arrivals: r.arrivals, MaxInFlight: r.config.MaxInFlight, Next: run.next, Refused: run.refused,
+	}).Wait()
 	stopProgress()
-	if due < len(run.samples) {
-		return run.samples[:due], ctx.Err()
+	slices.SortFunc(sent, func(a, b numbered) int { return a.n - b.n })
+	samples := make([]Sample, len(sent))
+	cutOff := len(samples) < len(r.trace.Arrivals)
+	for i := range sent {
+		samples[i] = sent[i].Sample
+		cutOff = cutOff || samples[i].Outcome == CutOff
 	}
-	return run.samples, run.cutOff(ctx)
+	if cutOff {
+		return samples, ctx.Err()
+	}
+	return samples, nil
+}
+
+// arrivals are when the trace's calls are due.
+func (r *Replay) arrivals(yield func(time.Duration) bool) {
+	for _, a := range r.trace.Arrivals {
+		if !yield(a.At) {
+			return
+		}
+	}
 }
 
 // run is one run of a replay.
 type run struct {
 	*Replay
-	start time.Time
-	// slots holds one element for each call under way.
-	slots chan struct{}
-	// samples has one element for each arrival. Each is written once, by
-	// whoever ends its call.
-	samples []Sample
-	calls   sync.WaitGroup
+	start  time.Time
+	client loadgen.Client
 
 	sent, done, notSent, failed atomic.Int64
 }
 
-// send sends every call when it is due, and returns how many came due before
-// ctx ended.
-func (r *run) send(ctx context.Context) int {
-	for i, a := range r.trace.Arrivals {
-		if !sleepUntil(ctx, r.start.Add(a.At)) {
-			return i
-		}
-		target, _ := r.mapping.Target(a.Function)
-		r.samples[i] = Sample{Function: target.Function, At: a.At, Late: time.Since(r.start) - a.At}
-		request, err := newRequest(r.config.Gateway, target, a.Duration)
-		if err != nil {
-			r.refuse(i, "not sent: "+err.Error())
-			continue
-		}
-		select {
-		case r.slots <- struct{}{}:
-		default:
-			r.refuse(i, fmt.Sprintf("not sent: %d calls were under way", r.config.MaxInFlight))
-			continue
-		}
-		r.sent.Add(1)
-		r.calls.Go(func() {
-			r.call(ctx, request, &r.samples[i])
-			if r.samples[i].Failed() {
-				r.failed.Add(1)
-			}
-			r.done.Add(1)
-			<-r.slots
-		})
-	}
-	return len(r.trace.Arrivals)
+// numbered is the sample of the trace's n-th call.
+type numbered struct {
+	n int
+	Sample
 }
 
-func (r *run) refuse(i int, why string) {
-	r.samples[i].Outcome, r.samples[i].Failure = NotSent, why
+// sample is that of a call before it is sent.
+func (r *run) sample(turn loadgen.Turn) numbered {
+	target, _ := r.mapping.Target(r.trace.Arrivals[turn.N].Function)
+	return numbered{turn.N, Sample{Function: target.Function, At: turn.Due, Late: turn.Late}}
+}
+
+// next prepares the call that is due.
+func (r *run) next(turn loadgen.Turn) func(context.Context) numbered {
+	s := r.sample(turn)
+	arrival := r.trace.Arrivals[turn.N]
+	target, _ := r.mapping.Target(arrival.Function)
+	request := target.request(r.config.Gateway, arrival.Duration)
+	return func(ctx context.Context) numbered {
+		r.sent.Add(1)
+		s.read(r.client.Do(ctx, request))
+		if s.Failed() {
+			r.failed.Add(1)
+		}
+		if s.Outcome == NotSent {
+			r.notSent.Add(1)
+			r.sent.Add(-1)
+		} else {
+			r.done.Add(1)
+		}
+		return s
+	}
+}
+
+// refused is a call that was due while too many were under way.
+func (r *run) refused(turn loadgen.Turn) numbered {
+	s := r.sample(turn)
+	s.Outcome, s.Failure = NotSent, fmt.Sprintf("not sent: %d calls were under way", r.config.MaxInFlight)
 	r.notSent.Add(1)
 	r.failed.Add(1)
-}
-
-// call makes one call within the timeout.
-func (r *run) call(ctx context.Context, request *http.Request, s *Sample) {
-	callCtx, cancel := context.WithTimeout(ctx, r.config.Timeout)
-	defer cancel()
-	start := time.Now()
-	status, header, err := exchange(r.deps.Transport, request.WithContext(callCtx))
-	s.Total = time.Since(start)
-	switch {
-	case err == nil:
-		s.readAnswer(status, header)
-	case ctx.Err() != nil:
-		s.Outcome = CutOff
-	default:
-		s.Outcome, s.Failure = NoAnswer, "no answer: "+cause(err)
-	}
-}
-
-// cutOff is the error of ctx if it broke off a call.
-func (r *run) cutOff(ctx context.Context) error {
-	for i := range r.samples {
-		if r.samples[i].Outcome == CutOff {
-			return ctx.Err()
-		}
-	}
-	return nil
+	return s
 }
 
 // reportProgress begins to report every second. The function that it returns
@@ -241,23 +220,7 @@ func (r *run) progress() Progress {
 	return Progress{
 		Sent: sent, Done: done, InFlight: sent - done,
 		NotSent: notSent, Errors: int(r.failed.Load()),
-		Calls:   len(r.samples),
+		Calls:   len(r.trace.Arrivals),
 		Elapsed: min(time.Since(r.start), r.trace.Length), Length: r.trace.Length,
-	}
-}
-
-// sleepUntil says whether the time came before ctx ended.
-func sleepUntil(ctx context.Context, when time.Time) bool {
-	wait := time.Until(when)
-	if wait <= 0 {
-		return ctx.Err() == nil
-	}
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/windlass-dev/windlass/internal/loadgen"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 )
 
@@ -58,6 +59,21 @@ func (s Sample) Lost() bool {
 
 // Setup is the total time minus the function's own time, at least 0.
 func (s Sample) Setup() time.Duration { return max(0, s.Total-s.Own) }
+
+// read fills in what came of the call.
+func (s *Sample) read(c loadgen.Call) {
+	s.Total = c.Took()
+	switch c.Outcome {
+	case loadgen.Answered:
+		s.readAnswer(c.Status, c.Header)
+	case loadgen.NotSent:
+		s.Outcome, s.Total, s.Failure = NotSent, 0, "not sent: "+c.Err.Error()
+	case loadgen.CutOff:
+		s.Outcome = CutOff
+	default:
+		s.Outcome, s.Failure = NoAnswer, "no answer: "+c.Cause()
+	}
+}
 
 // readAnswer fills in what a whole answer says.
 func (s *Sample) readAnswer(status int, header http.Header) {

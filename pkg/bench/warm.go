@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/http"
 	"time"
+
+	"github.com/windlass-dev/windlass/internal/loadgen"
 )
 
 // Warm is what WarmProbe found.
@@ -27,13 +29,14 @@ func WarmProbe(ctx context.Context, url string, n int) (Warm, error) {
 	if n < 1 {
 		return Warm{}, fmt.Errorf("bench: a warm probe of %d calls measures nothing; make at least 1", n)
 	}
-	transport := NewTransport(1)
+	transport := loadgen.NewTransport(1)
 	transport.MaxConnsPerHost = 1
 	defer transport.CloseIdleConnections()
+	client := loadgen.Client{Transport: transport}
 	var warm Warm
 	var added []time.Duration
 	for i := range n + 1 {
-		s, err := probe(ctx, transport, url)
+		s, err := probe(ctx, client, url)
 		if err != nil {
 			return Warm{}, fmt.Errorf("bench: warm call %d of %s: %w", i, url, err)
 		}
@@ -52,19 +55,13 @@ func WarmProbe(ctx context.Context, url string, n int) (Warm, error) {
 	return warm, nil
 }
 
-func probe(ctx context.Context, transport http.RoundTripper, url string) (Sample, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return Sample{}, err
+func probe(ctx context.Context, client loadgen.Client, url string) (Sample, error) {
+	call := client.Do(ctx, loadgen.Request{Method: http.MethodGet, URL: url})
+	if call.Err != nil {
+		return Sample{}, call.Err
 	}
-	sendOnce(request, nil)
-	start := time.Now()
-	status, header, err := exchange(transport, request)
-	if err != nil {
-		return Sample{}, err
-	}
-	s := Sample{Total: time.Since(start)}
-	s.readAnswer(status, header)
+	var s Sample
+	s.read(call)
 	switch {
 	case s.Failed():
 		return Sample{}, errors.New(s.Failure)

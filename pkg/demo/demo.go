@@ -1,7 +1,6 @@
 package demo
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +14,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/loadgen"
 	"github.com/windlass-dev/windlass/pkg/bench"
 	"github.com/windlass-dev/windlass/pkg/local"
 	"github.com/windlass-dev/windlass/pkg/workload"
@@ -186,9 +186,15 @@ func (d *demo) register() error {
 	return nil
 }
 
+// maxAnswer is more than any example answers, in bytes.
+const maxAnswer = 16 << 20
+
 // callSamples calls each example once, as its README does.
 func (d *demo) callSamples(ctx context.Context) error {
 	heading(d.Out, "Examples")
+	transport := loadgen.NewTransport(1)
+	defer transport.CloseIdleConnections()
+	client := loadgen.Client{Transport: transport, Keep: maxAnswer}
 	for _, s := range samples {
 		if !d.samples[s.function] {
 			continue
@@ -200,24 +206,14 @@ func (d *demo) callSamples(ctx context.Context) error {
 				return err
 			}
 		}
-		request, err := http.NewRequestWithContext(ctx, s.method, d.windlass.GatewayURL()+s.path, bytes.NewReader(body))
-		if err != nil {
-			return err
-		}
-		begun := time.Now()
-		response, err := http.DefaultClient.Do(request)
-		if err != nil {
-			return err
-		}
-		answer, err := io.ReadAll(response.Body)
-		_ = response.Body.Close()
-		if err != nil {
-			return err
+		call := client.Do(ctx, loadgen.Request{Method: s.method, URL: d.windlass.GatewayURL() + s.path, Body: body})
+		if call.Err != nil {
+			return call.Err
 		}
 		fmt.Fprintf(d.Out, "%-10s %-4s %-34s %d, %6d bytes of %s in %v\n", s.function, s.method, s.path,
-			response.StatusCode, len(answer), response.Header.Get("Content-Type"), time.Since(begun).Round(time.Millisecond))
-		if response.StatusCode != http.StatusOK {
-			return fmt.Errorf("%w: the example %s answered with %d: %s", ErrFailed, s.function, response.StatusCode, answer)
+			call.Status, len(call.Body), call.Header.Get("Content-Type"), call.Took().Round(time.Millisecond))
+		if call.Status != http.StatusOK {
+			return fmt.Errorf("%w: the example %s answered with %d: %s", ErrFailed, s.function, call.Status, call.Body)
 		}
 	}
 	return nil
@@ -231,7 +227,7 @@ func (d *demo) replay(ctx context.Context, trace workload.Trace) (bench.Report, 
 	}
 	heading(d.Out, "Replay")
 	printLines(d.Out, mapping.Describe())
-	transport := bench.NewTransport(maxInFlight)
+	transport := loadgen.NewTransport(maxInFlight)
 	defer transport.CloseIdleConnections()
 	replay, err := bench.New(
 		bench.Config{Gateway: d.windlass.GatewayURL(), MaxInFlight: maxInFlight, Timeout: callTimeout},

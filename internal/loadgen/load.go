@@ -1,0 +1,205 @@
+package loadgen
+
+import (
+	"context"
+	"iter"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/windlass-dev/windlass/internal/sleep"
+)
+
+// Config says what to call, when, and what is recorded of a call.
+type Config[R any] struct {
+	// Arrivals are when calls are due after the start. They make an open loop, and
+	// Clients is of no meaning.
+	Arrivals iter.Seq[time.Duration]
+	// MaxInFlight bounds the calls of an open loop that are under way; 0 is no
+	// bound. What is due beyond it does not begin.
+	MaxInFlight int
+	// Refused is what is recorded of a call that is due and does not begin; nothing
+	// if it is nil.
+	Refused func(Turn) R
+
+	// Clients make one call after the other, each in a closed loop.
+	Clients int
+	// Calls bounds the calls of a closed loop in all; 0 is no bound. The first call
+	// of each client is its own: others that are quicker do not take it.
+	Calls int
+	// Rest is how long a client rests after a call; nil is not at all.
+	Rest func(R) time.Duration
+
+	// Next prepares a call and returns what makes it. An open loop asks for one
+	// call after the other, and so does each client of a closed loop.
+	Next func(Turn) func(ctx context.Context) R
+}
+
+// Turn is a call's place in a load.
+type Turn struct {
+	// N counts the calls of a client, or of an open loop, from 0.
+	N int
+	// Client is that of a closed loop, from 0.
+	Client int
+	// Due is when an open loop was to begin the call after the start, and Late how
+	// much later the sender got to it.
+	Due, Late time.Duration
+}
+
+// Load is a load that runs.
+type Load[R any] struct {
+	config Config[R]
+	// stop ends the loops; calls under way go on.
+	stop context.CancelFunc
+	// running is done when the last call has ended.
+	running   sync.WaitGroup
+	began     time.Time
+	begun     atomic.Int64
+	ended     atomic.Int64
+	exhausted atomic.Bool
+
+	mu      sync.Mutex
+	taken   int
+	records []R
+}
+
+// Start begins to call, until Stop, or there are no more arrivals or calls. If ctx ends
+// before, it ends calls under way, too.
+func Start[R any](ctx context.Context, config Config[R]) *Load[R] {
+	loop, stop := context.WithCancel(ctx)
+	l := &Load[R]{config: config, stop: stop, began: time.Now()}
+	if config.Arrivals != nil {
+		l.running.Go(func() { l.open(loop, ctx) })
+		return l
+	}
+	for client := range config.Clients {
+		if l.take() {
+			l.running.Go(func() { l.closed(loop, ctx, client) })
+		}
+	}
+	return l
+}
+
+// Stop begins no more calls, and returns the records when the last call has ended.
+func (l *Load[R]) Stop() []R {
+	l.stop()
+	return l.Wait()
+}
+
+// Wait returns the records when the load has ended: its last arrival or call, or its
+// context.
+func (l *Load[R]) Wait() []R {
+	l.running.Wait()
+	l.stop()
+	return l.Records()
+}
+
+// Records are those of the calls that have ended so far, in the order in which they
+// ended.
+func (l *Load[R]) Records() []R {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.records)
+}
+
+// Begun is how many calls have begun, and Ended how many of them have ended.
+func (l *Load[R]) Begun() int { return int(l.begun.Load()) }
+
+// Ended is how many calls have ended.
+func (l *Load[R]) Ended() int { return int(l.ended.Load()) }
+
+// Exhausted says that a closed loop would have made more calls than Calls.
+func (l *Load[R]) Exhausted() bool { return l.exhausted.Load() }
+
+// open begins calls when they are due.
+func (l *Load[R]) open(loop, ctx context.Context) {
+	turn := Turn{}
+	for turn.Due = range l.config.Arrivals {
+		wait := time.Until(l.began.Add(turn.Due))
+		if wait > 0 && !sleep.For(loop, wait) || loop.Err() != nil {
+			return
+		}
+		turn.Late = time.Since(l.began) - turn.Due
+		call := l.config.Next(turn)
+		if most := l.config.MaxInFlight; most > 0 && l.Begun()-l.Ended() >= most {
+			if l.config.Refused != nil {
+				l.record(l.config.Refused(turn))
+			}
+		} else {
+			l.begun.Add(1)
+			l.running.Go(func() { l.finish(call(ctx)) })
+		}
+		turn.N++
+	}
+}
+
+// closed makes one call after the other. The first was taken already.
+func (l *Load[R]) closed(loop, ctx context.Context, client int) {
+	for turn := (Turn{Client: client}); loop.Err() == nil; turn.N++ {
+		if turn.N > 0 && !l.take() {
+			return
+		}
+		call := l.config.Next(turn)
+		l.begun.Add(1)
+		record := l.finish(call(ctx))
+		if l.config.Rest == nil {
+			continue
+		}
+		if d := l.config.Rest(record); d > 0 {
+			sleep.For(loop, d)
+		}
+	}
+}
+
+// take takes one of the calls that there may be.
+func (l *Load[R]) take() bool {
+	if l.config.Calls == 0 {
+		return true
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.taken++
+	if l.taken > l.config.Calls {
+		l.exhausted.Store(true)
+		return false
+	}
+	return true
+}
+
+func (l *Load[R]) finish(record R) R {
+	l.record(record)
+	l.ended.Add(1)
+	return record
+}
+
+func (l *Load[R]) record(record R) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.records = append(l.records, record)
+}
+
+// Poisson are random arrivals at a rate per second, without end.
+func Poisson(rng *rand.Rand, rate float64) iter.Seq[time.Duration] {
+	return func(yield func(time.Duration) bool) {
+		at := time.Duration(0)
+		for {
+			at += time.Duration(rng.ExpFloat64() / rate * float64(time.Second))
+			if !yield(at) {
+				return
+			}
+		}
+	}
+}
+
+// Within are the arrivals before an end.
+func Within(length time.Duration, arrivals iter.Seq[time.Duration]) iter.Seq[time.Duration] {
+	return func(yield func(time.Duration) bool) {
+		for at := range arrivals {
+			if at >= length || !yield(at) {
+				return
+			}
+		}
+	}
+}
