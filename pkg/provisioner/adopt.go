@@ -12,45 +12,43 @@ const adoptPatience = 15 * time.Second
 
 // Adopt takes over the instances of a function that somebody else started. To do
 // it twice does no harm.
-//
-// From the runtime's answer until its instances are in the inventory the lock is held:
-// an instance that ends meanwhile is looked for only when it is there to be found.
 func (p *Provisioner) Adopt(fn *v1alpha1.Function) {
 	if p.deps.Shared == nil {
 		return
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	now := p.deps.Now()
-	for _, e := range p.deps.Shared.Adopt(fn) {
-		ordered := e.Started
-		if ordered.After(now) {
-			// The clock of whoever ordered it is ahead.
-			ordered = now
+	p.Inventory.adopt(string(fn.UID), func() []Instance {
+		existing, now := p.deps.Shared.Adopt(fn), p.deps.Now()
+		found := make([]Instance, 0, len(existing))
+		for _, e := range existing {
+			found = append(found, e.instance(fn, now))
 		}
-		in := Instance{
-			Key:      Key{FunctionUID: string(fn.UID), CID: e.CID},
-			Revision: e.Revision, Node: e.Node, Requests: e.Requests, Ordered: ordered,
-			StartBy: ordered.Add(startLimit(fn)), Ran: e.Ran,
-		}
-		if soonest := now.Add(adoptPatience); in.StartBy.Before(soonest) {
-			in.StartBy = soonest
-		}
-		if e.Ending {
-			in.State = Leaving
-		}
-		p.inventory.Adopt(in)
+		return found
+	})
+}
+
+// instance is the entry of an instance that is adopted now.
+func (e Existing) instance(fn *v1alpha1.Function, now time.Time) Instance {
+	ordered := e.Started
+	if ordered.After(now) {
+		ordered = now // the clock that it was ordered by is ahead
 	}
+	in := Instance{
+		Key:      Key{FunctionUID: string(fn.UID), CID: e.CID},
+		Revision: e.Revision, Node: e.Node, Requests: e.Requests, Ordered: ordered,
+		StartBy: ordered.Add(startLimit(fn)), Ran: e.Ran,
+	}
+	if soonest := now.Add(adoptPatience); in.StartBy.Before(soonest) {
+		in.StartBy = soonest
+	}
+	if e.Ending {
+		in.State = Leaving
+	}
+	return in
 }
 
 // Release leaves a function's instances to somebody else.
 func (p *Provisioner) Release(uid string) {
-	if p.deps.Shared == nil {
-		return
+	if p.deps.Shared != nil {
+		p.Inventory.release(uid, func() { p.deps.Shared.Release(uid) })
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.deps.Shared.Release(uid)
-	p.guards.drop(uid)
-	p.inventory.Release(uid)
 }

@@ -1,6 +1,6 @@
 package provisioner
 
-import "sync"
+import "time"
 
 // Counts are a function's instances by state.
 type Counts struct {
@@ -41,20 +41,48 @@ func (c Counts) minus(d Counts) Counts {
 	return Counts{c.Creating - d.Creating, c.Created - d.Created, c.Leaving - d.Leaving, c.Awaited - d.Awaited, c.Silent - d.Silent}
 }
 
-// countsOf are the counts of all functions that have instances. Calls read them,
-// which must not wait for what is done for other functions.
-type countsOf struct{ byUID sync.Map }
-
-func (c *countsOf) of(uid string) Counts {
-	counts, _ := c.byUID.Load(uid)
-	n, _ := counts.(Counts)
-	return n
+// Observation is what the inventory says of one function at one time.
+type Observation struct {
+	Counts
+	// Failing says that its last instances did not start. Why is valid then, and
+	// RetryAfter is how long until the next one is tried.
+	Failing    bool
+	Why        StartFailure
+	RetryAfter time.Duration
 }
 
-func (c *countsOf) publish(uid string, n Counts) {
-	if n == (Counts{}) {
-		c.byUID.Delete(uid)
-	} else {
-		c.byUID.Store(uid, n)
+// Observe looks at one function. Calls do, so it neither allocates nor waits for what is
+// done for other functions.
+func (v *Inventory) Observe(uid string) (o Observation) {
+	a := v.find(uid)
+	if a == nil {
+		return o
 	}
+	defer a.mu.Unlock()
+	var retryAt time.Time
+	o.Counts = a.counts
+	if o.Why, retryAt, o.Failing = a.guard.Failing(); !retryAt.IsZero() {
+		o.RetryAfter = max(0, retryAt.Sub(v.now()))
+	}
+	return o
+}
+
+// Count counts a function's instances.
+func (v *Inventory) Count(uid string) Counts { return v.Observe(uid).Counts }
+
+// Failing tells why a function's instances do not start and how long until the next
+// try, unless all is well.
+func (v *Inventory) Failing(uid string) (why StartFailure, retryAfter time.Duration, failing bool) {
+	o := v.Observe(uid)
+	return o.Why, o.RetryAfter, o.Failing
+}
+
+// Outdated is how many of a function's instances were started for another revision.
+func (v *Inventory) Outdated(uid, revision string) int {
+	a := v.find(uid)
+	if a == nil {
+		return 0
+	}
+	defer a.mu.Unlock()
+	return len(a.instances) - a.revisions[revision]
 }

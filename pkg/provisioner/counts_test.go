@@ -3,6 +3,7 @@ package provisioner
 import (
 	"math/rand/v2"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -22,8 +23,13 @@ func counted(v *Inventory, uid, revision string) (c Counts, outdated int) {
 	return c, outdated
 }
 
+// adopted enters an instance that somebody else started.
+func adopted(v *Inventory, in Instance) {
+	v.adopt(in.FunctionUID, func() []Instance { return []Instance{in} })
+}
+
 // aRandomLife lets one thing happen to the instances of a function.
-func aRandomLife(v *Inventory, r *rand.Rand, uid string, now time.Time) {
+func aRandomLife(v *Inventory, r *rand.Rand, uid string) {
 	pick := func() Key {
 		all := v.Instances(uid)
 		if len(all) == 0 {
@@ -33,27 +39,29 @@ func aRandomLife(v *Inventory, r *rand.Rand, uid string, now time.Time) {
 	}
 	switch r.IntN(10) {
 	case 0, 1:
-		v.Order(uid, invoke.Term{Epoch: 1}, Instance{Revision: strconv.Itoa(r.IntN(3)), Ordered: now})
+		v.order(uid, invoke.Term{Epoch: 1}, 1, func() (Instance, bool) {
+			return Instance{Revision: strconv.Itoa(r.IntN(3)), Ordered: v.now()}, true
+		})
 	case 2:
 		cid := invoke.Term{Epoch: 9}.CID(uint64(r.IntN(5)))
-		v.Adopt(Instance{Key: Key{FunctionUID: uid, CID: cid}, Revision: "0", Ran: r.IntN(2) == 0, State: State(2 * r.IntN(2))})
+		adopted(v, Instance{Key: Key{FunctionUID: uid, CID: cid}, Revision: "0", Ran: r.IntN(2) == 0, State: State(2 * r.IntN(2))})
 	case 3:
 		v.Connect(pick())
 	case 4:
-		v.Pulled(pick(), now)
+		v.Pulled(pick())
 	case 5:
-		v.Disconnect(pick(), now)
+		v.Disconnect(pick())
 	case 6:
-		v.Leave(pick(), now)
+		v.end(pick(), Ending{Within: time.Minute})
 	case 7:
-		v.Withdraw(uid, r.IntN(3))
+		v.withdraw(uid, r.IntN(3))
 	case 8:
-		_, _ = v.Remove(pick())
+		v.remove(pick())
 	case 9:
 		if r.IntN(10) == 0 {
-			v.Release(uid)
+			v.release(uid, func() {})
 		} else {
-			v.Break(pick(), v1alpha1.ReasonCallBroken, "broken", now)
+			v.end(pick(), Ending{Within: time.Minute, Code: v1alpha1.ReasonCallBroken, Reason: "broken"})
 		}
 	}
 }
@@ -61,10 +69,12 @@ func aRandomLife(v *Inventory, r *rand.Rand, uid string, now time.Time) {
 func TestM5CountsThatAreKeptAreThoseThatWouldBeCounted(t *testing.T) {
 	for seed := range uint64(50) {
 		r := rand.New(rand.NewPCG(seed, 1))
-		v, now := NewInventory(), time.Unix(1_000_000, 0)
+		now := time.Unix(1_000_000, 0)
+		v := newInventory(func() time.Time { return now })
 		for step := range 500 {
 			uid := strconv.Itoa(r.IntN(2))
-			aRandomLife(v, r, uid, now.Add(time.Duration(step)*time.Second))
+			now = now.Add(time.Second)
+			aRandomLife(v, r, uid)
 			want, outdated := counted(v, uid, "1")
 			if got := v.Count(uid); got != want {
 				t.Fatalf("seed %d, step %d: the counts are %+v, want %+v", seed, step, got, want)
@@ -76,16 +86,49 @@ func TestM5CountsThatAreKeptAreThoseThatWouldBeCounted(t *testing.T) {
 	}
 }
 
-// Calls read counts: they must not wait for what the provisioner does for others.
-func TestM5CountsAreReadWhileTheProvisionerIsBusy(t *testing.T) {
-	p := New(Config{}, Deps{Now: time.Now})
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.inventory.Order("u", invoke.Term{Epoch: 1}, Instance{})
-	if got := p.Count("u"); got.Creating != 1 {
-		t.Errorf("counts are %+v, want one that is being created", got)
+// Calls read counts: they must not wait for what the provisioner does for others, which
+// includes asking its runtime.
+func TestM5CountsAreReadWhileTheProvisionerIsBusyWithAnotherFunction(t *testing.T) {
+	v := newInventory(time.Now)
+	adopted(v, Instance{Key: Key{FunctionUID: "u"}})
+	v.adopt("other", func() []Instance {
+		if got := v.Observe("u"); got.Creating != 1 || got.Failing {
+			t.Errorf("observed %+v, want one that is being created", got)
+		}
+		return nil
+	})
+}
+
+func TestToObserveAllocatesNothing(t *testing.T) {
+	v := newInventory(time.Now)
+	adopted(v, Instance{Key: Key{FunctionUID: "u"}})
+	key := Key{FunctionUID: "u"}
+	if got := testing.AllocsPerRun(100, func() {
+		_, _, _ = v.Observe("u"), v.Outdated("u", "1"), v.Has(key)
+		v.Connect(key)
+		v.Pulled(key)
+		v.Disconnect(key)
+	}); got != 0 {
+		t.Errorf("%v allocations, want none", got)
 	}
-	if _, _, failing := p.Failing("u"); failing {
-		t.Error("the function fails")
+}
+
+func TestNothingIsEnteredInAnAccountThatIsClosed(t *testing.T) {
+	v := newInventory(time.Now)
+	var running sync.WaitGroup
+	for range 4 {
+		running.Go(func() {
+			for range 2000 {
+				for _, in := range v.order("u", invoke.Term{Epoch: 1}, 1, func() (Instance, bool) { return Instance{Node: "n"}, true }) {
+					v.Forget("u")
+					v.remove(in.Key)
+				}
+			}
+		})
+	}
+	running.Wait()
+	v.Forget("u")
+	if on := v.nodes.instances(); len(on) > 0 || len(v.functions) > 0 || v.Count("u") != (Counts{}) {
+		t.Errorf("left: on nodes %v, accounts %v, counts %+v", on, v.functions, v.Count("u"))
 	}
 }

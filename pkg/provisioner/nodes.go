@@ -2,42 +2,88 @@ package provisioner
 
 import (
 	"slices"
+	"sync"
 
+	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
 )
 
-// occupancy is how many instances are on a node, and what they request.
+// occupancy is what the instances of the inventory come to on each node that has some.
 type occupancy struct {
+	mu sync.Mutex
+	on map[string]load
+}
+
+// load is how many instances are on a node, and what they request.
+type load struct {
 	instances int
 	requested nodepick.Amount
 }
 
+func newOccupancy() *occupancy { return &occupancy{on: make(map[string]load)} }
+
 // occupy puts an instance on its node.
-func (v *Inventory) occupy(in *Instance) {
-	on := v.nodes[in.Node]
-	v.nodes[in.Node] = occupancy{on.instances + 1, on.requested.Plus(in.Requests)}
+func (o *occupancy) occupy(node string, requests nodepick.Amount) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	was := o.on[node]
+	o.on[node] = load{was.instances + 1, was.requested.Plus(requests)}
 }
 
 // vacate takes an instance off its node.
-func (v *Inventory) vacate(in *Instance) {
-	on := v.nodes[in.Node]
-	if on.instances == 1 {
-		delete(v.nodes, in.Node)
+func (o *occupancy) vacate(node string, requests nodepick.Amount) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	was := o.on[node]
+	if was.instances == 1 {
+		delete(o.on, node)
 		return
 	}
-	v.nodes[in.Node] = occupancy{on.instances - 1, on.requested.Minus(in.Requests)}
+	o.on[node] = load{was.instances - 1, was.requested.Minus(requests)}
 }
 
-// Requested is what instances have requested of a node.
-func (v *Inventory) Requested(node string) nodepick.Amount { return v.nodes[node].requested }
+// fill says of each node what instances have requested of it.
+func (o *occupancy) fill(nodes []nodepick.Node) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for i := range nodes {
+		nodes[i].Requested = o.on[nodes[i].Name].requested
+	}
+}
 
-// On is how many instances are on each node that has some.
-func (v *Inventory) On() map[string]int {
-	on := make(map[string]int, len(v.nodes))
-	for node, o := range v.nodes {
-		on[node] = o.instances
+// instances is how many instances are on each node that has some.
+func (o *occupancy) instances() map[string]int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	on := make(map[string]int, len(o.on))
+	for node, l := range o.on {
+		on[node] = l.instances
 	}
 	return on
+}
+
+// NodeView is what is known of nodes: where instances may run, and what they request
+// there.
+type NodeView struct {
+	config Config
+	// runtime tells of the nodes, unless they are those of the configuration.
+	runtime  Nodes
+	occupied *occupancy
+}
+
+// Requests is what an instance of a function requests of its node, with its
+// agent.
+func (n *NodeView) Requests(fn *v1alpha1.Function) nodepick.Amount {
+	return Requests(fn, n.config.AgentRequests)
+}
+
+// Candidates are the nodes that instances of a function may use, with what is
+// requested of each now.
+func (n *NodeView) Candidates(fn *v1alpha1.Function) nodepick.Candidates {
+	if n.runtime != nil {
+		return n.runtime.Candidates(fn)
+	}
+	return nodepick.Candidates{Nodes: n.configured()}
 }
 
 // NodeLoad is how full a node is.
@@ -49,18 +95,12 @@ type NodeLoad struct {
 }
 
 // Nodes are all nodes that are known or have instances.
-func (p *Provisioner) Nodes() []NodeLoad {
-	known := p.nodes()
-	if p.deps.Nodes != nil {
-		known = p.deps.Nodes.Nodes()
-	}
-	p.mu.Lock()
-	on := p.inventory.On()
-	p.mu.Unlock()
+func (n *NodeView) Nodes() []NodeLoad {
+	known, on := n.known(), n.occupied.instances()
 	loads := make([]NodeLoad, 0, len(known))
-	for _, n := range known {
-		loads = append(loads, NodeLoad{n, on[n.Name]})
-		delete(on, n.Name)
+	for _, node := range known {
+		loads = append(loads, NodeLoad{node, on[node.Name]})
+		delete(on, node.Name)
 	}
 	for name, instances := range on {
 		loads = append(loads, NodeLoad{nodepick.Node{Name: name}, instances})
@@ -68,13 +108,16 @@ func (p *Provisioner) Nodes() []NodeLoad {
 	return loads
 }
 
-// nodes are those of the configuration, with what is requested of each.
-func (p *Provisioner) nodes() []nodepick.Node {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	nodes := slices.Clone(p.config.Nodes)
-	for i := range nodes {
-		nodes[i].Requested = p.inventory.Requested(nodes[i].Name)
+func (n *NodeView) known() []nodepick.Node {
+	if n.runtime != nil {
+		return n.runtime.Nodes()
 	}
+	return n.configured()
+}
+
+// configured are the nodes of the configuration, with what is requested of each.
+func (n *NodeView) configured() []nodepick.Node {
+	nodes := slices.Clone(n.config.Nodes)
+	n.occupied.fill(nodes)
 	return nodes
 }

@@ -11,10 +11,8 @@ type Progress struct {
 
 // Progress says how far the start of an instance has come.
 func (p *Provisioner) Progress(key Key) Progress {
-	p.mu.Lock()
-	in, err := p.inventory.Get(key)
-	p.mu.Unlock()
-	if err != nil {
+	in, known := p.Look(key)
+	if !known {
 		return Progress{}
 	}
 	progress := Progress{Ordered: in.Ordered}

@@ -65,13 +65,13 @@ func TestNodesAreThoseThatAreKnownOrHaveInstances(t *testing.T) {
 	})
 	p.Order(function(), invoke.Term{Epoch: 7}, 2)
 	gone := Key{FunctionUID: "u", CID: "gone"}
-	p.inventory.Adopt(Instance{Key: gone, Node: "c"})
+	adopted(p.Inventory, Instance{Key: gone, Node: "c"})
 	known := fakeNodes{}.Nodes()
 	want := []NodeLoad{{known[0], 2}, {known[1], 0}, {nodepick.Node{Name: "c"}, 1}}
 	if diff := cmp.Diff(want, p.Nodes()); diff != "" {
 		t.Errorf("nodes (-want +got):\n%s", diff)
 	}
-	p.strike(gone)
+	p.Inventory.remove(gone)
 	if diff := cmp.Diff(want[:2], p.Nodes()); diff != "" {
 		t.Errorf("nodes without c (-want +got):\n%s", diff)
 	}

@@ -6,13 +6,11 @@ import (
 	"crypto/rand"
 	"log/slog"
 	mathrand "math/rand/v2"
-	"sync"
 	"time"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
-	"github.com/windlass-dev/windlass/pkg/reconcile"
 )
 
 // silencePatience is how long a created instance may be without a stream before
@@ -68,29 +66,33 @@ type Events interface {
 	Gone(key Key, lost bool, why StartFailure)
 }
 
-// Provisioner orders instances and follows them to their end.
+// Provisioner orders instances and follows them to their end. What it knows of them is
+// in its parts, each of which has its own guard; the Provisioner only acts.
 type Provisioner struct {
-	config Config
-	deps   Deps
+	*Inventory
+	*Moves
+	*NodeView
+	*Authenticator
+	*Auditor
 
-	mu        sync.Mutex
-	inventory *Inventory
-	guards    startGuards
-
-	// entries and pods are what Reconcile and ReconcilePods found last, and vanished
-	// is what Run has yet to settle.
-	entries, pods reconcile.Level[Key]
-	vanished      chan Key
+	deps Deps
 }
 
 // New makes a Provisioner. It starts nothing.
 func New(config Config, deps Deps) *Provisioner {
-	return &Provisioner{
-		config:    config,
-		deps:      deps,
-		inventory: NewInventory(),
-		vanished:  make(chan Key, vanishedBuffer),
+	inventory := newInventory(deps.Now)
+	p := &Provisioner{
+		Inventory:     inventory,
+		Moves:         inventory.moves,
+		NodeView:      &NodeView{config: config, runtime: deps.Nodes, occupied: inventory.nodes},
+		Authenticator: &Authenticator{inventory: inventory, verify: deps.Verify, identify: deps.Identify},
+		deps:          deps,
 	}
+	p.Auditor = &Auditor{
+		inventory: inventory, book: deps.Book, surveyor: deps.Surveyor, adopt: p.Adopt,
+		vanished: make(chan Key, vanishedBuffer),
+	}
+	return p
 }
 
 // Ordered is what became of an order.
@@ -122,43 +124,29 @@ func (p *Provisioner) Order(fn *v1alpha1.Function, term invoke.Term, n int) Orde
 // OrderOn orders up to n instances of a function, each on the node that place names,
 // and returns at once: fewer if place names no more, or if the function's last
 // instances did not start. Place must not call the Provisioner.
-func (p *Provisioner) OrderOn(fn *v1alpha1.Function, term invoke.Term, n int, place func() (node string, ok bool)) []Key {
-	specs, keys := p.plan(fn, term, n, place)
-	for _, spec := range specs {
-		p.deps.Runtime.Start(spec)
-	}
-	return keys
-}
-
-// plan enters the order in the inventory before anything is started, so that
-// no exit can come before its order.
-func (p *Provisioner) plan(fn *v1alpha1.Function, term invoke.Term, n int, place func() (node string, ok bool)) (specs []InstanceSpec, keys []Key) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	uid, now := string(fn.UID), p.deps.Now()
-	n = p.guards.of(uid).Allowed(now, n, p.inventory.Count(uid).Creating)
-	want, revision := p.Requests(fn), ""
-	for range n {
+//
+// All are in the inventory before any is started, so that no exit can come before its
+// order.
+func (p *Provisioner) OrderOn(fn *v1alpha1.Function, term invoke.Term, n int, place func() (node string, ok bool)) (keys []Key) {
+	want, now, revision := p.Requests(fn), p.deps.Now(), ""
+	ordered := p.Inventory.order(string(fn.UID), term, n, func() (Instance, bool) {
 		node, ok := place()
 		if !ok {
-			break
+			return Instance{}, false
 		}
 		if revision == "" {
 			revision = fn.Revision() // which costs more than to find no room
 		}
-		token := rand.Text()
-		key := p.inventory.Order(uid, term, Instance{
-			Revision: revision,
-			Token:    token,
-			Node:     node,
-			Requests: want,
-			Ordered:  now,
-			StartBy:  now.Add(startLimit(fn)),
-		})
-		keys = append(keys, key)
-		specs = append(specs, InstanceSpec{Function: fn, CID: key.CID, Token: token, Node: node})
+		return Instance{
+			Revision: revision, Token: rand.Text(), Node: node, Requests: want,
+			Ordered: now, StartBy: now.Add(startLimit(fn)),
+		}, true
+	})
+	for _, in := range ordered {
+		keys = append(keys, in.Key)
+		p.deps.Runtime.Start(InstanceSpec{Function: fn, CID: in.CID, Token: in.Token, Node: in.Node})
 	}
-	return specs, keys
+	return keys
 }
 
 // startLimit is how long an instance may take to pull.
@@ -166,168 +154,41 @@ func startLimit(fn *v1alpha1.Function) time.Duration {
 	return fn.Spec.StartupTimeout.Duration + startGrace
 }
 
-// Candidates are the nodes that instances of a function may use, with what is
-// requested of each now.
-func (p *Provisioner) Candidates(fn *v1alpha1.Function) nodepick.Candidates {
-	if p.deps.Nodes != nil {
-		return p.deps.Nodes.Candidates(fn)
-	}
-	return nodepick.Candidates{Nodes: p.nodes()}
-}
-
-// Requests is what an instance of a function requests of its node, with its
-// agent.
-func (p *Provisioner) Requests(fn *v1alpha1.Function) nodepick.Amount {
-	return Requests(fn, p.config.AgentRequests)
-}
-
-// Check checks an agent's proof and returns which instance it is of. The error is
-// ErrUnknownInstance, wraps ErrBadToken, is a passing one of Deps.Verify, or nil.
-func (p *Provisioner) Check(key Key, proof string) (Instance, error) {
-	if p.deps.Verify != nil {
-		if err := p.deps.Verify(key, proof); err != nil {
-			return Instance{}, err
-		}
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		return p.inventory.Get(key)
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.inventory.Check(key, proof)
-}
-
-// Connect notes that the stream of an agent that was checked is there.
-func (p *Provisioner) Connect(key Key) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.inventory.Connect(key)
-}
-
-// Disconnect notes that an agent's stream ended.
-func (p *Provisioner) Disconnect(key Key) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.inventory.Disconnect(key, p.deps.Now())
-}
-
-// Pulled notes that an instance asked for work. It tells whether it did so for the
-// first time, and how long it took from its order; 0 if that is not known.
-func (p *Provisioner) Pulled(key Key) (took time.Duration, first bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	took, first = p.inventory.Pulled(key, p.deps.Now())
-	if first {
-		p.guards.drop(key.FunctionUID)
-	}
-	return took, first
-}
-
-// Withdraw ends up to n of a function's instances that are being created, the
-// youngest first, and returns which. That is no failure of theirs: each is reported
-// as gone, not lost.
+// Withdraw ends up to n of a function's instances that are being created and whose
+// agents were never heard of, the youngest first, and returns which. That is no failure
+// of theirs: each is reported as gone, not lost.
 func (p *Provisioner) Withdraw(uid string, n int) []Key {
-	p.mu.Lock()
-	withdrawn := p.inventory.Withdraw(uid, n)
-	p.mu.Unlock()
+	withdrawn := p.Inventory.withdraw(uid, n)
 	for _, key := range withdrawn {
 		p.deps.Runtime.Stop(key.FunctionUID, key.CID)
 	}
 	return withdrawn
 }
 
-// Leaving notes that an instance will end by itself, as it should. One that has
-// not ended within that time, counted from the first notice, is stopped.
-func (p *Provisioner) Leaving(key Key, within time.Duration) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.inventory.Leave(key, p.deps.Now().Add(within))
+// End ends an instance, or notes that it ends by itself. If it is to be ended since it
+// did not start, its exit brings the last log lines.
+func (p *Provisioner) End(key Key, how Ending) {
+	p.Inventory.end(key, how)
+	if how.Within == 0 {
+		p.deps.Runtime.Stop(key.FunctionUID, key.CID)
+	}
 }
 
-// Broken notes that an agent has given its instance up because of what its
-// function did. It ends by itself, as with Leaving. The code is one of the condition
-// reasons of a Function.
+// Leaving is End for one that ends by itself, as it should.
+func (p *Provisioner) Leaving(key Key, within time.Duration) { p.End(key, Ending{Within: within}) }
+
+// Broken is End for one that its agent has given up because of what its function did.
 func (p *Provisioner) Broken(key Key, code, detail string, within time.Duration) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.inventory.Break(key, code, detail, p.deps.Now().Add(within))
+	p.End(key, Ending{Within: within, Code: code, Reason: detail})
 }
 
-// StartFailed notes that an agent gave up waiting for its function. The runtime
-// is told to end the instance; its exit brings the last log lines. The code is
-// one of the condition reasons of a Function.
+// StartFailed is End for one whose agent gave up waiting for its function.
 func (p *Provisioner) StartFailed(key Key, code, reason string) {
-	p.mu.Lock()
-	p.inventory.Blame(key, code, reason)
-	p.mu.Unlock()
-	p.deps.Runtime.Stop(key.FunctionUID, key.CID)
+	p.End(key, Ending{Code: code, Reason: reason})
 }
 
-// Stop ends an instance that is not wanted any more.
-func (p *Provisioner) Stop(key Key) {
-	p.mu.Lock()
-	p.inventory.Leave(key, time.Time{})
-	p.mu.Unlock()
-	p.deps.Runtime.Stop(key.FunctionUID, key.CID)
-}
-
-// Forgive drops what is known of a function's failures, and lets instances of other
-// revisions than this one, the function's present one, add nothing to it.
-func (p *Provisioner) Forgive(uid, revision string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.inventory.Supersede(uid, revision)
-	p.guards.drop(uid)
-}
-
-// Forget drops what is known of a function that is gone, as far as its instances
-// have ended, and of the others when they end.
-func (p *Provisioner) Forget(uid string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.guards.drop(uid)
-	p.inventory.Forget(uid)
-}
-
-// Has tells whether an instance was ordered, or taken over, and has not ended.
-func (p *Provisioner) Has(key Key) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	_, err := p.inventory.Get(key)
-	return err == nil
-}
-
-// Count counts a function's instances.
-func (p *Provisioner) Count(uid string) Counts { return p.inventory.Count(uid) }
-
-// Connected says of each instance that is not leaving whether its agent's stream is
-// believed to be there.
-func (p *Provisioner) Connected() map[Key]bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.inventory.Connected()
-}
-
-// Outdated is how many of a function's instances were started for another revision.
-func (p *Provisioner) Outdated(uid, revision string) int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.inventory.Outdated(uid, revision)
-}
-
-// Instances returns a function's instances, in no order.
-func (p *Provisioner) Instances(uid string) []Instance {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.inventory.Instances(uid)
-}
-
-// Failing tells why a function's instances do not start and how long until the
-// next try, unless all is well.
-func (p *Provisioner) Failing(uid string) (why StartFailure, retryAfter time.Duration, failing bool) {
-	why, at, failing := p.guards.of(uid).Failing()
-	return why, max(0, at.Sub(p.deps.Now())), failing
-}
+// Stop is End for one that is not wanted any more.
+func (p *Provisioner) Stop(key Key) { p.End(key, Ending{}) }
 
 // Run follows instances to their end, and tells events of it, until ctx ends.
 func (p *Provisioner) Run(ctx context.Context, events Events) error {
@@ -338,36 +199,25 @@ func (p *Provisioner) Run(ctx context.Context, events Events) error {
 		case <-ctx.Done():
 			return nil
 		case exit := <-p.deps.Runtime.Exits():
-			p.exited(exit, events)
+			p.settle(exit, events)
 		case key := <-p.vanished:
-			p.exited(endOf(key), events)
+			p.settle(endOf(key), events)
 		case <-overdue.C:
 			p.stopOverdue()
 		}
 	}
 }
 
-// exited settles the account of an instance that has ended.
-func (p *Provisioner) exited(exit Exit, events Events) {
-	key := Key{FunctionUID: exit.FunctionUID, CID: exit.CID}
-	p.mu.Lock()
-	in, err := p.inventory.Remove(key)
-	failure := failureOf(in, exit)
-	startFailed := err == nil && in.State == Creating && !in.Adopted
-	if startFailed && !in.Superseded {
-		guard := p.guards.of(key.FunctionUID)
-		guard.Failed(p.deps.Now(), failure)
-		p.guards.set(key.FunctionUID, guard)
-	}
-	p.mu.Unlock()
-
+// settle settles the account of an instance that has ended.
+func (p *Provisioner) settle(exit Exit, events Events) {
+	in, why, known := p.Inventory.exited(exit)
 	switch {
-	case err != nil:
+	case !known:
 		p.deps.Log.Warn("an instance ended that was not ordered", "cid", exit.CID, "reason", exit.Reason)
-	case startFailed:
-		events.StartFailed(key, failure)
+	case in.startFailed():
+		events.StartFailed(in.Key, why)
 	default:
-		events.Gone(key, in.State != Leaving || in.Broken != "", failure)
+		events.Gone(in.Key, in.State != Leaving || in.Broken != "", why)
 	}
 }
 
@@ -389,29 +239,8 @@ func failureOf(in Instance, exit Exit) StartFailure {
 // stopOverdue ends instances that should have been heard of. Their exits tell
 // the rest.
 func (p *Provisioner) stopOverdue() {
-	p.mu.Lock()
-	overdue := p.inventory.Overdue(p.deps.Now(), silencePatience)
-	for _, in := range overdue {
-		p.inventory.Blame(in.Key, overdueCode(in), overdueReason(in.State))
-	}
-	p.mu.Unlock()
-	for _, in := range overdue {
-		p.deps.Log.Warn("stopping an overdue instance", "cid", in.CID, "state", in.State.String(), "reason", overdueReason(in.State))
+	for _, in := range p.Inventory.blameOverdue() {
+		p.deps.Log.Warn("stopping an overdue instance", "cid", in.CID, "state", in.State.String(), "reason", in.Blamed)
 		p.deps.Runtime.Stop(in.FunctionUID, in.CID)
 	}
-}
-
-// overdueCode tells an instance that did not come from one that had been there.
-func overdueCode(in Instance) string {
-	if in.State == Creating && !in.Adopted {
-		return v1alpha1.ReasonStartTimeout
-	}
-	return v1alpha1.ReasonAgentSilent
-}
-
-func overdueReason(s State) string {
-	if s == Leaving {
-		return "it did not end in time after it was let go"
-	}
-	return "its agent was not heard of in time"
 }

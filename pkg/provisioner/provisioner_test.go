@@ -274,8 +274,8 @@ func TestNothingIsKeptOfAFunctionThatIsGone(t *testing.T) {
 		p.Forget("u")
 		p.Stop(key)
 		synctest.Wait()
-		if p.guards.of("u").failures != 0 || len(p.inventory.functions) != 0 || p.Count("u") != (Counts{}) {
-			t.Errorf("left: guard %v, accounts %v, counts %v", p.guards.of("u"), p.inventory.functions, p.Count("u"))
+		if o := p.Observe("u"); o.Failing || len(p.functions) != 0 || o.Counts != (Counts{}) {
+			t.Errorf("left: %+v, accounts %v", o, p.functions)
 		}
 	})
 }

@@ -9,24 +9,36 @@ import (
 // does not know any more. Those beyond it are found again by the next look.
 const vanishedBuffer = 256
 
+// Auditor compares what is believed of instances with the level below: the inventory
+// with what the runtime looks after, and that with what exists.
+type Auditor struct {
+	inventory *Inventory
+	book      Book
+	surveyor  Surveyor
+	adopt     func(fn *v1alpha1.Function)
+
+	// entries and pods are what Reconcile and ReconcilePods found last, and vanished
+	// is what Provisioner.Run has yet to settle.
+	entries, pods reconcile.Level[Key]
+	vanished      chan Key
+}
+
 // Reconcile compares the inventory with what the runtime looks after. An instance that
 // two successive calls find only in the inventory has ended, and nobody said so: Run
 // settles it like any other end. It returns how many those are. It must not be called
 // by two goroutines at a time.
-func (p *Provisioner) Reconcile() int {
-	if p.deps.Book == nil {
+func (a *Auditor) Reconcile() int {
+	if a.book == nil {
 		return 0
 	}
 	// The inventory first: an instance enters it before its runtime knows it, and
 	// leaves it after.
-	p.mu.Lock()
-	believed := p.inventory.keys()
-	p.mu.Unlock()
-	observed := reconcile.SetOf(p.deps.Book.Instances()...)
+	believed := a.inventory.keys()
+	observed := reconcile.SetOf(a.book.Instances()...)
 	mended := 0
-	for key := range p.entries.Look(reconcile.Compare(believed, observed)).Gone {
+	for key := range a.entries.Look(reconcile.Compare(believed, observed)).Gone {
 		select {
-		case p.vanished <- key:
+		case a.vanished <- key:
 			mended++
 		default:
 			return mended
@@ -40,13 +52,13 @@ func (p *Provisioner) Reconcile() int {
 // ended; what they find only outside is adopted, and judged like any other instance: it
 // is stopped unless its agent is heard of in time. It returns how many those are. It must
 // not be called by two goroutines at a time.
-func (p *Provisioner) ReconcilePods(served []*v1alpha1.Function) int {
-	if p.deps.Surveyor == nil {
+func (a *Auditor) ReconcilePods(served []*v1alpha1.Function) int {
+	if a.surveyor == nil {
 		return 0
 	}
-	standing := p.pods.Look(p.deps.Surveyor.Survey(served))
+	standing := a.pods.Look(a.surveyor.Survey(served))
 	for key := range standing.Gone {
-		p.deps.Surveyor.Strike(key)
+		a.surveyor.Strike(key)
 	}
 	strayed := make(reconcile.Set[string])
 	for key := range standing.Unknown {
@@ -54,7 +66,7 @@ func (p *Provisioner) ReconcilePods(served []*v1alpha1.Function) int {
 	}
 	for _, fn := range served {
 		if strayed.Has(string(fn.UID)) {
-			p.Adopt(fn)
+			a.adopt(fn)
 		}
 	}
 	return len(standing.Gone) + len(standing.Unknown)

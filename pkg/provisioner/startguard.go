@@ -3,7 +3,6 @@ package provisioner
 import (
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
@@ -109,18 +108,3 @@ func (g StartGuard) Allowed(now time.Time, want, creating int) int {
 func (g StartGuard) Failing() (why StartFailure, retryAt time.Time, failing bool) {
 	return g.last, g.notBefore, g.failures > 0
 }
-
-// startGuards are those of the functions whose last start failed. Calls read them,
-// which must not wait for what is done for other functions; the provisioner's lock is
-// held by those who write.
-type startGuards struct{ byUID sync.Map }
-
-func (g *startGuards) of(uid string) StartGuard {
-	guard, _ := g.byUID.Load(uid)
-	one, _ := guard.(StartGuard)
-	return one
-}
-
-func (g *startGuards) set(uid string, guard StartGuard) { g.byUID.Store(uid, guard) }
-
-func (g *startGuards) drop(uid string) { g.byUID.Delete(uid) }

@@ -62,6 +62,13 @@ func (w *takers) take() (Key, bool) {
 	return w.Take(function(), invoke.Term{Epoch: 7}, w.spare, func(_ Key, taken bool) { w.heard = append(w.heard, taken) })
 }
 
+// fail has a start of a function fail.
+func (w *takers) fail(uid string) {
+	a := w.open(uid)
+	defer a.mu.Unlock()
+	a.guard.Failed(w.now, StartFailure{})
+}
+
 func TestWhatIsTakenCountsAsOrdered(t *testing.T) {
 	w := newTakers()
 	before := requested(w.Provisioner)
@@ -112,7 +119,7 @@ func TestWhoCannotTake(t *testing.T) {
 		"its stream is gone":       func(w *takers) { w.Disconnect(w.spare) },
 		"it was stopped":           func(w *takers) { w.Stop(w.spare) },
 		"there is none":            func(w *takers) { w.spare.CID = "other" },
-		"the function has failed":  func(w *takers) { w.guards.set("u", StartGuard{failures: 1, notBefore: w.now.Add(time.Second)}) },
+		"the function has failed":  func(w *takers) { w.fail("u") },
 		"nobody keeps any of them": func(w *takers) { w.deps.Taker = nil },
 	} {
 		w := newTakers()
@@ -135,7 +142,7 @@ func TestInstancesAreRecognizedByTheirProof(t *testing.T) {
 	if _, err := w.Recognize("pod"); !errors.Is(err, ErrUnknownInstance) {
 		t.Errorf("a pod that nobody ordered: %v", err)
 	}
-	w.deps.Identify = nil
+	w.identify = nil
 	if _, err := w.Recognize("pod"); !errors.Is(err, ErrUnknownInstance) {
 		t.Errorf("without pods: %v", err)
 	}

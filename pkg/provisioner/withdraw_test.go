@@ -57,9 +57,7 @@ func TestTheTimeToStartIsKnownOnceUnlessItRanBefore(t *testing.T) {
 			t.Errorf("again: took %v, first %v", took, first)
 		}
 		ran := Key{FunctionUID: "u", CID: "00000006-000001"}
-		p.mu.Lock()
-		p.inventory.Adopt(Instance{Key: ran, Ran: true, Ordered: p.deps.Now().Add(-time.Hour), StartBy: p.deps.Now().Add(time.Hour)})
-		p.mu.Unlock()
+		adopted(p.Inventory, Instance{Key: ran, Ran: true, Ordered: p.deps.Now().Add(-time.Hour), StartBy: p.deps.Now().Add(time.Hour)})
 		if took, first := p.Pulled(ran); took != 0 || !first {
 			t.Errorf("one that ran when it was adopted: took %v, first %v", took, first)
 		}
@@ -69,11 +67,9 @@ func TestTheTimeToStartIsKnownOnceUnlessItRanBefore(t *testing.T) {
 
 func TestL3AStartThatAnotherClockBeganIsNotLearnt(t *testing.T) {
 	running(t, func(p *Provisioner, _ *fakeRuntime, _ *told) {
-		adopted := Key{FunctionUID: "u", CID: "00000006-000001"}
-		p.mu.Lock()
-		p.inventory.Adopt(Instance{Key: adopted, Ordered: p.deps.Now().Add(-8 * time.Second), StartBy: p.deps.Now().Add(time.Hour)})
-		p.mu.Unlock()
-		if took, first := p.Pulled(adopted); took != 0 || !first {
+		another := Key{FunctionUID: "u", CID: "00000006-000001"}
+		adopted(p.Inventory, Instance{Key: another, Ordered: p.deps.Now().Add(-8 * time.Second), StartBy: p.deps.Now().Add(time.Hour)})
+		if took, first := p.Pulled(another); took != 0 || !first {
 			t.Errorf("took %v, first %v, want an unknown time", took, first)
 		}
 	})

@@ -1,0 +1,102 @@
+package provisioner
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/windlass-dev/windlass/pkg/invoke"
+)
+
+// account is what is kept of one function, under the function's own lock. It outlives
+// the function's instances, so that no name is given twice, until the function is
+// forgotten. Its methods are called with the lock held.
+type account struct {
+	uid string
+	// nodes and moves are told of every change; they have locks of their own.
+	nodes *occupancy
+	moves *Moves
+
+	mu        sync.Mutex
+	instances map[invoke.CID]*Instance
+	counts    Counts
+	// revisions is how many of the instances were started for each revision.
+	revisions map[string]int
+	sequence  uint64
+	guard     StartGuard
+	forgotten bool
+	// closed says that this account is not the function's any more, to somebody who
+	// found it before.
+	closed bool
+}
+
+// order adds an instance that is now ordered and names it.
+func (a *account) order(term invoke.Term, in Instance) Instance {
+	a.sequence++
+	a.forgotten = false
+	in.Key = Key{FunctionUID: a.uid, CID: term.CID(a.sequence)}
+	in.State = Creating
+	a.add(in)
+	return in
+}
+
+func (a *account) add(in Instance) {
+	a.instances[in.CID] = &in
+	a.revisions[in.Revision]++
+	a.counts = a.counts.plus(countsFor(&in))
+	a.nodes.occupy(in.Node, in.Requests)
+	a.moves.note(a.uid)
+}
+
+func (a *account) remove(in *Instance) {
+	delete(a.instances, in.CID)
+	if a.revisions[in.Revision]--; a.revisions[in.Revision] == 0 {
+		delete(a.revisions, in.Revision)
+	}
+	a.counts = a.counts.minus(countsFor(in))
+	a.nodes.vacate(in.Node, in.Requests)
+	a.moves.note(a.uid)
+}
+
+// change changes what is counted of an instance.
+func (a *account) change(in *Instance, how func(in *Instance)) {
+	before, was := countsFor(in), in.State
+	how(in)
+	if in.State != was {
+		a.moves.note(a.uid)
+	}
+	if after := countsFor(in); after != before {
+		a.counts = a.counts.minus(before).plus(after)
+	}
+}
+
+// withdraw has up to n instances that nobody has heard of leave, the youngest first.
+func (a *account) withdraw(n int) []Key {
+	var unheard []*Instance
+	for _, in := range a.instances {
+		if in.unheard() {
+			unheard = append(unheard, in)
+		}
+	}
+	slices.SortFunc(unheard, func(a, b *Instance) int {
+		return cmp.Or(b.Ordered.Compare(a.Ordered), cmp.Compare(b.CID, a.CID))
+	})
+	var withdrawn []Key
+	for _, in := range unheard[:min(max(0, n), len(unheard))] {
+		a.change(in, func(in *Instance) { in.leave(time.Time{}) })
+		withdrawn = append(withdrawn, in.Key)
+	}
+	return withdrawn
+}
+
+// blameOverdue blames the instances that are overdue for it, and returns what each was.
+func (a *account) blameOverdue(now time.Time) (overdue []Instance) {
+	for _, in := range a.instances {
+		if in.overdue(now) {
+			in.blame(in.overdueCode(), in.overdueReason())
+			overdue = append(overdue, *in)
+		}
+	}
+	return overdue
+}
