@@ -46,7 +46,7 @@ func (a *attempt) send(reply *wirev1.AttemptReply) error {
 
 // expire ends an attempt whose time is up.
 func (a *attempt) expire() {
-	a.gateway.step(a.call, func(v *core.Invocation) core.Decision { return v.RunTimeUp(a.number, time.Now()) }, timedOut(a.call.function))
+	a.gateway.step(a.call, func(v *core.Invocation) core.Decision { return v.RunTimeUp(a.number, time.Now()) }, problem{})
 }
 
 // cancel tells the instance to end the attempt. Its stream then ends. An

@@ -38,7 +38,9 @@ type call struct {
 	small    []byte // the whole body, if it was read beforehand
 	whole    bool   // small is the whole body
 	admitted time.Time
-	stay     *stay
+	// maxQueueTime is how long it may wait.
+	maxQueueTime time.Duration
+	stay         *stay
 	// series count the call; nil if it was not admitted, or nobody counts.
 	series *functionSeries
 
@@ -122,11 +124,30 @@ func (c *call) ticket() (t *wirev1.Ticket, again, waits bool) {
 	}, life.Again, true
 }
 
-// due tells whether its ticket is to be sent again.
-func (c *call) due(now time.Time, moved bool) bool {
+// observe is what is seen of its ticket and its instance, and whether an audit may find
+// something.
+func (c *call) observe(now time.Time, moved bool) (seen core.Observed, due bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.life.Due(now, moved)
+	seen.Moved = moved
+	seen.Silent = c.life.Phase() == core.Claimed && c.attempt.stream.Context().Err() != nil
+	return seen, seen.Silent || c.life.Due(now, moved)
+}
+
+// audit compares what is believed of the call with what is seen.
+func (c *call) audit(now time.Time, seen core.Observed) core.Decision {
+	var fresh invoke.Token
+	if seen.Silent {
+		fresh = invoke.NewToken()
+	}
+	return c.decide(func(v *core.Invocation) core.Decision {
+		claimed := v.Phase() == core.Claimed
+		d := v.Audit(now, seen, fresh)
+		if a := c.attempt; claimed && d.Offer {
+			c.requeued(try{number: a.number, cid: a.cid, from: a.claimed, until: now, ran: true, why: core.InstanceLost})
+		}
+		return d
+	}, problem{})
 }
 
 // cancel tells the instance that has the call to stop.
@@ -164,9 +185,16 @@ func (c *call) decide(e event, p problem) core.Decision {
 // the instance that had it was lost, is answered with that loss. The caller holds the
 // lock.
 func (c *call) failed(p problem, v core.Verdict) {
-	if v.Late {
+	switch v.Cause {
+	case core.CauseLate:
 		p = newProblem(http.StatusGatewayTimeout, v.Executed, reasonQueueTime,
-			fmt.Sprintf("no instance took the call within %v; see windlass describe %s", c.life.Spec().MaxQueueTime, c.function.Key()))
+			fmt.Sprintf("no instance took the call within %v; see windlass describe %s", c.maxQueueTime, c.function.Key()))
+	case core.CauseDeleted:
+		p = newProblem(http.StatusNotFound, v.Executed, reasonDeleted, "the function was deleted while the call waited")
+	case core.CauseOverran:
+		p = timedOut(c.function)
+	case core.CauseSilent:
+		p = newProblem(http.StatusBadGateway, v.Executed, reasonInstance, "the instance was lost during the call")
 	}
 	p.Executed, p.Attempt = v.Executed, v.Attempt
 	if v.Lost != "" {

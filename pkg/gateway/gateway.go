@@ -189,7 +189,7 @@ func (g *Gateway) withdraw(c *call) {
 // reofferOverdue sends again the tickets that have waited for so long that a
 // message may have been lost.
 func (g *Gateway) reofferOverdue(now time.Time) {
-	g.reoffer(now, func(ownership.Slot) bool { return false })
+	g.audit(now, func(ownership.Slot) bool { return false })
 }
 
 // rerouted sends again the tickets of slots that another scheduler serves now.
@@ -203,23 +203,19 @@ func (g *Gateway) rerouted(now time.Time) {
 	}
 	g.mu.Unlock()
 	if slices.Contains(moved[:], true) {
-		g.reoffer(now, func(slot ownership.Slot) bool { return moved[slot] })
+		g.audit(now, func(slot ownership.Slot) bool { return moved[slot] })
 	}
 }
 
-// reoffer sends again the tickets that wait and are due, of moved slots all. It answers
-// those that nobody can take any more.
-func (g *Gateway) reoffer(now time.Time, moved func(ownership.Slot) bool) {
+// audit compares what is believed of all calls with what is seen of them; moved are the
+// slots whose tickets may be lost.
+func (g *Gateway) audit(now time.Time, moved func(ownership.Slot) bool) {
 	for _, c := range g.held() {
-		if !c.due(now, moved(c.slot)) {
-			continue
+		if seen, due := c.observe(now, moved(c.slot)); due {
+			fn, exists := g.deps.Catalog.Get(c.function.Key())
+			seen.Deleted = !exists || fn.UID != c.function.UID
+			g.carryOut(c, c.audit(now, seen))
 		}
-		if fn, exists := g.deps.Catalog.Get(c.function.Key()); !exists || fn.UID != c.function.UID {
-			g.step(c, (*core.Invocation).Refuse,
-				newProblem(http.StatusNotFound, invoke.ExecutedNo, reasonDeleted, "the function was deleted while the call waited"))
-			continue
-		}
-		g.step(c, func(v *core.Invocation) core.Decision { return v.Reoffer(now, moved(c.slot)) }, problem{})
 	}
 }
 

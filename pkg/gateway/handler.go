@@ -214,7 +214,7 @@ func (g *Gateway) newCall(w http.ResponseWriter, r *http.Request, fn *v1alpha1.F
 	return &call{
 		id: invoke.NewID(now), life: life, function: fn, slot: ownership.SlotOf(string(fn.UID), 0), uri: uri, request: r,
 		body:     requestBody{body: r.Body, abort: func() { _ = rc.SetReadDeadline(time.Now()) }, replay: newReplay()},
-		admitted: now, times: timeline.Begin(received), w: w, rc: rc, ended: make(chan struct{}),
+		admitted: now, maxQueueTime: g.config.MaxQueueTime, times: timeline.Begin(received), w: w, rc: rc, ended: make(chan struct{}),
 	}
 }
 

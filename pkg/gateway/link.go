@@ -163,7 +163,7 @@ func (l *link) converse(ctx context.Context, client wirev1.SchedulerClient) bool
 	defer l.begin(false)
 	sending.Go(func() { l.send(stream, hangUp) })
 	// Whatever was offered before may have been lost.
-	l.gateway.reoffer(time.Now(), func(slot ownership.Slot) bool {
+	l.gateway.audit(time.Now(), func(slot ownership.Slot) bool {
 		to, _, _ := l.gateway.deps.Router.Route(slot)
 		return to.Addr == l.addr
 	})

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/windlass-dev/windlass/pkg/gateway/core"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 )
 
@@ -27,7 +28,7 @@ const (
 	reasonTimedOut    = "TimedOut"
 	reasonFunction    = "FunctionLost"
 	reasonBadAnswer   = "BadAnswer"
-	reasonInstance    = "InstanceLost"
+	reasonInstance    = core.InstanceLost
 	reasonDeleted     = "FunctionDeleted"
 	reasonBadFunction = "BadPath"
 	reasonMethod      = "MethodNotAllowed"

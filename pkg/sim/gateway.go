@@ -122,7 +122,7 @@ func (g *gateway) reofferOverdue() { g.reoffer(func(*call) bool { return false }
 func (g *gateway) reoffer(moved func(c *call) bool) {
 	now := g.now()
 	for _, c := range slices.Clone(g.calls) {
-		g.carryOut(c, c.life.Reoffer(now, moved(c)))
+		g.carryOut(c, c.life.Audit(now, core.Observed{Moved: moved(c)}, invoke.Token{}))
 	}
 }
 

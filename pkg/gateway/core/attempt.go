@@ -6,6 +6,9 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invoke"
 )
 
+// InstanceLost is why an attempt was broken off whose stream ended without a word.
+const InstanceLost = "InstanceLost"
+
 // Grant is a granted claim.
 type Grant struct {
 	// Attempt counts claims from 1 and names this one.
@@ -22,13 +25,13 @@ func (v *Invocation) Claim(now time.Time, token invoke.Token, cid invoke.CID) (G
 	switch {
 	case v.phase != Queued:
 		return Grant{}, ErrNotWaiting
-	case !v.token.Equal(token) || cid == "":
+	case !v.ticket.token.Equal(token) || cid == "":
 		return Grant{}, ErrBadToken
 	}
-	v.phase, v.begun = Claimed, false
+	v.phase, v.begun, v.silent = Claimed, false, false
 	v.attempt++
 	v.runBy = now.Add(v.spec.Timeout + RunGrace)
-	return Grant{Attempt: v.attempt, RunBy: v.runBy, Withdraw: v.offers > 1}, nil
+	return Grant{Attempt: v.attempt, RunBy: v.runBy, Withdraw: v.ticket.offers > 1}, nil
 }
 
 // runs tells whether an attempt is the present one.
@@ -79,7 +82,7 @@ func (v *Invocation) Fail(attempt int) Decision {
 	if !v.runs(attempt) {
 		return Decision{}
 	}
-	return v.fail()
+	return v.fail(CauseTold)
 }
 
 // RunTimeUp ends an attempt whose time is up.
@@ -87,7 +90,7 @@ func (v *Invocation) RunTimeUp(attempt int, now time.Time) Decision {
 	if !v.runs(attempt) || now.Before(v.runBy) {
 		return Decision{}
 	}
-	d := v.fail()
+	d := v.fail(CauseOverran)
 	d.Cancel = true
 	return d
 }
@@ -124,11 +127,11 @@ func (v *Invocation) Lose(attempt int, now time.Time, token invoke.Token, why st
 	case !v.runs(attempt):
 		return Decision{}, ErrOver
 	case !v.spec.MayRepeat || v.begun || attempt >= MaxAttempts:
-		return v.fail(), nil
+		return v.fail(CauseTold), nil
 	}
 	v.started, v.lost = true, why
-	if later := now.Add(v.spec.MaxQueueTime); v.deadline.Before(later) {
-		v.deadline = later
+	if later := now.Add(v.spec.MaxQueueTime); v.ticket.deadline.Before(later) {
+		v.ticket.deadline = later
 	}
 	return v.queueAgain(now, token), nil
 }
@@ -140,7 +143,8 @@ func (v *Invocation) queueAgain(now time.Time, token invoke.Token) Decision {
 		d.Withdraw = true
 		return d
 	}
-	d := v.wait(token, now)
+	v.phase = Queued
+	d := v.ticket.renew(token, now)
 	if late := v.QueueTimeUp(now); late.End {
 		return late
 	}

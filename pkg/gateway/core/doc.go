@@ -12,6 +12,10 @@
 // is a second matter (Answer): an invocation whose client left while it ran stays
 // Claimed, because only an instance whose call has ended takes another.
 //
+// Any event may be lost: a ticket with its scheduler, the end of a stream, a timer. So an
+// Audit compares, a few times a second, what an invocation believes with what is observed
+// of its function, its scheduler and its instance, and mends what differs.
+//
 // What follows from each event is a Decision. The invocation promises:
 //   - Executed is "no" only if no instance has had the request: it was never claimed but
 //     by instances that released it, and never rode in a ticket.

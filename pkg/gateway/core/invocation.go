@@ -78,18 +78,15 @@ type Spec struct {
 
 // Invocation is the life of one invocation. Use New.
 type Invocation struct {
-	spec     Spec
-	phase    Phase
-	answer   Answer
-	token    invoke.Token
-	deadline time.Time // when it stops waiting
-
-	offered time.Time // when its ticket was sent last; zero if no queue has it
-	offers  int
+	spec   Spec
+	phase  Phase
+	answer Answer
+	ticket ticket
 
 	attempt int // of the last claim, from 1; 0 if there was none
 	runBy   time.Time
 	begun   bool // the attempt has sent the head of an answer
+	silent  bool // the last audit saw that its stream had ended
 
 	// started says that it may have run without, or before, the present claim.
 	started bool
@@ -99,7 +96,7 @@ type Invocation struct {
 
 // New is an invocation whose request is being read.
 func New(spec Spec) *Invocation {
-	return &Invocation{spec: spec, deadline: spec.Admitted.Add(spec.MaxQueueTime)}
+	return &Invocation{spec: spec, ticket: ticket{deadline: spec.Admitted.Add(spec.MaxQueueTime)}}
 }
 
 // Decision is what follows from an event.
@@ -119,33 +116,34 @@ type Decision struct {
 // Verdict is what can be said of an invocation that Windlass answers itself.
 type Verdict struct {
 	Executed invoke.Executed
+	// Cause is why it failed; CauseTold if the event says.
+	Cause Cause
 	// Attempt is the one that ended it; 0 if it was not claimed.
 	Attempt int
-	// Late says that no instance took it before its deadline.
-	Late bool
 	// Lost is why an earlier attempt was broken off that may have run. Such an
 	// invocation was queued again, and could not run again.
 	Lost string
 }
+
+// Cause is why an invocation failed that no event failed by its own words.
+type Cause uint8
+
+// The causes.
+const (
+	CauseTold    Cause = iota // the event says why
+	CauseLate                 // no instance took it before its deadline
+	CauseOverran              // the instance that has it did not end in time
+	CauseDeleted              // its function was deleted while it waited
+	CauseSilent               // the stream of the instance that has it has ended
+)
 
 // Queue lets an invocation wait whose request was read, under the token of its ticket.
 func (v *Invocation) Queue(token invoke.Token, now time.Time) Decision {
 	if v.phase != Admitted {
 		return Decision{}
 	}
-	return v.wait(token, now)
-}
-
-// wait offers it under a new token.
-func (v *Invocation) wait(token invoke.Token, now time.Time) Decision {
-	v.phase, v.token = Queued, token
-	return v.offer(now)
-}
-
-func (v *Invocation) offer(now time.Time) Decision {
-	v.offered = now
-	v.offers++
-	return Decision{Offer: true}
+	v.phase = Queued
+	return v.ticket.renew(token, now)
 }
 
 // Rides notes that the ticket about to be sent carries the request, so that an instance
@@ -153,42 +151,24 @@ func (v *Invocation) offer(now time.Time) Decision {
 func (v *Invocation) Rides() { v.started = true }
 
 // NotQueued notes that a scheduler could not take its ticket, so that it is overdue.
-func (v *Invocation) NotQueued() { v.offered = time.Time{} }
-
-// Due tells whether its ticket is to be sent again: it waits, and the last one is
-// overdue or, if moved, went to a scheduler that does not serve the function any more.
-func (v *Invocation) Due(now time.Time, moved bool) bool {
-	return v.phase == Queued && (moved || now.Sub(v.offered) > ReofferAfter)
-}
-
-// Reoffer sends its ticket again if that is Due. An invocation whose deadline has come
-// fails instead: it was claimed then, and given back.
-func (v *Invocation) Reoffer(now time.Time, moved bool) Decision {
-	switch {
-	case !v.Due(now, moved):
-		return Decision{}
-	case now.After(v.deadline):
-		return v.QueueTimeUp(now)
-	}
-	return v.offer(now)
-}
+func (v *Invocation) NotQueued() { v.ticket.offered = time.Time{} }
 
 // QueueTimeUp fails it if it has waited until its deadline.
 func (v *Invocation) QueueTimeUp(now time.Time) Decision {
-	if v.phase != Queued || now.Before(v.deadline) {
+	if v.phase != Queued || now.Before(v.ticket.deadline) {
 		return Decision{}
 	}
-	d := v.fail()
-	d.Withdraw, d.Verdict.Late = true, true
+	d := v.fail(CauseLate)
+	d.Withdraw = true
 	return d
 }
 
-// Refuse fails it if it waits: a scheduler will not serve it, or its function is gone.
+// Refuse fails it if it waits: a scheduler will not serve it.
 func (v *Invocation) Refuse() Decision {
 	if v.phase != Queued {
 		return Decision{}
 	}
-	return v.fail()
+	return v.fail(CauseTold)
 }
 
 // LeaveQueue ends it if it waits, for its client is gone.
@@ -218,13 +198,17 @@ func (v *Invocation) ClientLeft() Decision {
 }
 
 // Abort answers the client because of what is wrong with its request. An instance that
-// has it keeps it until it has ended, and is told to stop if so wanted.
+// has it keeps it until it has ended, and is told to stop if so wanted. An answer of
+// which all has come is not cut any more.
 func (v *Invocation) Abort(stop bool) Decision {
-	if v.phase == Admitted || v.phase == Queued {
-		return v.fail()
+	switch v.phase {
+	case Ended:
+		return Decision{}
+	case Admitted, Queued:
+		return v.fail(CauseTold)
 	}
-	d := v.conclude(v.Verdict())
-	d.Cancel = stop && v.phase == Claimed
+	d := v.answer.problem(v.verdict(CauseTold))
+	d.Cancel = stop
 	return d
 }
 
@@ -240,9 +224,9 @@ func (v *Invocation) Wrote(whole bool) {
 	}
 }
 
-// Verdict is what can be said of it if it is answered with a problem now.
-func (v *Invocation) Verdict() Verdict {
-	verdict := Verdict{Executed: invoke.ExecutedMaybe, Lost: v.lost}
+// verdict is what can be said of it if it is answered with a problem now.
+func (v *Invocation) verdict(why Cause) Verdict {
+	verdict := Verdict{Executed: invoke.ExecutedMaybe, Cause: why, Lost: v.lost}
 	switch {
 	case v.phase == Claimed:
 		verdict.Attempt, verdict.Lost = v.attempt, ""
@@ -253,22 +237,20 @@ func (v *Invocation) Verdict() Verdict {
 }
 
 // fail ends it with a problem as answer.
-func (v *Invocation) fail() Decision {
-	verdict := v.Verdict()
-	d := v.end()
-	answer := v.conclude(verdict)
-	d.Fail, d.Cut, d.Verdict = answer.Fail, answer.Cut, answer.Verdict
+func (v *Invocation) fail(why Cause) Decision {
+	d := v.answer.problem(v.verdict(why))
+	v.phase, d.End = Ended, true
 	return d
 }
 
-// conclude answers the client with a problem, or cuts the answer that has begun.
-func (v *Invocation) conclude(verdict Verdict) Decision {
-	switch v.answer {
+// problem answers the client with a problem, or cuts the answer that has begun.
+func (a *Answer) problem(verdict Verdict) Decision {
+	switch *a {
 	case AnswerNone:
-		v.answer = AnswerComplete
+		*a = AnswerComplete
 		return Decision{Fail: true, Verdict: verdict}
 	case AnswerBegun:
-		v.answer = AnswerCut
+		*a = AnswerCut
 		return Decision{Cut: true}
 	}
 	return Decision{}
@@ -278,9 +260,6 @@ func (v *Invocation) end() Decision {
 	v.phase = Ended
 	return Decision{End: true}
 }
-
-// Spec is what it was admitted with.
-func (v *Invocation) Spec() Spec { return v.spec }
 
 // Phase is where it is.
 func (v *Invocation) Phase() Phase { return v.phase }
@@ -294,23 +273,5 @@ func (v *Invocation) AnswerBy() time.Time {
 	if v.phase == Claimed {
 		return v.runBy
 	}
-	return v.deadline
-}
-
-// Ticket is what the last ticket of an invocation says: how long it had waited and would
-// wait, the token, and the number that a claim by it would have. Again says that it is
-// not the first ticket.
-type Ticket struct {
-	Token             invoke.Token
-	Waited, Remaining time.Duration
-	Attempt           int
-	Again             bool
-}
-
-// Ticket is that of an invocation that waits; false for any other.
-func (v *Invocation) Ticket() (Ticket, bool) {
-	return Ticket{
-		Token: v.token, Waited: v.offered.Sub(v.spec.Admitted), Remaining: v.deadline.Sub(v.offered),
-		Attempt: v.attempt + 1, Again: v.offers > 1,
-	}, v.phase == Queued
+	return v.ticket.deadline
 }

@@ -49,7 +49,7 @@ func TestM7ARetryHasADeadlineOfItsOwn(t *testing.T) {
 		t.Error("the retry ended before its deadline")
 	}
 	d := v.QueueTimeUp(lost.Add(s.MaxQueueTime))
-	want := Verdict{Executed: invoke.ExecutedMaybe, Lost: "InstanceLost", Late: true}
+	want := Verdict{Executed: invoke.ExecutedMaybe, Lost: InstanceLost, Cause: CauseLate}
 	if !d.End || !d.Fail || !d.Withdraw || d.Verdict != want {
 		t.Errorf("at the retry's deadline: %+v", d)
 	}
@@ -64,9 +64,13 @@ func TestExecutedIsNoOnlyIfNobodyHadTheRequest(t *testing.T) {
 		before func(*Invocation)
 		want   invoke.Executed
 	}{
-		"that was never claimed":       {spec(), func(*Invocation) {}, invoke.ExecutedNo},
-		"that was offered three times": {spec(), func(v *Invocation) { v.NotQueued(); v.Reoffer(start, false); v.Reoffer(start, true) }, invoke.ExecutedNo},
-		"whose request rode":           {repeatable, func(v *Invocation) { v.Rides() }, invoke.ExecutedMaybe},
+		"that was never claimed": {spec(), func(*Invocation) {}, invoke.ExecutedNo},
+		"that was offered three times": {spec(), func(v *Invocation) {
+			v.NotQueued()
+			v.Audit(start, Observed{}, invoke.Token{})
+			v.Audit(start, Observed{Moved: true}, invoke.Token{})
+		}, invoke.ExecutedNo},
+		"whose request rode": {repeatable, func(v *Invocation) { v.Rides() }, invoke.ExecutedMaybe},
 		"that was released": {spec(), func(v *Invocation) {
 			_, _ = v.Claim(start, invoke.Token{1}, "a")
 			_, _ = v.Release(1, start, invoke.Token{2}, true)
@@ -96,14 +100,18 @@ func TestNothingHappensToWhatHasEnded(t *testing.T) {
 			_, err := v.Claim(later, invoke.Token{1}, "b")
 			return Decision{}, err
 		},
-		"begin":       func(v *Invocation) (Decision, error) { return v.Begin(1, true) },
-		"finish":      func(v *Invocation) (Decision, error) { return v.Finish(1) },
-		"fail":        func(v *Invocation) (Decision, error) { return v.Fail(1), nil },
-		"lose":        func(v *Invocation) (Decision, error) { return v.Lose(1, later, invoke.Token{3}, "InstanceLost") },
-		"release":     func(v *Invocation) (Decision, error) { return v.Release(1, later, invoke.Token{3}, true) },
-		"run time":    func(v *Invocation) (Decision, error) { return v.RunTimeUp(1, later), nil },
-		"queue time":  func(v *Invocation) (Decision, error) { return v.QueueTimeUp(later), nil },
-		"reoffer":     func(v *Invocation) (Decision, error) { return v.Reoffer(later, true), nil },
+		"begin":      func(v *Invocation) (Decision, error) { return v.Begin(1, true) },
+		"finish":     func(v *Invocation) (Decision, error) { return v.Finish(1) },
+		"fail":       func(v *Invocation) (Decision, error) { return v.Fail(1), nil },
+		"lose":       func(v *Invocation) (Decision, error) { return v.Lose(1, later, invoke.Token{3}, "InstanceLost") },
+		"release":    func(v *Invocation) (Decision, error) { return v.Release(1, later, invoke.Token{3}, true) },
+		"run time":   func(v *Invocation) (Decision, error) { return v.RunTimeUp(1, later), nil },
+		"queue time": func(v *Invocation) (Decision, error) { return v.QueueTimeUp(later), nil },
+		"audit": func(v *Invocation) (Decision, error) {
+			seen := Observed{Deleted: true, Moved: true, Silent: true}
+			v.Audit(later, seen, invoke.Token{3})
+			return v.Audit(later, seen, invoke.Token{3}), nil
+		},
 		"refuse":      func(v *Invocation) (Decision, error) { return v.Refuse(), nil },
 		"client left": func(v *Invocation) (Decision, error) { return v.ClientLeft(), nil },
 		"abort":       func(v *Invocation) (Decision, error) { return v.Abort(true), nil },
@@ -167,11 +175,17 @@ func TestPromisesHoldInAnyOrder(t *testing.T) {
 				d, _ := v.Lose(w.attempt, w.now, w.token(), "InstanceLost")
 				w.saw(d)
 			},
-			"fail":        func(*rapid.T) { w.saw(v.Fail(w.attempt)) },
-			"untouched":   func(*rapid.T) { w.saw(v.FailUntouched(w.attempt)) },
-			"run time":    func(*rapid.T) { w.saw(v.RunTimeUp(w.attempt, w.now)) },
-			"queue time":  func(*rapid.T) { w.saw(v.QueueTimeUp(w.now)) },
-			"reoffer":     func(t *rapid.T) { w.saw(v.Reoffer(w.now, rapid.Bool().Draw(t, "moved"))) },
+			"fail":       func(*rapid.T) { w.saw(v.Fail(w.attempt)) },
+			"untouched":  func(*rapid.T) { w.saw(v.FailUntouched(w.attempt)) },
+			"run time":   func(*rapid.T) { w.saw(v.RunTimeUp(w.attempt, w.now)) },
+			"queue time": func(*rapid.T) { w.saw(v.QueueTimeUp(w.now)) },
+			"audit": func(t *rapid.T) {
+				seen := Observed{Moved: rapid.Bool().Draw(t, "moved"), Deleted: rapid.Bool().Draw(t, "deleted"), Silent: rapid.Bool().Draw(t, "silent")}
+				claimed := v.Phase() == Claimed
+				d := v.Audit(w.now, seen, w.token())
+				w.mayHaveRun = w.mayHaveRun || claimed && d.Offer // it is taken for lost
+				w.saw(d)
+			},
 			"not queued":  func(*rapid.T) { v.NotQueued() },
 			"refuse":      func(*rapid.T) { w.saw(v.Refuse()) },
 			"leave queue": func(*rapid.T) { w.saw(v.LeaveQueue()) },

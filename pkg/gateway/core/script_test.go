@@ -11,11 +11,11 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invoke"
 )
 
-// The stories in testdata tell what follows from what. Each line is an event, which
+// The stories in testdata/stories tell what follows from what. Each line is an event, which
 // "at" puts at a time after the admission; the answer says what was decided, and at last
 // where the invocation is. To write the answers anew: go test -run Stories -rewrite.
 func TestStories(t *testing.T) {
-	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+	datadriven.Walk(t, "testdata/stories", func(t *testing.T, path string) {
 		var s story
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			if d.Cmd == "call" {
@@ -64,6 +64,10 @@ var (
 	answerNames = [...]string{"no answer", "an answer has begun", "answered", "cut off", "unheard"}
 )
 
+var causeNames = map[Cause]string{
+	CauseLate: "nobody took it", CauseOverran: "it ran for too long", CauseDeleted: "its function is gone", CauseSilent: "its instance is silent",
+}
+
 // happen carries out one event and says what was decided.
 func (s *story) happen(t *testing.T, words []string) string {
 	v, now, n := s.v, s.now, s.v.attempt
@@ -78,8 +82,8 @@ func (s *story) happen(t *testing.T, words []string) string {
 	case "not-queued":
 		v.NotQueued()
 		return "noted"
-	case "reoffer":
-		return said(v.Reoffer(now, has("moved")), nil)
+	case "audit":
+		return said(v.Audit(now, Observed{Deleted: has("deleted"), Moved: has("moved"), Silent: has("silent")}, token()), nil)
 	case "refuse":
 		return said(v.Refuse(), nil)
 	case "queue-time-up":
@@ -136,7 +140,7 @@ func said(d Decision, err error) string {
 	add(d.Offer, "offer its ticket")
 	add(d.Withdraw, "withdraw its ticket")
 	add(d.Fail, "answer with a problem, executed %s", d.Verdict.Executed)
-	add(d.Verdict.Late, "late")
+	add(d.Fail && d.Verdict.Cause != CauseTold, "because %s", causeNames[d.Verdict.Cause])
 	add(d.Verdict.Lost != "", "after %s", d.Verdict.Lost)
 	add(d.Cut, "cut the answer")
 	add(d.Cancel, "stop the instance")

@@ -1,0 +1,51 @@
+package core
+
+import (
+	"time"
+
+	"github.com/windlass-dev/windlass/pkg/invoke"
+)
+
+// ticket is what schedulers were told of an invocation.
+type ticket struct {
+	token    invoke.Token
+	deadline time.Time // when the invocation stops waiting
+	offered  time.Time // when it was sent last; zero if no queue has it
+	offers   int
+}
+
+// renew offers an invocation under a new token: the earlier one is worth nothing.
+func (t *ticket) renew(token invoke.Token, now time.Time) Decision {
+	t.token = token
+	return t.offer(now)
+}
+
+func (t *ticket) offer(now time.Time) Decision {
+	t.offered = now
+	t.offers++
+	return Decision{Offer: true}
+}
+
+// due tells whether it is to be sent again.
+func (t *ticket) due(now time.Time, moved bool) bool {
+	return moved || now.Sub(t.offered) > ReofferAfter
+}
+
+// Ticket is what the last ticket of an invocation says: how long it had waited and would
+// wait, the token, and the number that a claim by it would have. Again says that it is
+// not the first ticket.
+type Ticket struct {
+	Token             invoke.Token
+	Waited, Remaining time.Duration
+	Attempt           int
+	Again             bool
+}
+
+// Ticket is that of an invocation that waits; false for any other.
+func (v *Invocation) Ticket() (Ticket, bool) {
+	t := &v.ticket
+	return Ticket{
+		Token: t.token, Waited: t.offered.Sub(v.spec.Admitted), Remaining: t.deadline.Sub(t.offered),
+		Attempt: v.attempt + 1, Again: t.offers > 1,
+	}, v.phase == Queued
+}
