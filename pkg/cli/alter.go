@@ -10,28 +10,31 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 )
 
+// modifier changes fields of functions that exist.
+type modifier struct{ reporter }
+
 // alter changes fields of the function that an argument names, and says which.
-func (a *app) alter(ctx context.Context, name string, edit func(*v1alpha1.Function) error) error {
-	key, err := a.key(name)
+func (m *modifier) alter(ctx context.Context, name string, edit func(*v1alpha1.Function) error) error {
+	key, err := m.key(name)
 	if err != nil {
 		return err
 	}
-	t, err := a.target(ctx)
+	t, err := m.target(ctx)
 	if err != nil {
 		return err
 	}
-	a.tellContext(t)
+	m.tellContext(t)
 	key = t.key(key)
 	applied, err := t.Change(ctx, key, edit, false)
 	if err != nil {
-		return a.explain(ctx, t, key, err)
+		return m.explain(ctx, t, key, err)
 	}
-	fmt.Fprintf(a.Out, "function %s %s\n", key, applied.Result)
-	printChanges(a.Out, changesOf(applied), false)
+	fmt.Fprintf(m.Out, "function %s %s\n", key, applied.Result)
+	printChanges(m.Out, changesOf(applied), false)
 	return nil
 }
 
-func (a *app) scaleCommand() *cobra.Command {
+func (m *modifier) scaleCommand() *cobra.Command {
 	var least int32
 	var most string
 	cmd := &cobra.Command{
@@ -42,7 +45,7 @@ instances come and go with its calls. All else stays as it is.`,
 		Example: `  windlass scale hello --min 2
   windlass scale hello --min 0 --max none`,
 		Args:              oneName,
-		ValidArgsFunction: a.completeNames,
+		ValidArgsFunction: m.completeNames,
 		RunE: run(func(cmd *cobra.Command, args []string) error {
 			given := cmd.Flags().Changed
 			if !given("min") && !given("max") {
@@ -52,7 +55,7 @@ instances come and go with its calls. All else stays as it is.`,
 			if err != nil {
 				return err
 			}
-			return a.alter(cmd.Context(), args[0], func(fn *v1alpha1.Function) error {
+			return m.alter(cmd.Context(), args[0], func(fn *v1alpha1.Function) error {
 				if given("min") {
 					fn.Spec.Scaling.Min = least
 				}
@@ -81,7 +84,7 @@ func parseMost(text string) (*int32, error) {
 	return &most, nil
 }
 
-func (a *app) setCommand() *cobra.Command {
+func (m *modifier) setCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "set env NAME ...",
 		Short: "Change environment variables of a function",
@@ -90,11 +93,11 @@ func (a *app) setCommand() *cobra.Command {
 			return usagef("what is to be set? write windlass set env NAME KEY=VALUE")
 		}),
 	}
-	cmd.AddCommand(a.setEnvCommand())
+	cmd.AddCommand(m.setEnvCommand())
 	return cmd
 }
 
-func (a *app) setEnvCommand() *cobra.Command {
+func (m *modifier) setEnvCommand() *cobra.Command {
 	var files []string
 	cmd := &cobra.Command{
 		Use:   "env NAME (KEY=VALUE | KEY- ...) [--env-file FILE]",
@@ -103,7 +106,7 @@ func (a *app) setEnvCommand() *cobra.Command {
 KEY-. New instances replace the old ones. All else stays as it is.`,
 		Example: `  windlass set env hello GREETING=ahoy DEBUG-
   windlass set env hello --env-file .env`,
-		ValidArgsFunction: a.completeNames,
+		ValidArgsFunction: m.completeNames,
 		RunE: run(func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return oneName(nil, args)
@@ -122,7 +125,7 @@ KEY-. New instances replace the old ones. All else stays as it is.`,
 				}
 				env = append(env, v)
 			}
-			return a.alter(cmd.Context(), args[0], func(fn *v1alpha1.Function) error {
+			return m.alter(cmd.Context(), args[0], func(fn *v1alpha1.Function) error {
 				fn.Spec.Env = changeEnv(fn.Spec.Env, env)
 				return nil
 			})

@@ -177,18 +177,39 @@ func printLines(w io.Writer, before, after string) {
 	}
 }
 
+// reporter says what becomes of functions that are applied.
+type reporter struct{ *finder }
+
 // printPreview says what would become of a function. It returns whether anything would.
-func (a *app) printPreview(preview control.Applied, all bool) bool {
+func (r *reporter) printPreview(preview control.Applied, all bool) bool {
 	key := preview.Function.Key()
 	switch preview.Result {
 	case file.Created:
-		fmt.Fprintf(a.Out, "function %s would be created\n", key)
+		fmt.Fprintf(r.Out, "function %s would be created\n", key)
 	case file.Configured:
-		fmt.Fprintf(a.Out, "function %s would be changed\n", key)
-		printChanges(a.Out, changesOf(preview), all)
+		fmt.Fprintf(r.Out, "function %s would be changed\n", key)
+		printChanges(r.Out, changesOf(preview), all)
 	default:
-		fmt.Fprintf(a.Out, "function %s is so already\n", key)
+		fmt.Fprintf(r.Out, "function %s is so already\n", key)
 		return false
 	}
 	return true
+}
+
+// printApplied says what became of a function, and with try how to call it.
+func (r *reporter) printApplied(applied control.Applied, try bool) {
+	fn := applied.Function
+	fmt.Fprintf(r.Out, "function %s %s\n", fn.Key(), applied.Result)
+	printChanges(r.Out, changesOf(applied), false)
+	if fn.Status.URL != "" {
+		fmt.Fprintf(r.Out, "  url  %s\n", fn.Status.URL)
+	}
+	if !try || (fn.Status.URL == "" && !r.inCluster) {
+		return
+	}
+	fmt.Fprintf(r.Out, "  try  %s\n", r.retell("windlass invoke "+r.short(fn.Key())))
+	// The URL of a cluster may mean nothing to this machine.
+	if !r.inCluster {
+		fmt.Fprintf(r.Out, "       curl %s\n", fn.Status.URL)
+	}
 }

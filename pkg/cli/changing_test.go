@@ -27,8 +27,8 @@ func (th *theatre) get(t *testing.T, name string) *v1alpha1.Function {
 }
 
 func TestA4HintsAreWhatThisUserTypes(t *testing.T) {
-	a := &app{program: "bin/windlass", dataDir: "/srv/my data"}
-	if got, want := a.retell("try windlass invoke f"), `try bin/windlass --data-dir "/srv/my data" invoke f`; got != want {
+	f := &finder{program: "bin/windlass", dataDir: "/srv/my data"}
+	if got, want := f.retell("try windlass invoke f"), `try bin/windlass --data-dir "/srv/my data" invoke f`; got != want {
 		t.Errorf("the hint is %q, want %q", got, want)
 	}
 	dir := t.TempDir()

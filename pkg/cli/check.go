@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/windlass-dev/windlass/pkg/control"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 )
 
@@ -22,7 +21,10 @@ const (
 	checkPause = 250 * time.Millisecond
 )
 
-func (a *app) checkCommand() *cobra.Command {
+// prober asks gateways whether they answer.
+type prober struct{ *finder }
+
+func (p *prober) checkCommand() *cobra.Command {
 	var gateway string
 	var timeout time.Duration
 	cmd := &cobra.Command{
@@ -35,12 +37,12 @@ $WINDLASS_GATEWAY, or that of the Windlass on this machine.`,
 		RunE: run(func(cmd *cobra.Command, _ []string) error {
 			if gateway == "" {
 				var err error
-				if gateway, err = a.settledGateway(); err != nil {
+				if gateway, err = p.settledGateway(); err != nil {
 					return err
 				}
 			}
 			if gateway == "" {
-				gateway = a.localGateway(cmd.Context())
+				gateway = p.localGateway(cmd.Context())
 			}
 			if gateway == "" {
 				return usagef("which gateway? name its URL with --gateway or $%s", gatewayVariable)
@@ -53,7 +55,7 @@ $WINDLASS_GATEWAY, or that of the Windlass on this machine.`,
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 			defer cancel()
-			return a.check(ctx, strings.TrimRight(gateway, "/"))
+			return p.check(ctx, strings.TrimRight(gateway, "/"))
 		}),
 	}
 	cmd.Flags().StringVar(&gateway, "gateway", "", "`URL` of the gateway, such as http://127.0.0.1:8080")
@@ -61,56 +63,14 @@ $WINDLASS_GATEWAY, or that of the Windlass on this machine.`,
 	return cmd
 }
 
-// settledGateway is the gateway of the environment, or else of the settings; empty if
-// there is none.
-func (a *app) settledGateway() (string, error) {
-	gateway := a.getenv(gatewayVariable)
-	if gateway == "" {
-		settings, err := a.settings()
-		if err != nil {
-			return "", err
-		}
-		gateway = settings.Gateway
-	}
-	if gateway == "" {
-		return "", nil
-	}
-	return gateway, checkGateway(gateway)
-}
-
-// localGateway is the gateway of the Windlass on this machine; empty if there is none.
-func (a *app) localGateway(ctx context.Context) string {
-	dir, err := a.resolveDataDir()
-	if err != nil || a.plugin {
-		return ""
-	}
-	info, err := control.NewClient(dir).Info(ctx)
-	if err != nil {
-		return ""
-	}
-	return info.GatewayURL
-}
-
-// gatewayVariable of the environment is the URL of the gateway.
-const gatewayVariable = "WINDLASS_GATEWAY"
-
-// checkGateway refuses what is no URL of a gateway.
-func checkGateway(gateway string) error {
-	u, err := url.Parse(gateway)
-	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.RawQuery != "" {
-		return usagef("the gateway %q is no URL; write for example http://127.0.0.1:8080", gateway)
-	}
-	return nil
-}
-
 // check tries until the gateway answers or ctx ends.
-func (a *app) check(ctx context.Context, gateway string) error {
+func (p *prober) check(ctx context.Context, gateway string) error {
 	var last error
 	for {
-		began := a.now()
+		began := p.now()
 		err := ask(ctx, gateway)
 		if err == nil {
-			fmt.Fprintf(a.Out, "the gateway at %s answers, in %s\n", gateway, a.now().Sub(began).Round(100*time.Microsecond))
+			fmt.Fprintf(p.Out, "the gateway at %s answers, in %s\n", gateway, p.now().Sub(began).Round(100*time.Microsecond))
 			return nil
 		}
 		if last == nil || ctx.Err() == nil {

@@ -2,16 +2,15 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
-	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/internal/buildinfo"
-	"github.com/windlass-dev/windlass/pkg/kubecontrol"
 )
 
 // Streams are where the command reads and writes.
@@ -56,38 +55,13 @@ func NewCommand(streams Streams, programs Programs) *cobra.Command {
 
 // app is one run of the command.
 type app struct {
-	Streams
+	*finder
 	programs Programs
-	now      func() time.Time
-	getenv   func(string) string
-	// exit ends the process at once.
-	exit func(code int)
-	// connect makes the client for a cluster.
-	connect func(*kubecontrol.Access) (*kubecontrol.Client, error)
-	// plugin means that kubectl runs this: it is about a cluster only.
-	plugin bool
-	// program is how this user starts this program; empty for windlass.
-	program string
-	// dataDir, namespace and flags are flags.
-	dataDir   string
-	namespace string
-	flags     clusterFlags
-	// settledContext is the context of the settings, where these say which Windlass.
-	settledContext string
-	// home is the namespace of functions that are named without one, inCluster
-	// says that the verb is about a cluster, and byDefault that nothing but
-	// what was there has made it so. They are known once there is a target.
-	home      string
-	inCluster bool
-	byDefault bool
 }
 
 func newApp(streams Streams, programs Programs) *app {
-	return &app{Streams: streams, programs: programs, now: time.Now, getenv: os.Getenv, exit: os.Exit,
-		home: v1alpha1.DefaultNamespace,
-		connect: func(access *kubecontrol.Access) (*kubecontrol.Client, error) {
-			return kubecontrol.New(access, streams.Err)
-		}}
+	h := &host{Streams: streams, now: time.Now, getenv: os.Getenv, exit: os.Exit}
+	return &app{newFinder(h), programs}
 }
 
 func (a *app) main(args []string) int {
@@ -130,30 +104,66 @@ arguments or manifest; 3 Windlass is not there, refused, or failed.`,
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return flagError(err) })
 	a.addFlags(root.PersistentFlags())
 	if !a.plugin {
-		root.AddCommand(a.upCommand(), a.initCommand(), a.devCommand(), a.demoCommand(), a.simCommand())
+		root.AddCommand(a.onThisMachine()...)
 		root.AddCommand(a.roleCommands()...)
 	}
-	root.AddCommand(a.deployCommand(), a.diffCommand(), a.validateCommand(), a.scaleCommand(), a.setCommand(), a.editCommand(),
-		a.deleteCommand(), a.listCommand(), a.describeCommand(), a.explainCommand(), a.topCommand(),
-		a.invokeCommand(), a.logsCommand(), a.keysCommand(), a.checkCommand(), a.doctorCommand(), a.versionCommand())
+	root.AddCommand(a.verbs()...)
 	if a.plugin {
 		asPlugin(root)
 	}
-	a.finishCompletion(root)
-	a.finishHelp(root)
+	(&completer{a.finder, a.programs.Experiments}).finishCompletion(root)
+	finishHelp(root)
 	return root
 }
 
-// addFlags adds those that say which Windlass a verb is about.
-func (a *app) addFlags(flags *pflag.FlagSet) {
-	if !a.plugin {
-		flags.StringVar(&a.dataDir, "data-dir", "",
-			"`folder` of the running Windlass (default $WINDLASS_DATA_DIR, or else windlass in $XDG_STATE_HOME or ~/.local/state)")
+func versionCommand(out io.Writer) *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version of this command",
+		Args:  noArgs,
+		RunE: run(func(*cobra.Command, []string) error {
+			_, err := fmt.Fprintf(out, "windlass %s (%s, %s/%s)\n", buildinfo.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			return err
+		}),
 	}
-	flags.StringVar(&a.flags.context, "context", "", "`name` of the kubeconfig's context, for a Windlass in a cluster")
-	flags.StringVar(&a.flags.kubeconfig, "kubeconfig", "", "kubeconfig `file` (default $KUBECONFIG, or else ~/.kube/config)")
-	flags.StringVarP(&a.namespace, "namespace", "n", "",
-		"`namespace` of the function (default: the context's, and \""+v1alpha1.DefaultNamespace+"\" on this machine)")
+}
+
+// onThisMachine are the commands that run something in this process.
+func (a *app) onThisMachine() []*cobra.Command {
+	reports := reporter{a.finder}
+	runs := runner{reports, a.programs}
+	return []*cobra.Command{
+		runs.upCommand(),
+		(&scaffolder{a.finder}).initCommand(),
+		(&developer{deployer{reports}, &runs}).devCommand(),
+		runs.demoCommand(),
+		(&simulator{a.finder, a.programs}).simCommand(),
+	}
+}
+
+// verbs are the commands about a Windlass.
+func (a *app) verbs() []*cobra.Command {
+	reports := reporter{a.finder}
+	deploys, changes, decided := deployer{reports}, modifier{reports}, decisions{a.finder}
+	return []*cobra.Command{
+		deploys.deployCommand(),
+		deploys.diffCommand(),
+		validateCommand(a.Streams),
+		changes.scaleCommand(),
+		changes.setCommand(),
+		changes.editCommand(),
+		(&remover{a.finder}).deleteCommand(),
+		(&lister{a.finder}).listCommand(),
+		(&describer{decided}).describeCommand(),
+		decided.explainCommand(),
+		(&overview{a.finder}).topCommand(),
+		(&invoker{a.finder}).invokeCommand(),
+		(&logPrinter{a.finder}).logsCommand(),
+		(&keyring{a.finder}).keysCommand(),
+		(&prober{a.finder}).checkCommand(),
+		(&doctor{a.finder}).doctorCommand(),
+		versionCommand(a.Out),
+	}
 }
 
 // run makes a command's RunE. An error that comes out of it and says nothing
@@ -165,4 +175,11 @@ func run(f func(cmd *cobra.Command, args []string) error) func(*cobra.Command, [
 		}
 		return nil
 	}
+}
+
+func noArgs(_ *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usagef("unexpected argument %q: this command takes none", args[0])
+	}
+	return nil
 }

@@ -103,24 +103,24 @@ func clusterFunction(namespace, name string, ready metav1.ConditionStatus, reaso
 
 func TestWhichWindlass(t *testing.T) {
 	for name, c := range map[string]struct {
-		app  app
-		env  string
-		want place
-		err  string
+		finder finder
+		env    string
+		want   place
+		err    string
 	}{
-		"nothing":                {app{}, "", placeEither, ""},
-		"the environment":        {app{}, "/x", placeLocal, ""},
-		"a data folder":          {app{dataDir: "/x"}, "", placeLocal, ""},
-		"a context":              {app{flags: clusterFlags{context: "c"}}, "", placeCluster, ""},
-		"a kubeconfig":           {app{flags: clusterFlags{kubeconfig: "k"}}, "", placeCluster, ""},
-		"flags beat environment": {app{flags: clusterFlags{context: "c"}}, "/x", placeCluster, ""},
-		"the plugin":             {app{plugin: true}, "/x", placeCluster, ""},
-		"both kinds of flags":    {app{dataDir: "/x", flags: clusterFlags{context: "c"}}, "", 0, "--context means a cluster, and --data-dir"},
-		"both kinds again":       {app{dataDir: "/x", flags: clusterFlags{kubeconfig: "k"}}, "", 0, "--kubeconfig means a cluster"},
+		"nothing":                {finder{}, "", placeEither, ""},
+		"the environment":        {finder{}, "/x", placeLocal, ""},
+		"a data folder":          {finder{dataDir: "/x"}, "", placeLocal, ""},
+		"a context":              {finder{flags: clusterFlags{context: "c"}}, "", placeCluster, ""},
+		"a kubeconfig":           {finder{flags: clusterFlags{kubeconfig: "k"}}, "", placeCluster, ""},
+		"flags beat environment": {finder{flags: clusterFlags{context: "c"}}, "/x", placeCluster, ""},
+		"the plugin":             {finder{plugin: true}, "/x", placeCluster, ""},
+		"both kinds of flags":    {finder{dataDir: "/x", flags: clusterFlags{context: "c"}}, "", 0, "--context means a cluster, and --data-dir"},
+		"both kinds again":       {finder{dataDir: "/x", flags: clusterFlags{kubeconfig: "k"}}, "", 0, "--kubeconfig means a cluster"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c.app.getenv = func(string) string { return c.env }
-			got, err := c.app.choose()
+			c.finder.host = &host{getenv: func(string) string { return c.env }}
+			got, err := c.finder.choose()
 			if (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) || got != c.want {
 				t.Errorf("got %v, %v, want %v, %q", got, err, c.want, c.err)
 			}
@@ -367,11 +367,11 @@ func TestA2DeployWaitsForAStartOfWhatWasDeployed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				a := &app{home: "team", now: time.Now}
+				d := deployer{reporter{&finder{home: "team", host: &host{now: time.Now}}}}
 				before, _ := c.before()
 				s := &script{answers: c.answers, before: before}
-				_, err := a.awaitStart(t.Context(), &target{registry: s, editor: s}, deployed, defaultReadyTime)
-				if until := s.asked.StartUntil(); until.Before(a.now().Add(-time.Second)) {
+				_, err := d.awaitStart(t.Context(), &target{registry: s, editor: s}, deployed, defaultReadyTime)
+				if until := s.asked.StartUntil(); until.Before(d.now().Add(-time.Second)) {
 					t.Errorf("a start was asked for until %s", until)
 				}
 				if (err == nil) != (c.want == nil) {
@@ -407,8 +407,8 @@ func TestDeleteWaitsUntilItIsGone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var told bytes.Buffer
-				a := &app{home: "team", Streams: Streams{Err: &told}}
-				err := a.awaitGone(t.Context(), &script{answers: c.answers}, draining.Key(), defaultGoneTime)
+				d := remover{&finder{home: "team", host: &host{Streams: Streams{Err: &told}}}}
+				err := d.awaitGone(t.Context(), &script{answers: c.answers}, draining.Key(), defaultGoneTime)
 				if (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
 					t.Errorf("the error is %v, want %q", err, c.err)
 				}

@@ -25,22 +25,22 @@ type clusterFlags struct {
 const maxEvents = 10
 
 // cluster is the Windlass of a kubeconfig's context.
-func (a *app) cluster() (*target, error) {
-	access, err := a.access()
+func (f *finder) cluster() (*target, error) {
+	access, err := f.access()
 	if err != nil {
 		return nil, err
 	}
-	client, err := a.connect(access)
+	client, err := f.connect(access)
 	if err != nil {
 		return nil, err
 	}
-	return clusterTarget(client, access, &a.flags), nil
+	return clusterTarget(client, access, &f.flags), nil
 }
 
 // access reads the kubeconfig that flags, environment and settings name.
-func (a *app) access() (*kubecontrol.Access, error) {
+func (f *finder) access() (*kubecontrol.Access, error) {
 	return kubecontrol.Load(kubecontrol.Config{
-		Kubeconfig: a.flags.kubeconfig, Files: a.kubeconfigFiles(), Context: cmp.Or(a.flags.context, a.settledContext),
+		Kubeconfig: f.flags.kubeconfig, Files: f.kubeconfigFiles(), Context: cmp.Or(f.flags.context, f.settledContext),
 	})
 }
 
@@ -51,11 +51,11 @@ func clusterTarget(client *kubecontrol.Client, access *kubecontrol.Access, flags
 }
 
 // kubeconfigFiles are where kubectl looks.
-func (a *app) kubeconfigFiles() []string {
-	if list := a.getenv("KUBECONFIG"); list != "" {
+func (h *host) kubeconfigFiles() []string {
+	if list := h.getenv("KUBECONFIG"); list != "" {
 		return filepath.SplitList(list)
 	}
-	if home := a.getenv("HOME"); home != "" {
+	if home := h.getenv("HOME"); home != "" {
 		return []string{filepath.Join(home, ".kube", "config")}
 	}
 	return nil

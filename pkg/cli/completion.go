@@ -22,14 +22,20 @@ func oneOf(values ...string) offer {
 	return cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)
 }
 
+// completer says what a shell offers.
+type completer struct {
+	*finder
+	experiments []Experiment
+}
+
 // finishCompletion gives each flag of a command and of those below it what a shell offers
 // for it: the values that are known, files where files are meant, and else nothing.
-func (a *app) finishCompletion(cmd *cobra.Command) {
+func (c *completer) finishCompletion(cmd *cobra.Command) {
 	visit := func(flag *pflag.Flag) {
 		if _, known := cmd.GetFlagCompletionFunc(flag.Name); known || flag.Value.Type() == "bool" {
 			return
 		}
-		if offered := a.offerFor(flag); offered != nil {
+		if offered := c.offerFor(flag); offered != nil {
 			_ = cmd.RegisterFlagCompletionFunc(flag.Name, offered) // It fails for unknown flags only.
 		}
 	}
@@ -38,21 +44,21 @@ func (a *app) finishCompletion(cmd *cobra.Command) {
 	if cmd.ValidArgsFunction == nil && len(cmd.ValidArgs) == 0 && !cmd.HasSubCommands() && cmd.Name() != "deploy" {
 		cmd.ValidArgsFunction = cobra.NoFileCompletions
 		if cmd.Name() == "sim" {
-			cmd.ValidArgsFunction = oneOf(a.experimentNames()...)
+			cmd.ValidArgsFunction = oneOf(c.experimentNames()...)
 		}
 	}
 	for _, below := range cmd.Commands() {
-		a.finishCompletion(below)
+		c.finishCompletion(below)
 	}
 }
 
 // offerFor is what is offered for a flag; nil means files.
-func (a *app) offerFor(flag *pflag.Flag) offer {
+func (c *completer) offerFor(flag *pflag.Flag) offer {
 	switch flag.Name {
 	case "namespace", "windlass-namespace":
-		return a.offerNamespaces
+		return c.offerNamespaces
 	case "context":
-		return a.offerContexts
+		return c.offerContexts
 	case "runtime":
 		return oneOf(runtimes.Names()...)
 	case "protocol":
@@ -82,17 +88,17 @@ func choices(usage string) []string {
 	return strings.Split(strings.Replace(found[1], " or ", ", ", 1), ", ")
 }
 
-func (a *app) experimentNames() (names []string) {
-	for _, e := range a.programs.Experiments {
+func (c *completer) experimentNames() (names []string) {
+	for _, e := range c.experiments {
 		names = append(names, e.Name)
 	}
 	return names
 }
 
-func (a *app) offerNamespaces(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+func (c *completer) offerNamespaces(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 	ctx, cancel := context.WithTimeout(cmd.Context(), completeTime)
 	defer cancel()
-	t, err := a.target(ctx)
+	t, err := c.target(ctx)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -108,6 +114,6 @@ func (a *app) offerNamespaces(cmd *cobra.Command, _ []string, _ string) ([]strin
 	return slices.Compact(names), cobra.ShellCompDirectiveNoFileComp
 }
 
-func (a *app) offerContexts(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	return kubecontrol.Contexts(kubecontrol.Config{Kubeconfig: a.flags.kubeconfig, Files: a.kubeconfigFiles()}), cobra.ShellCompDirectiveNoFileComp
+func (c *completer) offerContexts(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return kubecontrol.Contexts(kubecontrol.Config{Kubeconfig: c.flags.kubeconfig, Files: c.kubeconfigFiles()}), cobra.ShellCompDirectiveNoFileComp
 }

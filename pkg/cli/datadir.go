@@ -5,14 +5,14 @@ import (
 )
 
 // resolveDataDir is the absolute data folder that flag and environment name.
-func (a *app) resolveDataDir() (string, error) {
-	settings, err := a.settings()
+func (f *finder) resolveDataDir() (string, error) {
+	settings, err := f.settings()
 	if err != nil {
 		return "", err
 	}
 	dir := settings.DataDir
-	if dir == "" || a.dataDir != "" || a.getenv("WINDLASS_DATA_DIR") != "" {
-		dir = chooseDataDir(a.dataDir, a.getenv)
+	if dir == "" || f.dataDir != "" || f.getenv("WINDLASS_DATA_DIR") != "" {
+		dir = chooseDataDir(f.dataDir, f.getenv)
 	}
 	if dir == "" {
 		return "", usagef("no data folder: neither WINDLASS_DATA_DIR, XDG_STATE_HOME nor HOME is set; name a folder with --data-dir")
@@ -36,12 +36,4 @@ func chooseDataDir(flag string, getenv func(string) string) string {
 		return filepath.Join(home, ".local", "state", "windlass")
 	}
 	return ""
-}
-
-// getenvBut is the environment without one variable.
-func (a *app) getenvBut(without, name string) string {
-	if name == without {
-		return ""
-	}
-	return a.getenv(name)
 }

@@ -11,7 +11,10 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invoke"
 )
 
-func (a *app) deleteCommand() *cobra.Command {
+// remover deletes functions.
+type remover struct{ *finder }
+
+func (d *remover) deleteCommand() *cobra.Command {
 	var files []string
 	var wait bool
 	var timeout time.Duration
@@ -24,24 +27,24 @@ A function in a cluster is gone when its last instance has ended: this waits for
 that.`,
 		Example: `  windlass delete hello
   windlass delete -f function.yaml`,
-		ValidArgsFunction: a.completeNames,
+		ValidArgsFunction: d.completeNames,
 		RunE: run(func(cmd *cobra.Command, args []string) error {
-			keys, err := a.deleted(args, files)
+			keys, err := d.deleted(args, files)
 			if err != nil {
 				return err
 			}
 			if timeout <= 0 {
 				return usagef("--timeout %s must be more than 0; --wait=false waits for nothing", timeout)
 			}
-			t, err := a.target(cmd.Context())
+			t, err := d.target(cmd.Context())
 			if err != nil {
 				return err
 			}
-			a.tellContext(t)
+			d.tellContext(t)
 			if !wait {
 				timeout = 0
 			}
-			return a.delete(cmd.Context(), t, keys, timeout)
+			return d.delete(cmd.Context(), t, keys, timeout)
 		}),
 	}
 	cmd.Flags().StringArrayVarP(&files, "filename", "f", nil, "`file` or folder with manifests, or - for the standard input; repeatable")
@@ -52,13 +55,13 @@ that.`,
 
 // delete removes functions and waits until they are gone, unless limit is 0.
 // What goes wrong with one keeps none of the others.
-func (a *app) delete(ctx context.Context, t *target, keys []invoke.FunctionKey, limit time.Duration) error {
+func (d *remover) delete(ctx context.Context, t *target, keys []invoke.FunctionKey, limit time.Duration) error {
 	var errs []error
 	var going []invoke.FunctionKey
 	for _, key := range keys {
 		key = t.key(key)
 		if err := t.Delete(ctx, key); err != nil {
-			errs = append(errs, a.explain(ctx, t, key, err))
+			errs = append(errs, d.explain(ctx, t, key, err))
 			continue
 		}
 		going = append(going, key)
@@ -70,18 +73,18 @@ func (a *app) delete(ctx context.Context, t *target, keys []invoke.FunctionKey, 
 		case limit == 0:
 			word = "is being deleted"
 		default:
-			if err := a.awaitGone(ctx, t, key, limit); err != nil {
+			if err := d.awaitGone(ctx, t, key, limit); err != nil {
 				errs = append(errs, err)
 				continue
 			}
 		}
-		fmt.Fprintf(a.Out, "function %s %s\n", key, word)
+		fmt.Fprintf(d.Out, "function %s %s\n", key, word)
 	}
 	return errors.Join(errs...)
 }
 
 // deleted are the functions to delete.
-func (a *app) deleted(names, files []string) ([]invoke.FunctionKey, error) {
+func (d *remover) deleted(names, files []string) ([]invoke.FunctionKey, error) {
 	switch {
 	case len(names) > 0 && len(files) > 0:
 		return nil, usagef("NAME and -f exclude each other; remove one of the two")
@@ -90,7 +93,7 @@ func (a *app) deleted(names, files []string) ([]invoke.FunctionKey, error) {
 	}
 	var keys []invoke.FunctionKey
 	for _, name := range names {
-		key, err := a.key(name)
+		key, err := d.key(name)
 		if err != nil {
 			return nil, err
 		}
@@ -99,11 +102,11 @@ func (a *app) deleted(names, files []string) ([]invoke.FunctionKey, error) {
 	if len(files) == 0 {
 		return keys, nil
 	}
-	manifests, err := readManifests(files, a.In)
+	manifests, err := readManifests(files, d.In)
 	if err != nil {
 		return nil, err
 	}
-	if err := a.enforceNamespace(manifests); err != nil {
+	if err := d.enforceNamespace(manifests); err != nil {
 		return nil, err
 	}
 	for _, m := range manifests {

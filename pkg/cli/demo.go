@@ -29,8 +29,8 @@ type DemoConfig struct {
 	Out io.Writer
 }
 
-func (a *app) demoCommand() *cobra.Command {
-	config := DemoConfig{Out: a.Out}
+func (r *runner) demoCommand() *cobra.Command {
+	config := DemoConfig{Out: r.Out}
 	cmd := &cobra.Command{
 		Use:   "demo [--trace FOLDER] [--minutes N] [--speed FACTOR] [--seed N] [--check]",
 		Short: "Show what Windlass does under load, on this machine",
@@ -40,13 +40,13 @@ itself, or with Ctrl-C. Without --trace it replays a synthetic trace, with the
 durations of Table I of the SFS paper.`,
 		Args: noArgs,
 		RunE: run(func(cmd *cobra.Command, _ []string) error {
-			if err := a.localOnly("demo"); err != nil {
+			if err := r.localOnly("demo"); err != nil {
 				return err
 			}
 			if err := config.check(); err != nil {
 				return err
 			}
-			return a.interruptible(cmd.Context(), func(ctx context.Context) error { return a.programs.Demo(ctx, config) })
+			return r.interruptible(cmd.Context(), func(ctx context.Context) error { return r.programs.Demo(ctx, config) })
 		}),
 	}
 	cmd.Flags().StringVar(&config.TraceDir, "trace", "", "`folder` of a recorded trace of Azure Functions (default: a synthetic one)")

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/control"
 )
 
 // deployFlags say what deploy and diff are about.
@@ -23,13 +22,16 @@ type deployFlags struct {
 	secrets []string
 }
 
-func (f *deployFlags) add(a *app, cmd *cobra.Command) {
+func (f *deployFlags) add(w *finder, cmd *cobra.Command) {
 	cmd.Flags().StringArrayVarP(&f.files, "filename", "f", nil, "`file` or folder with manifests, or - for the standard input; repeatable")
 	f.from.add(cmd)
-	cmd.Flags().BoolVar(&a.flags.forceConflicts, "force-conflicts", false, "take over fields that others have set (in a cluster)")
+	cmd.Flags().BoolVar(&w.flags.forceConflicts, "force-conflicts", false, "take over fields that others have set (in a cluster)")
 }
 
-func (a *app) deployCommand() *cobra.Command {
+// deployer makes functions be as manifests or flags describe them.
+type deployer struct{ reporter }
+
+func (d *deployer) deployCommand() *cobra.Command {
 	var flags deployFlags
 	cmd := &cobra.Command{
 		Use:        "deploy (-f FILE|FOLDER|- ... | --name NAME [flags] [-- COMMAND ...])",
@@ -62,7 +64,7 @@ stays as it is.`,
 			if flags.wait > 0 && flags.dryRun {
 				return usagef("--dry-run starts nothing, and --wait waits for a start; remove one of the two")
 			}
-			t, manifests, err := a.wanted(cmd, flags, args)
+			t, manifests, err := d.wanted(cmd, flags, args)
 			if err != nil {
 				return err
 			}
@@ -71,16 +73,16 @@ stays as it is.`,
 				err = t.clusterless("secret", len(secrets) > 0)
 			}
 			if err == nil && len(secrets) > 0 && !flags.dryRun {
-				err = a.keepSecrets(t, secrets, manifests)
+				err = d.keepSecrets(t, secrets, manifests)
 			}
 			if err != nil {
 				return err
 			}
-			a.tellContext(t)
-			return a.deploy(cmd.Context(), t, manifests, flags)
+			d.tellContext(t)
+			return d.deploy(cmd.Context(), t, manifests, flags)
 		}),
 	}
-	flags.add(a, cmd)
+	flags.add(d.finder, cmd)
 	cmd.Flags().DurationVar(&flags.wait, "wait", 0, "start an instance of each function, and wait until it has started or failed to, as long as `time` (30s if none is given)")
 	cmd.Flags().Lookup("wait").NoOptDefVal = defaultReadyTime.String()
 	cmd.Flags().StringArrayVar(&flags.secrets, "secret", nil, "on this machine, `NAME=FILE` with variables that stand for the Secret or ConfigMap of that name; repeatable")
@@ -90,17 +92,17 @@ stays as it is.`,
 
 // wanted are the functions that files or flags describe, and the Windlass that is to
 // have them. What is wrong with any of them there is found before anything is sent.
-func (a *app) wanted(cmd *cobra.Command, flags deployFlags, args []string) (*target, []manifest, error) {
-	manifests, err := a.deployed(cmd, flags.files, flags.from, args)
+func (d *deployer) wanted(cmd *cobra.Command, flags deployFlags, args []string) (*target, []manifest, error) {
+	manifests, err := d.deployed(cmd, flags.files, flags.from, args)
 	if err != nil {
 		return nil, nil, err
 	}
-	t, err := a.target(cmd.Context())
-	if problems := a.checkFor(t, manifests, len(flags.files) > 0); problems != nil {
+	t, err := d.target(cmd.Context())
+	if problems := checkFor(t, manifests, len(flags.files) > 0); problems != nil {
 		return nil, nil, problems
 	}
 	if err == nil {
-		err = t.clusterOnly("force-conflicts", a.flags.forceConflicts)
+		err = t.clusterOnly("force-conflicts", d.flags.forceConflicts)
 	}
 	return t, manifests, err
 }
@@ -108,7 +110,7 @@ func (a *app) wanted(cmd *cobra.Command, flags deployFlags, args []string) (*tar
 // checkFor says what is wrong with the functions, in general and for a Windlass on
 // this machine, if that is the target; nil if there is none. A cluster's says for itself
 // what it cannot run.
-func (a *app) checkFor(t *target, manifests []manifest, fromFiles bool) error {
+func checkFor(t *target, manifests []manifest, fromFiles bool) error {
 	validate := v1alpha1.Validate
 	if t != nil && !t.inCluster() {
 		validate = validateLocal
@@ -124,7 +126,7 @@ func (a *app) checkFor(t *target, manifests []manifest, fromFiles bool) error {
 }
 
 // deployed are the functions that files or flags describe.
-func (a *app) deployed(cmd *cobra.Command, files []string, from functionFlags, args []string) ([]manifest, error) {
+func (d *deployer) deployed(cmd *cobra.Command, files []string, from functionFlags, args []string) ([]manifest, error) {
 	given := from.given(cmd)
 	switch {
 	case len(files) > 0 && len(given) > 0:
@@ -134,42 +136,24 @@ func (a *app) deployed(cmd *cobra.Command, files []string, from functionFlags, a
 	case len(files) > 0 && len(args) > 0:
 		return nil, usagef("-f and a command exclude each other: write it into the manifest, or leave out -f")
 	case len(files) > 0:
-		manifests, err := readManifests(files, a.In)
+		manifests, err := readManifests(files, d.In)
 		if err != nil {
 			return nil, err
 		}
-		return manifests, a.enforceNamespace(manifests)
+		return manifests, d.enforceNamespace(manifests)
 	case len(args) > 0 && cmd.ArgsLenAtDash() != 0:
 		return nil, usagef("unexpected argument %q: did you mean -f %s for a manifest, --name %s for a name, or -- before a command?", args[0], args[0], args[0])
 	}
-	fn, err := from.function(cmd, a.namespace, args)
+	fn, err := from.function(cmd, d.namespace, args)
 	if err != nil {
 		return nil, err
 	}
 	return []manifest{{source: "flags", function: fn}}, nil
 }
 
-// enforceNamespace puts manifests without a namespace into that of the flag,
-// and refuses those with another one.
-func (a *app) enforceNamespace(manifests []manifest) error {
-	if a.namespace == "" {
-		return nil
-	}
-	for _, m := range manifests {
-		if m.function.Namespace == "" {
-			m.function.Namespace = a.namespace
-		}
-		if m.function.Namespace != a.namespace {
-			return usagef("%s: function %s is in the namespace %s, but --namespace says %s; remove one of the two",
-				m.source, m.function.Name, m.function.Namespace, a.namespace)
-		}
-	}
-	return nil
-}
-
 // deploy prepares all functions and applies one after the other. It stops at the
 // first that fails.
-func (a *app) deploy(ctx context.Context, t *target, manifests []manifest, flags deployFlags) error {
+func (d *deployer) deploy(ctx context.Context, t *target, manifests []manifest, flags deployFlags) error {
 	applies, err := prepare(t, manifests)
 	if err != nil {
 		return err
@@ -177,8 +161,8 @@ func (a *app) deploy(ctx context.Context, t *target, manifests []manifest, flags
 	for i, apply := range applies {
 		applied, err := apply(ctx, flags.dryRun)
 		if err == nil && flags.wait > 0 {
-			fmt.Fprintf(a.Err, "function %s %s, starting an instance of it\n", applied.Function.Key(), applied.Result)
-			applied.Function, err = a.awaitStart(ctx, t, applied.Function, flags.wait)
+			fmt.Fprintf(d.Err, "function %s %s, starting an instance of it\n", applied.Function.Key(), applied.Result)
+			applied.Function, err = d.awaitStart(ctx, t, applied.Function, flags.wait)
 		}
 		if err != nil {
 			if left := len(manifests) - i; left > 1 {
@@ -187,10 +171,10 @@ func (a *app) deploy(ctx context.Context, t *target, manifests []manifest, flags
 			return err
 		}
 		if flags.dryRun {
-			a.printPreview(applied, false)
+			d.printPreview(applied, false)
 			continue
 		}
-		a.printApplied(applied, len(manifests) == 1)
+		d.printApplied(applied, len(manifests) == 1)
 	}
 	return nil
 }
@@ -209,29 +193,4 @@ func prepare(t *target, manifests []manifest) ([]apply, error) {
 		applies = append(applies, prepared)
 	}
 	return applies, errors.Join(errs...)
-}
-
-// tellContext says which cluster is about to be changed, if nobody has named it.
-func (a *app) tellContext(t *target) {
-	if a.byDefault {
-		fmt.Fprintf(a.Err, "using the cluster of the context %s, because no Windlass runs on this machine\n", t.context)
-	}
-}
-
-// printApplied says what became of a function, and with try how to call it.
-func (a *app) printApplied(applied control.Applied, try bool) {
-	fn := applied.Function
-	fmt.Fprintf(a.Out, "function %s %s\n", fn.Key(), applied.Result)
-	printChanges(a.Out, changesOf(applied), false)
-	if fn.Status.URL != "" {
-		fmt.Fprintf(a.Out, "  url  %s\n", fn.Status.URL)
-	}
-	if !try || (fn.Status.URL == "" && !a.inCluster) {
-		return
-	}
-	fmt.Fprintf(a.Out, "  try  %s\n", a.retell("windlass invoke "+a.short(fn.Key())))
-	// The URL of a cluster may mean nothing to this machine.
-	if !a.inCluster {
-		fmt.Fprintf(a.Out, "       curl %s\n", fn.Status.URL)
-	}
 }

@@ -15,41 +15,44 @@ import (
 	"github.com/windlass-dev/windlass/pkg/fpcs/history"
 )
 
-func (a *app) describeCommand() *cobra.Command {
+// describer shows all that is known of one function.
+type describer struct{ decisions }
+
+func (d *describer) describeCommand() *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:               "describe NAME [-n NAMESPACE] [-o text|name|json|yaml]",
 		Short:             "Show details and status of a function",
 		Args:              oneName,
-		ValidArgsFunction: a.completeNames,
+		ValidArgsFunction: d.completeNames,
 		RunE: run(func(cmd *cobra.Command, args []string) error {
 			if err := checkOutput(output, "text", "name", "json", "yaml"); err != nil {
 				return err
 			}
-			key, err := a.key(args[0])
+			key, err := d.key(args[0])
 			if err != nil {
 				return err
 			}
-			t, err := a.target(cmd.Context())
+			t, err := d.target(cmd.Context())
 			if err != nil {
 				return err
 			}
 			key = t.key(key)
 			fn, err := t.Get(cmd.Context(), key)
 			if err != nil {
-				return a.explain(cmd.Context(), t, key, err)
+				return d.explain(cmd.Context(), t, key, err)
 			}
 			switch output {
 			case "name":
-				fmt.Fprintln(a.Out, a.short(key))
+				fmt.Fprintln(d.Out, d.short(key))
 			case "json", "yaml":
-				return a.printObject(fn.WithoutStart(), output)
+				return d.printObject(fn.WithoutStart(), output)
 			default:
-				account, err := a.account(cmd.Context(), t, fn)
-				a.describe(a.Out, fn, a.lastDecision(account, err))
-				a.describeFailure(a.Out, fn, account.LastFailure)
-				a.describeCluster(cmd.Context(), t.witness, fn)
-				a.advise(a.Out, fn)
+				account, err := accountOf(cmd.Context(), t, fn)
+				d.describe(d.Out, fn, d.lastDecision(account, err))
+				d.describeFailure(d.Out, fn, account.LastFailure)
+				d.describeCluster(cmd.Context(), t.witness, fn)
+				d.advise(d.Out, fn)
 			}
 			return nil
 		}),
@@ -58,19 +61,19 @@ func (a *app) describeCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) describe(w io.Writer, fn *v1alpha1.Function, lastDecision string) {
+func (d *describer) describe(w io.Writer, fn *v1alpha1.Function, lastDecision string) {
 	// A cluster keeps what was written; people ask what counts.
 	fn = fn.DeepCopy()
 	if fn.Spec.Protocol == "" && fn.Spec.Runtime != "" {
 		fn.Spec.Protocol = "that of the runtime"
 	}
 	v1alpha1.Default(fn)
-	a.table(w, summary(fn, a.now()))
+	d.table(w, summary(fn, d.now()))
 
 	status := &fn.Status
 	counts := status.Instances
 	fmt.Fprintln(w, "\nNow")
-	a.table(w, [][]cell{
+	d.table(w, [][]cell{
 		cells("  Instances", fmt.Sprintf("%d: %d busy, %d idle", counts.Created, counts.Busy, counts.Idle)),
 		cells("  Starting", fmt.Sprint(counts.Creating)),
 		cells("  Queued calls", fmt.Sprint(status.Queued)),
@@ -88,8 +91,8 @@ func (a *app) describe(w io.Writer, fn *v1alpha1.Function, lastDecision string) 
 		if c.Type == v1alpha1.ConditionReady {
 			colour = statusColour(c.Status)
 		}
-		fmt.Fprintf(w, "  %s: %s, %s, since %s\n", c.Type, a.paint(w, colour, string(c.Status)), orDash(c.Reason),
-			age(c.LastTransitionTime.Time, a.now()))
+		fmt.Fprintf(w, "  %s: %s, %s, since %s\n", c.Type, d.paint(w, colour, string(c.Status)), orDash(c.Reason),
+			age(c.LastTransitionTime.Time, d.now()))
 		for line := range strings.Lines(c.Message) {
 			fmt.Fprintf(w, "    %s\n", strings.TrimRight(line, "\n"))
 		}
@@ -97,28 +100,28 @@ func (a *app) describe(w io.Writer, fn *v1alpha1.Function, lastDecision string) 
 }
 
 // describeFailure says how an instance failed last, unless the condition says it.
-func (a *app) describeFailure(w io.Writer, fn *v1alpha1.Function, failure *history.Failure) {
+func (d *describer) describeFailure(w io.Writer, fn *v1alpha1.Function, failure *history.Failure) {
 	if failure == nil || readyOf(fn).Status == metav1.ConditionFalse {
 		return
 	}
-	fmt.Fprintf(w, "\nLast failure\n  %s, %s ago\n", failure.Code, age(failure.At, a.now()))
-	detail := cmp.Or(failure.Detail, "the Events say how; what it wrote: "+a.retell("windlass logs "+a.short(fn.Key())))
+	fmt.Fprintf(w, "\nLast failure\n  %s, %s ago\n", failure.Code, age(failure.At, d.now()))
+	detail := cmp.Or(failure.Detail, "the Events say how; what it wrote: "+d.retell("windlass logs "+d.short(fn.Key())))
 	for line := range strings.Lines(detail) {
 		fmt.Fprintf(w, "    %s\n", strings.TrimRight(line, "\n"))
 	}
 }
 
 // advise says what to do about a function that is not ready.
-func (a *app) advise(w io.Writer, fn *v1alpha1.Function) {
+func (d *describer) advise(w io.Writer, fn *v1alpha1.Function) {
 	ready := readyOf(fn)
 	if ready.Status != metav1.ConditionFalse {
 		return
 	}
-	if step, ok := advice[ready.Reason]; ok && a.inCluster {
+	if step, ok := advice[ready.Reason]; ok && d.inCluster {
 		fmt.Fprintf(w, "\n%s\n", step)
 		return
 	}
-	fmt.Fprintf(w, "\nSee what its instances wrote: %s\n", a.retell("windlass logs "+a.short(fn.Key())))
+	fmt.Fprintf(w, "\nSee what its instances wrote: %s\n", d.retell("windlass logs "+d.short(fn.Key())))
 }
 
 // summary is what was asked for.

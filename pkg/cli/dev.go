@@ -16,7 +16,13 @@ import (
 	"github.com/windlass-dev/windlass/pkg/tracing"
 )
 
-func (a *app) devCommand() *cobra.Command {
+// developer deploys functions whenever their files change.
+type developer struct {
+	deployer
+	own *runner
+}
+
+func (d *developer) devCommand() *cobra.Command {
 	flags := upFlags{maxBody: "64Mi", decider: fpcs.Default(), logLevel: "info", logFormat: "console", logCalls: string(gateway.LogAll), tracing: tracing.DefaultConfig()}
 	cmd := &cobra.Command{
 		Use:   "dev [-f FILE|FOLDER ...]",
@@ -36,7 +42,7 @@ and prints calls too. With --context, or if one runs, it uses that.`,
 			if slices.Contains(flags.files, "-") {
 				return usagef("-f - cannot be watched; name a file or a folder")
 			}
-			return a.interruptible(cmd.Context(), func(ctx context.Context) error { return a.dev(ctx, flags) })
+			return d.interruptible(cmd.Context(), func(ctx context.Context) error { return d.dev(ctx, flags) })
 		}),
 	}
 	cmd.Flags().StringVar(&flags.listen, "listen", "127.0.0.1:8080", "`address` of the gateway, if dev runs one")
@@ -48,31 +54,31 @@ and prints calls too. With --context, or if one runs, it uses that.`,
 
 // dev deploys functions until ctx ends: to the Windlass that was named or runs, or else
 // to one of its own.
-func (a *app) dev(ctx context.Context, flags upFlags) error {
-	if a.flags.context != "" || a.flags.kubeconfig != "" {
-		t, err := a.target(ctx)
+func (d *developer) dev(ctx context.Context, flags upFlags) error {
+	if d.flags.context != "" || d.flags.kubeconfig != "" {
+		t, err := d.target(ctx)
 		if err != nil {
 			return err
 		}
-		return a.devWith(ctx, t, flags.files)
+		return d.devWith(ctx, t, flags.files)
 	}
-	dataDir, err := a.resolveDataDir()
+	dataDir, err := d.resolveDataDir()
 	if err != nil {
 		return err
 	}
 	var absent *control.NotRunningError
 	switch err := control.NewClient(dataDir).Probe(ctx); {
 	case err == nil:
-		return a.devWith(ctx, a.local(dataDir), flags.files)
+		return d.devWith(ctx, localTarget(dataDir), flags.files)
 	case !errors.As(err, &absent):
 		return err
 	}
-	return a.devAlone(ctx, flags)
+	return d.devAlone(ctx, flags)
 }
 
 // devAlone runs a Windlass, whose console has all that there is to see.
-func (a *app) devAlone(ctx context.Context, flags upFlags) error {
-	config, err := a.upConfig(flags)
+func (d *developer) devAlone(ctx context.Context, flags upFlags) error {
+	config, err := d.own.upConfig(flags)
 	if err != nil {
 		return err
 	}
@@ -83,21 +89,21 @@ func (a *app) devAlone(ctx context.Context, flags upFlags) error {
 	ready := config.Ready
 	config.Ready = func(info control.Info, applied []control.Applied) {
 		ready(info, applied)
-		watching.Go(func() { a.deployOnChange(ctx, a.local(config.DataDir), flags.files, nil) })
+		watching.Go(func() { d.deployOnChange(ctx, localTarget(config.DataDir), flags.files, nil) })
 	}
-	return a.programs.Up(ctx, config)
+	return d.own.programs.Up(ctx, config)
 }
 
 // devWith uses a Windlass that runs, and follows the logs of the functions.
-func (a *app) devWith(ctx context.Context, t *target, files []string) error {
+func (d *developer) devWith(ctx context.Context, t *target, files []string) error {
 	manifests, err := readManifests(files, nil)
 	if err != nil {
 		return err
 	}
-	if err := a.enforceNamespace(manifests); err != nil {
+	if err := d.enforceNamespace(manifests); err != nil {
 		return err
 	}
-	if err := a.deploy(ctx, t, manifests, deployFlags{}); err != nil {
+	if err := d.deploy(ctx, t, manifests, deployFlags{}); err != nil {
 		return err
 	}
 	var following sync.WaitGroup
@@ -112,32 +118,32 @@ func (a *app) devWith(ctx context.Context, t *target, files []string) error {
 			key = t.key(key)
 			followed[key.String()] = true
 			following.Go(func() {
-				if err := t.Log(ctx, logRequest{key: key, follow: true, out: &prefixed{to: a.Out, prefix: a.short(key) + " "}, notes: a.Err}); err != nil && ctx.Err() == nil {
-					fmt.Fprintf(a.Err, "cannot follow the log of function %s: %s\n", key, a.retell(err.Error()))
+				if err := t.Log(ctx, logRequest{key: key, follow: true, out: &prefixed{to: d.Out, prefix: d.short(key) + " "}, notes: d.Err}); err != nil && ctx.Err() == nil {
+					fmt.Fprintf(d.Err, "cannot follow the log of function %s: %s\n", key, d.retell(err.Error()))
 				}
 			})
 		}
 	}
 	follow(manifests)
-	a.deployOnChange(ctx, t, files, follow)
+	d.deployOnChange(ctx, t, files, follow)
 	return nil
 }
 
 // deployOnChange deploys again when files change, until ctx ends. What is wrong with them
 // is said, and waits for the next change.
-func (a *app) deployOnChange(ctx context.Context, t *target, files []string, deployed func([]manifest)) {
+func (d *developer) deployOnChange(ctx context.Context, t *target, files []string, deployed func([]manifest)) {
 	tell := func(err error) {
 		if err != nil && ctx.Err() == nil {
-			fmt.Fprintf(a.Err, "%s %s\n", a.paint(a.Err, red, "not deployed:"), a.retell(err.Error()))
+			fmt.Fprintf(d.Err, "%s %s\n", d.paint(d.Err, red, "not deployed:"), d.retell(err.Error()))
 		}
 	}
 	tell(watchFiles(ctx, func() []string { return watched(files) }, func() {
 		manifests, err := readManifests(files, nil)
 		if err == nil {
-			err = a.enforceNamespace(manifests)
+			err = d.enforceNamespace(manifests)
 		}
 		if err == nil {
-			err = a.deploy(ctx, t, manifests, deployFlags{})
+			err = d.deploy(ctx, t, manifests, deployFlags{})
 		}
 		if tell(err); err == nil && deployed != nil {
 			deployed(manifests)

@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func (a *app) diffCommand() *cobra.Command {
+func (d *deployer) diffCommand() *cobra.Command {
 	var flags deployFlags
 	cmd := &cobra.Command{
 		Use:   "diff (-f FILE|FOLDER|- ... | --name NAME [flags] [-- COMMAND ...])",
@@ -17,18 +17,18 @@ those of environment variables. Nothing is changed.
 The exit code is 1 if anything would change, and 0 if not.`,
 		Example: `  windlass diff -f function.yaml`,
 		RunE: run(func(cmd *cobra.Command, args []string) error {
-			t, manifests, err := a.wanted(cmd, flags, args)
+			t, manifests, err := d.wanted(cmd, flags, args)
 			if err != nil {
 				return err
 			}
-			return a.diff(cmd.Context(), t, manifests)
+			return d.diff(cmd.Context(), t, manifests)
 		}),
 	}
-	flags.add(a, cmd)
+	flags.add(d.finder, cmd)
 	return cmd
 }
 
-func (a *app) diff(ctx context.Context, t *target, manifests []manifest) error {
+func (d *deployer) diff(ctx context.Context, t *target, manifests []manifest) error {
 	applies, err := prepare(t, manifests)
 	if err != nil {
 		return err
@@ -39,7 +39,7 @@ func (a *app) diff(ctx context.Context, t *target, manifests []manifest) error {
 		if err != nil {
 			return err
 		}
-		if a.printPreview(preview, true) {
+		if d.printPreview(preview, true) {
 			differ++
 		}
 	}

@@ -15,6 +15,10 @@
 //	2  the command was used wrongly: flags, arguments, a manifest
 //	3  Windlass is not there, refused, or failed
 //
+// Each subject is a type in its own file, such as deployer or invoker. All stand on
+// a finder, which finds the Windlass and knows how this user names it, and that on a
+// host: streams, clock and environment.
+//
 // Results go to the standard output, everything said about them to the standard
 // error. Every error says what to do next. Colours appear on a terminal only,
 // and not if NO_COLOR is set.

@@ -38,7 +38,10 @@ type finding struct {
 // clusterTime is how long doctor waits for a cluster.
 const clusterTime = 5 * time.Second
 
-func (a *app) doctorCommand() *cobra.Command {
+// doctor examines this machine and the cluster.
+type doctor struct{ *finder }
+
+func (d *doctor) doctorCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "doctor",
 		Short: "Check that Windlass can run here and reach its cluster",
@@ -49,15 +52,15 @@ to do about it. The exit code is 1 if a line is fail. Nothing is changed.`,
 		Args:    noArgs,
 		RunE: run(func(cmd *cobra.Command, _ []string) error {
 			var findings []finding
-			if !a.plugin {
-				findings = a.examineMachine(cmd.Context())
+			if !d.plugin {
+				findings = d.examineMachine(cmd.Context())
 			}
-			return a.printFindings(append(findings, a.examineCluster(cmd.Context())...))
+			return d.printFindings(append(findings, d.examineCluster(cmd.Context())...))
 		}),
 	}
 }
 
-func (a *app) printFindings(findings []finding) error {
+func (d *doctor) printFindings(findings []finding) error {
 	colours := map[health]string{healthOK: green, healthWarn: yellow, healthFail: red}
 	failed := 0
 	var rows [][]cell
@@ -65,11 +68,11 @@ func (a *app) printFindings(findings []finding) error {
 		if f.health == healthFail {
 			failed++
 		}
-		row := cells(string(f.health), f.what, a.retell(f.text))
+		row := cells(string(f.health), f.what, d.retell(f.text))
 		row[0].colour = colours[f.health]
 		rows = append(rows, row)
 	}
-	a.table(a.Out, rows)
+	d.table(d.Out, rows)
 	if failed > 0 {
 		return functionErrorf("%d of %d checks failed", failed, len(findings))
 	}
@@ -77,13 +80,13 @@ func (a *app) printFindings(findings []finding) error {
 }
 
 // examineMachine looks at what a Windlass on this machine needs.
-func (a *app) examineMachine(ctx context.Context) []finding {
+func (d *doctor) examineMachine(ctx context.Context) []finding {
 	findings := []finding{examineAgent()}
 	for _, name := range runtimes.Names() {
 		program, _ := runtimes.Program(v1alpha1.RuntimeName(name))
 		findings = append(findings, examineProgram(program, "functions with runtime: "+name))
 	}
-	dir, err := a.resolveDataDir()
+	dir, err := d.resolveDataDir()
 	if err != nil {
 		return append(findings, finding{healthFail, "data folder", err.Error()})
 	}
@@ -156,21 +159,21 @@ func examinePort(flag, address string) finding {
 }
 
 // examineCluster looks at the cluster of the kubeconfig, if there is one.
-func (a *app) examineCluster(ctx context.Context) []finding {
+func (d *doctor) examineCluster(ctx context.Context) []finding {
 	const what = "cluster"
-	if !kubecontrol.Exists(a.kubeconfigFiles()) && a.flags.kubeconfig == "" && a.flags.context == "" && !a.plugin {
+	if !kubecontrol.Exists(d.kubeconfigFiles()) && d.flags.kubeconfig == "" && d.flags.context == "" && !d.plugin {
 		return []finding{{healthOK, what, "there is no kubeconfig, so the verbs are about this machine"}}
 	}
-	settings, err := a.settings()
+	settings, err := d.settings()
 	if err != nil {
 		return []finding{{healthFail, what, err.Error()}}
 	}
-	a.settledContext = settings.Context
-	access, err := a.access()
+	d.settledContext = settings.Context
+	access, err := d.access()
 	if err != nil {
 		return []finding{{healthFail, what, err.Error()}}
 	}
-	client, err := a.connect(access)
+	client, err := d.connect(access)
 	if err != nil {
 		return []finding{{healthFail, what, err.Error()}}
 	}

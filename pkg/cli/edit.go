@@ -17,7 +17,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invoke"
 )
 
-func (a *app) editCommand() *cobra.Command {
+func (m *modifier) editCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "edit NAME",
 		Short: "Change a function in an editor",
@@ -26,28 +26,28 @@ saved. What is not valid is opened again, with the errors on top. Saving nothing
 new changes nothing.`,
 		Example:           `  EDITOR=nano windlass edit hello`,
 		Args:              oneName,
-		ValidArgsFunction: a.completeNames,
+		ValidArgsFunction: m.completeNames,
 		RunE: run(func(cmd *cobra.Command, args []string) error {
-			key, err := a.key(args[0])
+			key, err := m.key(args[0])
 			if err != nil {
 				return err
 			}
-			t, err := a.target(cmd.Context())
+			t, err := m.target(cmd.Context())
 			if err != nil {
 				return err
 			}
-			a.tellContext(t)
-			return a.edit(cmd.Context(), t, t.key(key))
+			m.tellContext(t)
+			return m.edit(cmd.Context(), t, t.key(key))
 		}),
 	}
 }
 
 // edit opens a function's manifest until what was saved can be applied, or nothing new
 // was saved.
-func (a *app) edit(ctx context.Context, t *target, key invoke.FunctionKey) error {
+func (m *modifier) edit(ctx context.Context, t *target, key invoke.FunctionKey) error {
 	fn, err := t.Get(ctx, key)
 	if err != nil {
-		return a.explain(ctx, t, key, err)
+		return m.explain(ctx, t, key, err)
 	}
 	text, err := v1alpha1.Encode(authored(fn))
 	if err != nil {
@@ -62,17 +62,17 @@ func (a *app) edit(ctx context.Context, t *target, key invoke.FunctionKey) error
 		return err
 	}
 	for {
-		saved, err := a.letEdit(ctx, path, shown)
+		saved, err := m.letEdit(ctx, path, shown)
 		switch {
 		case err != nil:
 			return err
 		case bytes.Equal(saved, shown) && bytes.Equal(shown, text):
-			fmt.Fprintf(a.Out, "function %s is as it was\n", key)
+			fmt.Fprintf(m.Out, "function %s is as it was\n", key)
 			return os.Remove(path)
 		case bytes.Equal(saved, shown):
 			return inputError(fmt.Errorf("function %s was not changed, because its errors are not corrected; the text is in %s", key, path))
 		}
-		err = a.applyEdited(ctx, t, fn, saved)
+		err = m.applyEdited(ctx, t, fn, saved)
 		if err == nil {
 			return os.Remove(path)
 		}
@@ -85,17 +85,17 @@ func (a *app) edit(ctx context.Context, t *target, key invoke.FunctionKey) error
 }
 
 // letEdit lets the user edit a text and returns what was saved.
-func (a *app) letEdit(ctx context.Context, path string, text []byte) ([]byte, error) {
+func (m *modifier) letEdit(ctx context.Context, path string, text []byte) ([]byte, error) {
 	if err := os.WriteFile(path, text, 0o600); err != nil {
 		return nil, inputError(fmt.Errorf("cannot write the file to edit: %w", err))
 	}
-	editor := cmp.Or(a.getenv("VISUAL"), a.getenv("EDITOR"), "vi")
+	editor := cmp.Or(m.getenv("VISUAL"), m.getenv("EDITOR"), "vi")
 	words, err := splitWords(editor)
 	if err != nil {
 		return nil, inputError(fmt.Errorf("the editor %q is no command: %w", editor, err))
 	}
 	cmd := exec.CommandContext(ctx, words[0], append(words[1:], path)...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = a.In, a.Out, a.Err
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = m.In, m.Out, m.Err
 	if err := cmd.Run(); err != nil {
 		return nil, inputError(fmt.Errorf("the editor %s failed: %w; nothing was changed. Name another with $EDITOR", words[0], err))
 	}
@@ -103,7 +103,7 @@ func (a *app) letEdit(ctx context.Context, path string, text []byte) ([]byte, er
 }
 
 // applyEdited applies what was saved, unless the function has changed since it was read.
-func (a *app) applyEdited(ctx context.Context, t *target, read *v1alpha1.Function, saved []byte) error {
+func (m *modifier) applyEdited(ctx context.Context, t *target, read *v1alpha1.Function, saved []byte) error {
 	functions, err := v1alpha1.Decode(saved, "edited")
 	if err != nil {
 		return inputError(err)
@@ -112,7 +112,7 @@ func (a *app) applyEdited(ctx context.Context, t *target, read *v1alpha1.Functio
 		return inputError(fmt.Errorf("edited: it must be the one function %s; deploy others with windlass deploy -f", read.Key()))
 	}
 	edited := functions[0]
-	if err := a.checkFor(t, []manifest{{source: "edited", function: edited}}, true); err != nil {
+	if err := checkFor(t, []manifest{{source: "edited", function: edited}}, true); err != nil {
 		return err
 	}
 	applied, err := t.Change(ctx, read.Key(), func(fn *v1alpha1.Function) error {
@@ -125,7 +125,7 @@ func (a *app) applyEdited(ctx context.Context, t *target, read *v1alpha1.Functio
 	if err != nil {
 		return err
 	}
-	a.printApplied(applied, false)
+	m.printApplied(applied, false)
 	return nil
 }
 

@@ -38,7 +38,7 @@ type problem struct {
 
 // exchange sends the request once, and prints what comes back. Redirects are
 // answers like any other.
-func (a *app) exchange(ctx context.Context, key invoke.FunctionKey, request *http.Request, flags invokeFlags, way *route) error {
+func (i *invoker) exchange(ctx context.Context, key invoke.FunctionKey, request *http.Request, flags invokeFlags, way *route) error {
 	if flags.timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, flags.timeout)
@@ -58,20 +58,20 @@ func (a *app) exchange(ctx context.Context, key invoke.FunctionKey, request *htt
 	}
 	defer response.Body.Close()
 	if flags.verbose {
-		printHead(a.Err, response)
+		printHead(i.Err, response)
 	}
 	executed := invoke.Executed(response.Header.Get(invoke.HeaderExecuted))
 	if executed != invoke.ExecutedYes {
-		return a.refused(key, response, executed)
+		return i.refused(key, response, executed)
 	}
-	if err := a.printBody(response.Body); err != nil {
+	if err := i.printBody(response.Body); err != nil {
 		return fmt.Errorf("the answer of function %s was cut off: %w; it did run: check what it has done before you call it again", key, err)
 	}
-	return a.failed(key, response)
+	return i.failed(key, response)
 }
 
 // failed says that the function's answer is an error, if it is.
-func (a *app) failed(key invoke.FunctionKey, response *http.Response) error {
+func (i *invoker) failed(key invoke.FunctionKey, response *http.Response) error {
 	kind := response.Header.Get(invoke.HeaderFunctionError)
 	if response.StatusCode < http.StatusBadRequest && kind == "" {
 		return nil
@@ -80,7 +80,7 @@ func (a *app) failed(key invoke.FunctionKey, response *http.Response) error {
 		kind = ", error " + kind
 	}
 	return functionErrorf("function %s ran and answered %s%s; see what it wrote: windlass logs %s",
-		key, response.Status, kind, a.short(key))
+		key, response.Status, kind, i.short(key))
 }
 
 // lost says why there is no answer.
@@ -95,7 +95,7 @@ func lost(key invoke.FunctionKey, request *http.Request, err error, timeout time
 
 // refused says that Windlass did not get an answer from the function, and what
 // to do about it.
-func (a *app) refused(key invoke.FunctionKey, response *http.Response, executed invoke.Executed) error {
+func (i *invoker) refused(key invoke.FunctionKey, response *http.Response, executed invoke.Executed) error {
 	body, _ := io.ReadAll(io.LimitReader(response.Body, maxProblem))
 	var p problem
 	if json.Unmarshal(body, &p) != nil || p.Detail == "" {
@@ -108,28 +108,28 @@ func (a *app) refused(key invoke.FunctionKey, response *http.Response, executed 
 	}
 	switch executed {
 	case invoke.ExecutedNo:
-		return errors.New(text + "\nit did not run; " + a.nextStep(key, invoke.RefusalReason(p.Reason), response.Header.Get("Retry-After")))
+		return errors.New(text + "\nit did not run; " + i.nextStep(key, invoke.RefusalReason(p.Reason), response.Header.Get("Retry-After")))
 	case invoke.ExecutedMaybe:
-		return fmt.Errorf("%s\nit may have run; call it again only if running it twice does no harm, and see windlass logs %s", text, a.short(key))
+		return fmt.Errorf("%s\nit may have run; call it again only if running it twice does no harm, and see windlass logs %s", text, i.short(key))
 	default:
-		return fmt.Errorf("%s\nthis is no answer of a Windlass gateway: something else listens at its address, see windlass describe %s", text, a.short(key))
+		return fmt.Errorf("%s\nthis is no answer of a Windlass gateway: something else listens at its address, see windlass describe %s", text, i.short(key))
 	}
 }
 
 // nextStep is what to do about a call that did not run.
-func (a *app) nextStep(key invoke.FunctionKey, reason invoke.RefusalReason, retryAfter string) string {
+func (i *invoker) nextStep(key invoke.FunctionKey, reason invoke.RefusalReason, retryAfter string) string {
 	var step string
 	switch reason {
 	case "CredentialsMissing", "CredentialsInvalid", "NotAllowed":
 		step = "put an API key for it into $" + keyVariable + "; windlass keys create makes one"
 	case invoke.RefusedCannotStart:
-		step = fmt.Sprintf("see why: windlass describe %s and windlass logs %s", a.short(key), a.short(key))
+		step = fmt.Sprintf("see why: windlass describe %s and windlass logs %s", i.short(key), i.short(key))
 	case "BodyTooLarge":
 		step = "send less"
 	case invoke.RefusedUnknownFunction:
 		step = "see windlass list --all-namespaces"
 	default:
-		step = fmt.Sprintf("see windlass describe %s", a.short(key))
+		step = fmt.Sprintf("see windlass describe %s", i.short(key))
 	}
 	if retryAfter == "" {
 		return step
@@ -153,19 +153,19 @@ func printHead(w io.Writer, response *http.Response) {
 
 // printBody copies the body as it comes. On a terminal the prompt begins on a
 // line of its own.
-func (a *app) printBody(body io.Reader) error {
-	if !isTerminal(a.Out) {
-		_, err := io.Copy(a.Out, body)
+func (i *invoker) printBody(body io.Reader) error {
+	if !isTerminal(i.Out) {
+		_, err := io.Copy(i.Out, body)
 		return err
 	}
 	begin, err := io.ReadAll(io.LimitReader(body, maxPretty+1))
-	last := &lastByte{w: a.Out}
+	last := &lastByte{w: i.Out}
 	_, _ = last.Write(pretty(begin))
 	if err == nil {
 		_, err = io.Copy(last, body)
 	}
 	if last.seen && last.b != '\n' {
-		fmt.Fprintln(a.Out)
+		fmt.Fprintln(i.Out)
 	}
 	return err
 }

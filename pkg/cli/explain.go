@@ -41,7 +41,10 @@ func (e explanation) check() error {
 	return nil
 }
 
-func (a *app) explainCommand() *cobra.Command {
+// decisions shows what was decided on functions, and why.
+type decisions struct{ *finder }
+
+func (s *decisions) explainCommand() *cobra.Command {
 	var e explanation
 	cmd := &cobra.Command{
 		Use:   "explain NAME [-n NAMESPACE] [--last N] [-f] [-o table|json]",
@@ -53,36 +56,36 @@ A decision is shown if it changed something, or if its reason is another one
 than before; the same one again is counted. The scheduler that decides on the
 function keeps the last 33, for as long as it runs.`,
 		Args:              oneName,
-		ValidArgsFunction: a.completeNames,
+		ValidArgsFunction: s.completeNames,
 		RunE: run(func(cmd *cobra.Command, args []string) error {
 			if err := e.check(); err != nil {
 				return err
 			}
-			key, err := a.key(args[0])
+			key, err := s.key(args[0])
 			if err != nil {
 				return err
 			}
-			t, err := a.target(cmd.Context())
+			t, err := s.target(cmd.Context())
 			if err != nil {
 				return err
 			}
-			if err := t.clusterOnly("windlass-namespace", a.flags.windlassNamespace != ""); err != nil {
+			if err := t.clusterOnly("windlass-namespace", s.flags.windlassNamespace != ""); err != nil {
 				return err
 			}
-			return a.explainFunction(cmd.Context(), t, t.key(key), e)
+			return s.explainFunction(cmd.Context(), t, t.key(key), e)
 		}),
 	}
 	cmd.Flags().StringVarP(&e.output, "output", "o", "table", "`format`: table or json")
 	cmd.Flags().IntVar(&e.last, "last", lastDecisions, "show the last `N` decisions")
 	cmd.Flags().BoolVarP(&e.follow, "follow", "f", false, "go on with new decisions until Ctrl-C")
-	cmd.Flags().StringVar(&a.flags.windlassNamespace, "windlass-namespace", "", "`namespace` that Windlass runs in (default: it is looked for)")
+	cmd.Flags().StringVar(&s.flags.windlassNamespace, "windlass-namespace", "", "`namespace` that Windlass runs in (default: it is looked for)")
 	return cmd
 }
 
-func (a *app) explainFunction(ctx context.Context, t *target, key invoke.FunctionKey, e explanation) error {
+func (s *decisions) explainFunction(ctx context.Context, t *target, key invoke.FunctionKey, e explanation) error {
 	fn, err := t.Get(ctx, key)
 	if err != nil {
-		return a.explain(ctx, t, key, err)
+		return s.explain(ctx, t, key, err)
 	}
 	h := t.Historian()
 	defer h.Close()
@@ -92,36 +95,36 @@ func (a *app) explainFunction(ctx context.Context, t *target, key invoke.Functio
 	}
 	account.Decisions = account.Decisions[max(0, len(account.Decisions)-e.last):]
 	if e.output == "json" && !e.follow {
-		return a.printObject(account, "json")
+		return s.printObject(account, "json")
 	}
-	if err := a.printDecisions(account.Decisions, e.output); err != nil {
+	if err := s.printDecisions(account.Decisions, e.output); err != nil {
 		return err
 	}
-	a.noteProblems(fn, &account)
+	s.noteProblems(fn, &account)
 	if !e.follow {
 		return nil
 	}
-	return a.followDecisions(ctx, h, key, account, e.output)
+	return s.followDecisions(ctx, h, key, account, e.output)
 }
 
 // noteProblems says what decisions do not: why there are none, and what keeps the
 // function from running.
-func (a *app) noteProblems(fn *v1alpha1.Function, account *history.Account) {
+func (s *decisions) noteProblems(fn *v1alpha1.Function, account *history.Account) {
 	if _, ok := account.Last(); !ok {
-		fmt.Fprintln(a.Err, account.Silence(a.clock))
+		fmt.Fprintln(s.Err, account.Silence(s.clock))
 	}
 	ready := readyOf(fn)
 	switch {
 	case account.Problem != "":
-		fmt.Fprintf(a.Err, "instances do not start: %s; see %s\n", account.Problem, a.retell("windlass describe "+a.short(fn.Key())))
+		fmt.Fprintf(s.Err, "instances do not start: %s; see %s\n", account.Problem, s.retell("windlass describe "+s.short(fn.Key())))
 	case ready.Status == metav1.ConditionFalse:
-		fmt.Fprintf(a.Err, "the function is not ready: %s: %s; see %s\n", ready.Reason, firstLine(ready.Message), a.retell("windlass describe "+a.short(fn.Key())))
+		fmt.Fprintf(s.Err, "the function is not ready: %s: %s; see %s\n", ready.Reason, firstLine(ready.Message), s.retell("windlass describe "+s.short(fn.Key())))
 	}
 }
 
 // followDecisions prints decisions that are new, until ctx ends or the function is
 // gone. Whoever decides may change meanwhile, or be away for a moment.
-func (a *app) followDecisions(ctx context.Context, h historian, key invoke.FunctionKey, known history.Account, output string) error {
+func (s *decisions) followDecisions(ctx context.Context, h historian, key invoke.FunctionKey, known history.Account, output string) error {
 	ticker := time.NewTicker(followEvery)
 	defer ticker.Stop()
 	var shown time.Time
@@ -144,7 +147,7 @@ func (a *app) followDecisions(ctx context.Context, h historian, key invoke.Funct
 		case err != nil:
 			if err.Error() != trouble {
 				trouble = err.Error()
-				fmt.Fprintf(a.Err, "%s; asking again\n", a.retell(trouble))
+				fmt.Fprintf(s.Err, "%s; asking again\n", s.retell(trouble))
 			}
 			continue
 		}
@@ -153,7 +156,7 @@ func (a *app) followDecisions(ctx context.Context, h historian, key invoke.Funct
 		if len(fresh) > 0 {
 			shown = fresh[len(fresh)-1].At
 		}
-		if err := a.printDecisions(fresh, output); err != nil {
+		if err := s.printDecisions(fresh, output); err != nil {
 			return err
 		}
 	}
@@ -170,9 +173,9 @@ func after(decisions []history.Told, at time.Time) []history.Told {
 }
 
 // printDecisions prints one line for each.
-func (a *app) printDecisions(decisions []history.Told, output string) error {
+func (s *decisions) printDecisions(decisions []history.Told, output string) error {
 	for _, d := range decisions {
-		line := a.decisionLine(d, true)
+		line := s.decisionLine(d, true)
 		if output == "json" {
 			text, err := json.Marshal(d)
 			if err != nil {
@@ -180,14 +183,14 @@ func (a *app) printDecisions(decisions []history.Told, output string) error {
 			}
 			line = string(text)
 		}
-		if _, err := fmt.Fprintln(a.Out, line); err != nil {
+		if _, err := fmt.Fprintln(s.Out, line); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (a *app) decisionLine(d history.Told, painted bool) string {
+func (s *decisions) decisionLine(d history.Told, painted bool) string {
 	colour := ""
 	switch {
 	case d.Ordered > 0 || d.Withdrawn > 0:
@@ -197,27 +200,17 @@ func (a *app) decisionLine(d history.Told, painted bool) string {
 	}
 	what := d.What
 	if painted {
-		what = a.paint(a.Out, colour, what)
+		what = s.paint(s.Out, colour, what)
 	}
-	line := a.clock(d.At) + "  " + what + ": " + d.Why
+	line := s.clock(d.At) + "  " + what + ": " + d.Why
 	if d.Times > 1 {
-		line += fmt.Sprintf(" · repeated %d× until %s", d.Times, a.clock(d.Until))
+		line += fmt.Sprintf(" · repeated %d× until %s", d.Times, s.clock(d.Until))
 	}
 	return line
 }
 
-// clock writes a time as people here read it, and the day only if it is another.
-func (a *app) clock(at time.Time) string {
-	now := a.now()
-	at = at.In(now.Location())
-	if at.Format(time.DateOnly) == now.Format(time.DateOnly) {
-		return at.Format("15:04:05.0")
-	}
-	return at.Format(time.DateOnly + " 15:04:05")
-}
-
-// account is what is told of a function.
-func (a *app) account(ctx context.Context, t *target, fn *v1alpha1.Function) (history.Account, error) {
+// accountOf is what is told of a function.
+func accountOf(ctx context.Context, t *target, fn *v1alpha1.Function) (history.Account, error) {
 	ctx, cancel := context.WithTimeout(ctx, decisionTime)
 	defer cancel()
 	h := t.Historian()
@@ -226,12 +219,12 @@ func (a *app) account(ctx context.Context, t *target, fn *v1alpha1.Function) (hi
 }
 
 // lastDecision is that on a function, in a line.
-func (a *app) lastDecision(account history.Account, err error) string {
+func (s *decisions) lastDecision(account history.Account, err error) string {
 	if err != nil {
-		return "unknown: " + firstLine(a.retell(err.Error()))
+		return "unknown: " + firstLine(s.retell(err.Error()))
 	}
 	if last, ok := account.Last(); ok {
-		return a.decisionLine(last, false)
+		return s.decisionLine(last, false)
 	}
-	return account.Silence(a.clock)
+	return account.Silence(s.clock)
 }

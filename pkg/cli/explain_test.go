@@ -74,10 +74,10 @@ func TestFollowingPrintsEachDecisionOnce(t *testing.T) {
 		}
 		for _, output := range []string{"table", "json"} {
 			var out, errs bytes.Buffer
-			a := newApp(Streams{Out: &out, Err: &errs}, Programs{})
-			a.now = func() time.Time { return now }
+			shown := decisions{newApp(Streams{Out: &out, Err: &errs}, Programs{}).finder}
+			shown.now = func() time.Time { return now }
 			s.asked = 0
-			err := a.followDecisions(t.Context(), s, invoke.FunctionKey{}, history.Account{Decisions: []history.Told{one(1)}}, output)
+			err := shown.followDecisions(t.Context(), s, invoke.FunctionKey{}, history.Account{Decisions: []history.Told{one(1)}}, output)
 			if !isNotFound(err) {
 				t.Errorf("it ended with %v", err)
 			}
@@ -100,9 +100,9 @@ func TestFollowingEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
 		defer cancel()
-		a := newApp(Streams{Out: &bytes.Buffer{}, Err: &bytes.Buffer{}}, Programs{})
+		shown := decisions{newApp(Streams{Out: &bytes.Buffer{}, Err: &bytes.Buffer{}}, Programs{}).finder}
 		s := &sequel{accounts: make([]history.Account, 1), errs: make([]error, 1)}
-		if err := a.followDecisions(ctx, s, invoke.FunctionKey{}, history.Account{}, "table"); err != nil || s.asked != 1 {
+		if err := shown.followDecisions(ctx, s, invoke.FunctionKey{}, history.Account{}, "table"); err != nil || s.asked != 1 {
 			t.Errorf("asked %d times, then %v", s.asked, err)
 		}
 	})

@@ -18,7 +18,7 @@ var groups = []struct {
 }
 
 // finishHelp sorts the commands into groups, and finishes what cobra adds by itself.
-func (a *app) finishHelp(root *cobra.Command) {
+func finishHelp(root *cobra.Command) {
 	for _, g := range groups {
 		used := false
 		for _, cmd := range root.Commands() {

@@ -31,7 +31,10 @@ var kinds = append(slices.DeleteFunc(runtimes.Names(), func(name string) bool {
 	return err != nil
 }), "command")
 
-func (a *app) initCommand() *cobra.Command {
+// scaffolder writes the files of new functions.
+type scaffolder struct{ *finder }
+
+func (s *scaffolder) initCommand() *cobra.Command {
 	kind, name := kinds[0], ""
 	cmd := &cobra.Command{
 		Use:   "init [--runtime " + strings.Join(kinds, "|") + "] [--name NAME] FOLDER",
@@ -52,10 +55,10 @@ Files that are there already are not changed.`,
 			return nil, cobra.ShellCompDirectiveFilterDirs
 		},
 		RunE: run(func(_ *cobra.Command, args []string) error {
-			if err := a.localOnly("init"); err != nil {
+			if err := s.localOnly("init"); err != nil {
 				return err
 			}
-			return a.initFunction(args[0], kind, name)
+			return s.initFunction(args[0], kind, name)
 		}),
 	}
 	cmd.Flags().StringVar(&kind, "runtime", kind, "`language`: "+strings.Join(kinds[:len(kinds)-1], ", ")+" or command")
@@ -64,7 +67,7 @@ Files that are there already are not changed.`,
 }
 
 // initFunction writes all files of a function, or none.
-func (a *app) initFunction(folder, kind, name string) error {
+func (s *scaffolder) initFunction(folder, kind, name string) error {
 	if !slices.Contains(kinds, kind) {
 		return usagef("--runtime %q is not known; write %s", kind, strings.Join(kinds, ", "))
 	}
@@ -95,14 +98,14 @@ func (a *app) initFunction(folder, kind, name string) error {
 		if err := os.WriteFile(path, file.text, 0o644); err != nil {
 			return inputError(fmt.Errorf("cannot create the function: %w", err))
 		}
-		fmt.Fprintf(a.Out, "created %s\n", path)
+		fmt.Fprintf(s.Out, "created %s\n", path)
 	}
 	manifest := filepath.Join(folder, "function.yaml")
 	if kind == "command" {
-		fmt.Fprintf(a.Out, "build it:   go build -C %s -o server .\n", folder)
+		fmt.Fprintf(s.Out, "build it:   go build -C %s -o server .\n", folder)
 	}
-	fmt.Fprintf(a.Out, "deploy it:  %s\ncall it:    %s\n", a.retell("windlass deploy -f "+manifest),
-		a.retell("windlass invoke "+name+" -f "+filepath.Join(folder, "event.json")))
+	fmt.Fprintf(s.Out, "deploy it:  %s\ncall it:    %s\n", s.retell("windlass deploy -f "+manifest),
+		s.retell("windlass invoke "+name+" -f "+filepath.Join(folder, "event.json")))
 	return nil
 }
 

@@ -10,18 +10,18 @@ import (
 
 // interruptible does work whose context ends at the first SIGINT or SIGTERM; the
 // second ends the process.
-func (a *app) interruptible(parent context.Context, work func(ctx context.Context) error) error {
+func (h *host) interruptible(parent context.Context, work func(ctx context.Context) error) error {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(signals)
-	ctx, done := a.heed(parent, signals)
+	ctx, done := h.heed(parent, signals)
 	defer done()
 	return work(ctx)
 }
 
 // heed makes the context that signals from a channel end. done must be called when
 // the work is over.
-func (a *app) heed(parent context.Context, signals <-chan os.Signal) (ctx context.Context, done func()) {
+func (h *host) heed(parent context.Context, signals <-chan os.Signal) (ctx context.Context, done func()) {
 	ctx, cancel := context.WithCancel(parent)
 	over, ended := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -31,11 +31,11 @@ func (a *app) heed(parent context.Context, signals <-chan os.Signal) (ctx contex
 		case <-over:
 			return
 		}
-		fmt.Fprintln(a.Err, "stopping: waiting for calls in flight; press Ctrl-C again to end at once")
+		fmt.Fprintln(h.Err, "stopping: waiting for calls in flight; press Ctrl-C again to end at once")
 		cancel()
 		select {
 		case <-signals:
-			a.exit(exitPlatform)
+			h.exit(exitPlatform)
 		case <-over:
 		}
 	}()

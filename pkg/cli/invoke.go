@@ -32,7 +32,10 @@ type invokeFlags struct {
 	gateway string
 }
 
-func (a *app) invokeCommand() *cobra.Command {
+// invoker calls functions.
+type invoker struct{ *finder }
+
+func (i *invoker) invokeCommand() *cobra.Command {
 	var flags invokeFlags
 	cmd := &cobra.Command{
 		Use:        "invoke NAME [BODY | -f FILE|-] [-X METHOD] [-H 'KEY: VALUE'] [--path PATH]",
@@ -63,13 +66,13 @@ standard error.`,
 			}
 			return nil
 		},
-		ValidArgsFunction: a.completeNames,
+		ValidArgsFunction: i.completeNames,
 		RunE: run(func(cmd *cobra.Command, args []string) error {
-			key, err := a.key(args[0])
+			key, err := i.key(args[0])
 			if err != nil {
 				return err
 			}
-			body, err := a.body(args[1:], flags)
+			body, err := i.body(args[1:], flags)
 			if err != nil {
 				return err
 			}
@@ -78,7 +81,7 @@ standard error.`,
 					return err
 				}
 			}
-			return a.invoke(cmd.Context(), key, flags, body)
+			return i.invoke(cmd.Context(), key, flags, body)
 		}),
 	}
 	cmd.Flags().StringVarP(&flags.file, "filename", "f", "", "`file` with the body, or - for the standard input")
@@ -88,12 +91,12 @@ standard error.`,
 	cmd.Flags().DurationVar(&flags.timeout, "timeout", 0, "longest `time` that this command waits (default: without end; the function's own timeout holds)")
 	cmd.Flags().BoolVarP(&flags.verbose, "verbose", "v", false, "print the status and Windlass's headers to the standard error")
 	cmd.Flags().StringVar(&flags.gateway, "gateway", "", "`URL` of the gateway, such as http://127.0.0.1:8080")
-	cmd.Flags().StringVar(&a.flags.windlassNamespace, "windlass-namespace", "", "`namespace` that Windlass runs in (default: it is looked for)")
+	cmd.Flags().StringVar(&i.flags.windlassNamespace, "windlass-namespace", "", "`namespace` that Windlass runs in (default: it is looked for)")
 	return cmd
 }
 
 // body is the request's body, nil if there is none.
-func (a *app) body(args []string, flags invokeFlags) ([]byte, error) {
+func (i *invoker) body(args []string, flags invokeFlags) ([]byte, error) {
 	switch {
 	case len(args) > 0 && flags.file != "":
 		return nil, usagef("BODY and -f exclude each other; remove one of the two")
@@ -105,8 +108,8 @@ func (a *app) body(args []string, flags invokeFlags) ([]byte, error) {
 			return nil, inputError(fmt.Errorf("cannot read the body: %w; check the path and its rights", err))
 		}
 		return body, nil
-	case flags.file == "-" || (flags.method != http.MethodGet && flags.method != http.MethodHead && piped(a.In)):
-		body, err := io.ReadAll(a.In)
+	case flags.file == "-" || (flags.method != http.MethodGet && flags.method != http.MethodHead && piped(i.In)):
+		body, err := io.ReadAll(i.In)
 		if err != nil {
 			return nil, fmt.Errorf("cannot read the standard input: %w", err)
 		}
@@ -129,12 +132,12 @@ func piped(stdin io.Reader) bool {
 	return err == nil && (info.Mode().IsRegular() || info.Mode()&fs.ModeNamedPipe != 0)
 }
 
-func (a *app) invoke(ctx context.Context, key invoke.FunctionKey, flags invokeFlags, body []byte) error {
+func (i *invoker) invoke(ctx context.Context, key invoke.FunctionKey, flags invokeFlags, body []byte) error {
 	// Misuse is told before anything is asked of Windlass.
 	if _, err := newRequest("http://gateway", flags, body); err != nil {
 		return err
 	}
-	t, err := a.target(ctx)
+	t, err := i.target(ctx)
 	var nowhere *nowhereError
 	if errors.As(err, &nowhere) && flags.gateway != "" {
 		// Who names the gateway needs nothing else.
@@ -143,11 +146,11 @@ func (a *app) invoke(ctx context.Context, key invoke.FunctionKey, flags invokeFl
 	if err != nil {
 		return err
 	}
-	if err := t.clusterOnly("windlass-namespace", a.flags.windlassNamespace != ""); err != nil {
+	if err := t.clusterOnly("windlass-namespace", i.flags.windlassNamespace != ""); err != nil {
 		return err
 	}
 	key = t.key(key)
-	way, err := a.route(ctx, t, key, flags.gateway)
+	way, err := i.route(ctx, t, key, flags.gateway)
 	if err != nil {
 		return err
 	}
@@ -156,10 +159,10 @@ func (a *app) invoke(ctx context.Context, key invoke.FunctionKey, flags invokeFl
 	if err != nil {
 		return err
 	}
-	if shown := cmp.Or(a.getenv(keyVariable), way.key); shown != "" && request.Header.Get(invoke.HeaderKey) == "" {
+	if shown := cmp.Or(i.getenv(keyVariable), way.key); shown != "" && request.Header.Get(invoke.HeaderKey) == "" {
 		request.Header.Set(invoke.HeaderKey, shown)
 	}
-	return a.exchange(ctx, key, request, flags, way)
+	return i.exchange(ctx, key, request, flags, way)
 }
 
 // keyVariable of the environment is an API key to show to the gateway. A flag
@@ -168,10 +171,10 @@ const keyVariable = "WINDLASS_KEY"
 
 // route is the way to a function: through the gateway that was named, or that
 // of the target.
-func (a *app) route(ctx context.Context, t *target, key invoke.FunctionKey, gateway string) (*route, error) {
+func (i *invoker) route(ctx context.Context, t *target, key invoke.FunctionKey, gateway string) (*route, error) {
 	if gateway == "" && t.inCluster() {
 		var err error
-		if gateway, err = a.settledGateway(); err != nil {
+		if gateway, err = i.settledGateway(); err != nil {
 			return nil, err
 		}
 	}
@@ -180,14 +183,9 @@ func (a *app) route(ctx context.Context, t *target, key invoke.FunctionKey, gate
 	}
 	fn, err := t.Get(ctx, key)
 	if err != nil {
-		return nil, a.explain(ctx, t, key, err)
+		return nil, i.explain(ctx, t, key, err)
 	}
 	return t.Route(ctx, fn)
-}
-
-// gatewayURL is where a gateway has a function.
-func gatewayURL(gateway string, key invoke.FunctionKey) string {
-	return strings.TrimRight(gateway, "/") + "/function/" + key.Namespace + "/" + key.Name
 }
 
 // newRequest is the request to the function at a URL.

@@ -12,7 +12,10 @@ import (
 	"github.com/windlass-dev/windlass/pkg/callers"
 )
 
-func (a *app) keysCommand() *cobra.Command {
+// keyring makes, lists and revokes API keys.
+type keyring struct{ *finder }
+
+func (k *keyring) keysCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "keys COMMAND",
 		Short: "Make, list and revoke API keys",
@@ -27,12 +30,12 @@ changes within two seconds, those of a cluster within about a minute.`,
 			return usagef("which? write windlass keys create, list or revoke")
 		}),
 	}
-	cmd.AddCommand(a.keysCreateCommand(), a.keysListCommand(), a.keysRevokeCommand())
-	cmd.PersistentFlags().StringVar(&a.flags.windlassNamespace, "windlass-namespace", "", "`namespace` that Windlass runs in (default: it is looked for)")
+	cmd.AddCommand(k.keysCreateCommand(), k.keysListCommand(), k.keysRevokeCommand())
+	cmd.PersistentFlags().StringVar(&k.flags.windlassNamespace, "windlass-namespace", "", "`namespace` that Windlass runs in (default: it is looked for)")
 	return cmd
 }
 
-func (a *app) keysCreateCommand() *cobra.Command {
+func (k *keyring) keysCreateCommand() *cobra.Command {
 	var expires time.Duration
 	var name string
 	cmd := &cobra.Command{
@@ -45,8 +48,8 @@ cannot be shown again. A name says later whose it is, and revokes it too.`,
   windlass keys create team-a/resize team-b --expires 720h`,
 		RunE: run(func(cmd *cobra.Command, args []string) error {
 			scope := callers.Scope(args)
-			if len(scope) == 0 && a.namespace != "" {
-				scope = callers.Scope{a.namespace}
+			if len(scope) == 0 && k.namespace != "" {
+				scope = callers.Scope{k.namespace}
 			}
 			if len(scope) == 0 {
 				return usagef("what may the key call? name namespaces, functions as NAMESPACE/NAME, or '*'")
@@ -59,7 +62,7 @@ cannot be shown again. A name says later whose it is, and revokes it too.`,
 					return usagef("--name: %w", err)
 				}
 			}
-			return a.createKey(cmd.Context(), name, scope, expires)
+			return k.createKey(cmd.Context(), name, scope, expires)
 		}),
 	}
 	cmd.Flags().StringVar(&name, "name", "", "`name` by which people know the key, such as whose it is (default: none)")
@@ -67,18 +70,18 @@ cannot be shown again. A name says later whose it is, and revokes it too.`,
 	return cmd
 }
 
-func (a *app) createKey(ctx context.Context, name string, scope callers.Scope, expires time.Duration) error {
-	secret, key, err := callers.NewKey(scope, a.now(), expires)
+func (k *keyring) createKey(ctx context.Context, name string, scope callers.Scope, expires time.Duration) error {
+	secret, key, err := callers.NewKey(scope, k.now(), expires)
 	if err != nil {
 		return usagef("%w", err)
 	}
 	key.Name = name
-	t, err := a.target(ctx)
+	t, err := k.target(ctx)
 	if err != nil {
 		return err
 	}
-	a.tellContext(t)
-	err = a.editKeys(ctx, t, func(list callers.KeyList) (callers.KeyList, error) {
+	k.tellContext(t)
+	err = k.editKeys(ctx, t, func(list callers.KeyList) (callers.KeyList, error) {
 		if name != "" && list.Named(name) {
 			return list, inputError(fmt.Errorf("there is a key named %s already; choose another name, or revoke that one first", name))
 		}
@@ -87,12 +90,12 @@ func (a *app) createKey(ctx context.Context, name string, scope callers.Scope, e
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(a.Out, secret)
+	fmt.Fprintln(k.Out, secret)
 	until := "until it is revoked"
 	if !key.Expires.IsZero() {
 		until = "until " + key.Expires.Format(time.RFC3339)
 	}
-	fmt.Fprintf(a.Err, "key %s may call %s %s; it is not shown again\n", titleOf(key), strings.Join(scope, ", "), until)
+	fmt.Fprintf(k.Err, "key %s may call %s %s; it is not shown again\n", titleOf(key), strings.Join(scope, ", "), until)
 	return nil
 }
 
@@ -104,7 +107,7 @@ func titleOf(key callers.Key) string {
 	return key.Name + " (" + key.ID + ")"
 }
 
-func (a *app) keysListCommand() *cobra.Command {
+func (k *keyring) keysListCommand() *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:     "list [-o table|json|yaml]",
@@ -115,7 +118,7 @@ func (a *app) keysListCommand() *cobra.Command {
 			if err := checkOutput(output, "table", "json", "yaml"); err != nil {
 				return err
 			}
-			t, err := a.target(cmd.Context())
+			t, err := k.target(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -128,9 +131,9 @@ func (a *app) keysListCommand() *cobra.Command {
 				return inputError(err)
 			}
 			if output != "table" {
-				return a.printObject(toldKeys(list), output)
+				return k.printObject(toldKeys(list), output)
 			}
-			a.printKeys(list)
+			k.printKeys(list)
 			return nil
 		}),
 	}
@@ -155,28 +158,28 @@ func toldKeys(list callers.KeyList) []toldKey {
 	return told
 }
 
-func (a *app) printKeys(list callers.KeyList) {
+func (k *keyring) printKeys(list callers.KeyList) {
 	if len(list.Keys) == 0 {
-		fmt.Fprintln(a.Err, "there are no API keys; windlass keys create makes one")
+		fmt.Fprintln(k.Err, "there are no API keys; windlass keys create makes one")
 		return
 	}
 	rows := [][]cell{cells("ID", "NAME", "ALLOW", "AGE", "EXPIRES")}
 	for _, key := range list.Keys {
 		expires := cell{text: "never"}
 		switch {
-		case key.Expired(a.now()):
+		case key.Expired(k.now()):
 			expires = cell{text: "expired", colour: red}
 		case !key.Expires.IsZero():
 			expires.text = key.Expires.Format(time.RFC3339)
 		}
-		row := cells(key.ID, cmp.Or(key.Name, "-"), strings.Join(key.Allow, ","), age(key.Created, a.now()), "")
+		row := cells(key.ID, cmp.Or(key.Name, "-"), strings.Join(key.Allow, ","), age(key.Created, k.now()), "")
 		row[4] = expires
 		rows = append(rows, row)
 	}
-	a.table(a.Out, rows)
+	k.table(k.Out, rows)
 }
 
-func (a *app) keysRevokeCommand() *cobra.Command {
+func (k *keyring) keysRevokeCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "revoke (ID | NAME) ...",
 		Short:   "Revoke API keys",
@@ -185,13 +188,13 @@ func (a *app) keysRevokeCommand() *cobra.Command {
 			if len(which) == 0 {
 				return usagef("which key? windlass keys list shows IDs and names")
 			}
-			t, err := a.target(cmd.Context())
+			t, err := k.target(cmd.Context())
 			if err != nil {
 				return err
 			}
-			a.tellContext(t)
+			k.tellContext(t)
 			var revoked []callers.Key
-			err = a.editKeys(cmd.Context(), t, func(list callers.KeyList) (_ callers.KeyList, err error) {
+			err = k.editKeys(cmd.Context(), t, func(list callers.KeyList) (_ callers.KeyList, err error) {
 				list, revoked, err = without(list, which)
 				return list, err
 			})
@@ -199,7 +202,7 @@ func (a *app) keysRevokeCommand() *cobra.Command {
 				return err
 			}
 			for _, key := range revoked {
-				fmt.Fprintf(a.Out, "key %s revoked\n", titleOf(key))
+				fmt.Fprintf(k.Out, "key %s revoked\n", titleOf(key))
 			}
 			return nil
 		}),
@@ -219,7 +222,7 @@ func without(list callers.KeyList, which []string) (_ callers.KeyList, removed [
 }
 
 // editKeys changes the list of a Windlass.
-func (a *app) editKeys(ctx context.Context, t *target, edit func(callers.KeyList) (callers.KeyList, error)) error {
+func (k *keyring) editKeys(ctx context.Context, t *target, edit func(callers.KeyList) (callers.KeyList, error)) error {
 	return t.EditKeys(ctx, func(document []byte) ([]byte, error) {
 		list, err := callers.ParseKeys(document)
 		if err != nil {

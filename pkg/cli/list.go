@@ -15,7 +15,10 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 )
 
-func (a *app) listCommand() *cobra.Command {
+// lister shows functions in a table.
+type lister struct{ *finder }
+
+func (l *lister) listCommand() *cobra.Command {
 	var output string
 	var all bool
 	cmd := &cobra.Command{
@@ -31,25 +34,25 @@ INSTANCES  how many can be called, and +n if n more are starting
 BUSY       how many of them run a call
 QUEUED     how many calls wait for an instance
 MEAN       the mean duration of the last executions`,
-		ValidArgsFunction: a.completeNames,
+		ValidArgsFunction: l.completeNames,
 		RunE: run(func(cmd *cobra.Command, args []string) error {
 			if err := checkOutput(output, "table", "wide", "name", "json", "yaml"); err != nil {
 				return err
 			}
-			if all && a.namespace != "" {
+			if all && l.namespace != "" {
 				return usagef("-A and -n exclude each other; remove one of the two")
 			}
 			if all && len(args) > 0 {
 				return usagef("-A shows all functions, and %s only one; remove one of the two", args[0])
 			}
-			t, err := a.target(cmd.Context())
+			t, err := l.target(cmd.Context())
 			if err != nil {
 				return err
 			}
 			if len(args) > 0 {
-				return a.listNamed(cmd.Context(), t, args, output)
+				return l.listNamed(cmd.Context(), t, args, output)
 			}
-			namespace := cmp.Or(a.namespace, t.namespace)
+			namespace := cmp.Or(l.namespace, t.namespace)
 			if all {
 				namespace = ""
 			}
@@ -57,7 +60,7 @@ MEAN       the mean duration of the last executions`,
 			if err != nil {
 				return err
 			}
-			return a.printList(list, output, namespace)
+			return l.printList(list, output, namespace)
 		}),
 	}
 	cmd.Flags().BoolVarP(&all, "all-namespaces", "A", false, "show the functions of all namespaces")
@@ -67,37 +70,37 @@ MEAN       the mean duration of the last executions`,
 
 // listNamed shows the functions of these names. One alone is printed for programs as it
 // is, and not as a list.
-func (a *app) listNamed(ctx context.Context, t *target, names []string, output string) error {
+func (l *lister) listNamed(ctx context.Context, t *target, names []string, output string) error {
 	list := &v1alpha1.FunctionList{TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.APIVersion, Kind: v1alpha1.KindFunction + "List"}}
 	namespaces := make(map[string]bool)
 	for _, name := range names {
-		key, err := a.key(name)
+		key, err := l.key(name)
 		if err != nil {
 			return err
 		}
 		key = t.key(key)
 		fn, err := t.Get(ctx, key)
 		if err != nil {
-			return a.explain(ctx, t, key, err)
+			return l.explain(ctx, t, key, err)
 		}
 		namespaces[key.Namespace] = true
 		list.Items = append(list.Items, *fn)
 	}
 	if len(list.Items) == 1 && (output == "json" || output == "yaml") {
-		return a.printObject(list.Items[0].WithoutStart(), output)
+		return l.printObject(list.Items[0].WithoutStart(), output)
 	}
 	namespace := ""
 	if len(namespaces) == 1 {
 		namespace = list.Items[0].Namespace
 	}
-	return a.printList(list, output, namespace)
+	return l.printList(list, output, namespace)
 }
 
-func (a *app) printList(list *v1alpha1.FunctionList, output, namespace string) error {
+func (l *lister) printList(list *v1alpha1.FunctionList, output, namespace string) error {
 	switch output {
 	case "name":
 		for i := range list.Items {
-			fmt.Fprintln(a.Out, a.short(list.Items[i].Key()))
+			fmt.Fprintln(l.Out, l.short(list.Items[i].Key()))
 		}
 		return nil
 	case "json", "yaml":
@@ -106,17 +109,17 @@ func (a *app) printList(list *v1alpha1.FunctionList, output, namespace string) e
 		for i := range list.Items {
 			written.Items[i] = *list.Items[i].WithoutStart()
 		}
-		return a.printObject(&written, output)
+		return l.printObject(&written, output)
 	}
 	if len(list.Items) == 0 {
 		where := "there is no function in the namespace " + namespace + "; -A looks in all, and"
 		if namespace == "" {
 			where = "there is no function yet;"
 		}
-		fmt.Fprintf(a.Err, "%s %s says how to make one\n", where, a.retell("windlass deploy --help"))
+		fmt.Fprintf(l.Err, "%s %s says how to make one\n", where, l.retell("windlass deploy --help"))
 		return nil
 	}
-	a.table(a.Out, listRows(list.Items, namespace == "", output == "wide", a.now()))
+	l.table(l.Out, listRows(list.Items, namespace == "", output == "wide", l.now()))
 	return nil
 }
 

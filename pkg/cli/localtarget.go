@@ -13,8 +13,8 @@ import (
 	"github.com/windlass-dev/windlass/pkg/live/scrape"
 )
 
-// local is the Windlass of a data folder.
-func (a *app) local(dataDir string) *target {
+// localTarget is the Windlass of a data folder.
+func localTarget(dataDir string) *target {
 	l := &localWindlass{Client: control.NewClient(dataDir), dataDir: dataDir}
 	return &target{registry: l, editor: l, logReader: l, storyteller: l, router: l, explainer: l, observatory: l, keyStore: l, namespace: v1alpha1.DefaultNamespace}
 }

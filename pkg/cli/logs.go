@@ -3,17 +3,18 @@ package cli
 import (
 	"fmt"
 	"io"
-	"runtime"
 	"time"
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/windlass-dev/windlass/internal/buildinfo"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 )
 
-func (a *app) logsCommand() *cobra.Command {
+// logPrinter prints what instances wrote, and what became of single calls.
+type logPrinter struct{ *finder }
+
+func (l *logPrinter) logsCommand() *cobra.Command {
 	var request logRequest
 	var invocation string
 	var since time.Duration
@@ -36,7 +37,7 @@ in X-Windlass-Invocation-Id, and what its instance wrote meanwhile.`,
 			}
 			return nil
 		},
-		ValidArgsFunction: a.completeNames,
+		ValidArgsFunction: l.completeNames,
 		RunE: run(func(cmd *cobra.Command, args []string) error {
 			if request.tail < -1 {
 				return usagef("--tail %d: write a number of lines, or -1 for all", request.tail)
@@ -45,29 +46,29 @@ in X-Windlass-Invocation-Id, and what its instance wrote meanwhile.`,
 				return usagef("--since %v: write how long ago, for example 10m", since)
 			}
 			if since > 0 {
-				request.since = a.now().Add(-since)
+				request.since = l.now().Add(-since)
 			}
 			if invocation != "" {
-				return a.tellStory(cmd.Context(), invocation)
+				return l.tellStory(cmd.Context(), invocation)
 			}
-			key, err := a.key(args[0])
+			key, err := l.key(args[0])
 			if err != nil {
 				return err
 			}
-			t, err := a.target(cmd.Context())
+			t, err := l.target(cmd.Context())
 			if err != nil {
 				return err
 			}
 			if err := t.clusterOnly("agent", request.agent); err != nil {
 				return err
 			}
-			out := &counter{to: a.Out}
-			request.key, request.out, request.notes = t.key(key), out, a.Err
+			out := &counter{to: l.Out}
+			request.key, request.out, request.notes = t.key(key), out, l.Err
 			err = t.Log(cmd.Context(), request)
 			if err == nil && out.bytes == 0 && request.tail != 0 && !request.follow {
-				a.noteSilence(request.key, since)
+				l.noteSilence(request.key, since)
 			}
-			return a.explain(cmd.Context(), t, request.key, err)
+			return l.explain(cmd.Context(), t, request.key, err)
 		}),
 	}
 	cmd.Flags().BoolVarP(&request.follow, "follow", "f", false, "go on with new lines until Ctrl-C")
@@ -76,17 +77,17 @@ in X-Windlass-Invocation-Id, and what its instance wrote meanwhile.`,
 	cmd.Flags().BoolVar(&request.timestamps, "timestamps", false, "put the time (UTC) before each line")
 	cmd.Flags().BoolVar(&request.agent, "agent", false, "print what the agents beside the function wrote (in a cluster)")
 	cmd.Flags().StringVar(&invocation, "invocation", "", "show the timeline and logs of the call with this `ID`")
-	cmd.Flags().StringVar(&a.flags.windlassNamespace, "windlass-namespace", "", "`namespace` that Windlass runs in (default: it is looked for)")
+	cmd.Flags().StringVar(&l.flags.windlassNamespace, "windlass-namespace", "", "`namespace` that Windlass runs in (default: it is looked for)")
 	return cmd
 }
 
 // noteSilence says that nothing was printed because nothing was written.
-func (a *app) noteSilence(key invoke.FunctionKey, since time.Duration) {
+func (l *logPrinter) noteSilence(key invoke.FunctionKey, since time.Duration) {
 	lately := ""
 	if since > 0 {
 		lately = " in the last " + plainDuration(metav1.Duration{Duration: since})
 	}
-	fmt.Fprintf(a.Err, "the instances of function %s wrote nothing%s\n", key, lately)
+	fmt.Fprintf(l.Err, "the instances of function %s wrote nothing%s\n", key, lately)
 }
 
 // counter counts what is written.
@@ -99,23 +100,4 @@ func (c *counter) Write(p []byte) (int, error) {
 	n, err := c.to.Write(p)
 	c.bytes += n
 	return n, err
-}
-
-func (a *app) versionCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "version",
-		Short: "Print the version of this command",
-		Args:  noArgs,
-		RunE: run(func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintf(a.Out, "windlass %s (%s, %s/%s)\n", buildinfo.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
-			return err
-		}),
-	}
-}
-
-func noArgs(_ *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return usagef("unexpected argument %q: this command takes none", args[0])
-	}
-	return nil
 }

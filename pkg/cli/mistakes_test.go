@@ -163,8 +163,8 @@ func TestNearest(t *testing.T) {
 	for name, want := range map[string]string{
 		"helo": "hello help", "hell": "hello help hello-world", "rezise": "resize", "thumbnail": "", "resize-photo": "", "ab": "a b",
 	} {
-		a := &app{home: "default"}
-		got := strings.Join(a.nearest(invoke.FunctionKey{Namespace: "default", Name: name}, functions), " ")
+		f := &finder{home: "default"}
+		got := strings.Join(f.nearest(invoke.FunctionKey{Namespace: "default", Name: name}, functions), " ")
 		if got != want {
 			t.Errorf("nearest(%s) = %q, want %q", name, got, want)
 		}
@@ -178,8 +178,8 @@ func TestNearestNamesTheOwnNamespaceBeforeOtherTenants(t *testing.T) {
 		fn.Namespace, fn.Name = namespace, "hello"
 		functions = append(functions, fn)
 	}
-	a := &app{home: "mine"}
-	got := strings.Join(a.nearest(invoke.FunctionKey{Namespace: "mine", Name: "helo"}, functions), " ")
+	f := &finder{home: "mine"}
+	got := strings.Join(f.nearest(invoke.FunctionKey{Namespace: "mine", Name: "helo"}, functions), " ")
 	if want := "hello a/hello b/hello"; got != want {
 		t.Errorf("nearest = %q, want %q", got, want)
 	}

@@ -21,8 +21,8 @@ import (
 
 // key reads NAME or NAMESPACE/NAME next to the namespace flag. Without either
 // there is no namespace, which is then the target's.
-func (a *app) key(name string) (invoke.FunctionKey, error) {
-	return parseKey(name, a.namespace)
+func (f *finder) key(name string) (invoke.FunctionKey, error) {
+	return parseKey(name, f.namespace)
 }
 
 func parseKey(arg, namespaceFlag string) (invoke.FunctionKey, error) {
@@ -44,16 +44,34 @@ func parseKey(arg, namespaceFlag string) (invoke.FunctionKey, error) {
 	return key, nil
 }
 
+// enforceNamespace puts manifests without a namespace into that of the flag,
+// and refuses those with another one.
+func (f *finder) enforceNamespace(manifests []manifest) error {
+	if f.namespace == "" {
+		return nil
+	}
+	for _, m := range manifests {
+		if m.function.Namespace == "" {
+			m.function.Namespace = f.namespace
+		}
+		if m.function.Namespace != f.namespace {
+			return usagef("%s: function %s is in the namespace %s, but --namespace says %s; remove one of the two",
+				m.source, m.function.Name, m.function.Namespace, f.namespace)
+		}
+	}
+	return nil
+}
+
 // short is how people name a function in the next command.
-func (a *app) short(key invoke.FunctionKey) string {
-	if key.Namespace == a.home {
+func (f *finder) short(key invoke.FunctionKey) string {
+	if key.Namespace == f.home {
 		return key.Name
 	}
 	return key.String()
 }
 
 // explain adds to an error about a function that is not there which ones are.
-func (a *app) explain(ctx context.Context, r registry, key invoke.FunctionKey, err error) error {
+func (f *finder) explain(ctx context.Context, r registry, key invoke.FunctionKey, err error) error {
 	if !isNotFound(err) {
 		return err
 	}
@@ -61,7 +79,7 @@ func (a *app) explain(ctx context.Context, r registry, key invoke.FunctionKey, e
 	if list, listErr := r.List(ctx, ""); listErr == nil {
 		if len(list.Items) == 0 {
 			next = "none is deployed yet; see windlass deploy --help"
-		} else if near := a.nearest(key, list.Items); len(near) > 0 {
+		} else if near := f.nearest(key, list.Items); len(near) > 0 {
 			next = "did you mean " + strings.Join(near, " or ") + "? " + next
 		}
 	}
@@ -80,7 +98,7 @@ const maxNear = 3
 // that name in other namespaces, and those with nearly or more than that name;
 // first those of key's namespace, which it more likely meant than another
 // tenant's, then those that are written most like it.
-func (a *app) nearest(key invoke.FunctionKey, functions []v1alpha1.Function) []string {
+func (f *finder) nearest(key invoke.FunctionKey, functions []v1alpha1.Function) []string {
 	elsewhere := func(fn invoke.FunctionKey) int {
 		if fn.Namespace == key.Namespace {
 			return 0
@@ -102,7 +120,7 @@ func (a *app) nearest(key invoke.FunctionKey, functions []v1alpha1.Function) []s
 	})
 	var names []string
 	for _, fn := range near[:min(len(near), maxNear)] {
-		names = append(names, a.short(fn))
+		names = append(names, f.short(fn))
 	}
 	return names
 }
@@ -111,25 +129,25 @@ func (a *app) nearest(key invoke.FunctionKey, functions []v1alpha1.Function) []s
 const completeTime = time.Second
 
 // completeNames offers the names of functions to a shell.
-func (a *app) completeNames(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+func (f *finder) completeNames(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 	several := cmd.Name() == "list" || cmd.Name() == "delete"
 	if len(args) > 0 && !several {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	ctx, cancel := context.WithTimeout(cmd.Context(), completeTime)
 	defer cancel()
-	t, err := a.target(ctx)
+	t, err := f.target(ctx)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	list, err := t.List(ctx, a.namespace)
+	list, err := t.List(ctx, f.namespace)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	var names []string
 	for i := range list.Items {
 		// Who has begun to write a namespace wants it in the name.
-		name := a.short(list.Items[i].Key())
+		name := f.short(list.Items[i].Key())
 		if strings.Contains(begun, "/") {
 			name = list.Items[i].Key().String()
 		}

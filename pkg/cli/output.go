@@ -17,19 +17,19 @@ func checkOutput(output string, known ...string) error {
 }
 
 // printObject prints an object for a program to read.
-func (a *app) printObject(v any, output string) error {
+func (h *host) printObject(v any, output string) error {
 	if output == "yaml" {
 		text, err := yaml.Marshal(v)
 		if err != nil {
 			return err
 		}
-		_, err = a.Out.Write(text)
+		_, err = h.Out.Write(text)
 		return err
 	}
 	text, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(a.Out, "%s\n", text)
+	_, err = fmt.Fprintf(h.Out, "%s\n", text)
 	return err
 }

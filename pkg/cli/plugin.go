@@ -39,13 +39,13 @@ func callName(program string) string {
 
 // retell makes the commands in a text those that this user types to be told of
 // the same Windlass.
-func (a *app) retell(text string) string {
-	name := cmp.Or(a.program, "windlass")
-	if a.plugin {
+func (f *finder) retell(text string) string {
+	name := cmp.Or(f.program, "windlass")
+	if f.plugin {
 		name = "kubectl windlass"
 	}
 	for _, flag := range []struct{ name, value string }{
-		{"data-dir", a.dataDir}, {"kubeconfig", a.flags.kubeconfig}, {"context", a.flags.context},
+		{"data-dir", f.dataDir}, {"kubeconfig", f.flags.kubeconfig}, {"context", f.flags.context},
 	} {
 		if flag.value != "" {
 			name += " --" + flag.name + " " + quoteWords([]string{flag.value})

@@ -38,8 +38,8 @@ func readSecrets(flags []string) (map[string]map[string]string, error) {
 }
 
 // keepSecrets gives secrets to the namespaces of the functions.
-func (a *app) keepSecrets(t *target, secrets map[string]map[string]string, manifests []manifest) error {
-	dataDir, err := a.resolveDataDir()
+func (d *deployer) keepSecrets(t *target, secrets map[string]map[string]string, manifests []manifest) error {
+	dataDir, err := d.resolveDataDir()
 	if err != nil {
 		return err
 	}

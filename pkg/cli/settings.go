@@ -36,9 +36,9 @@ func settingsFile(getenv func(string) string) string {
 }
 
 // settings reads the user's settings; there may be none.
-func (a *app) settings() (settings, error) {
+func (h *host) settings() (settings, error) {
 	var s settings
-	path := settingsFile(a.getenv)
+	path := settingsFile(h.getenv)
 	text, err := os.ReadFile(path)
 	if path == "" || errors.Is(err, fs.ErrNotExist) {
 		return s, nil

@@ -42,8 +42,14 @@ type SimConfig struct {
 	Terminal bool
 }
 
-func (a *app) simCommand() *cobra.Command {
-	config := SimConfig{Out: a.Out, Err: a.Err, Terminal: isTerminal(a.Err)}
+// simulator runs experiments in virtual time.
+type simulator struct {
+	*finder
+	programs Programs
+}
+
+func (s *simulator) simCommand() *cobra.Command {
+	config := SimConfig{Out: s.Out, Err: s.Err, Terminal: isTerminal(s.Err)}
 	var asJSON, asCSV bool
 	cmd := &cobra.Command{
 		Use:   "sim [NAME] [--json | --csv] [--quick] [--seed N] [--seeds N] [--scale X] [--data FOLDER]",
@@ -58,23 +64,23 @@ lists the experiments; "all" runs every one. The same seed prints the same bytes
 			return nil
 		},
 		RunE: run(func(cmd *cobra.Command, args []string) error {
-			if err := a.localOnly("sim"); err != nil {
+			if err := s.localOnly("sim"); err != nil {
 				return err
 			}
 			if len(args) == 0 {
-				a.listExperiments()
+				s.listExperiments()
 				return nil
 			}
 			if err := config.format(asJSON, asCSV); err != nil {
 				return err
 			}
-			if err := a.chooseExperiments(&config, args[0]); err != nil {
+			if err := s.chooseExperiments(&config, args[0]); err != nil {
 				return err
 			}
 			if err := config.check(cmd.Flags().Changed); err != nil {
 				return err
 			}
-			if err := a.programs.Sim(config); err != nil {
+			if err := s.programs.Sim(config); err != nil {
 				// What is given to an experiment is all that can be wrong with it.
 				return inputError(err)
 			}
@@ -93,12 +99,12 @@ lists the experiments; "all" runs every one. The same seed prints the same bytes
 	return cmd
 }
 
-func (a *app) listExperiments() {
+func (s *simulator) listExperiments() {
 	rows := [][]cell{cells("NAME", "SHOWS")}
-	for _, e := range a.programs.Experiments {
+	for _, e := range s.programs.Experiments {
 		rows = append(rows, cells(e.Name, e.Summary))
 	}
-	a.table(a.Out, append(rows, cells(allExperiments, "all of them")))
+	s.table(s.Out, append(rows, cells(allExperiments, "all of them")))
 }
 
 // format reads the flags that say in several ways what to print.
@@ -117,9 +123,9 @@ func (c *SimConfig) format(asJSON, asCSV bool) error {
 
 // chooseExperiments finds the experiments of a name. Without recorded traces "all" are those
 // that do without.
-func (a *app) chooseExperiments(c *SimConfig, name string) error {
+func (s *simulator) chooseExperiments(c *SimConfig, name string) error {
 	var names []string
-	for _, e := range a.programs.Experiments {
+	for _, e := range s.programs.Experiments {
 		names = append(names, e.Name)
 		if name != e.Name && name != allExperiments {
 			continue
@@ -128,7 +134,7 @@ func (a *app) chooseExperiments(c *SimConfig, name string) error {
 			if name != allExperiments {
 				return inputError(fmt.Errorf("--data %q is no folder; %s replays recorded traces: name a folder with invocations.csv and durations.csv, see docs/simulator.md", c.DataDir, name))
 			}
-			fmt.Fprintf(a.Err, "%s is left out: it replays recorded traces, and --data names no folder with some\n", e.Name)
+			fmt.Fprintf(s.Err, "%s is left out: it replays recorded traces, and --data names no folder with some\n", e.Name)
 			continue
 		}
 		c.Experiments = append(c.Experiments, e.Name)

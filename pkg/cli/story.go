@@ -10,16 +10,16 @@ import (
 )
 
 // tellStory prints what is known of one call.
-func (a *app) tellStory(ctx context.Context, text string) error {
+func (l *logPrinter) tellStory(ctx context.Context, text string) error {
 	id, err := invoke.ParseID(strings.ToLower(text))
 	if err != nil {
 		return usagef("--invocation %s: %w; the id is what a call's answer has in X-Windlass-Invocation-Id", text, err)
 	}
-	t, err := a.target(ctx)
+	t, err := l.target(ctx)
 	if err != nil {
 		return err
 	}
-	if err := t.clusterOnly("windlass-namespace", a.flags.windlassNamespace != ""); err != nil {
+	if err := t.clusterOnly("windlass-namespace", l.flags.windlassNamespace != ""); err != nil {
 		return err
 	}
 	story, err := t.Story(ctx, id)
@@ -27,19 +27,19 @@ func (a *app) tellStory(ctx context.Context, text string) error {
 		return err
 	}
 	if story.Account != nil {
-		a.table(a.Out, a.accountRows(*story.Account))
+		l.table(l.Out, l.accountRows(*story.Account))
 	}
 	for _, line := range story.Lines {
-		fmt.Fprintf(a.Out, "%s | %s\n", line.Source, line.Text)
+		fmt.Fprintf(l.Out, "%s | %s\n", line.Source, line.Text)
 	}
 	for _, note := range story.Notes {
-		fmt.Fprintln(a.Err, note)
+		fmt.Fprintln(l.Err, note)
 	}
 	return nil
 }
 
 // accountRows tell what became of a call, and what its time was spent on.
-func (a *app) accountRows(account invoke.Account) [][]cell {
+func (l *logPrinter) accountRows(account invoke.Account) [][]cell {
 	answer := fmt.Sprintf("%d, executed: %s", account.Code, account.Executed)
 	if account.Reason != "" {
 		answer += ", " + account.Reason
@@ -48,7 +48,7 @@ func (a *app) accountRows(account invoke.Account) [][]cell {
 		answer += ", the first call of its instance"
 	}
 	rows := [][]cell{
-		cells("function", a.short(account.Function)),
+		cells("function", l.short(account.Function)),
 		cells("invocation", account.ID.String()),
 		cells("answer", answer),
 		cells("received", account.Received.UTC().Format("2006-01-02T15:04:05.000Z07:00")),

@@ -26,50 +26,50 @@ var advice = map[string]string{
 
 // describeCluster prints the function's pods and Events. What may not be seen is
 // said, and keeps nothing else from being shown.
-func (a *app) describeCluster(ctx context.Context, w witness, fn *v1alpha1.Function) {
+func (d *describer) describeCluster(ctx context.Context, w witness, fn *v1alpha1.Function) {
 	if w == nil {
 		return
 	}
-	fmt.Fprintln(a.Out, "\nPods")
+	fmt.Fprintln(d.Out, "\nPods")
 	pods, err := w.Pods(ctx, fn)
 	switch {
 	case err != nil:
-		fmt.Fprintf(a.Out, "  unknown: %s\n", a.retell(err.Error()))
+		fmt.Fprintf(d.Out, "  unknown: %s\n", d.retell(err.Error()))
 	case len(pods) == 0:
-		fmt.Fprintln(a.Out, "  none")
+		fmt.Fprintln(d.Out, "  none")
 	default:
-		a.table(a.Out, a.podRows(pods))
+		d.table(d.Out, d.podRows(pods))
 	}
-	fmt.Fprintln(a.Out, "\nEvents")
+	fmt.Fprintln(d.Out, "\nEvents")
 	events, err := w.Events(ctx, fn)
 	switch {
 	case err != nil:
-		fmt.Fprintf(a.Out, "  unknown: %s\n", a.retell(err.Error()))
+		fmt.Fprintf(d.Out, "  unknown: %s\n", d.retell(err.Error()))
 	case len(events) == 0:
-		fmt.Fprintln(a.Out, "  none")
+		fmt.Fprintln(d.Out, "  none")
 	default:
-		a.table(a.Out, a.eventRows(events))
+		d.table(d.Out, d.eventRows(events))
 	}
 }
 
-func (a *app) podRows(pods []kubecontrol.Pod) [][]cell {
+func (d *describer) podRows(pods []kubecontrol.Pod) [][]cell {
 	rows := [][]cell{cells("  INSTANCE", "NODE", "STATE", "AGE", "POD", "WHY")}
 	for _, pod := range pods {
 		state := cell{text: orDash(pod.State)}
 		if pod.State == string(corev1.PodRunning) {
 			state.colour = green
 		}
-		row := cells("  "+pod.CID, orDash(pod.Node), "", age(pod.Created, a.now()), pod.Name, firstLine(pod.Message))
+		row := cells("  "+pod.CID, orDash(pod.Node), "", age(pod.Created, d.now()), pod.Name, firstLine(pod.Message))
 		row[2] = state
 		rows = append(rows, row)
 	}
 	return rows
 }
 
-func (a *app) eventRows(events []kubecontrol.Event) [][]cell {
+func (d *describer) eventRows(events []kubecontrol.Event) [][]cell {
 	rows := [][]cell{cells("  LAST", "TYPE", "REASON", "MESSAGE")}
 	for _, event := range events {
-		last := age(event.Last, a.now())
+		last := age(event.Last, d.now())
 		if event.Count > 1 {
 			last += fmt.Sprintf(" (%d times)", event.Count)
 		}

@@ -1,14 +1,10 @@
 package cli
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"io"
 	"net"
 	"time"
-
-	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/control"
@@ -147,122 +143,10 @@ func (t *target) key(key invoke.FunctionKey) invoke.FunctionKey {
 	return key
 }
 
-// place is where a verb looks for Windlass.
-type place int
-
-const (
-	// placeLocal is the Windlass of a data folder.
-	placeLocal place = iota
-	// placeCluster is that of a kubeconfig's context.
-	placeCluster
-	// placeEither is whichever of the two is there, the local one first.
-	placeEither
-)
-
-// choose says where to look, by what flags and the environment say.
-func (a *app) choose() (place, error) {
-	flag := ""
-	switch {
-	case a.flags.context != "":
-		flag = "--context"
-	case a.flags.kubeconfig != "":
-		flag = "--kubeconfig"
-	}
-	switch {
-	case flag != "" && a.dataDir != "":
-		return 0, usagef("%s means a cluster, and --data-dir a Windlass on this machine; remove one of the two", flag)
-	case flag != "" || a.plugin:
-		return placeCluster, nil
-	case a.dataDir != "" || a.getenv("WINDLASS_DATA_DIR") != "":
-		return placeLocal, nil
-	}
-	settings, err := a.settings()
-	switch {
-	case err != nil:
-		return 0, err
-	case settings.Context != "":
-		a.settledContext = settings.Context
-		return placeCluster, nil
-	case settings.DataDir != "":
-		return placeLocal, nil
-	}
-	return placeEither, nil
-}
-
-// target is the Windlass that flags, environment and what is there name.
-func (a *app) target(ctx context.Context) (*target, error) {
-	if a.namespace != "" && len(validation.IsDNS1123Label(a.namespace)) > 0 {
-		return nil, usagef("%q is not a namespace: its name is made of lower-case letters, digits and hyphens; correct --namespace", a.namespace)
-	}
-	where, err := a.choose()
-	if err != nil {
-		return nil, err
-	}
-	t, err := a.reach(ctx, where)
-	if err != nil {
-		return nil, err
-	}
-	settings, err := a.settings()
-	if err != nil {
-		return nil, err
-	}
-	t.namespace = cmp.Or(settings.Namespace, t.namespace)
-	a.home, a.inCluster = t.namespace, t.inCluster()
-	return t, nil
-}
-
-func (a *app) reach(ctx context.Context, where place) (*target, error) {
-	switch where {
-	case placeCluster:
-		return a.cluster()
-	case placeLocal:
-		dir, err := a.resolveDataDir()
-		if err != nil {
-			return nil, err
-		}
-		return a.local(dir), nil
-	}
-	dir, err := a.resolveDataDir()
-	if err == nil {
-		err = control.NewClient(dir).Probe(ctx)
-	}
-	var notRunning *control.NotRunningError
-	switch {
-	case err == nil:
-		return a.local(dir), nil
-	case kubecontrol.Exists(a.kubeconfigFiles()):
-		a.byDefault = true
-		return a.cluster()
-	case errors.As(err, &notRunning):
-		return nil, &nowhereError{dataDir: dir}
-	}
-	return nil, err
-}
-
-// nowhereError says that there is neither a local Windlass nor a kubeconfig.
-type nowhereError struct{ dataDir string }
-
-func (e *nowhereError) Error() string {
-	return "no Windlass runs with the data folder " + e.dataDir + ", and there is no kubeconfig either: " +
-		"start one with windlass up, name its folder with --data-dir, or name a cluster with --kubeconfig or --context"
-}
-
 // clusterOnly refuses flags that mean something in a cluster only.
 func (t *target) clusterOnly(flag string, given bool) error {
 	if !given || t.inCluster() {
 		return nil
 	}
 	return usagef("--%s is for a cluster, and this is a Windlass on this machine; remove it, or name the cluster with --context", flag)
-}
-
-// localOnly refuses flags of a cluster for verbs that run on this machine.
-func (a *app) localOnly(verb string) error {
-	for _, flag := range []struct{ name, value string }{
-		{"context", a.flags.context}, {"kubeconfig", a.flags.kubeconfig}, {"namespace", a.namespace},
-	} {
-		if flag.value != "" {
-			return usagef("--%s has no effect with %q, which runs on this machine; remove it", flag.name, verb)
-		}
-	}
-	return nil
 }

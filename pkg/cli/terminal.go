@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"golang.org/x/term"
@@ -24,23 +25,23 @@ func isTerminal(stream any) bool {
 }
 
 // paint colours text for a terminal and leaves it alone for everything else.
-func (a *app) paint(w io.Writer, colour, text string) string {
-	if colour == "" || !a.colours(w) {
+func (h *host) paint(w io.Writer, colour, text string) string {
+	if colour == "" || !h.colours(w) {
 		return text
 	}
 	return colour + text + plain
 }
 
 // colours says whether a stream shows colours.
-func (a *app) colours(w io.Writer) bool {
-	return a.getenv("NO_COLOR") == "" && a.getenv("TERM") != "dumb" && isTerminal(w)
+func (h *host) colours(w io.Writer) bool {
+	return h.getenv("NO_COLOR") == "" && h.getenv("TERM") != "dumb" && isTerminal(w)
 }
 
 // cell is one field of a table.
 type cell struct{ text, colour string }
 
 // table writes rows in columns; the first row is the head.
-func (a *app) table(w io.Writer, rows [][]cell) {
+func (h *host) table(w io.Writer, rows [][]cell) {
 	var widths []int
 	for _, row := range rows {
 		for i, c := range row {
@@ -53,7 +54,7 @@ func (a *app) table(w io.Writer, rows [][]cell) {
 	for _, row := range rows {
 		var line strings.Builder
 		for i, c := range row {
-			line.WriteString(a.paint(w, c.colour, c.text))
+			line.WriteString(h.paint(w, c.colour, c.text))
 			if i < len(row)-1 {
 				line.WriteString(strings.Repeat(" ", widths[i]-utf8.RuneCountInString(c.text)+3))
 			}
@@ -68,4 +69,14 @@ func cells(texts ...string) []cell {
 		row[i].text = text
 	}
 	return row
+}
+
+// clock writes a time as people here read it, and the day only if it is another.
+func (h *host) clock(at time.Time) string {
+	now := h.now()
+	at = at.In(now.Location())
+	if at.Format(time.DateOnly) == now.Format(time.DateOnly) {
+		return at.Format("15:04:05.0")
+	}
+	return at.Format(time.DateOnly + " 15:04:05")
 }

@@ -31,7 +31,10 @@ type topFlags struct {
 	output       string
 }
 
-func (a *app) topCommand() *cobra.Command {
+// overview shows all functions at work.
+type overview struct{ *finder }
+
+func (w *overview) topCommand() *cobra.Command {
 	var flags topFlags
 	cmd := &cobra.Command{
 		Use:   "top [-A | -n NAMESPACE] [--sort ORDER] [--filter TEXT] [--interval TIME] [--once] [-o table|json]",
@@ -51,17 +54,17 @@ Ctrl-C, and with --once one document; times are in seconds, rates per second.`,
 			if err := flags.check(); err != nil {
 				return err
 			}
-			if flags.all && a.namespace != "" {
+			if flags.all && w.namespace != "" {
 				return usagef("-A and -n exclude each other; remove one of the two")
 			}
-			t, err := a.target(cmd.Context())
+			t, err := w.target(cmd.Context())
 			if err != nil {
 				return err
 			}
-			if err := t.clusterOnly("windlass-namespace", a.flags.windlassNamespace != ""); err != nil {
+			if err := t.clusterOnly("windlass-namespace", w.flags.windlassNamespace != ""); err != nil {
 				return err
 			}
-			return a.top(cmd.Context(), t, flags)
+			return w.top(cmd.Context(), t, flags)
 		}),
 	}
 	cmd.Flags().BoolVarP(&flags.all, "all-namespaces", "A", false, "show the functions of all namespaces")
@@ -70,7 +73,7 @@ Ctrl-C, and with --once one document; times are in seconds, rates per second.`,
 	cmd.Flags().DurationVar(&flags.interval, "interval", topEvery, "`time` from one view to the next")
 	cmd.Flags().BoolVar(&flags.once, "once", false, "print one table or document, and end")
 	cmd.Flags().StringVarP(&flags.output, "output", "o", "table", "`format`: table or json")
-	cmd.Flags().StringVar(&a.flags.windlassNamespace, "windlass-namespace", "", "`namespace` that Windlass runs in (default: it is looked for)")
+	cmd.Flags().StringVar(&w.flags.windlassNamespace, "windlass-namespace", "", "`namespace` that Windlass runs in (default: it is looked for)")
 	return cmd
 }
 
@@ -96,36 +99,36 @@ func (f topFlags) check() error {
 }
 
 // top shows what goes on until its user has seen enough.
-func (a *app) top(ctx context.Context, t *target, flags topFlags) error {
+func (w *overview) top(ctx context.Context, t *target, flags topFlags) error {
 	place := "on this machine"
 	if t.inCluster() {
 		place = "of " + t.context
 	}
 	config := terminal.Config{
 		Place: place, Interval: flags.interval, Order: live.Order(flags.sort),
-		Choice: live.Choice{Namespace: cmp.Or(a.namespace, t.namespace), Text: flags.filter},
+		Choice: live.Choice{Namespace: cmp.Or(w.namespace, t.namespace), Text: flags.filter},
 	}
 	if flags.all {
 		config.Choice.Namespace = ""
 	}
-	o := t.Onlooker(a.now)
+	o := t.Onlooker(w.now)
 	defer o.Close()
 	if flags.output == "json" && !flags.once {
 		return terminal.Stream(ctx, o, flags.interval, func(v live.View) error {
-			return json.NewEncoder(a.Out).Encode(v.Of(config.Choice, config.Order))
+			return json.NewEncoder(w.Out).Encode(v.Of(config.Choice, config.Order))
 		})
 	}
-	if flags.once || !isTerminal(a.Out) || !isTerminal(a.In) || a.getenv("TERM") == "dumb" {
+	if flags.once || !isTerminal(w.Out) || !isTerminal(w.In) || w.getenv("TERM") == "dumb" {
 		view, err := terminal.Two(ctx, o, flags.interval)
 		if err != nil {
 			return err
 		}
 		if flags.output == "json" {
-			return a.printObject(view.Of(config.Choice, config.Order), "json")
+			return w.printObject(view.Of(config.Choice, config.Order), "json")
 		}
-		return terminal.Print(a.Out, view, config)
+		return terminal.Print(w.Out, view, config)
 	}
 	h := t.Historian()
 	defer h.Close()
-	return terminal.Run(ctx, config, terminal.Deps{Source: o, Historian: h, In: a.In, Out: a.Out, Environ: os.Environ()})
+	return terminal.Run(ctx, config, terminal.Deps{Source: o, Historian: h, In: w.In, Out: w.Out, Environ: os.Environ()})
 }

@@ -75,7 +75,13 @@ type upFlags struct {
 	tracing                           tracing.Config
 }
 
-func (a *app) upCommand() *cobra.Command {
+// runner runs a whole Windlass in this process.
+type runner struct {
+	reporter
+	programs Programs
+}
+
+func (r *runner) upCommand() *cobra.Command {
 	flags := upFlags{tracing: tracing.DefaultConfig()}
 	cmd := &cobra.Command{
 		Use:   "up [-f FILE|FOLDER ...]",
@@ -90,14 +96,14 @@ ends at once.`,
   windlass up -f examples/ --listen 127.0.0.1:9000`,
 		Args: noArgs,
 		RunE: run(func(cmd *cobra.Command, _ []string) error {
-			if err := a.localOnly("up"); err != nil {
+			if err := r.localOnly("up"); err != nil {
 				return err
 			}
-			config, err := a.upConfig(flags)
+			config, err := r.upConfig(flags)
 			if err != nil {
 				return err
 			}
-			return a.interruptible(cmd.Context(), func(ctx context.Context) error { return a.programs.Up(ctx, config) })
+			return r.interruptible(cmd.Context(), func(ctx context.Context) error { return r.programs.Up(ctx, config) })
 		}),
 	}
 	cmd.Flags().StringVar(&flags.listen, "listen", defaultListen, "`address` of the gateway, where functions are called")
@@ -116,8 +122,8 @@ ends at once.`,
 	return cmd
 }
 
-func (a *app) upConfig(flags upFlags) (UpConfig, error) {
-	config := UpConfig{Listen: flags.listen, OpsListen: flags.opsListen, RequireKeys: flags.auth, AllowOrigins: flags.allowOrigins, Decider: flags.decider, Ready: a.printReady}
+func (r *runner) upConfig(flags upFlags) (UpConfig, error) {
+	config := UpConfig{Listen: flags.listen, OpsListen: flags.opsListen, RequireKeys: flags.auth, AllowOrigins: flags.allowOrigins, Decider: flags.decider, Ready: r.printReady}
 	for flag, addr := range map[string]string{"--listen": flags.listen, "--ops-listen": flags.opsListen} {
 		if _, _, err := net.SplitHostPort(addr); err != nil {
 			return config, usagef("%s %q is no address: write host:port, for example 127.0.0.1:8080", flag, addr)
@@ -134,23 +140,23 @@ func (a *app) upConfig(flags upFlags) (UpConfig, error) {
 	if err != nil {
 		return config, usagef("%w", err)
 	}
-	if err := a.logTo(&config, flags.logLevel, flags.logFormat); err != nil {
+	if err := r.logTo(&config, flags.logLevel, flags.logFormat); err != nil {
 		return config, err
 	}
 	if config.MaxBody, err = parseSize(flags.maxBody); err != nil {
 		return config, err
 	}
-	if config.DataDir, err = a.resolveDataDir(); err != nil {
+	if config.DataDir, err = r.resolveDataDir(); err != nil {
 		return config, err
 	}
-	if config.DataDir != chooseDataDir("", func(name string) string { return a.getenvBut("WINDLASS_DATA_DIR", name) }) {
+	if config.DataDir != chooseDataDir("", func(name string) string { return r.getenvBut("WINDLASS_DATA_DIR", name) }) {
 		// Another terminal may know neither the variable nor this folder.
-		a.dataDir = config.DataDir
+		r.dataDir = config.DataDir
 	}
 	if _, err := control.SocketPath(config.DataDir); err != nil {
 		return config, usagef("%w", err)
 	}
-	manifests, err := readManifests(flags.files, a.In)
+	manifests, err := readManifests(flags.files, r.In)
 	if err != nil {
 		return config, err
 	}
@@ -165,7 +171,7 @@ func (a *app) upConfig(flags upFlags) (UpConfig, error) {
 }
 
 // logTo makes the log. People also see what functions print.
-func (a *app) logTo(config *UpConfig, level, format string) error {
+func (r *runner) logTo(config *UpConfig, level, format string) error {
 	var options slog.HandlerOptions
 	var parsed slog.Level
 	if err := parsed.UnmarshalText([]byte(strings.ToUpper(level))); err != nil {
@@ -174,12 +180,12 @@ func (a *app) logTo(config *UpConfig, level, format string) error {
 	options.Level = parsed
 	switch format {
 	case "console":
-		people := console.New(a.Err, console.Config{Level: parsed, Colours: a.colours(a.Err), Home: v1alpha1.DefaultNamespace})
+		people := console.New(r.Err, console.Config{Level: parsed, Colours: r.colours(r.Err), Home: v1alpha1.DefaultNamespace})
 		config.Log, config.Printed = slog.New(people), people.Printed
 	case "text":
-		config.Log = slog.New(slog.NewTextHandler(a.Err, &options))
+		config.Log = slog.New(slog.NewTextHandler(r.Err, &options))
 	case "json":
-		config.Log = slog.New(slog.NewJSONHandler(a.Err, &options))
+		config.Log = slog.New(slog.NewJSONHandler(r.Err, &options))
 	default:
 		return usagef("--log-format %q is not known; write console, text or json", format)
 	}
@@ -221,8 +227,8 @@ func findAgent(flag string) (string, error) {
 }
 
 // printReady says what runs and what to do now.
-func (a *app) printReady(info control.Info, applied []control.Applied) {
-	fmt.Fprintf(a.Out, "Windlass %s is up\n", info.Version)
+func (r *runner) printReady(info control.Info, applied []control.Applied) {
+	fmt.Fprintf(r.Out, "Windlass %s is up\n", info.Version)
 	rows := [][]cell{
 		cells("  gateway", info.GatewayURL),
 		cells("  status", info.OpsURL+"/"),
@@ -232,13 +238,13 @@ func (a *app) printReady(info control.Info, applied []control.Applied) {
 	if info.Key != "" {
 		rows = append(rows, cells("  key", info.Key))
 	}
-	a.table(a.Out, rows)
+	r.table(r.Out, rows)
 	for _, one := range applied {
-		a.printApplied(one, false)
+		r.printApplied(one, false)
 	}
 	next := "windlass list"
 	if len(applied) > 0 {
-		next = "windlass invoke " + a.short(applied[0].Function.Key())
+		next = "windlass invoke " + r.short(applied[0].Function.Key())
 	}
-	fmt.Fprintf(a.Out, "Try in another terminal: %s. Stop with Ctrl-C.\n", a.retell(next))
+	fmt.Fprintf(r.Out, "Try in another terminal: %s. Stop with Ctrl-C.\n", r.retell(next))
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 )
 
-func (a *app) validateCommand() *cobra.Command {
+func validateCommand(streams Streams) *cobra.Command {
 	var files []string
 	var where string
 	cmd := &cobra.Command{
@@ -36,7 +36,7 @@ The exit code is 1 if something is wrong.`,
 			if len(files) == 0 {
 				return usagef("-f is missing; name a file or folder with manifests, or - for the standard input")
 			}
-			manifests, err := readManifests(files, a.In)
+			manifests, err := readManifests(files, streams.In)
 			if err == nil {
 				err = errors.Join(check(manifests, validate)...)
 			}
@@ -44,7 +44,7 @@ The exit code is 1 if something is wrong.`,
 				return functionErrorf("%w", err)
 			}
 			for _, m := range manifests {
-				fmt.Fprintf(a.Out, "%s: function %s is valid\n", m.source, m.function.Name)
+				fmt.Fprintf(streams.Out, "%s: function %s is valid\n", m.source, m.function.Name)
 			}
 			return nil
 		}),

@@ -28,9 +28,9 @@ var passing = []string{v1alpha1.ReasonNoCapacity, v1alpha1.ReasonNodeLost, v1alp
 
 // awaitStart asks for an instance of a function as it was applied, and waits until it
 // is known whether one starts.
-func (a *app) awaitStart(ctx context.Context, t *target, applied *v1alpha1.Function, limit time.Duration) (*v1alpha1.Function, error) {
+func (d *deployer) awaitStart(ctx context.Context, t *target, applied *v1alpha1.Function, limit time.Duration) (*v1alpha1.Function, error) {
 	ask := func(fn *v1alpha1.Function) error {
-		fn.AskStart(a.now().Add(limit))
+		fn.AskStart(d.now().Add(limit))
 		return nil
 	}
 	asked, err := t.Change(ctx, applied.Key(), ask, false)
@@ -49,12 +49,12 @@ func (a *app) awaitStart(ctx context.Context, t *target, applied *v1alpha1.Funct
 			return fn, nil
 		case startFailed:
 			return nil, fmt.Errorf("function %s does not start: %s\nsee windlass describe %s and windlass logs %s",
-				fn.Key(), reasonOf(ready), a.short(fn.Key()), a.short(fn.Key()))
+				fn.Key(), reasonOf(ready), d.short(fn.Key()), d.short(fn.Key()))
 		}
 		select {
 		case <-ctx.Done():
 			return nil, fmt.Errorf("function %s has not started yet, after %s: %s\nsee windlass describe %s, or wait longer with --wait=2m",
-				fn.Key(), limit, reasonOf(ready), a.short(fn.Key()))
+				fn.Key(), limit, reasonOf(ready), d.short(fn.Key()))
 		case <-time.After(lookAgain):
 		}
 		again, err := t.Get(ctx, applied.Key())
@@ -110,7 +110,7 @@ func reasonOf(ready metav1.Condition) string {
 
 // awaitGone waits until a function that is being deleted is gone. It tells when
 // it has to wait at all, and what for.
-func (a *app) awaitGone(ctx context.Context, r registry, key invoke.FunctionKey, limit time.Duration) error {
+func (d *remover) awaitGone(ctx context.Context, r registry, key invoke.FunctionKey, limit time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	for told := ""; ; {
@@ -123,14 +123,14 @@ func (a *app) awaitGone(ctx context.Context, r registry, key invoke.FunctionKey,
 			return err
 		case err == nil && told == "":
 			told = drains(fn)
-			fmt.Fprintf(a.Err, "waiting for function %s: %s\n", key, told)
+			fmt.Fprintf(d.Err, "waiting for function %s: %s\n", key, told)
 		case err == nil:
 			told = drains(fn)
 		}
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("function %s is still there after %s: %s; it goes by itself, see windlass describe %s, or wait longer with --timeout",
-				key, limit, cmp.Or(told, "its state is not known"), a.short(key))
+				key, limit, cmp.Or(told, "its state is not known"), d.short(key))
 		case <-time.After(lookAgain):
 		}
 	}
