@@ -35,9 +35,6 @@ var known = exceptions{
 		"pkg/ownership/keeping.Core":          "to be split by subject",
 		"pkg/podagent.Agent":                  "to be split by subject",
 		"pkg/podagent/adapter/lambda.Adapter": "to be split by subject",
-		"pkg/provisioner.Inventory":           "to be split by subject",
-		"pkg/provisioner.Provisioner":         "to be split by subject",
-		"pkg/provisioner/kube.Runtime":        "to be split by subject",
 		"pkg/queue.Queue":                     "to be split by subject",
 		"pkg/scheduler.Scheduler":             "its state moves into the core, one value a function",
 		"pkg/scheduler.function":              "its state moves into the core, one value a function",
@@ -45,10 +42,9 @@ var known = exceptions{
 		"pkg/sim/cluster.world":               "to be split by subject",
 	},
 	interfaces: map[string]string{
-		"pkg/podagent/adapter.Spare":    "to be split by subject",
-		"pkg/provisioner/kube.observer": "to be split by subject",
-		"pkg/scheduler.Instances":       "goes with the core of the scheduler",
-		"pkg/sim/cluster.policy":        "to be split by subject",
+		"pkg/podagent/adapter.Spare": "to be split by subject",
+		"pkg/scheduler.Instances":    "goes with the core of the scheduler",
+		"pkg/sim/cluster.policy":     "to be split by subject",
 	},
 	contexts: map[string]string{
 		"pkg/callers.keepers.ctx":      "to be passed",

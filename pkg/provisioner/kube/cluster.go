@@ -19,10 +19,14 @@ import (
 // indexFunction finds pods by the UID of their function.
 const indexFunction = "function"
 
-// observer is told of all pods and nodes, one event after the other of each kind.
-type observer interface {
+// podObserver is told of all pods, one event after the other.
+type podObserver interface {
 	podChanged(*corev1.Pod)
 	podGone(*corev1.Pod)
+}
+
+// nodeObserver is told of all nodes, one event after the other.
+type nodeObserver interface {
 	nodeChanged(*corev1.Node)
 	nodeGone(name string)
 }
@@ -35,14 +39,14 @@ type cluster struct {
 	heard []cache.InformerSynced
 }
 
-func newCluster(client kubernetes.Interface, tell observer) (*cluster, error) {
+func newCluster(client kubernetes.Interface, ofPods podObserver, ofNodes nodeObserver) (*cluster, error) {
 	factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTransform(slim))
 	c := &cluster{factory: factory, pods: factory.InformerFor(&corev1.Pod{}, placedPods)}
-	pods, err := c.pods.AddEventHandler(podHandler(tell))
+	pods, err := c.pods.AddEventHandler(podHandler(ofPods))
 	if err != nil {
 		return nil, fmt.Errorf("kube: watching pods: %w", err)
 	}
-	nodes, err := factory.Core().V1().Nodes().Informer().AddEventHandler(nodeHandler(tell))
+	nodes, err := factory.Core().V1().Nodes().Informer().AddEventHandler(nodeHandler(ofNodes))
 	if err != nil {
 		return nil, fmt.Errorf("kube: watching nodes: %w", err)
 	}
@@ -60,7 +64,7 @@ func placedPods(client kubernetes.Interface, resync time.Duration) cache.SharedI
 // podsWithANode selects them in the API.
 const podsWithANode = "spec.nodeName!="
 
-func podHandler(tell observer) cache.ResourceEventHandler {
+func podHandler(tell podObserver) cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(object any) { tell.podChanged(object.(*corev1.Pod)) },
 		UpdateFunc: func(_, object any) { tell.podChanged(object.(*corev1.Pod)) },
@@ -72,7 +76,7 @@ func podHandler(tell observer) cache.ResourceEventHandler {
 	}
 }
 
-func nodeHandler(tell observer) cache.ResourceEventHandler {
+func nodeHandler(tell nodeObserver) cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(object any) { tell.nodeChanged(object.(*corev1.Node)) },
 		UpdateFunc: func(_, object any) { tell.nodeChanged(object.(*corev1.Node)) },

@@ -193,9 +193,9 @@ func testThere(t *testing.T, s *stageAPI, f *v1alpha1.Function) {
 	other := startRuntime(t, s.client)
 	other.Start(provisioner.InstanceSpec{Function: f, CID: "c-2", Node: "node-1"})
 	other.eventually("the pod is known", func() error {
-		other.mu.Lock()
-		defer other.mu.Unlock()
-		if in := other.book.byID[id{string(f.UID), "c-2"}]; in == nil || in.uid != first.UID {
+		other.registry.mu.Lock()
+		defer other.registry.mu.Unlock()
+		if in := other.registry.byID[id{string(f.UID), "c-2"}]; in == nil || in.uid != first.UID {
 			return errors.New("not yet")
 		}
 		return nil

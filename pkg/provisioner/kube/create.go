@@ -3,11 +3,13 @@ package kube
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
@@ -15,38 +17,71 @@ import (
 	"github.com/windlass-dev/windlass/pkg/provisioner/spare"
 )
 
+// creator creates the pods of instances, and takes spare ones for them.
+type creator struct {
+	// pod is what all pods have in common.
+	pod      podspec.Config
+	client   kubernetes.Interface
+	runtimes Runtimes
+	log      *slog.Logger
+	metrics  *metrics
+	registry *registry
+
+	queue *pump[*instance]
+	limit int
+}
+
+func newCreator(config Config, deps Deps, registry *registry) (*creator, error) {
+	c := &creator{
+		pod: config.Pod, client: deps.Client, runtimes: deps.Runtimes, log: deps.Log,
+		registry: registry, limit: config.MaxQueue,
+	}
+	c.queue = newPump(config, c.create)
+	var err error
+	c.metrics, err = newMetrics(deps.Registerer, func() float64 { return float64(c.queue.length()) })
+	return c, err
+}
+
+// push has the pod of an instance created, or taken, unless too many wait for that.
+func (c *creator) push(in *instance) bool {
+	return c.queue.push(in.id.functionUID, in, c.limit)
+}
+
+// withdraw takes an instance out of the queue.
+func (c *creator) withdraw(in *instance) { c.queue.remove(in.id.functionUID, in) }
+
 // create makes one attempt to create the pod of an instance.
-func (r *Runtime) create(ctx context.Context, in *instance) {
-	spec, wanted := r.begin(in)
+func (c *creator) create(ctx context.Context, in *instance) {
+	spec, wanted := c.begin(in)
 	if !wanted {
 		return
 	}
 	if in.taking != nil {
-		r.take(ctx, in, spec)
+		c.take(ctx, in, spec)
 		return
 	}
-	pod, v := r.podOf(spec, in.started)
+	pod, v := c.podOf(spec, in.started)
 	if pod == nil {
-		r.settle(in, func() { r.finish(in, v) })
+		c.settle(in, func() { c.registry.finish(in, v) })
 		return
 	}
-	created, err := r.post(ctx, pod)
+	created, err := c.post(ctx, pod)
 	switch {
 	case err == nil:
-		r.metrics.creations.WithLabelValues(resultCreated).Inc()
-		r.settle(in, func() { r.arrived(in, created) })
+		c.metrics.creations.WithLabelValues(resultCreated).Inc()
+		c.settle(in, func() { c.arrived(in, created) })
 	case apierrors.IsAlreadyExists(err):
-		r.taken(ctx, in)
+		c.taken(ctx, in)
 	default:
-		r.failed(in, err)
+		c.failed(in, err)
 	}
 }
 
 // begin says whether an instance still has to be created, and of what.
-func (r *Runtime) begin(in *instance) (provisioner.InstanceSpec, bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if !r.book.has(in) || in.stage != queued {
+func (c *creator) begin(in *instance) (provisioner.InstanceSpec, bool) {
+	c.registry.mu.Lock()
+	defer c.registry.mu.Unlock()
+	if !c.registry.has(in) || in.stage != queued {
 		return provisioner.InstanceSpec{}, false
 	}
 	in.stage, in.changed = creating, time.Now()
@@ -58,8 +93,8 @@ func (r *Runtime) begin(in *instance) (provisioner.InstanceSpec, bool) {
 }
 
 // podOf is the pod to create, or nil and why there is none.
-func (r *Runtime) podOf(spec provisioner.InstanceSpec, decided time.Time) (*corev1.Pod, verdict) {
-	in, v := r.input(spec, decided)
+func (c *creator) podOf(spec provisioner.InstanceSpec, decided time.Time) (*corev1.Pod, verdict) {
+	in, v := c.input(spec, decided)
 	if v.ended {
 		return nil, v
 	}
@@ -76,10 +111,10 @@ func (r *Runtime) podOf(spec provisioner.InstanceSpec, decided time.Time) (*core
 
 // input is what the pod of an instance depends on. The verdict has ended if there
 // can be none.
-func (r *Runtime) input(spec provisioner.InstanceSpec, decided time.Time) (podspec.Input, verdict) {
-	in := podspec.Input{Config: r.config.Pod, Function: spec.Function, CID: spec.CID, Node: spec.Node, Decided: decided}
+func (c *creator) input(spec provisioner.InstanceSpec, decided time.Time) (podspec.Input, verdict) {
+	in := podspec.Input{Config: c.pod, Function: spec.Function, CID: spec.CID, Node: spec.Node, Decided: decided}
 	if name := string(spec.Function.Spec.Runtime); name != "" {
-		runtime, known := r.runtimes.Get(name)
+		runtime, known := c.runtimes.Get(name)
 		if !known {
 			return in, verdict{ended: true, code: v1alpha1.ReasonUnknownRuntime,
 				reason: fmt.Sprintf("spec.runtime: there is no Runtime %q: correct the name or create it", name)}
@@ -89,23 +124,23 @@ func (r *Runtime) input(spec provisioner.InstanceSpec, decided time.Time) (podsp
 	return in, verdict{}
 }
 
-func (r *Runtime) post(ctx context.Context, pod *corev1.Pod) (*corev1.Pod, error) {
+func (c *creator) post(ctx context.Context, pod *corev1.Pod) (*corev1.Pod, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	begin := time.Now()
-	created, err := r.client.CoreV1().Pods(pod.Namespace).Create(ctx, pod, metav1.CreateOptions{})
-	r.metrics.seconds.Observe(time.Since(begin).Seconds())
+	created, err := c.client.CoreV1().Pods(pod.Namespace).Create(ctx, pod, metav1.CreateOptions{})
+	c.metrics.seconds.Observe(time.Since(begin).Seconds())
 	return created, err
 }
 
 // settle does something about an instance whose creation was tried, unless it has
 // ended or been seen meanwhile.
-func (r *Runtime) settle(in *instance, do func()) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if !r.book.has(in) {
+func (c *creator) settle(in *instance, do func()) {
+	c.registry.mu.Lock()
+	defer c.registry.mu.Unlock()
+	if !c.registry.has(in) {
 		// What came of it is seen, if it came to anything.
-		r.ledger.dropAssumed(in.pod)
+		c.registry.ledger.dropAssumed(in.pod)
 		return
 	}
 	if in.stage == creating {
@@ -114,51 +149,51 @@ func (r *Runtime) settle(in *instance, do func()) {
 }
 
 // arrived notes that the API has the pod.
-func (r *Runtime) arrived(in *instance, pod *corev1.Pod) {
-	r.ledger.created(pod)
-	r.exists(in, pod)
+func (c *creator) arrived(in *instance, pod *corev1.Pod) {
+	c.registry.ledger.created(pod)
+	c.registry.exists(in, pod)
 }
 
 // taken deals with a name that is taken: by the same pod, if the answer to an
 // earlier attempt was lost, or by another one.
-func (r *Runtime) taken(ctx context.Context, in *instance) {
+func (c *creator) taken(ctx context.Context, in *instance) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	pod, err := r.client.CoreV1().Pods(in.pod.namespace).Get(ctx, in.pod.name, metav1.GetOptions{})
+	pod, err := c.client.CoreV1().Pods(in.pod.namespace).Get(ctx, in.pod.name, metav1.GetOptions{})
 	if err != nil {
 		// It may be gone meanwhile; the next attempt tells.
-		r.failed(in, apierrors.NewServerTimeout(corev1.Resource("pods"), "get", 0))
+		c.failed(in, apierrors.NewServerTimeout(corev1.Resource("pods"), "get", 0))
 		return
 	}
 	if of, ours := identity(pod); ours && of == in.id && pod.DeletionTimestamp == nil {
-		r.metrics.creations.WithLabelValues(resultExists).Inc()
-		r.settle(in, func() { r.arrived(in, pod) })
+		c.metrics.creations.WithLabelValues(resultExists).Inc()
+		c.settle(in, func() { c.arrived(in, pod) })
 		return
 	}
-	r.metrics.creations.WithLabelValues(resultRefused).Inc()
-	r.settle(in, func() {
-		r.finish(in, verdict{code: v1alpha1.ReasonPodRefused, reason: fmt.Sprintf("there is another pod %s, or one that is ending", in.pod.name)})
+	c.metrics.creations.WithLabelValues(resultRefused).Inc()
+	c.settle(in, func() {
+		c.registry.finish(in, verdict{code: v1alpha1.ReasonPodRefused, reason: fmt.Sprintf("there is another pod %s, or one that is ending", in.pod.name)})
 	})
 }
 
 // failed tries again later what may pass, as long as it is worth it.
-func (r *Runtime) failed(in *instance, err error) {
+func (c *creator) failed(in *instance, err error) {
 	why := refused(err, in.pod.namespace)
-	r.settle(in, func() {
+	c.settle(in, func() {
 		now := time.Now()
 		again := now.Add(max(why.delay, retryDelay(in.attempts, 2*time.Second)))
 		if !why.passing || in.stopping || again.Sub(in.tried) > startPatience {
-			r.metrics.creations.WithLabelValues(resultRefused).Inc()
+			c.metrics.creations.WithLabelValues(resultRefused).Inc()
 			if in.attempts > 1 || why.passing {
 				// An attempt may have succeeded without an answer.
-				r.order(in, new(brokenGrace))
+				c.registry.condemn(in, new(brokenGrace))
 			}
-			r.finish(in, verdict{code: why.code, reason: why.reason})
+			c.registry.finish(in, verdict{code: why.code, reason: why.reason})
 			return
 		}
-		r.metrics.creations.WithLabelValues(resultRetried).Inc()
-		r.log.Debug("creating a pod is tried again", "pod", in.pod.name, "namespace", in.pod.namespace, "at", again, "err", err)
+		c.metrics.creations.WithLabelValues(resultRetried).Inc()
+		c.log.Debug("creating a pod is tried again", "pod", in.pod.name, "namespace", in.pod.namespace, "at", again, "err", err)
 		in.stage, in.changed = queued, now
-		r.creations.pushBack(in.id.functionUID, in, again)
+		c.queue.pushBack(in.id.functionUID, in, again)
 	})
 }

@@ -2,13 +2,14 @@ package kube
 
 import (
 	"context"
+	"log/slog"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/windlass-dev/windlass/pkg/provisioner/spare"
+	"k8s.io/client-go/kubernetes"
 )
 
 // deletion is an order to delete a pod.
@@ -22,48 +23,64 @@ type deletion struct {
 	attempts int
 }
 
-// order orders the deletion of an instance's pod, with a grace period in seconds or
-// else its own. A spare instance has nothing to finish. It must be called with the lock.
-func (r *Runtime) order(in *instance, grace *int64) {
-	if r.ended {
-		return
-	}
-	in.deleting = true
-	if _, ofPool := spare.PoolOf(in.id.functionUID); ofPool {
-		grace = new(brokenGrace)
-	}
-	d := deletion{lane: in.id.functionUID, pod: in.pod, uid: in.uid, grace: -1}
-	if grace != nil {
-		d.grace = *grace
-	}
-	r.condemned[d.pod] = true
-	r.deletions.push(d.lane, d, 0)
+// deleter deletes pods, each until the API has answered.
+type deleter struct {
+	client kubernetes.Interface
+	log    *slog.Logger
+	queue  *pump[deletion]
+	// missing is told of pods that do not exist.
+	missing func(podKey, types.UID)
+
+	mu sync.Mutex
+	// condemned are pods whose deletion was ordered and has not been answered.
+	condemned map[podKey]bool
+}
+
+func newDeleter(config Config, deps Deps, missing func(podKey, types.UID)) *deleter {
+	d := &deleter{client: deps.Client, log: deps.Log, missing: missing, condemned: make(map[podKey]bool)}
+	d.queue = newPump(config, d.delete)
+	return d
+}
+
+// order orders a deletion.
+func (d *deleter) order(del deletion) {
+	d.mu.Lock()
+	d.condemned[del.pod] = true
+	d.mu.Unlock()
+	d.queue.push(del.lane, del, 0)
 }
 
 // answered notes that the deletion of a pod needs nothing more.
-func (r *Runtime) answered(d deletion) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.condemned, d.pod)
+func (d *deleter) answered(del deletion) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.condemned, del.pod)
+}
+
+// ordered tells whether the deletion of a pod was ordered and has not been answered.
+func (d *deleter) ordered(pod podKey) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.condemned[pod]
 }
 
 // delete makes one attempt to delete a pod.
-func (r *Runtime) delete(ctx context.Context, d deletion) {
+func (d *deleter) delete(ctx context.Context, del deletion) {
 	ask, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	err := r.client.CoreV1().Pods(d.pod.namespace).Delete(ask, d.pod.name, d.options())
+	err := d.client.CoreV1().Pods(del.pod.namespace).Delete(ask, del.pod.name, del.options())
 	switch {
 	case err == nil:
-		r.answered(d)
+		d.answered(del)
 	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
-		r.answered(d)
-		r.missing(d.pod, d.uid)
+		d.answered(del)
+		d.missing(del.pod, del.uid)
 	case ctx.Err() != nil:
 	default:
-		d.attempts++
-		again := time.Now().Add(retryDelay(d.attempts, 30*time.Second))
-		r.log.Warn("deleting a pod is tried again", "pod", d.pod.name, "namespace", d.pod.namespace, "at", again, "err", err)
-		r.deletions.pushBack(d.lane, d, again)
+		del.attempts++
+		again := time.Now().Add(retryDelay(del.attempts, 30*time.Second))
+		d.log.Warn("deleting a pod is tried again", "pod", del.pod.name, "namespace", del.pod.namespace, "at", again, "err", err)
+		d.queue.pushBack(del.lane, del, again)
 	}
 }
 
@@ -76,20 +93,4 @@ func (d deletion) options() metav1.DeleteOptions {
 		o.Preconditions = &metav1.Preconditions{UID: &d.uid}
 	}
 	return o
-}
-
-// missing notes that a pod does not exist, which the informer may never tell.
-func (r *Runtime) missing(key podKey, uid types.UID) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	in := r.book.byPod[key]
-	if in == nil || in.uid != uid || in.stage != there {
-		return
-	}
-	v := verdict{reason: reasonStopped}
-	if !in.stopping {
-		v = judgeMissing
-	}
-	r.ledger.removePod(key)
-	r.finish(in, v)
 }

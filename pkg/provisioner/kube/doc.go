@@ -1,5 +1,13 @@
 // Package kube is the provisioner's runtime for clusters: an instance is a pod.
 //
+// # Parts
+//
+// The registry holds the instances that have not ended, under one lock. The creator
+// brings their pods about and the deleter deletes them, each with a queue; the watcher
+// follows what informers show of pods and nodes; the ledger sums up what nodes are
+// asked for; the outbox holds exits. The locks of deleter, ledger, outbox and queues may
+// be taken under the registry's, never the other way round.
+//
 // # Writes
 //
 // The life of an instance costs two writes to the Kubernetes API: the pod is

@@ -38,7 +38,7 @@ const (
 )
 
 // instance is one that was started or adopted and has not ended. All but id, pod
-// and node belong to the Runtime's lock.
+// and node belong to the registry's lock.
 type instance struct {
 	id   id
 	pod  podKey
@@ -74,45 +74,6 @@ type instance struct {
 	// to become this one's.
 	taking *taking
 }
-
-// book holds the instances that have not ended.
-type book struct {
-	byID       map[id]*instance
-	byPod      map[podKey]*instance
-	byFunction map[string]map[*instance]bool
-}
-
-func newBook() book {
-	return book{
-		byID:       make(map[id]*instance),
-		byPod:      make(map[podKey]*instance),
-		byFunction: make(map[string]map[*instance]bool),
-	}
-}
-
-func (b *book) add(in *instance) {
-	b.byID[in.id] = in
-	b.byPod[in.pod] = in
-	of := b.byFunction[in.id.functionUID]
-	if of == nil {
-		of = make(map[*instance]bool)
-		b.byFunction[in.id.functionUID] = of
-	}
-	of[in] = true
-}
-
-func (b *book) remove(in *instance) {
-	delete(b.byID, in.id)
-	delete(b.byPod, in.pod)
-	of := b.byFunction[in.id.functionUID]
-	delete(of, in)
-	if len(of) == 0 {
-		delete(b.byFunction, in.id.functionUID)
-	}
-}
-
-// has says whether the instance has not ended.
-func (b *book) has(in *instance) bool { return b.byID[in.id] == in }
 
 // functionOf is the UID of the function that a pod's labels name or, if it is a spare
 // instance, that of its pool; empty if it is neither.

@@ -14,6 +14,9 @@ import (
 // logLines is how many log lines an Exit carries.
 const logLines = 20
 
+// reasonStopped is that of an instance that was told to end, and did.
+const reasonStopped = "stopped"
+
 // verdict is what a pod says about its instance.
 type verdict struct {
 	// ended says that the instance has ended, or will not begin.
@@ -50,6 +53,29 @@ func judge(pod *corev1.Pod, nodeReady bool) verdict {
 		return verdict{ended: true, reason: "the pod has ended; the cluster does not say why"}
 	}
 	return verdict{}
+}
+
+// judgeEnd says why an instance ended whose pod says so much of its end. What a pod that
+// was stopped says may be true of the time before as well: whoever stopped it knows.
+func judgeEnd(pod *corev1.Pod, v verdict, stopped bool) verdict {
+	if stopped {
+		nodeLost := v.code == v1alpha1.ReasonNodeLost && v.blameNode
+		if !nodeLost && v.code != v1alpha1.ReasonOutOfMemory && v.code != v1alpha1.ReasonFunctionExited {
+			v = verdict{reason: reasonStopped, logTail: v.logTail}
+		}
+	} else if d := disrupted(pod); d.ended && pod.DeletionTimestamp != nil {
+		d.logTail = v.logTail
+		v = d
+	}
+	return v
+}
+
+// judgeMissing says why an instance ended whose pod does not exist, and nobody saw it go.
+func judgeMissing(stopped bool) verdict {
+	if stopped {
+		return verdict{reason: reasonStopped}
+	}
+	return verdict{ended: true, code: v1alpha1.ReasonNodeLost, reason: "the pod was deleted, and not by Windlass"}
 }
 
 // judgeGone says why the instance of a pod that does not exist any more ended.

@@ -12,7 +12,7 @@ import (
 func (r *Runtime) Progress(functionUID string, cid invoke.CID) (created, sandboxed time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if in := r.book.byID[id{functionUID, cid}]; in != nil {
+	if in := r.byID[id{functionUID, cid}]; in != nil {
 		return in.created, in.sandboxed
 	}
 	return time.Time{}, time.Time{}

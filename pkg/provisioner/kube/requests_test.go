@@ -18,8 +18,7 @@ func TestNodesArePickedByWhatPodsAreCountedAs(t *testing.T) {
 		agent := nodepick.Amount{MilliCPU: 10, Memory: 32 << 20, Pods: 1}
 		fn := &v1alpha1.Function{}
 		fn.Spec.Resources.Requests = requests
-		r := &Runtime{}
-		r.config.Pod.AgentRequests = agent
+		r := &Runtime{agent: agent}
 		p := provisioner.New(provisioner.Config{AgentRequests: agent}, provisioner.Deps{})
 		want := agent
 		if requests.CPU != nil {

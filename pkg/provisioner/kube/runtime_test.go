@@ -177,7 +177,7 @@ func TestALostAnswerMakesNoSecondPod(t *testing.T) {
 				return nil
 			}
 			lost = true
-			pod, err := podspec.Pod(podspec.Input{Config: th.config.Pod, Function: f, CID: "c-1", Node: "node-1"})
+			pod, err := podspec.Pod(podspec.Input{Config: testConfig().Pod, Function: f, CID: "c-1", Node: "node-1"})
 			if err != nil {
 				return err
 			}

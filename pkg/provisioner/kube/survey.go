@@ -10,8 +10,8 @@ import (
 func (r *Runtime) Instances() []provisioner.Key {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	keys := make([]provisioner.Key, 0, len(r.book.byID))
-	for of := range r.book.byID {
+	keys := make([]provisioner.Key, 0, len(r.byID))
+	for of := range r.byID {
 		keys = append(keys, of.key())
 	}
 	return keys
@@ -28,18 +28,18 @@ func (r *Runtime) Survey(functions []*v1alpha1.Function) reconcile.Difference[pr
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, in := range r.book.byID {
+	for _, in := range r.byID {
 		if in.stage != there || !in.seen {
 			continue
 		}
-		if pod := r.cluster.pod(in.pod); pod == nil || pod.UID != in.uid {
+		if pod := r.watcher.cluster.pod(in.pod); pod == nil || pod.UID != in.uid {
 			found.Gone.Add(in.id.key())
 		}
 	}
 	for _, fn := range functions {
-		for _, pod := range r.cluster.podsOf(string(fn.UID)) {
+		for _, pod := range r.watcher.cluster.podsOf(string(fn.UID)) {
 			key := keyOf(pod)
-			if r.book.byPod[key] != nil || r.condemned[key] || pod.DeletionTimestamp != nil || pod.Namespace != fn.Namespace {
+			if r.byPod[key] != nil || r.deleter.ordered(key) || pod.DeletionTimestamp != nil || pod.Namespace != fn.Namespace {
 				continue
 			}
 			if of, ours := identity(pod); ours && !judge(pod, r.ledger.ready(pod.Spec.NodeName)).ended {
@@ -53,7 +53,7 @@ func (r *Runtime) Survey(functions []*v1alpha1.Function) reconcile.Difference[pr
 // Strike ends an instance whose pod is not there any more.
 func (r *Runtime) Strike(key provisioner.Key) {
 	r.mu.Lock()
-	in := r.book.byID[id{key.FunctionUID, key.CID}]
+	in := r.byID[id{key.FunctionUID, key.CID}]
 	r.mu.Unlock()
 	if in != nil {
 		r.missing(in.pod, in.uid)

@@ -91,7 +91,7 @@ func TestM4APodThatGoesWithoutAnEventIsForgotten(t *testing.T) {
 		synctest.Wait()
 		lost := p.Instances(string(f.UID))[0]
 		pod := th.pod(f, lost.CID)
-		if err := th.cluster.pods.GetIndexer().Delete(pod); err != nil {
+		if err := th.watcher.cluster.pods.GetIndexer().Delete(pod); err != nil {
 			t.Fatal(err)
 		}
 		look(f)

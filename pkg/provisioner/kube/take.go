@@ -32,20 +32,20 @@ func (r *Runtime) Take(poolUID string, cid invoke.CID, spec provisioner.Instance
 	now := time.Now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	old := r.book.byID[id{poolUID, cid}]
+	old := r.byID[id{poolUID, cid}]
 	of := id{string(spec.Function.UID), spec.CID}
-	if r.ended || old == nil || old.stage != there || old.stopping || !old.endBy.IsZero() || r.book.byID[of] != nil {
+	if r.ended || old == nil || old.stage != there || old.stopping || !old.endBy.IsZero() || r.byID[of] != nil {
 		return false
 	}
 	in := &instance{
 		id: of, pod: old.pod, node: old.node, spec: spec, requests: old.requests, uid: old.uid,
 		started: now, changed: now, sandboxed: now, taking: &taking{spare: old.id, uid: old.uid, told: told},
 	}
-	r.book.remove(old)
-	r.book.add(in)
-	if !r.creations.push(of.functionUID, in, r.config.MaxQueue) {
-		r.book.remove(in)
-		r.book.add(old)
+	r.remove(old)
+	r.add(in)
+	if !r.creator.push(in) {
+		r.remove(in)
+		r.add(old)
 		return false
 	}
 	return true
@@ -53,28 +53,28 @@ func (r *Runtime) Take(poolUID string, cid invoke.CID, spec provisioner.Instance
 
 // take makes the one attempt to take a spare instance. Whatever goes wrong, the pod is
 // of no use any more: it may be the function's.
-func (r *Runtime) take(ctx context.Context, in *instance, spec provisioner.InstanceSpec) {
-	pod, err := r.claim(ctx, in, spec)
+func (c *creator) take(ctx context.Context, in *instance, spec provisioner.InstanceSpec) {
+	pod, err := c.claim(ctx, in, spec)
 	taken := err == nil && pod.DeletionTimestamp == nil
 	result := resultTaken
 	if !taken {
 		result = resultRefused
-		r.log.Warn("a spare instance could not be taken", "pod", in.pod.name, "namespace", in.pod.namespace, "err", err)
+		c.log.Warn("a spare instance could not be taken", "pod", in.pod.name, "namespace", in.pod.namespace, "err", err)
 	}
-	r.metrics.creations.WithLabelValues(result).Inc()
+	c.metrics.creations.WithLabelValues(result).Inc()
 	told := in.taking.told
-	r.mu.Lock()
+	c.registry.mu.Lock()
 	if taken {
-		r.took(in, pod)
+		c.took(in, pod)
 	} else {
-		r.spoil(in, apierrors.IsNotFound(err))
+		c.spoil(in, apierrors.IsNotFound(err))
 	}
-	r.mu.Unlock()
+	c.registry.mu.Unlock()
 	told(taken)
 }
 
-func (r *Runtime) claim(ctx context.Context, in *instance, spec provisioner.InstanceSpec) (*corev1.Pod, error) {
-	input, _ := r.input(spec, in.started)
+func (c *creator) claim(ctx context.Context, in *instance, spec provisioner.InstanceSpec) (*corev1.Pod, error) {
+	input, _ := c.input(spec, in.started)
 	pool, _ := spare.PoolOf(in.taking.spare.functionUID)
 	patch, err := podspec.Claim(input, pool, in.taking.uid)
 	if err != nil {
@@ -82,26 +82,26 @@ func (r *Runtime) claim(ctx context.Context, in *instance, spec provisioner.Inst
 	}
 	ctx, cancel := context.WithTimeout(ctx, takeTimeout)
 	defer cancel()
-	return r.client.CoreV1().Pods(in.pod.namespace).Patch(ctx, in.pod.name, types.JSONPatchType, patch, metav1.PatchOptions{})
+	return c.client.CoreV1().Pods(in.pod.namespace).Patch(ctx, in.pod.name, types.JSONPatchType, patch, metav1.PatchOptions{})
 }
 
 // took notes that a pod is the function's from now on. One that somebody else looks
 // after meanwhile is found by its labels.
-func (r *Runtime) took(in *instance, pod *corev1.Pod) {
+func (c *creator) took(in *instance, pod *corev1.Pod) {
 	in.taking = nil
-	if r.book.has(in) {
-		r.exists(in, pod)
+	if c.registry.has(in) {
+		c.registry.exists(in, pod)
 	}
 }
 
 // spoil ends an attempt that has failed: nobody hears of that instance, and the pod
 // is deleted unless there is none.
-func (r *Runtime) spoil(in *instance, gone bool) {
-	if !r.book.has(in) {
+func (c *creator) spoil(in *instance, gone bool) {
+	if !c.registry.has(in) {
 		return
 	}
-	r.book.remove(in)
+	c.registry.remove(in)
 	if !gone {
-		r.order(in, new(brokenGrace))
+		c.registry.condemn(in, new(brokenGrace))
 	}
 }

@@ -286,7 +286,7 @@ func testSpare(t *testing.T, s *stageAPI) {
 		t.Errorf("the API has %v", taken.ObjectMeta)
 	}
 	s.eventually("the informer shows the function", func() error {
-		if len(s.cluster.podsOf(string(f.UID))) != 1 {
+		if len(s.watcher.cluster.podsOf(string(f.UID))) != 1 {
 			return errors.New("not yet")
 		}
 		return nil
