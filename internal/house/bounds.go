@@ -31,7 +31,6 @@ var known = exceptions{
 		"pkg/gateway.Gateway":                 "to be split by subject",
 		"pkg/gateway.call":                    "to be split by subject",
 		"pkg/gateway/core.Invocation":         "to be split by subject",
-		"pkg/kubecontrol.Client":              "to be split by subject",
 		"pkg/ownership/keeping.Core":          "to be split by subject",
 		"pkg/podagent.Agent":                  "to be split by subject",
 		"pkg/podagent/adapter/lambda.Adapter": "to be split by subject",
@@ -47,7 +46,6 @@ var known = exceptions{
 		"pkg/sim/cluster.policy":     "to be split by subject",
 	},
 	contexts: map[string]string{
-		"pkg/callers.keepers.ctx":      "to be passed",
 		"pkg/gateway.Gateway.ctx":      "to be passed",
 		"pkg/podagent.Agent.work":      "to be passed",
 		"pkg/podagent.attempt.callCtx": "to be passed",

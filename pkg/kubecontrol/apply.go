@@ -103,9 +103,9 @@ func check(fn *v1alpha1.Function) error {
 
 // Apply makes the function exist as the change says. Without Force, fields that others
 // have set are an Error with ReasonConflict.
-func (c *Client) Apply(ctx context.Context, change *Change, options Options) (Applied, error) {
+func (f *functions) Apply(ctx context.Context, change *Change, options Options) (Applied, error) {
 	fn := change.function
-	before, err := c.Get(ctx, fn.Key())
+	before, err := f.Get(ctx, fn.Key())
 	if err != nil && !Is(err, ReasonNotFound) {
 		return Applied{}, err
 	}
@@ -113,21 +113,21 @@ func (c *Client) Apply(ctx context.Context, change *Change, options Options) (Ap
 		return Applied{}, err
 	}
 	if options.DryRun {
-		after, err := c.applyFunction(ctx, fn, options)
+		after, err := f.applyFunction(ctx, fn, options)
 		return applied(before, after), err
 	}
-	if err := c.applyCode(ctx, change, before); err != nil {
+	if err := f.applyCode(ctx, change, before); err != nil {
 		return Applied{}, err
 	}
-	after, err := c.applyFunction(ctx, fn, options)
+	after, err := f.applyFunction(ctx, fn, options)
 	if err != nil {
-		return Applied{}, c.dropCode(ctx, change, before, err)
+		return Applied{}, f.dropCode(ctx, change, before, err)
 	}
 	if before == nil {
 		// Only now is there an owner for it.
-		return applied(before, after), c.applyCode(ctx, change, after)
+		return applied(before, after), f.applyCode(ctx, change, after)
 	}
-	return applied(before, after), c.removeOldCode(ctx, before, after)
+	return applied(before, after), f.removeOldCode(ctx, before, after)
 }
 
 // goingAway refuses to change a function that is being deleted.
@@ -153,19 +153,19 @@ func compare(before, after *v1alpha1.Function) Result {
 	return Configured
 }
 
-func (c *Client) applyFunction(ctx context.Context, fn *v1alpha1.Function, options Options) (*v1alpha1.Function, error) {
+func (f *functions) applyFunction(ctx context.Context, fn *v1alpha1.Function, options Options) (*v1alpha1.Function, error) {
 	object, err := intent(fn)
 	if err != nil {
 		return nil, err
 	}
-	err = c.send(ctx, object, options)
+	err = f.send(ctx, object, options)
 	if !options.Force && onlyOurs(err) {
 		// This command's own verbs have changed single fields since.
 		options.Force = true
-		err = c.send(ctx, object, options)
+		err = f.send(ctx, object, options)
 	}
 	if err != nil {
-		return nil, c.explain(fn.Key(), err)
+		return nil, f.explain(fn.Key(), err)
 	}
 	after := &v1alpha1.Function{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, after); err != nil {
@@ -175,7 +175,7 @@ func (c *Client) applyFunction(ctx context.Context, fn *v1alpha1.Function, optio
 	return after, nil
 }
 
-func (c *Client) send(ctx context.Context, object *unstructured.Unstructured, options Options) error {
+func (f *functions) send(ctx context.Context, object *unstructured.Unstructured, options Options) error {
 	apply := []client.ApplyOption{FieldManager}
 	if options.Force {
 		apply = append(apply, client.ForceOwnership)
@@ -183,7 +183,7 @@ func (c *Client) send(ctx context.Context, object *unstructured.Unstructured, op
 	if options.DryRun {
 		apply = append(apply, client.DryRunAll)
 	}
-	return c.kube.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), apply...)
+	return f.kube.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), apply...)
 }
 
 // intent is what the author of a Function has said, and nothing else.
@@ -208,7 +208,7 @@ func intent(fn *v1alpha1.Function) (*unstructured.Unstructured, error) {
 }
 
 // applyCode makes the ConfigMap of a change exist, as the owner's if there is one.
-func (c *Client) applyCode(ctx context.Context, change *Change, owner *v1alpha1.Function) error {
+func (f *functions) applyCode(ctx context.Context, change *Change, owner *v1alpha1.Function) error {
 	if change.files == nil {
 		return nil
 	}
@@ -228,21 +228,21 @@ func (c *Client) applyCode(ctx context.Context, change *Change, owner *v1alpha1.
 	object := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "immutable": true, "data": data,
 	}}
-	if err := c.send(ctx, object, Options{Force: true}); err != nil {
-		return c.explainCode(key, err)
+	if err := f.send(ctx, object, Options{Force: true}); err != nil {
+		return f.explainCode(key, err)
 	}
 	return nil
 }
 
 // dropCode removes the ConfigMap of a new function that was refused: it has no
 // owner that would take it along.
-func (c *Client) dropCode(ctx context.Context, change *Change, before *v1alpha1.Function, err error) error {
+func (f *functions) dropCode(ctx context.Context, change *Change, before *v1alpha1.Function, err error) error {
 	if change.files == nil || before != nil {
 		return err
 	}
 	object := &corev1.ConfigMap{}
 	object.Namespace, object.Name = change.function.Namespace, change.function.Spec.Code.ConfigMap
-	if dropErr := c.kube.Delete(ctx, object); client.IgnoreNotFound(dropErr) != nil {
+	if dropErr := f.kube.Delete(ctx, object); client.IgnoreNotFound(dropErr) != nil {
 		return fmt.Errorf("%w\nthe ConfigMap %s is left: remove it with kubectl delete configmap -n %s %s", err, object.Name, object.Namespace, object.Name)
 	}
 	return err
@@ -250,24 +250,24 @@ func (c *Client) dropCode(ctx context.Context, change *Change, before *v1alpha1.
 
 // removeOldCode removes ConfigMaps with code that is no longer used. That of the
 // function as it was before stays: instances may be starting with it.
-func (c *Client) removeOldCode(ctx context.Context, before, after *v1alpha1.Function) error {
+func (f *functions) removeOldCode(ctx context.Context, before, after *v1alpha1.Function) error {
 	kept := []string{configMapOf(before), configMapOf(after)}
 	if kept[0] == kept[1] || !slices.ContainsFunc(kept, func(name string) bool { return strings.HasPrefix(name, codePrefix(after.Name)) }) {
 		return nil
 	}
 	var list corev1.ConfigMapList
-	err := c.kube.List(ctx, &list, client.InNamespace(after.Namespace), client.MatchingLabels{
+	err := f.kube.List(ctx, &list, client.InNamespace(after.Namespace), client.MatchingLabels{
 		v1alpha1.LabelManagedBy: v1alpha1.ManagedBy, labelComponent: codeComponent, v1alpha1.LabelFunction: after.Name,
 	})
 	if err != nil {
-		return c.explainCode(after.Key(), err)
+		return f.explainCode(after.Key(), err)
 	}
 	for i := range list.Items {
 		if slices.Contains(kept, list.Items[i].Name) {
 			continue
 		}
-		if err := c.kube.Delete(ctx, &list.Items[i]); client.IgnoreNotFound(err) != nil {
-			return c.explainCode(after.Key(), err)
+		if err := f.kube.Delete(ctx, &list.Items[i]); client.IgnoreNotFound(err) != nil {
+			return f.explainCode(after.Key(), err)
 		}
 	}
 	return nil
@@ -281,6 +281,6 @@ func configMapOf(fn *v1alpha1.Function) string {
 }
 
 // explainCode is explain for a function's ConfigMap.
-func (c *Client) explainCode(key invoke.FunctionKey, err error) error {
-	return fmt.Errorf("the code of function %s: %w", key, c.explain(key, err))
+func (f *functions) explainCode(key invoke.FunctionKey, err error) error {
+	return fmt.Errorf("the code of function %s: %w", key, f.explain(key, err))
 }

@@ -13,12 +13,12 @@ import (
 // Change changes fields of a function that exists, and leaves those alone that edit
 // does. It calls edit again if somebody else was faster. What the function becomes is
 // checked as Prepare does before it is sent.
-func (c *Client) Change(ctx context.Context, key invoke.FunctionKey, edit func(*v1alpha1.Function) error, options Options) (Applied, error) {
+func (f *functions) Change(ctx context.Context, key invoke.FunctionKey, edit func(*v1alpha1.Function) error, options Options) (Applied, error) {
 	var result Applied
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		before := &v1alpha1.Function{}
-		if err := c.kube.Get(ctx, client.ObjectKey{Namespace: key.Namespace, Name: key.Name}, before); err != nil {
-			return c.explain(key, err)
+		if err := f.kube.Get(ctx, client.ObjectKey{Namespace: key.Namespace, Name: key.Name}, before); err != nil {
+			return f.explain(key, err)
 		}
 		if err := goingAway(before); err != nil {
 			return err
@@ -34,8 +34,8 @@ func (c *Client) Change(ctx context.Context, key invoke.FunctionKey, edit func(*
 		if options.DryRun {
 			patch = append(patch, client.DryRunAll)
 		}
-		if err := c.kube.Patch(ctx, after, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), patch...); err != nil {
-			return c.explain(key, err)
+		if err := f.kube.Patch(ctx, after, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), patch...); err != nil {
+			return f.explain(key, err)
 		}
 		tidy(before)
 		tidy(after)

@@ -24,11 +24,22 @@ import (
 // Client does what the command's verbs need in one cluster. It may be used by
 // many goroutines at a time, and holds nothing that needs closing.
 type Client struct {
-	context string
-	kube    client.Client
-	pods    podAPI
+	*cluster
+	functions
+	components
+	keyList
+	logs    LogOpener
 	version func(ctx context.Context) (string, error)
 }
+
+// cluster is what all parts of a Client ask.
+type cluster struct {
+	context string
+	kube    client.Client
+}
+
+// functions reads and changes Functions, and the ConfigMaps with their code.
+type functions struct{ *cluster }
 
 // Deps are how a Client reaches the cluster.
 type Deps struct {
@@ -41,12 +52,6 @@ type Deps struct {
 	Streams StreamDialer
 	// Version is that of the API server.
 	Version func(ctx context.Context) (string, error)
-}
-
-// podAPI is what the API server offers of a pod besides the object.
-type podAPI struct {
-	logs    LogOpener
-	streams StreamDialer
 }
 
 // New makes a Client for an Access. It connects to nothing yet. What the API
@@ -68,7 +73,9 @@ func New(access *Access, warnings io.Writer) (*Client, error) {
 
 // NewWith makes a Client with its parts.
 func NewWith(deps Deps) *Client {
-	return &Client{context: deps.Context, kube: deps.Kube, pods: podAPI{logs: deps.Logs, streams: deps.Streams}, version: deps.Version}
+	c := &cluster{context: deps.Context, kube: deps.Kube}
+	pods := components{c, deps.Streams}
+	return &Client{cluster: c, functions: functions{c}, components: pods, keyList: keyList{pods}, logs: deps.Logs, version: deps.Version}
 }
 
 // ServerVersion is the version of the API server, such as v1.34.0.
@@ -119,10 +126,10 @@ func mapper() meta.RESTMapper {
 
 // List returns the functions of a namespace, or all if it is empty, in the order
 // of their keys.
-func (c *Client) List(ctx context.Context, namespace string) (*v1alpha1.FunctionList, error) {
+func (f *functions) List(ctx context.Context, namespace string) (*v1alpha1.FunctionList, error) {
 	list := &v1alpha1.FunctionList{}
-	if err := c.kube.List(ctx, list, client.InNamespace(namespace)); err != nil {
-		return nil, c.explain(invoke.FunctionKey{Namespace: namespace}, err)
+	if err := f.kube.List(ctx, list, client.InNamespace(namespace)); err != nil {
+		return nil, f.explain(invoke.FunctionKey{Namespace: namespace}, err)
 	}
 	list.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(v1alpha1.KindFunction + "List"))
 	for i := range list.Items {
@@ -133,10 +140,10 @@ func (c *Client) List(ctx context.Context, namespace string) (*v1alpha1.Function
 }
 
 // Get returns a function with its status.
-func (c *Client) Get(ctx context.Context, key invoke.FunctionKey) (*v1alpha1.Function, error) {
+func (f *functions) Get(ctx context.Context, key invoke.FunctionKey) (*v1alpha1.Function, error) {
 	fn := &v1alpha1.Function{}
-	if err := c.kube.Get(ctx, client.ObjectKey{Namespace: key.Namespace, Name: key.Name}, fn); err != nil {
-		return nil, c.explain(key, err)
+	if err := f.kube.Get(ctx, client.ObjectKey{Namespace: key.Namespace, Name: key.Name}, fn); err != nil {
+		return nil, f.explain(key, err)
 	}
 	tidy(fn)
 	return fn, nil
@@ -144,10 +151,10 @@ func (c *Client) Get(ctx context.Context, key invoke.FunctionKey) (*v1alpha1.Fun
 
 // Delete asks for a function's removal. The Function is there until its
 // instances have ended.
-func (c *Client) Delete(ctx context.Context, key invoke.FunctionKey) error {
+func (f *functions) Delete(ctx context.Context, key invoke.FunctionKey) error {
 	fn := &v1alpha1.Function{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
-	if err := c.kube.Delete(ctx, fn, client.PropagationPolicy(metav1.DeletePropagationBackground)); err != nil {
-		return c.explain(key, err)
+	if err := f.kube.Delete(ctx, fn, client.PropagationPolicy(metav1.DeletePropagationBackground)); err != nil {
+		return f.explain(key, err)
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -339,6 +340,13 @@ func testForbidden(t *testing.T, tc *testCluster) {
 		}
 	}
 	joan := tc.client(t, "joan")
+	// The API server hears of new rights a moment after it has stored them.
+	if err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
+		_, err := joan.List(ctx, "default")
+		return !Is(err, ReasonForbidden), nil
+	}); err != nil {
+		t.Fatalf("joan has no rights: %v", err)
+	}
 	applied, err := joan.deploy(t.Context(), t, decode(t, "default", "joans", "{image: 'example.com/x:1'}"), false)
 	wantResult(t, applied, err, Created)
 }

@@ -28,7 +28,7 @@ const (
 // Historian asks schedulers about their decisions. It keeps the ways to them open
 // until it is closed, for those who ask again. It is for one goroutine.
 type Historian struct {
-	client    *Client
+	pods      *components
 	namespace string
 	// tunnels are by their pods' names, as namespace/name.
 	tunnels map[string]*Tunnel
@@ -38,8 +38,8 @@ type Historian struct {
 
 // Historian asks the schedulers of a namespace or, if that is empty, of any. It
 // connects to nothing yet. Close must be called on it.
-func (c *Client) Historian(namespace string) *Historian {
-	return &Historian{client: c, namespace: namespace, tunnels: make(map[string]*Tunnel)}
+func (c *components) Historian(namespace string) *Historian {
+	return &Historian{pods: c, namespace: namespace, tunnels: make(map[string]*Tunnel)}
 }
 
 // Close ends all connections.
@@ -61,12 +61,12 @@ func (h *Historian) Decisions(ctx context.Context, key invoke.FunctionKey) (hist
 		}
 		h.owner = nil
 	}
-	pods, all, err := h.client.readyPods(ctx, schedulers, h.namespace)
+	pods, all, err := h.pods.readyPods(ctx, schedulers, h.namespace)
 	if err != nil {
 		return history.Account{}, err
 	}
 	if len(pods) == 0 {
-		return history.Account{}, &Error{Reason: ReasonNoPod, Message: h.client.noneReady(schedulers, h.namespace, all)}
+		return history.Account{}, &Error{Reason: ReasonNoPod, Message: h.pods.noneReady(schedulers, h.namespace, all)}
 	}
 	owner := ""
 	var failed error
@@ -100,7 +100,7 @@ func nameOf(pod *corev1.Pod) string { return pod.Namespace + "/" + pod.Name }
 func (h *Historian) ask(ctx context.Context, pod *corev1.Pod, key invoke.FunctionKey) (account history.Account, err error) {
 	tunnel := h.tunnels[nameOf(pod)]
 	if tunnel == nil {
-		if tunnel, err = h.client.openTunnel(pod, schedulers); err != nil {
+		if tunnel, err = h.pods.openTunnel(pod, schedulers); err != nil {
 			return account, fmt.Errorf("%w\na port-forward to pods in the namespace %s needs the right to create pods/portforward", err, pod.Namespace)
 		}
 		h.tunnels[nameOf(pod)] = tunnel

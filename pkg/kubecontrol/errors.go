@@ -60,7 +60,7 @@ func Is(err error, reason Reason) bool {
 
 // explain says what an error of the client library means for who asked about a
 // function, or about a namespace if the key has no name.
-func (c *Client) explain(key invoke.FunctionKey, err error) error {
+func (c *cluster) explain(key invoke.FunctionKey, err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
@@ -72,7 +72,7 @@ func (c *Client) explain(key invoke.FunctionKey, err error) error {
 	return &Error{Reason: reason, Message: message, Err: err}
 }
 
-func (c *Client) told(key invoke.FunctionKey, err error, status metav1.Status) (Reason, string) {
+func (c *cluster) told(key invoke.FunctionKey, err error, status metav1.Status) (Reason, string) {
 	switch {
 	case isNoResource(err, status):
 		return ReasonNotInstalled, fmt.Sprintf("Windlass is not installed in the cluster of the context %s: install it with helm install windlass charts/windlass --namespace windlass --create-namespace, or name another context with --context", c.context)
@@ -157,7 +157,7 @@ func conflicts(key invoke.FunctionKey, status metav1.Status) string {
 // policy or a quota forbids.
 var deniedUser = regexp.MustCompile(`User "[^"]*" cannot (\w+) resource "([^"]+)" in API group "([^"]*)"`)
 
-func (c *Client) forbidden(key invoke.FunctionKey, status metav1.Status) string {
+func (c *cluster) forbidden(key invoke.FunctionKey, status metav1.Status) string {
 	found := deniedUser.FindStringSubmatch(status.Message)
 	verb, resource, where := found[1], found[2], "all namespaces"
 	if found[3] != "" {
@@ -171,7 +171,7 @@ func (c *Client) forbidden(key invoke.FunctionKey, status metav1.Status) string 
 		verb, resource, where, c.context, verb, resource, scope, c.context)
 }
 
-func (c *Client) unreachable(err error) error {
+func (c *cluster) unreachable(err error) error {
 	cause, at := err, ""
 	var of *url.Error
 	if errors.As(err, &of) {

@@ -18,10 +18,13 @@ import (
 // mount it.
 const KeysSecret = "windlass-keys"
 
+// keyList is the list of API keys of the Windlass in a cluster.
+type keyList struct{ components }
+
 // Keys returns the list of API keys, empty if there is none. Windlass runs in the
 // namespace; if that is empty, it is looked for.
-func (c *Client) Keys(ctx context.Context, namespace string) ([]byte, error) {
-	secret, err := c.keysSecret(ctx, namespace)
+func (k *keyList) Keys(ctx context.Context, namespace string) ([]byte, error) {
+	secret, err := k.keysSecret(ctx, namespace)
 	if err != nil {
 		return nil, err
 	}
@@ -30,9 +33,9 @@ func (c *Client) Keys(ctx context.Context, namespace string) ([]byte, error) {
 
 // EditKeys replaces the list of API keys by what becomes of it. It calls edit
 // again if somebody else has changed the list meanwhile.
-func (c *Client) EditKeys(ctx context.Context, namespace string, edit func([]byte) ([]byte, error)) error {
+func (k *keyList) EditKeys(ctx context.Context, namespace string, edit func([]byte) ([]byte, error)) error {
 	return retry.OnError(retry.DefaultRetry, overtaken, func() error {
-		secret, err := c.keysSecret(ctx, namespace)
+		secret, err := k.keysSecret(ctx, namespace)
 		if err != nil {
 			return err
 		}
@@ -45,14 +48,14 @@ func (c *Client) EditKeys(ctx context.Context, namespace string, edit func([]byt
 		}
 		secret.Data[callers.KeysFileName] = list
 		if secret.ResourceVersion == "" {
-			err = c.kube.Create(ctx, secret)
+			err = k.kube.Create(ctx, secret)
 		} else {
-			err = c.kube.Update(ctx, secret)
+			err = k.kube.Update(ctx, secret)
 		}
 		if err == nil || overtaken(err) {
 			return err
 		}
-		return c.explainKeys(secret.Namespace, err)
+		return k.explainKeys(secret.Namespace, err)
 	})
 }
 
@@ -60,27 +63,27 @@ func (c *Client) EditKeys(ctx context.Context, namespace string, edit func([]byt
 func overtaken(err error) bool { return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) }
 
 // keysSecret returns the Secret, or a new one that is not stored yet.
-func (c *Client) keysSecret(ctx context.Context, namespace string) (*corev1.Secret, error) {
+func (k *keyList) keysSecret(ctx context.Context, namespace string) (*corev1.Secret, error) {
 	if namespace == "" {
-		pods, err := c.gatewayPods(ctx, "")
+		pods, err := k.gatewayPods(ctx, "")
 		if err != nil {
 			return nil, err
 		}
 		namespace = pods[0].Namespace
 	}
 	secret := &corev1.Secret{}
-	err := c.kube.Get(ctx, client.ObjectKey{Namespace: namespace, Name: KeysSecret}, secret)
+	err := k.kube.Get(ctx, client.ObjectKey{Namespace: namespace, Name: KeysSecret}, secret)
 	if apierrors.IsNotFound(err) {
 		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
 			Namespace: namespace, Name: KeysSecret, Labels: map[string]string{"app.kubernetes.io/name": "windlass"},
 		}}, nil
 	}
 	if err != nil {
-		return nil, c.explainKeys(namespace, err)
+		return nil, k.explainKeys(namespace, err)
 	}
 	return secret, nil
 }
 
-func (c *Client) explainKeys(namespace string, err error) error {
-	return fmt.Errorf("the Secret %s with the API keys: %w", KeysSecret, c.explain(invoke.FunctionKey{Namespace: namespace}, err))
+func (k *keyList) explainKeys(namespace string, err error) error {
+	return fmt.Errorf("the Secret %s with the API keys: %w", KeysSecret, k.explain(invoke.FunctionKey{Namespace: namespace}, err))
 }

@@ -60,7 +60,7 @@ type podLines struct {
 }
 
 func (f *follower) open(ctx context.Context, log *podLog) (*podLines, error) {
-	source, err := f.client.pods.logs.OpenLog(ctx, log.pod.Namespace, log.pod.Name, log.options(f.request))
+	source, err := f.client.logs.OpenLog(ctx, log.pod.Namespace, log.pod.Name, log.options(f.request))
 	if err != nil {
 		return nil, err
 	}

@@ -151,7 +151,7 @@ func (f *follower) tellCrowded() {
 }
 
 func (f *follower) follow(ctx context.Context, log *podLog) {
-	err := log.copy(ctx, f.client.pods.logs, f.request, f.out)
+	err := log.copy(ctx, f.client.logs, f.request, f.out)
 	log.end(err == nil)
 }
 

@@ -29,7 +29,7 @@ var gatewayOperations = component{name: "gateway", port: "ops"}
 // Onlooker asks all gateways and schedulers what they do. It keeps the ways to them
 // open until it is closed. It is for one goroutine.
 type Onlooker struct {
-	client    *Client
+	windlass  *components
 	namespace string
 	now       func() time.Time
 
@@ -47,8 +47,8 @@ type observed struct {
 
 // Onlooker asks the gateways and schedulers of a namespace or, if that is empty, of
 // any. It connects to nothing yet. Close must be called on it.
-func (c *Client) Onlooker(namespace string, now func() time.Time) *Onlooker {
-	return &Onlooker{client: c, namespace: namespace, now: now}
+func (c *components) Onlooker(namespace string, now func() time.Time) *Onlooker {
+	return &Onlooker{windlass: c, namespace: namespace, now: now}
 }
 
 // Close ends all connections.
@@ -74,7 +74,7 @@ func (o *Onlooker) Sample(ctx context.Context) (live.Sample, error) {
 		asked.Go(func() {
 			turns <- struct{}{}
 			defer func() { <-turns }()
-			readings[i], p.err = p.ask(ctx, o.client)
+			readings[i], p.err = p.ask(ctx, o.windlass)
 		})
 	}
 	asked.Wait()
@@ -104,12 +104,12 @@ func (o *Onlooker) list(ctx context.Context) error {
 	}
 	var found []*observed
 	for _, part := range []component{gatewayOperations, schedulers} {
-		pods, all, err := o.client.readyPods(ctx, part, o.namespace)
+		pods, all, err := o.windlass.readyPods(ctx, part, o.namespace)
 		if err != nil {
 			return err
 		}
 		if len(pods) == 0 && part == schedulers {
-			return &Error{Reason: ReasonNoPod, Message: o.client.noneReady(part, o.namespace, all)}
+			return &Error{Reason: ReasonNoPod, Message: o.windlass.noneReady(part, o.namespace, all)}
 		}
 		for _, pod := range pods {
 			found = append(found, o.known(pod, part))
@@ -144,7 +144,7 @@ func (p *observed) close() error {
 }
 
 // ask asks one pod. What broke is closed, so that another try dials anew.
-func (p *observed) ask(ctx context.Context, c *Client) (live.Reading, error) {
+func (p *observed) ask(ctx context.Context, c *components) (live.Reading, error) {
 	if p.tunnel == nil {
 		tunnel, err := c.openTunnel(&p.pod, p.part)
 		if err != nil {

@@ -59,7 +59,7 @@ func (c *Client) Story(ctx context.Context, namespace string, id invoke.ID) (inv
 }
 
 // allPods are those of a component, ready or not.
-func (c *Client) allPods(ctx context.Context, of component, namespace string) ([]corev1.Pod, error) {
+func (c *components) allPods(ctx context.Context, of component, namespace string) ([]corev1.Pod, error) {
 	var list corev1.PodList
 	if err := c.kube.List(ctx, &list, client.InNamespace(namespace), of.labels()); err != nil {
 		return nil, c.explain(invoke.FunctionKey{Namespace: namespace}, err)
@@ -171,7 +171,7 @@ func (s *story) add(source string, line []byte) {
 func (s *story) read(ctx context.Context, pod *corev1.Pod, container string, since time.Time, take func(at time.Time, line []byte) bool) error {
 	// It counts in seconds.
 	from := metav1.NewTime(since.Truncate(time.Second))
-	source, err := s.client.pods.logs.OpenLog(ctx, pod.Namespace, pod.Name,
+	source, err := s.client.logs.OpenLog(ctx, pod.Namespace, pod.Name,
 		&corev1.PodLogOptions{Container: container, Timestamps: true, SinceTime: &from})
 	switch {
 	case isNotYet(err):

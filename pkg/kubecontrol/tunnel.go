@@ -33,6 +33,12 @@ var (
 	schedulers = component{name: "scheduler", port: "ops"}
 )
 
+// components finds the pods of Windlass itself, and the ways to them.
+type components struct {
+	*cluster
+	streams StreamDialer
+}
+
 // labels are on its pods.
 func (p component) labels() client.MatchingLabels {
 	return client.MatchingLabels{"app.kubernetes.io/name": "windlass", labelComponent: p.name}
@@ -56,7 +62,7 @@ type Tunnel struct {
 
 // OpenTunnel connects to a gateway that is ready, in a namespace or, if that is
 // empty, in any. Close must be called on the Tunnel.
-func (c *Client) OpenTunnel(ctx context.Context, namespace string) (*Tunnel, error) {
+func (c *components) OpenTunnel(ctx context.Context, namespace string) (*Tunnel, error) {
 	pods, err := c.gatewayPods(ctx, namespace)
 	if err != nil {
 		return nil, err
@@ -70,7 +76,7 @@ func (c *Client) OpenTunnel(ctx context.Context, namespace string) (*Tunnel, err
 }
 
 // gatewayPods are those that are ready, at least one.
-func (c *Client) gatewayPods(ctx context.Context, namespace string) ([]corev1.Pod, error) {
+func (c *components) gatewayPods(ctx context.Context, namespace string) ([]corev1.Pod, error) {
 	pods, all, err := c.readyPods(ctx, gateways, namespace)
 	switch {
 	case Is(err, ReasonForbidden):
@@ -81,8 +87,8 @@ func (c *Client) gatewayPods(ctx context.Context, namespace string) ([]corev1.Po
 	return pods, err
 }
 
-func (c *Client) openTunnel(pod *corev1.Pod, to component) (*Tunnel, error) {
-	conn, err := c.pods.streams.DialPod(pod.Namespace, pod.Name)
+func (c *components) openTunnel(pod *corev1.Pod, to component) (*Tunnel, error) {
+	conn, err := c.streams.DialPod(pod.Namespace, pod.Name)
 	if err != nil {
 		return nil, c.explain(invoke.FunctionKey{Namespace: pod.Namespace}, err)
 	}
@@ -91,7 +97,7 @@ func (c *Client) openTunnel(pod *corev1.Pod, to component) (*Tunnel, error) {
 
 // readyPods are those of a component that are ready, in a namespace or, if that is
 // empty, in any; and how many there are, ready or not.
-func (c *Client) readyPods(ctx context.Context, of component, namespace string) (ready []corev1.Pod, all int, err error) {
+func (c *components) readyPods(ctx context.Context, of component, namespace string) (ready []corev1.Pod, all int, err error) {
 	var list corev1.PodList
 	if err := c.kube.List(ctx, &list, client.InNamespace(namespace), of.labels()); err != nil {
 		err = c.explain(invoke.FunctionKey{Namespace: namespace}, err)
@@ -107,7 +113,7 @@ func (c *Client) readyPods(ctx context.Context, of component, namespace string) 
 	return slices.DeleteFunc(list.Items, func(pod corev1.Pod) bool { return portNamed(&pod, of.port) == 0 || !isReady(&pod) }), all, nil
 }
 
-func (c *Client) noneReady(of component, namespace string, all int) string {
+func (c *components) noneReady(of component, namespace string, all int) string {
 	where := "any namespace"
 	if namespace != "" {
 		where = "the namespace " + namespace
