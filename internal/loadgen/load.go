@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/windlass-dev/windlass/internal/sleep"
@@ -54,15 +53,13 @@ type Load[R any] struct {
 	// stop ends the loops; calls under way go on.
 	stop context.CancelFunc
 	// running is done when the last call has ended.
-	running   sync.WaitGroup
-	began     time.Time
-	begun     atomic.Int64
-	ended     atomic.Int64
-	exhausted atomic.Bool
+	running sync.WaitGroup
+	began   time.Time
 
-	mu      sync.Mutex
-	taken   int
-	records []R
+	mu           sync.Mutex // covers everything below
+	begun, ended int
+	taken        int
+	records      []R
 }
 
 // Start begins to call, until Stop, or there are no more arrivals or calls. If ctx ends
@@ -105,13 +102,32 @@ func (l *Load[R]) Records() []R {
 }
 
 // Begun is how many calls have begun, and Ended how many of them have ended.
-func (l *Load[R]) Begun() int { return int(l.begun.Load()) }
+func (l *Load[R]) Begun() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.begun
+}
 
 // Ended is how many calls have ended.
-func (l *Load[R]) Ended() int { return int(l.ended.Load()) }
+func (l *Load[R]) Ended() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.ended
+}
 
 // Exhausted says that a closed loop would have made more calls than Calls.
-func (l *Load[R]) Exhausted() bool { return l.exhausted.Load() }
+func (l *Load[R]) Exhausted() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.config.Calls > 0 && l.taken > l.config.Calls
+}
+
+// inFlight is how many calls have begun and not ended.
+func (l *Load[R]) inFlight() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.begun - l.ended
+}
 
 // open begins calls when they are due.
 func (l *Load[R]) open(loop, ctx context.Context) {
@@ -123,12 +139,12 @@ func (l *Load[R]) open(loop, ctx context.Context) {
 		}
 		turn.Late = time.Since(l.began) - turn.Due
 		call := l.config.Next(turn)
-		if most := l.config.MaxInFlight; most > 0 && l.Begun()-l.Ended() >= most {
+		if most := l.config.MaxInFlight; most > 0 && l.inFlight() >= most {
 			if l.config.Refused != nil {
 				l.record(l.config.Refused(turn))
 			}
 		} else {
-			l.begun.Add(1)
+			l.begin()
 			l.running.Go(func() { l.finish(call(ctx)) })
 		}
 		turn.N++
@@ -142,7 +158,7 @@ func (l *Load[R]) closed(loop, ctx context.Context, client int) {
 			return
 		}
 		call := l.config.Next(turn)
-		l.begun.Add(1)
+		l.begin()
 		record := l.finish(call(ctx))
 		if l.config.Rest == nil {
 			continue
@@ -161,16 +177,20 @@ func (l *Load[R]) take() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.taken++
-	if l.taken > l.config.Calls {
-		l.exhausted.Store(true)
-		return false
-	}
-	return true
+	return l.taken <= l.config.Calls
+}
+
+func (l *Load[R]) begin() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.begun++
 }
 
 func (l *Load[R]) finish(record R) R {
-	l.record(record)
-	l.ended.Add(1)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.records = append(l.records, record)
+	l.ended++
 	return record
 }
 
