@@ -30,7 +30,6 @@ var known = exceptions{
 	methods: map[string]string{
 		"pkg/gateway.Gateway":                 "to be split by subject",
 		"pkg/gateway.call":                    "to be split by subject",
-		"pkg/ownership/keeping.Core":          "to be split by subject",
 		"pkg/podagent.Agent":                  "to be split by subject",
 		"pkg/podagent/adapter/lambda.Adapter": "to be split by subject",
 		"pkg/queue.Queue":                     "to be split by subject",

@@ -36,12 +36,11 @@ type Core struct {
 	works  func(ownership.Slot) bool
 	view   View
 
-	// held is the epoch of each slot that is held, else 0; holds counts them.
-	held  [ownership.Slots]uint64
-	holds int
-	// vacant is since when a slot is known to have no key, or one that counts
-	// for nothing; zero if it has one.
-	vacant [ownership.Slots]time.Time
+	holdings
+	alarm
+	calm  calm
+	peers peers
+	gifts allowance
 
 	lease   Lease
 	renewed time.Time // when the lease was last known to live
@@ -50,19 +49,7 @@ type Core struct {
 	draining   bool
 
 	following bool
-	waiting   bool      // for the answer to a transaction
-	heard     time.Time // when there was news of any kind
-	calm      time.Time // before that nothing is claimed but what is held
-	calmBy    time.Time // the latest calm that further members lead to
-	peers     peers
-
-	// fresh says that there is something new to decide on, wake when there
-	// will be at the latest.
-	fresh bool
-	wake  time.Time
-	// gifts is when the next may be given; before that idle and busy more.
-	gifts      time.Time
-	idle, busy int
+	waiting   bool // for the answer to a transaction
 	// settled are the members among whom every slot that is held is in its
 	// place; nil if that is not known.
 	settled []ownership.Member
@@ -89,7 +76,7 @@ func (c *Core) Leased(now time.Time, lease Lease) {
 // Renewed takes note that the lease lived at a time, which may be that of the
 // request.
 func (c *Core) Renewed(now time.Time) {
-	c.hear(now)
+	c.calm.hear(now, c.config.TTL)
 	_, orphan := c.Orphan(now)
 	c.fresh = c.fresh || orphan
 	c.renewed = now
@@ -102,9 +89,9 @@ func (c *Core) Lease() Lease { return c.lease }
 // Listed takes a listing. It returns true if the store went back to an earlier
 // revision, see View.
 func (c *Core) Listed(now time.Time, l Listing) (rewound bool) {
-	c.hear(now)
+	c.calm.hear(now, c.config.TTL)
 	if c.view.revision == 0 {
-		c.calm, c.calmBy = now.Add(c.config.Settle), now.Add(settleTimes*c.config.Settle)
+		c.calm.begin(now, c.config.Settle)
 	}
 	if rewound = c.view.Listed(l); rewound {
 		// The member's key may be there, under a lease of long ago.
@@ -118,7 +105,7 @@ func (c *Core) Listed(now time.Time, l Listing) (rewound bool) {
 
 // Seen takes changes of keys.
 func (c *Core) Seen(now time.Time, entries ...Entry) {
-	c.hear(now)
+	c.calm.hear(now, c.config.TTL)
 	members := false
 	for _, e := range entries {
 		switch {
@@ -136,9 +123,8 @@ func (c *Core) Seen(now time.Time, entries ...Entry) {
 
 func (c *Core) reviewPeers(now time.Time) {
 	c.fresh = true
-	more := c.peers.review(now, &c.view)
-	if settled := now.Add(c.config.Settle); more && now.Before(c.calm) && settled.After(c.calm) && !settled.After(c.calmBy) {
-		c.calm = settled
+	if more := c.peers.review(now, &c.view); more {
+		c.calm.extend(now, c.config.Settle)
 	}
 }
 
@@ -176,27 +162,15 @@ func (c *Core) Drain() { c.draining, c.fresh = true, true }
 // LetGo lets go of everything at once, before the lease is ended. It is the last
 // thing that is done with a Core.
 func (c *Core) LetGo() {
-	c.held, c.holds, c.following = [ownership.Slots]uint64{}, 0, false
+	c.release()
+	c.following = false
 }
-
-// Epoch is the epoch in which a slot is held; 0 if it is not.
-func (c *Core) Epoch(slot ownership.Slot) uint64 { return c.held[slot] }
-
-// Holds is how many slots are held.
-func (c *Core) Holds() int { return c.holds }
 
 // View is what is known of the store. It must not be changed.
 func (c *Core) View() *View { return &c.view }
 
 // Complete tells whether every slot has an owner, here or elsewhere.
-func (c *Core) Complete() bool {
-	for i := range c.vacant {
-		if !c.vacant[i].IsZero() && c.held[i] == 0 {
-			return false
-		}
-	}
-	return c.following
-}
+func (c *Core) Complete() bool { return c.following && !c.orphaned() }
 
 // Orphan tells since when the lease has not been renewed for longer than it
 // lasts, though slots are held of which nobody is known to have taken them. To
@@ -214,24 +188,11 @@ func (c *Core) Orphan(now time.Time) (since time.Time, orphan bool) {
 // OrphanFrom is when the Core will be an orphan if the lease is not renewed
 // again; false if it will not, since it holds nothing.
 func (c *Core) OrphanFrom() (time.Time, bool) {
-	return c.renewed.Add(c.config.TTL), c.holds > 0 && !c.renewed.IsZero()
-}
-
-// hear takes note of news. If there were none for so long that leases may have
-// ended meanwhile for no other reason, others are given time to come back and
-// claim what they hold.
-func (c *Core) hear(now time.Time) {
-	// A lease is renewed each third of its time.
-	if !c.heard.IsZero() && now.Sub(c.heard) > c.config.TTL*2/3 {
-		c.calm = now.Add(returnTime)
-	}
-	if now.After(c.heard) {
-		c.heard = now
-	}
+	return c.renewed.Add(c.config.TTL), c.n > 0 && !c.renewed.IsZero()
 }
 
 func (c *Core) reviewAll(now time.Time) {
-	for i := range c.held {
+	for i := range c.view.slots {
 		c.review(now, ownership.Slot(i))
 	}
 }
@@ -239,37 +200,7 @@ func (c *Core) reviewAll(now time.Time) {
 // review brings what is held in line with a slot's key.
 func (c *Core) review(now time.Time, slot ownership.Slot) {
 	c.fresh = true
-	r := &c.view.slots[slot]
-	switch {
-	case r.exists && r.lease != 0:
-		c.vacant[slot] = time.Time{}
-	case c.vacant[slot].IsZero():
-		c.vacant[slot] = now
-	}
-	before := c.held[slot]
-	c.held[slot] = c.holding(r, before)
-	switch {
-	case before == 0 && c.held[slot] != 0:
-		c.holds++
+	if c.holdings.review(now, slot, &c.view.slots[slot], c.config.Self.ID, c.lease) {
 		c.settled = nil
-	case before != 0 && c.held[slot] == 0:
-		c.holds--
-	}
-}
-
-// holding is the epoch in which a slot is held, given its key and the epoch
-// before. A slot is lost only to another owner: one whose key is missing, or was
-// written by hand, or is the same as before under a lease that ended, stays.
-func (c *Core) holding(r *record, before uint64) uint64 {
-	mine := r.names(c.config.Self.ID)
-	switch {
-	case !r.exists || r.lease == 0:
-		return before
-	case r.lease == c.lease && mine:
-		return uint64(r.revision)
-	case r.lease == c.lease, mine && uint64(r.revision) == before:
-		return before
-	default:
-		return 0
 	}
 }

@@ -7,39 +7,17 @@ import (
 	"github.com/windlass-dev/windlass/pkg/ownership"
 )
 
-const (
-	// settleTimes bounds, in times of Config.Settle, how long members that
-	// come one after the other delay the first claim.
-	settleTimes = 6
-	// returnTime is how long, after silence of the store, those who held
-	// slots are waited for. It is above the time of a try to reach the store
-	// and the longest pause after it.
-	returnTime = 8 * time.Second
-
-	// giftEvery is the time between gifts, of idleGifts slots without work and
-	// busyGifts of those with, at most. A member that comes has its share of
-	// 1024 slots within half a minute, and no scheduler loses more of its
-	// calls' places in a second than it can offer again unnoticed.
-	giftEvery = time.Second
-	idleGifts = 32
-	busyGifts = 5
-)
-
 // Next is the transaction to try next; false if there is nothing to do before
 // Wake, or one is under way.
 func (c *Core) Next(now time.Time) (Txn, bool) {
-	if c.waiting || !c.following || c.lease == 0 || !c.fresh && (c.wake.IsZero() || now.Before(c.wake)) {
+	if c.waiting || !c.following || c.lease == 0 || !c.rings(now) {
 		return Txn{}, false
 	}
-	c.fresh, c.wake = false, time.Time{}
+	c.alarm = alarm{}
 	txn, due := c.plan(now)
 	c.waiting = due
 	return txn, due
 }
-
-// Wake is when Next is to be asked again even if there are no news; zero if it
-// need not be.
-func (c *Core) Wake() time.Time { return c.wake }
 
 func (c *Core) plan(now time.Time) (Txn, bool) {
 	if txn, due := c.register(); due {
@@ -59,13 +37,6 @@ func (c *Core) plan(now time.Time) (Txn, bool) {
 		return txn, true
 	}
 	return c.rebalance(now)
-}
-
-// wakeAt makes Wake no later than a time.
-func (c *Core) wakeAt(at time.Time) {
-	if c.wake.IsZero() || at.Before(c.wake) {
-		c.wake = at
-	}
 }
 
 // recorded tells whether the member's key is this process's.
@@ -104,7 +75,7 @@ func (c *Core) claim(now time.Time) (Txn, bool) {
 		switch {
 		case !may:
 		case now.Before(due):
-			c.wakeAt(due)
+			c.at(due)
 		case len(txn.Ops) < MaxOps:
 			txn.Ops = append(txn.Ops, Op{Key: Key{Slot: slot}, If: r.condition(), Value: c.config.Self, Lease: c.lease})
 		}
@@ -123,12 +94,12 @@ func (c *Core) due(slot ownership.Slot, r *record, members []ownership.Member) (
 		// An earlier lease or an earlier process of this name left it.
 		return time.Time{}, mine
 	}
-	holds := c.held[slot] != 0
+	holds := c.epochs[slot] != 0
 	wait, may := ownership.Turn(slot, c.config.Self.ID, r.owner, holds, members)
 	due := c.vacant[slot].Add(wait)
-	if !holds && due.Before(c.calm) {
+	if !holds && due.Before(c.calm.until) {
 		// In turn, too, when the time has come.
-		due = c.calm.Add(wait)
+		due = c.calm.until.Add(wait)
 	}
 	return due, may
 }
@@ -137,32 +108,23 @@ func (c *Core) due(slot ownership.Slot, r *record, members []ownership.Member) (
 func (c *Core) rebalance(now time.Time) (Txn, bool) {
 	members, next := c.peers.trusted(now, c.config.Self.ID)
 	if !next.IsZero() {
-		c.wakeAt(next)
+		c.at(next)
 	}
-	if c.holds == 0 || slices.Equal(members, c.settled) {
+	if c.n == 0 || slices.Equal(members, c.settled) {
 		return Txn{}, false
 	}
-	if now.Before(c.calm) {
-		c.wakeAt(c.calm)
+	if now.Before(c.calm.until) {
+		c.at(c.calm.until)
 		return Txn{}, false
 	}
-	if !now.Before(c.gifts) {
-		c.gifts, c.idle, c.busy = now.Add(giftEvery), idleGifts, busyGifts
-	}
-	held := c.holdings()
-	txn, due := c.give(held, members, c.idle, c.busy)
-	if due {
-		for _, op := range txn.Ops {
-			if c.works(op.Key.Slot) {
-				c.busy--
-			} else {
-				c.idle--
-			}
-		}
+	c.gifts.refill(now)
+	held := c.list(c.works)
+	if txn, due := c.give(held, members, c.gifts.idle, c.gifts.busy); due {
+		c.gifts.spend(txn.Ops, c.works)
 		return txn, true
 	}
 	if _, rest := ownership.Gifts(c.config.Self.ID, held, members, 1, 1); len(rest) > 0 {
-		c.wakeAt(c.gifts)
+		c.at(c.gifts.renewed)
 	} else {
 		c.settled = members
 	}
@@ -171,7 +133,7 @@ func (c *Core) rebalance(now time.Time) (Txn, bool) {
 
 // handOver gives everything away, for as long as there is somebody.
 func (c *Core) handOver() (Txn, bool) {
-	return c.give(c.holdings(), c.peers.others(c.config.Self.ID), MaxOps, MaxOps)
+	return c.give(c.list(c.works), c.peers.others(c.config.Self.ID), MaxOps, MaxOps)
 }
 
 // give gives slots to one of the members.
@@ -184,14 +146,4 @@ func (c *Core) give(held []ownership.Holding, members []ownership.Member, idle, 
 		})
 	}
 	return txn, len(txn.Ops) > 0
-}
-
-func (c *Core) holdings() []ownership.Holding {
-	held := make([]ownership.Holding, 0, c.holds)
-	for i, epoch := range c.held {
-		if slot := ownership.Slot(i); epoch != 0 {
-			held = append(held, ownership.Holding{Slot: slot, Busy: c.works(slot)})
-		}
-	}
-	return held
 }
