@@ -58,7 +58,7 @@ type Talk interface {
 type Peers struct {
 	config  Config
 	deps    Deps
-	routes  atomic.Pointer[[ownership.Slots]route]
+	routes  *routes
 	changed chan struct{}
 	// talk is nil for a gateway.
 	talk Talk
@@ -69,9 +69,28 @@ type Peers struct {
 	watched map[string]*peer // by ID
 }
 
+// route is where a slot's tickets and pulls go.
 type route struct {
 	to                 ownership.Owner
 	provisional, known bool
+}
+
+// routes are those of all slots, replaced at once: every ticket reads one.
+type routes struct {
+	now atomic.Pointer[[ownership.Slots]route]
+}
+
+func newRoutes() *routes {
+	r := &routes{}
+	r.now.Store(new([ownership.Slots]route))
+	return r
+}
+
+func (r *routes) of(slot ownership.Slot) route { return r.now.Load()[slot%ownership.Slots] }
+
+// replace tells whether any route has changed.
+func (r *routes) replace(next *[ownership.Slots]route) (changed bool) {
+	return *r.now.Swap(next) != *next
 }
 
 // New makes Peers. It starts nothing.
@@ -82,9 +101,8 @@ func New(config Config, deps Deps) (*Peers, error) {
 	p := &Peers{
 		config: config, deps: deps,
 		changed: make(chan struct{}, 1), news: make(chan struct{}, 1),
-		watched: make(map[string]*peer),
+		routes: newRoutes(), watched: make(map[string]*peer),
 	}
-	p.routes.Store(new([ownership.Slots]route))
 	deps.Registry.MustRegister(silentNow.Func(func() float64 { return float64(len(p.silent())) }))
 	return p, nil
 }
@@ -93,7 +111,7 @@ func New(config Config, deps Deps) (*Peers, error) {
 // says that it stands in for the owner; its epoch then is the owner's. It is
 // false while nobody is known.
 func (p *Peers) Route(slot ownership.Slot) (to ownership.Owner, provisional, known bool) {
-	r := p.routes.Load()[slot%ownership.Slots]
+	r := p.routes.of(slot)
 	return r.to, r.provisional, r.known
 }
 
@@ -200,7 +218,7 @@ func (p *Peers) reroute() {
 		r := &next[slot]
 		r.to, r.provisional, r.known = known.Route(ownership.Slot(slot), func(id string) bool { return silent[id] })
 	}
-	if before := p.routes.Swap(next); *before != *next {
+	if p.routes.replace(next) {
 		select {
 		case p.changed <- struct{}{}:
 		default:

@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/windlass-dev/windlass/internal/backoff"
@@ -20,11 +19,10 @@ type Directory struct {
 	deps     Deps
 	ready    chan struct{}
 	changed  chan struct{}
-	view     keeping.View // Run's alone
-	current  atomic.Pointer[ownership.Map]
 
-	// mu orders the changes of current.
-	mu sync.Mutex
+	mu      sync.RWMutex // covers everything below
+	view    keeping.View
+	current *ownership.Map // which is replaced, and never changed
 	// listed says that etcd was read.
 	listed bool
 }
@@ -43,8 +41,8 @@ func NewDirectory(prefix string, deps Deps) (*Directory, error) {
 		deps:     deps,
 		ready:    make(chan struct{}),
 		changed:  make(chan struct{}, 1),
+		current:  new(ownership.Map),
 	}
-	d.current.Store(new(ownership.Map))
 	return d, nil
 }
 
@@ -52,11 +50,15 @@ func NewDirectory(prefix string, deps Deps) (*Directory, error) {
 // owner, or etcd cannot be reached, it is the one before. It is false only for
 // a slot that had no owner since Run began.
 func (d *Directory) Owner(slot ownership.Slot) (ownership.Owner, bool) {
-	return d.current.Load().Owner(slot)
+	return d.Map().Owner(slot)
 }
 
 // Map is all that is known now. It must not be changed.
-func (d *Directory) Map() *ownership.Map { return d.current.Load() }
+func (d *Directory) Map() *ownership.Map {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	return d.current
+}
 
 // Changed yields after the map has changed, once for all changes since it was
 // read last. It is for one reader.
@@ -72,10 +74,10 @@ func (d *Directory) Ready() <-chan struct{} { return d.ready }
 func (d *Directory) Learn(slot ownership.Slot, owner ownership.Owner) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if known, _ := d.Owner(slot); owner.Epoch <= known.Epoch {
+	if known, _ := d.current.Owner(slot); owner.Epoch <= known.Epoch {
 		return false
 	}
-	next := d.current.Load().Clone()
+	next := d.current.Clone()
 	if !next.Believe(slot, owner) {
 		return false
 	}
@@ -133,6 +135,8 @@ func (d *Directory) follow(ctx context.Context, retry *backoff.Backoff) error {
 
 // hear takes news of etcd. It returns true if the store has another history.
 func (d *Directory) hear(heard news) (rewound bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	if heard.listing != nil {
 		if rewound = d.view.Listed(*heard.listing); rewound {
 			d.deps.Log.Error("etcd went back to an earlier revision, as after a restore; its owners and epochs replace the known ones",
@@ -142,8 +146,6 @@ func (d *Directory) hear(heard news) (rewound bool) {
 	for _, entry := range heard.entries {
 		d.view.See(entry)
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
 	if next, news := d.merge(heard.entries == nil); news {
 		d.publish(next)
 	}
@@ -158,7 +160,7 @@ func (d *Directory) hear(heard news) (rewound bool) {
 // changes anything. Unless they are certain, an owner of a higher epoch that
 // somebody else named stays: changes are told late.
 func (d *Directory) merge(certain bool) (next *ownership.Map, news bool) {
-	next = d.current.Load().Clone()
+	next = d.current.Clone()
 	for i := range ownership.Slots {
 		slot := ownership.Slot(i)
 		owner, current := d.view.Owner(slot)
@@ -180,7 +182,7 @@ func (d *Directory) merge(certain bool) (next *ownership.Map, news bool) {
 }
 
 func (d *Directory) publish(next *ownership.Map) {
-	d.current.Store(next)
+	d.current = next
 	select {
 	case d.changed <- struct{}{}:
 	default: // whoever reads will find this change too

@@ -24,13 +24,18 @@ type Keeper struct {
 	follower follower
 	lessor   lessor
 	ready    chan struct{}
-	// held is the epoch of each slot that is held, else 0.
-	held [ownership.Slots]atomic.Uint64
-	// orphanFrom is when it will be an orphan; nil if it will not.
-	orphanFrom atomic.Pointer[time.Time]
+	tenure   *tenure
 
-	mu   sync.Mutex
+	mu   sync.Mutex // covers everything below
 	core *keeping.Core
+}
+
+// tenure is what a Keeper holds, for those who ask for every ticket.
+type tenure struct {
+	// epochs are those of the slots that are held, else 0.
+	epochs [ownership.Slots]atomic.Uint64
+	// orphanFrom is when the Keeper will be an orphan; nil if it will not.
+	orphanFrom atomic.Pointer[time.Time]
 }
 
 // NewKeeper makes a Keeper. It starts nothing.
@@ -48,6 +53,7 @@ func NewKeeper(config Config, deps Deps) (*Keeper, error) {
 		follower: follower{client: deps.Client, log: deps.Log, keys: keys(config.Prefix), recheck: recheckEvery},
 		lessor:   lessor{client: deps.Client, ttl: config.TTL},
 		ready:    make(chan struct{}),
+		tenure:   &tenure{},
 		core:     keeping.New(keeping.Config{Self: self, TTL: config.TTL, Settle: config.Settle}, deps.Busy),
 	}, nil
 }
@@ -57,7 +63,7 @@ func (k *Keeper) Epoch(slot ownership.Slot) (uint64, bool) {
 	if slot >= ownership.Slots {
 		return 0, false
 	}
-	epoch := k.held[slot].Load()
+	epoch := k.tenure.epochs[slot].Load()
 	return epoch, epoch != 0
 }
 
@@ -69,7 +75,7 @@ func (k *Keeper) Ready() <-chan struct{} { return k.ready }
 // and since when, though slots are held: etcd is away, or cut off. They are held
 // on until somebody else is known to have them.
 func (k *Keeper) Orphan() (since time.Time, orphan bool) {
-	from := k.orphanFrom.Load()
+	from := k.tenure.orphanFrom.Load()
 	if from == nil || time.Now().Before(*from) {
 		return time.Time{}, false
 	}
@@ -96,7 +102,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 // returns why it ended.
 func (k *Keeper) session(ctx context.Context, retry *backoff.Backoff) error {
 	asked := time.Now()
-	lease, err := k.lessor.get(ctx, k.core.Lease())
+	lease, err := k.lessor.get(ctx, read(k, (*keeping.Core).Lease))
 	if err != nil {
 		return err
 	}
@@ -131,7 +137,7 @@ func (k *Keeper) follow(ctx context.Context, retry *backoff.Backoff) error {
 			return err
 		}
 		retry.Reset()
-		heard, err := watching.next(ctx, k.core.Wake())
+		heard, err := watching.next(ctx, read(k, (*keeping.Core).Wake))
 		if err != nil {
 			return err
 		}
@@ -160,11 +166,11 @@ func (k *Keeper) act(ctx context.Context) error {
 		k.tell(func() { k.core.Answered(time.Now(), txn, result) })
 	}
 	switch {
-	case k.core.Lease() == 0:
+	case read(k, (*keeping.Core).Lease) == 0:
 		return errLeaseLost
-	case !k.core.Following():
+	case !read(k, (*keeping.Core).Following):
 		return errRewound
-	case k.core.Complete():
+	case read(k, (*keeping.Core).Complete):
 		closeOnce(k.ready)
 	}
 	return nil
@@ -179,19 +185,31 @@ func (k *Keeper) listed(listing keeping.Listing) (rewound bool) {
 	return rewound
 }
 
-// tell lets the core know something, and publishes what follows. Only Run's
-// goroutine reads the core without it, and only what a renewal does not change.
+// tell lets the core know something, and publishes what follows.
 func (k *Keeper) tell(what func()) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	what()
-	gained, lost := 0, 0
-	for i := range k.held {
-		before, now := k.held[i].Load(), k.core.Epoch(ownership.Slot(i))
+	if gained, lost := k.tenure.update(k.core); gained+lost > 0 {
+		k.deps.Log.Info("slots changed hands", "gained", gained, "lost", lost, "held", k.core.Holds())
+	}
+}
+
+// read reads something of the core, which renewals change meanwhile.
+func read[T any](k *Keeper, what func(*keeping.Core) T) T {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return what(k.core)
+}
+
+// update takes over what the core holds, and counts the slots that changed hands.
+func (t *tenure) update(core *keeping.Core) (gained, lost int) {
+	for i := range t.epochs {
+		before, now := t.epochs[i].Load(), core.Epoch(ownership.Slot(i))
 		if now == before {
 			continue
 		}
-		k.held[i].Store(now)
+		t.epochs[i].Store(now)
 		switch {
 		case before == 0:
 			gained++
@@ -199,14 +217,12 @@ func (k *Keeper) tell(what func()) {
 			lost++
 		}
 	}
-	if gained+lost > 0 {
-		k.deps.Log.Info("slots changed hands", "gained", gained, "lost", lost, "held", k.core.Holds())
-	}
-	if from, may := k.core.OrphanFrom(); may {
-		k.orphanFrom.Store(&from)
+	if from, may := core.OrphanFrom(); may {
+		t.orphanFrom.Store(&from)
 	} else {
-		k.orphanFrom.Store(nil)
+		t.orphanFrom.Store(nil)
 	}
+	return gained, lost
 }
 
 // handOver gives the slots to the other members, one key after the other in one
@@ -214,7 +230,7 @@ func (k *Keeper) tell(what func()) {
 func (k *Keeper) handOver(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), handOverTimeout)
 	defer cancel()
-	lease := k.core.Lease()
+	lease := read(k, (*keeping.Core).Lease)
 	var err error
 	if lease != 0 {
 		err = k.giveAll(ctx)
