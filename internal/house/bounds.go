@@ -39,9 +39,8 @@ var known = exceptions{
 		"pkg/sim/cluster.world":               "to be split by subject",
 	},
 	interfaces: map[string]string{
-		"pkg/podagent/adapter.Spare": "to be split by subject",
-		"pkg/scheduler.Instances":    "goes with the core of the scheduler",
-		"pkg/sim/cluster.policy":     "to be split by subject",
+		"pkg/scheduler.Instances": "goes with the core of the scheduler",
+		"pkg/sim/cluster.policy":  "to be split by subject",
 	},
 	contexts: map[string]string{
 		"pkg/gateway.Gateway.ctx":      "to be passed",

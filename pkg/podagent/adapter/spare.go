@@ -37,17 +37,17 @@ type File struct {
 	Content []byte `json:"content"`
 }
 
-// Spare is the adapter of a spare instance, which is of no function until it is
-// assigned to one.
+// Spare is what the Adapter of a spare instance, which is of no function until it is
+// assigned to one, can do besides.
 type Spare interface {
-	Adapter
 	// WaitRuntime returns when the runtime has loaded and waits for the
 	// assignment, or with the reason why it never will; it gives up when ctx
 	// ends.
 	WaitRuntime(ctx context.Context) error
-	// Assign hands the runtime what it needs to load the function, of which
-	// WaitReady tells whether it has. It succeeds once.
+	// Assign hands the runtime what it needs to load the function. It succeeds once.
 	Assign(Assignment) error
+	// WaitReady, which is the Adapter's, tells whether it has loaded it.
+	WaitReady(ctx context.Context) error
 }
 
 // Validate names the first part of an assignment that cannot be handed over.
