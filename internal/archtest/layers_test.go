@@ -45,6 +45,7 @@ var rows = []struct {
 		"pkg/queue/intake",
 		"pkg/reconcile",
 		"pkg/scheduler/alarm",
+		"pkg/scheduler/capacity",
 		"pkg/scheduler/coldstart",
 		"pkg/scheduler/upkeep",
 		"pkg/workload",
@@ -149,6 +150,10 @@ var sideways = []struct {
 	{"pkg/sim/experiments", "pkg/sim/cluster", "an experiment is some simulations"},
 	{"pkg/sim/experiments", "pkg/sim/report", "an experiment ends with a report"},
 	{"pkg/sim/plots", "pkg/sim/report", "what is drawn are a report's charts"},
+	{"pkg/scheduler/capacity", "pkg/ownership", "a scheduler is silent once it has missed some beats"},
+	{"pkg/scheduler/capacity", "pkg/provisioner/nodepick", "who gets room depends on which nodes have some"},
+	{"pkg/scheduler/capacity", "pkg/provisioner/share", "namespaces share what may be created"},
+	{"pkg/scheduler/capacity", "pkg/scheduler/alarm", "time alone changes which instances may be evicted"},
 	{"pkg/scheduler/upkeep", "pkg/keepalive", "what idle times teach is part of the upkeep"},
 	{"pkg/scheduler/upkeep", "pkg/queue", "the upkeep says when an instance may leave its queue"},
 	{"test/coldstart", "test/tenant", "it measures functions of its own"},
@@ -198,6 +203,9 @@ var only = []allowance{
 	{"pkg/queue/intake", []string{"golang.org/x/time", "pkg/invoke"}, "time is an argument of its token bucket, too"},
 	{"pkg/reconcile", nil, "what differs is a function of what both sides hold"},
 	{"pkg/scheduler/alarm", nil, "who is due is a function of the time"},
+	{"pkg/scheduler/capacity", []string{
+		"golang.org/x/time/rate", "pkg/invoke", "pkg/ownership", "pkg/provisioner/nodepick", "pkg/provisioner/share", "pkg/scheduler/alarm",
+	}, "who gets room is a function of the nodes, of who lacks some, and of the time"},
 	{"pkg/scheduler/coldstart", nil, "what a start spent its time with is a function of its moments"},
 	{"pkg/scheduler/upkeep", []string{"pkg/keepalive", "pkg/queue", "pkg/schedule"}, "what is kept is a function of the time and of idle times"},
 	{"pkg/sim", []string{

@@ -2,6 +2,8 @@ package scheduler
 
 import (
 	"context"
+	"sync"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -9,6 +11,7 @@ import (
 
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
 	"github.com/windlass-dev/windlass/pkg/peers"
+	"github.com/windlass-dev/windlass/pkg/scheduler/capacity"
 )
 
 // Beat answers beats until the stream ends.
@@ -38,15 +41,15 @@ func (s *Scheduler) hearWants(request *wirev1.BeatRequest) []*wirev1.RoomMade {
 	if id == "" || id == s.config.ID {
 		return nil
 	}
-	wants := make([]roomWant, 0, min(len(asked), maxWants))
-	for _, w := range asked[:min(len(asked), maxWants)] {
-		wants = append(wants, roomWant{
-			uid: w.GetFunctionUid(), n: int(min(w.GetInstances(), maxWanted)), waited: believable(w.GetWaitedNs()),
+	lacks := make([]capacity.Lack, 0, min(len(asked), capacity.MaxLacks))
+	for _, w := range asked[:min(len(asked), capacity.MaxLacks)] {
+		lacks = append(lacks, capacity.Lack{
+			UID: w.GetFunctionUid(), Instances: int(min(w.GetInstances(), capacity.MaxInstances)), Waited: believable(w.GetWaitedNs()),
 		})
 	}
 	var room []*wirev1.RoomMade
-	for uid, made := range s.askers.hear(id, wants, s.deps.Now()) {
-		room = append(room, &wirev1.RoomMade{FunctionUid: uid, Instances: uint32(made.n), Exhausted: made.exhausted})
+	for uid, made := range s.peerRoom.hear(id, lacks, s.deps.Now()) {
+		room = append(room, &wirev1.RoomMade{FunctionUid: uid, Instances: uint32(made.Instances), Exhausted: made.Exhausted})
 	}
 	return room
 }
@@ -55,22 +58,22 @@ func (s *Scheduler) hearWants(request *wirev1.BeatRequest) []*wirev1.RoomMade {
 // peers.Talk, as Answered does.
 func (s *Scheduler) Ask(to string) []*wirev1.RoomWant {
 	var room []*wirev1.RoomWant
-	for _, w := range s.asks.ask(to, s.deps.Now()) {
-		room = append(room, &wirev1.RoomWant{FunctionUid: w.uid, Instances: uint32(w.n), WaitedNs: int64(w.waited)})
+	for _, l := range s.peerRoom.ask(to, s.deps.Now()) {
+		room = append(room, &wirev1.RoomWant{FunctionUid: l.UID, Instances: uint32(l.Instances), WaitedNs: int64(l.Waited)})
 	}
 	return room
 }
 
 // Answered hears what another scheduler has made of what it was asked for.
 func (s *Scheduler) Answered(by string, room []*wirev1.RoomMade) {
-	made := make(map[placement]madeRoom, min(len(room), maxWants))
-	for _, m := range room[:min(len(room), maxWants)] {
+	made := make(map[capacity.Shape]capacity.Made, min(len(room), capacity.MaxLacks))
+	for _, m := range room[:min(len(room), capacity.MaxLacks)] {
 		if f := s.lookup(m.GetFunctionUid()); f != nil {
-			of := placement{s.deps.Instances.Requests(f.current()), f.place()}
-			made[of] = madeRoom{int(min(m.GetInstances(), maxWanted)), m.GetExhausted()}
+			of := capacity.Shape{Requests: s.deps.Instances.Requests(f.current()), Where: f.place()}
+			made[of] = capacity.Made{Instances: int(min(m.GetInstances(), capacity.MaxInstances)), Exhausted: m.GetExhausted()}
 		}
 	}
-	s.asks.answered(by, made, s.deps.Now())
+	s.peerRoom.answered(by, made, s.deps.Now())
 }
 
 var _ peers.Talk = (*Scheduler)(nil)
@@ -81,4 +84,58 @@ func (s *Scheduler) Slots(context.Context, *wirev1.SlotsRequest) (*wirev1.SlotsR
 		return nil, status.Error(codes.Unimplemented, "this scheduler is the only one")
 	}
 	return peers.ToWire(s.deps.Router.Map()), nil
+}
+
+// peerRoom are the other schedulers, of which room is borrowed and to which some is lent.
+// Beats talk to them, and ticks make room.
+type peerRoom struct {
+	mu       sync.Mutex
+	borrower capacity.Borrower
+	lender   capacity.Lender
+}
+
+func newPeerRoom(self string) *peerRoom {
+	return &peerRoom{borrower: capacity.NewBorrower(self)}
+}
+
+func (n *peerRoom) lack(lacks []capacity.Lack) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.borrower.Lack(lacks)
+}
+
+func (n *peerRoom) ask(peer string, now time.Time) []capacity.Lack {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.borrower.Ask(peer, now)
+}
+
+func (n *peerRoom) answered(peer string, made map[capacity.Shape]capacity.Made, now time.Time) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.borrower.Answered(peer, made, now)
+}
+
+func (n *peerRoom) hope(of capacity.Shape, now time.Time) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.borrower.Hope(of, now)
+}
+
+func (n *peerRoom) hear(peer string, lacks []capacity.Lack, now time.Time) map[string]capacity.Made {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.lender.Hear(peer, lacks, now)
+}
+
+func (n *peerRoom) asked(now time.Time) []capacity.Asked {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.lender.Asked(now)
+}
+
+func (n *peerRoom) answer(made map[string]map[string]capacity.Made) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.lender.Answer(made)
 }

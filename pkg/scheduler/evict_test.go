@@ -10,6 +10,7 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
+	"github.com/windlass-dev/windlass/pkg/scheduler/capacity"
 )
 
 // full is a world whose node is full of three instances.
@@ -245,7 +246,7 @@ func TestEvictedInstanceThatDoesNotGoIsStopped(t *testing.T) {
 		a.pull(1, doneWith(1, time.Millisecond))
 		w.after(time.Minute)
 		g.offer(fn, 2)
-		w.after(evictGrace + 2*time.Second)
+		w.after(capacity.EvictGrace + 2*time.Second)
 		w.started(fn, 1)
 		g.expectRefused(wirev1.Refusal_REASON_UNSPECIFIED)
 	})

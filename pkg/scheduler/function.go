@@ -92,8 +92,6 @@ type function struct {
 	blocked atomic.Bool
 	// noRoom is why the last order found no node; empty if it did.
 	noRoom atomic.Pointer[string]
-	// holder is what room is kept for the function. Only Run's goroutine uses it.
-	holder
 	// alarm lets a tick look at the function when its upkeep changes. Only Run's
 	// goroutine uses it.
 	alarm alarm.Alarm[*function]
@@ -120,7 +118,7 @@ func newFunction(fn *v1alpha1.Function, config Config, now func() time.Time, all
 		keeper:     newKeeper(fn, nil),
 		where:      whereOf(fn),
 	}
-	f.alarm.Of, f.holder.of = f, f
+	f.alarm.Of = f
 	f.doubt.all = all
 	f.broker.OnChange(f.unsure)
 	f.term.Store(&none)

@@ -1,62 +1,17 @@
 package scheduler
 
 import (
-	"cmp"
-	"slices"
+	"math/rand/v2"
 	"time"
-
-	"golang.org/x/time/rate"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/fpcs"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/provisioner/share"
+	"github.com/windlass-dev/windlass/pkg/scheduler/capacity"
 	"github.com/windlass-dev/windlass/pkg/scheduler/upkeep"
 )
-
-// maxOrders bounds the instances that are ordered in one tick where no rate does:
-// the next one decides with what became of them.
-const maxOrders = 1024
-
-// orders divides what may be created between namespaces. Only Run's goroutine uses
-// it.
-type orders struct {
-	shares share.Shares
-	// rate is nil if there is none.
-	rate *rate.Limiter
-}
-
-func newOrders(config Config) *orders {
-	if config.CreateRate == 0 {
-		return &orders{}
-	}
-	return &orders{rate: rate.NewLimiter(rate.Limit(config.CreateRate), config.CreateBurst)}
-}
-
-// left is how many instances may be ordered now.
-func (o *orders) left(now time.Time) int {
-	if o.rate == nil {
-		return maxOrders
-	}
-	return max(0, min(maxOrders, int(o.rate.TokensAt(now))))
-}
-
-// urgent is how many may be ordered without waiting for a tick, and so for others.
-// Half of a burst is kept back: calls of many functions of one namespace must not
-// leave nothing to divide.
-func (o *orders) urgent(now time.Time) int {
-	if o.rate == nil {
-		return maxOrders
-	}
-	return max(0, o.left(now)-o.rate.Burst()/2)
-}
-
-func (o *orders) spend(now time.Time, n int) {
-	if o.rate != nil {
-		o.rate.AllowN(now, n)
-	}
-}
 
 // considered is a function that a tick has decided on.
 type considered struct {
@@ -95,26 +50,31 @@ func (c *considered) starved() bool {
 	return c.counts.Created+c.counts.Creating+len(c.ordered.Keys) == 0
 }
 
-// waited is for how long calls have waited for the function's first instance, at least
-// 1 ns; 0 if none do.
-func (c *considered) waited() time.Duration {
-	if !c.starved() || c.snapshot.Waiting() == 0 {
-		return 0
+// want is what the function lacks.
+func (c *considered) want(of capacity.Shape) capacity.Want {
+	return capacity.Want{
+		UID: c.function.uid, Namespace: c.fn.Namespace, Shape: of,
+		Missing: c.missing(), Starved: c.starved(), Waiting: c.snapshot.Waiting(), OldestWait: c.snapshot.OldestWait,
 	}
-	return max(1, c.snapshot.OldestWait)
 }
 
-// inTurns puts functions into the order in which room is made for them: in each
-// namespace those whose first instance is waited for the longest are first, and the
-// first of all namespaces come before the second of any.
-func inTurns(all []*considered) {
-	slices.SortStableFunc(all, func(a, b *considered) int { return cmp.Compare(b.waited(), a.waited()) })
-	turns, turn := make(map[string]int), make(map[*considered]int, len(all))
-	for _, c := range all {
-		turn[c] = turns[c.fn.Namespace]
-		turns[c.fn.Namespace]++
+// waited is for how long calls have waited for the function's first instance; 0 if none do.
+func (c *considered) waited() time.Duration {
+	return capacity.Waited(c.starved(), c.snapshot.Waiting(), c.snapshot.OldestWait)
+}
+
+// inTurns are functions in the order in which room is made for them.
+func inTurns(all []*considered) []*considered {
+	turns := make([]capacity.Turn, len(all))
+	for i, c := range all {
+		turns[i] = capacity.Turn{Index: i, Namespace: c.fn.Namespace, Waited: c.waited()}
 	}
-	slices.SortStableFunc(all, func(a, b *considered) int { return cmp.Compare(turn[a], turn[b]) })
+	capacity.InTurns(turns)
+	sorted := make([]*considered, len(all))
+	for i, t := range turns {
+		sorted[i] = all[t.Index]
+	}
+	return sorted
 }
 
 // divide orders what all functions want, as far as it may be created now, and in
@@ -134,7 +94,7 @@ func (s *Scheduler) divide(all []*considered) {
 	if len(wants) == 0 {
 		return
 	}
-	round := s.orders.shares.Begin(wants, s.orders.left(s.deps.Now()))
+	round := s.budget.Divide(wants, s.deps.Now())
 	for i, n, ok := round.Next(); ok; i, n, ok = round.Next() {
 		round.Took(s.order(wanting[i], n), n)
 	}
@@ -148,15 +108,30 @@ func (s *Scheduler) order(c *considered, n int) int {
 	c.asked, c.ordered.NoRoom = true, ""
 	had := s.takeSpares(c, n)
 	if len(had) < n {
-		ordered := s.orderAt(c.function, c.function.place(), c.fn, c.term, n-len(had))
+		ordered := s.orderAt(c.function.uid, c.function.place(), c.fn, c.term, n-len(had))
 		c.ordered.NoRoom = ordered.NoRoom
 		had = append(had, ordered.Keys...)
 	}
 	c.ordered.Keys = append(c.ordered.Keys, had...)
 	now := s.deps.Now()
 	c.function.ordered(had, c.wantedSince(now))
-	s.orders.spend(now, len(had))
+	s.budget.Spend(now, len(had))
 	return len(had)
+}
+
+// orderAt orders up to n instances on nodes that have room, first of all where some is
+// reserved for the function; and says why they are fewer if that is for want of room. The
+// UID is empty for a pool.
+func (s *Scheduler) orderAt(uid, where string, fn *v1alpha1.Function, term invoke.Term, n int) (ordered provisioner.Ordered) {
+	of := s.shape(where, fn)
+	ordered.Keys = s.deps.Instances.OrderOn(fn, term, n, func() (string, bool) {
+		node, ok := s.planner.Place(uid, of, rand.IntN)
+		if !ok {
+			ordered.NoRoom = s.planner.Explain(of)
+		}
+		return node, ok
+	})
+	return ordered
 }
 
 // report keeps what became of a decision to create instances. An order that stays

@@ -12,6 +12,7 @@ import (
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
 	"github.com/windlass-dev/windlass/pkg/ownership"
 	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
+	"github.com/windlass-dev/windlass/pkg/scheduler/capacity"
 )
 
 // commons are the nodes of several worlds.
@@ -289,7 +290,7 @@ func TestRoomOfASchedulerThatFellSilentIsFree(t *testing.T) {
 		g.offer(own, 1)
 		w.ticks(1)
 		w.started(own, 0)
-		w.after(peerSilent)
+		w.after(capacity.PeerSilent)
 		w.started(own, 1)
 	})
 }

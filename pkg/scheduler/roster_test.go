@@ -2,9 +2,8 @@ package scheduler
 
 import (
 	"fmt"
-	"maps"
 	"math/rand/v2"
-	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -13,22 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/scheduler/capacity"
 )
-
-// inWords is all that a roster says.
-func (r *roster) inWords() map[string][]string {
-	words := map[string][]string{"total": {fmt.Sprint(r.total)}}
-	for _, i := range r.idle {
-		words["idle"] = append(words["idle"], fmt.Sprint(i.key, i.function == nil, i.node, i.requests, i.group, i.since.UnixNano()))
-	}
-	for _, namespace := range slices.Sorted(maps.Keys(r.used)) {
-		words["used"] = append(words["used"], fmt.Sprint(namespace, " ", r.used[namespace]))
-	}
-	for _, uid := range slices.Sorted(maps.Keys(r.moving)) {
-		words["moving"] = append(words["moving"], uid+" on "+fmt.Sprint(slices.Sorted(slices.Values(r.moving[uid].moving))))
-	}
-	return words
-}
 
 // player does what instances and gateways do, in any order.
 type player struct {
@@ -140,33 +125,39 @@ func TestTheRosterFollowsTheTime(t *testing.T) {
 		w.ready(w.started(fn, 1)[0]).pull(1, doneWith(1, time.Second))
 		w.after(time.Millisecond)
 		w.expectReconciled()
-		if n := len(w.scheduler.rooms.roster.idle); n != 0 {
+		if n := w.evictable(); n != 0 {
 			t.Errorf("%d may go, and it is the one that was asked for", n)
 		}
 		w.after(3 * time.Second)
 		w.expectReconciled()
-		if n := len(w.scheduler.rooms.roster.idle); n != 1 {
+		if n := w.evictable(); n != 1 {
 			t.Errorf("%d may go, want the one that nobody asks for any more", n)
 		}
 	})
 }
 
-// madeAnew is a roster that is made from nothing.
-func (w *world) madeAnew() *roster {
-	s, of, r := w.scheduler, make(map[string]*standing), newRoster()
-	look := func(uid string) {
-		if of[uid] == nil {
-			of[uid] = s.standing(uid, w.instances.Placed(nil, uid), time.Now())
+// evictable is how many instances may be evicted.
+func (w *world) evictable() (n int) {
+	for _, line := range w.scheduler.planner.Known() {
+		if strings.HasPrefix(line, "idle: ") {
+			n++
 		}
 	}
+	return n
+}
+
+// madeAnew is what a look at all functions finds.
+func (w *world) madeAnew() []string {
+	s, usages, planner := w.scheduler, make(map[string]capacity.Usage), capacity.New(capacity.Config{})
+	look := func(uid string) { usages[uid] = s.usage(uid, w.instances.Placed(nil, uid), time.Now()) }
 	for _, f := range s.all() {
 		look(f.uid)
 	}
 	for _, key := range w.runtime.Instances() {
 		look(key.FunctionUID)
 	}
-	r.update(of)
-	return r
+	planner.Update(usages)
+	return planner.Known()
 }
 
 // rosterDiff compares the roster as it is kept with one that is made anew. Run rests
@@ -180,6 +171,6 @@ func (w *world) rosterDiff() string {
 			mu.Unlock() //nolint:staticcheck // it is only to be after
 		}
 	}()
-	s.enroll(time.Now())
-	return cmp.Diff(w.madeAnew().inWords(), s.rooms.roster.inWords())
+	s.handInUsage(time.Now())
+	return cmp.Diff(w.madeAnew(), s.planner.Known())
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/queue/broker"
 	"github.com/windlass-dev/windlass/pkg/scheduler/alarm"
+	"github.com/windlass-dev/windlass/pkg/scheduler/capacity"
 	"github.com/windlass-dev/windlass/pkg/tracing"
 )
 
@@ -53,17 +54,14 @@ type Scheduler struct {
 	// changes are those of the catalog.
 	changes chan catalog.Event
 
-	// asks are what is asked of other schedulers, and askers those that ask.
-	asks   asks
-	askers askers
-
-	orders    *orders
+	peerRoom  *peerRoom
 	chronicle chronicle
-	// alarms, rooms and tenure are used by Run's goroutine only.
-	alarms alarm.Alarms[*function]
-	rooms  rooms
-	tenure tenure
-	own    levels
+	// alarms, planner, budget and tenure are used by Run's goroutine only.
+	alarms  alarm.Alarms[*function]
+	planner *capacity.Planner
+	budget  *capacity.Budget
+	tenure  tenure
+	own     levels
 	// starts are those of all functions.
 	starts starts
 	spares *spares
@@ -86,12 +84,14 @@ func New(config Config, deps Deps) (*Scheduler, error) {
 		active:    make(map[*function]struct{}),
 		kicks:     make(chan *function, 64),
 		changes:   make(chan catalog.Event),
-		orders:    newOrders(config),
 		chronicle: newChronicle(),
 		starts:    newStarts(config.Executions),
-		rooms:     newRooms(),
-		asks:      newAsks(config.ID),
-		spares:    newSpares(),
+		planner: capacity.New(capacity.Config{
+			Tick: config.Tick, EvictAfter: config.EvictAfter, Patience: config.NoRoomPatience, Spares: deps.Runtimes != nil,
+		}),
+		budget:   capacity.NewBudget(config.CreateRate, config.CreateBurst),
+		peerRoom: newPeerRoom(config.ID),
+		spares:   newSpares(),
 	}
 	s.levels = s.auditedLevels()
 	s.metrics = newMetrics(deps.Registry, s)
@@ -298,13 +298,13 @@ func (s *Scheduler) kick(f *function) {
 func (s *Scheduler) kicked(f *function) {
 	now := s.deps.Now()
 	s.noteTurn(now)
-	urgent := s.orders.urgent(now)
+	urgent := s.budget.Urgent(now)
 	if urgent == 0 || !s.urgent(f) || s.stood.holds(now) {
 		return
 	}
 	if c := s.consider(f); c != nil {
 		s.order(c, min(urgent, c.wanted()))
-		s.conclude(c, nil)
+		s.conclude(c, false)
 	}
 }
 

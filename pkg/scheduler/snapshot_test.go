@@ -23,7 +23,7 @@ func decidedBy(name v1alpha1.DeciderName) func(*v1alpha1.Function) {
 func (w *world) snapshot(fn *v1alpha1.Function) fpcs.Snapshot {
 	f := w.scheduler.lookup(string(fn.UID))
 	view, stale := f.broker.ViewAndStale(staleAfter)
-	w.scheduler.rooms.forget()
+	w.scheduler.planner.BeginTick(time.Now())
 	return w.scheduler.snapshot(f, fn, w.instances.Count(f.uid), view, stale)
 }
 
@@ -142,15 +142,15 @@ func TestRoomIsCountedOncePerTickAndPlacement(t *testing.T) {
 			fn.Spec.Resources.Requests.CPU = &cpu
 		})
 		elsewhere := w.put("elsewhere", func(fn *v1alpha1.Function) { fn.Spec.NodeSelector = map[string]string{"a": "b"} })
-		s.rooms.forget()
-		if a, b, c := room(small), room(large), room(elsewhere); a != 10 || b != 3 || c != 10 || len(s.rooms.sites) != 2 {
-			t.Errorf("there is room for %d, %d and %d, at %d sites", a, b, c, len(s.rooms.sites))
+		s.planner.BeginTick(time.Now())
+		if a, b, c := room(small), room(large), room(elsewhere); a != 10 || b != 3 || c != 10 {
+			t.Errorf("there is room for %d, %d and %d", a, b, c)
 		}
 		w.gateway("g:1").offer(w.put("other"), 1)
 		if got := room(small); got != 10 {
 			t.Errorf("room %d was counted again in the same tick", got)
 		}
-		s.rooms.forget()
+		s.planner.BeginTick(time.Now())
 		if got := room(small); got != 9 {
 			t.Errorf("room %d with an instance, want 9", got)
 		}

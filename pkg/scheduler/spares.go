@@ -194,7 +194,7 @@ func (s *spares) unsettled() []pool {
 func (s *Scheduler) keepPool(p pool) {
 	uid, now := p.UID(), s.deps.Now()
 	var present, outdated []provisioner.Instance
-	snapshot := spare.Snapshot{Target: p.target, Crowded: s.spares.crowded(now), Room: s.orders.urgent(now)}
+	snapshot := spare.Snapshot{Target: p.target, Crowded: s.spares.crowded(now), Room: s.budget.Urgent(now)}
 	_, _, snapshot.Failing = s.deps.Instances.Failing(uid)
 	for _, in := range s.deps.Instances.Instances(uid) {
 		switch in.State {
@@ -216,8 +216,8 @@ func (s *Scheduler) keepPool(p pool) {
 		"ready", snapshot.Ready, "starting", snapshot.Starting, "reason", string(d.Why))
 	switch {
 	case d.Create > 0:
-		ordered := s.orderAt(nil, whereOf(p.fn), p.fn, p.term, d.Create)
-		s.orders.spend(now, len(ordered.Keys))
+		ordered := s.orderAt("", whereOf(p.fn), p.fn, p.term, d.Create)
+		s.budget.Spend(now, len(ordered.Keys))
 		level := slog.LevelDebug // again and again, as long as there is no room
 		if len(ordered.Keys) > 0 {
 			level = slog.LevelInfo

@@ -82,7 +82,7 @@ func (s *Scheduler) orderInstead(f *function) {
 	}
 	if term, served := s.serves(f); served {
 		c := &considered{function: f, fn: f.current(), term: term}
-		if s.orders.left(s.deps.Now()) > 0 && s.order(c, 1) > 0 {
+		if s.budget.Left(s.deps.Now()) > 0 && s.order(c, 1) > 0 {
 			return
 		}
 		f.loseOne()

@@ -11,8 +11,7 @@ import (
 func (s *Scheduler) tick() {
 	begun := s.deps.Now()
 	s.noteTurn(begun)
-	s.rooms.forget()
-	s.reviewReservations(begun)
+	s.planRoom(begun)
 	for _, f := range s.alarms.Due(begun) {
 		s.activate(f)
 	}
@@ -31,13 +30,11 @@ func (s *Scheduler) tick() {
 	// 6. Order, in turns of the namespaces.
 	s.divide(all)
 	// 7. and 8. See what became of the orders.
-	var known crowd
-	inTurns(all)
-	for _, c := range all {
-		s.conclude(c, &known)
+	for _, c := range inTurns(all) {
+		s.conclude(c, true)
 	}
-	s.asks.set(known.lackedBy())
-	s.makeRoomForOthers(&known)
+	s.peerRoom.lack(s.planner.Lacks())
+	s.lend()
 	// 9. Bring warm pools to their size, with what is left.
 	s.keepSpares()
 	s.metrics.ticked(s.deps.Now().Sub(begun))
@@ -90,9 +87,8 @@ func (s *Scheduler) consider(f *function) *considered {
 	return c
 }
 
-// conclude follows up on a decision. Room is made only by ticks, which pass what they
-// know of instances that could go.
-func (s *Scheduler) conclude(c *considered, known *crowd) {
+// conclude follows up on a decision. Room is made only by ticks.
+func (s *Scheduler) conclude(c *considered, ticking bool) {
 	f, ordered := c.function, c.ordered
 	if c.asked {
 		f.noRoom.Store(&ordered.NoRoom)
@@ -104,43 +100,15 @@ func (s *Scheduler) conclude(c *considered, known *crowd) {
 	f.blocked.Store(c.wanted() > 0 && len(ordered.Keys) == 0)
 	f.foresee(c)
 	// 7. Make room, or refuse what cannot be served.
-	s.rooms.keep(&f.holder, c.missing())
-	if ordered.NoRoom != "" && known != nil {
-		s.lackRoom(c, known)
+	s.planner.Keep(f.uid, c.missing())
+	if ordered.NoRoom != "" && ticking {
+		s.lackRoom(c)
 	}
 	s.chronicle.keep(s, c)
 	// 8. Rest.
 	s.releaseIdle(c)
 	if c.wanted() == 0 && c.snapshot.Waiting() == 0 && c.counts.Creating == 0 && !c.tooMany() {
 		s.rest(c)
-	}
-}
-
-// lackRoom follows up on orders that could not all be placed. Room is made for them. If
-// none can be, other schedulers are asked, and what waits for a first instance goes on
-// waiting as long as room may come free: it is refused once nothing has moved for a while
-// where the room would be, and no other scheduler makes any.
-func (s *Scheduler) lackRoom(c *considered, known *crowd) {
-	f, now := c.function, s.deps.Now()
-	if s.deps.Runtimes != nil {
-		s.spares.crowd(now.Add(crowdedFor))
-	}
-	if len(f.reserved) > 0 && len(f.reserved) >= c.missing() {
-		return
-	}
-	if !known.gathered {
-		s.gather(known, now)
-	}
-	where := f.place()
-	s.lookForMoves(where, c.fn)
-	s.makeRoom(c, known)
-	of := placement{s.deps.Instances.Requests(c.fn), where}
-	if len(f.reserved) == 0 && c.waited() > 0 {
-		known.lack(of, f.uid, c.waited())
-	}
-	patience := s.config.NoRoomPatience
-	if len(f.reserved) == 0 && c.waited() >= max(1, patience) && s.still(where, c.fn) >= patience && !s.asks.hope(of, now) {
-		s.refuseAll(f, f.broker.Clear(), noCapacity(c.ordered.NoRoom, patience))
 	}
 }
 

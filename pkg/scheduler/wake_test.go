@@ -58,11 +58,11 @@ func TestL1WhatHappensWhileATickLooksWakesTheFunction(t *testing.T) {
 	f := s.lookup(string(fn.UID))
 	c := s.consider(f)
 	s.activate(f)
-	s.conclude(c, nil)
+	s.conclude(c, false)
 	if !s.awake(f) {
 		t.Error("it rests, and what happened is never looked at")
 	}
-	s.conclude(s.consider(f), nil)
+	s.conclude(s.consider(f), false)
 	if s.awake(f) {
 		t.Error("it does not rest though nothing happened")
 	}

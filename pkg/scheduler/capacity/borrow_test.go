@@ -1,4 +1,4 @@
-package scheduler
+package capacity
 
 import (
 	"fmt"
@@ -17,7 +17,7 @@ func TestAWantIsDividedAndNotMultiplied(t *testing.T) {
 		}), 0, 6).Draw(t, "offers")
 		want := rapid.IntRange(0, 12).Draw(t, "want")
 		asked, able, made := 0, false, 0
-		for i, n := range divideWant(want, offers) {
+		for i, n := range divide(want, offers) {
 			if n < 0 || offers[i].exhausted && n > offers[i].made {
 				t.Fatalf("%d are asked of %+v", n, offers[i])
 			}
@@ -34,79 +34,79 @@ func TestAWantIsDividedAndNotMultiplied(t *testing.T) {
 // Each room is asked of one after the other until one has it: none makes room for what
 // another one has made.
 func TestARoomIsAskedOfOneAfterTheOther(t *testing.T) {
-	a, now := newAsks("self"), time.Unix(1000, 0)
-	of := placement{where: "there"}
+	b, now := NewBorrower("self"), time.Unix(1000, 0)
+	of := Shape{Where: "there"}
 	peers := []string{"a", "b", "c"}
 	rich := "b"
 	for _, id := range peers {
-		a.answered(id, nil, now)
+		b.Answered(id, nil, now)
 	}
-	a.set([]roomWant{{of: of, uid: "f", n: 1, waited: time.Second}})
+	b.Lack([]Lack{{Shape: of, UID: "f", Instances: 1, Waited: time.Second}})
 	made := 0
 	for range 12 {
 		asked, total := make(map[string]int), 0
 		for _, id := range peers {
-			for _, w := range a.ask(id, now) {
-				asked[id] = w.n
-				total += w.n
+			for _, w := range b.Ask(id, now) {
+				asked[id] = w.Instances
+				total += w.Instances
 			}
 		}
 		if total != 1 {
 			t.Errorf("%d were asked for: %v", total, asked)
 		}
 		for _, id := range peers {
-			m := madeRoom{exhausted: id != rich}
+			m := Made{Exhausted: id != rich}
 			if id == rich {
-				m.n, made = asked[id], max(made, asked[id])
+				m.Instances, made = asked[id], max(made, asked[id])
 			}
-			a.answered(id, map[placement]madeRoom{of: m}, now)
+			b.Answered(id, map[Shape]Made{of: m}, now)
 		}
 		now = now.Add(500 * time.Millisecond)
 	}
-	if made != 1 || !a.hope(of, now.Add(-500*time.Millisecond)) {
+	if made != 1 || !b.Hope(of, now.Add(-500*time.Millisecond)) {
 		t.Errorf("room was made: %d", made)
 	}
-	a.set(nil)
-	if got := a.ask(rich, now); len(got) != 0 {
+	b.Lack(nil)
+	if got := b.Ask(rich, now); len(got) != 0 {
 		t.Errorf("what is not wanted any more is asked for: %v", got)
 	}
 }
 
 // Who makes nothing, or knows no such thing, gives no hope for long.
 func TestHopeEnds(t *testing.T) {
-	a, now := newAsks("self"), time.Unix(1000, 0)
-	of := placement{where: "there"}
-	a.set([]roomWant{{of: of, uid: "f", n: 1}})
-	if a.hope(of, now) {
+	b, now := NewBorrower("self"), time.Unix(1000, 0)
+	of := Shape{Where: "there"}
+	b.Lack([]Lack{{Shape: of, UID: "f", Instances: 1}})
+	if b.Hope(of, now) {
 		t.Error("there is nobody")
 	}
 	until := now.Add(10 * time.Second)
 	hoped := 0
 	for ; now.Before(until); now = now.Add(500 * time.Millisecond) {
 		for n := range 2 {
-			a.answered(fmt.Sprint("old-", n), nil, now)
-			a.ask(fmt.Sprint("old-", n), now)
+			b.Answered(fmt.Sprint("old-", n), nil, now)
+			b.Ask(fmt.Sprint("old-", n), now)
 		}
-		if a.hope(of, now) {
+		if b.Hope(of, now) {
 			hoped++
 		}
 	}
-	if hoped == 0 || a.hope(of, now.Add(-500*time.Millisecond)) {
+	if hoped == 0 || b.Hope(of, now.Add(-500*time.Millisecond)) {
 		t.Errorf("hoped %d times, and at the end as well", hoped)
 	}
 }
 
 // What is asked for is bounded, and those that have waited longest come first.
 func TestWhatIsAskedForIsBounded(t *testing.T) {
-	a, now := newAsks("self"), time.Unix(1000, 0)
-	a.answered("a", nil, now)
-	var wants []roomWant
-	for n := range 3 * maxWants {
-		wants = append(wants, roomWant{of: placement{where: fmt.Sprint(n)}, uid: fmt.Sprint("f", n), n: 10 * maxWanted, waited: time.Duration(n)})
+	b, now := NewBorrower("self"), time.Unix(1000, 0)
+	b.Answered("a", nil, now)
+	var wants []Lack
+	for n := range 3 * MaxLacks {
+		wants = append(wants, Lack{Shape: Shape{Where: fmt.Sprint(n)}, UID: fmt.Sprint("f", n), Instances: 10 * MaxInstances, Waited: time.Duration(n)})
 	}
-	a.set(wants)
-	asked := a.ask("a", now)
-	if len(asked) != maxWants || asked[0].uid != fmt.Sprint("f", 3*maxWants-1) || asked[0].n != maxWanted {
+	b.Lack(wants)
+	asked := b.Ask("a", now)
+	if len(asked) != MaxLacks || asked[0].UID != fmt.Sprint("f", 3*MaxLacks-1) || asked[0].Instances != MaxInstances {
 		t.Errorf("asked: %+v", asked)
 	}
 }

@@ -1,0 +1,218 @@
+package capacity
+
+import (
+	"time"
+
+	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
+)
+
+// crowd is what one tick knows of instances that may be evicted. It is made of the roster
+// once for all functions that lack room.
+type crowd struct {
+	gathered bool
+	idle     []nodepick.Idle
+	whose    []*Idle // of the same index in idle
+	gone     []bool
+	// clearings are by the Where of the functions that ask.
+	clearings map[string]*nodepick.Clearing
+	// lacks is room for first instances that could not be made.
+	lacks map[Shape]*Lack
+}
+
+// Due are functions whose usage is to be handed in though nothing has changed but the time.
+func (p *Planner) Due(now time.Time) []string { return p.roster.alarms.Due(now) }
+
+// Update hands in the usage of functions that are due, or of which something has changed
+// since the last call; of all after Mistrust, and at first.
+func (p *Planner) Update(usages map[string]Usage) {
+	p.changed = append(p.changed, p.roster.update(usages)...)
+}
+
+// Mistrust forgets all usage: a change that nobody noted is made up for when all is handed
+// in again.
+func (p *Planner) Mistrust() { p.roster, p.changed = newRoster(), nil }
+
+// Known is what is known of all usage, in lines that can be compared.
+func (p *Planner) Known() []string { return p.roster.lines() }
+
+// Gathered tells whether Gather was called in this tick.
+func (p *Planner) Gathered() bool { return p.crowd.gathered }
+
+// Gather finds out from the usage which instances may be evicted now. It is to be called
+// once in a tick that makes room, before that.
+func (p *Planner) Gather(now time.Time) {
+	changed, r, known := p.changed, p.roster, &p.crowd
+	if forgot := p.moves.begin(now, p.config.Tick); forgot {
+		changed = r.idle
+	}
+	p.changed = nil
+	known.gathered, known.clearings = true, make(map[string]*nodepick.Clearing)
+	known.idle, known.whose = make([]nodepick.Idle, 0, len(r.idle)), make([]*Idle, 0, len(r.idle))
+	for _, i := range r.idle {
+		if idle := i.idleFor(now); idle > 0 {
+			known.idle = append(known.idle, nodepick.Idle{Node: i.Node, Requests: i.Requests, For: idle, Group: i.group()})
+			known.whose = append(known.whose, i)
+		}
+	}
+	known.gone = make([]bool, len(known.idle))
+	for _, i := range changed {
+		if !i.Spare {
+			p.moves.touch(i.Node, i.Since)
+		}
+	}
+	for _, nodes := range r.moving {
+		for _, node := range nodes {
+			p.moves.touch(node, now)
+		}
+	}
+}
+
+// Evict is an instance that is to be evicted.
+type Evict struct {
+	*Idle
+	// For is how long it has been idle. It must not have been needed since.
+	For time.Duration
+}
+
+// Evictor evicts an instance, if that is still allowed, and tells whether it was.
+type Evictor func(Evict) (evicted bool)
+
+// MakeRoom reserves room for instances of a function that found none, and has idle
+// instances of others evicted so that it comes free (FPCSch IV-C): spare ones as many as
+// are needed, others for one instance at a time. It returns true if calls wait for the
+// function's first instance in vain: there is no room for it, and nothing has moved for
+// long where there could be any.
+//
+// A function without any instance takes from all that it may, as soon as an instance of
+// another has become idle after its own call came. One that has some, and is only slower
+// for want of more, takes what was idle for EvictAfter: of others of its namespace, and of
+// other namespaces as long as its own has less than an equal share of what the functions
+// of this scheduler use. Otherwise a namespace that calls much would push aside, instance
+// by instance, what others keep for their next call.
+func (p *Planner) MakeRoom(w Want, now time.Time, evict Evictor) (inVain bool) {
+	p.observeMoves(w.Where, now)
+	reserved := p.Reserved(w.UID)
+	for reserved < w.Missing && p.makeRoomForOne(&w, reserved > 0, now, evict) {
+		reserved++
+	}
+	waited := Waited(w.Starved, w.Waiting, w.OldestWait)
+	if reserved > 0 || waited == 0 {
+		return false
+	}
+	p.lack(w.Shape, w.UID, waited)
+	return waited >= p.config.Patience && p.still(w.Shape, now) >= p.config.Patience
+}
+
+// makeRoomForOne reserves room for one more instance of a function, which may have some
+// reserved already.
+func (p *Planner) makeRoomForOne(w *Want, has bool, now time.Time, evict Evictor) bool {
+	ask := nodepick.Ask{Want: w.Requests, Group: spareGroup, IdleFor: p.config.EvictAfter}
+	if p.config.Spares && p.reserveFor(w, ask, now, evict) {
+		return true
+	}
+	if has || !w.Starved && w.Waiting == 0 {
+		return false
+	}
+	ask.Group = ""
+	switch {
+	case w.Starved:
+		ask.Waited = w.OldestWait
+	case !p.underShare(w):
+		ask.Group = w.Namespace
+	}
+	return p.reserveFor(w, ask, now, evict)
+}
+
+// reserveFor reserves room for one more instance of a function, if what is asked for can
+// be had.
+func (p *Planner) reserveFor(w *Want, ask nodepick.Ask, now time.Time, evict Evictor) bool {
+	node, ok := p.free(w.UID, w.Where, ask, now, evict)
+	if ok {
+		h := p.holders[w.UID]
+		if h == nil {
+			h = &holder{function: w.UID}
+			p.holders[w.UID] = h
+		}
+		p.hold(h, node, ask.Want)
+	}
+	return ok
+}
+
+// underShare tells whether a function's namespace would have no more than an equal share
+// with one more instance.
+func (p *Planner) underShare(w *Want) bool {
+	r := p.roster
+	return r.used[w.Namespace]+max(1, w.Requests.MilliCPU) <= r.total/int64(max(1, len(r.used)))
+}
+
+// free finds a node that has what is asked for, now or once idle instances have gone, and
+// has these evicted. Those of the function itself, which is empty for a peer's, stay. The
+// room is to be reserved then.
+func (p *Planner) free(function, where string, ask nodepick.Ask, now time.Time, evict Evictor) (node string, ok bool) {
+	known := &p.crowd
+	for {
+		node, out, ok := p.clearing(where).Find(ask)
+		if !ok {
+			return "", false
+		}
+		for _, i := range out {
+			one := known.whose[i]
+			evicted := one.FunctionUID != function && evict(Evict{one, known.idle[i].For})
+			if evicted {
+				p.leave(one, now)
+			}
+			known.gone[i] = true
+			for _, clearing := range known.clearings {
+				clearing.Gone(i, evicted)
+			}
+			ok = ok && evicted
+		}
+		if ok {
+			return node, true
+		}
+	}
+}
+
+// clearing is the nodes as they will be once all that were evicted have gone.
+func (p *Planner) clearing(where string) *nodepick.Clearing {
+	known := &p.crowd
+	c := known.clearings[where]
+	if c == nil {
+		nodes := p.site(where).Nodes()
+		for i := range nodes {
+			nodes[i].Requested = nodes[i].Requested.Minus(p.freed[nodes[i].Name])
+		}
+		c = nodepick.NewClearing(nodes, known.idle)
+		for i, gone := range known.gone {
+			if gone {
+				c.Gone(i, false) // it is among those that were evicted
+			}
+		}
+		known.clearings[where] = c
+	}
+	return c
+}
+
+// lack notes that room for a first instance could not be made.
+func (p *Planner) lack(of Shape, uid string, waited time.Duration) {
+	known := &p.crowd
+	if known.lacks == nil {
+		known.lacks = make(map[Shape]*Lack)
+	}
+	l := known.lacks[of]
+	if l == nil {
+		l = &Lack{Shape: of}
+		known.lacks[of] = l
+	}
+	if l.Instances++; waited > l.Waited {
+		l.UID, l.Waited = uid, waited
+	}
+}
+
+// Lacks is all room for first instances that could not be made in this tick.
+func (p *Planner) Lacks() (lacks []Lack) {
+	for _, l := range p.crowd.lacks {
+		lacks = append(lacks, *l)
+	}
+	return lacks
+}

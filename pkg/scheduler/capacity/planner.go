@@ -1,0 +1,108 @@
+package capacity
+
+import (
+	"time"
+
+	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
+)
+
+// Config is what a Planner needs to know.
+type Config struct {
+	// Tick is the time between two ticks.
+	Tick time.Duration
+	// EvictAfter is how long an instance must have been idle before it may be evicted. For
+	// a function that has none, one may be evicted earlier that became idle after the
+	// call had come.
+	EvictAfter time.Duration
+	// Patience is how long nothing may move on the nodes until waiting for room is given up.
+	Patience time.Duration
+	// Spares says that there may be spare instances, which are evicted first.
+	Spares bool
+}
+
+// Planner decides who gets room on the nodes, for the functions of one scheduler.
+type Planner struct {
+	config Config
+
+	// What one tick knows. It is forgotten when the next one begins.
+	//
+	// sites are by the Where of the functions.
+	sites map[string]*site
+	// charges are what was ordered and reserved since the tick began: a site applies
+	// those that it has not seen when it is next asked for.
+	charges []charge
+	// stills is when something last moved where there could be room; see still.
+	stills map[Shape]time.Time
+	crowd  crowd
+
+	// What is kept from tick to tick.
+	moves  movement
+	roster *roster
+	// changed are the idle instances whose functions' usage was handed in since the last
+	// Gather.
+	changed []*Idle
+	// holders are the functions that have reservations, by UID, and lent what is
+	// reserved for peers.
+	holders map[string]*holder
+	lent    map[Loan]*holder
+	// leaving are the instances that were evicted and have not gone, and freed what they
+	// request of each node.
+	leaving map[Key]leaver
+	freed   map[string]nodepick.Amount
+}
+
+// New makes a Planner that knows nothing.
+func New(config Config) *Planner {
+	return &Planner{
+		config: config, sites: make(map[string]*site), stills: make(map[Shape]time.Time), roster: newRoster(),
+		holders: make(map[string]*holder), lent: make(map[Loan]*holder),
+		leaving: make(map[Key]leaver), freed: make(map[string]nodepick.Amount),
+	}
+}
+
+// Key names an instance.
+type Key struct {
+	// FunctionUID is that of the pool for a spare instance.
+	FunctionUID string
+	CID         invoke.CID
+}
+
+// Shape is what the room for an instance depends on.
+type Shape struct {
+	Requests nodepick.Amount
+	// Where names the nodes on which it may run: instances of which it is the same may
+	// run on the same nodes.
+	Where string
+}
+
+// Want is a function that lacks instances after the orders of a tick.
+type Want struct {
+	UID, Namespace string
+	Shape
+	// Missing is how many instances could not be ordered.
+	Missing int
+	// Starved says that the function has no instance that works or starts.
+	Starved bool
+	// Waiting is how many calls wait, and OldestWait for how long the oldest one has.
+	Waiting    int
+	OldestWait time.Duration
+}
+
+// Waited is for how long calls have waited for a function's first instance, at least 1 ns;
+// 0 if none do. The function is starved if it has no instance that works or starts.
+func Waited(starved bool, waiting int, oldest time.Duration) time.Duration {
+	if !starved || waiting == 0 {
+		return 0
+	}
+	return max(1, oldest)
+}
+
+// BeginTick forgets what the tick before knew of the nodes, and reservations that have
+// lapsed. What has gone since is to be said before (Left, Keep).
+func (p *Planner) BeginTick(now time.Time) {
+	clear(p.sites)
+	clear(p.stills)
+	p.charges, p.crowd = p.charges[:0], crowd{}
+	p.reviewReservations(now)
+}

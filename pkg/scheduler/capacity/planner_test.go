@@ -1,0 +1,388 @@
+package capacity
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
+)
+
+const (
+	testTick       = 100 * time.Millisecond
+	testEvictAfter = time.Second
+	testPatience   = 5 * time.Second
+)
+
+func milli(cpu int64) nodepick.Amount { return nodepick.Amount{MilliCPU: cpu} }
+
+// cluster is nodes with instances on them, as a scheduler sees them.
+type cluster struct {
+	*Planner
+	now   time.Time
+	nodes []nodepick.Node
+	// instances are all that have not gone.
+	instances map[Key]*instance
+	evicted   map[Key]int
+	last      int
+}
+
+type instance struct {
+	Idle
+	busy, leaving bool
+}
+
+func newCluster(nodes int, size int64) *cluster {
+	c := &cluster{
+		Planner: New(Config{Tick: testTick, EvictAfter: testEvictAfter, Patience: testPatience, Spares: true}),
+		now:     time.Unix(1000, 0), instances: make(map[Key]*instance), evicted: make(map[Key]int),
+	}
+	for n := range nodes {
+		c.nodes = append(c.nodes, nodepick.Node{Name: fmt.Sprint("n", n), Allocatable: milli(size)})
+	}
+	return c
+}
+
+// add puts an idle instance on a node.
+func (c *cluster) add(uid, namespace, node string, cpu int64) *instance {
+	c.last++
+	in := &instance{Idle: Idle{
+		Key: Key{uid, invoke.CID(fmt.Sprintf("c%03d", c.last))}, Node: node, Requests: milli(cpu),
+		Namespace: namespace, Spare: namespace == "", Since: c.now,
+	}}
+	c.instances[in.Key] = in
+	return in
+}
+
+// requested is what all instances request of a node, or those that stay.
+func (c *cluster) requested(node string, staying bool) (sum nodepick.Amount) {
+	for _, in := range c.instances {
+		if in.Node == node && !(staying && in.leaving) {
+			sum = sum.Plus(in.Requests)
+		}
+	}
+	return sum
+}
+
+// begin begins a tick.
+func (c *cluster) begin(elapsed time.Duration) {
+	c.now = c.now.Add(elapsed)
+	for _, key := range c.Leaving() {
+		if c.instances[key] == nil {
+			c.Left(key)
+		}
+	}
+	c.BeginTick(c.now)
+	nodes := slices.Clone(c.nodes)
+	for i := range nodes {
+		nodes[i].Requested = c.requested(nodes[i].Name, false)
+	}
+	c.Observe("", nodepick.Candidates{Nodes: nodes})
+	c.Observe("first", nodepick.Candidates{Nodes: slices.Clone(nodes[:min(1, len(nodes))])})
+}
+
+// gather hands in the usage of all.
+func (c *cluster) gather() {
+	if c.Gathered() {
+		return
+	}
+	usages := make(map[string]Usage)
+	for uid := range c.roster.of {
+		usages[uid] = Usage{}
+	}
+	for _, in := range c.instances {
+		u := usages[in.FunctionUID]
+		if in.leaving {
+			u.Moving = append(u.Moving, in.Node)
+		} else {
+			u.Namespace = in.Namespace
+			if !in.Spare {
+				u.MilliCPU += in.Requests.MilliCPU
+			}
+			if !in.busy {
+				u.Idle = append(u.Idle, in.Idle)
+			}
+		}
+		usages[in.FunctionUID] = u
+	}
+	c.Update(usages)
+	c.Gather(c.now)
+}
+
+// evict lets an instance go.
+func (c *cluster) evict(e Evict) bool {
+	c.instances[e.Key].leaving = true
+	c.evicted[e.Key]++
+	return true
+}
+
+// reserved is what is reserved on a node.
+func (c *cluster) reserved(node string) (sum nodepick.Amount) {
+	for h := range c.all() {
+		for _, r := range h.reserved {
+			if r.node == node {
+				sum = sum.Plus(r.amount)
+			}
+		}
+	}
+	return sum
+}
+
+// Whatever functions and peers want, and whatever becomes of evictions: nobody has more
+// reserved than is missing, nothing is evicted twice or for itself, and no node is promised
+// to more than it can hold once all that were evicted have gone. So room that is reserved
+// is given to nobody else.
+func TestNoRoomIsPromisedTwice(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := newCluster(rapid.IntRange(1, 4).Draw(t, "nodes"), 100)
+		sizes := []int64{20, 30, 50, 60}
+		type one struct {
+			uid, namespace string
+			shape          Shape
+		}
+		functions := make([]one, 5)
+		for i := range functions {
+			functions[i] = one{fmt.Sprint("f", i), fmt.Sprint("ns", i%2), Shape{Requests: milli(sizes[i%len(sizes)])}}
+		}
+		functions[1].shape.Where, functions[3].shape.Where = "first", "first"
+		functions[4].namespace = "" // a pool
+		lot := func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "lot") }
+		for range rapid.IntRange(1, 12).Draw(t, "ticks") {
+			for _, key := range keysOf(c) {
+				switch in := c.instances[key]; {
+				case in.leaving && rapid.Bool().Draw(t, "gone"):
+					delete(c.instances, key)
+				case !in.leaving && !in.Spare && in.busy != rapid.Bool().Draw(t, "busy"):
+					in.busy, in.Since = !in.busy, c.now
+				}
+			}
+			c.begin(time.Duration(rapid.IntRange(1, 40).Draw(t, "elapsed")) * testTick)
+			order := rapid.Permutation(functions).Draw(t, "order")
+			missing := make(map[string]int)
+			place := func(f one) (ok bool) {
+				uid := f.uid
+				if f.namespace == "" {
+					uid = "" // nothing is reserved for pools
+				}
+				node, ok := c.Place(uid, f.shape, lot)
+				if ok {
+					c.add(f.uid, f.namespace, node, f.shape.Requests.MilliCPU)
+				}
+				return ok
+			}
+			for _, f := range order {
+				missing[f.uid] = rapid.IntRange(0, 3).Draw(t, "wanted")
+				for missing[f.uid] > 0 && place(f) {
+					missing[f.uid]--
+				}
+			}
+			evictFor := func(uid string, waited time.Duration) Evictor {
+				return func(e Evict) bool {
+					if e.FunctionUID == uid || c.instances[e.Key].leaving || c.instances[e.Key].busy {
+						t.Fatalf("%+v is to be evicted for %s", c.instances[e.Key], uid)
+					}
+					if e.For < testEvictAfter && e.For >= waited {
+						t.Fatalf("an instance that is idle for %v is to be evicted for one that waits for %v", e.For, waited)
+					}
+					return rapid.Bool().Draw(t, "evicted") && c.evict(e)
+				}
+			}
+			for _, f := range order {
+				if f.namespace == "" {
+					continue
+				}
+				c.Keep(f.uid, missing[f.uid])
+				if missing[f.uid] > 0 {
+					c.gather()
+					waited := time.Duration(rapid.IntRange(0, 20).Draw(t, "waited")) * testTick
+					starved := !slices.ContainsFunc(keysOf(c), func(key Key) bool { return key.FunctionUID == f.uid })
+					c.MakeRoom(Want{
+						UID: f.uid, Namespace: f.namespace, Shape: f.shape, Missing: missing[f.uid],
+						Starved: starved, Waiting: 1, OldestWait: waited,
+					}, c.now, evictFor(f.uid, waited))
+				}
+				if n := c.Reserved(f.uid); n > missing[f.uid] {
+					t.Fatalf("%d are reserved for %s, which lacks %d", n, f.uid, missing[f.uid])
+				}
+			}
+			loan, n := Loan{"peer", functions[0].shape}, rapid.IntRange(0, 2).Draw(t, "asked")
+			if c.KeepLent(map[Loan]int{loan: n}) {
+				c.gather()
+				made := c.Lend(loan, n, time.Second, c.now, evictFor("", time.Second))
+				if made.Instances > n || made.Instances < n && !made.Exhausted {
+					t.Fatalf("a peer asks for %d and gets %+v", n, made)
+				}
+			}
+			for range rapid.IntRange(0, 3).Draw(t, "kicks") {
+				place(rapid.SampledFrom(functions).Draw(t, "kicked"))
+			}
+			for key, times := range c.evicted {
+				if times > 1 {
+					t.Fatalf("%v was evicted %d times", key, times)
+				}
+			}
+			for _, node := range c.nodes {
+				staying, reserved := c.requested(node.Name, true), c.reserved(node.Name)
+				if staying.Plus(reserved).MilliCPU > node.Allocatable.MilliCPU {
+					t.Fatalf("%s: %d are requested and %d reserved, of %d", node.Name, staying.MilliCPU, reserved.MilliCPU, node.Allocatable.MilliCPU)
+				}
+			}
+		}
+	})
+}
+
+func keysOf(c *cluster) []Key {
+	keys := make([]Key, 0, len(c.instances))
+	for key := range c.instances {
+		keys = append(keys, key)
+	}
+	slices.SortFunc(keys, func(a, b Key) int { return slices.Compare([]string{string(a.CID)}, []string{string(b.CID)}) })
+	return keys
+}
+
+func TestWhoIsEvictedForWhom(t *testing.T) {
+	type idle struct {
+		uid, namespace string
+		cpu            int64
+		idle           time.Duration
+	}
+	const long = time.Minute
+	starved := Want{UID: "f", Namespace: "ns", Shape: Shape{Requests: milli(100)}, Missing: 1, Starved: true, Waiting: 1, OldestWait: time.Second / 2}
+	slow := starved
+	slow.Starved = false
+	greedy := slow
+	greedy.Missing = 3
+	tests := map[string]struct {
+		want Want
+		// idle are instances on one node, which is full of them.
+		idle []idle
+		busy map[string]bool
+		// evicted are the functions whose instances are.
+		evicted  []string
+		reserved int
+	}{
+		"the longest idle":                   {starved, []idle{{"a", "x", 100, 2 * time.Second}, {"b", "y", 100, 3 * time.Second}}, nil, []string{"b"}, 1},
+		"one that became idle after":         {starved, []idle{{"a", "x", 100, time.Second / 4}}, nil, []string{"a"}, 1},
+		"none that had just become idle":     {starved, []idle{{"a", "x", 100, time.Second * 3 / 4}}, nil, nil, 0},
+		"another one, if it is busy by now":  {starved, []idle{{"a", "x", 100, long}, {"b", "x", 100, 2 * time.Second}}, map[string]bool{"a": true}, []string{"b"}, 1},
+		"none of its own":                    {starved, []idle{{"f", "ns", 100, long}}, nil, nil, 0},
+		"as many as a large one needs":       {starved, []idle{{"a", "x", 60, long}, {"b", "x", 60, long}}, nil, []string{"a", "b"}, 1},
+		"spare ones before all others":       {starved, []idle{{"a", "x", 100, long}, {"pool", "", 100, 0}}, nil, []string{"pool"}, 1},
+		"spare ones as many as are missing":  {greedy, []idle{{"pool", "", 100, 0}, {"pool", "", 100, 0}, {"pool", "", 100, 0}, {"pool", "", 100, 0}}, nil, []string{"pool", "pool", "pool"}, 3},
+		"others for one instance at a time":  {greedy, []idle{{"a", "ns", 100, 2 * long}, {"b", "ns", 100, long}}, nil, []string{"a"}, 1},
+		"of two equals that of lower rank":   {starved, []idle{{"a", "x", 100, long}, {"b", "x", 100, long}}, nil, []string{"b"}, 1},
+		"of its namespace, if it has some":   {slow, []idle{{"a", "x", 100, 2 * long}, {"b", "ns", 100, long}}, nil, []string{"b"}, 1},
+		"of others, if its share is less":    {slow, []idle{{"a", "x", 100, long}, {"a", "x", 100, long}, {"f", "ns", 100, 0}, {"a", "x", 100, long}}, nil, []string{"a"}, 1},
+		"of nobody, if it has an even share": {slow, []idle{{"a", "x", 100, long}, {"f", "ns", 100, 0}}, nil, nil, 0},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			var size int64
+			for _, in := range tt.idle {
+				size += in.cpu
+			}
+			c := newCluster(1, size)
+			for _, in := range tt.idle {
+				c.add(in.uid, in.namespace, "n0", in.cpu).Since = c.now.Add(-in.idle)
+			}
+			c.begin(0)
+			c.gather()
+			var evicted []string
+			c.MakeRoom(tt.want, c.now, func(e Evict) bool {
+				if tt.busy[e.FunctionUID] {
+					return false
+				}
+				evicted = append(evicted, e.FunctionUID)
+				return c.evict(e)
+			})
+			slices.Sort(evicted)
+			if !slices.Equal(evicted, tt.evicted) || c.Reserved("f") != tt.reserved {
+				t.Errorf("evicted %v and reserved %d, want %v and %d", evicted, c.Reserved("f"), tt.evicted, tt.reserved)
+			}
+		})
+	}
+}
+
+// A function waits in vain once nothing has moved for as long as patience lasts, neither
+// before that nor if it has an instance, or has some room reserved.
+func TestWaitingIsInVainOnceNothingHasMoved(t *testing.T) {
+	c := newCluster(1, 100)
+	busy := c.add("a", "x", "n0", 100)
+	busy.busy = true
+	want := Want{UID: "f", Namespace: "ns", Shape: Shape{Requests: milli(100)}, Missing: 1, Starved: true, Waiting: 1}
+	begun := c.now
+	inVain := func(w Want) bool {
+		c.begin(testTick)
+		c.gather()
+		w.OldestWait = c.now.Sub(begun)
+		return c.MakeRoom(w, c.now, c.evict)
+	}
+	for c.now.Sub(begun) < testPatience-testTick {
+		if inVain(want) {
+			t.Fatalf("in vain after %v", c.now.Sub(begun))
+		}
+	}
+	if !inVain(want) {
+		t.Fatal("it hopes for ever")
+	}
+	if lacks := c.Lacks(); len(lacks) != 1 || lacks[0].UID != "f" || lacks[0].Instances != 1 {
+		t.Errorf("lacked: %+v", lacks)
+	}
+	slow := want
+	slow.Starved = false
+	if inVain(slow) || len(c.Lacks()) > 0 {
+		t.Error("a function that is only slow waits in vain")
+	}
+	busy.busy, busy.Since = false, c.now
+	if inVain(want) || c.Reserved("f") != 1 {
+		t.Error("room is coming free, and it waits in vain")
+	}
+}
+
+// Room that is coming free, and whose beneficiary needs it no longer, is given to the next
+// one that lacks some: nothing more is evicted.
+func TestRoomThatIsNotNeededGoesToTheNext(t *testing.T) {
+	c := newCluster(2, 100)
+	c.add("a", "x", "n0", 100)
+	c.add("b", "x", "n1", 100)
+	for _, uid := range []string{"f", "g"} {
+		c.begin(5 * time.Second)
+		c.gather()
+		c.MakeRoom(Want{UID: uid, Shape: Shape{Requests: milli(100)}, Missing: 1, Starved: true, Waiting: 1}, c.now, c.evict)
+		if len(c.evicted) != 1 || c.Reserved(uid) != 1 {
+			t.Fatalf("for %s: %d were evicted and %d reserved", uid, len(c.evicted), c.Reserved(uid))
+		}
+		c.Keep(uid, 0)
+	}
+}
+
+// A reservation lasts until the room has come free, and some time more; it ends early if
+// the function needs it no longer.
+func TestAReservationLapses(t *testing.T) {
+	c := newCluster(1, 100)
+	in := c.add("a", "x", "n0", 100)
+	c.begin(time.Minute)
+	c.gather()
+	c.MakeRoom(Want{UID: "f", Shape: Shape{Requests: milli(100)}, Missing: 1, Starved: true, Waiting: 1}, c.now, c.evict)
+	expect := func(when string, want int) {
+		t.Helper()
+		if got := c.Reserved("f"); got != want {
+			t.Errorf("%s: %d are reserved, want %d", when, got, want)
+		}
+	}
+	c.begin(leaveTime)
+	expect("it has not gone yet", 1)
+	delete(c.instances, in.Key)
+	c.begin(testTick)
+	c.begin(settleTime)
+	expect("it has gone", 1)
+	if _, ok := c.Place("g", Shape{Requests: milli(100)}, func(int) int { return 0 }); ok {
+		t.Error("another function gets the room")
+	}
+	c.begin(testTick)
+	expect("nobody has used it", 0)
+}

@@ -1,0 +1,170 @@
+package capacity
+
+import (
+	"iter"
+	"time"
+
+	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
+)
+
+// EvictGrace is how long an idle instance has to go once it was evicted.
+const EvictGrace = 10 * time.Second
+
+const (
+	// settleTime is how much longer a reservation lasts than the instances that were
+	// evicted for it: until the node is known to have the room. It lapses if somebody who
+	// knows nothing of reservations was quicker, such as another scheduler.
+	settleTime = 3 * time.Second
+	// leaveTime is longer than it takes an evicted instance to go, or to be stopped.
+	leaveTime = 2 * EvictGrace
+)
+
+// reservation is room on a node that is kept for an instance, or that is coming free for
+// it. It is given to nobody else: neither to a function that is called later nor to one
+// that needs less.
+type reservation struct {
+	node   string
+	amount nodepick.Amount
+	// until is when it lapses; zero while an evicted instance is still on the node.
+	until time.Time
+}
+
+// leaver is an instance that was evicted.
+type leaver struct {
+	node   string
+	amount nodepick.Amount
+	// until is how long its end is waited for.
+	until time.Time
+}
+
+// holder is a function, or a peer, that room is reserved for.
+type holder struct {
+	// function is its UID; empty for a peer.
+	function string
+	reserved []reservation
+}
+
+// Loan is for whom room is lent: a peer, for instances of one shape.
+type Loan struct {
+	Peer string
+	Shape
+}
+
+// all are those that have room reserved.
+func (p *Planner) all() iter.Seq[*holder] {
+	return func(yield func(*holder) bool) {
+		for _, h := range p.holders {
+			if !yield(h) {
+				return
+			}
+		}
+		for _, h := range p.lent {
+			if !yield(h) {
+				return
+			}
+		}
+	}
+}
+
+// Reserved is how many instances of a function room is reserved for.
+func (p *Planner) Reserved(uid string) int {
+	if h := p.holders[uid]; h != nil {
+		return len(h.reserved)
+	}
+	return 0
+}
+
+// Reserving are the UIDs of the functions that have reservations.
+func (p *Planner) Reserving() []string {
+	uids := make([]string, 0, len(p.holders))
+	for uid := range p.holders {
+		uids = append(uids, uid)
+	}
+	return uids
+}
+
+// Leaving are the instances that were evicted and are not known to have gone.
+func (p *Planner) Leaving() []Key {
+	keys := make([]Key, 0, len(p.leaving))
+	for key := range p.leaving {
+		keys = append(keys, key)
+	}
+	return keys
+}
+
+// Left says that an instance which was evicted has gone.
+func (p *Planner) Left(key Key) { delete(p.leaving, key) }
+
+// Keep gives up reservations of a function beyond n.
+func (p *Planner) Keep(uid string, n int) {
+	if h := p.holders[uid]; h != nil {
+		p.keep(h, n)
+	}
+}
+
+// hold reserves room.
+func (p *Planner) hold(h *holder, node string, amount nodepick.Amount) {
+	h.reserved = append(h.reserved, reservation{node: node, amount: amount})
+	p.request(node, amount)
+	for _, clearing := range p.crowd.clearings {
+		clearing.Reserve(node, amount)
+	}
+}
+
+// release gives up the reservation of that index.
+func (p *Planner) release(h *holder, i int) {
+	gone := h.reserved[i]
+	h.reserved = append(h.reserved[:i], h.reserved[i+1:]...)
+	if len(h.reserved) == 0 {
+		delete(p.holders, h.function)
+	}
+	p.request(gone.node, nodepick.Amount{}.Minus(gone.amount))
+}
+
+// keep gives up reservations beyond n; first those whose room has come free, since it was
+// used or is not needed.
+func (p *Planner) keep(h *holder, n int) {
+	n = max(0, n)
+	for i := 0; i < len(h.reserved) && len(h.reserved) > n; {
+		if h.reserved[i].until.IsZero() {
+			i++
+		} else {
+			p.release(h, i)
+		}
+	}
+	for len(h.reserved) > n {
+		p.release(h, len(h.reserved)-1)
+	}
+}
+
+// leave notes that an instance was evicted.
+func (p *Planner) leave(in *Idle, now time.Time) {
+	p.leaving[in.Key] = leaver{in.Node, in.Requests, now.Add(leaveTime)}
+	p.freed[in.Node] = p.freed[in.Node].Plus(in.Requests)
+}
+
+// reviewReservations forgets evicted instances whose time is over, and reservations that
+// have lapsed.
+func (p *Planner) reviewReservations(now time.Time) {
+	clear(p.freed)
+	for key, l := range p.leaving {
+		if now.After(l.until) {
+			delete(p.leaving, key)
+			continue
+		}
+		p.freed[l.node] = p.freed[l.node].Plus(l.amount)
+	}
+	for h := range p.all() {
+		for i := len(h.reserved) - 1; i >= 0; i-- {
+			kept := &h.reserved[i]
+			_, awaited := p.freed[kept.node]
+			switch {
+			case awaited:
+			case kept.until.IsZero():
+				kept.until = now.Add(settleTime)
+			case now.After(kept.until):
+				p.release(h, i)
+			}
+		}
+	}
+}

@@ -1,0 +1,188 @@
+package capacity
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
+	"github.com/windlass-dev/windlass/pkg/scheduler/alarm"
+)
+
+// Usage is what the instances of one function, or of one pool of spare ones, amount to.
+type Usage struct {
+	Namespace string
+	// MilliCPU is what the function's instances request that work.
+	MilliCPU int64
+	// Idle are those that may be evicted, and Moving the nodes on which one starts or
+	// leaves.
+	Idle   []Idle
+	Moving []string
+	// Until is when this may be otherwise though nothing has changed; zero for never.
+	Until time.Time
+}
+
+// Idle is an instance that may be evicted.
+type Idle struct {
+	Key
+	Node     string
+	Requests nodepick.Amount
+	// Namespace is that of its function, which a Spare instance does not have.
+	Namespace string
+	Spare     bool
+	// Since is since when it is idle.
+	Since time.Time
+}
+
+// spareGroup is the group of spare instances, which is no namespace's name.
+const spareGroup = "*spare"
+
+func (i *Idle) group() string {
+	if i.Spare {
+		return spareGroup
+	}
+	return i.Namespace
+}
+
+// idleFor is for how long it has been idle. A spare one has been for longer than any of a
+// function.
+func (i *Idle) idleFor(now time.Time) time.Duration {
+	if i.Spare {
+		return math.MaxInt64/2 + now.Sub(i.Since)
+	}
+	return now.Sub(i.Since)
+}
+
+// evictedBefore orders instances by which is evicted first: spare ones before all others,
+// then the one that has been idle for longest, and of two equals the one of lower rank.
+func evictedBefore(i, j *Idle) int {
+	if i.Spare != j.Spare {
+		if i.Spare {
+			return -1
+		}
+		return 1
+	}
+	return cmp.Or(
+		i.Since.Compare(j.Since), cmp.Compare(j.CID, i.CID), cmp.Compare(i.FunctionUID, j.FunctionUID),
+	)
+}
+
+// roster is what is known of the instances of all functions. It is kept from tick to tick,
+// so that a tick looks only at functions of which something has changed since, or whose
+// time has come.
+type roster struct {
+	of map[string]*enrolled
+	// idle are those of all functions, in the order in which they are evicted.
+	idle []*Idle
+	// moving are the nodes on which instances of a function start or leave.
+	moving map[string][]string
+	// used is what each namespace's instances request, and total the sum.
+	used   map[string]int64
+	total  int64
+	alarms alarm.Alarms[string]
+}
+
+// enrolled is a function of which something is known.
+type enrolled struct {
+	Usage
+	alarm alarm.Alarm[string]
+}
+
+// newRoster makes a roster that knows no function.
+func newRoster() *roster {
+	return &roster{of: make(map[string]*enrolled), moving: make(map[string][]string), used: make(map[string]int64)}
+}
+
+// update replaces what is known of some functions; one without instances is forgotten. It
+// returns the idle instances of these functions.
+func (r *roster) update(usages map[string]Usage) (idle []*Idle) {
+	had := false
+	for uid, next := range usages {
+		if r.drop(uid) {
+			had = true
+		}
+		if next.MilliCPU == 0 && len(next.Idle)+len(next.Moving) == 0 {
+			continue
+		}
+		one := &enrolled{Usage: next, alarm: alarm.Alarm[string]{Of: uid}}
+		r.of[uid] = one
+		r.charge(next.Namespace, next.MilliCPU)
+		if len(next.Moving) > 0 {
+			r.moving[uid] = next.Moving
+		}
+		if !next.Until.IsZero() {
+			r.alarms.Set(&one.alarm, next.Until)
+		}
+		for i := range next.Idle {
+			idle = append(idle, &next.Idle[i])
+		}
+	}
+	if had {
+		r.idle = slices.DeleteFunc(r.idle, func(i *Idle) bool {
+			_, replaced := usages[i.FunctionUID]
+			return replaced
+		})
+	}
+	if len(idle) > 0 {
+		slices.SortFunc(idle, evictedBefore)
+		r.idle = merge(r.idle, idle)
+	}
+	return idle
+}
+
+// drop forgets a function except for its idle instances, and tells whether it has some.
+func (r *roster) drop(uid string) (idle bool) {
+	old := r.of[uid]
+	if old == nil {
+		return false
+	}
+	r.charge(old.Namespace, -old.MilliCPU)
+	r.alarms.Set(&old.alarm, time.Time{})
+	delete(r.of, uid)
+	delete(r.moving, uid)
+	return len(old.Idle) > 0
+}
+
+// charge adds to what a namespace uses. One that uses nothing is forgotten.
+func (r *roster) charge(namespace string, milliCPU int64) {
+	if milliCPU == 0 {
+		return
+	}
+	r.total += milliCPU
+	if r.used[namespace] += milliCPU; r.used[namespace] == 0 {
+		delete(r.used, namespace)
+	}
+}
+
+// merge adds idle instances to others, both in order.
+func merge(all, more []*Idle) []*Idle {
+	i, j := len(all)-1, len(more)-1
+	all = append(all, more...)
+	for at := len(all) - 1; j >= 0; at-- {
+		if i >= 0 && evictedBefore(all[i], more[j]) > 0 {
+			all[at] = all[i]
+			i--
+		} else {
+			all[at] = more[j]
+			j--
+		}
+	}
+	return all
+}
+
+// lines is all that is known, in an order that does not depend on how it came about.
+func (r *roster) lines() (lines []string) {
+	for _, i := range r.idle {
+		lines = append(lines, fmt.Sprint("idle: ", *i))
+	}
+	for _, namespace := range slices.Sorted(maps.Keys(r.used)) {
+		lines = append(lines, fmt.Sprint("used by ", namespace, ": ", r.used[namespace]))
+	}
+	for _, uid := range slices.Sorted(maps.Keys(r.moving)) {
+		lines = append(lines, fmt.Sprint("moving of ", uid, ": ", slices.Sorted(slices.Values(r.moving[uid]))))
+	}
+	return append(lines, fmt.Sprint("used in all: ", r.total))
+}

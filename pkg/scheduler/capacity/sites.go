@@ -1,0 +1,132 @@
+package capacity
+
+import (
+	"time"
+
+	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
+)
+
+// site is the nodes on which the instances of some functions may run. A tick reads them
+// once for all these functions and follows what is ordered since. What others take or
+// leave meanwhile, the next tick sees.
+type site struct {
+	*nodepick.Site
+	applied int
+	// observed says that this tick has looked for what moved.
+	observed bool
+}
+
+// charge is an amount that is requested of a node, or given back if it is negative.
+type charge struct {
+	node   string
+	amount nodepick.Amount
+}
+
+// Knows tells whether the nodes are known in this tick on which instances may run whose
+// Shape has that Where.
+func (p *Planner) Knows(where string) bool { return p.sites[where] != nil }
+
+// Observe hands in these nodes, with what is requested of them now. It is to be called
+// before anything else is asked for that Where in a tick; until then there are none.
+func (p *Planner) Observe(where string, candidates nodepick.Candidates) {
+	// What was ordered before is counted among the candidates already.
+	at := &site{Site: nodepick.NewSite(candidates), applied: len(p.charges)}
+	for h := range p.all() {
+		for _, kept := range h.reserved {
+			at.Request(kept.node, kept.amount)
+		}
+	}
+	p.sites[where] = at
+}
+
+// site is what is known of nodes now.
+func (p *Planner) site(where string) *site {
+	if !p.Knows(where) {
+		p.Observe(where, nodepick.Candidates{})
+	}
+	at := p.sites[where]
+	p.apply(at)
+	return at
+}
+
+// apply tells a site what was ordered and reserved since it was last asked for.
+func (p *Planner) apply(at *site) {
+	for ; at.applied < len(p.charges); at.applied++ {
+		c := p.charges[at.applied]
+		at.Request(c.node, c.amount)
+	}
+}
+
+// request notes that an amount is requested of a node from now on.
+func (p *Planner) request(node string, amount nodepick.Amount) {
+	p.charges = append(p.charges, charge{node, amount})
+}
+
+// Room is how many more instances of a shape there was room for at the first look of the
+// tick: functions that decide in the same tick do not see what the others take, which
+// their orders find out.
+func (p *Planner) Room(of Shape) int { return p.site(of.Where).Room(of.Requests) }
+
+// Explain says why there was no room at the first look.
+func (p *Planner) Explain(of Shape) string { return p.site(of.Where).Explain(of.Requests) }
+
+// Place picks a node for an instance that is ordered now: first of all where room is
+// reserved for its function and has come free, then any with room. The UID is empty for
+// a spare instance. intn(n) must return a random number in [0, n).
+func (p *Planner) Place(uid string, of Shape, intn func(n int) int) (node string, ok bool) {
+	at := p.site(of.Where)
+	node, ok = p.useReservation(uid, at, of.Requests)
+	if !ok {
+		node, ok = at.Pick(of.Requests, intn)
+	}
+	if ok {
+		p.request(node, of.Requests)
+	}
+	return node, ok
+}
+
+// useReservation gives up a reservation of a function whose room has come free, and
+// returns its node.
+func (p *Planner) useReservation(uid string, at *site, want nodepick.Amount) (node string, ok bool) {
+	h := p.holders[uid]
+	if h == nil {
+		return "", false
+	}
+	for i, kept := range h.reserved {
+		// What is reserved for the function does not stand in its own way.
+		if at.Fits(kept.node, want, kept.amount) {
+			p.release(h, i)
+			p.apply(at)
+			return kept.node, true
+		}
+	}
+	return "", false
+}
+
+// observeMoves compares nodes with how they were at the last look, once in a tick.
+func (p *Planner) observeMoves(where string, now time.Time) {
+	at := p.site(where)
+	if at.observed {
+		return
+	}
+	at.observed = true
+	since := now.Add(-p.config.Tick)
+	for _, n := range at.Nodes() {
+		p.moves.look(n, since)
+	}
+}
+
+// still is for how long nothing has moved on the nodes that could hold an instance of a
+// shape if they were empty. It is computed once in a tick for all functions of the shape.
+func (p *Planner) still(of Shape, now time.Time) time.Duration {
+	last, known := p.stills[of]
+	if !known {
+		for _, n := range p.site(of.Where).Nodes() {
+			if n.Requested = (nodepick.Amount{}); n.Fits(of.Requests) {
+				last = later(last, p.moves.last(n.Name))
+			}
+		}
+		p.stills[of] = last
+	}
+	return now.Sub(last)
+}
