@@ -49,6 +49,7 @@ type Core struct {
 	life   life
 	origin origin
 	counts Report
+	audits audits
 	// wake is the time of the last WakeAt; zero if it has come.
 	wake time.Time
 	out  []Effect
@@ -100,6 +101,9 @@ func (c *Core) due(now time.Time) {
 	c.claimsDue(now)
 	c.idleDue(now)
 	c.linkDue(now)
+	if c.audits.due(now) {
+		c.do(Observe{})
+	}
 }
 
 // arm asks to be woken for what is due next. A wake that comes too early costs less
@@ -108,7 +112,7 @@ func (c *Core) arm() {
 	if c.life.over {
 		return
 	}
-	next := earliest(c.calls.next(), c.idleNext(), c.linkNext(), c.life.giveUpAt)
+	next := earliest(c.calls.next(), c.idleNext(), c.linkNext(), c.audits.next(len(c.calls.attempts)), c.life.giveUpAt)
 	if next.IsZero() || !c.wake.IsZero() && !next.Before(c.wake) {
 		return
 	}

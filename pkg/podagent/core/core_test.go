@@ -50,8 +50,11 @@ func (s *script) on(events ...Event) {
 	s.t.Helper()
 	for _, e := range events {
 		for _, effect := range s.core.Step(s.now, e) {
-			if w, ok := effect.(WakeAt); ok {
-				s.wake = w.Time
+			switch e := effect.(type) {
+			case WakeAt:
+				s.wake = e.Time
+				continue
+			case Observe: // what is seen is for stories to say
 				continue
 			}
 			s.done = append(s.done, tell(effect))

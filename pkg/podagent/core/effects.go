@@ -128,6 +128,9 @@ type Cut struct{ Attempt Attempt }
 // Quiet is to close what is not used and to give memory back.
 type Quiet struct{}
 
+// Observe is to look what is really there. It is answered by Audit.
+type Observe struct{}
+
 // WakeAt is to bring about a Wake at a time, instead of at the one before.
 type WakeAt struct{ Time time.Time }
 
@@ -154,6 +157,7 @@ func (Release) effect() {}
 func (Cancel) effect()  {}
 func (Cut) effect()     {}
 func (Quiet) effect()   {}
+func (Observe) effect() {}
 func (WakeAt) effect()  {}
 func (GaveUp) effect()  {}
 func (Drained) effect() {}

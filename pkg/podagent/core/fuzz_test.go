@@ -29,13 +29,13 @@ func TestPromisesHoldInManyHistories(t *testing.T) {
 			t.Fatalf("seed %d", seed)
 		}
 	}
-	if sum.starts < 5000 || sum.sessions < 5000 || sum.released < 100 || sum.unclaimed < 1000 || sum.silent < 100 || sum.assigned < 100 {
+	if sum.starts < 5000 || sum.sessions < 5000 || sum.released < 100 || sum.unclaimed < 1000 || sum.silent < 100 || sum.assigned < 100 || sum.mended < 100 {
 		t.Errorf("chance has left out too much: %+v", sum)
 	}
 }
 
 // tally counts what happened, so that a test can see that it did.
-type tally struct{ starts, sessions, released, unclaimed, silent, assigned int }
+type tally struct{ starts, sessions, released, unclaimed, silent, assigned, mended int }
 
 func (s *tally) add(o tally) {
 	s.starts += o.starts
@@ -44,6 +44,7 @@ func (s *tally) add(o tally) {
 	s.unclaimed += o.unclaimed
 	s.silent += o.silent
 	s.assigned += o.assigned
+	s.mended += o.mended
 }
 
 // witness knows what was done and what happened, in the plainest way.
@@ -62,6 +63,7 @@ type witness struct {
 	drained, over bool
 	state         map[Attempt]string // claimed, granted, started, free
 	attempts      []Attempt
+	missing       Attempt // that the last audit did not see
 	unclaimed     bool // the ticket that is being played carries its request
 	dials         []time.Time
 }
@@ -103,7 +105,7 @@ func (w *witness) happen(what byte, how int) {
 		session-- // one that is over
 	}
 	attempt := w.pick(how)
-	switch what % 25 {
+	switch what % 26 {
 	case 0:
 		w.play(FunctionReady{})
 	case 1, 2, 3:
@@ -144,7 +146,47 @@ func (w *witness) happen(what byte, how int) {
 	case 24:
 		w.play(RuntimeReady{})
 		w.play(Said{session, Assignment{time.Minute, w.p.Concurrency, w.p.BackoffAfter, w.p.IdleTimeout}})
+	case 25:
+		w.audit(how)
+		if how%3 == 0 {
+			w.audit(how)
+		}
 	}
+}
+
+// audit plays one that misses nothing, or a call, or the session.
+func (w *witness) audit(how int) {
+	if w.over {
+		return
+	}
+	seen := Audit{Session: w.core.link.session}
+	if how%16 == 1 {
+		seen.Session = 0
+	}
+	missing := Attempt(0)
+	if how%4 == 2 {
+		missing = w.pick(how / 4)
+	}
+	for n := range w.core.calls.attempts {
+		if n != missing {
+			seen.Calls = append(seen.Calls, n)
+		}
+	}
+	if _, held := w.core.calls.attempts[missing]; !held {
+		missing = 0
+	}
+	if missing != 0 && missing == w.missing {
+		w.tally.mended++
+		w.move(missing, "claimed", "free")
+		w.move(missing, "started", "free")
+		missing = 0
+	}
+	w.missing = missing
+	if absent := w.core.audits.absent; absent != 0 && seen.Session == 0 {
+		delete(w.dialled, absent)
+		delete(w.open, absent)
+	}
+	w.play(seen)
 }
 
 // seldom plays what ends an agent.

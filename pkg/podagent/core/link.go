@@ -180,7 +180,7 @@ func (o Opened) happen(c *Core, now time.Time) {
 		c.counts.Reconnects++
 	}
 	c.origin.opened = true
-	c.say(now, c.hello(now))
+	c.say(now, c.origin.hello(now, c.params.Spare))
 	switch {
 	case c.life.goodbye != nil:
 		c.say(now, *c.life.goodbye)

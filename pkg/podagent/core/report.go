@@ -38,9 +38,9 @@ type origin struct {
 }
 
 // hello introduces the instance.
-func (c *Core) hello(now time.Time) Hello {
-	h := Hello{Spare: c.params.Spare}
-	if o := c.origin; !o.known {
+func (o origin) hello(now time.Time, spare bool) Hello {
+	h := Hello{Spare: spare}
+	if !o.known {
 		h.Age = now.Sub(o.began)
 		if !o.ready.IsZero() {
 			h.ReadyAfter = o.ready.Sub(o.began)

@@ -33,6 +33,30 @@ func TestStories(t *testing.T) {
 	})
 }
 
+// audit is one that sees "session" and its number, "calls" and theirs, and, if so said,
+// that the "function" has ended.
+func audit(t *testing.T, words []string) Audit {
+	t.Helper()
+	var a Audit
+	seeing := ""
+	for _, word := range words {
+		n, err := strconv.ParseUint(word, 10, 64)
+		switch {
+		case word == "function-down":
+			a.FunctionEnd = "exit status 3"
+		case err != nil:
+			seeing = word
+		case seeing == "session":
+			a.Session = Session(n)
+		case seeing == "calls":
+			a.Calls = append(a.Calls, Attempt(n))
+		default:
+			t.Fatalf("audit %v: %s", words, word)
+		}
+	}
+	return a
+}
+
 // happen plays an event that is written in words: its name, the number of its session or
 // attempt, and what else it has.
 func (s *script) happen(words []string) {
@@ -54,6 +78,10 @@ func (s *script) happen(words []string) {
 	}
 	if word(0) == "pass" {
 		s.pass(duration(1))
+		return
+	}
+	if word(0) == "audit" {
+		s.on(audit(s.t, words[1:]))
 		return
 	}
 	if word(0) == "answered" {
