@@ -142,6 +142,7 @@ var sideways = []struct {
 	{"pkg/demo", "pkg/bench", "the demo replays a load"},
 	{"pkg/demo", "pkg/local", "the demo runs a Windlass of its own"},
 	{"pkg/live", "pkg/fpcs/history", "people see what was decided last"},
+	{"pkg/podagent/core", "pkg/reconcile", "what an agent believes is compared with what is there"},
 	{"pkg/podidentity", "pkg/tokens", "tokens are checked with the cluster's keys"},
 	{"pkg/provisioner/podspec", "pkg/provisioner/nodepick", "an agent requests an amount"},
 	{"pkg/provisioner/podspec", "pkg/provisioner/spare", "a spare pod is that of a pool"},
@@ -191,7 +192,7 @@ var only = []allowance{
 	{"pkg/live", []string{"github.com/prometheus/client_model", "pkg/fpcs/history", "pkg/invoke"}, "what is seen is a function of what was told"},
 	{"pkg/ownership", nil, "who owns what is a function of what is known"},
 	{"pkg/ownership/keeping", []string{"pkg/ownership"}, "what is held and claimed is a function of what was heard"},
-	{"pkg/podagent/core", []string{"pkg/invoke"}, "what an agent does is a function of what happened to it"},
+	{"pkg/podagent/core", []string{"pkg/invoke", "pkg/reconcile"}, "what an agent does is a function of what happened to it"},
 	{"pkg/provisioner/nodepick", nil, "a choice is a function of a list of nodes"},
 	{"pkg/provisioner/podspec", []string{
 		"api/v1alpha1", "k8s.io/api", "k8s.io/apimachinery", "pkg/invoke",

@@ -30,7 +30,6 @@ var known = exceptions{
 	methods: map[string]string{
 		"pkg/gateway.Gateway":                 "to be split by subject",
 		"pkg/gateway.call":                    "to be split by subject",
-		"pkg/podagent.Agent":                  "to be split by subject",
 		"pkg/podagent/adapter/lambda.Adapter": "to be split by subject",
 		"pkg/queue.Queue":                     "to be split by subject",
 		"pkg/scheduler.Scheduler":             "its state moves into the core, one value a function",
@@ -43,18 +42,14 @@ var known = exceptions{
 		"pkg/sim/cluster.policy":  "to be split by subject",
 	},
 	contexts: map[string]string{
-		"pkg/gateway.Gateway.ctx":      "to be passed",
-		"pkg/podagent.Agent.work":      "to be passed",
-		"pkg/podagent.attempt.callCtx": "to be passed",
-		"pkg/podagent.attempt.ctx":     "to be passed",
-		"pkg/scheduler.forwards.ctx":   "to be passed",
+		"pkg/gateway.Gateway.ctx":    "to be passed",
+		"pkg/scheduler.forwards.ctx": "to be passed",
 	},
 	guards: map[string]string{
 		"pkg/gateway.Gateway":              "to be split into values",
 		"pkg/gateway.call":                 "to be split into values",
 		"pkg/gateway.metrics":              "to be split into values",
 		"pkg/gateway.requestBody":          "to be split into values",
-		"pkg/podagent.Agent":               "to be split into values",
 		"pkg/podagent/adapter/lambda.conn": "to be split into values",
 		"pkg/scheduler.Scheduler":          "to be split into values",
 		"pkg/scheduler.function":           "to be split into values",

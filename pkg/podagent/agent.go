@@ -3,15 +3,16 @@ package podagent
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
 	"runtime"
 	"runtime/debug"
-	"strings"
+	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/podagent/adapter"
 	"github.com/windlass-dev/windlass/pkg/podagent/agentenv"
 	"github.com/windlass-dev/windlass/pkg/podagent/core"
@@ -38,10 +39,11 @@ type Agent struct {
 	// any.
 	dialScheduler func(addr string) (conn, error)
 	// jitter is what core.Params says it is.
-	jitter float64
-	served atomic.Bool // was granted a call
-	// tasks are what Run waits for. They grow only under the lock, and not after
-	// the end.
+	jitter   float64
+	calls    *calls
+	function *functionEnd
+	// tasks are what Run waits for. They grow only while an event is told, and not
+	// after the end.
 	tasks sync.WaitGroup
 	// assigned takes what a spare instance becomes.
 	assigned chan *wirev1.Assignment
@@ -49,18 +51,11 @@ type Agent struct {
 	// and ended when there is nothing more to do.
 	drained, ended chan struct{}
 
-	// functionEnded is closed when the function's process has ended; then lost is
-	// the error of the calls that it ran.
-	functionEnded chan struct{}
-	lost          error
-
 	mu   sync.Mutex
 	core *core.Core
 	// identity is that of a function's instance, or of a spare one until it is
 	// assigned.
 	identity identity
-	// work is the context of sessions and calls, which outlive that of Run.
-	work     context.Context
 	timer    *time.Timer
 	session  *session // the last one
 	attempts map[core.Attempt]*attempt
@@ -68,7 +63,7 @@ type Agent struct {
 
 // New makes an Agent. It starts nothing.
 func New(config agentenv.Config, deps Deps) *Agent {
-	return &Agent{
+	a := &Agent{
 		config:   config,
 		deps:     deps,
 		gateways: newGatewayPool(deps.Dialer),
@@ -79,14 +74,18 @@ func New(config agentenv.Config, deps Deps) *Agent {
 			return deps.Dialer.Scheduler(addr)
 		},
 		jitter:   1 + rand.Float64()/10,
+		function: newFunctionEnd(),
 		identity: identity{spare: config.Spare, uid: config.FunctionUID, generation: config.Generation, cid: config.CID},
 		assigned: make(chan *wirev1.Assignment, 1),
 		drained:  make(chan struct{}),
 		ended:    make(chan struct{}),
-
-		functionEnded: make(chan struct{}),
-		attempts:      make(map[core.Attempt]*attempt),
+		attempts: make(map[core.Attempt]*attempt),
 	}
+	a.calls = &calls{
+		adapter: deps.Adapter, gateways: a.gateways, function: a.function, watched: deps.FunctionEnd != nil,
+		tell: a.tell, log: deps.Log,
+	}
+	return a
 }
 
 // Run serves until the instance is of no more use: it may leave, was retired,
@@ -101,12 +100,9 @@ func (a *Agent) Run(ctx context.Context) error {
 	if err := params.Validate(); err != nil {
 		return err
 	}
-	// Calls outlive ctx: they end by their own deadlines.
-	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	defer cancel()
 	starting, abandon := context.WithCancel(ctx)
 	defer abandon()
-	a.begin(work, core.New(params))
+	a.begin(core.New(params))
 	var startErr error
 	var awaiting, watching sync.WaitGroup
 	watching.Go(a.awaitEnd)
@@ -121,44 +117,17 @@ func (a *Agent) Run(ctx context.Context) error {
 	awaiting.Wait()
 	<-a.ended
 	watching.Wait()
-	cancel()
 	a.tasks.Wait()
 	a.gateways.closeIdle()
 	return startErr
 }
 
-func (a *Agent) begin(work context.Context, c *core.Core) {
+func (a *Agent) begin(c *core.Core) {
 	a.mu.Lock()
-	a.work, a.core = work, c
+	a.core = c
 	a.timer = time.AfterFunc(time.Hour, func() { a.tell(core.Wake{}) })
 	a.mu.Unlock()
 	a.tell(core.Begin{})
-}
-
-// awaitFunction waits until the function can be called; in a spare instance, as
-// soon as there is one.
-func (a *Agent) awaitFunction(ctx context.Context) error {
-	if a.config.Spare {
-		return a.awaitAssignment(ctx)
-	}
-	return a.await(ctx, a.config.StartupTimeout, a.deps.Adapter.WaitReady, core.FunctionReady{})
-}
-
-// await waits for a time and tells the core what came of it.
-func (a *Agent) await(ctx context.Context, patience time.Duration, wait func(context.Context) error, came core.Event) error {
-	startCtx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	err := wait(startCtx)
-	switch {
-	case ctx.Err() != nil:
-		return nil
-	case err != nil:
-		a.deps.Log.Error("the function did not become ready", "err", err)
-		a.tell(core.FunctionFailed{TimedOut: startCtx.Err() != nil, Detail: err.Error()})
-		return err
-	}
-	a.tell(came)
-	return nil
 }
 
 // tell tells the core what happened, and does what it decides.
@@ -190,22 +159,22 @@ func (a *Agent) carryOut(e core.Effect, said *wirev1.PullReply) {
 	case core.Assume:
 		a.assume(said.GetAssignment())
 	case core.Claim:
-		at := a.newAttempt(e.Attempt, e.Ticket)
-		a.tasks.Go(func() { a.claimAndRun(at) })
+		a.launch(e.Attempt, e.Ticket, (*attempt).claimAndRun)
 	case core.Start:
 		if !e.Unclaimed {
-			a.attempts[e.Attempt].granted = true
+			a.attempts[e.Attempt].grant()
 			return
 		}
-		at := a.newAttempt(e.Attempt, e.Ticket)
 		request := said.GetTicket().GetRequest()
-		a.tasks.Go(func() { a.runUnclaimed(at, request) })
+		a.launch(e.Attempt, e.Ticket, func(at *attempt, ctx, callCtx context.Context) { at.runUnclaimed(ctx, callCtx, request) })
 	case core.Release:
 		a.attempts[e.Attempt].release()
 	case core.Cancel:
 		a.attempts[e.Attempt].cancel(errUnwanted)
 	case core.Cut:
-		a.attempts[e.Attempt].cut(a.lost)
+		a.attempts[e.Attempt].cut(a.function.lost())
+	case core.Observe:
+		a.tasks.Go(a.audit)
 	case core.Quiet:
 		a.tasks.Go(a.goQuiet)
 	case core.WakeAt:
@@ -220,47 +189,39 @@ func (a *Agent) carryOut(e core.Effect, said *wirev1.PullReply) {
 	}
 }
 
-// FunctionEnd is how a function's process ended.
-type FunctionEnd struct {
-	// How is for a person to read, such as "the function exited with status 3".
-	How string
-	// LastLines are the last that the function wrote.
-	LastLines []string
+// launch begins an attempt. Its contexts are not that of Run, which calls outlive: they
+// end by their own deadlines. The first is of the call and of the stream to the gateway;
+// the second is of the call alone. The caller holds the lock.
+func (a *Agent) launch(n core.Attempt, t invoke.Ticket, run func(at *attempt, ctx, callCtx context.Context)) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	callCtx, cut := context.WithCancelCause(ctx)
+	at := &attempt{calls: a.calls, number: n, ticket: t, cid: a.identity.cid, cancel: cancel, cut: cut}
+	a.attempts[n] = at
+	a.tasks.Go(func() {
+		defer a.over(at)
+		run(at, ctx, callCtx)
+	})
 }
 
-// awaitEnd waits until it is known that the function has ended, or nothing depends on
-// that any more.
-func (a *Agent) awaitEnd() {
-	select {
-	case <-a.ended:
-	case end := <-a.deps.FunctionEnd:
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		a.noteEnd(end)
-		a.step(core.FunctionEnded{Detail: end.How}, nil)
+// over ends an attempt: nothing more is to come of it.
+func (a *Agent) over(at *attempt) {
+	at.close()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.step(core.Delivered{Attempt: at.number}, nil)
+	delete(a.attempts, at.number)
+}
+
+// audit tells the core what is really there.
+func (a *Agent) audit() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	seen := core.Audit{Calls: slices.Collect(maps.Keys(a.attempts)), FunctionEnd: a.function.how()}
+	if a.session != nil && !a.session.over {
+		seen.Session = a.session.number
 	}
+	a.step(seen, nil)
 }
-
-// noteEnd keeps how the function ended, as it was first heard. The caller holds the lock.
-func (a *Agent) noteEnd(end FunctionEnd) {
-	if a.lost == nil {
-		a.lost = &functionLost{end}
-		close(a.functionEnded)
-	}
-}
-
-// functionLost is the error of a call in the middle of which the function ended.
-type functionLost struct{ end FunctionEnd }
-
-func (e *functionLost) Error() string {
-	text := e.end.How + " in the middle of the call"
-	if len(e.end.LastLines) > 0 {
-		text += "; its last log lines:\n" + strings.Join(e.end.LastLines, "\n")
-	}
-	return text
-}
-
-func (e *functionLost) Unwrap() error { return adapter.ErrFunctionLost }
 
 // goQuiet closes what is not used and gives memory back. That takes milliseconds.
 func (a *Agent) goQuiet() {

@@ -95,6 +95,22 @@ func TestACallThatAFunctionBrokeOffThatLivesOnIsNotHeldForLong(t *testing.T) {
 	})
 }
 
+// What a scheduler says on a stream that the agent has just left is not heard.
+func TestAnAuditFindsAnEndOfTheFunctionThatWasNotHeard(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		p := w.begin()
+		c, call := w.call(p, "a")
+		w.agent.function.note(exited)
+		<-call.ctx.Done()
+		call.end <- adapter.Ended(call.ctx, call.Call)
+		c.hearLost(exitedText)
+		c.hearEnd()
+		p.hear("goodbye FUNCTION_ENDED: the function exited with status 3", "hung up")
+		p.end <- nil
+		w.ended(nil)
+	})
+}
+
 func TestEndedTellsWhatTheContextKnowsOfTheFunction(t *testing.T) {
 	ctx, cut := context.WithCancelCause(context.Background())
 	cut(&functionLost{exited})

@@ -43,9 +43,9 @@ type resultWriter struct {
 	sent bool
 }
 
-func (a *Agent) newResult(method string) *resultWriter {
+func (cs *calls) newResult(method string) *resultWriter {
 	w := &resultWriter{
-		begun: time.Now(), cold: !a.served.Swap(true), isHead: method == http.MethodHead,
+		begun: time.Now(), cold: !cs.served.Swap(true), isHead: method == http.MethodHead,
 		opening: make(chan struct{}, 1),
 	}
 	w.opening <- struct{}{}

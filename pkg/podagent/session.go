@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	"github.com/windlass-dev/windlass/pkg/podagent/agentenv"
 	"github.com/windlass-dev/windlass/pkg/podagent/core"
 )
 
@@ -24,6 +25,8 @@ type session struct {
 	// stream and token, the instance's proof, are there once it is open.
 	stream pullStream
 	token  string
+	// over says that the core was told of its end.
+	over bool
 }
 
 // send says something. Messages are few and small, so that the stream's buffer of 64
@@ -33,16 +36,16 @@ func (s *session) send(m core.Message, who identity) {
 	_ = s.stream.Send(toWire(m, who, s.token))
 }
 
-// dial starts a session. The caller holds the lock.
+// dial starts a session, which outlives the context of Run. The caller holds the lock.
 func (a *Agent) dial(e core.Dial) {
-	ctx, cancel := context.WithCancel(a.work)
+	ctx, cancel := context.WithCancel(context.Background())
 	s := &session{number: e.Session, cancel: cancel}
 	a.session = s
 	a.tasks.Go(func() {
 		defer cancel()
 		err := a.converse(ctx, s, e.Addr)
 		a.deps.Log.Debug("no stream to the scheduler", "addr", e.Addr, "err", err)
-		a.tell(core.Lost{Session: s.number, Why: why(err), Detail: err.Error()})
+		a.closed(s, err)
 	})
 }
 
@@ -72,7 +75,7 @@ func (a *Agent) converse(ctx context.Context, s *session, addr string) error {
 	if err != nil {
 		return err
 	}
-	token, err := a.proof()
+	token, err := proof(a.config)
 	if err != nil {
 		return err
 	}
@@ -95,27 +98,34 @@ func (a *Agent) opened(s *session, stream pullStream, token string) {
 	a.step(core.Opened{Session: s.number}, nil)
 }
 
+func (a *Agent) closed(s *session, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	s.over = true
+	a.step(core.Lost{Session: s.number, Why: why(err), Detail: err.Error()}, nil)
+}
+
 // hear passes on what a scheduler says.
 func (a *Agent) hear(s *session, wire *wirev1.PullReply) error {
 	reply, err := fromWire(wire)
 	if err != nil {
 		return err
 	}
+	if ended := wire.GetEnded(); ended != nil {
+		a.function.note(FunctionEnd{How: ended.GetHow(), LastLines: ended.GetLastLines()})
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if ended := wire.GetEnded(); ended != nil {
-		a.noteEnd(FunctionEnd{How: ended.GetHow(), LastLines: ended.GetLastLines()})
-	}
 	a.step(core.Said{Session: s.number, Reply: reply}, wire)
 	return nil
 }
 
 // proof is the token of now: one in a file is replaced before it expires.
-func (a *Agent) proof() (string, error) {
-	if a.config.TokenFile == "" {
-		return a.config.Token, nil
+func proof(c agentenv.Config) (string, error) {
+	if c.TokenFile == "" {
+		return c.Token, nil
 	}
-	token, err := os.ReadFile(a.config.TokenFile)
+	token, err := os.ReadFile(c.TokenFile)
 	if err != nil {
 		return "", fmt.Errorf("podagent: the instance's token: %w", err)
 	}

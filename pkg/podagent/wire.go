@@ -8,6 +8,15 @@ import (
 	"github.com/windlass-dev/windlass/pkg/podagent/core"
 )
 
+// identity is what an instance says of itself.
+type identity struct {
+	// spare says that it is of no function so far, and all else is empty.
+	spare      bool
+	uid        string
+	generation int64
+	cid        string
+}
+
 // toWire is what an agent says, for the wire.
 func toWire(m core.Message, who identity, token string) *wirev1.PullRequest {
 	switch m := m.(type) {
@@ -79,4 +88,23 @@ func fromWire(wire *wirev1.PullReply) (core.Reply, error) {
 	}
 	// Whatever else a scheduler says, it says that it is there.
 	return core.Pong{}, nil
+}
+
+// assignment is what the core needs to know of one.
+func assignment(wire *wirev1.Assignment) core.Assignment {
+	return core.Assignment{
+		StartupTimeout: time.Duration(wire.GetStartupTimeoutNs()),
+		Concurrency:    int(wire.GetConcurrency()),
+		BackoffAfter:   time.Duration(wire.GetBackoffAfterNs()),
+		IdleTimeout:    time.Duration(wire.GetIdleTimeoutNs()),
+	}
+}
+
+// report is what was counted, and what this process uses now.
+func report(r core.Report) *wirev1.AgentReport {
+	cpu, resident := usage()
+	return &wirev1.AgentReport{
+		Calls: r.Calls, Broken: r.Broken, ClaimsRefused: r.ClaimsRefused, Reconnects: r.Reconnects,
+		CpuNs: uint64(cpu), ResidentBytes: resident, BackedOff: r.BackedOff,
+	}
 }

@@ -64,7 +64,7 @@ type witness struct {
 	state         map[Attempt]string // claimed, granted, started, free
 	attempts      []Attempt
 	missing       Attempt // that the last audit did not see
-	unclaimed     bool // the ticket that is being played carries its request
+	unclaimed     bool    // the ticket that is being played carries its request
 	dials         []time.Time
 }
 

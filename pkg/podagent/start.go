@@ -10,31 +10,30 @@ import (
 	"github.com/windlass-dev/windlass/pkg/podagent/core"
 )
 
-// identity is what an instance says of itself.
-type identity struct {
-	// spare says that it is of no function so far, and all else is empty.
-	spare      bool
-	uid        string
-	generation int64
-	cid        string
-}
-
-// assignment is what the core needs to know of one.
-func assignment(wire *wirev1.Assignment) core.Assignment {
-	return core.Assignment{
-		StartupTimeout: time.Duration(wire.GetStartupTimeoutNs()),
-		Concurrency:    int(wire.GetConcurrency()),
-		BackoffAfter:   time.Duration(wire.GetBackoffAfterNs()),
-		IdleTimeout:    time.Duration(wire.GetIdleTimeoutNs()),
+// awaitFunction waits until the function can be called; in a spare instance, as
+// soon as there is one.
+func (a *Agent) awaitFunction(ctx context.Context) error {
+	if a.config.Spare {
+		return a.awaitAssignment(ctx)
 	}
+	return a.await(ctx, a.config.StartupTimeout, a.deps.Adapter.WaitReady, core.FunctionReady{})
 }
 
-// assume makes a spare instance the function's. The core sees to it that it happens
-// once, so that there is room in the channel. The caller holds the lock.
-func (a *Agent) assume(to *wirev1.Assignment) {
-	a.identity = identity{uid: to.GetFunctionUid(), generation: to.GetGeneration(), cid: to.GetCid()}
-	a.deps.Log.Info("assigned", "function", to.GetFunction(), "cid", to.GetCid())
-	a.assigned <- to
+// await waits for a time and tells the core what came of it.
+func (a *Agent) await(ctx context.Context, patience time.Duration, wait func(context.Context) error, came core.Event) error {
+	startCtx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	err := wait(startCtx)
+	switch {
+	case ctx.Err() != nil:
+		return nil
+	case err != nil:
+		a.deps.Log.Error("the function did not become ready", "err", err)
+		a.tell(core.FunctionFailed{TimedOut: startCtx.Err() != nil, Detail: err.Error()})
+		return err
+	}
+	a.tell(came)
+	return nil
 }
 
 // awaitAssignment waits until the runtime is there, then until somebody needs it, and
@@ -55,6 +54,14 @@ func (a *Agent) awaitAssignment(ctx context.Context) error {
 	case <-ctx.Done():
 		return nil
 	}
+}
+
+// assume makes a spare instance the function's. The core sees to it that it happens
+// once, so that there is room in the channel. The caller holds the lock.
+func (a *Agent) assume(to *wirev1.Assignment) {
+	a.identity = identity{uid: to.GetFunctionUid(), generation: to.GetGeneration(), cid: to.GetCid()}
+	a.deps.Log.Info("assigned", "function", to.GetFunction(), "cid", to.GetCid())
+	a.assigned <- to
 }
 
 // forRuntime is what the runtime needs to know of an assignment.
