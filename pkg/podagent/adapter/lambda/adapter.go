@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
-	"sync"
+	"net"
 
 	"github.com/windlass-dev/windlass/pkg/podagent/adapter"
-	"github.com/windlass-dev/windlass/pkg/podagent/adapter/lambda/lambdaenv"
 )
 
 // Config says whose Runtime API this is.
@@ -44,62 +41,20 @@ func (c Config) Validate() error {
 // neverAsked says why a function is not ready.
 const neverAsked = "the runtime client never asked for an event: the program must be or start an AWS Lambda runtime client, which finds its server by AWS_LAMBDA_RUNTIME_API"
 
-var (
-	errNoAnswer   = fmt.Errorf("%w: the runtime client asked for the next event without answering this one, or was started anew", adapter.ErrBadAnswer)
-	errServerGone = errors.New("the Runtime API's server has ended")
-)
-
-// Adapter is an adapter.Adapter for one runtime client, which it serves.
+// Adapter is an adapter.Adapter for one runtime client, which it serves: the agent's side
+// of it.
 type Adapter struct {
-	ready chan struct{} // closed at the first event asked for, or at failed
-	asked chan struct{} // closed when a spare instance's runtime asks what it becomes; otherwise nil
-
-	events, answers *room
-
-	mu       sync.Mutex
-	arn      string
-	desk     *desk // of an instance that was a spare one; otherwise nil
-	waits    bool  // asked is closed
-	machine  *machine
-	calls    map[string]*call      // those that wait for their outcome
-	inboxes  map[uint64]chan *call // of requests for the next event
-	lastPoll uint64
-	failed   error  // why no call can be run; read after ready
-	asking   bool   // the first request came
-	client   string // whom it named, by headClient; empty if any is served
-	habit    habit
+	dispatcher *dispatcher
+	server     *server
+	events     *room
 }
 
 var _ adapter.Adapter = (*Adapter)(nil)
 
-// call is a call that waits for its outcome.
-type call struct {
-	id      string
-	event   *held
-	header  http.Header
-	outcome chan outcome // takes one
-	// handing says that the event is with a request for the next event, which may
-	// write it also after the call has ended.
-	handing bool
-}
-
-// forgetEvent gives the room of an event back that nobody writes or will write.
-func (c *call) forgetEvent() {
-	if !c.handing {
-		c.event.giveBack()
-	}
-}
-
-// outcome is how the function's part of a call ended.
-type outcome struct {
-	answer *answer
-	err    error
-}
-
 // New is an Adapter for a valid cfg. It serves nothing until Serve is called.
 func New(cfg Config) *Adapter {
 	a := newAdapter(cfg.BufferBytes)
-	a.arn, a.machine.concurrency = lambdaenv.ARN(cfg.Namespace, cfg.Function), cfg.Concurrency
+	a.dispatcher.become(cfg.Namespace, cfg.Function, cfg.Concurrency)
 	return a
 }
 
@@ -107,24 +62,25 @@ func newAdapter(bufferBytes int64) *Adapter {
 	if bufferBytes == 0 {
 		bufferBytes = DefaultBufferBytes
 	}
+	d := newDispatcher()
 	return &Adapter{
-		events:  newRoom(bufferBytes/2, maxEvent),
-		answers: newRoom(bufferBytes/2, maxAnswer),
-		ready:   make(chan struct{}),
-		machine: newMachine(0),
-		calls:   map[string]*call{},
-		inboxes: map[uint64]chan *call{},
+		dispatcher: d,
+		events:     newRoom(bufferBytes/2, maxEvent),
+		server:     &server{dispatcher: d, clients: &clients{dispatcher: d}, answers: newRoom(bufferBytes/2, maxAnswer)},
 	}
 }
+
+// Serve serves the Runtime API on l until ctx ends or l fails, and then ends
+// all calls. It closes l and returns when everything that it started has ended;
+// nil if that was because of ctx. It is called once.
+func (a *Adapter) Serve(ctx context.Context, l net.Listener) error { return a.server.serve(ctx, l) }
 
 // WaitReady returns when the runtime client asked for its first event, or with
 // the error with which it could not start.
 func (a *Adapter) WaitReady(ctx context.Context) error {
 	select {
-	case <-a.ready:
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		return a.failed
+	case <-a.dispatcher.ready:
+		return a.dispatcher.failure()
 	case <-ctx.Done():
 		return adapter.NotReady(ctx, neverAsked)
 	}
@@ -142,8 +98,8 @@ func (a *Adapter) Invoke(ctx context.Context, in *adapter.Call, w adapter.Result
 	if err != nil {
 		return fmt.Errorf("%w: %w", adapter.ErrNotStarted, err)
 	}
-	c := &call{id: in.ID, event: event, header: eventHeader(in, a.name(), len(event.body)), outcome: make(chan outcome, 1)}
-	if err := a.submit(c); err != nil {
+	c := &call{id: in.ID, event: event, header: eventHeader(in, a.dispatcher.name(), len(event.body)), outcome: make(chan outcome, 1)}
+	if err := a.dispatcher.submit(c); err != nil {
 		event.giveBack()
 		return fmt.Errorf("%w: %w", adapter.ErrNotStarted, err)
 	}
@@ -153,13 +109,6 @@ func (a *Adapter) Invoke(ctx context.Context, in *adapter.Call, w adapter.Result
 	case <-ctx.Done():
 		return a.abandon(ctx, in, c)
 	}
-}
-
-// name is the function's ARN.
-func (a *Adapter) name() string {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.arn
 }
 
 // conclude passes an outcome on. If ctx ends meanwhile, so does the answer.
@@ -172,21 +121,21 @@ func (a *Adapter) conclude(ctx context.Context, in *adapter.Call, w adapter.Resu
 		return out.answer.relay(ctx, in, w)
 	}
 	stop := context.AfterFunc(ctx, func() {
-		a.giveUp(ctx, in)
+		a.dispatcher.giveUp(ctx, in)
 		_ = out.answer.stream.CloseWithError(context.Cause(ctx))
 	})
 	err := out.answer.relay(ctx, in, w)
 	stop()
 	_ = out.answer.stream.CloseWithError(errGivenUp)
 	if err != nil {
-		a.giveUp(ctx, in)
+		a.dispatcher.giveUp(ctx, in)
 	}
 	return err
 }
 
 // abandon ends a call whose context ended before its outcome was there.
 func (a *Adapter) abandon(ctx context.Context, in *adapter.Call, c *call) error {
-	seen := a.giveUp(ctx, in)
+	seen := a.dispatcher.giveUp(ctx, in)
 	select {
 	case out := <-c.outcome:
 		if out.err != nil {
@@ -202,197 +151,4 @@ func (a *Adapter) abandon(ctx context.Context, in *adapter.Call, c *call) error 
 		return fmt.Errorf("%w: the runtime client did not ask for it in time: %w", adapter.ErrNotStarted, context.Cause(ctx))
 	}
 	return adapter.Ended(ctx, in)
-}
-
-func (a *Adapter) giveUp(ctx context.Context, in *adapter.Call) (seen bool) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if c := a.calls[in.ID]; c != nil {
-		delete(a.calls, in.ID)
-		c.forgetEvent()
-	}
-	return a.machine.giveUp(in.ID, errors.Is(adapter.Ended(ctx, in), adapter.ErrTimedOut))
-}
-
-func (a *Adapter) submit(c *call) error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if err := a.machine.submit(c.id); err != nil {
-		if a.failed != nil {
-			return a.failed
-		}
-		return err
-	}
-	a.calls[c.id] = c
-	a.match()
-	return nil
-}
-
-// match hands out what can be handed out. a.mu is held.
-func (a *Adapter) match() {
-	for {
-		poll, id, ok := a.machine.match()
-		if !ok {
-			return
-		}
-		c := a.calls[id]
-		c.handing = true
-		a.inboxes[poll] <- c
-		delete(a.inboxes, poll)
-	}
-}
-
-// end gives a call its outcome, unless nobody waits for it any more. a.mu is held.
-func (a *Adapter) end(id string, out outcome) (taken bool) {
-	c := a.calls[id]
-	if c == nil {
-		return false
-	}
-	delete(a.calls, id)
-	c.forgetEvent()
-	c.outcome <- out
-	return true
-}
-
-// fail ends everything for the reason err. a.mu is held.
-func (a *Adapter) fail(err error) {
-	if a.failed != nil {
-		return
-	}
-	a.failed = err
-	for id := range a.calls {
-		kind := adapter.ErrFunctionLost
-		if a.machine.calls[id] == queued {
-			kind = adapter.ErrNotStarted
-		}
-		a.end(id, outcome{err: fmt.Errorf("%w: %w", kind, err)})
-	}
-	a.becomeReady()
-}
-
-// becomeReady wakes WaitReady. a.mu is held.
-func (a *Adapter) becomeReady() {
-	select {
-	case <-a.ready:
-	default:
-		close(a.ready)
-	}
-}
-
-// park notes a request for the next event, which comes through inbox.
-func (a *Adapter) park() (poll uint64, inbox <-chan *call, no *refusal) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.unassigned() {
-		a.fail(errTooEarly)
-		return 0, nil, &refusedState
-	}
-	a.lastPoll++
-	unanswered, no := a.machine.next(a.lastPoll)
-	if no != nil {
-		return 0, nil, no
-	}
-	for _, id := range unanswered {
-		a.end(id, outcome{err: errNoAnswer})
-	}
-	box := make(chan *call, 1)
-	a.inboxes[a.lastPoll] = box
-	a.becomeReady()
-	a.match()
-	return a.lastPoll, box, nil
-}
-
-// unpark takes a request for the next event back whose connection ended.
-func (a *Adapter) unpark(poll uint64, inbox <-chan *call) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.machine.unpark(poll) {
-		delete(a.inboxes, poll)
-		return
-	}
-	a.unsent(<-inbox)
-}
-
-// unsent is for a call whose event nobody has seen. a.mu is held.
-func (a *Adapter) unsent(c *call) {
-	c.handing = false
-	if a.calls[c.id] == nil { // it has ended meanwhile
-		c.forgetEvent()
-	}
-	a.machine.unsent(c.id)
-	a.match()
-}
-
-// delivery is what became of an event that was to be written.
-type delivery uint8
-
-const (
-	sentWhole delivery = iota
-	sentNothing
-	sentPart
-)
-
-func (a *Adapter) delivered(c *call, what delivery, err error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if what == sentNothing {
-		a.unsent(c)
-		return
-	}
-	c.handing = false
-	c.forgetEvent()
-	switch what {
-	case sentWhole:
-		if a.machine.sent(c.id) {
-			a.end(c.id, outcome{err: errNoAnswer})
-		}
-	case sentPart:
-		a.breakOff(c.id, fmt.Errorf("handing the event to the runtime client: %w", err))
-	}
-}
-
-// breakOff ends a call whose connection broke. a.mu is held.
-func (a *Adapter) breakOff(id string, err error) {
-	if a.machine.lost(id) {
-		a.end(id, outcome{err: fmt.Errorf("%w: %w", adapter.ErrFunctionLost, err)})
-	}
-}
-
-func (a *Adapter) answerBegins(id string) (discard bool, no *refusal) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.machine.answer(id)
-}
-
-// answerStreams gives a call its outcome before the answer has ended, unless
-// nobody waits for it any more.
-func (a *Adapter) answerStreams(id string, contentType string, stream *io.PipeReader) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.calls[id] == nil {
-		_ = stream.CloseWithError(errGivenUp)
-		return
-	}
-	a.end(id, outcome{answer: &answer{contentType: contentType, stream: stream}})
-}
-
-// answerEnds ends an answer; ans is nil if it was streamed.
-func (a *Adapter) answerEnds(id string, ans *answer) *refusal {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	discard, no := a.machine.finish(id)
-	if ans == nil {
-		return no
-	}
-	if no != nil || discard || !a.end(id, outcome{answer: ans}) {
-		ans.body.giveBack()
-	}
-	return no
-}
-
-// answerBreaks ends an answer whose connection broke.
-func (a *Adapter) answerBreaks(id string, err error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.breakOff(id, fmt.Errorf("reading the answer: %w", err))
 }

@@ -3,8 +3,9 @@
 // events as the agent polls the scheduler for tickets.
 //
 // What may happen when is decided by machine (machine.go), which knows ids and
-// states and neither time nor connections; the Adapter is the shell that gives
-// it the calls, and the server the requests of the runtime client.
+// states and neither time nor connections; the dispatcher (dispatch.go) is the shell
+// that carries that out under one lock. The Adapter gives it the agent's calls, and the
+// server (server.go) the requests of the runtime client.
 //
 // Its promises: a call is handed to the runtime client at most once, unless
 // provably no byte of it was sent; a call that was never handed out ends with
@@ -20,6 +21,6 @@
 // for an event instead does not know what a spare instance is, and has failed.
 //
 // The event is the call's body and nothing else; an empty body becomes "{}".
-// The function's end is seen here only by the connections of its runtime client (guard.go).
+// The function's end is seen here only by the connections of its runtime client (clients.go).
 // Whoever watches the function ends the context of its calls.
 package lambda

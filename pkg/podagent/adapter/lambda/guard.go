@@ -2,24 +2,11 @@ package lambda
 
 import (
 	"errors"
-	"fmt"
 	"net"
-	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/windlass-dev/windlass/internal/webguard"
-	"github.com/windlass-dev/windlass/pkg/podagent/adapter"
 )
-
-// headClient is how a runtime client of Windlass names itself: by a word that its process
-// makes up as it begins, the same with every request. Who names itself so is served alone
-// from its first request on, so that nobody else whom the function can be made to ask for
-// a URL gets an event. It also promises to keep the connection on which it asked for an
-// event until it has answered that, so that its end is the end of the process. To such a
-// client the end of the instance is 204 where it waits.
-const headClient = "Windlass-Client"
 
 const (
 	// commonHead is the head of a request that any connection may send, in bytes, and
@@ -35,98 +22,7 @@ const (
 	spareConns = 64
 )
 
-var (
-	errPresumedGone = errors.New("the function's process has ended, as it seems: all its connections to the Runtime API, which it keeps longer otherwise, broke before it answered")
-
-	errHeads      = errors.New("lambda: too many requests with large heads at a time")
-	errClientGone = errors.New("the function's process has ended: its connection to the Runtime API broke before it answered")
-)
-
-// admit tells why a request is not one of the function's runtime.
-func (a *Adapter) admit(r *http.Request) *refusal {
-	if !webguard.NamesThisMachine(r.Host) || r.Header.Get("Origin") != "" || r.Header.Get("Sec-Fetch-Site") != "" {
-		return &refusedStranger
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if !a.asking {
-		a.asking, a.client = true, r.Header.Get(headClient)
-	}
-	if a.client != "" && a.client != r.Header.Get(headClient) {
-		return &refusedStranger
-	}
-	return nil
-}
-
-// guarded serves the function's runtime, and nobody else.
-func (a *Adapter) guarded(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		c := r.Context().Value(connKey{}).(*conn)
-		if before := c.beginRequest(); before != nil {
-			a.keptIdle(time.Since(before.at))
-		}
-		defer c.endRequest()
-		if no := a.admit(r); no != nil {
-			w.Header().Set("Connection", "close")
-			no.write(w)
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
-}
-
-// clientGone ends a call whose runtime client kept the connection, until now.
-func (a *Adapter) clientGone(id string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.breakOff(id, errClientGone)
-}
-
-// habit is how a runtime client that promises nothing treats its connections. One that
-// asks for an event and answers it on the same connection keeps it open meanwhile, at
-// least for as long as the longest of its calls so far: an earlier break is the end of its
-// process, not that of an idle connection. Others, such as curl in a script, close it
-// whenever they have the event, and are never suspected.
-type habit struct {
-	// kept is for how long a connection was idle on which more came after an event.
-	kept time.Duration
-	// suspect is the call whose connection broke too soon.
-	suspect string
-}
-
-// connected says that the client lives.
-func (a *Adapter) connected() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.habit.suspect = ""
-}
-
-// keptIdle takes note that a connection was kept.
-func (a *Adapter) keptIdle(d time.Duration) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.habit.kept = max(a.habit.kept, d)
-}
-
-// disconnected takes note that a connection ended, on which a call may have been handed
-// out; left is how many there are still. Clients that run more calls at a time may close
-// what they have too many of.
-func (a *Adapter) disconnected(last *handout, left int64) {
-	if last != nil && last.promised {
-		a.clientGone(last.id)
-		return
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if last != nil && a.machine.concurrency == 1 && time.Since(last.at) < a.habit.kept {
-		a.habit.suspect = last.id
-	}
-	if id := a.habit.suspect; left == 0 && a.machine.calls[id] == running {
-		a.habit.suspect = ""
-		a.machine.giveUp(id, false) // should it answer after all, it is thanked for it
-		a.end(id, outcome{err: fmt.Errorf("%w: %w", adapter.ErrFunctionLost, errPresumedGone)})
-	}
-}
+var errHeads = errors.New("lambda: too many requests with large heads at a time")
 
 // handout is a call that was handed out on a connection.
 type handout struct {
@@ -140,12 +36,12 @@ type handout struct {
 type conn struct {
 	net.Conn
 	from *listener
-	// written is how many bytes were written to it.
-	written atomic.Int64
-	// last is the call that was handed out on it, if nothing came since.
-	last atomic.Pointer[handout]
 
 	mu sync.Mutex
+	// written is how many bytes were written to it.
+	written int64
+	// last is the call that was handed out on it, if nothing came since.
+	last *handout
 	// handling says that the head of a request is complete, and head is how many bytes
 	// of it came so far. large says that it is one of mostLarge.
 	handling, large, closed bool
@@ -154,8 +50,30 @@ type conn struct {
 
 func (c *conn) Write(p []byte) (int, error) {
 	n, err := c.Conn.Write(p)
-	c.written.Add(int64(n))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.written += int64(n)
 	return n, err
+}
+
+func (c *conn) bytesWritten() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.written
+}
+
+// handedOut takes note of a call that was handed out on the connection.
+func (c *conn) handedOut(h *handout) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.last = h
+}
+
+// handout is the call that was handed out, if nothing came since.
+func (c *conn) handout() *handout {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.last
 }
 
 func (c *conn) Read(p []byte) (int, error) {
@@ -186,7 +104,8 @@ func (c *conn) beginRequest() (before *handout) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.handling = true
-	return c.last.Swap(nil)
+	before, c.last = c.last, nil
+	return before
 }
 
 // endRequest gives up the request, whose head is kept for as long as it is handled.

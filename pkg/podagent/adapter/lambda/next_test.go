@@ -12,13 +12,14 @@ func newCall(id string) *call { return &call{id: id, outcome: make(chan outcome,
 
 // The connection's end and a call for it may come at the same time.
 func TestCallThatWasMatchedWithARequestThatLeavesGoesToTheNext(t *testing.T) {
-	a := New(Config{Namespace: "shop", Function: "hello", Concurrency: 1})
-	poll, inbox, _ := a.park()
-	if err := a.submit(newCall("a")); err != nil {
+	d := newDispatcher()
+	d.become("shop", "hello", 1)
+	poll, inbox, _ := d.park()
+	if err := d.submit(newCall("a")); err != nil {
 		t.Fatal(err)
 	}
-	a.unpark(poll, inbox)
-	_, inbox, _ = a.park()
+	d.unpark(poll, inbox)
+	_, inbox, _ = d.park()
 	select {
 	case c := <-inbox:
 		if c.id != "a" {
@@ -39,7 +40,7 @@ func TestRequestForAnEventThatGetsNoneHasNoReply(t *testing.T) {
 			t.Errorf("panic %v, want %v", got, http.ErrAbortHandler)
 		}
 	}()
-	a.serveNext(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodGet, base+"/invocation/next", nil))
+	a.server.serveNext(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodGet, base+"/invocation/next", nil))
 	t.Error("the connection was not broken off")
 }
 

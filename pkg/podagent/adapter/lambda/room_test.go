@@ -29,7 +29,7 @@ func small(t *testing.T, concurrency int, f func(s *stage)) {
 // wantEmptyRooms says that nothing is held of what has ended.
 func (s *stage) wantEmptyRooms() {
 	s.Helper()
-	for name, r := range map[string]*room{"events": s.a.events, "answers": s.a.answers} {
+	for name, r := range map[string]*room{"events": s.a.events, "answers": s.a.server.answers} {
 		if !r.free.TryAcquire(2 << 20) {
 			s.Errorf("room for %s is taken though no call is left", name)
 		}
@@ -305,7 +305,7 @@ func TestL7TheAgentsMemoryLimitSizesTheRoom(t *testing.T) {
 	if got := BufferBytes(256 << 20); got != 128<<20 {
 		t.Errorf("%d bytes of 256 MiB are for bodies", got)
 	}
-	if a := NewSpare(4 << 20); a.events.most != 2<<20 || a.answers.most != 2<<20 {
-		t.Errorf("a spare instance takes events of %d and answers of %d bytes", a.events.most, a.answers.most)
+	if a := NewSpare(4 << 20); a.events.most != 2<<20 || a.server.answers.most != 2<<20 {
+		t.Errorf("a spare instance takes events of %d and answers of %d bytes", a.events.most, a.server.answers.most)
 	}
 }

@@ -33,25 +33,32 @@ const (
 var (
 	errGivenUp = errors.New("nobody waits for the answer any more")
 	errCut     = errors.New("the connection ended before the answer did")
+
+	errServerGone = errors.New("the Runtime API's server has ended")
 )
 
-// Serve serves the Runtime API on l until ctx ends or l fails, and then ends
-// all calls. It closes l and returns when everything that it started has ended;
-// nil if that was because of ctx. It is called once.
-func (a *Adapter) Serve(ctx context.Context, l net.Listener) error {
+// server is the Runtime API: the runtime client's side.
+type server struct {
+	dispatcher *dispatcher
+	clients    *clients
+	answers    *room
+}
+
+// serve serves until ctx ends or l fails, and then ends all calls; see Adapter.Serve.
+func (s *server) serve(ctx context.Context, l net.Listener) error {
 	var conns sync.WaitGroup
 	requests, endRequests := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer endRequests(nil)
-	server := &http.Server{
-		Handler: a.handler(),
-		ConnState: func(c net.Conn, s http.ConnState) {
-			switch s {
+	web := &http.Server{
+		Handler: s.handler(),
+		ConnState: func(c net.Conn, state http.ConnState) {
+			switch state {
 			case http.StateNew:
 				conns.Add(1)
-				a.connected()
+				s.clients.connected()
 			case http.StateClosed:
 				own := c.(*conn)
-				a.disconnected(own.last.Load(), own.from.open.Load())
+				s.clients.disconnected(own.handout(), own.from.open.Load())
 				conns.Done()
 			}
 		},
@@ -62,15 +69,13 @@ func (a *Adapter) Serve(ctx context.Context, l net.Listener) error {
 	}
 	stop := context.AfterFunc(ctx, func() { _ = l.Close(); endRequests(errServerGone) })
 	defer stop()
-	err := server.Serve(&listener{Listener: l, most: a.mostConns})
+	most := func() int64 { return int64(2*s.dispatcher.concurrency() + spareConns) }
+	err := web.Serve(&listener{Listener: l, most: most})
 	if ctx.Err() != nil {
-		takeLeave(server)
+		takeLeave(web)
 	}
-	_ = server.Close()
-	a.mu.Lock()
-	a.machine.ended = true
-	a.fail(errServerGone)
-	a.mu.Unlock()
+	_ = web.Close()
+	s.dispatcher.close(errServerGone)
 	conns.Wait()
 	if ctx.Err() != nil {
 		return nil
@@ -98,28 +103,38 @@ func endWaiting(w http.ResponseWriter, r *http.Request) {
 // connKey is the key of a request's connection in its context.
 type connKey struct{}
 
-func (a *Adapter) handler() http.Handler {
+func (s *server) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /ping", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "pong") })
 	mux.HandleFunc("GET /2018-06-01/ping", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "pong") })
-	mux.HandleFunc("GET "+assignmentPath, a.serveAssignment)
-	mux.HandleFunc("GET "+base+"/invocation/next", a.serveNext)
-	mux.HandleFunc("POST "+base+"/invocation/{id}/response", a.serveResponse)
-	mux.HandleFunc("POST "+base+"/invocation/{id}/error", a.serveError)
-	mux.HandleFunc("POST "+base+"/init/error", a.serveInitError)
-	return a.guarded(mux)
+	mux.HandleFunc("GET "+assignmentPath, s.serveAssignment)
+	mux.HandleFunc("GET "+base+"/invocation/next", s.serveNext)
+	mux.HandleFunc("POST "+base+"/invocation/{id}/response", s.serveResponse)
+	mux.HandleFunc("POST "+base+"/invocation/{id}/error", s.serveError)
+	mux.HandleFunc("POST "+base+"/init/error", s.serveInitError)
+	return s.guarded(mux)
 }
 
-// mostConns is how many connections there may be.
-func (a *Adapter) mostConns() int64 {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return int64(2*a.machine.concurrency + spareConns)
+// guarded serves the function's runtime, and nobody else.
+func (s *server) guarded(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c := r.Context().Value(connKey{}).(*conn)
+		if before := c.beginRequest(); before != nil {
+			s.clients.keptIdle(time.Since(before.at))
+		}
+		defer c.endRequest()
+		if no := s.clients.admit(r); no != nil {
+			w.Header().Set("Connection", "close")
+			no.write(w)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // serveNext waits for a call, however long that takes.
-func (a *Adapter) serveNext(w http.ResponseWriter, r *http.Request) {
-	poll, inbox, no := a.park()
+func (s *server) serveNext(w http.ResponseWriter, r *http.Request) {
+	poll, inbox, no := s.dispatcher.park()
 	if no != nil {
 		no.write(w)
 		return
@@ -127,16 +142,16 @@ func (a *Adapter) serveNext(w http.ResponseWriter, r *http.Request) {
 	select {
 	case c := <-inbox:
 		what, err := hand(w, r, c)
-		a.delivered(c, what, err)
+		s.dispatcher.delivered(c, what, err)
 		if what == sentWhole {
-			r.Context().Value(connKey{}).(*conn).last.Store(&handout{
+			r.Context().Value(connKey{}).(*conn).handedOut(&handout{
 				id: c.id, at: time.Now(), promised: r.Header.Get(headClient) != "",
 			})
 			return
 		}
 		panic(http.ErrAbortHandler) // returning would end an event that is not whole
 	case <-r.Context().Done():
-		a.unpark(poll, inbox)
+		s.dispatcher.unpark(poll, inbox)
 		endWaiting(w, r)
 	}
 }
@@ -147,7 +162,7 @@ func hand(w http.ResponseWriter, r *http.Request, c *call) (delivery, error) {
 		return sentNothing, err
 	}
 	to := r.Context().Value(connKey{}).(*conn)
-	before := to.written.Load()
+	before := to.bytesWritten()
 	maps.Copy(w.Header(), c.header)
 	w.WriteHeader(http.StatusOK)
 	_, err := w.Write(c.event.body)
@@ -157,39 +172,39 @@ func hand(w http.ResponseWriter, r *http.Request, c *call) (delivery, error) {
 	switch {
 	case err == nil:
 		return sentWhole, nil
-	case to.written.Load() == before:
+	case to.bytesWritten() == before:
 		return sentNothing, err
 	}
 	return sentPart, err
 }
 
-func (a *Adapter) serveResponse(w http.ResponseWriter, r *http.Request) {
+func (s *server) serveResponse(w http.ResponseWriter, r *http.Request) {
 	mode := r.Header.Get(headMode)
 	if mode != "" && mode != "streaming" {
 		refuse(w, r, &refusedMode)
 		return
 	}
 	id := r.PathValue("id")
-	if !a.answerBeginsOr(w, r, id) {
+	if !s.answerBeginsOr(w, r, id) {
 		return
 	}
 	if mode == "streaming" {
-		a.stream(w, r, id)
+		s.stream(w, r, id)
 		return
 	}
-	a.take(w, r, id, &answer{contentType: r.Header.Get("Content-Type")})
+	s.take(w, r, id, &answer{contentType: r.Header.Get("Content-Type")})
 }
 
-func (a *Adapter) serveError(w http.ResponseWriter, r *http.Request) {
+func (s *server) serveError(w http.ResponseWriter, r *http.Request) {
 	id := r.PathValue("id")
-	if a.answerBeginsOr(w, r, id) {
-		a.take(w, r, id, &answer{functionError: errorType(r.Header.Get(headErrorType))})
+	if s.answerBeginsOr(w, r, id) {
+		s.take(w, r, id, &answer{functionError: errorType(r.Header.Get(headErrorType))})
 	}
 }
 
 // answerBeginsOr replies by itself to an answer that is not to be read.
-func (a *Adapter) answerBeginsOr(w http.ResponseWriter, r *http.Request, id string) bool {
-	discard, no := a.answerBegins(id)
+func (s *server) answerBeginsOr(w http.ResponseWriter, r *http.Request, id string) bool {
+	discard, no := s.dispatcher.answerBegins(id)
 	switch {
 	case no != nil:
 		refuse(w, r, no)
@@ -203,25 +218,25 @@ func (a *Adapter) answerBeginsOr(w http.ResponseWriter, r *http.Request, id stri
 }
 
 // take reads a whole answer into ans. While there is no room for it its sender waits.
-func (a *Adapter) take(w http.ResponseWriter, r *http.Request, id string, ans *answer) {
-	body, err := a.answers.read(r.Context(), r.Body, r.ContentLength)
+func (s *server) take(w http.ResponseWriter, r *http.Request, id string, ans *answer) {
+	body, err := s.answers.read(r.Context(), r.Body, r.ContentLength)
 	var tooLarge *tooLargeError
 	switch {
 	case errors.As(err, &tooLarge):
 		refused := refusedSize
 		refused.Message = "the answer is too large: " + tooLarge.Error()
-		if no := a.answerEnds(id, errorAnswer(responseTooLarge, refused.Message)); no != nil {
+		if no := s.dispatcher.answerEnds(id, errorAnswer(responseTooLarge, refused.Message)); no != nil {
 			refused = *no
 		}
 		refuse(w, r, &refused)
 		return
 	case err != nil:
-		a.answerBreaks(id, errCut)
+		s.dispatcher.answerBreaks(id, errCut)
 		refusedTruncated.write(w)
 		return
 	}
 	ans.body = body
-	if no := a.answerEnds(id, ans); no != nil {
+	if no := s.dispatcher.answerEnds(id, ans); no != nil {
 		refuse(w, r, no)
 		return
 	}
@@ -229,16 +244,16 @@ func (a *Adapter) take(w http.ResponseWriter, r *http.Request, id string, ans *a
 }
 
 // stream passes an answer on while it comes.
-func (a *Adapter) stream(w http.ResponseWriter, r *http.Request, id string) {
+func (s *server) stream(w http.ResponseWriter, r *http.Request, id string) {
 	pr, pw := io.Pipe()
 	stop := context.AfterFunc(r.Context(), func() { _ = pw.CloseWithError(errCut) })
 	defer stop()
-	a.answerStreams(id, r.Header.Get("Content-Type"), pr)
+	s.dispatcher.answerStreams(id, r.Header.Get("Content-Type"), pr)
 	body := &source{from: r.Body}
 	_, err := io.Copy(pw, body)
 	switch {
 	case body.err != nil:
-		a.answerBreaks(id, errCut)
+		s.dispatcher.answerBreaks(id, errCut)
 		_ = pw.CloseWithError(errCut)
 		refusedTruncated.write(w)
 		return
@@ -246,7 +261,7 @@ func (a *Adapter) stream(w http.ResponseWriter, r *http.Request, id string) {
 		drain(r)
 	}
 	// The call is over before its caller can see that.
-	no := a.answerEnds(id, nil)
+	no := s.dispatcher.answerEnds(id, nil)
 	if late := trailerError(r.Trailer); late != nil {
 		_ = pw.CloseWithError(late)
 	}
@@ -285,20 +300,14 @@ func trailerError(trailer http.Header) error {
 	return &midError{kind: errorType(kind), body: bytes.TrimSpace(body)}
 }
 
-func (a *Adapter) serveInitError(w http.ResponseWriter, r *http.Request) {
+func (s *server) serveInitError(w http.ResponseWriter, r *http.Request) {
 	text, err := io.ReadAll(io.LimitReader(r.Body, maxInitError))
 	if err != nil {
 		refusedTruncated.write(w)
 		return
 	}
 	kind := errorType(r.Header.Get(headErrorType))
-	a.mu.Lock()
-	no := a.machine.initError()
-	if no == nil {
-		a.fail(initFailure(kind, text))
-	}
-	a.mu.Unlock()
-	if no != nil {
+	if no := s.dispatcher.cannotStart(initFailure(kind, text)); no != nil {
 		refuse(w, r, no)
 		return
 	}

@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"sync"
 
 	"github.com/windlass-dev/windlass/pkg/podagent/adapter"
-	"github.com/windlass-dev/windlass/pkg/podagent/adapter/lambda/lambdaenv"
 )
 
 // assignmentPath is where the runtime of a spare instance waits for what it becomes.
@@ -23,8 +23,14 @@ var (
 
 var _ adapter.Spare = (*Adapter)(nil)
 
-// desk is where an assignment is fetched, once. Its owner holds a lock.
+// desk is where an assignment is fetched, once. That of an instance that was never a
+// spare one is nil.
 type desk struct {
+	// asked is closed when the runtime asks what the instance becomes.
+	asked chan struct{}
+
+	mu    sync.Mutex
+	waits bool // asked is closed
 	// waiter takes the assignment for the request that waits; nil if none does.
 	waiter chan []byte
 	// body is the assignment while nobody has fetched it.
@@ -32,20 +38,41 @@ type desk struct {
 	assigned, taken bool
 }
 
+func newDesk() *desk { return &desk{asked: make(chan struct{})} }
+
+// visited is closed when the runtime asks what the instance becomes.
+func (d *desk) visited() <-chan struct{} {
+	if d == nil {
+		return nil
+	}
+	return d.asked
+}
+
 // wait is for a request that asks. What it returns takes the assignment.
 func (d *desk) wait() (<-chan []byte, *refusal) {
-	if d == nil || d.taken || d.waiter != nil {
+	if d == nil {
+		return nil, &refusedAssignment
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.taken || d.waiter != nil {
 		return nil, &refusedAssignment
 	}
 	d.waiter = make(chan []byte, 1)
 	inbox := d.waiter
 	d.match()
+	if !d.waits {
+		d.waits = true
+		close(d.asked)
+	}
 	return inbox, nil
 }
 
 // leave is for a request whose connection ended. What it was given is the next one's:
 // nothing of it was sent.
 func (d *desk) leave(inbox <-chan []byte) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	select {
 	case body := <-inbox:
 		d.body, d.taken = body, false
@@ -55,7 +82,12 @@ func (d *desk) leave(inbox <-chan []byte) {
 }
 
 func (d *desk) assign(body []byte) error {
-	if d == nil || d.assigned {
+	if d == nil {
+		return errAssigned
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.assigned {
 		return errAssigned
 	}
 	d.body, d.assigned = body, true
@@ -63,6 +95,17 @@ func (d *desk) assign(body []byte) error {
 	return nil
 }
 
+// unassigned tells whether the runtime does not know its function yet.
+func (d *desk) unassigned() bool {
+	if d == nil {
+		return false
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return !d.taken
+}
+
+// match hands the assignment to the request that waits. d.mu is held.
 func (d *desk) match() {
 	if d.waiter != nil && d.body != nil {
 		d.waiter <- d.body
@@ -74,7 +117,7 @@ func (d *desk) match() {
 // serves nothing until Serve is called. It holds bufferBytes as Config says.
 func NewSpare(bufferBytes int64) *Adapter {
 	a := newAdapter(bufferBytes)
-	a.desk, a.asked = &desk{}, make(chan struct{})
+	a.dispatcher.desk = newDesk()
 	return a
 }
 
@@ -82,12 +125,10 @@ func NewSpare(bufferBytes int64) *Adapter {
 // with which it could not start.
 func (a *Adapter) WaitRuntime(ctx context.Context) error {
 	select {
-	case <-a.asked:
+	case <-a.dispatcher.desk.visited():
 		return nil
-	case <-a.ready:
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		return a.failed
+	case <-a.dispatcher.ready:
+		return a.dispatcher.failure()
 	case <-ctx.Done():
 		return fmt.Errorf("%w (%w)", errNeverWaited, context.Cause(ctx))
 	}
@@ -108,25 +149,27 @@ func (a *Adapter) Assign(to adapter.Assignment) error {
 	if err != nil {
 		return fmt.Errorf("lambda: the assignment: %w", err)
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.failed != nil {
-		return a.failed
+	return a.dispatcher.assign(to, body)
+}
+
+// assign hands the instance's assignment over, which makes it a function's. Its runtime
+// asks for an event only after that.
+func (d *dispatcher) assign(to adapter.Assignment, body []byte) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.failed != nil {
+		return d.failed
 	}
-	if err := a.desk.assign(body); err != nil {
+	if err := d.desk.assign(body); err != nil {
 		return err
 	}
-	a.arn = lambdaenv.ARN(to.Namespace, to.Function)
-	a.machine.concurrency = to.Concurrency
+	d.become(to.Namespace, to.Function, to.Concurrency)
 	return nil
 }
 
-// unassigned tells whether the runtime does not know its function yet. a.mu is held.
-func (a *Adapter) unassigned() bool { return a.desk != nil && !a.desk.taken }
-
 // serveAssignment waits for the assignment, however long that takes.
-func (a *Adapter) serveAssignment(w http.ResponseWriter, r *http.Request) {
-	inbox, no := a.waitForAssignment()
+func (s *server) serveAssignment(w http.ResponseWriter, r *http.Request) {
+	inbox, no := s.dispatcher.desk.wait()
 	if no != nil {
 		refuse(w, r, no)
 		return
@@ -136,25 +179,17 @@ func (a *Adapter) serveAssignment(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 		if _, err := w.Write(body); err != nil {
-			a.mu.Lock()
-			a.fail(fmt.Errorf("handing the assignment to the runtime: %w", err))
-			a.mu.Unlock()
+			s.dispatcher.breakDown(fmt.Errorf("handing the assignment to the runtime: %w", err))
 		}
 	case <-r.Context().Done():
-		a.mu.Lock()
-		a.desk.leave(inbox)
-		a.mu.Unlock()
+		s.dispatcher.desk.leave(inbox)
 		endWaiting(w, r)
 	}
 }
 
-func (a *Adapter) waitForAssignment() (<-chan []byte, *refusal) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	inbox, no := a.desk.wait()
-	if no == nil && !a.waits {
-		a.waits = true
-		close(a.asked)
-	}
-	return inbox, no
+// breakDown ends everything since the runtime cannot be handed its assignment.
+func (d *dispatcher) breakDown(why error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.fail(why)
 }

@@ -174,7 +174,7 @@ func TestAssignmentsThatAreNoneAreNotHandedOver(t *testing.T) {
 
 func TestAnAssignmentIsNeverWithTwo(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		d := &desk{}
+		d := newDesk()
 		var waiting <-chan []byte
 		assigned, fetched := false, 0
 		t.Repeat(map[string]func(*rapid.T){
