@@ -2,7 +2,6 @@ package process
 
 import (
 	"log/slog"
-	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -15,8 +14,8 @@ type limiter struct {
 	// next is the position of the core to hand out next.
 	next int
 
-	memoryFailed sync.Once
-	cpuFailed    sync.Once
+	// memoryFailed and cpuFailed say that it was logged that a limit does nothing.
+	memoryFailed, cpuFailed bool
 }
 
 func newLimiter(log *slog.Logger) *limiter {
@@ -40,8 +39,9 @@ func newLimiter(log *slog.Logger) *limiter {
 func (l *limiter) apply(pid int, want limits) {
 	if want.dataBytes > 0 {
 		bound := &unix.Rlimit{Cur: want.dataBytes, Max: want.dataBytes}
-		if err := unix.Prlimit(pid, unix.RLIMIT_DATA, bound, nil); err != nil {
-			l.memoryFailed.Do(func() { l.log.Warn("memory limits are not enforced", "err", err) })
+		if err := unix.Prlimit(pid, unix.RLIMIT_DATA, bound, nil); err != nil && !l.memoryFailed {
+			l.memoryFailed = true
+			l.log.Warn("memory limits are not enforced", "err", err)
 		}
 	}
 	var picked []int
@@ -59,5 +59,8 @@ func (l *limiter) apply(pid int, want limits) {
 }
 
 func (l *limiter) warnCPU(err error) {
-	l.cpuFailed.Do(func() { l.log.Warn("CPU limits are not enforced", "err", err) })
+	if !l.cpuFailed {
+		l.cpuFailed = true
+		l.log.Warn("CPU limits are not enforced", "err", err)
+	}
 }

@@ -2,25 +2,23 @@
 
 package process
 
-import (
-	"log/slog"
-	"sync"
-)
+import "log/slog"
 
-// limiter would set limits on processes; this system has no means to.
+// limiter would set limits on processes; this system has no means to. It is used by
+// one goroutine.
 type limiter struct {
-	log  *slog.Logger
-	once sync.Once
+	log *slog.Logger
+	// failed says that it was logged that limits do nothing.
+	failed bool
 }
 
 func newLimiter(log *slog.Logger) *limiter { return &limiter{log: log} }
 
 // apply says, the first time it is asked for a limit, that there is none.
 func (l *limiter) apply(_ int, want limits) {
-	if want == (limits{}) {
+	if want == (limits{}) || l.failed {
 		return
 	}
-	l.once.Do(func() {
-		l.log.Warn("memory and CPU limits are not enforced", "reason", "this operating system cannot limit a process")
-	})
+	l.failed = true
+	l.log.Warn("memory and CPU limits are not enforced", "reason", "this operating system cannot limit a process")
 }
