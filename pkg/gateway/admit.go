@@ -3,7 +3,6 @@ package gateway
 import (
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -32,9 +31,6 @@ const (
 	leastBodyMemory = 2 << 20
 	// maxDepth is how many functions may call each other in a row.
 	maxDepth = 16
-	// refuseWithin is how long a refusal waits for a body that is under way, so
-	// that the connection can be used again if it has come already.
-	refuseWithin = 20 * time.Millisecond
 )
 
 // Callers tells who calls, whether they may, and how much. It is implemented by
@@ -224,26 +220,4 @@ func depth(h http.Header) int {
 		return 0
 	}
 	return max(0, n)
-}
-
-// turnAway refuses a request. It does not wait for a body that is slow to come.
-func (g *Gateway) turnAway(w http.ResponseWriter, r *http.Request, fn *v1alpha1.Function, p problem) {
-	if fn != nil {
-		p.Function = fn.Key().String()
-	}
-	g.metrics.refusedAtTheEdge(fn, p.Reason)
-	rc := http.NewResponseController(w)
-	arrived := r.ContentLength == 0
-	if !arrived && r.ProtoMajor == 1 && r.Header.Get("Expect") == "" {
-		_ = rc.EnableFullDuplex()
-		_ = rc.SetReadDeadline(time.Now().Add(refuseWithin))
-		_, err := io.CopyN(io.Discard, r.Body, smallBody)
-		if arrived = errors.Is(err, io.EOF); !arrived {
-			w.Header().Set("Connection", "close")
-		}
-	}
-	p.send(w, g.config.ProblemDetail)
-	if !arrived {
-		linger(rc, r)
-	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
+	"sync"
 	"time"
 
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
@@ -11,34 +12,30 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invoke"
 )
 
-// begin takes the head of the function's answer; an error says that the client does not
-// get it.
-func (c *call) begin(attempt int, head *wirev1.ResultHead) (core.Decision, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	d, err := c.life.Begin(attempt, head.GetWhole())
-	if err == nil {
-		c.status, c.said, c.cold = int(head.GetStatus()), invoke.ExecutedYes, head.GetCold()
-	}
-	return d, err
-}
+// errDetached is returned for what would be sent to a client that does not wait for it.
+var errDetached = errors.New("gateway: the client is gone")
 
-// begun tells whether an attempt has sent the head of an answer.
-func (c *call) begun(attempt int) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.life.Begun(attempt)
-}
+// client is the client's end of a call: nothing else writes to it. The attempt does until
+// the call has ended, and the handler from then on.
+type client struct {
+	life    *life
+	request *http.Request
+	body    *requestBody
 
-// wrote notes that all was written of the function's answer that will be.
-func (c *call) wrote(whole bool) {
-	c.decide(func(v *core.Invocation) core.Decision { v.Wrote(whole); return core.Decision{} }, problem{})
+	// mu guards everything below, and rc's deadline for writing. It is held while the
+	// client takes its time: nobody waits for it but these two.
+	mu sync.Mutex
+	w  http.ResponseWriter
+	rc *http.ResponseController
+	// left is how much of the body is still to be written; -1 if that is unknown.
+	left int64
 }
 
 // head sends the head of the function's answer, and its whole body if it came
 // with it. A client that has not taken the answer by the given time is given up:
-// as long as it is being written to, it holds an instance. The caller holds c.writing.
-func (c *call) head(head *wirev1.ResultHead, by time.Time) error {
+// as long as it is being written to, it holds an instance. The caller holds the
+// lock.
+func (c *client) head(head *wirev1.ResultHead, by time.Time) error {
 	_ = c.rc.SetWriteDeadline(by)
 	c.body.unhurried.Store(true)
 	c.setHeaders(head)
@@ -49,20 +46,20 @@ func (c *call) head(head *wirev1.ResultHead, by time.Time) error {
 		return c.rc.Flush()
 	}
 	_, err := c.w.Write(head.GetWholeBody())
-	c.wrote(true)
+	c.life.wrote(true)
 	if errors.Is(err, http.ErrBodyNotAllowed) {
 		return nil
 	}
 	return err
 }
 
-func (c *call) setHeaders(head *wirev1.ResultHead) {
+func (c *client) setHeaders(head *wirev1.ResultHead) {
 	h := c.w.Header()
 	answerHeaders(h, head.GetHeaders())
-	h.Set(invoke.HeaderInvocationID, c.id.String())
+	h.Set(invoke.HeaderInvocationID, c.life.id.String())
 	h.Set(invoke.HeaderExecuted, string(invoke.ExecutedYes))
 	h.Set(invoke.HeaderDurationMs, strconv.FormatFloat(float64(head.GetExecNs())/1e6, 'f', 3, 64))
-	h.Set(invoke.HeaderQueueMs, strconv.FormatFloat(c.timeline().Waited().Seconds()*1e3, 'f', 3, 64))
+	h.Set(invoke.HeaderQueueMs, strconv.FormatFloat(c.life.timeline().Waited().Seconds()*1e3, 'f', 3, 64))
 	if head.GetCold() {
 		h.Set(invoke.HeaderColdStart, "1")
 	}
@@ -81,13 +78,13 @@ func (c *call) setHeaders(head *wirev1.ResultHead) {
 }
 
 // hasBody tells whether an answer has a body, if only an empty one.
-func (c *call) hasBody(head *wirev1.ResultHead) bool {
+func (c *client) hasBody(head *wirev1.ResultHead) bool {
 	return c.request.Method != http.MethodHead && bodyAllowed(int(head.GetStatus()))
 }
 
 // promised is the length of the body that the head of an answer tells; -1 if it
 // tells none.
-func (c *call) promised(head *wirev1.ResultHead) int64 {
+func (c *client) promised(head *wirev1.ResultHead) int64 {
 	if head.ContentLength == nil || !c.hasBody(head) {
 		return -1
 	}
@@ -96,7 +93,7 @@ func (c *call) promised(head *wirev1.ResultHead) int64 {
 
 // contradicts tells whether the head of an answer promises another body than the one
 // that came with it, or one that cannot be.
-func (c *call) contradicts(head *wirev1.ResultHead) bool {
+func (c *client) contradicts(head *wirev1.ResultHead) bool {
 	promised := c.promised(head)
 	return promised < -1 || promised >= 0 && head.GetWhole() && promised != int64(len(head.GetWholeBody()))
 }
@@ -104,7 +101,7 @@ func (c *call) contradicts(head *wirev1.ResultHead) bool {
 // closeIfUnread makes the connection end with an answer that precedes the end of
 // the request. The server is not told where in the body the reading stopped, and
 // would take what is left of it for the next request.
-func (c *call) closeIfUnread() {
+func (c *client) closeIfUnread() {
 	if c.request.ProtoMajor == 1 && !c.body.ended.Load() {
 		c.w.Header().Set("Connection", "close")
 	}
@@ -115,15 +112,15 @@ func bodyAllowed(status int) bool {
 }
 
 // write sends more of the body at once.
-func (c *call) write(body []byte) error {
-	c.writing.Lock()
-	defer c.writing.Unlock()
-	if c.answered() {
+func (c *client) write(body []byte) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.life.answered() {
 		return errDetached
 	}
 	if c.left >= 0 {
 		if c.left -= int64(len(body)); c.left < 0 {
-			c.wrote(false)
+			c.life.wrote(false)
 			return errDetached
 		}
 	}
@@ -135,23 +132,21 @@ func (c *call) write(body []byte) error {
 
 // finish ends an answer of which the instance has sent all. One that is shorter than
 // its head promised was cut.
-func (c *call) finish() {
-	c.writing.Lock()
-	defer c.writing.Unlock()
-	c.wrote(c.left <= 0)
+func (c *client) finish() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.life.wrote(c.left <= 0)
 }
 
 // conclude writes an answer of Windlass's own, with as much detail as callers may read,
 // and otherwise sees to it that the attempt writes no more. It is for the handler, once the call has ended.
-func (c *call) conclude(detail ProblemDetail) {
-	c.mu.Lock()
-	p, given := c.problem, c.life.Answer() == core.AnswerComplete
-	c.mu.Unlock()
-	if !given {
+func (c *client) conclude(detail ProblemDetail) {
+	answer, p := c.life.answer()
+	if answer != core.AnswerComplete {
 		_ = c.rc.SetWriteDeadline(time.Now())
 	}
-	c.writing.Lock()
-	defer c.writing.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if p != nil {
 		c.closeIfUnread()
 		p.send(c.w, detail)
@@ -160,7 +155,7 @@ func (c *call) conclude(detail ProblemDetail) {
 
 // cutOff ends a request whose client has no whole answer, so that it cannot take what
 // it has for one. It is the last that the handler does.
-func (c *call) cutOff() {
+func (c *client) cutOff() {
 	if c.request.ProtoAtLeast(1, 1) {
 		panic(http.ErrAbortHandler)
 	}

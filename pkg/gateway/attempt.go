@@ -46,7 +46,7 @@ func (a *attempt) send(reply *wirev1.AttemptReply) error {
 
 // expire ends an attempt whose time is up.
 func (a *attempt) expire() {
-	a.gateway.step(a.call, func(v *core.Invocation) core.Decision { return v.RunTimeUp(a.number, time.Now()) }, problem{})
+	a.call.step(func(v *core.Invocation) core.Decision { return v.RunTimeUp(a.number, time.Now()) }, problem{})
 }
 
 // cancel tells the instance to end the attempt. Its stream then ends. An
@@ -67,7 +67,7 @@ func (g *Gateway) Attempt(stream attemptStream) error {
 	if claim == nil || err != nil {
 		return status.Error(codes.InvalidArgument, "the first message must be a claim")
 	}
-	c := g.find(id)
+	c := g.calls.find(id)
 	if c == nil {
 		g.metrics.claimRefused(core.ErrNotWaiting)
 		return stream.Send(refuseClaim(core.ErrNotWaiting))
@@ -95,28 +95,14 @@ func (g *Gateway) Attempt(stream attemptStream) error {
 // claim takes the call for the attempt, or says why not.
 func (a *attempt) claim(token invoke.Token) error {
 	c := a.call
-	if a.gateway.unheard(c) {
-		a.gateway.step(c, (*core.Invocation).LeaveQueue, problem{})
+	if !c.body.ended.Load() && a.gateway.deps.Left(c.request) {
+		c.step((*core.Invocation).LeaveQueue, problem{})
 	}
 	grant, err := c.claim(a, token)
 	if err == nil && grant.Withdraw {
-		a.gateway.withdraw(c)
+		c.dispatch.withdraw(c)
 	}
 	return err
-}
-
-// claim gives the call to an attempt.
-func (c *call) claim(a *attempt, token invoke.Token) (core.Grant, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	now := time.Now()
-	grant, err := c.life.Claim(now, token, a.cid)
-	if err == nil {
-		a.number, a.runBy, a.claimed = grant.Attempt, grant.RunBy, now
-		c.attempt = a
-		c.times.Claimed(now)
-	}
-	return grant, err
 }
 
 func refuseClaim(err error) *wirev1.AttemptReply {
@@ -178,7 +164,7 @@ func (a *attempt) sendBody() {
 
 // abort answers the client because of its body; stop says that the instance is to stop.
 func (a *attempt) abort(p problem, stop bool) {
-	a.gateway.step(a.call, func(v *core.Invocation) core.Decision { return v.Abort(stop) }, p)
+	a.call.step(func(v *core.Invocation) core.Decision { return v.Abort(stop) }, p)
 }
 
 // answer copies the instance's messages to the client until they end.
@@ -233,19 +219,19 @@ func (a *attempt) head(head *wirev1.ResultHead) (over bool, err error) {
 			fmt.Sprintf("the function answered with the status %d, which is none", s)))
 		return true, nil
 	}
-	if a.call.contradicts(head) {
+	if a.call.client.contradicts(head) {
 		a.fail(newProblem(http.StatusBadGateway, invoke.ExecutedMaybe, reasonBadAnswer,
 			fmt.Sprintf("the instance promised a body of %d bytes and sent one of %d", head.GetContentLength(), len(head.GetWholeBody()))))
 		return true, nil
 	}
 	c := a.call
-	c.writing.Lock()
-	defer c.writing.Unlock()
+	c.client.mu.Lock()
+	defer c.client.mu.Unlock()
 	d, err := c.begin(a.number, head)
-	a.gateway.carryOut(c, d)
+	c.carryOut(d)
 	if err == nil {
 		a.gateway.config.ProblemDetail.trim(head)
-		err = a.heard(c.head(head, a.runBy))
+		err = a.heard(c.client.head(head, a.runBy))
 	}
 	return head.GetWhole() && !errors.Is(err, core.ErrOutOfOrder), err
 }
@@ -255,13 +241,13 @@ func (a *attempt) body(body []byte) error {
 	if !a.call.begun(a.number) {
 		return core.ErrOutOfOrder
 	}
-	return a.heard(a.call.write(body))
+	return a.heard(a.call.client.write(body))
 }
 
 // heard takes note of a client that could not be written to.
 func (a *attempt) heard(err error) error {
 	if err != nil && !errors.Is(err, errDetached) {
-		a.gateway.step(a.call, (*core.Invocation).ClientLeft, problem{})
+		a.call.step((*core.Invocation).ClientLeft, problem{})
 	}
 	return err
 }
@@ -271,12 +257,12 @@ func (a *attempt) finish(end *wirev1.ResultEnd) error {
 	failure := end.GetFailure()
 	if failure == nil {
 		var err error
-		a.gateway.step(a.call, func(v *core.Invocation) (d core.Decision) {
+		a.call.step(func(v *core.Invocation) (d core.Decision) {
 			d, err = v.Finish(a.number)
 			return d
 		}, problem{})
 		if !errors.Is(err, core.ErrOutOfOrder) {
-			a.call.finish()
+			a.call.client.finish()
 			err = nil
 		}
 		return err
@@ -285,7 +271,7 @@ func (a *attempt) finish(end *wirev1.ResultEnd) error {
 	case wirev1.Failure_KIND_TIMED_OUT:
 		a.fail(timedOut(a.call.function))
 	case wirev1.Failure_KIND_BODY_TOO_LARGE:
-		a.gateway.step(a.call, func(v *core.Invocation) core.Decision { return v.FailUntouched(a.number) },
+		a.call.step(func(v *core.Invocation) core.Decision { return v.FailUntouched(a.number) },
 			newProblem(http.StatusRequestEntityTooLarge, invoke.ExecutedNo, reasonBodyTooBig, failure.GetDetail()))
 	case wirev1.Failure_KIND_BAD_ANSWER:
 		a.fail(newProblem(http.StatusBadGateway, invoke.ExecutedMaybe, reasonBadAnswer, failure.GetDetail()))
@@ -298,7 +284,7 @@ func (a *attempt) finish(end *wirev1.ResultEnd) error {
 // fail ends the attempt and answers with a problem. It does nothing if the attempt has
 // ended already.
 func (a *attempt) fail(p problem) {
-	a.gateway.step(a.call, func(v *core.Invocation) core.Decision { return v.Fail(a.number) }, p)
+	a.call.step(func(v *core.Invocation) core.Decision { return v.Fail(a.number) }, p)
 }
 
 // lose ends an attempt that was broken off. A function that may run twice is tried again.
@@ -325,7 +311,7 @@ func (a *attempt) release(reason string) error {
 func (a *attempt) requeue(ran bool, why string, p problem, end func(*core.Invocation, time.Time) (core.Decision, error)) error {
 	var err error
 	now := time.Now()
-	a.gateway.step(a.call, func(v *core.Invocation) (d core.Decision) {
+	a.call.step(func(v *core.Invocation) (d core.Decision) {
 		if d, err = end(v, now); d.Offer {
 			a.call.requeued(try{number: a.number, cid: a.cid, from: a.claimed, until: now, ran: ran, why: why})
 		}

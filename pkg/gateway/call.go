@@ -1,9 +1,9 @@
 package gateway
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"sync"
 	"time"
 
@@ -18,17 +18,14 @@ import (
 	"github.com/windlass-dev/windlass/pkg/tracing"
 )
 
-// errDetached is returned for what would be sent to a client that does not wait for it.
-var errDetached = errors.New("gateway: the client is gone")
-
-// call is one client's call: its request, and the one answer to it. What is decided
-// about it is its life's (core.Invocation). The HTTP handler's goroutine waits on ended
-// while the goroutine of the attempt reads the request and writes what the function
-// answers. What Windlass answers itself is stored, by any goroutine, and written by the
-// handler's.
+// call is one client's call: its request, its life, and the one answer to it. The HTTP
+// handler's goroutine waits on ended while the goroutine of the attempt reads the request
+// and writes what the function answers. What Windlass answers itself is stored, by any
+// goroutine, and written by the handler's.
 type call struct {
-	id       invoke.ID
-	function *v1alpha1.Function
+	life
+	dispatch *dispatcher
+
 	slot     ownership.Slot
 	uri      string // path and query behind the function's prefix
 	origin   origin
@@ -38,39 +35,75 @@ type call struct {
 	small    []byte // the whole body, if it was read beforehand
 	whole    bool   // small is the whole body
 	admitted time.Time
-	// maxQueueTime is how long it may wait.
-	maxQueueTime time.Duration
-	stay         *stay
+	stay     *stay
+	client   client
 	// series count the call; nil if it was not admitted, or nobody counts.
 	series *functionSeries
+}
 
-	// writing guards w and rc's deadline for writing, which are of the attempt
-	// until the call has ended, and of the handler from then on. It is held
-	// while the client takes its time: nobody waits for it but these two.
-	writing sync.Mutex
-	w       http.ResponseWriter
-	rc      *http.ResponseController
-	// left is how much of the body is still to be written; -1 if that is unknown.
-	left  int64
-	ended chan struct{}
+// step lets an event happen to a call, and does what follows from it. If the call fails,
+// p says why, unless the core knows.
+func (c *call) step(e event, p problem) core.Decision {
+	d := c.decide(e, p)
+	c.carryOut(d)
+	return d
+}
 
-	mu     sync.Mutex // guards everything below; never held while anything waits
-	life   *core.Invocation
-	times  timeline.Timeline
-	cold   bool // it was the first of its instance
-	status int
-	said   invoke.Executed
-	reason string // of the problem that is the answer
-	// problem is the answer if it is not the function's.
-	problem *problem
-	// attempt is the last one; nil before the first.
-	attempt *attempt
-	// tries are the attempts before it that did not end the call.
-	tries []try
+// carryOut does what was decided about a call.
+func (c *call) carryOut(d core.Decision) {
+	if d.End {
+		c.dispatch.calls.forget(c)
+	}
+	if d.Withdraw {
+		c.dispatch.withdraw(c)
+	}
+	if d.Offer {
+		c.dispatch.offer(c)
+	}
+	if d.Cancel {
+		c.cancel()
+	}
+}
+
+// ticket is what its scheduler gets, unless the call does not wait. Again says that it is
+// not the first one.
+func (c *call) ticket() (t *wirev1.Ticket, again, waits bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	says, waits := c.invocation.Ticket()
+	if !waits {
+		return nil, false, false
+	}
+	request := c.ride(says.Attempt)
+	if request != nil {
+		c.invocation.Rides()
+	}
+	return &wirev1.Ticket{
+		InvocationId: c.id[:],
+		FunctionUid:  string(c.function.UID),
+		Token:        says.Token[:],
+		WaitedNs:     int64(says.Waited),
+		RemainingNs:  int64(says.Remaining),
+		Request:      request,
+		Trace:        c.scope.Wire(),
+	}, says.Again, true
 }
 
 // maxRide is the largest request, in bytes, that rides in a ticket.
 const maxRide = 16 << 10
+
+// ride is the request as it rides in a ticket, so that the instance may start
+// without a claim; nil if the function must not run twice or the body is large.
+func (c *call) ride(attempt int) *wirev1.Granted {
+	if !c.function.Spec.Idempotent || !c.whole || len(c.small) > maxRide {
+		return nil
+	}
+	request := c.handOver(attempt)
+	if proto.Size(request) > maxRide {
+		return nil
+	}
+	return request
+}
 
 // handOver is the request as an instance gets it for an attempt.
 func (c *call) handOver(attempt int) *wirev1.Granted {
@@ -87,96 +120,64 @@ func (c *call) handOver(attempt int) *wirev1.Granted {
 	}
 }
 
-// ride is the request as it rides in a ticket, so that the instance may start
-// without a claim; nil if the function must not run twice or the body is large.
-func (c *call) ride(attempt int) *wirev1.Granted {
-	if !c.function.Spec.Idempotent || !c.whole || len(c.small) > maxRide {
-		return nil
-	}
-	request := c.handOver(attempt)
-	if proto.Size(request) > maxRide {
-		return nil
-	}
-	return request
-}
-
-// ticket is what its scheduler gets, unless the call does not wait. Again says that it is
-// not the first one.
-func (c *call) ticket() (t *wirev1.Ticket, again, waits bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	life, waits := c.life.Ticket()
-	if !waits {
-		return nil, false, false
-	}
-	request := c.ride(life.Attempt)
-	if request != nil {
-		c.life.Rides()
-	}
-	return &wirev1.Ticket{
-		InvocationId: c.id[:],
-		FunctionUid:  string(c.function.UID),
-		Token:        life.Token[:],
-		WaitedNs:     int64(life.Waited),
-		RemainingNs:  int64(life.Remaining),
-		Request:      request,
-		Trace:        c.scope.Wire(),
-	}, life.Again, true
-}
-
-// observe is what is seen of its ticket and its instance, and whether an audit may find
-// something.
-func (c *call) observe(now time.Time, moved bool) (seen core.Observed, due bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	seen.Moved = moved
-	seen.Silent = c.life.Phase() == core.Claimed && c.attempt.stream.Context().Err() != nil
-	return seen, seen.Silent || c.life.Due(now, moved)
-}
-
-// audit compares what is believed of the call with what is seen.
-func (c *call) audit(now time.Time, seen core.Observed) core.Decision {
-	var fresh invoke.Token
-	if seen.Silent {
-		fresh = invoke.NewToken()
-	}
-	return c.decide(func(v *core.Invocation) core.Decision {
-		claimed := v.Phase() == core.Claimed
-		d := v.Audit(now, seen, fresh)
-		if a := c.attempt; claimed && d.Offer {
-			c.requeued(try{number: a.number, cid: a.cid, from: a.claimed, until: now, ran: true, why: core.InstanceLost})
-		}
-		return d
-	}, problem{})
-}
-
 // cancel tells the instance that has the call to stop.
 func (c *call) cancel() {
-	c.mu.Lock()
-	a := c.attempt
-	c.mu.Unlock()
-	if a != nil {
+	if a := c.present(); a != nil {
 		// It waits for an instance that reads nothing, and the client's
 		// connection should not.
 		go a.cancel()
 	}
 }
 
+// traceID is the id of the call's trace if that is recorded, and otherwise empty.
+func (c *call) traceID() string {
+	if !c.scope.Recorded() {
+		return ""
+	}
+	return c.scope.TraceID()
+}
+
+// life is what becomes of a call, under one lock: what is decided about it, which the
+// core does, and what was noted of it.
+type life struct {
+	id       invoke.ID
+	function *v1alpha1.Function
+	// maxQueueTime is how long it may wait.
+	maxQueueTime time.Duration
+	// ended is closed when its client has an answer or has left.
+	ended chan struct{}
+
+	mu         sync.Mutex // guards everything below; never held while anything waits
+	invocation *core.Invocation
+	times      timeline.Timeline
+	cold       bool // it was the first of its instance
+	status     int
+	said       invoke.Executed
+	reason     string // of the problem that is the answer
+	// problem is the answer if it is not the function's.
+	problem *problem
+	// attempt is the last one; nil before the first.
+	attempt *attempt
+	// tries are the attempts before it that did not end the call.
+	tries []try
+}
+
 // event is what happens to a call.
 type event func(*core.Invocation) core.Decision
 
 // decide lets an event happen to a call and returns what follows; carryOut does it. If
-// the call fails, p says why, unless it was late.
-func (c *call) decide(e event, p problem) core.Decision {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	unanswered := !c.life.Answer().Final()
-	d := e(c.life)
+// the call fails, p says why, unless the core knows.
+func (l *life) decide(e event, p problem) core.Decision {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	unanswered := !l.invocation.Answer().Final()
+	d := e(l.invocation)
 	if d.Fail {
-		c.failed(p, d.Verdict)
+		l.failed(p, d.Verdict)
 	}
-	if unanswered && c.life.Answer().Final() {
-		c.end()
+	if unanswered && l.invocation.Answer().Final() {
+		l.times.End(time.Now())
+		close(l.ended) // the handler has the ResponseWriter from now on
 	}
 	return d
 }
@@ -184,15 +185,15 @@ func (c *call) decide(e event, p problem) core.Decision {
 // failed stores the problem that is the answer. A call that was queued again, because
 // the instance that had it was lost, is answered with that loss. The caller holds the
 // lock.
-func (c *call) failed(p problem, v core.Verdict) {
+func (l *life) failed(p problem, v core.Verdict) {
 	switch v.Cause {
 	case core.CauseLate:
 		p = newProblem(http.StatusGatewayTimeout, v.Executed, reasonQueueTime,
-			fmt.Sprintf("no instance took the call within %v; see windlass describe %s", c.maxQueueTime, c.function.Key()))
+			fmt.Sprintf("no instance took the call within %v; see windlass describe %s", l.maxQueueTime, l.function.Key()))
 	case core.CauseDeleted:
 		p = newProblem(http.StatusNotFound, v.Executed, reasonDeleted, "the function was deleted while the call waited")
 	case core.CauseOverran:
-		p = timedOut(c.function)
+		p = timedOut(l.function)
 	case core.CauseSilent:
 		p = newProblem(http.StatusBadGateway, v.Executed, reasonInstance, "the instance was lost during the call")
 	}
@@ -201,31 +202,159 @@ func (c *call) failed(p problem, v core.Verdict) {
 		p = newProblem(http.StatusBadGateway, invoke.ExecutedMaybe, v.Lost,
 			"the call was broken off and could not run again: "+p.Detail)
 	}
-	p.InvocationID = c.id.String()
-	p.Function = c.function.Key().String()
-	c.status, c.said, c.reason = p.Status, p.Executed, p.Reason
-	c.problem = &p
+	p.InvocationID = l.id.String()
+	p.Function = l.function.Key().String()
+	l.status, l.said, l.reason = p.Status, p.Executed, p.Reason
+	l.problem = &p
 }
 
-// end wakes the handler, which has the ResponseWriter from now on. The caller holds the
-// lock.
-func (c *call) end() {
-	c.times.End(time.Now())
-	close(c.ended)
+// observe is what is seen of its ticket and its instance, and whether an audit may find
+// something.
+func (l *life) observe(now time.Time, moved bool) (seen core.Observed, due bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	seen.Moved = moved
+	seen.Silent = l.invocation.Phase() == core.Claimed && l.attempt.stream.Context().Err() != nil
+	return seen, seen.Silent || l.invocation.Due(now, moved)
 }
 
-// answer is what the client has.
-func (c *call) answer() core.Answer {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.life.Answer()
+// audit compares what is believed of the call with what is seen.
+func (l *life) audit(now time.Time, seen core.Observed) core.Decision {
+	var fresh invoke.Token
+	if seen.Silent {
+		fresh = invoke.NewToken()
+	}
+	return l.decide(func(v *core.Invocation) core.Decision {
+		claimed := v.Phase() == core.Claimed
+		d := v.Audit(now, seen, fresh)
+		if a := l.attempt; claimed && d.Offer {
+			l.requeued(try{number: a.number, cid: a.cid, from: a.claimed, until: now, ran: true, why: core.InstanceLost})
+		}
+		return d
+	}, problem{})
+}
+
+// claim gives the call to an attempt.
+func (l *life) claim(a *attempt, token invoke.Token) (core.Grant, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := time.Now()
+	grant, err := l.invocation.Claim(now, token, a.cid)
+	if err == nil {
+		a.number, a.runBy, a.claimed = grant.Attempt, grant.RunBy, now
+		l.attempt = a
+		l.times.Claimed(now)
+	}
+	return grant, err
+}
+
+// present is the last attempt; nil before the first.
+func (l *life) present() *attempt {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.attempt
+}
+
+// begin takes the head of the function's answer; an error says that the client does not
+// get it.
+func (l *life) begin(attempt int, head *wirev1.ResultHead) (core.Decision, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	d, err := l.invocation.Begin(attempt, head.GetWhole())
+	if err == nil {
+		l.status, l.said, l.cold = int(head.GetStatus()), invoke.ExecutedYes, head.GetCold()
+	}
+	return d, err
+}
+
+// begun tells whether an attempt has sent the head of an answer.
+func (l *life) begun(attempt int) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.invocation.Begun(attempt)
+}
+
+// requeued writes down that an attempt did not end the call, which waits again. The
+// caller holds the lock.
+func (l *life) requeued(t try) {
+	l.times.Requeued()
+	if len(l.tries) < maxTries {
+		l.tries = append(l.tries, t)
+	}
+}
+
+// wrote notes that all was written of the function's answer that will be.
+func (l *life) wrote(whole bool) {
+	l.decide(func(v *core.Invocation) core.Decision { v.Wrote(whole); return core.Decision{} }, problem{})
+}
+
+// answer is what the client has, and the problem that it is to get.
+func (l *life) answer() (core.Answer, *problem) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.invocation.Answer(), l.problem
 }
 
 // answered tells whether nobody waits for an answer any more.
-func (c *call) answered() bool { return c.answer().Final() }
+func (l *life) answered() bool {
+	a, _ := l.answer()
+	return a.Final()
+}
 
 // broken tells whether the client has no whole answer, and will have none.
-func (c *call) broken() bool {
-	a := c.answer()
+func (l *life) broken() bool {
+	a, _ := l.answer()
 	return a == core.AnswerCut || a == core.AnswerUnheard
+}
+
+// outcome is what the client was told; codeLeft if it left before.
+func (l *life) outcome() (code string, said invoke.Executed, cold bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.status == 0 {
+		return strconv.Itoa(codeLeft), invoke.ExecutedMaybe, l.cold
+	}
+	return strconv.Itoa(l.status), l.said, l.cold
+}
+
+// unserved tells whether Windlass failed a call, or it was broken off.
+func (l *life) unserved() bool {
+	if l.broken() {
+		return true
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.reason != "" && l.status >= 500
+}
+
+// happened writes down that something happened to a call.
+func (l *life) happened(what func(*timeline.Timeline)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	what(&l.times)
+}
+
+// timeline is what is known by now of when it was where. Nothing is added to that of a
+// call that is answered or given up.
+func (l *life) timeline() timeline.Timeline {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.times
+}
+
+// headed takes note of the times that the head of an answer tells.
+func (l *life) headed(head *wirev1.ResultHead) {
+	now, exec := time.Now(), time.Duration(head.GetExecNs())
+	l.happened(func(t *timeline.Timeline) {
+		t.Headed(now, time.Duration(head.GetBegunAfterNs()), exec)
+		if head.GetWhole() {
+			t.Executed(now, exec)
+		}
+	})
+}
+
+// executed takes note of how long the function has run.
+func (l *life) executed(end *wirev1.ResultEnd) {
+	now := time.Now()
+	l.happened(func(t *timeline.Timeline) { t.Executed(now, time.Duration(end.GetExecNs())) })
 }

@@ -1,7 +1,7 @@
 // Package gateway turns HTTP calls into invocations and results back into HTTP.
 //
 // It holds the client's connection and the truth about the invocation (package
-// table). It asks who calls and whether there is room (packages callers and
+// core). It asks who calls and whether there is room (packages callers and
 // admission), offers a ticket to the scheduler that serves the function's slot,
 // grants one instance's claim, hands that instance the request and copies its
 // answer to the client. Nothing else writes an invocation's state.

@@ -3,9 +3,7 @@ package gateway
 // Entries is the number of calls that wait or run, and Held that of those which are
 // held against their namespaces.
 func (g *Gateway) Entries() int {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return len(g.calls)
+	return len(g.calls.all())
 }
 
 func (g *Gateway) Held() int {

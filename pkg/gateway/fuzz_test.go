@@ -66,7 +66,7 @@ func FuzzHeaders(f *testing.F) {
 		}
 		r := httptest.NewRequest(http.MethodPost, "/", nil)
 		r.Header = http.Header(header)
-		toFunction := requestHeaders(r, &call{id: invoke.NewID(time.Now())})
+		toFunction := requestHeaders(r, &call{life: life{id: invoke.NewID(time.Now())}})
 		ids := 0
 		for _, h := range toFunction {
 			switch h.GetName() {

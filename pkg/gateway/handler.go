@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"strings"
 	"time"
@@ -58,9 +59,9 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// 4. Let the client see how it ended.
 	switch {
 	case c.broken():
-		c.cutOff()
+		c.client.cutOff()
 	case !c.body.ended.Load():
-		linger(c.rc, r)
+		linger(c.client.rc, r)
 	}
 }
 
@@ -70,14 +71,14 @@ func (g *Gateway) handle(c *call) {
 	defer c.stay.leave()
 	// 2. Read a small body, so that a slow client costs no instance.
 	if err := c.readSmall(g.config.MaxQueueTime); err != nil {
-		g.step(c, refuseUnread, unreadable(err))
+		c.step(refuseUnread, unreadable(err))
 	} else {
 		// 3. Keep it, offer its ticket, and wait until it is answered or
 		// the client is gone.
 		g.serve(c)
 	}
-	c.conclude(g.config.ProblemDetail)
-	c.body.close(c.rc)
+	c.client.conclude(g.config.ProblemDetail)
+	c.body.close(c.client.rc)
 	g.metrics.ended(c)
 	g.account(c)
 }
@@ -88,12 +89,12 @@ func refuseUnread(v *core.Invocation) core.Decision { return v.Abort(false) }
 // serve returns when the call is answered or given up, and does not wait any
 // more.
 func (g *Gateway) serve(c *call) {
-	if !g.keep(c) {
-		g.step(c, refuseUnread, g.overloaded())
+	if !g.calls.keep(c) {
+		c.step(refuseUnread, g.overloaded())
 		return
 	}
 	g.metrics.begun(c)
-	g.step(c, func(v *core.Invocation) core.Decision {
+	c.step(func(v *core.Invocation) core.Decision {
 		c.times.Offered(time.Now())
 		return v.Queue(invoke.NewToken(), c.admitted)
 	}, problem{})
@@ -133,6 +134,42 @@ func (g *Gateway) route(r *http.Request) (*v1alpha1.Function, string, *problem) 
 		uri += "?" + r.URL.RawQuery
 	}
 	return fn, uri, nil
+}
+
+// forbidden refuses the methods that are for proxies and servers, not for what is
+// behind them: CONNECT asks for a tunnel, and an answer to TRACE repeats the
+// caller's secrets. It returns nil for every other method.
+func forbidden(method string) *problem {
+	if method != http.MethodConnect && method != http.MethodTrace {
+		return nil
+	}
+	p := newProblem(http.StatusMethodNotAllowed, invoke.ExecutedNo, reasonMethod, "functions cannot be called with the method "+method)
+	return &p
+}
+
+// pathOf is a path as the client wrote it, but for bytes that no path may have,
+// which are percent-encoded. url.URL.EscapedPath is not that: if there is one such
+// byte it decodes the whole path first, and what was an escaped slash then
+// separates a namespace from a name.
+func pathOf(u *url.URL) string {
+	if u.RawPath == "" {
+		return u.EscapedPath()
+	}
+	var path strings.Builder
+	for i := range len(u.RawPath) {
+		if b := u.RawPath[i]; inPath(b) {
+			path.WriteByte(b)
+		} else {
+			fmt.Fprintf(&path, "%%%02X", b)
+		}
+	}
+	return path.String()
+}
+
+// inPath says whether a byte may be in a path as it is (RFC 3986, 3.3); brackets
+// are not, but everybody sends them.
+func inPath(b byte) bool {
+	return 'a' <= b && b <= 'z' || 'A' <= b && b <= 'Z' || '0' <= b && b <= '9' || strings.IndexByte("-._~!$&'()*+,;=:@/%[]", b) >= 0
 }
 
 // admissible says why a call will not be taken, or nil.
@@ -207,15 +244,19 @@ func (g *Gateway) newCall(w http.ResponseWriter, r *http.Request, fn *v1alpha1.F
 	// Without it, HTTP/1.1 would read the rest of the body before the first
 	// byte of the answer is sent. HTTP/2 is full duplex anyway and says no.
 	_ = rc.EnableFullDuplex()
-	life := core.New(core.Spec{
-		Admitted: now, MaxQueueTime: g.config.MaxQueueTime, Timeout: fn.Spec.Timeout.Duration,
-		MayRepeat: fn.Spec.Idempotent && isSmall(r), CancelOnDisconnect: fn.Spec.CancelOnDisconnect,
-	})
-	return &call{
-		id: invoke.NewID(now), life: life, function: fn, slot: ownership.SlotOf(string(fn.UID), 0), uri: uri, request: r,
-		body:     requestBody{body: r.Body, abort: func() { _ = rc.SetReadDeadline(time.Now()) }, replay: newReplay()},
-		admitted: now, maxQueueTime: g.config.MaxQueueTime, times: timeline.Begin(received), w: w, rc: rc, ended: make(chan struct{}),
+	c := &call{
+		life: life{
+			id: invoke.NewID(now), function: fn, maxQueueTime: g.config.MaxQueueTime, ended: make(chan struct{}), times: timeline.Begin(received),
+			invocation: core.New(core.Spec{
+				Admitted: now, MaxQueueTime: g.config.MaxQueueTime, Timeout: fn.Spec.Timeout.Duration,
+				MayRepeat: fn.Spec.Idempotent && isSmall(r), CancelOnDisconnect: fn.Spec.CancelOnDisconnect,
+			}),
+		},
+		dispatch: g.dispatch, slot: ownership.SlotOf(string(fn.UID), 0), uri: uri, request: r, admitted: now,
+		body: requestBody{body: r.Body, abort: func() { _ = rc.SetReadDeadline(time.Now()) }, replay: newReplay()},
 	}
+	c.client = client{life: &c.life, request: r, body: &c.body, w: w, rc: rc}
+	return c
 }
 
 // readSmall reads the whole body if its length is known and small. A body of
@@ -227,9 +268,9 @@ func (c *call) readSmall(within time.Duration) error {
 	}
 	c.small, c.whole = make([]byte, n), true
 	if n > 0 {
-		_ = c.rc.SetReadDeadline(c.admitted.Add(min(within, bodyGrace+allowance(n))))
+		_ = c.client.rc.SetReadDeadline(c.admitted.Add(min(within, bodyGrace+allowance(n))))
 		_, err := io.ReadFull(c.request.Body, c.small)
-		_ = c.rc.SetReadDeadline(time.Time{})
+		_ = c.client.rc.SetReadDeadline(time.Time{})
 		if errors.Is(err, io.ErrUnexpectedEOF) {
 			err = errors.New("it ends before its Content-Length")
 		}
@@ -275,7 +316,7 @@ func (g *Gateway) wait(c *call) {
 			return
 		case <-look:
 			if g.deps.Left(c.request) {
-				g.step(c, (*core.Invocation).LeaveQueue, problem{})
+				c.step((*core.Invocation).LeaveQueue, problem{})
 			}
 		case <-c.request.Context().Done():
 			if c.body.slow.Load() {
@@ -284,12 +325,12 @@ func (g *Gateway) wait(c *call) {
 				<-c.ended
 				return
 			}
-			g.step(c, (*core.Invocation).ClientLeft, problem{})
+			c.step((*core.Invocation).ClientLeft, problem{})
 			return
 		case now := <-late.C:
 			// If it is claimed, the attempt has a limit of its own; if it was
 			// queued again since, reoffer finds its later deadline.
-			g.step(c, func(v *core.Invocation) core.Decision { return v.QueueTimeUp(now) }, problem{})
+			c.step(func(v *core.Invocation) core.Decision { return v.QueueTimeUp(now) }, problem{})
 		}
 	}
 }
@@ -308,10 +349,33 @@ func (c *call) looks() (when <-chan time.Time, stop func()) {
 	return ticker.C, ticker.Stop
 }
 
-// unheard tells whether the client left whose body is not read yet.
-func (g *Gateway) unheard(c *call) bool { return !c.body.ended.Load() && g.deps.Left(c.request) }
-
 func timedOut(fn *v1alpha1.Function) problem {
 	return newProblem(http.StatusGatewayTimeout, invoke.ExecutedMaybe, reasonTimedOut,
 		fmt.Sprintf("the function did not finish within its timeout of %v", fn.Spec.Timeout.Duration))
+}
+
+// refuseWithin is how long a refusal waits for a body that is under way, so that the
+// connection can be used again if it has come already.
+const refuseWithin = 20 * time.Millisecond
+
+// turnAway refuses a request. It does not wait for a body that is slow to come.
+func (g *Gateway) turnAway(w http.ResponseWriter, r *http.Request, fn *v1alpha1.Function, p problem) {
+	if fn != nil {
+		p.Function = fn.Key().String()
+	}
+	g.metrics.refusedAtTheEdge(fn, p.Reason)
+	rc := http.NewResponseController(w)
+	arrived := r.ContentLength == 0
+	if !arrived && r.ProtoMajor == 1 && r.Header.Get("Expect") == "" {
+		_ = rc.EnableFullDuplex()
+		_ = rc.SetReadDeadline(time.Now().Add(refuseWithin))
+		_, err := io.CopyN(io.Discard, r.Body, smallBody)
+		if arrived = errors.Is(err, io.EOF); !arrived {
+			w.Header().Set("Connection", "close")
+		}
+	}
+	p.send(w, g.config.ProblemDetail)
+	if !arrived {
+		linger(rc, r)
+	}
 }

@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"errors"
-	"strconv"
 	"sync"
 	"time"
 
@@ -70,12 +69,11 @@ type metrics struct {
 	again       prometheus.Counter
 
 	catalog catalog.Reader
-	// gone is held to delete a function's series, and for reading while they
-	// are made: a call that outlives its function must not bring them back.
-	gone sync.RWMutex
-	// functions are the series of those that were called. Reading gone is enough to
-	// add to it.
-	functions sync.Map
+	// mu guards functions, and is held for reading while series of a function are made:
+	// a call that outlives its function must not bring them back.
+	mu sync.RWMutex
+	// functions are the series of those that were called.
+	functions map[invoke.FunctionKey]*functionSeries
 }
 
 // newMetrics makes the series, or nothing if there is nobody to tell.
@@ -85,6 +83,7 @@ func newMetrics(reg prometheus.Registerer, functions catalog.Reader, config Conf
 	}
 	m := &metrics{
 		catalog:     functions,
+		functions:   make(map[invoke.FunctionKey]*functionSeries),
 		invocations: invocationsTotal.Vec(),
 		duration:    invocationSeconds.Vec(),
 		inFlight:    inFlightNow.Vec(),
@@ -142,8 +141,8 @@ func (m *metrics) refusedAtTheEdge(fn *v1alpha1.Function, reason string) {
 	if m == nil {
 		return
 	}
-	m.gone.RLock()
-	defer m.gone.RUnlock()
+	m.mu.RLock()
+	defer m.mu.RUnlock()
 	namespace := ""
 	if fn != nil && m.exists(fn) {
 		namespace = fn.Namespace
@@ -200,9 +199,9 @@ func (m *metrics) forget(key invoke.FunctionKey, last bool) {
 	if m == nil {
 		return
 	}
-	m.gone.Lock()
-	defer m.gone.Unlock()
-	m.functions.Delete(key)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.functions, key)
 	labels := prometheus.Labels{"namespace": key.Namespace, "function": key.Name}
 	for _, vec := range []interface {
 		DeletePartialMatch(prometheus.Labels) int
@@ -214,15 +213,83 @@ func (m *metrics) forget(key invoke.FunctionKey, last bool) {
 	}
 }
 
-// codeLeft stands for the status of a call whose client left before it was answered.
-const codeLeft = 499
+// functionSeries are the series of one function, found once for all its calls.
+type functionSeries struct {
+	duration prometheus.Observer
+	inFlight prometheus.Gauge
+	cold     prometheus.Counter
+	stages   [timeline.Stages]prometheus.Counter
 
-// outcome is what the client was told; codeLeft if it left before.
-func (c *call) outcome() (code string, said invoke.Executed, cold bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.status == 0 {
-		return strconv.Itoa(codeLeft), invoke.ExecutedMaybe, c.cold
+	mu sync.Mutex
+	// answered is by what clients were told, as far as there was a call of it.
+	answered map[outcome]prometheus.Counter
+}
+
+// outcome is what a client was told.
+type outcome struct {
+	code     string
+	executed invoke.Executed
+}
+
+// exists tells whether a function has series. The catalog forgets a function
+// before it tells of that, and so before the series are deleted.
+func (m *metrics) exists(fn *v1alpha1.Function) bool {
+	now, exists := m.catalog.Get(fn.Key())
+	return exists && now.UID == fn.UID
+}
+
+// of finds the series of a function; nil if it has none.
+func (m *metrics) of(fn *v1alpha1.Function) *functionSeries {
+	key := fn.Key()
+	m.mu.RLock()
+	s, known := m.functions[key]
+	exists := m.exists(fn)
+	m.mu.RUnlock()
+	switch {
+	case !exists:
+		return nil
+	case known:
+		return s
 	}
-	return strconv.Itoa(c.status), c.said, c.cold
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.exists(fn) {
+		return nil
+	}
+	if s, known := m.functions[key]; known {
+		return s
+	}
+	s = m.newSeries(key)
+	m.functions[key] = s
+	return s
+}
+
+func (m *metrics) newSeries(key invoke.FunctionKey) *functionSeries {
+	s := &functionSeries{
+		duration: m.duration.WithLabelValues(key.Namespace, key.Name),
+		inFlight: m.inFlight.WithLabelValues(key.Namespace, key.Name),
+		cold:     m.cold.WithLabelValues(key.Namespace, key.Name),
+		answered: make(map[outcome]prometheus.Counter),
+	}
+	for stage := range timeline.Stage(timeline.Stages) {
+		s.stages[stage] = m.stageSums.WithLabelValues(key.Namespace, key.Name, stage.String())
+	}
+	return s
+}
+
+// answered counts the answer to a call of a function.
+func (m *metrics) answered(fn *v1alpha1.Function, s *functionSeries, o outcome) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	counter, known := s.answered[o]
+	if !known {
+		m.mu.RLock()
+		defer m.mu.RUnlock()
+		if !m.exists(fn) {
+			return
+		}
+		counter = m.invocations.WithLabelValues(fn.Namespace, fn.Name, o.code, string(o.executed))
+		s.answered[o] = counter
+	}
+	counter.Inc()
 }

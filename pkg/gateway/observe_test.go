@@ -47,7 +47,7 @@ func TestNothingIsCountedForNobody(t *testing.T) {
 	if m != nil {
 		t.Fatal("there are metrics")
 	}
-	c := &call{function: &v1alpha1.Function{}, times: timeline.Begin(time.Now())}
+	c := &call{life: life{function: &v1alpha1.Function{}, times: timeline.Begin(time.Now())}}
 	m.offered(true)
 	m.claimGranted()
 	m.claimRefused(core.ErrNotWaiting)
@@ -69,7 +69,7 @@ func BenchmarkMetricsOfACall(b *testing.B) {
 			m := newMetrics(reg, functions, config, newDoor(config))
 			b.ReportAllocs()
 			for now := time.Now(); b.Loop(); now = now.Add(time.Millisecond) {
-				c := &call{function: fn, times: timeline.Begin(now), status: 200, said: invoke.ExecutedYes}
+				c := &call{life: life{function: fn, times: timeline.Begin(now), status: 200, said: invoke.ExecutedYes}}
 				m.begun(c)
 				m.offered(false)
 				m.claimGranted()

@@ -20,6 +20,9 @@
 // in a row that did not want the instance, and after an owner that is known to be
 // gone, any scheduler is asked, with growing pauses.
 //
+// What an agent believes is a copy of what is there, kept up to date by events. An Audit
+// compares the two, every five seconds, and mends what a lost event left behind.
+//
 // A Core is a value in memory. It holds no lock, reads no clock and starts nothing:
 // Step takes an event and the time, and returns what is to be done, in order.
 package core

@@ -1,0 +1,436 @@
+package gateway
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+
+	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	"github.com/windlass-dev/windlass/internal/backoff"
+	"github.com/windlass-dev/windlass/internal/sleep"
+	"github.com/windlass-dev/windlass/pkg/gateway/core"
+	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/ownership"
+	"github.com/windlass-dev/windlass/pkg/peers"
+)
+
+// dispatcher offers the tickets of calls to the schedulers that serve their functions'
+// slots, for as long as they wait.
+type dispatcher struct {
+	config  Config
+	deps    Deps
+	calls   *calls
+	metrics *metrics
+	// turnedAway holds an element if a ticket is to be offered again soon, and wanted
+	// if a link is to be run.
+	turnedAway, wanted chan struct{}
+
+	mu sync.Mutex // guards everything below
+	// running says that links are run.
+	running bool
+	links   map[string]*link
+	// still are the links that are not run yet.
+	still []*link
+	// routes are the addresses that the slots' tickets went to when it was last
+	// looked at.
+	routes [ownership.Slots]string
+}
+
+func newDispatcher(config Config, deps Deps, calls *calls, metrics *metrics) *dispatcher {
+	return &dispatcher{
+		config: config, deps: deps, calls: calls, metrics: metrics,
+		turnedAway: make(chan struct{}, 1), wanted: make(chan struct{}, 1), links: make(map[string]*link),
+	}
+}
+
+// run keeps the streams to schedulers and offers again what waits too long, until ctx
+// ends.
+func (d *dispatcher) run(ctx context.Context) {
+	var links sync.WaitGroup
+	defer links.Wait()
+	d.serve(true)
+	defer d.serve(false)
+	tick := time.NewTicker(core.ReofferEvery)
+	defer tick.Stop()
+	var soon <-chan time.Time
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-d.wanted:
+			for _, l := range d.unrun() {
+				links.Go(func() { l.run(ctx) })
+			}
+		case <-d.turnedAway:
+			if soon == nil {
+				soon = time.After(core.ReofferSoon)
+			}
+		case now := <-soon:
+			soon = nil
+			d.audit(now, nowhere)
+		case now := <-tick.C:
+			d.audit(now, nowhere)
+		case <-d.deps.Router.Changed():
+			d.rerouted(time.Now())
+		}
+	}
+}
+
+// serve says whether links are run from now on.
+func (d *dispatcher) serve(running bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.running = running
+}
+
+// unrun takes out the links that are not run yet.
+func (d *dispatcher) unrun() []*link {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	still := d.still
+	d.still = nil
+	return still
+}
+
+// offer sends a call's ticket to the scheduler that serves the function's slot. If there
+// is none now, or the stream to it is down, the ticket is sent again later.
+func (d *dispatcher) offer(c *call) {
+	ticket, again, waits := c.ticket()
+	if !waits {
+		return
+	}
+	d.metrics.offered(again)
+	if l := d.linkTo(c.slot); l != nil {
+		l.offer(ticket)
+	}
+}
+
+// withdraw tells the owner that nobody wants a call's ticket any more.
+func (d *dispatcher) withdraw(c *call) {
+	if l := d.linkTo(c.slot); l != nil {
+		l.withdraw(c.id, string(c.function.UID))
+	}
+}
+
+// nowhere is for audits that know of no ticket that was lost.
+func nowhere(ownership.Slot) bool { return false }
+
+// rerouted sends again the tickets of slots that another scheduler serves now.
+func (d *dispatcher) rerouted(now time.Time) {
+	var moved [ownership.Slots]bool
+	d.mu.Lock()
+	for slot := range d.routes {
+		to, _, _ := d.deps.Router.Route(ownership.Slot(slot))
+		moved[slot] = d.routes[slot] != to.Addr
+		d.routes[slot] = to.Addr
+	}
+	d.mu.Unlock()
+	if slices.Contains(moved[:], true) {
+		d.audit(now, func(slot ownership.Slot) bool { return moved[slot] })
+	}
+}
+
+// audit compares what is believed of all calls with what is seen of them; moved are the
+// slots whose tickets may be lost.
+func (d *dispatcher) audit(now time.Time, moved func(ownership.Slot) bool) {
+	for _, c := range d.calls.all() {
+		if seen, due := c.observe(now, moved(c.slot)); due {
+			fn, exists := d.deps.Catalog.Get(c.function.Key())
+			seen.Deleted = !exists || fn.UID != c.function.UID
+			c.carryOut(c.audit(now, seen))
+		}
+	}
+}
+
+// refused handles a scheduler's refusal of a ticket.
+func (d *dispatcher) refused(id invoke.ID, r invoke.Refusal) {
+	switch r.Reason {
+	case invoke.RefusedUnknownFunction, invoke.RefusedNotOwner:
+		// The scheduler may not know yet, or another one does: the ticket
+		// is offered again until the function is gone here too.
+		d.offerSoon(id)
+		return
+	}
+	if c := d.calls.find(id); c != nil {
+		c.step((*core.Invocation).Refuse, fromRefusal(r))
+	}
+}
+
+// offerSoon lets a ticket that no queue has be offered again.
+func (d *dispatcher) offerSoon(id invoke.ID) {
+	if c := d.calls.find(id); c != nil {
+		c.decide(func(v *core.Invocation) core.Decision { v.NotQueued(); return core.Decision{} }, problem{})
+	}
+	signal(d.turnedAway)
+}
+
+// signal puts an element into a channel that has room for one.
+func signal(to chan struct{}) {
+	select {
+	case to <- struct{}{}:
+	default:
+	}
+}
+
+// linkTo returns the link to the scheduler that serves a slot, if there is one.
+func (d *dispatcher) linkTo(slot ownership.Slot) *link {
+	owner, _, known := d.deps.Router.Route(slot)
+	if !known {
+		return nil
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.running {
+		return nil
+	}
+	l, known := d.links[owner.Addr]
+	if !known {
+		l = newLink(d, owner.Addr)
+		d.links[owner.Addr] = l
+		d.still = append(d.still, l)
+		signal(d.wanted)
+	}
+	return l
+}
+
+// unlink forgets a link that nobody has used since the given time; false if
+// somebody has.
+func (d *dispatcher) unlink(l *link, since time.Time) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if l.usedAfter(since) {
+		return false
+	}
+	delete(d.links, l.addr)
+	return true
+}
+
+const (
+	// openWithin is how long a scheduler may take to be reached, and
+	// stalledAfter how long it may leave unread what it is sent: then it is
+	// taken for dead.
+	openWithin   = 5 * time.Second
+	stalledAfter = 2 * time.Second
+	// forgetAfter is how long a scheduler that cannot be reached is kept in
+	// mind when nobody asks for it any more.
+	forgetAfter = time.Minute
+)
+
+// link is the stream of tickets to one scheduler. What is offered while the
+// stream is down is dropped: the gateway offers again what stays unclaimed.
+type link struct {
+	dispatch *dispatcher
+	addr     string
+
+	// said holds an element if something is pending that the sender may not have
+	// seen.
+	said chan struct{}
+
+	mu sync.Mutex
+	// open says that there is a stream.
+	open bool
+	// pending is what the stream's sender has yet to send: so nobody who offers
+	// waits for a scheduler, and under load many tickets share one message and one
+	// wake-up. It holds no more tickets, and no more withdrawals, than the
+	// gateway's table does calls; more are dropped. A ticket is offered
+	// again, and one that was not withdrawn costs an instance a refused
+	// claim.
+	pending said
+	used    time.Time // when something was last to be sent
+}
+
+func newLink(d *dispatcher, addr string) *link {
+	return &link{dispatch: d, addr: addr, said: make(chan struct{}, 1), used: time.Now()}
+}
+
+func (l *link) offer(t *wirev1.Ticket) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.used = time.Now()
+	if l.open && len(l.pending.offers) < l.dispatch.config.MaxInvocations {
+		l.pending.offer(t)
+		signal(l.said)
+	}
+}
+
+func (l *link) withdraw(id invoke.ID, uid string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.used = time.Now()
+	if l.open && len(l.pending.withdrawals) < l.dispatch.config.MaxInvocations {
+		l.pending.withdraw(&wirev1.Withdrawal{InvocationId: id[:], FunctionUid: uid})
+		signal(l.said)
+	}
+}
+
+func (l *link) usedAfter(t time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.used.After(t)
+}
+
+// next takes out the next message; nil if nothing is pending.
+func (l *link) next() *wirev1.OfferRequest {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.pending.offers)+len(l.pending.withdrawals) == 0 {
+		return nil
+	}
+	return l.pending.batch()
+}
+
+// send sends what is pending until the stream ends. hangUp ends it.
+func (l *link) send(stream grpc.BidiStreamingClient[wirev1.OfferRequest, wirev1.OfferReply], hangUp func()) {
+	for {
+		select {
+		case <-stream.Context().Done():
+			return
+		case <-l.said:
+		}
+		for batch := l.next(); batch != nil; batch = l.next() {
+			stalled := time.AfterFunc(stalledAfter, hangUp)
+			err := stream.Send(batch)
+			stalled.Stop()
+			if err != nil {
+				return // the stream has ended, which converse sees
+			}
+		}
+	}
+}
+
+// run keeps the stream until ctx ends, or until the scheduler is gone and
+// forgotten.
+func (l *link) run(ctx context.Context) {
+	const shortest, longest = 20 * time.Millisecond, time.Second
+	conn, err := peers.Dial(l.addr, l.dispatch.deps.Schedulers)
+	if err != nil {
+		l.dispatch.deps.Log.Error("scheduler address is not usable", "addr", l.addr, "err", err)
+		return
+	}
+	defer func() { _ = conn.Close() }()
+	client := wirev1.NewSchedulerClient(conn)
+	retry := backoff.Backoff{First: shortest, Last: longest}
+	for ctx.Err() == nil {
+		begun := time.Now()
+		opened := l.converse(ctx, client)
+		now := time.Now()
+		if opened && now.Sub(begun) > longest {
+			retry.Reset()
+		}
+		if !opened && l.dispatch.unlink(l, now.Add(-forgetAfter)) {
+			return
+		}
+		sleep.For(ctx, retry.Next())
+	}
+}
+
+// converse opens the stream and reads refusals until it ends. It tells whether
+// it ever opened.
+func (l *link) converse(ctx context.Context, client wirev1.SchedulerClient) bool {
+	var sending sync.WaitGroup
+	defer sending.Wait()
+	streamCtx, hangUp := context.WithCancel(ctx)
+	defer hangUp()
+	limit := time.AfterFunc(openWithin, hangUp)
+	stream, err := client.Offer(streamCtx, grpc.WaitForReady(true))
+	limit.Stop()
+	if err == nil {
+		err = stream.Send(&wirev1.OfferRequest{Gateway: l.dispatch.config.ClaimAddr})
+	}
+	if err != nil {
+		return false
+	}
+	l.dispatch.deps.Log.Debug("connected to scheduler", "addr", l.addr)
+	l.begin(true)
+	defer l.begin(false)
+	sending.Go(func() { l.send(stream, hangUp) })
+	// Whatever was offered before may have been lost.
+	l.dispatch.audit(time.Now(), func(slot ownership.Slot) bool {
+		to, _, _ := l.dispatch.deps.Router.Route(slot)
+		return to.Addr == l.addr
+	})
+	for {
+		reply, err := stream.Recv()
+		if err != nil {
+			if ctx.Err() == nil {
+				l.dispatch.deps.Log.Warn("lost the scheduler", "addr", l.addr, "err", err)
+			}
+			return true
+		}
+		for _, r := range reply.GetRefusals() {
+			if id, err := invoke.IDFromBytes(r.GetInvocationId()); err == nil {
+				l.dispatch.refused(id, refusalFromWire(r))
+			}
+		}
+	}
+}
+
+// begin notes that a stream begins or has ended. What was pending is dropped.
+func (l *link) begin(open bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.open, l.pending = open, said{}
+}
+
+var refusalReasons = map[wirev1.Refusal_Reason]invoke.RefusalReason{
+	wirev1.Refusal_REASON_QUEUE_FULL:          invoke.RefusedQueueFull,
+	wirev1.Refusal_REASON_UNKNOWN_FUNCTION:    invoke.RefusedUnknownFunction,
+	wirev1.Refusal_REASON_CANNOT_START:        invoke.RefusedCannotStart,
+	wirev1.Refusal_REASON_NOT_OWNER:           invoke.RefusedNotOwner,
+	wirev1.Refusal_REASON_NO_CAPACITY:         invoke.RefusedNoCapacity,
+	wirev1.Refusal_REASON_RATE_LIMITED:        invoke.RefusedRate,
+	wirev1.Refusal_REASON_CONCURRENCY_LIMITED: invoke.RefusedConcurrency,
+	wirev1.Refusal_REASON_WAIT_TOO_LONG:       invoke.RefusedWait,
+}
+
+func refusalFromWire(r *wirev1.Refusal) invoke.Refusal {
+	return invoke.Refusal{
+		Reason:     refusalReasons[r.GetReason()],
+		Detail:     r.GetDetail(),
+		RetryAfter: time.Duration(r.GetRetryAfterNs()),
+	}
+}
+
+// maxBatch bounds the tickets of one message. With a request of maxRide in each it
+// stays below wirev1.MaxMessage.
+const maxBatch = 128
+
+// said is what is to be sent to a scheduler, in the order in which it was said: a call
+// that is withdrawn and offered again waits, one that is offered and withdrawn does
+// not. Its zero value is empty.
+type said struct {
+	offers      []*wirev1.Ticket
+	withdrawals []*wirev1.Withdrawal
+	// taken is how many offers were sent. Until it is sent, a withdrawal has how
+	// many had been made in all before it.
+	taken uint32
+}
+
+func (s *said) offer(t *wirev1.Ticket) { s.offers = append(s.offers, t) }
+
+func (s *said) withdraw(w *wirev1.Withdrawal) {
+	w.AfterOffers = s.taken + uint32(len(s.offers))
+	s.withdrawals = append(s.withdrawals, w)
+}
+
+// batch takes out the next message.
+func (s *said) batch() *wirev1.OfferRequest {
+	n, m := min(maxBatch, len(s.offers)), 0
+	for ; m < min(maxBatch, len(s.withdrawals)); m++ {
+		w := s.withdrawals[m]
+		if w.AfterOffers-s.taken > uint32(n) {
+			break
+		}
+		w.AfterOffers -= s.taken
+	}
+	if m < len(s.withdrawals) {
+		// No offer overtakes a withdrawal that is left.
+		n = min(n, int(s.withdrawals[m].AfterOffers-s.taken))
+	}
+	batch := &wirev1.OfferRequest{Offers: s.offers[:n:n], Withdrawals: s.withdrawals[:m:m]}
+	s.offers, s.withdrawals, s.taken = s.offers[n:], s.withdrawals[m:], s.taken+uint32(n)
+	return batch
+}
