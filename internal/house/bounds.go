@@ -32,11 +32,9 @@ var known = exceptions{
 		"pkg/scheduler.Scheduler": "its state moves into the core, one value a function",
 		"pkg/scheduler.function":  "its state moves into the core, one value a function",
 		"pkg/sim.World":           "to be split by subject",
-		"pkg/sim/cluster.world":   "to be split by subject",
 	},
 	interfaces: map[string]string{
 		"pkg/scheduler.Instances": "goes with the core of the scheduler",
-		"pkg/sim/cluster.policy":  "to be split by subject",
 	},
 	contexts: map[string]string{
 		"pkg/scheduler.forwards.ctx": "to be passed",

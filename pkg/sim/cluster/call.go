@@ -44,7 +44,7 @@ type callAdmitted call
 
 func (e *callAdmitted) happen(w *world) {
 	w.tally.waiting++
-	w.policy.admit((*call)(e))
+	w.onCalls.admit((*call)(e))
 }
 
 // hand gives a call to an instance that is ready.
@@ -103,7 +103,7 @@ func (e *callGivenUp) happen(w *world) {
 	if c.instance != nil || c.over {
 		return
 	}
-	w.policy.forget(c)
+	w.onCalls.forget(c)
 	c.over = true
 	w.tally.waiting--
 	c.function.result.Expired++

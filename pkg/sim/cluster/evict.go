@@ -22,15 +22,15 @@ type idleness struct {
 // fits on, as the scheduler does: one, and no other until an order found no room
 // still. A function that has instances takes from other namespaces only if its own
 // has less than an equal share. It tells whether room is being made.
-func (w *world) makeRoom(f *function, known *idleness, hasSome bool) bool {
+func (s *scheduler) makeRoom(f *function, known *idleness, hasSome bool) bool {
 	if f.evicted {
 		f.evicted = false
 		return true
 	}
 	if !known.gathered {
-		w.gather(known)
+		s.gather(known)
 	}
-	everybodys := !hasSome || w.underShare(f, known)
+	everybodys := !hasSome || s.underShare(f, known)
 	for {
 		idle, index := known.among(func(in *instance) bool {
 			return in.function != f && (everybodys || in.function.class.Namespace == f.class.Namespace)
@@ -40,7 +40,7 @@ func (w *world) makeRoom(f *function, known *idleness, hasSome bool) bool {
 			return false
 		}
 		chosen := known.take(index[i])
-		if w.evict(chosen) {
+		if s.evict(chosen) {
 			f.evicted = true
 			return true
 		}
@@ -48,19 +48,19 @@ func (w *world) makeRoom(f *function, known *idleness, hasSome bool) bool {
 }
 
 // gather lists the idle instances of all functions.
-func (w *world) gather(known *idleness) {
+func (s *scheduler) gather(known *idleness) {
 	known.gathered = true
 	there := make(map[int]bool)
-	for _, f := range w.populated {
-		for _, candidate := range f.queue.LongestIdle(instant(w.now), w.evictPolicy(f)) {
+	for _, f := range s.populated {
+		for _, candidate := range f.queue.LongestIdle(instant(s.now), s.evictPolicy(f)) {
 			in := f.instances[candidate.CID]
 			known.idle = append(known.idle, nodepick.Idle{
-				Node: w.nodes.Node(in.node).Name, Requests: f.class.Requests, For: candidate.Idle,
+				Node: s.nodes.Node(in.node).Name, Requests: f.class.Requests, For: candidate.Idle,
 			})
 			known.whose = append(known.whose, in)
 			if !there[in.node] {
 				there[in.node] = true
-				known.nodes = append(known.nodes, w.nodes.Node(in.node))
+				known.nodes = append(known.nodes, s.nodes.Node(in.node))
 			}
 		}
 	}
@@ -78,10 +78,10 @@ func (k *idleness) among(eligible func(*instance) bool) (idle []nodepick.Idle, i
 
 // underShare tells whether a namespace would have no more than an equal share with
 // one more instance.
-func (w *world) underShare(f *function, known *idleness) bool {
+func (s *scheduler) underShare(f *function, known *idleness) bool {
 	if known.used == nil {
 		known.used = make(map[string]int64)
-		for _, g := range w.populated {
+		for _, g := range s.populated {
 			known.used[g.class.Namespace] += max(1, g.class.Requests.MilliCPU) * int64(len(g.instances))
 		}
 	}

@@ -75,22 +75,22 @@ func (w *world) function(index int) *function {
 	f.starts.Seed(class.KnownStart)
 	w.kind(class.Runtime).Observe(class.KnownStart)
 	w.functions[index] = f
-	w.introduce(f)
+	w.scheduler.introduce(f)
 	return f
 }
 
 // introduce makes the decision that the first tick of all made when it got to know the
 // function: one without any call.
-func (w *world) introduce(f *function) {
-	first := w.config.Scheduler.Tick
-	if w.now <= first || w.config.Hash != nil {
+func (s *scheduler) introduce(f *function) {
+	first := s.config.Scheduler.Tick
+	if s.now <= first || s.config.Hash != nil {
 		return
 	}
-	s := fpcs.Snapshot{
-		Room: w.room(f), Concurrency: f.class.Concurrency,
-		MeanExecution: f.executions.Mean(), MeanStart: w.meanStart(f),
+	seen := fpcs.Snapshot{
+		Room: s.room(f), Concurrency: f.class.Concurrency,
+		MeanExecution: f.executions.Mean(), MeanStart: s.meanStart(f),
 	}
-	f.memory = f.decider(w)(s, w.params()).Next
+	f.memory = f.decider(s.world)(seen, s.params()).Next
 	f.decided, f.hasDecision = first, true
 }
 

@@ -116,7 +116,7 @@ func (e *instanceReady) happen(w *world) {
 	w.kind(f.class.Runtime).Observe(w.now - in.ordered)
 	w.enter(in, idle)
 	w.machines[in.node].started(w)
-	w.policy.ready(in)
+	w.onInstances.ready(in)
 	w.watchIdleness(in)
 }
 
@@ -130,7 +130,7 @@ func (e *instanceFreed) happen(w *world) {
 	if in.held == 0 {
 		w.enter(in, idle)
 	}
-	w.policy.freed(in, c)
+	w.onInstances.freed(in, c)
 	w.watchIdleness(in)
 }
 
@@ -160,7 +160,7 @@ func (e *instanceAsksToLeave) happen(w *world) {
 	if in.phase != idle {
 		return
 	}
-	if in.leaveAt() > w.now || !w.policy.leave(in) {
+	if in.leaveAt() > w.now || !w.onInstances.leave(in) {
 		w.watchIdleness(in)
 		return
 	}

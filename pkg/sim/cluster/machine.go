@@ -48,7 +48,9 @@ func (w *world) join(n Nodes) {
 		w.machines = append(w.machines, &machine{starts: n.Starts, shared: n.Capacity != Demand{}, capacity: n.Capacity})
 		w.result.Nodes = append(w.result.Nodes, NodeResult{Joined: w.now})
 	}
-	w.policy.joined(w.nodes.Len())
+	if w.onJoin != nil {
+		w.onJoin(w.nodes.Len())
+	}
 }
 
 // start lets an instance start, when it is its turn.

@@ -6,28 +6,30 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invoke"
 )
 
-// policy is how calls come to instances.
-type policy interface {
+// callPolicy decides what becomes of calls.
+type callPolicy interface {
 	// admit takes a call that waits from now on, and forget one that does not wait
 	// any more.
 	admit(c *call)
 	forget(c *call)
+}
+
+// instancePolicy decides what instances do.
+type instancePolicy interface {
 	// ready is told of an instance that can have its first call, and freed of one
 	// that can have another one.
 	ready(in *instance)
 	freed(in *instance, c *call)
 	// leave tells whether an instance that has been idle for its time may leave.
 	leave(in *instance) bool
-	// joined is told of a new node.
-	joined(nodes int)
 }
 
 // pulling is the policy of Windlass: instances pull from the queue of their function,
 // and deciders decide how many there are.
-type pulling struct{ *world }
+type pulling struct{ *scheduler }
 
 func (p pulling) admit(c *call) {
-	w, f := p.world, c.function
+	w, f := p.scheduler, c.function
 	w.revive(f)
 	w.disturb(f)
 	deadline := forever
@@ -98,29 +100,27 @@ func (p pulling) leave(in *instance) bool {
 	return true
 }
 
-func (p pulling) joined(int) {}
-
 // evict sends an idle instance away, unless it may not be.
-func (w *world) evict(in *instance) bool {
+func (s *scheduler) evict(in *instance) bool {
 	f := in.function
-	if !f.queue.Evict(in.cid, instant(w.now), w.evictPolicy(f)) {
+	if !f.queue.Evict(in.cid, instant(s.now), s.evictPolicy(f)) {
 		return false
 	}
-	f.queue.Leave(in.cid, instant(w.now))
+	f.queue.Leave(in.cid, instant(s.now))
 	f.result.Evicted++
-	w.remove(in)
-	w.activate(f)
+	s.remove(in)
+	s.activate(f)
 	return true
 }
 
 // withdraw takes back the youngest n instances that are under way.
-func (w *world) withdraw(f *function, n int) {
+func (s *scheduler) withdraw(f *function, n int) {
 	for range min(n, len(f.starting)) {
 		last := len(f.starting) - 1
 		in := f.starting[last]
 		f.starting = f.starting[:last]
 		f.result.Withdrawn++
-		w.dispose(in)
+		s.dispose(in)
 	}
-	w.rest(f)
+	s.rest(f)
 }

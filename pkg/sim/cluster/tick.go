@@ -11,17 +11,29 @@ import (
 // maxOrders bounds the instances that are ordered in one tick, as in the scheduler.
 const maxOrders = 1024
 
+// scheduler does what the scheduler of Windlass does, for all functions.
+type scheduler struct {
+	*world
+	shares share.Shares
+
+	// active are the functions that the next tick looks at, and ticking says that
+	// there will be one; spare and considered are memory that ticks use again.
+	active, spare []*function
+	considered    []considered
+	ticking       bool
+}
+
 // activate lets the next tick look at a function.
-func (w *world) activate(f *function) {
+func (s *scheduler) activate(f *function) {
 	if f.active {
 		return
 	}
 	f.active = true
-	w.active = append(w.active, f)
-	if !w.ticking {
-		w.ticking = true
-		tick := w.config.Scheduler.Tick
-		w.agenda.plan(w.now.Truncate(tick)+tick, tickDue{})
+	s.active = append(s.active, f)
+	if !s.ticking {
+		s.ticking = true
+		tick := s.config.Scheduler.Tick
+		s.agenda.plan(s.now.Truncate(tick)+tick, tickDue{})
 	}
 }
 
@@ -29,23 +41,25 @@ func (w *world) activate(f *function) {
 // ticks only while there is one.
 type tickDue struct{}
 
-func (tickDue) happen(w *world) {
-	w.ticking = false
-	active := w.active
-	w.active = w.spare[:0]
-	all := w.considered[:0]
+func (tickDue) happen(w *world) { w.scheduler.tick() }
+
+func (s *scheduler) tick() {
+	s.ticking = false
+	active := s.active
+	s.active = s.spare[:0]
+	all := s.considered[:0]
 	for _, f := range active {
 		f.active = false
-		all = append(all, w.consider(f))
+		all = append(all, s.consider(f))
 	}
-	w.divide(all)
+	s.divide(all)
 	var known idleness
 	for i := range all {
-		w.conclude(&all[i], &known)
+		s.conclude(&all[i], &known)
 	}
 	clear(active)
-	w.spare = active[:0]
-	w.considered = all
+	s.spare = active[:0]
+	s.considered = all
 }
 
 // considered is a function that was decided on.
@@ -60,40 +74,40 @@ type considered struct {
 	noRoom  bool
 }
 
-func (w *world) consider(f *function) considered {
-	view := f.view(w.now)
-	s := fpcs.Snapshot{
-		Arrived: view.Arrived, Departed: view.Departed, OldestWait: view.OldestWait, Stale: w.stale(f),
+func (s *scheduler) consider(f *function) considered {
+	view := f.view(s.now)
+	seen := fpcs.Snapshot{
+		Arrived: view.Arrived, Departed: view.Departed, OldestWait: view.OldestWait, Stale: s.stale(f),
 		Created: f.created, Busy: view.Busy, Creating: len(f.starting),
-		Room: w.room(f), Concurrency: f.class.Concurrency,
-		MeanExecution: f.executions.Mean(), MeanStart: w.meanStart(f),
+		Room: s.room(f), Concurrency: f.class.Concurrency,
+		MeanExecution: f.executions.Mean(), MeanStart: s.meanStart(f),
 		Memory: f.memory,
 	}
 	if f.hasDecision {
-		s.Elapsed = w.now - f.decided
+		seen.Elapsed = s.now - f.decided
 	}
-	c := considered{function: f, snapshot: s, upkeep: w.upkeep(f)}
+	c := considered{function: f, snapshot: seen, upkeep: s.upkeep(f)}
 	c.limits = f.limits(c.upkeep)
-	c.decision = fpcs.Bound(f.decider(w)(s, w.params()), s, c.limits)
-	f.memory, f.decided, f.hasDecision = c.decision.Next, w.now, true
+	c.decision = fpcs.Bound(f.decider(s.world)(seen, s.params()), seen, c.limits)
+	f.memory, f.decided, f.hasDecision = c.decision.Next, s.now, true
 	f.again = c.decision.Again
-	w.result.Decisions++
-	if w.config.Observe != nil {
-		w.config.Observe(w.now, f.index, s, c.decision)
+	s.result.Decisions++
+	if s.config.Observe != nil {
+		s.config.Observe(s.now, f.index, seen, c.decision)
 	}
 	return c
 }
 
-func (w *world) params() fpcs.Params {
-	return fpcs.Params{Tick: w.config.Scheduler.Tick, StaleAfter: w.config.Scheduler.StaleAfter}
+func (s *scheduler) params() fpcs.Params {
+	return fpcs.Params{Tick: s.config.Scheduler.Tick, StaleAfter: s.config.Scheduler.StaleAfter}
 }
 
 // room is how many more instances the nodes have room for; negative if without end.
-func (w *world) room(f *function) int {
-	if len(w.config.Nodes) == 0 {
+func (s *scheduler) room(f *function) int {
+	if len(s.config.Nodes) == 0 {
 		return -1
 	}
-	return w.nodes.Room(f.class.Requests)
+	return s.nodes.Room(f.class.Requests)
 }
 
 // wanted is how many instances to order. Where the decider asks for none only for want
@@ -108,7 +122,7 @@ func (c *considered) wanted() int {
 }
 
 // divide orders what all functions want, in turns of their namespaces.
-func (w *world) divide(all []considered) {
+func (s *scheduler) divide(all []considered) {
 	var wants []share.Want
 	var wanting []*considered
 	for i := range all {
@@ -123,81 +137,81 @@ func (w *world) divide(all []considered) {
 	if len(wants) == 0 {
 		return
 	}
-	round := w.shares.Begin(wants, maxOrders)
+	round := s.shares.Begin(wants, maxOrders)
 	for i, n, ok := round.Next(); ok; i, n, ok = round.Next() {
-		round.Took(w.order(wanting[i], n), n)
+		round.Took(s.order(wanting[i], n), n)
 	}
 }
 
 // order orders up to n instances and returns how many could be had.
-func (w *world) order(c *considered, n int) int {
+func (s *scheduler) order(c *considered, n int) int {
 	for i := range n {
-		node := w.nodes.Pick(c.function.class.Requests, w.picks.IntN)
+		node := s.nodes.Pick(c.function.class.Requests, s.picks.IntN)
 		if node < 0 {
 			c.noRoom = true
 			return i
 		}
-		w.revive(c.function)
-		w.machines[node].start(w, w.create(c.function, node))
+		s.revive(c.function)
+		s.machines[node].start(s.world, s.create(c.function, node))
 		c.ordered++
 	}
 	return n
 }
 
 // conclude follows up on a decision. Room is made only by ticks.
-func (w *world) conclude(c *considered, known *idleness) {
+func (s *scheduler) conclude(c *considered, known *idleness) {
 	f, d := c.function, c.decision
 	if d.Withdraw > 0 {
-		w.withdraw(f, d.Withdraw)
+		s.withdraw(f, d.Withdraw)
 	}
 	f.blocked = c.wanted() > 0 && c.ordered == 0
 	if c.noRoom && c.ordered == 0 && known != nil {
-		w.lackRoom(c, known)
+		s.lackRoom(c, known)
 	}
-	w.releaseIdle(c)
+	s.releaseIdle(c)
 	if d.Create > 0 || c.snapshot.Waiting() > 0 || c.snapshot.Creating > 0 {
-		w.activate(f)
+		s.activate(f)
 	} else {
-		w.sleep(c)
+		s.sleep(c)
 	}
 }
 
 // lackRoom follows up on orders of which none could be placed, as the scheduler does.
-func (w *world) lackRoom(c *considered, known *idleness) {
+func (s *scheduler) lackRoom(c *considered, known *idleness) {
 	f := c.function
 	if c.snapshot.Created+c.snapshot.Creating > 0 {
 		if c.snapshot.Waiting() > 0 {
-			w.makeRoom(f, known, true)
+			s.makeRoom(f, known, true)
 		}
 		return
 	}
-	if !w.makeRoom(f, known, false) && c.snapshot.OldestWait >= w.config.Scheduler.NoRoomPatience {
+	if !s.makeRoom(f, known, false) && c.snapshot.OldestWait >= s.config.Scheduler.NoRoomPatience {
 		for _, t := range f.queue.Clear() {
-			w.refuse(t.Request.(*call))
+			s.refuse(t.Request.(*call))
 		}
-		w.noteQuiet(f)
-		w.rest(f)
+		s.noteQuiet(f)
+		s.rest(f)
 	}
 }
 
 // kick lets a function be looked at now that has calls and no instance, or whose
 // decider asked to see the next call that comes.
-func (w *world) kick(f *function) {
-	if f.blocked || f.created+len(f.starting) > 0 && !f.eager(w.now) {
+func (s *scheduler) kick(f *function) {
+	if f.blocked || f.created+len(f.starting) > 0 && !f.eager(s.now) {
 		return
 	}
-	c := w.consider(f)
-	w.order(&c, min(maxOrders, c.wanted()))
-	w.conclude(&c, nil)
+	c := s.consider(f)
+	s.order(&c, min(maxOrders, c.wanted()))
+	s.conclude(&c, nil)
 }
 
 // eager tells whether a call that comes now is reason not to wait for the next tick.
 func (f *function) eager(now time.Duration) bool { return f.again > 0 && now-f.decided >= f.again }
 
 // stale is how many of those that wait have waited for long.
-func (w *world) stale(f *function) int {
+func (s *scheduler) stale(f *function) int {
 	if f.queue == nil {
 		return 0
 	}
-	return f.queue.Stale(instant(w.now), w.config.Scheduler.StaleAfter)
+	return f.queue.Stale(instant(s.now), s.config.Scheduler.StaleAfter)
 }

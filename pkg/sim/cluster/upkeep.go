@@ -9,7 +9,7 @@ import (
 )
 
 // upkeep is the function's upkeep now.
-func (w *world) upkeep(f *function) upkeep.Upkeep {
+func (s *scheduler) upkeep(f *function) upkeep.Upkeep {
 	if f.keeper == nil {
 		return upkeep.Upkeep{}
 	}
@@ -17,25 +17,25 @@ func (w *world) upkeep(f *function) upkeep.Upkeep {
 	if f.quiet {
 		since = instant(f.quietSince)
 	}
-	return f.keeper.At(instant(w.now), since, max(w.config.Scheduler.Tick, w.meanStart(f)))
+	return f.keeper.At(instant(s.now), since, max(s.config.Scheduler.Tick, s.meanStart(f)))
 }
 
 // disturb is a call that comes to a function.
-func (w *world) disturb(f *function) {
+func (s *scheduler) disturb(f *function) {
 	if f.quiet {
 		f.quiet = false
-		f.keeper.CalledAfter(w.now - f.quietSince)
+		f.keeper.CalledAfter(s.now - f.quietSince)
 	}
 }
 
 // noteQuiet notes when no call of a function is left.
-func (w *world) noteQuiet(f *function) {
+func (s *scheduler) noteQuiet(f *function) {
 	if f.keeper == nil || f.quiet || f.queue.Waiting()+f.queue.Out() > 0 {
 		return
 	}
-	f.quiet, f.quietSince = true, w.now
+	f.quiet, f.quietSince = true, s.now
 	if f.keeper.Taught() {
-		w.activate(f)
+		s.activate(f)
 	}
 }
 
@@ -50,46 +50,46 @@ func (f *function) limits(u upkeep.Upkeep) fpcs.Limits {
 }
 
 // leavePolicy is when an instance that has been idle for so long may leave.
-func (w *world) leavePolicy(f *function, idle time.Duration) queue.LeavePolicy {
-	u := w.upkeep(f)
+func (s *scheduler) leavePolicy(f *function, idle time.Duration) queue.LeavePolicy {
+	u := s.upkeep(f)
 	return u.Leave(queue.LeavePolicy{
 		Min:         f.limits(u).Min,
 		IdleTimeout: f.class.BackoffAfter + f.class.IdleTimeout,
 		KeepLast:    f.class.KeepLast,
-	}, idle, instant(w.now))
+	}, idle, instant(s.now))
 }
 
 // evictPolicy is when an idle instance may be made to leave.
-func (w *world) evictPolicy(f *function) queue.EvictPolicy {
-	return queue.EvictPolicy{Min: f.limits(w.upkeep(f)).Min, IdleFor: w.config.Scheduler.EvictAfter}
+func (s *scheduler) evictPolicy(f *function) queue.EvictPolicy {
+	return queue.EvictPolicy{Min: f.limits(s.upkeep(f)).Min, IdleFor: s.config.Scheduler.EvictAfter}
 }
 
 // releaseIdle sends all idle instances of a function away of which none is kept.
-func (w *world) releaseIdle(c *considered) {
+func (s *scheduler) releaseIdle(c *considered) {
 	f := c.function
 	if !c.upkeep.ReleasesIdle() || f.created == 0 {
 		return
 	}
 	policy := queue.EvictPolicy{Min: f.limits(c.upkeep).Min, IdleFor: 1}
-	for _, idle := range f.queue.LongestIdle(instant(w.now), policy) {
-		if f.queue.Evict(idle.CID, instant(w.now), policy) {
-			f.queue.Leave(idle.CID, instant(w.now))
+	for _, idle := range f.queue.LongestIdle(instant(s.now), policy) {
+		if f.queue.Evict(idle.CID, instant(s.now), policy) {
+			f.queue.Leave(idle.CID, instant(s.now))
 			f.result.Left++
-			w.remove(f.instances[idle.CID])
+			s.remove(f.instances[idle.CID])
 		}
 	}
 }
 
 // sleep lets ticks pass over a function until something happens, or its upkeep
 // changes.
-func (w *world) sleep(c *considered) {
+func (s *scheduler) sleep(c *considered) {
 	if c.upkeep.Change.IsZero() {
 		return
 	}
 	f, at := c.function, c.upkeep.Change.Sub(epoch)
 	if f.wake != at {
 		f.wake = at
-		w.agenda.plan(at, (*functionWakes)(f))
+		s.agenda.plan(at, (*functionWakes)(f))
 	}
 }
 
@@ -99,6 +99,6 @@ type functionWakes function
 
 func (e *functionWakes) happen(w *world) {
 	if f := (*function)(e); f.wake == w.now {
-		w.activate(f)
+		w.scheduler.activate(f)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"github.com/windlass-dev/windlass/pkg/estimate"
 	"github.com/windlass-dev/windlass/pkg/fpcs"
 	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
-	"github.com/windlass-dev/windlass/pkg/provisioner/share"
 )
 
 // world is a simulation that runs.
@@ -21,18 +20,18 @@ type world struct {
 	classEnds []int // of each class, the number of the first function after it
 	nodes     *nodepick.Index
 	machines  []*machine
-	policy    policy
-	shares    share.Shares
 	kinds     map[string]*estimate.LastN // starts by runtime
 
 	// populated are the functions that have instances.
 	populated []*function
 
-	// active are the functions that the next tick looks at, and ticking says that
-	// there will be one; spare and considered are memory that ticks use again.
-	active, spare []*function
-	considered    []considered
-	ticking       bool
+	// scheduler is idle where calls are pushed.
+	scheduler *scheduler
+	// onCalls and onInstances are the policy that is tried; onJoin is nil if it need
+	// not know the nodes.
+	onCalls     callPolicy
+	onInstances instancePolicy
+	onJoin      func(nodes int)
 
 	calls  uint64
 	loads  int // loads that have not ended
@@ -84,9 +83,12 @@ func build(config Config) *world {
 	w.result.Total = newFunctionResult(3)
 	w.result.Slowdown = Ratios{newHistogram(3)}
 	w.functions = make([]*function, count)
-	w.policy = pulling{w}
+	w.scheduler = &scheduler{world: w}
+	pulls := pulling{w.scheduler}
+	w.onCalls, w.onInstances = pulls, pulls
 	if config.Hash != nil {
-		w.policy = &pushing{world: w, hash: *config.Hash}
+		pushes := &pushing{world: w, hash: *config.Hash}
+		w.onCalls, w.onInstances, w.onJoin = pushes, pushes, pushes.joined
 	}
 	w.nodes = nodepick.NewIndex(nil)
 	for _, n := range nodesOf(config.Nodes) {
@@ -101,7 +103,7 @@ func build(config Config) *world {
 	}
 	w.firstPoint()
 	if config.Hash == nil {
-		w.activateFloors()
+		w.scheduler.activateFloors()
 	}
 	return w
 }
@@ -181,12 +183,12 @@ func (e *sourceCalls) happen(w *world) {
 
 // activateFloors lets the first tick look at functions that have instances without
 // any call.
-func (w *world) activateFloors() {
+func (s *scheduler) activateFloors() {
 	first := 0
-	for i, end := range w.classEnds {
-		if class := &w.config.Functions[i]; class.Limits.Min > 0 || len(class.Windows) > 0 {
+	for i, end := range s.classEnds {
+		if class := &s.config.Functions[i]; class.Limits.Min > 0 || len(class.Windows) > 0 {
 			for index := first; index < end; index++ {
-				w.activate(w.function(index))
+				s.activate(s.function(index))
 			}
 		}
 		first = end
