@@ -17,7 +17,6 @@ import (
 	"github.com/windlass-dev/windlass/internal/sleep"
 	"github.com/windlass-dev/windlass/pkg/wiretls"
 	"github.com/windlass-dev/windlass/test/faults/lab"
-	"github.com/windlass-dev/windlass/test/faults/load"
 	"github.com/windlass-dev/windlass/test/faults/verdict"
 )
 
@@ -103,7 +102,7 @@ func (w *epochWatch) note(observer string, slot int, epoch uint64) {
 		return
 	}
 	w.last[at] = epoch
-	w.seen = append(w.seen, verdict.Epoch{Observer: observer, Slot: slot, Epoch: epoch, At: load.Now()})
+	w.seen = append(w.seen, verdict.Epoch{Observer: observer, Slot: slot, Epoch: epoch, At: now()})
 }
 
 // verdict says whether an epoch fell since it was asked last. They may where etcd

@@ -12,7 +12,6 @@ import (
 
 	"github.com/windlass-dev/windlass/internal/sleep"
 	"github.com/windlass-dev/windlass/test/faults/lab"
-	"github.com/windlass-dev/windlass/test/faults/load"
 	"github.com/windlass-dev/windlass/test/faults/verdict"
 )
 
@@ -131,7 +130,7 @@ func stalls(name string, times int, silence time.Duration, strike blow) func(con
 		}
 		defer s.etcd.Close()
 		// Short calls, many of them, so that each blow meets some at once.
-		l := load.Start(ctx, s.config(slowly(toWork, "ms=5")))
+		l := startLoad(ctx, s.config(slowly(toWork, "ms=5")))
 		sleep.For(ctx, rest)
 		var moments []int64
 		for range r.times(times) {
@@ -140,7 +139,7 @@ func stalls(name string, times int, silence time.Duration, strike blow) func(con
 				l.Stop()
 				return err
 			}
-			moments = append(moments, load.Now())
+			moments = append(moments, now())
 			undo, err := strike(ctx, owner)
 			if err == nil {
 				sleep.For(ctx, silence)
@@ -218,7 +217,7 @@ func rolling(ctx context.Context, r *runner) error {
 		}
 		config := s.config(slowly(toWork, "ms=1"))
 		config.Rate, config.Clients = 0, 2*warm
-		l := load.Start(ctx, config)
+		l := startLoad(ctx, config)
 		rounds := 0
 		for err == nil && l.Begun() < r.times(rollingCalls/len(kinds)) && ctx.Err() == nil {
 			err = kind.restart(ctx, s)

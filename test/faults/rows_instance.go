@@ -11,7 +11,6 @@ import (
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/internal/sleep"
-	"github.com/windlass-dev/windlass/test/faults/load"
 	"github.com/windlass-dev/windlass/test/faults/verdict"
 )
 
@@ -122,7 +121,7 @@ func killIdleAgents(ctx context.Context, s *scene) error {
 	return nil
 }
 
-func killAgents(next func(*rand.Rand) load.Request) func(context.Context, *scene) error {
+func killAgents(next func(*rand.Rand) request) func(context.Context, *scene) error {
 	return func(ctx context.Context, s *scene) error {
 		return s.under(ctx, slowly(next, "ms=250"), func() error {
 			for range 3 {
@@ -147,11 +146,11 @@ func misbehaving(what string, times int) func(context.Context, *scene) error {
 	return func(ctx context.Context, s *scene) error {
 		short := func(spec *v1alpha1.FunctionSpec) { spec.Timeout.Duration = 2 * time.Second }
 		return s.with(ctx, "wrong", short, func(*v1alpha1.Function) error {
-			s.call(ctx, 1, load.Request{Function: "faults/wrong", Body: 10})
+			s.call(ctx, 1, request{Function: "faults/wrong", Body: 10})
 			for range times {
-				bad := s.call(ctx, 1, load.Request{Function: "faults/wrong", Query: "do=" + what, Body: 10})
+				bad := s.call(ctx, 1, request{Function: "faults/wrong", Query: "do=" + what, Body: 10})
 				s.holds(len(bad) == 1 && bad[0].Latency() < soon && !bad[0].Succeeded(), "a call that had to fail soon: %+v", bad)
-				s.call(ctx, 1, load.Request{Function: "faults/wrong", Body: 10})
+				s.call(ctx, 1, request{Function: "faults/wrong", Body: 10})
 			}
 			return nil
 		})
@@ -163,8 +162,8 @@ const agentMemory = 64 << 10
 
 func ignoredBody(ctx context.Context, s *scene) error {
 	const large = 16 << 20
-	return s.under(ctx, func(*rand.Rand) load.Request {
-		return load.Request{Function: "faults/" + work, Query: "do=ignore-body&ms=500", Body: large}
+	return s.under(ctx, func(*rand.Rand) request {
+		return request{Function: "faults/" + work, Query: "do=ignore-body&ms=500", Body: large}
 	}, func() error {
 		sleep.For(ctx, 3*time.Second)
 		for _, pod := range s.Kubelet.PodsOf(work) {
@@ -187,15 +186,15 @@ func residentKiB(pid int) int {
 func badAnswers(ctx context.Context, s *scene) error {
 	return s.with(ctx, "wrong", func(*v1alpha1.FunctionSpec) {}, func(*v1alpha1.Function) error {
 		for _, what := range []string{"garbage", "two-lengths", "bad-chunk", "truncate", "twice", "storm"} {
-			s.call(ctx, 1, load.Request{Function: "faults/wrong", Query: "do=" + what, Body: 10})
-			good := s.call(ctx, 1, load.Request{Function: "faults/wrong", Body: 10})
+			s.call(ctx, 1, request{Function: "faults/wrong", Query: "do=" + what, Body: 10})
+			good := s.call(ctx, 1, request{Function: "faults/wrong", Body: 10})
 			s.holds(len(good) == 1 && good[0].Succeeded(), "the call after %q: %+v", what, good)
 		}
 		return nil
 	})
 }
 
-func rollGateways(next func(*rand.Rand) load.Request) func(context.Context, *scene) error {
+func rollGateways(next func(*rand.Rand) request) func(context.Context, *scene) error {
 	return func(ctx context.Context, s *scene) error {
 		return s.under(ctx, next, func() error { return s.restartGateways(ctx) })
 	}
@@ -225,7 +224,7 @@ func (s *scene) restartSchedulers(ctx context.Context) error {
 	return nil
 }
 
-func rollPods(next func(*rand.Rand) load.Request) func(context.Context, *scene) error {
+func rollPods(next func(*rand.Rand) request) func(context.Context, *scene) error {
 	return func(ctx context.Context, s *scene) error {
 		return s.under(ctx, next, func() error { return s.deletePods(ctx, work) })
 	}

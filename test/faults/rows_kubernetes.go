@@ -10,7 +10,6 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/internal/sleep"
 	"github.com/windlass-dev/windlass/test/faults/lab"
-	"github.com/windlass-dev/windlass/test/faults/load"
 )
 
 // kubernetesRows are faults of the cluster that Windlass is in.
@@ -134,7 +133,7 @@ const refusedWithin = 30 * time.Second
 func (s *scene) besides(ctx context.Context, function string) error {
 	return s.under(ctx, toWork, func() error {
 		for range 3 {
-			calls := s.call(ctx, 1, load.Request{Function: function, Body: 10})
+			calls := s.call(ctx, 1, request{Function: function, Body: 10})
 			s.holds(len(calls) == 1 && calls[0].Executed == "no" && calls[0].Status != 504 && calls[0].Latency() < refusedWithin,
 				"a call of a function that cannot start: %+v", calls)
 			if len(calls) == 1 {
@@ -202,8 +201,8 @@ func twoBrains(ctx context.Context, s *scene) error {
 	limited := func(spec *v1alpha1.FunctionSpec) { spec.Scaling.Max = new(int32(most)) }
 	return s.with(ctx, "burst", limited, func(*v1alpha1.Function) error {
 		config := s.config(slowly(toWork, "ms=200"))
-		config.Rate, config.Clients, config.Next = 0, 30, fixed(load.Request{Function: "faults/burst", Query: "ms=200", Body: 10})
-		l := load.Start(ctx, config)
+		config.Rate, config.Clients, config.Next = 0, 30, fixed(request{Function: "faults/burst", Query: "ms=200", Body: 10})
+		l := startLoad(ctx, config)
 		sleep.For(ctx, 100*time.Millisecond)
 		owner, err := s.owner(ctx, "burst")
 		if err != nil {
@@ -230,7 +229,7 @@ func orphans(ctx context.Context, s *scene) error {
 	few := func(spec *v1alpha1.FunctionSpec) { spec.Scaling.Min = 2 }
 	var owner *lab.Member
 	err := s.with(ctx, "orphan", few, func(*v1alpha1.Function) (err error) {
-		s.call(ctx, 5, load.Request{Function: "faults/orphan", Body: 10})
+		s.call(ctx, 5, request{Function: "faults/orphan", Body: 10})
 		if owner, err = s.owner(ctx, "orphan"); err == nil {
 			owner.Kill()
 		}
@@ -249,7 +248,7 @@ func orphans(ctx context.Context, s *scene) error {
 }
 
 func recreated(ctx context.Context, s *scene) error {
-	config := s.config(fixed(load.Request{Function: "faults/again-and-again", Query: "ms=20", Body: 10}))
+	config := s.config(fixed(request{Function: "faults/again-and-again", Query: "ms=20", Body: 10}))
 	_, err := s.underLoad(ctx, config, func() error {
 		for range 4 {
 			err := s.with(ctx, "again-and-again", func(*v1alpha1.FunctionSpec) {}, func(*v1alpha1.Function) error {
@@ -266,7 +265,7 @@ func recreated(ctx context.Context, s *scene) error {
 }
 
 func deleted(ctx context.Context, s *scene) error {
-	config := s.config(fixed(load.Request{Function: "faults/doomed", Query: "ms=500", Body: 10}))
+	config := s.config(fixed(request{Function: "faults/doomed", Query: "ms=500", Body: 10}))
 	config.Rate, config.Clients = 0, 20
 	return s.with(ctx, "doomed", func(*v1alpha1.FunctionSpec) {}, func(*v1alpha1.Function) error {
 		_, err := s.underLoad(ctx, config, func() error {

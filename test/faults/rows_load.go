@@ -12,7 +12,6 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/internal/sleep"
 	"github.com/windlass-dev/windlass/test/faults/lab"
-	"github.com/windlass-dev/windlass/test/faults/load"
 	"github.com/windlass-dev/windlass/test/faults/verdict"
 )
 
@@ -48,21 +47,21 @@ func loadRows() []row {
 }
 
 // fixed makes the same call each time.
-func fixed(r load.Request) func(*rand.Rand) load.Request {
-	return func(*rand.Rand) load.Request { return r }
+func fixed(r request) func(*rand.Rand) request {
+	return func(*rand.Rand) request { return r }
 }
 
 func burst(ctx context.Context, s *scene) error {
 	limited := func(spec *v1alpha1.FunctionSpec) { spec.Scaling.Max = new(int32(4)) }
 	return s.with(ctx, "noisy", limited, func(*v1alpha1.Function) error {
-		quiet := load.Start(ctx, s.config(toWork))
+		quiet := startLoad(ctx, s.config(toWork))
 		sleep.For(ctx, 3*time.Second)
-		began := load.Now()
-		config := s.config(fixed(load.Request{Function: "faults/noisy", Query: "ms=100", Body: 10}))
+		began := now()
+		config := s.config(fixed(request{Function: "faults/noisy", Query: "ms=100", Body: 10}))
 		config.Rate, config.Clients = 0, 200
-		noisy := load.Start(ctx, config)
+		noisy := startLoad(ctx, config)
 		sleep.For(ctx, 8*time.Second)
-		ended := load.Now()
+		ended := now()
 		calls := quiet.Stop()
 		s.calls = append(append(s.calls, noisy.Stop()...), calls...)
 		s.note("victim_p99_before=%v", latency(calls, 0, began, 0.99))
@@ -88,13 +87,13 @@ func latency(calls []verdict.Call, from, to int64, q float64) time.Duration {
 func retryStorm(ctx context.Context, s *scene) error {
 	limited := func(spec *v1alpha1.FunctionSpec) { spec.Scaling.Max = new(int32(2)) }
 	return s.with(ctx, "storm", limited, func(*v1alpha1.Function) error {
-		config := s.config(fixed(load.Request{Function: "faults/storm", Query: "ms=50", Body: 10}))
+		config := s.config(fixed(request{Function: "faults/storm", Query: "ms=50", Body: 10}))
 		config.Rate, config.Clients, config.Patience = 0, 10, patience
 		_, err := s.underLoad(ctx, config, func() error {
 			// Those who repeat have less patience than calls take.
-			angry := s.config(fixed(load.Request{Function: "faults/storm", Query: "ms=50", Body: 10}))
+			angry := s.config(fixed(request{Function: "faults/storm", Query: "ms=50", Body: 10}))
 			angry.Rate, angry.Clients, angry.Patience = 0, 150, 700*time.Millisecond
-			l := load.Start(ctx, angry)
+			l := startLoad(ctx, angry)
 			sleep.For(ctx, 6*time.Second)
 			for _, c := range l.Stop() {
 				if c.Outcome == verdict.Unanswered {
@@ -104,7 +103,7 @@ func retryStorm(ctx context.Context, s *scene) error {
 			}
 			return nil
 		})
-		good := s.call(ctx, 10, load.Request{Function: "faults/storm", Body: 10})
+		good := s.call(ctx, 10, request{Function: "faults/storm", Body: 10})
 		for _, c := range good {
 			s.holds(c.Succeeded(), "a call after the storm: %+v", c)
 		}
@@ -114,11 +113,11 @@ func retryStorm(ctx context.Context, s *scene) error {
 
 func poison(ctx context.Context, s *scene) error {
 	return s.with(ctx, "poisoned", func(spec *v1alpha1.FunctionSpec) { spec.Scaling.Min = 3 }, func(*v1alpha1.Function) error {
-		s.call(ctx, 3, load.Request{Function: "faults/poisoned", Body: 10})
-		config := s.config(fixed(load.Request{Function: "faults/poisoned", Query: "ms=20", Body: 10}))
+		s.call(ctx, 3, request{Function: "faults/poisoned", Body: 10})
+		config := s.config(fixed(request{Function: "faults/poisoned", Query: "ms=20", Body: 10}))
 		calls, err := s.underLoad(ctx, config, func() error {
 			for range 5 {
-				s.call(ctx, 1, load.Request{Function: "faults/poisoned", Query: "do=exit", Body: 10})
+				s.call(ctx, 1, request{Function: "faults/poisoned", Query: "do=exit", Body: 10})
 				sleep.For(ctx, time.Second)
 			}
 			return nil
@@ -194,11 +193,11 @@ var uploads = []struct{ headers, body string }{
 func hangUp(ctx context.Context, s *scene) error {
 	alone := func(spec *v1alpha1.FunctionSpec) { spec.Scaling.Max = new(int32(1)) }
 	return s.with(ctx, "left", alone, func(*v1alpha1.Function) error {
-		s.call(ctx, 1, load.Request{Function: "faults/left", Body: 10})
+		s.call(ctx, 1, request{Function: "faults/left", Body: 10})
 		return s.under(ctx, toWork, func() error {
-			config := s.config(fixed(load.Request{Function: "faults/left", Query: "ms=6000", Body: 10}))
+			config := s.config(fixed(request{Function: "faults/left", Query: "ms=6000", Body: 10}))
 			var before sync.WaitGroup
-			before.Go(func() { s.calls = append(s.calls, load.Some(ctx, config, 1)...) })
+			before.Go(func() { s.calls = append(s.calls, callSome(ctx, config, 1)...) })
 			defer before.Wait()
 			sleep.For(ctx, 500*time.Millisecond)
 			for i := range 50 {
@@ -207,7 +206,7 @@ func hangUp(ctx context.Context, s *scene) error {
 				if err := s.hangUpAfter(ctx, time.Duration(s.rng.IntN(100))*time.Millisecond, head+how.body); err != nil {
 					return err
 				}
-				s.forbid(nonce, load.Now()+int64(heardWithin))
+				s.forbid(nonce, now()+int64(heardWithin))
 			}
 			return nil
 		})

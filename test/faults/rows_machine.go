@@ -7,7 +7,6 @@ import (
 
 	"github.com/windlass-dev/windlass/internal/sleep"
 	"github.com/windlass-dev/windlass/test/faults/lab"
-	"github.com/windlass-dev/windlass/test/faults/load"
 	"github.com/windlass-dev/windlass/test/faults/verdict"
 )
 
@@ -104,7 +103,7 @@ func noFiles(ctx context.Context, s *scene) error {
 		// New connections, for which there are no files.
 		more := s.config(toWork)
 		more.Rate, more.Clients = 0, 100
-		l := load.Start(ctx, more)
+		l := startLoad(ctx, more)
 		sleep.For(ctx, 4*time.Second)
 		s.calls = append(s.calls, l.Stop()...)
 		return restore()

@@ -8,7 +8,6 @@ import (
 
 	"github.com/windlass-dev/windlass/internal/sleep"
 	"github.com/windlass-dev/windlass/test/faults/lab"
-	"github.com/windlass-dev/windlass/test/faults/load"
 )
 
 // networkRows are faults between the parts.
@@ -169,7 +168,7 @@ func cutFor(d time.Duration, who sides, sever severing, how string) func(context
 
 // cutUnder does so under a load of one's own.
 func cutUnder(
-	next func(*rand.Rand) load.Request, d time.Duration, who sides, sever severing, how string,
+	next func(*rand.Rand) request, d time.Duration, who sides, sever severing, how string,
 ) func(context.Context, *scene) error {
 	return func(ctx context.Context, s *scene) error {
 		return s.under(ctx, next, func() error {

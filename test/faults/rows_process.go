@@ -9,7 +9,6 @@ import (
 
 	"github.com/windlass-dev/windlass/internal/sleep"
 	"github.com/windlass-dev/windlass/test/faults/lab"
-	"github.com/windlass-dev/windlass/test/faults/load"
 	"github.com/windlass-dev/windlass/test/faults/verdict"
 )
 
@@ -103,12 +102,12 @@ const granted = time.Second
 
 // killGateway kills a gateway at which calls wait, since they are more than their
 // instances can run.
-func killGateway(next func(*rand.Rand) load.Request) func(context.Context, *scene) error {
+func killGateway(next func(*rand.Rand) request) func(context.Context, *scene) error {
 	return func(ctx context.Context, s *scene) error {
 		gateway := anyOf(s, s.Gateways)
 		var died int64
 		calls, err := s.underLoad(ctx, s.config(slowly(next, "ms=100")), func() error {
-			died = load.Now()
+			died = now()
 			gateway.Kill()
 			sleep.For(ctx, 2*time.Second)
 			return gateway.Revive(ctx)
@@ -126,7 +125,7 @@ func killGateway(next func(*rand.Rand) load.Request) func(context.Context, *scen
 	}
 }
 
-func killOwner(next func(*rand.Rand) load.Request) func(context.Context, *scene) error {
+func killOwner(next func(*rand.Rand) request) func(context.Context, *scene) error {
 	return func(ctx context.Context, s *scene) error {
 		return s.under(ctx, next, func() error {
 			for range 2 {
@@ -180,7 +179,7 @@ func killTwice(ctx context.Context, s *scene) error {
 	}))
 }
 
-func pauseOwner(next func(*rand.Rand) load.Request) func(context.Context, *scene) error {
+func pauseOwner(next func(*rand.Rand) request) func(context.Context, *scene) error {
 	return func(ctx context.Context, s *scene) error {
 		return s.under(ctx, next, s.withOwner(ctx, func(owner *lab.Member) error {
 			owner.Pause()

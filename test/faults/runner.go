@@ -15,7 +15,6 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/internal/sleep"
 	"github.com/windlass-dev/windlass/test/faults/lab"
-	"github.com/windlass-dev/windlass/test/faults/load"
 	"github.com/windlass-dev/windlass/test/faults/verdict"
 )
 
@@ -222,11 +221,10 @@ func (s *scene) recover(ctx context.Context) error {
 	defer cancel()
 	for _, name := range []string{work, again} {
 		for good := 0; good < inARow; {
-			request := load.Request{Function: "faults/" + name, Query: "ms=1", Body: 10}
 			s.loads++
-			config := load.Config{Targets: s.targets(), Patience: 5 * time.Second, Name: fmt.Sprintf("%s.r%d", s.row, s.loads), Seed: s.rng.Uint64()}
-			config.Next = func(*rand.Rand) load.Request { return request }
-			calls := load.Some(ctx, config, 1)
+			config := loadConfig{Targets: s.targets(), Patience: 5 * time.Second, Name: fmt.Sprintf("%s.r%d", s.row, s.loads), Seed: s.rng.Uint64()}
+			config.Next = fixed(request{Function: "faults/" + name, Query: "ms=1", Body: 10})
+			calls := callSome(ctx, config, 1)
 			if ctx.Err() != nil {
 				return fmt.Errorf("%s did not recover within %v: last answer %+v", name, recoverWithin, calls)
 			}

@@ -13,10 +13,10 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/loadgen"
 	"github.com/windlass-dev/windlass/internal/sleep"
 	"github.com/windlass-dev/windlass/pkg/ownership"
 	"github.com/windlass-dev/windlass/test/faults/lab"
-	"github.com/windlass-dev/windlass/test/faults/load"
 	"github.com/windlass-dev/windlass/test/faults/verdict"
 )
 
@@ -94,21 +94,21 @@ func (s *scene) podsWithin(peak, most int) {
 }
 
 // toWork calls the function work, for 20 ms each.
-func toWork(rng *rand.Rand) load.Request {
-	return load.Request{Function: "faults/" + work, Query: "ms=20", Body: rng.IntN(2048)}
+func toWork(rng *rand.Rand) request {
+	return request{Function: "faults/" + work, Query: "ms=20", Body: rng.IntN(2048)}
 }
 
 // toAgain calls the function that may run twice.
-func toAgain(rng *rand.Rand) load.Request {
-	return load.Request{Function: "faults/" + again, Query: "ms=20", Body: rng.IntN(2048), Repeatable: true}
+func toAgain(rng *rand.Rand) request {
+	return request{Function: "faults/" + again, Query: "ms=20", Body: rng.IntN(2048), Repeatable: true}
 }
 
 // mebibyte is the size of a body that gateways and agents pass on without keeping it.
 const mebibyte = 1 << 20
 
 // large sends and gets a MiB with each call of a load.
-func large(next func(*rand.Rand) load.Request) func(*rand.Rand) load.Request {
-	return func(rng *rand.Rand) load.Request {
+func large(next func(*rand.Rand) request) func(*rand.Rand) request {
+	return func(rng *rand.Rand) request {
 		r := next(rng)
 		r.Body, r.Answer = mebibyte, mebibyte
 		return r
@@ -116,8 +116,8 @@ func large(next func(*rand.Rand) load.Request) func(*rand.Rand) load.Request {
 }
 
 // streamed uploads a MiB piece by piece with each call of a load.
-func streamed(next func(*rand.Rand) load.Request) func(*rand.Rand) load.Request {
-	return func(rng *rand.Rand) load.Request {
+func streamed(next func(*rand.Rand) request) func(*rand.Rand) request {
+	return func(rng *rand.Rand) request {
 		r := next(rng)
 		r.Body, r.Streamed = mebibyte, true
 		return r
@@ -125,8 +125,8 @@ func streamed(next func(*rand.Rand) load.Request) func(*rand.Rand) load.Request 
 }
 
 // slowly makes each call of a load take longer.
-func slowly(next func(*rand.Rand) load.Request, query string) func(*rand.Rand) load.Request {
-	return func(rng *rand.Rand) load.Request {
+func slowly(next func(*rand.Rand) request, query string) func(*rand.Rand) request {
+	return func(rng *rand.Rand) request {
 		r := next(rng)
 		r.Query = query
 		return r
@@ -134,18 +134,18 @@ func slowly(next func(*rand.Rand) load.Request, query string) func(*rand.Rand) l
 }
 
 // targets are all gateways.
-func (s *scene) targets() []load.Target {
-	var targets []load.Target
+func (s *scene) targets() []loadgen.Target {
+	var targets []loadgen.Target
 	for _, m := range s.Gateways {
-		targets = append(targets, load.Target{Name: m.Name, URL: s.CallURL(m), Ready: s.ReadyURL(m)})
+		targets = append(targets, loadgen.Target{Name: m.Name, URL: s.CallURL(m), Ready: s.ReadyURL(m)})
 	}
 	return targets
 }
 
 // config is a load of the row's rate.
-func (s *scene) config(next func(*rand.Rand) load.Request) load.Config {
+func (s *scene) config(next func(*rand.Rand) request) loadConfig {
 	s.loads++
-	return load.Config{
+	return loadConfig{
 		Targets: s.targets(), Rate: s.rate, Next: next, Patience: patience + 5*time.Second,
 		Name: fmt.Sprintf("%s.%d", s.row, s.loads), Seed: s.rng.Uint64(),
 	}
@@ -159,18 +159,18 @@ const (
 
 // under puts a fault upon Windlass while it works, and returns when every call
 // has ended. The fault's function takes it back.
-func (s *scene) under(ctx context.Context, next func(*rand.Rand) load.Request, fault func() error) error {
+func (s *scene) under(ctx context.Context, next func(*rand.Rand) request, fault func() error) error {
 	_, err := s.underLoad(ctx, s.config(next), fault)
 	return err
 }
 
 // underLoad is under with a load of one's own, whose calls it returns.
-func (s *scene) underLoad(ctx context.Context, config load.Config, fault func() error) ([]verdict.Call, error) {
-	l := load.Start(ctx, config)
+func (s *scene) underLoad(ctx context.Context, config loadConfig, fault func() error) ([]verdict.Call, error) {
+	l := startLoad(ctx, config)
 	sleep.For(ctx, before)
-	began := load.Now()
+	began := now()
 	err := fault()
-	ended := load.Now()
+	ended := now()
 	sleep.For(ctx, after)
 	calls := l.Stop()
 	s.calls = append(s.calls, calls...)
@@ -179,9 +179,9 @@ func (s *scene) underLoad(ctx context.Context, config load.Config, fault func() 
 }
 
 // call makes some calls one after the other at any gateway.
-func (s *scene) call(ctx context.Context, n int, r load.Request) []verdict.Call {
-	config := s.config(func(*rand.Rand) load.Request { return r })
-	calls := load.Some(ctx, config, n)
+func (s *scene) call(ctx context.Context, n int, r request) []verdict.Call {
+	config := s.config(func(*rand.Rand) request { return r })
+	calls := callSome(ctx, config, n)
 	s.calls = append(s.calls, calls...)
 	return calls
 }
