@@ -2,7 +2,6 @@ package loadgen
 
 import (
 	"context"
-	"math/rand/v2"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -55,15 +54,15 @@ func Balance(ctx context.Context, targets []Target, settings Client) *Balancer {
 	return b
 }
 
-// Pick is a gateway that is ready, or any if none is.
-func (b *Balancer) Pick(rng *rand.Rand) *Backend {
-	first := rng.IntN(len(b.targets))
+// Pick is the n-th gateway, n modulo their number, or the next one that is ready. If
+// none is, it is the n-th all the same.
+func (b *Balancer) Pick(n int) *Backend {
 	for i := range b.targets {
-		if t := b.targets[(first+i)%len(b.targets)]; t.ready.Load() {
+		if t := b.targets[(n+i)%len(b.targets)]; t.ready.Load() {
 			return t
 		}
 	}
-	return b.targets[first]
+	return b.targets[n%len(b.targets)]
 }
 
 // Close ends the probes and closes idle connections.

@@ -16,3 +16,16 @@ func For(ctx context.Context, d time.Duration) bool {
 		return true
 	}
 }
+
+// Until asks every so often until it is so, or nobody can say. If ctx ends before, the
+// error is the cause of that.
+func Until(ctx context.Context, every time.Duration, so func() (bool, error)) error {
+	for {
+		if yes, err := so(); yes || err != nil {
+			return err
+		}
+		if !For(ctx, every) {
+			return context.Cause(ctx)
+		}
+	}
+}

@@ -3,47 +3,50 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
-	"github.com/windlass-dev/windlass/test/faults/lab"
+	"github.com/windlass-dev/windlass/internal/loadgen"
+	"github.com/windlass-dev/windlass/internal/sleep"
+	"github.com/windlass-dev/windlass/test/lab"
 )
 
 // patience is how long callers wait.
 const patience = 15 * time.Second
 
-// callers call all gateways of a lab by turns.
-type callers struct {
-	gateways []string
-	client   *http.Client
-	turn     atomic.Int64
-}
-
 // load creates the functions and calls them, and returns since when that is to be shown.
+// It does not wait for the last answers: Prometheus is to be asked while calls wait.
 func load(ctx context.Context, l *lab.Lab) (began time.Time, err error) {
 	if err := furnish(ctx, l); err != nil {
 		return began, err
 	}
-	c := &callers{client: &http.Client{Timeout: patience, Transport: &http.Transport{MaxIdleConnsPerHost: 1000}}}
-	for _, m := range l.Gateways {
-		c.gateways = append(c.gateways, l.CallURL(m))
-	}
+	balancer := loadgen.Balance(ctx, l.Targets(), loadgen.Client{Timeout: patience})
 	began = begin(time.Now())
 	fmt.Fprintf(os.Stdout, "%d streams of calls for %v\n", len(streams), time.Until(began.Add(shown)).Round(time.Second))
-	var all sync.WaitGroup
+	lead := time.Until(began)
 	for _, s := range streams {
-		all.Go(func() { c.follow(ctx, s, began) })
+		loadgen.Start(ctx, loadgen.Config[loadgen.Outcome]{Arrivals: s.arrivals(lead), Next: s.caller(balancer)})
 		for _, b := range s.bursts {
-			all.Go(func() { c.burst(ctx, s, b.calls, began.Add(b.at)) })
+			at := slices.Repeat([]time.Duration{lead + b.at}, b.calls)
+			loadgen.Start(ctx, loadgen.Config[loadgen.Outcome]{Arrivals: slices.Values(at), Next: s.caller(balancer)})
 		}
 	}
-	all.Wait()
+	sleep.For(ctx, time.Until(began.Add(shown)))
 	return began, ctx.Err()
+}
+
+// caller makes the stream's calls, whose outcomes are for the dashboards to show.
+func (s stream) caller(balancer *loadgen.Balancer) func(loadgen.Turn) func(context.Context) loadgen.Outcome {
+	return func(turn loadgen.Turn) func(context.Context) loadgen.Outcome {
+		// Each query goes to all gateways by turns.
+		gateway := balancer.Pick(turn.N + turn.N/len(s.queries))
+		url := fmt.Sprintf("%s/function/%s/%s?%s", gateway.URL, s.namespace, s.function, s.queries[turn.N%len(s.queries)])
+		return func(ctx context.Context) loadgen.Outcome {
+			return gateway.Do(ctx, loadgen.Request{Method: http.MethodGet, URL: url, Resend: true}).Outcome
+		}
+	}
 }
 
 // begin is when the load begins to be shown: so that what is shown ends between two labels
@@ -75,52 +78,4 @@ func furnish(ctx context.Context, l *lab.Lab) error {
 		}
 	}
 	return nil
-}
-
-// follow calls at the stream's rate. It does not wait for answers: Prometheus is to be
-// asked while calls wait.
-func (c *callers) follow(ctx context.Context, s stream, began time.Time) {
-	const step = 50 * time.Millisecond
-	tick := time.NewTicker(step)
-	defer tick.Stop()
-	due := 0.0
-	for time.Since(began) < shown {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		for due += s.rate(time.Since(began)+before) * step.Seconds(); due >= 1; due-- {
-			go c.call(ctx, s)
-		}
-	}
-}
-
-// burst makes so many calls at once.
-func (c *callers) burst(ctx context.Context, s stream, calls int, at time.Time) {
-	select {
-	case <-ctx.Done():
-		return
-	case <-time.After(time.Until(at)):
-	}
-	for range calls {
-		go c.call(ctx, s)
-	}
-}
-
-// call makes one call. What becomes of it is for the dashboards to show.
-func (c *callers) call(ctx context.Context, s stream) {
-	turn := int(c.turn.Add(1))
-	query := s.queries[turn%len(s.queries)]
-	url := fmt.Sprintf("%s/function/%s/%s?%s", c.gateways[turn%len(c.gateways)], s.namespace, s.function, query)
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
-	if err != nil {
-		return
-	}
-	response, err := c.client.Do(request)
-	if err != nil {
-		return
-	}
-	defer response.Body.Close()
-	_, _ = io.Copy(io.Discard, response.Body)
 }

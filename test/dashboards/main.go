@@ -24,8 +24,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/windlass-dev/windlass/test/cluster"
-	"github.com/windlass-dev/windlass/test/faults/lab"
+	"github.com/windlass-dev/windlass/test/lab"
 	"github.com/windlass-dev/windlass/test/monitoring/prometheus"
 	"github.com/windlass-dev/windlass/test/monitoring/rulefile"
 )
@@ -65,38 +64,34 @@ func main() {
 	}
 }
 
-// folder is the variable that tells the process in the lab where to work.
-const folder = "WINDLASS_DASHBOARDS_DIR"
-
 // run enters the lab, or is there already.
 func (o options) run() error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if lab.Inside() {
-		return o.inLab(ctx, os.Getenv(folder))
+	if dir, inside := lab.Inside(); inside {
+		return o.inLab(ctx, dir)
 	}
-	dir, err := os.MkdirTemp("", "windlass-dashboards-")
+	dir, remove, err := lab.Workspace("dashboards", o.keep)
 	if err != nil {
 		return err
 	}
-	if o.keep {
-		fmt.Fprintln(os.Stderr, "dashboards: logs are below", dir)
-	} else {
-		defer os.RemoveAll(dir)
-	}
-	if err := lab.Build(filepath.Join(dir, "bin")); err != nil {
-		return err
-	}
-	status, err := lab.Enter(ctx, folder+"="+dir)
+	defer remove()
+	status, err := lab.Enter(ctx, dir)
 	if err == nil && status != 0 {
 		err = fmt.Errorf("the lab ended with status %d", status)
 	}
 	return err
 }
 
+// createQPS is how many pods a scheduler may create in a second: fewer than the burst wants.
+const createQPS = 8
+
 // inLab puts everything together, calls, and runs the command.
 func (o options) inLab(ctx context.Context, dir string) (err error) {
-	l, err := open(ctx, dir)
+	l, err := lab.Open(ctx, lab.Config{
+		Dir: filepath.Join(dir, "lab"), Schedulers: 2, Gateways: 2, Nodes: 3, LeaseTTL: 10 * time.Second, Drain: time.Second,
+		SchedulerArguments: []string{fmt.Sprintf("--create-qps=%d", createQPS)},
+	})
 	if err != nil {
 		return err
 	}
@@ -117,62 +112,18 @@ func (o options) inLab(ctx context.Context, dir string) (err error) {
 	return command.Run()
 }
 
-const (
-	// openWithin is how long it may take to put the lab together.
-	openWithin = 2 * time.Minute
-	// createQPS is how many pods a scheduler may create in a second: fewer than the burst wants.
-	createQPS = 8
-)
-
-// open puts the lab together.
-func open(ctx context.Context, dir string) (*lab.Lab, error) {
-	crds, err := filepath.Abs("config/crd")
+// watch starts Prometheus with the chart's rules, which have shorter times.
+func (o options) watch(ctx context.Context, dir string, l *lab.Lab) (*prometheus.Server, error) {
+	rules, err := rulefile.ShortenInto(dir, o.factor, shortest)
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, openWithin)
-	defer cancel()
-	inner := filepath.Join(dir, "lab")
-	if err := os.Mkdir(inner, 0o755); err != nil {
-		return nil, err
-	}
-	return lab.Open(ctx, lab.Config{
-		Kubernetes: cluster.ProgramsFolder(), Programs: filepath.Join(dir, "bin"), CRDs: crds, Dir: inner,
-		Schedulers: 2, Gateways: 2, Nodes: 3, LeaseTTL: 10 * time.Second, Drain: time.Second,
-		SchedulerArguments: []string{fmt.Sprintf("--create-qps=%d", createQPS)},
-	})
-}
-
-// watch starts Prometheus with the chart's rules, which have shorter times.
-func (o options) watch(ctx context.Context, dir string, l *lab.Lab) (*prometheus.Server, error) {
-	files, err := filepath.Glob("charts/windlass/rules/*.yaml")
-	if err != nil || len(files) == 0 {
-		return nil, errors.Join(err, errors.New("no rules in charts/windlass/rules: run this at the root of the module"))
-	}
 	c := prometheus.Config{
 		Program: filepath.Join(o.programs, "prometheus"), Dir: filepath.Join(dir, "prometheus"), Listen: "127.0.0.1:9090",
-		Job: "windlass", Every: every,
+		Job: "windlass", Every: every, Rules: rules, Targets: prometheus.LabTargets(l),
 	}
 	if err := os.Mkdir(c.Dir, 0o755); err != nil {
 		return nil, err
-	}
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			return nil, err
-		}
-		path := filepath.Join(dir, filepath.Base(file))
-		if err := os.WriteFile(path, []byte(rulefile.Shorten(string(text), o.factor, shortest)), 0o600); err != nil {
-			return nil, err
-		}
-		c.Rules = append(c.Rules, path)
-	}
-	for component, members := range map[string][]*lab.Member{"scheduler": l.Schedulers, "gateway": l.Gateways} {
-		for _, m := range members {
-			c.Targets = append(c.Targets, prometheus.Target{
-				Addr: l.OpsAddr(m), Labels: map[string]string{"namespace": "windlass", "pod": m.Name, "component": component},
-			})
-		}
 	}
 	return prometheus.Start(ctx, c)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"iter"
 	"math"
 	"time"
 
@@ -8,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	"github.com/windlass-dev/windlass/test/faults/lab"
+	"github.com/windlass-dev/windlass/test/lab"
 )
 
 // stream is calls to one function, whose rate goes up and down.
@@ -120,6 +121,22 @@ func (s stream) rate(after time.Duration) float64 {
 		return s.low
 	}
 	return s.low + (s.high-s.low)*(1-math.Cos(2*math.Pi*phase))/2
+}
+
+// arrivals are when the stream's calls are due, of which the shown ones begin after a
+// lead.
+func (s stream) arrivals(lead time.Duration) iter.Seq[time.Duration] {
+	const step = 50 * time.Millisecond
+	return func(yield func(time.Duration) bool) {
+		due := 0.0
+		for at := step; at < lead+shown; at += step {
+			for due += s.rate(at-lead+before) * step.Seconds(); due >= 1; due-- {
+				if !yield(at) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // Instances leave soon, so that some minutes show them come and go.

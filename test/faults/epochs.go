@@ -16,8 +16,8 @@ import (
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
 	"github.com/windlass-dev/windlass/internal/sleep"
 	"github.com/windlass-dev/windlass/pkg/wiretls"
-	"github.com/windlass-dev/windlass/test/faults/lab"
 	"github.com/windlass-dev/windlass/test/faults/verdict"
+	"github.com/windlass-dev/windlass/test/lab"
 )
 
 // epochWatch notes every owner of a slot that etcd names, and that a scheduler
@@ -42,7 +42,7 @@ const askEvery = 500 * time.Millisecond
 
 // watchEpochs begins to watch, and goes on until the process ends.
 func watchEpochs(ctx context.Context, l *lab.Lab) (*epochWatch, error) {
-	client, err := l.EtcdClient()
+	client, err := l.Etcd.Client()
 	if err != nil {
 		return nil, err
 	}

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/internal/sleep"
-	"github.com/windlass-dev/windlass/test/faults/lab"
 	"github.com/windlass-dev/windlass/test/faults/verdict"
+	"github.com/windlass-dev/windlass/test/lab"
 )
 
 // figure is one thing that is measured with larger counts.
@@ -157,22 +157,6 @@ func stalls(name string, times int, silence time.Duration, strike blow) func(con
 		s.calls = l.Stop()
 		r.printStalls(name, s.calls, moments, int64(silence))
 		return r.judge(ctx, s, name, nothing())
-	}
-}
-
-// owned returns when somebody who runs owns a function's slot.
-func (s *scene) owned(ctx context.Context, function string) error {
-	ctx, cancel := context.WithTimeout(ctx, recoverWithin)
-	defer cancel()
-	for {
-		owner, err := s.owner(ctx, function)
-		if err == nil && owner.Alive() {
-			return nil
-		}
-		if ctx.Err() != nil {
-			return fmt.Errorf("nobody who runs owns the slot of %s: %w", function, err)
-		}
-		sleep.For(ctx, 100*time.Millisecond)
 	}
 }
 

@@ -123,7 +123,7 @@ func (l *load) next(config loadConfig, chance func(loadgen.Turn) *rand.Rand) fun
 	var number atomic.Int64
 	return func(turn loadgen.Turn) func(context.Context) verdict.Call {
 		rng := chance(turn)
-		r, gateway := config.Next(rng), l.balancer.Pick(rng)
+		r, gateway := config.Next(rng), l.balancer.Pick(rng.IntN(len(config.Targets)))
 		return func(ctx context.Context) verdict.Call {
 			return call(ctx, gateway, fmt.Sprintf("%s-%d", config.Name, number.Add(1)), r)
 		}

@@ -34,8 +34,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/windlass-dev/windlass/test/cluster"
-	"github.com/windlass-dev/windlass/test/faults/lab"
+	"github.com/windlass-dev/windlass/test/lab"
 )
 
 // options are what the command line says.
@@ -84,16 +83,13 @@ func main() {
 	os.Exit(status)
 }
 
-// Variables that tell an inner process where to work, and which of the labs it is.
-const (
-	folder = "WINDLASS_LAB_DIR"
-	share  = "WINDLASS_LAB_SHARE"
-)
+// share is the variable that tells an inner process which of the labs it is.
+const share = "WINDLASS_LAB_SHARE"
 
 // main builds the programs and enters the labs, or is in one already.
 func (o options) main() (status int, err error) {
-	if lab.Inside() {
-		return o.inside(os.Getenv(folder), os.Stdout)
+	if dir, inside := lab.Inside(); inside {
+		return o.inside(dir, os.Stdout)
 	}
 	if _, err := o.chosen(); err != nil {
 		return 0, err
@@ -101,18 +97,11 @@ func (o options) main() (status int, err error) {
 	if o.labs < 1 || o.figures != "" {
 		o.labs = 1
 	}
-	dir, err := os.MkdirTemp("", "windlass-faults-")
+	dir, remove, err := lab.Workspace("faults", o.keep)
 	if err != nil {
 		return 0, err
 	}
-	if o.keep {
-		fmt.Fprintln(os.Stderr, "faults: logs are below", dir)
-	} else {
-		defer os.RemoveAll(dir)
-	}
-	if err := lab.Build(filepath.Join(dir, "bin")); err != nil {
-		return 0, err
-	}
+	defer remove()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	return o.enter(ctx, dir, os.Stdout)
@@ -123,12 +112,8 @@ func (o options) enter(ctx context.Context, dir string, out io.Writer) (status i
 	statuses, errs := make([]int, o.labs), make([]error, o.labs)
 	var labs sync.WaitGroup
 	for i := range o.labs {
-		mine := labDir(dir, i)
-		if err := os.Mkdir(mine, 0o755); err != nil {
-			return 0, err
-		}
 		labs.Go(func() {
-			statuses[i], errs[i] = lab.Enter(ctx, folder+"="+mine, fmt.Sprintf("%s=%d/%d", share, i, o.labs))
+			statuses[i], errs[i] = lab.Enter(ctx, labDir(dir, i), fmt.Sprintf("%s=%d/%d", share, i, o.labs))
 		})
 	}
 	labs.Wait()
@@ -156,28 +141,18 @@ func (o options) enter(ctx context.Context, dir string, out io.Writer) (status i
 
 func labDir(dir string, i int) string { return filepath.Join(dir, fmt.Sprintf("lab-%d", i+1)) }
 
-// openWithin is how long it may take to put the lab together.
-const openWithin = 2 * time.Minute
-
 // inside runs the rows in the lab.
 func (o options) inside(dir string, out io.Writer) (status int, err error) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	crds, err := filepath.Abs("config/crd")
-	if err != nil {
-		return 0, err
-	}
-	opening, cancel := context.WithTimeout(ctx, openWithin)
-	defer cancel()
-	l, err := lab.Open(opening, lab.Config{
-		Kubernetes: cluster.ProgramsFolder(), Programs: filepath.Join(dir, "..", "bin"), CRDs: crds, Dir: dir,
-		Schedulers: 3, Gateways: 2, Nodes: 3, LeaseTTL: 10 * time.Second, Drain: 2 * time.Second,
+	l, err := lab.Open(ctx, lab.Config{
+		Dir: dir, Schedulers: 3, Gateways: 2, Nodes: 3, LeaseTTL: 10 * time.Second, Drain: 2 * time.Second,
 	})
 	if err != nil {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, l.Close()) }()
-	r, err := newRunner(opening, l, o, out)
+	r, err := newRunner(ctx, l, o, out)
 	if err != nil {
 		return 0, err
 	}

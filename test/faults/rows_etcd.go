@@ -9,7 +9,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/windlass-dev/windlass/internal/sleep"
-	"github.com/windlass-dev/windlass/test/faults/lab"
+	"github.com/windlass-dev/windlass/test/lab"
 )
 
 // etcdRows are faults of etcd and of what is in it.
@@ -84,7 +84,7 @@ func etcdRows() []row {
 
 func killEtcdLeader(ctx context.Context, s *scene) error {
 	return s.under(ctx, toWork, func() error {
-		leader, err := s.EtcdLeader(ctx)
+		leader, err := s.Etcd.Leader(ctx)
 		if err != nil {
 			return err
 		}
@@ -104,11 +104,11 @@ func withoutEtcd(away func(*lab.Member), meanwhile func(context.Context, *scene)
 		}
 		s.before = owner
 		return s.under(ctx, toWork, func() error {
-			for _, m := range s.Etcd {
+			for _, m := range s.Etcd.Members {
 				away(m)
 			}
 			err := meanwhile(ctx, s)
-			for _, m := range s.Etcd {
+			for _, m := range s.Etcd.Members {
 				if startErr := m.Start(); startErr != nil {
 					return startErr
 				}
@@ -142,28 +142,12 @@ func slowEtcd(ctx context.Context, s *scene) error {
 	return s.under(ctx, toWork, func() error {
 		limited, cancel := context.WithTimeout(ctx, 10*time.Second)
 		defer cancel()
-		for _, m := range s.Etcd {
+		for _, m := range s.Etcd.Members {
 			go m.Process().Starve(limited, 0.1)
 		}
 		<-limited.Done()
 		return nil
 	})
-}
-
-// key is what etcd has of the slot of work.
-func (s *scene) key(ctx context.Context) (name string, lease clientv3.LeaseID, err error) {
-	slot, err := s.slot(ctx, work)
-	if err != nil {
-		return "", 0, err
-	}
-	got, err := s.etcd.Get(ctx, slotKey(slot))
-	if err != nil {
-		return "", 0, err
-	}
-	if len(got.Kvs) == 0 {
-		return "", 0, fmt.Errorf("etcd has no key %s", slotKey(slot))
-	}
-	return slotKey(slot), clientv3.LeaseID(got.Kvs[0].Lease), nil
 }
 
 // tamper changes the key of the slot of work under load, and waits until it names
@@ -233,7 +217,7 @@ func spoilKey(ctx context.Context, s *scene) error {
 func compactBehindAGateway(ctx context.Context, s *scene) error {
 	return s.under(ctx, toWork, func() error {
 		gateway := anyOf(s, s.Gateways)
-		if err := gateway.Sever(ctx, lab.Silently, spaces(s.Etcd)...); err != nil {
+		if err := gateway.Sever(ctx, lab.Silently, spaces(s.Etcd.Members)...); err != nil {
 			return err
 		}
 		owner, err := s.owner(ctx, work)
@@ -258,7 +242,7 @@ func compactBehindAGateway(ctx context.Context, s *scene) error {
 func wipeEtcd(ctx context.Context, s *scene) error {
 	s.epochsFall = true
 	return s.under(ctx, toWork, func() error {
-		err := s.WipeEtcd(ctx)
+		err := s.Etcd.Wipe(ctx)
 		sleep.For(ctx, 5*time.Second)
 		return err
 	})
@@ -267,7 +251,7 @@ func wipeEtcd(ctx context.Context, s *scene) error {
 func restoreEtcd(ctx context.Context, s *scene) error {
 	s.epochsFall = true
 	return s.under(ctx, toWork, func() error {
-		if err := s.BackUpEtcd(ctx); err != nil {
+		if err := s.Etcd.BackUp(ctx); err != nil {
 			return err
 		}
 		// Slots move, so that the backup is of another time.
@@ -278,7 +262,7 @@ func restoreEtcd(ctx context.Context, s *scene) error {
 		if err := owner.Restart(ctx); err != nil {
 			return err
 		}
-		if err := s.RestoreEtcd(ctx); err != nil {
+		if err := s.Etcd.Restore(ctx); err != nil {
 			return err
 		}
 		sleep.For(ctx, 5*time.Second)
@@ -288,7 +272,7 @@ func restoreEtcd(ctx context.Context, s *scene) error {
 
 func etcdWithoutSpace(ctx context.Context, s *scene) error {
 	return s.under(ctx, toWork, func() error {
-		if err := s.FillEtcd(ctx); err != nil {
+		if err := s.Etcd.Fill(ctx); err != nil {
 			return err
 		}
 		sleep.For(ctx, 5*time.Second)
@@ -301,13 +285,13 @@ func etcdWithoutSpace(ctx context.Context, s *scene) error {
 		if err != nil {
 			return err
 		}
-		return s.EmptyEtcd(ctx)
+		return s.Etcd.Empty(ctx)
 	})
 }
 
 func stallKeepalive(ctx context.Context, s *scene) error {
 	return s.under(ctx, toWork, s.withOwner(ctx, func(owner *lab.Member) error {
-		if err := owner.Sever(ctx, lab.Silently, spaces(s.Etcd)...); err != nil {
+		if err := owner.Sever(ctx, lab.Silently, spaces(s.Etcd.Members)...); err != nil {
 			return err
 		}
 		sleep.For(ctx, 15*time.Second)

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/internal/sleep"
-	"github.com/windlass-dev/windlass/test/faults/lab"
 	"github.com/windlass-dev/windlass/test/faults/verdict"
+	"github.com/windlass-dev/windlass/test/lab"
 )
 
 // machineRows are faults of what a machine has.

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/internal/sleep"
-	"github.com/windlass-dev/windlass/test/faults/lab"
+	"github.com/windlass-dev/windlass/test/lab"
 )
 
 // networkRows are faults between the parts.
@@ -140,7 +140,7 @@ func ownerAndEtcd(ctx context.Context, s *scene) (ones, others []*lab.Space, err
 	if err != nil {
 		return nil, nil, err
 	}
-	return []*lab.Space{owner.Space}, spaces(s.Etcd), nil
+	return []*lab.Space{owner.Space}, spaces(s.Etcd.Members), nil
 }
 
 // halfOfPods are the networks of half of the pods of work.
@@ -215,7 +215,7 @@ func crossed(ctx context.Context, s *scene) error {
 
 func lossy(ctx context.Context, s *scene) error {
 	return s.under(ctx, toWork, func() error {
-		all := append(append(spaces(s.Schedulers), spaces(s.Gateways)...), spaces(s.Etcd)...)
+		all := append(append(spaces(s.Schedulers), spaces(s.Gateways)...), spaces(s.Etcd.Members)...)
 		for _, space := range all {
 			if err := space.Lose(ctx, 0.05); err != nil {
 				return err

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/internal/sleep"
-	"github.com/windlass-dev/windlass/test/faults/lab"
 	"github.com/windlass-dev/windlass/test/faults/verdict"
+	"github.com/windlass-dev/windlass/test/lab"
 )
 
 // processRows are faults of gateways and schedulers themselves.
@@ -233,7 +233,7 @@ func turmoil(ctx context.Context, s *scene) error {
 			return nil
 		},
 		func(ctx context.Context, m *lab.Member, rng *rand.Rand) error {
-			others := append(append(spaces(s.Schedulers), spaces(s.Gateways)...), spaces(s.Etcd)...)
+			others := append(append(spaces(s.Schedulers), spaces(s.Gateways)...), spaces(s.Etcd.Members)...)
 			if err := m.Deafen(ctx, lab.Silently, others[rng.IntN(len(others))], others[rng.IntN(len(others))]); err != nil {
 				return err
 			}
@@ -242,7 +242,7 @@ func turmoil(ctx context.Context, s *scene) error {
 		},
 	}
 	return s.under(ctx, toWork, func() error {
-		victims := append(append([]*lab.Member{}, s.Schedulers...), s.Etcd...)
+		victims := append(append([]*lab.Member{}, s.Schedulers...), s.Etcd.Members...)
 		errs := make(chan error, len(victims))
 		limited, cancel := context.WithTimeout(ctx, 40*time.Second)
 		defer cancel()

@@ -10,12 +10,10 @@ import (
 	"strings"
 	"time"
 
-	clientv3 "go.etcd.io/etcd/client/v3"
-
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/internal/sleep"
-	"github.com/windlass-dev/windlass/test/faults/lab"
 	"github.com/windlass-dev/windlass/test/faults/verdict"
+	"github.com/windlass-dev/windlass/test/lab"
 )
 
 // runner runs rows one after the other in one lab.
@@ -30,6 +28,9 @@ type runner struct {
 	usual []holding
 }
 
+// settleWithin is how long Windlass may take to share its slots out.
+const settleWithin = 2 * time.Minute
+
 // newRunner creates the functions that are always there, and waits for them.
 func newRunner(ctx context.Context, l *lab.Lab, o options, out io.Writer) (*runner, error) {
 	r := &runner{lab: l, options: o, out: out}
@@ -42,6 +43,8 @@ func newRunner(ctx context.Context, l *lab.Lab, o options, out io.Writer) (*runn
 			return nil, err
 		}
 	}
+	ctx, cancel := context.WithTimeout(ctx, settleWithin)
+	defer cancel()
 	var err error
 	if r.epochs, err = watchEpochs(ctx, l); err != nil {
 		return nil, err
@@ -64,7 +67,7 @@ func newRunner(ctx context.Context, l *lab.Lab, o options, out io.Writer) (*runn
 }
 
 func (r *runner) scene(name string) (*scene, error) {
-	client, err := r.lab.EtcdClient()
+	client, err := r.lab.Etcd.Client()
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +77,7 @@ func (r *runner) scene(name string) (*scene, error) {
 		mixed = mixed*131 + uint64(c)
 	}
 	rng := rand.New(rand.NewPCG(r.options.seed, mixed))
-	return &scene{Lab: r.lab, rng: rng, etcd: client, row: name, rate: r.options.rate, epochs: r.epochs}, nil
+	return &scene{Lab: r.lab, slots: slots{r.lab, client}, rng: rng, row: name, rate: r.options.rate, epochs: r.epochs}, nil
 }
 
 // rowWithin bounds a row with all that comes after it.
@@ -161,34 +164,6 @@ func (r *runner) ledger() ([]verdict.Run, error) {
 	return verdict.ReadLedger(strings.NewReader(string(text)))
 }
 
-// calm is how long no slot has to change hands for Windlass to be at rest.
-const calm = 3 * time.Second
-
-// atRest returns when the schedulers have shared the slots among them.
-func (s *scene) atRest(ctx context.Context) error {
-	revision := func() (int64, error) {
-		got, err := s.etcd.Get(ctx, lab.Prefix+"/slots/", clientv3.WithLastRev()...)
-		if err != nil || len(got.Kvs) == 0 {
-			return 0, err
-		}
-		return got.Kvs[0].ModRevision, nil
-	}
-	for {
-		before, err := revision()
-		if err != nil {
-			return err
-		}
-		sleep.For(ctx, calm)
-		after, err := revision()
-		if err != nil {
-			return err
-		}
-		if before == after {
-			return nil
-		}
-	}
-}
-
 // Bounds of a recovery, within which Windlass works as before or never.
 const (
 	recoverWithin = time.Minute
@@ -222,7 +197,7 @@ func (s *scene) recover(ctx context.Context) error {
 	for _, name := range []string{work, again} {
 		for good := 0; good < inARow; {
 			s.loads++
-			config := loadConfig{Targets: s.targets(), Patience: 5 * time.Second, Name: fmt.Sprintf("%s.r%d", s.row, s.loads), Seed: s.rng.Uint64()}
+			config := loadConfig{Targets: s.Targets(), Patience: 5 * time.Second, Name: fmt.Sprintf("%s.r%d", s.row, s.loads), Seed: s.rng.Uint64()}
 			config.Next = fixed(request{Function: "faults/" + name, Query: "ms=1", Body: 10})
 			calls := callSome(ctx, config, 1)
 			if ctx.Err() != nil {

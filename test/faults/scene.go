@@ -3,28 +3,23 @@ package main
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"time"
 
-	clientv3 "go.etcd.io/etcd/client/v3"
-
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	"github.com/windlass-dev/windlass/internal/loadgen"
 	"github.com/windlass-dev/windlass/internal/sleep"
-	"github.com/windlass-dev/windlass/pkg/ownership"
-	"github.com/windlass-dev/windlass/test/faults/lab"
 	"github.com/windlass-dev/windlass/test/faults/verdict"
+	"github.com/windlass-dev/windlass/test/lab"
 )
 
 // scene is where one row plays.
 type scene struct {
 	*lab.Lab
+	slots
 	rng  *rand.Rand
-	etcd *clientv3.Client
 	row  string
 	rate float64
 	// calls are those of the row so far.
@@ -133,20 +128,11 @@ func slowly(next func(*rand.Rand) request, query string) func(*rand.Rand) reques
 	}
 }
 
-// targets are all gateways.
-func (s *scene) targets() []loadgen.Target {
-	var targets []loadgen.Target
-	for _, m := range s.Gateways {
-		targets = append(targets, loadgen.Target{Name: m.Name, URL: s.CallURL(m), Ready: s.ReadyURL(m)})
-	}
-	return targets
-}
-
 // config is a load of the row's rate.
 func (s *scene) config(next func(*rand.Rand) request) loadConfig {
 	s.loads++
 	return loadConfig{
-		Targets: s.targets(), Rate: s.rate, Next: next, Patience: patience + 5*time.Second,
+		Targets: s.Targets(), Rate: s.rate, Next: next, Patience: patience + 5*time.Second,
 		Name: fmt.Sprintf("%s.%d", s.row, s.loads), Seed: s.rng.Uint64(),
 	}
 }
@@ -236,62 +222,6 @@ func (s *scene) knock(ctx context.Context, gateway *lab.Member, function string)
 	}
 	defer answer.Body.Close()
 	return answer.StatusCode, nil
-}
-
-// slot is that of a function.
-func (s *scene) slot(ctx context.Context, function string) (ownership.Slot, error) {
-	fn := &v1alpha1.Function{}
-	if err := s.Cluster.Get(ctx, function, fn); err != nil {
-		return 0, err
-	}
-	return ownership.SlotOf(string(fn.UID), 0), nil
-}
-
-// slotKey is the key of a slot in etcd.
-func slotKey(slot ownership.Slot) string { return fmt.Sprintf("%s/slots/%04d", lab.Prefix, slot) }
-
-// owner is the scheduler that owns a function's slot as etcd has it.
-func (s *scene) owner(ctx context.Context, function string) (*lab.Member, error) {
-	slot, err := s.slot(ctx, function)
-	if err != nil {
-		return nil, err
-	}
-	got, err := s.etcd.Get(ctx, slotKey(slot))
-	if err != nil {
-		return nil, err
-	}
-	if len(got.Kvs) == 0 {
-		return nil, fmt.Errorf("nobody owns the slot %d of %s", slot, function)
-	}
-	var owner struct{ ID string }
-	if err := json.Unmarshal(got.Kvs[0].Value, &owner); err != nil {
-		return nil, err
-	}
-	for _, m := range s.Schedulers {
-		if m.Name == owner.ID {
-			return m, nil
-		}
-	}
-	return nil, fmt.Errorf("the slot of %s is owned by %q, which is no scheduler of the lab", function, owner.ID)
-}
-
-// held is how many slots a scheduler owns as etcd has it.
-func (s *scene) held(ctx context.Context, m *lab.Member) (int, error) {
-	got, err := s.etcd.Get(ctx, lab.Prefix+"/slots/", clientv3.WithPrefix())
-	if err != nil {
-		return 0, err
-	}
-	slots := 0
-	for _, kv := range got.Kvs {
-		var owner struct{ ID string }
-		if err := json.Unmarshal(kv.Value, &owner); err != nil {
-			return 0, err
-		}
-		if owner.ID == m.Name {
-			slots++
-		}
-	}
-	return slots, nil
 }
 
 // withOwner calls f with the owner of the function work.

@@ -9,7 +9,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/windlass-dev/windlass/test/faults/lab"
+	"github.com/windlass-dev/windlass/test/lab"
 )
 
 const (
@@ -41,7 +41,7 @@ func (w *world) startController(ctx context.Context) error {
 		return err
 	}
 	defer log.Close()
-	cmd := exec.Command(filepath.Join(w.Config.Programs, "windlass"), "controller", "--leader-elect=false", "--log-format=text",
+	cmd := exec.Command(w.Config.Program("windlass"), "controller", "--leader-elect=false", "--log-format=text",
 		"--ops-listen="+controllerAddr, "--tls-dir="+w.Config.TLSDir("controller"), "--tls-domain="+string(lab.Domain),
 		"--pod-namespace="+lab.Namespace, "--schedulers="+schedulersService)
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+w.Config.Kubeconfig())

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/pkg/demo"
+	"github.com/windlass-dev/windlass/test/lab"
 	"github.com/windlass-dev/windlass/test/monitoring/prometheus"
 )
 
@@ -40,7 +41,7 @@ func (o options) demo(ctx context.Context, dir string) (ok bool, err error) {
 	var said strings.Builder
 	err = demo.Run(ctx, demo.Config{
 		TraceDir: o.trace, Minutes: 2, Speed: 3, Seed: 1, ExamplesDir: "examples",
-		AgentPath: filepath.Join(dir, binFolder, "podagent"), Out: &said, Watch: watch,
+		AgentPath: lab.Config{Dir: labDir(dir)}.Program("podagent"), Out: &said, Watch: watch,
 	})
 	// What the demo promises of calls is for make demo to say.
 	if err != nil && !errors.Is(err, demo.ErrFailed) {

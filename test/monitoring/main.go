@@ -3,7 +3,7 @@
 //
 // First it replays the load of windlass demo on this machine and asks everything
 // that dashboards, recording rules and runbooks ask. Then it puts the lab of package
-// test/faults/lab together, brings each alert about by its real condition, takes the
+// test/lab together, brings each alert about by its real condition, takes the
 // condition away, and waits for the alert to fire and to resolve; in passing, what
 // was empty in the demo has to get data. In the end every query has had data
 // somewhere, every series that is named has existed, and every alert has fired and
@@ -23,7 +23,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -35,7 +34,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/windlass-dev/windlass/test/faults/lab"
+	"github.com/windlass-dev/windlass/test/lab"
 	"github.com/windlass-dev/windlass/test/monitoring/rulefile"
 )
 
@@ -81,9 +80,6 @@ func main() {
 	}
 }
 
-// folder is the variable that tells the process in the lab where to work.
-const folder = "WINDLASS_MONITORING_DIR"
-
 // main runs both parts, or is in the lab already. It says whether all is well.
 func (o options) main() (ok bool, err error) {
 	if o.part != "" && o.part != demoPart && o.part != alertsPart || o.factor < 1 {
@@ -91,18 +87,14 @@ func (o options) main() (ok bool, err error) {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if lab.Inside() {
-		return o.inLab(ctx, os.Getenv(folder))
+	if dir, inside := lab.Inside(); inside {
+		return o.inLab(ctx, dir)
 	}
-	dir, err := os.MkdirTemp("", "windlass-monitoring-")
+	dir, remove, err := lab.Workspace("monitoring", o.keep)
 	if err != nil {
 		return false, err
 	}
-	if o.keep {
-		fmt.Fprintln(os.Stderr, "monitoring: logs are below", dir)
-	} else {
-		defer os.RemoveAll(dir)
-	}
+	defer remove()
 	if err := prepare(dir, o.factor); err != nil {
 		return false, err
 	}
@@ -115,7 +107,7 @@ func (o options) main() (ok bool, err error) {
 	if o.part == demoPart {
 		return ok, nil
 	}
-	status, err := lab.Enter(ctx, folder+"="+dir)
+	status, err := lab.Enter(ctx, dir)
 	return ok && status == 0, err
 }
 
@@ -123,14 +115,10 @@ func (o options) main() (ok bool, err error) {
 const (
 	programsFile = "prometheus"
 	rulesFolder  = "rules"
-	binFolder    = "bin"
 )
 
-// prepare builds what runs, finds Prometheus, and shortens the rules.
+// prepare finds Prometheus and shortens the rules.
 func prepare(dir string, factor float64) error {
-	if err := lab.Build(filepath.Join(dir, binFolder)); err != nil {
-		return err
-	}
 	cmd := exec.Command("test/monitoring/prometheus.sh")
 	cmd.Stderr = os.Stderr
 	found, err := cmd.Output()
@@ -143,30 +131,8 @@ func prepare(dir string, factor float64) error {
 	if err := os.Mkdir(filepath.Join(dir, rulesFolder), 0o755); err != nil {
 		return err
 	}
-	files, err := ruleFiles()
-	if err != nil {
-		return err
-	}
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			return err
-		}
-		short := rulefile.Shorten(string(text), factor, shortest)
-		if err := os.WriteFile(filepath.Join(dir, rulesFolder, filepath.Base(file)), []byte(short), 0o600); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// ruleFiles are those of the chart.
-func ruleFiles() ([]string, error) {
-	files, err := filepath.Glob("charts/windlass/rules/*.yaml")
-	if err == nil && len(files) == 0 {
-		err = errors.New("no rules in charts/windlass/rules: run this at the root of the module")
-	}
-	return files, err
+	_, err = rulefile.ShortenInto(filepath.Join(dir, rulesFolder), factor, shortest)
+	return err
 }
 
 // prometheusIn is the path of prometheus that prepare has found.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/internal/sleep"
-	"github.com/windlass-dev/windlass/test/faults/lab"
+	"github.com/windlass-dev/windlass/test/lab"
 )
 
 // provoke brings about what dashboards show and no alert tells of.
@@ -66,7 +66,7 @@ const provokedWithin = time.Minute
 func (w *world) until(ctx context.Context, expr string) error {
 	limit, cancel := context.WithTimeout(ctx, provokedWithin)
 	defer cancel()
-	err := until(limit, func() (bool, error) {
+	err := sleep.Until(limit, askEvery, func() (bool, error) {
 		all, err := w.prometheus.Query(limit, expr)
 		return len(all) > 0, err
 	})

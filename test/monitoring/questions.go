@@ -46,7 +46,7 @@ func questions() ([]question, error) {
 		q.Expr = strings.TrimSuffix(q.Expr, " > 0")
 		all = append(all, question{q})
 	}
-	files, err := ruleFiles()
+	files, err := rulefile.OfChart()
 	if err != nil {
 		return nil, err
 	}

@@ -54,7 +54,7 @@ func (s scenario) run(ctx context.Context, w *world) {
 	undone := time.Now()
 	limit, cancel := context.WithTimeout(ctx, resolvesWithin)
 	defer cancel()
-	err = until(limit, func() (bool, error) {
+	err = sleep.Until(limit, askEvery, func() (bool, error) {
 		a, err := w.fires(limit, s.alert, s.function)
 		return a == nil, err
 	})
@@ -69,7 +69,7 @@ func (s scenario) run(ctx context.Context, w *world) {
 func (s scenario) fires(ctx context.Context, w *world, began time.Time) (time.Duration, error) {
 	limit, cancel := context.WithTimeout(ctx, firesWithin)
 	defer cancel()
-	err := until(limit, func() (bool, error) {
+	err := sleep.Until(limit, askEvery, func() (bool, error) {
 		a, err := w.fires(limit, s.alert, s.function)
 		if a != nil {
 			w.say("%-26s says: %s", s.alert, a.Annotations["description"])

@@ -14,7 +14,7 @@ import (
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
 	"github.com/windlass-dev/windlass/internal/sleep"
 	"github.com/windlass-dev/windlass/pkg/wiretls"
-	"github.com/windlass-dev/windlass/test/faults/lab"
+	"github.com/windlass-dev/windlass/test/lab"
 )
 
 // componentScenarios are alerts of gateways and schedulers.
@@ -136,11 +136,11 @@ func schedulerStutters(ctx context.Context, w *world, _ string) (undo func() err
 
 // withoutEtcd has all members of etcd stand still.
 func withoutEtcd(_ context.Context, w *world, _ string) (undo func() error, err error) {
-	for _, m := range w.Etcd {
+	for _, m := range w.Etcd.Members {
 		m.Pause()
 	}
 	return func() error {
-		for _, m := range w.Etcd {
+		for _, m := range w.Etcd.Members {
 			m.Resume()
 		}
 		return nil

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,10 +13,8 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	"github.com/windlass-dev/windlass/internal/sleep"
-	"github.com/windlass-dev/windlass/test/cluster"
-	"github.com/windlass-dev/windlass/test/faults/lab"
-	"github.com/windlass-dev/windlass/test/faults/load"
+	"github.com/windlass-dev/windlass/internal/loadgen"
+	"github.com/windlass-dev/windlass/test/lab"
 	"github.com/windlass-dev/windlass/test/monitoring/prometheus"
 )
 
@@ -30,35 +28,28 @@ type world struct {
 	out io.Writer
 	// failed says that something was held against Windlass.
 	failed bool
-	loads  int
 }
 
 const (
-	// openWithin is how long it may take to put the lab together.
-	openWithin = 2 * time.Minute
 	// gatewayHolds is how many calls a gateway may hold.
 	gatewayHolds = 200
 	// createQPS is how many pods a scheduler may create in a second.
 	createQPS = 2
 	// patience is how long callers wait.
 	patience = 90 * time.Second
+	// restAfterFailure is how long a caller rests after a call that failed.
+	restAfterFailure = 20 * time.Millisecond
+	// askEvery is how often Prometheus is asked for what is awaited.
+	askEvery = 200 * time.Millisecond
 )
+
+// labDir is where the lab writes, below the workspace.
+func labDir(workspace string) string { return filepath.Join(workspace, "lab") }
 
 // openWorld puts the lab together and has it watched.
 func openWorld(ctx context.Context, dir string, out io.Writer) (w *world, err error) {
-	crds, err := filepath.Abs("config/crd")
-	if err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithTimeout(ctx, openWithin)
-	defer cancel()
-	inner := filepath.Join(dir, "lab")
-	if err := os.Mkdir(inner, 0o755); err != nil {
-		return nil, err
-	}
 	l, err := lab.Open(ctx, lab.Config{
-		Kubernetes: cluster.ProgramsFolder(), Programs: filepath.Join(dir, binFolder), CRDs: crds, Dir: inner,
-		Schedulers: 3, Gateways: 2, Nodes: 3, LeaseTTL: 5 * time.Second, Drain: time.Second,
+		Dir: labDir(dir), Schedulers: 3, Gateways: 2, Nodes: 3, LeaseTTL: 5 * time.Second, Drain: time.Second,
 		GatewayArguments: []string{
 			fmt.Sprintf("--max-invocations=%d", gatewayHolds),
 			// Nobody listens there, but exemplars have the ids of traces.
@@ -89,16 +80,10 @@ func (w *world) watch(ctx context.Context, dir string) error {
 	}
 	c := prometheus.Config{
 		Program: program, Dir: filepath.Join(dir, "lab-prometheus"), Listen: "127.0.0.1:9090", Job: job, Rules: rules, Every: every,
+		Targets: prometheus.LabTargets(w.Lab),
 	}
 	if err := os.Mkdir(c.Dir, 0o755); err != nil {
 		return err
-	}
-	for component, members := range map[string][]*lab.Member{"scheduler": w.Schedulers, "gateway": w.Gateways} {
-		for _, m := range members {
-			c.Targets = append(c.Targets, prometheus.Target{
-				Addr: w.OpsAddr(m), Labels: map[string]string{"namespace": "windlass", "pod": m.Name, "component": component},
-			})
-		}
 	}
 	c.Targets = append(c.Targets, prometheus.Target{
 		Addr: controllerAddr, Labels: map[string]string{"namespace": "windlass", "pod": "controller-1", "component": "controller"},
@@ -139,29 +124,30 @@ func (w *world) function(ctx context.Context, name string, edit func(*v1alpha1.F
 // call has so many callers call a function without pause until stop is called,
 // which breaks their calls off.
 func (w *world) call(ctx context.Context, function, query string, callers int) (stop func()) {
-	w.mu.Lock()
-	w.loads++
-	name := fmt.Sprintf("monitoring.%d", w.loads)
-	w.mu.Unlock()
-	request := load.Request{Function: lab.Namespace + "/" + function, Query: query, Body: 10}
 	ctx, cancel := context.WithCancel(ctx)
-	l := load.Start(ctx, load.Config{
-		Targets: w.targets(), Clients: callers, Next: func(*rand.Rand) load.Request { return request },
-		Patience: patience, Name: name, Seed: 1,
+	balancer := loadgen.Balance(ctx, w.Targets(), loadgen.Client{Timeout: patience})
+	path := fmt.Sprintf("/function/%s/%s?%s", lab.Namespace, function, query)
+	l := loadgen.Start(ctx, loadgen.Config[bool]{
+		Clients: callers,
+		Next: func(turn loadgen.Turn) func(context.Context) bool {
+			return func(ctx context.Context) bool {
+				gateway := balancer.Pick(turn.Client + turn.N)
+				call := gateway.Do(ctx, loadgen.Request{Method: http.MethodPost, URL: gateway.URL + path, Body: []byte("monitoring")})
+				return call.Outcome == loadgen.Answered && call.Status == http.StatusOK
+			}
+		},
+		Rest: func(succeeded bool) time.Duration {
+			if succeeded {
+				return 0
+			}
+			return restAfterFailure
+		},
 	})
 	return func() {
 		cancel()
 		l.Stop()
+		balancer.Close()
 	}
-}
-
-// targets are all gateways.
-func (w *world) targets() []load.Target {
-	var targets []load.Target
-	for _, m := range w.Gateways {
-		targets = append(targets, load.Target{Name: m.Name, URL: w.CallURL(m), Ready: w.ReadyURL(m)})
-	}
-	return targets
 }
 
 // fires returns the alert of this name that fires for a function, or that names none.
@@ -176,19 +162,6 @@ func (w *world) fires(ctx context.Context, alert, function string) (*prometheus.
 		}
 	}
 	return nil, nil
-}
-
-// until asks again and again until it is so, or ctx ends.
-func until(ctx context.Context, so func() (bool, error)) error {
-	for {
-		if ok, err := so(); ok || err != nil {
-			return err
-		}
-		sleep.For(ctx, 200*time.Millisecond)
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-	}
 }
 
 // named says whether a list such as "TickLag,NoCapacity" has a name; an empty one

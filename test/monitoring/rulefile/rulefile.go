@@ -1,8 +1,10 @@
 package rulefile
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"time"
@@ -49,6 +51,37 @@ var (
 )
 
 var units = map[string]time.Duration{"ms": time.Millisecond, "s": time.Second, "m": time.Minute, "h": time.Hour}
+
+// ShortenInto writes the chart's rule files into a folder, with times that Shorten has
+// divided, and returns the paths of the new ones. It is to be called at the root of the
+// module.
+func ShortenInto(dir string, factor float64, shortest time.Duration) (paths []string, err error) {
+	files, err := OfChart()
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		path := filepath.Join(dir, filepath.Base(file))
+		if err := os.WriteFile(path, []byte(Shorten(string(text), factor, shortest)), 0o600); err != nil {
+			return nil, err
+		}
+		paths = append(paths, path)
+	}
+	return paths, nil
+}
+
+// OfChart are the paths of the chart's rule files, from the root of the module.
+func OfChart() ([]string, error) {
+	files, err := filepath.Glob("charts/windlass/rules/*.yaml")
+	if err == nil && len(files) == 0 {
+		err = errors.New("no rules in charts/windlass/rules: run this at the root of the module")
+	}
+	return files, err
+}
 
 // Shorten divides every time in the text of a rule file by factor, which is at
 // least 1. None becomes shorter than shortest, unless it was.

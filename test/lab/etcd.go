@@ -16,17 +16,24 @@ import (
 // Prefix is that of Windlass's keys in etcd.
 const Prefix = "/windlass"
 
-// startEtcd starts the three members that Windlass uses.
+// Etcd is the etcd that Windlass uses, not that of the API server.
+type Etcd struct {
+	Members []*Member
+	config  Config
+}
+
+// startEtcd starts its members.
 func (l *Lab) startEtcd(ctx context.Context) error {
+	l.Etcd.config = l.Config
 	for i := range etcdMembers {
-		m, err := l.open(ctx, "etcd", i+1, l.Config.Kubernetes+"/etcd", nil, l.etcdArguments)
+		m, err := l.open(ctx, "etcd", i+1, kubernetesProgram("etcd"), nil, l.Etcd.arguments)
 		if err != nil {
 			return err
 		}
 		m.ready = fmt.Sprintf("http://%s/health", hostPort(m.Addr, etcdClientPort))
-		l.Etcd = append(l.Etcd, m)
+		l.Etcd.Members = append(l.Etcd.Members, m)
 	}
-	return l.reviveEtcd(ctx)
+	return l.Etcd.revive(ctx)
 }
 
 // etcdQuota is how many bytes etcd may hold, few enough to fill it quickly.
@@ -41,10 +48,10 @@ func etcdCluster() string {
 	return strings.Join(members, ",")
 }
 
-func (l *Lab) etcdArguments(m *Member) []string {
+func (e *Etcd) arguments(m *Member) []string {
 	client, peer := "http://"+hostPort(m.Addr, etcdClientPort), "http://"+hostPort(m.Addr, etcdPeerPort)
 	return []string{
-		"--name=" + m.Name, "--data-dir=" + l.Config.data(m.Name), "--logger=zap", "--log-level=warn",
+		"--name=" + m.Name, "--data-dir=" + e.config.data(m.Name), "--logger=zap", "--log-level=warn",
 		"--listen-client-urls=" + client, "--advertise-client-urls=" + client,
 		"--listen-peer-urls=" + peer, "--initial-advertise-peer-urls=" + peer,
 		"--initial-cluster=" + etcdCluster(), "--initial-cluster-token=lab",
@@ -52,23 +59,23 @@ func (l *Lab) etcdArguments(m *Member) []string {
 	}
 }
 
-// EtcdClient is a client of all members of etcd.
-func (l *Lab) EtcdClient() (*clientv3.Client, error) {
+// Client is a client of all members of etcd.
+func (e *Etcd) Client() (*clientv3.Client, error) {
 	var endpoints []string
-	for _, m := range l.Etcd {
+	for _, m := range e.Members {
 		endpoints = append(endpoints, hostPort(m.Addr, etcdClientPort))
 	}
 	return clientv3.New(clientv3.Config{Endpoints: endpoints, DialTimeout: 5 * time.Second, Logger: zap.NewNop()})
 }
 
-// EtcdLeader is the member that leads.
-func (l *Lab) EtcdLeader(ctx context.Context) (*Member, error) {
-	client, err := l.EtcdClient()
+// Leader is the member that leads.
+func (e *Etcd) Leader(ctx context.Context) (*Member, error) {
+	client, err := e.Client()
 	if err != nil {
 		return nil, err
 	}
 	defer client.Close()
-	for _, m := range l.Etcd {
+	for _, m := range e.Members {
 		status, err := client.Status(ctx, hostPort(m.Addr, etcdClientPort))
 		if err == nil && status.Leader == status.Header.MemberId {
 			return m, nil
@@ -77,25 +84,25 @@ func (l *Lab) EtcdLeader(ctx context.Context) (*Member, error) {
 	return nil, fmt.Errorf("no member of etcd leads")
 }
 
-// WipeEtcd kills all members of etcd, removes what they have, and starts them.
-func (l *Lab) WipeEtcd(ctx context.Context) error {
-	for _, m := range l.Etcd {
+// Wipe kills all members of etcd, removes what they have, and starts them.
+func (e *Etcd) Wipe(ctx context.Context) error {
+	for _, m := range e.Members {
 		m.Kill()
-		if err := os.RemoveAll(l.Config.data(m.Name)); err != nil {
+		if err := os.RemoveAll(e.config.data(m.Name)); err != nil {
 			return err
 		}
 	}
-	return l.reviveEtcd(ctx)
+	return e.revive(ctx)
 }
 
-// reviveEtcd starts all members, of which none is ready without another.
-func (l *Lab) reviveEtcd(ctx context.Context) error {
-	for _, m := range l.Etcd {
+// revive starts all members, of which none is ready without another.
+func (e *Etcd) revive(ctx context.Context) error {
+	for _, m := range e.Members {
 		if err := m.Start(); err != nil {
 			return err
 		}
 	}
-	for _, m := range l.Etcd {
+	for _, m := range e.Members {
 		if err := m.Revive(ctx); err != nil {
 			return err
 		}
@@ -103,42 +110,42 @@ func (l *Lab) reviveEtcd(ctx context.Context) error {
 	return nil
 }
 
-// BackUpEtcd kills all members of etcd for a moment to copy what they have.
-func (l *Lab) BackUpEtcd(ctx context.Context) error {
-	for _, m := range l.Etcd {
+// BackUp kills all members of etcd for a moment to copy what they have.
+func (e *Etcd) BackUp(ctx context.Context) error {
+	for _, m := range e.Members {
 		m.Kill()
-		backup := l.Config.data(m.Name + ".backup")
+		backup := e.config.data(m.Name + ".backup")
 		if err := os.RemoveAll(backup); err != nil {
 			return err
 		}
-		if err := os.CopyFS(backup, os.DirFS(l.Config.data(m.Name))); err != nil {
+		if err := os.CopyFS(backup, os.DirFS(e.config.data(m.Name))); err != nil {
 			return err
 		}
 	}
-	return l.reviveEtcd(ctx)
+	return e.revive(ctx)
 }
 
-// RestoreEtcd kills all members and starts them with what BackUpEtcd has copied,
+// Restore kills all members and starts them with what BackUp has copied,
 // with the revisions of that time.
-func (l *Lab) RestoreEtcd(ctx context.Context) error {
-	for _, m := range l.Etcd {
+func (e *Etcd) Restore(ctx context.Context) error {
+	for _, m := range e.Members {
 		m.Kill()
-		if err := os.RemoveAll(l.Config.data(m.Name)); err != nil {
+		if err := os.RemoveAll(e.config.data(m.Name)); err != nil {
 			return err
 		}
-		if err := os.Rename(l.Config.data(m.Name+".backup"), l.Config.data(m.Name)); err != nil {
+		if err := os.Rename(e.config.data(m.Name+".backup"), e.config.data(m.Name)); err != nil {
 			return err
 		}
 	}
-	return l.reviveEtcd(ctx)
+	return e.revive(ctx)
 }
 
 // etcdFiller is a prefix of keys that nobody else uses.
 const etcdFiller = "/filler/"
 
-// FillEtcd writes until etcd has no space left and refuses all that writes.
-func (l *Lab) FillEtcd(ctx context.Context) error {
-	client, err := l.EtcdClient()
+// Fill writes until etcd has no space left and refuses all that writes.
+func (e *Etcd) Fill(ctx context.Context) error {
+	client, err := e.Client()
 	if err != nil {
 		return err
 	}
@@ -154,9 +161,9 @@ func (l *Lab) FillEtcd(ctx context.Context) error {
 	return fmt.Errorf("etcd took twice its quota of %d bytes", etcdQuota)
 }
 
-// EmptyEtcd undoes FillEtcd, as an operator does.
-func (l *Lab) EmptyEtcd(ctx context.Context) error {
-	client, err := l.EtcdClient()
+// Empty undoes Fill, as an operator does.
+func (e *Etcd) Empty(ctx context.Context) error {
+	client, err := e.Client()
 	if err != nil {
 		return err
 	}
@@ -168,7 +175,7 @@ func (l *Lab) EmptyEtcd(ctx context.Context) error {
 	if _, err := client.Compact(ctx, deleted.Header.Revision, clientv3.WithCompactPhysical()); err != nil {
 		return err
 	}
-	for _, m := range l.Etcd {
+	for _, m := range e.Members {
 		if _, err := client.Defragment(ctx, hostPort(m.Addr, etcdClientPort)); err != nil {
 			return err
 		}

@@ -28,15 +28,18 @@ const (
 // Kubelet runs the pods of every node of the lab: a function and an agent each,
 // as processes in a network namespace of their own.
 type Kubelet struct {
-	lab    *Lab
-	core   kubernetes.Interface
-	agent  string
-	nodes  []string
-	ctx    context.Context
-	cancel context.CancelFunc
+	lab   *Lab
+	core  kubernetes.Interface
+	agent string
+	nodes []string
+	// run lets a pod live until stop, which ends all pods.
+	run    func(*Pod)
+	stop   context.CancelFunc
 	ending sync.WaitGroup
 
 	mu sync.Mutex
+	// closing says that no more pods are run.
+	closing bool
 	// number counts the pods since the lab began.
 	number int
 	pods   map[types.UID]*Pod
@@ -49,7 +52,7 @@ type Kubelet struct {
 // openKubelet creates the nodes and begins to run their pods.
 func openKubelet(ctx context.Context, l *Lab) (*Kubelet, error) {
 	k := &Kubelet{
-		lab: l, core: l.Cluster.Core, agent: l.Config.Programs + "/podagent",
+		lab: l, core: l.Cluster.Core, agent: l.Config.Program("podagent"),
 		pods: make(map[types.UID]*Pod), lost: make(map[string]bool),
 	}
 	for i := range l.Config.Nodes {
@@ -59,7 +62,9 @@ func openKubelet(ctx context.Context, l *Lab) (*Kubelet, error) {
 			return nil, err
 		}
 	}
-	k.ctx, k.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	living, stop := context.WithCancel(context.WithoutCancel(ctx))
+	k.stop = stop
+	k.run = func(pod *Pod) { k.ending.Go(func() { pod.live(living) }) }
 	factory := informers.NewSharedInformerFactory(k.core, 0)
 	pods := factory.Core().V1().Pods().Informer()
 	_, err := pods.AddEventHandler(cache.ResourceEventHandlerFuncs{
@@ -74,7 +79,7 @@ func openKubelet(ctx context.Context, l *Lab) (*Kubelet, error) {
 	if err != nil {
 		return nil, err
 	}
-	factory.Start(k.ctx.Done())
+	factory.Start(living.Done())
 	if !cache.WaitForCacheSync(ctx.Done(), pods.HasSynced) {
 		return nil, fmt.Errorf("the kubelet cannot follow pods: %w", context.Cause(ctx))
 	}
@@ -117,11 +122,11 @@ func (k *Kubelet) sync(object *corev1.Pod) {
 	}
 	pod := k.pods[object.UID]
 	switch {
-	case pod == nil && k.ctx.Err() == nil && object.Status.Phase != corev1.PodFailed && object.Status.Phase != corev1.PodSucceeded:
+	case pod == nil && !k.closing && object.Status.Phase != corev1.PodFailed && object.Status.Phase != corev1.PodSucceeded:
 		pod = newPod(k, object, podAddr(k.number), fmt.Sprintf("p%d", k.number))
 		k.number++
 		k.pods[object.UID] = pod
-		k.ending.Go(func() { pod.live(k.ctx) })
+		k.run(pod)
 	case pod == nil:
 		return
 	}
@@ -225,7 +230,10 @@ func (k *Kubelet) remove(ctx context.Context, object *corev1.Pod) {
 
 // close ends all pods and waits for them, but not for ever.
 func (k *Kubelet) close(within time.Duration) {
-	k.cancel()
+	k.mu.Lock()
+	k.closing = true
+	k.mu.Unlock()
+	k.stop()
 	ended := make(chan struct{})
 	go func() {
 		k.ending.Wait()

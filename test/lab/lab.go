@@ -10,16 +10,17 @@ import (
 	"os"
 	"time"
 
+	"github.com/windlass-dev/windlass/internal/loadgen"
 	"github.com/windlass-dev/windlass/pkg/wiretls"
 )
 
 // Lab is a Windlass that runs.
 type Lab struct {
 	Config Config
-	// API is the API server, Etcd the members of Windlass's own etcd.
-	API                        *Member
-	apiEtcd                    *Member
-	Etcd, Schedulers, Gateways []*Member
+	// API is the API server, with an etcd of its own.
+	API, apiEtcd         *Member
+	Etcd                 Etcd
+	Schedulers, Gateways []*Member
 	// Kubelet runs the pods of all nodes.
 	Kubelet *Kubelet
 	// Cluster is the way to the API server.
@@ -33,12 +34,17 @@ type Lab struct {
 	Ledger string
 }
 
+// openWithin is how long it may take to put a lab together.
+const openWithin = 2 * time.Minute
+
 // Open puts a lab together, and returns when everything in it is ready. It is to
 // be called in the process that Enter makes.
 func Open(ctx context.Context, config Config) (*Lab, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
 	}
+	ctx, cancel := context.WithTimeout(ctx, openWithin)
+	defer cancel()
 	if err := settle(config.data()); err != nil {
 		return nil, err
 	}
@@ -108,7 +114,7 @@ func (l *Lab) open(ctx context.Context, kind string, i int, path string, environ
 }
 
 func (l *Lab) startRoles(ctx context.Context) error {
-	windlass := l.Config.Programs + "/windlass"
+	windlass := l.Config.Program("windlass")
 	environ := append(os.Environ(), "KUBECONFIG="+l.Config.Kubeconfig())
 	for i := range l.Config.Schedulers {
 		m, err := l.open(ctx, "scheduler", i+1, windlass, environ, l.schedulerArguments)
@@ -132,7 +138,7 @@ func (l *Lab) startRoles(ctx context.Context) error {
 
 func (l *Lab) commonArguments(role string) []string {
 	arguments := []string{role, "--log-format=text", "--log-level=info", "--tls-dir=" + l.Config.TLSDir(role), "--tls-domain=" + string(Domain)}
-	for _, m := range l.Etcd {
+	for _, m := range l.Etcd.Members {
 		arguments = append(arguments, "--etcd-endpoints=http://"+hostPort(m.Addr, etcdClientPort))
 	}
 	return arguments
@@ -165,9 +171,18 @@ func (l *Lab) schedulerAddrs() []netip.Addr {
 // CallURL is where a gateway takes calls.
 func (l *Lab) CallURL(gateway *Member) string { return "http://" + hostPort(gateway.Addr, callPort) }
 
+// Targets are all gateways, for those who call.
+func (l *Lab) Targets() []loadgen.Target {
+	var targets []loadgen.Target
+	for _, m := range l.Gateways {
+		targets = append(targets, loadgen.Target{Name: m.Name, URL: l.CallURL(m), Ready: m.ready})
+	}
+	return targets
+}
+
 // Members are all that Heal revives.
 func (l *Lab) Members() []*Member {
-	all := append([]*Member{l.apiEtcd, l.API}, l.Etcd...)
+	all := append([]*Member{l.apiEtcd, l.API}, l.Etcd.Members...)
 	return append(append(all, l.Schedulers...), l.Gateways...)
 }
 
@@ -205,7 +220,7 @@ func (l *Lab) Close() error {
 		l.Kubelet.close(closeWithin)
 	}
 	members := append(append([]*Member{}, l.Gateways...), l.Schedulers...)
-	members = append(members, l.Etcd...)
+	members = append(members, l.Etcd.Members...)
 	for _, m := range append(members, l.API, l.apiEtcd) {
 		if m == nil {
 			continue
@@ -217,9 +232,6 @@ func (l *Lab) Close() error {
 	}
 	return nil
 }
-
-// ReadyURL is where a member says whether it works.
-func (l *Lab) ReadyURL(m *Member) string { return m.ready }
 
 // OpsAddr is where a member tells of itself, host:port.
 func (l *Lab) OpsAddr(m *Member) string { return hostPort(m.Addr, opsPort) }

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -79,16 +80,25 @@ func (m *Member) Restart(ctx context.Context) error {
 // Revive starts the member if it does not run, and returns when it is ready. One
 // that ends again is started again, as in a cluster.
 func (m *Member) Revive(ctx context.Context) error {
-	return eventually(ctx, m.Name+" does not become ready", func() error {
+	var last error
+	err := sleep.Until(ctx, askEvery, func() (bool, error) {
 		if !m.Alive() {
-			if err := m.Start(); err != nil {
-				return err
+			if last = m.Start(); last != nil {
+				return false, nil
 			}
 			sleep.For(ctx, restartAfter)
 		}
-		return m.Ready(ctx)
+		last = m.Ready(ctx)
+		return last == nil, nil
 	})
+	if err != nil {
+		return fmt.Errorf("%s does not become ready: %w", m.Name, cmp.Or(last, err))
+	}
+	return nil
 }
+
+// askEvery is how often a member is asked whether it is ready.
+const askEvery = 50 * time.Millisecond
 
 // restartAfter is the least time between two starts of a member.
 const restartAfter = 200 * time.Millisecond

@@ -13,20 +13,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// inside is the variable that tells a process that it is the lab's first.
-const inside = "WINDLASS_LAB_INSIDE"
+// folder is the variable that tells the first process of a lab where to work.
+const folder = "WINDLASS_LAB_DIR"
 
-// Inside says whether this process was started by Enter.
-func Inside() bool { return os.Getenv(inside) != "" }
+// Inside says whether this process was started by Enter, and in which folder it is to
+// work.
+func Inside() (dir string, inside bool) { return os.LookupEnv(folder) }
 
 // leaveWithin is how long the lab may take to end when it is told to.
 const leaveWithin = time.Minute
 
 // Enter runs this program again, with the same arguments, as the first process of
-// namespaces of its own, and returns its exit status when all of them have ended.
+// namespaces of its own, which works in a folder, and returns its exit status when all of them have ended.
 // With ctx it is told to end, and killed if it does not; if this process is
 // killed, so are they.
-func Enter(ctx context.Context, environ ...string) (status int, err error) {
+func Enter(ctx context.Context, dir string, environ ...string) (status int, err error) {
 	if os.Geteuid() != 0 {
 		return 0, errors.New("the lab needs root, for namespaces and firewalls: run it with sudo")
 	}
@@ -36,7 +37,7 @@ func Enter(ctx context.Context, environ ...string) (status int, err error) {
 	cmd := exec.CommandContext(ctx, "/proc/self/exe", os.Args[1:]...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = leaveWithin
-	cmd.Env = append(append(os.Environ(), environ...), inside+"=1")
+	cmd.Env = append(append(os.Environ(), environ...), folder+"="+dir)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = nil, os.Stdout, os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags: unix.CLONE_NEWNET | unix.CLONE_NEWPID | unix.CLONE_NEWNS,

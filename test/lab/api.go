@@ -48,12 +48,12 @@ func (l *Lab) startAPI(ctx context.Context) (err error) {
 	if err := tokenKeys(l.Config.data("api")); err != nil {
 		return err
 	}
-	if l.API, err = l.open(ctx, "api", 2, l.Config.Kubernetes+"/kube-apiserver", nil, l.apiArguments); err != nil {
+	if l.API, err = l.open(ctx, "api", 2, kubernetesProgram("kube-apiserver"), nil, l.apiArguments); err != nil {
 		return err
 	}
 	l.API.ready = fmt.Sprintf("https://%s/readyz", hostPort(apiAddr, apiPort))
 	l.apiEtcd = &Member{Space: l.API.Space, api: l.probe, ready: fmt.Sprintf("http://%s/health", hostPort(apiAddr, etcdClientPort)), program: Program{
-		Path: l.Config.Kubernetes + "/etcd", Log: l.Config.logOf("api-etcd"), Arguments: l.apiEtcdArguments(),
+		Path: kubernetesProgram("etcd"), Log: l.Config.logOf("api-etcd"), Arguments: l.apiEtcdArguments(),
 	}}
 	for _, m := range []*Member{l.apiEtcd, l.API} {
 		if err := m.Revive(ctx); err != nil {
@@ -110,7 +110,7 @@ func (l *Lab) furnish(ctx context.Context) error {
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
 		return err
 	}
-	if _, err := envtest.InstallCRDs(config, envtest.CRDInstallOptions{Paths: []string{l.Config.CRDs}, ErrorIfPathMissing: true}); err != nil {
+	if _, err := envtest.InstallCRDs(config, envtest.CRDInstallOptions{Paths: []string{crds}, ErrorIfPathMissing: true}); err != nil {
 		return err
 	}
 	if l.Cluster.Objects, err = client.New(config, client.Options{Scheme: scheme}); err != nil {

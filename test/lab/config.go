@@ -6,17 +6,14 @@ import (
 	"net/netip"
 	"path/filepath"
 	"time"
+
+	"github.com/windlass-dev/windlass/test/cluster"
 )
 
 // Config says what to put together.
 type Config struct {
-	// Kubernetes is the folder with kube-apiserver and etcd.
-	Kubernetes string
-	// Programs is the folder with windlass, podagent and function.
-	Programs string
-	// CRDs is the folder with the definitions of Windlass's kinds.
-	CRDs string
-	// Dir is an empty folder for everything that the lab writes.
+	// Dir is the folder for everything that the lab writes. It is below that of a
+	// Workspace, whose programs run.
 	Dir string
 	// Schedulers, Gateways and Nodes are how many of each there are, 1 to 9;
 	// of etcd there are always three members.
@@ -33,10 +30,8 @@ type Config struct {
 // Validate says what is wrong with a Config.
 func (c Config) Validate() error {
 	var errs []error
-	for name, folder := range map[string]string{"Kubernetes": c.Kubernetes, "Programs": c.Programs, "CRDs": c.CRDs, "Dir": c.Dir} {
-		if !filepath.IsAbs(folder) {
-			errs = append(errs, fmt.Errorf("%s is %q: give an absolute path", name, folder))
-		}
+	if !filepath.IsAbs(c.Dir) {
+		errs = append(errs, fmt.Errorf("Dir is %q: give an absolute path", c.Dir))
 	}
 	for name, n := range map[string]int{"Schedulers": c.Schedulers, "Gateways": c.Gateways, "Nodes": c.Nodes} {
 		if n < 1 || n > 9 {
@@ -102,6 +97,17 @@ func (c Config) data(names ...string) string {
 }
 
 func (c Config) logOf(name string) string { return c.file("logs", name+".log") }
+
+// crds is the folder with the definitions of Windlass's kinds, from the module's root.
+const crds = "config/crd"
+
+// kubernetesProgram is the path of a program that make cluster-binaries has built.
+func kubernetesProgram(name string) string { return filepath.Join(cluster.ProgramsFolder(), name) }
+
+// Program is the path of a program of the workspace: windlass, podagent or function.
+func (c Config) Program(name string) string {
+	return filepath.Join(filepath.Dir(c.Dir), binFolder, name)
+}
 
 // Kubeconfig is the file by which the administrator reaches the API server.
 func (c Config) Kubeconfig() string { return c.data("kubeconfig") }

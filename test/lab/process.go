@@ -110,17 +110,3 @@ func (p *Process) Starve(ctx context.Context, share float64) {
 		sleep.For(ctx, on)
 	}
 }
-
-// eventually asks again and again until it is so, or ctx ends.
-func eventually(ctx context.Context, what string, so func() error) error {
-	for {
-		err := so()
-		if err == nil {
-			return nil
-		}
-		sleep.For(ctx, 50*time.Millisecond)
-		if ctx.Err() != nil {
-			return fmt.Errorf("%s: %w", what, err)
-		}
-	}
-}

@@ -212,7 +212,7 @@ func (p *Pod) start(ctx context.Context) error {
 	}
 	functionEnv := append(p.environ(podspec.ContainerFunction), "LAB_LEDGER="+p.kubelet.lab.Ledger)
 	agentEnv := append(p.environ(podspec.ContainerAgent), "WINDLASS_TOKEN_FILE="+dir+"/token")
-	function, err := space.Start(Program{Path: config.Programs + "/function", Environ: functionEnv, Log: config.logOf("functions")})
+	function, err := space.Start(Program{Path: config.Program("function"), Environ: functionEnv, Log: config.logOf("functions")})
 	if err != nil {
 		space.Close()
 		return err

@@ -1,0 +1,17 @@
+package prometheus
+
+import "github.com/windlass-dev/windlass/test/lab"
+
+// LabTargets are the schedulers and gateways of a lab, with the labels that the
+// ServiceMonitor of a release gives.
+func LabTargets(l *lab.Lab) []Target {
+	var targets []Target
+	for component, members := range map[string][]*lab.Member{"scheduler": l.Schedulers, "gateway": l.Gateways} {
+		for _, m := range members {
+			targets = append(targets, Target{
+				Addr: l.OpsAddr(m), Labels: map[string]string{"namespace": "windlass", "pod": m.Name, "component": component},
+			})
+		}
+	}
+	return targets
+}
