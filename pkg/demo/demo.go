@@ -70,7 +70,7 @@ func Run(ctx context.Context, c Config) error {
 	fmt.Fprintln(c.Out, source(c.TraceDir))
 	printLines(c.Out, trace.Describe())
 	// 2. A Windlass of its own.
-	w, stop, err := startLocal(ctx, c)
+	w, stop, err := startLocal(c)
 	if err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func Run(ctx context.Context, c Config) error {
 }
 
 // startLocal starts a Windlass with a data folder that is removed in the end.
-func startLocal(ctx context.Context, c Config) (w *local.Windlass, stop func(), err error) {
+func startLocal(c Config) (w *local.Windlass, stop func(), err error) {
 	dir, err := os.MkdirTemp("", "windlass-demo-")
 	if err != nil {
 		return nil, nil, err
@@ -117,29 +117,18 @@ func startLocal(ctx context.Context, c Config) (w *local.Windlass, stop func(), 
 	if err != nil {
 		return nil, nil, err
 	}
-	if w, err = local.Open(config, slog.New(slog.NewTextHandler(logFile, nil))); err != nil {
+	w, end, err := local.Start(config, slog.New(slog.NewTextHandler(logFile, nil)))
+	if err != nil {
 		_ = logFile.Close()
 		return nil, nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	ended := make(chan error, 1)
-	go func() { ended <- w.Run(running) }()
-	stop = func() {
-		cancel()
-		if err := <-ended; err != nil {
+	return w, func() {
+		if err := end(); err != nil {
 			fmt.Fprintln(c.Out, "stopping:", err)
 		}
 		_ = logFile.Close()
 		_ = os.RemoveAll(dir)
-	}
-	select {
-	case <-w.Ready():
-		return w, stop, nil
-	case err := <-ended:
-		ended <- nil
-		stop()
-		return nil, nil, err
-	}
+	}, nil
 }
 
 // demo is a running demo.

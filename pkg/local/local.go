@@ -86,6 +86,24 @@ func Open(config Config, log *slog.Logger) (*Windlass, error) {
 	return w, nil
 }
 
+// Start opens a Windlass and runs it, and returns when calls can be made. Stop ends it,
+// waits until all has ended, and returns what Run does.
+func Start(config Config, log *slog.Logger) (w *Windlass, stop func() error, err error) {
+	if w, err = Open(config, log); err != nil {
+		return nil, nil, err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- w.Run(ctx) }()
+	select {
+	case <-w.Ready():
+		return w, func() error { cancel(); return <-ended }, nil
+	case err := <-ended:
+		cancel()
+		return nil, nil, err
+	}
+}
+
 func (w *Windlass) open() (err error) {
 	if w.wireListener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
 		return err

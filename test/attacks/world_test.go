@@ -28,8 +28,10 @@ import (
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	"github.com/windlass-dev/windlass/internal/loadgen"
 	"github.com/windlass-dev/windlass/internal/metric/exposition"
 	"github.com/windlass-dev/windlass/internal/serve"
+	"github.com/windlass-dev/windlass/internal/sleep"
 	"github.com/windlass-dev/windlass/pkg/catalog"
 	"github.com/windlass-dev/windlass/pkg/gateway"
 	"github.com/windlass-dev/windlass/pkg/invoke"
@@ -374,12 +376,10 @@ func (w *world) until(what string, holds func() bool) {
 
 func (w *world) untilWithin(d time.Duration, what string, holds func() bool) {
 	w.Helper()
-	for limit := time.After(d); !holds(); {
-		select {
-		case <-limit:
-			w.Fatalf("waited in vain until %s", what)
-		case <-time.After(time.Millisecond):
-		}
+	ctx, cancel := context.WithTimeout(context.Background(), d)
+	defer cancel()
+	if sleep.Until(ctx, time.Millisecond, func() (bool, error) { return holds(), nil }) != nil {
+		w.Fatalf("waited in vain until %s", what)
 	}
 }
 
@@ -438,14 +438,9 @@ func (b *logBuffer) String() string {
 // honestCall calls the honest function as an honest client.
 func (w *world) honestCall() {
 	w.Helper()
-	client := &http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true}}
-	resp, err := client.Get("http://" + w.calls + "/function/shop/honest/")
-	if err != nil {
-		w.Errorf("an honest call failed: %v", err)
-		return
-	}
-	_ = resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		w.Errorf("an honest call was answered with %s", resp.Status)
+	client := loadgen.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true}}
+	call := client.Do(context.Background(), loadgen.Request{Method: http.MethodGet, URL: "http://" + w.calls + "/function/shop/honest/"})
+	if call.Err != nil || call.Status != http.StatusOK {
+		w.Errorf("an honest call was answered with %d, %v", call.Status, call.Err)
 	}
 }

@@ -36,7 +36,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"os/signal"
@@ -45,6 +44,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/windlass-dev/windlass/internal/loadgen"
+	"github.com/windlass-dev/windlass/internal/sleep"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/test/tenant"
 )
@@ -130,9 +131,7 @@ func (w world) measure(ctx context.Context, o options, name string) (m marks, er
 	}
 	defer stop()
 	// What made the function and opened the watch has its moment to end.
-	if err := tenant.Rest(ctx, time.Second); err != nil {
-		return m, err
-	}
+	sleep.For(ctx, time.Second)
 	if m, err = call(ctx, strings.TrimSuffix(o.gateway, "/")+"/function/"+w.Namespace+"/"+name+"/"); err != nil {
 		return m, err
 	}
@@ -159,32 +158,35 @@ func (w world) measure(ctx context.Context, o options, name string) (m marks, er
 // call calls a function, on a connection that stands already, and takes the marks
 // that the client has.
 func call(ctx context.Context, url string) (m marks, err error) {
-	client := &http.Client{Transport: &http.Transport{}}
-	defer client.CloseIdleConnections()
-	base, _, _ := strings.Cut(url, "/function/")
-	if _, err := get(ctx, client, base+"/"); err != nil {
-		return m, err
+	transport := loadgen.NewTransport(1)
+	defer transport.CloseIdleConnections()
+	client := loadgen.Client{Transport: transport}
+	get := func(url string) loadgen.Call {
+		return client.Do(ctx, loadgen.Request{Method: http.MethodGet, URL: url, Resend: true})
 	}
-	m.sent = time.Now()
-	answer, err := get(ctx, client, url)
-	m.answered = time.Now()
+	base, _, _ := strings.Cut(url, "/function/")
+	if c := get(base + "/"); c.Err != nil {
+		return m, c.Err
+	}
+	c := get(url)
+	m.sent, m.answered = c.Began, c.Ended
 	switch {
-	case err != nil:
-		return m, err
-	case answer.StatusCode != http.StatusOK:
-		return m, fmt.Errorf("the call was answered with %s", answer.Status)
-	case answer.Header.Get(invoke.HeaderColdStart) == "":
+	case c.Err != nil:
+		return m, c.Err
+	case c.Status != http.StatusOK:
+		return m, fmt.Errorf("the call was answered with %d %s", c.Status, http.StatusText(c.Status))
+	case c.Header.Get(invoke.HeaderColdStart) == "":
 		return m, errors.New("the call did not start an instance: is the function's scaling.min 0?")
 	}
 	m.execution = -1
-	if d, known := milliseconds(answer.Header.Get(invoke.HeaderDurationMs)); known {
+	if d, known := milliseconds(c.Header.Get(invoke.HeaderDurationMs)); known {
 		m.execution = d
 	}
-	id, err := invoke.ParseID(answer.Header.Get(invoke.HeaderInvocationID))
+	id, err := invoke.ParseID(c.Header.Get(invoke.HeaderInvocationID))
 	if err != nil {
 		return m, err
 	}
-	if d, known := milliseconds(answer.Header.Get(invoke.HeaderQueueMs)); known {
+	if d, known := milliseconds(c.Header.Get(invoke.HeaderQueueMs)); known {
 		m.granted = admitted(id).Add(d)
 	}
 	return m, nil
@@ -195,20 +197,6 @@ func admitted(id invoke.ID) time.Time {
 	var ms [8]byte
 	copy(ms[2:], id[:6])
 	return time.UnixMilli(int64(binary.BigEndian.Uint64(ms[:])))
-}
-
-// get returns an answer whose body was read.
-func get(ctx context.Context, client *http.Client, url string) (*http.Response, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return nil, err
-	}
-	answer, err := client.Do(request)
-	if err != nil {
-		return nil, err
-	}
-	_, err = io.Copy(io.Discard, answer.Body)
-	return answer, errors.Join(err, answer.Body.Close())
 }
 
 func milliseconds(text string) (time.Duration, bool) {

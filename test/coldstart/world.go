@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/sleep"
 	"github.com/windlass-dev/windlass/pkg/provisioner/podspec"
 	"github.com/windlass-dev/windlass/test/tenant"
 )
@@ -62,7 +63,7 @@ func decidedAt(pod *corev1.Pod) time.Time {
 
 // containers waits until the API knows the ids of a pod's containers.
 func (w world) containers(ctx context.Context, name string) (agent, function string, err error) {
-	err = tenant.Until(ctx, func() (bool, error) {
+	err = sleep.Until(ctx, tenant.AskEvery, func() (bool, error) {
 		pod, err := w.Core.CoreV1().Pods(w.Namespace).Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return false, err

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -34,29 +34,17 @@ func serve(name, dir string, until io.Reader, out io.Writer) error {
 	if !known {
 		return fmt.Errorf("there is no Windlass %q", name)
 	}
-	w, err := local.Open(config, slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})))
+	w, stop, err := local.Start(config, slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})))
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	go func() {
-		_, _ = io.Copy(io.Discard, until)
-		cancel()
-	}()
-	ended := make(chan error, 1)
-	go func() { ended <- w.Run(ctx) }()
-	select {
-	case err := <-ended:
-		return err
-	case <-w.Ready():
-	}
 	fn := probe(dir)
 	if _, err := w.Store().Apply(fn); err != nil {
-		return err
+		return errors.Join(err, stop())
 	}
 	fmt.Fprintln(out, w.FunctionURL(fn)+"/work")
-	return <-ended
+	_, _ = io.Copy(io.Discard, until)
+	return stop()
 }
 
 func probe(dir string) *v1alpha1.Function {

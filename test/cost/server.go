@@ -2,6 +2,8 @@ package main
 
 import (
 	"bufio"
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -10,11 +12,11 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/windlass-dev/windlass/internal/loadgen"
 )
 
 // maxClients is how many connections are kept.
@@ -55,7 +57,7 @@ func start(self, name, dir, collector string) (*server, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	s := &server{name: name, agent: filepath.Join(dir, "podagent"), cmd: cmd, stdin: stdin, http: &http.Transport{MaxIdleConnsPerHost: maxClients}}
+	s := &server{name: name, agent: filepath.Join(dir, "podagent"), cmd: cmd, stdin: stdin, http: loadgen.NewTransport(maxClients)}
 	url, err := bufio.NewReader(stdout).ReadString('\n')
 	if err != nil {
 		return nil, fmt.Errorf("the Windlass %s did not start: %w", name, s.stop())
@@ -81,48 +83,28 @@ func (s *server) measure(clients int, span time.Duration) (cost, error) {
 	if err != nil {
 		return cost{}, err
 	}
-	var calls atomic.Int64
-	errs := make(chan error, clients)
-	var wg sync.WaitGroup
-	for end := time.Now().Add(span); clients > 0; clients-- {
-		wg.Go(func() {
-			for time.Now().Before(end) {
-				if err := call(s.http, s.url); err != nil {
-					errs <- err
-					return
-				}
-				calls.Add(1)
-			}
-		})
-	}
-	wg.Wait()
+	client := loadgen.Client{Transport: s.http}
+	l := loadgen.Start(context.Background(), loadgen.Config[error]{
+		Clients: clients,
+		Next: func(loadgen.Turn) func(context.Context) error {
+			return func(ctx context.Context) error { return call(ctx, client, s.url) }
+		},
+	})
+	time.Sleep(span)
+	errs := l.Stop()
 	after, err := s.cpu()
 	if err != nil {
 		return cost{}, err
 	}
-	select {
-	case err := <-errs:
-		return cost{}, err
-	default:
-	}
-	return cost{after - before, calls.Load()}, nil
+	return cost{after - before, int64(len(errs))}, errors.Join(errs...)
 }
 
-func call(transport *http.Transport, url string) error {
-	request, err := http.NewRequest(http.MethodGet, url, nil)
-	if err != nil {
-		return err
+func call(ctx context.Context, client loadgen.Client, url string) error {
+	c := client.Do(ctx, loadgen.Request{Method: http.MethodGet, URL: url, Resend: true})
+	if c.Err == nil && c.Status != http.StatusOK {
+		return fmt.Errorf("answered %d", c.Status)
 	}
-	response, err := transport.RoundTrip(request)
-	if err != nil {
-		return err
-	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("answered %s", response.Status)
-	}
-	_, err = io.Copy(io.Discard, response.Body)
-	return err
+	return c.Err
 }
 
 // cpu is the time that its processes have used by now.

@@ -1,9 +1,8 @@
 package e2e
 
 import (
-	"cmp"
+	"context"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/http/httputil"
@@ -15,11 +14,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
+
+	"github.com/windlass-dev/windlass/internal/loadgen"
+	"github.com/windlass-dev/windlass/internal/sleep"
 )
 
 // BenchmarkWarmCall measures what a warm call costs: CPU time of all Windlass
@@ -72,33 +73,25 @@ type cost struct{ cpu, p50 float64 } // seconds
 // measure calls the server in closed loops for a while.
 func (s server) measure(b *testing.B, clients int) cost {
 	b.Helper()
-	transport := &http.Transport{MaxIdleConnsPerHost: clients}
+	transport := loadgen.NewTransport(clients)
 	defer transport.CloseIdleConnections()
-	before, end := s.cpu(), time.Now().Add(2*time.Second)
-	var mu sync.Mutex
-	var all []time.Duration
-	var wg sync.WaitGroup
-	for range clients {
-		wg.Go(func() {
-			var took []time.Duration
-			for begun := time.Now(); begun.Before(end); begun = time.Now() {
-				request, _ := http.NewRequest(http.MethodGet, s.url, nil)
-				response, err := transport.RoundTrip(request)
-				if err != nil || response.StatusCode != http.StatusOK {
-					b.Error(response, err)
-					return
+	client, request := loadgen.Client{Transport: transport}, loadgen.Request{Method: http.MethodGet, URL: s.url, Resend: true}
+	before := s.cpu()
+	l := loadgen.Start(b.Context(), loadgen.Config[time.Duration]{
+		Clients: clients,
+		Next: func(loadgen.Turn) func(context.Context) time.Duration {
+			return func(ctx context.Context) time.Duration {
+				call := client.Do(ctx, request)
+				if call.Err != nil || call.Status != http.StatusOK {
+					b.Error(call.Status, call.Err)
 				}
-				_, _ = io.Copy(io.Discard, response.Body)
-				_ = response.Body.Close()
-				took = append(took, time.Since(begun))
+				return call.Took()
 			}
-			mu.Lock()
-			defer mu.Unlock()
-			all = append(all, took...)
-		})
-	}
-	wg.Wait()
-	slices.SortFunc(all, cmp.Compare)
+		},
+	})
+	sleep.For(b.Context(), 2*time.Second)
+	all := l.Stop()
+	slices.Sort(all)
 	return cost{cpu: (s.cpu() - before) / float64(len(all)), p50: all[len(all)/2].Seconds()}
 }
 

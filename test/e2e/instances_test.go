@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -17,6 +18,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/loadgen"
 	"github.com/windlass-dev/windlass/pkg/local"
 	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
 )
@@ -164,14 +166,15 @@ var _ = Describe("Instances", func() {
 			Eventually(enough, "20s").Should(BeNumerically(">=", 3))
 			Eventually(func() int32 { return w.Status(fn).Instances.Creating }, "20s").Should(BeZero())
 			for range 3 {
-				answered, ordered, before := load.answered.Load(), w.Totals(fn).Ordered, load.failures()
+				answered, ordered, before := load.Ended(), w.Totals(fn).Ordered, len(load.failed())
 				Expect(syscall.Kill(w.busiest(program), syscall.SIGKILL)).To(Succeed())
-				Eventually(load.answered.Load, "10s").Should(BeNumerically(">", answered+20))
-				if load.failures() > before { // it was not just between two calls
+				Eventually(load.Ended, "10s").Should(BeNumerically(">", answered+20))
+				if len(load.failed()) > before { // it was not just between two calls
 					Eventually(func() int { return w.Totals(fn).Ordered }, "10s").Should(BeNumerically(">", ordered))
 				}
 			}
-			failed := load.stop()
+			load.Stop()
+			failed := load.failed()
 			Expect(failed).NotTo(BeEmpty(), "no call was hit")
 			runs := w.runs()
 			Expect(len(failed)).To(BeNumerically("<=", 3), "one call ran on each killed instance: %v", failed)
@@ -184,7 +187,7 @@ var _ = Describe("Instances", func() {
 				Expect(executions).To(HaveLen(1), "call %s ran more than once", call)
 			}
 			expectOneAtATimeExcept(runs, failed)
-			Expect(len(runs) + len(failed)).To(BeNumerically(">=", int(load.answered.Load())))
+			Expect(len(runs) + len(failed)).To(BeNumerically(">=", load.Ended()))
 		},
 		Entry("the agent", "podagent"),
 		Entry("the function", "probe"),
@@ -259,45 +262,42 @@ func (w *windlass) latestRunning() (cid string, running bool) {
 }
 
 // load is a number of clients that call a function in closed loops.
-type load struct {
-	answered atomic.Int64
-	stopping atomic.Bool
-	clients  sync.WaitGroup
-	mu       sync.Mutex
-	failed   map[string]answer
+type load struct{ *loadgen.Load[attempt] }
+
+// attempt is a call that has ended.
+type attempt struct {
+	call   string
+	answer answer
 }
 
-func startLoad(w *windlass, clients int) *load {
-	l := &load{failed: map[string]answer{}}
-	for c := range clients {
-		l.clients.Go(func() {
-			defer GinkgoRecover()
-			for i := 0; !l.stopping.Load(); i++ {
-				call := fmt.Sprintf("%d-%d", c, i)
-				a := w.get("/function/work/work?ms=150&call=" + call)
-				l.answered.Add(1)
-				if a.StatusCode != 200 {
-					l.mu.Lock()
-					l.failed[call] = a
-					l.mu.Unlock()
+func startLoad(w *windlass, clients int) load {
+	l := load{loadgen.Start(context.Background(), loadgen.Config[attempt]{
+		Clients: clients,
+		Next: func(turn loadgen.Turn) func(context.Context) attempt {
+			call := fmt.Sprintf("%d-%d", turn.Client, turn.N)
+			return func(ctx context.Context) attempt {
+				request, _ := http.NewRequestWithContext(ctx, http.MethodGet, w.GatewayURL()+"/function/work/work?ms=150&call="+call, nil)
+				a, err := w.send(request)
+				if err != nil {
+					a = answer{&http.Response{}, err.Error()}
 				}
+				return attempt{call, a}
 			}
-		})
-	}
+		},
+	})}
+	DeferCleanup(func() { l.Stop() })
 	return l
 }
 
-func (l *load) failures() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return len(l.failed)
-}
-
-// stop stops the clients and returns what was not answered with 200, by call.
-func (l *load) stop() map[string]answer {
-	l.stopping.Store(true)
-	l.clients.Wait()
-	return l.failed
+// failed is what was not answered with 200, by call.
+func (l load) failed() map[string]answer {
+	failed := map[string]answer{}
+	for _, a := range l.Records() {
+		if a.answer.StatusCode != 200 {
+			failed[a.call] = a.answer
+		}
+	}
+	return failed
 }
 
 // expectOneAtATimeExcept is expectOneAtATime without the calls that failed,

@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"io"
 	"log/slog"
@@ -11,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -46,8 +46,7 @@ var _ = BeforeSuite(func() {
 type windlass struct {
 	*local.Windlass
 	ledger string
-	cancel context.CancelFunc
-	ended  chan error
+	end    func() error
 	client *http.Client
 }
 
@@ -63,16 +62,13 @@ func start(change ...func(*local.Config)) *windlass {
 	for _, c := range change {
 		c(&config)
 	}
-	opened, err := local.Open(config, slog.New(slog.NewTextHandler(GinkgoWriter, nil)))
+	started, end, err := local.Start(config, slog.New(slog.NewTextHandler(GinkgoWriter, nil)))
 	Expect(err).NotTo(HaveOccurred())
-	ctx, cancel := context.WithCancel(context.Background())
 	w := &windlass{
-		Windlass: opened, cancel: cancel, ended: make(chan error, 1),
+		Windlass: started, end: sync.OnceValue(end),
 		ledger: filepath.Join(config.DataDir, "ledger"),
 		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 300}},
 	}
-	go func() { w.ended <- opened.Run(ctx) }()
-	Eventually(opened.Ready(), "10s").Should(BeClosed())
 	DeferCleanup(func() {
 		w.stop()
 		w.client.CloseIdleConnections()
@@ -82,12 +78,10 @@ func start(change ...func(*local.Config)) *windlass {
 	return w
 }
 
-// stop stops Windlass and waits until it has ended.
+// stop stops Windlass, unless it has ended, and waits until it has.
 func (w *windlass) stop() {
 	GinkgoHelper()
-	w.cancel()
-	Eventually(w.ended, "30s").Should(Receive(BeNil()))
-	w.ended <- nil // may be asked for again
+	Expect(w.end()).To(Succeed())
 }
 
 // processesOf lists the processes whose program is in a folder.

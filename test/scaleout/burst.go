@@ -58,7 +58,7 @@ func measureBurst(ctx context.Context, w world, o options, out io.Writer) (err e
 	if err != nil {
 		return err
 	}
-	answers, tally := calls.open(ctx, o.rate, o.length, o.seed)
+	answers := calls.open(ctx, o.rate, o.length, o.seed)
 	at, err := w.instances(ctx, fn)
 	if err != nil {
 		return err
@@ -68,15 +68,19 @@ func measureBurst(ctx context.Context, w world, o options, out io.Writer) (err e
 		return err
 	}
 	b := burst{
-		calls: len(answers) + int(tally.failed.Load()), failed: tally.failed.Load(),
-		created: len(pods), needed: needed(o), most: int(at.Created),
+		calls: len(answers), created: len(pods), needed: needed(o), most: int(at.Created),
 	}
+	var last error
 	for _, a := range answers {
-		b.waits = append(b.waits, a.waited)
+		if a.err != nil {
+			b.failed, last = b.failed+1, a.err
+		} else {
+			b.waits = append(b.waits, a.waited)
+		}
 	}
 	reportBurst(out, o, b)
-	if last := tally.last.Load(); last != nil {
-		return fmt.Errorf("%d calls failed, the last with: %w", b.failed, *last)
+	if last != nil {
+		return fmt.Errorf("%d calls failed, the last with: %w", b.failed, last)
 	}
 	return nil
 }
@@ -84,8 +88,8 @@ func measureBurst(ctx context.Context, w world, o options, out io.Writer) (err e
 // liveOnce calls a function until its durations are known, and ends its instances.
 func (w world) liveOnce(ctx context.Context, fn *v1alpha1.Function, calls *caller) error {
 	for range lessons {
-		if _, err := calls.call(ctx); err != nil {
-			return err
+		if a := calls.call(ctx); a.err != nil {
+			return a.err
 		}
 	}
 	pods := w.Core.CoreV1().Pods(w.Namespace)

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/sleep"
 	"github.com/windlass-dev/windlass/test/tenant"
 )
 
@@ -88,7 +89,7 @@ func (w world) fill(ctx context.Context, nodes []corev1.Node, o options) error {
 			return err
 		}
 	}
-	return tenant.Until(ctx, func() (bool, error) {
+	return sleep.Until(ctx, tenant.AskEvery, func() (bool, error) {
 		pods, err := w.Core.CoreV1().Pods(w.Namespace).List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return false, err
@@ -140,12 +141,10 @@ func (w world) throughput(ctx context.Context, o options, nodes []corev1.Node) (
 		return t, err
 	}
 	t.ramp = time.Since(begun)
-	if err := tenant.Rest(ctx, settleTime); err != nil {
-		return t, err
-	}
+	sleep.For(ctx, settleTime)
 	before, failedBefore, from := tally.answered.Load(), tally.failed.Load(), time.Now()
-	if err := tenant.Rest(ctx, o.length); err != nil {
-		return t, err
+	if !sleep.For(ctx, o.length) {
+		return t, ctx.Err()
 	}
 	t.perSecond = float64(tally.answered.Load()-before) / time.Since(from).Seconds()
 	t.failed = tally.failed.Load() - failedBefore
@@ -158,7 +157,7 @@ func (w world) awaitInstances(ctx context.Context, fn *v1alpha1.Function, n int)
 	limited, cancel := context.WithTimeout(ctx, fillTime)
 	defer cancel()
 	var counts v1alpha1.InstanceCounts
-	err := tenant.Until(limited, func() (bool, error) {
+	err := sleep.Until(limited, tenant.AskEvery, func() (bool, error) {
 		var err error
 		counts, err = w.instances(limited, fn)
 		return int(counts.Created) == n && counts.Creating == 0, err

@@ -12,29 +12,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	"pgregory.net/rapid"
 
 	"github.com/windlass-dev/windlass/pkg/invoke"
 )
-
-func TestArrivalsComeAtTheirRate(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		rate := rapid.Float64Range(50, 500).Draw(t, "rate")
-		seed := rapid.Uint64().Draw(t, "seed")
-		times := arrivals(rate, 100*time.Second, seed)
-		if times[0] != 0 || times[len(times)-1] >= 100*time.Second {
-			t.Fatalf("from %v to %v", times[0], times[len(times)-1])
-		}
-		// Within six standard deviations.
-		want := 100 * rate
-		if off := float64(len(times)) - want; off*off > 36*want+1 {
-			t.Fatalf("%d calls, want about %v", len(times), want)
-		}
-		if diff := cmp.Diff(times, arrivals(rate, 100*time.Second, seed)); diff != "" {
-			t.Fatalf("the same seed yields others: %s", diff)
-		}
-	})
-}
 
 // functions answer as a gateway does, every third call with an error.
 func functions(t *testing.T, fail bool) (*caller, *atomic.Int64) {
@@ -55,21 +35,26 @@ func functions(t *testing.T, fail bool) (*caller, *atomic.Int64) {
 
 func TestACallSaysHowLongItWaited(t *testing.T) {
 	calls, _ := functions(t, false)
-	a, err := calls.call(t.Context())
-	if err != nil || a.waited != 1500*time.Microsecond || !a.cold || a.took <= 0 {
-		t.Errorf("got %+v, %v", a, err)
+	a := calls.call(t.Context())
+	if a.err != nil || a.waited != 1500*time.Microsecond || !a.cold {
+		t.Errorf("got %+v", a)
 	}
 }
 
-func TestOpenLoopCountsEveryCall(t *testing.T) {
+func TestAnOpenLoopReturnsEveryCall(t *testing.T) {
 	calls, came := functions(t, true)
-	answers, tally := calls.open(t.Context(), 1000, 200*time.Millisecond, 7)
-	want := int64(len(arrivals(1000, 200*time.Millisecond, 7)))
-	if came.Load() != want || int64(len(answers))+tally.failed.Load() != want || tally.failed.Load() != want/3 {
-		t.Errorf("%d came, %d were answered and %d failed, want %d in all", came.Load(), len(answers), tally.failed.Load(), want)
+	answers := calls.open(t.Context(), 1000, 200*time.Millisecond, 7)
+	var failed []error
+	for _, a := range answers {
+		if a.err != nil {
+			failed = append(failed, a.err)
+		}
 	}
-	if last := tally.last.Load(); last == nil || !strings.Contains((*last).Error(), "503 Service Unavailable: no node has room") {
-		t.Error("the last failure is not told")
+	if n := int(came.Load()); n < 3 || len(answers) != n || len(failed) != n/3 {
+		t.Fatalf("%d came, %d are known and %d failed", n, len(answers), len(failed))
+	}
+	if !strings.Contains(failed[0].Error(), "503 Service Unavailable: no node has room") {
+		t.Errorf("a failure is told as %v", failed[0])
 	}
 }
 
@@ -80,7 +65,7 @@ func TestClosedLoopEndsWithItsCalls(t *testing.T) {
 	tally, stop := calls.closed(ctx, 3)
 	for came.Load() < 30 {
 		if tally.failed.Load() > 0 {
-			t.Fatal(*tally.last.Load())
+			t.Fatal("a call failed")
 		}
 	}
 	stop()

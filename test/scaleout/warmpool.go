@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/sleep"
 	"github.com/windlass-dev/windlass/test/tenant"
 )
 
@@ -99,7 +100,7 @@ func (w world) awaitSpares(ctx context.Context, runtime string) error {
 	limited, cancel := context.WithTimeout(ctx, spareTime)
 	defer cancel()
 	ready := 0
-	err := tenant.Until(limited, func() (bool, error) {
+	err := sleep.Until(limited, tenant.AskEvery, func() (bool, error) {
 		// One that a function has taken has that function's label as well.
 		pods, err := w.Core.CoreV1().Pods(w.Namespace).List(limited, metav1.ListOptions{LabelSelector: poolLabel + "=" + runtime + ",!" + v1alpha1.LabelFunction})
 		if err != nil {
@@ -120,7 +121,8 @@ func (w world) awaitSpares(ctx context.Context, runtime string) error {
 		return err
 	}
 	// A ready pod has still to tell its scheduler.
-	return tenant.Rest(ctx, time.Second)
+	sleep.For(ctx, time.Second)
+	return ctx.Err()
 }
 
 func isReady(pod *corev1.Pod) bool {
@@ -140,13 +142,11 @@ func (w world) firstCall(ctx context.Context, name, runtime string) (s start, er
 	}
 	defer func() { err = errors.Join(err, w.Delete(ctx, fn)) }()
 	// What made the function has its moment to end.
-	if err := tenant.Rest(ctx, time.Second); err != nil {
-		return s, err
-	}
+	sleep.For(ctx, time.Second)
 	calls := newCaller(w.url(fn, "/"), 1)
 	defer calls.close()
-	if s.answer, err = calls.call(ctx); err != nil {
-		return s, err
+	if s.answer = calls.call(ctx); s.err != nil {
+		return s, s.err
 	}
 	if !s.cold {
 		return s, errors.New("the call did not start an instance")

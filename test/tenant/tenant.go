@@ -21,6 +21,9 @@ import (
 	"github.com/windlass-dev/windlass/internal/sleep"
 )
 
+// AskEvery is how often the API server is asked for what is awaited.
+const AskEvery = 50 * time.Millisecond
+
 // Tenant is a cluster, with a namespace of our own in it.
 type Tenant struct {
 	Core kubernetes.Interface
@@ -62,7 +65,7 @@ func (t *Tenant) Remove(ctx context.Context) error {
 	if err := t.Core.CoreV1().Namespaces().Delete(ctx, t.Namespace, metav1.DeleteOptions{}); err != nil {
 		return err
 	}
-	return Until(ctx, func() (bool, error) {
+	return sleep.Until(ctx, AskEvery, func() (bool, error) {
 		_, err := t.Core.CoreV1().Namespaces().Get(ctx, t.Namespace, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return true, nil
@@ -91,7 +94,7 @@ func (t *Tenant) Create(ctx context.Context, name string, spec v1alpha1.Function
 	if err := t.API.Create(ctx, fn); err != nil {
 		return nil, err
 	}
-	return fn, Until(ctx, func() (bool, error) {
+	return fn, sleep.Until(ctx, AskEvery, func() (bool, error) {
 		if err := t.API.Get(ctx, client.ObjectKeyFromObject(fn), fn); err != nil {
 			return false, err
 		}
@@ -109,28 +112,8 @@ func (t *Tenant) Delete(ctx context.Context, fn *v1alpha1.Function) error {
 
 // UntilPods waits until a function has so many pods.
 func (t *Tenant) UntilPods(ctx context.Context, function string, n int) error {
-	return Until(ctx, func() (bool, error) {
+	return sleep.Until(ctx, AskEvery, func() (bool, error) {
 		pods, err := t.Core.CoreV1().Pods(t.Namespace).List(ctx, metav1.ListOptions{LabelSelector: v1alpha1.LabelFunction + "=" + function})
 		return err == nil && len(pods.Items) == n, err
 	})
-}
-
-// Until asks again and again until it is so, or an error.
-func Until(ctx context.Context, so func() (bool, error)) error {
-	for {
-		if done, err := so(); done || err != nil {
-			return err
-		}
-		if err := Rest(ctx, 50*time.Millisecond); err != nil {
-			return err
-		}
-	}
-}
-
-// Rest waits, unless ctx ends.
-func Rest(ctx context.Context, d time.Duration) error {
-	if !sleep.For(ctx, d) {
-		return ctx.Err()
-	}
-	return nil
 }

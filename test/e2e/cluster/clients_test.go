@@ -4,35 +4,25 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 
-	"github.com/windlass-dev/windlass/internal/sleep"
+	"github.com/windlass-dev/windlass/internal/loadgen"
 )
 
 // mostFailures is how many failures a load remembers.
 const mostFailures = 20
 
 // load is a number of clients that call a function in closed loops.
-type load struct {
-	tenant   *tenant
-	function string
-	cancel   context.CancelFunc
-	clients  sync.WaitGroup
-
-	mu     sync.Mutex
-	result loadResult
-	ids    map[string]bool
-}
+type load struct{ *loadgen.Load[attempt] }
 
 // loadResult is what a load has seen.
 type loadResult struct {
 	// OK calls were answered with 200, all others Failed.
 	OK, Failed int
 	// Failures are the first that failed.
-	Failures []failure
+	Failures []attempt
 	// Repeated counts answers with an invocation id that another had.
 	Repeated int
 	// Longest is the longest time that a call took.
@@ -41,20 +31,22 @@ type loadResult struct {
 	Hosts map[string]int
 }
 
-// failure is a call that was not answered with 200.
-type failure struct {
-	// at is when it began.
-	at time.Time
+// attempt is a call that has ended.
+type attempt struct {
+	began time.Time
+	took  time.Duration
 	// err is set if there was no answer.
 	err    error
 	answer answer
 }
 
-func (f failure) String() string {
-	if f.err != nil {
-		return f.at.Format("15:04:05.000") + " " + f.err.Error()
+func (a attempt) failed() bool { return a.err != nil || a.answer.status != 200 }
+
+func (a attempt) String() string {
+	if a.err != nil {
+		return a.began.Format("15:04:05.000") + " " + a.err.Error()
 	}
-	return f.at.Format("15:04:05.000") + " " + f.answer.String()
+	return a.began.Format("15:04:05.000") + " " + a.answer.String()
 }
 
 func (r loadResult) String() string {
@@ -69,64 +61,56 @@ func (r loadResult) String() string {
 // startLoad has clients call a function again and again, with a number of its own
 // in the query of each call, until stop is called or the spec ends.
 func (t *tenant) startLoad(function, path string, clients int) *load {
-	// The spec's own context ends before its cleanup, which may stop the load.
-	calls := context.WithoutCancel(t.ctx)
-	ctx, cancel := context.WithCancel(calls)
-	l := &load{tenant: t, function: function, cancel: cancel, ids: map[string]bool{}, result: loadResult{Hosts: map[string]int{}}}
 	separator := "?"
 	if strings.Contains(path, "?") {
 		separator = "&"
 	}
-	for c := range clients {
-		l.clients.Go(func() {
-			for i := 0; ctx.Err() == nil; i++ {
+	// The spec's own context ends before its cleanup, which may stop the load. That
+	// does not break the calls that run.
+	l := &load{loadgen.Start(context.WithoutCancel(t.ctx), loadgen.Config[attempt]{
+		Clients: clients,
+		Next: func(turn loadgen.Turn) func(context.Context) attempt {
+			path := fmt.Sprintf("%s%scall=%d-%d", path, separator, turn.Client, turn.N)
+			return func(ctx context.Context) attempt {
 				began := time.Now()
-				// Stopping a load does not break the calls that run.
-				a, err := t.tryCall(calls, function, fmt.Sprintf("%s%scall=%d-%d", path, separator, c, i))
-				l.count(began, a, err)
-				if err != nil || a.status != 200 {
-					sleep.For(ctx, 50*time.Millisecond)
-				}
+				a, err := t.tryCall(ctx, function, path)
+				return attempt{began, time.Since(began), err, a}
 			}
-		})
-	}
+		},
+		Rest: func(a attempt) time.Duration {
+			if a.failed() {
+				return restAfterFailure
+			}
+			return 0
+		},
+	})}
 	DeferCleanup(func() { l.stop() })
 	return l
 }
 
-func (l *load) count(began time.Time, a answer, err error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	r := &l.result
-	r.Longest = max(r.Longest, time.Since(began))
-	if id := a.id(); id != "" {
-		if l.ids[id] {
-			r.Repeated++
-		}
-		l.ids[id] = true
-	}
-	if err == nil && a.status == 200 {
-		r.OK++
-		if host := a.host(); host != "" {
-			r.Hosts[host]++
-		}
-		return
-	}
-	r.Failed++
-	if len(r.Failures) < mostFailures {
-		r.Failures = append(r.Failures, failure{began, err, a})
-	}
-}
-
 // sofar is what the load has seen until now.
 func (l *load) sofar() loadResult {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	r := l.result
-	r.Failures = append([]failure(nil), r.Failures...)
-	r.Hosts = map[string]int{}
-	for host, n := range l.result.Hosts {
-		r.Hosts[host] = n
+	r := loadResult{Hosts: map[string]int{}}
+	ids := map[string]bool{}
+	for _, a := range l.Records() {
+		r.Longest = max(r.Longest, a.took)
+		if id := a.answer.id(); id != "" {
+			if ids[id] {
+				r.Repeated++
+			}
+			ids[id] = true
+		}
+		if a.failed() {
+			r.Failed++
+			if len(r.Failures) < mostFailures {
+				r.Failures = append(r.Failures, a)
+			}
+			continue
+		}
+		r.OK++
+		if host := a.answer.host(); host != "" {
+			r.Hosts[host]++
+		}
 	}
 	return r
 }
@@ -136,7 +120,6 @@ func (l *load) answered() int { return l.sofar().OK }
 
 // stop stops the clients, waits for the calls that run, and returns what was seen.
 func (l *load) stop() loadResult {
-	l.cancel()
-	l.clients.Wait()
+	l.Stop()
 	return l.sofar()
 }

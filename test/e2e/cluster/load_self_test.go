@@ -34,7 +34,7 @@ func TestTrafficTellsFailuresApart(t *testing.T) {
 	}
 	streams = append(streams, stream{name: "nobody", method: "GET", url: "http://127.0.0.1:1/", clients: 1})
 	traffic := startTraffic(t.Context(), 40, streams...)
-	traffic.clients.Wait() // until there were 40
+	traffic.Wait() // until there were 40
 	r := traffic.stop()
 	if !r.exhausted || len(r.calls) != 40 {
 		t.Errorf("%d calls were made (exhausted: %v), want 40", len(r.calls), r.exhausted)
@@ -73,7 +73,7 @@ func TestTrafficNamesEachCallDifferently(t *testing.T) {
 	var calls []tripped
 	for range 2 {
 		traffic := startTraffic(context.Background(), 20, stream{name: "s", method: "GET", url: url, clients: 3})
-		traffic.clients.Wait()
+		traffic.Wait()
 		calls = append(calls, traffic.stop().calls...)
 	}
 	if wrong := book.check(calls); len(calls) != 40 || len(wrong) > 0 {

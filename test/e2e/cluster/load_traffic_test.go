@@ -5,17 +5,15 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
-	"net/http/httptrace"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
-	"github.com/windlass-dev/windlass/internal/sleep"
+	"github.com/windlass-dev/windlass/internal/loadgen"
+	"github.com/windlass-dev/windlass/pkg/invoke"
 )
 
 // stream is one kind of calls, made in closed loops.
@@ -32,18 +30,18 @@ type stream struct {
 	takes, pause time.Duration
 }
 
-// traffic is several streams under way. It is bounded by most calls in all.
+// traffic is several streams under way.
 type traffic struct {
-	cancel  context.CancelFunc
-	clients sync.WaitGroup
-	most    int
+	*loadgen.Load[tripped]
 	began   time.Time
-	// name tells its calls from those of other traffic.
-	name string
+	clients []streamClient
+}
 
-	mu      sync.Mutex
-	started int
-	calls   []tripped
+// streamClient is one client of a stream, with connections of its own.
+type streamClient struct {
+	stream
+	number    int
+	transport *http.Transport
 }
 
 // tripped is a call that has ended.
@@ -68,105 +66,77 @@ func (c tripped) late() time.Duration { return c.ended.Sub(c.began) - c.takes }
 // callLimit is how long a client waits for an answer.
 const callLimit = 40 * time.Second
 
+// restAfterFailure is how long a client rests at least after a call that failed.
+const restAfterFailure = 50 * time.Millisecond
+
 // startTraffic makes calls until stop is called or there were most of them. The first
 // call of each client is its own: others that are quicker do not take it.
 func startTraffic(ctx context.Context, most int, streams ...stream) *traffic {
-	ctx, cancel := context.WithCancel(ctx)
-	now := time.Now()
-	t := &traffic{cancel: cancel, most: most, began: now, name: strconv.FormatInt(now.UnixNano(), 36)}
+	t := &traffic{began: time.Now()}
 	for _, s := range streams {
 		for n := range s.clients {
-			may := t.take()
-			t.clients.Go(func() { t.client(ctx, s, n, may) })
+			transport := loadgen.NewTransport(1)
+			transport.DialContext = (&net.Dialer{Timeout: 5 * time.Second}).DialContext
+			transport.DisableKeepAlives = s.oneCall
+			t.clients = append(t.clients, streamClient{s, n, transport})
 		}
 	}
+	// It tells the calls from those of other traffic.
+	name := strconv.FormatInt(t.began.UnixNano(), 36)
+	t.Load = loadgen.Start(ctx, loadgen.Config[tripped]{
+		Clients: len(t.clients), Calls: most,
+		Next: func(turn loadgen.Turn) func(context.Context) tripped {
+			c := t.clients[turn.Client]
+			return func(context.Context) tripped {
+				return c.call(fmt.Sprintf("%s-%d-%d-%s", c.name, c.number, turn.N, name))
+			}
+		},
+		Rest: func(c tripped) time.Duration {
+			pause := c.usual - c.takes
+			if c.kind != "" {
+				pause = max(pause, restAfterFailure)
+			}
+			return pause
+		},
+	})
 	return t
 }
 
-// client makes one call after the other on connections of its own. May says whether
-// there is a first one.
-func (t *traffic) client(ctx context.Context, s stream, number int, may bool) {
-	transport := &http.Transport{
-		DialContext:       (&net.Dialer{Timeout: 5 * time.Second}).DialContext,
-		DisableKeepAlives: s.oneCall,
-	}
-	defer transport.CloseIdleConnections()
-	client := &http.Client{Transport: transport, Timeout: callLimit}
-	for i := 0; ctx.Err() == nil && may; i++ {
-		c := s.call(client, fmt.Sprintf("%s-%d-%d-%s", s.name, number, i, t.name))
-		t.mu.Lock()
-		t.calls = append(t.calls, c)
-		t.mu.Unlock()
-		wait := s.pause
-		if c.kind != "" {
-			wait = max(wait, 50*time.Millisecond)
-		}
-		if wait > 0 {
-			sleep.For(ctx, wait)
-		}
-		may = ctx.Err() == nil && t.take()
-	}
-}
-
-func (t *traffic) take() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.started++
-	return t.started <= t.most
-}
-
 // call makes one call. It is not cancelled when the traffic is stopped.
-func (s stream) call(client *http.Client, name string) tripped {
-	c := tripped{stream: s.name, name: name, began: time.Now(), takes: s.takes, usual: s.takes + s.pause}
-	c.kind, c.detail = s.try(client, &c)
-	c.ended = time.Now()
+func (s streamClient) call(name string) tripped {
+	named := func(text string) string { return strings.ReplaceAll(text, "CALL", name) }
+	client := loadgen.Client{Transport: s.transport, Timeout: callLimit, Keep: 1 << 20}
+	answer := client.Do(context.Background(), loadgen.Request{Method: s.method, URL: named(s.url), Body: []byte(named(s.body)), Resend: true})
+	c := tripped{
+		stream: s.name, name: name, began: answer.Began, ended: answer.Ended, takes: s.takes, usual: s.takes + s.pause,
+		sent: answer.Sent, invocation: answer.Header.Get(invoke.HeaderInvocationID),
+	}
+	switch {
+	case answer.Err != nil && answer.Status != 0:
+		c.kind, c.detail = "transport: the answer breaks off", answer.Err.Error()
+	case answer.Err != nil:
+		c.kind, c.detail = transportKind(answer), answer.Err.Error()
+	case answer.Status != http.StatusOK:
+		var problem struct{ Reason string }
+		_ = json.Unmarshal(answer.Body, &problem) // another answer has no reason
+		c.kind = fmt.Sprintf("status %d, executed %q, reason %q", answer.Status, answer.Header.Get(invoke.HeaderExecuted), problem.Reason)
+		c.detail = string(answer.Body)
+	}
 	return c
 }
 
-func (s stream) try(client *http.Client, c *tripped) (kind, detail string) {
-	var body io.Reader
-	if s.body != "" {
-		body = strings.NewReader(strings.ReplaceAll(s.body, "CALL", c.name))
-	}
-	request, err := http.NewRequest(s.method, strings.ReplaceAll(s.url, "CALL", c.name), body)
-	if err != nil {
-		return "request", err.Error()
-	}
-	reused := false
-	request = request.WithContext(httptrace.WithClientTrace(context.Background(), &httptrace.ClientTrace{
-		GotConn:      func(i httptrace.GotConnInfo) { reused = i.Reused },
-		WroteHeaders: func() { c.sent++ },
-	}))
-	response, err := client.Do(request)
-	if err != nil {
-		return transportKind(err, reused, c.sent), err.Error()
-	}
-	defer response.Body.Close()
-	c.invocation = response.Header.Get("X-Windlass-Invocation-Id")
-	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		return "transport: the answer breaks off", err.Error()
-	}
-	if response.StatusCode == http.StatusOK {
-		return "", ""
-	}
-	var problem struct{ Reason string }
-	_ = json.Unmarshal(text, &problem) // another answer has no reason
-	return fmt.Sprintf("status %d, executed %q, reason %q", response.StatusCode, response.Header.Get("X-Windlass-Executed"), problem.Reason), string(text)
-}
-
 // transportKind says where a call without an answer has broken.
-func transportKind(err error, reused bool, sent int) string {
+func transportKind(c loadgen.Call) string {
 	where := "on a new connection"
 	switch {
-	case sent == 0:
+	case c.Sent == 0:
 		where = "before it was sent"
-	case reused:
+	case c.Reused:
 		where = "on a connection that was used before"
 	}
 	what := "broken"
-	for _, known := range []string{"connection refused", "connection reset", "EOF", "Client.Timeout", "i/o timeout", "broken pipe", "no route"} {
-		if strings.Contains(err.Error(), known) {
+	for _, known := range []string{"connection refused", "connection reset", "EOF", "deadline exceeded", "i/o timeout", "broken pipe", "no route"} {
+		if strings.Contains(c.Err.Error(), known) {
 			what = known
 			break
 		}
@@ -176,22 +146,17 @@ func transportKind(err error, reused bool, sent int) string {
 
 // stop stops the clients, waits for the calls that run, and returns what was seen.
 func (t *traffic) stop() trafficResult {
-	t.cancel()
-	t.clients.Wait()
+	t.Stop()
+	for _, c := range t.clients {
+		c.transport.CloseIdleConnections()
+	}
 	return t.since(t.began)
 }
 
 // since is what was seen of the calls that ended after a time.
 func (t *traffic) since(from time.Time) trafficResult {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	var calls []tripped
-	for _, c := range t.calls {
-		if c.ended.After(from) {
-			calls = append(calls, c)
-		}
-	}
-	return trafficResult{calls: calls, exhausted: t.started > t.most}
+	calls := slices.DeleteFunc(t.Records(), func(c tripped) bool { return !c.ended.After(from) })
+	return trafficResult{calls: calls, exhausted: t.Exhausted()}
 }
 
 // trafficResult is what clients have seen.
