@@ -2,106 +2,20 @@ package provisioner
 
 import (
 	"fmt"
-	"sync"
 	"time"
 
-	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/reconcile"
 )
 
 // Inventory is what was ordered or adopted and has not ended, and how the last starts
-// went. Each function has a lock of its own, so that nobody waits for what is done for
-// other functions.
+// went.
 type Inventory struct {
-	now   func() time.Time
-	nodes *occupancy
-	moves *Moves
-
-	// mu guards the map and not what is in it. It is never held while an account's
-	// lock is waited for.
-	mu        sync.RWMutex
-	functions map[string]*account
+	*accounts
+	now func() time.Time
 }
 
 func newInventory(now func() time.Time) *Inventory {
-	v := &Inventory{now: now, nodes: newOccupancy(), functions: make(map[string]*account)}
-	v.moves = &Moves{inventory: v}
-	return v
-}
-
-// find returns a function's account with its lock held, or nil.
-func (v *Inventory) find(uid string) *account {
-	v.mu.RLock()
-	a := v.functions[uid]
-	v.mu.RUnlock()
-	if a != nil {
-		a.mu.Lock()
-	}
-	return a
-}
-
-// open returns a function's account with its lock held.
-func (v *Inventory) open(uid string) *account {
-	for {
-		a := v.find(uid)
-		if a == nil {
-			a = v.enter(uid)
-			a.mu.Lock()
-		}
-		if !a.closed {
-			return a
-		}
-		a.mu.Unlock()
-	}
-}
-
-// enter makes an account for a function, unless there is one by now.
-func (v *Inventory) enter(uid string) *account {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	a := v.functions[uid]
-	if a == nil {
-		a = &account{
-			uid: uid, nodes: v.nodes, moves: v.moves,
-			instances: make(map[invoke.CID]*Instance), revisions: make(map[string]int),
-		}
-		v.functions[uid] = a
-	}
-	return a
-}
-
-// close closes an account, whose lock is held, if its function is gone and its last
-// instance has ended.
-func (v *Inventory) close(a *account) {
-	if !a.forgotten || len(a.instances) > 0 || a.closed {
-		return
-	}
-	a.closed = true
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	delete(v.functions, a.uid)
-}
-
-// accounts are all that are open. Their locks are not held.
-func (v *Inventory) accounts() []*account {
-	v.mu.RLock()
-	defer v.mu.RUnlock()
-	all := make([]*account, 0, len(v.functions))
-	for _, a := range v.functions {
-		all = append(all, a)
-	}
-	return all
-}
-
-// each calls do with all instances, under the lock of the function of each.
-func (v *Inventory) each(do func(in *Instance)) {
-	for _, a := range v.accounts() {
-		a.mu.Lock()
-		for _, in := range a.instances {
-			do(in)
-		}
-		a.mu.Unlock()
-	}
+	return &Inventory{accounts: newAccounts(), now: now}
 }
 
 // change changes what is counted of an instance, and tells whether it is known.

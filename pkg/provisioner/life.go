@@ -129,7 +129,7 @@ func (v *Inventory) exited(exit Exit) (in Instance, why StartFailure, known bool
 
 // blameOverdue blames all instances that are overdue for it, and returns what each was.
 func (v *Inventory) blameOverdue() (overdue []Instance) {
-	for _, a := range v.accounts() {
+	for _, a := range v.all() {
 		a.mu.Lock()
 		overdue = append(overdue, a.blameOverdue(v.now())...)
 		a.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 // Moves tells one reader which functions have instances that moved: that have come, gone
 // or changed their state.
 type Moves struct {
-	inventory *Inventory
+	accounts *accounts
 
 	mu sync.Mutex
 	// uids are those functions; nil until they are first asked for.
@@ -34,7 +34,7 @@ func (m *Moves) Moved(uids []string) []string {
 	if noted {
 		return uids
 	}
-	for _, a := range m.inventory.accounts() {
+	for _, a := range m.accounts.all() {
 		a.mu.Lock()
 		if len(a.instances) > 0 {
 			uids = append(uids, a.uid)
@@ -77,7 +77,7 @@ type Placed struct {
 
 // Placed appends a function's instances to list.
 func (m *Moves) Placed(list []Placed, uid string) []Placed {
-	a := m.inventory.find(uid)
+	a := m.accounts.find(uid)
 	if a == nil {
 		return list
 	}
