@@ -133,9 +133,17 @@ func (p *Planner) reserveFor(w *Want, ask nodepick.Ask, now time.Time, evict Evi
 			h = &holder{function: w.UID}
 			p.holders[w.UID] = h
 		}
-		p.hold(h, node, ask.Want)
+		p.reserve(h, node, ask.Want)
 	}
 	return ok
+}
+
+// reserve reserves room, which nobody else is to be given in this tick.
+func (p *Planner) reserve(h *holder, node string, amount nodepick.Amount) {
+	p.hold(h, node, amount)
+	for _, clearing := range p.crowd.clearings {
+		clearing.Reserve(node, amount)
+	}
 }
 
 // underShare tells whether a function's namespace would have no more than an equal share

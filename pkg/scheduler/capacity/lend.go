@@ -78,15 +78,15 @@ func (l *Lender) Answer(made map[string]map[string]Made) {
 
 // KeepLent gives up what is reserved for peers except for these, and for them what they do
 // not ask for any more. It tells whether room is still to be made.
-func (p *Planner) KeepLent(all map[Loan]int) (lacking bool) {
-	for of, h := range p.lent {
-		p.keep(h, all[of])
+func (b *ledger) KeepLent(all map[Loan]int) (lacking bool) {
+	for of, h := range b.lent {
+		b.keep(h, all[of])
 		if len(h.reserved) == 0 {
-			delete(p.lent, of)
+			delete(b.lent, of)
 		}
 	}
 	for of, n := range all {
-		if h := p.lent[of]; n > 0 && (h == nil || len(h.reserved) < n) {
+		if h := b.lent[of]; n > 0 && (h == nil || len(h.reserved) < n) {
 			return true
 		}
 	}
@@ -106,7 +106,7 @@ func (p *Planner) Lend(of Loan, n int, waited time.Duration, now time.Time, evic
 		if !ok {
 			return Made{Instances: len(h.reserved), Exhausted: true}
 		}
-		p.hold(h, node, ask.Want)
+		p.reserve(h, node, ask.Want)
 		p.lent[of] = h
 	}
 	return Made{Instances: len(h.reserved)}

@@ -24,14 +24,10 @@ type Config struct {
 // Planner decides who gets room on the nodes, for the functions of one scheduler.
 type Planner struct {
 	config Config
+	ledger
 
 	// What one tick knows. It is forgotten when the next one begins.
 	//
-	// sites are by the Where of the functions.
-	sites map[string]*site
-	// charges are what was ordered and reserved since the tick began: a site applies
-	// those that it has not seen when it is next asked for.
-	charges []charge
 	// stills is when something last moved where there could be room; see still.
 	stills map[Shape]time.Time
 	crowd  crowd
@@ -42,6 +38,18 @@ type Planner struct {
 	// changed are the idle instances whose functions' usage was handed in since the last
 	// Gather.
 	changed []*Idle
+}
+
+// ledger knows the nodes of a tick, and what is reserved on them.
+type ledger struct {
+	// What one tick knows: sites are by the Where of the functions, and charges what was
+	// ordered and reserved since the tick began. A site applies those that it has not seen
+	// when it is next asked for.
+	sites   map[string]*site
+	charges []charge
+
+	// What is kept from tick to tick.
+	//
 	// holders are the functions that have reservations, by UID, and lent what is
 	// reserved for peers.
 	holders map[string]*holder
@@ -55,8 +63,13 @@ type Planner struct {
 // New makes a Planner that knows nothing.
 func New(config Config) *Planner {
 	return &Planner{
-		config: config, sites: make(map[string]*site), stills: make(map[Shape]time.Time), roster: newRoster(),
-		holders: make(map[string]*holder), lent: make(map[Loan]*holder),
+		config: config, ledger: newLedger(), stills: make(map[Shape]time.Time), roster: newRoster(),
+	}
+}
+
+func newLedger() ledger {
+	return ledger{
+		sites: make(map[string]*site), holders: make(map[string]*holder), lent: make(map[Loan]*holder),
 		leaving: make(map[Key]leaver), freed: make(map[string]nodepick.Amount),
 	}
 }

@@ -51,14 +51,14 @@ type Loan struct {
 }
 
 // all are those that have room reserved.
-func (p *Planner) all() iter.Seq[*holder] {
+func (b *ledger) all() iter.Seq[*holder] {
 	return func(yield func(*holder) bool) {
-		for _, h := range p.holders {
+		for _, h := range b.holders {
 			if !yield(h) {
 				return
 			}
 		}
-		for _, h := range p.lent {
+		for _, h := range b.lent {
 			if !yield(h) {
 				return
 			}
@@ -67,103 +67,100 @@ func (p *Planner) all() iter.Seq[*holder] {
 }
 
 // Reserved is how many instances of a function room is reserved for.
-func (p *Planner) Reserved(uid string) int {
-	if h := p.holders[uid]; h != nil {
+func (b *ledger) Reserved(uid string) int {
+	if h := b.holders[uid]; h != nil {
 		return len(h.reserved)
 	}
 	return 0
 }
 
 // Reserving are the UIDs of the functions that have reservations.
-func (p *Planner) Reserving() []string {
-	uids := make([]string, 0, len(p.holders))
-	for uid := range p.holders {
+func (b *ledger) Reserving() []string {
+	uids := make([]string, 0, len(b.holders))
+	for uid := range b.holders {
 		uids = append(uids, uid)
 	}
 	return uids
 }
 
 // Leaving are the instances that were evicted and are not known to have gone.
-func (p *Planner) Leaving() []Key {
-	keys := make([]Key, 0, len(p.leaving))
-	for key := range p.leaving {
+func (b *ledger) Leaving() []Key {
+	keys := make([]Key, 0, len(b.leaving))
+	for key := range b.leaving {
 		keys = append(keys, key)
 	}
 	return keys
 }
 
 // Left says that an instance which was evicted has gone.
-func (p *Planner) Left(key Key) { delete(p.leaving, key) }
+func (b *ledger) Left(key Key) { delete(b.leaving, key) }
 
 // Keep gives up reservations of a function beyond n.
-func (p *Planner) Keep(uid string, n int) {
-	if h := p.holders[uid]; h != nil {
-		p.keep(h, n)
+func (b *ledger) Keep(uid string, n int) {
+	if h := b.holders[uid]; h != nil {
+		b.keep(h, n)
 	}
 }
 
 // hold reserves room.
-func (p *Planner) hold(h *holder, node string, amount nodepick.Amount) {
+func (b *ledger) hold(h *holder, node string, amount nodepick.Amount) {
 	h.reserved = append(h.reserved, reservation{node: node, amount: amount})
-	p.request(node, amount)
-	for _, clearing := range p.crowd.clearings {
-		clearing.Reserve(node, amount)
-	}
+	b.request(node, amount)
 }
 
 // release gives up the reservation of that index.
-func (p *Planner) release(h *holder, i int) {
+func (b *ledger) release(h *holder, i int) {
 	gone := h.reserved[i]
 	h.reserved = append(h.reserved[:i], h.reserved[i+1:]...)
 	if len(h.reserved) == 0 {
-		delete(p.holders, h.function)
+		delete(b.holders, h.function)
 	}
-	p.request(gone.node, nodepick.Amount{}.Minus(gone.amount))
+	b.request(gone.node, nodepick.Amount{}.Minus(gone.amount))
 }
 
 // keep gives up reservations beyond n; first those whose room has come free, since it was
 // used or is not needed.
-func (p *Planner) keep(h *holder, n int) {
+func (b *ledger) keep(h *holder, n int) {
 	n = max(0, n)
 	for i := 0; i < len(h.reserved) && len(h.reserved) > n; {
 		if h.reserved[i].until.IsZero() {
 			i++
 		} else {
-			p.release(h, i)
+			b.release(h, i)
 		}
 	}
 	for len(h.reserved) > n {
-		p.release(h, len(h.reserved)-1)
+		b.release(h, len(h.reserved)-1)
 	}
 }
 
 // leave notes that an instance was evicted.
-func (p *Planner) leave(in *Idle, now time.Time) {
-	p.leaving[in.Key] = leaver{in.Node, in.Requests, now.Add(leaveTime)}
-	p.freed[in.Node] = p.freed[in.Node].Plus(in.Requests)
+func (b *ledger) leave(in *Idle, now time.Time) {
+	b.leaving[in.Key] = leaver{in.Node, in.Requests, now.Add(leaveTime)}
+	b.freed[in.Node] = b.freed[in.Node].Plus(in.Requests)
 }
 
 // reviewReservations forgets evicted instances whose time is over, and reservations that
 // have lapsed.
-func (p *Planner) reviewReservations(now time.Time) {
-	clear(p.freed)
-	for key, l := range p.leaving {
+func (b *ledger) reviewReservations(now time.Time) {
+	clear(b.freed)
+	for key, l := range b.leaving {
 		if now.After(l.until) {
-			delete(p.leaving, key)
+			delete(b.leaving, key)
 			continue
 		}
-		p.freed[l.node] = p.freed[l.node].Plus(l.amount)
+		b.freed[l.node] = b.freed[l.node].Plus(l.amount)
 	}
-	for h := range p.all() {
+	for h := range b.all() {
 		for i := len(h.reserved) - 1; i >= 0; i-- {
 			kept := &h.reserved[i]
-			_, awaited := p.freed[kept.node]
+			_, awaited := b.freed[kept.node]
 			switch {
 			case awaited:
 			case kept.until.IsZero():
 				kept.until = now.Add(settleTime)
 			case now.After(kept.until):
-				p.release(h, i)
+				b.release(h, i)
 			}
 		}
 	}

@@ -24,79 +24,79 @@ type charge struct {
 
 // Knows tells whether the nodes are known in this tick on which instances may run whose
 // Shape has that Where.
-func (p *Planner) Knows(where string) bool { return p.sites[where] != nil }
+func (b *ledger) Knows(where string) bool { return b.sites[where] != nil }
 
 // Observe hands in these nodes, with what is requested of them now. It is to be called
 // before anything else is asked for that Where in a tick; until then there are none.
-func (p *Planner) Observe(where string, candidates nodepick.Candidates) {
+func (b *ledger) Observe(where string, candidates nodepick.Candidates) {
 	// What was ordered before is counted among the candidates already.
-	at := &site{Site: nodepick.NewSite(candidates), applied: len(p.charges)}
-	for h := range p.all() {
+	at := &site{Site: nodepick.NewSite(candidates), applied: len(b.charges)}
+	for h := range b.all() {
 		for _, kept := range h.reserved {
 			at.Request(kept.node, kept.amount)
 		}
 	}
-	p.sites[where] = at
+	b.sites[where] = at
 }
 
 // site is what is known of nodes now.
-func (p *Planner) site(where string) *site {
-	if !p.Knows(where) {
-		p.Observe(where, nodepick.Candidates{})
+func (b *ledger) site(where string) *site {
+	if !b.Knows(where) {
+		b.Observe(where, nodepick.Candidates{})
 	}
-	at := p.sites[where]
-	p.apply(at)
+	at := b.sites[where]
+	b.apply(at)
 	return at
 }
 
 // apply tells a site what was ordered and reserved since it was last asked for.
-func (p *Planner) apply(at *site) {
-	for ; at.applied < len(p.charges); at.applied++ {
-		c := p.charges[at.applied]
+func (b *ledger) apply(at *site) {
+	for ; at.applied < len(b.charges); at.applied++ {
+		c := b.charges[at.applied]
 		at.Request(c.node, c.amount)
 	}
 }
 
 // request notes that an amount is requested of a node from now on.
-func (p *Planner) request(node string, amount nodepick.Amount) {
-	p.charges = append(p.charges, charge{node, amount})
+func (b *ledger) request(node string, amount nodepick.Amount) {
+	b.charges = append(b.charges, charge{node, amount})
 }
 
 // Room is how many more instances of a shape there was room for at the first look of the
 // tick: functions that decide in the same tick do not see what the others take, which
 // their orders find out.
-func (p *Planner) Room(of Shape) int { return p.site(of.Where).Room(of.Requests) }
+func (b *ledger) Room(of Shape) int { return b.site(of.Where).Room(of.Requests) }
 
 // Explain says why there was no room at the first look.
-func (p *Planner) Explain(of Shape) string { return p.site(of.Where).Explain(of.Requests) }
+func (b *ledger) Explain(of Shape) string { return b.site(of.Where).Explain(of.Requests) }
 
 // Place picks a node for an instance that is ordered now: first of all where room is
 // reserved for its function and has come free, then any with room. The UID is empty for
 // a spare instance. intn(n) must return a random number in [0, n).
-func (p *Planner) Place(uid string, of Shape, intn func(n int) int) (node string, ok bool) {
-	at := p.site(of.Where)
-	node, ok = p.useReservation(uid, at, of.Requests)
+func (b *ledger) Place(uid string, of Shape, intn func(n int) int) (node string, ok bool) {
+	at := b.site(of.Where)
+	node, ok = b.useReservation(uid, at, of.Requests)
 	if !ok {
 		node, ok = at.Pick(of.Requests, intn)
 	}
 	if ok {
-		p.request(node, of.Requests)
+		b.request(node, of.Requests)
 	}
 	return node, ok
 }
 
 // useReservation gives up a reservation of a function whose room has come free, and
 // returns its node.
-func (p *Planner) useReservation(uid string, at *site, want nodepick.Amount) (node string, ok bool) {
-	h := p.holders[uid]
+func (b *ledger) useReservation(uid string, at *site, want nodepick.Amount) (node string, ok bool) {
+	h := b.holders[uid]
 	if h == nil {
 		return "", false
 	}
 	for i, kept := range h.reserved {
 		// What is reserved for the function does not stand in its own way.
 		if at.Fits(kept.node, want, kept.amount) {
-			p.release(h, i)
-			p.apply(at)
+			b.release(h, i)
+			b.apply(at)
 			return kept.node, true
 		}
 	}
