@@ -27,5 +27,5 @@
 // gateway alone; handing one out twice is harmless, because an instance must
 // claim the call there before it runs it.
 //
-// A Queue holds no lock and reads no clock: package broker adds both.
+// A Queue holds no lock and reads no clock: its user, pkg/scheduler/core, brings the time.
 package queue

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -26,16 +25,16 @@ const (
 var (
 	errSilent   = status.Error(codes.Unavailable, "nothing was heard of the instance for too long")
 	errReplaced = status.Error(codes.Aborted, "the instance has opened another stream")
+	errOverflow = status.Error(codes.ResourceExhausted, "the instance did not take its replies")
 )
 
 // line is the scheduler's end of an instance's stream. Replies are only put into a
 // buffer that holds all that the instance can ask for; should an agent break the rules
-// so that it overflows, its stream ends with its next message.
+// so that it overflows, its stream ends.
 type line struct {
-	scheduler  *Scheduler
-	key        provisioner.Key
-	replies    chan *wirev1.PullReply
-	overflowed atomic.Bool
+	scheduler *Scheduler
+	key       provisioner.Key
+	replies   chan *wirev1.PullReply
 	// givenUp takes why the scheduler ends the stream, and over is closed when
 	// nothing is left of it.
 	givenUp chan error
@@ -97,9 +96,6 @@ func (p *line) receive(server pullServer, handle func(*wirev1.PullRequest) error
 		msg, err := server.Recv()
 		if err != nil {
 			return errors.Is(err, io.EOF), nil
-		}
-		if p.overflowed.Load() {
-			return false, status.Error(codes.ResourceExhausted, "the instance did not take its replies")
 		}
 		p.hear(msg)
 		if err := handle(msg); err != nil {
@@ -180,6 +176,6 @@ func (p *line) reply(reply *wirev1.PullReply) {
 	select {
 	case p.replies <- reply:
 	default:
-		p.overflowed.Store(true)
+		p.giveUp(errOverflow)
 	}
 }

@@ -22,7 +22,7 @@ func (s *Scheduler) Beat(stream grpc.BidiStreamingServer[wirev1.BeatRequest, wir
 		if err != nil {
 			return nil
 		}
-		reply := &wirev1.BeatReply{Number: request.GetNumber(), Serving: s.serving.Load()}
+		reply := &wirev1.BeatReply{Number: request.GetNumber(), Serving: s.isServing()}
 		if s.deps.Router != nil {
 			reply.Epoch = s.deps.Router.Map().LastEpoch()
 		}

@@ -11,18 +11,11 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
 	"github.com/windlass-dev/windlass/pkg/catalog"
-	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
+	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
 
 const idleFunctions = 10_000
-
-// sink is an instance that takes what it is given.
-type sink struct{}
-
-func (sink) Deliver(invoke.Ticket) {}
-func (sink) Retire(string)         {}
-func (sink) Dismiss()              {}
 
 // benchWorld is a scheduler without Run whose node never fills up.
 func benchWorld(b testing.TB, functions int, changes ...func(*v1alpha1.Function)) (*world, []*v1alpha1.Function) {
@@ -92,9 +85,7 @@ func BenchmarkTickOverIdleFunctions(b *testing.B) {
 	b.Run("having learnt", func(b *testing.B) {
 		measure(b, func(w *world, fn *v1alpha1.Function, _ int) {
 			f := w.scheduler.lookup(string(fn.UID))
-			for n := range 20 {
-				f.calledAfter(time.Duration(n) * 13 * time.Minute)
-			}
+			w.scheduler.calledEvery(f, 20, func(i int) time.Duration { return time.Duration(i) * 13 * time.Minute })
 		}, learning)
 	})
 }
@@ -109,17 +100,14 @@ func useOnce(b testing.TB, w *world, fn *v1alpha1.Function, n int) {
 	w.scheduler.stood = standstill{} // a slow machine did not stand still
 	w.scheduler.kicked(f)
 	in := w.instances.Instances(f.uid)[0]
-	if err := f.broker.Join(in.CID, 1, sink{}); err != nil {
-		b.Fatal(err)
-	}
+	w.scheduler.joinDeaf(f, in.CID)
 	w.instances.Connect(in.Key)
 	w.instances.Pulled(in.Key)
-	for _, done := range [][]invoke.ID{nil, {id}} {
-		if err := f.broker.Pull(in.CID, 1, done...); err != nil {
-			b.Fatal(err)
+	for _, done := range [][]core.Done{nil, {{ID: id, Execution: time.Millisecond}}} {
+		if refused, is := ask[core.PullRefused](w.scheduler, f, core.Pulled{CID: in.CID, Wants: true, Credits: 1, Done: done}); is {
+			b.Fatal(refused.Why)
 		}
 	}
-	f.observe(time.Millisecond)
 }
 
 func (r *fakeRuntime) forget() {
@@ -177,7 +165,7 @@ func BenchmarkCreationDecision(b *testing.B) {
 // dispose makes functions as they were before their first calls.
 func (w *world) dispose(b *testing.B, functions []*v1alpha1.Function) {
 	for n, fn := range functions {
-		w.scheduler.lookup(string(fn.UID)).broker.Withdraw(idOf(n))
+		w.scheduler.lookup(string(fn.UID)).withdrawn(w.scheduler, idOf(n))
 		instances := w.instances.Instances(string(fn.UID))
 		if len(instances) != 1 {
 			b.Fatalf("%d instances of %s were ordered, want 1", len(instances), fn.Name)

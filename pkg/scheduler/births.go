@@ -27,14 +27,14 @@ func (f *function) ordered(keys []provisioner.Key, wanted time.Time) {
 	if len(keys) == 0 {
 		return
 	}
-	waited := f.waiting()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.births == nil {
-		f.births = make(births)
+	waited := f.waiting()
+	if f.book.births == nil {
+		f.book.births = make(births)
 	}
 	for _, key := range keys {
-		f.births[key.CID] = &birth{Moments: coldstart.Moments{Wanted: wanted}, waited: waited}
+		f.book.births[key.CID] = &birth{Moments: coldstart.Moments{Wanted: wanted}, waited: waited}
 	}
 }
 
@@ -43,7 +43,7 @@ func (f *function) ordered(keys []provisioner.Key, wanted time.Time) {
 func (f *function) greeted(cid invoke.CID, hello *wirev1.Hello, now time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	m := f.births[cid]
+	m := f.book.births[cid]
 	if m == nil || !m.Hello.IsZero() {
 		return
 	}
@@ -60,9 +60,9 @@ func (f *function) greeted(cid invoke.CID, hello *wirev1.Hello, now time.Time) {
 func (f *function) born(cid invoke.CID) *birth {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	m := f.births[cid]
-	if delete(f.births, cid); len(f.births) == 0 {
-		f.births = nil
+	m := f.book.births[cid]
+	if delete(f.book.births, cid); len(f.book.births) == 0 {
+		f.book.births = nil
 	}
 	return m
 }
@@ -71,10 +71,10 @@ func (f *function) born(cid invoke.CID) *birth {
 func (f *function) spend(stages coldstart.Durations) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.spent == nil {
-		f.spent = new(coldstart.Durations)
+	if f.book.spent == nil {
+		f.book.spent = new(coldstart.Durations)
 	}
-	*f.spent = f.spent.Plus(stages)
+	*f.book.spent = f.book.spent.Plus(stages)
 }
 
 // ended forgets what is kept of an instance that is gone.
@@ -82,29 +82,22 @@ func (f *function) ended(cid invoke.CID) {
 	f.born(cid)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.reports.forget(cid)
-}
-
-// leave forgets what is kept of instances that another scheduler looks after.
-func (f *function) leave() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.births = nil
-	f.reports.release()
+	f.book.reports.forget(cid)
 }
 
 // wantedSince is since when an instance is wanted that is ordered for a snapshot: since the
 // first call that waits has come, if one does.
 func (c *considered) wantedSince(now time.Time) time.Time {
-	if c.snapshot.Waiting() > 0 {
-		return now.Add(-c.snapshot.OldestWait)
+	if c.Snapshot.Waiting() > 0 {
+		return now.Add(-c.Snapshot.OldestWait)
 	}
 	return now
 }
 
 // started tells how the start of an instance went that asked for its first call at
-// asked; first is the one that it was handed at once, or nil. What is known of it is given up.
-func (s *Scheduler) started(f *function, key provisioner.Key, asked time.Time, first *invoke.ID) {
+// asked. What is known of it is given up.
+func (s *Scheduler) started(p *pullStream, asked time.Time) {
+	f, key := p.function, p.key
 	m := f.born(key.CID)
 	if m == nil {
 		return
@@ -119,7 +112,7 @@ func (s *Scheduler) started(f *function, key provisioner.Key, asked time.Time, f
 	stages := m.Stages()
 	f.spend(stages)
 	s.metrics.started(stages)
-	s.recordStart(beginning{key: key, fn: f.current(), moments: m.Moments, waited: m.waited, served: f.spanOf(first)})
+	s.recordStart(beginning{key: key, fn: f.current(), moments: m.Moments, waited: m.waited, served: f.spanOfFirst(p)})
 }
 
 // stillborn tells of a start that nothing came of.

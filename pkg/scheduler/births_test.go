@@ -28,10 +28,10 @@ func (w *world) expectSpent(fn *v1alpha1.Function, want *coldstart.Durations, ke
 	w.t.Helper()
 	w.after(0)
 	f := w.scheduler.lookup(string(fn.UID))
-	if diff := cmp.Diff(want, f.reading().stages); diff != "" {
+	if diff := cmp.Diff(want, f.reading(time.Now()).stages); diff != "" {
 		w.t.Errorf("starts took (-want +got):\n%s", diff)
 	}
-	if n := len(f.births); n != kept {
+	if n := len(f.book.births); n != kept {
 		w.t.Errorf("%d starts are kept, want %d", n, kept)
 	}
 }

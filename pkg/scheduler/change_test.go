@@ -13,8 +13,8 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
 	"github.com/windlass-dev/windlass/pkg/catalog"
-	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
+	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
 
 func TestChangedFunctionRetiresItsInstances(t *testing.T) {
@@ -27,7 +27,7 @@ func TestChangedFunctionRetiresItsInstances(t *testing.T) {
 		w.after(w.scheduler.config.ClaimGrace)
 
 		fn = w.put("f", minInstances(1), generation(2))
-		a.expect("retire: " + reasonChanged)
+		a.expect("retire: " + string(core.BecauseChanged))
 		w.ticks(1)
 		b := w.ready(w.started(fn, 1)[0])
 		// It runs its call to the end, and its connection is not needed.
@@ -130,7 +130,7 @@ func TestInstanceOfAnOldGenerationIsRetiredAtHello(t *testing.T) {
 				fn = w.put("f", generation(2))
 				spec.Function = fn // it lies about its generation
 				a := w.ready(spec)
-				a.expect("retire: " + reasonChanged)
+				a.expect("retire: " + string(core.BecauseChanged))
 				w.gateway("g:1").offer(fn, 1)
 				a.expect()
 				w.expectCounts(fn, provisioner.Counts{Creating: 1, Leaving: 1})
@@ -165,7 +165,7 @@ func TestDeletedFunctionLeavesNothingBehind(t *testing.T) {
 		if len(w.scheduler.all())+len(w.scheduler.active) != 0 {
 			t.Error("the function is still known")
 		}
-		f.countRefused(invoke.RefusedNoCapacity, 1) // a stream that was slow
+		w.scheduler.step(f, core.Ended{}) // a stream that was slow
 		if families := w.scrape("function"); len(families) != 0 {
 			t.Errorf("series are left: %v", families)
 		}

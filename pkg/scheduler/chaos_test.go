@@ -252,9 +252,9 @@ func (c *chaos) offerAgain() {
 // something, as soon as its slot is known to be owned.
 func (c *chaos) expectNobodyIsAsleep() {
 	for _, f := range c.scheduler.all() {
-		counts, waiting := c.instances.Count(f.uid), f.broker.View().Waiting
-		tooFew := *f.term.Load() != none && counts.Created+counts.Creating < int(f.current().Spec.Scaling.Min)
-		if !c.scheduler.awake(f) && (waiting > 0 || tooFew || f.missed()) {
+		counts, waiting := c.instances.Count(f.uid), f.waitingTickets()
+		tooFew := c.scheduler.served(f) && counts.Created+counts.Creating < int(f.current().Spec.Scaling.Min)
+		if !c.scheduler.awake(f) && (waiting > 0 || tooFew) {
 			c.t.Fatalf("%s is asleep with %d waiting and %+v", f.uid, waiting, counts)
 		}
 	}
@@ -285,7 +285,7 @@ func (c *chaos) expectNobodyIsStarved() {
 		counts, totals := c.instances.Count(uid), c.scheduler.Totals(uid)
 		_, _, failing := c.instances.Failing(uid)
 		room := c.instances.Requests(fn).Plus(node.Requested).MilliCPU <= node.Allocatable.MilliCPU
-		needs := owned && room && !failing && f != nil && f.broker.View().Waiting > 0 && counts.Created+counts.Creating == 0
+		needs := owned && room && !failing && f != nil && f.waitingTickets() > 0 && counts.Created+counts.Creating == 0
 		if last := c.needy[i]; !needs || last.uid != uid || last.ordered != totals.Ordered {
 			c.needy[i] = need{uid: uid, since: time.Now(), ordered: totals.Ordered}
 		} else if starved := time.Since(last.since); starved > 2*c.scheduler.config.Tick {

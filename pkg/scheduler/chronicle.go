@@ -24,9 +24,9 @@ func newChronicle() chronicle { return chronicle{book: history.NewBook(history.D
 // keep takes down a decision and what became of it.
 func (ch *chronicle) keep(s *Scheduler, c *considered) {
 	e := history.Entry{
-		At: s.deps.Now(), Params: s.params(), Snapshot: c.snapshot, Decision: c.decision,
+		At: s.deps.Now(), Params: s.params(), Snapshot: c.Snapshot, Decision: c.Decision,
 		Outcome: history.Outcome{
-			Wanted:     c.wanted(),
+			Wanted:     c.Wanted(),
 			Withdrawn:  len(c.withdrawn),
 			Floor:      c.floor(),
 			Placed:     history.Place(s.nodesOf(c.ordered.Keys)),
@@ -41,15 +41,15 @@ func (ch *chronicle) keep(s *Scheduler, c *considered) {
 
 // floor says what asks for the least instances, if there are fewer.
 func (c *considered) floor() history.Floor {
-	f := history.Floor{Instances: c.bounds.Min}
+	f := history.Floor{Instances: c.Bounds.Min}
 	switch {
-	case c.decision.Why != fpcs.ReasonMin:
+	case c.Decision.Why != fpcs.ReasonMin:
 		return history.Floor{}
-	case c.upkeep.Scheduled >= f.Instances:
+	case c.Upkeep.Scheduled >= f.Instances:
 		f.Of = history.FloorSchedule
-	case c.upkeep.Awaited >= f.Instances:
+	case c.Upkeep.Awaited >= f.Instances:
 		f.Of = history.FloorAwaited
-	case c.upkeep.Asked >= f.Instances && int(c.fn.Spec.Scaling.Min) < f.Instances:
+	case c.Upkeep.Asked >= f.Instances && int(c.fn.Spec.Scaling.Min) < f.Instances:
 		f.Of = history.FloorAsked
 	default:
 		f.Of = history.FloorSpec
@@ -122,7 +122,7 @@ func (s *Scheduler) account(f *function, fn *v1alpha1.Function, n int) history.A
 	counts := s.deps.Instances.Count(f.uid)
 	a.Decider = cmp.Or(string(fn.Spec.Decider), s.config.Decider)
 	a.Served, a.ServedSince = true, f.servedSince()
-	a.Calls, a.Instances = f.broker.View().Arrived, counts.Created
+	a.Calls, a.Instances = f.view(s.deps.Now()).Arrived, counts.Created
 	if why, _, failing := s.deps.Instances.Failing(f.uid); failing {
 		a.Problem = why.Code
 	}
@@ -173,9 +173,7 @@ func (s *Scheduler) broken(n int) []history.Broken {
 
 // servedSince is when the slot was taken over; zero if it was not.
 func (f *function) servedSince() time.Time {
-	by := f.helloBy.Load()
-	if by == nil {
-		return time.Time{}
-	}
-	return by.Add(-helloTime).UTC()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.core.ServedSince().UTC()
 }

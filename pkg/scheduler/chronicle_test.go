@@ -188,10 +188,10 @@ func TestWhatWasWithdrawnIsTold(t *testing.T) {
 	inWorld(t, defaults(), func(w *world) {
 		c := &considered{
 			function:  w.scheduler.lookup(string(w.put("f").UID)),
-			snapshot:  fpcs.Snapshot{Creating: 3, Room: -1},
-			decision:  fpcs.Decision{Withdraw: 2, Why: fpcs.ReasonSurplus},
+			Decided:   unwanted(2, fpcs.ReasonSurplus),
 			withdrawn: []provisioner.Key{{CID: "1"}, {CID: "2"}},
 		}
+		c.Snapshot = fpcs.Snapshot{Creating: 3, Room: -1}
 		w.scheduler.chronicle.keep(w.scheduler, c)
 		w.expectTold(w.account(), "-2 instances (Surplus): |3 starting")
 	})

@@ -1,8 +1,10 @@
-// Package scheduler owns the queues of the functions in its slots: it joins the
-// catalog, one broker for each function, the decider and the provisioner.
+// Package scheduler owns the functions in its slots: it is the shell around one core for
+// each (pkg/scheduler/core), and joins them with the catalog, the provisioner, gateways and
+// agents.
 //
-// Gateways send it tickets by Offer and instances ask for them by Pull; a
-// broker matches them, if the function's limits let them in. Every tick it looks at
+// Gateways send it tickets by Offer and instances ask for them by Pull; the function's
+// core matches them, if the function's limits let them in. What a core asks for is carried
+// out under the function's lock (step.go). Every tick it looks at
 // each function that is not idle and orders the instances that the function's
 // decider asks for, in turns of their namespaces as far as not all can be created; and
 // it withdraws those of which it asks to be rid before they are there. Between ticks it looks

@@ -1,9 +1,6 @@
 package scheduler
 
-import (
-	"sync"
-	"sync/atomic"
-)
+import "sync"
 
 // doubts are the functions of which something has changed since the roster looked at
 // them. Each is among them once.
@@ -19,23 +16,21 @@ func (d *doubts) take() []*function {
 	d.list = nil
 	d.mu.Unlock()
 	for _, f := range taken {
-		f.doubt.raised.Store(false)
+		f.mu.Lock()
+		f.doubted = false
+		f.mu.Unlock()
 	}
 	return taken
 }
 
-// doubt says of one function whether it is among the doubts.
-type doubt struct {
-	raised atomic.Bool
-	all    *doubts
-}
-
-// unsure notes that something has changed of what the roster knows of the function.
-func (f *function) unsure() {
-	if f.doubt.raised.Load() || f.doubt.raised.Swap(true) {
+// unsure notes that something has changed of what the roster knows of a function, whose
+// lock is held.
+func (s *Scheduler) unsure(f *function) {
+	if f.doubted {
 		return
 	}
-	f.doubt.all.mu.Lock()
-	defer f.doubt.all.mu.Unlock()
-	f.doubt.all.list = append(f.doubt.all.list, f)
+	f.doubted = true
+	s.doubts.mu.Lock()
+	defer s.doubts.mu.Unlock()
+	s.doubts.list = append(s.doubts.list, f)
 }

@@ -18,7 +18,7 @@ func TestACallBringsADecisionBeforeTheTickIfTheDeciderAskedForIt(t *testing.T) {
 					synctest.Wait()
 					f.mu.Lock()
 					defer f.mu.Unlock()
-					return f.decided
+					return f.core.DecidedAt()
 				}
 				w.after(20 * time.Millisecond)
 				g.offer(fn, 1)

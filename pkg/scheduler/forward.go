@@ -11,6 +11,7 @@ import (
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/peers"
+	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
 
 const (
@@ -139,7 +140,7 @@ func (f *forward) pass(ctx context.Context, request *wirev1.OfferRequest) error 
 func (f *forward) refuse(request *wirev1.OfferRequest) {
 	for _, t := range request.GetOffers() {
 		if id, err := invoke.IDFromBytes(t.GetInvocationId()); err == nil {
-			f.from.refuse(id, notOwner)
+			f.from.refuse(id, core.NotOwner)
 		}
 	}
 }

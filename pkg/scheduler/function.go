@@ -2,170 +2,141 @@ package scheduler
 
 import (
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/estimate"
-	"github.com/windlass-dev/windlass/pkg/fpcs"
 	"github.com/windlass-dev/windlass/pkg/fpcs/history"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/ownership"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/queue"
-	"github.com/windlass-dev/windlass/pkg/queue/broker"
 	"github.com/windlass-dev/windlass/pkg/queue/intake"
 	"github.com/windlass-dev/windlass/pkg/scheduler/alarm"
 	"github.com/windlass-dev/windlass/pkg/scheduler/coldstart"
-	"github.com/windlass-dev/windlass/pkg/scheduler/upkeep"
+	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
 
-// function is what the scheduler keeps of one function.
+// function is the shell around one function's core: it brings it events, and carries out
+// its effects under the same lock, so that everybody sees them in the same order. It
+// keeps what people ask about, which the core does not need.
 type function struct {
-	uid    string
-	slot   ownership.Slot
-	broker *broker.Broker
-	// intake decides what the broker takes in. It is used under the broker's
-	// lock only.
-	intake   intake.Intake
-	foreseen atomic.Pointer[intake.Outlook]
-
-	// term is that in which the slot was served when it was last looked at. It
-	// changes under handover only.
-	term     atomic.Pointer[invoke.Term]
-	handover sync.Mutex
-	// helloBy is when instances that were taken over must have said hello; nil if
-	// none were. See helloTime.
-	helloBy atomic.Pointer[time.Time]
-
-	happenings happenings
-
+	uid  string
+	slot ownership.Slot
 	// known is since when this scheduler knows of the function, and counts for it. It is
 	// told with each counter, so it is a whole second, which compresses well.
 	known time.Time
+	// alarm lets a tick look at the function when its upkeep changes. Only Run's goroutine
+	// uses it.
+	alarm alarm.Alarm[*function]
 
-	mu sync.Mutex
-	// spec is replaced, never changed, and rev is its revision.
-	spec *v1alpha1.Function
-	rev  string
-	// revSince is since when this scheduler knows of that revision.
-	revSince time.Time
-	// startedRev is the last revision of which an instance has started.
-	startedRev string
-	// executions and starts are how long the last ones took.
-	executions, starts estimate.LastN
-	// memory is what the last decision asked to remember, and decided when that
-	// was; zero if there was none.
-	memory  fpcs.Memory
-	decided time.Time
-	// eagerFrom is from when on the decider wants to be asked as soon as a call
-	// comes; zero if the next tick is soon enough.
-	eagerFrom time.Time
-	keeper    *upkeep.Keeper
-	// where is whereOf the function.
+	// mu guards all that follows. Nobody who holds another lock of the scheduler, the
+	// provisioner, the keeper or the router waits for it.
+	mu   sync.Mutex
+	core *core.Function
+	// fn is replaced, never changed, and where is whereOf it.
+	fn    *v1alpha1.Function
 	where string
-	// settled is how many instances there were when etcd was last there; -1
-	// while it is.
-	settled int
-	// lost counts the instances that ended while they were needed, since
-	// the last tick.
-	lost int
+	// streams are those of the instances that have joined.
+	streams map[invoke.CID]*pullStream
+	book    book
+	// doubted says that the function is among the doubts.
+	doubted bool
+}
+
+// book is what is kept of a function for people.
+type book struct {
+	// revSince is since when this scheduler knows of the present revision, and
+	// startedRev the last revision of which an instance has started.
+	revSince   time.Time
+	startedRev string
 	// failure is how an instance of the present revision failed last, or nil.
 	failure *history.Failure
+	// noRoom is why the last order found no node; empty if it did.
+	noRoom string
 	// peak is the most instances at a time.
 	peak int
 	// terms are those of the last decision.
-	terms   terms
-	tally   tally
-	tallies tallies
-	births  births
-	awaited awaited
-	reports reports
+	terms      terms
+	tally      tally
+	tallies    tallies
+	happenings happenings
+	births     births
+	awaited    awaited
+	reports    reports
 	// spent is what the starts of instances took; nil if there was none.
 	spent *coldstart.Durations
-
-	// news says that something happened since a tick last began to look at the
-	// function, so that the next one looks at it.
-	news atomic.Bool
-	// blocked says that the last order had no effect: until another one has,
-	// only ticks try again.
-	blocked atomic.Bool
-	// noRoom is why the last order found no node; empty if it did.
-	noRoom atomic.Pointer[string]
-	// alarm lets a tick look at the function when its upkeep changes. Only Run's
-	// goroutine uses it.
-	alarm alarm.Alarm[*function]
-	doubt doubt
 }
 
-// avoidFor is how long an instance that could not reach a gateway is not handed its
-// tickets: a restart of a gateway takes about as long.
-const avoidFor = 2 * time.Second
-
-func newFunction(fn *v1alpha1.Function, config Config, now func() time.Time, all *doubts) *function {
-	limits := queue.Limits{MaxWaiting: config.MaxQueued, ClaimGrace: config.ClaimGrace, AvoidFor: avoidFor}
+func (s *Scheduler) newFunction(fn *v1alpha1.Function) *function {
+	now := s.deps.Now()
 	f := &function{
-		uid:        uidOf(fn),
-		slot:       ownership.SlotOf(uidOf(fn), 0),
-		broker:     broker.New(limits, now),
-		spec:       fn,
-		rev:        fn.Revision(),
-		revSince:   now(),
-		known:      now().Truncate(time.Second),
-		settled:    -1,
-		executions: *estimate.NewLastN(config.Executions),
-		starts:     *estimate.NewLastN(config.Executions),
-		keeper:     newKeeper(fn, nil),
-		where:      whereOf(fn),
+		uid:     uidOf(fn),
+		slot:    ownership.SlotOf(uidOf(fn), 0),
+		known:   now.Truncate(time.Second),
+		core:    core.New(&s.core, s.specOf(fn)),
+		fn:      fn,
+		where:   whereOf(fn),
+		streams: make(map[invoke.CID]*pullStream),
+		book:    book{revSince: now},
 	}
 	f.alarm.Of = f
-	f.doubt.all = all
-	f.broker.OnChange(f.unsure)
-	f.term.Store(&none)
 	return f
+}
+
+// specOf is what of a function matters to its core.
+func (s *Scheduler) specOf(fn *v1alpha1.Function) core.Spec {
+	scaling, calls := fn.Spec.Scaling, fn.Spec.Limits
+	spec := core.Spec{
+		Revision:    fn.Revision(),
+		Concurrency: int(fn.Spec.Concurrency),
+		Timeout:     fn.Spec.Timeout.Duration, StartupTimeout: fn.Spec.StartupTimeout.Duration,
+		Decide:       s.decider(fn),
+		Calls:        intake.Limits{Concurrency: int(calls.Concurrency), Rate: float64(calls.RatePerSecond), Burst: int(calls.Burst)},
+		Min:          int(scaling.Min),
+		BackoffAfter: scaling.BackoffAfter.Duration, IdleTimeout: scaling.IdleTimeout.Duration, KeepLast: scaling.KeepLast.Duration,
+		Windows: scaling.Windows(), Learns: scaling.KeepAlive == v1alpha1.KeepAliveHistogram, StartUntil: fn.StartUntil(),
+	}
+	if scaling.Max != nil {
+		spec.Max = int(*scaling.Max)
+	}
+	return spec
 }
 
 // current returns the function as it is now.
 func (f *function) current() *v1alpha1.Function {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.spec
-}
-
-// update replaces the function and returns what it was.
-func (f *function) update(fn *v1alpha1.Function, now time.Time) (old *v1alpha1.Function) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	was := f.rev
-	old, f.spec, f.rev = f.spec, fn, fn.Revision()
-	if f.rev != was {
-		f.failure, f.revSince = nil, now
-	}
-	f.keeper, f.where = newKeeper(fn, f.keeper), whereOf(fn)
-	f.unsure()
-	return old
+	return f.fn
 }
 
 // revision is the Function.Revision of the function as it is now.
 func (f *function) revision() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.rev
+	return f.core.Revision()
 }
 
-// revisionSince is since when this scheduler knows of the function as it is now.
-func (f *function) revisionSince() time.Time {
+// view describes the queue.
+func (f *function) view(now time.Time) queue.View {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.revSince
+	return f.core.View(now)
+}
+
+// means are what was learnt of the function.
+func (f *function) means() estimate.Means {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.core.Means()
 }
 
 // failed notes how an instance failed, unless it was of another revision.
 func (f *function) failed(why provisioner.StartFailure, now time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if why.Revision == f.rev {
-		f.failure = &history.Failure{At: now.UTC(), Code: why.Code, Detail: invoke.Excerpt(why.String())}
+	if why.Revision == f.core.Revision() {
+		f.book.failure = &history.Failure{At: now.UTC(), Code: why.Code, Detail: invoke.Excerpt(why.String())}
 	}
 }
 
@@ -173,28 +144,14 @@ func (f *function) failed(why provisioner.StartFailure, now time.Time) {
 func (f *function) lastFailure() *history.Failure {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.failure
+	return f.book.failure
 }
 
 // startedOf notes that an instance of a revision has started.
 func (f *function) startedOf(revision string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.startedRev = revision
-}
-
-// hasStarted tells whether an instance of the function as it is now has.
-func (f *function) hasStarted() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.startedRev == f.rev
-}
-
-// loseOne notes that an instance ended while it was needed.
-func (f *function) loseOne() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.lost++
+	f.book.startedRev = revision
 }
 
 // functions are those that the scheduler knows, by UID. Every call looks its function
@@ -219,19 +176,4 @@ func (fs *functions) all() (list []*function) {
 		return true
 	})
 	return list
-}
-
-// awake tells whether the next tick looks at a function.
-func (s *Scheduler) awake(f *function) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	_, active := s.active[f]
-	return active
-}
-
-// missed tells whether an instance was lost that no tick has seen.
-func (f *function) missed() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.lost > 0
 }

@@ -1,7 +1,6 @@
 package scheduler
 
 import (
-	"sync"
 	"time"
 
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
@@ -19,9 +18,8 @@ type happening struct {
 }
 
 // happenings are the last things that happened to a function, oldest first. Its
-// zero value is empty.
+// zero value is empty. It is guarded by the function's lock.
 type happenings struct {
-	mu   sync.Mutex
 	next uint64 // number of the one that comes next
 	list []numbered
 }
@@ -37,8 +35,6 @@ type numbered struct {
 // and is news each time.
 func (h *happenings) add(what happening, now time.Time) {
 	what.message = invoke.Excerpt(what.message)
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	h.next++
 	for i, n := range h.list {
 		if n.happening == what {
@@ -56,12 +52,25 @@ func (h *happenings) add(what happening, now time.Time) {
 // since returns what happened after a number and not before a time, and the number
 // to ask with next.
 func (h *happenings) since(number uint64, notBefore time.Time) (news []*wirev1.Happening, next uint64) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	for _, n := range h.list {
 		if n.number > number && !n.last.Before(notBefore) {
 			news = append(news, &wirev1.Happening{Reason: n.reason, Message: n.message, Warning: n.warning, Count: n.count})
 		}
 	}
 	return news, h.next
+}
+
+// happened notes that something happened to the function.
+func (f *function) happened(what happening, now time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.book.happenings.add(what, now)
+}
+
+// news is what happened to the function since a number and not before a time, and the
+// number to ask with next.
+func (f *function) news(since uint64, notBefore time.Time) ([]*wirev1.Happening, uint64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.book.happenings.since(since, notBefore)
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
 
 func callLimit(l v1alpha1.Limits) func(*v1alpha1.Function) {
@@ -99,7 +100,7 @@ func TestTicketOfAGatewayThatAnInstanceCannotReachGoesToAnother(t *testing.T) {
 		a.pull(1, doneWith(2, time.Millisecond))
 		cut.offer(fn, 3)
 		a.expect()
-		w.after(avoidFor)
+		w.after(core.AvoidFor)
 		a.expect("ticket 0003 at cut:1")
 	})
 }

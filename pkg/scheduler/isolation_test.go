@@ -13,6 +13,7 @@ import (
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
+	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
 
 // neighbours is a world in which instances start and run calls by themselves. Only
@@ -27,6 +28,8 @@ type neighbours struct {
 	offered map[invoke.ID]call
 	// took are the times from the offer to the end of the call, by namespace.
 	took map[string][]time.Duration
+	// over is closed when the instances are to end.
+	over chan struct{}
 }
 
 type call struct {
@@ -41,15 +44,27 @@ type instance struct {
 	cid invoke.CID
 }
 
-func (i instance) Deliver(t invoke.Ticket) {
-	time.AfterFunc(i.n.execution, func() {
-		i.n.ended(t.ID)
-		i.f.observe(i.n.execution)
-		_ = i.f.broker.Pull(i.cid, 1, t.ID)
-	})
+// run runs what the instance is handed, one call at a time.
+func (i instance) run(p *pullStream) {
+	for {
+		select {
+		case <-i.n.over:
+			return
+		case reply := <-p.replies:
+			if t := reply.GetTicket(); t != nil {
+				id, _ := invoke.IDFromBytes(t.GetInvocationId())
+				time.AfterFunc(i.n.execution, func() {
+					i.n.ended(id)
+					i.pull(core.Done{ID: id, Execution: i.n.execution})
+				})
+			}
+		}
+	}
 }
-func (instance) Retire(string) {}
-func (instance) Dismiss()      {}
+
+func (i instance) pull(done ...core.Done) {
+	i.n.scheduler.step(i.f, core.Pulled{CID: i.cid, Wants: true, Credits: 1, Done: done})
+}
 
 func (n *neighbours) ended(id invoke.ID) {
 	n.mu.Lock()
@@ -76,12 +91,14 @@ func (n *neighbours) begin(specs []provisioner.InstanceSpec) {
 		time.AfterFunc(n.start, func() {
 			f := n.scheduler.lookup(string(spec.Function.UID))
 			key := keyOf(f.uid, spec.CID)
-			_ = f.broker.Join(spec.CID, 1, instance{n, f, spec.CID})
-			stream := newLine(n.scheduler, key, 1)
-			n.scheduler.streams.enter(&stream)
-			n.instances.Connect(key)
+			p := &pullStream{line: newLine(n.scheduler, key, 16), function: f, revision: f.revision()}
+			n.scheduler.streams.enter(&p.line)
+			in, _ := n.instances.Look(key)
+			_ = p.join(in, 1)
 			n.instances.Pulled(key)
-			_ = f.broker.Pull(spec.CID, 1)
+			i := instance{n, f, spec.CID}
+			go i.run(p)
+			i.pull()
 		})
 	}
 }
@@ -132,10 +149,11 @@ func quiet(t *testing.T, noise int) (p99 time.Duration, calls int, deferred floa
 	inWorld(t, config, func(w *world) {
 		n := &neighbours{
 			world: w, start: time.Second, execution: 50 * time.Millisecond,
-			offered: make(map[invoke.ID]call), took: make(map[string][]time.Duration),
-			gateway: &offerStream{gateway: "g:1", refusals: make(chan *wirev1.Refusal, 1)},
+			offered: make(map[invoke.ID]call), took: make(map[string][]time.Duration), over: make(chan struct{}),
+			gateway: &offerStream{gateway: "g:1", refusals: make(chan *wirev1.Refusal, 1), ended: make(chan struct{})},
 		}
 		w.scheduler.gateways.enter(n.gateway)
+		defer close(n.over)
 		n.run(15*time.Second, noise)
 		took := n.took["quiet"]
 		slices.Sort(took)

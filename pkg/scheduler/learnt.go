@@ -45,69 +45,15 @@ func (s *starts) mean(kind string) time.Duration {
 	return 0
 }
 
-// meanStart is how long an instance of a function takes to start: as its last ones
-// did, or else as those of its kind; 0 if that is not known either.
-func (s *Scheduler) meanStart(f *function, fn *v1alpha1.Function) time.Duration {
-	if own := f.means().Start; own > 0 {
-		return own
-	}
-	return min(s.starts.mean(kindOf(fn)), fn.Spec.StartupTimeout.Duration)
-}
-
-// learnStart learns from the time that an instance took from its order until it asked
-// for work.
-func (s *Scheduler) learnStart(f *function, took time.Duration) {
-	fn := f.current()
-	took = min(took, fn.Spec.StartupTimeout.Duration)
-	if took <= 0 {
-		return
-	}
-	s.starts.observe(kindOf(fn), took)
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.starts.Observe(took)
-	f.unsure()
-}
-
-// recall takes over what was learnt of a function before it was served here. It is
-// believed no more than an agent is, and counts as one observation.
-func (s *Scheduler) recall(f *function) {
+// recall is what was learnt of a function before it was served here. It is believed no
+// more than an agent is, and counts as one observation.
+func (s *Scheduler) recall(fn *v1alpha1.Function) estimate.Means {
 	if s.deps.Memory == nil {
-		return
+		return estimate.Means{}
 	}
-	fn := f.current()
 	before := s.deps.Memory.Recall(fn)
-	start := min(before.Start, fn.Spec.StartupTimeout.Duration)
-	s.starts.observe(kindOf(fn), start)
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.executions.Seed(min(before.Execution, fn.Spec.Timeout.Duration))
-	f.starts.Seed(start)
-	f.unsure()
-}
-
-// unlearn forgets what was learnt of a function that another one serves: that one
-// knows better, when it comes back.
-func (f *function) unlearn(n int) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.executions, f.starts = *estimate.NewLastN(n), *estimate.NewLastN(n)
-	f.unsure()
-}
-
-// observe learns from an execution time. It comes from an agent, so it is held
-// within what the function's timeout allows.
-func (f *function) observe(execution time.Duration) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.executions.Observe(min(execution, f.spec.Spec.Timeout.Duration))
-}
-
-// means are what was learnt of the function.
-func (f *function) means() estimate.Means {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return estimate.Means{Execution: f.executions.Mean(), Start: f.starts.Mean()}
+	s.starts.observe(kindOf(fn), min(before.Start, fn.Spec.StartupTimeout.Duration))
+	return before
 }
 
 // Learnt is what was learnt of a function.

@@ -18,7 +18,7 @@ func ofRuntime(name v1alpha1.RuntimeName) func(*v1alpha1.Function) {
 }
 
 func (w *world) meanStart(fn *v1alpha1.Function) time.Duration {
-	return w.scheduler.meanStart(w.scheduler.lookup(string(fn.UID)), fn)
+	return w.scheduler.meanStart(w.scheduler.lookup(string(fn.UID)))
 }
 
 func TestANewFunctionStartsAsItsKindDoes(t *testing.T) {
@@ -60,9 +60,9 @@ func TestWhatWasLearntBeforeIsASeed(t *testing.T) {
 		if got := w.meanStart(w.put("sibling", ofRuntime("python3"))); got != 4*time.Second {
 			t.Errorf("a sibling starts in %v", got)
 		}
-		f.observe(time.Second)
+		w.scheduler.observed(f, time.Second)
 		for range 10 {
-			f.observe(2 * time.Second)
+			w.scheduler.observed(f, 2*time.Second)
 		}
 		if got := f.means().Execution; got != 2*time.Second {
 			t.Errorf("after ten calls the mean is %v", got)
@@ -76,7 +76,7 @@ func TestWhatAnotherSchedulerLearnsIsRecalled(t *testing.T) {
 		fn := w.put("f")
 		w.ticks(1)
 		f := w.scheduler.lookup(string(fn.UID))
-		f.observe(3 * time.Second)
+		w.scheduler.observed(f, 3*time.Second)
 		w.scheduler.deps.Memory = memory{Execution: 5 * time.Second}
 		w.keeper.lose("other:1")
 		w.after(auditEvery)

@@ -1,16 +1,14 @@
 package scheduler
 
 import (
-	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/reconcile"
+	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
 
 // The levels that are the scheduler's own. Run's goroutine uses them.
 type levels struct {
-	streams  reconcile.Level[provisioner.Key]
-	activity reconcile.Level[*function]
-	gateways reconcile.Level[string]
+	streams reconcile.Level[provisioner.Key]
 }
 
 // mendStreams compares which agents the inventory believes to be connected with the
@@ -48,40 +46,24 @@ func (s *streams) keys() reconcile.Set[provisioner.Key] {
 	return keys
 }
 
-// mendActivity compares which functions rest with which of them need a tick.
+// mendActivity has each function compare whether it rests with whether it needs a tick.
 func (s *Scheduler) mendActivity() int {
-	awake, needy := reconcile.SetOf(s.actives()...), make(reconcile.Set[*function])
-	for _, f := range s.all() {
-		if _, served := s.serves(f); served && (f.broker.Waiting() > 0 || f.missed()) {
-			needy.Add(f)
-		}
-	}
-	asleep := s.own.activity.Look(reconcile.Difference[*function]{Unknown: reconcile.Compare(awake, needy).Unknown}).Unknown
-	for f := range asleep {
-		s.wake(f)
-	}
-	return len(asleep)
+	return s.audit(func(f *function) core.Event { return core.ActivityAudited{Awake: s.awake(f)} })
 }
 
-// mendTickets compares the gateways whose tickets wait with those that have a stream.
-// A gateway that is gone wants none of its calls, but they would order instances until
-// their deadlines; one that cannot be heard offers its tickets again.
-func (s *Scheduler) mendTickets() (mended int) {
-	believed, observed := make(reconcile.Set[string]), make(reconcile.Set[string])
+// mendTickets has each function compare the gateways whose tickets wait with those that
+// have a stream.
+func (s *Scheduler) mendTickets() int {
+	heard := core.GatewaysAudited{Heard: func(gateway string) bool { return s.gateways.reach(gateway) != nil }}
+	return s.audit(func(*function) core.Event { return heard })
+}
+
+// audit brings an event to each function and returns how much was mended.
+func (s *Scheduler) audit(event func(*function) core.Event) (mended int) {
 	for _, f := range s.all() {
-		f.broker.Gateways(believed.Add)
-	}
-	for gateway := range believed {
-		if s.gateways.reach(gateway) != nil {
-			observed.Add(gateway)
+		if m, is := ask[core.Mended](s, f, event(f)); is {
+			mended += m.N
 		}
-	}
-	gone := s.own.gateways.Look(reconcile.Compare(believed, observed)).Gone
-	if len(gone) == 0 {
-		return 0
-	}
-	for _, f := range s.all() {
-		mended += f.broker.WithdrawAll(func(t invoke.Ticket) bool { return gone.Has(t.Gateway) })
 	}
 	return mended
 }

@@ -41,7 +41,6 @@ func TestL1AFunctionThatRestsThoughCallsWaitIsWoken(t *testing.T) {
 		f := w.scheduler.lookup(string(fn.UID))
 		w.scheduler.mu.Lock()
 		delete(w.scheduler.active, f)
-		f.news.Store(true)
 		w.scheduler.mu.Unlock()
 		w.after(2*reconcileEvery + w.scheduler.config.Tick)
 		g.expectRefused(5, 1) // for want of room, by a tick

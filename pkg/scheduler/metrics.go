@@ -9,8 +9,6 @@ import (
 
 	"github.com/windlass-dev/windlass/internal/metric"
 	"github.com/windlass-dev/windlass/internal/metric/exposition"
-	"github.com/windlass-dev/windlass/pkg/fpcs"
-	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/scheduler/coldstart"
 )
 
@@ -151,30 +149,9 @@ func (t *tallies) clone() tallies {
 	return tallies{slices.Clone(t.decisions), slices.Clone(t.failures), slices.Clone(t.refusals)}
 }
 
-// countDecision counts a decision to create instances.
-func (f *function) countDecision(why fpcs.Reason) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.tallies.decisions.add(string(why), 1)
-}
-
-// countFailure counts an instance that ended before it asked for work.
-func (f *function) countFailure(code string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.tallies.failures.add(code, 1)
-}
-
-// countRefused counts n calls that were refused.
-func (f *function) countRefused(why invoke.RefusalReason, n int) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.tallies.refusals.add(string(why), n)
-}
-
 // note counts an event that happened n times.
 func (f *function) note(e event, n int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.tally[e] += uint64(n)
+	f.book.tally[e] += uint64(n)
 }

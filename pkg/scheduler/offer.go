@@ -1,7 +1,8 @@
 package scheduler
 
 import (
-	"sync/atomic"
+	"math/rand/v2"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -10,6 +11,7 @@ import (
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/ownership"
+	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
 
 // refusalBuffer bounds the refusals that wait for one gateway's stream. More
@@ -28,8 +30,8 @@ type offerStream struct {
 	forwarded bool
 	refusals  chan *wirev1.Refusal
 	metrics   *metrics
-	// ended says that nothing comes by it any more.
-	ended atomic.Bool
+	// ended is closed when nothing comes by it any more.
+	ended chan struct{}
 	// elsewhere is what this scheduler passes on itself.
 	elsewhere *forwards
 }
@@ -45,7 +47,7 @@ func (s *Scheduler) Offer(stream grpc.BidiStreamingServer[wirev1.OfferRequest, w
 	}
 	o := &offerStream{
 		gateway: request.GetGateway(), forwarded: request.GetForwarded(),
-		refusals: make(chan *wirev1.Refusal, refusalBuffer), metrics: s.metrics,
+		refusals: make(chan *wirev1.Refusal, refusalBuffer), metrics: s.metrics, ended: make(chan struct{}),
 	}
 	s.gateways.enter(o)
 	defer s.gateways.leave(o)
@@ -102,37 +104,58 @@ func (s *Scheduler) offer(o *offerStream, wire *wirev1.Ticket) {
 	}
 }
 
+// accept brings a ticket to its function, or says why not.
 func (s *Scheduler) accept(o *offerStream, id invoke.ID, wire *wirev1.Ticket) *invoke.Refusal {
 	f := s.lookup(wire.GetFunctionUid())
 	if f == nil {
 		return &invoke.Refusal{Reason: invoke.RefusedUnknownFunction, Detail: "no such function here"}
 	}
-	term, served := s.serves(f)
-	if !served {
-		return &notOwner
+	e := core.Offered{Ticket: ticketOf(o, id, wire, s.deps.Now()), Barred: s.barred(f), Chance: rand.Float64()}
+	term := s.term(f.slot)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if _, served := s.serveLocked(f, term); !served {
+		return &core.NotOwner
 	}
-	if why, retryAfter, failing := s.deps.Instances.Failing(f.uid); failing && retryAfter > 0 && !why.Passing() {
-		if counts := s.deps.Instances.Count(f.uid); counts.Created+counts.Creating == 0 {
-			refusal := cannotStart(why, retryAfter)
-			return &refusal
-		}
+	if request := wire.GetRequest(); request != nil && f.core.Waiting() < maxRiding {
+		e.Ticket.Request = riding{request, o}
 	}
-	now := s.deps.Now()
-	ticket := ticketOf(o, id, wire, now)
-	if request := wire.GetRequest(); request != nil && f.broker.Waiting() < maxRiding {
-		ticket.Request = riding{request, o}
+	if refused, is := core.AnswerOf[core.OfferRefused](s.stepLocked(f, e)); is {
+		f.book.tallies.refusals.add(string(refused.Why.Reason), 1)
+		return &refused.Why
 	}
-	waiting, refusal := s.takeIn(f, term, ticket, now)
-	if refusal != nil {
-		return refusal
-	}
-	s.activate(f)
-	if waiting {
+	if f.core.Waiting() > 0 {
 		f.await(id, wire)
-		s.kick(f)
 	}
 	return nil
 }
+
+// barred is why no instance of a function can start, if that is so and there is none.
+func (s *Scheduler) barred(f *function) *invoke.Refusal {
+	why, retryAfter, failing := s.deps.Instances.Failing(f.uid)
+	if !failing || retryAfter <= 0 || why.Passing() || s.hasInstance(f) {
+		return nil
+	}
+	refusal := cannotStart(why, retryAfter)
+	return &refusal
+}
+
+// longestWait bounds what is believed of how long a call has waited and may still
+// wait, so that times stay within what can be computed with.
+const longestWait = 48 * time.Hour
+
+// ticketOf reads a ticket from the wire.
+func ticketOf(o *offerStream, id invoke.ID, wire *wirev1.Ticket, now time.Time) invoke.Ticket {
+	return invoke.Ticket{
+		ID:       id,
+		Token:    invoke.TokenFromBytes(wire.GetToken()),
+		Gateway:  o.gateway,
+		Arrived:  now.Add(-believable(wire.GetWaitedNs())),
+		Deadline: now.Add(believable(wire.GetRemainingNs())),
+	}
+}
+
+func believable(ns int64) time.Duration { return min(max(0, time.Duration(ns)), longestWait) }
 
 // riding is a request that rides in a ticket, so that an instance may start before it
 // claims the call. It may do so only as long as the stream is there by which the
@@ -145,13 +168,17 @@ type riding struct {
 
 // requestOf is the request that a ticket may be handed out with, or nil.
 func requestOf(t *invoke.Ticket) *wirev1.Granted {
-	if r, rides := t.Request.(riding); rides && !r.by.ended.Load() {
+	r, rides := t.Request.(riding)
+	if !rides {
+		return nil
+	}
+	select {
+	case <-r.by.ended:
+		return nil
+	default:
 		return r.request
 	}
-	return nil
 }
-
-var notOwner = invoke.Refusal{Reason: invoke.RefusedNotOwner, Detail: "this scheduler does not own the function's slot"}
 
 // forwardTo is the address to which what concerns a function is passed on; empty
 // if it is to be settled here.
@@ -173,22 +200,7 @@ func (s *Scheduler) withdraw(o *offerStream, w *wirev1.Withdrawal) {
 	}
 	if f := s.lookup(w.GetFunctionUid()); f != nil {
 		if id, err := invoke.IDFromBytes(w.GetInvocationId()); err == nil {
-			f.broker.Withdraw(id)
-		}
-	}
-}
-
-// refuseAll refuses tickets at the gateways that they came from.
-func (s *Scheduler) refuseAll(f *function, tickets []invoke.Ticket, r invoke.Refusal) {
-	if len(tickets) == 0 {
-		return
-	}
-	f.countRefused(r.Reason, len(tickets))
-	for _, t := range tickets {
-		if o := s.gateways.reach(t.Gateway); o != nil {
-			o.refuse(t.ID, r)
-		} else {
-			s.metrics.notReached()
+			s.step(f, core.Withdrawn{ID: id})
 		}
 	}
 }

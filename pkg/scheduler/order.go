@@ -5,24 +5,19 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/fpcs"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/provisioner/share"
 	"github.com/windlass-dev/windlass/pkg/scheduler/capacity"
-	"github.com/windlass-dev/windlass/pkg/scheduler/upkeep"
+	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
 
 // considered is a function that a tick has decided on.
 type considered struct {
+	core.Decided
 	function *function
 	fn       *v1alpha1.Function
 	term     invoke.Term
-	counts   provisioner.Counts
-	snapshot fpcs.Snapshot
-	upkeep   upkeep.Upkeep
-	bounds   fpcs.Limits
-	decision fpcs.Decision
 
 	// ordered is what became of its orders, and asked says that there were any.
 	ordered provisioner.Ordered
@@ -31,36 +26,25 @@ type considered struct {
 	withdrawn []provisioner.Key
 }
 
-// wanted is how many instances are to be ordered: what was decided; or one, where no
-// room is known for any. The order finds out why not, and whether room is to be made.
-func (c *considered) wanted() int {
-	d, total := c.decision, c.counts.Created+c.counts.Creating
-	short := d.Create == 0 && d.Why == fpcs.ReasonNoRoom && c.snapshot.Waiting() > 0
-	if short && (c.bounds.Max == 0 || total < c.bounds.Max) {
-		return 1
-	}
-	return d.Create
-}
-
 // missing is how many of those could not be ordered.
-func (c *considered) missing() int { return c.wanted() - len(c.ordered.Keys) }
+func (c *considered) missing() int { return c.Wanted() - len(c.ordered.Keys) }
 
 // starved tells whether the function has no instance that works or comes.
 func (c *considered) starved() bool {
-	return c.counts.Created+c.counts.Creating+len(c.ordered.Keys) == 0
+	return c.Observed.Created+c.Observed.Creating+len(c.ordered.Keys) == 0
 }
 
 // want is what the function lacks.
 func (c *considered) want(of capacity.Shape) capacity.Want {
 	return capacity.Want{
 		UID: c.function.uid, Namespace: c.fn.Namespace, Shape: of,
-		Missing: c.missing(), Starved: c.starved(), Waiting: c.snapshot.Waiting(), OldestWait: c.snapshot.OldestWait,
+		Missing: c.missing(), Starved: c.starved(), Waiting: c.Snapshot.Waiting(), OldestWait: c.Snapshot.OldestWait,
 	}
 }
 
 // waited is for how long calls have waited for the function's first instance; 0 if none do.
 func (c *considered) waited() time.Duration {
-	return capacity.Waited(c.starved(), c.snapshot.Waiting(), c.snapshot.OldestWait)
+	return capacity.Waited(c.starved(), c.Snapshot.Waiting(), c.Snapshot.OldestWait)
 }
 
 // inTurns are functions in the order in which room is made for them.
@@ -83,7 +67,7 @@ func (s *Scheduler) divide(all []*considered) {
 	var wants []share.Want
 	var wanting []*considered
 	for _, c := range all {
-		if n := c.wanted(); n > 0 {
+		if n := c.Wanted(); n > 0 {
 			wants = append(wants, share.Want{
 				Namespace: c.fn.Namespace, Function: c.fn.Name, N: n,
 				Cost: s.deps.Instances.Requests(c.fn).MilliCPU, Waited: c.waited(),
@@ -137,22 +121,31 @@ func (s *Scheduler) orderAt(uid, where string, fn *v1alpha1.Function, term invok
 // report keeps what became of a decision to create instances. An order that stays
 // without effect is logged once.
 func (s *Scheduler) report(c *considered) {
-	f, d, had := c.function, c.decision, len(c.ordered.Keys)
-	f.count(had, c.snapshot)
-	f.countDecision(d.Why)
-	if !c.asked {
-		f.note(orderDeferred, 1)
+	f, d, had := c.function, c.Decision, len(c.ordered.Keys)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if c.asked {
+		f.book.noRoom = c.ordered.NoRoom
 	}
-	placed, refused := had > 0, c.ordered.NoRoom != "" && had == 0 && !f.blocked.Load()
+	if c.Wanted() == 0 {
+		return
+	}
+	f.book.tally[instanceOrdered] += uint64(had)
+	f.book.peak = max(f.book.peak, c.Snapshot.Created+c.Snapshot.Creating+had)
+	f.book.tallies.decisions.add(string(d.Why), 1)
+	if !c.asked {
+		f.book.tally[orderDeferred]++
+	}
+	placed, refused := had > 0, c.ordered.NoRoom != "" && had == 0 && !f.core.Blocked()
 	if !placed && !refused {
 		return
 	}
-	log := s.deps.Log.With("function", c.fn.Key().String(), "wanted", c.wanted(), "waiting", c.snapshot.Waiting(),
-		"created", c.snapshot.Created, "creating", c.snapshot.Creating)
+	log := s.deps.Log.With("function", c.fn.Key().String(), "wanted", c.Wanted(), "waiting", c.Snapshot.Waiting(),
+		"created", c.Snapshot.Created, "creating", c.Snapshot.Creating)
 	if placed {
 		log.Info("ordered instances", "reason", string(d.Why), "ordered", had)
 		return
 	}
 	log.Warn("no node has room for an instance", "reason", c.ordered.NoRoom)
-	f.happenings.add(happening{reason: v1alpha1.ReasonNoCapacity, message: "no node has room for an instance: " + c.ordered.NoRoom, warning: true}, s.deps.Now())
+	f.book.happenings.add(happening{reason: v1alpha1.ReasonNoCapacity, message: "no node has room for an instance: " + c.ordered.NoRoom, warning: true}, s.deps.Now())
 }

@@ -7,46 +7,46 @@ import (
 
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/ownership"
+	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
 
-const (
-	// auditEvery is how often all functions are compared with the slots that
-	// are served. A function that anybody asks for is compared at once.
-	auditEvery = 250 * time.Millisecond
-	// helloTime is how long the instances of a function that was taken over
-	// have to say hello before others are ordered in their place. Without it
-	// every fail-over would order as many again. It is longer than an owner that
-	// comes back waits for them: whoever stood in keeps them until it has answered
-	// for a second, which it hears after a beat and with a connection made anew.
-	helloTime = 2500 * time.Millisecond
-)
+// auditEvery is how often all functions are compared with the slots that are served. A
+// function that anybody asks for is compared at once.
+const auditEvery = 250 * time.Millisecond
 
 // none is the term of a slot that is not served here.
-var none invoke.Term
+var none = core.Unserved
 
-// serves tells in which term the function's slot is served here, if it is. When
-// that has changed, the function's instances are taken over or left first.
+// serves tells in which term the function's slot is served here, if it is. When that has
+// changed, the function's instances are taken over or left first.
 func (s *Scheduler) serves(f *function) (invoke.Term, bool) {
-	if term := s.term(f.slot); term == *f.term.Load() {
-		return term, term != none
-	}
-	f.handover.Lock()
-	defer f.handover.Unlock()
 	term := s.term(f.slot)
-	switch before := *f.term.Load(); {
-	case term == before:
-		return term, term != none
-	case term == none:
-		s.disown(f)
-	default:
-		s.deps.Instances.Adopt(f.current())
-		s.recall(f)
-		by := s.deps.Now().Add(helloTime)
-		f.helloBy.Store(&by)
-		s.activate(f)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return s.serveLocked(f, term)
+}
+
+// serveLocked is serves for who holds the function's lock, and has just read the term. It
+// reads it again if it is another one: somebody may have been quicker with a later one.
+func (s *Scheduler) serveLocked(f *function, term invoke.Term) (invoke.Term, bool) {
+	if term != f.core.Term() {
+		term = s.term(f.slot)
 	}
-	f.term.Store(&term)
-	return term, term != none
+	if term != f.core.Term() {
+		e := core.Served{Term: term}
+		if term != core.Unserved {
+			e.Recalled = s.recall(f.fn)
+		}
+		s.stepLocked(f, e)
+	}
+	return term, term != core.Unserved
+}
+
+// served tells whether the function is served here as far as its core knows.
+func (s *Scheduler) served(f *function) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.core.Term() != core.Unserved
 }
 
 // term is that in which a slot is served here; none if it is not. Whoever holds a
@@ -61,7 +61,7 @@ func (s *Scheduler) term(slot ownership.Slot) invoke.Term {
 	switch {
 	case held && (to.ID == s.config.ID || to.Epoch <= epoch):
 		return invoke.Term{Epoch: epoch}
-	case !held && known && provisional && to.ID == s.config.ID && s.serving.Load():
+	case !held && known && provisional && to.ID == s.config.ID && s.isServing():
 		return invoke.Term{Epoch: to.Epoch, Heir: s.heir}
 	}
 	return none
@@ -76,18 +76,6 @@ const heirBytes = 6
 func heirName(id string) string {
 	sum := sha256.Sum256([]byte(id))
 	return hex.EncodeToString(sum[:heirBytes])
-}
-
-// disown sends the instances to the new owner, leaves them to it, and refuses
-// what waits.
-func (s *Scheduler) disown(f *function) {
-	left := f.broker.Dismiss()
-	s.deps.Instances.Release(f.uid)
-	s.refuseAll(f, left, notOwner)
-	f.loseNone()
-	f.unlearn(s.config.Executions)
-	f.leave()
-	f.blocked.Store(false)
 }
 
 // Audit compares every function with the slots that are served. Run does so from
@@ -149,7 +137,17 @@ func (s *Scheduler) Busy(slot ownership.Slot) bool {
 
 // Serving says whether others may count on this scheduler: not before it has
 // learnt what there is, and not once it is to stop.
-func (s *Scheduler) Serving(yes bool) { s.serving.Store(yes) }
+func (s *Scheduler) Serving(yes bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.serving = yes
+}
+
+func (s *Scheduler) isServing() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.serving
+}
 
 // owner is who serves a slot, as far as is known; its epoch is 0 if that is
 // nobody else.

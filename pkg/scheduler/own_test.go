@@ -13,6 +13,7 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
+	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
 
 // inSharedWorld is inWorld with instances that outlive the scheduler.
@@ -78,7 +79,7 @@ func TestANewOwnerTakesOverTheInstances(t *testing.T) {
 		g.offer(fn, 1)
 		a.expect("ticket 0001 at g:1")
 		b := w.hello(&wirev1.Hello{FunctionUid: string(fn.UID), Cid: "0000-2"})
-		b.expect("retire: " + reasonChanged)
+		b.expect("retire: " + string(core.BecauseChanged))
 		w.ticks(1)
 		w.started(fn, 1)
 	})

@@ -2,7 +2,6 @@ package scheduler
 
 import (
 	"errors"
-	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -14,7 +13,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/ownership"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
-	"github.com/windlass-dev/windlass/pkg/queue/broker"
+	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
 
 type pullServer = grpc.BidiStreamingServer[wirev1.PullRequest, wirev1.PullReply]
@@ -27,13 +26,12 @@ type pullStream struct {
 	adopted bool
 	// revision is what it was started for.
 	revision string
-	// first is the call whose ticket was the first that was delivered.
-	first atomic.Pointer[invoke.ID]
-	// retired says that the instance was told to go.
-	retired atomic.Bool
+	pulled   bool // has asked for work
+	leaving  bool // said goodbye, or was let go
 
-	pulled  bool // has asked for work
-	leaving bool // said goodbye, or was let go
+	// first is the call whose ticket was the first that was delivered, under the
+	// function's lock.
+	first *invoke.ID
 }
 
 // Pull serves one instance's pulls.
@@ -102,7 +100,6 @@ func (s *Scheduler) hello(hello *wirev1.Hello) (*pullStream, error) {
 	}
 	f.greeted(key.CID, hello, s.deps.Now())
 	s.deps.Log.Info("an instance joined", "function", f.current().Key().String(), "cid", key.CID)
-	s.activate(f) // it may be one too many
 	return p, nil
 }
 
@@ -128,29 +125,37 @@ func (s *Scheduler) check(f *function, key provisioner.Key, proof string) (provi
 // join takes the instance's place in the queue. One that was let go while it had
 // no stream, or whose function was changed, is told so.
 func (p *pullStream) join(instance provisioner.Instance, capacity int) error {
-	err := p.function.broker.Join(p.key.CID, capacity, p)
-	switch {
-	case errors.Is(err, broker.ErrClosed):
-		return status.Error(codes.NotFound, "the function is gone")
-	case err != nil:
-		return status.Error(codes.Unavailable, err.Error())
+	s, f := p.scheduler, p.function
+	term := s.term(f.slot)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s.serveLocked(f, term) // the slot may have gone meanwhile
+	before := f.streams[p.key.CID]
+	f.streams[p.key.CID] = p
+	effects := s.stepLocked(f, core.Joined{
+		CID: p.key.CID, Capacity: capacity, Revision: instance.Revision, LetGo: instance.State == provisioner.Leaving,
+	})
+	if refused, is := core.AnswerOf[core.JoinRefused](effects); is {
+		if f.streams[p.key.CID] = before; before == nil {
+			delete(f.streams, p.key.CID)
+		}
+		return joinError(refused.Why)
 	}
-	if _, served := p.scheduler.serves(p.function); !served {
-		p.function.broker.Leave(p.key.CID)
-		return errMoved
-	}
-	// Only now: a stream before this one has noted its end before it left.
-	p.scheduler.deps.Instances.Connect(p.key)
-	// Whoever changes the function after this line finds the instance.
-	fn := p.function.current()
-	switch {
-	case instance.Revision != p.function.revision():
-		p.function.broker.Retire(p.key.CID, reasonChanged)
-		p.scheduler.letGo(instance, finishTime(fn))
-	case instance.State == provisioner.Leaving:
-		p.function.broker.Retire(p.key.CID, "it was let go before")
+	if _, let := core.AnswerOf[core.LetGo](effects); let {
+		s.letGo(instance, finishTime(f.fn))
 	}
 	return nil
+}
+
+// joinError is why an instance could not join, for its agent.
+func joinError(why error) error {
+	switch {
+	case errors.Is(why, core.ErrUnserved):
+		return errMoved
+	case errors.Is(why, core.ErrClosed):
+		return status.Error(codes.NotFound, "the function is gone")
+	}
+	return status.Error(codes.Unavailable, why.Error())
 }
 
 func (p *pullStream) handle(msg *wirev1.PullRequest) error {
@@ -171,20 +176,17 @@ func (p *pullStream) handle(msg *wirev1.PullRequest) error {
 }
 
 func (p *pullStream) pull(pull *wirev1.Pull) error {
-	asked := p.scheduler.deps.Now()
+	s, f := p.scheduler, p.function
+	asked := s.deps.Now()
 	first := !p.pulled && p.firstPull()
-	done := p.settle(pull.GetDone())
-	if p.leaving {
-		return nil
+	refused, is := ask[core.PullRefused](s, f, core.Pulled{
+		CID: p.key.CID, Wants: !p.leaving, Credits: int(pull.GetCredits()), Done: doneOf(pull.GetDone()),
+	})
+	if is {
+		return status.Error(codes.FailedPrecondition, refused.Why.Error())
 	}
-	if err := p.function.broker.Pull(p.key.CID, int(pull.GetCredits()), done...); err != nil {
-		return status.Error(codes.FailedPrecondition, err.Error())
-	}
-	if first {
-		p.scheduler.started(p.function, p.key, asked, p.first.Load())
-	}
-	if len(done) > 0 && p.function.beginsToIdle() {
-		p.scheduler.activate(p.function) // which plans what to keep from now on
+	if first && !p.leaving {
+		s.started(p, asked)
 	}
 	return nil
 }
@@ -193,33 +195,28 @@ func (p *pullStream) pull(pull *wirev1.Pull) error {
 // does so for the first time in its life.
 func (p *pullStream) firstPull() (first bool) {
 	p.pulled = true
-	s := p.scheduler
+	s, f := p.scheduler, p.function
 	took, first := s.deps.Instances.Pulled(p.key)
-	if first {
-		s.learnStart(p.function, took)
-		p.function.note(instanceStarted, 1)
-		p.function.startedOf(p.revision)
-		s.deps.Log.Info("an instance is ready", "function", p.function.current().Key().String(), "cid", p.key.CID, "took", took)
-		s.activate(p.function)
+	if !first {
+		return false
 	}
-	return first
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s.starts.observe(kindOf(f.fn), min(took, f.fn.Spec.StartupTimeout.Duration))
+	s.stepLocked(f, core.Started{Took: took})
+	f.book.tally[instanceStarted]++
+	f.book.startedRev = p.revision
+	s.deps.Log.Info("an instance is ready", "function", f.fn.Key().String(), "cid", p.key.CID, "took", took)
+	return true
 }
 
-// settle learns from attempts that ended, and returns those that the instance is done
-// with. A ticket whose gateway it could not reach goes to another one.
-func (p *pullStream) settle(ended []*wirev1.Done) []invoke.ID {
-	done := make([]invoke.ID, 0, 1)
+// doneOf are attempts that ended.
+func doneOf(ended []*wirev1.Done) []core.Done {
+	done := make([]core.Done, 0, len(ended))
 	for _, d := range ended {
-		p.function.observe(time.Duration(d.GetExecNs()))
-		id, err := invoke.IDFromBytes(d.GetInvocationId())
-		if err != nil {
-			continue
-		}
-		if d.GetUnclaimed() {
-			p.function.broker.GiveBack(p.key.CID, id)
-		} else {
-			done = append(done, id)
-		}
+		// One whose call cannot be told still teaches how long it took.
+		id, _ := invoke.IDFromBytes(d.GetInvocationId())
+		done = append(done, core.Done{ID: id, Execution: time.Duration(d.GetExecNs()), Unclaimed: d.GetUnclaimed()})
 	}
 	return done
 }
@@ -228,24 +225,40 @@ func (p *pullStream) requestLeave(idle time.Duration) error {
 	if p.leaving {
 		return nil
 	}
-	s := p.scheduler
-	policy := leavePolicy(p.function.current(), s.upkeepNow(p.function), idle, s.deps.Now())
-	answer, err := p.function.broker.RequestLeave(p.key.CID, idle, policy)
-	if err != nil {
-		return status.Error(codes.FailedPrecondition, err.Error())
+	answer := p.askToLeave(idle)
+	if answer.Err != nil {
+		return status.Error(codes.FailedPrecondition, answer.Err.Error())
 	}
-	p.function.note(pulledInVain, 1)
 	if answer.Granted {
 		p.leaving = true
 		p.scheduler.deps.Instances.Leaving(p.key, leaveGrace)
-		if !p.retired.Load() {
-			p.function.note(instanceExpired, 1)
-		}
 	}
 	p.reply(&wirev1.PullReply{Kind: &wirev1.PullReply_Leave{Leave: &wirev1.LeaveReply{
 		Granted: answer.Granted, AskAgainNs: int64(max(answer.AskAgain, shortestAskAgain)),
 	}}})
 	return nil
+}
+
+// askToLeave asks the function whether the instance may leave, and notes what became of
+// it.
+func (p *pullStream) askToLeave(idle time.Duration) core.LeaveAnswered {
+	s, f := p.scheduler, p.function
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	answer, _ := core.AnswerOf[core.LeaveAnswered](s.stepLocked(f, core.AskedToLeave{
+		CID: p.key.CID, Idle: idle, KindStart: s.kindStart(f),
+	}))
+	if answer.Err != nil {
+		return answer
+	}
+	f.book.tally[pulledInVain]++
+	if answer.Granted {
+		delete(f.streams, p.key.CID)
+		if !answer.Retired {
+			f.book.tally[instanceExpired]++
+		}
+	}
+	return answer
 }
 
 // shortestAskAgain keeps instances whose timeouts are next to nothing from
@@ -273,24 +286,29 @@ func (p *pullStream) goodbye(g *wirev1.Goodbye) {
 	p.depart(g.GetReason() != wirev1.Goodbye_REASON_DONE)
 }
 
-// depart leaves the queue. An instance that held calls was needed, and is
-// replaced if it went neither by choice nor because it was told to.
-func (p *pullStream) depart(involuntary bool) {
-	if held := p.function.broker.Leave(p.key.CID); held > 0 && involuntary && !p.retired.Load() {
-		p.function.loseOne()
+// depart leaves the queue, and tells whether the instance had been told to go.
+func (p *pullStream) depart(involuntary bool) (retired bool) {
+	f := p.function
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	retired = f.core.Retired(p.key.CID)
+	p.scheduler.stepLocked(f, core.Departed{CID: p.key.CID, Involuntary: involuntary})
+	if f.streams[p.key.CID] == p {
+		delete(f.streams, p.key.CID)
 	}
-	p.scheduler.activate(p.function)
+	return retired
 }
 
 // end settles the end of the stream. An instance that was to go and has ended the
 // stream has nothing more to do. If only the connection broke, it may still run
 // calls, and has until its time to leave is over.
 func (p *pullStream) end(orderly bool) {
+	toGo := p.leaving
 	if !p.leaving {
 		p.scheduler.deps.Instances.Disconnect(p.key)
-		p.depart(true)
+		toGo = p.depart(true)
 	}
-	if orderly && (p.leaving || p.retired.Load()) {
+	if orderly && toGo {
 		p.scheduler.deps.Instances.Stop(p.key)
 	}
 	if !p.scheduler.deps.Instances.Has(p.key) {
@@ -298,11 +316,12 @@ func (p *pullStream) end(orderly bool) {
 	}
 }
 
-// Deliver implements broker.Sink.
-func (p *pullStream) Deliver(t invoke.Ticket) {
-	if p.first.Load() == nil {
+// deliver hands a ticket to the instance. Like the two below it is called under the
+// function's lock, and only fills a buffer.
+func (p *pullStream) deliver(t invoke.Ticket) {
+	if p.first == nil {
 		id := t.ID // a copy, so that only this one is kept
-		p.first.Store(&id)
+		p.first = &id
 	}
 	p.reply(&wirev1.PullReply{Kind: &wirev1.PullReply_Ticket{Ticket: &wirev1.Ticket{
 		InvocationId: t.ID[:],
@@ -313,11 +332,10 @@ func (p *pullStream) Deliver(t invoke.Ticket) {
 	}}})
 }
 
-// Dismiss implements broker.Sink.
-func (p *pullStream) Dismiss() { p.reply(p.scheduler.moved(p.function.slot)) }
+// dismiss sends the instance to the function's owner.
+func (p *pullStream) dismiss() { p.reply(p.scheduler.moved(p.function.slot)) }
 
-// Retire implements broker.Sink.
-func (p *pullStream) Retire(reason string) {
-	p.retired.Store(true)
+// retire tells the instance to finish what it runs and go.
+func (p *pullStream) retire(reason string) {
 	p.reply(&wirev1.PullReply{Kind: &wirev1.PullReply_Retire{Retire: &wirev1.Retire{Reason: reason}}})
 }

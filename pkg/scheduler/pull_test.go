@@ -231,7 +231,7 @@ func TestGoodbyes(t *testing.T) {
 				}
 				broken := tt.reason == wirev1.Goodbye_REASON_FUNCTION_ENDED || tt.reason == wirev1.Goodbye_REASON_CALL_BROKEN
 				w.expectLog("an instance is gone", fmt.Sprint("lost=", broken))
-				happened, _ := w.scheduler.lookup(string(fn.UID)).happenings.since(0, time.Time{})
+				happened, _ := w.scheduler.lookup(string(fn.UID)).book.happenings.since(0, time.Time{})
 				code := map[wirev1.Goodbye_Reason]string{
 					wirev1.Goodbye_REASON_FUNCTION_ENDED: v1alpha1.ReasonFunctionExited,
 					wirev1.Goodbye_REASON_CALL_BROKEN:    v1alpha1.ReasonCallBroken,
@@ -267,7 +267,7 @@ func TestA3AnAgentIsToldHowItsFunctionEnded(t *testing.T) {
 				} else {
 					a.expect(c.told)
 				}
-				happened, _ := w.scheduler.lookup(string(fn.UID)).happenings.since(0, time.Time{})
+				happened, _ := w.scheduler.lookup(string(fn.UID)).book.happenings.since(0, time.Time{})
 				if last := happened[len(happened)-1]; last.GetReason() != c.code || last.GetMessage() != c.event {
 					t.Errorf("operators are told %v, want %q", last, c.event)
 				}

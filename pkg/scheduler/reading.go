@@ -5,11 +5,16 @@ import (
 
 	"github.com/windlass-dev/windlass/pkg/estimate"
 	"github.com/windlass-dev/windlass/pkg/fpcs"
+	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/queue"
 	"github.com/windlass-dev/windlass/pkg/scheduler/coldstart"
 )
 
-// reading is what is told of a function beside its queue and its instances.
+// reading is what is told of a function beside its instances.
 type reading struct {
+	key   invoke.FunctionKey
+	known time.Time
+	view  queue.View
 	means estimate.Means
 	tally tally
 	tallies
@@ -51,15 +56,15 @@ func (t terms) stand(now time.Time) bool {
 }
 
 // reading reads what is known of a function.
-func (f *function) reading() reading {
+func (f *function) reading(now time.Time) reading {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	r := reading{
-		means: estimate.Means{Execution: f.executions.Mean(), Start: f.starts.Mean()},
-		tally: f.tally, tallies: f.tallies.clone(), terms: f.terms, agents: f.reports.sum(),
+		key: f.fn.Key(), known: f.known, view: f.core.View(now), means: f.core.Means(),
+		tally: f.book.tally, tallies: f.book.tallies.clone(), terms: f.book.terms, agents: f.book.reports.sum(),
 	}
-	if f.spent != nil {
-		spent := *f.spent
+	if f.book.spent != nil {
+		spent := *f.book.spent
 		r.stages = &spent
 	}
 	return r

@@ -24,7 +24,7 @@ func (r *registrations) enter(o *offerStream) {
 
 // leave takes a stream away that has ended. The gateway's others stay.
 func (r *registrations) leave(o *offerStream) {
-	o.ended.Store(true)
+	close(o.ended)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	left := slices.DeleteFunc(r.of[o.gateway], func(other *offerStream) bool { return other == o })

@@ -26,7 +26,7 @@ func TestH3AForwardedStreamThatEndsLeavesTheRegistration(t *testing.T) {
 
 func TestH3RefusalsGoToTheGatewayItselfAndElseToWhoPassesItsTicketsOn(t *testing.T) {
 	var r registrations
-	direct, first, second := &offerStream{gateway: "g"}, &offerStream{gateway: "g", forwarded: true}, &offerStream{gateway: "g", forwarded: true}
+	direct, first, second := &offerStream{gateway: "g", ended: make(chan struct{})}, &offerStream{gateway: "g", forwarded: true, ended: make(chan struct{})}, &offerStream{gateway: "g", forwarded: true, ended: make(chan struct{})}
 	expect := func(want *offerStream) {
 		t.Helper()
 		if got := r.reach("g"); got != want {
@@ -38,7 +38,7 @@ func TestH3RefusalsGoToTheGatewayItselfAndElseToWhoPassesItsTicketsOn(t *testing
 	r.enter(first)
 	r.enter(second)
 	expect(direct)
-	next := &offerStream{gateway: "g"}
+	next := &offerStream{gateway: "g", ended: make(chan struct{})}
 	r.enter(next)
 	expect(next)
 	r.leave(direct)

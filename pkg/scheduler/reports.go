@@ -125,5 +125,5 @@ func (p *pullStream) report(wire *wirev1.AgentReport) {
 	f := p.function
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.reports.hear(p.key.CID, reportOf(wire), p.adopted)
+	f.book.reports.hear(p.key.CID, reportOf(wire), p.adopted)
 }

@@ -71,7 +71,7 @@ func TestWhatAgentsSayIsSummedUp(t *testing.T) {
 		a.send(&wirev1.PullRequest{Kind: &wirev1.PullRequest_Ping{Ping: &wirev1.Ping{}}}) // of an older release
 		w.after(0)
 		w.expectAgents(want)
-		if n := len(w.scheduler.lookup(string(fn.UID)).reports.last); n != 1 {
+		if n := len(w.scheduler.lookup(string(fn.UID)).book.reports.last); n != 1 {
 			t.Errorf("reports of %d agents are kept, want 1", n)
 		}
 	})
@@ -96,7 +96,7 @@ func TestWhatAgentsSaidElsewhereIsNotSummedUp(t *testing.T) {
 		})
 		w.keeper.lose("other:1")
 		w.after(auditEvery)
-		if last := w.scheduler.lookup(string(fn.UID)).reports.last; last != nil {
+		if last := w.scheduler.lookup(string(fn.UID)).book.reports.last; last != nil {
 			t.Errorf("kept %v", last)
 		}
 	})

@@ -5,11 +5,11 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/provisioner/spare"
 	"github.com/windlass-dev/windlass/pkg/queue"
 	"github.com/windlass-dev/windlass/pkg/scheduler/capacity"
+	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
 
 // whereOf names the nodes on which a function's instances may run; it is empty for a
@@ -54,7 +54,7 @@ func (s *Scheduler) planRoom(now time.Time) {
 		}
 	}
 	for _, uid := range s.planner.Reserving() {
-		if f := s.lookup(uid); f == nil || *f.term.Load() == none {
+		if f := s.lookup(uid); f == nil || !s.served(f) {
 			s.planner.Keep(uid, 0)
 		}
 	}
@@ -75,7 +75,7 @@ func (s *Scheduler) lackRoom(c *considered) {
 	s.gather(now)
 	inVain := s.planner.MakeRoom(w, now, s.evictorFor(c.fn))
 	if inVain && !s.peerRoom.hope(w.Shape, now) {
-		s.refuseAll(f, f.broker.Clear(), noCapacity(c.ordered.NoRoom, s.config.NoRoomPatience))
+		s.step(f, core.GivenUp{Refusal: noCapacity(c.ordered.NoRoom, s.config.NoRoomPatience)})
 	}
 }
 
@@ -118,11 +118,6 @@ func (s *Scheduler) lend() {
 	s.peerRoom.answer(made)
 }
 
-// evictPolicy is when an instance of a function may be evicted for another function's.
-func (s *Scheduler) evictPolicy(f *function) queue.EvictPolicy {
-	return evictPolicy(f.current(), s.upkeepNow(f), s.config.EvictAfter)
-}
-
 // evictorFor evicts instances for a function's.
 func (s *Scheduler) evictorFor(fn *v1alpha1.Function) capacity.Evictor {
 	return func(e capacity.Evict) bool { return s.evict(e, "made room for "+fn.Key().String()) }
@@ -140,23 +135,15 @@ func (s *Scheduler) evict(e capacity.Evict, reason string) bool {
 	if f == nil {
 		return false
 	}
-	policy := s.evictPolicy(f)
-	policy.IdleFor = e.For
-	if !s.retire(f, e.CID, policy, reason) {
-		return false
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	_, let := core.AnswerOf[core.LetGo](s.stepLocked(f, core.Evicted{
+		CID: e.CID, IdleFor: e.For, KindStart: s.kindStart(f), Reason: reason,
+	}))
+	if let {
+		s.deps.Log.Info("evicted an idle instance", "function", f.fn.Key().String(), "cid", e.CID, "reason", reason, "idle", e.For)
 	}
-	f.note(instanceEvicted, 1)
-	s.deps.Log.Info("evicted an idle instance", "function", f.current().Key().String(), "cid", e.CID, "reason", reason, "idle", e.For)
-	return true
-}
-
-// retire lets an idle instance go if the policy allows it still.
-func (s *Scheduler) retire(f *function, cid invoke.CID, policy queue.EvictPolicy, reason string) bool {
-	if !f.broker.Evict(cid, policy, reason) {
-		return false
-	}
-	s.deps.Instances.Leaving(keyOf(f.uid, cid), capacity.EvictGrace)
-	return true
+	return let
 }
 
 // gather lets the planner know of instances that may be evicted, once in a tick.
@@ -220,16 +207,8 @@ func (s *Scheduler) usageOf(u *capacity.Usage, f *function, list []provisioner.P
 	fn := f.current()
 	u.Namespace = fn.Namespace
 	u.MilliCPU = max(1, s.deps.Instances.Requests(fn).MilliCPU) * int64(created)
-	if f.broker.Waiting() > 0 {
-		return
-	}
-	kept := s.upkeepNow(f)
-	u.Until = kept.Change
-	if kept.Planned && f.means().Start == 0 {
-		u.Until = now // it goes by the starts of others, which are not followed
-	}
-	policy := evictPolicy(fn, kept, 0) // one that has just become idle may go later
-	idle := f.broker.LongestIdle(policy)
+	idle, until := s.idleOf(f, now)
+	u.Until = until
 	if len(idle) == 0 {
 		return
 	}
@@ -246,4 +225,22 @@ func (s *Scheduler) usageOf(u *capacity.Usage, f *function, list []provisioner.P
 			})
 		}
 	}
+}
+
+// idleOf are the instances of a function that may be evicted, and until when that stands
+// if nothing happens; zero for ever. Nobody is evicted while calls wait.
+func (s *Scheduler) idleOf(f *function, now time.Time) (idle []queue.IdleInstance, until time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.core.Waiting() > 0 {
+		return nil, until
+	}
+	kind := s.kindStart(f)
+	kept := f.core.Upkeep(now, kind)
+	until = kept.Change
+	if kept.Planned && f.core.Means().Start == 0 {
+		until = now // it goes by the starts of others, which are not followed
+	}
+	// One that has just become idle may go later.
+	return f.core.LongestIdle(now, f.core.EvictPolicy(now, 0, kind)), until
 }

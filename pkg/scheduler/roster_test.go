@@ -63,9 +63,7 @@ func (p *player) play(step int) {
 	case kind == 13:
 		p.gateway.withdraw(fn, p.calls)
 	case kind == 14 && f != nil:
-		for range 20 {
-			f.calledAfter(time.Duration(n%60) * time.Second)
-		}
+		p.scheduler.calledEvery(f, 20, func(int) time.Duration { return time.Duration(n%60) * time.Second })
 	case kind == 15 && f != nil:
 		p.scheduler.learnStart(f, time.Duration(n)*time.Millisecond)
 	case kind == 16 && len(p.agents) > 0:

@@ -8,19 +8,14 @@ import (
 
 	"github.com/windlass-dev/windlass/internal/metric"
 	"github.com/windlass-dev/windlass/internal/metric/exposition"
-	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
-	"github.com/windlass-dev/windlass/pkg/queue"
 	"github.com/windlass-dev/windlass/pkg/scheduler/coldstart"
 )
 
 // row is what one function's series are made of. A scrape has one for each function, so
 // it is a value, and small.
 type row struct {
-	key    invoke.FunctionKey
-	known  time.Time
 	counts provisioner.Counts
-	view   queue.View
 	reading
 	// termsStand says that the terms say something of now.
 	termsStand bool
@@ -32,7 +27,7 @@ func (s *Scheduler) rows() []row {
 	list := make([]row, len(all))
 	for i, f := range all {
 		r := &list[i]
-		*r = row{key: f.current().Key(), known: f.known, counts: s.deps.Instances.Count(f.uid), view: f.broker.View(), reading: f.reading()}
+		*r = row{counts: s.deps.Instances.Count(f.uid), reading: f.reading(now)}
 		r.termsStand = r.terms.stand(now)
 	}
 	slices.SortFunc(list, func(a, b row) int {

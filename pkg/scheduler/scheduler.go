@@ -3,9 +3,7 @@ package scheduler
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
@@ -13,9 +11,9 @@ import (
 	"github.com/windlass-dev/windlass/pkg/catalog"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
-	"github.com/windlass-dev/windlass/pkg/queue/broker"
 	"github.com/windlass-dev/windlass/pkg/scheduler/alarm"
 	"github.com/windlass-dev/windlass/pkg/scheduler/capacity"
+	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 	"github.com/windlass-dev/windlass/pkg/tracing"
 )
 
@@ -36,7 +34,7 @@ type Scheduler struct {
 	metrics *metrics
 	// heir is how it is named in terms in which it stands in.
 	heir    string
-	serving atomic.Bool
+	core    core.Config
 	streams streams // of instances
 
 	// functions are looked up without mu, and changed with it.
@@ -45,8 +43,10 @@ type Scheduler struct {
 	gateways  registrations
 
 	mu sync.Mutex
-	// active are the functions that the next tick looks at.
-	active map[*function]struct{}
+	// active are the functions that the next tick looks at, and serving says that others
+	// may count on this scheduler.
+	active  map[*function]struct{}
+	serving bool
 
 	// kicks are functions that need not wait for the next tick. A full
 	// channel means that they do.
@@ -81,6 +81,7 @@ func New(config Config, deps Deps) (*Scheduler, error) {
 		config:    config,
 		deps:      deps,
 		heir:      heirName(config.ID),
+		core:      core.Config{Tick: config.Tick, MaxQueued: config.MaxQueued, ClaimGrace: config.ClaimGrace, Executions: config.Executions},
 		active:    make(map[*function]struct{}),
 		kicks:     make(chan *function, 64),
 		changes:   make(chan catalog.Event),
@@ -159,14 +160,14 @@ func (s *Scheduler) watch(ctx context.Context) error {
 	})
 }
 
+const reasonStopping = "the scheduler is shutting down"
+
 func (s *Scheduler) close() {
 	for _, f := range s.all() {
 		if _, served := s.serves(f); !served {
 			continue
 		}
-		s.refuseAll(f, f.broker.Close("the scheduler is shutting down"), invoke.Refusal{
-			Reason: invoke.RefusedNotOwner, Detail: "the scheduler is shutting down",
-		})
+		s.step(f, core.Closed{Reason: reasonStopping, Refusal: invoke.Refusal{Reason: invoke.RefusedNotOwner, Detail: reasonStopping}})
 	}
 }
 
@@ -176,42 +177,40 @@ func (s *Scheduler) functionChanged(e catalog.Event) {
 		s.remove(e)
 		return
 	}
-	s.mu.Lock()
-	f := s.functions.of(e.UID)
-	known := f != nil
-	if !known {
-		f = newFunction(e.Function, s.config, s.deps.Now, &s.doubts)
-		s.functions.add(f)
-		f.unsure()
-	}
-	s.mu.Unlock()
-	if known {
+	if f := s.lookup(e.UID); f != nil {
 		s.replace(f, e.Function)
+		return
 	}
-	s.activate(f)
+	f := s.newFunction(e.Function)
+	s.mu.Lock()
+	s.functions.add(f)
+	s.mu.Unlock()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s.unsure(f)
+	s.stepLocked(f, core.Woken{})
 }
 
 // replace lets instances of other generations finish and go. Those that are not
-// there yet need not come.
+// there yet need not come. None is handed a ticket any more before it is looked at which
+// of them have run calls.
 func (s *Scheduler) replace(f *function, fn *v1alpha1.Function) {
-	old := f.update(fn, s.deps.Now())
-	s.deps.Instances.Forgive(f.uid, f.revision())
-	outdated := func() []provisioner.Instance {
-		return slices.DeleteFunc(s.deps.Instances.Instances(f.uid), func(in provisioner.Instance) bool {
-			return in.Revision == f.revision()
-		})
+	old := f.current()
+	spec := s.specOf(fn)
+	f.mu.Lock()
+	f.fn, f.where = fn, whereOf(fn)
+	if spec.Revision != f.core.Revision() {
+		f.book.failure, f.book.revSince = nil, s.deps.Now()
 	}
-	// None is handed a ticket any more before it is looked at which of them
-	// have run calls.
-	for _, in := range outdated() {
-		f.broker.Retire(in.CID, reasonChanged)
-	}
-	for _, in := range outdated() {
-		s.letGo(in, max(finishTime(old), finishTime(fn)))
+	s.stepLocked(f, core.Changed{Spec: spec})
+	f.mu.Unlock()
+	s.deps.Instances.Forgive(f.uid, spec.Revision)
+	for _, in := range s.deps.Instances.Instances(f.uid) {
+		if in.Revision != spec.Revision {
+			s.letGo(in, max(finishTime(old), finishTime(fn)))
+		}
 	}
 }
-
-const reasonChanged = "the function was changed"
 
 // letGo lets an instance that was retired finish what it runs and go. One that is
 // being created is stopped.
@@ -237,11 +236,8 @@ func (s *Scheduler) remove(e catalog.Event) {
 	if f == nil {
 		return
 	}
-	f.unsure()
 	s.alarms.Set(&f.alarm, time.Time{})
-	s.refuseAll(f, f.broker.Close(reasonDeleted), invoke.Refusal{
-		Reason: invoke.RefusedUnknownFunction, Detail: reasonDeleted,
-	})
+	s.step(f, core.Closed{Reason: reasonDeleted, Refusal: invoke.Refusal{Reason: invoke.RefusedUnknownFunction, Detail: reasonDeleted}})
 	if s.term(f.slot) != none {
 		s.deps.Instances.Adopt(f.current())
 	}
@@ -259,40 +255,6 @@ func (s *Scheduler) lookup(uid string) *function { return s.functions.of(uid) }
 
 func (s *Scheduler) all() []*function { return s.functions.all() }
 
-// activate lets the next tick look at a function, also if one is looking at it now.
-func (s *Scheduler) activate(f *function) {
-	if f.news.Swap(true) {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.functions.of(f.uid) == f {
-		s.active[f] = struct{}{}
-	}
-}
-
-// wake lets the next tick look at a function, whatever is believed of it.
-func (s *Scheduler) wake(f *function) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.functions.of(f.uid) == f {
-		f.news.Store(true)
-		s.active[f] = struct{}{}
-	}
-}
-
-// kick lets a function be looked at now that has calls and no instance, for what the
-// next tick would decide is certain, and its first call would wait for it; or one whose
-// decider asked to see the next call.
-func (s *Scheduler) kick(f *function) {
-	if s.urgent(f) {
-		select {
-		case s.kicks <- f:
-		default:
-		}
-	}
-}
-
 // kicked is the other end of kick. What was urgent when the function was kicked may
 // have been done meanwhile.
 func (s *Scheduler) kicked(f *function) {
@@ -303,14 +265,17 @@ func (s *Scheduler) kicked(f *function) {
 		return
 	}
 	if c := s.consider(f); c != nil {
-		s.order(c, min(urgent, c.wanted()))
+		s.order(c, min(urgent, c.Wanted()))
 		s.conclude(c, false)
 	}
 }
 
 // urgent tells whether a call that waits is not to wait for the next tick.
 func (s *Scheduler) urgent(f *function) bool {
-	return !f.blocked.Load() && (!s.hasInstance(f) || f.eager(s.deps.Now()))
+	there := s.hasInstance(f)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.core.Urgent(s.deps.Now(), there)
 }
 
 // hasInstance tells whether one is there or under way.
@@ -335,23 +300,20 @@ func (s *Scheduler) StartFailed(key provisioner.Key, why provisioner.StartFailur
 	s.deps.Log.Warn("an instance did not start", "function", f.current().Key().String(), "cid", key.CID, "reason", why.Reason)
 	s.stillborn(f, key, why)
 	f.ended(key.CID)
-	f.countFailure(why.Code)
-	if why.Blameless() {
-		// What waits goes on waiting, and the next tick tries again.
-		s.activate(f)
-		return
-	}
-	f.failed(why, s.deps.Now())
-	f.happenings.add(happening{reason: why.Code, message: "an instance did not start: " + why.Reason, warning: true}, s.deps.Now())
-	if why.Revision != f.revision() {
-		s.activate(f)
-		return
+	now := s.deps.Now()
+	if !why.Blameless() {
+		f.failed(why, now)
+		f.happened(happening{reason: why.Code, message: "an instance did not start: " + why.Reason, warning: true}, now)
 	}
 	last, retryAfter, failing := s.deps.Instances.Failing(f.uid)
-	if s.hasInstance(f) || failing && last.Passing() {
-		return
-	}
-	s.refuseAll(f, f.broker.Clear(), cannotStart(why, retryAfter))
+	others := s.hasInstance(f)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.book.tallies.failures.add(why.Code, 1)
+	s.stepLocked(f, core.StartFailed{
+		Revision: why.Revision, Blameless: why.Blameless(), Others: others, Passing: failing && last.Passing(),
+		Refusal: cannotStart(why, retryAfter),
+	})
 }
 
 func cannotStart(why provisioner.StartFailure, retryAfter time.Duration) invoke.Refusal {
@@ -379,10 +341,10 @@ func (s *Scheduler) Gone(key provisioner.Key, lost bool, why provisioner.StartFa
 		f.failed(why, s.deps.Now())
 		inEvent := why
 		inEvent.LogTail = newest(why.LogTail, eventLog)
-		f.happenings.add(happening{reason: why.Code, message: "an instance was lost: " + inEvent.String(), warning: true}, s.deps.Now())
+		f.happened(happening{reason: why.Code, message: "an instance was lost: " + inEvent.String(), warning: true}, s.deps.Now())
 	}
 	level("an instance is gone", "function", f.current().Key().String(), "cid", key.CID, "lost", lost, "reason", why.Reason)
-	s.activate(f)
+	s.step(f, core.Ended{})
 }
 
 // eventLog is how much of a log an Event says, in bytes: with its other words it is at
@@ -421,4 +383,3 @@ func (s *Scheduler) tellOfEnd(key provisioner.Key, why provisioner.StartFailure)
 }
 
 var _ Instances = (*provisioner.Provisioner)(nil)
-var _ broker.Sink = (*pullStream)(nil)

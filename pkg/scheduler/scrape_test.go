@@ -67,10 +67,10 @@ var scrapedFunctions = []struct {
 			f.note(e, 1)
 		}
 		for _, why := range []invoke.RefusalReason{invoke.RefusedQueueFull, invoke.RefusedNoCapacity, invoke.RefusedCannotStart} {
-			f.countRefused(why, 1)
+			f.book.tallies.refusals.add(string(why), 1)
 		}
-		f.countFailure("StartFailed")
-		f.countFailure("StartTimeout")
+		f.book.tallies.failures.add("StartFailed", 1)
+		f.book.tallies.failures.add("StartTimeout", 1)
 	}},
 }
 
@@ -163,5 +163,5 @@ func useAndHear(b testing.TB, w *world, fn *v1alpha1.Function, n int) {
 	useOnce(b, w, fn, n)
 	f := w.scheduler.lookup(string(fn.UID))
 	f.spend(coldstart.Durations{coldstart.Ready: time.Second})
-	f.reports.hear("c", report{resident: 1 << 23}, false)
+	f.book.reports.hear("c", report{resident: 1 << 23}, false)
 }

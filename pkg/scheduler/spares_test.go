@@ -343,7 +343,7 @@ func TestStartsOfSpareInstancesAreLearntAsTheRuntimes(t *testing.T) {
 		w.after(takeTime)
 		a.heard()
 		a.become()
-		took := w.scheduler.meanStart(w.scheduler.lookup("uid-f"), f)
+		took := w.meanStart(f)
 		if took < 3*time.Second || took > 6*time.Second {
 			t.Errorf("an instance is said to take %v", took)
 		}

@@ -13,9 +13,9 @@ import (
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
-	"github.com/windlass-dev/windlass/pkg/fpcs"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
+	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
 
 func TestWhoIsNextStandsInForASilentOwner(t *testing.T) {
@@ -71,7 +71,7 @@ func TestNothingIsOrderedUntilInstancesHadTimeToSayHello(t *testing.T) {
 		w.ticks(8)
 		w.started(fn, 0)
 		// It did not say hello in time, and nobody can wait for it.
-		w.after(helloTime)
+		w.after(core.HelloTime)
 		w.started(fn, 3)
 	})
 }
@@ -96,7 +96,7 @@ func TestT1InstancesThatAreNotHeardOfCountAgainstTheMaximum(t *testing.T) {
 			g.offer(fn, 1, 2, 3, 4, 5, 6)
 			w.ticks(8)
 			w.started(fn, 0)
-			w.after(helloTime)
+			w.after(core.HelloTime)
 			w.started(fn, tc.want)
 		})
 	}
@@ -135,25 +135,6 @@ func TestWhoeverIsUnsureOfItsSlotsCreatesLittle(t *testing.T) {
 			t.Errorf("%d instances were started once all was well, want those that are missing", len(fresh))
 		}
 	})
-}
-
-func TestCapped(t *testing.T) {
-	tests := []struct {
-		limits  fpcs.Limits
-		settled int
-		want    fpcs.Limits
-	}{
-		{fpcs.Limits{}, 0, fpcs.Limits{Max: 1}},
-		{fpcs.Limits{}, 1, fpcs.Limits{Max: 2}},
-		{fpcs.Limits{}, 10, fpcs.Limits{Max: 12}},
-		{fpcs.Limits{Max: 5}, 10, fpcs.Limits{Max: 5}},
-		{fpcs.Limits{Min: 8, Max: 20}, 4, fpcs.Limits{Min: 5, Max: 5}},
-	}
-	for _, tt := range tests {
-		if got := capped(tt.limits, tt.settled); got != tt.want {
-			t.Errorf("capped(%+v, %d) = %+v, want %+v", tt.limits, tt.settled, got, tt.want)
-		}
-	}
 }
 
 // fakeOwner is a scheduler that notes what it is offered and refuses it all.

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/pkg/ownership"
+	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
 
 const (
@@ -13,7 +14,7 @@ const (
 	// standstillHold is for how long it orders nothing then. By the end of it the
 	// scheduler has heard who owns its slots now, and instances that turned to
 	// another one have come back if it is still the owner.
-	standstillHold = helloTime
+	standstillHold = core.HelloTime
 )
 
 // standstill notices that the process stood still: it was stopped, or its machine
@@ -44,9 +45,9 @@ func (p *standstill) holds(now time.Time) bool { return now.Before(p.heldUntil) 
 
 // overlook forgets instances that were lost while orders are held: most of them come
 // back. Calls that wait for those that do not are seen when the hold ends.
-func overlook(active []*function) {
+func (s *Scheduler) overlook(active []*function) {
 	for _, f := range active {
-		f.loseNone()
+		s.step(f, core.Paused{})
 	}
 }
 

@@ -192,7 +192,7 @@ func callersWait(t *testing.T, reason string) {
 		}
 		g.offer(fn, 2)
 		g.expectRefused(wirev1.Refusal_REASON_UNSPECIFIED)
-		if news, _ := w.scheduler.lookup(string(fn.UID)).happenings.since(0, time.Time{}); len(news) != 0 {
+		if news, _ := w.scheduler.lookup(string(fn.UID)).book.happenings.since(0, time.Time{}); len(news) != 0 {
 			t.Errorf("the function is told %v", news)
 		}
 		// It is back: what waits is served by the next one.

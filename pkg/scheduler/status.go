@@ -15,7 +15,7 @@ func (s *Scheduler) Status(fn *v1alpha1.Function) v1alpha1.FunctionStatus {
 	if f == nil {
 		return v1alpha1.FunctionStatus{}
 	}
-	counts, view := s.deps.Instances.Count(f.uid), f.broker.View()
+	counts, view := s.deps.Instances.Count(f.uid), f.view(s.deps.Now())
 	busy := min(view.Busy, counts.Created)
 	status := v1alpha1.FunctionStatus{
 		ObservedGeneration: f.current().Generation,
@@ -44,7 +44,7 @@ func unlessZero(mean time.Duration) *metav1.Duration {
 // ready is the Ready condition. It is about the function that the scheduler has taken
 // up, which may be older than the one that is asked about.
 func (s *Scheduler) ready(f *function, counts provisioner.Counts) metav1.Condition {
-	fn := f.current()
+	fn, since, started := f.state()
 	c := metav1.Condition{
 		Type:               v1alpha1.ConditionReady,
 		Status:             metav1.ConditionTrue,
@@ -52,9 +52,9 @@ func (s *Scheduler) ready(f *function, counts provisioner.Counts) metav1.Conditi
 		Message:            v1alpha1.MessageAccepted,
 		ObservedGeneration: fn.Generation,
 		// What was so before is not known: it may have failed until then.
-		LastTransitionTime: metav1.NewTime(f.revisionSince()),
+		LastTransitionTime: metav1.NewTime(since),
 	}
-	if f.hasStarted() {
+	if started {
 		c.Reason, c.Message = v1alpha1.ReasonStarted, v1alpha1.MessageStarted
 	}
 	if why, failing := s.failing(f); failing && counts.Created == 0 {
@@ -71,4 +71,12 @@ func (s *Scheduler) ready(f *function, counts provisioner.Counts) metav1.Conditi
 func (s *Scheduler) failing(f *function) (why provisioner.StartFailure, failing bool) {
 	why, _, failing = s.deps.Instances.Failing(f.uid)
 	return why, failing && why.Revision == f.revision()
+}
+
+// state is the function as it is now, since when this scheduler knows of its revision,
+// and whether an instance of that has started.
+func (f *function) state() (fn *v1alpha1.Function, since time.Time, started bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.fn, f.book.revSince, f.book.startedRev == f.core.Revision()
 }

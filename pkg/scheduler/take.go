@@ -7,6 +7,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/provisioner/podspec"
 	"github.com/windlass-dev/windlass/pkg/provisioner/spare"
+	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
 
 // poolOf is the UID of the pool from which a function can take instances, with its
@@ -69,8 +70,7 @@ func (s *Scheduler) tookSpare(f *function, fn *v1alpha1.Function, rt *v1alpha1.R
 	select {
 	case s.spares.untaken <- f:
 	default:
-		f.loseOne()
-		s.activate(f)
+		s.step(f, core.Untaken{})
 	}
 }
 
@@ -85,9 +85,8 @@ func (s *Scheduler) orderInstead(f *function) {
 		if s.budget.Left(s.deps.Now()) > 0 && s.order(c, 1) > 0 {
 			return
 		}
-		f.loseOne()
 	}
-	s.activate(f)
+	s.step(f, core.Untaken{})
 }
 
 // assignment is what makes a spare instance one of a function's.

@@ -36,62 +36,39 @@ type awaitedCall struct {
 }
 
 // await remembers a call that waits, if it is recorded. Calls that do not wait any
-// more make room for it; if all do, the first ones are enough.
+// more make room for it; if all do, the first ones are enough. The function's lock is held.
 func (f *function) await(id invoke.ID, wire *wirev1.Ticket) {
 	span := tracing.FromWire(wire.GetTrace())
 	if !span.IsValid() {
 		return
 	}
-	if f.awaitedCount() >= maxAwaited {
+	calls := &f.book.awaited
+	if len(*calls) >= maxAwaited {
 		f.waiting()
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	known := slices.ContainsFunc(f.awaited, func(c awaitedCall) bool { return c.id == id })
-	if !known && len(f.awaited) < maxAwaited {
-		f.awaited = append(f.awaited, awaitedCall{id, span})
+	known := slices.ContainsFunc(*calls, func(c awaitedCall) bool { return c.id == id })
+	if !known && len(*calls) < maxAwaited {
+		*calls = append(*calls, awaitedCall{id, span})
 	}
-}
-
-func (f *function) awaitedCount() int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return len(f.awaited)
 }
 
 // waiting returns the spans of the recorded calls that wait, and forgets those that do
-// not any more. The queue is asked outside the function's lock.
-func (f *function) waiting() []trace.SpanContext {
-	f.mu.Lock()
-	calls := slices.Clone(f.awaited)
-	f.mu.Unlock()
-	if len(calls) == 0 {
-		return nil
+// not any more. The function's lock is held.
+func (f *function) waiting() (spans []trace.SpanContext) {
+	f.book.awaited = slices.DeleteFunc(f.book.awaited, func(c awaitedCall) bool { return !f.core.Waits(c.id) })
+	for _, c := range f.book.awaited {
+		spans = append(spans, c.span)
 	}
-	var spans []trace.SpanContext
-	gone := make(map[invoke.ID]bool)
-	for _, c := range calls {
-		if f.broker.Waits(c.id) {
-			spans = append(spans, c.span)
-		} else {
-			gone[c.id] = true
-		}
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.awaited = slices.DeleteFunc(f.awaited, func(c awaitedCall) bool { return gone[c.id] })
 	return spans
 }
 
-// spanOf is the span of a call; not valid if it is not known or not recorded.
-func (f *function) spanOf(id *invoke.ID) (span trace.SpanContext) {
-	if id == nil {
-		return span
-	}
+// spanOfFirst is the span of the first call that an instance was handed; not valid if
+// there is none, or if it is not recorded.
+func (f *function) spanOfFirst(p *pullStream) (span trace.SpanContext) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, c := range f.awaited {
-		if c.id == *id {
+	for _, c := range f.book.awaited {
+		if p.first != nil && c.id == *p.first {
 			return c.span
 		}
 	}

@@ -166,7 +166,7 @@ func TestTheCallsThatAreRememberedAreBounded(t *testing.T) {
 		for n := 1; n <= 100; n++ {
 			g.offerRecorded(fn, n)
 		}
-		if n := served.awaitedCount(); n != maxAwaited {
+		if n := len(served.book.awaited); n != maxAwaited {
 			t.Errorf("%d calls are remembered", n)
 		}
 		// Those that do not wait any more make room.
@@ -174,7 +174,7 @@ func TestTheCallsThatAreRememberedAreBounded(t *testing.T) {
 			g.withdraw(fn, n)
 		}
 		g.offerRecorded(fn, 101)
-		if n := served.awaitedCount(); n != 1 {
+		if n := len(served.book.awaited); n != 1 {
 			t.Errorf("%d calls are remembered although the others left", n)
 		}
 	})

@@ -10,8 +10,6 @@ import (
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
-	"github.com/windlass-dev/windlass/pkg/queue"
-	"github.com/windlass-dev/windlass/pkg/scheduler/upkeep"
 )
 
 func window(start string, hours int, least int32) func(*v1alpha1.Function) {
@@ -26,43 +24,6 @@ func window(start string, hours int, least int32) func(*v1alpha1.Function) {
 func learning(fn *v1alpha1.Function) {
 	fn.Spec.Scaling.KeepAlive = v1alpha1.KeepAliveHistogram
 	fn.Spec.Scaling.KeepLast.Duration = time.Minute
-}
-
-func TestTheMostWinsOverEveryFloor(t *testing.T) {
-	for name, tt := range map[string]struct {
-		kept upkeep.Upkeep
-		want int
-	}{
-		"the spec's least":   {upkeep.Upkeep{}, 2},
-		"a window's":         {upkeep.Upkeep{Scheduled: 3}, 3},
-		"an awaited call's":  {upkeep.Upkeep{Awaited: 1}, 2},
-		"more than the most": {upkeep.Upkeep{Scheduled: 9}, 4},
-	} {
-		if got := limits(newTestFunction("f", minInstances(2), maxInstances(4)), tt.kept); got.Min != tt.want || got.Max != 4 {
-			t.Errorf("%s: %+v, want a least of %d", name, got, tt.want)
-		}
-	}
-}
-
-func TestWhenInstancesMayLeave(t *testing.T) {
-	now := time.Unix(10_000, 0)
-	for name, tt := range map[string]struct {
-		kept upkeep.Upkeep
-		want queue.LeavePolicy
-	}{
-		"by the fixed times": {
-			upkeep.Upkeep{}, queue.LeavePolicy{IdleTimeout: 10*time.Minute + 10*time.Second, KeepLast: time.Hour},
-		},
-		"the last one not before its plan ends": {
-			upkeep.Upkeep{Planned: true, Kept: true, Change: now.Add(time.Minute)},
-			queue.LeavePolicy{IdleTimeout: 10*time.Minute + 10*time.Second, KeepLast: 21 * time.Minute},
-		},
-		"all at once": {upkeep.Upkeep{Planned: true}, queue.LeavePolicy{}},
-	} {
-		if got := leavePolicy(newTestFunction("f"), tt.kept, 20*time.Minute, now); got != tt.want {
-			t.Errorf("%s: %+v, want %+v", name, got, tt.want)
-		}
-	}
 }
 
 func TestAWindowRaisesTheLeastWhileItIsOpen(t *testing.T) {

@@ -9,44 +9,8 @@ import (
 
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
 	"github.com/windlass-dev/windlass/pkg/catalog"
+	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
-
-// What happens just as a function falls asleep must wake it: nothing else will.
-func TestFunctionIsAwakeIfSomethingHappensAsItFallsAsleep(t *testing.T) {
-	w := newWorld(t, defaults())
-	s := w.scheduler
-	fn := newTestFunction("f")
-	s.functionChanged(catalog.Event{Key: fn.Key(), UID: string(fn.UID), Function: fn})
-	f := s.lookup(string(fn.UID))
-	stream := &offerStream{gateway: "g:1"}
-	happenings := map[string]func(n int){
-		"a ticket came": func(n int) {
-			id := idOf(n)
-			s.offer(stream, &wirev1.Ticket{InvocationId: id[:], FunctionUid: f.uid, RemainingNs: int64(time.Hour)})
-		},
-		"an instance was lost": func(int) {
-			f.loseOne()
-			s.activate(f)
-		},
-	}
-	for name, happen := range happenings {
-		t.Run(name, func(t *testing.T) {
-			for n := range 2000 {
-				f.loseNone()
-				f.broker.Clear()
-				s.activate(f)
-				f.news.Store(false) // a tick looks
-				var both sync.WaitGroup
-				both.Go(func() { s.idle(f) })
-				both.Go(func() { happen(n) })
-				both.Wait()
-				if _, awake := s.active[f]; !awake {
-					t.Fatalf("it sleeps, in round %d", n)
-				}
-			}
-		})
-	}
-}
 
 // A tick looks at a function and finds nothing to do. What happens before it lets it
 // rest is for the next tick, whatever it is: here, an instance of its minimum is gone.
@@ -57,7 +21,7 @@ func TestL1WhatHappensWhileATickLooksWakesTheFunction(t *testing.T) {
 	s.functionChanged(catalog.Event{Key: fn.Key(), UID: string(fn.UID), Function: fn})
 	f := s.lookup(string(fn.UID))
 	c := s.consider(f)
-	s.activate(f)
+	s.step(f, core.Ended{})
 	s.conclude(c, false)
 	if !s.awake(f) {
 		t.Error("it rests, and what happened is never looked at")

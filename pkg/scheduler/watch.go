@@ -118,7 +118,7 @@ func (s *Scheduler) news(f *function, known map[string]told) *wirev1.FunctionFac
 		// Another watcher was probably told of all that is older.
 		notBefore = s.deps.Now().Add(-newsAge)
 	}
-	happened, number := f.happenings.since(before.happenings, notBefore)
+	happened, number := f.news(before.happenings, notBefore)
 	known[f.uid] = told{now, number}
 	if seen && now == before.facts && len(happened) == 0 {
 		return nil
@@ -140,21 +140,22 @@ type facts struct {
 }
 
 func (s *Scheduler) facts(f *function) facts {
-	counts, view := s.deps.Instances.Count(f.uid), f.broker.View()
+	counts := s.deps.Instances.Count(f.uid)
+	f.mu.Lock()
+	view, revision := f.core.View(s.deps.Now()), f.core.Revision()
 	now := facts{
-		generation: f.current().Generation,
+		generation: f.fn.Generation,
 		creating:   counts.Creating,
 		created:    counts.Created,
 		busy:       min(view.Busy, counts.Created),
 		queued:     view.Waiting,
-		means:      f.means().Round(10 * time.Microsecond),
-		outdated:   s.deps.Instances.Outdated(f.uid, f.revision()),
-		started:    f.hasStarted(),
+		means:      f.core.Means().Round(10 * time.Microsecond),
+		started:    f.book.startedRev == revision,
+		noRoom:     f.book.noRoom,
 	}
+	f.mu.Unlock()
+	now.outdated = s.deps.Instances.Outdated(f.uid, revision)
 	_, now.unconfirmed = s.deps.Keeper.Orphan()
-	if why := f.noRoom.Load(); why != nil {
-		now.noRoom = *why
-	}
 	if why, failing := s.failing(f); failing && counts.Created == 0 {
 		now.problem, now.detail = why.Code, invoke.Excerpt(why.String())
 		now.since, now.retryAt = why.At.UnixNano(), why.RetryAt.UnixNano()

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/windlass-dev/windlass/pkg/provisioner"
+	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
 
 const reasonUnwanted = "it is not wanted any more"
@@ -13,7 +14,7 @@ const reasonUnwanted = "it is not wanted any more"
 // first: those of which nothing was heard yet, and then those whose agents wait for
 // their function.
 func (s *Scheduler) withdrawSurplus(c *considered) {
-	unwanted := c.decision.Withdraw
+	unwanted := c.Decision.Withdraw
 	if unwanted <= 0 {
 		return
 	}
@@ -23,7 +24,7 @@ func (s *Scheduler) withdrawSurplus(c *considered) {
 	if n := len(c.withdrawn); n > 0 {
 		f.note(instanceWithdrawn, n)
 		s.deps.Log.Info("withdrew instances that were being created", "function", c.fn.Key().String(),
-			"wanted", unwanted, "withdrawn", n, "reason", string(c.decision.Why))
+			"wanted", unwanted, "withdrawn", n, "reason", string(c.Decision.Why))
 	}
 }
 
@@ -43,7 +44,7 @@ func (s *Scheduler) withdrawHeard(f *function, n int) []provisioner.Key {
 	heard = heard[:min(n, len(heard))]
 	withdrawn := make([]provisioner.Key, 0, len(heard))
 	for _, in := range heard {
-		f.broker.Retire(in.CID, reasonUnwanted)
+		s.step(f, core.Discharged{CID: in.CID, Reason: reasonUnwanted})
 		withdrawn = append(withdrawn, in.Key)
 	}
 	within := finishTime(f.current())

@@ -14,6 +14,7 @@ import (
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
 	"github.com/windlass-dev/windlass/pkg/fpcs"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
+	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
 
 func decidedBy(name v1alpha1.DeciderName) func(*v1alpha1.Function) {
@@ -22,9 +23,9 @@ func decidedBy(name v1alpha1.DeciderName) func(*v1alpha1.Function) {
 
 func (w *world) snapshot(fn *v1alpha1.Function) fpcs.Snapshot {
 	f := w.scheduler.lookup(string(fn.UID))
-	view, stale := f.broker.ViewAndStale(staleAfter)
 	w.scheduler.planner.BeginTick(time.Now())
-	return w.scheduler.snapshot(f, fn, w.instances.Count(f.uid), view, stale)
+	d, _ := ask[core.Decided](w.scheduler, f, core.Ticked{Observed: w.scheduler.observe(f, fn)})
+	return d.Snapshot
 }
 
 func TestASnapshotSaysAllThatADeciderAsksFor(t *testing.T) {
@@ -165,7 +166,7 @@ func TestWithdrawnInstancesAreEndedAndCounted(t *testing.T) {
 		specs := w.started(fn, 4)
 		a := w.ready(specs[0])
 		f := w.scheduler.lookup(string(fn.UID))
-		c := &considered{function: f, fn: fn, decision: fpcs.Decision{Withdraw: 2, Why: fpcs.ReasonSurplus}}
+		c := &considered{function: f, fn: fn, Decided: unwanted(2, fpcs.ReasonSurplus)}
 		w.scheduler.withdrawSurplus(c)
 		if len(c.withdrawn) != 2 || c.withdrawn[0].CID != specs[3].CID || c.withdrawn[1].CID != specs[2].CID {
 			t.Errorf("withdrew %v", c.withdrawn)
@@ -194,7 +195,7 @@ func TestAnInstanceThatWaitsForItsFunctionIsWithdrawnLast(t *testing.T) {
 		young, old := w.greet(specs[3]), w.greet(specs[2])
 		f := w.scheduler.lookup(string(fn.UID))
 		withdraw := func(n int) int {
-			c := &considered{function: f, fn: fn, decision: fpcs.Decision{Withdraw: n}}
+			c := &considered{function: f, fn: fn, Decided: unwanted(n, "")}
 			w.scheduler.withdrawSurplus(c)
 			w.after(0)
 			return len(c.withdrawn)
@@ -224,7 +225,7 @@ func TestASurplusThatAppearsIsWithdrawn(t *testing.T) {
 		fn, g := w.put("f"), w.gateway("g:1")
 		w.scheduler.deps.Memory = nil
 		f := w.scheduler.lookup(string(fn.UID))
-		f.observe(10 * time.Second) // which makes every call need an instance
+		w.scheduler.observed(f, 10*time.Second) // which makes every call need an instance
 		w.scheduler.learnStart(f, 2*time.Second)
 		for n := range 40 {
 			g.offer(fn, n)

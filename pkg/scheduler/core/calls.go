@@ -1,0 +1,94 @@
+package core
+
+import (
+	"errors"
+	"time"
+
+	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/queue"
+	"github.com/windlass-dev/windlass/pkg/queue/intake"
+)
+
+// NotOwner refuses calls of a function that is not served here.
+var NotOwner = invoke.Refusal{Reason: invoke.RefusedNotOwner, Detail: becauseUnserved}
+
+// match is where tickets meet pulls.
+func (f *Function) match(now time.Time) {
+	f.queue.Match(now, func(cid invoke.CID, t invoke.Ticket) { f.do(HandOut{CID: cid, Ticket: t}) })
+	f.noteQuiet(now)
+}
+
+// noteQuiet notes when no ticket was left. It follows everything that may have taken
+// the last one away.
+func (f *Function) noteQuiet(now time.Time) {
+	switch {
+	case f.queue.Waiting()+f.queue.Out() > 0:
+		f.quietSince = time.Time{}
+	case f.quietSince.IsZero() && f.queue.Arrived() > 0:
+		f.quietSince = now
+	}
+}
+
+func (e Offered) happen(f *Function, now time.Time) {
+	if refusal := f.takeIn(e, now); refusal != nil {
+		f.do(OfferRefused{Why: *refusal})
+		return
+	}
+	f.match(now)
+	f.wake()
+	if f.queue.Waiting() > 0 && !f.last.blocked {
+		f.do(Hurry{Eager: f.eager(now)})
+	}
+}
+
+// takeIn puts a ticket into the queue, or says why not. A ticket that the queue knows
+// was let in before, and gateways say of a ticket that it has waited only when they offer
+// it again.
+func (f *Function) takeIn(e Offered, now time.Time) *invoke.Refusal {
+	switch {
+	case !f.served():
+		return &NotOwner
+	case e.Barred != nil:
+		return e.Barred
+	}
+	var quiet time.Duration
+	outlook := f.Outlook()
+	if t := &e.Ticket; !f.queue.Knows(t.ID) {
+		if !f.quietSince.IsZero() {
+			quiet = now.Sub(f.quietSince)
+		}
+		refusal := f.intake.Admit(intake.Call{
+			Now: now, Term: f.term, Again: t.Arrived.Before(now), Remaining: t.Deadline.Sub(now),
+			Waiting: f.queue.Waiting(), Out: f.queue.Out(), Chance: e.Chance,
+		}, f.spec.Calls, outlook)
+		if refusal != nil {
+			return refusal
+		}
+	}
+	if err := f.queue.Offer(e.Ticket, now); errors.Is(err, queue.ErrFull) {
+		return &invoke.Refusal{
+			Reason:     invoke.RefusedQueueFull,
+			Detail:     "too many calls of this function wait already; call it less often, or let it scale further (spec.scaling.max)",
+			RetryAfter: intake.RetryAfter(outlook.Wait(f.config.MaxQueued), e.Chance),
+		}
+	}
+	if quiet > 0 {
+		f.keeper.CalledAfter(quiet)
+	}
+	return nil
+}
+
+// Outlook is how fast the queue is worked off, by the instances that the last decision
+// saw.
+func (f *Function) Outlook() intake.Outlook {
+	outlook := f.last.outlook
+	outlook.Mean = f.executions.Mean()
+	return outlook
+}
+
+func (e Withdrawn) happen(f *Function, now time.Time) {
+	f.queue.Withdraw(e.ID)
+	f.noteQuiet(now)
+}
+
+func (e GivenUp) happen(f *Function, now time.Time) { f.refuse(e.Refusal, now) }

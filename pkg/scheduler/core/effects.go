@@ -1,0 +1,129 @@
+package core
+
+import (
+	"time"
+
+	"github.com/windlass-dev/windlass/pkg/fpcs"
+	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/scheduler/upkeep"
+)
+
+// Effect is something to do. Its types are below.
+type Effect interface{ effect() }
+
+// Effects that reach gateways and instances.
+type (
+	// HandOut gives a ticket to an instance that asked for one.
+	HandOut struct {
+		CID    invoke.CID
+		Ticket invoke.Ticket
+	}
+	// Refuse refuses tickets at the gateways that they came from.
+	Refuse struct {
+		Tickets []invoke.Ticket
+		Why     invoke.Refusal
+	}
+	// Retire tells an instance to finish what it runs and go.
+	Retire struct {
+		CID    invoke.CID
+		Reason string
+	}
+	// Dismiss sends an instance to another scheduler.
+	Dismiss struct{ CID invoke.CID }
+)
+
+// Effects on the instances one level below.
+type (
+	// Adopt takes over the instances that another scheduler has started, and Release
+	// leaves them to another one.
+	Adopt   struct{}
+	Release struct{}
+	// Connected says that an instance's stream counts from now on.
+	Connected struct{ CID invoke.CID }
+	// LetGo is an instance that was retired and should end. Idle says for how long it was
+	// idle, if it was let go for that.
+	LetGo struct {
+		CID  invoke.CID
+		Why  LetGoReason
+		Idle time.Duration
+	}
+)
+
+// LetGoReason is why an instance is let go.
+type LetGoReason string
+
+// Reasons to let an instance go.
+const (
+	BecauseChanged  LetGoReason = "the function was changed"
+	BecauseEvicted  LetGoReason = "others need its room"
+	BecauseNoCall   LetGoReason = "no call is near"
+	BecauseTooMany  LetGoReason = "there are more than scaling.max"
+	becauseLetGo                = "it was let go before"
+	becauseUnserved             = "this scheduler does not own the function's slot"
+)
+
+// Effects on the scheduler itself.
+type (
+	// Wake lets the next tick look at the function, and Rest lets ticks pass over it
+	// until something happens, or until then; zero for never.
+	Wake struct{}
+	Rest struct{ Until time.Time }
+	// Hurry asks for a decision before the next tick: at once if Eager, and else if the
+	// function has no instance at all.
+	Hurry struct{ Eager bool }
+	// Decided is what a tick decided; see Ticked.
+	Decided struct {
+		Observed Observed
+		Snapshot fpcs.Snapshot
+		Upkeep   upkeep.Upkeep
+		Bounds   fpcs.Limits
+		Decision fpcs.Decision
+	}
+	// Mended says how much of what was believed was not so; see ActivityAudited.
+	Mended struct{ N int }
+)
+
+// Answers to the events of the same names.
+type (
+	// OfferRefused answers Offered.
+	OfferRefused struct{ Why invoke.Refusal }
+	// JoinRefused answers Joined: ErrUnserved, ErrClosed or queue.ErrJoined.
+	JoinRefused struct{ Why error }
+	// PullRefused answers Pulled, with queue.ErrUnknownInstance.
+	PullRefused struct{ Why error }
+	// LeaveAnswered answers AskedToLeave. Retired says that it was told to go. Err is
+	// queue.ErrUnknownInstance or nil.
+	LeaveAnswered struct {
+		Granted, Retired bool
+		AskAgain         time.Duration
+		Err              error
+	}
+)
+
+func (HandOut) effect()       {}
+func (Refuse) effect()        {}
+func (Retire) effect()        {}
+func (Dismiss) effect()       {}
+func (Adopt) effect()         {}
+func (Release) effect()       {}
+func (Connected) effect()     {}
+func (LetGo) effect()         {}
+func (Wake) effect()          {}
+func (Rest) effect()          {}
+func (Hurry) effect()         {}
+func (Decided) effect()       {}
+func (Mended) effect()        {}
+func (OfferRefused) effect()  {}
+func (JoinRefused) effect()   {}
+func (PullRefused) effect()   {}
+func (LeaveAnswered) effect() {}
+
+// AnswerOf is the first of some effects that is a T.
+func AnswerOf[T Effect](effects []Effect) (answer T, is bool) {
+	for _, e := range effects {
+		if answer, is = e.(T); is {
+			return answer, true
+		}
+	}
+	return answer, false
+}

@@ -1,0 +1,118 @@
+package core
+
+import (
+	"time"
+
+	"github.com/windlass-dev/windlass/pkg/estimate"
+	"github.com/windlass-dev/windlass/pkg/invoke"
+)
+
+// Event is something that happened to a function. Its types are below.
+type Event interface {
+	happen(f *Function, now time.Time)
+}
+
+// Events of the function and of its owner.
+type (
+	// Woken lets the next tick look at the function.
+	Woken struct{}
+	// Changed brings another spec. Instances of other revisions are retired.
+	Changed struct{ Spec Spec }
+	// Closed ends everything: the function was deleted, or its scheduler stops.
+	Closed struct {
+		Reason  string
+		Refusal invoke.Refusal
+	}
+	// Served says in which term the function is served here from now on; Unserved if it
+	// is not. Recalled is what another scheduler has learnt of it.
+	Served struct {
+		Term     invoke.Term
+		Recalled estimate.Means
+	}
+	// Paused says that the scheduler stood still. Instances that it lost meanwhile come
+	// back, and are no reason to order others.
+	Paused struct{}
+)
+
+// Events of calls.
+type (
+	// Offered is a ticket that a gateway offers; OfferRefused or nothing answers it.
+	// Barred is why no instance can start, if that is so and there is none. Chance is a
+	// random number in [0, 1).
+	Offered struct {
+		Ticket invoke.Ticket
+		Barred *invoke.Refusal
+		Chance float64
+	}
+	// Withdrawn says that nobody wants a call any more.
+	Withdrawn struct{ ID invoke.ID }
+	// GivenUp says that nothing that waits can be served.
+	GivenUp struct{ Refusal invoke.Refusal }
+)
+
+// Events of instances.
+type (
+	// Joined is an instance that has opened a stream, and is who it says. JoinRefused
+	// or nothing answers it. LetGo says that it was told to go before.
+	Joined struct {
+		CID      invoke.CID
+		Capacity int
+		Revision string
+		LetGo    bool
+	}
+	// Pulled is an instance that asks for Credits more tickets, if Wants, and is done
+	// with some. PullRefused or nothing answers it.
+	Pulled struct {
+		CID     invoke.CID
+		Wants   bool
+		Credits int
+		Done    []Done
+	}
+	// Started says how long an instance took from its order to its first pull.
+	Started struct{ Took time.Duration }
+	// AskedToLeave is an instance that was idle for so long; LeaveAnswered answers it.
+	// KindStart is what Observed has.
+	AskedToLeave struct {
+		CID             invoke.CID
+		Idle, KindStart time.Duration
+	}
+	// Departed is an instance that will pull no more. Involuntary says that it neither
+	// chose to nor was told to.
+	Departed struct {
+		CID         invoke.CID
+		Involuntary bool
+	}
+	// Discharged tells an instance to finish what it runs and go.
+	Discharged struct {
+		CID    invoke.CID
+		Reason string
+	}
+	// Evicted lets an instance go that was idle for IdleFor, if it still is and may:
+	// LetGo answers it.
+	Evicted struct {
+		CID                invoke.CID
+		IdleFor, KindStart time.Duration
+		Reason             string
+	}
+	// StartFailed is an instance of a revision that did not start. Blameless says that
+	// its function has nothing to do with it, Others that there are other instances, and
+	// Passing that it may work in a moment. Refusal is for calls if none of that is so.
+	StartFailed struct {
+		Revision                   string
+		Blameless, Others, Passing bool
+		Refusal                    invoke.Refusal
+	}
+	// Untaken is an instance that was to be had from a warm pool, and was not.
+	Untaken struct{}
+	// Ended is an instance that is gone.
+	Ended struct{}
+)
+
+// Done is a ticket that an instance is done with. Unclaimed says that it could not
+// reach the gateway, so that nothing is known of the call. Execution is what the instance
+// says that the call took.
+type Done struct {
+	ID        invoke.ID
+	Execution time.Duration
+	Unclaimed bool
+}

@@ -1,0 +1,163 @@
+package core
+
+import (
+	"time"
+
+	"github.com/windlass-dev/windlass/pkg/estimate"
+	"github.com/windlass-dev/windlass/pkg/fpcs"
+	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/queue"
+	"github.com/windlass-dev/windlass/pkg/queue/intake"
+	"github.com/windlass-dev/windlass/pkg/schedule"
+	"github.com/windlass-dev/windlass/pkg/scheduler/upkeep"
+)
+
+const (
+	// AvoidFor is how long an instance that could not reach a gateway is not handed its
+	// tickets: a restart of a gateway takes about as long.
+	AvoidFor = 2 * time.Second
+	// StaleAfter is how long a call waits until it is stale, as in production.
+	StaleAfter = 100 * time.Millisecond
+	// HelloTime is how long the instances of a function that was taken over have to say
+	// hello before others are ordered in their place. Without it every failover would
+	// order as many again. It is longer than an owner that comes back waits for them: a
+	// stand-in keeps them until the owner has answered for a second, which it hears
+	// after a beat and with a connection made anew.
+	HelloTime = 2500 * time.Millisecond
+)
+
+// Config is what all functions of a scheduler have in common.
+type Config struct {
+	// Tick is the time between two decisions.
+	Tick time.Duration
+	// MaxQueued is how many tickets may wait, and ClaimGrace how long an instance may
+	// hold one unclaimed.
+	MaxQueued  int
+	ClaimGrace time.Duration
+	// Executions is how many of the last executions and starts a mean is taken of.
+	Executions int
+}
+
+// Spec is what the owner of a function asks for, as far as it matters here.
+type Spec struct {
+	// Revision names what instances run: one of another revision is let go.
+	Revision    string
+	Concurrency int
+	// Timeout bounds one execution, and StartupTimeout one start.
+	Timeout, StartupTimeout time.Duration
+	Decide                  fpcs.Decider
+	Calls                   intake.Limits
+	// Min and Max are the instances at a time; Max is 0 if there is no bound.
+	Min, Max int
+	// An instance backs off when it was idle for BackoffAfter, and may leave after
+	// IdleTimeout more; the last one after KeepLast.
+	BackoffAfter, IdleTimeout, KeepLast time.Duration
+	// Windows, Learns and StartUntil are what upkeep.New takes.
+	Windows    []schedule.Window
+	Learns     bool
+	StartUntil time.Time
+}
+
+// Unserved is the term of a function that is not served here.
+var Unserved invoke.Term
+
+// Function is what a scheduler knows of one function. It is not safe for concurrent use.
+type Function struct {
+	config *Config
+	spec   Spec
+	// term is that in which the function is served, and takenOver when that began.
+	term      invoke.Term
+	takenOver time.Time
+	// closed says that the function was deleted, or that its scheduler stops.
+	closed bool
+
+	queue     *queue.Queue
+	intake    intake.Intake
+	instances map[invoke.CID]*instance
+	// quietSince is when the last ticket was done with; zero while there are some, and
+	// before the first.
+	quietSince time.Time
+
+	// executions and starts are how long the last ones took.
+	executions, starts estimate.LastN
+	keeper             *upkeep.Keeper
+	last               lastDecision
+	// settled is how many instances there were when somebody last confirmed the
+	// ownership; -1 while that is so.
+	settled int
+	// lost counts the instances that ended while they were needed, since the last
+	// decision.
+	lost int
+
+	rest  restfulness
+	audit suspicions
+	out   []Effect
+}
+
+// instance is one that has joined.
+type instance struct {
+	revision string
+	retired  bool
+}
+
+// New makes a Function that is not served yet, and rests.
+func New(config *Config, spec Spec) *Function {
+	return &Function{
+		config:     config,
+		spec:       spec,
+		queue:      queue.New(queue.Limits{MaxWaiting: config.MaxQueued, ClaimGrace: config.ClaimGrace, AvoidFor: AvoidFor}),
+		instances:  make(map[invoke.CID]*instance),
+		executions: *estimate.NewLastN(config.Executions),
+		starts:     *estimate.NewLastN(config.Executions),
+		keeper:     newKeeper(spec, nil),
+		settled:    -1,
+		rest:       restfulness{resting: true},
+	}
+}
+
+// Step takes note of an event and returns what to do about it, in order. The effects
+// are valid until the next step. The time must not go back.
+func (f *Function) Step(now time.Time, e Event) []Effect {
+	clear(f.out)
+	f.out = f.out[:0]
+	e.happen(f, now)
+	return f.out
+}
+
+func (f *Function) do(e Effect) { f.out = append(f.out, e) }
+
+// served tells whether calls and instances are welcome.
+func (f *Function) served() bool { return f.term != Unserved && !f.closed }
+
+// refuse refuses all tickets that wait.
+func (f *Function) refuse(why invoke.Refusal, now time.Time) {
+	if tickets := f.queue.Clear(); len(tickets) > 0 {
+		f.do(Refuse{Tickets: tickets, Why: why})
+	}
+	f.noteQuiet(now)
+}
+
+// restfulness says whether ticks pass over a function.
+type restfulness struct {
+	// resting says that they do, and news that something happened since the last one
+	// began to look at it.
+	resting, news bool
+}
+
+// wake lets the next tick look at the function, also if one is looking at it now.
+func (f *Function) wake() {
+	f.rest.news = true
+	if f.rest.resting {
+		f.rest.resting = false
+		f.do(Wake{})
+	}
+}
+
+// settle lets ticks pass over the function until something happens or a time comes,
+// unless something has happened since the tick began.
+func (f *Function) settle(until time.Time) {
+	if !f.rest.news {
+		f.rest.resting = true
+		f.do(Rest{Until: until})
+	}
+}

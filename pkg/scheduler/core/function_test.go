@@ -1,0 +1,234 @@
+package core
+
+import (
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/windlass-dev/windlass/pkg/fpcs"
+	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/queue"
+	"github.com/windlass-dev/windlass/pkg/scheduler/upkeep"
+)
+
+var start = time.Unix(10_000, 0)
+
+// testSpec is a function of the paper's times.
+func testSpec(changes ...func(*Spec)) Spec {
+	listing1, _ := fpcs.ByName("listing1")
+	s := Spec{
+		Revision: "r1", Concurrency: 1, Timeout: time.Minute, StartupTimeout: 10 * time.Second, Decide: listing1,
+		BackoffAfter: 10 * time.Second, IdleTimeout: 10 * time.Minute, KeepLast: time.Hour,
+	}
+	for _, change := range changes {
+		change(&s)
+	}
+	return s
+}
+
+func newTestFunction(changes ...func(*Spec)) *Function {
+	config := &Config{Tick: 100 * time.Millisecond, MaxQueued: 10, ClaimGrace: 2 * time.Second, Executions: 10}
+	return New(config, testSpec(changes...))
+}
+
+// ticketOf is the ticket of a call that came now and is wanted for a minute.
+func ticketOf(n byte, now time.Time) invoke.Ticket {
+	return invoke.Ticket{ID: invoke.ID{15: n}, Gateway: "g:1", Arrived: now, Deadline: now.Add(time.Minute)}
+}
+
+// decide is what a tick decides, if it decides.
+func decide(f *Function, now time.Time, o Observed) (Decided, bool) {
+	o.Room = -1
+	return AnswerOf[Decided](f.Step(now, Ticked{Observed: o}))
+}
+
+func TestTheMaximumWinsOverEveryFloor(t *testing.T) {
+	f := newTestFunction(func(s *Spec) { s.Min, s.Max = 2, 4 })
+	for name, tt := range map[string]struct {
+		kept upkeep.Upkeep
+		want int
+	}{
+		"the spec's minimum":    {upkeep.Upkeep{}, 2},
+		"a window's":            {upkeep.Upkeep{Scheduled: 3}, 3},
+		"an awaited call's":     {upkeep.Upkeep{Awaited: 1}, 2},
+		"more than the maximum": {upkeep.Upkeep{Scheduled: 9}, 4},
+	} {
+		if got := f.limits(tt.kept); got.Min != tt.want || got.Max != 4 {
+			t.Errorf("%s: %+v, want a minimum of %d", name, got, tt.want)
+		}
+	}
+}
+
+func TestAnInstanceMayLeaveByTheFixedTimes(t *testing.T) {
+	f := newTestFunction()
+	want := queue.LeavePolicy{IdleTimeout: 10*time.Minute + 10*time.Second, KeepLast: time.Hour}
+	if got := f.leavePolicy(start, 20*time.Minute, 0); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+}
+
+func TestAnOrphanMayHaveAFifthMore(t *testing.T) {
+	for _, tt := range []struct {
+		limits  fpcs.Limits
+		settled int
+		want    fpcs.Limits
+	}{
+		{fpcs.Limits{}, 0, fpcs.Limits{Max: 1}},
+		{fpcs.Limits{}, 1, fpcs.Limits{Max: 2}},
+		{fpcs.Limits{}, 10, fpcs.Limits{Max: 12}},
+		{fpcs.Limits{Max: 5}, 10, fpcs.Limits{Max: 5}},
+		{fpcs.Limits{Min: 8, Max: 20}, 4, fpcs.Limits{Min: 5, Max: 5}},
+	} {
+		f := newTestFunction()
+		if got := f.cautious(tt.limits, Observed{Created: tt.settled, Orphan: true}); got != tt.want {
+			t.Errorf("%+v with %d: %+v, want %+v", tt.limits, tt.settled, got, tt.want)
+		}
+		// More that came meanwhile do not raise the bound, and it ends with the doubt.
+		if got := f.cautious(tt.limits, Observed{Created: 100, Orphan: true}); got != tt.want {
+			t.Errorf("%+v with %d, later: %+v, want %+v", tt.limits, tt.settled, got, tt.want)
+		}
+		if got := f.cautious(tt.limits, Observed{Created: 100}); got != tt.limits {
+			t.Errorf("%+v, confirmed: %+v", tt.limits, got)
+		}
+	}
+}
+
+// stepped is a time as it is read after the wall clock was set, by whole seconds: the
+// monotonic clock goes on as if nothing had happened. Nothing but the clock itself
+// makes such times, so this one changes the seconds of the wall clock where time.Time
+// has them.
+func stepped(t *testing.T, at time.Time, by time.Duration) time.Time {
+	before := at
+	*(*uint64)(unsafe.Pointer(&at)) += uint64(by/time.Second) << 30
+	if at.Sub(before) != 0 || at.Round(0).Sub(before.Round(0)) != by {
+		t.Fatalf("the clock was not set: %v and %v", before, at)
+	}
+	return at
+}
+
+func TestL9AStepOfTheClockDistortsNoDecision(t *testing.T) {
+	for _, step := range []time.Duration{time.Hour, -time.Hour} {
+		again := func(fpcs.Snapshot, fpcs.Params) fpcs.Decision {
+			return fpcs.Decision{Required: 3, Again: 2 * time.Second}
+		}
+		f, now := newTestFunction(func(s *Spec) { s.Decide = again }), time.Now()
+		f.Step(now, Served{Term: invoke.Term{Epoch: 1}})
+		if _, decided := decide(f, now, Observed{}); !decided {
+			t.Fatal("nothing was decided")
+		}
+		now = stepped(t, now.Add(time.Second), step)
+		if _, decided := decide(f, now, Observed{Awaited: 1}); decided {
+			t.Errorf("step %v: instances have no time to say hello any more", step)
+		}
+		if f.eager(now) {
+			t.Errorf("step %v: the decider is asked early", step)
+		}
+		if d, _ := decide(f, now, Observed{}); d.Snapshot.Elapsed != time.Second {
+			t.Errorf("step %v: %v since the last decision, want 1s", step, d.Snapshot.Elapsed)
+		}
+		now = now.Add(HelloTime)
+		if _, decided := decide(f, now, Observed{Awaited: 1}); !decided {
+			t.Errorf("step %v: time has stopped", step)
+		}
+		if !f.eager(now.Add(2 * time.Second)) {
+			t.Errorf("step %v: the decider is not asked early", step)
+		}
+	}
+}
+
+// What happens between a tick's look and its conclusions is for the next tick.
+func TestFunctionIsAwakeIfSomethingHappensAsItFallsAsleep(t *testing.T) {
+	for name, happen := range map[string]Event{
+		"nothing":              nil,
+		"a call came and went": Offered{Ticket: ticketOf(1, start)},
+		"an instance is gone":  Ended{},
+		"it was changed":       Changed{Spec: testSpec()},
+	} {
+		f := newTestFunction()
+		f.Step(start, Served{Term: invoke.Term{Epoch: 1}})
+		d, _ := decide(f, start, Observed{})
+		if happen != nil {
+			f.Step(start, happen)
+		}
+		_, rests := AnswerOf[Rest](f.Step(start, Concluded{Decided: d}))
+		if rests != (happen == nil) {
+			t.Errorf("%s: it rests: %t", name, rests)
+		}
+		if !rests {
+			continue
+		}
+		if _, wakes := AnswerOf[Wake](f.Step(start, Woken{})); !wakes {
+			t.Errorf("%s: it rests and cannot be woken", name)
+		}
+	}
+}
+
+func TestInstancesBeyondTheMaximumAreReleased(t *testing.T) {
+	f := newTestFunction(func(s *Spec) { s.Max = 1 })
+	f.Step(start, Served{Term: invoke.Term{Epoch: 1}})
+	for _, cid := range []invoke.CID{"1", "2", "3"} {
+		f.Step(start, Joined{CID: cid, Capacity: 1, Revision: "r1"})
+		f.Step(start, Pulled{CID: cid, Wants: true, Credits: 1})
+	}
+	now := start.Add(time.Second)
+	d, _ := decide(f, now, Observed{Created: 3})
+	var released []invoke.CID
+	for _, e := range f.Step(now, Concluded{Decided: d}) {
+		if e, is := e.(LetGo); is {
+			if e.Why != BecauseTooMany {
+				t.Errorf("%s is let go because %s", e.CID, e.Why)
+			}
+			released = append(released, e.CID)
+		}
+	}
+	if len(released) != 2 || released[0] != "3" || released[1] != "2" {
+		t.Errorf("released %v, want those of lowest rank", released)
+	}
+}
+
+func TestWhatAnInstanceHeldIsReplacedUnlessTheSchedulerStoodStill(t *testing.T) {
+	for _, paused := range []bool{false, true} {
+		f := newTestFunction()
+		f.Step(start, Served{Term: invoke.Term{Epoch: 1}})
+		f.Step(start, Joined{CID: "1", Capacity: 1, Revision: "r1"})
+		f.Step(start, Pulled{CID: "1", Wants: true, Credits: 1})
+		f.Step(start, Offered{Ticket: ticketOf(1, start)})
+		later := start.Add(3 * time.Second) // it has claimed it by then
+		f.Step(later, Departed{CID: "1", Involuntary: true})
+		if paused {
+			f.Step(later, Paused{})
+		}
+		d, _ := decide(f, later, Observed{})
+		if replaced := d.Decision.Create == 1; replaced == paused {
+			t.Errorf("paused %t: %+v", paused, d.Decision)
+		}
+	}
+}
+
+// Calls get in, or a reason why they do not.
+func TestWhatIsRefusedSaysWhy(t *testing.T) {
+	barred := invoke.Refusal{Reason: invoke.RefusedCannotStart, Detail: "no such image"}
+	for name, tt := range map[string]struct {
+		before []Event
+		offer  Offered
+		want   invoke.RefusalReason
+	}{
+		"not served":        {nil, Offered{}, invoke.RefusedNotOwner},
+		"served":            {[]Event{Served{Term: invoke.Term{Epoch: 1}}}, Offered{}, ""},
+		"closed":            {[]Event{Served{Term: invoke.Term{Epoch: 1}}, Closed{}}, Offered{}, invoke.RefusedNotOwner},
+		"nothing can start": {[]Event{Served{Term: invoke.Term{Epoch: 1}}}, Offered{Barred: &barred}, invoke.RefusedCannotStart},
+		"left": {
+			[]Event{Served{Term: invoke.Term{Epoch: 1}}, Served{Term: Unserved}}, Offered{}, invoke.RefusedNotOwner,
+		},
+	} {
+		f := newTestFunction()
+		for _, e := range tt.before {
+			f.Step(start, e)
+		}
+		tt.offer.Ticket = ticketOf(1, start)
+		refused, _ := AnswerOf[OfferRefused](f.Step(start, tt.offer))
+		if refused.Why.Reason != tt.want {
+			t.Errorf("%s: %+v, want %q", name, refused.Why, tt.want)
+		}
+	}
+}

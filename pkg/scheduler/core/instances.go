@@ -1,0 +1,159 @@
+package core
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/queue"
+)
+
+var (
+	// ErrUnserved says that the function is served elsewhere.
+	ErrUnserved = errors.New("core: the function is served elsewhere")
+	// ErrClosed says that the function is gone.
+	ErrClosed = errors.New("core: the function is gone")
+)
+
+// cids are the instances that have joined, in order.
+func (f *Function) cids() []invoke.CID { return slices.Sorted(maps.Keys(f.instances)) }
+
+func (e Joined) happen(f *Function, _ time.Time) {
+	switch {
+	case f.closed:
+		f.do(JoinRefused{Why: ErrClosed})
+		return
+	case f.term == Unserved:
+		f.do(JoinRefused{Why: ErrUnserved})
+		return
+	}
+	if err := f.queue.Join(e.CID, e.Capacity); err != nil {
+		f.do(JoinRefused{Why: err})
+		return
+	}
+	f.instances[e.CID] = &instance{revision: e.Revision}
+	f.do(Connected{CID: e.CID})
+	switch {
+	case e.Revision != f.spec.Revision:
+		f.retire(e.CID, string(BecauseChanged))
+		f.do(LetGo{CID: e.CID, Why: BecauseChanged})
+	case e.LetGo:
+		f.retire(e.CID, becauseLetGo)
+	}
+	f.wake() // it may be one too many
+}
+
+// retire lets an instance finish what it holds and tells it to go.
+func (f *Function) retire(cid invoke.CID, reason string) {
+	if f.queue.Retire(cid) {
+		f.retired(cid, reason)
+	}
+}
+
+// retired tells an instance that the queue has retired it.
+func (f *Function) retired(cid invoke.CID, reason string) {
+	f.instances[cid].retired = true
+	f.do(Retire{CID: cid, Reason: reason})
+}
+
+func (e Discharged) happen(f *Function, _ time.Time) { f.retire(e.CID, e.Reason) }
+
+// A ticket whose gateway the instance could not reach goes to another one.
+func (e Pulled) happen(f *Function, now time.Time) {
+	done := false
+	for _, d := range e.Done {
+		// It comes from an agent, so it is held within what the timeout allows.
+		f.executions.Observe(min(d.Execution, f.spec.Timeout))
+		if d.Unclaimed {
+			f.queue.GiveBack(e.CID, d.ID, now)
+		} else {
+			f.queue.Done(e.CID, d.ID)
+			done = true
+		}
+	}
+	if e.Wants {
+		if err := f.queue.Pull(e.CID, e.Credits, now); err != nil {
+			f.do(PullRefused{Why: err})
+		}
+	}
+	f.match(now)
+	if done && f.keeper.Taught() && !f.quietSince.IsZero() {
+		f.wake() // which plans what to keep from now on
+	}
+}
+
+func (e Started) happen(f *Function, _ time.Time) {
+	if took := min(e.Took, f.spec.StartupTimeout); took > 0 {
+		f.starts.Observe(took)
+	}
+	f.wake()
+}
+
+func (e AskedToLeave) happen(f *Function, now time.Time) {
+	answer, err := f.queue.RequestLeave(e.CID, e.Idle, f.leavePolicy(now, e.Idle, e.KindStart))
+	in := f.instances[e.CID]
+	if answer.Granted {
+		delete(f.instances, e.CID)
+	}
+	f.do(LeaveAnswered{
+		Granted: answer.Granted, Retired: in != nil && in.retired, AskAgain: answer.AskAgain, Err: err,
+	})
+}
+
+// An instance that held calls was needed, and is replaced if it went neither by choice
+// nor because it was told to.
+func (e Departed) happen(f *Function, now time.Time) {
+	in := f.instances[e.CID]
+	if in == nil {
+		f.wake()
+		return
+	}
+	held := f.queue.Leave(e.CID, now)
+	delete(f.instances, e.CID)
+	if held > 0 && e.Involuntary && !in.retired {
+		f.lost++
+	}
+	f.match(now)
+	f.wake()
+}
+
+// Retired tells whether an instance that has joined was told to go.
+func (f *Function) Retired(cid invoke.CID) bool {
+	in := f.instances[cid]
+	return in != nil && in.retired
+}
+
+func (e Evicted) happen(f *Function, now time.Time) {
+	policy := f.EvictPolicy(now, e.IdleFor, e.KindStart)
+	f.letIdleGo(queue.IdleInstance{CID: e.CID, Idle: e.IdleFor}, policy, BecauseEvicted, e.Reason, now)
+}
+
+// letIdleGo lets an idle instance go if the policy allows it still.
+func (f *Function) letIdleGo(idle queue.IdleInstance, policy queue.EvictPolicy, why LetGoReason, reason string, now time.Time) {
+	if f.queue.Evict(idle.CID, now, policy) {
+		f.retired(idle.CID, reason)
+		f.do(LetGo{CID: idle.CID, Why: why, Idle: idle.Idle})
+	}
+}
+
+func (e StartFailed) happen(f *Function, now time.Time) {
+	switch {
+	case e.Blameless, e.Revision != f.spec.Revision:
+		f.wake() // what waits goes on waiting, and the next tick tries again
+	case e.Others, e.Passing:
+	default:
+		f.refuse(e.Refusal, now)
+	}
+}
+
+// It is as good as lost, and ordered again.
+func (Untaken) happen(f *Function, _ time.Time) {
+	if f.served() {
+		f.lost++
+	}
+	f.wake()
+}
+
+func (Ended) happen(f *Function, _ time.Time) { f.wake() }

@@ -1,0 +1,70 @@
+package core
+
+import (
+	"time"
+
+	"github.com/windlass-dev/windlass/pkg/estimate"
+	"github.com/windlass-dev/windlass/pkg/invoke"
+)
+
+func (Woken) happen(f *Function, _ time.Time) { f.wake() }
+
+func (Paused) happen(f *Function, _ time.Time) { f.lost = 0 }
+
+// Those that have not joined yet are retired when they do.
+func (e Changed) happen(f *Function, _ time.Time) {
+	f.spec = e.Spec
+	f.keeper = newKeeper(e.Spec, f.keeper)
+	for _, cid := range f.cids() {
+		if f.instances[cid].revision != e.Spec.Revision {
+			f.retire(cid, string(BecauseChanged))
+		}
+	}
+	f.wake()
+}
+
+func (e Closed) happen(f *Function, now time.Time) {
+	f.closed = true
+	for _, cid := range f.cids() {
+		f.retire(cid, e.Reason)
+	}
+	f.refuse(e.Refusal, now)
+}
+
+func (e Served) happen(f *Function, now time.Time) {
+	switch {
+	case e.Term == f.term:
+		return
+	case e.Term == Unserved:
+		f.disown(now)
+	default:
+		f.do(Adopt{})
+		f.executions.Seed(min(e.Recalled.Execution, f.spec.Timeout))
+		f.starts.Seed(min(e.Recalled.Start, f.spec.StartupTimeout))
+		f.takenOver = now
+		f.wake()
+	}
+	f.term = e.Term
+}
+
+// disown sends the instances to the new owner, leaves them to it, refuses what waits,
+// and forgets what was learnt: the new owner knows better when the function comes back.
+// Whether it is quiet there is not known here.
+func (f *Function) disown(now time.Time) {
+	for _, cid := range f.cids() {
+		f.queue.Leave(cid, now)
+		f.do(Dismiss{CID: cid})
+	}
+	clear(f.instances)
+	f.do(Release{})
+	f.refuse(NotOwner, now)
+	f.quietSince = time.Time{}
+	f.lost, f.last.blocked = 0, false
+	f.executions, f.starts = *estimate.NewLastN(f.config.Executions), *estimate.NewLastN(f.config.Executions)
+}
+
+// Term is that in which the function is served; Unserved if it is not.
+func (f *Function) Term() invoke.Term { return f.term }
+
+// ServedSince is when the present term began; zero if the function was never served.
+func (f *Function) ServedSince() time.Time { return f.takenOver }

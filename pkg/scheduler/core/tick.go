@@ -1,0 +1,203 @@
+package core
+
+import (
+	"time"
+
+	"github.com/windlass-dev/windlass/pkg/fpcs"
+	"github.com/windlass-dev/windlass/pkg/queue"
+	"github.com/windlass-dev/windlass/pkg/queue/intake"
+	"github.com/windlass-dev/windlass/pkg/scheduler/upkeep"
+)
+
+// Observed is what a tick sees of a function one level below.
+type Observed struct {
+	// Created instances can be called, Creating ones are on their way. Awaited are
+	// those of Creating that ran before the function was taken over, and have not said
+	// hello since.
+	Created, Creating, Awaited int
+	// Failing says that the last start failed and that none has succeeded since.
+	Failing bool
+	// Room is for how many more instances there is room; negative if that is unknown.
+	Room int
+	// KindStart is how long instances of the same kind take to start; 0 if unknown.
+	KindStart time.Duration
+	// Orphan says that nobody can confirm that the function is served here.
+	Orphan bool
+}
+
+// Ticked decides how many instances there should be. Decided answers it, or nothing if
+// there is nothing to decide; Concluded follows.
+type Ticked struct{ Observed Observed }
+
+// lastDecision is what the next decision, and calls until then, need to know of the last.
+type lastDecision struct {
+	at     time.Time // zero if there was none
+	memory fpcs.Memory
+	// eagerFrom is from when on the decider wants to be asked as soon as a call comes;
+	// zero if the next tick is soon enough.
+	eagerFrom time.Time
+	// blocked says that the last order had no effect: until another one has, only
+	// ticks try again.
+	blocked bool
+	outlook intake.Outlook
+}
+
+// The numbers are those of docs/architecture.md, "A tick".
+func (e Ticked) happen(f *Function, now time.Time) {
+	f.rest.news = false // what happens from now on is for the next tick
+	o := e.Observed
+	// a. Only the owner decides. Tickets may have come as the slot went.
+	if f.term == Unserved {
+		f.refuse(NotOwner, now)
+		f.settle(time.Time{})
+		return
+	}
+	// b. Forget calls that nobody waits for any more, and hand out what can be.
+	f.match(now)
+	// c. Instances that were taken over have the time to say hello. Those that did not
+	// say it in time do not count as coming any more.
+	if o.Awaited > 0 && now.Before(f.takenOver.Add(HelloTime)) {
+		return
+	}
+	unheard := o.Awaited
+	o.Creating, o.Awaited = o.Creating-unheard, 0
+	// d. What is so now.
+	d := Decided{Observed: o, Snapshot: f.snapshot(o, now), Upkeep: f.Upkeep(now, o.KindStart)}
+	// e. How many there may be.
+	d.Bounds = f.cautious(beside(unheard, f.limits(d.Upkeep)), o)
+	// f. Decide, and remember it.
+	params := fpcs.Params{Tick: f.config.Tick, StaleAfter: StaleAfter}
+	d.Decision = fpcs.Bound(f.spec.Decide(d.Snapshot, params), d.Snapshot, d.Bounds)
+	f.remember(d.Decision, now)
+	f.do(d)
+}
+
+// snapshot makes the value that is decided on. Lost instances count once.
+func (f *Function) snapshot(o Observed, now time.Time) fpcs.Snapshot {
+	view := f.queue.View(now)
+	s := fpcs.Snapshot{
+		Arrived: view.Arrived, Departed: view.Departed,
+		Stale: f.queue.Stale(now, StaleAfter), OldestWait: view.OldestWait,
+		Created: o.Created, Busy: min(view.Busy, o.Created), Creating: o.Creating,
+		Lost: f.lost, Failing: o.Failing, Room: o.Room,
+		Concurrency:   f.spec.Concurrency,
+		MeanExecution: f.executions.Mean(), MeanStart: f.meanStart(o.KindStart),
+		Memory: f.last.memory,
+	}
+	if !f.last.at.IsZero() {
+		s.Elapsed = max(0, now.Sub(f.last.at))
+	}
+	f.lost = 0
+	return s
+}
+
+func (f *Function) remember(d fpcs.Decision, now time.Time) {
+	f.last.at, f.last.memory, f.last.eagerFrom = now, d.Next, time.Time{}
+	if d.Again > 0 {
+		f.last.eagerFrom = now.Add(d.Again)
+	}
+}
+
+// eager tells whether a call that comes now is reason to decide before the next tick.
+func (f *Function) eager(now time.Time) bool {
+	return !f.last.eagerFrom.IsZero() && !now.Before(f.last.eagerFrom)
+}
+
+// Urgent tells whether a call that waits is not to wait for the next tick; there says
+// that the function has instances, or that some are on their way.
+func (f *Function) Urgent(now time.Time, there bool) bool {
+	return !f.last.blocked && (!there || f.eager(now))
+}
+
+// Blocked tells whether the last order had no effect.
+func (f *Function) Blocked() bool { return f.last.blocked }
+
+// beside leaves the instances out of the maximum that were not heard of, but may run:
+// until they are given up (after 15 s), others take their places only up to the maximum,
+// or one if that is all that can be reached.
+func beside(unheard int, l fpcs.Limits) fpcs.Limits {
+	if l.Max > 0 {
+		l.Max = max(1, l.Max-unheard)
+		l.Min = min(l.Min, l.Max)
+	}
+	return l
+}
+
+// cautious bounds the instances while nobody can confirm the ownership: somebody else
+// may provide for the function too. There may be a fifth more than there were, and one in
+// any case.
+func (f *Function) cautious(l fpcs.Limits, o Observed) fpcs.Limits {
+	switch {
+	case !o.Orphan:
+		f.settled = -1
+		return l
+	case f.settled < 0:
+		f.settled = o.Created + o.Creating
+	}
+	most := max(1, f.settled+(f.settled+4)/5)
+	if l.Max == 0 || l.Max > most {
+		l.Max = most
+	}
+	l.Min = min(l.Min, l.Max)
+	return l
+}
+
+// Wanted is how many instances are to be ordered: what was decided; or one, where no
+// room is known for any. The order finds out why not, and whether room is to be made.
+func (d Decided) Wanted() int {
+	total := d.Observed.Created + d.Observed.Creating
+	short := d.Decision.Create == 0 && d.Decision.Why == fpcs.ReasonNoRoom && d.Snapshot.Waiting() > 0
+	if short && (d.Bounds.Max == 0 || total < d.Bounds.Max) {
+		return 1
+	}
+	return d.Decision.Create
+}
+
+// Concluded says what became of a decision: how many instances were ordered, why there
+// were no more if that was for want of room, and how many that were on their way were
+// withdrawn.
+type Concluded struct {
+	Decided            Decided
+	Ordered, Withdrawn int
+	NoRoom             bool
+}
+
+// The letters go on from those of Ticked.
+func (e Concluded) happen(f *Function, now time.Time) {
+	d, wanted := e.Decided, e.Decided.Wanted()
+	f.last.blocked = wanted > 0 && e.Ordered == 0
+	// g. Tell calls what they can hope for. A function cannot grow if it has all the
+	// instances that it may have, or if the orders of this tick found no room.
+	instances, most := d.Observed.Created+d.Observed.Creating+e.Ordered-e.Withdrawn, f.limits(d.Upkeep).Max
+	f.last.outlook = intake.Outlook{
+		Parallel: instances * f.spec.Concurrency,
+		Stuck:    e.NoRoom || most > 0 && instances >= most,
+	}
+	// h. Let idle instances go that are not to wait until their own times are over.
+	tooMany := most > 0 && d.Observed.Created > most
+	f.releaseIdle(d.Upkeep, d.Observed.Created, tooMany, now)
+	// i. Rest.
+	if wanted == 0 && d.Snapshot.Waiting() == 0 && d.Observed.Creating == 0 && !tooMany {
+		f.settle(d.Upkeep.Change)
+	}
+}
+
+// releaseIdle retires idle instances: those beyond the maximum, when it was lowered or
+// some came back that nobody could reach while others were ordered; and all beyond the
+// minimum when no call is near.
+func (f *Function) releaseIdle(kept upkeep.Upkeep, created int, tooMany bool, now time.Time) {
+	limits := f.limits(kept)
+	policy, why := queue.EvictPolicy{Min: limits.Min, IdleFor: 1}, BecauseNoCall
+	switch {
+	case created == 0:
+		return
+	case kept.ReleasesIdle():
+	case tooMany:
+		policy.Min, why = limits.Max, BecauseTooMany
+	default:
+		return
+	}
+	for _, idle := range f.queue.LongestIdle(now, policy) {
+		f.letIdleGo(idle, policy, why, string(why), now)
+	}
+}

@@ -1,0 +1,57 @@
+package core
+
+import (
+	"time"
+
+	"github.com/windlass-dev/windlass/pkg/fpcs"
+	"github.com/windlass-dev/windlass/pkg/queue"
+	"github.com/windlass-dev/windlass/pkg/scheduler/upkeep"
+)
+
+// newKeeper makes the keeper of a function, with what one before has learnt.
+func newKeeper(s Spec, before *upkeep.Keeper) *upkeep.Keeper {
+	return upkeep.New(s.Windows, s.Learns, s.KeepLast, s.StartUntil, before)
+}
+
+// meanStart is how long an instance takes to start: as the last ones did, or else as
+// those of its kind; 0 if that is not known either.
+func (f *Function) meanStart(kind time.Duration) time.Duration {
+	if own := f.starts.Mean(); own > 0 {
+		return own
+	}
+	return min(kind, f.spec.StartupTimeout)
+}
+
+// Upkeep is what instances the function is to have now whether it is called or not.
+func (f *Function) Upkeep(now time.Time, kindStart time.Duration) upkeep.Upkeep {
+	return f.keeper.At(now, f.quietSince, max(f.config.Tick, f.meanStart(kindStart)))
+}
+
+// limits are the bounds on the number of instances. Max wins over everything else.
+func (f *Function) limits(kept upkeep.Upkeep) fpcs.Limits {
+	l := fpcs.Limits{Min: kept.Least(f.spec.Min), Max: f.spec.Max}
+	if l.Max > 0 {
+		l.Min = min(l.Min, l.Max)
+	}
+	return l
+}
+
+// leavePolicy is when an instance that has been idle for so long may leave.
+func (f *Function) leavePolicy(now time.Time, idle, kindStart time.Duration) queue.LeavePolicy {
+	kept := f.Upkeep(now, kindStart)
+	return kept.Leave(queue.LeavePolicy{
+		Min:         f.limits(kept).Min,
+		IdleTimeout: f.spec.BackoffAfter + f.spec.IdleTimeout,
+		KeepLast:    f.spec.KeepLast,
+	}, idle, now)
+}
+
+// EvictPolicy is when an idle instance may be made to leave for others.
+func (f *Function) EvictPolicy(now time.Time, idleFor, kindStart time.Duration) queue.EvictPolicy {
+	return queue.EvictPolicy{Min: f.limits(f.Upkeep(now, kindStart)).Min, IdleFor: idleFor}
+}
+
+// LongestIdle are the instances that may be made to leave; see queue.Queue.LongestIdle.
+func (f *Function) LongestIdle(now time.Time, policy queue.EvictPolicy) []queue.IdleInstance {
+	return f.queue.LongestIdle(now, policy)
+}

@@ -1,0 +1,32 @@
+package core
+
+import (
+	"time"
+
+	"github.com/windlass-dev/windlass/pkg/estimate"
+	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/queue"
+)
+
+// View describes the queue.
+func (f *Function) View(now time.Time) queue.View { return f.queue.View(now) }
+
+// Waiting is how many tickets wait.
+func (f *Function) Waiting() int { return f.queue.Waiting() }
+
+// Waits tells whether the ticket of an invocation waits.
+func (f *Function) Waits(id invoke.ID) bool { return f.queue.Waits(id) }
+
+// Means are what was learnt of the function.
+func (f *Function) Means() estimate.Means {
+	return estimate.Means{Execution: f.executions.Mean(), Start: f.starts.Mean()}
+}
+
+// Spec is what the owner of the function asks for.
+func (f *Function) Spec() Spec { return f.spec }
+
+// DecidedAt is when the last decision was made; zero if there was none.
+func (f *Function) DecidedAt() time.Time { return f.last.at }
+
+// Revision is that of the spec.
+func (f *Function) Revision() string { return f.spec.Revision }

@@ -1,0 +1,72 @@
+package scheduler
+
+import (
+	"time"
+
+	"github.com/windlass-dev/windlass/pkg/fpcs"
+	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/scheduler/core"
+)
+
+// waitingTickets is how many tickets wait.
+func (f *function) waitingTickets() int { return f.view(time.Now()).Waiting }
+
+// observed lets a function learn from an execution.
+func (s *Scheduler) observed(f *function, execution time.Duration) {
+	s.step(f, core.Pulled{CID: "nobody", Done: []core.Done{{Execution: execution}}})
+}
+
+// learnStart lets a function learn from a start.
+func (s *Scheduler) learnStart(f *function, took time.Duration) {
+	fn := f.current()
+	s.starts.observe(kindOf(fn), min(took, fn.Spec.StartupTimeout.Duration))
+	s.step(f, core.Started{Took: took})
+}
+
+// meanStart is how long an instance of a function is believed to take to start.
+func (s *Scheduler) meanStart(f *function) time.Duration {
+	s.serves(f)
+	d, _ := ask[core.Decided](s, f, core.Ticked{Observed: core.Observed{Room: -1, KindStart: s.starts.mean(kindOf(f.current()))}})
+	return d.Snapshot.MeanStart
+}
+
+// calledEvery lets a function be called n times until now, each time after so long without
+// a call.
+func (s *Scheduler) calledEvery(f *function, n int, idle func(i int) time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	at := s.deps.Now()
+	for i := range n {
+		at = at.Add(-idle(i))
+	}
+	for i := range n + 1 {
+		id := invoke.ID{15: byte(i), 14: 0xff}
+		f.core.Step(at, core.Offered{Ticket: invoke.Ticket{ID: id, Arrived: at, Deadline: at.Add(time.Hour)}})
+		f.core.Step(at, core.Withdrawn{ID: id})
+		s.activate(f) // since nothing was carried out
+		if i < n {
+			at = at.Add(idle(i))
+		}
+	}
+	s.unsure(f)
+}
+
+// joinDeaf lets an instance join that hears nothing.
+func (s *Scheduler) joinDeaf(f *function, cid invoke.CID) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.streams[cid] = &pullStream{line: line{scheduler: s}, function: f}
+	s.stepLocked(f, core.Joined{CID: cid, Capacity: 1, Revision: f.core.Revision()})
+}
+
+// refuseWaiting empties a queue.
+func (s *Scheduler) refuseWaiting(f *function) {
+	s.step(f, core.GivenUp{Refusal: invoke.Refusal{Reason: invoke.RefusedNoCapacity}})
+}
+
+// unwanted is a decision to withdraw instances.
+func unwanted(n int, why fpcs.Reason) core.Decided {
+	return core.Decided{Decision: fpcs.Decision{Withdraw: n, Why: why}}
+}
+
+func (f *function) withdrawn(s *Scheduler, id invoke.ID) { s.step(f, core.Withdrawn{ID: id}) }

@@ -1,0 +1,34 @@
+package scheduler
+
+import (
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/fpcs"
+	"github.com/windlass-dev/windlass/pkg/scheduler/core"
+)
+
+// decider is a function's algorithm: its own choice, or that of the configuration.
+func (s *Scheduler) decider(fn *v1alpha1.Function) fpcs.Decider {
+	if d, known := fpcs.ByName(string(fn.Spec.Decider)); known {
+		return d
+	}
+	d, _ := fpcs.ByName(s.config.Decider) // which Config.Validate knows
+	return d
+}
+
+// params are the deciders' constants.
+func (s *Scheduler) params() fpcs.Params {
+	return fpcs.Params{Tick: s.config.Tick, StaleAfter: core.StaleAfter}
+}
+
+// observe is what a tick sees of a function one level below. The instances come first,
+// and the queue, which the core looks at, second: a ticket that is pulled in between is
+// seen as a busy instance, and not twice.
+func (s *Scheduler) observe(f *function, fn *v1alpha1.Function) core.Observed {
+	counts := s.deps.Instances.Count(f.uid)
+	_, _, failing := s.deps.Instances.Failing(f.uid)
+	_, orphan := s.deps.Keeper.Orphan()
+	return core.Observed{
+		Created: counts.Created, Creating: counts.Creating, Awaited: counts.Awaited,
+		Failing: failing, Room: s.room(f, fn), KindStart: s.starts.mean(kindOf(fn)), Orphan: orphan,
+	}
+}
