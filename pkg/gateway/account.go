@@ -2,9 +2,7 @@ package gateway
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
-	"slices"
 	"strconv"
 	"time"
 
@@ -12,55 +10,10 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
 
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
 	"github.com/windlass-dev/windlass/pkg/gateway/timeline"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/tracing"
 )
-
-// LogCalls says of which calls a line is logged.
-type LogCalls string
-
-// What LogCalls may be.
-const (
-	// LogFailed means calls that Windlass failed or that were broken off, and those
-	// that are recorded as traces.
-	LogFailed LogCalls = "failed"
-	LogAll    LogCalls = "all"
-	LogNone   LogCalls = "none"
-)
-
-// Validate says what is wrong with it.
-func (l LogCalls) Validate() error {
-	switch l {
-	case LogFailed, LogAll, LogNone:
-		return nil
-	}
-	return fmt.Errorf("--log-calls %q is none of %s, %s and %s", string(l), LogFailed, LogAll, LogNone)
-}
-
-// wants tells whether there is a line about a call.
-func (l LogCalls) wants(failed, recorded bool) bool {
-	return l == LogAll || l == LogFailed && (failed || recorded)
-}
-
-// Journal keeps what became of calls. Whoever waits for a call's end waits for it.
-type Journal interface {
-	Note(account invoke.Account)
-}
-
-// maxTries is how many attempts that did not end a call are remembered of it.
-const maxTries = 16
-
-// try is an attempt that did not end the call.
-type try struct {
-	number      int
-	cid         invoke.CID
-	from, until time.Time
-	// ran says that the function may have been handed the call.
-	ran bool
-	why string
-}
 
 // account tells of a call that has ended, wherever that is wanted.
 func (g *Gateway) account(c *call) {
@@ -132,9 +85,6 @@ func accountAttrs(a invoke.Account) []slog.Attr {
 	}
 	return attrs
 }
-
-// codeLeft stands for the status of a call whose client left before it was answered.
-const codeLeft = 499
 
 // Attributes of spans that OpenTelemetry has no words for.
 const (
@@ -256,17 +206,4 @@ func within(at, from, to time.Time) time.Time {
 		return to
 	}
 	return at
-}
-
-// inTrace makes the span of an attempt's execution the parent of what the function
-// does, if the call is recorded; what a client sent otherwise is the function's. A
-// state that belongs to no trace is left out.
-func (c *call) inTrace(headers []*wirev1.Header, attempt int) []*wirev1.Header {
-	if !c.scope.Recorded() {
-		return headers
-	}
-	headers = slices.DeleteFunc(headers, func(h *wirev1.Header) bool {
-		return h.GetName() == tracing.HeaderParent || h.GetName() == tracing.HeaderState && !c.scope.Follows()
-	})
-	return append(headers, &wirev1.Header{Name: tracing.HeaderParent, Value: []byte(c.scope.Parent(attempt))})
 }

@@ -4,13 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strconv"
-	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
-	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/admission"
 	"github.com/windlass-dev/windlass/pkg/callers"
 	"github.com/windlass-dev/windlass/pkg/invoke"
@@ -52,32 +48,6 @@ func (everybody) Authenticate(http.Header, invoke.FunctionKey) (callers.Caller, 
 
 func (everybody) Limits(string) admission.Limits { return admission.Limits{} }
 
-// origin is where a call comes from.
-type origin struct {
-	caller callers.Caller
-	// depth is how many functions have called each other to get here.
-	depth int
-	// proxied is whether the request came by a trusted proxy.
-	proxied bool
-}
-
-// identify finds out who calls. Of a function that does not exist only those are
-// told who may call it, or all that might be meant by its path.
-func (g *Gateway) identify(r *http.Request, fn *v1alpha1.Function) (callers.Caller, error) {
-	if fn != nil {
-		return g.deps.Callers.Authenticate(r.Header, fn.Key())
-	}
-	rest, _ := strings.CutPrefix(pathOf(r.URL), "/function/")
-	first, rest, _ := strings.Cut(rest, "/")
-	if second, _, _ := strings.Cut(rest, "/"); second != "" {
-		caller, err := g.deps.Callers.Authenticate(r.Header, invoke.FunctionKey{Namespace: first, Name: second})
-		if err != nil || caller.Name != "" {
-			return caller, err
-		}
-	}
-	return g.deps.Callers.Authenticate(r.Header, invoke.FunctionKey{Namespace: v1alpha1.DefaultNamespace, Name: first})
-}
-
 // denied is what a caller is told who is not let through.
 func denied(err error) problem {
 	const realm = `Bearer realm="windlass"`
@@ -104,42 +74,45 @@ type hold struct {
 // door counts what is held of the gateway, also by calls whose body is being
 // read, which are not in the table yet.
 type door struct {
-	mu   sync.Mutex
+	capacity admission.Capacity
+
+	mu   sync.Mutex // guards the book
 	book *admission.Book
 }
 
-func newDoor(config Config) *door {
-	return &door{book: admission.New(admission.Capacity{Calls: config.MaxInvocations, Bytes: config.MaxBodyMemory})}
+func newDoor(capacity admission.Capacity) *door {
+	return &door{capacity: capacity, book: admission.New(capacity)}
 }
 
-// stay is how long a call is held against its namespace: while its handler runs or
-// while it is in the table, whichever is longer.
-type stay struct {
-	holders atomic.Int32
-	over    func()
-}
-
-// newStay is the stay of a handler. When it is over, it calls over once.
-func newStay(over func()) *stay {
-	s := &stay{over: over}
-	s.holders.Store(1)
-	return s
-}
-
-// enter adds the table.
-func (s *stay) enter() { s.holders.Add(1) }
-
-// leave is for each who holds it, once.
-func (s *stay) leave() {
-	if s.holders.Add(-1) == 0 {
-		s.over()
-	}
-}
-
-func (d *door) enter(now time.Time, h hold, limits admission.Limits) admission.Verdict {
+// enter takes a call in, or says why not. What was taken in must leave.
+func (d *door) enter(h hold, limits admission.Limits) *problem {
 	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.book.Enter(now, h.namespace, limits, h.bytes)
+	verdict := d.book.Enter(time.Now(), h.namespace, limits, h.bytes)
+	d.mu.Unlock()
+	if verdict.Reason == admission.Admitted {
+		return nil
+	}
+	p := d.crowded(verdict.Reason, h.namespace, limits)
+	p.retryAfter = verdict.RetryAfter
+	return &p
+}
+
+// crowded is what a call is told for which there is no room.
+func (d *door) crowded(reason admission.Reason, namespace string, limits admission.Limits) problem {
+	own := func(reason, format string, args ...any) problem {
+		return newProblem(http.StatusTooManyRequests, invoke.ExecutedNo, reason, fmt.Sprintf(format, args...))
+	}
+	switch reason {
+	case admission.RateReached:
+		return own(reasonNamespaceRate, "the namespace %s may make %.4g calls a second at this gateway", namespace, limits.Rate)
+	case admission.InFlightReached:
+		return own(reasonNamespaceCalls, "the namespace %s may have %d calls at a time at this gateway", namespace, limits.InFlight)
+	case admission.BytesReached:
+		return own(reasonNamespaceBytes, "the namespace %s may have %d bytes of bodies at a time in this gateway", namespace, limits.Bytes)
+	case admission.OverShare:
+		return own(reasonNamespaceShare, "this gateway is nearly full, and the namespace %s has its share of it already", namespace)
+	}
+	return overloaded(d.capacity.Calls, d.capacity.Bytes)
 }
 
 func (d *door) leave(h hold) {
@@ -162,36 +135,6 @@ func (d *door) forget(namespace string) {
 	d.book.Forget(namespace)
 }
 
-// enter takes a call in, or says why not. What was taken in must leave.
-func (g *Gateway) enter(h hold) *problem {
-	limits := g.deps.Callers.Limits(h.namespace)
-	verdict := g.door.enter(time.Now(), h, limits)
-	if verdict.Reason == admission.Admitted {
-		return nil
-	}
-	p := g.crowded(verdict.Reason, h.namespace, limits)
-	p.retryAfter = verdict.RetryAfter
-	return &p
-}
-
-// crowded is what a call is told for which there is no room.
-func (g *Gateway) crowded(reason admission.Reason, namespace string, limits admission.Limits) problem {
-	own := func(reason, format string, args ...any) problem {
-		return newProblem(http.StatusTooManyRequests, invoke.ExecutedNo, reason, fmt.Sprintf(format, args...))
-	}
-	switch reason {
-	case admission.RateReached:
-		return own(reasonNamespaceRate, "the namespace %s may make %.4g calls a second at this gateway", namespace, limits.Rate)
-	case admission.InFlightReached:
-		return own(reasonNamespaceCalls, "the namespace %s may have %d calls at a time at this gateway", namespace, limits.InFlight)
-	case admission.BytesReached:
-		return own(reasonNamespaceBytes, "the namespace %s may have %d bytes of bodies at a time in this gateway", namespace, limits.Bytes)
-	case admission.OverShare:
-		return own(reasonNamespaceShare, "this gateway is nearly full, and the namespace %s has its share of it already", namespace)
-	}
-	return g.overloaded()
-}
-
 // bodyMemory is how much memory the body of a request will take here. What is
 // larger than a small body is handed on as it comes.
 func bodyMemory(r *http.Request) int64 {
@@ -211,13 +154,4 @@ func headMemory(r *http.Request) int64 {
 		}
 	}
 	return int64(max(0, n-ordinaryHead))
-}
-
-// depth is how many functions have called each other to make this request.
-func depth(h http.Header) int {
-	n, err := strconv.Atoi(h.Get(invoke.HeaderDepth))
-	if err != nil {
-		return 0
-	}
-	return max(0, n)
 }

@@ -12,9 +12,6 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invoke"
 )
 
-// errDetached is returned for what would be sent to a client that does not wait for it.
-var errDetached = errors.New("gateway: the client is gone")
-
 // client is the client's end of a call: nothing else writes to it. The attempt does until
 // the call has ended, and the handler from then on.
 type client struct {

@@ -5,10 +5,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"sync"
 	"time"
 
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -17,42 +15,19 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invoke"
 )
 
-const (
-	// bodyChunk is how much of a large body one message carries.
-	bodyChunk = 32 << 10
-	// detachedGrace is how long an answer may go on that nobody hears.
-	detachedGrace = 5 * time.Second
-)
-
-type attemptStream = grpc.BidiStreamingServer[wirev1.AttemptRequest, wirev1.AttemptReply]
+// detachedGrace is how long an answer may go on that nobody hears.
+const detachedGrace = 5 * time.Second
 
 // attempt is one granted claim.
 type attempt struct {
+	claimant
 	gateway *Gateway
 	call    *call
-	number  int
-	cid     invoke.CID
-	claimed time.Time
-	runBy   time.Time // when it must have ended
-	stream  attemptStream
-	sending sync.Mutex // guards Send, which must not be called twice at a time
-}
-
-func (a *attempt) send(reply *wirev1.AttemptReply) error {
-	a.sending.Lock()
-	defer a.sending.Unlock()
-	return a.stream.Send(reply)
 }
 
 // expire ends an attempt whose time is up.
 func (a *attempt) expire() {
-	a.call.step(func(v *core.Invocation) core.Decision { return v.RunTimeUp(a.number, time.Now()) }, problem{})
-}
-
-// cancel tells the instance to end the attempt. Its stream then ends. An
-// instance that reads nothing makes it wait until then.
-func (a *attempt) cancel() {
-	_ = a.send(&wirev1.AttemptReply{Kind: &wirev1.AttemptReply_Cancel{Cancel: &wirev1.Cancel{}}})
+	a.gateway.dispatch.step(a.call, func(v *core.Invocation) core.Decision { return v.RunTimeUp(a.number, time.Now()) }, problem{})
 }
 
 // Attempt serves one attempt of one instance.
@@ -72,7 +47,7 @@ func (g *Gateway) Attempt(stream attemptStream) error {
 		g.metrics.claimRefused(core.ErrNotWaiting)
 		return stream.Send(refuseClaim(core.ErrNotWaiting))
 	}
-	a := &attempt{gateway: g, call: c, cid: invoke.CID(claim.GetCid()), stream: stream}
+	a := &attempt{claimant{cid: invoke.CID(claim.GetCid()), stream: stream}, g, c}
 	if err := a.claim(invoke.TokenFromBytes(claim.GetToken())); err != nil {
 		g.metrics.claimRefused(err)
 		return stream.Send(refuseClaim(err))
@@ -96,11 +71,11 @@ func (g *Gateway) Attempt(stream attemptStream) error {
 func (a *attempt) claim(token invoke.Token) error {
 	c := a.call
 	if !c.body.ended.Load() && a.gateway.deps.Left(c.request) {
-		c.step((*core.Invocation).LeaveQueue, problem{})
+		a.gateway.dispatch.step(c, (*core.Invocation).LeaveQueue, problem{})
 	}
-	grant, err := c.claim(a, token)
+	grant, err := c.claim(&a.claimant, token)
 	if err == nil && grant.Withdraw {
-		c.dispatch.withdraw(c)
+		a.gateway.dispatch.withdraw(c)
 	}
 	return err
 }
@@ -146,7 +121,7 @@ func (a *attempt) sendBody() {
 		}
 		offset += n
 		if left -= int64(n); left < 0 {
-			a.abort(a.gateway.tooBig(invoke.ExecutedMaybe), false)
+			a.abort(tooBig(invoke.ExecutedMaybe, a.gateway.config.MaxBody), false)
 			err = errDetached
 		} else if n > 0 {
 			chunk := &wirev1.AttemptReply{Kind: &wirev1.AttemptReply_Body{Body: buffer[:n]}}
@@ -164,7 +139,7 @@ func (a *attempt) sendBody() {
 
 // abort answers the client because of its body; stop says that the instance is to stop.
 func (a *attempt) abort(p problem, stop bool) {
-	a.call.step(func(v *core.Invocation) core.Decision { return v.Abort(stop) }, p)
+	a.gateway.dispatch.step(a.call, func(v *core.Invocation) core.Decision { return v.Abort(stop) }, p)
 }
 
 // answer copies the instance's messages to the client until they end.
@@ -228,7 +203,7 @@ func (a *attempt) head(head *wirev1.ResultHead) (over bool, err error) {
 	c.client.mu.Lock()
 	defer c.client.mu.Unlock()
 	d, err := c.begin(a.number, head)
-	c.carryOut(d)
+	a.gateway.dispatch.carryOut(c, d)
 	if err == nil {
 		a.gateway.config.ProblemDetail.trim(head)
 		err = a.heard(c.client.head(head, a.runBy))
@@ -247,7 +222,7 @@ func (a *attempt) body(body []byte) error {
 // heard takes note of a client that could not be written to.
 func (a *attempt) heard(err error) error {
 	if err != nil && !errors.Is(err, errDetached) {
-		a.call.step((*core.Invocation).ClientLeft, problem{})
+		a.gateway.dispatch.step(a.call, (*core.Invocation).ClientLeft, problem{})
 	}
 	return err
 }
@@ -257,7 +232,7 @@ func (a *attempt) finish(end *wirev1.ResultEnd) error {
 	failure := end.GetFailure()
 	if failure == nil {
 		var err error
-		a.call.step(func(v *core.Invocation) (d core.Decision) {
+		a.gateway.dispatch.step(a.call, func(v *core.Invocation) (d core.Decision) {
 			d, err = v.Finish(a.number)
 			return d
 		}, problem{})
@@ -271,7 +246,7 @@ func (a *attempt) finish(end *wirev1.ResultEnd) error {
 	case wirev1.Failure_KIND_TIMED_OUT:
 		a.fail(timedOut(a.call.function))
 	case wirev1.Failure_KIND_BODY_TOO_LARGE:
-		a.call.step(func(v *core.Invocation) core.Decision { return v.FailUntouched(a.number) },
+		a.gateway.dispatch.step(a.call, func(v *core.Invocation) core.Decision { return v.FailUntouched(a.number) },
 			newProblem(http.StatusRequestEntityTooLarge, invoke.ExecutedNo, reasonBodyTooBig, failure.GetDetail()))
 	case wirev1.Failure_KIND_BAD_ANSWER:
 		a.fail(newProblem(http.StatusBadGateway, invoke.ExecutedMaybe, reasonBadAnswer, failure.GetDetail()))
@@ -284,7 +259,7 @@ func (a *attempt) finish(end *wirev1.ResultEnd) error {
 // fail ends the attempt and answers with a problem. It does nothing if the attempt has
 // ended already.
 func (a *attempt) fail(p problem) {
-	a.call.step(func(v *core.Invocation) core.Decision { return v.Fail(a.number) }, p)
+	a.gateway.dispatch.step(a.call, func(v *core.Invocation) core.Decision { return v.Fail(a.number) }, p)
 }
 
 // lose ends an attempt that was broken off. A function that may run twice is tried again.
@@ -311,7 +286,7 @@ func (a *attempt) release(reason string) error {
 func (a *attempt) requeue(ran bool, why string, p problem, end func(*core.Invocation, time.Time) (core.Decision, error)) error {
 	var err error
 	now := time.Now()
-	a.call.step(func(v *core.Invocation) (d core.Decision) {
+	a.gateway.dispatch.step(a.call, func(v *core.Invocation) (d core.Decision) {
 		if d, err = end(v, now); d.Offer {
 			a.call.requeued(try{number: a.number, cid: a.cid, from: a.claimed, until: now, ran: ran, why: why})
 		}

@@ -10,6 +10,20 @@ import (
 	"time"
 )
 
+// errDetached is returned for what would be read from, or sent to, a client that does not
+// wait for it.
+var errDetached = errors.New("gateway: the client is gone")
+
+// smallBody is the largest body, in bytes, that is read before an instance is
+// asked for and that rides in the answer to the claim.
+const smallBody = 64 << 10
+
+// isSmall tells whether a body is read before an instance is asked for.
+func isSmall(r *http.Request) bool { return r.ContentLength >= 0 && r.ContentLength <= smallBody }
+
+// bodyChunk is how much of a large body one message carries.
+const bodyChunk = 32 << 10
+
 // A client whose request was answered before it was read may still be sending
 // it. A connection that is closed on unread bytes is reset, and the answer may be
 // lost with it.

@@ -1,18 +1,16 @@
 package gateway
 
 import (
-	"fmt"
+	"maps"
 	"net/http"
-	"strconv"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/windlass-dev/windlass/api/v1alpha1"
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
-	"github.com/windlass-dev/windlass/pkg/gateway/core"
-	"github.com/windlass-dev/windlass/pkg/gateway/timeline"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/ownership"
 	"github.com/windlass-dev/windlass/pkg/tracing"
@@ -24,7 +22,6 @@ import (
 // goroutine, and written by the handler's.
 type call struct {
 	life
-	dispatch *dispatcher
 
 	slot     ownership.Slot
 	uri      string // path and query behind the function's prefix
@@ -37,32 +34,6 @@ type call struct {
 	admitted time.Time
 	stay     *stay
 	client   client
-	// series count the call; nil if it was not admitted, or nobody counts.
-	series *functionSeries
-}
-
-// step lets an event happen to a call, and does what follows from it. If the call fails,
-// p says why, unless the core knows.
-func (c *call) step(e event, p problem) core.Decision {
-	d := c.decide(e, p)
-	c.carryOut(d)
-	return d
-}
-
-// carryOut does what was decided about a call.
-func (c *call) carryOut(d core.Decision) {
-	if d.End {
-		c.dispatch.calls.forget(c)
-	}
-	if d.Withdraw {
-		c.dispatch.withdraw(c)
-	}
-	if d.Offer {
-		c.dispatch.offer(c)
-	}
-	if d.Cancel {
-		c.cancel()
-	}
 }
 
 // ticket is what its scheduler gets, unless the call does not wait. Again says that it is
@@ -112,12 +83,25 @@ func (c *call) handOver(attempt int) *wirev1.Granted {
 		Method:        c.request.Method,
 		RequestUri:    c.uri,
 		Host:          c.request.Host,
-		Headers:       c.inTrace(requestHeaders(c.request, c), attempt),
+		Headers:       c.inTrace(requestHeaders(c.request, c.id, c.origin), attempt),
 		ContentLength: c.request.ContentLength,
 		WholeBody:     c.small,
 		Whole:         c.whole,
 		RemainingNs:   int64(c.function.Spec.Timeout.Duration),
 	}
+}
+
+// inTrace makes the span of an attempt's execution the parent of what the function
+// does, if the call is recorded; what a client sent otherwise is the function's. A
+// state that belongs to no trace is left out.
+func (c *call) inTrace(headers []*wirev1.Header, attempt int) []*wirev1.Header {
+	if !c.scope.Recorded() {
+		return headers
+	}
+	headers = slices.DeleteFunc(headers, func(h *wirev1.Header) bool {
+		return h.GetName() == tracing.HeaderParent || h.GetName() == tracing.HeaderState && !c.scope.Follows()
+	})
+	return append(headers, &wirev1.Header{Name: tracing.HeaderParent, Value: []byte(c.scope.Parent(attempt))})
 }
 
 // cancel tells the instance that has the call to stop.
@@ -137,224 +121,72 @@ func (c *call) traceID() string {
 	return c.scope.TraceID()
 }
 
-// life is what becomes of a call, under one lock: what is decided about it, which the
-// core does, and what was noted of it.
-type life struct {
-	id       invoke.ID
-	function *v1alpha1.Function
-	// maxQueueTime is how long it may wait.
-	maxQueueTime time.Duration
-	// ended is closed when its client has an answer or has left.
-	ended chan struct{}
+// calls are those that wait or run.
+type calls struct {
+	most int
 
-	mu         sync.Mutex // guards everything below; never held while anything waits
-	invocation *core.Invocation
-	times      timeline.Timeline
-	cold       bool // it was the first of its instance
-	status     int
-	said       invoke.Executed
-	reason     string // of the problem that is the answer
-	// problem is the answer if it is not the function's.
-	problem *problem
-	// attempt is the last one; nil before the first.
-	attempt *attempt
-	// tries are the attempts before it that did not end the call.
-	tries []try
+	mu   sync.Mutex // guards everything below
+	byID map[invoke.ID]*call
 }
 
-// event is what happens to a call.
-type event func(*core.Invocation) core.Decision
+func newCalls(most int) *calls { return &calls{most: most, byID: make(map[invoke.ID]*call)} }
 
-// decide lets an event happen to a call and returns what follows; carryOut does it. If
-// the call fails, p says why, unless the core knows.
-func (l *life) decide(e event, p problem) core.Decision {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	unanswered := !l.invocation.Answer().Final()
-	d := e(l.invocation)
-	if d.Fail {
-		l.failed(p, d.Verdict)
+// keep takes a call in; false if there is no room for it.
+func (cs *calls) keep(c *call) bool {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	if len(cs.byID) >= cs.most {
+		return false
 	}
-	if unanswered && l.invocation.Answer().Final() {
-		l.times.End(time.Now())
-		close(l.ended) // the handler has the ResponseWriter from now on
-	}
-	return d
+	cs.byID[c.id] = c
+	c.stay.enter()
+	return true
 }
 
-// failed stores the problem that is the answer. A call that was queued again, because
-// the instance that had it was lost, is answered with that loss. The caller holds the
-// lock.
-func (l *life) failed(p problem, v core.Verdict) {
-	switch v.Cause {
-	case core.CauseLate:
-		p = newProblem(http.StatusGatewayTimeout, v.Executed, reasonQueueTime,
-			fmt.Sprintf("no instance took the call within %v; see windlass describe %s", l.maxQueueTime, l.function.Key()))
-	case core.CauseDeleted:
-		p = newProblem(http.StatusNotFound, v.Executed, reasonDeleted, "the function was deleted while the call waited")
-	case core.CauseOverran:
-		p = timedOut(l.function)
-	case core.CauseSilent:
-		p = newProblem(http.StatusBadGateway, v.Executed, reasonInstance, "the instance was lost during the call")
-	}
-	p.Executed, p.Attempt = v.Executed, v.Attempt
-	if v.Lost != "" {
-		p = newProblem(http.StatusBadGateway, invoke.ExecutedMaybe, v.Lost,
-			"the call was broken off and could not run again: "+p.Detail)
-	}
-	p.InvocationID = l.id.String()
-	p.Function = l.function.Key().String()
-	l.status, l.said, l.reason = p.Status, p.Executed, p.Reason
-	l.problem = &p
-}
-
-// observe is what is seen of its ticket and its instance, and whether an audit may find
-// something.
-func (l *life) observe(now time.Time, moved bool) (seen core.Observed, due bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	seen.Moved = moved
-	seen.Silent = l.invocation.Phase() == core.Claimed && l.attempt.stream.Context().Err() != nil
-	return seen, seen.Silent || l.invocation.Due(now, moved)
-}
-
-// audit compares what is believed of the call with what is seen.
-func (l *life) audit(now time.Time, seen core.Observed) core.Decision {
-	var fresh invoke.Token
-	if seen.Silent {
-		fresh = invoke.NewToken()
-	}
-	return l.decide(func(v *core.Invocation) core.Decision {
-		claimed := v.Phase() == core.Claimed
-		d := v.Audit(now, seen, fresh)
-		if a := l.attempt; claimed && d.Offer {
-			l.requeued(try{number: a.number, cid: a.cid, from: a.claimed, until: now, ran: true, why: core.InstanceLost})
-		}
-		return d
-	}, problem{})
-}
-
-// claim gives the call to an attempt.
-func (l *life) claim(a *attempt, token invoke.Token) (core.Grant, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	now := time.Now()
-	grant, err := l.invocation.Claim(now, token, a.cid)
-	if err == nil {
-		a.number, a.runBy, a.claimed = grant.Attempt, grant.RunBy, now
-		l.attempt = a
-		l.times.Claimed(now)
-	}
-	return grant, err
-}
-
-// present is the last attempt; nil before the first.
-func (l *life) present() *attempt {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.attempt
-}
-
-// begin takes the head of the function's answer; an error says that the client does not
-// get it.
-func (l *life) begin(attempt int, head *wirev1.ResultHead) (core.Decision, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	d, err := l.invocation.Begin(attempt, head.GetWhole())
-	if err == nil {
-		l.status, l.said, l.cold = int(head.GetStatus()), invoke.ExecutedYes, head.GetCold()
-	}
-	return d, err
-}
-
-// begun tells whether an attempt has sent the head of an answer.
-func (l *life) begun(attempt int) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.invocation.Begun(attempt)
-}
-
-// requeued writes down that an attempt did not end the call, which waits again. The
-// caller holds the lock.
-func (l *life) requeued(t try) {
-	l.times.Requeued()
-	if len(l.tries) < maxTries {
-		l.tries = append(l.tries, t)
+// forget drops a call that is over.
+func (cs *calls) forget(c *call) {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	if cs.byID[c.id] == c {
+		delete(cs.byID, c.id)
+		c.stay.leave()
 	}
 }
 
-// wrote notes that all was written of the function's answer that will be.
-func (l *life) wrote(whole bool) {
-	l.decide(func(v *core.Invocation) core.Decision { v.Wrote(whole); return core.Decision{} }, problem{})
+// find returns the call that waits or runs under an id, or nil.
+func (cs *calls) find(id invoke.ID) *call {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	return cs.byID[id]
 }
 
-// answer is what the client has, and the problem that it is to get.
-func (l *life) answer() (core.Answer, *problem) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.invocation.Answer(), l.problem
+// all are the calls that wait or run now.
+func (cs *calls) all() []*call {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	return slices.Collect(maps.Values(cs.byID))
 }
 
-// answered tells whether nobody waits for an answer any more.
-func (l *life) answered() bool {
-	a, _ := l.answer()
-	return a.Final()
+// stay is how long a call is held against its namespace: while its handler runs or
+// while it is in the table, whichever is longer.
+type stay struct {
+	holders atomic.Int32
+	over    func()
 }
 
-// broken tells whether the client has no whole answer, and will have none.
-func (l *life) broken() bool {
-	a, _ := l.answer()
-	return a == core.AnswerCut || a == core.AnswerUnheard
+// newStay is the stay of a handler. When it is over, it calls over once.
+func newStay(over func()) *stay {
+	s := &stay{over: over}
+	s.holders.Store(1)
+	return s
 }
 
-// outcome is what the client was told; codeLeft if it left before.
-func (l *life) outcome() (code string, said invoke.Executed, cold bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.status == 0 {
-		return strconv.Itoa(codeLeft), invoke.ExecutedMaybe, l.cold
+// enter adds the table.
+func (s *stay) enter() { s.holders.Add(1) }
+
+// leave is for each who holds it, once.
+func (s *stay) leave() {
+	if s.holders.Add(-1) == 0 {
+		s.over()
 	}
-	return strconv.Itoa(l.status), l.said, l.cold
-}
-
-// unserved tells whether Windlass failed a call, or it was broken off.
-func (l *life) unserved() bool {
-	if l.broken() {
-		return true
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.reason != "" && l.status >= 500
-}
-
-// happened writes down that something happened to a call.
-func (l *life) happened(what func(*timeline.Timeline)) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	what(&l.times)
-}
-
-// timeline is what is known by now of when it was where. Nothing is added to that of a
-// call that is answered or given up.
-func (l *life) timeline() timeline.Timeline {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.times
-}
-
-// headed takes note of the times that the head of an answer tells.
-func (l *life) headed(head *wirev1.ResultHead) {
-	now, exec := time.Now(), time.Duration(head.GetExecNs())
-	l.happened(func(t *timeline.Timeline) {
-		t.Headed(now, time.Duration(head.GetBegunAfterNs()), exec)
-		if head.GetWhole() {
-			t.Executed(now, exec)
-		}
-	})
-}
-
-// executed takes note of how long the function has run.
-func (l *life) executed(end *wirev1.ResultEnd) {
-	now := time.Now()
-	l.happened(func(t *timeline.Timeline) { t.Executed(now, time.Duration(end.GetExecNs())) })
 }

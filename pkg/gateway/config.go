@@ -10,7 +10,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc/credentials"
 
+	"github.com/windlass-dev/windlass/pkg/admission"
 	"github.com/windlass-dev/windlass/pkg/catalog"
+	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/ownership"
 	"github.com/windlass-dev/windlass/pkg/tracing"
 )
@@ -47,6 +49,11 @@ func DefaultConfig() Config {
 		MaxBody: 64 << 20, MaxInvocations: 20_000, MaxBodyMemory: 512 << 20, MaxQueueTime: time.Minute,
 		LogCalls: LogFailed, ProblemDetail: DetailAll,
 	}
+}
+
+// capacity is how much a gateway may hold.
+func (c Config) capacity() admission.Capacity {
+	return admission.Capacity{Calls: c.MaxInvocations, Bytes: c.MaxBodyMemory}
 }
 
 // Validate says what is wrong with a Config.
@@ -99,4 +106,35 @@ type Deps struct {
 	// Registry takes the metrics. Without it nothing is counted.
 	Registry prometheus.Registerer
 	Log      *slog.Logger
+}
+
+// Journal keeps what became of calls. Whoever waits for a call's end waits for it.
+type Journal interface {
+	Note(account invoke.Account)
+}
+
+// LogCalls says of which calls a line is logged.
+type LogCalls string
+
+// What LogCalls may be.
+const (
+	// LogFailed means calls that Windlass failed or that were broken off, and those
+	// that are recorded as traces.
+	LogFailed LogCalls = "failed"
+	LogAll    LogCalls = "all"
+	LogNone   LogCalls = "none"
+)
+
+// Validate says what is wrong with it.
+func (l LogCalls) Validate() error {
+	switch l {
+	case LogFailed, LogAll, LogNone:
+		return nil
+	}
+	return fmt.Errorf("--log-calls %q is none of %s, %s and %s", string(l), LogFailed, LogAll, LogNone)
+}
+
+// wants tells whether there is a line about a call.
+func (l LogCalls) wants(failed, recorded bool) bool {
+	return l == LogAll || l == LogFailed && (failed || recorded)
 }

@@ -95,6 +95,26 @@ func (d *dispatcher) unrun() []*link {
 	return still
 }
 
+// step lets an event happen to a call, and does what follows from it. If the call fails,
+// p says why, unless the core knows.
+func (d *dispatcher) step(c *call, e event, p problem) { d.carryOut(c, c.decide(e, p)) }
+
+// carryOut does what was decided about a call.
+func (d *dispatcher) carryOut(c *call, decided core.Decision) {
+	if decided.End {
+		d.calls.forget(c)
+	}
+	if decided.Withdraw {
+		d.withdraw(c)
+	}
+	if decided.Offer {
+		d.offer(c)
+	}
+	if decided.Cancel {
+		c.cancel()
+	}
+}
+
 // offer sends a call's ticket to the scheduler that serves the function's slot. If there
 // is none now, or the stream to it is down, the ticket is sent again later.
 func (d *dispatcher) offer(c *call) {
@@ -140,7 +160,7 @@ func (d *dispatcher) audit(now time.Time, moved func(ownership.Slot) bool) {
 		if seen, due := c.observe(now, moved(c.slot)); due {
 			fn, exists := d.deps.Catalog.Get(c.function.Key())
 			seen.Deleted = !exists || fn.UID != c.function.UID
-			c.carryOut(c.audit(now, seen))
+			d.carryOut(c, c.audit(now, seen))
 		}
 	}
 }
@@ -155,7 +175,7 @@ func (d *dispatcher) refused(id invoke.ID, r invoke.Refusal) {
 		return
 	}
 	if c := d.calls.find(id); c != nil {
-		c.step((*core.Invocation).Refuse, fromRefusal(r))
+		d.step(c, (*core.Invocation).Refuse, fromRefusal(r))
 	}
 }
 

@@ -66,7 +66,7 @@ func FuzzHeaders(f *testing.F) {
 		}
 		r := httptest.NewRequest(http.MethodPost, "/", nil)
 		r.Header = http.Header(header)
-		toFunction := requestHeaders(r, &call{life: life{id: invoke.NewID(time.Now())}})
+		toFunction := requestHeaders(r, invoke.NewID(time.Now()), origin{})
 		ids := 0
 		for _, h := range toFunction {
 			switch h.GetName() {

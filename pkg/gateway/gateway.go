@@ -2,15 +2,12 @@ package gateway
 
 import (
 	"context"
-	"maps"
 	"net/http"
-	"slices"
 	"sync"
 	"sync/atomic"
 
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
 	"github.com/windlass-dev/windlass/pkg/catalog"
-	"github.com/windlass-dev/windlass/pkg/invoke"
 )
 
 // Gateway serves HTTP calls by ServeHTTP and claims by the Gateway service of
@@ -38,8 +35,8 @@ func New(config Config, deps Deps) (*Gateway, error) {
 	if deps.Left == nil {
 		deps.Left = func(*http.Request) bool { return false }
 	}
-	door, calls := newDoor(config), newCalls(config.MaxInvocations)
-	metrics := newMetrics(deps.Registry, deps.Catalog, config, door)
+	door, calls := newDoor(config.capacity()), newCalls(config.MaxInvocations)
+	metrics := newMetrics(deps.Registry, deps.Catalog, door)
 	return &Gateway{
 		config: config, deps: deps, metrics: metrics, door: door, calls: calls,
 		dispatch: newDispatcher(config, deps, calls, metrics),
@@ -101,50 +98,4 @@ func (n namespaces) changed(e catalog.Event) (last bool) {
 	}
 	delete(n, e.Key.Namespace)
 	return true
-}
-
-// calls are those that wait or run.
-type calls struct {
-	most int
-
-	mu   sync.Mutex // guards everything below
-	byID map[invoke.ID]*call
-}
-
-func newCalls(most int) *calls { return &calls{most: most, byID: make(map[invoke.ID]*call)} }
-
-// keep takes a call in; false if there is no room for it.
-func (cs *calls) keep(c *call) bool {
-	cs.mu.Lock()
-	defer cs.mu.Unlock()
-	if len(cs.byID) >= cs.most {
-		return false
-	}
-	cs.byID[c.id] = c
-	c.stay.enter()
-	return true
-}
-
-// forget drops a call that is over.
-func (cs *calls) forget(c *call) {
-	cs.mu.Lock()
-	defer cs.mu.Unlock()
-	if cs.byID[c.id] == c {
-		delete(cs.byID, c.id)
-		c.stay.leave()
-	}
-}
-
-// find returns the call that waits or runs under an id, or nil.
-func (cs *calls) find(id invoke.ID) *call {
-	cs.mu.Lock()
-	defer cs.mu.Unlock()
-	return cs.byID[id]
-}
-
-// all are the calls that wait or run now.
-func (cs *calls) all() []*call {
-	cs.mu.Lock()
-	defer cs.mu.Unlock()
-	return slices.Collect(maps.Values(cs.byID))
 }

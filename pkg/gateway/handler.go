@@ -14,15 +14,12 @@ import (
 	"golang.org/x/net/http/httpguts"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/callers"
 	"github.com/windlass-dev/windlass/pkg/gateway/core"
 	"github.com/windlass-dev/windlass/pkg/gateway/timeline"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/ownership"
 )
-
-// smallBody is the largest body, in bytes, that is read before an instance is
-// asked for and that rides in the answer to the claim.
-const smallBody = 64 << 10
 
 // ServeHTTP serves /function/{namespace}/{name}/{path...} and, for the namespace
 // "default", /function/{name}/{path...}.
@@ -47,7 +44,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	held := hold{namespace: fn.Namespace, bytes: headMemory(r) + bodyMemory(r)}
-	if p := g.enter(held); p != nil {
+	if p := g.door.enter(held, g.deps.Callers.Limits(held.namespace)); p != nil {
 		g.turnAway(w, r, fn, *p)
 		return
 	}
@@ -69,17 +66,18 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // behind that uses the request or the answer.
 func (g *Gateway) handle(c *call) {
 	defer c.stay.leave()
+	var series *functionSeries
 	// 2. Read a small body, so that a slow client costs no instance.
 	if err := c.readSmall(g.config.MaxQueueTime); err != nil {
-		c.step(refuseUnread, unreadable(err))
+		g.dispatch.step(c, refuseUnread, unreadable(err))
 	} else {
 		// 3. Keep it, offer its ticket, and wait until it is answered or
 		// the client is gone.
-		g.serve(c)
+		series = g.serve(c)
 	}
 	c.client.conclude(g.config.ProblemDetail)
 	c.body.close(c.client.rc)
-	g.metrics.ended(c)
+	g.metrics.ended(c, series)
 	g.account(c)
 }
 
@@ -87,18 +85,19 @@ func (g *Gateway) handle(c *call) {
 func refuseUnread(v *core.Invocation) core.Decision { return v.Abort(false) }
 
 // serve returns when the call is answered or given up, and does not wait any
-// more.
-func (g *Gateway) serve(c *call) {
+// more. The series count it, unless it was not admitted.
+func (g *Gateway) serve(c *call) *functionSeries {
 	if !g.calls.keep(c) {
-		c.step(refuseUnread, g.overloaded())
-		return
+		g.dispatch.step(c, refuseUnread, overloaded(g.config.MaxInvocations, g.config.MaxBodyMemory))
+		return nil
 	}
-	g.metrics.begun(c)
-	c.step(func(v *core.Invocation) core.Decision {
+	series := g.metrics.begun(c.function)
+	g.dispatch.step(c, func(v *core.Invocation) core.Decision {
 		c.times.Offered(time.Now())
 		return v.Queue(invoke.NewToken(), c.admitted)
 	}, problem{})
 	g.wait(c)
+	return series
 }
 
 // route finds the function of a path, and what of the path is the function's.
@@ -172,6 +171,23 @@ func inPath(b byte) bool {
 	return 'a' <= b && b <= 'z' || 'A' <= b && b <= 'Z' || '0' <= b && b <= '9' || strings.IndexByte("-._~!$&'()*+,;=:@/%[]", b) >= 0
 }
 
+// identify finds out who calls. Of a function that does not exist only those are
+// told who may call it, or all that might be meant by its path.
+func (g *Gateway) identify(r *http.Request, fn *v1alpha1.Function) (callers.Caller, error) {
+	if fn != nil {
+		return g.deps.Callers.Authenticate(r.Header, fn.Key())
+	}
+	rest, _ := strings.CutPrefix(pathOf(r.URL), "/function/")
+	first, rest, _ := strings.Cut(rest, "/")
+	if second, _, _ := strings.Cut(rest, "/"); second != "" {
+		caller, err := g.deps.Callers.Authenticate(r.Header, invoke.FunctionKey{Namespace: first, Name: second})
+		if err != nil || caller.Name != "" {
+			return caller, err
+		}
+	}
+	return g.deps.Callers.Authenticate(r.Header, invoke.FunctionKey{Namespace: v1alpha1.DefaultNamespace, Name: first})
+}
+
 // admissible says why a call will not be taken, or nil.
 func (g *Gateway) admissible(r *http.Request, uri string) *problem {
 	var p problem
@@ -183,7 +199,7 @@ func (g *Gateway) admissible(r *http.Request, uri string) *problem {
 		p = newProblem(http.StatusLoopDetected, invoke.ExecutedNo, reasonTooDeep,
 			fmt.Sprintf("%d functions have called each other to get here; see that none calls itself without end", maxDepth))
 	case r.ContentLength > g.config.MaxBody:
-		p = g.tooBig(invoke.ExecutedNo)
+		p = tooBig(invoke.ExecutedNo, g.config.MaxBody)
 	default:
 		name, ok := sendable(r, uri)
 		if ok && properly(r) {
@@ -225,19 +241,6 @@ func properly(r *http.Request) bool {
 	return httpguts.ValidHostHeader(r.Host)
 }
 
-func (g *Gateway) overloaded() problem {
-	p := newProblem(http.StatusServiceUnavailable, invoke.ExecutedNo, reasonOverloaded,
-		fmt.Sprintf("this gateway holds as much as it can, which is %d calls and %d bytes of bodies; try again soon",
-			g.config.MaxInvocations, g.config.MaxBodyMemory))
-	p.retryAfter = time.Second
-	return p
-}
-
-func (g *Gateway) tooBig(executed invoke.Executed) problem {
-	return newProblem(http.StatusRequestEntityTooLarge, executed, reasonBodyTooBig,
-		fmt.Sprintf("the request body is larger than the limit of %d bytes; send less, or raise the gateway's limit (windlass up --max-body)", g.config.MaxBody))
-}
-
 func (g *Gateway) newCall(w http.ResponseWriter, r *http.Request, fn *v1alpha1.Function, uri string, received time.Time) *call {
 	now := time.Now()
 	rc := http.NewResponseController(w)
@@ -252,7 +255,7 @@ func (g *Gateway) newCall(w http.ResponseWriter, r *http.Request, fn *v1alpha1.F
 				MayRepeat: fn.Spec.Idempotent && isSmall(r), CancelOnDisconnect: fn.Spec.CancelOnDisconnect,
 			}),
 		},
-		dispatch: g.dispatch, slot: ownership.SlotOf(string(fn.UID), 0), uri: uri, request: r, admitted: now,
+		slot: ownership.SlotOf(string(fn.UID), 0), uri: uri, request: r, admitted: now,
 		body: requestBody{body: r.Body, abort: func() { _ = rc.SetReadDeadline(time.Now()) }, replay: newReplay()},
 	}
 	c.client = client{life: &c.life, request: r, body: &c.body, w: w, rc: rc}
@@ -285,22 +288,6 @@ func (c *call) readSmall(within time.Duration) error {
 	return nil
 }
 
-// isSmall tells whether a body is read before an instance is asked for.
-func isSmall(r *http.Request) bool { return r.ContentLength >= 0 && r.ContentLength <= smallBody }
-
-// unreadable is what a client is told whose small body could not be read.
-func unreadable(err error) problem {
-	if errors.Is(err, errTooSlow) {
-		return tooSlow(invoke.ExecutedNo)
-	}
-	return newProblem(http.StatusBadRequest, invoke.ExecutedNo, reasonBadBody, "reading the request body: "+err.Error())
-}
-
-func tooSlow(executed invoke.Executed) problem {
-	return newProblem(http.StatusRequestTimeout, executed, reasonTooSlow,
-		fmt.Sprintf("the request body did not come in time: it may stand still for %v and must come at %d bytes a second; send it faster, or in several calls", bodyGrace, bodyRate))
-}
-
 // wait returns when the call is answered or its client is gone. A queued call
 // whose client is gone will never run. A claimed one runs to its end unheard,
 // because only an instance whose call has ended can take another, unless the
@@ -316,7 +303,7 @@ func (g *Gateway) wait(c *call) {
 			return
 		case <-look:
 			if g.deps.Left(c.request) {
-				c.step((*core.Invocation).LeaveQueue, problem{})
+				g.dispatch.step(c, (*core.Invocation).LeaveQueue, problem{})
 			}
 		case <-c.request.Context().Done():
 			if c.body.slow.Load() {
@@ -325,12 +312,12 @@ func (g *Gateway) wait(c *call) {
 				<-c.ended
 				return
 			}
-			c.step((*core.Invocation).ClientLeft, problem{})
+			g.dispatch.step(c, (*core.Invocation).ClientLeft, problem{})
 			return
 		case now := <-late.C:
 			// If it is claimed, the attempt has a limit of its own; if it was
 			// queued again since, reoffer finds its later deadline.
-			c.step(func(v *core.Invocation) core.Decision { return v.QueueTimeUp(now) }, problem{})
+			g.dispatch.step(c, func(v *core.Invocation) core.Decision { return v.QueueTimeUp(now) }, problem{})
 		}
 	}
 }
@@ -347,11 +334,6 @@ func (c *call) looks() (when <-chan time.Time, stop func()) {
 	}
 	ticker := time.NewTicker(lookEvery)
 	return ticker.C, ticker.Stop
-}
-
-func timedOut(fn *v1alpha1.Function) problem {
-	return newProblem(http.StatusGatewayTimeout, invoke.ExecutedMaybe, reasonTimedOut,
-		fmt.Sprintf("the function did not finish within its timeout of %v", fn.Spec.Timeout.Duration))
 }
 
 // refuseWithin is how long a refusal waits for a body that is under way, so that the

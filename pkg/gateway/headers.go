@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	"github.com/windlass-dev/windlass/pkg/callers"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 )
 
@@ -81,15 +82,33 @@ func endToEnd(h http.Header, keep func(name, value string)) {
 	}
 }
 
+// origin is where a call comes from.
+type origin struct {
+	caller callers.Caller
+	// depth is how many functions have called each other to get here.
+	depth int
+	// proxied is whether the request came by a trusted proxy.
+	proxied bool
+}
+
+// depth is how many functions have called each other to make this request.
+func depth(h http.Header) int {
+	n, err := strconv.Atoi(h.Get(invoke.HeaderDepth))
+	if err != nil {
+		return 0
+	}
+	return max(0, n)
+}
+
 // requestHeaders are what the function sees of the client's headers. What they say
 // of a client behind the peer is kept if the peer is a trusted proxy.
-func requestHeaders(r *http.Request, c *call) []*wirev1.Header {
+func requestHeaders(r *http.Request, id invoke.ID, from origin) []*wirev1.Header {
 	headers := make([]*wirev1.Header, 0, len(r.Header)+6)
 	add := func(name, value string) {
 		headers = append(headers, &wirev1.Header{Name: name, Value: []byte(value)})
 	}
 	endToEnd(r.Header, func(name, value string) {
-		if name != "X-Forwarded-For" && (c.origin.proxied || !ofProxies(name)) && name != "Content-Length" && name != c.origin.caller.Spent {
+		if name != "X-Forwarded-For" && (from.proxied || !ofProxies(name)) && name != "Content-Length" && name != from.caller.Spent {
 			add(name, value)
 		}
 	})
@@ -102,24 +121,24 @@ func requestHeaders(r *http.Request, c *call) []*wirev1.Header {
 		client = r.RemoteAddr
 	}
 	via := []string{client}
-	if c.origin.proxied {
+	if from.proxied {
 		via = slices.Concat(r.Header["X-Forwarded-For"], []string{client})
 	}
 	add("X-Forwarded-For", strings.Join(via, ", "))
-	if !c.origin.proxied || r.Header.Get("X-Forwarded-Proto") == "" {
+	if !from.proxied || r.Header.Get("X-Forwarded-Proto") == "" {
 		proto := "http"
 		if r.TLS != nil {
 			proto = "https"
 		}
 		add("X-Forwarded-Proto", proto)
 	}
-	if !c.origin.proxied || r.Header.Get("X-Forwarded-Host") == "" {
+	if !from.proxied || r.Header.Get("X-Forwarded-Host") == "" {
 		add("X-Forwarded-Host", r.Host)
 	}
-	add(invoke.HeaderInvocationID, c.id.String())
-	add(invoke.HeaderDepth, strconv.Itoa(c.origin.depth))
-	if c.origin.caller.Name != "" {
-		add(invoke.HeaderCaller, c.origin.caller.Name)
+	add(invoke.HeaderInvocationID, id.String())
+	add(invoke.HeaderDepth, strconv.Itoa(from.depth))
+	if from.caller.Name != "" {
+		add(invoke.HeaderCaller, from.caller.Name)
 	}
 	return headers
 }

@@ -240,7 +240,7 @@ func TestForwardedForNamesTheClient(t *testing.T) {
 		"@":                       "@",
 		"[::ffff:192.0.2.1]:1234": "::ffff:192.0.2.1",
 	} {
-		c := &call{origin: origin{proxied: true}}
+		from := origin{proxied: true}
 		for _, before := range []string{"", "203.0.113.9"} {
 			r := &http.Request{RemoteAddr: remote, Header: make(http.Header)}
 			full := want
@@ -249,7 +249,7 @@ func TestForwardedForNamesTheClient(t *testing.T) {
 				full = before + ", " + want
 			}
 			var got []string
-			for _, h := range requestHeaders(r, c) {
+			for _, h := range requestHeaders(r, invoke.ID{}, from) {
 				if h.GetName() == "X-Forwarded-For" {
 					got = append(got, string(h.GetValue()))
 				}

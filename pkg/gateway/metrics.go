@@ -77,7 +77,7 @@ type metrics struct {
 }
 
 // newMetrics makes the series, or nothing if there is nobody to tell.
-func newMetrics(reg prometheus.Registerer, functions catalog.Reader, config Config, door *door) *metrics {
+func newMetrics(reg prometheus.Registerer, functions catalog.Reader, door *door) *metrics {
 	if reg == nil {
 		return nil
 	}
@@ -100,9 +100,9 @@ func newMetrics(reg prometheus.Registerer, functions catalog.Reader, config Conf
 	m.first, m.again = offers.WithLabelValues("first"), offers.WithLabelValues("again")
 	reg.MustRegister(m.invocations, m.duration, m.inFlight, m.stageSums, m.cold, m.refused, m.granted, m.badClaims, stages, offers,
 		heldNow.Func(func() float64 { return float64(door.held().Calls) }),
-		heldLimit.Func(func() float64 { return float64(config.MaxInvocations) }),
+		heldLimit.Func(func() float64 { return float64(door.capacity.Calls) }),
 		bytesNow.Func(func() float64 { return float64(door.held().Bytes) }),
-		bytesLimit.Func(func() float64 { return float64(config.MaxBodyMemory) }))
+		bytesLimit.Func(func() float64 { return float64(door.capacity.Bytes) }))
 	return m
 }
 
@@ -150,25 +150,28 @@ func (m *metrics) refusedAtTheEdge(fn *v1alpha1.Function, reason string) {
 	m.refused.WithLabelValues(namespace, reason).Inc()
 }
 
-func (m *metrics) begun(c *call) {
+// begun counts a call that was admitted, and returns the series to end it with; nil if
+// nobody counts.
+func (m *metrics) begun(fn *v1alpha1.Function) *functionSeries {
 	if m == nil {
-		return
+		return nil
 	}
-	if c.series = m.of(c.function); c.series != nil {
-		c.series.inFlight.Inc()
+	series := m.of(fn)
+	if series != nil {
+		series.inFlight.Inc()
 	}
+	return series
 }
 
-// ended counts a call that is answered or given up. What is added to series that were
-// deleted meanwhile is lost, as it should be.
-func (m *metrics) ended(c *call) {
+// ended counts a call that is answered or given up; series is nil if it was not
+// admitted. What is added to series that were deleted meanwhile is lost, as it should be.
+func (m *metrics) ended(c *call, series *functionSeries) {
 	if m == nil {
 		return
 	}
-	series := c.series
 	if series != nil {
 		series.inFlight.Dec()
-	} else if series = m.of(c.function); series == nil { // it was not admitted
+	} else if series = m.of(c.function); series == nil {
 		return
 	}
 	trace, times := c.traceID(), c.timeline()

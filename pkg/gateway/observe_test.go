@@ -43,7 +43,7 @@ func TestHistogramsNameTraces(t *testing.T) {
 
 func TestNothingIsCountedForNobody(t *testing.T) {
 	config := DefaultConfig()
-	m := newMetrics(nil, nil, config, newDoor(config))
+	m := newMetrics(nil, nil, newDoor(config.capacity()))
 	if m != nil {
 		t.Fatal("there are metrics")
 	}
@@ -52,8 +52,7 @@ func TestNothingIsCountedForNobody(t *testing.T) {
 	m.claimGranted()
 	m.claimRefused(core.ErrNotWaiting)
 	m.refusedAtTheEdge(c.function, reasonNotFound)
-	m.begun(c)
-	m.ended(c)
+	m.ended(c, m.begun(c.function))
 	m.forget(invoke.FunctionKey{}, true)
 }
 
@@ -66,11 +65,11 @@ func BenchmarkMetricsOfACall(b *testing.B) {
 	config := DefaultConfig()
 	for name, reg := range map[string]prometheus.Registerer{"on": prometheus.NewRegistry(), "off": nil} {
 		b.Run(name, func(b *testing.B) {
-			m := newMetrics(reg, functions, config, newDoor(config))
+			m := newMetrics(reg, functions, newDoor(config.capacity()))
 			b.ReportAllocs()
 			for now := time.Now(); b.Loop(); now = now.Add(time.Millisecond) {
 				c := &call{life: life{function: fn, times: timeline.Begin(now), status: 200, said: invoke.ExecutedYes}}
-				m.begun(c)
+				series := m.begun(c.function)
 				m.offered(false)
 				m.claimGranted()
 				c.times.Offered(now.Add(10 * time.Microsecond))
@@ -78,7 +77,7 @@ func BenchmarkMetricsOfACall(b *testing.B) {
 				c.times.Headed(now.Add(3*time.Millisecond), 200*time.Microsecond, 2*time.Millisecond)
 				c.times.Executed(now.Add(3*time.Millisecond), 2*time.Millisecond)
 				c.times.End(now.Add(3100 * time.Microsecond))
-				m.ended(c)
+				m.ended(c, series)
 			}
 		})
 	}

@@ -2,12 +2,14 @@ package gateway
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"net/http"
 	"strconv"
 	"time"
 
+	"github.com/windlass-dev/windlass/api/v1alpha1"
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
 	"github.com/windlass-dev/windlass/pkg/gateway/core"
 	"github.com/windlass-dev/windlass/pkg/invoke"
@@ -87,6 +89,37 @@ func fromRefusal(r invoke.Refusal) problem {
 	p := newProblem(status, invoke.ExecutedNo, string(r.Reason), r.Detail)
 	p.retryAfter = max(r.RetryAfter, time.Second)
 	return p
+}
+
+func overloaded(calls int, bytes int64) problem {
+	p := newProblem(http.StatusServiceUnavailable, invoke.ExecutedNo, reasonOverloaded,
+		fmt.Sprintf("this gateway holds as much as it can, which is %d calls and %d bytes of bodies; try again soon",
+			calls, bytes))
+	p.retryAfter = time.Second
+	return p
+}
+
+func tooBig(executed invoke.Executed, limit int64) problem {
+	return newProblem(http.StatusRequestEntityTooLarge, executed, reasonBodyTooBig,
+		fmt.Sprintf("the request body is larger than the limit of %d bytes; send less, or raise the gateway's limit (windlass up --max-body)", limit))
+}
+
+// unreadable is what a client is told whose small body could not be read.
+func unreadable(err error) problem {
+	if errors.Is(err, errTooSlow) {
+		return tooSlow(invoke.ExecutedNo)
+	}
+	return newProblem(http.StatusBadRequest, invoke.ExecutedNo, reasonBadBody, "reading the request body: "+err.Error())
+}
+
+func tooSlow(executed invoke.Executed) problem {
+	return newProblem(http.StatusRequestTimeout, executed, reasonTooSlow,
+		fmt.Sprintf("the request body did not come in time: it may stand still for %v and must come at %d bytes a second; send it faster, or in several calls", bodyGrace, bodyRate))
+}
+
+func timedOut(fn *v1alpha1.Function) problem {
+	return newProblem(http.StatusGatewayTimeout, invoke.ExecutedMaybe, reasonTimedOut,
+		fmt.Sprintf("the function did not finish within its timeout of %v", fn.Spec.Timeout.Duration))
 }
 
 // Forbid answers a request that must not come to a function: 403, OriginNotAllowed.

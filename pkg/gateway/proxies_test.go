@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/windlass-dev/windlass/pkg/invoke"
 )
 
 func TestS15ForwardedHeadersAreThoseOfTrustedProxiesOnly(t *testing.T) {
@@ -44,7 +46,7 @@ func TestS15ForwardedHeadersAreThoseOfTrustedProxiesOnly(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := &http.Request{RemoteAddr: "10.42.3.4:1234", Host: "h", Header: said.Clone()}
 			got := make(http.Header)
-			for _, h := range requestHeaders(r, &call{origin: origin{proxied: tt.trusted.trust(r.RemoteAddr)}}) {
+			for _, h := range requestHeaders(r, invoke.ID{}, origin{proxied: tt.trusted.trust(r.RemoteAddr)}) {
 				got.Add(h.GetName(), string(h.GetValue()))
 			}
 			got.Del("X-Windlass-Invocation-Id")

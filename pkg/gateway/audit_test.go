@@ -1,0 +1,73 @@
+package gateway
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/catalog"
+	"github.com/windlass-dev/windlass/pkg/gateway/core"
+	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/ownership"
+)
+
+// endedStream is one whose instance is gone.
+type endedStream struct{ attemptStream }
+
+func (endedStream) Context() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}
+
+// claimedBy is a call that an instance has, of a gateway that nobody runs.
+func claimedBy(t *testing.T, stream attemptStream, spec core.Spec) (*Gateway, *call) {
+	t.Helper()
+	config := DefaultConfig()
+	config.ClaimAddr = "127.0.0.1:1"
+	g, err := New(config, Deps{Catalog: catalog.New(), Router: ownership.NewStatic(ownership.Owner{ID: "one", Addr: "one"})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec.Admitted, spec.MaxQueueTime, spec.Timeout = time.Now(), time.Minute, time.Minute
+	c := &call{
+		life: life{
+			id: invoke.NewID(time.Now()), function: &v1alpha1.Function{}, ended: make(chan struct{}), invocation: core.New(spec),
+		},
+		stay: newStay(func() {}),
+	}
+	g.calls.keep(c)
+	g.dispatch.step(c, func(v *core.Invocation) core.Decision { return v.Queue(invoke.Token{1}, time.Now()) }, problem{})
+	if _, err := c.claim(&claimant{cid: "cid", stream: stream}, invoke.Token{1}); err != nil {
+		t.Fatal(err)
+	}
+	return g, c
+}
+
+func TestAnAuditAnswersACallWhoseInstanceEndedUnheard(t *testing.T) {
+	g, c := claimedBy(t, endedStream{}, core.Spec{})
+	g.dispatch.audit(time.Now(), nowhere)
+	if c.answered() {
+		t.Fatal("answered by the first audit, which may have been a moment too early")
+	}
+	g.dispatch.audit(time.Now(), nowhere)
+	if _, p := c.answer(); p == nil || p.Reason != reasonInstance || p.Executed != invoke.ExecutedMaybe {
+		t.Errorf("the answer is %+v", p)
+	}
+	if n := len(g.calls.all()); n != 0 {
+		t.Errorf("%d calls are kept", n)
+	}
+}
+
+func TestAnAuditQueuesARepeatableCallWhoseInstanceEndedUnheard(t *testing.T) {
+	g, c := claimedBy(t, endedStream{}, core.Spec{MayRepeat: true})
+	g.dispatch.audit(time.Now(), nowhere)
+	g.dispatch.audit(time.Now(), nowhere)
+	if _, waits := c.invocation.Ticket(); !waits {
+		t.Error("it does not wait")
+	}
+	if len(c.tries) != 1 || c.tries[0].why != core.InstanceLost || !c.tries[0].ran {
+		t.Errorf("noted of the first attempt: %+v", c.tries)
+	}
+}
