@@ -11,9 +11,10 @@ import (
 )
 
 const (
-	// MaxLacks bounds of how many shapes room is asked of peers, and MaxInstances for how
-	// many instances each.
-	MaxLacks, MaxInstances = 8, 256
+	// MaxLacks bounds of how many shapes room is asked of peers.
+	MaxLacks = 8
+	// MaxInstances bounds for how many instances of each shape it is.
+	MaxInstances = 256
 	// PeerSilent is how long a peer may say nothing before nothing is hoped of it, or lent
 	// to it.
 	PeerSilent = 3 * ownership.BeatEvery

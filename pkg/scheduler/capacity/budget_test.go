@@ -24,7 +24,7 @@ func TestNamespacesTakeTurns(t *testing.T) {
 		seen, of, last := make(map[int]bool), make(map[string]int), make(map[string]time.Duration)
 		lap := 0
 		for _, turn := range turns {
-			if before, any := last[turn.Namespace]; any && before < turn.Waited {
+			if before, found := last[turn.Namespace]; found && before < turn.Waited {
 				t.Fatalf("%+v comes after one of its namespace that has waited for %v", turn, before)
 			}
 			last[turn.Namespace] = turn.Waited
