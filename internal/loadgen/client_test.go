@@ -32,7 +32,7 @@ func serve(t *testing.T, handle http.HandlerFunc) (url string, client loadgen.Cl
 func TestACallHasWhatTheAnswerSays(t *testing.T) {
 	var got *http.Request
 	url, client := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		got = r.Clone(context.Background())
+		got = r.Clone(t.Context())
 		body, _ := io.ReadAll(r.Body)
 		w.Header().Set("Location", "/elsewhere")
 		w.WriteHeader(http.StatusFound)

@@ -49,7 +49,7 @@ func TestUntilAsksUntilItIsSoOrNobodyCanSay(t *testing.T) {
 				err := Until(ctx, time.Second, func() (bool, error) {
 					answer := c.answers[min(asked, len(c.answers)-1)]
 					asked++
-					if answer == errSo {
+					if errors.Is(answer, errSo) {
 						return true, nil
 					}
 					return false, answer
