@@ -35,7 +35,7 @@ func (q *Queue) GiveBack(cid invoke.CID, id invoke.ID, now time.Time) {
 	}
 }
 
-// avoid keeps a gateway's tickets from an instance, and puts them into a lane.
+// avoid keeps a gateway's tickets from an instance.
 func (q *Queue) avoid(in *instance, gateway string, now time.Time) {
 	for other, until := range in.avoids {
 		if !until.After(now) {
@@ -47,6 +47,11 @@ func (q *Queue) avoid(in *instance, gateway string, now time.Time) {
 	}
 	until := now.Add(q.limits.AvoidFor)
 	in.avoids[gateway] = until
+	q.setAside(gateway, until)
+}
+
+// setAside puts a gateway's tickets into a lane until a time.
+func (q *line) setAside(gateway string, until time.Time) {
 	if l, there := q.lanes[gateway]; there {
 		l.until = until
 		return
@@ -67,7 +72,7 @@ func (q *Queue) avoid(in *instance, gateway string, now time.Time) {
 }
 
 // mergeLanes ends the lanes of gateways that no instance avoids any more.
-func (q *Queue) mergeLanes(now time.Time) {
+func (q *line) mergeLanes(now time.Time) {
 	for gateway, l := range q.lanes {
 		if !l.until.After(now) {
 			delete(q.lanes, gateway)
@@ -88,7 +93,7 @@ func (q *Queue) expireLanes(now time.Time) (expired int) {
 }
 
 // list is where a ticket waits, or would.
-func (q *Queue) list(e *entry) *ticketList {
+func (q *line) list(e *entry) *ticketList {
 	if len(q.lanes) > 0 {
 		if l, there := q.lanes[e.ticket.Gateway]; there {
 			return &l.ticketList
@@ -99,12 +104,12 @@ func (q *Queue) list(e *entry) *ticketList {
 
 // pairByLane is pair while there are lanes. Whether a ticket can be handed out
 // depends on its gateway alone, so only the heads need to be looked at.
-func (q *Queue) pairByLane(now time.Time) (best *entry, taker *instance) {
+func (q *line) pairByLane(asking askHeap, now time.Time) (best *entry, taker *instance) {
 	consider := func(e *entry) {
 		if e == nil || best != nil && !q.turn.first(e, best) {
 			return
 		}
-		if in := q.takerOf(e.ticket.Gateway, now); in != nil {
+		if in := asking.takerOf(e.ticket.Gateway, now); in != nil {
 			best, taker = e, in
 		}
 	}
@@ -116,12 +121,12 @@ func (q *Queue) pairByLane(now time.Time) (best *entry, taker *instance) {
 }
 
 // takerOf is the first of the asking instances that does not avoid a gateway.
-func (q *Queue) takerOf(gateway string, now time.Time) *instance {
-	if first := q.asking[0]; !first.avoiding(gateway, now) {
+func (h askHeap) takerOf(gateway string, now time.Time) *instance {
+	if first := h[0]; !first.avoiding(gateway, now) {
 		return first
 	}
 	var best *instance
-	for _, in := range q.asking {
+	for _, in := range h {
 		if (best == nil || in.cid < best.cid) && !in.avoiding(gateway, now) {
 			best = in
 		}
@@ -134,7 +139,7 @@ func (in *instance) avoiding(gateway string, now time.Time) bool {
 }
 
 // oldest is the waiting ticket that arrived first, or nil.
-func (q *Queue) oldest() *entry {
+func (q *line) oldest() *entry {
 	first := q.waiting.first
 	for _, l := range q.lanes {
 		if l.first != nil && (first == nil || l.first.before(first)) {
@@ -145,7 +150,7 @@ func (q *Queue) oldest() *entry {
 }
 
 // newest is the waiting ticket that arrived last, or nil.
-func (q *Queue) newest() *entry {
+func (q *line) newest() *entry {
 	last := q.waiting.last
 	for _, l := range q.lanes {
 		if l.last != nil && (last == nil || last.before(l.last)) {

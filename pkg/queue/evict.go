@@ -28,7 +28,7 @@ type IdleInstance struct {
 // idle for longest first, and of two equals the one of lower rank. Each of them
 // may be, but not all of them: every eviction changes the answer.
 func (q *Queue) LongestIdle(now time.Time, policy EvictPolicy) []IdleInstance {
-	if q.staying(nil) <= policy.Min {
+	if q.crowd.staying(nil) <= policy.Min {
 		return nil
 	}
 	var idle []IdleInstance
@@ -47,7 +47,7 @@ func (q *Queue) LongestIdle(now time.Time, policy EvictPolicy) []IdleInstance {
 // Because the check and the retirement are one step, no ticket comes in between.
 func (q *Queue) Evict(cid invoke.CID, now time.Time, policy EvictPolicy) bool {
 	in, known := q.instances[cid]
-	return known && in.idleFor(now, policy.IdleFor) && q.staying(in) >= policy.Min && q.Retire(cid)
+	return known && in.idleFor(now, policy.IdleFor) && q.crowd.staying(in) >= policy.Min && q.Retire(cid)
 }
 
 func (in *instance) idleFor(now time.Time, least time.Duration) bool {

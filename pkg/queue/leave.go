@@ -33,7 +33,7 @@ func (q *Queue) RequestLeave(cid invoke.CID, idle time.Duration, policy LeavePol
 	if !known {
 		return LeaveAnswer{}, ErrUnknownInstance
 	}
-	staying := q.staying(in)
+	staying := q.crowd.staying(in)
 	needed := policy.IdleTimeout
 	if staying == 0 {
 		needed = max(needed, policy.KeepLast)
@@ -50,9 +50,9 @@ func (q *Queue) RequestLeave(cid invoke.CID, idle time.Duration, policy LeavePol
 
 // staying is how many instances there would be without this one. Those that
 // have not asked for work yet do not count: they may never come to work.
-func (q *Queue) staying(without *instance) int {
+func (c *crowd) staying(without *instance) int {
 	if without != nil && without.asked && !without.retired {
-		return q.crowd.asked - 1
+		return c.asked - 1
 	}
-	return q.crowd.asked
+	return c.asked
 }

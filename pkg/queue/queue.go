@@ -37,11 +37,7 @@ type Limits struct {
 // Queue is the queue of one function. It is not safe for concurrent use.
 type Queue struct {
 	limits Limits
-	// waiting are the tickets that wait, but for those in lanes, by gateway:
-	// a gateway has a lane while some instance avoids it.
-	waiting ticketList
-	lanes   map[string]*lane
-	turn    turn
+	line
 
 	entries   map[invoke.ID]*entry
 	instances map[invoke.CID]*instance
@@ -52,6 +48,15 @@ type Queue struct {
 	departed uint64
 	asked    uint64
 	seq      uint64
+}
+
+// line is the tickets that wait, and whose turn it is.
+type line struct {
+	// waiting are all but those in lanes, by gateway: a gateway has a lane while some
+	// instance avoids it.
+	waiting ticketList
+	lanes   map[string]*lane
+	turn    turn
 }
 
 // New makes an empty queue.
@@ -282,7 +287,7 @@ func (q *Queue) expire(now time.Time) (expired int) {
 // pair is the ticket whose turn it is and the instance that gets it, or nothing.
 func (q *Queue) pair(now time.Time) (*entry, *instance) {
 	if len(q.lanes) > 0 {
-		return q.pairByLane(now)
+		return q.pairByLane(q.asking, now)
 	}
 	return q.turn.head(&q.waiting), q.asking[0]
 }
@@ -301,7 +306,7 @@ func (q *Queue) handOut(e *entry, in *instance, now time.Time) {
 	if len(in.out) == 1 {
 		q.crowd.busy++ // it asked, so it is not retired
 	}
-	q.judge(&e.ticket, now)
+	q.judge(&e.ticket, q.Waiting(), now)
 }
 
 // Clear removes all tickets that wait and returns them in order of arrival.

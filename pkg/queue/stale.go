@@ -4,7 +4,7 @@ import "time"
 
 // Stale is how many tickets have waited for after or longer. It costs at most twice
 // the lesser of how many have and how many have not.
-func (q *Queue) Stale(now time.Time, after time.Duration) int {
+func (q *line) Stale(now time.Time, after time.Duration) int {
 	limit := now.Add(-after)
 	n := q.waiting.arrivedBy(limit)
 	for _, l := range q.lanes {

@@ -40,8 +40,8 @@ func (t *turn) head(l *ticketList) *entry {
 // first tells whether it is one ticket's turn before another's.
 func (t *turn) first(a, b *entry) bool { return a.before(b) != t.newestFirst }
 
-// judge takes note of a ticket that was just handed out.
-func (q *Queue) judge(handed *invoke.Ticket, now time.Time) {
+// judge takes note of a ticket that was just handed out, and of how many wait still.
+func (q *line) judge(handed *invoke.Ticket, waiting int, now time.Time) {
 	t := &q.turn
 	switch {
 	case t.newestFirst:
@@ -56,14 +56,14 @@ func (q *Queue) judge(handed *invoke.Ticket, now time.Time) {
 			return
 		}
 		if newest := q.newest(); newest != nil {
-			t.newestFirst = hopeless(took, t.handed, q.Waiting(), &newest.ticket, now)
+			t.newestFirst = hopeless(took, t.handed, waiting, &newest.ticket, now)
 		}
 		t.lateSince, t.handed = now, 0
 	}
 }
 
 // calmDown returns to the order of arrival once there is hope.
-func (q *Queue) calmDown(now time.Time) {
+func (q *line) calmDown(now time.Time) {
 	if !q.turn.newestFirst && q.turn.lateSince.IsZero() {
 		return
 	}

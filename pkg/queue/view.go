@@ -73,7 +73,7 @@ func (c *crowd) count(in *instance, n int) {
 
 // EachWaiting calls see with every ticket that waits, in the order of arrival of each
 // lane.
-func (q *Queue) EachWaiting(see func(invoke.Ticket)) {
+func (q *line) EachWaiting(see func(invoke.Ticket)) {
 	for e := q.waiting.first; e != nil; e = e.next {
 		see(e.ticket)
 	}
