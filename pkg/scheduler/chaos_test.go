@@ -253,7 +253,7 @@ func (c *chaos) offerAgain() {
 func (c *chaos) expectNobodyIsAsleep() {
 	for _, f := range c.scheduler.all() {
 		counts, waiting := c.instances.Count(f.uid), f.waitingTickets()
-		tooFew := c.scheduler.served(f) && counts.Created+counts.Creating < int(f.current().Spec.Scaling.Min)
+		tooFew := f.served() && counts.Created+counts.Creating < int(f.current().Spec.Scaling.Min)
 		if !c.scheduler.awake(f) && (waiting > 0 || tooFew) {
 			c.t.Fatalf("%s is asleep with %d waiting and %+v", f.uid, waiting, counts)
 		}

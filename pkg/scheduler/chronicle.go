@@ -31,7 +31,7 @@ func (ch *chronicle) keep(s *Scheduler, c *considered) {
 			Floor:      c.floor(),
 			Placed:     history.Place(s.nodesOf(c.ordered.Keys)),
 			NoRoom:     c.ordered.NoRoom,
-			MakingRoom: s.planner.Reserved(c.function.uid) > 0,
+			MakingRoom: s.placer.planner.Reserved(c.function.uid) > 0,
 		},
 	}
 	ch.mu.Lock()

@@ -29,6 +29,6 @@ func (s *Scheduler) observe(f *function, fn *v1alpha1.Function) core.Observed {
 	_, orphan := s.deps.Keeper.Orphan()
 	return core.Observed{
 		Created: counts.Created, Creating: counts.Creating, Awaited: counts.Awaited,
-		Failing: failing, Room: s.room(f, fn), KindStart: s.starts.mean(kindOf(fn)), Orphan: orphan,
+		Failing: failing, Room: s.placer.room(f, fn) + s.spareRoom(f, fn), KindStart: s.starts.mean(kindOf(fn)), Orphan: orphan,
 	}
 }

@@ -23,7 +23,7 @@ func decidedBy(name v1alpha1.DeciderName) func(*v1alpha1.Function) {
 
 func (w *world) snapshot(fn *v1alpha1.Function) fpcs.Snapshot {
 	f := w.scheduler.lookup(string(fn.UID))
-	w.scheduler.planner.BeginTick(time.Now())
+	w.scheduler.placer.planner.BeginTick(time.Now())
 	d, _ := ask[core.Decided](w.scheduler, f, core.Ticked{Observed: w.scheduler.observe(f, fn)})
 	return d.Snapshot
 }
@@ -136,14 +136,14 @@ func TestRoomIsCountedOncePerTickAndPlacement(t *testing.T) {
 	config.node = 1000
 	inWorld(t, config, func(w *world) {
 		s := w.scheduler
-		room := func(fn *v1alpha1.Function) int { return s.room(s.lookup(string(fn.UID)), fn) }
+		room := func(fn *v1alpha1.Function) int { return s.placer.room(s.lookup(string(fn.UID)), fn) }
 		small := w.put("small")
 		large := w.put("large", func(fn *v1alpha1.Function) {
 			cpu := resource.MustParse("300m")
 			fn.Spec.Resources.Requests.CPU = &cpu
 		})
 		elsewhere := w.put("elsewhere", func(fn *v1alpha1.Function) { fn.Spec.NodeSelector = map[string]string{"a": "b"} })
-		s.planner.BeginTick(time.Now())
+		s.placer.planner.BeginTick(time.Now())
 		if a, b, c := room(small), room(large), room(elsewhere); a != 10 || b != 3 || c != 10 {
 			t.Errorf("there is room for %d, %d and %d", a, b, c)
 		}
@@ -151,7 +151,7 @@ func TestRoomIsCountedOncePerTickAndPlacement(t *testing.T) {
 		if got := room(small); got != 10 {
 			t.Errorf("room %d was counted again in the same tick", got)
 		}
-		s.planner.BeginTick(time.Now())
+		s.placer.planner.BeginTick(time.Now())
 		if got := room(small); got != 9 {
 			t.Errorf("room %d with an instance, want 9", got)
 		}

@@ -1,7 +1,6 @@
 package scheduler
 
 import (
-	"math/rand/v2"
 	"time"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
@@ -92,7 +91,7 @@ func (s *Scheduler) order(c *considered, n int) int {
 	c.asked, c.ordered.NoRoom = true, ""
 	had := s.takeSpares(c, n)
 	if len(had) < n {
-		ordered := s.orderAt(c.function.uid, c.function.place(), c.fn, c.term, n-len(had))
+		ordered := s.placer.order(c.function.uid, c.function.place(), c.fn, c.term, n-len(had))
 		c.ordered.NoRoom = ordered.NoRoom
 		had = append(had, ordered.Keys...)
 	}
@@ -101,21 +100,6 @@ func (s *Scheduler) order(c *considered, n int) int {
 	c.function.ordered(had, c.wantedSince(now))
 	s.budget.Spend(now, len(had))
 	return len(had)
-}
-
-// orderAt orders up to n instances on nodes that have room, first of all where some is
-// reserved for the function; and says why they are fewer if that is for want of room. The
-// UID is empty for a pool.
-func (s *Scheduler) orderAt(uid, where string, fn *v1alpha1.Function, term invoke.Term, n int) (ordered provisioner.Ordered) {
-	of := s.shape(where, fn)
-	ordered.Keys = s.deps.Instances.OrderOn(fn, term, n, func() (string, bool) {
-		node, ok := s.planner.Place(uid, of, rand.IntN)
-		if !ok {
-			ordered.NoRoom = s.planner.Explain(of)
-		}
-		return node, ok
-	})
-	return ordered
 }
 
 // report keeps what became of a decision to create instances. An order that stays

@@ -43,7 +43,7 @@ func (s *Scheduler) serveLocked(f *function, term invoke.Term) (invoke.Term, boo
 }
 
 // served tells whether the function is served here as far as its core knows.
-func (s *Scheduler) served(f *function) bool {
+func (f *function) served() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.core.Term() != core.Unserved

@@ -49,7 +49,7 @@ func (s *Scheduler) reconcile() {
 	if s.stood.holds(now) {
 		return
 	}
-	s.mistrust()
+	s.placer.mistrust()
 	for _, l := range s.levels {
 		if mended := l.mend(); mended > 0 {
 			s.deps.Log.Warn("what was believed was not so, and no event had said it; it is mended", "kind", l.kind, "differences", mended)

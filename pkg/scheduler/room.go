@@ -2,15 +2,53 @@ package scheduler
 
 import (
 	"encoding/json"
+	"log/slog"
+	"math/rand/v2"
 	"time"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/provisioner/spare"
 	"github.com/windlass-dev/windlass/pkg/queue"
 	"github.com/windlass-dev/windlass/pkg/scheduler/capacity"
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
+
+// placer tells a capacity.Planner what it needs to know, and carries out what it decides.
+// Only Run's goroutine uses it.
+type placer struct {
+	planner   *capacity.Planner
+	instances Instances
+	functions *functions
+	doubts    *doubts
+	peers     *peerRoom
+	starts    *starts
+	spares    *spares
+	cores     cores
+	// pools says that there may be spare instances, and patience is the configuration's
+	// NoRoomPatience.
+	pools    bool
+	patience time.Duration
+	log      *slog.Logger
+	now      func() time.Time
+}
+
+// cores brings events to the cores of functions.
+type cores interface {
+	step(f *function, e core.Event)
+	stepLocked(f *function, e core.Event) []core.Effect
+}
+
+func newPlacer(s *Scheduler) *placer {
+	c, pools := s.config, s.deps.Runtimes != nil
+	return &placer{
+		planner:   capacity.New(capacity.Config{Tick: c.Tick, EvictAfter: c.EvictAfter, Patience: c.NoRoomPatience, Spares: pools}),
+		instances: s.deps.Instances, functions: &s.functions, doubts: &s.doubts, peers: s.peerRoom,
+		starts: &s.starts, spares: s.spares, cores: s,
+		pools: pools, patience: c.NoRoomPatience, log: s.deps.Log, now: s.deps.Now,
+	}
+}
 
 // whereOf names the nodes on which a function's instances may run; it is empty for a
 // function that may run on every ordinary node. Namespaces have no bound of their own:
@@ -33,64 +71,78 @@ func (f *function) place() string {
 
 // shape is what the room for an instance of a function depends on. The planner knows the
 // nodes of its Where from then on.
-func (s *Scheduler) shape(where string, fn *v1alpha1.Function) capacity.Shape {
-	if !s.planner.Knows(where) {
-		s.planner.Observe(where, s.deps.Instances.Candidates(fn))
+func (p *placer) shape(where string, fn *v1alpha1.Function) capacity.Shape {
+	if !p.planner.Knows(where) {
+		p.planner.Observe(where, p.instances.Candidates(fn))
 	}
-	return capacity.Shape{Requests: s.deps.Instances.Requests(fn), Where: where}
+	return capacity.Shape{Requests: p.instances.Requests(fn), Where: where}
 }
 
-// room is for how many more instances of a function there is room. A spare instance that
-// the function can take has room already.
-func (s *Scheduler) room(f *function, fn *v1alpha1.Function) int {
-	return s.planner.Room(s.shape(f.place(), fn)) + s.spareRoom(f, fn)
+// room is for how many more instances of a function there is room on the nodes.
+func (p *placer) room(f *function, fn *v1alpha1.Function) int {
+	return p.planner.Room(p.shape(f.place(), fn))
 }
 
-// planRoom begins a tick of the planner: it learns what has gone since the last one.
-func (s *Scheduler) planRoom(now time.Time) {
-	for _, key := range s.planner.Leaving() {
-		if !s.deps.Instances.Has(provisioner.Key(key)) {
-			s.planner.Left(key)
+// order orders up to n instances on nodes that have room, first of all where some is
+// reserved for the function; and says why they are fewer if that is for want of room. The
+// UID is empty for a pool.
+func (p *placer) order(uid, where string, fn *v1alpha1.Function, term invoke.Term, n int) (ordered provisioner.Ordered) {
+	of := p.shape(where, fn)
+	ordered.Keys = p.instances.OrderOn(fn, term, n, func() (string, bool) {
+		node, ok := p.planner.Place(uid, of, rand.IntN)
+		if !ok {
+			ordered.NoRoom = p.planner.Explain(of)
+		}
+		return node, ok
+	})
+	return ordered
+}
+
+// begin begins a tick of the planner, which learns what has gone since the last one.
+func (p *placer) begin(now time.Time) {
+	for _, key := range p.planner.Leaving() {
+		if !p.instances.Has(provisioner.Key(key)) {
+			p.planner.Left(key)
 		}
 	}
-	for _, uid := range s.planner.Reserving() {
-		if f := s.lookup(uid); f == nil || !s.served(f) {
-			s.planner.Keep(uid, 0)
+	for _, uid := range p.planner.Reserving() {
+		if f := p.functions.of(uid); f == nil || !f.served() {
+			p.planner.Keep(uid, 0)
 		}
 	}
-	s.planner.BeginTick(now)
+	p.planner.BeginTick(now)
 }
 
 // lackRoom follows up on orders that could not all be placed. Room is made for them. If
 // none can be, other schedulers are asked, and what waits for a first instance goes on
 // waiting as long as room may come free: it is refused once nothing has moved for a while
 // where the room would be, and no other scheduler makes any.
-func (s *Scheduler) lackRoom(c *considered) {
-	f, now := c.function, s.deps.Now()
-	s.crowdSpares(now)
-	w := c.want(s.shape(f.place(), c.fn))
-	if reserved := s.planner.Reserved(f.uid); reserved > 0 && reserved >= w.Missing {
+func (p *placer) lackRoom(c *considered) {
+	f, now := c.function, p.now()
+	p.crowdSpares(now)
+	if reserved := p.planner.Reserved(f.uid); reserved > 0 && reserved >= c.missing() {
 		return
 	}
-	s.gather(now)
-	inVain := s.planner.MakeRoom(w, now, s.evictorFor(c.fn))
-	if inVain && !s.peerRoom.hope(w.Shape, now) {
-		s.step(f, core.GivenUp{Refusal: noCapacity(c.ordered.NoRoom, s.config.NoRoomPatience)})
+	p.gather(now)
+	w := c.want(p.shape(f.place(), c.fn))
+	inVain := p.planner.MakeRoom(w, now, p.evictorFor(c.fn))
+	if inVain && !p.peers.hope(w.Shape, now) {
+		p.cores.step(f, core.GivenUp{Refusal: noCapacity(c.ordered.NoRoom, p.patience)})
 	}
 }
 
 // crowdSpares keeps pools from growing while others lack room.
-func (s *Scheduler) crowdSpares(now time.Time) {
-	if s.deps.Runtimes != nil {
-		s.spares.crowd(now.Add(crowdedFor))
+func (p *placer) crowdSpares(now time.Time) {
+	if p.pools {
+		p.spares.crowd(now.Add(crowdedFor))
 	}
 }
 
 // lend makes room for functions of other schedulers that have calls, no instance and no
 // room; after all that functions of this scheduler want.
-func (s *Scheduler) lend() {
-	now := s.deps.Now()
-	asked := s.peerRoom.asked(now)
+func (p *placer) lend() {
+	now := p.now()
+	asked := p.peers.asked(now)
 	made, loans := make(map[string]map[string]capacity.Made), make(map[capacity.Loan]int)
 	shapes := make(map[string]capacity.Shape) // by function, of those that are known
 	for _, a := range asked {
@@ -98,90 +150,90 @@ func (s *Scheduler) lend() {
 			made[a.Peer] = make(map[string]capacity.Made)
 		}
 		made[a.Peer][a.UID] = capacity.Made{Exhausted: true}
-		if f := s.lookup(a.UID); f != nil {
-			a.Shape = s.shape(f.place(), f.current())
+		if f := p.functions.of(a.UID); f != nil {
+			a.Shape = p.shape(f.place(), f.current())
 			shapes[a.UID] = a.Shape
 			loan := capacity.Loan{Peer: a.Peer, Shape: a.Shape}
 			loans[loan] = max(loans[loan], a.Instances)
 		}
 	}
-	if s.planner.KeepLent(loans) {
-		s.crowdSpares(now)
-		s.gather(now)
+	if p.planner.KeepLent(loans) {
+		p.crowdSpares(now)
+		p.gather(now)
 	}
 	for _, a := range asked {
 		if of, known := shapes[a.UID]; known {
-			evict := s.evictorFor(s.lookup(a.UID).current())
-			made[a.Peer][a.UID] = s.planner.Lend(capacity.Loan{Peer: a.Peer, Shape: of}, a.Instances, a.Waited, now, evict)
+			evict := p.evictorFor(p.functions.of(a.UID).current())
+			made[a.Peer][a.UID] = p.planner.Lend(capacity.Loan{Peer: a.Peer, Shape: of}, a.Instances, a.Waited, now, evict)
 		}
 	}
-	s.peerRoom.answer(made)
+	p.peers.answer(made)
 }
 
 // evictorFor evicts instances for a function's.
-func (s *Scheduler) evictorFor(fn *v1alpha1.Function) capacity.Evictor {
-	return func(e capacity.Evict) bool { return s.evict(e, "made room for "+fn.Key().String()) }
+func (p *placer) evictorFor(fn *v1alpha1.Function) capacity.Evictor {
+	return func(e capacity.Evict) bool { return p.evict(e, "made room for "+fn.Key().String()) }
 }
 
 // evict lets an instance go for a function's, unless it has been needed since it was
 // looked at.
-func (s *Scheduler) evict(e capacity.Evict, reason string) bool {
+func (p *placer) evict(e capacity.Evict, reason string) bool {
 	if e.Spare {
-		s.removeSpares([]provisioner.Instance{{Key: provisioner.Key(e.Key)}})
-		s.deps.Log.Info("removing a spare instance", "cid", e.CID, "node", e.Node, "reason", reason)
+		p.spares.stop(p.instances, provisioner.Key(e.Key))
+		p.log.Info("removing a spare instance", "cid", e.CID, "node", e.Node, "reason", reason)
 		return true
 	}
-	f := s.lookup(e.FunctionUID)
+	f := p.functions.of(e.FunctionUID)
 	if f == nil {
 		return false
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	_, let := core.AnswerOf[core.LetGo](s.stepLocked(f, core.Evicted{
-		CID: e.CID, IdleFor: e.For, KindStart: s.kindStart(f), Reason: reason,
+	_, let := core.AnswerOf[core.LetGo](p.cores.stepLocked(f, core.Evicted{
+		CID: e.CID, IdleFor: e.For, KindStart: p.starts.mean(kindOf(f.fn)), Reason: reason,
 	}))
 	if let {
-		s.deps.Log.Info("evicted an idle instance", "function", f.fn.Key().String(), "cid", e.CID, "reason", reason, "idle", e.For)
+		p.log.Info("evicted an idle instance", "function", f.fn.Key().String(), "cid", e.CID, "reason", reason, "idle", e.For)
 	}
 	return let
 }
 
 // gather lets the planner know of instances that may be evicted, once in a tick.
-func (s *Scheduler) gather(now time.Time) {
-	if !s.planner.Gathered() {
-		s.handInUsage(now)
-		s.planner.Gather(now)
+func (p *placer) gather(now time.Time) {
+	if !p.planner.Gathered() {
+		p.handInUsage(now)
+		p.planner.Gather(now)
 	}
 }
 
 // handInUsage hands in the usage of all functions of which something may have changed.
-func (s *Scheduler) handInUsage(now time.Time) {
-	changed := s.planner.Due(now)
-	for _, f := range s.doubts.take() {
+func (p *placer) handInUsage(now time.Time) {
+	changed := p.planner.Due(now)
+	for _, f := range p.doubts.take() {
 		changed = append(changed, f.uid)
 	}
-	changed = s.deps.Instances.Moved(changed)
+	changed = p.instances.Moved(changed)
 	usages := make(map[string]capacity.Usage, len(changed))
 	var list []provisioner.Placed
 	for _, uid := range changed {
 		if _, known := usages[uid]; !known {
-			list = s.deps.Instances.Placed(list[:0], uid)
-			usages[uid] = s.usage(uid, list, now)
+			list = p.instances.Placed(list[:0], uid)
+			usages[uid] = p.usage(uid, list, now)
 		}
 	}
-	s.planner.Update(usages)
+	p.planner.Update(usages)
 }
 
 // mistrust has all usage handed in anew when it is next needed: a change that nobody noted
 // is made up for when every other level of what is believed is looked at.
-func (s *Scheduler) mistrust() {
-	s.doubts.take()
-	s.deps.Instances.ForgetMoves()
-	s.planner.Mistrust()
+func (p *placer) mistrust() {
+	p.doubts.take()
+	p.instances.ForgetMoves()
+	p.planner.Mistrust()
 }
 
 // usage is what the instances of one function, or of one pool, amount to.
-func (s *Scheduler) usage(uid string, list []provisioner.Placed, now time.Time) (u capacity.Usage) {
+func (p *placer) usage(uid string, list []provisioner.Placed, now time.Time) (u capacity.Usage) {
 	created := 0
 	_, pool := spare.PoolOf(uid)
 	for _, in := range list {
@@ -196,18 +248,18 @@ func (s *Scheduler) usage(uid string, list []provisioner.Placed, now time.Time) 
 			created++
 		}
 	}
-	if f := s.lookup(uid); f != nil && created > 0 {
-		s.usageOf(&u, f, list, created, now)
+	if f := p.functions.of(uid); f != nil && created > 0 {
+		p.usageOf(&u, f, list, created, now)
 	}
 	return u
 }
 
 // usageOf adds what a function's instances amount to that work, or are to.
-func (s *Scheduler) usageOf(u *capacity.Usage, f *function, list []provisioner.Placed, created int, now time.Time) {
+func (p *placer) usageOf(u *capacity.Usage, f *function, list []provisioner.Placed, created int, now time.Time) {
 	fn := f.current()
 	u.Namespace = fn.Namespace
-	u.MilliCPU = max(1, s.deps.Instances.Requests(fn).MilliCPU) * int64(created)
-	idle, until := s.idleOf(f, now)
+	u.MilliCPU = max(1, p.instances.Requests(fn).MilliCPU) * int64(created)
+	idle, until := p.idleOf(f, now)
 	u.Until = until
 	if len(idle) == 0 {
 		return
@@ -229,13 +281,13 @@ func (s *Scheduler) usageOf(u *capacity.Usage, f *function, list []provisioner.P
 
 // idleOf are the instances of a function that may be evicted, and until when that stands
 // if nothing happens; zero for ever. Nobody is evicted while calls wait.
-func (s *Scheduler) idleOf(f *function, now time.Time) (idle []queue.IdleInstance, until time.Time) {
+func (p *placer) idleOf(f *function, now time.Time) (idle []queue.IdleInstance, until time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.core.Waiting() > 0 {
 		return nil, until
 	}
-	kind := s.kindStart(f)
+	kind := p.starts.mean(kindOf(f.fn))
 	kept := f.core.Upkeep(now, kind)
 	until = kept.Change
 	if kept.Planned && f.core.Means().Start == 0 {

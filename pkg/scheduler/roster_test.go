@@ -136,7 +136,7 @@ func TestTheRosterFollowsTheTime(t *testing.T) {
 
 // evictable is how many instances may be evicted.
 func (w *world) evictable() (n int) {
-	for _, line := range w.scheduler.planner.Known() {
+	for _, line := range w.scheduler.placer.planner.Known() {
 		if strings.HasPrefix(line, "idle: ") {
 			n++
 		}
@@ -147,7 +147,7 @@ func (w *world) evictable() (n int) {
 // madeAnew is what a look at all functions finds.
 func (w *world) madeAnew() []string {
 	s, usages, planner := w.scheduler, make(map[string]capacity.Usage), capacity.New(capacity.Config{})
-	look := func(uid string) { usages[uid] = s.usage(uid, w.instances.Placed(nil, uid), time.Now()) }
+	look := func(uid string) { usages[uid] = s.placer.usage(uid, w.instances.Placed(nil, uid), time.Now()) }
 	for _, f := range s.all() {
 		look(f.uid)
 	}
@@ -169,6 +169,6 @@ func (w *world) rosterDiff() string {
 			mu.Unlock() //nolint:staticcheck // it is only to be after
 		}
 	}()
-	s.handInUsage(time.Now())
-	return cmp.Diff(w.madeAnew(), s.planner.Known())
+	s.placer.handInUsage(time.Now())
+	return cmp.Diff(w.madeAnew(), s.placer.planner.Known())
 }

@@ -56,12 +56,12 @@ type Scheduler struct {
 
 	peerRoom  *peerRoom
 	chronicle chronicle
-	// alarms, planner, budget and tenure are used by Run's goroutine only.
-	alarms  alarm.Alarms[*function]
-	planner *capacity.Planner
-	budget  *capacity.Budget
-	tenure  tenure
-	own     levels
+	// alarms, placer, budget and tenure are used by Run's goroutine only.
+	alarms alarm.Alarms[*function]
+	placer *placer
+	budget *capacity.Budget
+	tenure tenure
+	own    levels
 	// starts are those of all functions.
 	starts starts
 	spares *spares
@@ -87,13 +87,11 @@ func New(config Config, deps Deps) (*Scheduler, error) {
 		changes:   make(chan catalog.Event),
 		chronicle: newChronicle(),
 		starts:    newStarts(config.Executions),
-		planner: capacity.New(capacity.Config{
-			Tick: config.Tick, EvictAfter: config.EvictAfter, Patience: config.NoRoomPatience, Spares: deps.Runtimes != nil,
-		}),
-		budget:   capacity.NewBudget(config.CreateRate, config.CreateBurst),
-		peerRoom: newPeerRoom(config.ID),
-		spares:   newSpares(),
+		budget:    capacity.NewBudget(config.CreateRate, config.CreateBurst),
+		peerRoom:  newPeerRoom(config.ID),
+		spares:    newSpares(),
 	}
+	s.placer = newPlacer(s)
 	s.levels = s.auditedLevels()
 	s.metrics = newMetrics(deps.Registry, s)
 	return s, nil

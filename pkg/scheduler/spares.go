@@ -216,7 +216,7 @@ func (s *Scheduler) keepPool(p pool) {
 		"ready", snapshot.Ready, "starting", snapshot.Starting, "reason", string(d.Why))
 	switch {
 	case d.Create > 0:
-		ordered := s.orderAt("", whereOf(p.fn), p.fn, p.term, d.Create)
+		ordered := s.placer.order("", whereOf(p.fn), p.fn, p.term, d.Create)
 		s.budget.Spend(now, len(ordered.Keys))
 		level := slog.LevelDebug // again and again, as long as there is no room
 		if len(ordered.Keys) > 0 {
@@ -284,9 +284,14 @@ func (s *spares) crowd(until time.Time) {
 
 func (s *Scheduler) removeSpares(list []provisioner.Instance) {
 	for _, in := range list {
-		s.spares.withhold(in.Key)
-		s.deps.Instances.Stop(in.Key)
+		s.spares.stop(s.deps.Instances, in.Key)
 	}
+}
+
+// stop ends a spare instance.
+func (s *spares) stop(instances Instances, key provisioner.Key) {
+	s.withhold(key)
+	instances.Stop(key)
 }
 
 // spareEnded notes that an instance has ended, or has not started, if it is a spare

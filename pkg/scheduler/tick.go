@@ -12,7 +12,7 @@ import (
 func (s *Scheduler) tick() {
 	begun := s.deps.Now()
 	// 1. Learn what has gone from the nodes, and wake functions whose time has come.
-	s.planRoom(begun)
+	s.placer.begin(begun)
 	for _, f := range s.alarms.Due(begun) {
 		s.step(f, core.Woken{})
 	}
@@ -37,8 +37,8 @@ func (s *Scheduler) tick() {
 		s.conclude(c, true)
 	}
 	// 6. Ask other schedulers for room that could not be made, and make what they ask for.
-	s.peerRoom.lack(s.planner.Lacks())
-	s.lend()
+	s.peerRoom.lack(s.placer.planner.Lacks())
+	s.placer.lend()
 	// 7. Bring warm pools to their size, with what is left.
 	s.keepSpares()
 	s.metrics.ticked(s.deps.Now().Sub(begun))
@@ -79,9 +79,9 @@ func (s *Scheduler) conclude(c *considered, ticking bool) {
 	f, ordered := c.function, c.ordered
 	s.report(c)
 	s.withdrawSurplus(c)
-	s.planner.Keep(f.uid, c.missing())
+	s.placer.planner.Keep(f.uid, c.missing())
 	if ordered.NoRoom != "" && ticking {
-		s.lackRoom(c)
+		s.placer.lackRoom(c)
 	}
 	s.chronicle.keep(s, c)
 	s.step(f, core.Concluded{
