@@ -2,10 +2,12 @@ package local
 
 import (
 	"context"
+	"log/slog"
 	"path/filepath"
 	"time"
 
 	"github.com/windlass-dev/windlass/pkg/catalog/file"
+	"github.com/windlass-dev/windlass/pkg/scheduler"
 )
 
 const (
@@ -14,16 +16,23 @@ const (
 	keepLearntEvery = time.Minute
 )
 
-// openLearnt reads what was learnt of the functions before.
-func (w *Windlass) openLearnt() {
-	var err error
-	if w.learnt, err = file.OpenLearnt(filepath.Join(w.config.DataDir, learntFile)); err != nil {
-		w.log.Warn("what was learnt of the functions cannot be read and is learnt anew", "err", err)
-	}
+// learnt is what is known of the functions' times, in a file.
+type learnt struct {
+	*file.Learnt
+	log *slog.Logger
 }
 
-// keepLearnt writes what is learnt of the functions, now and then and in the end.
-func (w *Windlass) keepLearnt(ctx context.Context) error {
+// openLearnt reads what was learnt of the functions before.
+func openLearnt(dataDir string, log *slog.Logger) *learnt {
+	known, err := file.OpenLearnt(filepath.Join(dataDir, learntFile))
+	if err != nil {
+		log.Warn("what was learnt of the functions cannot be read and is learnt anew", "err", err)
+	}
+	return &learnt{known, log}
+}
+
+// keep writes what the scheduler learns of the functions, now and then and in the end.
+func (l *learnt) keep(ctx context.Context, from *scheduler.Scheduler) error {
 	ticker := time.NewTicker(keepLearntEvery)
 	defer ticker.Stop()
 	for ctx.Err() == nil {
@@ -32,11 +41,11 @@ func (w *Windlass) keepLearnt(ctx context.Context) error {
 		case <-ticker.C:
 		}
 		known := make(map[string]file.LearntOf)
-		for _, of := range w.scheduler.Learnt() {
+		for _, of := range from.Learnt() {
 			known[of.UID] = file.LearntOf{Generation: of.Generation, Execution: of.Execution, Start: of.Start}
 		}
-		if err := w.learnt.Keep(known); err != nil {
-			w.log.Warn("what was learnt of the functions cannot be kept", "err", err)
+		if err := l.Keep(known); err != nil {
+			l.log.Warn("what was learnt of the functions cannot be kept", "err", err)
 		}
 	}
 	return nil

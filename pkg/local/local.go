@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -49,15 +48,12 @@ type Windlass struct {
 	log      *slog.Logger
 	registry *exposition.Registry
 	store    *file.Store
-	learnt   *file.Learnt
+	learnt   *learnt
 	traces   *tracing.Tracer
 	journal  *journal.Journal
 	process  *process.Runtime
 
-	gatewayListener net.Listener
-	opsListener     net.Listener
-	wireListener    net.Listener
-	controlListener net.Listener
+	listeners
 
 	// callers and key are nil and empty unless keys are required.
 	callers *callers.Callers
@@ -105,11 +101,11 @@ func Start(config Config, log *slog.Logger) (w *Windlass, stop func() error, err
 }
 
 func (w *Windlass) open() (err error) {
-	if w.wireListener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+	if w.wire, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
 		return err
 	}
 	w.process, err = process.New(
-		process.Config{DataDir: w.config.DataDir, AgentPath: w.config.AgentPath, SchedulerAddr: w.wireListener.Addr().String()},
+		process.Config{DataDir: w.config.DataDir, AgentPath: w.config.AgentPath, SchedulerAddr: w.wire.Addr().String()},
 		process.Deps{Launcher: process.LauncherFunc(runtimes.Launch), Logger: w.log},
 	)
 	if errors.Is(err, process.ErrInUse) {
@@ -124,7 +120,7 @@ func (w *Windlass) open() (err error) {
 	if w.store, err = file.Open(filepath.Join(w.config.DataDir, "functions")); err != nil {
 		return err
 	}
-	w.openLearnt()
+	w.learnt = openLearnt(w.config.DataDir, w.log)
 	w.journal = journal.New(w.config.DataDir)
 	if w.traces, err = tracing.New(w.config.Tracing, tracing.Deps{Service: "windlass", Registry: w.counting(), Log: w.log}); err != nil {
 		return err
@@ -134,31 +130,13 @@ func (w *Windlass) open() (err error) {
 			return err
 		}
 	}
-	if w.gatewayListener, err = listen("--listen", w.config.Listen); err != nil {
-		return err
-	}
-	if w.opsListener, err = listen("--ops-listen", w.config.OpsListen); err != nil {
-		return err
-	}
-	w.controlListener, err = control.Listen(w.config.DataDir)
-	return err
-}
-
-func listen(flag, addr string) (net.Listener, error) {
-	l, err := net.Listen("tcp", addr)
-	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, fmt.Errorf("%s %s: another program listens there already; stop it, or choose another address with %s (port 0 takes a free one)", flag, addr, flag)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s %s: %w", flag, addr, err)
-	}
-	return l, nil
+	return w.listeners.open(w.config)
 }
 
 // Close gives back what Open took. It is needed only for a Windlass that is not
 // run.
 func (w *Windlass) Close() {
-	w.closeListeners()
+	w.listeners.close()
 	if w.process != nil {
 		ended, cancel := context.WithCancel(context.Background())
 		cancel()
@@ -171,7 +149,7 @@ func (w *Windlass) OnPrinted(printed func(instancelog.Line)) { w.printed = print
 
 // Run runs until ctx ends or a part fails. It returns when all has ended.
 func (w *Windlass) Run(ctx context.Context) error {
-	defer w.closeListeners()
+	defer w.listeners.close()
 	parts := lifecycle.New()
 	defer parts.Stop()
 	if err := w.start(ctx, parts); err != nil {
@@ -211,13 +189,13 @@ func (w *Windlass) start(ctx context.Context, parts *lifecycle.Lifecycle) error 
 		provisioner.Deps{Runtime: w.process, Witness: w.process, Book: w.process, Now: time.Now, Log: w.log},
 	)
 	if w.scheduler, err = scheduler.New(w.config.Scheduler, scheduler.Deps{
-		Catalog: w.store.Catalog(), Memory: w.learnt, Keeper: keeper, Instances: instances,
+		Catalog: w.store.Catalog(), Memory: w.learnt.Learnt, Keeper: keeper, Instances: instances,
 		Registry: w.counting(), Traces: w.traces, Log: w.log, Now: time.Now,
 	}); err != nil {
 		return err
 	}
 	config := w.config.Gateway
-	config.ClaimAddr = w.wireListener.Addr().String()
+	config.ClaimAddr = w.wire.Addr().String()
 	if w.gateway, err = gateway.New(config, gateway.Deps{
 		Catalog: w.store.Catalog(), Callers: w.guard(), Registry: w.counting(), Log: w.log, Traces: w.traces, Journal: w.journal,
 		Router: ownership.NewStatic(ownership.Owner{ID: nodeName, Addr: config.ClaimAddr}), Left: serve.ClientLeft,
@@ -231,15 +209,15 @@ func (w *Windlass) start(ctx context.Context, parts *lifecycle.Lifecycle) error 
 	parts.Start("process runtime", w.process.Run)
 	parts.Start("provisioner", func(ctx context.Context) error { return instances.Run(ctx, w.scheduler) })
 	parts.Start("scheduler", w.scheduler.Run)
-	parts.Start("learnt", w.keepLearnt)
+	parts.Start("learnt", func(ctx context.Context) error { return w.learnt.keep(ctx, w.scheduler) })
 	// 4. Calls: last to come and first to go.
 	if w.callers != nil {
 		parts.Start("callers", w.callers.Run)
 	}
 	parts.Start("gateway", w.gateway.Run)
-	w.serveHTTP(parts, "operations", w.opsListener, w.operations())
+	w.serveHTTP(parts, "operations", w.ops, w.operations())
 	parts.Start("control", func(ctx context.Context) error {
-		return control.Serve(ctx, w.controlListener, w.controlAPI())
+		return control.Serve(ctx, w.control, w.controlAPI())
 	})
 	w.serveCalls(parts)
 	parts.OnStop(w.gateway.Drain)
@@ -250,7 +228,7 @@ func (w *Windlass) start(ctx context.Context, parts *lifecycle.Lifecycle) error 
 // process and of those before it.
 func (w *Windlass) startOwnership(ctx context.Context, parts *lifecycle.Lifecycle, client *clientv3.Client) (*etcd.Keeper, error) {
 	deps := etcd.Deps{Client: client, Log: w.log}
-	config := etcd.Config{ID: nodeName, Addr: w.wireListener.Addr().String(), Prefix: keysPrefix, TTL: leaseTTL}
+	config := etcd.Config{ID: nodeName, Addr: w.wire.Addr().String(), Prefix: keysPrefix, TTL: leaseTTL}
 	keeper, err := etcd.NewKeeper(config, deps)
 	if err != nil {
 		return nil, err
@@ -261,14 +239,6 @@ func (w *Windlass) startOwnership(ctx context.Context, parts *lifecycle.Lifecycl
 		return keeper, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
-	}
-}
-
-func (w *Windlass) closeListeners() {
-	for _, l := range []net.Listener{w.wireListener, w.gatewayListener, w.opsListener, w.controlListener} {
-		if l != nil {
-			_ = l.Close()
-		}
 	}
 }
 
@@ -285,20 +255,6 @@ func (w *Windlass) Ready() <-chan struct{} { return w.ready }
 
 // Store is where functions are registered.
 func (w *Windlass) Store() *file.Store { return w.store }
-
-// GatewayURL is where functions are called.
-func (w *Windlass) GatewayURL() string { return "http://" + w.gatewayListener.Addr().String() }
-
-// OpsURL is where health and metrics are.
-func (w *Windlass) OpsURL() string { return "http://" + w.opsListener.Addr().String() }
-
-// FunctionURL is where one function is called.
-func (w *Windlass) FunctionURL(fn *v1alpha1.Function) string {
-	if fn.Namespace == v1alpha1.DefaultNamespace {
-		return w.GatewayURL() + "/function/" + fn.Name
-	}
-	return w.GatewayURL() + "/function/" + fn.Namespace + "/" + fn.Name
-}
 
 // Status is what is observed of a function.
 func (w *Windlass) Status(fn *v1alpha1.Function) v1alpha1.FunctionStatus {

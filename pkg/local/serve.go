@@ -17,7 +17,7 @@ func (w *Windlass) serveWire(parts *lifecycle.Lifecycle) {
 	server := serve.NewWire(w.registry)
 	wirev1.RegisterSchedulerServer(server, w.scheduler)
 	wirev1.RegisterGatewayServer(server, w.gateway)
-	parts.Start("wire", func(ctx context.Context) error { return serve.Wire(ctx, sameuser.Listen(w.wireListener), server) })
+	parts.Start("wire", func(ctx context.Context) error { return serve.Wire(ctx, sameuser.Listen(w.wire), server) })
 }
 
 // serveHTTP serves a handler.
@@ -30,7 +30,7 @@ func (w *Windlass) serveHTTP(parts *lifecycle.Lifecycle, name string, l net.List
 // serveCalls serves the gateway.
 func (w *Windlass) serveCalls(parts *lifecycle.Lifecycle) {
 	parts.Start("gateway listener", func(ctx context.Context) error {
-		return serve.Calls(ctx, w.gatewayListener, w.calls(), w.config.DrainTimeout, w.registry, w.log)
+		return serve.Calls(ctx, w.front, w.calls(), w.config.DrainTimeout, w.registry, w.log)
 	})
 }
 
