@@ -158,6 +158,7 @@ var sideways = []struct {
 	{"pkg/scheduler/capacity", "pkg/scheduler/alarm", "time alone changes which instances may be evicted"},
 	{"pkg/scheduler/core", "pkg/estimate", "a function's core learns how long calls and starts take"},
 	{"pkg/scheduler/core", "pkg/fpcs", "a decider is part of a function's core"},
+	{"pkg/scheduler/core", "pkg/ownership", "who stands still for long is replaced by a peer meanwhile"},
 	{"pkg/scheduler/core", "pkg/queue", "a function's core has a queue"},
 	{"pkg/scheduler/core", "pkg/scheduler/upkeep", "the minimum of a function is part of its core"},
 	{"pkg/scheduler/upkeep", "pkg/keepalive", "what idle times teach is part of the upkeep"},
@@ -213,7 +214,8 @@ var only = []allowance{
 	}, "who gets room is a function of the nodes, of who lacks some, and of the time"},
 	{"pkg/scheduler/coldstart", nil, "what a start spent its time with is a function of its moments"},
 	{"pkg/scheduler/core", []string{
-		"pkg/estimate", "pkg/fpcs", "pkg/invoke", "pkg/queue", "pkg/queue/intake", "pkg/schedule", "pkg/scheduler/upkeep",
+		"pkg/estimate", "pkg/fpcs", "pkg/invoke", "pkg/ownership", "pkg/queue", "pkg/queue/intake", "pkg/schedule",
+		"pkg/scheduler/upkeep",
 	}, "what a scheduler does about a function is a function of what happened to it"},
 	{"pkg/scheduler/upkeep", []string{"pkg/keepalive", "pkg/queue", "pkg/schedule"}, "what is kept is a function of the time and of idle times"},
 	{"pkg/sim", []string{

@@ -15,6 +15,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/controller"
 	"github.com/windlass-dev/windlass/pkg/fpcs"
 	"github.com/windlass-dev/windlass/pkg/gateway"
+	"github.com/windlass-dev/windlass/pkg/ownership"
 	"github.com/windlass-dev/windlass/pkg/tracing"
 )
 
@@ -120,7 +121,7 @@ func schedulerCommand() *cobra.Command {
 	flags.StringVar(&c.Decider, "decider", fpcs.Default(), "`algorithm` of functions that name none: "+fpcs.Choice())
 	flags.DurationVar(&c.LeaseTTL, "lease-ttl", 10*time.Second, "how `long` slots are kept for a scheduler that vanished")
 	c.Tracing.Flags(flags)
-	flags.DurationVar(&c.HandoverDelay, "handover-delay", 5*time.Second, "how `long` to tell others where to go when told to stop")
+	flags.DurationVar(&c.HandoverDelay, "handover-delay", ownership.HandoverDelay, "how `long` to tell others where to go when told to stop")
 	return cmd
 }
 

@@ -40,16 +40,12 @@ func startSlots(
 	return watched, directory.Ready(), nil
 }
 
-// seedAfter is how long etcd may take before schedulers are asked for the slots,
-// and seedAgain the pause between two tries.
-const (
-	seedAfter = 2 * time.Second
-	seedAgain = time.Second
-)
+// seedAgain is the pause between two tries to ask schedulers for the slots.
+const seedAgain = time.Second
 
 // seed asks any scheduler who owns which slot, if etcd does not say so soon.
 func seed(ctx context.Context, directory *etcd.Directory, addr string, creds credentials.TransportCredentials, log *slog.Logger) error {
-	for pause := seedAfter; ; pause = seedAgain {
+	for pause := ownership.SeedAfter; ; pause = seedAgain {
 		select {
 		case <-ctx.Done():
 			return nil
@@ -73,7 +69,7 @@ func askForSlots(ctx context.Context, addr string, creds credentials.TransportCr
 		return nil, err
 	}
 	defer func() { _ = conn.Close() }()
-	ctx, cancel := context.WithTimeout(ctx, seedAfter)
+	ctx, cancel := context.WithTimeout(ctx, ownership.SeedAfter)
 	defer cancel()
 	return peers.Fetch(ctx, conn)
 }

@@ -11,15 +11,7 @@ import (
 
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
-)
-
-// An instance that says how often it speaks is given up when it was silent for as
-// long as silentTimes of that, at least shortestSilence and at most longestSilence,
-// since it is the instance that says it.
-const (
-	silentTimes     = 4
-	shortestSilence = time.Second
-	longestSilence  = time.Minute
+	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
 
 var (
@@ -56,7 +48,7 @@ func newLine(s *Scheduler, key provisioner.Key, buffer int) line {
 // silent, or it opens another stream. Then it calls end with whether it was the
 // instance that ended it.
 func (p *line) attend(server pullServer, handle func(*wirev1.PullRequest) error, end func(orderly bool)) error {
-	p.silence = time.AfterFunc(longestSilence, func() { p.giveUp(errSilent) })
+	p.silence = time.AfterFunc(core.LongestSilence, func() { p.giveUp(errSilent) })
 	p.silence.Stop() // until it says how often it speaks
 	ended := make(chan error, 1)
 	go func() {
@@ -155,8 +147,7 @@ func (s *streams) tell(key provisioner.Key, reply *wirev1.PullReply) {
 // hear takes note that the instance is there.
 func (p *line) hear(msg *wirev1.PullRequest) {
 	if ping := msg.GetPing(); ping != nil {
-		every := min(time.Duration(ping.GetEveryNs()), longestSilence)
-		p.maySleep = min(max(silentTimes*every, shortestSilence), longestSilence)
+		p.maySleep = core.MaySleep(time.Duration(ping.GetEveryNs()))
 	}
 	if p.maySleep > 0 {
 		p.silence.Reset(p.maySleep)

@@ -10,6 +10,7 @@ import (
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/scheduler/coldstart"
+	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
 
 // greetAged says hello as an agent does that began so long ago, and whose function was
@@ -133,7 +134,7 @@ func TestAStartThatComesToNothingIsForgotten(t *testing.T) {
 		},
 		"another scheduler has it": func(w *world, _ *v1alpha1.Function, _ provisioner.InstanceSpec) {
 			w.keeper.lose("other:1")
-			w.after(auditEvery)
+			w.after(core.AuditEvery)
 		},
 		"its agent gives up": func(w *world, _ *v1alpha1.Function, spec provisioner.InstanceSpec) {
 			w.greet(spec).goodbye(wirev1.Goodbye_REASON_START_FAILED, "no")

@@ -18,6 +18,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/ownership"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
+	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
 
 // Config is what a Scheduler needs to know.
@@ -56,10 +57,10 @@ type Config struct {
 // DefaultConfig is the configuration of the paper where it has one.
 func DefaultConfig() Config {
 	return Config{
-		Tick:           100 * time.Millisecond,
+		Tick:           core.DefaultTick,
 		MaxQueued:      10_000,
-		ClaimGrace:     2 * time.Second,
-		Executions:     10,
+		ClaimGrace:     core.DefaultClaimGrace,
+		Executions:     core.DefaultExecutions,
 		Decider:        fpcs.Default(),
 		NoRoomPatience: 5 * time.Second,
 		EvictAfter:     2 * time.Second,

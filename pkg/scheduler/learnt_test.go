@@ -6,6 +6,7 @@ import (
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/estimate"
+	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
 
 // memory is what a fake Memory recalls of every function.
@@ -79,12 +80,12 @@ func TestWhatAnotherSchedulerLearnsIsRecalled(t *testing.T) {
 		w.scheduler.observed(f, 3*time.Second)
 		w.scheduler.deps.Memory = memory{Execution: 5 * time.Second}
 		w.keeper.lose("other:1")
-		w.after(auditEvery)
+		w.after(core.AuditEvery)
 		if got := f.means(); got != (estimate.Means{}) {
 			t.Errorf("it remembers %v while another one serves it", got)
 		}
 		w.keeper.own(true)
-		w.after(auditEvery)
+		w.after(core.AuditEvery)
 		if got := f.means().Execution; got != 5*time.Second {
 			t.Errorf("it recalls %v", got)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
+	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
 
 func TestM3AStreamWhoseEndOrBeginningNobodyNotedIsNoted(t *testing.T) {
@@ -17,14 +18,14 @@ func TestM3AStreamWhoseEndOrBeginningNobodyNotedIsNoted(t *testing.T) {
 		a.pull(1, doneWith(1, 0))
 		w.scheduler.deps.Instances.Disconnect(a.key)
 		w.expectCounts(fn, provisioner.Counts{Leaving: 1, Silent: 1})
-		w.after(2 * reconcileEvery)
+		w.after(2 * core.ReconcileEvery)
 		w.expectCounts(fn, provisioner.Counts{Created: 1})
 		w.expectBroken("stream", 1)
 		w.expectReconciled()
 
 		a.cut()
 		w.scheduler.deps.Instances.Connect(a.key)
-		w.after(2 * reconcileEvery)
+		w.after(2 * core.ReconcileEvery)
 		w.expectCounts(fn, provisioner.Counts{Leaving: 1, Silent: 1})
 		w.expectBroken("stream", 1)
 		w.expectReconciled()
@@ -42,7 +43,7 @@ func TestL1AFunctionThatRestsThoughCallsWaitIsWoken(t *testing.T) {
 		w.scheduler.mu.Lock()
 		delete(w.scheduler.active, f)
 		w.scheduler.mu.Unlock()
-		w.after(2*reconcileEvery + w.scheduler.config.Tick)
+		w.after(2*core.ReconcileEvery + w.scheduler.config.Tick)
 		g.expectRefused(5, 1) // for want of room, by a tick
 		w.expectBroken("activity", 1)
 	})
@@ -55,11 +56,11 @@ func TestM6TicketsOfAGatewayThatIsGoneOrderNothingForLong(t *testing.T) {
 		fn, dead, lives := w.put("f", maxInstances(1), slowStart), w.gateway("g:1"), w.gateway("g:2")
 		dead.offer(fn, 1, 2)
 		lives.offer(fn, 3)
-		w.after(2 * reconcileEvery)
+		w.after(2 * core.ReconcileEvery)
 		w.expectReconciled()
 		dead.hangUp()
 		synctest.Wait()
-		w.after(3 * reconcileEvery)
+		w.after(3 * core.ReconcileEvery)
 		if waiting := w.scheduler.Status(fn).Queued; waiting != 1 {
 			t.Errorf("%d calls wait, want that of the gateway that lives", waiting)
 		}

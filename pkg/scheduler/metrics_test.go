@@ -11,6 +11,7 @@ import (
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
 	"github.com/windlass-dev/windlass/pkg/ownership"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
+	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
 
 // value is one series of ns/f.
@@ -134,7 +135,7 @@ func TestSlotsThatComeAndGoAreCounted(t *testing.T) {
 	inSharedWorld(t, func(w *world) {
 		expect := func(gained, lost, epoch float64) {
 			t.Helper()
-			w.after(auditEvery)
+			w.after(core.AuditEvery)
 			moves := w.scrape("direction")
 			families, err := w.registry.Gather()
 			if err != nil {
@@ -244,7 +245,7 @@ func TestNobodyNeedsToBeTold(t *testing.T) {
 		a := w.ready(w.started(fn, 1)[0])
 		a.expect("ticket 0001 at g:1")
 		a.tells(&wirev1.AgentReport{Calls: 1})
-		w.after(auditEvery)
+		w.after(core.AuditEvery)
 		w.catalog.Remove(fn.Key())
 		w.ticks(1)
 		w.expectCounts(fn, provisioner.Counts{Leaving: 1})

@@ -3,16 +3,11 @@ package scheduler
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"time"
 
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/ownership"
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
-
-// auditEvery is how often all functions are compared with the slots that are served. A
-// function that anybody asks for is compared at once.
-const auditEvery = 250 * time.Millisecond
 
 // none is the term of a slot that is not served here.
 var none = core.Unserved

@@ -33,7 +33,7 @@ func TestInstancesGoToTheNewOwner(t *testing.T) {
 		g.offer(fn, 1, 2)
 		a.expect("ticket 0001 at g:1")
 		w.keeper.lose("other:1")
-		w.after(auditEvery)
+		w.after(core.AuditEvery)
 		a.expect("moved to other:1")
 		// Also the ticket that may have been claimed: then the refusal
 		// comes too late, and nobody minds.
@@ -70,7 +70,7 @@ func TestANewOwnerTakesOverTheInstances(t *testing.T) {
 			{CID: "0000-2", Revision: "old", Node: "n", Started: ago},
 		}
 		w.keeper.own(true)
-		w.after(auditEvery)
+		w.after(core.AuditEvery)
 		w.ticks(2)
 		w.started(fn, 0)
 		w.expectCounts(fn, provisioner.Counts{Creating: 2})

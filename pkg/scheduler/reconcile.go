@@ -1,14 +1,8 @@
 package scheduler
 
 import (
-	"time"
-
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 )
-
-// reconcileEvery is how often each level is compared with the one below it. What two
-// successive looks find is mended, so that a lost event heals within two of them.
-const reconcileEvery = 5 * time.Second
 
 // level is state that events keep up to date, and that is compared with what it is
 // about all the same (see package reconcile).
@@ -46,7 +40,7 @@ func (s *Scheduler) servedFunctions() []*v1alpha1.Function {
 func (s *Scheduler) reconcile() {
 	now := s.deps.Now()
 	s.noteTurn(now)
-	if s.stood.holds(now) {
+	if s.stood.Holds(now) {
 		return
 	}
 	s.placer.mistrust()

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/windlass-dev/windlass/pkg/provisioner"
+	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
 
 // expectReconciled wants nothing to have been mended but what the test has broken.
@@ -47,10 +48,10 @@ func TestM3AnInstanceWhoseEndNobodyHeardOfIsReplaced(t *testing.T) {
 		w.expectReconciled()
 
 		w.runtime.vanish(lost.key)
-		w.after(reconcileEvery)
+		w.after(core.ReconcileEvery)
 		w.expectReconciled()
 		w.expectCounts(fn, provisioner.Counts{Created: 2})
-		w.after(reconcileEvery)
+		w.after(core.ReconcileEvery)
 		w.expectBroken("instance", 1)
 		w.expectReconciled()
 		w.expectLog("an instance is gone", "does not know the instance any more")
@@ -64,9 +65,9 @@ func TestM4PodsThatNobodyLooksAfterAreCounted(t *testing.T) {
 	inWorld(t, defaults(), func(w *world) {
 		fn := w.put("f")
 		w.runtime.stray(keyOf(string(fn.UID), "0000-1"))
-		w.after(reconcileEvery)
+		w.after(core.ReconcileEvery)
 		w.expectReconciled()
-		w.after(reconcileEvery)
+		w.after(core.ReconcileEvery)
 		w.expectBroken("pod", 1)
 		w.expectReconciled()
 		w.expectLog("it is mended", "kind=pod", "differences=1")

@@ -11,6 +11,7 @@ import (
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
+	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
 
 // tells sends a report with a ping.
@@ -84,7 +85,7 @@ func TestWhatAgentsSaidElsewhereIsNotSummedUp(t *testing.T) {
 		fn := w.put("f")
 		w.runtime.existing = []provisioner.Existing{{CID: "00000008-000001", Revision: fn.Revision(), Node: "n", Started: time.Now(), Ran: true}}
 		w.keeper.silence()
-		w.after(auditEvery)
+		w.after(core.AuditEvery)
 		a := w.hello(&wirev1.Hello{FunctionUid: string(fn.UID), Cid: "00000008-000001"})
 		a.pull(1)
 		a.tells(&wirev1.AgentReport{Calls: 1000, CpuNs: 1e12, ResidentBytes: 7})
@@ -95,7 +96,7 @@ func TestWhatAgentsSaidElsewhereIsNotSummedUp(t *testing.T) {
 			"instances_backed_off": 0,
 		})
 		w.keeper.lose("other:1")
-		w.after(auditEvery)
+		w.after(core.AuditEvery)
 		if last := w.scheduler.lookup(string(fn.UID)).book.reports.last; last != nil {
 			t.Errorf("kept %v", last)
 		}

@@ -65,7 +65,7 @@ type Scheduler struct {
 	// starts are those of all functions.
 	starts starts
 	spares *spares
-	stood  standstill
+	stood  core.Standstill
 	levels []level
 }
 
@@ -107,9 +107,9 @@ func (s *Scheduler) Run(ctx context.Context) error {
 	go func() { watched <- s.watch(ctx) }()
 	ticker := time.NewTicker(s.config.Tick)
 	defer ticker.Stop()
-	audit := time.NewTicker(auditEvery)
+	audit := time.NewTicker(core.AuditEvery)
 	defer audit.Stop()
-	reconcile := time.NewTicker(reconcileEvery)
+	reconcile := time.NewTicker(core.ReconcileEvery)
 	defer reconcile.Stop()
 	defer s.close()
 	audits := 0
@@ -259,7 +259,7 @@ func (s *Scheduler) kicked(f *function) {
 	now := s.deps.Now()
 	s.noteTurn(now)
 	urgent := s.budget.Urgent(now)
-	if urgent == 0 || !s.urgent(f) || s.stood.holds(now) {
+	if urgent == 0 || !s.urgent(f) || s.stood.Holds(now) {
 		return
 	}
 	if c := s.consider(f); c != nil {

@@ -18,7 +18,7 @@ func (s *Scheduler) tick() {
 	}
 	active := s.actives()
 	// 2. Order nothing after a standstill: what is seen then is old.
-	if s.noteTurn(begun); s.stood.holds(begun) {
+	if s.noteTurn(begun); s.stood.Holds(begun) {
 		s.overlook(active)
 		return
 	}

@@ -1,0 +1,33 @@
+package core
+
+import "time"
+
+// How often a scheduler looks at what, and what Config has by default.
+const (
+	// DefaultTick is the time between two decisions.
+	DefaultTick = 100 * time.Millisecond
+	// AuditEvery is how often all functions are compared with the slots that are
+	// served. A function that anybody asks for is compared at once.
+	AuditEvery = 250 * time.Millisecond
+	// ReconcileEvery is how often what is believed is compared with the level below it.
+	// What two successive looks find is mended, so that a lost event heals within two of
+	// them.
+	ReconcileEvery = 5 * time.Second
+	// DefaultClaimGrace is how long an instance may hold a ticket unclaimed.
+	DefaultClaimGrace = 2 * time.Second
+	// DefaultExecutions is how many executions and starts a mean is taken of.
+	DefaultExecutions = 10
+)
+
+// An instance that says how often it speaks is given up when it was silent for as long
+// as silentTimes of that, at least shortestSilence and at most LongestSilence.
+const (
+	silentTimes     = 4
+	shortestSilence = time.Second
+	LongestSilence  = time.Minute
+)
+
+// MaySleep is how long an instance may be silent that speaks so often.
+func MaySleep(every time.Duration) time.Duration {
+	return min(max(silentTimes*min(every, LongestSilence), shortestSilence), LongestSilence)
+}
