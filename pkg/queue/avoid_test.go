@@ -103,7 +103,7 @@ func BenchmarkOfferMatchDoneBesideAnAvoidedGateway(b *testing.B) {
 		offer(n)
 	}
 	q.Match(start, func(invoke.CID, invoke.Ticket) {})
-	for cid, in := range q.instances {
+	for cid, in := range q.instances.joined {
 		for id := range in.out {
 			q.GiveBack(cid, id, start)
 		}

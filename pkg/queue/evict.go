@@ -28,11 +28,11 @@ type IdleInstance struct {
 // idle for longest first, and of two equals the one of lower rank. Each of them
 // may be, but not all of them: every eviction changes the answer.
 func (q *Queue) LongestIdle(now time.Time, policy EvictPolicy) []IdleInstance {
-	if q.crowd.staying(nil) <= policy.Min {
+	if q.instances.crowd.staying(nil) <= policy.Min {
 		return nil
 	}
 	var idle []IdleInstance
-	for cid, in := range q.instances {
+	for cid, in := range q.instances.joined {
 		if in.idleFor(now, policy.IdleFor) {
 			idle = append(idle, IdleInstance{CID: cid, Idle: now.Sub(in.idleSince), Since: in.idleSince})
 		}
@@ -46,8 +46,8 @@ func (q *Queue) LongestIdle(now time.Time, policy EvictPolicy) []IdleInstance {
 // Evict retires an instance if it may be evicted now, and tells whether it did.
 // Because the check and the retirement are one step, no ticket comes in between.
 func (q *Queue) Evict(cid invoke.CID, now time.Time, policy EvictPolicy) bool {
-	in, known := q.instances[cid]
-	return known && in.idleFor(now, policy.IdleFor) && q.crowd.staying(in) >= policy.Min && q.Retire(cid)
+	in, known := q.instances.joined[cid]
+	return known && in.idleFor(now, policy.IdleFor) && q.instances.crowd.staying(in) >= policy.Min && q.instances.retire(in)
 }
 
 func (in *instance) idleFor(now time.Time, least time.Duration) bool {

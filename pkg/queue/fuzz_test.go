@@ -105,10 +105,10 @@ func play(t *testing.T, tape []byte) {
 // checkInvariants checks what the package promises of any queue after Match.
 func checkInvariants(t *testing.T, q *Queue) {
 	t.Helper()
-	waiting := checkList(t, &q.waiting)
-	for gateway, l := range q.lanes {
+	waiting := checkList(t, &q.backlog.main)
+	for gateway, l := range q.backlog.lanes {
 		waiting += checkList(t, &l.ticketList)
-		for e := q.waiting.first; e != nil; e = e.next {
+		for e := q.backlog.main.first; e != nil; e = e.next {
 			if e.ticket.Gateway == gateway {
 				t.Fatal("a ticket of an avoided gateway waits among the others")
 			}
@@ -119,14 +119,14 @@ func checkInvariants(t *testing.T, q *Queue) {
 	if each != waiting {
 		t.Fatalf("%d tickets wait, %d were seen", waiting, each)
 	}
-	if uint64(waiting) != q.arrived-q.departed {
-		t.Fatalf("%d tickets wait, the counters say %d", waiting, q.arrived-q.departed)
+	if uint64(waiting) != q.backlog.arrived-q.backlog.departed {
+		t.Fatalf("%d tickets wait, the counters say %d", waiting, q.backlog.arrived-q.backlog.departed)
 	}
-	if q.waiting.len > 0 && len(q.asking) > 0 {
+	if q.backlog.main.len > 0 && len(q.instances.asking) > 0 {
 		t.Fatal("a ticket that every instance takes waits while one asks")
 	}
 	var all crowd
-	for cid, in := range q.instances {
+	for cid, in := range q.instances.joined {
 		if !in.retired {
 			all.count(in, 1)
 			all.credits += in.credits
@@ -149,8 +149,8 @@ func checkInvariants(t *testing.T, q *Queue) {
 			}
 		}
 	}
-	if all != q.crowd {
-		t.Fatalf("the instances come to %+v, the queue says %+v", all, q.crowd)
+	if all != q.instances.crowd {
+		t.Fatalf("the instances come to %+v, the queue says %+v", all, q.instances.crowd)
 	}
 }
 

@@ -29,11 +29,11 @@ type LeaveAnswer struct {
 // leave. Because the answer and the removal are one step, two instances cannot
 // both leave in the belief that the other one stays.
 func (q *Queue) RequestLeave(cid invoke.CID, idle time.Duration, policy LeavePolicy) (LeaveAnswer, error) {
-	in, known := q.instances[cid]
+	in, known := q.instances.joined[cid]
 	if !known {
 		return LeaveAnswer{}, ErrUnknownInstance
 	}
-	staying := q.crowd.staying(in)
+	staying := q.instances.crowd.staying(in)
 	needed := policy.IdleTimeout
 	if staying == 0 {
 		needed = max(needed, policy.KeepLast)
@@ -44,7 +44,7 @@ func (q *Queue) RequestLeave(cid invoke.CID, idle time.Duration, policy LeavePol
 	case idle < needed && !in.retired:
 		return LeaveAnswer{AskAgain: needed - idle}, nil
 	}
-	q.remove(in)
+	q.instances.remove(in)
 	return LeaveAnswer{Granted: true}, nil
 }
 

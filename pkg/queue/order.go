@@ -146,31 +146,3 @@ func (s *ends) remove(e *entry, level int) {
 	}
 	*at = link{}
 }
-
-// askHeap is a heap of asking instances, the alphabetically first CID on top.
-type askHeap []*instance
-
-func (h askHeap) Len() int           { return len(h) }
-func (h askHeap) Less(i, j int) bool { return h[i].cid < h[j].cid }
-
-func (h askHeap) Swap(i, j int) {
-	h[i], h[j] = h[j], h[i]
-	h[i].index, h[j].index = i, j
-}
-
-// Push is for container/heap only.
-func (h *askHeap) Push(x any) {
-	in := x.(*instance)
-	in.index = len(*h)
-	*h = append(*h, in)
-}
-
-// Pop is for container/heap only.
-func (h *askHeap) Pop() any {
-	old := *h
-	in := old[len(old)-1]
-	old[len(old)-1] = nil
-	*h = old[:len(old)-1]
-	in.index = -1
-	return in
-}

@@ -38,7 +38,7 @@ func TestM5APlaceIsFoundInAFewStepsAmongTenThousandTickets(t *testing.T) {
 	const longest = 128
 	q := queueOf(t, reoffered(10_000))
 	checkInvariants(t, q)
-	l := &q.waiting
+	l := &q.backlog.main
 	for level := range len(l.above) + 1 {
 		gap := 0
 		for e := l.at(level).first; e != nil; e = e.at(level).next {

@@ -100,7 +100,7 @@ func (o *overload) tryAgain() {
 
 func (o *overload) match() {
 	if o.inOrder {
-		o.q.turn = turn{}
+		o.q.backlog.turn = turn{}
 	}
 	o.expired += o.q.Match(o.now, func(cid invoke.CID, t invoke.Ticket) {
 		o.handed = append(o.handed, int(binary.BigEndian.Uint64(t.ID[:])))

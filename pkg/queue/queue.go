@@ -1,7 +1,6 @@
 package queue
 
 import (
-	"container/heap"
 	"errors"
 	"fmt"
 	"time"
@@ -37,26 +36,12 @@ type Limits struct {
 // Queue is the queue of one function. It is not safe for concurrent use.
 type Queue struct {
 	limits Limits
-	line
-
+	// entries are all tickets that the queue knows: those of the backlog, and those
+	// that are out with instances.
 	entries   map[invoke.ID]*entry
-	instances map[invoke.CID]*instance
-	crowd     crowd
-	asking    askHeap
-
-	arrived  uint64
-	departed uint64
-	asked    uint64
-	seq      uint64
-}
-
-// line is the tickets that wait, and whose turn it is.
-type line struct {
-	// waiting are all but those in lanes, by gateway: a gateway has a lane while some
-	// instance avoids it.
-	waiting ticketList
-	lanes   map[string]*lane
-	turn    turn
+	backlog   backlog
+	instances instances
+	seq       uint64
 }
 
 // New makes an empty queue.
@@ -64,7 +49,7 @@ func New(limits Limits) *Queue {
 	return &Queue{
 		limits:    limits,
 		entries:   make(map[invoke.ID]*entry),
-		instances: make(map[invoke.CID]*instance),
+		instances: instances{joined: make(map[invoke.CID]*instance)},
 	}
 }
 
@@ -80,24 +65,6 @@ type entry struct {
 	// entry has levels above the lowest.
 	link
 	above []link
-}
-
-// instance is a joined instance. It is in the heap of those that ask exactly
-// while credits is positive and it is not retired.
-type instance struct {
-	cid      invoke.CID
-	capacity int // credits + len(out) <= capacity
-	credits  int
-	out      map[invoke.ID]*entry
-	asked    bool // has ever asked, so that it is known to work
-	retired  bool
-	index    int // in the heap, -1 if not there
-	// idleSince is when it came to ask for all that it can hold, which it
-	// does only while it runs nothing; zero while it does not.
-	idleSince time.Time
-	// avoids are the gateways that it could not reach, and until when it is
-	// handed no ticket of them.
-	avoids map[string]time.Time
 }
 
 // Offer adds a ticket. Offering one again that waits changes nothing; one that
@@ -121,8 +88,7 @@ func (q *Queue) Offer(t invoke.Ticket, now time.Time) error {
 	q.seq++
 	e := &entry{ticket: t, seq: q.seq, above: linksAbove(q.seq)}
 	q.entries[t.ID] = e
-	q.list(e).insert(e)
-	q.arrived++
+	q.backlog.insert(e)
 	return nil
 }
 
@@ -153,15 +119,22 @@ func (q *Queue) Withdraw(id invoke.ID) bool {
 	return true
 }
 
+// Clear removes all tickets that wait and returns them in order of arrival.
+func (q *Queue) Clear() []invoke.Ticket {
+	cleared := make([]invoke.Ticket, 0, q.Waiting())
+	for e := q.backlog.oldest(); e != nil; e = q.backlog.oldest() {
+		q.drop(e)
+		cleared = append(cleared, e.ticket)
+	}
+	return cleared
+}
+
 // Join adds an instance that can hold capacity tickets at a time, at least 1.
 // It asks for nothing yet.
 func (q *Queue) Join(cid invoke.CID, capacity int) error {
-	if _, known := q.instances[cid]; known {
+	if !q.instances.join(cid, capacity) {
 		return fmt.Errorf("%w: %s", ErrJoined, cid)
 	}
-	in := &instance{cid: cid, capacity: capacity, out: make(map[invoke.ID]*entry), index: -1}
-	q.instances[cid] = in
-	q.crowd.count(in, 1)
 	return nil
 }
 
@@ -171,11 +144,10 @@ func (q *Queue) Join(cid invoke.CID, capacity int) error {
 // gateway that still wants one offers it again. To put them back would ask for
 // instances to run calls that run already. It returns how many tickets it held.
 func (q *Queue) Leave(cid invoke.CID, now time.Time) (held int) {
-	in, known := q.instances[cid]
+	in, known := q.instances.joined[cid]
 	if !known {
 		return 0
 	}
-	q.stopAsking(in)
 	held = len(in.out)
 	for _, e := range in.out {
 		if e.withdrawn || now.Sub(e.handed) >= q.limits.ClaimGrace {
@@ -184,185 +156,69 @@ func (q *Queue) Leave(cid invoke.CID, now time.Time) (held int) {
 			q.putBack(e)
 		}
 	}
-	q.remove(in)
+	q.instances.remove(in)
 	return held
 }
 
 // Pull lets an instance ask for credits more tickets, but for no more than its
 // capacity allows. A retired instance asks in vain.
 func (q *Queue) Pull(cid invoke.CID, credits int, now time.Time) error {
-	in, known := q.instances[cid]
+	in, known := q.instances.joined[cid]
 	if !known {
 		return fmt.Errorf("%w: %s", ErrUnknownInstance, cid)
 	}
-	if !in.asked {
-		in.asked = true
-		if !in.retired {
-			q.crowd.asked++
-		}
-	}
-	credits = min(credits, in.capacity-in.credits-len(in.out))
-	if credits <= 0 || in.retired {
-		return nil
-	}
-	in.credits += credits
-	q.crowd.credits += credits
-	q.asked += uint64(credits)
-	if in.credits == in.capacity {
-		in.idleSince = now
-	}
-	if in.index < 0 {
-		heap.Push(&q.asking, in)
-	}
+	q.instances.ask(in, credits, now)
 	return nil
 }
 
 // Done says that an instance has finished with a ticket, whatever came of it.
 // Tickets that the instance does not hold any more are ignored.
 func (q *Queue) Done(cid invoke.CID, id invoke.ID) {
-	if in, known := q.instances[cid]; known {
-		if e, holds := in.out[id]; holds {
-			q.forget(e)
-		}
+	if e := q.instances.held(cid, id); e != nil {
+		q.forget(e)
+	}
+}
+
+// GiveBack says that an instance could not reach the gateway of a ticket, so that
+// nothing is known of the call. The ticket goes back to its place, and for AvoidFor
+// the instance is handed none of that gateway. Tickets that it does not hold any
+// more are ignored.
+func (q *Queue) GiveBack(cid invoke.CID, id invoke.ID, now time.Time) {
+	e := q.instances.held(cid, id)
+	if e == nil {
+		return
+	}
+	until := now.Add(q.limits.AvoidFor)
+	e.holder.avoid(e.ticket.Gateway, until, now)
+	q.backlog.part(e.ticket.Gateway, until)
+	if e.withdrawn {
+		q.forget(e)
+	} else {
+		q.putBack(e)
 	}
 }
 
 // Retire lets an instance finish what it holds and gives it nothing more. It
 // tells whether that changed anything.
 func (q *Queue) Retire(cid invoke.CID) bool {
-	in, known := q.instances[cid]
-	if !known || in.retired {
-		return false
-	}
-	q.stopAsking(in)
-	q.crowd.count(in, -1)
-	in.retired = true
-	return true
-}
-
-// Match hands waiting tickets to asking instances until no ticket is left that one
-// of those that ask may be handed. It calls deliver for each ticket handed out.
-//
-// Tickets past their deadline are forgotten if they come up meanwhile, or if they
-// are then the oldest that wait, of an avoided gateway or of the others. Match
-// returns how many it forgot.
-func (q *Queue) Match(now time.Time, deliver func(invoke.CID, invoke.Ticket)) (expired int) {
-	if len(q.lanes) > 0 {
-		q.mergeLanes(now)
-	}
-	q.calmDown(now)
-	for {
-		expired += q.expire(now)
-		if q.Waiting() == 0 || len(q.asking) == 0 {
-			break
-		}
-		e, in := q.pair(now)
-		if e == nil {
-			break
-		}
-		if !e.ticket.Deadline.After(now) {
-			q.drop(e)
-			expired++
-			continue
-		}
-		q.handOut(e, in, now)
-		deliver(in.cid, e.ticket)
-	}
-	q.calmDown(now)
-	return expired
-}
-
-// expire forgets the oldest tickets as long as they are past their deadline.
-func (q *Queue) expire(now time.Time) (expired int) {
-	for e := q.waiting.first; e != nil && !e.ticket.Deadline.After(now); e = q.waiting.first {
-		q.drop(e)
-		expired++
-	}
-	if len(q.lanes) > 0 {
-		expired += q.expireLanes(now)
-	}
-	return expired
-}
-
-// pair is the ticket whose turn it is and the instance that gets it, or nothing.
-func (q *Queue) pair(now time.Time) (*entry, *instance) {
-	if len(q.lanes) > 0 {
-		return q.pairByLane(q.asking, now)
-	}
-	return q.turn.head(&q.waiting), q.asking[0]
-}
-
-func (q *Queue) handOut(e *entry, in *instance, now time.Time) {
-	q.list(e).remove(e)
-	q.departed++
-	in.idleSince = time.Time{}
-	in.credits--
-	q.crowd.credits--
-	if in.credits == 0 {
-		q.stopAsking(in)
-	}
-	e.holder, e.handed = in, now
-	in.out[e.ticket.ID] = e
-	if len(in.out) == 1 {
-		q.crowd.busy++ // it asked, so it is not retired
-	}
-	q.judge(&e.ticket, q.Waiting(), now)
-}
-
-// Clear removes all tickets that wait and returns them in order of arrival.
-func (q *Queue) Clear() []invoke.Ticket {
-	cleared := make([]invoke.Ticket, 0, q.Waiting())
-	for e := q.oldest(); e != nil; e = q.oldest() {
-		q.drop(e)
-		cleared = append(cleared, e.ticket)
-	}
-	return cleared
+	in, known := q.instances.joined[cid]
+	return known && q.instances.retire(in)
 }
 
 // drop removes an entry that waits.
 func (q *Queue) drop(e *entry) {
-	q.list(e).remove(e)
+	q.backlog.remove(e)
 	delete(q.entries, e.ticket.ID)
-	q.departed++
 }
 
 // putBack makes an entry that is out wait again.
 func (q *Queue) putBack(e *entry) {
-	q.takeBack(e)
-	e.holder = nil
-	q.list(e).insert(e)
-	q.departed--
+	q.instances.takeBack(e)
+	q.backlog.putBack(e)
 }
 
 // forget removes an entry that is out.
 func (q *Queue) forget(e *entry) {
-	q.takeBack(e)
+	q.instances.takeBack(e)
 	delete(q.entries, e.ticket.ID)
-}
-
-// takeBack takes an entry from its holder.
-func (q *Queue) takeBack(e *entry) {
-	in := e.holder
-	delete(in.out, e.ticket.ID)
-	if len(in.out) == 0 && !in.retired {
-		q.crowd.busy--
-	}
-}
-
-// remove removes an instance that holds nothing.
-func (q *Queue) remove(in *instance) {
-	q.stopAsking(in)
-	if !in.retired {
-		q.crowd.count(in, -1)
-	}
-	delete(q.instances, in.cid)
-}
-
-// stopAsking takes back what an instance asked for.
-func (q *Queue) stopAsking(in *instance) {
-	q.crowd.credits -= in.credits
-	in.credits, in.idleSince = 0, time.Time{}
-	if in.index >= 0 {
-		heap.Remove(&q.asking, in.index)
-	}
 }

@@ -4,10 +4,10 @@ import "time"
 
 // Stale is how many tickets have waited for after or longer. It costs at most twice
 // the lesser of how many have and how many have not.
-func (q *line) Stale(now time.Time, after time.Duration) int {
+func (q *Queue) Stale(now time.Time, after time.Duration) int {
 	limit := now.Add(-after)
-	n := q.waiting.arrivedBy(limit)
-	for _, l := range q.lanes {
+	n := 0
+	for l := range q.backlog.lists() {
 		n += l.arrivedBy(limit)
 	}
 	return n

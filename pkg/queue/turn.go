@@ -40,9 +40,9 @@ func (t *turn) head(l *ticketList) *entry {
 // first tells whether it is one ticket's turn before another's.
 func (t *turn) first(a, b *entry) bool { return a.before(b) != t.newestFirst }
 
-// judge takes note of a ticket that was just handed out, and of how many wait still.
-func (q *line) judge(handed *invoke.Ticket, waiting int, now time.Time) {
-	t := &q.turn
+// judge takes note of a ticket that was just handed out.
+func (b *backlog) judge(handed *invoke.Ticket, now time.Time) {
+	t := &b.turn
 	switch {
 	case t.newestFirst:
 	case !late(handed, now):
@@ -55,20 +55,20 @@ func (q *line) judge(handed *invoke.Ticket, waiting int, now time.Time) {
 		if took < hopelessAfter {
 			return
 		}
-		if newest := q.newest(); newest != nil {
-			t.newestFirst = hopeless(took, t.handed, waiting, &newest.ticket, now)
+		if newest := b.newest(); newest != nil {
+			t.newestFirst = hopeless(took, t.handed, b.waiting(), &newest.ticket, now)
 		}
 		t.lateSince, t.handed = now, 0
 	}
 }
 
 // calmDown returns to the order of arrival once there is hope.
-func (q *line) calmDown(now time.Time) {
-	if !q.turn.newestFirst && q.turn.lateSince.IsZero() {
+func (b *backlog) calmDown(now time.Time) {
+	if !b.turn.newestFirst && b.turn.lateSince.IsZero() {
 		return
 	}
-	if oldest := q.oldest(); oldest == nil || q.turn.newestFirst && !late(&oldest.ticket, now) {
-		q.turn = turn{}
+	if oldest := b.oldest(); oldest == nil || b.turn.newestFirst && !late(&oldest.ticket, now) {
+		b.turn = turn{}
 	}
 }
 

@@ -1,10 +1,6 @@
 package queue
 
-import (
-	"time"
-
-	"github.com/windlass-dev/windlass/pkg/invoke"
-)
+import "time"
 
 // View is what a queue looks like at one moment.
 type View struct {
@@ -35,60 +31,25 @@ func (q *Queue) View(now time.Time) View {
 	v := View{
 		Waiting:     q.Waiting(),
 		Out:         q.Out(),
-		Arrived:     q.arrived,
-		Departed:    q.departed,
-		Asked:       q.asked,
-		NewestFirst: q.turn.newestFirst,
-		Instances:   q.crowd.all,
-		Asking:      q.crowd.credits,
-		Busy:        q.crowd.busy,
+		Arrived:     q.backlog.arrived,
+		Departed:    q.backlog.departed,
+		Asked:       q.instances.asked,
+		NewestFirst: q.backlog.turn.newestFirst,
+		Instances:   q.instances.crowd.all,
+		Asking:      q.instances.crowd.credits,
+		Busy:        q.instances.crowd.busy,
 	}
-	if first := q.oldest(); first != nil {
+	if first := q.backlog.oldest(); first != nil {
 		v.OldestWait = max(0, now.Sub(first.ticket.Arrived))
 	}
 	return v
 }
 
-// crowd is what the instances that are not retired come to. It is kept as they
-// change, since it is asked for more often than it may cost to look at all of them.
-type crowd struct {
-	all int
-	// asked are those that have ever asked for work, and busy those that hold a
-	// ticket.
-	asked, busy int
-	// credits is how many tickets they ask for.
-	credits int
-}
-
-// count adds an instance that asks for nothing at the moment, or takes it away.
-func (c *crowd) count(in *instance, n int) {
-	c.all += n
-	if in.asked {
-		c.asked += n
-	}
-	if len(in.out) > 0 {
-		c.busy += n
-	}
-}
-
-// EachWaiting calls see with every ticket that waits, in the order of arrival of each
-// lane.
-func (q *line) EachWaiting(see func(invoke.Ticket)) {
-	for e := q.waiting.first; e != nil; e = e.next {
-		see(e.ticket)
-	}
-	for _, l := range q.lanes {
-		for e := l.first; e != nil; e = e.next {
-			see(e.ticket)
-		}
-	}
-}
-
 // Waiting is how many tickets wait.
-func (q *Queue) Waiting() int { return int(q.arrived - q.departed) }
+func (q *Queue) Waiting() int { return q.backlog.waiting() }
 
 // Arrived counts all tickets that ever arrived.
-func (q *Queue) Arrived() uint64 { return q.arrived }
+func (q *Queue) Arrived() uint64 { return q.backlog.arrived }
 
 // Out is how many tickets are out with instances.
 func (q *Queue) Out() int { return len(q.entries) - q.Waiting() }
