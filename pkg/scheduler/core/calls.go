@@ -36,7 +36,7 @@ func (e Offered) happen(f *Function, now time.Time) {
 	}
 	f.match(now)
 	f.wake()
-	if f.queue.Waiting() > 0 && !f.last.blocked {
+	if f.queue.Waiting() > 0 && !f.lastDecision.blocked {
 		f.do(Hurry{Eager: f.eager(now)})
 	}
 }
@@ -81,7 +81,7 @@ func (f *Function) takeIn(e Offered, now time.Time) *invoke.Refusal {
 // Outlook is how fast the queue is worked off, by the instances that the last decision
 // saw.
 func (f *Function) Outlook() intake.Outlook {
-	outlook := f.last.outlook
+	outlook := f.lastDecision.outlook
 	outlook.Mean = f.executions.Mean()
 	return outlook
 }

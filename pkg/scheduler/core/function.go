@@ -65,11 +65,7 @@ var Unserved invoke.Term
 type Function struct {
 	config *Config
 	spec   Spec
-	// term is that in which the function is served, and takenOver when that began.
-	term      invoke.Term
-	takenOver time.Time
-	// closed says that the function was deleted, or that its scheduler stops.
-	closed bool
+	tenure
 
 	queue     *queue.Queue
 	intake    intake.Intake
@@ -81,7 +77,7 @@ type Function struct {
 	// executions and starts are how long the last ones took.
 	executions, starts estimate.LastN
 	keeper             *upkeep.Keeper
-	last               lastDecision
+	lastDecision
 	// settled is how many instances there were when somebody last confirmed the
 	// ownership; -1 while that is so.
 	settled int
@@ -125,9 +121,6 @@ func (f *Function) Step(now time.Time, e Event) []Effect {
 }
 
 func (f *Function) do(e Effect) { f.out = append(f.out, e) }
-
-// served tells whether calls and instances are welcome.
-func (f *Function) served() bool { return f.term != Unserved && !f.closed }
 
 // refuse refuses all tickets that wait.
 func (f *Function) refuse(why invoke.Refusal, now time.Time) {

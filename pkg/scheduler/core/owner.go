@@ -7,6 +7,18 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invoke"
 )
 
+// tenure says whether the function is served here.
+type tenure struct {
+	// term is that in which it is served, and takenOver when that began.
+	term      invoke.Term
+	takenOver time.Time
+	// closed says that the function was deleted, or that its scheduler stops.
+	closed bool
+}
+
+// served tells whether calls and instances are welcome.
+func (t *tenure) served() bool { return t.term != Unserved && !t.closed }
+
 func (Woken) happen(f *Function, _ time.Time) { f.wake() }
 
 func (Paused) happen(f *Function, _ time.Time) { f.lost = 0 }
@@ -59,12 +71,12 @@ func (f *Function) disown(now time.Time) {
 	f.do(Release{})
 	f.refuse(NotOwner, now)
 	f.quietSince = time.Time{}
-	f.lost, f.last.blocked = 0, false
+	f.lost, f.lastDecision.blocked = 0, false
 	f.executions, f.starts = *estimate.NewLastN(f.config.Executions), *estimate.NewLastN(f.config.Executions)
 }
 
 // Term is that in which the function is served; Unserved if it is not.
-func (f *Function) Term() invoke.Term { return f.term }
+func (t *tenure) Term() invoke.Term { return t.term }
 
 // ServedSince is when the present term began; zero if the function was never served.
-func (f *Function) ServedSince() time.Time { return f.takenOver }
+func (t *tenure) ServedSince() time.Time { return t.takenOver }

@@ -82,35 +82,38 @@ func (f *Function) snapshot(o Observed, now time.Time) fpcs.Snapshot {
 		Lost: f.lost, Failing: o.Failing, Room: o.Room,
 		Concurrency:   f.spec.Concurrency,
 		MeanExecution: f.executions.Mean(), MeanStart: f.meanStart(o.KindStart),
-		Memory: f.last.memory,
+		Memory: f.lastDecision.memory,
 	}
-	if !f.last.at.IsZero() {
-		s.Elapsed = max(0, now.Sub(f.last.at))
+	if !f.lastDecision.at.IsZero() {
+		s.Elapsed = max(0, now.Sub(f.lastDecision.at))
 	}
 	f.lost = 0
 	return s
 }
 
-func (f *Function) remember(d fpcs.Decision, now time.Time) {
-	f.last.at, f.last.memory, f.last.eagerFrom = now, d.Next, time.Time{}
+func (l *lastDecision) remember(d fpcs.Decision, now time.Time) {
+	l.at, l.memory, l.eagerFrom = now, d.Next, time.Time{}
 	if d.Again > 0 {
-		f.last.eagerFrom = now.Add(d.Again)
+		l.eagerFrom = now.Add(d.Again)
 	}
 }
 
 // eager tells whether a call that comes now is reason to decide before the next tick.
-func (f *Function) eager(now time.Time) bool {
-	return !f.last.eagerFrom.IsZero() && !now.Before(f.last.eagerFrom)
+func (l *lastDecision) eager(now time.Time) bool {
+	return !l.eagerFrom.IsZero() && !now.Before(l.eagerFrom)
 }
 
 // Urgent tells whether a call that waits is not to wait for the next tick; there says
 // that the function has instances, or that some are on their way.
-func (f *Function) Urgent(now time.Time, there bool) bool {
-	return !f.last.blocked && (!there || f.eager(now))
+func (l *lastDecision) Urgent(now time.Time, there bool) bool {
+	return !l.blocked && (!there || l.eager(now))
 }
 
+// DecidedAt is when the last decision was made; zero if there was none.
+func (l *lastDecision) DecidedAt() time.Time { return l.at }
+
 // Blocked tells whether the last order had no effect.
-func (f *Function) Blocked() bool { return f.last.blocked }
+func (l *lastDecision) Blocked() bool { return l.blocked }
 
 // beside leaves the instances out of the maximum that were not heard of, but may run:
 // until they are given up (after 15 s), others take their places only up to the maximum,
@@ -165,11 +168,11 @@ type Concluded struct {
 // The letters go on from those of Ticked.
 func (e Concluded) happen(f *Function, now time.Time) {
 	d, wanted := e.Decided, e.Decided.Wanted()
-	f.last.blocked = wanted > 0 && e.Ordered == 0
+	f.lastDecision.blocked = wanted > 0 && e.Ordered == 0
 	// g. Tell calls what they can hope for. A function cannot grow if it has all the
 	// instances that it may have, or if the orders of this tick found no room.
 	instances, most := d.Observed.Created+d.Observed.Creating+e.Ordered-e.Withdrawn, f.limits(d.Upkeep).Max
-	f.last.outlook = intake.Outlook{
+	f.lastDecision.outlook = intake.Outlook{
 		Parallel: instances * f.spec.Concurrency,
 		Stuck:    e.NoRoom || most > 0 && instances >= most,
 	}

@@ -25,8 +25,5 @@ func (f *Function) Means() estimate.Means {
 // Spec is what the owner of the function asks for.
 func (f *Function) Spec() Spec { return f.spec }
 
-// DecidedAt is when the last decision was made; zero if there was none.
-func (f *Function) DecidedAt() time.Time { return f.last.at }
-
 // Revision is that of the spec.
 func (f *Function) Revision() string { return f.spec.Revision }
