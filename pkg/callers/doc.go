@@ -2,7 +2,7 @@
 //
 // What counts is in two files. The policy says for each namespace whether callers
 // must prove who they are and what limits hold, and which issuers of JSON Web
-// Tokens are believed. The keys are API keys, of which only digests are kept.
+// Tokens are believed. The keys are API keys; only their digests are kept.
 // Both are read again when they change; one that is broken changes nothing, and
 // that is logged and counted.
 //

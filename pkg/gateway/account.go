@@ -95,7 +95,7 @@ const (
 )
 
 // The span of a call has the number 0, and that of the n-th attempt's execution, which
-// the function is told of before it has begun, n. The others are counted from here.
+// the function hears of before it has begun, n. The others are counted from here.
 const otherSpans = 1 << 20
 
 // told is what is known of a call that has ended.

@@ -17,7 +17,7 @@ const (
 	// read of it, and what waits to be sent.
 	streamMemory = 128 << 10
 	// ordinaryHead is what the target and the headers of a call may take without being
-	// counted as memory: as much belongs to any call, of which MaxInvocations are here.
+	// counted as memory: any call may have as much, and there are at most MaxInvocations.
 	ordinaryHead = 4 << 10
 	// headerMemory is what a header takes besides its name and its value.
 	headerMemory = 100
@@ -48,7 +48,7 @@ func (everybody) Authenticate(http.Header, invoke.FunctionKey) (callers.Caller, 
 
 func (everybody) Limits(string) admission.Limits { return admission.Limits{} }
 
-// denied is what a caller is told who is not let through.
+// denied is the answer to a caller who is not let through.
 func denied(err error) problem {
 	const realm = `Bearer realm="windlass"`
 	p := newProblem(http.StatusUnauthorized, invoke.ExecutedNo, reasonMissing, err.Error())
@@ -97,7 +97,7 @@ func (d *door) enter(h hold, limits admission.Limits) *problem {
 	return &p
 }
 
-// crowded is what a call is told for which there is no room.
+// crowded is the answer to a call that has no room here.
 func (d *door) crowded(reason admission.Reason, namespace string, limits admission.Limits) problem {
 	own := func(reason, format string, args ...any) problem {
 		return newProblem(http.StatusTooManyRequests, invoke.ExecutedNo, reason, fmt.Sprintf(format, args...))

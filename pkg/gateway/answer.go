@@ -127,7 +127,7 @@ func (c *client) write(body []byte) error {
 	return c.rc.Flush()
 }
 
-// finish ends an answer of which the instance has sent all. One that is shorter than
+// finish ends an answer that the instance has sent to its end. One that is shorter than
 // its head promised was cut.
 func (c *client) finish() {
 	c.mu.Lock()

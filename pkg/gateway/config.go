@@ -34,7 +34,7 @@ type Config struct {
 	MaxBodyMemory int64
 	// MaxQueueTime is how long a call may wait for an instance.
 	MaxQueueTime time.Duration
-	// LogCalls says of which calls a line is logged.
+	// LogCalls says which calls are logged, a line each.
 	LogCalls LogCalls
 	// ProblemDetail says what callers read of a failure inside.
 	ProblemDetail ProblemDetail
@@ -101,19 +101,19 @@ type Deps struct {
 	Schedulers credentials.TransportCredentials
 	// Traces records calls. Without it none is.
 	Traces *tracing.Tracer
-	// Journal is told of every call that has ended, unless it is nil.
+	// Journal notes every call that has ended, unless it is nil.
 	Journal Journal
 	// Registry takes the metrics. Without it nothing is counted.
 	Registry prometheus.Registerer
 	Log      *slog.Logger
 }
 
-// Journal keeps what became of calls. Whoever waits for a call's end waits for it.
+// Journal keeps what became of calls. A call does not end before it is noted.
 type Journal interface {
 	Note(account invoke.Account)
 }
 
-// LogCalls says of which calls a line is logged.
+// LogCalls says which calls are logged, a line each.
 type LogCalls string
 
 // What LogCalls may be.

@@ -32,8 +32,8 @@ type dispatcher struct {
 	// running says that links are run.
 	running bool
 	links   map[string]*link
-	// still are the links that are not run yet.
-	still []*link
+	// unstarted are the links that are not run yet.
+	unstarted []*link
 	// routes are the addresses that the slots' tickets went to when it was last
 	// looked at.
 	routes [ownership.Slots]string
@@ -51,8 +51,8 @@ func newDispatcher(config Config, deps Deps, calls *calls, metrics *metrics) *di
 func (d *dispatcher) run(ctx context.Context) {
 	var links sync.WaitGroup
 	defer links.Wait()
-	d.serve(true)
-	defer d.serve(false)
+	d.setRunning(true)
+	defer d.setRunning(false)
 	tick := time.NewTicker(core.ReofferEvery)
 	defer tick.Stop()
 	var soon <-chan time.Time
@@ -61,7 +61,7 @@ func (d *dispatcher) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-d.wanted:
-			for _, l := range d.unrun() {
+			for _, l := range d.takeUnstarted() {
 				links.Go(func() { l.run(ctx) })
 			}
 		case <-d.turnedAway:
@@ -79,20 +79,20 @@ func (d *dispatcher) run(ctx context.Context) {
 	}
 }
 
-// serve says whether links are run from now on.
-func (d *dispatcher) serve(running bool) {
+// setRunning says whether links are run from now on.
+func (d *dispatcher) setRunning(running bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.running = running
 }
 
-// unrun takes out the links that are not run yet.
-func (d *dispatcher) unrun() []*link {
+// takeUnstarted takes out the links that are not run yet.
+func (d *dispatcher) takeUnstarted() []*link {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	still := d.still
-	d.still = nil
-	return still
+	unstarted := d.unstarted
+	d.unstarted = nil
+	return unstarted
 }
 
 // step lets an event happen to a call, and does what follows from it. If the call fails,
@@ -210,7 +210,7 @@ func (d *dispatcher) linkTo(slot ownership.Slot) *link {
 	if !known {
 		l = newLink(d, owner.Addr)
 		d.links[owner.Addr] = l
-		d.still = append(d.still, l)
+		d.unstarted = append(d.unstarted, l)
 		signal(d.wanted)
 	}
 	return l

@@ -17,7 +17,7 @@ type Gateway struct {
 
 	config   Config
 	deps     Deps
-	metrics  *metrics // nil if nobody is to be told
+	metrics  *metrics // nil if nobody counts
 	door     *door
 	calls    *calls
 	dispatch *dispatcher

@@ -136,7 +136,7 @@ func (m *metrics) claimRefused(err error) {
 }
 
 // refusedAtTheEdge counts a refusal; fn is nil if its namespace is not to be a
-// label, which whoever calls could otherwise choose.
+// label, which callers could otherwise choose.
 func (m *metrics) refusedAtTheEdge(fn *v1alpha1.Function, reason string) {
 	if m == nil {
 		return

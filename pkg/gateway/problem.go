@@ -79,7 +79,7 @@ func newProblem(status int, executed invoke.Executed, reason, detail string) pro
 	}
 }
 
-// fromRefusal is what a client is told when a scheduler refuses its ticket.
+// fromRefusal is the answer to a client whose ticket a scheduler refuses.
 func fromRefusal(r invoke.Refusal) problem {
 	status := http.StatusServiceUnavailable
 	switch r.Reason {
@@ -104,7 +104,7 @@ func tooBig(executed invoke.Executed, limit int64) problem {
 		fmt.Sprintf("the request body is larger than the limit of %d bytes; send less, or raise the gateway's limit (windlass up --max-body)", limit))
 }
 
-// unreadable is what a client is told whose small body could not be read.
+// unreadable is the answer to a client whose small body could not be read.
 func unreadable(err error) problem {
 	if errors.Is(err, errTooSlow) {
 		return tooSlow(invoke.ExecutedNo)
@@ -188,7 +188,7 @@ func (d ProblemDetail) Validate() error {
 	return fmt.Errorf("--problem-detail %q is neither %s nor %s", string(d), DetailAll, DetailNone)
 }
 
-// outside is what callers read, by reason, instead of details that are told by
+// outside is what callers read, by reason, instead of details that come from
 // functions, instances, nodes and issuers. Details of other reasons are the gateway's
 // own, or limits.
 var outside = map[string]string{

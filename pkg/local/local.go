@@ -68,7 +68,7 @@ type Windlass struct {
 }
 
 // Open takes possession of the data folder and of the addresses. It starts
-// nothing. Whoever opens a Windlass must run it, or Close it.
+// nothing. Who opens a Windlass must run it, or Close it.
 func Open(config Config, log *slog.Logger) (*Windlass, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
@@ -203,7 +203,7 @@ func (w *Windlass) start(ctx context.Context, parts *lifecycle.Lifecycle) error 
 		return err
 	}
 	w.serveWire(parts)
-	// 3. Instances, and whoever orders them.
+	// 3. Instances, and those who order them.
 	recorder := instancelog.NewRecorder(w.config.DataDir, instancelog.RecorderDeps{Now: time.Now, Heard: w.printed, Log: w.log})
 	parts.Start("log times", recorder.Run)
 	parts.Start("process runtime", w.process.Run)

@@ -42,7 +42,7 @@ type Agent struct {
 	jitter   float64
 	calls    *calls
 	function *functionEnd
-	// tasks are what Run waits for. They grow only while an event is told, and not
+	// tasks are what Run waits for. They grow only while an event happens, and not
 	// after the end.
 	tasks sync.WaitGroup
 	// assigned takes what a spare instance becomes.

@@ -59,11 +59,11 @@ type attempt struct {
 	gateway *gateway
 	// asked is when the claim was sent; zero before that.
 	asked time.Time
-	word  word
+	state claimState
 }
 
-// word is what was said about a claim.
-type word struct {
+// claimState is how far the claim has come.
+type claimState struct {
 	mu sync.Mutex // guards everything below
 	// stream is there once the claim is on its way.
 	stream            attemptStream
@@ -74,18 +74,18 @@ type word struct {
 
 // grant lets the call run.
 func (at *attempt) grant() {
-	at.word.mu.Lock()
-	defer at.word.mu.Unlock()
-	at.word.granted = true
+	at.state.mu.Lock()
+	defer at.state.mu.Unlock()
+	at.state.granted = true
 }
 
-// release gives up a claim. A gateway that may have heard it is told, behind it on
+// release gives up a claim. A gateway that may have heard it hears of that, behind it on
 // the same stream, and gets some time to hear that.
 func (at *attempt) release() {
-	at.word.mu.Lock()
-	defer at.word.mu.Unlock()
-	at.word.released = true
-	stream := at.word.stream
+	at.state.mu.Lock()
+	defer at.state.mu.Unlock()
+	at.state.released = true
+	stream := at.state.stream
 	if stream == nil {
 		at.cancel(errReleased)
 		return
@@ -94,17 +94,17 @@ func (at *attempt) release() {
 		Reason: errReleased.Error(),
 	}}})
 	_ = stream.CloseSend()
-	at.word.patience = time.AfterFunc(releasePatience, func() { at.cancel(errReleased) })
+	at.state.patience = time.AfterFunc(releasePatience, func() { at.cancel(errReleased) })
 }
 
 // close gives back what it has.
 func (at *attempt) close() {
 	at.cancel(nil)
-	at.word.mu.Lock()
-	if at.word.patience != nil {
-		at.word.patience.Stop()
+	at.state.mu.Lock()
+	if at.state.patience != nil {
+		at.state.patience.Stop()
 	}
-	at.word.mu.Unlock()
+	at.state.mu.Unlock()
 	if at.gateway != nil {
 		at.gateways.giveBack(at.gateway)
 	}
@@ -151,12 +151,12 @@ func (at *attempt) connect() (err error) {
 // sendClaim sends the claim unless it was given up before. It holds the lock, so that
 // a release goes behind it.
 func (at *attempt) sendClaim(stream attemptStream) error {
-	at.word.mu.Lock()
-	defer at.word.mu.Unlock()
-	if at.word.released {
+	at.state.mu.Lock()
+	defer at.state.mu.Unlock()
+	if at.state.released {
 		return errReleased
 	}
-	at.word.stream, at.asked = stream, time.Now()
+	at.state.stream, at.asked = stream, time.Now()
 	return stream.Send(at.claimOf(false))
 }
 
@@ -169,9 +169,9 @@ func (at *attempt) claimOf(started bool) *wirev1.AttemptRequest {
 // mayRun tells the core of the grant, which may come too late.
 func (at *attempt) mayRun() bool {
 	at.tell(core.Granted{Attempt: at.number})
-	at.word.mu.Lock()
-	defer at.word.mu.Unlock()
-	return at.word.granted
+	at.state.mu.Lock()
+	defer at.state.mu.Unlock()
+	return at.state.granted
 }
 
 // awaitEnd waits until the gateway has ended the stream.

@@ -57,7 +57,7 @@ func (f *functionEnd) how() string {
 	return f.end.How
 }
 
-// functionLost is the error of a call in the middle of which the function ended.
+// functionLost is the error of a call that ran when the function ended.
 type functionLost struct{ end FunctionEnd }
 
 func (e *functionLost) Error() string {
@@ -85,7 +85,7 @@ func (a *Agent) awaitEnd() {
 const drainPath = "GET /drained"
 
 // ServeDrained answers GET /drained on a listener as soon as the agent runs no
-// call any more and takes none, until ctx ends: whoever is about to stop the
+// call any more and takes none, until ctx ends: who is about to stop the
 // function waits for that. To ask changes nothing.
 func (a *Agent) ServeDrained(ctx context.Context, l net.Listener) error {
 	mux := http.NewServeMux()

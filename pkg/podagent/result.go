@@ -168,7 +168,7 @@ func (w *resultWriter) opened() bool {
 }
 
 // send sends to the gateway, if it is there. If the gateway has ended the stream, its
-// own reason is known to whoever receives.
+// own reason is known to its receiver.
 func (w *resultWriter) send(msg *wirev1.AttemptRequest) {
 	w.openOnce()
 	if !w.lost.Load() && w.stream.Send(msg) != nil {

@@ -55,7 +55,7 @@ const (
 	AnswerNone     Answer = iota // nothing so far
 	AnswerBegun                  // the head of the function's answer
 	AnswerComplete               // all of an answer
-	AnswerCut                    // an answer of which the rest will never come
+	AnswerCut                    // a part of an answer, and never the rest
 	AnswerUnheard                // nothing, or a part: the client left
 )
 
@@ -198,8 +198,8 @@ func (v *Invocation) ClientLeft() Decision {
 }
 
 // Abort answers the client because of what is wrong with its request. An instance that
-// has it keeps it until it has ended, and is told to stop if so wanted. An answer of
-// which all has come is not cut any more.
+// has it keeps it until it has ended, and has to stop if so wanted. An answer that has
+// come to its end is not cut any more.
 func (v *Invocation) Abort(stop bool) Decision {
 	switch v.phase {
 	case Ended:

@@ -238,7 +238,7 @@ func (m model) look() (model, tea.Cmd) {
 	return m, m.turned(&m.closeup.key)
 }
 
-// turned lets whoever asks know whose decisions are wanted.
+// turned lets the asker know whose decisions are wanted.
 func (m model) turned(to *invoke.FunctionKey) tea.Cmd {
 	if to != nil {
 		key := *to

@@ -83,7 +83,7 @@ func (cs *calls) answered(n Attempt) *attempt {
 	return a
 }
 
-// free frees the function of an attempt, of which something may still be to come.
+// free frees the function of an attempt; more says that something is still to come.
 func (cs *calls) free(n Attempt, more bool) {
 	cs.held--
 	if more {
@@ -112,7 +112,7 @@ func (cs *calls) next() time.Time {
 	return time.Time{}
 }
 
-// A Ticket is taken if the instance has room, and otherwise left to whoever gets it
+// A Ticket is taken if the instance has room, and otherwise left to the one that gets it
 // when the instance has left. An invocation that is here already is claimed even if
 // it could be started, since the gateway tells which of the two is real.
 func (t Ticket) heard(c *Core, now time.Time) {
@@ -162,7 +162,7 @@ func (u Unreachable) happen(c *Core, now time.Time) {
 }
 
 // claimsDue gives up the claims that were not answered in time. The gateway may have
-// granted one and not be heard, so it is told.
+// granted one and not be heard, so it has to know.
 func (c *Core) claimsDue(now time.Time) {
 	for a := c.calls.first(); a != nil && !now.Before(a.claimBy); a = c.calls.first() {
 		n := c.calls.claims[0]

@@ -2,7 +2,7 @@ package core
 
 import "time"
 
-// leastPause is the least time between two requests to leave, however soon the
+// leastPause is the shortest time between two requests to leave, however soon the
 // scheduler wants to be asked again.
 const leastPause = time.Second
 

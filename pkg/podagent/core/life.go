@@ -51,8 +51,8 @@ func (f FunctionFailed) happen(c *Core, now time.Time) {
 	c.leave(now, reason, f.Detail)
 }
 
-// A Stop of an instance whose function was not ready yet says no goodbye: whoever
-// stopped it knows better why it did not start.
+// A Stop of an instance whose function was not ready yet says no goodbye: the one
+// who stopped it knows better why it did not start.
 func (s Stop) happen(c *Core, now time.Time) {
 	if !c.life.ready {
 		c.leaveSilently(s.Detail)
@@ -94,7 +94,7 @@ func (c *Core) leave(now time.Time, reason Reason, detail string) {
 	c.say(now, *c.life.goodbye)
 }
 
-// leaveSilently gives up an instance of which the schedulers need not be told.
+// leaveSilently gives up an instance that schedulers need not hear of.
 func (c *Core) leaveSilently(detail string) {
 	if c.life.leaving {
 		return

@@ -15,7 +15,7 @@ const (
 	mostMissed = 2
 	// helloPatience is how long a scheduler may take to answer a hello. It
 	// doubles with every hello that was not answered, up to helloDoublings
-	// times: whoever checks a proof may have to ask others.
+	// times: a scheduler that checks a proof may have to ask others.
 	helloPatience  = 2 * time.Second
 	helloDoublings = 3
 )
@@ -33,7 +33,7 @@ type pulse struct {
 
 func newPulse(now time.Time) pulse { return pulse{heard: now, said: now, pinged: now} }
 
-// hear takes note of a reply, any of which says that the scheduler is there.
+// hear takes note of a reply: any says that the scheduler is there.
 func (p *pulse) hear(now time.Time) { p.answered, p.heard, p.missed = true, now, 0 }
 
 // pingAt is when to ask, if it is done every so often: while the two talk anyway, only

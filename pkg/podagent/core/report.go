@@ -28,7 +28,7 @@ func (r *Report) ran(o Outcome) {
 	r.Calls++
 }
 
-// origin is how an instance came into being, which is told until a scheduler has
+// origin is how an instance came into being, which hellos say until a scheduler has
 // accepted its hello.
 type origin struct {
 	began, ready time.Time

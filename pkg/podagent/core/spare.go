@@ -23,7 +23,7 @@ func (RuntimeReady) happen(c *Core, now time.Time) {
 
 // An Assignment is taken once, and by nobody who leaves. The instance introduces itself
 // anew to the same scheduler while the function loads, as any instance does, so that
-// whether the function becomes ready is told in the same words.
+// whether the function becomes ready is said in the same words.
 func (a Assignment) heard(c *Core, now time.Time) {
 	if !c.params.Spare || c.life.leaving {
 		return
