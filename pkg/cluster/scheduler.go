@@ -269,7 +269,7 @@ func (s *schedulerRole) startScheduler(keeper *etcd.Keeper, watched *peers.Peers
 	settings.CreateRate, settings.CreateBurst = s.config.CreateQPS, s.createBurst()
 	s.scheduler, err = scheduler.New(settings, scheduler.Deps{
 		Catalog: s.source.Catalog(), Memory: s.source, Runtimes: s.source,
-		Keeper: keeper, Router: watched, Instances: s.instances,
+		Keeper: keeper, Router: watched, Instances: scheduler.InstancesOf(s.instances),
 		Schedulers: s.tls.ClientCredentials(s.config.domain().Scheduler()), IsScheduler: s.isScheduler,
 		Registry: s.registry, Traces: s.traces, Log: s.log, Now: time.Now,
 	})

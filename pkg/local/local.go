@@ -189,7 +189,7 @@ func (w *Windlass) start(ctx context.Context, parts *lifecycle.Lifecycle) error 
 		provisioner.Deps{Runtime: w.process, Witness: w.process, Book: w.process, Now: time.Now, Log: w.log},
 	)
 	if w.scheduler, err = scheduler.New(w.config.Scheduler, scheduler.Deps{
-		Catalog: w.store.Catalog(), Memory: w.learnt.Learnt, Keeper: keeper, Instances: instances,
+		Catalog: w.store.Catalog(), Memory: w.learnt.Learnt, Keeper: keeper, Instances: scheduler.InstancesOf(instances),
 		Registry: w.counting(), Traces: w.traces, Log: w.log, Now: time.Now,
 	}); err != nil {
 		return err

@@ -119,12 +119,12 @@ func (s *Scheduler) account(f *function, fn *v1alpha1.Function, n int) history.A
 		a.Owner = s.owner(f.slot).ID
 		return a
 	}
-	counts := s.deps.Instances.Count(f.uid)
+	seen := s.deps.Instances.Observe(f.uid)
 	a.Decider = cmp.Or(string(fn.Spec.Decider), s.config.Decider)
 	a.Served, a.ServedSince = true, f.servedSince()
-	a.Calls, a.Instances = f.view(s.deps.Now()).Arrived, counts.Created
-	if why, _, failing := s.deps.Instances.Failing(f.uid); failing {
-		a.Problem = why.Code
+	a.Calls, a.Instances = f.view(s.deps.Now()).Arrived, seen.Created
+	if seen.Failing {
+		a.Problem = seen.Why.Code
 	}
 	a.Decisions = history.Tell(s.chronicle.last(f.uid, n))
 	return a
@@ -156,13 +156,13 @@ func (s *Scheduler) Latest() history.Latest {
 func (s *Scheduler) broken(n int) []history.Broken {
 	var all []history.Broken
 	for _, f := range s.all() {
-		why, _, failing := s.deps.Instances.Failing(f.uid)
-		if !failing || s.deps.Instances.Count(f.uid).Created > 0 {
+		seen := s.deps.Instances.Observe(f.uid)
+		if !seen.Failing || seen.Created > 0 {
 			continue
 		}
 		if _, served := s.serves(f); served {
 			fn := f.current()
-			all = append(all, history.Broken{Namespace: fn.Namespace, Name: fn.Name, Reason: why.Code})
+			all = append(all, history.Broken{Namespace: fn.Namespace, Name: fn.Name, Reason: seen.Why.Code})
 		}
 	}
 	slices.SortFunc(all, func(a, b history.Broken) int {

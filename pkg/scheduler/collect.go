@@ -53,7 +53,7 @@ func (c stateCollector) collectSlots(ch chan<- prometheus.Metric) {
 func (c stateCollector) collectSpares(ch chan<- prometheus.Metric) {
 	for _, uid := range c.s.spares.uids() {
 		p, _ := spare.PoolOf(uid)
-		counts := c.s.deps.Instances.Count(uid)
+		counts := c.s.deps.Instances.Observe(uid)
 		for state, n := range map[string]int{"starting": counts.Creating, "ready": counts.Created, "leaving": counts.Leaving} {
 			tell(ch, sparesDecl, float64(n), p.Namespace, p.Runtime, state)
 		}

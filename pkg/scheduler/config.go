@@ -17,7 +17,6 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/ownership"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
-	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
 
@@ -105,42 +104,6 @@ type Keeper interface {
 	Orphan() (since time.Time, orphan bool)
 }
 
-// Instances are what the scheduler orders and hears of. It is implemented by
-// provisioner.Provisioner.
-type Instances interface {
-	OrderOn(fn *v1alpha1.Function, term invoke.Term, n int, place func() (node string, ok bool)) []provisioner.Key
-	Adopt(fn *v1alpha1.Function)
-	Release(uid string)
-	Check(key provisioner.Key, token string) (provisioner.Instance, error)
-	Connect(key provisioner.Key)
-	Disconnect(key provisioner.Key)
-	Pulled(key provisioner.Key) (took time.Duration, first bool)
-	Progress(key provisioner.Key) provisioner.Progress
-	Leaving(key provisioner.Key, within time.Duration)
-	Broken(key provisioner.Key, code, detail string, within time.Duration)
-	StartFailed(key provisioner.Key, code, reason string)
-	Stop(key provisioner.Key)
-	Withdraw(uid string, n int) []provisioner.Key
-	Reconcile() (mended int)
-	ReconcilePods(served []*v1alpha1.Function) (mended int)
-	Forgive(uid, revision string)
-	Forget(uid string)
-	Has(key provisioner.Key) bool
-	Count(uid string) provisioner.Counts
-	Outdated(uid, revision string) int
-	Connected() map[provisioner.Key]bool
-	Instances(uid string) []provisioner.Instance
-	Nodes() []provisioner.NodeLoad
-	Moved(uids []string) []string
-	ForgetMoves()
-	Placed(list []provisioner.Placed, uid string) []provisioner.Placed
-	Candidates(fn *v1alpha1.Function) nodepick.Candidates
-	Requests(fn *v1alpha1.Function) nodepick.Amount
-	Failing(uid string) (why provisioner.StartFailure, retryAfter time.Duration, failing bool)
-	Recognize(proof string) (provisioner.Instance, error)
-	Take(fn *v1alpha1.Function, term invoke.Term, pooled provisioner.Key, told func(key provisioner.Key, taken bool)) (provisioner.Key, bool)
-}
-
 // Memory tells what was learnt of a function elsewhere, or before a restart.
 type Memory interface {
 	// Recall returns what is known; a mean is 0 if it is not.
@@ -171,7 +134,8 @@ type Deps struct {
 	// IsScheduler tells whether a call is another scheduler's, which may ask for
 	// room. If it is nil, whoever says so is.
 	IsScheduler func(ctx context.Context) bool
-	Instances   Instances
+	// Instances are what InstancesOf makes of a Provisioner.
+	Instances Instances
 	// Runtimes may be nil: then there are no spare instances.
 	Runtimes Runtimes
 	// Memory may be nil.

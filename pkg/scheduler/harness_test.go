@@ -156,7 +156,7 @@ func newWorld(t testing.TB, config worldConfig) *world {
 	w.scheduler, err = New(config.Config, Deps{
 		Runtimes: config.runtimes,
 		Router:   w.keeper,
-		Catalog:  w.catalog, Keeper: w.keeper, Instances: w.instances,
+		Catalog:  w.catalog, Keeper: w.keeper, Instances: InstancesOf(w.instances),
 		Registry: registry, Traces: config.traces, Log: log, Now: time.Now,
 	})
 	if err != nil {

@@ -24,11 +24,10 @@ func (s *Scheduler) params() fpcs.Params {
 // and the queue, which the core looks at, second: a ticket that is pulled in between is
 // seen as a busy instance, and not twice.
 func (s *Scheduler) observe(f *function, fn *v1alpha1.Function) core.Observed {
-	counts := s.deps.Instances.Count(f.uid)
-	_, _, failing := s.deps.Instances.Failing(f.uid)
+	seen := s.deps.Instances.Observe(f.uid)
 	_, orphan := s.deps.Keeper.Orphan()
 	return core.Observed{
-		Created: counts.Created, Creating: counts.Creating, Awaited: counts.Awaited,
-		Failing: failing, Room: s.placer.room(f, fn) + s.spareRoom(f, fn), KindStart: s.starts.mean(kindOf(fn)), Orphan: orphan,
+		Created: seen.Created, Creating: seen.Creating, Awaited: seen.Awaited,
+		Failing: seen.Failing, Room: s.placer.room(f, fn) + s.spareRoom(f, fn), KindStart: s.starts.mean(kindOf(fn)), Orphan: orphan,
 	}
 }

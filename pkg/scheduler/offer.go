@@ -132,11 +132,11 @@ func (s *Scheduler) accept(o *offerStream, id invoke.ID, wire *wirev1.Ticket) *i
 
 // barred is why no instance of a function can start, if that is so and there is none.
 func (s *Scheduler) barred(f *function) *invoke.Refusal {
-	why, retryAfter, failing := s.deps.Instances.Failing(f.uid)
-	if !failing || retryAfter <= 0 || why.Passing() || s.hasInstance(f) {
+	seen := s.deps.Instances.Observe(f.uid)
+	if !seen.Failing || seen.RetryAfter <= 0 || seen.Why.Passing() || seen.Created+seen.Creating > 0 {
 		return nil
 	}
-	refusal := cannotStart(why, retryAfter)
+	refusal := cannotStart(seen.Why, seen.RetryAfter)
 	return &refusal
 }
 

@@ -231,7 +231,7 @@ func (p *pullStream) requestLeave(idle time.Duration) error {
 	}
 	if answer.Granted {
 		p.leaving = true
-		p.scheduler.deps.Instances.Leaving(p.key, leaveGrace)
+		p.scheduler.deps.Instances.End(p.key, provisioner.Ending{Within: leaveGrace})
 	}
 	p.reply(&wirev1.PullReply{Kind: &wirev1.PullReply_Leave{Leave: &wirev1.LeaveReply{
 		Granted: answer.Granted, AskAgainNs: int64(max(answer.AskAgain, shortestAskAgain)),
@@ -269,20 +269,21 @@ const shortestAskAgain = 100 * time.Millisecond
 // until it closes the stream.
 func (p *pullStream) goodbye(g *wirev1.Goodbye) {
 	p.leaving = true
-	instances, within := p.scheduler.deps.Instances, finishTime(p.function.current())
-	detail := invoke.Excerpt(g.GetDetail())
+	ending := provisioner.Ending{Within: finishTime(p.function.current())}
 	switch g.GetReason() {
 	case wirev1.Goodbye_REASON_START_FAILED:
-		instances.StartFailed(p.key, v1alpha1.ReasonStartFailed, detail)
+		ending = provisioner.Ending{Code: v1alpha1.ReasonStartFailed}
 	case wirev1.Goodbye_REASON_START_TIMED_OUT:
-		instances.StartFailed(p.key, v1alpha1.ReasonStartTimeout, detail)
+		ending = provisioner.Ending{Code: v1alpha1.ReasonStartTimeout}
 	case wirev1.Goodbye_REASON_FUNCTION_ENDED:
-		instances.Broken(p.key, v1alpha1.ReasonFunctionExited, detail, within)
+		ending.Code = v1alpha1.ReasonFunctionExited
 	case wirev1.Goodbye_REASON_CALL_BROKEN:
-		instances.Broken(p.key, v1alpha1.ReasonCallBroken, detail, within)
-	default:
-		instances.Leaving(p.key, within)
+		ending.Code = v1alpha1.ReasonCallBroken
 	}
+	if ending.Code != "" {
+		ending.Reason = invoke.Excerpt(g.GetDetail())
+	}
+	p.scheduler.deps.Instances.End(p.key, ending)
 	p.depart(g.GetReason() != wirev1.Goodbye_REASON_DONE)
 }
 
@@ -309,9 +310,9 @@ func (p *pullStream) end(orderly bool) {
 		toGo = p.depart(true)
 	}
 	if orderly && toGo {
-		p.scheduler.deps.Instances.Stop(p.key)
+		p.scheduler.deps.Instances.End(p.key, provisioner.Ending{})
 	}
-	if !p.scheduler.deps.Instances.Has(p.key) {
+	if _, there := p.scheduler.deps.Instances.Look(p.key); !there {
 		p.function.ended(p.key.CID)
 	}
 }

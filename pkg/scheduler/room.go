@@ -101,7 +101,7 @@ func (p *placer) order(uid, where string, fn *v1alpha1.Function, term invoke.Ter
 // begin begins a tick of the planner, which learns what has gone since the last one.
 func (p *placer) begin(now time.Time) {
 	for _, key := range p.planner.Leaving() {
-		if !p.instances.Has(provisioner.Key(key)) {
+		if _, there := p.instances.Look(provisioner.Key(key)); !there {
 			p.planner.Left(key)
 		}
 	}

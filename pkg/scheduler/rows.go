@@ -27,7 +27,7 @@ func (s *Scheduler) rows() []row {
 	list := make([]row, len(all))
 	for i, f := range all {
 		r := &list[i]
-		*r = row{counts: s.deps.Instances.Count(f.uid), reading: f.reading(now)}
+		*r = row{counts: s.deps.Instances.Observe(f.uid).Counts, reading: f.reading(now)}
 		r.termsStand = r.terms.stand(now)
 	}
 	slices.SortFunc(list, func(a, b row) int {

@@ -214,9 +214,9 @@ func (s *Scheduler) replace(f *function, fn *v1alpha1.Function) {
 // being created is stopped.
 func (s *Scheduler) letGo(in provisioner.Instance, within time.Duration) {
 	if in.State == provisioner.Creating {
-		s.deps.Instances.Stop(in.Key)
+		s.deps.Instances.End(in.Key, provisioner.Ending{})
 	} else {
-		s.deps.Instances.Leaving(in.Key, within)
+		s.deps.Instances.End(in.Key, provisioner.Ending{Within: within})
 	}
 }
 
@@ -278,7 +278,7 @@ func (s *Scheduler) urgent(f *function) bool {
 
 // hasInstance tells whether one is there or under way.
 func (s *Scheduler) hasInstance(f *function) bool {
-	counts := s.deps.Instances.Count(f.uid)
+	counts := s.deps.Instances.Observe(f.uid)
 	return counts.Created+counts.Creating > 0
 }
 
@@ -303,14 +303,13 @@ func (s *Scheduler) StartFailed(key provisioner.Key, why provisioner.StartFailur
 		f.failed(why, now)
 		f.happened(happening{reason: why.Code, message: "an instance did not start: " + why.Reason, warning: true}, now)
 	}
-	last, retryAfter, failing := s.deps.Instances.Failing(f.uid)
-	others := s.hasInstance(f)
+	seen := s.deps.Instances.Observe(f.uid)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.book.tallies.failures.add(why.Code, 1)
 	s.stepLocked(f, core.StartFailed{
-		Revision: why.Revision, Blameless: why.Blameless(), Others: others, Passing: failing && last.Passing(),
-		Refusal: cannotStart(why, retryAfter),
+		Revision: why.Revision, Blameless: why.Blameless(), Others: seen.Created+seen.Creating > 0, Passing: seen.Failing && seen.Why.Passing(),
+		Refusal: cannotStart(why, seen.RetryAfter),
 	})
 }
 
@@ -379,5 +378,3 @@ func (s *Scheduler) tellOfEnd(key provisioner.Key, why provisioner.StartFailure)
 	}
 	s.streams.tell(key, &wirev1.PullReply{Kind: &wirev1.PullReply_Ended{Ended: &wirev1.Ended{How: how, LastLines: why.LogTail}}})
 }
-
-var _ Instances = (*provisioner.Provisioner)(nil)

@@ -195,7 +195,7 @@ func (s *Scheduler) keepPool(p pool) {
 	uid, now := p.UID(), s.deps.Now()
 	var present, outdated []provisioner.Instance
 	snapshot := spare.Snapshot{Target: p.target, Crowded: s.spares.crowded(now), Room: s.budget.Urgent(now)}
-	_, _, snapshot.Failing = s.deps.Instances.Failing(uid)
+	snapshot.Failing = s.deps.Instances.Observe(uid).Failing
 	for _, in := range s.deps.Instances.Instances(uid) {
 		switch in.State {
 		case provisioner.Leaving:
@@ -289,9 +289,9 @@ func (s *Scheduler) removeSpares(list []provisioner.Instance) {
 }
 
 // stop ends a spare instance.
-func (s *spares) stop(instances Instances, key provisioner.Key) {
+func (s *spares) stop(instances Ender, key provisioner.Key) {
 	s.withhold(key)
-	instances.Stop(key)
+	instances.End(key, provisioner.Ending{})
 }
 
 // spareEnded notes that an instance has ended, or has not started, if it is a spare

@@ -75,7 +75,7 @@ func (p *spareStream) handle(msg *wirev1.PullRequest) error {
 		return nil
 	case *wirev1.PullRequest_Goodbye:
 		p.scheduler.spares.withhold(p.key)
-		p.scheduler.deps.Instances.Leaving(p.key, leaveGrace)
+		p.scheduler.deps.Instances.End(p.key, provisioner.Ending{Within: leaveGrace})
 		p.scheduler.spares.unsettle(p.key.FunctionUID)
 		return nil
 	}

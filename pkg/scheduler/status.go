@@ -15,18 +15,18 @@ func (s *Scheduler) Status(fn *v1alpha1.Function) v1alpha1.FunctionStatus {
 	if f == nil {
 		return v1alpha1.FunctionStatus{}
 	}
-	counts, view := s.deps.Instances.Count(f.uid), f.view(s.deps.Now())
-	busy := min(view.Busy, counts.Created)
+	seen, view := s.deps.Instances.Observe(f.uid), f.view(s.deps.Now())
+	busy := min(view.Busy, seen.Created)
 	status := v1alpha1.FunctionStatus{
 		ObservedGeneration: f.current().Generation,
 		Instances: v1alpha1.InstanceCounts{
-			Creating: int32(counts.Creating),
-			Created:  int32(counts.Created),
+			Creating: int32(seen.Creating),
+			Created:  int32(seen.Created),
 			Busy:     int32(busy),
-			Idle:     int32(counts.Created - busy),
+			Idle:     int32(seen.Created - busy),
 		},
 		Queued:     int64(view.Waiting),
-		Conditions: []metav1.Condition{s.ready(f, counts)},
+		Conditions: []metav1.Condition{s.ready(f, seen)},
 	}
 	means := f.means().Round(10 * time.Microsecond)
 	status.MeanExecutionTime, status.MeanStartTime = unlessZero(means.Execution), unlessZero(means.Start)
@@ -43,7 +43,7 @@ func unlessZero(mean time.Duration) *metav1.Duration {
 
 // ready is the Ready condition. It is about the function that the scheduler has taken
 // up, which may be older than the one that is asked about.
-func (s *Scheduler) ready(f *function, counts provisioner.Counts) metav1.Condition {
+func (s *Scheduler) ready(f *function, seen provisioner.Observation) metav1.Condition {
 	fn, since, started := f.state()
 	c := metav1.Condition{
 		Type:               v1alpha1.ConditionReady,
@@ -57,7 +57,7 @@ func (s *Scheduler) ready(f *function, counts provisioner.Counts) metav1.Conditi
 	if started {
 		c.Reason, c.Message = v1alpha1.ReasonStarted, v1alpha1.MessageStarted
 	}
-	if why, failing := s.failing(f); failing && counts.Created == 0 {
+	if why, broken := f.broken(seen); broken {
 		c.Status = metav1.ConditionFalse
 		c.Reason = why.Code
 		c.Message = why.String()
@@ -66,11 +66,10 @@ func (s *Scheduler) ready(f *function, counts provisioner.Counts) metav1.Conditi
 	return c
 }
 
-// failing says why instances of the function as it is now do not start. That those of
-// an older revision did not says nothing of them.
-func (s *Scheduler) failing(f *function) (why provisioner.StartFailure, failing bool) {
-	why, _, failing = s.deps.Instances.Failing(f.uid)
-	return why, failing && why.Revision == f.revision()
+// broken says why the function cannot run: it has no instance, and those of its present
+// revision do not start. That those of an older revision did not says nothing of it.
+func (f *function) broken(seen provisioner.Observation) (why provisioner.StartFailure, broken bool) {
+	return seen.Why, seen.Failing && seen.Created == 0 && seen.Why.Revision == f.revision()
 }
 
 // state is the function as it is now, since when this scheduler knows of its revision,

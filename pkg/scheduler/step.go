@@ -3,6 +3,7 @@ package scheduler
 import (
 	"time"
 
+	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/scheduler/capacity"
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
@@ -98,7 +99,7 @@ func (s *Scheduler) letIdleGo(f *function, e core.LetGo) {
 	default:
 		return // its stream's goroutine knows more of it
 	}
-	s.deps.Instances.Leaving(keyOf(f.uid, e.CID), capacity.EvictGrace)
+	s.deps.Instances.End(keyOf(f.uid, e.CID), provisioner.Ending{Within: capacity.EvictGrace})
 }
 
 // kindStart is how long instances of the function's kind take to start. The function's

@@ -21,7 +21,7 @@ func (s *Scheduler) poolOf(f *function, fn *v1alpha1.Function) (uid string, rt *
 	if !known || spare.Fits(fn, rt) != "" {
 		return "", nil, false
 	}
-	if _, _, failing := s.deps.Instances.Failing(f.uid); failing {
+	if s.deps.Instances.Observe(f.uid).Failing {
 		return "", nil, false
 	}
 	return spare.Pool{Scheduler: s.config.ID, Namespace: fn.Namespace, Runtime: rt.Name}.UID(), rt, true

@@ -140,14 +140,14 @@ type facts struct {
 }
 
 func (s *Scheduler) facts(f *function) facts {
-	counts := s.deps.Instances.Count(f.uid)
+	seen := s.deps.Instances.Observe(f.uid)
 	f.mu.Lock()
 	view, revision := f.core.View(s.deps.Now()), f.core.Revision()
 	now := facts{
 		generation: f.fn.Generation,
-		creating:   counts.Creating,
-		created:    counts.Created,
-		busy:       min(view.Busy, counts.Created),
+		creating:   seen.Creating,
+		created:    seen.Created,
+		busy:       min(view.Busy, seen.Created),
 		queued:     view.Waiting,
 		means:      f.core.Means().Round(10 * time.Microsecond),
 		started:    f.book.startedRev == revision,
@@ -156,7 +156,7 @@ func (s *Scheduler) facts(f *function) facts {
 	f.mu.Unlock()
 	now.outdated = s.deps.Instances.Outdated(f.uid, revision)
 	_, now.unconfirmed = s.deps.Keeper.Orphan()
-	if why, failing := s.failing(f); failing && counts.Created == 0 {
+	if why, broken := f.broken(seen); broken {
 		now.problem, now.detail = why.Code, invoke.Excerpt(why.String())
 		now.since, now.retryAt = why.At.UnixNano(), why.RetryAt.UnixNano()
 	}

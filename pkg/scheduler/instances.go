@@ -1,0 +1,106 @@
+package scheduler
+
+import (
+	"time"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/provisioner"
+	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
+)
+
+// Instances are what the scheduler asks of the level below, by subject.
+type Instances struct {
+	Launcher
+	Ender
+	Custody
+	Streams
+	Observer
+	Directory
+	Revisions
+	Moves
+	NodeView
+	Identities
+	Auditor
+	Starts
+}
+
+// InstancesOf are those of a Provisioner.
+func InstancesOf(p *provisioner.Provisioner) Instances {
+	return Instances{p, p, p, p, p, p, p, p, p, p, p, p}
+}
+
+// Launcher begins starts, and takes back those that are not over.
+type Launcher interface {
+	OrderOn(fn *v1alpha1.Function, term invoke.Term, n int, place func() (node string, ok bool)) []provisioner.Key
+	Take(fn *v1alpha1.Function, term invoke.Term, pooled provisioner.Key, told func(key provisioner.Key, taken bool)) (provisioner.Key, bool)
+	Withdraw(uid string, n int) []provisioner.Key
+}
+
+// Ender ends instances.
+type Ender interface {
+	End(key provisioner.Key, how provisioner.Ending)
+}
+
+// Custody says whose the instances of a function are.
+type Custody interface {
+	Adopt(fn *v1alpha1.Function)
+	Release(uid string)
+}
+
+// Streams hears what the agents' streams show.
+type Streams interface {
+	Connect(key provisioner.Key)
+	Disconnect(key provisioner.Key)
+	Pulled(key provisioner.Key) (took time.Duration, first bool)
+}
+
+// Observer looks at one function's instances.
+type Observer interface {
+	Observe(uid string) provisioner.Observation
+	Outdated(uid, revision string) int
+}
+
+// Directory lists instances.
+type Directory interface {
+	Look(key provisioner.Key) (provisioner.Instance, bool)
+	Instances(uid string) []provisioner.Instance
+	Connected() map[provisioner.Key]bool
+}
+
+// Revisions hears what the catalog says of functions.
+type Revisions interface {
+	Forgive(uid, revision string)
+	Forget(uid string)
+}
+
+// Moves tells which functions have instances that moved.
+type Moves interface {
+	Moved(uids []string) []string
+	Placed(list []provisioner.Placed, uid string) []provisioner.Placed
+	ForgetMoves()
+}
+
+// NodeView is where instances may run.
+type NodeView interface {
+	Nodes() []provisioner.NodeLoad
+	Candidates(fn *v1alpha1.Function) nodepick.Candidates
+	Requests(fn *v1alpha1.Function) nodepick.Amount
+}
+
+// Identities tells whose an agent is.
+type Identities interface {
+	Check(key provisioner.Key, proof string) (provisioner.Instance, error)
+	Recognize(proof string) (provisioner.Instance, error)
+}
+
+// Auditor compares what is believed with the level below; see package reconcile.
+type Auditor interface {
+	Reconcile() (mended int)
+	ReconcilePods(served []*v1alpha1.Function) (mended int)
+}
+
+// Starts tells how far a start has come.
+type Starts interface {
+	Progress(key provisioner.Key) provisioner.Progress
+}
