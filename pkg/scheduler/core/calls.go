@@ -82,7 +82,7 @@ func (f *Function) takeIn(e Offered, now time.Time) *invoke.Refusal {
 // saw.
 func (f *Function) Outlook() intake.Outlook {
 	outlook := f.lastDecision.outlook
-	outlook.Mean = f.executions.Mean()
+	outlook.Mean = f.learnt.executions.Mean()
 	return outlook
 }
 

@@ -3,7 +3,6 @@ package core
 import (
 	"time"
 
-	"github.com/windlass-dev/windlass/pkg/estimate"
 	"github.com/windlass-dev/windlass/pkg/fpcs"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/queue"
@@ -69,18 +68,15 @@ type Function struct {
 
 	queue     *queue.Queue
 	intake    intake.Intake
-	instances map[invoke.CID]*instance
+	instances instances
 	// quietSince is when the last ticket was done with; zero while there are some, and
 	// before the first.
 	quietSince time.Time
 
-	// executions and starts are how long the last ones took.
-	executions, starts estimate.LastN
-	keeper             *upkeep.Keeper
+	learnt learnt
+	keeper *upkeep.Keeper
 	lastDecision
-	// settled is how many instances there were when somebody last confirmed the
-	// ownership; -1 while that is so.
-	settled int
+	doubt doubt
 	// lost counts the instances that ended while they were needed, since the last
 	// decision.
 	lost int
@@ -90,24 +86,16 @@ type Function struct {
 	out   []Effect
 }
 
-// instance is one that has joined.
-type instance struct {
-	revision string
-	retired  bool
-}
-
 // New makes a Function that is not served yet, and rests.
 func New(config *Config, spec Spec) *Function {
 	return &Function{
-		config:     config,
-		spec:       spec,
-		queue:      queue.New(queue.Limits{MaxWaiting: config.MaxQueued, ClaimGrace: config.ClaimGrace, AvoidFor: AvoidFor}),
-		instances:  make(map[invoke.CID]*instance),
-		executions: *estimate.NewLastN(config.Executions),
-		starts:     *estimate.NewLastN(config.Executions),
-		keeper:     newKeeper(spec, nil),
-		settled:    -1,
-		rest:       restfulness{resting: true},
+		config:    config,
+		spec:      spec,
+		queue:     queue.New(queue.Limits{MaxWaiting: config.MaxQueued, ClaimGrace: config.ClaimGrace, AvoidFor: AvoidFor}),
+		instances: make(instances),
+		learnt:    newLearnt(config),
+		keeper:    newKeeper(spec, nil),
+		rest:      restfulness{resting: true},
 	}
 }
 

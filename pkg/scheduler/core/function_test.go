@@ -53,7 +53,7 @@ func TestTheMaximumWinsOverEveryFloor(t *testing.T) {
 		"an awaited call's":     {upkeep.Upkeep{Awaited: 1}, 2},
 		"more than the maximum": {upkeep.Upkeep{Scheduled: 9}, 4},
 	} {
-		if got := f.limits(tt.kept); got.Min != tt.want || got.Max != 4 {
+		if got := f.spec.limits(tt.kept); got.Min != tt.want || got.Max != 4 {
 			t.Errorf("%s: %+v, want a minimum of %d", name, got, tt.want)
 		}
 	}
@@ -62,7 +62,7 @@ func TestTheMaximumWinsOverEveryFloor(t *testing.T) {
 func TestAnInstanceMayLeaveByTheFixedTimes(t *testing.T) {
 	f := newTestFunction()
 	want := queue.LeavePolicy{IdleTimeout: 10*time.Minute + 10*time.Second, KeepLast: time.Hour}
-	if got := f.leavePolicy(start, 20*time.Minute, 0); got != want {
+	if got := f.spec.leavePolicy(f.Upkeep(start, 0), 20*time.Minute, start); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 }
@@ -80,14 +80,14 @@ func TestAnOrphanMayHaveAFifthMore(t *testing.T) {
 		{fpcs.Limits{Min: 8, Max: 20}, 4, fpcs.Limits{Min: 5, Max: 5}},
 	} {
 		f := newTestFunction()
-		if got := f.cautious(tt.limits, Observed{Created: tt.settled, Orphan: true}); got != tt.want {
+		if got := f.doubt.bound(tt.limits, Observed{Created: tt.settled, Orphan: true}); got != tt.want {
 			t.Errorf("%+v with %d: %+v, want %+v", tt.limits, tt.settled, got, tt.want)
 		}
 		// More that came meanwhile do not raise the bound, and it ends with the doubt.
-		if got := f.cautious(tt.limits, Observed{Created: 100, Orphan: true}); got != tt.want {
+		if got := f.doubt.bound(tt.limits, Observed{Created: 100, Orphan: true}); got != tt.want {
 			t.Errorf("%+v with %d, later: %+v, want %+v", tt.limits, tt.settled, got, tt.want)
 		}
-		if got := f.cautious(tt.limits, Observed{Created: 100}); got != tt.limits {
+		if got := f.doubt.bound(tt.limits, Observed{Created: 100}); got != tt.limits {
 			t.Errorf("%+v, confirmed: %+v", tt.limits, got)
 		}
 	}

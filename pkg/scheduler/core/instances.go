@@ -17,8 +17,21 @@ var (
 	ErrClosed = errors.New("core: the function is gone")
 )
 
-// cids are the instances that have joined, in order.
-func (f *Function) cids() []invoke.CID { return slices.Sorted(maps.Keys(f.instances)) }
+// instances are those that have joined.
+type instances map[invoke.CID]*instance
+
+type instance struct {
+	revision string
+	retired  bool
+}
+
+// cids are the instances in order.
+func (s instances) cids() []invoke.CID { return slices.Sorted(maps.Keys(s)) }
+
+func (s instances) retired(cid invoke.CID) bool {
+	in := s[cid]
+	return in != nil && in.retired
+}
 
 func (e Joined) happen(f *Function, _ time.Time) {
 	switch {
@@ -65,7 +78,7 @@ func (e Pulled) happen(f *Function, now time.Time) {
 	done := false
 	for _, d := range e.Done {
 		// It comes from an agent, so it is held within what the timeout allows.
-		f.executions.Observe(min(d.Execution, f.spec.Timeout))
+		f.learnt.executions.Observe(min(d.Execution, f.spec.Timeout))
 		if d.Unclaimed {
 			f.queue.GiveBack(e.CID, d.ID, now)
 		} else {
@@ -86,20 +99,19 @@ func (e Pulled) happen(f *Function, now time.Time) {
 
 func (e Started) happen(f *Function, _ time.Time) {
 	if took := min(e.Took, f.spec.StartupTimeout); took > 0 {
-		f.starts.Observe(took)
+		f.learnt.starts.Observe(took)
 	}
 	f.wake()
 }
 
 func (e AskedToLeave) happen(f *Function, now time.Time) {
-	answer, err := f.queue.RequestLeave(e.CID, e.Idle, f.leavePolicy(now, e.Idle, e.KindStart))
-	in := f.instances[e.CID]
+	policy := f.spec.leavePolicy(f.Upkeep(now, e.KindStart), e.Idle, now)
+	answer, err := f.queue.RequestLeave(e.CID, e.Idle, policy)
+	retired := f.instances.retired(e.CID)
 	if answer.Granted {
 		delete(f.instances, e.CID)
 	}
-	f.do(LeaveAnswered{
-		Granted: answer.Granted, Retired: in != nil && in.retired, AskAgain: answer.AskAgain, Err: err,
-	})
+	f.do(LeaveAnswered{Granted: answer.Granted, Retired: retired, AskAgain: answer.AskAgain, Err: err})
 }
 
 // An instance that held calls was needed, and is replaced if it went neither by choice
@@ -120,10 +132,7 @@ func (e Departed) happen(f *Function, now time.Time) {
 }
 
 // Retired tells whether an instance that has joined was told to go.
-func (f *Function) Retired(cid invoke.CID) bool {
-	in := f.instances[cid]
-	return in != nil && in.retired
-}
+func (f *Function) Retired(cid invoke.CID) bool { return f.instances.retired(cid) }
 
 func (e Evicted) happen(f *Function, now time.Time) {
 	policy := f.EvictPolicy(now, e.IdleFor, e.KindStart)

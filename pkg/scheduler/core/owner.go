@@ -3,7 +3,6 @@ package core
 import (
 	"time"
 
-	"github.com/windlass-dev/windlass/pkg/estimate"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 )
 
@@ -27,7 +26,7 @@ func (Paused) happen(f *Function, _ time.Time) { f.lost = 0 }
 func (e Changed) happen(f *Function, _ time.Time) {
 	f.spec = e.Spec
 	f.keeper = newKeeper(e.Spec, f.keeper)
-	for _, cid := range f.cids() {
+	for _, cid := range f.instances.cids() {
 		if f.instances[cid].revision != e.Spec.Revision {
 			f.retire(cid, string(BecauseChanged))
 		}
@@ -37,7 +36,7 @@ func (e Changed) happen(f *Function, _ time.Time) {
 
 func (e Closed) happen(f *Function, now time.Time) {
 	f.closed = true
-	for _, cid := range f.cids() {
+	for _, cid := range f.instances.cids() {
 		f.retire(cid, e.Reason)
 	}
 	f.refuse(e.Refusal, now)
@@ -51,8 +50,8 @@ func (e Served) happen(f *Function, now time.Time) {
 		f.disown(now)
 	default:
 		f.do(Adopt{})
-		f.executions.Seed(min(e.Recalled.Execution, f.spec.Timeout))
-		f.starts.Seed(min(e.Recalled.Start, f.spec.StartupTimeout))
+		f.learnt.executions.Seed(min(e.Recalled.Execution, f.spec.Timeout))
+		f.learnt.starts.Seed(min(e.Recalled.Start, f.spec.StartupTimeout))
 		f.takenOver = now
 		f.wake()
 	}
@@ -63,7 +62,7 @@ func (e Served) happen(f *Function, now time.Time) {
 // and forgets what was learnt: the new owner knows better when the function comes back.
 // Whether it is quiet there is not known here.
 func (f *Function) disown(now time.Time) {
-	for _, cid := range f.cids() {
+	for _, cid := range f.instances.cids() {
 		f.queue.Leave(cid, now)
 		f.do(Dismiss{CID: cid})
 	}
@@ -72,7 +71,7 @@ func (f *Function) disown(now time.Time) {
 	f.refuse(NotOwner, now)
 	f.quietSince = time.Time{}
 	f.lost, f.lastDecision.blocked = 0, false
-	f.executions, f.starts = *estimate.NewLastN(f.config.Executions), *estimate.NewLastN(f.config.Executions)
+	f.learnt = newLearnt(f.config)
 }
 
 // Term is that in which the function is served; Unserved if it is not.

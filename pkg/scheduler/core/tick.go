@@ -64,7 +64,7 @@ func (e Ticked) happen(f *Function, now time.Time) {
 	// d. What is so now.
 	d := Decided{Observed: o, Snapshot: f.snapshot(o, now), Upkeep: f.Upkeep(now, o.KindStart)}
 	// e. How many there may be.
-	d.Bounds = f.cautious(beside(unheard, f.limits(d.Upkeep)), o)
+	d.Bounds = f.doubt.bound(beside(unheard, f.spec.limits(d.Upkeep)), o)
 	// f. Decide, and remember it.
 	params := fpcs.Params{Tick: f.config.Tick, StaleAfter: StaleAfter}
 	d.Decision = fpcs.Bound(f.spec.Decide(d.Snapshot, params), d.Snapshot, d.Bounds)
@@ -81,7 +81,7 @@ func (f *Function) snapshot(o Observed, now time.Time) fpcs.Snapshot {
 		Created: o.Created, Busy: min(view.Busy, o.Created), Creating: o.Creating,
 		Lost: f.lost, Failing: o.Failing, Room: o.Room,
 		Concurrency:   f.spec.Concurrency,
-		MeanExecution: f.executions.Mean(), MeanStart: f.meanStart(o.KindStart),
+		MeanExecution: f.learnt.executions.Mean(), MeanStart: f.learnt.meanStart(o.KindStart, f.spec.StartupTimeout),
 		Memory: f.lastDecision.memory,
 	}
 	if !f.lastDecision.at.IsZero() {
@@ -126,18 +126,24 @@ func beside(unheard int, l fpcs.Limits) fpcs.Limits {
 	return l
 }
 
-// cautious bounds the instances while nobody can confirm the ownership: somebody else
-// may provide for the function too. There may be a fifth more than there were, and one in
-// any case.
-func (f *Function) cautious(l fpcs.Limits, o Observed) fpcs.Limits {
-	switch {
-	case !o.Orphan:
-		f.settled = -1
-		return l
-	case f.settled < 0:
-		f.settled = o.Created + o.Creating
+// doubt is whether nobody can confirm the ownership, and how many instances there were
+// when that began.
+type doubt struct {
+	orphan bool
+	before int
+}
+
+// bound keeps to the instances that there were and a fifth more, and to one in any case,
+// while nobody can confirm the ownership: somebody else may provide for the function too.
+func (d *doubt) bound(l fpcs.Limits, o Observed) fpcs.Limits {
+	if o.Orphan && !d.orphan {
+		d.before = o.Created + o.Creating
 	}
-	most := max(1, f.settled+(f.settled+4)/5)
+	d.orphan = o.Orphan
+	if !d.orphan {
+		return l
+	}
+	most := max(1, d.before+(d.before+4)/5)
 	if l.Max == 0 || l.Max > most {
 		l.Max = most
 	}
@@ -171,36 +177,34 @@ func (e Concluded) happen(f *Function, now time.Time) {
 	f.lastDecision.blocked = wanted > 0 && e.Ordered == 0
 	// g. Tell calls what they can hope for. A function cannot grow if it has all the
 	// instances that it may have, or if the orders of this tick found no room.
-	instances, most := d.Observed.Created+d.Observed.Creating+e.Ordered-e.Withdrawn, f.limits(d.Upkeep).Max
+	instances, most := d.Observed.Created+d.Observed.Creating+e.Ordered-e.Withdrawn, f.spec.limits(d.Upkeep).Max
 	f.lastDecision.outlook = intake.Outlook{
 		Parallel: instances * f.spec.Concurrency,
 		Stuck:    e.NoRoom || most > 0 && instances >= most,
 	}
 	// h. Let idle instances go that are not to wait until their own times are over.
 	tooMany := most > 0 && d.Observed.Created > most
-	f.releaseIdle(d.Upkeep, d.Observed.Created, tooMany, now)
+	if policy, why := f.spec.surplus(d.Upkeep, tooMany); why != "" && d.Observed.Created > 0 {
+		for _, idle := range f.queue.LongestIdle(now, policy) {
+			f.letIdleGo(idle, policy, why, string(why), now)
+		}
+	}
 	// i. Rest.
 	if wanted == 0 && d.Snapshot.Waiting() == 0 && d.Observed.Creating == 0 && !tooMany {
 		f.settle(d.Upkeep.Change)
 	}
 }
 
-// releaseIdle retires idle instances: those beyond the maximum, when it was lowered or
-// some came back that nobody could reach while others were ordered; and all beyond the
-// minimum when no call is near.
-func (f *Function) releaseIdle(kept upkeep.Upkeep, created int, tooMany bool, now time.Time) {
-	limits := f.limits(kept)
-	policy, why := queue.EvictPolicy{Min: limits.Min, IdleFor: 1}, BecauseNoCall
+// surplus says which idle instances go before their own times are over, and why: those
+// beyond the maximum, when it was lowered or some came back that nobody could reach while
+// others were ordered; and all beyond the minimum when no call is near.
+func (s *Spec) surplus(kept upkeep.Upkeep, tooMany bool) (queue.EvictPolicy, LetGoReason) {
+	limits := s.limits(kept)
 	switch {
-	case created == 0:
-		return
 	case kept.ReleasesIdle():
+		return queue.EvictPolicy{Min: limits.Min, IdleFor: 1}, BecauseNoCall
 	case tooMany:
-		policy.Min, why = limits.Max, BecauseTooMany
-	default:
-		return
+		return queue.EvictPolicy{Min: limits.Max, IdleFor: 1}, BecauseTooMany
 	}
-	for _, idle := range f.queue.LongestIdle(now, policy) {
-		f.letIdleGo(idle, policy, why, string(why), now)
-	}
+	return queue.EvictPolicy{}, ""
 }

@@ -13,23 +13,14 @@ func newKeeper(s Spec, before *upkeep.Keeper) *upkeep.Keeper {
 	return upkeep.New(s.Windows, s.Learns, s.KeepLast, s.StartUntil, before)
 }
 
-// meanStart is how long an instance takes to start: as the last ones did, or else as
-// those of its kind; 0 if that is not known either.
-func (f *Function) meanStart(kind time.Duration) time.Duration {
-	if own := f.starts.Mean(); own > 0 {
-		return own
-	}
-	return min(kind, f.spec.StartupTimeout)
-}
-
 // Upkeep is what instances the function is to have now whether it is called or not.
 func (f *Function) Upkeep(now time.Time, kindStart time.Duration) upkeep.Upkeep {
-	return f.keeper.At(now, f.quietSince, max(f.config.Tick, f.meanStart(kindStart)))
+	return f.keeper.At(now, f.quietSince, max(f.config.Tick, f.learnt.meanStart(kindStart, f.spec.StartupTimeout)))
 }
 
 // limits are the bounds on the number of instances. Max wins over everything else.
-func (f *Function) limits(kept upkeep.Upkeep) fpcs.Limits {
-	l := fpcs.Limits{Min: kept.Least(f.spec.Min), Max: f.spec.Max}
+func (s *Spec) limits(kept upkeep.Upkeep) fpcs.Limits {
+	l := fpcs.Limits{Min: kept.Least(s.Min), Max: s.Max}
 	if l.Max > 0 {
 		l.Min = min(l.Min, l.Max)
 	}
@@ -37,18 +28,17 @@ func (f *Function) limits(kept upkeep.Upkeep) fpcs.Limits {
 }
 
 // leavePolicy is when an instance that has been idle for so long may leave.
-func (f *Function) leavePolicy(now time.Time, idle, kindStart time.Duration) queue.LeavePolicy {
-	kept := f.Upkeep(now, kindStart)
+func (s *Spec) leavePolicy(kept upkeep.Upkeep, idle time.Duration, now time.Time) queue.LeavePolicy {
 	return kept.Leave(queue.LeavePolicy{
-		Min:         f.limits(kept).Min,
-		IdleTimeout: f.spec.BackoffAfter + f.spec.IdleTimeout,
-		KeepLast:    f.spec.KeepLast,
+		Min:         s.limits(kept).Min,
+		IdleTimeout: s.BackoffAfter + s.IdleTimeout,
+		KeepLast:    s.KeepLast,
 	}, idle, now)
 }
 
 // EvictPolicy is when an idle instance may be made to leave for others.
 func (f *Function) EvictPolicy(now time.Time, idleFor, kindStart time.Duration) queue.EvictPolicy {
-	return queue.EvictPolicy{Min: f.limits(f.Upkeep(now, kindStart)).Min, IdleFor: idleFor}
+	return queue.EvictPolicy{Min: f.spec.limits(f.Upkeep(now, kindStart)).Min, IdleFor: idleFor}
 }
 
 // LongestIdle are the instances that may be made to leave; see queue.Queue.LongestIdle.

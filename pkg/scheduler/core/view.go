@@ -19,7 +19,7 @@ func (f *Function) Waits(id invoke.ID) bool { return f.queue.Waits(id) }
 
 // Means are what was learnt of the function.
 func (f *Function) Means() estimate.Means {
-	return estimate.Means{Execution: f.executions.Mean(), Start: f.starts.Mean()}
+	return estimate.Means{Execution: f.learnt.executions.Mean(), Start: f.learnt.starts.Mean()}
 }
 
 // Spec is what the owner of the function asks for.
