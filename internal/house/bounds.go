@@ -31,9 +31,7 @@ var known = exceptions{
 		"pkg/scheduler.Scheduler": "what spans functions is to be split by subject",
 		"pkg/sim.World":           "to be split by subject",
 	},
-	interfaces: map[string]string{
-		"pkg/scheduler.Instances": "goes with the core of the scheduler",
-	},
+	interfaces: map[string]string{},
 	contexts: map[string]string{
 		"pkg/scheduler.forwards.ctx": "to be passed",
 	},
