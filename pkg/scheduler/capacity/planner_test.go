@@ -1,6 +1,7 @@
 package capacity
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"testing"
@@ -132,107 +133,139 @@ func (c *cluster) reserved(node string) (sum nodepick.Amount) {
 	return sum
 }
 
+// caller is a function that a test calls.
+type caller struct {
+	uid, namespace string
+	shape          Shape
+	// missing is how many instances it lacks in this tick.
+	missing int
+}
+
+// pool tells whether it is a pool of spare instances, for which nothing is reserved.
+func (f *caller) pool() bool { return f.namespace == "" }
+
+// callers are some functions, of different shapes, and a pool.
+func callers() []*caller {
+	var all []*caller
+	for i, cpu := range []int64{20, 30, 50, 60, 20} {
+		all = append(all, &caller{uid: fmt.Sprint("f", i), namespace: fmt.Sprint("ns", i%2), shape: Shape{Requests: milli(cpu)}})
+	}
+	all[1].shape.Where, all[3].shape.Where = "first", "first"
+	all[4].namespace = ""
+	return all
+}
+
 // Whatever functions and peers want, and whatever becomes of evictions: nobody has more
 // reserved than is missing, nothing is evicted twice or for itself, and no node is promised
 // to more than it can hold once all that were evicted have gone. So room that is reserved
 // is given to nobody else.
 func TestNoRoomIsPromisedTwice(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		c := newCluster(rapid.IntRange(1, 4).Draw(t, "nodes"), 100)
-		sizes := []int64{20, 30, 50, 60}
-		type one struct {
-			uid, namespace string
-			shape          Shape
-		}
-		functions := make([]one, 5)
-		for i := range functions {
-			functions[i] = one{fmt.Sprint("f", i), fmt.Sprint("ns", i%2), Shape{Requests: milli(sizes[i%len(sizes)])}}
-		}
-		functions[1].shape.Where, functions[3].shape.Where = "first", "first"
-		functions[4].namespace = "" // a pool
-		lot := func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "lot") }
+		c, functions := newCluster(rapid.IntRange(1, 4).Draw(t, "nodes"), 100), callers()
 		for range rapid.IntRange(1, 12).Draw(t, "ticks") {
-			for _, key := range keysOf(c) {
-				switch in := c.instances[key]; {
-				case in.leaving && rapid.Bool().Draw(t, "gone"):
-					delete(c.instances, key)
-				case !in.leaving && !in.Spare && in.busy != rapid.Bool().Draw(t, "busy"):
-					in.busy, in.Since = !in.busy, c.now
-				}
-			}
+			c.live(t)
 			c.begin(time.Duration(rapid.IntRange(1, 40).Draw(t, "elapsed")) * testTick)
 			order := rapid.Permutation(functions).Draw(t, "order")
-			missing := make(map[string]int)
-			place := func(f one) (ok bool) {
-				uid := f.uid
-				if f.namespace == "" {
-					uid = "" // nothing is reserved for pools
-				}
-				node, ok := c.Place(uid, f.shape, lot)
-				if ok {
-					c.add(f.uid, f.namespace, node, f.shape.Requests.MilliCPU)
-				}
-				return ok
-			}
 			for _, f := range order {
-				missing[f.uid] = rapid.IntRange(0, 3).Draw(t, "wanted")
-				for missing[f.uid] > 0 && place(f) {
-					missing[f.uid]--
-				}
-			}
-			evictFor := func(uid string, waited time.Duration) Evictor {
-				return func(e Evict) bool {
-					if e.FunctionUID == uid || c.instances[e.Key].leaving || c.instances[e.Key].busy {
-						t.Fatalf("%+v is to be evicted for %s", c.instances[e.Key], uid)
-					}
-					if e.For < testEvictAfter && e.For >= waited {
-						t.Fatalf("an instance that is idle for %v is to be evicted for one that waits for %v", e.For, waited)
-					}
-					return rapid.Bool().Draw(t, "evicted") && c.evict(e)
+				f.missing = rapid.IntRange(0, 3).Draw(t, "wanted")
+				for f.missing > 0 && c.place(t, f) {
+					f.missing--
 				}
 			}
 			for _, f := range order {
-				if f.namespace == "" {
-					continue
-				}
-				c.Keep(f.uid, missing[f.uid])
-				if missing[f.uid] > 0 {
-					c.gather()
-					waited := time.Duration(rapid.IntRange(0, 20).Draw(t, "waited")) * testTick
-					starved := !slices.ContainsFunc(keysOf(c), func(key Key) bool { return key.FunctionUID == f.uid })
-					c.MakeRoom(Want{
-						UID: f.uid, Namespace: f.namespace, Shape: f.shape, Missing: missing[f.uid],
-						Starved: starved, Waiting: 1, OldestWait: waited,
-					}, c.now, evictFor(f.uid, waited))
-				}
-				if n := c.Reserved(f.uid); n > missing[f.uid] {
-					t.Fatalf("%d are reserved for %s, which lacks %d", n, f.uid, missing[f.uid])
+				if !f.pool() {
+					c.makeRoom(t, f)
 				}
 			}
-			loan, n := Loan{"peer", functions[0].shape}, rapid.IntRange(0, 2).Draw(t, "asked")
-			if c.KeepLent(map[Loan]int{loan: n}) {
-				c.gather()
-				made := c.Lend(loan, n, time.Second, c.now, evictFor("", time.Second))
-				if made.Instances > n || made.Instances < n && !made.Exhausted {
-					t.Fatalf("a peer asks for %d and gets %+v", n, made)
-				}
-			}
+			c.lend(t, Loan{"peer", functions[0].shape})
 			for range rapid.IntRange(0, 3).Draw(t, "kicks") {
-				place(rapid.SampledFrom(functions).Draw(t, "kicked"))
+				c.place(t, rapid.SampledFrom(functions).Draw(t, "kicked"))
 			}
-			for key, times := range c.evicted {
-				if times > 1 {
-					t.Fatalf("%v was evicted %d times", key, times)
-				}
-			}
-			for _, node := range c.nodes {
-				staying, reserved := c.requested(node.Name, true), c.reserved(node.Name)
-				if staying.Plus(reserved).MilliCPU > node.Allocatable.MilliCPU {
-					t.Fatalf("%s: %d are requested and %d reserved, of %d", node.Name, staying.MilliCPU, reserved.MilliCPU, node.Allocatable.MilliCPU)
-				}
-			}
+			c.check(t)
 		}
 	})
+}
+
+// live lets instances go that were evicted, and calls come and end.
+func (c *cluster) live(t *rapid.T) {
+	for _, key := range keysOf(c) {
+		switch in := c.instances[key]; {
+		case in.leaving && rapid.Bool().Draw(t, "gone"):
+			delete(c.instances, key)
+		case !in.leaving && !in.Spare && in.busy != rapid.Bool().Draw(t, "busy"):
+			in.busy, in.Since = !in.busy, c.now
+		}
+	}
+}
+
+// place orders an instance.
+func (c *cluster) place(t *rapid.T, f *caller) (ok bool) {
+	uid := f.uid
+	if f.pool() {
+		uid = ""
+	}
+	node, ok := c.Place(uid, f.shape, func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "lot") })
+	if ok {
+		c.add(f.uid, f.namespace, node, f.shape.Requests.MilliCPU)
+	}
+	return ok
+}
+
+// makeRoom makes room for what a function lacks.
+func (c *cluster) makeRoom(t *rapid.T, f *caller) {
+	c.Keep(f.uid, f.missing)
+	if f.missing > 0 {
+		c.gather()
+		waited := time.Duration(rapid.IntRange(0, 20).Draw(t, "waited")) * testTick
+		c.MakeRoom(Want{
+			UID: f.uid, Namespace: f.namespace, Shape: f.shape, Missing: f.missing, Waiting: 1, OldestWait: waited,
+			Starved: !slices.ContainsFunc(keysOf(c), func(key Key) bool { return key.FunctionUID == f.uid }),
+		}, c.now, c.evictor(t, f.uid, waited))
+	}
+	if n := c.Reserved(f.uid); n > f.missing {
+		t.Fatalf("%d are reserved for %s, which lacks %d", n, f.uid, f.missing)
+	}
+}
+
+// lend lends room to a peer.
+func (c *cluster) lend(t *rapid.T, of Loan) {
+	n := rapid.IntRange(0, 2).Draw(t, "asked")
+	if !c.KeepLent(map[Loan]int{of: n}) {
+		return
+	}
+	c.gather()
+	made := c.Lend(of, n, time.Second, c.now, c.evictor(t, "", time.Second))
+	if made.Instances > n || made.Instances < n && !made.Exhausted {
+		t.Fatalf("a peer asks for %d and gets %+v", n, made)
+	}
+}
+
+// evictor evicts some of the instances that it is asked for, which must be such as may go.
+func (c *cluster) evictor(t *rapid.T, uid string, waited time.Duration) Evictor {
+	return func(e Evict) bool {
+		if in := c.instances[e.Key]; e.FunctionUID == uid || in.leaving || in.busy {
+			t.Fatalf("%+v is to be evicted for %s", in, uid)
+		}
+		if e.For < testEvictAfter && e.For >= waited {
+			t.Fatalf("an instance that is idle for %v is to be evicted for one that waits for %v", e.For, waited)
+		}
+		return rapid.Bool().Draw(t, "evicted") && c.evict(e)
+	}
+}
+
+// check finds what was evicted twice, and nodes that are promised to too many.
+func (c *cluster) check(t *rapid.T) {
+	for key, times := range c.evicted {
+		if times > 1 {
+			t.Fatalf("%v was evicted %d times", key, times)
+		}
+	}
+	for _, node := range c.nodes {
+		staying, reserved := c.requested(node.Name, true), c.reserved(node.Name)
+		if staying.Plus(reserved).MilliCPU > node.Allocatable.MilliCPU {
+			t.Fatalf("%s: %d are requested and %d reserved, of %d", node.Name, staying.MilliCPU, reserved.MilliCPU, node.Allocatable.MilliCPU)
+		}
+	}
 }
 
 func keysOf(c *cluster) []Key {
@@ -240,7 +273,7 @@ func keysOf(c *cluster) []Key {
 	for key := range c.instances {
 		keys = append(keys, key)
 	}
-	slices.SortFunc(keys, func(a, b Key) int { return slices.Compare([]string{string(a.CID)}, []string{string(b.CID)}) })
+	slices.SortFunc(keys, func(a, b Key) int { return cmp.Compare(a.CID, b.CID) })
 	return keys
 }
 
