@@ -121,6 +121,7 @@ cover: ## Print how much of the pure core its tests run; fails under 90 %
 .PHONY: bench
 bench: build ## Measure the core, a tick and the agent on this machine
 	go test -run '^$$' -bench . -benchmem ./pkg/queue ./pkg/fpcs ./pkg/scheduler
+	go test -run '^$$' -bench OffersOfAThousandFunctions -cpu 1 ./pkg/scheduler/core
 	go test -run '^$$' -bench WarmCall -benchtime 1x ./test/e2e
 	hack/bench-agent.sh
 
