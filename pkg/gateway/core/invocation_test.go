@@ -55,6 +55,23 @@ func TestM7ARetryHasADeadlineOfItsOwn(t *testing.T) {
 	}
 }
 
+func TestARetryIsAnsweredOnceItsDeadlineHasComeHoweverLatelyItWasOffered(t *testing.T) {
+	s := spec()
+	s.MayRepeat = true
+	v := claimed(t, s)
+	lost := start.Add(time.Minute)
+	if _, err := v.Lose(1, lost, invoke.Token{2}, "InstanceLost"); err != nil {
+		t.Fatal(err)
+	}
+	deadline := lost.Add(s.MaxQueueTime)
+	if d := v.Audit(deadline.Add(-time.Millisecond), Observed{Moved: true}, invoke.Token{}); !d.Offer {
+		t.Fatalf("before the deadline: %+v", d)
+	}
+	if d := v.Audit(deadline.Add(time.Millisecond), Observed{}, invoke.Token{}); !d.End || d.Verdict.Cause != CauseLate {
+		t.Errorf("after the deadline: %+v", d)
+	}
+}
+
 // What may be said of an invocation that is refused while it waits.
 func TestExecutedIsNoOnlyIfNobodyHadTheRequest(t *testing.T) {
 	repeatable := spec()

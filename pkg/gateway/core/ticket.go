@@ -26,9 +26,10 @@ func (t *ticket) offer(now time.Time) Decision {
 	return Decision{Offer: true}
 }
 
-// due tells whether it is to be sent again.
+// due tells whether it is to be sent again, or its deadline has come, which is not the
+// first one if the invocation was queued again.
 func (t *ticket) due(now time.Time, moved bool) bool {
-	return moved || now.Sub(t.offered) > ReofferAfter
+	return moved || now.Sub(t.offered) > ReofferAfter || now.After(t.deadline)
 }
 
 // Ticket is what the last ticket of an invocation says: how long it had waited and would
