@@ -84,9 +84,9 @@ SEED ?= 1
 SEEDS ?= 10000
 
 .PHONY: sim
-sim: ## Simulate faults in virtual time, and print what became of the calls (SEED=, SEEDS=)
+sim: ## Simulate faults in virtual time, print what became of the calls, and see that every mutant of the product is noticed (SEED=, SEEDS=)
 	go run ./test/simulate -seed $(SEED) -seeds $(SEEDS)
-	go run ./test/simulate -mutants -seed $(SEED) -seeds 100
+	go run ./test/simulate/mutants -seed $(SEED)
 
 # The folder with recorded traces; without it what replays them is left out.
 DATA ?= ../shared/data

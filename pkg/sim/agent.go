@@ -9,8 +9,8 @@ import (
 
 // Times of an instance, shorter than those of a real one.
 const (
-	backoffAfter = 3 * time.Second
-	idleTimeout  = 20 * time.Second
+	backoffAfter = 2 * time.Second
+	idleTimeout  = 3 * time.Second
 )
 
 // agent is an instance's agent: the core of the product, and around it what its
@@ -22,6 +22,9 @@ type agent struct {
 	session  *session
 	attempts map[core.Attempt]*agentAttempt
 	wakes    int
+	// gaveUp says that it takes no more calls, and spent that its function must not
+	// be given one any more.
+	gaveUp, spent bool
 	// lies says that it tells wrong numbers.
 	lies bool
 }
@@ -96,8 +99,10 @@ func (a *agent) do(effect core.Effect) {
 			a.session = nil
 		}
 	case core.Claim:
+		a.takes()
 		a.claim(e)
 	case core.Start:
+		a.mayStart(e)
 		a.startCall(e)
 	case core.Release:
 		a.release(e.Attempt)
@@ -105,8 +110,50 @@ func (a *agent) do(effect core.Effect) {
 		a.cancelCall(e.Attempt)
 	case core.WakeAt:
 		a.wakeAt(e.Time)
+	case core.GaveUp:
+		a.gaveUp = true
 	case core.End:
+		a.mayEnd()
 		a.exit()
+	}
+}
+
+// takes looks whether the instance may take a call.
+func (a *agent) takes() {
+	if a.gaveUp {
+		a.world.violate(RuleLeaverTakesNothing, 0)
+	}
+}
+
+// mayStart looks whether its function may be given a call.
+func (a *agent) mayStart(e core.Start) {
+	if e.Unclaimed {
+		a.takes()
+	}
+	if a.spent {
+		a.world.violate(RuleSpentNotCalled, 0)
+	}
+}
+
+// mayEnd looks whether all of its calls have ended.
+func (a *agent) mayEnd() {
+	for _, t := range a.attempts {
+		if !t.delivered {
+			a.world.violate(RuleEndsAfterCalls, 0)
+		}
+	}
+}
+
+// mayAsk looks at how many tickets the core asks for.
+func (a *agent) mayAsk(p core.Pull) {
+	held := 0
+	for _, t := range a.attempts {
+		if !t.ended {
+			held++
+		}
+	}
+	if held+p.Credits > a.instance.fn.concurrency {
+		a.world.violate(RuleAsksForRoom, 0)
 	}
 }
 
@@ -146,7 +193,11 @@ func (a *agent) say(e core.Send) {
 	if !a.speaks(e.Session) {
 		return
 	}
-	if p, asks := e.Message.(core.Pull); asks && a.lies {
+	p, asks := e.Message.(core.Pull)
+	if asks {
+		a.mayAsk(p)
+	}
+	if asks && a.lies {
 		if a.instance.fn.concurrency == 1 {
 			// Otherwise it would ask for what it does not take, which only
 			// harms itself.
@@ -174,7 +225,11 @@ func (s *session) take(m any) {
 	case unknownInstance:
 		s.agent.lose(s, core.WhyUnknown)
 	case core.Reply:
+		leaves := s.agent.gaveUp
 		s.agent.step(core.Said{Session: s.name, Reply: m})
+		if told, answered := m.(core.LeaveAnswer); answered && !told.Granted && s.agent.gaveUp && !leaves {
+			s.agent.world.violate(RuleLeavesIfAllowed, 0)
+		}
 	}
 }
 

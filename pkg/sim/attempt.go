@@ -40,11 +40,7 @@ func (a *attempt) claim(m claim) {
 		g.refuseClaim(a)
 		return
 	}
-	token := m.token
-	if g.world.config.Mutation == NoTokenCheck {
-		token = c.token
-	}
-	grant, err := c.life.Claim(g.now(), token, m.cid)
+	grant, err := c.life.Claim(g.now(), m.token, m.cid)
 	if err != nil {
 		g.refuseClaim(a)
 		return
@@ -59,9 +55,6 @@ func (a *attempt) claim(m claim) {
 	}
 	g.after(grant.RunBy.Sub(g.now()), func() { g.carryOut(c, c.life.RunTimeUp(a.number, g.now())) })
 	a.stream.send(g.node, granted{attempt: a.number, remain: c.fn.timeout})
-	if g.world.config.Mutation == EarlyAck {
-		g.answer(c, answeredOK, 0)
-	}
 }
 
 func (g *gateway) refuseClaim(a *attempt) {

@@ -15,6 +15,8 @@ type agentAttempt struct {
 	stream *stream
 	// connected says that the stream is open, and lost that it was.
 	connected, lost bool
+	// cancelled says that nobody waits for the call any more.
+	cancelled bool
 	// unclaimed says that the call was started without a claim.
 	unclaimed bool
 	granted   granted
@@ -34,10 +36,6 @@ func (a *agent) claim(e core.Claim) {
 	a.attempts[e.Attempt] = t
 	t.send(claim{id: t.ticket.ID, token: t.ticket.Token, cid: a.instance.cid})
 	t.connect()
-	if a.world.config.Mutation == NoClaim {
-		in := a.world.ledger.byID[t.ticket.ID]
-		t.run = a.world.ledger.start(in, 0, a.instance.cid)
-	}
 }
 
 func (t *agentAttempt) connect() {
@@ -70,7 +68,7 @@ func (t *agentAttempt) take(m any) {
 			a.step(core.Granted{Attempt: t.name})
 		}
 	case claimRefused:
-		t.answered = true
+		t.answered, t.ended = true, t.ended || !t.unclaimed
 		a.step(core.Refused{Attempt: t.name})
 		if t.unclaimed && !t.ended {
 			// The call goes on, and nobody wants its result.
@@ -79,6 +77,7 @@ func (t *agentAttempt) take(m any) {
 		}
 		t.deliver()
 	case cancel:
+		t.cancelled = true
 		a.step(core.Cancelled{Attempt: t.name})
 	}
 }
@@ -89,7 +88,8 @@ func (t *agentAttempt) closed(closing) {
 	switch {
 	case t.run > 0 && !t.over:
 		t.agent.step(core.GatewayLost{Attempt: t.name})
-	case !t.answered && t.run == 0 && !t.ended:
+	case !t.unclaimed && !t.answered && t.run == 0 && !t.ended:
+		t.ended = true
 		t.agent.step(core.Unreachable{Attempt: t.name})
 	}
 	if t.ended {
@@ -143,6 +143,9 @@ func (a *agent) startCall(e core.Start) {
 	w := a.world
 	in := w.ledger.byID[t.ticket.ID]
 	kind := fate(w)
+	if w.poisoned == in.fn {
+		kind = fateKills
+	}
 	if kind == fateNotStarted {
 		a.world.at(time.Millisecond, func() { a.node.do(a.life, true, func() { t.end(core.NotStarted) }) })
 		return
@@ -152,19 +155,12 @@ func (a *agent) startCall(e core.Start) {
 	switch kind {
 	case fateFine:
 		a.after(length, func() { t.end(core.Complete) })
+	case fateKills:
+		a.after(length, func() { w.at(0, func() { w.killPod(a.instance, false) }) })
 	case fateDies:
-		a.after(length, func() { t.functionDied(in) })
+		a.after(length, func() { t.end(core.Broken) })
 	}
 	a.after(t.granted.remain, func() { t.end(core.Broken) })
-}
-
-// functionDied is the end of the connection to the function during a call.
-func (t *agentAttempt) functionDied(in *invocation) {
-	w := t.agent.world
-	if w.config.Mutation == TransportReplay && !t.over {
-		t.run = w.ledger.start(in, t.granted.attempt, t.agent.instance.cid)
-	}
-	t.end(core.Broken)
 }
 
 // fates of a call.
@@ -175,6 +171,8 @@ const (
 	fateHangs
 	fateDies
 	fateNotStarted
+	// fateKills ends the instance.
+	fateKills
 )
 
 func fate(w *World) callFate {
@@ -199,7 +197,10 @@ func (a *agent) cancelCall(name core.Attempt) {
 		return
 	}
 	outcome := core.Broken
-	if a.world.chance(0.7) {
+	switch x := a.world.rng.Float64(); {
+	case x < 0.3: // the function does not look
+		return
+	case x < 0.8:
 		outcome = core.Complete
 	}
 	a.after(a.world.between(time.Millisecond, 50*time.Millisecond), func() { t.end(outcome) })
@@ -212,6 +213,8 @@ func (t *agentAttempt) end(outcome core.Outcome) {
 	}
 	t.over, t.ended = true, true
 	a := t.agent
+	// The function of a call that was broken off has not refused it.
+	a.spent = a.spent || outcome == core.Broken || outcome == core.NotStarted && !t.cancelled
 	exec := time.Duration(0)
 	switch outcome {
 	case core.Complete:

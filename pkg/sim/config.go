@@ -3,7 +3,6 @@ package sim
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 )
 
@@ -24,8 +23,6 @@ type Config struct {
 	// Duration is the time in which calls and faults come, at least 1 s, and
 	// Settling the time after it in which everything must come to rest.
 	Duration, Settling time.Duration
-	// Mutation breaks one rule on purpose.
-	Mutation Mutation
 	// Adversarial also duplicates, delays and loses offers, withdrawals, refusals
 	// and tickets within their streams, which TCP never does. Then only what is
 	// promised of calls is checked, for who does not get the reply that it waits
@@ -63,14 +60,10 @@ func (c Config) Validate() error {
 	if c.Duration < time.Second || c.Settling < 0 {
 		durations = errors.New("sim: Duration must be 1s or more, and Settling not negative")
 	}
-	var mutation error
-	if c.Mutation != NoMutation && !slices.Contains(Mutations(), c.Mutation) {
-		mutation = fmt.Errorf("sim: Mutation is %q; it must be empty or one of %v", c.Mutation, Mutations())
-	}
 	return errors.Join(
 		between("Gateways", c.Gateways, 1, 16), between("Schedulers", c.Schedulers, 1, 16),
 		between("Workers", c.Workers, 1, 16), between("Functions", c.Functions, 1, 64),
 		between("MaxInstances", c.MaxInstances, 1, 64), between("Invocations", c.Invocations, 1, 1<<20),
-		between("Faults", c.Faults, 0, 1<<20), durations, mutation,
+		between("Faults", c.Faults, 0, 1<<20), durations,
 	)
 }

@@ -84,12 +84,8 @@ func (d *directory) refresh(fn *function, certain bool) {
 	owner, current := d.view.Owner(fn.slot)
 	switch {
 	case !current:
-	case certain && d.world.config.Mutation != InvertedEpoch:
+	case certain:
 		d.owners.Replace(fn.slot, owner)
-	case d.world.config.Mutation == InvertedEpoch:
-		if known, named := d.owners.Owner(fn.slot); !named || owner.Epoch < known.Epoch {
-			d.owners.Replace(fn.slot, owner)
-		}
 	default:
 		d.owners.Learn(fn.slot, owner)
 	}
@@ -97,12 +93,6 @@ func (d *directory) refresh(fn *function, certain bool) {
 
 // learn takes what somebody else says.
 func (d *directory) learn(fn *function, owner ownership.Owner) {
-	if d.world.config.Mutation == InvertedEpoch {
-		if known, named := d.owners.Owner(fn.slot); owner.ID != "" && named && owner.Epoch < known.Epoch {
-			d.owners.Replace(fn.slot, owner)
-		}
-		return
-	}
 	if d.owners.Believe(fn.slot, owner) {
 		d.learned[fn.index] = d.now()
 		d.changed()

@@ -18,6 +18,5 @@
 // rule that is broken ends the simulation. The same Config always gives the same
 // simulation, down to the hash of its trace.
 //
-// A Mutation breaks one rule on purpose, at the boundary of a core: it shows that the
-// simulator would notice.
+// test/simulate/mutants breaks the product on purpose, to see that the simulator notices.
 package sim

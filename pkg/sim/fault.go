@@ -45,6 +45,9 @@ var faults = []fault{
 	{"key-deleted", 2, (*World).deleteKey},
 	{"key-rewritten", 2, (*World).rewriteKey},
 	{"forged-claim", 3, (*World).forgeClaim},
+	{"poison", 8, (*World).poison},
+	{"no-room", 4, (*World).fillUp},
+	{"burst", 1, (*World).burst},
 }
 
 var totalWeight = func() int {
@@ -387,5 +390,51 @@ func (w *World) forgeClaim() (func(), bool) {
 		return nil, false
 	}
 	in.node.program.(*agent).forge(g, c.id)
+	return nil, true
+}
+
+// poison lets every call of a function end its instance, as one that takes too much
+// memory does. The next ones may be kept from starting for a while.
+func (w *World) poison() (func(), bool) {
+	if w.poisoned != nil {
+		return nil, false
+	}
+	w.poisoned = pick(w, w.functions)
+	w.looping = w.chance(0.3)
+	for _, fn := range w.functions {
+		// Only there it is tried again, which makes it worse.
+		if fn.idempotent && w.chance(0.5) {
+			w.poisoned = fn
+		}
+	}
+	return func() { w.poisoned = nil }, true
+}
+
+// fillUp lets no instance start.
+func (w *World) fillUp() (func(), bool) {
+	if w.full {
+		return nil, false
+	}
+	w.full = true
+	return func() { w.full = false }, true
+}
+
+// burst lets many clients call a function at once: more than its queue takes.
+func (w *World) burst() (func(), bool) {
+	fn, n := pick(w, w.functions), pick(w, w.gateways)
+	if !n.up() || n.draining {
+		return nil, false
+	}
+	// Some of them have little patience.
+	patience := w.between(100*time.Millisecond, 5*time.Second)
+	for range 2 * maxQueued {
+		leaves := time.Duration(0)
+		if w.chance(0.5) {
+			leaves = patience
+		}
+		w.at(w.between(0, 10*time.Millisecond), func() {
+			n.do(n.life, false, func() { n.program.(*gateway).call(fn, leaves) })
+		})
+	}
 	return nil, true
 }

@@ -33,7 +33,8 @@ type gateway struct {
 type call struct {
 	*invocation
 	life    *core.Invocation
-	attempt *attempt // the last one
+	attempt *attempt  // the last one
+	offered time.Time // when its ticket was sent last
 }
 
 func newGateway(n *node) *gateway {
@@ -53,7 +54,7 @@ func (g *gateway) boot() {
 // died is the end of all calls that it held.
 func (g *gateway) died() {
 	for _, c := range g.calls {
-		if !c.life.Answer().Final() {
+		if c.answer == unanswered {
 			g.world.ledger.answered(c.invocation, gatewayDied, 0)
 		}
 	}
@@ -67,7 +68,7 @@ func (g *gateway) call(fn *function, leavesAfter time.Duration) {
 		invocation: g.world.ledger.admit(g.world.id(now.Add(g.clock.wall)), fn, token),
 		life: core.New(core.Spec{
 			Admitted: now, MaxQueueTime: maxQueueTime, Timeout: fn.timeout, CancelOnDisconnect: true,
-			MayRepeat: fn.idempotent || g.world.config.Mutation == RetryAfterClaim,
+			MayRepeat: fn.idempotent,
 		}),
 	}
 	g.note("admits", uint64(c.number), uint64(fn.index))
@@ -100,6 +101,7 @@ func (g *gateway) carryOut(c *call, d core.Decision) {
 
 // offer sends a ticket to the scheduler that its function's slot is with.
 func (g *gateway) offer(c *call) {
+	c.offered = g.now()
 	ticket, _ := c.life.Ticket()
 	to, _, known := g.view.route(c.fn)
 	if !known {
@@ -187,9 +189,7 @@ func (g *gateway) clientLeft(c *call) {
 		return
 	}
 	g.answer(c, clientLeft, 0)
-	if g.world.config.Mutation != ForgottenCancel {
-		g.carryOut(c, c.life.ClientLeft())
-	}
+	g.carryOut(c, c.life.ClientLeft())
 }
 
 // withdraw tells the scheduler that nobody wants a ticket any more.
@@ -217,19 +217,31 @@ func (g *gateway) audit() Rule {
 			return RuleEndedIsForgotten
 		case c.life.Phase() == core.Queued && c.life.Answer() != core.AnswerNone:
 			return RuleUnansweredWaits
+		case c.starts > 0 && c.wouldSayNo():
+			return RuleNoIsTrue
 		}
 	}
 	return g.view.audit()
 }
 
-// late says whether a client waits for longer than anybody may. While a gateway
-// stands still nobody can be answered.
-func (g *gateway) late() *call {
+// wouldSayNo tells whether its client would be told that it did not run if it were refused
+// now.
+func (c *call) wouldSayNo() bool {
+	refused := *c.life
+	d := refused.Refuse()
+	return d.Fail && d.Verdict.Executed == invoke.ExecutedNo
+}
+
+// overdue looks for a client that waits for longer than anybody may, and for a ticket
+// that was not offered again for so long. A gateway that stands still can do neither.
+func (g *gateway) overdue() {
 	now := g.now()
 	for _, c := range g.calls {
-		if !c.life.Answer().Final() && now.After(c.life.AnswerBy().Add(overdue)) {
-			return c
+		switch {
+		case !c.life.Answer().Final() && now.After(c.life.AnswerBy().Add(overdue)):
+			g.world.ledger.broken(c.invocation, RuleInTime)
+		case c.life.Phase() == core.Queued && now.After(c.offered.Add(core.ReofferAfter+core.ReofferEvery+overdue)):
+			g.world.ledger.broken(c.invocation, RuleOfferedAgain)
 		}
 	}
-	return nil
 }

@@ -24,11 +24,13 @@ type keeper struct {
 	history int
 	wakes   int
 	gone    bool
-	was     bool
+	// held is the epoch in which each function's slot was held after the last step.
+	held []uint64
+	was  bool
 }
 
 func newKeeper(s *scheduler) *keeper {
-	k := &keeper{node: s.node, scheduler: s}
+	k := &keeper{node: s.node, scheduler: s, held: make([]uint64, len(s.world.functions))}
 	k.core = keeping.New(keeping.Config{
 		Self: ownership.Member{ID: s.name, Addr: s.name}, TTL: leaseTTL, Settle: settleTime,
 	}, k.works)
@@ -122,8 +124,12 @@ func (k *keeper) pump() {
 	k.trying = true
 	e, round := k.world.etcd, k.round
 	e.ask(k.node, func() any {
+		wrong := k.misuse(txn)
 		result := e.store.Commit(txn)
 		if result.Outcome == keeping.Done {
+			if wrong != "" {
+				k.world.violate(wrong, 0)
+			}
 			e.notify()
 		}
 		return result
@@ -140,6 +146,41 @@ func (k *keeper) pump() {
 			k.reader.restart()
 		}
 	})
+}
+
+// misuse says what would be wrong with writing the slots of a transaction now.
+func (k *keeper) misuse(txn keeping.Txn) Rule {
+	self, lease := k.name, k.core.Lease()
+	for _, op := range txn.Ops {
+		e := k.world.etcd.store.Get(op.Key)
+		switch {
+		case op.Key.Member != "":
+		case !e.Absent && e.Value == op.Value && e.Lease == op.Lease:
+			return RuleNothingAnew
+		case !e.Absent && e.Lease != 0 && e.Lease != lease && e.Value.ID != self:
+			return RuleTakenOnlyIfFree
+		case txn.Gift && (op.Lease == 0 || op.Lease == lease || op.Value.ID == self):
+			return RuleGivenForGood
+		}
+	}
+	return ""
+}
+
+// audit says whether a slot is held in an earlier epoch than before, or was lost to nobody.
+func (k *keeper) audit() Rule {
+	var wrong Rule
+	for i, fn := range k.world.functions {
+		epoch := k.core.Epoch(fn.slot)
+		last, there := k.core.View().Owner(fn.slot)
+		switch before := k.held[i]; {
+		case epoch == 0 && before != 0 && !there && last.ID == k.name && !k.gone:
+			wrong = RuleLostToAnother
+		case epoch != 0 && epoch < before && k.world.etcd.history == 0:
+			wrong = RuleEpochRises
+		}
+		k.held[i] = epoch
+	}
+	return wrong
 }
 
 // interrupted is the end of following etcd. What became of a transaction that is

@@ -16,7 +16,7 @@ func (w *World) callOnce() {
 	fn := pick(w, w.functions)
 	first := w.rng.IntN(len(w.gateways))
 	leaves := time.Duration(0)
-	if w.chance(0.1) {
+	if w.chance(0.15) {
 		leaves = w.between(time.Millisecond, 2*time.Second)
 	}
 	for i := range w.gateways {
@@ -29,17 +29,42 @@ func (w *World) callOnce() {
 	}
 }
 
-// lookForLate looks for clients that wait for too long.
+// lookForLate looks for what should have happened.
 func (w *World) lookForLate() {
 	for _, n := range w.gateways {
 		if !n.up() || n.paused {
 			continue
 		}
-		if c := n.program.(*gateway).late(); c != nil {
-			w.ledger.broken(c.invocation, RuleInTime)
-		}
+		n.program.(*gateway).overdue()
+	}
+	for _, fn := range w.functions {
+		w.lookForServer(fn)
 	}
 	if w.violation == nil {
 		w.at(500*time.Millisecond, w.lookForLate)
+	}
+}
+
+// unservedFor is how long nobody may serve a function while there is somebody who
+// could: less long than it takes until somebody else owns it.
+const unservedFor = 5 * time.Second
+
+// lookForServer looks whether somebody serves a function, or could not.
+func (w *World) lookForServer(fn *function) {
+	able := false
+	for _, n := range w.schedulers {
+		if !n.up() || n.paused || n.draining {
+			continue
+		}
+		s := n.program.(*scheduler)
+		if able = able || s.keeper.ready(); s.served[fn.index].serving {
+			fn.served = w.now
+		}
+	}
+	if !able || w.troubled() {
+		fn.served = w.now
+	}
+	if w.now-fn.served > unservedFor {
+		w.violate(RuleStandIn, 0)
 	}
 }

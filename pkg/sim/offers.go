@@ -40,6 +40,7 @@ func (o *offerEnd) take(m any) {
 		f := o.scheduler.served[m.fn]
 		if !o.passOn(f, m) {
 			f.queue.Withdraw(m.id)
+			f.tickets.withdrawn(m.id)
 		}
 	}
 }

@@ -36,6 +36,9 @@ func (p *platform) create(fn *function, cid invoke.CID, by *scheduler) {
 	by.note("orders an instance", uint64(fn.index), by.served[fn.index].ordered)
 	in := &instance{cid: cid, fn: fn, owner: by.name, ordered: p.world.now}
 	p.instances = append(p.instances, in)
+	if created, creating := p.count(fn); created+creating > p.world.config.MaxInstances {
+		p.world.violate(RuleWithinMax, 0)
+	}
 	p.world.at(p.world.between(50*time.Millisecond, time.Second), func() { p.boot(in) })
 }
 
@@ -56,6 +59,10 @@ func (p *platform) boot(in *instance) {
 		return
 	}
 	w := p.world
+	if w.full || w.looping && w.poisoned == in.fn {
+		w.at(250*time.Millisecond, func() { p.boot(in) })
+		return
+	}
 	p.named++
 	n := w.newNode("i", p.named, pick(w, w.workers))
 	n.name = "i" + decimal(p.named)

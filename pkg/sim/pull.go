@@ -145,17 +145,20 @@ func (p *pullEnd) pull(m core.Pull) {
 	f.starts.Observe(p.scheduler.world.platform.pulled(p.cid))
 	p.scheduler.note("is pulled by "+p.stream.ends[0].node.name, uint64(m.Credits), uint64(len(m.Done)))
 	for _, d := range m.Done {
-		if d.Exec > 0 || f.scheduler.world.config.Mutation == NoClamp {
+		if d.Exec > 0 {
 			p.observe(d.Exec)
 		}
 		if d.Unclaimed {
 			f.queue.GiveBack(p.cid, d.ID, p.scheduler.now())
+			f.tickets.givenBack(p.cid, d.ID, p.scheduler.now())
 		} else {
 			f.queue.Done(p.cid, d.ID)
+			f.tickets.done(p.cid, d.ID)
 		}
 		p.out = slices.DeleteFunc(p.out, func(h handed) bool { return h.id == d.ID })
 	}
 	if !p.leaving && f.queue.Pull(p.cid, m.Credits, p.scheduler.now()) == nil {
+		f.tickets.pulled(p.cid, m.Credits)
 		f.match()
 	}
 }
@@ -163,16 +166,12 @@ func (p *pullEnd) pull(m core.Pull) {
 // observe learns from an execution time, which is what an instance says.
 func (p *pullEnd) observe(exec time.Duration) {
 	f := p.served
-	if p.scheduler.world.config.Mutation != NoClamp {
-		exec = min(exec, f.fn.timeout)
-	}
-	f.executions.Observe(exec)
+	f.executions.Observe(min(exec, f.fn.timeout))
 }
 
 // deliver hands a ticket to the instance.
 func (p *pullEnd) deliver(t invoke.Ticket) {
 	w, now := p.scheduler.world, p.scheduler.now()
-	t.ID = original(t.ID)
 	in := w.ledger.byID[t.ID]
 	if p.served.outElsewhere(t, now) && !in.confused && !w.config.Adversarial {
 		w.ledger.broken(in, RuleTicketInOnePlace)
@@ -207,6 +206,7 @@ func (p *pullEnd) requestLeave(m core.LeaveRequest) {
 	if answer.Granted {
 		p.leaving = true
 		p.forget()
+		p.served.tickets.mayLeave(p.cid, p.scheduler.now())
 		p.scheduler.world.platform.leaving(p.cid)
 	}
 	p.say(core.LeaveAnswer{Granted: answer.Granted, AskAgain: answer.AskAgain})
@@ -218,7 +218,7 @@ func (p *pullEnd) depart(involuntary bool) {
 		return
 	}
 	p.forget()
-	if held := p.served.queue.Leave(p.cid, p.scheduler.now()); held > 0 && involuntary {
+	if held := p.served.leave(p.cid); held > 0 && involuntary {
 		p.served.lost++
 	}
 	p.scheduler.world.platform.leaving(p.cid)
@@ -231,8 +231,15 @@ func (p *pullEnd) end() {
 		return
 	}
 	p.forget()
-	p.served.queue.Leave(p.cid, p.scheduler.now())
+	p.served.leave(p.cid)
 	p.served.match()
+}
+
+// leave takes an instance out of the queue, and returns how many tickets it held.
+func (f *served) leave(cid invoke.CID) int {
+	now := f.scheduler.now()
+	f.tickets.left(cid, now)
+	return f.queue.Leave(cid, now)
 }
 
 func (p *pullEnd) forget() {

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/windlass-dev/windlass/pkg/estimate"
@@ -41,6 +42,7 @@ type served struct {
 	scheduler  *scheduler
 	fn         *function
 	queue      *queue.Queue
+	tickets    *tickets
 	executions *estimate.LastN
 	starts     *estimate.LastN
 	memory     fpcs.Memory
@@ -58,16 +60,16 @@ type served struct {
 	since   time.Time
 	ordered uint64
 	pulls   []*pullEnd
-	twins   int // see NoDedupe
 }
 
 func newScheduler(n *node) *scheduler {
 	s := &scheduler{node: n}
 	s.view = newDirectory(n, s.reconsider)
 	for _, fn := range n.world.functions {
+		q := queue.New(queue.Limits{MaxWaiting: maxQueued, ClaimGrace: claimGrace, AvoidFor: avoidFor})
 		s.served = append(s.served, &served{
 			scheduler: s, fn: fn, executions: estimate.NewLastN(10), starts: estimate.NewLastN(10),
-			queue: queue.New(queue.Limits{MaxWaiting: maxQueued, ClaimGrace: claimGrace, AvoidFor: avoidFor}),
+			queue: q, tickets: newTickets(n.world, q, fn.concurrency),
 		})
 	}
 	s.keeper = newKeeper(s)
@@ -128,10 +130,11 @@ func (f *served) reconsider() {
 // dismiss sends the instances to the new owner and refuses what waits.
 func (f *served) dismiss() {
 	for _, p := range f.pulls {
-		f.queue.Leave(p.cid, f.scheduler.now())
+		f.leave(p.cid)
 		p.moved()
 	}
 	f.pulls = nil
+	f.tickets.cleared()
 	for _, t := range f.queue.Clear() {
 		f.scheduler.refuse(t, invoke.RefusedNotOwner)
 	}
@@ -198,32 +201,20 @@ func (f *served) offer(m offer, gateway string) invoke.RefusalReason {
 	if m.request {
 		t.Request = true
 	}
-	if f.scheduler.world.config.Mutation == NoDedupe {
-		t.ID = f.twin(t.ID)
-	}
+	f.tickets.audit(now)
 	if err := f.queue.Offer(t, now); err != nil {
 		return invoke.RefusedQueueFull
 	}
+	f.tickets.offered(t, now)
 	f.match()
 	return ""
 }
 
-// twin is another name of an invocation, so that the queue takes it for another.
-func (f *served) twin(id invoke.ID) invoke.ID {
-	f.twins++
-	id[15], id[14] = byte(f.twins), byte(f.twins>>8)
-	return id
-}
-
-// original is the invocation that a twin stands for.
-func original(id invoke.ID) invoke.ID {
-	id[15], id[14] = 0, 0
-	return id
-}
-
 // match is where tickets meet pulls.
 func (f *served) match() {
-	f.queue.Match(f.scheduler.now(), func(cid invoke.CID, t invoke.Ticket) {
+	now := f.scheduler.now()
+	f.queue.Match(now, func(cid invoke.CID, t invoke.Ticket) {
+		f.tickets.handed(cid, t, now)
 		for _, p := range f.pulls {
 			if p.cid == cid {
 				p.deliver(t)
@@ -274,11 +265,10 @@ func (f *served) tick() {
 func (s *scheduler) audit() Rule {
 	for _, f := range s.served {
 		v := f.queue.View(s.now())
+		f.tickets.audit(s.now())
 		switch {
 		case v.Arrived-v.Departed != uint64(v.Waiting):
 			return RuleQueueCounts
-		case v.Waiting > maxQueued+v.Out:
-			return RuleQueueBounded
 		case f.executions.Mean() > f.fn.timeout:
 			return RuleMeanIsPossible
 		case v.Waiting > 0 && !f.serving:
@@ -288,7 +278,7 @@ func (s *scheduler) audit() Rule {
 			s.world.ledger.hold(s.node, f.fn, f.history, f.term.Epoch)
 		}
 	}
-	return s.view.audit()
+	return cmp.Or(s.view.audit(), s.keeper.audit())
 }
 
 // openPull is what an instance opens to a scheduler: it says who it is.

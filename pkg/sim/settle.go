@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/windlass-dev/windlass/pkg/ownership/keeping"
@@ -17,7 +18,9 @@ func (w *World) settle() {
 		w.until(w.now + time.Second)
 		open := w.unsettled()
 		if open == "" {
-			return
+			if open = w.probe(); open == "" {
+				return
+			}
 		}
 		if w.now >= end {
 			w.describe()
@@ -33,6 +36,11 @@ func (w *World) unsettled() Rule {
 			return RuleAllAnswered
 		}
 	}
+	for _, in := range w.ledger.calls {
+		if in.answer == unanswered {
+			return RuleAllAnswered
+		}
+	}
 	if w.config.Adversarial {
 		return ""
 	}
@@ -42,6 +50,32 @@ func (w *World) unsettled() Rule {
 		}
 	}
 	return ""
+}
+
+// probes is how many calls at a time show that a function is served again: more than it
+// may have instances.
+const probes = 5
+
+// probe calls every function when all is at rest, and says what is wrong if not all
+// calls are answered well in the time that calls may wait.
+func (w *World) probe() Rule {
+	if w.config.Adversarial {
+		return ""
+	}
+	first := len(w.ledger.calls)
+	for _, fn := range w.functions {
+		for range probes {
+			n := pick(w, w.gateways)
+			n.do(n.life, false, func() { n.program.(*gateway).call(fn, 0) })
+		}
+	}
+	for end := w.now + 2*maxQueueTime; w.now < end && w.violation == nil; {
+		w.until(w.now + 100*time.Millisecond)
+		if !slices.ContainsFunc(w.ledger.calls[first:], func(in *invocation) bool { return in.answer != answeredOK }) {
+			return ""
+		}
+	}
+	return RuleServesAgain
 }
 
 func (w *World) unsettledFunction(fn *function) Rule {

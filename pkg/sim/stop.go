@@ -10,19 +10,17 @@ import (
 // stop is what a scheduler does when it is told to: it gives its slots away,
 // stays for a while to say who has them, and ends.
 func (s *scheduler) stop() {
-	w, n, life := s.world, s.node, s.life
+	w, n := s.world, s.node
 	n.note("is told to stop", 0, 0)
 	watchful := w.watchDrain(s)
 	exit := func() {
-		watchful()
 		n.kill(false)
 		w.restartLater(n, w.howLong())
 	}
-	if w.config.Mutation == NoDrain {
-		w.at(0, func() { n.do(life, true, exit) })
-		return
-	}
-	s.keeper.drain(func() { s.after(lingers, exit) })
+	s.keeper.drain(func() {
+		watchful()
+		s.after(lingers, exit)
+	})
 }
 
 // stop is what a gateway does when it is told to.
@@ -67,7 +65,7 @@ func (f *forgery) take(any) {}
 func (f *forgery) closed(closing) {}
 
 // watchDrain looks at how a scheduler goes that was told to. What it returns is
-// called when it has gone: as long as nothing else was wrong and somebody was
+// called when it ends its lease: as long as nothing else was wrong and somebody was
 // there to take them, the slots that it had in etcd must have gone to others.
 func (w *World) watchDrain(s *scheduler) func() {
 	struck, fair := w.struck, !w.troubled() && w.othersReady(s.node)
@@ -97,7 +95,7 @@ func (w *World) troubled() bool {
 	}
 	for from, links := range w.net.blocked {
 		for to, blocked := range links {
-			if blocked || w.net.lossy[from][to] > 0 {
+			if blocked || w.net.lossy[from][to] > 0 || w.net.slow[from][to] > 0 {
 				return true
 			}
 		}

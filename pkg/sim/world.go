@@ -33,6 +33,11 @@ type World struct {
 	violation  *Violation
 	// struck counts the faults that there were.
 	struck int
+	// poisoned is the function whose calls end their instances; nil if there is none.
+	poisoned *function
+	// full says that no worker has room for another instance, and looping that none of
+	// the poisoned function starts again so soon.
+	full, looping bool
 	// ends are how to end the faults.
 	ends []func()
 	// calm says that there will be no more faults.
@@ -49,6 +54,8 @@ type function struct {
 	concurrency int
 	// decide is its decider.
 	decide fpcs.Decider
+	// served is when somebody served it last, or nobody could.
+	served time.Duration
 	// typical is how long most of its calls take, timeout how long any may.
 	typical, timeout time.Duration
 }
@@ -181,8 +188,6 @@ func (w *World) token() invoke.Token {
 func (w *World) id(now time.Time) invoke.ID {
 	var id invoke.ID
 	w.fill(id[:])
-	// The last bytes are left for twins, see NoDedupe.
-	id[14], id[15] = 0, 0
 	ms := uint64(now.UnixMilli())
 	for i := 5; i >= 0; i-- {
 		id[i] = byte(ms)

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"io"
@@ -30,18 +31,14 @@ func run(args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("simulate", flag.ContinueOnError)
 	first := flags.Uint64("seed", 1, "the first seed")
 	seeds := flags.Uint64("seeds", 1, "how many seeds")
-	mutation := flags.String("mutation", "", "the rule that is broken on purpose; none by default")
 	hard := flags.Bool("hard", false, "more machines and many more faults")
-	mutants := flags.Bool("mutants", false, "see instead within how many seeds each broken rule is noticed, at most -seeds")
+	stop := flags.Bool("stop", false, "stop at the first seed that breaks a rule")
 	trace := flags.Bool("trace", false, "print all that happens")
 	workers := flags.Int("workers", runtime.GOMAXPROCS(0), "how many seeds are run at a time")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	if *mutants {
-		return catchMutants(out, *first, *seeds)
-	}
-	b := &batch{config: sim.Default, first: *first, count: *seeds, mutation: sim.Mutation(*mutation)}
+	b := &batch{config: sim.Default, first: *first, count: *seeds, stop: *stop}
 	if *hard {
 		b.config, b.flags = sim.Hard, " -hard"
 	}
@@ -67,7 +64,7 @@ type batch struct {
 	config       func(seed uint64) sim.Config
 	flags        string // that lead to config
 	first, count uint64
-	mutation     sim.Mutation
+	stop         bool // at the first violation
 	trace        sim.TraceSink
 
 	next atomic.Uint64
@@ -79,7 +76,13 @@ type batch struct {
 	hashes     map[uint64]struct{}
 	violations int
 	rules      map[sim.Rule]int
-	worst      []string // what to print of the first violations
+	worst      []violation // the first ones
+}
+
+// violation is what to print of one seed.
+type violation struct {
+	seed uint64
+	text string
 }
 
 // mostPrinted is how many violations are printed in full.
@@ -103,7 +106,6 @@ func (b *batch) run(workers int) error {
 func (b *batch) work() error {
 	for i := b.next.Add(1) - 1; i < b.count; i = b.next.Add(1) - 1 {
 		config := b.config(b.first + i)
-		config.Mutation = b.mutation
 		result, err := sim.Run(config, b.trace)
 		if err != nil {
 			return err
@@ -123,19 +125,21 @@ func (b *batch) add(config sim.Config, r sim.Result) {
 		return
 	}
 	b.violations++
+	if b.stop {
+		// Lower seeds, which others have begun, are still finished.
+		b.next.Store(b.count)
+	}
 	b.rules[r.Violation.Rule]++
 	if len(b.worst) < mostPrinted {
 		replay := fmt.Sprintf("go run ./test/simulate -seed %d -trace%s", config.Seed, b.flags)
-		if b.mutation != "" {
-			replay += " -mutation " + string(b.mutation)
-		}
-		b.worst = append(b.worst, fmt.Sprintf("violation seed=%d %v\n  replay: %s", config.Seed, r.Violation, replay))
+		b.worst = append(b.worst, violation{config.Seed, fmt.Sprintf("violation seed=%d %v\n  replay: %s", config.Seed, r.Violation, replay)})
 	}
 }
 
 func (b *batch) print(out io.Writer, took time.Duration) {
+	slices.SortFunc(b.worst, func(a, b violation) int { return cmp.Compare(a.seed, b.seed) })
 	for _, w := range b.worst {
-		fmt.Fprintln(out, w)
+		fmt.Fprintln(out, w.text)
 	}
 	for _, rule := range sorted(b.rules) {
 		fmt.Fprintf(out, "broken %d times: %s\n", b.rules[rule], rule)
