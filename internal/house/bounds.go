@@ -29,7 +29,6 @@ type exceptions struct {
 var known = exceptions{
 	methods: map[string]string{
 		"pkg/scheduler.Scheduler": "what spans functions is to be split by subject",
-		"pkg/sim.World":           "to be split by subject",
 	},
 	interfaces: map[string]string{},
 	contexts: map[string]string{

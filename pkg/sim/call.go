@@ -156,7 +156,7 @@ func (a *agent) startCall(e core.Start) {
 	case fateFine:
 		a.after(length, func() { t.end(core.Complete) })
 	case fateKills:
-		a.after(length, func() { w.at(0, func() { w.killPod(a.instance, false) }) })
+		a.after(length, func() { w.at(0, func() { w.chaos.killPod(a.instance, false) }) })
 	case fateDies:
 		a.after(length, func() { t.end(core.Broken) })
 	}

@@ -11,43 +11,43 @@ import (
 type fault struct {
 	kind   string
 	weight int
-	strike func(w *World) (end func(), struck bool)
+	strike func(c *chaos) (end func(), struck bool)
 }
 
 // faults are all that can go wrong.
 var faults = []fault{
-	{"kill-gateway", 3, func(w *World) (func(), bool) { return nil, w.crash(pick(w, w.gateways), false) }},
-	{"kill-scheduler", 5, func(w *World) (func(), bool) { return nil, w.crash(pick(w, w.schedulers), false) }},
-	{"kill-instance", 5, (*World).killInstance},
-	{"power-off", 3, func(w *World) (func(), bool) { return nil, w.crash(w.anyServer(), true) }},
-	{"power-off-worker", 2, (*World).powerOffWorker},
-	{"stop-scheduler", 5, (*World).stopScheduler},
-	{"stop-gateway", 2, (*World).stopGateway},
-	{"stop-instance", 3, (*World).stopInstance},
-	{"pause-server", 6, func(w *World) (func(), bool) { return w.standStill(w.anyServer()) }},
-	{"pause-instance", 4, (*World).pauseInstance},
-	{"partition-one-way", 5, func(w *World) (func(), bool) { return w.partition(false) }},
-	{"partition", 5, func(w *World) (func(), bool) { return w.partition(true) }},
-	{"isolate", 4, (*World).isolate},
-	{"reset", 6, func(w *World) (func(), bool) { return nil, w.breakStream(false) }},
-	{"half-open", 4, func(w *World) (func(), bool) { return nil, w.breakStream(true) }},
-	{"slow-link", 3, (*World).slowLink},
-	{"loss", 4, (*World).loseMessages},
-	{"clock-jump", 2, (*World).jumpClock},
-	{"etcd-down", 5, (*World).etcdDown},
-	{"etcd-slow", 3, (*World).etcdSlow},
-	{"etcd-new-leader", 3, (*World).etcdNewLeader},
-	{"etcd-tardy-leases", 3, (*World).etcdTardy},
-	{"lease-revoked", 4, (*World).revokeLease},
-	{"compaction", 3, (*World).compact},
-	{"etcd-wiped", 2, (*World).wipe},
-	{"etcd-restored", 2, (*World).restore},
-	{"key-deleted", 2, (*World).deleteKey},
-	{"key-rewritten", 2, (*World).rewriteKey},
-	{"forged-claim", 3, (*World).forgeClaim},
-	{"poison", 8, (*World).poison},
-	{"no-room", 4, (*World).fillUp},
-	{"burst", 1, (*World).burst},
+	{"kill-gateway", 3, func(c *chaos) (func(), bool) { return nil, c.crash(pick(c.World, c.gateways), false) }},
+	{"kill-scheduler", 5, func(c *chaos) (func(), bool) { return nil, c.crash(pick(c.World, c.schedulers), false) }},
+	{"kill-instance", 5, (*chaos).killInstance},
+	{"power-off", 3, func(c *chaos) (func(), bool) { return nil, c.crash(c.anyServer(), true) }},
+	{"power-off-worker", 2, (*chaos).powerOffWorker},
+	{"stop-scheduler", 5, (*chaos).stopScheduler},
+	{"stop-gateway", 2, (*chaos).stopGateway},
+	{"stop-instance", 3, (*chaos).stopInstance},
+	{"pause-server", 6, func(c *chaos) (func(), bool) { return c.standStill(c.anyServer()) }},
+	{"pause-instance", 4, (*chaos).pauseInstance},
+	{"partition-one-way", 5, func(c *chaos) (func(), bool) { return c.partition(false) }},
+	{"partition", 5, func(c *chaos) (func(), bool) { return c.partition(true) }},
+	{"isolate", 4, (*chaos).isolate},
+	{"reset", 6, func(c *chaos) (func(), bool) { return nil, c.breakStream(false) }},
+	{"half-open", 4, func(c *chaos) (func(), bool) { return nil, c.breakStream(true) }},
+	{"slow-link", 3, (*chaos).slowLink},
+	{"loss", 4, (*chaos).loseMessages},
+	{"clock-jump", 2, (*chaos).jumpClock},
+	{"etcd-down", 5, onStore((*storeFaults).etcdDown)},
+	{"etcd-slow", 3, onStore((*storeFaults).etcdSlow)},
+	{"etcd-new-leader", 3, onStore((*storeFaults).etcdNewLeader)},
+	{"etcd-tardy-leases", 3, onStore((*storeFaults).etcdTardy)},
+	{"lease-revoked", 4, onStore((*storeFaults).revokeLease)},
+	{"compaction", 3, onStore((*storeFaults).compact)},
+	{"etcd-wiped", 2, onStore((*storeFaults).wipe)},
+	{"etcd-restored", 2, onStore((*storeFaults).restore)},
+	{"key-deleted", 2, onStore((*storeFaults).deleteKey)},
+	{"key-rewritten", 2, onStore((*storeFaults).rewriteKey)},
+	{"forged-claim", 3, onStore((*storeFaults).forgeClaim)},
+	{"poison", 8, (*chaos).poison},
+	{"no-room", 4, (*chaos).fillUp},
+	{"burst", 1, (*chaos).burst},
 }
 
 var totalWeight = func() int {
@@ -58,96 +58,110 @@ var totalWeight = func() int {
 	return sum
 }()
 
+// chaos lets things go wrong, and puts them right.
+type chaos struct {
+	*World
+	// ends are how to end the faults.
+	ends []func()
+}
+
+// storeFaults go wrong with etcd.
+type storeFaults struct{ *World }
+
+func onStore(strike func(*storeFaults) (func(), bool)) func(*chaos) (func(), bool) {
+	return func(c *chaos) (func(), bool) { return strike(&storeFaults{c.World}) }
+}
+
 // planFaults plans when something goes wrong, but not yet what.
-func (w *World) planFaults() {
-	w.tally.Faults = make(map[string]int)
-	for range w.config.Faults {
-		w.at(w.between(0, w.config.Duration), w.strike)
+func (c *chaos) planFaults() {
+	c.tally.Faults = make(map[string]int)
+	for range c.config.Faults {
+		c.at(c.between(0, c.config.Duration), c.strike)
 	}
 	// A backup that is restored is of some time in between.
-	w.at(w.between(time.Second, w.config.Duration), func() { w.etcd.backup = w.etcd.store.Clone() })
+	c.at(c.between(time.Second, c.config.Duration), func() { c.etcd.backup = c.etcd.store.Clone() })
 }
 
 // strike lets something go wrong.
-func (w *World) strike() {
-	x := w.rng.IntN(totalWeight)
+func (c *chaos) strike() {
+	x := c.rng.IntN(totalWeight)
 	i := 0
 	for x >= faults[i].weight {
 		x -= faults[i].weight
 		i++
 	}
-	w.note("fault", faults[i].kind, 0, 0)
-	w.struck++
-	end, struck := faults[i].strike(w)
+	c.note("fault", faults[i].kind, 0, 0)
+	c.struck++
+	end, struck := faults[i].strike(c)
 	if !struck {
 		return
 	}
-	w.tally.Faults[faults[i].kind]++
+	c.tally.Faults[faults[i].kind]++
 	if end != nil {
 		over := false
 		once := func() {
 			if !over {
 				over = true
-				w.note("fault", "end of "+faults[i].kind, 0, 0)
+				c.note("fault", "end of "+faults[i].kind, 0, 0)
 				end()
 			}
 		}
-		w.ends = append(w.ends, once)
-		w.at(w.howLong(), once)
+		c.ends = append(c.ends, once)
+		c.at(c.howLong(), once)
 	}
 }
 
 // howLong is how long a fault lasts: mostly short, sometimes long.
-func (w *World) howLong() time.Duration {
-	if w.chance(0.5) {
-		return w.between(50*time.Millisecond, time.Second)
+func (c *chaos) howLong() time.Duration {
+	if c.chance(0.5) {
+		return c.between(50*time.Millisecond, time.Second)
 	}
-	return w.between(time.Second, 8*time.Second)
+	return c.between(time.Second, 8*time.Second)
 }
 
 // endFaults makes everything well again.
-func (w *World) endFaults() {
-	w.calm = true
-	for _, end := range w.ends {
+func (c *chaos) endFaults() {
+	c.calm = true
+	for _, end := range c.ends {
 		end()
 	}
-	for _, n := range w.servers() {
+	for _, n := range c.servers() {
 		if !n.up() {
-			w.restart(n)
+			c.restart(n)
 		}
 	}
 }
 
-func (w *World) servers() []*node {
-	return append(append([]*node(nil), w.schedulers...), w.gateways...)
+func (c *chaos) servers() []*node {
+	return append(append([]*node(nil), c.schedulers...), c.gateways...)
 }
 
-func (w *World) anyServer() *node { return pick(w, w.servers()) }
+func (c *chaos) anyServer() *node { return pick(c.World, c.servers()) }
 
-func (w *World) anyMachine() int { return w.rng.IntN(len(w.net.blocked)) }
+func (c *chaos) anyMachine() int { return c.rng.IntN(len(c.net.blocked)) }
 
 // crash kills a server, which comes back after some time.
-func (w *World) crash(n *node, dark bool) bool {
+func (c *chaos) crash(n *node, dark bool) bool {
 	if !n.up() {
 		return false
 	}
 	n.kill(dark)
-	w.restartLater(n, w.howLong())
+	c.restartLater(n, c.howLong())
 	return true
 }
 
-func (w *World) restartLater(n *node, in time.Duration) {
+func (c *chaos) restartLater(n *node, in time.Duration) {
 	life := n.life
-	w.at(in, func() {
+	c.at(in, func() {
 		if n.life == life {
-			w.restart(n)
+			c.restart(n)
 		}
 	})
 }
 
 // restart starts a server anew, with a clock that was set anew.
-func (w *World) restart(n *node) {
-	n.clock = w.newClock()
+func (c *chaos) restart(n *node) {
+	n.clock = c.newClock()
 	if n.name[0] == 's' {
 		n.start(newScheduler(n))
 	} else {
@@ -155,25 +169,25 @@ func (w *World) restart(n *node) {
 	}
 }
 
-func (w *World) killInstance() (func(), bool) {
-	in := pick(w, w.platform.running())
+func (c *chaos) killInstance() (func(), bool) {
+	in := pick(c.World, c.platform.running())
 	if in == nil {
 		return nil, false
 	}
-	w.killPod(in, false)
+	c.killPod(in, false)
 	return nil, true
 }
 
-func (w *World) killPod(in *instance, dark bool) {
+func (c *chaos) killPod(in *instance, dark bool) {
 	in.node.kill(dark)
-	w.at(w.between(10*time.Millisecond, time.Second), func() { w.platform.ended(in) })
+	c.at(c.between(10*time.Millisecond, time.Second), func() { c.platform.ended(in) })
 }
 
-func (w *World) powerOffWorker() (func(), bool) {
-	worker, struck := pick(w, w.workers), false
-	for _, in := range w.platform.running() {
+func (c *chaos) powerOffWorker() (func(), bool) {
+	worker, struck := pick(c.World, c.workers), false
+	for _, in := range c.platform.running() {
 		if in.node.machine == worker {
-			w.killPod(in, true)
+			c.killPod(in, true)
 			struck = true
 		}
 	}
@@ -181,8 +195,8 @@ func (w *World) powerOffWorker() (func(), bool) {
 }
 
 // stopScheduler tells a scheduler to stop, which starts again later.
-func (w *World) stopScheduler() (func(), bool) {
-	n := pick(w, w.schedulers)
+func (c *chaos) stopScheduler() (func(), bool) {
+	n := pick(c.World, c.schedulers)
 	if !n.up() || n.draining {
 		return nil, false
 	}
@@ -194,8 +208,8 @@ func (w *World) stopScheduler() (func(), bool) {
 
 // stopGateway tells a gateway to stop: it takes no more calls, and ends when it
 // has none.
-func (w *World) stopGateway() (func(), bool) {
-	n := pick(w, w.gateways)
+func (c *chaos) stopGateway() (func(), bool) {
+	n := pick(c.World, c.gateways)
 	if !n.up() || n.draining {
 		return nil, false
 	}
@@ -205,8 +219,8 @@ func (w *World) stopGateway() (func(), bool) {
 	return nil, true
 }
 
-func (w *World) stopInstance() (func(), bool) {
-	in := pick(w, w.platform.running())
+func (c *chaos) stopInstance() (func(), bool) {
+	in := pick(c.World, c.platform.running())
 	if in == nil {
 		return nil, false
 	}
@@ -214,15 +228,15 @@ func (w *World) stopInstance() (func(), bool) {
 	return nil, true
 }
 
-func (w *World) pauseInstance() (func(), bool) {
-	in := pick(w, w.platform.running())
+func (c *chaos) pauseInstance() (func(), bool) {
+	in := pick(c.World, c.platform.running())
 	if in == nil {
 		return nil, false
 	}
-	return w.standStill(in.node)
+	return c.standStill(in.node)
 }
 
-func (w *World) standStill(n *node) (func(), bool) {
+func (c *chaos) standStill(n *node) (func(), bool) {
 	if !n.up() || n.paused {
 		return nil, false
 	}
@@ -236,41 +250,41 @@ func (w *World) standStill(n *node) (func(), bool) {
 }
 
 // partition cuts a link between two machines.
-func (w *World) partition(bothWays bool) (func(), bool) {
-	a, b := w.anyMachine(), w.anyMachine()
-	if a == b || w.net.blocked[a][b] {
+func (c *chaos) partition(bothWays bool) (func(), bool) {
+	a, b := c.anyMachine(), c.anyMachine()
+	if a == b || c.net.blocked[a][b] {
 		return nil, false
 	}
-	w.net.block(a, b)
+	c.net.block(a, b)
 	if bothWays {
-		w.net.block(b, a)
+		c.net.block(b, a)
 	}
 	return func() {
-		w.net.unblock(a, b)
+		c.net.unblock(a, b)
 		if bothWays {
-			w.net.unblock(b, a)
+			c.net.unblock(b, a)
 		}
 	}, true
 }
 
 // isolate cuts one machine off from all others.
-func (w *World) isolate() (func(), bool) {
-	a := w.anyMachine()
-	for b := range w.net.blocked {
-		w.net.block(a, b)
-		w.net.block(b, a)
+func (c *chaos) isolate() (func(), bool) {
+	a := c.anyMachine()
+	for b := range c.net.blocked {
+		c.net.block(a, b)
+		c.net.block(b, a)
 	}
 	return func() {
-		for b := range w.net.blocked {
-			w.net.unblock(a, b)
-			w.net.unblock(b, a)
+		for b := range c.net.blocked {
+			c.net.unblock(a, b)
+			c.net.unblock(b, a)
 		}
 	}, true
 }
 
-func (w *World) breakStream(halfOpen bool) bool {
-	n := w.anyServer()
-	s := pick(w, n.streams)
+func (c *chaos) breakStream(halfOpen bool) bool {
+	n := c.anyServer()
+	s := pick(c.World, n.streams)
 	if s == nil {
 		return false
 	}
@@ -278,114 +292,114 @@ func (w *World) breakStream(halfOpen bool) bool {
 	return true
 }
 
-func (w *World) slowLink() (func(), bool) {
-	a, b := w.anyMachine(), w.anyMachine()
-	w.net.slow[a][b] = w.between(time.Millisecond, 800*time.Millisecond)
-	return func() { w.net.slow[a][b] = 0 }, true
+func (c *chaos) slowLink() (func(), bool) {
+	a, b := c.anyMachine(), c.anyMachine()
+	c.net.slow[a][b] = c.between(time.Millisecond, 800*time.Millisecond)
+	return func() { c.net.slow[a][b] = 0 }, true
 }
 
-func (w *World) loseMessages() (func(), bool) {
-	a, b := w.anyMachine(), w.anyMachine()
-	w.net.lossy[a][b] = 0.5 * w.rng.Float64()
-	return func() { w.net.lossy[a][b] = 0 }, true
+func (c *chaos) loseMessages() (func(), bool) {
+	a, b := c.anyMachine(), c.anyMachine()
+	c.net.lossy[a][b] = 0.5 * c.rng.Float64()
+	return func() { c.net.lossy[a][b] = 0 }, true
 }
 
 // jumpClock sets the wall clock of a server. Only the ids of calls are made of it.
-func (w *World) jumpClock() (func(), bool) {
-	w.anyServer().clock.wall += w.between(-2*time.Hour, 2*time.Hour)
+func (c *chaos) jumpClock() (func(), bool) {
+	c.anyServer().clock.wall += c.between(-2*time.Hour, 2*time.Hour)
 	return nil, true
 }
 
-func (w *World) etcdDown() (func(), bool) {
-	if w.etcd.down {
+func (f *storeFaults) etcdDown() (func(), bool) {
+	if f.etcd.down {
 		return nil, false
 	}
-	w.etcd.down = true
-	if w.chance(0.5) {
-		w.etcd.breakWatches()
+	f.etcd.down = true
+	if f.chance(0.5) {
+		f.etcd.breakWatches()
 	}
-	return w.etcdUp, true
+	return f.etcdUp, true
 }
 
 // etcdUp ends an outage: the new leader renews all leases.
-func (w *World) etcdUp() {
-	w.etcd.down = false
-	w.etcd.store.RenewAll(w.etcd.now())
-	w.etcd.notify()
+func (f *storeFaults) etcdUp() {
+	f.etcd.down = false
+	f.etcd.store.RenewAll(f.etcd.now())
+	f.etcd.notify()
 }
 
-func (w *World) etcdNewLeader() (func(), bool) {
-	if w.etcd.down {
+func (f *storeFaults) etcdNewLeader() (func(), bool) {
+	if f.etcd.down {
 		return nil, false
 	}
-	w.etcd.down = true
-	w.at(w.between(200*time.Millisecond, 1200*time.Millisecond), w.etcdUp)
+	f.etcd.down = true
+	f.at(f.between(200*time.Millisecond, 1200*time.Millisecond), f.etcdUp)
 	return nil, true
 }
 
-func (w *World) etcdSlow() (func(), bool) {
-	w.etcd.slow = w.between(10*time.Millisecond, 1500*time.Millisecond)
-	return func() { w.etcd.slow = 0 }, true
+func (f *storeFaults) etcdSlow() (func(), bool) {
+	f.etcd.slow = f.between(10*time.Millisecond, 1500*time.Millisecond)
+	return func() { f.etcd.slow = 0 }, true
 }
 
-func (w *World) etcdTardy() (func(), bool) {
-	w.etcd.tardy = w.between(0, 2*leaseTTL)
-	return func() { w.etcd.tardy = 0 }, true
+func (f *storeFaults) etcdTardy() (func(), bool) {
+	f.etcd.tardy = f.between(0, 2*leaseTTL)
+	return func() { f.etcd.tardy = 0 }, true
 }
 
-func (w *World) revokeLease() (func(), bool) {
-	s, ok := pick(w, w.schedulers).program.(*scheduler)
-	if !ok || w.etcd.down || s.keeper.core.Lease() == 0 {
+func (f *storeFaults) revokeLease() (func(), bool) {
+	s, ok := pick(f.World, f.schedulers).program.(*scheduler)
+	if !ok || f.etcd.down || s.keeper.core.Lease() == 0 {
 		return nil, false
 	}
-	w.etcd.store.End(s.keeper.core.Lease())
-	w.etcd.notify()
+	f.etcd.store.End(s.keeper.core.Lease())
+	f.etcd.notify()
 	return nil, true
 }
 
-func (w *World) compact() (func(), bool) {
-	w.etcd.store.Compact(w.etcd.store.Revision())
+func (f *storeFaults) compact() (func(), bool) {
+	f.etcd.store.Compact(f.etcd.store.Revision())
 	return nil, true
 }
 
-func (w *World) wipe() (func(), bool) {
-	w.etcd.rewind(keeping.NewStore())
+func (f *storeFaults) wipe() (func(), bool) {
+	f.etcd.rewind(keeping.NewStore())
 	return nil, true
 }
 
-func (w *World) restore() (func(), bool) {
-	if w.etcd.backup == nil {
+func (f *storeFaults) restore() (func(), bool) {
+	if f.etcd.backup == nil {
 		return nil, false
 	}
-	w.etcd.rewind(w.etcd.backup)
-	w.etcd.store.RenewAll(w.etcd.now())
+	f.etcd.rewind(f.etcd.backup)
+	f.etcd.store.RenewAll(f.etcd.now())
 	return nil, true
 }
 
-func (w *World) deleteKey() (func(), bool) {
-	w.etcd.store.Delete(keeping.Key{Slot: pick(w, w.functions).slot})
-	w.etcd.notify()
+func (f *storeFaults) deleteKey() (func(), bool) {
+	f.etcd.store.Delete(keeping.Key{Slot: pick(f.World, f.functions).slot})
+	f.etcd.notify()
 	return nil, true
 }
 
 // rewriteKey lets somebody write another scheduler's name into a slot's key.
-func (w *World) rewriteKey() (func(), bool) {
-	name := pick(w, w.schedulers).name
-	key := keeping.Key{Slot: pick(w, w.functions).slot}
-	w.etcd.store.Commit(keeping.Txn{Ops: []keeping.Op{{
+func (f *storeFaults) rewriteKey() (func(), bool) {
+	name := pick(f.World, f.schedulers).name
+	key := keeping.Key{Slot: pick(f.World, f.functions).slot}
+	f.etcd.store.Commit(keeping.Txn{Ops: []keeping.Op{{
 		Key: key, If: keeping.Always, Value: keeping.Value{ID: name, Addr: name},
 	}}})
-	w.etcd.notify()
+	f.etcd.notify()
 	return nil, true
 }
 
 // forgeClaim lets an instance claim a call whose ticket it does not have.
-func (w *World) forgeClaim() (func(), bool) {
-	in, g := pick(w, w.platform.running()), pick(w, w.gateways)
+func (f *storeFaults) forgeClaim() (func(), bool) {
+	in, g := pick(f.World, f.platform.running()), pick(f.World, f.gateways)
 	if in == nil || !g.up() {
 		return nil, false
 	}
-	c := pick(w, g.program.(*gateway).calls)
+	c := pick(f.World, g.program.(*gateway).calls)
 	if c == nil {
 		return nil, false
 	}
@@ -395,44 +409,44 @@ func (w *World) forgeClaim() (func(), bool) {
 
 // poison lets every call of a function end its instance, as one that takes too much
 // memory does. The next ones may be kept from starting for a while.
-func (w *World) poison() (func(), bool) {
-	if w.poisoned != nil {
+func (c *chaos) poison() (func(), bool) {
+	if c.poisoned != nil {
 		return nil, false
 	}
-	w.poisoned = pick(w, w.functions)
-	w.looping = w.chance(0.3)
-	for _, fn := range w.functions {
+	c.poisoned = pick(c.World, c.functions)
+	c.looping = c.chance(0.3)
+	for _, fn := range c.functions {
 		// Only there it is tried again, which makes it worse.
-		if fn.idempotent && w.chance(0.5) {
-			w.poisoned = fn
+		if fn.idempotent && c.chance(0.5) {
+			c.poisoned = fn
 		}
 	}
-	return func() { w.poisoned = nil }, true
+	return func() { c.poisoned = nil }, true
 }
 
 // fillUp lets no instance start.
-func (w *World) fillUp() (func(), bool) {
-	if w.full {
+func (c *chaos) fillUp() (func(), bool) {
+	if c.full {
 		return nil, false
 	}
-	w.full = true
-	return func() { w.full = false }, true
+	c.full = true
+	return func() { c.full = false }, true
 }
 
 // burst lets many clients call a function at once: more than its queue takes.
-func (w *World) burst() (func(), bool) {
-	fn, n := pick(w, w.functions), pick(w, w.gateways)
+func (c *chaos) burst() (func(), bool) {
+	fn, n := pick(c.World, c.functions), pick(c.World, c.gateways)
 	if !n.up() || n.draining {
 		return nil, false
 	}
 	// Some of them have little patience.
-	patience := w.between(100*time.Millisecond, 5*time.Second)
+	patience := c.between(100*time.Millisecond, 5*time.Second)
 	for range 2 * maxQueued {
 		leaves := time.Duration(0)
-		if w.chance(0.5) {
+		if c.chance(0.5) {
 			leaves = patience
 		}
-		w.at(w.between(0, 10*time.Millisecond), func() {
+		c.at(c.between(0, 10*time.Millisecond), func() {
 			n.do(n.life, false, func() { n.program.(*gateway).call(fn, leaves) })
 		})
 	}

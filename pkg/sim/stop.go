@@ -15,7 +15,7 @@ func (s *scheduler) stop() {
 	watchful := w.watchDrain(s)
 	exit := func() {
 		n.kill(false)
-		w.restartLater(n, w.howLong())
+		w.chaos.restartLater(n, w.chaos.howLong())
 	}
 	s.keeper.drain(func() {
 		watchful()
@@ -34,7 +34,7 @@ func (g *gateway) stop() {
 		}
 		g.world.at(0, func() {
 			g.kill(false)
-			g.world.restartLater(g.node, g.world.howLong())
+			g.world.chaos.restartLater(g.node, g.world.chaos.howLong())
 		})
 	}
 	look()

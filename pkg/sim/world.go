@@ -38,8 +38,7 @@ type World struct {
 	// full says that no worker has room for another instance, and looping that none of
 	// the poisoned function starts again so soon.
 	full, looping bool
-	// ends are how to end the faults.
-	ends []func()
+	chaos         *chaos
 	// calm says that there will be no more faults.
 	calm bool
 }
@@ -71,7 +70,7 @@ func Run(config Config, sink TraceSink) (Result, error) {
 	w := newWorld(config, sink)
 	w.populate()
 	w.until(config.Duration)
-	w.endFaults()
+	w.chaos.endFaults()
 	w.settle()
 	return w.result(), nil
 }
@@ -87,6 +86,7 @@ func newWorld(config Config, sink TraceSink) *World {
 	w.ledger = newLedger(w)
 	w.etcd = newEtcd(w)
 	w.platform = &platform{world: w}
+	w.chaos = &chaos{World: w}
 	return w
 }
 
@@ -116,7 +116,7 @@ func (w *World) populate() {
 	}
 	w.etcd.boot()
 	w.planCalls()
-	w.planFaults()
+	w.chaos.planFaults()
 }
 
 // deciders are those that functions have in turn, so that faults meet all of them.
