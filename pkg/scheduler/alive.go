@@ -24,7 +24,7 @@ var (
 // buffer that holds all that the instance can ask for; should an agent break the rules
 // so that it overflows, its stream ends.
 type line struct {
-	scheduler *Scheduler
+	scheduler *host
 	key       provisioner.Key
 	replies   chan *wirev1.PullReply
 	// givenUp takes why the scheduler ends the stream, and over is closed when
@@ -37,7 +37,7 @@ type line struct {
 	maySleep time.Duration
 }
 
-func newLine(s *Scheduler, key provisioner.Key, buffer int) line {
+func newLine(s *host, key provisioner.Key, buffer int) line {
 	return line{
 		scheduler: s, key: key, replies: make(chan *wirev1.PullReply, buffer),
 		givenUp: make(chan error, 1), over: make(chan struct{}),

@@ -59,7 +59,7 @@ func BenchmarkTickOverIdleFunctions(b *testing.B) {
 		}
 		w.scheduler.tick()
 		perFunction := float64(heapBytes()-before) / idleFunctions
-		if n := len(w.scheduler.active); n != 0 {
+		if n := len(w.scheduler.functions.active); n != 0 {
 			b.Fatalf("%d functions are active", n)
 		}
 		b.ReportAllocs()
@@ -104,7 +104,7 @@ func useOnce(b testing.TB, w *world, fn *v1alpha1.Function, n int) {
 	w.instances.Connect(in.Key)
 	w.instances.Pulled(in.Key)
 	for _, done := range [][]core.Done{nil, {{ID: id, Execution: time.Millisecond}}} {
-		if refused, is := ask[core.PullRefused](w.scheduler, f, core.Pulled{CID: in.CID, Wants: true, Credits: 1, Done: done}); is {
+		if refused, is := ask[core.PullRefused](w.scheduler.host, f, core.Pulled{CID: in.CID, Wants: true, Credits: 1, Done: done}); is {
 			b.Fatal(refused.Why)
 		}
 	}
@@ -223,7 +223,7 @@ func BenchmarkTickOfFullNodes(b *testing.B) {
 			w.scheduler.tick()
 		}
 		runtime.ReadMemStats(&after)
-		if n := len(w.scheduler.active); n < functions {
+		if n := len(w.scheduler.functions.active); n < functions {
 			b.Fatalf("%d functions are active, want %d", n, functions)
 		}
 		b.ReportMetric(b.Elapsed().Seconds()*1000/float64(b.N), "ms/tick")

@@ -96,7 +96,7 @@ func (c *considered) wantedSince(now time.Time) time.Time {
 
 // started tells how the start of an instance went that asked for its first call at
 // asked. What is known of it is given up.
-func (s *Scheduler) started(p *pullStream, asked time.Time) {
+func (s *host) started(p *pullStream, asked time.Time) {
 	f, key := p.function, p.key
 	m := f.born(key.CID)
 	if m == nil {
@@ -116,7 +116,7 @@ func (s *Scheduler) started(p *pullStream, asked time.Time) {
 }
 
 // stillborn tells of a start that nothing came of.
-func (s *Scheduler) stillborn(f *function, key provisioner.Key, why provisioner.StartFailure) {
+func (s *host) stillborn(f *function, key provisioner.Key, why provisioner.StartFailure) {
 	if m := f.born(key.CID); m != nil {
 		now := s.deps.Now()
 		s.recordStart(beginning{

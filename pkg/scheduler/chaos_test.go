@@ -254,7 +254,7 @@ func (c *chaos) expectNobodyIsAsleep() {
 	for _, f := range c.scheduler.all() {
 		counts, waiting := c.instances.Count(f.uid), f.waitingTickets()
 		tooFew := f.served() && counts.Created+counts.Creating < int(f.current().Spec.Scaling.Min)
-		if !c.scheduler.awake(f) && (waiting > 0 || tooFew) {
+		if !c.scheduler.functions.awake(f) && (waiting > 0 || tooFew) {
 			c.t.Fatalf("%s is asleep with %d waiting and %+v", f.uid, waiting, counts)
 		}
 	}
@@ -308,8 +308,8 @@ func (c *chaos) finish() {
 	}
 	synctest.Wait()
 	s := c.scheduler
-	if n := len(s.all()) + len(s.active) + len(s.gateways.of); n != 0 {
-		c.t.Errorf("left: %d functions, %d of them active, %d gateways", len(s.all()), len(s.active), len(s.gateways.of))
+	if n := len(s.all()) + len(s.functions.active) + len(s.gateways.of); n != 0 {
+		c.t.Errorf("left: %d functions, %d of them active, %d gateways", len(s.all()), len(s.functions.active), len(s.gateways.of))
 	}
 	if left := c.node().Requested; left.MilliCPU != 0 {
 		c.t.Errorf("%+v is still requested", left)

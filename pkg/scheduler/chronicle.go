@@ -19,10 +19,10 @@ type chronicle struct {
 	book *history.Book
 }
 
-func newChronicle() chronicle { return chronicle{book: history.NewBook(history.DefaultBounds())} }
+func newChronicle() *chronicle { return &chronicle{book: history.NewBook(history.DefaultBounds())} }
 
 // keep takes down a decision and what became of it.
-func (ch *chronicle) keep(s *Scheduler, c *considered) {
+func (ch *chronicle) keep(s *ticker, c *considered) {
 	e := history.Entry{
 		At: s.deps.Now(), Params: s.params(), Snapshot: c.Snapshot, Decision: c.Decision,
 		Outcome: history.Outcome{
@@ -58,7 +58,7 @@ func (c *considered) floor() history.Floor {
 }
 
 // nodesOf are the nodes that instances of one function were ordered on.
-func (s *Scheduler) nodesOf(keys []provisioner.Key) []string {
+func (s *host) nodesOf(keys []provisioner.Key) []string {
 	if len(keys) == 0 {
 		return nil
 	}
@@ -93,9 +93,15 @@ func (ch *chronicle) recent(since time.Time, n int) (uids []string, more int) {
 	return ch.book.Recent(since, n)
 }
 
+// accounts tells people, metrics and the controller about functions.
+type accounts struct {
+	*host
+	chronicle *chronicle
+}
+
 // Account tells of the last decisions on a function; false if there is no function
 // of that name.
-func (s *Scheduler) Account(key invoke.FunctionKey) (history.Account, bool) {
+func (s *accounts) Account(key invoke.FunctionKey) (history.Account, bool) {
 	fn, known := s.deps.Catalog.Get(key)
 	if !known {
 		return history.Account{}, false
@@ -113,7 +119,7 @@ func (s *Scheduler) Account(key invoke.FunctionKey) (history.Account, bool) {
 }
 
 // account tells of the last n decisions on a function.
-func (s *Scheduler) account(f *function, fn *v1alpha1.Function, n int) history.Account {
+func (s *accounts) account(f *function, fn *v1alpha1.Function, n int) history.Account {
 	a := history.Account{Namespace: fn.Namespace, Name: fn.Name, Scheduler: s.config.ID, Decisions: []history.Told{}}
 	if _, served := s.serves(f); !served {
 		a.Owner = s.owner(f.slot).ID
@@ -139,7 +145,7 @@ const (
 // Latest tells of the last decision on each function that was decided on in the last
 // minute, which all are that have calls or are getting instances; at most 1,000, the
 // last one first. Functions that cannot run are told of for as long as that is so.
-func (s *Scheduler) Latest() history.Latest {
+func (s *accounts) Latest() history.Latest {
 	uids, more := s.chronicle.recent(s.deps.Now().Add(-latestAge), latestFunctions)
 	latest := history.Latest{Scheduler: s.config.ID, Functions: []history.Account{}, Broken: s.broken(latestFunctions), More: more}
 	for _, uid := range uids {
@@ -153,7 +159,7 @@ func (s *Scheduler) Latest() history.Latest {
 }
 
 // broken are the functions that cannot run, at most n.
-func (s *Scheduler) broken(n int) []history.Broken {
+func (s *accounts) broken(n int) []history.Broken {
 	var all []history.Broken
 	for _, f := range s.all() {
 		seen := s.deps.Instances.Observe(f.uid)

@@ -150,12 +150,12 @@ func TestADeletedFunctionsDecisionsAreForgotten(t *testing.T) {
 		fn, g := w.put("f"), w.gateway("g:1")
 		g.offer(fn, 1)
 		w.ticks(1)
-		if n := len(w.scheduler.chronicle.last(string(fn.UID), 10)); n == 0 {
+		if n := len(w.scheduler.accounts.chronicle.last(string(fn.UID), 10)); n == 0 {
 			t.Fatal("nothing was kept")
 		}
 		w.catalog.Remove(fn.Key())
 		w.ticks(1)
-		if n := len(w.scheduler.chronicle.last(string(fn.UID), 10)); n != 0 {
+		if n := len(w.scheduler.accounts.chronicle.last(string(fn.UID), 10)); n != 0 {
 			t.Errorf("%d decisions are kept", n)
 		}
 		if _, known := w.scheduler.Account(fn.Key()); known {
@@ -192,7 +192,7 @@ func TestWhatWasWithdrawnIsTold(t *testing.T) {
 			withdrawn: []provisioner.Key{{CID: "1"}, {CID: "2"}},
 		}
 		c.Snapshot = fpcs.Snapshot{Creating: 3, Room: -1}
-		w.scheduler.chronicle.keep(w.scheduler, c)
+		w.scheduler.accounts.chronicle.keep(w.scheduler.ticker, c)
 		w.expectTold(w.account(), "-2 instances (Surplus): |3 starting")
 	})
 }

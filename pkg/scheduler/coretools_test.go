@@ -26,7 +26,7 @@ func (s *Scheduler) learnStart(f *function, took time.Duration) {
 // meanStart is how long an instance of a function is believed to take to start.
 func (s *Scheduler) meanStart(f *function) time.Duration {
 	s.serves(f)
-	d, _ := ask[core.Decided](s, f, core.Ticked{Observed: core.Observed{Room: -1, KindStart: s.starts.mean(kindOf(f.current()))}})
+	d, _ := ask[core.Decided](s.host, f, core.Ticked{Observed: core.Observed{Room: -1, KindStart: s.starts.mean(kindOf(f.current()))}})
 	return d.Snapshot.MeanStart
 }
 
@@ -43,7 +43,7 @@ func (s *Scheduler) calledEvery(f *function, n int, idle func(i int) time.Durati
 		id := invoke.ID{15: byte(i), 14: 0xff}
 		f.core.Step(at, core.Offered{Ticket: invoke.Ticket{ID: id, Arrived: at, Deadline: at.Add(time.Hour)}})
 		f.core.Step(at, core.Withdrawn{ID: id})
-		s.activate(f) // since nothing was carried out
+		s.functions.activate(f) // since nothing was carried out
 		if i < n {
 			at = at.Add(idle(i))
 		}
@@ -55,7 +55,7 @@ func (s *Scheduler) calledEvery(f *function, n int, idle func(i int) time.Durati
 func (s *Scheduler) joinDeaf(f *function, cid invoke.CID) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.streams[cid] = &pullStream{line: line{scheduler: s}, function: f}
+	f.streams[cid] = &pullStream{line: line{scheduler: s.host}, function: f}
 	s.stepLocked(f, core.Joined{CID: cid, Capacity: 1, Revision: f.core.Revision()})
 }
 

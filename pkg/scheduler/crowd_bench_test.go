@@ -37,7 +37,7 @@ func newPopulation(b *testing.B, instances int, idle bool) *population {
 	all := w.instances.Instances(c.f.uid)
 	slices.SortFunc(all, func(a, b provisioner.Instance) int { return cmp.Compare(a.CID, b.CID) })
 	for _, in := range all {
-		p := &pullStream{line: newLine(w.scheduler, in.Key, 1), function: c.f}
+		p := &pullStream{line: newLine(w.scheduler.host, in.Key, 1), function: c.f}
 		if err := p.join(in, 1); err != nil {
 			b.Fatal(err)
 		}

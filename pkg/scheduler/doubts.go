@@ -25,7 +25,7 @@ func (d *doubts) take() []*function {
 
 // unsure notes that something has changed of what the roster knows of a function, whose
 // lock is held.
-func (s *Scheduler) unsure(f *function) {
+func (s *host) unsure(f *function) {
 	if f.doubted {
 		return
 	}

@@ -31,18 +31,16 @@ const (
 // forwards are the streams by which one gateway's tickets are passed on. Only the
 // goroutine that serves the gateway uses them, which waits for none of them.
 type forwards struct {
-	ctx       context.Context
-	scheduler *Scheduler
+	scheduler *host
 	from      *offerStream
 	owners    map[string]*forward // by address
 	pending   map[string]*wirev1.OfferRequest
 	running   sync.WaitGroup
-	hangUp    context.CancelFunc
 }
 
 // forward passes tickets on to one owner.
 type forward struct {
-	scheduler *Scheduler
+	scheduler *host
 	from      *offerStream
 	addr      string
 	requests  chan *wirev1.OfferRequest
@@ -53,10 +51,9 @@ type forward struct {
 	notBefore time.Time
 }
 
-func newForwards(ctx context.Context, s *Scheduler, from *offerStream) *forwards {
-	ctx, hangUp := context.WithCancel(ctx)
+func newForwards(s *host, from *offerStream) *forwards {
 	return &forwards{
-		ctx: ctx, hangUp: hangUp, scheduler: s, from: from,
+		scheduler: s, from: from,
 		owners: make(map[string]*forward), pending: make(map[string]*wirev1.OfferRequest),
 	}
 }
@@ -72,15 +69,15 @@ func (f *forwards) to(addr string) *wirev1.OfferRequest {
 }
 
 // flush passes on what is pending. What cannot be passed on is refused, so that
-// the gateway offers it again.
-func (f *forwards) flush() {
+// the gateway offers it again. The streams end with ctx.
+func (f *forwards) flush(ctx context.Context) {
 	for addr, request := range f.pending {
 		delete(f.pending, addr)
 		owner := f.owners[addr]
 		if owner == nil {
 			owner = &forward{scheduler: f.scheduler, from: f.from, addr: addr, requests: make(chan *wirev1.OfferRequest, forwardBuffer)}
 			f.owners[addr] = owner
-			f.running.Go(func() { owner.run(f.ctx) })
+			f.running.Go(func() { owner.run(ctx) })
 		}
 		select {
 		case owner.requests <- request:
@@ -90,11 +87,8 @@ func (f *forwards) flush() {
 	}
 }
 
-// close ends all streams.
-func (f *forwards) close() {
-	f.hangUp()
-	f.running.Wait()
-}
+// wait returns when all streams have ended.
+func (f *forwards) wait() { f.running.Wait() }
 
 // run passes on until ctx ends. While an owner cannot be reached, what is meant for it
 // is refused at once: the wait is paid once in a pause, and not by each message.

@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"context"
 	"errors"
 	"sync"
 	"testing"
@@ -27,22 +28,26 @@ func TestL5AnOwnerThatCannotBeReachedCostsOneWaitAndNobodyElse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, defaults())
 		o := &offerStream{gateway: "g:1", refusals: make(chan *wirev1.Refusal, refusalBuffer)}
-		f := newForwards(t.Context(), w.scheduler, o)
-		defer f.close()
+		ctx, hangUp := context.WithCancel(t.Context())
+		f := newForwards(w.scheduler.host, o)
+		defer func() {
+			hangUp()
+			f.wait()
+		}()
 		stream := stuck{hungUp: make(chan struct{})}
 		owner := &forward{
-			scheduler: w.scheduler, from: o, addr: "other:1", requests: make(chan *wirev1.OfferRequest, forwardBuffer),
+			scheduler: w.scheduler.host, from: o, addr: "other:1", requests: make(chan *wirev1.OfferRequest, forwardBuffer),
 			stream: stream, hangUp: sync.OnceFunc(func() { close(stream.hungUp) }),
 		}
 		f.owners["other:1"] = owner
-		f.running.Go(func() { owner.run(f.ctx) })
+		f.running.Go(func() { owner.run(ctx) })
 
 		begun := time.Now()
 		for n := range forwardBuffer {
 			id := idOf(n)
 			request := f.to("other:1")
 			request.Offers = append(request.Offers, &wirev1.Ticket{InvocationId: id[:]})
-			f.flush()
+			f.flush(ctx)
 		}
 		if waited := time.Since(begun); waited != 0 {
 			t.Errorf("the gateway's other tickets waited for %v", waited)
@@ -58,11 +63,11 @@ func TestL5AnOwnerThatCannotBeReachedCostsOneWaitAndNobodyElse(t *testing.T) {
 func TestL5MoreThanCanWaitForAnOwnerIsRefusedAtOnce(t *testing.T) {
 	w := newWorld(t, defaults())
 	o := &offerStream{gateway: "g:1", refusals: make(chan *wirev1.Refusal, refusalBuffer)}
-	f := newForwards(t.Context(), w.scheduler, o)
+	f := newForwards(w.scheduler.host, o)
 	f.owners["other:1"] = &forward{from: o, requests: make(chan *wirev1.OfferRequest)}
 	id := idOf(1)
 	f.to("other:1").Offers = []*wirev1.Ticket{{InvocationId: id[:]}}
-	f.flush()
+	f.flush(t.Context())
 	if n := len(o.refusals); n != 1 {
 		t.Errorf("%d tickets were refused, want 1", n)
 	}

@@ -1,6 +1,8 @@
 package scheduler
 
 import (
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -12,7 +14,6 @@ import (
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/queue"
 	"github.com/windlass-dev/windlass/pkg/queue/intake"
-	"github.com/windlass-dev/windlass/pkg/scheduler/alarm"
 	"github.com/windlass-dev/windlass/pkg/scheduler/coldstart"
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
@@ -26,9 +27,6 @@ type function struct {
 	// known is since when this scheduler knows of the function, and counts for it. It is
 	// told with each counter, so it is a whole second, which compresses well.
 	known time.Time
-	// alarm lets a tick look at the function when its upkeep changes. Only Run's goroutine
-	// uses it.
-	alarm alarm.Alarm[*function]
 
 	// mu guards all that follows. Nobody who holds another lock of the scheduler, the
 	// provisioner, the keeper or the router waits for it.
@@ -68,9 +66,9 @@ type book struct {
 	spent *coldstart.Durations
 }
 
-func (s *Scheduler) newFunction(fn *v1alpha1.Function) *function {
+func (s *host) newFunction(fn *v1alpha1.Function) *function {
 	now := s.deps.Now()
-	f := &function{
+	return &function{
 		uid:     uidOf(fn),
 		slot:    ownership.SlotOf(uidOf(fn), 0),
 		known:   now.Truncate(time.Second),
@@ -80,12 +78,10 @@ func (s *Scheduler) newFunction(fn *v1alpha1.Function) *function {
 		streams: make(map[invoke.CID]*pullStream),
 		book:    book{revSince: now},
 	}
-	f.alarm.Of = f
-	return f
 }
 
 // specOf is what of a function matters to its core.
-func (s *Scheduler) specOf(fn *v1alpha1.Function) core.Spec {
+func (s *host) specOf(fn *v1alpha1.Function) core.Spec {
 	scaling, calls := fn.Spec.Scaling, fn.Spec.Limits
 	spec := core.Spec{
 		Revision:    fn.Revision(),
@@ -154,26 +150,86 @@ func (f *function) startedOf(revision string) {
 	f.book.startedRev = revision
 }
 
-// functions are those that the scheduler knows, by UID. Every call looks its function
-// up, which must not wait for what is done with others; who adds or removes one holds
-// the scheduler's lock.
-type functions struct{ byUID sync.Map }
+// functions are those that the scheduler knows, and those of them that the next tick looks
+// at.
+type functions struct {
+	mu     sync.RWMutex
+	byUID  map[string]*function
+	active map[*function]struct{}
+}
+
+func newFunctions() *functions {
+	return &functions{byUID: make(map[string]*function), active: make(map[*function]struct{})}
+}
 
 // of is a function, or nil.
 func (fs *functions) of(uid string) *function {
-	f, _ := fs.byUID.Load(uid)
-	one, _ := f.(*function)
-	return one
+	fs.mu.RLock()
+	defer fs.mu.RUnlock()
+	return fs.byUID[uid]
 }
 
-func (fs *functions) add(f *function) { fs.byUID.Store(f.uid, f) }
+func (fs *functions) add(f *function) {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	fs.byUID[f.uid] = f
+}
 
-func (fs *functions) remove(uid string) { fs.byUID.Delete(uid) }
+// remove returns what it removes, or nil.
+func (fs *functions) remove(uid string) *function {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	f := fs.byUID[uid]
+	delete(fs.byUID, uid)
+	delete(fs.active, f)
+	return f
+}
 
-func (fs *functions) all() (list []*function) {
-	fs.byUID.Range(func(_, f any) bool {
-		list = append(list, f.(*function))
-		return true
-	})
-	return list
+func (fs *functions) all() []*function {
+	fs.mu.RLock()
+	defer fs.mu.RUnlock()
+	return slices.Collect(maps.Values(fs.byUID))
+}
+
+// activate lets the next tick look at a function, unless it was removed.
+func (fs *functions) activate(f *function) {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	if fs.byUID[f.uid] == f {
+		fs.active[f] = struct{}{}
+	}
+}
+
+// idle lets ticks pass over a function.
+func (fs *functions) idle(f *function) {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	delete(fs.active, f)
+}
+
+// awake tells whether the next tick looks at a function.
+func (fs *functions) awake(f *function) bool {
+	fs.mu.RLock()
+	defer fs.mu.RUnlock()
+	_, active := fs.active[f]
+	return active
+}
+
+// actives are the functions that are not idle.
+func (fs *functions) actives() []*function {
+	fs.mu.RLock()
+	defer fs.mu.RUnlock()
+	return slices.Collect(maps.Keys(fs.active))
+}
+
+// busy tells whether a function of a slot is not idle.
+func (fs *functions) busy(slot ownership.Slot) bool {
+	fs.mu.RLock()
+	defer fs.mu.RUnlock()
+	for f := range fs.active {
+		if f.slot == slot {
+			return true
+		}
+	}
+	return false
 }

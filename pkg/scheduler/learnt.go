@@ -19,7 +19,7 @@ type starts struct {
 	of map[string]*estimate.LastN
 }
 
-func newStarts(n int) starts { return starts{n: n, of: make(map[string]*estimate.LastN)} }
+func newStarts(n int) *starts { return &starts{n: n, of: make(map[string]*estimate.LastN)} }
 
 // kindOf is what takes about as long to start: a Runtime; or an image, of which
 // nothing is known.
@@ -47,7 +47,7 @@ func (s *starts) mean(kind string) time.Duration {
 
 // recall is what was learnt of a function before it was served here. It is believed no
 // more than an agent is, and counts as one observation.
-func (s *Scheduler) recall(fn *v1alpha1.Function) estimate.Means {
+func (s *host) recall(fn *v1alpha1.Function) estimate.Means {
 	if s.deps.Memory == nil {
 		return estimate.Means{}
 	}
@@ -64,7 +64,7 @@ type Learnt struct {
 }
 
 // Learnt is what was learnt of all functions of which something is known.
-func (s *Scheduler) Learnt() []Learnt {
+func (s *accounts) Learnt() []Learnt {
 	var learnt []Learnt
 	for _, f := range s.all() {
 		if means := f.means(); means != (estimate.Means{}) {

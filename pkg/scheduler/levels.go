@@ -14,7 +14,7 @@ type levels struct {
 // mendStreams compares which agents the inventory believes to be connected with the
 // streams that there are. An instance that is wrongly believed to be connected would
 // count as one that takes calls, and one that is connected as one that takes none.
-func (s *Scheduler) mendStreams() int {
+func (s *auditor) mendStreams() int {
 	believed, observed := make(reconcile.Set[provisioner.Key]), make(reconcile.Set[provisioner.Key])
 	there := s.streams.keys()
 	for key, connected := range s.deps.Instances.Connected() {
@@ -47,21 +47,21 @@ func (s *streams) keys() reconcile.Set[provisioner.Key] {
 }
 
 // mendActivity has each function compare whether it rests with whether it needs a tick.
-func (s *Scheduler) mendActivity() int {
-	return s.audit(func(f *function) core.Event { return core.ActivityAudited{Awake: s.awake(f)} })
+func (s *auditor) mendActivity() int {
+	return s.audit(func(f *function) core.Event { return core.ActivityAudited{Awake: s.functions.awake(f)} })
 }
 
 // mendTickets has each function compare the gateways whose tickets wait with those that
 // have a stream.
-func (s *Scheduler) mendTickets() int {
+func (s *auditor) mendTickets() int {
 	heard := core.GatewaysAudited{Heard: func(gateway string) bool { return s.gateways.reach(gateway) != nil }}
 	return s.audit(func(*function) core.Event { return heard })
 }
 
 // audit brings an event to each function and returns how much was mended.
-func (s *Scheduler) audit(event func(*function) core.Event) (mended int) {
+func (s *auditor) audit(event func(*function) core.Event) (mended int) {
 	for _, f := range s.all() {
-		if m, is := ask[core.Mended](s, f, event(f)); is {
+		if m, is := ask[core.Mended](s.host, f, event(f)); is {
 			mended += m.N
 		}
 	}

@@ -7,7 +7,7 @@ import (
 )
 
 // decider is a function's algorithm: its own choice, or that of the configuration.
-func (s *Scheduler) decider(fn *v1alpha1.Function) fpcs.Decider {
+func (s *host) decider(fn *v1alpha1.Function) fpcs.Decider {
 	if d, known := fpcs.ByName(string(fn.Spec.Decider)); known {
 		return d
 	}
@@ -16,14 +16,14 @@ func (s *Scheduler) decider(fn *v1alpha1.Function) fpcs.Decider {
 }
 
 // params are the deciders' constants.
-func (s *Scheduler) params() fpcs.Params {
+func (s *host) params() fpcs.Params {
 	return fpcs.Params{Tick: s.config.Tick, StaleAfter: core.StaleAfter}
 }
 
 // observe is what a tick sees of a function one level below. The instances come first,
 // and the queue, which the core looks at, second: a ticket that is pulled in between is
 // seen as a busy instance, and not twice.
-func (s *Scheduler) observe(f *function, fn *v1alpha1.Function) core.Observed {
+func (s *ticker) observe(f *function, fn *v1alpha1.Function) core.Observed {
 	seen := s.deps.Instances.Observe(f.uid)
 	_, orphan := s.deps.Keeper.Orphan()
 	return core.Observed{

@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"context"
 	"math/rand/v2"
 	"time"
 
@@ -36,8 +37,11 @@ type offerStream struct {
 	elsewhere *forwards
 }
 
+// offers serves the streams of gateways.
+type offers struct{ *host }
+
 // Offer serves one gateway's tickets.
-func (s *Scheduler) Offer(stream grpc.BidiStreamingServer[wirev1.OfferRequest, wirev1.OfferReply]) error {
+func (s *offers) Offer(stream grpc.BidiStreamingServer[wirev1.OfferRequest, wirev1.OfferReply]) error {
 	request, err := stream.Recv()
 	if err != nil {
 		return err
@@ -62,11 +66,15 @@ func (s *Scheduler) Offer(stream grpc.BidiStreamingServer[wirev1.OfferRequest, w
 			}
 		}
 	}()
-	o.elsewhere = newForwards(stream.Context(), s, o)
-	defer o.elsewhere.close()
+	ctx, hangUp := context.WithCancel(stream.Context())
+	o.elsewhere = newForwards(s.host, o)
+	defer func() {
+		hangUp()
+		o.elsewhere.wait()
+	}()
 	for {
 		s.follow(o, request)
-		o.elsewhere.flush()
+		o.elsewhere.flush(ctx)
 		if request, err = stream.Recv(); err != nil {
 			return nil
 		}
@@ -74,7 +82,7 @@ func (s *Scheduler) Offer(stream grpc.BidiStreamingServer[wirev1.OfferRequest, w
 }
 
 // follow does what a message says, in the order in which the gateway said it.
-func (s *Scheduler) follow(o *offerStream, request *wirev1.OfferRequest) {
+func (s *offers) follow(o *offerStream, request *wirev1.OfferRequest) {
 	withdrawals := request.GetWithdrawals()
 	for n, t := range request.GetOffers() {
 		for len(withdrawals) > 0 && withdrawals[0].GetAfterOffers() <= uint32(n) {
@@ -89,7 +97,7 @@ func (s *Scheduler) follow(o *offerStream, request *wirev1.OfferRequest) {
 }
 
 // offer puts one ticket into its function's queue, or refuses it.
-func (s *Scheduler) offer(o *offerStream, wire *wirev1.Ticket) {
+func (s *offers) offer(o *offerStream, wire *wirev1.Ticket) {
 	id, err := invoke.IDFromBytes(wire.GetInvocationId())
 	if err != nil {
 		return
@@ -105,7 +113,7 @@ func (s *Scheduler) offer(o *offerStream, wire *wirev1.Ticket) {
 }
 
 // accept brings a ticket to its function, or says why not.
-func (s *Scheduler) accept(o *offerStream, id invoke.ID, wire *wirev1.Ticket) *invoke.Refusal {
+func (s *offers) accept(o *offerStream, id invoke.ID, wire *wirev1.Ticket) *invoke.Refusal {
 	f := s.lookup(wire.GetFunctionUid())
 	if f == nil {
 		return &invoke.Refusal{Reason: invoke.RefusedUnknownFunction, Detail: "no such function here"}
@@ -131,7 +139,7 @@ func (s *Scheduler) accept(o *offerStream, id invoke.ID, wire *wirev1.Ticket) *i
 }
 
 // barred is why no instance of a function can start, if that is so and there is none.
-func (s *Scheduler) barred(f *function) *invoke.Refusal {
+func (s *offers) barred(f *function) *invoke.Refusal {
 	seen := s.deps.Instances.Observe(f.uid)
 	if !seen.Failing || seen.RetryAfter <= 0 || seen.Why.Passing() || seen.Created+seen.Creating > 0 {
 		return nil
@@ -182,7 +190,7 @@ func requestOf(t *invoke.Ticket) *wirev1.Granted {
 
 // forwardTo is the address to which what concerns a function is passed on; empty
 // if it is to be settled here.
-func (s *Scheduler) forwardTo(o *offerStream, uid string) string {
+func (s *offers) forwardTo(o *offerStream, uid string) string {
 	slot := ownership.SlotOf(uid, 0)
 	if o.forwarded || s.term(slot) != none {
 		return ""
@@ -190,7 +198,7 @@ func (s *Scheduler) forwardTo(o *offerStream, uid string) string {
 	return s.owner(slot).Addr
 }
 
-func (s *Scheduler) withdraw(o *offerStream, w *wirev1.Withdrawal) {
+func (s *offers) withdraw(o *offerStream, w *wirev1.Withdrawal) {
 	if addr := s.forwardTo(o, w.GetFunctionUid()); addr != "" {
 		request := o.elsewhere.to(addr)
 		request.Withdrawals = append(request.Withdrawals, &wirev1.Withdrawal{

@@ -62,7 +62,7 @@ func inTurns(all []*considered) []*considered {
 
 // divide orders what all functions want, as far as it may be created now, and in
 // turns of their namespaces.
-func (s *Scheduler) divide(all []*considered) {
+func (s *ticker) divide(all []*considered) {
 	var wants []share.Want
 	var wanting []*considered
 	for _, c := range all {
@@ -84,7 +84,7 @@ func (s *Scheduler) divide(all []*considered) {
 }
 
 // order orders up to n instances and returns how many could be had.
-func (s *Scheduler) order(c *considered, n int) int {
+func (s *ticker) order(c *considered, n int) int {
 	if n <= 0 {
 		return 0
 	}
@@ -104,7 +104,7 @@ func (s *Scheduler) order(c *considered, n int) int {
 
 // report keeps what became of a decision to create instances. An order that stays
 // without effect is logged once.
-func (s *Scheduler) report(c *considered) {
+func (s *ticker) report(c *considered) {
 	f, d, had := c.function, c.Decision, len(c.ordered.Keys)
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -3,6 +3,7 @@ package scheduler
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"sync"
 
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/ownership"
@@ -14,7 +15,7 @@ var none = core.Unserved
 
 // serves tells in which term the function's slot is served here, if it is. When that has
 // changed, the function's instances are taken over or left first.
-func (s *Scheduler) serves(f *function) (invoke.Term, bool) {
+func (s *host) serves(f *function) (invoke.Term, bool) {
 	term := s.term(f.slot)
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -23,7 +24,7 @@ func (s *Scheduler) serves(f *function) (invoke.Term, bool) {
 
 // serveLocked is serves for who holds the function's lock, and has just read the term. It
 // reads it again if it is another one: somebody may have been quicker with a later one.
-func (s *Scheduler) serveLocked(f *function, term invoke.Term) (invoke.Term, bool) {
+func (s *host) serveLocked(f *function, term invoke.Term) (invoke.Term, bool) {
 	if term != f.core.Term() {
 		term = s.term(f.slot)
 	}
@@ -44,19 +45,32 @@ func (f *function) served() bool {
 	return f.core.Term() != core.Unserved
 }
 
+// tenancy tells which slots are served here, and who serves the others.
+type tenancy struct {
+	id string
+	// heir is the scheduler's name in terms in which it stands in.
+	heir   string
+	keeper Keeper
+	router Router // nil if there is no other scheduler
+
+	mu sync.Mutex
+	// serving says that others may count on this scheduler.
+	serving bool
+}
+
 // term is that in which a slot is served here; none if it is not. Whoever holds a
 // slot serves it until it hears of a later owner. Whoever does not, stands in
 // while the owner is silent, if it is the one to own the slot next.
-func (s *Scheduler) term(slot ownership.Slot) invoke.Term {
-	epoch, held := s.deps.Keeper.Epoch(slot)
-	if s.deps.Router == nil {
+func (s *tenancy) term(slot ownership.Slot) invoke.Term {
+	epoch, held := s.keeper.Epoch(slot)
+	if s.router == nil {
 		return invoke.Term{Epoch: epoch}
 	}
-	to, provisional, known := s.deps.Router.Route(slot)
+	to, provisional, known := s.router.Route(slot)
 	switch {
-	case held && (to.ID == s.config.ID || to.Epoch <= epoch):
+	case held && (to.ID == s.id || to.Epoch <= epoch):
 		return invoke.Term{Epoch: epoch}
-	case !held && known && provisional && to.ID == s.config.ID && s.isServing():
+	case !held && known && provisional && to.ID == s.id && s.isServing():
 		return invoke.Term{Epoch: to.Epoch, Heir: s.heir}
 	}
 	return none
@@ -119,26 +133,17 @@ func (t *tenure) update(epoch func(ownership.Slot) uint64) (gained, lost int) {
 
 // Busy tells whether calls wait, or instances are being created, in a slot: to
 // give it away now would be noticed.
-func (s *Scheduler) Busy(slot ownership.Slot) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for f := range s.active {
-		if f.slot == slot {
-			return true
-		}
-	}
-	return false
-}
+func (s *Scheduler) Busy(slot ownership.Slot) bool { return s.functions.busy(slot) }
 
 // Serving says whether others may count on this scheduler: not before it has
 // learnt what there is, and not once it is to stop.
-func (s *Scheduler) Serving(yes bool) {
+func (s *tenancy) Serving(yes bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.serving = yes
 }
 
-func (s *Scheduler) isServing() bool {
+func (s *tenancy) isServing() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.serving
@@ -146,12 +151,12 @@ func (s *Scheduler) isServing() bool {
 
 // owner is who serves a slot, as far as is known; its epoch is 0 if that is
 // nobody else.
-func (s *Scheduler) owner(slot ownership.Slot) ownership.Owner {
-	if s.deps.Router == nil {
+func (s *tenancy) owner(slot ownership.Slot) ownership.Owner {
+	if s.router == nil {
 		return ownership.Owner{}
 	}
-	to, _, _ := s.deps.Router.Route(slot)
-	if to.ID == s.config.ID {
+	to, _, _ := s.router.Route(slot)
+	if to.ID == s.id {
 		return ownership.Owner{}
 	}
 	return to

@@ -34,8 +34,14 @@ type pullStream struct {
 	first *invoke.ID
 }
 
+// sessions serves the streams of instances.
+type sessions struct {
+	*host
+	*warmPools
+}
+
 // Pull serves one instance's pulls.
-func (s *Scheduler) Pull(server pullServer) error {
+func (s *sessions) Pull(server pullServer) error {
 	first, err := server.Recv()
 	if err != nil {
 		return err
@@ -59,14 +65,14 @@ func (s *Scheduler) Pull(server pullServer) error {
 // errMoved says that the function has another owner.
 var errMoved = errors.New("scheduler: the function has another owner")
 
-func (s *Scheduler) moved(slot ownership.Slot) *wirev1.PullReply {
+func (s *host) moved(slot ownership.Slot) *wirev1.PullReply {
 	to := s.owner(slot)
 	return &wirev1.PullReply{Kind: &wirev1.PullReply_Moved{Moved: &wirev1.Moved{Address: to.Addr, Epoch: to.Epoch}}}
 }
 
 // hello checks who an instance is and lets it join its function's queue. The
 // error is errMoved or one for the agent.
-func (s *Scheduler) hello(hello *wirev1.Hello) (*pullStream, error) {
+func (s *sessions) hello(hello *wirev1.Hello) (*pullStream, error) {
 	if hello == nil {
 		return nil, status.Error(codes.InvalidArgument, "the first message must be a hello")
 	}
@@ -90,7 +96,7 @@ func (s *Scheduler) hello(hello *wirev1.Hello) (*pullStream, error) {
 	p := &pullStream{
 		// A ticket for each call it can hold, a welcome, a retirement, an
 		// answer, its function's end, and one for each ping that may wait for one.
-		line: newLine(s, key, capacity+9), function: f, adopted: instance.Adopted, revision: instance.Revision,
+		line: newLine(s.host, key, capacity+9), function: f, adopted: instance.Adopted, revision: instance.Revision,
 	}
 	p.welcome(term.Epoch)
 	s.streams.enter(&p.line)
@@ -105,7 +111,7 @@ func (s *Scheduler) hello(hello *wirev1.Hello) (*pullStream, error) {
 
 // check checks an agent's proof. An instance that was just started by the owner
 // before may not have been seen when the function was taken over.
-func (s *Scheduler) check(f *function, key provisioner.Key, proof string) (provisioner.Instance, error) {
+func (s *sessions) check(f *function, key provisioner.Key, proof string) (provisioner.Instance, error) {
 	instance, err := s.deps.Instances.Check(key, proof)
 	if err != nil {
 		s.deps.Instances.Adopt(f.current())

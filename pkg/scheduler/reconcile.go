@@ -14,7 +14,22 @@ type level struct {
 	mend func() int
 }
 
-func (s *Scheduler) auditedLevels() []level {
+// auditor compares what is believed with what is so one level below. Only Run's goroutine
+// uses it.
+type auditor struct {
+	*host
+	*ticker
+	own    levels
+	levels []level
+}
+
+func newAuditor(h *host, t *ticker) *auditor {
+	a := &auditor{host: h, ticker: t}
+	a.levels = a.auditedLevels()
+	return a
+}
+
+func (s *auditor) auditedLevels() []level {
 	return []level{
 		{"instance", s.deps.Instances.Reconcile},
 		{"pod", func() int { return s.deps.Instances.ReconcilePods(s.servedFunctions()) }},
@@ -25,7 +40,7 @@ func (s *Scheduler) auditedLevels() []level {
 }
 
 // servedFunctions are those that are served here, and those of its warm pools.
-func (s *Scheduler) servedFunctions() []*v1alpha1.Function {
+func (s *auditor) servedFunctions() []*v1alpha1.Function {
 	served := s.spares.functions()
 	for _, f := range s.all() {
 		if _, here := s.serves(f); here {
@@ -37,7 +52,7 @@ func (s *Scheduler) servedFunctions() []*v1alpha1.Function {
 
 // reconcile looks at every level once, unless the process stood still: then news has
 // yet to come.
-func (s *Scheduler) reconcile() {
+func (s *auditor) reconcile() {
 	now := s.deps.Now()
 	s.noteTurn(now)
 	if s.stood.Holds(now) {

@@ -40,12 +40,12 @@ type cores interface {
 	stepLocked(f *function, e core.Event) []core.Effect
 }
 
-func newPlacer(s *Scheduler) *placer {
+func newPlacer(s *host, spares *spares, peers *peerRoom) *placer {
 	c, pools := s.config, s.deps.Runtimes != nil
 	return &placer{
 		planner:   capacity.New(capacity.Config{Tick: c.Tick, EvictAfter: c.EvictAfter, Patience: c.NoRoomPatience, Spares: pools}),
-		instances: s.deps.Instances, functions: &s.functions, doubts: &s.doubts, peers: s.peerRoom,
-		starts: &s.starts, spares: s.spares, cores: s,
+		instances: s.deps.Instances, functions: s.functions, doubts: s.doubts, peers: peers,
+		starts: s.starts, spares: spares, cores: s,
 		pools: pools, patience: c.NoRoomPatience, log: s.deps.Log, now: s.deps.Now,
 	}
 }

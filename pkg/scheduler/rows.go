@@ -22,7 +22,7 @@ type row struct {
 }
 
 // rows reads all functions, in the order of the labels of their series.
-func (s *Scheduler) rows() []row {
+func (s *accounts) rows() []row {
 	now, all := s.deps.Now(), s.all()
 	list := make([]row, len(all))
 	for i, f := range all {

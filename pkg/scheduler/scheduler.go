@@ -3,7 +3,6 @@ package scheduler
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
@@ -11,7 +10,6 @@ import (
 	"github.com/windlass-dev/windlass/pkg/catalog"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
-	"github.com/windlass-dev/windlass/pkg/scheduler/alarm"
 	"github.com/windlass-dev/windlass/pkg/scheduler/capacity"
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 	"github.com/windlass-dev/windlass/pkg/tracing"
@@ -27,46 +25,23 @@ const leaveGrace = 10 * time.Second
 // Only the goroutine of Run adds functions, removes them and orders instances, so
 // that nothing is ordered for a function that is gone.
 type Scheduler struct {
-	wirev1.UnimplementedSchedulerServer
+	unimplemented
+	*host
+	*warmPools
+	*ticker
+	*sessions
+	*offers
+	*accounts
+	*auditor
 
-	config  Config
-	deps    Deps
-	metrics *metrics
-	// heir is how it is named in terms in which it stands in.
-	heir    string
-	core    core.Config
-	streams streams // of instances
-
-	// functions are looked up without mu, and changed with it.
-	functions functions
-	doubts    doubts
-	gateways  registrations
-
-	mu sync.Mutex
-	// active are the functions that the next tick looks at, and serving says that others
-	// may count on this scheduler.
-	active  map[*function]struct{}
-	serving bool
-
-	// kicks are functions that need not wait for the next tick. A full
-	// channel means that they do.
-	kicks chan *function
+	tenure tenure
 	// changes are those of the catalog.
 	changes chan catalog.Event
+}
 
-	peerRoom  *peerRoom
-	chronicle chronicle
-	// alarms, placer, budget and tenure are used by Run's goroutine only.
-	alarms alarm.Alarms[*function]
-	placer *placer
-	budget *capacity.Budget
-	tenure tenure
-	own    levels
-	// starts are those of all functions.
-	starts starts
-	spares *spares
-	stood  core.Standstill
-	levels []level
+// unimplemented is what of the wire's service a Scheduler does not have.
+type unimplemented struct {
+	wirev1.UnimplementedSchedulerServer
 }
 
 // New makes a Scheduler. It starts nothing.
@@ -77,23 +52,18 @@ func New(config Config, deps Deps) (*Scheduler, error) {
 	if deps.Traces == nil {
 		deps.Traces = (*tracing.Tracer)(nil)
 	}
-	s := &Scheduler{
-		config:    config,
-		deps:      deps,
-		heir:      heirName(config.ID),
-		core:      core.Config{Tick: config.Tick, MaxQueued: config.MaxQueued, ClaimGrace: config.ClaimGrace, Executions: config.Executions},
-		active:    make(map[*function]struct{}),
-		kicks:     make(chan *function, 64),
-		changes:   make(chan catalog.Event),
-		chronicle: newChronicle(),
-		starts:    newStarts(config.Executions),
-		budget:    capacity.NewBudget(config.CreateRate, config.CreateBurst),
-		peerRoom:  newPeerRoom(config.ID),
-		spares:    newSpares(),
+	h, spares, peers := newHost(config, deps), newSpares(), newPeerRoom(config.ID)
+	pools := &warmPools{
+		host: h, spares: spares, placer: newPlacer(h, spares, peers),
+		budget: capacity.NewBudget(config.CreateRate, config.CreateBurst),
 	}
-	s.placer = newPlacer(s)
-	s.levels = s.auditedLevels()
-	s.metrics = newMetrics(deps.Registry, s)
+	t := &ticker{host: h, warmPools: pools, peerRoom: peers, chronicle: newChronicle()}
+	s := &Scheduler{
+		host: h, warmPools: pools, ticker: t,
+		sessions: &sessions{h, pools}, offers: &offers{h}, accounts: &accounts{h, t.chronicle}, auditor: newAuditor(h, t),
+		changes: make(chan catalog.Event),
+	}
+	h.metrics = newMetrics(deps.Registry, s)
 	return s, nil
 }
 
@@ -180,9 +150,7 @@ func (s *Scheduler) functionChanged(e catalog.Event) {
 		return
 	}
 	f := s.newFunction(e.Function)
-	s.mu.Lock()
 	s.functions.add(f)
-	s.mu.Unlock()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	s.unsure(f)
@@ -212,7 +180,7 @@ func (s *Scheduler) replace(f *function, fn *v1alpha1.Function) {
 
 // letGo lets an instance that was retired finish what it runs and go. One that is
 // being created is stopped.
-func (s *Scheduler) letGo(in provisioner.Instance, within time.Duration) {
+func (s *host) letGo(in provisioner.Instance, within time.Duration) {
 	if in.State == provisioner.Creating {
 		s.deps.Instances.End(in.Key, provisioner.Ending{})
 	} else {
@@ -226,15 +194,11 @@ func finishTime(fn *v1alpha1.Function) time.Duration { return fn.Spec.Timeout.Du
 // remove forgets a function: its instances finish and go, and what waits is
 // refused.
 func (s *Scheduler) remove(e catalog.Event) {
-	s.mu.Lock()
-	f := s.functions.of(e.UID)
-	s.functions.remove(e.UID)
-	delete(s.active, f)
-	s.mu.Unlock()
+	f := s.functions.remove(e.UID)
 	if f == nil {
 		return
 	}
-	s.alarms.Set(&f.alarm, time.Time{})
+	s.alarms.set(f, time.Time{})
 	s.step(f, core.Closed{Reason: reasonDeleted, Refusal: invoke.Refusal{Reason: invoke.RefusedUnknownFunction, Detail: reasonDeleted}})
 	if s.term(f.slot) != none {
 		s.deps.Instances.Adopt(f.current())
@@ -243,19 +207,19 @@ func (s *Scheduler) remove(e catalog.Event) {
 		s.letGo(in, finishTime(f.current()))
 	}
 	s.deps.Instances.Forget(f.uid)
-	s.chronicle.forget(e.UID)
+	s.accounts.chronicle.forget(e.UID)
 }
 
 const reasonDeleted = "the function was deleted"
 
 // lookup returns a function, or nil.
-func (s *Scheduler) lookup(uid string) *function { return s.functions.of(uid) }
+func (s *host) lookup(uid string) *function { return s.functions.of(uid) }
 
-func (s *Scheduler) all() []*function { return s.functions.all() }
+func (s *host) all() []*function { return s.functions.all() }
 
 // kicked is the other end of kick. What was urgent when the function was kicked may
 // have been done meanwhile.
-func (s *Scheduler) kicked(f *function) {
+func (s *ticker) kicked(f *function) {
 	now := s.deps.Now()
 	s.noteTurn(now)
 	urgent := s.budget.Urgent(now)
@@ -269,7 +233,7 @@ func (s *Scheduler) kicked(f *function) {
 }
 
 // urgent tells whether a call that waits is not to wait for the next tick.
-func (s *Scheduler) urgent(f *function) bool {
+func (s *ticker) urgent(f *function) bool {
 	there := s.hasInstance(f)
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -277,7 +241,7 @@ func (s *Scheduler) urgent(f *function) bool {
 }
 
 // hasInstance tells whether one is there or under way.
-func (s *Scheduler) hasInstance(f *function) bool {
+func (s *host) hasInstance(f *function) bool {
 	counts := s.deps.Instances.Observe(f.uid)
 	return counts.Created+counts.Creating > 0
 }
@@ -367,7 +331,7 @@ func newest(lines []string, most int) []string {
 // tellOfEnd tells an agent that its function has ended, which it cannot see for itself
 // where they are containers. The agent has moments before its container is ended too, in
 // which it answers the calls that ran.
-func (s *Scheduler) tellOfEnd(key provisioner.Key, why provisioner.StartFailure) {
+func (s *sessions) tellOfEnd(key provisioner.Key, why provisioner.StartFailure) {
 	how := why.Reason
 	switch why.Code {
 	case v1alpha1.ReasonFunctionExited:

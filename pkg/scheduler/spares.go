@@ -14,6 +14,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/ownership"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/provisioner/spare"
+	"github.com/windlass-dev/windlass/pkg/scheduler/capacity"
 )
 
 const (
@@ -28,6 +29,15 @@ const (
 type Runtimes interface {
 	Get(name string) (*v1alpha1.Runtime, bool)
 	List() []*v1alpha1.Runtime
+}
+
+// warmPools keeps this scheduler's share of the Runtimes' warm pools, and lets functions
+// take from them.
+type warmPools struct {
+	*host
+	spares *spares
+	placer *placer
+	budget *capacity.Budget
 }
 
 // spares are the warm pools of which this scheduler keeps a share. Only Run's goroutine
@@ -73,7 +83,7 @@ func newSpares() *spares {
 
 // keepSpares brings the pools to their shares. It comes after the orders of functions,
 // to which it leaves the rate and the room.
-func (s *Scheduler) keepSpares() {
+func (s *warmPools) keepSpares() {
 	if s.deps.Runtimes == nil {
 		return
 	}
@@ -96,7 +106,7 @@ func (s *spares) nextEpoch(now time.Time) uint64 {
 }
 
 // planSpares computes which pools there are and the scheduler's share of each.
-func (s *Scheduler) planSpares() {
+func (s *warmPools) planSpares() {
 	pooled := make(map[string]*v1alpha1.Runtime)
 	for _, rt := range s.deps.Runtimes.List() {
 		if rt.Spec.WarmPool != nil {
@@ -122,7 +132,7 @@ func (s *Scheduler) planSpares() {
 
 // eligible counts, for each pool, how many functions that could take its instances
 // each scheduler owns.
-func (s *Scheduler) eligible(pooled map[string]*v1alpha1.Runtime) map[spare.Pool]map[string]int {
+func (s *warmPools) eligible(pooled map[string]*v1alpha1.Runtime) map[spare.Pool]map[string]int {
 	var slots *ownership.Map
 	if s.deps.Router != nil {
 		slots = s.deps.Router.Map()
@@ -191,7 +201,7 @@ func (s *spares) unsettled() []pool {
 }
 
 // keepPool decides about one pool and does it.
-func (s *Scheduler) keepPool(p pool) {
+func (s *warmPools) keepPool(p pool) {
 	uid, now := p.UID(), s.deps.Now()
 	var present, outdated []provisioner.Instance
 	snapshot := spare.Snapshot{Target: p.target, Crowded: s.spares.crowded(now), Room: s.budget.Urgent(now)}
@@ -282,7 +292,7 @@ func (s *spares) crowd(until time.Time) {
 	s.crowdedUntil = until
 }
 
-func (s *Scheduler) removeSpares(list []provisioner.Instance) {
+func (s *warmPools) removeSpares(list []provisioner.Instance) {
 	for _, in := range list {
 		s.spares.stop(s.deps.Instances, in.Key)
 	}
@@ -296,7 +306,7 @@ func (s *spares) stop(instances Ender, key provisioner.Key) {
 
 // spareEnded notes that an instance has ended, or has not started, if it is a spare
 // one.
-func (s *Scheduler) spareEnded(key provisioner.Key, why provisioner.StartFailure) bool {
+func (s *warmPools) spareEnded(key provisioner.Key, why provisioner.StartFailure) bool {
 	p, ofPool := spare.PoolOf(key.FunctionUID)
 	if !ofPool {
 		return false
@@ -309,7 +319,7 @@ func (s *Scheduler) spareEnded(key provisioner.Key, why provisioner.StartFailure
 
 // DropSpares ends all spare instances, and lets no more be created: nobody could take
 // them when this scheduler is gone.
-func (s *Scheduler) DropSpares() {
+func (s *warmPools) DropSpares() {
 	s.spares.mu.Lock()
 	s.spares.closed = true
 	uids := slices.Sorted(maps.Keys(s.spares.pools))

@@ -20,11 +20,12 @@ var errUntaken = status.Error(codes.Aborted, "the instance cannot become a funct
 // so gets no ticket: the one thing that it can be sent is its assignment.
 type spareStream struct {
 	line
+	pools    *warmPools
 	revision string
 }
 
 // pullSpare serves a spare instance until it is a function's.
-func (s *Scheduler) pullSpare(server pullServer, token string) error {
+func (s *sessions) pullSpare(server pullServer, token string) error {
 	in, err := s.deps.Instances.Recognize(token)
 	switch {
 	case errors.Is(err, provisioner.ErrBadToken):
@@ -33,7 +34,7 @@ func (s *Scheduler) pullSpare(server pullServer, token string) error {
 		// It may not have been seen yet.
 		return status.Error(codes.Unavailable, err.Error())
 	}
-	p := &spareStream{line: newLine(s, in.Key, 8), revision: in.Revision}
+	p := &spareStream{line: newLine(s.host, in.Key, 8), pools: s.warmPools, revision: in.Revision}
 	p.welcome(0)
 	s.streams.enter(&p.line)
 	if err := s.welcomeSpare(p, in); err != nil {
@@ -46,7 +47,7 @@ func (s *Scheduler) pullSpare(server pullServer, token string) error {
 
 // welcomeSpare makes a spare instance one that can be taken. One that was taken
 // already, and does not know it since its stream broke, is told.
-func (s *Scheduler) welcomeSpare(p *spareStream, in provisioner.Instance) error {
+func (s *sessions) welcomeSpare(p *spareStream, in provisioner.Instance) error {
 	if pool, ofPool := spare.PoolOf(in.FunctionUID); ofPool {
 		s.deps.Instances.Connect(p.key)
 		if took, first := s.deps.Instances.Pulled(p.key); first && took > 0 {
@@ -74,9 +75,9 @@ func (p *spareStream) handle(msg *wirev1.PullRequest) error {
 		p.pong()
 		return nil
 	case *wirev1.PullRequest_Goodbye:
-		p.scheduler.spares.withhold(p.key)
+		p.pools.spares.withhold(p.key)
 		p.scheduler.deps.Instances.End(p.key, provisioner.Ending{Within: leaveGrace})
-		p.scheduler.spares.unsettle(p.key.FunctionUID)
+		p.pools.spares.unsettle(p.key.FunctionUID)
 		return nil
 	}
 	return status.Error(codes.InvalidArgument, "the message makes no sense for a spare instance")
@@ -85,7 +86,7 @@ func (p *spareStream) handle(msg *wirev1.PullRequest) error {
 // end settles the end of the stream. If it was taken, it is no spare instance any
 // more, and the inventory does not know it as one.
 func (p *spareStream) end(bool) {
-	p.scheduler.spares.withdraw(p)
+	p.pools.spares.withdraw(p)
 	p.scheduler.deps.Instances.Disconnect(p.key)
 }
 

@@ -8,14 +8,14 @@ import (
 
 // overlook forgets instances that were lost while orders are held: most of them come
 // back. Calls that wait for those that do not are seen when the hold ends.
-func (s *Scheduler) overlook(active []*function) {
+func (s *ticker) overlook(active []*function) {
 	for _, f := range active {
 		s.step(f, core.Paused{})
 	}
 }
 
 // noteTurn notes that Run turns. It comes before anything that may order.
-func (s *Scheduler) noteTurn(now time.Time) {
+func (s *ticker) noteTurn(now time.Time) {
 	if stood := s.stood.Turn(now); stood > 0 {
 		s.deps.Log.Warn("the scheduler stood still, and orders nothing until it knows what became of its instances",
 			"stood", stood, "hold", core.StandstillHold)

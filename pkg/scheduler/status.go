@@ -10,7 +10,7 @@ import (
 )
 
 // Status is what the scheduler observes of a function.
-func (s *Scheduler) Status(fn *v1alpha1.Function) v1alpha1.FunctionStatus {
+func (s *accounts) Status(fn *v1alpha1.Function) v1alpha1.FunctionStatus {
 	f := s.lookup(uidOf(fn))
 	if f == nil {
 		return v1alpha1.FunctionStatus{}
@@ -43,7 +43,7 @@ func unlessZero(mean time.Duration) *metav1.Duration {
 
 // ready is the Ready condition. It is about the function that the scheduler has taken
 // up, which may be older than the one that is asked about.
-func (s *Scheduler) ready(f *function, seen provisioner.Observation) metav1.Condition {
+func (s *accounts) ready(f *function, seen provisioner.Observation) metav1.Condition {
 	fn, since, started := f.state()
 	c := metav1.Condition{
 		Type:               v1alpha1.ConditionReady,

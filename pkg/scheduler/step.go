@@ -4,19 +4,91 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/pkg/provisioner"
+	"github.com/windlass-dev/windlass/pkg/scheduler/alarm"
 	"github.com/windlass-dev/windlass/pkg/scheduler/capacity"
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
 
+// host is the shell around the cores of all functions: it brings them events, and carries
+// out what they ask for.
+type host struct {
+	config  Config
+	deps    Deps
+	metrics *metrics
+	core    core.Config
+	*tenancy
+
+	functions *functions
+	doubts    *doubts
+	gateways  *registrations
+	streams   *streams // of instances
+	// alarms let ticks look at functions whose upkeep changes.
+	alarms *alarms
+	// starts are those of all functions.
+	starts *starts
+	// kicks are functions that need not wait for the next tick. A full
+	// channel means that they do.
+	kicks chan *function
+}
+
+func newHost(config Config, deps Deps) *host {
+	return &host{
+		config:    config,
+		deps:      deps,
+		core:      core.Config{Tick: config.Tick, MaxQueued: config.MaxQueued, ClaimGrace: config.ClaimGrace, Executions: config.Executions},
+		tenancy:   &tenancy{id: config.ID, heir: heirName(config.ID), keeper: deps.Keeper, router: deps.Router},
+		functions: newFunctions(),
+		doubts:    &doubts{},
+		gateways:  &registrations{},
+		streams:   &streams{},
+		alarms:    newAlarms(),
+		starts:    newStarts(config.Executions),
+		kicks:     make(chan *function, 64),
+	}
+}
+
+// alarms are those of functions that rest until a time comes. Only Run's goroutine uses
+// them: only ticks let functions rest.
+type alarms struct {
+	queue alarm.Alarms[*function]
+	of    map[*function]*alarm.Alarm[*function]
+}
+
+func newAlarms() *alarms { return &alarms{of: make(map[*function]*alarm.Alarm[*function])} }
+
+// set sets a function's alarm, in place of the one before; the zero time is for none.
+func (a *alarms) set(f *function, at time.Time) {
+	one := a.of[f]
+	switch {
+	case at.IsZero() && one == nil:
+		return
+	case one == nil:
+		one = &alarm.Alarm[*function]{Of: f}
+		a.of[f] = one
+	case at.IsZero():
+		delete(a.of, f)
+	}
+	a.queue.Set(one, at)
+}
+
+// due are the functions whose time has come. Their alarms are not set any more.
+func (a *alarms) due(now time.Time) []*function {
+	due := a.queue.Due(now)
+	for _, f := range due {
+		delete(a.of, f)
+	}
+	return due
+}
+
 // step brings an event to a function's core and carries out what follows.
-func (s *Scheduler) step(f *function, e core.Event) {
+func (s *host) step(f *function, e core.Event) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	s.stepLocked(f, e)
 }
 
 // ask is step for an event that a T answers.
-func ask[T core.Effect](s *Scheduler, f *function, e core.Event) (answer T, is bool) {
+func ask[T core.Effect](s *host, f *function, e core.Event) (answer T, is bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return core.AnswerOf[T](s.stepLocked(f, e))
@@ -24,7 +96,7 @@ func ask[T core.Effect](s *Scheduler, f *function, e core.Event) (answer T, is b
 
 // stepLocked is step for who holds the function's lock. What it returns is valid as long
 // as that is held.
-func (s *Scheduler) stepLocked(f *function, e core.Event) []core.Effect {
+func (s *host) stepLocked(f *function, e core.Event) []core.Effect {
 	waiting := f.core.Waiting()
 	effects := f.core.Step(s.deps.Now(), e)
 	for _, effect := range effects {
@@ -44,7 +116,7 @@ func (s *Scheduler) stepLocked(f *function, e core.Event) []core.Effect {
 
 // carryOut does what a function's core asks for. What it calls takes no function's lock,
 // and returns at once.
-func (s *Scheduler) carryOut(f *function, e core.Effect) {
+func (s *host) carryOut(f *function, e core.Effect) {
 	switch e := e.(type) {
 	case core.HandOut:
 		f.streams[e.CID].deliver(e.Ticket)
@@ -66,17 +138,17 @@ func (s *Scheduler) carryOut(f *function, e core.Effect) {
 	case core.LetGo:
 		s.letIdleGo(f, e)
 	case core.Wake:
-		s.activate(f)
+		s.functions.activate(f)
 	case core.Rest:
-		s.alarms.Set(&f.alarm, e.Until)
-		s.idle(f)
+		s.alarms.set(f, e.Until)
+		s.functions.idle(f)
 	case core.Hurry:
 		s.kick(f, e.Eager)
 	}
 }
 
 // refuse refuses tickets at the gateways that they came from.
-func (s *Scheduler) refuse(f *function, e core.Refuse) {
+func (s *host) refuse(f *function, e core.Refuse) {
 	f.book.tallies.refusals.add(string(e.Why.Reason), len(e.Tickets))
 	for _, t := range e.Tickets {
 		if o := s.gateways.reach(t.Gateway); o != nil {
@@ -88,7 +160,7 @@ func (s *Scheduler) refuse(f *function, e core.Refuse) {
 }
 
 // letIdleGo follows up on an instance that was retired since it was idle.
-func (s *Scheduler) letIdleGo(f *function, e core.LetGo) {
+func (s *host) letIdleGo(f *function, e core.LetGo) {
 	switch e.Why {
 	case core.BecauseEvicted:
 		f.book.tally[instanceEvicted]++
@@ -104,36 +176,12 @@ func (s *Scheduler) letIdleGo(f *function, e core.LetGo) {
 
 // kindStart is how long instances of the function's kind take to start. The function's
 // lock is held.
-func (s *Scheduler) kindStart(f *function) time.Duration { return s.starts.mean(kindOf(f.fn)) }
-
-// activate lets the next tick look at a function.
-func (s *Scheduler) activate(f *function) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.functions.of(f.uid) == f {
-		s.active[f] = struct{}{}
-	}
-}
-
-// idle lets ticks pass over a function.
-func (s *Scheduler) idle(f *function) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.active, f)
-}
-
-// awake tells whether the next tick looks at a function.
-func (s *Scheduler) awake(f *function) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	_, active := s.active[f]
-	return active
-}
+func (s *host) kindStart(f *function) time.Duration { return s.starts.mean(kindOf(f.fn)) }
 
 // kick lets a function be looked at now that has calls and no instance, for what the
 // next tick would decide is certain, and its first call would wait for it; or one whose
 // decider asked to see the next call.
-func (s *Scheduler) kick(f *function, eager bool) {
+func (s *host) kick(f *function, eager bool) {
 	if eager || !s.hasInstance(f) {
 		select {
 		case s.kicks <- f:

@@ -13,7 +13,7 @@ import (
 // poolOf is the UID of the pool from which a function can take instances, with its
 // Runtime. A function whose last instance did not start takes none: they would be
 // lost with its code.
-func (s *Scheduler) poolOf(f *function, fn *v1alpha1.Function) (uid string, rt *v1alpha1.Runtime, ok bool) {
+func (s *warmPools) poolOf(f *function, fn *v1alpha1.Function) (uid string, rt *v1alpha1.Runtime, ok bool) {
 	if s.deps.Runtimes == nil || fn.Spec.Runtime == "" {
 		return "", nil, false
 	}
@@ -29,7 +29,7 @@ func (s *Scheduler) poolOf(f *function, fn *v1alpha1.Function) (uid string, rt *
 
 // takeSpares lets a function take up to n spare instances and returns as whose they
 // count from now on.
-func (s *Scheduler) takeSpares(c *considered, n int) []provisioner.Key {
+func (s *warmPools) takeSpares(c *considered, n int) []provisioner.Key {
 	uid, rt, ok := s.poolOf(c.function, c.fn)
 	if !ok {
 		return nil
@@ -58,7 +58,7 @@ func (s *Scheduler) takeSpares(c *considered, n int) []provisioner.Key {
 }
 
 // tookSpare is told whether a spare instance is the function's now.
-func (s *Scheduler) tookSpare(f *function, fn *v1alpha1.Function, rt *v1alpha1.Runtime, p *spareStream, key provisioner.Key, taken bool) {
+func (s *warmPools) tookSpare(f *function, fn *v1alpha1.Function, rt *v1alpha1.Runtime, p *spareStream, key provisioner.Key, taken bool) {
 	if taken {
 		f.note(spareTaken, 1)
 		p.assign(assignment(fn, rt, key.CID))
@@ -76,7 +76,7 @@ func (s *Scheduler) tookSpare(f *function, fn *v1alpha1.Function, rt *v1alpha1.R
 
 // orderInstead orders an instance for a function that could not take the spare one
 // which it was to get.
-func (s *Scheduler) orderInstead(f *function) {
+func (s *ticker) orderInstead(f *function) {
 	if s.lookup(f.uid) != f {
 		return
 	}
@@ -109,7 +109,7 @@ func assignment(fn *v1alpha1.Function, rt *v1alpha1.Runtime, cid invoke.CID) *wi
 }
 
 // spareRoom is how many spare instances a function could take now.
-func (s *Scheduler) spareRoom(f *function, fn *v1alpha1.Function) int {
+func (s *warmPools) spareRoom(f *function, fn *v1alpha1.Function) int {
 	if uid, _, ok := s.poolOf(f, fn); ok {
 		return s.spares.available(uid)
 	}

@@ -7,16 +7,26 @@ import (
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
 
+// ticker decides, tick by tick, how many instances there should be, and has them launched.
+// Only Run's goroutine uses it.
+type ticker struct {
+	*host
+	*warmPools
+	peerRoom  *peerRoom
+	chronicle *chronicle
+	stood     core.Standstill
+}
+
 // tick looks at every function that is not idle. The numbers are those of
 // docs/architecture.md, "A tick".
-func (s *Scheduler) tick() {
+func (s *ticker) tick() {
 	begun := s.deps.Now()
 	// 1. Learn what has gone from the nodes, and wake functions whose time has come.
 	s.placer.begin(begun)
-	for _, f := range s.alarms.Due(begun) {
+	for _, f := range s.alarms.due(begun) {
 		s.step(f, core.Woken{})
 	}
-	active := s.actives()
+	active := s.functions.actives()
 	// 2. Order nothing after a standstill: what is seen then is old.
 	if s.noteTurn(begun); s.stood.Holds(begun) {
 		s.overlook(active)
@@ -44,19 +54,8 @@ func (s *Scheduler) tick() {
 	s.metrics.ticked(s.deps.Now().Sub(begun))
 }
 
-// actives are the functions that are not idle.
-func (s *Scheduler) actives() []*function {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	active := make([]*function, 0, len(s.active))
-	for f := range s.active {
-		active = append(active, f)
-	}
-	return active
-}
-
 // consider decides for one function, or returns nil if there is nothing to decide.
-func (s *Scheduler) consider(f *function) *considered {
+func (s *ticker) consider(f *function) *considered {
 	if s.lookup(f.uid) != f {
 		return nil // it was deleted
 	}
@@ -75,7 +74,7 @@ func (s *Scheduler) consider(f *function) *considered {
 }
 
 // conclude follows up on a decision. Room is made only by ticks.
-func (s *Scheduler) conclude(c *considered, ticking bool) {
+func (s *ticker) conclude(c *considered, ticking bool) {
 	f, ordered := c.function, c.ordered
 	s.report(c)
 	s.withdrawSurplus(c)
@@ -105,7 +104,7 @@ type Totals struct {
 }
 
 // Totals returns a function's totals.
-func (s *Scheduler) Totals(uid string) Totals {
+func (s *accounts) Totals(uid string) Totals {
 	f := s.lookup(uid)
 	if f == nil {
 		return Totals{}

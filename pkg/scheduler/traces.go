@@ -90,7 +90,7 @@ type beginning struct {
 }
 
 // recordStart records how a start went, if anybody wants to know.
-func (s *Scheduler) recordStart(of beginning) {
+func (s *host) recordStart(of beginning) {
 	scope := s.deps.Traces.BeginStart(of.key.FunctionUID, of.key.CID, len(of.waited) > 0 || of.served.IsValid())
 	if !scope.Recorded() {
 		return

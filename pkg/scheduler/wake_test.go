@@ -23,11 +23,11 @@ func TestL1WhatHappensWhileATickLooksWakesTheFunction(t *testing.T) {
 	c := s.consider(f)
 	s.step(f, core.Ended{})
 	s.conclude(c, false)
-	if !s.awake(f) {
+	if !s.functions.awake(f) {
 		t.Error("it rests, and what happened is never looked at")
 	}
 	s.conclude(s.consider(f), false)
-	if s.awake(f) {
+	if s.functions.awake(f) {
 		t.Error("it does not rest though nothing happened")
 	}
 }

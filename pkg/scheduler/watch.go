@@ -29,7 +29,7 @@ type told struct {
 }
 
 // Watch tells of the functions in the scheduler's slots until the stream ends.
-func (s *Scheduler) Watch(_ *wirev1.WatchRequest, stream grpc.ServerStreamingServer[wirev1.WatchReply]) error {
+func (s *accounts) Watch(_ *wirev1.WatchRequest, stream grpc.ServerStreamingServer[wirev1.WatchReply]) error {
 	known := make(map[string]told)
 	ticker := time.NewTicker(watchEvery)
 	defer ticker.Stop()
@@ -47,7 +47,7 @@ func (s *Scheduler) Watch(_ *wirev1.WatchRequest, stream grpc.ServerStreamingSer
 
 // tell sends what a watcher does not know yet. The first time it sends at least
 // an empty message, which says that the scheduler is there.
-func (s *Scheduler) tell(stream grpc.ServerStreamingServer[wirev1.WatchReply], known map[string]told, first bool) error {
+func (s *accounts) tell(stream grpc.ServerStreamingServer[wirev1.WatchReply], known map[string]told, first bool) error {
 	b := batch{send: stream.Send, reply: &wirev1.WatchReply{}}
 	owned := make(map[string]bool, len(known))
 	for _, f := range s.all() {
@@ -110,7 +110,7 @@ func (b *batch) flush() error {
 }
 
 // news is what a watcher does not know of a function yet, or nil.
-func (s *Scheduler) news(f *function, known map[string]told) *wirev1.FunctionFacts {
+func (s *accounts) news(f *function, known map[string]told) *wirev1.FunctionFacts {
 	before, seen := known[f.uid]
 	now := s.facts(f)
 	var notBefore time.Time
@@ -139,7 +139,7 @@ type facts struct {
 	since, retryAt                    int64 // of the problem, in ns
 }
 
-func (s *Scheduler) facts(f *function) facts {
+func (s *accounts) facts(f *function) facts {
 	seen := s.deps.Instances.Observe(f.uid)
 	f.mu.Lock()
 	view, revision := f.core.View(s.deps.Now()), f.core.Revision()

@@ -13,7 +13,7 @@ const reasonUnwanted = "it is not wanted any more"
 // withdrawSurplus ends instances that are being created and not wanted any more, the youngest
 // first: those of which nothing was heard yet, and then those whose agents wait for
 // their function.
-func (s *Scheduler) withdrawSurplus(c *considered) {
+func (s *ticker) withdrawSurplus(c *considered) {
 	unwanted := c.Decision.Withdraw
 	if unwanted <= 0 {
 		return
@@ -31,7 +31,7 @@ func (s *Scheduler) withdrawSurplus(c *considered) {
 // withdrawHeard ends up to n instances whose agents are there. Those that were spare
 // ones are as good as ready. None is handed a ticket
 // any more before it is looked at which of them could have been.
-func (s *Scheduler) withdrawHeard(f *function, n int) []provisioner.Key {
+func (s *ticker) withdrawHeard(f *function, n int) []provisioner.Key {
 	if n <= 0 {
 		return nil
 	}
