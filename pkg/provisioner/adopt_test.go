@@ -51,7 +51,7 @@ func TestM3AnInstanceThatEndsWhileItIsAdoptedIsForgotten(t *testing.T) {
 		go func() { done <- p.Run(ctx, e) }()
 		p.Adopt(function())
 		synctest.Wait()
-		if c := p.Count("u"); c != (Counts{}) {
+		if c := p.Observe("u").Counts; c != (Counts{}) {
 			t.Errorf("counts %+v, want none: the instance has ended", c)
 		}
 		expectTold(t, e, "00000007-000001 gone, lost true: the pod has ended")

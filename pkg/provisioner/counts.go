@@ -67,16 +67,6 @@ func (v *Inventory) Observe(uid string) (o Observation) {
 	return o
 }
 
-// Count counts a function's instances.
-func (v *Inventory) Count(uid string) Counts { return v.Observe(uid).Counts }
-
-// Failing tells why a function's instances do not start and how long until the next
-// try, unless all is well.
-func (v *Inventory) Failing(uid string) (why StartFailure, retryAfter time.Duration, failing bool) {
-	o := v.Observe(uid)
-	return o.Why, o.RetryAfter, o.Failing
-}
-
 // Outdated is how many of a function's instances were started for another revision.
 func (v *Inventory) Outdated(uid, revision string) int {
 	a := v.find(uid)

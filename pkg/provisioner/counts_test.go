@@ -76,7 +76,7 @@ func TestM5CountsThatAreKeptAreThoseThatWouldBeCounted(t *testing.T) {
 			now = now.Add(time.Second)
 			aRandomLife(v, r, uid)
 			want, outdated := counted(v, uid, "1")
-			if got := v.Count(uid); got != want {
+			if got := v.Observe(uid).Counts; got != want {
 				t.Fatalf("seed %d, step %d: the counts are %+v, want %+v", seed, step, got, want)
 			}
 			if got := v.Outdated(uid, "1"); got != outdated {
@@ -104,7 +104,7 @@ func TestToObserveAllocatesNothing(t *testing.T) {
 	adopted(v, Instance{Key: Key{FunctionUID: "u"}})
 	key := Key{FunctionUID: "u"}
 	if got := testing.AllocsPerRun(100, func() {
-		_, _, _ = v.Observe("u"), v.Outdated("u", "1"), v.Has(key)
+		_, _, _ = v.Observe("u"), v.Outdated("u", "1"), has(v, key)
 		v.Connect(key)
 		v.Pulled(key)
 		v.Disconnect(key)
@@ -128,7 +128,7 @@ func TestNothingIsEnteredInAnAccountThatIsClosed(t *testing.T) {
 	}
 	running.Wait()
 	v.Forget("u")
-	if on := v.nodes.instances(); len(on) > 0 || len(v.functions) > 0 || v.Count("u") != (Counts{}) {
-		t.Errorf("left: on nodes %v, accounts %v, counts %+v", on, v.functions, v.Count("u"))
+	if on := v.nodes.instances(); len(on) > 0 || len(v.functions) > 0 || v.Observe("u").Counts != (Counts{}) {
+		t.Errorf("left: on nodes %v, accounts %v, counts %+v", on, v.functions, v.Observe("u").Counts)
 	}
 }

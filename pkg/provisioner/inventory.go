@@ -55,12 +55,6 @@ func (v *Inventory) get(key Key) (Instance, error) {
 	return in, nil
 }
 
-// Has tells whether an instance was ordered, or taken over, and has not ended.
-func (v *Inventory) Has(key Key) bool {
-	_, known := v.Look(key)
-	return known
-}
-
 // Instances returns a function's instances, in no order.
 func (v *Inventory) Instances(uid string) []Instance {
 	a := v.find(uid)

@@ -38,7 +38,7 @@ func TestHowFarAStartHasComeIsTold(t *testing.T) {
 			t.Errorf("%s: %+v, want %+v", name, got, tc.want)
 		}
 		other := Key{FunctionUID: "u", CID: "other"}
-		if got := p.Progress(other); got != (Progress{}) || p.Has(other) || !p.Has(key) {
+		if got := p.Progress(other); got != (Progress{}) || has(p.Inventory, other) || !has(p.Inventory, key) {
 			t.Errorf("%s: of an instance that was not ordered is told %+v", name, got)
 		}
 	}

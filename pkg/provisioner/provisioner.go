@@ -174,22 +174,6 @@ func (p *Provisioner) End(key Key, how Ending) {
 	}
 }
 
-// Leaving is End for one that ends by itself, as it should.
-func (p *Provisioner) Leaving(key Key, within time.Duration) { p.End(key, Ending{Within: within}) }
-
-// Broken is End for one that its agent has given up because of what its function did.
-func (p *Provisioner) Broken(key Key, code, detail string, within time.Duration) {
-	p.End(key, Ending{Within: within, Code: code, Reason: detail})
-}
-
-// StartFailed is End for one whose agent gave up waiting for its function.
-func (p *Provisioner) StartFailed(key Key, code, reason string) {
-	p.End(key, Ending{Code: code, Reason: reason})
-}
-
-// Stop is End for one that is not wanted any more.
-func (p *Provisioner) Stop(key Key) { p.End(key, Ending{}) }
-
 // Run follows instances to their end, and tells events of it, until ctx ends.
 func (p *Provisioner) Run(ctx context.Context, events Events) error {
 	overdue := time.NewTicker(time.Second)

@@ -127,14 +127,14 @@ func TestOrderCountsAtOnceAndFillsTheNode(t *testing.T) {
 		if len(ordered.Keys) != 4 || ordered.Keys[0].CID != cid1 || !strings.Contains(ordered.NoRoom, "a node has at most 0m free") {
 			t.Errorf("ordered %+v", ordered)
 		}
-		if c := p.Count("u"); c != (Counts{Creating: 4}) {
+		if c := p.Observe("u").Counts; c != (Counts{Creating: 4}) {
 			t.Errorf("counts %+v", c)
 		}
 		start(t, p, r.started[0])
-		if c := p.Count("u"); c != (Counts{Creating: 3, Created: 1}) {
+		if c := p.Observe("u").Counts; c != (Counts{Creating: 3, Created: 1}) {
 			t.Errorf("counts %+v", c)
 		}
-		p.Stop(Key{"u", cid2})
+		p.End(Key{"u", cid2}, Ending{})
 		expectTold(t, e, "00000007-000002 gone, lost false: stopped")
 		if again := p.Order(function(), invoke.Term{Epoch: 7}, 1); len(again.Keys) != 1 || again.Keys[0].CID != "00000007-000005" {
 			t.Errorf("ordered %+v after one was stopped", again)
@@ -174,14 +174,14 @@ func TestFunctionThatDoesNotStartIsTriedLessAndLess(t *testing.T) {
 		if !slices.Equal(waits, want) {
 			t.Errorf("waited %v, want %v", waits, want)
 		}
-		why, retry, failing := p.Failing("u")
+		why, retry, failing := startsFail(p.Inventory, "u")
 		if !failing || retry <= 0 || why.Reason != "the function exited with status 3" {
 			t.Errorf("failing: %v, %v, %v", why, retry, failing)
 		}
 		time.Sleep(time.Minute)
 		p.Order(function(), invoke.Term{Epoch: 7}, 1)
 		start(t, p, r.started[len(r.started)-1])
-		if _, _, failing := p.Failing("u"); failing {
+		if _, _, failing := startsFail(p.Inventory, "u"); failing {
 			t.Error("still failing after a start")
 		}
 	})
@@ -190,8 +190,8 @@ func TestFunctionThatDoesNotStartIsTriedLessAndLess(t *testing.T) {
 func TestAgentsReasonIsBetterThanTheExits(t *testing.T) {
 	running(t, func(p *Provisioner, _ *fakeRuntime, e *told) {
 		key := p.Order(function(), invoke.Term{Epoch: 7}, 1).Keys[0]
-		p.StartFailed(key, v1alpha1.ReasonStartFailed, "nothing listens on port 4242")
-		p.Stop(key)
+		p.End(key, Ending{Code: v1alpha1.ReasonStartFailed, Reason: "nothing listens on port 4242"})
+		p.End(key, Ending{})
 		expectTold(t, e, "00000007-000001 failed: nothing listens on port 4242; its last log lines:\nlast words")
 	})
 }
@@ -201,11 +201,11 @@ func TestInstanceThatEndsUnexpectedlyIsLost(t *testing.T) {
 		p.Order(function(), invoke.Term{Epoch: 7}, 2)
 		start(t, p, r.started[0])
 		leaving := start(t, p, r.started[1])
-		p.Leaving(leaving, time.Minute)
+		p.End(leaving, Ending{Within: time.Minute})
 		r.exits <- Exit{FunctionUID: "u", CID: cid1, Reason: "killed"}
 		r.exits <- Exit{FunctionUID: "u", CID: cid2, Reason: "exited"}
 		expectTold(t, e, "00000007-000001 gone, lost true: killed", "00000007-000002 gone, lost false: exited")
-		if c := p.Count("u"); c != (Counts{}) {
+		if c := p.Observe("u").Counts; c != (Counts{}) {
 			t.Errorf("counts %+v", c)
 		}
 	})
@@ -226,7 +226,7 @@ func TestSilentInstancesAreStopped(t *testing.T) {
 		p.Order(function(), invoke.Term{Epoch: 7}, 2)
 		key := start(t, p, r.started[0])
 		p.Disconnect(key)
-		if c := p.Count("u"); c.Created != 0 {
+		if c := p.Observe("u").Counts; c.Created != 0 {
 			t.Errorf("an instance without a stream counts: %+v", c)
 		}
 		time.Sleep(silencePatience + 2*time.Second)
@@ -246,11 +246,11 @@ func TestInstanceThatIsLetGoMustEndInTime(t *testing.T) {
 	running(t, func(p *Provisioner, r *fakeRuntime, e *told) {
 		p.Order(function(), invoke.Term{Epoch: 7}, 2)
 		patient, stopped := start(t, p, r.started[0]), start(t, p, r.started[1])
-		p.Leaving(patient, time.Minute)
+		p.End(patient, Ending{Within: time.Minute})
 		time.Sleep(30 * time.Second)
-		p.Leaving(patient, time.Hour) // the first notice counts
-		p.Leaving(stopped, time.Second)
-		p.Stop(stopped) // the runtime sees to it now
+		p.End(patient, Ending{Within: time.Hour}) // the first notice counts
+		p.End(stopped, Ending{Within: time.Second})
+		p.End(stopped, Ending{}) // the runtime sees to it now
 		expectTold(t, e, "00000007-000002 gone, lost false: stopped")
 		time.Sleep(33 * time.Second)
 		expectTold(t, e, "00000007-000002 gone, lost false: stopped",
@@ -272,7 +272,7 @@ func TestNothingIsKeptOfAFunctionThatIsGone(t *testing.T) {
 			t.Errorf("ordered %v during the backoff", again.Keys)
 		}
 		p.Forget("u")
-		p.Stop(key)
+		p.End(key, Ending{})
 		synctest.Wait()
 		if o := p.Observe("u"); o.Failing || len(p.functions) != 0 || o.Counts != (Counts{}) {
 			t.Errorf("left: %+v, accounts %v", o, p.functions)
@@ -282,7 +282,7 @@ func TestNothingIsKeptOfAFunctionThatIsGone(t *testing.T) {
 
 func TestNamesAreNotGivenTwice(t *testing.T) {
 	running(t, func(p *Provisioner, r *fakeRuntime, e *told) {
-		p.Stop(p.Order(function(), invoke.Term{Epoch: 7}, 1).Keys[0])
+		p.End(p.Order(function(), invoke.Term{Epoch: 7}, 1).Keys[0], Ending{})
 		synctest.Wait()
 		p.Forgive("u", "")
 		again := p.Order(function(), invoke.Term{Epoch: 7}, 1)
@@ -291,8 +291,8 @@ func TestNamesAreNotGivenTwice(t *testing.T) {
 		}
 		p.Forget("u") // and then it is there again
 		third := p.Order(function(), invoke.Term{Epoch: 7}, 1)
-		p.Stop(again.Keys[0])
-		p.Stop(third.Keys[0])
+		p.End(again.Keys[0], Ending{})
+		p.End(third.Keys[0], Ending{})
 		synctest.Wait()
 		if again := p.Order(function(), invoke.Term{Epoch: 7}, 1); len(again.Keys) != 1 || again.Keys[0].CID != "00000007-000004" {
 			t.Errorf("ordered %+v, want the fourth name", again)
@@ -307,7 +307,7 @@ func TestBadLuckWithNodesIsNotTheFunctionsFault(t *testing.T) {
 			spec := r.started[len(r.started)-1]
 			r.exits <- Exit{FunctionUID: "u", CID: spec.CID, Code: v1alpha1.ReasonNodeRefused, Reason: "OutOfcpu"}
 			synctest.Wait()
-			why, retryAfter, failing := p.Failing("u")
+			why, retryAfter, failing := startsFail(p.Inventory, "u")
 			if !failing || why.Passing() != (try < nodeTries) {
 				t.Errorf("after %d of them: failing %v, passing %v", try, failing, why.Passing())
 			}
@@ -331,7 +331,7 @@ func TestM9AnAPIThatIsAwayIsNotHeldAgainstTheFunction(t *testing.T) {
 				r.exits <- Exit{FunctionUID: "u", CID: key.CID, Code: code, Reason: "connection refused"}
 			}
 			synctest.Wait()
-			if why, _, failing := p.Failing("u"); failing {
+			if why, _, failing := startsFail(p.Inventory, "u"); failing {
 				t.Errorf("the function is failing: %v", why)
 			}
 			if again := p.Order(function(), invoke.Term{Epoch: 7}, 1); len(again.Keys) != 0 {
@@ -343,7 +343,7 @@ func TestM9AnAPIThatIsAwayIsNotHeldAgainstTheFunction(t *testing.T) {
 		key := p.Order(function(), invoke.Term{Epoch: 7}, 1).Keys[0]
 		r.exits <- Exit{FunctionUID: "u", CID: key.CID, Code: v1alpha1.ReasonFunctionExited, Reason: "status 1"}
 		synctest.Wait()
-		if why, retryAfter, failing := p.Failing("u"); !failing || why.InARow != 1 || retryAfter != firstBackoff {
+		if why, retryAfter, failing := startsFail(p.Inventory, "u"); !failing || why.InARow != 1 || retryAfter != firstBackoff {
 			t.Errorf("failing %v, %d in a row, again after %v", failing, why.InARow, retryAfter)
 		}
 	})
@@ -353,8 +353,8 @@ func TestABrokenInstanceIsLostForTheReasonThatIsKnownBest(t *testing.T) {
 	running(t, func(p *Provisioner, r *fakeRuntime, e *told) {
 		p.Order(function(), invoke.Term{Epoch: 7}, 2)
 		first, second := start(t, p, r.started[0]), start(t, p, r.started[1])
-		p.Broken(first, v1alpha1.ReasonCallBroken, "it broke the connection", time.Minute)
-		p.Broken(second, v1alpha1.ReasonCallBroken, "it broke the connection", time.Minute)
+		p.End(first, Ending{Within: time.Minute, Code: v1alpha1.ReasonCallBroken, Reason: "it broke the connection"})
+		p.End(second, Ending{Within: time.Minute, Code: v1alpha1.ReasonCallBroken, Reason: "it broke the connection"})
 		r.exits <- Exit{FunctionUID: "u", CID: first.CID, Code: v1alpha1.ReasonOutOfMemory, Reason: "too much memory"}
 		synctest.Wait()
 		r.exits <- Exit{FunctionUID: "u", CID: second.CID, Reason: "stopped"}

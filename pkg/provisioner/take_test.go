@@ -76,10 +76,10 @@ func TestWhatIsTakenCountsAsOrdered(t *testing.T) {
 	if !ok || key != (Key{"u", cid1}) || w.taker.spec.CID != cid1 || w.taker.spec.Node != "n" {
 		t.Fatalf("took %v, %v, to start %+v", key, ok, w.taker.spec)
 	}
-	if got := w.Count("u"); got != (Counts{Creating: 1}) {
+	if got := w.Observe("u").Counts; got != (Counts{Creating: 1}) {
 		t.Errorf("the function has %+v", got)
 	}
-	if got := w.Count("pool"); got != (Counts{}) {
+	if got := w.Observe("pool").Counts; got != (Counts{}) {
 		t.Errorf("the pool has %+v", got)
 	}
 	if got := requested(w.Provisioner); got != before {
@@ -101,10 +101,10 @@ func TestOfWhatCouldNotBeTakenNothingIsLeft(t *testing.T) {
 		t.Fatal("it was not taken")
 	}
 	w.taker.tell(false)
-	if w.Count("u") != (Counts{}) || w.Count("pool") != (Counts{}) || requested(w.Provisioner) != (nodepick.Amount{}) {
-		t.Errorf("there are %+v and %+v, with requests of %+v", w.Count("u"), w.Count("pool"), requested(w.Provisioner))
+	if w.Observe("u").Counts != (Counts{}) || w.Observe("pool").Counts != (Counts{}) || requested(w.Provisioner) != (nodepick.Amount{}) {
+		t.Errorf("there are %+v and %+v, with requests of %+v", w.Observe("u").Counts, w.Observe("pool").Counts, requested(w.Provisioner))
 	}
-	if _, _, failing := w.Failing("u"); failing || len(w.heard) != 1 || w.heard[0] {
+	if _, _, failing := startsFail(w.Inventory, "u"); failing || len(w.heard) != 1 || w.heard[0] {
 		t.Errorf("failing %v, told %v", failing, w.heard)
 	}
 	// The name is not given again.
@@ -117,15 +117,15 @@ func TestWhoCannotTake(t *testing.T) {
 	for name, spoil := range map[string]func(w *takers){
 		"the runtime has none":     func(w *takers) { w.taker.refuses = true },
 		"its stream is gone":       func(w *takers) { w.Disconnect(w.spare) },
-		"it was stopped":           func(w *takers) { w.Stop(w.spare) },
+		"it was stopped":           func(w *takers) { w.End(w.spare, Ending{}) },
 		"there is none":            func(w *takers) { w.spare.CID = "other" },
 		"the function has failed":  func(w *takers) { w.fail("u") },
 		"nobody keeps any of them": func(w *takers) { w.deps.Taker = nil },
 	} {
 		w := newTakers()
 		spoil(w)
-		if key, ok := w.take(); ok || w.Count("u") != (Counts{}) || len(w.taker.taken) != 0 || len(w.heard) != 0 {
-			t.Errorf("%s: took %v, %v; the function has %+v", name, key, ok, w.Count("u"))
+		if key, ok := w.take(); ok || w.Observe("u").Counts != (Counts{}) || len(w.taker.taken) != 0 || len(w.heard) != 0 {
+			t.Errorf("%s: took %v, %v; the function has %+v", name, key, ok, w.Observe("u").Counts)
 		}
 	}
 }

@@ -33,10 +33,10 @@ func TestTheYoungestThatNobodyHasHeardOfAreWithdrawn(t *testing.T) {
 			t.Errorf("withdrew %v of -1", got)
 		}
 		expectTold(t, e, string(third)+" gone, lost false: stopped", string(first)+" gone, lost false: stopped")
-		if c := p.Count("u"); c != (Counts{Creating: 1, Silent: 1}) {
+		if c := p.Observe("u").Counts; c != (Counts{Creating: 1, Silent: 1}) {
 			t.Errorf("counts %+v", c)
 		}
-		if _, _, failing := p.Failing("u"); failing {
+		if _, _, failing := startsFail(p.Inventory, "u"); failing {
 			t.Error("what was withdrawn counts as failed")
 		}
 		if !slices.Equal(r.stopped, []invoke.CID{third, first}) {

@@ -170,8 +170,8 @@ func (w *world) dispose(b *testing.B, functions []*v1alpha1.Function) {
 		if len(instances) != 1 {
 			b.Fatalf("%d instances of %s were ordered, want 1", len(instances), fn.Name)
 		}
-		w.instances.Stop(instances[0].Key)
-		for w.instances.Count(string(fn.UID)) != (provisioner.Counts{}) {
+		w.instances.End(instances[0].Key, provisioner.Ending{})
+		for w.instances.Observe(string(fn.UID)).Counts != (provisioner.Counts{}) {
 			runtime.Gosched()
 		}
 	}

@@ -110,7 +110,7 @@ func TestInstanceOfAnOldGenerationNeedNotCome(t *testing.T) {
 		w.expectCounts(fn, provisioner.Counts{Creating: 1})
 		w.greet(old).expectEnded(codes.NotFound)
 		w.ready(fresh).expect("ticket 0001 at g:1")
-		if _, _, failing := w.instances.Failing(string(fn.UID)); failing {
+		if w.instances.Observe(string(fn.UID)).Failing {
 			t.Error("to be replaced is no failure")
 		}
 	})

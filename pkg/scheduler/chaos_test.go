@@ -252,7 +252,7 @@ func (c *chaos) offerAgain() {
 // something, as soon as its slot is known to be owned.
 func (c *chaos) expectNobodyIsAsleep() {
 	for _, f := range c.scheduler.all() {
-		counts, waiting := c.instances.Count(f.uid), f.waitingTickets()
+		counts, waiting := c.instances.Observe(f.uid).Counts, f.waitingTickets()
 		tooFew := f.served() && counts.Created+counts.Creating < int(f.current().Spec.Scaling.Min)
 		if !c.scheduler.functions.awake(f) && (waiting > 0 || tooFew) {
 			c.t.Fatalf("%s is asleep with %d waiting and %+v", f.uid, waiting, counts)
@@ -282,8 +282,8 @@ func (c *chaos) expectNobodyIsStarved() {
 	for i, fn := range c.specs {
 		uid := string(fn.UID)
 		f := c.scheduler.lookup(uid)
-		counts, totals := c.instances.Count(uid), c.scheduler.Totals(uid)
-		_, _, failing := c.instances.Failing(uid)
+		counts, totals := c.instances.Observe(uid).Counts, c.scheduler.Totals(uid)
+		failing := c.instances.Observe(uid).Failing
 		room := c.instances.Requests(fn).Plus(node.Requested).MilliCPU <= node.Allocatable.MilliCPU
 		needs := owned && room && !failing && f != nil && f.waitingTickets() > 0 && counts.Created+counts.Creating == 0
 		if last := c.needy[i]; !needs || last.uid != uid || last.ordered != totals.Ordered {

@@ -250,7 +250,7 @@ func (w *world) expectLog(parts ...string) {
 func (w *world) expectCounts(fn *v1alpha1.Function, want provisioner.Counts) {
 	w.t.Helper()
 	synctest.Wait()
-	if got := w.instances.Count(string(fn.UID)); got != want {
+	if got := w.instances.Observe(string(fn.UID)).Counts; got != want {
 		w.t.Errorf("%s has %+v, want %+v", fn.Name, got, want)
 	}
 }

@@ -231,12 +231,12 @@ func TestASurplusThatAppearsIsWithdrawn(t *testing.T) {
 			g.offer(fn, n)
 			w.after(50 * time.Millisecond)
 		}
-		before := w.instances.Count(f.uid).Creating
+		before := w.instances.Observe(f.uid).Counts.Creating
 		for n := range 40 {
 			g.withdraw(fn, n)
 		}
 		w.after(10 * time.Second)
-		after := w.instances.Count(f.uid).Creating
+		after := w.instances.Observe(f.uid).Counts.Creating
 		if before < 10 || after >= before {
 			t.Errorf("%d were being created with 40 calls, and %d without any", before, after)
 		}

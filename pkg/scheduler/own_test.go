@@ -97,7 +97,7 @@ func TestAnInstanceThatWasTakenOverAndIsNotHeardOfIsStopped(t *testing.T) {
 		w.after(3 * time.Second)
 		// It is no sign that the function does not start.
 		w.started(fn, 1)
-		if _, _, failing := w.instances.Failing(string(fn.UID)); failing {
+		if w.instances.Observe(string(fn.UID)).Failing {
 			t.Error("the function counts as one that does not start")
 		}
 	})

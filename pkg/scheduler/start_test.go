@@ -123,7 +123,7 @@ func TestFailureOfADeletedFunctionIsForgotten(t *testing.T) {
 		key := w.instances.Order(fn, invoke.Term{Epoch: 7}, 1).Keys[0]
 		w.runtime.end(key, "exited with status 3")
 		w.after(0)
-		if _, _, failing := w.instances.Failing(string(fn.UID)); failing {
+		if w.instances.Observe(string(fn.UID)).Failing {
 			t.Error("it is still known")
 		}
 		w.expectCounts(fn, provisioner.Counts{})

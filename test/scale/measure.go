@@ -105,7 +105,7 @@ func (w *world) decisions(ctx context.Context, epoch uint64) (float64, error) {
 	keys, err := w.order(s, epoch)
 	taken := time.Since(begin)
 	for _, key := range keys {
-		s.Stop(key)
+		s.End(key, provisioner.Ending{})
 	}
 	if err := w.await(ctx, s, err); err != nil {
 		return 0, err
@@ -132,7 +132,7 @@ func (w *world) lives(ctx context.Context, epoch uint64) (creates, writes float6
 	}
 	taken := time.Since(begin)
 	for _, key := range keys {
-		s.Stop(key)
+		s.End(key, provisioner.Ending{})
 	}
 	if err := w.await(ctx, s, err); err != nil {
 		return 0, 0, err

@@ -65,7 +65,7 @@ func TestM4APodThatCameAfterTheTakeoverIsJudged(t *testing.T) {
 		if _, pods := look(f); pods != 1 {
 			t.Errorf("%d are mended, want the one that is late", pods)
 		}
-		if c := p.Count(string(f.UID)); c != (provisioner.Counts{Creating: 1}) {
+		if c := p.Observe(string(f.UID)).Counts; c != (provisioner.Counts{Creating: 1}) {
 			t.Errorf("counts %+v, want one that is being created", c)
 		}
 		for range 3 {
@@ -78,7 +78,7 @@ func TestM4APodThatCameAfterTheTakeoverIsJudged(t *testing.T) {
 		if th.pod(f, "c-1") != nil || th.pod(other, "c-1") == nil || th.count("delete") != 1 {
 			t.Errorf("%d pods were deleted, want only the one whose agent never came", th.count("delete"))
 		}
-		if c := p.Count(string(f.UID)); c != (provisioner.Counts{}) {
+		if c := p.Observe(string(f.UID)).Counts; c != (provisioner.Counts{}) {
 			t.Errorf("counts %+v, want none", c)
 		}
 	})
@@ -98,7 +98,7 @@ func TestM4APodThatGoesWithoutAnEventIsForgotten(t *testing.T) {
 		if _, pods := look(f); pods != 1 {
 			t.Errorf("%d are mended, want 1", pods)
 		}
-		if c := p.Count(string(f.UID)); c != (provisioner.Counts{Creating: 1}) {
+		if c := p.Observe(string(f.UID)).Counts; c != (provisioner.Counts{Creating: 1}) {
 			t.Errorf("counts %+v, want the other one", c)
 		}
 		if instances, pods := look(f); instances+pods != 0 {
@@ -133,7 +133,7 @@ func TestNothingIsMendedOfALifeThatGoesAsItShould(t *testing.T) {
 		}
 		th.mu.Unlock()
 		th.report(th.pod(f, in[0].CID), ended(agentC, "Completed", 0, 1, ""))
-		p.Stop(in[1].Key)
+		p.End(in[1].Key, provisioner.Ending{})
 		healthy("stopping")
 		p.Release(string(f.UID))
 		healthy("released")
