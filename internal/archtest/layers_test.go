@@ -219,8 +219,8 @@ var only = []allowance{
 	}, "what a scheduler does about a function is a function of what happened to it"},
 	{"pkg/scheduler/upkeep", []string{"pkg/keepalive", "pkg/queue", "pkg/schedule"}, "what is kept is a function of the time and of idle times"},
 	{"pkg/sim", []string{
-		"pkg/estimate", "pkg/fpcs", "pkg/gateway/core", "pkg/invoke", "pkg/ownership",
-		"pkg/ownership/keeping", "pkg/podagent/core", "pkg/queue",
+		"pkg/fpcs", "pkg/gateway/core", "pkg/invoke", "pkg/ownership",
+		"pkg/ownership/keeping", "pkg/podagent/core", "pkg/queue/intake", "pkg/scheduler/core",
 	}, "what runs in virtual time has no shell"},
 	{"pkg/sim/cluster", []string{
 		"github.com/HdrHistogram/hdrhistogram-go", "pkg/estimate", "pkg/fpcs", "pkg/invoke", "pkg/provisioner/nodepick",

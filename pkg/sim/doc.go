@@ -1,9 +1,9 @@
 // Package sim drives the cores of Windlass through faults in virtual time: gateways,
 // schedulers, instances, etcd and clients, in one goroutine, from a seed.
 //
-// What decides is the product's own code: the gateway's table, the queue, the
-// estimates, the decider, the map of owners and the pulses of schedulers, the core
-// that keeps slots and the agent's core. What stands around them here is what their
+// What decides is the product's own code: the cores of the gateway, of the scheduler and
+// of the agent, the map of owners and the pulses of schedulers, and the core that keeps
+// slots. What stands around them here is what their
 // shells do, written down once more: thin, without locks, in the order that chance
 // gives it. So a simulation says whether the decisions hold together, and not whether
 // the shells carry them out.

@@ -25,9 +25,12 @@ type etcd struct {
 	history int
 	// rewound is when it did so last.
 	rewound time.Duration
-	backup  *keeping.Store
-	down    bool
-	slow    time.Duration
+	// rewritten is when somebody last wrote an owner by hand, who may take as long to
+	// hear of it as a lease lasts.
+	rewritten time.Duration
+	backup    *keeping.Store
+	down      bool
+	slow      time.Duration
 	// tardy is how much later than it should a lease ends.
 	tardy   time.Duration
 	watches []*watch

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/pkg/ownership/keeping"
+	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
 
 // fault is something that goes wrong. It returns how to end it, or nil if that
@@ -48,6 +49,8 @@ var faults = []fault{
 	{"poison", 8, (*chaos).poison},
 	{"no-room", 4, (*chaos).fillUp},
 	{"burst", 1, (*chaos).burst},
+	{"max-changed", 5, (*chaos).changeMax},
+	{"evict", 6, (*chaos).evict},
 }
 
 var totalWeight = func() int {
@@ -386,6 +389,7 @@ func (f *storeFaults) deleteKey() (func(), bool) {
 func (f *storeFaults) rewriteKey() (func(), bool) {
 	name := pick(f.World, f.schedulers).name
 	key := keeping.Key{Slot: pick(f.World, f.functions).slot}
+	f.etcd.rewritten = f.now
 	f.etcd.store.Commit(keeping.Txn{Ops: []keeping.Op{{
 		Key: key, If: keeping.Always, Value: keeping.Value{ID: name, Addr: name},
 	}}})
@@ -450,5 +454,42 @@ func (c *chaos) burst() (func(), bool) {
 			n.do(n.life, false, func() { n.program.(*gateway).call(fn, leaves) })
 		})
 	}
+	return nil, true
+}
+
+// changeMax changes how many instances a function may have. Schedulers hear of it one
+// after the other.
+func (c *chaos) changeMax() (func(), bool) {
+	fn := pick(c.World, c.functions)
+	if fn.max < c.config.MaxInstances {
+		return nil, false
+	}
+	set := func(most int) {
+		fn.max = most
+		for _, n := range c.schedulers {
+			life := n.life
+			c.at(c.between(time.Millisecond, 100*time.Millisecond), func() {
+				n.do(life, false, func() { n.program.(*scheduler).served[fn.index].step(core.Changed{Spec: fn.spec()}) })
+			})
+		}
+	}
+	set(1 + c.rng.IntN(c.config.MaxInstances))
+	return func() { set(c.config.MaxInstances) }, true
+}
+
+// evict lets an idle instance go, as if another function needed its room.
+func (c *chaos) evict() (func(), bool) {
+	n, fn := pick(c.World, c.schedulers), pick(c.World, c.functions)
+	if !n.up() || n.paused {
+		return nil, false
+	}
+	f, now := n.program.(*scheduler).served[fn.index], n.now()
+	idle := f.core.LongestIdle(now, f.core.EvictPolicy(now, 100*time.Millisecond, 0))
+	if len(idle) == 0 {
+		return nil, false
+	}
+	n.do(n.life, false, func() {
+		f.step(core.Evicted{CID: idle[0].CID, IdleFor: idle[0].Idle, Reason: string(core.BecauseEvicted)})
+	})
 	return nil, true
 }

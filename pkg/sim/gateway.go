@@ -6,14 +6,11 @@ import (
 
 	"github.com/windlass-dev/windlass/pkg/gateway/core"
 	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/ownership"
 )
 
-const (
-	// maxQueueTime is how long a call waits: less long than by default.
-	maxQueueTime = 6 * time.Second
-	// seedAfter is how long etcd may take before a scheduler is asked instead.
-	seedAfter = 300 * time.Millisecond
-)
+// maxQueueTime is how long a call waits: less long than by default.
+const maxQueueTime = 6 * time.Second
 
 // gateway is a gateway: the lives of its calls are the product's, and around them is what
 // its shell does.
@@ -47,7 +44,7 @@ func newGateway(n *node) *gateway {
 func (g *gateway) boot() {
 	g.view.boot()
 	g.etcd.boot()
-	g.after(seedAfter, g.seed)
+	g.after(ownership.SeedAfter, g.seed)
 	g.every(core.ReofferEvery, g.reofferOverdue)
 }
 

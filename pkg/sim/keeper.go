@@ -41,7 +41,7 @@ func newKeeper(s *scheduler) *keeper {
 // works tells whether calls of a slot's functions wait here.
 func (k *keeper) works(slot ownership.Slot) bool {
 	for _, f := range k.scheduler.served {
-		if f.fn.slot == slot && f.queue.Waiting() > 0 {
+		if f.fn.slot == slot && f.core.Waiting() > 0 {
 			return true
 		}
 	}

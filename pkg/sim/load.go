@@ -57,14 +57,15 @@ func (w *World) lookForServer(fn *function) {
 			continue
 		}
 		s := n.program.(*scheduler)
-		if able = able || s.keeper.ready(); s.served[fn.index].serving {
+		if able = able || s.keeper.ready(); s.served[fn.index].serving() {
 			fn.served = w.now
 		}
 	}
-	if !able || w.troubled() {
+	if !able || w.troubled() || w.etcd.rewritten > 0 && w.now-w.etcd.rewritten < 4*leaseTTL {
 		fn.served = w.now
 	}
 	if w.now-fn.served > unservedFor {
+		w.describe()
 		w.violate(RuleStandIn, 0)
 	}
 }

@@ -1,6 +1,10 @@
 package sim
 
-import "time"
+import (
+	"time"
+
+	"github.com/windlass-dev/windlass/pkg/scheduler/core"
+)
 
 // program is what runs on a node while it is up. A restart makes a new one: what
 // the old one knew is gone.
@@ -32,6 +36,9 @@ type node struct {
 	// life counts the starts; it is even while the node is down.
 	life   int
 	paused bool
+	// startedAt and pausedAt are when it began to run and to stand still, heldAt when it last may have noticed
+	// that, and silentUntil until when it must order nothing for it.
+	startedAt, pausedAt, heldAt, silentUntil time.Time
 	// dark says that the machine is off, too, so that nobody is told that
 	// the process is gone.
 	dark    bool
@@ -51,6 +58,7 @@ func (n *node) start(p program) {
 	n.life++
 	n.dark, n.draining = false, false
 	n.program = p
+	n.startedAt, n.heldAt, n.silentUntil = n.now(), time.Time{}, time.Time{}
 	n.note("starts", uint64(n.life), 0)
 	n.run(p.boot)
 }
@@ -75,7 +83,7 @@ func (n *node) kill(dark bool) {
 }
 
 // pause lets the process stand still; its kernel goes on taking what comes.
-func (n *node) pause() { n.paused = true }
+func (n *node) pause() { n.paused, n.pausedAt = true, n.now() }
 
 // resume lets the process go on: everything that it missed happens now.
 func (n *node) resume() {
@@ -83,6 +91,7 @@ func (n *node) resume() {
 		return
 	}
 	n.paused = false
+	n.stood()
 	missed := n.waiting
 	n.waiting = nil
 	if n.world.chance(0.3) {
@@ -102,6 +111,20 @@ func (n *node) resume() {
 		if n.life == life {
 			n.do(life, m.timer, m.run)
 		}
+	}
+}
+
+// stood works out until when a scheduler that stood still must order nothing. One that
+// stood still for about as long as counts may notice that or not, and one that had just
+// started does not.
+func (n *node) stood() {
+	now := n.now()
+	stood, since := now.Sub(n.pausedAt), now.Sub(n.heldAt)
+	if stood < core.StandstillAfter-core.AuditEvery || n.pausedAt.Sub(n.startedAt) < core.AuditEvery {
+		return
+	}
+	if n.heldAt = now; stood >= core.StandstillAfter && since > 2*core.StandstillHold {
+		n.silentUntil = now.Add(core.StandstillHold)
 	}
 }
 

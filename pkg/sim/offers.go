@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
 
 // offerEnd is a scheduler's end of a gateway's tickets.
@@ -14,12 +15,14 @@ type offerEnd struct {
 	forwarded bool
 	stream    *stream
 	forwards  []*forward
+	over      bool
 }
 
 func (o *offerEnd) opened() {}
 
 func (o *offerEnd) closed(closing) {
 	s := o.scheduler
+	o.over = true
 	s.offerer = slices.DeleteFunc(s.offerer, func(other *offerEnd) bool { return other == o })
 	for _, f := range o.forwards {
 		f.stream.close(s.node)
@@ -33,14 +36,13 @@ func (o *offerEnd) take(m any) {
 		if o.passOn(f, m) {
 			return
 		}
-		if reason := f.offer(m, o.gateway); reason != "" {
+		if reason := f.offer(m, o); reason != "" {
 			o.refuse(m.id, reason)
 		}
 	case withdrawal:
 		f := o.scheduler.served[m.fn]
 		if !o.passOn(f, m) {
-			f.queue.Withdraw(m.id)
-			f.tickets.withdrawn(m.id)
+			f.step(core.Withdrawn{ID: m.id})
 		}
 	}
 }
@@ -48,7 +50,7 @@ func (o *offerEnd) take(m any) {
 // passOn passes on what concerns a function that another scheduler serves, unless
 // it was passed on already.
 func (o *offerEnd) passOn(f *served, m any) bool {
-	if _, served := f.should(); served || o.forwarded {
+	if o.forwarded || f.term() != core.Unserved {
 		return false
 	}
 	to := f.elsewhere()
@@ -74,12 +76,19 @@ func (o *offerEnd) refuse(id invoke.ID, reason invoke.RefusalReason) {
 
 // refuse refuses a ticket at the gateway that it came from.
 func (s *scheduler) refuse(t invoke.Ticket, reason invoke.RefusalReason) {
+	if o := s.reach(t.Gateway); o != nil {
+		o.refuse(t.ID, reason)
+	}
+}
+
+// reach is the newest stream of a gateway, or nil.
+func (s *scheduler) reach(gateway string) *offerEnd {
 	for _, o := range slices.Backward(s.offerer) {
-		if o.gateway == t.Gateway {
-			o.refuse(t.ID, reason)
-			return
+		if o.gateway == gateway {
+			return o
 		}
 	}
+	return nil
 }
 
 // forward is the stream by which a scheduler passes on a gateway's tickets.

@@ -29,33 +29,29 @@ type instance struct {
 }
 
 // create orders an instance; the same one is never made twice.
-func (p *platform) create(fn *function, cid invoke.CID, by *scheduler) {
-	if p.find(cid) != nil {
-		return
+func (p *platform) create(in *instance) *instance {
+	if known := p.find(in.fn, in.cid); known != nil {
+		return known
 	}
-	by.note("orders an instance", uint64(fn.index), by.served[fn.index].ordered)
-	in := &instance{cid: cid, fn: fn, owner: by.name, ordered: p.world.now}
+	in.ordered = p.world.now
 	p.instances = append(p.instances, in)
-	if created, creating := p.count(fn); created+creating > p.world.config.MaxInstances {
-		p.world.violate(RuleWithinMax, 0)
-	}
 	p.world.at(p.world.between(50*time.Millisecond, time.Second), func() { p.boot(in) })
+	return in
 }
 
-// withdraw ends up to n instances of a function that have not begun to start, those
-// that were ordered last.
-func (p *platform) withdraw(fn *function, n int, by *scheduler) {
-	for i := len(p.instances) - 1; i >= 0 && n > 0; i-- {
-		if in := p.instances[i]; in.fn == fn && in.node == nil {
-			by.note("withdraws an instance", uint64(fn.index), 0)
-			p.ended(in)
-			n--
-		}
+// withdraw ends an instance that is on its way.
+func (p *platform) withdraw(in *instance) {
+	if in.node == nil {
+		p.ended(in)
+		return
+	}
+	if in.node.up() {
+		in.node.do(in.node.life, true, in.node.program.(*agent).stop)
 	}
 }
 
 func (p *platform) boot(in *instance) {
-	if p.find(in.cid) != in { // it was withdrawn
+	if p.find(in.fn, in.cid) != in { // it was withdrawn
 		return
 	}
 	w := p.world
@@ -72,50 +68,21 @@ func (p *platform) boot(in *instance) {
 
 // ended is the end of an instance's process.
 func (p *platform) ended(in *instance) {
+	before := len(p.instances)
 	p.instances = slices.DeleteFunc(p.instances, func(other *instance) bool { return other == in })
+	if len(p.instances) < before {
+		p.hearOfEnd(in)
+	}
 }
 
-func (p *platform) find(cid invoke.CID) *instance {
+// find finds an instance of a function: names are its own.
+func (p *platform) find(fn *function, cid invoke.CID) *instance {
 	for _, in := range p.instances {
-		if in.cid == cid {
+		if in.fn == fn && in.cid == cid {
 			return in
 		}
 	}
 	return nil
-}
-
-func (p *platform) knows(cid invoke.CID) bool { return p.find(cid) != nil }
-
-// pulled notes that an instance works, and tells how long it took to start; 0 if it
-// was known to work.
-func (p *platform) pulled(cid invoke.CID) (took time.Duration) {
-	if in := p.find(cid); in != nil && !in.ready {
-		in.ready = true
-		return p.world.now - in.ordered
-	}
-	return 0
-}
-
-// leaving notes that an instance goes. One that does not within a minute is made
-// to.
-func (p *platform) leaving(cid invoke.CID) {
-	if in := p.find(cid); in != nil {
-		in.going = true
-	}
-}
-
-// count is how many instances of a function can be called and are on their way.
-func (p *platform) count(fn *function) (created, creating int) {
-	for _, in := range p.instances {
-		switch {
-		case in.fn != fn || in.going:
-		case in.ready:
-			created++
-		default:
-			creating++
-		}
-	}
-	return created, creating
 }
 
 // running are the instances whose process is up.

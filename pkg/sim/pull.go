@@ -6,11 +6,14 @@ import (
 
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/podagent/core"
-	"github.com/windlass-dev/windlass/pkg/queue"
+	scheduling "github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
 
-// leavePolicy is when an idle instance may leave.
-var leavePolicy = queue.LeavePolicy{IdleTimeout: backoffAfter + idleTimeout, KeepLast: time.Hour}
+// openPull is what an instance opens to a scheduler: it says who it is.
+type openPull struct {
+	fn  int
+	cid invoke.CID
+}
 
 // pullEnd is a scheduler's end of an instance's pulls.
 type pullEnd struct {
@@ -18,11 +21,12 @@ type pullEnd struct {
 	served    *served
 	cid       invoke.CID
 	stream    *stream
-	joined    bool
-	leaving   bool
-	heard     time.Time
-	// every is how often it pings; 0 until it has said so.
-	every time.Duration
+	// accepted says that its hello was, joined that it is among the function's
+	// instances, pulled that it has asked for work, and leaving that it goes.
+	accepted, joined, pulled, leaving bool
+	heard                             time.Time
+	// maySleep is how long it may be silent; 0 until it has said how often it speaks.
+	maySleep time.Duration
 	// out is what the instance was handed here and has not given back.
 	out []handed
 }
@@ -40,21 +44,24 @@ type hangUpRequest struct{}
 
 func (p *pullEnd) take(m any) {
 	p.heard = p.scheduler.now()
-	switch m := m.(type) {
-	case core.Hello:
+	if _, hello := m.(core.Hello); hello {
 		p.hello()
+		return
+	}
+	if !p.accepted {
+		return
+	}
+	switch m := m.(type) {
 	case core.Pull:
 		p.pull(m)
 	case core.LeaveRequest:
 		p.requestLeave(m)
 	case core.Goodbye:
-		p.leaving = true
-		p.depart(m.Reason != core.ReasonDone)
+		p.goodbye(m)
 	case core.Ping:
 		p.ping(m.Every)
 	case hangUpRequest:
-		p.end()
-		p.stream.close(p.scheduler.node)
+		p.giveUp()
 	}
 }
 
@@ -66,33 +73,39 @@ func (p *pullEnd) say(r core.Reply) {
 func (p *pullEnd) hello() {
 	f := p.served
 	f.reconsider()
-	switch {
-	case !p.scheduler.world.platform.knows(p.cid):
-		p.stream.send(p.scheduler.node, unknownInstance{})
-		p.stream.close(p.scheduler.node)
-	case !f.serving:
+	if !f.serving() {
 		p.moved()
-	default:
-		p.join()
+		return
 	}
-}
-
-// join lets the instance join. One that opens another stream has lost the one
-// before, even if that is not known here yet.
-func (p *pullEnd) join() {
-	f := p.served
-	for _, before := range slices.Clone(f.pulls) {
-		if before.cid == p.cid {
-			before.giveUp()
-		}
+	if f.inventory.find(p.cid) == nil {
+		f.adopt() // it may have been started just now
 	}
-	if f.queue.Join(p.cid, f.fn.concurrency) != nil {
+	e := f.inventory.find(p.cid)
+	if e == nil {
+		p.stream.send(p.scheduler.node, unknownInstance{})
 		p.stream.close(p.scheduler.node)
 		return
 	}
-	p.joined = true
+	p.say(core.Welcome{Epoch: f.core.Term().Epoch})
+	// One that opens another stream has lost the one before, even if that is not known
+	// here yet.
+	if before := f.stream(p.cid); before != nil {
+		before.giveUp()
+	}
+	p.join(e)
+}
+
+func (p *pullEnd) join(e *entry) {
+	f := p.served
+	p.accepted, p.joined, e.heard = true, true, true
 	f.pulls = append(f.pulls, p)
-	p.say(core.Welcome{Epoch: f.term.Epoch})
+	effects := f.step(scheduling.Joined{
+		CID: p.cid, Capacity: f.fn.concurrency, Revision: f.core.Revision(), LetGo: e.leaving,
+	})
+	if _, refused := scheduling.AnswerOf[scheduling.JoinRefused](effects); refused {
+		p.forget()
+		p.stream.close(p.scheduler.node)
+	}
 }
 
 // giveUp ends the stream.
@@ -101,25 +114,25 @@ func (p *pullEnd) giveUp() {
 	p.stream.close(p.scheduler.node)
 }
 
+// retire tells the instance to go.
+func (p *pullEnd) retire(reason string) { p.say(core.Retire{Reason: reason}) }
+
 // moved names the owner and ends the stream.
 func (p *pullEnd) moved() {
-	p.joined = false
+	p.forget()
 	owner := p.served.elsewhere()
 	p.say(core.Moved{Addr: owner.Addr, Epoch: owner.Epoch})
 	p.stream.close(p.scheduler.node)
 }
 
-// silentTimes is how many of its own pings an instance may miss.
-const silentTimes = 4
-
 // ping answers, and gives the instance up when it falls silent after having said
 // how often it speaks.
 func (p *pullEnd) ping(every time.Duration) {
-	watched := p.every > 0
-	p.every = every
+	watched := p.maySleep > 0
+	p.maySleep = scheduling.MaySleep(every)
 	p.say(core.Pong{})
 	if !watched {
-		p.watch(silentTimes * every)
+		p.watch(p.maySleep)
 	}
 }
 
@@ -128,7 +141,7 @@ func (p *pullEnd) watch(in time.Duration) {
 		if !p.joined {
 			return
 		}
-		if left := p.heard.Add(silentTimes * p.every).Sub(p.scheduler.now()); left > 0 {
+		if left := p.heard.Add(p.maySleep).Sub(p.scheduler.now()); left > 0 {
 			p.watch(left)
 			return
 		}
@@ -138,38 +151,25 @@ func (p *pullEnd) watch(in time.Duration) {
 }
 
 func (p *pullEnd) pull(m core.Pull) {
-	if !p.joined {
-		return
-	}
 	f := p.served
-	f.starts.Observe(p.scheduler.world.platform.pulled(p.cid))
 	p.scheduler.note("is pulled by "+p.stream.ends[0].node.name, uint64(m.Credits), uint64(len(m.Done)))
+	if !p.pulled {
+		p.pulled = true
+		f.pulledBy(p.cid)
+	}
+	done := make([]scheduling.Done, 0, len(m.Done))
 	for _, d := range m.Done {
-		if d.Exec > 0 {
-			p.observe(d.Exec)
-		}
-		if d.Unclaimed {
-			f.queue.GiveBack(p.cid, d.ID, p.scheduler.now())
-			f.tickets.givenBack(p.cid, d.ID, p.scheduler.now())
-		} else {
-			f.queue.Done(p.cid, d.ID)
-			f.tickets.done(p.cid, d.ID)
-		}
+		done = append(done, scheduling.Done{ID: d.ID, Execution: d.Exec, Unclaimed: d.Unclaimed})
 		p.out = slices.DeleteFunc(p.out, func(h handed) bool { return h.id == d.ID })
 	}
-	if !p.leaving && f.queue.Pull(p.cid, m.Credits, p.scheduler.now()) == nil {
-		f.tickets.pulled(p.cid, m.Credits)
-		f.match()
+	effects := f.step(scheduling.Pulled{CID: p.cid, Wants: !p.leaving, Credits: m.Credits, Done: done})
+	if _, refused := scheduling.AnswerOf[scheduling.PullRefused](effects); refused {
+		p.giveUp()
 	}
 }
 
-// observe learns from an execution time, which is what an instance says.
-func (p *pullEnd) observe(exec time.Duration) {
-	f := p.served
-	f.executions.Observe(min(exec, f.fn.timeout))
-}
-
-// deliver hands a ticket to the instance.
+// deliver hands a ticket to the instance. The request goes along only as long as the
+// stream is there by which the ticket came.
 func (p *pullEnd) deliver(t invoke.Ticket) {
 	w, now := p.scheduler.world, p.scheduler.now()
 	in := w.ledger.byID[t.ID]
@@ -179,15 +179,16 @@ func (p *pullEnd) deliver(t invoke.Ticket) {
 	p.scheduler.note("hands out to "+p.stream.ends[0].node.name, uint64(w.ledger.byID[t.ID].number), 0)
 	p.out = append(p.out, handed{t.ID, t.Token, now})
 	w.ledger.show(t.ID, t.Token, p.cid)
-	ticket := core.Ticket{Ticket: t, Request: t.Request != nil}
-	p.stream.sendTicket(p.scheduler.node, ticket)
+	by, rides := t.Request.(*offerEnd)
+	t.Request = nil
+	p.stream.sendTicket(p.scheduler.node, core.Ticket{Ticket: t, Request: rides && !by.over})
 }
 
 // outElsewhere tells whether some instance was handed a ticket lately.
 func (f *served) outElsewhere(t invoke.Ticket, now time.Time) bool {
 	for _, p := range f.pulls {
 		for _, h := range p.out {
-			if h.id == t.ID && h.token == t.Token && now.Sub(h.at) < claimGrace {
+			if h.id == t.ID && h.token == t.Token && now.Sub(h.at) < f.scheduler.config.ClaimGrace {
 				return true
 			}
 		}
@@ -196,33 +197,39 @@ func (f *served) outElsewhere(t invoke.Ticket, now time.Time) bool {
 }
 
 func (p *pullEnd) requestLeave(m core.LeaveRequest) {
-	if !p.joined || p.leaving {
+	if p.leaving {
 		return
 	}
-	answer, err := p.served.queue.RequestLeave(p.cid, m.Idle, leavePolicy)
-	if err != nil {
+	answer, _ := scheduling.AnswerOf[scheduling.LeaveAnswered](p.served.step(scheduling.AskedToLeave{CID: p.cid, Idle: m.Idle}))
+	if answer.Err != nil {
+		p.giveUp()
 		return
 	}
 	if answer.Granted {
-		p.leaving = true
-		p.forget()
-		p.served.tickets.mayLeave(p.cid, p.scheduler.now())
-		p.scheduler.world.platform.leaving(p.cid)
+		p.goes()
 	}
 	p.say(core.LeaveAnswer{Granted: answer.Granted, AskAgain: answer.AskAgain})
 }
 
-// depart takes the instance out of the queue. One that was needed is replaced.
-func (p *pullEnd) depart(involuntary bool) {
-	if !p.joined {
-		return
+// goodbye is the instance's last word but for the calls that it still runs.
+func (p *pullEnd) goodbye(m core.Goodbye) {
+	joined, e := p.joined, p.served.inventory.find(p.cid)
+	failed := e != nil && !e.pulled && (m.Reason == core.ReasonStartFailed || m.Reason == core.ReasonStartTimedOut)
+	if p.goes(); failed {
+		e.leaving = false // it counts until it is gone, as one that did not start
 	}
+	if joined {
+		p.served.step(scheduling.Departed{CID: p.cid, Involuntary: m.Reason != core.ReasonDone})
+	}
+}
+
+// goes notes that the instance leaves.
+func (p *pullEnd) goes() {
+	p.leaving = true
 	p.forget()
-	if held := p.served.leave(p.cid); held > 0 && involuntary {
-		p.served.lost++
+	if e := p.served.inventory.find(p.cid); e != nil {
+		e.leaving, e.in.going = true, true
 	}
-	p.scheduler.world.platform.leaving(p.cid)
-	p.served.match()
 }
 
 // end is the end of the stream: the instance may come again.
@@ -231,15 +238,10 @@ func (p *pullEnd) end() {
 		return
 	}
 	p.forget()
-	p.served.leave(p.cid)
-	p.served.match()
-}
-
-// leave takes an instance out of the queue, and returns how many tickets it held.
-func (f *served) leave(cid invoke.CID) int {
-	now := f.scheduler.now()
-	f.tickets.left(cid, now)
-	return f.queue.Leave(cid, now)
+	if e := p.served.inventory.find(p.cid); e != nil {
+		e.connected = false
+	}
+	p.served.step(scheduling.Departed{CID: p.cid, Involuntary: true})
 }
 
 func (p *pullEnd) forget() {

@@ -4,73 +4,31 @@ import (
 	"cmp"
 	"time"
 
-	"github.com/windlass-dev/windlass/pkg/estimate"
-	"github.com/windlass-dev/windlass/pkg/fpcs"
-	"github.com/windlass-dev/windlass/pkg/invoke"
-	"github.com/windlass-dev/windlass/pkg/ownership"
-	"github.com/windlass-dev/windlass/pkg/queue"
+	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
 
-// Times of a scheduler, as pkg/scheduler has them.
-const (
-	auditEvery = 250 * time.Millisecond
-	tickEvery  = 100 * time.Millisecond
-	staleAfter = 100 * time.Millisecond
-	claimGrace = 2 * time.Second
-	avoidFor   = 5 * time.Second
-	// holdAfter is how long a new owner creates nothing, so that the instances
-	// that there are can say hello.
-	holdAfter = time.Second
-	// lingers is how long one that has given its slots away stays, to say who
-	// has them.
-	lingers   = 3 * time.Second
-	maxQueued = 64
-)
+// maxQueued is less than by default, so that queues are full now and then.
+const maxQueued = 64
 
-// scheduler is the part of a scheduler that decides: queues, estimates, the
-// decider and the keeper of the product, and around them what its shell does.
+// scheduler is one: the core of the product for each function and for its slots, and
+// around them what its shell does.
 type scheduler struct {
 	*node
+	config  core.Config
 	view    *directory
 	keeper  *keeper
 	served  []*served
 	offerer []*offerEnd
-}
-
-// served is what a scheduler keeps of one function.
-type served struct {
-	scheduler  *scheduler
-	fn         *function
-	queue      *queue.Queue
-	tickets    *tickets
-	executions *estimate.LastN
-	starts     *estimate.LastN
-	memory     fpcs.Memory
-	// decided is when that was last done; zero if it was not.
-	decided time.Time
-	lost    int
-	// term is that in which the function is served; its Epoch is 0 while it is
-	// not.
-	term    invoke.Term
-	serving bool
-	// held is the last epoch in which the slot was held, and history that of
-	// etcd which it is from.
-	held    uint64
-	history int
-	since   time.Time
-	ordered uint64
-	pulls   []*pullEnd
+	stood   core.Standstill
 }
 
 func newScheduler(n *node) *scheduler {
-	s := &scheduler{node: n}
+	s := &scheduler{node: n, config: core.Config{
+		Tick: core.DefaultTick, MaxQueued: maxQueued, ClaimGrace: core.DefaultClaimGrace, Executions: core.DefaultExecutions,
+	}}
 	s.view = newDirectory(n, s.reconsider)
 	for _, fn := range n.world.functions {
-		q := queue.New(queue.Limits{MaxWaiting: maxQueued, ClaimGrace: claimGrace, AvoidFor: avoidFor})
-		s.served = append(s.served, &served{
-			scheduler: s, fn: fn, executions: estimate.NewLastN(10), starts: estimate.NewLastN(10),
-			queue: q, tickets: newTickets(n.world, q, fn.concurrency),
-		})
+		s.served = append(s.served, newServed(s, fn))
 	}
 	s.keeper = newKeeper(s)
 	return s
@@ -79,8 +37,12 @@ func newScheduler(n *node) *scheduler {
 func (s *scheduler) boot() {
 	s.view.boot()
 	s.keeper.boot()
-	s.every(auditEvery, s.reconsider)
-	s.every(tickEvery, s.tick)
+	s.every(core.AuditEvery, func() {
+		s.stood.Turn(s.now())
+		s.reconsider()
+	})
+	s.every(s.config.Tick, s.tick)
+	s.every(core.ReconcileEvery, s.reconcile)
 }
 
 // reconsider compares what is served with what should be.
@@ -90,65 +52,61 @@ func (s *scheduler) reconsider() {
 	}
 }
 
-// should tells whether the function is to be served here, and in which term: as
-// its owner, or for one that is silent.
-func (f *served) should() (invoke.Term, bool) {
-	s := f.scheduler
-	epoch, held := s.keeper.epoch(f.fn.slot)
-	if held && epoch != f.held {
-		f.held, f.history = epoch, s.keeper.history
-	}
-	to, provisional, known := s.view.route(f.fn)
-	switch {
-	case held && (to.ID == s.name || to.Epoch <= epoch):
-		return invoke.Term{Epoch: epoch}, true
-	case !held && known && provisional && to.ID == s.name && s.keeper.ready() && !s.draining:
-		return invoke.Term{Epoch: to.Epoch, Heir: "000" + s.name[1:]}, true
-	}
-	return invoke.Term{}, false
-}
-
-func (f *served) reconsider() {
-	term, should := f.should()
-	if should == f.serving && term == f.term {
+// tick looks at every function that is not idle. The numbers are those of
+// docs/architecture.md, "A tick"; alarms, which are the first, are timers here, and room
+// and warm pools are the world's.
+func (s *scheduler) tick() {
+	now := s.now()
+	// 2. Order nothing after a standstill: what is seen then is old.
+	if s.stood.Turn(now); s.stood.Holds(now) {
+		for _, f := range s.active() {
+			f.step(core.Paused{})
+		}
 		return
 	}
-	s := f.scheduler
-	if !should {
-		s.note("serves no more", uint64(f.fn.index), f.term.Epoch)
-		f.serving, f.term = false, term
-		f.dismiss()
+	// 3. Observe and decide, function by function.
+	var all []*considered
+	for _, f := range s.active() {
+		if c := f.consider(); c != nil {
+			all = append(all, c)
+		}
+	}
+	// 4. Launch instances.
+	for _, c := range all {
+		c.order()
+	}
+	// 5. Withdraw what is not wanted, and let each function draw its conclusions.
+	for _, c := range all {
+		c.conclude()
+		c.served.scaling.ticked()
+	}
+}
+
+// active are the functions that are not idle.
+func (s *scheduler) active() []*served {
+	var active []*served
+	for _, f := range s.served {
+		if f.awake {
+			active = append(active, f)
+		}
+	}
+	return active
+}
+
+// reconcile compares what is believed with what is so, unless the process stood still.
+func (s *scheduler) reconcile() {
+	now := s.now()
+	if s.stood.Turn(now); s.stood.Holds(now) {
 		return
 	}
-	s.note("serves", uint64(f.fn.index), term.Epoch)
-	if !f.serving {
-		f.since = s.now()
+	for _, f := range s.served {
+		f.step(core.ActivityAudited{Awake: f.awake})
+		f.step(core.GatewaysAudited{Heard: s.hears})
 	}
-	f.serving, f.term, f.ordered = true, term, 0
 }
 
-// dismiss sends the instances to the new owner and refuses what waits.
-func (f *served) dismiss() {
-	for _, p := range f.pulls {
-		f.leave(p.cid)
-		p.moved()
-	}
-	f.pulls = nil
-	f.tickets.cleared()
-	for _, t := range f.queue.Clear() {
-		f.scheduler.refuse(t, invoke.RefusedNotOwner)
-	}
-	f.lost = 0
-}
-
-// elsewhere is who serves the function, as far as is known here; its epoch is 0 if
-// that is nobody else.
-func (f *served) elsewhere() ownership.Owner {
-	if to, _, known := f.scheduler.view.route(f.fn); known && to.ID != f.scheduler.name {
-		return to
-	}
-	return ownership.Owner{}
-}
+// hears tells whether a gateway has a stream here.
+func (s *scheduler) hears(gateway string) bool { return s.reach(gateway) != nil }
 
 // accept answers whoever opens a stream.
 func (s *scheduler) accept(c *stream, what any) sink {
@@ -186,103 +144,40 @@ func (b *beatEnd) take(m any) {
 
 func (b *beatEnd) closed(closing) {}
 
-// offer puts a ticket into its queue, or says why not.
-func (f *served) offer(m offer, gateway string) invoke.RefusalReason {
-	f.reconsider()
-	if !f.serving {
-		return invoke.RefusedNotOwner
-	}
-	f.scheduler.world.ledger.offered(m)
-	now := f.scheduler.now()
-	t := invoke.Ticket{
-		ID: m.id, Token: m.token, Gateway: gateway,
-		Arrived: now.Add(-m.waited), Deadline: now.Add(m.remain),
-	}
-	if m.request {
-		t.Request = true
-	}
-	f.tickets.audit(now)
-	if err := f.queue.Offer(t, now); err != nil {
-		return invoke.RefusedQueueFull
-	}
-	f.tickets.offered(t, now)
-	f.match()
-	return ""
-}
-
-// match is where tickets meet pulls.
-func (f *served) match() {
-	now := f.scheduler.now()
-	f.queue.Match(now, func(cid invoke.CID, t invoke.Ticket) {
-		f.tickets.handed(cid, t, now)
-		for _, p := range f.pulls {
-			if p.cid == cid {
-				p.deliver(t)
-			}
-		}
-	})
-}
-
-// tick decides for all functions how many instances to create.
-func (s *scheduler) tick() {
-	for _, f := range s.served {
-		if f.serving {
-			f.tick()
-		}
-	}
-}
-
-func (f *served) tick() {
-	s := f.scheduler
-	f.match()
-	now := s.now()
-	v := f.queue.View(now)
-	created, creating := s.world.platform.count(f.fn)
-	if now.Sub(f.since) < holdAfter || v.Waiting == 0 && f.lost == 0 && creating == 0 {
-		return
-	}
-	snapshot := fpcs.Snapshot{
-		Arrived: v.Arrived, Departed: v.Departed, Stale: f.queue.Stale(now, staleAfter), OldestWait: v.OldestWait,
-		Created: created, Busy: min(v.Busy, created), Creating: creating, Lost: f.lost,
-		Room: -1, Concurrency: f.fn.concurrency,
-		MeanExecution: f.executions.Mean(), MeanStart: f.starts.Mean(), Memory: f.memory,
-	}
-	if !f.decided.IsZero() {
-		snapshot.Elapsed = now.Sub(f.decided)
-	}
-	f.lost = 0
-	params := fpcs.Params{Tick: tickEvery, StaleAfter: staleAfter}
-	d := fpcs.Bound(f.fn.decide(snapshot, params), snapshot, fpcs.Limits{Max: s.world.config.MaxInstances})
-	f.memory, f.decided = d.Next, now
-	s.world.platform.withdraw(f.fn, d.Withdraw, s)
-	for range d.Create {
-		f.ordered++
-		s.world.platform.create(f.fn, f.term.CID(f.ordered), s)
-	}
-}
-
-// audit looks at all queues.
+// audit looks at all functions.
 func (s *scheduler) audit() Rule {
+	now := s.now()
 	for _, f := range s.served {
-		v := f.queue.View(s.now())
-		f.tickets.audit(s.now())
+		f.tickets.audit(now)
+		v := f.core.View(now)
 		switch {
 		case v.Arrived-v.Departed != uint64(v.Waiting):
 			return RuleQueueCounts
-		case f.executions.Mean() > f.fn.timeout:
+		case f.core.Means().Execution > f.fn.timeout:
 			return RuleMeanIsPossible
-		case v.Waiting > 0 && !f.serving:
+		case v.Waiting > 0 && !f.serving():
 			return RuleServerHasTickets
+		case len(f.pulls) > 0 && !f.serving():
+			return RuleServerHasInstances
 		}
-		if f.serving && f.term.Heir == "" {
-			s.world.ledger.hold(s.node, f.fn, f.history, f.term.Epoch)
+		if term := f.core.Term(); f.serving() && term.Heir == "" {
+			s.world.ledger.hold(s.node, f.fn, f.history, term.Epoch)
 		}
 	}
 	return cmp.Or(s.view.audit(), s.keeper.audit())
 }
 
-// openPull is what an instance opens to a scheduler: it says who it is.
-type openPull struct {
-	fn  int
-	cid invoke.CID
+// ended hears that an instance is gone.
+func (s *scheduler) ended(in *instance) { s.served[in.fn.index].ended(in) }
+
+// hearOfEnd lets all schedulers that are there see that an instance is gone.
+func (p *platform) hearOfEnd(in *instance) {
+	for _, n := range p.world.schedulers {
+		if s, is := n.program.(*scheduler); is && n.up() {
+			life := n.life
+			p.world.at(p.world.between(time.Millisecond, 50*time.Millisecond), func() {
+				n.do(life, false, func() { s.ended(in) })
+			})
+		}
+	}
 }

@@ -1,5 +1,7 @@
 package sim
 
+import "github.com/windlass-dev/windlass/pkg/ownership"
+
 // seed lets a gateway that cannot read etcd ask a scheduler instead, again and again
 // until one has answered.
 func (g *gateway) seed() {
@@ -8,7 +10,7 @@ func (g *gateway) seed() {
 	}
 	s := &seeding{gateway: g}
 	s.stream = g.dial(pick(g.world, g.world.schedulers), openSlots{}, s)
-	g.after(seedAfter, g.seed)
+	g.after(ownership.SeedAfter, g.seed)
 }
 
 // seeding is a gateway's question to a scheduler who owns what.

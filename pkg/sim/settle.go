@@ -89,10 +89,10 @@ func (w *World) unsettledFunction(fn *function) Rule {
 			return RuleOwnerServes
 		}
 		f := n.program.(*scheduler).served[fn.index]
-		if f.queue.Waiting()+f.queue.Out() > 0 {
+		if v := f.core.View(f.scheduler.now()); v.Waiting+v.Out > 0 {
 			return RuleNoTicketLeft
 		}
-		if f.serving != (owner == n.name) || f.term.Heir != "" {
+		if f.serving() != (owner == n.name) || f.core.Term().Heir != "" {
 			return RuleOwnerServes
 		}
 		if known, _ := f.scheduler.view.owners.Owner(fn.slot); known.ID != owner {
@@ -136,7 +136,7 @@ func (w *World) describe() {
 		for _, f := range n.program.(*scheduler).served {
 			owner, _ := f.scheduler.view.owners.Owner(f.fn.slot)
 			w.explain(n.name, fmt.Sprintf("function %d: serves %v in term %+v, knows owner %+v, %d tickets wait, %d are out",
-				f.fn.index, f.serving, f.term, owner, f.queue.Waiting(), f.queue.Out()))
+				f.fn.index, f.serving(), f.core.Term(), owner, f.core.Waiting(), f.core.View(f.scheduler.now()).Out))
 			for _, p := range f.pulls {
 				w.explain(n.name, fmt.Sprintf("function %d: has instance %s, which holds %d tickets", f.fn.index, p.cid, len(p.out)))
 			}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/ownership"
 	"github.com/windlass-dev/windlass/pkg/podagent/core"
 )
 
@@ -19,7 +20,7 @@ func (s *scheduler) stop() {
 	}
 	s.keeper.drain(func() {
 		watchful()
-		s.after(lingers, exit)
+		s.after(ownership.HandoverDelay, exit)
 	})
 }
 

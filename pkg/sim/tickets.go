@@ -5,14 +5,14 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/pkg/invoke"
-	"github.com/windlass-dev/windlass/pkg/queue"
+	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
 
 // tickets is what a queue must have and do, by what it was told: the rules of a queue
 // once more, without its ways to be fast.
 type tickets struct {
 	world *World
-	queue *queue.Queue
+	core  *core.Function
 	// capacity is how many tickets an instance may hold.
 	capacity int
 	kept     map[invoke.ID]*kept
@@ -20,11 +20,16 @@ type tickets struct {
 	// avoiding says until when some instance may avoid some gateway: meanwhile the
 	// order is another one.
 	avoiding time.Time
+	// newestFirst says that the newest ticket was handed out first before the last event.
+	newestFirst bool
+	// unheard are the gateways that the last audit could not hear.
+	unheard map[string]bool
 }
 
 // kept is a ticket that was offered, and not withdrawn, finished with or given up since.
 type kept struct {
 	token    invoke.Token
+	gateway  string
 	deadline time.Time
 	// holder was handed it at a time; empty while it waits.
 	holder    invoke.CID
@@ -38,22 +43,110 @@ type asking struct {
 	credits int
 }
 
-func newTickets(w *World, q *queue.Queue, capacity int) *tickets {
-	return &tickets{world: w, queue: q, capacity: capacity, kept: make(map[invoke.ID]*kept)}
+func newTickets(w *World, f *core.Function, capacity int) *tickets {
+	return &tickets{world: w, core: f, capacity: capacity, kept: make(map[invoke.ID]*kept)}
+}
+
+// happened notes an event, and then what came of it.
+func (k *tickets) happened(e core.Event, effects []core.Effect, now time.Time) {
+	switch e := e.(type) {
+	case core.Offered:
+		if _, refused := core.AnswerOf[core.OfferRefused](effects); !refused {
+			k.offered(e.Ticket, now)
+		}
+	case core.Withdrawn:
+		k.withdrawn(e.ID)
+	case core.Pulled:
+		k.answered(e, now)
+	case core.AskedToLeave:
+		if answer, _ := core.AnswerOf[core.LeaveAnswered](effects); answer.Granted {
+			k.mayLeave(e.CID, answer.Retired, now)
+		}
+	case core.Departed:
+		k.left(e.CID, now)
+	case core.GatewaysAudited:
+		k.audited(e)
+	}
+	for _, effect := range effects {
+		switch effect := effect.(type) {
+		case core.HandOut:
+			k.handed(effect.CID, effect.Ticket, now)
+			k.newestFirst = true // or not: what is handed out may change the order
+		case core.Retire:
+			k.stops(effect.CID)
+		case core.Dismiss:
+			k.left(effect.CID, now)
+		case core.Refuse:
+			k.refused(effect.Tickets)
+		}
+	}
+	if s, is := e.(core.Served); is && s.Term == core.Unserved {
+		k.lost(now)
+	}
+}
+
+// answered notes what an instance says and asks for.
+func (k *tickets) answered(e core.Pulled, now time.Time) {
+	for _, d := range e.Done {
+		if d.Unclaimed {
+			k.givenBack(e.CID, d.ID, now)
+		} else {
+			k.done(e.CID, d.ID)
+		}
+	}
+	if e.Wants && !k.core.Retired(e.CID) {
+		k.pulled(e.CID, e.Credits)
+	}
+}
+
+// refused notes tickets that were refused.
+func (k *tickets) refused(tickets []invoke.Ticket) {
+	for _, t := range tickets {
+		if e := k.kept[t.ID]; e == nil || e.holder != "" {
+			k.broken(t.ID, RuleOnlyWhatWaits)
+		}
+		delete(k.kept, t.ID)
+	}
+}
+
+// lost looks whether all tickets of a function that others serve now were refused.
+func (k *tickets) lost(now time.Time) {
+	for _, e := range k.kept {
+		if e.deadline.After(now) {
+			k.world.violate(RuleRefusedToo, 0)
+		}
+	}
+	clear(k.kept)
+	k.asking = nil
+}
+
+// audited notes that tickets were withdrawn whose gateways two audits could not hear.
+func (k *tickets) audited(e core.GatewaysAudited) {
+	unheard := make(map[string]bool)
+	for id, t := range k.kept {
+		if t.holder != "" || e.Heard(t.gateway) {
+			continue
+		}
+		unheard[t.gateway] = true
+		if k.unheard[t.gateway] {
+			delete(k.kept, id)
+		}
+	}
+	k.unheard = unheard
 }
 
 // offered notes a ticket that the queue has accepted.
 func (k *tickets) offered(t invoke.Ticket, now time.Time) {
 	e, known := k.kept[t.ID]
 	if !known {
-		k.kept[t.ID] = &kept{token: t.Token, deadline: t.Deadline}
+		k.kept[t.ID] = &kept{token: t.Token, gateway: t.Gateway, deadline: t.Deadline}
 		// What comes back may be more than that.
-		if k.queue.Waiting() > maxQueued {
+		if k.core.Waiting() > maxQueued {
 			k.broken(t.ID, RuleQueueBounded)
 		}
 		return
 	}
-	if e.token != t.Token || now.Sub(e.handed) >= claimGrace {
+	if e.token != t.Token || now.Sub(e.handed) >= core.DefaultClaimGrace {
 		e.holder = ""
 	}
 	e.token, e.withdrawn = t.Token, false
@@ -99,7 +192,7 @@ func (k *tickets) holds(cid invoke.CID) (n int) {
 func (k *tickets) handed(cid invoke.CID, t invoke.Ticket, now time.Time) {
 	a, e := k.asks(cid), k.kept[t.ID]
 	inOrder := !now.Before(k.avoiding)
-	view := k.queue.View(now)
+	view := k.core.View(now)
 	switch {
 	case e == nil || e.withdrawn || e.holder != "":
 		k.broken(t.ID, RuleOnlyWhatWaits)
@@ -110,7 +203,7 @@ func (k *tickets) handed(cid invoke.CID, t invoke.Ticket, now time.Time) {
 		k.broken(t.ID, RuleNoMoreThanAsked)
 	case inOrder && slices.ContainsFunc(k.asking, func(o asking) bool { return o.cid < cid && o.credits > 0 }):
 		k.broken(t.ID, RuleFirstOfThoseThatAsk)
-	case inOrder && !view.NewestFirst && now.Sub(t.Arrived) < view.OldestWait:
+	case inOrder && !k.newestFirst && !view.NewestFirst && now.Sub(t.Arrived) < view.OldestWait:
 		k.broken(t.ID, RuleOldestFirst)
 	}
 	a.credits--
@@ -127,27 +220,27 @@ func (k *tickets) done(cid invoke.CID, id invoke.ID) {
 // givenBack notes that an instance could not reach a ticket's gateway.
 func (k *tickets) givenBack(cid invoke.CID, id invoke.ID, now time.Time) {
 	if e, known := k.kept[id]; known && e.holder == cid {
-		k.avoiding = now.Add(avoidFor)
+		k.avoiding = now.Add(core.AvoidFor)
 		k.putBack(id, e, e.withdrawn)
 	}
 }
 
 // left notes that an instance is gone. What it has held for long is claimed.
 func (k *tickets) left(cid invoke.CID, now time.Time) {
-	k.asking = slices.DeleteFunc(k.asking, func(a asking) bool { return a.cid == cid })
+	k.stops(cid)
 	for id, e := range k.kept {
 		if e.holder == cid {
-			k.putBack(id, e, e.withdrawn || now.Sub(e.handed) >= claimGrace)
+			k.putBack(id, e, e.withdrawn || now.Sub(e.handed) >= core.DefaultClaimGrace)
 		}
 	}
 }
 
-// mayLeave notes that an instance was allowed to leave.
-func (k *tickets) mayLeave(cid invoke.CID, now time.Time) {
+// mayLeave notes that an instance was allowed to leave. One that was retired may in any case.
+func (k *tickets) mayLeave(cid invoke.CID, retired bool, now time.Time) {
 	if k.holds(cid) > 0 {
 		k.world.violate(RuleLeaverHoldsNothing, 0)
 	}
-	if !slices.ContainsFunc(k.asking, func(a asking) bool { return a.cid != cid }) {
+	if !retired && !slices.ContainsFunc(k.asking, func(a asking) bool { return a.cid != cid }) {
 		k.world.violate(RuleLastStays, 0)
 	}
 	k.left(cid, now)
@@ -159,18 +252,22 @@ func (k *tickets) putBack(id invoke.ID, e *kept, over bool) {
 	}
 }
 
-// cleared notes that the queue was emptied.
-func (k *tickets) cleared() { clear(k.kept) }
+// stops notes that an instance is to be handed nothing more.
+func (k *tickets) stops(cid invoke.CID) {
+	k.asking = slices.DeleteFunc(k.asking, func(a asking) bool { return a.cid == cid })
+}
 
 // audit compares what the queue has with what it must have. It must come before what a
 // queue is told, since it finds out by that which tickets were too late.
 func (k *tickets) audit(now time.Time) {
-	has := k.queue.Waiting() + k.queue.Out()
+	view := k.core.View(now)
+	k.newestFirst = view.NewestFirst
+	has := view.Waiting + view.Out
 	if has == len(k.kept) {
 		return
 	}
 	for id, e := range k.kept {
-		if !k.queue.Knows(id) && e.holder == "" && !e.deadline.After(now) {
+		if !k.core.Waits(id) && e.holder == "" && !e.deadline.After(now) {
 			delete(k.kept, id)
 		}
 	}

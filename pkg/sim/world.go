@@ -55,6 +55,8 @@ type function struct {
 	decide fpcs.Decider
 	// served is when somebody served it last, or nobody could.
 	served time.Duration
+	// max is how many instances it may have.
+	max int
 	// typical is how long most of its calls take, timeout how long any may.
 	typical, timeout time.Duration
 }
@@ -129,7 +131,7 @@ func (w *World) newFunction(i int) *function {
 		decide:  deciders[(i+int(w.config.Seed%uint64(len(deciders))))%len(deciders)].Decide,
 		typical: w.between(2*time.Millisecond, 300*time.Millisecond),
 	}
-	f.timeout = max(time.Second, 10*f.typical)
+	f.timeout, f.max = max(time.Second, 10*f.typical), w.config.MaxInstances
 	return f
 }
 

@@ -1,0 +1,193 @@
+package sim
+
+import (
+	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/ownership"
+	"github.com/windlass-dev/windlass/pkg/scheduler/core"
+)
+
+// served is what a scheduler keeps of one function: its core, the streams of its
+// instances, and what is believed of them.
+type served struct {
+	scheduler *scheduler
+	fn        *function
+	core      *core.Function
+	pulls     []*pullEnd
+	inventory inventory
+	// awake says that ticks look at it, and alarms counts the times at which it was
+	// to be woken.
+	awake  bool
+	alarms int
+	// sequence is how many instances were ordered here.
+	sequence uint64
+	// held is the last epoch in which the slot was held, and history that of
+	// etcd which it is from.
+	held    uint64
+	history int
+
+	// What it must do is found out from what happens to it.
+	tickets *tickets
+	limits  *limits
+	scaling *scaling
+}
+
+func newServed(s *scheduler, fn *function) *served {
+	f := &served{scheduler: s, fn: fn, core: core.New(&s.config, fn.spec())}
+	f.tickets = newTickets(s.world, f.core, fn.concurrency)
+	f.limits = &limits{served: f}
+	f.scaling = &scaling{served: f, settled: -1}
+	return f
+}
+
+func (f *served) serving() bool { return f.core.Term() != core.Unserved }
+
+// step brings an event to the core and carries out what follows. The rules hear of both.
+func (f *served) step(e core.Event) []core.Effect {
+	now := f.scheduler.now()
+	f.tickets.audit(now)
+	f.scaling.before(e)
+	effects := f.core.Step(now, e)
+	f.limits.happened(e, effects)
+	f.tickets.happened(e, effects, now)
+	for _, effect := range effects {
+		f.carryOut(effect)
+	}
+	f.scaling.after(e, effects)
+	return effects
+}
+
+// carryOut does what the core asks for.
+func (f *served) carryOut(e core.Effect) {
+	switch e := e.(type) {
+	case core.HandOut:
+		f.stream(e.CID).deliver(e.Ticket)
+	case core.Refuse:
+		for _, t := range e.Tickets {
+			f.scheduler.refuse(t, e.Why.Reason)
+		}
+	case core.Retire:
+		f.stream(e.CID).retire(e.Reason)
+	case core.Dismiss:
+		f.stream(e.CID).moved()
+	case core.Adopt:
+		f.adopt()
+	case core.Release:
+		f.inventory = inventory{}
+	case core.Connected:
+		f.inventory.find(e.CID).connected = true
+	case core.LetGo:
+		f.scheduler.note("lets an instance go", uint64(f.fn.index), uint64(len(e.Why)))
+		// Of one whose worker is off the stream may be there for longer than itself.
+		if gone := f.inventory.find(e.CID); gone != nil {
+			gone.leaving = true
+		}
+	case core.Wake:
+		f.awake = true
+	case core.Rest:
+		f.rest(e)
+	case core.Hurry:
+		f.hurry(e)
+	}
+}
+
+// rest lets ticks pass over the function until it is woken, or a time comes.
+func (f *served) rest(e core.Rest) {
+	f.awake = false
+	f.alarms++
+	if e.Until.IsZero() {
+		return
+	}
+	mine := f.alarms
+	f.scheduler.after(e.Until.Sub(f.scheduler.now()), func() {
+		if f.alarms == mine {
+			f.step(core.Woken{})
+		}
+	})
+}
+
+// hurry has a decision made before the next tick.
+func (f *served) hurry(e core.Hurry) {
+	if !e.Eager && f.hasInstance() {
+		return
+	}
+	n, life := f.scheduler.node, f.scheduler.life
+	n.world.at(0, func() { n.do(life, false, f.kicked) })
+}
+
+func (f *served) kicked() {
+	s := f.scheduler
+	now := s.now()
+	s.stood.Turn(now)
+	if !f.core.Urgent(now, f.hasInstance()) || s.stood.Holds(now) {
+		return
+	}
+	if c := f.consider(); c != nil {
+		c.order()
+		c.conclude()
+	}
+}
+
+// stream is that of an instance which has joined.
+func (f *served) stream(cid invoke.CID) *pullEnd {
+	for _, p := range f.pulls {
+		if p.cid == cid {
+			return p
+		}
+	}
+	return nil
+}
+
+// term is that in which the function is to be served here, if it is: as its owner, or
+// for one that is silent.
+func (f *served) term() invoke.Term {
+	s := f.scheduler
+	epoch, held := s.keeper.epoch(f.fn.slot)
+	if held && epoch != f.held {
+		f.held, f.history = epoch, s.keeper.history
+	}
+	to, provisional, known := s.view.route(f.fn)
+	switch {
+	case held && (to.ID == s.name || to.Epoch <= epoch):
+		return invoke.Term{Epoch: epoch}
+	case !held && known && provisional && to.ID == s.name && s.keeper.ready() && !s.draining:
+		return invoke.Term{Epoch: to.Epoch, Heir: "000" + s.name[1:]}
+	}
+	return core.Unserved
+}
+
+func (f *served) reconsider() {
+	term := f.term()
+	if term == f.core.Term() {
+		return
+	}
+	f.scheduler.note("serves", uint64(f.fn.index), term.Epoch)
+	f.step(core.Served{Term: term})
+}
+
+// elsewhere is who serves the function, as far as is known here; its epoch is 0 if
+// that is nobody else.
+func (f *served) elsewhere() ownership.Owner {
+	if to, _, known := f.scheduler.view.route(f.fn); known && to.ID != f.scheduler.name {
+		return to
+	}
+	return ownership.Owner{}
+}
+
+// offer puts a ticket into its queue, or says why not.
+func (f *served) offer(m offer, by *offerEnd) invoke.RefusalReason {
+	f.reconsider()
+	if !f.serving() {
+		return invoke.RefusedNotOwner
+	}
+	w, now := f.scheduler.world, f.scheduler.now()
+	w.ledger.offered(m)
+	t := invoke.Ticket{
+		ID: m.id, Token: m.token, Gateway: by.gateway,
+		Arrived: now.Add(-m.waited), Deadline: now.Add(m.remain),
+	}
+	if m.request {
+		t.Request = by
+	}
+	refused, _ := core.AnswerOf[core.OfferRefused](f.step(core.Offered{Ticket: t, Chance: w.rng.Float64()}))
+	return refused.Why.Reason
+}
