@@ -75,12 +75,13 @@ func (e Discharged) happen(f *Function, _ time.Time) { f.retire(e.CID, e.Reason)
 
 // A ticket whose gateway the instance could not reach goes to another one.
 func (e Pulled) happen(f *Function, now time.Time) {
-	done := false
+	done, back := false, false
 	for _, d := range e.Done {
 		// It comes from an agent, so it is held within what the timeout allows.
 		f.learnt.executions.Observe(min(d.Execution, f.spec.Timeout))
 		if d.Unclaimed {
 			f.queue.GiveBack(e.CID, d.ID, now)
+			back = true
 		} else {
 			f.queue.Done(e.CID, d.ID)
 			done = true
@@ -92,7 +93,10 @@ func (e Pulled) happen(f *Function, now time.Time) {
 		}
 	}
 	f.match(now)
-	if done && f.keeper.Taught() && !f.quietSince.IsZero() {
+	switch {
+	case back && f.queue.Waiting() > 0:
+		f.wake() // a tick hands it out when this instance may have it again, or orders another
+	case done && f.keeper.Taught() && !f.quietSince.IsZero():
 		f.wake() // which plans what to keep from now on
 	}
 }

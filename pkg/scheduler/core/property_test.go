@@ -1,0 +1,308 @@
+package core
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/windlass-dev/windlass/pkg/fpcs"
+	"github.com/windlass-dev/windlass/pkg/invoke"
+)
+
+// drawn is a function to which random things happen, and what is true of it if all
+// promises are kept.
+type drawn struct {
+	*rapid.T
+	f    *Function
+	spec Spec
+	now  time.Time
+	// calls are those that were let in and have not ended, and joined the instances,
+	// with whether they were told to go.
+	calls  map[invoke.ID]*drawnCall
+	joined map[invoke.CID]bool
+	// decided is what the last tick did, until that is concluded.
+	decided *Decided
+}
+
+type drawnCall struct {
+	ticket    invoke.Ticket
+	holder    invoke.CID // "" while it waits
+	handed    time.Time
+	withdrawn bool
+}
+
+// ends are the ways in which calls ended in one step. Each has one.
+type ends map[invoke.ID][]string
+
+func (e ends) add(id invoke.ID, how string) { e[id] = append(e[id], how) }
+
+// step carries out an event and holds what follows against the promises.
+func (d *drawn) step(e Event) {
+	effects := slices.Clone(d.f.Step(d.now, e))
+	ended := ends{}
+	d.event(e, effects, ended)
+	for _, effect := range effects {
+		d.effect(effect, ended)
+	}
+	for id, c := range d.calls {
+		known := d.f.queue.Knows(id)
+		if !known && len(ended[id]) == 0 && !c.ticket.Deadline.After(d.now) {
+			ended.add(id, "expired")
+		}
+		switch {
+		case known && len(ended[id]) > 0:
+			d.Fatalf("%T: call %d has ended (%v) and is in the queue", e, id[15], ended[id])
+		case !known && len(ended[id]) != 1:
+			d.Fatalf("%T: call %d ended in %d ways: %v", e, id[15], len(ended[id]), ended[id])
+		case !known:
+			delete(d.calls, id)
+		case d.f.queue.Waits(id):
+			c.holder = ""
+		case c.holder == "":
+			d.Fatalf("%T: call %d is out with nobody", e, id[15])
+		}
+	}
+	if d.f.rest.resting && d.f.Waiting() > 0 {
+		d.Fatalf("%T: it rests while %d calls wait", e, d.f.Waiting())
+	}
+}
+
+// event notes what an event itself says of calls and instances.
+func (d *drawn) event(e Event, effects []Effect, ended ends) {
+	switch e := e.(type) {
+	case Offered:
+		_, refused := AnswerOf[OfferRefused](effects)
+		switch c := d.calls[e.Ticket.ID]; {
+		case c != nil && !refused:
+			c.withdrawn = false
+		case c == nil && !refused:
+			d.calls[e.Ticket.ID] = &drawnCall{ticket: e.Ticket}
+		}
+	case Ticked:
+		d.decided = nil
+	case Withdrawn:
+		d.withdraw(e.ID, ended)
+	case GatewaysAudited:
+		for id, c := range d.calls {
+			if c.holder == "" && !e.Heard(c.ticket.Gateway) && !d.f.queue.Knows(id) {
+				d.withdraw(id, ended)
+			}
+		}
+	case Pulled:
+		for _, done := range e.Done {
+			c := d.calls[done.ID]
+			switch {
+			case c == nil || c.holder != e.CID:
+			case !done.Unclaimed:
+				ended.add(done.ID, "done")
+			case c.withdrawn:
+				ended.add(done.ID, "withdrawn")
+			}
+		}
+	case AskedToLeave:
+		if answer, _ := AnswerOf[LeaveAnswered](effects); answer.Granted {
+			d.left(e.CID, ended)
+		}
+	case Departed:
+		d.left(e.CID, ended)
+	}
+}
+
+func (d *drawn) withdraw(id invoke.ID, ended ends) {
+	switch c := d.calls[id]; {
+	case c == nil:
+	case c.holder == "":
+		ended.add(id, "withdrawn")
+	default:
+		c.withdrawn = true
+	}
+}
+
+// left notes what becomes of the calls of an instance that has left.
+func (d *drawn) left(cid invoke.CID, ended ends) {
+	delete(d.joined, cid)
+	for id, c := range d.calls {
+		switch {
+		case c.holder != cid:
+		case c.withdrawn:
+			ended.add(id, "withdrawn")
+		case d.now.Sub(c.handed) >= d.f.config.ClaimGrace:
+			ended.add(id, "claimed")
+		}
+	}
+}
+
+// effect holds one effect against what went before.
+func (d *drawn) effect(effect Effect, ended ends) {
+	mustHaveJoined := func(cid invoke.CID) {
+		if _, joined := d.joined[cid]; !joined {
+			d.Fatalf("%T for %s, which has not joined", effect, cid)
+		}
+	}
+	switch e := effect.(type) {
+	case Connected:
+		d.joined[e.CID] = false
+	case HandOut:
+		mustHaveJoined(e.CID)
+		c := d.calls[e.Ticket.ID]
+		switch {
+		case d.joined[e.CID]:
+			d.Fatalf("%s was told to go and is handed a call", e.CID)
+		case c == nil || len(ended[e.Ticket.ID]) > 0:
+			d.Fatalf("%s is handed call %d, which is not in", e.CID, e.Ticket.ID[15])
+		case !c.ticket.Deadline.After(d.now):
+			d.Fatalf("%s is handed call %d, which nobody waits for", e.CID, e.Ticket.ID[15])
+		}
+		c.holder, c.handed = e.CID, d.now
+	case Refuse:
+		for _, t := range e.Tickets {
+			ended.add(t.ID, "refused")
+		}
+	case Retire:
+		mustHaveJoined(e.CID)
+		d.joined[e.CID] = true
+	case LetGo:
+		mustHaveJoined(e.CID)
+	case Dismiss:
+		mustHaveJoined(e.CID)
+		d.left(e.CID, ended)
+	case Decided:
+		d.decided = &e
+		total, most := e.Observed.Created+e.Observed.Creating, e.Bounds.Max
+		if most > 0 && e.Wanted() > max(0, most-total) {
+			d.Fatalf("%d are wanted beside %d, of at most %d", e.Wanted(), total, most)
+		}
+		if d.spec.Max > 0 && (most == 0 || most > d.spec.Max) {
+			d.Fatalf("the bound is %d, of at most %d", most, d.spec.Max)
+		}
+	}
+}
+
+func (d *drawn) number(most int, of string) int { return rapid.IntRange(0, most).Draw(d.T, of) }
+
+func (d *drawn) flag(of string) bool { return rapid.Bool().Draw(d.T, of) }
+
+func (d *drawn) seconds(most int, of string) time.Duration {
+	return time.Duration(d.number(most, of)) * time.Second
+}
+
+func (d *drawn) cid() invoke.CID {
+	return rapid.SampledFrom([]invoke.CID{"1", "2", "3", "4"}).Draw(d.T, "cid")
+}
+
+func (d *drawn) id() invoke.ID { return invoke.ID{15: byte(d.number(15, "call"))} }
+
+// ticket is that of a new call, or of one that is in, perhaps with a new token.
+func (d *drawn) ticket() invoke.Ticket {
+	t := invoke.Ticket{
+		ID: d.id(), Gateway: rapid.SampledFrom([]string{"g1", "g2"}).Draw(d.T, "gateway"),
+		Arrived: d.now.Add(-d.seconds(1, "waited")), Deadline: d.now.Add(time.Second + d.seconds(20, "wanted")),
+	}
+	if c := d.calls[t.ID]; c != nil {
+		t = c.ticket
+	}
+	t.Token = invoke.Token{byte(d.number(1, "token"))}
+	return t
+}
+
+// observed is what a tick may see, right or wrong.
+func (d *drawn) observed() Observed {
+	creating := max(0, d.number(8, "creating")-4)
+	return Observed{
+		Created: d.number(6, "created"), Creating: creating, Awaited: min(creating, d.number(2, "awaited")),
+		Room: d.number(5, "room") - 1, Failing: d.flag("failing"), Orphan: d.flag("orphan"),
+		KindStart: d.seconds(2, "start"),
+	}
+}
+
+func (d *drawn) conclude() {
+	if decided := d.decided; decided != nil {
+		d.decided = nil
+		ordered := min(decided.Wanted(), d.number(3, "ordered"))
+		d.step(Concluded{Decided: *decided, Ordered: ordered, NoRoom: ordered < decided.Wanted()})
+	}
+}
+
+// happen lets one random thing happen. Calls and pulls are the most frequent.
+func (d *drawn) happen() {
+	switch d.number(21, "event") {
+	case 0, 1, 2, 3:
+		d.step(Offered{Ticket: d.ticket(), Chance: 0.5})
+	case 4, 5, 6:
+		pulled := Pulled{CID: d.cid(), Wants: d.flag("wants"), Credits: d.number(2, "credits")}
+		for id := byte(0); id < 16; id++ { // what it holds, and what it does not any more
+			if c := d.calls[invoke.ID{15: id}]; c != nil && c.holder == pulled.CID || d.number(15, "other") == 15 {
+				pulled.Done = []Done{{ID: invoke.ID{15: id}, Execution: d.seconds(3, "execution"), Unclaimed: d.flag("unclaimed")}}
+			}
+		}
+		d.step(pulled)
+	case 7, 8:
+		revision := rapid.SampledFrom([]string{"r1", "r1", "r2"}).Draw(d.T, "revision")
+		d.step(Joined{CID: d.cid(), Capacity: 1 + d.number(1, "capacity"), Revision: revision, LetGo: d.number(5, "let go") == 5})
+	case 9:
+		d.now = d.now.Add(d.seconds(3, "pass"))
+	case 10, 11:
+		d.step(Ticked{Observed: d.observed()})
+		if d.flag("at once") {
+			d.conclude()
+		}
+	case 12, 13:
+		d.conclude()
+	case 14:
+		d.step(Withdrawn{ID: d.id()})
+	case 15:
+		d.step(Departed{CID: d.cid(), Involuntary: d.flag("involuntary")})
+	case 16:
+		d.step(AskedToLeave{CID: d.cid(), Idle: time.Duration(d.number(90, "minutes idle")) * time.Minute})
+	case 17:
+		d.step(Evicted{CID: d.cid(), IdleFor: time.Second})
+	case 18:
+		heard := d.flag("heard")
+		d.step(GatewaysAudited{Heard: func(gateway string) bool { return heard || gateway == "g1" }})
+	case 19:
+		d.step(Served{Term: invoke.Term{Epoch: uint64(d.number(2, "epoch"))}})
+	case 20:
+		d.spec.Max = d.number(3, "max")
+		d.spec.Revision = rapid.SampledFrom([]string{"r1", "r2"}).Draw(d.T, "revision")
+		d.step(Changed{Spec: d.spec})
+	case 21:
+		d.step(rapid.SampledFrom([]Event{
+			Woken{}, Paused{}, Ended{}, Untaken{}, ActivityAudited{}, Started{Took: time.Second}, Discharged{CID: "1"},
+			GivenUp{Refusal: invoke.Refusal{Reason: invoke.RefusedNoCapacity}}, StartFailed{Revision: "r1"},
+		}).Draw(d.T, "other"))
+	}
+}
+
+// Every ticket that was let in is done with by an instance, refused, withdrawn, expired, or
+// claimed by an instance that left; and no two of it. No instance that has not joined, or
+// was told to go, is handed any. No more instances are wanted than there may be. A function
+// in which calls wait does not rest.
+func TestWhateverHappensTheCorePromisesHold(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d := &drawn{T: t, now: start, calls: map[invoke.ID]*drawnCall{}, joined: map[invoke.CID]bool{}}
+		d.spec = testSpec(func(s *Spec) {
+			s.Max, s.Min = d.number(3, "max"), d.number(1, "min")
+			if d.flag("horizon") {
+				s.Decide = fpcs.Horizon
+			}
+		})
+		d.f = New(&Config{Tick: 100 * time.Millisecond, MaxQueued: 6, ClaimGrace: 2 * time.Second, Executions: 3}, d.spec)
+		d.step(Served{Term: invoke.Term{Epoch: 1}})
+		for range rapid.IntRange(1, 100).Draw(t, "events") {
+			d.happen()
+		}
+		if d.flag("closed") {
+			d.step(Closed{Reason: "deleted", Refusal: invoke.Refusal{Reason: invoke.RefusedUnknownFunction}})
+		}
+		d.now = d.now.Add(time.Minute)
+		for cid := range d.joined {
+			d.step(Departed{CID: cid})
+		}
+		d.step(Ticked{Observed: Observed{Room: -1}})
+		if len(d.calls) > 0 {
+			t.Fatalf("%d calls have not ended", len(d.calls))
+		}
+	})
+}

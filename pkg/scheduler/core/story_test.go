@@ -1,0 +1,287 @@
+package core
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+
+	"github.com/windlass-dev/windlass/pkg/fpcs"
+	"github.com/windlass-dev/windlass/pkg/invoke"
+)
+
+// The stories in testdata tell what becomes of a function and its calls. Each line is an
+// event, or "pass" and how long; the answer has what is to be done about it, and at last
+// how the function stands. To write the answers anew: go test -run Stories -rewrite.
+func TestStories(t *testing.T) {
+	datadriven.Walk(t, "testdata/stories", func(t *testing.T, path string) {
+		var s *story
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			if d.Cmd == "function" {
+				s = newStory(t, d)
+			}
+			var out strings.Builder
+			for line := range strings.Lines(d.Input) {
+				line = strings.TrimSpace(line)
+				fmt.Fprintf(&out, "%s: %s\n", line, cmp.Or(strings.Join(counted(s.happen(wordsOf(line))), "; "), "nothing"))
+			}
+			return out.String() + s.stands()
+		})
+	})
+}
+
+// story is one function, and the time.
+type story struct {
+	t     *testing.T
+	f     *Function
+	spec  Spec
+	now   time.Time
+	still Standstill
+}
+
+// newStory makes a function that the default decider decides on, with the min and max of
+// the story.
+func newStory(t *testing.T, d *datadriven.TestData) *story {
+	s := &story{t: t, now: start, spec: testSpec(func(s *Spec) { s.Decide = fpcs.Horizon })}
+	d.MaybeScanArgs(t, "min", &s.spec.Min)
+	d.MaybeScanArgs(t, "max", &s.spec.Max)
+	s.f = New(&Config{Tick: 100 * time.Millisecond, MaxQueued: 10, ClaimGrace: 2 * time.Second, Executions: 10}, s.spec)
+	return s
+}
+
+// words are a line of a story: words, and values of names, as in "tick created=1".
+type words struct {
+	plain  []string
+	values map[string]string
+}
+
+func wordsOf(line string) words {
+	w := words{values: map[string]string{}}
+	for _, word := range strings.Fields(line) {
+		if name, value, is := strings.Cut(word, "="); is {
+			w.values[name] = value
+		} else {
+			w.plain = append(w.plain, word)
+		}
+	}
+	return w
+}
+
+func (w words) at(i int) string {
+	if i < len(w.plain) {
+		return w.plain[i]
+	}
+	return ""
+}
+
+func (w words) has(word string) bool { return slices.Contains(w.plain, word) }
+
+func (w words) number(name string, otherwise int) int {
+	if n, err := strconv.Atoi(w.values[name]); err == nil {
+		return n
+	}
+	return otherwise
+}
+
+// duration is that of a text, or 0.
+func duration(text string) time.Duration {
+	d, _ := time.ParseDuration(text)
+	return d
+}
+
+// idOf is the invocation that a story calls by a letter, and nameOf that letter.
+func idOf(letter string) invoke.ID { return invoke.ID{15: letter[0]} }
+
+func nameOf(t invoke.Ticket) string { return string(rune(t.ID[15])) }
+
+// happen carries out one line and says what follows.
+func (s *story) happen(w words) []string {
+	switch w.at(0) {
+	case "pass":
+		s.now = s.now.Add(duration(w.at(1)))
+		return []string{"it is " + s.now.Sub(start).String()}
+	case "turn":
+		if stood := s.still.Turn(s.now); stood > 0 {
+			return append([]string{fmt.Sprintf("it stood still for %s", stood)}, s.step(Paused{})...)
+		}
+		return nil
+	case "offer":
+		var said []string
+		for _, letter := range w.plain[1:] {
+			said = append(said, s.step(Offered{Ticket: invoke.Ticket{
+				ID: idOf(letter), Gateway: cmp.Or(w.values["from"], "g1"), Token: invoke.Token{byte(w.number("token", 0))},
+				Arrived:  s.now.Add(-duration(w.values["waited"])),
+				Deadline: s.now.Add(cmp.Or(duration(w.values["wanted"]), time.Minute)),
+			}})...)
+		}
+		return said
+	case "tick":
+		return s.tick(w)
+	}
+	e := s.event(w)
+	if e == nil {
+		s.t.Fatalf("unknown event %q", w.at(0))
+	}
+	return s.step(e)
+}
+
+// counted says once what is said several times on end.
+func counted(said []string) (once []string) {
+	for i := 0; i < len(said); {
+		n := i + 1
+		for n < len(said) && said[n] == said[i] {
+			n++
+		}
+		if n-i > 1 {
+			said[i] = fmt.Sprintf("%s (%d times)", said[i], n-i)
+		}
+		once, i = append(once, said[i]), n
+	}
+	return once
+}
+
+// event is what a line stands for.
+func (s *story) event(w words) Event {
+	cid := invoke.CID(w.at(1))
+	switch w.at(0) {
+	case "served":
+		epoch, _ := strconv.ParseUint(w.at(1), 10, 64)
+		return Served{Term: invoke.Term{Epoch: epoch}}
+	case "unserved":
+		return Served{Term: Unserved}
+	case "withdraw":
+		return Withdrawn{ID: idOf(w.at(1))}
+	case "join":
+		return Joined{CID: cid, Capacity: w.number("capacity", 1), Revision: cmp.Or(w.values["revision"], s.spec.Revision)}
+	case "pull":
+		return Pulled{CID: cid, Wants: true, Credits: 1}
+	case "done", "unreached":
+		done := Done{ID: idOf(w.at(2)), Execution: duration(w.at(3)), Unclaimed: w.at(0) == "unreached"}
+		return Pulled{CID: cid, Wants: true, Credits: 1, Done: []Done{done}}
+	case "started":
+		return Started{Took: duration(w.at(1))}
+	case "ask-to-leave":
+		return AskedToLeave{CID: cid, Idle: duration(w.values["idle"])}
+	case "goodbye":
+		return Departed{CID: cid}
+	case "lost":
+		return Departed{CID: cid, Involuntary: true}
+	case "evict":
+		return Evicted{CID: cid, IdleFor: time.Second, Reason: "others need its room"}
+	case "change":
+		s.spec.Revision = cmp.Or(w.values["revision"], s.spec.Revision)
+		s.spec.Max = w.number("max", s.spec.Max)
+		return Changed{Spec: s.spec}
+	case "delete":
+		return Closed{Reason: "the function was deleted", Refusal: invoke.Refusal{Reason: invoke.RefusedUnknownFunction}}
+	case "audit-gateways":
+		return GatewaysAudited{Heard: func(gateway string) bool { return w.has(gateway) }}
+	case "audit-activity":
+		return ActivityAudited{Awake: w.has("awake")}
+	}
+	return nil
+}
+
+// tick is a whole one: what is decided is carried out, as far as "ordered" does not say
+// otherwise.
+func (s *story) tick(w words) []string {
+	said := s.step(Ticked{Observed: Observed{
+		Created: w.number("created", 0), Creating: w.number("creating", 0), Awaited: w.number("awaited", 0),
+		Room: w.number("room", -1), KindStart: time.Second, Orphan: w.has("orphan"),
+	}})
+	d, decided := AnswerOf[Decided](s.f.out)
+	if !decided {
+		return said
+	}
+	ordered := w.number("ordered", d.Wanted())
+	return append(said, s.step(Concluded{Decided: d, Ordered: ordered, Withdrawn: d.Decision.Withdraw, NoRoom: ordered < d.Wanted()})...)
+}
+
+func (s *story) step(e Event) []string {
+	var said []string
+	for _, effect := range s.f.Step(s.now, e) {
+		said = append(said, effectInWords(effect))
+	}
+	return said
+}
+
+// stands is how the function stands.
+func (s *story) stands() string {
+	v, rests := s.f.View(s.now), "awake"
+	if s.f.rest.resting {
+		rests = "at rest"
+	}
+	return fmt.Sprintf("%d wait, %d out, %d instances, %s\n", v.Waiting, v.Out, v.Instances, rests)
+}
+
+func effectInWords(e Effect) string {
+	switch e := e.(type) {
+	case HandOut:
+		return fmt.Sprintf("%s gets %s", e.CID, nameOf(e.Ticket))
+	case Refuse:
+		names := make([]string, len(e.Tickets))
+		for i, t := range e.Tickets {
+			names[i] = nameOf(t)
+		}
+		return fmt.Sprintf("refuse %s: %s", strings.Join(names, " "), e.Why.Reason)
+	case Retire:
+		return fmt.Sprintf("retire %s: %s", e.CID, e.Reason)
+	case Dismiss:
+		return fmt.Sprintf("dismiss %s", e.CID)
+	case Adopt:
+		return "adopt its instances"
+	case Release:
+		return "release its instances"
+	case Connected:
+		return fmt.Sprintf("%s is connected", e.CID)
+	case LetGo:
+		return fmt.Sprintf("let %s go: %s", e.CID, e.Why)
+	case Wake:
+		return "wake"
+	case Rest:
+		if e.Until.IsZero() {
+			return "rest"
+		}
+		return fmt.Sprintf("rest until %s", e.Until.Sub(start))
+	case Hurry:
+		if e.Eager {
+			return "decide at once"
+		}
+		return "decide at once if there is no instance"
+	case Decided:
+		return decisionInWords(e)
+	case Mended:
+		return fmt.Sprintf("mended %d", e.N)
+	case OfferRefused:
+		return fmt.Sprintf("refused: %s", e.Why.Reason)
+	case JoinRefused:
+		return fmt.Sprintf("refused: %v", e.Why)
+	case PullRefused:
+		return fmt.Sprintf("refused: %v", e.Why)
+	case LeaveAnswered:
+		if e.Granted {
+			return "it may leave"
+		}
+		return fmt.Sprintf("ask again in %s", e.AskAgain)
+	}
+	return fmt.Sprintf("%T", e)
+}
+
+func decisionInWords(d Decided) string {
+	said := "order nothing"
+	if n := d.Wanted(); n > 0 {
+		said = fmt.Sprintf("order %d", n)
+	}
+	if d.Decision.Withdraw > 0 {
+		said = fmt.Sprintf("withdraw %d", d.Decision.Withdraw)
+	}
+	if d.Bounds.Max > 0 {
+		said += fmt.Sprintf(" of at most %d", d.Bounds.Max)
+	}
+	return fmt.Sprintf("%s (%s)", said, d.Decision.Why)
+}
