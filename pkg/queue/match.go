@@ -54,6 +54,9 @@ func (q *Queue) pair(now time.Time) (best *entry, taker *instance) {
 	if len(q.instances.asking) == 0 {
 		return nil, nil
 	}
+	if len(q.backlog.lanes) == 0 { // as nearly always: nobody avoids anything
+		return q.backlog.turn.head(&q.backlog.main), q.instances.asking[0]
+	}
 	for e := range q.backlog.heads() {
 		if best != nil && !q.backlog.turn.first(e, best) {
 			continue
