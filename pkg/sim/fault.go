@@ -35,7 +35,7 @@ var faults = []fault{
 	{"slow-link", 3, (*chaos).slowLink},
 	{"loss", 4, (*chaos).loseMessages},
 	{"clock-jump", 2, (*chaos).jumpClock},
-	{"etcd-down", 5, onStore((*storeFaults).etcdDown)},
+	{"etcd-down", 9, onStore((*storeFaults).etcdDown)},
 	{"etcd-slow", 3, onStore((*storeFaults).etcdSlow)},
 	{"etcd-new-leader", 3, onStore((*storeFaults).etcdNewLeader)},
 	{"etcd-tardy-leases", 3, onStore((*storeFaults).etcdTardy)},
@@ -477,7 +477,8 @@ func (c *chaos) changeMax() (func(), bool) {
 	return func() { set(c.config.MaxInstances) }, true
 }
 
-// evict lets an idle instance go, as if another function needed its room.
+// evict lets an instance go that was idle a moment ago, as if another function needed its
+// room.
 func (c *chaos) evict() (func(), bool) {
 	n, fn := pick(c.World, c.schedulers), pick(c.World, c.functions)
 	if !n.up() || n.paused {
@@ -488,7 +489,7 @@ func (c *chaos) evict() (func(), bool) {
 	if len(idle) == 0 {
 		return nil, false
 	}
-	n.do(n.life, false, func() {
+	n.after(c.between(time.Millisecond, 200*time.Millisecond), func() {
 		f.step(core.Evicted{CID: idle[0].CID, IdleFor: idle[0].Idle, Reason: string(core.BecauseEvicted)})
 	})
 	return nil, true

@@ -17,7 +17,7 @@ func (f *function) spec() core.Spec {
 	case 0:
 		s.Calls = intake.Limits{Rate: 10, Burst: 20}
 	case 1:
-		s.Calls = intake.Limits{Concurrency: 40}
+		s.Calls = intake.Limits{Concurrency: 20}
 	}
 	return s
 }

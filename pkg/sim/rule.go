@@ -39,6 +39,7 @@ const (
 	RuleQueueCounts         Rule = "what arrived in a queue and did not depart waits"
 	RuleQueueBounded        Rule = "a queue that is full takes no other ticket"
 	RuleServerHasTickets    Rule = "only who serves a function has its tickets"
+	RuleAwakeWithTickets    Rule = "ticks look at a function in which calls wait"
 	RuleServerHasInstances  Rule = "only who serves a function has its instances"
 	RuleRefusedToo          Rule = "who lets go of a function refuses all its tickets"
 	RuleRefusedForAReason   Rule = "a call is refused for what is so"

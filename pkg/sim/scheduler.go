@@ -157,6 +157,8 @@ func (s *scheduler) audit() Rule {
 			return RuleMeanIsPossible
 		case v.Waiting > 0 && !f.serving():
 			return RuleServerHasTickets
+		case v.Waiting > 0 && !f.awake:
+			return RuleAwakeWithTickets
 		case len(f.pulls) > 0 && !f.serving():
 			return RuleServerHasInstances
 		}

@@ -232,3 +232,21 @@ func TestWhatIsRefusedSaysWhy(t *testing.T) {
 		}
 	}
 }
+
+func TestATicketThatComesBackToAFunctionAtRestWakesIt(t *testing.T) {
+	f := newTestFunction()
+	f.Step(start, Served{Term: invoke.Term{Epoch: 1}})
+	f.Step(start, Joined{CID: "a", Capacity: 1, Revision: "r1"})
+	f.Step(start, Pulled{CID: "a", Wants: true, Credits: 1})
+	call := ticketOf(1, start)
+	f.Step(start, Offered{Ticket: call})
+	d, _ := decide(f, start, Observed{Created: 1})
+	if _, rests := AnswerOf[Rest](f.Step(start, Concluded{Decided: d})); !rests {
+		t.Fatal("a function whose calls all run does not rest")
+	}
+	// The only instance could not reach the gateway, and is not handed the call again.
+	effects := f.Step(start, Pulled{CID: "a", Wants: true, Credits: 1, Done: []Done{{ID: call.ID, Unclaimed: true}}})
+	if _, woken := AnswerOf[Wake](effects); !woken || f.Waiting() != 1 {
+		t.Errorf("%d calls wait, woken %v", f.Waiting(), woken)
+	}
+}
