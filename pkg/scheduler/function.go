@@ -143,13 +143,6 @@ func (f *function) lastFailure() *history.Failure {
 	return f.book.failure
 }
 
-// startedOf notes that an instance of a revision has started.
-func (f *function) startedOf(revision string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.book.startedRev = revision
-}
-
 // functions are those that the scheduler knows, and those of them that the next tick looks
 // at.
 type functions struct {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	"github.com/windlass-dev/windlass/pkg/catalog"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
@@ -22,6 +23,19 @@ func inSharedWorld(t *testing.T, body func(w *world)) {
 	config := defaults()
 	config.shared = true
 	inWorld(t, config, body)
+}
+
+// A tick may be the first to notice that a slot is served here.
+func TestATickThatTakesAFunctionOverLetsItsInstancesSayHello(t *testing.T) {
+	config := defaults()
+	config.shared = true
+	w := newWorld(t, config)
+	fn := newTestFunction("f", minInstances(1))
+	w.runtime.existing = []provisioner.Existing{{CID: "00000007-000001", Revision: fn.Revision(), Node: "n", Started: time.Now(), Ran: true}}
+	w.scheduler.functionChanged(catalog.Event{Key: fn.Key(), UID: string(fn.UID), Function: fn})
+	if c := w.scheduler.consider(w.scheduler.lookup(string(fn.UID))); c != nil {
+		t.Errorf("%d instances are wanted beside those that there are", c.Wanted())
+	}
 }
 
 func TestInstancesGoToTheNewOwner(t *testing.T) {

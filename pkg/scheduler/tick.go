@@ -59,6 +59,7 @@ func (s *ticker) consider(f *function) *considered {
 	if s.lookup(f.uid) != f {
 		return nil // it was deleted
 	}
+	s.serves(f) // what was taken over just now is observed, too
 	fn := f.current()
 	observed := s.observe(f, fn)
 	term := s.term(f.slot)

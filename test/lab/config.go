@@ -31,7 +31,7 @@ type Config struct {
 func (c Config) Validate() error {
 	var errs []error
 	if !filepath.IsAbs(c.Dir) {
-		errs = append(errs, fmt.Errorf("Dir is %q: give an absolute path", c.Dir))
+		errs = append(errs, fmt.Errorf("lab: Dir is %q: give an absolute path", c.Dir))
 	}
 	for name, n := range map[string]int{"Schedulers": c.Schedulers, "Gateways": c.Gateways, "Nodes": c.Nodes} {
 		if n < 1 || n > 9 {

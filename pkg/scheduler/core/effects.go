@@ -34,9 +34,9 @@ type (
 
 // Effects on the instances one level below.
 type (
-	// Adopt takes over the instances that another scheduler has started, and Release
-	// leaves them to another one.
-	Adopt   struct{}
+	// Adopt takes over the instances that another scheduler has started.
+	Adopt struct{}
+	// Release leaves the instances to another scheduler.
 	Release struct{}
 	// Connected says that an instance's stream counts from now on.
 	Connected struct{ CID invoke.CID }
@@ -64,9 +64,10 @@ const (
 
 // Effects on the scheduler itself.
 type (
-	// Wake lets the next tick look at the function, and Rest lets ticks pass over it
-	// until something happens, or until then; zero for never.
+	// Wake lets the next tick look at the function.
 	Wake struct{}
+	// Rest lets ticks pass over the function until something happens, or until then;
+	// zero for never.
 	Rest struct{ Until time.Time }
 	// Hurry asks for a decision before the next tick: at once if Eager, and else if the
 	// function has no instance at all.

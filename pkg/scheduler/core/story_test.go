@@ -180,7 +180,7 @@ func (s *story) event(w words) Event {
 	case "delete":
 		return Closed{Reason: "the function was deleted", Refusal: invoke.Refusal{Reason: invoke.RefusedUnknownFunction}}
 	case "audit-gateways":
-		return GatewaysAudited{Heard: func(gateway string) bool { return w.has(gateway) }}
+		return GatewaysAudited{Heard: w.has}
 	case "audit-activity":
 		return ActivityAudited{Awake: w.has("awake")}
 	}
