@@ -59,6 +59,14 @@ func (x *Index) Pick(want Amount, intn func(n int) int) int {
 // often.
 func (x *Index) Room(want Amount) int { return x.shape(want).total }
 
+// count is Room that leaves nothing behind for an amount of which nothing is known yet.
+func (x *Index) count(want Amount) int {
+	if s, known := x.of[want]; known {
+		return s.total
+	}
+	return Room(x.nodes, want)
+}
+
 // Request adds an amount, which may be negative, to what is requested of a node.
 func (x *Index) Request(node int, amount Amount) {
 	n := &x.nodes[node]

@@ -33,12 +33,19 @@ func NewSite(c Candidates) *Site {
 func (s *Site) Room(want Amount) int {
 	room, counted := s.rooms[want]
 	if !counted {
-		if room = Room(s.ordinary.nodes, want); room == 0 {
-			room = Room(s.avoided.nodes, want)
+		if room = s.ordinary.count(want); room == 0 {
+			room = s.avoided.count(want)
 		}
 		s.rooms[want] = room
 	}
 	return room
+}
+
+// LookAgain makes what is known of the nodes now the first look of those who ask from
+// now on.
+func (s *Site) LookAgain() {
+	clear(s.rooms)
+	clear(s.whys)
 }
 
 // Pick returns the name of a node that has room for want now, each with the same

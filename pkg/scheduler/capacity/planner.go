@@ -21,6 +21,12 @@ type Config struct {
 	Spares bool
 }
 
+// What Config has by default.
+const (
+	DefaultEvictAfter = 2 * time.Second
+	DefaultPatience   = 5 * time.Second
+)
+
 // Planner decides who gets room on the nodes, for the functions of one scheduler.
 type Planner struct {
 	config Config
@@ -114,8 +120,8 @@ func Waited(starved bool, waiting int, oldest time.Duration) time.Duration {
 // BeginTick forgets what the tick before knew of the nodes, and reservations that have
 // lapsed. What has gone since is to be said before (Left, Keep).
 func (p *Planner) BeginTick(now time.Time) {
-	clear(p.sites)
+	p.forgetSites()
 	clear(p.stills)
-	p.charges, p.crowd = p.charges[:0], crowd{}
+	p.crowd = crowd{}
 	p.reviewReservations(now)
 }

@@ -12,8 +12,9 @@ import (
 type site struct {
 	*nodepick.Site
 	applied int
-	// observed says that this tick has looked for what moved.
-	observed bool
+	// observed says that this tick has looked for what moved, and followed that the next
+	// one need not read the nodes again.
+	observed, followed bool
 }
 
 // charge is an amount that is requested of a node, or given back if it is negative.
@@ -29,6 +30,21 @@ func (b *ledger) Knows(where string) bool { return b.sites[where] != nil }
 // Observe hands in these nodes, with what is requested of them now. It is to be called
 // before anything else is asked for that Where in a tick; until then there are none.
 func (b *ledger) Observe(where string, candidates nodepick.Candidates) {
+	b.observe(where, candidates)
+}
+
+// Follow is Observe for nodes that change only by what is ordered here and what Ended
+// reports, as simulated ones do: it holds for all ticks from now on.
+func (b *ledger) Follow(where string, candidates nodepick.Candidates) {
+	b.observe(where, candidates).followed = true
+}
+
+// Ended says that an amount is not requested of a node any more that is followed.
+func (b *ledger) Ended(node string, amount nodepick.Amount) {
+	b.request(node, nodepick.Amount{}.Minus(amount))
+}
+
+func (b *ledger) observe(where string, candidates nodepick.Candidates) *site {
 	// What was ordered before is counted among the candidates already.
 	at := &site{Site: nodepick.NewSite(candidates), applied: len(b.charges)}
 	for h := range b.all() {
@@ -37,6 +53,21 @@ func (b *ledger) Observe(where string, candidates nodepick.Candidates) {
 		}
 	}
 	b.sites[where] = at
+	return at
+}
+
+// forgetSites forgets what a tick knew of the nodes, except for those that are followed.
+func (b *ledger) forgetSites() {
+	for where, at := range b.sites {
+		if !at.followed {
+			delete(b.sites, where)
+			continue
+		}
+		b.apply(at)
+		at.LookAgain()
+		at.applied, at.observed = 0, false
+	}
+	b.charges = b.charges[:0]
 }
 
 // site is what is known of nodes now.
