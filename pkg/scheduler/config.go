@@ -17,6 +17,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/ownership"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
+	"github.com/windlass-dev/windlass/pkg/scheduler/capacity"
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
 
@@ -57,12 +58,12 @@ type Config struct {
 func DefaultConfig() Config {
 	return Config{
 		Tick:           core.DefaultTick,
-		MaxQueued:      10_000,
+		MaxQueued:      core.DefaultMaxQueued,
 		ClaimGrace:     core.DefaultClaimGrace,
 		Executions:     core.DefaultExecutions,
 		Decider:        fpcs.Default(),
-		NoRoomPatience: 5 * time.Second,
-		EvictAfter:     2 * time.Second,
+		NoRoomPatience: capacity.DefaultPatience,
+		EvictAfter:     capacity.DefaultEvictAfter,
 	}
 }
 

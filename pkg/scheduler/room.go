@@ -279,20 +279,9 @@ func (p *placer) usageOf(u *capacity.Usage, f *function, list []provisioner.Plac
 	}
 }
 
-// idleOf are the instances of a function that may be evicted, and until when that stands
-// if nothing happens; zero for ever. Nobody is evicted while calls wait.
+// idleOf are the instances of a function that may be evicted, and until when that stands.
 func (p *placer) idleOf(f *function, now time.Time) (idle []queue.IdleInstance, until time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.core.Waiting() > 0 {
-		return nil, until
-	}
-	kind := p.starts.mean(kindOf(f.fn))
-	kept := f.core.Upkeep(now, kind)
-	until = kept.Change
-	if kept.Planned && f.core.Means().Start == 0 {
-		until = now // it goes by the starts of others, which are not followed
-	}
-	// One that has just become idle may go later.
-	return f.core.LongestIdle(now, f.core.EvictPolicy(now, 0, kind)), until
+	return f.core.Evictable(now, p.starts.mean(kindOf(f.fn)))
 }

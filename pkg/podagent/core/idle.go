@@ -2,9 +2,9 @@ package core
 
 import "time"
 
-// leastPause is the shortest time between two requests to leave, however soon the
+// LeastPause is the shortest time between two requests to leave, however soon the
 // scheduler wants to be asked again.
-const leastPause = time.Second
+const LeastPause = time.Second
 
 // idleness is how long an agent has waited and what it did about it.
 type idleness struct {
@@ -69,6 +69,6 @@ func (a LeaveAnswer) heard(c *Core, now time.Time) {
 		c.leaveSilently("it waited in vain")
 	case c.idle.asked:
 		c.idle.asked = false
-		c.idle.notBefore = now.Add(max(a.AskAgain, leastPause))
+		c.idle.notBefore = now.Add(max(a.AskAgain, LeastPause))
 	}
 }

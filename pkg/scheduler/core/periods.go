@@ -15,6 +15,8 @@ const (
 	ReconcileEvery = 5 * time.Second
 	// DefaultClaimGrace is how long an instance may hold a ticket unclaimed.
 	DefaultClaimGrace = 2 * time.Second
+	// DefaultMaxQueued is how many tickets may wait.
+	DefaultMaxQueued = 10_000
 	// DefaultExecutions is how many executions and starts a mean is taken of.
 	DefaultExecutions = 10
 )

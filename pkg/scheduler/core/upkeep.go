@@ -36,12 +36,22 @@ func (s *Spec) leavePolicy(kept upkeep.Upkeep, idle time.Duration, now time.Time
 	}, idle, now)
 }
 
-// EvictPolicy is when an idle instance may be made to leave for others.
-func (f *Function) EvictPolicy(now time.Time, idleFor, kindStart time.Duration) queue.EvictPolicy {
+// evictPolicy is when an idle instance may be made to leave for others.
+func (f *Function) evictPolicy(now time.Time, idleFor, kindStart time.Duration) queue.EvictPolicy {
 	return queue.EvictPolicy{Min: f.spec.limits(f.Upkeep(now, kindStart)).Min, IdleFor: idleFor}
 }
 
-// LongestIdle are the instances that may be made to leave; see queue.Queue.LongestIdle.
-func (f *Function) LongestIdle(now time.Time, policy queue.EvictPolicy) []queue.IdleInstance {
-	return f.queue.LongestIdle(now, policy)
+// Evictable are the instances that may be evicted, the longest idle one first, and until
+// when that stands if nothing happens; zero for ever. None is evicted while calls wait. One
+// that has just become idle may go later.
+func (f *Function) Evictable(now time.Time, kindStart time.Duration) (idle []queue.IdleInstance, until time.Time) {
+	if f.queue.Waiting() > 0 {
+		return nil, until
+	}
+	kept := f.Upkeep(now, kindStart)
+	until = kept.Change
+	if kept.Planned && f.learnt.starts.Mean() == 0 {
+		until = now // it goes by the starts of others, which are not followed
+	}
+	return f.queue.LongestIdle(now, f.evictPolicy(now, 0, kindStart)), until
 }
