@@ -223,8 +223,9 @@ var only = []allowance{
 		"pkg/ownership/keeping", "pkg/podagent/core", "pkg/queue/intake", "pkg/scheduler/core",
 	}, "what runs in virtual time has no shell"},
 	{"pkg/sim/cluster", []string{
-		"github.com/HdrHistogram/hdrhistogram-go", "pkg/estimate", "pkg/fpcs", "pkg/invoke", "pkg/provisioner/nodepick",
-		"pkg/provisioner/share", "pkg/queue", "pkg/schedule", "pkg/scheduler/upkeep", "pkg/sim/hashsch", "pkg/workload",
+		"api/v1alpha1", "github.com/HdrHistogram/hdrhistogram-go", "pkg/estimate", "pkg/fpcs", "pkg/invoke", "pkg/podagent/core",
+		"pkg/provisioner/nodepick", "pkg/provisioner/share", "pkg/schedule", "pkg/scheduler/capacity", "pkg/scheduler/core",
+		"pkg/sim/hashsch", "pkg/workload",
 	}, "what runs in virtual time has no shell"},
 	{"pkg/sim/experiments", []string{
 		"pkg/fpcs", "pkg/provisioner/nodepick", "pkg/sim/cluster", "pkg/sim/report", "pkg/workload",

@@ -139,7 +139,7 @@ func (e Departed) happen(f *Function, now time.Time) {
 func (f *Function) Retired(cid invoke.CID) bool { return f.instances.retired(cid) }
 
 func (e Evicted) happen(f *Function, now time.Time) {
-	policy := f.evictPolicy(now, e.IdleFor, e.KindStart)
+	policy := f.EvictPolicy(now, e.IdleFor, e.KindStart)
 	f.letIdleGo(queue.IdleInstance{CID: e.CID, Idle: e.IdleFor}, policy, BecauseEvicted, e.Reason, now)
 }
 

@@ -36,8 +36,8 @@ func (s *Spec) leavePolicy(kept upkeep.Upkeep, idle time.Duration, now time.Time
 	}, idle, now)
 }
 
-// evictPolicy is when an idle instance may be made to leave for others.
-func (f *Function) evictPolicy(now time.Time, idleFor, kindStart time.Duration) queue.EvictPolicy {
+// EvictPolicy is when an idle instance may be made to leave for others.
+func (f *Function) EvictPolicy(now time.Time, idleFor, kindStart time.Duration) queue.EvictPolicy {
 	return queue.EvictPolicy{Min: f.spec.limits(f.Upkeep(now, kindStart)).Min, IdleFor: idleFor}
 }
 
@@ -53,5 +53,10 @@ func (f *Function) Evictable(now time.Time, kindStart time.Duration) (idle []que
 	if kept.Planned && f.learnt.starts.Mean() == 0 {
 		until = now // it goes by the starts of others, which are not followed
 	}
-	return f.queue.LongestIdle(now, f.evictPolicy(now, 0, kindStart)), until
+	return f.queue.LongestIdle(now, f.EvictPolicy(now, 0, kindStart)), until
+}
+
+// LongestIdle are the instances that may be made to leave; see queue.Queue.LongestIdle.
+func (f *Function) LongestIdle(now time.Time, policy queue.EvictPolicy) []queue.IdleInstance {
+	return f.queue.LongestIdle(now, policy)
 }

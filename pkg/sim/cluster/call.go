@@ -15,10 +15,11 @@ type call struct {
 	work     time.Duration
 	// crowd is whose client waits for it; nil in an open loop.
 	crowd *crowd
-	// instance is the one that was handed the call, and begun when its work began.
-	instance *instance
-	begun    time.Duration
-	over     bool
+	// instance is the one that was handed the call, begun when its work began, and took
+	// how long that took.
+	instance    *instance
+	begun, took time.Duration
+	over        bool
 	// left is the work that is left, in nanoseconds, where calls share a machine,
 	// and controller the one that pushed the call, where calls are pushed.
 	left       float64
@@ -78,9 +79,8 @@ type callEnded call
 func (e *callEnded) happen(w *world) { w.end((*call)(e)) }
 
 func (w *world) end(c *call) {
-	w.result.ended(c, w.now-c.begun)
-	c.function.executions.Observe(w.now - c.begun)
-	c.over = true
+	c.took, c.over = w.now-c.begun, true
+	w.result.ended(c)
 	w.after(w.config.Overheads.Answer, (*callAnswered)(c))
 	w.after(w.config.Overheads.Pull, (*instanceFreed)(c))
 }

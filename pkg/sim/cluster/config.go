@@ -3,6 +3,7 @@ package cluster
 import (
 	"time"
 
+	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/fpcs"
 	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
 	"github.com/windlass-dev/windlass/pkg/schedule"
@@ -29,8 +30,6 @@ type Config struct {
 	Hash *Hash
 	// Overheads are what a call costs beside the work of its function.
 	Overheads Overheads
-	// Scheduler are the scheduler's own constants.
-	Scheduler Scheduler
 	// Resolution is the time between two points of Result.Series; 0 for no series.
 	Resolution time.Duration
 	// Observe is told of every decision; it may be nil.
@@ -94,7 +93,7 @@ type Function struct {
 	// Limits are the least and the most instances.
 	Limits fpcs.Limits
 	// BackoffAfter, IdleTimeout and KeepLast are those of the function's manifest;
-	// 0 is what they are there by default: 10 s, 10 min, 1 h.
+	// 0 is what they are there by default.
 	BackoffAfter time.Duration
 	IdleTimeout  time.Duration
 	KeepLast     time.Duration
@@ -129,24 +128,6 @@ type Overheads struct {
 	Pull time.Duration
 }
 
-// Scheduler are constants of the scheduler. Those that are 0 are as the scheduler
-// has them by default.
-type Scheduler struct {
-	// Tick is the time between two decisions.
-	Tick time.Duration
-	// StaleAfter is how long a ticket waits until it is stale.
-	StaleAfter time.Duration
-	// Executions is how many of the last executions, and starts, a mean is taken of.
-	Executions int
-	// MaxQueued is how many calls of a function may wait.
-	MaxQueued int
-	// NoRoomPatience is how long a call waits for room on a node while its function
-	// has no instance, and EvictAfter how long an instance must have been idle to be
-	// evicted.
-	NoRoomPatience time.Duration
-	EvictAfter     time.Duration
-}
-
 func orElse[T comparable](v *T, byDefault T) {
 	var zero T
 	if *v == zero {
@@ -154,19 +135,10 @@ func orElse[T comparable](v *T, byDefault T) {
 	}
 }
 
-func (s *Scheduler) setDefaults() {
-	orElse(&s.Tick, 100*time.Millisecond)
-	orElse(&s.StaleAfter, 100*time.Millisecond)
-	orElse(&s.Executions, 10)
-	orElse(&s.MaxQueued, 10_000)
-	orElse(&s.NoRoomPatience, 5*time.Second)
-	orElse(&s.EvictAfter, 2*time.Second)
-}
-
 func (f *Function) setDefaults() {
 	orElse(&f.Copies, 1)
 	orElse(&f.Concurrency, 1)
-	orElse(&f.BackoffAfter, 10*time.Second)
-	orElse(&f.IdleTimeout, 10*time.Minute)
-	orElse(&f.KeepLast, time.Hour)
+	orElse(&f.BackoffAfter, v1alpha1.DefaultBackoffAfter)
+	orElse(&f.IdleTimeout, v1alpha1.DefaultIdleTimeout)
+	orElse(&f.KeepLast, v1alpha1.DefaultKeepLast)
 }

@@ -3,12 +3,14 @@
 // start and run. It answers what a decision costs and what it is good for; package sim
 // beside it asks what faults do.
 //
-// What decides is the product's own code: the queue of each function, the deciders
-// and their bounds, the estimates, the pick of a node and of what to evict, the shares
-// of namespaces, and what is kept of idle functions. Written down once more is only
-// what their shell, package scheduler, does with them: a tick every 100 ms for the
-// functions that are not idle, a look at once at a function that has a call and no
-// instance or whose decider asked to see the next call, and what follows on a decision. Instances ask to leave as the agent does.
+// What decides is the product's own code, with its own constants: the core of each
+// function (package scheduler/core), which has the queue, admission, the deciders and
+// their bounds, what was learnt and what is kept of idle functions; the planner of what
+// spans functions (package capacity), which has room, reservations, evictions and shares;
+// and the pick of a node. The shell here (type scheduler) is what package scheduler is
+// for the product: it feeds the cores events and carries out their effects, in virtual
+// time. It leaves out ticks that have nothing to do. Instances ask to leave as the agent
+// does.
 //
 // A simulation is a Config, a value, and Run makes a Result of it, another one. It is
 // a heap of events and nothing else: no goroutine, no clock. Chance comes from one
@@ -32,7 +34,7 @@
 //   - Loads call whatever becomes of their calls, clients wait for their answers. Both
 //     are asked for one call after the other, so that a day of a million functions is
 //     never in memory. A function that was never called takes the room of a pointer,
-//     and one without instances and calls has no queue.
+//     and one that rests costs no time.
 //
 // Config.Hash replaces the pulling by what it is compared with, package hashsch, on
 // the same machines, under the same loads: calls are pushed, and a container starts

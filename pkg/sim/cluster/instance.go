@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/pkg/invoke"
-	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
 )
 
 // instance is one from its order to its end.
@@ -64,12 +63,13 @@ func (w *world) enter(in *instance, next phase) {
 func (w *world) create(f *function, node int) *instance {
 	f.sequence++
 	in := &instance{
-		function: f, cid: invoke.Term{Epoch: 1}.CID(f.sequence), node: node,
+		function: f, cid: term.CID(f.sequence), node: node,
 		ordered: w.now, since: w.now, jitter: 1 + w.jitters.Float64()/10,
 	}
 	w.populate(f, in)
 	f.starting = append(f.starting, in)
-	w.nodes.Request(node, f.class.Requests)
+	m := w.machines[node]
+	m.Requested = m.Requested.Plus(f.class.Requests)
 	f.result.Created++
 	w.born()
 	n := &w.result.Nodes[node]
@@ -92,6 +92,7 @@ func (w *world) populate(f *function, in *instance) {
 func (w *world) depopulate(f *function, in *instance) {
 	delete(f.instances, in.cid)
 	if len(f.instances) == 0 {
+		f.instances = nil
 		last := len(w.populated) - 1
 		moved := w.populated[last]
 		w.populated[f.place], moved.place = moved, f.place
@@ -112,8 +113,6 @@ func (e *instanceReady) happen(w *world) {
 	f.starting = without(f.starting, in)
 	f.created++
 	in.ready = w.now
-	f.starts.Observe(w.now - in.ordered)
-	w.kind(f.class.Runtime).Observe(w.now - in.ordered)
 	w.enter(in, idle)
 	w.machines[in.node].started(w)
 	w.onInstances.ready(in)
@@ -172,18 +171,19 @@ func (e *instanceAsksToLeave) happen(w *world) {
 func (w *world) remove(in *instance) {
 	in.function.created--
 	w.dispose(in)
-	w.rest(in.function)
 }
 
 // dispose gives back what an instance took.
 func (w *world) dispose(in *instance) {
+	m := w.machines[in.node]
 	if in.phase == starting {
-		w.machines[in.node].withdrawn(w, in)
+		m.withdrawn(w, in)
 	}
 	w.enter(in, gone)
 	w.depopulate(in.function, in)
-	w.nodes.Request(in.node, nodepick.Amount{}.Minus(in.function.class.Requests))
+	m.Requested = m.Requested.Minus(in.function.class.Requests)
 	w.result.Nodes[in.node].now--
+	w.onNodes.vacated(in)
 }
 
 func without(list []*instance, in *instance) []*instance {

@@ -1,8 +1,8 @@
 package cluster
 
 import (
-	"fmt"
 	"math"
+	"strconv"
 	"time"
 
 	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
@@ -10,6 +10,7 @@ import (
 
 // machine is what happens on a node.
 type machine struct {
+	nodepick.Node
 	// starts is how many instances may start at a time, 0 for any number; begun
 	// have, and waiting are those that wait for their turn.
 	starts  int
@@ -44,13 +45,13 @@ func (e *nodesJoin) happen(w *world) { w.join(Nodes(*e)) }
 
 func (w *world) join(n Nodes) {
 	for range n.Count {
-		w.nodes.Add(nodepick.Node{Name: fmt.Sprintf("node-%d", w.nodes.Len()), Allocatable: n.Allocatable})
-		w.machines = append(w.machines, &machine{starts: n.Starts, shared: n.Capacity != Demand{}, capacity: n.Capacity})
+		w.machines = append(w.machines, &machine{
+			Node:   nodepick.Node{Name: strconv.Itoa(len(w.machines)), Allocatable: n.Allocatable},
+			starts: n.Starts, shared: n.Capacity != Demand{}, capacity: n.Capacity,
+		})
 		w.result.Nodes = append(w.result.Nodes, NodeResult{Joined: w.now})
 	}
-	if w.onJoin != nil {
-		w.onJoin(w.nodes.Len())
-	}
+	w.onNodes.joined(len(w.machines))
 }
 
 // start lets an instance start, when it is its turn.

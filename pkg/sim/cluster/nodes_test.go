@@ -115,6 +115,48 @@ func TestFullNodesEvict(t *testing.T) {
 	}
 }
 
+// An instance that has become idle after the call came makes room for a function without
+// any, however short it has been idle.
+func TestWhatBecomesIdleMakesRoomForACallThatWaits(t *testing.T) {
+	r := run(t, Config{
+		Nodes: []Nodes{{Count: 1, Allocatable: pods(1)}},
+		Functions: []Function{
+			{Requests: pods(1), Start: Fixed(100 * ms)},
+			{Requests: pods(1), Start: Fixed(100 * ms)},
+		},
+		Loads:   []Load{Given{{At: 0, Function: 0, Work: 3 * time.Second}, {At: time.Second, Function: 1, Work: ms}}},
+		Decider: fpcs.Listing1,
+	})
+	if got := r.Functions[0].Evicted; got != 1 {
+		t.Errorf("evicted %d, want 1", got)
+	}
+	// Idle since 3.1 s, it is evicted by the tick at 3.2 s at the latest, and the next one
+	// orders.
+	if got := r.LastAnswer; got < 3201*ms || got > 3401*ms {
+		t.Errorf("the last answer came at %v, want 3.201s to 3.401s", got)
+	}
+}
+
+// Room that comes free is for the function that it was made for, and for none that is
+// called meanwhile.
+func TestRoomIsForTheFunctionThatItWasMadeFor(t *testing.T) {
+	r := run(t, Config{
+		Nodes:     []Nodes{{Count: 1, Allocatable: pods(1)}},
+		Functions: []Function{{Copies: 3, Requests: pods(1), Start: Fixed(100 * ms)}},
+		Loads: []Load{Given{
+			{At: 0, Function: 0, Work: ms},
+			{At: 3010 * ms, Function: 1, Work: 3 * time.Second},
+			{At: 3110 * ms, Function: 2, Work: ms},
+		}},
+		Decider: fpcs.Listing1,
+	})
+	// The tick at 3.1 s evicts for the second function, and the one at 3.2 s orders. The
+	// third one's call, which comes in between, waits for the three seconds.
+	if got := r.Total; got.Evicted != 2 || got.Answered != 3 || r.LastAnswer < 6*time.Second {
+		t.Errorf("evicted %d, answered %d, the last at %v; want 2, 3, after 6s", got.Evicted, got.Answered, r.LastAnswer)
+	}
+}
+
 // Nobody is idle for long enough: the call is refused after 5 s.
 func TestCallsWithoutRoomAreRefused(t *testing.T) {
 	r := run(t, Config{

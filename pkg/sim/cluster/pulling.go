@@ -1,9 +1,9 @@
 package cluster
 
 import (
-	"time"
-
 	"github.com/windlass-dev/windlass/pkg/invoke"
+	agent "github.com/windlass-dev/windlass/pkg/podagent/core"
+	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
 
 // callPolicy decides what becomes of calls.
@@ -24,103 +24,67 @@ type instancePolicy interface {
 	leave(in *instance) bool
 }
 
+// nodePolicy follows the nodes.
+type nodePolicy interface {
+	// joined is told of how many nodes there are since some joined, and vacated of an
+	// instance that has given back what it took of its node.
+	joined(nodes int)
+	vacated(in *instance)
+}
+
 // pulling is the policy of Windlass: instances pull from the queue of their function,
 // and deciders decide how many there are.
-type pulling struct{ *scheduler }
+type pulling struct {
+	*scheduler
+	// offered and pulled are memory for the events that come with each call.
+	offered core.Offered
+	pulled  core.Pulled
+	done    [1]core.Done
+}
 
-func (p pulling) admit(c *call) {
+func (p *pulling) admit(c *call) {
 	w, f := p.scheduler, c.function
-	w.revive(f)
-	w.disturb(f)
 	deadline := forever
 	if f.class.Patience > 0 {
 		deadline = w.now + f.class.Patience
 	}
-	ticket := invoke.Ticket{ID: c.id, Arrived: instant(w.now), Deadline: instant(deadline), Request: c}
-	if f.queue.Offer(ticket, instant(w.now)) != nil {
+	p.offered.Ticket = invoke.Ticket{ID: c.id, Arrived: instant(w.now), Deadline: instant(deadline), Request: c}
+	effects := w.step(f, &p.offered)
+	if _, refused := core.AnswerOf[core.OfferRefused](effects); refused {
 		w.refuse(c)
 		return
 	}
 	if f.class.Patience > 0 {
 		w.agenda.plan(deadline, (*callGivenUp)(c))
 	}
-	p.match(f)
-	w.activate(f)
-	if f.queue.Waiting() > 0 {
-		w.kick(f)
-	}
+	w.settle()
 }
 
-// match lets the queue hand out what it can.
-func (p pulling) match(f *function) {
-	if f.queue.Waiting() == 0 {
-		return
-	}
-	f.queue.Match(instant(p.now), func(cid invoke.CID, t invoke.Ticket) {
-		p.hand(t.Request.(*call), f.instances[cid])
-	})
+func (p *pulling) forget(c *call) { p.step(c.function, core.Withdrawn{ID: c.id}) }
+
+func (p *pulling) ready(in *instance) {
+	f, capacity, took := in.function, in.function.class.Concurrency, p.now-in.ordered
+	p.step(f, core.Joined{CID: in.cid, Capacity: capacity})
+	p.step(f, core.Pulled{CID: in.cid, Wants: true, Credits: capacity})
+	p.startsOf(f).Observe(took)
+	p.step(f, core.Started{Took: took})
 }
 
-func (p pulling) forget(c *call) {
-	// The queue may have come to it, and be gone since.
-	if q := c.function.queue; q != nil {
-		q.Withdraw(c.id)
-		p.noteQuiet(c.function)
-	}
+func (p *pulling) freed(in *instance, c *call) {
+	p.done[0] = core.Done{ID: c.id, Execution: c.took}
+	p.pulled = core.Pulled{CID: in.cid, Wants: true, Credits: 1, Done: p.done[:]}
+	p.step(in.function, &p.pulled)
 }
 
-func (p pulling) ready(in *instance) {
-	f, capacity := in.function, in.function.class.Concurrency
-	// It has not joined before.
-	_ = f.queue.Join(in.cid, capacity)
-	_ = f.queue.Pull(in.cid, capacity, instant(p.now))
-	p.match(f)
-	p.activate(f)
-}
-
-func (p pulling) freed(in *instance, c *call) {
+func (p *pulling) leave(in *instance) bool {
 	f := in.function
-	f.queue.Done(in.cid, c.id)
-	_ = f.queue.Pull(in.cid, 1, instant(p.now))
-	p.match(f)
-	p.noteQuiet(f)
-}
-
-// shortestPause is the least time between two requests to leave.
-const shortestPause = time.Second
-
-func (p pulling) leave(in *instance) bool {
-	f := in.function
-	answer, err := f.queue.RequestLeave(in.cid, p.now-in.since, p.leavePolicy(f, p.now-in.since))
-	if err == nil && !answer.Granted {
-		in.notBefore = p.now + max(answer.AskAgain, shortestPause)
+	answer, is := core.AnswerOf[core.LeaveAnswered](p.step(f, core.AskedToLeave{
+		CID: in.cid, Idle: p.now - in.since, KindStart: p.kindStart(f),
+	}))
+	if is && !answer.Granted {
+		in.notBefore = p.now + max(answer.AskAgain, agent.LeastPause)
 		return false
 	}
-	p.activate(f)
+	p.step(f, core.Departed{CID: in.cid})
 	return true
-}
-
-// evict sends an idle instance away, unless it may not be.
-func (s *scheduler) evict(in *instance) bool {
-	f := in.function
-	if !f.queue.Evict(in.cid, instant(s.now), s.evictPolicy(f)) {
-		return false
-	}
-	f.queue.Leave(in.cid, instant(s.now))
-	f.result.Evicted++
-	s.remove(in)
-	s.activate(f)
-	return true
-}
-
-// withdraw takes back the youngest n instances that are under way.
-func (s *scheduler) withdraw(f *function, n int) {
-	for range min(n, len(f.starting)) {
-		last := len(f.starting) - 1
-		in := f.starting[last]
-		f.starting = f.starting[:last]
-		f.result.Withdrawn++
-		s.dispose(in)
-	}
-	s.rest(f)
 }

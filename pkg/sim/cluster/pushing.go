@@ -62,6 +62,8 @@ func (p *pushing) begin(node int, s hashsch.Start) {
 	p.machines[node].start(p.world, in)
 }
 
+func (p *pushing) vacated(*instance) {}
+
 func (p *pushing) forget(*call) {}
 
 func (p *pushing) ready(in *instance) {

@@ -99,9 +99,9 @@ func (r *Result) began(c *call, wait, setup time.Duration) {
 }
 
 // ended takes note of a call whose work ends.
-func (r *Result) ended(c *call, took time.Duration) {
-	c.function.result.Execution.record(took)
-	r.Total.Execution.record(took)
+func (r *Result) ended(c *call) {
+	c.function.result.Execution.record(c.took)
+	r.Total.Execution.record(c.took)
 }
 
 // answered takes note of a call that has its answer.

@@ -3,59 +3,39 @@ package cluster
 import (
 	"time"
 
-	"github.com/windlass-dev/windlass/pkg/fpcs"
+	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/provisioner/share"
-	"github.com/windlass-dev/windlass/pkg/scheduler/upkeep"
+	"github.com/windlass-dev/windlass/pkg/scheduler/capacity"
+	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
 
-// maxOrders bounds the instances that are ordered in one tick, as in the scheduler.
-const maxOrders = 1024
-
-// scheduler does what the scheduler of Windlass does, for all functions.
-type scheduler struct {
-	*world
-	shares share.Shares
-
-	// active are the functions that the next tick looks at, and ticking says that
-	// there will be one; spare and considered are memory that ticks use again.
-	active, spare []*function
-	considered    []considered
-	ticking       bool
-}
-
-// activate lets the next tick look at a function.
-func (s *scheduler) activate(f *function) {
-	if f.active {
-		return
-	}
-	f.active = true
-	s.active = append(s.active, f)
-	if !s.ticking {
-		s.ticking = true
-		tick := s.config.Scheduler.Tick
-		s.agenda.plan(s.now.Truncate(tick)+tick, tickDue{})
-	}
-}
-
-// tickDue is when the scheduler looks at every function that is not idle. There are
-// ticks only while there is one.
+// tickDue is when the scheduler looks at every function that is not idle.
 type tickDue struct{}
 
 func (tickDue) happen(w *world) { w.scheduler.tick() }
 
+// tick does what a tick of the scheduler does; see docs/architecture.md, "A tick".
 func (s *scheduler) tick() {
 	s.ticking = false
+	s.planRoom()
 	active := s.active
 	s.active = s.spare[:0]
 	all := s.considered[:0]
 	for _, f := range active {
-		f.active = false
-		all = append(all, s.consider(f))
+		f.listed = false
+		if f.awake {
+			all = s.consider(all, f)
+		}
 	}
 	s.divide(all)
-	var known idleness
-	for i := range all {
-		s.conclude(&all[i], &known)
+	for _, i := range inTurns(all) {
+		s.conclude(&all[i], true)
+	}
+	s.settle()
+	for _, f := range active {
+		if f.awake {
+			s.activate(f)
+		}
 	}
 	clear(active)
 	s.spare = active[:0]
@@ -64,61 +44,42 @@ func (s *scheduler) tick() {
 
 // considered is a function that was decided on.
 type considered struct {
+	core.Decided
 	function *function
-	snapshot fpcs.Snapshot
-	decision fpcs.Decision
-	// limits are what the decision was bound by.
-	limits  fpcs.Limits
-	upkeep  upkeep.Upkeep
+	// ordered is how many instances were ordered, and noRoom says that the last order
+	// lacked room.
 	ordered int
 	noRoom  bool
 }
 
-func (s *scheduler) consider(f *function) considered {
-	view := f.view(s.now)
-	seen := fpcs.Snapshot{
-		Arrived: view.Arrived, Departed: view.Departed, OldestWait: view.OldestWait, Stale: s.stale(f),
-		Created: f.created, Busy: view.Busy, Creating: len(f.starting),
-		Room: s.room(f), Concurrency: f.class.Concurrency,
-		MeanExecution: f.executions.Mean(), MeanStart: s.meanStart(f),
-		Memory: f.memory,
-	}
-	if f.hasDecision {
-		seen.Elapsed = s.now - f.decided
-	}
-	c := considered{function: f, snapshot: seen, upkeep: s.upkeep(f)}
-	c.limits = f.limits(c.upkeep)
-	c.decision = fpcs.Bound(f.decider(s.world)(seen, s.params()), seen, c.limits)
-	f.memory, f.decided, f.hasDecision = c.decision.Next, s.now, true
-	f.again = c.decision.Again
-	s.result.Decisions++
-	if s.config.Observe != nil {
-		s.config.Observe(s.now, f.index, seen, c.decision)
-	}
-	return c
+// missing is how many instances could not be ordered.
+func (c *considered) missing() int { return c.Wanted() - c.ordered }
+
+// starved tells whether the function has no instance that works or comes.
+func (c *considered) starved() bool { return c.Observed.Created+c.Observed.Creating+c.ordered == 0 }
+
+// waited is for how long calls have waited for the function's first instance; 0 if none do.
+func (c *considered) waited() time.Duration {
+	return capacity.Waited(c.starved(), c.Snapshot.Waiting(), c.Snapshot.OldestWait)
 }
 
-func (s *scheduler) params() fpcs.Params {
-	return fpcs.Params{Tick: s.config.Scheduler.Tick, StaleAfter: s.config.Scheduler.StaleAfter}
+// consider adds a function to those that were decided on, if there is something to decide.
+func (s *scheduler) consider(all []considered, f *function) []considered {
+	d, is := core.AnswerOf[core.Decided](s.step(f, core.Ticked{Observed: s.observe(f)}))
+	if is {
+		all = append(all, considered{Decided: d, function: f})
+	}
+	return all
 }
 
-// room is how many more instances the nodes have room for; negative if without end.
-func (s *scheduler) room(f *function) int {
-	if len(s.config.Nodes) == 0 {
-		return -1
+// observe is what a tick sees of a function. Nodes that are none at all have room of which
+// nothing is known.
+func (s *scheduler) observe(f *function) core.Observed {
+	room := -1
+	if len(s.world.config.Nodes) > 0 {
+		room = s.planner.Room(shapeOf(f))
 	}
-	return s.nodes.Room(f.class.Requests)
-}
-
-// wanted is how many instances to order. Where the decider asks for none only for want
-// of room, one is, to find out whether room can be made.
-func (c *considered) wanted() int {
-	s, d := c.snapshot, c.decision
-	short := d.Create == 0 && d.Why == fpcs.ReasonNoRoom && s.Waiting() > 0
-	if short && (c.limits.Max == 0 || s.Created+s.Creating < c.limits.Max) {
-		return 1
-	}
-	return d.Create
+	return core.Observed{Created: f.created, Creating: len(f.starting), Room: room, KindStart: s.kindStart(f)}
 }
 
 // divide orders what all functions want, in turns of their namespaces.
@@ -126,10 +87,11 @@ func (s *scheduler) divide(all []considered) {
 	var wants []share.Want
 	var wanting []*considered
 	for i := range all {
-		if c, n := &all[i], all[i].wanted(); n > 0 {
+		if c := &all[i]; c.Wanted() > 0 {
 			f := c.function
 			wants = append(wants, share.Want{
-				Namespace: f.class.Namespace, Function: f.name, N: n, Cost: f.class.Requests.MilliCPU,
+				Namespace: f.class.Namespace, Function: f.name, N: c.Wanted(),
+				Cost: f.class.Requests.MilliCPU, Waited: c.waited(),
 			})
 			wanting = append(wanting, c)
 		}
@@ -137,7 +99,7 @@ func (s *scheduler) divide(all []considered) {
 	if len(wants) == 0 {
 		return
 	}
-	round := s.shares.Begin(wants, maxOrders)
+	round := s.budget.Divide(wants, instant(s.now))
 	for i, n, ok := round.Next(); ok; i, n, ok = round.Next() {
 		round.Took(s.order(wanting[i], n), n)
 	}
@@ -145,73 +107,86 @@ func (s *scheduler) divide(all []considered) {
 
 // order orders up to n instances and returns how many could be had.
 func (s *scheduler) order(c *considered, n int) int {
+	c.noRoom = false
+	f := c.function
 	for i := range n {
-		node := s.nodes.Pick(c.function.class.Requests, s.picks.IntN)
-		if node < 0 {
+		node, ok := s.planner.Place(f.name, shapeOf(f), s.picks.IntN)
+		if !ok {
 			c.noRoom = true
 			return i
 		}
-		s.revive(c.function)
-		s.machines[node].start(s.world, s.create(c.function, node))
+		at := s.machineOf(node)
+		s.machines[at].start(s.world, s.create(f, at))
 		c.ordered++
 	}
 	return n
 }
 
+// inTurns are the indexes of functions in the order in which room is made for them.
+func inTurns(all []considered) []int {
+	turns := make([]capacity.Turn, len(all))
+	for i := range all {
+		turns[i] = capacity.Turn{Index: i, Namespace: all[i].function.class.Namespace, Waited: all[i].waited()}
+	}
+	if len(turns) > 1 {
+		capacity.InTurns(turns)
+	}
+	order := make([]int, len(all))
+	for i := range turns {
+		order[i] = turns[i].Index
+	}
+	return order
+}
+
 // conclude follows up on a decision. Room is made only by ticks.
-func (s *scheduler) conclude(c *considered, known *idleness) {
-	f, d := c.function, c.decision
-	if d.Withdraw > 0 {
-		s.withdraw(f, d.Withdraw)
-	}
-	f.blocked = c.wanted() > 0 && c.ordered == 0
-	if c.noRoom && c.ordered == 0 && known != nil {
-		s.lackRoom(c, known)
-	}
-	s.releaseIdle(c)
-	if d.Create > 0 || c.snapshot.Waiting() > 0 || c.snapshot.Creating > 0 {
-		s.activate(f)
-	} else {
-		s.sleep(c)
-	}
-}
-
-// lackRoom follows up on orders of which none could be placed, as the scheduler does.
-func (s *scheduler) lackRoom(c *considered, known *idleness) {
+func (s *scheduler) conclude(c *considered, ticking bool) {
 	f := c.function
-	if c.snapshot.Created+c.snapshot.Creating > 0 {
-		if c.snapshot.Waiting() > 0 {
-			s.makeRoom(f, known, true)
-		}
+	withdrawn := s.withdraw(f, c.Decision.Withdraw)
+	s.planner.Keep(f.name, c.missing())
+	if c.noRoom && ticking {
+		s.lackRoom(c)
+	}
+	s.step(f, core.Concluded{Decided: c.Decided, Ordered: c.ordered, Withdrawn: withdrawn, NoRoom: c.noRoom})
+}
+
+// withdraw takes back the youngest n instances that are under way.
+func (s *scheduler) withdraw(f *function, n int) (withdrawn int) {
+	for range min(n, len(f.starting)) {
+		last := len(f.starting) - 1
+		in := f.starting[last]
+		f.starting = f.starting[:last]
+		f.result.Withdrawn++
+		s.dispose(in)
+		withdrawn++
+	}
+	return withdrawn
+}
+
+// lackRoom follows up on orders that could not all be placed, as the scheduler does that
+// has no peers.
+func (s *scheduler) lackRoom(c *considered) {
+	f, now := c.function, instant(s.now)
+	if reserved := s.planner.Reserved(f.name); reserved > 0 && reserved >= c.missing() {
 		return
 	}
-	if !s.makeRoom(f, known, false) && c.snapshot.OldestWait >= s.config.Scheduler.NoRoomPatience {
-		for _, t := range f.queue.Clear() {
-			s.refuse(t.Request.(*call))
-		}
-		s.noteQuiet(f)
-		s.rest(f)
+	s.gather(now)
+	inVain := s.planner.MakeRoom(capacity.Want{
+		UID: f.name, Namespace: f.class.Namespace, Shape: shapeOf(f),
+		Missing: c.missing(), Starved: c.starved(), Waiting: c.Snapshot.Waiting(), OldestWait: c.Snapshot.OldestWait,
+	}, now, s.evict)
+	if inVain {
+		s.step(f, core.GivenUp{Refusal: invoke.Refusal{Reason: invoke.RefusedNoCapacity}})
 	}
 }
 
-// kick lets a function be looked at now that has calls and no instance, or whose
-// decider asked to see the next call that comes.
-func (s *scheduler) kick(f *function) {
-	if f.blocked || f.created+len(f.starting) > 0 && !f.eager(s.now) {
+// kicked decides on a function that need not wait for the next tick.
+func (s *scheduler) kicked(f *function) {
+	if !f.core.Urgent(instant(s.now), len(f.instances) > 0) {
 		return
 	}
-	c := s.consider(f)
-	s.order(&c, min(maxOrders, c.wanted()))
-	s.conclude(&c, nil)
-}
-
-// eager tells whether a call that comes now is reason not to wait for the next tick.
-func (f *function) eager(now time.Duration) bool { return f.again > 0 && now-f.decided >= f.again }
-
-// stale is how many of those that wait have waited for long.
-func (s *scheduler) stale(f *function) int {
-	if f.queue == nil {
-		return 0
+	s.planRoom()
+	for _, c := range s.consider(nil, f) {
+		s.order(&c, min(s.budget.Urgent(instant(s.now)), c.Wanted()))
+		s.conclude(&c, false)
 	}
-	return f.queue.Stale(instant(s.now), s.config.Scheduler.StaleAfter)
 }

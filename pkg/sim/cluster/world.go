@@ -4,8 +4,6 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/windlass-dev/windlass/pkg/estimate"
-	"github.com/windlass-dev/windlass/pkg/fpcs"
 	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
 )
 
@@ -18,20 +16,17 @@ type world struct {
 
 	functions []*function
 	classEnds []int // of each class, the number of the first function after it
-	nodes     *nodepick.Index
 	machines  []*machine
-	kinds     map[string]*estimate.LastN // starts by runtime
 
 	// populated are the functions that have instances.
 	populated []*function
 
-	// scheduler is idle where calls are pushed.
+	// scheduler is nil where calls are pushed.
 	scheduler *scheduler
-	// onCalls and onInstances are the policy that is tried; onJoin is nil if it need
-	// not know the nodes.
+	// onCalls, onInstances and onNodes are the policy that is tried.
 	onCalls     callPolicy
 	onInstances instancePolicy
-	onJoin      func(nodes int)
+	onNodes     nodePolicy
 
 	calls  uint64
 	loads  int // loads that have not ended
@@ -64,8 +59,7 @@ func Run(config Config) (Result, error) {
 
 func build(config Config) *world {
 	config.Functions = append([]Function(nil), config.Functions...)
-	config.Scheduler.setDefaults()
-	w := &world{config: config, kinds: make(map[string]*estimate.LastN)}
+	w := &world{config: config}
 	streams := uint64(0)
 	stream := func() *rand.Rand {
 		streams++
@@ -83,14 +77,14 @@ func build(config Config) *world {
 	w.result.Total = newFunctionResult(3)
 	w.result.Slowdown = Ratios{newHistogram(3)}
 	w.functions = make([]*function, count)
-	w.scheduler = &scheduler{world: w}
-	pulls := pulling{w.scheduler}
-	w.onCalls, w.onInstances = pulls, pulls
 	if config.Hash != nil {
 		pushes := &pushing{world: w, hash: *config.Hash}
-		w.onCalls, w.onInstances, w.onJoin = pushes, pushes, pushes.joined
+		w.onCalls, w.onInstances, w.onNodes = pushes, pushes, pushes
+	} else {
+		w.scheduler = newScheduler(w)
+		pulls := &pulling{scheduler: w.scheduler}
+		w.onCalls, w.onInstances, w.onNodes = pulls, pulls, w.scheduler
 	}
-	w.nodes = nodepick.NewIndex(nil)
 	for _, n := range nodesOf(config.Nodes) {
 		w.joinLater(n)
 	}
@@ -102,8 +96,8 @@ func build(config Config) *world {
 		w.beginClients(c, stream())
 	}
 	w.firstPoint()
-	if config.Hash == nil {
-		w.scheduler.activateFloors()
+	if w.scheduler != nil {
+		w.scheduler.serveFloors()
 	}
 	return w
 }
@@ -181,20 +175,6 @@ func (e *sourceCalls) happen(w *world) {
 	w.arrive(due, nil)
 }
 
-// activateFloors lets the first tick look at functions that have instances without
-// any call.
-func (s *scheduler) activateFloors() {
-	first := 0
-	for i, end := range s.classEnds {
-		if class := &s.config.Functions[i]; class.Limits.Min > 0 || len(class.Windows) > 0 {
-			for index := first; index < end; index++ {
-				s.activate(s.function(index))
-			}
-		}
-		first = end
-	}
-}
-
 // finish closes the books.
 func (w *world) finish() Result {
 	w.result.Length = w.now
@@ -213,12 +193,4 @@ func (w *world) finish() Result {
 		w.result.Total.add(*r)
 	}
 	return w.result
-}
-
-// FixedPool orders n instances at the first call. They come again if they leave, as
-// idle ones do unless Function.Limits keep them.
-func FixedPool(n int) fpcs.Decider {
-	return func(s fpcs.Snapshot, _ fpcs.Params) fpcs.Decision {
-		return fpcs.Decision{Create: max(0, n-s.Created-s.Creating), Why: "Pool", Required: n}
-	}
 }
