@@ -247,8 +247,9 @@ var frames = []attack{
 }
 
 // mannered reads what comes and answers it, but grants no window, until the connection
-// ends.
+// ends. It has a Framer of its own to write with, since a Framer is not for two.
 func (h *rawFrames) mannered() {
+	answers := http2.NewFramer(h.conn, nil)
 	go func() {
 		for {
 			frame, err := h.framer.ReadFrame()
@@ -258,11 +259,11 @@ func (h *rawFrames) mannered() {
 			switch f := frame.(type) {
 			case *http2.SettingsFrame:
 				if !f.IsAck() {
-					_ = h.framer.WriteSettingsAck()
+					_ = answers.WriteSettingsAck()
 				}
 			case *http2.PingFrame:
 				if !f.IsAck() {
-					_ = h.framer.WritePing(true, f.Data)
+					_ = answers.WritePing(true, f.Data)
 				}
 			}
 		}
