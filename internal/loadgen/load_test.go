@@ -106,7 +106,7 @@ func TestAClosedLoopsClientsCallOneAfterTheOtherAndRest(t *testing.T) {
 	})
 }
 
-// The first call of each client is its own, whoever is quicker.
+// The first call of each client is its own, in whatever order the clients run.
 func TestALoadMakesAllItsCallsAndNoMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := loadgen.Start(t.Context(), loadgen.Config[int]{Clients: 3, Calls: 10, Next: func(turn loadgen.Turn) func(context.Context) int {

@@ -209,7 +209,7 @@ func (s *decisions) decisionLine(d history.Told, painted bool) string {
 	return line
 }
 
-// accountOf is what is told of a function.
+// accountOf asks the scheduler of a function for its account.
 func accountOf(ctx context.Context, t *target, fn *v1alpha1.Function) (history.Account, error) {
 	ctx, cancel := context.WithTimeout(ctx, decisionTime)
 	defer cancel()

@@ -156,7 +156,7 @@ func (p pace) after(n int, waited time.Duration) pace {
 	return pace{max(0, p.spent+waited-allowance(int64(n)))}
 }
 
-// allowance is how long so many bytes may take.
+// allowance is how long a body of that many bytes may take.
 func allowance(n int64) time.Duration { return time.Duration(n) * time.Second / bodyRate }
 
 // maxReplay is how much of a body that is handed on as it comes is kept, in bytes, so

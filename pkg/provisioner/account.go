@@ -14,7 +14,7 @@ import (
 // forgotten. Its methods are called with the lock held.
 type account struct {
 	uid string
-	// nodes and moves are told of every change; they have locks of their own.
+	// The account passes every change on to nodes and moves, which have locks of their own.
 	nodes *occupancy
 	moves *Moves
 

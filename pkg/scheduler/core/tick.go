@@ -175,8 +175,8 @@ type Concluded struct {
 func (e Concluded) happen(f *Function, now time.Time) {
 	d, wanted := e.Decided, e.Decided.Wanted()
 	f.lastDecision.blocked = wanted > 0 && e.Ordered == 0
-	// g. Tell calls what they can hope for. A function cannot grow if it has all the
-	// instances that it may have, or if the orders of this tick found no room.
+	// g. Note how fast the queue is worked off, for admission. A function cannot grow
+	// if it has all the instances that it may have, or if this tick found no room.
 	instances, most := d.Observed.Created+d.Observed.Creating+e.Ordered-e.Withdrawn, f.spec.limits(d.Upkeep).Max
 	f.lastDecision.outlook = intake.Outlook{
 		Parallel: instances * f.spec.Concurrency,
