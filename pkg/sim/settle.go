@@ -133,6 +133,9 @@ func (w *World) describe() {
 		if !n.up() {
 			continue
 		}
+		k := n.program.(*scheduler).keeper
+		w.explain(n.name, fmt.Sprintf("keeps slots under lease %d: follows %v, lists %v, writes %v, holds %d, wakes at %v, members %v",
+			k.core.Lease(), k.core.Following(), k.reader.listing, k.trying, k.core.Holds(), k.core.Wake().Sub(k.now()), k.core.View().Members()))
 		for _, f := range n.program.(*scheduler).served {
 			owner, _ := f.scheduler.view.owners.Owner(f.fn.slot)
 			w.explain(n.name, fmt.Sprintf("function %d: serves %v in term %+v, knows owner %+v, %d tickets wait, %d are out",

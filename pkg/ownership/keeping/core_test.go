@@ -224,6 +224,27 @@ func TestAStoreThatIsAwayForLongMovesNothing(t *testing.T) {
 	}
 }
 
+func TestAGiftThatWasNeverHeardOfIsClaimedOnceItsOwnerIsBack(t *testing.T) {
+	w := newWorld(t)
+	a := w.start("a")
+	w.run(time.Second)
+	b := w.start("b")
+	w.run(trustAfter - time.Second)
+	b.cut = true
+	w.run(2 * time.Second)
+	if a.Holds() == ownership.Slots || b.Holds() != 0 {
+		t.Fatalf("holders %s: want that b has not heard of what a gave it", w.holds())
+	}
+	w.away = true
+	w.store.End(b.Lease())
+	w.run(ttl)
+	w.away, b.cut = false, false
+	w.run(ownership.HeadStart + time.Second)
+	if !a.Complete() {
+		t.Errorf("holders %s: slots have no owner %v after all were back", w.holds(), ownership.HeadStart+time.Second)
+	}
+}
+
 func TestAnOrphanStartsNothing(t *testing.T) {
 	w := newWorld(t)
 	a := w.start("a")

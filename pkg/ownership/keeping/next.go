@@ -96,12 +96,28 @@ func (c *Core) due(slot ownership.Slot, r *record, members []ownership.Member) (
 	}
 	holds := c.epochs[slot] != 0
 	wait, may := ownership.Turn(slot, c.config.Self.ID, r.owner, holds, members)
-	due := c.vacant[slot].Add(wait)
-	if !holds && due.Before(c.calm.until) {
-		// In turn, too, when the time has come.
-		due = c.calm.until.Add(wait)
+	from := c.vacant[slot]
+	if !holds {
+		from = latest(from, c.returned(r.owner.ID))
 	}
-	return due, may
+	return from.Add(wait), may
+}
+
+// returned is when the last owner of a slot has come back, or is not waited for any
+// more. One that is a member again need not hold the slot: it may never have heard
+// that it was given it, and then claims it in turn like everybody else.
+func (c *Core) returned(owner string) time.Time {
+	if a, member := c.peers.since[owner]; member {
+		return a.at
+	}
+	return c.calm.until
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 // rebalance gives slots away to members that have been there for some time.
