@@ -31,6 +31,25 @@ func TestCallsBeyondTheConcurrencyAreRefused(t *testing.T) {
 	})
 }
 
+// Each look at the clock finds it later, as it is outside of tests.
+func TestLimitsHoldThoughTheClockGoesOn(t *testing.T) {
+	w, functions := benchWorld(t, 1, callLimit(v1alpha1.Limits{Concurrency: 1}))
+	w.register(functions)
+	now := time.Now()
+	w.scheduler.deps.Now = func() time.Time {
+		now = now.Add(time.Nanosecond)
+		return now
+	}
+	g := &offerStream{gateway: "g:1", refusals: make(chan *wirev1.Refusal, 2)}
+	for n := range 2 {
+		id := idOf(n)
+		w.scheduler.offer(g, &wirev1.Ticket{InvocationId: id[:], FunctionUid: string(functions[0].UID), RemainingNs: int64(time.Minute)})
+	}
+	if len(g.refusals) != 1 || (<-g.refusals).GetReason() != wirev1.Refusal_REASON_CONCURRENCY_LIMITED {
+		t.Error("the second call was let in, where only one may be")
+	}
+}
+
 func TestCallsBeyondTheRateAreRefused(t *testing.T) {
 	inWorld(t, defaults(), func(w *world) {
 		fn, g := w.put("f", callLimit(v1alpha1.Limits{RatePerSecond: 2, Burst: 4})), w.gateway("g:1")

@@ -118,17 +118,19 @@ func (s *offers) accept(o *offerStream, id invoke.ID, wire *wirev1.Ticket) *invo
 	if f == nil {
 		return &invoke.Refusal{Reason: invoke.RefusedUnknownFunction, Detail: "no such function here"}
 	}
-	e := core.Offered{Ticket: ticketOf(o, id, wire, s.deps.Now()), Barred: s.barred(f), Chance: rand.Float64()}
-	term := s.term(f.slot)
+	barred, term := s.barred(f), s.term(f.slot)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if _, served := s.serveLocked(f, term); !served {
 		return &core.NotOwner
 	}
+	// By two looks at the clock, a new call would have waited, and so have been let in before.
+	now := s.deps.Now()
+	e := core.Offered{Ticket: ticketOf(o, id, wire, now), Barred: barred, Chance: rand.Float64()}
 	if request := wire.GetRequest(); request != nil && f.core.Waiting() < maxRiding {
 		e.Ticket.Request = riding{request, o}
 	}
-	if refused, is := core.AnswerOf[core.OfferRefused](s.stepLocked(f, e)); is {
+	if refused, is := core.AnswerOf[core.OfferRefused](s.stepAt(f, now, e)); is {
 		f.book.tallies.refusals.add(string(refused.Why.Reason), 1)
 		return &refused.Why
 	}

@@ -325,7 +325,7 @@ func (p *pullStream) end(orderly bool) {
 
 // deliver hands a ticket to the instance. Like the two below it is called under the
 // function's lock, and only fills a buffer.
-func (p *pullStream) deliver(t invoke.Ticket) {
+func (p *pullStream) deliver(t invoke.Ticket, now time.Time) {
 	if p.first == nil {
 		id := t.ID // a copy, so that only this one is kept
 		p.first = &id
@@ -334,7 +334,7 @@ func (p *pullStream) deliver(t invoke.Ticket) {
 		InvocationId: t.ID[:],
 		Gateway:      t.Gateway,
 		Token:        t.Token[:],
-		RemainingNs:  int64(t.Deadline.Sub(p.scheduler.deps.Now())),
+		RemainingNs:  int64(t.Deadline.Sub(now)),
 		Request:      requestOf(&t),
 	}}})
 }

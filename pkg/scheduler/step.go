@@ -97,10 +97,16 @@ func ask[T core.Effect](s *host, f *function, e core.Event) (answer T, is bool) 
 // stepLocked is step for who holds the function's lock. What it returns is valid as long
 // as that is held.
 func (s *host) stepLocked(f *function, e core.Event) []core.Effect {
+	return s.stepAt(f, s.deps.Now(), e)
+}
+
+// stepAt is stepLocked for who has read the clock since it holds the lock: a core's time
+// must not go back.
+func (s *host) stepAt(f *function, now time.Time, e core.Event) []core.Effect {
 	waiting := f.core.Waiting()
-	effects := f.core.Step(s.deps.Now(), e)
+	effects := f.core.Step(now, e)
 	for _, effect := range effects {
-		s.carryOut(f, effect)
+		s.carryOut(f, now, effect)
 	}
 	switch e.(type) {
 	case core.Ticked, core.Concluded, core.ActivityAudited, core.GatewaysAudited, core.Woken, core.Paused:
@@ -116,10 +122,10 @@ func (s *host) stepLocked(f *function, e core.Event) []core.Effect {
 
 // carryOut does what a function's core asks for. What it calls takes no function's lock,
 // and returns at once.
-func (s *host) carryOut(f *function, e core.Effect) {
+func (s *host) carryOut(f *function, now time.Time, e core.Effect) {
 	switch e := e.(type) {
 	case core.HandOut:
-		f.streams[e.CID].deliver(e.Ticket)
+		f.streams[e.CID].deliver(e.Ticket, now)
 	case core.Refuse:
 		s.refuse(f, e)
 	case core.Retire:

@@ -66,11 +66,12 @@ func (s *ticker) consider(f *function) *considered {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	term, _ = s.serveLocked(f, term)
-	d, is := core.AnswerOf[core.Decided](s.stepLocked(f, core.Ticked{Observed: observed}))
+	now := s.deps.Now()
+	d, is := core.AnswerOf[core.Decided](s.stepAt(f, now, core.Ticked{Observed: observed}))
 	if !is {
 		return nil
 	}
-	f.book.terms = f.book.terms.after(d.Decision, d.Snapshot, s.deps.Now())
+	f.book.terms = f.book.terms.after(d.Decision, d.Snapshot, now)
 	return &considered{Decided: d, function: f, fn: fn, term: term}
 }
 
