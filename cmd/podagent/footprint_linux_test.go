@@ -20,7 +20,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/keepalive"
 
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 )
 
 // BenchmarkFootprint prints what an agent costs: the program named by
@@ -140,8 +140,8 @@ func busyFunction(b *testing.B) (port int) {
 // load is a scheduler that always has a ticket for up to some calls at a time,
 // and the gateway that they are at.
 type load struct {
-	wirev1.UnimplementedSchedulerServer
-	wirev1.UnimplementedGatewayServer
+	agentwire.UnimplementedInstancesServer
+	agentwire.UnimplementedGatewayServer
 	addr  string
 	asked chan struct{} // closed at the first pull
 	done  atomic.Int64
@@ -151,7 +151,7 @@ type load struct {
 	body    []byte
 	credits int
 	running int
-	stream  grpc.BidiStreamingServer[wirev1.PullRequest, wirev1.PullReply]
+	stream  grpc.BidiStreamingServer[agentwire.PullRequest, agentwire.PullReply]
 }
 
 func newLoad(b *testing.B) *load {
@@ -161,8 +161,8 @@ func newLoad(b *testing.B) *load {
 	}
 	l := &load{addr: listener.Addr().String(), asked: make(chan struct{})}
 	server := grpc.NewServer(grpc.KeepaliveParams(keepalive.ServerParameters{Time: 10 * time.Second, Timeout: 5 * time.Second}))
-	wirev1.RegisterSchedulerServer(server, l)
-	wirev1.RegisterGatewayServer(server, l)
+	agentwire.RegisterInstancesServer(server, l)
+	agentwire.RegisterGatewayServer(server, l)
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
 	b.Cleanup(func() {
@@ -186,12 +186,12 @@ func (l *load) set(most int, body []byte) {
 func (l *load) match() {
 	for ; l.credits > 0 && l.running < l.most; l.credits-- {
 		l.running++
-		ticket := &wirev1.Ticket{InvocationId: make([]byte, 16), Gateway: l.addr, Token: make([]byte, 16)}
-		_ = l.stream.Send(&wirev1.PullReply{Kind: &wirev1.PullReply_Ticket{Ticket: ticket}})
+		ticket := &agentwire.Ticket{InvocationId: make([]byte, 16), Gateway: l.addr, Token: make([]byte, 16)}
+		_ = l.stream.Send(&agentwire.PullReply{Kind: &agentwire.PullReply_Ticket{Ticket: ticket}})
 	}
 }
 
-func (l *load) Pull(stream grpc.BidiStreamingServer[wirev1.PullRequest, wirev1.PullReply]) error {
+func (l *load) Pull(stream grpc.BidiStreamingServer[agentwire.PullRequest, agentwire.PullReply]) error {
 	for {
 		msg, err := stream.Recv()
 		if err != nil {
@@ -216,29 +216,29 @@ func (l *load) Pull(stream grpc.BidiStreamingServer[wirev1.PullRequest, wirev1.P
 }
 
 // answer is what an agent must hear to know that its scheduler is there.
-func (l *load) answer(stream grpc.BidiStreamingServer[wirev1.PullRequest, wirev1.PullReply], msg *wirev1.PullRequest) {
+func (l *load) answer(stream grpc.BidiStreamingServer[agentwire.PullRequest, agentwire.PullReply], msg *agentwire.PullRequest) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if msg.GetHello() != nil {
-		_ = stream.Send(&wirev1.PullReply{Kind: &wirev1.PullReply_Welcome{Welcome: &wirev1.Welcome{Epoch: 1}}})
+		_ = stream.Send(&agentwire.PullReply{Kind: &agentwire.PullReply_Welcome{Welcome: &agentwire.Welcome{Epoch: 1}}})
 	}
 	if msg.GetPing() != nil {
-		_ = stream.Send(&wirev1.PullReply{Kind: &wirev1.PullReply_Pong{Pong: &wirev1.Pong{}}})
+		_ = stream.Send(&agentwire.PullReply{Kind: &agentwire.PullReply_Pong{Pong: &agentwire.Pong{}}})
 	}
 }
 
-func (l *load) Attempt(stream grpc.BidiStreamingServer[wirev1.AttemptRequest, wirev1.AttemptReply]) error {
+func (l *load) Attempt(stream grpc.BidiStreamingServer[agentwire.AttemptRequest, agentwire.AttemptReply]) error {
 	if _, err := stream.Recv(); err != nil {
 		return err
 	}
 	l.mu.Lock()
 	body := l.body
 	l.mu.Unlock()
-	granted := &wirev1.Granted{
+	granted := &agentwire.Granted{
 		Attempt: 1, Method: "POST", RequestUri: "/", Host: "h", RemainingNs: int64(time.Minute),
 		ContentLength: int64(len(body)), Whole: body == nil,
 	}
-	if err := stream.Send(&wirev1.AttemptReply{Kind: &wirev1.AttemptReply_Granted{Granted: granted}}); err != nil {
+	if err := stream.Send(&agentwire.AttemptReply{Kind: &agentwire.AttemptReply_Granted{Granted: granted}}); err != nil {
 		return err
 	}
 	var sending sync.WaitGroup
@@ -252,7 +252,7 @@ func (l *load) Attempt(stream grpc.BidiStreamingServer[wirev1.AttemptRequest, wi
 	}
 }
 
-func sendBody(stream grpc.BidiStreamingServer[wirev1.AttemptRequest, wirev1.AttemptReply], body []byte) {
+func sendBody(stream grpc.BidiStreamingServer[agentwire.AttemptRequest, agentwire.AttemptReply], body []byte) {
 	if body == nil {
 		return
 	}
@@ -260,10 +260,10 @@ func sendBody(stream grpc.BidiStreamingServer[wirev1.AttemptRequest, wirev1.Atte
 	for from := bytes.NewReader(body); ; {
 		n, err := from.Read(buffer)
 		if err != nil {
-			_ = stream.Send(&wirev1.AttemptReply{Kind: &wirev1.AttemptReply_BodyEnd{BodyEnd: &wirev1.BodyEnd{}}})
+			_ = stream.Send(&agentwire.AttemptReply{Kind: &agentwire.AttemptReply_BodyEnd{BodyEnd: &agentwire.BodyEnd{}}})
 			return
 		}
-		if stream.Send(&wirev1.AttemptReply{Kind: &wirev1.AttemptReply_Body{Body: buffer[:n]}}) != nil {
+		if stream.Send(&agentwire.AttemptReply{Kind: &agentwire.AttemptReply_Body{Body: buffer[:n]}}) != nil {
 			return
 		}
 	}

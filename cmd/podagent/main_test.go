@@ -21,7 +21,7 @@ import (
 	"go.uber.org/goleak"
 	"google.golang.org/grpc"
 
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/podagent/adapter/lambda"
 	"github.com/windlass-dev/windlass/pkg/podagent/agentenv"
 )
@@ -116,12 +116,12 @@ func TestEnvironmentThatMakesNoSenseIsExplained(t *testing.T) {
 
 // plane is a control plane with one call to be run.
 type plane struct {
-	wirev1.UnimplementedSchedulerServer
-	wirev1.UnimplementedGatewayServer
+	agentwire.UnimplementedInstancesServer
+	agentwire.UnimplementedGatewayServer
 	addr   string
-	answer chan *wirev1.ResultHead
-	done   chan struct{}        // closed when the agent asks for a second call
-	said   chan *wirev1.Goodbye // the last words; closed at the stream's end
+	answer chan *agentwire.ResultHead
+	done   chan struct{}           // closed when the agent asks for a second call
+	said   chan *agentwire.Goodbye // the last words; closed at the stream's end
 }
 
 func newPlane(t *testing.T) *plane {
@@ -130,12 +130,12 @@ func newPlane(t *testing.T) *plane {
 		t.Fatal(err)
 	}
 	p := &plane{
-		addr: l.Addr().String(), answer: make(chan *wirev1.ResultHead, 1),
-		done: make(chan struct{}), said: make(chan *wirev1.Goodbye, 1),
+		addr: l.Addr().String(), answer: make(chan *agentwire.ResultHead, 1),
+		done: make(chan struct{}), said: make(chan *agentwire.Goodbye, 1),
 	}
 	server := grpc.NewServer()
-	wirev1.RegisterSchedulerServer(server, p)
-	wirev1.RegisterGatewayServer(server, p)
+	agentwire.RegisterInstancesServer(server, p)
+	agentwire.RegisterGatewayServer(server, p)
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(l) }()
 	t.Cleanup(func() {
@@ -145,7 +145,7 @@ func newPlane(t *testing.T) *plane {
 	return p
 }
 
-func (p *plane) Pull(stream grpc.BidiStreamingServer[wirev1.PullRequest, wirev1.PullReply]) error {
+func (p *plane) Pull(stream grpc.BidiStreamingServer[agentwire.PullRequest, agentwire.PullReply]) error {
 	defer close(p.said)
 	for pulls := 0; ; {
 		msg, err := stream.Recv()
@@ -153,27 +153,27 @@ func (p *plane) Pull(stream grpc.BidiStreamingServer[wirev1.PullRequest, wirev1.
 			return nil
 		}
 		switch kind := msg.GetKind().(type) {
-		case *wirev1.PullRequest_Pull:
+		case *agentwire.PullRequest_Pull:
 			if pulls++; pulls > 1 {
 				close(p.done)
 				continue
 			}
-			ticket := &wirev1.Ticket{InvocationId: []byte("0123456789abcdef"), Gateway: p.addr}
-			if err := stream.Send(&wirev1.PullReply{Kind: &wirev1.PullReply_Ticket{Ticket: ticket}}); err != nil {
+			ticket := &agentwire.Ticket{InvocationId: []byte("0123456789abcdef"), Gateway: p.addr}
+			if err := stream.Send(&agentwire.PullReply{Kind: &agentwire.PullReply_Ticket{Ticket: ticket}}); err != nil {
 				return err
 			}
-		case *wirev1.PullRequest_Goodbye:
+		case *agentwire.PullRequest_Goodbye:
 			p.said <- kind.Goodbye
 		}
 	}
 }
 
-func (p *plane) Attempt(stream grpc.BidiStreamingServer[wirev1.AttemptRequest, wirev1.AttemptReply]) error {
+func (p *plane) Attempt(stream grpc.BidiStreamingServer[agentwire.AttemptRequest, agentwire.AttemptReply]) error {
 	if _, err := stream.Recv(); err != nil {
 		return err
 	}
-	granted := &wirev1.Granted{Attempt: 1, Method: "POST", RequestUri: "/path", Host: "h", Whole: true, WholeBody: []byte("ping"), RemainingNs: int64(time.Minute)}
-	if err := stream.Send(&wirev1.AttemptReply{Kind: &wirev1.AttemptReply_Granted{Granted: granted}}); err != nil {
+	granted := &agentwire.Granted{Attempt: 1, Method: "POST", RequestUri: "/path", Host: "h", Whole: true, WholeBody: []byte("ping"), RemainingNs: int64(time.Minute)}
+	if err := stream.Send(&agentwire.AttemptReply{Kind: &agentwire.AttemptReply_Granted{Granted: granted}}); err != nil {
 		return err
 	}
 	msg, err := stream.Recv()
@@ -205,7 +205,7 @@ func (p *plane) serveOneCall(t *testing.T) {
 func (p *plane) hearGoodbye(t *testing.T, detail string) {
 	t.Helper()
 	g := <-p.said
-	if g.GetReason() != wirev1.Goodbye_REASON_STOPPED || !strings.Contains(g.GetDetail(), detail) {
+	if g.GetReason() != agentwire.Goodbye_REASON_STOPPED || !strings.Contains(g.GetDetail(), detail) {
 		t.Errorf("the last words are %v, want STOPPED because of %q", g, detail)
 	}
 	<-p.said
@@ -243,7 +243,7 @@ func TestA3TheProgramHearsHowTheFunctionEnded(t *testing.T) {
 	}
 	write.Close()
 	g := <-p.said
-	if g.GetReason() != wirev1.Goodbye_REASON_FUNCTION_ENDED || g.GetDetail() != "the function exited with status 3" {
+	if g.GetReason() != agentwire.Goodbye_REASON_FUNCTION_ENDED || g.GetDetail() != "the function exited with status 3" {
 		t.Errorf("the last words are %v", g)
 	}
 	<-p.said

@@ -18,7 +18,7 @@ import (
 
 	"google.golang.org/grpc"
 
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/podagent/agentenv"
 )
 
@@ -38,19 +38,19 @@ var spareLanguages = []language{
 
 // stock is a control plane with one spare instance.
 type stock struct {
-	wirev1.UnimplementedSchedulerServer
-	wirev1.UnimplementedGatewayServer
+	agentwire.UnimplementedInstancesServer
+	agentwire.UnimplementedGatewayServer
 	addr string
 	// spares and instances have those that said hello, and answers the results.
 	spares, instances chan *talk
-	answers           chan *wirev1.ResultHead
+	answers           chan *agentwire.ResultHead
 }
 
 // talk is the stream of an instance.
 type talk struct {
-	hello  *wirev1.Hello
-	stream grpc.BidiStreamingServer[wirev1.PullRequest, wirev1.PullReply]
-	pulls  chan *wirev1.Pull
+	hello  *agentwire.Hello
+	stream grpc.BidiStreamingServer[agentwire.PullRequest, agentwire.PullReply]
+	pulls  chan *agentwire.Pull
 	ended  chan struct{}
 }
 
@@ -61,12 +61,12 @@ func newStock(t testing.TB) *stock {
 		t.Fatal(err)
 	}
 	s := &stock{
-		addr: l.Addr().String(), answers: make(chan *wirev1.ResultHead, 1),
+		addr: l.Addr().String(), answers: make(chan *agentwire.ResultHead, 1),
 		spares: make(chan *talk, 10), instances: make(chan *talk, 10),
 	}
 	server := grpc.NewServer()
-	wirev1.RegisterSchedulerServer(server, s)
-	wirev1.RegisterGatewayServer(server, s)
+	agentwire.RegisterInstancesServer(server, s)
+	agentwire.RegisterGatewayServer(server, s)
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(l) }()
 	t.Cleanup(func() {
@@ -76,8 +76,8 @@ func newStock(t testing.TB) *stock {
 	return s
 }
 
-func (s *stock) Pull(stream grpc.BidiStreamingServer[wirev1.PullRequest, wirev1.PullReply]) error {
-	talk := &talk{stream: stream, pulls: make(chan *wirev1.Pull, 10), ended: make(chan struct{})}
+func (s *stock) Pull(stream grpc.BidiStreamingServer[agentwire.PullRequest, agentwire.PullReply]) error {
+	talk := &talk{stream: stream, pulls: make(chan *agentwire.Pull, 10), ended: make(chan struct{})}
 	defer close(talk.ended)
 	for {
 		msg, err := stream.Recv()
@@ -85,25 +85,25 @@ func (s *stock) Pull(stream grpc.BidiStreamingServer[wirev1.PullRequest, wirev1.
 			return nil
 		}
 		switch kind := msg.GetKind().(type) {
-		case *wirev1.PullRequest_Hello:
+		case *agentwire.PullRequest_Hello:
 			talk.hello = kind.Hello
 			if talk.hello.GetSpare() {
 				s.spares <- talk
 			} else {
 				s.instances <- talk
 			}
-		case *wirev1.PullRequest_Pull:
+		case *agentwire.PullRequest_Pull:
 			talk.pulls <- kind.Pull
 		}
 	}
 }
 
-func (s *stock) Attempt(stream grpc.BidiStreamingServer[wirev1.AttemptRequest, wirev1.AttemptReply]) error {
+func (s *stock) Attempt(stream grpc.BidiStreamingServer[agentwire.AttemptRequest, agentwire.AttemptReply]) error {
 	if _, err := stream.Recv(); err != nil {
 		return err
 	}
-	granted := &wirev1.Granted{Attempt: 1, Method: "POST", RequestUri: "/", Host: "h", Whole: true, WholeBody: []byte(`{"n":1}`), RemainingNs: int64(time.Minute)}
-	if err := stream.Send(&wirev1.AttemptReply{Kind: &wirev1.AttemptReply_Granted{Granted: granted}}); err != nil {
+	granted := &agentwire.Granted{Attempt: 1, Method: "POST", RequestUri: "/", Host: "h", Whole: true, WholeBody: []byte(`{"n":1}`), RemainingNs: int64(time.Minute)}
+	if err := stream.Send(&agentwire.AttemptReply{Kind: &agentwire.AttemptReply_Granted{Granted: granted}}); err != nil {
 		return err
 	}
 	msg, err := stream.Recv()
@@ -166,20 +166,20 @@ func spareConfig(t testing.TB, scheduler string) agentenv.Config {
 func (s *stock) assign(t testing.TB, spare *talk, lang language) (*talk, time.Duration) {
 	t.Helper()
 	begun := time.Now()
-	send(t, spare, &wirev1.PullReply{Kind: &wirev1.PullReply_Assignment{Assignment: &wirev1.Assignment{
+	send(t, spare, &agentwire.PullReply{Kind: &agentwire.PullReply_Assignment{Assignment: &agentwire.Assignment{
 		FunctionUid: "uid", Function: "shop/greeter", Generation: 3, Cid: "cid", Concurrency: 1,
 		StartupTimeoutNs: int64(time.Minute), BackoffAfterNs: int64(time.Minute), IdleTimeoutNs: int64(time.Minute),
-		Variables: []*wirev1.Variable{
+		Variables: []*agentwire.Variable{
 			{Name: "_HANDLER", Value: "app.handler"}, {Name: "GREETING", Value: "ahoy"}, {Name: "AWS_LAMBDA_FUNCTION_NAME", Value: "greeter"},
 		},
-		Files: []*wirev1.File{{Path: lang.file, Content: []byte(lang.source)}},
+		Files: []*agentwire.File{{Path: lang.file, Content: []byte(lang.source)}},
 	}}})
 	instance := await(t, "the instance", s.instances)
 	await(t, "its first pull", instance.pulls)
 	return instance, time.Since(begun)
 }
 
-func send(t testing.TB, to *talk, reply *wirev1.PullReply) {
+func send(t testing.TB, to *talk, reply *agentwire.PullReply) {
 	t.Helper()
 	if err := to.stream.Send(reply); err != nil {
 		t.Fatal(err)
@@ -209,7 +209,7 @@ func TestASpareInstanceAnswersACall(t *testing.T) {
 			if h := instance.hello; h.GetFunctionUid() != "uid" || h.GetGeneration() != 3 || h.GetCid() != "cid" || h.GetToken() != "secret" {
 				t.Errorf("it says hello as %v", h)
 			}
-			send(t, instance, &wirev1.PullReply{Kind: &wirev1.PullReply_Ticket{Ticket: &wirev1.Ticket{
+			send(t, instance, &agentwire.PullReply{Kind: &agentwire.PullReply_Ticket{Ticket: &agentwire.Ticket{
 				InvocationId: []byte("0123456789abcdef"), Gateway: s.addr,
 			}}})
 			answer := await(t, "the answer", s.answers)

@@ -10,7 +10,9 @@ var rows = []struct {
 }{
 	{"words", []string{
 		"api/v1alpha1",
-		"api/wire/v1",
+		"api/wire",
+		"api/wire/agent/v1alpha1",
+		"api/wire/control/v1alpha1",
 		"internal/backoff",
 		"internal/buildinfo",
 		"internal/lifecycle",
@@ -139,6 +141,7 @@ var sideways = []struct {
 	{"api/v1alpha1", "internal/spelling", "a field that is unknown may be one that is misspelt"},
 	{"api/v1alpha1", "pkg/invoke", "a Function has a key"},
 	{"api/v1alpha1", "pkg/schedule", "a Function has windows, and what cannot be read of them is refused"},
+	{"api/wire/control/v1alpha1", "api/wire/agent/v1alpha1", "gateways offer the tickets that agents are handed"},
 	{"pkg/callers", "pkg/tokens", "tokens are checked with an issuer's keys"},
 	{"pkg/demo", "pkg/bench", "the demo replays a load"},
 	{"pkg/demo", "pkg/local", "the demo runs a Windlass of its own"},
@@ -178,8 +181,9 @@ var sideways = []struct {
 var only = []allowance{
 	{"api/v1alpha1", []string{"go.yaml.in/yaml", "internal/spelling", "k8s.io/api", "k8s.io/apimachinery", "pkg/invoke", "pkg/schedule", "sigs.k8s.io/json", "sigs.k8s.io/yaml"},
 		"whoever reads a Function must not link a cluster's client"},
-	{"api/wire/v1", []string{"google.golang.org/grpc", "google.golang.org/protobuf"},
-		"it is generated, and every program links it"},
+	{"api/wire", nil, "every program links it"},
+	{"api/wire/agent/v1alpha1", []string{"google.golang.org/grpc", "google.golang.org/protobuf"}, "it is generated, and every program links it"},
+	{"api/wire/control/v1alpha1", []string{"api/wire/agent/v1alpha1", "google.golang.org/grpc", "google.golang.org/protobuf"}, "it is generated"},
 	{"pkg/invoke", nil, "the words that everything shares bring nothing along"},
 	{"internal/metric", []string{"github.com/prometheus/client_golang/prometheus"}, "whoever declares a metric needs nothing else"},
 	{"internal/metric/exposition", []string{
@@ -233,7 +237,7 @@ var only = []allowance{
 	{"pkg/sim/plots", []string{"gonum.org/v1/plot", "pkg/sim/report"}, "a picture is a function of a chart"},
 	{"pkg/sim/report", nil, "whoever reads or writes a report needs nothing else"},
 	{"pkg/sim/hashsch", nil, "which worker gets a call is a function of what was pushed before"},
-	{"pkg/wiretls", []string{"api/wire/v1", "google.golang.org/grpc"}, "agents link it"},
+	{"pkg/wiretls", []string{"api/wire/agent/v1alpha1", "api/wire/control/v1alpha1", "google.golang.org/grpc"}, "agents link it"},
 	{"pkg/workload", nil, "the same seed yields the same load"},
 }
 

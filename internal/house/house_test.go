@@ -60,11 +60,11 @@ func TestEmbeddedInterfacesCountIfTheyAreOurs(t *testing.T) {
 	found := measured(t, map[string]string{"a.go": `
 import (
 	"io"
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 )
 type Small interface { A(); B() }
 type Large interface { Small; C(); D() }
-type Theirs interface { io.ReadWriteCloser; wirev1.SchedulerServer; E() }
+type Theirs interface { io.ReadWriteCloser; controlwire.SchedulerServer; E() }
 type Number interface { ~int | ~string }
 `})
 	got := map[string]int{}

@@ -12,7 +12,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 )
 
 const (
@@ -30,8 +30,8 @@ const (
 
 // strangers are the methods that clients without a certificate may call.
 var strangers = map[string]bool{
-	wirev1.Scheduler_Pull_FullMethodName:  true,
-	wirev1.Gateway_Attempt_FullMethodName: true,
+	agentwire.Instances_Pull_FullMethodName:  true,
+	agentwire.Gateway_Attempt_FullMethodName: true,
 }
 
 // guard watches over the streams of one server.
@@ -158,14 +158,14 @@ func (s *guardedStream) first(m any) error {
 // goes on guessing tokens, or with an attempt that it was told to end.
 func (s *guardedStream) SendMsg(m any) error {
 	err := s.ServerStream.SendMsg(m)
-	if reply, ok := m.(*wirev1.AttemptReply); ok {
+	if reply, ok := m.(*agentwire.AttemptReply); ok {
 		switch kind := reply.GetKind().(type) {
-		case *wirev1.AttemptReply_Cancel:
+		case *agentwire.AttemptReply_Cancel:
 			s.cancelled()
-		case *wirev1.AttemptReply_Granted:
+		case *agentwire.AttemptReply_Granted:
 			s.guessed(true)
-		case *wirev1.AttemptReply_Refused:
-			if kind.Refused.GetReason() == wirev1.Refused_REASON_BAD_TOKEN {
+		case *agentwire.AttemptReply_Refused:
+			if kind.Refused.GetReason() == agentwire.Refused_REASON_BAD_TOKEN {
 				s.guessed(false)
 			}
 		}

@@ -12,7 +12,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/keepalive"
 
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	"github.com/windlass-dev/windlass/api/wire"
 )
 
 // Limits of one connection between components.
@@ -53,11 +53,11 @@ func NewWire(reg prometheus.Registerer, more ...grpc.ServerOption) *WireServer {
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 10 * time.Second, Timeout: 5 * time.Second}),
 		grpc.WaitForHandlers(true),
-		grpc.StaticStreamWindowSize(wirev1.StreamWindow),
-		grpc.StaticConnWindowSize(wirev1.ConnWindow),
+		grpc.StaticStreamWindowSize(wire.StreamWindow),
+		grpc.StaticConnWindowSize(wire.ConnWindow),
 		grpc.MaxConcurrentStreams(maxStreams),
 		grpc.MaxHeaderListSize(maxWireHeaders),
-		grpc.MaxRecvMsgSize(wirev1.MaxMessage),
+		grpc.MaxRecvMsgSize(wire.MaxMessage),
 		grpc.ConnectionTimeout(handshakeWithin),
 	}, more...)...)
 	return &WireServer{Server: server, door: newDoor(reg)}

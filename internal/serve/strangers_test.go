@@ -83,7 +83,7 @@ func TestS2WhoLeavesOrProvesHimselfMakesRoom(t *testing.T) {
 }
 
 // wire is a stranger's connection, and the other end of it.
-func wire() (c *peerConn, client net.Conn) {
+func pipe() (c *peerConn, client net.Conn) {
 	server, client := net.Pipe()
 	d := newDoor(prometheus.NewRegistry())
 	c = newPeerConn(server, d, time.Now())
@@ -105,7 +105,7 @@ func TestS2AStrangerIsReadNoFartherThanItsBound(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				conn, client := wire()
+				conn, client := pipe()
 				go func() {
 					_, _ = client.Write(make([]byte, sent))
 				}()
@@ -152,7 +152,7 @@ func TestS2MoreStreamsThanAStrangerMayHaveWait(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				conn, client := wire()
+				conn, client := pipe()
 				defer func() { _, _ = conn.Close(), client.Close() }()
 				var leave func()
 				for range strangerStreams {
@@ -183,7 +183,7 @@ func TestS2MoreStreamsThanAStrangerMayHaveWait(t *testing.T) {
 }
 
 func TestS2NoMoreStreamsWaitThanThereIsRoomFor(t *testing.T) {
-	conn, client := wire()
+	conn, client := pipe()
 	defer func() { _, _ = conn.Close(), client.Close() }()
 	for range strangerStreams {
 		_, _ = conn.enter(nil)
@@ -201,7 +201,7 @@ func TestS2NoMoreStreamsWaitThanThereIsRoomFor(t *testing.T) {
 
 // A claim of a call that began before gets no answer, and its result may be large.
 func TestS2WhoeverIsAskedForMoreIsNoStranger(t *testing.T) {
-	conn, client := wire()
+	conn, client := pipe()
 	defer func() { _, _ = conn.Close(), client.Close() }()
 	for n := range 2 {
 		if conn.isProven() {
@@ -214,7 +214,7 @@ func TestS2WhoeverIsAskedForMoreIsNoStranger(t *testing.T) {
 		t.Error("still a stranger")
 	}
 	for _, stranger := range []bool{true, false} {
-		other, end := wire()
+		other, end := pipe()
 		_ = (&guardedStream{ServerStream: silent{}, conn: other, stranger: stranger}).RecvMsg(nil)
 		if other.isProven() == stranger {
 			t.Errorf("proven: %v, although without a certificate: %v", other.isProven(), stranger)

@@ -11,7 +11,7 @@ import (
 
 	"google.golang.org/grpc"
 
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	"github.com/windlass-dev/windlass/internal/lifecycle"
 	"github.com/windlass-dev/windlass/internal/metric/exposition"
 	"github.com/windlass-dev/windlass/internal/serve"
@@ -139,7 +139,7 @@ func serveInstances(parts *lifecycle.Lifecycle, config GatewayConfig, tls *wiret
 		return fmt.Errorf("--wire-listen: %w", err)
 	}
 	server := serve.NewWire(registry, append(wiretls.RequirePeer(wiretls.GatewayMethods()), grpc.Creds(tls.ServerCredentials()))...)
-	wirev1.RegisterGatewayServer(server, g)
+	agentwire.RegisterGatewayServer(server, g)
 	parts.Start("wire", func(ctx context.Context) error { return serve.Wire(ctx, listener, server) })
 	return nil
 }

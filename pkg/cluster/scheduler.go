@@ -16,7 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/client-go/kubernetes"
 
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
+	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 	"github.com/windlass-dev/windlass/internal/lifecycle"
 	"github.com/windlass-dev/windlass/internal/metric/exposition"
 	"github.com/windlass-dev/windlass/internal/serve"
@@ -282,7 +283,8 @@ func (s *schedulerRole) startScheduler(keeper *etcd.Keeper, watched *peers.Peers
 		return fmt.Errorf("--wire-listen: %w", err)
 	}
 	server := serve.NewWire(s.registry, append(wiretls.RequirePeer(wiretls.SchedulerMethods(s.config.domain())), grpc.Creds(s.tls.ServerCredentials()))...)
-	wirev1.RegisterSchedulerServer(server, s.scheduler)
+	agentwire.RegisterInstancesServer(server, s.scheduler)
+	controlwire.RegisterSchedulerServer(server, s.scheduler)
 	s.parts.Start("provisioner", func(ctx context.Context) error { return s.instances.Run(ctx, s.scheduler) })
 	s.parts.Start("scheduler", s.scheduler.Run)
 	s.parts.Start("wire", func(ctx context.Context) error { return serve.Wire(ctx, listener, server) })

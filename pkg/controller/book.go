@@ -6,7 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/estimate"
 )
 
@@ -59,7 +59,7 @@ func (b *book) open() {
 
 // tell notes what a stream says. Whoever speaks last is believed: the scheduler
 // that a function has moved to tells of it after the one that it has left.
-func (b *book) tell(by *stream, reply *wirev1.WatchReply) {
+func (b *book) tell(by *stream, reply *controlwire.WatchReply) {
 	var changed []types.NamespacedName
 	b.mu.Lock()
 	for _, told := range reply.GetFunctions() {
@@ -136,7 +136,7 @@ func (b *book) settles() time.Duration {
 	return max(settleTime-time.Since(b.opened), 0)
 }
 
-func (e *entry) note(told []*wirev1.Happening) {
+func (e *entry) note(told []*controlwire.Happening) {
 	for _, h := range told {
 		if h.GetReason() == "" {
 			continue
@@ -150,7 +150,7 @@ func (e *entry) note(told []*wirev1.Happening) {
 	}
 }
 
-func factsOf(told *wirev1.FunctionFacts) facts {
+func factsOf(told *controlwire.FunctionFacts) facts {
 	f := facts{
 		generation: told.GetGeneration(),
 		creating:   int64(told.GetCreating()),

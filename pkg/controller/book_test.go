@@ -10,17 +10,17 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/estimate"
 )
 
 // says is a message about the function of that UID.
-func says(uid string, created uint32, happenings ...string) *wirev1.WatchReply {
-	f := &wirev1.FunctionFacts{FunctionUid: uid, Namespace: "team", Name: "name-" + uid, Created: created}
+func says(uid string, created uint32, happenings ...string) *controlwire.WatchReply {
+	f := &controlwire.FunctionFacts{FunctionUid: uid, Namespace: "team", Name: "name-" + uid, Created: created}
 	for _, h := range happenings {
-		f.Happenings = append(f.Happenings, &wirev1.Happening{Reason: h})
+		f.Happenings = append(f.Happenings, &controlwire.Happening{Reason: h})
 	}
-	return &wirev1.WatchReply{Functions: []*wirev1.FunctionFacts{f}}
+	return &controlwire.WatchReply{Functions: []*controlwire.FunctionFacts{f}}
 }
 
 func TestBookBelievesWhoSpokeLast(t *testing.T) {
@@ -40,7 +40,7 @@ func TestBookBelievesWhoSpokeLast(t *testing.T) {
 		}
 		b.tell(one, says("u", 1))
 		b.tell(two, says("u", 2))
-		b.tell(one, &wirev1.WatchReply{Released: []string{"u", "unknown"}})
+		b.tell(one, &controlwire.WatchReply{Released: []string{"u", "unknown"}})
 		b.close(one)
 		time.Sleep(time.Hour)
 		b.sweep()
@@ -48,7 +48,7 @@ func TestBookBelievesWhoSpokeLast(t *testing.T) {
 			t.Errorf("created is %d, want what the second scheduler said", created())
 		}
 
-		b.tell(two, &wirev1.WatchReply{Released: []string{"u"}})
+		b.tell(two, &controlwire.WatchReply{Released: []string{"u"}})
 		time.Sleep(lostGrace - 1)
 		b.sweep()
 		if created() != 2 {
@@ -114,9 +114,9 @@ func TestBookSettles(t *testing.T) {
 }
 
 func TestFactsAreReadFromTheWire(t *testing.T) {
-	got := factsOf(&wirev1.FunctionFacts{
+	got := factsOf(&controlwire.FunctionFacts{
 		Generation: 1, Creating: 2, Created: 3, Busy: 4, Outdated: 5, Queued: 6, MeanExecNs: 7, MeanStartNs: 8,
-		Problem: &wirev1.StartProblem{Reason: "a", Detail: "b"}, NoRoom: "c",
+		Problem: &controlwire.StartProblem{Reason: "a", Detail: "b"}, NoRoom: "c",
 		Unconfirmed: true, Started: true,
 	})
 	want := facts{1, 2, 3, 4, 5, 6, estimate.Means{Execution: 7, Start: 8}, &problem{"a", "b"}, "c", true, true}

@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 )
 
 // world is a controller that runs, and the API server that it works with.
@@ -161,13 +161,13 @@ func (w *world) event(f *v1alpha1.Function, kind, reason string) {
 }
 
 // tells makes the scheduler tell of the function.
-func (w *world) tells(f *v1alpha1.Function, change func(*wirev1.FunctionFacts)) {
+func (w *world) tells(f *v1alpha1.Function, change func(*controlwire.FunctionFacts)) {
 	w.t.Helper()
-	told := &wirev1.FunctionFacts{FunctionUid: string(f.UID), Namespace: f.Namespace, Name: f.Name, Generation: f.Generation}
+	told := &controlwire.FunctionFacts{FunctionUid: string(f.UID), Namespace: f.Namespace, Name: f.Name, Generation: f.Generation}
 	if change != nil {
 		change(told)
 	}
-	w.scheduler.says(w.t, &wirev1.WatchReply{Functions: []*wirev1.FunctionFacts{told}})
+	w.scheduler.says(w.t, &controlwire.WatchReply{Functions: []*controlwire.FunctionFacts{told}})
 }
 
 func TestStatusFollowsTheScheduler(t *testing.T) {
@@ -180,9 +180,9 @@ func TestStatusFollowsTheScheduler(t *testing.T) {
 	if !w.controller.Ready() {
 		t.Error("a controller that works is not ready")
 	}
-	w.tells(f, func(facts *wirev1.FunctionFacts) {
+	w.tells(f, func(facts *controlwire.FunctionFacts) {
 		facts.Created, facts.Busy, facts.Queued, facts.MeanExecNs = 3, 2, 5, 1_234_567
-		facts.Happenings = []*wirev1.Happening{{Reason: v1alpha1.ReasonNodeLost, Message: "node-1 is gone", Warning: true}}
+		facts.Happenings = []*controlwire.Happening{{Reason: v1alpha1.ReasonNodeLost, Message: "node-1 is gone", Warning: true}}
 	})
 	w.ready(f, "True/Accepted")
 	want := v1alpha1.InstanceCounts{Created: 3, Busy: 2, Idle: 1}
@@ -191,8 +191,8 @@ func TestStatusFollowsTheScheduler(t *testing.T) {
 		t.Errorf("status is %+v", f.Status)
 	}
 	w.event(f, corev1.EventTypeWarning, v1alpha1.ReasonNodeLost)
-	w.tells(f, func(facts *wirev1.FunctionFacts) {
-		facts.Problem = &wirev1.StartProblem{Reason: v1alpha1.ReasonImagePullFailed, Detail: "not found"}
+	w.tells(f, func(facts *controlwire.FunctionFacts) {
+		facts.Problem = &controlwire.StartProblem{Reason: v1alpha1.ReasonImagePullFailed, Detail: "not found"}
 	})
 	w.ready(f, "False/ImagePullFailed")
 	w.event(f, corev1.EventTypeWarning, v1alpha1.ReasonImagePullFailed)

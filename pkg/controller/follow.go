@@ -9,7 +9,7 @@ import (
 
 	"google.golang.org/grpc"
 
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 
 	"github.com/windlass-dev/windlass/internal/backoff"
 	"github.com/windlass-dev/windlass/internal/sleep"
@@ -116,7 +116,7 @@ func (f *follower) watch(ctx context.Context, address string) (told bool, err er
 		return false, fmt.Errorf("cannot connect: %w", err)
 	}
 	defer func() { _ = conn.Close() }()
-	replies, err := wirev1.NewSchedulerClient(conn).Watch(ctx, &wirev1.WatchRequest{})
+	replies, err := controlwire.NewSchedulerClient(conn).Watch(ctx, &controlwire.WatchRequest{})
 	if err != nil {
 		return false, err
 	}

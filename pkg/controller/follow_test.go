@@ -14,7 +14,7 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 	"k8s.io/apimachinery/pkg/types"
 
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 )
 
 // fakeSchedulers are schedulers that tell what a test lets them tell.
@@ -25,10 +25,10 @@ type fakeSchedulers struct {
 }
 
 type fakeScheduler struct {
-	wirev1.UnimplementedSchedulerServer
+	controlwire.UnimplementedSchedulerServer
 	listener *bufconn.Listener
 	server   *grpc.Server
-	tell     chan *wirev1.WatchReply
+	tell     chan *controlwire.WatchReply
 	// broken makes the stream that has an element end.
 	broken chan struct{}
 }
@@ -51,9 +51,9 @@ func (f *fakeSchedulers) Addresses(context.Context) ([]string, <-chan struct{}, 
 func (f *fakeSchedulers) add(t *testing.T, address string) *fakeScheduler {
 	s := &fakeScheduler{
 		listener: bufconn.Listen(1 << 16), server: grpc.NewServer(),
-		tell: make(chan *wirev1.WatchReply), broken: make(chan struct{}),
+		tell: make(chan *controlwire.WatchReply), broken: make(chan struct{}),
 	}
-	wirev1.RegisterSchedulerServer(s.server, s)
+	controlwire.RegisterSchedulerServer(s.server, s)
 	go func() { _ = s.server.Serve(s.listener) }()
 	t.Cleanup(s.server.Stop)
 	f.mu.Lock()
@@ -91,7 +91,7 @@ func (f *fakeSchedulers) dial() []grpc.DialOption {
 	}
 }
 
-func (s *fakeScheduler) Watch(_ *wirev1.WatchRequest, stream grpc.ServerStreamingServer[wirev1.WatchReply]) error {
+func (s *fakeScheduler) Watch(_ *controlwire.WatchRequest, stream grpc.ServerStreamingServer[controlwire.WatchReply]) error {
 	for {
 		select {
 		case <-stream.Context().Done():
@@ -107,7 +107,7 @@ func (s *fakeScheduler) Watch(_ *wirev1.WatchRequest, stream grpc.ServerStreamin
 }
 
 // says makes the scheduler tell something to whoever listens.
-func (s *fakeScheduler) says(t *testing.T, reply *wirev1.WatchReply) {
+func (s *fakeScheduler) says(t *testing.T, reply *controlwire.WatchReply) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()

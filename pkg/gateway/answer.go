@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/gateway/core"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 )
@@ -32,7 +32,7 @@ type client struct {
 // with it. A client that has not taken the answer by the given time is given up:
 // as long as it is being written to, it holds an instance. The caller holds the
 // lock.
-func (c *client) head(head *wirev1.ResultHead, by time.Time) error {
+func (c *client) head(head *agentwire.ResultHead, by time.Time) error {
 	_ = c.rc.SetWriteDeadline(by)
 	c.body.unhurried.Store(true)
 	c.setHeaders(head)
@@ -50,7 +50,7 @@ func (c *client) head(head *wirev1.ResultHead, by time.Time) error {
 	return err
 }
 
-func (c *client) setHeaders(head *wirev1.ResultHead) {
+func (c *client) setHeaders(head *agentwire.ResultHead) {
 	h := c.w.Header()
 	answerHeaders(h, head.GetHeaders())
 	h.Set(invoke.HeaderInvocationID, c.life.id.String())
@@ -75,13 +75,13 @@ func (c *client) setHeaders(head *wirev1.ResultHead) {
 }
 
 // hasBody tells whether an answer has a body, if only an empty one.
-func (c *client) hasBody(head *wirev1.ResultHead) bool {
+func (c *client) hasBody(head *agentwire.ResultHead) bool {
 	return c.request.Method != http.MethodHead && bodyAllowed(int(head.GetStatus()))
 }
 
 // promised is the length of the body that the head of an answer tells; -1 if it
 // tells none.
-func (c *client) promised(head *wirev1.ResultHead) int64 {
+func (c *client) promised(head *agentwire.ResultHead) int64 {
 	if head.ContentLength == nil || !c.hasBody(head) {
 		return -1
 	}
@@ -90,7 +90,7 @@ func (c *client) promised(head *wirev1.ResultHead) int64 {
 
 // contradicts tells whether the head of an answer promises another body than the one
 // that came with it, or one that cannot be.
-func (c *client) contradicts(head *wirev1.ResultHead) bool {
+func (c *client) contradicts(head *agentwire.ResultHead) bool {
 	promised := c.promised(head)
 	return promised < -1 || promised >= 0 && head.GetWhole() && promised != int64(len(head.GetWholeBody()))
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 )
 
@@ -132,7 +132,7 @@ func TestAStreamedAnswerArrivesPartByPart(t *testing.T) {
 func TestWhatTheGatewaySaysOfAnAnswerIsItsOwn(t *testing.T) {
 	w := newWorld(t)
 	answers := w.call(w.get("/function/hello/"))
-	w.take().send(&wirev1.AttemptRequest{Kind: &wirev1.AttemptRequest_Head{Head: &wirev1.ResultHead{
+	w.take().send(&agentwire.AttemptRequest{Kind: &agentwire.AttemptRequest_Head{Head: &agentwire.ResultHead{
 		Status: 200, Whole: true, WholeBody: []byte("x"), ExecNs: 1_500_000, Cold: true, FunctionError: "Unhandled",
 		Headers: wireHeaders([]string{
 			"X-Windlass-Executed", "no", "x-windlass-cold-start", "0", "X-Windlass-Other", "1",
@@ -165,9 +165,9 @@ func TestFailuresSayWhetherTheFunctionRan(t *testing.T) {
 		reason string
 		detail string
 	}{
-		{"the function was lost", func(i *instance) { i.fail(wirev1.Failure_KIND_FUNCTION_LOST, "exit 1") }, 502, "FunctionLost", "exit 1"},
-		{"its answer was none", func(i *instance) { i.fail(wirev1.Failure_KIND_BAD_ANSWER, "no status") }, 502, "BadAnswer", "no status"},
-		{"it took too long", func(i *instance) { i.fail(wirev1.Failure_KIND_TIMED_OUT, "") }, 504, "TimedOut", "timeout of 1m0s"},
+		{"the function was lost", func(i *instance) { i.fail(agentwire.Failure_KIND_FUNCTION_LOST, "exit 1") }, 502, "FunctionLost", "exit 1"},
+		{"its answer was none", func(i *instance) { i.fail(agentwire.Failure_KIND_BAD_ANSWER, "no status") }, 502, "BadAnswer", "no status"},
+		{"it took too long", func(i *instance) { i.fail(agentwire.Failure_KIND_TIMED_OUT, "") }, 504, "TimedOut", "timeout of 1m0s"},
 		{"a failure of a later version", func(i *instance) { i.fail(99, "new") }, 502, "FunctionLost", "new"},
 		{"the instance was lost", func(i *instance) { i.die() }, 502, "InstanceLost", "lost during the call"},
 		{"the instance hung up", func(i *instance) { _ = i.stream.CloseSend() }, 502, "InstanceLost", "lost during the call"},
@@ -176,7 +176,7 @@ func TestFailuresSayWhetherTheFunctionRan(t *testing.T) {
 		{"a status that is none", func(i *instance) { i.head(-1) }, 502, "BadAnswer", "-1"},
 		{"an end without a head", func(i *instance) { i.end() }, 502, "InstanceLost", "no sense"},
 		{"a body without a head", func(i *instance) { i.body("x") }, 502, "InstanceLost", "no sense"},
-		{"a message of a later version", func(i *instance) { i.send(&wirev1.AttemptRequest{}) }, 502, "InstanceLost", "no sense"},
+		{"a message of a later version", func(i *instance) { i.send(&agentwire.AttemptRequest{}) }, 502, "InstanceLost", "no sense"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld(t)
@@ -189,7 +189,7 @@ func TestFailuresSayWhetherTheFunctionRan(t *testing.T) {
 			if !strings.Contains(p["detail"].(string), tt.detail) || p["attempt"] != 1.0 || p["function"] != "default/hello" {
 				t.Errorf("said %v", p)
 			}
-			if got := w.claim(ticket).refused.GetReason(); got != wirev1.Refused_REASON_NOT_WAITING {
+			if got := w.claim(ticket).refused.GetReason(); got != agentwire.Refused_REASON_NOT_WAITING {
 				t.Errorf("it could be claimed again: %v", got)
 			}
 		})
@@ -202,7 +202,7 @@ func TestABrokenAnswerNeverLooksWhole(t *testing.T) {
 	breaks := map[string]func(i *instance){
 		"the instance was lost": func(i *instance) { i.die() },
 		"the instance hung up":  func(i *instance) { _ = i.stream.CloseSend() },
-		"the function failed":   func(i *instance) { i.fail(wirev1.Failure_KIND_FUNCTION_LOST, "") },
+		"the function failed":   func(i *instance) { i.fail(agentwire.Failure_KIND_FUNCTION_LOST, "") },
 		"a second head":         func(i *instance) { i.whole(200, "other") },
 		"a release":             func(i *instance) { i.release("") },
 	}
@@ -236,7 +236,7 @@ func TestAFunctionThatRunsTooLongIsToldToStop(t *testing.T) {
 	// Too late for anything: not even a release has an effect.
 	i.release("")
 	i.ended()
-	if got := w.claim(ticket).refused.GetReason(); got != wirev1.Refused_REASON_NOT_WAITING {
+	if got := w.claim(ticket).refused.GetReason(); got != agentwire.Refused_REASON_NOT_WAITING {
 		t.Errorf("it waits again: %v", got)
 	}
 }
@@ -279,7 +279,7 @@ func TestAClientThatDoesNotReadDoesNotHoldTheInstance(t *testing.T) {
 		sent := make(chan struct{})
 		go func() {
 			defer close(sent)
-			for i.stream.Send(&wirev1.AttemptRequest{Kind: &wirev1.AttemptRequest_Body{Body: []byte(part)}}) == nil {
+			for i.stream.Send(&agentwire.AttemptRequest{Kind: &agentwire.AttemptRequest_Body{Body: []byte(part)}}) == nil {
 			}
 		}()
 		i.cancelled()

@@ -10,7 +10,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/gateway/core"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 )
@@ -80,19 +80,19 @@ func (a *attempt) claim(token invoke.Token) error {
 	return err
 }
 
-func refuseClaim(err error) *wirev1.AttemptReply {
-	reason := wirev1.Refused_REASON_NOT_WAITING
+func refuseClaim(err error) *agentwire.AttemptReply {
+	reason := agentwire.Refused_REASON_NOT_WAITING
 	if errors.Is(err, core.ErrBadToken) {
-		reason = wirev1.Refused_REASON_BAD_TOKEN
+		reason = agentwire.Refused_REASON_BAD_TOKEN
 	}
-	return &wirev1.AttemptReply{Kind: &wirev1.AttemptReply_Refused{Refused: &wirev1.Refused{Reason: reason}}}
+	return &agentwire.AttemptReply{Kind: &agentwire.AttemptReply_Refused{Refused: &agentwire.Refused{Reason: reason}}}
 }
 
 // grant sends the request, and starts to send its body if that is large.
 func (a *attempt) grant() error {
 	c := a.call
 	granted := c.handOver(a.number)
-	if err := a.send(&wirev1.AttemptReply{Kind: &wirev1.AttemptReply_Granted{Granted: granted}}); err != nil {
+	if err := a.send(&agentwire.AttemptReply{Kind: &agentwire.AttemptReply_Granted{Granted: granted}}); err != nil {
 		return err
 	}
 	if !c.whole {
@@ -124,14 +124,14 @@ func (a *attempt) sendBody() {
 			a.abort(tooBig(invoke.ExecutedMaybe, a.gateway.config.MaxBody), false)
 			err = errDetached
 		} else if n > 0 {
-			chunk := &wirev1.AttemptReply{Kind: &wirev1.AttemptReply_Body{Body: buffer[:n]}}
+			chunk := &agentwire.AttemptReply{Kind: &agentwire.AttemptReply_Body{Body: buffer[:n]}}
 			if a.send(chunk) != nil {
 				return
 			}
 		}
 		if err != nil {
-			end := &wirev1.BodyEnd{Aborted: !errors.Is(err, io.EOF)}
-			_ = a.send(&wirev1.AttemptReply{Kind: &wirev1.AttemptReply_BodyEnd{BodyEnd: end}})
+			end := &agentwire.BodyEnd{Aborted: !errors.Is(err, io.EOF)}
+			_ = a.send(&agentwire.AttemptReply{Kind: &agentwire.AttemptReply_BodyEnd{BodyEnd: end}})
 			return
 		}
 	}
@@ -171,16 +171,16 @@ func (a *attempt) answer() error {
 
 // take handles one message of the instance. Any error but core.ErrOutOfOrder says that
 // nobody hears the answer any more.
-func (a *attempt) take(msg *wirev1.AttemptRequest) (over bool, err error) {
+func (a *attempt) take(msg *agentwire.AttemptRequest) (over bool, err error) {
 	switch kind := msg.GetKind().(type) {
-	case *wirev1.AttemptRequest_Release:
+	case *agentwire.AttemptRequest_Release:
 		return true, a.release(kind.Release.GetReason())
-	case *wirev1.AttemptRequest_Head:
+	case *agentwire.AttemptRequest_Head:
 		a.call.headed(kind.Head)
 		return a.head(kind.Head)
-	case *wirev1.AttemptRequest_Body:
+	case *agentwire.AttemptRequest_Body:
 		return false, a.body(kind.Body)
-	case *wirev1.AttemptRequest_End:
+	case *agentwire.AttemptRequest_End:
 		a.call.executed(kind.End)
 		return true, a.finish(kind.End)
 	}
@@ -188,7 +188,7 @@ func (a *attempt) take(msg *wirev1.AttemptRequest) (over bool, err error) {
 }
 
 // head starts the answer, or is all of it.
-func (a *attempt) head(head *wirev1.ResultHead) (over bool, err error) {
+func (a *attempt) head(head *agentwire.ResultHead) (over bool, err error) {
 	if s := head.GetStatus(); s < 200 || s > 599 {
 		a.fail(newProblem(http.StatusBadGateway, invoke.ExecutedMaybe, reasonBadAnswer,
 			fmt.Sprintf("the function answered with the status %d, which is none", s)))
@@ -228,7 +228,7 @@ func (a *attempt) heard(err error) error {
 }
 
 // finish ends the answer, well or not.
-func (a *attempt) finish(end *wirev1.ResultEnd) error {
+func (a *attempt) finish(end *agentwire.ResultEnd) error {
 	failure := end.GetFailure()
 	if failure == nil {
 		var err error
@@ -243,12 +243,12 @@ func (a *attempt) finish(end *wirev1.ResultEnd) error {
 		return err
 	}
 	switch failure.GetKind() {
-	case wirev1.Failure_KIND_TIMED_OUT:
+	case agentwire.Failure_KIND_TIMED_OUT:
 		a.fail(timedOut(a.call.function))
-	case wirev1.Failure_KIND_BODY_TOO_LARGE:
+	case agentwire.Failure_KIND_BODY_TOO_LARGE:
 		a.gateway.dispatch.step(a.call, func(v *core.Invocation) core.Decision { return v.FailUntouched(a.number) },
 			newProblem(http.StatusRequestEntityTooLarge, invoke.ExecutedNo, reasonBodyTooBig, failure.GetDetail()))
-	case wirev1.Failure_KIND_BAD_ANSWER:
+	case agentwire.Failure_KIND_BAD_ANSWER:
 		a.fail(newProblem(http.StatusBadGateway, invoke.ExecutedMaybe, reasonBadAnswer, failure.GetDetail()))
 	default:
 		a.lose(reasonFunction, failure.GetDetail())

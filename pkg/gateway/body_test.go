@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/gateway"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 )
@@ -130,7 +130,7 @@ func TestAnUploadThatIsBrokenOffNeverLooksWhole(t *testing.T) {
 				if a := receive(t, answers, "the end of the call"); a.err == nil {
 					t.Errorf("answered %d", a.status)
 				}
-				i.fail(wirev1.Failure_KIND_FUNCTION_LOST, "")
+				i.fail(agentwire.Failure_KIND_FUNCTION_LOST, "")
 				i.ended()
 			})
 		}
@@ -150,7 +150,7 @@ func TestATooLargeBodyIsRefused(t *testing.T) {
 			w.Errorf("the instance got %d bytes and %+v", u.body.Len(), u)
 		}
 		problem(w.T, wrote(w.T, answers, 413, invoke.ExecutedMaybe), "BodyTooLarge")
-		i.fail(wirev1.Failure_KIND_FUNCTION_LOST, "")
+		i.fail(agentwire.Failure_KIND_FUNCTION_LOST, "")
 		i.ended()
 		// What is just small enough goes through.
 		answers = w.callWith(client, w.request("POST", "/function/hello/", chunked(bytes.NewReader(make([]byte, 100_000)))))
@@ -278,7 +278,7 @@ func TestAReleasedCallWithAStreamedBodyIsAnswered(t *testing.T) {
 			w.Error("no Retry-After")
 		}
 		i.ended()
-		if got := w.claim(ticket).refused.GetReason(); got != wirev1.Refused_REASON_NOT_WAITING {
+		if got := w.claim(ticket).refused.GetReason(); got != agentwire.Refused_REASON_NOT_WAITING {
 			w.Errorf("it could be claimed again: %v", got)
 		}
 	})

@@ -10,7 +10,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/ownership"
 	"github.com/windlass-dev/windlass/pkg/tracing"
@@ -38,7 +38,7 @@ type call struct {
 
 // ticket is what its scheduler gets, unless the call does not wait. Again says that it is
 // not the first one.
-func (c *call) ticket() (t *wirev1.Ticket, again, waits bool) {
+func (c *call) ticket() (t *agentwire.Ticket, again, waits bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	says, waits := c.invocation.Ticket()
@@ -49,7 +49,7 @@ func (c *call) ticket() (t *wirev1.Ticket, again, waits bool) {
 	if request != nil {
 		c.invocation.Rides()
 	}
-	return &wirev1.Ticket{
+	return &agentwire.Ticket{
 		InvocationId: c.id[:],
 		FunctionUid:  string(c.function.UID),
 		Token:        says.Token[:],
@@ -65,7 +65,7 @@ const maxRide = 16 << 10
 
 // ride is the request as it rides in a ticket, so that the instance may start
 // without a claim; nil if the function must not run twice or the body is large.
-func (c *call) ride(attempt int) *wirev1.Granted {
+func (c *call) ride(attempt int) *agentwire.Granted {
 	if !c.function.Spec.Idempotent || !c.whole || len(c.small) > maxRide {
 		return nil
 	}
@@ -77,8 +77,8 @@ func (c *call) ride(attempt int) *wirev1.Granted {
 }
 
 // handOver is the request as an instance gets it for an attempt.
-func (c *call) handOver(attempt int) *wirev1.Granted {
-	return &wirev1.Granted{
+func (c *call) handOver(attempt int) *agentwire.Granted {
+	return &agentwire.Granted{
 		Attempt:       uint32(attempt),
 		Method:        c.request.Method,
 		RequestUri:    c.uri,
@@ -94,14 +94,14 @@ func (c *call) handOver(attempt int) *wirev1.Granted {
 // inTrace makes the span of an attempt's execution the parent of what the function
 // does, if the call is recorded; what a client sent otherwise is the function's. A
 // state that belongs to no trace is left out.
-func (c *call) inTrace(headers []*wirev1.Header, attempt int) []*wirev1.Header {
+func (c *call) inTrace(headers []*agentwire.Header, attempt int) []*agentwire.Header {
 	if !c.scope.Recorded() {
 		return headers
 	}
-	headers = slices.DeleteFunc(headers, func(h *wirev1.Header) bool {
+	headers = slices.DeleteFunc(headers, func(h *agentwire.Header) bool {
 		return h.GetName() == tracing.HeaderParent || h.GetName() == tracing.HeaderState && !c.scope.Follows()
 	})
-	return append(headers, &wirev1.Header{Name: tracing.HeaderParent, Value: []byte(c.scope.Parent(attempt))})
+	return append(headers, &agentwire.Header{Name: tracing.HeaderParent, Value: []byte(c.scope.Parent(attempt))})
 }
 
 // cancel tells the instance that has the call to stop.

@@ -13,7 +13,8 @@ import (
 	"testing"
 	"time"
 
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
+	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/gateway"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 )
@@ -110,25 +111,25 @@ func (c *chaos) dispatch(ctx context.Context) {
 	var instances sync.WaitGroup
 	defer instances.Wait()
 	free := make(chan struct{}, 16)
-	var kept *wirev1.Ticket
+	var kept *agentwire.Ticket
 	dice := c.dice("scheduler", 0)
 	for {
-		var ticket *wirev1.Ticket
+		var ticket *agentwire.Ticket
 		select {
 		case <-ctx.Done():
 			return
 		case ticket = <-c.scheduler.offers:
 		}
-		hand := []*wirev1.Ticket{ticket}
+		hand := []*agentwire.Ticket{ticket}
 		switch dice.IntN(12) {
 		case 0:
 			hand = nil
 		case 1:
 			hand = append(hand, ticket, ticket)
 		case 2:
-			hand, kept = []*wirev1.Ticket{kept}, ticket
+			hand, kept = []*agentwire.Ticket{kept}, ticket
 		case 3:
-			c.scheduler.tryRefuse(&wirev1.Refusal{InvocationId: ticket.GetInvocationId(), Reason: wirev1.Refusal_Reason(dice.IntN(6))})
+			c.scheduler.tryRefuse(&controlwire.Refusal{InvocationId: ticket.GetInvocationId(), Reason: controlwire.Refusal_Reason(dice.IntN(6))})
 		}
 		for _, ticket := range hand {
 			if ticket == nil {
@@ -158,7 +159,7 @@ func (c *chaos) restart(ctx context.Context) {
 }
 
 // instance claims a ticket and does something with the call.
-func (c *chaos) instance(ticket *wirev1.Ticket, seed int) {
+func (c *chaos) instance(ticket *agentwire.Ticket, seed int) {
 	ctx, die := context.WithTimeout(context.Background(), patience)
 	defer die()
 	stream, err := c.instances.Attempt(ctx)
@@ -168,7 +169,7 @@ func (c *chaos) instance(ticket *wirev1.Ticket, seed int) {
 	}
 	i := &instance{t: c.T, stream: stream, die: die}
 	dice := c.dice("instance", seed)
-	i.send(&wirev1.AttemptRequest{Kind: &wirev1.AttemptRequest_Claim{Claim: &wirev1.Claim{
+	i.send(&agentwire.AttemptRequest{Kind: &agentwire.AttemptRequest_Claim{Claim: &agentwire.Claim{
 		InvocationId: ticket.GetInvocationId(), Token: ticket.GetToken(), Cid: strconv.Itoa(seed),
 	}}})
 	if dice.IntN(20) == 0 {
@@ -196,7 +197,7 @@ func (c *chaos) instance(ticket *wirev1.Ticket, seed int) {
 }
 
 // run is an execution, and its end.
-func (c *chaos) run(i *instance, granted *wirev1.Granted, dice *rand.Rand) {
+func (c *chaos) run(i *instance, granted *agentwire.Granted, dice *rand.Rand) {
 	n, err := strconv.Atoi(strings.TrimPrefix(granted.GetRequestUri(), "/"))
 	if err != nil {
 		c.Error(err)
@@ -218,11 +219,11 @@ func (c *chaos) run(i *instance, granted *wirev1.Granted, dice *rand.Rand) {
 		i.head(200)
 		i.body(say)
 	case 2:
-		i.fail(wirev1.Failure_Kind(dice.IntN(4)), "")
+		i.fail(agentwire.Failure_Kind(dice.IntN(4)), "")
 	case 3:
 		i.head(200)
 		i.body(say)
-		i.fail(wirev1.Failure_KIND_FUNCTION_LOST, "")
+		i.fail(agentwire.Failure_KIND_FUNCTION_LOST, "")
 	case 4:
 		i.head(200)
 		i.body(say)

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/gateway"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 )
@@ -17,8 +17,8 @@ func TestAClaimNeedsTheTicketsToken(t *testing.T) {
 	answers := w.call(w.get("/function/hello/"))
 	ticket := w.scheduler.ticket()
 	for name, token := range map[string][]byte{"another token": make([]byte, 16), "no token": nil, "a long token": append(ticket.GetToken(), 0)} {
-		forged := &wirev1.Ticket{InvocationId: ticket.GetInvocationId(), Token: token}
-		if got := w.claim(forged).refused.GetReason(); got != wirev1.Refused_REASON_BAD_TOKEN {
+		forged := &agentwire.Ticket{InvocationId: ticket.GetInvocationId(), Token: token}
+		if got := w.claim(forged).refused.GetReason(); got != agentwire.Refused_REASON_BAD_TOKEN {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
@@ -26,7 +26,7 @@ func TestAClaimNeedsTheTicketsToken(t *testing.T) {
 	if i.granted.GetAttempt() != 1 {
 		t.Fatalf("granted %v, refused %v", i.granted, i.refused)
 	}
-	if got := w.claim(ticket).refused.GetReason(); got != wirev1.Refused_REASON_NOT_WAITING {
+	if got := w.claim(ticket).refused.GetReason(); got != agentwire.Refused_REASON_NOT_WAITING {
 		t.Errorf("second claim: %v", got)
 	}
 	i.whole(200, "hi")
@@ -34,16 +34,16 @@ func TestAClaimNeedsTheTicketsToken(t *testing.T) {
 		t.Errorf("answered %q", a.body)
 	}
 	i.ended()
-	if got := w.claim(ticket).refused.GetReason(); got != wirev1.Refused_REASON_NOT_WAITING {
+	if got := w.claim(ticket).refused.GetReason(); got != agentwire.Refused_REASON_NOT_WAITING {
 		t.Errorf("claim after the end: %v", got)
 	}
 }
 
 func TestAStreamThatDoesNotBeginWithAClaimIsRefused(t *testing.T) {
 	w := newWorld(t)
-	for name, first := range map[string]*wirev1.AttemptRequest{
-		"an end":         {Kind: &wirev1.AttemptRequest_End{End: &wirev1.ResultEnd{}}},
-		"a short id":     {Kind: &wirev1.AttemptRequest_Claim{Claim: &wirev1.Claim{InvocationId: []byte("x")}}},
+	for name, first := range map[string]*agentwire.AttemptRequest{
+		"an end":         {Kind: &agentwire.AttemptRequest_End{End: &agentwire.ResultEnd{}}},
+		"a short id":     {Kind: &agentwire.AttemptRequest_Claim{Claim: &agentwire.Claim{InvocationId: []byte("x")}}},
 		"nothing at all": {},
 	} {
 		stream, err := w.instances.Attempt(t.Context())
@@ -73,7 +73,7 @@ func TestAReleasedCallIsOfferedAgainAndAnswered(t *testing.T) {
 	if second.GetWaitedNs() <= first.GetWaitedNs() || second.GetRemainingNs() >= first.GetRemainingNs() {
 		t.Errorf("lost its place: waited %d then %d, remaining %d then %d", first.GetWaitedNs(), second.GetWaitedNs(), first.GetRemainingNs(), second.GetRemainingNs())
 	}
-	if got := w.claim(first).refused.GetReason(); got != wirev1.Refused_REASON_BAD_TOKEN {
+	if got := w.claim(first).refused.GetReason(); got != agentwire.Refused_REASON_BAD_TOKEN {
 		t.Errorf("the old ticket: %v", got)
 	}
 	i = w.claim(second)
@@ -156,7 +156,7 @@ func TestATicketThatNobodyClaimsIsOfferedAgain(t *testing.T) {
 	// Both are tickets of one call: either is good, once.
 	w.claim(lost).whole(200, "")
 	wrote(t, answers, 200, invoke.ExecutedYes)
-	if got := w.claim(again).refused.GetReason(); got != wirev1.Refused_REASON_NOT_WAITING {
+	if got := w.claim(again).refused.GetReason(); got != agentwire.Refused_REASON_NOT_WAITING {
 		t.Errorf("the other ticket: %v", got)
 	}
 }
@@ -192,7 +192,7 @@ func TestAClientThatHangsUpWhileQueuedCostsNoInstance(t *testing.T) {
 		cancel()
 		receive(w.T, answers, "the end of the call")
 		w.scheduler.withdrawn(ticket)
-		if got := w.claim(ticket).refused.GetReason(); got != wirev1.Refused_REASON_NOT_WAITING {
+		if got := w.claim(ticket).refused.GetReason(); got != agentwire.Refused_REASON_NOT_WAITING {
 			w.Errorf("claim of a dead client's call: %v", got)
 		}
 	})
@@ -213,14 +213,14 @@ func TestACallThatIsReleasedAfterItsClientLeftIsNotOfferedAgain(t *testing.T) {
 	i.ended()
 	w.scheduler.withdrawn(ticket)
 	// If it waited, it would be the token that is wrong.
-	if got := w.claim(ticket).refused.GetReason(); got != wirev1.Refused_REASON_NOT_WAITING {
+	if got := w.claim(ticket).refused.GetReason(); got != agentwire.Refused_REASON_NOT_WAITING {
 		t.Errorf("it waits again: %v", got)
 	}
 }
 
 // offered is a call and its ticket. On a busy machine, one that may not wait for long is
 // over before the stream to the scheduler is open, and another is made.
-func (w *world) offered() (<-chan answer, *wirev1.Ticket) {
+func (w *world) offered() (<-chan answer, *agentwire.Ticket) {
 	w.Helper()
 	for {
 		answers := w.call(w.get("/function/hello/"))
@@ -238,7 +238,7 @@ func TestACallThatNoInstanceTakesInTimeIsNotRun(t *testing.T) {
 	answers, ticket := w.offered()
 	problem(t, wrote(t, answers, 504, invoke.ExecutedNo), "NoInstanceInTime")
 	w.scheduler.withdrawn(ticket)
-	if got := w.claim(ticket).refused.GetReason(); got != wirev1.Refused_REASON_NOT_WAITING {
+	if got := w.claim(ticket).refused.GetReason(); got != agentwire.Refused_REASON_NOT_WAITING {
 		t.Errorf("claim after the deadline: %v", got)
 	}
 }

@@ -15,7 +15,8 @@ import (
 	"golang.org/x/net/http2/hpack"
 	"google.golang.org/protobuf/proto"
 
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
+	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/gateway"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 )
@@ -66,11 +67,11 @@ func TestH1AClientWithoutAWindowHoldsUpNoRefusalOfOthers(t *testing.T) {
 	long := strings.Repeat("a line of log\n", 1000)
 	for range 3 {
 		w.noWindow("/function/hello/")
-		w.scheduler.refuse(&wirev1.Refusal{
-			InvocationId: w.scheduler.ticket().GetInvocationId(), Reason: wirev1.Refusal_REASON_CANNOT_START, Detail: long,
+		w.scheduler.refuse(&controlwire.Refusal{
+			InvocationId: w.scheduler.ticket().GetInvocationId(), Reason: controlwire.Refusal_REASON_CANNOT_START, Detail: long,
 		})
 		answers := w.call(w.get("/function/hello/"))
-		w.scheduler.refuse(&wirev1.Refusal{InvocationId: w.scheduler.ticket().GetInvocationId(), Reason: wirev1.Refusal_REASON_QUEUE_FULL})
+		w.scheduler.refuse(&controlwire.Refusal{InvocationId: w.scheduler.ticket().GetInvocationId(), Reason: controlwire.Refusal_REASON_QUEUE_FULL})
 		wrote(t, answers, 429, invoke.ExecutedNo)
 	}
 }
@@ -114,7 +115,7 @@ func TestA6AClientThatAsksFirstSendsNoBodyThatIsRefused(t *testing.T) {
 func TestA5AnInstanceThatTakesNoSuchBodySaysThatNothingRan(t *testing.T) {
 	w := newWorld(t)
 	answers := w.call(w.get("/function/hello/"))
-	w.take().fail(wirev1.Failure_KIND_BODY_TOO_LARGE, "at most 6 MiB")
+	w.take().fail(agentwire.Failure_KIND_BODY_TOO_LARGE, "at most 6 MiB")
 	a := wrote(t, answers, 413, invoke.ExecutedNo)
 	if p := problem(t, a, "BodyTooLarge"); p["detail"] != "at most 6 MiB" {
 		t.Errorf("said %v", p)
@@ -123,7 +124,7 @@ func TestA5AnInstanceThatTakesNoSuchBodySaysThatNothingRan(t *testing.T) {
 	w.putIdempotent()
 	answers = w.call(w.get("/function/hello/"))
 	w.take().die()
-	w.take().fail(wirev1.Failure_KIND_BODY_TOO_LARGE, "")
+	w.take().fail(agentwire.Failure_KIND_BODY_TOO_LARGE, "")
 	wrote(t, answers, 413, invoke.ExecutedMaybe)
 }
 
@@ -131,7 +132,7 @@ func TestA5AnInstanceThatTakesNoSuchBodySaysThatNothingRan(t *testing.T) {
 // it does not count.
 func (i *instance) promise(status int32, length int64) {
 	i.t.Helper()
-	i.send(&wirev1.AttemptRequest{Kind: &wirev1.AttemptRequest_Head{Head: &wirev1.ResultHead{
+	i.send(&agentwire.AttemptRequest{Kind: &agentwire.AttemptRequest_Head{Head: &agentwire.ResultHead{
 		Status: status, ContentLength: proto.Int64(length), Headers: wireHeaders([]string{"Content-Length", "7"}),
 	}}})
 }
@@ -207,7 +208,7 @@ func TestH2ABodyOfAnotherLengthThanItsHeadSaidIsCutOff(t *testing.T) {
 	t.Run("whole", func(t *testing.T) {
 		w := newWorld(t)
 		answers := w.call(w.get("/function/hello/"))
-		w.take().send(&wirev1.AttemptRequest{Kind: &wirev1.AttemptRequest_Head{Head: &wirev1.ResultHead{
+		w.take().send(&agentwire.AttemptRequest{Kind: &agentwire.AttemptRequest_Head{Head: &agentwire.ResultHead{
 			Status: 200, ContentLength: proto.Int64(8), Whole: true, WholeBody: []byte("half"),
 		}}})
 		problem(t, wrote(t, answers, 502, invoke.ExecutedMaybe), "BadAnswer")

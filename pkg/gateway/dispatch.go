@@ -8,7 +8,8 @@ import (
 
 	"google.golang.org/grpc"
 
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
+	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 	"github.com/windlass-dev/windlass/internal/backoff"
 	"github.com/windlass-dev/windlass/internal/sleep"
 	"github.com/windlass-dev/windlass/pkg/gateway/core"
@@ -266,7 +267,7 @@ func newLink(d *dispatcher, addr string) *link {
 	return &link{dispatch: d, addr: addr, said: make(chan struct{}, 1), used: time.Now()}
 }
 
-func (l *link) offer(t *wirev1.Ticket) {
+func (l *link) offer(t *agentwire.Ticket) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.used = time.Now()
@@ -281,7 +282,7 @@ func (l *link) withdraw(id invoke.ID, uid string) {
 	defer l.mu.Unlock()
 	l.used = time.Now()
 	if l.open && len(l.pending.withdrawals) < l.dispatch.config.MaxInvocations {
-		l.pending.withdraw(&wirev1.Withdrawal{InvocationId: id[:], FunctionUid: uid})
+		l.pending.withdraw(&controlwire.Withdrawal{InvocationId: id[:], FunctionUid: uid})
 		signal(l.said)
 	}
 }
@@ -293,7 +294,7 @@ func (l *link) usedAfter(t time.Time) bool {
 }
 
 // next takes out the next message; nil if nothing is pending.
-func (l *link) next() *wirev1.OfferRequest {
+func (l *link) next() *controlwire.OfferRequest {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.pending.offers)+len(l.pending.withdrawals) == 0 {
@@ -303,7 +304,7 @@ func (l *link) next() *wirev1.OfferRequest {
 }
 
 // send sends what is pending until the stream ends. hangUp ends it.
-func (l *link) send(stream grpc.BidiStreamingClient[wirev1.OfferRequest, wirev1.OfferReply], hangUp func()) {
+func (l *link) send(stream grpc.BidiStreamingClient[controlwire.OfferRequest, controlwire.OfferReply], hangUp func()) {
 	for {
 		select {
 		case <-stream.Context().Done():
@@ -331,7 +332,7 @@ func (l *link) run(ctx context.Context) {
 		return
 	}
 	defer func() { _ = conn.Close() }()
-	client := wirev1.NewSchedulerClient(conn)
+	client := controlwire.NewSchedulerClient(conn)
 	retry := backoff.Backoff{First: shortest, Last: longest}
 	for ctx.Err() == nil {
 		begun := time.Now()
@@ -349,7 +350,7 @@ func (l *link) run(ctx context.Context) {
 
 // converse opens the stream and reads refusals until it ends. It tells whether
 // it ever opened.
-func (l *link) converse(ctx context.Context, client wirev1.SchedulerClient) bool {
+func (l *link) converse(ctx context.Context, client controlwire.SchedulerClient) bool {
 	var sending sync.WaitGroup
 	defer sending.Wait()
 	streamCtx, hangUp := context.WithCancel(ctx)
@@ -358,7 +359,7 @@ func (l *link) converse(ctx context.Context, client wirev1.SchedulerClient) bool
 	stream, err := client.Offer(streamCtx, grpc.WaitForReady(true))
 	limit.Stop()
 	if err == nil {
-		err = stream.Send(&wirev1.OfferRequest{Gateway: l.dispatch.config.ClaimAddr})
+		err = stream.Send(&controlwire.OfferRequest{Gateway: l.dispatch.config.ClaimAddr})
 	}
 	if err != nil {
 		return false
@@ -395,18 +396,18 @@ func (l *link) begin(open bool) {
 	l.open, l.pending = open, said{}
 }
 
-var refusalReasons = map[wirev1.Refusal_Reason]invoke.RefusalReason{
-	wirev1.Refusal_REASON_QUEUE_FULL:          invoke.RefusedQueueFull,
-	wirev1.Refusal_REASON_UNKNOWN_FUNCTION:    invoke.RefusedUnknownFunction,
-	wirev1.Refusal_REASON_CANNOT_START:        invoke.RefusedCannotStart,
-	wirev1.Refusal_REASON_NOT_OWNER:           invoke.RefusedNotOwner,
-	wirev1.Refusal_REASON_NO_CAPACITY:         invoke.RefusedNoCapacity,
-	wirev1.Refusal_REASON_RATE_LIMITED:        invoke.RefusedRate,
-	wirev1.Refusal_REASON_CONCURRENCY_LIMITED: invoke.RefusedConcurrency,
-	wirev1.Refusal_REASON_WAIT_TOO_LONG:       invoke.RefusedWait,
+var refusalReasons = map[controlwire.Refusal_Reason]invoke.RefusalReason{
+	controlwire.Refusal_REASON_QUEUE_FULL:          invoke.RefusedQueueFull,
+	controlwire.Refusal_REASON_UNKNOWN_FUNCTION:    invoke.RefusedUnknownFunction,
+	controlwire.Refusal_REASON_CANNOT_START:        invoke.RefusedCannotStart,
+	controlwire.Refusal_REASON_NOT_OWNER:           invoke.RefusedNotOwner,
+	controlwire.Refusal_REASON_NO_CAPACITY:         invoke.RefusedNoCapacity,
+	controlwire.Refusal_REASON_RATE_LIMITED:        invoke.RefusedRate,
+	controlwire.Refusal_REASON_CONCURRENCY_LIMITED: invoke.RefusedConcurrency,
+	controlwire.Refusal_REASON_WAIT_TOO_LONG:       invoke.RefusedWait,
 }
 
-func refusalFromWire(r *wirev1.Refusal) invoke.Refusal {
+func refusalFromWire(r *controlwire.Refusal) invoke.Refusal {
 	return invoke.Refusal{
 		Reason:     refusalReasons[r.GetReason()],
 		Detail:     r.GetDetail(),
@@ -415,29 +416,29 @@ func refusalFromWire(r *wirev1.Refusal) invoke.Refusal {
 }
 
 // maxBatch bounds the tickets of one message. With a request of maxRide in each it
-// stays below wirev1.MaxMessage.
+// stays below wire.MaxMessage.
 const maxBatch = 128
 
 // said is what is to be sent to a scheduler, in the order in which it was said: a call
 // that is withdrawn and offered again waits, one that is offered and withdrawn does
 // not. Its zero value is empty.
 type said struct {
-	offers      []*wirev1.Ticket
-	withdrawals []*wirev1.Withdrawal
+	offers      []*agentwire.Ticket
+	withdrawals []*controlwire.Withdrawal
 	// taken is how many offers were sent. Until it is sent, a withdrawal has how
 	// many had been made in all before it.
 	taken uint32
 }
 
-func (s *said) offer(t *wirev1.Ticket) { s.offers = append(s.offers, t) }
+func (s *said) offer(t *agentwire.Ticket) { s.offers = append(s.offers, t) }
 
-func (s *said) withdraw(w *wirev1.Withdrawal) {
+func (s *said) withdraw(w *controlwire.Withdrawal) {
 	w.AfterOffers = s.taken + uint32(len(s.offers))
 	s.withdrawals = append(s.withdrawals, w)
 }
 
 // batch takes out the next message.
-func (s *said) batch() *wirev1.OfferRequest {
+func (s *said) batch() *controlwire.OfferRequest {
 	n, m := min(maxBatch, len(s.offers)), 0
 	for ; m < min(maxBatch, len(s.withdrawals)); m++ {
 		w := s.withdrawals[m]
@@ -450,7 +451,7 @@ func (s *said) batch() *wirev1.OfferRequest {
 		// No offer overtakes a withdrawal that is left.
 		n = min(n, int(s.withdrawals[m].AfterOffers-s.taken))
 	}
-	batch := &wirev1.OfferRequest{Offers: s.offers[:n:n], Withdrawals: s.withdrawals[:m:m]}
+	batch := &controlwire.OfferRequest{Offers: s.offers[:n:n], Withdrawals: s.withdrawals[:m:m]}
 	s.offers, s.withdrawals, s.taken = s.offers[n:], s.withdrawals[m:], s.taken+uint32(n)
 	return batch
 }

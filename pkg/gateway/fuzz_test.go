@@ -14,7 +14,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/catalog"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 )
@@ -100,8 +100,8 @@ func barred(t *testing.T, name string) {
 
 // FuzzRefusal makes an answer of anything that a scheduler may send.
 func FuzzRefusal(f *testing.F) {
-	for _, r := range []*wirev1.Refusal{
-		{InvocationId: make([]byte, 16), Reason: wirev1.Refusal_REASON_QUEUE_FULL, Detail: "a\x1b\r\n", RetryAfterNs: 1 << 62},
+	for _, r := range []*controlwire.Refusal{
+		{InvocationId: make([]byte, 16), Reason: controlwire.Refusal_REASON_QUEUE_FULL, Detail: "a\x1b\r\n", RetryAfterNs: 1 << 62},
 		{Reason: 77, RetryAfterNs: -1},
 	} {
 		text, err := proto.Marshal(r)
@@ -111,7 +111,7 @@ func FuzzRefusal(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		r := &wirev1.Refusal{}
+		r := &controlwire.Refusal{}
 		if proto.Unmarshal(data, r) != nil {
 			return
 		}

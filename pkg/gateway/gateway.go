@@ -6,14 +6,14 @@ import (
 	"sync"
 	"sync/atomic"
 
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/catalog"
 )
 
 // Gateway serves HTTP calls by ServeHTTP and claims by the Gateway service of
 // the wire.
 type Gateway struct {
-	wirev1.UnimplementedGatewayServer
+	agentwire.UnimplementedGatewayServer
 
 	config   Config
 	deps     Deps

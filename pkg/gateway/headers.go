@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/callers"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 )
@@ -102,10 +102,10 @@ func depth(h http.Header) int {
 
 // requestHeaders are what the function sees of the client's headers. What they say
 // of a client behind the peer is kept if the peer is a trusted proxy.
-func requestHeaders(r *http.Request, id invoke.ID, from origin) []*wirev1.Header {
-	headers := make([]*wirev1.Header, 0, len(r.Header)+6)
+func requestHeaders(r *http.Request, id invoke.ID, from origin) []*agentwire.Header {
+	headers := make([]*agentwire.Header, 0, len(r.Header)+6)
 	add := func(name, value string) {
-		headers = append(headers, &wirev1.Header{Name: name, Value: []byte(value)})
+		headers = append(headers, &agentwire.Header{Name: name, Value: []byte(value)})
 	}
 	endToEnd(r.Header, func(name, value string) {
 		if name != "X-Forwarded-For" && (from.proxied || !ofProxies(name)) && name != "Content-Length" && name != from.caller.Spent {
@@ -144,7 +144,7 @@ func requestHeaders(r *http.Request, id invoke.ID, from origin) []*wirev1.Header
 }
 
 // answerHeaders are what the client sees of the function's headers.
-func answerHeaders(into http.Header, headers []*wirev1.Header) {
+func answerHeaders(into http.Header, headers []*agentwire.Header) {
 	from := make(http.Header, len(headers))
 	for _, h := range headers {
 		from.Add(h.GetName(), string(h.GetValue()))

@@ -7,7 +7,8 @@ import (
 	"testing"
 	"time"
 
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
+	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/gateway"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 )
@@ -33,7 +34,7 @@ func TestAnIdempotentCallIsTriedAgain(t *testing.T) {
 	w.putIdempotent()
 	answers := w.post("x")
 	w.take().die()
-	w.take().fail(wirev1.Failure_KIND_FUNCTION_LOST, "it crashed")
+	w.take().fail(agentwire.Failure_KIND_FUNCTION_LOST, "it crashed")
 	last := w.take()
 	if last.granted.GetAttempt() != 3 || string(last.granted.GetWholeBody()) != "x" {
 		t.Errorf("the last attempt was granted %v", last.granted)
@@ -92,8 +93,8 @@ func TestM7ARetryThatIsRefusedIsALostCall(t *testing.T) {
 	w := newWorld(t)
 	w.putIdempotent()
 	answers := w.post("x")
-	w.take().fail(wirev1.Failure_KIND_FUNCTION_LOST, "it crashed")
-	w.scheduler.refuse(&wirev1.Refusal{InvocationId: w.scheduler.ticket().GetInvocationId(), Reason: wirev1.Refusal_REASON_QUEUE_FULL})
+	w.take().fail(agentwire.Failure_KIND_FUNCTION_LOST, "it crashed")
+	w.scheduler.refuse(&controlwire.Refusal{InvocationId: w.scheduler.ticket().GetInvocationId(), Reason: controlwire.Refusal_REASON_QUEUE_FULL})
 	problem(t, wrote(t, answers, 502, invoke.ExecutedMaybe), "FunctionLost")
 }
 
@@ -131,7 +132,7 @@ func TestAnIdempotentRequestRidesInItsTicket(t *testing.T) {
 	late := w.start(ticket)
 	late.whole(200, "done, too")
 	reply, err := late.stream.Recv()
-	if err != nil || reply.GetRefused().GetReason() != wirev1.Refused_REASON_NOT_WAITING {
+	if err != nil || reply.GetRefused().GetReason() != agentwire.Refused_REASON_NOT_WAITING {
 		t.Errorf("the one that came too late was told %v, %v", reply, err)
 	}
 }

@@ -9,21 +9,21 @@ import (
 
 	"google.golang.org/grpc"
 
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 )
 
 // instance is one attempt as an instance sees it.
 type instance struct {
 	t      *testing.T
-	stream grpc.BidiStreamingClient[wirev1.AttemptRequest, wirev1.AttemptReply]
+	stream grpc.BidiStreamingClient[agentwire.AttemptRequest, agentwire.AttemptReply]
 	// die breaks the stream as the end of the instance would.
 	die     context.CancelFunc
-	granted *wirev1.Granted
-	refused *wirev1.Refused
+	granted *agentwire.Granted
+	refused *agentwire.Refused
 }
 
 // claim claims a ticket.
-func (w *world) claim(ticket *wirev1.Ticket) *instance {
+func (w *world) claim(ticket *agentwire.Ticket) *instance {
 	w.Helper()
 	ctx, die := context.WithTimeout(context.Background(), patience)
 	w.Cleanup(die)
@@ -32,7 +32,7 @@ func (w *world) claim(ticket *wirev1.Ticket) *instance {
 		w.Fatal(err)
 	}
 	i := &instance{t: w.T, stream: stream, die: die}
-	i.send(&wirev1.AttemptRequest{Kind: &wirev1.AttemptRequest_Claim{Claim: &wirev1.Claim{
+	i.send(&agentwire.AttemptRequest{Kind: &agentwire.AttemptRequest_Claim{Claim: &agentwire.Claim{
 		InvocationId: ticket.GetInvocationId(), Token: ticket.GetToken(), Cid: "00000001-000001",
 	}}})
 	reply, err := stream.Recv()
@@ -44,7 +44,7 @@ func (w *world) claim(ticket *wirev1.Ticket) *instance {
 }
 
 // start claims a ticket whose request it has, without waiting for an answer.
-func (w *world) start(ticket *wirev1.Ticket) *instance {
+func (w *world) start(ticket *agentwire.Ticket) *instance {
 	w.Helper()
 	ctx, die := context.WithTimeout(context.Background(), patience)
 	w.Cleanup(die)
@@ -53,7 +53,7 @@ func (w *world) start(ticket *wirev1.Ticket) *instance {
 		w.Fatal(err)
 	}
 	i := &instance{t: w.T, stream: stream, die: die}
-	i.send(&wirev1.AttemptRequest{Kind: &wirev1.AttemptRequest_Claim{Claim: &wirev1.Claim{
+	i.send(&agentwire.AttemptRequest{Kind: &agentwire.AttemptRequest_Claim{Claim: &agentwire.Claim{
 		InvocationId: ticket.GetInvocationId(), Token: ticket.GetToken(), Cid: "00000001-000001", Started: true,
 	}}})
 	return i
@@ -71,7 +71,7 @@ func (w *world) take() *instance {
 }
 
 // send sends to the gateway. If the gateway has ended the stream, ended says so.
-func (i *instance) send(msg *wirev1.AttemptRequest) {
+func (i *instance) send(msg *agentwire.AttemptRequest) {
 	i.t.Helper()
 	if err := i.stream.Send(msg); err != nil && !errors.Is(err, io.EOF) {
 		i.t.Fatal(err)
@@ -81,7 +81,7 @@ func (i *instance) send(msg *wirev1.AttemptRequest) {
 // head begins an answer; name and value pairs are its headers.
 func (i *instance) head(status int32, headers ...string) {
 	i.t.Helper()
-	i.send(&wirev1.AttemptRequest{Kind: &wirev1.AttemptRequest_Head{Head: &wirev1.ResultHead{
+	i.send(&agentwire.AttemptRequest{Kind: &agentwire.AttemptRequest_Head{Head: &agentwire.ResultHead{
 		Status: status, Headers: wireHeaders(headers),
 	}}})
 }
@@ -89,38 +89,38 @@ func (i *instance) head(status int32, headers ...string) {
 // whole is an answer in one message.
 func (i *instance) whole(status int32, body string, headers ...string) {
 	i.t.Helper()
-	i.send(&wirev1.AttemptRequest{Kind: &wirev1.AttemptRequest_Head{Head: &wirev1.ResultHead{
+	i.send(&agentwire.AttemptRequest{Kind: &agentwire.AttemptRequest_Head{Head: &agentwire.ResultHead{
 		Status: status, Headers: wireHeaders(headers), Whole: true, WholeBody: []byte(body),
 	}}})
 }
 
-func wireHeaders(pairs []string) (headers []*wirev1.Header) {
+func wireHeaders(pairs []string) (headers []*agentwire.Header) {
 	for n := 0; n < len(pairs); n += 2 {
-		headers = append(headers, &wirev1.Header{Name: pairs[n], Value: []byte(pairs[n+1])})
+		headers = append(headers, &agentwire.Header{Name: pairs[n], Value: []byte(pairs[n+1])})
 	}
 	return headers
 }
 
 func (i *instance) body(body string) {
 	i.t.Helper()
-	i.send(&wirev1.AttemptRequest{Kind: &wirev1.AttemptRequest_Body{Body: []byte(body)}})
+	i.send(&agentwire.AttemptRequest{Kind: &agentwire.AttemptRequest_Body{Body: []byte(body)}})
 }
 
 func (i *instance) end() {
 	i.t.Helper()
-	i.send(&wirev1.AttemptRequest{Kind: &wirev1.AttemptRequest_End{End: &wirev1.ResultEnd{}}})
+	i.send(&agentwire.AttemptRequest{Kind: &agentwire.AttemptRequest_End{End: &agentwire.ResultEnd{}}})
 }
 
-func (i *instance) fail(kind wirev1.Failure_Kind, detail string) {
+func (i *instance) fail(kind agentwire.Failure_Kind, detail string) {
 	i.t.Helper()
-	i.send(&wirev1.AttemptRequest{Kind: &wirev1.AttemptRequest_End{End: &wirev1.ResultEnd{
-		Failure: &wirev1.Failure{Kind: kind, Detail: detail},
+	i.send(&agentwire.AttemptRequest{Kind: &agentwire.AttemptRequest_End{End: &agentwire.ResultEnd{
+		Failure: &agentwire.Failure{Kind: kind, Detail: detail},
 	}}})
 }
 
 func (i *instance) release(reason string) {
 	i.t.Helper()
-	i.send(&wirev1.AttemptRequest{Kind: &wirev1.AttemptRequest_Release{Release: &wirev1.Release{Reason: reason}}})
+	i.send(&agentwire.AttemptRequest{Kind: &agentwire.AttemptRequest_Release{Release: &agentwire.Release{Reason: reason}}})
 }
 
 // upload is what an instance was sent after the grant.
@@ -144,12 +144,12 @@ func (i *instance) read(stop func(u *upload) bool) *upload {
 			return u
 		}
 		switch kind := reply.GetKind().(type) {
-		case *wirev1.AttemptReply_Body:
+		case *agentwire.AttemptReply_Body:
 			u.body.Write(kind.Body)
-		case *wirev1.AttemptReply_BodyEnd:
+		case *agentwire.AttemptReply_BodyEnd:
 			u.aborted = kind.BodyEnd.GetAborted()
 			u.whole = !u.aborted
-		case *wirev1.AttemptReply_Cancel:
+		case *agentwire.AttemptReply_Cancel:
 			u.cancelled = true
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/gateway/core"
 	"github.com/windlass-dev/windlass/pkg/gateway/timeline"
 	"github.com/windlass-dev/windlass/pkg/invoke"
@@ -136,7 +136,7 @@ func (l *life) present() *claimant {
 
 // begin takes the head of the function's answer; an error says that the client does not
 // get it.
-func (l *life) begin(attempt int, head *wirev1.ResultHead) (core.Decision, error) {
+func (l *life) begin(attempt int, head *agentwire.ResultHead) (core.Decision, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	d, err := l.invocation.Begin(attempt, head.GetWhole())
@@ -222,7 +222,7 @@ func (l *life) timeline() timeline.Timeline {
 }
 
 // headed takes note of the times that the head of an answer tells.
-func (l *life) headed(head *wirev1.ResultHead) {
+func (l *life) headed(head *agentwire.ResultHead) {
 	now, exec := time.Now(), time.Duration(head.GetExecNs())
 	l.happened(func(t *timeline.Timeline) {
 		t.Headed(now, time.Duration(head.GetBegunAfterNs()), exec)
@@ -233,7 +233,7 @@ func (l *life) headed(head *wirev1.ResultHead) {
 }
 
 // executed takes note of how long the function has run.
-func (l *life) executed(end *wirev1.ResultEnd) {
+func (l *life) executed(end *agentwire.ResultEnd) {
 	now := time.Now()
 	l.happened(func(t *timeline.Timeline) { t.Executed(now, time.Duration(end.GetExecNs())) })
 }
@@ -254,7 +254,7 @@ type try struct {
 // codeLeft stands for the status of a call whose client left before it was answered.
 const codeLeft = 499
 
-type attemptStream = grpc.BidiStreamingServer[wirev1.AttemptRequest, wirev1.AttemptReply]
+type attemptStream = grpc.BidiStreamingServer[agentwire.AttemptRequest, agentwire.AttemptReply]
 
 // claimant is an instance that has claimed a call.
 type claimant struct {
@@ -267,7 +267,7 @@ type claimant struct {
 	sending sync.Mutex // guards Send, which must not be called twice at a time
 }
 
-func (a *claimant) send(reply *wirev1.AttemptReply) error {
+func (a *claimant) send(reply *agentwire.AttemptReply) error {
 	a.sending.Lock()
 	defer a.sending.Unlock()
 	return a.stream.Send(reply)
@@ -276,5 +276,5 @@ func (a *claimant) send(reply *wirev1.AttemptReply) error {
 // cancel tells the instance to end the attempt. Its stream then ends. An
 // instance that reads nothing makes it wait until then.
 func (a *claimant) cancel() {
-	_ = a.send(&wirev1.AttemptReply{Kind: &wirev1.AttemptReply_Cancel{Cancel: &wirev1.Cancel{}}})
+	_ = a.send(&agentwire.AttemptReply{Kind: &agentwire.AttemptReply_Cancel{Cancel: &agentwire.Cancel{}}})
 }

@@ -15,7 +15,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
 
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
+	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/catalog"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/ownership"
@@ -23,11 +24,11 @@ import (
 
 // deafScheduler opens streams and reads nothing from them.
 type deafScheduler struct {
-	wirev1.UnimplementedSchedulerServer
+	controlwire.UnimplementedSchedulerServer
 	opened chan struct{}
 }
 
-func (s *deafScheduler) Offer(stream grpc.BidiStreamingServer[wirev1.OfferRequest, wirev1.OfferReply]) error {
+func (s *deafScheduler) Offer(stream grpc.BidiStreamingServer[controlwire.OfferRequest, controlwire.OfferReply]) error {
 	s.opened <- struct{}{}
 	<-stream.Context().Done()
 	return nil
@@ -40,7 +41,7 @@ func serveDeaf(t *testing.T) (addr string, opened <-chan struct{}) {
 	}
 	deaf := &deafScheduler{opened: make(chan struct{}, 1000)}
 	server := grpc.NewServer(grpc.WaitForHandlers(true))
-	wirev1.RegisterSchedulerServer(server, deaf)
+	controlwire.RegisterSchedulerServer(server, deaf)
 	go func() { _ = server.Serve(l) }()
 	t.Cleanup(server.Stop)
 	return l.Addr().String(), deaf.opened
@@ -88,7 +89,7 @@ func TestADeafSchedulerHoldsUpNobody(t *testing.T) {
 	l := linked(g)
 	<-opened
 	// Two tickets of this size are more than the stream takes unread.
-	ticket := &wirev1.Ticket{FunctionUid: strings.Repeat("x", 1<<20)}
+	ticket := &agentwire.Ticket{FunctionUid: strings.Repeat("x", 1<<20)}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -114,21 +115,21 @@ func TestADeafSchedulerHoldsUpNobody(t *testing.T) {
 
 // slowScheduler is a scheduler to which a message can be sent for each element of taken.
 type slowScheduler struct {
-	wirev1.SchedulerClient
-	grpc.BidiStreamingClient[wirev1.OfferRequest, wirev1.OfferReply]
+	controlwire.SchedulerClient
+	grpc.BidiStreamingClient[controlwire.OfferRequest, controlwire.OfferReply]
 	ctx   context.Context
 	taken chan struct{}
-	sent  []*wirev1.OfferRequest
+	sent  []*controlwire.OfferRequest
 }
 
-func (s *slowScheduler) Offer(ctx context.Context, _ ...grpc.CallOption) (grpc.BidiStreamingClient[wirev1.OfferRequest, wirev1.OfferReply], error) {
+func (s *slowScheduler) Offer(ctx context.Context, _ ...grpc.CallOption) (grpc.BidiStreamingClient[controlwire.OfferRequest, controlwire.OfferReply], error) {
 	s.ctx = ctx
 	return s, nil
 }
 
 func (s *slowScheduler) Context() context.Context { return s.ctx }
 
-func (s *slowScheduler) Send(request *wirev1.OfferRequest) error {
+func (s *slowScheduler) Send(request *controlwire.OfferRequest) error {
 	select {
 	case <-s.taken:
 		s.sent = append(s.sent, request)
@@ -138,7 +139,7 @@ func (s *slowScheduler) Send(request *wirev1.OfferRequest) error {
 	}
 }
 
-func (s *slowScheduler) Recv() (*wirev1.OfferReply, error) {
+func (s *slowScheduler) Recv() (*controlwire.OfferReply, error) {
 	<-s.ctx.Done()
 	return nil, s.ctx.Err()
 }
@@ -164,7 +165,7 @@ func TestL6WhoOffersWaitsForNoScheduler(t *testing.T) {
 		synctest.Wait()
 		begun := time.Now()
 		for n := range 4 {
-			l.offer(&wirev1.Ticket{FunctionUid: fmt.Sprint(n)})
+			l.offer(&agentwire.Ticket{FunctionUid: fmt.Sprint(n)})
 			l.withdraw(invoke.ID{byte(n)}, "uid")
 			synctest.Wait()
 		}
@@ -183,11 +184,11 @@ func TestL6WhoOffersWaitsForNoScheduler(t *testing.T) {
 		if offers != 4 || withdrawals != 4 {
 			t.Errorf("%d offers and %d withdrawals were sent in %d messages, want 4 each", offers, withdrawals, len(slow.sent))
 		}
-		l.offer(&wirev1.Ticket{})
+		l.offer(&agentwire.Ticket{})
 		synctest.Wait()
 		cancel() // while it sends
 		conversing.Wait()
-		l.offer(&wirev1.Ticket{})
+		l.offer(&agentwire.Ticket{})
 		if n := len(l.pending.offers); n != 0 {
 			t.Errorf("%d tickets wait for no stream", n)
 		}

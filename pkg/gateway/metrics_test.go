@@ -7,7 +7,8 @@ import (
 	"testing"
 	"time"
 
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
+	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/gateway"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 )
@@ -119,7 +120,7 @@ func TestWhatTheTimeOfCallsIsSpentOn(t *testing.T) {
 	w := newWorld(t)
 	answers := w.call(w.get("/function/hello/"))
 	i := w.take()
-	i.send(&wirev1.AttemptRequest{Kind: &wirev1.AttemptRequest_Head{Head: &wirev1.ResultHead{
+	i.send(&agentwire.AttemptRequest{Kind: &agentwire.AttemptRequest_Head{Head: &agentwire.ResultHead{
 		Status: 200, Whole: true, Cold: true, ExecNs: int64(time.Microsecond), BegunAfterNs: 1,
 	}}})
 	wrote(t, answers, 200, invoke.ExecutedYes)
@@ -127,7 +128,7 @@ func TestWhatTheTimeOfCallsIsSpentOn(t *testing.T) {
 	i = w.take()
 	i.head(200)
 	i.body("x")
-	i.send(&wirev1.AttemptRequest{Kind: &wirev1.AttemptRequest_End{End: &wirev1.ResultEnd{ExecNs: math.MaxInt64}}})
+	i.send(&agentwire.AttemptRequest{Kind: &agentwire.AttemptRequest_End{End: &agentwire.ResultEnd{ExecNs: math.MaxInt64}}})
 	wrote(t, answers, 200, invoke.ExecutedYes)
 	answers = w.call(w.get("/function/hello/"))
 	w.take().die()
@@ -158,7 +159,7 @@ func refuseNext(w *world) {
 	w.Helper()
 	answers := w.call(w.get("/function/hello/"))
 	ticket := w.scheduler.ticket()
-	w.scheduler.refuse(&wirev1.Refusal{InvocationId: ticket.GetInvocationId(), Reason: wirev1.Refusal_REASON_QUEUE_FULL})
+	w.scheduler.refuse(&controlwire.Refusal{InvocationId: ticket.GetInvocationId(), Reason: controlwire.Refusal_REASON_QUEUE_FULL})
 	wrote(w.T, answers, 429, invoke.ExecutedNo)
 }
 

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/gateway/core"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 )
@@ -218,7 +218,7 @@ func (d ProblemDetail) of(p problem) problem {
 
 // trim takes the stack trace out of an error that a function has reported by its
 // runtime, which says its type and message besides.
-func (d ProblemDetail) trim(head *wirev1.ResultHead) {
+func (d ProblemDetail) trim(head *agentwire.ResultHead) {
 	if d == DetailAll || head.GetFunctionError() == "" || !head.GetWhole() {
 		return
 	}

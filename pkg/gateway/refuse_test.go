@@ -9,7 +9,8 @@ import (
 	"testing"
 	"time"
 
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
+	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/gateway"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 )
@@ -18,31 +19,31 @@ func TestRefusalsReachTheClient(t *testing.T) {
 	w := newWorld(t)
 	for _, tt := range []struct {
 		name       string
-		reason     wirev1.Refusal_Reason
+		reason     controlwire.Refusal_Reason
 		retryAfter time.Duration
 		status     int
 		says       string
 		header     string
 	}{
-		{"the queue is full", wirev1.Refusal_REASON_QUEUE_FULL, 2500 * time.Millisecond, 429, "QueueFull", "3"},
-		{"the rate is reached", wirev1.Refusal_REASON_RATE_LIMITED, time.Second, 429, "RateLimited", "1"},
-		{"too many at a time", wirev1.Refusal_REASON_CONCURRENCY_LIMITED, 2 * time.Second, 429, "ConcurrencyLimited", "2"},
-		{"the wait is too long", wirev1.Refusal_REASON_WAIT_TOO_LONG, 30 * time.Second, 429, "WaitTooLong", "30"},
-		{"instances cannot start", wirev1.Refusal_REASON_CANNOT_START, 30 * time.Second, 503, "CannotStart", "30"},
-		{"no node has room", wirev1.Refusal_REASON_NO_CAPACITY, 0, 503, "NoCapacity", "1"},
+		{"the queue is full", controlwire.Refusal_REASON_QUEUE_FULL, 2500 * time.Millisecond, 429, "QueueFull", "3"},
+		{"the rate is reached", controlwire.Refusal_REASON_RATE_LIMITED, time.Second, 429, "RateLimited", "1"},
+		{"too many at a time", controlwire.Refusal_REASON_CONCURRENCY_LIMITED, 2 * time.Second, 429, "ConcurrencyLimited", "2"},
+		{"the wait is too long", controlwire.Refusal_REASON_WAIT_TOO_LONG, 30 * time.Second, 429, "WaitTooLong", "30"},
+		{"instances cannot start", controlwire.Refusal_REASON_CANNOT_START, 30 * time.Second, 503, "CannotStart", "30"},
+		{"no node has room", controlwire.Refusal_REASON_NO_CAPACITY, 0, 503, "NoCapacity", "1"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := w.in(t)
 			answers := w.call(w.get("/function/hello/"))
 			ticket := w.scheduler.ticket()
-			w.scheduler.refuse(&wirev1.Refusal{
+			w.scheduler.refuse(&controlwire.Refusal{
 				InvocationId: ticket.GetInvocationId(), Reason: tt.reason, Detail: "because", RetryAfterNs: int64(tt.retryAfter),
 			})
 			a := wrote(t, answers, tt.status, invoke.ExecutedNo)
 			if p := problem(t, a, tt.says); p["detail"] != "because" || a.header.Get("Retry-After") != tt.header {
 				t.Errorf("said %v, retry after %s", p, a.header.Get("Retry-After"))
 			}
-			if got := w.claim(ticket).refused.GetReason(); got != wirev1.Refused_REASON_NOT_WAITING {
+			if got := w.claim(ticket).refused.GetReason(); got != agentwire.Refused_REASON_NOT_WAITING {
 				t.Errorf("claim of a refused call: %v", got)
 			}
 		})
@@ -52,16 +53,16 @@ func TestRefusalsReachTheClient(t *testing.T) {
 func TestS4CallersReadNothingOfWhatIsInside(t *testing.T) {
 	const secret = "postgres://admin:password@db on node-7"
 	inside := func(c *gateway.Config) { c.ProblemDetail = gateway.DetailNone }
-	for _, reason := range []wirev1.Refusal_Reason{wirev1.Refusal_REASON_CANNOT_START, wirev1.Refusal_REASON_NO_CAPACITY} {
+	for _, reason := range []controlwire.Refusal_Reason{controlwire.Refusal_REASON_CANNOT_START, controlwire.Refusal_REASON_NO_CAPACITY} {
 		w := newWorld(t, inside)
 		answers := w.call(w.get("/function/hello/"))
-		w.scheduler.refuse(&wirev1.Refusal{InvocationId: w.scheduler.ticket().GetInvocationId(), Reason: reason, Detail: secret})
+		w.scheduler.refuse(&controlwire.Refusal{InvocationId: w.scheduler.ticket().GetInvocationId(), Reason: reason, Detail: secret})
 		a := wrote(t, answers, 503, invoke.ExecutedNo)
 		if id := a.header.Get(invoke.HeaderInvocationID); strings.Contains(a.body, secret) || !strings.Contains(a.body, "windlass logs --invocation "+id) {
 			t.Errorf("%s: %s", reason, a.body)
 		}
 	}
-	for _, kind := range []wirev1.Failure_Kind{wirev1.Failure_KIND_FUNCTION_LOST, wirev1.Failure_KIND_BAD_ANSWER} {
+	for _, kind := range []agentwire.Failure_Kind{agentwire.Failure_KIND_FUNCTION_LOST, agentwire.Failure_KIND_BAD_ANSWER} {
 		w := newWorld(t, inside)
 		answers := w.call(w.get("/function/hello/"))
 		w.take().fail(kind, secret)
@@ -71,7 +72,7 @@ func TestS4CallersReadNothingOfWhatIsInside(t *testing.T) {
 	}
 	w := newWorld(t, inside)
 	answers := w.call(w.get("/function/hello/"))
-	w.take().send(&wirev1.AttemptRequest{Kind: &wirev1.AttemptRequest_Head{Head: &wirev1.ResultHead{
+	w.take().send(&agentwire.AttemptRequest{Kind: &agentwire.AttemptRequest_Head{Head: &agentwire.ResultHead{
 		Status: 500, Whole: true, FunctionError: "KeyError",
 		WholeBody: []byte(`{"errorMessage":"no such key","errorType":"KeyError","stackTrace":["/task/app.py line 3"]}`),
 	}}})
@@ -91,7 +92,7 @@ func TestARefusalComesTooLateForAClaimedCall(t *testing.T) {
 	// The refusals arrive in order: when the second is answered, the first
 	// has been heard.
 	for _, id := range [][]byte{ticket.GetInvocationId(), []byte("no id"), w.scheduler.ticket().GetInvocationId()} {
-		w.scheduler.refuse(&wirev1.Refusal{InvocationId: id, Reason: wirev1.Refusal_REASON_QUEUE_FULL})
+		w.scheduler.refuse(&controlwire.Refusal{InvocationId: id, Reason: controlwire.Refusal_REASON_QUEUE_FULL})
 	}
 	wrote(t, second, 429, invoke.ExecutedNo)
 	i.whole(200, "")
@@ -102,8 +103,8 @@ func TestARefusalComesTooLateForAClaimedCall(t *testing.T) {
 func TestACallWaitsForASchedulerThatDoesNotKnowTheFunction(t *testing.T) {
 	w := newWorld(t)
 	answers := w.call(w.get("/function/hello/"))
-	for _, reason := range []wirev1.Refusal_Reason{wirev1.Refusal_REASON_UNKNOWN_FUNCTION, wirev1.Refusal_REASON_NOT_OWNER} {
-		w.scheduler.refuse(&wirev1.Refusal{InvocationId: w.scheduler.offered().GetInvocationId(), Reason: reason})
+	for _, reason := range []controlwire.Refusal_Reason{controlwire.Refusal_REASON_UNKNOWN_FUNCTION, controlwire.Refusal_REASON_NOT_OWNER} {
+		w.scheduler.refuse(&controlwire.Refusal{InvocationId: w.scheduler.offered().GetInvocationId(), Reason: reason})
 	}
 	w.take().whole(200, "")
 	wrote(t, answers, 200, invoke.ExecutedYes)
@@ -112,9 +113,9 @@ func TestACallWaitsForASchedulerThatDoesNotKnowTheFunction(t *testing.T) {
 	answers = w.call(w.get("/function/hello/"))
 	ticket := w.scheduler.ticket()
 	w.catalog.Remove(invoke.FunctionKey{Namespace: "default", Name: "hello"})
-	w.scheduler.refuse(&wirev1.Refusal{InvocationId: ticket.GetInvocationId(), Reason: wirev1.Refusal_REASON_UNKNOWN_FUNCTION})
+	w.scheduler.refuse(&controlwire.Refusal{InvocationId: ticket.GetInvocationId(), Reason: controlwire.Refusal_REASON_UNKNOWN_FUNCTION})
 	problem(t, wrote(t, answers, 404, invoke.ExecutedNo), "FunctionDeleted")
-	if got := w.claim(ticket).refused.GetReason(); got != wirev1.Refused_REASON_NOT_WAITING {
+	if got := w.claim(ticket).refused.GetReason(); got != agentwire.Refused_REASON_NOT_WAITING {
 		t.Errorf("claim of a deleted function's call: %v", got)
 	}
 }

@@ -6,11 +6,12 @@ import (
 	"slices"
 	"testing"
 
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
+	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 )
 
 // inOrder is what a message says, in order.
-func inOrder(t *testing.T, batch *wirev1.OfferRequest) (said []string) {
+func inOrder(t *testing.T, batch *controlwire.OfferRequest) (said []string) {
 	t.Helper()
 	if n, m := len(batch.GetOffers()), len(batch.GetWithdrawals()); n > maxBatch || m > maxBatch || n+m == 0 {
 		t.Fatalf("a message has %d offers and %d withdrawals", n, m)
@@ -40,10 +41,10 @@ func TestL2WhatIsSaidIsSentInOrderHoweverItIsCutIntoMessages(t *testing.T) {
 		for n := range 1000 {
 			uid := fmt.Sprint(n)
 			if r.IntN(10) < offers {
-				s.offer(&wirev1.Ticket{FunctionUid: uid})
+				s.offer(&agentwire.Ticket{FunctionUid: uid})
 				want = append(want, "offer "+uid)
 			} else {
-				s.withdraw(&wirev1.Withdrawal{FunctionUid: uid})
+				s.withdraw(&controlwire.Withdrawal{FunctionUid: uid})
 				want = append(want, "withdraw "+uid)
 			}
 			if r.IntN(200) == 0 {

@@ -7,27 +7,28 @@ import (
 
 	"google.golang.org/grpc"
 
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
+	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 )
 
 // fakeScheduler hands the tickets that it is offered to the test.
 type fakeScheduler struct {
 	t           *testing.T
 	addr        string
-	offers      chan *wirev1.Ticket
-	withdrawals chan *wirev1.Withdrawal
+	offers      chan *agentwire.Ticket
+	withdrawals chan *controlwire.Withdrawal
 
 	mu     sync.Mutex
 	server *grpc.Server
 	handed map[string]bool // the tokens that ticket gave to the test since the start
-	stream grpc.BidiStreamingServer[wirev1.OfferRequest, wirev1.OfferReply]
+	stream grpc.BidiStreamingServer[controlwire.OfferRequest, controlwire.OfferReply]
 }
 
 func newFakeScheduler(t *testing.T) *fakeScheduler {
 	s := &fakeScheduler{
 		t: t, addr: "127.0.0.1:0",
-		offers:      make(chan *wirev1.Ticket, 100_000),
-		withdrawals: make(chan *wirev1.Withdrawal, 100_000),
+		offers:      make(chan *agentwire.Ticket, 100_000),
+		withdrawals: make(chan *controlwire.Withdrawal, 100_000),
 	}
 	s.start()
 	t.Cleanup(func() { s.stop() })
@@ -38,7 +39,7 @@ func newFakeScheduler(t *testing.T) *fakeScheduler {
 func (s *fakeScheduler) start() {
 	l := listen(s.t, s.addr)
 	server := grpc.NewServer(grpc.WaitForHandlers(true))
-	wirev1.RegisterSchedulerServer(server, &schedulerService{fake: s})
+	controlwire.RegisterSchedulerServer(server, &schedulerService{fake: s})
 	s.mu.Lock()
 	s.addr, s.server, s.handed = l.Addr().String(), server, make(map[string]bool)
 	s.mu.Unlock()
@@ -61,7 +62,7 @@ func (s *fakeScheduler) stop() {
 }
 
 // refuse refuses a ticket at the gateway that offered last.
-func (s *fakeScheduler) refuse(refusal *wirev1.Refusal) {
+func (s *fakeScheduler) refuse(refusal *controlwire.Refusal) {
 	s.t.Helper()
 	if err := s.tryRefuse(refusal); err != nil {
 		s.t.Error(err)
@@ -69,15 +70,15 @@ func (s *fakeScheduler) refuse(refusal *wirev1.Refusal) {
 }
 
 // tryRefuse is refuse while the scheduler may be down.
-func (s *fakeScheduler) tryRefuse(refusal *wirev1.Refusal) error {
+func (s *fakeScheduler) tryRefuse(refusal *controlwire.Refusal) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.stream.Send(&wirev1.OfferReply{Refusals: []*wirev1.Refusal{refusal}})
+	return s.stream.Send(&controlwire.OfferReply{Refusals: []*controlwire.Refusal{refusal}})
 }
 
 // ticket is the next one that it does not know. A gateway may offer one twice: when a
 // stream opens, it cannot know what the last one lost. Schedulers pass over the second.
-func (s *fakeScheduler) ticket() *wirev1.Ticket {
+func (s *fakeScheduler) ticket() *agentwire.Ticket {
 	s.t.Helper()
 	for {
 		ticket := s.offered()
@@ -92,24 +93,24 @@ func (s *fakeScheduler) ticket() *wirev1.Ticket {
 }
 
 // offered is the next one, known or not.
-func (s *fakeScheduler) offered() *wirev1.Ticket {
+func (s *fakeScheduler) offered() *agentwire.Ticket {
 	s.t.Helper()
 	return receive(s.t, s.offers, "a ticket")
 }
 
 // withdrawn waits until a ticket is withdrawn.
-func (s *fakeScheduler) withdrawn(ticket *wirev1.Ticket) {
+func (s *fakeScheduler) withdrawn(ticket *agentwire.Ticket) {
 	s.t.Helper()
 	for !bytes.Equal(receive(s.t, s.withdrawals, "a withdrawal").GetInvocationId(), ticket.GetInvocationId()) {
 	}
 }
 
 type schedulerService struct {
-	wirev1.UnimplementedSchedulerServer
+	controlwire.UnimplementedSchedulerServer
 	fake *fakeScheduler
 }
 
-func (s *schedulerService) Offer(stream grpc.BidiStreamingServer[wirev1.OfferRequest, wirev1.OfferReply]) error {
+func (s *schedulerService) Offer(stream grpc.BidiStreamingServer[controlwire.OfferRequest, controlwire.OfferReply]) error {
 	first, err := stream.Recv()
 	if err != nil {
 		return err

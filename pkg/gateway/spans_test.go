@@ -9,7 +9,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"pgregory.net/rapid"
 
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/gateway/timeline"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/tracing"
@@ -155,8 +155,8 @@ func TestAColdCallLeadsToTheStartOfItsInstance(t *testing.T) {
 
 func TestWhatTheFunctionIsToldOfATrace(t *testing.T) {
 	const parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
-	sent := func(parent string) []*wirev1.Header {
-		return []*wirev1.Header{
+	sent := func(parent string) []*agentwire.Header {
+		return []*agentwire.Header{
 			{Name: "Accept", Value: []byte("*/*")},
 			{Name: tracing.HeaderParent, Value: []byte(parent)}, {Name: tracing.HeaderState, Value: []byte("vendor=1")},
 		}
@@ -170,7 +170,7 @@ func TestWhatTheFunctionIsToldOfATrace(t *testing.T) {
 		}
 		return traces.Begin(http.Header{tracing.HeaderParent: {parent}}, invoke.NewID(noon))
 	}
-	values := func(headers []*wirev1.Header, name string) (all []string) {
+	values := func(headers []*agentwire.Header, name string) (all []string) {
 		for _, h := range headers {
 			if h.GetName() == name {
 				all = append(all, string(h.GetValue()))

@@ -22,7 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/catalog"
 	"github.com/windlass-dev/windlass/pkg/gateway"
 	"github.com/windlass-dev/windlass/pkg/invoke"
@@ -44,7 +44,7 @@ type world struct {
 	url       string
 	// http1 and http2 are clients of either protocol.
 	http1, http2 *http.Client
-	instances    wirev1.GatewayClient
+	instances    agentwire.GatewayClient
 }
 
 // newWorld starts a gateway with the function default/hello. Options may change
@@ -129,7 +129,7 @@ func (w *world) run() {
 // serveWire serves the Gateway service and connects instances to it.
 func (w *world) serveWire(l net.Listener) {
 	server := grpc.NewServer(grpc.WaitForHandlers(true))
-	wirev1.RegisterGatewayServer(server, w.gateway)
+	agentwire.RegisterGatewayServer(server, w.gateway)
 	go func() { _ = server.Serve(l) }()
 	w.Cleanup(server.Stop)
 	conn, err := grpc.NewClient(l.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
@@ -137,7 +137,7 @@ func (w *world) serveWire(l net.Listener) {
 		w.Fatal(err)
 	}
 	w.Cleanup(func() { conn.Close() })
-	w.instances = wirev1.NewGatewayClient(conn)
+	w.instances = agentwire.NewGatewayClient(conn)
 }
 
 // serveHTTP serves the gateway as programs do and makes clients of it.

@@ -5,7 +5,8 @@ import (
 	"net"
 	"net/http"
 
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
+	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 	"github.com/windlass-dev/windlass/internal/lifecycle"
 	"github.com/windlass-dev/windlass/internal/sameuser"
 	"github.com/windlass-dev/windlass/internal/serve"
@@ -15,8 +16,9 @@ import (
 // serveWire serves the scheduler's and the gateway's side of the wire.
 func (w *Windlass) serveWire(parts *lifecycle.Lifecycle) {
 	server := serve.NewWire(w.registry)
-	wirev1.RegisterSchedulerServer(server, w.scheduler)
-	wirev1.RegisterGatewayServer(server, w.gateway)
+	agentwire.RegisterInstancesServer(server, w.scheduler)
+	controlwire.RegisterSchedulerServer(server, w.scheduler)
+	agentwire.RegisterGatewayServer(server, w.gateway)
 	parts.Start("wire", func(ctx context.Context) error { return serve.Wire(ctx, sameuser.Listen(w.wire), server) })
 }
 

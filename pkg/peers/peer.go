@@ -12,7 +12,8 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
 
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	"github.com/windlass-dev/windlass/api/wire"
+	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/ownership"
 )
 
@@ -82,7 +83,7 @@ func (p *peer) run(ctx context.Context) {
 		return
 	}
 	defer func() { _ = conn.Close() }()
-	client := wirev1.NewSchedulerClient(conn)
+	client := controlwire.NewSchedulerClient(conn)
 	for ctx.Err() == nil {
 		conn.ResetConnectBackoff()
 		if p.beats(ctx, client) {
@@ -100,7 +101,7 @@ func (p *peer) run(ctx context.Context) {
 
 // beats opens a stream and exchanges beats until it breaks, or until the
 // scheduler has been silent on it. It tells whether the stream ever stood.
-func (p *peer) beats(ctx context.Context, client wirev1.SchedulerClient) (stood bool) {
+func (p *peer) beats(ctx context.Context, client controlwire.SchedulerClient) (stood bool) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	limit := time.AfterFunc(connectWithin, cancel)
@@ -134,8 +135,8 @@ func (p *peer) beats(ctx context.Context, client wirev1.SchedulerClient) (stood 
 }
 
 // beat is the beat of that number, with what is asked for.
-func (p *peer) beat(number uint64) *wirev1.BeatRequest {
-	beat := &wirev1.BeatRequest{Number: number}
+func (p *peer) beat(number uint64) *controlwire.BeatRequest {
+	beat := &controlwire.BeatRequest{Number: number}
 	if talk := p.all.talk; talk != nil {
 		beat.Scheduler, beat.Room = p.all.config.Self, talk.Ask(p.id)
 	}
@@ -144,7 +145,7 @@ func (p *peer) beat(number uint64) *wirev1.BeatRequest {
 
 // catchUp asks the scheduler for the slots if it has known more of them for a
 // while: what is on its way here from etcd comes sooner.
-func (p *peer) catchUp(ctx context.Context, client wirev1.SchedulerClient, epoch uint64) {
+func (p *peer) catchUp(ctx context.Context, client controlwire.SchedulerClient, epoch uint64) {
 	switch {
 	case epoch <= p.all.Map().LastEpoch():
 		p.behind = time.Time{}
@@ -172,7 +173,7 @@ func (p *peer) catchUp(ctx context.Context, client wirev1.SchedulerClient, epoch
 
 // ask sends beats until nothing is received any more, or what was sent last has
 // not been answered for as long as it takes to be silent.
-func (p *peer) ask(stream grpc.BidiStreamingClient[wirev1.BeatRequest, wirev1.BeatReply], received <-chan struct{}) {
+func (p *peer) ask(stream grpc.BidiStreamingClient[controlwire.BeatRequest, controlwire.BeatReply], received <-chan struct{}) {
 	ticker := time.NewTicker(ownership.BeatEvery)
 	defer ticker.Stop()
 	for number := uint64(1); ; number++ {
@@ -207,8 +208,8 @@ func Dial(addr string, creds credentials.TransportCredentials) (*grpc.ClientConn
 		grpc.WithNoProxy(),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 10 * time.Second, Timeout: 3 * time.Second}),
 		// Fixed windows: to adapt them, gRPC sends a ping after each message.
-		grpc.WithStaticStreamWindowSize(wirev1.StreamWindow),
-		grpc.WithStaticConnWindowSize(wirev1.ConnWindow),
+		grpc.WithStaticStreamWindowSize(wire.StreamWindow),
+		grpc.WithStaticConnWindowSize(wire.ConnWindow),
 		grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff:           backoff.Config{BaseDelay: 20 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 500 * time.Millisecond},
 			MinConnectTimeout: connectWithin,

@@ -12,7 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc/credentials"
 
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/ownership"
 )
 
@@ -48,9 +48,9 @@ type Deps struct {
 // Talk is what a scheduler says to others with its beats, and hears in their answers.
 type Talk interface {
 	// Ask is the room that a scheduler is asked for with the next beat.
-	Ask(to string) []*wirev1.RoomWant
+	Ask(to string) []*controlwire.RoomWant
 	// Answered is told of every answer, with what was made of that.
-	Answered(by string, made []*wirev1.RoomMade)
+	Answered(by string, made []*controlwire.RoomMade)
 }
 
 // Peers are the schedulers as they are seen from here. Its methods are for

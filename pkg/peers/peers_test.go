@@ -13,7 +13,7 @@ import (
 	"go.uber.org/goleak"
 	"google.golang.org/grpc"
 
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/ownership"
 )
 
@@ -55,12 +55,12 @@ func (b *book) edit(how func(m *ownership.Map)) {
 
 // fakeScheduler answers beats.
 type fakeScheduler struct {
-	wirev1.UnimplementedSchedulerServer
+	controlwire.UnimplementedSchedulerServer
 	addr    string
 	serving atomic.Bool
 	deaf    atomic.Bool
 	knows   *ownership.Map
-	asked   chan *wirev1.BeatRequest // nil if nobody wants to see beats
+	asked   chan *controlwire.BeatRequest // nil if nobody wants to see beats
 	server  *grpc.Server
 	ended   chan struct{}
 }
@@ -73,7 +73,7 @@ func startScheduler(t *testing.T, addr string) *fakeScheduler {
 	}
 	s := &fakeScheduler{addr: listener.Addr().String(), server: grpc.NewServer(grpc.WaitForHandlers(true)), ended: make(chan struct{}), knows: new(ownership.Map)}
 	s.serving.Store(true)
-	wirev1.RegisterSchedulerServer(s.server, s)
+	controlwire.RegisterSchedulerServer(s.server, s)
 	go func() {
 		defer close(s.ended)
 		_ = s.server.Serve(listener)
@@ -87,7 +87,7 @@ func (s *fakeScheduler) stop() {
 	<-s.ended
 }
 
-func (s *fakeScheduler) Beat(stream grpc.BidiStreamingServer[wirev1.BeatRequest, wirev1.BeatReply]) error {
+func (s *fakeScheduler) Beat(stream grpc.BidiStreamingServer[controlwire.BeatRequest, controlwire.BeatReply]) error {
 	for {
 		request, err := stream.Recv()
 		if err != nil {
@@ -100,12 +100,12 @@ func (s *fakeScheduler) Beat(stream grpc.BidiStreamingServer[wirev1.BeatRequest,
 			}
 		}
 		if !s.deaf.Load() {
-			_ = stream.Send(&wirev1.BeatReply{Number: request.GetNumber(), Serving: s.serving.Load(), Epoch: s.knows.LastEpoch(), Room: []*wirev1.RoomMade{{FunctionUid: "f", Instances: 2}}})
+			_ = stream.Send(&controlwire.BeatReply{Number: request.GetNumber(), Serving: s.serving.Load(), Epoch: s.knows.LastEpoch(), Room: []*controlwire.RoomMade{{FunctionUid: "f", Instances: 2}}})
 		}
 	}
 }
 
-func (s *fakeScheduler) Slots(context.Context, *wirev1.SlotsRequest) (*wirev1.SlotsReply, error) {
+func (s *fakeScheduler) Slots(context.Context, *controlwire.SlotsRequest) (*controlwire.SlotsReply, error) {
 	return ToWire(s.knows), nil
 }
 

@@ -7,18 +7,18 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/ownership"
 )
 
 // talker asks for one room, and passes on what it hears.
 type talker struct{ heard chan int }
 
-func (t talker) Ask(to string) []*wirev1.RoomWant {
-	return []*wirev1.RoomWant{{FunctionUid: "f of " + to, Instances: 1}}
+func (t talker) Ask(to string) []*controlwire.RoomWant {
+	return []*controlwire.RoomWant{{FunctionUid: "f of " + to, Instances: 1}}
 }
 
-func (t talker) Answered(by string, made []*wirev1.RoomMade) {
+func (t talker) Answered(by string, made []*controlwire.RoomMade) {
 	select {
 	case t.heard <- int(made[0].GetInstances()):
 	default:
@@ -27,7 +27,7 @@ func (t talker) Answered(by string, made []*wirev1.RoomMade) {
 
 func TestASchedulerTalksByItsBeats(t *testing.T) {
 	a := startScheduler(t, "127.0.0.1:0")
-	a.asked = make(chan *wirev1.BeatRequest, 1)
+	a.asked = make(chan *controlwire.BeatRequest, 1)
 	known := newBook()
 	known.edit(func(m *ownership.Map) { m.SetMembers([]ownership.Member{{ID: "a", Addr: a.addr}, {ID: "self"}}) })
 	p, err := New(Config{Self: "self"}, Deps{Directory: known, Registry: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler)})

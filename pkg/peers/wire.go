@@ -6,33 +6,33 @@ import (
 
 	"google.golang.org/grpc"
 
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/ownership"
 )
 
 // ToWire is a map as a scheduler tells it.
-func ToWire(m *ownership.Map) *wirev1.SlotsReply {
-	reply := &wirev1.SlotsReply{}
+func ToWire(m *ownership.Map) *controlwire.SlotsReply {
+	reply := &controlwire.SlotsReply{}
 	for slot := range ownership.Slot(ownership.Slots) {
 		if owner, known := m.Owner(slot); known {
-			reply.Slots = append(reply.Slots, &wirev1.SlotsReply_Slot{Slot: uint32(slot), Owner: &wirev1.SlotOwner{
+			reply.Slots = append(reply.Slots, &controlwire.SlotsReply_Slot{Slot: uint32(slot), Owner: &controlwire.SlotOwner{
 				Id: owner.ID, Address: owner.Addr, Epoch: owner.Epoch,
 			}})
 		}
 	}
 	for _, member := range m.Members() {
-		reply.Members = append(reply.Members, &wirev1.SlotsReply_Member{Id: member.ID, Address: member.Addr, Draining: member.Draining})
+		reply.Members = append(reply.Members, &controlwire.SlotsReply_Member{Id: member.ID, Address: member.Addr, Draining: member.Draining})
 	}
 	return reply
 }
 
 // Fetch asks a scheduler for its map. It is an error if that knows nobody.
 func Fetch(ctx context.Context, scheduler grpc.ClientConnInterface) (*ownership.Map, error) {
-	return fetch(ctx, wirev1.NewSchedulerClient(scheduler))
+	return fetch(ctx, controlwire.NewSchedulerClient(scheduler))
 }
 
-func fetch(ctx context.Context, scheduler wirev1.SchedulerClient) (*ownership.Map, error) {
-	reply, err := scheduler.Slots(ctx, &wirev1.SlotsRequest{})
+func fetch(ctx context.Context, scheduler controlwire.SchedulerClient) (*ownership.Map, error) {
+	reply, err := scheduler.Slots(ctx, &controlwire.SlotsRequest{})
 	if err != nil {
 		return nil, fmt.Errorf("peers: asking a scheduler for the slots: %w", err)
 	}

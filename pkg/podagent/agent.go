@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/podagent/adapter"
 	"github.com/windlass-dev/windlass/pkg/podagent/agentenv"
@@ -46,7 +46,7 @@ type Agent struct {
 	// after the end.
 	tasks sync.WaitGroup
 	// assigned takes what a spare instance becomes.
-	assigned chan *wirev1.Assignment
+	assigned chan *agentwire.Assignment
 	// drained is closed when the instance is given up and no call runs any more,
 	// and ended when there is nothing more to do.
 	drained, ended chan struct{}
@@ -76,7 +76,7 @@ func New(config agentenv.Config, deps Deps) *Agent {
 		jitter:   1 + rand.Float64()/10,
 		function: newFunctionEnd(),
 		identity: identity{spare: config.Spare, uid: config.FunctionUID, generation: config.Generation, cid: config.CID},
-		assigned: make(chan *wirev1.Assignment, 1),
+		assigned: make(chan *agentwire.Assignment, 1),
 		drained:  make(chan struct{}),
 		ended:    make(chan struct{}),
 		attempts: make(map[core.Attempt]*attempt),
@@ -139,14 +139,14 @@ func (a *Agent) tell(e core.Event) {
 
 // step is tell for callers that hold the lock. If the event is what a scheduler said,
 // said is all that came with it.
-func (a *Agent) step(e core.Event, said *wirev1.PullReply) {
+func (a *Agent) step(e core.Event, said *agentwire.PullReply) {
 	for _, effect := range a.core.Step(time.Now(), e) {
 		a.carryOut(effect, said)
 	}
 }
 
 // carryOut carries out one effect, or starts what does. The caller holds the lock.
-func (a *Agent) carryOut(e core.Effect, said *wirev1.PullReply) {
+func (a *Agent) carryOut(e core.Effect, said *agentwire.PullReply) {
 	switch e := e.(type) {
 	case core.Dial:
 		a.dial(e)

@@ -11,13 +11,13 @@ import (
 
 	"google.golang.org/grpc"
 
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/podagent/adapter"
 	"github.com/windlass-dev/windlass/pkg/podagent/core"
 )
 
-type attemptStream = grpc.BidiStreamingClient[wirev1.AttemptRequest, wirev1.AttemptReply]
+type attemptStream = grpc.BidiStreamingClient[agentwire.AttemptRequest, agentwire.AttemptReply]
 
 // How long an agent waits for a gateway, beyond what the core waits for: to take
 // note of a release, and to be connected with the result of a call that began before
@@ -90,7 +90,7 @@ func (at *attempt) release() {
 		at.cancel(errReleased)
 		return
 	}
-	_ = stream.Send(&wirev1.AttemptRequest{Kind: &wirev1.AttemptRequest_Release{Release: &wirev1.Release{
+	_ = stream.Send(&agentwire.AttemptRequest{Kind: &agentwire.AttemptRequest_Release{Release: &agentwire.Release{
 		Reason: errReleased.Error(),
 	}}})
 	_ = stream.CloseSend()
@@ -127,11 +127,11 @@ func (at *attempt) claimAndRun(ctx, callCtx context.Context) {
 }
 
 // claim asks the ticket's gateway for the call.
-func (at *attempt) claim(ctx context.Context) (attemptStream, *wirev1.AttemptReply, error) {
+func (at *attempt) claim(ctx context.Context) (attemptStream, *agentwire.AttemptReply, error) {
 	if err := at.connect(); err != nil {
 		return nil, nil, err
 	}
-	stream, err := wirev1.NewGatewayClient(at.gateway.conn).Attempt(ctx)
+	stream, err := agentwire.NewGatewayClient(at.gateway.conn).Attempt(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -160,8 +160,8 @@ func (at *attempt) sendClaim(stream attemptStream) error {
 	return stream.Send(at.claimOf(false))
 }
 
-func (at *attempt) claimOf(started bool) *wirev1.AttemptRequest {
-	return &wirev1.AttemptRequest{Kind: &wirev1.AttemptRequest_Claim{Claim: &wirev1.Claim{
+func (at *attempt) claimOf(started bool) *agentwire.AttemptRequest {
+	return &agentwire.AttemptRequest{Kind: &agentwire.AttemptRequest_Claim{Claim: &agentwire.Claim{
 		InvocationId: at.ticket.ID[:], Token: at.ticket.Token[:], Cid: at.cid, Started: started,
 	}}}
 }
@@ -184,7 +184,7 @@ func awaitEnd(stream attemptStream) {
 }
 
 // run runs a call that was granted.
-func (at *attempt) run(ctx, callCtx context.Context, stream attemptStream, granted *wirev1.Granted) {
+func (at *attempt) run(ctx, callCtx context.Context, stream attemptStream, granted *agentwire.Granted) {
 	callCtx, expire := context.WithTimeout(callCtx, time.Duration(granted.GetRemainingNs()))
 	defer expire()
 	call, body := newCall(callCtx, at.ticket.ID, granted)
@@ -206,7 +206,7 @@ const claimSoon = 200 * time.Millisecond
 
 // runUnclaimed runs a call whose request came with its ticket, and claims it with the
 // result, or as soon as it takes long.
-func (at *attempt) runUnclaimed(ctx, callCtx context.Context, request *wirev1.Granted) {
+func (at *attempt) runUnclaimed(ctx, callCtx context.Context, request *agentwire.Granted) {
 	callCtx, expire := context.WithTimeout(callCtx, time.Duration(request.GetRemainingNs()))
 	defer expire()
 	call, body := newCall(callCtx, at.ticket.ID, request)
@@ -241,7 +241,7 @@ func (at *attempt) claimLate(ctx context.Context) (attemptStream, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	impatient := time.AfterFunc(resultPatience, cancel)
 	defer impatient.Stop()
-	stream, err := wirev1.NewGatewayClient(at.gateway.conn).Attempt(ctx)
+	stream, err := agentwire.NewGatewayClient(at.gateway.conn).Attempt(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -302,14 +302,14 @@ func (at *attempt) follow(ctx context.Context, w *resultWriter, body *bodyPipe) 
 			return
 		}
 		switch kind := reply.GetKind().(type) {
-		case *wirev1.AttemptReply_Cancel:
+		case *agentwire.AttemptReply_Cancel:
 			at.tell(core.Cancelled{Attempt: at.number})
-		case *wirev1.AttemptReply_Refused:
+		case *agentwire.AttemptReply_Refused:
 			w.lost.Store(true)
 			at.tell(core.Refused{Attempt: at.number})
-		case *wirev1.AttemptReply_Body:
+		case *agentwire.AttemptReply_Body:
 			body.write(kind.Body)
-		case *wirev1.AttemptReply_BodyEnd:
+		case *agentwire.AttemptReply_BodyEnd:
 			if kind.BodyEnd.GetAborted() {
 				at.tell(core.BodyCut{Attempt: at.number})
 			}

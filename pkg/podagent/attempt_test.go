@@ -12,7 +12,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/podagent/adapter"
 )
 
@@ -72,7 +72,7 @@ func TestNoMoreCallsRunThanTheConcurrency(t *testing.T) {
 		p.ticket("a", "b", "c", "d", "e")
 		claims := []*claimed{w.claim(), w.claim()}
 		for _, claim := range claims {
-			claim.grant(&wirev1.Granted{Whole: true})
+			claim.grant(&agentwire.Granted{Whole: true})
 		}
 		w.runs()
 		if len(w.gateway.claims) != 0 {
@@ -142,7 +142,7 @@ func TestAnswersTravelAsSmallOrLargeOnesDo(t *testing.T) {
 				p := w.begin()
 				p.ticket("a")
 				claim := w.claim()
-				claim.grant(&wirev1.Granted{Method: tc.method, Whole: true})
+				claim.grant(&agentwire.Granted{Method: tc.method, Whole: true})
 				(<-w.adapter.calls).answer(tc.head, tc.parts...)
 				claim.hear(tc.want...)
 				claim.hearEnd()
@@ -159,10 +159,10 @@ func TestRequestReachesTheFunctionAsItCame(t *testing.T) {
 		p := w.begin()
 		p.ticket("a")
 		claim := w.claim()
-		claim.grant(&wirev1.Granted{
+		claim.grant(&agentwire.Granted{
 			Attempt: 2, Method: "PUT", RequestUri: "/x?y=%20", Host: "h", Whole: true, WholeBody: []byte("body"),
 			ContentLength: 4, RemainingNs: int64(time.Second),
-			Headers: []*wirev1.Header{{Name: "X-A", Value: []byte("1")}, {Name: "X-A", Value: []byte("2")}},
+			Headers: []*agentwire.Header{{Name: "X-A", Value: []byte("1")}, {Name: "X-A", Value: []byte("2")}},
 		})
 		call := <-w.adapter.calls
 		body, err := io.ReadAll(call.Body)
@@ -195,7 +195,7 @@ func TestStreamedBodies(t *testing.T) {
 				p := w.begin()
 				p.ticket("a")
 				claim := w.claim()
-				claim.grant(&wirev1.Granted{Method: "POST", ContentLength: -1})
+				claim.grant(&agentwire.Granted{Method: "POST", ContentLength: -1})
 				call := <-w.adapter.calls
 				tc.send(claim)
 				body, err := io.ReadAll(call.Body)
@@ -221,7 +221,7 @@ func TestBodyEndsWithTheCall(t *testing.T) {
 				p := w.begin()
 				p.ticket("a")
 				claim := w.claim()
-				claim.grant(&wirev1.Granted{Method: "POST", ContentLength: 10})
+				claim.grant(&agentwire.Granted{Method: "POST", ContentLength: 10})
 				call := <-w.adapter.calls
 				end(claim)
 				if _, err := io.ReadAll(call.Body); err == nil {
@@ -242,7 +242,7 @@ func TestBodyThatTheFunctionDoesNotReadHoldsUpNothing(t *testing.T) {
 		p := w.begin()
 		p.ticket("a")
 		claim := w.claim()
-		claim.grant(&wirev1.Granted{Method: "POST", ContentLength: -1})
+		claim.grant(&agentwire.Granted{Method: "POST", ContentLength: -1})
 		call := <-w.adapter.calls
 		claim.body("nobody reads this")
 		claim.body("nor this")
@@ -320,7 +320,7 @@ func TestInstanceStaysIfTheClientBrokeOffBeforeTheFunctionSawIt(t *testing.T) {
 				p := w.begin()
 				p.ticket("a")
 				claim := w.claim()
-				claim.grant(&wirev1.Granted{Method: "POST", ContentLength: 10})
+				claim.grant(&agentwire.Granted{Method: "POST", ContentLength: 10})
 				call := <-w.adapter.calls
 				time.Sleep(time.Millisecond)
 				breakOff(claim)

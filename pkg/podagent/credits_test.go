@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/podagent/adapter"
 	"github.com/windlass-dev/windlass/pkg/podagent/agentenv"
 )
@@ -72,7 +72,7 @@ func (a *account) step(what int) {
 		}
 	case 3, 4:
 		if c := take(a.rand, &a.claims); c != nil {
-			c.grant(&wirev1.Granted{Method: "POST", ContentLength: -1})
+			c.grant(&agentwire.Granted{Method: "POST", ContentLength: -1})
 			a.running[fmt.Sprintf("%x", c.claim.GetInvocationId())] = c
 		}
 	case 5:

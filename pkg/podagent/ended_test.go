@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/podagent/adapter"
 )
 
@@ -19,7 +19,7 @@ const exitedText = "the function exited with status 3 in the middle of the call;
 func (c *claimed) hearLost(detail string) {
 	c.t.Helper()
 	f := (<-c.said).GetEnd().GetFailure()
-	if f.GetKind() != wirev1.Failure_KIND_FUNCTION_LOST || f.GetDetail() != detail {
+	if f.GetKind() != agentwire.Failure_KIND_FUNCTION_LOST || f.GetDetail() != detail {
 		c.t.Fatalf("heard %v, want %q", f, detail)
 	}
 }

@@ -8,30 +8,30 @@ import (
 
 	"google.golang.org/grpc"
 
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 )
 
 // fakeGateway hands every claim to the test, which speaks for it.
 type fakeGateway struct {
-	wirev1.UnimplementedGatewayServer
+	agentwire.UnimplementedGatewayServer
 	claims chan *claimed
 }
 
 // claimed is the gateway's end of one attempt.
 type claimed struct {
 	t      *testing.T
-	claim  *wirev1.Claim
-	stream grpc.BidiStreamingServer[wirev1.AttemptRequest, wirev1.AttemptReply]
-	said   chan *wirev1.AttemptRequest
+	claim  *agentwire.Claim
+	stream grpc.BidiStreamingServer[agentwire.AttemptRequest, agentwire.AttemptReply]
+	said   chan *agentwire.AttemptRequest
 	end    chan error // takes one
 }
 
-func (g *fakeGateway) Attempt(stream grpc.BidiStreamingServer[wirev1.AttemptRequest, wirev1.AttemptReply]) error {
+func (g *fakeGateway) Attempt(stream grpc.BidiStreamingServer[agentwire.AttemptRequest, agentwire.AttemptReply]) error {
 	first, err := stream.Recv()
 	if err != nil {
 		return err
 	}
-	c := &claimed{claim: first.GetClaim(), stream: stream, said: make(chan *wirev1.AttemptRequest), end: make(chan error, 1)}
+	c := &claimed{claim: first.GetClaim(), stream: stream, said: make(chan *agentwire.AttemptRequest), end: make(chan error, 1)}
 	g.claims <- c
 	go func() {
 		defer close(c.said)
@@ -55,40 +55,40 @@ func (g *fakeGateway) Attempt(stream grpc.BidiStreamingServer[wirev1.AttemptRequ
 	}
 }
 
-func (c *claimed) say(reply *wirev1.AttemptReply) {
+func (c *claimed) say(reply *agentwire.AttemptReply) {
 	c.t.Helper()
 	if err := c.stream.Send(reply); err != nil {
 		c.t.Fatal(err)
 	}
 }
 
-func (c *claimed) grant(g *wirev1.Granted) {
+func (c *claimed) grant(g *agentwire.Granted) {
 	c.t.Helper()
 	if g.RemainingNs == 0 {
 		g.RemainingNs = int64(time.Minute)
 	}
-	c.say(&wirev1.AttemptReply{Kind: &wirev1.AttemptReply_Granted{Granted: g}})
+	c.say(&agentwire.AttemptReply{Kind: &agentwire.AttemptReply_Granted{Granted: g}})
 }
 
 func (c *claimed) refuse() {
 	c.t.Helper()
-	c.say(&wirev1.AttemptReply{Kind: &wirev1.AttemptReply_Refused{Refused: &wirev1.Refused{Reason: wirev1.Refused_REASON_NOT_WAITING}}})
+	c.say(&agentwire.AttemptReply{Kind: &agentwire.AttemptReply_Refused{Refused: &agentwire.Refused{Reason: agentwire.Refused_REASON_NOT_WAITING}}})
 	c.end <- nil
 }
 
 func (c *claimed) body(text string) {
 	c.t.Helper()
-	c.say(&wirev1.AttemptReply{Kind: &wirev1.AttemptReply_Body{Body: []byte(text)}})
+	c.say(&agentwire.AttemptReply{Kind: &agentwire.AttemptReply_Body{Body: []byte(text)}})
 }
 
 func (c *claimed) bodyEnd(aborted bool) {
 	c.t.Helper()
-	c.say(&wirev1.AttemptReply{Kind: &wirev1.AttemptReply_BodyEnd{BodyEnd: &wirev1.BodyEnd{Aborted: aborted}}})
+	c.say(&agentwire.AttemptReply{Kind: &agentwire.AttemptReply_BodyEnd{BodyEnd: &agentwire.BodyEnd{Aborted: aborted}}})
 }
 
 func (c *claimed) cancel() {
 	c.t.Helper()
-	c.say(&wirev1.AttemptReply{Kind: &wirev1.AttemptReply_Cancel{Cancel: &wirev1.Cancel{}}})
+	c.say(&agentwire.AttemptReply{Kind: &agentwire.AttemptReply_Cancel{Cancel: &agentwire.Cancel{}}})
 }
 
 // released tells whether the agent has given the claim up, and ends it if so.
@@ -125,11 +125,11 @@ func (c *claimed) hearEnd() {
 	c.end <- nil
 }
 
-func tellAttempt(msg *wirev1.AttemptRequest) string {
+func tellAttempt(msg *agentwire.AttemptRequest) string {
 	switch kind := msg.GetKind().(type) {
-	case *wirev1.AttemptRequest_Release:
+	case *agentwire.AttemptRequest_Release:
 		return "release"
-	case *wirev1.AttemptRequest_Head:
+	case *agentwire.AttemptRequest_Head:
 		text := fmt.Sprintf("head %d", kind.Head.GetStatus())
 		if kind.Head.GetCold() {
 			text += " cold"
@@ -144,9 +144,9 @@ func tellAttempt(msg *wirev1.AttemptRequest) string {
 			text += " whole " + tellBytes(kind.Head.GetWholeBody())
 		}
 		return text
-	case *wirev1.AttemptRequest_Body:
+	case *agentwire.AttemptRequest_Body:
 		return "body " + tellBytes(kind.Body)
-	case *wirev1.AttemptRequest_End:
+	case *agentwire.AttemptRequest_End:
 		if f := kind.End.GetFailure(); f != nil {
 			return "end " + strings.TrimPrefix(f.GetKind().String(), "KIND_")
 		}

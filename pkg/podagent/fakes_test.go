@@ -14,13 +14,13 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/podagent/adapter"
 )
 
 // fakeScheduler hands every stream to the test, which speaks for it.
 type fakeScheduler struct {
-	wirev1.UnimplementedSchedulerServer
+	agentwire.UnimplementedInstancesServer
 	streams chan *pulls
 	// deaf is that of the streams to come.
 	deaf bool
@@ -30,18 +30,18 @@ type fakeScheduler struct {
 // the test hears it.
 type pulls struct {
 	t      *testing.T
-	stream grpc.BidiStreamingServer[wirev1.PullRequest, wirev1.PullReply]
+	stream grpc.BidiStreamingServer[agentwire.PullRequest, agentwire.PullReply]
 	mu     sync.Mutex  // held to send
 	deaf   atomic.Bool // answers nothing of itself
 	pings  atomic.Int64
-	report atomic.Pointer[wirev1.AgentReport] // the last one
-	hello  atomic.Pointer[wirev1.Hello]
+	report atomic.Pointer[agentwire.AgentReport] // the last one
+	hello  atomic.Pointer[agentwire.Hello]
 	said   chan string
 	end    chan error // takes one
 	dying  atomic.Bool
 }
 
-func (s *fakeScheduler) Pull(stream grpc.BidiStreamingServer[wirev1.PullRequest, wirev1.PullReply]) error {
+func (s *fakeScheduler) Pull(stream grpc.BidiStreamingServer[agentwire.PullRequest, agentwire.PullReply]) error {
 	p := &pulls{stream: stream, said: make(chan string, 1000), end: make(chan error, 1)}
 	p.deaf.Store(s.deaf)
 	received := make(chan struct{})
@@ -74,16 +74,16 @@ func (s *fakeScheduler) Pull(stream grpc.BidiStreamingServer[wirev1.PullRequest,
 }
 
 // hearOne answers what a scheduler answers of itself, and keeps the rest for the test.
-func (p *pulls) hearOne(msg *wirev1.PullRequest) {
-	var answer *wirev1.PullReply
+func (p *pulls) hearOne(msg *agentwire.PullRequest) {
+	var answer *agentwire.PullReply
 	if hello := msg.GetHello(); hello != nil {
 		p.hello.Store(hello)
-		answer = &wirev1.PullReply{Kind: &wirev1.PullReply_Welcome{Welcome: &wirev1.Welcome{Epoch: 1}}}
+		answer = &agentwire.PullReply{Kind: &agentwire.PullReply_Welcome{Welcome: &agentwire.Welcome{Epoch: 1}}}
 	}
 	if msg.GetPing() != nil {
 		p.pings.Add(1)
 		p.report.Store(msg.GetPing().GetReport())
-		answer = &wirev1.PullReply{Kind: &wirev1.PullReply_Pong{Pong: &wirev1.Pong{}}}
+		answer = &agentwire.PullReply{Kind: &agentwire.PullReply_Pong{Pong: &agentwire.Pong{}}}
 	} else {
 		p.said <- tellPull(msg)
 	}
@@ -94,15 +94,15 @@ func (p *pulls) hearOne(msg *wirev1.PullRequest) {
 	}
 }
 
-func tellPull(msg *wirev1.PullRequest) string {
+func tellPull(msg *agentwire.PullRequest) string {
 	switch kind := msg.GetKind().(type) {
-	case *wirev1.PullRequest_Hello:
+	case *agentwire.PullRequest_Hello:
 		h := kind.Hello
 		if h.GetSpare() {
 			return fmt.Sprintf("hello spare %q/%d %q %s", h.GetFunctionUid(), h.GetGeneration(), h.GetCid(), h.GetToken())
 		}
 		return fmt.Sprintf("hello %s/%d %s %s", h.GetFunctionUid(), h.GetGeneration(), h.GetCid(), h.GetToken())
-	case *wirev1.PullRequest_Pull:
+	case *agentwire.PullRequest_Pull:
 		text := fmt.Sprintf("pull %d", kind.Pull.GetCredits())
 		for _, d := range kind.Pull.GetDone() {
 			text += fmt.Sprintf(" done %s after %v", tellID(d.GetInvocationId()), time.Duration(d.GetExecNs()))
@@ -111,9 +111,9 @@ func tellPull(msg *wirev1.PullRequest) string {
 			}
 		}
 		return text
-	case *wirev1.PullRequest_Leave:
+	case *agentwire.PullRequest_Leave:
 		return fmt.Sprintf("leave? idle for %v", time.Duration(kind.Leave.GetIdleNs()))
-	case *wirev1.PullRequest_Goodbye:
+	case *agentwire.PullRequest_Goodbye:
 		return "goodbye " + strings.TrimPrefix(kind.Goodbye.GetReason().String(), "REASON_") + ": " + kind.Goodbye.GetDetail()
 	}
 	return "nonsense"
@@ -153,7 +153,7 @@ func (p *pulls) hearNothing() {
 	}
 }
 
-func (p *pulls) say(reply *wirev1.PullReply) {
+func (p *pulls) say(reply *agentwire.PullReply) {
 	p.t.Helper()
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -175,43 +175,43 @@ func tellID(id []byte) string { return strings.TrimRight(string(id), "\x00") }
 func (p *pulls) ticket(ids ...string) {
 	p.t.Helper()
 	for _, id := range ids {
-		p.say(&wirev1.PullReply{Kind: &wirev1.PullReply_Ticket{Ticket: &wirev1.Ticket{
+		p.say(&agentwire.PullReply{Kind: &agentwire.PullReply_Ticket{Ticket: &agentwire.Ticket{
 			InvocationId: idOf(id), Gateway: "gateway:1", Token: idOf("token of " + id),
 		}}})
 	}
 }
 
 // request hands out a ticket with its request.
-func (p *pulls) request(id string, g *wirev1.Granted) {
+func (p *pulls) request(id string, g *agentwire.Granted) {
 	p.t.Helper()
 	if g.RemainingNs == 0 {
 		g.RemainingNs = int64(time.Minute)
 	}
-	p.say(&wirev1.PullReply{Kind: &wirev1.PullReply_Ticket{Ticket: &wirev1.Ticket{
+	p.say(&agentwire.PullReply{Kind: &agentwire.PullReply_Ticket{Ticket: &agentwire.Ticket{
 		InvocationId: idOf(id), Gateway: "gateway:1", Token: idOf("token of " + id), Request: g,
 	}}})
 }
 
 func (p *pulls) mayLeave(granted bool, again time.Duration) {
 	p.t.Helper()
-	p.say(&wirev1.PullReply{Kind: &wirev1.PullReply_Leave{Leave: &wirev1.LeaveReply{Granted: granted, AskAgainNs: int64(again)}}})
+	p.say(&agentwire.PullReply{Kind: &agentwire.PullReply_Leave{Leave: &agentwire.LeaveReply{Granted: granted, AskAgainNs: int64(again)}}})
 }
 
 func (p *pulls) retire(reason string) {
 	p.t.Helper()
-	p.say(&wirev1.PullReply{Kind: &wirev1.PullReply_Retire{Retire: &wirev1.Retire{Reason: reason}}})
+	p.say(&agentwire.PullReply{Kind: &agentwire.PullReply_Retire{Retire: &agentwire.Retire{Reason: reason}}})
 }
 
 // ends tells the agent how its function ended.
 func (p *pulls) ends(how string, lastLines ...string) {
 	p.t.Helper()
-	p.say(&wirev1.PullReply{Kind: &wirev1.PullReply_Ended{Ended: &wirev1.Ended{How: how, LastLines: lastLines}}})
+	p.say(&agentwire.PullReply{Kind: &agentwire.PullReply_Ended{Ended: &agentwire.Ended{How: how, LastLines: lastLines}}})
 }
 
 // moved sends the agent to another scheduler.
 func (p *pulls) moved(to string) {
 	p.t.Helper()
-	p.say(&wirev1.PullReply{Kind: &wirev1.PullReply_Moved{Moved: &wirev1.Moved{Address: to}}})
+	p.say(&agentwire.PullReply{Kind: &agentwire.PullReply_Moved{Moved: &agentwire.Moved{Address: to}}})
 }
 
 var errGone = status.Error(codes.Unavailable, "the scheduler is gone")

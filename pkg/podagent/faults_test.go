@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/podagent/adapter"
 	"github.com/windlass-dev/windlass/pkg/podagent/agentenv"
 )
@@ -68,7 +68,7 @@ func TestClaimThatIsNotAnsweredIsReleased(t *testing.T) {
 		if took := time.Since(begun); took != claimPatience {
 			t.Errorf("gave up after %v, want %v", took, claimPatience)
 		}
-		c.grant(&wirev1.Granted{Whole: true}) // both were on their way
+		c.grant(&agentwire.Granted{Whole: true}) // both were on their way
 		c.hear("release")
 		w.runs()
 		if len(w.adapter.calls) != 0 {
@@ -165,7 +165,7 @@ func TestGatewayThatIsLostDuringTheAnswerCostsNoInstance(t *testing.T) {
 func TestRequestThatComesWithItsTicketStartsAtOnce(t *testing.T) {
 	inWorld(t, nil, func(w *world) {
 		p := w.begin()
-		p.request("a", &wirev1.Granted{Attempt: 1, Method: "PUT", Whole: true, WholeBody: []byte("body"), RequestUri: "/x"})
+		p.request("a", &agentwire.Granted{Attempt: 1, Method: "PUT", Whole: true, WholeBody: []byte("body"), RequestUri: "/x"})
 		call := <-w.adapter.calls
 		body, err := io.ReadAll(call.Body)
 		if string(body) != "body" || err != nil || call.RequestURI != "/x" || call.Attempt != 1 {
@@ -192,7 +192,7 @@ func TestRequestThatComesWithItsTicketStartsAtOnce(t *testing.T) {
 func TestResultThatIsRefusedIsDropped(t *testing.T) {
 	inWorld(t, nil, func(w *world) {
 		p := w.begin()
-		p.request("a", &wirev1.Granted{Whole: true})
+		p.request("a", &agentwire.Granted{Whole: true})
 		call := <-w.adapter.calls
 		if err := call.w.WriteHead(adapter.Head{Status: 200, ContentLength: -1}); err != nil {
 			t.Error(err)
@@ -214,7 +214,7 @@ func TestResultThatIsRefusedIsDropped(t *testing.T) {
 func TestCancelReachesACallThatBeganBeforeItsClaim(t *testing.T) {
 	inWorld(t, nil, func(w *world) {
 		p := w.begin()
-		p.request("a", &wirev1.Granted{Whole: true})
+		p.request("a", &agentwire.Granted{Whole: true})
 		call := <-w.adapter.calls
 		if err := call.w.WriteHead(adapter.Head{Status: 200, ContentLength: -1}); err != nil {
 			t.Error(err)
@@ -235,7 +235,7 @@ func TestResultWhoseGatewayIsGoneIsToldToTheScheduler(t *testing.T) {
 		away.takeDown()
 		w.agent.gateways.dial = func(string) (conn, error) { return away, nil }
 		p := w.begin()
-		p.request("a", &wirev1.Granted{Whole: true})
+		p.request("a", &agentwire.Granted{Whole: true})
 		(<-w.adapter.calls).hello()
 		p.hear("pull 1 done a after 0s unclaimed")
 		p.retire("enough")
@@ -246,7 +246,7 @@ func TestResultWhoseGatewayIsGoneIsToldToTheScheduler(t *testing.T) {
 func TestRequestThatIsNotWholeIsClaimed(t *testing.T) {
 	inWorld(t, nil, func(w *world) {
 		p := w.begin()
-		p.request("a", &wirev1.Granted{ContentLength: 10})
+		p.request("a", &agentwire.Granted{ContentLength: 10})
 		if c := w.claim(); c.claim.GetStarted() {
 			t.Error("it was started")
 		} else {
@@ -260,7 +260,7 @@ func TestRequestThatIsNotWholeIsClaimed(t *testing.T) {
 func TestTicketWithoutAnIDEndsTheSession(t *testing.T) {
 	inWorld(t, nil, func(w *world) {
 		p := w.begin()
-		p.say(&wirev1.PullReply{Kind: &wirev1.PullReply_Ticket{Ticket: &wirev1.Ticket{InvocationId: []byte("short")}}})
+		p.say(&agentwire.PullReply{Kind: &agentwire.PullReply_Ticket{Ticket: &agentwire.Ticket{InvocationId: []byte("short")}}})
 		next := w.stream()
 		next.hear(helloText, "pull 2")
 		next.retire("enough")
@@ -299,7 +299,7 @@ func TestAgentWithASettingThatIsWrongDoesNotRun(t *testing.T) {
 func TestCallThatRodeAndTakesLongIsClaimedBeforeItEnds(t *testing.T) {
 	inWorld(t, nil, func(w *world) {
 		p := w.begin()
-		p.request("a", &wirev1.Granted{Attempt: 1, Method: "PUT", Whole: true})
+		p.request("a", &agentwire.Granted{Attempt: 1, Method: "PUT", Whole: true})
 		call, begun := <-w.adapter.calls, time.Now()
 		// Long before the gateway would offer it to another instance.
 		c := w.claim()

@@ -12,7 +12,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 )
 
 // memoryConn is a connection to the fakes that needs no network, so that it
@@ -82,10 +82,10 @@ func (c *memoryConn) NewStream(ctx context.Context, _ *grpc.StreamDesc, method s
 	})
 	go func() {
 		var err error
-		if method == wirev1.Scheduler_Pull_FullMethodName {
-			err = c.scheduler.Pull(&grpc.GenericServerStream[wirev1.PullRequest, wirev1.PullReply]{ServerStream: serverEnd{memoryStream: s}})
+		if method == agentwire.Instances_Pull_FullMethodName {
+			err = c.scheduler.Pull(&grpc.GenericServerStream[agentwire.PullRequest, agentwire.PullReply]{ServerStream: serverEnd{memoryStream: s}})
 		} else {
-			err = c.gateway.Attempt(&grpc.GenericServerStream[wirev1.AttemptRequest, wirev1.AttemptReply]{ServerStream: serverEnd{memoryStream: s}})
+			err = c.gateway.Attempt(&grpc.GenericServerStream[agentwire.AttemptRequest, agentwire.AttemptReply]{ServerStream: serverEnd{memoryStream: s}})
 		}
 		if err == nil {
 			err = io.EOF

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/net/http2"
 	"google.golang.org/grpc"
 
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/podagent/adapter"
 )
 
@@ -31,8 +31,8 @@ func onNetwork(t *testing.T, addr string) *world {
 // called, or the test ends.
 func (w *world) serve(l net.Listener) (stop func()) {
 	server := grpc.NewServer()
-	wirev1.RegisterSchedulerServer(server, w.scheduler)
-	wirev1.RegisterGatewayServer(server, w.gateway)
+	agentwire.RegisterInstancesServer(server, w.scheduler)
+	agentwire.RegisterGatewayServer(server, w.gateway)
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(l) }()
 	w.t.Cleanup(func() {
@@ -60,7 +60,7 @@ func TestLifeOnARealNetwork(t *testing.T) {
 	// A large request and a large answer.
 	p.ticket("a")
 	claim := w.claim()
-	claim.grant(&wirev1.Granted{Method: "POST", ContentLength: -1})
+	claim.grant(&agentwire.Granted{Method: "POST", ContentLength: -1})
 	call := <-w.adapter.calls
 	big := strings.Repeat("x", 1<<20)
 	go func() {

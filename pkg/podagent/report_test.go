@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/podagent/adapter"
 )
 
@@ -17,7 +17,7 @@ func TestGatewaysAreToldTheTimesOfACall(t *testing.T) {
 		p.ticket("a")
 		claim := w.claim()
 		time.Sleep(toGrant)
-		claim.grant(&wirev1.Granted{Whole: true})
+		claim.grant(&agentwire.Granted{Whole: true})
 		call := <-w.adapter.calls
 		time.Sleep(toHead)
 		_ = call.w.WriteHead(adapter.Head{Status: 200, ContentLength: -1})
@@ -30,7 +30,7 @@ func TestGatewaysAreToldTheTimesOfACall(t *testing.T) {
 		}
 		claim.hearEnd()
 		p.hear("pull 1 done a after 12ms")
-		p.request("b", &wirev1.Granted{Whole: true})
+		p.request("b", &agentwire.Granted{Whole: true})
 		call = <-w.adapter.calls
 		time.Sleep(toHead)
 		call.hello()

@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/podagent/adapter"
 )
 
@@ -38,7 +38,7 @@ type resultWriter struct {
 
 	// held is the head of an answer that is being gathered; nil before the
 	// head and after it was sent.
-	held *wirev1.ResultHead
+	held *agentwire.ResultHead
 	body []byte
 	sent bool
 }
@@ -54,9 +54,9 @@ func (cs *calls) newResult(method string) *resultWriter {
 
 // WriteHead implements adapter.ResultWriter.
 func (w *resultWriter) WriteHead(h adapter.Head) error {
-	head := &wirev1.ResultHead{
+	head := &agentwire.ResultHead{
 		Status:        int32(h.Status),
-		Headers:       make([]*wirev1.Header, 0, len(h.Header)),
+		Headers:       make([]*agentwire.Header, 0, len(h.Header)),
 		Cold:          w.cold,
 		FunctionError: h.FunctionError,
 	}
@@ -65,7 +65,7 @@ func (w *resultWriter) WriteHead(h adapter.Head) error {
 	}
 	for name, values := range h.Header {
 		for _, value := range values {
-			head.Headers = append(head.Headers, &wirev1.Header{Name: name, Value: []byte(value)})
+			head.Headers = append(head.Headers, &agentwire.Header{Name: name, Value: []byte(value)})
 		}
 	}
 	if w.isHead || h.Status == http.StatusNoContent || h.Status == http.StatusNotModified ||
@@ -77,10 +77,10 @@ func (w *resultWriter) WriteHead(h adapter.Head) error {
 	return nil
 }
 
-func (w *resultWriter) sendHead(head *wirev1.ResultHead) {
+func (w *resultWriter) sendHead(head *agentwire.ResultHead) {
 	head.BegunAfterNs, head.ExecNs = int64(w.begunAfter), int64(time.Since(w.begun))
 	w.sent = true
-	w.send(&wirev1.AttemptRequest{Kind: &wirev1.AttemptRequest_Head{Head: head}})
+	w.send(&agentwire.AttemptRequest{Kind: &agentwire.AttemptRequest_Head{Head: head}})
 }
 
 // Write implements adapter.ResultWriter.
@@ -102,7 +102,7 @@ func (w *resultWriter) Write(p []byte) (int, error) {
 
 func (w *resultWriter) sendBody(p []byte) {
 	for part := range slices.Chunk(p, wholeBody) {
-		w.send(&wirev1.AttemptRequest{Kind: &wirev1.AttemptRequest_Body{Body: part}})
+		w.send(&agentwire.AttemptRequest{Kind: &agentwire.AttemptRequest_Body{Body: part}})
 	}
 }
 
@@ -115,9 +115,9 @@ func (w *resultWriter) end(err error) {
 	case err == nil && w.sent:
 		w.send(w.endOf(nil))
 	case err == nil:
-		w.send(w.endOf(&wirev1.Failure{Kind: wirev1.Failure_KIND_BAD_ANSWER, Detail: "the function gave no answer"}))
+		w.send(w.endOf(&agentwire.Failure{Kind: agentwire.Failure_KIND_BAD_ANSWER, Detail: "the function gave no answer"}))
 	case errors.Is(err, adapter.ErrNotStarted) && !w.sent:
-		w.send(&wirev1.AttemptRequest{Kind: &wirev1.AttemptRequest_Release{Release: &wirev1.Release{Reason: err.Error()}}})
+		w.send(&agentwire.AttemptRequest{Kind: &agentwire.AttemptRequest_Release{Release: &agentwire.Release{Reason: err.Error()}}})
 	default:
 		w.send(w.endOf(failure(err)))
 	}
@@ -126,23 +126,23 @@ func (w *resultWriter) end(err error) {
 	}
 }
 
-func (w *resultWriter) endOf(f *wirev1.Failure) *wirev1.AttemptRequest {
-	return &wirev1.AttemptRequest{Kind: &wirev1.AttemptRequest_End{End: &wirev1.ResultEnd{
+func (w *resultWriter) endOf(f *agentwire.Failure) *agentwire.AttemptRequest {
+	return &agentwire.AttemptRequest{Kind: &agentwire.AttemptRequest_End{End: &agentwire.ResultEnd{
 		Failure: f, ExecNs: int64(time.Since(w.begun)),
 	}}}
 }
 
-func failure(err error) *wirev1.Failure {
-	kind := wirev1.Failure_KIND_FUNCTION_LOST
+func failure(err error) *agentwire.Failure {
+	kind := agentwire.Failure_KIND_FUNCTION_LOST
 	switch {
 	case errors.Is(err, adapter.ErrTimedOut):
-		kind = wirev1.Failure_KIND_TIMED_OUT
+		kind = agentwire.Failure_KIND_TIMED_OUT
 	case errors.Is(err, adapter.ErrBodyTooLarge):
-		kind = wirev1.Failure_KIND_BODY_TOO_LARGE
+		kind = agentwire.Failure_KIND_BODY_TOO_LARGE
 	case errors.Is(err, adapter.ErrBadAnswer):
-		kind = wirev1.Failure_KIND_BAD_ANSWER
+		kind = agentwire.Failure_KIND_BAD_ANSWER
 	}
-	return &wirev1.Failure{Kind: kind, Detail: err.Error()}
+	return &agentwire.Failure{Kind: kind, Detail: err.Error()}
 }
 
 // openOnce opens the stream unless that was done.
@@ -169,7 +169,7 @@ func (w *resultWriter) opened() bool {
 
 // send sends to the gateway, if it is there. If the gateway has ended the stream, its
 // own reason is known to its receiver.
-func (w *resultWriter) send(msg *wirev1.AttemptRequest) {
+func (w *resultWriter) send(msg *agentwire.AttemptRequest) {
 	w.openOnce()
 	if !w.lost.Load() && w.stream.Send(msg) != nil {
 		w.lost.Store(true)

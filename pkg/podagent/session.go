@@ -11,12 +11,12 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/podagent/agentenv"
 	"github.com/windlass-dev/windlass/pkg/podagent/core"
 )
 
-type pullStream = grpc.BidiStreamingClient[wirev1.PullRequest, wirev1.PullReply]
+type pullStream = grpc.BidiStreamingClient[agentwire.PullRequest, agentwire.PullReply]
 
 // session is one try to talk to a scheduler.
 type session struct {
@@ -67,7 +67,7 @@ func (a *Agent) converse(ctx context.Context, s *session, addr string) error {
 		return err
 	}
 	defer func() { _ = connection.Close() }()
-	stream, err := wirev1.NewSchedulerClient(connection).Pull(ctx,
+	stream, err := agentwire.NewInstancesClient(connection).Pull(ctx,
 		// A stream that a scheduler refuses must fail. By default it would
 		// be opened anew inside Send, which would wait for a scheduler
 		// while the agent's lock is held.
@@ -106,7 +106,7 @@ func (a *Agent) closed(s *session, err error) {
 }
 
 // hear passes on what a scheduler says.
-func (a *Agent) hear(s *session, wire *wirev1.PullReply) error {
+func (a *Agent) hear(s *session, wire *agentwire.PullReply) error {
 	reply, err := fromWire(wire)
 	if err != nil {
 		return err

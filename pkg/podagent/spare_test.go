@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/podagent/adapter"
 	"github.com/windlass-dev/windlass/pkg/podagent/agentenv"
 )
@@ -23,18 +23,18 @@ func asSpare(c *agentenv.Config) {
 
 const helloSpareText = `hello spare ""/0 "" secret`
 
-func wireAssignment() *wirev1.Assignment {
-	return &wirev1.Assignment{
+func wireAssignment() *agentwire.Assignment {
+	return &agentwire.Assignment{
 		FunctionUid: "uid", Function: "default/f", Generation: 3, Cid: "cid", Concurrency: 2,
 		StartupTimeoutNs: int64(10 * time.Second), BackoffAfterNs: int64(10 * time.Second), IdleTimeoutNs: int64(10 * time.Minute),
-		Variables: []*wirev1.Variable{{Name: "A", Value: "1"}, {Name: "A", Value: "2"}},
-		Files:     []*wirev1.File{{Path: "app.py", Content: []byte("x")}},
+		Variables: []*agentwire.Variable{{Name: "A", Value: "1"}, {Name: "A", Value: "2"}},
+		Files:     []*agentwire.File{{Path: "app.py", Content: []byte("x")}},
 	}
 }
 
-func (p *pulls) assign(to *wirev1.Assignment) {
+func (p *pulls) assign(to *agentwire.Assignment) {
 	p.t.Helper()
-	p.say(&wirev1.PullReply{Kind: &wirev1.PullReply_Assignment{Assignment: to}})
+	p.say(&agentwire.PullReply{Kind: &agentwire.PullReply_Assignment{Assignment: to}})
 }
 
 // beginSpare runs an agent whose runtime waits for its assignment.
@@ -80,7 +80,7 @@ func TestASpareInstanceIsAssignedAndServes(t *testing.T) {
 		claim.hearEnd()
 		p.hear("pull 1 done a")
 
-		p.assign(&wirev1.Assignment{FunctionUid: "other"})
+		p.assign(&agentwire.Assignment{FunctionUid: "other"})
 		p.lose()
 		p = w.stream()
 		p.hear(helloText, "pull 2")

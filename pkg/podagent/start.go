@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/podagent/adapter"
 	"github.com/windlass-dev/windlass/pkg/podagent/core"
 )
@@ -58,14 +58,14 @@ func (a *Agent) awaitAssignment(ctx context.Context) error {
 
 // assume makes a spare instance the function's. The core sees to it that it happens
 // once, so that there is room in the channel. The caller holds the lock.
-func (a *Agent) assume(to *wirev1.Assignment) {
+func (a *Agent) assume(to *agentwire.Assignment) {
 	a.identity = identity{uid: to.GetFunctionUid(), generation: to.GetGeneration(), cid: to.GetCid()}
 	a.deps.Log.Info("assigned", "function", to.GetFunction(), "cid", to.GetCid())
 	a.assigned <- to
 }
 
 // forRuntime is what the runtime needs to know of an assignment.
-func forRuntime(wire *wirev1.Assignment) adapter.Assignment {
+func forRuntime(wire *agentwire.Assignment) adapter.Assignment {
 	namespace, name, _ := strings.Cut(wire.GetFunction(), "/")
 	to := adapter.Assignment{Namespace: namespace, Function: name, Concurrency: int(wire.GetConcurrency())}
 	for _, v := range wire.GetVariables() {

@@ -3,7 +3,7 @@ package podagent
 import (
 	"time"
 
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/podagent/core"
 )
@@ -18,52 +18,52 @@ type identity struct {
 }
 
 // toWire is what an agent says, for the wire.
-func toWire(m core.Message, who identity, token string) *wirev1.PullRequest {
+func toWire(m core.Message, who identity, token string) *agentwire.PullRequest {
 	switch m := m.(type) {
 	case core.Hello:
-		return &wirev1.PullRequest{Kind: &wirev1.PullRequest_Hello{Hello: &wirev1.Hello{
+		return &agentwire.PullRequest{Kind: &agentwire.PullRequest_Hello{Hello: &agentwire.Hello{
 			FunctionUid: who.uid, Generation: who.generation, Cid: who.cid, Spare: who.spare, Token: token,
 			AgeNs: int64(m.Age), ReadyAfterNs: int64(m.ReadyAfter),
 		}}}
 	case core.Pull:
-		done := make([]*wirev1.Done, 0, len(m.Done))
+		done := make([]*agentwire.Done, 0, len(m.Done))
 		for _, d := range m.Done {
-			done = append(done, &wirev1.Done{InvocationId: d.ID[:], ExecNs: int64(d.Exec), Unclaimed: d.Unclaimed})
+			done = append(done, &agentwire.Done{InvocationId: d.ID[:], ExecNs: int64(d.Exec), Unclaimed: d.Unclaimed})
 		}
-		return &wirev1.PullRequest{Kind: &wirev1.PullRequest_Pull{Pull: &wirev1.Pull{Credits: uint32(m.Credits), Done: done}}}
+		return &agentwire.PullRequest{Kind: &agentwire.PullRequest_Pull{Pull: &agentwire.Pull{Credits: uint32(m.Credits), Done: done}}}
 	case core.LeaveRequest:
-		return &wirev1.PullRequest{Kind: &wirev1.PullRequest_Leave{Leave: &wirev1.LeaveRequest{IdleNs: int64(m.Idle)}}}
+		return &agentwire.PullRequest{Kind: &agentwire.PullRequest_Leave{Leave: &agentwire.LeaveRequest{IdleNs: int64(m.Idle)}}}
 	case core.Goodbye:
-		return &wirev1.PullRequest{Kind: &wirev1.PullRequest_Goodbye{Goodbye: &wirev1.Goodbye{Reason: goodbyeReason(m.Reason), Detail: m.Detail}}}
+		return &agentwire.PullRequest{Kind: &agentwire.PullRequest_Goodbye{Goodbye: &agentwire.Goodbye{Reason: goodbyeReason(m.Reason), Detail: m.Detail}}}
 	case core.Ping:
-		return &wirev1.PullRequest{Kind: &wirev1.PullRequest_Ping{Ping: &wirev1.Ping{EveryNs: int64(m.Every), Report: report(m.Report)}}}
+		return &agentwire.PullRequest{Kind: &agentwire.PullRequest_Ping{Ping: &agentwire.Ping{EveryNs: int64(m.Every), Report: report(m.Report)}}}
 	}
-	return &wirev1.PullRequest{}
+	return &agentwire.PullRequest{}
 }
 
-func goodbyeReason(r core.Reason) wirev1.Goodbye_Reason {
+func goodbyeReason(r core.Reason) agentwire.Goodbye_Reason {
 	switch r {
 	case core.ReasonDone:
-		return wirev1.Goodbye_REASON_DONE
+		return agentwire.Goodbye_REASON_DONE
 	case core.ReasonStartFailed:
-		return wirev1.Goodbye_REASON_START_FAILED
+		return agentwire.Goodbye_REASON_START_FAILED
 	case core.ReasonStartTimedOut:
-		return wirev1.Goodbye_REASON_START_TIMED_OUT
+		return agentwire.Goodbye_REASON_START_TIMED_OUT
 	case core.ReasonFunctionEnded:
-		return wirev1.Goodbye_REASON_FUNCTION_ENDED
+		return agentwire.Goodbye_REASON_FUNCTION_ENDED
 	case core.ReasonCallBroken:
-		return wirev1.Goodbye_REASON_CALL_BROKEN
+		return agentwire.Goodbye_REASON_CALL_BROKEN
 	case core.ReasonStopped:
-		return wirev1.Goodbye_REASON_STOPPED
+		return agentwire.Goodbye_REASON_STOPPED
 	}
-	return wirev1.Goodbye_REASON_UNSPECIFIED
+	return agentwire.Goodbye_REASON_UNSPECIFIED
 }
 
 // fromWire reads what a scheduler says. What it says about time is said about now, so
 // a ticket has no times.
-func fromWire(wire *wirev1.PullReply) (core.Reply, error) {
+func fromWire(wire *agentwire.PullReply) (core.Reply, error) {
 	switch kind := wire.GetKind().(type) {
-	case *wirev1.PullReply_Ticket:
+	case *agentwire.PullReply_Ticket:
 		t := kind.Ticket
 		id, err := invoke.IDFromBytes(t.GetInvocationId())
 		if err != nil {
@@ -73,17 +73,17 @@ func fromWire(wire *wirev1.PullReply) (core.Reply, error) {
 			Ticket:  invoke.Ticket{ID: id, Token: invoke.TokenFromBytes(t.GetToken()), Gateway: t.GetGateway()},
 			Request: t.GetRequest().GetWhole(),
 		}, nil
-	case *wirev1.PullReply_Leave:
+	case *agentwire.PullReply_Leave:
 		return core.LeaveAnswer{Granted: kind.Leave.GetGranted(), AskAgain: time.Duration(kind.Leave.GetAskAgainNs())}, nil
-	case *wirev1.PullReply_Retire:
+	case *agentwire.PullReply_Retire:
 		return core.Retire{Reason: kind.Retire.GetReason()}, nil
-	case *wirev1.PullReply_Ended:
+	case *agentwire.PullReply_Ended:
 		return core.Ended{How: kind.Ended.GetHow()}, nil
-	case *wirev1.PullReply_Moved:
+	case *agentwire.PullReply_Moved:
 		return core.Moved{Addr: kind.Moved.GetAddress(), Epoch: kind.Moved.GetEpoch()}, nil
-	case *wirev1.PullReply_Assignment:
+	case *agentwire.PullReply_Assignment:
 		return assignment(kind.Assignment), nil
-	case *wirev1.PullReply_Welcome:
+	case *agentwire.PullReply_Welcome:
 		return core.Welcome{Epoch: kind.Welcome.GetEpoch()}, nil
 	}
 	// Whatever else a scheduler says, it says that it is there.
@@ -91,7 +91,7 @@ func fromWire(wire *wirev1.PullReply) (core.Reply, error) {
 }
 
 // assignment is what the core needs to know of one.
-func assignment(wire *wirev1.Assignment) core.Assignment {
+func assignment(wire *agentwire.Assignment) core.Assignment {
 	return core.Assignment{
 		StartupTimeout: time.Duration(wire.GetStartupTimeoutNs()),
 		Concurrency:    int(wire.GetConcurrency()),
@@ -101,9 +101,9 @@ func assignment(wire *wirev1.Assignment) core.Assignment {
 }
 
 // report is what was counted, and what this process uses now.
-func report(r core.Report) *wirev1.AgentReport {
+func report(r core.Report) *agentwire.AgentReport {
 	cpu, resident := usage()
-	return &wirev1.AgentReport{
+	return &agentwire.AgentReport{
 		Calls: r.Calls, Broken: r.Broken, ClaimsRefused: r.ClaimsRefused, Reconnects: r.Reconnects,
 		CpuNs: uint64(cpu), ResidentBytes: resident, BackedOff: r.BackedOff,
 	}

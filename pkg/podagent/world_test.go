@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/podagent/adapter"
 	"github.com/windlass-dev/windlass/pkg/podagent/agentenv"
 )
@@ -114,7 +114,7 @@ func (w *world) call(p *pulls, id string) (*claimed, *called) {
 	w.t.Helper()
 	p.ticket(id)
 	c := w.claim()
-	c.grant(&wirev1.Granted{Attempt: 1, Method: "GET", RequestUri: "/", Whole: true})
+	c.grant(&agentwire.Granted{Attempt: 1, Method: "GET", RequestUri: "/", Whole: true})
 	return c, <-w.adapter.calls
 }
 

@@ -9,7 +9,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
@@ -26,7 +26,7 @@ var (
 type line struct {
 	scheduler *host
 	key       provisioner.Key
-	replies   chan *wirev1.PullReply
+	replies   chan *agentwire.PullReply
 	// givenUp takes why the scheduler ends the stream, and over is closed when
 	// nothing is left of it.
 	givenUp chan error
@@ -39,7 +39,7 @@ type line struct {
 
 func newLine(s *host, key provisioner.Key, buffer int) line {
 	return line{
-		scheduler: s, key: key, replies: make(chan *wirev1.PullReply, buffer),
+		scheduler: s, key: key, replies: make(chan *agentwire.PullReply, buffer),
 		givenUp: make(chan error, 1), over: make(chan struct{}),
 	}
 }
@@ -47,7 +47,7 @@ func newLine(s *host, key provisioner.Key, buffer int) line {
 // attend hands an instance's messages to handle until its stream ends, it falls
 // silent, or it opens another stream. Then it calls end with whether it was the
 // instance that ended it.
-func (p *line) attend(server pullServer, handle func(*wirev1.PullRequest) error, end func(orderly bool)) error {
+func (p *line) attend(server pullServer, handle func(*agentwire.PullRequest) error, end func(orderly bool)) error {
 	p.silence = time.AfterFunc(core.LongestSilence, func() { p.giveUp(errSilent) })
 	p.silence.Stop() // until it says how often it speaks
 	ended := make(chan error, 1)
@@ -83,7 +83,7 @@ func (p *line) send(server pullServer) {
 
 // receive reads the instance's messages until they end, and tells whether the
 // instance ended them.
-func (p *line) receive(server pullServer, handle func(*wirev1.PullRequest) error) (orderly bool, err error) {
+func (p *line) receive(server pullServer, handle func(*agentwire.PullRequest) error) (orderly bool, err error) {
 	for {
 		msg, err := server.Recv()
 		if err != nil {
@@ -136,7 +136,7 @@ func (s *streams) leave(p *line) {
 }
 
 // tell sends something to an instance, if it has a stream.
-func (s *streams) tell(key provisioner.Key, reply *wirev1.PullReply) {
+func (s *streams) tell(key provisioner.Key, reply *agentwire.PullReply) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if p := s.of[key]; p != nil {
@@ -145,7 +145,7 @@ func (s *streams) tell(key provisioner.Key, reply *wirev1.PullReply) {
 }
 
 // hear takes note that the instance is there.
-func (p *line) hear(msg *wirev1.PullRequest) {
+func (p *line) hear(msg *agentwire.PullRequest) {
 	if ping := msg.GetPing(); ping != nil {
 		p.maySleep = core.MaySleep(time.Duration(ping.GetEveryNs()))
 	}
@@ -156,14 +156,14 @@ func (p *line) hear(msg *wirev1.PullRequest) {
 
 // welcome tells the instance that it was accepted.
 func (p *line) welcome(epoch uint64) {
-	p.reply(&wirev1.PullReply{Kind: &wirev1.PullReply_Welcome{Welcome: &wirev1.Welcome{Epoch: epoch}}})
+	p.reply(&agentwire.PullReply{Kind: &agentwire.PullReply_Welcome{Welcome: &agentwire.Welcome{Epoch: epoch}}})
 }
 
 func (p *line) pong() {
-	p.reply(&wirev1.PullReply{Kind: &wirev1.PullReply_Pong{Pong: &wirev1.Pong{}}})
+	p.reply(&agentwire.PullReply{Kind: &agentwire.PullReply_Pong{Pong: &agentwire.Pong{}}})
 }
 
-func (p *line) reply(reply *wirev1.PullReply) {
+func (p *line) reply(reply *agentwire.PullReply) {
 	select {
 	case p.replies <- reply:
 	default:

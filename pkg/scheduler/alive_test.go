@@ -8,13 +8,13 @@ import (
 
 	"google.golang.org/grpc/codes"
 
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
 
 func (a *agent) ping(every time.Duration) {
-	a.send(&wirev1.PullRequest{Kind: &wirev1.PullRequest_Ping{Ping: &wirev1.Ping{EveryNs: int64(every)}}})
+	a.send(&agentwire.PullRequest{Kind: &agentwire.PullRequest_Ping{Ping: &agentwire.Ping{EveryNs: int64(every)}}})
 	synctest.Wait()
 }
 
@@ -29,9 +29,9 @@ func TestHelloIsWelcomedWithTheEpochAndPingsAreAnswered(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, request := range []*wirev1.PullRequest{
-			{Kind: &wirev1.PullRequest_Hello{Hello: &wirev1.Hello{FunctionUid: string(fn.UID), Cid: string(spec.CID), Token: spec.Token}}},
-			{Kind: &wirev1.PullRequest_Ping{Ping: &wirev1.Ping{EveryNs: int64(time.Second)}}},
+		for _, request := range []*agentwire.PullRequest{
+			{Kind: &agentwire.PullRequest_Hello{Hello: &agentwire.Hello{FunctionUid: string(fn.UID), Cid: string(spec.CID), Token: spec.Token}}},
+			{Kind: &agentwire.PullRequest_Ping{Ping: &agentwire.Ping{EveryNs: int64(time.Second)}}},
 		} {
 			if err := stream.Send(request); err != nil {
 				t.Fatal(err)
@@ -88,7 +88,7 @@ func TestNewestStreamOfAnInstanceCounts(t *testing.T) {
 		b := w.ready(spec) // its connection was lost, which only it knows
 		a.expectEnded(codes.Aborted)
 		b.expect("ticket 0001 at g:1")
-		forged := &wirev1.Hello{FunctionUid: string(fn.UID), Cid: string(spec.CID), Token: "guessed"}
+		forged := &agentwire.Hello{FunctionUid: string(fn.UID), Cid: string(spec.CID), Token: "guessed"}
 		w.hello(forged).expectEnded(codes.Unauthenticated)
 		b.pull(1, doneWith(1, 0))
 		g.offer(fn, 2)
@@ -103,7 +103,7 @@ func TestManyStreamsOfAnInstanceLeaveOne(t *testing.T) {
 		spec := w.started(fn, 1)[0]
 		var agents []*agent
 		for range 50 {
-			agents = append(agents, w.connect(&wirev1.Hello{FunctionUid: string(fn.UID), Cid: string(spec.CID), Token: spec.Token}))
+			agents = append(agents, w.connect(&agentwire.Hello{FunctionUid: string(fn.UID), Cid: string(spec.CID), Token: spec.Token}))
 		}
 		synctest.Wait()
 		alive := 0

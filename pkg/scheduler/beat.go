@@ -9,20 +9,20 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/peers"
 	"github.com/windlass-dev/windlass/pkg/scheduler/capacity"
 )
 
 // Beat answers beats until the stream ends.
-func (s *Scheduler) Beat(stream grpc.BidiStreamingServer[wirev1.BeatRequest, wirev1.BeatReply]) error {
+func (s *Scheduler) Beat(stream grpc.BidiStreamingServer[controlwire.BeatRequest, controlwire.BeatReply]) error {
 	trusted := s.deps.IsScheduler == nil || s.deps.IsScheduler(stream.Context())
 	for {
 		request, err := stream.Recv()
 		if err != nil {
 			return nil
 		}
-		reply := &wirev1.BeatReply{Number: request.GetNumber(), Serving: s.isServing()}
+		reply := &controlwire.BeatReply{Number: request.GetNumber(), Serving: s.isServing()}
 		if s.deps.Router != nil {
 			reply.Epoch = s.deps.Router.Map().LastEpoch()
 		}
@@ -36,7 +36,7 @@ func (s *Scheduler) Beat(stream grpc.BidiStreamingServer[wirev1.BeatRequest, wir
 }
 
 // hearWants hears what room another scheduler asks for, and says what was made of it.
-func (s *Scheduler) hearWants(request *wirev1.BeatRequest) []*wirev1.RoomMade {
+func (s *Scheduler) hearWants(request *controlwire.BeatRequest) []*controlwire.RoomMade {
 	id, asked := request.GetScheduler(), request.GetRoom()
 	if id == "" || id == s.config.ID {
 		return nil
@@ -47,25 +47,25 @@ func (s *Scheduler) hearWants(request *wirev1.BeatRequest) []*wirev1.RoomMade {
 			UID: w.GetFunctionUid(), Instances: int(min(w.GetInstances(), capacity.MaxInstances)), Waited: believable(w.GetWaitedNs()),
 		})
 	}
-	var room []*wirev1.RoomMade
+	var room []*controlwire.RoomMade
 	for uid, made := range s.peerRoom.hear(id, lacks, s.deps.Now()) {
-		room = append(room, &wirev1.RoomMade{FunctionUid: uid, Instances: uint32(made.Instances), Exhausted: made.Exhausted})
+		room = append(room, &controlwire.RoomMade{FunctionUid: uid, Instances: uint32(made.Instances), Exhausted: made.Exhausted})
 	}
 	return room
 }
 
 // Ask is what another scheduler is asked for with the next beat. It implements
 // peers.Talk, as Answered does.
-func (s *Scheduler) Ask(to string) []*wirev1.RoomWant {
-	var room []*wirev1.RoomWant
+func (s *Scheduler) Ask(to string) []*controlwire.RoomWant {
+	var room []*controlwire.RoomWant
 	for _, l := range s.peerRoom.ask(to, s.deps.Now()) {
-		room = append(room, &wirev1.RoomWant{FunctionUid: l.UID, Instances: uint32(l.Instances), WaitedNs: int64(l.Waited)})
+		room = append(room, &controlwire.RoomWant{FunctionUid: l.UID, Instances: uint32(l.Instances), WaitedNs: int64(l.Waited)})
 	}
 	return room
 }
 
 // Answered hears what another scheduler has made of what it was asked for.
-func (s *Scheduler) Answered(by string, room []*wirev1.RoomMade) {
+func (s *Scheduler) Answered(by string, room []*controlwire.RoomMade) {
 	made := make(map[capacity.Shape]capacity.Made, min(len(room), capacity.MaxLacks))
 	for _, m := range room[:min(len(room), capacity.MaxLacks)] {
 		if f := s.lookup(m.GetFunctionUid()); f != nil {
@@ -79,7 +79,7 @@ func (s *Scheduler) Answered(by string, room []*wirev1.RoomMade) {
 var _ peers.Talk = (*Scheduler)(nil)
 
 // Slots tells who owns which slot.
-func (s *Scheduler) Slots(context.Context, *wirev1.SlotsRequest) (*wirev1.SlotsReply, error) {
+func (s *Scheduler) Slots(context.Context, *controlwire.SlotsRequest) (*controlwire.SlotsReply, error) {
 	if s.deps.Router == nil {
 		return nil, status.Error(codes.Unimplemented, "this scheduler is the only one")
 	}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/catalog"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
@@ -94,7 +94,7 @@ func BenchmarkTickOverIdleFunctions(b *testing.B) {
 func useOnce(b testing.TB, w *world, fn *v1alpha1.Function, n int) {
 	f := w.scheduler.lookup(string(fn.UID))
 	id := idOf(n)
-	w.scheduler.offer(&offerStream{gateway: "g:1"}, &wirev1.Ticket{
+	w.scheduler.offer(&offerStream{gateway: "g:1"}, &agentwire.Ticket{
 		InvocationId: id[:], FunctionUid: f.uid, RemainingNs: int64(time.Hour),
 	})
 	w.scheduler.stood = core.Standstill{} // a slow machine did not stand still
@@ -126,7 +126,7 @@ func BenchmarkDecision(b *testing.B) {
 	stream := &offerStream{gateway: "g:1"}
 	for n := range 100 {
 		id := idOf(n)
-		w.scheduler.offer(stream, &wirev1.Ticket{InvocationId: id[:], FunctionUid: f.uid, RemainingNs: int64(time.Hour)})
+		w.scheduler.offer(stream, &agentwire.Ticket{InvocationId: id[:], FunctionUid: f.uid, RemainingNs: int64(time.Hour)})
 	}
 	w.scheduler.kicked(f)
 	b.ReportAllocs()
@@ -149,7 +149,7 @@ func BenchmarkCreationDecision(b *testing.B) {
 		b.StopTimer()
 		for n, fn := range functions {
 			id := idOf(n)
-			w.scheduler.offer(stream, &wirev1.Ticket{InvocationId: id[:], FunctionUid: string(fn.UID), RemainingNs: int64(time.Hour)})
+			w.scheduler.offer(stream, &agentwire.Ticket{InvocationId: id[:], FunctionUid: string(fn.UID), RemainingNs: int64(time.Hour)})
 		}
 		b.StartTimer()
 		w.scheduler.tick()
@@ -213,7 +213,7 @@ func BenchmarkTickOfFullNodes(b *testing.B) {
 		stream := &offerStream{gateway: "g:1"}
 		for n, fn := range list {
 			id := idOf(n)
-			w.scheduler.offer(stream, &wirev1.Ticket{InvocationId: id[:], FunctionUid: string(fn.UID), RemainingNs: int64(time.Hour)})
+			w.scheduler.offer(stream, &agentwire.Ticket{InvocationId: id[:], FunctionUid: string(fn.UID), RemainingNs: int64(time.Hour)})
 		}
 		w.scheduler.tick()
 		var before, after runtime.MemStats

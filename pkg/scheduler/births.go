@@ -5,7 +5,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/scheduler/coldstart"
@@ -40,7 +40,7 @@ func (f *function) ordered(keys []provisioner.Key, wanted time.Time) {
 
 // greeted notes that an agent said hello for the first time, and what it told of its
 // own beginning. Whether the function was ready by then is known only if it was.
-func (f *function) greeted(cid invoke.CID, hello *wirev1.Hello, now time.Time) {
+func (f *function) greeted(cid invoke.CID, hello *agentwire.Hello, now time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	m := f.book.births[cid]

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/scheduler/coldstart"
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
@@ -17,7 +17,7 @@ import (
 // ready so long after that; 0 if it is not.
 func (w *world) greetAged(spec provisioner.InstanceSpec, age, readyAfter time.Duration) *agent {
 	w.t.Helper()
-	return w.hello(&wirev1.Hello{
+	return w.hello(&agentwire.Hello{
 		FunctionUid: string(spec.Function.UID), Generation: spec.Function.Generation, Cid: string(spec.CID),
 		Token: spec.Token, AgeNs: int64(age), ReadyAfterNs: int64(readyAfter),
 	})
@@ -137,7 +137,7 @@ func TestAStartThatComesToNothingIsForgotten(t *testing.T) {
 			w.after(core.AuditEvery)
 		},
 		"its agent gives up": func(w *world, _ *v1alpha1.Function, spec provisioner.InstanceSpec) {
-			w.greet(spec).goodbye(wirev1.Goodbye_REASON_START_FAILED, "no")
+			w.greet(spec).goodbye(agentwire.Goodbye_REASON_START_FAILED, "no")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -173,7 +173,7 @@ func TestWhatAnotherSchedulerOrderedIsNotToldOf(t *testing.T) {
 		w.runtime.existing = []provisioner.Existing{{CID: "00000008-000001", Revision: fn.Revision(), Node: "n", Started: time.Now()}}
 		w.keeper.silence()
 		g.offer(fn, 1)
-		a := w.hello(&wirev1.Hello{FunctionUid: string(fn.UID), Cid: "00000008-000001", AgeNs: 1})
+		a := w.hello(&agentwire.Hello{FunctionUid: string(fn.UID), Cid: "00000008-000001", AgeNs: 1})
 		a.pull(1)
 		a.expect("ticket 0001 at g:1")
 		w.expectSpent(fn, nil, 0)

@@ -11,7 +11,8 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
+	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/catalog"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
@@ -31,7 +32,7 @@ func TestChangedFunctionRetiresItsInstances(t *testing.T) {
 		w.ticks(1)
 		b := w.ready(w.started(fn, 1)[0])
 		// It runs its call to the end, and its connection is not needed.
-		a.goodbye(wirev1.Goodbye_REASON_DONE, "retired")
+		a.goodbye(agentwire.Goodbye_REASON_DONE, "retired")
 		g.offer(fn, 2)
 		b.expect("ticket 0002 at g:1")
 		a.closeSend()
@@ -74,7 +75,7 @@ func retireWithManyCalls(t *testing.T, goodbye bool) {
 		w.after(w.scheduler.config.ClaimGrace)
 		fn = w.put("f", concurrency(50), generation(2))
 		if goodbye {
-			a.goodbye(wirev1.Goodbye_REASON_DONE, "retired")
+			a.goodbye(agentwire.Goodbye_REASON_DONE, "retired")
 			w.ticks(3)
 			w.started(fn, 0)
 		}
@@ -149,15 +150,15 @@ func TestDeletedFunctionLeavesNothingBehind(t *testing.T) {
 		a.expect("ticket 0001 at g:1")
 
 		w.catalog.Remove(fn.Key())
-		g.expectRefused(wirev1.Refusal_REASON_UNKNOWN_FUNCTION, 2)
+		g.expectRefused(controlwire.Refusal_REASON_UNKNOWN_FUNCTION, 2)
 		a.expect("retire: " + reasonDeleted)
 		w.expectCounts(fn, provisioner.Counts{Leaving: 1})
 		g.offer(fn, 3)
-		g.expectRefused(wirev1.Refusal_REASON_UNKNOWN_FUNCTION, 3)
+		g.expectRefused(controlwire.Refusal_REASON_UNKNOWN_FUNCTION, 3)
 		w.greet(specs[1]).expectEnded(codes.NotFound)
 
 		a.pull(1, doneWith(1, time.Millisecond))
-		a.goodbye(wirev1.Goodbye_REASON_DONE, "retired")
+		a.goodbye(agentwire.Goodbye_REASON_DONE, "retired")
 		a.closeSend()
 		w.expectCounts(fn, provisioner.Counts{})
 		w.ticks(3)
@@ -192,7 +193,7 @@ func TestFunctionThatGaveWayToAnotherOfItsName(t *testing.T) {
 		g.offer(fn, 1)
 		w.started(fn, 1)
 		other := w.put("f", func(fn *v1alpha1.Function) { fn.UID = "another" })
-		g.expectRefused(wirev1.Refusal_REASON_UNKNOWN_FUNCTION, 1)
+		g.expectRefused(controlwire.Refusal_REASON_UNKNOWN_FUNCTION, 1)
 		g.offer(other, 2)
 		w.ready(w.started(other, 1)[0]).expect("ticket 0002 at g:1")
 	})
@@ -209,12 +210,12 @@ func TestEndOfRunRetiresAndRefuses(t *testing.T) {
 
 		w.stop()
 		a.expect("retire: the scheduler is shutting down")
-		g.expectRefused(wirev1.Refusal_REASON_NOT_OWNER, 2)
+		g.expectRefused(controlwire.Refusal_REASON_NOT_OWNER, 2)
 		g.offer(fn, 3)
-		g.expectRefused(wirev1.Refusal_REASON_NOT_OWNER, 3)
+		g.expectRefused(controlwire.Refusal_REASON_NOT_OWNER, 3)
 		w.greet(late).expectEnded(codes.NotFound)
 		a.pull(1, doneWith(1, time.Millisecond))
-		a.goodbye(wirev1.Goodbye_REASON_DONE, "")
+		a.goodbye(agentwire.Goodbye_REASON_DONE, "")
 		a.closeSend()
 		a.expectEnded(codes.OK)
 	})

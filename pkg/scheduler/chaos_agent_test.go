@@ -9,7 +9,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 )
@@ -27,7 +27,7 @@ type chaosAgent struct {
 
 	running int
 	leaving bool
-	stream  grpc.BidiStreamingClient[wirev1.PullRequest, wirev1.PullReply]
+	stream  grpc.BidiStreamingClient[agentwire.PullRequest, agentwire.PullReply]
 }
 
 func newChaosAgent(c *chaos, spec provisioner.InstanceSpec, r *rand.Rand) *chaosAgent {
@@ -79,14 +79,14 @@ func (a *chaosAgent) session() (again bool) {
 		a.c.t.Error(err)
 		return false
 	}
-	replies, broken := make(chan *wirev1.PullReply, 16), make(chan error, 1)
-	go recvAll(a.stream.Recv, func(r *wirev1.PullReply) {
+	replies, broken := make(chan *agentwire.PullReply, 16), make(chan error, 1)
+	go recvAll(a.stream.Recv, func(r *agentwire.PullReply) {
 		select {
 		case replies <- r:
 		case <-ctx.Done():
 		}
 	}, func(err error) { broken <- err })
-	a.send(&wirev1.PullRequest{Kind: &wirev1.PullRequest_Hello{Hello: &wirev1.Hello{
+	a.send(&agentwire.PullRequest{Kind: &agentwire.PullRequest_Hello{Hello: &agentwire.Hello{
 		FunctionUid: a.key.FunctionUID, Generation: a.spec.Function.Generation,
 		Cid: string(a.key.CID), Token: a.spec.Token,
 	}}})
@@ -110,7 +110,7 @@ func (a *chaosAgent) session() (again bool) {
 		case id := <-a.finished:
 			a.running--
 			if !a.leaving {
-				a.ask(1, &wirev1.Done{InvocationId: id[:], ExecNs: int64(50 * time.Millisecond)})
+				a.ask(1, &agentwire.Done{InvocationId: id[:], ExecNs: int64(50 * time.Millisecond)})
 			}
 		case <-mood.C:
 			switch {
@@ -119,9 +119,9 @@ func (a *chaosAgent) session() (again bool) {
 			case a.bad(4):
 				return true // a broken connection
 			case a.bad(4):
-				a.leave(wirev1.Goodbye_REASON_STOPPED)
+				a.leave(agentwire.Goodbye_REASON_STOPPED)
 			case a.running == 0 && a.rand.IntN(4) == 0:
-				a.send(&wirev1.PullRequest{Kind: &wirev1.PullRequest_Leave{Leave: &wirev1.LeaveRequest{IdleNs: int64(3 * time.Second)}}})
+				a.send(&agentwire.PullRequest{Kind: &agentwire.PullRequest_Leave{Leave: &agentwire.LeaveRequest{IdleNs: int64(3 * time.Second)}}})
 			}
 		}
 	}
@@ -132,26 +132,26 @@ func (a *chaosAgent) session() (again bool) {
 
 func (a *chaosAgent) concurrency() int { return int(a.spec.Function.Spec.Concurrency) }
 
-func (a *chaosAgent) send(request *wirev1.PullRequest) { _ = a.stream.Send(request) }
+func (a *chaosAgent) send(request *agentwire.PullRequest) { _ = a.stream.Send(request) }
 
-func (a *chaosAgent) ask(credits int, done ...*wirev1.Done) {
-	a.send(&wirev1.PullRequest{Kind: &wirev1.PullRequest_Pull{Pull: &wirev1.Pull{Credits: uint32(credits), Done: done}}})
+func (a *chaosAgent) ask(credits int, done ...*agentwire.Done) {
+	a.send(&agentwire.PullRequest{Kind: &agentwire.PullRequest_Pull{Pull: &agentwire.Pull{Credits: uint32(credits), Done: done}}})
 }
 
-func (a *chaosAgent) leave(reason wirev1.Goodbye_Reason) {
+func (a *chaosAgent) leave(reason agentwire.Goodbye_Reason) {
 	a.leaving = true
-	a.send(&wirev1.PullRequest{Kind: &wirev1.PullRequest_Goodbye{Goodbye: &wirev1.Goodbye{Reason: reason}}})
+	a.send(&agentwire.PullRequest{Kind: &agentwire.PullRequest_Goodbye{Goodbye: &agentwire.Goodbye{Reason: reason}}})
 }
 
-func (a *chaosAgent) hear(reply *wirev1.PullReply) {
+func (a *chaosAgent) hear(reply *agentwire.PullReply) {
 	switch kind := reply.GetKind().(type) {
-	case *wirev1.PullReply_Retire:
+	case *agentwire.PullReply_Retire:
 		if !a.leaving {
-			a.leave(wirev1.Goodbye_REASON_DONE)
+			a.leave(agentwire.Goodbye_REASON_DONE)
 		}
-	case *wirev1.PullReply_Leave:
+	case *agentwire.PullReply_Leave:
 		a.leaving = a.leaving || kind.Leave.GetGranted()
-	case *wirev1.PullReply_Ticket:
+	case *agentwire.PullReply_Ticket:
 		if a.leaving {
 			return
 		}

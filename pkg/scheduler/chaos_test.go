@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/fpcs"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
@@ -215,9 +215,9 @@ func (c *chaos) step(step int) {
 	c.expectNobodyIsStarved()
 }
 
-func (c *chaos) refused(r *wirev1.Refusal) {
+func (c *chaos) refused(r *controlwire.Refusal) {
 	switch r.GetReason() {
-	case wirev1.Refusal_REASON_NOT_OWNER, wirev1.Refusal_REASON_UNKNOWN_FUNCTION:
+	case controlwire.Refusal_REASON_NOT_OWNER, controlwire.Refusal_REASON_UNKNOWN_FUNCTION:
 		return // offered again
 	}
 	c.mu.Lock()

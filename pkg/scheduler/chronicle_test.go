@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/fpcs"
 	"github.com/windlass-dev/windlass/pkg/fpcs/history"
 	"github.com/windlass-dev/windlass/pkg/invoke"
@@ -109,7 +109,7 @@ func TestA3TheLastFailureIsToldUntilTheFunctionIsAnother(t *testing.T) {
 		if last := w.account().LastFailure; last != nil {
 			t.Errorf("before any: %+v", last)
 		}
-		a.goodbye(wirev1.Goodbye_REASON_FUNCTION_ENDED, "the function exited with status 3")
+		a.goodbye(agentwire.Goodbye_REASON_FUNCTION_ENDED, "the function exited with status 3")
 		a.closeSend()
 		want := &history.Failure{At: time.Now().UTC(), Code: v1alpha1.ReasonFunctionExited, Detail: "the function exited with status 3; its last log lines:\nlast words"}
 		if diff := cmp.Diff(want, w.account().LastFailure); diff != "" {

@@ -11,7 +11,8 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
+	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 )
@@ -50,17 +51,17 @@ func newPopulation(b *testing.B, instances int, idle bool) *population {
 }
 
 // ask asks for one call, with what became of the last one.
-func (p *pullStream) ask(b *testing.B, done ...*wirev1.Done) {
-	if err := p.pull(&wirev1.Pull{Credits: 1, Done: done}); err != nil {
+func (p *pullStream) ask(b *testing.B, done ...*agentwire.Done) {
+	if err := p.pull(&agentwire.Pull{Credits: 1, Done: done}); err != nil {
 		b.Fatal(err)
 	}
 }
 
-func (c *population) ticket() *wirev1.Ticket {
+func (c *population) ticket() *agentwire.Ticket {
 	c.next++
 	id := make([]byte, 16)
 	binary.BigEndian.PutUint64(id, c.next)
-	return &wirev1.Ticket{InvocationId: id, FunctionUid: c.f.uid, RemainingNs: int64(time.Hour)}
+	return &agentwire.Ticket{InvocationId: id, FunctionUid: c.f.uid, RemainingNs: int64(time.Hour)}
 }
 
 // BenchmarkCrowd is what a function's calls and instances cost when it has few
@@ -78,18 +79,18 @@ func BenchmarkCrowd(b *testing.B) {
 		{"offer", false, func(_ *testing.B, c *population, _ int) {
 			t := c.ticket()
 			c.scheduler.offer(c.gateway, t)
-			c.scheduler.withdraw(c.gateway, &wirev1.Withdrawal{InvocationId: t.GetInvocationId(), FunctionUid: c.f.uid})
+			c.scheduler.withdraw(c.gateway, &controlwire.Withdrawal{InvocationId: t.GetInvocationId(), FunctionUid: c.f.uid})
 		}},
 		{"pull", true, func(b *testing.B, c *population, _ int) {
 			t := c.ticket()
 			c.scheduler.offer(c.gateway, t)
 			p := c.streams[0] // the first in order is the one that gets it
 			<-p.replies
-			p.ask(b, &wirev1.Done{InvocationId: t.GetInvocationId(), ExecNs: 1e6})
+			p.ask(b, &agentwire.Done{InvocationId: t.GetInvocationId(), ExecNs: 1e6})
 		}},
 		{"ping", true, func(_ *testing.B, c *population, n int) {
 			p := c.streams[n%few]
-			p.report(&wirev1.AgentReport{Calls: uint64(n), ResidentBytes: 1 << 23})
+			p.report(&agentwire.AgentReport{Calls: uint64(n), ResidentBytes: 1 << 23})
 			p.pong()
 			<-p.replies
 		}},
@@ -142,7 +143,7 @@ func BenchmarkReofferInAnyOrder(b *testing.B) {
 	fn := newTestFunction("f", func(fn *v1alpha1.Function) { fn.Spec.Scaling.Max = new(int32) })
 	w.register([]*v1alpha1.Function{fn})
 	c := &population{world: w, f: w.scheduler.lookup(string(fn.UID)), gateway: &offerStream{gateway: "g:1"}}
-	tickets := make([]*wirev1.Ticket, waiting)
+	tickets := make([]*agentwire.Ticket, waiting)
 	for n := range tickets {
 		tickets[n] = c.ticket()
 		tickets[n].WaitedNs = int64(time.Duration(n+1) * time.Millisecond)
@@ -152,7 +153,7 @@ func BenchmarkReofferInAnyOrder(b *testing.B) {
 	for b.Loop() {
 		w.scheduler.refuseWaiting(c.f)
 		begun := time.Now()
-		w.scheduler.follow(c.gateway, &wirev1.OfferRequest{Offers: tickets})
+		w.scheduler.follow(c.gateway, &controlwire.OfferRequest{Offers: tickets})
 		best = min(best, time.Since(begun))
 		if n := c.f.waitingTickets(); n != waiting {
 			b.Fatalf("%d wait, want %d", n, waiting)

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 )
 
 // crew stands for all instances of a world: each begins startTime after it was ordered,
@@ -113,7 +113,7 @@ func TestAllAreAnsweredWhileRoomKeepsComingFree(t *testing.T) {
 						g.offer(fn, n)
 					}
 					crew.work(50*time.Second, tt.start, tt.execution)
-					g.expectRefused(wirev1.Refusal_REASON_UNSPECIFIED)
+					g.expectRefused(controlwire.Refusal_REASON_UNSPECIFIED)
 					if got := len(crew.answered) - before; got != functions {
 						t.Errorf("%d of %d calls were answered", got, functions)
 					}
@@ -156,12 +156,12 @@ func TestCallsAreRefusedOnceNothingHasMoved(t *testing.T) {
 		w.ticks(2)
 		starting := w.started(a, 1)[0]
 		w.after(2 * patience)
-		g.expectRefused(wirev1.Refusal_REASON_UNSPECIFIED) // it is on its way
+		g.expectRefused(controlwire.Refusal_REASON_UNSPECIFIED) // it is on its way
 		w.ready(starting).expect("ticket 0003 at g:1")
 		w.after(patience - 2*w.scheduler.config.Tick)
-		g.expectRefused(wirev1.Refusal_REASON_UNSPECIFIED)
+		g.expectRefused(controlwire.Refusal_REASON_UNSPECIFIED)
 		w.ticks(5)
-		g.expectRefused(wirev1.Refusal_REASON_NO_CAPACITY, 4)
+		g.expectRefused(controlwire.Refusal_REASON_NO_CAPACITY, 4)
 	})
 }
 
@@ -178,7 +178,7 @@ func TestWhatNoNodeCanHoldIsRefusedWhateverMoves(t *testing.T) {
 			g.offer(w.put(fmt.Sprint("f-", n)), n)
 			crew.work(time.Second, 100*time.Millisecond, 100*time.Millisecond)
 		}
-		g.expectRefused(wirev1.Refusal_REASON_NO_CAPACITY, 100)
+		g.expectRefused(controlwire.Refusal_REASON_NO_CAPACITY, 100)
 	})
 }
 
@@ -207,6 +207,6 @@ func TestALargeInstanceIsNotStarvedBySmallOnes(t *testing.T) {
 		if len(crew.answered) != 45 {
 			t.Errorf("%d of 45 calls were answered", len(crew.answered))
 		}
-		g.expectRefused(wirev1.Refusal_REASON_UNSPECIFIED)
+		g.expectRefused(controlwire.Refusal_REASON_UNSPECIFIED)
 	})
 }

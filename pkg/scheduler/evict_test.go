@@ -8,7 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
+	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/scheduler/capacity"
 )
@@ -22,7 +23,7 @@ func full() worldConfig {
 
 // obey lets a retired instance go.
 func (a *agent) obey() {
-	a.goodbye(wirev1.Goodbye_REASON_DONE, "retired")
+	a.goodbye(agentwire.Goodbye_REASON_DONE, "retired")
 	a.closeSend()
 }
 
@@ -52,7 +53,7 @@ func TestLongestIdleInstanceMakesRoom(t *testing.T) {
 		w.expectLog("evicted an idle instance", "function=ns/old", "made room for ns/f", "idle=11.1s")
 		// Only one goes, however long it takes, and nothing is refused.
 		w.after(7 * time.Second)
-		g.expectRefused(wirev1.Refusal_REASON_UNSPECIFIED)
+		g.expectRefused(controlwire.Refusal_REASON_UNSPECIFIED)
 		w.started(fn, 0)
 		old.obey()
 		w.ticks(1)
@@ -79,7 +80,7 @@ func TestWhoIsNotEvicted(t *testing.T) {
 			a.pull(1, doneWith(1, 1))
 		}},
 		"one whose call may have been missed": {before: missACall},
-		"one that leaves already":             {before: func(w *world, a *agent, fn *v1alpha1.Function) { a.goodbye(wirev1.Goodbye_REASON_DONE, "") }},
+		"one that leaves already":             {before: func(w *world, a *agent, fn *v1alpha1.Function) { a.goodbye(agentwire.Goodbye_REASON_DONE, "") }},
 		"one that is away":                    {before: func(w *world, a *agent, fn *v1alpha1.Function) { a.cut() }},
 	}
 	for name, tt := range tests {
@@ -230,7 +231,7 @@ func TestWhoMakesRoomForAFunctionThatHasAnInstance(t *testing.T) {
 				if evicted != tt.evicted {
 					t.Errorf("%d were evicted, want %d", evicted, tt.evicted)
 				}
-				g.expectRefused(wirev1.Refusal_REASON_UNSPECIFIED)
+				g.expectRefused(controlwire.Refusal_REASON_UNSPECIFIED)
 			})
 		})
 	}
@@ -248,6 +249,6 @@ func TestEvictedInstanceThatDoesNotGoIsStopped(t *testing.T) {
 		g.offer(fn, 2)
 		w.after(capacity.EvictGrace + 2*time.Second)
 		w.started(fn, 1)
-		g.expectRefused(wirev1.Refusal_REASON_UNSPECIFIED)
+		g.expectRefused(controlwire.Refusal_REASON_UNSPECIFIED)
 	})
 }

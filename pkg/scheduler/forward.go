@@ -8,7 +8,7 @@ import (
 
 	"google.golang.org/grpc"
 
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/peers"
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
@@ -34,7 +34,7 @@ type forwards struct {
 	scheduler *host
 	from      *offerStream
 	owners    map[string]*forward // by address
-	pending   map[string]*wirev1.OfferRequest
+	pending   map[string]*controlwire.OfferRequest
 	running   sync.WaitGroup
 }
 
@@ -43,10 +43,10 @@ type forward struct {
 	scheduler *host
 	from      *offerStream
 	addr      string
-	requests  chan *wirev1.OfferRequest
+	requests  chan *controlwire.OfferRequest
 	// The rest is of its goroutine. Without a stream, none is opened before
 	// notBefore.
-	stream    grpc.BidiStreamingClient[wirev1.OfferRequest, wirev1.OfferReply]
+	stream    grpc.BidiStreamingClient[controlwire.OfferRequest, controlwire.OfferReply]
 	hangUp    func()
 	notBefore time.Time
 }
@@ -54,15 +54,15 @@ type forward struct {
 func newForwards(s *host, from *offerStream) *forwards {
 	return &forwards{
 		scheduler: s, from: from,
-		owners: make(map[string]*forward), pending: make(map[string]*wirev1.OfferRequest),
+		owners: make(map[string]*forward), pending: make(map[string]*controlwire.OfferRequest),
 	}
 }
 
 // to is what is to be passed on to an address with the next flush.
-func (f *forwards) to(addr string) *wirev1.OfferRequest {
+func (f *forwards) to(addr string) *controlwire.OfferRequest {
 	request := f.pending[addr]
 	if request == nil {
-		request = &wirev1.OfferRequest{}
+		request = &controlwire.OfferRequest{}
 		f.pending[addr] = request
 	}
 	return request
@@ -75,7 +75,7 @@ func (f *forwards) flush(ctx context.Context) {
 		delete(f.pending, addr)
 		owner := f.owners[addr]
 		if owner == nil {
-			owner = &forward{scheduler: f.scheduler, from: f.from, addr: addr, requests: make(chan *wirev1.OfferRequest, forwardBuffer)}
+			owner = &forward{scheduler: f.scheduler, from: f.from, addr: addr, requests: make(chan *controlwire.OfferRequest, forwardBuffer)}
 			f.owners[addr] = owner
 			f.running.Go(func() { owner.run(ctx) })
 		}
@@ -108,7 +108,7 @@ func (f *forward) run(ctx context.Context) {
 
 var errLeftAlone = errors.New("scheduler: the owner could not be reached just now")
 
-func (f *forward) pass(ctx context.Context, request *wirev1.OfferRequest) error {
+func (f *forward) pass(ctx context.Context, request *controlwire.OfferRequest) error {
 	now := f.scheduler.deps.Now
 	if f.stream == nil && now().Before(f.notBefore) {
 		return errLeftAlone
@@ -131,7 +131,7 @@ func (f *forward) pass(ctx context.Context, request *wirev1.OfferRequest) error 
 }
 
 // refuse lets the gateway offer again what could not be passed on.
-func (f *forward) refuse(request *wirev1.OfferRequest) {
+func (f *forward) refuse(request *controlwire.OfferRequest) {
 	for _, t := range request.GetOffers() {
 		if id, err := invoke.IDFromBytes(t.GetInvocationId()); err == nil {
 			f.from.refuse(id, core.NotOwner)
@@ -155,11 +155,11 @@ func (f *forward) connect(ctx context.Context) error {
 	}
 	limit := time.AfterFunc(forwardWithin, cancel)
 	defer limit.Stop()
-	stream, err := wirev1.NewSchedulerClient(conn).Offer(ctx)
+	stream, err := controlwire.NewSchedulerClient(conn).Offer(ctx)
 	if err != nil {
 		return err
 	}
-	if err := stream.Send(&wirev1.OfferRequest{Gateway: f.from.gateway, Forwarded: true}); err != nil {
+	if err := stream.Send(&controlwire.OfferRequest{Gateway: f.from.gateway, Forwarded: true}); err != nil {
 		return err
 	}
 	f.stream = stream
@@ -175,7 +175,7 @@ func (f *forward) disconnect() {
 }
 
 // passBack passes the owner's refusals back to the gateway until the stream ends.
-func (o *offerStream) passBack(stream grpc.BidiStreamingClient[wirev1.OfferRequest, wirev1.OfferReply]) {
+func (o *offerStream) passBack(stream grpc.BidiStreamingClient[controlwire.OfferRequest, controlwire.OfferReply]) {
 	for {
 		reply, err := stream.Recv()
 		if err != nil {

@@ -10,16 +10,17 @@ import (
 
 	"google.golang.org/grpc"
 
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
+	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 )
 
 // stuck is a stream to an owner that takes nothing.
 type stuck struct {
-	grpc.BidiStreamingClient[wirev1.OfferRequest, wirev1.OfferReply]
+	grpc.BidiStreamingClient[controlwire.OfferRequest, controlwire.OfferReply]
 	hungUp chan struct{}
 }
 
-func (s stuck) Send(*wirev1.OfferRequest) error {
+func (s stuck) Send(*controlwire.OfferRequest) error {
 	<-s.hungUp
 	return errors.New("hung up")
 }
@@ -27,7 +28,7 @@ func (s stuck) Send(*wirev1.OfferRequest) error {
 func TestL5AnOwnerThatCannotBeReachedCostsOneWaitAndNobodyElse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, defaults())
-		o := &offerStream{gateway: "g:1", refusals: make(chan *wirev1.Refusal, refusalBuffer)}
+		o := &offerStream{gateway: "g:1", refusals: make(chan *controlwire.Refusal, refusalBuffer)}
 		ctx, hangUp := context.WithCancel(t.Context())
 		f := newForwards(w.scheduler.host, o)
 		defer func() {
@@ -36,7 +37,7 @@ func TestL5AnOwnerThatCannotBeReachedCostsOneWaitAndNobodyElse(t *testing.T) {
 		}()
 		stream := stuck{hungUp: make(chan struct{})}
 		owner := &forward{
-			scheduler: w.scheduler.host, from: o, addr: "other:1", requests: make(chan *wirev1.OfferRequest, forwardBuffer),
+			scheduler: w.scheduler.host, from: o, addr: "other:1", requests: make(chan *controlwire.OfferRequest, forwardBuffer),
 			stream: stream, hangUp: sync.OnceFunc(func() { close(stream.hungUp) }),
 		}
 		f.owners["other:1"] = owner
@@ -46,7 +47,7 @@ func TestL5AnOwnerThatCannotBeReachedCostsOneWaitAndNobodyElse(t *testing.T) {
 		for n := range forwardBuffer {
 			id := idOf(n)
 			request := f.to("other:1")
-			request.Offers = append(request.Offers, &wirev1.Ticket{InvocationId: id[:]})
+			request.Offers = append(request.Offers, &agentwire.Ticket{InvocationId: id[:]})
 			f.flush(ctx)
 		}
 		if waited := time.Since(begun); waited != 0 {
@@ -62,11 +63,11 @@ func TestL5AnOwnerThatCannotBeReachedCostsOneWaitAndNobodyElse(t *testing.T) {
 
 func TestL5MoreThanCanWaitForAnOwnerIsRefusedAtOnce(t *testing.T) {
 	w := newWorld(t, defaults())
-	o := &offerStream{gateway: "g:1", refusals: make(chan *wirev1.Refusal, refusalBuffer)}
+	o := &offerStream{gateway: "g:1", refusals: make(chan *controlwire.Refusal, refusalBuffer)}
 	f := newForwards(w.scheduler.host, o)
-	f.owners["other:1"] = &forward{from: o, requests: make(chan *wirev1.OfferRequest)}
+	f.owners["other:1"] = &forward{from: o, requests: make(chan *controlwire.OfferRequest)}
 	id := idOf(1)
-	f.to("other:1").Offers = []*wirev1.Ticket{{InvocationId: id[:]}}
+	f.to("other:1").Offers = []*agentwire.Ticket{{InvocationId: id[:]}}
 	f.flush(t.Context())
 	if n := len(o.refusals); n != 1 {
 		t.Errorf("%d tickets were refused, want 1", n)
@@ -76,19 +77,19 @@ func TestL5MoreThanCanWaitForAnOwnerIsRefusedAtOnce(t *testing.T) {
 func TestL2OffersAndWithdrawalsAreFollowedInTheOrderInWhichTheyWereSaid(t *testing.T) {
 	inWorld(t, defaults(), func(w *world) {
 		fn, g := w.put("f", concurrency(3), maxInstances(1)), w.gateway("g:1")
-		ticket := func(n int) *wirev1.Ticket {
+		ticket := func(n int) *agentwire.Ticket {
 			id := idOf(n)
-			return &wirev1.Ticket{InvocationId: id[:], FunctionUid: string(fn.UID), Token: id[:], RemainingNs: int64(time.Minute)}
+			return &agentwire.Ticket{InvocationId: id[:], FunctionUid: string(fn.UID), Token: id[:], RemainingNs: int64(time.Minute)}
 		}
-		withdrawal := func(n int, after uint32) *wirev1.Withdrawal {
+		withdrawal := func(n int, after uint32) *controlwire.Withdrawal {
 			id := idOf(n)
-			return &wirev1.Withdrawal{InvocationId: id[:], FunctionUid: string(fn.UID), AfterOffers: after}
+			return &controlwire.Withdrawal{InvocationId: id[:], FunctionUid: string(fn.UID), AfterOffers: after}
 		}
 		g.offer(fn, 1)
 		// Call 1 was claimed, given back, and waits again; nobody wants call 2.
-		g.send(&wirev1.OfferRequest{
-			Offers:      []*wirev1.Ticket{ticket(1), ticket(2), ticket(3)},
-			Withdrawals: []*wirev1.Withdrawal{withdrawal(1, 0), withdrawal(2, 2)},
+		g.send(&controlwire.OfferRequest{
+			Offers:      []*agentwire.Ticket{ticket(1), ticket(2), ticket(3)},
+			Withdrawals: []*controlwire.Withdrawal{withdrawal(1, 0), withdrawal(2, 2)},
 		})
 		w.ready(w.started(fn, 1)[0]).expect("ticket 0001 at g:1", "ticket 0003 at g:1")
 	})

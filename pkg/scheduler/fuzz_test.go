@@ -7,17 +7,17 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 )
 
 // FuzzPull lets one instance say anything. The others of its function are served
 // as ever.
 func FuzzPull(f *testing.F) {
-	for _, request := range []*wirev1.PullRequest{
-		{Kind: &wirev1.PullRequest_Pull{Pull: &wirev1.Pull{Credits: 1 << 31, Done: []*wirev1.Done{{ExecNs: -1}, {InvocationId: make([]byte, 16), ExecNs: 1 << 62}}}}},
-		{Kind: &wirev1.PullRequest_Leave{Leave: &wirev1.LeaveRequest{IdleNs: 1 << 62}}},
-		{Kind: &wirev1.PullRequest_Goodbye{Goodbye: &wirev1.Goodbye{Reason: wirev1.Goodbye_REASON_CALL_BROKEN, Detail: "a"}}},
-		{Kind: &wirev1.PullRequest_Hello{Hello: &wirev1.Hello{}}},
+	for _, request := range []*agentwire.PullRequest{
+		{Kind: &agentwire.PullRequest_Pull{Pull: &agentwire.Pull{Credits: 1 << 31, Done: []*agentwire.Done{{ExecNs: -1}, {InvocationId: make([]byte, 16), ExecNs: 1 << 62}}}}},
+		{Kind: &agentwire.PullRequest_Leave{Leave: &agentwire.LeaveRequest{IdleNs: 1 << 62}}},
+		{Kind: &agentwire.PullRequest_Goodbye{Goodbye: &agentwire.Goodbye{Reason: agentwire.Goodbye_REASON_CALL_BROKEN, Detail: "a"}}},
+		{Kind: &agentwire.PullRequest_Hello{Hello: &agentwire.Hello{}}},
 		{},
 	} {
 		text, err := proto.Marshal(request)
@@ -34,7 +34,7 @@ func FuzzPull(f *testing.F) {
 			liar, honest := w.ready(specs[0]), w.ready(specs[1])
 			for len(data) > 0 {
 				n := min(int(data[0]), len(data)-1)
-				request := &wirev1.PullRequest{}
+				request := &agentwire.PullRequest{}
 				if proto.Unmarshal(data[1:1+n], request) == nil {
 					liar.send(request)
 				}

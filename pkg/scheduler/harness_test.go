@@ -24,7 +24,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
+	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 	"github.com/windlass-dev/windlass/internal/metric/exposition"
 	"github.com/windlass-dev/windlass/pkg/catalog"
 	"github.com/windlass-dev/windlass/pkg/invoke"
@@ -49,7 +50,10 @@ type world struct {
 	log       *logBuffer
 	// broken is how many differences the test has brought about, by kind.
 	broken map[string]float64
-	client wirev1.SchedulerClient
+	client struct {
+		agentwire.InstancesClient
+		controlwire.SchedulerClient
+	}
 	// stop ends Run and waits for it.
 	stop func()
 }
@@ -170,7 +174,8 @@ func newWorld(t testing.TB, config worldConfig) *world {
 func (w *world) serve() (hangUp func()) {
 	listener := bufconn.Listen(1 << 20)
 	server := grpc.NewServer(grpc.WaitForHandlers(true))
-	wirev1.RegisterSchedulerServer(server, w.scheduler)
+	agentwire.RegisterInstancesServer(server, w.scheduler)
+	controlwire.RegisterSchedulerServer(server, w.scheduler)
 	go func() { _ = server.Serve(listener) }()
 	conn, err := grpc.NewClient("passthrough:///scheduler",
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
@@ -179,7 +184,7 @@ func (w *world) serve() (hangUp func()) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.client = wirev1.NewSchedulerClient(conn)
+	w.client.InstancesClient, w.client.SchedulerClient = agentwire.NewInstancesClient(conn), controlwire.NewSchedulerClient(conn)
 	return func() {
 		_ = conn.Close()
 		server.Stop()

@@ -5,7 +5,8 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
+	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
 
@@ -17,14 +18,14 @@ func TestCallsBeyondTheConcurrencyAreRefused(t *testing.T) {
 	inWorld(t, defaults(), func(w *world) {
 		fn, g := w.put("f", callLimit(v1alpha1.Limits{Concurrency: 2})), w.gateway("g:1")
 		g.offer(fn, 1, 2, 3)
-		g.expectRefused(wirev1.Refusal_REASON_CONCURRENCY_LIMITED, 3)
+		g.expectRefused(controlwire.Refusal_REASON_CONCURRENCY_LIMITED, 3)
 		a := w.ready(w.started(fn, 1)[0])
 		a.expect("ticket 0001 at g:1")
 		g.offer(fn, 1, 2, 4) // two of them again, as gateways do
-		g.expectRefused(wirev1.Refusal_REASON_CONCURRENCY_LIMITED, 4)
+		g.expectRefused(controlwire.Refusal_REASON_CONCURRENCY_LIMITED, 4)
 		a.pull(1, doneWith(1, time.Millisecond))
 		g.offer(fn, 5, 6)
-		g.expectRefused(wirev1.Refusal_REASON_CONCURRENCY_LIMITED, 6)
+		g.expectRefused(controlwire.Refusal_REASON_CONCURRENCY_LIMITED, 6)
 		if got := w.scrape("function")["refused_total{f,ns,ConcurrencyLimited}"]; got != 3 {
 			t.Errorf("%v refusals were counted, want 3", got)
 		}
@@ -40,12 +41,12 @@ func TestLimitsHoldThoughTheClockGoesOn(t *testing.T) {
 		now = now.Add(time.Nanosecond)
 		return now
 	}
-	g := &offerStream{gateway: "g:1", refusals: make(chan *wirev1.Refusal, 2)}
+	g := &offerStream{gateway: "g:1", refusals: make(chan *controlwire.Refusal, 2)}
 	for n := range 2 {
 		id := idOf(n)
-		w.scheduler.offer(g, &wirev1.Ticket{InvocationId: id[:], FunctionUid: string(functions[0].UID), RemainingNs: int64(time.Minute)})
+		w.scheduler.offer(g, &agentwire.Ticket{InvocationId: id[:], FunctionUid: string(functions[0].UID), RemainingNs: int64(time.Minute)})
 	}
-	if len(g.refusals) != 1 || (<-g.refusals).GetReason() != wirev1.Refusal_REASON_CONCURRENCY_LIMITED {
+	if len(g.refusals) != 1 || (<-g.refusals).GetReason() != controlwire.Refusal_REASON_CONCURRENCY_LIMITED {
 		t.Error("the second call was let in, where only one may be")
 	}
 }
@@ -54,15 +55,15 @@ func TestCallsBeyondTheRateAreRefused(t *testing.T) {
 	inWorld(t, defaults(), func(w *world) {
 		fn, g := w.put("f", callLimit(v1alpha1.Limits{RatePerSecond: 2, Burst: 4})), w.gateway("g:1")
 		g.offer(fn, 1, 2, 3)
-		g.expectRefused(wirev1.Refusal_REASON_RATE_LIMITED, 3)
+		g.expectRefused(controlwire.Refusal_REASON_RATE_LIMITED, 3)
 		g.offer(fn, 1, 2, 1, 2)
-		g.expectRefused(wirev1.Refusal_REASON_RATE_LIMITED)
+		g.expectRefused(controlwire.Refusal_REASON_RATE_LIMITED)
 		w.after(time.Second)
 		g.offer(fn, 4, 5, 6)
-		g.expectRefused(wirev1.Refusal_REASON_RATE_LIMITED, 6)
+		g.expectRefused(controlwire.Refusal_REASON_RATE_LIMITED, 6)
 		fn = w.put("f") // without limits
 		g.offer(fn, 7, 8, 9)
-		g.expectRefused(wirev1.Refusal_REASON_RATE_LIMITED)
+		g.expectRefused(controlwire.Refusal_REASON_RATE_LIMITED)
 	})
 }
 
@@ -74,16 +75,16 @@ func TestCallThatWouldWaitTooLongIsRefusedOnceTheFunctionCannotGrow(t *testing.T
 		a.pull(1, doneWith(1, 4*time.Second))
 		w.ticks(1)
 		g.offerFor(fn, 7*time.Second, 5) // 2 wait, 8s
-		r := g.expectRefused(wirev1.Refusal_REASON_WAIT_TOO_LONG, 5)
+		r := g.expectRefused(controlwire.Refusal_REASON_WAIT_TOO_LONG, 5)
 		if after := time.Duration(r.GetRetryAfterNs()); after < 6400*time.Millisecond || after > 9600*time.Millisecond {
 			t.Errorf("retry after %v, want about 8s", after)
 		}
 		g.offerFor(fn, 9*time.Second, 6)
-		g.expectRefused(wirev1.Refusal_REASON_WAIT_TOO_LONG)
+		g.expectRefused(controlwire.Refusal_REASON_WAIT_TOO_LONG)
 		fn = w.put("f", maxInstances(50))
 		w.ticks(1)
 		g.offerFor(fn, time.Second, 7)
-		g.expectRefused(wirev1.Refusal_REASON_WAIT_TOO_LONG)
+		g.expectRefused(controlwire.Refusal_REASON_WAIT_TOO_LONG)
 	})
 }
 
@@ -128,16 +129,16 @@ func TestTicketOfAGatewayThatAnInstanceCannotReachGoesToAnother(t *testing.T) {
 func TestTicketsThatAreOfferedAgainAfterATakeOverAreLetIn(t *testing.T) {
 	inWorld(t, defaults(), func(w *world) {
 		fn, g := w.put("f", callLimit(v1alpha1.Limits{Concurrency: 1, RatePerSecond: 1})), w.gateway("g:1")
-		request := &wirev1.OfferRequest{}
+		request := &controlwire.OfferRequest{}
 		for n := range 5 {
 			id := idOf(n)
-			request.Offers = append(request.Offers, &wirev1.Ticket{
+			request.Offers = append(request.Offers, &agentwire.Ticket{
 				InvocationId: id[:], FunctionUid: string(fn.UID), WaitedNs: int64(time.Millisecond), RemainingNs: int64(time.Minute),
 			})
 		}
 		g.send(request)
-		g.expectRefused(wirev1.Refusal_REASON_RATE_LIMITED)
+		g.expectRefused(controlwire.Refusal_REASON_RATE_LIMITED)
 		g.offer(fn, 9)
-		g.expectRefused(wirev1.Refusal_REASON_CONCURRENCY_LIMITED, 9)
+		g.expectRefused(controlwire.Refusal_REASON_CONCURRENCY_LIMITED, 9)
 	})
 }

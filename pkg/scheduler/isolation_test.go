@@ -10,7 +10,8 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
+	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
@@ -80,7 +81,7 @@ func (n *neighbours) call(fn *v1alpha1.Function) {
 	n.mu.Lock()
 	n.offered[id] = call{fn.Namespace, time.Now()}
 	n.mu.Unlock()
-	n.scheduler.offer(n.gateway, &wirev1.Ticket{
+	n.scheduler.offer(n.gateway, &agentwire.Ticket{
 		InvocationId: id[:], FunctionUid: string(fn.UID), RemainingNs: int64(time.Minute),
 	})
 }
@@ -150,7 +151,7 @@ func quiet(t *testing.T, noise int) (p99 time.Duration, calls int, deferred floa
 		n := &neighbours{
 			world: w, start: time.Second, execution: 50 * time.Millisecond,
 			offered: make(map[invoke.ID]call), took: make(map[string][]time.Duration), over: make(chan struct{}),
-			gateway: &offerStream{gateway: "g:1", refusals: make(chan *wirev1.Refusal, 1), ended: make(chan struct{})},
+			gateway: &offerStream{gateway: "g:1", refusals: make(chan *controlwire.Refusal, 1), ended: make(chan struct{})},
 		}
 		w.scheduler.gateways.enter(n.gateway)
 		defer close(n.over)

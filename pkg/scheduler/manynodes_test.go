@@ -8,7 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 )
 
 // With many nodes that are all full, what is said about them does not grow with them:
@@ -47,7 +47,7 @@ func TestH4WhatIsSaidAboutFullNodesDoesNotGrowWithThem(t *testing.T) {
 				w.after(config.NoRoomPatience)
 				refused := g.refused()
 				for _, r := range refused {
-					if r.GetReason() != wirev1.Refusal_REASON_NO_CAPACITY || r.GetDetail() != "no node has room for an instance: "+why {
+					if r.GetReason() != controlwire.Refusal_REASON_NO_CAPACITY || r.GetDetail() != "no node has room for an instance: "+why {
 						t.Fatalf("refused with %s because %q", r.GetReason(), r.GetDetail())
 					}
 				}
@@ -61,8 +61,8 @@ func TestH4WhatIsSaidAboutFullNodesDoesNotGrowWithThem(t *testing.T) {
 
 // A message to a watcher is bounded in bytes, whatever functions fail with.
 func TestH4AMessageToAWatcherIsBoundedInBytes(t *testing.T) {
-	var got []*wirev1.WatchReply
-	b := batch{reply: &wirev1.WatchReply{}, send: func(r *wirev1.WatchReply) error {
+	var got []*controlwire.WatchReply
+	b := batch{reply: &controlwire.WatchReply{}, send: func(r *controlwire.WatchReply) error {
 		got = append(got, r)
 		return nil
 	}}
@@ -73,7 +73,7 @@ func TestH4AMessageToAWatcherIsBoundedInBytes(t *testing.T) {
 	happened, _ := h.since(0, time.Time{})
 	const functions = 100
 	for range functions {
-		if err := b.function(&wirev1.FunctionFacts{FunctionUid: "uid", Happenings: happened}); err != nil {
+		if err := b.function(&controlwire.FunctionFacts{FunctionUid: "uid", Happenings: happened}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/ownership"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
@@ -83,7 +83,7 @@ func TestAnAgentIsSilentUntilItsInstanceIsKnownToHaveEnded(t *testing.T) {
 		w.ready(specs[0])
 		expect(0)
 		// One that leaves is expected to close its stream.
-		b.goodbye(wirev1.Goodbye_REASON_DONE, "")
+		b.goodbye(agentwire.Goodbye_REASON_DONE, "")
 		b.closeSend()
 		expect(0)
 		a.cut()
@@ -223,7 +223,7 @@ func TestFailuresAreCountedByReason(t *testing.T) {
 	inWorld(t, defaults(), func(w *world) {
 		fn, g := w.put("f"), w.gateway("g:1")
 		g.offer(fn, 1)
-		w.greet(w.started(fn, 1)[0]).goodbye(wirev1.Goodbye_REASON_START_TIMED_OUT, "it took too long, at 12:00")
+		w.greet(w.started(fn, 1)[0]).goodbye(agentwire.Goodbye_REASON_START_TIMED_OUT, "it took too long, at 12:00")
 		w.after(2 * time.Second)
 		g.offer(fn, 2)
 		w.runtime.end(keyOf(string(fn.UID), w.started(fn, 1)[0].CID), "exited with status 77")
@@ -244,7 +244,7 @@ func TestNobodyNeedsToBeTold(t *testing.T) {
 		g.offer(fn, 1, 2)
 		a := w.ready(w.started(fn, 1)[0])
 		a.expect("ticket 0001 at g:1")
-		a.tells(&wirev1.AgentReport{Calls: 1})
+		a.tells(&agentwire.AgentReport{Calls: 1})
 		w.after(core.AuditEvery)
 		w.catalog.Remove(fn.Key())
 		w.ticks(1)

@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/fpcs"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
@@ -113,7 +113,7 @@ func TestALackOfRoomIsSeenToWhateverDecides(t *testing.T) {
 				fn := w.put("f", decidedBy(name))
 				g.offer(fn, 2)
 				w.after(config.NoRoomPatience + time.Second)
-				detail := g.expectRefused(wirev1.Refusal_REASON_NO_CAPACITY, 2).GetDetail()
+				detail := g.expectRefused(controlwire.Refusal_REASON_NO_CAPACITY, 2).GetDetail()
 				if !strings.Contains(detail, "1 node: 1 short of CPU (an instance requests 100m, a node has at most 0m free)") {
 					t.Errorf("refused because %q", detail)
 				}
@@ -178,7 +178,7 @@ func TestWithdrawnInstancesAreEndedAndCounted(t *testing.T) {
 			t.Errorf("counted: %v", series)
 		}
 		a.heard()
-		g.expectRefused(wirev1.Refusal_REASON_UNSPECIFIED)
+		g.expectRefused(controlwire.Refusal_REASON_UNSPECIFIED)
 	})
 }
 

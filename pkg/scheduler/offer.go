@@ -9,7 +9,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
+	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/ownership"
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
@@ -29,7 +30,7 @@ type offerStream struct {
 	gateway string
 	// forwarded says that another scheduler passes them on.
 	forwarded bool
-	refusals  chan *wirev1.Refusal
+	refusals  chan *controlwire.Refusal
 	metrics   *metrics
 	// ended is closed when nothing comes by it any more.
 	ended chan struct{}
@@ -41,7 +42,7 @@ type offerStream struct {
 type offers struct{ *host }
 
 // Offer serves one gateway's tickets.
-func (s *offers) Offer(stream grpc.BidiStreamingServer[wirev1.OfferRequest, wirev1.OfferReply]) error {
+func (s *offers) Offer(stream grpc.BidiStreamingServer[controlwire.OfferRequest, controlwire.OfferReply]) error {
 	request, err := stream.Recv()
 	if err != nil {
 		return err
@@ -51,7 +52,7 @@ func (s *offers) Offer(stream grpc.BidiStreamingServer[wirev1.OfferRequest, wire
 	}
 	o := &offerStream{
 		gateway: request.GetGateway(), forwarded: request.GetForwarded(),
-		refusals: make(chan *wirev1.Refusal, refusalBuffer), metrics: s.metrics, ended: make(chan struct{}),
+		refusals: make(chan *controlwire.Refusal, refusalBuffer), metrics: s.metrics, ended: make(chan struct{}),
 	}
 	s.gateways.enter(o)
 	defer s.gateways.leave(o)
@@ -62,7 +63,7 @@ func (s *offers) Offer(stream grpc.BidiStreamingServer[wirev1.OfferRequest, wire
 				return
 			case r := <-o.refusals:
 				// An error ends the stream, which Recv sees.
-				_ = stream.Send(&wirev1.OfferReply{Refusals: []*wirev1.Refusal{r}})
+				_ = stream.Send(&controlwire.OfferReply{Refusals: []*controlwire.Refusal{r}})
 			}
 		}
 	}()
@@ -82,7 +83,7 @@ func (s *offers) Offer(stream grpc.BidiStreamingServer[wirev1.OfferRequest, wire
 }
 
 // follow does what a message says, in the order in which the gateway said it.
-func (s *offers) follow(o *offerStream, request *wirev1.OfferRequest) {
+func (s *offers) follow(o *offerStream, request *controlwire.OfferRequest) {
 	withdrawals := request.GetWithdrawals()
 	for n, t := range request.GetOffers() {
 		for len(withdrawals) > 0 && withdrawals[0].GetAfterOffers() <= uint32(n) {
@@ -97,7 +98,7 @@ func (s *offers) follow(o *offerStream, request *wirev1.OfferRequest) {
 }
 
 // offer puts one ticket into its function's queue, or refuses it.
-func (s *offers) offer(o *offerStream, wire *wirev1.Ticket) {
+func (s *offers) offer(o *offerStream, wire *agentwire.Ticket) {
 	id, err := invoke.IDFromBytes(wire.GetInvocationId())
 	if err != nil {
 		return
@@ -113,7 +114,7 @@ func (s *offers) offer(o *offerStream, wire *wirev1.Ticket) {
 }
 
 // accept brings a ticket to its function, or says why not.
-func (s *offers) accept(o *offerStream, id invoke.ID, wire *wirev1.Ticket) *invoke.Refusal {
+func (s *offers) accept(o *offerStream, id invoke.ID, wire *agentwire.Ticket) *invoke.Refusal {
 	f := s.lookup(wire.GetFunctionUid())
 	if f == nil {
 		return &invoke.Refusal{Reason: invoke.RefusedUnknownFunction, Detail: "no such function here"}
@@ -155,7 +156,7 @@ func (s *offers) barred(f *function) *invoke.Refusal {
 const longestWait = 48 * time.Hour
 
 // ticketOf reads a ticket from the wire.
-func ticketOf(o *offerStream, id invoke.ID, wire *wirev1.Ticket, now time.Time) invoke.Ticket {
+func ticketOf(o *offerStream, id invoke.ID, wire *agentwire.Ticket, now time.Time) invoke.Ticket {
 	return invoke.Ticket{
 		ID:       id,
 		Token:    invoke.TokenFromBytes(wire.GetToken()),
@@ -172,12 +173,12 @@ func believable(ns int64) time.Duration { return min(max(0, time.Duration(ns)), 
 // ticket came: nobody may want the calls of a gateway that is gone. Without the request
 // the instance claims first, which the gateway answers if it is there after all.
 type riding struct {
-	request *wirev1.Granted
+	request *agentwire.Granted
 	by      *offerStream
 }
 
 // requestOf is the request that a ticket may be handed out with, or nil.
-func requestOf(t *invoke.Ticket) *wirev1.Granted {
+func requestOf(t *invoke.Ticket) *agentwire.Granted {
 	r, rides := t.Request.(riding)
 	if !rides {
 		return nil
@@ -200,10 +201,10 @@ func (s *offers) forwardTo(o *offerStream, uid string) string {
 	return s.owner(slot).Addr
 }
 
-func (s *offers) withdraw(o *offerStream, w *wirev1.Withdrawal) {
+func (s *offers) withdraw(o *offerStream, w *controlwire.Withdrawal) {
 	if addr := s.forwardTo(o, w.GetFunctionUid()); addr != "" {
 		request := o.elsewhere.to(addr)
-		request.Withdrawals = append(request.Withdrawals, &wirev1.Withdrawal{
+		request.Withdrawals = append(request.Withdrawals, &controlwire.Withdrawal{
 			InvocationId: w.GetInvocationId(), FunctionUid: w.GetFunctionUid(), AfterOffers: uint32(len(request.GetOffers())),
 		})
 		return
@@ -215,19 +216,19 @@ func (s *offers) withdraw(o *offerStream, w *wirev1.Withdrawal) {
 	}
 }
 
-var wireReasons = map[invoke.RefusalReason]wirev1.Refusal_Reason{
-	invoke.RefusedQueueFull:       wirev1.Refusal_REASON_QUEUE_FULL,
-	invoke.RefusedUnknownFunction: wirev1.Refusal_REASON_UNKNOWN_FUNCTION,
-	invoke.RefusedCannotStart:     wirev1.Refusal_REASON_CANNOT_START,
-	invoke.RefusedNotOwner:        wirev1.Refusal_REASON_NOT_OWNER,
-	invoke.RefusedNoCapacity:      wirev1.Refusal_REASON_NO_CAPACITY,
-	invoke.RefusedRate:            wirev1.Refusal_REASON_RATE_LIMITED,
-	invoke.RefusedConcurrency:     wirev1.Refusal_REASON_CONCURRENCY_LIMITED,
-	invoke.RefusedWait:            wirev1.Refusal_REASON_WAIT_TOO_LONG,
+var wireReasons = map[invoke.RefusalReason]controlwire.Refusal_Reason{
+	invoke.RefusedQueueFull:       controlwire.Refusal_REASON_QUEUE_FULL,
+	invoke.RefusedUnknownFunction: controlwire.Refusal_REASON_UNKNOWN_FUNCTION,
+	invoke.RefusedCannotStart:     controlwire.Refusal_REASON_CANNOT_START,
+	invoke.RefusedNotOwner:        controlwire.Refusal_REASON_NOT_OWNER,
+	invoke.RefusedNoCapacity:      controlwire.Refusal_REASON_NO_CAPACITY,
+	invoke.RefusedRate:            controlwire.Refusal_REASON_RATE_LIMITED,
+	invoke.RefusedConcurrency:     controlwire.Refusal_REASON_CONCURRENCY_LIMITED,
+	invoke.RefusedWait:            controlwire.Refusal_REASON_WAIT_TOO_LONG,
 }
 
 func (o *offerStream) refuse(id invoke.ID, r invoke.Refusal) {
-	o.put(&wirev1.Refusal{
+	o.put(&controlwire.Refusal{
 		InvocationId: id[:],
 		Reason:       wireReasons[r.Reason],
 		Detail:       r.Detail,
@@ -235,7 +236,7 @@ func (o *offerStream) refuse(id invoke.ID, r invoke.Refusal) {
 	})
 }
 
-func (o *offerStream) put(refusal *wirev1.Refusal) {
+func (o *offerStream) put(refusal *controlwire.Refusal) {
 	select {
 	case o.refusals <- refusal:
 	default:

@@ -8,7 +8,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
+	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 )
 
@@ -29,18 +30,18 @@ func TestTicketOfAnUnknownFunctionIsRefused(t *testing.T) {
 	inWorld(t, defaults(), func(w *world) {
 		g := w.gateway("g:1")
 		g.offer(newTestFunction("nowhere"), 1)
-		g.expectRefused(wirev1.Refusal_REASON_UNKNOWN_FUNCTION, 1)
+		g.expectRefused(controlwire.Refusal_REASON_UNKNOWN_FUNCTION, 1)
 	})
 }
 
 func TestTicketWithoutAProperIDIsIgnored(t *testing.T) {
 	inWorld(t, defaults(), func(w *world) {
 		fn, g := w.put("f"), w.gateway("g:1")
-		g.send(&wirev1.OfferRequest{
-			Offers:      []*wirev1.Ticket{{InvocationId: []byte("short"), FunctionUid: string(fn.UID)}, nil},
-			Withdrawals: []*wirev1.Withdrawal{{FunctionUid: string(fn.UID)}, {FunctionUid: "unknown"}},
+		g.send(&controlwire.OfferRequest{
+			Offers:      []*agentwire.Ticket{{InvocationId: []byte("short"), FunctionUid: string(fn.UID)}, nil},
+			Withdrawals: []*controlwire.Withdrawal{{FunctionUid: string(fn.UID)}, {FunctionUid: "unknown"}},
 		})
-		g.expectRefused(wirev1.Refusal_REASON_UNSPECIFIED)
+		g.expectRefused(controlwire.Refusal_REASON_UNSPECIFIED)
 		w.started(fn, 0)
 	})
 }
@@ -51,7 +52,7 @@ func TestGatewayMustSayItsAddress(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_ = stream.Send(&wirev1.OfferRequest{})
+		_ = stream.Send(&controlwire.OfferRequest{})
 		if _, err := stream.Recv(); status.Code(err) != codes.InvalidArgument {
 			t.Errorf("ended with %v", err)
 		}
@@ -64,7 +65,7 @@ func TestFullQueueRefusesAndSaysWhenToTryAgain(t *testing.T) {
 	inWorld(t, config, func(w *world) {
 		fn, g := w.put("f", maxInstances(1)), w.gateway("g:1")
 		g.offer(fn, 1, 2, 3)
-		if r := g.expectRefused(wirev1.Refusal_REASON_QUEUE_FULL, 3); r.GetRetryAfterNs() != int64(time.Second) {
+		if r := g.expectRefused(controlwire.Refusal_REASON_QUEUE_FULL, 3); r.GetRetryAfterNs() != int64(time.Second) {
 			t.Errorf("retry after %v, want the least", time.Duration(r.GetRetryAfterNs()))
 		}
 		// Two wait for one instance that takes four seconds for each, so that
@@ -73,7 +74,7 @@ func TestFullQueueRefusesAndSaysWhenToTryAgain(t *testing.T) {
 		a.pull(1, doneWith(1, 4*time.Second))
 		a.expect("ticket 0001 at g:1", "ticket 0002 at g:1")
 		g.offer(fn, 4, 5, 6)
-		if r := g.expectRefused(wirev1.Refusal_REASON_QUEUE_FULL, 6); r.GetRetryAfterNs() < int64(6400*time.Millisecond) || r.GetRetryAfterNs() > int64(9600*time.Millisecond) {
+		if r := g.expectRefused(controlwire.Refusal_REASON_QUEUE_FULL, 6); r.GetRetryAfterNs() < int64(6400*time.Millisecond) || r.GetRetryAfterNs() > int64(9600*time.Millisecond) {
 			t.Errorf("retry after %v, want about 8s", time.Duration(r.GetRetryAfterNs()))
 		}
 	})
@@ -84,7 +85,7 @@ func TestTicketOfASlotThatIsNotOwnedIsRefused(t *testing.T) {
 		fn, g := w.put("f"), w.gateway("g:1")
 		w.keeper.own(false)
 		g.offer(fn, 1)
-		g.expectRefused(wirev1.Refusal_REASON_NOT_OWNER, 1)
+		g.expectRefused(controlwire.Refusal_REASON_NOT_OWNER, 1)
 		w.ticks(2)
 		w.started(fn, 0)
 	})
@@ -96,10 +97,10 @@ func TestWhatWaitsIsRefusedWhenItsSlotIsLost(t *testing.T) {
 		g.offer(fn, 1, 2)
 		w.keeper.own(false)
 		w.ticks(1)
-		g.expectRefused(wirev1.Refusal_REASON_NOT_OWNER, 1, 2)
+		g.expectRefused(controlwire.Refusal_REASON_NOT_OWNER, 1, 2)
 		w.keeper.own(true)
 		g.offer(fn, 3)
-		g.expectRefused(wirev1.Refusal_REASON_NOT_OWNER)
+		g.expectRefused(controlwire.Refusal_REASON_NOT_OWNER)
 	})
 }
 
@@ -163,9 +164,9 @@ func TestRefusalsFollowAGatewayToItsNextStream(t *testing.T) {
 		old.hangUp()
 		synctest.Wait()
 		w.catalog.Remove(fn.Key())
-		next.expectRefused(wirev1.Refusal_REASON_UNKNOWN_FUNCTION, 1)
-		old.expectRefused(wirev1.Refusal_REASON_UNSPECIFIED)
-		other.expectRefused(wirev1.Refusal_REASON_UNSPECIFIED)
+		next.expectRefused(controlwire.Refusal_REASON_UNKNOWN_FUNCTION, 1)
+		old.expectRefused(controlwire.Refusal_REASON_UNSPECIFIED)
+		other.expectRefused(controlwire.Refusal_REASON_UNSPECIFIED)
 		next.hangUp()
 		other.hangUp()
 		synctest.Wait()

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/ownership"
 	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
 	"github.com/windlass-dev/windlass/pkg/scheduler/capacity"
@@ -103,8 +103,8 @@ func (l *land) beat() {
 			if i == j || !l.beats[i] {
 				continue
 			}
-			request := &wirev1.BeatRequest{Scheduler: from.scheduler.config.ID, Room: from.scheduler.Ask(to.scheduler.config.ID)}
-			var made []*wirev1.RoomMade
+			request := &controlwire.BeatRequest{Scheduler: from.scheduler.config.ID, Room: from.scheduler.Ask(to.scheduler.config.ID)}
+			var made []*controlwire.RoomMade
 			if l.beats[j] {
 				made = to.scheduler.hearWants(request)
 			}
@@ -159,7 +159,7 @@ func TestAllAreAnsweredThoughOnlyOtherSchedulersHaveIdleInstances(t *testing.T) 
 					l.gateways[asks].offer(l.put(asks, fmt.Sprint("f-", n)), n)
 				}
 				l.work(40*time.Second, start, execution)
-				l.gateways[asks].expectRefused(wirev1.Refusal_REASON_UNSPECIFIED)
+				l.gateways[asks].expectRefused(controlwire.Refusal_REASON_UNSPECIFIED)
 				if got := len(l.crews[asks].answered); got != tt.calls {
 					t.Errorf("%d of %d calls were answered", got, tt.calls)
 				}
@@ -175,11 +175,11 @@ func TestAllAreAnsweredThoughOnlyOtherSchedulersHaveIdleInstances(t *testing.T) 
 func TestOthersThatMakeNoRoomAreNotWaitedFor(t *testing.T) {
 	for name, tt := range map[string]struct {
 		silent []int
-		reason wirev1.Refusal_Reason
+		reason controlwire.Refusal_Reason
 		calls  []int
 	}{
-		"the only other one is of before":       {[]int{0}, wirev1.Refusal_REASON_NO_CAPACITY, []int{1}},
-		"one is of before, and another one not": {[]int{1}, wirev1.Refusal_REASON_UNSPECIFIED, nil},
+		"the only other one is of before":       {[]int{0}, controlwire.Refusal_REASON_NO_CAPACITY, []int{1}},
+		"one is of before, and another one not": {[]int{1}, controlwire.Refusal_REASON_UNSPECIFIED, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			worlds := 1 + len(tt.silent) + (1 - len(tt.calls))
@@ -210,10 +210,10 @@ func TestRoomThatWasMadeForAnotherSchedulerIsKeptForIt(t *testing.T) {
 		w.after(3 * time.Second)
 		a.heard()
 		theirs, own := w.put("theirs"), w.put("own")
-		asks := func(n uint32) (made []*wirev1.RoomMade) {
-			request := &wirev1.BeatRequest{Scheduler: "another"}
+		asks := func(n uint32) (made []*controlwire.RoomMade) {
+			request := &controlwire.BeatRequest{Scheduler: "another"}
 			if n > 0 {
-				request.Room = []*wirev1.RoomWant{{FunctionUid: string(theirs.UID), Instances: n, WaitedNs: 1e9}}
+				request.Room = []*controlwire.RoomWant{{FunctionUid: string(theirs.UID), Instances: n, WaitedNs: 1e9}}
 			}
 			return w.scheduler.hearWants(request)
 		}
@@ -262,8 +262,8 @@ func TestWhoIsNoSchedulerAsksForNoRoom(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				beat := &wirev1.BeatRequest{Scheduler: tt.id, Room: []*wirev1.RoomWant{{FunctionUid: string(fn.UID), Instances: 1}}}
-				var reply *wirev1.BeatReply
+				beat := &controlwire.BeatRequest{Scheduler: tt.id, Room: []*controlwire.RoomWant{{FunctionUid: string(fn.UID), Instances: 1}}}
+				var reply *controlwire.BeatReply
 				for range 2 {
 					if err := stream.Send(beat); err != nil {
 						t.Fatal(err)
@@ -285,7 +285,7 @@ func TestWhoIsNoSchedulerAsksForNoRoom(t *testing.T) {
 func TestRoomOfASchedulerThatFellSilentIsFree(t *testing.T) {
 	inWorld(t, crowded(1), func(w *world) {
 		theirs, own, g := w.put("theirs"), w.put("own"), w.gateway("g:1")
-		w.scheduler.hearWants(&wirev1.BeatRequest{Scheduler: "another", Room: []*wirev1.RoomWant{{FunctionUid: string(theirs.UID), Instances: 1}}})
+		w.scheduler.hearWants(&controlwire.BeatRequest{Scheduler: "another", Room: []*controlwire.RoomWant{{FunctionUid: string(theirs.UID), Instances: 1}}})
 		w.ticks(1)
 		g.offer(own, 1)
 		w.ticks(1)

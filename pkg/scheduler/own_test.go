@@ -11,7 +11,8 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
+	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/catalog"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
@@ -51,7 +52,7 @@ func TestInstancesGoToTheNewOwner(t *testing.T) {
 		a.expect("moved to other:1")
 		// Also the ticket that may have been claimed: then the refusal
 		// comes too late, and nobody minds.
-		g.expectRefused(wirev1.Refusal_REASON_NOT_OWNER, 1, 2)
+		g.expectRefused(controlwire.Refusal_REASON_NOT_OWNER, 1, 2)
 		w.expectCounts(fn, provisioner.Counts{})
 		if len(w.runtime.stopped) != 0 || len(w.runtime.released) != 1 {
 			t.Errorf("stopped %v, released %v", w.runtime.stopped, w.runtime.released)
@@ -68,7 +69,7 @@ func TestInstancesGoToTheNewOwner(t *testing.T) {
 func TestWhoDoesNotKnowTheOwnerSaysSo(t *testing.T) {
 	inSharedWorld(t, func(w *world) {
 		w.keeper.own(false)
-		a := w.hello(&wirev1.Hello{FunctionUid: "uid-of-a-function-that-came-later", Cid: "c"})
+		a := w.hello(&agentwire.Hello{FunctionUid: "uid-of-a-function-that-came-later", Cid: "c"})
 		a.expect("moved to ")
 		a.expectEnded(codes.OK)
 	})
@@ -88,11 +89,11 @@ func TestANewOwnerTakesOverTheInstances(t *testing.T) {
 		w.ticks(2)
 		w.started(fn, 0)
 		w.expectCounts(fn, provisioner.Counts{Creating: 2})
-		a := w.hello(&wirev1.Hello{FunctionUid: string(fn.UID), Cid: "0000-1"})
+		a := w.hello(&agentwire.Hello{FunctionUid: string(fn.UID), Cid: "0000-1"})
 		a.pull(1)
 		g.offer(fn, 1)
 		a.expect("ticket 0001 at g:1")
-		b := w.hello(&wirev1.Hello{FunctionUid: string(fn.UID), Cid: "0000-2"})
+		b := w.hello(&agentwire.Hello{FunctionUid: string(fn.UID), Cid: "0000-2"})
 		b.expect("retire: " + string(core.BecauseChanged))
 		w.ticks(1)
 		w.started(fn, 1)
@@ -120,10 +121,10 @@ func TestAnInstanceThatWasTakenOverAndIsNotHeardOfIsStopped(t *testing.T) {
 func TestAnInstanceThatWasSeenLateIsTakenOverAtItsHello(t *testing.T) {
 	inSharedWorld(t, func(w *world) {
 		fn := w.put("f")
-		a := w.hello(&wirev1.Hello{FunctionUid: string(fn.UID), Cid: "0000-1"})
+		a := w.hello(&agentwire.Hello{FunctionUid: string(fn.UID), Cid: "0000-1"})
 		a.expectEnded(codes.NotFound)
 		w.runtime.existing = []provisioner.Existing{{CID: "0000-1", Revision: fn.Revision(), Node: "n", Started: time.Now()}}
-		b := w.hello(&wirev1.Hello{FunctionUid: string(fn.UID), Cid: "0000-1"})
+		b := w.hello(&agentwire.Hello{FunctionUid: string(fn.UID), Cid: "0000-1"})
 		b.pull(1)
 		synctest.Wait()
 		w.expectCounts(fn, provisioner.Counts{Created: 1})
@@ -133,27 +134,27 @@ func TestAnInstanceThatWasSeenLateIsTakenOverAtItsHello(t *testing.T) {
 // watcher is a stream of facts.
 type watcher struct {
 	w       *world
-	replies chan *wirev1.WatchReply
+	replies chan *controlwire.WatchReply
 }
 
 func (w *world) watch() *watcher {
 	w.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	w.t.Cleanup(cancel)
-	stream, err := w.client.Watch(ctx, &wirev1.WatchRequest{})
+	stream, err := w.client.Watch(ctx, &controlwire.WatchRequest{})
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	v := &watcher{w, make(chan *wirev1.WatchReply, 100)}
-	go recvAll(stream.Recv, func(r *wirev1.WatchReply) { v.replies <- r }, func(error) { cancel() })
+	v := &watcher{w, make(chan *controlwire.WatchReply, 100)}
+	go recvAll(stream.Recv, func(r *controlwire.WatchReply) { v.replies <- r }, func(error) { cancel() })
 	return v
 }
 
 // expect expects exactly these replies by now.
-func (v *watcher) expect(want ...*wirev1.WatchReply) {
+func (v *watcher) expect(want ...*controlwire.WatchReply) {
 	v.w.t.Helper()
 	synctest.Wait()
-	var got []*wirev1.WatchReply
+	var got []*controlwire.WatchReply
 	for len(v.replies) > 0 {
 		got = append(got, <-v.replies)
 	}
@@ -165,26 +166,26 @@ func (v *watcher) expect(want ...*wirev1.WatchReply) {
 func TestAWatcherIsToldWhatChanged(t *testing.T) {
 	inSharedWorld(t, func(w *world) {
 		v := w.watch()
-		v.expect(&wirev1.WatchReply{})
+		v.expect(&controlwire.WatchReply{})
 		fn, g := w.put("f", minInstances(1)), w.gateway("g:1")
 		w.after(watchEvery)
-		facts := &wirev1.FunctionFacts{FunctionUid: "uid-f", Namespace: "ns", Name: "f", Generation: 1, Creating: 1}
-		v.expect(&wirev1.WatchReply{Functions: []*wirev1.FunctionFacts{facts}})
+		facts := &controlwire.FunctionFacts{FunctionUid: "uid-f", Namespace: "ns", Name: "f", Generation: 1, Creating: 1}
+		v.expect(&controlwire.WatchReply{Functions: []*controlwire.FunctionFacts{facts}})
 		w.after(5 * watchEvery)
 		v.expect()
 
 		a := w.ready(w.started(fn, 1)[0])
 		g.offer(fn, 1)
-		a.pull(0, &wirev1.Done{InvocationId: idBytes(1), ExecNs: int64(3 * time.Millisecond)})
+		a.pull(0, &agentwire.Done{InvocationId: idBytes(1), ExecNs: int64(3 * time.Millisecond)})
 		g.offer(fn, 2)
 		w.after(watchEvery)
 		facts.Creating, facts.Created, facts.Queued, facts.MeanExecNs = 0, 1, 1, int64(3*time.Millisecond)
 		facts.MeanStartNs, facts.Started = int64(2900*time.Millisecond), true // it was ordered by a tick
-		v.expect(&wirev1.WatchReply{Functions: []*wirev1.FunctionFacts{facts}})
+		v.expect(&controlwire.WatchReply{Functions: []*controlwire.FunctionFacts{facts}})
 
 		w.keeper.lose("other:1")
 		w.after(watchEvery)
-		v.expect(&wirev1.WatchReply{Released: []string{"uid-f"}})
+		v.expect(&controlwire.WatchReply{Released: []string{"uid-f"}})
 	})
 }
 
@@ -204,7 +205,7 @@ func TestAWatcherIsToldWhyInstancesDoNotStart(t *testing.T) {
 		if p := got.GetProblem(); p.GetReason() != v1alpha1.ReasonImagePullFailed || p.GetRetryAfterNs() <= 0 || p.GetSinceNs() <= 0 {
 			t.Errorf("problem: %v", p)
 		}
-		want := []*wirev1.Happening{{
+		want := []*controlwire.Happening{{
 			Reason: v1alpha1.ReasonImagePullFailed, Message: "an instance did not start: no such image: shop/hello:2", Warning: true, Count: 1,
 		}}
 		if diff := cmp.Diff(want, got.GetHappenings(), protocmp.Transform()); diff != "" {

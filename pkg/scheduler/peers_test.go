@@ -14,7 +14,8 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
+	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 )
@@ -22,25 +23,25 @@ import (
 // gateway is a fake gateway on a stream of its own.
 type gateway struct {
 	t      testing.TB
-	stream grpc.BidiStreamingClient[wirev1.OfferRequest, wirev1.OfferReply]
+	stream grpc.BidiStreamingClient[controlwire.OfferRequest, controlwire.OfferReply]
 	hangUp context.CancelFunc
 
 	mu       sync.Mutex
-	refusals []*wirev1.Refusal
+	refusals []*controlwire.Refusal
 }
 
 func (w *world) gateway(addr string) *gateway {
 	w.t.Helper()
-	return w.offering(&wirev1.OfferRequest{Gateway: addr})
+	return w.offering(&controlwire.OfferRequest{Gateway: addr})
 }
 
 // forwarding is another scheduler that passes on tickets of a gateway.
 func (w *world) forwarding(addr string) *gateway {
 	w.t.Helper()
-	return w.offering(&wirev1.OfferRequest{Gateway: addr, Forwarded: true})
+	return w.offering(&controlwire.OfferRequest{Gateway: addr, Forwarded: true})
 }
 
-func (w *world) offering(first *wirev1.OfferRequest) *gateway {
+func (w *world) offering(first *controlwire.OfferRequest) *gateway {
 	w.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	stream, err := w.client.Offer(ctx)
@@ -49,7 +50,7 @@ func (w *world) offering(first *wirev1.OfferRequest) *gateway {
 	}
 	g := &gateway{t: w.t, stream: stream, hangUp: cancel}
 	g.send(first)
-	go recvAll(stream.Recv, func(r *wirev1.OfferReply) {
+	go recvAll(stream.Recv, func(r *controlwire.OfferReply) {
 		g.mu.Lock()
 		defer g.mu.Unlock()
 		g.refusals = append(g.refusals, r.GetRefusals()...)
@@ -58,7 +59,7 @@ func (w *world) offering(first *wirev1.OfferRequest) *gateway {
 	return g
 }
 
-func (g *gateway) send(request *wirev1.OfferRequest) {
+func (g *gateway) send(request *controlwire.OfferRequest) {
 	g.t.Helper()
 	if err := g.stream.Send(request); err != nil {
 		g.t.Error(err)
@@ -73,10 +74,10 @@ func (g *gateway) offer(fn *v1alpha1.Function, ids ...int) {
 
 func (g *gateway) offerFor(fn *v1alpha1.Function, remaining time.Duration, ids ...int) {
 	g.t.Helper()
-	request := &wirev1.OfferRequest{}
+	request := &controlwire.OfferRequest{}
 	for _, n := range ids {
 		id := idOf(n)
-		request.Offers = append(request.Offers, &wirev1.Ticket{
+		request.Offers = append(request.Offers, &agentwire.Ticket{
 			InvocationId: id[:], FunctionUid: string(fn.UID), Token: id[:], RemainingNs: int64(remaining),
 		})
 	}
@@ -87,12 +88,12 @@ func (g *gateway) offerFor(fn *v1alpha1.Function, remaining time.Duration, ids .
 func (g *gateway) withdraw(fn *v1alpha1.Function, n int) {
 	g.t.Helper()
 	id := idOf(n)
-	g.send(&wirev1.OfferRequest{Withdrawals: []*wirev1.Withdrawal{{InvocationId: id[:], FunctionUid: string(fn.UID)}}})
+	g.send(&controlwire.OfferRequest{Withdrawals: []*controlwire.Withdrawal{{InvocationId: id[:], FunctionUid: string(fn.UID)}}})
 	synctest.Wait()
 }
 
 // refused returns the refusals since the last call.
-func (g *gateway) refused() []*wirev1.Refusal {
+func (g *gateway) refused() []*controlwire.Refusal {
 	synctest.Wait()
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -103,10 +104,10 @@ func (g *gateway) refused() []*wirev1.Refusal {
 
 // expectRefused expects refusals of these tickets since the last call, in this
 // order, for one reason, and returns the last.
-func (g *gateway) expectRefused(reason wirev1.Refusal_Reason, ids ...int) *wirev1.Refusal {
+func (g *gateway) expectRefused(reason controlwire.Refusal_Reason, ids ...int) *controlwire.Refusal {
 	g.t.Helper()
 	var got, want []string
-	last := &wirev1.Refusal{}
+	last := &controlwire.Refusal{}
 	for _, r := range g.refused() {
 		got = append(got, fmt.Sprintf("%s %s", r.GetInvocationId(), r.GetReason()))
 		last = r
@@ -125,7 +126,7 @@ func (g *gateway) expectRefused(reason wirev1.Refusal_Reason, ids ...int) *wirev
 type agent struct {
 	w      *world
 	key    provisioner.Key
-	stream grpc.BidiStreamingClient[wirev1.PullRequest, wirev1.PullReply]
+	stream grpc.BidiStreamingClient[agentwire.PullRequest, agentwire.PullReply]
 	hangUp context.CancelFunc
 
 	mu    sync.Mutex
@@ -133,19 +134,19 @@ type agent struct {
 	ended bool
 	err   error
 	// assignment is the last that it got.
-	assignment *wirev1.Assignment
+	assignment *agentwire.Assignment
 }
 
 // greet opens a stream for an instance and says hello.
 func (w *world) greet(spec provisioner.InstanceSpec) *agent {
 	w.t.Helper()
-	return w.hello(&wirev1.Hello{
+	return w.hello(&agentwire.Hello{
 		FunctionUid: string(spec.Function.UID), Generation: spec.Function.Generation,
 		Cid: string(spec.CID), Token: spec.Token,
 	})
 }
 
-func (w *world) hello(hello *wirev1.Hello) *agent {
+func (w *world) hello(hello *agentwire.Hello) *agent {
 	w.t.Helper()
 	a := w.connect(hello)
 	synctest.Wait()
@@ -153,7 +154,7 @@ func (w *world) hello(hello *wirev1.Hello) *agent {
 }
 
 // connect is hello without waiting for what comes of it.
-func (w *world) connect(hello *wirev1.Hello) *agent {
+func (w *world) connect(hello *agentwire.Hello) *agent {
 	w.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	stream, err := w.client.Pull(ctx)
@@ -161,7 +162,7 @@ func (w *world) connect(hello *wirev1.Hello) *agent {
 		w.t.Fatal(err)
 	}
 	a := &agent{w: w, stream: stream, hangUp: cancel, key: keyOf(hello.GetFunctionUid(), invoke.CID(hello.GetCid()))}
-	a.send(&wirev1.PullRequest{Kind: &wirev1.PullRequest_Hello{Hello: hello}})
+	a.send(&agentwire.PullRequest{Kind: &agentwire.PullRequest_Hello{Hello: hello}})
 	go recvAll(stream.Recv, a.hear, func(err error) {
 		cancel()
 		a.mu.Lock()
@@ -179,50 +180,50 @@ func (w *world) ready(spec provisioner.InstanceSpec) *agent {
 	return a
 }
 
-func (a *agent) hear(reply *wirev1.PullReply) {
+func (a *agent) hear(reply *agentwire.PullReply) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch kind := reply.GetKind().(type) {
-	case *wirev1.PullReply_Ticket:
+	case *agentwire.PullReply_Ticket:
 		said := "ticket " + string(kind.Ticket.GetInvocationId()[12:]) + " at " + kind.Ticket.GetGateway()
 		if kind.Ticket.GetRequest() != nil {
 			said += " with its request"
 		}
 		a.said = append(a.said, said)
-	case *wirev1.PullReply_Moved:
+	case *agentwire.PullReply_Moved:
 		a.said = append(a.said, "moved to "+kind.Moved.GetAddress())
-	case *wirev1.PullReply_Retire:
+	case *agentwire.PullReply_Retire:
 		a.said = append(a.said, "retire: "+kind.Retire.GetReason())
-	case *wirev1.PullReply_Ended:
+	case *agentwire.PullReply_Ended:
 		a.said = append(a.said, fmt.Sprintf("ended: %s %q", kind.Ended.GetHow(), kind.Ended.GetLastLines()))
-	case *wirev1.PullReply_Assignment:
+	case *agentwire.PullReply_Assignment:
 		a.said = append(a.said, "assigned to "+kind.Assignment.GetFunction()+" as "+kind.Assignment.GetCid())
 		a.assignment = kind.Assignment
-	case *wirev1.PullReply_Leave:
+	case *agentwire.PullReply_Leave:
 		a.said = append(a.said, fmt.Sprintf("leave: %v, ask again in %v", kind.Leave.GetGranted(), time.Duration(kind.Leave.GetAskAgainNs())))
 	}
 }
 
 // send ignores errors: a stream that has ended says so by Recv.
-func (a *agent) send(request *wirev1.PullRequest) { _ = a.stream.Send(request) }
+func (a *agent) send(request *agentwire.PullRequest) { _ = a.stream.Send(request) }
 
-func (a *agent) pull(credits int32, done ...*wirev1.Done) {
-	a.send(&wirev1.PullRequest{Kind: &wirev1.PullRequest_Pull{Pull: &wirev1.Pull{Credits: uint32(credits), Done: done}}})
+func (a *agent) pull(credits int32, done ...*agentwire.Done) {
+	a.send(&agentwire.PullRequest{Kind: &agentwire.PullRequest_Pull{Pull: &agentwire.Pull{Credits: uint32(credits), Done: done}}})
 	synctest.Wait()
 }
 
-func doneWith(n int, execution time.Duration) *wirev1.Done {
+func doneWith(n int, execution time.Duration) *agentwire.Done {
 	id := idOf(n)
-	return &wirev1.Done{InvocationId: id[:], ExecNs: int64(execution)}
+	return &agentwire.Done{InvocationId: id[:], ExecNs: int64(execution)}
 }
 
 func (a *agent) askToLeave(idle time.Duration) {
-	a.send(&wirev1.PullRequest{Kind: &wirev1.PullRequest_Leave{Leave: &wirev1.LeaveRequest{IdleNs: int64(idle)}}})
+	a.send(&agentwire.PullRequest{Kind: &agentwire.PullRequest_Leave{Leave: &agentwire.LeaveRequest{IdleNs: int64(idle)}}})
 	synctest.Wait()
 }
 
-func (a *agent) goodbye(reason wirev1.Goodbye_Reason, detail string) {
-	a.send(&wirev1.PullRequest{Kind: &wirev1.PullRequest_Goodbye{Goodbye: &wirev1.Goodbye{Reason: reason, Detail: detail}}})
+func (a *agent) goodbye(reason agentwire.Goodbye_Reason, detail string) {
+	a.send(&agentwire.PullRequest{Kind: &agentwire.PullRequest_Goodbye{Goodbye: &agentwire.Goodbye{Reason: reason, Detail: detail}}})
 	synctest.Wait()
 }
 

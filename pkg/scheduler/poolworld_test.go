@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/provisioner/spare"
 )
@@ -68,7 +68,7 @@ func inPoolWorld(t *testing.T, size int32, config worldConfig, body func(w *worl
 // helloSpare is the agent of a spare instance whose runtime waits.
 func (w *world) helloSpare(spec provisioner.InstanceSpec) *agent {
 	w.t.Helper()
-	a := w.hello(&wirev1.Hello{Spare: true, Token: podName(keyOf(string(spec.Function.UID), spec.CID))})
+	a := w.hello(&agentwire.Hello{Spare: true, Token: podName(keyOf(string(spec.Function.UID), spec.CID))})
 	a.key = keyOf(string(spec.Function.UID), spec.CID)
 	return a
 }
@@ -80,7 +80,7 @@ func (a *agent) become() *agent {
 		a.w.t.Fatalf("%s was not assigned", a.key.CID)
 	}
 	a.cut()
-	b := a.w.hello(&wirev1.Hello{
+	b := a.w.hello(&agentwire.Hello{
 		FunctionUid: a.assignment.GetFunctionUid(), Generation: a.assignment.GetGeneration(),
 		Cid: a.assignment.GetCid(), Token: podName(a.key),
 	})

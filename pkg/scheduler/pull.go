@@ -9,14 +9,14 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/ownership"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
 
-type pullServer = grpc.BidiStreamingServer[wirev1.PullRequest, wirev1.PullReply]
+type pullServer = grpc.BidiStreamingServer[agentwire.PullRequest, agentwire.PullReply]
 
 // pullStream is the stream of pulls of one instance. It is the instance's Sink.
 type pullStream struct {
@@ -65,14 +65,14 @@ func (s *sessions) Pull(server pullServer) error {
 // errMoved says that the function has another owner.
 var errMoved = errors.New("scheduler: the function has another owner")
 
-func (s *host) moved(slot ownership.Slot) *wirev1.PullReply {
+func (s *host) moved(slot ownership.Slot) *agentwire.PullReply {
 	to := s.owner(slot)
-	return &wirev1.PullReply{Kind: &wirev1.PullReply_Moved{Moved: &wirev1.Moved{Address: to.Addr, Epoch: to.Epoch}}}
+	return &agentwire.PullReply{Kind: &agentwire.PullReply_Moved{Moved: &agentwire.Moved{Address: to.Addr, Epoch: to.Epoch}}}
 }
 
 // hello checks who an instance is and lets it join its function's queue. The
 // error is errMoved or one for the agent.
-func (s *sessions) hello(hello *wirev1.Hello) (*pullStream, error) {
+func (s *sessions) hello(hello *agentwire.Hello) (*pullStream, error) {
 	if hello == nil {
 		return nil, status.Error(codes.InvalidArgument, "the first message must be a hello")
 	}
@@ -164,16 +164,16 @@ func joinError(why error) error {
 	return status.Error(codes.Unavailable, why.Error())
 }
 
-func (p *pullStream) handle(msg *wirev1.PullRequest) error {
+func (p *pullStream) handle(msg *agentwire.PullRequest) error {
 	switch kind := msg.GetKind().(type) {
-	case *wirev1.PullRequest_Pull:
+	case *agentwire.PullRequest_Pull:
 		return p.pull(kind.Pull)
-	case *wirev1.PullRequest_Leave:
+	case *agentwire.PullRequest_Leave:
 		return p.requestLeave(time.Duration(kind.Leave.GetIdleNs()))
-	case *wirev1.PullRequest_Goodbye:
+	case *agentwire.PullRequest_Goodbye:
 		p.goodbye(kind.Goodbye)
 		return nil
-	case *wirev1.PullRequest_Ping:
+	case *agentwire.PullRequest_Ping:
 		p.report(kind.Ping.GetReport())
 		p.pong()
 		return nil
@@ -181,7 +181,7 @@ func (p *pullStream) handle(msg *wirev1.PullRequest) error {
 	return status.Error(codes.InvalidArgument, "the message makes no sense here")
 }
 
-func (p *pullStream) pull(pull *wirev1.Pull) error {
+func (p *pullStream) pull(pull *agentwire.Pull) error {
 	s, f := p.scheduler, p.function
 	asked := s.deps.Now()
 	first := !p.pulled && p.firstPull()
@@ -217,7 +217,7 @@ func (p *pullStream) firstPull() (first bool) {
 }
 
 // doneOf are attempts that ended.
-func doneOf(ended []*wirev1.Done) []core.Done {
+func doneOf(ended []*agentwire.Done) []core.Done {
 	done := make([]core.Done, 0, len(ended))
 	for _, d := range ended {
 		// One whose call cannot be told still teaches how long it took.
@@ -239,7 +239,7 @@ func (p *pullStream) requestLeave(idle time.Duration) error {
 		p.leaving = true
 		p.scheduler.deps.Instances.End(p.key, provisioner.Ending{Within: leaveGrace})
 	}
-	p.reply(&wirev1.PullReply{Kind: &wirev1.PullReply_Leave{Leave: &wirev1.LeaveReply{
+	p.reply(&agentwire.PullReply{Kind: &agentwire.PullReply_Leave{Leave: &agentwire.LeaveReply{
 		Granted: answer.Granted, AskAgainNs: int64(max(answer.AskAgain, shortestAskAgain)),
 	}}})
 	return nil
@@ -273,24 +273,24 @@ const shortestAskAgain = 100 * time.Millisecond
 
 // goodbye takes the instance out of the queue. Calls that it has claimed go on
 // until it closes the stream.
-func (p *pullStream) goodbye(g *wirev1.Goodbye) {
+func (p *pullStream) goodbye(g *agentwire.Goodbye) {
 	p.leaving = true
 	ending := provisioner.Ending{Within: finishTime(p.function.current())}
 	switch g.GetReason() {
-	case wirev1.Goodbye_REASON_START_FAILED:
+	case agentwire.Goodbye_REASON_START_FAILED:
 		ending = provisioner.Ending{Code: v1alpha1.ReasonStartFailed}
-	case wirev1.Goodbye_REASON_START_TIMED_OUT:
+	case agentwire.Goodbye_REASON_START_TIMED_OUT:
 		ending = provisioner.Ending{Code: v1alpha1.ReasonStartTimeout}
-	case wirev1.Goodbye_REASON_FUNCTION_ENDED:
+	case agentwire.Goodbye_REASON_FUNCTION_ENDED:
 		ending.Code = v1alpha1.ReasonFunctionExited
-	case wirev1.Goodbye_REASON_CALL_BROKEN:
+	case agentwire.Goodbye_REASON_CALL_BROKEN:
 		ending.Code = v1alpha1.ReasonCallBroken
 	}
 	if ending.Code != "" {
 		ending.Reason = invoke.Excerpt(g.GetDetail())
 	}
 	p.scheduler.deps.Instances.End(p.key, ending)
-	p.depart(g.GetReason() != wirev1.Goodbye_REASON_DONE)
+	p.depart(g.GetReason() != agentwire.Goodbye_REASON_DONE)
 }
 
 // depart leaves the queue, and tells whether the instance had been told to go.
@@ -330,7 +330,7 @@ func (p *pullStream) deliver(t invoke.Ticket, now time.Time) {
 		id := t.ID // a copy, so that only this one is kept
 		p.first = &id
 	}
-	p.reply(&wirev1.PullReply{Kind: &wirev1.PullReply_Ticket{Ticket: &wirev1.Ticket{
+	p.reply(&agentwire.PullReply{Kind: &agentwire.PullReply_Ticket{Ticket: &agentwire.Ticket{
 		InvocationId: t.ID[:],
 		Gateway:      t.Gateway,
 		Token:        t.Token[:],
@@ -344,5 +344,5 @@ func (p *pullStream) dismiss() { p.reply(p.scheduler.moved(p.function.slot)) }
 
 // retire tells the instance to finish what it runs and go.
 func (p *pullStream) retire(reason string) {
-	p.reply(&wirev1.PullReply{Kind: &wirev1.PullReply_Retire{Retire: &wirev1.Retire{Reason: reason}}})
+	p.reply(&agentwire.PullReply{Kind: &agentwire.PullReply_Retire{Retire: &agentwire.Retire{Reason: reason}}})
 }

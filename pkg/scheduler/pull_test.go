@@ -12,7 +12,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 )
@@ -22,18 +22,18 @@ func TestInstanceMustProveItself(t *testing.T) {
 		fn := w.put("f", minInstances(1))
 		w.ticks(1)
 		spec := w.started(fn, 1)[0]
-		good := func() *wirev1.Hello {
-			return &wirev1.Hello{FunctionUid: string(fn.UID), Generation: 1, Cid: string(spec.CID), Token: spec.Token}
+		good := func() *agentwire.Hello {
+			return &agentwire.Hello{FunctionUid: string(fn.UID), Generation: 1, Cid: string(spec.CID), Token: spec.Token}
 		}
 		tests := map[string]struct {
-			change func(*wirev1.Hello)
+			change func(*agentwire.Hello)
 			code   codes.Code
 		}{
-			"a wrong token":              {func(h *wirev1.Hello) { h.Token = "guess" }, codes.Unauthenticated},
-			"no token":                   {func(h *wirev1.Hello) { h.Token = "" }, codes.Unauthenticated},
-			"an instance that is none":   {func(h *wirev1.Hello) { h.Cid = "00000007-000002" }, codes.NotFound},
-			"another function's":         {func(h *wirev1.Hello) { h.FunctionUid = "uid-g" }, codes.NotFound},
-			"a function that is unknown": {func(h *wirev1.Hello) { h.FunctionUid = "uid-x" }, codes.NotFound},
+			"a wrong token":              {func(h *agentwire.Hello) { h.Token = "guess" }, codes.Unauthenticated},
+			"no token":                   {func(h *agentwire.Hello) { h.Token = "" }, codes.Unauthenticated},
+			"an instance that is none":   {func(h *agentwire.Hello) { h.Cid = "00000007-000002" }, codes.NotFound},
+			"another function's":         {func(h *agentwire.Hello) { h.FunctionUid = "uid-g" }, codes.NotFound},
+			"a function that is unknown": {func(h *agentwire.Hello) { h.FunctionUid = "uid-x" }, codes.NotFound},
 		}
 		w.put("g")
 		for name, tt := range tests {
@@ -57,12 +57,12 @@ func TestOnlyAHelloOpensAStreamAndOnlyOne(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_ = stream.Send(&wirev1.PullRequest{Kind: &wirev1.PullRequest_Pull{Pull: &wirev1.Pull{Credits: 1}}})
+		_ = stream.Send(&agentwire.PullRequest{Kind: &agentwire.PullRequest_Pull{Pull: &agentwire.Pull{Credits: 1}}})
 		if _, err := stream.Recv(); status.Code(err) != codes.InvalidArgument {
 			t.Errorf("a stream without a hello ended with %v", err)
 		}
 		a := w.ready(spec)
-		a.send(&wirev1.PullRequest{Kind: &wirev1.PullRequest_Hello{Hello: &wirev1.Hello{}}})
+		a.send(&agentwire.PullRequest{Kind: &agentwire.PullRequest_Hello{Hello: &agentwire.Hello{}}})
 		a.expectEnded(codes.InvalidArgument)
 	})
 }
@@ -108,9 +108,9 @@ func TestAgentThatTakesNoRepliesLosesItsStream(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		requests := []*wirev1.PullRequest{
-			{Kind: &wirev1.PullRequest_Hello{Hello: &wirev1.Hello{FunctionUid: string(fn.UID), Cid: string(spec.CID), Token: spec.Token}}},
-			{Kind: &wirev1.PullRequest_Pull{Pull: &wirev1.Pull{Credits: 1}}},
+		requests := []*agentwire.PullRequest{
+			{Kind: &agentwire.PullRequest_Hello{Hello: &agentwire.Hello{FunctionUid: string(fn.UID), Cid: string(spec.CID), Token: spec.Token}}},
+			{Kind: &agentwire.PullRequest_Pull{Pull: &agentwire.Pull{Credits: 1}}},
 		}
 		for _, request := range requests {
 			if err := stream.Send(request); err != nil {
@@ -119,7 +119,7 @@ func TestAgentThatTakesNoRepliesLosesItsStream(t *testing.T) {
 		}
 		sent := 0
 		for ; sent < 100_000; sent++ {
-			err := stream.Send(&wirev1.PullRequest{Kind: &wirev1.PullRequest_Leave{Leave: &wirev1.LeaveRequest{}}})
+			err := stream.Send(&agentwire.PullRequest{Kind: &agentwire.PullRequest_Leave{Leave: &agentwire.LeaveRequest{}}})
 			if err != nil {
 				break
 			}
@@ -197,17 +197,17 @@ func TestLostInstancesTicketGoesOnAndOneReplacementComes(t *testing.T) {
 
 func TestGoodbyes(t *testing.T) {
 	tests := map[string]struct {
-		reason wirev1.Goodbye_Reason
+		reason agentwire.Goodbye_Reason
 		busy   bool
 		// replaced says that another is ordered though nothing waits.
 		replaced bool
 	}{
-		"done":                               {wirev1.Goodbye_REASON_DONE, false, false},
-		"done, with calls that go on":        {wirev1.Goodbye_REASON_DONE, true, false},
-		"the function ended while idle":      {wirev1.Goodbye_REASON_FUNCTION_ENDED, false, false},
-		"the function ended during a call":   {wirev1.Goodbye_REASON_FUNCTION_ENDED, true, true},
-		"a call was broken":                  {wirev1.Goodbye_REASON_CALL_BROKEN, true, true},
-		"stopped from outside while it runs": {wirev1.Goodbye_REASON_STOPPED, true, true},
+		"done":                               {agentwire.Goodbye_REASON_DONE, false, false},
+		"done, with calls that go on":        {agentwire.Goodbye_REASON_DONE, true, false},
+		"the function ended while idle":      {agentwire.Goodbye_REASON_FUNCTION_ENDED, false, false},
+		"the function ended during a call":   {agentwire.Goodbye_REASON_FUNCTION_ENDED, true, true},
+		"a call was broken":                  {agentwire.Goodbye_REASON_CALL_BROKEN, true, true},
+		"stopped from outside while it runs": {agentwire.Goodbye_REASON_STOPPED, true, true},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -229,12 +229,12 @@ func TestGoodbyes(t *testing.T) {
 				if _, alive := w.runtime.alive[a.key]; alive {
 					t.Error("the instance is not stopped")
 				}
-				broken := tt.reason == wirev1.Goodbye_REASON_FUNCTION_ENDED || tt.reason == wirev1.Goodbye_REASON_CALL_BROKEN
+				broken := tt.reason == agentwire.Goodbye_REASON_FUNCTION_ENDED || tt.reason == agentwire.Goodbye_REASON_CALL_BROKEN
 				w.expectLog("an instance is gone", fmt.Sprint("lost=", broken))
 				happened, _ := w.scheduler.lookup(string(fn.UID)).book.happenings.since(0, time.Time{})
-				code := map[wirev1.Goodbye_Reason]string{
-					wirev1.Goodbye_REASON_FUNCTION_ENDED: v1alpha1.ReasonFunctionExited,
-					wirev1.Goodbye_REASON_CALL_BROKEN:    v1alpha1.ReasonCallBroken,
+				code := map[agentwire.Goodbye_Reason]string{
+					agentwire.Goodbye_REASON_FUNCTION_ENDED: v1alpha1.ReasonFunctionExited,
+					agentwire.Goodbye_REASON_CALL_BROKEN:    v1alpha1.ReasonCallBroken,
 				}[tt.reason]
 				if broken && (len(happened) == 0 || happened[len(happened)-1].GetReason() != code) {
 					t.Errorf("A3: operators are told %v, want %s", happened, code)
@@ -299,7 +299,7 @@ func TestUnclaimedTicketOfALeavingInstanceGoesOn(t *testing.T) {
 		a, b := w.ready(specs[0]), w.ready(specs[1])
 		g.offer(fn, 1)
 		a.expect("ticket 0001 at g:1")
-		a.goodbye(wirev1.Goodbye_REASON_DONE, "")
+		a.goodbye(agentwire.Goodbye_REASON_DONE, "")
 		b.expect("ticket 0001 at g:1")
 		// It must not be handed anything after its goodbye, whatever it asks.
 		a.pull(1)
@@ -321,7 +321,7 @@ func TestBrokenConnectionOfALeavingInstanceKillsNoCall(t *testing.T) {
 		spec := w.started(fn, 1)[0]
 		a := w.ready(spec)
 		w.after(w.scheduler.config.ClaimGrace) // the call is claimed by now
-		a.goodbye(wirev1.Goodbye_REASON_DONE, "")
+		a.goodbye(agentwire.Goodbye_REASON_DONE, "")
 		a.cut()
 		again := w.greet(spec)
 		again.expect("retire: it was let go before")

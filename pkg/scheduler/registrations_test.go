@@ -6,7 +6,8 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
+	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 )
 
 func TestH3AForwardedStreamThatEndsLeavesTheRegistration(t *testing.T) {
@@ -20,7 +21,7 @@ func TestH3AForwardedStreamThatEndsLeavesTheRegistration(t *testing.T) {
 		synctest.Wait()
 		g.offer(fn, 1)
 		w.after(w.scheduler.config.NoRoomPatience + w.scheduler.config.Tick)
-		g.expectRefused(wirev1.Refusal_REASON_NO_CAPACITY, 1)
+		g.expectRefused(controlwire.Refusal_REASON_NO_CAPACITY, 1)
 	})
 }
 
@@ -72,9 +73,9 @@ func TestH3ARefusalThatReachesNobodyIsCounted(t *testing.T) {
 func (g *gateway) offerRiding(fn *v1alpha1.Function, n int) {
 	g.t.Helper()
 	id := idOf(n)
-	g.send(&wirev1.OfferRequest{Offers: []*wirev1.Ticket{{
+	g.send(&controlwire.OfferRequest{Offers: []*agentwire.Ticket{{
 		InvocationId: id[:], FunctionUid: string(fn.UID), Token: id[:], RemainingNs: int64(time.Minute),
-		Request: &wirev1.Granted{Attempt: 1},
+		Request: &agentwire.Granted{Attempt: 1},
 	}}})
 	synctest.Wait()
 }

@@ -1,7 +1,7 @@
 package scheduler
 
 import (
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 )
 
@@ -37,7 +37,7 @@ type report struct {
 	backedOff bool
 }
 
-func reportOf(wire *wirev1.AgentReport) report {
+func reportOf(wire *agentwire.AgentReport) report {
 	return report{
 		totals: totals{
 			calls: wire.GetCalls(), broken: wire.GetBroken(), claimsRefused: wire.GetClaimsRefused(),
@@ -118,7 +118,7 @@ func (r *reports) sum() summary {
 }
 
 // report takes note of what the instance's agent says of itself.
-func (p *pullStream) report(wire *wirev1.AgentReport) {
+func (p *pullStream) report(wire *agentwire.AgentReport) {
 	if wire == nil {
 		return
 	}

@@ -8,15 +8,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
 
 // tells sends a report with a ping.
-func (a *agent) tells(r *wirev1.AgentReport) {
-	a.send(&wirev1.PullRequest{Kind: &wirev1.PullRequest_Ping{Ping: &wirev1.Ping{EveryNs: int64(time.Hour), Report: r}}})
+func (a *agent) tells(r *agentwire.AgentReport) {
+	a.send(&agentwire.PullRequest{Kind: &agentwire.PullRequest_Ping{Ping: &agentwire.Ping{EveryNs: int64(time.Hour), Report: r}}})
 	synctest.Wait()
 }
 
@@ -48,9 +48,9 @@ func TestWhatAgentsSayIsSummedUp(t *testing.T) {
 		want := map[string]float64{"instances_backed_off": 0}
 		w.expectAgents(want)
 
-		a.tells(&wirev1.AgentReport{Calls: 10, Broken: 1, ClaimsRefused: 2, Reconnects: 3, CpuNs: 1e9, ResidentBytes: 100})
-		b.tells(&wirev1.AgentReport{Calls: 5, CpuNs: 5e8, ResidentBytes: 200, BackedOff: true})
-		a.tells(&wirev1.AgentReport{Calls: 11, Broken: 1, ClaimsRefused: 2, Reconnects: 3, CpuNs: 2e9, ResidentBytes: 90})
+		a.tells(&agentwire.AgentReport{Calls: 10, Broken: 1, ClaimsRefused: 2, Reconnects: 3, CpuNs: 1e9, ResidentBytes: 100})
+		b.tells(&agentwire.AgentReport{Calls: 5, CpuNs: 5e8, ResidentBytes: 200, BackedOff: true})
+		a.tells(&agentwire.AgentReport{Calls: 11, Broken: 1, ClaimsRefused: 2, Reconnects: 3, CpuNs: 2e9, ResidentBytes: 90})
 		want = map[string]float64{
 			"windlass_agent_calls_total": 16, "windlass_agent_calls_broken_total": 1, "windlass_agent_claims_refused_total": 2,
 			"windlass_agent_reconnects_total": 3, "windlass_agent_cpu_seconds_total": 2.5, "windlass_agent_resident_bytes": 290,
@@ -61,7 +61,7 @@ func TestWhatAgentsSayIsSummedUp(t *testing.T) {
 		// A stream that breaks and comes again is the same agent.
 		a.cut()
 		a = w.greet(specs[0])
-		a.tells(&wirev1.AgentReport{Calls: 12, Broken: 1, ClaimsRefused: 2, Reconnects: 4, CpuNs: 2e9, ResidentBytes: 90})
+		a.tells(&agentwire.AgentReport{Calls: 12, Broken: 1, ClaimsRefused: 2, Reconnects: 4, CpuNs: 2e9, ResidentBytes: 90})
 		want["windlass_agent_calls_total"], want["windlass_agent_reconnects_total"] = 17, 4
 		w.expectAgents(want)
 
@@ -69,7 +69,7 @@ func TestWhatAgentsSayIsSummedUp(t *testing.T) {
 		b.die()
 		want["windlass_agent_resident_bytes"], want["instances_backed_off"] = 90, 0
 		w.expectAgents(want)
-		a.send(&wirev1.PullRequest{Kind: &wirev1.PullRequest_Ping{Ping: &wirev1.Ping{}}}) // of an older release
+		a.send(&agentwire.PullRequest{Kind: &agentwire.PullRequest_Ping{Ping: &agentwire.Ping{}}}) // of an older release
 		w.after(0)
 		w.expectAgents(want)
 		if n := len(w.scheduler.lookup(string(fn.UID)).book.reports.last); n != 1 {
@@ -86,10 +86,10 @@ func TestWhatAgentsSaidElsewhereIsNotSummedUp(t *testing.T) {
 		w.runtime.existing = []provisioner.Existing{{CID: "00000008-000001", Revision: fn.Revision(), Node: "n", Started: time.Now(), Ran: true}}
 		w.keeper.silence()
 		w.after(core.AuditEvery)
-		a := w.hello(&wirev1.Hello{FunctionUid: string(fn.UID), Cid: "00000008-000001"})
+		a := w.hello(&agentwire.Hello{FunctionUid: string(fn.UID), Cid: "00000008-000001"})
 		a.pull(1)
-		a.tells(&wirev1.AgentReport{Calls: 1000, CpuNs: 1e12, ResidentBytes: 7})
-		a.tells(&wirev1.AgentReport{Calls: 1003, CpuNs: 1001e9, ResidentBytes: 8})
+		a.tells(&agentwire.AgentReport{Calls: 1000, CpuNs: 1e12, ResidentBytes: 7})
+		a.tells(&agentwire.AgentReport{Calls: 1003, CpuNs: 1001e9, ResidentBytes: 8})
 		w.expectAgents(map[string]float64{
 			"windlass_agent_calls_total": 3, "windlass_agent_calls_broken_total": 0, "windlass_agent_claims_refused_total": 0,
 			"windlass_agent_reconnects_total": 0, "windlass_agent_cpu_seconds_total": 1, "windlass_agent_resident_bytes": 8,

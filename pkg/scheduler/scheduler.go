@@ -6,7 +6,8 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
+	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/catalog"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
@@ -41,7 +42,8 @@ type Scheduler struct {
 
 // unimplemented is what of the wire's service a Scheduler does not have.
 type unimplemented struct {
-	wirev1.UnimplementedSchedulerServer
+	agentwire.UnimplementedInstancesServer
+	controlwire.UnimplementedSchedulerServer
 }
 
 // New makes a Scheduler. It starts nothing.
@@ -340,5 +342,5 @@ func (s *sessions) tellOfEnd(key provisioner.Key, why provisioner.StartFailure) 
 	default:
 		return
 	}
-	s.streams.tell(key, &wirev1.PullReply{Kind: &wirev1.PullReply_Ended{Ended: &wirev1.Ended{How: how, LastLines: why.LogTail}}})
+	s.streams.tell(key, &agentwire.PullReply{Kind: &agentwire.PullReply_Ended{Ended: &agentwire.Ended{How: how, LastLines: why.LogTail}}})
 }

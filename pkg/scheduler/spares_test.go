@@ -10,7 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
+	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/provisioner/spare"
 )
@@ -29,7 +30,7 @@ func TestAFirstCallTakesASpareInstance(t *testing.T) {
 			got.GetStartupTimeoutNs() != int64(10*time.Second) || len(got.GetFiles()) != 1 || got.GetFiles()[0].GetPath() != "app.py" {
 			t.Errorf("the assignment is %v", got)
 		}
-		if !slices.ContainsFunc(first.assignment.GetVariables(), func(v *wirev1.Variable) bool { return v.GetName() == "GREETING" && v.GetValue() == "hello" }) {
+		if !slices.ContainsFunc(first.assignment.GetVariables(), func(v *agentwire.Variable) bool { return v.GetName() == "GREETING" && v.GetValue() == "hello" }) {
 			t.Errorf("the variables are %v", first.assignment.GetVariables())
 		}
 		a := first.become()
@@ -134,7 +135,7 @@ func TestWhatCannotBeTakenIsOrderedAtOnce(t *testing.T) {
 					t.Fatalf("%d pods were ordered, want 1", len(own))
 				}
 				w.expectCounts(f, provisioner.Counts{Creating: 1})
-				b := w.hello(&wirev1.Hello{FunctionUid: "uid-f", Cid: string(own[0].CID), Token: podName(keyOf("uid-f", own[0].CID))})
+				b := w.hello(&agentwire.Hello{FunctionUid: "uid-f", Cid: string(own[0].CID), Token: podName(keyOf("uid-f", own[0].CID))})
 				b.pull(1)
 				b.expect("ticket 0001 at g:1")
 			})
@@ -164,12 +165,12 @@ func TestAnAssignmentThatWasLostIsToldAgain(t *testing.T) {
 
 func TestAStrangerIsNoSpareInstance(t *testing.T) {
 	inPoolWorld(t, 1, defaults(), func(w *world, rt *v1alpha1.Runtime, f, _ *v1alpha1.Function) {
-		w.hello(&wirev1.Hello{Spare: true, Token: "nobody"}).expectEnded(codes.Unavailable)
+		w.hello(&agentwire.Hello{Spare: true, Token: "nobody"}).expectEnded(codes.Unavailable)
 		// Nor is an instance that has a function.
 		w.gateway("g:1").offer(f, 1)
 		for _, spec := range w.runtime.take() {
 			if spec.Function.UID == f.UID {
-				b := w.hello(&wirev1.Hello{FunctionUid: "uid-f", Cid: string(spec.CID), Token: podName(keyOf("uid-f", spec.CID))})
+				b := w.hello(&agentwire.Hello{FunctionUid: "uid-f", Cid: string(spec.CID), Token: podName(keyOf("uid-f", spec.CID))})
 				b.pull(1)
 				w.helloSpare(spec).expectEnded(codes.Aborted)
 			}
@@ -264,7 +265,7 @@ func TestSpareInstancesYieldToFunctions(t *testing.T) {
 		w.ticks(5)
 		w.started(other, 2)
 		w.expectCounts(poolFunction(rt), provisioner.Counts{Created: 1})
-		gw.expectRefused(wirev1.Refusal_REASON_NO_CAPACITY)
+		gw.expectRefused(controlwire.Refusal_REASON_NO_CAPACITY)
 		// None is created as long as functions lack room, and for a while after.
 		w.after(crowdedFor / 2)
 		w.expectCounts(poolFunction(rt), provisioner.Counts{Created: 1})
@@ -279,8 +280,8 @@ func TestAFailingFunctionTakesNoSpareInstances(t *testing.T) {
 		w.after(takeTime)
 		a.heard()
 		// Its code cannot be loaded.
-		b := w.hello(&wirev1.Hello{FunctionUid: "uid-f", Cid: a.assignment.GetCid(), Token: podName(a.key)})
-		b.goodbye(wirev1.Goodbye_REASON_START_FAILED, "no module named app")
+		b := w.hello(&agentwire.Hello{FunctionUid: "uid-f", Cid: a.assignment.GetCid(), Token: podName(a.key)})
+		b.goodbye(agentwire.Goodbye_REASON_START_FAILED, "no module named app")
 		w.ticks(1)
 		spec := w.started(poolFunction(rt), 1)[0]
 		c := w.helloSpare(spec)

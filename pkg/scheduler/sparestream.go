@@ -8,7 +8,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/provisioner/spare"
@@ -69,12 +69,12 @@ func (s *sessions) welcomeSpare(p *spareStream, in provisioner.Instance) error {
 	return nil
 }
 
-func (p *spareStream) handle(msg *wirev1.PullRequest) error {
+func (p *spareStream) handle(msg *agentwire.PullRequest) error {
 	switch msg.GetKind().(type) {
-	case *wirev1.PullRequest_Ping:
+	case *agentwire.PullRequest_Ping:
 		p.pong()
 		return nil
-	case *wirev1.PullRequest_Goodbye:
+	case *agentwire.PullRequest_Goodbye:
 		p.pools.spares.withhold(p.key)
 		p.scheduler.deps.Instances.End(p.key, provisioner.Ending{Within: leaveGrace})
 		p.pools.spares.unsettle(p.key.FunctionUID)
@@ -90,8 +90,8 @@ func (p *spareStream) end(bool) {
 	p.scheduler.deps.Instances.Disconnect(p.key)
 }
 
-func (p *spareStream) assign(a *wirev1.Assignment) {
-	p.reply(&wirev1.PullReply{Kind: &wirev1.PullReply_Assignment{Assignment: a}})
+func (p *spareStream) assign(a *agentwire.Assignment) {
+	p.reply(&agentwire.PullReply{Kind: &agentwire.PullReply_Assignment{Assignment: a}})
 }
 
 // offer lets a spare instance be taken.

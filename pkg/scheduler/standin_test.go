@@ -12,7 +12,8 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
+	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
@@ -26,7 +27,7 @@ func TestWhoIsNextStandsInForASilentOwner(t *testing.T) {
 		w.keeper.silence()
 		// The instance of the silent owner finds its way here and serves.
 		g.offer(fn, 1)
-		a := w.hello(&wirev1.Hello{FunctionUid: string(fn.UID), Cid: "00000008-000001"})
+		a := w.hello(&agentwire.Hello{FunctionUid: string(fn.UID), Cid: "00000008-000001"})
 		a.pull(1)
 		a.expect("ticket 0001 at g:1")
 		a.pull(1, doneWith(1, time.Minute))
@@ -43,7 +44,7 @@ func TestWhoIsNextStandsInForASilentOwner(t *testing.T) {
 		w.keeper.lose("other:1")
 		w.after(time.Millisecond)
 		a.expect("moved to other:1")
-		g.expectRefused(wirev1.Refusal_REASON_NOT_OWNER, 2, 3, 4)
+		g.expectRefused(controlwire.Refusal_REASON_NOT_OWNER, 2, 3, 4)
 	})
 }
 
@@ -55,7 +56,7 @@ func TestWhoDoesNotServeDoesNotStandIn(t *testing.T) {
 		fn, g := w.put("f"), w.gateway("g:1")
 		w.keeper.silence()
 		g.offer(fn, 1)
-		g.expectRefused(wirev1.Refusal_REASON_NOT_OWNER, 1)
+		g.expectRefused(controlwire.Refusal_REASON_NOT_OWNER, 1)
 	})
 }
 
@@ -139,11 +140,11 @@ func TestWhoeverIsUnsureOfItsSlotsCreatesLittle(t *testing.T) {
 
 // fakeOwner is a scheduler that notes what it is offered and refuses it all.
 type fakeOwner struct {
-	wirev1.UnimplementedSchedulerServer
-	heard chan *wirev1.OfferRequest
+	controlwire.UnimplementedSchedulerServer
+	heard chan *controlwire.OfferRequest
 }
 
-func (o *fakeOwner) Offer(stream grpc.BidiStreamingServer[wirev1.OfferRequest, wirev1.OfferReply]) error {
+func (o *fakeOwner) Offer(stream grpc.BidiStreamingServer[controlwire.OfferRequest, controlwire.OfferReply]) error {
 	for {
 		request, err := stream.Recv()
 		if err != nil {
@@ -151,19 +152,19 @@ func (o *fakeOwner) Offer(stream grpc.BidiStreamingServer[wirev1.OfferRequest, w
 		}
 		o.heard <- request
 		for _, ticket := range request.GetOffers() {
-			_ = stream.Send(&wirev1.OfferReply{Refusals: []*wirev1.Refusal{{InvocationId: ticket.GetInvocationId(), Detail: "by the owner"}}})
+			_ = stream.Send(&controlwire.OfferReply{Refusals: []*controlwire.Refusal{{InvocationId: ticket.GetInvocationId(), Detail: "by the owner"}}})
 		}
 	}
 }
 
-func serveOnLoopback(t *testing.T, server wirev1.SchedulerServer) (addr string) {
+func serveOnLoopback(t *testing.T, server controlwire.SchedulerServer) (addr string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := grpc.NewServer(grpc.WaitForHandlers(true))
-	wirev1.RegisterSchedulerServer(s, server)
+	controlwire.RegisterSchedulerServer(s, server)
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
@@ -178,7 +179,7 @@ func serveOnLoopback(t *testing.T, server wirev1.SchedulerServer) (addr string) 
 
 // A gateway that cannot reach the owner turns to another scheduler.
 func TestTicketsArePassedOnToTheOwnerOnce(t *testing.T) {
-	owner := &fakeOwner{heard: make(chan *wirev1.OfferRequest, 16)}
+	owner := &fakeOwner{heard: make(chan *controlwire.OfferRequest, 16)}
 	addr := serveOnLoopback(t, owner)
 	w := newWorld(t, worldConfig{Config: DefaultConfig(), node: 1000, shared: true})
 	w.keeper.lose(addr)
@@ -189,8 +190,8 @@ func TestTicketsArePassedOnToTheOwnerOnce(t *testing.T) {
 	defer func() { _ = conn.Close() }()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	offer := func(first *wirev1.OfferRequest) grpc.BidiStreamingClient[wirev1.OfferRequest, wirev1.OfferReply] {
-		stream, err := wirev1.NewSchedulerClient(conn).Offer(ctx)
+	offer := func(first *controlwire.OfferRequest) grpc.BidiStreamingClient[controlwire.OfferRequest, controlwire.OfferReply] {
+		stream, err := controlwire.NewSchedulerClient(conn).Offer(ctx)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -200,11 +201,11 @@ func TestTicketsArePassedOnToTheOwnerOnce(t *testing.T) {
 		return stream
 	}
 	id := idOf(1)
-	ticket := &wirev1.Ticket{InvocationId: id[:], FunctionUid: "uid-f", RemainingNs: int64(time.Minute)}
+	ticket := &agentwire.Ticket{InvocationId: id[:], FunctionUid: "uid-f", RemainingNs: int64(time.Minute)}
 
 	// What comes from a gateway is passed on under its name, and what the
 	// owner says of it is passed back.
-	stream := offer(&wirev1.OfferRequest{Gateway: "g:1", Offers: []*wirev1.Ticket{ticket}})
+	stream := offer(&controlwire.OfferRequest{Gateway: "g:1", Offers: []*agentwire.Ticket{ticket}})
 	if first := <-owner.heard; first.GetGateway() != "g:1" || !first.GetForwarded() {
 		t.Errorf("the owner was greeted with %v", first)
 	}
@@ -215,7 +216,7 @@ func TestTicketsArePassedOnToTheOwnerOnce(t *testing.T) {
 	if err != nil || len(reply.GetRefusals()) != 1 || reply.GetRefusals()[0].GetDetail() != "by the owner" {
 		t.Errorf("the gateway heard %v, %v", reply, err)
 	}
-	if err := stream.Send(&wirev1.OfferRequest{Withdrawals: []*wirev1.Withdrawal{{InvocationId: id[:], FunctionUid: "uid-f"}}}); err != nil {
+	if err := stream.Send(&controlwire.OfferRequest{Withdrawals: []*controlwire.Withdrawal{{InvocationId: id[:], FunctionUid: "uid-f"}}}); err != nil {
 		t.Fatal(err)
 	}
 	if third := <-owner.heard; len(third.GetWithdrawals()) != 1 {
@@ -223,9 +224,9 @@ func TestTicketsArePassedOnToTheOwnerOnce(t *testing.T) {
 	}
 
 	// What was passed on here stays here.
-	again := offer(&wirev1.OfferRequest{Gateway: "g:2", Forwarded: true, Offers: []*wirev1.Ticket{ticket}})
+	again := offer(&controlwire.OfferRequest{Gateway: "g:2", Forwarded: true, Offers: []*agentwire.Ticket{ticket}})
 	reply, err = again.Recv()
-	if err != nil || len(reply.GetRefusals()) != 1 || reply.GetRefusals()[0].GetReason() == wirev1.Refusal_REASON_UNSPECIFIED {
+	if err != nil || len(reply.GetRefusals()) != 1 || reply.GetRefusals()[0].GetReason() == controlwire.Refusal_REASON_UNSPECIFIED {
 		t.Errorf("what was passed on already was answered with %v, %v", reply, err)
 	}
 	select {
@@ -237,7 +238,7 @@ func TestTicketsArePassedOnToTheOwnerOnce(t *testing.T) {
 
 func TestSlotsAreToldToThoseWhoCannotReadThem(t *testing.T) {
 	inSharedWorld(t, func(w *world) {
-		reply, err := w.client.Slots(context.Background(), &wirev1.SlotsRequest{})
+		reply, err := w.client.Slots(context.Background(), &controlwire.SlotsRequest{})
 		if err != nil || len(reply.GetSlots()) != 0 {
 			t.Errorf("Slots = %v, %v", reply, err)
 		}
@@ -254,7 +255,7 @@ func TestBeats(t *testing.T) {
 		}
 		for i, serving := range []bool{true, false} {
 			w.scheduler.Serving(serving)
-			if err := stream.Send(&wirev1.BeatRequest{Number: uint64(i)}); err != nil {
+			if err := stream.Send(&controlwire.BeatRequest{Number: uint64(i)}); err != nil {
 				t.Fatal(err)
 			}
 			reply, err := stream.Recv()

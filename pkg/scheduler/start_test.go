@@ -7,7 +7,8 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
+	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 )
@@ -22,12 +23,12 @@ func TestFunctionThatDoesNotStart(t *testing.T) {
 
 		// 1. As long as another one is under way, its calls wait.
 		w.runtime.end(keyOf(string(fn.UID), first.CID), "exited with status 3")
-		g.expectRefused(wirev1.Refusal_REASON_UNSPECIFIED)
+		g.expectRefused(controlwire.Refusal_REASON_UNSPECIFIED)
 		// 2. When none is, they are told why.
 		a := w.greet(second)
-		a.goodbye(wirev1.Goodbye_REASON_START_FAILED, "nothing listens on port 4242")
+		a.goodbye(agentwire.Goodbye_REASON_START_FAILED, "nothing listens on port 4242")
 		a.closeSend()
-		r := g.expectRefused(wirev1.Refusal_REASON_CANNOT_START, 1, 2)
+		r := g.expectRefused(controlwire.Refusal_REASON_CANNOT_START, 1, 2)
 		for _, part := range []string{"nothing listens on port 4242", "last words"} {
 			if !strings.Contains(r.GetDetail(), part) {
 				t.Errorf("%q does not say %q", r.GetDetail(), part)
@@ -41,7 +42,7 @@ func TestFunctionThatDoesNotStart(t *testing.T) {
 		}
 		w.after(backoff - time.Millisecond)
 		g.offer(fn, 3)
-		if r := g.expectRefused(wirev1.Refusal_REASON_CANNOT_START, 3); r.GetRetryAfterNs() != int64(time.Millisecond) {
+		if r := g.expectRefused(controlwire.Refusal_REASON_CANNOT_START, 3); r.GetRetryAfterNs() != int64(time.Millisecond) {
 			t.Errorf("retry after %v, want what is left", time.Duration(r.GetRetryAfterNs()))
 		}
 		w.started(fn, 0)
@@ -55,7 +56,7 @@ func TestFunctionThatDoesNotStart(t *testing.T) {
 		w.ready(probe).expect("ticket 0004 at g:1")
 		w.ticks(2)
 		w.started(fn, 2)
-		g.expectRefused(wirev1.Refusal_REASON_UNSPECIFIED)
+		g.expectRefused(controlwire.Refusal_REASON_UNSPECIFIED)
 	})
 }
 
@@ -64,11 +65,11 @@ func TestChangeEndsTheBackoff(t *testing.T) {
 		fn, g := w.put("f"), w.gateway("g:1")
 		g.offer(fn, 1)
 		w.runtime.end(keyOf(string(fn.UID), w.started(fn, 1)[0].CID), "exited with status 3")
-		g.expectRefused(wirev1.Refusal_REASON_CANNOT_START, 1)
+		g.expectRefused(controlwire.Refusal_REASON_CANNOT_START, 1)
 		fn = w.put("f", generation(2))
 		g.offer(fn, 2)
 		w.started(fn, 1)
-		g.expectRefused(wirev1.Refusal_REASON_UNSPECIFIED)
+		g.expectRefused(controlwire.Refusal_REASON_UNSPECIFIED)
 	})
 }
 
@@ -80,7 +81,7 @@ func TestCallsAreTakenThoughOneOfTheInstancesDoesNotStart(t *testing.T) {
 		a := w.ready(specs[0])
 		w.runtime.end(keyOf(string(fn.UID), specs[1].CID), "exited with status 3")
 		g.offer(fn, 1, 2)
-		g.expectRefused(wirev1.Refusal_REASON_UNSPECIFIED)
+		g.expectRefused(controlwire.Refusal_REASON_UNSPECIFIED)
 		a.pull(1, doneWith(1, time.Millisecond))
 		a.expect("ticket 0001 at g:1", "ticket 0002 at g:1")
 	})
@@ -107,7 +108,7 @@ func TestInstanceThatIsNotHeardOfIsAFailedStart(t *testing.T) {
 		g.offer(fn, 1)
 		w.started(fn, 1)
 		w.after(20 * time.Second)
-		r := g.expectRefused(wirev1.Refusal_REASON_CANNOT_START, 1)
+		r := g.expectRefused(controlwire.Refusal_REASON_CANNOT_START, 1)
 		if !strings.Contains(r.GetDetail(), "was not heard of in time") {
 			t.Errorf("refused because %q", r.GetDetail())
 		}
@@ -140,11 +141,11 @@ func TestCallsAreRefusedIfNoNodeHasRoom(t *testing.T) {
 		g.offer(fn, 2)
 		w.after(3 * time.Second)
 		g.offer(fn, 3)
-		g.expectRefused(wirev1.Refusal_REASON_UNSPECIFIED)
+		g.expectRefused(controlwire.Refusal_REASON_UNSPECIFIED)
 		w.after(2*time.Second - w.scheduler.config.Tick)
-		g.expectRefused(wirev1.Refusal_REASON_UNSPECIFIED)
+		g.expectRefused(controlwire.Refusal_REASON_UNSPECIFIED)
 		w.ticks(1)
-		r := g.expectRefused(wirev1.Refusal_REASON_NO_CAPACITY, 2, 3)
+		r := g.expectRefused(controlwire.Refusal_REASON_NO_CAPACITY, 2, 3)
 		if !strings.Contains(r.GetDetail(), "1 node: 1 short of CPU (an instance requests 100m, a node has at most 0m free)") {
 			t.Errorf("refused because %q", r.GetDetail())
 		}
@@ -164,7 +165,7 @@ func TestCallsWaitForRoomWhileTheirFunctionHasAnInstance(t *testing.T) {
 		g.offer(fn, 1, 2, 3)
 		a := w.ready(w.started(fn, 1)[0])
 		w.after(30 * time.Second)
-		g.expectRefused(wirev1.Refusal_REASON_UNSPECIFIED)
+		g.expectRefused(controlwire.Refusal_REASON_UNSPECIFIED)
 		a.pull(1, doneWith(1, 30*time.Second))
 		a.expect("ticket 0001 at g:1", "ticket 0002 at g:1")
 	})
@@ -191,7 +192,7 @@ func callersWait(t *testing.T, reason string) {
 			w.after(8 * time.Second)
 		}
 		g.offer(fn, 2)
-		g.expectRefused(wirev1.Refusal_REASON_UNSPECIFIED)
+		g.expectRefused(controlwire.Refusal_REASON_UNSPECIFIED)
 		if news, _ := w.scheduler.lookup(string(fn.UID)).book.happenings.since(0, time.Time{}); len(news) != 0 {
 			t.Errorf("the function is told %v", news)
 		}

@@ -10,7 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
+	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 )
 
@@ -276,7 +277,7 @@ func TestA2AFailureOfAnOlderRevisionSaysNothingOfTheMendedOne(t *testing.T) {
 		fn := w.put("f", minInstances(1))
 		w.ticks(1)
 		broken := w.started(fn, 1)[0]
-		w.greet(broken).goodbye(wirev1.Goodbye_REASON_START_FAILED, "a syntax error")
+		w.greet(broken).goodbye(agentwire.Goodbye_REASON_START_FAILED, "a syntax error")
 		fn = w.put("f", generation(2))
 		w.runtime.end(keyOf(string(fn.UID), broken.CID), "it was told to")
 		w.after(time.Millisecond)
@@ -316,16 +317,16 @@ func TestA2AFailureOfAnOlderRevisionRefusesNoCall(t *testing.T) {
 		fn, g := w.put("f", minInstances(1)), w.gateway("g:1")
 		w.ticks(1)
 		broken := w.started(fn, 1)[0]
-		w.greet(broken).goodbye(wirev1.Goodbye_REASON_START_FAILED, "a syntax error")
+		w.greet(broken).goodbye(agentwire.Goodbye_REASON_START_FAILED, "a syntax error")
 		fn = w.put("f", generation(2))
 		g.offer(fn, 1)
 		w.runtime.end(keyOf(string(fn.UID), broken.CID), "it was told to")
 		w.after(time.Millisecond)
-		g.expectRefused(wirev1.Refusal_REASON_UNSPECIFIED)
+		g.expectRefused(controlwire.Refusal_REASON_UNSPECIFIED)
 		g.offer(fn, 2)
 		w.ticks(1)
 		mended := w.started(fn, 2)
-		g.expectRefused(wirev1.Refusal_REASON_UNSPECIFIED)
+		g.expectRefused(controlwire.Refusal_REASON_UNSPECIFIED)
 		w.ready(mended[0]).expect("ticket 0001 at g:1")
 	})
 }

@@ -2,7 +2,7 @@ package scheduler
 
 import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/provisioner/podspec"
@@ -90,9 +90,9 @@ func (s *ticker) orderInstead(f *function) {
 }
 
 // assignment is what makes a spare instance one of a function's.
-func assignment(fn *v1alpha1.Function, rt *v1alpha1.Runtime, cid invoke.CID) *wirev1.Assignment {
+func assignment(fn *v1alpha1.Function, rt *v1alpha1.Runtime, cid invoke.CID) *agentwire.Assignment {
 	handover := podspec.HandoverOf(podspec.Input{Function: fn, Runtime: rt, CID: cid})
-	a := &wirev1.Assignment{
+	a := &agentwire.Assignment{
 		FunctionUid: uidOf(fn), Function: fn.Key().String(), Generation: fn.Generation, Cid: string(cid),
 		Concurrency:      uint32(fn.Spec.Concurrency),
 		StartupTimeoutNs: int64(fn.Spec.StartupTimeout.Duration),
@@ -100,10 +100,10 @@ func assignment(fn *v1alpha1.Function, rt *v1alpha1.Runtime, cid invoke.CID) *wi
 		IdleTimeoutNs:    int64(fn.Spec.Scaling.IdleTimeout.Duration),
 	}
 	for _, v := range handover.Variables {
-		a.Variables = append(a.Variables, &wirev1.Variable{Name: v.Name, Value: v.Value})
+		a.Variables = append(a.Variables, &agentwire.Variable{Name: v.Name, Value: v.Value})
 	}
 	for path, content := range handover.Files {
-		a.Files = append(a.Files, &wirev1.File{Path: path, Content: content})
+		a.Files = append(a.Files, &agentwire.File{Path: path, Content: content})
 	}
 	return a
 }

@@ -3,7 +3,7 @@ package scheduler
 import (
 	"testing"
 
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 )
@@ -26,7 +26,7 @@ func TestAMostThatIsLoweredReleasesIdleInstancesAndLaterBusyOnes(t *testing.T) {
 		a.expect()
 		b.expect()
 		c.expect(reasonTooMany)
-		c.goodbye(wirev1.Goodbye_REASON_DONE, "retired")
+		c.goodbye(agentwire.Goodbye_REASON_DONE, "retired")
 		c.closeSend()
 		w.ticks(20)
 		w.expectCounts(fn, provisioner.Counts{Created: 2})
@@ -54,7 +54,7 @@ func TestInstancesThatComeBackAreNotMoreThanTheMost(t *testing.T) {
 		var others []*agent
 		for _, cid := range []string{"0000-1", "0000-2", "0000-3"} { // of one who stood in
 			w.runtime.existing = append(w.runtime.existing, provisioner.Existing{CID: invoke.CID(cid), Revision: fn.Revision(), Node: "n"})
-			b := w.hello(&wirev1.Hello{FunctionUid: string(fn.UID), Cid: cid})
+			b := w.hello(&agentwire.Hello{FunctionUid: string(fn.UID), Cid: cid})
 			b.pull(1)
 			others = append(others, b)
 		}

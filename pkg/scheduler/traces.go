@@ -8,7 +8,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/scheduler/coldstart"
@@ -37,7 +37,7 @@ type awaitedCall struct {
 
 // await remembers a call that waits, if it is recorded. Calls that do not wait any
 // more make room for it; if all do, the first ones are enough. The function's lock is held.
-func (f *function) await(id invoke.ID, wire *wirev1.Ticket) {
+func (f *function) await(id invoke.ID, wire *agentwire.Ticket) {
 	span := tracing.FromWire(wire.GetTrace())
 	if !span.IsValid() {
 		return

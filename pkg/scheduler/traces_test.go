@@ -9,7 +9,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
+	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/scheduler/coldstart"
 	"github.com/windlass-dev/windlass/pkg/tracing"
@@ -60,10 +61,10 @@ func traceOf(n int) []byte {
 // offerRecorded offers tickets of calls that are recorded.
 func (g *gateway) offerRecorded(fn *v1alpha1.Function, ids ...int) {
 	g.t.Helper()
-	request := &wirev1.OfferRequest{}
+	request := &controlwire.OfferRequest{}
 	for _, n := range ids {
 		id := idOf(n)
-		request.Offers = append(request.Offers, &wirev1.Ticket{
+		request.Offers = append(request.Offers, &agentwire.Ticket{
 			InvocationId: id[:], FunctionUid: string(fn.UID), Token: id[:], RemainingNs: int64(time.Minute), Trace: traceOf(n),
 		})
 	}
@@ -140,7 +141,7 @@ func TestAStartThatFailsIsRecordedAsThat(t *testing.T) {
 		spec := w.started(fn, 1)[0]
 		w.after(time.Second)
 		w.runtime.end(keyOf(string(fn.UID), spec.CID), "exited with status 3")
-		g.expectRefused(wirev1.Refusal_REASON_CANNOT_START, 1)
+		g.expectRefused(controlwire.Refusal_REASON_CANNOT_START, 1)
 		traces := r.take()
 		if len(traces) != 1 || traces[0].Spans[0].Error == "" || len(linked(t, traces[0])) != 1 {
 			t.Errorf("recorded %+v", traces)

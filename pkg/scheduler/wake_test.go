@@ -7,7 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
+	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/catalog"
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
@@ -47,7 +48,7 @@ func TestFunctionsComeAndGoUnderLoad(t *testing.T) {
 						return
 					case <-time.After(time.Millisecond):
 						id := idOf(n*4 + i)
-						_ = g.stream.Send(&wirev1.OfferRequest{Offers: []*wirev1.Ticket{{
+						_ = g.stream.Send(&controlwire.OfferRequest{Offers: []*agentwire.Ticket{{
 							InvocationId: id[:], FunctionUid: fmt.Sprint("uid-f", n%3), RemainingNs: int64(time.Second),
 						}}})
 					}
@@ -59,7 +60,7 @@ func TestFunctionsComeAndGoUnderLoad(t *testing.T) {
 			w.catalog.Put(fn)
 			time.Sleep(7 * time.Millisecond)
 			for _, spec := range w.runtime.take() {
-				w.connect(&wirev1.Hello{FunctionUid: string(spec.Function.UID), Cid: string(spec.CID), Token: spec.Token})
+				w.connect(&agentwire.Hello{FunctionUid: string(spec.Function.UID), Cid: string(spec.CID), Token: spec.Token})
 			}
 			if n%5 == 0 {
 				w.catalog.Remove(fn.Key())

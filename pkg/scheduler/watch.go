@@ -6,7 +6,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
 
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/estimate"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 )
@@ -29,7 +29,7 @@ type told struct {
 }
 
 // Watch tells of the functions in the scheduler's slots until the stream ends.
-func (s *accounts) Watch(_ *wirev1.WatchRequest, stream grpc.ServerStreamingServer[wirev1.WatchReply]) error {
+func (s *accounts) Watch(_ *controlwire.WatchRequest, stream grpc.ServerStreamingServer[controlwire.WatchReply]) error {
 	known := make(map[string]told)
 	ticker := time.NewTicker(watchEvery)
 	defer ticker.Stop()
@@ -47,8 +47,8 @@ func (s *accounts) Watch(_ *wirev1.WatchRequest, stream grpc.ServerStreamingServ
 
 // tell sends what a watcher does not know yet. The first time it sends at least
 // an empty message, which says that the scheduler is there.
-func (s *accounts) tell(stream grpc.ServerStreamingServer[wirev1.WatchReply], known map[string]told, first bool) error {
-	b := batch{send: stream.Send, reply: &wirev1.WatchReply{}}
+func (s *accounts) tell(stream grpc.ServerStreamingServer[controlwire.WatchReply], known map[string]told, first bool) error {
+	b := batch{send: stream.Send, reply: &controlwire.WatchReply{}}
 	owned := make(map[string]bool, len(known))
 	for _, f := range s.all() {
 		if _, mine := s.serves(f); !mine {
@@ -77,14 +77,14 @@ func (s *accounts) tell(stream grpc.ServerStreamingServer[wirev1.WatchReply], kn
 
 // batch is a message that is being written. It is sent when it is full.
 type batch struct {
-	send  func(*wirev1.WatchReply) error
-	reply *wirev1.WatchReply
+	send  func(*controlwire.WatchReply) error
+	reply *controlwire.WatchReply
 	bytes int
 	// sent says that there was a message before.
 	sent bool
 }
 
-func (b *batch) function(news *wirev1.FunctionFacts) error {
+func (b *batch) function(news *controlwire.FunctionFacts) error {
 	b.reply.Functions = append(b.reply.Functions, news)
 	return b.grown(proto.Size(news))
 }
@@ -105,12 +105,12 @@ func (b *batch) grown(bytes int) error {
 
 func (b *batch) flush() error {
 	full := b.reply
-	b.reply, b.bytes, b.sent = &wirev1.WatchReply{}, 0, true
+	b.reply, b.bytes, b.sent = &controlwire.WatchReply{}, 0, true
 	return b.send(full)
 }
 
 // news is what a watcher does not know of a function yet, or nil.
-func (s *accounts) news(f *function, known map[string]told) *wirev1.FunctionFacts {
+func (s *accounts) news(f *function, known map[string]told) *controlwire.FunctionFacts {
 	before, seen := known[f.uid]
 	now := s.facts(f)
 	var notBefore time.Time
@@ -164,9 +164,9 @@ func (s *accounts) facts(f *function) facts {
 }
 
 // wire is what the facts are on the wire.
-func (n facts) wire(f *function, happened []*wirev1.Happening, now time.Time) *wirev1.FunctionFacts {
+func (n facts) wire(f *function, happened []*controlwire.Happening, now time.Time) *controlwire.FunctionFacts {
 	fn := f.current()
-	w := &wirev1.FunctionFacts{
+	w := &controlwire.FunctionFacts{
 		FunctionUid: f.uid,
 		Namespace:   fn.Namespace,
 		Name:        fn.Name,
@@ -184,7 +184,7 @@ func (n facts) wire(f *function, happened []*wirev1.Happening, now time.Time) *w
 		Happenings:  happened,
 	}
 	if n.problem != "" {
-		w.Problem = &wirev1.StartProblem{
+		w.Problem = &controlwire.StartProblem{
 			Reason: n.problem, Detail: n.detail,
 			SinceNs: now.UnixNano() - n.since, RetryAfterNs: max(0, n.retryAt-now.UnixNano()),
 		}

@@ -11,7 +11,8 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/tap"
 
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
+	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 )
 
 // Methods says who may call what. It lists gRPC methods by their full name, each
@@ -24,12 +25,12 @@ type Methods map[string][]string
 func SchedulerMethods(d Domain) Methods {
 	return Methods{
 		// Schedulers pass on what gateways offered to them.
-		wirev1.Scheduler_Offer_FullMethodName: {d.Gateway(), d.Scheduler()},
-		wirev1.Scheduler_Beat_FullMethodName:  {d.Gateway(), d.Scheduler()},
-		wirev1.Scheduler_Slots_FullMethodName: {d.Gateway(), d.Scheduler()},
-		wirev1.Scheduler_Watch_FullMethodName: {d.Controller()},
+		controlwire.Scheduler_Offer_FullMethodName: {d.Gateway(), d.Scheduler()},
+		controlwire.Scheduler_Beat_FullMethodName:  {d.Gateway(), d.Scheduler()},
+		controlwire.Scheduler_Slots_FullMethodName: {d.Gateway(), d.Scheduler()},
+		controlwire.Scheduler_Watch_FullMethodName: {d.Controller()},
 		// The first message holds the token of the instance.
-		wirev1.Scheduler_Pull_FullMethodName: nil,
+		agentwire.Instances_Pull_FullMethodName: nil,
 	}
 }
 
@@ -37,7 +38,7 @@ func SchedulerMethods(d Domain) Methods {
 func GatewayMethods() Methods {
 	return Methods{
 		// The first message holds the token of the ticket.
-		wirev1.Gateway_Attempt_FullMethodName: nil,
+		agentwire.Gateway_Attempt_FullMethodName: nil,
 	}
 }
 
@@ -73,7 +74,7 @@ func RequirePeer(methods Methods) []grpc.ServerOption {
 // unary are the methods of the wire that take one message.
 var unary = func() map[string]bool {
 	names := make(map[string]bool)
-	for _, service := range []grpc.ServiceDesc{wirev1.Scheduler_ServiceDesc, wirev1.Gateway_ServiceDesc} {
+	for _, service := range []grpc.ServiceDesc{agentwire.Instances_ServiceDesc, agentwire.Gateway_ServiceDesc, controlwire.Scheduler_ServiceDesc} {
 		for _, method := range service.Methods {
 			names["/"+service.ServiceName+"/"+method.MethodName] = true
 		}

@@ -14,39 +14,40 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/emptypb"
 
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
+	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/wiretls"
 	"github.com/windlass-dev/windlass/pkg/wiretls/testca"
 )
 
 func TestEveryMethodOfTheWireIsListed(t *testing.T) {
-	lists := map[string]wiretls.Methods{"Scheduler": wiretls.SchedulerMethods(domain), "Gateway": wiretls.GatewayMethods()}
-	services := wirev1.File_wire_v1_wire_proto.Services()
-	for i := range services.Len() {
-		service := services.Get(i)
-		list, ok := lists[string(service.Name())]
-		if !ok {
-			t.Errorf("no list says who may call %s: add one", service.FullName())
-			continue
-		}
-		var methods []string
-		for j := range service.Methods().Len() {
-			method := "/" + string(service.FullName()) + "/" + string(service.Methods().Get(j).Name())
-			methods = append(methods, method)
-			if _, ok := list[method]; !ok {
-				t.Errorf("no list says who may call %s: add it", method)
-			}
-		}
-		for method := range list {
-			if !slices.Contains(methods, method) {
-				t.Errorf("%s is listed and does not exist", method)
+	scheduler, gateway := wiretls.SchedulerMethods(domain), wiretls.GatewayMethods()
+	lists := map[protoreflect.FullName]wiretls.Methods{
+		"windlass.agent.v1alpha1.Instances": scheduler, "windlass.agent.v1alpha1.Gateway": gateway,
+		"windlass.control.v1alpha1.Scheduler": scheduler,
+	}
+	var served []string
+	for _, file := range []protoreflect.FileDescriptor{agentwire.File_wire_agent_v1alpha1_agent_proto, controlwire.File_wire_control_v1alpha1_control_proto} {
+		for i := range file.Services().Len() {
+			service := file.Services().Get(i)
+			for j := range service.Methods().Len() {
+				method := "/" + string(service.FullName()) + "/" + string(service.Methods().Get(j).Name())
+				served = append(served, method)
+				if _, ok := lists[service.FullName()][method]; !ok {
+					t.Errorf("no list says who may call %s: add it", method)
+				}
 			}
 		}
 	}
-	if services.Len() != len(lists) {
-		t.Errorf("the wire has %d services, and there are %d lists", services.Len(), len(lists))
+	for _, list := range lists {
+		for method := range list {
+			if !slices.Contains(served, method) {
+				t.Errorf("%s is listed and does not exist", method)
+			}
+		}
 	}
 }
 
@@ -84,25 +85,25 @@ func TestWhoMayCallWhat(t *testing.T) {
 		want           codes.Code
 		mentions       string
 	}{
-		{wirev1.Scheduler_Offer_FullMethodName, "gateway", allowed, ""},
-		{wirev1.Scheduler_Offer_FullMethodName, "controller", codes.PermissionDenied, domain.Gateway()},
-		{wirev1.Scheduler_Offer_FullMethodName, "wildcard", codes.PermissionDenied, domain.Gateway()},
-		{wirev1.Scheduler_Offer_FullMethodName, "nameless", codes.PermissionDenied, domain.Gateway()},
-		{wirev1.Scheduler_Offer_FullMethodName, "agent", codes.Unauthenticated, domain.Gateway()},
-		{wirev1.Scheduler_Offer_FullMethodName, "scheduler", allowed, ""},
-		{wirev1.Scheduler_Beat_FullMethodName, "scheduler", allowed, ""},
-		{wirev1.Scheduler_Beat_FullMethodName, "gateway", allowed, ""},
-		{wirev1.Scheduler_Beat_FullMethodName, "controller", codes.PermissionDenied, domain.Scheduler()},
-		{wirev1.Scheduler_Beat_FullMethodName, "agent", codes.Unauthenticated, domain.Scheduler()},
-		{wirev1.Scheduler_Slots_FullMethodName, "scheduler", allowed, ""},
-		{wirev1.Scheduler_Slots_FullMethodName, "gateway", allowed, ""},
-		{wirev1.Scheduler_Slots_FullMethodName, "agent", codes.Unauthenticated, domain.Scheduler()},
-		{wirev1.Scheduler_Watch_FullMethodName, "controller", allowed, ""},
-		{wirev1.Scheduler_Watch_FullMethodName, "gateway", codes.PermissionDenied, domain.Controller()},
-		{wirev1.Scheduler_Watch_FullMethodName, "agent", codes.Unauthenticated, domain.Controller()},
-		{wirev1.Scheduler_Pull_FullMethodName, "agent", allowed, ""},
-		{wirev1.Scheduler_Pull_FullMethodName, "gateway", allowed, ""},
-		{wirev1.Gateway_Attempt_FullMethodName, "agent", allowed, ""},
+		{controlwire.Scheduler_Offer_FullMethodName, "gateway", allowed, ""},
+		{controlwire.Scheduler_Offer_FullMethodName, "controller", codes.PermissionDenied, domain.Gateway()},
+		{controlwire.Scheduler_Offer_FullMethodName, "wildcard", codes.PermissionDenied, domain.Gateway()},
+		{controlwire.Scheduler_Offer_FullMethodName, "nameless", codes.PermissionDenied, domain.Gateway()},
+		{controlwire.Scheduler_Offer_FullMethodName, "agent", codes.Unauthenticated, domain.Gateway()},
+		{controlwire.Scheduler_Offer_FullMethodName, "scheduler", allowed, ""},
+		{controlwire.Scheduler_Beat_FullMethodName, "scheduler", allowed, ""},
+		{controlwire.Scheduler_Beat_FullMethodName, "gateway", allowed, ""},
+		{controlwire.Scheduler_Beat_FullMethodName, "controller", codes.PermissionDenied, domain.Scheduler()},
+		{controlwire.Scheduler_Beat_FullMethodName, "agent", codes.Unauthenticated, domain.Scheduler()},
+		{controlwire.Scheduler_Slots_FullMethodName, "scheduler", allowed, ""},
+		{controlwire.Scheduler_Slots_FullMethodName, "gateway", allowed, ""},
+		{controlwire.Scheduler_Slots_FullMethodName, "agent", codes.Unauthenticated, domain.Scheduler()},
+		{controlwire.Scheduler_Watch_FullMethodName, "controller", allowed, ""},
+		{controlwire.Scheduler_Watch_FullMethodName, "gateway", codes.PermissionDenied, domain.Controller()},
+		{controlwire.Scheduler_Watch_FullMethodName, "agent", codes.Unauthenticated, domain.Controller()},
+		{agentwire.Instances_Pull_FullMethodName, "agent", allowed, ""},
+		{agentwire.Instances_Pull_FullMethodName, "gateway", allowed, ""},
+		{agentwire.Gateway_Attempt_FullMethodName, "agent", allowed, ""},
 		{unlistedUnary, "gateway", codes.PermissionDenied, unlistedUnary},
 		{unlistedStream, "gateway", codes.PermissionDenied, unlistedStream},
 		{nobody, "gateway", codes.PermissionDenied, nobody},
@@ -135,7 +136,7 @@ func TestNobodyHasANameWithoutTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	if err := call(t.Context(), conn, wirev1.Scheduler_Offer_FullMethodName); status.Code(err) != codes.Unauthenticated {
+	if err := call(t.Context(), conn, controlwire.Scheduler_Offer_FullMethodName); status.Code(err) != codes.Unauthenticated {
 		t.Errorf("the answer is %v, want %v", err, codes.Unauthenticated)
 	}
 }
@@ -165,8 +166,9 @@ func serve(t *testing.T, creds credentials.TransportCredentials, methods wiretls
 		t.Fatal(err)
 	}
 	server := grpc.NewServer(append(wiretls.RequirePeer(methods), grpc.Creds(creds))...)
-	wirev1.RegisterSchedulerServer(server, wirev1.UnimplementedSchedulerServer{})
-	wirev1.RegisterGatewayServer(server, wirev1.UnimplementedGatewayServer{})
+	agentwire.RegisterInstancesServer(server, agentwire.UnimplementedInstancesServer{})
+	controlwire.RegisterSchedulerServer(server, controlwire.UnimplementedSchedulerServer{})
+	agentwire.RegisterGatewayServer(server, agentwire.UnimplementedGatewayServer{})
 	server.RegisterService(&extra, nil)
 	done := make(chan error)
 	go func() { done <- server.Serve(listener) }()
@@ -205,7 +207,7 @@ func TestS2ACallIsRefusedBeforeItsMessageIsRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	for _, method := range []string{wirev1.Scheduler_Slots_FullMethodName, wirev1.Scheduler_Watch_FullMethodName, wirev1.Scheduler_Offer_FullMethodName} {
+	for _, method := range []string{controlwire.Scheduler_Slots_FullMethodName, controlwire.Scheduler_Watch_FullMethodName, controlwire.Scheduler_Offer_FullMethodName} {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		stream, err := conn.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, method)
 		if err == nil {
@@ -226,9 +228,9 @@ func TestS11TwoWindlassesOfOneCADoNotTrustEachOther(t *testing.T) {
 	scheduler := role(t, ca, domain.Scheduler())
 	addr := serve(t, scheduler.ServerCredentials(), wiretls.SchedulerMethods(domain))
 	for method, name := range map[string]string{
-		wirev1.Scheduler_Offer_FullMethodName: other.Gateway(),
-		wirev1.Scheduler_Beat_FullMethodName:  other.Scheduler(),
-		wirev1.Scheduler_Watch_FullMethodName: other.Controller(),
+		controlwire.Scheduler_Offer_FullMethodName: other.Gateway(),
+		controlwire.Scheduler_Beat_FullMethodName:  other.Scheduler(),
+		controlwire.Scheduler_Watch_FullMethodName: other.Controller(),
 	} {
 		theirs := role(t, ca, name)
 		conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(theirs.ClientCredentials(domain.Scheduler())))

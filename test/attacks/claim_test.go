@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 )
 
 // guesses is how many tokens are guessed; WINDLASS_GUESSES says otherwise.
@@ -22,13 +22,13 @@ const guesses = 5_000
 // perConnection is more than what one connection may guess.
 const perConnection = 100
 
-func wrong(t *wirev1.Ticket, change func(*wirev1.Ticket)) *wirev1.Ticket {
-	forged := proto.Clone(t).(*wirev1.Ticket)
+func wrong(t *agentwire.Ticket, change func(*agentwire.Ticket)) *agentwire.Ticket {
+	forged := proto.Clone(t).(*agentwire.Ticket)
 	change(forged)
 	return forged
 }
 
-func (w *world) refusesClaim(t *wirev1.Ticket) {
+func (w *world) refusesClaim(t *agentwire.Ticket) {
 	w.Helper()
 	if _, granted, err := claim(w.asAgent(w.gateway), t); err != nil || granted != nil {
 		w.Errorf("claimed %v, %v", granted, err)
@@ -39,7 +39,7 @@ var claimAttacks = []attack{
 	{"F82", "a claim with a guessed, a short, a long and no token", wrongToken, func(w *world) {
 		ticket, _, responses := w.ticketOfEvil()
 		for _, token := range [][]byte{make([]byte, 16), ticket.GetToken()[:15], append(ticket.GetToken(), 0), nil} {
-			w.refusesClaim(wrong(ticket, func(t *wirev1.Ticket) { t.Token = token }))
+			w.refusesClaim(wrong(ticket, func(t *agentwire.Ticket) { t.Token = token }))
 		}
 		w.answers(ticket, responses)
 	}},
@@ -47,7 +47,7 @@ var claimAttacks = []attack{
 	{"F82", "claims of calls that do not exist", notWaiting, func(w *world) {
 		conn := w.asAgent(w.gateway)
 		for range 1_000 {
-			if _, granted, err := claim(conn, &wirev1.Ticket{InvocationId: newID(), Token: newID()}); err != nil || granted != nil {
+			if _, granted, err := claim(conn, &agentwire.Ticket{InvocationId: newID(), Token: newID()}); err != nil || granted != nil {
 				w.Fatalf("claimed %v, %v", granted, err)
 			}
 		}
@@ -75,8 +75,8 @@ var claimAttacks = []attack{
 		if granted == nil {
 			w.Fatalf("not granted: %v", err)
 		}
-		_ = stream.Send(&wirev1.AttemptRequest{Kind: &wirev1.AttemptRequest_Release{Release: &wirev1.Release{Reason: marker}}})
-		_ = pulls.Send(pull(1, &wirev1.Done{InvocationId: ticket.GetInvocationId()}))
+		_ = stream.Send(&agentwire.AttemptRequest{Kind: &agentwire.AttemptRequest_Release{Release: &agentwire.Release{Reason: marker}}})
+		_ = pulls.Send(pull(1, &agentwire.Done{InvocationId: ticket.GetInvocationId()}))
 		again, err := nextTicket(pulls)
 		if err != nil {
 			w.Fatal(err)
@@ -86,11 +86,11 @@ var claimAttacks = []attack{
 	}},
 	{"F82", "a result without a claim", invalid, func(w *world) {
 		ticket, _, responses := w.ticketOfEvil()
-		for _, first := range []*wirev1.AttemptRequest{
-			whole(200, []byte(marker)), {}, {Kind: &wirev1.AttemptRequest_End{End: &wirev1.ResultEnd{}}},
-			{Kind: &wirev1.AttemptRequest_Claim{Claim: &wirev1.Claim{InvocationId: ticket.GetInvocationId()[:8], Token: ticket.GetToken()}}},
+		for _, first := range []*agentwire.AttemptRequest{
+			whole(200, []byte(marker)), {}, {Kind: &agentwire.AttemptRequest_End{End: &agentwire.ResultEnd{}}},
+			{Kind: &agentwire.AttemptRequest_Claim{Claim: &agentwire.Claim{InvocationId: ticket.GetInvocationId()[:8], Token: ticket.GetToken()}}},
 		} {
-			stream, err := wirev1.NewGatewayClient(w.asAgent(w.gateway)).Attempt(context.Background())
+			stream, err := agentwire.NewGatewayClient(w.asAgent(w.gateway)).Attempt(context.Background())
 			if err != nil {
 				w.Fatal(err)
 			}
@@ -122,7 +122,7 @@ var claimAttacks = []attack{
 		if granted == nil {
 			w.Fatalf("not granted: %v", err)
 		}
-		_ = stream.Send(&wirev1.AttemptRequest{Kind: &wirev1.AttemptRequest_Body{Body: []byte(marker)}})
+		_ = stream.Send(&agentwire.AttemptRequest{Kind: &agentwire.AttemptRequest_Body{Body: []byte(marker)}})
 		if r := receive(w.T, responses, "the answer"); r.status != 502 || strings.Contains(r.body, marker) {
 			w.Errorf("answered %d: %s", r.status, r.body)
 		}
@@ -131,7 +131,7 @@ var claimAttacks = []attack{
 		}
 	}},
 	{"F86", "a first message of 1 MiB, which is not read", tooSlow, func(w *world) {
-		stream, err := wirev1.NewGatewayClient(w.asAgent(w.gateway)).Attempt(context.Background())
+		stream, err := agentwire.NewGatewayClient(w.asAgent(w.gateway)).Attempt(context.Background())
 		if err != nil {
 			w.Fatal(err)
 		}
@@ -143,7 +143,7 @@ var claimAttacks = []attack{
 }
 
 // answers claims a ticket as its owner, and answers it.
-func (w *world) answers(ticket *wirev1.Ticket, responses <-chan response) {
+func (w *world) answers(ticket *agentwire.Ticket, responses <-chan response) {
 	w.Helper()
 	stream, granted, err := claim(w.asAgent(w.gateway), ticket)
 	if granted == nil {
@@ -173,7 +173,7 @@ func guessTokens(w *world) {
 		connections++
 		select {
 		case <-responses: // the call has waited for long enough
-			_ = pulls.Send(pull(1, &wirev1.Done{InvocationId: ticket.GetInvocationId()}))
+			_ = pulls.Send(pull(1, &agentwire.Done{InvocationId: ticket.GetInvocationId()}))
 			go func() { responses <- w.call("/function/shop/evil/") }()
 			var err error
 			if ticket, err = nextTicket(pulls); err != nil {
@@ -193,14 +193,14 @@ func guessTokens(w *world) {
 
 // guessUntilCut guesses at most n times on one connection. It tells how often it
 // was answered, and whether the connection was ended for it.
-func (w *world) guessUntilCut(ticket *wirev1.Ticket, n int) (answered int, cut bool) {
+func (w *world) guessUntilCut(ticket *agentwire.Ticket, n int) (answered int, cut bool) {
 	w.Helper()
 	conn := w.connect(w.agent(w.gateway), w.gateway)
 	defer func() { _ = conn.Close() }()
 	for answered < n {
 		token := make([]byte, 16)
 		_, _ = rand.Read(token)
-		_, granted, err := claim(conn, wrong(ticket, func(t *wirev1.Ticket) { t.Token = token }))
+		_, granted, err := claim(conn, wrong(ticket, func(t *agentwire.Ticket) { t.Token = token }))
 		switch {
 		case granted != nil:
 			w.Fatal("a guess was granted")

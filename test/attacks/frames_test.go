@@ -12,7 +12,7 @@ import (
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
 
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 )
 
 // rawFrames is an HTTP/2 connection without a client's good manners.
@@ -60,7 +60,7 @@ func (h *rawFrames) drain() {
 func eachPort(run func(w *world, h *rawFrames, headers []string)) func(*world) {
 	return func(w *world) {
 		run(w, w.newFrames(w.dial(w.calls)), []string{":method", "GET", ":scheme", "http", ":authority", "h", ":path", attackPath})
-		for addr, path := range map[string]string{w.scheduler: "/windlass.wire.v1.Scheduler/Pull", w.gateway: "/windlass.wire.v1.Gateway/Attempt"} {
+		for addr, path := range map[string]string{w.scheduler: "/windlass.agent.v1alpha1.Instances/Pull", w.gateway: "/windlass.agent.v1alpha1.Gateway/Attempt"} {
 			run(w, w.newFrames(w.overTLS(addr)), []string{
 				":method", "POST", ":scheme", "https", ":authority", "h", ":path", path, "content-type", "application/grpc", "te", "trailers",
 			})
@@ -177,7 +177,7 @@ var frames = []attack{
 		lacks("X.windlass.caller", "X.Windlass.Caller", "X~forwarded!for", "X~Forwarded!For"))},
 	{"F87", "S15: what only a proxy may say of its client", "", sees(seen("GET", "", "X-Forwarded-For: 203.0.113.9", "X-Forwarded-Proto: "+marker,
 		"X-Forwarded-Host: "+marker, "X-Forwarded-Port: 1", "Forwarded: for=203.0.113.9", "X-Real-Ip: 203.0.113.9", "X.Real.Ip: 203.0.113.9", "X-Original-Url: /admin"),
-		func(w *world, g *wirev1.Granted, h http.Header) {
+		func(w *world, g *agentwire.Granted, h http.Header) {
 			lacks("X-Forwarded-Port", "Forwarded", "X-Real-Ip", "X.Real.Ip", "X-Original-Url")(w, g, h)
 			if h.Get("X-Forwarded-For") != "127.0.0.1" || h.Get("X-Forwarded-Proto") != "http" || h.Get("X-Forwarded-Host") != "h" {
 				w.Errorf("the function sees %v", h)

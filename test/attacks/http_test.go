@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 )
 
 // response is what a client was told.
@@ -100,7 +100,7 @@ func refuses(text string, want ...int) func(*world) {
 }
 
 // sees sends text and checks what the honest function is given.
-func sees(text string, check func(w *world, g *wirev1.Granted, header http.Header)) func(*world) {
+func sees(text string, check func(w *world, g *agentwire.Granted, header http.Header)) func(*world) {
 	return func(w *world) {
 		w.mu.Lock()
 		before := len(w.executed)

@@ -14,7 +14,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 )
@@ -122,7 +122,7 @@ var identityAttacks = []attack{
 	{"F86", "10,000 hellos in one stream", invalid, func(w *world) {
 		own := w.instanceOf(evil)
 		stream := w.hello(w.asAgent(w.scheduler), own, w.token(podOf(own), nil))
-		hello := &wirev1.PullRequest{Kind: &wirev1.PullRequest_Hello{Hello: &wirev1.Hello{FunctionUid: own.FunctionUID, Cid: string(own.CID)}}}
+		hello := &agentwire.PullRequest{Kind: &agentwire.PullRequest_Hello{Hello: &agentwire.Hello{FunctionUid: own.FunctionUID, Cid: string(own.CID)}}}
 		for range 10_000 {
 			if stream.Send(hello) != nil {
 				break
@@ -154,7 +154,7 @@ var identityAttacks = []attack{
 		}
 	}},
 	{"F77", "a claim that never comes", tooSlow, func(w *world) {
-		stream, err := wirev1.NewGatewayClient(w.asAgent(w.gateway)).Attempt(context.Background())
+		stream, err := agentwire.NewGatewayClient(w.asAgent(w.gateway)).Attempt(context.Background())
 		if err != nil {
 			w.Fatal(err)
 		}
@@ -174,7 +174,7 @@ var identityAttacks = []attack{
 
 // ticketOfEvil makes a call to evil and returns its ticket, which the attacker gets
 // as the instance that it is.
-func (w *world) ticketOfEvil() (*wirev1.Ticket, pullStream, chan response) {
+func (w *world) ticketOfEvil() (*agentwire.Ticket, pullStream, chan response) {
 	w.Helper()
 	own := w.instanceOf(evil)
 	pulls := w.hello(w.asAgent(w.scheduler), own, w.token(podOf(own), nil))

@@ -8,22 +8,22 @@ import (
 
 	"google.golang.org/grpc"
 
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 )
 
 type (
-	pullStream    = grpc.BidiStreamingClient[wirev1.PullRequest, wirev1.PullReply]
-	attemptStream = grpc.BidiStreamingClient[wirev1.AttemptRequest, wirev1.AttemptReply]
+	pullStream    = grpc.BidiStreamingClient[agentwire.PullRequest, agentwire.PullReply]
+	attemptStream = grpc.BidiStreamingClient[agentwire.AttemptRequest, agentwire.AttemptReply]
 )
 
 // work is the honest instance: it runs what it is given until the world ends.
 func (w *world) work(key provisioner.Key) {
 	pulls := w.hello(w.asAgent(w.scheduler), key, w.token(podOf(key), nil))
 	gateway := w.asAgent(w.gateway)
-	done := &wirev1.Pull{Credits: 1}
+	done := &agentwire.Pull{Credits: 1}
 	for {
-		if pulls.Send(&wirev1.PullRequest{Kind: &wirev1.PullRequest_Pull{Pull: done}}) != nil {
+		if pulls.Send(&agentwire.PullRequest{Kind: &agentwire.PullRequest_Pull{Pull: done}}) != nil {
 			return
 		}
 		ticket, err := nextTicket(pulls)
@@ -36,7 +36,7 @@ func (w *world) work(key provisioner.Key) {
 			w.mu.Unlock()
 			answer(stream, granted)
 		}
-		done = &wirev1.Pull{Credits: 1, Done: []*wirev1.Done{{InvocationId: ticket.GetInvocationId(), ExecNs: 1e6}}}
+		done = &agentwire.Pull{Credits: 1, Done: []*agentwire.Done{{InvocationId: ticket.GetInvocationId(), ExecNs: 1e6}}}
 	}
 }
 
@@ -44,7 +44,7 @@ func (w *world) work(key provisioner.Key) {
 func (w *world) hello(conn *grpc.ClientConn, key provisioner.Key, token string) pullStream {
 	w.Helper()
 	stream := w.pulls(conn)
-	_ = stream.Send(&wirev1.PullRequest{Kind: &wirev1.PullRequest_Hello{Hello: &wirev1.Hello{
+	_ = stream.Send(&agentwire.PullRequest{Kind: &agentwire.PullRequest_Hello{Hello: &agentwire.Hello{
 		FunctionUid: key.FunctionUID, Cid: string(key.CID), Token: token, Generation: 1,
 	}}})
 	return stream
@@ -55,18 +55,18 @@ func (w *world) pulls(conn *grpc.ClientConn) pullStream {
 	w.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	w.Cleanup(cancel)
-	stream, err := wirev1.NewSchedulerClient(conn).Pull(ctx)
+	stream, err := agentwire.NewInstancesClient(conn).Pull(ctx)
 	if err != nil {
 		w.Fatal(err)
 	}
 	return stream
 }
 
-func pull(credits uint32, done ...*wirev1.Done) *wirev1.PullRequest {
-	return &wirev1.PullRequest{Kind: &wirev1.PullRequest_Pull{Pull: &wirev1.Pull{Credits: credits, Done: done}}}
+func pull(credits uint32, done ...*agentwire.Done) *agentwire.PullRequest {
+	return &agentwire.PullRequest{Kind: &agentwire.PullRequest_Pull{Pull: &agentwire.Pull{Credits: credits, Done: done}}}
 }
 
-func nextTicket(stream pullStream) (*wirev1.Ticket, error) {
+func nextTicket(stream pullStream) (*agentwire.Ticket, error) {
 	for {
 		reply, err := stream.Recv()
 		if err != nil {
@@ -82,12 +82,12 @@ func nextTicket(stream pullStream) (*wirev1.Ticket, error) {
 }
 
 // claim claims a ticket's call; granted is nil if it was refused.
-func claim(gateway *grpc.ClientConn, ticket *wirev1.Ticket) (attemptStream, *wirev1.Granted, error) {
-	stream, err := wirev1.NewGatewayClient(gateway).Attempt(context.Background())
+func claim(gateway *grpc.ClientConn, ticket *agentwire.Ticket) (attemptStream, *agentwire.Granted, error) {
+	stream, err := agentwire.NewGatewayClient(gateway).Attempt(context.Background())
 	if err != nil {
 		return nil, nil, err
 	}
-	_ = stream.Send(&wirev1.AttemptRequest{Kind: &wirev1.AttemptRequest_Claim{Claim: &wirev1.Claim{
+	_ = stream.Send(&agentwire.AttemptRequest{Kind: &agentwire.AttemptRequest_Claim{Claim: &agentwire.Claim{
 		InvocationId: ticket.GetInvocationId(), Token: ticket.GetToken(), Cid: "00000001-000001",
 	}}})
 	reply, err := stream.Recv()
@@ -98,7 +98,7 @@ func claim(gateway *grpc.ClientConn, ticket *wirev1.Ticket) (attemptStream, *wir
 }
 
 // answer reads the body of a call, and repeats it as the answer.
-func answer(stream attemptStream, granted *wirev1.Granted) {
+func answer(stream attemptStream, granted *agentwire.Granted) {
 	body := granted.GetWholeBody()
 	for ended := granted.GetWhole(); !ended; {
 		reply, err := stream.Recv()
@@ -117,8 +117,8 @@ func answer(stream attemptStream, granted *wirev1.Granted) {
 	}
 }
 
-func whole(status int32, body []byte, headers ...*wirev1.Header) *wirev1.AttemptRequest {
-	return &wirev1.AttemptRequest{Kind: &wirev1.AttemptRequest_Head{Head: &wirev1.ResultHead{
+func whole(status int32, body []byte, headers ...*agentwire.Header) *agentwire.AttemptRequest {
+	return &agentwire.AttemptRequest{Kind: &agentwire.AttemptRequest_Head{Head: &agentwire.ResultHead{
 		Status: status, Headers: headers, Whole: true, WholeBody: body,
 	}}}
 }

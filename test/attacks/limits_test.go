@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 )
 
 var big = strings.Repeat("A", 1<<20)
@@ -34,7 +34,7 @@ var sizes = []attack{
 	{"F89", "a million chunks of one byte with extensions", "", unfinished(post(strings.Repeat("1;"+strings.Repeat("x", 100)+"\r\nA\r\n", 20_000)+"0\r\n\r\n", "Transfer-Encoding: chunked"))},
 	{"F90", "a bomb", "", func(w *world) {
 		// What is compressed stays so: the function is given as many bytes as came.
-		sees(seen("POST", "\x1f\x8b\x08\x00bomb", "Content-Encoding: gzip", "Content-Length: 8"), func(w *world, g *wirev1.Granted, h http.Header) {
+		sees(seen("POST", "\x1f\x8b\x08\x00bomb", "Content-Encoding: gzip", "Content-Length: 8"), func(w *world, g *agentwire.Granted, h http.Header) {
 			if len(g.GetWholeBody()) != 8 || len(h["Content-Encoding"]) != 1 {
 				w.Errorf("the function sees %d bytes and %v", len(g.GetWholeBody()), h)
 			}
@@ -113,8 +113,8 @@ var patient = []attack{
 		if granted == nil {
 			w.Fatalf("not granted: %v", err)
 		}
-		_ = stream.Send(&wirev1.AttemptRequest{Kind: &wirev1.AttemptRequest_Head{Head: &wirev1.ResultHead{Status: 200}}})
-		part := &wirev1.AttemptRequest{Kind: &wirev1.AttemptRequest_Body{Body: make([]byte, 64<<10)}}
+		_ = stream.Send(&agentwire.AttemptRequest{Kind: &agentwire.AttemptRequest_Head{Head: &agentwire.ResultHead{Status: 200}}})
+		part := &agentwire.AttemptRequest{Kind: &agentwire.AttemptRequest_Body{Body: make([]byte, 64<<10)}}
 		letGo := make(chan struct{})
 		go func() {
 			defer close(letGo)
@@ -135,7 +135,7 @@ var patient = []attack{
 }
 
 // bodyOfEvil calls evil with a body that does not end, and returns the ticket.
-func (w *world) bodyOfEvil() (*wirev1.Ticket, io.Closer, pullStream) {
+func (w *world) bodyOfEvil() (*agentwire.Ticket, io.Closer, pullStream) {
 	w.Helper()
 	own := w.instanceOf(evil)
 	pulls := w.hello(w.asAgent(w.scheduler), own, w.token(podOf(own), nil))

@@ -7,11 +7,11 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 )
 
 // answersWith makes a call to evil, which the attacker answers.
-func answersWith(check func(w *world, r response), messages ...*wirev1.AttemptRequest) func(*world) {
+func answersWith(check func(w *world, r response), messages ...*agentwire.AttemptRequest) func(*world) {
 	return func(w *world) {
 		ticket, _, responses := w.ticketOfEvil()
 		stream, granted, err := claim(w.asAgent(w.gateway), ticket)
@@ -37,7 +37,7 @@ func (w *world) joined() pullStream {
 
 // nextCall makes a call to evil and answers it, which shows that all that was sent
 // before was handled.
-func (w *world) nextCall(pulls pullStream) *wirev1.Ticket {
+func (w *world) nextCall(pulls pullStream) *agentwire.Ticket {
 	w.Helper()
 	responses := make(chan response, 1)
 	go func() { responses <- w.call("/function/shop/evil/") }()
@@ -57,7 +57,7 @@ var lyingAttacks = []attack{
 		pulls := w.joined()
 		last := w.nextCall(pulls)
 		for _, ns := range []int64{0, -1, math.MinInt64, 1e12, math.MaxInt64, math.MaxInt64} {
-			_ = pulls.Send(pull(1, &wirev1.Done{InvocationId: last.GetInvocationId(), ExecNs: ns}))
+			_ = pulls.Send(pull(1, &agentwire.Done{InvocationId: last.GetInvocationId(), ExecNs: ns}))
 			last = w.nextCall(pulls)
 			// The timeout of evil is a second.
 			if mean := w.counter("windlass_scheduler_mean_execution_seconds{function=" + evil + "}"); mean < 0 || mean > 1 {
@@ -71,12 +71,12 @@ var lyingAttacks = []attack{
 			_ = pulls.Send(pull(math.MaxUint32))
 		}
 		last := w.nextCall(pulls)
-		_ = pulls.Send(pull(math.MaxUint32, &wirev1.Done{InvocationId: last.GetInvocationId()}))
+		_ = pulls.Send(pull(math.MaxUint32, &agentwire.Done{InvocationId: last.GetInvocationId()}))
 		last = w.nextCall(pulls)
 		// It holds as many as its concurrency, which is one.
 		first, second := make(chan response, 1), make(chan response, 1)
 		go func() { first <- w.call("/function/shop/evil/") }()
-		_ = pulls.Send(pull(math.MaxUint32, &wirev1.Done{InvocationId: last.GetInvocationId()}))
+		_ = pulls.Send(pull(math.MaxUint32, &agentwire.Done{InvocationId: last.GetInvocationId()}))
 		ticket, err := nextTicket(pulls)
 		if err != nil {
 			w.Fatal(err)
@@ -84,7 +84,7 @@ var lyingAttacks = []attack{
 		go func() { second <- w.call("/function/shop/evil/") }()
 		w.until("the second waits", func() bool { return w.counter("windlass_scheduler_queued{function="+evil+"}") == 1 })
 		w.answers(ticket, first)
-		_ = pulls.Send(pull(1, &wirev1.Done{InvocationId: ticket.GetInvocationId()}))
+		_ = pulls.Send(pull(1, &agentwire.Done{InvocationId: ticket.GetInvocationId()}))
 		if ticket, err = nextTicket(pulls); err != nil {
 			w.Fatal(err)
 		}
@@ -92,17 +92,17 @@ var lyingAttacks = []attack{
 	}},
 	{"F86", "100,000 calls that it says are done", "", func(w *world) {
 		pulls := w.joined()
-		var done []*wirev1.Done
+		var done []*agentwire.Done
 		for range 100_000 {
-			done = append(done, &wirev1.Done{InvocationId: newID(), ExecNs: 1})
+			done = append(done, &agentwire.Done{InvocationId: newID(), ExecNs: 1})
 		}
 		_ = pulls.Send(pull(1, done...))
 		w.nextCall(pulls)
 	}},
 	{"F86", "a goodbye of 3 MiB", "", func(w *world) {
 		pulls := w.joined()
-		_ = pulls.Send(&wirev1.PullRequest{Kind: &wirev1.PullRequest_Goodbye{Goodbye: &wirev1.Goodbye{
-			Reason: wirev1.Goodbye_REASON_FUNCTION_ENDED, Detail: "\x1b[31m\r\n" + strings.Repeat("A", 3<<20),
+		_ = pulls.Send(&agentwire.PullRequest{Kind: &agentwire.PullRequest_Goodbye{Goodbye: &agentwire.Goodbye{
+			Reason: agentwire.Goodbye_REASON_FUNCTION_ENDED, Detail: "\x1b[31m\r\n" + strings.Repeat("A", 3<<20),
 		}}})
 		_ = pulls.CloseSend()
 		for _, err := pulls.Recv(); err == nil; _, err = pulls.Recv() {
@@ -113,8 +113,8 @@ var lyingAttacks = []attack{
 		if r.status != 502 || len(r.body) > 16<<10 {
 			w.Errorf("answered %d with %d bytes", r.status, len(r.body))
 		}
-	}, &wirev1.AttemptRequest{Kind: &wirev1.AttemptRequest_End{End: &wirev1.ResultEnd{
-		Failure: &wirev1.Failure{Detail: marker + strings.Repeat("A", 3<<20)},
+	}, &agentwire.AttemptRequest{Kind: &agentwire.AttemptRequest_End{End: &agentwire.ResultEnd{
+		Failure: &agentwire.Failure{Detail: marker + strings.Repeat("A", 3<<20)},
 	}}})},
 	{"F86", "a status that is none", answered + "{code=502}", answersWith(func(w *world, r response) {
 		if r.status != 502 || r.header.Get("X-Windlass-Executed") != "maybe" {
@@ -126,39 +126,39 @@ var lyingAttacks = []attack{
 			w.Errorf("answered %d %q with %v", r.status, r.body, r.header)
 		}
 	}, whole(200, []byte("body"),
-		&wirev1.Header{Name: "X-A", Value: []byte("a\r\nSet-Cookie: a=" + marker)},
-		&wirev1.Header{Name: "X-B\r\nSet-Cookie", Value: []byte("b")},
-		&wirev1.Header{Name: "Content-Length", Value: []byte("99")},
-		&wirev1.Header{Name: "Transfer-Encoding", Value: []byte("chunked")},
-		&wirev1.Header{Name: "Connection", Value: []byte("X-Windlass-Executed")},
-		&wirev1.Header{Name: "x-windlass-executed", Value: []byte("no")}))},
+		&agentwire.Header{Name: "X-A", Value: []byte("a\r\nSet-Cookie: a=" + marker)},
+		&agentwire.Header{Name: "X-B\r\nSet-Cookie", Value: []byte("b")},
+		&agentwire.Header{Name: "Content-Length", Value: []byte("99")},
+		&agentwire.Header{Name: "Transfer-Encoding", Value: []byte("chunked")},
+		&agentwire.Header{Name: "Connection", Value: []byte("X-Windlass-Executed")},
+		&agentwire.Header{Name: "x-windlass-executed", Value: []byte("no")}))},
 	{"F93", "a function error that splits itself", "", answersWith(func(w *world, r response) {
 		if r.header.Get("Set-Cookie") != "" || len(r.header.Get("X-Windlass-Function-Error")) > 8<<10 {
 			w.Errorf("answered with %v", r.header)
 		}
-	}, &wirev1.AttemptRequest{Kind: &wirev1.AttemptRequest_Head{Head: &wirev1.ResultHead{
+	}, &agentwire.AttemptRequest{Kind: &agentwire.AttemptRequest_Head{Head: &agentwire.ResultHead{
 		Status: 500, Whole: true, FunctionError: "\x1b[31m" + marker + "\r\nSet-Cookie: a=b\r\n" + strings.Repeat("A", 1<<20),
 	}}})},
 	{"F87", "an answer that is longer than it says", answered, answersWith(func(w *world, r response) {
 		if r.err == nil {
 			w.Errorf("answered %q", r.body)
 		}
-	}, &wirev1.AttemptRequest{Kind: &wirev1.AttemptRequest_Head{Head: &wirev1.ResultHead{
+	}, &agentwire.AttemptRequest{Kind: &agentwire.AttemptRequest_Head{Head: &agentwire.ResultHead{
 		// What the headers say does not count.
-		Status: 200, ContentLength: proto.Int64(5), Headers: []*wirev1.Header{{Name: "Content-Length", Value: []byte("99")}},
-	}}}, &wirev1.AttemptRequest{Kind: &wirev1.AttemptRequest_Body{Body: []byte("12345HTTP/1.1 200 OK\r\n\r\n")}},
-		&wirev1.AttemptRequest{Kind: &wirev1.AttemptRequest_End{End: &wirev1.ResultEnd{}}})},
+		Status: 200, ContentLength: proto.Int64(5), Headers: []*agentwire.Header{{Name: "Content-Length", Value: []byte("99")}},
+	}}}, &agentwire.AttemptRequest{Kind: &agentwire.AttemptRequest_Body{Body: []byte("12345HTTP/1.1 200 OK\r\n\r\n")}},
+		&agentwire.AttemptRequest{Kind: &agentwire.AttemptRequest_End{End: &agentwire.ResultEnd{}}})},
 	{"F87", "an answer that poses as the server's own refusal", "", answersWith(func(w *world, r response) {
 		if r.status != 200 || r.body != posed {
 			w.Errorf("answered %d, %v: %q", r.status, r.err, r.body)
 		}
-	}, &wirev1.AttemptRequest{Kind: &wirev1.AttemptRequest_Head{Head: &wirev1.ResultHead{
-		Status: 200, Headers: []*wirev1.Header{{Name: "Content-Length", Value: []byte(itoa(len(posed)))}},
-	}}}, &wirev1.AttemptRequest{Kind: &wirev1.AttemptRequest_Body{Body: []byte(posed)}},
-		&wirev1.AttemptRequest{Kind: &wirev1.AttemptRequest_End{End: &wirev1.ResultEnd{}}})},
+	}, &agentwire.AttemptRequest{Kind: &agentwire.AttemptRequest_Head{Head: &agentwire.ResultHead{
+		Status: 200, Headers: []*agentwire.Header{{Name: "Content-Length", Value: []byte(itoa(len(posed)))}},
+	}}}, &agentwire.AttemptRequest{Kind: &agentwire.AttemptRequest_Body{Body: []byte(posed)}},
+		&agentwire.AttemptRequest{Kind: &agentwire.AttemptRequest_End{End: &agentwire.ResultEnd{}}})},
 	{"F100", "an answer for every status code", "", func(w *world) {
 		pulls := w.joined()
-		var last *wirev1.Ticket
+		var last *agentwire.Ticket
 		for code := int32(600); code < 700; code++ {
 			responses := make(chan response, 1)
 			go func() { responses <- w.call(fmt.Sprintf("/function/shop/evil/%d", code)) }()
@@ -175,7 +175,7 @@ var lyingAttacks = []attack{
 				w.Errorf("%d became %d", code, r.status)
 			}
 			last = ticket
-			_ = pulls.Send(pull(1, &wirev1.Done{InvocationId: last.GetInvocationId()}))
+			_ = pulls.Send(pull(1, &agentwire.Done{InvocationId: last.GetInvocationId()}))
 		}
 	}},
 }

@@ -21,7 +21,7 @@ var strange = []string{
 	"/function/shop.*/>/attack", "/function/a.b.>/honest/attack", "/function/shop/hon*/attack", "/function/shop/honest%E2%80%AE/attack",
 	"/function/shop/%EF%BD%88onest/attack", "/function/shop/h%C2%ADonest/attack", "/function/%EF%BC%8E%EF%BC%8E/honest/attack", "/function/shop/\xc2\xadhonest/attack",
 	"/function/shop/" + strings.Repeat("a", 4_000), "/function/" + marker + "/" + marker, "/function/shop\\honest/attack", "/%66unction/shop/honest/attack",
-	"/Function/shop/honest/attack", "/functions/shop/honest/attack", "/windlass.wire.v1.Gateway/Attempt", "/windlass.wire.v1.Scheduler/Pull",
+	"/Function/shop/honest/attack", "/functions/shop/honest/attack", "/windlass.agent.v1alpha1.Gateway/Attempt", "/windlass.agent.v1alpha1.Instances/Pull",
 	"/metrics", "/healthz", "/readyz", "/debug/pprof/", "/debug/vars", "/internal/honest", "/fission-function/shop/honest", "/system/functions", "/api/v1/namespaces",
 }
 

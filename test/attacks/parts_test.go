@@ -14,7 +14,8 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
+	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 )
 
 // The program of the tests plays other processes, too.
@@ -80,16 +81,16 @@ func knock(addr string) {
 	defer conn.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()
-	watch, err := wirev1.NewSchedulerClient(conn).Watch(ctx, &wirev1.WatchRequest{})
+	watch, err := controlwire.NewSchedulerClient(conn).Watch(ctx, &controlwire.WatchRequest{})
 	if err == nil {
 		_, err = watch.Recv()
 	}
 	if status.Code(err) != codes.Unavailable {
 		_, _ = fmt.Fprintf(os.Stdout, "%s answered as a scheduler: %v\n", addr, err)
 	}
-	attempt, err := wirev1.NewGatewayClient(conn).Attempt(ctx)
+	attempt, err := agentwire.NewGatewayClient(conn).Attempt(ctx)
 	if err == nil {
-		_ = attempt.Send(&wirev1.AttemptRequest{Kind: &wirev1.AttemptRequest_Claim{Claim: &wirev1.Claim{InvocationId: newID(), Token: newID()}}})
+		_ = attempt.Send(&agentwire.AttemptRequest{Kind: &agentwire.AttemptRequest_Claim{Claim: &agentwire.Claim{InvocationId: newID(), Token: newID()}}})
 		_, err = attempt.Recv()
 	}
 	if status.Code(err) != codes.Unavailable {

@@ -16,7 +16,8 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
+	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/wiretls"
 	"github.com/windlass-dev/windlass/pkg/wiretls/testca"
 )
@@ -32,12 +33,12 @@ var everybody = []string{noCertificate, domain.Gateway(), domain.Scheduler(), do
 
 // mayCall is which certificate is good for which method.
 var mayCall = map[string][]string{
-	wirev1.Scheduler_Offer_FullMethodName: {domain.Gateway(), domain.Scheduler()},
-	wirev1.Scheduler_Beat_FullMethodName:  {domain.Gateway(), domain.Scheduler()},
-	wirev1.Scheduler_Slots_FullMethodName: {domain.Gateway(), domain.Scheduler()},
-	wirev1.Scheduler_Watch_FullMethodName: {domain.Controller()},
-	wirev1.Scheduler_Pull_FullMethodName:  everybody,
-	wirev1.Gateway_Attempt_FullMethodName: everybody,
+	controlwire.Scheduler_Offer_FullMethodName: {domain.Gateway(), domain.Scheduler()},
+	controlwire.Scheduler_Beat_FullMethodName:  {domain.Gateway(), domain.Scheduler()},
+	controlwire.Scheduler_Slots_FullMethodName: {domain.Gateway(), domain.Scheduler()},
+	controlwire.Scheduler_Watch_FullMethodName: {domain.Controller()},
+	agentwire.Instances_Pull_FullMethodName:    everybody,
+	agentwire.Gateway_Attempt_FullMethodName:   everybody,
 }
 
 var roleAttacks = []attack{
@@ -46,8 +47,8 @@ var roleAttacks = []attack{
 			addr, name string
 			desc       grpc.ServiceDesc
 		}{
-			{w.scheduler, domain.Scheduler(), wirev1.Scheduler_ServiceDesc},
-			{w.gateway, domain.Gateway(), wirev1.Gateway_ServiceDesc},
+			{w.scheduler, domain.Scheduler(), controlwire.Scheduler_ServiceDesc},
+			{w.gateway, domain.Gateway(), agentwire.Gateway_ServiceDesc},
 		} {
 			for _, role := range everybody {
 				conn := w.asAgent(service.addr)
@@ -63,7 +64,7 @@ var roleAttacks = []attack{
 	{"F98", "methods and services that do not exist", "", func(w *world) {
 		for _, addr := range []string{w.scheduler, w.gateway} {
 			conn := w.asAgent(addr)
-			for _, method := range []string{"/windlass.wire.v1.Scheduler/offer", "/windlass.wire.v1.Scheduler/", "/windlass.wire.v1.Scheduler/Pull/", "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", "/grpc.channelz.v1.Channelz/GetServers", "/a/b", "//", "/" + marker} {
+			for _, method := range []string{"/windlass.control.v1alpha1.Scheduler/offer", "/windlass.control.v1alpha1.Scheduler/", "/windlass.agent.v1alpha1.Instances/Pull/", "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", "/grpc.channelz.v1.Channelz/GetServers", "/a/b", "//", "/" + marker} {
 				if code := w.codeOf(conn, method); code != codes.Unimplemented {
 					w.Errorf("%s: %v", method, code)
 				}
@@ -71,7 +72,7 @@ var roleAttacks = []attack{
 		}
 	}},
 	{"F98", "paths without a slash", "", func(w *world) {
-		for _, path := range []string{"windlass.wire.v1.Scheduler/Offer", "windlass.wire.v1.Scheduler/Watch", "", "*"} {
+		for _, path := range []string{"windlass.control.v1alpha1.Scheduler/Offer", "windlass.control.v1alpha1.Scheduler/Watch", "", "*"} {
 			if said := rawPath(w, path); strings.Contains(said, "grpc-status=0") || !strings.Contains(said, "grpc-status=") && said != "reset" {
 				w.Errorf("%q: %s", path, said)
 			}
@@ -88,7 +89,7 @@ var roleAttacks = []attack{
 			"TLS 1.2":    credentials.NewTLS(&tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12}),
 			"another CA": others.ClientCredentials(domain.Scheduler()),
 		} {
-			if code := w.codeOf(w.as(c, w.scheduler), wirev1.Scheduler_Offer_FullMethodName); code != codes.Unavailable {
+			if code := w.codeOf(w.as(c, w.scheduler), controlwire.Scheduler_Offer_FullMethodName); code != codes.Unavailable {
 				w.Errorf("%s: %v", name, code)
 			}
 		}
@@ -128,12 +129,12 @@ func (w *world) codeOf(conn *grpc.ClientConn, method string) codes.Code {
 	if err != nil {
 		return status.Code(err)
 	}
-	_ = stream.SendMsg(&wirev1.WatchRequest{})
+	_ = stream.SendMsg(&controlwire.WatchRequest{})
 	_ = stream.CloseSend()
 	waiting := time.AfterFunc(3*time.Second, cancel) // a Watch goes on
 	defer waiting.Stop()
 	for {
-		if err := stream.RecvMsg(&wirev1.WatchReply{}); err == io.EOF {
+		if err := stream.RecvMsg(&controlwire.WatchReply{}); err == io.EOF {
 			return codes.OK
 		} else if err != nil {
 			return status.Code(err)

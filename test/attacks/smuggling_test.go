@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"strings"
 
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 )
 
 const seenPath = "/function/shop/honest/seen"
@@ -16,8 +16,8 @@ func seen(method, body string, headers ...string) string {
 }
 
 // lacks checks that the function does not see headers, whatever their spelling.
-func lacks(names ...string) func(*world, *wirev1.Granted, http.Header) {
-	return func(w *world, _ *wirev1.Granted, header http.Header) {
+func lacks(names ...string) func(*world, *agentwire.Granted, http.Header) {
+	return func(w *world, _ *agentwire.Granted, header http.Header) {
 		w.Helper()
 		for name, values := range header {
 			for _, banned := range names {
@@ -57,13 +57,13 @@ var smuggling = []attack{
 	{"F87", "a chunk beyond 64 bits", answered, badChunk("1ffffffffffffffff\r\nA\r\n0\r\n\r\n")},
 	{"F87", "a length and an encoding", "", func(w *world) {
 		// The encoding counts, for whoever is behind the gateway too.
-		sees(seen("POST", "1\r\nA\r\n0\r\n\r\n", "Content-Length: 3", "Transfer-Encoding: chunked"), func(w *world, g *wirev1.Granted, h http.Header) {
+		sees(seen("POST", "1\r\nA\r\n0\r\n\r\n", "Content-Length: 3", "Transfer-Encoding: chunked"), func(w *world, g *agentwire.Granted, h http.Header) {
 			if g.GetContentLength() >= 0 || h.Get("Transfer-Encoding") != "" || h.Get("Content-Length") != "" {
 				w.Errorf("the function sees a length of %d and %v", g.GetContentLength(), h)
 			}
 		})(w)
 	}},
-	{"F87", "a folded header", "", sees(seen("GET", "", "X-A: a", " X-Windlass-Executed: yes"), func(w *world, g *wirev1.Granted, h http.Header) {
+	{"F87", "a folded header", "", sees(seen("GET", "", "X-A: a", " X-Windlass-Executed: yes"), func(w *world, g *agentwire.Granted, h http.Header) {
 		lacks("X-Windlass-Executed")(w, g, h)
 		if got := h.Get("X-A"); strings.ContainsAny(got, "\r\n") {
 			w.Errorf("the function sees %q", got)
@@ -72,7 +72,7 @@ var smuggling = []attack{
 	{"F87", "headers that only Windlass may set", "", sees(seen("GET", "",
 		"X-Windlass-Invocation-Id: "+marker, "x-windlass-executed: yes", "X-WINDLASS-CALLER: admin", "X_Windlass_Caller: admin",
 		"X-Windlass_Caller: admin", "x_windlass-caller: admin", "X_Forwarded_For: 1.2.3.4"),
-		func(w *world, g *wirev1.Granted, h http.Header) {
+		func(w *world, g *agentwire.Granted, h http.Header) {
 			lacks("X-Windlass-Executed", "X-Windlass-Caller")(w, g, h)
 			if ids := h["X-Windlass-Invocation-Id"]; len(ids) != 1 || ids[0] == marker || strings.Contains(h.Get("X_forwarded_for"), "1.2.3.4") {
 				w.Errorf("the function sees %v", h)
@@ -80,7 +80,7 @@ var smuggling = []attack{
 		})},
 	{"F87", "headers that are named as those of the connection", "", sees(seen("GET", "",
 		"Connection: close, X-Windlass-Invocation-Id, X-Forwarded-For, X-Named", "X-Named: a", "Keep-Alive: 1", "Proxy-Authorization: "+marker, "TE: trailers", "Upgrade: x"),
-		func(w *world, g *wirev1.Granted, h http.Header) {
+		func(w *world, g *agentwire.Granted, h http.Header) {
 			lacks("X-Named", "Connection", "Keep-Alive", "Proxy-Authorization", "TE", "Upgrade")(w, g, h)
 			if h.Get("X-Windlass-Invocation-Id") == "" || h.Get("X-Forwarded-For") == "" {
 				w.Errorf("the function sees only %v", h)

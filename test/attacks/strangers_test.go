@@ -73,7 +73,7 @@ var strangerAttacks = []attack{
 func costs(what string, most uint64, attack func(h func() *rawFrames, measure func()) (refused float64)) func(*world) {
 	return func(w *world) {
 		for at, server := range map[string]struct{ addr, path string }{
-			"scheduler": {w.scheduler, "/windlass.wire.v1.Scheduler/Pull"}, "gateway": {w.gateway, "/windlass.wire.v1.Gateway/Attempt"},
+			"scheduler": {w.scheduler, "/windlass.agent.v1alpha1.Instances/Pull"}, "gateway": {w.gateway, "/windlass.agent.v1alpha1.Gateway/Attempt"},
 		} {
 			before, refused := heap(), w.counter(onTheWire)
 			want := attack(func() *rawFrames {

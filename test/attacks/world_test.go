@@ -27,7 +27,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
+	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 	"github.com/windlass-dev/windlass/internal/loadgen"
 	"github.com/windlass-dev/windlass/internal/metric/exposition"
 	"github.com/windlass-dev/windlass/internal/serve"
@@ -89,7 +90,7 @@ type world struct {
 
 	mu       sync.Mutex
 	pods     map[string]provisioner.Key // by UID
-	executed []*wirev1.Granted          // by the honest instance
+	executed []*agentwire.Granted       // by the honest instance
 	started  map[string]chan provisioner.Key
 }
 
@@ -153,7 +154,8 @@ func (w *world) startScheduler(l net.Listener, log *slog.Logger) {
 	w.decider = s
 	server := serve.NewWire(prometheus.WrapRegistererWith(prometheus.Labels{"at": "scheduler"}, w.registry),
 		append(wiretls.RequirePeer(wiretls.SchedulerMethods(domain)), grpc.Creds(certificate.ServerCredentials()))...)
-	wirev1.RegisterSchedulerServer(server, s)
+	agentwire.RegisterInstancesServer(server, s)
+	controlwire.RegisterSchedulerServer(server, s)
 	w.runs(func(ctx context.Context) error { return instances.Run(ctx, s) })
 	w.runs(s.Run)
 	w.runs(func(ctx context.Context) error { return serve.Wire(ctx, l, server) })
@@ -173,7 +175,7 @@ func (w *world) startGateway(wire, calls net.Listener, log *slog.Logger) {
 	}
 	server := serve.NewWire(prometheus.WrapRegistererWith(prometheus.Labels{"at": "gateway"}, w.registry),
 		append(wiretls.RequirePeer(wiretls.GatewayMethods()), grpc.Creds(certificate.ServerCredentials()))...)
-	wirev1.RegisterGatewayServer(server, g)
+	agentwire.RegisterGatewayServer(server, g)
 	w.runs(g.Run)
 	w.runs(func(ctx context.Context) error { return serve.Wire(ctx, wire, server) })
 	w.runs(func(ctx context.Context) error { return serve.Calls(ctx, calls, g, time.Second, w.registry, log) })

@@ -13,7 +13,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc"
 
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 	"github.com/windlass-dev/windlass/internal/sleep"
 	"github.com/windlass-dev/windlass/pkg/wiretls"
 	"github.com/windlass-dev/windlass/test/faults/verdict"
@@ -70,18 +70,18 @@ func watchEpochs(ctx context.Context, l *lab.Lab) (*epochWatch, error) {
 		if err != nil {
 			return nil, err
 		}
-		go w.ask(watching, m, wirev1.NewSchedulerClient(conn))
+		go w.ask(watching, m, controlwire.NewSchedulerClient(conn))
 	}
 	return w, nil
 }
 
 // ask asks a scheduler again and again which owners it knows. Each process is an
 // observer of its own: one that was started anew may have to learn.
-func (w *epochWatch) ask(ctx context.Context, m *lab.Member, scheduler wirev1.SchedulerClient) {
+func (w *epochWatch) ask(ctx context.Context, m *lab.Member, scheduler controlwire.SchedulerClient) {
 	for {
 		pid := m.Process().PID
 		asking, cancel := context.WithTimeout(ctx, askEvery)
-		answer, err := scheduler.Slots(asking, &wirev1.SlotsRequest{})
+		answer, err := scheduler.Slots(asking, &controlwire.SlotsRequest{})
 		cancel()
 		// An answer of which it is not known whose it is says nothing.
 		if err == nil && m.Process().PID == pid {

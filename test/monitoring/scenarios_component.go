@@ -11,7 +11,8 @@ import (
 	"google.golang.org/grpc/credentials"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
+	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 	"github.com/windlass-dev/windlass/internal/sleep"
 	"github.com/windlass-dev/windlass/pkg/wiretls"
 	"github.com/windlass-dev/windlass/test/lab"
@@ -89,7 +90,7 @@ func offerAsStranger(ctx context.Context, scheduler string, asAgent credentials.
 		return
 	}
 	defer conn.Close()
-	if stream, err := wirev1.NewSchedulerClient(conn).Offer(ctx); err == nil {
+	if stream, err := controlwire.NewSchedulerClient(conn).Offer(ctx); err == nil {
 		_, _ = stream.Recv()
 	}
 }
@@ -98,14 +99,14 @@ func offerAsStranger(ctx context.Context, scheduler string, asAgent credentials.
 func claimNothing(ctx context.Context, conn *grpc.ClientConn) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	stream, err := wirev1.NewGatewayClient(conn).Attempt(ctx)
+	stream, err := agentwire.NewGatewayClient(conn).Attempt(ctx)
 	if err != nil {
 		return
 	}
 	id, token := make([]byte, 16), make([]byte, 16)
 	_, _ = rand.Read(id)
 	_, _ = rand.Read(token)
-	_ = stream.Send(&wirev1.AttemptRequest{Kind: &wirev1.AttemptRequest_Claim{Claim: &wirev1.Claim{
+	_ = stream.Send(&agentwire.AttemptRequest{Kind: &agentwire.AttemptRequest_Claim{Claim: &agentwire.Claim{
 		InvocationId: id, Token: token, Cid: "00000001-000001",
 	}}})
 	_, _ = stream.Recv()

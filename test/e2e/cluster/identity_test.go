@@ -25,7 +25,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	wirev1 "github.com/windlass-dev/windlass/api/wire/v1"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
+	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/wiretls"
 )
 
@@ -79,8 +80,14 @@ func asPart(ctx context.Context, part string) credentials.TransportCredentials {
 	return loaded.ClientCredentials(tlsDomain.Scheduler())
 }
 
+// schedulerClient is whoever talks to a scheduler.
+type schedulerClient struct {
+	agentwire.InstancesClient
+	controlwire.SchedulerClient
+}
+
 // schedulers are connections to every scheduler.
-func schedulers(ctx context.Context, creds credentials.TransportCredentials) (clients []wirev1.SchedulerClient) {
+func schedulers(ctx context.Context, creds credentials.TransportCredentials) (clients []schedulerClient) {
 	GinkgoHelper()
 	for _, pod := range listPods(ctx, releaseNamespace, client.MatchingLabels{"app.kubernetes.io/component": "scheduler"}) {
 		if pod.Status.Phase != corev1.PodRunning || pod.DeletionTimestamp != nil {
@@ -93,7 +100,7 @@ func schedulers(ctx context.Context, creds credentials.TransportCredentials) (cl
 		conn, err := grpc.NewClient("passthrough:///"+address, grpc.WithTransportCredentials(creds))
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(conn.Close)
-		clients = append(clients, wirev1.NewSchedulerClient(conn))
+		clients = append(clients, schedulerClient{agentwire.NewInstancesClient(conn), controlwire.NewSchedulerClient(conn)})
 	}
 	Expect(clients).NotTo(BeEmpty())
 	return clients
@@ -102,16 +109,16 @@ func schedulers(ctx context.Context, creds credentials.TransportCredentials) (cl
 // pull says hello to every scheduler as an instance and asks to leave, which is
 // always answered. It returns what the owner of the function says: nil if that is
 // an answer.
-func pull(ctx context.Context, clients []wirev1.SchedulerClient, uid, cid, token string) error {
+func pull(ctx context.Context, clients []schedulerClient, uid, cid, token string) error {
 	GinkgoHelper()
 	for _, scheduler := range clients {
 		ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 		defer cancel()
 		stream, err := scheduler.Pull(ctx)
 		Expect(err).NotTo(HaveOccurred())
-		for _, request := range []*wirev1.PullRequest{
-			{Kind: &wirev1.PullRequest_Hello{Hello: &wirev1.Hello{FunctionUid: uid, Generation: 1, Cid: cid, Token: token}}},
-			{Kind: &wirev1.PullRequest_Leave{Leave: &wirev1.LeaveRequest{IdleNs: 1}}},
+		for _, request := range []*agentwire.PullRequest{
+			{Kind: &agentwire.PullRequest_Hello{Hello: &agentwire.Hello{FunctionUid: uid, Generation: 1, Cid: cid, Token: token}}},
+			{Kind: &agentwire.PullRequest_Leave{Leave: &agentwire.LeaveRequest{IdleNs: 1}}},
 		} {
 			if err := stream.Send(request); err != nil {
 				Expect(err).To(Equal(io.EOF)) // the refusal comes by Recv
@@ -160,14 +167,14 @@ var _ = Describe("The identity", func() {
 		offer := func(creds credentials.TransportCredentials) error {
 			stream, err := schedulers(ctx, creds)[0].Offer(ctx)
 			Expect(err).NotTo(HaveOccurred())
-			_ = stream.Send(&wirev1.OfferRequest{Gateway: "127.0.0.1:1"}) // the refusal comes by Recv
+			_ = stream.Send(&controlwire.OfferRequest{Gateway: "127.0.0.1:1"}) // the refusal comes by Recv
 			_, err = stream.Recv()
 			return err
 		}
 		watch := func(creds credentials.TransportCredentials) error {
 			ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 			defer cancel()
-			stream, err := schedulers(ctx, creds)[0].Watch(ctx, &wirev1.WatchRequest{})
+			stream, err := schedulers(ctx, creds)[0].Watch(ctx, &controlwire.WatchRequest{})
 			Expect(err).NotTo(HaveOccurred())
 			_, err = stream.Recv()
 			return err

@@ -1,15 +1,13 @@
-// The wire between gateways, schedulers and agents.
+// The wire within the control plane. Two conversations, each a bidirectional stream
+// that its client opens:
 //
-// Three conversations, each a bidirectional stream that its client opens:
+//	gateway            -> scheduler  Offer  tickets, and their withdrawal
+//	gateway, scheduler -> scheduler  Beat   that it is there, and lacks room
 //
-//	gateway    -> scheduler  Offer    tickets, and their withdrawal
-//	agent      -> scheduler  Pull     standing requests for tickets
-//	agent      -> gateway    Attempt  one claim and one result
+// one that only tells, and one question:
 //
-// and two that only tell:
-//
-//	controller         -> scheduler  Watch    what is observed of functions
-//	gateway, scheduler -> scheduler  Beat     that it is there, and lacks room
+//	controller         -> scheduler  Watch  what is observed of functions
+//	gateway, scheduler -> scheduler  Slots  who owns which slot
 //
 // Deadlines travel as remaining time, never as a point in time, so that
 // clocks need not agree.
@@ -18,9 +16,9 @@
 // versions:
 // - protoc-gen-go-grpc v1.6.2
 // - protoc             (unknown)
-// source: wire/v1/wire.proto
+// source: wire/control/v1alpha1/control.proto
 
-package wirev1
+package controlwire
 
 import (
 	context "context"
@@ -35,11 +33,10 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	Scheduler_Offer_FullMethodName = "/windlass.wire.v1.Scheduler/Offer"
-	Scheduler_Pull_FullMethodName  = "/windlass.wire.v1.Scheduler/Pull"
-	Scheduler_Watch_FullMethodName = "/windlass.wire.v1.Scheduler/Watch"
-	Scheduler_Beat_FullMethodName  = "/windlass.wire.v1.Scheduler/Beat"
-	Scheduler_Slots_FullMethodName = "/windlass.wire.v1.Scheduler/Slots"
+	Scheduler_Offer_FullMethodName = "/windlass.control.v1alpha1.Scheduler/Offer"
+	Scheduler_Watch_FullMethodName = "/windlass.control.v1alpha1.Scheduler/Watch"
+	Scheduler_Beat_FullMethodName  = "/windlass.control.v1alpha1.Scheduler/Beat"
+	Scheduler_Slots_FullMethodName = "/windlass.control.v1alpha1.Scheduler/Slots"
 )
 
 // SchedulerClient is the client API for Scheduler service.
@@ -53,8 +50,6 @@ type SchedulerClient interface {
 	// invocation id, and the gateway offers what waits again from time to time,
 	// so that no lost message can lose a call.
 	Offer(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[OfferRequest, OfferReply], error)
-	// Pull carries one instance's pulls for as long as the instance lives.
-	Pull(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[PullRequest, PullReply], error)
 	// Watch tells what is observed of the functions in the scheduler's slots: of
 	// all at first, then of those that changed, each at most twice a second.
 	Watch(ctx context.Context, in *WatchRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchReply], error)
@@ -87,22 +82,9 @@ func (c *schedulerClient) Offer(ctx context.Context, opts ...grpc.CallOption) (g
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Scheduler_OfferClient = grpc.BidiStreamingClient[OfferRequest, OfferReply]
 
-func (c *schedulerClient) Pull(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[PullRequest, PullReply], error) {
-	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &Scheduler_ServiceDesc.Streams[1], Scheduler_Pull_FullMethodName, cOpts...)
-	if err != nil {
-		return nil, err
-	}
-	x := &grpc.GenericClientStream[PullRequest, PullReply]{ClientStream: stream}
-	return x, nil
-}
-
-// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
-type Scheduler_PullClient = grpc.BidiStreamingClient[PullRequest, PullReply]
-
 func (c *schedulerClient) Watch(ctx context.Context, in *WatchRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchReply], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &Scheduler_ServiceDesc.Streams[2], Scheduler_Watch_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &Scheduler_ServiceDesc.Streams[1], Scheduler_Watch_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +103,7 @@ type Scheduler_WatchClient = grpc.ServerStreamingClient[WatchReply]
 
 func (c *schedulerClient) Beat(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[BeatRequest, BeatReply], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &Scheduler_ServiceDesc.Streams[3], Scheduler_Beat_FullMethodName, cOpts...)
+	stream, err := c.cc.NewStream(ctx, &Scheduler_ServiceDesc.Streams[2], Scheduler_Beat_FullMethodName, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -153,8 +135,6 @@ type SchedulerServer interface {
 	// invocation id, and the gateway offers what waits again from time to time,
 	// so that no lost message can lose a call.
 	Offer(grpc.BidiStreamingServer[OfferRequest, OfferReply]) error
-	// Pull carries one instance's pulls for as long as the instance lives.
-	Pull(grpc.BidiStreamingServer[PullRequest, PullReply]) error
 	// Watch tells what is observed of the functions in the scheduler's slots: of
 	// all at first, then of those that changed, each at most twice a second.
 	Watch(*WatchRequest, grpc.ServerStreamingServer[WatchReply]) error
@@ -176,9 +156,6 @@ type UnimplementedSchedulerServer struct{}
 
 func (UnimplementedSchedulerServer) Offer(grpc.BidiStreamingServer[OfferRequest, OfferReply]) error {
 	return status.Error(codes.Unimplemented, "method Offer not implemented")
-}
-func (UnimplementedSchedulerServer) Pull(grpc.BidiStreamingServer[PullRequest, PullReply]) error {
-	return status.Error(codes.Unimplemented, "method Pull not implemented")
 }
 func (UnimplementedSchedulerServer) Watch(*WatchRequest, grpc.ServerStreamingServer[WatchReply]) error {
 	return status.Error(codes.Unimplemented, "method Watch not implemented")
@@ -216,13 +193,6 @@ func _Scheduler_Offer_Handler(srv interface{}, stream grpc.ServerStream) error {
 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Scheduler_OfferServer = grpc.BidiStreamingServer[OfferRequest, OfferReply]
-
-func _Scheduler_Pull_Handler(srv interface{}, stream grpc.ServerStream) error {
-	return srv.(SchedulerServer).Pull(&grpc.GenericServerStream[PullRequest, PullReply]{ServerStream: stream})
-}
-
-// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
-type Scheduler_PullServer = grpc.BidiStreamingServer[PullRequest, PullReply]
 
 func _Scheduler_Watch_Handler(srv interface{}, stream grpc.ServerStream) error {
 	m := new(WatchRequest)
@@ -264,7 +234,7 @@ func _Scheduler_Slots_Handler(srv interface{}, ctx context.Context, dec func(int
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
 var Scheduler_ServiceDesc = grpc.ServiceDesc{
-	ServiceName: "windlass.wire.v1.Scheduler",
+	ServiceName: "windlass.control.v1alpha1.Scheduler",
 	HandlerType: (*SchedulerServer)(nil),
 	Methods: []grpc.MethodDesc{
 		{
@@ -280,12 +250,6 @@ var Scheduler_ServiceDesc = grpc.ServiceDesc{
 			ClientStreams: true,
 		},
 		{
-			StreamName:    "Pull",
-			Handler:       _Scheduler_Pull_Handler,
-			ServerStreams: true,
-			ClientStreams: true,
-		},
-		{
 			StreamName:    "Watch",
 			Handler:       _Scheduler_Watch_Handler,
 			ServerStreams: true,
@@ -297,111 +261,5 @@ var Scheduler_ServiceDesc = grpc.ServiceDesc{
 			ClientStreams: true,
 		},
 	},
-	Metadata: "wire/v1/wire.proto",
-}
-
-const (
-	Gateway_Attempt_FullMethodName = "/windlass.wire.v1.Gateway/Attempt"
-)
-
-// GatewayClient is the client API for Gateway service.
-//
-// For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
-//
-// Gateway holds the client's connection and the invocation's truth.
-type GatewayClient interface {
-	// Attempt is one attempt at one invocation: the first message claims, and
-	// only after it was granted may the agent start. If the stream ends before
-	// the result has ended, the attempt counts as lost.
-	Attempt(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[AttemptRequest, AttemptReply], error)
-}
-
-type gatewayClient struct {
-	cc grpc.ClientConnInterface
-}
-
-func NewGatewayClient(cc grpc.ClientConnInterface) GatewayClient {
-	return &gatewayClient{cc}
-}
-
-func (c *gatewayClient) Attempt(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[AttemptRequest, AttemptReply], error) {
-	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	stream, err := c.cc.NewStream(ctx, &Gateway_ServiceDesc.Streams[0], Gateway_Attempt_FullMethodName, cOpts...)
-	if err != nil {
-		return nil, err
-	}
-	x := &grpc.GenericClientStream[AttemptRequest, AttemptReply]{ClientStream: stream}
-	return x, nil
-}
-
-// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
-type Gateway_AttemptClient = grpc.BidiStreamingClient[AttemptRequest, AttemptReply]
-
-// GatewayServer is the server API for Gateway service.
-// All implementations must embed UnimplementedGatewayServer
-// for forward compatibility.
-//
-// Gateway holds the client's connection and the invocation's truth.
-type GatewayServer interface {
-	// Attempt is one attempt at one invocation: the first message claims, and
-	// only after it was granted may the agent start. If the stream ends before
-	// the result has ended, the attempt counts as lost.
-	Attempt(grpc.BidiStreamingServer[AttemptRequest, AttemptReply]) error
-	mustEmbedUnimplementedGatewayServer()
-}
-
-// UnimplementedGatewayServer must be embedded to have
-// forward compatible implementations.
-//
-// NOTE: this should be embedded by value instead of pointer to avoid a nil
-// pointer dereference when methods are called.
-type UnimplementedGatewayServer struct{}
-
-func (UnimplementedGatewayServer) Attempt(grpc.BidiStreamingServer[AttemptRequest, AttemptReply]) error {
-	return status.Error(codes.Unimplemented, "method Attempt not implemented")
-}
-func (UnimplementedGatewayServer) mustEmbedUnimplementedGatewayServer() {}
-func (UnimplementedGatewayServer) testEmbeddedByValue()                 {}
-
-// UnsafeGatewayServer may be embedded to opt out of forward compatibility for this service.
-// Use of this interface is not recommended, as added methods to GatewayServer will
-// result in compilation errors.
-type UnsafeGatewayServer interface {
-	mustEmbedUnimplementedGatewayServer()
-}
-
-func RegisterGatewayServer(s grpc.ServiceRegistrar, srv GatewayServer) {
-	// If the following call panics, it indicates UnimplementedGatewayServer was
-	// embedded by pointer and is nil.  This will cause panics if an
-	// unimplemented method is ever invoked, so we test this at initialization
-	// time to prevent it from happening at runtime later due to I/O.
-	if t, ok := srv.(interface{ testEmbeddedByValue() }); ok {
-		t.testEmbeddedByValue()
-	}
-	s.RegisterService(&Gateway_ServiceDesc, srv)
-}
-
-func _Gateway_Attempt_Handler(srv interface{}, stream grpc.ServerStream) error {
-	return srv.(GatewayServer).Attempt(&grpc.GenericServerStream[AttemptRequest, AttemptReply]{ServerStream: stream})
-}
-
-// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
-type Gateway_AttemptServer = grpc.BidiStreamingServer[AttemptRequest, AttemptReply]
-
-// Gateway_ServiceDesc is the grpc.ServiceDesc for Gateway service.
-// It's only intended for direct use with grpc.RegisterService,
-// and not to be introspected or modified (even as a copy)
-var Gateway_ServiceDesc = grpc.ServiceDesc{
-	ServiceName: "windlass.wire.v1.Gateway",
-	HandlerType: (*GatewayServer)(nil),
-	Methods:     []grpc.MethodDesc{},
-	Streams: []grpc.StreamDesc{
-		{
-			StreamName:    "Attempt",
-			Handler:       _Gateway_Attempt_Handler,
-			ServerStreams: true,
-			ClientStreams: true,
-		},
-	},
-	Metadata: "wire/v1/wire.proto",
+	Metadata: "wire/control/v1alpha1/control.proto",
 }

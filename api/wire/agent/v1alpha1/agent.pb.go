@@ -1,15 +1,8 @@
-// The wire between gateways, schedulers and agents.
+// The wire between agents and the control plane. An agent opens two conversations,
+// each a bidirectional stream:
 //
-// Three conversations, each a bidirectional stream that its client opens:
-//
-//	gateway    -> scheduler  Offer    tickets, and their withdrawal
-//	agent      -> scheduler  Pull     standing requests for tickets
-//	agent      -> gateway    Attempt  one claim and one result
-//
-// and two that only tell:
-//
-//	controller         -> scheduler  Watch    what is observed of functions
-//	gateway, scheduler -> scheduler  Beat     that it is there, and lacks room
+//	agent -> scheduler  Pull     standing requests for tickets
+//	agent -> gateway    Attempt  one claim and one result
 //
 // Deadlines travel as remaining time, never as a point in time, so that
 // clocks need not agree.
@@ -18,9 +11,9 @@
 // versions:
 // 	protoc-gen-go v1.36.12
 // 	protoc        (unknown)
-// source: wire/v1/wire.proto
+// source: wire/agent/v1alpha1/agent.proto
 
-package wirev1
+package agentwire
 
 import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
@@ -36,80 +29,6 @@ const (
 	// Verify that runtime/protoimpl is sufficiently up-to-date.
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
-
-type Refusal_Reason int32
-
-const (
-	Refusal_REASON_UNSPECIFIED Refusal_Reason = 0
-	// The function's queue is full.
-	Refusal_REASON_QUEUE_FULL Refusal_Reason = 1
-	// The scheduler knows no such function.
-	Refusal_REASON_UNKNOWN_FUNCTION Refusal_Reason = 2
-	// Instances of the function cannot be started.
-	Refusal_REASON_CANNOT_START Refusal_Reason = 3
-	// The scheduler does not own the function's slot, or is going away.
-	Refusal_REASON_NOT_OWNER Refusal_Reason = 4
-	// No node has room for an instance, and none exists.
-	Refusal_REASON_NO_CAPACITY Refusal_Reason = 5
-	// The function's limit on calls in a second, or at a time, is reached.
-	Refusal_REASON_RATE_LIMITED        Refusal_Reason = 6
-	Refusal_REASON_CONCURRENCY_LIMITED Refusal_Reason = 7
-	// The call would wait for longer than anybody wants it.
-	Refusal_REASON_WAIT_TOO_LONG Refusal_Reason = 8
-)
-
-// Enum value maps for Refusal_Reason.
-var (
-	Refusal_Reason_name = map[int32]string{
-		0: "REASON_UNSPECIFIED",
-		1: "REASON_QUEUE_FULL",
-		2: "REASON_UNKNOWN_FUNCTION",
-		3: "REASON_CANNOT_START",
-		4: "REASON_NOT_OWNER",
-		5: "REASON_NO_CAPACITY",
-		6: "REASON_RATE_LIMITED",
-		7: "REASON_CONCURRENCY_LIMITED",
-		8: "REASON_WAIT_TOO_LONG",
-	}
-	Refusal_Reason_value = map[string]int32{
-		"REASON_UNSPECIFIED":         0,
-		"REASON_QUEUE_FULL":          1,
-		"REASON_UNKNOWN_FUNCTION":    2,
-		"REASON_CANNOT_START":        3,
-		"REASON_NOT_OWNER":           4,
-		"REASON_NO_CAPACITY":         5,
-		"REASON_RATE_LIMITED":        6,
-		"REASON_CONCURRENCY_LIMITED": 7,
-		"REASON_WAIT_TOO_LONG":       8,
-	}
-)
-
-func (x Refusal_Reason) Enum() *Refusal_Reason {
-	p := new(Refusal_Reason)
-	*p = x
-	return p
-}
-
-func (x Refusal_Reason) String() string {
-	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
-}
-
-func (Refusal_Reason) Descriptor() protoreflect.EnumDescriptor {
-	return file_wire_v1_wire_proto_enumTypes[0].Descriptor()
-}
-
-func (Refusal_Reason) Type() protoreflect.EnumType {
-	return &file_wire_v1_wire_proto_enumTypes[0]
-}
-
-func (x Refusal_Reason) Number() protoreflect.EnumNumber {
-	return protoreflect.EnumNumber(x)
-}
-
-// Deprecated: Use Refusal_Reason.Descriptor instead.
-func (Refusal_Reason) EnumDescriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{4, 0}
-}
 
 type Goodbye_Reason int32
 
@@ -163,11 +82,11 @@ func (x Goodbye_Reason) String() string {
 }
 
 func (Goodbye_Reason) Descriptor() protoreflect.EnumDescriptor {
-	return file_wire_v1_wire_proto_enumTypes[1].Descriptor()
+	return file_wire_agent_v1alpha1_agent_proto_enumTypes[0].Descriptor()
 }
 
 func (Goodbye_Reason) Type() protoreflect.EnumType {
-	return &file_wire_v1_wire_proto_enumTypes[1]
+	return &file_wire_agent_v1alpha1_agent_proto_enumTypes[0]
 }
 
 func (x Goodbye_Reason) Number() protoreflect.EnumNumber {
@@ -176,7 +95,7 @@ func (x Goodbye_Reason) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Goodbye_Reason.Descriptor instead.
 func (Goodbye_Reason) EnumDescriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{13, 0}
+	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{8, 0}
 }
 
 type Failure_Kind int32
@@ -223,11 +142,11 @@ func (x Failure_Kind) String() string {
 }
 
 func (Failure_Kind) Descriptor() protoreflect.EnumDescriptor {
-	return file_wire_v1_wire_proto_enumTypes[2].Descriptor()
+	return file_wire_agent_v1alpha1_agent_proto_enumTypes[1].Descriptor()
 }
 
 func (Failure_Kind) Type() protoreflect.EnumType {
-	return &file_wire_v1_wire_proto_enumTypes[2]
+	return &file_wire_agent_v1alpha1_agent_proto_enumTypes[1]
 }
 
 func (x Failure_Kind) Number() protoreflect.EnumNumber {
@@ -236,7 +155,7 @@ func (x Failure_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Failure_Kind.Descriptor instead.
 func (Failure_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{29, 0}
+	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{24, 0}
 }
 
 type Refused_Reason int32
@@ -274,11 +193,11 @@ func (x Refused_Reason) String() string {
 }
 
 func (Refused_Reason) Descriptor() protoreflect.EnumDescriptor {
-	return file_wire_v1_wire_proto_enumTypes[3].Descriptor()
+	return file_wire_agent_v1alpha1_agent_proto_enumTypes[2].Descriptor()
 }
 
 func (Refused_Reason) Type() protoreflect.EnumType {
-	return &file_wire_v1_wire_proto_enumTypes[3]
+	return &file_wire_agent_v1alpha1_agent_proto_enumTypes[2]
 }
 
 func (x Refused_Reason) Number() protoreflect.EnumNumber {
@@ -287,7 +206,7 @@ func (x Refused_Reason) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Refused_Reason.Descriptor instead.
 func (Refused_Reason) EnumDescriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{33, 0}
+	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{28, 0}
 }
 
 // Ticket says that an invocation waits at a gateway.
@@ -318,7 +237,7 @@ type Ticket struct {
 
 func (x *Ticket) Reset() {
 	*x = Ticket{}
-	mi := &file_wire_v1_wire_proto_msgTypes[0]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[0]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -330,7 +249,7 @@ func (x *Ticket) String() string {
 func (*Ticket) ProtoMessage() {}
 
 func (x *Ticket) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[0]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[0]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -343,7 +262,7 @@ func (x *Ticket) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ticket.ProtoReflect.Descriptor instead.
 func (*Ticket) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{0}
+	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{0}
 }
 
 func (x *Ticket) GetInvocationId() []byte {
@@ -402,320 +321,6 @@ func (x *Ticket) GetTrace() []byte {
 	return nil
 }
 
-type OfferRequest struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// In the first message of the stream: the address of the gateway's Gateway
-	// service, host:port.
-	Gateway     string        `protobuf:"bytes,1,opt,name=gateway,proto3" json:"gateway,omitempty"`
-	Offers      []*Ticket     `protobuf:"bytes,2,rep,name=offers,proto3" json:"offers,omitempty"`
-	Withdrawals []*Withdrawal `protobuf:"bytes,3,rep,name=withdrawals,proto3" json:"withdrawals,omitempty"`
-	// In the first message of the stream: a scheduler passes the tickets on for
-	// a gateway that cannot reach the owner. They are not passed on again.
-	Forwarded     bool `protobuf:"varint,4,opt,name=forwarded,proto3" json:"forwarded,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *OfferRequest) Reset() {
-	*x = OfferRequest{}
-	mi := &file_wire_v1_wire_proto_msgTypes[1]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *OfferRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*OfferRequest) ProtoMessage() {}
-
-func (x *OfferRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[1]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use OfferRequest.ProtoReflect.Descriptor instead.
-func (*OfferRequest) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{1}
-}
-
-func (x *OfferRequest) GetGateway() string {
-	if x != nil {
-		return x.Gateway
-	}
-	return ""
-}
-
-func (x *OfferRequest) GetOffers() []*Ticket {
-	if x != nil {
-		return x.Offers
-	}
-	return nil
-}
-
-func (x *OfferRequest) GetWithdrawals() []*Withdrawal {
-	if x != nil {
-		return x.Withdrawals
-	}
-	return nil
-}
-
-func (x *OfferRequest) GetForwarded() bool {
-	if x != nil {
-		return x.Forwarded
-	}
-	return false
-}
-
-// Withdrawal says that nobody wants a call any more.
-type Withdrawal struct {
-	state        protoimpl.MessageState `protogen:"open.v1"`
-	InvocationId []byte                 `protobuf:"bytes,1,opt,name=invocation_id,json=invocationId,proto3" json:"invocation_id,omitempty"`
-	FunctionUid  string                 `protobuf:"bytes,2,opt,name=function_uid,json=functionUid,proto3" json:"function_uid,omitempty"`
-	// How many of the offers of the same message the gateway made before it: a call
-	// that was withdrawn may be offered again, and the other way round.
-	AfterOffers   uint32 `protobuf:"varint,3,opt,name=after_offers,json=afterOffers,proto3" json:"after_offers,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Withdrawal) Reset() {
-	*x = Withdrawal{}
-	mi := &file_wire_v1_wire_proto_msgTypes[2]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Withdrawal) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Withdrawal) ProtoMessage() {}
-
-func (x *Withdrawal) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[2]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Withdrawal.ProtoReflect.Descriptor instead.
-func (*Withdrawal) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{2}
-}
-
-func (x *Withdrawal) GetInvocationId() []byte {
-	if x != nil {
-		return x.InvocationId
-	}
-	return nil
-}
-
-func (x *Withdrawal) GetFunctionUid() string {
-	if x != nil {
-		return x.FunctionUid
-	}
-	return ""
-}
-
-func (x *Withdrawal) GetAfterOffers() uint32 {
-	if x != nil {
-		return x.AfterOffers
-	}
-	return 0
-}
-
-type OfferReply struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Refusals      []*Refusal             `protobuf:"bytes,1,rep,name=refusals,proto3" json:"refusals,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *OfferReply) Reset() {
-	*x = OfferReply{}
-	mi := &file_wire_v1_wire_proto_msgTypes[3]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *OfferReply) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*OfferReply) ProtoMessage() {}
-
-func (x *OfferReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[3]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use OfferReply.ProtoReflect.Descriptor instead.
-func (*OfferReply) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{3}
-}
-
-func (x *OfferReply) GetRefusals() []*Refusal {
-	if x != nil {
-		return x.Refusals
-	}
-	return nil
-}
-
-// Refusal says that a ticket is not, or no longer, in a queue and will not be.
-type Refusal struct {
-	state        protoimpl.MessageState `protogen:"open.v1"`
-	InvocationId []byte                 `protobuf:"bytes,1,opt,name=invocation_id,json=invocationId,proto3" json:"invocation_id,omitempty"`
-	Reason       Refusal_Reason         `protobuf:"varint,2,opt,name=reason,proto3,enum=windlass.wire.v1.Refusal_Reason" json:"reason,omitempty"`
-	// For the caller to read.
-	Detail string `protobuf:"bytes,3,opt,name=detail,proto3" json:"detail,omitempty"`
-	// When it makes sense to try again; 0 if unknown.
-	RetryAfterNs  int64 `protobuf:"varint,4,opt,name=retry_after_ns,json=retryAfterNs,proto3" json:"retry_after_ns,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Refusal) Reset() {
-	*x = Refusal{}
-	mi := &file_wire_v1_wire_proto_msgTypes[4]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Refusal) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Refusal) ProtoMessage() {}
-
-func (x *Refusal) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[4]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Refusal.ProtoReflect.Descriptor instead.
-func (*Refusal) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{4}
-}
-
-func (x *Refusal) GetInvocationId() []byte {
-	if x != nil {
-		return x.InvocationId
-	}
-	return nil
-}
-
-func (x *Refusal) GetReason() Refusal_Reason {
-	if x != nil {
-		return x.Reason
-	}
-	return Refusal_REASON_UNSPECIFIED
-}
-
-func (x *Refusal) GetDetail() string {
-	if x != nil {
-		return x.Detail
-	}
-	return ""
-}
-
-func (x *Refusal) GetRetryAfterNs() int64 {
-	if x != nil {
-		return x.RetryAfterNs
-	}
-	return 0
-}
-
-// SlotOwner is the scheduler that a slot belongs to.
-type SlotOwner struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// Address, host:port.
-	Address string `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"`
-	// Rises whenever the slot changes hands. Whoever hears of two owners
-	// believes the one with the higher epoch.
-	Epoch         uint64 `protobuf:"varint,3,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *SlotOwner) Reset() {
-	*x = SlotOwner{}
-	mi := &file_wire_v1_wire_proto_msgTypes[5]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *SlotOwner) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*SlotOwner) ProtoMessage() {}
-
-func (x *SlotOwner) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[5]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use SlotOwner.ProtoReflect.Descriptor instead.
-func (*SlotOwner) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{5}
-}
-
-func (x *SlotOwner) GetId() string {
-	if x != nil {
-		return x.Id
-	}
-	return ""
-}
-
-func (x *SlotOwner) GetAddress() string {
-	if x != nil {
-		return x.Address
-	}
-	return ""
-}
-
-func (x *SlotOwner) GetEpoch() uint64 {
-	if x != nil {
-		return x.Epoch
-	}
-	return 0
-}
-
 type PullRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Kind:
@@ -732,7 +337,7 @@ type PullRequest struct {
 
 func (x *PullRequest) Reset() {
 	*x = PullRequest{}
-	mi := &file_wire_v1_wire_proto_msgTypes[6]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -744,7 +349,7 @@ func (x *PullRequest) String() string {
 func (*PullRequest) ProtoMessage() {}
 
 func (x *PullRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[6]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -757,7 +362,7 @@ func (x *PullRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PullRequest.ProtoReflect.Descriptor instead.
 func (*PullRequest) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{6}
+	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{1}
 }
 
 func (x *PullRequest) GetKind() isPullRequest_Kind {
@@ -873,7 +478,7 @@ type Hello struct {
 
 func (x *Hello) Reset() {
 	*x = Hello{}
-	mi := &file_wire_v1_wire_proto_msgTypes[7]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -885,7 +490,7 @@ func (x *Hello) String() string {
 func (*Hello) ProtoMessage() {}
 
 func (x *Hello) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[7]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -898,7 +503,7 @@ func (x *Hello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hello.ProtoReflect.Descriptor instead.
 func (*Hello) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{7}
+	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Hello) GetFunctionUid() string {
@@ -961,7 +566,7 @@ type Ping struct {
 
 func (x *Ping) Reset() {
 	*x = Ping{}
-	mi := &file_wire_v1_wire_proto_msgTypes[8]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -973,7 +578,7 @@ func (x *Ping) String() string {
 func (*Ping) ProtoMessage() {}
 
 func (x *Ping) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[8]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -986,7 +591,7 @@ func (x *Ping) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ping.ProtoReflect.Descriptor instead.
 func (*Ping) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{8}
+	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Ping) GetEveryNs() int64 {
@@ -1024,7 +629,7 @@ type AgentReport struct {
 
 func (x *AgentReport) Reset() {
 	*x = AgentReport{}
-	mi := &file_wire_v1_wire_proto_msgTypes[9]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1036,7 +641,7 @@ func (x *AgentReport) String() string {
 func (*AgentReport) ProtoMessage() {}
 
 func (x *AgentReport) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[9]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1049,7 +654,7 @@ func (x *AgentReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AgentReport.ProtoReflect.Descriptor instead.
 func (*AgentReport) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{9}
+	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *AgentReport) GetCalls() uint64 {
@@ -1113,7 +718,7 @@ type Pull struct {
 
 func (x *Pull) Reset() {
 	*x = Pull{}
-	mi := &file_wire_v1_wire_proto_msgTypes[10]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1125,7 +730,7 @@ func (x *Pull) String() string {
 func (*Pull) ProtoMessage() {}
 
 func (x *Pull) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[10]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1138,7 +743,7 @@ func (x *Pull) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pull.ProtoReflect.Descriptor instead.
 func (*Pull) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{10}
+	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Pull) GetCredits() uint32 {
@@ -1169,7 +774,7 @@ type Done struct {
 
 func (x *Done) Reset() {
 	*x = Done{}
-	mi := &file_wire_v1_wire_proto_msgTypes[11]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1181,7 +786,7 @@ func (x *Done) String() string {
 func (*Done) ProtoMessage() {}
 
 func (x *Done) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[11]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1194,7 +799,7 @@ func (x *Done) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Done.ProtoReflect.Descriptor instead.
 func (*Done) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{11}
+	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Done) GetInvocationId() []byte {
@@ -1228,7 +833,7 @@ type LeaveRequest struct {
 
 func (x *LeaveRequest) Reset() {
 	*x = LeaveRequest{}
-	mi := &file_wire_v1_wire_proto_msgTypes[12]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1240,7 +845,7 @@ func (x *LeaveRequest) String() string {
 func (*LeaveRequest) ProtoMessage() {}
 
 func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[12]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1253,7 +858,7 @@ func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveRequest.ProtoReflect.Descriptor instead.
 func (*LeaveRequest) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{12}
+	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *LeaveRequest) GetIdleNs() int64 {
@@ -1265,7 +870,7 @@ func (x *LeaveRequest) GetIdleNs() int64 {
 
 type Goodbye struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
-	Reason Goodbye_Reason         `protobuf:"varint,1,opt,name=reason,proto3,enum=windlass.wire.v1.Goodbye_Reason" json:"reason,omitempty"`
+	Reason Goodbye_Reason         `protobuf:"varint,1,opt,name=reason,proto3,enum=windlass.agent.v1alpha1.Goodbye_Reason" json:"reason,omitempty"`
 	// For a person to read.
 	Detail        string `protobuf:"bytes,2,opt,name=detail,proto3" json:"detail,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1274,7 +879,7 @@ type Goodbye struct {
 
 func (x *Goodbye) Reset() {
 	*x = Goodbye{}
-	mi := &file_wire_v1_wire_proto_msgTypes[13]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1286,7 +891,7 @@ func (x *Goodbye) String() string {
 func (*Goodbye) ProtoMessage() {}
 
 func (x *Goodbye) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[13]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1299,7 +904,7 @@ func (x *Goodbye) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Goodbye.ProtoReflect.Descriptor instead.
 func (*Goodbye) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{13}
+	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Goodbye) GetReason() Goodbye_Reason {
@@ -1335,7 +940,7 @@ type PullReply struct {
 
 func (x *PullReply) Reset() {
 	*x = PullReply{}
-	mi := &file_wire_v1_wire_proto_msgTypes[14]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1347,7 +952,7 @@ func (x *PullReply) String() string {
 func (*PullReply) ProtoMessage() {}
 
 func (x *PullReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[14]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1360,7 +965,7 @@ func (x *PullReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PullReply.ProtoReflect.Descriptor instead.
 func (*PullReply) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{14}
+	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *PullReply) GetKind() isPullReply_Kind {
@@ -1517,7 +1122,7 @@ type Ended struct {
 
 func (x *Ended) Reset() {
 	*x = Ended{}
-	mi := &file_wire_v1_wire_proto_msgTypes[15]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1529,7 +1134,7 @@ func (x *Ended) String() string {
 func (*Ended) ProtoMessage() {}
 
 func (x *Ended) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[15]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1542,7 +1147,7 @@ func (x *Ended) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ended.ProtoReflect.Descriptor instead.
 func (*Ended) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{15}
+	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Ended) GetHow() string {
@@ -1582,7 +1187,7 @@ type Assignment struct {
 
 func (x *Assignment) Reset() {
 	*x = Assignment{}
-	mi := &file_wire_v1_wire_proto_msgTypes[16]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1594,7 +1199,7 @@ func (x *Assignment) String() string {
 func (*Assignment) ProtoMessage() {}
 
 func (x *Assignment) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[16]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1607,7 +1212,7 @@ func (x *Assignment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Assignment.ProtoReflect.Descriptor instead.
 func (*Assignment) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{16}
+	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Assignment) GetFunctionUid() string {
@@ -1690,7 +1295,7 @@ type Variable struct {
 
 func (x *Variable) Reset() {
 	*x = Variable{}
-	mi := &file_wire_v1_wire_proto_msgTypes[17]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1702,7 +1307,7 @@ func (x *Variable) String() string {
 func (*Variable) ProtoMessage() {}
 
 func (x *Variable) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[17]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1715,7 +1320,7 @@ func (x *Variable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Variable.ProtoReflect.Descriptor instead.
 func (*Variable) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{17}
+	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Variable) GetName() string {
@@ -1743,7 +1348,7 @@ type File struct {
 
 func (x *File) Reset() {
 	*x = File{}
-	mi := &file_wire_v1_wire_proto_msgTypes[18]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1755,7 +1360,7 @@ func (x *File) String() string {
 func (*File) ProtoMessage() {}
 
 func (x *File) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[18]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1768,7 +1373,7 @@ func (x *File) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use File.ProtoReflect.Descriptor instead.
 func (*File) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{18}
+	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *File) GetPath() string {
@@ -1797,7 +1402,7 @@ type Moved struct {
 
 func (x *Moved) Reset() {
 	*x = Moved{}
-	mi := &file_wire_v1_wire_proto_msgTypes[19]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1809,7 +1414,7 @@ func (x *Moved) String() string {
 func (*Moved) ProtoMessage() {}
 
 func (x *Moved) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[19]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1822,7 +1427,7 @@ func (x *Moved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Moved.ProtoReflect.Descriptor instead.
 func (*Moved) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{19}
+	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Moved) GetAddress() string {
@@ -1847,7 +1452,7 @@ type Pong struct {
 
 func (x *Pong) Reset() {
 	*x = Pong{}
-	mi := &file_wire_v1_wire_proto_msgTypes[20]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1859,7 +1464,7 @@ func (x *Pong) String() string {
 func (*Pong) ProtoMessage() {}
 
 func (x *Pong) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[20]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1872,7 +1477,7 @@ func (x *Pong) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pong.ProtoReflect.Descriptor instead.
 func (*Pong) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{20}
+	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{15}
 }
 
 type Welcome struct {
@@ -1885,7 +1490,7 @@ type Welcome struct {
 
 func (x *Welcome) Reset() {
 	*x = Welcome{}
-	mi := &file_wire_v1_wire_proto_msgTypes[21]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1897,7 +1502,7 @@ func (x *Welcome) String() string {
 func (*Welcome) ProtoMessage() {}
 
 func (x *Welcome) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[21]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1910,7 +1515,7 @@ func (x *Welcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Welcome.ProtoReflect.Descriptor instead.
 func (*Welcome) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{21}
+	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Welcome) GetEpoch() uint64 {
@@ -1931,7 +1536,7 @@ type LeaveReply struct {
 
 func (x *LeaveReply) Reset() {
 	*x = LeaveReply{}
-	mi := &file_wire_v1_wire_proto_msgTypes[22]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1943,7 +1548,7 @@ func (x *LeaveReply) String() string {
 func (*LeaveReply) ProtoMessage() {}
 
 func (x *LeaveReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[22]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1956,7 +1561,7 @@ func (x *LeaveReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaveReply.ProtoReflect.Descriptor instead.
 func (*LeaveReply) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{22}
+	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *LeaveReply) GetGranted() bool {
@@ -1982,7 +1587,7 @@ type Retire struct {
 
 func (x *Retire) Reset() {
 	*x = Retire{}
-	mi := &file_wire_v1_wire_proto_msgTypes[23]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1994,7 +1599,7 @@ func (x *Retire) String() string {
 func (*Retire) ProtoMessage() {}
 
 func (x *Retire) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[23]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2007,7 +1612,7 @@ func (x *Retire) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Retire.ProtoReflect.Descriptor instead.
 func (*Retire) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{23}
+	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Retire) GetReason() string {
@@ -2033,7 +1638,7 @@ type AttemptRequest struct {
 
 func (x *AttemptRequest) Reset() {
 	*x = AttemptRequest{}
-	mi := &file_wire_v1_wire_proto_msgTypes[24]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2045,7 +1650,7 @@ func (x *AttemptRequest) String() string {
 func (*AttemptRequest) ProtoMessage() {}
 
 func (x *AttemptRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[24]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2058,7 +1663,7 @@ func (x *AttemptRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptRequest.ProtoReflect.Descriptor instead.
 func (*AttemptRequest) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{24}
+	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *AttemptRequest) GetKind() isAttemptRequest_Kind {
@@ -2164,7 +1769,7 @@ type Claim struct {
 
 func (x *Claim) Reset() {
 	*x = Claim{}
-	mi := &file_wire_v1_wire_proto_msgTypes[25]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2176,7 +1781,7 @@ func (x *Claim) String() string {
 func (*Claim) ProtoMessage() {}
 
 func (x *Claim) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[25]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2189,7 +1794,7 @@ func (x *Claim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Claim.ProtoReflect.Descriptor instead.
 func (*Claim) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{25}
+	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Claim) GetInvocationId() []byte {
@@ -2229,7 +1834,7 @@ type Release struct {
 
 func (x *Release) Reset() {
 	*x = Release{}
-	mi := &file_wire_v1_wire_proto_msgTypes[26]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2241,7 +1846,7 @@ func (x *Release) String() string {
 func (*Release) ProtoMessage() {}
 
 func (x *Release) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[26]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2254,7 +1859,7 @@ func (x *Release) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Release.ProtoReflect.Descriptor instead.
 func (*Release) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{26}
+	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Release) GetReason() string {
@@ -2290,7 +1895,7 @@ type ResultHead struct {
 
 func (x *ResultHead) Reset() {
 	*x = ResultHead{}
-	mi := &file_wire_v1_wire_proto_msgTypes[27]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2302,7 +1907,7 @@ func (x *ResultHead) String() string {
 func (*ResultHead) ProtoMessage() {}
 
 func (x *ResultHead) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[27]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2315,7 +1920,7 @@ func (x *ResultHead) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResultHead.ProtoReflect.Descriptor instead.
 func (*ResultHead) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{27}
+	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ResultHead) GetStatus() int32 {
@@ -2393,7 +1998,7 @@ type ResultEnd struct {
 
 func (x *ResultEnd) Reset() {
 	*x = ResultEnd{}
-	mi := &file_wire_v1_wire_proto_msgTypes[28]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2405,7 +2010,7 @@ func (x *ResultEnd) String() string {
 func (*ResultEnd) ProtoMessage() {}
 
 func (x *ResultEnd) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[28]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2418,7 +2023,7 @@ func (x *ResultEnd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResultEnd.ProtoReflect.Descriptor instead.
 func (*ResultEnd) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{28}
+	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ResultEnd) GetFailure() *Failure {
@@ -2438,7 +2043,7 @@ func (x *ResultEnd) GetExecNs() int64 {
 // Failure says why there is no good result.
 type Failure struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Kind          Failure_Kind           `protobuf:"varint,1,opt,name=kind,proto3,enum=windlass.wire.v1.Failure_Kind" json:"kind,omitempty"`
+	Kind          Failure_Kind           `protobuf:"varint,1,opt,name=kind,proto3,enum=windlass.agent.v1alpha1.Failure_Kind" json:"kind,omitempty"`
 	Detail        string                 `protobuf:"bytes,2,opt,name=detail,proto3" json:"detail,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2446,7 +2051,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_wire_v1_wire_proto_msgTypes[29]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2458,7 +2063,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[29]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2471,7 +2076,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{29}
+	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Failure) GetKind() Failure_Kind {
@@ -2499,7 +2104,7 @@ type Header struct {
 
 func (x *Header) Reset() {
 	*x = Header{}
-	mi := &file_wire_v1_wire_proto_msgTypes[30]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2511,7 +2116,7 @@ func (x *Header) String() string {
 func (*Header) ProtoMessage() {}
 
 func (x *Header) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[30]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2524,7 +2129,7 @@ func (x *Header) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Header.ProtoReflect.Descriptor instead.
 func (*Header) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{30}
+	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Header) GetName() string {
@@ -2557,7 +2162,7 @@ type AttemptReply struct {
 
 func (x *AttemptReply) Reset() {
 	*x = AttemptReply{}
-	mi := &file_wire_v1_wire_proto_msgTypes[31]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2569,7 +2174,7 @@ func (x *AttemptReply) String() string {
 func (*AttemptReply) ProtoMessage() {}
 
 func (x *AttemptReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[31]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2582,7 +2187,7 @@ func (x *AttemptReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AttemptReply.ProtoReflect.Descriptor instead.
 func (*AttemptReply) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{31}
+	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *AttemptReply) GetKind() isAttemptReply_Kind {
@@ -2695,7 +2300,7 @@ type Granted struct {
 
 func (x *Granted) Reset() {
 	*x = Granted{}
-	mi := &file_wire_v1_wire_proto_msgTypes[32]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2707,7 +2312,7 @@ func (x *Granted) String() string {
 func (*Granted) ProtoMessage() {}
 
 func (x *Granted) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[32]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2720,7 +2325,7 @@ func (x *Granted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Granted.ProtoReflect.Descriptor instead.
 func (*Granted) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{32}
+	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Granted) GetAttempt() uint32 {
@@ -2788,14 +2393,14 @@ func (x *Granted) GetRemainingNs() int64 {
 
 type Refused struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Reason        Refused_Reason         `protobuf:"varint,1,opt,name=reason,proto3,enum=windlass.wire.v1.Refused_Reason" json:"reason,omitempty"`
+	Reason        Refused_Reason         `protobuf:"varint,1,opt,name=reason,proto3,enum=windlass.agent.v1alpha1.Refused_Reason" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Refused) Reset() {
 	*x = Refused{}
-	mi := &file_wire_v1_wire_proto_msgTypes[33]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2807,7 +2412,7 @@ func (x *Refused) String() string {
 func (*Refused) ProtoMessage() {}
 
 func (x *Refused) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[33]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2820,7 +2425,7 @@ func (x *Refused) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refused.ProtoReflect.Descriptor instead.
 func (*Refused) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{33}
+	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Refused) GetReason() Refused_Reason {
@@ -2840,7 +2445,7 @@ type BodyEnd struct {
 
 func (x *BodyEnd) Reset() {
 	*x = BodyEnd{}
-	mi := &file_wire_v1_wire_proto_msgTypes[34]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2852,7 +2457,7 @@ func (x *BodyEnd) String() string {
 func (*BodyEnd) ProtoMessage() {}
 
 func (x *BodyEnd) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[34]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2865,7 +2470,7 @@ func (x *BodyEnd) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BodyEnd.ProtoReflect.Descriptor instead.
 func (*BodyEnd) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{34}
+	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *BodyEnd) GetAborted() bool {
@@ -2883,7 +2488,7 @@ type Cancel struct {
 
 func (x *Cancel) Reset() {
 	*x = Cancel{}
-	mi := &file_wire_v1_wire_proto_msgTypes[35]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2895,7 +2500,7 @@ func (x *Cancel) String() string {
 func (*Cancel) ProtoMessage() {}
 
 func (x *Cancel) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[35]
+	mi := &file_wire_agent_v1alpha1_agent_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2908,940 +2513,29 @@ func (x *Cancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cancel.ProtoReflect.Descriptor instead.
 func (*Cancel) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{35}
+	return file_wire_agent_v1alpha1_agent_proto_rawDescGZIP(), []int{30}
 }
 
-type BeatRequest struct {
-	state  protoimpl.MessageState `protogen:"open.v1"`
-	Number uint64                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
-	// What the scheduler that sends this asks of the other one: room for
-	// instances whose calls wait and find none. All of it, every time: what is
-	// not asked for any more is given up. At most 8 are read.
-	Room []*RoomWant `protobuf:"bytes,2,rep,name=room,proto3" json:"room,omitempty"`
-	// Id of the scheduler that sends this; a gateway has none and asks for
-	// nothing.
-	Scheduler     string `protobuf:"bytes,3,opt,name=scheduler,proto3" json:"scheduler,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *BeatRequest) Reset() {
-	*x = BeatRequest{}
-	mi := &file_wire_v1_wire_proto_msgTypes[36]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *BeatRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*BeatRequest) ProtoMessage() {}
-
-func (x *BeatRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[36]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use BeatRequest.ProtoReflect.Descriptor instead.
-func (*BeatRequest) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{36}
-}
-
-func (x *BeatRequest) GetNumber() uint64 {
-	if x != nil {
-		return x.Number
-	}
-	return 0
-}
-
-func (x *BeatRequest) GetRoom() []*RoomWant {
-	if x != nil {
-		return x.Room
-	}
-	return nil
-}
-
-func (x *BeatRequest) GetScheduler() string {
-	if x != nil {
-		return x.Scheduler
-	}
-	return ""
-}
-
-type RoomWant struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// A function that needs it. It stands for all that request the same and may
-	// run on the same nodes.
-	FunctionUid string `protobuf:"bytes,1,opt,name=function_uid,json=functionUid,proto3" json:"function_uid,omitempty"`
-	// At most 256 are believed.
-	Instances uint32 `protobuf:"varint,2,opt,name=instances,proto3" json:"instances,omitempty"`
-	// How long the oldest call has waited.
-	WaitedNs      int64 `protobuf:"varint,3,opt,name=waited_ns,json=waitedNs,proto3" json:"waited_ns,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *RoomWant) Reset() {
-	*x = RoomWant{}
-	mi := &file_wire_v1_wire_proto_msgTypes[37]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *RoomWant) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*RoomWant) ProtoMessage() {}
-
-func (x *RoomWant) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[37]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use RoomWant.ProtoReflect.Descriptor instead.
-func (*RoomWant) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{37}
-}
-
-func (x *RoomWant) GetFunctionUid() string {
-	if x != nil {
-		return x.FunctionUid
-	}
-	return ""
-}
-
-func (x *RoomWant) GetInstances() uint32 {
-	if x != nil {
-		return x.Instances
-	}
-	return 0
-}
-
-func (x *RoomWant) GetWaitedNs() int64 {
-	if x != nil {
-		return x.WaitedNs
-	}
-	return 0
-}
-
-type RoomMade struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// That of the want.
-	FunctionUid string `protobuf:"bytes,1,opt,name=function_uid,json=functionUid,proto3" json:"function_uid,omitempty"`
-	// How many instances find room now, or when the idle instances that were
-	// told to go have gone. The scheduler gives none of it to its own functions.
-	Instances uint32 `protobuf:"varint,2,opt,name=instances,proto3" json:"instances,omitempty"`
-	// The scheduler has no more that could go.
-	Exhausted     bool `protobuf:"varint,3,opt,name=exhausted,proto3" json:"exhausted,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *RoomMade) Reset() {
-	*x = RoomMade{}
-	mi := &file_wire_v1_wire_proto_msgTypes[38]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *RoomMade) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*RoomMade) ProtoMessage() {}
-
-func (x *RoomMade) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[38]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use RoomMade.ProtoReflect.Descriptor instead.
-func (*RoomMade) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{38}
-}
-
-func (x *RoomMade) GetFunctionUid() string {
-	if x != nil {
-		return x.FunctionUid
-	}
-	return ""
-}
-
-func (x *RoomMade) GetInstances() uint32 {
-	if x != nil {
-		return x.Instances
-	}
-	return 0
-}
-
-func (x *RoomMade) GetExhausted() bool {
-	if x != nil {
-		return x.Exhausted
-	}
-	return false
-}
-
-type BeatReply struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// That of the request.
-	Number uint64 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
-	// The scheduler holds slots or can be given some; false while it starts and
-	// once it is to stop.
-	Serving bool `protobuf:"varint,2,opt,name=serving,proto3" json:"serving,omitempty"`
-	// Highest epoch that it knows of. Whoever knows none as high, and cannot
-	// read it in etcd, asks for the slots.
-	Epoch uint64 `protobuf:"varint,3,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	// What was made of the room that the sender asked for. A scheduler that
-	// knows of no such thing says nothing.
-	Room          []*RoomMade `protobuf:"bytes,4,rep,name=room,proto3" json:"room,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *BeatReply) Reset() {
-	*x = BeatReply{}
-	mi := &file_wire_v1_wire_proto_msgTypes[39]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *BeatReply) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*BeatReply) ProtoMessage() {}
-
-func (x *BeatReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[39]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use BeatReply.ProtoReflect.Descriptor instead.
-func (*BeatReply) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{39}
-}
-
-func (x *BeatReply) GetNumber() uint64 {
-	if x != nil {
-		return x.Number
-	}
-	return 0
-}
-
-func (x *BeatReply) GetServing() bool {
-	if x != nil {
-		return x.Serving
-	}
-	return false
-}
-
-func (x *BeatReply) GetEpoch() uint64 {
-	if x != nil {
-		return x.Epoch
-	}
-	return 0
-}
-
-func (x *BeatReply) GetRoom() []*RoomMade {
-	if x != nil {
-		return x.Room
-	}
-	return nil
-}
-
-type SlotsRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *SlotsRequest) Reset() {
-	*x = SlotsRequest{}
-	mi := &file_wire_v1_wire_proto_msgTypes[40]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *SlotsRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*SlotsRequest) ProtoMessage() {}
-
-func (x *SlotsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[40]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use SlotsRequest.ProtoReflect.Descriptor instead.
-func (*SlotsRequest) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{40}
-}
-
-type SlotsReply struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// Slots whose owner is known.
-	Slots         []*SlotsReply_Slot   `protobuf:"bytes,1,rep,name=slots,proto3" json:"slots,omitempty"`
-	Members       []*SlotsReply_Member `protobuf:"bytes,2,rep,name=members,proto3" json:"members,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *SlotsReply) Reset() {
-	*x = SlotsReply{}
-	mi := &file_wire_v1_wire_proto_msgTypes[41]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *SlotsReply) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*SlotsReply) ProtoMessage() {}
-
-func (x *SlotsReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[41]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use SlotsReply.ProtoReflect.Descriptor instead.
-func (*SlotsReply) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{41}
-}
-
-func (x *SlotsReply) GetSlots() []*SlotsReply_Slot {
-	if x != nil {
-		return x.Slots
-	}
-	return nil
-}
-
-func (x *SlotsReply) GetMembers() []*SlotsReply_Member {
-	if x != nil {
-		return x.Members
-	}
-	return nil
-}
-
-type WatchRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *WatchRequest) Reset() {
-	*x = WatchRequest{}
-	mi := &file_wire_v1_wire_proto_msgTypes[42]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *WatchRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*WatchRequest) ProtoMessage() {}
-
-func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[42]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
-func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{42}
-}
-
-type WatchReply struct {
-	state     protoimpl.MessageState `protogen:"open.v1"`
-	Functions []*FunctionFacts       `protobuf:"bytes,1,rep,name=functions,proto3" json:"functions,omitempty"`
-	// UIDs of functions that somebody else tells of from now on, or nobody.
-	Released      []string `protobuf:"bytes,2,rep,name=released,proto3" json:"released,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *WatchReply) Reset() {
-	*x = WatchReply{}
-	mi := &file_wire_v1_wire_proto_msgTypes[43]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *WatchReply) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*WatchReply) ProtoMessage() {}
-
-func (x *WatchReply) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[43]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use WatchReply.ProtoReflect.Descriptor instead.
-func (*WatchReply) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{43}
-}
-
-func (x *WatchReply) GetFunctions() []*FunctionFacts {
-	if x != nil {
-		return x.Functions
-	}
-	return nil
-}
-
-func (x *WatchReply) GetReleased() []string {
-	if x != nil {
-		return x.Released
-	}
-	return nil
-}
-
-// FunctionFacts are what is observed of one function.
-type FunctionFacts struct {
-	state       protoimpl.MessageState `protogen:"open.v1"`
-	FunctionUid string                 `protobuf:"bytes,1,opt,name=function_uid,json=functionUid,proto3" json:"function_uid,omitempty"`
-	Namespace   string                 `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	Name        string                 `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
-	// Generation of the function that this is about.
-	Generation int64 `protobuf:"varint,4,opt,name=generation,proto3" json:"generation,omitempty"`
-	// Instances by state.
-	Creating uint32 `protobuf:"varint,5,opt,name=creating,proto3" json:"creating,omitempty"`
-	Created  uint32 `protobuf:"varint,6,opt,name=created,proto3" json:"created,omitempty"`
-	Busy     uint32 `protobuf:"varint,7,opt,name=busy,proto3" json:"busy,omitempty"`
-	// Instances of an older revision that are still there.
-	Outdated uint32 `protobuf:"varint,8,opt,name=outdated,proto3" json:"outdated,omitempty"`
-	// Calls that wait.
-	Queued uint32 `protobuf:"varint,9,opt,name=queued,proto3" json:"queued,omitempty"`
-	// Mean of the last executions; 0 if unknown.
-	MeanExecNs int64 `protobuf:"varint,10,opt,name=mean_exec_ns,json=meanExecNs,proto3" json:"mean_exec_ns,omitempty"`
-	// Set while the function's instances do not start.
-	Problem *StartProblem `protobuf:"bytes,11,opt,name=problem,proto3" json:"problem,omitempty"`
-	// Not empty while no node has room: why not.
-	NoRoom string `protobuf:"bytes,12,opt,name=no_room,json=noRoom,proto3" json:"no_room,omitempty"`
-	// What happened since the function was told of before.
-	Happenings []*Happening `protobuf:"bytes,13,rep,name=happenings,proto3" json:"happenings,omitempty"`
-	// Nobody can confirm that the scheduler owns the function's slot, so it
-	// creates little.
-	Unconfirmed bool `protobuf:"varint,14,opt,name=unconfirmed,proto3" json:"unconfirmed,omitempty"`
-	// Mean time from order to first pull of the last instances; 0 if unknown.
-	MeanStartNs int64 `protobuf:"varint,15,opt,name=mean_start_ns,json=meanStartNs,proto3" json:"mean_start_ns,omitempty"`
-	// An instance of the function as it is now has started.
-	Started       bool `protobuf:"varint,16,opt,name=started,proto3" json:"started,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *FunctionFacts) Reset() {
-	*x = FunctionFacts{}
-	mi := &file_wire_v1_wire_proto_msgTypes[44]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *FunctionFacts) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*FunctionFacts) ProtoMessage() {}
-
-func (x *FunctionFacts) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[44]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use FunctionFacts.ProtoReflect.Descriptor instead.
-func (*FunctionFacts) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{44}
-}
-
-func (x *FunctionFacts) GetFunctionUid() string {
-	if x != nil {
-		return x.FunctionUid
-	}
-	return ""
-}
-
-func (x *FunctionFacts) GetNamespace() string {
-	if x != nil {
-		return x.Namespace
-	}
-	return ""
-}
-
-func (x *FunctionFacts) GetName() string {
-	if x != nil {
-		return x.Name
-	}
-	return ""
-}
-
-func (x *FunctionFacts) GetGeneration() int64 {
-	if x != nil {
-		return x.Generation
-	}
-	return 0
-}
-
-func (x *FunctionFacts) GetCreating() uint32 {
-	if x != nil {
-		return x.Creating
-	}
-	return 0
-}
-
-func (x *FunctionFacts) GetCreated() uint32 {
-	if x != nil {
-		return x.Created
-	}
-	return 0
-}
-
-func (x *FunctionFacts) GetBusy() uint32 {
-	if x != nil {
-		return x.Busy
-	}
-	return 0
-}
-
-func (x *FunctionFacts) GetOutdated() uint32 {
-	if x != nil {
-		return x.Outdated
-	}
-	return 0
-}
-
-func (x *FunctionFacts) GetQueued() uint32 {
-	if x != nil {
-		return x.Queued
-	}
-	return 0
-}
-
-func (x *FunctionFacts) GetMeanExecNs() int64 {
-	if x != nil {
-		return x.MeanExecNs
-	}
-	return 0
-}
-
-func (x *FunctionFacts) GetProblem() *StartProblem {
-	if x != nil {
-		return x.Problem
-	}
-	return nil
-}
-
-func (x *FunctionFacts) GetNoRoom() string {
-	if x != nil {
-		return x.NoRoom
-	}
-	return ""
-}
-
-func (x *FunctionFacts) GetHappenings() []*Happening {
-	if x != nil {
-		return x.Happenings
-	}
-	return nil
-}
-
-func (x *FunctionFacts) GetUnconfirmed() bool {
-	if x != nil {
-		return x.Unconfirmed
-	}
-	return false
-}
-
-func (x *FunctionFacts) GetMeanStartNs() int64 {
-	if x != nil {
-		return x.MeanStartNs
-	}
-	return 0
-}
-
-func (x *FunctionFacts) GetStarted() bool {
-	if x != nil {
-		return x.Started
-	}
-	return false
-}
-
-// StartProblem says why instances do not start.
-type StartProblem struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// One of the condition reasons of a Function.
-	Reason string `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
-	// For a person to read.
-	Detail string `protobuf:"bytes,2,opt,name=detail,proto3" json:"detail,omitempty"`
-	// Time since it was seen first.
-	SinceNs int64 `protobuf:"varint,3,opt,name=since_ns,json=sinceNs,proto3" json:"since_ns,omitempty"`
-	// Time until the next try.
-	RetryAfterNs  int64 `protobuf:"varint,4,opt,name=retry_after_ns,json=retryAfterNs,proto3" json:"retry_after_ns,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *StartProblem) Reset() {
-	*x = StartProblem{}
-	mi := &file_wire_v1_wire_proto_msgTypes[45]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *StartProblem) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*StartProblem) ProtoMessage() {}
-
-func (x *StartProblem) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[45]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use StartProblem.ProtoReflect.Descriptor instead.
-func (*StartProblem) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{45}
-}
-
-func (x *StartProblem) GetReason() string {
-	if x != nil {
-		return x.Reason
-	}
-	return ""
-}
-
-func (x *StartProblem) GetDetail() string {
-	if x != nil {
-		return x.Detail
-	}
-	return ""
-}
-
-func (x *StartProblem) GetSinceNs() int64 {
-	if x != nil {
-		return x.SinceNs
-	}
-	return 0
-}
-
-func (x *StartProblem) GetRetryAfterNs() int64 {
-	if x != nil {
-		return x.RetryAfterNs
-	}
-	return 0
-}
-
-// Happening is something that an operator may ask about later.
-type Happening struct {
-	state   protoimpl.MessageState `protogen:"open.v1"`
-	Reason  string                 `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
-	Message string                 `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
-	Warning bool                   `protobuf:"varint,3,opt,name=warning,proto3" json:"warning,omitempty"`
-	// How often it happened.
-	Count         uint32 `protobuf:"varint,4,opt,name=count,proto3" json:"count,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Happening) Reset() {
-	*x = Happening{}
-	mi := &file_wire_v1_wire_proto_msgTypes[46]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Happening) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Happening) ProtoMessage() {}
-
-func (x *Happening) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[46]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Happening.ProtoReflect.Descriptor instead.
-func (*Happening) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{46}
-}
-
-func (x *Happening) GetReason() string {
-	if x != nil {
-		return x.Reason
-	}
-	return ""
-}
-
-func (x *Happening) GetMessage() string {
-	if x != nil {
-		return x.Message
-	}
-	return ""
-}
-
-func (x *Happening) GetWarning() bool {
-	if x != nil {
-		return x.Warning
-	}
-	return false
-}
-
-func (x *Happening) GetCount() uint32 {
-	if x != nil {
-		return x.Count
-	}
-	return 0
-}
-
-type SlotsReply_Slot struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Slot          uint32                 `protobuf:"varint,1,opt,name=slot,proto3" json:"slot,omitempty"`
-	Owner         *SlotOwner             `protobuf:"bytes,2,opt,name=owner,proto3" json:"owner,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *SlotsReply_Slot) Reset() {
-	*x = SlotsReply_Slot{}
-	mi := &file_wire_v1_wire_proto_msgTypes[47]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *SlotsReply_Slot) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*SlotsReply_Slot) ProtoMessage() {}
-
-func (x *SlotsReply_Slot) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[47]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use SlotsReply_Slot.ProtoReflect.Descriptor instead.
-func (*SlotsReply_Slot) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{41, 0}
-}
-
-func (x *SlotsReply_Slot) GetSlot() uint32 {
-	if x != nil {
-		return x.Slot
-	}
-	return 0
-}
-
-func (x *SlotsReply_Slot) GetOwner() *SlotOwner {
-	if x != nil {
-		return x.Owner
-	}
-	return nil
-}
-
-type SlotsReply_Member struct {
-	state   protoimpl.MessageState `protogen:"open.v1"`
-	Id      string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	Address string                 `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"`
-	// It is about to stop and is given nothing.
-	Draining      bool `protobuf:"varint,3,opt,name=draining,proto3" json:"draining,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *SlotsReply_Member) Reset() {
-	*x = SlotsReply_Member{}
-	mi := &file_wire_v1_wire_proto_msgTypes[48]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *SlotsReply_Member) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*SlotsReply_Member) ProtoMessage() {}
-
-func (x *SlotsReply_Member) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_v1_wire_proto_msgTypes[48]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use SlotsReply_Member.ProtoReflect.Descriptor instead.
-func (*SlotsReply_Member) Descriptor() ([]byte, []int) {
-	return file_wire_v1_wire_proto_rawDescGZIP(), []int{41, 1}
-}
-
-func (x *SlotsReply_Member) GetId() string {
-	if x != nil {
-		return x.Id
-	}
-	return ""
-}
-
-func (x *SlotsReply_Member) GetAddress() string {
-	if x != nil {
-		return x.Address
-	}
-	return ""
-}
-
-func (x *SlotsReply_Member) GetDraining() bool {
-	if x != nil {
-		return x.Draining
-	}
-	return false
-}
-
-var File_wire_v1_wire_proto protoreflect.FileDescriptor
+var File_wire_agent_v1alpha1_agent_proto protoreflect.FileDescriptor
 
-const file_wire_v1_wire_proto_rawDesc = "" +
+const file_wire_agent_v1alpha1_agent_proto_rawDesc = "" +
 	"\n" +
-	"\x12wire/v1/wire.proto\x12\x10windlass.wire.v1\"\x8b\x02\n" +
+	"\x1fwire/agent/v1alpha1/agent.proto\x12\x17windlass.agent.v1alpha1\"\x92\x02\n" +
 	"\x06Ticket\x12#\n" +
 	"\rinvocation_id\x18\x01 \x01(\fR\finvocationId\x12!\n" +
 	"\ffunction_uid\x18\x02 \x01(\tR\vfunctionUid\x12\x18\n" +
 	"\agateway\x18\x03 \x01(\tR\agateway\x12\x14\n" +
 	"\x05token\x18\x04 \x01(\fR\x05token\x12\x1b\n" +
 	"\twaited_ns\x18\x05 \x01(\x03R\bwaitedNs\x12!\n" +
-	"\fremaining_ns\x18\x06 \x01(\x03R\vremainingNs\x123\n" +
-	"\arequest\x18\a \x01(\v2\x19.windlass.wire.v1.GrantedR\arequest\x12\x14\n" +
-	"\x05trace\x18\b \x01(\fR\x05trace\"\xb8\x01\n" +
-	"\fOfferRequest\x12\x18\n" +
-	"\agateway\x18\x01 \x01(\tR\agateway\x120\n" +
-	"\x06offers\x18\x02 \x03(\v2\x18.windlass.wire.v1.TicketR\x06offers\x12>\n" +
-	"\vwithdrawals\x18\x03 \x03(\v2\x1c.windlass.wire.v1.WithdrawalR\vwithdrawals\x12\x1c\n" +
-	"\tforwarded\x18\x04 \x01(\bR\tforwarded\"w\n" +
-	"\n" +
-	"Withdrawal\x12#\n" +
-	"\rinvocation_id\x18\x01 \x01(\fR\finvocationId\x12!\n" +
-	"\ffunction_uid\x18\x02 \x01(\tR\vfunctionUid\x12!\n" +
-	"\fafter_offers\x18\x03 \x01(\rR\vafterOffers\"C\n" +
-	"\n" +
-	"OfferReply\x125\n" +
-	"\brefusals\x18\x01 \x03(\v2\x19.windlass.wire.v1.RefusalR\brefusals\"\x97\x03\n" +
-	"\aRefusal\x12#\n" +
-	"\rinvocation_id\x18\x01 \x01(\fR\finvocationId\x128\n" +
-	"\x06reason\x18\x02 \x01(\x0e2 .windlass.wire.v1.Refusal.ReasonR\x06reason\x12\x16\n" +
-	"\x06detail\x18\x03 \x01(\tR\x06detail\x12$\n" +
-	"\x0eretry_after_ns\x18\x04 \x01(\x03R\fretryAfterNs\"\xee\x01\n" +
-	"\x06Reason\x12\x16\n" +
-	"\x12REASON_UNSPECIFIED\x10\x00\x12\x15\n" +
-	"\x11REASON_QUEUE_FULL\x10\x01\x12\x1b\n" +
-	"\x17REASON_UNKNOWN_FUNCTION\x10\x02\x12\x17\n" +
-	"\x13REASON_CANNOT_START\x10\x03\x12\x14\n" +
-	"\x10REASON_NOT_OWNER\x10\x04\x12\x16\n" +
-	"\x12REASON_NO_CAPACITY\x10\x05\x12\x17\n" +
-	"\x13REASON_RATE_LIMITED\x10\x06\x12\x1e\n" +
-	"\x1aREASON_CONCURRENCY_LIMITED\x10\a\x12\x18\n" +
-	"\x14REASON_WAIT_TOO_LONG\x10\b\"K\n" +
-	"\tSlotOwner\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
-	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x14\n" +
-	"\x05epoch\x18\x03 \x01(\x04R\x05epoch\"\x91\x02\n" +
-	"\vPullRequest\x12/\n" +
-	"\x05hello\x18\x01 \x01(\v2\x17.windlass.wire.v1.HelloH\x00R\x05hello\x12,\n" +
-	"\x04pull\x18\x02 \x01(\v2\x16.windlass.wire.v1.PullH\x00R\x04pull\x126\n" +
-	"\x05leave\x18\x03 \x01(\v2\x1e.windlass.wire.v1.LeaveRequestH\x00R\x05leave\x125\n" +
-	"\agoodbye\x18\x04 \x01(\v2\x19.windlass.wire.v1.GoodbyeH\x00R\agoodbye\x12,\n" +
-	"\x04ping\x18\x05 \x01(\v2\x16.windlass.wire.v1.PingH\x00R\x04pingB\x06\n" +
+	"\fremaining_ns\x18\x06 \x01(\x03R\vremainingNs\x12:\n" +
+	"\arequest\x18\a \x01(\v2 .windlass.agent.v1alpha1.GrantedR\arequest\x12\x14\n" +
+	"\x05trace\x18\b \x01(\fR\x05trace\"\xb4\x02\n" +
+	"\vPullRequest\x126\n" +
+	"\x05hello\x18\x01 \x01(\v2\x1e.windlass.agent.v1alpha1.HelloH\x00R\x05hello\x123\n" +
+	"\x04pull\x18\x02 \x01(\v2\x1d.windlass.agent.v1alpha1.PullH\x00R\x04pull\x12=\n" +
+	"\x05leave\x18\x03 \x01(\v2%.windlass.agent.v1alpha1.LeaveRequestH\x00R\x05leave\x12<\n" +
+	"\agoodbye\x18\x04 \x01(\v2 .windlass.agent.v1alpha1.GoodbyeH\x00R\agoodbye\x123\n" +
+	"\x04ping\x18\x05 \x01(\v2\x1d.windlass.agent.v1alpha1.PingH\x00R\x04pingB\x06\n" +
 	"\x04kind\"\xc5\x01\n" +
 	"\x05Hello\x12!\n" +
 	"\ffunction_uid\x18\x01 \x01(\tR\vfunctionUid\x12\x1e\n" +
@@ -3852,10 +2546,10 @@ const file_wire_v1_wire_proto_rawDesc = "" +
 	"\x05token\x18\x04 \x01(\tR\x05token\x12\x14\n" +
 	"\x05spare\x18\x05 \x01(\bR\x05spare\x12\x15\n" +
 	"\x06age_ns\x18\x06 \x01(\x03R\x05ageNs\x12$\n" +
-	"\x0eready_after_ns\x18\a \x01(\x03R\freadyAfterNs\"X\n" +
+	"\x0eready_after_ns\x18\a \x01(\x03R\freadyAfterNs\"_\n" +
 	"\x04Ping\x12\x19\n" +
-	"\bevery_ns\x18\x01 \x01(\x03R\aeveryNs\x125\n" +
-	"\x06report\x18\x02 \x01(\v2\x1d.windlass.wire.v1.AgentReportR\x06report\"\xdf\x01\n" +
+	"\bevery_ns\x18\x01 \x01(\x03R\aeveryNs\x12<\n" +
+	"\x06report\x18\x02 \x01(\v2$.windlass.agent.v1alpha1.AgentReportR\x06report\"\xdf\x01\n" +
 	"\vAgentReport\x12\x14\n" +
 	"\x05calls\x18\x01 \x01(\x04R\x05calls\x12\x16\n" +
 	"\x06broken\x18\x02 \x01(\x04R\x06broken\x12%\n" +
@@ -3866,18 +2560,18 @@ const file_wire_v1_wire_proto_rawDesc = "" +
 	"\x06cpu_ns\x18\x05 \x01(\x04R\x05cpuNs\x12%\n" +
 	"\x0eresident_bytes\x18\x06 \x01(\x04R\rresidentBytes\x12\x1d\n" +
 	"\n" +
-	"backed_off\x18\a \x01(\bR\tbackedOff\"L\n" +
+	"backed_off\x18\a \x01(\bR\tbackedOff\"S\n" +
 	"\x04Pull\x12\x18\n" +
-	"\acredits\x18\x01 \x01(\rR\acredits\x12*\n" +
-	"\x04done\x18\x02 \x03(\v2\x16.windlass.wire.v1.DoneR\x04done\"b\n" +
+	"\acredits\x18\x01 \x01(\rR\acredits\x121\n" +
+	"\x04done\x18\x02 \x03(\v2\x1d.windlass.agent.v1alpha1.DoneR\x04done\"b\n" +
 	"\x04Done\x12#\n" +
 	"\rinvocation_id\x18\x01 \x01(\fR\finvocationId\x12\x17\n" +
 	"\aexec_ns\x18\x02 \x01(\x03R\x06execNs\x12\x1c\n" +
 	"\tunclaimed\x18\x03 \x01(\bR\tunclaimed\"'\n" +
 	"\fLeaveRequest\x12\x17\n" +
-	"\aidle_ns\x18\x01 \x01(\x03R\x06idleNs\"\x8b\x02\n" +
-	"\aGoodbye\x128\n" +
-	"\x06reason\x18\x01 \x01(\x0e2 .windlass.wire.v1.Goodbye.ReasonR\x06reason\x12\x16\n" +
+	"\aidle_ns\x18\x01 \x01(\x03R\x06idleNs\"\x92\x02\n" +
+	"\aGoodbye\x12?\n" +
+	"\x06reason\x18\x01 \x01(\x0e2'.windlass.agent.v1alpha1.Goodbye.ReasonR\x06reason\x12\x16\n" +
 	"\x06detail\x18\x02 \x01(\tR\x06detail\"\xad\x01\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\x0f\n" +
@@ -3886,23 +2580,23 @@ const file_wire_v1_wire_proto_rawDesc = "" +
 	"\x15REASON_FUNCTION_ENDED\x10\x03\x12\x16\n" +
 	"\x12REASON_CALL_BROKEN\x10\x04\x12\x12\n" +
 	"\x0eREASON_STOPPED\x10\x05\x12\x1a\n" +
-	"\x16REASON_START_TIMED_OUT\x10\x06\"\xb8\x03\n" +
-	"\tPullReply\x122\n" +
-	"\x06ticket\x18\x01 \x01(\v2\x18.windlass.wire.v1.TicketH\x00R\x06ticket\x124\n" +
-	"\x05leave\x18\x02 \x01(\v2\x1c.windlass.wire.v1.LeaveReplyH\x00R\x05leave\x122\n" +
-	"\x06retire\x18\x03 \x01(\v2\x18.windlass.wire.v1.RetireH\x00R\x06retire\x12/\n" +
-	"\x05moved\x18\x04 \x01(\v2\x17.windlass.wire.v1.MovedH\x00R\x05moved\x12,\n" +
-	"\x04pong\x18\x05 \x01(\v2\x16.windlass.wire.v1.PongH\x00R\x04pong\x125\n" +
-	"\awelcome\x18\x06 \x01(\v2\x19.windlass.wire.v1.WelcomeH\x00R\awelcome\x12>\n" +
+	"\x16REASON_START_TIMED_OUT\x10\x06\"\xf0\x03\n" +
+	"\tPullReply\x129\n" +
+	"\x06ticket\x18\x01 \x01(\v2\x1f.windlass.agent.v1alpha1.TicketH\x00R\x06ticket\x12;\n" +
+	"\x05leave\x18\x02 \x01(\v2#.windlass.agent.v1alpha1.LeaveReplyH\x00R\x05leave\x129\n" +
+	"\x06retire\x18\x03 \x01(\v2\x1f.windlass.agent.v1alpha1.RetireH\x00R\x06retire\x126\n" +
+	"\x05moved\x18\x04 \x01(\v2\x1e.windlass.agent.v1alpha1.MovedH\x00R\x05moved\x123\n" +
+	"\x04pong\x18\x05 \x01(\v2\x1d.windlass.agent.v1alpha1.PongH\x00R\x04pong\x12<\n" +
+	"\awelcome\x18\x06 \x01(\v2 .windlass.agent.v1alpha1.WelcomeH\x00R\awelcome\x12E\n" +
 	"\n" +
-	"assignment\x18\a \x01(\v2\x1c.windlass.wire.v1.AssignmentH\x00R\n" +
-	"assignment\x12/\n" +
-	"\x05ended\x18\b \x01(\v2\x17.windlass.wire.v1.EndedH\x00R\x05endedB\x06\n" +
+	"assignment\x18\a \x01(\v2#.windlass.agent.v1alpha1.AssignmentH\x00R\n" +
+	"assignment\x126\n" +
+	"\x05ended\x18\b \x01(\v2\x1e.windlass.agent.v1alpha1.EndedH\x00R\x05endedB\x06\n" +
 	"\x04kind\"8\n" +
 	"\x05Ended\x12\x10\n" +
 	"\x03how\x18\x01 \x01(\tR\x03how\x12\x1d\n" +
 	"\n" +
-	"last_lines\x18\x02 \x03(\tR\tlastLines\"\x87\x03\n" +
+	"last_lines\x18\x02 \x03(\tR\tlastLines\"\x95\x03\n" +
 	"\n" +
 	"Assignment\x12!\n" +
 	"\ffunction_uid\x18\x01 \x01(\tR\vfunctionUid\x12\x1a\n" +
@@ -3914,10 +2608,10 @@ const file_wire_v1_wire_proto_rawDesc = "" +
 	"\vconcurrency\x18\x05 \x01(\rR\vconcurrency\x12,\n" +
 	"\x12startup_timeout_ns\x18\x06 \x01(\x03R\x10startupTimeoutNs\x12(\n" +
 	"\x10backoff_after_ns\x18\a \x01(\x03R\x0ebackoffAfterNs\x12&\n" +
-	"\x0fidle_timeout_ns\x18\b \x01(\x03R\ridleTimeoutNs\x128\n" +
-	"\tvariables\x18\t \x03(\v2\x1a.windlass.wire.v1.VariableR\tvariables\x12,\n" +
+	"\x0fidle_timeout_ns\x18\b \x01(\x03R\ridleTimeoutNs\x12?\n" +
+	"\tvariables\x18\t \x03(\v2!.windlass.agent.v1alpha1.VariableR\tvariables\x123\n" +
 	"\x05files\x18\n" +
-	" \x03(\v2\x16.windlass.wire.v1.FileR\x05files\"4\n" +
+	" \x03(\v2\x1d.windlass.agent.v1alpha1.FileR\x05files\"4\n" +
 	"\bVariable\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value\"4\n" +
@@ -3936,13 +2630,13 @@ const file_wire_v1_wire_proto_rawDesc = "" +
 	"\fask_again_ns\x18\x02 \x01(\x03R\n" +
 	"askAgainNs\" \n" +
 	"\x06Retire\x12\x16\n" +
-	"\x06reason\x18\x01 \x01(\tR\x06reason\"\xfb\x01\n" +
-	"\x0eAttemptRequest\x12/\n" +
-	"\x05claim\x18\x01 \x01(\v2\x17.windlass.wire.v1.ClaimH\x00R\x05claim\x125\n" +
-	"\arelease\x18\x02 \x01(\v2\x19.windlass.wire.v1.ReleaseH\x00R\arelease\x122\n" +
-	"\x04head\x18\x03 \x01(\v2\x1c.windlass.wire.v1.ResultHeadH\x00R\x04head\x12\x14\n" +
-	"\x04body\x18\x04 \x01(\fH\x00R\x04body\x12/\n" +
-	"\x03end\x18\x05 \x01(\v2\x1b.windlass.wire.v1.ResultEndH\x00R\x03endB\x06\n" +
+	"\x06reason\x18\x01 \x01(\tR\x06reason\"\x97\x02\n" +
+	"\x0eAttemptRequest\x126\n" +
+	"\x05claim\x18\x01 \x01(\v2\x1e.windlass.agent.v1alpha1.ClaimH\x00R\x05claim\x12<\n" +
+	"\arelease\x18\x02 \x01(\v2 .windlass.agent.v1alpha1.ReleaseH\x00R\arelease\x129\n" +
+	"\x04head\x18\x03 \x01(\v2#.windlass.agent.v1alpha1.ResultHeadH\x00R\x04head\x12\x14\n" +
+	"\x04body\x18\x04 \x01(\fH\x00R\x04body\x126\n" +
+	"\x03end\x18\x05 \x01(\v2\".windlass.agent.v1alpha1.ResultEndH\x00R\x03endB\x06\n" +
 	"\x04kind\"n\n" +
 	"\x05Claim\x12#\n" +
 	"\rinvocation_id\x18\x01 \x01(\fR\finvocationId\x12\x14\n" +
@@ -3950,11 +2644,11 @@ const file_wire_v1_wire_proto_rawDesc = "" +
 	"\x03cid\x18\x03 \x01(\tR\x03cid\x12\x18\n" +
 	"\astarted\x18\x04 \x01(\bR\astarted\"!\n" +
 	"\aRelease\x12\x16\n" +
-	"\x06reason\x18\x01 \x01(\tR\x06reason\"\xc6\x02\n" +
+	"\x06reason\x18\x01 \x01(\tR\x06reason\"\xcd\x02\n" +
 	"\n" +
 	"ResultHead\x12\x16\n" +
-	"\x06status\x18\x01 \x01(\x05R\x06status\x122\n" +
-	"\aheaders\x18\x02 \x03(\v2\x18.windlass.wire.v1.HeaderR\aheaders\x12\x17\n" +
+	"\x06status\x18\x01 \x01(\x05R\x06status\x129\n" +
+	"\aheaders\x18\x02 \x03(\v2\x1f.windlass.agent.v1alpha1.HeaderR\aheaders\x12\x17\n" +
 	"\aexec_ns\x18\x03 \x01(\x03R\x06execNs\x12\x12\n" +
 	"\x04cold\x18\x04 \x01(\bR\x04cold\x12\x1d\n" +
 	"\n" +
@@ -3963,12 +2657,12 @@ const file_wire_v1_wire_proto_rawDesc = "" +
 	"\x0efunction_error\x18\a \x01(\tR\rfunctionError\x12$\n" +
 	"\x0ebegun_after_ns\x18\b \x01(\x03R\fbegunAfterNs\x12*\n" +
 	"\x0econtent_length\x18\t \x01(\x03H\x00R\rcontentLength\x88\x01\x01B\x11\n" +
-	"\x0f_content_length\"Y\n" +
-	"\tResultEnd\x123\n" +
-	"\afailure\x18\x01 \x01(\v2\x19.windlass.wire.v1.FailureR\afailure\x12\x17\n" +
-	"\aexec_ns\x18\x02 \x01(\x03R\x06execNs\"\xcd\x01\n" +
-	"\aFailure\x122\n" +
-	"\x04kind\x18\x01 \x01(\x0e2\x1e.windlass.wire.v1.Failure.KindR\x04kind\x12\x16\n" +
+	"\x0f_content_length\"`\n" +
+	"\tResultEnd\x12:\n" +
+	"\afailure\x18\x01 \x01(\v2 .windlass.agent.v1alpha1.FailureR\afailure\x12\x17\n" +
+	"\aexec_ns\x18\x02 \x01(\x03R\x06execNs\"\xd4\x01\n" +
+	"\aFailure\x129\n" +
+	"\x04kind\x18\x01 \x01(\x0e2%.windlass.agent.v1alpha1.Failure.KindR\x04kind\x12\x16\n" +
 	"\x06detail\x18\x02 \x01(\tR\x06detail\"v\n" +
 	"\x04Kind\x12\x14\n" +
 	"\x10KIND_UNSPECIFIED\x10\x00\x12\x16\n" +
@@ -3978,257 +2672,147 @@ const file_wire_v1_wire_proto_rawDesc = "" +
 	"\x13KIND_BODY_TOO_LARGE\x10\x04\"2\n" +
 	"\x06Header\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\fR\x05value\"\x86\x02\n" +
-	"\fAttemptReply\x125\n" +
-	"\agranted\x18\x01 \x01(\v2\x19.windlass.wire.v1.GrantedH\x00R\agranted\x125\n" +
-	"\arefused\x18\x02 \x01(\v2\x19.windlass.wire.v1.RefusedH\x00R\arefused\x12\x14\n" +
-	"\x04body\x18\x03 \x01(\fH\x00R\x04body\x126\n" +
-	"\bbody_end\x18\x04 \x01(\v2\x19.windlass.wire.v1.BodyEndH\x00R\abodyEnd\x122\n" +
-	"\x06cancel\x18\x05 \x01(\v2\x18.windlass.wire.v1.CancelH\x00R\x06cancelB\x06\n" +
-	"\x04kind\"\xa3\x02\n" +
+	"\x05value\x18\x02 \x01(\fR\x05value\"\xa2\x02\n" +
+	"\fAttemptReply\x12<\n" +
+	"\agranted\x18\x01 \x01(\v2 .windlass.agent.v1alpha1.GrantedH\x00R\agranted\x12<\n" +
+	"\arefused\x18\x02 \x01(\v2 .windlass.agent.v1alpha1.RefusedH\x00R\arefused\x12\x14\n" +
+	"\x04body\x18\x03 \x01(\fH\x00R\x04body\x12=\n" +
+	"\bbody_end\x18\x04 \x01(\v2 .windlass.agent.v1alpha1.BodyEndH\x00R\abodyEnd\x129\n" +
+	"\x06cancel\x18\x05 \x01(\v2\x1f.windlass.agent.v1alpha1.CancelH\x00R\x06cancelB\x06\n" +
+	"\x04kind\"\xaa\x02\n" +
 	"\aGranted\x12\x18\n" +
 	"\aattempt\x18\x01 \x01(\rR\aattempt\x12\x16\n" +
 	"\x06method\x18\x02 \x01(\tR\x06method\x12\x1f\n" +
 	"\vrequest_uri\x18\x03 \x01(\tR\n" +
 	"requestUri\x12\x12\n" +
-	"\x04host\x18\x04 \x01(\tR\x04host\x122\n" +
-	"\aheaders\x18\x05 \x03(\v2\x18.windlass.wire.v1.HeaderR\aheaders\x12%\n" +
+	"\x04host\x18\x04 \x01(\tR\x04host\x129\n" +
+	"\aheaders\x18\x05 \x03(\v2\x1f.windlass.agent.v1alpha1.HeaderR\aheaders\x12%\n" +
 	"\x0econtent_length\x18\x06 \x01(\x03R\rcontentLength\x12\x1d\n" +
 	"\n" +
 	"whole_body\x18\a \x01(\fR\twholeBody\x12\x14\n" +
 	"\x05whole\x18\b \x01(\bR\x05whole\x12!\n" +
-	"\fremaining_ns\x18\t \x01(\x03R\vremainingNs\"\x93\x01\n" +
-	"\aRefused\x128\n" +
-	"\x06reason\x18\x01 \x01(\x0e2 .windlass.wire.v1.Refused.ReasonR\x06reason\"N\n" +
+	"\fremaining_ns\x18\t \x01(\x03R\vremainingNs\"\x9a\x01\n" +
+	"\aRefused\x12?\n" +
+	"\x06reason\x18\x01 \x01(\x0e2'.windlass.agent.v1alpha1.Refused.ReasonR\x06reason\"N\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12REASON_NOT_WAITING\x10\x01\x12\x14\n" +
 	"\x10REASON_BAD_TOKEN\x10\x02\"#\n" +
 	"\aBodyEnd\x12\x18\n" +
 	"\aaborted\x18\x01 \x01(\bR\aaborted\"\b\n" +
-	"\x06Cancel\"s\n" +
-	"\vBeatRequest\x12\x16\n" +
-	"\x06number\x18\x01 \x01(\x04R\x06number\x12.\n" +
-	"\x04room\x18\x02 \x03(\v2\x1a.windlass.wire.v1.RoomWantR\x04room\x12\x1c\n" +
-	"\tscheduler\x18\x03 \x01(\tR\tscheduler\"h\n" +
-	"\bRoomWant\x12!\n" +
-	"\ffunction_uid\x18\x01 \x01(\tR\vfunctionUid\x12\x1c\n" +
-	"\tinstances\x18\x02 \x01(\rR\tinstances\x12\x1b\n" +
-	"\twaited_ns\x18\x03 \x01(\x03R\bwaitedNs\"i\n" +
-	"\bRoomMade\x12!\n" +
-	"\ffunction_uid\x18\x01 \x01(\tR\vfunctionUid\x12\x1c\n" +
-	"\tinstances\x18\x02 \x01(\rR\tinstances\x12\x1c\n" +
-	"\texhausted\x18\x03 \x01(\bR\texhausted\"\x83\x01\n" +
-	"\tBeatReply\x12\x16\n" +
-	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x18\n" +
-	"\aserving\x18\x02 \x01(\bR\aserving\x12\x14\n" +
-	"\x05epoch\x18\x03 \x01(\x04R\x05epoch\x12.\n" +
-	"\x04room\x18\x04 \x03(\v2\x1a.windlass.wire.v1.RoomMadeR\x04room\"\x0e\n" +
-	"\fSlotsRequest\"\xa3\x02\n" +
-	"\n" +
-	"SlotsReply\x127\n" +
-	"\x05slots\x18\x01 \x03(\v2!.windlass.wire.v1.SlotsReply.SlotR\x05slots\x12=\n" +
-	"\amembers\x18\x02 \x03(\v2#.windlass.wire.v1.SlotsReply.MemberR\amembers\x1aM\n" +
-	"\x04Slot\x12\x12\n" +
-	"\x04slot\x18\x01 \x01(\rR\x04slot\x121\n" +
-	"\x05owner\x18\x02 \x01(\v2\x1b.windlass.wire.v1.SlotOwnerR\x05owner\x1aN\n" +
-	"\x06Member\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
-	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x1a\n" +
-	"\bdraining\x18\x03 \x01(\bR\bdraining\"\x0e\n" +
-	"\fWatchRequest\"g\n" +
-	"\n" +
-	"WatchReply\x12=\n" +
-	"\tfunctions\x18\x01 \x03(\v2\x1f.windlass.wire.v1.FunctionFactsR\tfunctions\x12\x1a\n" +
-	"\breleased\x18\x02 \x03(\tR\breleased\"\x94\x04\n" +
-	"\rFunctionFacts\x12!\n" +
-	"\ffunction_uid\x18\x01 \x01(\tR\vfunctionUid\x12\x1c\n" +
-	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12\x12\n" +
-	"\x04name\x18\x03 \x01(\tR\x04name\x12\x1e\n" +
-	"\n" +
-	"generation\x18\x04 \x01(\x03R\n" +
-	"generation\x12\x1a\n" +
-	"\bcreating\x18\x05 \x01(\rR\bcreating\x12\x18\n" +
-	"\acreated\x18\x06 \x01(\rR\acreated\x12\x12\n" +
-	"\x04busy\x18\a \x01(\rR\x04busy\x12\x1a\n" +
-	"\boutdated\x18\b \x01(\rR\boutdated\x12\x16\n" +
-	"\x06queued\x18\t \x01(\rR\x06queued\x12 \n" +
-	"\fmean_exec_ns\x18\n" +
-	" \x01(\x03R\n" +
-	"meanExecNs\x128\n" +
-	"\aproblem\x18\v \x01(\v2\x1e.windlass.wire.v1.StartProblemR\aproblem\x12\x17\n" +
-	"\ano_room\x18\f \x01(\tR\x06noRoom\x12;\n" +
-	"\n" +
-	"happenings\x18\r \x03(\v2\x1b.windlass.wire.v1.HappeningR\n" +
-	"happenings\x12 \n" +
-	"\vunconfirmed\x18\x0e \x01(\bR\vunconfirmed\x12\"\n" +
-	"\rmean_start_ns\x18\x0f \x01(\x03R\vmeanStartNs\x12\x18\n" +
-	"\astarted\x18\x10 \x01(\bR\astarted\"\x7f\n" +
-	"\fStartProblem\x12\x16\n" +
-	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x16\n" +
-	"\x06detail\x18\x02 \x01(\tR\x06detail\x12\x19\n" +
-	"\bsince_ns\x18\x03 \x01(\x03R\asinceNs\x12$\n" +
-	"\x0eretry_after_ns\x18\x04 \x01(\x03R\fretryAfterNs\"m\n" +
-	"\tHappening\x12\x16\n" +
-	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x18\n" +
-	"\amessage\x18\x02 \x01(\tR\amessage\x12\x18\n" +
-	"\awarning\x18\x03 \x01(\bR\awarning\x12\x14\n" +
-	"\x05count\x18\x04 \x01(\rR\x05count2\xf6\x02\n" +
-	"\tScheduler\x12I\n" +
-	"\x05Offer\x12\x1e.windlass.wire.v1.OfferRequest\x1a\x1c.windlass.wire.v1.OfferReply(\x010\x01\x12F\n" +
-	"\x04Pull\x12\x1d.windlass.wire.v1.PullRequest\x1a\x1b.windlass.wire.v1.PullReply(\x010\x01\x12G\n" +
-	"\x05Watch\x12\x1e.windlass.wire.v1.WatchRequest\x1a\x1c.windlass.wire.v1.WatchReply0\x01\x12F\n" +
-	"\x04Beat\x12\x1d.windlass.wire.v1.BeatRequest\x1a\x1b.windlass.wire.v1.BeatReply(\x010\x01\x12E\n" +
-	"\x05Slots\x12\x1e.windlass.wire.v1.SlotsRequest\x1a\x1c.windlass.wire.v1.SlotsReply2Z\n" +
-	"\aGateway\x12O\n" +
-	"\aAttempt\x12 .windlass.wire.v1.AttemptRequest\x1a\x1e.windlass.wire.v1.AttemptReply(\x010\x01B5Z3github.com/windlass-dev/windlass/api/wire/v1;wirev1b\x06proto3"
+	"\x06Cancel2a\n" +
+	"\tInstances\x12T\n" +
+	"\x04Pull\x12$.windlass.agent.v1alpha1.PullRequest\x1a\".windlass.agent.v1alpha1.PullReply(\x010\x012h\n" +
+	"\aGateway\x12]\n" +
+	"\aAttempt\x12'.windlass.agent.v1alpha1.AttemptRequest\x1a%.windlass.agent.v1alpha1.AttemptReply(\x010\x01BDZBgithub.com/windlass-dev/windlass/api/wire/agent/v1alpha1;agentwireb\x06proto3"
 
 var (
-	file_wire_v1_wire_proto_rawDescOnce sync.Once
-	file_wire_v1_wire_proto_rawDescData []byte
+	file_wire_agent_v1alpha1_agent_proto_rawDescOnce sync.Once
+	file_wire_agent_v1alpha1_agent_proto_rawDescData []byte
 )
 
-func file_wire_v1_wire_proto_rawDescGZIP() []byte {
-	file_wire_v1_wire_proto_rawDescOnce.Do(func() {
-		file_wire_v1_wire_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_wire_v1_wire_proto_rawDesc), len(file_wire_v1_wire_proto_rawDesc)))
+func file_wire_agent_v1alpha1_agent_proto_rawDescGZIP() []byte {
+	file_wire_agent_v1alpha1_agent_proto_rawDescOnce.Do(func() {
+		file_wire_agent_v1alpha1_agent_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_wire_agent_v1alpha1_agent_proto_rawDesc), len(file_wire_agent_v1alpha1_agent_proto_rawDesc)))
 	})
-	return file_wire_v1_wire_proto_rawDescData
+	return file_wire_agent_v1alpha1_agent_proto_rawDescData
 }
 
-var file_wire_v1_wire_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_wire_v1_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 49)
-var file_wire_v1_wire_proto_goTypes = []any{
-	(Refusal_Reason)(0),       // 0: windlass.wire.v1.Refusal.Reason
-	(Goodbye_Reason)(0),       // 1: windlass.wire.v1.Goodbye.Reason
-	(Failure_Kind)(0),         // 2: windlass.wire.v1.Failure.Kind
-	(Refused_Reason)(0),       // 3: windlass.wire.v1.Refused.Reason
-	(*Ticket)(nil),            // 4: windlass.wire.v1.Ticket
-	(*OfferRequest)(nil),      // 5: windlass.wire.v1.OfferRequest
-	(*Withdrawal)(nil),        // 6: windlass.wire.v1.Withdrawal
-	(*OfferReply)(nil),        // 7: windlass.wire.v1.OfferReply
-	(*Refusal)(nil),           // 8: windlass.wire.v1.Refusal
-	(*SlotOwner)(nil),         // 9: windlass.wire.v1.SlotOwner
-	(*PullRequest)(nil),       // 10: windlass.wire.v1.PullRequest
-	(*Hello)(nil),             // 11: windlass.wire.v1.Hello
-	(*Ping)(nil),              // 12: windlass.wire.v1.Ping
-	(*AgentReport)(nil),       // 13: windlass.wire.v1.AgentReport
-	(*Pull)(nil),              // 14: windlass.wire.v1.Pull
-	(*Done)(nil),              // 15: windlass.wire.v1.Done
-	(*LeaveRequest)(nil),      // 16: windlass.wire.v1.LeaveRequest
-	(*Goodbye)(nil),           // 17: windlass.wire.v1.Goodbye
-	(*PullReply)(nil),         // 18: windlass.wire.v1.PullReply
-	(*Ended)(nil),             // 19: windlass.wire.v1.Ended
-	(*Assignment)(nil),        // 20: windlass.wire.v1.Assignment
-	(*Variable)(nil),          // 21: windlass.wire.v1.Variable
-	(*File)(nil),              // 22: windlass.wire.v1.File
-	(*Moved)(nil),             // 23: windlass.wire.v1.Moved
-	(*Pong)(nil),              // 24: windlass.wire.v1.Pong
-	(*Welcome)(nil),           // 25: windlass.wire.v1.Welcome
-	(*LeaveReply)(nil),        // 26: windlass.wire.v1.LeaveReply
-	(*Retire)(nil),            // 27: windlass.wire.v1.Retire
-	(*AttemptRequest)(nil),    // 28: windlass.wire.v1.AttemptRequest
-	(*Claim)(nil),             // 29: windlass.wire.v1.Claim
-	(*Release)(nil),           // 30: windlass.wire.v1.Release
-	(*ResultHead)(nil),        // 31: windlass.wire.v1.ResultHead
-	(*ResultEnd)(nil),         // 32: windlass.wire.v1.ResultEnd
-	(*Failure)(nil),           // 33: windlass.wire.v1.Failure
-	(*Header)(nil),            // 34: windlass.wire.v1.Header
-	(*AttemptReply)(nil),      // 35: windlass.wire.v1.AttemptReply
-	(*Granted)(nil),           // 36: windlass.wire.v1.Granted
-	(*Refused)(nil),           // 37: windlass.wire.v1.Refused
-	(*BodyEnd)(nil),           // 38: windlass.wire.v1.BodyEnd
-	(*Cancel)(nil),            // 39: windlass.wire.v1.Cancel
-	(*BeatRequest)(nil),       // 40: windlass.wire.v1.BeatRequest
-	(*RoomWant)(nil),          // 41: windlass.wire.v1.RoomWant
-	(*RoomMade)(nil),          // 42: windlass.wire.v1.RoomMade
-	(*BeatReply)(nil),         // 43: windlass.wire.v1.BeatReply
-	(*SlotsRequest)(nil),      // 44: windlass.wire.v1.SlotsRequest
-	(*SlotsReply)(nil),        // 45: windlass.wire.v1.SlotsReply
-	(*WatchRequest)(nil),      // 46: windlass.wire.v1.WatchRequest
-	(*WatchReply)(nil),        // 47: windlass.wire.v1.WatchReply
-	(*FunctionFacts)(nil),     // 48: windlass.wire.v1.FunctionFacts
-	(*StartProblem)(nil),      // 49: windlass.wire.v1.StartProblem
-	(*Happening)(nil),         // 50: windlass.wire.v1.Happening
-	(*SlotsReply_Slot)(nil),   // 51: windlass.wire.v1.SlotsReply.Slot
-	(*SlotsReply_Member)(nil), // 52: windlass.wire.v1.SlotsReply.Member
+var file_wire_agent_v1alpha1_agent_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
+var file_wire_agent_v1alpha1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 31)
+var file_wire_agent_v1alpha1_agent_proto_goTypes = []any{
+	(Goodbye_Reason)(0),    // 0: windlass.agent.v1alpha1.Goodbye.Reason
+	(Failure_Kind)(0),      // 1: windlass.agent.v1alpha1.Failure.Kind
+	(Refused_Reason)(0),    // 2: windlass.agent.v1alpha1.Refused.Reason
+	(*Ticket)(nil),         // 3: windlass.agent.v1alpha1.Ticket
+	(*PullRequest)(nil),    // 4: windlass.agent.v1alpha1.PullRequest
+	(*Hello)(nil),          // 5: windlass.agent.v1alpha1.Hello
+	(*Ping)(nil),           // 6: windlass.agent.v1alpha1.Ping
+	(*AgentReport)(nil),    // 7: windlass.agent.v1alpha1.AgentReport
+	(*Pull)(nil),           // 8: windlass.agent.v1alpha1.Pull
+	(*Done)(nil),           // 9: windlass.agent.v1alpha1.Done
+	(*LeaveRequest)(nil),   // 10: windlass.agent.v1alpha1.LeaveRequest
+	(*Goodbye)(nil),        // 11: windlass.agent.v1alpha1.Goodbye
+	(*PullReply)(nil),      // 12: windlass.agent.v1alpha1.PullReply
+	(*Ended)(nil),          // 13: windlass.agent.v1alpha1.Ended
+	(*Assignment)(nil),     // 14: windlass.agent.v1alpha1.Assignment
+	(*Variable)(nil),       // 15: windlass.agent.v1alpha1.Variable
+	(*File)(nil),           // 16: windlass.agent.v1alpha1.File
+	(*Moved)(nil),          // 17: windlass.agent.v1alpha1.Moved
+	(*Pong)(nil),           // 18: windlass.agent.v1alpha1.Pong
+	(*Welcome)(nil),        // 19: windlass.agent.v1alpha1.Welcome
+	(*LeaveReply)(nil),     // 20: windlass.agent.v1alpha1.LeaveReply
+	(*Retire)(nil),         // 21: windlass.agent.v1alpha1.Retire
+	(*AttemptRequest)(nil), // 22: windlass.agent.v1alpha1.AttemptRequest
+	(*Claim)(nil),          // 23: windlass.agent.v1alpha1.Claim
+	(*Release)(nil),        // 24: windlass.agent.v1alpha1.Release
+	(*ResultHead)(nil),     // 25: windlass.agent.v1alpha1.ResultHead
+	(*ResultEnd)(nil),      // 26: windlass.agent.v1alpha1.ResultEnd
+	(*Failure)(nil),        // 27: windlass.agent.v1alpha1.Failure
+	(*Header)(nil),         // 28: windlass.agent.v1alpha1.Header
+	(*AttemptReply)(nil),   // 29: windlass.agent.v1alpha1.AttemptReply
+	(*Granted)(nil),        // 30: windlass.agent.v1alpha1.Granted
+	(*Refused)(nil),        // 31: windlass.agent.v1alpha1.Refused
+	(*BodyEnd)(nil),        // 32: windlass.agent.v1alpha1.BodyEnd
+	(*Cancel)(nil),         // 33: windlass.agent.v1alpha1.Cancel
 }
-var file_wire_v1_wire_proto_depIdxs = []int32{
-	36, // 0: windlass.wire.v1.Ticket.request:type_name -> windlass.wire.v1.Granted
-	4,  // 1: windlass.wire.v1.OfferRequest.offers:type_name -> windlass.wire.v1.Ticket
-	6,  // 2: windlass.wire.v1.OfferRequest.withdrawals:type_name -> windlass.wire.v1.Withdrawal
-	8,  // 3: windlass.wire.v1.OfferReply.refusals:type_name -> windlass.wire.v1.Refusal
-	0,  // 4: windlass.wire.v1.Refusal.reason:type_name -> windlass.wire.v1.Refusal.Reason
-	11, // 5: windlass.wire.v1.PullRequest.hello:type_name -> windlass.wire.v1.Hello
-	14, // 6: windlass.wire.v1.PullRequest.pull:type_name -> windlass.wire.v1.Pull
-	16, // 7: windlass.wire.v1.PullRequest.leave:type_name -> windlass.wire.v1.LeaveRequest
-	17, // 8: windlass.wire.v1.PullRequest.goodbye:type_name -> windlass.wire.v1.Goodbye
-	12, // 9: windlass.wire.v1.PullRequest.ping:type_name -> windlass.wire.v1.Ping
-	13, // 10: windlass.wire.v1.Ping.report:type_name -> windlass.wire.v1.AgentReport
-	15, // 11: windlass.wire.v1.Pull.done:type_name -> windlass.wire.v1.Done
-	1,  // 12: windlass.wire.v1.Goodbye.reason:type_name -> windlass.wire.v1.Goodbye.Reason
-	4,  // 13: windlass.wire.v1.PullReply.ticket:type_name -> windlass.wire.v1.Ticket
-	26, // 14: windlass.wire.v1.PullReply.leave:type_name -> windlass.wire.v1.LeaveReply
-	27, // 15: windlass.wire.v1.PullReply.retire:type_name -> windlass.wire.v1.Retire
-	23, // 16: windlass.wire.v1.PullReply.moved:type_name -> windlass.wire.v1.Moved
-	24, // 17: windlass.wire.v1.PullReply.pong:type_name -> windlass.wire.v1.Pong
-	25, // 18: windlass.wire.v1.PullReply.welcome:type_name -> windlass.wire.v1.Welcome
-	20, // 19: windlass.wire.v1.PullReply.assignment:type_name -> windlass.wire.v1.Assignment
-	19, // 20: windlass.wire.v1.PullReply.ended:type_name -> windlass.wire.v1.Ended
-	21, // 21: windlass.wire.v1.Assignment.variables:type_name -> windlass.wire.v1.Variable
-	22, // 22: windlass.wire.v1.Assignment.files:type_name -> windlass.wire.v1.File
-	29, // 23: windlass.wire.v1.AttemptRequest.claim:type_name -> windlass.wire.v1.Claim
-	30, // 24: windlass.wire.v1.AttemptRequest.release:type_name -> windlass.wire.v1.Release
-	31, // 25: windlass.wire.v1.AttemptRequest.head:type_name -> windlass.wire.v1.ResultHead
-	32, // 26: windlass.wire.v1.AttemptRequest.end:type_name -> windlass.wire.v1.ResultEnd
-	34, // 27: windlass.wire.v1.ResultHead.headers:type_name -> windlass.wire.v1.Header
-	33, // 28: windlass.wire.v1.ResultEnd.failure:type_name -> windlass.wire.v1.Failure
-	2,  // 29: windlass.wire.v1.Failure.kind:type_name -> windlass.wire.v1.Failure.Kind
-	36, // 30: windlass.wire.v1.AttemptReply.granted:type_name -> windlass.wire.v1.Granted
-	37, // 31: windlass.wire.v1.AttemptReply.refused:type_name -> windlass.wire.v1.Refused
-	38, // 32: windlass.wire.v1.AttemptReply.body_end:type_name -> windlass.wire.v1.BodyEnd
-	39, // 33: windlass.wire.v1.AttemptReply.cancel:type_name -> windlass.wire.v1.Cancel
-	34, // 34: windlass.wire.v1.Granted.headers:type_name -> windlass.wire.v1.Header
-	3,  // 35: windlass.wire.v1.Refused.reason:type_name -> windlass.wire.v1.Refused.Reason
-	41, // 36: windlass.wire.v1.BeatRequest.room:type_name -> windlass.wire.v1.RoomWant
-	42, // 37: windlass.wire.v1.BeatReply.room:type_name -> windlass.wire.v1.RoomMade
-	51, // 38: windlass.wire.v1.SlotsReply.slots:type_name -> windlass.wire.v1.SlotsReply.Slot
-	52, // 39: windlass.wire.v1.SlotsReply.members:type_name -> windlass.wire.v1.SlotsReply.Member
-	48, // 40: windlass.wire.v1.WatchReply.functions:type_name -> windlass.wire.v1.FunctionFacts
-	49, // 41: windlass.wire.v1.FunctionFacts.problem:type_name -> windlass.wire.v1.StartProblem
-	50, // 42: windlass.wire.v1.FunctionFacts.happenings:type_name -> windlass.wire.v1.Happening
-	9,  // 43: windlass.wire.v1.SlotsReply.Slot.owner:type_name -> windlass.wire.v1.SlotOwner
-	5,  // 44: windlass.wire.v1.Scheduler.Offer:input_type -> windlass.wire.v1.OfferRequest
-	10, // 45: windlass.wire.v1.Scheduler.Pull:input_type -> windlass.wire.v1.PullRequest
-	46, // 46: windlass.wire.v1.Scheduler.Watch:input_type -> windlass.wire.v1.WatchRequest
-	40, // 47: windlass.wire.v1.Scheduler.Beat:input_type -> windlass.wire.v1.BeatRequest
-	44, // 48: windlass.wire.v1.Scheduler.Slots:input_type -> windlass.wire.v1.SlotsRequest
-	28, // 49: windlass.wire.v1.Gateway.Attempt:input_type -> windlass.wire.v1.AttemptRequest
-	7,  // 50: windlass.wire.v1.Scheduler.Offer:output_type -> windlass.wire.v1.OfferReply
-	18, // 51: windlass.wire.v1.Scheduler.Pull:output_type -> windlass.wire.v1.PullReply
-	47, // 52: windlass.wire.v1.Scheduler.Watch:output_type -> windlass.wire.v1.WatchReply
-	43, // 53: windlass.wire.v1.Scheduler.Beat:output_type -> windlass.wire.v1.BeatReply
-	45, // 54: windlass.wire.v1.Scheduler.Slots:output_type -> windlass.wire.v1.SlotsReply
-	35, // 55: windlass.wire.v1.Gateway.Attempt:output_type -> windlass.wire.v1.AttemptReply
-	50, // [50:56] is the sub-list for method output_type
-	44, // [44:50] is the sub-list for method input_type
-	44, // [44:44] is the sub-list for extension type_name
-	44, // [44:44] is the sub-list for extension extendee
-	0,  // [0:44] is the sub-list for field type_name
+var file_wire_agent_v1alpha1_agent_proto_depIdxs = []int32{
+	30, // 0: windlass.agent.v1alpha1.Ticket.request:type_name -> windlass.agent.v1alpha1.Granted
+	5,  // 1: windlass.agent.v1alpha1.PullRequest.hello:type_name -> windlass.agent.v1alpha1.Hello
+	8,  // 2: windlass.agent.v1alpha1.PullRequest.pull:type_name -> windlass.agent.v1alpha1.Pull
+	10, // 3: windlass.agent.v1alpha1.PullRequest.leave:type_name -> windlass.agent.v1alpha1.LeaveRequest
+	11, // 4: windlass.agent.v1alpha1.PullRequest.goodbye:type_name -> windlass.agent.v1alpha1.Goodbye
+	6,  // 5: windlass.agent.v1alpha1.PullRequest.ping:type_name -> windlass.agent.v1alpha1.Ping
+	7,  // 6: windlass.agent.v1alpha1.Ping.report:type_name -> windlass.agent.v1alpha1.AgentReport
+	9,  // 7: windlass.agent.v1alpha1.Pull.done:type_name -> windlass.agent.v1alpha1.Done
+	0,  // 8: windlass.agent.v1alpha1.Goodbye.reason:type_name -> windlass.agent.v1alpha1.Goodbye.Reason
+	3,  // 9: windlass.agent.v1alpha1.PullReply.ticket:type_name -> windlass.agent.v1alpha1.Ticket
+	20, // 10: windlass.agent.v1alpha1.PullReply.leave:type_name -> windlass.agent.v1alpha1.LeaveReply
+	21, // 11: windlass.agent.v1alpha1.PullReply.retire:type_name -> windlass.agent.v1alpha1.Retire
+	17, // 12: windlass.agent.v1alpha1.PullReply.moved:type_name -> windlass.agent.v1alpha1.Moved
+	18, // 13: windlass.agent.v1alpha1.PullReply.pong:type_name -> windlass.agent.v1alpha1.Pong
+	19, // 14: windlass.agent.v1alpha1.PullReply.welcome:type_name -> windlass.agent.v1alpha1.Welcome
+	14, // 15: windlass.agent.v1alpha1.PullReply.assignment:type_name -> windlass.agent.v1alpha1.Assignment
+	13, // 16: windlass.agent.v1alpha1.PullReply.ended:type_name -> windlass.agent.v1alpha1.Ended
+	15, // 17: windlass.agent.v1alpha1.Assignment.variables:type_name -> windlass.agent.v1alpha1.Variable
+	16, // 18: windlass.agent.v1alpha1.Assignment.files:type_name -> windlass.agent.v1alpha1.File
+	23, // 19: windlass.agent.v1alpha1.AttemptRequest.claim:type_name -> windlass.agent.v1alpha1.Claim
+	24, // 20: windlass.agent.v1alpha1.AttemptRequest.release:type_name -> windlass.agent.v1alpha1.Release
+	25, // 21: windlass.agent.v1alpha1.AttemptRequest.head:type_name -> windlass.agent.v1alpha1.ResultHead
+	26, // 22: windlass.agent.v1alpha1.AttemptRequest.end:type_name -> windlass.agent.v1alpha1.ResultEnd
+	28, // 23: windlass.agent.v1alpha1.ResultHead.headers:type_name -> windlass.agent.v1alpha1.Header
+	27, // 24: windlass.agent.v1alpha1.ResultEnd.failure:type_name -> windlass.agent.v1alpha1.Failure
+	1,  // 25: windlass.agent.v1alpha1.Failure.kind:type_name -> windlass.agent.v1alpha1.Failure.Kind
+	30, // 26: windlass.agent.v1alpha1.AttemptReply.granted:type_name -> windlass.agent.v1alpha1.Granted
+	31, // 27: windlass.agent.v1alpha1.AttemptReply.refused:type_name -> windlass.agent.v1alpha1.Refused
+	32, // 28: windlass.agent.v1alpha1.AttemptReply.body_end:type_name -> windlass.agent.v1alpha1.BodyEnd
+	33, // 29: windlass.agent.v1alpha1.AttemptReply.cancel:type_name -> windlass.agent.v1alpha1.Cancel
+	28, // 30: windlass.agent.v1alpha1.Granted.headers:type_name -> windlass.agent.v1alpha1.Header
+	2,  // 31: windlass.agent.v1alpha1.Refused.reason:type_name -> windlass.agent.v1alpha1.Refused.Reason
+	4,  // 32: windlass.agent.v1alpha1.Instances.Pull:input_type -> windlass.agent.v1alpha1.PullRequest
+	22, // 33: windlass.agent.v1alpha1.Gateway.Attempt:input_type -> windlass.agent.v1alpha1.AttemptRequest
+	12, // 34: windlass.agent.v1alpha1.Instances.Pull:output_type -> windlass.agent.v1alpha1.PullReply
+	29, // 35: windlass.agent.v1alpha1.Gateway.Attempt:output_type -> windlass.agent.v1alpha1.AttemptReply
+	34, // [34:36] is the sub-list for method output_type
+	32, // [32:34] is the sub-list for method input_type
+	32, // [32:32] is the sub-list for extension type_name
+	32, // [32:32] is the sub-list for extension extendee
+	0,  // [0:32] is the sub-list for field type_name
 }
 
-func init() { file_wire_v1_wire_proto_init() }
-func file_wire_v1_wire_proto_init() {
-	if File_wire_v1_wire_proto != nil {
+func init() { file_wire_agent_v1alpha1_agent_proto_init() }
+func file_wire_agent_v1alpha1_agent_proto_init() {
+	if File_wire_agent_v1alpha1_agent_proto != nil {
 		return
 	}
-	file_wire_v1_wire_proto_msgTypes[6].OneofWrappers = []any{
+	file_wire_agent_v1alpha1_agent_proto_msgTypes[1].OneofWrappers = []any{
 		(*PullRequest_Hello)(nil),
 		(*PullRequest_Pull)(nil),
 		(*PullRequest_Leave)(nil),
 		(*PullRequest_Goodbye)(nil),
 		(*PullRequest_Ping)(nil),
 	}
-	file_wire_v1_wire_proto_msgTypes[14].OneofWrappers = []any{
+	file_wire_agent_v1alpha1_agent_proto_msgTypes[9].OneofWrappers = []any{
 		(*PullReply_Ticket)(nil),
 		(*PullReply_Leave)(nil),
 		(*PullReply_Retire)(nil),
@@ -4238,15 +2822,15 @@ func file_wire_v1_wire_proto_init() {
 		(*PullReply_Assignment)(nil),
 		(*PullReply_Ended)(nil),
 	}
-	file_wire_v1_wire_proto_msgTypes[24].OneofWrappers = []any{
+	file_wire_agent_v1alpha1_agent_proto_msgTypes[19].OneofWrappers = []any{
 		(*AttemptRequest_Claim)(nil),
 		(*AttemptRequest_Release)(nil),
 		(*AttemptRequest_Head)(nil),
 		(*AttemptRequest_Body)(nil),
 		(*AttemptRequest_End)(nil),
 	}
-	file_wire_v1_wire_proto_msgTypes[27].OneofWrappers = []any{}
-	file_wire_v1_wire_proto_msgTypes[31].OneofWrappers = []any{
+	file_wire_agent_v1alpha1_agent_proto_msgTypes[22].OneofWrappers = []any{}
+	file_wire_agent_v1alpha1_agent_proto_msgTypes[26].OneofWrappers = []any{
 		(*AttemptReply_Granted)(nil),
 		(*AttemptReply_Refused)(nil),
 		(*AttemptReply_Body)(nil),
@@ -4257,18 +2841,18 @@ func file_wire_v1_wire_proto_init() {
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
-			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wire_v1_wire_proto_rawDesc), len(file_wire_v1_wire_proto_rawDesc)),
-			NumEnums:      4,
-			NumMessages:   49,
+			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wire_agent_v1alpha1_agent_proto_rawDesc), len(file_wire_agent_v1alpha1_agent_proto_rawDesc)),
+			NumEnums:      3,
+			NumMessages:   31,
 			NumExtensions: 0,
 			NumServices:   2,
 		},
-		GoTypes:           file_wire_v1_wire_proto_goTypes,
-		DependencyIndexes: file_wire_v1_wire_proto_depIdxs,
-		EnumInfos:         file_wire_v1_wire_proto_enumTypes,
-		MessageInfos:      file_wire_v1_wire_proto_msgTypes,
+		GoTypes:           file_wire_agent_v1alpha1_agent_proto_goTypes,
+		DependencyIndexes: file_wire_agent_v1alpha1_agent_proto_depIdxs,
+		EnumInfos:         file_wire_agent_v1alpha1_agent_proto_enumTypes,
+		MessageInfos:      file_wire_agent_v1alpha1_agent_proto_msgTypes,
 	}.Build()
-	File_wire_v1_wire_proto = out.File
-	file_wire_v1_wire_proto_goTypes = nil
-	file_wire_v1_wire_proto_depIdxs = nil
+	File_wire_agent_v1alpha1_agent_proto = out.File
+	file_wire_agent_v1alpha1_agent_proto_goTypes = nil
+	file_wire_agent_v1alpha1_agent_proto_depIdxs = nil
 }

@@ -1,4 +1,4 @@
-package wirev1
+package wire
 
 // Flow-control windows in bytes of every connection of the wire. They are fixed,
 // because to adapt them gRPC sends a ping after each message, which costs a call
