@@ -81,7 +81,7 @@ func TestTheServersOwnRefusalsSayThatNothingRan(t *testing.T) {
 				if string(body) == "good" {
 					continue
 				}
-				if !strings.HasPrefix(resp.Status, c.code) || resp.Header.Get("X-Windlass-Executed") != "no" {
+				if !strings.HasPrefix(resp.Status, c.code) || resp.Header.Get("Windlass-Executed") != "no" {
 					t.Errorf("answered %s with %v", resp.Status, resp.Header)
 				}
 				break

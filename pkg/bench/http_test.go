@@ -55,7 +55,7 @@ func TestTheRequestIsTheTargets(t *testing.T) {
 	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		got = seen{r.Method, r.RequestURI, r.Header.Get("Content-Type"), string(body), r.ContentLength}
-		w.Header().Set("X-Windlass-Executed", "yes")
+		w.Header().Set("Windlass-Executed", "yes")
 	})
 	f := target("shop/fib", 0)
 	f.Header = http.Header{"Content-Type": {"application/json"}}
@@ -82,26 +82,26 @@ func TestWhatAnAnswerSaysIsRecorded(t *testing.T) {
 		want    Sample
 		lost    bool
 	}{
-		"warm": {200, map[string]string{"X-Windlass-Executed": "yes", "X-Windlass-Duration-Ms": "12.5"},
+		"warm": {200, map[string]string{"Windlass-Executed": "yes", "Windlass-Duration-Ms": "12.5"},
 			Sample{Status: 200, Executed: "yes", Own: 12500 * time.Microsecond, OwnKnown: true}, false},
-		"cold, quicker than the clock": {204, map[string]string{"X-Windlass-Executed": "yes", "X-Windlass-Duration-Ms": "0", "X-Windlass-Cold-Start": "1"},
+		"cold, quicker than the clock": {204, map[string]string{"Windlass-Executed": "yes", "Windlass-Duration-Ms": "0", "Windlass-Cold-Start": "1"},
 			Sample{Status: 204, Executed: "yes", Cold: true, OwnKnown: true}, false},
-		"no duration": {200, map[string]string{"X-Windlass-Executed": "yes"},
+		"no duration": {200, map[string]string{"Windlass-Executed": "yes"},
 			Sample{Status: 200, Executed: "yes"}, false},
-		"senseless duration": {200, map[string]string{"X-Windlass-Executed": "yes", "X-Windlass-Duration-Ms": "NaN"},
+		"senseless duration": {200, map[string]string{"Windlass-Executed": "yes", "Windlass-Duration-Ms": "NaN"},
 			Sample{Status: 200, Executed: "yes"}, false},
-		"redirect is an answer": {302, map[string]string{"X-Windlass-Executed": "yes", "Location": "/elsewhere"},
+		"redirect is an answer": {302, map[string]string{"Windlass-Executed": "yes", "Location": "/elsewhere"},
 			Sample{Status: 302, Executed: "yes"}, false},
-		"function failed": {500, map[string]string{"X-Windlass-Executed": "yes", "X-Windlass-Duration-Ms": "1"},
+		"function failed": {500, map[string]string{"Windlass-Executed": "yes", "Windlass-Duration-Ms": "1"},
 			Sample{Status: 500, Executed: "yes", Own: ms, OwnKnown: true, Failure: "status 500 from the function"}, false},
-		"function reported an error": {200, map[string]string{"X-Windlass-Executed": "yes", "X-Windlass-Function-Error": "Unhandled"},
+		"function reported an error": {200, map[string]string{"Windlass-Executed": "yes", "Windlass-Function-Error": "Unhandled"},
 			Sample{Status: 200, Executed: "yes", Failure: "function error Unhandled"}, false},
-		"refused": {503, map[string]string{"X-Windlass-Executed": "no"},
+		"refused": {503, map[string]string{"Windlass-Executed": "no"},
 			Sample{Status: 503, Executed: "no", Failure: "status 503, executed: no"}, false},
 		"not from the gateway": {502, nil,
-			Sample{Status: 502, Failure: "status 502 without a valid X-Windlass-Executed"}, true},
-		"senseless executed": {200, map[string]string{"X-Windlass-Executed": "perhaps"},
-			Sample{Status: 200, Failure: "status 200 without a valid X-Windlass-Executed"}, true},
+			Sample{Status: 502, Failure: "status 502 without a valid Windlass-Executed"}, true},
+		"senseless executed": {200, map[string]string{"Windlass-Executed": "perhaps"},
+			Sample{Status: 200, Failure: "status 200 without a valid Windlass-Executed"}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -128,7 +128,7 @@ func TestWhatAnAnswerSaysIsRecorded(t *testing.T) {
 
 func TestAnAnswerThatBreaksOffIsLost(t *testing.T) {
 	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("X-Windlass-Executed", "yes")
+		w.Header().Set("Windlass-Executed", "yes")
 		w.Header().Set("Content-Length", "10")
 		w.Write([]byte("half"))
 	})
@@ -154,7 +154,7 @@ func TestABrokenConnectionNeverRepeatsACall(t *testing.T) {
 	var calls atomic.Int32
 	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if calls.Add(1) == 1 {
-			w.Header().Set("X-Windlass-Executed", "yes")
+			w.Header().Set("Windlass-Executed", "yes")
 			return
 		}
 		conn, _, err := w.(http.Hijacker).Hijack()
@@ -202,8 +202,8 @@ func TestAPathThatIsNoURLIsNotSent(t *testing.T) {
 
 func TestAWholeReplayOverHTTP(t *testing.T) {
 	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("X-Windlass-Executed", "yes")
-		w.Header().Set("X-Windlass-Duration-Ms", "0.001")
+		w.Header().Set("Windlass-Executed", "yes")
+		w.Header().Set("Windlass-Duration-Ms", "0.001")
 	})
 	tr, err := workload.Synthetic(workload.SyntheticOptions{Seed: 1, Length: 200 * ms, Rate: 1000, FunctionsPerRange: 2})
 	if err != nil {
@@ -231,10 +231,10 @@ func TestWarmProbeUsesOneConnectionAndLeavesColdCallsOut(t *testing.T) {
 	var calls, connections atomic.Int32
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		n := calls.Add(1)
-		w.Header().Set("X-Windlass-Executed", "yes")
-		w.Header().Set("X-Windlass-Duration-Ms", "0")
+		w.Header().Set("Windlass-Executed", "yes")
+		w.Header().Set("Windlass-Duration-Ms", "0")
 		if n == 1 || n == 3 {
-			w.Header().Set("X-Windlass-Cold-Start", "1")
+			w.Header().Set("Windlass-Cold-Start", "1")
 		}
 		w.Write([]byte("body"))
 	}))
@@ -264,9 +264,9 @@ func TestWarmProbeRefusesToMeasureWhatIsNotThere(t *testing.T) {
 		want    string
 	}{
 		"no calls":   {0, nil, "make at least 1"},
-		"failing":    {1, map[string]string{"X-Windlass-Executed": "no"}, "warm call 0"},
-		"unmeasured": {1, map[string]string{"X-Windlass-Executed": "yes"}, "does not tell the function's own time"},
-		"never warm": {2, map[string]string{"X-Windlass-Executed": "yes", "X-Windlass-Duration-Ms": "1", "X-Windlass-Cold-Start": "1"}, "all 2 calls"},
+		"failing":    {1, map[string]string{"Windlass-Executed": "no"}, "warm call 0"},
+		"unmeasured": {1, map[string]string{"Windlass-Executed": "yes"}, "does not tell the function's own time"},
+		"never warm": {2, map[string]string{"Windlass-Executed": "yes", "Windlass-Duration-Ms": "1", "Windlass-Cold-Start": "1"}, "all 2 calls"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := serve(t, func(w http.ResponseWriter, r *http.Request) {

@@ -26,7 +26,7 @@ type fakeGateway struct {
 
 func newFakeGateway(takes time.Duration) *fakeGateway {
 	return &fakeGateway{began: time.Now(), takes: takes, answers: map[string]string{
-		"X-Windlass-Executed": "yes", "X-Windlass-Duration-Ms": "10",
+		"Windlass-Executed": "yes", "Windlass-Duration-Ms": "10",
 	}}
 }
 

@@ -242,7 +242,7 @@ func FuzzAuthenticate(f *testing.F) {
 	f.Add("", "wl_0123456789ab_"+strings.Repeat("0", 64))
 	f.Add("Bearer eyJhbGciOiJub25lIn0.e30.", "")
 	f.Fuzz(func(t *testing.T, authorization, key string) {
-		if _, err := c.Authenticate(http.Header{"Authorization": {authorization}, "X-Windlass-Key": {key}}, fn("a/b")); err == nil {
+		if _, err := c.Authenticate(http.Header{"Authorization": {authorization}, "Windlass-Key": {key}}, fn("a/b")); err == nil {
 			t.Error("let through")
 		}
 	})

@@ -145,7 +145,7 @@ func (i *invoker) nextStep(key invoke.FunctionKey, reason invoke.RefusalReason, 
 func printHead(w io.Writer, response *http.Response) {
 	fmt.Fprintf(w, "%s %s\n", response.Proto, response.Status)
 	for _, name := range slices.Sorted(maps.Keys(response.Header)) {
-		if strings.HasPrefix(name, "X-Windlass-") || name == "Content-Type" || name == "Retry-After" {
+		if strings.HasPrefix(name, "Windlass-") || name == "Content-Type" || name == "Retry-After" {
 			fmt.Fprintf(w, "%s: %s\n", name, strings.Join(response.Header[name], ", "))
 		}
 	}

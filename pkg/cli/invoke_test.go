@@ -182,7 +182,7 @@ func TestInvokeVerboseShowsHeadersBesideTheBody(t *testing.T) {
 		fmt.Fprint(w, "body")
 	})
 	got := th.run(t, "invoke", "f", "-v")
-	got.expect(t, exitOK, "err", "HTTP/1.1 200 OK\n", "X-Windlass-Cold-Start: 1\nX-Windlass-Executed: yes\n")
+	got.expect(t, exitOK, "err", "HTTP/1.1 200 OK\n", "Windlass-Cold-Start: 1\nWindlass-Executed: yes\n")
 	if got.out != "body" || strings.Contains(got.err, "X-Other") {
 		t.Errorf("got %+v", got)
 	}

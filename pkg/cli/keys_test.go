@@ -132,7 +132,7 @@ func TestInvokeShowsAKey(t *testing.T) {
 			t.Errorf("%v shows %q", args, got.out)
 		}
 	}
-	if got := th.run(t, "invoke", "f", "-H", "X-Windlass-Key: wl_other"); got.out != "wl_other" {
+	if got := th.run(t, "invoke", "f", "-H", "Windlass-Key: wl_other"); got.out != "wl_other" {
 		t.Errorf("instead of what was given it shows %q", got.out)
 	}
 	th.answer(t, func(w http.ResponseWriter, _ *http.Request) {

@@ -25,7 +25,7 @@ func (l *logPrinter) logsCommand() *cobra.Command {
 in the order of time, each line behind the instance's id.
 
 With --invocation, print the timeline of one call, by the id that its answer had
-in X-Windlass-Invocation-Id, and what its instance wrote meanwhile.`,
+in Windlass-Invocation-Id, and what its instance wrote meanwhile.`,
 		Example: `  windlass logs hello --since 10m --timestamps
   windlass logs hello -f --tail 20`,
 		Args: func(cmd *cobra.Command, args []string) error {

@@ -13,7 +13,7 @@ import (
 func (l *logPrinter) tellStory(ctx context.Context, text string) error {
 	id, err := invoke.ParseID(strings.ToLower(text))
 	if err != nil {
-		return usagef("--invocation %s: %w; the id is what a call's answer has in X-Windlass-Invocation-Id", text, err)
+		return usagef("--invocation %s: %w; the id is what a call's answer has in Windlass-Invocation-Id", text, err)
 	}
 	t, err := l.target(ctx)
 	if err != nil {

@@ -23,7 +23,7 @@ func TestTheStoryOfAnInvocation(t *testing.T) {
 	got.expect(t, exitOK, "err", "there is more\n")
 	golden(t, "story.txt", got.out)
 	th.run(t, "logs", "--invocation", "ff020300000000000000000000000000").expect(t, exitPlatform, "err", "no invocation ff0203")
-	th.run(t, "logs", "--invocation", "short").expect(t, exitUsage, "err", "X-Windlass-Invocation-Id")
+	th.run(t, "logs", "--invocation", "short").expect(t, exitUsage, "err", "Windlass-Invocation-Id")
 	th.run(t, "logs", "hello", "--invocation", "01020300000000000000000000000000").expect(t, exitUsage, "err", "--invocation ID alone finds the call")
 	th.run(t, "logs", "--invocation", "01020300000000000000000000000000", "--windlass-namespace", "w").expect(t, exitUsage, "err", "for a cluster")
 }

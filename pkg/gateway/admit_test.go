@@ -111,10 +111,10 @@ func TestCredentialsEndAtTheGateway(t *testing.T) {
 		seen       http.Header
 	}{
 		{"an own header", "/function/hello", http.Header{invoke.HeaderKey: {"for-all"}, "Authorization": {"Basic eA=="}},
-			http.Header{"X-Windlass-Caller": {"key:for-all"}, "Authorization": {"Basic eA=="}}},
-		{"Authorization", "/function/hello", http.Header{"Authorization": {"for-all"}}, http.Header{"X-Windlass-Caller": {"key:for-all"}}},
+			http.Header{"Windlass-Caller": {"key:for-all"}, "Authorization": {"Basic eA=="}}},
+		{"Authorization", "/function/hello", http.Header{"Authorization": {"for-all"}}, http.Header{"Windlass-Caller": {"key:for-all"}}},
 		{"where nobody is asked", "/function/open/hello",
-			http.Header{invoke.HeaderKey: {"for-all"}, "Authorization": {"for-all"}, "X-Windlass-Caller": {"forged"}},
+			http.Header{invoke.HeaderKey: {"for-all"}, "Authorization": {"for-all"}, "Windlass-Caller": {"forged"}},
 			http.Header{"Authorization": {"for-all"}}},
 	} {
 		r := w.get(tt.path)

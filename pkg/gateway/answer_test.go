@@ -135,7 +135,7 @@ func TestWhatTheGatewaySaysOfAnAnswerIsItsOwn(t *testing.T) {
 	w.take().send(&agentwire.AttemptRequest{Kind: &agentwire.AttemptRequest_Head{Head: &agentwire.ResultHead{
 		Status: 200, Whole: true, WholeBody: []byte("x"), ExecNs: 1_500_000, Cold: true, FunctionError: "Unhandled",
 		Headers: wireHeaders([]string{
-			"X-Windlass-Executed", "no", "x-windlass-cold-start", "0", "X-Windlass-Other", "1",
+			"Windlass-Executed", "no", "windlass-cold-start", "0", "Windlass-Other", "1", "x-windlass-executed", "no",
 			"Connection", "close, x-named", "X-Named", "1", "Keep-Alive", "1", "Proxy-Authenticate", "x",
 			"Trailer", "X", "Transfer-Encoding", "gzip", "Upgrade", "x", "Content-Length", "1000",
 			"Etag", `"e"`, "Set-Cookie", "a=1", "Set-Cookie", "b=2",
@@ -149,8 +149,8 @@ func TestWhatTheGatewaySaysOfAnAnswerIsItsOwn(t *testing.T) {
 	a.header.Del(invoke.HeaderQueueMs)
 	want := http.Header{
 		"Content-Length": {"1"}, "Content-Type": {"text/plain; charset=utf-8"}, "Etag": {`"e"`}, "Set-Cookie": {"a=1", "b=2"},
-		"X-Windlass-Executed": {"yes"}, "X-Windlass-Cold-Start": {"1"}, "X-Windlass-Duration-Ms": {"1.500"},
-		"X-Windlass-Function-Error": {"Unhandled"}, "X-Windlass-Invocation-Id": a.header["X-Windlass-Invocation-Id"],
+		"Windlass-Executed": {"yes"}, "Windlass-Cold-Start": {"1"}, "Windlass-Duration-Ms": {"1.500"},
+		"Windlass-Function-Error": {"Unhandled"}, "Windlass-Invocation-Id": a.header["Windlass-Invocation-Id"],
 	}
 	if diff := cmp.Diff(want, a.header); diff != "" || len(a.header.Get(invoke.HeaderInvocationID)) != 32 {
 		t.Error(diff)

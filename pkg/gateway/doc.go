@@ -7,7 +7,7 @@
 // answer to the client. Nothing else writes an invocation's state.
 //
 // It promises: a call is run at most once after a claim, and is offered again
-// freely before it; every error answer says in X-Windlass-Executed whether the
+// freely before it; every error answer says in Windlass-Executed whether the
 // function ran, and "no" is never wrong; an answer that is not whole never looks
 // whole; a client that hangs up while its call is queued costs no instance;
 // bodies are never held whole unless they are at most 64 KiB; nothing that waits

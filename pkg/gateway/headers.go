@@ -29,14 +29,20 @@ var hopByHop = map[string]bool{
 	"Expect":              true,
 }
 
-// reserved is the beginning of headers that only Windlass may set.
-const reserved = "X-Windlass-"
+// reserved tells whether a header, by its name with hyphens, is one that only Windlass
+// may set. With X- in front it never does, but somebody may take it for Windlass's.
+func reserved(name string) bool {
+	if hasPrefixFold(name, "X-") {
+		name = name[len("X-"):]
+	}
+	return hasPrefixFold(name, "Windlass-")
+}
 
 // posesAsOurs tells whether a header is one that only Windlass may set, or will be
 // taken for one of Windlass's or of a proxy's: where headers become variables, as in CGI
 // and WSGI, a hyphen is the same as an underscore, and in some servers as any other sign.
 func posesAsOurs(name string) bool {
-	if hasPrefixFold(name, reserved) {
+	if reserved(name) {
 		return true
 	}
 	if strings.IndexFunc(name, isOtherSign) < 0 {
@@ -48,7 +54,7 @@ func posesAsOurs(name string) bool {
 		}
 		return r
 	}, name)
-	return hasPrefixFold(hyphens, reserved) || ofProxies(http.CanonicalHeaderKey(hyphens))
+	return reserved(hyphens) || ofProxies(http.CanonicalHeaderKey(hyphens))
 }
 
 // isOtherSign tells a sign in the name of a header from a hyphen.

@@ -49,8 +49,8 @@ func TestS15ForwardedHeadersAreThoseOfTrustedProxiesOnly(t *testing.T) {
 			for _, h := range requestHeaders(r, invoke.ID{}, origin{proxied: tt.trusted.trust(r.RemoteAddr)}) {
 				got.Add(h.GetName(), string(h.GetValue()))
 			}
-			got.Del("X-Windlass-Invocation-Id")
-			got.Del("X-Windlass-Depth")
+			got.Del("Windlass-Invocation-Id")
+			got.Del("Windlass-Depth")
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("the function sees (-want +got):\n%s", diff)
 			}

@@ -259,7 +259,7 @@ func TestWhatTheFunctionSeesOfTheRequest(t *testing.T) {
 	r.Host = "shop.example"
 	r.Header = http.Header{
 		"Accept": {"a", "b"}, "User-Agent": {"me"}, "Authorization": {"Bearer x"},
-		"X-Windlass-Invocation-Id": {"forged"}, "X-Windlass-Executed": {"no"},
+		"Windlass-Invocation-Id": {"forged"}, "Windlass-Executed": {"no"}, "X-Windlass-Caller": {"forged"},
 		"Connection": {"x-named"}, "X-Named": {"1"}, "Te": {"trailers"}, "Proxy-Authorization": {"x"}, "Keep-Alive": {"1"},
 		"X-Forwarded-For": {"203.0.113.9"}, "X-Forwarded-Proto": {"https"},
 	}
@@ -275,7 +275,7 @@ func TestWhatTheFunctionSeesOfTheRequest(t *testing.T) {
 	got.Del("Content-Length")
 	want := http.Header{
 		"Accept": {"a", "b"}, "User-Agent": {"me"}, "Authorization": {"Bearer x"},
-		"X-Windlass-Invocation-Id": {fmt.Sprintf("%x", ticket.GetInvocationId())}, "X-Windlass-Depth": {"1"},
+		"Windlass-Invocation-Id": {fmt.Sprintf("%x", ticket.GetInvocationId())}, "Windlass-Depth": {"1"},
 		"X-Forwarded-For": {"203.0.113.9, 127.0.0.1"}, "X-Forwarded-Proto": {"https"}, "X-Forwarded-Host": {"shop.example"},
 	}
 	if fmt.Sprint(got) != fmt.Sprint(want) || i.granted.GetMethod() != "PUT" || i.granted.GetHost() != "shop.example" {

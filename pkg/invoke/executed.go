@@ -17,20 +17,20 @@ const (
 
 // Headers that the gateway adds to answers and to the function's request.
 const (
-	HeaderInvocationID = "X-Windlass-Invocation-Id"
-	HeaderExecuted     = "X-Windlass-Executed"
-	HeaderDurationMs   = "X-Windlass-Duration-Ms"
+	HeaderInvocationID = "Windlass-Invocation-Id"
+	HeaderExecuted     = "Windlass-Executed"
+	HeaderDurationMs   = "Windlass-Duration-Ms"
 	// HeaderQueueMs is the time from the call's receipt until an instance
 	// had it.
-	HeaderQueueMs       = "X-Windlass-Queue-Ms"
-	HeaderColdStart     = "X-Windlass-Cold-Start"
-	HeaderFunctionError = "X-Windlass-Function-Error"
+	HeaderQueueMs       = "Windlass-Queue-Ms"
+	HeaderColdStart     = "Windlass-Cold-Start"
+	HeaderFunctionError = "Windlass-Function-Error"
 	// HeaderCaller tells the function who calls, where callers must prove it.
-	HeaderCaller = "X-Windlass-Caller"
+	HeaderCaller = "Windlass-Caller"
 	// HeaderDepth is how many functions have called each other to get here. A
 	// function that calls another passes it on.
-	HeaderDepth = "X-Windlass-Depth"
+	HeaderDepth = "Windlass-Depth"
 )
 
 // HeaderKey is where a caller shows an API key. No function sees it.
-const HeaderKey = "X-Windlass-Key"
+const HeaderKey = "Windlass-Key"

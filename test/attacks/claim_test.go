@@ -107,7 +107,7 @@ var claimAttacks = []attack{
 		if granted == nil {
 			w.Fatalf("not granted: %v", err)
 		}
-		if r := receive(w.T, responses, "the answer"); r.status != 504 || r.header.Get("X-Windlass-Executed") != "maybe" {
+		if r := receive(w.T, responses, "the answer"); r.status != 504 || r.header.Get("Windlass-Executed") != "maybe" {
 			w.Errorf("answered %d", r.status)
 		}
 		_ = stream.Send(whole(200, []byte(marker)))

@@ -91,7 +91,7 @@ func refuses(text string, want ...int) func(*world) {
 			w.Errorf("%.60q: not answered", text)
 		}
 		for _, code := range want {
-			if r.status == code && (code == 0 || r.header.Get("X-Windlass-Executed") == "no") {
+			if r.status == code && (code == 0 || r.header.Get("Windlass-Executed") == "no") {
 				return
 			}
 		}

@@ -20,7 +20,7 @@ var sizes = []attack{
 	{"F89", "a body over the limit that does not say so", answered + "{code=413}", func(w *world) {
 		// It is found out while an instance is given it.
 		r := w.raw(request("POST /function/shop/honest/", "Transfer-Encoding: chunked", "", fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(big), big)))
-		if r.status != 413 || r.header.Get("X-Windlass-Executed") != "maybe" {
+		if r.status != 413 || r.header.Get("Windlass-Executed") != "maybe" {
 			w.Errorf("answered %d, %v", r.status, r.header)
 		}
 	}},
@@ -97,7 +97,7 @@ var patient = []attack{
 		conn := w.dial(w.calls)
 		_, _ = io.WriteString(conn, post("", "Content-Length: 1000"))
 		go drip(conn, strings.Repeat("a", 1000))
-		if r := readResponse(bufio.NewReader(conn)); r.status != 408 || r.header.Get("X-Windlass-Executed") != "no" {
+		if r := readResponse(bufio.NewReader(conn)); r.status != 408 || r.header.Get("Windlass-Executed") != "no" {
 			w.Errorf("answered %d %v", r.status, r.err)
 		}
 	}},
@@ -166,7 +166,7 @@ func drip(conn io.Writer, text string) {
 func (w *world) isCut(conn io.Reader) {
 	w.Helper()
 	got, err := io.ReadAll(conn)
-	if len(got) > 0 && !strings.HasPrefix(string(got), "HTTP/1.1 400 Bad Request\r\nX-Windlass-Executed: no\r\n") || isTimeout(err) {
+	if len(got) > 0 && !strings.HasPrefix(string(got), "HTTP/1.1 400 Bad Request\r\nWindlass-Executed: no\r\n") || isTimeout(err) {
 		w.Errorf("got %.100q, %v", got, err)
 	}
 }

@@ -103,7 +103,7 @@ func visits(at, method, path string, headers ...string) func(*world) {
 		if r.status != http.StatusForbidden || strings.Contains(r.body, "windlass_") {
 			w.Errorf("answered %d, %v: %.300s", r.status, r.err, r.body)
 		}
-		if at == "GatewayURL" && r.header.Get("X-Windlass-Executed") != "no" {
+		if at == "GatewayURL" && r.header.Get("Windlass-Executed") != "no" {
 			w.Errorf("answered with %v", r.header)
 		}
 		if now := l.called().Calls; now != before+1 {

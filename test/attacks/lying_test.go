@@ -117,12 +117,12 @@ var lyingAttacks = []attack{
 		Failure: &agentwire.Failure{Detail: marker + strings.Repeat("A", 3<<20)},
 	}}})},
 	{"F86", "a status that is none", answered + "{code=502}", answersWith(func(w *world, r response) {
-		if r.status != 502 || r.header.Get("X-Windlass-Executed") != "maybe" {
+		if r.status != 502 || r.header.Get("Windlass-Executed") != "maybe" {
 			w.Errorf("answered %d", r.status)
 		}
 	}, whole(101, nil), whole(200, nil))},
 	{"F87", "an answer that splits itself", "", answersWith(func(w *world, r response) {
-		if r.status != 200 || r.header.Get("Set-Cookie") != "" || r.header.Get("X-Windlass-Executed") != "yes" || r.body != "body" {
+		if r.status != 200 || r.header.Get("Set-Cookie") != "" || r.header.Get("Windlass-Executed") != "yes" || r.body != "body" {
 			w.Errorf("answered %d %q with %v", r.status, r.body, r.header)
 		}
 	}, whole(200, []byte("body"),
@@ -130,10 +130,10 @@ var lyingAttacks = []attack{
 		&agentwire.Header{Name: "X-B\r\nSet-Cookie", Value: []byte("b")},
 		&agentwire.Header{Name: "Content-Length", Value: []byte("99")},
 		&agentwire.Header{Name: "Transfer-Encoding", Value: []byte("chunked")},
-		&agentwire.Header{Name: "Connection", Value: []byte("X-Windlass-Executed")},
-		&agentwire.Header{Name: "x-windlass-executed", Value: []byte("no")}))},
+		&agentwire.Header{Name: "Connection", Value: []byte("Windlass-Executed")},
+		&agentwire.Header{Name: "windlass-executed", Value: []byte("no")}, &agentwire.Header{Name: "X_Windlass_Executed", Value: []byte("no")}))},
 	{"F93", "a function error that splits itself", "", answersWith(func(w *world, r response) {
-		if r.header.Get("Set-Cookie") != "" || len(r.header.Get("X-Windlass-Function-Error")) > 8<<10 {
+		if r.header.Get("Set-Cookie") != "" || len(r.header.Get("Windlass-Function-Error")) > 8<<10 {
 			w.Errorf("answered with %v", r.header)
 		}
 	}, &agentwire.AttemptRequest{Kind: &agentwire.AttemptRequest_Head{Head: &agentwire.ResultHead{

@@ -30,7 +30,7 @@ var names = []attack{
 		before := w.counter(atTheEdge)
 		for _, path := range strange {
 			r := w.raw("GET " + path + " HTTP/1.1\r\nHost: h\r\n\r\n")
-			if r.status != 404 && r.status != 400 || r.header.Get("X-Windlass-Executed") != "no" || len(r.body) > 16<<10 {
+			if r.status != 404 && r.status != 400 || r.header.Get("Windlass-Executed") != "no" || len(r.body) > 16<<10 {
 				w.Errorf("%q: answered %d with %d bytes, %v", path, r.status, len(r.body), r.header)
 			}
 		}

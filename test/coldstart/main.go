@@ -17,8 +17,8 @@
 //   - ready: until the scheduler has logged that the instance asks for work: the
 //     function's own start, and how soon the agent notices (10 ms).
 //   - claim: until the gateway has granted the call to the instance, which is the
-//     answer's header X-Windlass-Queue-Ms after the time in the invocation's id (1 ms).
-//   - execution: the answer's header X-Windlass-Duration-Ms.
+//     answer's header Windlass-Queue-Ms after the time in the invocation's id (1 ms).
+//   - execution: the answer's header Windlass-Duration-Ms.
 //   - return: until the client has the answer.
 //
 // agent_hello runs beside them: from the start of the agent until the scheduler

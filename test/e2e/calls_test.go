@@ -24,11 +24,11 @@ var _ = Describe("A call", func() {
 		w.probe("echo")
 		a := w.do("PATCH", "/function/echo/echo/a%2Fb//c?x=1&y=%20&status=418", strings.NewReader("hello"),
 			"Content-Type", "text/x-test", "X-Custom", "yes", "Connection", "X-Hop", "X-Hop", "secret",
-			"X-Windlass-Invocation-Id", "forged")
+			"Windlass-Invocation-Id", "forged")
 		Expect(a.StatusCode).To(Equal(http.StatusNotFound), "the probe serves /echo only: %s", a.body)
 
 		a = w.do("PATCH", "/function/echo/echo?x=1&y=%20&status=418", strings.NewReader("hello"),
-			"Content-Type", "text/x-test", "X-Custom", "yes", "X-Windlass-Invocation-Id", "forged")
+			"Content-Type", "text/x-test", "X-Custom", "yes", "Windlass-Invocation-Id", "forged")
 		Expect(a.StatusCode).To(Equal(http.StatusTeapot))
 		Expect(a.body).To(Equal("hello"))
 		Expect(a.executed()).To(Equal("yes"))
@@ -37,10 +37,10 @@ var _ = Describe("A call", func() {
 		Expect(a.Header.Get("Echo-Content-Type")).To(Equal("text/x-test"))
 		Expect(a.Header.Get("Echo-X-Custom")).To(Equal("yes"))
 		Expect(a.Header.Get("Echo-X-Forwarded-For")).To(Equal("127.0.0.1"))
-		id := a.Header.Get("X-Windlass-Invocation-Id")
+		id := a.Header.Get("Windlass-Invocation-Id")
 		Expect(id).To(HaveLen(32))
-		Expect(a.Header.Get("Echo-X-Windlass-Invocation-Id")).To(Equal(id))
-		Expect(a.Header.Get("X-Windlass-Duration-Ms")).NotTo(BeEmpty())
+		Expect(a.Header.Get("Echo-Windlass-Invocation-Id")).To(Equal(id))
+		Expect(a.Header.Get("Windlass-Duration-Ms")).NotTo(BeEmpty())
 	})
 
 	It("finds functions of other namespaces by their longer path", func() {

@@ -183,7 +183,7 @@ var _ = Describe("The windlass command", func() {
 			resp, err := http.Get(c.gateway() + "/function/probe/echo?say=" + say)
 			Expect(err).NotTo(HaveOccurred())
 			Expect(resp.Body.Close()).To(Succeed())
-			return resp.Header.Get("X-Windlass-Invocation-Id")
+			return resp.Header.Get("Windlass-Invocation-Id")
 		}
 		first, second := called("the-first"), called("the-second")
 		for id, say := range map[string]string{first: "the-first", second: "the-second"} {
@@ -209,7 +209,7 @@ var _ = Describe("The windlass command", func() {
 			r, err := http.NewRequest(http.MethodPost, c.gateway()+"/function/"+function, strings.NewReader("hi"))
 			Expect(err).NotTo(HaveOccurred())
 			if key != "" {
-				r.Header.Set("X-Windlass-Key", key)
+				r.Header.Set("Windlass-Key", key)
 			}
 			resp, err := http.DefaultClient.Do(r)
 			Expect(err).NotTo(HaveOccurred())
@@ -219,12 +219,12 @@ var _ = Describe("The windlass command", func() {
 		for _, function := range []string{"probe/echo", "nobody"} {
 			code, header := call(function, "")
 			Expect(code).To(Equal(http.StatusUnauthorized))
-			Expect(header.Get("X-Windlass-Executed")).To(Equal("no"))
+			Expect(header.Get("Windlass-Executed")).To(Equal("no"))
 		}
 		code, header := call("probe/echo", shown[1])
 		Expect(code).To(Equal(http.StatusOK))
-		Expect(header.Get("Echo-X-Windlass-Caller")).To(HavePrefix("key:"))
-		Expect(header.Get("Echo-X-Windlass-Key")).To(BeEmpty())
+		Expect(header.Get("Echo-Windlass-Caller")).To(HavePrefix("key:"))
+		Expect(header.Get("Echo-Windlass-Key")).To(BeEmpty())
 		_, errs, exit := c.run("invoke", "probe", "hello", "--path", "/echo")
 		Expect(exit).To(BeZero(), errs)
 

@@ -26,7 +26,7 @@ var _ = Describe("An idempotent function", func() {
 			Expect(a.Header.Get("Echo-Method")).To(Equal("PATCH"))
 			Expect(a.Header.Get("Echo-Uri")).To(Equal("/echo?x=1"))
 			Expect(a.Header.Get("Echo-X-Custom")).To(Equal("yes"))
-			Expect(a.Header.Get("Echo-X-Windlass-Invocation-Id")).To(Equal(a.Header.Get("X-Windlass-Invocation-Id")))
+			Expect(a.Header.Get("Echo-Windlass-Invocation-Id")).To(Equal(a.Header.Get("Windlass-Invocation-Id")))
 		}
 	})
 

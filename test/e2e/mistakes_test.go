@@ -169,13 +169,13 @@ exports.handler = async (event, context) => {
 			fn := lambda(w, runtime, "app.handler", code)
 			a := w.do("POST", "/function/handler", bodyOf(`{"name":"Ada ☕"}`))
 			Expect(a.StatusCode).To(Equal(200), a.body)
-			Expect(a.body).To(MatchJSON(`{"hello":"Ada ☕","id":"` + a.Header.Get("X-Windlass-Invocation-Id") + `"}`))
+			Expect(a.body).To(MatchJSON(`{"hello":"Ada ☕","id":"` + a.Header.Get("Windlass-Invocation-Id") + `"}`))
 			Expect(a.Header.Get("Content-Type")).To(Equal("application/json"))
 
 			a = w.do("POST", "/function/handler", bodyOf(`{"fail":"bananas"}`))
 			Expect(a.StatusCode).To(Equal(500))
 			Expect(a.executed()).To(Equal("yes"))
-			Expect(a.Header.Get("X-Windlass-Function-Error")).NotTo(BeEmpty())
+			Expect(a.Header.Get("Windlass-Function-Error")).NotTo(BeEmpty())
 			Expect(a.body).To(And(ContainSubstring(errorType), ContainSubstring("no bananas")))
 
 			changed := fn.DeepCopy()
@@ -206,7 +206,7 @@ exports.handler = async (event, context) => {
 			for i := range 5 {
 				a := w.do("POST", "/function/official", bodyOf(fmt.Sprintf(`{"n":%d,"text":"größer ☕"}`, i)))
 				Expect(a.StatusCode).To(Equal(200), a.body)
-				Expect(a.body).To(ContainSubstring(a.Header.Get("X-Windlass-Invocation-Id")))
+				Expect(a.body).To(ContainSubstring(a.Header.Get("Windlass-Invocation-Id")))
 				Expect(a.body).To(ContainSubstring("gr"))
 			}
 		})

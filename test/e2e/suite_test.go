@@ -122,7 +122,7 @@ type answer struct {
 	body string
 }
 
-func (a answer) executed() string { return a.Header.Get("X-Windlass-Executed") }
+func (a answer) executed() string { return a.Header.Get("Windlass-Executed") }
 
 // get calls a function and fails the spec if there is no answer at all.
 func (w *windlass) get(path string) answer {

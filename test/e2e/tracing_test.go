@@ -82,7 +82,7 @@ var _ = Describe("Traces", func() {
 		Expect(whole.Parent).To(Equal(clientSpan))
 		Expect(whole.Kind).To(Equal(tracev1.Span_SPAN_KIND_SERVER))
 		Expect(whole.State).To(Equal("vendor=1"))
-		Expect(whole.Text("faas.invocation_id")).To(Equal(cold.Header.Get("X-Windlass-Invocation-Id")))
+		Expect(whole.Text("faas.invocation_id")).To(Equal(cold.Header.Get("Windlass-Invocation-Id")))
 		Expect(whole.Attributes["faas.coldstart"].GetBoolValue()).To(BeTrue())
 		Expect(whole.Attributes["http.response.status_code"].GetIntValue()).To(BeEquivalentTo(200))
 		Expect(cold.Header.Get("Echo-Traceparent")).To(Equal("00-" + clientTrace + "-" + stages["execute"].ID + "-01"))
@@ -107,7 +107,7 @@ var _ = Describe("Traces", func() {
 
 		const another = "5bf92f3577b34da6a3ce929d0e0e4736"
 		warm := w.do(http.MethodGet, "/function/hello/echo", nil, "Traceparent", "00-"+another+"-"+clientSpan+"-01")
-		Expect(warm.Header.Get("X-Windlass-Cold-Start")).To(BeEmpty())
+		Expect(warm.Header.Get("Windlass-Cold-Start")).To(BeEmpty())
 		whole, stages = spans(c, another)
 		expectWhole(whole, stages)
 		Expect(whole.Attributes["faas.coldstart"].GetBoolValue()).To(BeFalse())
@@ -120,7 +120,7 @@ var _ = Describe("Traces", func() {
 		w := start(on)
 		w.probe("hello")
 		a := w.get("/function/hello/echo?status=503")
-		whole, stages := spans(c, a.Header.Get("X-Windlass-Invocation-Id"))
+		whole, stages := spans(c, a.Header.Get("Windlass-Invocation-Id"))
 		expectWhole(whole, stages)
 		Expect(whole.Parent).To(BeEmpty())
 		Expect(whole.Error).NotTo(BeEmpty())
@@ -161,7 +161,7 @@ var _ = Describe("Traces", func() {
 		fn.Spec.Code = &v1alpha1.Code{Inline: "import os\ndef handler(event, context):\n    return os.environ['_X_AMZN_TRACE_ID']\n"}
 		w.apply(fn)
 		a := w.get("/function/lambda")
-		id := a.Header.Get("X-Windlass-Invocation-Id")
+		id := a.Header.Get("Windlass-Invocation-Id")
 		_, stages := spans(c, id)
 		Expect(a.body).To(ContainSubstring("Root=1-" + id[:8] + "-" + id[8:] + ";Parent=" + stages["execute"].ID + ";Sampled=1"))
 	})

@@ -16,7 +16,7 @@ func TestTrafficTellsFailuresApart(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/refused":
-			w.Header().Set("X-Windlass-Executed", "no")
+			w.Header().Set("Windlass-Executed", "no")
 			w.WriteHeader(http.StatusServiceUnavailable)
 			fmt.Fprint(w, `{"reason": "NoCapacity"}`)
 		case "/cut":

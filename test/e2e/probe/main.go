@@ -55,7 +55,7 @@ func work(w http.ResponseWriter, r *http.Request) {
 
 // echo answers with what it was sent, and prints ?say=.
 func echo(w http.ResponseWriter, r *http.Request) {
-	for _, name := range []string{"Content-Type", "X-Custom", "X-Windlass-Invocation-Id", "X-Windlass-Caller", "X-Windlass-Key", "X-Forwarded-For", "Traceparent", "Tracestate"} {
+	for _, name := range []string{"Content-Type", "X-Custom", "Windlass-Invocation-Id", "Windlass-Caller", "Windlass-Key", "X-Forwarded-For", "Traceparent", "Tracestate"} {
 		if v := r.Header.Get(name); v != "" {
 			w.Header().Set("Echo-"+name, v)
 		}
@@ -65,7 +65,7 @@ func echo(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Echo-Method", r.Method)
 	w.Header().Set("Echo-Uri", r.RequestURI)
-	w.Header().Set("X-Windlass-Executed", "no") // must not get through
+	w.Header().Set("Windlass-Executed", "no") // must not get through
 	if r.URL.Query().Has("status") {
 		status, _ := strconv.Atoi(r.URL.Query().Get("status"))
 		w.WriteHeader(status)

@@ -89,7 +89,7 @@ func (f function) note(what string, r *http.Request, nonce string) {
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
 		panic(err)
 	}
-	id := r.Header.Get("X-Windlass-Invocation-Id")
+	id := r.Header.Get("Windlass-Invocation-Id")
 	line := fmt.Sprintf("%s %s %s %s %d\n", what, or(nonce), or(id), or(f.cid), now.Nano())
 	if _, err := f.ledger.WriteString(line); err != nil {
 		fmt.Fprintln(os.Stderr, "function: the ledger cannot be written:", err)
