@@ -102,7 +102,7 @@ func BenchmarkOfferMatchDoneBesideAnAvoidedGateway(b *testing.B) {
 		_ = q.Pull(cid, 1, start)
 		offer(n)
 	}
-	q.Match(start, func(invoke.CID, invoke.Ticket) {})
+	q.Match(start, func(invoke.CID, *invoke.Ticket) {})
 	for cid, in := range q.instances.joined {
 		for id := range in.out {
 			q.GiveBack(cid, id, start)
@@ -118,7 +118,7 @@ func BenchmarkOfferMatchDoneBesideAnAvoidedGateway(b *testing.B) {
 	for b.Loop() {
 		_ = q.Offer(t, start)
 		var taker invoke.CID
-		q.Match(start, func(cid invoke.CID, _ invoke.Ticket) { taker = cid })
+		q.Match(start, func(cid invoke.CID, _ *invoke.Ticket) { taker = cid })
 		q.Done(taker, t.ID)
 		_ = q.Pull(taker, 1, start)
 	}

@@ -35,7 +35,7 @@ func BenchmarkCrowd(b *testing.B) {
 			for b.Loop() {
 				var taker invoke.CID
 				_ = q.Offer(t, start)
-				q.Match(start, func(cid invoke.CID, _ invoke.Ticket) { taker = cid })
+				q.Match(start, func(cid invoke.CID, _ *invoke.Ticket) { taker = cid })
 				q.Done(taker, t.ID)
 				_ = q.Pull(taker, 1, start)
 			}

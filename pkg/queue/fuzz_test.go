@@ -79,7 +79,7 @@ func play(t *testing.T, tape []byte) {
 		}
 
 		var out []handed
-		expired := q.Match(now, func(cid invoke.CID, ticket invoke.Ticket) {
+		expired := q.Match(now, func(cid invoke.CID, ticket *invoke.Ticket) {
 			out = append(out, handed{cid, ticket.ID})
 		})
 		wantOut, wantExpired := w.match(now)

@@ -13,7 +13,7 @@ import (
 // Tickets past their deadline are forgotten if they come up meanwhile, or if they
 // are then the oldest that wait, of an avoided gateway or of the others. Match
 // returns how many it forgot.
-func (q *Queue) Match(now time.Time, deliver func(invoke.CID, invoke.Ticket)) (expired int) {
+func (q *Queue) Match(now time.Time, deliver func(invoke.CID, *invoke.Ticket)) (expired int) {
 	// 1. Tickets of gateways that no instance avoids any more wait among the others.
 	q.backlog.merge(now)
 	// 2. Return to the order of arrival once there is hope.
@@ -40,7 +40,7 @@ func (q *Queue) Match(now time.Time, deliver func(invoke.CID, invoke.Ticket)) (e
 		q.instances.hand(e, in, now)
 		// 7. Judge by its wait whether the order of arrival is hopeless.
 		q.backlog.judge(&e.ticket, now)
-		deliver(in.cid, e.ticket)
+		deliver(in.cid, &e.ticket)
 	}
 	// 8. As 2, for the next ticket that comes.
 	q.backlog.calmDown(now)

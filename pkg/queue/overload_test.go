@@ -102,7 +102,7 @@ func (o *overload) match() {
 	if o.inOrder {
 		o.q.backlog.turn = turn{}
 	}
-	o.expired += o.q.Match(o.now, func(cid invoke.CID, t invoke.Ticket) {
+	o.expired += o.q.Match(o.now, func(cid invoke.CID, t *invoke.Ticket) {
 		o.handed = append(o.handed, int(binary.BigEndian.Uint64(t.ID[:])))
 		heap.Push(&o.ends, end{o.now.Add(o.execution), cid, t.ID, t.Deadline})
 	})

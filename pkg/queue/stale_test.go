@@ -29,7 +29,7 @@ func TestStaleIsWhatAWalkCounts(t *testing.T) {
 		}
 		if len(waits) > 0 && rapid.Bool().Draw(t, "avoid") {
 			_ = q.Pull("a", 1, start)
-			q.Match(start, func(cid invoke.CID, ticket invoke.Ticket) { q.GiveBack(cid, ticket.ID, start) })
+			q.Match(start, func(cid invoke.CID, ticket *invoke.Ticket) { q.GiveBack(cid, ticket.ID, start) })
 		}
 		after := rapid.IntRange(0, 20).Draw(t, "after")
 		want := 0

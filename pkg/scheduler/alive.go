@@ -159,9 +159,10 @@ func (p *line) welcome(epoch uint64) {
 	p.reply(&agentwire.PullReply{Kind: &agentwire.PullReply_Welcome{Welcome: &agentwire.Welcome{Epoch: epoch}}})
 }
 
-func (p *line) pong() {
-	p.reply(&agentwire.PullReply{Kind: &agentwire.PullReply_Pong{Pong: &agentwire.Pong{}}})
-}
+// pong answers every ping.
+var pong = &agentwire.PullReply{Kind: &agentwire.PullReply_Pong{Pong: &agentwire.Pong{}}}
+
+func (p *line) pong() { p.reply(pong) }
 
 func (p *line) reply(reply *agentwire.PullReply) {
 	select {

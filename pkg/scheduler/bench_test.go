@@ -104,7 +104,7 @@ func useOnce(b testing.TB, w *world, fn *v1alpha1.Function, n int) {
 	w.instances.Connect(in.Key)
 	w.instances.Pulled(in.Key)
 	for _, done := range [][]core.Done{nil, {{ID: id, Execution: time.Millisecond}}} {
-		if refused, is := ask[core.PullRefused](w.scheduler.host, f, core.Pulled{CID: in.CID, Wants: true, Credits: 1, Done: done}); is {
+		if refused, is := ask[core.PullRefused](w.scheduler.host, f, &core.Pulled{CID: in.CID, Wants: true, Credits: 1, Done: done}); is {
 			b.Fatal(refused.Why)
 		}
 	}

@@ -13,7 +13,7 @@ func (f *function) waitingTickets() int { return f.view(time.Now()).Waiting }
 
 // observed lets a function learn from an execution.
 func (s *Scheduler) observed(f *function, execution time.Duration) {
-	s.step(f, core.Pulled{CID: "nobody", Done: []core.Done{{Execution: execution}}})
+	s.step(f, &core.Pulled{CID: "nobody", Done: []core.Done{{Execution: execution}}})
 }
 
 // learnStart lets a function learn from a start.
@@ -26,7 +26,7 @@ func (s *Scheduler) learnStart(f *function, took time.Duration) {
 // meanStart is how long an instance of a function is believed to take to start.
 func (s *Scheduler) meanStart(f *function) time.Duration {
 	s.serves(f)
-	d, _ := ask[core.Decided](s.host, f, core.Ticked{Observed: core.Observed{Room: -1, KindStart: s.starts.mean(kindOf(f.current()))}})
+	d, _ := ask[*core.Decided](s.host, f, &core.Ticked{Observed: core.Observed{Room: -1, KindStart: s.starts.mean(kindOf(f.current()))}})
 	return d.Snapshot.MeanStart
 }
 
@@ -41,8 +41,8 @@ func (s *Scheduler) calledEvery(f *function, n int, idle func(i int) time.Durati
 	}
 	for i := range n + 1 {
 		id := invoke.ID{15: byte(i), 14: 0xff}
-		f.core.Step(at, core.Offered{Ticket: invoke.Ticket{ID: id, Arrived: at, Deadline: at.Add(time.Hour)}})
-		f.core.Step(at, core.Withdrawn{ID: id})
+		f.core.Step(at, &core.Offered{Ticket: invoke.Ticket{ID: id, Arrived: at, Deadline: at.Add(time.Hour)}})
+		f.core.Step(at, &core.Withdrawn{ID: id})
 		s.functions.activate(f) // since nothing was carried out
 		if i < n {
 			at = at.Add(idle(i))
@@ -65,8 +65,8 @@ func (s *Scheduler) refuseWaiting(f *function) {
 }
 
 // unwanted is a decision to withdraw instances.
-func unwanted(n int, why fpcs.Reason) core.Decided {
-	return core.Decided{Decision: fpcs.Decision{Withdraw: n, Why: why}}
+func unwanted(n int, why fpcs.Reason) *core.Decided {
+	return &core.Decided{Decision: fpcs.Decision{Withdraw: n, Why: why}}
 }
 
-func (f *function) withdrawn(s *Scheduler, id invoke.ID) { s.step(f, core.Withdrawn{ID: id}) }
+func (f *function) withdrawn(s *Scheduler, id invoke.ID) { s.step(f, &core.Withdrawn{ID: id}) }

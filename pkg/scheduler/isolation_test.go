@@ -64,7 +64,7 @@ func (i instance) run(p *pullStream) {
 }
 
 func (i instance) pull(done ...core.Done) {
-	i.n.scheduler.step(i.f, core.Pulled{CID: i.cid, Wants: true, Credits: 1, Done: done})
+	i.n.scheduler.step(i.f, &core.Pulled{CID: i.cid, Wants: true, Credits: 1, Done: done})
 }
 
 func (n *neighbours) ended(id invoke.ID) {

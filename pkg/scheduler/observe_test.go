@@ -24,7 +24,7 @@ func decidedBy(name v1alpha1.DeciderName) func(*v1alpha1.Function) {
 func (w *world) snapshot(fn *v1alpha1.Function) fpcs.Snapshot {
 	f := w.scheduler.lookup(string(fn.UID))
 	w.scheduler.placer.planner.BeginTick(time.Now())
-	d, _ := ask[core.Decided](w.scheduler.host, f, core.Ticked{Observed: w.scheduler.observe(f, fn)})
+	d, _ := ask[*core.Decided](w.scheduler.host, f, &core.Ticked{Observed: w.scheduler.observe(f, fn)})
 	return d.Snapshot
 }
 

@@ -36,6 +36,9 @@ type offerStream struct {
 	ended chan struct{}
 	// elsewhere is what this scheduler passes on itself.
 	elsewhere *forwards
+	// offered and withdrawn are memory for the events that it brings.
+	offered   core.Offered
+	withdrawn core.Withdrawn
 }
 
 // offers serves the streams of gateways.
@@ -127,13 +130,14 @@ func (s *offers) accept(o *offerStream, id invoke.ID, wire *agentwire.Ticket) *i
 	}
 	// By two looks at the clock, a new call would have waited, and so have been let in before.
 	now := s.deps.Now()
-	e := core.Offered{Ticket: ticketOf(o, id, wire, now), Barred: barred, Chance: rand.Float64()}
+	e := &o.offered
+	*e = core.Offered{Ticket: ticketOf(o, id, wire, now), Barred: barred, Chance: rand.Float64()}
 	if request := wire.GetRequest(); request != nil && f.core.Waiting() < maxRiding {
 		e.Ticket.Request = riding{request, o}
 	}
 	if refused, is := core.AnswerOf[core.OfferRefused](s.stepAt(f, now, e)); is {
 		f.book.tallies.refusals.add(string(refused.Why.Reason), 1)
-		return &refused.Why
+		return refused.Why
 	}
 	if f.core.Waiting() > 0 {
 		f.await(id, wire)
@@ -211,7 +215,8 @@ func (s *offers) withdraw(o *offerStream, w *controlwire.Withdrawal) {
 	}
 	if f := s.lookup(w.GetFunctionUid()); f != nil {
 		if id, err := invoke.IDFromBytes(w.GetInvocationId()); err == nil {
-			s.step(f, core.Withdrawn{ID: id})
+			o.withdrawn.ID = id
+			s.step(f, &o.withdrawn)
 		}
 	}
 }

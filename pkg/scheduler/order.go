@@ -13,7 +13,7 @@ import (
 
 // considered is a function that a tick has decided on.
 type considered struct {
-	core.Decided
+	*core.Decided
 	function *function
 	fn       *v1alpha1.Function
 	term     invoke.Term

@@ -28,6 +28,9 @@ type pullStream struct {
 	revision string
 	pulled   bool // has asked for work
 	leaving  bool // said goodbye, or was let go
+	// asks is memory for what it asks, and done for the call that it is done with.
+	asks core.Pulled
+	done [1]core.Done
 
 	// first is the call whose ticket was the first that was delivered, under the
 	// function's lock.
@@ -185,9 +188,11 @@ func (p *pullStream) pull(pull *agentwire.Pull) error {
 	s, f := p.scheduler, p.function
 	asked := s.deps.Now()
 	first := !p.pulled && p.firstPull()
-	refused, is := ask[core.PullRefused](s, f, core.Pulled{
-		CID: p.key.CID, Wants: !p.leaving, Credits: int(pull.GetCredits()), Done: doneOf(pull.GetDone()),
-	})
+	p.asks = core.Pulled{
+		CID: p.key.CID, Wants: !p.leaving, Credits: int(pull.GetCredits()), Done: doneOf(p.done[:0], pull.GetDone()),
+	}
+	refused, is := ask[core.PullRefused](s, f, &p.asks)
+	p.asks.Done = nil // it may be as long as an agent likes
 	if is {
 		return status.Error(codes.FailedPrecondition, refused.Why.Error())
 	}
@@ -216,9 +221,8 @@ func (p *pullStream) firstPull() (first bool) {
 	return true
 }
 
-// doneOf are attempts that ended.
-func doneOf(ended []*agentwire.Done) []core.Done {
-	done := make([]core.Done, 0, len(ended))
+// doneOf appends attempts that ended.
+func doneOf(done []core.Done, ended []*agentwire.Done) []core.Done {
 	for _, d := range ended {
 		// One whose call cannot be told still teaches how long it took.
 		id, _ := invoke.IDFromBytes(d.GetInvocationId())
@@ -239,10 +243,19 @@ func (p *pullStream) requestLeave(idle time.Duration) error {
 		p.leaving = true
 		p.scheduler.deps.Instances.End(p.key, provisioner.Ending{Within: leaveGrace})
 	}
-	p.reply(&agentwire.PullReply{Kind: &agentwire.PullReply_Leave{Leave: &agentwire.LeaveReply{
-		Granted: answer.Granted, AskAgainNs: int64(max(answer.AskAgain, shortestAskAgain)),
-	}}})
+	r := &leaveReply{}
+	r.leave.Granted, r.leave.AskAgainNs = answer.Granted, int64(max(answer.AskAgain, shortestAskAgain))
+	r.kind.Leave = &r.leave
+	r.reply.Kind = &r.kind
+	p.reply(&r.reply)
 	return nil
+}
+
+// leaveReply is what ticketReply is, for a request to leave.
+type leaveReply struct {
+	leave agentwire.LeaveReply
+	kind  agentwire.PullReply_Leave
+	reply agentwire.PullReply
 }
 
 // askToLeave asks the function whether the instance may leave, and notes what became of
@@ -325,18 +338,29 @@ func (p *pullStream) end(orderly bool) {
 
 // deliver hands a ticket to the instance. Like the two below it is called under the
 // function's lock, and only fills a buffer.
-func (p *pullStream) deliver(t invoke.Ticket, now time.Time) {
+func (p *pullStream) deliver(t *invoke.Ticket, now time.Time) {
 	if p.first == nil {
 		id := t.ID // a copy, so that only this one is kept
 		p.first = &id
 	}
-	p.reply(&agentwire.PullReply{Kind: &agentwire.PullReply_Ticket{Ticket: &agentwire.Ticket{
-		InvocationId: t.ID[:],
-		Gateway:      t.Gateway,
-		Token:        t.Token[:],
-		RemainingNs:  int64(t.Deadline.Sub(now)),
-		Request:      requestOf(&t),
-	}}})
+	r := &ticketReply{id: t.ID, token: t.Token}
+	r.ticket.InvocationId, r.ticket.Token = r.id[:], r.token[:]
+	r.ticket.Gateway = t.Gateway
+	r.ticket.RemainingNs = int64(t.Deadline.Sub(now))
+	r.ticket.Request = requestOf(t)
+	r.kind.Ticket = &r.ticket
+	r.reply.Kind = &r.kind
+	p.reply(&r.reply)
+}
+
+// ticketReply is a reply with all that it points to, in one piece of memory: each call has
+// one.
+type ticketReply struct {
+	id     invoke.ID
+	token  invoke.Token
+	ticket agentwire.Ticket
+	kind   agentwire.PullReply_Ticket
+	reply  agentwire.PullReply
 }
 
 // dismiss sends the instance to the function's owner.

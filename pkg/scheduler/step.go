@@ -109,7 +109,7 @@ func (s *host) stepAt(f *function, now time.Time, e core.Event) []core.Effect {
 		s.carryOut(f, now, effect)
 	}
 	switch e.(type) {
-	case core.Ticked, core.Concluded, core.ActivityAudited, core.GatewaysAudited, core.Woken, core.Paused:
+	case *core.Ticked, *core.Concluded, core.ActivityAudited, core.GatewaysAudited, core.Woken, core.Paused:
 		// They change what others could have of it only in these ways.
 		if _, let := core.AnswerOf[core.LetGo](effects); let || f.core.Waiting() != waiting {
 			s.unsure(f)
@@ -124,8 +124,8 @@ func (s *host) stepAt(f *function, now time.Time, e core.Event) []core.Effect {
 // and returns at once.
 func (s *host) carryOut(f *function, now time.Time, e core.Effect) {
 	switch e := e.(type) {
-	case core.HandOut:
-		f.streams[e.CID].deliver(e.Ticket, now)
+	case *core.HandOut:
+		f.streams[e.CID].deliver(&e.Ticket, now)
 	case core.Refuse:
 		s.refuse(f, e)
 	case core.Retire:

@@ -15,6 +15,9 @@ type ticker struct {
 	peerRoom  *peerRoom
 	chronicle *chronicle
 	stood     core.Standstill
+	// ticked and concluded are memory for the events of each function.
+	ticked    core.Ticked
+	concluded core.Concluded
 }
 
 // tick looks at every function that is not idle. The numbers are those of
@@ -67,7 +70,8 @@ func (s *ticker) consider(f *function) *considered {
 	defer f.mu.Unlock()
 	term, _ = s.serveLocked(f, term)
 	now := s.deps.Now()
-	d, is := core.AnswerOf[core.Decided](s.stepAt(f, now, core.Ticked{Observed: observed}))
+	s.ticked.Observed = observed
+	d, is := core.AnswerOf[*core.Decided](s.stepAt(f, now, &s.ticked))
 	if !is {
 		return nil
 	}
@@ -85,9 +89,10 @@ func (s *ticker) conclude(c *considered, ticking bool) {
 		s.placer.lackRoom(c)
 	}
 	s.chronicle.keep(s, c)
-	s.step(f, core.Concluded{
+	s.concluded = core.Concluded{
 		Decided: c.Decided, Ordered: len(ordered.Keys), Withdrawn: len(c.withdrawn), NoRoom: ordered.NoRoom != "",
-	})
+	}
+	s.step(f, &s.concluded)
 }
 
 func noCapacity(why string, retryAfter time.Duration) invoke.Refusal {

@@ -101,7 +101,7 @@ func (f *served) ended(in *instance) {
 
 // considered is a function that was decided on.
 type considered struct {
-	core.Decided
+	*core.Decided
 	served    *served
 	term      invoke.Term
 	ordered   int
@@ -118,7 +118,7 @@ func (f *served) consider() *considered {
 		o.Room = 0
 	}
 	_, o.Orphan = f.scheduler.keeper.core.Orphan(f.scheduler.now())
-	d, is := core.AnswerOf[core.Decided](f.step(core.Ticked{Observed: o}))
+	d, is := core.AnswerOf[*core.Decided](f.step(&core.Ticked{Observed: o}))
 	if !is {
 		return nil
 	}
@@ -167,7 +167,7 @@ func (f *served) order(cid invoke.CID) {
 // conclude follows up on a decision.
 func (c *considered) conclude() {
 	c.withdraw()
-	c.served.step(core.Concluded{Decided: c.Decided, Ordered: c.ordered, Withdrawn: c.withdrawn, NoRoom: c.noRoom})
+	c.served.step(&core.Concluded{Decided: c.Decided, Ordered: c.ordered, Withdrawn: c.withdrawn, NoRoom: c.noRoom})
 }
 
 // withdraw ends instances that are being created and not wanted any more, the youngest

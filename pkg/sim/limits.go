@@ -19,7 +19,7 @@ type limits struct {
 
 // happened looks at what became of a ticket, before the rules of tickets hear of it.
 func (l *limits) happened(e core.Event, effects []core.Effect) {
-	o, is := e.(core.Offered)
+	o, is := e.(*core.Offered)
 	if !is {
 		return
 	}

@@ -42,7 +42,7 @@ func (o *offerEnd) take(m any) {
 	case withdrawal:
 		f := o.scheduler.served[m.fn]
 		if !o.passOn(f, m) {
-			f.step(core.Withdrawn{ID: m.id})
+			f.step(&core.Withdrawn{ID: m.id})
 		}
 	}
 }

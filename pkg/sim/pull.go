@@ -162,7 +162,7 @@ func (p *pullEnd) pull(m core.Pull) {
 		done = append(done, scheduling.Done{ID: d.ID, Execution: d.Exec, Unclaimed: d.Unclaimed})
 		p.out = slices.DeleteFunc(p.out, func(h handed) bool { return h.id == d.ID })
 	}
-	effects := f.step(scheduling.Pulled{CID: p.cid, Wants: !p.leaving, Credits: m.Credits, Done: done})
+	effects := f.step(&scheduling.Pulled{CID: p.cid, Wants: !p.leaving, Credits: m.Credits, Done: done})
 	if _, refused := scheduling.AnswerOf[scheduling.PullRefused](effects); refused {
 		p.giveUp()
 	}

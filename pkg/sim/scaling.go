@@ -42,7 +42,7 @@ func (c *scaling) before(e core.Event) {
 		if c.served.serving() {
 			c.lost++
 		}
-	case core.Concluded:
+	case *core.Concluded:
 		c.blocked = e.Decided.Wanted() > 0 && e.Ordered == 0
 	}
 }
@@ -55,7 +55,7 @@ func (c *scaling) after(_ core.Event, effects []core.Effect) {
 	}
 	for _, effect := range effects {
 		switch effect := effect.(type) {
-		case core.Decided:
+		case *core.Decided:
 			c.decided(effect)
 		case core.LetGo:
 			if c.served.tickets.holds(effect.CID) > 0 {
@@ -66,7 +66,7 @@ func (c *scaling) after(_ core.Event, effects []core.Effect) {
 }
 
 // decided looks at what was decided on.
-func (c *scaling) decided(d core.Decided) {
+func (c *scaling) decided(d *core.Decided) {
 	if d.Snapshot.Lost != c.lost {
 		c.served.scheduler.world.violate(RuleLostAreReplaced, 0)
 	}

@@ -59,7 +59,7 @@ func (f *served) step(e core.Event) []core.Effect {
 // carryOut does what the core asks for.
 func (f *served) carryOut(e core.Effect) {
 	switch e := e.(type) {
-	case core.HandOut:
+	case *core.HandOut:
 		f.stream(e.CID).deliver(e.Ticket)
 	case core.Refuse:
 		for _, t := range e.Tickets {
@@ -188,6 +188,8 @@ func (f *served) offer(m offer, by *offerEnd) invoke.RefusalReason {
 	if m.request {
 		t.Request = by
 	}
-	refused, _ := core.AnswerOf[core.OfferRefused](f.step(core.Offered{Ticket: t, Chance: w.rng.Float64()}))
-	return refused.Why.Reason
+	if refused, is := core.AnswerOf[core.OfferRefused](f.step(&core.Offered{Ticket: t, Chance: w.rng.Float64()})); is {
+		return refused.Why.Reason
+	}
+	return ""
 }

@@ -50,13 +50,13 @@ func newTickets(w *World, f *core.Function, capacity int) *tickets {
 // happened notes an event, and then what came of it.
 func (k *tickets) happened(e core.Event, effects []core.Effect, now time.Time) {
 	switch e := e.(type) {
-	case core.Offered:
+	case *core.Offered:
 		if _, refused := core.AnswerOf[core.OfferRefused](effects); !refused {
 			k.offered(e.Ticket, now)
 		}
-	case core.Withdrawn:
+	case *core.Withdrawn:
 		k.withdrawn(e.ID)
-	case core.Pulled:
+	case *core.Pulled:
 		k.answered(e, now)
 	case core.AskedToLeave:
 		if answer, _ := core.AnswerOf[core.LeaveAnswered](effects); answer.Granted {
@@ -69,7 +69,7 @@ func (k *tickets) happened(e core.Event, effects []core.Effect, now time.Time) {
 	}
 	for _, effect := range effects {
 		switch effect := effect.(type) {
-		case core.HandOut:
+		case *core.HandOut:
 			k.handed(effect.CID, effect.Ticket, now)
 			k.newestFirst = true // or not: what is handed out may change the order
 		case core.Retire:
@@ -86,7 +86,7 @@ func (k *tickets) happened(e core.Event, effects []core.Effect, now time.Time) {
 }
 
 // answered notes what an instance says and asks for.
-func (k *tickets) answered(e core.Pulled, now time.Time) {
+func (k *tickets) answered(e *core.Pulled, now time.Time) {
 	for _, d := range e.Done {
 		if d.Unclaimed {
 			k.givenBack(e.CID, d.ID, now)

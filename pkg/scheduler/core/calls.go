@@ -14,7 +14,10 @@ var NotOwner = invoke.Refusal{Reason: invoke.RefusedNotOwner, Detail: becauseUns
 
 // match is where tickets meet pulls.
 func (f *Function) match(now time.Time) {
-	f.queue.Match(now, func(cid invoke.CID, t invoke.Ticket) { f.do(HandOut{CID: cid, Ticket: t}) })
+	f.queue.Match(now, func(cid invoke.CID, t *invoke.Ticket) {
+		f.handOuts = append(f.handOuts, HandOut{CID: cid, Ticket: *t})
+		f.do(&f.handOuts[len(f.handOuts)-1])
+	})
 	f.noteQuiet(now)
 }
 
@@ -29,9 +32,9 @@ func (f *Function) noteQuiet(now time.Time) {
 	}
 }
 
-func (e Offered) happen(f *Function, now time.Time) {
+func (e *Offered) happen(f *Function, now time.Time) {
 	if refusal := f.takeIn(e, now); refusal != nil {
-		f.do(OfferRefused{Why: *refusal})
+		f.do(OfferRefused{Why: refusal})
 		return
 	}
 	f.match(now)
@@ -44,7 +47,7 @@ func (e Offered) happen(f *Function, now time.Time) {
 // takeIn puts a ticket into the queue, or says why not. A ticket that the queue knows
 // was let in before, and gateways say of a ticket that it has waited only when they offer
 // it again.
-func (f *Function) takeIn(e Offered, now time.Time) *invoke.Refusal {
+func (f *Function) takeIn(e *Offered, now time.Time) *invoke.Refusal {
 	switch {
 	case !f.served():
 		return &NotOwner
@@ -86,7 +89,7 @@ func (f *Function) Outlook() intake.Outlook {
 	return outlook
 }
 
-func (e Withdrawn) happen(f *Function, now time.Time) {
+func (e *Withdrawn) happen(f *Function, now time.Time) {
 	f.queue.Withdraw(e.ID)
 	f.noteQuiet(now)
 }

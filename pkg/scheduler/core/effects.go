@@ -8,7 +8,8 @@ import (
 	"github.com/windlass-dev/windlass/pkg/scheduler/upkeep"
 )
 
-// Effect is something to do. Its types are below.
+// Effect is something to do. Its types are below. Those that come with every call and every
+// tick are pointers. A HandOut is valid until the next step, a Decided for good.
 type Effect interface{ effect() }
 
 // Effects that reach gateways and instances.
@@ -87,7 +88,7 @@ type (
 // Answers to the events of the same names.
 type (
 	// OfferRefused answers Offered.
-	OfferRefused struct{ Why invoke.Refusal }
+	OfferRefused struct{ Why *invoke.Refusal }
 	// JoinRefused answers Joined: ErrUnserved, ErrClosed or queue.ErrJoined.
 	JoinRefused struct{ Why error }
 	// PullRefused answers Pulled, with queue.ErrUnknownInstance.
@@ -101,7 +102,7 @@ type (
 	}
 )
 
-func (HandOut) effect()       {}
+func (*HandOut) effect()      {}
 func (Refuse) effect()        {}
 func (Retire) effect()        {}
 func (Dismiss) effect()       {}
@@ -112,7 +113,7 @@ func (LetGo) effect()         {}
 func (Wake) effect()          {}
 func (Rest) effect()          {}
 func (Hurry) effect()         {}
-func (Decided) effect()       {}
+func (*Decided) effect()      {}
 func (Mended) effect()        {}
 func (OfferRefused) effect()  {}
 func (JoinRefused) effect()   {}

@@ -7,7 +7,9 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invoke"
 )
 
-// Event is something that happened to a function. Its types are below.
+// Event is something that happened to a function. Its types are below. Those that come with
+// every call and every tick are pointers: a step keeps none of them, so that a shell can use
+// the same one again.
 type Event interface {
 	happen(f *Function, now time.Time)
 }

@@ -57,6 +57,10 @@ type Spec struct {
 	StartUntil time.Time
 }
 
+// keptHandOuts is how many hand-outs a function keeps memory for: one step seldom has
+// more, and there are many functions.
+const keptHandOuts = 16
+
 // Unserved is the term of a function that is not served here.
 var Unserved invoke.Term
 
@@ -83,7 +87,10 @@ type Function struct {
 
 	rest  restfulness
 	audit suspicions
-	out   []Effect
+	// out are the effects of this step, and handOuts those of them that come with calls:
+	// memory that steps use again.
+	out      []Effect
+	handOuts []HandOut
 }
 
 // New makes a Function that is not served yet, and rests.
@@ -104,6 +111,10 @@ func New(config *Config, spec Spec) *Function {
 func (f *Function) Step(now time.Time, e Event) []Effect {
 	clear(f.out)
 	f.out = f.out[:0]
+	if clear(f.handOuts); cap(f.handOuts) > keptHandOuts {
+		f.handOuts = nil
+	}
+	f.handOuts = f.handOuts[:0]
 	e.happen(f, now)
 	return f.out
 }

@@ -37,9 +37,9 @@ func ticketOf(n byte, now time.Time) invoke.Ticket {
 }
 
 // decide is what a tick decides, if it decides.
-func decide(f *Function, now time.Time, o Observed) (Decided, bool) {
+func decide(f *Function, now time.Time, o Observed) (*Decided, bool) {
 	o.Room = -1
-	return AnswerOf[Decided](f.Step(now, Ticked{Observed: o}))
+	return AnswerOf[*Decided](f.Step(now, &Ticked{Observed: o}))
 }
 
 func TestTheMaximumWinsOverEveryFloor(t *testing.T) {
@@ -140,7 +140,7 @@ func TestL9AStepOfTheClockDistortsNoDecision(t *testing.T) {
 func TestFunctionIsAwakeIfSomethingHappensAsItFallsAsleep(t *testing.T) {
 	for name, happen := range map[string]Event{
 		"nothing":              nil,
-		"a call came and went": Offered{Ticket: ticketOf(1, start)},
+		"a call came and went": &Offered{Ticket: ticketOf(1, start)},
 		"an instance is gone":  Ended{},
 		"it was changed":       Changed{Spec: testSpec()},
 	} {
@@ -150,7 +150,7 @@ func TestFunctionIsAwakeIfSomethingHappensAsItFallsAsleep(t *testing.T) {
 		if happen != nil {
 			f.Step(start, happen)
 		}
-		_, rests := AnswerOf[Rest](f.Step(start, Concluded{Decided: d}))
+		_, rests := AnswerOf[Rest](f.Step(start, &Concluded{Decided: d}))
 		if rests != (happen == nil) {
 			t.Errorf("%s: it rests: %t", name, rests)
 		}
@@ -168,12 +168,12 @@ func TestInstancesBeyondTheMaximumAreReleased(t *testing.T) {
 	f.Step(start, Served{Term: invoke.Term{Epoch: 1}})
 	for _, cid := range []invoke.CID{"1", "2", "3"} {
 		f.Step(start, Joined{CID: cid, Capacity: 1, Revision: "r1"})
-		f.Step(start, Pulled{CID: cid, Wants: true, Credits: 1})
+		f.Step(start, &Pulled{CID: cid, Wants: true, Credits: 1})
 	}
 	now := start.Add(time.Second)
 	d, _ := decide(f, now, Observed{Created: 3})
 	var released []invoke.CID
-	for _, e := range f.Step(now, Concluded{Decided: d}) {
+	for _, e := range f.Step(now, &Concluded{Decided: d}) {
 		if e, is := e.(LetGo); is {
 			if e.Why != BecauseTooMany {
 				t.Errorf("%s is let go because %s", e.CID, e.Why)
@@ -191,8 +191,8 @@ func TestWhatAnInstanceHeldIsReplacedUnlessTheSchedulerStoodStill(t *testing.T) 
 		f := newTestFunction()
 		f.Step(start, Served{Term: invoke.Term{Epoch: 1}})
 		f.Step(start, Joined{CID: "1", Capacity: 1, Revision: "r1"})
-		f.Step(start, Pulled{CID: "1", Wants: true, Credits: 1})
-		f.Step(start, Offered{Ticket: ticketOf(1, start)})
+		f.Step(start, &Pulled{CID: "1", Wants: true, Credits: 1})
+		f.Step(start, &Offered{Ticket: ticketOf(1, start)})
 		later := start.Add(3 * time.Second) // it has claimed it by then
 		f.Step(later, Departed{CID: "1", Involuntary: true})
 		if paused {
@@ -210,15 +210,15 @@ func TestWhatIsRefusedSaysWhy(t *testing.T) {
 	barred := invoke.Refusal{Reason: invoke.RefusedCannotStart, Detail: "no such image"}
 	for name, tt := range map[string]struct {
 		before []Event
-		offer  Offered
+		offer  *Offered
 		want   invoke.RefusalReason
 	}{
-		"not served":        {nil, Offered{}, invoke.RefusedNotOwner},
-		"served":            {[]Event{Served{Term: invoke.Term{Epoch: 1}}}, Offered{}, ""},
-		"closed":            {[]Event{Served{Term: invoke.Term{Epoch: 1}}, Closed{}}, Offered{}, invoke.RefusedNotOwner},
-		"nothing can start": {[]Event{Served{Term: invoke.Term{Epoch: 1}}}, Offered{Barred: &barred}, invoke.RefusedCannotStart},
+		"not served":        {nil, &Offered{}, invoke.RefusedNotOwner},
+		"served":            {[]Event{Served{Term: invoke.Term{Epoch: 1}}}, &Offered{}, ""},
+		"closed":            {[]Event{Served{Term: invoke.Term{Epoch: 1}}, Closed{}}, &Offered{}, invoke.RefusedNotOwner},
+		"nothing can start": {[]Event{Served{Term: invoke.Term{Epoch: 1}}}, &Offered{Barred: &barred}, invoke.RefusedCannotStart},
 		"left": {
-			[]Event{Served{Term: invoke.Term{Epoch: 1}}, Served{Term: Unserved}}, Offered{}, invoke.RefusedNotOwner,
+			[]Event{Served{Term: invoke.Term{Epoch: 1}}, Served{Term: Unserved}}, &Offered{}, invoke.RefusedNotOwner,
 		},
 	} {
 		f := newTestFunction()
@@ -226,8 +226,8 @@ func TestWhatIsRefusedSaysWhy(t *testing.T) {
 			f.Step(start, e)
 		}
 		tt.offer.Ticket = ticketOf(1, start)
-		refused, _ := AnswerOf[OfferRefused](f.Step(start, tt.offer))
-		if refused.Why.Reason != tt.want {
+		refused, is := AnswerOf[OfferRefused](f.Step(start, tt.offer))
+		if is != (tt.want != "") || is && refused.Why.Reason != tt.want {
 			t.Errorf("%s: %+v, want %q", name, refused.Why, tt.want)
 		}
 	}
@@ -237,15 +237,15 @@ func TestATicketThatComesBackToAFunctionAtRestWakesIt(t *testing.T) {
 	f := newTestFunction()
 	f.Step(start, Served{Term: invoke.Term{Epoch: 1}})
 	f.Step(start, Joined{CID: "a", Capacity: 1, Revision: "r1"})
-	f.Step(start, Pulled{CID: "a", Wants: true, Credits: 1})
+	f.Step(start, &Pulled{CID: "a", Wants: true, Credits: 1})
 	call := ticketOf(1, start)
-	f.Step(start, Offered{Ticket: call})
+	f.Step(start, &Offered{Ticket: call})
 	d, _ := decide(f, start, Observed{Created: 1})
-	if _, rests := AnswerOf[Rest](f.Step(start, Concluded{Decided: d})); !rests {
+	if _, rests := AnswerOf[Rest](f.Step(start, &Concluded{Decided: d})); !rests {
 		t.Fatal("a function whose calls all run does not rest")
 	}
 	// The only instance could not reach the gateway, and is not handed the call again.
-	effects := f.Step(start, Pulled{CID: "a", Wants: true, Credits: 1, Done: []Done{{ID: call.ID, Unclaimed: true}}})
+	effects := f.Step(start, &Pulled{CID: "a", Wants: true, Credits: 1, Done: []Done{{ID: call.ID, Unclaimed: true}}})
 	if _, woken := AnswerOf[Wake](effects); !woken || f.Waiting() != 1 {
 		t.Errorf("%d calls wait, woken %v", f.Waiting(), woken)
 	}

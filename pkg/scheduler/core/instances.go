@@ -74,7 +74,7 @@ func (f *Function) retired(cid invoke.CID, reason string) {
 func (e Discharged) happen(f *Function, _ time.Time) { f.retire(e.CID, e.Reason) }
 
 // A ticket whose gateway the instance could not reach goes to another one.
-func (e Pulled) happen(f *Function, now time.Time) {
+func (e *Pulled) happen(f *Function, now time.Time) {
 	done, back := false, false
 	for _, d := range e.Done {
 		// It comes from an agent, so it is held within what the timeout allows.

@@ -72,7 +72,7 @@ func (d *drawn) step(e Event) {
 // event notes what an event itself says of calls and instances.
 func (d *drawn) event(e Event, effects []Effect, ended ends) {
 	switch e := e.(type) {
-	case Offered:
+	case *Offered:
 		_, refused := AnswerOf[OfferRefused](effects)
 		switch c := d.calls[e.Ticket.ID]; {
 		case c != nil && !refused:
@@ -80,9 +80,9 @@ func (d *drawn) event(e Event, effects []Effect, ended ends) {
 		case c == nil && !refused:
 			d.calls[e.Ticket.ID] = &drawnCall{ticket: e.Ticket}
 		}
-	case Ticked:
+	case *Ticked:
 		d.decided = nil
-	case Withdrawn:
+	case *Withdrawn:
 		d.withdraw(e.ID, ended)
 	case GatewaysAudited:
 		for id, c := range d.calls {
@@ -90,7 +90,7 @@ func (d *drawn) event(e Event, effects []Effect, ended ends) {
 				d.withdraw(id, ended)
 			}
 		}
-	case Pulled:
+	case *Pulled:
 		for _, done := range e.Done {
 			c := d.calls[done.ID]
 			switch {
@@ -144,7 +144,7 @@ func (d *drawn) effect(effect Effect, ended ends) {
 	switch e := effect.(type) {
 	case Connected:
 		d.joined[e.CID] = false
-	case HandOut:
+	case *HandOut:
 		mustHaveJoined(e.CID)
 		c := d.calls[e.Ticket.ID]
 		switch {
@@ -168,8 +168,8 @@ func (d *drawn) effect(effect Effect, ended ends) {
 	case Dismiss:
 		mustHaveJoined(e.CID)
 		d.left(e.CID, ended)
-	case Decided:
-		d.decided = &e
+	case *Decided:
+		d.decided = e
 		total, most := e.Observed.Created+e.Observed.Creating, e.Bounds.Max
 		if most > 0 && e.Wanted() > max(0, most-total) {
 			d.Fatalf("%d are wanted beside %d, of at most %d", e.Wanted(), total, most)
@@ -221,7 +221,7 @@ func (d *drawn) conclude() {
 	if decided := d.decided; decided != nil {
 		d.decided = nil
 		ordered := min(decided.Wanted(), d.number(3, "ordered"))
-		d.step(Concluded{Decided: *decided, Ordered: ordered, NoRoom: ordered < decided.Wanted()})
+		d.step(&Concluded{Decided: decided, Ordered: ordered, NoRoom: ordered < decided.Wanted()})
 	}
 }
 
@@ -229,9 +229,9 @@ func (d *drawn) conclude() {
 func (d *drawn) happen() {
 	switch d.number(21, "event") {
 	case 0, 1, 2, 3:
-		d.step(Offered{Ticket: d.ticket(), Chance: 0.5})
+		d.step(&Offered{Ticket: d.ticket(), Chance: 0.5})
 	case 4, 5, 6:
-		pulled := Pulled{CID: d.cid(), Wants: d.flag("wants"), Credits: d.number(2, "credits")}
+		pulled := &Pulled{CID: d.cid(), Wants: d.flag("wants"), Credits: d.number(2, "credits")}
 		for id := byte(0); id < 16; id++ { // what it holds, and what it does not any more
 			if c := d.calls[invoke.ID{15: id}]; c != nil && c.holder == pulled.CID || d.number(15, "other") == 15 {
 				pulled.Done = []Done{{ID: invoke.ID{15: id}, Execution: d.seconds(3, "execution"), Unclaimed: d.flag("unclaimed")}}
@@ -244,14 +244,14 @@ func (d *drawn) happen() {
 	case 9:
 		d.now = d.now.Add(d.seconds(3, "pass"))
 	case 10, 11:
-		d.step(Ticked{Observed: d.observed()})
+		d.step(&Ticked{Observed: d.observed()})
 		if d.flag("at once") {
 			d.conclude()
 		}
 	case 12, 13:
 		d.conclude()
 	case 14:
-		d.step(Withdrawn{ID: d.id()})
+		d.step(&Withdrawn{ID: d.id()})
 	case 15:
 		d.step(Departed{CID: d.cid(), Involuntary: d.flag("involuntary")})
 	case 16:
@@ -300,7 +300,7 @@ func TestWhateverHappensTheCorePromisesHold(t *testing.T) {
 		for cid := range d.joined {
 			d.step(Departed{CID: cid})
 		}
-		d.step(Ticked{Observed: Observed{Room: -1}})
+		d.step(&Ticked{Observed: Observed{Room: -1}})
 		if len(d.calls) > 0 {
 			t.Fatalf("%d calls have not ended", len(d.calls))
 		}

@@ -113,7 +113,7 @@ func (s *story) happen(w words) []string {
 	case "offer":
 		var said []string
 		for _, letter := range w.plain[1:] {
-			said = append(said, s.step(Offered{Ticket: invoke.Ticket{
+			said = append(said, s.step(&Offered{Ticket: invoke.Ticket{
 				ID: idOf(letter), Gateway: cmp.Or(w.values["from"], "g1"), Token: invoke.Token{byte(w.number("token", 0))},
 				Arrived:  s.now.Add(-duration(w.values["waited"])),
 				Deadline: s.now.Add(cmp.Or(duration(w.values["wanted"]), time.Minute)),
@@ -155,14 +155,14 @@ func (s *story) event(w words) Event {
 	case "unserved":
 		return Served{Term: Unserved}
 	case "withdraw":
-		return Withdrawn{ID: idOf(w.at(1))}
+		return &Withdrawn{ID: idOf(w.at(1))}
 	case "join":
 		return Joined{CID: cid, Capacity: w.number("capacity", 1), Revision: cmp.Or(w.values["revision"], s.spec.Revision)}
 	case "pull":
-		return Pulled{CID: cid, Wants: true, Credits: 1}
+		return &Pulled{CID: cid, Wants: true, Credits: 1}
 	case "done", "unreached":
 		done := Done{ID: idOf(w.at(2)), Execution: duration(w.at(3)), Unclaimed: w.at(0) == "unreached"}
-		return Pulled{CID: cid, Wants: true, Credits: 1, Done: []Done{done}}
+		return &Pulled{CID: cid, Wants: true, Credits: 1, Done: []Done{done}}
 	case "started":
 		return Started{Took: duration(w.at(1))}
 	case "ask-to-leave":
@@ -190,16 +190,16 @@ func (s *story) event(w words) Event {
 // tick is a whole one: what is decided is carried out, as far as "ordered" does not say
 // otherwise.
 func (s *story) tick(w words) []string {
-	said := s.step(Ticked{Observed: Observed{
+	said := s.step(&Ticked{Observed: Observed{
 		Created: w.number("created", 0), Creating: w.number("creating", 0), Awaited: w.number("awaited", 0),
 		Room: w.number("room", -1), KindStart: time.Second, Orphan: w.has("orphan"),
 	}})
-	d, decided := AnswerOf[Decided](s.f.out)
+	d, decided := AnswerOf[*Decided](s.f.out)
 	if !decided {
 		return said
 	}
 	ordered := w.number("ordered", d.Wanted())
-	return append(said, s.step(Concluded{Decided: d, Ordered: ordered, Withdrawn: d.Decision.Withdraw, NoRoom: ordered < d.Wanted()})...)
+	return append(said, s.step(&Concluded{Decided: d, Ordered: ordered, Withdrawn: d.Decision.Withdraw, NoRoom: ordered < d.Wanted()})...)
 }
 
 func (s *story) step(e Event) []string {
@@ -221,7 +221,7 @@ func (s *story) stands() string {
 
 func effectInWords(e Effect) string {
 	switch e := e.(type) {
-	case HandOut:
+	case *HandOut:
 		return fmt.Sprintf("%s gets %s", e.CID, nameOf(e.Ticket))
 	case Refuse:
 		names := make([]string, len(e.Tickets))
@@ -253,7 +253,7 @@ func effectInWords(e Effect) string {
 			return "decide at once"
 		}
 		return "decide at once if there is no instance"
-	case Decided:
+	case *Decided:
 		return decisionInWords(e)
 	case Mended:
 		return fmt.Sprintf("mended %d", e.N)
@@ -272,7 +272,7 @@ func effectInWords(e Effect) string {
 	return fmt.Sprintf("%T", e)
 }
 
-func decisionInWords(d Decided) string {
+func decisionInWords(d *Decided) string {
 	said := "order nothing"
 	if n := d.Wanted(); n > 0 {
 		said = fmt.Sprintf("order %d", n)

@@ -43,7 +43,7 @@ type lastDecision struct {
 }
 
 // The numbers are those of docs/architecture.md, "A tick".
-func (e Ticked) happen(f *Function, now time.Time) {
+func (e *Ticked) happen(f *Function, now time.Time) {
 	f.rest.news = false // what happens from now on is for the next tick
 	o := e.Observed
 	// a. Only the owner decides. Tickets may have come as the slot went.
@@ -62,7 +62,7 @@ func (e Ticked) happen(f *Function, now time.Time) {
 	unheard := o.Awaited
 	o.Creating, o.Awaited = o.Creating-unheard, 0
 	// d. What is so now.
-	d := Decided{Observed: o, Snapshot: f.snapshot(o, now), Upkeep: f.Upkeep(now, o.KindStart)}
+	d := &Decided{Observed: o, Snapshot: f.snapshot(o, now), Upkeep: f.Upkeep(now, o.KindStart)}
 	// e. How many there may be.
 	d.Bounds = f.doubt.bound(beside(unheard, f.spec.limits(d.Upkeep)), o)
 	// f. Decide, and remember it.
@@ -153,7 +153,7 @@ func (d *doubt) bound(l fpcs.Limits, o Observed) fpcs.Limits {
 
 // Wanted is how many instances are to be ordered: what was decided; or one, where no
 // room is known for any. The order finds out why not, and whether room is to be made.
-func (d Decided) Wanted() int {
+func (d *Decided) Wanted() int {
 	total := d.Observed.Created + d.Observed.Creating
 	short := d.Decision.Create == 0 && d.Decision.Why == fpcs.ReasonNoRoom && d.Snapshot.Waiting() > 0
 	if short && (d.Bounds.Max == 0 || total < d.Bounds.Max) {
@@ -166,13 +166,13 @@ func (d Decided) Wanted() int {
 // were no more if that was for want of room, and how many that were on their way were
 // withdrawn.
 type Concluded struct {
-	Decided            Decided
+	Decided            *Decided
 	Ordered, Withdrawn int
 	NoRoom             bool
 }
 
 // The letters go on from those of Ticked.
-func (e Concluded) happen(f *Function, now time.Time) {
+func (e *Concluded) happen(f *Function, now time.Time) {
 	d, wanted := e.Decided, e.Decided.Wanted()
 	f.lastDecision.blocked = wanted > 0 && e.Ordered == 0
 	// g. Note how fast the queue is worked off, for admission. A function cannot grow

@@ -60,12 +60,12 @@ func (p *pulling) admit(c *call) {
 	w.settle()
 }
 
-func (p *pulling) forget(c *call) { p.step(c.function, core.Withdrawn{ID: c.id}) }
+func (p *pulling) forget(c *call) { p.step(c.function, &core.Withdrawn{ID: c.id}) }
 
 func (p *pulling) ready(in *instance) {
 	f, capacity, took := in.function, in.function.class.Concurrency, p.now-in.ordered
 	p.step(f, core.Joined{CID: in.cid, Capacity: capacity})
-	p.step(f, core.Pulled{CID: in.cid, Wants: true, Credits: capacity})
+	p.step(f, &core.Pulled{CID: in.cid, Wants: true, Credits: capacity})
 	p.startsOf(f).Observe(took)
 	p.step(f, core.Started{Took: took})
 }

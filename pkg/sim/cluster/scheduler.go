@@ -19,9 +19,11 @@ type scheduler struct {
 	starts  map[string]*estimate.LastN // by runtime
 
 	// active are the functions that the next tick looks at, and ticking says that there
-	// will be one; spare and considered are memory that ticks use again.
+	// will be one; spare, considered, ticked and concluded are memory that ticks use again.
 	active, spare []*function
 	considered    []considered
+	ticked        core.Ticked
+	concluded     core.Concluded
 	ticking       bool
 	// planned is when the planner's tick began.
 	planned time.Duration
@@ -71,9 +73,9 @@ func (s *scheduler) serve(f *function) {
 		return
 	}
 	// One that wants instances at once gets them from the next tick.
-	ticked := f.core.Step(instant(first), core.Ticked{Observed: s.observe(f)})
-	if d, is := core.AnswerOf[core.Decided](ticked); is && d.Wanted() == 0 {
-		s.stepAt(first, f, core.Concluded{Decided: d})
+	ticked := f.core.Step(instant(first), &core.Ticked{Observed: s.observe(f)})
+	if d, is := core.AnswerOf[*core.Decided](ticked); is && d.Wanted() == 0 {
+		s.stepAt(first, f, &core.Concluded{Decided: d})
 	}
 }
 
@@ -122,7 +124,7 @@ func (s *scheduler) stepAt(at time.Duration, f *function, e core.Event) []core.E
 // answer whoever has brought the event.
 func (s *scheduler) carryOut(f *function, e core.Effect) {
 	switch e := e.(type) {
-	case core.HandOut:
+	case *core.HandOut:
 		s.hand(e.Ticket.Request.(*call), f.instances[e.CID])
 	case core.Refuse:
 		for _, t := range e.Tickets {
@@ -143,7 +145,7 @@ func (s *scheduler) carryOut(f *function, e core.Effect) {
 		if e.Eager || len(f.instances) == 0 {
 			s.hurried = append(s.hurried, f)
 		}
-	case core.Decided:
+	case *core.Decided:
 		s.result.Decisions++
 		if s.world.config.Observe != nil {
 			s.world.config.Observe(s.now, f.index, e.Snapshot, e.Decision)

@@ -44,7 +44,7 @@ func (s *scheduler) tick() {
 
 // considered is a function that was decided on.
 type considered struct {
-	core.Decided
+	*core.Decided
 	function *function
 	// ordered is how many instances were ordered, and noRoom says that the last order
 	// lacked room.
@@ -65,7 +65,8 @@ func (c *considered) waited() time.Duration {
 
 // consider adds a function to those that were decided on, if there is something to decide.
 func (s *scheduler) consider(all []considered, f *function) []considered {
-	d, is := core.AnswerOf[core.Decided](s.step(f, core.Ticked{Observed: s.observe(f)}))
+	s.ticked.Observed = s.observe(f)
+	d, is := core.AnswerOf[*core.Decided](s.step(f, &s.ticked))
 	if is {
 		all = append(all, considered{Decided: d, function: f})
 	}
@@ -146,7 +147,8 @@ func (s *scheduler) conclude(c *considered, ticking bool) {
 	if c.noRoom && ticking {
 		s.lackRoom(c)
 	}
-	s.step(f, core.Concluded{Decided: c.Decided, Ordered: c.ordered, Withdrawn: withdrawn, NoRoom: c.noRoom})
+	s.concluded = core.Concluded{Decided: c.Decided, Ordered: c.ordered, Withdrawn: withdrawn, NoRoom: c.noRoom}
+	s.step(f, &s.concluded)
 }
 
 // withdraw takes back the youngest n instances that are under way.
