@@ -444,14 +444,14 @@ func (c *chaos) burst() (func(), bool) {
 		return nil, false
 	}
 	// Some of them have little patience.
-	patience := c.between(100*time.Millisecond, 5*time.Second)
+	patience, life := c.between(100*time.Millisecond, 5*time.Second), n.life
 	for range 2 * maxQueued {
 		leaves := time.Duration(0)
 		if c.chance(0.5) {
 			leaves = patience
 		}
 		c.at(c.between(0, 10*time.Millisecond), func() {
-			n.do(n.life, false, func() { n.program.(*gateway).call(fn, leaves) })
+			n.do(life, false, func() { n.program.(*gateway).call(fn, leaves) })
 		})
 	}
 	return nil, true

@@ -106,7 +106,7 @@ func (c *scaling) ticked() {
 	f := c.served
 	there, idle := 0, 0
 	for _, p := range f.pulls {
-		if e := f.inventory.find(p.cid); e == nil || e.leaving || !e.pulled || f.core.Retired(p.cid) {
+		if e := f.inventory.find(p.cid); e == nil || e.leaving || !p.pulled || f.core.Retired(p.cid) {
 			continue
 		}
 		if there++; len(p.out) == 0 && f.asks(p.cid) {
