@@ -63,13 +63,13 @@ func TestTheRequestIsTheTargets(t *testing.T) {
 	if s := one(t, server.URL, f); s.Failed() || s.Function != "shop/fib" {
 		t.Errorf("sample %+v", s)
 	}
-	want := seen{"POST", "/function/shop/fib?work=10ms", "application/json", `{"work":"10ms"}`, 15}
+	want := seen{"POST", "/function/fib.shop?work=10ms", "application/json", `{"work":"10ms"}`, 15}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
 	f.Method, f.Header, f.Body = "GET", nil, nil
 	one(t, server.URL, f)
-	want = seen{Method: "GET", URI: "/function/shop/fib?work=10ms"}
+	want = seen{Method: "GET", URI: "/function/fib.shop?work=10ms"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("without a body: %s", diff)
 	}

@@ -94,7 +94,7 @@ func clusterFunction(namespace, name string, ready metav1.ConditionStatus, reaso
 	fn.CreationTimestamp = metav1.NewTime(now.Add(-time.Hour))
 	fn.Spec.Image = "example.com/" + name + ":1"
 	v1alpha1.Default(fn)
-	fn.Status.URL = "http://gateway.example/function/" + namespace + "/" + name
+	fn.Status.URL = "http://gateway.example/function/" + name + "." + namespace
 	fn.Status.ObservedGeneration = 1
 	fn.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: ready, Reason: reason,
 		LastTransitionTime: metav1.NewTime(now.Add(-time.Minute)), Message: "the reason in full"}}
@@ -269,16 +269,16 @@ func TestInvokeThroughANamedGateway(t *testing.T) {
 	t.Cleanup(gateway.Close)
 	// Nobody looks whether the function is there: the gateway says that.
 	s := newStage(t)
-	s.run(t, "invoke", "f", "--gateway", gateway.URL+"/").expect(t, exitOK, "out", "GET /function/team/f ")
+	s.run(t, "invoke", "f", "--gateway", gateway.URL+"/").expect(t, exitOK, "out", "GET /function/f.team ")
 	s.env["WINDLASS_GATEWAY"] = gateway.URL
-	s.run(t, "invoke", "x/f", "hi", "--path", "/y").expect(t, exitOK, "out", "POST /function/x/f/y ")
+	s.run(t, "invoke", "x/f", "hi", "--path", "/y").expect(t, exitOK, "out", "POST /function/f.x/y ")
 	s.env["WINDLASS_GATEWAY"] = "http://127.0.0.1:1"
 	s.run(t, "invoke", "f").expect(t, exitPlatform, "err", "no answer from the gateway at http://127.0.0.1:1", "it may have run", "this is its URL")
-	(&stage{env: map[string]string{"HOME": quiet(t).dir}}).run(t, "invoke", "f", "--gateway", gateway.URL).expect(t, exitOK, "out", "GET /function/default/f ")
+	(&stage{env: map[string]string{"HOME": quiet(t).dir}}).run(t, "invoke", "f", "--gateway", gateway.URL).expect(t, exitOK, "out", "GET /function/f ")
 
 	th := open(t)
 	th.put(t, "default/f", nil)
-	th.run(t, "invoke", "f", "--gateway", gateway.URL).expect(t, exitOK, "out", "GET /function/default/f ")
+	th.run(t, "invoke", "f", "--gateway", gateway.URL).expect(t, exitOK, "out", "GET /function/f ")
 }
 
 func TestInvokeWithoutAGateway(t *testing.T) {

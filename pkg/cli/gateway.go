@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/windlass-dev/windlass/pkg/control"
+	"github.com/windlass-dev/windlass/pkg/gateway/address"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 )
 
@@ -53,5 +54,5 @@ func checkGateway(gateway string) error {
 
 // gatewayURL is where a gateway has a function.
 func gatewayURL(gateway string, key invoke.FunctionKey) string {
-	return strings.TrimRight(gateway, "/") + "/function/" + key.Namespace + "/" + key.Name
+	return strings.TrimRight(gateway, "/") + address.Path(key)
 }

@@ -39,7 +39,7 @@ func TestInvokeSendsWhatItWasGiven(t *testing.T) {
 	}{
 		"nothing":                     {"", []string{"f"}, `GET /function/f type="" accept="" host="HOST" body=""`},
 		"a body of text":              {"", []string{"f", "hi"}, `POST /function/f type="text/plain; charset=utf-8" accept="" host="HOST" body="hi"`},
-		"a body of JSON":              {"", []string{"team/g", "[1]"}, `POST /function/team/g type="application/json" accept="" host="HOST" body="[1]"`},
+		"a body of JSON":              {"", []string{"team/g", "[1]"}, `POST /function/g.team type="application/json" accept="" host="HOST" body="[1]"`},
 		"a file of JSON":              {"", []string{"f", "-f", filepath.Join(dir, "json")}, `POST /function/f type="application/json" accept="" host="HOST" body="{\"a\": 1}"`},
 		"a file of bytes":             {"", []string{"f", "-f", filepath.Join(dir, "bytes")}, `POST /function/f type="application/octet-stream" accept="" host="HOST" body="\xff\x00"`},
 		"an empty file":               {"", []string{"f", "-f", filepath.Join(dir, "empty")}, `POST /function/f type="text/plain; charset=utf-8" accept="" host="HOST" body=""`},
@@ -50,7 +50,7 @@ func TestInvokeSendsWhatItWasGiven(t *testing.T) {
 		"a path and a query":          {"", []string{"f", "--path", "/a%2Fb/c?d=e%20f"}, `GET /function/f/a%2Fb/c?d=e%20f type="" accept="" host="HOST" body=""`},
 		"another method":              {"", []string{"f", "-X", "PATCH", "x"}, `PATCH /function/f type="text/plain; charset=utf-8" accept="" host="HOST" body="x"`},
 		"headers that were given":     {"", []string{"f", "-H", "Accept: a/b", "-H", "content-type:c/d", "-H", "Host: else.where", "x"}, `POST /function/f type="c/d" accept="a/b" host="else.where" body="x"`},
-		"a namespace given by a flag": {"", []string{"g", "-n", "team"}, `GET /function/team/g type="" accept="" host="HOST" body=""`},
+		"a namespace given by a flag": {"", []string{"g", "-n", "team"}, `GET /function/g.team type="" accept="" host="HOST" body=""`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := th.play(t, strings.NewReader(c.stdin), Programs{}, append([]string{"invoke"}, c.args...)...)

@@ -26,6 +26,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/catalog/file"
 	"github.com/windlass-dev/windlass/pkg/control"
 	"github.com/windlass-dev/windlass/pkg/fpcs/history"
+	"github.com/windlass-dev/windlass/pkg/gateway/address"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 )
 
@@ -142,7 +143,7 @@ func (th *theatre) Delete(key invoke.FunctionKey) error {
 
 func (th *theatre) Status(fn *v1alpha1.Function) v1alpha1.FunctionStatus {
 	status := th.statuses[fn.Key()]
-	status.URL = th.gatewayURL + "/function/" + strings.TrimPrefix(fn.Key().String(), "default/")
+	status.URL = th.gatewayURL + address.Path(fn.Key())
 	return status
 }
 

@@ -187,7 +187,7 @@ func TestStatusFollowsTheScheduler(t *testing.T) {
 	w.ready(f, "True/Accepted")
 	want := v1alpha1.InstanceCounts{Created: 3, Busy: 2, Idle: 1}
 	if f.Status.Instances != want || f.Status.Queued != 5 || f.Status.MeanExecutionTime.Duration.String() != "1.23ms" ||
-		f.Status.URL != "http://gateway/function/"+w.namespace+"/f" || f.Status.ObservedGeneration != f.Generation {
+		f.Status.URL != "http://gateway/function/f."+w.namespace || f.Status.ObservedGeneration != f.Generation {
 		t.Errorf("status is %+v", f.Status)
 	}
 	w.event(f, corev1.EventTypeWarning, v1alpha1.ReasonNodeLost)

@@ -95,7 +95,7 @@ func TestColumnsOfFunctions(t *testing.T) {
 	delete(got, "Age")
 	want := map[string]any{
 		"Name": "f", "Ready": "True", "Instances": 2.0, "Busy": 1.0, "Queued": 7.0, "Mean": "1.23ms",
-		"Reason": "Accepted", "Runs": "a/b:1", "URL": "https://fn.example.com/function/" + f.Namespace + "/f",
+		"Reason": "Accepted", "Runs": "a/b:1", "URL": "https://fn.example.com/function/f." + f.Namespace,
 	}
 	for name := range got {
 		if n, ok := got[name].(int64); ok {

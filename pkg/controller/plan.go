@@ -1,7 +1,6 @@
 package controller
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/estimate"
+	"github.com/windlass-dev/windlass/pkg/gateway/address"
 )
 
 const (
@@ -275,9 +275,5 @@ func urlOf(gateway string, f *v1alpha1.Function) string {
 	if gateway == "" {
 		return ""
 	}
-	gateway = strings.TrimSuffix(gateway, "/")
-	if f.Namespace == v1alpha1.DefaultNamespace {
-		return fmt.Sprintf("%s/function/%s", gateway, f.Name)
-	}
-	return fmt.Sprintf("%s/function/%s/%s", gateway, f.Namespace, f.Name)
+	return strings.TrimSuffix(gateway, "/") + address.Path(f.Key())
 }

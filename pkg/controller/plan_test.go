@@ -142,7 +142,7 @@ func TestStatusCounts(t *testing.T) {
 		Queued:             9,
 		MeanExecutionTime:  &metav1.Duration{Duration: 123 * time.Millisecond},
 		MeanStartTime:      &metav1.Duration{Duration: 3460 * time.Millisecond},
-		URL:                "https://fn.example.com/function/team/f",
+		URL:                "https://fn.example.com/function/f.team",
 		Selector:           "windlass.dev/function-uid=uid-f",
 	}
 	if diff := cmp.Diff(want, status); diff != "" {

@@ -61,22 +61,21 @@ func TestWhoMayCall(t *testing.T) {
 		status      int
 		reason      string
 	}{
-		{"", "/function/team/hello", 401, "CredentialsMissing"},
-		{"", "/function/team/nobody", 401, "CredentialsMissing"},
+		{"", "/function/hello.team", 401, "CredentialsMissing"},
+		{"", "/function/nobody.team", 401, "CredentialsMissing"},
 		{"", "/function/hello", 401, "CredentialsMissing"},
 		{"", "/function/nobody", 401, "CredentialsMissing"},
 		{"", "/function/nobody/x", 401, "CredentialsMissing"},
-		{"wrong", "/function/team/hello", 401, "CredentialsInvalid"},
-		{"wrong", "/function/team/nobody", 401, "CredentialsInvalid"},
-		{"for-other", "/function/team/hello", 403, "NotAllowed"},
-		{"for-other", "/function/team/nobody", 403, "NotAllowed"},
-		{"later", "/function/team/hello", 503, "CredentialsUnchecked"},
-		{"for-team", "/function/team/nobody", 404, "FunctionNotFound"},
+		{"wrong", "/function/hello.team", 401, "CredentialsInvalid"},
+		{"wrong", "/function/nobody.team", 401, "CredentialsInvalid"},
+		{"for-other", "/function/hello.team", 403, "NotAllowed"},
+		{"for-other", "/function/nobody.team", 403, "NotAllowed"},
+		{"later", "/function/hello.team", 503, "CredentialsUnchecked"},
+		{"for-team", "/function/nobody.team", 404, "FunctionNotFound"},
 		{"for-default", "/function/nobody", 404, "FunctionNotFound"},
-		// There might be a function default/open.
-		{"", "/function/open/nobody", 401, "CredentialsMissing"},
-		{"for-default", "/function/open/nobody", 404, "FunctionNotFound"},
-		{"", "/other", 404, "BadPath"},
+		{"", "/function/nobody.open", 404, "FunctionNotFound"},
+		{"", "/function/open/hello", 401, "CredentialsMissing"},
+		{"", "/other", 404, "UnknownPath"},
 	} {
 		a := wrote(t, w.call(w.as(tt.shown, tt.path)), tt.status, invoke.ExecutedNo)
 		p := problem(t, a, tt.reason)
@@ -91,12 +90,12 @@ func TestWhoMayCall(t *testing.T) {
 	if got := w.metric("windlass_gateway_refused_total", "namespace", "", "reason", "CredentialsMissing"); got != 6 {
 		t.Errorf("%v refusals are counted, want 6", got)
 	}
-	for _, path := range []string{"/function/team/hello", "/function/hello"} {
+	for _, path := range []string{"/function/hello.team", "/function/hello"} {
 		answers := w.call(w.as("for-all", path))
 		w.take().whole(200, "")
 		wrote(t, answers, 200, invoke.ExecutedYes)
 	}
-	answers := w.call(w.as("", "/function/open/hello"))
+	answers := w.call(w.as("", "/function/hello.open"))
 	w.take().whole(200, "")
 	wrote(t, answers, 200, invoke.ExecutedYes)
 }
@@ -113,7 +112,7 @@ func TestCredentialsEndAtTheGateway(t *testing.T) {
 		{"an own header", "/function/hello", http.Header{invoke.HeaderKey: {"for-all"}, "Authorization": {"Basic eA=="}},
 			http.Header{"Windlass-Caller": {"key:for-all"}, "Authorization": {"Basic eA=="}}},
 		{"Authorization", "/function/hello", http.Header{"Authorization": {"for-all"}}, http.Header{"Windlass-Caller": {"key:for-all"}}},
-		{"where nobody is asked", "/function/open/hello",
+		{"where nobody is asked", "/function/hello.open",
 			http.Header{invoke.HeaderKey: {"for-all"}, "Authorization": {"for-all"}, "Windlass-Caller": {"forged"}},
 			http.Header{"Authorization": {"for-all"}}},
 	} {
@@ -154,7 +153,7 @@ func TestANamespaceIsHeldToItsLimits(t *testing.T) {
 	other := w.scheduler.ticket()
 	problem(t, wrote(t, w.call(w.as("for-default", "/function/hello")), 429, invoke.ExecutedNo), "NamespaceCalls")
 	// Others are not concerned.
-	open := w.call(w.as("", "/function/open/hello"))
+	open := w.call(w.as("", "/function/hello.open"))
 	w.take().whole(200, "")
 	wrote(t, open, 200, invoke.ExecutedYes)
 
@@ -196,7 +195,7 @@ func TestOneNamespaceDoesNotFillTheGateway(t *testing.T) {
 		w.scheduler.ticket()
 	}
 	problem(t, wrote(t, w.call(w.get("/function/hello/")), 429, invoke.ExecutedNo), "NamespaceShare")
-	victim := w.call(w.get("/function/victim/hello"))
+	victim := w.call(w.get("/function/hello.victim"))
 	w.take().whole(200, "")
 	wrote(t, victim, 200, invoke.ExecutedYes)
 	cancel()
@@ -218,7 +217,7 @@ func newFullWorld(t *testing.T) (w *world, end func()) {
 		w.put(namespace, "hello", time.Minute)
 		body, write := io.Pipe()
 		t.Cleanup(func() { _ = write.Close() })
-		streamed := w.call(w.request("POST", "/function/"+namespace+"/hello", body))
+		streamed := w.call(w.request("POST", "/function/hello."+namespace, body))
 		i := w.take()
 		ends[n] = func() { i.whole(200, ""); wrote(t, streamed, 200, invoke.ExecutedYes) }
 	}
@@ -231,9 +230,9 @@ func newFullWorld(t *testing.T) (w *world, end func()) {
 
 func TestBodiesAreBoundedInAll(t *testing.T) {
 	w, end := newFullWorld(t)
-	a := wrote(t, w.call(w.request("POST", "/function/other/hello", strings.NewReader(strings.Repeat("x", 40<<10)))), 503, invoke.ExecutedNo)
+	a := wrote(t, w.call(w.request("POST", "/function/hello.other", strings.NewReader(strings.Repeat("x", 40<<10)))), 503, invoke.ExecutedNo)
 	problem(t, a, "GatewayOverloaded")
-	small := w.call(w.request("POST", "/function/other/hello", strings.NewReader(strings.Repeat("x", 20<<10))))
+	small := w.call(w.request("POST", "/function/hello.other", strings.NewReader(strings.Repeat("x", 20<<10))))
 	w.take().whole(200, "")
 	wrote(t, small, 200, invoke.ExecutedYes)
 	end()
@@ -241,20 +240,20 @@ func TestBodiesAreBoundedInAll(t *testing.T) {
 
 func TestL7HeadersAreCountedAsMemory(t *testing.T) {
 	w, end := newFullWorld(t)
-	large, many := w.get("/function/other/hello"), w.get("/function/other/hello")
+	large, many := w.get("/function/hello.other"), w.get("/function/hello.other")
 	large.Header.Set("X-Large", strings.Repeat("x", 40<<10))
 	for n := range 400 {
 		many.Header.Set(fmt.Sprintf("X-%d", n), "")
 	}
 	for name, r := range map[string]*http.Request{
 		"a large header": large, "many empty headers": many,
-		"a long query": w.get("/function/other/hello?" + strings.Repeat("x", 40<<10)),
+		"a long query": w.get("/function/hello.other?" + strings.Repeat("x", 40<<10)),
 	} {
 		t.Log(name)
 		problem(t, wrote(t, w.call(r), 503, invoke.ExecutedNo), "GatewayOverloaded")
 	}
 	// Ordinary ones are not counted.
-	small := w.request("POST", "/function/other/hello", strings.NewReader(strings.Repeat("x", 32<<10)))
+	small := w.request("POST", "/function/hello.other", strings.NewReader(strings.Repeat("x", 32<<10)))
 	small.Header.Set("X-Small", strings.Repeat("x", 3<<10))
 	answers := w.call(small)
 	w.take().whole(200, "")

@@ -15,14 +15,15 @@ import (
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/callers"
+	"github.com/windlass-dev/windlass/pkg/gateway/address"
 	"github.com/windlass-dev/windlass/pkg/gateway/core"
 	"github.com/windlass-dev/windlass/pkg/gateway/timeline"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/ownership"
 )
 
-// ServeHTTP serves /function/{namespace}/{name}/{path...} and, for the namespace
-// "default", /function/{name}/{path...}.
+// ServeHTTP serves /function/NAME.NAMESPACE/... and, for the namespace default,
+// /function/NAME/...
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	received := time.Now()
 	if r.ProtoMajor == 1 {
@@ -105,30 +106,22 @@ func (g *Gateway) route(r *http.Request) (*v1alpha1.Function, string, *problem) 
 	if p := forbidden(r.Method); p != nil {
 		return nil, "", p
 	}
-	rest, found := strings.CutPrefix(pathOf(r.URL), "/function/")
-	first, afterFirst, _ := strings.Cut(rest, "/")
-	if !found || first == "" {
-		p := newProblem(http.StatusNotFound, invoke.ExecutedNo, reasonBadFunction,
-			"functions are called at /function/{namespace}/{name}/... or, in the namespace default, /function/{name}/...")
+	key, path, known := address.OfPath(pathOf(r.URL))
+	if !known {
+		p := newProblem(http.StatusNotFound, invoke.ExecutedNo, reasonUnknownPath,
+			"nothing is at this path; functions are called at /function/NAME.NAMESPACE/... or, in the namespace default, /function/NAME/...")
 		return nil, "", &p
 	}
-	second, afterSecond, _ := strings.Cut(afterFirst, "/")
-	fn, known := g.deps.Catalog.Get(invoke.FunctionKey{Namespace: first, Name: second})
-	path := afterSecond
+	fn, known := g.deps.Catalog.Get(key)
 	if !known {
-		fn, known = g.deps.Catalog.Get(invoke.FunctionKey{Namespace: v1alpha1.DefaultNamespace, Name: first})
-		path = afterFirst
-	}
-	if !known {
-		detail := fmt.Sprintf("there is no function %q in the namespace %q", first, v1alpha1.DefaultNamespace)
-		if second != "" {
-			detail = fmt.Sprintf("there is no function %s/%s, and none named %q in the namespace %q",
-				first, second, first, v1alpha1.DefaultNamespace)
-		}
-		p := newProblem(http.StatusNotFound, invoke.ExecutedNo, reasonNotFound, detail+"; see windlass list --all-namespaces")
+		p := newProblem(http.StatusNotFound, invoke.ExecutedNo, reasonNotFound,
+			fmt.Sprintf("there is no function %q in the namespace %q; see windlass list --all-namespaces", key.Name, key.Namespace))
 		return nil, "", &p
 	}
-	uri := "/" + path
+	uri := path
+	if uri == "" {
+		uri = "/"
+	}
 	if r.URL.RawQuery != "" || r.URL.ForceQuery {
 		uri += "?" + r.URL.RawQuery
 	}
@@ -172,20 +165,16 @@ func inPath(b byte) bool {
 }
 
 // identify finds out who calls. Of a function that does not exist only those are
-// told who may call it, or all that might be meant by its path.
+// told who may call it.
 func (g *Gateway) identify(r *http.Request, fn *v1alpha1.Function) (callers.Caller, error) {
 	if fn != nil {
 		return g.deps.Callers.Authenticate(r.Header, fn.Key())
 	}
-	rest, _ := strings.CutPrefix(pathOf(r.URL), "/function/")
-	first, rest, _ := strings.Cut(rest, "/")
-	if second, _, _ := strings.Cut(rest, "/"); second != "" {
-		caller, err := g.deps.Callers.Authenticate(r.Header, invoke.FunctionKey{Namespace: first, Name: second})
-		if err != nil || caller.Name != "" {
-			return caller, err
-		}
+	key, _, known := address.OfPath(pathOf(r.URL))
+	if !known {
+		return callers.Caller{}, nil
 	}
-	return g.deps.Callers.Authenticate(r.Header, invoke.FunctionKey{Namespace: v1alpha1.DefaultNamespace, Name: first})
+	return g.deps.Callers.Authenticate(r.Header, key)
 }
 
 // admissible says why a call will not be taken, or nil.

@@ -34,7 +34,7 @@ const (
 	reasonBadAnswer   = "BadAnswer"
 	reasonInstance    = core.InstanceLost
 	reasonDeleted     = "FunctionDeleted"
-	reasonBadFunction = "BadPath"
+	reasonUnknownPath = "UnknownPath"
 	reasonMethod      = "MethodNotAllowed"
 	reasonTooSlow     = "BodyTooSlow"
 	reasonTooDeep     = "TooDeep"

@@ -123,13 +123,13 @@ func TestATunnelLeadsToTheGateway(t *testing.T) {
 		t.Errorf("the tunnel leads to %s, which is not the gateway that is ready", tunnel.Pod)
 	}
 	for range 3 {
-		response, err := send(t, tunnel, "POST", "/function/default/f?x=1", strings.NewReader(strings.Repeat("b", 1<<20)))
+		response, err := send(t, tunnel, "POST", "/function/f.default?x=1", strings.NewReader(strings.Repeat("b", 1<<20)))
 		if err != nil {
 			t.Fatal(err)
 		}
 		got, err := io.ReadAll(response.Body)
 		response.Body.Close()
-		if err != nil || string(got) != "POST /function/default/f?x=1 1048576 gateway.windlass" {
+		if err != nil || string(got) != "POST /function/f.default?x=1 1048576 gateway.windlass" {
 			t.Errorf("the answer is %.100q, %v", got, err)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/control"
+	"github.com/windlass-dev/windlass/pkg/gateway/address"
 )
 
 // listeners are where a Windlass is reached: by those who call functions, by those who
@@ -54,8 +55,5 @@ func (l *listeners) OpsURL() string { return "http://" + l.ops.Addr().String() }
 
 // FunctionURL is where one function is called.
 func (l *listeners) FunctionURL(fn *v1alpha1.Function) string {
-	if fn.Namespace == v1alpha1.DefaultNamespace {
-		return l.GatewayURL() + "/function/" + fn.Name
-	}
-	return l.GatewayURL() + "/function/" + fn.Namespace + "/" + fn.Name
+	return l.GatewayURL() + address.Path(fn.Key())
 }

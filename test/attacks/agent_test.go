@@ -149,7 +149,7 @@ func (a *agentProcess) answer(event asked) {
 func (w *world) callRuntime(text string) <-chan response {
 	answers := make(chan response, 1)
 	go func() {
-		answers <- w.raw(request("POST /function/shop/"+runtimeFunction+"/", "Connection: close", "Content-Length: "+itoa(len(text)+2), "", strconv.Quote(text)))
+		answers <- w.raw(request("POST /function/"+runtimeFunction+".shop/", "Connection: close", "Content-Length: "+itoa(len(text)+2), "", strconv.Quote(text)))
 	}()
 	return answers
 }

@@ -174,7 +174,7 @@ func guessTokens(w *world) {
 		select {
 		case <-responses: // the call has waited for long enough
 			_ = pulls.Send(pull(1, &agentwire.Done{InvocationId: ticket.GetInvocationId()}))
-			go func() { responses <- w.call("/function/shop/evil/") }()
+			go func() { responses <- w.call("/function/evil.shop/") }()
 			var err error
 			if ticket, err = nextTicket(pulls); err != nil {
 				w.Fatal(err)

@@ -74,7 +74,7 @@ var frames = []attack{
 		// /attack then. What counts is that whoever is honest is served.
 		for i, name := range headers {
 			if name == attackPath {
-				headers[i] = "/function/shop/evil/"
+				headers[i] = "/function/evil.shop/"
 			}
 		}
 		h.drain()
@@ -214,12 +214,12 @@ var frames = []attack{
 		h := w.newFrames(w.dial(w.calls), http2.Setting{ID: http2.SettingInitialWindowSize, Val: 0})
 		h.mannered()
 		for id := uint32(1); id < 20; id += 2 {
-			h.headers(id, true, ":method", "GET", ":scheme", "http", ":authority", "h", ":path", "/function/shop/broken/")
+			h.headers(id, true, ":method", "GET", ":scheme", "http", ":authority", "h", ":path", "/function/broken.shop/")
 		}
 		w.until("they are refused", func() bool { return w.counter(answered+"{code=503}") >= 10 })
 		// Others hear of theirs, though they are refused by the same goroutine.
 		for range 10 {
-			if r := w.raw(request("GET /function/shop/broken/", "", "")); r.status != 503 || !strings.Contains(r.body, "CannotStart") {
+			if r := w.raw(request("GET /function/broken.shop/", "", "")); r.status != 503 || !strings.Contains(r.body, "CannotStart") {
 				w.Errorf("another client was answered %d %s", r.status, r.body)
 			}
 		}
@@ -229,7 +229,7 @@ var frames = []attack{
 		pulls := w.hello(w.asAgent(w.scheduler), own, w.token(podOf(own), nil))
 		_ = pulls.Send(pull(1))
 		h := w.newFrames(w.dial(w.calls), http2.Setting{ID: http2.SettingInitialWindowSize, Val: 0})
-		h.headers(1, true, ":method", "GET", ":scheme", "http", ":authority", "h", ":path", "/function/shop/evil/")
+		h.headers(1, true, ":method", "GET", ":scheme", "http", ":authority", "h", ":path", "/function/evil.shop/")
 		ticket, err := nextTicket(pulls)
 		if err != nil {
 			w.Fatal(err)

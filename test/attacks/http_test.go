@@ -127,7 +127,7 @@ func request(start string, rest ...string) string {
 	return start + " HTTP/1.1\r\nHost: h\r\n" + strings.Join(rest, "\r\n")
 }
 
-const attackPath = "/function/shop/honest/attack"
+const attackPath = "/function/honest.shop/attack"
 
 // get and post are requests with lines of headers.
 func get(headers ...string) string {

@@ -114,7 +114,7 @@ var identityAttacks = []attack{
 		if err := ends(w, first.Recv); status.Code(err) != codes.Aborted {
 			w.Errorf("the first stream ended with %v", err)
 		}
-		go w.call("/function/shop/evil/attack")
+		go w.call("/function/evil.shop/attack")
 		if _, err := nextTicket(second); err != nil {
 			w.Errorf("the second stream suffered: %v", err)
 		}
@@ -180,7 +180,7 @@ func (w *world) ticketOfEvil() (*agentwire.Ticket, pullStream, chan response) {
 	pulls := w.hello(w.asAgent(w.scheduler), own, w.token(podOf(own), nil))
 	_ = pulls.Send(pull(1))
 	responses := make(chan response, 1)
-	go func() { responses <- w.call("/function/shop/evil/") }()
+	go func() { responses <- w.call("/function/evil.shop/") }()
 	ticket, err := nextTicket(pulls)
 	if err != nil {
 		w.Fatal(err)

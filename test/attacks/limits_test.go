@@ -19,7 +19,7 @@ var sizes = []attack{
 	{"F89", "a body that says it has 8 EiB", atTheEdge + "{reason=BodyTooLarge}", refuses(post("A", "Content-Length: 9223372036854775807"), 413)},
 	{"F89", "a body over the limit that does not say so", answered + "{code=413}", func(w *world) {
 		// It is found out while an instance is given it.
-		r := w.raw(request("POST /function/shop/honest/", "Transfer-Encoding: chunked", "", fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(big), big)))
+		r := w.raw(request("POST /function/honest.shop/", "Transfer-Encoding: chunked", "", fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(big), big)))
 		if r.status != 413 || r.header.Get("Windlass-Executed") != "maybe" {
 			w.Errorf("answered %d, %v", r.status, r.header)
 		}
@@ -77,7 +77,7 @@ var protocols = []attack{
 		}
 	}},
 	{"F91", "expects to be asked and sends nothing", answered + "{code=408}", func(w *world) {
-		r := w.raw(request("POST /function/shop/honest/attack", "Expect: 100-continue", "Content-Length: 10", "", ""))
+		r := w.raw(request("POST /function/honest.shop/attack", "Expect: 100-continue", "Content-Length: 10", "", ""))
 		for r.status == 100 {
 			r = response{status: 408} // it was asked, and stays silent; the limit comes below
 		}
@@ -141,7 +141,7 @@ func (w *world) bodyOfEvil() (*agentwire.Ticket, io.Closer, pullStream) {
 	pulls := w.hello(w.asAgent(w.scheduler), own, w.token(podOf(own), nil))
 	_ = pulls.Send(pull(1))
 	conn := w.dial(w.calls)
-	_, _ = io.WriteString(conn, request("POST /function/shop/evil/", "Transfer-Encoding: chunked", "", "1\r\nA\r\n"))
+	_, _ = io.WriteString(conn, request("POST /function/evil.shop/", "Transfer-Encoding: chunked", "", "1\r\nA\r\n"))
 	ticket, err := nextTicket(pulls)
 	if err != nil {
 		w.Fatal(err)
@@ -202,7 +202,7 @@ var injections = []attack{
 	}},
 	{"F93", "line feeds, escapes and JSON in all that is logged", atTheEdge, func(w *world) {
 		for _, text := range []string{"%0d%0a%7b%22level%22:%22ERROR%22%7d", "%1b%5b31m" + marker, "%22,%22msg%22:%22" + marker} {
-			r := w.raw("GET /function/" + text + "/" + text + " HTTP/1.1\r\nHost: h\r\nUser-Agent: \"" + marker + "\\\"\r\nX-Forwarded-For: " + marker + "\r\n\r\n")
+			r := w.raw("GET /function/" + text + "." + text + " HTTP/1.1\r\nHost: h\r\nUser-Agent: \"" + marker + "\\\"\r\nX-Forwarded-For: " + marker + "\r\n\r\n")
 			if r.status != 404 || strings.ContainsAny(r.body, "\x1b\r") {
 				w.Errorf("answered %d %q", r.status, r.body)
 			}

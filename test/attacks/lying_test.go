@@ -40,7 +40,7 @@ func (w *world) joined() pullStream {
 func (w *world) nextCall(pulls pullStream) *agentwire.Ticket {
 	w.Helper()
 	responses := make(chan response, 1)
-	go func() { responses <- w.call("/function/shop/evil/") }()
+	go func() { responses <- w.call("/function/evil.shop/") }()
 	ticket, err := nextTicket(pulls)
 	if err != nil {
 		w.Fatal(err)
@@ -75,13 +75,13 @@ var lyingAttacks = []attack{
 		last = w.nextCall(pulls)
 		// It holds as many as its concurrency, which is one.
 		first, second := make(chan response, 1), make(chan response, 1)
-		go func() { first <- w.call("/function/shop/evil/") }()
+		go func() { first <- w.call("/function/evil.shop/") }()
 		_ = pulls.Send(pull(math.MaxUint32, &agentwire.Done{InvocationId: last.GetInvocationId()}))
 		ticket, err := nextTicket(pulls)
 		if err != nil {
 			w.Fatal(err)
 		}
-		go func() { second <- w.call("/function/shop/evil/") }()
+		go func() { second <- w.call("/function/evil.shop/") }()
 		w.until("the second waits", func() bool { return w.counter("windlass_scheduler_queued{function="+evil+"}") == 1 })
 		w.answers(ticket, first)
 		_ = pulls.Send(pull(1, &agentwire.Done{InvocationId: ticket.GetInvocationId()}))
@@ -161,7 +161,7 @@ var lyingAttacks = []attack{
 		var last *agentwire.Ticket
 		for code := int32(600); code < 700; code++ {
 			responses := make(chan response, 1)
-			go func() { responses <- w.call(fmt.Sprintf("/function/shop/evil/%d", code)) }()
+			go func() { responses <- w.call(fmt.Sprintf("/function/evil.shop/%d", code)) }()
 			ticket, err := nextTicket(pulls)
 			if err != nil {
 				w.Fatal(err)

@@ -11,17 +11,23 @@ func itoa(n int) string { return strconv.Itoa(n) }
 
 // strange are paths that name no function.
 var strange = []string{
-	"/", "/function", "/function/", "/function//", "//function/shop/honest/attack", "/./function/shop/honest/attack",
-	"/function/../function/shop/honest/attack", "/function/./shop/honest/attack", "/function/%2e%2e/shop/honest/attack",
-	"/function/%2E%2E%2Fshop/honest/attack", "/function/..%2f..%2fshop/honest/attack", "/function/..%5c..%5cshop/honest/attack",
-	"/function/shop%2fhonest/attack", "/function/shop%2fhonest/attack\"", "/function/shop%2fhonest/attack|", "/function/sho%70/honest/attack<", "/function/shop%252fhonest/attack", "/function/%73hop/honest/attack", "/function/shop/%68onest/attack",
-	"/function/shop/honest%00/attack", "/function/shop%00/honest/attack", "/function/shop/honest%0a/attack", "/function/shop/honest%0d%0aX-A:%20b/attack",
-	"/function/shop/honest%20/attack", "/function/shop/HONEST/attack", "/function/SHOP/honest/attack", "/function/shop/honest./attack",
-	"/function/shop./honest/attack", "/function/shop/honest;x=y/attack", "/function/shop;/honest/attack", "/function/shop/*/attack", "/function/*/honest/attack",
-	"/function/shop.*/>/attack", "/function/a.b.>/honest/attack", "/function/shop/hon*/attack", "/function/shop/honest%E2%80%AE/attack",
-	"/function/shop/%EF%BD%88onest/attack", "/function/shop/h%C2%ADonest/attack", "/function/%EF%BC%8E%EF%BC%8E/honest/attack", "/function/shop/\xc2\xadhonest/attack",
-	"/function/shop/" + strings.Repeat("a", 4_000), "/function/" + marker + "/" + marker, "/function/shop\\honest/attack", "/%66unction/shop/honest/attack",
-	"/Function/shop/honest/attack", "/functions/shop/honest/attack", "/windlass.agent.v1alpha1.Gateway/Attempt", "/windlass.agent.v1alpha1.Instances/Pull",
+	"/", "/function", "/function/", "/function//", "//function/honest.shop/attack", "/./function/honest.shop/attack",
+	"/function/../function/honest.shop/attack", "/function/./honest.shop/attack", "/function/%2e%2e/honest.shop/attack",
+	"/function/%2E%2E%2Fhonest.shop/attack", "/function/..%2f..%2fhonest.shop/attack", "/function/..%5c..%5chonest.shop/attack",
+	"/function/honest%2eshop/attack", "/function/honest%2Eshop/attack\"", "/function/honest%2eshop/attack|", "/function/honest.sho%70/attack<",
+	"/function/honest%252eshop/attack", "/function/%68onest.shop/attack", "/function/honest.%73hop/attack",
+	"/function/honest%00.shop/attack", "/function/honest.shop%00/attack", "/function/honest%0a.shop/attack", "/function/honest%0d%0aX-A:%20b.shop/attack",
+	"/function/honest.shop%0d%0aX-A:%20b/attack", "/function/honest%20.shop/attack", "/function/HONEST.shop/attack", "/function/honest.SHOP/attack",
+	"/function/honest.shop./attack", "/function/.honest.shop/attack", "/function/honest..shop/attack", "/function/honest./attack", "/function/.shop/attack",
+	"/function/./attack", "/function/../attack", "/function/.../attack", "/function/honest.shop;x=y/attack", "/function/honest;.shop/attack",
+	"/function/*.shop/attack", "/function/honest.*/attack", "/function/honest.shop.*/>/attack", "/function/a.b.>/honest/attack", "/function/hon*.shop/attack",
+	"/function/honest%E2%80%AE.shop/attack", "/function/%EF%BD%88onest.shop/attack", "/function/h%C2%ADonest.shop/attack",
+	"/function/honest%EF%BC%8Eshop/attack", "/function/honest\xe3\x80\x82shop/attack", "/function/h\xc2\xadonest.shop/attack",
+	"/function/" + strings.Repeat("a", 4_000) + ".shop", "/function/" + marker + "." + marker, "/function/honest\\shop/attack", "/%66unction/honest.shop/attack",
+	// What named a function in its namespace once, and does for others.
+	"/function/shop/honest/attack", "/function/shop.honest/attack", "/function/shop%2fhonest/attack", "/function/honest@shop/attack", "/function/honest:shop/attack",
+	"/Function/honest.shop/attack", "/functions/honest.shop/attack", "/windlass.agent.v1alpha1.Gateway/Attempt", "/windlass.agent.v1alpha1.Instances/Pull",
+	"/async-function/honest.shop/attack", "/calls/" + marker, "/v1/functions", "/2015-03-31/functions/honest.shop/invocations", "/.well-known/windlass/",
 	"/metrics", "/healthz", "/readyz", "/debug/pprof/", "/debug/vars", "/internal/honest", "/fission-function/shop/honest", "/system/functions", "/api/v1/namespaces",
 }
 
@@ -40,7 +46,7 @@ var names = []attack{
 	}},
 	{"F88", "a path that is no text", atTheEdge, refuses(request("GET "+attackPath+"?caf\xe9", "", ""), 400)},
 	{"F88", "paths that are none", noHTTP, func(w *world) {
-		for _, path := range []string{"function/shop/honest/attack", "", "/function/shop/honest/attack%", "/function/shop/honest/attack%zz", "/function/shop/honest/att ack"} {
+		for _, path := range []string{"function/honest.shop/attack", "", "/function/honest.shop/attack%", "/function/honest.shop/attack%zz", "/function/shop/honest/att ack"} {
 			refuses("GET "+path+" HTTP/1.1\r\nHost: h\r\n\r\n", 400)(w)
 		}
 	}},
@@ -51,7 +57,7 @@ var names = []attack{
 	{"F100", "2,000 random names, methods and headers", atTheEdge, func(w *world) {
 		for range 2_000 {
 			n := rand.Uint64()
-			r := w.raw(fmt.Sprintf("M%x /function/n%x/f%x HTTP/1.1\r\nHost: h%x\r\nX-N%x: %x\r\nUser-Agent: %x\r\nConnection: close\r\n\r\n", n%997, n, n>>1, n, n, n, n))
+			r := w.raw(fmt.Sprintf("M%x /function/f%x.n%x HTTP/1.1\r\nHost: h%x\r\nX-N%x: %x\r\nUser-Agent: %x\r\nConnection: close\r\n\r\n", n%997, n, n>>1, n, n, n, n))
 			if r.status != 404 {
 				w.Fatalf("answered %d %v", r.status, r.err)
 			}

@@ -54,7 +54,7 @@ var secretAttacks = []attack{
 func fails(function, reason string, change ...func(*v1alpha1.Function)) func(*world) {
 	return func(w *world) {
 		w.put(function, time.Minute, change...)
-		tellsNothing(503, reason)(w, w.call("/function/shop/"+function+"/"))
+		tellsNothing(503, reason)(w, w.call("/function/"+function+".shop/"))
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 )
 
-const seenPath = "/function/shop/honest/seen"
+const seenPath = "/function/honest.shop/seen"
 
 func seen(method, body string, headers ...string) string {
 	return request(method+" "+seenPath, append(headers, "", body)...)
@@ -111,7 +111,7 @@ func badChunk(body string) func(*world) {
 		_ = pulls.Send(pull(1))
 		responses := make(chan response, 1)
 		go func() {
-			responses <- w.raw("POST /function/shop/evil/ HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n" + body)
+			responses <- w.raw("POST /function/evil.shop/ HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n" + body)
 		}()
 		ticket, err := nextTicket(pulls)
 		if err != nil {

@@ -441,7 +441,7 @@ func (b *logBuffer) String() string {
 func (w *world) honestCall() {
 	w.Helper()
 	client := loadgen.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true}}
-	call := client.Do(context.Background(), loadgen.Request{Method: http.MethodGet, URL: "http://" + w.calls + "/function/shop/honest/"})
+	call := client.Do(context.Background(), loadgen.Request{Method: http.MethodGet, URL: "http://" + w.calls + "/function/honest.shop/"})
 	if call.Err != nil || call.Status != http.StatusOK {
 		w.Errorf("an honest call was answered with %d, %v", call.Status, call.Err)
 	}

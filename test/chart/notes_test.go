@@ -45,7 +45,7 @@ func TestNotesFollowValues(t *testing.T) {
 			[]string{"export WINDLASS_KEY=$(kubectl windlass keys create default --windlass-namespace windlass)", `curl -H "Windlass-Key: $WINDLASS_KEY" -d`},
 			[]string{"WARNING"}},
 		"namespaces": {[]string{"--set", "namespaces={team-a,team-b}"},
-			[]string{"namespace: team-a", "/function/team-a/hello", "only: team-a, team-b"}, []string{"persistence"}},
+			[]string{"namespace: team-a", "/function/hello.team-a", "only: team-a, team-b"}, []string{"persistence"}},
 		"an Ingress": {[]string{"--set", "gateway.ingress.enabled=true,gateway.ingress.hosts={fn.example.com}"},
 			[]string{"http://fn.example.com/function/hello"}, []string{"port-forward"}},
 		"members that forget": {[]string{"--set", "etcd.persistence.enabled=false"},

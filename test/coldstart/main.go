@@ -132,7 +132,7 @@ func (w world) measure(ctx context.Context, o options, name string) (m marks, er
 	defer stop()
 	// What made the function and opened the watch has its moment to end.
 	sleep.For(ctx, time.Second)
-	if m, err = call(ctx, strings.TrimSuffix(o.gateway, "/")+"/function/"+w.Namespace+"/"+name+"/"); err != nil {
+	if m, err = call(ctx, strings.TrimSuffix(o.gateway, "/")+"/function/"+name+"."+w.Namespace+"/"); err != nil {
 		return m, err
 	}
 	var first sighting

@@ -42,7 +42,7 @@ func (s stream) caller(balancer *loadgen.Balancer) func(loadgen.Turn) func(conte
 	return func(turn loadgen.Turn) func(context.Context) loadgen.Outcome {
 		// Each query goes to all gateways by turns.
 		gateway := balancer.Pick(turn.N + turn.N/len(s.queries))
-		url := fmt.Sprintf("%s/function/%s/%s?%s", gateway.URL, s.namespace, s.function, s.queries[turn.N%len(s.queries)])
+		url := fmt.Sprintf("%s/function/%s.%s?%s", gateway.URL, s.function, s.namespace, s.queries[turn.N%len(s.queries)])
 		return func(ctx context.Context) loadgen.Outcome {
 			return gateway.Do(ctx, loadgen.Request{Method: http.MethodGet, URL: url, Resend: true}).Outcome
 		}

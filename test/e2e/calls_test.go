@@ -48,10 +48,10 @@ var _ = Describe("A call", func() {
 		fn := w.probe("echo").DeepCopy()
 		fn.UID, fn.Namespace = "", "team"
 		w.apply(fn)
-		Expect(w.get("/function/team/echo/echo").StatusCode).To(Equal(200))
-		Expect(w.get("/function/default/echo/echo").StatusCode).To(Equal(200))
+		Expect(w.get("/function/echo.team/echo").StatusCode).To(Equal(200))
+		Expect(w.get("/function/echo.default/echo").StatusCode).To(Equal(200))
 		Expect(w.get("/function/echo/echo").StatusCode).To(Equal(200))
-		a := w.get("/function/team/nobody")
+		a := w.get("/function/nobody.team")
 		Expect(a.StatusCode).To(Equal(404))
 		Expect(a.executed()).To(Equal("no"))
 		Expect(a.Header.Get("Content-Type")).To(Equal("application/problem+json"))

@@ -10,12 +10,14 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/windlass-dev/windlass/internal/loadgen"
+	"github.com/windlass-dev/windlass/pkg/gateway/address"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/test/faults/verdict"
 )
@@ -139,16 +141,22 @@ func (l *load) Stop() []verdict.Call {
 // maxAnswer is how much of an answer is looked at, in bytes.
 const maxAnswer = 64 << 20
 
+// path is where a gateway has a function, by its key.
+func path(function string) string {
+	namespace, name, _ := strings.Cut(function, "/")
+	return address.Path(invoke.FunctionKey{Namespace: namespace, Name: name})
+}
+
 // call makes one call and records what its caller saw.
 func call(ctx context.Context, gateway *loadgen.Backend, nonce string, r request) verdict.Call {
 	body := bytes.Repeat([]byte(nonce+"|"), r.Body/(len(nonce)+1)+1)[:r.Body]
-	address := fmt.Sprintf("%s/function/%s?%s", gateway.URL, r.Function, r.Query)
+	url := fmt.Sprintf("%s%s?%s", gateway.URL, path(r.Function), r.Query)
 	if r.Answer > 0 {
-		address += fmt.Sprintf("&out=%d", r.Answer)
+		url += fmt.Sprintf("&out=%d", r.Answer)
 	}
 	record := verdict.Call{Nonce: nonce, Function: r.Function, Gateway: gateway.Name, Repeatable: r.Repeatable, Began: now()}
 	seen := gateway.Do(ctx, loadgen.Request{
-		Method: http.MethodPost, URL: address, Header: http.Header{"Lab-Nonce": {nonce}}, Body: body, Streamed: r.Streamed,
+		Method: http.MethodPost, URL: url, Header: http.Header{"Lab-Nonce": {nonce}}, Body: body, Streamed: r.Streamed,
 	})
 	record.Ended = now()
 	record.Status = seen.Status

@@ -43,7 +43,7 @@ func TestASuccessIsRecordedAsSuch(t *testing.T) {
 	if !call.Succeeded() || !call.Whole || call.Echo != call.Nonce || call.Invocation != "i1" || call.Executed != verdict.Yes || call.Gateway != "g" || call.Ended <= call.Began {
 		t.Errorf("recorded %+v", call)
 	}
-	if r := asked.Load(); r.Method != http.MethodPost || r.URL.Path != "/function/ns/f" || r.URL.RawQuery != "ms=1" {
+	if r := asked.Load(); r.Method != http.MethodPost || r.URL.Path != "/function/f.ns" || r.URL.RawQuery != "ms=1" {
 		t.Errorf("asked for %s %s", r.Method, r.URL)
 	}
 }

@@ -131,9 +131,9 @@ func poison(ctx context.Context, s *scene) error {
 
 // raw is a call that a client sends byte by byte. It has a name, so that the ledger
 // tells whether it was executed.
-func (s *scene) raw(name, query, headers string) (nonce, head string) {
+func (s *scene) raw(name, function, query, headers string) (nonce, head string) {
 	nonce = s.row + "." + name
-	return nonce, "POST /function/faults/" + query + " HTTP/1.1\r\nHost: lab\r\nLab-Nonce: " + nonce + "\r\n" + headers + "\r\n"
+	return nonce, "POST " + path(lab.Namespace+"/"+function) + "?" + query + " HTTP/1.1\r\nHost: lab\r\nLab-Nonce: " + nonce + "\r\n" + headers + "\r\n"
 }
 
 func slowClients(ctx context.Context, s *scene) error {
@@ -150,7 +150,7 @@ func slowClients(ctx context.Context, s *scene) error {
 			if err != nil {
 				return err
 			}
-			nonce, head := s.raw(fmt.Sprintf("slow%d", i), "work?ms=1", "Content-Length: 100\r\n")
+			nonce, head := s.raw(fmt.Sprintf("slow%d", i), work, "ms=1", "Content-Length: 100\r\n")
 			// None of them comes to its end, so that no instance may ever have it.
 			s.forbid(nonce, 0)
 			open, heads = append(open, c), append(heads, head)
@@ -202,7 +202,7 @@ func hangUp(ctx context.Context, s *scene) error {
 			sleep.For(ctx, 500*time.Millisecond)
 			for i := range 50 {
 				how := uploads[i%len(uploads)]
-				nonce, head := s.raw(fmt.Sprintf("left%d", i), "left?ms=10", how.headers)
+				nonce, head := s.raw(fmt.Sprintf("left%d", i), "left", "ms=10", how.headers)
 				if err := s.hangUpAfter(ctx, time.Duration(s.rng.IntN(100))*time.Millisecond, head+how.body); err != nil {
 					return err
 				}

@@ -215,7 +215,7 @@ func (s *scene) knock(ctx context.Context, gateway *lab.Member, function string)
 	}
 	defer conn.Close()
 	_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
-	fmt.Fprintf(conn, "POST /function/%s HTTP/1.1\r\nHost: lab\r\nContent-Length: %d\r\n\r\n", function, int64(1)<<50)
+	fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: lab\r\nContent-Length: %d\r\n\r\n", path(function), int64(1)<<50)
 	answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {
 		return 0, err

@@ -32,7 +32,7 @@ func (w *world) provoke(ctx context.Context) {
 // callNothing calls a function that does not exist, for as long as a rate needs.
 func (w *world) callNothing(ctx context.Context) error {
 	for range 5 {
-		answer, err := http.Get(w.CallURL(w.Gateways[0]) + "/function/" + lab.Namespace + "/nothing")
+		answer, err := http.Get(w.CallURL(w.Gateways[0]) + "/function/nothing." + lab.Namespace)
 		if err != nil {
 			return err
 		}

@@ -126,7 +126,7 @@ func (w *world) function(ctx context.Context, name string, edit func(*v1alpha1.F
 func (w *world) call(ctx context.Context, function, query string, callers int) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	balancer := loadgen.Balance(ctx, w.Targets(), loadgen.Client{Timeout: patience})
-	path := fmt.Sprintf("/function/%s/%s?%s", lab.Namespace, function, query)
+	path := fmt.Sprintf("/function/%s.%s?%s", function, lab.Namespace, query)
 	l := loadgen.Start(ctx, loadgen.Config[bool]{
 		Clients: callers,
 		Next: func(turn loadgen.Turn) func(context.Context) bool {

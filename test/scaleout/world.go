@@ -27,7 +27,7 @@ type world struct {
 }
 
 func (w world) url(fn *v1alpha1.Function, path string) string {
-	return w.gateway + "/function/" + w.Namespace + "/" + fn.Name + path
+	return w.gateway + "/function/" + fn.Name + "." + w.Namespace + path
 }
 
 // instances are what the status of a function says of them.

@@ -62,7 +62,7 @@ func (t *tenant) tryCall(ctx context.Context, name, path string) (answer, error)
 }
 
 func (t *tenant) send(ctx context.Context, method, name, path string, body io.Reader) (answer, error) {
-	url := fmt.Sprintf("%s/function/%s/%s%s", world.gateway, t.namespace, name, path)
+	url := fmt.Sprintf("%s/function/%s.%s%s", world.gateway, name, t.namespace, path)
 	request, err := http.NewRequestWithContext(ctx, method, url, body)
 	if err != nil {
 		return answer{}, err

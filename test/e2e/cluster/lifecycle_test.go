@@ -26,7 +26,7 @@ var _ = Describe("A function", func() {
 			MatchRegexp(`NAME +READY +INSTANCES +BUSY +QUEUED +MEAN +AGE`),
 			MatchRegexp(`hello +True +1 +0 +0 +\d\S+ +\S+`)), t.explain("hello"))
 		Expect(t.kubectl("get", "fn", "hello", "-o", "wide")).To(SatisfyAll(
-			ContainSubstring("Started"), ContainSubstring(image("test-functions")), MatchRegexp(`http\S*/function/`+t.namespace+`/hello`)))
+			ContainSubstring("Started"), ContainSubstring(image("test-functions")), MatchRegexp(`http\S*/function/hello\.`+t.namespace)))
 
 		By("explaining it")
 		Expect(t.kubectl("explain", "function.spec.scaling.keepLast")).To(ContainSubstring("last instance"))

@@ -59,8 +59,8 @@ func ledgerReachable() {
 // are kept, so rarely that they are idle most of the time.
 func (c *counted) streams(clients int) []stream {
 	const short, long = 100 * time.Millisecond, 7 * time.Second
-	url := fmt.Sprintf("%s/function/%s/http/?call=CALL&ms=100", world.gateway, c.namespace)
-	event := fmt.Sprintf("%s/function/%s/event", world.gateway, c.namespace)
+	url := fmt.Sprintf("%s/function/http.%s/?call=CALL&ms=100", world.gateway, c.namespace)
+	event := fmt.Sprintf("%s/function/event.%s", world.gateway, c.namespace)
 	const payload = `{"call": "CALL", "ms": 50}`
 	return []stream{
 		{name: "get-kept", method: "GET", url: url, takes: short, clients: clients},

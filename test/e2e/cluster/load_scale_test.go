@@ -20,7 +20,7 @@ var _ = Describe("Scaling under load", Serial, func() {
 		s.Scaling = v1alpha1.Scaling{BackoffAfter: duration(1), IdleTimeout: duration(1), KeepLast: duration(600)}
 	}
 	sleeping := func(t *tenant, name string, ms, clients int) stream {
-		url := fmt.Sprintf("%s/function/%s/%s/sleep?ms=%d", world.gateway, t.namespace, name, ms)
+		url := fmt.Sprintf("%s/function/%s.%s/sleep?ms=%d", world.gateway, name, t.namespace, ms)
 		return stream{name: fmt.Sprintf("%s-by-%d", name, clients), method: "GET", url: url, takes: time.Duration(ms) * time.Millisecond, clients: clients}
 	}
 
