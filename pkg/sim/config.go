@@ -13,6 +13,9 @@ type Config struct {
 	// Gateways, Schedulers and Workers are how many machines of each kind
 	// there are, at least 1 and at most 16. Workers run the instances.
 	Gateways, Schedulers, Workers int
+	// Cores is how much instances may request of each worker, at least 2: every third
+	// function's request one, and the others' two.
+	Cores int
 	// Functions is how many functions are called, and MaxInstances how many
 	// instances each may have, both at least 1.
 	Functions, MaxInstances int
@@ -31,13 +34,21 @@ type Config struct {
 }
 
 // Default is the simulation of a seed as `make sim` runs it. Seeds differ in how
-// many machines there are and in how much goes wrong.
+// many machines there are, in whether these have room for all the instances that there
+// may be, and in how much goes wrong.
 func Default(seed uint64) Config {
-	return Config{
-		Seed: seed, Gateways: 1 + int(seed%3), Schedulers: 1 + int(seed/3%4), Workers: 3, Functions: 3, MaxInstances: 3,
+	c := Config{
+		Seed: seed, Gateways: 1 + int(seed%3), Schedulers: 1 + int(seed/3%4), Workers: 3, Cores: 8, Functions: 3, MaxInstances: 3,
 		Invocations: 200, Faults: 5 + int(seed%16), Duration: 20 * time.Second, Settling: time.Minute,
 		Adversarial: seed%8 == 7,
 	}
+	switch seed / 5 % 4 {
+	case 0: // not even one instance of each function has room
+		c.Workers, c.Cores = 2, 2
+	case 1: // there is not room for all that they may have
+		c.Cores = 2
+	}
+	return c
 }
 
 // Hard is a simulation in which more machines meet more faults than anybody would
@@ -62,7 +73,8 @@ func (c Config) Validate() error {
 	}
 	return errors.Join(
 		between("Gateways", c.Gateways, 1, 16), between("Schedulers", c.Schedulers, 1, 16),
-		between("Workers", c.Workers, 1, 16), between("Functions", c.Functions, 1, 64),
+		between("Workers", c.Workers, 1, 16), between("Cores", c.Cores, 2, 1024),
+		between("Functions", c.Functions, 1, 64),
 		between("MaxInstances", c.MaxInstances, 1, 64), between("Invocations", c.Invocations, 1, 1<<20),
 		between("Faults", c.Faults, 0, 1<<20), durations,
 	)

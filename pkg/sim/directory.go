@@ -17,6 +17,8 @@ type directory struct {
 	// read says that etcd was.
 	read  bool
 	beats []*beats
+	// talk is what is said with beats; nil for a gateway.
+	talk *placer
 	// learned is when somebody else than etcd has named each function's owner.
 	learned []time.Time
 	// seen is the epoch of each function that was known after the last step.
@@ -209,7 +211,11 @@ func (b *beats) opened() {
 
 func (b *beats) ask() {
 	if b.open {
-		b.stream.send(b.directory.node, beat{})
+		m := beat{}
+		if talk := b.directory.talk; talk != nil {
+			m = beat{from: b.directory.name, lacks: talk.asks(b.id)}
+		}
+		b.stream.send(b.directory.node, m)
 	}
 }
 
@@ -219,6 +225,9 @@ func (b *beats) take(m any) {
 		b.stood = true
 		b.set(b.pulse.Answer(b.directory.now(), m.serving))
 		b.catchUp(m.epoch)
+		if talk := b.directory.talk; talk != nil {
+			talk.answered(b.id, m.made)
+		}
 	case slots:
 		for _, fn := range b.directory.world.functions {
 			if owner, named := m.known.Owner(fn.slot); named {

@@ -189,7 +189,7 @@ func (c *chaos) killPod(in *instance, dark bool) {
 func (c *chaos) powerOffWorker() (func(), bool) {
 	worker, struck := pick(c.World, c.workers), false
 	for _, in := range c.platform.running() {
-		if in.node.machine == worker {
+		if in.worker == worker {
 			c.killPod(in, true)
 			struck = true
 		}
@@ -428,12 +428,12 @@ func (c *chaos) poison() (func(), bool) {
 	return func() { c.poisoned = nil }, true
 }
 
-// fillUp lets no instance start.
+// fillUp lets others take all room on the workers as soon as it is free.
 func (c *chaos) fillUp() (func(), bool) {
 	if c.full {
 		return nil, false
 	}
-	c.full = true
+	c.full, c.filled = true, c.now
 	return func() { c.full = false }, true
 }
 

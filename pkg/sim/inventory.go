@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/provisioner/share"
+	"github.com/windlass-dev/windlass/pkg/scheduler/capacity"
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
 
@@ -21,6 +23,10 @@ type entry struct {
 	// pulled says that it has asked for work, connected that its stream is there, heard
 	// that it ever was, and leaving that it goes.
 	pulled, connected, heard, leaving bool
+	// evicted says that others need its room.
+	evicted bool
+	// ending says that it is stopped if it does not end by itself.
+	ending bool
 }
 
 func (v *inventory) find(cid invoke.CID) *entry {
@@ -74,7 +80,7 @@ func (f *served) pulledBy(cid invoke.CID) {
 	if e == nil || e.pulled || e.leaving {
 		return
 	}
-	e.pulled, e.in.ready = true, true
+	e.pulled, e.in.ready, f.doubted = true, true, true
 	took := time.Duration(0)
 	if !e.adopted {
 		took = f.scheduler.now().Sub(e.ordered)
@@ -94,7 +100,7 @@ func (f *served) ended(in *instance) {
 		return
 	}
 	f.step(core.StartFailed{
-		Revision: f.core.Revision(), Others: f.hasInstance(),
+		Revision: f.core.Revision(), Blameless: in.unplaced, Others: f.hasInstance(),
 		Refusal: invoke.Refusal{Reason: invoke.RefusedCannotStart},
 	})
 }
@@ -106,17 +112,26 @@ type considered struct {
 	term      invoke.Term
 	ordered   int
 	withdrawn int
-	noRoom    bool
+	// noRoom says that the last order found no room.
+	noRoom bool
+}
+
+// missing is how many instances could not be ordered.
+func (c *considered) missing() int { return c.Wanted() - c.ordered }
+
+// starved tells whether the function has no instance that works or comes.
+func (c *considered) starved() bool { return c.Observed.Created+c.Observed.Creating+c.ordered == 0 }
+
+// waited is for how long calls have waited for the function's first instance; 0 if none do.
+func (c *considered) waited() time.Duration {
+	return capacity.Waited(c.starved(), c.Snapshot.Waiting(), c.Snapshot.OldestWait)
 }
 
 // consider decides, or returns nil if there is nothing to decide.
 func (f *served) consider() *considered {
 	f.reconsider()
-	o := f.inventory.count()
-	o.Room = -1
-	if f.scheduler.world.full {
-		o.Room = 0
-	}
+	o, p := f.inventory.count(), f.scheduler.placer
+	o.Room = p.planner.Room(p.shape(f.fn))
 	_, o.Orphan = f.scheduler.keeper.core.Orphan(f.scheduler.now())
 	d, is := core.AnswerOf[*core.Decided](f.step(&core.Ticked{Observed: o}))
 	if !is {
@@ -125,31 +140,79 @@ func (f *served) consider() *considered {
 	return &considered{Decided: d, served: f, term: f.core.Term()}
 }
 
-// order orders as many instances as are wanted and have room.
-func (c *considered) order() {
-	f, w := c.served, c.served.scheduler.world
-	for range c.Wanted() {
-		if w.full {
-			c.noRoom = true
-			return
+// divide orders what all functions want, in turns of their namespaces.
+func (s *scheduler) divide(all []*considered) {
+	var wants []share.Want
+	var wanting []*considered
+	for _, c := range all {
+		if n := c.Wanted(); n > 0 {
+			fn := c.served.fn
+			wants = append(wants, share.Want{
+				Namespace: fn.namespace, Function: fn.uid, N: n, Cost: fn.requests.MilliCPU, Waited: c.waited(),
+			})
+			wanting = append(wanting, c)
 		}
-		c.ordered++
-		f.scaling.orders()
-		f.sequence++
-		f.order(c.term.CID(f.sequence))
+	}
+	if len(wants) == 0 {
+		return
+	}
+	round := s.placer.budget.Divide(wants, s.now())
+	for i, n, ok := round.Next(); ok; i, n, ok = round.Next() {
+		round.Took(wanting[i].order(n), n)
 	}
 }
 
-// order orders one instance. Now and then that is one of a warm pool which is not to be
-// had after all.
-func (f *served) order(cid invoke.CID) {
+// inTurns are functions in the order in which room is made for them.
+func inTurns(all []*considered) []*considered {
+	turns := make([]capacity.Turn, len(all))
+	for i, c := range all {
+		turns[i] = capacity.Turn{Index: i, Namespace: c.served.fn.namespace, Waited: c.waited()}
+	}
+	capacity.InTurns(turns)
+	sorted := make([]*considered, len(all))
+	for i, t := range turns {
+		sorted[i] = all[t.Index]
+	}
+	return sorted
+}
+
+// order orders up to n instances, and returns how many have room. Now and then one is
+// taken from a warm pool.
+func (c *considered) order(n int) (had int) {
+	f, s := c.served, c.served.scheduler
+	w := s.world
+	c.noRoom = false
+	for had < n {
+		spare := w.faulty() && w.chance(0.03)
+		at := w.workers[0]
+		if !spare {
+			if at = s.placer.place(f); at == nil {
+				c.noRoom = true
+				break
+			}
+		}
+		had++
+		f.scaling.orders()
+		s.placer.rules.orders(s.placer)
+		f.sequence++
+		f.order(c.term.CID(f.sequence), at, spare)
+	}
+	s.placer.budget.Spend(s.now(), had)
+	c.ordered += had
+	return had
+}
+
+// order orders one instance on a worker. One that was to be had from a warm pool is not
+// after all.
+func (f *served) order(cid invoke.CID, at *worker, spare bool) {
 	s := f.scheduler
 	w := s.world
 	s.note("orders an instance", uint64(f.fn.index), f.sequence)
-	in := &instance{cid: cid, fn: f.fn, owner: s.name}
+	in := &instance{cid: cid, fn: f.fn, owner: s.name, worker: at, by: s}
 	f.inventory.remove(cid)
 	f.inventory.entries = append(f.inventory.entries, &entry{in: in, ordered: s.now()})
-	if w.faulty() && w.chance(0.03) {
+	f.doubted = true
+	if spare {
 		s.after(w.between(time.Millisecond, 50*time.Millisecond), func() {
 			if e := f.inventory.find(cid); e != nil && e.in == in {
 				s.note("takes no spare instance", uint64(f.fn.index), 0)
@@ -164,10 +227,18 @@ func (f *served) order(cid invoke.CID) {
 	}
 }
 
-// conclude follows up on a decision.
-func (c *considered) conclude() {
+// conclude follows up on a decision. Room is made only by ticks.
+func (c *considered) conclude(ticking bool) {
+	f, p := c.served, c.served.scheduler.placer
 	c.withdraw()
-	c.served.step(&core.Concluded{Decided: c.Decided, Ordered: c.ordered, Withdrawn: c.withdrawn, NoRoom: c.noRoom})
+	p.planner.Keep(f.fn.uid, c.missing())
+	if c.noRoom && ticking {
+		p.lackRoom(c)
+	}
+	if ticking {
+		p.rules.ticked(p, c)
+	}
+	f.step(&core.Concluded{Decided: c.Decided, Ordered: c.ordered, Withdrawn: c.withdrawn, NoRoom: c.noRoom})
 }
 
 // withdraw ends instances that are being created and not wanted any more, the youngest
@@ -187,7 +258,7 @@ func (c *considered) withdraw() {
 			if heard {
 				f.step(core.Discharged{CID: e.in.cid, Reason: "it is not wanted any more"})
 			} else {
-				f.scheduler.world.platform.withdraw(e.in)
+				f.scheduler.world.platform.stop(e.in)
 			}
 		}
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/ownership"
+	"github.com/windlass-dev/windlass/pkg/scheduler/capacity"
 )
 
 // The messages are those of the wire, without what no decision depends on.
@@ -39,11 +40,17 @@ type (
 // What asks whether a scheduler is there.
 type (
 	openBeats struct{}
-	beat      struct{}
+	beat      struct {
+		// from is the scheduler that asks, and lacks the room that it asks for.
+		from  string
+		lacks []capacity.Lack
+	}
 	beatReply struct {
 		serving bool
 		// epoch is the highest that the scheduler knows.
 		epoch uint64
+		// made is what was made of the room that was asked for, by function.
+		made map[string]capacity.Made
 	}
 )
 

@@ -20,6 +20,14 @@ type instance struct {
 	cid  invoke.CID
 	fn   *function
 	node *node // nil until it starts
+	// worker is where it runs, or is to.
+	worker *worker
+	// by is the scheduler that has ordered it, and seen when the others see it, in the
+	// world's time.
+	by   *scheduler
+	seen time.Duration
+	// unplaced says that its worker had no room for it.
+	unplaced bool
 	// ordered is when it was ordered, in the world's time.
 	ordered time.Duration
 	// ready says that it has asked for work once, and going that it is on its
@@ -34,19 +42,28 @@ func (p *platform) create(in *instance) *instance {
 		return known
 	}
 	in.ordered = p.world.now
+	in.seen = p.world.now + p.world.between(time.Millisecond, 50*time.Millisecond)
 	p.instances = append(p.instances, in)
 	p.world.at(p.world.between(50*time.Millisecond, time.Second), func() { p.boot(in) })
 	return in
 }
 
-// withdraw ends an instance that is on its way.
-func (p *platform) withdraw(in *instance) {
-	if in.node == nil {
+// stopGrace is how long an instance that is stopped has to end by itself.
+const stopGrace = 3 * time.Second
+
+// stop ends an instance.
+func (p *platform) stop(in *instance) {
+	switch {
+	case in.node == nil:
 		p.ended(in)
-		return
-	}
-	if in.node.up() {
+	case in.node.up():
 		in.node.do(in.node.life, true, in.node.program.(*agent).stop)
+		p.world.at(stopGrace, func() {
+			if p.find(in.fn, in.cid) == in && in.node.up() {
+				in.node.kill(false)
+				p.ended(in)
+			}
+		})
 	}
 }
 
@@ -55,12 +72,18 @@ func (p *platform) boot(in *instance) {
 		return
 	}
 	w := p.world
-	if w.full || w.looping && w.poisoned == in.fn {
+	if w.looping && w.poisoned == in.fn {
 		w.at(250*time.Millisecond, func() { p.boot(in) })
 		return
 	}
+	if w.full && w.chance(0.3) || !in.worker.takes(in, p.instances) {
+		w.note("worker", "has no room for an instance", uint64(in.worker.machine), uint64(in.fn.index))
+		in.unplaced = true
+		p.ended(in)
+		return
+	}
 	p.named++
-	n := w.newNode("i", p.named, pick(w, w.workers))
+	n := w.newNode("i", p.named, in.worker.machine)
 	n.name = "i" + decimal(p.named)
 	in.node = n
 	n.start(newAgent(n, in))

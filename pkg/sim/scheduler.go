@@ -2,6 +2,7 @@ package sim
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
@@ -20,6 +21,9 @@ type scheduler struct {
 	served  []*served
 	offerer []*offerEnd
 	stood   core.Standstill
+	placer  *placer
+	// unheard are instances that have gone, of which this scheduler has not heard.
+	unheard []*instance
 }
 
 func newScheduler(n *node) *scheduler {
@@ -31,6 +35,8 @@ func newScheduler(n *node) *scheduler {
 		s.served = append(s.served, newServed(s, fn))
 	}
 	s.keeper = newKeeper(s)
+	s.placer = newPlacer(s)
+	s.view.talk = s.placer
 	return s
 }
 
@@ -53,10 +59,12 @@ func (s *scheduler) reconsider() {
 }
 
 // tick looks at every function that is not idle. The numbers are those of
-// docs/architecture.md, "A tick"; alarms, which are the first, are timers here, and room
-// and warm pools are the world's.
+// docs/architecture.md, "A tick"; alarms, which are in the first, are timers here, and
+// there are no warm pools.
 func (s *scheduler) tick() {
 	now := s.now()
+	// 1. Learn what has gone from the workers.
+	s.placer.begin(now)
 	// 2. Order nothing after a standstill: what is seen then is old.
 	if s.stood.Turn(now); s.stood.Holds(now) {
 		for _, f := range s.active() {
@@ -71,15 +79,17 @@ func (s *scheduler) tick() {
 			all = append(all, c)
 		}
 	}
-	// 4. Launch instances.
-	for _, c := range all {
-		c.order()
-	}
-	// 5. Withdraw what is not wanted, and let each function draw its conclusions.
-	for _, c := range all {
-		c.conclude()
+	// 4. Launch instances, in turns of the namespaces.
+	s.divide(all)
+	// 5. Withdraw what is not wanted, make room where some is lacking, and let each
+	// function draw its conclusions.
+	for _, c := range inTurns(all) {
+		c.conclude(true)
 		c.served.scaling.ticked()
 	}
+	// 6. Ask other schedulers for room that could not be made, and make what they ask for.
+	s.placer.lack()
+	s.placer.lend()
 }
 
 // active are the functions that are not idle.
@@ -99,10 +109,21 @@ func (s *scheduler) reconcile() {
 	if s.stood.Turn(now); s.stood.Holds(now) {
 		return
 	}
+	s.placer.mistrust()
 	for _, f := range s.served {
 		f.step(core.ActivityAudited{Awake: f.awake})
 		f.step(core.GatewaysAudited{Heard: s.hears})
 	}
+}
+
+// of is the function of that UID; nil if it is not known.
+func (s *scheduler) of(uid string) *served {
+	for _, f := range s.served {
+		if f.fn.uid == uid {
+			return f
+		}
+	}
+	return nil
 }
 
 // hears tells whether a gateway has a stream here.
@@ -135,11 +156,16 @@ func (b *beatEnd) opened() {}
 
 func (b *beatEnd) take(m any) {
 	s := b.scheduler
-	if _, asks := m.(askSlots); asks {
+	switch m := m.(type) {
+	case askSlots:
 		b.stream.send(s.node, slots{known: s.view.owners.Clone()})
-		return
+	case beat:
+		reply := beatReply{serving: s.keeper.ready() && !s.draining, epoch: s.view.lastEpoch()}
+		if m.from != "" {
+			reply.made = s.placer.lender.Hear(m.from, m.lacks, s.now())
+		}
+		b.stream.send(s.node, reply)
 	}
-	b.stream.send(s.node, beatReply{serving: s.keeper.ready() && !s.draining, epoch: s.view.lastEpoch()})
 }
 
 func (b *beatEnd) closed(closing) {}
@@ -177,8 +203,12 @@ func (p *platform) hearOfEnd(in *instance) {
 	for _, n := range p.world.schedulers {
 		if s, is := n.program.(*scheduler); is && n.up() {
 			life := n.life
+			s.unheard = append(s.unheard, in)
 			p.world.at(p.world.between(time.Millisecond, 50*time.Millisecond), func() {
-				n.do(life, false, func() { s.ended(in) })
+				n.do(life, false, func() {
+					s.unheard = slices.DeleteFunc(s.unheard, func(gone *instance) bool { return gone == in })
+					s.ended(in)
+				})
 			})
 		}
 	}

@@ -1,8 +1,11 @@
 package sim
 
 import (
+	"time"
+
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/ownership"
+	"github.com/windlass-dev/windlass/pkg/scheduler/capacity"
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
 
@@ -18,6 +21,12 @@ type served struct {
 	// to be woken.
 	awake  bool
 	alarms int
+	// doubted says that what its instances amount to may have changed, and inVain for how
+	// many ticks it has wanted for room that could be made.
+	doubted bool
+	inVain  int
+	// waited is how many tickets waited after the last event.
+	waited int
 	// sequence is how many instances were ordered here.
 	sequence uint64
 	// held is the last epoch in which the slot was held, and history that of
@@ -47,6 +56,7 @@ func (f *served) step(e core.Event) []core.Effect {
 	f.tickets.audit(now)
 	f.scaling.before(e)
 	effects := f.core.Step(now, e)
+	f.doubt(e, effects)
 	f.limits.happened(e, effects)
 	f.tickets.happened(e, effects, now)
 	for _, effect := range effects {
@@ -79,7 +89,7 @@ func (f *served) carryOut(e core.Effect) {
 		f.scheduler.note("lets an instance go", uint64(f.fn.index), uint64(len(e.Why)))
 		// Of one whose worker is off the stream may be there for longer than itself.
 		if gone := f.inventory.find(e.CID); gone != nil {
-			gone.leaving = true
+			f.letGo(gone, e.Why)
 		}
 	case core.Wake:
 		f.awake = true
@@ -118,13 +128,49 @@ func (f *served) kicked() {
 	s := f.scheduler
 	now := s.now()
 	s.stood.Turn(now)
-	if !f.core.Urgent(now, f.hasInstance()) || s.stood.Holds(now) {
+	urgent := s.placer.budget.Urgent(now)
+	if urgent == 0 || !f.core.Urgent(now, f.hasInstance()) || s.stood.Holds(now) {
 		return
 	}
 	if c := f.consider(); c != nil {
-		c.order()
-		c.conclude()
+		c.order(min(urgent, c.Wanted()))
+		c.conclude(false)
 	}
+}
+
+// letGo lets an instance go that has some time to end by itself.
+func (f *served) letGo(e *entry, why core.LetGoReason) {
+	e.leaving = true
+	e.evicted = e.evicted || why == core.BecauseEvicted
+	f.endWithin(e, capacity.EvictGrace)
+}
+
+// endWithin stops an instance that has not ended by itself in that time.
+func (f *served) endWithin(e *entry, within time.Duration) {
+	s := f.scheduler
+	if e.ending {
+		return
+	}
+	e.ending = true
+	s.after(within, func() {
+		if f.inventory.find(e.in.cid) == e {
+			s.note("stops an instance that was let go", uint64(f.fn.index), 0)
+			s.world.platform.stop(e.in)
+		}
+	})
+}
+
+// doubt notes that what the instances amount to may have changed by an event. Some change
+// what others could have of it only in these ways.
+func (f *served) doubt(e core.Event, effects []core.Effect) {
+	switch e.(type) {
+	case *core.Ticked, *core.Concluded, core.ActivityAudited, core.GatewaysAudited, core.Woken, core.Paused:
+		_, let := core.AnswerOf[core.LetGo](effects)
+		f.doubted = f.doubted || let || f.core.Waiting() != f.waited
+	default:
+		f.doubted = true
+	}
+	f.waited = f.core.Waiting()
 }
 
 // stream is that of an instance which has joined.

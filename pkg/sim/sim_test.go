@@ -90,6 +90,7 @@ func TestWithoutFaultsNothingFails(t *testing.T) {
 	for seed := uint64(1); seed <= 20; seed++ {
 		config := Default(seed)
 		config.Faults, config.Adversarial = 0, false
+		config.Workers, config.Cores = 3, 8 // where room is short, calls may wait for too long
 		result := simulate(t, config)
 		if result.Violation != nil {
 			t.Errorf("seed %d: %v", seed, result.Violation)
@@ -108,6 +109,7 @@ func TestConfigIsValidated(t *testing.T) {
 		"gateways":    func(c *Config) { c.Gateways = 0 },
 		"schedulers":  func(c *Config) { c.Schedulers = 17 },
 		"workers":     func(c *Config) { c.Workers = 0 },
+		"cores":       func(c *Config) { c.Cores = 1 },
 		"functions":   func(c *Config) { c.Functions = -1 },
 		"instances":   func(c *Config) { c.MaxInstances = 0 },
 		"invocations": func(c *Config) { c.Invocations = 0 },

@@ -7,6 +7,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/fpcs"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/ownership"
+	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
 )
 
 // World is everything that a simulation consists of. Whatever happens in it
@@ -24,7 +25,7 @@ type World struct {
 	functions  []*function
 	gateways   []*node
 	schedulers []*node
-	workers    []int // machines
+	workers    []*worker
 	etcd       *etcd
 	platform   *platform
 	ledger     *ledger
@@ -35,9 +36,10 @@ type World struct {
 	struck int
 	// poisoned is the function whose calls end their instances; nil if there is none.
 	poisoned *function
-	// full says that no worker has room for another instance, and looping that none of
-	// the poisoned function starts again so soon.
+	// full says that others take all room on the workers, and filled since when. Looping
+	// says that no instance of the poisoned function starts again so soon.
 	full, looping bool
+	filled        time.Duration
 	chaos         *chaos
 	// calm says that there will be no more faults.
 	calm bool
@@ -57,6 +59,9 @@ type function struct {
 	served time.Duration
 	// max is how many instances it may have.
 	max int
+	// namespace is whose it is, and requests what an instance requests of its worker.
+	namespace string
+	requests  nodepick.Amount
 	// typical is how long most of its calls take, timeout how long any may.
 	typical, timeout time.Duration
 }
@@ -106,8 +111,8 @@ func (w *World) populate() {
 		w.gateways = append(w.gateways, w.newNode("g", i, machine))
 		machine++
 	}
-	for range w.config.Workers {
-		w.workers = append(w.workers, machine)
+	for i := range w.config.Workers {
+		w.workers = append(w.workers, &worker{name: "w" + decimal(i+1), machine: machine, cores: cores(w.config.Cores)})
 		machine++
 	}
 	for _, n := range w.schedulers {
@@ -124,6 +129,9 @@ func (w *World) populate() {
 // deciders are those that functions have in turn, so that faults meet all of them.
 var deciders = fpcs.All()
 
+// namespaces are those that functions have in turn.
+var namespaces = [...]string{"north", "south"}
+
 func (w *World) newFunction(i int) *function {
 	uid := "function-" + string(rune('a'+i))
 	f := &function{
@@ -132,6 +140,10 @@ func (w *World) newFunction(i int) *function {
 		typical: w.between(2*time.Millisecond, 300*time.Millisecond),
 	}
 	f.timeout, f.max = max(time.Second, 10*f.typical), w.config.MaxInstances
+	f.namespace, f.requests = namespaces[i%len(namespaces)], cores(1)
+	if i%3 > 0 {
+		f.requests = cores(2)
+	}
 	return f
 }
 

@@ -1,0 +1,73 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
+)
+
+// worker is a machine on which instances run.
+type worker struct {
+	name    string
+	machine int
+	// cores is how much instances may request of it.
+	cores nodepick.Amount
+}
+
+// workerOf is the worker of that name.
+func (w *World) workerOf(name string) *worker {
+	for _, at := range w.workers {
+		if at.name == name {
+			return at
+		}
+	}
+	return nil
+}
+
+func cores(n int) nodepick.Amount { return nodepick.Amount{MilliCPU: 1000 * int64(n)} }
+
+// requested is what a scheduler believes to be requested of each worker, by what was so
+// up to a time: what others ordered is heard of a moment later, and so is the end of an
+// instance. While the workers are full, others have taken all that was free.
+func (w *World) requested(s *scheduler, upTo time.Duration) []nodepick.Amount {
+	of := make([]nodepick.Amount, len(w.workers))
+	add := func(in *instance) { of[in.worker.index(w)].MilliCPU += in.fn.requests.MilliCPU }
+	for _, in := range w.platform.instances {
+		if in.by == s || in.seen <= upTo {
+			add(in)
+		}
+	}
+	for _, in := range s.unheard {
+		add(in)
+	}
+	if w.full && w.filled <= upTo {
+		for i, at := range w.workers {
+			of[i].MilliCPU = max(of[i].MilliCPU, at.cores.MilliCPU)
+		}
+	}
+	return of
+}
+
+func (at *worker) index(w *World) int { return at.machine - w.workers[0].machine }
+
+// candidates are the workers as a scheduler sees them.
+func (w *World) candidates(s *scheduler) (c nodepick.Candidates) {
+	c.Nodes = make([]nodepick.Node, 0, len(w.workers))
+	for i, requested := range w.requested(s, w.now) {
+		at := w.workers[i]
+		c.Nodes = append(c.Nodes, nodepick.Node{Name: at.name, Allocatable: at.cores, Requested: requested})
+	}
+	return c
+}
+
+// takes tells whether a worker has room for an instance beside those that run there. One
+// that two schedulers have placed at the same time may find none.
+func (at *worker) takes(in *instance, beside []*instance) bool {
+	n := nodepick.Node{Allocatable: at.cores}
+	for _, other := range beside {
+		if other != in && other.node != nil && other.worker == at {
+			n.Requested = n.Requested.Plus(other.fn.requests)
+		}
+	}
+	return n.Fits(in.fn.requests)
+}
