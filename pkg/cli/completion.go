@@ -77,7 +77,7 @@ func (c *completer) offerFor(flag *pflag.Flag) offer {
 	return cobra.NoFileCompletions
 }
 
-var choiceList = regexp.MustCompile(`: ((?:[a-z0-9]+, )+[a-z0-9]+(?: or [a-z0-9]+)?|[a-z0-9]+ or [a-z0-9]+)\b`)
+var choiceList = regexp.MustCompile(`: ((?:[A-Za-z0-9]+, )+[A-Za-z0-9]+(?: or [A-Za-z0-9]+)?|[A-Za-z0-9]+ or [A-Za-z0-9]+)\b`)
 
 // choices are the values that the usage of a flag lists, as in "format: table or json".
 func choices(usage string) []string {

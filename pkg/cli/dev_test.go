@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/fsnotify/fsnotify"
+
+	"github.com/windlass-dev/windlass/pkg/gateway"
 )
 
 func TestFilesAreWatchedWhereCodeIs(t *testing.T) {
@@ -73,7 +75,7 @@ func TestDevRunsAWindlassOfItsOwnIfNoneRuns(t *testing.T) {
 		return nil
 	}
 	quiet(t).play(t, nil, Programs{Up: up}, "dev", "--agent", fakeAgent(t), "-f", dir).expect(t, exitOK, "out")
-	if len(got.Functions) != 1 || got.LogCalls != "all" || got.Printed == nil {
+	if len(got.Functions) != 1 || got.LogCalls != gateway.LogAll || got.Printed == nil {
 		t.Errorf("it ran with %+v", got)
 	}
 	quiet(t).run(t, "dev", "-f", "-").expect(t, exitUsage, "err", "-f - cannot be watched")

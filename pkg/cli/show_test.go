@@ -205,7 +205,7 @@ func TestA16CompletionKnowsTheValuesOfFlags(t *testing.T) {
 		"up --decider":      strings.Join(fpcs.Names(), "\n") + "\n:4",
 		"list -n":           "default\nteam\n:4",
 		"up --log-level":    "debug\ninfo\nwarn\nerror\n:4",
-		"up --log-calls":    "failed\nall\nnone\n:4",
+		"up --log-calls":    "Failed\nAll\nNone\n:4",
 		"logs hello --tail": ":4",
 		"top":               ":4",
 		"up -f":             ":0",

@@ -112,11 +112,11 @@ ends at once.`,
 	cmd.Flags().StringVar(&flags.agent, "agent", "", "`path` of the agent's program (default: podagent beside this program)")
 	cmd.Flags().BoolVar(&flags.auth, "auth", false, "require API keys of callers, and print one that counts for this run")
 	cmd.Flags().StringArrayVar(&flags.allowOrigins, "allow-origin", nil, "`origin` whose web pages may call functions, such as http://localhost:3000; repeatable")
-	cmd.Flags().StringVar(&flags.maxBody, "max-body", "64Mi", "largest `size` of a call's body in bytes, such as 512Ki or 64Mi")
+	cmd.Flags().StringVar(&flags.maxBody, "max-body-size", "64Mi", "largest `size` of a call's body in bytes, such as 512Ki or 64Mi")
 	cmd.Flags().StringVar(&flags.decider, "decider", fpcs.Default(), "`algorithm` that creates instances of functions which name none: "+fpcs.Choice())
 	cmd.Flags().StringVar(&flags.logLevel, "log-level", "info", "minimum log `level`: debug, info, warn or error")
 	cmd.Flags().StringVar(&flags.logFormat, "log-format", "console", "`format` of the log: console for people, with what functions print; text or json for programs")
-	cmd.Flags().StringVar(&flags.logCalls, "log-calls", string(gateway.LogFailed), "which `calls` to log: failed, all or none")
+	cmd.Flags().StringVar(&flags.logCalls, "log-calls", string(gateway.LogFailed), "which `calls` to log: Failed, All or None")
 	flags.tracing.Flags(cmd.Flags())
 	flags.tracing.ClientFlags(cmd.Flags())
 	return cmd
@@ -195,7 +195,7 @@ func (r *runner) logTo(config *UpConfig, level, format string) error {
 func parseSize(size string) (int64, error) {
 	q, err := resource.ParseQuantity(size)
 	if err != nil || q.Value() < 1 {
-		return 0, usagef("--max-body %q is no size; write a number of bytes, for example 64Mi", size)
+		return 0, usagef("--max-body-size %q is no size; write a number of bytes, for example 64Mi", size)
 	}
 	return q.Value(), nil
 }

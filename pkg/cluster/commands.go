@@ -55,7 +55,7 @@ func fromEnvironment(flags *pflag.FlagSet, getenv func(string) string) error {
 func (c *Common) flags(flags *pflag.FlagSet) {
 	flags.StringVar(&c.LogFormat, "log-format", "json", "`format` of the log: json or text")
 	flags.StringVar(&c.LogLevel, "log-level", "info", "least `level` that is logged: debug, info, warn or error")
-	flags.StringSliceVar(&c.Namespaces, "namespaces", nil, "only these `namespaces`; all by default")
+	flags.StringSliceVar(&c.Namespaces, "watch-namespaces", nil, "only these `namespaces`; all by default")
 }
 
 func (c *Common) servingFlags(flags *pflag.FlagSet) {
@@ -74,7 +74,7 @@ func (c *Etcd) flags(flags *pflag.FlagSet) {
 }
 
 func gatewayCommand() *cobra.Command {
-	c := GatewayConfig{Tracing: tracing.DefaultConfig()}
+	c := GatewayConfig{MaxBodySize: 64 << 20, BodyMemory: 512 << 20, Tracing: tracing.DefaultConfig()}
 	cmd := roleCommand("gateway", "Run a gateway of a cluster", func(ctx context.Context) error { return Gateway(ctx, c) })
 	flags := cmd.Flags()
 	c.servingFlags(flags)
@@ -83,15 +83,15 @@ func gatewayCommand() *cobra.Command {
 	flags.StringVar(&c.WireListen, "wire-listen", ":9443", "`address` at which instances claim calls")
 	flags.StringVar(&c.Advertise, "advertise", "", "the wire's `address` as instances reach it")
 	flags.StringVar(&c.Schedulers, "schedulers", "", "`address` at which any scheduler answers")
-	flags.Int64Var(&c.MaxBody, "max-body", 64<<20, "largest request body in `bytes`")
-	flags.IntVar(&c.MaxInvocations, "max-invocations", 20_000, "most `calls` at a time")
-	flags.Int64Var(&c.MaxBodyMemory, "max-body-memory", 512<<20, "most memory for the bodies of calls in `bytes`, at least 2097152")
+	flags.Var(&c.MaxBodySize, "max-body-size", "largest request body, as an `amount`")
+	flags.IntVar(&c.MaxInFlight, "max-in-flight", 20_000, "most `calls` at a time")
+	flags.Var(&c.BodyMemory, "body-memory", "most memory for the bodies of calls, as an `amount`; at least 2Mi")
 	c.Callers.flags(flags)
 	flags.StringVar((*string)(&c.ProblemDetail), "problem-detail", string(gateway.DetailNone),
-		"what callers read of a failure inside, such as log lines and names of nodes: all or none of its `detail`")
+		"what callers read of a failure inside, such as log lines and names of nodes: All or None of its `detail`")
 	flags.StringSliceVar(&c.TrustedProxies, "trusted-proxies", nil,
 		"`networks`, as CIDRs, of the proxies in front, whose X-Forwarded- headers reach functions; none by default")
-	flags.StringVar((*string)(&c.LogCalls), "log-calls", string(gateway.LogFailed), "of which `calls` a line is logged: failed, all or none")
+	flags.StringVar((*string)(&c.LogCalls), "log-calls", string(gateway.LogFailed), "of which `calls` a line is logged: Failed, All or None")
 	c.Tracing.Flags(flags)
 	c.Tracing.ClientFlags(flags)
 	flags.DurationVar(&c.DrainDelay, "drain-delay", 5*time.Second, "how `long` to go on taking calls when told to stop")
@@ -132,9 +132,9 @@ func controllerCommand() *cobra.Command {
 	c.servingFlags(flags)
 	flags.StringVar(&c.Namespace, "pod-namespace", os.Getenv("POD_NAMESPACE"), "`namespace` that the controller runs in")
 	flags.StringVar(&c.Schedulers, "schedulers", "", "headless `Service` of the schedulers")
-	flags.StringVar(&c.GatewayURL, "gateway-url", "", "`URL` at which functions are called")
+	flags.StringVar(&c.ExternalURL, "external-url", "", "`URL` at which functions are called")
 	flags.StringVar(&c.RuntimesFile, "runtimes", "", "`file` with a list of Runtimes to install")
-	flags.StringVar((*string)(&c.Egress.Mode), "functions-egress", string(controller.EgressOpen), "where functions may connect to: open, internet or none as `mode`")
+	flags.StringVar((*string)(&c.Egress.Mode), "functions-egress", string(controller.EgressOpen), "where functions may connect to: Open, Internet or None as `mode`")
 	flags.StringSliceVar(&c.Egress.Except, "functions-egress-except", nil, "`networks` to which functions may not connect, as CIDRs")
 	flags.BoolVar(&c.LeaderElection, "leader-elect", true, "let only one of several controllers act")
 	return cmd

@@ -54,13 +54,13 @@ type GatewayConfig struct {
 	// Schedulers is the address at which any scheduler answers: who owns which
 	// slot is asked for there if etcd cannot be reached at the start.
 	Schedulers string
-	// MaxBody is the largest request body in bytes, and MaxInvocations bounds
-	// the calls that are here.
-	MaxBody        int64
-	MaxInvocations int
-	// MaxBodyMemory bounds what the bodies of those calls take, in bytes.
-	MaxBodyMemory int64
-	Callers       CallersConfig
+	// MaxBodySize is the largest request body, and MaxInFlight bounds the calls
+	// that are here.
+	MaxBodySize Bytes
+	MaxInFlight int
+	// BodyMemory bounds what the bodies of those calls take.
+	BodyMemory Bytes
+	Callers    CallersConfig
 	// LogCalls says of which calls a line is logged, and Tracing which of them are
 	// recorded as traces.
 	LogCalls gateway.LogCalls
@@ -116,8 +116,8 @@ type ControllerConfig struct {
 	Namespace string
 	// Schedulers is the headless Service of the schedulers, in Namespace.
 	Schedulers string
-	// GatewayURL is where functions are called.
-	GatewayURL string
+	// ExternalURL is where clients reach functions.
+	ExternalURL string
 	// RuntimesFile holds a list of Runtimes to install, in YAML.
 	RuntimesFile string
 	// Egress is where instances of functions may connect to.

@@ -40,7 +40,7 @@ func Controller(ctx context.Context, config ControllerConfig) error {
 	}
 	c, err := controller.New(controller.Config{
 		Namespace: config.Namespace, Namespaces: config.Namespaces, SchedulerService: config.Schedulers,
-		GatewayURL: config.GatewayURL, Runtimes: runtimes, Egress: config.Egress, LeaderElection: config.LeaderElection,
+		GatewayURL: config.ExternalURL, Runtimes: runtimes, Egress: config.Egress, LeaderElection: config.LeaderElection,
 	}, controller.Deps{
 		REST: rest, Registerer: registry, Log: log,
 		Dial: []grpc.DialOption{grpc.WithTransportCredentials(tls.ClientCredentials(config.domain().Scheduler()))},

@@ -95,8 +95,8 @@ func startGateway(
 	}
 	// 2. The gateway, first for instances and then for calls.
 	settings := gateway.DefaultConfig()
-	settings.ClaimAddr, settings.MaxBody, settings.MaxInvocations = config.Advertise, config.MaxBody, config.MaxInvocations
-	settings.MaxBodyMemory, settings.LogCalls = config.MaxBodyMemory, config.LogCalls
+	settings.ClaimAddr, settings.MaxBody, settings.MaxInvocations = config.Advertise, int64(config.MaxBodySize), config.MaxInFlight
+	settings.MaxBodyMemory, settings.LogCalls = int64(config.BodyMemory), config.LogCalls
 	settings.ProblemDetail = config.ProblemDetail
 	if settings.TrustedProxies, err = gateway.ParseProxies(config.TrustedProxies); err != nil {
 		return err

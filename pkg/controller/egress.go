@@ -20,11 +20,11 @@ type EgressMode string
 // schedulers of Windlass.
 const (
 	// EgressOpen lets instances connect to everything but Egress.Except.
-	EgressOpen EgressMode = "open"
+	EgressOpen EgressMode = "Open"
 	// EgressInternet lets them connect to public addresses but Egress.Except.
-	EgressInternet EgressMode = "internet"
+	EgressInternet EgressMode = "Internet"
 	// EgressNone lets them connect to nothing else.
-	EgressNone EgressMode = "none"
+	EgressNone EgressMode = "None"
 )
 
 // Egress is what the NetworkPolicy of functions says of connections that they open.
@@ -40,7 +40,7 @@ func (e Egress) Validate() error {
 	switch e.Mode {
 	case "", EgressOpen, EgressInternet, EgressNone:
 	default:
-		return fmt.Errorf("the egress of functions %q is none of open, internet and none", e.Mode)
+		return fmt.Errorf("the egress of functions %q is none of Open, Internet and None", e.Mode)
 	}
 	for _, cidr := range e.Except {
 		if _, err := netip.ParsePrefix(cidr); err != nil {

@@ -120,9 +120,9 @@ type LogCalls string
 const (
 	// LogFailed means calls that Windlass failed or that were broken off, and those
 	// that are recorded as traces.
-	LogFailed LogCalls = "failed"
-	LogAll    LogCalls = "all"
-	LogNone   LogCalls = "none"
+	LogFailed LogCalls = "Failed"
+	LogAll    LogCalls = "All"
+	LogNone   LogCalls = "None"
 )
 
 // Validate says what is wrong with it.

@@ -224,8 +224,8 @@ func TestAConfigSaysWhatIsWrongWithIt(t *testing.T) {
 		"gateway: MaxInvocations is 0: must be at least 1\n"+
 		"gateway: MaxBodyMemory is 0: must be at least 2097152, so that there is room for any one call\n"+
 		"gateway: MaxQueueTime is 0s: must be positive\n"+
-		"--log-calls \"\" is none of failed, all and none\n"+
-		"--problem-detail \"\" is neither all nor none"; got != want {
+		"--log-calls \"\" is none of Failed, All and None\n"+
+		"--problem-detail \"\" is neither All nor None"; got != want {
 		t.Errorf("said %s", got)
 	}
 	config := gateway.DefaultConfig()

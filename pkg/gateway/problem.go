@@ -101,7 +101,7 @@ func overloaded(calls int, bytes int64) problem {
 
 func tooBig(executed invoke.Executed, limit int64) problem {
 	return newProblem(http.StatusRequestEntityTooLarge, executed, reasonBodyTooBig,
-		fmt.Sprintf("the request body is larger than the limit of %d bytes; send less, or raise the gateway's limit (windlass up --max-body)", limit))
+		fmt.Sprintf("the request body is larger than the limit of %d bytes; send less, or raise the gateway's limit (windlass up --max-body-size)", limit))
 }
 
 // unreadable is the answer to a client whose small body could not be read.
@@ -175,8 +175,8 @@ type ProblemDetail string
 // What ProblemDetail may be.
 const (
 	// DetailAll means all that is known, and DetailNone only where to look for it.
-	DetailAll  ProblemDetail = "all"
-	DetailNone ProblemDetail = "none"
+	DetailAll  ProblemDetail = "All"
+	DetailNone ProblemDetail = "None"
 )
 
 // Validate says what is wrong with it.

@@ -82,17 +82,14 @@ var limits = sync.OnceValue(func() map[string]uint64 {
 		}
 	}
 	var values struct {
-		Gateway, Scheduler role
-		Agent              struct {
-			Limits struct{ Memory resource.Quantity }
-		}
+		Gateway, Scheduler, Agent role
 	}
 	if err := yaml.Unmarshal(text, &values); err != nil {
 		panic(err)
 	}
 	return map[string]uint64{
 		"gateway": uint64(values.Gateway.Resources.Limits.Memory.Value()), "scheduler": uint64(values.Scheduler.Resources.Limits.Memory.Value()),
-		"agent": uint64(values.Agent.Limits.Memory.Value()),
+		"agent": uint64(values.Agent.Resources.Limits.Memory.Value()),
 	}
 })
 

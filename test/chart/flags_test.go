@@ -14,17 +14,17 @@ import (
 // flags are those that each command of windlass has.
 var flags = map[string][]string{
 	"gateway": slices.Concat(commonFlags, etcdFlags, tracingFlags, []string{
-		"listen", "wire-listen", "advertise", "max-body", "max-invocations", "max-body-memory", "callers-file", "keys-file", "gateways",
+		"listen", "wire-listen", "advertise", "max-body-size", "max-in-flight", "body-memory", "callers-file", "keys-file", "gateways",
 		"schedulers", "log-calls", "problem-detail", "trusted-proxies", "tracing-trust-clients", "drain-delay", "drain-timeout"}),
 	"scheduler": slices.Concat(commonFlags, etcdFlags, tracingFlags, []string{
 		"id", "wire-listen", "advertise", "agent-image", "agent-scheduler", "agent-cpu", "agent-memory", "agent-memory-limit", "user-namespaces", "user-id-base", "user-id-count", "image-pull-policy", "decider"}),
-	"controller": slices.Concat(commonFlags, []string{"schedulers", "gateway-url", "runtimes", "functions-egress", "functions-egress-except"}),
-	"cleanup":    {"log-format", "log-level", "namespaces", "timeout"},
+	"controller": slices.Concat(commonFlags, []string{"schedulers", "external-url", "runtimes", "functions-egress", "functions-egress-except"}),
+	"cleanup":    {"log-format", "log-level", "watch-namespaces", "timeout"},
 	"check":      {"gateway"},
 }
 
 var (
-	commonFlags  = []string{"log-format", "log-level", "ops-listen", "tls-dir", "tls-domain", "namespaces"}
+	commonFlags  = []string{"log-format", "log-level", "ops-listen", "tls-dir", "tls-domain", "watch-namespaces"}
 	tracingFlags = []string{"tracing-endpoint", "tracing-protocol", "tracing-sample-ratio"}
 	etcdFlags    = []string{"etcd-endpoints", "etcd-prefix", "etcd-tls-dir", "etcd-username", "etcd-password-file"}
 )
@@ -85,8 +85,8 @@ func TestArgumentsFollowValues(t *testing.T) {
 			"etcd-tls-dir": "/etc/windlass/tls", "tls-dir": "/etc/windlass/tls", "namespaces": "", "max-body": "", "max-invocations": "",
 			"drain-delay": "5s", "drain-timeout": "60s", "etcd-prefix": "/windlass", "etcd-username": "", "log-format": "json", "log-level": "info",
 			"etcd-endpoints": "https://windlass-etcd-0.windlass-etcd.windlass.svc:2379,https://windlass-etcd-1.windlass-etcd.windlass.svc:2379,https://windlass-etcd-2.windlass-etcd.windlass.svc:2379"}},
-		"limits of a gateway": {"gateway.maxBody=1073741824,gateway.maxInvocations=5000000", "gateway", map[string]string{
-			"max-body": "1073741824", "max-invocations": "5000000"}},
+		"limits of a gateway": {"gateway.maxBodySize=1Gi,gateway.maxInFlight=5000000,gateway.bodyMemory=0.5Gi", "gateway", map[string]string{
+			"max-body-size": "1Gi", "max-in-flight": "5000000", "body-memory": "0.5Gi"}},
 		"S15: trusted proxies": {"gateway.trustedProxies={10.42.0.0/16,fd00::/8}", "gateway", map[string]string{
 			"trusted-proxies": "10.42.0.0/16,fd00::/8"}},
 		"S15: no trusted proxies": {"", "gateway", map[string]string{"trusted-proxies": ""}},
@@ -94,17 +94,17 @@ func TestArgumentsFollowValues(t *testing.T) {
 			"id": "$(POD_NAME)", "agent-image": "ghcr.io/windlass-dev/podagent:0.1.0", "agent-scheduler": "windlass-scheduler.windlass.svc:9443",
 			"agent-cpu": "10m", "agent-memory": "32Mi", "agent-memory-limit": "256Mi", "user-namespaces": "", "user-id-base": "", "user-id-count": "", "image-pull-policy": "IfNotPresent"}},
 		"the defaults of a controller": {"", "controller", map[string]string{
-			"schedulers": "windlass-scheduler-peers", "gateway-url": "http://windlass-gateway.windlass.svc", "runtimes": "/etc/windlass/runtimes/runtimes.yaml",
-			"functions-egress": "open", "functions-egress-except": "169.254.169.254/32,fd00:ec2::254/128"}},
-		"S12: the egress of functions": {"networkPolicies.functionsEgress.mode=internet,networkPolicies.functionsEgress.except={169.254.0.0/16,fd00:ec2::/32}", "controller", map[string]string{
-			"functions-egress": "internet", "functions-egress-except": "169.254.0.0/16,fd00:ec2::/32"}},
+			"schedulers": "windlass-scheduler-peers", "external-url": "http://windlass-gateway.windlass.svc", "runtimes": "/etc/windlass/runtimes/runtimes.yaml",
+			"functions-egress": "Open", "functions-egress-except": "169.254.169.254/32,fd00:ec2::254/128"}},
+		"S12: the egress of functions": {"functions.egress.mode=Internet,functions.egress.except={169.254.0.0/16,fd00:ec2::/32}", "controller", map[string]string{
+			"functions-egress": "Internet", "functions-egress-except": "169.254.0.0/16,fd00:ec2::/32"}},
 		"S6: users of their own":  {"functions.hostUsers=false", "scheduler", map[string]string{"user-namespaces": "true"}},
 		"S6: users of namespaces": {"functions.userIDs.count=800000000", "scheduler", map[string]string{"user-id-base": "1000000000", "user-id-count": "800000000"}},
-		"another port":            {"gateway.service.port=8000", "controller", map[string]string{"gateway-url": "http://windlass-gateway.windlass.svc:8000"}},
-		"a URL":                   {"gateway.url=https://fn.example.com", "controller", map[string]string{"gateway-url": "https://fn.example.com"}},
-		"an Ingress":              {"gateway.ingress.enabled=true,gateway.ingress.hosts={fn.example.com},gateway.ingress.path=/fn/", "controller", map[string]string{"gateway-url": "http://fn.example.com/fn"}},
-		"an Ingress and TLS":      {"gateway.ingress.enabled=true,gateway.ingress.hosts={fn.example.com},gateway.ingress.tls[0].secretName=x", "controller", map[string]string{"gateway-url": "https://fn.example.com"}},
-		"namespaces":              {"namespaces={team-a,team-b}", "scheduler", map[string]string{"namespaces": "team-a,team-b"}},
+		"another port":            {"gateway.service.port=8000", "controller", map[string]string{"external-url": "http://windlass-gateway.windlass.svc:8000"}},
+		"a URL":                   {"gateway.externalURL=https://fn.example.com", "controller", map[string]string{"external-url": "https://fn.example.com"}},
+		"an Ingress":              {"gateway.ingress.enabled=true,gateway.ingress.hosts={fn.example.com},gateway.ingress.path=/fn/", "controller", map[string]string{"external-url": "http://fn.example.com/fn"}},
+		"an Ingress and TLS":      {"gateway.ingress.enabled=true,gateway.ingress.hosts={fn.example.com},gateway.ingress.tls[0].secretName=x", "controller", map[string]string{"external-url": "https://fn.example.com"}},
+		"namespaces":              {"watchNamespaces={team-a,team-b}", "scheduler", map[string]string{"watch-namespaces": "team-a,team-b"}},
 		"one member":              {"etcd.replicas=1", "scheduler", map[string]string{"etcd-endpoints": "https://windlass-etcd-0.windlass-etcd.windlass.svc:2379"}},
 		"an etcd of one's own": {scenarios["an etcd of one's own"][1], "gateway", map[string]string{
 			"etcd-endpoints": "https://etcd-0:2379,https://etcd-1:2379", "etcd-tls-dir": "/etc/windlass/etcd-tls",
@@ -125,7 +125,7 @@ func TestArgumentsFollowValues(t *testing.T) {
 }
 
 func TestAGatewayHasTimeToDrain(t *testing.T) {
-	pod, _ := podOf(t, find(t, render(t, "--set", "gateway.drainDelaySeconds=7,gateway.drainTimeoutSeconds=100"), "Deployment", "windlass-gateway"))
+	pod, _ := podOf(t, find(t, render(t, "--set", "gateway.drainDelay=6500ms,gateway.drainTimeout=1m40s"), "Deployment", "windlass-gateway"))
 	if got := *pod.Spec.TerminationGracePeriodSeconds; got != 7+100+10 {
 		t.Errorf("the grace period is %d s, want the delay, the timeout and 10 s", got)
 	}

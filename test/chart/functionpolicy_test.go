@@ -116,8 +116,8 @@ func oldFunctionGoesOn(t *testing.T, try client.Client, old *v1alpha1.Function) 
 // TestS14ThePolicyIsOfTheNamespacesOfARelease wants a release to say nothing of
 // Functions that another one runs.
 func TestS14ThePolicyIsOfTheNamespacesOfARelease(t *testing.T) {
-	binding := find(t, render(t, "--set", "namespaces={team-a}"), "ValidatingAdmissionPolicyBinding", "windlass-functions")
-	if spec, want := template(t, "--set", "namespaces={team-a}", "-s", "templates/functionpolicy.yaml"), `values: ["team-a"]`; !strings.Contains(spec, want) {
+	binding := find(t, render(t, "--set", "watchNamespaces={team-a}"), "ValidatingAdmissionPolicyBinding", "windlass-functions")
+	if spec, want := template(t, "--set", "watchNamespaces={team-a}", "-s", "templates/functionpolicy.yaml"), `values: ["team-a"]`; !strings.Contains(spec, want) {
 		t.Errorf("%s has no %s", title(binding), want)
 	}
 }

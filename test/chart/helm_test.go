@@ -31,23 +31,23 @@ var scenarios = map[string][]string{
 	"defaults":   nil,
 	"dev":        {"-f", chartDir + "/values-dev.yaml"},
 	"ha":         {"-f", chartDir + "/values-ha.yaml"},
-	"namespaces": {"--set", "namespaces={team-a,windlass}"},
+	"namespaces": {"--set", "watchNamespaces={team-a,windlass}"},
 	"an etcd of one's own": {"--set", "etcd.enabled=false,etcd.endpoints={https://etcd-0:2379,https://etcd-1:2379},etcd.existingSecret=etcd-client," +
 		"etcd.auth.username=windlass,etcd.auth.existingSecret=etcd-password"},
-	"cert-manager": {"--set", "tls.mode=certManager,monitoring.podMonitor.enabled=true"},
-	"an issuer":    {"--set", "tls.mode=certManager,tls.certManager.issuerRef.name=vault,tls.certManager.issuerRef.kind=ClusterIssuer,tls.certManager.clusterIssuerIsRestricted=true"},
-	"existing certificates": {"--set", "tls.mode=existing,tls.existing.gatewaySecret=g,tls.existing.schedulerSecret=s," +
+	"cert-manager": {"--set", "tls.mode=CertManager,monitoring.podMonitor.enabled=true"},
+	"an issuer":    {"--set", "tls.mode=CertManager,tls.certManager.issuerRef.name=vault,tls.certManager.issuerRef.kind=ClusterIssuer,tls.certManager.clusterIssuerIsRestricted=true"},
+	"existing certificates": {"--set", "tls.mode=Existing,tls.existing.gatewaySecret=g,tls.existing.schedulerSecret=s," +
 		"tls.existing.controllerSecret=c,tls.existing.etcdSecret=e"},
 	"everything on": {"--set", "gateway.ingress.enabled=true,gateway.ingress.hosts={fn.example.com},gateway.autoscaling.enabled=true," +
 		"gateway.service.type=LoadBalancer,gateway.service.nodePort=30080,gateway.priorityClassName=high," +
 		"monitoring.serviceMonitor.enabled=true,monitoring.prometheusRule.enabled=true,monitoring.dashboards.enabled=true," +
-		"global.imageRegistry=mirror.example.com,global.imagePullSecrets[0].name=mirror,commonLabels.team=platform,gateway.maxBody=1048576,gateway.maxInvocations=100," +
-		"tracing.endpoint=http://tempo.monitoring:4317,tracing.sampleRatio=0.1,gateway.logCalls=all"},
+		"global.imageRegistry=mirror.example.com,global.imagePullSecrets[0].name=mirror,commonLabels.team=platform,gateway.maxBodySize=1Mi,gateway.maxInFlight=100," +
+		"tracing.endpoint=http://tempo.monitoring:4317,tracing.sampleRatio=0.1,gateway.logCalls=All"},
 	"callers": {"--set-json", `gateway.callers.default.limits={"rate": 12.5, "burst": 50, "inFlight": 3000000, "bodyMemory": 67108864}`,
 		"--set", "gateway.callers.default.auth=required," +
 			"gateway.callers.namespaces.open.auth=none,gateway.callers.issuers[0].name=corp,gateway.callers.issuers[0].issuer=https://login.example.com," +
 			"gateway.callers.issuers[0].audience=windlass,gateway.callers.issuers[0].jwksFile=corp.json,gateway.callers.issuers[0].claim=functions," +
-			"gateway.callers.jwks.corp\\.json=none,gateway.maxBodyMemory=67108864"},
+			"gateway.callers.jwks.corp\\.json=none,gateway.bodyMemory=64Mi"},
 }
 
 // binary finds a program of the cluster, or skips the test.

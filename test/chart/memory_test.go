@@ -52,19 +52,16 @@ func TestS2TheCollectorFollowsTheLimit(t *testing.T) {
 }
 
 func TestA19BytesAreQuantities(t *testing.T) {
-	for value, want := range map[string]string{
-		"128Mi": "134217728", "0.5Gi": "536870912", "100M": "100000000", "4194304": "4194304", "0": "",
-	} {
-		pod, _ := podOf(t, find(t, render(t, "--set", "gateway.maxBody="+value+",gateway.maxBodyMemory="+value), "Deployment", "windlass-gateway"))
-		got := arguments(t, pod.Spec.Containers[0])
-		if got["max-body"] != want || got["max-body-memory"] != want {
-			t.Errorf("%s is given as --max-body=%s --max-body-memory=%s, want %s", value, got["max-body"], got["max-body-memory"], want)
+	for value, want := range map[string]string{"128Mi": "134217728", "0.5Gi": "536870912", "100M": "100000000"} {
+		pod, _ := podOf(t, find(t, render(t, "--set", "etcd.quotaBackend="+value), "StatefulSet", "windlass-etcd"))
+		if got := arguments(t, pod.Spec.Containers[0])["quota-backend-bytes"]; got != want {
+			t.Errorf("%s is given as --quota-backend-bytes=%s, want %s", value, got, want)
 		}
 	}
-	for _, value := range []string{"128MB", "-1", "many"} {
-		_, stderr, err := run(t, binary(t, "helm"), templateArgs(chartDir, []string{"--set", "gateway.maxBody=" + value})...)
-		if err == nil || !strings.Contains(stderr, "/gateway/maxBody") {
-			t.Errorf("gateway.maxBody=%s: %v\n%s", value, err, stderr)
+	for _, value := range []string{"128MB", "-1", "many", "0Mi", "0.0Gi", "4194304"} {
+		_, stderr, err := run(t, binary(t, "helm"), templateArgs(chartDir, []string{"--set", "etcd.quotaBackend=" + value})...)
+		if err == nil || !strings.Contains(stderr, "/etcd/quotaBackend") {
+			t.Errorf("etcd.quotaBackend=%s: %v\n%s", value, err, stderr)
 		}
 	}
 }

@@ -78,7 +78,7 @@ func TestWhoReachesWhom(t *testing.T) {
 }
 
 func TestCallsAndMetricsCanBeLimited(t *testing.T) {
-	objects := render(t, "--set", "networkPolicies.gatewayFrom[0].podSelector.matchLabels.app=shop,networkPolicies.metricsNamespace=watch,networkPolicies.metricsFrom[0].namespaceSelector.matchLabels.kubernetes\\.io/metadata\\.name=team-a")
+	objects := render(t, "--set", "gateway.networkPolicy.from[0].podSelector.matchLabels.app=shop,monitoring.networkPolicy.namespace=watch,monitoring.networkPolicy.from[0].namespaceSelector.matchLabels.kubernetes\\.io/metadata\\.name=team-a")
 	policy := as[networkingv1.NetworkPolicy](t, find(t, objects, "NetworkPolicy", "windlass-gateway"))
 	prometheus := place{"watch", labels.Set{"app": "prometheus"}}
 	for _, test := range []struct {

@@ -44,7 +44,7 @@ func TestNotesFollowValues(t *testing.T) {
 		"callers who prove who they are": {[]string{"--set", "gateway.callers.default.auth=required"},
 			[]string{"export WINDLASS_KEY=$(kubectl windlass keys create default --windlass-namespace windlass)", `curl -H "Windlass-Key: $WINDLASS_KEY" -d`},
 			[]string{"WARNING"}},
-		"namespaces": {[]string{"--set", "namespaces={team-a,team-b}"},
+		"namespaces": {[]string{"--set", "watchNamespaces={team-a,team-b}"},
 			[]string{"namespace: team-a", "/function/hello.team-a", "only: team-a, team-b"}, []string{"persistence"}},
 		"an Ingress": {[]string{"--set", "gateway.ingress.enabled=true,gateway.ingress.hosts={fn.example.com}"},
 			[]string{"http://fn.example.com/function/hello"}, []string{"port-forward"}},

@@ -115,7 +115,7 @@ func accountsAreLimited(t *testing.T, c *cluster) {
 }
 
 func namespacesLimitRights(t *testing.T, c *cluster) {
-	c.mustHelm(t, "upgrade", release, chartDir, "--set", "namespaces={team-a}")
+	c.mustHelm(t, "upgrade", release, chartDir, "--set", "watchNamespaces={team-a}")
 	for account, rights := range map[string][]right{
 		"windlass-gateway": {{verb: "list", group: "windlass.dev", resource: "functions"}},
 		"windlass-scheduler": {

@@ -146,7 +146,7 @@ func TestS11CertificatesNameTheirWindlass(t *testing.T) {
 		"names that are long": {[]string{"--set", "tls.domain=" + strings.Repeat("a", 60)}, strings.Repeat("a", 60)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			objects := renderAs(t, append(test.args, "--set", "tls.mode=certManager")...)
+			objects := renderAs(t, append(test.args, "--set", "tls.mode=CertManager")...)
 			for _, component := range []string{"gateway", "scheduler", "controller", "etcd"} {
 				want := component + "." + test.want
 				spec := find(t, objects, "Certificate", "windlass-"+component).Object["spec"].(map[string]any)

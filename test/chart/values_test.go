@@ -5,6 +5,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -14,44 +15,50 @@ import (
 
 func TestMistakesInValuesAreNamed(t *testing.T) {
 	for values, want := range map[string]string{
-		"gatway.replicas=2":                              "additional properties 'gatway' not allowed",
-		"gateway.replica=2":                              "at '/gateway': additional properties 'replica' not allowed",
-		"gateway.service.typ=LoadBalancer":               "at '/gateway/service': additional properties 'typ' not allowed",
-		"gateway.service.type=Loadbalancer":              "at '/gateway/service/type': value must be one of 'ClusterIP', 'NodePort', 'LoadBalancer'",
-		"gateway.replicas=0":                             "at '/gateway/replicas': minimum: got 0, want 1",
-		"gateway.replicas=two":                           "at '/gateway/replicas': got string, want integer",
-		"gateway.resources.request.cpu=1":                "at '/gateway/resources': additional properties 'request' not allowed",
-		"gateway.extraArgs={listen=:1}":                  "at '/gateway/extraArgs/0': 'listen=:1' does not match pattern '^--'",
-		"gateway.callers.default.auth=yes":               "at '/gateway/callers/default/auth': value must be one of 'none', 'required'",
-		"gateway.callers.namespaces.a.limit.rate=1":      "at '/gateway/callers/namespaces/a': additional properties 'limit' not allowed",
-		"gateway.callers.issuers[0].name=a":              "at '/gateway/callers/issuers/0': missing properties",
-		"scheduler.decider=best":                         "at '/scheduler/decider': value must be one of",
-		"scheduler.pdb.maxUnavailable=0":                 "at '/scheduler/pdb/maxUnavailable': minimum: got 0, want 1",
-		"scheduler.tolerations[0].effect=NoSchedules":    "at '/scheduler/tolerations/0/effect': value must be one of",
-		"etcd.replicas=2":                                "at '/etcd/replicas': value must be one of 1, 3",
-		"etcd.persistence.size=2Gb":                      "at '/etcd/persistence/size': '2Gb' does not match pattern",
-		"etcd.autoCompactionRetention=5 minutes":         "at '/etcd/autoCompactionRetention'",
-		"tls.mode=certmanager":                           "at '/tls/mode': value must be one of 'builtin', 'certManager', 'existing'",
-		"log.level=warning":                              "at '/log/level': value must be one of 'debug', 'info', 'warn', 'error'",
-		"image.pullPolicy=always":                        "at '/image/pullPolicy': value must be one of",
-		"image.digest=sha256:abc":                        "at '/image/digest'",
-		"namespaces={Team A}":                            "at '/namespaces/0'",
-		"namespaces={a,a}":                               "at '/namespaces'",
-		"runtimes.ruby.fileExtension=rb":                 "at '/runtimes/ruby': missing property 'image'",
-		"runtimes.Ruby.image.repository=ruby":            "at '/runtimes': additional properties 'Ruby' not allowed",
-		"runtimes[0].name=ruby":                          "at '/runtimes': got array, want object",
-		"networkPolicies.gatewayFrom[0].podselector.a=b": "at '/networkPolicies/gatewayFrom/0': additional properties 'podselector' not allowed",
-		"etcd.enabled=false":                             "etcd.enabled is false and etcd.endpoints is empty",
-		"etcd.endpoints={https://etcd:2379}":             "set etcd.enabled=false with it",
-		"etcd.endpoints={etcd:2379},etcd.enabled=false":  "at '/etcd/endpoints/0'",
-		"etcd.auth.username=me":                          "etcd.auth.username needs etcd.auth.existingSecret",
-		"tls.mode=existing,tls.existing.gatewaySecret=a,tls.existing.schedulerSecret=b,tls.existing.controllerSecret=c": "tls.existing.etcdSecret is empty",
+		"gatway.replicas=2":                             "additional properties 'gatway' not allowed",
+		"gateway.replica=2":                             "at '/gateway': additional properties 'replica' not allowed",
+		"gateway.service.typ=LoadBalancer":              "at '/gateway/service': additional properties 'typ' not allowed",
+		"gateway.service.type=Loadbalancer":             "at '/gateway/service/type': value must be one of 'ClusterIP', 'NodePort', 'LoadBalancer'",
+		"gateway.replicas=0":                            "at '/gateway/replicas': minimum: got 0, want 1",
+		"gateway.replicas=two":                          "at '/gateway/replicas': got string, want integer",
+		"gateway.resources.request.cpu=1":               "at '/gateway/resources': additional properties 'request' not allowed",
+		"gateway.extraArgs={listen=:1}":                 "at '/gateway/extraArgs/0': 'listen=:1' does not match pattern '^--'",
+		"gateway.callers.default.auth=yes":              "at '/gateway/callers/default/auth': value must be one of 'none', 'required'",
+		"gateway.callers.namespaces.a.limit.rate=1":     "at '/gateway/callers/namespaces/a': additional properties 'limit' not allowed",
+		"gateway.callers.issuers[0].name=a":             "at '/gateway/callers/issuers/0': missing properties",
+		"gateway.maxBodySize=1048576":                   "at '/gateway/maxBodySize': got number, want string",
+		"gateway.maxBodySize=0Mi":                       "at '/gateway/maxBodySize': '0Mi' does not match pattern",
+		"gateway.maxInFlight=0":                         "at '/gateway/maxInFlight': minimum: got 0, want 1",
+		"gateway.drainDelay=5":                          "at '/gateway/drainDelay': got number, want string",
+		"gateway.logCalls=all":                          "at '/gateway/logCalls': value must be one of 'Failed', 'All', 'None'",
+		"namespaces={team-a}":                           "additional properties 'namespaces' not allowed",
+		"scheduler.decider=best":                        "at '/scheduler/decider': value must be one of",
+		"scheduler.pdb.maxUnavailable=0":                "at '/scheduler/pdb/maxUnavailable': minimum: got 0, want 1",
+		"scheduler.tolerations[0].effect=NoSchedules":   "at '/scheduler/tolerations/0/effect': value must be one of",
+		"etcd.replicas=2":                               "at '/etcd/replicas': value must be one of 1, 3",
+		"etcd.persistence.size=2Gb":                     "at '/etcd/persistence/size': '2Gb' does not match pattern",
+		"etcd.autoCompactionRetention=5 minutes":        "at '/etcd/autoCompactionRetention'",
+		"tls.mode=CertManager":                          "at '/tls/mode': value must be one of 'BuiltIn', 'CertManager', 'Existing'",
+		"log.level=warning":                             "at '/log/level': value must be one of 'debug', 'info', 'warn', 'error'",
+		"image.pullPolicy=always":                       "at '/image/pullPolicy': value must be one of",
+		"image.digest=sha256:abc":                       "at '/image/digest'",
+		"watchNamespaces={Team A}":                      "at '/watchNamespaces/0'",
+		"watchNamespaces={a,a}":                         "at '/watchNamespaces'",
+		"runtimes.ruby.fileExtension=rb":                "at '/runtimes/ruby': missing property 'image'",
+		"runtimes.Ruby.image.repository=ruby":           "at '/runtimes': additional properties 'Ruby' not allowed",
+		"runtimes[0].name=ruby":                         "at '/runtimes': got array, want object",
+		"gateway.networkPolicy.from[0].podselector.a=b": "at '/gateway/networkPolicy/from/0': additional properties 'podselector' not allowed",
+		"etcd.enabled=false":                            "etcd.enabled is false and etcd.endpoints is empty",
+		"etcd.endpoints={https://etcd:2379}":            "set etcd.enabled=false with it",
+		"etcd.endpoints={etcd:2379},etcd.enabled=false": "at '/etcd/endpoints/0'",
+		"etcd.auth.username=me":                         "etcd.auth.username needs etcd.auth.existingSecret",
+		"tls.mode=Existing,tls.existing.gatewaySecret=a,tls.existing.schedulerSecret=b,tls.existing.controllerSecret=c": "tls.existing.etcdSecret is empty",
 		"monitoring.serviceMonitor.enabled=true,monitoring.podMonitor.enabled=true":                                     "both enabled",
-		"gateway.maxBodyMemory=2Gi": "gateway.maxBodyMemory must be below gateway.resources.limits.memory, 1Gi",
-		"gateway.maxBodyMemory=1Mi": "gateway.maxBodyMemory is 1Mi: must be at least 2Mi",
+		"gateway.bodyMemory=2Gi": "gateway.bodyMemory must be below gateway.resources.limits.memory, 1Gi",
+		"gateway.bodyMemory=1Mi": "gateway.bodyMemory is 1Mi: must be at least 2Mi",
 		"gateway.autoscaling.enabled=true,gateway.autoscaling.maxReplicas=1": "minReplicas is larger than maxReplicas",
 		"tls.domain=Acme": "at '/tls/domain'",
-		"tls.mode=certManager,tls.certManager.issuerRef.name=vault,tls.certManager.issuerRef.kind=ClusterIssuer": "set tls.certManager.clusterIssuerIsRestricted=true",
+		"tls.mode=CertManager,tls.certManager.issuerRef.name=vault,tls.certManager.issuerRef.kind=ClusterIssuer": "set tls.certManager.clusterIssuerIsRestricted=true",
 		"functions.userIDs.base=1000":                                                           "at '/functions/userIDs/base': minimum: got 1,000, want 65,536",
 		"functions.userIDs.count=1000,functions.hostUsers=false":                                "set functions.userIDs.count=0",
 		"functions.userIDs.count=2000000000":                                                    "functions.userIDs.base and count together are more than 2147483648",
@@ -166,4 +173,49 @@ func TestTheSchemaAndTheValuesHaveTheSameKeys(t *testing.T) {
 		}
 	}
 	walk("", values, root)
+}
+
+// readValue finds what templates read of the values, also by the names that they give
+// to a component's.
+var readValue = regexp.MustCompile(`(?:\.Values|\$(gateway|scheduler|controller|etcd|monitoring))((?:\.[A-Za-z]+)+)`)
+
+// TestTemplatesReadValuesThatExist walks each path: helm takes one that is not there for
+// an empty value.
+func TestTemplatesReadValuesThatExist(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(chartDir, "values.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var values map[string]any
+	if err := sigsyaml.Unmarshal(text, &values); err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(chartDir, "templates", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for _, file := range files {
+		template, err := os.ReadFile(file)
+		if err != nil {
+			continue // A folder.
+		}
+		for _, read := range readValue.FindAllSubmatch(template, -1) {
+			seen++
+			path := strings.Trim(string(read[1])+string(read[2]), ".")
+			var at any = values
+			for key := range strings.SplitSeq(path, ".") {
+				object, _ := at.(map[string]any)
+				below, ok := object[key]
+				if !ok && object != nil {
+					t.Errorf("%s reads %s, which is not in values.yaml", filepath.Base(file), path)
+					break
+				}
+				at = below
+			}
+		}
+	}
+	if seen < 100 {
+		t.Errorf("saw %d values only", seen)
+	}
 }

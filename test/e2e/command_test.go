@@ -177,7 +177,7 @@ var _ = Describe("The windlass command", func() {
 	})
 
 	It("tells of one call, and logs it if that is wanted", func() {
-		c := up(probeManifest(), "--log-calls", "all")
+		c := up(probeManifest(), "--log-calls", "All")
 		called := func(say string) string {
 			GinkgoHelper()
 			resp, err := http.Get(c.gateway() + "/function/probe/echo?say=" + say)

@@ -51,7 +51,7 @@ func openWorld(ctx context.Context, dir string, out io.Writer) (w *world, err er
 	l, err := lab.Open(ctx, lab.Config{
 		Dir: labDir(dir), Schedulers: 3, Gateways: 2, Nodes: 3, LeaseTTL: 5 * time.Second, Drain: time.Second,
 		GatewayArguments: []string{
-			fmt.Sprintf("--max-invocations=%d", gatewayHolds),
+			fmt.Sprintf("--max-in-flight=%d", gatewayHolds),
 			// Nobody listens there, but exemplars have the ids of traces.
 			"--tracing-endpoint=http://127.0.0.1:4317", "--tracing-sample-ratio=1",
 		},

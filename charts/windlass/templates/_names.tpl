@@ -94,8 +94,8 @@ app.kubernetes.io/managed-by: {{ $root.Release.Service }}
 {{/* The URL under which clients reach functions. */}}
 {{- define "windlass.gatewayURL" -}}
 {{- $gateway := .Values.gateway -}}
-{{- if $gateway.url -}}
-{{- $gateway.url -}}
+{{- if $gateway.externalURL -}}
+{{- $gateway.externalURL -}}
 {{- else if and $gateway.ingress.enabled $gateway.ingress.hosts -}}
 {{- $path := trimSuffix "/" $gateway.ingress.path -}}
 {{- printf "%s://%s%s" (ternary "https" "http" (not (empty $gateway.ingress.tls))) (first $gateway.ingress.hosts) $path -}}
@@ -114,7 +114,7 @@ app.kubernetes.io/managed-by: {{ $root.Release.Service }}
 {{- define "windlass.tlsSecret" -}}
 {{- $root := index . 0 -}}
 {{- $component := index . 1 -}}
-{{- if eq $root.Values.tls.mode "existing" -}}
+{{- if eq $root.Values.tls.mode "Existing" -}}
 {{- index $root.Values.tls.existing (printf "%sSecret" $component) -}}
 {{- else -}}
 {{- printf "%s-%s-tls" (include "windlass.fullname" $root) $component -}}

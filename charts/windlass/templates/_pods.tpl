@@ -110,8 +110,8 @@ capabilities:
 - --ops-listen=:8081
 - --tls-dir=/etc/windlass/tls
 - --tls-domain={{ include "windlass.tlsDomain" (index . 0) }}
-{{- with $values.namespaces }}
-- --namespaces={{ join "," . }}
+{{- with $values.watchNamespaces }}
+- --watch-namespaces={{ join "," . }}
 {{- end }}
 {{- end }}
 
@@ -155,6 +155,16 @@ capabilities:
 {{- else -}}
 {{- int64 . -}}
 {{- end -}}
+{{- end }}
+
+{{/* The whole seconds of a duration, such as "1m30s", rounded up. */}}
+{{- define "windlass.seconds" -}}
+{{- $seconds := 0.0 -}}
+{{- range regexFindAll "[0-9.]+(ms|s|m|h)" . -1 -}}
+{{- $unit := regexFind "[a-z]+$" . -}}
+{{- $seconds = addf $seconds (mulf (trimSuffix $unit .) (index (dict "ms" 0.001 "s" 1 "m" 60 "h" 3600) $unit)) -}}
+{{- end -}}
+{{- ceil $seconds -}}
 {{- end }}
 
 {{/* The variable by which Go collects garbage before the kernel kills the process.

@@ -1,5 +1,5 @@
 {{/* The rules of each role, apart by where they must hold: "everywhere" is the
-cluster whatever .Values.namespaces says, "functions" is where Functions are
+cluster whatever .Values.watchNamespaces says, "functions" is where Functions are
 run, and "own" is the release's namespace. */}}
 
 {{- define "windlass.rules.gateway.functions" -}}
@@ -114,7 +114,7 @@ annotations (may be nil), and the rules everywhere, functions and own (may be ""
 {{- define "windlass.rbac" -}}
 {{- $root := .root -}}
 {{- $name := printf "%s-%s" (include "windlass.fullname" $root) .component -}}
-{{- $namespaces := $root.Values.namespaces -}}
+{{- $namespaces := $root.Values.watchNamespaces -}}
 {{- $cluster := list -}}
 {{- with .everywhere }}{{ $cluster = append $cluster . }}{{ end -}}
 {{- $local := dict -}}

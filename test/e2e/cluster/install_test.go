@@ -160,7 +160,7 @@ func values(in installation, version string) map[string]any {
 		return map[string]any{"replicas": replicas, "podAnnotations": map[string]any{"windlass.test/image": version}}
 	}
 	gateway := part(2)
-	gateway["problemDetail"] = "all" // Specs read in answers what went wrong.
+	gateway["problemDetail"] = "All" // Specs read in answers what went wrong.
 	languages := map[string]any{}
 	for _, name := range runtimes.Names() {
 		languages[name] = map[string]any{"image": image("runtime-" + name)}

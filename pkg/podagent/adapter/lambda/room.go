@@ -139,5 +139,5 @@ func (e *tooLargeError) Error() string {
 	if e.most == maxEvent || e.most == maxAnswer {
 		return fmt.Sprintf("a function of this runtime has bodies of at most %d bytes", e.most)
 	}
-	return fmt.Sprintf("the memory of this function's agent has room for bodies of at most %d bytes: raise agent.limits.memory", e.most)
+	return fmt.Sprintf("the memory of this function's agent has room for bodies of at most %d bytes: raise agent.resources.limits.memory", e.most)
 }

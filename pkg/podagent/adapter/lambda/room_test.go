@@ -110,7 +110,7 @@ func TestL7AnEventThatFindsNoRoomInTimeDidNotRun(t *testing.T) {
 }
 
 func TestL7WhatNeverFitsIsRefused(t *testing.T) {
-	const remedy = "bodies of at most 2097152 bytes: raise agent.limits.memory"
+	const remedy = "bodies of at most 2097152 bytes: raise agent.resources.limits.memory"
 	for name, length := range map[string]int64{"of known length": 2<<20 + 1, "of unknown length": -1} {
 		t.Run("an event "+name, func(t *testing.T) {
 			small(t, 1, func(s *stage) {
