@@ -38,7 +38,7 @@ func TestMistakesInValuesAreNamed(t *testing.T) {
 		"etcd.replicas=2":                               "at '/etcd/replicas': value must be one of 1, 3",
 		"etcd.persistence.size=2Gb":                     "at '/etcd/persistence/size': '2Gb' does not match pattern",
 		"etcd.autoCompactionRetention=5 minutes":        "at '/etcd/autoCompactionRetention'",
-		"tls.mode=CertManager":                          "at '/tls/mode': value must be one of 'BuiltIn', 'CertManager', 'Existing'",
+		"tls.mode=certManager":                          "at '/tls/mode': value must be one of 'BuiltIn', 'CertManager', 'Existing'",
 		"log.level=warning":                             "at '/log/level': value must be one of 'debug', 'info', 'warn', 'error'",
 		"image.pullPolicy=always":                       "at '/image/pullPolicy': value must be one of",
 		"image.digest=sha256:abc":                       "at '/image/digest'",
