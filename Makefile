@@ -194,7 +194,7 @@ verify-lint: tools-golangci ## Check Go code with the linters of .golangci.yml
 	$(GOLANGCI) run
 
 .PHONY: verify-generated
-verify-generated: tools ## Check that generated code and docs/metrics.md follow their sources
+verify-generated: tools ## Check that generated code and generated docs follow their sources
 	PATH="$(TOOLS):$$PATH" hack/verify-generated.sh
 
 .PHONY: verify-modules
@@ -264,7 +264,7 @@ format: tools-golangci ## Format Go code
 	$(GOLANGCI) fmt
 
 .PHONY: generate
-generate: tools dashboards ## Generate code from protobufs and API types, docs/metrics.md and dashboards
+generate: tools dashboards ## Generate code from protobufs and API types, docs/metrics.md, docs/problems.md and dashboards
 	PATH="$(TOOLS):$$PATH" hack/generate.sh .
 
 .PHONY: dashboards

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Generates code, CRDs and docs/metrics.md below the folder that is named: "." changes the checkout, any
+# Generates code, CRDs, docs/metrics.md and docs/problems.md below the folder that is named: "." changes the checkout, any
 # other leaves it alone. Expects buf, its plugins and controller-gen on PATH.
 set -euo pipefail
 
@@ -22,3 +22,5 @@ cp "$crds"/*.yaml "$out/charts/windlass/files/crds/"
 mkdir -p "$out/docs"
 go run ./internal/metricsdoc >"$out/docs/metrics.md.new"
 mv "$out/docs/metrics.md.new" "$out/docs/metrics.md"
+go run ./internal/problemsdoc >"$out/docs/problems.md.new"
+mv "$out/docs/problems.md.new" "$out/docs/problems.md"

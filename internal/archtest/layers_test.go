@@ -25,6 +25,7 @@ var rows = []struct {
 		"pkg/invoke",
 		"pkg/podagent/adapter/lambda/lambdaenv",
 		"pkg/podagent/agentenv",
+		"pkg/problems",
 		"pkg/schedule",
 	}},
 	{"pure", []string{
@@ -113,6 +114,7 @@ var rows = []struct {
 		"internal/lambdaclients",
 		"internal/listings",
 		"internal/metricsdoc",
+		"internal/problemsdoc",
 		"internal/tracetest",
 		"test/attacks",
 		"test/chart",
@@ -141,6 +143,7 @@ var sideways = []struct {
 }{
 	{"api/v1alpha1", "internal/spelling", "a field that is unknown may be one that is misspelt"},
 	{"api/v1alpha1", "pkg/invoke", "a Function has a key"},
+	{"pkg/problems", "pkg/invoke", "a problem says whether the function ran"},
 	{"api/v1alpha1", "pkg/schedule", "a Function has windows, and what cannot be read of them is refused"},
 	{"api/wire/control/v1alpha1", "api/wire/agent/v1alpha1", "gateways offer the tickets that agents are handed"},
 	{"pkg/callers", "pkg/tokens", "tokens are checked with an issuer's keys"},
@@ -185,6 +188,7 @@ var only = []allowance{
 	{"api/wire", nil, "every program links it"},
 	{"api/wire/agent/v1alpha1", []string{"google.golang.org/grpc", "google.golang.org/protobuf"}, "it is generated, and every program links it"},
 	{"api/wire/control/v1alpha1", []string{"api/wire/agent/v1alpha1", "google.golang.org/grpc", "google.golang.org/protobuf"}, "it is generated"},
+	{"pkg/problems", []string{"pkg/invoke"}, "what may go wrong is a list"},
 	{"pkg/invoke", nil, "the words that everything shares bring nothing along"},
 	{"internal/metric", []string{"github.com/prometheus/client_golang/prometheus"}, "whoever declares a metric needs nothing else"},
 	{"internal/metric/exposition", []string{

@@ -10,6 +10,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/admission"
 	"github.com/windlass-dev/windlass/pkg/callers"
 	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/problems"
 )
 
 const (
@@ -51,16 +52,16 @@ func (everybody) Limits(string) admission.Limits { return admission.Limits{} }
 // denied is the answer to a caller who is not let through.
 func denied(err error) problem {
 	const realm = `Bearer realm="windlass"`
-	p := newProblem(http.StatusUnauthorized, invoke.ExecutedNo, reasonMissing, err.Error())
+	p := newProblem(problems.CredentialsMissing, err.Error())
 	p.challenge = realm
 	switch {
 	case errors.Is(err, callers.ErrInvalid):
-		p.Reason, p.challenge = reasonInvalid, realm+`, error="invalid_token"`
+		p = newProblem(problems.CredentialsInvalid, err.Error())
+		p.challenge = realm + `, error="invalid_token"`
 	case errors.Is(err, callers.ErrNotAllowed):
-		p = newProblem(http.StatusForbidden, invoke.ExecutedNo, reasonNotAllowed, err.Error())
+		p = newProblem(problems.NotAllowed, err.Error())
 	case errors.Is(err, callers.ErrUnavailable):
-		p = newProblem(http.StatusServiceUnavailable, invoke.ExecutedNo, reasonUnchecked, err.Error())
-		p.retryAfter = time.Second
+		p = newProblem(problems.CredentialsUnchecked, err.Error())
 	}
 	return p
 }
@@ -100,17 +101,17 @@ func (d *door) enter(h hold, limits admission.Limits) *problem {
 // crowded is the answer to a call that has no room here.
 func (d *door) crowded(reason admission.Reason, namespace string, limits admission.Limits) problem {
 	own := func(reason, format string, args ...any) problem {
-		return newProblem(http.StatusTooManyRequests, invoke.ExecutedNo, reason, fmt.Sprintf(format, args...))
+		return newProblem(reason, fmt.Sprintf(format, args...))
 	}
 	switch reason {
 	case admission.RateReached:
-		return own(reasonNamespaceRate, "the namespace %s may make %.4g calls a second at this gateway", namespace, limits.Rate)
+		return own(problems.NamespaceRate, "the namespace %s may make %.4g calls a second at this gateway", namespace, limits.Rate)
 	case admission.InFlightReached:
-		return own(reasonNamespaceCalls, "the namespace %s may have %d calls at a time at this gateway", namespace, limits.InFlight)
+		return own(problems.NamespaceCalls, "the namespace %s may have %d calls at a time at this gateway", namespace, limits.InFlight)
 	case admission.BytesReached:
-		return own(reasonNamespaceBytes, "the namespace %s may have %d bytes of bodies at a time in this gateway", namespace, limits.Bytes)
+		return own(problems.NamespaceBodies, "the namespace %s may have %d bytes of bodies at a time in this gateway", namespace, limits.Bytes)
 	case admission.OverShare:
-		return own(reasonNamespaceShare, "this gateway is nearly full, and the namespace %s has its share of it already", namespace)
+		return own(problems.NamespaceShare, "this gateway is nearly full, and the namespace %s has its share of it already", namespace)
 	}
 	return overloaded(d.capacity.Calls, d.capacity.Bytes)
 }

@@ -14,6 +14,7 @@ import (
 
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/problems"
 )
 
 // problem checks that an answer is a problem with the given reason, and returns
@@ -24,8 +25,12 @@ func problem(t *testing.T, a answer, reason string) map[string]any {
 	if err := json.Unmarshal([]byte(a.body), &p); err != nil || a.header.Get("Content-Type") != "application/problem+json" {
 		t.Fatalf("not a problem: %q, %s", a.body, a.header.Get("Content-Type"))
 	}
+	kind, known := problems.Of(reason)
+	if !known {
+		t.Fatalf("%s is in no list", reason)
+	}
 	want := map[string]any{
-		"type": "about:blank", "title": http.StatusText(a.status), "status": float64(a.status),
+		"type": kind.URI(), "title": kind.Title, "status": float64(a.status),
 		"reason": reason, "executed": a.header.Get(invoke.HeaderExecuted),
 	}
 	for name, value := range want {
@@ -33,8 +38,14 @@ func problem(t *testing.T, a answer, reason string) map[string]any {
 			t.Errorf("%s is %v, want %v", name, p[name], value)
 		}
 	}
-	if id := a.header.Get(invoke.HeaderInvocationID); id != "" && p["invocationId"] != id {
-		t.Errorf("invocationId is %v, want %v", p["invocationId"], id)
+	if id := a.header.Get(invoke.HeaderInvocationID); id != "" && p["instance"] != "/calls/"+id {
+		t.Errorf("instance is %v, want %v", p["instance"], id)
+	}
+	if mayHaveRun := a.status == 502 || a.status == 504; mayHaveRun != (p["executed"] == "maybe") {
+		t.Errorf("%d says another thing than executed: %v", a.status, p["executed"])
+	}
+	if again := a.status == 429 || a.status == 503; again != (a.header.Get("Retry-After") != "") {
+		t.Errorf("%d with Retry-After %q", a.status, a.header.Get("Retry-After"))
 	}
 	if p["detail"] == "" {
 		t.Error("no detail")

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -13,6 +12,7 @@ import (
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/gateway/core"
 	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/problems"
 )
 
 // detachedGrace is how long an answer may go on that nobody hears.
@@ -58,7 +58,7 @@ func (g *Gateway) Attempt(stream attemptStream) error {
 	defer limit.Stop()
 	if !claim.GetStarted() {
 		if err := a.grant(); err != nil {
-			a.lose(reasonInstance, "handing over the call: "+err.Error())
+			a.lose(problems.InstanceLost, "handing over the call: "+err.Error())
 			return err
 		}
 	}
@@ -117,11 +117,11 @@ func (a *attempt) sendBody() {
 			return
 		}
 		if errors.Is(err, errTooSlow) {
-			defer a.abort(tooSlow(invoke.ExecutedMaybe), true)
+			defer a.abort(tooSlow(), true)
 		}
 		offset += n
 		if left -= int64(n); left < 0 {
-			a.abort(tooBig(invoke.ExecutedMaybe, a.gateway.config.MaxBody), false)
+			a.abort(tooBig(a.gateway.config.MaxBody), false)
 			err = errDetached
 		} else if n > 0 {
 			chunk := &agentwire.AttemptReply{Kind: &agentwire.AttemptReply_Body{Body: buffer[:n]}}
@@ -153,13 +153,13 @@ func (a *attempt) answer() error {
 	for {
 		msg, err := a.stream.Recv()
 		if err != nil {
-			a.lose(reasonInstance, "the instance was lost during the call")
+			a.lose(problems.InstanceLost, "the instance was lost during the call")
 			return nil
 		}
 		over, err := a.take(msg)
 		switch {
 		case errors.Is(err, core.ErrOutOfOrder):
-			a.lose(reasonInstance, err.Error())
+			a.lose(problems.InstanceLost, err.Error())
 			return status.Error(codes.InvalidArgument, err.Error())
 		case over:
 			return nil
@@ -190,12 +190,12 @@ func (a *attempt) take(msg *agentwire.AttemptRequest) (over bool, err error) {
 // head starts the answer, or is all of it.
 func (a *attempt) head(head *agentwire.ResultHead) (over bool, err error) {
 	if s := head.GetStatus(); s < 200 || s > 599 {
-		a.fail(newProblem(http.StatusBadGateway, invoke.ExecutedMaybe, reasonBadAnswer,
+		a.fail(newProblem(problems.BadAnswer,
 			fmt.Sprintf("the function answered with the status %d, which is none", s)))
 		return true, nil
 	}
 	if a.call.client.contradicts(head) {
-		a.fail(newProblem(http.StatusBadGateway, invoke.ExecutedMaybe, reasonBadAnswer,
+		a.fail(newProblem(problems.BadAnswer,
 			fmt.Sprintf("the instance promised a body of %d bytes and sent one of %d", head.GetContentLength(), len(head.GetWholeBody()))))
 		return true, nil
 	}
@@ -247,11 +247,11 @@ func (a *attempt) finish(end *agentwire.ResultEnd) error {
 		a.fail(timedOut(a.call.function))
 	case agentwire.Failure_KIND_BODY_TOO_LARGE:
 		a.gateway.dispatch.step(a.call, func(v *core.Invocation) core.Decision { return v.FailUntouched(a.number) },
-			newProblem(http.StatusRequestEntityTooLarge, invoke.ExecutedNo, reasonBodyTooBig, failure.GetDetail()))
+			newProblem(problems.BodyTooLarge, failure.GetDetail()))
 	case agentwire.Failure_KIND_BAD_ANSWER:
-		a.fail(newProblem(http.StatusBadGateway, invoke.ExecutedMaybe, reasonBadAnswer, failure.GetDetail()))
+		a.fail(newProblem(problems.BadAnswer, failure.GetDetail()))
 	default:
-		a.lose(reasonFunction, failure.GetDetail())
+		a.lose(problems.FunctionLost, failure.GetDetail())
 	}
 	return nil
 }
@@ -264,7 +264,7 @@ func (a *attempt) fail(p problem) {
 
 // lose ends an attempt that was broken off. A function that may run twice is tried again.
 func (a *attempt) lose(reason, detail string) {
-	_ = a.requeue(true, reason, newProblem(http.StatusBadGateway, invoke.ExecutedMaybe, reason, detail),
+	_ = a.requeue(true, reason, newProblem(reason, detail),
 		func(v *core.Invocation, now time.Time) (core.Decision, error) {
 			return v.Lose(a.number, now, invoke.NewToken(), reason)
 		})
@@ -272,9 +272,8 @@ func (a *attempt) lose(reason, detail string) {
 
 // release queues the call again, for the function has seen nothing of it.
 func (a *attempt) release(reason string) error {
-	p := newProblem(http.StatusServiceUnavailable, invoke.ExecutedNo, reasonInstance,
+	p := newProblem(problems.InstanceLeft,
 		"the instance ended before it could start, and the request's body cannot be read twice: "+reason)
-	p.retryAfter = time.Second
 	kept := a.call.body.replay.giveBack()
 	return a.requeue(false, reason, p, func(v *core.Invocation, now time.Time) (core.Decision, error) {
 		return v.Release(a.number, now, invoke.NewToken(), kept)

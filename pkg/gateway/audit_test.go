@@ -10,6 +10,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/gateway/core"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/ownership"
+	"github.com/windlass-dev/windlass/pkg/problems"
 )
 
 // endedStream is one whose instance is gone.
@@ -52,7 +53,7 @@ func TestAnAuditAnswersACallWhoseInstanceEndedUnheard(t *testing.T) {
 		t.Fatal("answered by the first audit, which may have been a moment too early")
 	}
 	g.dispatch.audit(time.Now(), nowhere)
-	if _, p := c.answer(); p == nil || p.Reason != reasonInstance || p.Executed != invoke.ExecutedMaybe {
+	if _, p := c.answer(); p == nil || p.Reason != problems.InstanceLost || p.Executed != invoke.ExecutedMaybe {
 		t.Errorf("the answer is %+v", p)
 	}
 	if n := len(g.calls.all()); n != 0 {

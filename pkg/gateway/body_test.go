@@ -149,7 +149,7 @@ func TestATooLargeBodyIsRefused(t *testing.T) {
 		if u := i.read(bodyEnded); !u.aborted || u.body.Len() > 100_000 {
 			w.Errorf("the instance got %d bytes and %+v", u.body.Len(), u)
 		}
-		problem(w.T, wrote(w.T, answers, 413, invoke.ExecutedMaybe), "BodyTooLarge")
+		problem(w.T, wrote(w.T, answers, 502, invoke.ExecutedMaybe), "RequestCut")
 		i.fail(agentwire.Failure_KIND_FUNCTION_LOST, "")
 		i.ended()
 		// What is just small enough goes through.
@@ -273,7 +273,7 @@ func TestAReleasedCallWithAStreamedBodyIsAnswered(t *testing.T) {
 		i.read(func(u *upload) bool { return u.body.Len() > 1<<19 })
 		i.release("the function ended")
 		a := wrote(w.T, answers, 503, invoke.ExecutedNo)
-		problem(w.T, a, "InstanceLost")
+		problem(w.T, a, "InstanceLeft")
 		if a.header.Get("Retry-After") == "" {
 			w.Error("no Retry-After")
 		}

@@ -236,7 +236,7 @@ func (w *world) offered() (<-chan answer, *agentwire.Ticket) {
 func TestACallThatNoInstanceTakesInTimeIsNotRun(t *testing.T) {
 	w := newWorld(t, func(c *gateway.Config) { c.MaxQueueTime = time.Second })
 	answers, ticket := w.offered()
-	problem(t, wrote(t, answers, 504, invoke.ExecutedNo), "NoInstanceInTime")
+	problem(t, wrote(t, answers, 503, invoke.ExecutedNo), "NoInstanceInTime")
 	w.scheduler.withdrawn(ticket)
 	if got := w.claim(ticket).refused.GetReason(); got != agentwire.Refused_REASON_NOT_WAITING {
 		t.Errorf("claim after the deadline: %v", got)
@@ -251,5 +251,5 @@ func TestACallThatIsReleasedTooLateIsAnswered(t *testing.T) {
 	i := w.claim(ticket)
 	<-time.After(time.Duration(ticket.GetRemainingNs()))
 	i.release("")
-	problem(t, wrote(t, answers, 504, invoke.ExecutedNo), "NoInstanceInTime")
+	problem(t, wrote(t, answers, 503, invoke.ExecutedNo), "NoInstanceInTime")
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/gateway/timeline"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/ownership"
+	"github.com/windlass-dev/windlass/pkg/problems"
 )
 
 // ServeHTTP serves /function/NAME.NAMESPACE/... and, for the namespace default,
@@ -33,7 +34,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// 1. Refuse what will not be run, before any of the body is read.
 	fn, uri, p := g.route(r)
 	caller, err := g.identify(r, fn)
-	if err != nil && (p == nil || p.Reason == reasonNotFound) {
+	if err != nil && (p == nil || p.Reason == problems.FunctionNotFound) {
 		g.turnAway(w, r, nil, denied(err))
 		return
 	}
@@ -108,13 +109,13 @@ func (g *Gateway) route(r *http.Request) (*v1alpha1.Function, string, *problem) 
 	}
 	key, path, known := address.OfPath(pathOf(r.URL))
 	if !known {
-		p := newProblem(http.StatusNotFound, invoke.ExecutedNo, reasonUnknownPath,
+		p := newProblem(problems.UnknownPath,
 			"nothing is at this path; functions are called at /function/NAME.NAMESPACE/... or, in the namespace default, /function/NAME/...")
 		return nil, "", &p
 	}
 	fn, known := g.deps.Catalog.Get(key)
 	if !known {
-		p := newProblem(http.StatusNotFound, invoke.ExecutedNo, reasonNotFound,
+		p := newProblem(problems.FunctionNotFound,
 			fmt.Sprintf("there is no function %q in the namespace %q; see windlass list --all-namespaces", key.Name, key.Namespace))
 		return nil, "", &p
 	}
@@ -135,7 +136,7 @@ func forbidden(method string) *problem {
 	if method != http.MethodConnect && method != http.MethodTrace {
 		return nil
 	}
-	p := newProblem(http.StatusMethodNotAllowed, invoke.ExecutedNo, reasonMethod, "functions cannot be called with the method "+method)
+	p := newProblem(problems.MethodNotAllowed, "functions cannot be called with the method "+method)
 	return &p
 }
 
@@ -182,24 +183,23 @@ func (g *Gateway) admissible(r *http.Request, uri string) *problem {
 	var p problem
 	switch {
 	case g.draining.Load():
-		p = newProblem(http.StatusServiceUnavailable, invoke.ExecutedNo, reasonDraining, "this gateway is shutting down")
-		p.retryAfter = time.Second
+		p = newProblem(problems.GatewayDraining, "this gateway is shutting down")
 	case depth(r.Header) >= maxDepth:
-		p = newProblem(http.StatusLoopDetected, invoke.ExecutedNo, reasonTooDeep,
+		p = newProblem(problems.TooDeep,
 			fmt.Sprintf("%d functions have called each other to get here; see that none calls itself without end", maxDepth))
 	case r.ContentLength > g.config.MaxBody:
-		p = tooBig(invoke.ExecutedNo, g.config.MaxBody)
+		p = tooBig(g.config.MaxBody)
 	default:
 		name, ok := sendable(r, uri)
 		if ok && properly(r) {
 			return nil
 		}
 		if ok {
-			p = newProblem(http.StatusBadRequest, invoke.ExecutedNo, reasonMalformed,
+			p = newProblem(problems.Malformed,
 				"the request's query or host has a byte that no URL has there, such as a space; percent-encode it")
 			break
 		}
-		p = newProblem(http.StatusBadRequest, invoke.ExecutedNo, reasonNotUTF8,
+		p = newProblem(problems.NotUTF8,
 			fmt.Sprintf("the request's %s is not UTF-8; encode it, for example in percent-encoding", name))
 	}
 	return &p

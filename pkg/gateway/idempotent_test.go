@@ -172,7 +172,7 @@ func TestATicketMovesWithItsSlot(t *testing.T) {
 func TestARequestThatRodeIsNeverSaidNotToHaveRun(t *testing.T) {
 	w := newWorld(t, func(c *gateway.Config) { c.MaxQueueTime = 300 * time.Millisecond })
 	w.putIdempotent()
-	problem(t, wrote(t, w.post("x"), 504, invoke.ExecutedMaybe), "NoInstanceInTime")
+	problem(t, wrote(t, w.post("x"), 502, invoke.ExecutedMaybe), "OutcomeUnknown")
 }
 
 func TestACallIsCancelledWithItsClientIfTheFunctionWantsThat(t *testing.T) {

@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"fmt"
-	"net/http"
 	"strconv"
 	"sync"
 	"time"
@@ -14,6 +13,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/gateway/core"
 	"github.com/windlass-dev/windlass/pkg/gateway/timeline"
 	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/problems"
 )
 
 // life is what becomes of a call, under one lock: what is decided about it, which the
@@ -67,21 +67,21 @@ func (l *life) decide(e event, p problem) core.Decision {
 func (l *life) failed(p problem, v core.Verdict) {
 	switch v.Cause {
 	case core.CauseLate:
-		p = newProblem(http.StatusGatewayTimeout, v.Executed, reasonQueueTime,
+		p = newProblem(problems.NoInstanceInTime,
 			fmt.Sprintf("no instance took the call within %v; see windlass describe %s", l.maxQueueTime, l.function.Key()))
 	case core.CauseDeleted:
-		p = newProblem(http.StatusNotFound, v.Executed, reasonDeleted, "the function was deleted while the call waited")
+		p = newProblem(problems.FunctionDeleted, "the function was deleted while the call waited")
 	case core.CauseOverran:
 		p = timedOut(l.function)
 	case core.CauseSilent:
-		p = newProblem(http.StatusBadGateway, v.Executed, reasonInstance, "the instance was lost during the call")
+		p = newProblem(problems.InstanceLost, "the instance was lost during the call")
 	}
-	p.Executed, p.Attempt = v.Executed, v.Attempt
 	if v.Lost != "" {
-		p = newProblem(http.StatusBadGateway, invoke.ExecutedMaybe, v.Lost,
-			"the call was broken off and could not run again: "+p.Detail)
+		p = newProblem(v.Lost, "the call was broken off and could not run again: "+p.Detail)
 	}
-	p.InvocationID = l.id.String()
+	p.become(p.kind.Settled(v.Executed))
+	p.Attempt = v.Attempt
+	p.invocation, p.Instance = l.id.String(), "/calls/"+l.id.String()
 	p.Function = l.function.Key().String()
 	l.status, l.said, l.reason = p.Status, p.Executed, p.Reason
 	l.problem = &p

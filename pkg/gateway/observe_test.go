@@ -14,6 +14,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/gateway/core"
 	"github.com/windlass-dev/windlass/pkg/gateway/timeline"
 	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/problems"
 )
 
 // A bucket names the trace of a call that fell into it, if there is one.
@@ -51,7 +52,7 @@ func TestNothingIsCountedForNobody(t *testing.T) {
 	m.offered(true)
 	m.claimGranted()
 	m.claimRefused(core.ErrNotWaiting)
-	m.refusedAtTheEdge(c.function, reasonNotFound)
+	m.refusedAtTheEdge(c.function, problems.FunctionNotFound)
 	m.ended(c, m.begun(c.function))
 	m.forget(invoke.FunctionKey{}, true)
 }

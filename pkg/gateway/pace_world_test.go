@@ -26,7 +26,7 @@ func TestASlowBodyFreesTheInstance(t *testing.T) {
 			w.Errorf("the instance got %q, aborted %v, cancelled %v", u.body.String(), u.aborted, u.cancelled)
 		}
 		i.die()
-		problem(w.T, wrote(w.T, answers, 408, invoke.ExecutedMaybe), "BodyTooSlow")
+		problem(w.T, wrote(w.T, answers, 502, invoke.ExecutedMaybe), "RequestCut")
 		until(w.T, "nothing is held", func() bool { return w.gateway.Held() == 0 })
 	})
 }

@@ -11,120 +11,102 @@ import (
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/gateway/core"
 	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/problems"
 )
 
 // problemWithin is how long a client may take to accept an answer of Windlass's own.
 const problemWithin = 10 * time.Second
 
-// Reasons of problems that the gateway itself finds. A scheduler's reasons are
-// those of invoke.RefusalReason.
-const (
-	reasonNotFound    = "FunctionNotFound"
-	reasonBodyTooBig  = "BodyTooLarge"
-	reasonBadBody     = "BodyNotReadable"
-	reasonNotUTF8     = "NotUTF8"
-	reasonMalformed   = "Malformed"
-	reasonOverloaded  = "GatewayOverloaded"
-	reasonDraining    = "GatewayDraining"
-	reasonQueueTime   = "NoInstanceInTime"
-	reasonTimedOut    = "TimedOut"
-	reasonFunction    = "FunctionLost"
-	reasonBadAnswer   = "BadAnswer"
-	reasonInstance    = core.InstanceLost
-	reasonDeleted     = "FunctionDeleted"
-	reasonUnknownPath = "UnknownPath"
-	reasonMethod      = "MethodNotAllowed"
-	reasonTooSlow     = "BodyTooSlow"
-	reasonTooDeep     = "TooDeep"
-
-	reasonMissing    = "CredentialsMissing"
-	reasonInvalid    = "CredentialsInvalid"
-	reasonNotAllowed = "NotAllowed"
-	reasonUnchecked  = "CredentialsUnchecked"
-	reasonOrigin     = "OriginNotAllowed"
-
-	reasonNamespaceRate  = "NamespaceRate"
-	reasonNamespaceCalls = "NamespaceCalls"
-	reasonNamespaceBytes = "NamespaceBodies"
-	reasonNamespaceShare = "NamespaceShare"
-)
-
 // problem is an error answer: RFC 9457 with Windlass's own members.
 type problem struct {
-	Type         string          `json:"type"`
-	Title        string          `json:"title"`
-	Status       int             `json:"status"`
-	Detail       string          `json:"detail"`
+	Type     string `json:"type"`
+	Title    string `json:"title"`
+	Status   int    `json:"status"`
+	Detail   string `json:"detail"`
+	Instance string `json:"instance,omitempty"`
+
 	Reason       string          `json:"reason"`
 	Executed     invoke.Executed `json:"executed"`
-	InvocationID string          `json:"invocationId,omitempty"`
+	RetryAfterMs int64           `json:"retryAfterMs,omitempty"`
 	Function     string          `json:"function,omitempty"`
 	Attempt      int             `json:"attempt,omitempty"`
 
+	kind       problems.Type
+	invocation string // the id of the call; empty if it was not taken in
 	retryAfter time.Duration
 	// challenge is how to prove who one is, for 401.
 	challenge string
 }
 
-func newProblem(status int, executed invoke.Executed, reason, detail string) problem {
-	return problem{
-		Type:     "about:blank",
-		Title:    http.StatusText(status),
-		Status:   status,
-		Detail:   invoke.Excerpt(detail),
-		Reason:   reason,
-		Executed: executed,
+// leastRetryAfter is when to try again what may be tried again, if nobody knows better.
+const leastRetryAfter = time.Second
+
+// newProblem is a problem of a type that package problems lists.
+func newProblem(reason, detail string) problem {
+	kind, known := problems.Of(reason)
+	if !known {
+		kind, _ = problems.Of(problems.Refused)
 	}
+	p := problem{Detail: invoke.Excerpt(detail)}
+	p.become(kind)
+	return p
+}
+
+// become makes it one of another type, with the same detail.
+func (p *problem) become(kind problems.Type) {
+	p.kind = kind
+	p.Reason, p.Executed = kind.Reason, kind.Executed()
+	p.Type, p.Title, p.Status = kind.URI(), kind.Title, kind.Status
+}
+
+// wait is when to try again; 0 if trying again is of no use.
+func (p problem) wait() time.Duration {
+	if !p.kind.Retry() {
+		return 0
+	}
+	return max(p.retryAfter, leastRetryAfter)
 }
 
 // fromRefusal is the answer to a client whose ticket a scheduler refuses.
 func fromRefusal(r invoke.Refusal) problem {
-	status := http.StatusServiceUnavailable
-	switch r.Reason {
-	case invoke.RefusedQueueFull, invoke.RefusedRate, invoke.RefusedConcurrency, invoke.RefusedWait:
-		status = http.StatusTooManyRequests
-	}
-	p := newProblem(status, invoke.ExecutedNo, string(r.Reason), r.Detail)
-	p.retryAfter = max(r.RetryAfter, time.Second)
+	p := newProblem(string(r.Reason), r.Detail)
+	p.retryAfter = r.RetryAfter
 	return p
 }
 
 func overloaded(calls int, bytes int64) problem {
-	p := newProblem(http.StatusServiceUnavailable, invoke.ExecutedNo, reasonOverloaded,
+	return newProblem(problems.GatewayOverloaded,
 		fmt.Sprintf("this gateway holds as much as it can, which is %d calls and %d bytes of bodies; try again soon",
 			calls, bytes))
-	p.retryAfter = time.Second
-	return p
 }
 
-func tooBig(executed invoke.Executed, limit int64) problem {
-	return newProblem(http.StatusRequestEntityTooLarge, executed, reasonBodyTooBig,
+func tooBig(limit int64) problem {
+	return newProblem(problems.BodyTooLarge,
 		fmt.Sprintf("the request body is larger than the limit of %d bytes; send less, or raise the gateway's limit (windlass up --max-body-size)", limit))
 }
 
 // unreadable is the answer to a client whose small body could not be read.
 func unreadable(err error) problem {
 	if errors.Is(err, errTooSlow) {
-		return tooSlow(invoke.ExecutedNo)
+		return tooSlow()
 	}
-	return newProblem(http.StatusBadRequest, invoke.ExecutedNo, reasonBadBody, "reading the request body: "+err.Error())
+	return newProblem(problems.BodyNotReadable, "reading the request body: "+err.Error())
 }
 
-func tooSlow(executed invoke.Executed) problem {
-	return newProblem(http.StatusRequestTimeout, executed, reasonTooSlow,
+func tooSlow() problem {
+	return newProblem(problems.BodyTooSlow,
 		fmt.Sprintf("the request body did not come in time: it may stand still for %v and must come at %d bytes a second; send it faster, or in several calls", bodyGrace, bodyRate))
 }
 
 func timedOut(fn *v1alpha1.Function) problem {
-	return newProblem(http.StatusGatewayTimeout, invoke.ExecutedMaybe, reasonTimedOut,
+	return newProblem(problems.TimedOut,
 		fmt.Sprintf("the function did not finish within its timeout of %v", fn.Spec.Timeout.Duration))
 }
 
 // Forbid answers a request that must not come to a function: 403, OriginNotAllowed.
 func Forbid(w http.ResponseWriter, why string) {
-	newProblem(http.StatusForbidden, invoke.ExecutedNo, reasonOrigin, why).send(w, DetailAll)
+	newProblem(problems.OriginNotAllowed, why).send(w, DetailAll)
 }
 
 // maxProblem bounds the document of a problem in bytes. It is less than what a server
@@ -148,6 +130,9 @@ func (p problem) document() []byte {
 // for the client, for problemWithin at most.
 func (p problem) send(w http.ResponseWriter, detail ProblemDetail) {
 	p = detail.of(p)
+	if p.kind.Retry() {
+		p.RetryAfterMs = max(0, p.retryAfter.Milliseconds())
+	}
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(problemWithin))
 	body := p.document()
 	h := w.Header()
@@ -155,14 +140,14 @@ func (p problem) send(w http.ResponseWriter, detail ProblemDetail) {
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	h.Set("Cache-Control", "no-store")
 	h.Set(invoke.HeaderExecuted, string(p.Executed))
-	if p.InvocationID != "" {
-		h.Set(invoke.HeaderInvocationID, p.InvocationID)
+	if p.invocation != "" {
+		h.Set(invoke.HeaderInvocationID, p.invocation)
 	}
 	if p.challenge != "" {
 		h.Set("WWW-Authenticate", p.challenge)
 	}
-	if p.retryAfter > 0 {
-		h.Set("Retry-After", strconv.Itoa(int(math.Ceil(p.retryAfter.Seconds()))))
+	if wait := p.wait(); wait > 0 {
+		h.Set("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds()))))
 	}
 	w.WriteHeader(p.Status)
 	_, _ = w.Write(body)
@@ -194,10 +179,13 @@ func (d ProblemDetail) Validate() error {
 var outside = map[string]string{
 	string(invoke.RefusedCannotStart): "instances of the function do not start",
 	string(invoke.RefusedNoCapacity):  "there is no room for an instance of the function",
-	reasonFunction:                    "the function broke off the call",
-	reasonBadAnswer:                   "the function's answer is not valid",
-	reasonInstance:                    "the instance was lost during the call",
-	reasonUnchecked:                   "the credentials cannot be checked now",
+	problems.FunctionLost:             "the function broke off the call",
+	problems.BadAnswer:                "the function's answer is not valid",
+	problems.InstanceLost:             "the instance was lost during the call",
+	problems.CredentialsUnchecked:     "the credentials cannot be checked now",
+	problems.InstanceLeft:             "the instance left before it began",
+	problems.OutcomeUnknown:           "the call was refused, and an instance may have begun with it unseen",
+	problems.Refused:                  "the call was refused",
 }
 
 // of is a problem as callers may read it.
@@ -207,8 +195,8 @@ func (d ProblemDetail) of(p problem) problem {
 		return p
 	}
 	switch {
-	case p.InvocationID != "":
-		text += "; its operator sees why: windlass logs --invocation " + p.InvocationID
+	case p.invocation != "":
+		text += "; its operator sees why: windlass logs --invocation " + p.invocation
 	case p.Function != "":
 		text += "; its operator sees why: windlass describe " + p.Function
 	}

@@ -127,7 +127,7 @@ func TestWhatIsAFailure(t *testing.T) {
 		"an answer":                      {200, "", ""},
 		"a client's mistake":             {400, "BodyNotReadable", ""},
 		"a function's own error":         {500, "", "the function answered with an error"},
-		"an error of Windlass's":         {504, "NoInstanceInTime", "NoInstanceInTime"},
+		"an error of Windlass's":         {503, "NoInstanceInTime", "NoInstanceInTime"},
 		"a client that left":             {codeLeft, "", "the client left"},
 		"a function that refuses itself": {429, "", ""},
 	} {

@@ -107,7 +107,7 @@ var _ = Describe("A call", func() {
 		Expect(a.body).To(ContainSubstring("1000 bytes"))
 
 		a = w.do("POST", "/function/echo/work", io.MultiReader(strings.NewReader(strings.Repeat("x", 2000))))
-		Expect(a.StatusCode).To(Equal(http.StatusRequestEntityTooLarge), "a body of unknown length")
+		Expect(a.StatusCode).To(Equal(http.StatusBadGateway), "a body of unknown length")
 		Expect(a.executed()).To(Equal("maybe"))
 	})
 
@@ -185,7 +185,7 @@ var _ = Describe("A call", func() {
 		Expect(a.body).NotTo(Equal(w.runs()["long"][0].cid))
 	})
 
-	It("is answered with 504 no when no instance takes it in time", func() {
+	It("is answered with 503 no when no instance takes it in time", func() {
 		w := start(func(c *local.Config) { c.Gateway.MaxQueueTime = 3 * time.Second })
 		one := int32(1)
 		w.probe("slow", func(s *v1alpha1.FunctionSpec) { s.Scaling.Max = &one })
@@ -195,7 +195,8 @@ var _ = Describe("A call", func() {
 		}()
 		Eventually(func() int { return len(w.runs()["first"]) }, "5s").Should(Equal(1))
 		a := w.get("/function/slow/work?ms=1&call=second")
-		Expect(a.StatusCode).To(Equal(http.StatusGatewayTimeout))
+		Expect(a.StatusCode).To(Equal(http.StatusServiceUnavailable))
+		Expect(a.Header.Get("Retry-After")).NotTo(BeEmpty())
 		Expect(a.executed()).To(Equal("no"))
 		Eventually(func() int64 { return w.runs()["first"][0].end }, "10s").ShouldNot(BeZero())
 		Expect(w.runs()).NotTo(HaveKey("second"))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/internal/sleep"
+	"github.com/windlass-dev/windlass/pkg/problems"
 	"github.com/windlass-dev/windlass/test/lab"
 )
 
@@ -134,7 +135,7 @@ func (s *scene) besides(ctx context.Context, function string) error {
 	return s.under(ctx, toWork, func() error {
 		for range 3 {
 			calls := s.call(ctx, 1, request{Function: function, Body: 10})
-			s.holds(len(calls) == 1 && calls[0].Executed == "no" && calls[0].Status != 504 && calls[0].Latency() < refusedWithin,
+			s.holds(len(calls) == 1 && calls[0].Executed == "no" && calls[0].Reason != problems.NoInstanceInTime && calls[0].Latency() < refusedWithin,
 				"a call of a function that cannot start: %+v", calls)
 			if len(calls) == 1 {
 				s.note("refused=%v %s", calls[0].Latency().Round(10*time.Millisecond), calls[0].Reason)
