@@ -104,8 +104,8 @@ func BenchmarkOfferMatchDoneBesideAnAvoidedGateway(b *testing.B) {
 	}
 	q.Match(start, func(invoke.CID, *invoke.Ticket) {})
 	for cid, in := range q.instances.joined {
-		for id := range in.out {
-			q.GiveBack(cid, id, start)
+		for len(in.out) > 0 {
+			q.GiveBack(cid, in.out[0].ticket.ID, start)
 		}
 		_ = q.Pull(cid, 1, start)
 	}

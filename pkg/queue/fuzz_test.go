@@ -143,8 +143,8 @@ func checkInvariants(t *testing.T, q *Queue) {
 		if in.retired && in.credits > 0 {
 			t.Fatalf("%s is retired and asks", cid)
 		}
-		for id, e := range in.out {
-			if q.entries[id] != e || e.holder != in {
+		for place, e := range in.out {
+			if q.entries[e.ticket.ID] != e || e.holder != in || e.place != place {
 				t.Fatalf("%s holds a ticket that the queue does not know as its own", cid)
 			}
 		}

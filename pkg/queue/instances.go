@@ -22,8 +22,8 @@ type instance struct {
 	cid      invoke.CID
 	capacity int // credits + len(out) <= capacity
 	credits  int
-	out      map[invoke.ID]*entry
-	asked    bool // has ever asked, so that it is known to work
+	out      []*entry // in no order
+	asked    bool     // has ever asked, so that it is known to work
 	retired  bool
 	index    int // in the heap, -1 if not there
 	// idleSince is when it came to ask for all that it can hold, which it
@@ -61,7 +61,7 @@ func (s *instances) join(cid invoke.CID, capacity int) bool {
 	if _, known := s.joined[cid]; known {
 		return false
 	}
-	in := &instance{cid: cid, capacity: capacity, out: make(map[invoke.ID]*entry), index: -1}
+	in := &instance{cid: cid, capacity: capacity, index: -1}
 	s.joined[cid] = in
 	s.crowd.count(in, 1)
 	return true
@@ -128,7 +128,8 @@ func (s *instances) hand(e *entry, in *instance, now time.Time) {
 		s.stopAsking(in)
 	}
 	e.holder, e.handed = in, now
-	in.out[e.ticket.ID] = e
+	e.place = len(in.out)
+	in.out = append(in.out, e)
 	if len(in.out) == 1 {
 		s.crowd.busy++ // it asked, so it is not retired
 	}
@@ -138,18 +139,13 @@ func (s *instances) hand(e *entry, in *instance, now time.Time) {
 func (s *instances) takeBack(e *entry) {
 	in := e.holder
 	e.holder = nil
-	delete(in.out, e.ticket.ID)
+	last := in.out[len(in.out)-1]
+	in.out[e.place], last.place = last, e.place
+	in.out[len(in.out)-1] = nil
+	in.out = in.out[:len(in.out)-1]
 	if len(in.out) == 0 && !in.retired {
 		s.crowd.busy--
 	}
-}
-
-// held is a ticket that an instance holds, or nil.
-func (s *instances) held(cid invoke.CID, id invoke.ID) *entry {
-	if in, known := s.joined[cid]; known {
-		return in.out[id]
-	}
-	return nil
 }
 
 // takerOf is the first of the asking instances that does not avoid a gateway, or nil.

@@ -61,6 +61,7 @@ type entry struct {
 	holder    *instance
 	handed    time.Time // valid while holder is set
 	withdrawn bool      // valid while holder is set
+	place     int       // in holder.out
 	// The links are valid while holder is nil; those above are as many as the
 	// entry has levels above the lowest.
 	link
@@ -149,7 +150,8 @@ func (q *Queue) Leave(cid invoke.CID, now time.Time) (held int) {
 		return 0
 	}
 	held = len(in.out)
-	for _, e := range in.out {
+	for len(in.out) > 0 {
+		e := in.out[0]
 		if e.withdrawn || now.Sub(e.handed) >= q.limits.ClaimGrace {
 			q.forget(e)
 		} else {
@@ -174,7 +176,7 @@ func (q *Queue) Pull(cid invoke.CID, credits int, now time.Time) error {
 // Done says that an instance has finished with a ticket, whatever came of it.
 // Tickets that the instance does not hold any more are ignored.
 func (q *Queue) Done(cid invoke.CID, id invoke.ID) {
-	if e := q.instances.held(cid, id); e != nil {
+	if e := q.held(cid, id); e != nil {
 		q.forget(e)
 	}
 }
@@ -184,7 +186,7 @@ func (q *Queue) Done(cid invoke.CID, id invoke.ID) {
 // the instance is handed none of that gateway. Tickets that it does not hold any
 // more are ignored.
 func (q *Queue) GiveBack(cid invoke.CID, id invoke.ID, now time.Time) {
-	e := q.instances.held(cid, id)
+	e := q.held(cid, id)
 	if e == nil {
 		return
 	}
@@ -203,6 +205,14 @@ func (q *Queue) GiveBack(cid invoke.CID, id invoke.ID, now time.Time) {
 func (q *Queue) Retire(cid invoke.CID) bool {
 	in, known := q.instances.joined[cid]
 	return known && q.instances.retire(in)
+}
+
+// held is a ticket that an instance holds, or nil.
+func (q *Queue) held(cid invoke.CID, id invoke.ID) *entry {
+	if e := q.entries[id]; e != nil && e.holder != nil && e.holder.cid == cid {
+		return e
+	}
+	return nil
 }
 
 // drop removes an entry that waits.
