@@ -57,10 +57,10 @@ func TestTheRequestIsTheTargets(t *testing.T) {
 		got = seen{r.Method, r.RequestURI, r.Header.Get("Content-Type"), string(body), r.ContentLength}
 		w.Header().Set("Windlass-Executed", "yes")
 	})
-	f := target("shop/fib", 0)
+	f := target("fib.shop", 0)
 	f.Header = http.Header{"Content-Type": {"application/json"}}
 	f.Body = func(d time.Duration) []byte { return []byte(`{"work":"` + d.String() + `"}`) }
-	if s := one(t, server.URL, f); s.Failed() || s.Function != "shop/fib" {
+	if s := one(t, server.URL, f); s.Failed() || s.Function != "fib.shop" {
 		t.Errorf("sample %+v", s)
 	}
 	want := seen{"POST", "/function/fib.shop?work=10ms", "application/json", `{"work":"10ms"}`, 15}
@@ -82,17 +82,17 @@ func TestWhatAnAnswerSaysIsRecorded(t *testing.T) {
 		want    Sample
 		lost    bool
 	}{
-		"warm": {200, map[string]string{"Windlass-Executed": "yes", "Windlass-Duration-Ms": "12.5"},
+		"warm": {200, map[string]string{"Windlass-Executed": "yes", "Server-Timing": "queue;dur=1, function;dur=12.5"},
 			Sample{Status: 200, Executed: "yes", Own: 12500 * time.Microsecond, OwnKnown: true}, false},
-		"cold, quicker than the clock": {204, map[string]string{"Windlass-Executed": "yes", "Windlass-Duration-Ms": "0", "Windlass-Cold-Start": "1"},
+		"cold, quicker than the clock": {204, map[string]string{"Windlass-Executed": "yes", "Server-Timing": "queue;dur=1, start, function;dur=0"},
 			Sample{Status: 204, Executed: "yes", Cold: true, OwnKnown: true}, false},
 		"no duration": {200, map[string]string{"Windlass-Executed": "yes"},
 			Sample{Status: 200, Executed: "yes"}, false},
-		"senseless duration": {200, map[string]string{"Windlass-Executed": "yes", "Windlass-Duration-Ms": "NaN"},
+		"senseless duration": {200, map[string]string{"Windlass-Executed": "yes", "Server-Timing": "queue;dur=1, function;dur=NaN"},
 			Sample{Status: 200, Executed: "yes"}, false},
 		"redirect is an answer": {302, map[string]string{"Windlass-Executed": "yes", "Location": "/elsewhere"},
 			Sample{Status: 302, Executed: "yes"}, false},
-		"function failed": {500, map[string]string{"Windlass-Executed": "yes", "Windlass-Duration-Ms": "1"},
+		"function failed": {500, map[string]string{"Windlass-Executed": "yes", "Server-Timing": "queue;dur=1, function;dur=1"},
 			Sample{Status: 500, Executed: "yes", Own: ms, OwnKnown: true, Failure: "status 500 from the function"}, false},
 		"function reported an error": {200, map[string]string{"Windlass-Executed": "yes", "Windlass-Function-Error": "Unhandled"},
 			Sample{Status: 200, Executed: "yes", Failure: "function error Unhandled"}, false},
@@ -203,7 +203,7 @@ func TestAPathThatIsNoURLIsNotSent(t *testing.T) {
 func TestAWholeReplayOverHTTP(t *testing.T) {
 	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Windlass-Executed", "yes")
-		w.Header().Set("Windlass-Duration-Ms", "0.001")
+		w.Header().Set("Server-Timing", "queue;dur=1, function;dur=0.001")
 	})
 	tr, err := workload.Synthetic(workload.SyntheticOptions{Seed: 1, Length: 200 * ms, Rate: 1000, FunctionsPerRange: 2})
 	if err != nil {
@@ -232,9 +232,9 @@ func TestWarmProbeUsesOneConnectionAndLeavesColdCallsOut(t *testing.T) {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		n := calls.Add(1)
 		w.Header().Set("Windlass-Executed", "yes")
-		w.Header().Set("Windlass-Duration-Ms", "0")
+		w.Header().Set("Server-Timing", "queue;dur=1, function;dur=0")
 		if n == 1 || n == 3 {
-			w.Header().Set("Windlass-Cold-Start", "1")
+			w.Header().Set("Server-Timing", "queue;dur=1, start, function;dur=0")
 		}
 		w.Write([]byte("body"))
 	}))
@@ -266,7 +266,7 @@ func TestWarmProbeRefusesToMeasureWhatIsNotThere(t *testing.T) {
 		"no calls":   {0, nil, "make at least 1"},
 		"failing":    {1, map[string]string{"Windlass-Executed": "no"}, "warm call 0"},
 		"unmeasured": {1, map[string]string{"Windlass-Executed": "yes"}, "does not tell the function's own time"},
-		"never warm": {2, map[string]string{"Windlass-Executed": "yes", "Windlass-Duration-Ms": "1", "Windlass-Cold-Start": "1"}, "all 2 calls"},
+		"never warm": {2, map[string]string{"Windlass-Executed": "yes", "Server-Timing": "queue;dur=1, start, function;dur=1"}, "all 2 calls"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := serve(t, func(w http.ResponseWriter, r *http.Request) {

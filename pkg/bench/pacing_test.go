@@ -26,7 +26,7 @@ type fakeGateway struct {
 
 func newFakeGateway(takes time.Duration) *fakeGateway {
 	return &fakeGateway{began: time.Now(), takes: takes, answers: map[string]string{
-		"Windlass-Executed": "yes", "Windlass-Duration-Ms": "10",
+		"Windlass-Executed": "yes", "Server-Timing": "queue;dur=1, function;dur=10",
 	}}
 }
 

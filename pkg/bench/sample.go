@@ -3,7 +3,6 @@ package bench
 import (
 	"fmt"
 	"net/http"
-	"strconv"
 	"time"
 
 	"github.com/windlass-dev/windlass/internal/loadgen"
@@ -79,8 +78,8 @@ func (s *Sample) read(c loadgen.Call) {
 func (s *Sample) readAnswer(status int, header http.Header) {
 	s.Outcome = Answered
 	s.Status = status
-	s.Cold = header.Get(invoke.HeaderColdStart) == "1"
-	s.Own, s.OwnKnown = parseMilliseconds(header.Get(invoke.HeaderDurationMs))
+	timing, known := invoke.ParseTiming(header[invoke.HeaderTiming])
+	s.Cold, s.Own, s.OwnKnown = timing.Cold, timing.Function, known
 	switch e := invoke.Executed(header.Get(invoke.HeaderExecuted)); e {
 	case invoke.ExecutedNo, invoke.ExecutedMaybe, invoke.ExecutedYes:
 		s.Executed = e
@@ -100,14 +99,4 @@ func answerFailure(s Sample, functionError string) string {
 		return fmt.Sprintf("status %d from the function", s.Status)
 	}
 	return ""
-}
-
-// parseMilliseconds reads a number of milliseconds such as 12.5.
-func parseMilliseconds(text string) (time.Duration, bool) {
-	ms, err := strconv.ParseFloat(text, 64)
-	// Ten years keep the product within a time.Duration.
-	if err != nil || !(ms >= 0 && ms < 10*365*24*3600*1000) {
-		return 0, false
-	}
-	return time.Duration(ms * float64(time.Millisecond)), true
 }

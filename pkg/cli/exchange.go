@@ -142,10 +142,13 @@ func (i *invoker) nextStep(key invoke.FunctionKey, reason invoke.RefusalReason, 
 	return "try again " + retryAfter + ", or " + step
 }
 
+// besides are headers of Windlass's answers that have no name of its own.
+var besides = []string{"Content-Type", "Retry-After", invoke.HeaderTiming}
+
 func printHead(w io.Writer, response *http.Response) {
 	fmt.Fprintf(w, "%s %s\n", response.Proto, response.Status)
 	for _, name := range slices.Sorted(maps.Keys(response.Header)) {
-		if strings.HasPrefix(name, "Windlass-") || name == "Content-Type" || name == "Retry-After" {
+		if strings.HasPrefix(name, "Windlass-") || slices.Contains(besides, name) {
 			fmt.Fprintf(w, "%s: %s\n", name, strings.Join(response.Header[name], ", "))
 		}
 	}

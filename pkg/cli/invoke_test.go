@@ -177,12 +177,12 @@ func TestInvokeVerboseShowsHeadersBesideTheBody(t *testing.T) {
 	th.put(t, "default/f", nil)
 	th.answer(t, func(w http.ResponseWriter, _ *http.Request) {
 		ran(w)
-		w.Header().Set(invoke.HeaderColdStart, "1")
+		w.Header().Set(invoke.HeaderTiming, "queue;dur=1.000, start, function;dur=2.000")
 		w.Header().Set("X-Other", "x")
 		fmt.Fprint(w, "body")
 	})
 	got := th.run(t, "invoke", "f", "-v")
-	got.expect(t, exitOK, "err", "HTTP/1.1 200 OK\n", "Windlass-Cold-Start: 1\nWindlass-Executed: yes\n")
+	got.expect(t, exitOK, "err", "HTTP/1.1 200 OK\n", "Server-Timing: queue;dur=1.000, start, function;dur=2.000\nWindlass-Executed: yes\n")
 	if got.out != "body" || strings.Contains(got.err, "X-Other") {
 		t.Errorf("got %+v", got)
 	}

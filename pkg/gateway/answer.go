@@ -55,11 +55,8 @@ func (c *client) setHeaders(head *agentwire.ResultHead) {
 	answerHeaders(h, head.GetHeaders())
 	h.Set(invoke.HeaderInvocationID, c.life.id.String())
 	h.Set(invoke.HeaderExecuted, string(invoke.ExecutedYes))
-	h.Set(invoke.HeaderDurationMs, strconv.FormatFloat(float64(head.GetExecNs())/1e6, 'f', 3, 64))
-	h.Set(invoke.HeaderQueueMs, strconv.FormatFloat(c.life.timeline().Waited().Seconds()*1e3, 'f', 3, 64))
-	if head.GetCold() {
-		h.Set(invoke.HeaderColdStart, "1")
-	}
+	timing := invoke.Timing{Queue: c.life.timeline().Waited(), Cold: head.GetCold(), Function: time.Duration(max(0, head.GetExecNs()))}
+	h.Add(invoke.HeaderTiming, timing.String())
 	if head.GetFunctionError() != "" {
 		h.Set(invoke.HeaderFunctionError, invoke.Excerpt(head.GetFunctionError()))
 	}

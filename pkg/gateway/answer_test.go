@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -146,7 +145,7 @@ func TestWhatTheGatewaySaysOfAnAnswerIsItsOwn(t *testing.T) {
 	w.take().send(&agentwire.AttemptRequest{Kind: &agentwire.AttemptRequest_Head{Head: &agentwire.ResultHead{
 		Status: 200, Whole: true, WholeBody: []byte("x"), ExecNs: 1_500_000, Cold: true, FunctionError: "Unhandled",
 		Headers: wireHeaders([]string{
-			"Windlass-Executed", "no", "windlass-cold-start", "0", "Windlass-Other", "1", "x-windlass-executed", "no",
+			"Windlass-Executed", "no", "server-timing", "db;dur=1", "Windlass-Other", "1", "x-windlass-executed", "no",
 			"Connection", "close, x-named", "X-Named", "1", "Keep-Alive", "1", "Proxy-Authenticate", "x",
 			"Trailer", "X", "Transfer-Encoding", "gzip", "Upgrade", "x", "Content-Length", "1000",
 			"Etag", `"e"`, "Set-Cookie", "a=1", "Set-Cookie", "b=2",
@@ -154,13 +153,15 @@ func TestWhatTheGatewaySaysOfAnAnswerIsItsOwn(t *testing.T) {
 	}}})
 	a := wrote(t, answers, 200, invoke.ExecutedYes)
 	a.header.Del("Date")
-	if queued, err := strconv.ParseFloat(a.header.Get(invoke.HeaderQueueMs), 64); err != nil || queued <= 0 || queued > 60_000 {
-		t.Errorf("%s: %q", invoke.HeaderQueueMs, a.header.Get(invoke.HeaderQueueMs))
+	timing, known := invoke.ParseTiming(a.header["Server-Timing"])
+	if !known || timing.Queue <= 0 || timing.Queue > time.Minute || !timing.Cold || timing.Function != 1500*time.Microsecond ||
+		len(a.header["Server-Timing"]) != 2 || a.header.Get("Server-Timing") != "db;dur=1" {
+		t.Errorf("%+v from %q", timing, a.header["Server-Timing"])
 	}
-	a.header.Del(invoke.HeaderQueueMs)
+	a.header.Del(invoke.HeaderTiming)
 	want := http.Header{
 		"Content-Length": {"1"}, "Content-Type": {"text/plain; charset=utf-8"}, "Etag": {`"e"`}, "Set-Cookie": {"a=1", "b=2"},
-		"Windlass-Executed": {"yes"}, "Windlass-Cold-Start": {"1"}, "Windlass-Duration-Ms": {"1.500"},
+		"Windlass-Executed":       {"yes"},
 		"Windlass-Function-Error": {"Unhandled"}, "Windlass-Invocation-Id": a.header["Windlass-Invocation-Id"],
 	}
 	if diff := cmp.Diff(want, a.header); diff != "" || len(a.header.Get(invoke.HeaderInvocationID)) != 32 {

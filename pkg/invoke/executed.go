@@ -18,12 +18,8 @@ const (
 // Headers that the gateway adds to answers and to the function's request.
 const (
 	HeaderInvocationID = "Windlass-Invocation-Id"
-	HeaderExecuted     = "Windlass-Executed"
-	HeaderDurationMs   = "Windlass-Duration-Ms"
-	// HeaderQueueMs is the time from the call's receipt until an instance
-	// had it.
-	HeaderQueueMs       = "Windlass-Queue-Ms"
-	HeaderColdStart     = "Windlass-Cold-Start"
+	// HeaderExecuted has an Executed, as a token of a structured field (RFC 9651).
+	HeaderExecuted      = "Windlass-Executed"
 	HeaderFunctionError = "Windlass-Function-Error"
 	// HeaderCaller tells the function who calls, where callers must prove it.
 	HeaderCaller = "Windlass-Caller"

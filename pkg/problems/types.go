@@ -120,7 +120,7 @@ var types = []Type{
 		"The request of an [idempotent](manifest.md) function went out with its ticket, so an instance may have begun with it unseen, and then the call was refused; `detail` says why.",
 		"What `detail` says. The function may run twice, so the call may be repeated."},
 	{string(invoke.RefusedCannotStart), http.StatusServiceUnavailable, "Instances of the function do not start",
-		"Instances do not start. With `problemDetail: all`, `detail` has the reason and the last log lines.",
+		"Instances do not start. With `problemDetail: All`, `detail` has the reason and the last log lines.",
 		"`windlass describe`, and [the reasons of a Function](troubleshooting.md#reasons-of-a-function)."},
 	{InstanceLeft, http.StatusServiceUnavailable, "The instance left before it began",
 		"The instance gave the call back unstarted after it was sent over 96 KiB of a body that is streamed; below that the call waits for another.",

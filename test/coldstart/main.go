@@ -17,8 +17,8 @@
 //   - ready: until the scheduler has logged that the instance asks for work: the
 //     function's own start, and how soon the agent notices (10 ms).
 //   - claim: until the gateway has granted the call to the instance, which is the
-//     answer's header Windlass-Queue-Ms after the time in the invocation's id (1 ms).
-//   - execution: the answer's header Windlass-Duration-Ms.
+//     answer's header Server-Timing, queue, after the time in the invocation's id (1 ms).
+//   - execution: function in the answer's header Server-Timing.
 //   - return: until the client has the answer.
 //
 // agent_hello runs beside them: from the start of the agent until the scheduler
@@ -39,7 +39,6 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -169,26 +168,24 @@ func call(ctx context.Context, url string) (m marks, err error) {
 		return m, c.Err
 	}
 	c := get(url)
+	timing, known := invoke.ParseTiming(c.Header[invoke.HeaderTiming])
 	m.sent, m.answered = c.Began, c.Ended
 	switch {
 	case c.Err != nil:
 		return m, c.Err
 	case c.Status != http.StatusOK:
 		return m, fmt.Errorf("the call was answered with %d %s", c.Status, http.StatusText(c.Status))
-	case c.Header.Get(invoke.HeaderColdStart) == "":
+	case !known:
+		return m, fmt.Errorf("the answer's header %s is %q", invoke.HeaderTiming, c.Header[invoke.HeaderTiming])
+	case !timing.Cold:
 		return m, errors.New("the call did not start an instance: is the function's scaling.min 0?")
 	}
-	m.execution = -1
-	if d, known := milliseconds(c.Header.Get(invoke.HeaderDurationMs)); known {
-		m.execution = d
-	}
+	m.execution = timing.Function
 	id, err := invoke.ParseID(c.Header.Get(invoke.HeaderInvocationID))
 	if err != nil {
 		return m, err
 	}
-	if d, known := milliseconds(c.Header.Get(invoke.HeaderQueueMs)); known {
-		m.granted = admitted(id).Add(d)
-	}
+	m.granted = admitted(id).Add(timing.Queue)
 	return m, nil
 }
 
@@ -197,9 +194,4 @@ func admitted(id invoke.ID) time.Time {
 	var ms [8]byte
 	copy(ms[2:], id[:6])
 	return time.UnixMilli(int64(binary.BigEndian.Uint64(ms[:])))
-}
-
-func milliseconds(text string) (time.Duration, bool) {
-	ms, err := strconv.ParseFloat(text, 64)
-	return time.Duration(ms * float64(time.Millisecond)), err == nil
 }

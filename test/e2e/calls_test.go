@@ -40,7 +40,7 @@ var _ = Describe("A call", func() {
 		id := a.Header.Get("Windlass-Invocation-Id")
 		Expect(id).To(HaveLen(32))
 		Expect(a.Header.Get("Echo-Windlass-Invocation-Id")).To(Equal(id))
-		Expect(a.Header.Get("Windlass-Duration-Ms")).NotTo(BeEmpty())
+		Expect(a.Header.Get("Server-Timing")).To(MatchRegexp(`^queue;dur=[\d.]+, (start, )?function;dur=[\d.]+$`))
 	})
 
 	It("finds functions of other namespaces by their longer path", func() {

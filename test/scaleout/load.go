@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -44,17 +43,16 @@ const maxProblem = 200
 func (c *caller) call(ctx context.Context) (a answer) {
 	client := loadgen.Client{Transport: c.transport, Keep: maxProblem}
 	call := client.Do(ctx, loadgen.Request{Method: http.MethodGet, URL: c.url, Resend: true})
-	queued := call.Header.Get(invoke.HeaderQueueMs)
-	ms, err := strconv.ParseFloat(queued, 64)
+	timing, known := invoke.ParseTiming(call.Header[invoke.HeaderTiming])
 	switch {
 	case call.Err != nil:
 		a.err = call.Err
 	case call.Status != http.StatusOK:
 		a.err = fmt.Errorf("the call was answered with %d %s: %s", call.Status, http.StatusText(call.Status), call.Body)
-	case err != nil:
-		a.err = fmt.Errorf("the answer's header %s is %q", invoke.HeaderQueueMs, queued)
+	case !known:
+		a.err = fmt.Errorf("the answer's header %s is %q", invoke.HeaderTiming, call.Header[invoke.HeaderTiming])
 	default:
-		a.waited, a.cold = time.Duration(ms*float64(time.Millisecond)), call.Header.Get(invoke.HeaderColdStart) != ""
+		a.waited, a.cold = timing.Queue, timing.Cold
 	}
 	return a
 }

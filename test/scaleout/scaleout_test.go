@@ -24,8 +24,7 @@ func functions(t *testing.T, fail bool) (*caller, *atomic.Int64) {
 			http.Error(w, "no node has room", http.StatusServiceUnavailable)
 			return
 		}
-		w.Header().Set(invoke.HeaderQueueMs, "1.5")
-		w.Header().Set(invoke.HeaderColdStart, "true")
+		w.Header().Set(invoke.HeaderTiming, "queue;dur=1.5, start, function;dur=1")
 	}))
 	t.Cleanup(server.Close)
 	calls := newCaller(server.URL, 10)
