@@ -273,7 +273,7 @@ func TestInvokeThroughANamedGateway(t *testing.T) {
 	s.env["WINDLASS_GATEWAY"] = gateway.URL
 	s.run(t, "invoke", "x/f", "hi", "--path", "/y").expect(t, exitOK, "out", "POST /function/f.x/y ")
 	s.env["WINDLASS_GATEWAY"] = "http://127.0.0.1:1"
-	s.run(t, "invoke", "f").expect(t, exitPlatform, "err", "no answer from the gateway at http://127.0.0.1:1", "it may have run", "this is its URL")
+	s.run(t, "invoke", "f").expect(t, exitPlatform, "err", "no answer from the gateway at http://127.0.0.1:1", "did not run", "this is its URL")
 	(&stage{env: map[string]string{"HOME": quiet(t).dir}}).run(t, "invoke", "f", "--gateway", gateway.URL).expect(t, exitOK, "out", "GET /function/f ")
 
 	th := open(t)
@@ -426,6 +426,6 @@ func TestDeleteInACluster(t *testing.T) {
 	s := newStage(t, clusterFunction("team", "f", metav1.ConditionTrue, v1alpha1.ReasonAccepted), held)
 	s.run(t, "delete", "f").expect(t, exitOK, "out", "function team/f deleted\n")
 	s.run(t, "delete", "held", "--wait=false").expect(t, exitOK, "out", "function team/held is being deleted\n")
-	s.run(t, "delete", "held", "--timeout", "10ms").expect(t, exitPlatform, "err", "still there after 10ms", v1alpha1.FinalizerDrain, "windlass describe held")
+	s.run(t, "delete", "held", "--timeout", "10ms").expect(t, exitWaited, "err", "still there after 10ms", v1alpha1.FinalizerDrain, "windlass describe held")
 	s.run(t, "delete", "f").expect(t, exitPlatform, "err", "there is no function team/f")
 }

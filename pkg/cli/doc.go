@@ -13,7 +13,9 @@
 //	0  done
 //	1  the function ran and its answer is an error
 //	2  the command was used wrongly: flags, arguments, a manifest
-//	3  Windlass is not there, refused, or failed
+//	3  Windlass is not there, refused, or failed; a function that was called did not run
+//	4  the function may have run, and its answer is not known
+//	5  what was waited for had not come in time
 //
 // Each subject is a type in its own file, such as deployer or invoker. All stand on
 // a finder, which finds the Windlass and knows how this user names it, and that on a

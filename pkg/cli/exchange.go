@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/windlass-dev/windlass/pkg/invoke"
@@ -46,7 +47,8 @@ func (i *invoker) exchange(ctx context.Context, key invoke.FunctionKey, request 
 	}
 	// A transport repeats a request on its own when a connection that it
 	// has used before breaks. This one uses each only once.
-	transport := &http.Transport{DisableKeepAlives: true, DisableCompression: true, DialContext: way.dial, ExpectContinueTimeout: expectTime}
+	var sent atomic.Bool
+	transport := &http.Transport{DisableKeepAlives: true, DisableCompression: true, DialContext: way.reaching(&sent), ExpectContinueTimeout: expectTime}
 	if request.ContentLength > asksFirst {
 		// One that is refused for its size is not worth sending, and cannot be told
 		// apart from one that got lost on its way.
@@ -54,7 +56,7 @@ func (i *invoker) exchange(ctx context.Context, key invoke.FunctionKey, request 
 	}
 	response, err := transport.RoundTrip(request.WithContext(ctx))
 	if err != nil {
-		return lost(key, request, err, flags.timeout, way.hint)
+		return lost(key, request, err, flags.timeout, way.hint, sent.Load())
 	}
 	defer response.Body.Close()
 	if flags.verbose {
@@ -65,7 +67,7 @@ func (i *invoker) exchange(ctx context.Context, key invoke.FunctionKey, request 
 		return i.refused(key, response, executed)
 	}
 	if err := i.printBody(response.Body); err != nil {
-		return fmt.Errorf("the answer of function %s was cut off: %w; it did run: check what it has done before you call it again", key, err)
+		return maybef("the answer of function %s was cut off: %w; it did run: check what it has done before you call it again", key, err)
 	}
 	return i.failed(key, response)
 }
@@ -83,14 +85,17 @@ func (i *invoker) failed(key invoke.FunctionKey, response *http.Response) error 
 		key, response.Status, kind, i.short(key))
 }
 
-// lost says why there is no answer.
-func lost(key invoke.FunctionKey, request *http.Request, err error, timeout time.Duration, hint string) error {
+// lost says why there is no answer. Without a connection nothing was sent.
+func lost(key invoke.FunctionKey, request *http.Request, err error, timeout time.Duration, hint string, sent bool) error {
 	const mayHaveRun = "it may have run; call it again only if running it twice does no harm"
-	if errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("function %s did not answer within %s; %s, and perhaps give it more time with --timeout", key, timeout, mayHaveRun)
+	if sent && errors.Is(err, context.DeadlineExceeded) {
+		return maybef("function %s did not answer within %s; %s, and perhaps give it more time with --timeout", key, timeout, mayHaveRun)
 	}
 	at := (&url.URL{Scheme: request.URL.Scheme, Host: request.URL.Host}).String()
-	return fmt.Errorf("no answer from the gateway at %s: %w; %s, and %s", at, err, mayHaveRun, hint)
+	if !sent {
+		return fmt.Errorf("no answer from the gateway at %s: %w; the function did not run; %s", at, err, hint)
+	}
+	return maybef("no answer from the gateway at %s: %w; %s, and %s", at, err, mayHaveRun, hint)
 }
 
 // refused says that Windlass did not get an answer from the function, and what
@@ -110,9 +115,9 @@ func (i *invoker) refused(key invoke.FunctionKey, response *http.Response, execu
 	case invoke.ExecutedNo:
 		return errors.New(text + "\nit did not run; " + i.nextStep(key, invoke.RefusalReason(p.Reason), response.Header.Get("Retry-After")))
 	case invoke.ExecutedMaybe:
-		return fmt.Errorf("%s\nit may have run; call it again only if running it twice does no harm, and see windlass logs %s", text, i.short(key))
+		return maybef("%s\nit may have run; call it again only if running it twice does no harm, and see windlass logs %s", text, i.short(key))
 	default:
-		return fmt.Errorf("%s\nthis is no answer of a Windlass gateway: something else listens at its address, see windlass describe %s", text, i.short(key))
+		return maybef("%s\nthis is no answer of a Windlass gateway: something else listens at its address, see windlass describe %s", text, i.short(key))
 	}
 }
 

@@ -15,7 +15,12 @@ const (
 	exitOK       = 0
 	exitFunction = 1
 	exitUsage    = 2
+	// exitPlatform says that a function that was called did not run.
 	exitPlatform = 3
+	// exitMaybe says that it may have run, and that its answer is not known.
+	exitMaybe = 4
+	// exitWaited says that what was waited for had not come in time. It may still come.
+	exitWaited = 5
 )
 
 // exitError is an error that knows its exit code.
@@ -41,6 +46,14 @@ func inputError(err error) error {
 
 func functionErrorf(format string, args ...any) error {
 	return &exitError{code: exitFunction, err: fmt.Errorf(format, args...)}
+}
+
+func maybef(format string, args ...any) error {
+	return &exitError{code: exitMaybe, err: fmt.Errorf(format, args...)}
+}
+
+func waitedf(format string, args ...any) error {
+	return &exitError{code: exitWaited, err: fmt.Errorf(format, args...)}
 }
 
 // classify gives an error from a command's work its exit code.

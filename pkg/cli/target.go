@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net"
+	"sync/atomic"
 	"time"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
@@ -69,12 +70,31 @@ type route struct {
 	// url is the function's, without a slash at its end.
 	url string
 	// dial replaces the usual way of connecting to url, unless it is nil.
-	dial func(ctx context.Context, network, address string) (net.Conn, error)
+	dial dialer
 	// hint is what to look at if nothing answers there.
 	hint string
 	// key is an API key that counts there, or empty.
 	key   string
 	close func() error
+}
+
+// dialer connects to an address.
+type dialer func(ctx context.Context, network, address string) (net.Conn, error)
+
+// reaching is the way of connecting, and notes that a connection was made, before anything
+// can be sent over it.
+func (r *route) reaching(made *atomic.Bool) dialer {
+	dial := r.dial
+	if dial == nil {
+		dial = new(net.Dialer).DialContext
+	}
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := dial(ctx, network, address)
+		if err == nil {
+			made.Store(true)
+		}
+		return conn, err
+	}
 }
 
 // witness knows more of a function than its status.

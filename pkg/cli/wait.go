@@ -53,7 +53,7 @@ func (d *deployer) awaitStart(ctx context.Context, t *target, applied *v1alpha1.
 		}
 		select {
 		case <-ctx.Done():
-			return nil, fmt.Errorf("function %s has not started yet, after %s: %s\nsee windlass describe %s, or wait longer with --wait=2m",
+			return nil, waitedf("function %s has not started yet, after %s: %s\nsee windlass describe %s, or wait longer with --wait=2m",
 				fn.Key(), limit, reasonOf(ready), d.short(fn.Key()))
 		case <-time.After(lookAgain):
 		}
@@ -129,7 +129,7 @@ func (d *remover) awaitGone(ctx context.Context, r registry, key invoke.Function
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("function %s is still there after %s: %s; it goes by itself, see windlass describe %s, or wait longer with --timeout",
+			return waitedf("function %s is still there after %s: %s; it goes by itself, see windlass describe %s, or wait longer with --timeout",
 				key, limit, cmp.Or(told, "its state is not known"), d.short(key))
 		case <-time.After(lookAgain):
 		}
