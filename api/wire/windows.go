@@ -9,5 +9,9 @@ const (
 	ConnWindow   = 1 << 20
 )
 
+// MaxFirst is the longest first message of a stream in bytes, of whoever has no
+// certificate. A hello holds a token of some 1,500 bytes.
+const MaxFirst = 16 << 10
+
 // MaxMessage is the longest message in bytes that any side of the wire takes.
 const MaxMessage = 4 << 20

@@ -68,7 +68,7 @@ func program(t testing.TB, env []string, inherited ...*os.File) (start func(), s
 
 func config() agentenv.Config {
 	return agentenv.Config{
-		Scheduler: "127.0.0.1:1", FunctionUID: "uid", Function: "default/f", Generation: 1, CID: "cid", Token: "secret",
+		Scheduler: "127.0.0.1:1", FunctionUID: "uid", Function: "default/f", Revision: "1", CID: "cid", Token: "secret",
 		Protocol: agentenv.ProtocolHTTP, Port: 1, Concurrency: 1,
 		StartupTimeout: time.Minute, BackoffAfter: time.Minute, IdleTimeout: time.Minute,
 	}

@@ -167,7 +167,7 @@ func (s *stock) assign(t testing.TB, spare *talk, lang language) (*talk, time.Du
 	t.Helper()
 	begun := time.Now()
 	send(t, spare, &agentwire.PullReply{Kind: &agentwire.PullReply_Assignment{Assignment: &agentwire.Assignment{
-		FunctionUid: "uid", Function: "shop/greeter", Generation: 3, Cid: "cid", Concurrency: 1,
+		FunctionUid: "uid", Function: "shop/greeter", Revision: "3", Cid: "cid", Concurrency: 1,
 		StartupTimeoutNs: int64(time.Minute), BackoffAfterNs: int64(time.Minute), IdleTimeoutNs: int64(time.Minute),
 		Variables: []*agentwire.Variable{
 			{Name: "_HANDLER", Value: "app.handler"}, {Name: "GREETING", Value: "ahoy"}, {Name: "AWS_LAMBDA_FUNCTION_NAME", Value: "greeter"},
@@ -206,7 +206,7 @@ func TestASpareInstanceAnswersACall(t *testing.T) {
 			s := newStock(t)
 			end := s.startSpare(t, lang)
 			instance, _ := s.assign(t, await(t, "the spare instance", s.spares), lang)
-			if h := instance.hello; h.GetFunctionUid() != "uid" || h.GetGeneration() != 3 || h.GetCid() != "cid" || h.GetToken() != "secret" {
+			if h := instance.hello; h.GetFunctionUid() != "uid" || h.GetRevision() != "3" || h.GetCid() != "cid" || h.GetToken() != "secret" {
 				t.Errorf("it says hello as %v", h)
 			}
 			send(t, instance, &agentwire.PullReply{Kind: &agentwire.PullReply_Ticket{Ticket: &agentwire.Ticket{

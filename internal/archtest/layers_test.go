@@ -116,6 +116,7 @@ var rows = []struct {
 		"internal/metricsdoc",
 		"internal/problemsdoc",
 		"internal/tracetest",
+		"internal/wiretest",
 		"test/attacks",
 		"test/chart",
 		"test/cluster",

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/windlass-dev/windlass/api/wire"
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 )
 
@@ -19,9 +20,6 @@ const (
 	// firstWithin is how long a stream may take to say what it is for: who
 	// says nothing holds memory for nothing.
 	firstWithin = 5 * time.Second
-	// maxFirst is the longest first message in bytes of whoever has no
-	// certificate. A hello holds a token of some 1,500 bytes.
-	maxFirst = 4 << 10
 	// heedWithin is how long an instance may take to end an attempt that it is
 	// told to end. One that is merely slow loses its connection about as soon
 	// for not answering pings.
@@ -35,11 +33,11 @@ var strangers = map[string]bool{
 }
 
 // guard watches over the streams of one server.
-type guard struct{ refused *prometheus.CounterVec }
+type guard struct{ refused, unknown *prometheus.CounterVec }
 
 func newGuard(reg prometheus.Registerer) *guard {
-	g := &guard{refused: wireRefusedTotal.Vec()}
-	reg.MustRegister(g.refused)
+	g := &guard{refused: wireRefusedTotal.Vec(), unknown: wireUnknownTotal.Vec()}
+	reg.MustRegister(g.refused, g.unknown)
 	return g
 }
 
@@ -64,7 +62,7 @@ func (g *guard) count(method string, err error) {
 func (g *guard) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
 	late := time.NewTimer(firstWithin)
 	defer late.Stop()
-	guarded := &guardedStream{ServerStream: stream, conn: connOf(stream.Context()), stranger: strangers[info.FullMethod], late: late.C}
+	guarded := &guardedStream{ServerStream: stream, guard: g, conn: connOf(stream.Context()), stranger: strangers[info.FullMethod], late: late.C}
 	err := guarded.serve(srv, handler)
 	g.count(info.FullMethod, err)
 	return err
@@ -73,6 +71,7 @@ func (g *guard) stream(srv any, stream grpc.ServerStream, info *grpc.StreamServe
 // guardedStream is a stream whose first message must come soon and be short.
 type guardedStream struct {
 	grpc.ServerStream
+	guard    *guard
 	conn     *peerConn // nil if it did not come by Wire
 	stranger bool
 	messages int
@@ -122,7 +121,7 @@ func (s *guardedStream) cancelled() {
 func (s *guardedStream) RecvMsg(m any) error {
 	if s.messages++; s.messages > 1 {
 		s.proven()
-		return s.ServerStream.RecvMsg(m)
+		return s.received(m, s.ServerStream.RecvMsg(m))
 	}
 	if err := s.first(m); err != nil {
 		return err
@@ -131,6 +130,14 @@ func (s *guardedStream) RecvMsg(m any) error {
 		s.proven() // by its certificate
 	}
 	return nil
+}
+
+// received counts what this release does not know. It passes the error on.
+func (s *guardedStream) received(m any, err error) error {
+	if err == nil && agentwire.IsUnknown(m) {
+		s.guard.unknown.WithLabelValues(string(m.(proto.Message).ProtoReflect().Descriptor().Name())).Inc()
+	}
+	return err
 }
 
 func (s *guardedStream) proven() {
@@ -145,8 +152,8 @@ func (s *guardedStream) first(m any) error {
 	go func() { got <- s.ServerStream.RecvMsg(m) }()
 	select {
 	case err := <-got:
-		if message, ok := m.(proto.Message); ok && err == nil && s.stranger && proto.Size(message) > maxFirst {
-			return status.Error(codes.ResourceExhausted, fmt.Sprintf("the first message is longer than %d bytes", maxFirst))
+		if message, ok := m.(proto.Message); ok && err == nil && s.stranger && proto.Size(message) > wire.MaxFirst {
+			return status.Error(codes.ResourceExhausted, fmt.Sprintf("the first message is longer than %d bytes", wire.MaxFirst))
 		}
 		return err
 	case <-s.late:

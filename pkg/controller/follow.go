@@ -10,9 +10,9 @@ import (
 	"google.golang.org/grpc"
 
 	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
-
 	"github.com/windlass-dev/windlass/internal/backoff"
 	"github.com/windlass-dev/windlass/internal/sleep"
+	"github.com/windlass-dev/windlass/pkg/peers"
 )
 
 const (
@@ -116,7 +116,7 @@ func (f *follower) watch(ctx context.Context, address string) (told bool, err er
 		return false, fmt.Errorf("cannot connect: %w", err)
 	}
 	defer func() { _ = conn.Close() }()
-	replies, err := controlwire.NewSchedulerClient(conn).Watch(ctx, &controlwire.WatchRequest{})
+	replies, err := controlwire.NewSchedulerClient(conn).Watch(ctx, &controlwire.WatchRequest{Hello: peers.Hello()})
 	if err != nil {
 		return false, err
 	}

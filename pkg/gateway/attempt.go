@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/windlass-dev/windlass/api/wire"
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/gateway/core"
 	"github.com/windlass-dev/windlass/pkg/invoke"
@@ -23,7 +24,12 @@ type attempt struct {
 	claimant
 	gateway *Gateway
 	call    *call
+	// agreed is what the agent and this gateway both speak.
+	agreed wire.Agreed
 }
+
+// errUnsupported says that the agent that claims speaks no protocol of this release.
+var errUnsupported = errors.New("gateway: the agent's protocol is not spoken here")
 
 // expire ends an attempt whose time is up.
 func (a *attempt) expire() {
@@ -47,7 +53,12 @@ func (g *Gateway) Attempt(stream attemptStream) error {
 		g.metrics.claimRefused(core.ErrNotWaiting)
 		return stream.Send(refuseClaim(core.ErrNotWaiting))
 	}
-	a := &attempt{claimant{cid: invoke.CID(claim.GetCid()), stream: stream}, g, c}
+	agreed, ok := wire.AgentProtocols.Meet(wire.Heard(claim))
+	if !ok {
+		g.metrics.claimRefused(errUnsupported)
+		return stream.Send(refuseClaim(errUnsupported))
+	}
+	a := &attempt{claimant{cid: invoke.CID(claim.GetCid()), stream: stream}, g, c, agreed}
 	if err := a.claim(invoke.TokenFromBytes(claim.GetToken())); err != nil {
 		g.metrics.claimRefused(err)
 		return stream.Send(refuseClaim(err))
@@ -82,8 +93,11 @@ func (a *attempt) claim(token invoke.Token) error {
 
 func refuseClaim(err error) *agentwire.AttemptReply {
 	reason := agentwire.Refused_REASON_NOT_WAITING
-	if errors.Is(err, core.ErrBadToken) {
+	switch {
+	case errors.Is(err, core.ErrBadToken):
 		reason = agentwire.Refused_REASON_BAD_TOKEN
+	case errors.Is(err, errUnsupported):
+		reason = agentwire.Refused_REASON_UNSUPPORTED
 	}
 	return &agentwire.AttemptReply{Kind: &agentwire.AttemptReply_Refused{Refused: &agentwire.Refused{Reason: reason}}}
 }
@@ -92,6 +106,7 @@ func refuseClaim(err error) *agentwire.AttemptReply {
 func (a *attempt) grant() error {
 	c := a.call
 	granted := c.handOver(a.number)
+	granted.Protocol, granted.Features = a.agreed.Protocol, a.agreed.Features
 	if err := a.send(&agentwire.AttemptReply{Kind: &agentwire.AttemptReply_Granted{Granted: granted}}); err != nil {
 		return err
 	}
@@ -183,8 +198,10 @@ func (a *attempt) take(msg *agentwire.AttemptRequest) (over bool, err error) {
 	case *agentwire.AttemptRequest_End:
 		a.call.executed(kind.End)
 		return true, a.finish(kind.End)
+	case *agentwire.AttemptRequest_Claim:
+		return false, core.ErrOutOfOrder
 	}
-	return false, core.ErrOutOfOrder
+	return false, nil // it means nothing to this release
 }
 
 // head starts the answer, or is all of it.

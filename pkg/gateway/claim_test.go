@@ -8,6 +8,8 @@ import (
 	"time"
 
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
+	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/wiretest"
 	"github.com/windlass-dev/windlass/pkg/gateway"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 )
@@ -252,4 +254,49 @@ func TestACallThatIsReleasedTooLateIsAnswered(t *testing.T) {
 	<-time.After(time.Duration(ticket.GetRemainingNs()))
 	i.release("")
 	problem(t, wrote(t, answers, 503, invoke.ExecutedNo), "NoInstanceInTime")
+}
+
+func TestWhatALaterAgentSaysDoesNotLoseTheCall(t *testing.T) {
+	w := newWorld(t)
+	answers := w.call(w.get("/function/hello/"))
+	i := w.claim(w.scheduler.ticket())
+	i.send(wiretest.Beyond(&agentwire.AttemptRequest{}))
+	i.send(wiretest.Newer(&agentwire.AttemptRequest{Kind: &agentwire.AttemptRequest_Head{Head: &agentwire.ResultHead{Status: 200}}}))
+	i.send(wiretest.Beyond(&agentwire.AttemptRequest{}))
+	i.body("hi")
+	i.end()
+	if a := wrote(t, answers, 200, invoke.ExecutedYes); a.body != "hi" {
+		t.Errorf("answered %q", a.body)
+	}
+}
+
+func TestACallIsNotGrantedToAnAgentThatIsNotUnderstood(t *testing.T) {
+	w := newWorld(t)
+	answers := w.call(w.get("/function/hello/"))
+	ticket := w.scheduler.ticket()
+	stream, err := w.instances.Attempt(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = stream.Send(&agentwire.AttemptRequest{Kind: &agentwire.AttemptRequest_Claim{Claim: &agentwire.Claim{
+		InvocationId: ticket.GetInvocationId(), Token: ticket.GetToken(), ProtocolMin: 1000, ProtocolMax: 1001,
+	}}})
+	if reply, err := stream.Recv(); reply.GetRefused().GetReason() != agentwire.Refused_REASON_UNSUPPORTED {
+		t.Errorf("it heard %v, %v", reply, err)
+	}
+	i := w.claim(ticket) // the call waits still
+	if i.granted.GetProtocol() != 1 {
+		t.Errorf("an agent that says nothing is granted %v", i.granted)
+	}
+	i.whole(200, "hi")
+	wrote(t, answers, 200, invoke.ExecutedYes)
+}
+
+// Whatever a later scheduler refuses a call for, it was not run.
+func TestARefusalForAReasonThatIsNotKnownSaysThatNothingRan(t *testing.T) {
+	w := newWorld(t)
+	answers := w.call(w.get("/function/hello/"))
+	ticket := w.scheduler.ticket()
+	w.scheduler.refuse(&controlwire.Refusal{InvocationId: ticket.GetInvocationId(), Reason: 1000})
+	wrote(t, answers, http.StatusServiceUnavailable, invoke.ExecutedNo)
 }

@@ -359,7 +359,7 @@ func (l *link) converse(ctx context.Context, client controlwire.SchedulerClient)
 	stream, err := client.Offer(streamCtx, grpc.WaitForReady(true))
 	limit.Stop()
 	if err == nil {
-		err = stream.Send(&controlwire.OfferRequest{Gateway: l.dispatch.config.ClaimAddr})
+		err = stream.Send(&controlwire.OfferRequest{Gateway: l.dispatch.config.ClaimAddr, Hello: peers.Hello()})
 	}
 	if err != nil {
 		return false
@@ -379,6 +379,10 @@ func (l *link) converse(ctx context.Context, client controlwire.SchedulerClient)
 			if ctx.Err() == nil {
 				l.dispatch.deps.Log.Warn("lost the scheduler", "addr", l.addr, "err", err)
 			}
+			return true
+		}
+		if w := reply.GetWelcome(); w != nil && !peers.Accepts(w) {
+			l.dispatch.deps.Log.Error("the scheduler does not speak this gateway's protocol", "addr", l.addr, "release", w.GetRelease())
 			return true
 		}
 		for _, r := range reply.GetRefusals() {
@@ -407,9 +411,15 @@ var refusalReasons = map[controlwire.Refusal_Reason]invoke.RefusalReason{
 	controlwire.Refusal_REASON_WAIT_TOO_LONG:       invoke.RefusedWait,
 }
 
+// refusalFromWire reads a refusal. For a reason that is not known the client may try
+// again, as for lack of room.
 func refusalFromWire(r *controlwire.Refusal) invoke.Refusal {
+	reason, known := refusalReasons[r.GetReason()]
+	if !known {
+		reason = invoke.RefusedNoCapacity
+	}
 	return invoke.Refusal{
-		Reason:     refusalReasons[r.GetReason()],
+		Reason:     reason,
 		Detail:     r.GetDetail(),
 		RetryAfter: time.Duration(r.GetRetryAfterNs()),
 	}

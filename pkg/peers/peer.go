@@ -120,6 +120,9 @@ func (p *peer) beats(ctx context.Context, client controlwire.SchedulerClient) (s
 			if err != nil {
 				return
 			}
+			if !p.understands(reply.GetWelcome()) {
+				return
+			}
 			stood = true
 			p.feel(func(pulse ownership.Pulse) ownership.Pulse { return pulse.Answer(time.Now(), reply.GetServing()) })
 			if talk := p.all.talk; talk != nil {
@@ -134,9 +137,22 @@ func (p *peer) beats(ctx context.Context, client controlwire.SchedulerClient) (s
 	return stood
 }
 
+// understands tells whether a scheduler speaks this program's protocol, unless it says
+// nothing of it.
+func (p *peer) understands(w *controlwire.Welcome) bool {
+	if w == nil || Accepts(w) {
+		return true
+	}
+	p.log.Error("the scheduler does not speak this program's protocol", "release", w.GetRelease(), "protocol", w.GetProtocol())
+	return false
+}
+
 // beat is the beat of that number, with what is asked for.
 func (p *peer) beat(number uint64) *controlwire.BeatRequest {
 	beat := &controlwire.BeatRequest{Number: number}
+	if number == 0 {
+		beat.Hello = Hello()
+	}
 	if talk := p.all.talk; talk != nil {
 		beat.Scheduler, beat.Room = p.all.config.Self, talk.Ask(p.id)
 	}

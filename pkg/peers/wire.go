@@ -6,7 +6,9 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/windlass-dev/windlass/api/wire"
 	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/buildinfo"
 	"github.com/windlass-dev/windlass/pkg/ownership"
 )
 
@@ -26,13 +28,25 @@ func ToWire(m *ownership.Map) *controlwire.SlotsReply {
 	return reply
 }
 
+// Hello says what this program speaks within the control plane.
+func Hello() *controlwire.Hello {
+	ours := wire.ControlProtocols
+	return &controlwire.Hello{ProtocolMin: ours.Min, ProtocolMax: ours.Max, Release: buildinfo.Version, Features: ours.Features}
+}
+
+// Accepts tells whether this program speaks what a scheduler wants to speak with it.
+func Accepts(w *controlwire.Welcome) bool {
+	_, ok := wire.ControlProtocols.Accept(w)
+	return ok
+}
+
 // Fetch asks a scheduler for its map. It is an error if that knows nobody.
 func Fetch(ctx context.Context, scheduler grpc.ClientConnInterface) (*ownership.Map, error) {
 	return fetch(ctx, controlwire.NewSchedulerClient(scheduler))
 }
 
 func fetch(ctx context.Context, scheduler controlwire.SchedulerClient) (*ownership.Map, error) {
-	reply, err := scheduler.Slots(ctx, &controlwire.SlotsRequest{})
+	reply, err := scheduler.Slots(ctx, &controlwire.SlotsRequest{Hello: Hello()})
 	if err != nil {
 		return nil, fmt.Errorf("peers: asking a scheduler for the slots: %w", err)
 	}

@@ -75,7 +75,7 @@ func New(config agentenv.Config, deps Deps) *Agent {
 		},
 		jitter:   1 + rand.Float64()/10,
 		function: newFunctionEnd(),
-		identity: identity{spare: config.Spare, uid: config.FunctionUID, generation: config.Generation, cid: config.CID},
+		identity: identity{spare: config.Spare, uid: config.FunctionUID, revision: config.Revision, cid: config.CID},
 		assigned: make(chan *agentwire.Assignment, 1),
 		drained:  make(chan struct{}),
 		ended:    make(chan struct{}),

@@ -11,6 +11,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/windlass-dev/windlass/api/wire"
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/podagent/adapter"
@@ -117,6 +118,9 @@ func (at *attempt) claimAndRun(ctx, callCtx context.Context) {
 	case err != nil:
 		at.log.Warn("could not claim", "invocation", at.ticket.ID.String(), "addr", at.ticket.Gateway, "err", err)
 		at.tell(core.Unreachable{Attempt: at.number})
+	case reply.GetRefused().GetReason() == agentwire.Refused_REASON_UNSUPPORTED:
+		at.log.Warn("the gateway does not speak this agent's protocol", "invocation", at.ticket.ID.String(), "addr", at.ticket.Gateway)
+		at.tell(core.Unreachable{Attempt: at.number})
 	case reply.GetGranted() == nil:
 		at.tell(core.Refused{Attempt: at.number})
 	case at.mayRun():
@@ -138,8 +142,12 @@ func (at *attempt) claim(ctx context.Context) (attemptStream, *agentwire.Attempt
 	if err := at.sendClaim(stream); err != nil && !errors.Is(err, io.EOF) { // at EOF, Recv knows why
 		return nil, nil, err
 	}
-	reply, err := stream.Recv()
-	return stream, reply, err
+	for {
+		reply, err := stream.Recv()
+		if err != nil || !agentwire.IsUnknown(reply) {
+			return stream, reply, err
+		}
+	}
 }
 
 // connect finds the connection to the ticket's gateway, which need not stand.
@@ -163,6 +171,7 @@ func (at *attempt) sendClaim(stream attemptStream) error {
 func (at *attempt) claimOf(started bool) *agentwire.AttemptRequest {
 	return &agentwire.AttemptRequest{Kind: &agentwire.AttemptRequest_Claim{Claim: &agentwire.Claim{
 		InvocationId: at.ticket.ID[:], Token: at.ticket.Token[:], Cid: at.cid, Started: started,
+		ProtocolMin: wire.AgentProtocols.Min, ProtocolMax: wire.AgentProtocols.Max, Features: wire.AgentProtocols.Features,
 	}}}
 }
 

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/wiretest"
 	"github.com/windlass-dev/windlass/pkg/podagent/adapter"
 )
 
@@ -354,6 +355,45 @@ func TestTicketWithAnAddressThatIsNoneIsGivenBack(t *testing.T) {
 		p.ticket("a")
 		p.hear("pull 1 done a after 0s unclaimed")
 		p.retire("test")
+		w.ended(nil)
+	})
+}
+
+func TestWhatALaterGatewaySaysDoesNotLoseTheCall(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		p := w.begin()
+		p.ticket("a")
+		c := w.claim()
+		c.say(wiretest.Beyond(&agentwire.AttemptReply{}))
+		c.grant(&agentwire.Granted{Attempt: 1, Method: "GET", RequestUri: "/", Whole: true})
+		c.say(wiretest.Beyond(&agentwire.AttemptReply{}))
+		call := <-w.adapter.calls
+		call.hello()
+		c.hear(`head 200 cold whole "hello"`)
+		c.hearEnd()
+		p.retire("test")
+		w.ended(nil)
+	})
+}
+
+func TestATicketGoesBackIfTheGatewayIsNotUnderstood(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		p := w.begin()
+		p.ticket("a")
+		w.claim().say(&agentwire.AttemptReply{Kind: &agentwire.AttemptReply_Refused{Refused: &agentwire.Refused{
+			Reason: agentwire.Refused_REASON_UNSUPPORTED,
+		}}})
+		p.hear("pull 1 done a after 0s unclaimed")
+		p.retire("test")
+		w.ended(nil)
+	})
+}
+
+func TestAnAgentLeavesASchedulerWhoseProtocolItDoesNotSpeak(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		p := w.begin()
+		p.say(&agentwire.PullReply{Kind: &agentwire.PullReply_Welcome{Welcome: &agentwire.Welcome{Protocol: 1000, Release: "v9"}}})
+		p.hear("goodbye UNSUPPORTED")
 		w.ended(nil)
 	})
 }

@@ -99,9 +99,9 @@ func tellPull(msg *agentwire.PullRequest) string {
 	case *agentwire.PullRequest_Hello:
 		h := kind.Hello
 		if h.GetSpare() {
-			return fmt.Sprintf("hello spare %q/%d %q %s", h.GetFunctionUid(), h.GetGeneration(), h.GetCid(), h.GetToken())
+			return fmt.Sprintf("hello spare %q/%s %q %s", h.GetFunctionUid(), h.GetRevision(), h.GetCid(), h.GetToken())
 		}
-		return fmt.Sprintf("hello %s/%d %s %s", h.GetFunctionUid(), h.GetGeneration(), h.GetCid(), h.GetToken())
+		return fmt.Sprintf("hello %s/%s %s %s", h.GetFunctionUid(), h.GetRevision(), h.GetCid(), h.GetToken())
 	case *agentwire.PullRequest_Pull:
 		text := fmt.Sprintf("pull %d", kind.Pull.GetCredits())
 		for _, d := range kind.Pull.GetDone() {
@@ -199,7 +199,7 @@ func (p *pulls) mayLeave(granted bool, again time.Duration) {
 
 func (p *pulls) retire(reason string) {
 	p.t.Helper()
-	p.say(&agentwire.PullReply{Kind: &agentwire.PullReply_Retire{Retire: &agentwire.Retire{Reason: reason}}})
+	p.say(&agentwire.PullReply{Kind: &agentwire.PullReply_Retire{Retire: &agentwire.Retire{Detail: reason}}})
 }
 
 // ends tells the agent how its function ended.

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/windlass-dev/windlass/api/wire"
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/podagent/agentenv"
 	"github.com/windlass-dev/windlass/pkg/podagent/core"
@@ -33,7 +34,7 @@ type session struct {
 // KiB takes them without waiting while the agent's lock is held.
 func (s *session) send(m core.Message, who identity) {
 	// An error ends the stream, which its reader sees.
-	_ = s.stream.Send(toWire(m, who, s.token))
+	_ = s.stream.Send(toWire(m, who, s.token, wire.AgentProtocols))
 }
 
 // dial starts a session, which outlives the context of Run. The caller holds the lock.
@@ -106,17 +107,17 @@ func (a *Agent) closed(s *session, err error) {
 }
 
 // hear passes on what a scheduler says.
-func (a *Agent) hear(s *session, wire *agentwire.PullReply) error {
-	reply, err := fromWire(wire)
+func (a *Agent) hear(s *session, said *agentwire.PullReply) error {
+	reply, err := fromWire(said, wire.AgentProtocols)
 	if err != nil {
 		return err
 	}
-	if ended := wire.GetEnded(); ended != nil {
+	if ended := said.GetEnded(); ended != nil {
 		a.function.note(FunctionEnd{How: ended.GetHow(), LastLines: ended.GetLastLines()})
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.step(core.Said{Session: s.number, Reply: reply}, wire)
+	a.step(core.Said{Session: s.number, Reply: reply}, said)
 	return nil
 }
 

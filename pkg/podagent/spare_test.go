@@ -25,7 +25,7 @@ const helloSpareText = `hello spare ""/0 "" secret`
 
 func wireAssignment() *agentwire.Assignment {
 	return &agentwire.Assignment{
-		FunctionUid: "uid", Function: "default/f", Generation: 3, Cid: "cid", Concurrency: 2,
+		FunctionUid: "uid", Function: "default/f", Revision: "3", Cid: "cid", Concurrency: 2,
 		StartupTimeoutNs: int64(10 * time.Second), BackoffAfterNs: int64(10 * time.Second), IdleTimeoutNs: int64(10 * time.Minute),
 		Variables: []*agentwire.Variable{{Name: "A", Value: "1"}, {Name: "A", Value: "2"}},
 		Files:     []*agentwire.File{{Path: "app.py", Content: []byte("x")}},

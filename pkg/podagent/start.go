@@ -59,7 +59,7 @@ func (a *Agent) awaitAssignment(ctx context.Context) error {
 // assume makes a spare instance the function's. The core sees to it that it happens
 // once, so that there is room in the channel. The caller holds the lock.
 func (a *Agent) assume(to *agentwire.Assignment) {
-	a.identity = identity{uid: to.GetFunctionUid(), generation: to.GetGeneration(), cid: to.GetCid()}
+	a.identity = identity{uid: to.GetFunctionUid(), revision: to.GetRevision(), cid: to.GetCid()}
 	a.deps.Log.Info("assigned", "function", to.GetFunction(), "cid", to.GetCid())
 	a.assigned <- to
 }

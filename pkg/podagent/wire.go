@@ -1,9 +1,12 @@
 package podagent
 
 import (
+	"fmt"
 	"time"
 
+	"github.com/windlass-dev/windlass/api/wire"
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/buildinfo"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/podagent/core"
 )
@@ -11,19 +14,20 @@ import (
 // identity is what an instance says of itself.
 type identity struct {
 	// spare says that it is of no function so far, and all else is empty.
-	spare      bool
-	uid        string
-	generation int64
-	cid        string
+	spare    bool
+	uid      string
+	revision string
+	cid      string
 }
 
 // toWire is what an agent says, for the wire.
-func toWire(m core.Message, who identity, token string) *agentwire.PullRequest {
+func toWire(m core.Message, who identity, token string, speech wire.Speech) *agentwire.PullRequest {
 	switch m := m.(type) {
 	case core.Hello:
 		return &agentwire.PullRequest{Kind: &agentwire.PullRequest_Hello{Hello: &agentwire.Hello{
-			FunctionUid: who.uid, Generation: who.generation, Cid: who.cid, Spare: who.spare, Token: token,
+			FunctionUid: who.uid, Revision: who.revision, Cid: who.cid, Spare: who.spare, Token: token,
 			AgeNs: int64(m.Age), ReadyAfterNs: int64(m.ReadyAfter),
+			ProtocolMin: speech.Min, ProtocolMax: speech.Max, Release: buildinfo.Version, Features: speech.Features,
 		}}}
 	case core.Pull:
 		done := make([]*agentwire.Done, 0, len(m.Done))
@@ -55,14 +59,16 @@ func goodbyeReason(r core.Reason) agentwire.Goodbye_Reason {
 		return agentwire.Goodbye_REASON_CALL_BROKEN
 	case core.ReasonStopped:
 		return agentwire.Goodbye_REASON_STOPPED
+	case core.ReasonUnsupported:
+		return agentwire.Goodbye_REASON_UNSUPPORTED
 	}
 	return agentwire.Goodbye_REASON_UNSPECIFIED
 }
 
 // fromWire reads what a scheduler says. What it says about time is said about now, so
 // a ticket has no times.
-func fromWire(wire *agentwire.PullReply) (core.Reply, error) {
-	switch kind := wire.GetKind().(type) {
+func fromWire(said *agentwire.PullReply, speech wire.Speech) (core.Reply, error) {
+	switch kind := said.GetKind().(type) {
 	case *agentwire.PullReply_Ticket:
 		t := kind.Ticket
 		id, err := invoke.IDFromBytes(t.GetInvocationId())
@@ -76,7 +82,7 @@ func fromWire(wire *agentwire.PullReply) (core.Reply, error) {
 	case *agentwire.PullReply_Leave:
 		return core.LeaveAnswer{Granted: kind.Leave.GetGranted(), AskAgain: time.Duration(kind.Leave.GetAskAgainNs())}, nil
 	case *agentwire.PullReply_Retire:
-		return core.Retire{Reason: kind.Retire.GetReason()}, nil
+		return core.Retire{Detail: kind.Retire.GetDetail()}, nil
 	case *agentwire.PullReply_Ended:
 		return core.Ended{How: kind.Ended.GetHow()}, nil
 	case *agentwire.PullReply_Moved:
@@ -84,6 +90,11 @@ func fromWire(wire *agentwire.PullReply) (core.Reply, error) {
 	case *agentwire.PullReply_Assignment:
 		return assignment(kind.Assignment), nil
 	case *agentwire.PullReply_Welcome:
+		if _, ok := speech.Accept(kind.Welcome); !ok {
+			return core.Retire{Reason: core.ReasonUnsupported, Detail: fmt.Sprintf(
+				"the scheduler, of release %q, speaks protocol %d, and this agent %d to %d",
+				kind.Welcome.GetRelease(), kind.Welcome.GetProtocol(), speech.Min, speech.Max)}, nil
+		}
 		return core.Welcome{Epoch: kind.Welcome.GetEpoch()}, nil
 	}
 	// Whatever else a scheduler says, it says that it is there.
@@ -91,12 +102,12 @@ func fromWire(wire *agentwire.PullReply) (core.Reply, error) {
 }
 
 // assignment is what the core needs to know of one.
-func assignment(wire *agentwire.Assignment) core.Assignment {
+func assignment(said *agentwire.Assignment) core.Assignment {
 	return core.Assignment{
-		StartupTimeout: time.Duration(wire.GetStartupTimeoutNs()),
-		Concurrency:    int(wire.GetConcurrency()),
-		BackoffAfter:   time.Duration(wire.GetBackoffAfterNs()),
-		IdleTimeout:    time.Duration(wire.GetIdleTimeoutNs()),
+		StartupTimeout: time.Duration(said.GetStartupTimeoutNs()),
+		Concurrency:    int(said.GetConcurrency()),
+		BackoffAfter:   time.Duration(said.GetBackoffAfterNs()),
+		IdleTimeout:    time.Duration(said.GetIdleTimeoutNs()),
 	}
 }
 

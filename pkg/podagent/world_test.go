@@ -31,7 +31,7 @@ var errSignal = errors.New("SIGTERM")
 
 func config() agentenv.Config {
 	return agentenv.Config{
-		FunctionUID: "uid", Function: "default/f", Generation: 3, CID: "cid", Token: "secret", Concurrency: 2,
+		FunctionUID: "uid", Function: "default/f", Revision: "3", CID: "cid", Token: "secret", Concurrency: 2,
 		StartupTimeout: time.Minute, BackoffAfter: 10 * time.Second, IdleTimeout: 10 * time.Minute,
 	}
 }

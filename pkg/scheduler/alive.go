@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/buildinfo"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
@@ -26,6 +27,7 @@ var (
 type line struct {
 	scheduler *host
 	key       provisioner.Key
+	agent     speaker
 	replies   chan *agentwire.PullReply
 	// givenUp takes why the scheduler ends the stream, and over is closed when
 	// nothing is left of it.
@@ -37,9 +39,9 @@ type line struct {
 	maySleep time.Duration
 }
 
-func newLine(s *host, key provisioner.Key, buffer int) line {
+func newLine(s *host, key provisioner.Key, of speaker, buffer int) line {
 	return line{
-		scheduler: s, key: key, replies: make(chan *agentwire.PullReply, buffer),
+		scheduler: s, key: key, agent: of, replies: make(chan *agentwire.PullReply, buffer),
 		givenUp: make(chan error, 1), over: make(chan struct{}),
 	}
 }
@@ -154,9 +156,11 @@ func (p *line) hear(msg *agentwire.PullRequest) {
 	}
 }
 
-// welcome tells the instance that it was accepted.
+// welcome tells the instance that it was accepted, and what is spoken with it.
 func (p *line) welcome(epoch uint64) {
-	p.reply(&agentwire.PullReply{Kind: &agentwire.PullReply_Welcome{Welcome: &agentwire.Welcome{Epoch: epoch}}})
+	p.reply(&agentwire.PullReply{Kind: &agentwire.PullReply_Welcome{Welcome: &agentwire.Welcome{
+		Epoch: epoch, Protocol: p.agent.agreed.Protocol, Release: buildinfo.Version, Features: p.agent.agreed.Features,
+	}}})
 }
 
 // pong answers every ping.

@@ -17,12 +17,17 @@ import (
 // Beat answers beats until the stream ends.
 func (s *Scheduler) Beat(stream grpc.BidiStreamingServer[controlwire.BeatRequest, controlwire.BeatReply]) error {
 	trusted := s.deps.IsScheduler == nil || s.deps.IsScheduler(stream.Context())
-	for {
+	for first := true; ; first = false {
 		request, err := stream.Recv()
 		if err != nil {
 			return nil
 		}
 		reply := &controlwire.BeatReply{Number: request.GetNumber(), Serving: s.isServing()}
+		if first {
+			if reply.Welcome, err = s.greet(request.GetHello()); err != nil {
+				return err
+			}
+		}
 		if s.deps.Router != nil {
 			reply.Epoch = s.deps.Router.Map().LastEpoch()
 		}
@@ -79,11 +84,17 @@ func (s *Scheduler) Answered(by string, room []*controlwire.RoomMade) {
 var _ peers.Talk = (*Scheduler)(nil)
 
 // Slots tells who owns which slot.
-func (s *Scheduler) Slots(context.Context, *controlwire.SlotsRequest) (*controlwire.SlotsReply, error) {
+func (s *Scheduler) Slots(_ context.Context, request *controlwire.SlotsRequest) (*controlwire.SlotsReply, error) {
 	if s.deps.Router == nil {
 		return nil, status.Error(codes.Unimplemented, "this scheduler is the only one")
 	}
-	return peers.ToWire(s.deps.Router.Map()), nil
+	welcome, err := s.greet(request.GetHello())
+	if err != nil {
+		return nil, err
+	}
+	reply := peers.ToWire(s.deps.Router.Map())
+	reply.Welcome = welcome
+	return reply, nil
 }
 
 // peerRoom are the other schedulers, of which room is borrowed and to which some is lent.

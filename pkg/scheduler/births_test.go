@@ -18,7 +18,7 @@ import (
 func (w *world) greetAged(spec provisioner.InstanceSpec, age, readyAfter time.Duration) *agent {
 	w.t.Helper()
 	return w.hello(&agentwire.Hello{
-		FunctionUid: string(spec.Function.UID), Generation: spec.Function.Generation, Cid: string(spec.CID),
+		FunctionUid: string(spec.Function.UID), Revision: spec.Function.Revision(), Cid: string(spec.CID),
 		Token: spec.Token, AgeNs: int64(age), ReadyAfterNs: int64(readyAfter),
 	})
 }

@@ -87,7 +87,7 @@ func (a *chaosAgent) session() (again bool) {
 		}
 	}, func(err error) { broken <- err })
 	a.send(&agentwire.PullRequest{Kind: &agentwire.PullRequest_Hello{Hello: &agentwire.Hello{
-		FunctionUid: a.key.FunctionUID, Generation: a.spec.Function.Generation,
+		FunctionUid: a.key.FunctionUID, Revision: a.spec.Function.Revision(),
 		Cid: string(a.key.CID), Token: a.spec.Token,
 	}}})
 	if !a.leaving {

@@ -23,6 +23,7 @@ func (c stateCollector) Collect(ch chan<- prometheus.Metric) {
 	c.collectSlots(ch)
 	c.collectSpares(ch)
 	c.collectNodes(ch)
+	c.collectAgents(ch)
 }
 
 func tell(ch chan<- prometheus.Metric, gauge metric.Gauge, value float64, labels ...string) {

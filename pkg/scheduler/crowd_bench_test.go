@@ -15,6 +15,7 @@ import (
 	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
+	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
 
 // population is a function with many instances, each with a stream, of which all ask for a
@@ -38,8 +39,8 @@ func newPopulation(b *testing.B, instances int, idle bool) *population {
 	all := w.instances.Instances(c.f.uid)
 	slices.SortFunc(all, func(a, b provisioner.Instance) int { return cmp.Compare(a.CID, b.CID) })
 	for _, in := range all {
-		p := &pullStream{line: newLine(w.scheduler.host, in.Key, 1), function: c.f}
-		if err := p.join(in, 1); err != nil {
+		p := &pullStream{line: newLine(w.scheduler.host, in.Key, speaker{}, 1), function: c.f}
+		if err := p.join(in, 1, core.AgentKept); err != nil {
 			b.Fatal(err)
 		}
 		c.streams = append(c.streams, p)

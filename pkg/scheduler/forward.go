@@ -159,7 +159,7 @@ func (f *forward) connect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := stream.Send(&controlwire.OfferRequest{Gateway: f.from.gateway, Forwarded: true}); err != nil {
+	if err := stream.Send(&controlwire.OfferRequest{Gateway: f.from.gateway, Forwarded: true, Hello: peers.Hello()}); err != nil {
 		return err
 	}
 	f.stream = stream

@@ -19,6 +19,7 @@ type metrics struct {
 	stages              [coldstart.NumStages]prometheus.Observer
 	gained, lost        prometheus.Counter
 	reconciled          *prometheus.CounterVec
+	agentsReplaced      *prometheus.CounterVec
 	// Refusals that found no stream of their gateway, and such as it did not take.
 	unreached, untaken prometheus.Counter
 }
@@ -30,8 +31,8 @@ func newMetrics(reg prometheus.Registerer, s *Scheduler) *metrics {
 	stages, moves, unheard := stageDecl.Vec(), slotMovesDecl.Vec(), unheardDecl.Vec()
 	m := &metrics{
 		ticks: ticksDecl.New(), lags: lagDecl.New(), starts: coldStartDecl.New(),
-		reconciled: reconciledDecl.Vec(),
-		gained:     moves.WithLabelValues("gained"), lost: moves.WithLabelValues("lost"),
+		reconciled: reconciledDecl.Vec(), agentsReplaced: agentsReplacedDecl.Vec(),
+		gained: moves.WithLabelValues("gained"), lost: moves.WithLabelValues("lost"),
 		unreached: unheard.WithLabelValues("no stream"), untaken: unheard.WithLabelValues("not taken"),
 	}
 	for stage := range coldstart.NumStages {
@@ -40,7 +41,7 @@ func newMetrics(reg prometheus.Registerer, s *Scheduler) *metrics {
 	for _, l := range s.levels {
 		m.reconciled.WithLabelValues(l.kind)
 	}
-	reg.MustRegister(m.ticks, m.lags, m.starts, stages, moves, unheard, m.reconciled,
+	reg.MustRegister(m.ticks, m.lags, m.starts, stages, moves, unheard, m.reconciled, m.agentsReplaced,
 		stateCollector{s}, exposition.NewCollector(ofFunctions, s.rows))
 	return m
 }

@@ -53,6 +53,13 @@ func (s *offers) Offer(stream grpc.BidiStreamingServer[controlwire.OfferRequest,
 	if request.GetGateway() == "" {
 		return status.Error(codes.InvalidArgument, "the first message must say the gateway's address")
 	}
+	welcome, err := s.greet(request.GetHello())
+	if err != nil {
+		return err
+	}
+	if err := stream.Send(&controlwire.OfferReply{Welcome: welcome}); err != nil {
+		return err
+	}
 	o := &offerStream{
 		gateway: request.GetGateway(), forwarded: request.GetForwarded(),
 		refusals: make(chan *controlwire.Refusal, refusalBuffer), metrics: s.metrics, ended: make(chan struct{}),

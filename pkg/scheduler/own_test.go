@@ -13,6 +13,7 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/buildinfo"
 	"github.com/windlass-dev/windlass/pkg/catalog"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
@@ -166,7 +167,7 @@ func (v *watcher) expect(want ...*controlwire.WatchReply) {
 func TestAWatcherIsToldWhatChanged(t *testing.T) {
 	inSharedWorld(t, func(w *world) {
 		v := w.watch()
-		v.expect(&controlwire.WatchReply{})
+		v.expect(&controlwire.WatchReply{Welcome: &controlwire.Welcome{Protocol: 1, Release: buildinfo.Version}})
 		fn, g := w.put("f", minInstances(1)), w.gateway("g:1")
 		w.after(watchEvery)
 		facts := &controlwire.FunctionFacts{FunctionUid: "uid-f", Namespace: "ns", Name: "f", Generation: 1, Creating: 1}

@@ -133,15 +133,16 @@ type agent struct {
 	said  []string // what the scheduler said since the last look
 	ended bool
 	err   error
-	// assignment is the last that it got.
+	// assignment and welcome are the last that it got.
 	assignment *agentwire.Assignment
+	welcome    *agentwire.Welcome
 }
 
 // greet opens a stream for an instance and says hello.
 func (w *world) greet(spec provisioner.InstanceSpec) *agent {
 	w.t.Helper()
 	return w.hello(&agentwire.Hello{
-		FunctionUid: string(spec.Function.UID), Generation: spec.Function.Generation,
+		FunctionUid: string(spec.Function.UID), Revision: spec.Function.Revision(),
 		Cid: string(spec.CID), Token: spec.Token,
 	})
 }
@@ -190,10 +191,12 @@ func (a *agent) hear(reply *agentwire.PullReply) {
 			said += " with its request"
 		}
 		a.said = append(a.said, said)
+	case *agentwire.PullReply_Welcome:
+		a.welcome = kind.Welcome
 	case *agentwire.PullReply_Moved:
 		a.said = append(a.said, "moved to "+kind.Moved.GetAddress())
 	case *agentwire.PullReply_Retire:
-		a.said = append(a.said, "retire: "+kind.Retire.GetReason())
+		a.said = append(a.said, "retire: "+kind.Retire.GetDetail())
 	case *agentwire.PullReply_Ended:
 		a.said = append(a.said, fmt.Sprintf("ended: %s %q", kind.Ended.GetHow(), kind.Ended.GetLastLines()))
 	case *agentwire.PullReply_Assignment:

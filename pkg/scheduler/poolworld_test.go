@@ -81,7 +81,7 @@ func (a *agent) become() *agent {
 	}
 	a.cut()
 	b := a.w.hello(&agentwire.Hello{
-		FunctionUid: a.assignment.GetFunctionUid(), Generation: a.assignment.GetGeneration(),
+		FunctionUid: a.assignment.GetFunctionUid(), Revision: a.assignment.GetRevision(),
 		Cid: a.assignment.GetCid(), Token: podName(a.key),
 	})
 	b.pull(int32(a.assignment.GetConcurrency()))

@@ -50,7 +50,7 @@ func (s *sessions) Pull(server pullServer) error {
 		return err
 	}
 	if first.GetHello().GetSpare() {
-		return s.pullSpare(server, first.GetHello().GetToken())
+		return s.pullSpare(server, first.GetHello())
 	}
 	p, err := s.hello(first.GetHello())
 	if errors.Is(err, errMoved) {
@@ -96,14 +96,17 @@ func (s *sessions) hello(hello *agentwire.Hello) (*pullStream, error) {
 		return nil, err
 	}
 	capacity := int(f.current().Spec.Concurrency)
+	of, kept := s.understand(hello)
 	p := &pullStream{
 		// A ticket for each call it can hold, a welcome, a retirement, an
 		// answer, its function's end, and one for each ping that may wait for one.
-		line: newLine(s.host, key, capacity+9), function: f, adopted: instance.Adopted, revision: instance.Revision,
+		line: newLine(s.host, key, of, capacity+9), function: f, adopted: instance.Adopted, revision: instance.Revision,
 	}
-	p.welcome(term.Epoch)
+	if kept != core.AgentUnsupported {
+		p.welcome(term.Epoch)
+	}
 	s.streams.enter(&p.line)
-	if err := p.join(instance, capacity); err != nil {
+	if err := p.join(instance, capacity, kept); err != nil {
 		s.streams.leave(&p.line)
 		return nil, err
 	}
@@ -132,8 +135,8 @@ func (s *sessions) check(f *function, key provisioner.Key, proof string) (provis
 }
 
 // join takes the instance's place in the queue. One that was let go while it had
-// no stream, or whose function was changed, is told so.
-func (p *pullStream) join(instance provisioner.Instance, capacity int) error {
+// no stream, whose function was changed, or whose agent is not understood, is told so.
+func (p *pullStream) join(instance provisioner.Instance, capacity int, kept core.Agent) error {
 	s, f := p.scheduler, p.function
 	term := s.term(f.slot)
 	f.mu.Lock()
@@ -142,7 +145,7 @@ func (p *pullStream) join(instance provisioner.Instance, capacity int) error {
 	before := f.streams[p.key.CID]
 	f.streams[p.key.CID] = p
 	effects := s.stepLocked(f, core.Joined{
-		CID: p.key.CID, Capacity: capacity, Revision: instance.Revision, LetGo: instance.State == provisioner.Leaving,
+		CID: p.key.CID, Capacity: capacity, Revision: instance.Revision, LetGo: instance.State == provisioner.Leaving, Agent: kept,
 	})
 	if refused, is := core.AnswerOf[core.JoinRefused](effects); is {
 		if f.streams[p.key.CID] = before; before == nil {
@@ -180,8 +183,10 @@ func (p *pullStream) handle(msg *agentwire.PullRequest) error {
 		p.report(kind.Ping.GetReport())
 		p.pong()
 		return nil
+	case *agentwire.PullRequest_Hello:
+		return status.Error(codes.InvalidArgument, "a stream has one hello")
 	}
-	return status.Error(codes.InvalidArgument, "the message makes no sense here")
+	return nil // it means nothing to this release
 }
 
 func (p *pullStream) pull(pull *agentwire.Pull) error {
@@ -298,6 +303,8 @@ func (p *pullStream) goodbye(g *agentwire.Goodbye) {
 		ending.Code = v1alpha1.ReasonFunctionExited
 	case agentwire.Goodbye_REASON_CALL_BROKEN:
 		ending.Code = v1alpha1.ReasonCallBroken
+	case agentwire.Goodbye_REASON_UNSUPPORTED:
+		p.scheduler.metrics.agentReplaced("Unsupported")
 	}
 	if ending.Code != "" {
 		ending.Reason = invoke.Excerpt(g.GetDetail())
@@ -368,5 +375,5 @@ func (p *pullStream) dismiss() { p.reply(p.scheduler.moved(p.function.slot)) }
 
 // retire tells the instance to finish what it runs and go.
 func (p *pullStream) retire(reason string) {
-	p.reply(&agentwire.PullReply{Kind: &agentwire.PullReply_Retire{Retire: &agentwire.Retire{Reason: reason}}})
+	p.reply(retirement(reason))
 }

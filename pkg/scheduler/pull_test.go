@@ -23,7 +23,7 @@ func TestInstanceMustProveItself(t *testing.T) {
 		w.ticks(1)
 		spec := w.started(fn, 1)[0]
 		good := func() *agentwire.Hello {
-			return &agentwire.Hello{FunctionUid: string(fn.UID), Generation: 1, Cid: string(spec.CID), Token: spec.Token}
+			return &agentwire.Hello{FunctionUid: string(fn.UID), Revision: fn.Revision(), Cid: string(spec.CID), Token: spec.Token}
 		}
 		tests := map[string]struct {
 			change func(*agentwire.Hello)

@@ -26,7 +26,7 @@ func TestAFirstCallTakesASpareInstance(t *testing.T) {
 		w.expectCounts(f, provisioner.Counts{Creating: 1})
 		first.expect("assigned to ns/f as 00000007-000001")
 		second.expect()
-		if got := first.assignment; got.GetFunctionUid() != "uid-f" || got.GetConcurrency() != 1 || got.GetGeneration() != 1 ||
+		if got := first.assignment; got.GetFunctionUid() != "uid-f" || got.GetConcurrency() != 1 || got.GetRevision() == "" ||
 			got.GetStartupTimeoutNs() != int64(10*time.Second) || len(got.GetFiles()) != 1 || got.GetFiles()[0].GetPath() != "app.py" {
 			t.Errorf("the assignment is %v", got)
 		}

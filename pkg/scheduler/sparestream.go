@@ -12,6 +12,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/provisioner/spare"
+	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
 
 var errUntaken = status.Error(codes.Aborted, "the instance cannot become a function's")
@@ -25,8 +26,8 @@ type spareStream struct {
 }
 
 // pullSpare serves a spare instance until it is a function's.
-func (s *sessions) pullSpare(server pullServer, token string) error {
-	in, err := s.deps.Instances.Recognize(token)
+func (s *sessions) pullSpare(server pullServer, hello *agentwire.Hello) error {
+	in, err := s.deps.Instances.Recognize(hello.GetToken())
 	switch {
 	case errors.Is(err, provisioner.ErrBadToken):
 		return status.Error(codes.Unauthenticated, err.Error())
@@ -34,7 +35,12 @@ func (s *sessions) pullSpare(server pullServer, token string) error {
 		// It may not have been seen yet.
 		return status.Error(codes.Unavailable, err.Error())
 	}
-	p := &spareStream{line: newLine(s.host, in.Key, 8), pools: s.warmPools, revision: in.Revision}
+	of, kept := s.understand(hello)
+	if kept == core.AgentUnsupported {
+		s.deps.Instances.End(in.Key, provisioner.Ending{Within: leaveGrace})
+		return server.Send(retirement(string(core.BecauseUnsupported)))
+	}
+	p := &spareStream{line: newLine(s.host, in.Key, of, 8), pools: s.warmPools, revision: in.Revision}
 	p.welcome(0)
 	s.streams.enter(&p.line)
 	if err := s.welcomeSpare(p, in); err != nil {
@@ -79,6 +85,8 @@ func (p *spareStream) handle(msg *agentwire.PullRequest) error {
 		p.scheduler.deps.Instances.End(p.key, provisioner.Ending{Within: leaveGrace})
 		p.pools.spares.unsettle(p.key.FunctionUID)
 		return nil
+	case nil:
+		return nil // it means nothing to this release
 	}
 	return status.Error(codes.InvalidArgument, "the message makes no sense for a spare instance")
 }

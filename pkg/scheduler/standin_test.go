@@ -198,6 +198,9 @@ func TestTicketsArePassedOnToTheOwnerOnce(t *testing.T) {
 		if err := stream.Send(first); err != nil {
 			t.Fatal(err)
 		}
+		if reply, err := stream.Recv(); err != nil || reply.GetWelcome() == nil {
+			t.Fatalf("instead of a welcome came %v, %v", reply, err)
+		}
 		return stream
 	}
 	id := idOf(1)

@@ -3,6 +3,7 @@ package scheduler
 import (
 	"time"
 
+	"github.com/windlass-dev/windlass/api/wire"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/scheduler/alarm"
 	"github.com/windlass-dev/windlass/pkg/scheduler/capacity"
@@ -16,6 +17,10 @@ type host struct {
 	deps    Deps
 	metrics *metrics
 	core    core.Config
+	// speech is what is spoken with agents, and keepAgents the oldest protocol whose
+	// agents are not replaced.
+	speech     wire.Speech
+	keepAgents uint32
 	*tenancy
 
 	functions *functions
@@ -33,8 +38,9 @@ type host struct {
 
 func newHost(config Config, deps Deps) *host {
 	return &host{
-		config:    config,
-		deps:      deps,
+		config: config,
+		deps:   deps,
+		speech: wire.AgentProtocols, keepAgents: wire.KeepAgents,
 		core:      core.Config{Tick: config.Tick, MaxQueued: config.MaxQueued, ClaimGrace: config.ClaimGrace, Executions: config.Executions},
 		tenancy:   &tenancy{id: config.ID, heir: heirName(config.ID), keeper: deps.Keeper, router: deps.Router},
 		functions: newFunctions(),
@@ -174,6 +180,11 @@ func (s *host) letIdleGo(f *function, e core.LetGo) {
 		f.book.tally[instanceReleased]++
 		s.deps.Log.Info("released an idle instance", "function", f.fn.Key().String(), "cid", e.CID,
 			"reason", string(e.Why), "idle", e.Idle)
+	case core.BecauseOutdated:
+		s.metrics.agentReplaced("Outdated")
+		s.deps.Log.Info("replacing an instance for the age of its agent", "function", f.fn.Key().String(), "cid", e.CID)
+		s.deps.Instances.End(keyOf(f.uid, e.CID), provisioner.Ending{Within: finishTime(f.fn)})
+		return
 	default:
 		return // its stream's goroutine knows more of it
 	}

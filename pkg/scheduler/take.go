@@ -93,7 +93,7 @@ func (s *ticker) orderInstead(f *function) {
 func assignment(fn *v1alpha1.Function, rt *v1alpha1.Runtime, cid invoke.CID) *agentwire.Assignment {
 	handover := podspec.HandoverOf(podspec.Input{Function: fn, Runtime: rt, CID: cid})
 	a := &agentwire.Assignment{
-		FunctionUid: uidOf(fn), Function: fn.Key().String(), Generation: fn.Generation, Cid: string(cid),
+		FunctionUid: uidOf(fn), Function: fn.Key().String(), Revision: fn.Revision(), Cid: string(cid),
 		Concurrency:      uint32(fn.Spec.Concurrency),
 		StartupTimeoutNs: int64(fn.Spec.StartupTimeout.Duration),
 		BackoffAfterNs:   int64(fn.Spec.Scaling.BackoffAfter.Duration),

@@ -18,6 +18,8 @@ type ticker struct {
 	// ticked and concluded are memory for the events of each function.
 	ticked    core.Ticked
 	concluded core.Concluded
+	// renewAt is when the next instance may be replaced for the age of its agent.
+	renewAt time.Time
 }
 
 // tick looks at every function that is not idle. The numbers are those of
@@ -89,10 +91,14 @@ func (s *ticker) conclude(c *considered, ticking bool) {
 		s.placer.lackRoom(c)
 	}
 	s.chronicle.keep(s, c)
+	now := s.deps.Now()
 	s.concluded = core.Concluded{
 		Decided: c.Decided, Ordered: len(ordered.Keys), Withdrawn: len(c.withdrawn), NoRoom: ordered.NoRoom != "",
+		Renew: !now.Before(s.renewAt),
 	}
-	s.step(f, &s.concluded)
+	if _, renewed := ask[core.Renewed](s.host, f, &s.concluded); renewed {
+		s.renewAt = now.Add(core.RenewEvery)
+	}
 }
 
 func noCapacity(why string, retryAfter time.Duration) invoke.Refusal {

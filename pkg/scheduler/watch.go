@@ -29,12 +29,16 @@ type told struct {
 }
 
 // Watch tells of the functions in the scheduler's slots until the stream ends.
-func (s *accounts) Watch(_ *controlwire.WatchRequest, stream grpc.ServerStreamingServer[controlwire.WatchReply]) error {
+func (s *accounts) Watch(request *controlwire.WatchRequest, stream grpc.ServerStreamingServer[controlwire.WatchReply]) error {
+	welcome, err := s.greet(request.GetHello())
+	if err != nil {
+		return err
+	}
 	known := make(map[string]told)
 	ticker := time.NewTicker(watchEvery)
 	defer ticker.Stop()
-	for first := true; ; first = false {
-		if err := s.tell(stream, known, first); err != nil {
+	for ; ; welcome = nil {
+		if err := s.tell(stream, known, welcome); err != nil {
 			return err
 		}
 		select {
@@ -45,10 +49,10 @@ func (s *accounts) Watch(_ *controlwire.WatchRequest, stream grpc.ServerStreamin
 	}
 }
 
-// tell sends what a watcher does not know yet. The first time it sends at least
-// an empty message, which says that the scheduler is there.
-func (s *accounts) tell(stream grpc.ServerStreamingServer[controlwire.WatchReply], known map[string]told, first bool) error {
-	b := batch{send: stream.Send, reply: &controlwire.WatchReply{}}
+// tell sends what a watcher does not know yet. With a welcome it sends at least that,
+// which says that the scheduler is there.
+func (s *accounts) tell(stream grpc.ServerStreamingServer[controlwire.WatchReply], known map[string]told, welcome *controlwire.Welcome) error {
+	b := batch{send: stream.Send, reply: &controlwire.WatchReply{Welcome: welcome}}
 	owned := make(map[string]bool, len(known))
 	for _, f := range s.all() {
 		if _, mine := s.serves(f); !mine {
@@ -69,7 +73,7 @@ func (s *accounts) tell(stream grpc.ServerStreamingServer[controlwire.WatchReply
 			}
 		}
 	}
-	if first && !b.sent || b.bytes > 0 {
+	if welcome != nil && !b.sent || b.bytes > 0 {
 		return b.flush()
 	}
 	return nil

@@ -84,7 +84,7 @@ func (w *world) startAgent() *agentProcess {
 
 func (w *world) agentConfig(key provisioner.Key, port int) agentenv.Config {
 	return agentenv.Config{
-		Scheduler: w.scheduler, FunctionUID: key.FunctionUID, Function: "shop/" + runtimeFunction, Generation: 1, CID: string(key.CID),
+		Scheduler: w.scheduler, FunctionUID: key.FunctionUID, Function: "shop/" + runtimeFunction, Revision: "1", CID: string(key.CID),
 		Token: w.token(podOf(key), nil), CA: string(w.ca.PEM()), TLSDomain: string(domain), Protocol: agentenv.ProtocolLambdaRuntime, Port: port,
 		Concurrency: atATime, StartupTimeout: patience, BackoffAfter: patience, IdleTimeout: time.Hour,
 	}

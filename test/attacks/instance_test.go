@@ -45,7 +45,7 @@ func (w *world) hello(conn *grpc.ClientConn, key provisioner.Key, token string) 
 	w.Helper()
 	stream := w.pulls(conn)
 	_ = stream.Send(&agentwire.PullRequest{Kind: &agentwire.PullRequest_Hello{Hello: &agentwire.Hello{
-		FunctionUid: key.FunctionUID, Cid: string(key.CID), Token: token, Generation: 1,
+		FunctionUid: key.FunctionUID, Cid: string(key.CID), Token: token, Revision: "1",
 	}}})
 	return stream
 }

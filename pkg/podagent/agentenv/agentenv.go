@@ -31,7 +31,7 @@ type Config struct {
 	// Spare says that the instance is of no function so far. Owner is then the
 	// scheduler that assigns it to one, and Protocol is LambdaRuntime. What
 	// belongs to a function is empty and comes with the assignment:
-	// FunctionUID, Function, Generation, CID, Concurrency, BackoffAfter and
+	// FunctionUID, Function, Revision, CID, Concurrency, BackoffAfter and
 	// IdleTimeout.
 	Spare bool
 	// Scheduler is the address of any scheduler, host:port, which knows where
@@ -39,11 +39,11 @@ type Config struct {
 	Scheduler string
 	// Owner is the address that is tried first, if it is not empty.
 	Owner string
-	// FunctionUID, Function (namespace/name) and Generation say whose
-	// instance this is.
+	// FunctionUID, Function (namespace/name) and Revision, the name of what it was
+	// started for, say whose instance this is.
 	FunctionUID string
 	Function    string
-	Generation  int64
+	Revision    string
 	// CID is the instance's id.
 	CID string
 	// Token is the instance's proof. If it is empty, TokenFile holds one, which
@@ -164,7 +164,7 @@ var fields = []field{
 	optional("WINDLASS_OWNER", func(c *Config) *string { return &c.Owner }),
 	assigned(text("WINDLASS_FUNCTION_UID", func(c *Config) *string { return &c.FunctionUID })),
 	assigned(text("WINDLASS_FUNCTION", func(c *Config) *string { return &c.Function })),
-	assigned(number("WINDLASS_GENERATION", 0, func(c *Config) *int64 { return &c.Generation })),
+	assigned(text("WINDLASS_REVISION", func(c *Config) *string { return &c.Revision })),
 	assigned(text("WINDLASS_CID", func(c *Config) *string { return &c.CID })),
 	optional("WINDLASS_TOKEN", func(c *Config) *string { return &c.Token }),
 	optional("WINDLASS_TOKEN_FILE", func(c *Config) *string { return &c.TokenFile }),

@@ -8,7 +8,7 @@ import (
 
 func full() Config {
 	return Config{
-		Scheduler: "127.0.0.1:7001", FunctionUID: "u-1", Function: "default/hello", Generation: 3,
+		Scheduler: "127.0.0.1:7001", FunctionUID: "u-1", Function: "default/hello", Revision: "3",
 		CID: "00000001-000002", Token: "secret", Protocol: ProtocolHTTP, Port: 8080, Concurrency: 4,
 		StartupTimeout: 10 * time.Second, BackoffAfter: time.Second, IdleTimeout: time.Minute,
 	}
@@ -68,7 +68,7 @@ func TestParseNamesEachMissingVariable(t *testing.T) {
 }
 
 func TestASpareInstanceIsTheFunctionsOnlyByItsAssignment(t *testing.T) {
-	names := []string{"FUNCTION_UID", "FUNCTION", "GENERATION", "CID", "CONCURRENCY", "BACKOFF_AFTER", "IDLE_TIMEOUT"}
+	names := []string{"FUNCTION_UID", "FUNCTION", "REVISION", "CID", "CONCURRENCY", "BACKOFF_AFTER", "IDLE_TIMEOUT"}
 	for _, name := range names {
 		_, err := Parse(lookup(spare().Environ(), map[string]string{"WINDLASS_" + name: "1"}))
 		if err == nil || !strings.Contains(err.Error(), "WINDLASS_"+name+" must not be set") {
@@ -102,7 +102,6 @@ func TestParseRefusesWrongValues(t *testing.T) {
 		{"WINDLASS_PORT", "0"},
 		{"WINDLASS_PORT", "65536"},
 		{"WINDLASS_CONCURRENCY", "0"},
-		{"WINDLASS_GENERATION", "-1"},
 		{"WINDLASS_STARTUP_TIMEOUT", "soon"},
 		{"WINDLASS_BACKOFF_AFTER", "0s"},
 		{"WINDLASS_IDLE_TIMEOUT", "-1s"},

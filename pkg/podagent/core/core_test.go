@@ -184,7 +184,7 @@ func TestOneCall(t *testing.T) {
 	s.expect("start 1")
 	s.on(CallEnded{Attempt: 1, Outcome: Complete, Exec: time.Second})
 	s.expect("send 1 pull 1 done a 1s")
-	s.on(Said{1, Retire{"changed"}})
+	s.on(Said{1, Retire{Detail: "changed"}})
 	s.expect("gave up 0: changed", "send 1 goodbye 0", "drained") // the result is on its way
 	s.on(Delivered{1})
 	s.expect("hangup 1")
@@ -303,7 +303,7 @@ func TestA3CallsOfAFunctionThatEndedAreCut(t *testing.T) {
 
 func TestA3ARetiredInstanceDoesNotWaitForAFunctionThatEnded(t *testing.T) {
 	s := ready(t, params())
-	s.on(Said{1, ticket('a')}, Granted{1}, Said{1, Retire{"changed"}})
+	s.on(Said{1, ticket('a')}, Granted{1}, Said{1, Retire{Detail: "changed"}})
 	s.done = nil
 	s.on(FunctionEnded{"exited"})
 	s.expect("cut 1")

@@ -90,6 +90,8 @@ const (
 	ReasonCallBroken
 	// ReasonStopped says that the agent was told to stop.
 	ReasonStopped
+	// ReasonUnsupported says that the agent does not speak the scheduler's protocol.
+	ReasonUnsupported
 )
 
 // Assume is to be the instance of the function whose Assignment was heard, in all that

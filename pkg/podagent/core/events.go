@@ -99,7 +99,12 @@ type LeaveAnswer struct {
 }
 
 // Retire says that the instance is not wanted any more.
-type Retire struct{ Reason string }
+type Retire struct {
+	// Reason is ReasonDone, or ReasonUnsupported if the agent cannot talk to the
+	// scheduler.
+	Reason Reason
+	Detail string
+}
 
 // Ended says that the function has ended.
 type Ended struct{ How string }

@@ -78,7 +78,7 @@ func (f FunctionEnded) happen(c *Core, now time.Time) {
 
 func (e Ended) heard(c *Core, now time.Time) { FunctionEnded{Detail: e.How}.happen(c, now) }
 
-func (r Retire) heard(c *Core, now time.Time) { c.leave(now, ReasonDone, r.Reason) }
+func (r Retire) heard(c *Core, now time.Time) { c.leave(now, r.Reason, r.Detail) }
 
 // leave gives up the instance. Only the first reason counts.
 func (c *Core) leave(now time.Time, reason Reason, detail string) {

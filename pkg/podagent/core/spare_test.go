@@ -80,7 +80,7 @@ func TestASpareInstanceTriesItsOwnSchedulerOnlyAndThenEnds(t *testing.T) {
 
 func TestASpareInstanceThatIsNotWantedGoesAtOnce(t *testing.T) {
 	s := spare(t)
-	s.on(Said{1, Retire{"too many"}}, Said{1, assignment()})
+	s.on(Said{1, Retire{Detail: "too many"}}, Said{1, assignment()})
 	s.expect("gave up 0: too many", "send 1 goodbye 0", "drained", "hangup 1")
 	s.on(Lost{Session: 1, Why: WhyHeard})
 	s.expect("end")

@@ -100,7 +100,7 @@ func (s *script) happen(words []string) {
 		"ticket":        func() Event { return Said{session, ticket(word(2)[0])} },
 		"leave-granted": func() Event { return Said{session, LeaveAnswer{Granted: true}} },
 		"leave-refused": func() Event { return Said{session, LeaveAnswer{AskAgain: time.Minute}} },
-		"retire":        func() Event { return Said{session, Retire{"changed"}} },
+		"retire":        func() Event { return Said{session, Retire{Detail: "changed"}} },
 		"stop":          func() Event { return Stop{"told to stop"} },
 		"granted":       func() Event { return Granted{attempt} },
 		"refused":       func() Event { return Refused{attempt} },

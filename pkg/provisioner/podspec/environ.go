@@ -24,7 +24,7 @@ func agentEnv(in Input) []corev1.EnvVar {
 		Owner:          in.Config.OwnerAddr,
 		FunctionUID:    string(f.UID),
 		Function:       f.Key().String(),
-		Generation:     f.Generation,
+		Revision:       f.Revision(),
 		CID:            string(in.CID),
 		TokenFile:      path.Join(agentTokenDir, tokenFile),
 		CA:             in.Config.CA,

@@ -96,7 +96,7 @@ func agentEnv(parent []string, spec provisioner.InstanceSpec, port int, schedule
 		Scheduler:   schedulerAddr,
 		FunctionUID: string(f.UID),
 		Function:    f.Key().String(),
-		Generation:  f.Generation,
+		Revision:    f.Revision(),
 		CID:         string(spec.CID),
 		Token:       spec.Token,
 		Protocol:    string(f.Spec.Protocol),

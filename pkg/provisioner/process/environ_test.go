@@ -104,7 +104,7 @@ func TestAgentEnvIsWhatTheAgentReadsAndPath(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := agentenv.Config{
-		Scheduler: "127.0.0.1:7001", FunctionUID: testUID, Function: "default/hello", Generation: 3,
+		Scheduler: "127.0.0.1:7001", FunctionUID: testUID, Function: "default/hello", Revision: spec.Function.Revision(),
 		CID: "c-1", Token: "secret", Protocol: agentenv.ProtocolHTTP, Port: 8080, EndInherited: true, Concurrency: 1,
 		StartupTimeout: spec.Function.Spec.StartupTimeout.Duration,
 		BackoffAfter:   spec.Function.Spec.Scaling.BackoffAfter.Duration,

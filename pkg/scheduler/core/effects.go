@@ -55,12 +55,17 @@ type LetGoReason string
 
 // Reasons to let an instance go.
 const (
-	BecauseChanged  LetGoReason = "the function was changed"
-	BecauseEvicted  LetGoReason = "others need its room"
-	BecauseNoCall   LetGoReason = "no call is near"
-	BecauseTooMany  LetGoReason = "there are more than scaling.max"
-	becauseLetGo                = "it was let go before"
-	becauseUnserved             = "this scheduler does not own the function's slot"
+	BecauseChanged LetGoReason = "the function was changed"
+	BecauseEvicted LetGoReason = "others need its room"
+	BecauseNoCall  LetGoReason = "no call is near"
+	BecauseTooMany LetGoReason = "there are more than scaling.max"
+	// BecauseOutdated replaces one agent after the other, BecauseUnsupported tells one to
+	// go that cannot be talked to.
+	BecauseOutdated    LetGoReason = "its agent is of a release that is supported no longer than until it is replaced"
+	BecauseUnsupported LetGoReason = "its agent speaks no protocol of this release"
+
+	becauseLetGo    = "it was let go before"
+	becauseUnserved = "this scheduler does not own the function's slot"
 )
 
 // Effects on the scheduler itself.
@@ -91,6 +96,8 @@ type (
 	OfferRefused struct{ Why *invoke.Refusal }
 	// JoinRefused answers Joined: ErrUnserved, ErrClosed or queue.ErrJoined.
 	JoinRefused struct{ Why error }
+	// Renewed answers Concluded if an instance was let go for the age of its agent.
+	Renewed struct{}
 	// PullRefused answers Pulled, with queue.ErrUnknownInstance.
 	PullRefused struct{ Why error }
 	// LeaveAnswered answers AskedToLeave. Retired says that it was told to go. Err is
@@ -117,6 +124,7 @@ func (*Decided) effect()      {}
 func (Mended) effect()        {}
 func (OfferRefused) effect()  {}
 func (JoinRefused) effect()   {}
+func (Renewed) effect()       {}
 func (PullRefused) effect()   {}
 func (LeaveAnswered) effect() {}
 

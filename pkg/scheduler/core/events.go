@@ -55,12 +55,14 @@ type (
 // Events of instances.
 type (
 	// Joined is an instance that has opened a stream, and is who it says. JoinRefused
-	// or nothing answers it. LetGo says that it was told to go before.
+	// or nothing answers it. LetGo says that it was told to go before, and Agent whether
+	// its agent is understood.
 	Joined struct {
 		CID      invoke.CID
 		Capacity int
 		Revision string
 		LetGo    bool
+		Agent    Agent
 	}
 	// Pulled is an instance that asks for Credits more tickets, if Wants, and is done
 	// with some. PullRefused or nothing answers it.

@@ -22,6 +22,7 @@ type instances map[invoke.CID]*instance
 
 type instance struct {
 	revision string
+	agent    Agent
 	retired  bool
 }
 
@@ -46,12 +47,15 @@ func (e Joined) happen(f *Function, _ time.Time) {
 		f.do(JoinRefused{Why: err})
 		return
 	}
-	f.instances[e.CID] = &instance{revision: e.Revision}
+	f.instances[e.CID] = &instance{revision: e.Revision, agent: e.Agent}
 	f.do(Connected{CID: e.CID})
 	switch {
 	case e.Revision != f.spec.Revision:
 		f.retire(e.CID, string(BecauseChanged))
 		f.do(LetGo{CID: e.CID, Why: BecauseChanged})
+	case e.Agent == AgentUnsupported:
+		f.retire(e.CID, string(BecauseUnsupported))
+		f.do(LetGo{CID: e.CID, Why: BecauseUnsupported})
 	case e.LetGo:
 		f.retire(e.CID, becauseLetGo)
 	}

@@ -13,6 +13,11 @@ const (
 	// What two successive looks find is mended, so that a lost event heals within two of
 	// them.
 	ReconcileEvery = 5 * time.Second
+	// RenewEvery is how often a scheduler replaces an instance for the age of its agent:
+	// 3,600 an hour, of all functions. RenewLook is how often a function that has such
+	// instances, and rests, asks whether it is its turn.
+	RenewEvery = time.Second
+	RenewLook  = 10 * time.Second
 	// DefaultClaimGrace is how long an instance may hold a ticket unclaimed.
 	DefaultClaimGrace = 2 * time.Second
 	// DefaultMaxQueued is how many tickets may wait.

@@ -169,6 +169,8 @@ type Concluded struct {
 	Decided            *Decided
 	Ordered, Withdrawn int
 	NoRoom             bool
+	// Renew says that one instance may be replaced for the age of its agent.
+	Renew bool
 }
 
 // The letters go on from those of Ticked.
@@ -189,9 +191,9 @@ func (e *Concluded) happen(f *Function, now time.Time) {
 			f.letIdleGo(idle, policy, why, string(why), now)
 		}
 	}
-	// i. Rest.
+	// i. Rest, unless an instance is to be replaced for its agent.
 	if wanted == 0 && d.Snapshot.Waiting() == 0 && d.Observed.Creating == 0 && !tooMany {
-		f.settle(d.Upkeep.Change)
+		f.settle(f.renewed(e.Renew, d.Upkeep.Change, now))
 	}
 }
 

@@ -117,7 +117,7 @@ func pull(ctx context.Context, clients []schedulerClient, uid, cid, token string
 		stream, err := scheduler.Pull(ctx)
 		Expect(err).NotTo(HaveOccurred())
 		for _, request := range []*agentwire.PullRequest{
-			{Kind: &agentwire.PullRequest_Hello{Hello: &agentwire.Hello{FunctionUid: uid, Generation: 1, Cid: cid, Token: token}}},
+			{Kind: &agentwire.PullRequest_Hello{Hello: &agentwire.Hello{FunctionUid: uid, Revision: "1", Cid: cid, Token: token}}},
 			{Kind: &agentwire.PullRequest_Leave{Leave: &agentwire.LeaveRequest{IdleNs: 1}}},
 		} {
 			if err := stream.Send(request); err != nil {

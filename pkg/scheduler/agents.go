@@ -1,0 +1,122 @@
+package scheduler
+
+import (
+	"strconv"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/windlass-dev/windlass/api/wire"
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
+	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/buildinfo"
+	"github.com/windlass-dev/windlass/pkg/scheduler/core"
+)
+
+var (
+	agentsDecl = Metrics.Gauge("windlass_agents",
+		"Agents that have a stream to this scheduler, by the release that they say and the protocol that is spoken with them; 0 is one that cannot be talked to.",
+		"release", "protocol")
+	agentsReplacedDecl = Metrics.Counter("windlass_agents_replaced_total",
+		"Instances that were told to go because of their agents: Outdated ones one at a time, Unsupported ones at once.", "reason")
+)
+
+// speaker is what is known of the agent at the other end of a stream.
+type speaker struct {
+	release string
+	agreed  wire.Agreed
+}
+
+// understand decides what is spoken with an agent, and whether it is kept.
+func (s *host) understand(h *agentwire.Hello) (speaker, core.Agent) {
+	agreed, ok := s.speech.Meet(wire.Heard(h))
+	known := speaker{release: h.GetRelease(), agreed: agreed}
+	switch {
+	case !ok:
+		s.metrics.agentReplaced("Unsupported")
+		return known, core.AgentUnsupported
+	case agreed.Protocol < s.keepAgents:
+		return known, core.AgentOutdated
+	}
+	return known, core.AgentKept
+}
+
+// retirement tells an agent to go, and why.
+func retirement(why string) *agentwire.PullReply {
+	retire := &agentwire.Retire{Detail: why}
+	switch core.LetGoReason(why) {
+	case core.BecauseOutdated, core.BecauseUnsupported:
+		retire.Reason = agentwire.Retire_REASON_UNSUPPORTED
+	}
+	return &agentwire.PullReply{Kind: &agentwire.PullReply_Retire{Retire: retire}}
+}
+
+// greet answers the hello of a client within the control plane. The error is for the
+// client.
+func (s *host) greet(h *controlwire.Hello) (*controlwire.Welcome, error) {
+	ours := wire.ControlProtocols
+	agreed, ok := ours.Meet(wire.Heard(h))
+	if !ok {
+		return nil, status.Errorf(codes.FailedPrecondition, "the client, of release %q, speaks protocols %d to %d, and this scheduler %d to %d",
+			h.GetRelease(), h.GetProtocolMin(), h.GetProtocolMax(), ours.Min, ours.Max)
+	}
+	return &controlwire.Welcome{Protocol: agreed.Protocol, Release: buildinfo.Version, Features: agreed.Features}, nil
+}
+
+// Bounds of what agents may say of their release, which becomes a label.
+const (
+	maxReleases    = 32
+	maxReleaseName = 64
+	otherRelease   = "other"
+)
+
+// releaseName is a release that an agent says, if it can be one.
+func releaseName(said string) string {
+	if said == "" || len(said) > maxReleaseName {
+		return otherRelease
+	}
+	for _, c := range said {
+		switch {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '.', c == '-', c == '+', c == '_', c == '(', c == ')':
+		default:
+			return otherRelease
+		}
+	}
+	return said
+}
+
+// spoken are agents that say the same.
+type spoken struct {
+	release  string
+	protocol uint32
+}
+
+// agents counts those that have a stream. Releases beyond a bound count as others.
+func (s *streams) agents() map[spoken]int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	count, releases := make(map[spoken]int), make(map[string]bool)
+	for _, p := range s.of {
+		name := releaseName(p.agent.release)
+		if !releases[name] && len(releases) == maxReleases {
+			name = otherRelease
+		}
+		releases[name] = true
+		count[spoken{name, p.agent.agreed.Protocol}]++
+	}
+	return count
+}
+
+func (c stateCollector) collectAgents(ch chan<- prometheus.Metric) {
+	for of, n := range c.s.streams.agents() {
+		tell(ch, agentsDecl, float64(n), of.release, strconv.FormatUint(uint64(of.protocol), 10))
+	}
+}
+
+// agentReplaced counts an instance that goes because of its agent.
+func (m *metrics) agentReplaced(reason string) {
+	if m != nil {
+		m.agentsReplaced.WithLabelValues(reason).Inc()
+	}
+}
