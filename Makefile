@@ -133,7 +133,7 @@ observability-cost: ## Measure what metrics and traces cost in CPU time per call
 	go run ./test/cost -rounds $(ROUNDS)
 
 .PHONY: coldstart
-coldstart: ## Measure the stages of cold starts on the cluster of KUBECONFIG
+coldstart: ## Measure the phases of cold starts on the cluster of KUBECONFIG
 	go run ./test/coldstart
 
 # scaleout, burst or warmpool.

@@ -23,8 +23,6 @@ global:
 rule_files: ["$PWD/charts/windlass/rules/*.yaml"]
 scrape_configs:
   - job_name: windlass
-    # A function's namespace is not that of Windlass.
-    honor_labels: true
     static_configs:
       - targets: ["$ops"]
         labels: {namespace: windlass, component: local}

@@ -7,7 +7,7 @@
 //	var Metrics metric.Set
 //
 //	var invocations = Metrics.Counter("windlass_gateway_invocations_total",
-//		"Calls that were answered or given up.", "namespace", "function")
+//		"Calls that were answered or given up.", "function_namespace", "function")
 //
 // and makes its collectors of those: invocations.Vec(), tick.New(), queued.Desc().
 // Nothing else makes collectors, which internal/doccheck sees to, so that none is

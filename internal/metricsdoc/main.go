@@ -29,7 +29,7 @@ type section struct {
 var sections = []section{
 	{"Gateways", "", []*metric.Set{&gateway.Metrics, &callers.Metrics}},
 	{"Schedulers",
-		"Series that begin with `windlass_pod` exist in a cluster only.",
+		"Series of creating pods exist in a cluster only.",
 		[]*metric.Set{&scheduler.Metrics, &kube.Metrics}},
 	{"Gateways and schedulers",
 		"What a program tells of its peers, of those whom it refused, and of its traces.",
@@ -54,7 +54,7 @@ cluster, ` + "`--ops-listen`" + ` of ` + "`windlass up`" + `, which has those of
 agents in one place. [Operations](operations.md#metrics) says how to scrape them, and what
 to watch.
 
-- Series with the labels ` + "`namespace` and `function`" + ` are there as long as the function is.
+- Series with the labels ` + "`function_namespace` and `function`" + ` are there as long as the function is.
   What a function was never called for, or a scheduler never did for it, has no series.
 - A call counts at the gateway that it came to, and an instance at the scheduler that owns
   its function: sum over the pods.

@@ -9,7 +9,7 @@ import (
 
 func TestThePageHasARowForEachDeclaration(t *testing.T) {
 	var set metric.Set
-	set.Counter("windlass_bytes_total", "Bytes a|b.", "namespace", "function")
+	set.Counter("windlass_bytes_total", "Bytes a|b.", "function_namespace", "function")
 	set.Histogram("windlass_took_seconds", "What it took.", []float64{1})
 	var page strings.Builder
 	if err := write(&page, []section{{"Things", "About them.", []*metric.Set{&set}}}); err != nil {
@@ -17,7 +17,7 @@ func TestThePageHasARowForEachDeclaration(t *testing.T) {
 	}
 	want := "\n## Things\n\nAbout them.\n\n" +
 		"| metric | type | unit | labels | meaning |\n|---|---|---|---|---|\n" +
-		"| `windlass_bytes_total` | counter | bytes | namespace, function | Bytes a\\|b. |\n" +
+		"| `windlass_bytes_total` | counter | bytes | function_namespace, function | Bytes a\\|b. |\n" +
 		"| `windlass_took_seconds` | histogram | seconds |  | What it took. |\n"
 	if !strings.HasSuffix(page.String(), want) {
 		t.Errorf("it ends in %q", page.String()[len(preface):])

@@ -6,12 +6,12 @@ import "github.com/windlass-dev/windlass/internal/metric"
 var Metrics metric.Set
 
 var (
-	wireRefusedTotal = Metrics.Counter("windlass_wire_refused_total",
+	wireRefusedTotal = Metrics.Counter("windlass_wire_streams_refused_total",
 		"Streams of agents, gateways, schedulers and the controller that were refused, by method and gRPC status code.", "method", "code")
 	wireUnknownTotal = Metrics.Counter("windlass_wire_unknown_total",
 		"Messages of agents that say something that this release does not know, and that were ignored, by the kind of message.", "message")
 	strangersClosedTotal = Metrics.Counter("windlass_wire_strangers_closed_total",
 		"Connections that were closed because too many clients had proven nothing so far. Agents behind one address that is closed to them connect again.")
-	httpRefusedTotal = Metrics.Counter("windlass_http_refused_total",
+	httpRefusedTotal = Metrics.Counter("windlass_http_requests_refused_total",
 		"Requests that were refused because they are no proper HTTP/1.1, by the status code that answered them.", "code")
 )

@@ -91,7 +91,7 @@ func TestTheServersOwnRefusalsSayThatNothingRan(t *testing.T) {
 				t.Fatalf("%v, %v", families, err)
 			}
 			counted := families[0].GetMetric()[0]
-			if families[0].GetName() != "windlass_http_refused_total" || counted.GetCounter().GetValue() != 1 || counted.GetLabel()[0].GetValue() != c.code {
+			if families[0].GetName() != "windlass_http_requests_refused_total" || counted.GetCounter().GetValue() != 1 || counted.GetLabel()[0].GetValue() != c.code {
 				t.Errorf("counted %v", families)
 			}
 		})

@@ -22,7 +22,8 @@ import (
 type files struct {
 	config Config
 	deps   Deps
-	broken prometheus.Gauge
+	// reloaded says whether the last look could be read, and reloadedAt when what counts was.
+	reloaded, reloadedAt prometheus.Gauge
 	// last is what the files held when they were read last; nil if they could
 	// not be.
 	last *contents
@@ -32,8 +33,8 @@ type files struct {
 type contents struct{ policy, keys string }
 
 func newFiles(config Config, deps Deps) *files {
-	f := &files{config: config, deps: deps, broken: brokenNow.New()}
-	deps.Registry.MustRegister(f.broken)
+	f := &files{config: config, deps: deps, reloaded: reloadedDecl.New(), reloadedAt: reloadedAtDecl.New()}
+	deps.Registry.MustRegister(f.reloaded, f.reloadedAt)
 	return f
 }
 
@@ -52,10 +53,11 @@ func (f *files) read(before *state) (_ *state, changed bool, err error) {
 		before, err = f.parse(now, before)
 	}
 	if err != nil {
-		f.broken.Set(1)
+		f.reloaded.Set(0)
 		return nil, changed, err
 	}
-	f.broken.Set(0)
+	f.reloaded.Set(1)
+	f.reloadedAt.Set(float64(f.deps.Now().Unix()))
 	return before, true, nil
 }
 

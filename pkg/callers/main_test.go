@@ -195,13 +195,15 @@ func (th *theatre) open(gateways int) {
 	}
 }
 
-func (th *theatre) broken() float64 {
+// reloaded is whether the files could be read when last tried, and when they were.
+func (th *theatre) reloaded() (ok bool, at float64) {
 	th.Helper()
 	families, err := th.registry.Gather()
-	if err != nil || len(families) != 1 {
+	if err != nil || len(families) != 2 {
 		th.Fatalf("%v, %v", families, err)
 	}
-	return families[0].GetMetric()[0].GetGauge().GetValue()
+	value := func(i int) float64 { return families[i].GetMetric()[0].GetGauge().GetValue() }
+	return value(1) == 1, value(0)
 }
 
 func newKey(t *testing.T, validFor time.Duration, allow ...string) (string, callers.Key) {

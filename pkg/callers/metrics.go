@@ -5,5 +5,9 @@ import "github.com/windlass-dev/windlass/internal/metric"
 // Metrics are what a gateway tells of who may call.
 var Metrics metric.Set
 
-var brokenNow = Metrics.Gauge("windlass_gateway_callers_broken",
-	"1 while the policy or the list of API keys cannot be read and what was read before counts; otherwise 0.")
+var (
+	reloadedDecl = Metrics.Gauge("windlass_gateway_policy_last_reload_successful",
+		"1 if the policy and the list of API keys could be read when last tried; 0 if not, and what was read before counts.")
+	reloadedAtDecl = Metrics.Gauge("windlass_gateway_policy_last_reload_success_timestamp_seconds",
+		"When the policy and the list of API keys that count were read, as a Unix time.")
+)

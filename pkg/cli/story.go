@@ -63,8 +63,8 @@ func (l *logPrinter) accountRows(account invoke.Account) [][]cell {
 	if account.Trace != "" {
 		rows = append(rows, cells("trace", account.Trace))
 	}
-	for _, s := range account.Stages {
-		rows = append(rows, cells(s.Stage, fmt.Sprintf("%.3f ms", float64(s.Took)/float64(time.Millisecond))))
+	for _, s := range account.Phases {
+		rows = append(rows, cells(s.Phase, fmt.Sprintf("%.3f ms", float64(s.Took)/float64(time.Millisecond))))
 	}
 	return rows
 }

@@ -14,7 +14,7 @@ func TestTheStoryOfAnInvocation(t *testing.T) {
 		Account: &invoke.Account{
 			ID: id, Function: invoke.FunctionKey{Namespace: "default", Name: "hello"}, Trace: "abc", CID: "00000001-000001", Attempt: 2,
 			Code: 502, Executed: invoke.ExecutedMaybe, Reason: "InstanceLost", Cold: true, Received: now, Ended: now.Add(time.Second),
-			Stages: []invoke.StageTime{{Stage: "admit", Took: 1234567}, {Stage: "queue", Took: time.Second}},
+			Phases: []invoke.PhaseTime{{Phase: "admit", Took: 1234567}, {Phase: "queue", Took: time.Second}},
 		},
 		Lines: []invoke.Line{{Source: "00000001-000001", Text: "hi"}},
 		Notes: []string{"there is more"},

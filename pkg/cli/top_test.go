@@ -19,10 +19,10 @@ import (
 func busyScheduler(w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
 	case "/metrics":
-		_, _ = w.Write([]byte("# TYPE windlass_scheduler_queued gauge\n" +
-			`windlass_scheduler_queued{namespace="team",function="web"} 3` + "\n" +
-			`windlass_scheduler_queued{namespace="team",function="api"} 0` + "\n" +
-			`windlass_scheduler_queued{namespace="other",function="web"} 9` + "\n"))
+		_, _ = w.Write([]byte("# TYPE windlass_scheduler_queue_length gauge\n" +
+			`windlass_scheduler_queue_length{function_namespace="team",function="web"} 3` + "\n" +
+			`windlass_scheduler_queue_length{function_namespace="team",function="api"} 0` + "\n" +
+			`windlass_scheduler_queue_length{function_namespace="other",function="web"} 9` + "\n"))
 	case "/debug/decisions":
 		_, _ = w.Write([]byte(`{"functions":[{"namespace":"team","name":"web","decisions":[{"what":"ordered 1","why":"Backlog: too long","reason":"Backlog","wanted":1,"ordered":1}]}],"broken":[{"namespace":"team","name":"api","reason":"ImagePullFailed"}]}`))
 	default:

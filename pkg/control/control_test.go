@@ -457,7 +457,7 @@ func (stories) Tell(id invoke.ID) (invoke.Story, bool) {
 	return invoke.Story{
 		Account: &invoke.Account{
 			ID: id, Function: invoke.FunctionKey{Namespace: "team", Name: "hello"}, Code: 200, Executed: invoke.ExecutedYes,
-			Received: time.Unix(1e9, 0).UTC(), Ended: time.Unix(1e9+1, 0).UTC(), Stages: []invoke.StageTime{{Stage: "queue", Took: time.Second}},
+			Received: time.Unix(1e9, 0).UTC(), Ended: time.Unix(1e9+1, 0).UTC(), Phases: []invoke.PhaseTime{{Phase: "queue", Took: time.Second}},
 		},
 		Lines: []invoke.Line{{Source: "cid", Text: "hi"}}, Notes: []string{"note"},
 	}, id == remembered

@@ -15,8 +15,8 @@ var (
 	statusWritesTotal = Metrics.Counter("windlass_controller_status_writes_total",
 		"Writes of a Function's status.")
 	podsDeletedTotal = Metrics.Counter("windlass_controller_pods_deleted_total",
-		"Pods that the controller deleted, by why: their agent had ended (ended), their Function's time to drain was over (straggler), or their scheduler is gone (orphan, of a spare instance).",
-		"why")
+		"Pods that the controller deleted, by reason: their agent had ended (AgentEnded), their Function's time to drain was over (DrainTimedOut), or their scheduler is gone (SchedulerGone, of a spare instance).",
+		"reason")
 	eventsTotal = Metrics.Counter("windlass_controller_events_total",
 		"Events about Functions, by reason.", "reason")
 )

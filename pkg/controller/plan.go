@@ -116,9 +116,15 @@ type outcome struct {
 // doomed is a pod to delete.
 type doomed struct {
 	name string
-	// why is "ended", "straggler" or "orphan".
-	why string
+	why  string
 }
+
+// Reasons to delete a pod.
+const (
+	agentEnded    = "AgentEnded"
+	drainTimedOut = "DrainTimedOut"
+	schedulerGone = "SchedulerGone"
+)
 
 // plan decides what to do with a Function.
 func plan(in input) outcome {
@@ -181,7 +187,7 @@ func doomedPods(in input) (now []doomed, again time.Duration) {
 			if wait := endedGrace - in.now.Sub(p.ended); wait > 0 {
 				out.sooner(wait)
 			} else {
-				now = append(now, doomed{p.name, "ended"})
+				now = append(now, doomed{p.name, agentEnded})
 				continue
 			}
 		}
@@ -189,7 +195,7 @@ func doomedPods(in input) (now []doomed, again time.Duration) {
 			if wait := deadline.Sub(in.now); wait > 0 {
 				out.sooner(wait)
 			} else {
-				now = append(now, doomed{p.name, "straggler"})
+				now = append(now, doomed{p.name, drainTimedOut})
 			}
 		}
 	}

@@ -292,11 +292,11 @@ func TestPodsThatMustGo(t *testing.T) {
 	}{
 		"one that runs":            {nil, pod{name: "p"}, nil, 0},
 		"one that has just ended":  {nil, pod{name: "p", ended: now.Add(-time.Second)}, nil, endedGrace - time.Second},
-		"one that has ended":       {nil, pod{name: "p", ended: now.Add(-endedGrace)}, []doomed{{"p", "ended"}}, 0},
+		"one that has ended":       {nil, pod{name: "p", ended: now.Add(-endedGrace)}, []doomed{{"p", agentEnded}}, 0},
 		"one that is going":        {nil, pod{name: "p", ended: now.Add(-time.Hour), deleting: true}, nil, 0},
 		"one that drains":          {deletedAgo(time.Second), pod{name: "p"}, nil, 39 * time.Second},
-		"one that drains too long": {deletedAgo(40 * time.Second), pod{name: "p"}, []doomed{{"p", "straggler"}}, 0},
-		"one that has drained":     {deletedAgo(10 * time.Second), pod{name: "p", ended: now.Add(-endedGrace)}, []doomed{{"p", "ended"}}, 0},
+		"one that drains too long": {deletedAgo(40 * time.Second), pod{name: "p"}, []doomed{{"p", drainTimedOut}}, 0},
+		"one that has drained":     {deletedAgo(10 * time.Second), pod{name: "p", ended: now.Add(-endedGrace)}, []doomed{{"p", agentEnded}}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := given(c.change)

@@ -135,7 +135,7 @@ func (r *reconciler) deletePod(ctx context.Context, f *v1alpha1.Function, p doom
 		return fmt.Errorf("cannot delete pod %s of function %s: %w", p.name, f.Key(), err)
 	}
 	r.metrics.podsDeleted.WithLabelValues(p.why).Inc()
-	r.log.Info("deleted a pod", "namespace", f.Namespace, "function", f.Name, "pod", p.name, "why", p.why)
+	r.log.Info("deleted a pod", "namespace", f.Namespace, "function", f.Name, "pod", p.name, "reason", p.why)
 	return nil
 }
 

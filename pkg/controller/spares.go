@@ -39,13 +39,13 @@ func spareDoom(p sparePod, schedulers map[string]bool, now time.Time) (why strin
 		if wait := endedGrace - now.Sub(p.ended); wait > 0 {
 			return "", wait
 		}
-		return "ended", 0
+		return agentEnded, 0
 	}
 	if wait := orphanAge - now.Sub(p.created); wait > 0 {
 		return "", wait
 	}
 	if len(schedulers) > 0 && !schedulers[p.scheduler] {
-		return "orphan", 0
+		return schedulerGone, 0
 	}
 	return "", orphanAge
 }
@@ -101,7 +101,7 @@ func (r *spareReconciler) Reconcile(ctx context.Context, request reconcile.Reque
 		return reconcile.Result{}, fmt.Errorf("cannot delete the spare pod %s: %w", request.NamespacedName, err)
 	}
 	r.metrics.podsDeleted.WithLabelValues(why).Inc()
-	r.log.Info("deleted a spare pod", "namespace", p.Namespace, "pod", p.Name, "why", why)
+	r.log.Info("deleted a spare pod", "namespace", p.Namespace, "pod", p.Name, "reason", why)
 	return reconcile.Result{}, nil
 }
 

@@ -24,10 +24,10 @@ func TestWhichSpareInstancesMustGo(t *testing.T) {
 		again      time.Duration
 	}{
 		"one that waits":               {sparePod{old, "scheduler-1"}, known, "", orphanAge},
-		"one whose agent has ended":    {sparePod{pod{created: before(time.Hour), ended: before(endedGrace)}, "scheduler-1"}, known, "ended", 0},
+		"one whose agent has ended":    {sparePod{pod{created: before(time.Hour), ended: before(endedGrace)}, "scheduler-1"}, known, agentEnded, 0},
 		"one that has just ended":      {sparePod{pod{created: before(time.Hour), ended: before(endedGrace - time.Second)}, "scheduler-1"}, known, "", time.Second},
 		"one that is being deleted":    {sparePod{pod{created: before(time.Hour), deleting: true}, "gone"}, known, "", 0},
-		"one whose scheduler is gone":  {sparePod{old, "gone"}, known, "orphan", 0},
+		"one whose scheduler is gone":  {sparePod{old, "gone"}, known, schedulerGone, 0},
 		"one of a new scheduler":       {sparePod{pod{created: before(orphanAge - time.Second)}, "new"}, known, "", time.Second},
 		"one while nobody is known of": {sparePod{old, "gone"}, nil, "", orphanAge},
 	} {

@@ -55,9 +55,9 @@ func (c *call) told() told {
 		t.CID, t.Attempt, t.Claimed = c.attempt.cid, c.attempt.number, c.attempt.claimed
 	}
 	t.Ended = t.Received.Add(c.times.Total())
-	t.Stages = make([]invoke.StageTime, 0, timeline.Stages)
-	for stage, span := range c.times.All() {
-		t.Stages = append(t.Stages, invoke.StageTime{Stage: stage.String(), Took: span.Duration()})
+	t.Phases = make([]invoke.PhaseTime, 0, timeline.Phases)
+	for phase, span := range c.times.All() {
+		t.Phases = append(t.Phases, invoke.PhaseTime{Phase: phase.String(), Took: span.Duration()})
 	}
 	return t
 }
@@ -80,8 +80,8 @@ func accountAttrs(a invoke.Account) []slog.Attr {
 		attrs = append(attrs, slog.Int("attempt", a.Attempt), slog.Bool("cold", a.Cold), slog.Time("claimed", a.Claimed))
 	}
 	attrs = append(attrs, slog.Time("received", a.Received), slog.Time("ended", a.Ended))
-	for _, s := range a.Stages {
-		attrs = append(attrs, slog.Float64(s.Stage+"_ms", float64(s.Took.Microseconds())/1e3))
+	for _, s := range a.Phases {
+		attrs = append(attrs, slog.Float64(s.Phase+"_ms", float64(s.Took.Microseconds())/1e3))
 	}
 	return attrs
 }
@@ -109,8 +109,8 @@ type told struct {
 }
 
 // trace is what is recorded of the call: one span from its receipt to its end, and
-// below it its stages, which follow each other without a gap. A call that was tried
-// again has queued and run several times in what is its stage queue.
+// below it its phases, which follow each other without a gap. A call that was tried
+// again has queued and run several times in what is its phase queue.
 func (t told) trace() tracing.Trace {
 	spans := []tracing.Span{t.whole()}
 	add := func(s tracing.Span) {
@@ -119,9 +119,9 @@ func (t told) trace() tracing.Trace {
 		}
 		spans = append(spans, s)
 	}
-	for stage, span := range t.times.All() {
-		s := tracing.Span{Name: stage.String(), Kind: trace.SpanKindInternal, Start: span.From, End: span.To}
-		switch stage {
+	for phase, span := range t.times.All() {
+		s := tracing.Span{Name: phase.String(), Kind: trace.SpanKindInternal, Start: span.From, End: span.To}
+		switch phase {
 		case timeline.Queue:
 			for _, earlier := range t.tries {
 				at := within(earlier.from, s.Start, span.To)

@@ -94,12 +94,12 @@ func TestALineTellsTheWholeCall(t *testing.T) {
 			t.Errorf("%s is %v, want %v", key, line[key], want)
 		}
 	}
-	for _, stage := range []string{"admit", "queue", "claim", "execute", "return"} {
-		if _, is := line[stage+"_ms"].(float64); !is {
-			t.Errorf("the line does not tell %s", stage)
+	for _, phase := range []string{"admit", "queue", "claim", "execute", "return"} {
+		if _, is := line[phase+"_ms"].(float64); !is {
+			t.Errorf("the line does not tell %s", phase)
 		}
-		if !slices.ContainsFunc(noted.Stages, func(s invoke.StageTime) bool { return s.Stage == stage }) {
-			t.Errorf("the account does not tell %s", stage)
+		if !slices.ContainsFunc(noted.Phases, func(s invoke.PhaseTime) bool { return s.Phase == phase }) {
+			t.Errorf("the account does not tell %s", phase)
 		}
 	}
 	if noted.ID.String() != line["invocation"] || noted.Claimed.IsZero() || noted.Ended.Before(noted.Claimed) {

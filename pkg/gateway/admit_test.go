@@ -87,7 +87,7 @@ func TestWhoMayCall(t *testing.T) {
 			t.Errorf("%q at %s is told of %v", tt.shown, tt.path, p["function"])
 		}
 	}
-	if got := w.metric("windlass_gateway_refused_total", "namespace", "", "reason", "CredentialsMissing"); got != 6 {
+	if got := w.metric("windlass_gateway_invocations_refused_total", "function_namespace", "", "reason", "CredentialsMissing"); got != 6 {
 		t.Errorf("%v refusals are counted, want 6", got)
 	}
 	for _, path := range []string{"/function/hello.team", "/function/hello"} {
@@ -166,11 +166,13 @@ func TestANamespaceIsHeldToItsLimits(t *testing.T) {
 	w.claim(other).whole(200, "")
 	wrote(t, second, 200, invoke.ExecutedYes)
 
-	if got := w.metric("windlass_gateway_refused_total", "namespace", "default"); got != 2 {
+	if got := w.metric("windlass_gateway_invocations_refused_total", "function_namespace", "default"); got != 2 {
 		t.Errorf("%v refusals are counted, want 2", got)
 	}
 	w.catalog.Remove(invoke.FunctionKey{Namespace: "default", Name: "hello"})
-	until(t, "the series are gone", func() bool { return w.metric("windlass_gateway_refused_total", "namespace", "default") == -1 })
+	until(t, "the series are gone", func() bool {
+		return w.metric("windlass_gateway_invocations_refused_total", "function_namespace", "default") == -1
+	})
 }
 
 func TestANamespaceIsHeldToItsRate(t *testing.T) {

@@ -21,35 +21,37 @@ var Metrics metric.Set
 var (
 	invocationsTotal = Metrics.Counter("windlass_gateway_invocations_total",
 		"Calls that were answered or given up, by HTTP status code (499 if the client left before) and by whether the function ran.",
-		"namespace", "function", "code", "executed")
+		"function_namespace", "function", "code", "executed")
 	invocationSeconds = Metrics.Histogram("windlass_gateway_invocation_duration_seconds",
 		"Time from the receipt of a call until its answer was complete.",
-		prometheus.ExponentialBuckets(0.001, 2, 17), "namespace", "function")
+		prometheus.ExponentialBuckets(0.001, 2, 17), "function_namespace", "function")
 	inFlightNow = Metrics.Gauge("windlass_gateway_invocations_in_flight",
-		"Calls that wait or run.", "namespace", "function")
-	stageDurationSeconds = Metrics.Histogram("windlass_gateway_stage_duration_seconds",
-		"What the time of calls was spent on, by stage: admit (until the ticket was offered), queue (until an instance claimed the call), claim (until the function had it), execute, return (until the answer was complete). A call that did not come to a stage is not in it.",
-		prometheus.ExponentialBuckets(0.00005, 2, 22), "stage")
-	stageSecondsTotal = Metrics.Counter("windlass_gateway_stage_seconds_total",
-		"Sum of the same time, by function and stage.", "namespace", "function", "stage")
+		"Calls that wait or run.", "function_namespace", "function")
+	phaseDurationSeconds = Metrics.Histogram("windlass_gateway_phase_duration_seconds",
+		"What the time of calls was spent on, by phase: admit (until the ticket was offered), queue (until an instance claimed the call), claim (until the function had it), execute, return (until the answer was complete). A call that did not come to a phase is not in it.",
+		prometheus.ExponentialBuckets(0.00005, 2, 22), "phase")
+	phaseSecondsTotal = Metrics.Counter("windlass_gateway_phase_seconds_total",
+		"Sum of the same time, by function and phase.", "function_namespace", "function", "phase")
 	coldTotal = Metrics.Counter("windlass_gateway_cold_invocations_total",
-		"Calls that were the first of their instance.", "namespace", "function")
-	refusedTotal = Metrics.Counter("windlass_gateway_refused_total",
+		"Calls that were the first of their instance.", "function_namespace", "function")
+	refusedTotal = Metrics.Counter("windlass_gateway_invocations_refused_total",
 		"Calls that were refused before they were admitted, by reason; without a namespace if the caller may not know the function, or there is none.",
-		"namespace", "reason")
-	grantedTotal = Metrics.Counter("windlass_gateway_claims_granted_total",
-		"Claims that were granted, so that an instance has the call.")
+		"function_namespace", "reason")
+	claimsTotal = Metrics.Counter("windlass_gateway_claims_total",
+		"Claims of instances to calls, granted or refused.")
 	badClaimsTotal = Metrics.Counter("windlass_gateway_claims_refused_total",
-		"Claims that were refused: those that came too late (not waiting), or with a wrong token (wrong token).", "reason")
-	offersTotal = Metrics.Counter("windlass_gateway_offers_total",
-		"Offers of tickets to schedulers: of new calls (first), and of calls that are tried again, or whose ticket or scheduler may have been lost (again).", "kind")
+		"Claims among these that were refused, by reason: the call did not wait any more (NotWaiting), or the token was not that of its ticket (WrongToken).", "reason")
+	offeredTotal = Metrics.Counter("windlass_gateway_tickets_offered_total",
+		"Tickets that were offered to schedulers.")
+	reofferedTotal = Metrics.Counter("windlass_gateway_tickets_reoffered_total",
+		"Tickets among these that had been offered before, since their call is tried again, or since ticket or scheduler may have been lost.")
 	heldNow = Metrics.Gauge("windlass_gateway_invocations_held",
 		"Calls that the gateway holds, those whose body it is still reading included.")
 	heldLimit = Metrics.Gauge("windlass_gateway_invocations_limit",
 		"How many calls the gateway may hold; more are refused.")
-	bytesNow = Metrics.Gauge("windlass_gateway_body_bytes_held",
+	bytesNow = Metrics.Gauge("windlass_gateway_bodies_held_bytes",
 		"What the bodies of these calls take.")
-	bytesLimit = Metrics.Gauge("windlass_gateway_body_bytes_limit",
+	bytesLimit = Metrics.Gauge("windlass_gateway_bodies_limit_bytes",
 		"How much the bodies of calls may take; calls with more are refused.")
 )
 
@@ -59,14 +61,14 @@ type metrics struct {
 	invocations *prometheus.CounterVec
 	duration    *prometheus.HistogramVec
 	inFlight    *prometheus.GaugeVec
-	stageSums   *prometheus.CounterVec
+	phaseSums   *prometheus.CounterVec
 	cold        *prometheus.CounterVec
 	refused     *prometheus.CounterVec
-	granted     prometheus.Counter
+	claims      prometheus.Counter
 	badClaims   *prometheus.CounterVec
-	stages      [timeline.Stages]prometheus.Observer
-	first       prometheus.Counter
-	again       prometheus.Counter
+	phases      [timeline.Phases]prometheus.Observer
+	offers      prometheus.Counter
+	reoffers    prometheus.Counter
 
 	catalog catalog.Reader
 	// mu guards functions, and is held for reading while series of a function are made:
@@ -87,18 +89,22 @@ func newMetrics(reg prometheus.Registerer, functions catalog.Reader, door *door)
 		invocations: invocationsTotal.Vec(),
 		duration:    invocationSeconds.Vec(),
 		inFlight:    inFlightNow.Vec(),
-		stageSums:   stageSecondsTotal.Vec(),
+		phaseSums:   phaseSecondsTotal.Vec(),
 		cold:        coldTotal.Vec(),
 		refused:     refusedTotal.Vec(),
-		granted:     grantedTotal.New(),
+		claims:      claimsTotal.New(),
 		badClaims:   badClaimsTotal.Vec(),
+		offers:      offeredTotal.New(),
+		reoffers:    reofferedTotal.New(),
 	}
-	stages, offers := stageDurationSeconds.Vec(), offersTotal.Vec()
-	for s := range timeline.Stage(timeline.Stages) {
-		m.stages[s] = stages.WithLabelValues(s.String())
+	phases := phaseDurationSeconds.Vec()
+	for s := range timeline.Phase(timeline.Phases) {
+		m.phases[s] = phases.WithLabelValues(s.String())
 	}
-	m.first, m.again = offers.WithLabelValues("first"), offers.WithLabelValues("again")
-	reg.MustRegister(m.invocations, m.duration, m.inFlight, m.stageSums, m.cold, m.refused, m.granted, m.badClaims, stages, offers,
+	for _, reason := range []string{notWaiting, wrongToken} {
+		m.badClaims.WithLabelValues(reason)
+	}
+	reg.MustRegister(m.invocations, m.duration, m.inFlight, m.phaseSums, m.cold, m.refused, m.claims, m.badClaims, phases, m.offers, m.reoffers,
 		heldNow.Func(func() float64 { return float64(door.held().Calls) }),
 		heldLimit.Func(func() float64 { return float64(door.capacity.Calls) }),
 		bytesNow.Func(func() float64 { return float64(door.held().Bytes) }),
@@ -108,18 +114,24 @@ func newMetrics(reg prometheus.Registerer, functions catalog.Reader, door *door)
 
 // offered counts a ticket.
 func (m *metrics) offered(again bool) {
-	switch {
-	case m == nil:
-	case again:
-		m.again.Inc()
-	default:
-		m.first.Inc()
+	if m == nil {
+		return
+	}
+	m.offers.Inc()
+	if again {
+		m.reoffers.Inc()
 	}
 }
 
+// Reasons to refuse a claim.
+const (
+	notWaiting = "NotWaiting"
+	wrongToken = "WrongToken"
+)
+
 func (m *metrics) claimGranted() {
 	if m != nil {
-		m.granted.Inc()
+		m.claims.Inc()
 	}
 }
 
@@ -128,10 +140,11 @@ func (m *metrics) claimRefused(err error) {
 	if m == nil {
 		return
 	}
-	reason := "not waiting"
+	reason := notWaiting
 	if errors.Is(err, core.ErrBadToken) {
-		reason = "wrong token"
+		reason = wrongToken
 	}
+	m.claims.Inc()
 	m.badClaims.WithLabelValues(reason).Inc()
 }
 
@@ -181,9 +194,9 @@ func (m *metrics) ended(c *call, series *functionSeries) {
 	if cold {
 		series.cold.Inc()
 	}
-	for stage, span := range times.All() {
-		observe(m.stages[stage], span.Duration(), trace)
-		series.stages[stage].Add(span.Duration().Seconds())
+	for phase, span := range times.All() {
+		observe(m.phases[phase], span.Duration(), trace)
+		series.phases[phase].Add(span.Duration().Seconds())
 	}
 }
 
@@ -205,14 +218,14 @@ func (m *metrics) forget(key invoke.FunctionKey, last bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.functions, key)
-	labels := prometheus.Labels{"namespace": key.Namespace, "function": key.Name}
+	labels := prometheus.Labels{"function_namespace": key.Namespace, "function": key.Name}
 	for _, vec := range []interface {
 		DeletePartialMatch(prometheus.Labels) int
-	}{m.invocations, m.duration, m.inFlight, m.stageSums, m.cold} {
+	}{m.invocations, m.duration, m.inFlight, m.phaseSums, m.cold} {
 		vec.DeletePartialMatch(labels)
 	}
 	if last {
-		m.refused.DeletePartialMatch(prometheus.Labels{"namespace": key.Namespace})
+		m.refused.DeletePartialMatch(prometheus.Labels{"function_namespace": key.Namespace})
 	}
 }
 
@@ -221,7 +234,7 @@ type functionSeries struct {
 	duration prometheus.Observer
 	inFlight prometheus.Gauge
 	cold     prometheus.Counter
-	stages   [timeline.Stages]prometheus.Counter
+	phases   [timeline.Phases]prometheus.Counter
 
 	mu sync.Mutex
 	// answered is by what clients were told, as far as there was a call of it.
@@ -274,8 +287,8 @@ func (m *metrics) newSeries(key invoke.FunctionKey) *functionSeries {
 		cold:     m.cold.WithLabelValues(key.Namespace, key.Name),
 		answered: make(map[outcome]prometheus.Counter),
 	}
-	for stage := range timeline.Stage(timeline.Stages) {
-		s.stages[stage] = m.stageSums.WithLabelValues(key.Namespace, key.Name, stage.String())
+	for phase := range timeline.Phase(timeline.Phases) {
+		s.phases[phase] = m.phaseSums.WithLabelValues(key.Namespace, key.Name, phase.String())
 	}
 	return s
 }

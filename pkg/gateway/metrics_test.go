@@ -100,19 +100,21 @@ func TestCallsAreCounted(t *testing.T) {
 		name   string
 		labels []string
 	}{
-		{1, total, []string{"namespace", "default", "function", "hello", "code", "201", "executed", "yes"}},
+		{1, total, []string{"function_namespace", "default", "function", "hello", "code", "201", "executed", "yes"}},
 		{1, total, []string{"code", "502", "executed", "maybe"}},
 		{1, total, []string{"code", "499"}},
 		{3, total, nil},
 		{0, inFlight, nil},
 		{1, "windlass_gateway_claims_refused_total", nil},
-		{2, "windlass_gateway_claims_granted_total", nil},
-		{3, "windlass_gateway_offers_total", []string{"kind", "first"}},
-		{1, "windlass_gateway_refused_total", []string{"namespace", "", "reason", "FunctionNotFound"}},
+		{3, "windlass_gateway_claims_total", nil},
+		{1, "windlass_gateway_invocations_refused_total", []string{"function_namespace", "", "reason", "FunctionNotFound"}},
 	} {
 		if got := w.metric(tt.name, tt.labels...); got != tt.want {
 			t.Errorf("%s%v is %v, want %v", tt.name, tt.labels, got, tt.want)
 		}
+	}
+	if first := w.metric("windlass_gateway_tickets_offered_total") - w.metric("windlass_gateway_tickets_reoffered_total"); first != 3 {
+		t.Errorf("%v calls were offered, want 3", first)
 	}
 }
 
@@ -136,18 +138,18 @@ func TestWhatTheTimeOfCallsIsSpentOn(t *testing.T) {
 	refuseNext(w)
 
 	until(t, "the last call is counted", func() bool { return w.metric(duration) == 4 })
-	const perStage, sums = "windlass_gateway_stage_duration_seconds", "windlass_gateway_stage_seconds_total"
+	const perPhase, sums = "windlass_gateway_phase_duration_seconds", "windlass_gateway_phase_seconds_total"
 	whole := w.spent(duration, "function", "hello")
 	added := 0.0
-	for stage, calls := range map[string]float64{"admit": 4, "queue": 4, "claim": 3, "execute": 3, "return": 2} {
-		spent, sum := w.spent(perStage, "stage", stage), w.metric(sums, "function", "hello", "stage", stage)
-		if got := w.metric(perStage, "stage", stage); got != calls || math.Abs(spent-sum) > 1e-9 {
-			t.Errorf("%s: %v calls took %v s, and the function's %v s; want %v calls", stage, got, spent, sum, calls)
+	for phase, calls := range map[string]float64{"admit": 4, "queue": 4, "claim": 3, "execute": 3, "return": 2} {
+		spent, sum := w.spent(perPhase, "phase", phase), w.metric(sums, "function", "hello", "phase", phase)
+		if got := w.metric(perPhase, "phase", phase); got != calls || math.Abs(spent-sum) > 1e-9 {
+			t.Errorf("%s: %v calls took %v s, and the function's %v s; want %v calls", phase, got, spent, sum, calls)
 		}
 		added += spent
 	}
 	if math.Abs(added-whole) > 1e-6 {
-		t.Errorf("stages add up to %v s, calls took %v s", added, whole)
+		t.Errorf("phases add up to %v s, calls took %v s", added, whole)
 	}
 	if got := w.metric("windlass_gateway_cold_invocations_total", "function", "hello"); got != 1 {
 		t.Errorf("%v were the first of their instances", got)
@@ -168,10 +170,10 @@ func TestWhatIsHeldIsTold(t *testing.T) {
 	answers := w.call(w.request("POST", "/function/hello/", strings.NewReader("12345")))
 	i := w.take()
 	for name, want := range map[string]float64{
-		"windlass_gateway_invocations_held":  1,
-		"windlass_gateway_invocations_limit": 7,
-		"windlass_gateway_body_bytes_held":   5,
-		"windlass_gateway_body_bytes_limit":  4_000_000,
+		"windlass_gateway_invocations_held":   1,
+		"windlass_gateway_invocations_limit":  7,
+		"windlass_gateway_bodies_held_bytes":  5,
+		"windlass_gateway_bodies_limit_bytes": 4_000_000,
 	} {
 		if got := w.metric(name); got != want {
 			t.Errorf("%s is %v, want %v", name, got, want)
@@ -190,9 +192,9 @@ func TestTicketsThatAreOfferedAgainAreCounted(t *testing.T) {
 	i.release("not now")
 	w.take().whole(200, "")
 	wrote(t, answers, 200, invoke.ExecutedYes)
-	const offers = "windlass_gateway_offers_total"
-	if first, again := w.metric(offers, "kind", "first"), w.metric(offers, "kind", "again"); first != 1 || again < 1 {
-		t.Errorf("%v tickets, %v of them again", first, again)
+	all, again := w.metric("windlass_gateway_tickets_offered_total"), w.metric("windlass_gateway_tickets_reoffered_total")
+	if again < 1 || all != again+1 {
+		t.Errorf("%v tickets were offered, %v of them again: want one more than again", all, again)
 	}
 }
 
@@ -209,7 +211,7 @@ func TestTheSeriesOfADeletedFunctionAreDeleted(t *testing.T) {
 	until(t, "the series are gone", func() bool { return w.metric(total) == -1 && w.metric(inFlight) == -1 })
 	i.whole(200, "")
 	wrote(t, answers, 200, invoke.ExecutedYes)
-	for _, name := range []string{total, duration, inFlight, "windlass_gateway_stage_seconds_total", "windlass_gateway_cold_invocations_total"} {
+	for _, name := range []string{total, duration, inFlight, "windlass_gateway_phase_seconds_total", "windlass_gateway_cold_invocations_total"} {
 		if got := w.metric(name); got != -1 {
 			t.Errorf("%s is back: %v", name, got)
 		}

@@ -20,7 +20,7 @@ import (
 // A bucket names the trace of a call that fell into it, if there is one.
 func TestHistogramsNameTraces(t *testing.T) {
 	for _, trace := range []string{"", "0af7651916cd43dd8448eb211c80319c"} {
-		histogram := stageDurationSeconds.Vec().WithLabelValues("queue")
+		histogram := phaseDurationSeconds.Vec().WithLabelValues("queue")
 		observe(histogram, 3*time.Millisecond, trace)
 		var told dto.Metric
 		if err := histogram.(prometheus.Metric).Write(&told); err != nil {

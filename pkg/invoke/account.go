@@ -24,13 +24,13 @@ type Account struct {
 	Received time.Time `json:"received"`
 	Claimed  time.Time `json:"claimed,omitzero"`
 	Ended    time.Time `json:"ended"`
-	// Stages are what its time was spent on, in order.
-	Stages []StageTime `json:"stages"`
+	// Phases are what its time was spent on, in order.
+	Phases []PhaseTime `json:"phases"`
 }
 
-// StageTime is how long a stage of an invocation took.
-type StageTime struct {
-	Stage string        `json:"stage"`
+// PhaseTime is how long a phase of an invocation took.
+type PhaseTime struct {
+	Phase string        `json:"phase"`
 	Took  time.Duration `json:"tookNs"`
 }
 

@@ -24,8 +24,8 @@ func queues(waiting string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/metrics":
-			_, _ = w.Write([]byte("# TYPE windlass_scheduler_queued gauge\n" +
-				`windlass_scheduler_queued{namespace="team",function="web"} ` + waiting + "\n"))
+			_, _ = w.Write([]byte("# TYPE windlass_scheduler_queue_length gauge\n" +
+				`windlass_scheduler_queue_length{function_namespace="team",function="web"} ` + waiting + "\n"))
 		case "/debug/decisions":
 			_, _ = w.Write([]byte(`{"functions":[{"namespace":"team","name":"web","decisions":[{"what":"ordered 1","until":"2026-03-01T12:00:00Z"}]}]}`))
 		default:

@@ -201,8 +201,8 @@ func (s *story) read(ctx context.Context, pod *corev1.Pod, container string, sin
 	}
 }
 
-// stages are those of a call, in order, as gateways log them.
-var stages = []string{"admit", "queue", "claim", "execute", "return"}
+// phases are those of a call, in order, as gateways log them.
+var phases = []string{"admit", "queue", "claim", "execute", "return"}
 
 // accountOf reads a gateway's line about the end of a call; false if it is another
 // line.
@@ -215,10 +215,10 @@ func accountOf(line []byte) (invoke.Account, bool) {
 	if json.Unmarshal(line, &said) != nil || said.Message != "call ended" || json.Unmarshal(line, &fields) != nil {
 		return invoke.Account{}, false
 	}
-	for _, stage := range stages {
+	for _, phase := range phases {
 		var ms float64
-		if json.Unmarshal(fields[stage+"_ms"], &ms) == nil {
-			said.Stages = append(said.Stages, invoke.StageTime{Stage: stage, Took: time.Duration(ms * float64(time.Millisecond))})
+		if json.Unmarshal(fields[phase+"_ms"], &ms) == nil {
+			said.Phases = append(said.Phases, invoke.PhaseTime{Phase: phase, Took: time.Duration(ms * float64(time.Millisecond))})
 		}
 	}
 	return said.Account, true

@@ -60,9 +60,9 @@ func TestTheStoryOfACall(t *testing.T) {
 	want := invoke.Account{
 		ID: storyID, Function: key("default", "f"), Trace: "abc", CID: "1", Attempt: 2, Code: 200, Executed: invoke.ExecutedYes, Cold: true,
 		Received: second(0), Claimed: second(1), Ended: second(2),
-		Stages: []invoke.StageTime{
-			{Stage: "admit", Took: 500 * time.Microsecond}, {Stage: "queue", Took: 999500 * time.Microsecond}, {Stage: "claim", Took: time.Millisecond},
-			{Stage: "execute", Took: 990 * time.Millisecond}, {Stage: "return", Took: 9 * time.Millisecond},
+		Phases: []invoke.PhaseTime{
+			{Phase: "admit", Took: 500 * time.Microsecond}, {Phase: "queue", Took: 999500 * time.Microsecond}, {Phase: "claim", Took: time.Millisecond},
+			{Phase: "execute", Took: 990 * time.Millisecond}, {Phase: "return", Took: 9 * time.Millisecond},
 		},
 	}
 	if diff := cmp.Diff(&want, got.Account); diff != "" {

@@ -81,8 +81,8 @@ func BenchmarkSee(b *testing.B) {
 	sample := func(calls float64) Sample {
 		p := process()
 		for i := range 10_000 {
-			labels := []string{"namespace", "default", "function", fmt.Sprint("f", i)}
-			p.says("windlass_scheduler_queued", 0, labels...)
+			labels := []string{"function_namespace", "default", "function", fmt.Sprint("f", i)}
+			p.says("windlass_scheduler_queue_length", 0, labels...)
 			if i < 1000 {
 				p.says("windlass_gateway_invocations_total", calls, with(labels, "code", "200")...)
 			}

@@ -78,16 +78,16 @@ type state struct {
 type counted struct {
 	calls, failed, cold            float64
 	ordered, started, failedStarts float64
-	stages, coldStages             sums
+	phases, coldPhases             sums
 }
 
-// sums are of stages, by their places in one of the lists below.
+// sums are of phases, by their places in one of the lists below.
 type sums [7]float64
 
-// stages of a call and of a cold start, in their order.
+// phases of a call and of a cold start, in their order.
 var (
-	stages     = []string{"admit", "queue", "claim", "execute", "return"}
-	coldStages = []string{"decide", "create", "sandbox", "containers", "ready", "hello", "claim"}
+	phases     = []string{"admit", "queue", "claim", "execute", "return"}
+	coldPhases = []string{"decide", "create", "sandbox", "containers", "ready", "hello", "claim"}
 )
 
 // metric is one series of a family.
@@ -108,26 +108,26 @@ var readers = map[string]func(*figures, metric){
 	"windlass_gateway_invocation_duration_seconds": func(f *figures, m metric) { f.durations = readHistogram(m.GetHistogram()) },
 	"windlass_gateway_invocations_in_flight":       func(f *figures, m metric) { f.inFlight += int(m.value) },
 	"windlass_gateway_cold_invocations_total":      func(f *figures, m metric) { f.cold += m.value },
-	"windlass_gateway_stage_seconds_total":         func(f *figures, m metric) { addStage(&f.stages, stages, m) },
+	"windlass_gateway_phase_seconds_total":         func(f *figures, m metric) { addPhase(&f.phases, phases, m) },
 
-	"windlass_scheduler_queued":                 func(f *figures, m metric) { f.queued = int(m.value) },
-	"windlass_scheduler_oldest_wait_seconds":    func(f *figures, m metric) { f.oldest = m.value },
-	"windlass_scheduler_instances":              func(f *figures, m metric) { f.instances.set(m.labels["state"], int(m.value)) },
-	"windlass_scheduler_mean_execution_seconds": func(f *figures, m metric) { f.meanExecution = m.value },
-	"windlass_scheduler_mean_start_seconds":     func(f *figures, m metric) { f.meanStart = m.value },
-	"windlass_scheduler_required_instances":     func(f *figures, m metric) { f.required = int(m.value) },
-	"windlass_scheduler_arrival_rate":           func(f *figures, m metric) { f.arrivalRate = m.value },
-	"windlass_scheduler_horizon_seconds":        func(f *figures, m metric) { f.horizon = m.value },
+	"windlass_scheduler_queue_length":                  func(f *figures, m metric) { f.queued = int(m.value) },
+	"windlass_scheduler_queue_oldest_wait_seconds":     func(f *figures, m metric) { f.oldest = m.value },
+	"windlass_scheduler_instances":                     func(f *figures, m metric) { f.instances.set(m.labels["state"], int(m.value)) },
+	"windlass_scheduler_estimated_execution_seconds":   func(f *figures, m metric) { f.meanExecution = m.value },
+	"windlass_scheduler_estimated_start_seconds":       func(f *figures, m metric) { f.meanStart = m.value },
+	"windlass_scheduler_desired_instances":             func(f *figures, m metric) { f.required = int(m.value) },
+	"windlass_scheduler_estimated_arrivals_per_second": func(f *figures, m metric) { f.arrivalRate = m.value },
+	"windlass_scheduler_horizon_seconds":               func(f *figures, m metric) { f.horizon = m.value },
 
 	"windlass_scheduler_instances_ordered_total":        func(f *figures, m metric) { f.ordered += m.value },
 	"windlass_scheduler_instances_started_total":        func(f *figures, m metric) { f.started += m.value },
 	"windlass_scheduler_instances_failed_total":         func(f *figures, m metric) { f.failedStarts += m.value },
-	"windlass_scheduler_cold_start_stage_seconds_total": func(f *figures, m metric) { addStage(&f.coldStages, coldStages, m) },
+	"windlass_scheduler_cold_start_phase_seconds_total": func(f *figures, m metric) { addPhase(&f.coldPhases, coldPhases, m) },
 }
 
-func addStage(s *sums, names []string, m metric) {
+func addPhase(s *sums, names []string, m metric) {
 	for i, name := range names {
-		if m.labels["stage"] == name {
+		if m.labels["phase"] == name {
 			s[i] += m.value
 		}
 	}
@@ -147,10 +147,10 @@ func parse(families []*dto.MetricFamily) *source {
 				m.labels[label.GetName()] = label.GetValue()
 			}
 			if node != nil {
-				node(s.node(m.labels["node"]), m)
+				node(s.node(m.labels["node_name"]), m)
 				continue
 			}
-			read(s.function(m.labels["namespace"], m.labels["function"]), m)
+			read(s.function(m.labels["function_namespace"], m.labels["function"]), m)
 		}
 	}
 	return s

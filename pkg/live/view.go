@@ -88,10 +88,10 @@ type Function struct {
 	Broken string `json:"broken,omitempty"`
 	Load
 	Plan Plan `json:"plan"`
-	// Stages are those of its calls in the last ten seconds, and ColdStages those
+	// Phases are those of its calls in the last ten seconds, and ColdPhases those
 	// of all its cold starts; empty if there were none.
-	Stages     []Stage `json:"stages,omitempty"`
-	ColdStages []Stage `json:"coldStages,omitempty"`
+	Phases     []Phase `json:"phases,omitempty"`
+	ColdPhases []Phase `json:"coldPhases,omitempty"`
 	// Last is the last decision; nil if none is known.
 	Last *Decision `json:"last,omitempty"`
 }
@@ -115,10 +115,10 @@ type Plan struct {
 	Failed  int `json:"failed"`
 }
 
-// Stage is a part of what something took.
-type Stage struct {
+// Phase is a part of what something took.
+type Phase struct {
 	Name string `json:"name"`
-	// Mean is for one call or start, and Share that of all stages, from 0 to 1.
+	// Mean is for one call or start, and Share that of all phases, from 0 to 1.
 	Mean  float64 `json:"meanSeconds"`
 	Share float64 `json:"share"`
 }

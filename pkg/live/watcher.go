@@ -34,7 +34,7 @@ type past []change
 // change is what was counted in one interval.
 type change struct {
 	calls, failed, cold float64
-	stages              sums
+	phases              sums
 	durations           spread
 }
 
@@ -42,8 +42,8 @@ func (c *change) add(more change) {
 	c.calls += more.calls
 	c.failed += more.failed
 	c.cold += more.cold
-	for i := range c.stages {
-		c.stages[i] += more.stages[i]
+	for i := range c.phases {
+		c.phases[i] += more.phases[i]
 	}
 	c.durations = append(c.durations, more.durations...)
 }
@@ -119,9 +119,9 @@ func (c *counted) add(more counted) {
 	c.ordered += more.ordered
 	c.started += more.started
 	c.failedStarts += more.failedStarts
-	for i := range c.stages {
-		c.stages[i] += more.stages[i]
-		c.coldStages[i] += more.coldStages[i]
+	for i := range c.phases {
+		c.phases[i] += more.phases[i]
+		c.coldPhases[i] += more.coldPhases[i]
 	}
 }
 
@@ -245,8 +245,8 @@ func (f *figures) since(before *figures) change {
 	c.calls = f.calls - was.calls
 	c.failed = max(0, f.failed-was.failed)
 	c.cold = max(0, f.cold-was.cold)
-	for i := range c.stages {
-		c.stages[i] = max(0, f.stages[i]-was.stages[i])
+	for i := range c.phases {
+		c.phases[i] = max(0, f.phases[i]-was.phases[i])
 	}
 	return c
 }
@@ -297,8 +297,8 @@ func (w *Watcher) function(key invoke.FunctionKey, f figures, since int, over fl
 			MeanExecution: f.meanExecution, MeanStart: f.meanStart,
 			Ordered: int(f.ordered), Started: int(f.started), Failed: int(f.failedStarts),
 		},
-		Stages:     split(stages, sum.stages, sum.calls),
-		ColdStages: split(coldStages, f.coldStages, f.started),
+		Phases:     split(phases, sum.phases, sum.calls),
+		ColdPhases: split(coldPhases, f.coldPhases, f.started),
 	}
 	if d, known := w.decisions[key]; known {
 		fn.Last = &d
@@ -324,7 +324,7 @@ func (w *Watcher) totals(v View, since int) Totals {
 }
 
 // split divides what n calls or starts took; nil if nothing is known of that.
-func split(names []string, of sums, n float64) []Stage {
+func split(names []string, of sums, n float64) []Phase {
 	total := 0.0
 	for _, sum := range of {
 		total += sum
@@ -332,9 +332,9 @@ func split(names []string, of sums, n float64) []Stage {
 	if total <= 0 || n <= 0 {
 		return nil
 	}
-	parts := make([]Stage, len(names))
+	parts := make([]Phase, len(names))
 	for i, name := range names {
-		parts[i] = Stage{Name: name, Mean: of[i] / n, Share: of[i] / total}
+		parts[i] = Phase{Name: name, Mean: of[i] / n, Share: of[i] / total}
 	}
 	return parts
 }

@@ -44,7 +44,7 @@ func (t *told) reading(source string) Reading {
 	return r
 }
 
-var hello = []string{"namespace", "default", "function", "hello"}
+var hello = []string{"function_namespace", "default", "function", "hello"}
 
 func with(labels []string, more ...string) []string {
 	return append(labels[:len(labels):len(labels)], more...)
@@ -115,7 +115,7 @@ func TestOnlyNewsCount(t *testing.T) {
 		"a gateway that is gone":  {[]Reading{gateway(5, 0).reading("a"), gateway(50, 0).reading("b")}, []Reading{gateway(6, 0).reading("a")}, 1},
 		"one that started again":  {[]Reading{gateway(500, 0).reading("a")}, []Reading{gateway(7, 0).reading("a")}, 7},
 		"a function that is new":  {[]Reading{process().reading("a")}, []Reading{gateway(3, 0).reading("a")}, 3},
-		"a scheduler counts none": {[]Reading{gateway(1, 0).reading("a"), process().reading("s")}, []Reading{gateway(2, 0).reading("a"), process().says("windlass_scheduler_queued", 3, hello...).reading("s")}, 1},
+		"a scheduler counts none": {[]Reading{gateway(1, 0).reading("a"), process().reading("s")}, []Reading{gateway(2, 0).reading("a"), process().says("windlass_scheduler_queue_length", 3, hello...).reading("s")}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var w Watcher
@@ -129,7 +129,7 @@ func TestOnlyNewsCount(t *testing.T) {
 
 func TestAProcessThatDoesNotTellIsAsItWas(t *testing.T) {
 	var w Watcher
-	scheduler := process().says("windlass_scheduler_queued", 3, hello...).reading("s")
+	scheduler := process().says("windlass_scheduler_queue_length", 3, hello...).reading("s")
 	w.See(at(0, gateway(5, 0).reading("g"), scheduler))
 	v := w.See(Read(noon.Add(time.Second), []Reading{scheduler}, "g does not\x1b[2J tell"))
 	if f := helloOf(t, v); f.Rate != 0 || f.Queued != 3 {
@@ -149,21 +149,21 @@ func TestAProcessThatDoesNotTellIsAsItWas(t *testing.T) {
 
 func TestStatesOfSeveralSchedulersAddUp(t *testing.T) {
 	one := process().
-		says("windlass_scheduler_queued", 3, hello...).
-		says("windlass_scheduler_oldest_wait_seconds", 0.5, hello...).
+		says("windlass_scheduler_queue_length", 3, hello...).
+		says("windlass_scheduler_queue_oldest_wait_seconds", 0.5, hello...).
 		says("windlass_scheduler_instances", 2, with(hello, "state", "creating")...).
 		says("windlass_scheduler_instances", 4, with(hello, "state", "busy")...).
-		says("windlass_scheduler_required_instances", 6, hello...).
-		says("windlass_scheduler_node_instances", 4, "node", "n1").
-		says("windlass_scheduler_node_requested_ratio", 0.25, "node", "n1", "resource", "cpu")
+		says("windlass_scheduler_desired_instances", 6, hello...).
+		says("windlass_scheduler_node_instances", 4, "node_name", "n1").
+		says("windlass_scheduler_node_requested_ratio", 0.25, "node_name", "n1", "resource", "cpu")
 	other := process().
-		says("windlass_scheduler_queued", 1, hello...).
-		says("windlass_scheduler_oldest_wait_seconds", 1.5, hello...).
+		says("windlass_scheduler_queue_length", 1, hello...).
+		says("windlass_scheduler_queue_oldest_wait_seconds", 1.5, hello...).
 		says("windlass_scheduler_instances", 1, with(hello, "state", "idle")...).
 		says("windlass_scheduler_instances", 1, with(hello, "state", "leaving")...).
-		says("windlass_scheduler_node_instances", 1, "node", "n1").
-		says("windlass_scheduler_node_instances", 9, "node", "n0").
-		says("windlass_scheduler_node_requested_ratio", 0.3, "node", "n1", "resource", "cpu")
+		says("windlass_scheduler_node_instances", 1, "node_name", "n1").
+		says("windlass_scheduler_node_instances", 9, "node_name", "n0").
+		says("windlass_scheduler_node_requested_ratio", 0.3, "node_name", "n1", "resource", "cpu")
 	var w Watcher
 	v := w.See(at(0, one.reading("a"), other.reading("b"), gateway(0, 0).says("windlass_gateway_invocations_in_flight", 7, hello...).reading("g")))
 	want := Load{Queued: 4, OldestWait: 1.5, InFlight: 7, Instances: Instances{Creating: 2, Busy: 4, Idle: 1, Leaving: 1}, Recent: []float64{}}
@@ -183,27 +183,27 @@ func TestStatesOfSeveralSchedulersAddUp(t *testing.T) {
 	}
 }
 
-func TestStagesAreWhatACallTook(t *testing.T) {
+func TestPhasesAreWhatACallTook(t *testing.T) {
 	sums := func(calls, queue, execute float64) Reading {
 		return gateway(calls, 0).
-			says("windlass_gateway_stage_seconds_total", queue, with(hello, "stage", "queue")...).
-			says("windlass_gateway_stage_seconds_total", execute, with(hello, "stage", "execute")...).
+			says("windlass_gateway_phase_seconds_total", queue, with(hello, "phase", "queue")...).
+			says("windlass_gateway_phase_seconds_total", execute, with(hello, "phase", "execute")...).
 			says("windlass_scheduler_instances_started_total", 4, hello...).
-			says("windlass_scheduler_cold_start_stage_seconds_total", 2, with(hello, "stage", "containers")...).
+			says("windlass_scheduler_cold_start_phase_seconds_total", 2, with(hello, "phase", "containers")...).
 			reading("g")
 	}
 	var w Watcher
 	w.See(at(0, sums(10, 100, 100)))
 	f := helloOf(t, w.See(at(1, sums(14, 101, 103))))
-	want := []Stage{{Name: "admit"}, {Name: "queue", Mean: 0.25, Share: 0.25}, {Name: "claim"}, {Name: "execute", Mean: 0.75, Share: 0.75}, {Name: "return"}}
-	if diff := cmp.Diff(want, f.Stages, cmpopts.EquateApprox(0, 1e-9)); diff != "" {
-		t.Errorf("stages (-want +got):\n%s", diff)
+	want := []Phase{{Name: "admit"}, {Name: "queue", Mean: 0.25, Share: 0.25}, {Name: "claim"}, {Name: "execute", Mean: 0.75, Share: 0.75}, {Name: "return"}}
+	if diff := cmp.Diff(want, f.Phases, cmpopts.EquateApprox(0, 1e-9)); diff != "" {
+		t.Errorf("phases (-want +got):\n%s", diff)
 	}
-	if len(f.ColdStages) != len(coldStages) || f.ColdStages[3] != (Stage{Name: "containers", Mean: 0.5, Share: 1}) {
-		t.Errorf("stages of cold starts: %+v", f.ColdStages)
+	if len(f.ColdPhases) != len(coldPhases) || f.ColdPhases[3] != (Phase{Name: "containers", Mean: 0.5, Share: 1}) {
+		t.Errorf("phases of cold starts: %+v", f.ColdPhases)
 	}
-	if f = helloOf(t, w.See(at(20, sums(14, 101, 103)))); f.Stages != nil {
-		t.Errorf("long after the last call there are stages %+v", f.Stages)
+	if f = helloOf(t, w.See(at(20, sums(14, 101, 103)))); f.Phases != nil {
+		t.Errorf("long after the last call there are phases %+v", f.Phases)
 	}
 }
 
@@ -234,7 +234,7 @@ func TestTheLastDecisionIsKept(t *testing.T) {
 
 func TestA10AFunctionThatCannotRunSaysWhy(t *testing.T) {
 	var w Watcher
-	broken := process().says("windlass_scheduler_queued", 0, hello...).reading("s")
+	broken := process().says("windlass_scheduler_queue_length", 0, hello...).reading("s")
 	broken.Latest.Broken = []history.Broken{{Namespace: "default", Name: "hello", Reason: "StartFailed\x07"}}
 	v := w.See(at(0, gateway(1, 0).reading("g"), broken))
 	if f := helloOf(t, v); f.Broken != "StartFailed?" || v.Totals.Broken != 1 {

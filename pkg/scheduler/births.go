@@ -68,13 +68,13 @@ func (f *function) born(cid invoke.CID) *birth {
 }
 
 // spend adds up what starts took.
-func (f *function) spend(stages coldstart.Durations) {
+func (f *function) spend(phases coldstart.Durations) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.book.spent == nil {
 		f.book.spent = new(coldstart.Durations)
 	}
-	*f.book.spent = f.book.spent.Plus(stages)
+	*f.book.spent = f.book.spent.Plus(phases)
 }
 
 // ended forgets what is kept of an instance that is gone.
@@ -109,9 +109,9 @@ func (s *host) started(p *pullStream, asked time.Time) {
 		m.Ready = asked
 	}
 	m.Served = s.deps.Now()
-	stages := m.Stages()
-	f.spend(stages)
-	s.metrics.started(stages)
+	phases := m.Phases()
+	f.spend(phases)
+	s.metrics.started(phases)
 	s.recordStart(beginning{key: key, fn: f.current(), moments: m.Moments, waited: m.waited, served: f.spanOfFirst(p)})
 }
 

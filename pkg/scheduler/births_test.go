@@ -29,7 +29,7 @@ func (w *world) expectSpent(fn *v1alpha1.Function, want *coldstart.Durations, ke
 	w.t.Helper()
 	w.after(0)
 	f := w.scheduler.lookup(string(fn.UID))
-	if diff := cmp.Diff(want, f.reading(time.Now()).stages); diff != "" {
+	if diff := cmp.Diff(want, f.reading(time.Now()).phases); diff != "" {
 		w.t.Errorf("starts took (-want +got):\n%s", diff)
 	}
 	if n := len(f.book.births); n != kept {
@@ -37,7 +37,7 @@ func (w *world) expectSpent(fn *v1alpha1.Function, want *coldstart.Durations, ke
 	}
 }
 
-func TestAStartIsToldInStages(t *testing.T) {
+func TestAStartIsToldInPhases(t *testing.T) {
 	const ms = time.Millisecond
 	inWorld(t, defaults(), func(w *world) {
 		fn, g := w.put("f"), w.gateway("g:1")
@@ -60,8 +60,8 @@ func TestAStartIsToldInStages(t *testing.T) {
 		if got := w.histogram("windlass_scheduler_cold_start_duration_seconds", ""); got != (counted{1, 0.905}) {
 			t.Errorf("whole starts: %+v", got)
 		}
-		if got := w.histogram("windlass_scheduler_cold_start_stage_duration_seconds", "ready"); got != (counted{1, 0.65}) {
-			t.Errorf("the stage ready: %+v", got)
+		if got := w.histogram("windlass_scheduler_cold_start_phase_duration_seconds", "ready"); got != (counted{1, 0.65}) {
+			t.Errorf("the phase ready: %+v", got)
 		}
 	})
 }
@@ -109,7 +109,7 @@ func TestAnInstanceThatNoCallWaitsForIsWantedWhenItIsOrdered(t *testing.T) {
 	})
 }
 
-func TestATakenSpareInstanceHasOnlyTheStagesThatHappened(t *testing.T) {
+func TestATakenSpareInstanceHasOnlyThePhasesThatHappened(t *testing.T) {
 	inPoolWorld(t, 1, defaults(), func(w *world, rt *v1alpha1.Runtime, f, _ *v1alpha1.Function) {
 		spare := w.helloSpare(w.started(poolFunction(rt), 1)[0])
 		gw := w.gateway("g:1")

@@ -37,7 +37,7 @@
 //
 // Metrics are what it tells of queues, decisions, instances, nodes, its slots and itself.
 // What agents say of themselves it adds up by function, and how a start went it tells by
-// stages (see coldstart), for the starts that it ordered itself.
+// phases (see coldstart), for the starts that it ordered itself.
 //
 // Everything that it knows is soft: tickets come again from their gateways, and
 // instances say hello again. It promises that a ticket which it cannot serve is

@@ -26,7 +26,7 @@ func TestCallsBeyondTheConcurrencyAreRefused(t *testing.T) {
 		a.pull(1, doneWith(1, time.Millisecond))
 		g.offer(fn, 5, 6)
 		g.expectRefused(controlwire.Refusal_REASON_CONCURRENCY_LIMITED, 6)
-		if got := w.scrape("function")["refused_total{f,ns,ConcurrencyLimited}"]; got != 3 {
+		if got := w.scrape("function")["invocations_refused_total{f,ns,ConcurrencyLimited}"]; got != 3 {
 			t.Errorf("%v refusals were counted, want 3", got)
 		}
 	})

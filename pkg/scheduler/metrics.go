@@ -16,7 +16,7 @@ import (
 // if nobody wants to know.
 type metrics struct {
 	ticks, lags, starts prometheus.Histogram
-	stages              [coldstart.NumStages]prometheus.Observer
+	phases              [coldstart.NumPhases]prometheus.Observer
 	gained, lost        prometheus.Counter
 	reconciled          *prometheus.CounterVec
 	agentsReplaced      *prometheus.CounterVec
@@ -28,20 +28,20 @@ func newMetrics(reg prometheus.Registerer, s *Scheduler) *metrics {
 	if reg == nil {
 		return nil
 	}
-	stages, moves, unheard := stageDecl.Vec(), slotMovesDecl.Vec(), unheardDecl.Vec()
+	phases, moves, unheard := phaseDecl.Vec(), slotMovesDecl.Vec(), unheardDecl.Vec()
 	m := &metrics{
 		ticks: ticksDecl.New(), lags: lagDecl.New(), starts: coldStartDecl.New(),
 		reconciled: reconciledDecl.Vec(), agentsReplaced: agentsReplacedDecl.Vec(),
 		gained: moves.WithLabelValues("gained"), lost: moves.WithLabelValues("lost"),
-		unreached: unheard.WithLabelValues("no stream"), untaken: unheard.WithLabelValues("not taken"),
+		unreached: unheard.WithLabelValues("NoStream"), untaken: unheard.WithLabelValues("NotTaken"),
 	}
-	for stage := range coldstart.NumStages {
-		m.stages[stage] = stages.WithLabelValues(stage.String())
+	for phase := range coldstart.NumPhases {
+		m.phases[phase] = phases.WithLabelValues(phase.String())
 	}
 	for _, l := range s.levels {
 		m.reconciled.WithLabelValues(l.kind)
 	}
-	reg.MustRegister(m.ticks, m.lags, m.starts, stages, moves, unheard, m.reconciled, m.agentsReplaced,
+	reg.MustRegister(m.ticks, m.lags, m.starts, phases, moves, unheard, m.reconciled, m.agentsReplaced,
 		stateCollector{s}, exposition.NewCollector(ofFunctions, s.rows))
 	return m
 }
@@ -88,14 +88,14 @@ func (m *metrics) notTaken() {
 }
 
 // started notes how the start of an instance went.
-func (m *metrics) started(stages coldstart.Durations) {
+func (m *metrics) started(phases coldstart.Durations) {
 	if m == nil {
 		return
 	}
-	for stage, took := range stages {
-		m.stages[stage].Observe(took.Seconds())
+	for phase, took := range phases {
+		m.phases[phase].Observe(took.Seconds())
 	}
-	m.starts.Observe(stages.Total().Seconds())
+	m.starts.Observe(phases.Total().Seconds())
 }
 
 // event is something that is counted for a function.
@@ -125,7 +125,7 @@ var eventDecls = [events]metric.Counter{
 // tally is how often each event happened to a function.
 type tally [events]uint64
 
-// tallies are how often something happened to a function by why: decisions to create
+// tallies are how often something happened to a function by reason: decisions to create
 // instances, failures of instances and refusals of calls.
 type tallies struct{ decisions, failures, refusals reasons }
 

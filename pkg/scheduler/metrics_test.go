@@ -98,7 +98,7 @@ func TestTheTermsOfTheLastDecisionAreTold(t *testing.T) {
 		terms := func() map[string]float64 {
 			got := w.scrape("function")
 			maps.DeleteFunc(got, func(name string, _ float64) bool {
-				return name != "required_instances{f,ns}" && name != "horizon_seconds{f,ns}" && name != "arrival_rate{f,ns}"
+				return name != "desired_instances{f,ns}" && name != "horizon_seconds{f,ns}" && name != "estimated_arrivals_per_second{f,ns}"
 			})
 			return got
 		}
@@ -113,7 +113,7 @@ func TestTheTermsOfTheLastDecisionAreTold(t *testing.T) {
 			w.ticks(1)
 			a.pull(1, doneWith(i+1, 10*time.Millisecond))
 		}
-		if got := terms(); got["required_instances{f,ns}"] < 1 || got["horizon_seconds{f,ns}"] <= 0 || got["arrival_rate{f,ns}"] <= 0 {
+		if got := terms(); got["desired_instances{f,ns}"] < 1 || got["horizon_seconds{f,ns}"] <= 0 || got["estimated_arrivals_per_second{f,ns}"] <= 0 {
 			t.Errorf("while calls come, told is %v", got)
 		}
 		a.pull(1, doneWith(21, 10*time.Millisecond))
@@ -121,11 +121,11 @@ func TestTheTermsOfTheLastDecisionAreTold(t *testing.T) {
 			w.ready(spec)
 		}
 		w.ticks(2)
-		if got := terms()["required_instances{f,ns}"]; got < 1 {
+		if got := terms()["desired_instances{f,ns}"]; got < 1 {
 			t.Errorf("a moment after the last call, told is that %v are needed", got)
 		}
 		w.ticks(101)
-		if diff := cmp.Diff(map[string]float64{"required_instances{f,ns}": 0}, terms()); diff != "" {
+		if diff := cmp.Diff(map[string]float64{"desired_instances{f,ns}": 0}, terms()); diff != "" {
 			t.Errorf("of an idle function is told (-want +got):\n%s", diff)
 		}
 	})
@@ -184,19 +184,19 @@ func TestNodesAreTold(t *testing.T) {
 	config := defaults()
 	config.node = 1000
 	inWorld(t, config, func(w *world) {
-		if got := w.scrape("node"); got["node_requested_ratio{n,cpu}"] != 0 || len(got) != 2 {
+		if got := w.scrape("node_name"); got["node_requested_ratio{n,cpu}"] != 0 || len(got) != 2 {
 			t.Errorf("of an empty node is told %v", got)
 		}
 		fn := w.put("f", minInstances(3))
 		w.ticks(1)
 		w.started(fn, 3)
-		got := w.scrape("node")
+		got := w.scrape("node_name")
 		if got["node_instances{n}"] != 3 || got["node_requested_ratio{n,cpu}"] != 0.3 || got["node_requested_ratio{n,memory}"] <= 0 {
 			t.Errorf("told is %v", got)
 		}
 		w.catalog.Remove(fn.Key())
 		w.ticks(1)
-		if got := w.scrape("node"); len(got) != 2 || got["node_requested_ratio{n,cpu}"] != 0 {
+		if got := w.scrape("node_name"); len(got) != 2 || got["node_requested_ratio{n,cpu}"] != 0 {
 			t.Errorf("when all have ended, told is %v", got)
 		}
 	})

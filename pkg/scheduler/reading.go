@@ -20,8 +20,8 @@ type reading struct {
 	tallies
 	terms  terms
 	agents summary
-	// stages is nil if no instance has started.
-	stages *coldstart.Durations
+	// phases is nil if no instance has started.
+	phases *coldstart.Durations
 }
 
 // termsStand is for how long what was needed stands when no more calls come. Calls come
@@ -65,7 +65,7 @@ func (f *function) reading(now time.Time) reading {
 	}
 	if f.book.spent != nil {
 		spent := *f.book.spent
-		r.stages = &spent
+		r.phases = &spent
 	}
 	return r
 }

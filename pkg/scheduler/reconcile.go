@@ -7,7 +7,7 @@ import (
 // level is state that events keep up to date, and that is compared with what it is
 // about all the same (see package reconcile).
 type level struct {
-	// kind is its label in windlass_reconciled_total.
+	// kind is its label in windlass_scheduler_reconciled_total.
 	kind string
 	// mend looks at it once, mends what differs, and returns how much that was. Run's
 	// goroutine calls it.

@@ -22,7 +22,7 @@ func (w *world) expectReconciled() {
 	}
 	want := make(map[string]float64)
 	for _, l := range w.scheduler.levels {
-		want["windlass_reconciled_total{"+l.kind+"}"] = w.broken[l.kind]
+		want["reconciled_total{"+l.kind+"}"] = w.broken[l.kind]
 	}
 	if diff := cmp.Diff(want, w.scrape("kind")); diff != "" {
 		w.t.Errorf("mended (-want +got):\n%s", diff)

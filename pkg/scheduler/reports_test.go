@@ -27,7 +27,7 @@ func (w *world) expectAgents(want map[string]float64) {
 	for name, value := range w.scrape("function") {
 		for _, of := range []string{
 			"windlass_agent_calls_total", "windlass_agent_calls_broken_total", "windlass_agent_claims_refused_total",
-			"windlass_agent_reconnects_total", "windlass_agent_cpu_seconds_total", "windlass_agent_resident_bytes", "instances_backed_off",
+			"windlass_agent_reconnects_total", "windlass_agent_cpu_seconds_total", "windlass_agent_resident_memory_bytes", "instances_backed_off",
 		} {
 			if name == of+"{f,ns}" {
 				got[of] = value
@@ -53,7 +53,7 @@ func TestWhatAgentsSayIsSummedUp(t *testing.T) {
 		a.tells(&agentwire.AgentReport{Calls: 11, Broken: 1, ClaimsRefused: 2, Reconnects: 3, CpuNs: 2e9, ResidentBytes: 90})
 		want = map[string]float64{
 			"windlass_agent_calls_total": 16, "windlass_agent_calls_broken_total": 1, "windlass_agent_claims_refused_total": 2,
-			"windlass_agent_reconnects_total": 3, "windlass_agent_cpu_seconds_total": 2.5, "windlass_agent_resident_bytes": 290,
+			"windlass_agent_reconnects_total": 3, "windlass_agent_cpu_seconds_total": 2.5, "windlass_agent_resident_memory_bytes": 290,
 			"instances_backed_off": 1,
 		}
 		w.expectAgents(want)
@@ -67,7 +67,7 @@ func TestWhatAgentsSayIsSummedUp(t *testing.T) {
 
 		// What has ended holds no memory, and has done what it did.
 		b.die()
-		want["windlass_agent_resident_bytes"], want["instances_backed_off"] = 90, 0
+		want["windlass_agent_resident_memory_bytes"], want["instances_backed_off"] = 90, 0
 		w.expectAgents(want)
 		a.send(&agentwire.PullRequest{Kind: &agentwire.PullRequest_Ping{Ping: &agentwire.Ping{}}}) // of an older release
 		w.after(0)
@@ -92,7 +92,7 @@ func TestWhatAgentsSaidElsewhereIsNotSummedUp(t *testing.T) {
 		a.tells(&agentwire.AgentReport{Calls: 1003, CpuNs: 1001e9, ResidentBytes: 8})
 		w.expectAgents(map[string]float64{
 			"windlass_agent_calls_total": 3, "windlass_agent_calls_broken_total": 0, "windlass_agent_claims_refused_total": 0,
-			"windlass_agent_reconnects_total": 0, "windlass_agent_cpu_seconds_total": 1, "windlass_agent_resident_bytes": 8,
+			"windlass_agent_reconnects_total": 0, "windlass_agent_cpu_seconds_total": 1, "windlass_agent_resident_memory_bytes": 8,
 			"instances_backed_off": 0,
 		})
 		w.keeper.lose("other:1")

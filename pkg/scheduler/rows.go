@@ -57,7 +57,7 @@ var ofFunctions = slices.Concat([]functionSeries{
 	by(decisionsDecl.Declaration, func(r *row) reasons { return r.decisions }),
 	by(failedDecl.Declaration, func(r *row) reasons { return r.failures }),
 	by(refusedDecl.Declaration, func(r *row) reasons { return r.refusals }),
-	{Declaration: stageSecondsDecl.Declaration, Of: (*row).stageSeconds},
+	{Declaration: phaseSecondsDecl.Declaration, Of: (*row).phaseSeconds},
 
 	one(agentCallsDecl.Declaration, reported, func(r *row) float64 { return float64(r.agents.calls) }),
 	one(agentBrokenDecl.Declaration, reported, func(r *row) float64 { return float64(r.agents.broken) }),
@@ -133,20 +133,20 @@ func (r *row) required() float64 {
 	return float64(r.terms.required)
 }
 
-// stagesByName are the stages in the order of their names.
-var stagesByName = func() (list []coldstart.Stage) {
-	for stage := range coldstart.NumStages {
-		list = append(list, stage)
+// phasesByName are the phases in the order of their names.
+var phasesByName = func() (list []coldstart.Phase) {
+	for phase := range coldstart.NumPhases {
+		list = append(list, phase)
 	}
-	slices.SortFunc(list, func(a, b coldstart.Stage) int { return strings.Compare(a.String(), b.String()) })
+	slices.SortFunc(list, func(a, b coldstart.Phase) int { return strings.Compare(a.String(), b.String()) })
 	return list
 }()
 
-func (r *row) stageSeconds(tell exposition.Tell) {
-	if r.stages == nil {
+func (r *row) phaseSeconds(tell exposition.Tell) {
+	if r.phases == nil {
 		return
 	}
-	for _, stage := range stagesByName {
-		tell(r.sample(stage.String(), r.stages[stage].Seconds()))
+	for _, phase := range phasesByName {
+		tell(r.sample(phase.String(), r.phases[phase].Seconds()))
 	}
 }

@@ -54,7 +54,7 @@ func TestMetricsComeAndGoWithTheFunction(t *testing.T) {
 		w.expectSeries(map[string]float64{})
 		fn, g := w.put("f", maxInstances(2)), w.gateway("g:1")
 		want := map[string]float64{
-			"queued{f,ns}":             0,
+			"queue_length{f,ns}":       0,
 			"instances{f,ns,creating}": 0, "instances{f,ns,busy}": 0,
 			"instances{f,ns,idle}": 0, "instances{f,ns,leaving}": 0,
 		}
@@ -64,30 +64,30 @@ func TestMetricsComeAndGoWithTheFunction(t *testing.T) {
 		specs := w.started(fn, 1)
 		w.ticks(1)
 		specs = append(specs, w.started(fn, 1)...)
-		want["queued{f,ns}"], want["oldest_wait_seconds{f,ns}"] = 3, 0.1
-		want["newest_first{f,ns}"] = 0
+		want["queue_length{f,ns}"], want["queue_oldest_wait_seconds{f,ns}"] = 3, 0.1
+		want["queue_newest_first{f,ns}"] = 0
 		want["instances{f,ns,creating}"], want["instances_ordered_total{f,ns}"] = 2, 2
 		want["decisions_total{f,ns,FirstInstance}"], want["decisions_total{f,ns,AtMax}"] = 1, 1
-		want["required_instances{f,ns}"] = 2
+		want["desired_instances{f,ns}"] = 2
 		w.expectSeries(want)
 
 		w.ready(specs[0]).pull(1, doneWith(1, 250*time.Millisecond))
-		want["queued{f,ns}"], want["mean_execution_seconds{f,ns}"], want["mean_start_seconds{f,ns}"] = 1, 0.25, 0.1
+		want["queue_length{f,ns}"], want["estimated_execution_seconds{f,ns}"], want["estimated_start_seconds{f,ns}"] = 1, 0.25, 0.1
 		want["instances{f,ns,creating}"], want["instances{f,ns,busy}"] = 1, 1
 		want["instances_started_total{f,ns}"] = 1
 		want["pulls_total{f,ns}"], want["pulls_waiting{f,ns}"] = 2, 0
 		want["pulls_in_vain_total{f,ns}"], want["instances_expired_total{f,ns}"] = 0, 0
 		want["instances_backed_off{f,ns}"], want["agents_silent{f,ns}"] = 0, 0
-		for _, stage := range []string{"decide", "create", "sandbox", "containers", "hello", "claim"} {
-			want["cold_start_stage_seconds_total{f,ns,"+stage+"}"] = 0
+		for _, phase := range []string{"decide", "create", "sandbox", "containers", "hello", "claim"} {
+			want["cold_start_phase_seconds_total{f,ns,"+phase+"}"] = 0
 		}
 		// Nothing is known of what was before the function was ready.
-		want["cold_start_stage_seconds_total{f,ns,ready}"] = 0.1
+		want["cold_start_phase_seconds_total{f,ns,ready}"] = 0.1
 		w.expectSeries(want)
 
 		w.runtime.end(keyOf(string(fn.UID), specs[1].CID), "killed")
 		g.withdraw(fn, 3)
-		want["queued{f,ns}"], want["oldest_wait_seconds{f,ns}"] = 0, 0
+		want["queue_length{f,ns}"], want["queue_oldest_wait_seconds{f,ns}"] = 0, 0
 		want["instances{f,ns,creating}"], want["instances_failed_total{f,ns,StartFailed}"] = 0, 1
 		w.expectSeries(want)
 
@@ -188,8 +188,8 @@ type counted struct {
 	sum float64
 }
 
-// histogram returns a histogram, or the one of a stage.
-func (w *world) histogram(name, stage string) counted {
+// histogram returns a histogram, or the one of a phase.
+func (w *world) histogram(name, phase string) counted {
 	w.t.Helper()
 	families, err := w.registry.Gather()
 	if err != nil {
@@ -197,7 +197,7 @@ func (w *world) histogram(name, stage string) counted {
 	}
 	for _, family := range families {
 		for _, metric := range family.GetMetric() {
-			if family.GetName() == name && (stage == "" || metric.GetLabel()[0].GetValue() == stage) {
+			if family.GetName() == name && (phase == "" || metric.GetLabel()[0].GetValue() == phase) {
 				h := metric.GetHistogram()
 				if len(h.GetBucket()) == 0 || len(h.GetPositiveSpan()) == 0 && h.GetZeroCount() == 0 {
 					w.t.Errorf("%s lacks classic or native buckets", name)
@@ -206,7 +206,7 @@ func (w *world) histogram(name, stage string) counted {
 			}
 		}
 	}
-	w.t.Fatalf("there is no %s %s", name, stage)
+	w.t.Fatalf("there is no %s %s", name, phase)
 	return counted{}
 }
 

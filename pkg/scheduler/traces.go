@@ -104,22 +104,22 @@ func (s *host) recordStart(of beginning) {
 }
 
 // spans are one from when the instance was wanted until it was served, and below it
-// its stages, which follow each other without a gap. What took no time is left out.
+// its phases, which follow each other without a gap. What took no time is left out.
 func (of beginning) spans() []tracing.Span {
 	bounds := of.moments.Bounds()
 	whole := tracing.Span{
 		Name: "start instance " + of.fn.Key().String(), Kind: trace.SpanKindInternal,
-		Start: bounds[0], End: bounds[coldstart.NumStages], Links: of.links(), Error: of.failure,
+		Start: bounds[0], End: bounds[coldstart.NumPhases], Links: of.links(), Error: of.failure,
 		Attributes: []attribute.KeyValue{semconv.FaaSName(of.fn.Key().String()), attribute.String("windlass.cid", string(of.key.CID))},
 	}
 	if of.node != "" {
 		whole.Attributes = append(whole.Attributes, semconv.K8SNodeName(of.node))
 	}
 	spans := []tracing.Span{whole}
-	for stage := range coldstart.NumStages {
-		if from, to := bounds[stage], bounds[stage+1]; to.After(from) {
+	for phase := range coldstart.NumPhases {
+		if from, to := bounds[phase], bounds[phase+1]; to.After(from) {
 			spans = append(spans, tracing.Span{
-				Number: 1 + int(stage), Name: stage.String(), Kind: trace.SpanKindInternal, Start: from, End: to,
+				Number: 1 + int(phase), Name: phase.String(), Kind: trace.SpanKindInternal, Start: from, End: to,
 			})
 		}
 	}

@@ -38,9 +38,9 @@ type attack struct {
 
 // Metrics that tell of attacks.
 const (
-	atTheEdge  = "windlass_gateway_refused_total"
-	noHTTP     = "windlass_http_refused_total"
-	onTheWire  = "windlass_wire_refused_total"
+	atTheEdge  = "windlass_gateway_invocations_refused_total"
+	noHTTP     = "windlass_http_requests_refused_total"
+	onTheWire  = "windlass_wire_streams_refused_total"
 	wrongToken = "windlass_gateway_claims_refused_total{reason=wrong token}"
 	notWaiting = "windlass_gateway_claims_refused_total{reason=not waiting}"
 	answered   = "windlass_gateway_invocations_total"

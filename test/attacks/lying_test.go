@@ -60,7 +60,7 @@ var lyingAttacks = []attack{
 			_ = pulls.Send(pull(1, &agentwire.Done{InvocationId: last.GetInvocationId(), ExecNs: ns}))
 			last = w.nextCall(pulls)
 			// The timeout of evil is a second.
-			if mean := w.counter("windlass_scheduler_mean_execution_seconds{function=" + evil + "}"); mean < 0 || mean > 1 {
+			if mean := w.counter("windlass_scheduler_estimated_execution_seconds{function=" + evil + "}"); mean < 0 || mean > 1 {
 				w.Errorf("the mean is %v s after %d ns", mean, ns)
 			}
 		}
@@ -82,7 +82,7 @@ var lyingAttacks = []attack{
 			w.Fatal(err)
 		}
 		go func() { second <- w.call("/function/evil.shop/") }()
-		w.until("the second waits", func() bool { return w.counter("windlass_scheduler_queued{function="+evil+"}") == 1 })
+		w.until("the second waits", func() bool { return w.counter("windlass_scheduler_queue_length{function="+evil+"}") == 1 })
 		w.answers(ticket, first)
 		_ = pulls.Send(pull(1, &agentwire.Done{InvocationId: ticket.GetInvocationId()}))
 		if ticket, err = nextTicket(pulls); err != nil {

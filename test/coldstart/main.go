@@ -1,10 +1,10 @@
-// Command coldstart measures the stages of cold starts in a cluster that does
+// Command coldstart measures the phases of cold starts in a cluster that does
 // nothing else, from the HTTP request to its answer. The image must be there.
 //
 //	go run ./test/coldstart --kubeconfig K [--gateway URL] [--runs 20] [--image IMAGE]
 //
 // Each run makes a Function of its own, calls it once, and deletes it. It prints
-// lines name=value, in milliseconds; the stages of a run are in order and add up
+// lines name=value, in milliseconds; the phases of a run are in order and add up
 // to its total:
 //
 //   - decide: from the request until the scheduler ordered the instance, which is
@@ -26,7 +26,7 @@
 // on other machines, is reported as unknown, and so is what depends on it.
 //
 // All clocks must agree: the client's, the gateways', and the nodes'. In a cluster
-// on one machine there is only one. implausible counts the runs in which a stage
+// on one machine there is only one. implausible counts the runs in which a phase
 // took less than no time by more than the resolution.
 package main
 

@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// report prints the quantiles of every stage, and whether the goals were reached.
+// report prints the quantiles of every phase, and whether the goals were reached.
 func report(out io.Writer, all []marks) {
 	var names []string
 	implausible := 0
 	ours, took := map[string]bool{}, map[string][]time.Duration{}
 	var totals, sums []time.Duration
 	for _, m := range all {
-		list, err := m.stages()
+		list, err := m.phases()
 		if err != nil {
 			implausible++
 		}
@@ -35,7 +35,7 @@ func report(out io.Writer, all []marks) {
 	printQuantiles(out, "total", totals)
 	slow, unknown := []string{}, []string{}
 	for _, name := range names {
-		// A stage counts only if it was seen in every run.
+		// A phase counts only if it was seen in every run.
 		if len(took[name]) < len(all) {
 			fmt.Fprintf(out, "%s_median_ms=unknown\n%s_p90_ms=unknown\n", name, name)
 			unknown = append(unknown, name)
@@ -47,9 +47,9 @@ func report(out io.Writer, all []marks) {
 		}
 	}
 	if len(sums) == len(all) {
-		fmt.Fprintf(out, "stages_minus_total_ms=%.1f\n", ms(quantile(sums, 1)))
+		fmt.Fprintf(out, "phases_minus_total_ms=%.1f\n", ms(quantile(sums, 1)))
 	} else {
-		fmt.Fprintln(out, "stages_minus_total_ms=unknown")
+		fmt.Fprintln(out, "phases_minus_total_ms=unknown")
 	}
 	fmt.Fprintf(out, "unknown=%s\n", strings.Join(unknown, ","))
 	fmt.Fprintf(out, "implausible=%d\n", implausible)

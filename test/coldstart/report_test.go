@@ -13,7 +13,7 @@ func TestReportSaysWhetherTheGoalsWereReached(t *testing.T) {
 	report(&out, []marks{whole(), whole()})
 	for _, line := range []string{
 		"runs=2", "total_median_ms=560.0", "decide_p90_ms=3.0", "agent_hello_median_ms=40.0", "bind_median_ms=0.0",
-		"stages_minus_total_ms=0.0", "unknown=", "implausible=0", "goal_total_below_1500ms=true", "goal_ours_below_100ms=true",
+		"phases_minus_total_ms=0.0", "unknown=", "implausible=0", "goal_total_below_1500ms=true", "goal_ours_below_100ms=true",
 	} {
 		if !strings.Contains(out.String(), line+"\n") {
 			t.Errorf("the report has no line %q:\n%s", line, &out)
@@ -26,7 +26,7 @@ func TestReportSaysWhetherTheGoalsWereReached(t *testing.T) {
 	out.Reset()
 	report(&out, []marks{slow})
 	for _, line := range []string{
-		"ready_median_ms=unknown", "stages_minus_total_ms=unknown", "unknown=ready,claim", "implausible=1",
+		"ready_median_ms=unknown", "phases_minus_total_ms=unknown", "unknown=ready,claim", "implausible=1",
 		"goal_total_below_1500ms=false", "goal_ours_below_100ms=false", "ours_above_100ms=decide,return",
 	} {
 		if !strings.Contains(out.String(), line+"\n") {

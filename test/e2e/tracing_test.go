@@ -32,36 +32,36 @@ func collector(ratio float64) (*tracetest.Collector, func(*local.Config)) {
 
 // spans waits for the trace of a call and returns its whole span and, by name, those
 // below it.
-func spans(c *tracetest.Collector, id string) (whole tracetest.Span, stages map[string]tracetest.Span) {
+func spans(c *tracetest.Collector, id string) (whole tracetest.Span, phases map[string]tracetest.Span) {
 	GinkgoHelper()
 	Eventually(func() []tracetest.Span { return c.Trace(id) }, "10s").ShouldNot(BeEmpty())
-	stages = map[string]tracetest.Span{}
+	phases = map[string]tracetest.Span{}
 	for _, s := range c.Trace(id) {
 		if strings.HasPrefix(s.Name, "invoke ") {
 			whole = s
 			continue
 		}
-		Expect(stages).NotTo(HaveKey(s.Name))
-		stages[s.Name] = s
+		Expect(phases).NotTo(HaveKey(s.Name))
+		phases[s.Name] = s
 	}
-	return whole, stages
+	return whole, phases
 }
 
-// expectWhole expects the stages of a call that was answered, and next to no time of
+// expectWhole expects the phases of a call that was answered, and next to no time of
 // it that is in none of them.
-func expectWhole(whole tracetest.Span, stages map[string]tracetest.Span) {
+func expectWhole(whole tracetest.Span, phases map[string]tracetest.Span) {
 	GinkgoHelper()
 	at, gaps := whole.Start, time.Duration(0)
 	for _, name := range []string{"admit", "queue", "claim", "execute", "return"} {
-		Expect(stages).To(HaveKey(name))
-		s := stages[name]
+		Expect(phases).To(HaveKey(name))
+		s := phases[name]
 		Expect(s.Parent).To(Equal(whole.ID), name)
 		Expect(s.End).NotTo(BeTemporally("<", s.Start), name)
 		gaps += s.Start.Sub(at).Abs()
 		at = s.End
 	}
 	gaps += whole.End.Sub(at).Abs()
-	Expect(stages).To(HaveLen(5))
+	Expect(phases).To(HaveLen(5))
 	Expect(gaps.Seconds()).To(BeNumerically("<=", 0.05*whole.Duration().Seconds()))
 }
 
@@ -75,8 +75,8 @@ var _ = Describe("Traces", func() {
 		}
 
 		cold := send("/function/hello/echo")
-		whole, stages := spans(c, clientTrace)
-		expectWhole(whole, stages)
+		whole, phases := spans(c, clientTrace)
+		expectWhole(whole, phases)
 		Expect(whole.Name).To(Equal("invoke default/hello"))
 		Expect(whole.Service).To(Equal("windlass"))
 		Expect(whole.Parent).To(Equal(clientSpan))
@@ -85,7 +85,7 @@ var _ = Describe("Traces", func() {
 		Expect(whole.Text("faas.invocation_id")).To(Equal(cold.Header.Get("Windlass-Invocation-Id")))
 		Expect(whole.Attributes["faas.coldstart"].GetBoolValue()).To(BeTrue())
 		Expect(whole.Attributes["http.response.status_code"].GetIntValue()).To(BeEquivalentTo(200))
-		Expect(cold.Header.Get("Echo-Traceparent")).To(Equal("00-" + clientTrace + "-" + stages["execute"].ID + "-01"))
+		Expect(cold.Header.Get("Echo-Traceparent")).To(Equal("00-" + clientTrace + "-" + phases["execute"].ID + "-01"))
 		Expect(cold.Header.Get("Echo-Tracestate")).To(Equal("vendor=1"))
 
 		// The instance's start is a trace of its own, and leads to the call that waited
@@ -98,21 +98,21 @@ var _ = Describe("Traces", func() {
 		Expect(starting[0].Links).To(Equal([]tracetest.Link{{Trace: clientTrace, Span: whole.ID}}))
 		Expect(starting[0].Text("windlass.cid")).To(Equal(whole.Text("windlass.cid")))
 		at := starting[0].Start
-		for _, stage := range starting[1:] {
-			Expect(stage.Parent).To(Equal(starting[0].ID), stage.Name)
-			Expect(stage.Start).To(BeTemporally("==", at), stage.Name)
-			at = stage.End
+		for _, phase := range starting[1:] {
+			Expect(phase.Parent).To(Equal(starting[0].ID), phase.Name)
+			Expect(phase.Start).To(BeTemporally("==", at), phase.Name)
+			at = phase.End
 		}
 		Expect(at).To(BeTemporally("==", starting[0].End))
 
 		const another = "5bf92f3577b34da6a3ce929d0e0e4736"
 		warm := w.do(http.MethodGet, "/function/hello/echo", nil, "Traceparent", "00-"+another+"-"+clientSpan+"-01")
 		Expect(warm.Header.Get("Server-Timing")).NotTo(ContainSubstring("start"))
-		whole, stages = spans(c, another)
-		expectWhole(whole, stages)
+		whole, phases = spans(c, another)
+		expectWhole(whole, phases)
 		Expect(whole.Attributes["faas.coldstart"].GetBoolValue()).To(BeFalse())
 		Expect(whole.Links).To(BeEmpty())
-		Expect(warm.Header.Get("Echo-Traceparent")).To(Equal("00-" + another + "-" + stages["execute"].ID + "-01"))
+		Expect(warm.Header.Get("Echo-Traceparent")).To(Equal("00-" + another + "-" + phases["execute"].ID + "-01"))
 	})
 
 	It("begin with the call if its client has none, and bear its id", func() {
@@ -120,8 +120,8 @@ var _ = Describe("Traces", func() {
 		w := start(on)
 		w.probe("hello")
 		a := w.get("/function/hello/echo?status=503")
-		whole, stages := spans(c, a.Header.Get("Windlass-Invocation-Id"))
-		expectWhole(whole, stages)
+		whole, phases := spans(c, a.Header.Get("Windlass-Invocation-Id"))
+		expectWhole(whole, phases)
 		Expect(whole.Parent).To(BeEmpty())
 		Expect(whole.Error).NotTo(BeEmpty())
 
@@ -131,7 +131,7 @@ var _ = Describe("Traces", func() {
 		request.Header.Set("Accept", "application/openmetrics-text")
 		metrics, err := w.send(request)
 		Expect(err).NotTo(HaveOccurred())
-		for _, name := range []string{"invocation_duration_seconds", "stage_duration_seconds"} {
+		for _, name := range []string{"invocation_duration_seconds", "phase_duration_seconds"} {
 			Expect(metrics.body).To(MatchRegexp(`windlass_gateway_` + name + `_bucket{.*# {trace_id="` + whole.Trace + `"}`))
 		}
 		Expect(metrics.body).To(MatchRegexp(`windlass_traces_spans_total{result="exported"} [1-9]`))
@@ -162,8 +162,8 @@ var _ = Describe("Traces", func() {
 		w.apply(fn)
 		a := w.get("/function/lambda")
 		id := a.Header.Get("Windlass-Invocation-Id")
-		_, stages := spans(c, id)
-		Expect(a.body).To(ContainSubstring("Root=1-" + id[:8] + "-" + id[8:] + ";Parent=" + stages["execute"].ID + ";Sampled=1"))
+		_, phases := spans(c, id)
+		Expect(a.body).To(ContainSubstring("Root=1-" + id[:8] + "-" + id[8:] + ";Parent=" + phases["execute"].ID + ";Sampled=1"))
 	})
 
 	It("do not matter to calls when the collector is away", func() {

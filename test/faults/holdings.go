@@ -95,7 +95,7 @@ func (r *runner) holdings(ctx context.Context) ([]holding, error) {
 		h := holding{
 			name: m.Name, role: "gateway",
 			goroutines: sum(metrics["go_goroutines"]), fds: sum(metrics["process_open_fds"]),
-			waiting: sum(metrics["windlass_scheduler_queued"]) + sum(metrics["windlass_gateway_invocations_in_flight"]),
+			waiting: sum(metrics["windlass_scheduler_queue_length"]) + sum(metrics["windlass_gateway_invocations_in_flight"]),
 		}
 		if slices.Contains(r.lab.Schedulers, m) {
 			h.role = "scheduler"

@@ -71,7 +71,7 @@ var row = regexp.MustCompile("(?m)^\\| `([^`]+)` \\| .+ \\|$")
 var elsewhere = regexp.MustCompile(`\b(etcd_|container_)`)
 
 // example is the function that runbooks speak of.
-var example = strings.NewReplacer(`namespace="team"`, `namespace=~"$namespace"`, `function="web"`, `function=~"$function"`, `\|`, "|")
+var example = strings.NewReplacer(`function_namespace="team"`, `function_namespace=~"$namespace"`, `function="web"`, `function=~"$function"`, `\|`, "|")
 
 // runbooks are the queries of the runbooks, asked of any function.
 func runbooks(folder string) ([]question, error) {
@@ -90,7 +90,7 @@ func runbooks(folder string) ([]question, error) {
 		for i, found := range row.FindAllStringSubmatch(how, -1) {
 			expr := example.Replace(found[1])
 			if !strings.Contains(expr, "_") || elsewhere.MatchString(expr) {
-				continue // A reason or a stage; or nothing of Windlass.
+				continue // A reason or a phase; or nothing of Windlass.
 			}
 			all = append(all, question{dashboard.Query{Dashboard: filepath.Base(file), Panel: fmt.Sprint("query ", i+1), Expr: expr}})
 		}

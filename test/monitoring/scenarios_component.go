@@ -24,7 +24,7 @@ func componentScenarios() []scenario {
 		{"WindlassGatewaySaturated", "held", gatewaysAreFull},
 		{"WindlassClaimRefusals", "", claimsOfOthers},
 		{"WindlassTickLag", "", schedulerStutters},
-		{"WindlassOrphanMode", "", withoutEtcd},
+		{"WindlassOwnershipUnconfirmed", "", withoutEtcd},
 		{"WindlassOwnershipFlapping", "", schedulersRestart},
 		{"WindlassCertificateExpiry", "", certificatesEnd},
 	}

@@ -3,8 +3,10 @@ package lint
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
+	"github.com/prometheus/prometheus/promql/parser"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -32,11 +34,11 @@ type Catalogue map[string]Metric
 var foreign = []Metric{
 	{Name: "process_cpu_seconds_total", Kind: Counter},
 	{Name: "process_resident_memory_bytes", Kind: Gauge},
-	{Name: "ALERTS", Kind: Gauge, Labels: []string{"alertname", "alertstate", "severity", "namespace", "function"}},
+	{Name: "ALERTS", Kind: Gauge, Labels: []string{"alertname", "alertstate", "severity", "function_namespace", "function"}},
 }
 
 // ofTarget are the labels that a scrape adds, in this project's monitors or by hand.
-var ofTarget = []string{"job", "instance", "component", "pod", nameLabel}
+var ofTarget = []string{"job", "instance", "namespace", "component", "pod", nameLabel}
 
 var code = regexp.MustCompile("`([^`]+)`")
 
@@ -102,12 +104,14 @@ func labelsOf(cell string) []string {
 }
 
 // AddRules adds the series that recording rules make. By convention a rule is called
-// LEVEL:METRIC:OPERATION, where the level is its labels, joined by underscores.
+// LEVEL:METRIC:OPERATION, where the level is the labels that its expression keeps, joined by
+// underscores.
 func (c Catalogue) AddRules(text []byte) error {
 	var file struct {
 		Groups []struct {
 			Rules []struct {
 				Record string `yaml:"record"`
+				Expr   string `yaml:"expr"`
 			} `yaml:"rules"`
 		} `yaml:"groups"`
 	}
@@ -119,14 +123,25 @@ func (c Catalogue) AddRules(text []byte) error {
 			if rule.Record == "" {
 				continue
 			}
-			level, _, found := strings.Cut(rule.Record, ":")
-			if !found {
-				return fmt.Errorf("the recording rule %s has no level: want LEVEL:METRIC:OPERATION", rule.Record)
+			expr, err := language.ParseExpr(rule.Expr)
+			if err != nil {
+				return fmt.Errorf("the recording rule %s: %w", rule.Record, err)
 			}
-			c[rule.Record] = Metric{Name: rule.Record, Kind: Gauge, Labels: strings.Split(level, "_")}
+			kept, _ := keptLabels(expr)
+			kept = slices.DeleteFunc(slices.Clone(kept), func(label string) bool { return label == "le" && isQuantile(expr) })
+			if level, _, _ := strings.Cut(rule.Record, ":"); level != strings.Join(kept, "_") {
+				return fmt.Errorf("the recording rule %s keeps the labels %v: want LEVEL:METRIC:OPERATION with them as the level", rule.Record, kept)
+			}
+			c[rule.Record] = Metric{Name: rule.Record, Kind: Gauge, Labels: kept}
 		}
 	}
 	return nil
+}
+
+// isQuantile says that the bounds of buckets are gone from what an expression yields.
+func isQuantile(expr parser.Expr) bool {
+	call, is := expr.(*parser.Call)
+	return is && call.Func.Name == "histogram_quantile"
 }
 
 // find takes a series for the metric that it is of, such as a bucket for its histogram.

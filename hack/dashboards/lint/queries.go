@@ -146,14 +146,14 @@ func (q *query) scope(metric Metric, selector *parser.VectorSelector) {
 	if !strings.Contains(metric.Name, "windlass") {
 		return
 	}
-	for label, value := range map[string]string{"namespace": "NAMESPACE", "function": "FUNCTION"} {
-		if !q.board.has(label) || !slices.Contains(metric.Labels, label) {
+	for label, variable := range map[string]string{"function_namespace": "namespace", "function": "function"} {
+		if !q.board.has(variable) || !slices.Contains(metric.Labels, label) {
 			continue
 		}
 		if !slices.ContainsFunc(selector.LabelMatchers, func(m *labels.Matcher) bool {
-			return m.Name == label && strings.HasPrefix(m.Value, value)
+			return m.Name == label && strings.HasPrefix(m.Value, strings.ToUpper(variable))
 		}) {
-			q.report("%s does not follow the variable $%s", metric.Name, label)
+			q.report("%s does not follow the variable $%s", metric.Name, variable)
 		}
 	}
 }

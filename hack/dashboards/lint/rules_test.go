@@ -8,9 +8,9 @@ import (
 
 // catalogue of few metrics of each kind.
 var few = Catalogue{
-	"windlass_calls_total":       {"windlass_calls_total", Counter, []string{"namespace", "function", "code"}},
+	"windlass_calls_total":       {"windlass_calls_total", Counter, []string{"function_namespace", "function", "code"}},
 	"windlass_moves_total":       {"windlass_moves_total", Counter, nil},
-	"windlass_queued":            {"windlass_queued", Gauge, []string{"namespace", "function"}},
+	"windlass_queued":            {"windlass_queued", Gauge, []string{"function_namespace", "function"}},
 	"windlass_orphan":            {"windlass_orphan", Gauge, nil},
 	"windlass_held_bytes":        {"windlass_held_bytes", Gauge, nil},
 	"windlass_limit_bytes":       {"windlass_limit_bytes", Gauge, nil},
@@ -24,7 +24,7 @@ func sound() Dashboard {
 	p := Panel{
 		ID: 1, Type: "timeseries", Title: "Calls", Description: "Calls in a second.", Datasource: source,
 		Position: Position{0, 0, 12, 8},
-		Targets:  []Target{{RefID: "A", Legend: "{{code}}", Datasource: source, Expr: `sum by (code) (rate(windlass_calls_total{namespace=~"$namespace", function=~"$function"}[$__rate_interval]))`}},
+		Targets:  []Target{{RefID: "A", Legend: "{{code}}", Datasource: source, Expr: `sum by (code) (rate(windlass_calls_total{function_namespace=~"$namespace", function=~"$function"}[$__rate_interval]))`}},
 		Links:    []Link{{"Overview", "/d/overview?from=now"}},
 	}
 	p.FieldConfig.Defaults.Unit = "reqps"
@@ -72,7 +72,7 @@ func TestFaultsOfFormAreFound(t *testing.T) {
 }
 
 func TestFaultsOfQueriesAreFound(t *testing.T) {
-	const chosen = `{namespace=~"$namespace", function=~"$function"}`
+	const chosen = `{function_namespace=~"$namespace", function=~"$function"}`
 	for name, c := range map[string]struct{ expr, legend, unit, want string }{
 		"no PromQL":               {`sum(rate(windlass_moves_total[$__rate_interval])`, "x", "ops", "unclosed left parenthesis"},
 		"a fixed window":          {`sum(rate(windlass_moves_total[5m]))`, "x", "ops", "does not follow the panel's resolution"},
@@ -150,11 +150,11 @@ func TestAnOverrideHasAUnitOfItsOwn(t *testing.T) {
 
 func TestMetricsAreReadFromTheirTables(t *testing.T) {
 	catalogue, err := FromDocs("# Metrics\n\n| name | type | labels | meaning |\n|---|---|---|---|\n" +
-		"| `windlass_calls_total` | counter | namespace, function | Calls. |\n| `windlass_tick_seconds` | histogram | | Ticks. |\n")
+		"| `windlass_calls_total` | counter | function_namespace, function | Calls. |\n| `windlass_tick_seconds` | histogram | | Ticks. |\n")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := catalogue["windlass_calls_total"]; got.Kind != Counter || strings.Join(got.Labels, " ") != "namespace function" {
+	if got := catalogue["windlass_calls_total"]; got.Kind != Counter || strings.Join(got.Labels, " ") != "function_namespace function" {
 		t.Errorf("the counter is read as %+v", got)
 	}
 	if bucket, ok := catalogue.find("windlass_tick_seconds_bucket"); !ok || bucket.Kind != Counter || bucket.Labels[0] != "le" {
@@ -163,14 +163,16 @@ func TestMetricsAreReadFromTheirTables(t *testing.T) {
 	if _, ok := catalogue.find("windlass_calls_total_bucket"); ok {
 		t.Error("a counter has buckets")
 	}
-	if err := catalogue.AddRules([]byte("groups: [{rules: [{record: 'stage_code:x:rate5m', expr: x}, {alert: A, expr: x}]}]")); err != nil {
+	if err := catalogue.AddRules([]byte("groups: [{rules: [{record: 'function_namespace_code:x:rate5m', expr: 'sum by (function_namespace, code) (x)'}, {alert: A, expr: x}]}]")); err != nil {
 		t.Fatal(err)
 	}
-	if got := catalogue["stage_code:x:rate5m"].Labels; strings.Join(got, " ") != "stage code" {
+	if got := catalogue["function_namespace_code:x:rate5m"].Labels; strings.Join(got, " ") != "function_namespace code" {
 		t.Errorf("the rule has the labels %v", got)
 	}
-	if err := catalogue.AddRules([]byte("groups: [{rules: [{record: flat}]}]")); err == nil {
-		t.Error("a rule without a level is accepted")
+	for _, rule := range []string{"{record: flat, expr: sum by (code) (x)}", "{record: 'zone:x:sum', expr: sum by (code) (x)}", "{record: 'code:x:sum', expr: '('}"} {
+		if err := catalogue.AddRules([]byte("groups: [{rules: [" + rule + "]}]")); err == nil {
+			t.Errorf("the rule %s is accepted", rule)
+		}
 	}
 	for _, text := range []string{"no table", "| name | labels |\n|---|---|\n| `windlass_x` | |\n"} {
 		if _, err := FromDocs(text); err == nil {

@@ -22,7 +22,7 @@ async function ask(path, parameters) {
 // The numbers of the last moment say most while calls wait: some seconds after the most did,
 // when instances for them begin to come.
 async function busyMoment(last) {
-  const [waiting] = await ask('query_range', { query: 'sum(windlass_scheduler_queued)', start: last - 12, end: last, step: 1 });
+  const [waiting] = await ask('query_range', { query: 'sum(windlass_scheduler_queue_length)', start: last - 12, end: last, step: 1 });
   const [peak] = waiting.values.reduce((best, sample) => (Number(sample[1]) > Number(best[1]) ? sample : best));
   return Math.min(peak + 3, last);
 }

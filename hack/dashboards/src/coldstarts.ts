@@ -1,33 +1,33 @@
-// What a cold start costs, and which stage of it.
+// What a cold start costs, and which phase of it.
 
 import * as dashboard from '@grafana/grafana-foundation-sdk/dashboard';
 
 import { coldCalls } from './course';
 import { frame, toFunction, toTraces, uids } from './frame';
 import { bars, graph, heading, number, spread } from './kit';
-import { quantiles, startStages } from './palette';
+import { quantiles, startPhases } from './palette';
 import { chosen, increase, orNone, orZero, quantile, rate, whole } from './queries';
 import { Column, rows } from './table';
 
 const total = 'windlass_scheduler_cold_start_duration_seconds';
-const stage = 'windlass_scheduler_cold_start_stage_duration_seconds';
-const spent = `windlass_scheduler_cold_start_stage_seconds_total{${chosen}}`;
+const phase = 'windlass_scheduler_cold_start_phase_duration_seconds';
+const spent = `windlass_scheduler_cold_start_phase_seconds_total{${chosen}}`;
 const started = `windlass_scheduler_instances_started_total{${chosen}}`;
 const traces = toTraces('Starts as traces', '{ name =~ "start instance .*" }');
 
-/** What each stage is, for readers who meet the words here. */
+/** What each phase is, for readers who meet the words here. */
 const words = '*decide*: from the arrival of the oldest waiting call to the order. *create*: until the API server or the process runtime has made it. *sandbox*: until its network is ready. *containers*: until the agent runs. *ready*: until the function is ready. *hello*: until the scheduler knows it. *claim*: until it has its first call.';
 
 export function coldStarts(): dashboard.DashboardBuilder {
-  const board = frame('Cold starts', uids.coldStarts, 'How long instances take from the call that wanted them to their first call, stage by stage.', 'many');
+  const board = frame('Cold starts', uids.coldStarts, 'How long instances take from the call that wanted them to their first call, phase by phase.', 'many');
   glance(board);
   board
     .withPanel(graph({
-      title: 'Where a start\'s time goes', unit: 's', width: 12, height: 10, bars: true, stacked: true, colours: startStages, legendRight: true, calcs: ['mean'],
-      description: `Mean time of a cold start in each stage, of the chosen functions. ${words}`,
+      title: 'Where a start\'s time goes', unit: 's', width: 12, height: 10, bars: true, stacked: true, colours: startPhases, legendRight: true, calcs: ['mean'],
+      description: `Mean time of a cold start in each phase, of the chosen functions. ${words}`,
       queries: [{
-        expr: orNone('stage', `sum by (stage) (${rate(spent)}) / on () group_left () (sum(${rate(started)}) > 0)`),
-        legend: '{{stage}}',
+        expr: orNone('phase', `sum by (phase) (${rate(spent)}) / on () group_left () (sum(${rate(started)}) > 0)`),
+        legend: '{{phase}}',
       }],
       links: [traces],
     }))
@@ -37,7 +37,7 @@ export function coldStarts(): dashboard.DashboardBuilder {
       query: `sum by (le) (${increase(`${total}_bucket`)})`,
       links: [traces],
     }));
-  stages(board);
+  phases(board);
   byFunction(board);
   return board;
 }
@@ -68,22 +68,22 @@ function glance(board: dashboard.DashboardBuilder): void {
     .withPanel(number({
       title: 'Calls waiting for starts', unit: 'short', width: 4,
       description: 'Calls that wait for an instance now.',
-      query: { expr: orZero(`sum(windlass_scheduler_queued{${chosen}})`) },
+      query: { expr: orZero(`sum(windlass_scheduler_queue_length{${chosen}})`) },
     }));
 }
 
-function stages(board: dashboard.DashboardBuilder): void {
+function phases(board: dashboard.DashboardBuilder): void {
   board
-    .withRow(heading('Stages'))
+    .withRow(heading('Phases'))
     .withPanel(bars({
-      title: 'Slowest stages (p90)', unit: 's', width: 8, colours: startStages,
-      description: `The 90th percentile of each stage of the starts within the time shown, over all functions. ${words}`,
-      queries: [{ expr: `sort_desc(histogram_quantile(0.9, sum by (stage, le) (increase(${stage}_bucket[$__range]))) >= 0)`, legend: '{{stage}}' }],
+      title: 'Slowest phases (p90)', unit: 's', width: 8, colours: startPhases,
+      description: `The 90th percentile of each phase of the starts within the time shown, over all functions. ${words}`,
+      queries: [{ expr: `sort_desc(histogram_quantile(0.9, sum by (phase, le) (increase(${phase}_bucket[$__range]))) >= 0)`, legend: '{{phase}}' }],
     }))
     .withPanel(graph({
-      title: 'Stages over time (p90)', unit: 's', width: 8, colours: startStages, logarithmic: true,
-      description: 'The 90th percentile of each stage in the last five minutes. A stage that climbs tells where to look: *create* at the API server, *sandbox* at the network plugin, *containers* at images and nodes, *ready* at the function.',
-      queries: [{ expr: orNone('stage', 'stage:windlass_scheduler_cold_start_stage_duration_seconds:p90_5m >= 0'), legend: '{{stage}}' }],
+      title: 'Phases over time (p90)', unit: 's', width: 8, colours: startPhases, logarithmic: true,
+      description: 'The 90th percentile of each phase in the last five minutes. A phase that climbs tells where to look: *create* at the API server, *sandbox* at the network plugin, *containers* at images and nodes, *ready* at the function.',
+      queries: [{ expr: orNone('phase', 'phase:windlass_scheduler_cold_start_phase_duration_seconds:p90_5m >= 0'), legend: '{{phase}}' }],
       links: [traces],
     }))
     .withPanel(graph({
@@ -97,33 +97,33 @@ function stages(board: dashboard.DashboardBuilder): void {
 function byFunction(board: dashboard.DashboardBuilder): void {
   const perStart = (name: string): Column => ({
     name, unit: 's',
-    expr: `sum by (namespace, function) (increase(windlass_scheduler_cold_start_stage_seconds_total{${chosen}, stage="${name}"}[$__range])) / (sum by (namespace, function) (increase(${started}[$__range])) > 0)`,
+    expr: `sum by (function_namespace, function) (increase(windlass_scheduler_cold_start_phase_seconds_total{${chosen}, phase="${name}"}[$__range])) / (sum by (function_namespace, function) (increase(${started}[$__range])) > 0)`,
   });
   board
     .withRow(heading('Functions'))
     .withPanel(rows({
       title: 'Starts by function', unit: 's', width: 24, height: 9,
-      description: 'Starts within the time shown and the mean time of each stage. A click on a name opens the function\'s dashboard.',
-      labels: { namespace: 'Namespace', function: 'Function' },
+      description: 'Starts within the time shown and the mean time of each phase. A click on a name opens the function\'s dashboard.',
+      labels: { function_namespace: 'Namespace', function: 'Function' },
       sortBy: 'Whole start',
       linked: { Function: toFunction },
       columns: [
-        { name: 'Starts', expr: `${whole(`sum by (namespace, function) (increase(${started}[$__range]))`)} > 0`, unit: 'short', bar: '#8AB8FF' },
+        { name: 'Starts', expr: `${whole(`sum by (function_namespace, function) (increase(${started}[$__range]))`)} > 0`, unit: 'short', bar: '#8AB8FF' },
         {
           name: 'Whole start', unit: 's', limits: { warn: 5, bad: 15 },
-          expr: `sum by (namespace, function) (increase(${spent}[$__range])) / (sum by (namespace, function) (increase(${started}[$__range])) > 0)`,
+          expr: `sum by (function_namespace, function) (increase(${spent}[$__range])) / (sum by (function_namespace, function) (increase(${started}[$__range])) > 0)`,
         },
-        ...Object.keys(startStages).map(perStart),
+        ...Object.keys(startPhases).map(perStart),
       ],
     }))
     .withPanel(graph({
       title: 'Cold calls by function', unit: 'reqps', width: 12,
       description: 'Calls in a second that were the first of their instance: the ten functions with most of them.',
-      queries: [{ expr: orNone('function', `topk(10, sum by (namespace, function) (${rate(`windlass_gateway_cold_invocations_total{${chosen}}`)}) > 0)`), legend: '{{namespace}} {{function}}' }],
+      queries: [{ expr: orNone('function', `topk(10, sum by (function_namespace, function) (${rate(`windlass_gateway_cold_invocations_total{${chosen}}`)}) > 0)`), legend: '{{function_namespace}} {{function}}' }],
     }))
     .withPanel(graph({
       title: 'Starts over time', unit: 'none', width: 12, bars: true, stacked: true,
       description: 'Instances that started: the ten functions with most of them.',
-      queries: [{ expr: orNone('function', `topk(10, ${whole(`sum by (namespace, function) (${increase(started)})`)} > 0)`), legend: '{{namespace}} {{function}}' }],
+      queries: [{ expr: orNone('function', `topk(10, ${whole(`sum by (function_namespace, function) (${increase(started)})`)} > 0)`), legend: '{{function_namespace}} {{function}}' }],
     }));
 }

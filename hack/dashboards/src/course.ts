@@ -19,8 +19,8 @@ export const coldCalls = {
 export const waiting: Drawn = {
   unit: 'none',
   queries: [
-    { expr: `sum(windlass_scheduler_queued{${chosen}})`, legend: 'waiting calls' },
-    { expr: `max(windlass_scheduler_oldest_wait_seconds{${chosen}})`, legend: 'oldest wait' },
+    { expr: `sum(windlass_scheduler_queue_length{${chosen}})`, legend: 'waiting calls' },
+    { expr: `max(windlass_scheduler_queue_oldest_wait_seconds{${chosen}})`, legend: 'oldest wait' },
   ],
   colours: { 'waiting calls': '#FF9830' },
   right: { 'oldest wait': { unit: 's', label: 'oldest wait', colour: '#B877D9' } },
@@ -31,7 +31,7 @@ export const againstNeed: Drawn = {
   unit: 'none', stacked: true, colours: states,
   queries: [
     { expr: `sum by (state) (windlass_scheduler_instances{${chosen}})`, legend: '{{state}}' },
-    { expr: `sum(windlass_scheduler_required_instances{${chosen}})`, legend: 'needed' },
+    { expr: `sum(windlass_scheduler_desired_instances{${chosen}})`, legend: 'needed' },
   ],
   over: { needed },
 };

@@ -32,8 +32,8 @@ export function frame(title: string, uid: string, description: string, scope: Sc
   if (scope === 'none') return board;
   const many = scope === 'many';
   return board
-    .withVariable(labels('namespace', 'Namespace', 'label_values(windlass_scheduler_queued, namespace)', many))
-    .withVariable(labels('function', 'Function', 'label_values(windlass_scheduler_queued{namespace=~"$namespace"}, function)', many));
+    .withVariable(labels('namespace', 'Namespace', 'label_values(windlass_scheduler_queue_length, function_namespace)', many))
+    .withVariable(labels('function', 'Function', 'label_values(windlass_scheduler_queue_length{function_namespace=~"$namespace"}, function)', many));
 }
 
 function labels(name: string, label: string, query: string, many: boolean): dashboard.QueryVariableBuilder {
@@ -54,7 +54,7 @@ export const toFunction = {
 /** The Function dashboard of the series that is clicked. */
 export const seriesToFunction = (): dashboard.DashboardLinkBuilder =>
   new dashboard.DashboardLinkBuilder('Open the function').type(dashboard.DashboardLinkType.Link)
-    .url(`/d/${uids.function}?var-namespace=\${__field.labels.namespace}&var-function=\${__field.labels.function}&${keptVariables}`);
+    .url(`/d/${uids.function}?var-namespace=\${__field.labels.function_namespace}&var-function=\${__field.labels.function}&${keptVariables}`);
 
 /** Another dashboard, from a panel's title. */
 export const toBoard = (title: string, uid: string): dashboard.DashboardLinkBuilder =>

@@ -6,7 +6,7 @@ import { againstNeed, becoming, coldCalls, decisions, fatesMean, waiting } from 
 import { frame, toBoard, toTraces, uids } from './frame';
 import { graph, heading, number, spread } from './kit';
 import { byClass, codes } from './overview';
-import { callStages, plain, quantiles, startStages } from './palette';
+import { callPhases, plain, quantiles, startPhases } from './palette';
 import { chosen, increase, orNone, orZero, quantile, rate, share, whole } from './queries';
 
 const calls = `windlass_gateway_invocations_total{${chosen}}`;
@@ -45,12 +45,12 @@ function glance(board: dashboard.DashboardBuilder): void {
     }))
     .withPanel(number({
       title: 'Waiting', unit: 'short', width: 3, description: 'Calls that wait for an instance.',
-      query: { expr: orZero(`sum(windlass_scheduler_queued{${chosen}})`) },
+      query: { expr: orZero(`sum(windlass_scheduler_queue_length{${chosen}})`) },
     }))
     .withPanel(number({
       title: 'Oldest wait', unit: 's', width: 3, limits: { warn: 2, bad: 10 },
       description: 'How long the call that has waited longest has waited.',
-      query: { expr: orZero(`max(windlass_scheduler_oldest_wait_seconds{${chosen}})`) },
+      query: { expr: orZero(`max(windlass_scheduler_queue_oldest_wait_seconds{${chosen}})`) },
     }))
     .withPanel(number({
       title: 'Instances', unit: 'short', width: 3, description: 'Instances that are there, busy or idle.',
@@ -76,11 +76,11 @@ function callers(board: dashboard.DashboardBuilder): void {
       links: [toTraces('Calls as traces', traces)],
     }))
     .withPanel(graph({
-      title: 'Where a call\'s time goes', unit: 's', width: 8, stacked: true, colours: callStages,
-      description: 'Mean time of a call in each stage. *queue* is the wait for an instance, *execute* the function itself; the rest is what Windlass costs.',
+      title: 'Where a call\'s time goes', unit: 's', width: 8, stacked: true, colours: callPhases,
+      description: 'Mean time of a call in each phase. *queue* is the wait for an instance, *execute* the function itself; the rest is what Windlass costs.',
       queries: [{
-        expr: `sum by (stage) (${rate(`windlass_gateway_stage_seconds_total{${chosen}}`)}) / on () group_left () sum(${rate(calls)})`,
-        legend: '{{stage}}',
+        expr: `sum by (phase) (${rate(`windlass_gateway_phase_seconds_total{${chosen}}`)}) / on () group_left () sum(${rate(calls)})`,
+        legend: '{{phase}}',
       }],
     }))
     .withPanel(spread({
@@ -97,7 +97,7 @@ function callers(board: dashboard.DashboardBuilder): void {
     .withPanel(graph({
       title: 'Turned away', unit: 'reqps', width: 8, bars: true, stacked: true,
       description: 'Calls that were refused when they came or while they waited, by reason.',
-      queries: [{ expr: orNone('reason', `sum by (reason) (${rate(`windlass_scheduler_refused_total{${chosen}}`)})`), legend: '{{reason}}' }],
+      queries: [{ expr: orNone('reason', `sum by (reason) (${rate(`windlass_scheduler_invocations_refused_total{${chosen}}`)})`), legend: '{{reason}}' }],
     }));
 }
 
@@ -122,17 +122,17 @@ function provisioning(board: dashboard.DashboardBuilder): void {
       title: 'How long it runs and starts', unit: 's', width: 8, logarithmic: true,
       description: 'What decisions reckon with: the means of the last ten executions and of the last ten starts.',
       queries: [
-        { expr: `max(windlass_scheduler_mean_execution_seconds{${chosen}})`, legend: 'execution' },
-        { expr: `max(windlass_scheduler_mean_start_seconds{${chosen}})`, legend: 'start' },
+        { expr: `max(windlass_scheduler_estimated_execution_seconds{${chosen}})`, legend: 'execution' },
+        { expr: `max(windlass_scheduler_estimated_start_seconds{${chosen}})`, legend: 'start' },
       ],
       colours: { execution: '#56A64B', start: '#FF9830' },
     }))
     .withPanel(graph({
-      title: 'Where a start\'s time goes', unit: 's', width: 8, bars: true, stacked: true, colours: startStages,
-      description: 'Mean time of a cold start in each stage. 0 while none starts.',
+      title: 'Where a start\'s time goes', unit: 's', width: 8, bars: true, stacked: true, colours: startPhases,
+      description: 'Mean time of a cold start in each phase. 0 while none starts.',
       queries: [{
-        expr: orNone('stage', `sum by (stage) (${rate(`windlass_scheduler_cold_start_stage_seconds_total{${chosen}}`)}) / on () group_left () (sum(${rate(`windlass_scheduler_instances_started_total{${chosen}}`)}) > 0)`),
-        legend: '{{stage}}',
+        expr: orNone('phase', `sum by (phase) (${rate(`windlass_scheduler_cold_start_phase_seconds_total{${chosen}}`)}) / on () group_left () (sum(${rate(`windlass_scheduler_instances_started_total{${chosen}}`)}) > 0)`),
+        legend: '{{phase}}',
       }],
       links: [toTraces('Starts as traces', '{ name = "start instance ${namespace}/${function}" }'), toBoard('Cold starts', uids.coldStarts)],
     }));
@@ -165,7 +165,7 @@ function instances(board: dashboard.DashboardBuilder): void {
     .withPanel(graph({
       title: 'Memory', unit: 'bytes', width: 4,
       description: 'Resident memory of the agents of all its instances.',
-      queries: [{ expr: orZero(`sum(windlass_agent_resident_bytes{${chosen}})`), legend: 'resident' }],
+      queries: [{ expr: orZero(`sum(windlass_agent_resident_memory_bytes{${chosen}})`), legend: 'resident' }],
       colours: { resident: plain },
     }))
     .withPanel(graph({

@@ -6,11 +6,11 @@ import * as xychart from '@grafana/grafana-foundation-sdk/xychart';
 
 import { frame, toBoardOfAll, uids } from './frame';
 import { bars, graph, heading, number, range, source } from './kit';
-import { callStages, plain, warning } from './palette';
+import { callPhases, plain, warning } from './palette';
 import { orZero, quantile, rate, share } from './queries';
 
 const executed = `sum(${rate('windlass_gateway_invocations_total{executed="yes"}')})`;
-const perNode = 'sum by (node) (windlass_scheduler_node_instances)';
+const perNode = 'sum by (node_name) (windlass_scheduler_node_instances)';
 const used = `count(${perNode} > 0)`;
 
 export function scaleOut(): dashboard.DashboardBuilder {
@@ -49,7 +49,7 @@ function glance(board: dashboard.DashboardBuilder): void {
     .withPanel(number({
       title: 'Refused for want of room', unit: 'reqps', width: 4, limits: { warn: 0.001, bad: 1 },
       description: 'Calls that were refused since no node has room. Add nodes, or lower requests.',
-      query: { expr: orZero(`sum(${rate('windlass_scheduler_refused_total{reason="NoCapacity"}')})`) },
+      query: { expr: orZero(`sum(${rate('windlass_scheduler_invocations_refused_total{reason="NoCapacity"}')})`) },
     }));
 }
 
@@ -72,14 +72,14 @@ function throughput(board: dashboard.DashboardBuilder): void {
       colours: { executed: plain },
     }))
     .withPanel(graph({
-      title: 'What Windlass adds (p99)', unit: 's', width: 8, colours: callStages,
-      description: 'The 99th percentile of the stages that do not wait for an instance and are not the function. It should not grow with the number of nodes.',
-      queries: [{ expr: quantile(0.99, 'windlass_gateway_stage_duration_seconds', 'stage=~"admit|claim|return"', ['stage']), legend: '{{stage}}', exemplar: true }],
+      title: 'What Windlass adds (p99)', unit: 's', width: 8, colours: callPhases,
+      description: 'The 99th percentile of the phases that do not wait for an instance and are not the function. It should not grow with the number of nodes.',
+      queries: [{ expr: quantile(0.99, 'windlass_gateway_phase_duration_seconds', 'phase=~"admit|claim|return"', ['phase']), legend: '{{phase}}', exemplar: true }],
     }))
     .withPanel(graph({
       title: 'Waiting', unit: 'none', width: 8, colours: { waiting: warning },
       description: 'Calls that wait. While all nodes are full it grows: more nodes, or fewer callers.',
-      queries: [{ expr: orZero('sum(windlass_scheduler_queued)'), legend: 'waiting' }],
+      queries: [{ expr: orZero('sum(windlass_scheduler_queue_length)'), legend: 'waiting' }],
     }));
 }
 
@@ -114,23 +114,23 @@ function evenness(board: dashboard.DashboardBuilder): void {
     .withPanel(graph({
       title: 'Instances by node', unit: 'none', width: 8, stacked: true,
       description: 'Instances on each node.',
-      queries: [{ expr: perNode, legend: '{{node}}' }],
+      queries: [{ expr: perNode, legend: '{{node_name}}' }],
       links: [toBoardOfAll('Provisioning', uids.provisioning)],
     }))
     .withPanel(graph({
       title: 'CPU requested', unit: 'percentunit', width: 8, max: 1, limit: { warn: 0.9, bad: 0.99 },
       description: 'Share of each node\'s CPU that pods of any kind request.',
-      queries: [{ expr: 'max by (node) (windlass_scheduler_node_requested_ratio{resource="cpu"})', legend: '{{node}}' }],
+      queries: [{ expr: 'max by (node_name) (windlass_scheduler_node_requested_ratio{resource="cpu"})', legend: '{{node_name}}' }],
     }))
     .withPanel(graph({
       title: 'Memory requested', unit: 'percentunit', width: 8, max: 1, limit: { warn: 0.9, bad: 0.99 },
       description: 'Share of each node\'s memory that pods of any kind request.',
-      queries: [{ expr: 'max by (node) (windlass_scheduler_node_requested_ratio{resource="memory"})', legend: '{{node}}' }],
+      queries: [{ expr: 'max by (node_name) (windlass_scheduler_node_requested_ratio{resource="memory"})', legend: '{{node_name}}' }],
     }))
     .withPanel(bars({
       title: 'Instances now', unit: 'short', width: 24, height: 6,
       description: 'The twenty nodes with most instances.',
-      queries: [{ expr: `sort_desc(topk(20, ${perNode}))`, legend: '{{node}}' }],
+      queries: [{ expr: `sort_desc(topk(20, ${perNode}))`, legend: '{{node_name}}' }],
     }));
 }
 

@@ -5,15 +5,15 @@ import * as dashboard from '@grafana/grafana-foundation-sdk/dashboard';
 import { coldCalls } from './course';
 import { frame, seriesToFunction, toBoard, toBoardOfAll, toFunction, toTraces, uids } from './frame';
 import { bars, graph, heading, number } from './kit';
-import { callStages, plain, quantiles, states } from './palette';
+import { callPhases, plain, quantiles, states } from './palette';
 import { chosen, inNamespace, orNone, orZero, quantile, rate, share } from './queries';
 import { rows } from './table';
 
-const calls = 'namespace_function:windlass_gateway_invocations:rate5m';
-const failed = 'namespace_function:windlass_gateway_invocations_failed:rate5m';
+const calls = 'function_namespace_function:windlass_gateway_invocations:rate5m';
+const failed = 'function_namespace_function:windlass_gateway_invocations_failed:rate5m';
 
 // Drops the name of a recording rule, by which rows of a table would be told apart.
-const each = (expr: string): string => `max by (namespace, function) (${expr})`;
+const each = (expr: string): string => `max by (function_namespace, function) (${expr})`;
 
 /** Colours of answers by the first digit of their status. */
 export const codes = { '2xx': '#56A64B', '3xx': '#8AB8FF', '4xx': '#F2CC0C', '5xx': '#E02F44' };
@@ -51,12 +51,12 @@ function health(board: dashboard.DashboardBuilder): void {
     .withPanel(number({
       title: 'Waiting', unit: 'short', width: 3,
       description: 'Calls that wait for an instance.',
-      query: { expr: orZero(`sum(windlass_scheduler_queued{${chosen}})`) },
+      query: { expr: orZero(`sum(windlass_scheduler_queue_length{${chosen}})`) },
     }))
     .withPanel(number({
       title: 'Oldest wait', unit: 's', width: 3, limits: { warn: 2, bad: 10 },
       description: 'How long the call that has waited longest has waited. Above some seconds instances do not start, or there is no room for them.',
-      query: { expr: orZero(`max(windlass_scheduler_oldest_wait_seconds{${chosen}})`) },
+      query: { expr: orZero(`max(windlass_scheduler_queue_oldest_wait_seconds{${chosen}})`) },
     }))
     .withPanel(number({
       title: 'Instances', unit: 'short', width: 3,
@@ -76,19 +76,19 @@ function functions(board: dashboard.DashboardBuilder): void {
   board.withPanel(rows({
     title: 'Functions', unit: 'short', width: 24, height: 10,
     description: 'Every function, with the means of the last five minutes; a dash where it had no calls. A click on a name opens its dashboard.',
-    labels: { namespace: 'Namespace', function: 'Function' },
+    labels: { function_namespace: 'Namespace', function: 'Function' },
     sortBy: 'Waiting',
     linked: { Function: toFunction },
     columns: [
-      { name: 'Waiting', expr: each(`namespace_function:windlass_scheduler_queued:sum{${chosen}}`), unit: 'short', limits: { warn: 10, bad: 100 } },
-      { name: 'Oldest wait', expr: each(`namespace_function:windlass_scheduler_oldest_wait_seconds:max{${chosen}} > 0`), unit: 's', limits: { warn: 2, bad: 10 } },
+      { name: 'Waiting', expr: each(`function_namespace_function:windlass_scheduler_queue_length:sum{${chosen}}`), unit: 'short', limits: { warn: 10, bad: 100 } },
+      { name: 'Oldest wait', expr: each(`function_namespace_function:windlass_scheduler_queue_oldest_wait_seconds:max{${chosen}} > 0`), unit: 's', limits: { warn: 2, bad: 10 } },
       { name: 'Calls', expr: each(`${calls}{${chosen}} > 0`), unit: 'reqps', bar: plain },
       { name: 'Failed', expr: `${each(`${failed}{${chosen}}`)} / (${each(`${calls}{${chosen}}`)} > 0)`, unit: 'percentunit', limits: { warn: 0.001, bad: 0.01 } },
-      { name: 'p50', expr: each(`namespace_function:windlass_gateway_invocation_duration_seconds:p50_5m{${chosen}} >= 0`), unit: 's' },
-      { name: 'p99', expr: each(`namespace_function:windlass_gateway_invocation_duration_seconds:p99_5m{${chosen}} >= 0`), unit: 's' },
-      { name: 'Busy', expr: each(`namespace_function_state:windlass_scheduler_instances:sum{${chosen}, state="busy"}`), unit: 'short', bar: states['busy']! },
-      { name: 'Idle', expr: each(`namespace_function_state:windlass_scheduler_instances:sum{${chosen}, state="idle"}`), unit: 'short', bar: states['idle']! },
-      { name: 'Creating', expr: each(`namespace_function_state:windlass_scheduler_instances:sum{${chosen}, state="creating"}`), unit: 'short', bar: states['creating']! },
+      { name: 'p50', expr: each(`function_namespace_function:windlass_gateway_invocation_duration_seconds:p50_5m{${chosen}} >= 0`), unit: 's' },
+      { name: 'p99', expr: each(`function_namespace_function:windlass_gateway_invocation_duration_seconds:p99_5m{${chosen}} >= 0`), unit: 's' },
+      { name: 'Busy', expr: each(`function_namespace_function_state:windlass_scheduler_instances:sum{${chosen}, state="busy"}`), unit: 'short', bar: states['busy']! },
+      { name: 'Idle', expr: each(`function_namespace_function_state:windlass_scheduler_instances:sum{${chosen}, state="idle"}`), unit: 'short', bar: states['idle']! },
+      { name: 'Creating', expr: each(`function_namespace_function_state:windlass_scheduler_instances:sum{${chosen}, state="creating"}`), unit: 'short', bar: states['creating']! },
     ],
   }));
 }
@@ -105,17 +105,17 @@ function time(board: dashboard.DashboardBuilder): void {
       title: 'Duration', unit: 's', width: 8, colours: quantiles,
       description: 'From a call\'s admission to the end of its answer, over all functions of the namespaces.',
       queries: [0.5, 0.9, 0.99].map((q) => ({
-        expr: `histogram_quantile(${q}, sum by (le) (namespace_le:windlass_gateway_invocation_duration_seconds_bucket:rate5m{${inNamespace}}))`,
+        expr: `histogram_quantile(${q}, sum by (le) (function_namespace_le:windlass_gateway_invocation_duration_seconds_bucket:rate5m{${inNamespace}}))`,
         legend: `p${q * 100}`,
       })),
       links: [toTraces('Slow calls as traces', '{ name =~ "invoke .*" && duration > 1s }')],
     }))
     .withPanel(graph({
-      title: 'Where a call\'s time goes', unit: 's', width: 8, stacked: true, colours: callStages,
-      description: 'Mean time of a call in each stage: *admit*, *queue* until an instance takes it, *claim* until the instance has the request, *execute* the function, *return* the rest of the answer.',
+      title: 'Where a call\'s time goes', unit: 's', width: 8, stacked: true, colours: callPhases,
+      description: 'Mean time of a call in each phase: *admit*, *queue* until an instance takes it, *claim* until the instance has the request, *execute* the function, *return* the rest of the answer.',
       queries: [{
-        expr: `sum by (stage) (${rate(`windlass_gateway_stage_seconds_total{${chosen}}`)}) / on () group_left () sum(${rate(`windlass_gateway_invocations_total{${chosen}}`)})`,
-        legend: '{{stage}}',
+        expr: `sum by (phase) (${rate(`windlass_gateway_phase_seconds_total{${chosen}}`)}) / on () group_left () sum(${rate(`windlass_gateway_invocations_total{${chosen}}`)})`,
+        legend: '{{phase}}',
       }],
     }))
     .withPanel(graph({
@@ -123,21 +123,21 @@ function time(board: dashboard.DashboardBuilder): void {
       description: 'Calls in flight at the gateways, and how many of them wait for an instance.',
       queries: [
         { expr: orZero(`sum(windlass_gateway_invocations_in_flight{${chosen}})`), legend: 'in flight' },
-        { expr: orZero(`sum(windlass_scheduler_queued{${chosen}})`), legend: 'waiting' },
+        { expr: orZero(`sum(windlass_scheduler_queue_length{${chosen}})`), legend: 'waiting' },
       ],
     }))
     .withPanel(graph({
-      title: 'Slowest stages (p99)', unit: 's', width: 8, colours: callStages,
-      description: 'The 99th percentile of every stage over all functions. A dot is one call; it leads to its trace.',
-      queries: [{ expr: quantile(0.99, 'windlass_gateway_stage_duration_seconds', '', ['stage']), legend: '{{stage}}', exemplar: true }],
+      title: 'Slowest phases (p99)', unit: 's', width: 8, colours: callPhases,
+      description: 'The 99th percentile of every phase over all functions. A dot is one call; it leads to its trace.',
+      queries: [{ expr: quantile(0.99, 'windlass_gateway_phase_duration_seconds', '', ['phase']), legend: '{{phase}}', exemplar: true }],
       links: [toTraces('Calls as traces', '{ name =~ "invoke .*" }')],
     }))
     .withPanel(graph({
       title: 'Refused', unit: 'reqps', width: 8, bars: true, stacked: true,
       description: 'Calls that were turned away, by reason: before admission by a gateway, or by a scheduler when they came or while they waited.',
       queries: [
-        { expr: orNone('reason', `sum by (reason) (${rate(`windlass_gateway_refused_total{namespace=~"$namespace|"}`)})`), legend: 'gateway: {{reason}}' },
-        { expr: orNone('reason', `sum by (reason) (${rate(`windlass_scheduler_refused_total{${chosen}}`)})`), legend: 'scheduler: {{reason}}' },
+        { expr: orNone('reason', `sum by (reason) (${rate(`windlass_gateway_invocations_refused_total{function_namespace=~"$namespace|"}`)})`), legend: 'gateway: {{reason}}' },
+        { expr: orNone('reason', `sum by (reason) (${rate(`windlass_scheduler_invocations_refused_total{${chosen}}`)})`), legend: 'scheduler: {{reason}}' },
       ],
     }));
 }
@@ -154,12 +154,12 @@ function instances(board: dashboard.DashboardBuilder): void {
     .withPanel(graph({
       title: 'Longest queues', unit: 'none', width: 8, dataLinks: [seriesToFunction()],
       description: 'The ten functions with most calls that wait. A click on a line leads to the function.',
-      queries: [{ expr: `topk(10, namespace_function:windlass_scheduler_queued:sum{${chosen}} > 0) or on () label_replace(vector(0), "function", "none", "", "")`, legend: '{{namespace}} {{function}}' }],
+      queries: [{ expr: `topk(10, function_namespace_function:windlass_scheduler_queue_length:sum{${chosen}} > 0) or on () label_replace(vector(0), "function", "none", "", "")`, legend: '{{function_namespace}} {{function}}' }],
     }))
     .withPanel(bars({
-      title: 'Stages of a cold start', unit: 's', width: 8,
-      description: 'The 90th percentile of each stage of the cold starts of the last five minutes. 0 if there were none.',
-      queries: [{ expr: orNone('stage', 'sort_desc(stage:windlass_scheduler_cold_start_stage_duration_seconds:p90_5m >= 0)'), legend: '{{stage}}' }],
+      title: 'Phases of a cold start', unit: 's', width: 8,
+      description: 'The 90th percentile of each phase of the cold starts of the last five minutes. 0 if there were none.',
+      queries: [{ expr: orNone('phase', 'sort_desc(phase:windlass_scheduler_cold_start_phase_duration_seconds:p90_5m >= 0)'), legend: '{{phase}}' }],
       links: [toBoardOfAll('Cold starts', uids.coldStarts)],
     }));
 }

@@ -10,8 +10,8 @@ export const states: Record<string, string> = {
   ready: '#8AB8FF',
 };
 
-/** Colours of the stages of a call, in their order. */
-export const callStages: Record<string, string> = {
+/** Colours of the phases of a call, in their order. */
+export const callPhases: Record<string, string> = {
   admit: '#B877D9',
   queue: '#FF9830',
   claim: '#F2CC0C',
@@ -19,8 +19,8 @@ export const callStages: Record<string, string> = {
   return: '#5794F2',
 };
 
-/** Colours of the stages of a cold start, in their order. */
-export const startStages: Record<string, string> = {
+/** Colours of the phases of a cold start, in their order. */
+export const startPhases: Record<string, string> = {
   decide: '#B877D9',
   create: '#5794F2',
   sandbox: '#8AB8FF',

@@ -26,7 +26,7 @@ function glance(board: dashboard.DashboardBuilder): void {
     .withPanel(number({
       title: 'Needed', unit: 'short', width: 3,
       description: 'Instances that the last decisions held to be needed.',
-      query: { expr: orZero(`sum(windlass_scheduler_required_instances{${chosen}})`) },
+      query: { expr: orZero(`sum(windlass_scheduler_desired_instances{${chosen}})`) },
     }))
     .withPanel(number({
       title: 'There', unit: 'short', width: 3,
@@ -85,7 +85,7 @@ function snapshot(board: dashboard.DashboardBuilder): void {
       title: 'Arrivals', unit: 'reqps', width: 8,
       description: 'Calls in a second as the decider estimates them, which looks ahead, and as gateways answered them.',
       queries: [
-        { expr: orZero(`sum(windlass_scheduler_arrival_rate{${chosen}})`), legend: 'estimated' },
+        { expr: orZero(`sum(windlass_scheduler_estimated_arrivals_per_second{${chosen}})`), legend: 'estimated' },
         { expr: orZero(`sum(${rate(`windlass_gateway_invocations_total{${chosen}}`)})`), legend: 'answered' },
       ],
       colours: { estimated: '#B877D9', answered: '#56A64B' },
@@ -94,8 +94,8 @@ function snapshot(board: dashboard.DashboardBuilder): void {
       title: 'Times', unit: 's', width: 8, logarithmic: true,
       description: 'Means over the chosen functions of how long a call holds an instance, how long a start takes, and how far ahead the decider plans.',
       queries: [
-        { expr: `avg(windlass_scheduler_mean_execution_seconds{${chosen}} > 0)`, legend: 'execution' },
-        { expr: `avg(windlass_scheduler_mean_start_seconds{${chosen}} > 0)`, legend: 'start' },
+        { expr: `avg(windlass_scheduler_estimated_execution_seconds{${chosen}} > 0)`, legend: 'execution' },
+        { expr: `avg(windlass_scheduler_estimated_start_seconds{${chosen}} > 0)`, legend: 'start' },
         { expr: `avg(windlass_scheduler_horizon_seconds{${chosen}} > 0)`, legend: 'horizon' },
       ],
       colours: { execution: '#56A64B', start: '#FF9830', horizon: '#B877D9' },
@@ -103,19 +103,19 @@ function snapshot(board: dashboard.DashboardBuilder): void {
     .withPanel(rows({
       title: 'By function', unit: 'short', width: 24, height: 9,
       description: 'The terms of each function\'s last snapshot. A click on a name opens its dashboard.',
-      labels: { namespace: 'Namespace', function: 'Function' },
+      labels: { function_namespace: 'Namespace', function: 'Function' },
       sortBy: 'Needed',
       linked: { Function: toFunction },
       columns: [
-        { name: 'Needed', expr: `sum by (namespace, function) (windlass_scheduler_required_instances{${chosen}})`, unit: 'short', bar: plain },
-        { name: 'Busy', expr: `sum by (namespace, function) (windlass_scheduler_instances{${chosen}, state="busy"})`, unit: 'short', bar: states['busy']! },
-        { name: 'Idle', expr: `sum by (namespace, function) (windlass_scheduler_instances{${chosen}, state="idle"})`, unit: 'short', bar: states['idle']! },
-        { name: 'Creating', expr: `sum by (namespace, function) (windlass_scheduler_instances{${chosen}, state="creating"})`, unit: 'short', bar: states['creating']! },
-        { name: 'Waiting', expr: `sum by (namespace, function) (windlass_scheduler_queued{${chosen}})`, unit: 'short', limits: { warn: 10, bad: 100 } },
-        { name: 'Arrivals', expr: `sum by (namespace, function) (windlass_scheduler_arrival_rate{${chosen}})`, unit: 'reqps', decimals: 1 },
-        { name: 'Execution', expr: `max by (namespace, function) (windlass_scheduler_mean_execution_seconds{${chosen}})`, unit: 's' },
-        { name: 'Start', expr: `max by (namespace, function) (windlass_scheduler_mean_start_seconds{${chosen}})`, unit: 's' },
-        { name: 'Ordered', expr: whole(`sum by (namespace, function) (increase(${made}[$__range]))`), unit: 'short' },
+        { name: 'Needed', expr: `sum by (function_namespace, function) (windlass_scheduler_desired_instances{${chosen}})`, unit: 'short', bar: plain },
+        { name: 'Busy', expr: `sum by (function_namespace, function) (windlass_scheduler_instances{${chosen}, state="busy"})`, unit: 'short', bar: states['busy']! },
+        { name: 'Idle', expr: `sum by (function_namespace, function) (windlass_scheduler_instances{${chosen}, state="idle"})`, unit: 'short', bar: states['idle']! },
+        { name: 'Creating', expr: `sum by (function_namespace, function) (windlass_scheduler_instances{${chosen}, state="creating"})`, unit: 'short', bar: states['creating']! },
+        { name: 'Waiting', expr: `sum by (function_namespace, function) (windlass_scheduler_queue_length{${chosen}})`, unit: 'short', limits: { warn: 10, bad: 100 } },
+        { name: 'Arrivals', expr: `sum by (function_namespace, function) (windlass_scheduler_estimated_arrivals_per_second{${chosen}})`, unit: 'reqps', decimals: 1 },
+        { name: 'Execution', expr: `max by (function_namespace, function) (windlass_scheduler_estimated_execution_seconds{${chosen}})`, unit: 's' },
+        { name: 'Start', expr: `max by (function_namespace, function) (windlass_scheduler_estimated_start_seconds{${chosen}})`, unit: 's' },
+        { name: 'Ordered', expr: whole(`sum by (function_namespace, function) (increase(${made}[$__range]))`), unit: 'short' },
       ],
     }));
 }
@@ -134,7 +134,7 @@ function outcome(board: dashboard.DashboardBuilder): void {
       description: 'Decisions that `--create-qps` throttled, and calls refused since no node has room, in a second.',
       queries: [
         { expr: orZero(`sum(${rate(`windlass_scheduler_orders_deferred_total{${chosen}}`)})`), legend: 'throttled' },
-        { expr: orZero(`sum(${rate(`windlass_scheduler_refused_total{${chosen}, reason="NoCapacity"}`)})`), legend: 'no room' },
+        { expr: orZero(`sum(${rate(`windlass_scheduler_invocations_refused_total{${chosen}, reason="NoCapacity"}`)})`), legend: 'no room' },
       ],
       right: { 'no room': { unit: 'reqps', label: 'calls refused', colour: '#E02F44' } },
     }))
@@ -142,8 +142,8 @@ function outcome(board: dashboard.DashboardBuilder): void {
       title: 'Pods asked for', unit: 'reqps', width: 6, bars: true, stacked: true,
       description: 'Requests to the API server to create a pod in a second, by result, and pods that wait to be asked for. In a cluster only.',
       queries: [
-        { expr: orNone('result', `sum by (result) (${rate('windlass_pod_creations_total')})`), legend: '{{result}}' },
-        { expr: orZero('sum(windlass_pods_queue_length)'), legend: 'waiting' },
+        { expr: orNone('result', `sum by (result) (${rate('windlass_scheduler_pod_creates_total')})`), legend: '{{result}}' },
+        { expr: orZero('sum(windlass_scheduler_pod_create_queue_length)'), legend: 'waiting' },
       ],
       right: { waiting: { unit: 'none', label: 'waiting', colour: '#B877D9' } },
     }))
@@ -151,8 +151,8 @@ function outcome(board: dashboard.DashboardBuilder): void {
       title: 'The API server\'s answers', unit: 's', width: 6, colours: { mean: '#8AB8FF', p99: '#B877D9' },
       description: 'How long the API server took to create a pod. In a cluster only.',
       queries: [
-        { expr: `${mean('windlass_pod_create_seconds')} >= 0 or vector(0)`, legend: 'mean' },
-        { expr: `${quantile(0.99, 'windlass_pod_create_seconds')} >= 0 or vector(0)`, legend: 'p99' },
+        { expr: `${mean('windlass_scheduler_pod_create_duration_seconds')} >= 0 or vector(0)`, legend: 'mean' },
+        { expr: `${quantile(0.99, 'windlass_scheduler_pod_create_duration_seconds')} >= 0 or vector(0)`, legend: 'p99' },
       ],
     }))
     .withPanel(graph({
@@ -160,7 +160,7 @@ function outcome(board: dashboard.DashboardBuilder): void {
       description: 'Spare instances of warm pools by state, and how many became a function\'s in a second. In a cluster with warm pools only.',
       queries: [
         { expr: orNone('state', `sum by (state) (windlass_scheduler_spare_instances{${inNamespace}})`), legend: '{{state}}' },
-        { expr: orZero(`sum(${rate(`windlass_scheduler_spares_taken_total{${chosen}}`)})`), legend: 'taken' },
+        { expr: orZero(`sum(${rate(`windlass_scheduler_spare_instances_taken_total{${chosen}}`)})`), legend: 'taken' },
       ],
       right: { taken: { unit: 'count:instances/s', label: 'taken', colour: '#37872D' } },
     }));
@@ -172,12 +172,12 @@ function nodes(board: dashboard.DashboardBuilder): void {
     .withPanel(graph({
       title: 'Instances by node', unit: 'none', width: 12, stacked: true,
       description: 'Instances of all functions on each node. Nodes are picked at random among those that fit, so shares are alike where nodes are.',
-      queries: [{ expr: 'sum by (node) (windlass_scheduler_node_instances)', legend: '{{node}}' }],
+      queries: [{ expr: 'sum by (node_name) (windlass_scheduler_node_instances)', legend: '{{node_name}}' }],
       links: [toBoard('Node scale-out', uids.nodes)],
     }))
     .withPanel(bars({
       title: 'Requested of each node', unit: 'percentunit', width: 12, max: 1, limits: { warn: 0.8, bad: 0.95 },
       description: 'Share of what a node can give that is requested by pods of any kind. No instance goes where it does not fit.',
-      queries: [{ expr: 'sort_desc(max by (node, resource) (windlass_scheduler_node_requested_ratio))', legend: '{{node}} {{resource}}' }],
+      queries: [{ expr: 'sort_desc(max by (node_name, resource) (windlass_scheduler_node_requested_ratio))', legend: '{{node_name}} {{resource}}' }],
     }));
 }

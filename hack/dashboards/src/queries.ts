@@ -1,10 +1,10 @@
 // Expressions of PromQL that many panels share.
 
 /** Takes the functions that the variables at the top of a dashboard select. */
-export const chosen = 'namespace=~"$namespace", function=~"$function"';
+export const chosen = 'function_namespace=~"$namespace", function=~"$function"';
 
 /** Takes the namespaces that the variable selects. */
-export const inNamespace = 'namespace=~"$namespace"';
+export const inNamespace = 'function_namespace=~"$namespace"';
 
 /** The part of a second's increase, over a window that fits the panel's resolution. */
 export const rate = (series: string): string => `rate(${series}[$__rate_interval])`;

@@ -22,7 +22,7 @@ function glance(board: dashboard.DashboardBuilder): void {
     .withPanel(number({
       title: 'Schedulers', unit: 'none', width: 3, course: false,
       description: 'Schedulers that Prometheus sees.',
-      query: { expr: orZero('count(windlass_scheduler_orphan)') },
+      query: { expr: orZero('count(windlass_scheduler_ownership_unconfirmed)') },
     }))
     .withPanel(number({
       title: 'Unowned slots', unit: 'none', width: 3, limits: { bad: 1 },
@@ -30,9 +30,9 @@ function glance(board: dashboard.DashboardBuilder): void {
       query: { expr: '1024 - (sum(windlass_scheduler_slots) < 1024) or vector(0)' },
     }))
     .withPanel(number({
-      title: 'Orphans', unit: 'none', width: 3, limits: { bad: 1 },
+      title: 'Unconfirmed owners', unit: 'none', width: 3, limits: { bad: 1 },
       description: 'Schedulers for which etcd does not confirm what they own. Calls go on; few instances are created and slots do not move.',
-      query: { expr: orZero('sum(windlass_scheduler_orphan)') },
+      query: { expr: orZero('sum(windlass_scheduler_ownership_unconfirmed)') },
     }))
     .withPanel(number({
       title: 'Silent peers', unit: 'none', width: 3, limits: { bad: 1 },
@@ -67,7 +67,7 @@ function ownership(board: dashboard.DashboardBuilder): void {
     .withPanel(graph({
       title: 'Slots by scheduler', unit: 'none', width: 8, stacked: true, max: 1024,
       description: 'Slots that each scheduler serves as their *owner*, or as their *heir* while the owner is silent. All 1024 together, evenly shared.',
-      queries: [{ expr: 'sum by (instance, as) (windlass_scheduler_slots) > 0', legend: '{{instance}} {{as}}' }],
+      queries: [{ expr: 'sum by (instance, role) (windlass_scheduler_slots) > 0', legend: '{{instance}} {{role}}' }],
     }))
     .withPanel(graph({
       title: 'Slots that move', unit: 'none', width: 8, bars: true, colours: { gained: good, lost: warning },
@@ -75,10 +75,10 @@ function ownership(board: dashboard.DashboardBuilder): void {
       queries: [{ expr: orNone('direction', whole(`sum by (direction) (${increase('windlass_scheduler_slot_moves_total')})`)), legend: '{{direction}}' }],
     }))
     .withPanel(graph({
-      title: 'Orphans and silent peers', unit: 'none', width: 4, colours: { orphans: bad, 'silent peers': warning },
+      title: 'Unconfirmed owners and silent peers', unit: 'none', width: 4, colours: { unconfirmed: bad, 'silent peers': warning },
       description: 'Schedulers that etcd does not confirm, and peers that do not answer.',
       queries: [
-        { expr: orZero('sum(windlass_scheduler_orphan)'), legend: 'orphans' },
+        { expr: orZero('sum(windlass_scheduler_ownership_unconfirmed)'), legend: 'unconfirmed' },
         { expr: orZero('max(windlass_peers_silent)'), legend: 'silent peers' },
       ],
     }))
@@ -113,24 +113,27 @@ function claims(board: dashboard.DashboardBuilder): void {
   board
     .withRow(heading('Claims, limits and refusals'))
     .withPanel(graph({
-      title: 'Claims', unit: 'count:claims/s', width: 8, colours: { granted: good },
-      description: 'Claims that gateways granted and refused in a second. *not waiting*: another instance was faster or the call was given up. *wrong token*: somebody tries what he may not.',
+      title: 'Claims', unit: 'count:claims/s', width: 8, colours: { claims: good },
+      description: 'Claims of instances in a second, and those of them that gateways refused. *NotWaiting*: another instance was faster or the call was given up. *WrongToken*: somebody tries what he may not.',
       queries: [
-        { expr: orZero(`sum(${rate('windlass_gateway_claims_granted_total')})`), legend: 'granted' },
+        { expr: orZero(`sum(${rate('windlass_gateway_claims_total')})`), legend: 'claims' },
         { expr: orNone('reason', `sum by (reason) (${rate('windlass_gateway_claims_refused_total')})`), legend: 'refused: {{reason}}' },
       ],
     }))
     .withPanel(graph({
-      title: 'Tickets offered', unit: 'count:tickets/s', width: 4, colours: { first: good, again: warning },
-      description: 'Tickets that gateways offered to owners in a second: for the *first* time, or *again* after a move or a failure.',
-      queries: [{ expr: orNone('kind', `sum by (kind) (${rate('windlass_gateway_offers_total')})`), legend: '{{kind}}' }],
+      title: 'Tickets offered', unit: 'count:tickets/s', width: 4, colours: { offered: good, again: warning },
+      description: 'Tickets that gateways offered to owners in a second, and those of them that they offered *again*, after a move or a failure.',
+      queries: [
+        { expr: orZero(`sum(${rate('windlass_gateway_tickets_offered_total')})`), legend: 'offered' },
+        { expr: orZero(`sum(${rate('windlass_gateway_tickets_reoffered_total')})`), legend: 'again' },
+      ],
     }))
     .withPanel(graph({
       title: 'Turned away at the door', unit: 'reqps', width: 4, stacked: true, bars: true,
       description: 'Requests that are no proper HTTP, and streams that were refused, in a second.',
       queries: [
-        { expr: orNone('code', `sum by (code) (${rate('windlass_http_refused_total')})`), legend: 'HTTP {{code}}' },
-        { expr: orNone('code', `sum by (code) (${rate('windlass_wire_refused_total')})`), legend: 'stream {{code}}' },
+        { expr: orNone('code', `sum by (code) (${rate('windlass_http_requests_refused_total')})`), legend: 'HTTP {{code}}' },
+        { expr: orNone('code', `sum by (code) (${rate('windlass_wire_streams_refused_total')})`), legend: 'stream {{code}}' },
       ],
     }))
     .withPanel(graph({
@@ -141,13 +144,13 @@ function claims(board: dashboard.DashboardBuilder): void {
     .withPanel(graph({
       title: 'Gateways: bodies held', unit: 'percentunit', width: 4, max: 1, limit: { warn: 0.8, bad: 0.95 },
       description: 'Bytes of bodies that each gateway holds, as a share of how many it may. At 1 it refuses.',
-      queries: [{ expr: 'windlass_gateway_body_bytes_held / windlass_gateway_body_bytes_limit', legend: '{{instance}}' }],
+      queries: [{ expr: 'windlass_gateway_bodies_held_bytes / windlass_gateway_bodies_limit_bytes', legend: '{{instance}}' }],
     }));
 }
 
 function processes(board: dashboard.DashboardBuilder): void {
   // Each kind of process is known by a series that no other process has.
-  const ours = 'and on (job, instance) {__name__=~"windlass_gateway_invocations_limit|windlass_scheduler_orphan|windlass_controller_schedulers"}';
+  const ours = 'and on (job, instance) {__name__=~"windlass_gateway_invocations_limit|windlass_scheduler_ownership_unconfirmed|windlass_controller_schedulers"}';
   board
     .withRow(heading('Processes'))
     .withPanel(graph({

@@ -8,9 +8,9 @@
 //	execute  until the function was done
 //	return   until the answer was complete
 //
-// It promises, whatever instances say of their times: stages follow each other without
+// It promises, whatever instances say of their times: phases follow each other without
 // a gap, none is negative, and they add up to the time from the receipt to the end of
-// the call. A call that did not come to a stage lacks it and all after it. When a
+// the call. A call that did not come to a phase lacks it and all after it. When a
 // function began is an instance's word, which is believed within what was seen of it
 // here. Of an instance that never said a word the whole time since its claim counts as
 // execution, since that is what it may have been.

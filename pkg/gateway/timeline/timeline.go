@@ -5,26 +5,26 @@ import (
 	"time"
 )
 
-// Stage is a part of a call's way.
-type Stage int
+// Phase is a part of a call's way.
+type Phase int
 
-// The stages, in their order.
+// The phases, in their order.
 const (
-	Admit Stage = iota
+	Admit Phase = iota
 	Queue
 	Claim
 	Execute
 	Return
 
-	// Stages is how many there are.
-	Stages = iota
+	// Phases is how many there are.
+	Phases = iota
 )
 
-func (s Stage) String() string {
-	return [Stages]string{"admit", "queue", "claim", "execute", "return"}[s]
+func (s Phase) String() string {
+	return [Phases]string{"admit", "queue", "claim", "execute", "return"}[s]
 }
 
-// Span is the time that a stage took.
+// Span is the time that a phase took.
 type Span struct{ From, To time.Time }
 
 // Duration is never negative.
@@ -120,20 +120,20 @@ func (t Timeline) Waited() time.Duration {
 	return max(0, t.ends()[Queue].Sub(t.received))
 }
 
-// All are the stages of a call that has ended, in order; none before that.
-func (t Timeline) All() iter.Seq2[Stage, Span] {
-	return func(yield func(Stage, Span) bool) {
+// All are the phases of a call that has ended, in order; none before that.
+func (t Timeline) All() iter.Seq2[Phase, Span] {
+	return func(yield func(Phase, Span) bool) {
 		if !t.over() {
 			return
 		}
 		from, ends, reached := t.received, t.ends(), t.reached()
-		for stage := Admit; stage <= reached; stage++ {
+		for phase := Admit; phase <= reached; phase++ {
 			to := t.ended
-			if stage < reached {
-				to = earlier(ends[stage], t.ended)
+			if phase < reached {
+				to = earlier(ends[phase], t.ended)
 			}
 			to = later(to, from)
-			if !yield(stage, Span{from, to}) {
+			if !yield(phase, Span{from, to}) {
 				return
 			}
 			from = to
@@ -141,8 +141,8 @@ func (t Timeline) All() iter.Seq2[Stage, Span] {
 	}
 }
 
-// reached is the last stage that the call came to.
-func (t Timeline) reached() Stage {
+// reached is the last phase that the call came to.
+func (t Timeline) reached() Phase {
 	switch {
 	case t.offered.IsZero():
 		return Admit
@@ -154,10 +154,10 @@ func (t Timeline) reached() Stage {
 	return Return
 }
 
-// ends are the ends of the stages, as far as they are known.
-func (t Timeline) ends() [Stages]time.Time {
+// ends are the ends of the phases, as far as they are known.
+func (t Timeline) ends() [Phases]time.Time {
 	begun := t.begun()
-	return [Stages]time.Time{
+	return [Phases]time.Time{
 		Admit: t.offered,
 		// The function may have begun before the claim, if the request came
 		// with the ticket.

@@ -14,19 +14,19 @@ var zero = time.Unix(1_000_000, 0)
 
 func at(d time.Duration) time.Time { return zero.Add(d) }
 
-// stages are what a call's time was spent on.
-func stages(t Timeline) map[Stage]time.Duration {
-	spent := make(map[Stage]time.Duration)
-	for stage, span := range t.All() {
-		spent[stage] = span.Duration()
+// phases are what a call's time was spent on.
+func phases(t Timeline) map[Phase]time.Duration {
+	spent := make(map[Phase]time.Duration)
+	for phase, span := range t.All() {
+		spent[phase] = span.Duration()
 	}
 	return spent
 }
 
-func TestStagesOfACall(t *testing.T) {
+func TestPhasesOfACall(t *testing.T) {
 	for name, tt := range map[string]struct {
 		happens func(*Timeline)
-		want    map[Stage]time.Duration
+		want    map[Phase]time.Duration
 	}{
 		"an answer in one piece": {func(l *Timeline) {
 			l.Offered(at(1 * ms))
@@ -34,45 +34,45 @@ func TestStagesOfACall(t *testing.T) {
 			l.Headed(at(115*ms), 4*ms, 100*ms)
 			l.Executed(at(115*ms), 100*ms)
 			l.End(at(117 * ms))
-		}, map[Stage]time.Duration{Admit: 1 * ms, Queue: 10 * ms, Claim: 4 * ms, Execute: 100 * ms, Return: 2 * ms}},
+		}, map[Phase]time.Duration{Admit: 1 * ms, Queue: 10 * ms, Claim: 4 * ms, Execute: 100 * ms, Return: 2 * ms}},
 		"an answer that is streamed": {func(l *Timeline) {
 			l.Offered(at(1 * ms))
 			l.Claimed(at(11 * ms))
 			l.Headed(at(25*ms), 4*ms, 10*ms)
 			l.Executed(at(120*ms), 100*ms)
 			l.End(at(120 * ms))
-		}, map[Stage]time.Duration{Admit: 1 * ms, Queue: 10 * ms, Claim: 4 * ms, Execute: 100 * ms, Return: 5 * ms}},
+		}, map[Phase]time.Duration{Admit: 1 * ms, Queue: 10 * ms, Claim: 4 * ms, Execute: 100 * ms, Return: 5 * ms}},
 		"an answer that is cut off": {func(l *Timeline) {
 			l.Offered(at(1 * ms))
 			l.Claimed(at(11 * ms))
 			l.Headed(at(25*ms), 4*ms, 10*ms)
 			l.End(at(50 * ms))
-		}, map[Stage]time.Duration{Admit: 1 * ms, Queue: 10 * ms, Claim: 4 * ms, Execute: 35 * ms}},
+		}, map[Phase]time.Duration{Admit: 1 * ms, Queue: 10 * ms, Claim: 4 * ms, Execute: 35 * ms}},
 		"a claim that took longer than the call could": {func(l *Timeline) {
 			l.Offered(at(0))
 			l.Claimed(at(10 * ms))
 			l.Headed(at(30*ms), 18*ms, 15*ms)
 			l.Executed(at(30*ms), 15*ms)
 			l.End(at(30 * ms))
-		}, map[Stage]time.Duration{Admit: 0, Queue: 10 * ms, Claim: 5 * ms, Execute: 15 * ms, Return: 0}},
+		}, map[Phase]time.Duration{Admit: 0, Queue: 10 * ms, Claim: 5 * ms, Execute: 15 * ms, Return: 0}},
 		"a request that came with its ticket": {func(l *Timeline) {
 			l.Offered(at(1 * ms))
 			l.Claimed(at(30 * ms))
 			l.Headed(at(30*ms), 0, 20*ms)
 			l.Executed(at(30*ms), 20*ms)
 			l.End(at(31 * ms))
-		}, map[Stage]time.Duration{Admit: 1 * ms, Queue: 9 * ms, Claim: 0, Execute: 20 * ms, Return: 1 * ms}},
+		}, map[Phase]time.Duration{Admit: 1 * ms, Queue: 9 * ms, Claim: 0, Execute: 20 * ms, Return: 1 * ms}},
 		"a function that timed out": {func(l *Timeline) {
 			l.Offered(at(1 * ms))
 			l.Claimed(at(10 * ms))
 			l.Executed(at(115*ms), 100*ms)
 			l.End(at(116 * ms))
-		}, map[Stage]time.Duration{Admit: 1 * ms, Queue: 9 * ms, Claim: 5 * ms, Execute: 100 * ms, Return: 1 * ms}},
+		}, map[Phase]time.Duration{Admit: 1 * ms, Queue: 9 * ms, Claim: 5 * ms, Execute: 100 * ms, Return: 1 * ms}},
 		"an instance that was lost": {func(l *Timeline) {
 			l.Offered(at(1 * ms))
 			l.Claimed(at(10 * ms))
 			l.End(at(60 * ms))
-		}, map[Stage]time.Duration{Admit: 1 * ms, Queue: 9 * ms, Claim: 0, Execute: 50 * ms}},
+		}, map[Phase]time.Duration{Admit: 1 * ms, Queue: 9 * ms, Claim: 0, Execute: 50 * ms}},
 		"a second attempt": {func(l *Timeline) {
 			l.Offered(at(1 * ms))
 			l.Claimed(at(10 * ms))
@@ -83,37 +83,37 @@ func TestStagesOfACall(t *testing.T) {
 			l.Headed(at(43*ms), 2*ms, 9*ms)
 			l.Executed(at(43*ms), 9*ms)
 			l.End(at(44 * ms))
-		}, map[Stage]time.Duration{Admit: 1 * ms, Queue: 30 * ms, Claim: 2 * ms, Execute: 9 * ms, Return: 2 * ms}},
+		}, map[Phase]time.Duration{Admit: 1 * ms, Queue: 30 * ms, Claim: 2 * ms, Execute: 9 * ms, Return: 2 * ms}},
 		"a call that waited in vain": {func(l *Timeline) {
 			l.Offered(at(1 * ms))
 			l.Claimed(at(10 * ms))
 			l.Requeued()
 			l.End(at(60 * ms))
-		}, map[Stage]time.Duration{Admit: 1 * ms, Queue: 59 * ms}},
+		}, map[Phase]time.Duration{Admit: 1 * ms, Queue: 59 * ms}},
 		"a call that was refused": {func(l *Timeline) {
 			l.End(at(2 * ms))
-		}, map[Stage]time.Duration{Admit: 2 * ms}},
+		}, map[Phase]time.Duration{Admit: 2 * ms}},
 		"a client that left": {func(l *Timeline) {
 			l.Offered(at(1 * ms))
 			l.End(at(5 * ms))
 			l.Claimed(at(6 * ms))
 			l.Headed(at(16*ms), 1*ms, 9*ms)
 			l.End(at(17 * ms))
-		}, map[Stage]time.Duration{Admit: 1 * ms, Queue: 4 * ms}},
+		}, map[Phase]time.Duration{Admit: 1 * ms, Queue: 4 * ms}},
 		"a call that has not ended": {func(l *Timeline) {
 			l.Offered(at(1 * ms))
-		}, map[Stage]time.Duration{}},
+		}, map[Phase]time.Duration{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := Begin(zero)
 			tt.happens(&l)
-			got := stages(l)
+			got := phases(l)
 			if len(got) != len(tt.want) {
-				t.Fatalf("stages %v, want %v", got, tt.want)
+				t.Fatalf("phases %v, want %v", got, tt.want)
 			}
-			for stage, want := range tt.want {
-				if got[stage] != want {
-					t.Errorf("%v took %v, want %v", stage, got[stage], want)
+			for phase, want := range tt.want {
+				if got[phase] != want {
+					t.Errorf("%v took %v, want %v", phase, got[phase], want)
 				}
 			}
 		})
@@ -136,9 +136,9 @@ func TestHowLongACallWaited(t *testing.T) {
 	}
 }
 
-// Whatever happens, and whatever instances say, stages are a partition of the call's
+// Whatever happens, and whatever instances say, phases are a partition of the call's
 // time, in order.
-func TestStagesAddUp(t *testing.T) {
+func TestPhasesAddUp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		now := zero
 		later := func() time.Time {
@@ -172,9 +172,9 @@ func TestStagesAddUp(t *testing.T) {
 			happen[rapid.IntRange(0, len(happen)-1).Draw(t, "event")]()
 		}
 		at, next := zero, Admit
-		for stage, span := range l.All() {
-			if stage != next || !span.From.Equal(at) || span.Duration() < 0 {
-				t.Fatalf("%v is from %v to %v; expected %v from %v", stage, span.From.Sub(zero), span.To.Sub(zero), next, at.Sub(zero))
+		for phase, span := range l.All() {
+			if phase != next || !span.From.Equal(at) || span.Duration() < 0 {
+				t.Fatalf("%v is from %v to %v; expected %v from %v", phase, span.From.Sub(zero), span.To.Sub(zero), next, at.Sub(zero))
 			}
 			at, next = span.To, next+1
 		}

@@ -29,7 +29,7 @@ func (s *stage) Sample(context.Context) (live.Sample, error) {
 	family := &dto.MetricFamily{Name: ptr("windlass_gateway_invocations_total")}
 	for _, name := range s.names {
 		family.Metric = append(family.Metric, &dto.Metric{
-			Label: []*dto.LabelPair{{Name: ptr("namespace"), Value: ptr("default")}, {Name: ptr("function"), Value: ptr(name)}, {Name: ptr("code"), Value: ptr("200")}},
+			Label: []*dto.LabelPair{{Name: ptr("function_namespace"), Value: ptr("default")}, {Name: ptr("function"), Value: ptr(name)}, {Name: ptr("code"), Value: ptr("200")}},
 			// One call a second since long ago.
 			Counter: &dto.Counter{Value: ptr(float64(s.now.Unix()))},
 		})

@@ -86,22 +86,22 @@ func (c *closeup) draw(m model) []string {
 const (
 	// factLines is how many lines stand above what is below the facts.
 	factLines = 14
-	// fewDecisions is how many lines of decisions are worth more than stages.
+	// fewDecisions is how many lines of decisions are worth more than phases.
 	fewDecisions = 6
 )
 
-// below are the stages and the decisions. Where there is not enough room for both, the
+// below are the phases and the decisions. Where there is not enough room for both, the
 // decisions come first.
 func (c *closeup) below(m model) []string {
 	f := c.function(m)
 	if f == nil {
 		return nil
 	}
-	stages, decisions, failure := stageLines(f, m.width), c.decisionLines(m), c.failureLines(m)
-	if m.height-factLines-below >= len(failure)+len(stages)+fewDecisions {
-		return slices.Concat(failure, stages, decisions)
+	phases, decisions, failure := phaseLines(f, m.width), c.decisionLines(m), c.failureLines(m)
+	if m.height-factLines-below >= len(failure)+len(phases)+fewDecisions {
+		return slices.Concat(failure, phases, decisions)
 	}
-	return slices.Concat(failure, decisions, []string{""}, stages)
+	return slices.Concat(failure, decisions, []string{""}, phases)
 }
 
 // fewWords is how many lines of a failure's detail are worth more than decisions.
@@ -169,12 +169,12 @@ func facts(f *live.Function, width int) []string {
 
 func fact(name, text string) string { return faint.Render(fmt.Sprintf("%-12s", name)) + text }
 
-// stageLines say where the time goes: of calls and of cold starts, beside each other
+// phaseLines say where the time goes: of calls and of cold starts, beside each other
 // where there is room.
-func stageLines(f *live.Function, width int) []string {
+func phaseLines(f *live.Function, width int) []string {
 	const each = 58
-	calls := stageBlock("Where a call's time goes", f.Stages)
-	starts := stageBlock("Where a cold start's time goes", f.ColdStages)
+	calls := phaseBlock("Where a call's time goes", f.Phases)
+	starts := phaseBlock("Where a cold start's time goes", f.ColdPhases)
 	if len(calls) == 0 || len(starts) == 0 || width < 2*each {
 		return append(calls, starts...)
 	}
@@ -192,13 +192,13 @@ func stageLines(f *live.Function, width int) []string {
 	return lines
 }
 
-func stageBlock(title string, stages []live.Stage) []string {
+func phaseBlock(title string, phases []live.Phase) []string {
 	const width = 30
-	if len(stages) == 0 {
+	if len(phases) == 0 {
 		return nil
 	}
 	lines := []string{bold.Render(title)}
-	for _, s := range stages {
+	for _, s := range phases {
 		lines = append(lines, fmt.Sprintf("%s %8s  %s", faint.Render(fmt.Sprintf("%-11s", s.Name)), inWords(s.Mean), rising.Render(bar(s.Share, width))))
 	}
 	return append(lines, "")

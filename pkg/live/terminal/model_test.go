@@ -45,9 +45,9 @@ func sight() live.View {
 			{Namespace: "team", Name: "thumbnail", Last: backlog,
 				Load: live.Load{Queued: 14, OldestWait: 1.25, Rate: 13.3, Errors: 0.3, Cold: 0.2, P50: 0.21, P99: 0.41, Instances: live.Instances{Creating: 2, Busy: 4}, Recent: wave(20)},
 				Plan: live.Plan{Required: 6, ArrivalRate: 14.2, Horizon: 0.5, MeanExecution: 0.2, MeanStart: 0.42, Ordered: 7, Started: 4, Failed: 1},
-				Stages: []live.Stage{{Name: "admit", Mean: 0.0001, Share: 0.0005}, {Name: "queue", Mean: 0.05, Share: 0.2}, {Name: "claim", Mean: 0.0004, Share: 0.002},
+				Phases: []live.Phase{{Name: "admit", Mean: 0.0001, Share: 0.0005}, {Name: "queue", Mean: 0.05, Share: 0.2}, {Name: "claim", Mean: 0.0004, Share: 0.002},
 					{Name: "execute", Mean: 0.2, Share: 0.7}, {Name: "return", Mean: 0.001, Share: 0.004}},
-				ColdStages: []live.Stage{{Name: "decide", Mean: 0.05, Share: 0.1}, {Name: "create", Mean: 0.01, Share: 0.02}, {Name: "sandbox"},
+				ColdPhases: []live.Phase{{Name: "decide", Mean: 0.05, Share: 0.1}, {Name: "create", Mean: 0.01, Share: 0.02}, {Name: "sandbox"},
 					{Name: "containers", Mean: 0.1, Share: 0.2}, {Name: "ready", Mean: 0.3, Share: 0.6}, {Name: "hello", Mean: 0.01, Share: 0.02}, {Name: "claim", Mean: 0.03, Share: 0.06}}},
 		},
 		Nodes: []live.Node{

@@ -2,13 +2,13 @@ package coldstart
 
 import "time"
 
-// Stage is a part of a start.
-type Stage int
+// Phase is a part of a start.
+type Phase int
 
-// The stages, in their order.
+// The phases, in their order.
 const (
 	// Decide is from when an instance was wanted until it was ordered.
-	Decide Stage = iota
+	Decide Phase = iota
 	// Create is until the runtime had made it: the API server answered, or the
 	// processes were started.
 	Create
@@ -23,14 +23,14 @@ const (
 	// Claim is until the instance asked for its first call, and got it if one waited.
 	Claim
 
-	// NumStages is how many there are.
-	NumStages
+	// NumPhases is how many there are.
+	NumPhases
 )
 
-var names = [NumStages]string{"decide", "create", "sandbox", "containers", "ready", "hello", "claim"}
+var names = [NumPhases]string{"decide", "create", "sandbox", "containers", "ready", "hello", "claim"}
 
-// String is the stage's name.
-func (s Stage) String() string { return names[s] }
+// String is the phase's name.
+func (s Phase) String() string { return names[s] }
 
 // Moments are when a start came to each point, all on one clock; zero if that is not
 // known, or did not happen.
@@ -38,16 +38,16 @@ type Moments struct {
 	// Wanted is when the oldest call had come that waited when the instance was
 	// ordered, or when that was decided if none did. Ordered must be known.
 	Wanted, Ordered time.Time
-	// Created, Sandboxed, Began, Ready and Hello are the ends of the stages Create
+	// Created, Sandboxed, Began, Ready and Hello are the ends of the phases Create
 	// to Hello.
 	Created, Sandboxed, Began, Ready, Hello time.Time
 	// Served is when the instance had asked for its first call. It must be known.
 	Served time.Time
 }
 
-// Bounds are the beginning of the first stage and the ends of all: they never fall.
+// Bounds are the beginning of the first phase and the ends of all: they never fall.
 // The first is Wanted, or Ordered if that is earlier, and the last is Served.
-func (m Moments) Bounds() [NumStages + 1]time.Time {
+func (m Moments) Bounds() [NumPhases + 1]time.Time {
 	first := m.Wanted
 	if first.IsZero() || first.After(m.Ordered) {
 		first = m.Ordered
@@ -56,7 +56,7 @@ func (m Moments) Bounds() [NumStages + 1]time.Time {
 	if last.Before(first) {
 		last = first
 	}
-	bounds := [NumStages + 1]time.Time{first, m.Ordered, m.Created, m.Sandboxed, m.Began, m.Ready, m.Hello, last}
+	bounds := [NumPhases + 1]time.Time{first, m.Ordered, m.Created, m.Sandboxed, m.Began, m.Ready, m.Hello, last}
 	for i := 1; i < len(bounds); i++ {
 		switch at := bounds[i]; {
 		case at.Before(bounds[i-1]): // as zero is
@@ -68,15 +68,15 @@ func (m Moments) Bounds() [NumStages + 1]time.Time {
 	return bounds
 }
 
-// Durations are how long each stage took.
-type Durations [NumStages]time.Duration
+// Durations are how long each phase took.
+type Durations [NumPhases]time.Duration
 
-// Stages are how long the start spent with each stage.
-func (m Moments) Stages() Durations {
+// Phases are how long the start spent with each phase.
+func (m Moments) Phases() Durations {
 	bounds := m.Bounds()
 	var d Durations
-	for stage := range d {
-		d[stage] = bounds[stage+1].Sub(bounds[stage])
+	for phase := range d {
+		d[phase] = bounds[phase+1].Sub(bounds[phase])
 	}
 	return d
 }
@@ -92,8 +92,8 @@ func (d Durations) Total() time.Duration {
 
 // Plus adds up.
 func (d Durations) Plus(other Durations) Durations {
-	for stage := range d {
-		d[stage] += other[stage]
+	for phase := range d {
+		d[phase] += other[phase]
 	}
 	return d
 }

@@ -27,7 +27,7 @@ func moments(ms ...int) Moments {
 	}
 }
 
-func TestStagesOfAStart(t *testing.T) {
+func TestPhasesOfAStart(t *testing.T) {
 	ms := time.Millisecond
 	for name, tc := range map[string]struct {
 		m    Moments
@@ -50,36 +50,36 @@ func TestStagesOfAStart(t *testing.T) {
 		"wanted after it was ordered": {moments(50, 10, 30, 40, 50, 60, 70, 80),
 			Durations{0, 20 * ms, 10 * ms, 10 * ms, 10 * ms, 10 * ms, 10 * ms}},
 	} {
-		if diff := cmp.Diff(tc.want, tc.m.Stages()); diff != "" {
+		if diff := cmp.Diff(tc.want, tc.m.Phases()); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
 }
 
-// Whatever is told, stages are contiguous, never negative, and add up.
-func TestStagesAddUp(t *testing.T) {
+// Whatever is told, phases are contiguous, never negative, and add up.
+func TestPhasesAddUp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		moment := rapid.OneOf(rapid.IntRange(-1000, 1000), rapid.Just(never))
 		known := rapid.IntRange(0, 1000)
 		ms := rapid.SliceOfN(moment, 8, 8).Draw(t, "moments")
 		ms[1], ms[7] = known.Draw(t, "ordered"), known.Draw(t, "served")
 		m := moments(ms...)
-		bounds, stages := m.Bounds(), m.Stages()
+		bounds, phases := m.Bounds(), m.Phases()
 		if first := bounds[0]; first.After(m.Ordered) || !first.Equal(m.Wanted) && !first.Equal(m.Ordered) {
 			t.Fatalf("it begins at %v", first)
 		}
-		if last := bounds[NumStages]; last.Before(m.Served) || last.After(m.Served) && !m.Served.Before(bounds[0]) {
+		if last := bounds[NumPhases]; last.Before(m.Served) || last.After(m.Served) && !m.Served.Before(bounds[0]) {
 			t.Fatalf("it ends at %v, and was served at %v", last, m.Served)
 		}
 		total := time.Duration(0)
-		for stage, took := range stages {
-			if took < 0 || !bounds[stage].Add(took).Equal(bounds[stage+1]) {
-				t.Fatalf("%s took %v from %v until %v", Stage(stage), took, bounds[stage], bounds[stage+1])
+		for phase, took := range phases {
+			if took < 0 || !bounds[phase].Add(took).Equal(bounds[phase+1]) {
+				t.Fatalf("%s took %v from %v until %v", Phase(phase), took, bounds[phase], bounds[phase+1])
 			}
 			total += took
 		}
-		if whole := bounds[NumStages].Sub(bounds[0]); total != whole || stages.Total() != whole {
-			t.Fatalf("the stages take %v, the whole %v", total, whole)
+		if whole := bounds[NumPhases].Sub(bounds[0]); total != whole || phases.Total() != whole {
+			t.Fatalf("the phases take %v, the whole %v", total, whole)
 		}
 	})
 }
@@ -102,13 +102,13 @@ func TestMomentsInOrderAreKept(t *testing.T) {
 	})
 }
 
-func TestStagesHaveNames(t *testing.T) {
+func TestPhasesHaveNames(t *testing.T) {
 	seen := map[string]bool{"": true}
-	for stage := range NumStages {
-		if seen[stage.String()] {
-			t.Errorf("stage %d is called %q, as another one", int(stage), stage)
+	for phase := range NumPhases {
+		if seen[phase.String()] {
+			t.Errorf("phase %d is called %q, as another one", int(phase), phase)
 		}
-		seen[stage.String()] = true
+		seen[phase.String()] = true
 	}
 	sum := Durations{Create: time.Second}.Plus(Durations{Create: time.Second, Ready: time.Minute})
 	if sum != (Durations{Create: 2 * time.Second, Ready: time.Minute}) {

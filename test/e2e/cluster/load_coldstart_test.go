@@ -10,7 +10,7 @@ import (
 )
 
 var _ = Describe("A cold start", Serial, func() {
-	It("has stages that add up", func(ctx SpecContext) {
+	It("has phases that add up", func(ctx SpecContext) {
 		ownMachines() // its processes are looked for on this one
 		cmd := exec.CommandContext(ctx, "go", "run", "./test/coldstart", "--kubeconfig", shared.Kubeconfig,
 			"--gateway", world.gateway, "--image", image("test-functions"), "--runs", "3")
@@ -25,7 +25,7 @@ var _ = Describe("A cold start", Serial, func() {
 			figures[name] = value
 		}
 		Expect(figures).To(HaveKeyWithValue("runs", "3"))
-		Expect(figures).To(HaveKeyWithValue("unknown", ""), "all stages are observed")
+		Expect(figures).To(HaveKeyWithValue("unknown", ""), "all phases are observed")
 		Expect(figures).To(HaveKeyWithValue("implausible", "0"))
 		milliseconds := func(name string) float64 {
 			GinkgoHelper()
@@ -33,10 +33,10 @@ var _ = Describe("A cold start", Serial, func() {
 			Expect(err).NotTo(HaveOccurred(), "%s=%s", name, figures[name])
 			return value
 		}
-		Expect(milliseconds("stages_minus_total_ms")).To(BeZero())
-		for _, stage := range []string{"decide", "api_create", "sandbox", "containers", "ready", "claim", "execution", "return", "agent_hello"} {
-			Expect(milliseconds(stage+"_median_ms")).To(BeNumerically("<=", milliseconds("total_p90_ms")), stage)
-			Expect(milliseconds(stage+"_p90_ms")).To(BeNumerically(">=", milliseconds(stage+"_median_ms")), stage)
+		Expect(milliseconds("phases_minus_total_ms")).To(BeZero())
+		for _, phase := range []string{"decide", "api_create", "sandbox", "containers", "ready", "claim", "execution", "return", "agent_hello"} {
+			Expect(milliseconds(phase+"_median_ms")).To(BeNumerically("<=", milliseconds("total_p90_ms")), phase)
+			Expect(milliseconds(phase+"_p90_ms")).To(BeNumerically(">=", milliseconds(phase+"_median_ms")), phase)
 		}
 		Expect(strings.Fields(kubectl(ctx, "get", "namespaces", "-o", "name"))).NotTo(ContainElement(HavePrefix("namespace/coldstart-")))
 	})

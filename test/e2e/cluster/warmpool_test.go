@@ -36,7 +36,7 @@ func (t *tenant) readySpares(runtime string) func(context.Context) (int, error) 
 			if err != nil {
 				return 0, err
 			}
-			prefix := fmt.Sprintf("windlass_scheduler_spare_instances{namespace=%q,runtime=%q,state=\"ready\"} ", t.namespace, runtime)
+			prefix := fmt.Sprintf("windlass_scheduler_spare_instances{function_namespace=%q,runtime=%q,state=\"ready\"} ", t.namespace, runtime)
 			for line := range strings.Lines(metrics) {
 				if value, found := strings.CutPrefix(strings.TrimSpace(line), prefix); found {
 					n, err := strconv.Atoi(value)

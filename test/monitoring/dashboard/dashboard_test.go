@@ -13,7 +13,7 @@ const text = `{
   "title": "Overview",
   "panels": [
     {"title": "Calls", "type": "timeseries", "targets": [
-      {"expr": "sum(rate(calls_total{namespace=~\"$namespace\"}[$__rate_interval]))", "datasource": {"type": "prometheus", "uid": "${datasource}"}},
+      {"expr": "sum(rate(calls_total{function_namespace=~\"$namespace\"}[$__rate_interval]))", "datasource": {"type": "prometheus", "uid": "${datasource}"}},
       {"expr": "hidden", "hide": true},
       {"query": "{}", "datasource": {"type": "tempo"}, "expr": "{ traces }"}
     ]},
@@ -25,8 +25,8 @@ const text = `{
   "annotations": {"list": [{"name": "deploys", "target": {"expr": "changes(x[5m])"}}]},
   "templating": {"list": [
     {"name": "datasource", "type": "datasource", "query": "prometheus"},
-    {"name": "namespace", "type": "query", "query": "label_values(calls_total, namespace)"},
-    {"name": "function", "type": "query", "query": {"query": "label_values(calls_total{namespace=~\"$namespace\", a=\"b\"}, function)", "refId": "A"}},
+    {"name": "namespace", "type": "query", "query": "label_values(calls_total, function_namespace)"},
+    {"name": "function", "type": "query", "query": {"query": "label_values(calls_total{function_namespace=~\"$namespace\", a=\"b\"}, function)", "refId": "A"}},
     {"name": "any", "type": "query", "query": "label_values(pod)"},
     {"name": "top", "type": "query", "query": "query_result(topk(3, up))"}
   ]}
@@ -38,11 +38,11 @@ func TestParseFindsEveryQueryOfPrometheus(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []Query{
-		{Dashboard: "Overview", Panel: "Calls", Expr: `sum(rate(calls_total{namespace=~"$namespace"}[$__rate_interval]))`},
+		{Dashboard: "Overview", Panel: "Calls", Expr: `sum(rate(calls_total{function_namespace=~"$namespace"}[$__rate_interval]))`},
 		{Dashboard: "Overview", Panel: "Now", Expr: "up", Instant: true},
 		{Dashboard: "Overview", Panel: "annotation deploys", Expr: "changes(x[5m])"},
 		{Dashboard: "Overview", Panel: "variable namespace", Expr: "calls_total", Instant: true},
-		{Dashboard: "Overview", Panel: "variable function", Expr: `calls_total{namespace=~"$namespace", a="b"}`, Instant: true},
+		{Dashboard: "Overview", Panel: "variable function", Expr: `calls_total{function_namespace=~"$namespace", a="b"}`, Instant: true},
 		{Dashboard: "Overview", Panel: "variable top", Expr: "topk(3, up)", Instant: true},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -115,9 +115,7 @@ func (c Config) file() map[string]any {
 		"global":     map[string]any{"scrape_interval": every, "scrape_timeout": every, "evaluation_interval": every},
 		"rule_files": c.Rules,
 		"scrape_configs": []map[string]any{{
-			"job_name": c.Job,
-			// A function's namespace is not that of Windlass.
-			"honor_labels": true, "static_configs": statics,
+			"job_name": c.Job, "static_configs": statics,
 		}},
 	}
 }

@@ -202,14 +202,14 @@ function details(f, now) {
   const grid = element("div", { className: "grid" },
     element("div", {}, element("h3", { textContent: "Instances" }), ...facts),
     element("div", {}, element("h3", { textContent: "Last decision" }), ...decision));
-  if (f.stages) grid.append(stages("Where a call's time goes", f.stages));
-  if (f.coldStages) grid.append(stages("Where a cold start's time goes", f.coldStages));
+  if (f.phases) grid.append(phases("Where a call's time goes", f.phases));
+  if (f.coldPhases) grid.append(phases("Where a cold start's time goes", f.coldPhases));
   return element("tr", { className: "open" }, element("td", { className: "details", colSpan: columns.length }, grid));
 }
 
-function stages(title, list) {
+function phases(title, list) {
   return element("div", {}, element("h3", { textContent: title }), ...list.map((s) =>
-    element("div", { className: "stage" }, element("span", { textContent: s.name }), element("span", { textContent: time(s.meanSeconds) || "0" }),
+    element("div", { className: "phase" }, element("span", { textContent: s.name }), element("span", { textContent: time(s.meanSeconds) || "0" }),
       bar(s.share, 100))));
 }
 

@@ -16,8 +16,8 @@ func whole() marks {
 	}
 }
 
-func TestStagesAreThePartsOfAColdStart(t *testing.T) {
-	list, err := whole().stages()
+func TestPhasesAreThePartsOfAColdStart(t *testing.T) {
+	list, err := whole().phases()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,14 +32,14 @@ func TestStagesAreThePartsOfAColdStart(t *testing.T) {
 		delete(want, s.name)
 	}
 	if len(want) > 0 {
-		t.Errorf("stages %v are missing", want)
+		t.Errorf("phases %v are missing", want)
 	}
 }
 
 func TestWhatWasNotObservedIsNotKnown(t *testing.T) {
 	m := whole()
 	m.ready, m.execution = time.Time{}, -1
-	list, err := m.stages()
+	list, err := m.phases()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,23 +50,23 @@ func TestWhatWasNotObservedIsNotKnown(t *testing.T) {
 		}
 	}
 	if _, known := sum(list); known {
-		t.Error("the sum of an unknown stage is known")
+		t.Error("the sum of an unknown phase is known")
 	}
 }
 
 func TestClocksThatDisagreeAreFound(t *testing.T) {
 	m := whole()
 	m.decided = at(-50)
-	if _, err := m.stages(); err == nil {
+	if _, err := m.phases(); err == nil {
 		t.Error("a decision before its request is believed")
 	}
 	m.decided = at(-10)
-	if _, err := m.stages(); err != nil {
+	if _, err := m.phases(); err != nil {
 		t.Errorf("a difference below the resolution is not believed: %v", err)
 	}
 }
 
-func TestStagesAddUp(t *testing.T) {
+func TestPhasesAddUp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ms := 0
 		next := func(name string) time.Time {
@@ -82,12 +82,12 @@ func TestStagesAddUp(t *testing.T) {
 		m.execution = time.Duration(rapid.IntRange(0, 1000).Draw(t, "execution")) * time.Millisecond
 		ms += int(m.execution.Milliseconds())
 		m.answered = next("answered")
-		list, err := m.stages()
+		list, err := m.phases()
 		if err != nil {
 			t.Fatal(err)
 		}
 		if total, known := sum(list); !known || total != m.total() {
-			t.Fatalf("the stages add up to %v (known: %v), and the whole took %v", total, known, m.total())
+			t.Fatalf("the phases add up to %v (known: %v), and the whole took %v", total, known, m.total())
 		}
 	})
 }

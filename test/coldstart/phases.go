@@ -21,8 +21,8 @@ type marks struct {
 	execution                time.Duration // negative if not known
 }
 
-// stage is a part of a cold start.
-type stage struct {
+// phase is a part of a cold start.
+type phase struct {
 	name string
 	took time.Duration
 	// known is false if one of its ends is not.
@@ -32,16 +32,16 @@ type stage struct {
 	ours, beside bool
 }
 
-// stages turns moments into stages. Those that are not beside others add up to
+// phases turns moments into phases. Those that are not beside others add up to
 // the time from sent to answered if all are known. The error says that moments
 // are in an order that cannot be.
-func (m marks) stages() ([]stage, error) {
+func (m marks) phases() ([]phase, error) {
 	containers := later(m.agent, m.function)
 	executed := time.Time{}
 	if !m.granted.IsZero() && m.execution >= 0 {
 		executed = m.granted.Add(m.execution)
 	}
-	list := []stage{
+	list := []phase{
 		between("decide", m.sent, m.decided),
 		between("api_create", m.decided, m.created),
 		{name: "bind", known: true},
@@ -69,11 +69,11 @@ func (m marks) stages() ([]stage, error) {
 	return list, errors.Join(errs...)
 }
 
-func between(name string, from, to time.Time) stage {
+func between(name string, from, to time.Time) phase {
 	if from.IsZero() || to.IsZero() {
-		return stage{name: name}
+		return phase{name: name}
 	}
-	return stage{name: name, took: to.Sub(from), known: true}
+	return phase{name: name, took: to.Sub(from), known: true}
 }
 
 // later is the later of two times, and not known if one is not.
@@ -90,8 +90,8 @@ func later(a, b time.Time) time.Time {
 // total is the time from the request to its answer.
 func (m marks) total() time.Duration { return m.answered.Sub(m.sent) }
 
-// sum adds up the stages that follow each other; known is false if one is not.
-func sum(list []stage) (took time.Duration, known bool) {
+// sum adds up the phases that follow each other; known is false if one is not.
+func sum(list []phase) (took time.Duration, known bool) {
 	for _, s := range list {
 		if s.beside {
 			continue
