@@ -7,7 +7,7 @@ const (
 	// whether one of this revision has started.
 	ConditionReady = "Ready"
 	// ConditionProvisioned is true when there are at least as many instances
-	// as scaling.min asks for, and false while they cannot be had.
+	// as scaling.minInstances asks for, and false while they cannot be had.
 	ConditionProvisioned = "Provisioned"
 	// ConditionProgressing is true while instances are being created, or
 	// replaced after a change.

@@ -23,24 +23,26 @@ metadata:
   namespace: team-a
   labels: {tier: "1"}
 spec:
-  runtime: python3
-  handler: main.handle
-  code:
-    inline: |
-      def handle(event, context):
-          return event
-  protocol: LambdaRuntime
-  concurrency: 4
-  timeout: 1m30s
-  startupTimeout:
-  resources:
-    requests: {cpu: 0.25, memory: 134217728}
-    limits: {cpu: 2, memory: 1Gi}
-  env:
-  - {name: A, value: "1"}
-  - {name: B}
-  scaling: {min: 1, max: 5, keepLast: 2h}
-  idempotent: yes
+  template:
+    runtimeRef: {name: python3}
+    handler: main.handle
+    code:
+      inline: |
+        def handle(event, context):
+            return event
+    protocol: LambdaRuntime
+    concurrency: 4
+    timeout: 1m30s
+    startupTimeout:
+    resources:
+      requests: {cpu: 0.25, memory: 134217728}
+      limits: {cpu: 2, memory: 1Gi}
+    env:
+    - {name: A, value: "1"}
+    - {name: B}
+  calls:
+    delivery: AtLeastOnce
+  scaling: {minInstances: 1, maxInstances: 5, scaleDown: {lastInstanceIdleTimeout: 2h}}
 `), "hello.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -53,19 +55,19 @@ spec:
 		t.Errorf("key is %s", got)
 	}
 	s := f.Spec
-	if want := "def handle(event, context):\n    return event\n"; s.Code.Inline != want {
-		t.Errorf("inline is %q, want %q", s.Code.Inline, want)
+	if want := "def handle(event, context):\n    return event\n"; s.Template.Code.Inline != want {
+		t.Errorf("inline is %q, want %q", s.Template.Code.Inline, want)
 	}
-	if s.Timeout.Duration != 90*time.Second || s.StartupTimeout.Duration != 0 {
-		t.Errorf("timeouts are %v and %v", s.Timeout, s.StartupTimeout)
+	if s.Template.Timeout.Duration != 90*time.Second || s.Template.StartupTimeout.Duration != 0 {
+		t.Errorf("timeouts are %v and %v", s.Template.Timeout, s.Template.StartupTimeout)
 	}
-	if s.Resources.Requests.CPU.MilliValue() != 250 || s.Resources.Requests.Memory.Value() != 128<<20 {
-		t.Errorf("requests are %v", s.Resources.Requests)
+	if s.Template.Resources.Requests.CPU.MilliValue() != 250 || s.Template.Resources.Requests.Memory.Value() != 128<<20 {
+		t.Errorf("requests are %v", s.Template.Resources.Requests)
 	}
-	if !s.Idempotent || *s.Scaling.Max != 5 || s.Concurrency != 4 {
+	if s.Calls.Delivery != DeliveryAtLeastOnce || *s.Scaling.MaxInstances != 5 || s.Template.Concurrency != 4 {
 		t.Errorf("spec is %+v", s)
 	}
-	if diff := cmp.Diff([]EnvVar{{Name: "A", Value: "1"}, {Name: "B"}}, s.Env); diff != "" {
+	if diff := cmp.Diff([]EnvVar{{Name: "A", Value: "1"}, {Name: "B"}}, s.Template.Env); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -73,34 +75,30 @@ spec:
 func TestDecodeReadsWhatNeedsACluster(t *testing.T) {
 	functions, err := Decode([]byte(header+`
 spec:
-  image: example.com/a/b:1
-  args: ["--fast"]
-  port: 9000
-  envFrom:
-  - {prefix: DB_, secretRef: {name: db}}
-  - {configMapRef: {name: settings}}
-  nodeSelector: {disk: ssd}
-  tolerations: [{key: spot, operator: Exists, tolerationSeconds: 30}]
-  runtimeClassName: gvisor
-  priorityClassName: batch
-  imagePullSecrets: [{name: registry}]
-  serviceAccountName: robot
+  template:
+    image: example.com/a/b:1
+    args: ["--fast"]
+    port: 9000
+    envFrom:
+    - {prefix: DB_, secretRef: {name: db}}
+    - {configMapRef: {name: settings}}
+    imagePullSecrets: [{name: registry}]
+    serviceAccountName: robot
+    placement:
+      nodeSelector: {disk: ssd}
+      tolerations: [{key: spot, operator: Exists, tolerationSeconds: 30}]
+      runtimeClassName: gvisor
+      priorityClassName: batch
 `), "f.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
 	seconds := int64(30)
 	want := FunctionSpec{
-		Image: "example.com/a/b:1", Args: []string{"--fast"}, Port: 9000,
-		EnvFrom: []EnvFromSource{
+		Template: FunctionTemplate{Image: "example.com/a/b:1", Args: []string{"--fast"}, Port: 9000, EnvFrom: []EnvFromSource{
 			{Prefix: "DB_", SecretRef: &LocalReference{Name: "db"}},
 			{ConfigMapRef: &LocalReference{Name: "settings"}},
-		},
-		NodeSelector:     map[string]string{"disk": "ssd"},
-		Tolerations:      []corev1.Toleration{{Key: "spot", Operator: corev1.TolerationOpExists, TolerationSeconds: &seconds}},
-		RuntimeClassName: "gvisor", PriorityClassName: "batch",
-		ImagePullSecrets:   []LocalReference{{Name: "registry"}},
-		ServiceAccountName: "robot",
+		}, Placement: Placement{NodeSelector: map[string]string{"disk": "ssd"}, Tolerations: []corev1.Toleration{{Key: "spot", Operator: corev1.TolerationOpExists, TolerationSeconds: &seconds}}, RuntimeClassName: "gvisor", PriorityClassName: "batch"}, ImagePullSecrets: []LocalReference{{Name: "registry"}}, ServiceAccountName: "robot"},
 	}
 	if diff := cmp.Diff(want, functions[0].Spec); diff != "" {
 		t.Error(diff)
@@ -124,7 +122,7 @@ func TestDecodeTakesAManifestApart(t *testing.T) {
 		"JSON objects after each other":    {doc("a") + doc("b") + "\n\n" + doc("c"), []string{"a", "b", "c"}},
 		"Windows line ends":                {doc("a") + "\r\n---\r\n" + doc("b") + "\r\n", []string{"a", "b"}},
 		"a byte order mark":                {"\ufeff" + doc("a"), []string{"a"}},
-		"a marker's look-alike in a value": {"apiVersion: windlass.dev/v1alpha1\nkind: Function\nmetadata: {name: a}\nspec:\n  code:\n    inline: |\n      x\n      ---\n      y\n", []string{"a"}},
+		"a marker's look-alike in a value": {"apiVersion: windlass.dev/v1alpha1\nkind: Function\nmetadata: {name: a}\nspec:\n  template:\n    code:\n      inline: |\n        x\n        ---\n        y\n", []string{"a"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			functions, err := Decode([]byte(c.manifest), "f")
@@ -148,64 +146,66 @@ func TestDecodeNamesFieldAndRemedy(t *testing.T) {
 		// want are the lines of the error without "f.yaml:1: ".
 		want []string
 	}{
-		"a duration in words": {header + `spec: {timeout: 10 minutes}`,
-			[]string{`spec.timeout: "10 minutes" is not a duration; write for example 10m`}},
-		"a duration in days": {header + `spec: {scaling: {keepLast: 1d}}`,
-			[]string{`spec.scaling.keepLast: "1d" is not a duration; write for example 24h`}},
-		"a duration without a unit": {header + `spec: {timeout: 60}`,
-			[]string{`spec.timeout: 60 is not a duration; write for example 60s`}},
-		"a duration that is nonsense": {header + `spec: {scaling: {idleTimeout: soon}}`,
-			[]string{`spec.scaling.idleTimeout: "soon" is not a duration; write for example 10m`}},
-		"a quantity with a wrong unit": {header + `spec: {resources: {limits: {memory: 64 MB}}}`,
-			[]string{`spec.resources.limits.memory: "64 MB" is not a quantity; write for example 128Mi`}},
-		"a quantity that would take minutes to read": {header + `spec: {resources: {limits: {memory: "1.5e-99999999"}}}`,
-			[]string{`spec.resources.limits.memory: "1.5e-99999999" is not a quantity; write for example 128Mi`}},
-		"a field that is misspelt": {header + `spec: {concurency: 1}`,
-			[]string{`spec.concurency: unknown field; did you mean concurrency? (valid here: args, cancelOnDisconnect, code, command, concurrency, decider, env, envFrom, handler, idempotent, image, imagePullSecrets, limits, nodeSelector, port, priorityClassName, protocol, resources, runtime, runtimeClassName, scaling, serviceAccountName, startupTimeout, timeout, tolerations)`}},
-		"a field in wrong letters": {header + `spec: {startuptimeout: 1s}`,
-			[]string{`spec.startuptimeout: unknown field; write startupTimeout`}},
-		"a field in the wrong place": {header + `spec: {max: 3}`,
-			[]string{`spec.max: unknown field here; write it as spec.scaling.max`}},
+		"a duration in words": {header + `spec: {template: {timeout: 10 minutes}}`,
+			[]string{`spec.template.timeout: "10 minutes" is not a duration; write for example 10m`}},
+		"a duration in days": {header + `spec: {scaling: {scaleDown: {lastInstanceIdleTimeout: 1d}}}`,
+			[]string{`spec.scaling.scaleDown.lastInstanceIdleTimeout: "1d" is not a duration; write for example 24h`}},
+		"a duration without a unit": {header + `spec: {template: {timeout: 60}}`,
+			[]string{`spec.template.timeout: 60 is not a duration; write for example 60s`}},
+		"a duration that is nonsense": {header + `spec: {scaling: {scaleDown: {idleTimeout: soon}}}`,
+			[]string{`spec.scaling.scaleDown.idleTimeout: "soon" is not a duration; write for example 10m`}},
+		"a quantity with a wrong unit": {header + `spec: {template: {resources: {limits: {memory: 64 MB}}}}`,
+			[]string{`spec.template.resources.limits.memory: "64 MB" is not a quantity; write for example 128Mi`}},
+		"a quantity that would take minutes to read": {header + `spec: {template: {resources: {limits: {memory: "1.5e-99999999"}}}}`,
+			[]string{`spec.template.resources.limits.memory: "1.5e-99999999" is not a quantity; write for example 128Mi`}},
+		"a field that is misspelt": {header + `spec: {template: {concurency: 1}}`,
+			[]string{`spec.template.concurency: unknown field; did you mean concurrency? (valid here: args, code, command, concurrency, env, envFrom, handler, image, imagePullSecrets, metadata, placement, port, protocol, resources, runtimeRef, serviceAccountName, startupTimeout, timeout)`}},
+		"a field in wrong letters": {header + `spec: {template: {startuptimeout: 1s}}`,
+			[]string{`spec.template.startuptimeout: unknown field; write startupTimeout`}},
+		"a field in the wrong place": {header + `spec: {maxInstances: 3}`,
+			[]string{`spec.maxInstances: unknown field here; write it as spec.scaling.maxInstances`}},
+		"a field that is misspelt in the wrong place": {header + `spec: {concurency: 1}`,
+			[]string{`spec.concurency: unknown field; did you mean spec.template.concurrency? (valid here: calls, scaling, template)`}},
 		"a field of the spec beside it": {header + `image: x`,
-			[]string{`image: unknown field here; write it as spec.image`}},
+			[]string{`image: unknown field here; write it as spec.template.image`}},
 		"a field of nothing at all": {header + `spec: {scaling: {replicas: 3}}`,
-			[]string{`spec.scaling.replicas: unknown field; correct or remove it (valid here: backoffAfter, idleTimeout, keepAlive, keepLast, max, min, schedule)`}},
+			[]string{`spec.scaling.replicas: unknown field; correct or remove it (valid here: maxInstances, minInstances, scaleDown, windows)`}},
 		"a field of metadata": {"apiVersion: windlass.dev/v1alpha1\nkind: Function\nmetadata: {namme: f}\n",
 			[]string{`metadata.namme: unknown field; did you mean name? (valid here: name, namespace, labels, annotations)`}},
-		"a field in a list": {header + `spec: {env: [{name: A}, {name: B, val: x}]}`,
-			[]string{`spec.env[1].val: unknown field; did you mean value? (valid here: name, value)`}},
-		"a number for a text": {header + `spec: {env: [{name: PORTS, value: 8080}]}`,
-			[]string{`spec.env[0].value: 8080 is a number, not text; put it in quotes: "8080"`}},
-		"a truth for a text": {header + `spec: {env: [{name: DEBUG, value: on}]}`,
-			[]string{`spec.env[0].value: true is not text but true or false, as are yes, no, on and off; put it in quotes, for example "true"`}},
-		"a list for a text": {header + `spec: {handler: [a, b]}`,
-			[]string{`spec.handler: a list is not text; write for example handler: main.handle`}},
-		"a text for a number": {header + `spec: {concurrency: "5"}`,
-			[]string{`spec.concurrency: "5" is text, not a number; write 5 without quotes`}},
-		"a fraction for a whole number": {header + `spec: {concurrency: 1.5}`,
-			[]string{`spec.concurrency: 1.5 is not a whole number; write for example 10`}},
-		"a number that is much too large": {header + `spec: {concurrency: 3000000000}`,
-			[]string{`spec.concurrency: 3000000000 is out of range; write a smaller number, for example 10`}},
-		"a text for a truth": {header + `spec: {idempotent: "true"}`,
-			[]string{`spec.idempotent: "true" is text; write true without quotes`}},
-		"a number for a truth": {header + `spec: {idempotent: 1}`,
-			[]string{`spec.idempotent: 1 is neither true nor false; write true or false`}},
-		"a text for a list": {header + `spec: {command: python3 app.py}`,
-			[]string{`spec.command: "python3 app.py" is not a list; write for example command: ["python3", "app.py"]`}},
-		"a group for a list": {header + `spec: {env: {A: b}}`,
-			[]string{`spec.env: a group of fields is not a list; write for example env: [{name: APP_MODE, value: test}]`}},
-		"a text for a group": {header + `spec: {code: main.py}`,
-			[]string{`spec.code: "main.py" is not a group of fields (configMap, inline, path); write for example code: {path: .}`}},
-		"a text in a list of groups": {header + `spec: {env: [A=b]}`,
-			[]string{`spec.env[0]: "A=b" is not a group of fields (name, value); write for example {name: APP_MODE, value: test}`}},
+		"a field in a list": {header + `spec: {template: {env: [{name: A}, {name: B, val: x}]}}`,
+			[]string{`spec.template.env[1].val: unknown field; did you mean value? (valid here: name, value)`}},
+		"a number for a text": {header + `spec: {template: {env: [{name: PORTS, value: 8080}]}}`,
+			[]string{`spec.template.env[0].value: 8080 is a number, not text; put it in quotes: "8080"`}},
+		"a truth for a text": {header + `spec: {template: {env: [{name: DEBUG, value: on}]}}`,
+			[]string{`spec.template.env[0].value: true is not text but true or false, as are yes, no, on and off; put it in quotes, for example "true"`}},
+		"a list for a text": {header + `spec: {template: {handler: [a, b]}}`,
+			[]string{`spec.template.handler: a list is not text; write for example handler: main.handle`}},
+		"a text for a number": {header + `spec: {template: {concurrency: "5"}}`,
+			[]string{`spec.template.concurrency: "5" is text, not a number; write 5 without quotes`}},
+		"a fraction for a whole number": {header + `spec: {template: {concurrency: 1.5}}`,
+			[]string{`spec.template.concurrency: 1.5 is not a whole number; write for example 10`}},
+		"a number that is much too large": {header + `spec: {template: {concurrency: 3000000000}}`,
+			[]string{`spec.template.concurrency: 3000000000 is out of range; write a smaller number, for example 10`}},
+		"a text for a truth": {"apiVersion: windlass.dev/v1alpha1\nkind: Function\nmetadata: {name: f, ownerReferences: [{controller: \"true\"}]}",
+			[]string{`metadata.ownerReferences[0].controller: "true" is text; write true without quotes`}},
+		"a number for a truth": {"apiVersion: windlass.dev/v1alpha1\nkind: Function\nmetadata: {name: f, ownerReferences: [{controller: 1}]}",
+			[]string{`metadata.ownerReferences[0].controller: 1 is neither true nor false; write true or false`}},
+		"a text for a list": {header + `spec: {template: {command: python3 app.py}}`,
+			[]string{`spec.template.command: "python3 app.py" is not a list; write for example command: ["python3", "app.py"]`}},
+		"a group for a list": {header + `spec: {template: {env: {A: b}}}`,
+			[]string{`spec.template.env: a group of fields is not a list; write for example env: [{name: APP_MODE, value: test}]`}},
+		"a text for a group": {header + `spec: {template: {code: main.py}}`,
+			[]string{`spec.template.code: "main.py" is not a group of fields (configMapRef, inline, path); write for example code: {path: .}`}},
+		"a text in a list of groups": {header + `spec: {template: {env: [A=b]}}`,
+			[]string{`spec.template.env[0]: "A=b" is not a group of fields (name, value); write for example {name: APP_MODE, value: test}`}},
 		"labels that are a list": {"apiVersion: windlass.dev/v1alpha1\nkind: Function\nmetadata: {name: f, labels: [a]}",
 			[]string{`metadata.labels: a list is not a group of names and texts; write for example labels: {team: payments}`}},
 		"a label that is a number": {"apiVersion: windlass.dev/v1alpha1\nkind: Function\nmetadata: {name: f, labels: {v: 1}}",
 			[]string{`metadata.labels[v]: 1 is a number, not text; put it in quotes: "1"`}},
 		"a label without a value": {"apiVersion: windlass.dev/v1alpha1\nkind: Function\nmetadata: {name: f, labels: {v: }}",
 			[]string{`metadata.labels[v]: has no value; write "" for an empty text`}},
-		"an argument without a value": {header + "spec:\n  command:\n  - a\n  -\n",
-			[]string{`spec.command[1]: has no value; give it one, or remove it from the list`}},
+		"an argument without a value": {header + "spec:\n  template:\n    command:\n    - a\n    -\n",
+			[]string{`spec.template.command[1]: has no value; give it one, or remove it from the list`}},
 		"a time that is none": {"apiVersion: windlass.dev/v1alpha1\nkind: Function\nmetadata: {name: f, creationTimestamp: today}",
 			[]string{`metadata.creationTimestamp: "today" is not a time; write for example 1970-01-01T00:00:00Z`}},
 		"no apiVersion and no kind": {"metadata: {name: f}", []string{
@@ -216,14 +216,14 @@ func TestDecodeNamesFieldAndRemedy(t *testing.T) {
 			`kind: "Deployment" is not known here; write Function`}},
 		"a document that is a list": {"- a\n- b", []string{
 			`a list is not a Function; a document has the fields apiVersion, kind, metadata and spec`}},
-		"a field given twice in YAML": {header + "spec:\n  timeout: 1s\n  timeout: 2s\n",
+		"a field given twice in YAML": {header + "spec:\n  template:\n    timeout: 1s\n    timeout: 2s\n",
 			[]string{`timeout: is given twice; keep one`}},
-		"a field given twice in JSON": {`{"apiVersion": "windlass.dev/v1alpha1", "kind": "Function", "spec": {"timeout": "1s", "timeout": "2s"}}`,
-			[]string{`spec.timeout: is given twice; keep one`}},
-		"all problems at once": {header + "spec: {timeout: x, concurrency: x, imgae: x}", []string{
-			`spec.concurrency: "x" is not a whole number; write for example 10`,
-			`spec.imgae: unknown field; did you mean image? (valid here: args, cancelOnDisconnect, code, command, concurrency, decider, env, envFrom, handler, idempotent, image, imagePullSecrets, limits, nodeSelector, port, priorityClassName, protocol, resources, runtime, runtimeClassName, scaling, serviceAccountName, startupTimeout, timeout, tolerations)`,
-			`spec.timeout: "x" is not a duration; write for example 60s`}},
+		"a field given twice in JSON": {`{"apiVersion": "windlass.dev/v1alpha1", "kind": "Function", "spec": {"template": {"timeout": "1s", "timeout": "2s"}}}`,
+			[]string{`spec.template.timeout: is given twice; keep one`}},
+		"all problems at once": {header + "spec: {template: {timeout: x, concurrency: x, imgae: x}}", []string{
+			`spec.template.concurrency: "x" is not a whole number; write for example 10`,
+			`spec.template.imgae: unknown field; did you mean image? (valid here: args, code, command, concurrency, env, envFrom, handler, image, imagePullSecrets, metadata, placement, port, protocol, resources, runtimeRef, serviceAccountName, startupTimeout, timeout)`,
+			`spec.template.timeout: "x" is not a duration; write for example 60s`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			functions, err := Decode([]byte(c.manifest), "f.yaml")
@@ -257,22 +257,24 @@ metadata:
   labels:
     example.com/a.b: c
 spec:
-  image: example.com/x:1
-  env:
-    - name: A
-      value: "1"
-    - {name: B,
-       value: "2"}
-  resources: {limits: &same {memory: 1Gi}, requests: *same}
+  template:
+    image: example.com/x:1
+    env:
+      - name: A
+        value: "1"
+      - {name: B,
+         value: "2"}
+    resources: {limits: &same {memory: 1Gi}, requests: *same}
   scaling:
-    max: 3
+    maxInstances: 3
 ---
 kind: FunctionList
 apiVersion: windlass.dev/v1alpha1
 items:
 - metadata: {name: g}
   spec:
-    timeout: 1s
+    template:
+      timeout: 1s
 - metadata:
     name: h
 `
@@ -286,10 +288,10 @@ items:
 		line     int
 	}{
 		{0, "", 3}, {0, "metadata.name", 6}, {0, "metadata.labels[example.com/a.b]", 8},
-		{0, "spec.image", 10}, {0, "spec.env[1]", 14}, {0, "spec.env[1].value", 15}, {0, "spec.env[7].name", 11},
-		{0, "spec.resources.requests.memory", 16}, {0, "spec.scaling.max", 18},
-		{0, "spec.handler", 9}, // which is missing
-		{1, "spec.timeout", 25}, {2, "metadata.name", 27}, {2, "spec", 26},
+		{0, "spec.template.image", 11}, {0, "spec.template.env[1]", 15}, {0, "spec.template.env[1].value", 16}, {0, "spec.template.env[7].name", 12},
+		{0, "spec.template.resources.requests.memory", 17}, {0, "spec.scaling.maxInstances", 19},
+		{0, "spec.template.handler", 10}, // which is missing
+		{1, "spec.template.timeout", 27}, {2, "metadata.name", 29}, {2, "spec", 28},
 	} {
 		if got := located[c.function].Lines.Of(c.path); got != c.line {
 			t.Errorf("%s of Function %d is in line %d, want %d", c.path, c.function, got, c.line)
@@ -302,8 +304,8 @@ items:
 
 func TestA14WhatHasNotTheShapeOfAFunctionIsToldWithItsLine(t *testing.T) {
 	for manifest, want := range map[string]string{
-		header + "spec:\n  image: x\n  scaling:\n    max: many\n":                                                "f.yaml:7: spec.scaling.max:",
-		header + "spec:\n  runtme: x\n":                                                                          "f.yaml:5: spec.runtme: unknown field",
+		header + "spec:\n  template: {image: x}\n  scaling:\n    maxInstances: many\n": "f.yaml:7: spec.scaling.maxInstances:",
+		header + "spec:\n  runtme: x\n": "f.yaml:5: spec.runtme: unknown field",
 		"kind: List\napiVersion: v1\nitems:\n- apiVersion: windlass.dev/v1alpha1\n  kind: Function\n  spec: 5\n": "f.yaml:6: items[0].spec: ",
 		"kind: List\napiVersion: v1\nitems:\n- 5\n":                                                              "f.yaml:4: items[0]: ",
 		"\n\n{\"kind\": \"Function\"}\n{\"kind\": \"Function\",\n\"apiVersion\": \"v2\"}":                        "f.yaml:5: apiVersion: ",
@@ -315,12 +317,12 @@ func TestA14WhatHasNotTheShapeOfAFunctionIsToldWithItsLine(t *testing.T) {
 }
 
 func TestDecodeCountsDocumentsAndLines(t *testing.T) {
-	_, err := Decode([]byte("# a comment\n---\n"+header+"spec: {timeout: x}\n---\n---\n"+header+"spec:\n\ttimeout: 1s\n"), "f.yaml")
+	_, err := Decode([]byte("# a comment\n---\n"+header+"spec: {template: {timeout: x}}\n---\n---\n"+header+"spec:\n\ttimeout: 1s\n"), "f.yaml")
 	if err == nil {
 		t.Fatal("want an error")
 	}
 	for _, want := range []string{
-		"f.yaml:6: spec.timeout:",
+		"f.yaml:6: spec.template.timeout:",
 		"f.yaml:13: is not valid YAML: ",
 		"indent with spaces, not tabs",
 	} {
@@ -373,8 +375,8 @@ func TestExamplesAreRight(t *testing.T) {
 }
 
 func FuzzDecode(f *testing.F) {
-	f.Add([]byte(header + "spec: {command: [a], timeout: 1m, scaling: {max: 2}, resources: {limits: {cpu: 1.5, memory: 1e3}}}"))
-	f.Add([]byte(header + "---\n{}\n---\n" + header + "spec: {code: {inline: \"a\\r\\nb\\x7f \\n\"}, env: [{name: A, value: ' x'}]}"))
+	f.Add([]byte(header + "spec: {template: {command: [a], timeout: 1m, resources: {limits: {cpu: 1.5, memory: 1e3}}}, scaling: {maxInstances: 2}}"))
+	f.Add([]byte(header + "---\n{}\n---\n" + header + "spec: {template: {code: {inline: \"a\\r\\nb\\x7f \\n\"}, env: [{name: A, value: ' x'}]}}"))
 	f.Add([]byte(`{"apiVersion":"windlass.dev/v1alpha1","kind":"Function","metadata":{"creationTimestamp":"2026-01-02T03:04:05+01:00","labels":{"a":"b"}},"status":{"queued":3}}`))
 	f.Add([]byte("a: &a [*a]\n"))
 	f.Add([]byte("{{{"))

@@ -4,18 +4,17 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Defaults of a Function's fields.
 const (
-	DefaultConcurrency    int32         = 1
-	DefaultTimeout        time.Duration = time.Minute
-	DefaultStartupTimeout time.Duration = time.Minute
-	DefaultPort           int32         = 8080
-	DefaultBackoffAfter   time.Duration = 10 * time.Second
-	DefaultIdleTimeout    time.Duration = 10 * time.Minute
-	DefaultKeepLast       time.Duration = time.Hour
+	DefaultConcurrency             int32         = 1
+	DefaultTimeout                 time.Duration = time.Minute
+	DefaultStartupTimeout          time.Duration = time.Minute
+	DefaultPort                    int32         = 8080
+	DefaultPeriod                  time.Duration = time.Second
+	DefaultIdleTimeout             time.Duration = 10 * time.Minute
+	DefaultLastInstanceIdleTimeout time.Duration = time.Hour
 
 	defaultCPUMilli    int64 = 100
 	defaultMemoryBytes int64 = 64 << 20
@@ -24,8 +23,8 @@ const (
 // DefaultFor is Default for a function whose Runtime is known, which may be nil:
 // its protocol comes before that of runtimes in general.
 func DefaultFor(f *Function, r *Runtime) {
-	if f.Spec.Runtime != "" && r != nil {
-		orElse(&f.Spec.Protocol, r.Spec.Protocol)
+	if f.Spec.Template.RuntimeRef.Name != "" && r != nil {
+		orElse(&f.Spec.Template.Protocol, r.Spec.Protocol)
 	}
 	Default(f)
 }
@@ -37,24 +36,41 @@ func Default(f *Function) {
 	orElse(&f.Kind, KindFunction)
 	orElse(&f.Namespace, DefaultNamespace)
 
-	spec := &f.Spec
-	if spec.Runtime != "" {
-		orElse(&spec.Protocol, ProtocolLambdaRuntime)
+	defaultTemplate(&f.Spec.Template)
+
+	calls := &f.Spec.Calls
+	orElse(&calls.Delivery, DeliveryAtMostOnce)
+	orElse(&calls.OnClientDisconnect, OnClientDisconnectContinue)
+	if calls.Rate != (Rate{}) {
+		orElse(&calls.Rate.Period, Duration{DefaultPeriod})
+		orElse(&calls.Rate.Burst, calls.Rate.Requests)
 	}
-	orElse(&spec.Protocol, ProtocolHTTP)
-	orElse(&spec.Port, DefaultPort)
-	orElse(&spec.Concurrency, DefaultConcurrency)
-	orElse(&spec.Timeout, metav1.Duration{Duration: DefaultTimeout})
-	orElse(&spec.StartupTimeout, metav1.Duration{Duration: DefaultStartupTimeout})
 
-	orElse(&spec.Scaling.BackoffAfter, metav1.Duration{Duration: DefaultBackoffAfter})
-	orElse(&spec.Scaling.IdleTimeout, metav1.Duration{Duration: DefaultIdleTimeout})
-	orElse(&spec.Scaling.KeepLast, metav1.Duration{Duration: DefaultKeepLast})
-	orElse(&spec.Scaling.KeepAlive, KeepAliveFixed)
+	down := &f.Spec.Scaling.ScaleDown
+	orElse(&down.Policy, ScaleDownFixed)
+	orElse(&down.IdleTimeout, Duration{DefaultIdleTimeout})
+	orElse(&down.LastInstanceIdleTimeout, Duration{DefaultLastInstanceIdleTimeout})
+}
 
-	orElse(&spec.Limits.Burst, spec.Limits.RatePerSecond)
+// defaultTemplate fills what bare leaves out.
+func defaultTemplate(t *FunctionTemplate) {
+	if t.RuntimeRef.Name != "" {
+		orElse(&t.RuntimeRef.Kind, KindClusterRuntime)
+	}
+	orElse(&t.Protocol, t.defaultProtocol())
+	orElse(&t.Port, DefaultPort)
+	orElse(&t.Concurrency, DefaultConcurrency)
+	orElse(&t.Timeout, Duration{DefaultTimeout})
+	orElse(&t.StartupTimeout, Duration{DefaultStartupTimeout})
+	DefaultResources(&t.Resources)
+}
 
-	DefaultResources(&spec.Resources)
+// defaultProtocol is that of a function whose runtime says nothing else.
+func (t *FunctionTemplate) defaultProtocol() Protocol {
+	if t.RuntimeRef.Name != "" {
+		return ProtocolLambdaRuntime
+	}
+	return ProtocolHTTP
 }
 
 // DefaultResources fills the requests that were left out.

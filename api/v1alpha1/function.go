@@ -11,19 +11,23 @@ func (f *Function) Key() invoke.FunctionKey {
 	return invoke.FunctionKey{Namespace: f.Namespace, Name: f.Name}
 }
 
-// ResolvePaths makes a relative spec.code.path start at dir, which must be
+// Algorithm is the one that the function's author tries, or "".
+func (f *Function) Algorithm() string { return f.Annotations[AnnotationAlgorithm] }
+
+// ResolvePaths makes a relative spec.template.code.path start at dir, which must be
 // absolute: the folder of the manifest. A path that is absolute already is only
 // tidied. A command without code gets dir itself, which is where it runs.
 func ResolvePaths(f *Function, dir string) {
-	if f.Spec.Code == nil && f.Spec.Image == "" && len(f.Spec.Command) > 0 {
-		f.Spec.Code = &Code{Path: "."}
+	t := &f.Spec.Template
+	if t.Code == nil && t.Image == "" && len(t.Command) > 0 {
+		t.Code = &Code{Path: "."}
 	}
-	if f.Spec.Code == nil || f.Spec.Code.Path == "" {
+	if t.Code == nil || t.Code.Path == "" {
 		return
 	}
-	if filepath.IsAbs(f.Spec.Code.Path) {
-		f.Spec.Code.Path = filepath.Clean(f.Spec.Code.Path)
+	if filepath.IsAbs(t.Code.Path) {
+		t.Code.Path = filepath.Clean(t.Code.Path)
 		return
 	}
-	f.Spec.Code.Path = filepath.Join(dir, f.Spec.Code.Path)
+	t.Code.Path = filepath.Join(dir, t.Code.Path)
 }

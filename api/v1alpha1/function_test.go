@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -28,20 +29,24 @@ metadata:
   name: f
   namespace: default
 spec:
-  concurrency: 1
-  port: 8080
-  protocol: HTTP
-  resources:
-    requests:
-      cpu: 100m
-      memory: 64Mi
+  calls:
+    delivery: AtMostOnce
+    onClientDisconnect: Continue
   scaling:
-    backoffAfter: 10s
-    idleTimeout: 10m0s
-    keepAlive: Fixed
-    keepLast: 1h0m0s
-  startupTimeout: 1m0s
-  timeout: 1m0s
+    scaleDown:
+      idleTimeout: 10m
+      lastInstanceIdleTimeout: 1h
+      policy: Fixed
+  template:
+    concurrency: 1
+    port: 8080
+    protocol: HTTP
+    resources:
+      requests:
+        cpu: 100m
+        memory: 64Mi
+    startupTimeout: 1m
+    timeout: 1m
 `
 	if diff := cmp.Diff(want, encoded(t, f)); diff != "" {
 		t.Error(diff)
@@ -54,8 +59,7 @@ spec:
 }
 
 func TestDefaultKeepsWhatWasGiven(t *testing.T) {
-	given := `{runtime: nodejs, handler: a.b, code: {inline: x}, protocol: HTTP, port: 1, concurrency: -1, timeout: 1s, startupTimeout: 2s,
-  resources: {requests: {cpu: 0, memory: 1Gi}}, decider: other, scaling: {backoffAfter: 3s, idleTimeout: 4s, keepLast: 5s, keepAlive: Histogram}}`
+	given := `{template: {runtimeRef: {kind: Other, name: nodejs}, handler: a.b, code: {inline: x}, protocol: HTTP, port: 1, concurrency: -1, timeout: 1s, startupTimeout: 2s, resources: {requests: {cpu: 0, memory: 1Gi}}}, calls: {delivery: AtLeastOnce, onClientDisconnect: Cancel, rate: {requests: 5, period: 2s, burst: 1}}, scaling: {scaleDown: {idleTimeout: 4s, lastInstanceIdleTimeout: 5s, policy: Learned}}}`
 	functions, err := Decode([]byte(header+"spec: "+given), "test")
 	if err != nil {
 		t.Fatal(err)
@@ -68,23 +72,23 @@ func TestDefaultKeepsWhatWasGiven(t *testing.T) {
 }
 
 func TestDefaultProtocolFollowsTheRuntime(t *testing.T) {
-	if p := defaulted(t, `{runtime: python3}`).Spec.Protocol; p != ProtocolLambdaRuntime {
+	if p := defaulted(t, `{template: {runtimeRef: {name: python3}}}`).Spec.Template.Protocol; p != ProtocolLambdaRuntime {
 		t.Errorf("a runtime speaks %s", p)
 	}
-	if p := defaulted(t, `{image: x}`).Spec.Protocol; p != ProtocolHTTP {
+	if p := defaulted(t, `{template: {image: x}}`).Spec.Template.Protocol; p != ProtocolHTTP {
 		t.Errorf("an image speaks %s", p)
 	}
 }
 
 func TestDefaultRequestIsNotAboveTheLimit(t *testing.T) {
-	f := defaulted(t, `{command: [x], resources: {limits: {cpu: 50m, memory: 1Gi}}}`)
-	if got := f.Spec.Resources.Requests.CPU.String(); got != "50m" {
+	f := defaulted(t, `{template: {command: [x], resources: {limits: {cpu: 50m, memory: 1Gi}}}}`)
+	if got := f.Spec.Template.Resources.Requests.CPU.String(); got != "50m" {
 		t.Errorf("cpu request is %s, want the limit", got)
 	}
-	if got := f.Spec.Resources.Requests.Memory.String(); got != "64Mi" {
+	if got := f.Spec.Template.Resources.Requests.Memory.String(); got != "64Mi" {
 		t.Errorf("memory request is %s, want the default", got)
 	}
-	if f.Spec.Resources.Requests.CPU == f.Spec.Resources.Limits.CPU {
+	if f.Spec.Template.Resources.Requests.CPU == f.Spec.Template.Resources.Limits.CPU {
 		t.Error("request and limit share their memory")
 	}
 }
@@ -99,16 +103,16 @@ func TestResolvePathsStartsAtTheManifestsFolder(t *testing.T) {
 		"none":              {"", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := &Function{Spec: FunctionSpec{Code: &Code{Path: c.path}}}
+			f := &Function{Spec: FunctionSpec{Template: FunctionTemplate{Code: &Code{Path: c.path}}}}
 			ResolvePaths(f, dir)
-			if got := f.Spec.Code.Path; got != c.want {
+			if got := f.Spec.Template.Code.Path; got != c.want {
 				t.Errorf("got %s, want %s", got, c.want)
 			}
 		})
 	}
 	f := &Function{}
 	ResolvePaths(f, dir)
-	if f.Spec.Code != nil {
+	if f.Spec.Template.Code != nil {
 		t.Error("code came from nowhere")
 	}
 }
@@ -135,40 +139,45 @@ func TestEncodeKeepsEveryText(t *testing.T) {
 		"what looks like a bar": "---\n...\n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := &Function{Spec: FunctionSpec{Code: &Code{Inline: inline}}}
+			f := &Function{Spec: FunctionSpec{Template: FunctionTemplate{Code: &Code{Inline: inline}}}}
 			again, err := Decode([]byte(encoded(t, f)), "test")
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := again[0].Spec.Code.Inline; got != inline {
+			if got := again[0].Spec.Template.Code.Inline; got != inline {
 				t.Errorf("%q came back as %q", inline, got)
 			}
 		})
 	}
-	if text := encoded(t, &Function{Spec: FunctionSpec{Code: &Code{Inline: "a\nb\n"}}}); !strings.Contains(text, "inline: |\n") {
+	if text := encoded(t, &Function{Spec: FunctionSpec{Template: FunctionTemplate{Code: &Code{Inline: "a\nb\n"}}}}); !strings.Contains(text, "inline: |\n") {
 		t.Errorf("source code is hard to read:\n%s", text)
 	}
 }
 
-func TestHowManyAreKeptDoesNotReplaceInstances(t *testing.T) {
+func TestWhatIsOutsideOfTheTemplateReplacesNothing(t *testing.T) {
 	most := int32(5)
 	want := (&Function{}).Revision()
 	for name, spec := range map[string]FunctionSpec{
-		"limits":     {Limits: Limits{Concurrency: 5, RatePerSecond: 2, Burst: 9}},
-		"bounds":     {Scaling: Scaling{Min: 1, Max: &most}},
-		"keep-alive": {Scaling: Scaling{KeepAlive: KeepAliveHistogram}},
-		"a schedule": {Scaling: Scaling{Schedule: []ScheduleWindow{{Start: "0 8 * * *", Min: 1}}}},
-		"a decider":  {Decider: DeciderStaleness},
+		"limits":         {Calls: Calls{MaxInFlight: 5, Rate: Rate{Requests: 2, Burst: 9}, QueueTimeout: Duration{time.Second}}},
+		"other delivery": {Calls: Calls{Delivery: DeliveryAtLeastOnce, OnClientDisconnect: OnClientDisconnectCancel}},
+		"bounds":         {Scaling: Scaling{MinInstances: 1, MaxInstances: &most}},
+		"a policy":       {Scaling: Scaling{ScaleDown: ScaleDown{Policy: ScaleDownLearned, IdleTimeout: Duration{time.Second}, LastInstanceIdleTimeout: Duration{time.Second}}}},
+		"a window":       {Scaling: Scaling{Windows: []ScalingWindow{{Name: "morning", Start: "0 8 * * *", MinInstances: 1}}}},
 	} {
 		if got := (&Function{Spec: spec}).Revision(); got != want {
 			t.Errorf("with %s the revision is %s, without %s", name, got, want)
 		}
 	}
+	tried := &Function{}
+	tried.Annotations = map[string]string{AnnotationAlgorithm: algorithms[1]}
+	if got := tried.Revision(); got != want {
+		t.Errorf("with an algorithm the revision is %s, without %s", got, want)
+	}
 }
 
 func TestA1CodeIsPartOfTheRevision(t *testing.T) {
 	stamped := func(stamp string) *Function {
-		f := &Function{Spec: FunctionSpec{Runtime: RuntimePython3, Code: &Code{Path: "/srv/app"}}}
+		f := &Function{Spec: FunctionSpec{Template: FunctionTemplate{RuntimeRef: RuntimeReference{Name: RuntimePython3}, Code: &Code{Path: "/srv/app"}}}}
 		f.Annotations = map[string]string{"team": "a"}
 		if stamp != "" {
 			f.Annotations[AnnotationCodeStamp] = stamp
@@ -188,16 +197,16 @@ func TestA1CodeIsPartOfTheRevision(t *testing.T) {
 	}
 }
 
-func TestBurstIsOneSecondOfTheRate(t *testing.T) {
-	for _, c := range []struct{ given, want Limits }{
-		{Limits{RatePerSecond: 7}, Limits{RatePerSecond: 7, Burst: 7}},
-		{Limits{RatePerSecond: 7, Burst: 2}, Limits{RatePerSecond: 7, Burst: 2}},
-		{Limits{Concurrency: 3}, Limits{Concurrency: 3}},
+func TestBurstIsOnePeriodOfTheRate(t *testing.T) {
+	for _, c := range []struct{ given, want Rate }{
+		{Rate{Requests: 7}, Rate{Requests: 7, Period: Duration{time.Second}, Burst: 7}},
+		{Rate{Requests: 7, Period: Duration{time.Minute}, Burst: 2}, Rate{Requests: 7, Period: Duration{time.Minute}, Burst: 2}},
+		{Rate{}, Rate{}},
 	} {
-		f := &Function{Spec: FunctionSpec{Limits: c.given}}
+		f := &Function{Spec: FunctionSpec{Calls: Calls{Rate: c.given}}}
 		Default(f)
-		if f.Spec.Limits != c.want {
-			t.Errorf("%+v became %+v, want %+v", c.given, f.Spec.Limits, c.want)
+		if f.Spec.Calls.Rate != c.want {
+			t.Errorf("%+v became %+v, want %+v", c.given, f.Spec.Calls.Rate, c.want)
 		}
 	}
 }

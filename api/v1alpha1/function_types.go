@@ -1,10 +1,6 @@
 package v1alpha1
 
-import (
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-)
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 const (
 	// GroupName is the API group of every Windlass kind.
@@ -50,9 +46,9 @@ const (
 // queue, and its instances pull from that queue.
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:resource:shortName=fn,categories=windlass;all
+// +kubebuilder:resource:shortName=wfn;fn,categories=windlass
 // +kubebuilder:subresource:status
-// +kubebuilder:subresource:scale:specpath=.spec.scaling.min,statuspath=.status.instances.created,selectorpath=.status.selector
+// +kubebuilder:subresource:scale:specpath=.spec.scaling.minInstances,statuspath=.status.instances.created,selectorpath=.status.selector
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether the function can be called"
 // +kubebuilder:printcolumn:name="Instances",type=integer,JSONPath=`.status.instances.created`,description="Instances that can be called"
 // +kubebuilder:printcolumn:name="Busy",type=integer,JSONPath=`.status.instances.busy`,description="Instances that run a call"
@@ -60,7 +56,8 @@ const (
 // +kubebuilder:printcolumn:name="Mean",type=string,JSONPath=`.status.meanExecutionTime`,description="Mean of the last executions"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:printcolumn:name="Reason",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Why the function is ready or not"
-// +kubebuilder:printcolumn:name="Runs",type=string,priority=1,JSONPath=`.spec['image','runtime']`,description="The image or the Runtime"
+// +kubebuilder:printcolumn:name="Image",type=string,priority=1,JSONPath=`.spec.template.image`
+// +kubebuilder:printcolumn:name="Runtime",type=string,priority=1,JSONPath=`.spec.template.runtimeRef.name`
 // +kubebuilder:printcolumn:name="URL",type=string,priority=1,JSONPath=`.status.url`
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$')",fieldPath=".metadata",message="name must be 1 to 63 lower-case letters, digits and hyphens, with a letter or digit at both ends; write for example my-function"
 type Function struct {
@@ -82,274 +79,119 @@ type FunctionList struct {
 	Items []Function `json:"items"`
 }
 
-// FunctionSpec says what to run and how. Exactly one of Image, Command without
-// Image, or Runtime says what. A field that is zero counts as left out.
-//
-// The protocol of a Function cannot change: calls that wait, and calls that are
-// run again, were accepted for callers of the old one, and would reach a
-// program that cannot answer them.
-//
-// +kubebuilder:validation:XValidation:rule="has(self.image) || has(self.runtime) || has(self.command)",message="image: or runtime: missing; write for example image: example.com/team/function:1.0, or runtime: python3 with handler: main.handle and code: {inline: ...}"
-// +kubebuilder:validation:XValidation:rule="!has(self.command) || has(self.image) || has(self.runtime)",fieldPath=".command",message="a command without an image runs in local mode only; add image:, which holds the program"
-// +kubebuilder:validation:XValidation:rule="!has(self.runtime) || !has(self.image)",fieldPath=".image",reason=FieldValueForbidden,message="a runtime brings its own image; remove image or runtime"
-// +kubebuilder:validation:XValidation:rule="!has(self.runtime) || !has(self.command)",fieldPath=".command",reason=FieldValueForbidden,message="a runtime brings its own program; remove command or runtime"
-// +kubebuilder:validation:XValidation:rule="!has(self.runtime) || !has(self.args)",fieldPath=".args",reason=FieldValueForbidden,message="a runtime brings its own program; remove args or runtime"
-// +kubebuilder:validation:XValidation:rule="!has(self.runtime) || has(self.handler)",fieldPath=".handler",reason=FieldValueRequired,message="a runtime needs module.function; write for example handler: main.handle"
-// +kubebuilder:validation:XValidation:rule="!has(self.runtime) || !(self.runtime in ['nodejs', 'python3']) || !has(self.handler) || self.handler.matches('^[0-9A-Za-z_][0-9A-Za-z_-]*([./][0-9A-Za-z_][0-9A-Za-z_-]*)*[.][A-Za-z_$][0-9A-Za-z_$]*$')",fieldPath=".handler",message="must be module.function; write for example main.handle"
-// +kubebuilder:validation:XValidation:rule="!has(self.runtime) || has(self.code)",fieldPath=".code",reason=FieldValueRequired,message="a runtime needs source code; put it into code.inline, or into a ConfigMap that code.configMap names"
-// +kubebuilder:validation:XValidation:rule="has(self.runtime) || !has(self.handler) || (has(self.protocol) && self.protocol == 'LambdaRuntime')",fieldPath=".handler",reason=FieldValueForbidden,message="only a runtime has a handler; add runtime: python3 or runtime: nodejs, or protocol: LambdaRuntime for a runtime client of your own, or remove handler"
-// +kubebuilder:validation:XValidation:rule="has(self.runtime) || !has(self.code) || has(self.code.path)",fieldPath=".code",reason=FieldValueForbidden,message="an image holds its own code; remove code"
-// +kubebuilder:validation:XValidation:rule="(has(self.protocol) ? self.protocol : has(self.runtime) ? 'LambdaRuntime' : 'HTTP') == (has(oldSelf.protocol) ? oldSelf.protocol : has(oldSelf.runtime) ? 'LambdaRuntime' : 'HTTP')",fieldPath=".protocol",message="cannot change, because calls that wait were made for the old one; make a new function, or delete this one first"
+// FunctionSpec is what one instance is, how calls are treated, and how many instances
+// there are.
 type FunctionSpec struct {
-	// Image is the container image of the function. It needs a cluster:
-	// local mode runs Command or Runtime.
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=1024
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9A-Za-z][0-9A-Za-z._:/@-]*$') && !self.contains('://')",message="must be the reference of an image; write for example example.com/team/function:1.0"
-	Image string `json:"image,omitempty"`
-	// Command is the program and its arguments. In local mode it is what
-	// runs; with Image it replaces the image's entrypoint.
-	// +listType=atomic
-	// +kubebuilder:validation:MinItems=1
-	// +kubebuilder:validation:MaxItems=64
-	// +kubebuilder:validation:items:MaxLength=32768
-	// +kubebuilder:validation:XValidation:rule="self.size() == 0 || self[0] != ''",message="the program is missing; write for example command: [\"./server\"]"
-	Command []string `json:"command,omitempty"`
-	// Args are arguments behind the command or, with Image and no Command,
-	// behind the image's entrypoint.
-	// +listType=atomic
-	// +kubebuilder:validation:MinItems=1
-	// +kubebuilder:validation:MaxItems=256
-	// +kubebuilder:validation:items:MaxLength=32768
-	Args []string `json:"args,omitempty"`
-
-	// Runtime is a language runtime: one that Windlass brings along or, in a
-	// cluster, the name of any Runtime. It needs Handler and Code.
-	Runtime RuntimeName `json:"runtime,omitempty"`
-	// Handler is the function inside Code, as "module.function". With Command
-	// and the protocol LambdaRuntime it is what the runtime client is told
-	// in _HANDLER.
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=512
-	Handler string `json:"handler,omitempty"`
-	// Code is the source that Runtime loads: Inline, ConfigMap or Path. With
-	// Command, Code.Path is the working directory of the program.
-	Code *Code `json:"code,omitempty"`
-
-	// Protocol is HTTP or LambdaRuntime. The default is LambdaRuntime for
-	// a Runtime and HTTP for everything else. It cannot change.
-	Protocol Protocol `json:"protocol,omitempty"`
-	// Port is where an image with the protocol HTTP listens, and what $PORT
-	// says, 1 to 65535 except 9001 and 9090. The default is 8080. Local mode
-	// chooses a free port.
-	// +kubebuilder:default=8080
-	// +kubebuilder:validation:Minimum=1
-	// +kubebuilder:validation:Maximum=65535
-	// +kubebuilder:validation:XValidation:rule="!(self in [9001, 9090])",message="the instance's agent uses the ports 9001 and 9090 itself; take another, for example 8080"
-	Port int32 `json:"port,omitempty"`
-
-	// Concurrency is how many calls one instance runs at a time, 1 to
-	// 1000. The default is 1.
-	// +kubebuilder:default=1
-	// +kubebuilder:validation:Minimum=1
-	// +kubebuilder:validation:Maximum=1000
-	Concurrency int32 `json:"concurrency,omitempty"`
-	// Timeout is the longest a call may run once an instance has claimed
-	// it, 10ms to 24h. The default is 1m.
-	// +kubebuilder:default="1m"
-	// +kubebuilder:validation:Type=string
-	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ns|us|µs|μs|ms|s|m|h))+$') && duration(self) >= duration('10ms') && duration(self) <= duration('24h')",message="must be a duration of 10ms to 24h; write for example 60s"
-	Timeout metav1.Duration `json:"timeout,omitzero"`
-	// StartupTimeout is the longest that an instance may take from its
-	// start until its function can be called, 100ms to 1h. In a cluster,
-	// the time to pull the function's image is a part of it. The default
-	// is 1m.
-	// +kubebuilder:default="1m"
-	// +kubebuilder:validation:Type=string
-	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+([.][0-9]+)?(ns|us|µs|μs|ms|s|m|h))+$') && duration(self) >= duration('100ms') && duration(self) <= duration('1h')",message="must be a duration of 100ms to 1h; write for example 1m"
-	StartupTimeout metav1.Duration `json:"startupTimeout,omitzero"`
-
-	// Resources are what an instance reserves and may use.
+	// template is what one instance is. A change in it replaces the instances; a change
+	// of anything else replaces none.
+	// +required
+	Template FunctionTemplate `json:"template,omitzero"`
+	// calls says how the function's calls are treated. A change holds at once.
 	// +kubebuilder:default={}
-	Resources Resources `json:"resources,omitzero"`
-	// Env are further environment variables of the function. Names that
-	// Windlass sets itself are refused: PORT, _HANDLER, LAMBDA_TASK_ROOT,
-	// AWS_LAMBDA_RUNTIME_API and all that begin with WINDLASS_.
-	// +kubebuilder:validation:MaxItems=256
-	// +listType=map
-	// +listMapKey=name
-	Env []EnvVar `json:"env,omitempty"`
-	// EnvFrom takes further environment variables from Secrets and ConfigMaps
-	// of the function's namespace. In local mode they are those that windlass
-	// deploy --secret was given.
-	// +listType=atomic
-	// +kubebuilder:validation:MaxItems=64
-	EnvFrom []EnvFromSource `json:"envFrom,omitempty"`
-
-	// NodeSelector restricts instances to nodes with these labels. It, and
-	// the fields down to ServiceAccountName, need a cluster; local mode
-	// ignores them.
-	// +kubebuilder:validation:MaxProperties=64
-	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
-	// Tolerations let instances run on tainted nodes.
-	// +listType=atomic
-	// +kubebuilder:validation:MaxItems=64
-	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
-	// RuntimeClassName is the RuntimeClass of the pods, such as gvisor.
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="must be the name of a RuntimeClass, in lower-case letters, digits, hyphens and dots; write for example gvisor"
-	RuntimeClassName string `json:"runtimeClassName,omitempty"`
-	// PriorityClassName is the PriorityClass of the pods.
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="must be the name of a PriorityClass, in lower-case letters, digits, hyphens and dots; write for example batch"
-	PriorityClassName string `json:"priorityClassName,omitempty"`
-	// ImagePullSecrets are Secrets of the function's namespace.
-	// +kubebuilder:validation:MaxItems=32
-	// +listType=map
-	// +listMapKey=name
-	ImagePullSecrets []LocalReference `json:"imagePullSecrets,omitempty"`
-	// ServiceAccountName is the account whose token the function's own
-	// container gets. Without it, there is no token.
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="must be the name of a ServiceAccount, in lower-case letters, digits, hyphens and dots; write for example my-function"
-	ServiceAccountName string `json:"serviceAccountName,omitempty"`
-
-	// Scaling bounds the number of instances and says when they leave.
+	Calls Calls `json:"calls,omitzero"`
+	// scaling says how many instances there are. A change holds at once.
 	// +kubebuilder:default={}
 	Scaling Scaling `json:"scaling,omitzero"`
-
-	// Limits bound the calls of the function, of all callers together. There
-	// are none by default.
-	Limits Limits `json:"limits,omitzero"`
-
-	// Idempotent says that running a call twice does no harm. A call of such a
-	// function is run again, twice at most, when an instance is lost with it,
-	// and a small one may start before its gateway knows.
-	Idempotent bool `json:"idempotent,omitempty"`
-
-	// CancelOnDisconnect ends a running call when its client hangs up: the
-	// function's connection is closed. What it does then is unknown, so its
-	// instance is replaced; that pays for calls that run for long. Otherwise
-	// the call runs to its end, unheard.
-	CancelOnDisconnect bool `json:"cancelOnDisconnect,omitempty"`
-
-	// Decider is the provisioning algorithm. The default is what the schedulers
-	// were told with --decider, which is horizon if they were told nothing.
-	Decider DeciderName `json:"decider,omitempty"`
 }
 
-// Code is source code: exactly one of its fields.
+// Calls says how the calls of a function are treated, of all callers together. A field
+// that is zero counts as left out.
+type Calls struct {
+	// maxInFlight is how many calls may wait and run at a time, 1 to 1000000. Further
+	// ones are refused with 429. There is no bound by default.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000000
+	MaxInFlight int32 `json:"maxInFlight,omitempty"`
+	// rate is how many calls are taken in the long run. Further ones are refused with
+	// 429. There is no bound by default.
+	Rate Rate `json:"rate,omitzero"`
+	// queueTimeout is the longest a call may wait for an instance, 10ms to 24h. Then it is
+	// refused, and has not run. The default is 1m.
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$') && duration(self) >= duration('10ms') && duration(self) <= duration('24h')",message="must be a duration of 10ms to 24h; write for example 5s"
+	QueueTimeout Duration `json:"queueTimeout,omitzero"`
+	// delivery says how often a call may run: AtMostOnce; or AtLeastOnce, for functions
+	// for which running a call twice does no harm. Such a call is run again, twice at
+	// most, when an instance is lost with it, and a small one may start before its
+	// gateway knows. The default is AtMostOnce. More values may come.
+	// +kubebuilder:default=AtMostOnce
+	Delivery Delivery `json:"delivery,omitempty"`
+	// onClientDisconnect says what becomes of a running call when its client hangs up:
+	// Continue, it runs to its end, unheard; or Cancel, the function's connection is
+	// closed. What the function does then is unknown, so its instance is replaced; that
+	// pays for calls that run for long. The default is Continue.
+	// +kubebuilder:default=Continue
+	OnClientDisconnect OnClientDisconnect `json:"onClientDisconnect,omitempty"`
+}
+
+// Rate bounds how many calls are taken: requests in each period in the long run, and
+// burst at once.
+type Rate struct {
+	// requests is how many calls are taken in a period, 1 to 1000000.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000000
+	Requests int32 `json:"requests"`
+	// period is the time in which they are taken, 1s to 24h. The default is 1s.
+	// +kubebuilder:default="1s"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$') && duration(self) >= duration('1s') && duration(self) <= duration('24h')",message="must be a duration of 1s to 24h; write for example 1m"
+	Period Duration `json:"period,omitzero"`
+	// burst is how many calls are taken at once, 1 to 1000000. The default is requests.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000000
+	Burst int32 `json:"burst,omitempty"`
+}
+
+// Delivery says how often a call may run.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.path)",fieldPath=".path",reason=FieldValueForbidden,message="needs local mode; put the code into an image, a ConfigMap or code.inline"
-// +kubebuilder:validation:XValidation:rule="has(self.path) || has(self.inline) || has(self.configMap)",message="is empty; put the source into code.inline, or into a ConfigMap that code.configMap names"
-// +kubebuilder:validation:XValidation:rule="!has(self.inline) || !has(self.configMap)",reason=FieldValueForbidden,message="inline and configMap exclude each other; remove code.inline or code.configMap"
-type Code struct {
-	// Inline is the source of one module. In a cluster it is at most 200000
-	// bytes long.
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=1048576
-	// +kubebuilder:validation:XValidation:rule="size(bytes(self)) <= 200000",message="is longer than 200000 bytes; use a ConfigMap or an image"
-	Inline string `json:"inline,omitempty"`
-	// ConfigMap is the name of a ConfigMap of the function's namespace whose
-	// keys are the files. It needs a cluster. Instances that are there keep
-	// the code that they started with.
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="must be the name of a ConfigMap, in lower-case letters, digits, hyphens and dots; write for example my-function-code"
-	ConfigMap string `json:"configMap,omitempty"`
-	// Path is a file or a folder. A relative path in a manifest starts at
-	// the manifest's own folder. It needs local mode.
-	// +kubebuilder:validation:MaxLength=4096
-	Path string `json:"path,omitempty"`
-}
+// +kubebuilder:validation:Enum=AtMostOnce;AtLeastOnce
+type Delivery string
 
-// EnvFromSource names where to take environment variables from: exactly one of
-// SecretRef and ConfigMapRef.
+const (
+	// DeliveryAtMostOnce never runs a call a second time.
+	DeliveryAtMostOnce Delivery = "AtMostOnce"
+	// DeliveryAtLeastOnce runs a call again when it may not have run to its end.
+	DeliveryAtLeastOnce Delivery = "AtLeastOnce"
+)
+
+// OnClientDisconnect says what becomes of a running call whose client has gone.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.secretRef) != has(self.configMapRef)",message="needs exactly one of secretRef and configMapRef; write for example secretRef: {name: my-secret}"
-type EnvFromSource struct {
-	// Prefix goes before the name of each variable.
-	// +kubebuilder:validation:MaxLength=128
-	// +kubebuilder:validation:XValidation:rule="self.matches('^([A-Za-z_.-][0-9A-Za-z_.-]*)?$')",message="must be letters, digits, '_', '-' and '.', and not begin with a digit; write for example DB_"
-	Prefix string `json:"prefix,omitempty"`
-	// SecretRef names a Secret.
-	SecretRef *LocalReference `json:"secretRef,omitempty"`
-	// ConfigMapRef names a ConfigMap.
-	ConfigMapRef *LocalReference `json:"configMapRef,omitempty"`
-}
+// +kubebuilder:validation:Enum=Continue;Cancel
+type OnClientDisconnect string
 
-// LocalReference names an object of the function's own namespace.
-type LocalReference struct {
-	// Name of the object.
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="must be the name of an object of this namespace, in lower-case letters, digits, hyphens and dots; write for example my-object"
-	Name string `json:"name"`
-}
+const (
+	// OnClientDisconnectContinue lets it run to its end.
+	OnClientDisconnectContinue OnClientDisconnect = "Continue"
+	// OnClientDisconnectCancel ends it.
+	OnClientDisconnectCancel OnClientDisconnect = "Cancel"
+)
 
-// EnvVar is an environment variable.
-type EnvVar struct {
-	// Name of the variable.
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=256
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[-._a-zA-Z][-._a-zA-Z0-9]*$') && !self.matches('^[.][.]') && self != '.'",message="must be letters, digits, '_', '-' and '.', and not begin with a digit or '..'; write for example APP_MODE"
-	// +kubebuilder:validation:XValidation:rule="!(self in ['PORT', 'AWS_LAMBDA_RUNTIME_API', '_HANDLER', 'LAMBDA_TASK_ROOT']) && !self.startsWith('WINDLASS_')",reason=FieldValueForbidden,messageExpression="'Windlass sets ' + self + ' itself; take another name, for example APP_MODE'",message="Windlass sets this variable itself; take another name, for example APP_MODE"
-	Name string `json:"name"`
-	// Value of the variable, as it is: nothing is expanded.
-	// +kubebuilder:validation:MaxLength=131072
-	Value string `json:"value,omitempty"`
-}
+// MayRepeat tells whether a call may run more than once.
+func (c *Calls) MayRepeat() bool { return c.Delivery == DeliveryAtLeastOnce }
 
-// Resources are the compute resources of one instance.
-//
-// +kubebuilder:validation:XValidation:rule="!has(self.limits) || !has(self.requests) || !has(self.limits.cpu) || !has(self.requests.cpu) || !string(self.limits.cpu).matches('^[0-9.]+[numkMGTPEi]{0,2}$') || !string(self.requests.cpu).matches('^[0-9.]+[numkMGTPEi]{0,2}$') || quantity(string(self.limits.cpu)).compareTo(quantity(string(self.requests.cpu))) >= 0",fieldPath=".limits.cpu",message="must be at least the request; raise it, or lower resources.requests.cpu"
-// +kubebuilder:validation:XValidation:rule="!has(self.limits) || !has(self.requests) || !has(self.limits.memory) || !has(self.requests.memory) || !string(self.limits.memory).matches('^[0-9.]+[numkMGTPEi]{0,2}$') || !string(self.requests.memory).matches('^[0-9.]+[numkMGTPEi]{0,2}$') || quantity(string(self.limits.memory)).compareTo(quantity(string(self.requests.memory))) >= 0",fieldPath=".limits.memory",message="must be at least the request; raise it, or lower resources.requests.memory"
-type Resources struct {
-	// Requests are reserved on a node. The default is 100m CPU and 64Mi, or
-	// the limit where that is lower.
-	Requests ResourceList `json:"requests,omitzero"`
-	// Limits are not exceeded, and are at least the requests. No limit is
-	// set by default.
-	Limits ResourceList `json:"limits,omitzero"`
-}
-
-// ResourceList is an amount of each kind of resource.
-type ResourceList struct {
-	// CPU in cores, at least 1m; "250m" is a quarter of one.
-	// +kubebuilder:validation:XValidation:rule="string(self).matches('^[+]?[0-9]{1,18}([.][0-9]{0,9})?([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$') && quantity(string(self)).compareTo(quantity('1m')) >= 0",message="must be a quantity of at least 1m; write for example 250m, a quarter of a core"
-	CPU *resource.Quantity `json:"cpu,omitempty"`
-	// Memory in bytes, at least 1Mi; "128Mi" is 128 times 2^20.
-	// +kubebuilder:validation:XValidation:rule="string(self).matches('^[+]?[0-9]{1,18}([.][0-9]{0,9})?([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$') && quantity(string(self)).compareTo(quantity('1Mi')) >= 0",message="must be a quantity of at least 1Mi; write for example 128Mi, which are 128 times 2^20 bytes"
-	Memory *resource.Quantity `json:"memory,omitempty"`
-}
+// CancelOnDisconnect tells whether a call ends when its client has gone.
+func (c *Calls) CancelOnDisconnect() bool { return c.OnClientDisconnect == OnClientDisconnectCancel }
 
 // FunctionStatus is what Windlass observes of a Function.
 type FunctionStatus struct {
-	// ObservedGeneration is the generation that the rest of the status is
+	// observedGeneration is the generation that the rest of the status is
 	// about.
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// Conditions are the standard conditions, keyed by type.
+	// conditions are the standard conditions, keyed by type.
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=8
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// Instances counts the function's instances by state.
+	// instances counts the function's instances by state.
 	Instances InstanceCounts `json:"instances"`
-	// Queued is how many calls wait for an instance.
+	// queued is how many calls wait for an instance.
 	Queued int64 `json:"queued"`
-	// MeanExecutionTime is the mean of the last ten executions.
+	// meanExecutionTime is the mean of the last ten executions.
 	MeanExecutionTime *metav1.Duration `json:"meanExecutionTime,omitempty"`
-	// MeanStartTime is the mean time that the last ten instances took from
+	// meanStartTime is the mean time that the last ten instances took from
 	// their order until they could be called.
 	MeanStartTime *metav1.Duration `json:"meanStartTime,omitempty"`
-	// URL is where the function can be called.
+	// url is where the function can be called.
 	URL string `json:"url,omitempty"`
-	// Selector selects the function's pods, for the scale subresource.
+	// selector selects the function's pods, for the scale subresource.
 	Selector string `json:"selector,omitempty"`
 }
 

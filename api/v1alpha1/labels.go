@@ -27,6 +27,10 @@ const (
 	// AnnotationCode holds a function's inline code, which the pod mounts.
 	AnnotationCode = GroupName + "/code"
 
+	// AnnotationAlgorithm of a Function is an experiment: the algorithm that says how
+	// many instances it gets, instead of the one that the administrators chose.
+	AnnotationAlgorithm = "experimental." + GroupName + "/scaling-algorithm"
+
 	// AnnotationStartUntil of a Function is a time of RFC 3339 until which at
 	// least one instance is kept, so that it is known whether one starts.
 	AnnotationStartUntil = GroupName + "/start-until"

@@ -40,7 +40,7 @@ func (l Lines) item(i int) Lines {
 	}}
 }
 
-// Of is the line of a field, such as spec.env[2].name, or of the last part of its path
+// Of is the line of a field, such as spec.template.env[2].name, or of the last part of its path
 // that is there, as of a field that is missing; 0 if nothing is known.
 func (l Lines) Of(path string) int {
 	if l.root == nil {

@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+
+	"k8s.io/apimachinery/pkg/api/resource"
 )
 
 // AnnotationCodeStamp is a digest of the files that a Function's code.path names, as
@@ -12,21 +14,95 @@ import (
 const AnnotationCodeStamp = "local.windlass.dev/code"
 
 // Revision identifies what an instance of the function is: instances of another
-// revision are replaced. The code belongs to it, also where the spec only names a
-// path. What only says how many there are, and how calls are treated, does not
-// count: it may change while they run.
+// revision are replaced. It is RevisionOf the template and, where the template only
+// names a path, of the files there.
 func (f *Function) Revision() string {
-	spec := f.Spec.DeepCopy()
-	spec.Scaling.Min, spec.Scaling.Max, spec.Scaling.KeepAlive, spec.Scaling.Schedule = 0, nil, "", nil
-	spec.Limits = Limits{}
-	spec.Decider, spec.Idempotent, spec.CancelOnDisconnect = "", false, false
-	text, err := json.Marshal(spec)
-	if err != nil {
-		// A spec that was read from JSON or YAML can be written.
-		panic("v1alpha1: a Function that cannot be encoded: " + err.Error())
+	revision := RevisionOf(&f.Spec.Template)
+	if stamp := f.Annotations[AnnotationCodeStamp]; stamp != "" {
+		return digest([]byte(revision + stamp))
 	}
-	// Without files the digest is that of the spec alone, as pods bear it already.
-	text = append(text, f.Annotations[AnnotationCodeStamp]...)
+	return revision
+}
+
+// RevisionOf identifies a template. Two templates that mean the same have the same
+// revision, whatever of them was left out, and however an amount was written. A field
+// that a later release adds, and that says nothing or its default, changes no revision:
+// pods bear theirs for longer than a release lasts.
+func RevisionOf(t *FunctionTemplate) string { return digest(canonical(bare(t))) }
+
+func digest(text []byte) string {
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:5])
+}
+
+// canonical is a value as JSON, without groups of fields that are empty, and with fields
+// in the order of their names, so that it does not matter where the code puts them.
+func canonical(v any) []byte {
+	var fields map[string]any
+	text, err := json.Marshal(v)
+	if err == nil {
+		err = json.Unmarshal(text, &fields)
+	}
+	if err == nil {
+		prune(fields)
+		text, err = json.Marshal(fields)
+	}
+	if err != nil {
+		// A template that was read from JSON or YAML can be written.
+		panic("v1alpha1: a template that cannot be encoded: " + err.Error())
+	}
+	return text
+}
+
+func prune(fields map[string]any) {
+	for name, value := range fields {
+		if group, ok := value.(map[string]any); ok {
+			if prune(group); len(group) == 0 {
+				delete(fields, name)
+			}
+		}
+	}
+}
+
+// bare is the template without the fields that say what holds without them.
+func bare(t *FunctionTemplate) *FunctionTemplate {
+	t = t.DeepCopy()
+	without(&t.RuntimeRef.Kind, KindClusterRuntime)
+	without(&t.Protocol, t.defaultProtocol())
+	without(&t.Port, DefaultPort)
+	without(&t.Concurrency, DefaultConcurrency)
+	without(&t.Timeout, Duration{DefaultTimeout})
+	without(&t.StartupTimeout, Duration{DefaultStartupTimeout})
+	t.Resources = bareResources(&t.Resources)
+	return t
+}
+
+func without[T comparable](field *T, def T) {
+	if *field == def {
+		var zero T
+		*field = zero
+	}
+}
+
+// bareResources leaves out the requests that DefaultResources fills in.
+func bareResources(r *Resources) Resources {
+	asked := Resources{Limits: r.Limits}
+	DefaultResources(&asked)
+	return Resources{
+		Requests: ResourceList{
+			CPU:    unless(r.Requests.CPU, asked.Requests.CPU),
+			Memory: unless(r.Requests.Memory, asked.Requests.Memory),
+		},
+		Limits: ResourceList{CPU: unless(r.Limits.CPU, nil), Memory: unless(r.Limits.Memory, nil)},
+	}
+}
+
+// unless is an amount, written in the one way that all equal ones have, or nil if it is
+// the default.
+func unless(q, def *resource.Quantity) *resource.Quantity {
+	if q == nil || def != nil && q.Cmp(*def) == 0 {
+		return nil
+	}
+	amount := q.DeepCopy()
+	return resource.NewDecimalQuantity(*amount.AsDec(), resource.DecimalSI)
 }

@@ -5,6 +5,9 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // KindRuntime is what a Runtime manifest's kind field says.
 const KindRuntime = "Runtime"
 
+// KindClusterRuntime is what a runtimeRef says that means a Runtime of the cluster.
+const KindClusterRuntime = "ClusterRuntime"
+
 // Runtime is a language runtime of a cluster: an image that runs code which is
 // mounted into it. It is told what to run as the custom runtimes of AWS Lambda
 // are: the code is in the folder LAMBDA_TASK_ROOT, _HANDLER names the handler,

@@ -17,7 +17,7 @@ import (
 
 var (
 	functionType = reflect.TypeFor[Function]()
-	durationType = reflect.TypeFor[metav1.Duration]()
+	durationType = reflect.TypeFor[Duration]()
 	quantityType = reflect.TypeFor[resource.Quantity]()
 	timeType     = reflect.TypeFor[metav1.Time]()
 	parserType   = reflect.TypeFor[json.Unmarshaler]()

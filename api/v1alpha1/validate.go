@@ -11,8 +11,10 @@ import (
 )
 
 var (
-	protocols  = []Protocol{ProtocolHTTP, ProtocolLambdaRuntime}
-	keepAlives = []KeepAliveName{KeepAliveFixed, KeepAliveHistogram}
+	protocols         = []Protocol{ProtocolHTTP, ProtocolLambdaRuntime}
+	deliveries        = []Delivery{DeliveryAtMostOnce, DeliveryAtLeastOnce}
+	disconnects       = []OnClientDisconnect{OnClientDisconnectContinue, OnClientDisconnectCancel}
+	scaleDownPolicies = []ScaleDownPolicy{ScaleDownFixed, ScaleDownLearned}
 )
 
 // A handler is a module, perhaps below folders or packages, and the name of a
@@ -35,18 +37,25 @@ func Validate(f *Function) field.ErrorList {
 	meta := field.NewPath("metadata")
 	errs = append(errs, validateLabel(meta.Child("name"), f.Name, "my-function")...)
 	errs = append(errs, validateLabel(meta.Child("namespace"), f.Namespace, DefaultNamespace)...)
+	if name := f.Algorithm(); name != "" && !slices.Contains(algorithms, name) {
+		errs = append(errs, field.NotSupported(meta.Child("annotations").Key(AnnotationAlgorithm), name, algorithms))
+	}
 
 	spec := field.NewPath("spec")
-	errs = append(errs, validateWhatRuns(spec, &f.Spec)...)
-	errs = append(errs, validateNames(spec, &f.Spec)...)
-	errs = append(errs, validateReferences(spec, &f.Spec)...)
-	errs = append(errs, validateRanges(spec, &f.Spec)...)
-	errs = append(errs, validateResources(spec.Child("resources"), &f.Spec.Resources)...)
-	errs = append(errs, validateEnv(spec.Child("env"), f.Spec.Env)...)
-	errs = append(errs, validateEnvFrom(spec.Child("envFrom"), f.Spec.EnvFrom)...)
-	errs = append(errs, validateScaling(spec.Child("scaling"), &f.Spec.Scaling)...)
-	errs = append(errs, validateLimits(spec.Child("limits"), &f.Spec.Limits)...)
-	return errs
+	errs = append(errs, validateTemplate(spec.Child("template"), &f.Spec.Template)...)
+	errs = append(errs, validateCalls(spec.Child("calls"), &f.Spec.Calls)...)
+	return append(errs, validateScaling(spec.Child("scaling"), &f.Spec.Scaling)...)
+}
+
+func validateTemplate(at *field.Path, t *FunctionTemplate) field.ErrorList {
+	errs := validateMetadata(at.Child("metadata"), &t.Metadata)
+	errs = append(errs, validateWhatRuns(at, t)...)
+	errs = append(errs, validateNames(at, t)...)
+	errs = append(errs, validateReferences(at, t)...)
+	errs = append(errs, validateRanges(at, t)...)
+	errs = append(errs, validateResources(at.Child("resources"), &t.Resources)...)
+	errs = append(errs, validateEnv(at.Child("env"), t.Env)...)
+	return append(errs, validateEnvFrom(at.Child("envFrom"), t.EnvFrom)...)
 }
 
 const labelRule = "must be 1 to 63 lower-case letters, digits and hyphens, with a letter or digit at both ends"
@@ -84,50 +93,50 @@ func lastName(at *field.Path) string {
 	return s[strings.LastIndexByte(s, '.')+1:]
 }
 
-// validateWhatRuns checks that exactly one of image, command and runtime says
+// validateWhatRuns checks that exactly one of image, command and runtimeRef says
 // what to run, and that what goes with it is there.
-func validateWhatRuns(spec *field.Path, s *FunctionSpec) field.ErrorList {
+func validateWhatRuns(at *field.Path, t *FunctionTemplate) field.ErrorList {
 	switch {
-	case s.Runtime != "":
-		return validateHandler(spec, s)
-	case s.Image == "" && len(s.Command) == 0:
-		return field.ErrorList{field.Required(spec, `command: or runtime: missing; add for example `+
+	case t.RuntimeRef.Name != "":
+		return validateHandler(at, t)
+	case t.Image == "" && len(t.Command) == 0:
+		return field.ErrorList{field.Required(at, `command: or runtimeRef: missing; add for example `+
 			`command: ["./server"] for a program that serves HTTP on $PORT, or `+
-			`runtime: python3 with handler: main.handle and code: {path: .}; in a cluster image: does as well`)}
+			`runtimeRef: {name: python3} with handler: main.handle and code: {path: .}; in a cluster image: does as well`)}
 	}
-	errs := validateImage(spec.Child("image"), s.Image)
-	errs = append(errs, validateCommand(spec.Child("command"), s.Command)...)
-	errs = append(errs, validateArgs(spec.Child("args"), s.Args)...)
-	if s.Handler != "" && s.Protocol != ProtocolLambdaRuntime {
-		errs = append(errs, field.Forbidden(spec.Child("handler"),
+	errs := validateImage(at.Child("image"), t.Image)
+	errs = append(errs, validateCommand(at.Child("command"), t.Command)...)
+	errs = append(errs, validateArgs(at.Child("args"), t.Args)...)
+	if t.Handler != "" && t.Protocol != ProtocolLambdaRuntime {
+		errs = append(errs, field.Forbidden(at.Child("handler"),
 			"only a runtime has a handler; add "+anyRuntime+", or protocol: LambdaRuntime for a runtime client of your own, or remove handler"))
 	}
-	return append(errs, validateProgramCode(spec.Child("code"), s)...)
+	return append(errs, validateProgramCode(at.Child("code"), t)...)
 }
 
 // validateHandler checks a function that a runtime runs.
-func validateHandler(spec *field.Path, s *FunctionSpec) field.ErrorList {
+func validateHandler(at *field.Path, t *FunctionTemplate) field.ErrorList {
 	var errs field.ErrorList
-	if s.Image != "" {
-		errs = append(errs, field.Forbidden(spec.Child("image"),
-			"a runtime brings its own image; remove image or runtime"))
+	if t.Image != "" {
+		errs = append(errs, field.Forbidden(at.Child("image"),
+			"a runtime brings its own image; remove image or runtimeRef"))
 	}
-	if len(s.Command) > 0 {
-		errs = append(errs, field.Forbidden(spec.Child("command"),
-			"a runtime brings its own program; remove command or runtime"))
+	if len(t.Command) > 0 {
+		errs = append(errs, field.Forbidden(at.Child("command"),
+			"a runtime brings its own program; remove command or runtimeRef"))
 	}
-	if len(s.Args) > 0 {
-		errs = append(errs, field.Forbidden(spec.Child("args"),
-			"a runtime brings its own program; remove args or runtime"))
+	if len(t.Args) > 0 {
+		errs = append(errs, field.Forbidden(at.Child("args"),
+			"a runtime brings its own program; remove args or runtimeRef"))
 	}
-	at := spec.Child("handler")
+	handler := at.Child("handler")
 	switch {
-	case s.Handler == "":
-		errs = append(errs, field.Required(at, "a runtime needs module.function; write for example handler: main.handle"))
-	case slices.Contains(runtimes, s.Runtime) && !handlerPattern.MatchString(s.Handler):
-		errs = append(errs, field.Invalid(at, s.Handler, "must be module.function; write for example main.handle"))
+	case t.Handler == "":
+		errs = append(errs, field.Required(handler, "a runtime needs module.function; write for example handler: main.handle"))
+	case slices.Contains(runtimes, t.RuntimeRef.Name) && !handlerPattern.MatchString(t.Handler):
+		errs = append(errs, field.Invalid(handler, t.Handler, "must be module.function; write for example main.handle"))
 	}
-	return append(errs, validateRuntimeCode(spec.Child("code"), s.Code)...)
+	return append(errs, validateRuntimeCode(at.Child("code"), t.Code)...)
 }
 
 func validateRuntimeCode(at *field.Path, code *Code) field.ErrorList {
@@ -138,35 +147,35 @@ func validateRuntimeCode(at *field.Path, code *Code) field.ErrorList {
 	case code.Inline != "" && code.Path != "":
 		return field.ErrorList{field.Forbidden(at,
 			"inline and path exclude each other; remove code.inline or code.path")}
-	case code.ConfigMap != "" && code.Inline != "":
+	case code.ConfigMapRef.Name != "" && code.Inline != "":
 		return field.ErrorList{field.Forbidden(at,
-			"inline and configMap exclude each other; remove code.inline or code.configMap")}
-	case code.ConfigMap != "" && code.Path != "":
+			"inline and configMapRef exclude each other; remove code.inline or code.configMapRef")}
+	case code.ConfigMapRef.Name != "" && code.Path != "":
 		return field.ErrorList{field.Forbidden(at,
-			"configMap and path exclude each other; remove code.configMap or code.path")}
+			"configMapRef and path exclude each other; remove code.configMapRef or code.path")}
 	}
-	errs := validateReference(at.Child("configMap"), code.ConfigMap, "a ConfigMap", "my-function-code")
+	errs := validateReference(at.Child("configMapRef", "name"), code.ConfigMapRef.Name, "a ConfigMap", "my-function-code")
 	return append(errs, validateNoNUL(at.Child("path"), code.Path)...)
 }
 
 // validateProgramCode checks the code of a command or an image.
-func validateProgramCode(at *field.Path, s *FunctionSpec) field.ErrorList {
+func validateProgramCode(at *field.Path, t *FunctionTemplate) field.ErrorList {
 	switch {
-	case s.Code == nil:
+	case t.Code == nil:
 		return nil
-	case len(s.Command) == 0:
+	case len(t.Command) == 0:
 		return field.ErrorList{field.Forbidden(at, "an image holds its own code; remove code")}
-	case s.Code.Inline != "":
+	case t.Code.Inline != "":
 		return field.ErrorList{field.Forbidden(at.Child("inline"),
-			"only a runtime loads inline code; add runtime: and handler:, or give code.path, the folder that the command starts in")}
-	case s.Code.ConfigMap != "":
-		return field.ErrorList{field.Forbidden(at.Child("configMap"),
-			"only a runtime loads code from a ConfigMap; add runtime: and handler:, or put the code into the image and remove code")}
-	case s.Code.Path == "":
+			"only a runtime loads inline code; add runtimeRef: and handler:, or give code.path, the folder that the command starts in")}
+	case t.Code.ConfigMapRef.Name != "":
+		return field.ErrorList{field.Forbidden(at.Child("configMapRef"),
+			"only a runtime loads code from a ConfigMap; add runtimeRef: and handler:, or put the code into the image and remove code")}
+	case t.Code.Path == "":
 		return field.ErrorList{field.Required(at.Child("path"),
 			"code of a command is the folder that it starts in; write for example path: . or remove code")}
 	}
-	return validateNoNUL(at.Child("path"), s.Code.Path)
+	return validateNoNUL(at.Child("path"), t.Code.Path)
 }
 
 func validateCommand(at *field.Path, command []string) field.ErrorList {
@@ -204,16 +213,13 @@ func validateNoNUL(at *field.Path, value string) field.ErrorList {
 	return field.ErrorList{field.Invalid(at, value, "must not contain a NUL byte; remove it")}
 }
 
-func validateNames(spec *field.Path, s *FunctionSpec) field.ErrorList {
+func validateNames(at *field.Path, t *FunctionTemplate) field.ErrorList {
 	var errs field.ErrorList
-	if s.Runtime != "" {
-		errs = append(errs, validateLabel(spec.Child("runtime"), string(s.Runtime), string(RuntimePython3))...)
+	if t.RuntimeRef.Name != "" {
+		errs = append(errs, validateLabel(at.Child("runtimeRef", "name"), string(t.RuntimeRef.Name), string(RuntimePython3))...)
 	}
-	if !slices.Contains(protocols, s.Protocol) {
-		errs = append(errs, field.NotSupported(spec.Child("protocol"), s.Protocol, protocols))
-	}
-	if s.Decider != "" && !slices.Contains(deciders, s.Decider) {
-		errs = append(errs, field.NotSupported(spec.Child("decider"), s.Decider, deciders))
+	if !slices.Contains(protocols, t.Protocol) {
+		errs = append(errs, field.NotSupported(at.Child("protocol"), t.Protocol, protocols))
 	}
 	return errs
 }

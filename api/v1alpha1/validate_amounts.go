@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -40,44 +39,32 @@ var (
 	minMemory = *resource.NewQuantity(1<<20, resource.BinarySI)
 )
 
-func validateRanges(spec *field.Path, s *FunctionSpec) field.ErrorList {
+func validateRanges(at *field.Path, t *FunctionTemplate) field.ErrorList {
 	var errs field.ErrorList
-	if s.Concurrency < MinConcurrency || s.Concurrency > MaxConcurrency {
-		errs = append(errs, field.Invalid(spec.Child("concurrency"), s.Concurrency,
+	if t.Concurrency < MinConcurrency || t.Concurrency > MaxConcurrency {
+		errs = append(errs, field.Invalid(at.Child("concurrency"), t.Concurrency,
 			fmt.Sprintf("must be %d to %d; write for example %d", MinConcurrency, MaxConcurrency,
-				min(max(s.Concurrency, MinConcurrency), MaxConcurrency))))
+				min(max(t.Concurrency, MinConcurrency), MaxConcurrency))))
 	}
-	if s.Port < MinPort || s.Port > MaxPort {
-		errs = append(errs, field.Invalid(spec.Child("port"), s.Port,
+	if t.Port < MinPort || t.Port > MaxPort {
+		errs = append(errs, field.Invalid(at.Child("port"), t.Port,
 			fmt.Sprintf("must be %d to %d; write for example %d", MinPort, MaxPort, DefaultPort)))
 	}
-	if ReservedPorts.Has(s.Port) {
-		errs = append(errs, field.Invalid(spec.Child("port"), s.Port, fmt.Sprintf(
+	if ReservedPorts.Has(t.Port) {
+		errs = append(errs, field.Invalid(at.Child("port"), t.Port, fmt.Sprintf(
 			"the instance's agent uses the ports 9001 and 9090 itself; take another, for example %d", DefaultPort)))
 	}
-	errs = append(errs, validateDuration(spec.Child("timeout"), s.Timeout, MinTimeout, MaxTimeout)...)
-	return append(errs, validateDuration(spec.Child("startupTimeout"), s.StartupTimeout, MinStartupTimeout, MaxStartupTimeout)...)
+	errs = append(errs, validateDuration(at.Child("timeout"), t.Timeout, MinTimeout, MaxTimeout)...)
+	return append(errs, validateDuration(at.Child("startupTimeout"), t.StartupTimeout, MinStartupTimeout, MaxStartupTimeout)...)
 }
 
-func validateDuration(at *field.Path, d metav1.Duration, least, most time.Duration) field.ErrorList {
+func validateDuration(at *field.Path, d Duration, least, most time.Duration) field.ErrorList {
 	if d.Duration >= least && d.Duration <= most {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(at, d.Duration.String(),
+	return field.ErrorList{field.Invalid(at, d.String(),
 		fmt.Sprintf("must be %s to %s; write for example %s",
-			plain(least), plain(most), plain(min(max(d.Duration, least), most))))}
-}
-
-// plain writes a duration without the units that are zero: 1h, not 1h0m0s.
-func plain(d time.Duration) string {
-	s := d.String()
-	if strings.HasSuffix(s, "m0s") {
-		s = strings.TrimSuffix(s, "0s")
-	}
-	if strings.HasSuffix(s, "h0m") {
-		s = strings.TrimSuffix(s, "0m")
-	}
-	return s
+			Duration{least}, Duration{most}, Duration{min(max(d.Duration, least), most)}))}
 }
 
 func validateResources(at *field.Path, r *Resources) field.ErrorList {
@@ -141,32 +128,38 @@ func validateEnv(at *field.Path, env []EnvVar) field.ErrorList {
 
 func validateScaling(at *field.Path, s *Scaling) field.ErrorList {
 	var errs field.ErrorList
-	if s.Min < 0 {
-		errs = append(errs, field.Invalid(at.Child("min"), s.Min, "must be 0 or more; write 0 to keep no instance"))
+	least := at.Child("minInstances")
+	if s.MinInstances < 0 {
+		errs = append(errs, field.Invalid(least, s.MinInstances, "must be 0 or more; write 0 to keep no instance"))
 	}
-	if s.Max != nil && *s.Max < 1 {
-		errs = append(errs, field.Invalid(at.Child("max"), *s.Max,
-			"must be 1 or more; write for example 10, or remove max to have no bound"))
-	} else if s.Max != nil && s.Min > *s.Max {
-		errs = append(errs, field.Invalid(at.Child("min"), s.Min,
-			fmt.Sprintf("must not be more than max; lower it to %d, or raise %s", *s.Max, at.Child("max"))))
+	if s.MaxInstances != nil && *s.MaxInstances < 1 {
+		errs = append(errs, field.Invalid(at.Child("maxInstances"), *s.MaxInstances,
+			"must be 1 or more; write for example 10, or remove maxInstances to have no bound"))
+	} else if s.MaxInstances != nil && s.MinInstances > *s.MaxInstances {
+		errs = append(errs, field.Invalid(least, s.MinInstances,
+			fmt.Sprintf("must not be more than maxInstances; lower it to %d, or raise %s", *s.MaxInstances, at.Child("maxInstances"))))
 	}
+	errs = append(errs, validateWindows(at, s)...)
+	return append(errs, validateScaleDown(at.Child("scaleDown"), &s.ScaleDown)...)
+}
+
+func validateScaleDown(at *field.Path, s *ScaleDown) field.ErrorList {
+	var errs field.ErrorList
 	for _, wait := range []struct {
 		name    string
-		value   metav1.Duration
+		value   Duration
 		example time.Duration
 	}{
-		{"backoffAfter", s.BackoffAfter, DefaultBackoffAfter},
 		{"idleTimeout", s.IdleTimeout, DefaultIdleTimeout},
-		{"keepLast", s.KeepLast, DefaultKeepLast},
+		{"lastInstanceIdleTimeout", s.LastInstanceIdleTimeout, DefaultLastInstanceIdleTimeout},
 	} {
 		if wait.value.Duration <= 0 {
-			errs = append(errs, field.Invalid(at.Child(wait.name), wait.value.Duration.String(),
-				"must be more than 0; write for example "+plain(wait.example)))
+			errs = append(errs, field.Invalid(at.Child(wait.name), wait.value.String(),
+				"must be more than 0; write for example "+Duration{wait.example}.String()))
 		}
 	}
-	if !slices.Contains(keepAlives, s.KeepAlive) {
-		errs = append(errs, field.NotSupported(at.Child("keepAlive"), s.KeepAlive, keepAlives))
+	if !slices.Contains(scaleDownPolicies, s.Policy) {
+		errs = append(errs, field.NotSupported(at.Child("policy"), s.Policy, scaleDownPolicies))
 	}
-	return append(errs, validateSchedule(at, s)...)
+	return errs
 }

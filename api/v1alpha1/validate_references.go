@@ -15,14 +15,15 @@ var (
 )
 
 // validateReferences checks the names of objects that the pods refer to.
-func validateReferences(spec *field.Path, s *FunctionSpec) field.ErrorList {
+func validateReferences(at *field.Path, t *FunctionTemplate) field.ErrorList {
 	var errs field.ErrorList
-	errs = append(errs, validateReference(spec.Child("runtimeClassName"), s.RuntimeClassName, "a RuntimeClass", "gvisor")...)
-	errs = append(errs, validateReference(spec.Child("priorityClassName"), s.PriorityClassName, "a PriorityClass", "batch")...)
-	errs = append(errs, validateReference(spec.Child("serviceAccountName"), s.ServiceAccountName, "a ServiceAccount", "my-function")...)
+	placement := at.Child("placement")
+	errs = append(errs, validateReference(placement.Child("runtimeClassName"), t.Placement.RuntimeClassName, "a RuntimeClass", "gvisor")...)
+	errs = append(errs, validateReference(placement.Child("priorityClassName"), t.Placement.PriorityClassName, "a PriorityClass", "batch")...)
+	errs = append(errs, validateReference(at.Child("serviceAccountName"), t.ServiceAccountName, "a ServiceAccount", "my-function")...)
 	seen := sets.New[string]()
-	for i, secret := range s.ImagePullSecrets {
-		at := spec.Child("imagePullSecrets").Index(i).Child("name")
+	for i, secret := range t.ImagePullSecrets {
+		at := at.Child("imagePullSecrets").Index(i).Child("name")
 		errs = append(errs, validateName(at, secret.Name, "a Secret", "my-registry")...)
 		if seen.Has(secret.Name) {
 			errs = append(errs, field.Invalid(at, secret.Name, "is there twice; remove one of the two"))

@@ -32,27 +32,27 @@ func lines(errs field.ErrorList) []string {
 
 func TestValidateAcceptsWhatIsRight(t *testing.T) {
 	for name, spec := range map[string]string{
-		"a command":                           `{command: [./server]}`,
-		"a command with an empty argument":    `{command: [./server, ""]}`,
-		"a command in its folder":             `{command: [./server], code: {path: /srv}}`,
-		"an image":                            `{image: a/b}`,
-		"an image with a command":             `{image: a/b, command: [x]}`,
-		"an image, and how to run it locally": `{image: a/b, command: [x], code: {path: .}}`,
-		"an image of a Lambda runtime":        `{image: a/b, protocol: LambdaRuntime}`,
-		"a runtime with inline code":          `{runtime: python3, handler: main.handle, code: {inline: x}}`,
-		"a runtime with a path":               `{runtime: nodejs, handler: src/app-v2.handle, code: {path: .}}`,
-		"a handler in a package":              `{runtime: python3, handler: a.b.handle, code: {path: .}}`,
-		"a runtime that speaks HTTP":          `{runtime: python3, protocol: HTTP, handler: main.app, code: {path: .}}`,
-		"a runtime of one's own":              `{runtime: java21, handler: "com.example.Handler::handle", code: {configMap: my.code}}`,
-		"everything that needs a cluster":     `{image: "a.b:5000/c@sha256:0123", args: [--fast, ""], port: 65535, envFrom: [{secretRef: {name: a}}, {prefix: A_, configMapRef: {name: b.c}}], runtimeClassName: gvisor, priorityClassName: batch, imagePullSecrets: [{name: a}, {name: b}], serviceAccountName: robot}`,
-		"the lowest of everything":            `{command: [x], concurrency: 1, timeout: 10ms, startupTimeout: 100ms, resources: {requests: {cpu: 1m, memory: 1Mi}}, scaling: {min: 0, max: 1, backoffAfter: 1ns, idleTimeout: 1ns, keepLast: 1ns}}`,
-		"the highest of everything":           `{command: [x], concurrency: 1000, timeout: 24h, startupTimeout: 1h, scaling: {min: 3, max: 3}, limits: {concurrency: 1000000, ratePerSecond: 1000000, burst: 1000000}}`,
-		"a limit as high as the request":      `{command: [x], resources: {requests: {cpu: 1}, limits: {cpu: 1000m}}}`,
-		"a limit below the default request":   `{command: [x], resources: {limits: {cpu: 50m, memory: 32Mi}}}`,
-		"no decider and no keep-alive":        `{command: [x]}`,
-		"every decider":                       `{command: [x], decider: staleness, scaling: {keepAlive: Histogram}}`,
-		"windows of all kinds":                `{command: [x], scaling: {max: 100000, schedule: [{start: "0 8 * * 1-5", duration: 10h, min: 100000}, {start: "*/5 6-20/2 1,15 jan-MAR sun", duration: 1m, timeZone: America/St_Johns, min: 1}, {start: "0 0 29 2 ?", duration: 168h, timeZone: UTC, min: 2}]}}`,
-		"environment variables":               `{command: [x], env: [{name: A}, {name: b.c-D_1, value: x}, {name: PORTS}, {name: windlass_x}]}`,
+		"a command":                           `{template: {command: [./server]}}`,
+		"a command with an empty argument":    `{template: {command: [./server, ""]}}`,
+		"a command in its folder":             `{template: {command: [./server], code: {path: /srv}}}`,
+		"an image":                            `{template: {image: a/b}}`,
+		"an image with a command":             `{template: {image: a/b, command: [x]}}`,
+		"an image, and how to run it locally": `{template: {image: a/b, command: [x], code: {path: .}}}`,
+		"an image of a Lambda runtime":        `{template: {image: a/b, protocol: LambdaRuntime}}`,
+		"a runtime with inline code":          `{template: {runtimeRef: {name: python3}, handler: main.handle, code: {inline: x}}}`,
+		"a runtime with a path":               `{template: {runtimeRef: {name: nodejs}, handler: src/app-v2.handle, code: {path: .}}}`,
+		"a handler in a package":              `{template: {runtimeRef: {name: python3}, handler: a.b.handle, code: {path: .}}}`,
+		"a runtime that speaks HTTP":          `{template: {runtimeRef: {name: python3}, protocol: HTTP, handler: main.app, code: {path: .}}}`,
+		"a runtime of one's own":              `{template: {runtimeRef: {name: java21}, handler: "com.example.Handler::handle", code: {configMapRef: {name: my.code}}}}`,
+		"everything that needs a cluster":     `{template: {image: "a.b:5000/c@sha256:0123", args: [--fast, ""], port: 65535, envFrom: [{secretRef: {name: a}}, {prefix: A_, configMapRef: {name: b.c}}], imagePullSecrets: [{name: a}, {name: b}], serviceAccountName: robot, placement: {runtimeClassName: gvisor, priorityClassName: batch}}}`,
+		"the lowest of everything":            `{template: {command: [x], concurrency: 1, timeout: 10ms, startupTimeout: 100ms, resources: {requests: {cpu: 1m, memory: 1Mi}}}, scaling: {minInstances: 0, maxInstances: 1, scaleDown: {idleTimeout: 1ms, lastInstanceIdleTimeout: 1ms}}}`,
+		"the highest of everything":           `{template: {command: [x], concurrency: 1000, timeout: 24h, startupTimeout: 1h}, calls: {maxInFlight: 1000000, rate: {requests: 1000000, burst: 1000000}}, scaling: {minInstances: 3, maxInstances: 3}}`,
+		"a limit as high as the request":      `{template: {command: [x], resources: {requests: {cpu: 1}, limits: {cpu: 1000m}}}}`,
+		"a limit below the default request":   `{template: {command: [x], resources: {limits: {cpu: 50m, memory: 32Mi}}}}`,
+		"nothing but what runs":               `{template: {command: [x]}}`,
+		"another policy":                      `{template: {command: [x]}, scaling: {scaleDown: {policy: Learned}}}`,
+		"windows of all kinds":                `{template: {command: [x]}, scaling: {maxInstances: 100000, windows: [{name: w1, start: "0 8 * * 1-5", duration: 10h, minInstances: 100000}, {name: w2, start: "*/5 6-20/2 1,15 jan-MAR sun", duration: 1m, timeZone: America/St_Johns, minInstances: 1}, {name: w3, start: "0 0 29 2 ?", duration: 168h, timeZone: UTC, minInstances: 2}]}}`,
+		"environment variables":               `{template: {command: [x], env: [{name: A}, {name: b.c-D_1, value: x}, {name: PORTS}, {name: windlass_x}]}}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			if errs := Validate(defaulted(t, spec)); len(errs) > 0 {
@@ -63,124 +63,134 @@ func TestValidateAcceptsWhatIsRight(t *testing.T) {
 }
 
 func TestValidateNamesFieldAndRemedy(t *testing.T) {
-	const runs = `command: [x], `
 	for name, c := range map[string]struct {
 		spec string
 		want []string
 	}{
 		"nothing to run": {`{}`, []string{
-			`spec: Required value: command: or runtime: missing; add for example command: ["./server"] for a program that serves HTTP on $PORT, or runtime: python3 with handler: main.handle and code: {path: .}; in a cluster image: does as well`}},
-		"a command without a program": {`{command: [""]}`, []string{
-			`spec.command[0]: Required value: the program is missing; write for example command: ["./server"]`}},
-		"an argument that no program can be given": {`{command: [x, "a\0b"]}`, []string{
-			`spec.command[1]: Invalid value: "a\x00b": must not contain a NUL byte; remove it`}},
-		"a runtime without everything": {`{runtime: python3}`, []string{
-			`spec.handler: Required value: a runtime needs module.function; write for example handler: main.handle`,
-			`spec.code: Required value: a runtime needs source code; write for example code: {path: .}, or put the source into code.inline`}},
-		"a runtime beside an image and a command": {`{runtime: python3, handler: a.b, code: {path: .}, image: i, command: [c]}`, []string{
-			`spec.image: Forbidden: a runtime brings its own image; remove image or runtime`,
-			`spec.command: Forbidden: a runtime brings its own program; remove command or runtime`}},
-		"a handler without a module": {`{runtime: python3, handler: handle, code: {path: .}}`, []string{
-			`spec.handler: Invalid value: "handle": must be module.function; write for example main.handle`}},
-		"a handler outside the code": {`{runtime: python3, handler: ../main.handle, code: {path: .}}`, []string{
-			`spec.handler: Invalid value: "../main.handle": must be module.function; write for example main.handle`}},
-		"code that is empty": {`{runtime: python3, handler: a.b, code: {}}`, []string{
-			`spec.code: Required value: a runtime needs source code; write for example code: {path: .}, or put the source into code.inline`}},
-		"code twice": {`{runtime: python3, handler: a.b, code: {path: ., inline: x}}`, []string{
-			`spec.code: Forbidden: inline and path exclude each other; remove code.inline or code.path`}},
-		"a handler of a command": {`{` + runs + `handler: a.b}`, []string{
-			`spec.handler: Forbidden: only a runtime has a handler; add runtime: python3 or runtime: nodejs, or protocol: LambdaRuntime for a runtime client of your own, or remove handler`}},
-		"inline code of a command": {`{` + runs + `code: {inline: x}}`, []string{
-			`spec.code.inline: Forbidden: only a runtime loads inline code; add runtime: and handler:, or give code.path, the folder that the command starts in`}},
-		"empty code of a command": {`{` + runs + `code: {}}`, []string{
-			`spec.code.path: Required value: code of a command is the folder that it starts in; write for example path: . or remove code`}},
-		"code of an image": {`{image: i, code: {path: .}}`, []string{
-			`spec.code: Forbidden: an image holds its own code; remove code`}},
-		"names that nobody knows": {`{runtime: ruby, handler: a.b, code: {path: .}, protocol: gRPC, decider: best}`, []string{
-			`spec.protocol: Unsupported value: "gRPC": supported values: "HTTP", "LambdaRuntime"`,
-			`spec.decider: Unsupported value: "best": supported values: ` + listed(deciders)}},
-		"numbers that are too low": {`{` + runs + `concurrency: -1, timeout: 9ms, startupTimeout: -1s}`, []string{
-			`spec.concurrency: Invalid value: -1: must be 1 to 1000; write for example 1`,
-			`spec.timeout: Invalid value: "9ms": must be 10ms to 24h; write for example 10ms`,
-			`spec.startupTimeout: Invalid value: "-1s": must be 100ms to 1h; write for example 100ms`}},
-		"numbers that are too high": {`{` + runs + `concurrency: 1001, timeout: 24h1s, startupTimeout: 61m}`, []string{
-			`spec.concurrency: Invalid value: 1001: must be 1 to 1000; write for example 1000`,
-			`spec.timeout: Invalid value: "24h0m1s": must be 10ms to 24h; write for example 24h`,
-			`spec.startupTimeout: Invalid value: "1h1m0s": must be 100ms to 1h; write for example 1h`}},
-		"quantities that are not positive": {`{` + runs + `resources: {requests: {cpu: 0, memory: -1}}}`, []string{
-			`spec.resources.requests.cpu: Invalid value: "0": must be at least 1m; write for example 250m, a quarter of a core`,
-			`spec.resources.requests.memory: Invalid value: "-1": must be at least 1Mi; write for example 128Mi, which are 128 times 2^20 bytes`}},
-		"a limit with the wrong suffix": {`{` + runs + `resources: {limits: {memory: 64m}}}`, []string{
-			`spec.resources.limits.memory: Invalid value: "64m": must be at least 1Mi; write for example 128Mi, which are 128 times 2^20 bytes`}},
-		"a limit below the request": {`{` + runs + `resources: {requests: {cpu: 1}, limits: {cpu: 500m}}}`, []string{
-			`spec.resources.limits.cpu: Invalid value: "500m": must be at least the request; raise it to 1, or lower spec.resources.requests.cpu`}},
-		"environment variables that are not": {`{` + runs + `env: [{name: ""}, {name: 1A}, {name: "A=B"}, {name: A}, {name: A}, {name: V, value: "\0"}]}`, []string{
-			`spec.env[0].name: Required value: write for example name: APP_MODE`,
-			`spec.env[1].name: Invalid value: "1A": must be letters, digits, '_', '-' and '.', and not begin with a digit or '..'; write for example APP_MODE`,
-			`spec.env[2].name: Invalid value: "A=B": must be letters, digits, '_', '-' and '.', and not begin with a digit or '..'; write for example APP_MODE`,
-			`spec.env[4].name: Invalid value: "A": is there twice; remove one of the two or rename it`,
-			`spec.env[5].value: Invalid value: "\x00": must not contain a NUL byte; remove it`}},
-		"environment variables that are Windlass's": {`{` + runs + `env: [{name: PORT}, {name: AWS_LAMBDA_RUNTIME_API}, {name: _HANDLER}, {name: LAMBDA_TASK_ROOT}, {name: WINDLASS_TOKEN}, {name: WINDLASS_}]}`, []string{
-			`spec.env[0].name: Forbidden: Windlass sets PORT itself; take another name, for example APP_PORT`,
-			`spec.env[1].name: Forbidden: Windlass sets AWS_LAMBDA_RUNTIME_API itself; take another name, for example APP_AWS_LAMBDA_RUNTIME_API`,
-			`spec.env[2].name: Forbidden: Windlass sets _HANDLER itself; take another name, for example APP_HANDLER`,
-			`spec.env[3].name: Forbidden: Windlass sets LAMBDA_TASK_ROOT itself; take another name, for example APP_LAMBDA_TASK_ROOT`,
-			`spec.env[4].name: Forbidden: Windlass sets WINDLASS_TOKEN itself; take another name, for example APP_TOKEN`,
-			`spec.env[5].name: Forbidden: Windlass sets WINDLASS_ itself; take another name, for example APP_MODE`}},
-		"a runtime beside arguments": {`{runtime: python3, handler: a.b, code: {inline: x}, args: [a]}`, []string{
-			`spec.args: Forbidden: a runtime brings its own program; remove args or runtime`}},
-		"a runtime that is no name": {`{runtime: Python 3, handler: a.b, code: {inline: x}}`, []string{
-			`spec.runtime: Invalid value: "Python 3": must be 1 to 63 lower-case letters, digits and hyphens, with a letter or digit at both ends; write for example python-3`}},
-		"code in line and in a ConfigMap": {`{runtime: python3, handler: a.b, code: {inline: x, configMap: z}}`, []string{
-			`spec.code: Forbidden: inline and configMap exclude each other; remove code.inline or code.configMap`}},
-		"code in a ConfigMap and a path": {`{runtime: python3, handler: a.b, code: {path: /x, configMap: z}}`, []string{
-			`spec.code: Forbidden: configMap and path exclude each other; remove code.configMap or code.path`}},
-		"code in a ConfigMap without a name": {`{runtime: python3, handler: a.b, code: {configMap: A}}`, []string{
-			`spec.code.configMap: Invalid value: "A": must be the name of a ConfigMap, in lower-case letters, digits, hyphens and dots; write for example my-function-code`}},
-		"a ConfigMap of a command": {`{` + runs + `code: {configMap: z}}`, []string{
-			`spec.code.configMap: Forbidden: only a runtime loads code from a ConfigMap; add runtime: and handler:, or put the code into the image and remove code`}},
-		"images that are none": {`{image: "https://example.com/a"}`, []string{
-			`spec.image: Invalid value: "https://example.com/a": must be the reference of an image; write for example example.com/team/function:1.0`}},
-		"an argument with a NUL": {`{image: a, args: ["\0"]}`, []string{
-			`spec.args[0]: Invalid value: "\x00": must not contain a NUL byte; remove it`}},
-		"ports that are none": {`{image: a, port: 65536}`, []string{
-			`spec.port: Invalid value: 65536: must be 1 to 65535; write for example 8080`}},
-		"a port of the agent": {`{image: a, port: 9001}`, []string{
-			`spec.port: Invalid value: 9001: the instance's agent uses the ports 9001 and 9090 itself; take another, for example 8080`}},
-		"names that are none": {`{image: a, runtimeClassName: A_B, priorityClassName: "-", serviceAccountName: a/b, imagePullSecrets: [{name: ""}, {name: A}, {name: b}, {name: b}]}`, []string{
-			`spec.runtimeClassName: Invalid value: "A_B": must be the name of a RuntimeClass, in lower-case letters, digits, hyphens and dots; write for example gvisor`,
-			`spec.priorityClassName: Invalid value: "-": must be the name of a PriorityClass, in lower-case letters, digits, hyphens and dots; write for example batch`,
-			`spec.serviceAccountName: Invalid value: "a/b": must be the name of a ServiceAccount, in lower-case letters, digits, hyphens and dots; write for example my-function`,
-			`spec.imagePullSecrets[0].name: Required value: write for example name: my-registry`,
-			`spec.imagePullSecrets[1].name: Invalid value: "A": must be the name of a Secret, in lower-case letters, digits, hyphens and dots; write for example my-registry`,
-			`spec.imagePullSecrets[3].name: Invalid value: "b": is there twice; remove one of the two`}},
-		"sources of variables that are none": {`{image: a, envFrom: [{}, {secretRef: {name: a}, configMapRef: {name: b}}, {prefix: 1A, secretRef: {name: a}}, {secretRef: {}}, {configMapRef: {name: A}}]}`, []string{
-			`spec.envFrom[0]: Forbidden: needs exactly one of secretRef and configMapRef; write for example secretRef: {name: my-secret}`,
-			`spec.envFrom[1]: Forbidden: needs exactly one of secretRef and configMapRef; write for example secretRef: {name: my-secret}`,
-			`spec.envFrom[2].prefix: Invalid value: "1A": must be letters, digits, '_', '-' and '.', and not begin with a digit; write for example DB_`,
-			`spec.envFrom[3].secretRef.name: Required value: write for example name: my-secret`,
-			`spec.envFrom[4].configMapRef.name: Invalid value: "A": must be the name of a ConfigMap, in lower-case letters, digits, hyphens and dots; write for example my-settings`}},
-		"scaling out of range": {`{` + runs + `scaling: {min: -1, max: 0, backoffAfter: -1s, idleTimeout: -1s, keepLast: -1s}}`, []string{
-			`spec.scaling.min: Invalid value: -1: must be 0 or more; write 0 to keep no instance`,
-			`spec.scaling.max: Invalid value: 0: must be 1 or more; write for example 10, or remove max to have no bound`,
-			`spec.scaling.backoffAfter: Invalid value: "-1s": must be more than 0; write for example 10s`,
-			`spec.scaling.idleTimeout: Invalid value: "-1s": must be more than 0; write for example 10m`,
-			`spec.scaling.keepLast: Invalid value: "-1s": must be more than 0; write for example 1h`}},
-		"limits out of range": {`{` + runs + `limits: {concurrency: -1, ratePerSecond: 1000001}}`, []string{
-			`spec.limits.concurrency: Invalid value: -1: must be 1 to 1000000; write for example 100, or remove concurrency to have no limit`,
-			`spec.limits.ratePerSecond: Invalid value: 1000001: must be 1 to 1000000; write for example 100, or remove ratePerSecond to have no limit`,
-			`spec.limits.burst: Invalid value: 1000001: must be 1 to 1000000; write for example 100, or remove burst to have no limit`}},
-		"a burst of no rate": {`{` + runs + `limits: {burst: 5}}`, []string{
-			`spec.limits.burst: Forbidden: needs spec.limits.ratePerSecond; add it, or remove burst`}},
-		"min above max": {`{` + runs + `scaling: {min: 3, max: 2}}`, []string{
-			`spec.scaling.min: Invalid value: 3: must not be more than max; lower it to 2, or raise spec.scaling.max`}},
-		"a keep-alive that nobody knows": {`{` + runs + `scaling: {keepAlive: forever}}`, []string{
-			`spec.scaling.keepAlive: Unsupported value: "forever": supported values: "Fixed", "Histogram"`}},
-		"a window of nothing": {`{` + runs + `scaling: {schedule: [{}]}}`, []string{
-			`spec.scaling.schedule[0].start: Required value: must be five fields of cron: minute, hour, day of month, month, day of week; write for example start: "0 8 * * 1-5"`,
-			`spec.scaling.schedule[0].duration: Invalid value: "0s": must be 1m to 168h; write for example 1m`,
-			`spec.scaling.schedule[0].min: Invalid value: 0: must be 1 to 100000; write for example 5, or remove the window`}},
-		"starts that are none": {`{` + runs + `scaling: {schedule: [` + windows("0 8 * *", "0 0 8 * * 1-5", "x 0 8 * * *", "0 8 * * 7",
+			`spec.template: Required value: command: or runtimeRef: missing; add for example command: ["./server"] for a program that serves HTTP on $PORT, or runtimeRef: {name: python3} with handler: main.handle and code: {path: .}; in a cluster image: does as well`}},
+		"a command without a program": {`{template: {command: [""]}}`, []string{
+			`spec.template.command[0]: Required value: the program is missing; write for example command: ["./server"]`}},
+		"an argument that no program can be given": {`{template: {command: [x, "a\0b"]}}`, []string{
+			`spec.template.command[1]: Invalid value: "a\x00b": must not contain a NUL byte; remove it`}},
+		"a runtime without everything": {`{template: {runtimeRef: {name: python3}}}`, []string{
+			`spec.template.handler: Required value: a runtime needs module.function; write for example handler: main.handle`,
+			`spec.template.code: Required value: a runtime needs source code; write for example code: {path: .}, or put the source into code.inline`}},
+		"a runtime beside an image and a command": {`{template: {runtimeRef: {name: python3}, handler: a.b, code: {path: .}, image: i, command: [c]}}`, []string{
+			`spec.template.image: Forbidden: a runtime brings its own image; remove image or runtimeRef`,
+			`spec.template.command: Forbidden: a runtime brings its own program; remove command or runtimeRef`}},
+		"a handler without a module": {`{template: {runtimeRef: {name: python3}, handler: handle, code: {path: .}}}`, []string{
+			`spec.template.handler: Invalid value: "handle": must be module.function; write for example main.handle`}},
+		"a handler outside the code": {`{template: {runtimeRef: {name: python3}, handler: ../main.handle, code: {path: .}}}`, []string{
+			`spec.template.handler: Invalid value: "../main.handle": must be module.function; write for example main.handle`}},
+		"code that is empty": {`{template: {runtimeRef: {name: python3}, handler: a.b, code: {}}}`, []string{
+			`spec.template.code: Required value: a runtime needs source code; write for example code: {path: .}, or put the source into code.inline`}},
+		"code twice": {`{template: {runtimeRef: {name: python3}, handler: a.b, code: {path: ., inline: x}}}`, []string{
+			`spec.template.code: Forbidden: inline and path exclude each other; remove code.inline or code.path`}},
+		"a handler of a command": {`{template: {command: [x], handler: a.b}}`, []string{
+			`spec.template.handler: Forbidden: only a runtime has a handler; add runtimeRef: {name: python3} or runtimeRef: {name: nodejs}, or protocol: LambdaRuntime for a runtime client of your own, or remove handler`}},
+		"inline code of a command": {`{template: {command: [x], code: {inline: x}}}`, []string{
+			`spec.template.code.inline: Forbidden: only a runtime loads inline code; add runtimeRef: and handler:, or give code.path, the folder that the command starts in`}},
+		"empty code of a command": {`{template: {command: [x], code: {}}}`, []string{
+			`spec.template.code.path: Required value: code of a command is the folder that it starts in; write for example path: . or remove code`}},
+		"code of an image": {`{template: {image: i, code: {path: .}}}`, []string{
+			`spec.template.code: Forbidden: an image holds its own code; remove code`}},
+		"names that nobody knows": {`{template: {runtimeRef: {name: ruby}, handler: a.b, code: {path: .}, protocol: gRPC}}`, []string{
+			`spec.template.protocol: Unsupported value: "gRPC": supported values: "HTTP", "LambdaRuntime"`}},
+		"numbers that are too low": {`{template: {command: [x], concurrency: -1, timeout: 9ms, startupTimeout: 99ms}}`, []string{
+			`spec.template.concurrency: Invalid value: -1: must be 1 to 1000; write for example 1`,
+			`spec.template.timeout: Invalid value: "9ms": must be 10ms to 24h; write for example 10ms`,
+			`spec.template.startupTimeout: Invalid value: "99ms": must be 100ms to 1h; write for example 100ms`}},
+		"numbers that are too high": {`{template: {command: [x], concurrency: 1001, timeout: 24h1s, startupTimeout: 61m}}`, []string{
+			`spec.template.concurrency: Invalid value: 1001: must be 1 to 1000; write for example 1000`,
+			`spec.template.timeout: Invalid value: "24h1s": must be 10ms to 24h; write for example 24h`,
+			`spec.template.startupTimeout: Invalid value: "1h1m": must be 100ms to 1h; write for example 1h`}},
+		"quantities that are not positive": {`{template: {command: [x], resources: {requests: {cpu: 0, memory: -1}}}}`, []string{
+			`spec.template.resources.requests.cpu: Invalid value: "0": must be at least 1m; write for example 250m, a quarter of a core`,
+			`spec.template.resources.requests.memory: Invalid value: "-1": must be at least 1Mi; write for example 128Mi, which are 128 times 2^20 bytes`}},
+		"a limit with the wrong suffix": {`{template: {command: [x], resources: {limits: {memory: 64m}}}}`, []string{
+			`spec.template.resources.limits.memory: Invalid value: "64m": must be at least 1Mi; write for example 128Mi, which are 128 times 2^20 bytes`}},
+		"a limit below the request": {`{template: {command: [x], resources: {requests: {cpu: 1}, limits: {cpu: 500m}}}}`, []string{
+			`spec.template.resources.limits.cpu: Invalid value: "500m": must be at least the request; raise it to 1, or lower spec.template.resources.requests.cpu`}},
+		"environment variables that are not": {`{template: {command: [x], env: [{name: ""}, {name: 1A}, {name: "A=B"}, {name: A}, {name: A}, {name: V, value: "\0"}]}}`, []string{
+			`spec.template.env[0].name: Required value: write for example name: APP_MODE`,
+			`spec.template.env[1].name: Invalid value: "1A": must be letters, digits, '_', '-' and '.', and not begin with a digit or '..'; write for example APP_MODE`,
+			`spec.template.env[2].name: Invalid value: "A=B": must be letters, digits, '_', '-' and '.', and not begin with a digit or '..'; write for example APP_MODE`,
+			`spec.template.env[4].name: Invalid value: "A": is there twice; remove one of the two or rename it`,
+			`spec.template.env[5].value: Invalid value: "\x00": must not contain a NUL byte; remove it`}},
+		"environment variables that are Windlass's": {`{template: {command: [x], env: [{name: PORT}, {name: AWS_LAMBDA_RUNTIME_API}, {name: _HANDLER}, {name: LAMBDA_TASK_ROOT}, {name: WINDLASS_TOKEN}, {name: WINDLASS_}]}}`, []string{
+			`spec.template.env[0].name: Forbidden: Windlass sets PORT itself; take another name, for example APP_PORT`,
+			`spec.template.env[1].name: Forbidden: Windlass sets AWS_LAMBDA_RUNTIME_API itself; take another name, for example APP_AWS_LAMBDA_RUNTIME_API`,
+			`spec.template.env[2].name: Forbidden: Windlass sets _HANDLER itself; take another name, for example APP_HANDLER`,
+			`spec.template.env[3].name: Forbidden: Windlass sets LAMBDA_TASK_ROOT itself; take another name, for example APP_LAMBDA_TASK_ROOT`,
+			`spec.template.env[4].name: Forbidden: Windlass sets WINDLASS_TOKEN itself; take another name, for example APP_TOKEN`,
+			`spec.template.env[5].name: Forbidden: Windlass sets WINDLASS_ itself; take another name, for example APP_MODE`}},
+		"a runtime beside arguments": {`{template: {runtimeRef: {name: python3}, handler: a.b, code: {inline: x}, args: [a]}}`, []string{
+			`spec.template.args: Forbidden: a runtime brings its own program; remove args or runtimeRef`}},
+		"a runtime that is no name": {`{template: {runtimeRef: {name: Python 3}, handler: a.b, code: {inline: x}}}`, []string{
+			`spec.template.runtimeRef.name: Invalid value: "Python 3": must be 1 to 63 lower-case letters, digits and hyphens, with a letter or digit at both ends; write for example python-3`}},
+		"code in line and in a ConfigMap": {`{template: {runtimeRef: {name: python3}, handler: a.b, code: {inline: x, configMapRef: {name: z}}}}`, []string{
+			`spec.template.code: Forbidden: inline and configMapRef exclude each other; remove code.inline or code.configMapRef`}},
+		"code in a ConfigMap and a path": {`{template: {runtimeRef: {name: python3}, handler: a.b, code: {path: /x, configMapRef: {name: z}}}}`, []string{
+			`spec.template.code: Forbidden: configMapRef and path exclude each other; remove code.configMapRef or code.path`}},
+		"code in a ConfigMap without a name": {`{template: {runtimeRef: {name: python3}, handler: a.b, code: {configMapRef: {name: A}}}}`, []string{
+			`spec.template.code.configMapRef.name: Invalid value: "A": must be the name of a ConfigMap, in lower-case letters, digits, hyphens and dots; write for example my-function-code`}},
+		"a ConfigMap of a command": {`{template: {command: [x], code: {configMapRef: {name: z}}}}`, []string{
+			`spec.template.code.configMapRef: Forbidden: only a runtime loads code from a ConfigMap; add runtimeRef: and handler:, or put the code into the image and remove code`}},
+		"images that are none": {`{template: {image: "https://example.com/a"}}`, []string{
+			`spec.template.image: Invalid value: "https://example.com/a": must be the reference of an image; write for example example.com/team/function:1.0`}},
+		"an argument with a NUL": {`{template: {image: a, args: ["\0"]}}`, []string{
+			`spec.template.args[0]: Invalid value: "\x00": must not contain a NUL byte; remove it`}},
+		"ports that are none": {`{template: {image: a, port: 65536}}`, []string{
+			`spec.template.port: Invalid value: 65536: must be 1 to 65535; write for example 8080`}},
+		"a port of the agent": {`{template: {image: a, port: 9001}}`, []string{
+			`spec.template.port: Invalid value: 9001: the instance's agent uses the ports 9001 and 9090 itself; take another, for example 8080`}},
+		"names that are none": {`{template: {image: a, serviceAccountName: a/b, imagePullSecrets: [{name: ""}, {name: A}, {name: b}, {name: b}], placement: {runtimeClassName: A_B, priorityClassName: "-"}}}`, []string{
+			`spec.template.placement.runtimeClassName: Invalid value: "A_B": must be the name of a RuntimeClass, in lower-case letters, digits, hyphens and dots; write for example gvisor`,
+			`spec.template.placement.priorityClassName: Invalid value: "-": must be the name of a PriorityClass, in lower-case letters, digits, hyphens and dots; write for example batch`,
+			`spec.template.serviceAccountName: Invalid value: "a/b": must be the name of a ServiceAccount, in lower-case letters, digits, hyphens and dots; write for example my-function`,
+			`spec.template.imagePullSecrets[0].name: Required value: write for example name: my-registry`,
+			`spec.template.imagePullSecrets[1].name: Invalid value: "A": must be the name of a Secret, in lower-case letters, digits, hyphens and dots; write for example my-registry`,
+			`spec.template.imagePullSecrets[3].name: Invalid value: "b": is there twice; remove one of the two`}},
+		"sources of variables that are none": {`{template: {image: a, envFrom: [{}, {secretRef: {name: a}, configMapRef: {name: b}}, {prefix: 1A, secretRef: {name: a}}, {secretRef: {}}, {configMapRef: {name: A}}]}}`, []string{
+			`spec.template.envFrom[0]: Forbidden: needs exactly one of secretRef and configMapRef; write for example secretRef: {name: my-secret}`,
+			`spec.template.envFrom[1]: Forbidden: needs exactly one of secretRef and configMapRef; write for example secretRef: {name: my-secret}`,
+			`spec.template.envFrom[2].prefix: Invalid value: "1A": must be letters, digits, '_', '-' and '.', and not begin with a digit; write for example DB_`,
+			`spec.template.envFrom[3].secretRef.name: Required value: write for example name: my-secret`,
+			`spec.template.envFrom[4].configMapRef.name: Invalid value: "A": must be the name of a ConfigMap, in lower-case letters, digits, hyphens and dots; write for example my-settings`}},
+		"scaling out of range": {`{template: {command: [x]}, scaling: {minInstances: -1, maxInstances: 0}}`, []string{
+			`spec.scaling.minInstances: Invalid value: -1: must be 0 or more; write 0 to keep no instance`,
+			`spec.scaling.maxInstances: Invalid value: 0: must be 1 or more; write for example 10, or remove maxInstances to have no bound`}},
+		"limits out of range": {`{template: {command: [x]}, calls: {maxInFlight: -1, rate: {requests: 1000001, period: 10ms}, queueTimeout: 1ms}}`, []string{
+			`spec.calls.maxInFlight: Invalid value: -1: must be 1 to 1000000; write for example 100, or remove maxInFlight to have no limit`,
+			`spec.calls.rate.requests: Invalid value: 1000001: must be 1 to 1000000; write for example 100, or remove requests to have no limit`,
+			`spec.calls.rate.period: Invalid value: "10ms": must be 1s to 24h; write for example 1s`,
+			`spec.calls.rate.burst: Invalid value: 1000001: must be 1 to 1000000; write for example 100, or remove burst to have no limit`,
+			`spec.calls.queueTimeout: Invalid value: "1ms": must be 10ms to 24h; write for example 10ms`}},
+		"a burst of no rate": {`{template: {command: [x]}, calls: {rate: {burst: 5}}}`, []string{
+			`spec.calls.rate.requests: Required value: write for example requests: 50, or remove rate to have no limit`}},
+		"ways to treat calls that nobody knows": {`{template: {command: [x]}, calls: {delivery: Once, onClientDisconnect: cancel}}`, []string{
+			`spec.calls.delivery: Unsupported value: "Once": supported values: "AtMostOnce", "AtLeastOnce"`,
+			`spec.calls.onClientDisconnect: Unsupported value: "cancel": supported values: "Continue", "Cancel"`}},
+		"keys and values that are not for pods": {`{template: {command: [x], metadata: {labels: {"a b": x, app.kubernetes.io/name: x, team: "a b", windlass.dev/cid: c}, annotations: {k8s.io/x: a, "eu.windlass.dev/y": z, notwindlass.dev/fine: x}}}}`, []string{
+			`spec.template.metadata.labels: Invalid value: "a b": must be a name, or a domain, / and a name; write for example cost-center, or example.com/owner`,
+			`spec.template.metadata.labels[app.kubernetes.io/name]: Forbidden: ` + reservedKey,
+			`spec.template.metadata.labels[windlass.dev/cid]: Forbidden: ` + reservedKey,
+			`spec.template.metadata.annotations[eu.windlass.dev/y]: Forbidden: ` + reservedKey,
+			`spec.template.metadata.annotations[k8s.io/x]: Forbidden: ` + reservedKey,
+			`spec.template.metadata.labels[team]: Invalid value: "a b": must be at most 63 letters, digits, '-', '_' and '.', with a letter or digit at both ends; write for example payments`}},
+		"min above max": {`{template: {command: [x]}, scaling: {minInstances: 3, maxInstances: 2}}`, []string{
+			`spec.scaling.minInstances: Invalid value: 3: must not be more than maxInstances; lower it to 2, or raise spec.scaling.maxInstances`}},
+		"a policy that nobody knows": {`{template: {command: [x]}, scaling: {scaleDown: {policy: forever}}}`, []string{
+			`spec.scaling.scaleDown.policy: Unsupported value: "forever": supported values: "Fixed", "Learned"`}},
+		"windows of nothing": {`{template: {command: [x]}, scaling: {windows: [{}, {name: "A B", start: "0 8 * * *", duration: 1h, minInstances: 1}, {name: a-b, start: "0 8 * * *", duration: 1h, minInstances: 1}, {name: a-b, start: "0 8 * * *", duration: 1h, minInstances: 1}]}}`, []string{
+			`spec.scaling.windows[0].name: Required value: must be 1 to 63 lower-case letters, digits and hyphens, with a letter or digit at both ends; write for example name: office-hours`,
+			`spec.scaling.windows[0].start: Required value: must be five fields of cron: minute, hour, day of month, month, day of week; write for example start: "0 8 * * 1-5"`,
+			`spec.scaling.windows[0].duration: Invalid value: "0s": must be 1m to 168h; write for example 1m`,
+			`spec.scaling.windows[0].minInstances: Invalid value: 0: must be 1 to 100000; write for example 5, or remove the window`,
+			`spec.scaling.windows[1].name: Invalid value: "A B": must be 1 to 63 lower-case letters, digits and hyphens, with a letter or digit at both ends; write for example a-b`,
+			`spec.scaling.windows[3].name: Invalid value: "a-b": is there twice; remove one of the two or rename it`}},
+		"starts that are none": {`{template: {command: [x]}, scaling: {windows: [` + windows("0 8 * *", "0 0 8 * * 1-5", "x 0 8 * * *", "0 8 * * 7",
 			"@daily", "@every 1h", "CRON_TZ=Asia/Tokyo 0 8 * * *", "TZ=x", "0 8 30 2 *", ", 8 * * *", "0 8-6 * * *") + `]}}`, []string{
 			startIs(0, "0 8 * *") + `it has 4 instead of 5); write for example 0 8 * * 1-5`,
 			startIs(1, "0 0 8 * * 1-5") + `it has 6 instead of 5); write for example 0 8 * * 1-5`,
@@ -188,23 +198,23 @@ func TestValidateNamesFieldAndRemedy(t *testing.T) {
 			startIs(3, "0 8 * * 7") + `end of range (7) above maximum (6): 7); write for example 0 8 * * 1-5`,
 			startIs(4, "@daily") + `it has 1 instead of 5); write for example 0 0 * * *`,
 			startIs(5, "@every 1h") + `it has 2 instead of 5); write for example 0 8 * * 1-5`,
-			`spec.scaling.schedule[6].start: Invalid value: "CRON_TZ=Asia/Tokyo 0 8 * * *": must not name a time zone; write start: "0 8 * * *" and timeZone: Asia/Tokyo`,
+			`spec.scaling.windows[6].start: Invalid value: "CRON_TZ=Asia/Tokyo 0 8 * * *": must not name a time zone; write start: "0 8 * * *" and timeZone: Asia/Tokyo`,
 			startIs(7, "TZ=x") + `it has 1 instead of 5); write for example 0 8 * * 1-5`,
-			`spec.scaling.schedule[8].start: Invalid value: "0 8 30 2 *": must be a time that comes; write for example 0 8 * * 1-5`,
-			`spec.scaling.schedule[9].start: Invalid value: ", 8 * * *": must be a time that comes; write for example 0 8 * * 1-5`,
+			`spec.scaling.windows[8].start: Invalid value: "0 8 30 2 *": must be a time that comes; write for example 0 8 * * 1-5`,
+			`spec.scaling.windows[9].start: Invalid value: ", 8 * * *": must be a time that comes; write for example 0 8 * * 1-5`,
 			startIs(10, "0 8-6 * * *") + `beginning of range (8) beyond end of range (6): 8-6); write for example 0 8 * * 1-5`}},
-		"time zones that are none": {`{` + runs + `scaling: {schedule: [{start: "0 8 * * *", duration: 1h, min: 1, timeZone: CET/Berlin}, {start: "0 8 * * *", duration: 1h, min: 1, timeZone: Local}, {start: "0 8 * * *", duration: 1h, min: 1, timeZone: ../UTC}]}}`, []string{
-			`spec.scaling.schedule[0].timeZone: Invalid value: "CET/Berlin": must be a name of the IANA time zone database; write for example Europe/Berlin, or remove timeZone for UTC`,
-			`spec.scaling.schedule[1].timeZone: Invalid value: "Local": must be a name of the IANA time zone database; write for example Europe/Berlin, or remove timeZone for UTC`,
-			`spec.scaling.schedule[2].timeZone: Invalid value: "../UTC": must be a name of the IANA time zone database; write for example Europe/Berlin, or remove timeZone for UTC`}},
-		"windows out of range": {`{` + runs + `scaling: {max: 5, schedule: [{start: "0 8 * * *", duration: 59s, min: 6}, {start: "0 8 * * *", duration: 169h, min: -1}, {start: "0 8 * * *", duration: 1h, min: 100001}]}}`, []string{
-			`spec.scaling.schedule[0].duration: Invalid value: "59s": must be 1m to 168h; write for example 1m`,
-			`spec.scaling.schedule[0].min: Invalid value: 6: must not be more than max; lower it to 5, or raise spec.scaling.max`,
-			`spec.scaling.schedule[1].duration: Invalid value: "169h0m0s": must be 1m to 168h; write for example 168h`,
-			`spec.scaling.schedule[1].min: Invalid value: -1: must be 1 to 100000; write for example 5, or remove the window`,
-			`spec.scaling.schedule[2].min: Invalid value: 100001: must be 1 to 100000; write for example 5, or remove the window`}},
-		"too many windows": {`{` + runs + `scaling: {schedule: [` + windows(slices.Repeat([]string{"0 8 * * *"}, 17)...) + `]}}`, []string{
-			`spec.scaling.schedule: Invalid value: "17 windows": must be at most 16; join some, for example as 0 8,20 * * *`}},
+		"time zones that are none": {`{template: {command: [x]}, scaling: {windows: [{name: w1, start: "0 8 * * *", duration: 1h, minInstances: 1, timeZone: CET/Berlin}, {name: w2, start: "0 8 * * *", duration: 1h, minInstances: 1, timeZone: Local}, {name: w3, start: "0 8 * * *", duration: 1h, minInstances: 1, timeZone: ../UTC}]}}`, []string{
+			`spec.scaling.windows[0].timeZone: Invalid value: "CET/Berlin": must be a name of the IANA time zone database; write for example Europe/Berlin, or remove timeZone for UTC`,
+			`spec.scaling.windows[1].timeZone: Invalid value: "Local": must be a name of the IANA time zone database; write for example Europe/Berlin, or remove timeZone for UTC`,
+			`spec.scaling.windows[2].timeZone: Invalid value: "../UTC": must be a name of the IANA time zone database; write for example Europe/Berlin, or remove timeZone for UTC`}},
+		"windows out of range": {`{template: {command: [x]}, scaling: {maxInstances: 5, windows: [{name: w1, start: "0 8 * * *", duration: 59s, minInstances: 6}, {name: w2, start: "0 8 * * *", duration: 169h, minInstances: -1}, {name: w3, start: "0 8 * * *", duration: 1h, minInstances: 100001}]}}`, []string{
+			`spec.scaling.windows[0].duration: Invalid value: "59s": must be 1m to 168h; write for example 1m`,
+			`spec.scaling.windows[0].minInstances: Invalid value: 6: must not be more than maxInstances; lower it to 5, or raise spec.scaling.maxInstances`,
+			`spec.scaling.windows[1].duration: Invalid value: "169h": must be 1m to 168h; write for example 168h`,
+			`spec.scaling.windows[1].minInstances: Invalid value: -1: must be 1 to 100000; write for example 5, or remove the window`,
+			`spec.scaling.windows[2].minInstances: Invalid value: 100001: must be 1 to 100000; write for example 5, or remove the window`}},
+		"too many windows": {`{template: {command: [x]}, scaling: {windows: [` + windows(slices.Repeat([]string{"0 8 * * *"}, 17)...) + `]}}`, []string{
+			`spec.scaling.windows: Invalid value: "17 windows": must be at most 16; join some, for example as 0 8,20 * * *`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(c.want, lines(Validate(defaulted(t, c.spec)))); diff != "" {
@@ -214,22 +224,24 @@ func TestValidateNamesFieldAndRemedy(t *testing.T) {
 	}
 }
 
+const reservedKey = "keys of windlass.dev, kubernetes.io and k8s.io, and below, are not for functions; take one of your own, for example example.com/owner"
+
 // windows are some that begin at the given starts, in YAML flow style.
 func windows(starts ...string) string {
 	var list []string
-	for _, start := range starts {
-		list = append(list, fmt.Sprintf("{start: %q, duration: 1h, min: 1}", start))
+	for i, start := range starts {
+		list = append(list, fmt.Sprintf("{name: w%d, start: %q, duration: 1h, minInstances: 1}", i, start))
 	}
 	return strings.Join(list, ", ")
 }
 
 func startIs(i int, given string) string {
-	return fmt.Sprintf("spec.scaling.schedule[%d].start: Invalid value: %q: %s (", i, given, startRule)
+	return fmt.Sprintf("spec.scaling.windows[%d].start: Invalid value: %q: %s (", i, given, startRule)
 }
 
 func TestWindowsLeaveOutWhatIsRefused(t *testing.T) {
-	f := defaulted(t, `{command: [x], scaling: {schedule: [{start: "@daily", duration: 1h, min: 1}, {start: "0 8 * * *", duration: 2h, timeZone: Asia/Tokyo, min: 3}, {start: "0 8 * * *", timeZone: Nowhere, duration: 1h, min: 1}]}}`)
-	got := f.Spec.Scaling.Windows()
+	f := defaulted(t, `{template: {command: [x]}, scaling: {windows: [{name: w1, start: "@daily", duration: 1h, minInstances: 1}, {name: w2, start: "0 8 * * *", duration: 2h, timeZone: Asia/Tokyo, minInstances: 3}, {name: w3, start: "0 8 * * *", timeZone: Nowhere, duration: 1h, minInstances: 1}]}}`)
+	got := f.Spec.Scaling.Calendar()
 	if len(got) != 1 || got[0].Zone.String() != "Asia/Tokyo" || got[0].Duration != 2*time.Hour || got[0].Min != 3 {
 		t.Errorf("got %+v", got)
 	}
@@ -247,14 +259,14 @@ func TestValidateCorrectsNames(t *testing.T) {
 		"missing": {"", "metadata.name: Required value: must be 1 to 63 lower-case letters, digits and hyphens, with a letter or digit at both ends; write for example name: my-function"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := defaulted(t, `{command: [x]}`)
+			f := defaulted(t, `{template: {command: [x]}}`)
 			f.Name = c.given
 			if diff := cmp.Diff([]string{c.want}, lines(Validate(f))); diff != "" {
 				t.Error(diff)
 			}
 		})
 	}
-	f := defaulted(t, `{command: [x]}`)
+	f := defaulted(t, `{template: {command: [x]}}`)
 	f.Namespace, f.APIVersion, f.Kind = "Team A", "v1", "Pod"
 	want := []string{
 		`apiVersion: Unsupported value: "v1": supported values: "windlass.dev/v1alpha1"`,
@@ -271,18 +283,18 @@ func TestValidateLocalRefusesWhatNeedsAClusterOrAFile(t *testing.T) {
 		spec string
 		want []string
 	}{
-		"an image alone": {`{image: a/b}`, []string{
-			`spec.image: Invalid value: "a/b": needs a cluster; give command: or runtime: to run it in local mode`}},
-		"an image with a command": {`{image: a/b, command: [x]}`, nil},
-		"a relative path": {`{command: [x], code: {path: app}}`, []string{
-			`spec.code.path: Invalid value: "app": is relative, which has a meaning only in a manifest file; give the absolute path`}},
-		"a runtime of a cluster": {`{runtime: ruby, handler: a.b, code: {inline: x}}`, []string{
-			`spec.runtime: Unsupported value: "ruby": supported values: "nodejs", "python3"`}},
-		"code in a ConfigMap": {`{runtime: python3, handler: a.b, code: {configMap: x}}`, []string{
-			`spec.code.configMap: Invalid value: "x": needs a cluster; give code.inline or code.path to run it in local mode`}},
-		"variables from a Secret": {`{command: [x], envFrom: [{secretRef: {name: x}}]}`, nil},
-		"an absolute path":        {`{command: [x], code: {path: /app}}`, nil},
-		"inline code":             {`{runtime: python3, handler: a.b, code: {inline: x}}`, nil},
+		"an image alone": {`{template: {image: a/b}}`, []string{
+			`spec.template.image: Invalid value: "a/b": needs a cluster; give command: or runtimeRef: to run it in local mode`}},
+		"an image with a command": {`{template: {image: a/b, command: [x]}}`, nil},
+		"a relative path": {`{template: {command: [x], code: {path: app}}}`, []string{
+			`spec.template.code.path: Invalid value: "app": is relative, which has a meaning only in a manifest file; give the absolute path`}},
+		"a runtime of a cluster": {`{template: {runtimeRef: {name: ruby}, handler: a.b, code: {inline: x}}}`, []string{
+			`spec.template.runtimeRef.name: Unsupported value: "ruby": supported values: "nodejs", "python3"`}},
+		"code in a ConfigMap": {`{template: {runtimeRef: {name: python3}, handler: a.b, code: {configMapRef: {name: x}}}}`, []string{
+			`spec.template.code.configMapRef: Invalid value: "x": needs a cluster; give code.inline or code.path to run it in local mode`}},
+		"variables from a Secret": {`{template: {command: [x], envFrom: [{secretRef: {name: x}}]}}`, nil},
+		"an absolute path":        {`{template: {command: [x], code: {path: /app}}}`, nil},
+		"inline code":             {`{template: {runtimeRef: {name: python3}, handler: a.b, code: {inline: x}}}`, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(c.want, lines(ValidateLocal(defaulted(t, c.spec)))); diff != "" {
@@ -297,15 +309,15 @@ func TestValidateClusterRefusesWhatNeedsLocalMode(t *testing.T) {
 		spec string
 		want []string
 	}{
-		"an image":           {`{image: a/b}`, nil},
-		"a runtime":          {`{runtime: ruby, handler: a.b, code: {inline: x}}`, nil},
-		"the longest inline": {`{runtime: ruby, handler: a.b, code: {inline: ` + strings.Repeat("x", MaxInlineCode) + `}}`, nil},
-		"a command": {`{command: [x]}`, []string{
-			`spec.command: Invalid value: ["x"]: a command without an image runs in local mode only; add image:, which holds the program`}},
-		"a path": {`{runtime: python3, handler: a.b, code: {path: /app}}`, []string{
-			`spec.code.path: Forbidden: needs local mode; put the code into an image, a ConfigMap or code.inline`}},
-		"inline code that is too long": {`{runtime: python3, handler: a.b, code: {inline: ` + strings.Repeat("x", MaxInlineCode+1) + `}}`, []string{
-			`spec.code.inline: Invalid value: "200001 bytes": is longer than 200000 bytes; use a ConfigMap or an image`}},
+		"an image":           {`{template: {image: a/b}}`, nil},
+		"a runtime":          {`{template: {runtimeRef: {name: ruby}, handler: a.b, code: {inline: x}}}`, nil},
+		"the longest inline": {`{template: {runtimeRef: {name: ruby}, handler: a.b, code: {inline: ` + strings.Repeat("x", MaxInlineCode) + `}}}`, nil},
+		"a command": {`{template: {command: [x]}}`, []string{
+			`spec.template.command: Invalid value: ["x"]: a command without an image runs in local mode only; add image:, which holds the program`}},
+		"a path": {`{template: {runtimeRef: {name: python3}, handler: a.b, code: {path: /app}}}`, []string{
+			`spec.template.code.path: Forbidden: needs local mode; put the code into an image, a ConfigMap or code.inline`}},
+		"inline code that is too long": {`{template: {runtimeRef: {name: python3}, handler: a.b, code: {inline: ` + strings.Repeat("x", MaxInlineCode+1) + `}}}`, []string{
+			`spec.template.code.inline: Invalid value: "200001 bytes": is longer than 200000 bytes; use a ConfigMap or an image`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := defaulted(t, c.spec)
@@ -366,17 +378,17 @@ func TestDefaultForTakesTheRuntimesProtocol(t *testing.T) {
 		runtime *Runtime
 		want    Protocol
 	}{
-		"the runtime's":            {FunctionSpec{Runtime: "r"}, http, ProtocolHTTP},
-		"the function's own":       {FunctionSpec{Runtime: "r", Protocol: ProtocolLambdaRuntime}, http, ProtocolLambdaRuntime},
-		"of an unknown runtime":    {FunctionSpec{Runtime: "r"}, nil, ProtocolLambdaRuntime},
-		"of a runtime without one": {FunctionSpec{Runtime: "r"}, &Runtime{}, ProtocolLambdaRuntime},
-		"of an image":              {FunctionSpec{Image: "i"}, nil, ProtocolHTTP},
+		"the runtime's":            {FunctionSpec{Template: FunctionTemplate{RuntimeRef: RuntimeReference{Name: "r"}}}, http, ProtocolHTTP},
+		"the function's own":       {FunctionSpec{Template: FunctionTemplate{RuntimeRef: RuntimeReference{Name: "r"}, Protocol: ProtocolLambdaRuntime}}, http, ProtocolLambdaRuntime},
+		"of an unknown runtime":    {FunctionSpec{Template: FunctionTemplate{RuntimeRef: RuntimeReference{Name: "r"}}}, nil, ProtocolLambdaRuntime},
+		"of a runtime without one": {FunctionSpec{Template: FunctionTemplate{RuntimeRef: RuntimeReference{Name: "r"}}}, &Runtime{}, ProtocolLambdaRuntime},
+		"of an image":              {FunctionSpec{Template: FunctionTemplate{Image: "i"}}, nil, ProtocolHTTP},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := &Function{Spec: c.spec}
 			DefaultFor(f, c.runtime)
-			if f.Spec.Protocol != c.want {
-				t.Errorf("got %s, want %s", f.Spec.Protocol, c.want)
+			if f.Spec.Template.Protocol != c.want {
+				t.Errorf("got %s, want %s", f.Spec.Template.Protocol, c.want)
 			}
 		})
 	}

@@ -18,17 +18,17 @@ const MaxWarmPool = 100
 // ValidateLocal says what of a valid Function local mode cannot run.
 func ValidateLocal(f *Function) field.ErrorList {
 	var errs field.ErrorList
-	spec := field.NewPath("spec")
-	if f.Spec.Runtime != "" && !slices.Contains(runtimes, f.Spec.Runtime) {
-		errs = append(errs, field.NotSupported(spec.Child("runtime"), f.Spec.Runtime, runtimes))
+	spec := field.NewPath("spec", "template")
+	if f.Spec.Template.RuntimeRef.Name != "" && !slices.Contains(runtimes, f.Spec.Template.RuntimeRef.Name) {
+		errs = append(errs, field.NotSupported(spec.Child("runtimeRef", "name"), f.Spec.Template.RuntimeRef.Name, runtimes))
 	}
-	if f.Spec.Image != "" && f.Spec.Runtime == "" && len(f.Spec.Command) == 0 {
-		errs = append(errs, field.Invalid(spec.Child("image"), f.Spec.Image,
-			"needs a cluster; give command: or runtime: to run it in local mode"))
+	if f.Spec.Template.Image != "" && f.Spec.Template.RuntimeRef.Name == "" && len(f.Spec.Template.Command) == 0 {
+		errs = append(errs, field.Invalid(spec.Child("image"), f.Spec.Template.Image,
+			"needs a cluster; give command: or runtimeRef: to run it in local mode"))
 	}
-	code := f.Spec.Code
-	if code != nil && code.ConfigMap != "" {
-		errs = append(errs, field.Invalid(spec.Child("code", "configMap"), code.ConfigMap,
+	code := f.Spec.Template.Code
+	if code != nil && code.ConfigMapRef.Name != "" {
+		errs = append(errs, field.Invalid(spec.Child("code", "configMapRef"), code.ConfigMapRef.Name,
 			"needs a cluster; give code.inline or code.path to run it in local mode"))
 	}
 	if code != nil && code.Path != "" && !filepath.IsAbs(code.Path) {
@@ -41,12 +41,12 @@ func ValidateLocal(f *Function) field.ErrorList {
 // ValidateCluster says what of a valid Function a cluster cannot run.
 func ValidateCluster(f *Function) field.ErrorList {
 	var errs field.ErrorList
-	spec := field.NewPath("spec")
-	if f.Spec.Image == "" && f.Spec.Runtime == "" && len(f.Spec.Command) > 0 {
-		errs = append(errs, field.Invalid(spec.Child("command"), f.Spec.Command,
+	spec := field.NewPath("spec", "template")
+	if f.Spec.Template.Image == "" && f.Spec.Template.RuntimeRef.Name == "" && len(f.Spec.Template.Command) > 0 {
+		errs = append(errs, field.Invalid(spec.Child("command"), f.Spec.Template.Command,
 			"a command without an image runs in local mode only; add image:, which holds the program"))
 	}
-	code := f.Spec.Code
+	code := f.Spec.Template.Code
 	if code != nil && code.Path != "" {
 		errs = append(errs, field.Forbidden(spec.Child("code", "path"),
 			"needs local mode; put the code into an image, a ConfigMap or code.inline"))

@@ -16,71 +16,82 @@ import (
 
 // examples are what to write, by path without the positions in lists.
 var examples = map[string]string{
-	"metadata":                         "{name: my-function}",
-	"metadata.name":                    "my-function",
-	"metadata.namespace":               DefaultNamespace,
-	"metadata.labels":                  "{team: payments}",
-	"metadata.annotations":             "{owner: payments}",
-	"spec":                             `{command: ["./server"]}`,
-	"spec.image":                       "example.com/team/function:1.0",
-	"spec.command":                     `["./server", "--verbose"]`,
-	"spec.args":                        `["--verbose"]`,
-	"spec.runtime":                     string(RuntimePython3),
-	"spec.handler":                     "main.handle",
-	"spec.code":                        "{path: .}",
-	"spec.code.inline":                 `"def handle(event, context): return event"`,
-	"spec.code.configMap":              "my-function-code",
-	"spec.code.path":                   ".",
-	"spec.protocol":                    string(ProtocolHTTP),
-	"spec.port":                        "8080",
-	"spec.concurrency":                 "10",
-	"spec.timeout":                     "60s",
-	"spec.startupTimeout":              "1m",
-	"spec.resources":                   "{limits: {cpu: 500m, memory: 128Mi}}",
-	"spec.resources.requests":          "{cpu: 100m, memory: 64Mi}",
-	"spec.resources.requests.cpu":      "100m",
-	"spec.resources.requests.memory":   "64Mi",
-	"spec.resources.limits":            "{cpu: 500m, memory: 128Mi}",
-	"spec.resources.limits.cpu":        "500m",
-	"spec.resources.limits.memory":     "128Mi",
-	"spec.env":                         "[{name: APP_MODE, value: test}]",
-	"spec.env[]":                       "{name: APP_MODE, value: test}",
-	"spec.env[].name":                  "APP_MODE",
-	"spec.env[].value":                 "test",
-	"spec.envFrom":                     "[{secretRef: {name: my-secret}}]",
-	"spec.envFrom[]":                   "{secretRef: {name: my-secret}}",
-	"spec.envFrom[].prefix":            "DB_",
-	"spec.envFrom[].secretRef":         "{name: my-secret}",
-	"spec.envFrom[].configMapRef":      "{name: my-settings}",
-	"spec.nodeSelector":                "{disk: ssd}",
-	"spec.tolerations":                 "[{key: spot, operator: Exists}]",
-	"spec.tolerations[]":               "{key: spot, operator: Exists}",
-	"spec.runtimeClassName":            "gvisor",
-	"spec.priorityClassName":           "batch",
-	"spec.imagePullSecrets":            "[{name: my-registry}]",
-	"spec.imagePullSecrets[]":          "{name: my-registry}",
-	"spec.imagePullSecrets[].name":     "my-registry",
-	"spec.serviceAccountName":          "my-function",
-	"spec.scaling":                     "{min: 0, max: 10}",
-	"spec.scaling.min":                 "0",
-	"spec.scaling.max":                 "10",
-	"spec.scaling.backoffAfter":        "10s",
-	"spec.scaling.idleTimeout":         "10m",
-	"spec.scaling.keepLast":            "1h",
-	"spec.scaling.keepAlive":           string(KeepAliveHistogram),
-	"spec.scaling.schedule":            `[{start: "0 8 * * 1-5", duration: 10h, timeZone: Europe/Berlin, min: 5}]`,
-	"spec.scaling.schedule[]":          `{start: "0 8 * * 1-5", duration: 10h, timeZone: Europe/Berlin, min: 5}`,
-	"spec.scaling.schedule[].start":    `"0 8 * * 1-5"`,
-	"spec.scaling.schedule[].duration": "10h",
-	"spec.scaling.schedule[].timeZone": "Europe/Berlin",
-	"spec.scaling.schedule[].min":      "5",
-	"spec.limits":                      "{concurrency: 100, ratePerSecond: 50}",
-	"spec.limits.concurrency":          "100",
-	"spec.limits.ratePerSecond":        "50",
-	"spec.limits.burst":                "100",
-	"spec.idempotent":                  "true",
-	"spec.cancelOnDisconnect":          "true",
-	"spec.decider":                     string(DeciderHorizon),
+	"metadata":                                       "{name: my-function}",
+	"metadata.name":                                  "my-function",
+	"metadata.namespace":                             DefaultNamespace,
+	"metadata.labels":                                "{team: payments}",
+	"metadata.annotations":                           "{owner: payments}",
+	"spec":                                           `{template: {command: ["./server"]}}`,
+	"spec.template":                                  `{command: ["./server"]}`,
+	"spec.template.metadata":                         "{labels: {team: payments}}",
+	"spec.template.metadata.labels":                  "{team: payments}",
+	"spec.template.metadata.annotations":             "{example.com/owner: payments}",
+	"spec.template.image":                            "example.com/team/function:1.0",
+	"spec.template.command":                          `["./server", "--verbose"]`,
+	"spec.template.args":                             `["--verbose"]`,
+	"spec.template.runtimeRef":                       "{name: " + string(RuntimePython3) + "}",
+	"spec.template.runtimeRef.kind":                  KindClusterRuntime,
+	"spec.template.runtimeRef.name":                  string(RuntimePython3),
+	"spec.template.handler":                          "main.handle",
+	"spec.template.code":                             "{path: .}",
+	"spec.template.code.inline":                      `"def handle(event, context): return event"`,
+	"spec.template.code.configMapRef":                "{name: my-function-code}",
+	"spec.template.code.configMapRef.name":           "my-function-code",
+	"spec.template.code.path":                        ".",
+	"spec.template.protocol":                         string(ProtocolHTTP),
+	"spec.template.port":                             "8080",
+	"spec.template.concurrency":                      "10",
+	"spec.template.timeout":                          "60s",
+	"spec.template.startupTimeout":                   "1m",
+	"spec.template.resources":                        "{limits: {cpu: 500m, memory: 128Mi}}",
+	"spec.template.resources.requests":               "{cpu: 100m, memory: 64Mi}",
+	"spec.template.resources.requests.cpu":           "100m",
+	"spec.template.resources.requests.memory":        "64Mi",
+	"spec.template.resources.limits":                 "{cpu: 500m, memory: 128Mi}",
+	"spec.template.resources.limits.cpu":             "500m",
+	"spec.template.resources.limits.memory":          "128Mi",
+	"spec.template.env":                              "[{name: APP_MODE, value: test}]",
+	"spec.template.env[]":                            "{name: APP_MODE, value: test}",
+	"spec.template.env[].name":                       "APP_MODE",
+	"spec.template.env[].value":                      "test",
+	"spec.template.envFrom":                          "[{secretRef: {name: my-secret}}]",
+	"spec.template.envFrom[]":                        "{secretRef: {name: my-secret}}",
+	"spec.template.envFrom[].prefix":                 "DB_",
+	"spec.template.envFrom[].secretRef":              "{name: my-secret}",
+	"spec.template.envFrom[].configMapRef":           "{name: my-settings}",
+	"spec.template.placement":                        "{nodeSelector: {disk: ssd}}",
+	"spec.template.placement.nodeSelector":           "{disk: ssd}",
+	"spec.template.placement.tolerations":            "[{key: spot, operator: Exists}]",
+	"spec.template.placement.tolerations[]":          "{key: spot, operator: Exists}",
+	"spec.template.placement.runtimeClassName":       "gvisor",
+	"spec.template.placement.priorityClassName":      "batch",
+	"spec.template.imagePullSecrets":                 "[{name: my-registry}]",
+	"spec.template.imagePullSecrets[]":               "{name: my-registry}",
+	"spec.template.imagePullSecrets[].name":          "my-registry",
+	"spec.template.serviceAccountName":               "my-function",
+	"spec.calls":                                     "{maxInFlight: 100}",
+	"spec.calls.maxInFlight":                         "100",
+	"spec.calls.rate":                                "{requests: 50, period: 1s, burst: 100}",
+	"spec.calls.rate.requests":                       "50",
+	"spec.calls.rate.period":                         "1s",
+	"spec.calls.rate.burst":                          "100",
+	"spec.calls.queueTimeout":                        "5s",
+	"spec.calls.delivery":                            string(DeliveryAtLeastOnce),
+	"spec.calls.onClientDisconnect":                  string(OnClientDisconnectCancel),
+	"spec.scaling":                                   "{minInstances: 0, maxInstances: 10}",
+	"spec.scaling.minInstances":                      "0",
+	"spec.scaling.maxInstances":                      "10",
+	"spec.scaling.windows":                           `[{name: office-hours, start: "0 8 * * 1-5", duration: 10h, timeZone: Europe/Berlin, minInstances: 5}]`,
+	"spec.scaling.windows[]":                         `{name: office-hours, start: "0 8 * * 1-5", duration: 10h, timeZone: Europe/Berlin, minInstances: 5}`,
+	"spec.scaling.windows[].name":                    "office-hours",
+	"spec.scaling.windows[].start":                   `"0 8 * * 1-5"`,
+	"spec.scaling.windows[].duration":                "10h",
+	"spec.scaling.windows[].timeZone":                "Europe/Berlin",
+	"spec.scaling.windows[].minInstances":            "5",
+	"spec.scaling.scaleDown":                         "{idleTimeout: 10m}",
+	"spec.scaling.scaleDown.policy":                  string(ScaleDownLearned),
+	"spec.scaling.scaleDown.idleTimeout":             "10m",
+	"spec.scaling.scaleDown.lastInstanceIdleTimeout": "1h",
 }
 
 var position = regexp.MustCompile(`\[\d+\]`)
@@ -159,7 +170,7 @@ func notDictionary(path string, v any) string {
 
 func notList(path string, v any) string {
 	example := exampleOf(path, "[]")
-	if text, ok := v.(string); ok && path == "spec.command" {
+	if text, ok := v.(string); ok && path == "spec.template.command" {
 		if words := strings.Fields(text); len(words) > 0 && !strings.ContainsAny(text, `"'\`) {
 			example = `["` + strings.Join(words, `", "`) + `"]`
 		}
@@ -206,7 +217,7 @@ func meantDuration(s string) (string, bool) {
 		return m[1] + "h", true
 	case "d", "day", "days":
 		n, _ := strconv.Atoi(m[1])
-		return plain(time.Duration(n) * 24 * time.Hour), true
+		return Duration{time.Duration(n) * 24 * time.Hour}.String(), true
 	}
 	return "", false
 }
@@ -243,6 +254,12 @@ func unknownField(path, name string, known map[string]reflect.Type) string {
 	valid := " (valid here: " + strings.Join(fields, ", ") + ")"
 	if best <= max(2, len(nearest)/3) {
 		return "unknown field; did you mean " + nearest + "?" + valid
+	}
+	for _, other := range slices.SortedFunc(maps.Keys(examples), shortestFirst) {
+		last := other[strings.LastIndexByte(other, '.')+1:]
+		if !strings.Contains(other, "[]") && spelling.Distance(strings.ToLower(last), strings.ToLower(name)) <= len(last)/4 {
+			return "unknown field; did you mean " + other + "?" + valid
+		}
 	}
 	return "unknown field; correct or remove it" + valid
 }

@@ -5,4 +5,4 @@ package v1alpha1
 // runtimes are those that Windlass brings along, and anyRuntime what to write for them.
 var runtimes = []RuntimeName{"nodejs", "python3"}
 
-const anyRuntime = "runtime: python3 or runtime: nodejs"
+const anyRuntime = "runtimeRef: {name: python3} or runtimeRef: {name: nodejs}"

@@ -141,7 +141,7 @@ func fieldPaths(of reflect.Type, at string) []string {
 
 // isGroup says that a type is a group of fields of our own.
 func isGroup(of reflect.Type) bool {
-	return of.Kind() == reflect.Struct && !strings.HasPrefix(of.PkgPath(), "k8s.io/")
+	return of.Kind() == reflect.Struct && of != reflect.TypeFor[v1alpha1.Duration]() && !strings.HasPrefix(of.PkgPath(), "k8s.io/")
 }
 
 // lastPart is how a table may abbreviate a path: a list by its name, and a path

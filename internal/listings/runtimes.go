@@ -22,7 +22,7 @@ func both(names []string) string {
 // anyRuntime says what to write for any of the runtimes.
 func anyRuntime(l lists) string {
 	last := len(l.runtimes) - 1
-	return "runtime: " + strings.Join(l.runtimes[:last], ", runtime: ") + " or runtime: " + l.runtimes[last]
+	return "runtimeRef: {name: " + strings.Join(l.runtimes[:last], "}, runtimeRef: {name: ") + "} or runtimeRef: {name: " + l.runtimes[last] + "}"
 }
 
 // runtimeCode is the Go code of the API's names.

@@ -57,10 +57,10 @@ instances come and go with its calls. All else stays as it is.`,
 			}
 			return m.alter(cmd.Context(), args[0], func(fn *v1alpha1.Function) error {
 				if given("min") {
-					fn.Spec.Scaling.Min = least
+					fn.Spec.Scaling.MinInstances = least
 				}
 				if given("max") {
-					fn.Spec.Scaling.Max = bound
+					fn.Spec.Scaling.MaxInstances = bound
 				}
 				return nil
 			})
@@ -126,7 +126,7 @@ KEY-. New instances replace the old ones. All else stays as it is.`,
 				env = append(env, v)
 			}
 			return m.alter(cmd.Context(), args[0], func(fn *v1alpha1.Function) error {
-				fn.Spec.Env = changeEnv(fn.Spec.Env, env)
+				fn.Spec.Template.Env = changeEnv(fn.Spec.Template.Env, env)
 				return nil
 			})
 		}),

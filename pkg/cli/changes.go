@@ -15,7 +15,7 @@ import (
 
 // change is a field of a function that is not what it was.
 type change struct {
-	// field is where it is, such as scaling.max or env A.
+	// field is where it is, such as scaling.maxInstances or template.env A.
 	field string
 	// before and after are its values, in one or more lines, and empty where there
 	// is no such field.
@@ -45,12 +45,12 @@ func changes(before, after *v1alpha1.Function) []change {
 	var list []change
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		if was[name] != is[name] {
-			list = append(list, change{field: name, before: was[name], after: is[name], hidden: strings.HasPrefix(name, "env ")})
+			list = append(list, change{field: name, before: was[name], after: is[name], hidden: strings.HasPrefix(name, "template.env ")})
 		}
 	}
-	stamp, samePath := before.Annotations[v1alpha1.AnnotationCodeStamp], was["code.path"] == is["code.path"]
+	stamp, samePath := before.Annotations[v1alpha1.AnnotationCodeStamp], was["template.code.path"] == is["template.code.path"]
 	if stamp != "" && samePath && stamp != after.Annotations[v1alpha1.AnnotationCodeStamp] {
-		list = append(list, change{field: "code in " + is["code.path"], edited: true})
+		list = append(list, change{field: "code in " + is["template.code.path"], edited: true})
 	}
 	return list
 }

@@ -63,26 +63,26 @@ func TestA13WhatListPrintsCanBeDeployed(t *testing.T) {
 
 func TestA14AllThatIsWrongIsToldAtOnce(t *testing.T) {
 	th := open(t)
-	dir := write(t, map[string]string{"f.yaml": yamlOf("f", "runtime: python, handler: h, code: {path: .}, concurrency: -3")})
-	th.run(t, "deploy", "-f", dir).expect(t, exitUsage, "err", "spec.concurrency", "spec.runtime")
+	dir := write(t, map[string]string{"f.yaml": yamlOf("f", "template: {runtimeRef: {name: python}, handler: h, code: {path: .}, concurrency: -3}")})
+	th.run(t, "deploy", "-f", dir).expect(t, exitUsage, "err", "spec.template.concurrency", "spec.template.runtimeRef.name")
 }
 
 func TestA14EveryErrorOfAManifestNamesItsLine(t *testing.T) {
 	th := open(t)
-	const manifest = "apiVersion: windlass.dev/v1alpha1\nkind: Function\nmetadata:\n  name: f\nspec:\n  runtime: python\n  handler: h\n  code:\n    path: .\n  concurrency: -3\n"
-	dir := write(t, map[string]string{"f.yaml": manifest, "g.yaml": "---\n" + yamlOf("f", "image: x")})
+	const manifest = "apiVersion: windlass.dev/v1alpha1\nkind: Function\nmetadata:\n  name: f\nspec:\n  template:\n    runtimeRef: {name: python}\n    handler: h\n    code:\n      path: .\n    concurrency: -3\n"
+	dir := write(t, map[string]string{"f.yaml": manifest, "g.yaml": "---\n" + yamlOf("f", "template: {image: x}")})
 	got := th.run(t, "deploy", "-f", dir)
-	got.expect(t, exitUsage, "err", "f.yaml:6: function f: spec.runtime", "f.yaml:10: function f: spec.concurrency",
+	got.expect(t, exitUsage, "err", "f.yaml:7: function f: spec.template.runtimeRef.name", "f.yaml:11: function f: spec.template.concurrency",
 		"g.yaml:4: function default/f is in "+filepath.Join(dir, "f.yaml")+":4 too")
-	th.play(t, strings.NewReader(manifest), Programs{}, "deploy", "-f", "-").expect(t, exitUsage, "err", "standard input:10: function f: spec.concurrency")
-	th.run(t, "deploy", "--name", "f", "--concurrency", "-3", "--", "x").expect(t, exitUsage, "err", "flags: function f: spec.concurrency")
+	th.play(t, strings.NewReader(manifest), Programs{}, "deploy", "-f", "-").expect(t, exitUsage, "err", "standard input:11: function f: spec.template.concurrency")
+	th.run(t, "deploy", "--name", "f", "--concurrency", "-3", "--", "x").expect(t, exitUsage, "err", "flags: function f: spec.template.concurrency")
 }
 
 func TestA18RedeployingSaysWhatChanged(t *testing.T) {
 	th := open(t)
 	th.run(t, "deploy", "--name", "e", "--env", "A=secret", "--max", "3", "--timeout", "9s", "--", "x").expect(t, exitOK, "out", "created")
 	got := th.run(t, "deploy", "--name", "e", "--env", "B=secret", "--", "x")
-	got.expect(t, exitOK, "out", "function default/e configured\n  - env A\n  + env B\n  - scaling.max 3\n  ~ timeout 9s -> 1m0s\n")
+	got.expect(t, exitOK, "out", "function default/e configured\n  - scaling.maxInstances 3\n  - template.env A\n  + template.env B\n  ~ template.timeout 9s -> 1m\n")
 	if strings.Contains(got.out, "secret") {
 		t.Error("values of the environment are printed")
 	}
@@ -92,13 +92,13 @@ func TestA18EditedCodeIsNamed(t *testing.T) {
 	stamped := func(stamp, path string) *v1alpha1.Function {
 		return &v1alpha1.Function{
 			ObjectMeta: metav1.ObjectMeta{Name: "f", Annotations: map[string]string{v1alpha1.AnnotationCodeStamp: stamp}},
-			Spec:       v1alpha1.FunctionSpec{Code: &v1alpha1.Code{Path: path}},
+			Spec:       v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{Code: &v1alpha1.Code{Path: path}}},
 		}
 	}
 	for want, is := range map[string]*v1alpha1.Function{
-		"  ~ code in /srv/a was edited\n":  stamped("2", "/srv/a"),
-		"  ~ code.path /srv/a -> /srv/b\n": stamped("2", "/srv/b"),
-		"":                                 stamped("1", "/srv/a"),
+		"  ~ code in /srv/a was edited\n":           stamped("2", "/srv/a"),
+		"  ~ template.code.path /srv/a -> /srv/b\n": stamped("2", "/srv/b"),
+		"": stamped("1", "/srv/a"),
 	} {
 		for _, all := range []bool{false, true} {
 			var out strings.Builder
@@ -131,11 +131,11 @@ func TestA2TheWishForAStartIsNotShown(t *testing.T) {
 
 func TestADryRunAndDiffChangeNothing(t *testing.T) {
 	th := open(t)
-	th.put(t, "default/e", func(fn *v1alpha1.Function) { fn.Spec.Code = &v1alpha1.Code{Path: "/srv"} })
+	th.put(t, "default/e", func(fn *v1alpha1.Function) { fn.Spec.Template.Code = &v1alpha1.Code{Path: "/srv"} })
 	before := th.get(t, "e")
 	change := []string{"--name", "e", "--env", "B=1", "--", "./server"}
-	th.run(t, append([]string{"deploy", "--dry-run"}, change...)...).expect(t, exitOK, "out", "function default/e would be changed\n  ~ code.path /srv -> ", "  + env B\n")
-	th.run(t, append([]string{"diff"}, change...)...).expect(t, exitFunction, "out", "  + env B 1\n")
+	th.run(t, append([]string{"deploy", "--dry-run"}, change...)...).expect(t, exitOK, "out", "function default/e would be changed\n  ~ template.code.path /srv -> ", "  + template.env B\n")
+	th.run(t, append([]string{"diff"}, change...)...).expect(t, exitFunction, "out", "  + template.env B 1\n")
 	th.run(t, "diff", "--name", "new", "--", "x").expect(t, exitFunction, "err", "1 of 1 functions would change")
 	if th.get(t, "e") != before || len(th.names()) != 1 {
 		t.Error("something was changed")
@@ -155,46 +155,46 @@ func TestChangesOfCodeAreShownByLines(t *testing.T) {
 
 func TestValidateNeedsNoWindlass(t *testing.T) {
 	th := quiet(t)
-	dir := write(t, map[string]string{"f.yaml": yamlOf("f", "image: example.com/x:1"), "g.yaml": yamlOf("g", "image: example.com/x:1, concurrency: 9999")})
+	dir := write(t, map[string]string{"f.yaml": yamlOf("f", "template: {image: example.com/x:1}"), "g.yaml": yamlOf("g", "template: {image: example.com/x:1, concurrency: 9999}")})
 	f := filepath.Join(dir, "f.yaml")
 	th.run(t, "validate", "-f", f).expect(t, exitOK, "out", "f.yaml: function f is valid\n")
 	th.run(t, "validate", "-f", f, "--for", "cluster").expect(t, exitOK, "out", "valid")
-	th.run(t, "validate", "-f", f, "--for", "local").expect(t, exitFunction, "err", "spec.image", "needs a cluster")
-	th.run(t, "validate", "-f", dir).expect(t, exitFunction, "err", "g.yaml:4: function g: spec.concurrency")
+	th.run(t, "validate", "-f", f, "--for", "local").expect(t, exitFunction, "err", "spec.template.image", "needs a cluster")
+	th.run(t, "validate", "-f", dir).expect(t, exitFunction, "err", "g.yaml:4: function g: spec.template.concurrency")
 }
 
 func TestScaleAndSetEnvChangeNothingElse(t *testing.T) {
 	th := open(t)
 	th.put(t, "default/f", func(fn *v1alpha1.Function) {
-		fn.Spec.Env = []v1alpha1.EnvVar{{Name: "A", Value: "1"}, {Name: "B", Value: "2"}}
+		fn.Spec.Template.Env = []v1alpha1.EnvVar{{Name: "A", Value: "1"}, {Name: "B", Value: "2"}}
 	})
 	want := th.get(t, "f").Spec.DeepCopy()
 	three := int32(3)
-	th.run(t, "scale", "f", "--min", "2", "--max", "3").expect(t, exitOK, "out", "function default/f configured\n  + scaling.max 3\n  + scaling.min 2\n")
-	want.Scaling.Min, want.Scaling.Max = 2, &three
+	th.run(t, "scale", "f", "--min", "2", "--max", "3").expect(t, exitOK, "out", "function default/f configured\n  + scaling.maxInstances 3\n  + scaling.minInstances 2\n")
+	want.Scaling.MinInstances, want.Scaling.MaxInstances = 2, &three
 	file := filepath.Join(write(t, map[string]string{".env": "# what it says\nexport C='3 # x'\nA=0\n"}), ".env")
-	th.run(t, "set", "env", "f", "--env-file", file, "A=9", "B-").expect(t, exitOK, "out", "  ~ env A\n  - env B\n  + env C\n")
-	want.Env = []v1alpha1.EnvVar{{Name: "A", Value: "9"}, {Name: "C", Value: "3 # x"}}
+	th.run(t, "set", "env", "f", "--env-file", file, "A=9", "B-").expect(t, exitOK, "out", "  ~ template.env A\n  - template.env B\n  + template.env C\n")
+	want.Template.Env = []v1alpha1.EnvVar{{Name: "A", Value: "9"}, {Name: "C", Value: "3 # x"}}
 	if diff := cmp.Diff(*want, th.get(t, "f").Spec); diff != "" {
 		t.Errorf("spec (-want +got):\n%s", diff)
 	}
-	th.run(t, "scale", "f", "--min", "0", "--max", "none").expect(t, exitOK, "out", "  - scaling.max 3\n  - scaling.min 2\n")
+	th.run(t, "scale", "f", "--min", "0", "--max", "none").expect(t, exitOK, "out", "  - scaling.maxInstances 3\n  - scaling.minInstances 2\n")
 	th.run(t, "scale", "nobody", "--min", "1").expect(t, exitPlatform, "err", "there is no function default/nobody")
-	th.run(t, "scale", "f", "--min", "5", "--max", "2").expect(t, exitUsage, "err", "spec.scaling.min")
+	th.run(t, "scale", "f", "--min", "5", "--max", "2").expect(t, exitUsage, "err", "spec.scaling.minInstances")
 }
 
 func TestChangingSingleFieldsInAClusterLeavesTheOthersToTheirOwners(t *testing.T) {
 	s := newStage(t, clusterFunction("team", "f", metav1.ConditionTrue, v1alpha1.ReasonStarted))
-	s.run(t, "scale", "f", "--max", "7").expect(t, exitOK, "out", "function team/f configured\n  + scaling.max 7\n")
-	s.run(t, "set", "env", "f", "A=1").expect(t, exitOK, "out", "  + env A\n")
+	s.run(t, "scale", "f", "--max", "7").expect(t, exitOK, "out", "function team/f configured\n  + scaling.maxInstances 7\n")
+	s.run(t, "set", "env", "f", "A=1").expect(t, exitOK, "out", "  + template.env A\n")
 	var fn v1alpha1.Function
 	if err := s.kube.Get(t.Context(), client.ObjectKey{Namespace: "team", Name: "f"}, &fn); err != nil {
 		t.Fatal(err)
 	}
-	if *fn.Spec.Scaling.Max != 7 || len(fn.Spec.Env) != 1 || fn.Spec.Image != "example.com/f:1" {
+	if *fn.Spec.Scaling.MaxInstances != 7 || len(fn.Spec.Template.Env) != 1 || fn.Spec.Template.Image != "example.com/f:1" {
 		t.Errorf("spec %+v", fn.Spec)
 	}
-	s.run(t, "scale", "f", "--min", "9").expect(t, exitUsage, "err", "spec.scaling.min")
+	s.run(t, "scale", "f", "--min", "9").expect(t, exitUsage, "err", "spec.scaling.minInstances")
 }
 
 func TestEnvFiles(t *testing.T) {
@@ -228,7 +228,7 @@ func TestA20OfOneVariableTheLastWins(t *testing.T) {
 	th := open(t)
 	file := filepath.Join(write(t, map[string]string{".env": "A=0\nB=0\n"}), ".env")
 	th.run(t, "deploy", "--name", "f", "--env", "A=1", "--env-file", file, "--env", "A=2", "--", "x").expect(t, exitOK, "out", "created")
-	if diff := cmp.Diff([]v1alpha1.EnvVar{{Name: "A", Value: "2"}, {Name: "B", Value: "0"}}, th.get(t, "f").Spec.Env); diff != "" {
+	if diff := cmp.Diff([]v1alpha1.EnvVar{{Name: "A", Value: "2"}, {Name: "B", Value: "0"}}, th.get(t, "f").Spec.Template.Env); diff != "" {
 		t.Error(diff)
 	}
 	th.run(t, "deploy", "--name", "f", "--env-file", "nowhere", "--", "x").expect(t, exitUsage, "err", "--env-file", "nowhere")
@@ -255,10 +255,10 @@ func TestEdit(t *testing.T) {
 	th.editor = editorThat(t, ":")
 	th.run(t, "edit", "f").expect(t, exitOK, "out", "function default/f is as it was")
 	th.editor = editorThat(t, `sed -i 's/concurrency: 1/concurrency: 4/' "$1"`)
-	th.run(t, "edit", "f").expect(t, exitOK, "out", "function default/f configured\n  ~ concurrency 1 -> 4\n")
+	th.run(t, "edit", "f").expect(t, exitOK, "out", "function default/f configured\n  ~ template.concurrency 1 -> 4\n")
 	// What is wrong is opened again, with the error on top.
-	th.editor = editorThat(t, `if grep -q '# ERROR: .*spec.concurrency' "$1"; then sed -i 's/-5/5/' "$1"; else sed -i 's/concurrency: 4/concurrency: -5/' "$1"; fi`)
-	th.run(t, "edit", "f").expect(t, exitOK, "out", "  ~ concurrency 4 -> 5\n")
+	th.editor = editorThat(t, `if grep -q '# ERROR: .*spec.template.concurrency' "$1"; then sed -i 's/-5/5/' "$1"; else sed -i 's/concurrency: 4/concurrency: -5/' "$1"; fi`)
+	th.run(t, "edit", "f").expect(t, exitOK, "out", "  ~ template.concurrency 4 -> 5\n")
 	if left, _ := filepath.Glob(filepath.Join(os.TempDir(), "windlass-*")); len(left) > 0 {
 		t.Errorf("left behind is %v", left)
 	}
@@ -268,8 +268,8 @@ func TestEdit(t *testing.T) {
 	th.run(t, "edit", "f").expect(t, exitUsage, "err", "errors are not corrected")
 	th.editor = editorThat(t, "exit 1")
 	th.run(t, "edit", "f").expect(t, exitUsage, "err", "failed", "$EDITOR")
-	if fn := th.get(t, "f"); fn.Spec.Concurrency != 5 {
-		t.Errorf("concurrency %d", fn.Spec.Concurrency)
+	if fn := th.get(t, "f"); fn.Spec.Template.Concurrency != 5 {
+		t.Errorf("concurrency %d", fn.Spec.Template.Concurrency)
 	}
 }
 
@@ -314,7 +314,7 @@ func TestA20WhatPeopleTypeIsSuggested(t *testing.T) {
 func TestSecretsAreKeptOnThisMachineOnly(t *testing.T) {
 	th := open(t)
 	dir := write(t, map[string]string{
-		"f.yaml": yamlOf("f", "command: [x], envFrom: [{secretRef: {name: db}}]"), "db.env": "PASSWORD=xyz\n",
+		"f.yaml": yamlOf("f", "template: {command: [x], envFrom: [{secretRef: {name: db}}]}"), "db.env": "PASSWORD=xyz\n",
 	})
 	manifest, secret := filepath.Join(dir, "f.yaml"), "db="+filepath.Join(dir, "db.env")
 	th.run(t, "deploy", "-f", manifest, "--secret", secret, "--dry-run").expect(t, exitOK, "out", "would be created")

@@ -92,7 +92,7 @@ func clusterFunction(namespace, name string, ready metav1.ConditionStatus, reaso
 	fn := &v1alpha1.Function{}
 	fn.Namespace, fn.Name, fn.UID, fn.Generation = namespace, name, types.UID("uid-of-"+name), 1
 	fn.CreationTimestamp = metav1.NewTime(now.Add(-time.Hour))
-	fn.Spec.Image = "example.com/" + name + ":1"
+	fn.Spec.Template.Image = "example.com/" + name + ":1"
 	v1alpha1.Default(fn)
 	fn.Status.URL = "http://gateway.example/function/" + name + "." + namespace
 	fn.Status.ObservedGeneration = 1
@@ -194,8 +194,7 @@ func TestDeployFromAnImage(t *testing.T) {
 	if err := s.kube.Get(t.Context(), client.ObjectKey{Namespace: "team", Name: "x"}, &fn); err != nil {
 		t.Fatal(err)
 	}
-	want := v1alpha1.FunctionSpec{Image: "example.com/x:1", Port: 9000, Command: []string{"/bin/serve", "-v"}, Args: []string{"--level", "3"},
-		Env: []v1alpha1.EnvVar{{Name: "A", Value: "1"}}}
+	want := v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{Image: "example.com/x:1", Port: 9000, Command: []string{"/bin/serve", "-v"}, Args: []string{"--level", "3"}, Env: []v1alpha1.EnvVar{{Name: "A", Value: "1"}}}}
 	if diff := cmp.Diff(want, fn.Spec); diff != "" {
 		t.Errorf("spec (-want +got):\n%s", diff)
 	}
@@ -210,14 +209,14 @@ func TestDeployOfCodeToACluster(t *testing.T) {
 	if err := s.kube.Get(t.Context(), client.ObjectKey{Namespace: "team", Name: "greet"}, &fn); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.HasPrefix(fn.Spec.Code.Inline, "def handle") {
-		t.Errorf("the code is %+v", fn.Spec.Code)
+	if !strings.HasPrefix(fn.Spec.Template.Code.Inline, "def handle") {
+		t.Errorf("the code is %+v", fn.Spec.Template.Code)
 	}
 	got := s.run(t, "deploy", "--name", "many", "--runtime", "python3", "--handler", "main.handle", "--code", filepath.Join(dir, "many"))
 	got.expect(t, exitUsage, "err", "lib is a folder", "build an image")
 	// Nothing is sent if one of several is wrong.
-	two := yamlOf("fine", "image: 'example.com/x:1'") + "---\n" + yamlOf("wrong", "command: [./x]")
-	s.play(t, strings.NewReader(two), "deploy", "-f", "-").expect(t, exitUsage, "err", "function team/wrong: spec.command", "without an image")
+	two := yamlOf("fine", "template: {image: 'example.com/x:1'}") + "---\n" + yamlOf("wrong", "template: {command: [./x]}")
+	s.play(t, strings.NewReader(two), "deploy", "-f", "-").expect(t, exitUsage, "err", "function team/wrong: spec.template.command", "without an image")
 	s.run(t, "describe", "fine").expect(t, exitPlatform, "err", "there is no function team/fine")
 }
 

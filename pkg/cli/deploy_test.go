@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/invoke"
@@ -25,15 +24,15 @@ func (th *theatre) names() []string {
 
 func TestDeployFromAManifestSaysHowToCallIt(t *testing.T) {
 	th := open(t)
-	dir := write(t, map[string]string{"fn.yaml": yamlOf("hello", "command: [./server], code: {path: src}")})
+	dir := write(t, map[string]string{"fn.yaml": yamlOf("hello", "template: {command: [./server], code: {path: src}}")})
 	th.run(t, "deploy", "-f", filepath.Join(dir, "fn.yaml")).expect(t, exitOK, "out", `function default/hello created
   url  http://127.0.0.1:8080/function/hello
   try  windlass invoke hello
        curl http://127.0.0.1:8080/function/hello
 `)
 	fn, _ := th.catalog.Get(invoke.FunctionKey{Namespace: "default", Name: "hello"})
-	if want := filepath.Join(dir, "src"); fn.Spec.Code.Path != want {
-		t.Errorf("code.path %q does not start at the manifest's folder, %q", fn.Spec.Code.Path, want)
+	if want := filepath.Join(dir, "src"); fn.Spec.Template.Code.Path != want {
+		t.Errorf("code.path %q does not start at the manifest's folder, %q", fn.Spec.Template.Code.Path, want)
 	}
 	th.run(t, "deploy", "-f", filepath.Join(dir, "fn.yaml")).expect(t, exitOK, "out", "function default/hello configured")
 }
@@ -41,17 +40,17 @@ func TestDeployFromAManifestSaysHowToCallIt(t *testing.T) {
 func TestDeployFromAFolderTakesFunctionsOnly(t *testing.T) {
 	th := open(t)
 	dir := write(t, map[string]string{
-		"a.yaml":                    yamlOf("a", "command: [x]"),
-		"deep/er/b.yml":             yamlOf("b", "command: [x]"),
-		"c.json":                    `{"apiVersion":"windlass.dev/v1alpha1","kind":"Function","metadata":{"name":"c"},"spec":{"command":["x"]}}`,
+		"a.yaml":                    yamlOf("a", "template: {command: [x]}"),
+		"deep/er/b.yml":             yamlOf("b", "template: {command: [x]}"),
+		"c.json":                    `{"apiVersion":"windlass.dev/v1alpha1","kind":"Function","metadata":{"name":"c"},"spec":{"template":{"command":["x"]}}}`,
 		"package.json":              `{"name": "not-ours"}`,
 		"compose.yaml":              "services: {}\n",
-		"notes.txt":                 yamlOf("no-manifest", "command: [x]"),
-		".hidden/d.yaml":            yamlOf("hidden", "command: [x]"),
-		".e.yaml":                   yamlOf("hidden-file", "command: [x]"),
-		"node_modules/f/f.yaml":     yamlOf("foreign", "command: [x]"),
-		"python/.venv/lib/g.yaml":   yamlOf("foreign-too", "command: [x]"),
-		"python/venvironment/h.yml": yamlOf("h", "command: [x]"),
+		"notes.txt":                 yamlOf("no-manifest", "template: {command: [x]}"),
+		".hidden/d.yaml":            yamlOf("hidden", "template: {command: [x]}"),
+		".e.yaml":                   yamlOf("hidden-file", "template: {command: [x]}"),
+		"node_modules/f/f.yaml":     yamlOf("foreign", "template: {command: [x]}"),
+		"python/.venv/lib/g.yaml":   yamlOf("foreign-too", "template: {command: [x]}"),
+		"python/venvironment/h.yml": yamlOf("h", "template: {command: [x]}"),
 	})
 	th.run(t, "deploy", "-f", dir).expect(t, exitOK, "out", "default/a created", "default/b created", "default/c created", "default/h created")
 	if diff := cmp.Diff([]string{"default/a", "default/b", "default/c", "default/h"}, th.names()); diff != "" {
@@ -69,13 +68,13 @@ func TestDeployFromAFolderTakesFunctionsOnly(t *testing.T) {
 }
 
 func TestAFunctionThatIsAlmostOneIsNotPassedOverInAFolder(t *testing.T) {
-	dir := write(t, map[string]string{"a.yaml": strings.Replace(yamlOf("a", "command: [x]"), "windlass.dev", "windlas.dev", 1)})
+	dir := write(t, map[string]string{"a.yaml": strings.Replace(yamlOf("a", "template: {command: [x]}"), "windlass.dev", "windlas.dev", 1)})
 	open(t).run(t, "deploy", "-f", dir).expect(t, exitUsage, "err", "a.yaml:1: apiVersion", "windlass.dev/v1alpha1")
 }
 
 func TestDeployFromStandardInput(t *testing.T) {
 	th := open(t)
-	text := yamlOf("a", "command: [x]") + "---\n" + yamlOf("b", "command: [x]")
+	text := yamlOf("a", "template: {command: [x]}") + "---\n" + yamlOf("b", "template: {command: [x]}")
 	th.play(t, strings.NewReader(text), Programs{}, "deploy", "-n", "team", "-f", "-").
 		expect(t, exitOK, "out", "function team/a created", "function team/b created")
 }
@@ -92,21 +91,20 @@ func TestDeployFromFlags(t *testing.T) {
 	}{
 		"a command behind the dashes": {
 			[]string{"--", "python3", "app.py", "--port", "a b"},
-			v1alpha1.FunctionSpec{Command: []string{"python3", "app.py", "--port", "a b"}, Code: &v1alpha1.Code{Path: here}},
+			v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{Command: []string{"python3", "app.py", "--port", "a b"}, Code: &v1alpha1.Code{Path: here}}},
 		},
 		"a command in one string": {
 			[]string{"--command", `python3 'my app.py'`, "--code", "testdata"},
-			v1alpha1.FunctionSpec{Command: []string{"python3", "my app.py"}, Code: &v1alpha1.Code{Path: filepath.Join(here, "testdata")}},
+			v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{Command: []string{"python3", "my app.py"}, Code: &v1alpha1.Code{Path: filepath.Join(here, "testdata")}}},
 		},
 		"a runtime": {
 			[]string{"--runtime", "python3", "--handler", "main.handle", "--code", "/srv/x", "--env", "A=1", "--env", "B=x=y"},
-			v1alpha1.FunctionSpec{Runtime: "python3", Handler: "main.handle", Code: &v1alpha1.Code{Path: "/srv/x"},
-				Env: []v1alpha1.EnvVar{{Name: "A", Value: "1"}, {Name: "B", Value: "x=y"}}},
+			v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{RuntimeRef: v1alpha1.RuntimeReference{Name: "python3"}, Handler: "main.handle", Code: &v1alpha1.Code{Path: "/srv/x"}, Env: []v1alpha1.EnvVar{{Name: "A", Value: "1"}, {Name: "B", Value: "x=y"}}}},
 		},
 		"everything else": {
 			[]string{"--timeout", "5s", "--concurrency", "4", "--min", "1", "--max", "3", "--protocol", "lambdaruntime", "--", "./x"},
-			v1alpha1.FunctionSpec{Command: []string{"./x"}, Code: &v1alpha1.Code{Path: here}, Protocol: v1alpha1.ProtocolLambdaRuntime,
-				Timeout: metav1.Duration{Duration: 5 * time.Second}, Concurrency: 4, Scaling: v1alpha1.Scaling{Min: 1, Max: &three}},
+			v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{Command: []string{"./x"}, Code: &v1alpha1.Code{Path: here}, Protocol: v1alpha1.ProtocolLambdaRuntime, Timeout: v1alpha1.Duration{Duration: 5 * time.Second}, Concurrency: 4},
+				Scaling: v1alpha1.Scaling{MinInstances: 1, MaxInstances: &three}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -128,20 +126,20 @@ func TestDeployFromFlags(t *testing.T) {
 func TestNothingIsAppliedIfOneManifestIsWrong(t *testing.T) {
 	th := open(t)
 	dir := write(t, map[string]string{
-		"a.yaml": yamlOf("a", "command: [x]"),
-		"b.yaml": yamlOf("b", "comand: [x]"),
-		"c.yaml": yamlOf("c", "command: [x], concurrency: -3"),
-		"d.yaml": yamlOf("a", "command: [z]"),
+		"a.yaml": yamlOf("a", "template: {command: [x]}"),
+		"b.yaml": yamlOf("b", "template: {comand: [x]}"),
+		"c.yaml": yamlOf("c", "template: {command: [x], concurrency: -3}"),
+		"d.yaml": yamlOf("a", "template: {command: [z]}"),
 	})
 	got := th.run(t, "deploy", "-f", dir)
-	got.expect(t, exitUsage, "err", "b.yaml:4: spec.comand: unknown field; did you mean command?")
+	got.expect(t, exitUsage, "err", "b.yaml:4: spec.template.comand: unknown field; did you mean command?")
 	if strings.Contains(got.err, "usage:") {
 		t.Error("the usage does not help with a manifest")
 	}
 	if err := os.Remove(filepath.Join(dir, "b.yaml")); err != nil {
 		t.Fatal(err)
 	}
-	th.run(t, "deploy", "-f", dir).expect(t, exitUsage, "err", "c.yaml:4: function c: spec.concurrency", "d.yaml:3: function default/a is in "+filepath.Join(dir, "a.yaml")+":3 too")
+	th.run(t, "deploy", "-f", dir).expect(t, exitUsage, "err", "c.yaml:4: function c: spec.template.concurrency", "d.yaml:3: function default/a is in "+filepath.Join(dir, "a.yaml")+":3 too")
 	if names := th.names(); len(names) > 0 {
 		t.Errorf("%v were applied", names)
 	}
@@ -149,9 +147,9 @@ func TestNothingIsAppliedIfOneManifestIsWrong(t *testing.T) {
 
 func TestDeployStopsAtWhatWindlassRefuses(t *testing.T) {
 	th := open(t)
-	text := yamlOf("a", "command: [x]") + "---\n" + yamlOf("refused", "command: [x]") + "---\n" + yamlOf("c", "command: [x]")
+	text := yamlOf("a", "template: {command: [x]}") + "---\n" + yamlOf("refused", "template: {command: [x]}") + "---\n" + yamlOf("c", "template: {command: [x]}")
 	got := th.play(t, strings.NewReader(text), Programs{}, "deploy", "-f", "-")
-	got.expect(t, exitUsage, "err", "spec.code.path", "cannot be read", "2 of 3 functions were not applied")
+	got.expect(t, exitUsage, "err", "spec.template.code.path", "cannot be read", "2 of 3 functions were not applied")
 	got.expect(t, exitUsage, "out", "function default/a created")
 }
 

@@ -64,8 +64,8 @@ func (d *describer) describeCommand() *cobra.Command {
 func (d *describer) describe(w io.Writer, fn *v1alpha1.Function, lastDecision string) {
 	// A cluster keeps what was written; people ask what counts.
 	fn = fn.DeepCopy()
-	if fn.Spec.Protocol == "" && fn.Spec.Runtime != "" {
-		fn.Spec.Protocol = "that of the runtime"
+	if fn.Spec.Template.Protocol == "" && fn.Spec.Template.RuntimeRef.Name != "" {
+		fn.Spec.Template.Protocol = "that of the runtime"
 	}
 	v1alpha1.Default(fn)
 	d.table(w, summary(fn, d.now()))
@@ -132,36 +132,36 @@ func summary(fn *v1alpha1.Function, now time.Time) [][]cell {
 		cells("Namespace", fn.Namespace),
 		cells("URL", orDash(fn.Status.URL)),
 		cells("Age", fmt.Sprintf("%s, generation %d", age(fn.CreationTimestamp.Time, now), fn.Generation)),
-		cells("Runs", runs(spec)),
+		cells("Runs", runs(&spec.Template)),
 	}
-	if spec.Code != nil && spec.Code.Path != "" {
-		rows = append(rows, cells("Code", spec.Code.Path))
-	} else if spec.Code != nil && spec.Code.ConfigMap != "" {
-		rows = append(rows, cells("Code", "ConfigMap "+spec.Code.ConfigMap))
-	} else if spec.Code != nil {
-		rows = append(rows, cells("Code", fmt.Sprintf("inline, %d bytes", len(spec.Code.Inline))))
+	if spec.Template.Code != nil && spec.Template.Code.Path != "" {
+		rows = append(rows, cells("Code", spec.Template.Code.Path))
+	} else if spec.Template.Code != nil && spec.Template.Code.ConfigMapRef.Name != "" {
+		rows = append(rows, cells("Code", "ConfigMap "+spec.Template.Code.ConfigMapRef.Name))
+	} else if spec.Template.Code != nil {
+		rows = append(rows, cells("Code", fmt.Sprintf("inline, %d bytes", len(spec.Template.Code.Inline))))
 	}
 	most := "∞"
-	if spec.Scaling.Max != nil {
-		most = fmt.Sprint(*spec.Scaling.Max)
+	if spec.Scaling.MaxInstances != nil {
+		most = fmt.Sprint(*spec.Scaling.MaxInstances)
 	}
 	rows = append(rows,
-		cells("Protocol", string(spec.Protocol)),
-		cells("Concurrency", fmt.Sprintf("%d per instance", spec.Concurrency)),
-		cells("Timeouts", fmt.Sprintf("call %s, startup %s", plainDuration(spec.Timeout), plainDuration(spec.StartupTimeout))),
-		cells("Scaling", fmt.Sprintf("%d–%s instances, decider %s", spec.Scaling.Min, most,
-			cmp.Or(string(spec.Decider), "of the scheduler"))),
-		cells("Scale-in", scaleIn(&spec.Scaling)),
+		cells("Protocol", string(spec.Template.Protocol)),
+		cells("Concurrency", fmt.Sprintf("%d per instance", spec.Template.Concurrency)),
+		cells("Timeouts", fmt.Sprintf("call %s, startup %s", spec.Template.Timeout, spec.Template.StartupTimeout)),
+		cells("Scaling", fmt.Sprintf("%d–%s instances, algorithm %s", spec.Scaling.MinInstances, most,
+			cmp.Or(fn.Algorithm(), "of the scheduler"))),
+		cells("Scale-in", scaleIn(&spec.Scaling.ScaleDown)),
 	)
-	rows = append(rows, labelled("Schedule", spec.Scaling.Schedule, window)...)
+	rows = append(rows, labelled("Windows", spec.Scaling.Windows, window)...)
 	rows = append(rows,
-		cells("Call limits", callLimits(spec.Limits)),
-		cells("CPU", amounts(spec.Resources.Requests.CPU, spec.Resources.Limits.CPU)),
-		cells("Memory", amounts(spec.Resources.Requests.Memory, spec.Resources.Limits.Memory)),
-		cells("Idempotent", fmt.Sprint(spec.Idempotent)),
+		cells("Call limits", callLimits(&spec.Calls)),
+		cells("CPU", amounts(spec.Template.Resources.Requests.CPU, spec.Template.Resources.Limits.CPU)),
+		cells("Memory", amounts(spec.Template.Resources.Requests.Memory, spec.Template.Resources.Limits.Memory)),
+		cells("Delivery", fmt.Sprintf("%s; %s when the client disconnects", spec.Calls.Delivery, strings.ToLower(string(spec.Calls.OnClientDisconnect)))),
 	)
 	variable := func(v v1alpha1.EnvVar) string { return v.Name + "=" + v.Value }
-	return append(rows, labelled("Environment", spec.Env, variable)...)
+	return append(rows, labelled("Environment", spec.Template.Env, variable)...)
 }
 
 // labelled has a row for each item; only the first has the label.
@@ -174,27 +174,29 @@ func labelled[T any](label string, items []T, text func(T) string) (rows [][]cel
 }
 
 // scaleIn says when idle instances stop.
-func scaleIn(s *v1alpha1.Scaling) string {
-	idle := metav1.Duration{Duration: s.BackoffAfter.Duration + s.IdleTimeout.Duration}
-	fixed := fmt.Sprintf("after %s idle; the last instance after %s", plainDuration(idle), plainDuration(s.KeepLast))
-	if s.KeepAlive == v1alpha1.KeepAliveHistogram {
+func scaleIn(s *v1alpha1.ScaleDown) string {
+	fixed := fmt.Sprintf("after %s idle; the last instance after %s", s.IdleTimeout, s.LastInstanceIdleTimeout)
+	if s.Policy == v1alpha1.ScaleDownLearned {
 		return "as learnt from idle times, or else " + fixed
 	}
 	return fixed
 }
 
-func window(w v1alpha1.ScheduleWindow) string {
-	return fmt.Sprintf("at least %d from %s %s for %s", w.Min, w.Start, cmp.Or(w.TimeZone, "UTC"), plainDuration(w.Duration))
+func window(w v1alpha1.ScalingWindow) string {
+	return fmt.Sprintf("%s: at least %d from %s %s for %s", w.Name, w.MinInstances, w.Start, cmp.Or(w.TimeZone, "UTC"), w.Duration)
 }
 
 // callLimits says how many calls are taken.
-func callLimits(l v1alpha1.Limits) string {
+func callLimits(l *v1alpha1.Calls) string {
 	var parts []string
-	if l.Concurrency > 0 {
-		parts = append(parts, fmt.Sprintf("%d at a time", l.Concurrency))
+	if l.MaxInFlight > 0 {
+		parts = append(parts, fmt.Sprintf("%d at a time", l.MaxInFlight))
 	}
-	if l.RatePerSecond > 0 {
-		parts = append(parts, fmt.Sprintf("%d a second, %d at once", l.RatePerSecond, l.Burst))
+	if l.Rate.Requests > 0 {
+		parts = append(parts, fmt.Sprintf("%d in %s, %d at once", l.Rate.Requests, l.Rate.Period, l.Rate.Burst))
+	}
+	if wait := l.QueueTimeout; wait.Duration > 0 {
+		parts = append(parts, fmt.Sprintf("each waits %s at most", wait))
 	}
 	if len(parts) == 0 {
 		return "none"
@@ -213,8 +215,8 @@ func amounts(request, limit *resource.Quantity) string {
 }
 
 // plainDuration leaves out units that are zero: 1m, not 1m0s.
-func plainDuration(d metav1.Duration) string {
-	s := d.Duration.String()
+func plainDuration(d time.Duration) string {
+	s := d.String()
 	if strings.HasSuffix(s, "m0s") {
 		s = strings.TrimSuffix(s, "0s")
 	}

@@ -161,7 +161,7 @@ func watched(files []string) []string {
 		return paths
 	}
 	for _, m := range manifests {
-		if code := m.function.Spec.Code; code != nil && code.Path != "" && filepath.IsAbs(code.Path) {
+		if code := m.function.Spec.Template.Code; code != nil && code.Path != "" && filepath.IsAbs(code.Path) {
 			paths = append(paths, code.Path)
 		}
 	}

@@ -4,10 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/runtimes"
@@ -17,7 +15,7 @@ import (
 type functionFlags struct {
 	name, image, command, runtime, handler, code, protocol string
 	env, envFiles                                          []string
-	timeout                                                time.Duration
+	timeout                                                v1alpha1.Duration
 	port, concurrency, least, most                         int32
 }
 
@@ -36,11 +34,30 @@ func (f *functionFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.protocol, "protocol", "", "`protocol` by which the function is called: HTTP or LambdaRuntime")
 	flags.StringArrayVar(&f.env, "env", nil, "environment variable, as `KEY=VALUE`; repeatable, and of one KEY the last wins")
 	flags.StringArrayVar(&f.envFiles, "env-file", nil, envFileUsage+"; --env beats it")
-	flags.DurationVar(&f.timeout, "timeout", 0, "longest `time` that a call may run (default 1m)")
+	flags.Var((*durationFlag)(&f.timeout), "timeout", "longest `time` that a call may run (default 1m)")
 	flags.Int32Var(&f.concurrency, "concurrency", 0, "`number` of calls that one instance runs at a time (default 1)")
 	flags.Int32Var(&f.least, "min", 0, "`number` of instances that are kept when nothing is called")
 	flags.Int32Var(&f.most, "max", 0, "`number` of instances that exist at most (default: what the machine can hold)")
 }
+
+// durationFlag is a duration as manifests have it. Its zero value is one that was not
+// given.
+type durationFlag v1alpha1.Duration
+
+func (d *durationFlag) String() string {
+	if d.Duration == 0 {
+		return ""
+	}
+	return v1alpha1.Duration(*d).String()
+}
+
+func (d *durationFlag) Set(text string) error {
+	read, err := v1alpha1.ParseDuration(text)
+	*d = durationFlag(read)
+	return err
+}
+
+func (*durationFlag) Type() string { return "duration" }
 
 // given are the flags that were given.
 func (f *functionFlags) given(cmd *cobra.Command) []string {
@@ -71,22 +88,22 @@ func (f *functionFlags) function(cmd *cobra.Command, namespace string, args []st
 	if err := f.setProgram(spec, args); err != nil {
 		return nil, err
 	}
-	if spec.Env, err = f.environment(); err != nil {
+	if spec.Template.Env, err = f.environment(); err != nil {
 		return nil, err
 	}
 	// A zero that was given would count as left out.
 	for _, name := range []string{"timeout", "concurrency", "max", "port"} {
-		if flag := cmd.Flags().Lookup(name); flag.Changed && strings.Trim(flag.Value.String(), "0s") == "" {
+		if flag := cmd.Flags().Lookup(name); flag.Changed && strings.Trim(flag.Value.String(), "0") == "" {
 			return nil, usagef("--%s must be more than 0; leave it out to have the default", name)
 		}
 	}
-	spec.Protocol = protocolNamed(f.protocol)
-	spec.Timeout = metav1.Duration{Duration: f.timeout}
-	spec.Port = f.port
-	spec.Concurrency = f.concurrency
-	spec.Scaling.Min = f.least
+	spec.Template.Protocol = protocolNamed(f.protocol)
+	spec.Template.Timeout = f.timeout
+	spec.Template.Port = f.port
+	spec.Template.Concurrency = f.concurrency
+	spec.Scaling.MinInstances = f.least
 	if cmd.Flags().Changed("max") {
-		spec.Scaling.Max = &f.most
+		spec.Scaling.MaxInstances = &f.most
 	}
 	return fn, nil
 }
@@ -112,14 +129,14 @@ func (f *functionFlags) setProgram(spec *v1alpha1.FunctionSpec, args []string) e
 		if err != nil {
 			return usagef("--command: %w", err)
 		}
-		spec.Command = words
+		spec.Template.Command = words
 	case len(args) == 1 && strings.Contains(args[0], " "):
 		if _, err := os.Stat(args[0]); err != nil {
 			return usagef("%q looks like a command line in one word: write -- %s", args[0], args[0])
 		}
-		spec.Command = args
+		spec.Template.Command = args
 	default:
-		spec.Command = args
+		spec.Template.Command = args
 	}
 	if code == "" {
 		code = "."
@@ -128,8 +145,8 @@ func (f *functionFlags) setProgram(spec *v1alpha1.FunctionSpec, args []string) e
 	if err != nil {
 		return err
 	}
-	spec.Runtime, spec.Handler = v1alpha1.RuntimeName(f.runtime), f.handler
-	spec.Code = &v1alpha1.Code{Path: path}
+	spec.Template.RuntimeRef.Name, spec.Template.Handler = v1alpha1.RuntimeName(f.runtime), f.handler
+	spec.Template.Code = &v1alpha1.Code{Path: path}
 	return nil
 }
 
@@ -145,9 +162,9 @@ func (f *functionFlags) setImage(spec *v1alpha1.FunctionSpec, args []string) err
 		if err != nil {
 			return usagef("--command: %w", err)
 		}
-		spec.Command = words
+		spec.Template.Command = words
 	}
-	spec.Image, spec.Handler, spec.Args = f.image, f.handler, args
+	spec.Template.Image, spec.Template.Handler, spec.Template.Args = f.image, f.handler, args
 	return nil
 }
 

@@ -151,7 +151,7 @@ func listRows(functions []v1alpha1.Function, withNamespace, wide bool, now time.
 			row = append(cells(fn.Namespace), row...)
 		}
 		if wide {
-			row = append(row, cells(string(fn.Spec.Protocol), runs(&fn.Spec))...)
+			row = append(row, cells(string(fn.Spec.Template.Protocol), runs(&fn.Spec.Template))...)
 		}
 		rows = append(rows, row)
 	}
@@ -219,14 +219,14 @@ func age(since, now time.Time) string {
 }
 
 // runs says in a few words what an instance runs.
-func runs(spec *v1alpha1.FunctionSpec) string {
+func runs(t *v1alpha1.FunctionTemplate) string {
 	switch {
-	case spec.Runtime != "":
-		return string(spec.Runtime) + " " + spec.Handler
-	case len(spec.Command) > 0:
-		return quoteWords(spec.Command)
+	case t.RuntimeRef.Name != "":
+		return string(t.RuntimeRef.Name) + " " + t.Handler
+	case len(t.Command) > 0:
+		return quoteWords(t.Command)
 	default:
-		return spec.Image
+		return t.Image
 	}
 }
 

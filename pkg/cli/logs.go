@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/windlass-dev/windlass/pkg/invoke"
 )
@@ -85,7 +84,7 @@ in Windlass-Invocation-Id, and what its instance wrote meanwhile.`,
 func (l *logPrinter) noteSilence(key invoke.FunctionKey, since time.Duration) {
 	lately := ""
 	if since > 0 {
-		lately = " in the last " + plainDuration(metav1.Duration{Duration: since})
+		lately = " in the last " + plainDuration(since)
 	}
 	fmt.Fprintf(l.Err, "the instances of function %s wrote nothing%s\n", key, lately)
 }

@@ -55,7 +55,7 @@ func TestMisuseIsToldWithTheRemedyAndTheUsage(t *testing.T) {
 		"deploy --name x --runtime r -- b": "--runtime and a command exclude each other",
 		"deploy --name x --runtime r":      "needs --handler",
 		"deploy --name x --runtime r --handler h.h":          "needs --code",
-		"deploy --name x --runtime R --handler h.h --code .": "spec.runtime",
+		"deploy --name x --runtime R --handler h.h --code .": "spec.template.runtimeRef.name",
 		"deploy --name x --env A -- x":                       `--env "A" is not KEY=VALUE`,
 		"deploy --name x --timeout 5 -- x":                   `--timeout "5" is not a duration; write for example 5s`,
 		"deploy --name x --min abc -- x":                     `--min "abc" is not a whole number; write for example 3`,
@@ -72,8 +72,8 @@ func TestMisuseIsToldWithTheRemedyAndTheUsage(t *testing.T) {
 		"deploy --name x --wait --dry-run -- x":              "remove one of the two",
 		"deploy --name x --timeout 0s -- x":                  "--timeout must be more than 0",
 		"deploy --name x --max 0 -- x":                       "--max must be more than 0",
-		"deploy --name x --concurrency 9999 -- x":            "spec.concurrency",
-		"deploy --name x --protocol tcp -- x":                "spec.protocol",
+		"deploy --name x --concurrency 9999 -- x":            "spec.template.concurrency",
+		"deploy --name x --protocol tcp -- x":                "spec.template.protocol",
 		"up now":                                             "this command takes none",
 		"up --listen 8080":                                   "write host:port",
 		"up --log-level loud":                                "write debug, info, warn or error",
@@ -98,7 +98,7 @@ func TestMisuseIsToldWithTheRemedyAndTheUsage(t *testing.T) {
 
 func TestWithoutWindlassEveryVerbSaysHowToStartIt(t *testing.T) {
 	th := quiet(t)
-	manifest := filepath.Join(write(t, map[string]string{"f.yaml": yamlOf("f", "command: [x]")}), "f.yaml")
+	manifest := filepath.Join(write(t, map[string]string{"f.yaml": yamlOf("f", "template: {command: [x]}")}), "f.yaml")
 	for _, args := range []string{"list", "describe f", "logs f", "invoke f", "delete f", "deploy -f " + manifest} {
 		t.Run(args, func(t *testing.T) {
 			th.run(t, strings.Fields(args)...).expect(t, exitPlatform, "err", "no Windlass runs with the data folder "+th.dir, "windlass up", "--data-dir")

@@ -19,20 +19,20 @@ func repertoire(t *testing.T) *theatre {
 	th := open(t)
 	th.put(t, "default/hello", func(fn *v1alpha1.Function) {
 		most, limit := int32(8), resource.MustParse("128Mi")
-		fn.Spec.Command = []string{"python3", "app.py", "--greeting", "good day"}
-		fn.Spec.Code = &v1alpha1.Code{Path: "/srv/hello"}
-		fn.Spec.Env = []v1alpha1.EnvVar{{Name: "MODE", Value: "test"}, {Name: "LANG", Value: "C"}}
-		fn.Spec.Decider = v1alpha1.DeciderListing1
-		fn.Spec.Scaling.Max, fn.Spec.Scaling.KeepAlive = &most, v1alpha1.KeepAliveHistogram
-		fn.Spec.Scaling.Schedule = []v1alpha1.ScheduleWindow{
-			{Start: "0 8 * * 1-5", Duration: metav1.Duration{Duration: 10 * time.Hour}, TimeZone: "Europe/Berlin", Min: 5},
-			{Start: "30 3 1 * *", Duration: metav1.Duration{Duration: 90 * time.Minute}, Min: 8},
+		fn.Spec.Template.Command = []string{"python3", "app.py", "--greeting", "good day"}
+		fn.Spec.Template.Code = &v1alpha1.Code{Path: "/srv/hello"}
+		fn.Spec.Template.Env = []v1alpha1.EnvVar{{Name: "MODE", Value: "test"}, {Name: "LANG", Value: "C"}}
+		fn.Annotations = map[string]string{v1alpha1.AnnotationAlgorithm: "listing1"}
+		fn.Spec.Scaling.MaxInstances, fn.Spec.Scaling.ScaleDown.Policy = &most, v1alpha1.ScaleDownLearned
+		fn.Spec.Scaling.Windows = []v1alpha1.ScalingWindow{
+			{Name: "office", Start: "0 8 * * 1-5", Duration: v1alpha1.Duration{Duration: 10 * time.Hour}, TimeZone: "Europe/Berlin", MinInstances: 5},
+			{Name: "month", Start: "30 3 1 * *", Duration: v1alpha1.Duration{Duration: 90 * time.Minute}, MinInstances: 8},
 		}
-		fn.Spec.Limits = v1alpha1.Limits{Concurrency: 200, RatePerSecond: 50}
-		fn.Spec.Resources.Limits.Memory = &limit
+		fn.Spec.Calls = v1alpha1.Calls{MaxInFlight: 200, Rate: v1alpha1.Rate{Requests: 50}}
+		fn.Spec.Template.Resources.Limits.Memory = &limit
 	})
 	th.put(t, "default/broken", func(fn *v1alpha1.Function) {
-		fn.Spec = v1alpha1.FunctionSpec{Runtime: "python3", Handler: "main.handle", Code: &v1alpha1.Code{Inline: "import nothing"}}
+		fn.Spec = v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{RuntimeRef: v1alpha1.RuntimeReference{Name: "python3"}, Handler: "main.handle", Code: &v1alpha1.Code{Inline: "import nothing"}}}
 	})
 	th.put(t, "team/fresh", nil)
 	since := metav1.NewTime(now.Add(-3 * time.Minute))

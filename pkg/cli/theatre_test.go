@@ -108,7 +108,7 @@ func (th *theatre) Apply(fn *v1alpha1.Function) (file.Result, error) {
 		return "", &file.InvalidError{Key: fn.Key(), Problems: problems}
 	}
 	if fn.Name == "refused" {
-		return "", &file.InvalidError{Key: fn.Key(), Problems: field.ErrorList{field.Invalid(field.NewPath("spec", "code", "path"), "x", "cannot be read")}}
+		return "", &file.InvalidError{Key: fn.Key(), Problems: field.ErrorList{field.Invalid(field.NewPath("spec", "template", "code", "path"), "x", "cannot be read")}}
 	}
 	result := file.Created
 	fn.Generation = 1
@@ -186,7 +186,7 @@ func (th *theatre) put(t *testing.T, key string, change func(*v1alpha1.Function)
 	t.Helper()
 	namespace, name, _ := strings.Cut(key, "/")
 	fn := &v1alpha1.Function{}
-	fn.Namespace, fn.Name, fn.Spec.Command = namespace, name, []string{"./server"}
+	fn.Namespace, fn.Name, fn.Spec.Template.Command = namespace, name, []string{"./server"}
 	if change != nil {
 		change(fn)
 	}

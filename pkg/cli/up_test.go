@@ -27,7 +27,7 @@ func fakeAgent(t *testing.T) string {
 func TestUpHandsOverWhatItWasTold(t *testing.T) {
 	th := quiet(t)
 	agent := fakeAgent(t)
-	dir := write(t, map[string]string{"f.yaml": yamlOf("f", "runtime: python3, handler: m.h, code: {path: .}")})
+	dir := write(t, map[string]string{"f.yaml": yamlOf("f", "template: {runtimeRef: {name: python3}, handler: m.h, code: {path: .}}")})
 	var got UpConfig
 	up := func(_ context.Context, config UpConfig) error {
 		got = config
@@ -44,8 +44,8 @@ func TestUpHandsOverWhatItWasTold(t *testing.T) {
 	if !got.RequireKeys || got.DataDir != th.dir || got.AgentPath != agent || got.MaxBody != 2048 || got.Decider != "listing1" || got.Listen != "127.0.0.1:0" || got.OpsListen != "127.0.0.1:8081" {
 		t.Errorf("got %+v", got)
 	}
-	if got.Functions[0].Spec.Code.Path != dir {
-		t.Errorf("code.path %q, want %q", got.Functions[0].Spec.Code.Path, dir)
+	if got.Functions[0].Spec.Template.Code.Path != dir {
+		t.Errorf("code.path %q, want %q", got.Functions[0].Spec.Template.Code.Path, dir)
 	}
 }
 
@@ -85,8 +85,8 @@ func TestA11WhatFunctionsPrintIsShownToPeople(t *testing.T) {
 }
 
 func TestUpRefusesWhatLocalModeCannotRunBeforeItStarts(t *testing.T) {
-	dir := write(t, map[string]string{"f.yaml": yamlOf("f", "image: x")})
-	quiet(t).run(t, "up", "--agent", fakeAgent(t), "-f", dir).expect(t, exitUsage, "err", "f.yaml:4: function f: spec.image", "needs a cluster")
+	dir := write(t, map[string]string{"f.yaml": yamlOf("f", "template: {image: x}")})
+	quiet(t).run(t, "up", "--agent", fakeAgent(t), "-f", dir).expect(t, exitUsage, "err", "f.yaml:4: function f: spec.template.image", "needs a cluster")
 }
 
 func TestUpThatFailsIsThePlatformsError(t *testing.T) {

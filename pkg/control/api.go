@@ -121,7 +121,7 @@ type Error struct {
 
 // FieldProblem is one thing that is wrong with a Function.
 type FieldProblem struct {
-	// Field is a path such as spec.timeout.
+	// Field is a path such as spec.template.timeout.
 	Field   string `json:"field"`
 	Message string `json:"message"`
 }

@@ -85,7 +85,7 @@ func start(t *testing.T, logs logFunc) (client *Client, stop func()) {
 
 func program(namespace, name string) *v1alpha1.Function {
 	fn := &v1alpha1.Function{}
-	fn.Namespace, fn.Name, fn.Spec.Command = namespace, name, []string{"./server"}
+	fn.Namespace, fn.Name, fn.Spec.Template.Command = namespace, name, []string{"./server"}
 	return fn
 }
 
@@ -97,7 +97,7 @@ func TestAFunctionLivesFromApplyToDelete(t *testing.T) {
 
 	for i, want := range []file.Result{file.Created, file.Unchanged, file.Configured} {
 		if want == file.Configured {
-			fn.Spec.Concurrency = 5
+			fn.Spec.Template.Concurrency = 5
 		}
 		applied, err := client.Apply(ctx, fn)
 		if err != nil {
@@ -114,7 +114,7 @@ func TestAFunctionLivesFromApplyToDelete(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Kind != v1alpha1.KindFunction || got.Spec.Concurrency != 5 || got.Generation != 2 ||
+	if got.Kind != v1alpha1.KindFunction || got.Spec.Template.Concurrency != 5 || got.Generation != 2 ||
 		got.Status.URL != "http://gateway/function/hello" || got.Status.ObservedGeneration != 2 {
 		t.Errorf("got %+v", got)
 	}
@@ -205,7 +205,7 @@ func TestInfoTellsWhatRuns(t *testing.T) {
 func TestAnInvalidFunctionIsRefusedFieldByField(t *testing.T) {
 	client, _ := start(t, noLogs)
 	fn := program("default", "hello")
-	fn.Spec.Concurrency, fn.Spec.Scaling.Min = -1, -2
+	fn.Spec.Template.Concurrency, fn.Spec.Scaling.MinInstances = -1, -2
 	_, err := client.Apply(t.Context(), fn)
 	var problem *Error
 	if !errors.As(err, &problem) || problem.Reason != ReasonInvalid {
@@ -218,14 +218,14 @@ func TestAnInvalidFunctionIsRefusedFieldByField(t *testing.T) {
 		}
 		fields = append(fields, d.Field)
 	}
-	if diff := cmp.Diff([]string{"spec.concurrency", "spec.scaling.min"}, fields); diff != "" {
+	if diff := cmp.Diff([]string{"spec.template.concurrency", "spec.scaling.minInstances"}, fields); diff != "" {
 		t.Errorf("fields (-want +got):\n%s", diff)
 	}
 }
 
 func TestWrongRequestsAreToldWhy(t *testing.T) {
 	const path = apiPrefix + "/namespaces/default/functions/hello"
-	const manifest = "apiVersion: windlass.dev/v1alpha1\nkind: Function\nmetadata: {name: %s}\nspec: {command: [x]}\n"
+	const manifest = "apiVersion: windlass.dev/v1alpha1\nkind: Function\nmetadata: {name: %s}\nspec: {template: {command: [x]}}\n"
 	store, err := file.Open(t.TempDir())
 	if err != nil {
 		t.Fatal(err)

@@ -22,7 +22,7 @@ func TestCleanupLeavesNothingBehind(t *testing.T) {
 	w := &world{Client: c, t: t, namespace: newNamespace(t, c)}
 	f := &v1alpha1.Function{
 		ObjectMeta: metav1.ObjectMeta{Name: "f", Finalizers: []string{v1alpha1.FinalizerDrain, "example.com/other"}},
-		Spec:       v1alpha1.FunctionSpec{Image: "a"},
+		Spec:       v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{Image: "a"}},
 	}
 	w.make(f)
 	p := w.makePod(f, "1")

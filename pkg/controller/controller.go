@@ -158,7 +158,9 @@ func (everywhere) NeedLeaderElection() bool          { return false }
 func setUpFunctions(mgr manager.Manager, r *reconciler, pokes *pokes) error {
 	indexer, ctx := mgr.GetFieldIndexer(), context.Background()
 	byFunction := func(o client.Object) []string { return []string{o.GetLabels()[v1alpha1.LabelFunctionUID]} }
-	byRuntime := func(o client.Object) []string { return []string{string(o.(*v1alpha1.Function).Spec.Runtime)} }
+	byRuntime := func(o client.Object) []string {
+		return []string{string(o.(*v1alpha1.Function).Spec.Template.RuntimeRef.Name)}
+	}
 	if err := indexer.IndexField(ctx, &corev1.Pod{}, indexPodFunction, byFunction); err != nil {
 		return err
 	}

@@ -172,7 +172,7 @@ func (w *world) tells(f *v1alpha1.Function, change func(*controlwire.FunctionFac
 
 func TestStatusFollowsTheScheduler(t *testing.T) {
 	w := newWorld(t, nil)
-	f := w.makeFunction("f", v1alpha1.FunctionSpec{Image: "a/b"})
+	f := w.makeFunction("f", v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{Image: "a/b"}})
 	w.ready(f, "Unknown/Unobserved")
 	if !slices.Contains(f.Finalizers, v1alpha1.FinalizerDrain) {
 		t.Error("the finalizer is missing")
@@ -203,7 +203,7 @@ func TestStatusFollowsTheScheduler(t *testing.T) {
 
 func TestStatusIsNotWrittenForNothing(t *testing.T) {
 	w := newWorld(t, nil)
-	f := w.makeFunction("f", v1alpha1.FunctionSpec{Image: "a/b"})
+	f := w.makeFunction("f", v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{Image: "a/b"}})
 	w.tells(f, nil)
 	w.ready(f, "True/Accepted")
 	before := f.ResourceVersion
@@ -211,7 +211,7 @@ func TestStatusIsNotWrittenForNothing(t *testing.T) {
 		w.tells(f, nil)
 	}
 	// What comes behind shows that the messages before it have had their turn.
-	other := w.makeFunction("other", v1alpha1.FunctionSpec{Image: "a/b"})
+	other := w.makeFunction("other", v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{Image: "a/b"}})
 	w.tells(other, nil)
 	w.ready(other, "True/Accepted")
 	w.ready(f, "True/Accepted")
@@ -222,7 +222,7 @@ func TestStatusIsNotWrittenForNothing(t *testing.T) {
 
 func TestInvalidFunctionsSaySo(t *testing.T) {
 	w := newWorld(t, nil)
-	f := w.makeFunction("f", v1alpha1.FunctionSpec{Image: "a", Args: []string{"a\x00b"}})
+	f := w.makeFunction("f", v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{Image: "a", Args: []string{"a\x00b"}}})
 	w.ready(f, "False/Invalid")
 	w.event(f, corev1.EventTypeWarning, v1alpha1.ReasonInvalid)
 }
@@ -253,7 +253,7 @@ func TestRuntimesComeBack(t *testing.T) {
 
 func TestFunctionsHearOfTheirRuntime(t *testing.T) {
 	w := newWorld(t, nil)
-	f := w.makeFunction("f", v1alpha1.FunctionSpec{Runtime: "late", Handler: "a.b", Code: &v1alpha1.Code{Inline: "x"}})
+	f := w.makeFunction("f", v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{RuntimeRef: v1alpha1.RuntimeReference{Name: "late"}, Handler: "a.b", Code: &v1alpha1.Code{Inline: "x"}}})
 	w.tells(f, nil)
 	w.ready(f, "False/UnknownRuntime")
 	makeRuntime(t, w, &v1alpha1.Runtime{ObjectMeta: metav1.ObjectMeta{Name: "late"}, Spec: v1alpha1.RuntimeSpec{Image: "r"}})
@@ -263,7 +263,7 @@ func TestFunctionsHearOfTheirRuntime(t *testing.T) {
 
 func TestPodsWhoseAgentEndedGo(t *testing.T) {
 	w := newWorld(t, nil)
-	f := w.makeFunction("f", v1alpha1.FunctionSpec{Image: "a"})
+	f := w.makeFunction("f", v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{Image: "a"}})
 	running, ended := w.makePod(f, "1"), w.makePod(f, "2")
 	w.endAgent(ended)
 	w.gone(ended)
@@ -274,7 +274,7 @@ func TestPodsWhoseAgentEndedGo(t *testing.T) {
 
 func TestADeletedFunctionWaitsForItsPods(t *testing.T) {
 	w := newWorld(t, nil)
-	f := w.makeFunction("f", v1alpha1.FunctionSpec{Image: "a"})
+	f := w.makeFunction("f", v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{Image: "a"}})
 	w.tells(f, nil)
 	w.ready(f, "True/Accepted")
 	p := w.makePod(f, "1")
@@ -304,7 +304,7 @@ func TestNamespacesWithFunctionsHaveAPolicy(t *testing.T) {
 			return nil
 		})
 	}
-	f, g := w.makeFunction("f", v1alpha1.FunctionSpec{Image: "a"}), w.makeFunction("g", v1alpha1.FunctionSpec{Image: "a"})
+	f, g := w.makeFunction("f", v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{Image: "a"}}), w.makeFunction("g", v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{Image: "a"}})
 	there()
 	policy.Spec.Ingress = []networkingv1.NetworkPolicyIngressRule{{}}
 	if err := w.Update(t.Context(), policy); err != nil {
@@ -336,7 +336,7 @@ func TestSchedulersAreFoundByTheirService(t *testing.T) {
 		Ports:       []discoveryv1.EndpointPort{{Name: &name, Port: &port}},
 	})
 	w.scheduler = found
-	f := w.makeFunction("f", v1alpha1.FunctionSpec{Image: "a"})
+	f := w.makeFunction("f", v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{Image: "a"}})
 	w.tells(f, nil)
 	w.ready(f, "True/Accepted")
 }
@@ -344,7 +344,7 @@ func TestSchedulersAreFoundByTheirService(t *testing.T) {
 func TestOnlyTheLeaderWorks(t *testing.T) {
 	leads := func(c *Config, _ *Deps) { c.LeaderElection = true }
 	w := newWorld(t, leads)
-	f := w.makeFunction("f", v1alpha1.FunctionSpec{Image: "a"})
+	f := w.makeFunction("f", v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{Image: "a"}})
 	w.tells(f, nil)
 	w.ready(f, "True/Accepted")
 	second := newWorld(t, func(c *Config, d *Deps) {

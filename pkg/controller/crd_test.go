@@ -18,7 +18,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/fpcs"
 )
 
 // manifest is an object of that kind with the given spec in YAML.
@@ -75,22 +74,22 @@ func inGo(t *testing.T, u *unstructured.Unstructured) *v1alpha1.Function {
 func TestAPIServerTakesWhatIsRight(t *testing.T) {
 	c := newClient(t)
 	for name, spec := range map[string]string{
-		"an image":                  `{image: a/b}`,
-		"an image by digest":        `{image: "a.b:5000/c/d@sha256:0123", command: [x, ""], args: [""]}`,
-		"a Lambda image":            `{image: a/b, protocol: LambdaRuntime, handler: "com.example.Handler::handle"}`,
-		"inline code":               `{runtime: python3, handler: src/app-v2.handle, code: {inline: x}}`,
-		"the longest inline code":   `{runtime: python3, handler: a.b, code: {inline: ` + strings.Repeat("x", v1alpha1.MaxInlineCode) + `}}`,
-		"a ConfigMap":               `{runtime: java21, handler: "com.example.Handler::handle", code: {configMap: my.code}}`,
-		"a runtime that speaks":     `{runtime: python3, protocol: HTTP, handler: main.app, code: {inline: x}}`,
-		"the lowest of everything":  `{image: a, port: 1, concurrency: 1, timeout: 10ms, startupTimeout: 100ms, resources: {requests: {cpu: 1m, memory: 1Mi}}, scaling: {min: 0, max: 1, backoffAfter: 1ns, idleTimeout: 1µs, keepLast: 1us}}`,
-		"the highest of everything": `{image: a, port: 65535, concurrency: 1000, timeout: 24h, startupTimeout: 1h, scaling: {min: 3, max: 3, keepLast: 1.5h30m}, limits: {concurrency: 1000000, ratePerSecond: 1000000, burst: 1}}`,
-		"quantities":                `{image: a, resources: {requests: {cpu: 1, memory: 134217728}, limits: {cpu: "1.5", memory: 1e9}}}`,
-		"a limit of the request":    `{image: a, resources: {requests: {cpu: 1}, limits: {cpu: 1000m}}}`,
-		"a limit alone":             `{image: a, resources: {limits: {cpu: 50m, memory: 32Mi}}}`,
-		"a decider and keep-alive":  `{image: a, decider: staleness, scaling: {keepAlive: Histogram}}`,
-		"windows":                   `{image: a, scaling: {max: 5, schedule: [{start: "0 8 * * 1-5", duration: 10h, min: 5}, {start: " */5 6-20/2\t1,15 jan-MAR ? ", duration: 1m, timeZone: America/Argentina/Buenos_Aires, min: 1}, {start: "0 0 * * *", duration: 168h, timeZone: Etc/GMT+5, min: 1}]}}`,
-		"variables":                 `{image: a, env: [{name: A}, {name: b.c-D_1, value: x}, {name: PORTS}, {name: windlass_x}], envFrom: [{secretRef: {name: a}}, {prefix: A_, configMapRef: {name: b.c}}]}`,
-		"what pods know":            `{image: a, nodeSelector: {a: b}, tolerations: [{key: x, operator: Exists}], runtimeClassName: gvisor, priorityClassName: batch, imagePullSecrets: [{name: a}], serviceAccountName: robot}`,
+		"an image":                  `{template: {image: a/b}}`,
+		"an image by digest":        `{template: {image: "a.b:5000/c/d@sha256:0123", command: [x, ""], args: [""]}}`,
+		"a Lambda image":            `{template: {image: a/b, protocol: LambdaRuntime, handler: "com.example.Handler::handle"}}`,
+		"inline code":               `{template: {runtimeRef: {name: python3}, handler: src/app-v2.handle, code: {inline: x}}}`,
+		"the longest inline code":   `{template: {runtimeRef: {name: python3}, handler: a.b, code: {inline: ` + strings.Repeat("x", v1alpha1.MaxInlineCode) + `}}}`,
+		"a ConfigMap":               `{template: {runtimeRef: {name: java21}, handler: "com.example.Handler::handle", code: {configMapRef: {name: my.code}}}}`,
+		"a runtime that speaks":     `{template: {runtimeRef: {name: python3}, protocol: HTTP, handler: main.app, code: {inline: x}}}`,
+		"the lowest of everything":  `{template: {image: a, port: 1, concurrency: 1, timeout: 10ms, startupTimeout: 100ms, resources: {requests: {cpu: 1m, memory: 1Mi}}}, scaling: {minInstances: 0, maxInstances: 1, scaleDown: {idleTimeout: 1ms, lastInstanceIdleTimeout: 1ms}}}`,
+		"the highest of everything": `{template: {image: a, port: 65535, concurrency: 1000, timeout: 24h, startupTimeout: 1h}, calls: {maxInFlight: 1000000, rate: {requests: 1000000, period: 24h, burst: 1}, queueTimeout: 24h}, scaling: {minInstances: 3, maxInstances: 3, scaleDown: {lastInstanceIdleTimeout: 99999h59m59s999ms}}}`,
+		"quantities":                `{template: {image: a, resources: {requests: {cpu: 1, memory: 134217728}, limits: {cpu: "1.5", memory: 1e9}}}}`,
+		"a limit of the request":    `{template: {image: a, resources: {requests: {cpu: 1}, limits: {cpu: 1000m}}}}`,
+		"a limit alone":             `{template: {image: a, resources: {limits: {cpu: 50m, memory: 32Mi}}}}`,
+		"words":                     `{template: {image: a}, calls: {delivery: AtLeastOnce, onClientDisconnect: Cancel}, scaling: {scaleDown: {policy: Learned}}}`,
+		"windows":                   `{template: {image: a}, scaling: {maxInstances: 5, windows: [{name: w1, start: "0 8 * * 1-5", duration: 10h, minInstances: 5}, {name: w2, start: " */5 6-20/2\t1,15 jan-MAR ? ", duration: 1m, timeZone: America/Argentina/Buenos_Aires, minInstances: 1}, {name: w3, start: "0 0 * * *", duration: 168h, timeZone: Etc/GMT+5, minInstances: 1}]}}`,
+		"variables":                 `{template: {image: a, env: [{name: A}, {name: b.c-D_1, value: x}, {name: PORTS}, {name: windlass_x}], envFrom: [{secretRef: {name: a}}, {prefix: A_, configMapRef: {name: b.c}}]}}`,
+		"what pods know":            `{template: {image: a, metadata: {labels: {cost-center: "4711", example.com/team: ""}, annotations: {example.com/owner: payments, notk8s.io/x: y}}, imagePullSecrets: [{name: a}], serviceAccountName: robot, placement: {nodeSelector: {a: b}, tolerations: [{key: x, operator: Exists}], runtimeClassName: gvisor, priorityClassName: batch}}}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			u := manifest(t, v1alpha1.KindFunction, "f", spec)
@@ -111,111 +110,121 @@ func TestAPIServerNamesFieldAndRemedy(t *testing.T) {
 		spec string
 		want []string
 	}{
-		"nothing to run": {`{}`, []string{
-			`spec: Invalid value: "object": image: or runtime: missing; write for example image: example.com/team/function:1.0, or runtime: python3 with handler: main.handle and code: {inline: ...}`}},
-		"a command alone": {`{command: [x]}`, []string{
-			`spec.command: Invalid value: "object": a command without an image runs in local mode only; add image:, which holds the program`}},
-		"a command without a program": {`{image: a, command: [""]}`, []string{
-			`spec.command: Invalid value: "array": the program is missing; write for example command: ["./server"]`}},
-		"a runtime beside everything": {`{runtime: python3, handler: a.b, code: {inline: x}, image: i, command: [c], args: [a]}`, []string{
-			`spec.args: Forbidden: a runtime brings its own program; remove args or runtime`,
-			`spec.command: Forbidden: a runtime brings its own program; remove command or runtime`,
-			`spec.image: Forbidden: a runtime brings its own image; remove image or runtime`}},
-		"a runtime without everything": {`{runtime: python3}`, []string{
-			`spec.code: Required value: a runtime needs source code; put it into code.inline, or into a ConfigMap that code.configMap names`,
-			`spec.handler: Required value: a runtime needs module.function; write for example handler: main.handle`}},
-		"a runtime that is no name": {`{runtime: Python, handler: a.b, code: {inline: x}}`, []string{
-			`spec.runtime: Invalid value: "string": must be the name of a Runtime, in lower-case letters, digits and hyphens; write for example python3`}},
-		"a handler without a module": {`{runtime: python3, handler: ../main.handle, code: {inline: x}}`, []string{
-			`spec.handler: Invalid value: "object": must be module.function; write for example main.handle`}},
-		"a handler of an image": {`{image: a, handler: a.b}`, []string{
-			`spec.handler: Forbidden: only a runtime has a handler; add runtime: python3 or runtime: nodejs, or protocol: LambdaRuntime for a runtime client of your own, or remove handler`}},
-		"code of an image": {`{image: a, code: {inline: x}}`, []string{
-			`spec.code: Forbidden: an image holds its own code; remove code`}},
-		"a path": {`{runtime: python3, handler: a.b, code: {path: /app}}`, []string{
-			`spec.code.path: Forbidden: needs local mode; put the code into an image, a ConfigMap or code.inline`}},
-		"code that is empty": {`{runtime: python3, handler: a.b, code: {}}`, []string{
-			`spec.code: Invalid value: "object": is empty; put the source into code.inline, or into a ConfigMap that code.configMap names`}},
-		"code twice": {`{runtime: python3, handler: a.b, code: {inline: x, configMap: z}}`, []string{
-			`spec.code: Forbidden: inline and configMap exclude each other; remove code.inline or code.configMap`}},
-		"code that is too long": {`{runtime: python3, handler: a.b, code: {inline: ` + strings.Repeat("é", v1alpha1.MaxInlineCode/2+1) + `}}`, []string{
-			`spec.code.inline: Invalid value: "string": is longer than 200000 bytes; use a ConfigMap or an image`}},
-		"a ConfigMap that is no name": {`{runtime: python3, handler: a.b, code: {configMap: A}}`, []string{
-			`spec.code.configMap: Invalid value: "string": must be the name of a ConfigMap, in lower-case letters, digits, hyphens and dots; write for example my-function-code`}},
-		"an image that is none": {`{image: "docker://a"}`, []string{
-			`spec.image: Invalid value: "string": must be the reference of an image; write for example example.com/team/function:1.0`}},
-		"names that nobody knows": {`{image: a, protocol: gRPC, decider: best}`, []string{
+		"nothing to run": {`{template: {}}`, []string{
+			`spec.template: Invalid value: "object": image: or runtimeRef: missing; write for example image: example.com/team/function:1.0, or runtimeRef: {name: python3} with handler: main.handle and code: {inline: ...}`}},
+		"a command alone": {`{template: {command: [x]}}`, []string{
+			`spec.template.command: Invalid value: "object": a command without an image runs in local mode only; add image:, which holds the program`}},
+		"a command without a program": {`{template: {image: a, command: [""]}}`, []string{
+			`spec.template.command: Invalid value: "array": the program is missing; write for example command: ["./server"]`}},
+		"a runtime beside everything": {`{template: {runtimeRef: {name: python3}, handler: a.b, code: {inline: x}, image: i, command: [c], args: [a]}}`, []string{
+			`spec.template.args: Forbidden: a runtime brings its own program; remove args or runtimeRef`,
+			`spec.template.command: Forbidden: a runtime brings its own program; remove command or runtimeRef`,
+			`spec.template.image: Forbidden: a runtime brings its own image; remove image or runtimeRef`}},
+		"a runtime without everything": {`{template: {runtimeRef: {name: python3}}}`, []string{
+			`spec.template.code: Required value: a runtime needs source code; put it into code.inline, or into a ConfigMap that code.configMapRef names`,
+			`spec.template.handler: Required value: a runtime needs module.function; write for example handler: main.handle`}},
+		"a runtime that is no name": {`{template: {runtimeRef: {name: Python}, handler: a.b, code: {inline: x}}}`, []string{
+			`spec.template.runtimeRef.name: Invalid value: "string": must be the name of a Runtime, in lower-case letters, digits and hyphens; write for example python3`}},
+		"a handler without a module": {`{template: {runtimeRef: {name: python3}, handler: ../main.handle, code: {inline: x}}}`, []string{
+			`spec.template.handler: Invalid value: "object": must be module.function; write for example main.handle`}},
+		"a handler of an image": {`{template: {image: a, handler: a.b}}`, []string{
+			`spec.template.handler: Forbidden: only a runtime has a handler; add runtimeRef: {name: python3} or runtimeRef: {name: nodejs}, or protocol: LambdaRuntime for a runtime client of your own, or remove handler`}},
+		"code of an image": {`{template: {image: a, code: {inline: x}}}`, []string{
+			`spec.template.code: Forbidden: an image holds its own code; remove code`}},
+		"a path": {`{template: {runtimeRef: {name: python3}, handler: a.b, code: {path: /app}}}`, []string{
+			`spec.template.code.path: Forbidden: needs local mode; put the code into an image, a ConfigMap or code.inline`}},
+		"code that is empty": {`{template: {runtimeRef: {name: python3}, handler: a.b, code: {}}}`, []string{
+			`spec.template.code: Invalid value: "object": is empty; put the source into code.inline, or into a ConfigMap that code.configMapRef names`}},
+		"code twice": {`{template: {runtimeRef: {name: python3}, handler: a.b, code: {inline: x, configMapRef: {name: z}}}}`, []string{
+			`spec.template.code: Forbidden: inline and configMapRef exclude each other; remove code.inline or code.configMapRef`}},
+		"code that is too long": {`{template: {runtimeRef: {name: python3}, handler: a.b, code: {inline: ` + strings.Repeat("é", v1alpha1.MaxInlineCode/2+1) + `}}}`, []string{
+			`spec.template.code.inline: Invalid value: "string": is longer than 200000 bytes; use a ConfigMap or an image`}},
+		"a ConfigMap that is no name": {`{template: {runtimeRef: {name: python3}, handler: a.b, code: {configMapRef: {name: A}}}}`, []string{
+			`spec.template.code.configMapRef.name: Invalid value: "string": must be the name of an object of this namespace, in lower-case letters, digits, hyphens and dots; write for example my-object`}},
+		"an image that is none": {`{template: {image: "docker://a"}}`, []string{
+			`spec.template.image: Invalid value: "string": must be the reference of an image; write for example example.com/team/function:1.0`}},
+		"names that nobody knows": {`{template: {image: a, protocol: gRPC}, calls: {delivery: Once, onClientDisconnect: cancel}}`, []string{
 			`<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation`,
-			`spec.decider: Unsupported value: "best": supported values: "` + strings.Join(fpcs.Names(), `", "`) + `"`,
-			`spec.protocol: Unsupported value: "gRPC": supported values: "HTTP", "LambdaRuntime"`}},
-		"ports of the agent": {`{image: a, port: 9090}`, []string{
-			`spec.port: Invalid value: "integer": the instance's agent uses the ports 9001 and 9090 itself; take another, for example 8080`}},
-		"durations that are none": {`{image: a, timeout: 1d, startupTimeout: "5"}`, []string{
-			`spec.startupTimeout: Invalid value: "string": must be a duration of 100ms to 1h; write for example 1m`,
-			`spec.timeout: Invalid value: "string": must be a duration of 10ms to 24h; write for example 60s`}},
-		"durations out of range": {`{image: a, timeout: 9ms, startupTimeout: 61m, scaling: {backoffAfter: 0s, idleTimeout: 0h, keepLast: -1s}}`, []string{
-			`spec.scaling.backoffAfter: Invalid value: "string": must be a duration of more than 0; write for example 10s`,
-			`spec.scaling.idleTimeout: Invalid value: "string": must be a duration of more than 0; write for example 10m`,
-			`spec.scaling.keepLast: Invalid value: "string": must be a duration of more than 0; write for example 1h`,
-			`spec.startupTimeout: Invalid value: "string": must be a duration of 100ms to 1h; write for example 1m`,
-			`spec.timeout: Invalid value: "string": must be a duration of 10ms to 24h; write for example 60s`}},
-		"limits out of range": {`{image: a, limits: {concurrency: -1, ratePerSecond: 1000001}}`, []string{
-			`spec.limits.concurrency: Invalid value: -1: spec.limits.concurrency in body should be greater than or equal to 1`,
-			`spec.limits.ratePerSecond: Invalid value: 1000001: spec.limits.ratePerSecond in body should be less than or equal to 1000000`}},
-		"a burst of no rate": {`{image: a, limits: {burst: 5}}`, []string{
-			`spec.limits.burst: Forbidden: needs limits.ratePerSecond; add it, or remove burst`}},
-		"quantities that are too small": {`{image: a, resources: {requests: {cpu: 0}, limits: {memory: 64m}}}`, []string{
-			`spec.resources.limits.memory: Invalid value: "": must be a quantity of at least 1Mi; write for example 128Mi, which are 128 times 2^20 bytes`,
-			`spec.resources.requests.cpu: Invalid value: "": must be a quantity of at least 1m; write for example 250m, a quarter of a core`}},
-		"a quantity that would take minutes to read": {`{image: a, resources: {limits: {memory: "1.5e-99999999"}}}`, []string{
-			`spec.resources.limits.memory: Invalid value: "": must be a quantity of at least 1Mi; write for example 128Mi, which are 128 times 2^20 bytes`}},
-		"limits below the requests": {`{image: a, resources: {requests: {cpu: 2, memory: 1Gi}, limits: {cpu: 1500m, memory: 1G}}}`, []string{
-			`spec.resources.limits.cpu: Invalid value: "object": must be at least the request; raise it, or lower resources.requests.cpu`,
-			`spec.resources.limits.memory: Invalid value: "object": must be at least the request; raise it, or lower resources.requests.memory`}},
-		"variables that are none": {`{image: a, env: [{name: 1A}, {name: "A=B"}, {name: ..a}]}`, []string{
-			`spec.env[0].name: Invalid value: "string": must be letters, digits, '_', '-' and '.', and not begin with a digit or '..'; write for example APP_MODE`,
-			`spec.env[1].name: Invalid value: "string": must be letters, digits, '_', '-' and '.', and not begin with a digit or '..'; write for example APP_MODE`,
-			`spec.env[2].name: Invalid value: "string": must be letters, digits, '_', '-' and '.', and not begin with a digit or '..'; write for example APP_MODE`}},
-		"variables that are Windlass's": {`{image: a, env: [{name: PORT}, {name: AWS_LAMBDA_RUNTIME_API}, {name: _HANDLER}, {name: LAMBDA_TASK_ROOT}, {name: WINDLASS_}]}`, []string{
-			`spec.env[0].name: Forbidden: Windlass sets PORT itself; take another name, for example APP_MODE`,
-			`spec.env[1].name: Forbidden: Windlass sets AWS_LAMBDA_RUNTIME_API itself; take another name, for example APP_MODE`,
-			`spec.env[2].name: Forbidden: Windlass sets _HANDLER itself; take another name, for example APP_MODE`,
-			`spec.env[3].name: Forbidden: Windlass sets LAMBDA_TASK_ROOT itself; take another name, for example APP_MODE`,
-			`spec.env[4].name: Forbidden: Windlass sets WINDLASS_ itself; take another name, for example APP_MODE`}},
-		"sources of variables that are none": {`{image: a, envFrom: [{}, {secretRef: {name: a}, configMapRef: {name: b}}, {prefix: 1A, secretRef: {name: a}}, {secretRef: {name: A}}]}`, []string{
-			`spec.envFrom[0]: Invalid value: "object": needs exactly one of secretRef and configMapRef; write for example secretRef: {name: my-secret}`,
-			`spec.envFrom[1]: Invalid value: "object": needs exactly one of secretRef and configMapRef; write for example secretRef: {name: my-secret}`,
-			`spec.envFrom[2].prefix: Invalid value: "string": must be letters, digits, '_', '-' and '.', and not begin with a digit; write for example DB_`,
-			`spec.envFrom[3].secretRef.name: Invalid value: "string": must be the name of an object of this namespace, in lower-case letters, digits, hyphens and dots; write for example my-object`}},
-		"names that are none": {`{image: a, runtimeClassName: A_B, priorityClassName: "-", serviceAccountName: a/b, imagePullSecrets: [{name: A}]}`, []string{
-			`spec.imagePullSecrets[0].name: Invalid value: "string": must be the name of an object of this namespace, in lower-case letters, digits, hyphens and dots; write for example my-object`,
-			`spec.priorityClassName: Invalid value: "string": must be the name of a PriorityClass, in lower-case letters, digits, hyphens and dots; write for example batch`,
-			`spec.runtimeClassName: Invalid value: "string": must be the name of a RuntimeClass, in lower-case letters, digits, hyphens and dots; write for example gvisor`,
-			`spec.serviceAccountName: Invalid value: "string": must be the name of a ServiceAccount, in lower-case letters, digits, hyphens and dots; write for example my-function`}},
-		"a keep-alive that nobody knows": {`{image: a, scaling: {keepAlive: forever}}`, []string{
+			`spec.calls.delivery: Unsupported value: "Once": supported values: "AtMostOnce", "AtLeastOnce"`,
+			`spec.calls.onClientDisconnect: Unsupported value: "cancel": supported values: "Continue", "Cancel"`,
+			`spec.template.protocol: Unsupported value: "gRPC": supported values: "HTTP", "LambdaRuntime"`}},
+		"ports of the agent": {`{template: {image: a, port: 9090}}`, []string{
+			`spec.template.port: Invalid value: "integer": the instance's agent uses the ports 9001 and 9090 itself; take another, for example 8080`}},
+		"durations that are none": {`{template: {image: a, timeout: 1d, startupTimeout: "5"}}`, []string{
+			`spec.template.startupTimeout: Invalid value: "string": must be a duration of 100ms to 1h; write for example 1m`,
+			`spec.template.timeout: Invalid value: "string": must be a duration of 10ms to 24h; write for example 60s`}},
+		"durations out of range": {`{template: {image: a, timeout: 9ms, startupTimeout: 61m}, scaling: {scaleDown: {idleTimeout: 0h, lastInstanceIdleTimeout: 1us}}}`, []string{
+			`spec.scaling.scaleDown.idleTimeout: Invalid value: "string": must be a duration of more than 0; write for example 10m`,
+			`spec.scaling.scaleDown.lastInstanceIdleTimeout: Invalid value: "string": must be a duration of more than 0; write for example 1h`,
+			`spec.template.startupTimeout: Invalid value: "string": must be a duration of 100ms to 1h; write for example 1m`,
+			`spec.template.timeout: Invalid value: "string": must be a duration of 10ms to 24h; write for example 60s`}},
+		"limits out of range": {`{template: {image: a}, calls: {maxInFlight: -1, rate: {requests: 1000001}}}`, []string{
+			`spec.calls.maxInFlight: Invalid value: -1: spec.calls.maxInFlight in body should be greater than or equal to 1`,
+			`spec.calls.rate.requests: Invalid value: 1000001: spec.calls.rate.requests in body should be less than or equal to 1000000`}},
+		"times of calls out of range": {`{template: {image: a}, calls: {rate: {requests: 1, period: 999ms}, queueTimeout: 1.5h}}`, []string{
+			`spec.calls.queueTimeout: Invalid value: "string": must be a duration of 10ms to 24h; write for example 5s`,
+			`spec.calls.rate.period: Invalid value: "string": must be a duration of 1s to 24h; write for example 1m`}},
+		"a burst of no rate": {`{template: {image: a}, calls: {rate: {burst: 5}}}`, []string{
 			`<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation`,
-			`spec.scaling.keepAlive: Unsupported value: "forever": supported values: "Fixed", "Histogram"`}},
-		"starts that are none": {`{image: a, scaling: {schedule: [{start: "", duration: 1h, min: 1}, {start: "0 8 * *", duration: 1h, min: 1}, {start: "0 0 8 * * *", duration: 1h, min: 1}, {start: "@daily", duration: 1h, min: 1}, {start: "TZ=UTC 8 * * *", duration: 1h, min: 1}]}}`, []string{
+			`spec.calls.rate.requests: Required value`}},
+		"keys that are not for functions": {`{template: {image: a, metadata: {labels: {app.kubernetes.io/name: x}, annotations: {eu.windlass.dev/x: y}}}}`, []string{
+			`spec.template.metadata.annotations: Forbidden: keys of windlass.dev, kubernetes.io and k8s.io, and below, are not for functions; take one of your own, for example example.com/owner`,
+			`spec.template.metadata.labels: Forbidden: keys of windlass.dev, kubernetes.io and k8s.io, and below, are not for functions; take one of your own, for example cost-center`}},
+		"values that are too long": {`{template: {image: a, metadata: {labels: {a: ` + strings.Repeat("x", 64) + `}, annotations: {a: ` + strings.Repeat("x", 1025) + `}}}}`, []string{
+			`spec.template.metadata.annotations: Invalid value: "object": a key is too long for an annotation, or a value is longer than 1024 characters; write for example example.com/owner: payments`,
+			`spec.template.metadata.labels: Invalid value: "object": a key or a value is too long for a label; write for example cost-center: "4711"`}},
+		"quantities that are too small": {`{template: {image: a, resources: {requests: {cpu: 0}, limits: {memory: 64m}}}}`, []string{
+			`spec.template.resources.limits.memory: Invalid value: "": must be a quantity of at least 1Mi; write for example 128Mi, which are 128 times 2^20 bytes`,
+			`spec.template.resources.requests.cpu: Invalid value: "": must be a quantity of at least 1m; write for example 250m, a quarter of a core`}},
+		"a quantity that would take minutes to read": {`{template: {image: a, resources: {limits: {memory: "1.5e-99999999"}}}}`, []string{
+			`spec.template.resources.limits.memory: Invalid value: "": must be a quantity of at least 1Mi; write for example 128Mi, which are 128 times 2^20 bytes`}},
+		"limits below the requests": {`{template: {image: a, resources: {requests: {cpu: 2, memory: 1Gi}, limits: {cpu: 1500m, memory: 1G}}}}`, []string{
+			`spec.template.resources.limits.cpu: Invalid value: "object": must be at least the request; raise it, or lower resources.requests.cpu`,
+			`spec.template.resources.limits.memory: Invalid value: "object": must be at least the request; raise it, or lower resources.requests.memory`}},
+		"variables that are none": {`{template: {image: a, env: [{name: 1A}, {name: "A=B"}, {name: ..a}]}}`, []string{
+			`spec.template.env[0].name: Invalid value: "string": must be letters, digits, '_', '-' and '.', and not begin with a digit or '..'; write for example APP_MODE`,
+			`spec.template.env[1].name: Invalid value: "string": must be letters, digits, '_', '-' and '.', and not begin with a digit or '..'; write for example APP_MODE`,
+			`spec.template.env[2].name: Invalid value: "string": must be letters, digits, '_', '-' and '.', and not begin with a digit or '..'; write for example APP_MODE`}},
+		"variables that are Windlass's": {`{template: {image: a, env: [{name: PORT}, {name: AWS_LAMBDA_RUNTIME_API}, {name: _HANDLER}, {name: LAMBDA_TASK_ROOT}, {name: WINDLASS_}]}}`, []string{
+			`spec.template.env[0].name: Forbidden: Windlass sets PORT itself; take another name, for example APP_MODE`,
+			`spec.template.env[1].name: Forbidden: Windlass sets AWS_LAMBDA_RUNTIME_API itself; take another name, for example APP_MODE`,
+			`spec.template.env[2].name: Forbidden: Windlass sets _HANDLER itself; take another name, for example APP_MODE`,
+			`spec.template.env[3].name: Forbidden: Windlass sets LAMBDA_TASK_ROOT itself; take another name, for example APP_MODE`,
+			`spec.template.env[4].name: Forbidden: Windlass sets WINDLASS_ itself; take another name, for example APP_MODE`}},
+		"sources of variables that are none": {`{template: {image: a, envFrom: [{}, {secretRef: {name: a}, configMapRef: {name: b}}, {prefix: 1A, secretRef: {name: a}}, {secretRef: {name: A}}]}}`, []string{
+			`spec.template.envFrom[0]: Invalid value: "object": needs exactly one of secretRef and configMapRef; write for example secretRef: {name: my-secret}`,
+			`spec.template.envFrom[1]: Invalid value: "object": needs exactly one of secretRef and configMapRef; write for example secretRef: {name: my-secret}`,
+			`spec.template.envFrom[2].prefix: Invalid value: "string": must be letters, digits, '_', '-' and '.', and not begin with a digit; write for example DB_`,
+			`spec.template.envFrom[3].secretRef.name: Invalid value: "string": must be the name of an object of this namespace, in lower-case letters, digits, hyphens and dots; write for example my-object`}},
+		"names that are none": {`{template: {image: a, serviceAccountName: a/b, imagePullSecrets: [{name: A}], placement: {runtimeClassName: A_B, priorityClassName: "-"}}}`, []string{
+			`spec.template.imagePullSecrets[0].name: Invalid value: "string": must be the name of an object of this namespace, in lower-case letters, digits, hyphens and dots; write for example my-object`,
+			`spec.template.placement.priorityClassName: Invalid value: "string": must be the name of a PriorityClass, in lower-case letters, digits, hyphens and dots; write for example batch`,
+			`spec.template.placement.runtimeClassName: Invalid value: "string": must be the name of a RuntimeClass, in lower-case letters, digits, hyphens and dots; write for example gvisor`,
+			`spec.template.serviceAccountName: Invalid value: "string": must be the name of a ServiceAccount, in lower-case letters, digits, hyphens and dots; write for example my-function`}},
+		"a policy that nobody knows": {`{template: {image: a}, scaling: {scaleDown: {policy: forever}}}`, []string{
+			`<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation`,
+			`spec.scaling.scaleDown.policy: Unsupported value: "forever": supported values: "Fixed", "Learned"`}},
+		"starts that are none": {`{template: {image: a}, scaling: {windows: [{name: w1, start: "", duration: 1h, minInstances: 1}, {name: w2, start: "0 8 * *", duration: 1h, minInstances: 1}, {name: w3, start: "0 0 8 * * *", duration: 1h, minInstances: 1}, {name: w4, start: "@daily", duration: 1h, minInstances: 1}, {name: w5, start: "TZ=UTC 8 * * *", duration: 1h, minInstances: 1}]}}`, []string{
 			notAStart(0), notAStart(1), notAStart(2), notAStart(3), notAStart(4)}},
-		"time zones that are none": {`{image: a, scaling: {schedule: [{start: "0 8 * * *", duration: 1h, min: 1, timeZone: Local}, {start: "0 8 * * *", duration: 1h, min: 1, timeZone: ../UTC}]}}`, []string{
-			`spec.scaling.schedule[0].timeZone: Invalid value: "string": must be a name of the IANA time zone database; write for example Europe/Berlin, or remove timeZone for UTC`,
-			`spec.scaling.schedule[1].timeZone: Invalid value: "string": must be a name of the IANA time zone database; write for example Europe/Berlin, or remove timeZone for UTC`}},
-		"windows out of range": {`{image: a, scaling: {schedule: [{start: "0 8 * * *", duration: 59s, min: 1}, {start: "0 8 * * *", duration: 169h, min: 1}]}}`, []string{
-			`spec.scaling.schedule[0].duration: Invalid value: "string": must be a duration of 1m to 168h; write for example 10h`,
-			`spec.scaling.schedule[1].duration: Invalid value: "string": must be a duration of 1m to 168h; write for example 10h`}},
-		"too few and too many in a window": {`{image: a, scaling: {schedule: [{start: "0 8 * * *", duration: 1h, min: 0}, {start: "0 8 * * *", duration: 1h, min: 100001}]}}`, []string{
-			`spec.scaling.schedule[0].min: Invalid value: 0: spec.scaling.schedule[0].min in body should be greater than or equal to 1`,
-			`spec.scaling.schedule[1].min: Invalid value: 100001: spec.scaling.schedule[1].min in body should be less than or equal to 100000`}},
-		"a window above max": {`{image: a, scaling: {max: 2, schedule: [{start: "0 8 * * *", duration: 1h, min: 3}]}}`, []string{
-			`spec.scaling.schedule: Invalid value: "object": min of a window must not be more than max; lower it, or raise scaling.max`}},
-		"min above max": {`{image: a, scaling: {min: 3, max: 2}}`, []string{
-			`spec.scaling.min: Invalid value: "object": must not be more than max; lower it, or raise scaling.max`}},
-		"numbers out of range": {`{image: a, concurrency: 1001, port: 65536, scaling: {min: -1, max: 0}}`, []string{
-			`.spec.scaling.min: Invalid value: -1: should be a non-negative integer`,
-			`spec.concurrency: Invalid value: 1001: spec.concurrency in body should be less than or equal to 1000`,
-			`spec.port: Invalid value: 65536: spec.port in body should be less than or equal to 65535`,
-			`spec.scaling.max: Invalid value: 0: spec.scaling.max in body should be greater than or equal to 1`,
-			`spec.scaling.min: Invalid value: -1: spec.scaling.min in body should be greater than or equal to 0`}},
+		"time zones that are none": {`{template: {image: a}, scaling: {windows: [{name: w1, start: "0 8 * * *", duration: 1h, minInstances: 1, timeZone: Local}, {name: w2, start: "0 8 * * *", duration: 1h, minInstances: 1, timeZone: ../UTC}]}}`, []string{
+			`spec.scaling.windows[0].timeZone: Invalid value: "string": must be a name of the IANA time zone database; write for example Europe/Berlin, or remove timeZone for UTC`,
+			`spec.scaling.windows[1].timeZone: Invalid value: "string": must be a name of the IANA time zone database; write for example Europe/Berlin, or remove timeZone for UTC`}},
+		"windows out of range": {`{template: {image: a}, scaling: {windows: [{name: w1, start: "0 8 * * *", duration: 59s, minInstances: 1}, {name: w2, start: "0 8 * * *", duration: 169h, minInstances: 1}]}}`, []string{
+			`spec.scaling.windows[0].duration: Invalid value: "string": must be a duration of 1m to 168h; write for example 10h`,
+			`spec.scaling.windows[1].duration: Invalid value: "string": must be a duration of 1m to 168h; write for example 10h`}},
+		"too few and too many in a window": {`{template: {image: a}, scaling: {windows: [{name: w1, start: "0 8 * * *", duration: 1h, minInstances: 0}, {name: w2, start: "0 8 * * *", duration: 1h, minInstances: 100001}]}}`, []string{
+			`spec.scaling.windows[0].minInstances: Invalid value: 0: spec.scaling.windows[0].minInstances in body should be greater than or equal to 1`,
+			`spec.scaling.windows[1].minInstances: Invalid value: 100001: spec.scaling.windows[1].minInstances in body should be less than or equal to 100000`}},
+		"a window above max": {`{template: {image: a}, scaling: {maxInstances: 2, windows: [{name: w1, start: "0 8 * * *", duration: 1h, minInstances: 3}]}}`, []string{
+			`spec.scaling.windows: Invalid value: "object": minInstances of a window must not be more than maxInstances; lower it, or raise scaling.maxInstances`}},
+		"min above max": {`{template: {image: a}, scaling: {minInstances: 3, maxInstances: 2}}`, []string{
+			`spec.scaling.minInstances: Invalid value: "object": must not be more than maxInstances; lower it, or raise scaling.maxInstances`}},
+		"numbers out of range": {`{template: {image: a, concurrency: 1001, port: 65536}, scaling: {minInstances: -1, maxInstances: 0}}`, []string{
+			`.spec.scaling.minInstances: Invalid value: -1: should be a non-negative integer`,
+			`spec.scaling.maxInstances: Invalid value: 0: spec.scaling.maxInstances in body should be greater than or equal to 1`,
+			`spec.scaling.minInstances: Invalid value: -1: spec.scaling.minInstances in body should be greater than or equal to 0`,
+			`spec.template.concurrency: Invalid value: 1001: spec.template.concurrency in body should be less than or equal to 1000`,
+			`spec.template.port: Invalid value: 65536: spec.template.port in body should be less than or equal to 65535`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			u := manifest(t, v1alpha1.KindFunction, "f", tc.spec)
@@ -229,7 +238,7 @@ func TestAPIServerNamesFieldAndRemedy(t *testing.T) {
 			}
 		})
 	}
-	u := manifest(t, v1alpha1.KindFunction, "a.b", `{image: a}`)
+	u := manifest(t, v1alpha1.KindFunction, "a.b", `{template: {image: a}}`)
 	want := []string{`metadata: Invalid value: "object": name must be 1 to 63 lower-case letters, digits and hyphens, with a letter or digit at both ends; write for example my-function`}
 	if diff := cmp.Diff(want, causes(t, c.Create(t.Context(), u, client.DryRunAll))); diff != "" {
 		t.Error(diff)
@@ -237,7 +246,7 @@ func TestAPIServerNamesFieldAndRemedy(t *testing.T) {
 }
 
 func notAStart(i int) string {
-	return fmt.Sprintf(`spec.scaling.schedule[%d].start: Invalid value: "string": must be five fields of cron: minute, hour, day of month, month, day of week; write for example 0 8 * * 1-5`, i)
+	return fmt.Sprintf(`spec.scaling.windows[%d].start: Invalid value: "string": must be five fields of cron: minute, hour, day of month, month, day of week; write for example 0 8 * * 1-5`, i)
 }
 
 func TestAPIServerChecksRuntimes(t *testing.T) {
@@ -269,19 +278,19 @@ func TestAPIServerChecksRuntimes(t *testing.T) {
 
 func TestProtocolCannotChange(t *testing.T) {
 	c := newClient(t)
-	const refused = `spec.protocol: Invalid value: "object": cannot change, because calls that wait were made for the old one; make a new function, or delete this one first`
-	const runtime = `{runtime: python3, handler: a.b, code: {inline: x}`
+	const refused = `spec.template.protocol: Invalid value: "object": cannot change, because calls that wait were made for the old one; make a new function, or delete this one first`
+	const runtime = `{template: {runtimeRef: {name: python3}, handler: a.b, code: {inline: x}`
 	for name, tc := range map[string]struct {
 		before, after string
 		want          []string
 	}{
-		"another image":                    {`{image: a}`, `{image: b, timeout: 5s}`, nil},
-		"HTTP, said aloud":                 {`{image: a}`, `{image: a, protocol: HTTP}`, nil},
-		"from HTTP to Lambda":              {`{image: a}`, `{image: a, protocol: LambdaRuntime}`, []string{refused}},
-		"from an image to a runtime":       {`{image: a}`, runtime + `}`, []string{refused}},
-		"from a Lambda image to a runtime": {`{image: a, protocol: LambdaRuntime}`, runtime + `}`, nil},
-		"from a runtime to HTTP":           {runtime + `}`, runtime + `, protocol: HTTP}`, []string{refused}},
-		"another runtime":                  {runtime + `}`, `{runtime: nodejs, handler: a.c, code: {configMap: z}}`, nil},
+		"another image":                    {`{template: {image: a}}`, `{template: {image: b, timeout: 5s}}`, nil},
+		"HTTP, said aloud":                 {`{template: {image: a}}`, `{template: {image: a, protocol: HTTP}}`, nil},
+		"from HTTP to Lambda":              {`{template: {image: a}}`, `{template: {image: a, protocol: LambdaRuntime}}`, []string{refused}},
+		"from an image to a runtime":       {`{template: {image: a}}`, runtime + `}}`, []string{refused}},
+		"from a Lambda image to a runtime": {`{template: {image: a, protocol: LambdaRuntime}}`, runtime + `}}`, nil},
+		"from a runtime to HTTP":           {runtime + `}}`, runtime + `, protocol: HTTP}}`, []string{refused}},
+		"another runtime":                  {runtime + `}}`, `{template: {runtimeRef: {name: nodejs}, handler: a.c, code: {configMapRef: {name: z}}}}`, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			namespace := newNamespace(t, c)
@@ -311,12 +320,13 @@ func TestProtocolCannotChange(t *testing.T) {
 func TestAPIServerDefaultsAsGoDoes(t *testing.T) {
 	c := newClient(t)
 	for name, spec := range map[string]string{
-		"an image":             `{image: a}`,
-		"a runtime":            `{runtime: python3, handler: a.b, code: {inline: x}}`,
-		"empty groups":         `{image: a, scaling: {}, resources: {requests: {}, limits: {}}}`,
-		"a part of the groups": `{image: a, scaling: {max: 3, keepLast: 2h}, resources: {limits: {cpu: 50m}}}`,
-		"everything":           `{image: a, port: 80, concurrency: 2, timeout: 1s, startupTimeout: 2s, decider: listing1, protocol: HTTP, scaling: {min: 1, max: 2, backoffAfter: 1s, idleTimeout: 2s, keepLast: 3s, keepAlive: Histogram, schedule: [{start: "0 8 * * *", duration: 1h, min: 2}]}, resources: {requests: {cpu: 1, memory: 1Gi}}}`,
-		"nulls":                `{image: a, timeout: null, scaling: {min: null, idleTimeout: null}}`,
+		"an image":             `{template: {image: a}}`,
+		"a runtime":            `{template: {runtimeRef: {name: python3}, handler: a.b, code: {inline: x}}}`,
+		"empty groups":         `{template: {image: a, resources: {requests: {}, limits: {}}, metadata: {}, placement: {}}, calls: {}, scaling: {scaleDown: {}}}`,
+		"a part of the groups": `{template: {image: a, resources: {limits: {cpu: 50m}}}, scaling: {maxInstances: 3, scaleDown: {lastInstanceIdleTimeout: 2h}}}`,
+		"everything":           `{template: {image: a, port: 80, concurrency: 2, timeout: 1s, startupTimeout: 2s, protocol: HTTP, resources: {requests: {cpu: 1, memory: 1Gi}}}, scaling: {minInstances: 1, maxInstances: 2, windows: [{name: w1, start: "0 8 * * *", duration: 1h, minInstances: 2}], scaleDown: {idleTimeout: 2s, lastInstanceIdleTimeout: 3s, policy: Learned}}}`,
+		"a rate":               `{template: {image: a}, calls: {rate: {requests: 5}}}`,
+		"nulls":                `{template: {image: a, timeout: null}, scaling: {minInstances: null, scaleDown: {idleTimeout: null}}}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			u := manifest(t, v1alpha1.KindFunction, "f", spec)
@@ -338,7 +348,7 @@ func TestAPIServerDefaultsAsGoDoes(t *testing.T) {
 			if !equality.Semantic.DeepEqual(want.Spec, given.Spec) {
 				t.Error(cmp.Diff(want.Spec, given.Spec))
 			}
-			want.Spec.Protocol, want.Spec.Resources = got.Spec.Protocol, got.Spec.Resources
+			want.Spec.Template.Protocol, want.Spec.Template.Resources = got.Spec.Template.Protocol, got.Spec.Template.Resources
 			if !equality.Semantic.DeepEqual(want.Spec, got.Spec) {
 				t.Error(cmp.Diff(want.Spec, got.Spec))
 			}

@@ -18,7 +18,7 @@ import (
 
 func TestScaleSetsTheMinimum(t *testing.T) {
 	c := newClient(t)
-	f := &v1alpha1.Function{Spec: v1alpha1.FunctionSpec{Image: "a"}}
+	f := &v1alpha1.Function{Spec: v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{Image: "a"}}}
 	f.Name, f.Namespace = "f", newNamespace(t, c)
 	if err := c.Create(t.Context(), f); err != nil {
 		t.Fatal(err)
@@ -41,8 +41,8 @@ func TestScaleSetsTheMinimum(t *testing.T) {
 	if err := c.Get(t.Context(), client.ObjectKeyFromObject(f), f); err != nil {
 		t.Fatal(err)
 	}
-	if f.Spec.Scaling.Min != 2 {
-		t.Errorf("min is %d", f.Spec.Scaling.Min)
+	if f.Spec.Scaling.MinInstances != 2 {
+		t.Errorf("min is %d", f.Spec.Scaling.MinInstances)
 	}
 }
 
@@ -72,7 +72,7 @@ func table(t *testing.T, resource, namespace, name string) (columns []metav1.Tab
 
 func TestColumnsOfFunctions(t *testing.T) {
 	c := newClient(t)
-	f := &v1alpha1.Function{Spec: v1alpha1.FunctionSpec{Image: "a/b:1"}}
+	f := &v1alpha1.Function{Spec: v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{Image: "a/b:1"}}}
 	f.Name, f.Namespace = "f", newNamespace(t, c)
 	if err := c.Create(t.Context(), f); err != nil {
 		t.Fatal(err)

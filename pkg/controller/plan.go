@@ -207,7 +207,7 @@ func drainDeadline(f *v1alpha1.Function) (time.Time, bool) {
 	if f.DeletionTimestamp.IsZero() {
 		return time.Time{}, false
 	}
-	timeout := f.Spec.Timeout.Duration
+	timeout := f.Spec.Template.Timeout.Duration
 	if timeout <= 0 {
 		timeout = v1alpha1.DefaultTimeout
 	}

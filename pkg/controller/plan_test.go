@@ -19,7 +19,7 @@ var now = time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 // given is a function that was deployed a minute ago and is called, and what
 // change makes of it.
 func given(change func(*input)) input {
-	f := &v1alpha1.Function{Spec: v1alpha1.FunctionSpec{Image: "example.com/a:1"}}
+	f := &v1alpha1.Function{Spec: v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{Image: "example.com/a:1"}}}
 	f.Name, f.Namespace, f.UID, f.Generation = "f", "team", "uid-f", 3
 	f.Finalizers = []string{v1alpha1.FinalizerDrain}
 	f.CreationTimestamp = metav1.NewTime(now.Add(-time.Minute))
@@ -64,12 +64,12 @@ func TestStatusSaysWhatIsObserved(t *testing.T) {
 			"Ready=True/Accepted Provisioned=True/Provisioned Progressing=False/Stable", "can be called"},
 		"a cold start": {func(in *input) { in.facts.creating = 1 },
 			"Ready=True/Accepted Provisioned=True/Provisioned Progressing=True/Creating", "can be called"},
-		"a minimum that is there": {func(in *input) { in.function.Spec.Scaling.Min = 2 },
+		"a minimum that is there": {func(in *input) { in.function.Spec.Scaling.MinInstances = 2 },
 			"Ready=True/Accepted Provisioned=True/Provisioned Progressing=False/Stable", "can be called"},
-		"a minimum on its way": {func(in *input) { in.function.Spec.Scaling.Min, in.facts.creating = 3, 1 },
+		"a minimum on its way": {func(in *input) { in.function.Spec.Scaling.MinInstances, in.facts.creating = 3, 1 },
 			"Ready=True/Accepted Provisioned=False/Creating Progressing=True/Creating", "can be called"},
 		"a minimum that cannot be had": {func(in *input) {
-			in.function.Spec.Scaling.Min, in.facts.noRoom = 3, "no node has 2 CPUs left"
+			in.function.Spec.Scaling.MinInstances, in.facts.noRoom = 3, "no node has 2 CPUs left"
 		}, "Ready=True/Accepted Provisioned=False/NoCapacity Progressing=False/Stable",
 			"can be called, but further instances do not start: NoCapacity: no node has 2 CPUs left"},
 		"an image that cannot be pulled": {func(in *input) {
@@ -88,7 +88,7 @@ func TestStatusSaysWhatIsObserved(t *testing.T) {
 		}, "Ready=False/StartFailed Provisioned=True/Provisioned Progressing=False/Stable", "could not start"},
 		"no room at all": {func(in *input) { in.facts.created, in.facts.busy, in.facts.noRoom = 0, 0, "no node is ready" },
 			"Ready=False/NoCapacity Provisioned=True/Provisioned Progressing=False/Stable", "no node is ready"},
-		"etcd is away": {func(in *input) { in.function.Spec.Scaling.Min, in.facts.unconfirmed = 3, true },
+		"etcd is away": {func(in *input) { in.function.Spec.Scaling.MinInstances, in.facts.unconfirmed = 3, true },
 			"Ready=True/Accepted Provisioned=Unknown/Unconfirmed Progressing=False/Stable", "can be called"},
 		"an update": {func(in *input) { in.facts.outdated = 1 },
 			"Ready=True/Accepted Provisioned=True/Provisioned Progressing=True/Replacing", "can be called"},
@@ -99,17 +99,17 @@ func TestStatusSaysWhatIsObserved(t *testing.T) {
 		"nobody tells of a new function yet": {func(in *input) { in.facts, in.settling = nil, true },
 			"Ready=Unknown/Unobserved Provisioned=Unknown/Unobserved Progressing=False/Unobserved", "no scheduler tells"},
 		"a runtime that is missing": {func(in *input) {
-			in.function.Spec = v1alpha1.FunctionSpec{Runtime: "ruby", Handler: "a.b", Code: &v1alpha1.Code{Inline: "x"}}
+			in.function.Spec = v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{RuntimeRef: v1alpha1.RuntimeReference{Name: "ruby"}, Handler: "a.b", Code: &v1alpha1.Code{Inline: "x"}}}
 		}, "Ready=False/UnknownRuntime Provisioned=False/UnknownRuntime Progressing=False/UnknownRuntime", `there is no Runtime "ruby"; make it`},
 		"a runtime that is there": {func(in *input) {
-			in.function.Spec = v1alpha1.FunctionSpec{Runtime: "ruby", Handler: "a.b", Code: &v1alpha1.Code{Inline: "x"}}
+			in.function.Spec = v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{RuntimeRef: v1alpha1.RuntimeReference{Name: "ruby"}, Handler: "a.b", Code: &v1alpha1.Code{Inline: "x"}}}
 			in.runtime = &v1alpha1.Runtime{}
 		}, "Ready=True/Accepted Provisioned=True/Provisioned Progressing=False/Stable", "can be called"},
-		"what no schema sees": {func(in *input) { in.function.Spec.Args = []string{"\x00"} },
+		"what no schema sees": {func(in *input) { in.function.Spec.Template.Args = []string{"\x00"} },
 			"Ready=False/Invalid Provisioned=False/Invalid Progressing=False/Invalid",
-			`spec.args[0]: Invalid value: "\x00": must not contain a NUL byte; remove it`},
+			`spec.template.args[0]: Invalid value: "\x00": must not contain a NUL byte; remove it`},
 		"what a cluster cannot run": {func(in *input) {
-			in.function.Spec = v1alpha1.FunctionSpec{Command: []string{"x"}}
+			in.function.Spec = v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{Command: []string{"x"}}}
 		}, "Ready=False/Invalid Provisioned=False/Invalid Progressing=False/Invalid", "add image:"},
 		"a function that is being deleted": {func(in *input) { in.function.DeletionTimestamp = &deleted },
 			"Ready=False/Draining Provisioned=False/Draining Progressing=True/Draining", "is being deleted"},
@@ -281,7 +281,7 @@ func TestPodsThatMustGo(t *testing.T) {
 	deletedAgo := func(d time.Duration) func(*input) {
 		return func(in *input) {
 			in.function.DeletionTimestamp = &metav1.Time{Time: now.Add(-d)}
-			in.function.Spec.Timeout.Duration = 10 * time.Second
+			in.function.Spec.Template.Timeout.Duration = 10 * time.Second
 		}
 	}
 	for name, c := range map[string]struct {

@@ -87,9 +87,9 @@ func view(in input) *seen {
 	if errs := invalid(in); len(errs) > 0 {
 		return same(f.Generation, metav1.ConditionFalse, v1alpha1.ReasonInvalid, sentence(errs))
 	}
-	if f.Spec.Runtime != "" && in.runtime == nil {
+	if f.Spec.Template.RuntimeRef.Name != "" && in.runtime == nil {
 		return same(f.Generation, metav1.ConditionFalse, v1alpha1.ReasonUnknownRuntime, fmt.Sprintf(
-			"there is no Runtime %q; make it, or write in spec.runtime one that \"kubectl get runtimes\" lists", f.Spec.Runtime))
+			"there is no Runtime %q; make it, or write in spec.template.runtimeRef.name one that \"kubectl get runtimes\" lists", f.Spec.Template.RuntimeRef.Name))
 	}
 	if in.facts == nil {
 		if in.settling && meta.FindStatusCondition(f.Status.Conditions, v1alpha1.ConditionReady) != nil {
@@ -122,7 +122,7 @@ func readyOf(f *v1alpha1.Function, facts *facts) metav1.Condition {
 }
 
 func provisionedOf(f *v1alpha1.Function, facts *facts) metav1.Condition {
-	least := int64(f.Spec.Scaling.Min)
+	least := int64(f.Spec.Scaling.MinInstances)
 	why, failing := obstacle(f, facts)
 	switch {
 	case facts.unconfirmed:
@@ -130,15 +130,15 @@ func provisionedOf(f *v1alpha1.Function, facts *facts) metav1.Condition {
 			"etcd cannot be reached: calls are served, but no more than a fifth more instances are created until it is back")
 	case least == 0:
 		return condition(v1alpha1.ConditionProvisioned, metav1.ConditionTrue, v1alpha1.ReasonProvisioned,
-			"instances come and go with the calls; scaling.min asks for none")
+			"instances come and go with the calls; scaling.minInstances asks for none")
 	case facts.created >= least:
 		return condition(v1alpha1.ConditionProvisioned, metav1.ConditionTrue, v1alpha1.ReasonProvisioned,
-			fmt.Sprintf("there are as many instances as scaling.min asks for, %d", least))
+			fmt.Sprintf("there are as many instances as scaling.minInstances asks for, %d", least))
 	case failing:
 		return condition(v1alpha1.ConditionProvisioned, metav1.ConditionFalse, why.reason, why.detail)
 	default:
 		return condition(v1alpha1.ConditionProvisioned, metav1.ConditionFalse, v1alpha1.ReasonCreating,
-			fmt.Sprintf("scaling.min asks for %d instances; they are being created", least))
+			fmt.Sprintf("scaling.minInstances asks for %d instances; they are being created", least))
 	}
 }
 
@@ -181,8 +181,8 @@ func obstacle(f *v1alpha1.Function, facts *facts) (problem, bool) {
 		if why.detail == "" {
 			why.detail = "the last instance could not start"
 		}
-		if why.reason == v1alpha1.ReasonImagePullFailed && f.Spec.Image != "" && !strings.Contains(why.detail, f.Spec.Image) {
-			why.detail = fmt.Sprintf("image %s: %s", f.Spec.Image, why.detail)
+		if why.reason == v1alpha1.ReasonImagePullFailed && f.Spec.Template.Image != "" && !strings.Contains(why.detail, f.Spec.Template.Image) {
+			why.detail = fmt.Sprintf("image %s: %s", f.Spec.Template.Image, why.detail)
 		}
 		return why, true
 	case facts.noRoom != "":

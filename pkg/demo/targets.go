@@ -33,7 +33,7 @@ func targets(root string) (functions []*v1alpha1.Function, calls []bench.Target,
 		return nil, nil, nil, err
 	}
 	for _, fn := range all {
-		if program, needed := runtimes.Program(fn.Spec.Runtime); needed {
+		if program, needed := runtimes.Program(fn.Spec.Template.RuntimeRef.Name); needed {
 			if _, err := exec.LookPath(program); err != nil {
 				leftOut = append(leftOut, fn.Name+" (needs "+program+")")
 				continue
@@ -49,7 +49,7 @@ func targets(root string) (functions []*v1alpha1.Function, calls []bench.Target,
 // target is how a function is made to compute for a duration.
 func target(fn *v1alpha1.Function) bench.Target {
 	t := bench.Target{Function: fn.Name, UpTo: classes[fn.Name]}
-	if fn.Spec.Runtime == "" {
+	if fn.Spec.Template.RuntimeRef.Name == "" {
 		t.Method = http.MethodGet
 		t.Path = func(d time.Duration) string {
 			return fmt.Sprintf("/function/%s?ms=%.3f", fn.Name, milliseconds(d))

@@ -66,7 +66,7 @@ const maxRide = 16 << 10
 // ride is the request as it rides in a ticket, so that the instance may start
 // without a claim; nil if the function must not run twice or the body is large.
 func (c *call) ride(attempt int) *agentwire.Granted {
-	if !c.function.Spec.Idempotent || !c.whole || len(c.small) > maxRide {
+	if !c.function.Spec.Calls.MayRepeat() || !c.whole || len(c.small) > maxRide {
 		return nil
 	}
 	request := c.handOver(attempt)
@@ -87,7 +87,7 @@ func (c *call) handOver(attempt int) *agentwire.Granted {
 		ContentLength: c.request.ContentLength,
 		WholeBody:     c.small,
 		Whole:         c.whole,
-		RemainingNs:   int64(c.function.Spec.Timeout.Duration),
+		RemainingNs:   int64(c.function.Spec.Template.Timeout.Duration),
 	}
 }
 

@@ -32,7 +32,8 @@ type Config struct {
 	// header with 100 bytes besides its own. More are refused with 503. It is at least
 	// 2 MiB, in which there is room for any call that is alone.
 	MaxBodyMemory int64
-	// MaxQueueTime is how long a call may wait for an instance.
+	// MaxQueueTime is how long a call may wait for an instance whose function does not
+	// say.
 	MaxQueueTime time.Duration
 	// LogCalls says which calls are logged, a line each.
 	LogCalls LogCalls

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -70,7 +71,7 @@ func (g *Gateway) handle(c *call) {
 	defer c.stay.leave()
 	var series *functionSeries
 	// 2. Read a small body, so that a slow client costs no instance.
-	if err := c.readSmall(g.config.MaxQueueTime); err != nil {
+	if err := c.readSmall(c.maxQueueTime); err != nil {
 		g.dispatch.step(c, refuseUnread, unreadable(err))
 	} else {
 		// 3. Keep it, offer its ticket, and wait until it is answered or
@@ -231,17 +232,17 @@ func properly(r *http.Request) bool {
 }
 
 func (g *Gateway) newCall(w http.ResponseWriter, r *http.Request, fn *v1alpha1.Function, uri string, received time.Time) *call {
-	now := time.Now()
+	now, mayWait := time.Now(), cmp.Or(fn.Spec.Calls.QueueTimeout.Duration, g.config.MaxQueueTime)
 	rc := http.NewResponseController(w)
 	// Without it, HTTP/1.1 would read the rest of the body before the first
 	// byte of the answer is sent. HTTP/2 is full duplex anyway and says no.
 	_ = rc.EnableFullDuplex()
 	c := &call{
 		life: life{
-			id: invoke.NewID(now), function: fn, maxQueueTime: g.config.MaxQueueTime, ended: make(chan struct{}), times: timeline.Begin(received),
+			id: invoke.NewID(now), function: fn, maxQueueTime: mayWait, ended: make(chan struct{}), times: timeline.Begin(received),
 			invocation: core.New(core.Spec{
-				Admitted: now, MaxQueueTime: g.config.MaxQueueTime, Timeout: fn.Spec.Timeout.Duration,
-				MayRepeat: fn.Spec.Idempotent && isSmall(r), CancelOnDisconnect: fn.Spec.CancelOnDisconnect,
+				Admitted: now, MaxQueueTime: mayWait, Timeout: fn.Spec.Template.Timeout.Duration,
+				MayRepeat: fn.Spec.Calls.MayRepeat() && isSmall(r), CancelOnDisconnect: fn.Spec.Calls.CancelOnDisconnect(),
 			}),
 		},
 		slot: ownership.SlotOf(string(fn.UID), 0), uri: uri, request: r, admitted: now,
@@ -282,7 +283,7 @@ func (c *call) readSmall(within time.Duration) error {
 // because only an instance whose call has ended can take another, unless the
 // function wants it to be cancelled.
 func (g *Gateway) wait(c *call) {
-	late := time.NewTimer(time.Until(c.admitted.Add(g.config.MaxQueueTime)))
+	late := time.NewTimer(time.Until(c.admitted.Add(c.maxQueueTime)))
 	defer late.Stop()
 	look, stop := c.looks()
 	defer stop()

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/windlass-dev/windlass/api/v1alpha1"
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/gateway"
@@ -16,7 +17,7 @@ import (
 // putIdempotent makes default/hello a function that may run twice.
 func (w *world) putIdempotent() {
 	fn := w.put("default", "hello", time.Minute).DeepCopy()
-	fn.Spec.Idempotent = true
+	fn.Spec.Calls.Delivery = v1alpha1.DeliveryAtLeastOnce
 	w.catalog.Put(fn)
 }
 
@@ -178,7 +179,7 @@ func TestARequestThatRodeIsNeverSaidNotToHaveRun(t *testing.T) {
 func TestACallIsCancelledWithItsClientIfTheFunctionWantsThat(t *testing.T) {
 	w := newWorld(t)
 	fn := w.put("default", "hello", time.Minute).DeepCopy()
-	fn.Spec.CancelOnDisconnect = true
+	fn.Spec.Calls.OnClientDisconnect = v1alpha1.OnClientDisconnectCancel
 	w.catalog.Put(fn)
 	ctx, hangUp := context.WithCancel(t.Context())
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, w.url+"/function/hello", nil)

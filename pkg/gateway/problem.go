@@ -101,7 +101,7 @@ func tooSlow() problem {
 
 func timedOut(fn *v1alpha1.Function) problem {
 	return newProblem(problems.TimedOut,
-		fmt.Sprintf("the function did not finish within its timeout of %v", fn.Spec.Timeout.Duration))
+		fmt.Sprintf("the function did not finish within its timeout of %v", fn.Spec.Template.Timeout))
 }
 
 // Forbid answers a request that must not come to a function: 403, OriginNotAllowed.

@@ -180,7 +180,7 @@ func (w *world) put(namespace, name string, timeout time.Duration) *v1alpha1.Fun
 	fn := &v1alpha1.Function{ObjectMeta: metav1.ObjectMeta{
 		Namespace: namespace, Name: name, UID: types.UID("uid-of-" + namespace + "-" + name),
 	}}
-	fn.Spec.Timeout = metav1.Duration{Duration: timeout}
+	fn.Spec.Template.Timeout = v1alpha1.Duration{Duration: timeout}
 	v1alpha1.Default(fn)
 	w.catalog.Put(fn)
 	return fn

@@ -68,20 +68,20 @@ type Change struct {
 func Prepare(fn *v1alpha1.Function) (*Change, error) {
 	change := &Change{function: fn.DeepCopy()}
 	spec := &change.function.Spec
-	if spec.Runtime == "" && spec.Image == "" {
+	if spec.Template.RuntimeRef.Name == "" && spec.Template.Image == "" {
 		// A program without an image is the error. Where it starts, which
 		// reading its manifest has added, is none.
-		spec.Code = nil
+		spec.Template.Code = nil
 	}
-	if spec.Runtime != "" && spec.Code != nil && spec.Code.Path != "" && spec.Code.Inline == "" && spec.Code.ConfigMap == "" {
+	if spec.Template.RuntimeRef.Name != "" && spec.Template.Code != nil && spec.Template.Code.Path != "" && spec.Template.Code.Inline == "" && spec.Template.Code.ConfigMapRef.Name == "" {
 		inline, files, err := pack(spec)
 		if err != nil {
 			return nil, &Error{Reason: ReasonInvalid, Message: fmt.Sprintf("function %s: %v", fn.Key(), err), Err: err}
 		}
-		spec.Code = &v1alpha1.Code{Inline: inline}
+		spec.Template.Code = &v1alpha1.Code{Inline: inline}
 		if files != nil {
 			change.files = files
-			spec.Code.ConfigMap = codeName(fn.Name, files)
+			spec.Template.Code.ConfigMapRef.Name = codeName(fn.Name, files)
 		}
 	}
 	return change, check(change.function)
@@ -218,7 +218,7 @@ func (f *functions) applyCode(ctx context.Context, change *Change, owner *v1alph
 		data[name] = content
 	}
 	metadata := map[string]any{
-		"namespace": key.Namespace, "name": change.function.Spec.Code.ConfigMap,
+		"namespace": key.Namespace, "name": change.function.Spec.Template.Code.ConfigMapRef.Name,
 		"labels": map[string]any{v1alpha1.LabelManagedBy: v1alpha1.ManagedBy, labelComponent: codeComponent, v1alpha1.LabelFunction: key.Name},
 	}
 	if owner != nil {
@@ -241,7 +241,7 @@ func (f *functions) dropCode(ctx context.Context, change *Change, before *v1alph
 		return err
 	}
 	object := &corev1.ConfigMap{}
-	object.Namespace, object.Name = change.function.Namespace, change.function.Spec.Code.ConfigMap
+	object.Namespace, object.Name = change.function.Namespace, change.function.Spec.Template.Code.ConfigMapRef.Name
 	if dropErr := f.kube.Delete(ctx, object); client.IgnoreNotFound(dropErr) != nil {
 		return fmt.Errorf("%w\nthe ConfigMap %s is left: remove it with kubectl delete configmap -n %s %s", err, object.Name, object.Namespace, object.Name)
 	}
@@ -274,10 +274,10 @@ func (f *functions) removeOldCode(ctx context.Context, before, after *v1alpha1.F
 }
 
 func configMapOf(fn *v1alpha1.Function) string {
-	if fn.Spec.Code == nil {
+	if fn.Spec.Template.Code == nil {
 		return ""
 	}
-	return fn.Spec.Code.ConfigMap
+	return fn.Spec.Template.Code.ConfigMapRef.Name
 }
 
 // explainCode is explain for a function's ConfigMap.

@@ -169,7 +169,7 @@ func testIntent(t *testing.T, tc *testCluster, c *Client) {
 	}
 	applied, err = c.deploy(ctx, t, decode(t, "default", "hello", "{image: 'example.com/hello:2'}"), false)
 	wantResult(t, applied, err, Configured)
-	if applied.Function.Spec.Scaling.Max != nil {
+	if applied.Function.Spec.Scaling.MaxInstances != nil {
 		t.Error("a field that is left out stays")
 	}
 }
@@ -180,13 +180,13 @@ func testConflict(t *testing.T, tc *testCluster, c *Client) {
 	if err := tc.admin.Create(ctx, fn.DeepCopy(), client.FieldOwner("autoscaler")); err != nil {
 		t.Fatal(err)
 	}
-	fn.Spec.Concurrency = 4
+	fn.Spec.Template.Concurrency = 4
 	_, err := c.deploy(ctx, t, fn, false)
-	wantError(t, err, ReasonConflict, "function default/shared: spec.concurrency was set by autoscaler", "--force-conflicts")
+	wantError(t, err, ReasonConflict, "function default/shared: spec.template.concurrency was set by autoscaler", "--force-conflicts")
 	applied, err := c.deploy(ctx, t, fn, true)
 	wantResult(t, applied, err, Configured)
-	if applied.Function.Spec.Concurrency != 4 {
-		t.Errorf("concurrency is %d", applied.Function.Spec.Concurrency)
+	if applied.Function.Spec.Template.Concurrency != 4 {
+		t.Errorf("concurrency is %d", applied.Function.Spec.Template.Concurrency)
 	}
 }
 
@@ -197,7 +197,7 @@ func testChange(t *testing.T, tc *testCluster, c *Client) {
 	wantResult(t, applied, err, Created)
 	most := func(n int32) func(*v1alpha1.Function) error {
 		return func(fn *v1alpha1.Function) error {
-			fn.Spec.Scaling.Max = &n
+			fn.Spec.Scaling.MaxInstances = &n
 			return nil
 		}
 	}
@@ -207,19 +207,19 @@ func testChange(t *testing.T, tc *testCluster, c *Client) {
 	wantResult(t, applied, err, Unchanged)
 	applied, err = c.Change(ctx, fn.Key(), most(9), Options{})
 	wantResult(t, applied, err, Configured)
-	if applied.Before == nil || *applied.Before.Spec.Scaling.Max != 3 || *applied.Function.Spec.Scaling.Max != 9 {
+	if applied.Before == nil || *applied.Before.Spec.Scaling.MaxInstances != 3 || *applied.Function.Spec.Scaling.MaxInstances != 9 {
 		t.Errorf("it was %+v and is %+v", applied.Before, applied.Function)
 	}
 	applied, err = c.Change(ctx, fn.Key(), most(9), Options{})
 	wantResult(t, applied, err, Unchanged)
 	_, err = c.Change(ctx, fn.Key(), most(-1), Options{})
-	wantError(t, err, ReasonInvalid, "spec.scaling.max")
+	wantError(t, err, ReasonInvalid, "spec.scaling.maxInstances")
 
 	// What this command has changed is its own to apply, and what others have is not.
 	applied, err = c.deploy(ctx, t, fn, false)
 	wantResult(t, applied, err, Configured)
-	if *applied.Function.Spec.Scaling.Max != 3 {
-		t.Errorf("scaling.max is %d, want that of the manifest", *applied.Function.Spec.Scaling.Max)
+	if *applied.Function.Spec.Scaling.MaxInstances != 3 {
+		t.Errorf("scaling.maxInstances is %d, want that of the manifest", *applied.Function.Spec.Scaling.MaxInstances)
 	}
 	// A wish for a start is nobody's field, and no change.
 	_, err = c.Change(ctx, fn.Key(), func(fn *v1alpha1.Function) error { fn.AskStart(time.Now()); return nil }, Options{})
@@ -261,15 +261,15 @@ func testCode(t *testing.T, tc *testCluster, c *Client) {
 	write("main.py", "import words\n")
 	applied, err := c.deploy(ctx, t, fn, false)
 	wantResult(t, applied, err, Created)
-	if applied.Function.Spec.Code.Inline == "" || len(configMaps()) > 0 {
-		t.Errorf("one file is not inline: %+v, %v", applied.Function.Spec.Code, configMaps())
+	if applied.Function.Spec.Template.Code.Inline == "" || len(configMaps()) > 0 {
+		t.Errorf("one file is not inline: %+v, %v", applied.Function.Spec.Template.Code, configMaps())
 	}
 	var names []string
 	for version := range 3 {
 		write("words.py", fmt.Sprintf("version = %d\n", version))
 		applied, err = c.deploy(ctx, t, fn, false)
 		wantResult(t, applied, err, Configured)
-		name := applied.Function.Spec.Code.ConfigMap
+		name := applied.Function.Spec.Template.Code.ConfigMapRef.Name
 		names = append(names, name)
 		made, ok := configMaps()[name]
 		if !ok || made.Data["main.py"] == "" || made.Data["words.py"] == "" || made.Immutable == nil || !*made.Immutable ||
@@ -287,7 +287,7 @@ func testCode(t *testing.T, tc *testCluster, c *Client) {
 	fn.Name = "fresh"
 	applied, err = c.deploy(ctx, t, fn, false)
 	wantResult(t, applied, err, Created)
-	if made := configMaps()[applied.Function.Spec.Code.ConfigMap]; len(made.OwnerReferences) != 1 || made.OwnerReferences[0].UID != applied.Function.UID {
+	if made := configMaps()[applied.Function.Spec.Template.Code.ConfigMapRef.Name]; len(made.OwnerReferences) != 1 || made.OwnerReferences[0].UID != applied.Function.UID {
 		t.Errorf("the ConfigMap of a new function has the owners %v", made.OwnerReferences)
 	}
 	before := len(configMaps())
@@ -303,7 +303,7 @@ func testRefused(t *testing.T, _ *testCluster, c *Client) {
 	// Prepare would find these before.
 	wrong := &Change{function: decode(t, "default", "wrong", "{image: 'example.com/x:1', runtime: python3, handler: main, concurrency: 5000}")}
 	_, err := c.Apply(t.Context(), wrong, Options{})
-	wantError(t, err, ReasonInvalid, "function default/wrong: spec.concurrency: ")
+	wantError(t, err, ReasonInvalid, "function default/wrong: spec.template.concurrency: ")
 	wrong = &Change{function: decode(t, "default", "wrong", "{image: 'example.com/x:1', runtime: python3, handler: main, code: {inline: x}}")}
 	_, err = c.Apply(t.Context(), wrong, Options{})
 	wantError(t, err, ReasonInvalid, "a runtime brings its own image; remove image or runtime", "must be module.function")

@@ -29,14 +29,14 @@ const remedy = "build an image that holds it, and deploy that with image: or --i
 // fileName is what a key of a ConfigMap may be.
 var fileName = regexp.MustCompile(`^[-._a-zA-Z0-9]{1,253}$`)
 
-// pack reads the code that spec.code.path names. The one file that the handler
+// pack reads the code that spec.template.code.path names. The one file that the handler
 // needs is inline; anything else is files by name.
 func pack(spec *v1alpha1.FunctionSpec) (inline string, files map[string]string, err error) {
-	path := spec.Code.Path
+	path := spec.Template.Code.Path
 	if files, err = readCode(path); err != nil {
-		return "", nil, fmt.Errorf("spec.code.path: %w", err)
+		return "", nil, fmt.Errorf("spec.template.code.path: %w", err)
 	}
-	candidates, known := runtimes.Candidates(spec.Runtime, spec.Handler)
+	candidates, known := runtimes.Candidates(spec.Template.RuntimeRef.Name, spec.Template.Handler)
 	if !known {
 		return "", files, nil
 	}
@@ -48,8 +48,8 @@ func pack(spec *v1alpha1.FunctionSpec) (inline string, files map[string]string, 
 			return "", files, nil
 		}
 	}
-	return "", nil, fmt.Errorf("spec.handler: %s needs the file %s, and %s holds %s: correct the handler or the path",
-		spec.Handler, candidates[0], path, strings.Join(slices.Sorted(maps.Keys(files)), ", "))
+	return "", nil, fmt.Errorf("spec.template.handler: %s needs the file %s, and %s holds %s: correct the handler or the path",
+		spec.Template.Handler, candidates[0], path, strings.Join(slices.Sorted(maps.Keys(files)), ", "))
 }
 
 // readCode reads a file, or the files of a folder without any below it.

@@ -36,7 +36,7 @@ func folder(t *testing.T, files map[string]string) string {
 func withCode(runtime v1alpha1.RuntimeName, handler, path string) *v1alpha1.Function {
 	fn := &v1alpha1.Function{}
 	fn.Namespace, fn.Name = "default", "f"
-	fn.Spec = v1alpha1.FunctionSpec{Runtime: runtime, Handler: handler, Code: &v1alpha1.Code{Path: path}}
+	fn.Spec = v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{RuntimeRef: v1alpha1.RuntimeReference{Name: runtime}, Handler: handler, Code: &v1alpha1.Code{Path: path}}}
 	return fn
 }
 
@@ -67,8 +67,8 @@ func TestCodeThatFits(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			code := change.function.Spec.Code
-			if code.Inline != c.inline || code.Path != "" || (code.ConfigMap == "") != (c.names == nil) {
+			code := change.function.Spec.Template.Code
+			if code.Inline != c.inline || code.Path != "" || (code.ConfigMapRef.Name == "") != (c.names == nil) {
 				t.Errorf("the code is %.200v", code)
 			}
 			var names []string
@@ -100,7 +100,7 @@ func TestCodeThatDoesNotFit(t *testing.T) {
 		"too much in a file":     {map[string]string{"main.py": strings.Repeat("x", maxFiles+1)}, ".", []string{"main.py is larger than 900000 bytes", "build an image"}},
 		"too much in a folder":   {map[string]string{"main.py": strings.Repeat("x", maxFiles/2), "words.py": strings.Repeat("y", maxFiles/2)}, ".", []string{"is larger than 900000 bytes"}},
 		"a name with a space":    {map[string]string{"main.py": "x", "my words.py": "y"}, ".", []string{"rename it"}},
-		"no module":              {map[string]string{"app.py": "x"}, ".", []string{"spec.handler: main.handle needs the file main.py", "holds app.py"}},
+		"no module":              {map[string]string{"app.py": "x"}, ".", []string{"spec.template.handler: main.handle needs the file main.py", "holds app.py"}},
 		"a file that is another": {map[string]string{"main.py": "x", "app.py": "y"}, "app.py", []string{"needs the file main.py"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -112,14 +112,14 @@ func TestCodeThatDoesNotFit(t *testing.T) {
 
 func TestPrepareFindsWhatIsWrong(t *testing.T) {
 	fn := withCode("", "", "/srv/code")
-	fn.Spec.Command = []string{"./server"}
-	fn.Spec.Concurrency = 5000
+	fn.Spec.Template.Command = []string{"./server"}
+	fn.Spec.Template.Concurrency = 5000
 	_, err := Prepare(fn)
-	wantError(t, err, ReasonInvalid, "function default/f: spec.command", "without an image", "spec.concurrency")
+	wantError(t, err, ReasonInvalid, "function default/f: spec.template.command", "without an image", "spec.template.concurrency")
 	if strings.Contains(err.Error(), "code.path") {
 		t.Errorf("the folder of a command, which its author may not have written, is wrong too:\n%v", err)
 	}
-	if fn.Spec.Code == nil || fn.Spec.Timeout.Duration != 0 {
+	if fn.Spec.Template.Code == nil || fn.Spec.Template.Timeout.Duration != 0 {
 		t.Error("Prepare changes the function that it is given")
 	}
 }

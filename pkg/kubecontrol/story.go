@@ -135,8 +135,8 @@ func (s *story) instance(ctx context.Context) error {
 		s.Notes = append(s.Notes, fmt.Sprintf("the pod of instance %s is gone, and its log with it", of.CID))
 		return nil
 	}
-	if fn.Spec.Concurrency > 1 {
-		s.Notes = append(s.Notes, fmt.Sprintf("the instance runs up to %d calls at a time: the lines of others may be among these", fn.Spec.Concurrency))
+	if fn.Spec.Template.Concurrency > 1 {
+		s.Notes = append(s.Notes, fmt.Sprintf("the instance runs up to %d calls at a time: the lines of others may be among these", fn.Spec.Template.Concurrency))
 	}
 	from, to := of.Claimed.Add(-clockSlack), of.Ended.Add(clockSlack)
 	err = s.read(ctx, &pods[i], functionContainer, from, func(at time.Time, line []byte) bool {

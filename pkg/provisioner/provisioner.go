@@ -151,7 +151,7 @@ func (p *Provisioner) OrderOn(fn *v1alpha1.Function, term invoke.Term, n int, pl
 
 // startLimit is how long an instance may take to pull.
 func startLimit(fn *v1alpha1.Function) time.Duration {
-	return fn.Spec.StartupTimeout.Duration + startGrace
+	return fn.Spec.Template.StartupTimeout.Duration + startGrace
 }
 
 // Withdraw ends up to n of a function's instances that are being created and whose

@@ -74,8 +74,8 @@ func requested(p *Provisioner) nodepick.Amount {
 func function() *v1alpha1.Function {
 	fn := &v1alpha1.Function{ObjectMeta: metav1.ObjectMeta{Name: "f", UID: types.UID("u"), Generation: 1}}
 	cpu, memory := resource.MustParse("100m"), resource.MustParse("64Mi")
-	fn.Spec.Resources.Requests = v1alpha1.ResourceList{CPU: &cpu, Memory: &memory}
-	fn.Spec.StartupTimeout.Duration = 10 * time.Second
+	fn.Spec.Template.Resources.Requests = v1alpha1.ResourceList{CPU: &cpu, Memory: &memory}
+	fn.Spec.Template.StartupTimeout.Duration = 10 * time.Second
 	return fn
 }
 

@@ -8,10 +8,10 @@ import (
 // Requests is what an instance of a function requests of its node, with an agent that
 // requests that much. Nodes are picked and pods are counted by this one sum.
 func Requests(fn *v1alpha1.Function, agent nodepick.Amount) nodepick.Amount {
-	if cpu := fn.Spec.Resources.Requests.CPU; cpu != nil {
+	if cpu := fn.Spec.Template.Resources.Requests.CPU; cpu != nil {
 		agent.MilliCPU += cpu.MilliValue()
 	}
-	if memory := fn.Spec.Resources.Requests.Memory; memory != nil {
+	if memory := fn.Spec.Template.Resources.Requests.Memory; memory != nil {
 		agent.Memory += memory.Value()
 	}
 	return agent

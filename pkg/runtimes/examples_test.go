@@ -33,7 +33,7 @@ func example(t *testing.T, name string) *v1alpha1.Function {
 }
 
 func requestOf(f *v1alpha1.Function) Request {
-	return Request{Runtime: f.Spec.Runtime, Protocol: f.Spec.Protocol, Handler: f.Spec.Handler, Code: f.Spec.Code}
+	return Request{Runtime: f.Spec.Template.RuntimeRef.Name, Protocol: f.Spec.Template.Protocol, Handler: f.Spec.Template.Handler, Code: f.Spec.Template.Code}
 }
 
 // input is a file in examples.

@@ -92,7 +92,7 @@ func TestInstanceThatDoesNotGoIsStoppedWhenItsCallsMustHaveEnded(t *testing.T) {
 		a := w.ready(w.started(fn, 1)[0])
 		a.expect("ticket 0001 at g:1")
 		// The calls of before may take as long as the function allowed then.
-		fn = w.put("f", generation(2), func(fn *v1alpha1.Function) { fn.Spec.Timeout.Duration = time.Second })
+		fn = w.put("f", generation(2), func(fn *v1alpha1.Function) { fn.Spec.Template.Timeout.Duration = time.Second })
 		w.after(time.Minute)
 		w.expectCounts(fn, provisioner.Counts{Leaving: 1})
 		w.after(leaveGrace + time.Second)

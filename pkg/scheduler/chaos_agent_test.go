@@ -32,7 +32,7 @@ type chaosAgent struct {
 
 func newChaosAgent(c *chaos, spec provisioner.InstanceSpec, r *rand.Rand) *chaosAgent {
 	a := &chaosAgent{c: c, spec: spec, key: keyOf(string(spec.Function.UID), spec.CID), rand: r}
-	a.finished = make(chan invoke.ID, spec.Function.Spec.Concurrency)
+	a.finished = make(chan invoke.ID, spec.Function.Spec.Template.Concurrency)
 	c.runtime.mu.Lock()
 	defer c.runtime.mu.Unlock()
 	a.ended = c.runtime.alive[a.key] // nil if it has ended already
@@ -130,7 +130,7 @@ func (a *chaosAgent) session() (again bool) {
 	return false
 }
 
-func (a *chaosAgent) concurrency() int { return int(a.spec.Function.Spec.Concurrency) }
+func (a *chaosAgent) concurrency() int { return int(a.spec.Function.Spec.Template.Concurrency) }
 
 func (a *chaosAgent) send(request *agentwire.PullRequest) { _ = a.stream.Send(request) }
 

@@ -100,13 +100,12 @@ func runChaos(w *world, seed uint64) {
 func (c *chaos) newFunction(i, incarnation int) *v1alpha1.Function {
 	return c.put(fmt.Sprint("f", i), func(fn *v1alpha1.Function) {
 		fn.UID = types.UID(fmt.Sprintf("uid-%d-%d", i, incarnation))
-		fn.Spec.Concurrency = 1 + c.rand.Int32N(3)
-		fn.Spec.Timeout.Duration = 2 * time.Second
-		fn.Spec.Decider = v1alpha1.DeciderName(fpcs.Names()[c.rand.IntN(len(fpcs.Names()))])
-		fn.Spec.Scaling.Min = c.rand.Int32N(2)
-		fn.Spec.Scaling.BackoffAfter.Duration = time.Second
-		fn.Spec.Scaling.IdleTimeout.Duration = time.Second
-		fn.Spec.Scaling.KeepLast.Duration = 3 * time.Second
+		fn.Spec.Template.Concurrency = 1 + c.rand.Int32N(3)
+		fn.Spec.Template.Timeout.Duration = 2 * time.Second
+		fn.Annotations = map[string]string{v1alpha1.AnnotationAlgorithm: fpcs.Names()[c.rand.IntN(len(fpcs.Names()))]}
+		fn.Spec.Scaling.MinInstances = c.rand.Int32N(2)
+		fn.Spec.Scaling.ScaleDown.IdleTimeout.Duration = 2 * time.Second
+		fn.Spec.Scaling.ScaleDown.LastInstanceIdleTimeout.Duration = 3 * time.Second
 		if c.rand.IntN(2) == 0 {
 			maxInstances(1 + c.rand.Int32N(3))(fn)
 		}
@@ -253,7 +252,7 @@ func (c *chaos) offerAgain() {
 func (c *chaos) expectNobodyIsAsleep() {
 	for _, f := range c.scheduler.all() {
 		counts, waiting := c.instances.Observe(f.uid).Counts, f.waitingTickets()
-		tooFew := f.served() && counts.Created+counts.Creating < int(f.current().Spec.Scaling.Min)
+		tooFew := f.served() && counts.Created+counts.Creating < int(f.current().Spec.Scaling.MinInstances)
 		if !c.scheduler.functions.awake(f) && (waiting > 0 || tooFew) {
 			c.t.Fatalf("%s is asleep with %d waiting and %+v", f.uid, waiting, counts)
 		}

@@ -49,7 +49,7 @@ func (c *considered) floor() history.Floor {
 		f.Of = history.FloorSchedule
 	case c.Upkeep.Awaited >= f.Instances:
 		f.Of = history.FloorAwaited
-	case c.Upkeep.Asked >= f.Instances && int(c.fn.Spec.Scaling.Min) < f.Instances:
+	case c.Upkeep.Asked >= f.Instances && int(c.fn.Spec.Scaling.MinInstances) < f.Instances:
 		f.Of = history.FloorAsked
 	default:
 		f.Of = history.FloorSpec
@@ -126,7 +126,7 @@ func (s *accounts) account(f *function, fn *v1alpha1.Function, n int) history.Ac
 		return a
 	}
 	seen := s.deps.Instances.Observe(f.uid)
-	a.Decider = cmp.Or(string(fn.Spec.Decider), s.config.Decider)
+	a.Decider = s.algorithm(fn)
 	a.Served, a.ServedSince = true, f.servedSince()
 	a.Calls, a.Instances = f.view(s.deps.Now()).Arrived, seen.Created
 	if seen.Failing {

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
@@ -166,15 +165,15 @@ func TestADeletedFunctionsDecisionsAreForgotten(t *testing.T) {
 
 func TestWhatAsksForTheLeastInstancesIsTold(t *testing.T) {
 	scheduled := func(fn *v1alpha1.Function) {
-		fn.Spec.Scaling.Schedule = []v1alpha1.ScheduleWindow{
-			{Start: "0 0 * * *", Duration: metav1.Duration{Duration: 12 * time.Hour}, TimeZone: "UTC", Min: 3},
+		fn.Spec.Scaling.Windows = []v1alpha1.ScalingWindow{
+			{Start: "0 0 * * *", Duration: v1alpha1.Duration{Duration: 12 * time.Hour}, TimeZone: "UTC", MinInstances: 3},
 		}
 	}
 	waitedFor := func(fn *v1alpha1.Function) { fn.AskStart(time.Now().Add(time.Minute)) }
 	for want, changes := range map[string][]func(*v1alpha1.Function){
-		"+2 instances (BelowMin): |scaling.min asks for at least 2|→ node n (2)":      {minInstances(2)},
-		"+3 instances (BelowMin): |scaling.schedule asks for at least 3|→ node n (3)": {minInstances(2), scheduled},
-		"+1 instance (BelowMin): |deploy --wait asks for at least 1|→ node n":         {waitedFor},
+		"+2 instances (BelowMin): |scaling.minInstances asks for at least 2|→ node n (2)": {minInstances(2)},
+		"+3 instances (BelowMin): |scaling.windows asks for at least 3|→ node n (3)":      {minInstances(2), scheduled},
+		"+1 instance (BelowMin): |deploy --wait asks for at least 1|→ node n":             {waitedFor},
 	} {
 		inWorld(t, defaults(), func(w *world) {
 			w.put("f", changes...)

@@ -19,7 +19,7 @@ func (s *Scheduler) observed(f *function, execution time.Duration) {
 // learnStart lets a function learn from a start.
 func (s *Scheduler) learnStart(f *function, took time.Duration) {
 	fn := f.current()
-	s.starts.observe(kindOf(fn), min(took, fn.Spec.StartupTimeout.Duration))
+	s.starts.observe(kindOf(fn), min(took, fn.Spec.Template.StartupTimeout.Duration))
 	s.step(f, core.Started{Took: took})
 }
 

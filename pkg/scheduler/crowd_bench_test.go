@@ -141,7 +141,7 @@ func BenchmarkReofferInAnyOrder(b *testing.B) {
 	config := defaults()
 	config.MaxQueued, config.node = waiting, 50
 	w := newWorld(b, config)
-	fn := newTestFunction("f", func(fn *v1alpha1.Function) { fn.Spec.Scaling.Max = new(int32) })
+	fn := newTestFunction("f", func(fn *v1alpha1.Function) { fn.Spec.Scaling.MaxInstances = new(int32) })
 	w.register([]*v1alpha1.Function{fn})
 	c := &population{world: w, f: w.scheduler.lookup(string(fn.UID)), gateway: &offerStream{gateway: "g:1"}}
 	tickets := make([]*agentwire.Ticket, waiting)

@@ -80,7 +80,7 @@ func (cr *crew) look(a *worker, now time.Time, execution time.Duration) (gone bo
 // crowded is a world with room for so many instances.
 func crowded(room int) worldConfig {
 	config := defaults()
-	config.Decider = string(v1alpha1.DeciderHorizon)
+	config.Decider = "horizon"
 	config.node = int64(100 * room)
 	return config
 }
@@ -109,7 +109,7 @@ func TestAllAreAnsweredWhileRoomKeepsComingFree(t *testing.T) {
 						}
 					}
 					for n := range functions {
-						fn := w.put(fmt.Sprint("f-", n), func(fn *v1alpha1.Function) { fn.Spec.StartupTimeout.Duration = time.Minute })
+						fn := w.put(fmt.Sprint("f-", n), func(fn *v1alpha1.Function) { fn.Spec.Template.StartupTimeout.Duration = time.Minute })
 						g.offer(fn, n)
 					}
 					crew.work(50*time.Second, tt.start, tt.execution)
@@ -171,7 +171,7 @@ func TestWhatNoNodeCanHoldIsRefusedWhateverMoves(t *testing.T) {
 		g, crew := w.gateway("g:1"), newCrew(w)
 		huge := w.put("huge", func(fn *v1alpha1.Function) {
 			cpu := resource.MustParse("400m")
-			fn.Spec.Resources.Requests.CPU = &cpu
+			fn.Spec.Template.Resources.Requests.CPU = &cpu
 		})
 		g.offer(huge, 100)
 		for n := range 8 {
@@ -193,7 +193,7 @@ func TestALargeInstanceIsNotStarvedBySmallOnes(t *testing.T) {
 		crew.work(3*time.Second, 100*time.Millisecond, 100*time.Millisecond)
 		large := w.put("large", func(fn *v1alpha1.Function) {
 			cpu := resource.MustParse("300m")
-			fn.Spec.Resources.Requests.CPU = &cpu
+			fn.Spec.Template.Resources.Requests.CPU = &cpu
 		})
 		g.offer(large, 500)
 		for n := range 40 {

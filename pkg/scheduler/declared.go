@@ -73,7 +73,7 @@ var (
 	withdrawnDecl = Metrics.Counter("windlass_scheduler_instances_withdrawn_total",
 		"Instances that were ended while they were being created, since they were not wanted any more.", "function_namespace", "function")
 	releasedDecl = Metrics.Counter("windlass_scheduler_instances_released_total",
-		"Idle instances that were retired, since the function's idle times say that no call is near or there were more than scaling.max.", "function_namespace", "function")
+		"Idle instances that were retired, since the function's idle times say that no call is near or there were more than scaling.maxInstances.", "function_namespace", "function")
 	expiredDecl = Metrics.Counter("windlass_scheduler_instances_expired_total",
 		"Instances that left because they had waited for calls in vain.", "function_namespace", "function")
 )

@@ -4,13 +4,11 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/windlass-dev/windlass/api/v1alpha1"
 )
 
 func TestACallBringsADecisionBeforeTheTickIfTheDeciderAskedForIt(t *testing.T) {
-	for decider, asks := range map[v1alpha1.DeciderName]bool{"horizon": true, "listing1": false} {
-		t.Run(string(decider), func(t *testing.T) {
+	for decider, asks := range map[string]bool{"horizon": true, "listing1": false} {
+		t.Run(decider, func(t *testing.T) {
 			inWorld(t, defaults(), func(w *world) {
 				fn, g := w.put("f", decidedBy(decider)), w.gateway("g:1")
 				f := w.scheduler.lookup(string(fn.UID))

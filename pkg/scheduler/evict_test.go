@@ -173,7 +173,7 @@ func TestSeveralGoOneAfterTheOtherForALargeOne(t *testing.T) {
 		w.after(time.Hour)
 		large := w.put("large", func(fn *v1alpha1.Function) {
 			cpu := resource.MustParse("200m")
-			fn.Spec.Resources.Requests.CPU = &cpu
+			fn.Spec.Template.Resources.Requests.CPU = &cpu
 		})
 		g.offer(large, 1)
 		// Of equals, those of lower rank go first.

@@ -82,19 +82,20 @@ func (s *host) newFunction(fn *v1alpha1.Function) *function {
 
 // specOf is what of a function matters to its core.
 func (s *host) specOf(fn *v1alpha1.Function) core.Spec {
-	scaling, calls := fn.Spec.Scaling, fn.Spec.Limits
+	scaling, down, calls := &fn.Spec.Scaling, &fn.Spec.Scaling.ScaleDown, &fn.Spec.Calls
+	backoff, idle := down.Idle()
 	spec := core.Spec{
 		Revision:    fn.Revision(),
-		Concurrency: int(fn.Spec.Concurrency),
-		Timeout:     fn.Spec.Timeout.Duration, StartupTimeout: fn.Spec.StartupTimeout.Duration,
+		Concurrency: int(fn.Spec.Template.Concurrency),
+		Timeout:     fn.Spec.Template.Timeout.Duration, StartupTimeout: fn.Spec.Template.StartupTimeout.Duration,
 		Decide:       s.decider(fn),
-		Calls:        intake.Limits{Concurrency: int(calls.Concurrency), Rate: float64(calls.RatePerSecond), Burst: int(calls.Burst)},
-		Min:          int(scaling.Min),
-		BackoffAfter: scaling.BackoffAfter.Duration, IdleTimeout: scaling.IdleTimeout.Duration, KeepLast: scaling.KeepLast.Duration,
-		Windows: scaling.Windows(), Learns: scaling.KeepAlive == v1alpha1.KeepAliveHistogram, StartUntil: fn.StartUntil(),
+		Calls:        intake.Limits{Concurrency: int(calls.MaxInFlight), Rate: calls.Rate.PerSecond(), Burst: int(calls.Rate.Burst)},
+		Min:          int(scaling.MinInstances),
+		BackoffAfter: backoff, IdleTimeout: idle, KeepLast: down.LastInstanceIdleTimeout.Duration,
+		Windows: scaling.Calendar(), Learns: down.Policy == v1alpha1.ScaleDownLearned, StartUntil: fn.StartUntil(),
 	}
-	if scaling.Max != nil {
-		spec.Max = int(*scaling.Max)
+	if scaling.MaxInstances != nil {
+		spec.Max = int(*scaling.MaxInstances)
 	}
 	return spec
 }

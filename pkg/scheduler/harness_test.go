@@ -81,7 +81,7 @@ type worldConfig struct {
 // beforehand.
 func defaults() worldConfig {
 	config := DefaultConfig()
-	config.Decider = string(v1alpha1.DeciderListing1)
+	config.Decider = "listing1"
 	return worldConfig{Config: config, node: 100_000}
 }
 
@@ -203,14 +203,13 @@ func (w *world) put(name string, changes ...func(*v1alpha1.Function)) *v1alpha1.
 func newTestFunction(name string, changes ...func(*v1alpha1.Function)) *v1alpha1.Function {
 	fn := &v1alpha1.Function{}
 	fn.Namespace, fn.Name, fn.UID, fn.Generation = "ns", name, types.UID("uid-"+name), 1
-	fn.Spec.Concurrency = 1
-	fn.Spec.Timeout.Duration = time.Minute
-	fn.Spec.StartupTimeout.Duration = 10 * time.Second
-	fn.Spec.Scaling.BackoffAfter.Duration = 10 * time.Second
-	fn.Spec.Scaling.IdleTimeout.Duration = 10 * time.Minute
-	fn.Spec.Scaling.KeepLast.Duration = time.Hour
+	fn.Spec.Template.Concurrency = 1
+	fn.Spec.Template.Timeout.Duration = time.Minute
+	fn.Spec.Template.StartupTimeout.Duration = 10 * time.Second
+	fn.Spec.Scaling.ScaleDown.IdleTimeout.Duration = 10*time.Minute + v1alpha1.BackoffAfter
+	fn.Spec.Scaling.ScaleDown.LastInstanceIdleTimeout.Duration = time.Hour
 	cpu, memory := resource.MustParse("100m"), resource.MustParse("64Mi")
-	fn.Spec.Resources.Requests = v1alpha1.ResourceList{CPU: &cpu, Memory: &memory}
+	fn.Spec.Template.Resources.Requests = v1alpha1.ResourceList{CPU: &cpu, Memory: &memory}
 	for _, change := range changes {
 		change(fn)
 	}
@@ -218,18 +217,18 @@ func newTestFunction(name string, changes ...func(*v1alpha1.Function)) *v1alpha1
 }
 
 func minInstances(n int32) func(*v1alpha1.Function) {
-	return func(fn *v1alpha1.Function) { fn.Spec.Scaling.Min = n }
+	return func(fn *v1alpha1.Function) { fn.Spec.Scaling.MinInstances = n }
 }
 func maxInstances(n int32) func(*v1alpha1.Function) {
-	return func(fn *v1alpha1.Function) { fn.Spec.Scaling.Max = &n }
+	return func(fn *v1alpha1.Function) { fn.Spec.Scaling.MaxInstances = &n }
 }
 func concurrency(n int32) func(*v1alpha1.Function) {
-	return func(fn *v1alpha1.Function) { fn.Spec.Concurrency = n }
+	return func(fn *v1alpha1.Function) { fn.Spec.Template.Concurrency = n }
 }
 func generation(n int64) func(*v1alpha1.Function) {
 	return func(fn *v1alpha1.Function) {
 		fn.Generation = n
-		fn.Spec.Env = []v1alpha1.EnvVar{{Name: "GENERATION", Value: fmt.Sprint(n)}}
+		fn.Spec.Template.Env = []v1alpha1.EnvVar{{Name: "GENERATION", Value: fmt.Sprint(n)}}
 	}
 }
 

@@ -10,13 +10,13 @@ import (
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
 
-func callLimit(l v1alpha1.Limits) func(*v1alpha1.Function) {
-	return func(fn *v1alpha1.Function) { fn.Spec.Limits = l }
+func callLimit(l v1alpha1.Calls) func(*v1alpha1.Function) {
+	return func(fn *v1alpha1.Function) { fn.Spec.Calls = l }
 }
 
 func TestCallsBeyondTheConcurrencyAreRefused(t *testing.T) {
 	inWorld(t, defaults(), func(w *world) {
-		fn, g := w.put("f", callLimit(v1alpha1.Limits{Concurrency: 2})), w.gateway("g:1")
+		fn, g := w.put("f", callLimit(v1alpha1.Calls{MaxInFlight: 2})), w.gateway("g:1")
 		g.offer(fn, 1, 2, 3)
 		g.expectRefused(controlwire.Refusal_REASON_CONCURRENCY_LIMITED, 3)
 		a := w.ready(w.started(fn, 1)[0])
@@ -34,7 +34,7 @@ func TestCallsBeyondTheConcurrencyAreRefused(t *testing.T) {
 
 // Each look at the clock finds it later, as it is outside of tests.
 func TestLimitsHoldThoughTheClockGoesOn(t *testing.T) {
-	w, functions := benchWorld(t, 1, callLimit(v1alpha1.Limits{Concurrency: 1}))
+	w, functions := benchWorld(t, 1, callLimit(v1alpha1.Calls{MaxInFlight: 1}))
 	w.register(functions)
 	now := time.Now()
 	w.scheduler.deps.Now = func() time.Time {
@@ -53,7 +53,7 @@ func TestLimitsHoldThoughTheClockGoesOn(t *testing.T) {
 
 func TestCallsBeyondTheRateAreRefused(t *testing.T) {
 	inWorld(t, defaults(), func(w *world) {
-		fn, g := w.put("f", callLimit(v1alpha1.Limits{RatePerSecond: 2, Burst: 4})), w.gateway("g:1")
+		fn, g := w.put("f", callLimit(v1alpha1.Calls{Rate: v1alpha1.Rate{Requests: 2, Burst: 4}})), w.gateway("g:1")
 		g.offer(fn, 1, 2, 3)
 		g.expectRefused(controlwire.Refusal_REASON_RATE_LIMITED, 3)
 		g.offer(fn, 1, 2, 1, 2)
@@ -96,7 +96,7 @@ func TestWhatAnAgentSaysOfTimesIsHeldWithinBounds(t *testing.T) {
 		g.offer(fn, 1, 2)
 		a := w.ready(w.started(fn, 1)[0])
 		a.pull(1, doneWith(1, 1<<62), doneWith(1, -5))
-		if got := w.scheduler.lookup("uid-f").means().Execution; got != fn.Spec.Timeout.Duration {
+		if got := w.scheduler.lookup("uid-f").means().Execution; got != fn.Spec.Template.Timeout.Duration {
 			t.Errorf("the mean is %v, want the timeout", got)
 		}
 	})
@@ -128,7 +128,7 @@ func TestTicketOfAGatewayThatAnInstanceCannotReachGoesToAnother(t *testing.T) {
 // What an owner before has let in is not refused by the next one.
 func TestTicketsThatAreOfferedAgainAfterATakeOverAreLetIn(t *testing.T) {
 	inWorld(t, defaults(), func(w *world) {
-		fn, g := w.put("f", callLimit(v1alpha1.Limits{Concurrency: 1, RatePerSecond: 1})), w.gateway("g:1")
+		fn, g := w.put("f", callLimit(v1alpha1.Calls{MaxInFlight: 1, Rate: v1alpha1.Rate{Requests: 1}})), w.gateway("g:1")
 		request := &controlwire.OfferRequest{}
 		for n := range 5 {
 			id := idOf(n)

@@ -23,7 +23,7 @@ func newStarts(n int) *starts { return &starts{n: n, of: make(map[string]*estima
 
 // kindOf is what takes about as long to start: a Runtime; or an image, of which
 // nothing is known.
-func kindOf(fn *v1alpha1.Function) string { return string(fn.Spec.Runtime) }
+func kindOf(fn *v1alpha1.Function) string { return string(fn.Spec.Template.RuntimeRef.Name) }
 
 func (s *starts) observe(kind string, took time.Duration) {
 	s.mu.Lock()
@@ -52,7 +52,7 @@ func (s *host) recall(fn *v1alpha1.Function) estimate.Means {
 		return estimate.Means{}
 	}
 	before := s.deps.Memory.Recall(fn)
-	s.starts.observe(kindOf(fn), min(before.Start, fn.Spec.StartupTimeout.Duration))
+	s.starts.observe(kindOf(fn), min(before.Start, fn.Spec.Template.StartupTimeout.Duration))
 	return before
 }
 

@@ -15,7 +15,7 @@ type memory estimate.Means
 func (m memory) Recall(*v1alpha1.Function) estimate.Means { return estimate.Means(m) }
 
 func ofRuntime(name v1alpha1.RuntimeName) func(*v1alpha1.Function) {
-	return func(fn *v1alpha1.Function) { fn.Spec.Runtime = name }
+	return func(fn *v1alpha1.Function) { fn.Spec.Template.RuntimeRef.Name = name }
 }
 
 func (w *world) meanStart(fn *v1alpha1.Function) time.Duration {
@@ -33,7 +33,7 @@ func TestANewFunctionStartsAsItsKindDoes(t *testing.T) {
 		w.after(2 * time.Second)
 		w.ready(spec)
 		sibling := w.put("sibling", ofRuntime("python3"))
-		patient := w.put("impatient", ofRuntime("python3"), func(fn *v1alpha1.Function) { fn.Spec.StartupTimeout.Duration = time.Second })
+		patient := w.put("impatient", ofRuntime("python3"), func(fn *v1alpha1.Function) { fn.Spec.Template.StartupTimeout.Duration = time.Second })
 		for fn, want := range map[*v1alpha1.Function]time.Duration{
 			fn: 2 * time.Second, sibling: 2 * time.Second, patient: time.Second, image: 0,
 		} {

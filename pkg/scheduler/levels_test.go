@@ -49,7 +49,7 @@ func TestL1AFunctionThatRestsThoughCallsWaitIsWoken(t *testing.T) {
 	})
 }
 
-func slowStart(fn *v1alpha1.Function) { fn.Spec.StartupTimeout.Duration = 10 * time.Minute }
+func slowStart(fn *v1alpha1.Function) { fn.Spec.Template.StartupTimeout.Duration = 10 * time.Minute }
 
 func TestM6TicketsOfAGatewayThatIsGoneOrderNothingForLong(t *testing.T) {
 	inWorld(t, defaults(), func(w *world) {

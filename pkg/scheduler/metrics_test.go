@@ -7,7 +7,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/windlass-dev/windlass/api/v1alpha1"
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/ownership"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
@@ -92,7 +91,7 @@ func TestAnAgentIsSilentUntilItsInstanceIsKnownToHaveEnded(t *testing.T) {
 
 func TestTheTermsOfTheLastDecisionAreTold(t *testing.T) {
 	config := defaults()
-	config.Decider = string(v1alpha1.DeciderHorizon)
+	config.Decider = "horizon"
 	inWorld(t, config, func(w *world) {
 		fn, g := w.put("f"), w.gateway("g:1")
 		terms := func() map[string]float64 {

@@ -6,12 +6,17 @@ import (
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
 
-// decider is a function's algorithm: its own choice, or that of the configuration.
-func (s *host) decider(fn *v1alpha1.Function) fpcs.Decider {
-	if d, known := fpcs.ByName(string(fn.Spec.Decider)); known {
-		return d
+// algorithm is the name of a function's: that which it tries, or that of the
+// configuration.
+func (s *host) algorithm(fn *v1alpha1.Function) string {
+	if _, known := fpcs.ByName(fn.Algorithm()); known {
+		return fn.Algorithm()
 	}
-	d, _ := fpcs.ByName(s.config.Decider) // which Config.Validate knows
+	return s.config.Decider
+}
+
+func (s *host) decider(fn *v1alpha1.Function) fpcs.Decider {
+	d, _ := fpcs.ByName(s.algorithm(fn)) // which Config.Validate knows
 	return d
 }
 

@@ -17,8 +17,8 @@ import (
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
 
-func decidedBy(name v1alpha1.DeciderName) func(*v1alpha1.Function) {
-	return func(fn *v1alpha1.Function) { fn.Spec.Decider = name }
+func decidedBy(name string) func(*v1alpha1.Function) {
+	return func(fn *v1alpha1.Function) { fn.Annotations = map[string]string{v1alpha1.AnnotationAlgorithm: name} }
 }
 
 func (w *world) snapshot(fn *v1alpha1.Function) fpcs.Snapshot {
@@ -67,12 +67,12 @@ func TestASnapshotSaysAllThatADeciderAsksFor(t *testing.T) {
 
 func TestAFunctionsOwnDeciderCounts(t *testing.T) {
 	for name, tt := range map[string]struct {
-		own  v1alpha1.DeciderName
+		own  string
 		want int
 	}{
 		// Listing 1 buys an instance per call that waits for the first one.
 		"the scheduler's": {"", 5},
-		"its own":         {v1alpha1.DeciderHorizon, 1},
+		"its own":         {"horizon", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, defaults(), func(w *world) {
@@ -101,9 +101,8 @@ func TestAnUnknownDeciderIsRefused(t *testing.T) {
 // A decider that knows of no room asks for nothing. That room is made, or calls are
 // refused with the reason, does not depend on the decider.
 func TestALackOfRoomIsSeenToWhateverDecides(t *testing.T) {
-	for _, decider := range fpcs.Names() {
-		name := v1alpha1.DeciderName(decider)
-		t.Run(string(name), func(t *testing.T) {
+	for _, name := range fpcs.Names() {
+		t.Run(name, func(t *testing.T) {
 			config := defaults()
 			config.node = 100
 			inWorld(t, config, func(w *world) {
@@ -140,9 +139,9 @@ func TestRoomIsCountedOncePerTickAndPlacement(t *testing.T) {
 		small := w.put("small")
 		large := w.put("large", func(fn *v1alpha1.Function) {
 			cpu := resource.MustParse("300m")
-			fn.Spec.Resources.Requests.CPU = &cpu
+			fn.Spec.Template.Resources.Requests.CPU = &cpu
 		})
-		elsewhere := w.put("elsewhere", func(fn *v1alpha1.Function) { fn.Spec.NodeSelector = map[string]string{"a": "b"} })
+		elsewhere := w.put("elsewhere", func(fn *v1alpha1.Function) { fn.Spec.Template.Placement.NodeSelector = map[string]string{"a": "b"} })
 		s.placer.planner.BeginTick(time.Now())
 		if a, b, c := room(small), room(large), room(elsewhere); a != 10 || b != 3 || c != 10 {
 			t.Errorf("there is room for %d, %d and %d", a, b, c)
@@ -220,7 +219,7 @@ func TestAnInstanceThatWaitsForItsFunctionIsWithdrawnLast(t *testing.T) {
 // Whoever withdraws a surplus leaves calls that wait served, and nothing else.
 func TestASurplusThatAppearsIsWithdrawn(t *testing.T) {
 	config := defaults()
-	config.Decider = string(v1alpha1.DeciderHorizon)
+	config.Decider = "horizon"
 	inWorld(t, config, func(w *world) {
 		fn, g := w.put("f"), w.gateway("g:1")
 		w.scheduler.deps.Memory = nil
@@ -247,10 +246,10 @@ func TestPlacementsThatDifferHaveDifferentNames(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		selector := rapid.MapOf(rapid.StringN(0, 3, -1), rapid.StringN(0, 3, -1))
 		a, b := newTestFunction("a"), newTestFunction("b")
-		a.Spec.NodeSelector, b.Spec.NodeSelector = selector.Draw(t, "a"), selector.Draw(t, "b")
-		same := cmp.Equal(a.Spec.NodeSelector, b.Spec.NodeSelector)
+		a.Spec.Template.Placement.NodeSelector, b.Spec.Template.Placement.NodeSelector = selector.Draw(t, "a"), selector.Draw(t, "b")
+		same := cmp.Equal(a.Spec.Template.Placement.NodeSelector, b.Spec.Template.Placement.NodeSelector)
 		if got := whereOf(a) == whereOf(b); got != same {
-			t.Fatalf("%v and %v are the same: %v", a.Spec.NodeSelector, b.Spec.NodeSelector, got)
+			t.Fatalf("%v and %v are the same: %v", a.Spec.Template.Placement.NodeSelector, b.Spec.Template.Placement.NodeSelector, got)
 		}
 	})
 }

@@ -86,7 +86,7 @@ type land struct {
 
 // put registers a function with all, and as the only one's whose number that is.
 func (l *land) put(owner int, name string) *v1alpha1.Function {
-	fn := newTestFunction(name, func(fn *v1alpha1.Function) { fn.Spec.StartupTimeout.Duration = time.Minute })
+	fn := newTestFunction(name, func(fn *v1alpha1.Function) { fn.Spec.Template.StartupTimeout.Duration = time.Minute })
 	slot := ownership.SlotOf(string(fn.UID), 0)
 	for n, w := range l.worlds {
 		w.keeper.change(func() { w.keeper.others[slot] = n != owner })

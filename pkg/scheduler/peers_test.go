@@ -177,7 +177,7 @@ func (w *world) connect(hello *agentwire.Hello) *agent {
 func (w *world) ready(spec provisioner.InstanceSpec) *agent {
 	w.t.Helper()
 	a := w.greet(spec)
-	a.pull(spec.Function.Spec.Concurrency)
+	a.pull(spec.Function.Spec.Template.Concurrency)
 	return a
 }
 

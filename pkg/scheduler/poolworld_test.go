@@ -43,9 +43,9 @@ func pythonWith(size int32) *v1alpha1.Runtime {
 
 // inPython makes a function one that can take a spare instance.
 func inPython(fn *v1alpha1.Function) {
-	fn.Spec.Runtime, fn.Spec.Handler, fn.Spec.Protocol = "python3", "app.handler", v1alpha1.ProtocolLambdaRuntime
-	fn.Spec.Code = &v1alpha1.Code{Inline: "def handler(event, context): return 'hello'"}
-	fn.Spec.Env = append(fn.Spec.Env, v1alpha1.EnvVar{Name: "GREETING", Value: "hello"})
+	fn.Spec.Template.RuntimeRef.Name, fn.Spec.Template.Handler, fn.Spec.Template.Protocol = "python3", "app.handler", v1alpha1.ProtocolLambdaRuntime
+	fn.Spec.Template.Code = &v1alpha1.Code{Inline: "def handler(event, context): return 'hello'"}
+	fn.Spec.Template.Env = append(fn.Spec.Template.Env, v1alpha1.EnvVar{Name: "GREETING", Value: "hello"})
 }
 
 var testPool = spare.Pool{Scheduler: "self", Namespace: "ns", Runtime: "python3"}

@@ -95,7 +95,7 @@ func (s *sessions) hello(hello *agentwire.Hello) (*pullStream, error) {
 	if err != nil {
 		return nil, err
 	}
-	capacity := int(f.current().Spec.Concurrency)
+	capacity := int(f.current().Spec.Template.Concurrency)
 	of, kept := s.understand(hello)
 	p := &pullStream{
 		// A ticket for each call it can hold, a welcome, a retirement, an
@@ -218,7 +218,7 @@ func (p *pullStream) firstPull() (first bool) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	s.starts.observe(kindOf(f.fn), min(took, f.fn.Spec.StartupTimeout.Duration))
+	s.starts.observe(kindOf(f.fn), min(took, f.fn.Spec.Template.StartupTimeout.Duration))
 	s.stepLocked(f, core.Started{Took: took})
 	f.book.tally[instanceStarted]++
 	f.book.startedRev = p.revision

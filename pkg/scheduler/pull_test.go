@@ -250,9 +250,9 @@ func TestA3AnAgentIsToldHowItsFunctionEnded(t *testing.T) {
 		"it exited": {v1alpha1.ReasonFunctionExited, "the function exited with status 3",
 			`ended: the function exited with status 3 ["last words"]`,
 			"an instance was lost: the function exited with status 3; its last log lines:\nlast words"},
-		"it used too much memory": {v1alpha1.ReasonOutOfMemory, "the function used more memory than its limit of 64Mi: raise spec.resources.limits.memory",
+		"it used too much memory": {v1alpha1.ReasonOutOfMemory, "the function used more memory than its limit of 64Mi: raise spec.template.resources.limits.memory",
 			`ended: the function was killed for the memory that it used ["last words"]`,
-			"an instance was lost: the function used more memory than its limit of 64Mi: raise spec.resources.limits.memory; its last log lines:\nlast words"},
+			"an instance was lost: the function used more memory than its limit of 64Mi: raise spec.template.resources.limits.memory; its last log lines:\nlast words"},
 		"its node was lost": {v1alpha1.ReasonNodeLost, "the node n was lost", "", "an instance was lost: the node n was lost; its last log lines:\nlast words"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -54,11 +54,11 @@ func newPlacer(s *host, spares *spares, peers *peerRoom) *placer {
 // function that may run on every ordinary node. Namespaces have no bound of their own:
 // they share what is ordered, and a quota of theirs is known to the API server only.
 func whereOf(fn *v1alpha1.Function) string {
-	if len(fn.Spec.NodeSelector) == 0 && len(fn.Spec.Tolerations) == 0 {
+	if len(fn.Spec.Template.Placement.NodeSelector) == 0 && len(fn.Spec.Template.Placement.Tolerations) == 0 {
 		return ""
 	}
 	// What was read from JSON can be written.
-	text, _ := json.Marshal([]any{fn.Spec.NodeSelector, fn.Spec.Tolerations})
+	text, _ := json.Marshal([]any{fn.Spec.Template.Placement.NodeSelector, fn.Spec.Template.Placement.Tolerations})
 	return string(text)
 }
 

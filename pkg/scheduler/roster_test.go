@@ -26,9 +26,9 @@ type player struct {
 // settings are what a function may be changed to.
 var settings = []func(*v1alpha1.Function){
 	minInstances(0), minInstances(1), minInstances(2), maxInstances(1), generation(2),
-	func(fn *v1alpha1.Function) { fn.Spec.Scaling.KeepAlive = v1alpha1.KeepAliveHistogram },
+	func(fn *v1alpha1.Function) { fn.Spec.Scaling.ScaleDown.Policy = v1alpha1.ScaleDownLearned },
 	func(fn *v1alpha1.Function) {
-		fn.Spec.Scaling.KeepAlive, fn.Spec.Runtime = v1alpha1.KeepAliveHistogram, "python3"
+		fn.Spec.Scaling.ScaleDown.Policy, fn.Spec.Template.RuntimeRef.Name = v1alpha1.ScaleDownLearned, "python3"
 	},
 	concurrency(2),
 }

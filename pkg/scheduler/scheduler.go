@@ -191,7 +191,9 @@ func (s *host) letGo(in provisioner.Instance, within time.Duration) {
 }
 
 // finishTime is how long an instance may take to finish its calls and go.
-func finishTime(fn *v1alpha1.Function) time.Duration { return fn.Spec.Timeout.Duration + leaveGrace }
+func finishTime(fn *v1alpha1.Function) time.Duration {
+	return fn.Spec.Template.Timeout.Duration + leaveGrace
+}
 
 // remove forgets a function: its instances finish and go, and what waits is
 // refused.

@@ -140,7 +140,7 @@ func (s *warmPools) eligible(pooled map[string]*v1alpha1.Runtime) map[spare.Pool
 	counts := make(map[spare.Pool]map[string]int)
 	for _, f := range s.all() {
 		fn := f.current()
-		rt := pooled[string(fn.Spec.Runtime)]
+		rt := pooled[string(fn.Spec.Template.RuntimeRef.Name)]
 		if rt == nil || spare.Fits(fn, rt) != "" {
 			continue
 		}

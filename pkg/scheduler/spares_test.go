@@ -186,7 +186,7 @@ func TestOnlyFunctionsThatFitKeepAPoolAndTakeFromIt(t *testing.T) {
 		w.keeper.owns("self")
 		big := w.put("big", inPython, func(fn *v1alpha1.Function) {
 			memory := resource.MustParse("1Gi")
-			fn.Spec.Resources.Requests.Memory = &memory
+			fn.Spec.Template.Resources.Requests.Memory = &memory
 		})
 		w.after(2 * planSparesEvery)
 		w.started(big, 0)
@@ -240,8 +240,8 @@ func TestSpareInstancesOfAnEarlierImageAreReplaced(t *testing.T) {
 		w.scheduler.deps.Runtimes.(*oneRuntime).Store(rt)
 		w.after(2 * planSparesEvery)
 		after := w.started(poolFunction(rt), 2)
-		if after[0].Function.Spec.Image != "python:2" {
-			t.Errorf("the new ones are of %s", after[0].Function.Spec.Image)
+		if after[0].Function.Spec.Template.Image != "python:2" {
+			t.Errorf("the new ones are of %s", after[0].Function.Spec.Template.Image)
 		}
 		for _, spec := range before {
 			if !slices.Contains(w.runtime.stopped, keyOf(string(spec.Function.UID), spec.CID)) {

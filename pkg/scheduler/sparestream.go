@@ -67,7 +67,7 @@ func (s *sessions) welcomeSpare(p *spareStream, in provisioner.Instance) error {
 		return errUntaken
 	}
 	fn := f.current()
-	rt, known := s.deps.Runtimes.Get(string(fn.Spec.Runtime))
+	rt, known := s.deps.Runtimes.Get(string(fn.Spec.Template.RuntimeRef.Name))
 	if !known || spare.Fits(fn, rt) != "" {
 		return errUntaken
 	}

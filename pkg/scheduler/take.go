@@ -14,10 +14,10 @@ import (
 // Runtime. A function whose last instance did not start takes none: they would be
 // lost with its code.
 func (s *warmPools) poolOf(f *function, fn *v1alpha1.Function) (uid string, rt *v1alpha1.Runtime, ok bool) {
-	if s.deps.Runtimes == nil || fn.Spec.Runtime == "" {
+	if s.deps.Runtimes == nil || fn.Spec.Template.RuntimeRef.Name == "" {
 		return "", nil, false
 	}
-	rt, known := s.deps.Runtimes.Get(string(fn.Spec.Runtime))
+	rt, known := s.deps.Runtimes.Get(string(fn.Spec.Template.RuntimeRef.Name))
 	if !known || spare.Fits(fn, rt) != "" {
 		return "", nil, false
 	}
@@ -91,13 +91,14 @@ func (s *ticker) orderInstead(f *function) {
 
 // assignment is what makes a spare instance one of a function's.
 func assignment(fn *v1alpha1.Function, rt *v1alpha1.Runtime, cid invoke.CID) *agentwire.Assignment {
+	backoff, idle := fn.Spec.Scaling.ScaleDown.Idle()
 	handover := podspec.HandoverOf(podspec.Input{Function: fn, Runtime: rt, CID: cid})
 	a := &agentwire.Assignment{
 		FunctionUid: uidOf(fn), Function: fn.Key().String(), Revision: fn.Revision(), Cid: string(cid),
-		Concurrency:      uint32(fn.Spec.Concurrency),
-		StartupTimeoutNs: int64(fn.Spec.StartupTimeout.Duration),
-		BackoffAfterNs:   int64(fn.Spec.Scaling.BackoffAfter.Duration),
-		IdleTimeoutNs:    int64(fn.Spec.Scaling.IdleTimeout.Duration),
+		Concurrency:      uint32(fn.Spec.Template.Concurrency),
+		StartupTimeoutNs: int64(fn.Spec.Template.StartupTimeout.Duration),
+		BackoffAfterNs:   int64(backoff),
+		IdleTimeoutNs:    int64(idle),
 	}
 	for _, v := range handover.Variables {
 		a.Variables = append(a.Variables, &agentwire.Variable{Name: v.Name, Value: v.Value})

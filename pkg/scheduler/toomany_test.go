@@ -8,7 +8,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 )
 
-const reasonTooMany = "retire: there are more than scaling.max"
+const reasonTooMany = "retire: there are more than scaling.maxInstances"
 
 func TestAMostThatIsLoweredReleasesIdleInstancesAndLaterBusyOnes(t *testing.T) {
 	inWorld(t, defaults(), func(w *world) {

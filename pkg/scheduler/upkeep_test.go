@@ -6,24 +6,22 @@ import (
 	"testing"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 )
 
 func window(start string, hours int, least int32) func(*v1alpha1.Function) {
 	return func(fn *v1alpha1.Function) {
-		fn.Spec.Scaling.Schedule = append(fn.Spec.Scaling.Schedule, v1alpha1.ScheduleWindow{
-			Start: start, Duration: metav1.Duration{Duration: time.Duration(hours) * time.Hour}, Min: least,
+		fn.Spec.Scaling.Windows = append(fn.Spec.Scaling.Windows, v1alpha1.ScalingWindow{
+			Start: start, Duration: v1alpha1.Duration{Duration: time.Duration(hours) * time.Hour}, MinInstances: least,
 		})
 	}
 }
 
 // learning learns from idle times, and keeps nothing that they do not ask for.
 func learning(fn *v1alpha1.Function) {
-	fn.Spec.Scaling.KeepAlive = v1alpha1.KeepAliveHistogram
-	fn.Spec.Scaling.KeepLast.Duration = time.Minute
+	fn.Spec.Scaling.ScaleDown.Policy = v1alpha1.ScaleDownLearned
+	fn.Spec.Scaling.ScaleDown.LastInstanceIdleTimeout.Duration = time.Minute
 }
 
 func TestAWindowRaisesTheLeastWhileItIsOpen(t *testing.T) {

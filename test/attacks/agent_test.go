@@ -51,7 +51,7 @@ type agentProcess struct {
 // startAgent starts the agent of an instance.
 func (w *world) startAgent() *agentProcess {
 	w.Helper()
-	w.put(runtimeFunction, time.Minute, func(fn *v1alpha1.Function) { fn.Spec.Concurrency = atATime })
+	w.put(runtimeFunction, time.Minute, func(fn *v1alpha1.Function) { fn.Spec.Template.Concurrency = atATime })
 	key := receive(w.T, w.started[runtimeFunction], "an instance")
 	free := w.listen()
 	_ = free.Close()

@@ -180,7 +180,7 @@ func bombs() []string {
 	const head = "apiVersion: windlass.dev/v1alpha1\nkind: Function\nmetadata: {name: f}\n"
 	return []string{
 		head + laughs, head + "spec: " + strings.Repeat("[", 100_000), head + "spec: " + strings.Repeat("{a: ", 100_000),
-		head + "spec: {timeout: 1e999999999}", head + "spec: {env: [" + strings.Repeat("{name: A},", 100_000) + "]}",
+		head + "spec: {template: {timeout: 1e999999999}}", head + "spec: {template: {env: [" + strings.Repeat("{name: A},", 100_000) + "]}}",
 		strings.Repeat(`{"a":`, 200_000),
 	}
 }

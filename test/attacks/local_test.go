@@ -44,8 +44,8 @@ func (w *world) startLocal() *localWindlass {
 	w.runs(opened.Run)
 	receive(w.T, opened.Ready(), "a local Windlass")
 	fn := &v1alpha1.Function{ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha1.DefaultNamespace, Name: "own"}}
-	fn.Spec.Command, fn.Spec.Protocol = []string{self(w)}, v1alpha1.ProtocolLambdaRuntime
-	fn.Spec.Env = []v1alpha1.EnvVar{{Name: part, Value: partRuntime}}
+	fn.Spec.Template.Command, fn.Spec.Template.Protocol = []string{self(w)}, v1alpha1.ProtocolLambdaRuntime
+	fn.Spec.Template.Env = []v1alpha1.EnvVar{{Name: part, Value: partRuntime}}
 	v1alpha1.Default(fn)
 	if _, err := opened.Store().Apply(fn); err != nil {
 		w.Fatal(err)

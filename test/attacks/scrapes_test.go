@@ -69,7 +69,7 @@ func (w *world) operations() (url string) {
 		fn.Namespace, fn.Name, fn.UID, fn.Generation = fmt.Sprintf("tenant-%d", n%100), fmt.Sprintf("function-%d", n), types.UID(fmt.Sprintf("uid-%d", n)), 1
 		v1alpha1.Default(fn)
 		if n >= manyFunctions-decidedLately {
-			fn.Spec.Scaling.Min = 1
+			fn.Spec.Scaling.MinInstances = 1
 		}
 		w.catalog.Put(fn)
 	}

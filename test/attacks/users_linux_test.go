@@ -60,7 +60,7 @@ func hogs(what string, change func(*podspec.Config)) func(*world) {
 func (w *world) hog(what, namespace string, node int, change func(*podspec.Config)) (let func(), taken int) {
 	w.Helper()
 	fn := &v1alpha1.Function{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "hog", UID: types.UID(namespace)}}
-	fn.Spec.Image = "hog:1"
+	fn.Spec.Template.Image = "hog:1"
 	v1alpha1.Default(fn)
 	config := podspec.Config{
 		AgentImage: "podagent:1", AgentRequests: nodepick.Amount{MilliCPU: 10, Memory: 32 << 20, Pods: 1}, AgentMemoryLimit: 256 << 20,

@@ -127,10 +127,10 @@ func (w *world) put(name string, timeout time.Duration, change ...func(*v1alpha1
 	fn := &v1alpha1.Function{}
 	fn.Namespace, fn.Name, fn.UID, fn.Generation = "shop", name, types.UID("uid-of-"+name), 1
 	v1alpha1.Default(fn)
-	fn.Spec.Timeout.Duration = timeout
-	fn.Spec.Scaling.Min = 1
+	fn.Spec.Template.Timeout.Duration = timeout
+	fn.Spec.Scaling.MinInstances = 1
 	most := int32(1)
-	fn.Spec.Scaling.Max = &most
+	fn.Spec.Scaling.MaxInstances = &most
 	for _, c := range change {
 		c(fn)
 	}

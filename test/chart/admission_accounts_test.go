@@ -47,7 +47,7 @@ func TestS9AStolenAccountChangesNothingOfOthers(t *testing.T) {
 		pod.OwnerReferences, pod.Spec.NodeName = nil, ""
 	}
 	fn := &v1alpha1.Function{ObjectMeta: metav1.ObjectMeta{Namespace: "wide-open", Name: "hello"}}
-	fn.Spec.Image = "hello:1"
+	fn.Spec.Template.Image = "hello:1"
 	denied := policyFor("kube-system", "deny-all")
 	for _, object := range []client.Object{own, foreign, fn, denied} {
 		eventually(t, "there is "+object.GetName(), func(ctx context.Context) (bool, error) {
@@ -84,7 +84,7 @@ func TestS9AStolenAccountChangesNothingOfOthers(t *testing.T) {
 	same := func(*networkingv1.NetworkPolicy) {}
 	eventually(t, "the policies are in force", func(ctx context.Context) (bool, error) {
 		return keep("wide-open", "other", same)(ctx) != nil && keeper.Delete(ctx, foreign) != nil &&
-			mend(func(f *v1alpha1.Function) { f.Spec.Image = "miner:1" })(ctx) != nil &&
+			mend(func(f *v1alpha1.Function) { f.Spec.Template.Image = "miner:1" })(ctx) != nil &&
 			install(func(r *v1alpha1.Runtime) { r.Spec.Image = "miner:1" })(ctx) != nil, nil
 	})
 	for name, test := range map[string]struct {
@@ -102,7 +102,7 @@ func TestS9AStolenAccountChangesNothingOfOthers(t *testing.T) {
 		"a NetworkPolicy that selects other pods": {keep("kube-system", controller.PolicyName, func(p *networkingv1.NetworkPolicy) { p.Spec.PodSelector.MatchExpressions[0].Values[0] = "dns" }), "must select the pods of functions"},
 		"a finalizer":                              {mend(func(f *v1alpha1.Function) { f.Finalizers = []string{v1alpha1.FinalizerDrain} }), ""},
 		"a finalizer of others":                    {mend(func(f *v1alpha1.Function) { f.Finalizers = []string{"example.com/stuck"} }), "only windlass.dev/drain"},
-		"the image of a Function":                  {mend(func(f *v1alpha1.Function) { f.Spec.Image = "miner:1" }), "only the status and the finalizer"},
+		"the image of a Function":                  {mend(func(f *v1alpha1.Function) { f.Spec.Template.Image = "miner:1" }), "only the status and the finalizer"},
 		"a label of a Function":                    {mend(func(f *v1alpha1.Function) { f.Labels = map[string]string{"a": "b"} }), "only the status and the finalizer"},
 		"a Runtime of the chart":                   {install(func(*v1alpha1.Runtime) {}), ""},
 		"a Runtime of the chart, of another image": {install(func(r *v1alpha1.Runtime) { r.Spec.Image = "miner:1" }), "only the Runtimes of the chart's values"},

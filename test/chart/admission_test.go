@@ -23,11 +23,11 @@ const agentImage = "ghcr.io/windlass-dev/podagent:0.1.0"
 func functionPod(t *testing.T) *corev1.Pod {
 	t.Helper()
 	fn := &v1alpha1.Function{ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "hello", UID: "6f9e4c1e-8d6b-4a43-9a52-1c3f60d1a111"}}
-	fn.Spec.Runtime = "python3"
-	fn.Spec.Handler = "hello.handler"
-	fn.Spec.Code = &v1alpha1.Code{Inline: "def handler(event, context): return event\n"}
-	fn.Spec.ServiceAccountName = "default"
-	fn.Spec.Timeout.Duration = time.Minute
+	fn.Spec.Template.RuntimeRef.Name = "python3"
+	fn.Spec.Template.Handler = "hello.handler"
+	fn.Spec.Template.Code = &v1alpha1.Code{Inline: "def handler(event, context): return event\n"}
+	fn.Spec.Template.ServiceAccountName = "default"
+	fn.Spec.Template.Timeout.Duration = time.Minute
 	runtime := &v1alpha1.Runtime{ObjectMeta: metav1.ObjectMeta{Name: "python3"}}
 	runtime.Spec.Image = "python3"
 	runtime.Spec.FileExtension = "py"

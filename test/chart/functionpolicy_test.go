@@ -41,12 +41,12 @@ func TestS14FunctionsMayAskForWhatThePlatformAllows(t *testing.T) {
 			tellRefused(t, "S14", "F112")
 		}
 	}
-	system := func(s *v1alpha1.FunctionSpec) { s.PriorityClassName = "system-node-critical" }
+	system := func(s *v1alpha1.FunctionSpec) { s.Template.Placement.PriorityClassName = "system-node-critical" }
 	eventually(t, "the policy is in force", func(ctx context.Context) (bool, error) { return create(ctx, system) != nil, nil })
 	old := imageFunction("old")
 	askForAll(&old.Spec)
 	t.Run("by default everything but the cluster's priorities", func(t *testing.T) {
-		refused(t, system, "spec.priorityClassName: the classes that begin with system-")
+		refused(t, system, "spec.template.placement.priorityClassName: the classes that begin with system-")
 		if err := admin.Create(t.Context(), old); err != nil {
 			t.Errorf("refused: %v", err)
 		}
@@ -61,32 +61,34 @@ func TestS14FunctionsMayAskForWhatThePlatformAllows(t *testing.T) {
 	}{
 		"nothing":              {func(*v1alpha1.FunctionSpec) {}, ""},
 		"what is allowed":      {askForAllowed, ""},
-		"a system's priority":  {system, "spec.priorityClassName: the classes that begin with system-"},
-		"another priority":     {func(s *v1alpha1.FunctionSpec) { s.PriorityClassName = "high" }, "spec.priorityClassName: must be batch or low; name one of them, or leave the field out"},
-		"another RuntimeClass": {func(s *v1alpha1.FunctionSpec) { s.RuntimeClassName = "kata" }, "spec.runtimeClassName: must be gvisor"},
-		"another account":      {func(s *v1alpha1.FunctionSpec) { s.ServiceAccountName = "default" }, "spec.serviceAccountName: must be reader"},
-		"a toleration":         {func(s *v1alpha1.FunctionSpec) { s.Tolerations = []corev1.Toleration{{Operator: "Exists"}} }, "spec.tolerations: is not allowed here; leave the field out"},
-		"a nodeSelector":       {func(s *v1alpha1.FunctionSpec) { s.NodeSelector = map[string]string{"a": "b"} }, "spec.nodeSelector: is not allowed here; leave the field out"},
-		"a longer timeout":     {timeout(15*time.Minute + time.Second), "spec.timeout: must be at most 15m; lower it"},
-		"the longest timeout":  {timeout(15 * time.Minute), ""},
+		"a system's priority":  {system, "spec.template.placement.priorityClassName: the classes that begin with system-"},
+		"another priority":     {func(s *v1alpha1.FunctionSpec) { s.Template.Placement.PriorityClassName = "high" }, "spec.template.placement.priorityClassName: must be batch or low; name one of them, or leave the field out"},
+		"another RuntimeClass": {func(s *v1alpha1.FunctionSpec) { s.Template.Placement.RuntimeClassName = "kata" }, "spec.template.placement.runtimeClassName: must be gvisor"},
+		"another account":      {func(s *v1alpha1.FunctionSpec) { s.Template.ServiceAccountName = "default" }, "spec.template.serviceAccountName: must be reader"},
+		"a toleration": {func(s *v1alpha1.FunctionSpec) {
+			s.Template.Placement.Tolerations = []corev1.Toleration{{Operator: "Exists"}}
+		}, "spec.template.placement.tolerations: is not allowed here; leave the field out"},
+		"a nodeSelector":      {func(s *v1alpha1.FunctionSpec) { s.Template.Placement.NodeSelector = map[string]string{"a": "b"} }, "spec.template.placement.nodeSelector: is not allowed here; leave the field out"},
+		"a longer timeout":    {timeout(15*time.Minute + time.Second), "spec.template.timeout: must be at most 15m; lower it"},
+		"the longest timeout": {timeout(15 * time.Minute), ""},
 
 		"a repository below":       {image("ghcr.io/acme/fn/resize:1.0"), ""},
 		"the repository, a tag":    {image("ghcr.io/acme:1.0"), ""},
 		"the repository, a digest": {image("ghcr.io/acme@sha256:0123"), ""},
 		"a registry":               {image("registry.example.com/a/b"), ""},
 		"one image":                {image("docker.io/library/nginx:1.29"), ""},
-		"another tag of it":        {image("docker.io/library/nginx:1.290"), "spec.image: must come from ghcr.io/acme or"},
-		"a name that is longer":    {image("ghcr.io/acme-evil/miner"), "spec.image: must come from"},
-		"a port of the same host":  {image("registry.example.com:5000/miner"), "spec.image: must come from"},
-		"a host that is longer":    {image("ghcr.io.evil.com/acme/miner"), "spec.image: must come from"},
+		"another tag of it":        {image("docker.io/library/nginx:1.290"), "spec.template.image: must come from ghcr.io/acme or"},
+		"a name that is longer":    {image("ghcr.io/acme-evil/miner"), "spec.template.image: must come from"},
+		"a port of the same host":  {image("registry.example.com:5000/miner"), "spec.template.image: must come from"},
+		"a host that is longer":    {image("ghcr.io.evil.com/acme/miner"), "spec.template.image: must come from"},
 		"a short name":             {image("nginx:1.29"), "written in full"},
 	} {
 		t.Run(name, func(t *testing.T) { refused(t, test.change, test.want) })
 	}
 	t.Run("one of a Runtime needs no image", func(t *testing.T) {
 		refused(t, func(s *v1alpha1.FunctionSpec) {
-			s.Image, s.Runtime, s.Handler = "", v1alpha1.RuntimePython3, "main.handle"
-			s.Code = &v1alpha1.Code{Inline: "def handle(event, context): return event\n"}
+			s.Template.Image, s.Template.RuntimeRef.Name, s.Template.Handler = "", v1alpha1.RuntimePython3, "main.handle"
+			s.Template.Code = &v1alpha1.Code{Inline: "def handle(event, context): return event\n"}
 		}, "")
 	})
 	t.Run("a function that was there goes on until it is changed", func(t *testing.T) { oldFunctionGoesOn(t, try, old) })
@@ -94,9 +96,9 @@ func TestS14FunctionsMayAskForWhatThePlatformAllows(t *testing.T) {
 	c.mustHelm(t, "upgrade", release, chartDir, "--set", "functions.allowed.requiredRuntimeClass=gvisor")
 	eventually(t, "a RuntimeClass is required", func(ctx context.Context) (bool, error) {
 		err := create(ctx, func(*v1alpha1.FunctionSpec) {})
-		return err != nil && strings.Contains(err.Error(), "spec.runtimeClassName: must be gvisor; add runtimeClassName: gvisor"), nil
+		return err != nil && strings.Contains(err.Error(), "spec.template.placement.runtimeClassName: must be gvisor; add runtimeClassName: gvisor"), nil
 	})
-	refused(t, func(s *v1alpha1.FunctionSpec) { s.RuntimeClassName = "gvisor" }, "")
+	refused(t, func(s *v1alpha1.FunctionSpec) { s.Template.Placement.RuntimeClassName = "gvisor" }, "")
 }
 
 func oldFunctionGoesOn(t *testing.T, try client.Client, old *v1alpha1.Function) {
@@ -108,7 +110,7 @@ func oldFunctionGoesOn(t *testing.T, try client.Client, old *v1alpha1.Function) 
 	if err := patch(func(f *v1alpha1.Function) { f.Finalizers = []string{v1alpha1.FinalizerDrain} }); err != nil {
 		t.Errorf("its finalizer cannot be changed: %v", err)
 	}
-	if err := patch(func(f *v1alpha1.Function) { f.Spec.Timeout.Duration = time.Minute }); err == nil || !strings.Contains(err.Error(), "spec.") {
+	if err := patch(func(f *v1alpha1.Function) { f.Spec.Template.Timeout.Duration = time.Minute }); err == nil || !strings.Contains(err.Error(), "spec.") {
 		t.Errorf("its spec is changed: %v", err)
 	}
 }
@@ -124,24 +126,24 @@ func TestS14ThePolicyIsOfTheNamespacesOfARelease(t *testing.T) {
 
 func imageFunction(name string) *v1alpha1.Function {
 	fn := &v1alpha1.Function{ObjectMeta: metav1.ObjectMeta{Namespace: "wide-open", Name: name}}
-	fn.Spec.Image = "ghcr.io/acme/hello:1"
+	fn.Spec.Template.Image = "ghcr.io/acme/hello:1"
 	return fn
 }
 
 func image(name string) func(*v1alpha1.FunctionSpec) {
-	return func(s *v1alpha1.FunctionSpec) { s.Image = name }
+	return func(s *v1alpha1.FunctionSpec) { s.Template.Image = name }
 }
 
 func timeout(d time.Duration) func(*v1alpha1.FunctionSpec) {
-	return func(s *v1alpha1.FunctionSpec) { s.Timeout.Duration = d }
+	return func(s *v1alpha1.FunctionSpec) { s.Template.Timeout.Duration = d }
 }
 
 func askForAll(s *v1alpha1.FunctionSpec) {
-	s.Image, s.Timeout.Duration = "docker.io/other/image", 24*time.Hour
-	s.Tolerations, s.NodeSelector = []corev1.Toleration{{Operator: "Exists"}}, map[string]string{"a": "b"}
-	s.PriorityClassName, s.RuntimeClassName, s.ServiceAccountName = "high", "kata", "default"
+	s.Template.Image, s.Template.Timeout.Duration = "docker.io/other/image", 24*time.Hour
+	s.Template.Placement.Tolerations, s.Template.Placement.NodeSelector = []corev1.Toleration{{Operator: "Exists"}}, map[string]string{"a": "b"}
+	s.Template.Placement.PriorityClassName, s.Template.Placement.RuntimeClassName, s.Template.ServiceAccountName = "high", "kata", "default"
 }
 
 func askForAllowed(s *v1alpha1.FunctionSpec) {
-	s.PriorityClassName, s.RuntimeClassName, s.ServiceAccountName = "low", "gvisor", "reader"
+	s.Template.Placement.PriorityClassName, s.Template.Placement.RuntimeClassName, s.Template.ServiceAccountName = "low", "gvisor", "reader"
 }

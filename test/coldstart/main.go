@@ -178,7 +178,7 @@ func call(ctx context.Context, url string) (m marks, err error) {
 	case !known:
 		return m, fmt.Errorf("the answer's header %s is %q", invoke.HeaderTiming, c.Header[invoke.HeaderTiming])
 	case !timing.Cold:
-		return m, errors.New("the call did not start an instance: is the function's scaling.min 0?")
+		return m, errors.New("the call did not start an instance: is the function's scaling.minInstances 0?")
 	}
 	m.execution = timing.Function
 	id, err := invoke.ParseID(c.Header.Get(invoke.HeaderInvocationID))

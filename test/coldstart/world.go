@@ -22,7 +22,7 @@ type world struct{ *tenant.Tenant }
 
 // create makes a function and waits until it can be called.
 func (w world) create(ctx context.Context, name, image string) (*v1alpha1.Function, error) {
-	return w.Create(ctx, name, v1alpha1.FunctionSpec{Image: image, Args: []string{"httpd"}})
+	return w.Create(ctx, name, v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{Image: image, Args: []string{"httpd"}}})
 }
 
 // sighting is a pod and when it was first seen.

@@ -50,8 +50,8 @@ func serve(name, dir string, until io.Reader, out io.Writer) error {
 func probe(dir string) *v1alpha1.Function {
 	most := int32(instances)
 	fn := &v1alpha1.Function{ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha1.DefaultNamespace, Name: "probe"}}
-	fn.Spec.Command = []string{filepath.Join(dir, "probe")}
-	fn.Spec.Scaling.Min, fn.Spec.Scaling.Max = most, &most
+	fn.Spec.Template.Command = []string{filepath.Join(dir, "probe")}
+	fn.Spec.Scaling.MinInstances, fn.Spec.Scaling.MaxInstances = most, &most
 	v1alpha1.Default(fn)
 	return fn
 }

@@ -61,17 +61,17 @@ var streams = []stream{
 		namespace: "shop", function: "checkout", queries: of(38, "ms=180", "do=error", "do=exit"), low: 6, high: 16, period: 50 * time.Second,
 		bursts: []burst{{-38 * time.Second, 600}, {35 * time.Second, 900}, {167 * time.Second, 700}},
 		spec: func(s *v1alpha1.FunctionSpec) {
-			s.Env = []v1alpha1.EnvVar{{Name: "LAB_START", Value: "1200ms"}}
-			s.Scaling.Max, s.Limits = new(int32(40)), v1alpha1.Limits{Concurrency: 550}
-			s.Scaling.IdleTimeout.Duration = 20 * time.Second
+			s.Template.Env = []v1alpha1.EnvVar{{Name: "LAB_START", Value: "1200ms"}}
+			s.Scaling.MaxInstances, s.Calls = new(int32(40)), v1alpha1.Calls{MaxInFlight: 550}
+			s.Scaling.ScaleDown.IdleTimeout.Duration = 20 * time.Second
 			requests(s, "500m")
 		},
 	},
-	{namespace: "shop", function: "cart", queries: of(1, "ms=8"), low: 25, high: 25, period: time.Minute, spec: func(s *v1alpha1.FunctionSpec) { s.Scaling.Min = 2 }},
+	{namespace: "shop", function: "cart", queries: of(1, "ms=8"), low: 25, high: 25, period: time.Minute, spec: func(s *v1alpha1.FunctionSpec) { s.Scaling.MinInstances = 2 }},
 	{namespace: "shop", function: "search", queries: of(1, "ms=45"), low: 6, high: 30, period: 80 * time.Second, spec: func(*v1alpha1.FunctionSpec) {}},
 	{namespace: "shop", function: "receipt", queries: of(1, ""), high: 40, period: 43 * time.Second, pulse: true, spec: func(s *v1alpha1.FunctionSpec) {
-		s.Runtime, s.Handler, s.Code = warm, "main.handler", &v1alpha1.Code{Inline: "def handler(event, context): return 'done'"}
-		s.Image, s.Protocol = "", v1alpha1.ProtocolLambdaRuntime
+		s.Template.RuntimeRef.Name, s.Template.Handler, s.Template.Code = warm, "main.handler", &v1alpha1.Code{Inline: "def handler(event, context): return 'done'"}
+		s.Template.Image, s.Template.Protocol = "", v1alpha1.ProtocolLambdaRuntime
 	}},
 	{
 		namespace: "media", function: "thumbnails", queries: of(1, "ms=120"), high: 30, period: 37 * time.Second, pulse: true,
@@ -86,15 +86,15 @@ var streams = []stream{
 		},
 	},
 	{namespace: "media", function: "convert", queries: of(4, "ms=90", "do=exit"), low: 1, high: 3, period: 40 * time.Second, spec: func(*v1alpha1.FunctionSpec) {}},
-	{namespace: "media", function: "preview", queries: of(1, ""), high: 1, period: 60 * time.Second, spec: func(s *v1alpha1.FunctionSpec) { s.Image = lab.ImageMissing }},
+	{namespace: "media", function: "preview", queries: of(1, ""), high: 1, period: 60 * time.Second, spec: func(s *v1alpha1.FunctionSpec) { s.Template.Image = lab.ImageMissing }},
 	{namespace: "reports", function: "daily", queries: of(4, "ms=250", "do=error"), low: 0.5, high: 5, period: 70 * time.Second, spec: func(*v1alpha1.FunctionSpec) {}},
 	{namespace: "reports", function: "mail", queries: of(1, "ms=30"), low: 3, high: 14, period: 45 * time.Second, spec: func(s *v1alpha1.FunctionSpec) {
-		s.Limits = v1alpha1.Limits{RatePerSecond: 10}
+		s.Calls = v1alpha1.Calls{Rate: v1alpha1.Rate{Requests: 10}}
 	}},
 	{namespace: "reports", function: "export", queries: of(1, "ms=50"), low: 0.5, high: 2, period: 40 * time.Second, spec: func(s *v1alpha1.FunctionSpec) { slowStart(s, "crash") }},
 	{namespace: "reports", function: "ledger", queries: of(1, ""), low: 0.1, high: 0.5, period: 60 * time.Second, spec: func(s *v1alpha1.FunctionSpec) {
 		slowStart(s, "silent")
-		s.StartupTimeout.Duration = 5 * time.Second
+		s.Template.StartupTimeout.Duration = 5 * time.Second
 	}},
 	{namespace: "reports", function: "archive", queries: of(1, "ms=50"), high: 3, period: 75 * time.Second, pulse: true, spec: func(s *v1alpha1.FunctionSpec) { requests(s, "100") }},
 	// A name that somebody mistyped.
@@ -103,12 +103,12 @@ var streams = []stream{
 
 // slowStart has a function start in its own way: in so long, or not at all.
 func slowStart(spec *v1alpha1.FunctionSpec, how string) {
-	spec.Env = []v1alpha1.EnvVar{{Name: "LAB_START", Value: how}}
+	spec.Template.Env = []v1alpha1.EnvVar{{Name: "LAB_START", Value: how}}
 }
 
 // requests has a function request so much CPU.
 func requests(spec *v1alpha1.FunctionSpec, cpu string) {
-	spec.Resources.Requests.CPU = new(resource.MustParse(cpu))
+	spec.Template.Resources.Requests.CPU = new(resource.MustParse(cpu))
 }
 
 // rate is how many calls a second are due, after so long.
@@ -141,16 +141,14 @@ func (s stream) arrivals(lead time.Duration) iter.Seq[time.Duration] {
 
 // Instances leave soon, so that some minutes show them come and go.
 var leaving = v1alpha1.Scaling{
-	BackoffAfter: metav1.Duration{Duration: 4 * time.Second},
-	IdleTimeout:  metav1.Duration{Duration: 12 * time.Second},
-	KeepLast:     metav1.Duration{Duration: 18 * time.Second},
+	ScaleDown: v1alpha1.ScaleDown{IdleTimeout: v1alpha1.Duration{Duration: 12 * time.Second}, LastInstanceIdleTimeout: v1alpha1.Duration{Duration: 18 * time.Second}},
 }
 
 // manifest is the function that the stream calls.
 func (s stream) manifest() *v1alpha1.Function {
 	fn := &v1alpha1.Function{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: s.function}}
-	fn.Spec.Image, fn.Spec.Scaling = lab.ImageFunction, leaving
-	fn.Spec.Timeout.Duration, fn.Spec.StartupTimeout.Duration = 10*time.Second, 15*time.Second
+	fn.Spec.Template.Image, fn.Spec.Scaling = lab.ImageFunction, leaving
+	fn.Spec.Template.Timeout.Duration, fn.Spec.Template.StartupTimeout.Duration = 10*time.Second, 15*time.Second
 	s.spec(&fn.Spec)
 	v1alpha1.Default(fn)
 	return fn

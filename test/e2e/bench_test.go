@@ -120,7 +120,7 @@ func benchWindlass(b *testing.B, dir string) (server, func()) {
 		b.Fatal(err)
 	}
 	manifest := filepath.Join(data, "probe.yaml")
-	text := fmt.Sprintf("apiVersion: windlass.dev/v1alpha1\nkind: Function\nmetadata: {name: probe}\nspec:\n  command: [%s/probe]\n  scaling: {max: 8}\n", dir)
+	text := fmt.Sprintf("apiVersion: windlass.dev/v1alpha1\nkind: Function\nmetadata: {name: probe}\nspec:\n  template: {command: [%s/probe]}\n  scaling: {maxInstances: 8}\n", dir)
 	if err := os.WriteFile(manifest, []byte(text), 0o600); err != nil {
 		b.Fatal(err)
 	}

@@ -114,7 +114,7 @@ var _ = Describe("A call", func() {
 	It("never runs when its client leaves while it is queued", func() {
 		w := start()
 		one := int32(1)
-		fn := w.probe("slow", func(s *v1alpha1.FunctionSpec) { s.Scaling.Max = &one })
+		fn := w.probe("slow", func(s *v1alpha1.FunctionSpec) { s.Scaling.MaxInstances = &one })
 		first := make(chan answer, 1)
 		go func() {
 			defer GinkgoRecover()
@@ -137,7 +137,7 @@ var _ = Describe("A call", func() {
 	It("runs to its end when its client leaves while it runs, and the instance goes on", func() {
 		w := start()
 		one := int32(1)
-		w.probe("slow", func(s *v1alpha1.FunctionSpec) { s.Scaling.Max = &one })
+		w.probe("slow", func(s *v1alpha1.FunctionSpec) { s.Scaling.MaxInstances = &one })
 		ctx, leave := context.WithCancel(context.Background())
 		request, _ := http.NewRequestWithContext(ctx, "GET", w.GatewayURL()+"/function/slow/work?ms=300&call=first", nil)
 		gone := make(chan error, 1)
@@ -155,7 +155,7 @@ var _ = Describe("A call", func() {
 	It("is refused with 429 when the queue is full", func() {
 		w := start(func(c *local.Config) { c.Scheduler.MaxQueued = 1 })
 		one := int32(1)
-		fn := w.probe("slow", func(s *v1alpha1.FunctionSpec) { s.Scaling.Max = &one })
+		fn := w.probe("slow", func(s *v1alpha1.FunctionSpec) { s.Scaling.MaxInstances = &one })
 		answers := make(chan answer, 2)
 		call := func(n int) {
 			defer GinkgoRecover()
@@ -175,7 +175,7 @@ var _ = Describe("A call", func() {
 
 	It("is answered with 504 when the function takes too long, and the instance is replaced", func() {
 		w := start()
-		w.probe("slow", func(s *v1alpha1.FunctionSpec) { s.Timeout = seconds(0.3) })
+		w.probe("slow", func(s *v1alpha1.FunctionSpec) { s.Template.Timeout = seconds(0.3) })
 		a := w.get("/function/slow/work?ms=60000&call=long")
 		Expect(a.StatusCode).To(Equal(http.StatusGatewayTimeout))
 		Expect(a.executed()).To(Equal("maybe"))
@@ -188,7 +188,7 @@ var _ = Describe("A call", func() {
 	It("is answered with 503 no when no instance takes it in time", func() {
 		w := start(func(c *local.Config) { c.Gateway.MaxQueueTime = 3 * time.Second })
 		one := int32(1)
-		w.probe("slow", func(s *v1alpha1.FunctionSpec) { s.Scaling.Max = &one })
+		w.probe("slow", func(s *v1alpha1.FunctionSpec) { s.Scaling.MaxInstances = &one })
 		go func() {
 			defer GinkgoRecover()
 			Expect(w.get("/function/slow/work?ms=5000&call=first").StatusCode).To(Equal(200))

@@ -91,7 +91,8 @@ func probeManifest() string {
 kind: Function
 metadata: {name: probe}
 spec:
-  command: [%s/probe]
+  template:
+    command: [%s/probe]
 `, binaries)
 }
 
@@ -280,13 +281,14 @@ var _ = Describe("The windlass command", func() {
 kind: Function
 metadata: {name: wrong}
 spec:
-  comand: [./server]
-  timeout: 10 minutes
-  concurrency: many
+  template:
+    comand: [./server]
+    timeout: 10 minutes
+    concurrency: many
 `), 0o600)).To(Succeed())
 		_, errs, code := c.run("deploy", "-f", file)
 		Expect(code).To(Equal(2))
-		for _, want := range []string{"spec.comand", "spec.timeout", "10m", "spec.concurrency"} {
+		for _, want := range []string{"spec.template.comand", "spec.template.timeout", "10m", "spec.template.concurrency"} {
 			Expect(errs).To(ContainSubstring(want))
 		}
 	})

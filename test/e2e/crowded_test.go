@@ -30,7 +30,7 @@ var _ = Describe("A full machine", func() {
 				var calls sync.WaitGroup
 				for i := range functions {
 					w.probe(fmt.Sprint(prefix, i), func(s *v1alpha1.FunctionSpec) {
-						s.Resources.Requests = v1alpha1.ResourceList{CPU: &core}
+						s.Template.Resources.Requests = v1alpha1.ResourceList{CPU: &core}
 					})
 				}
 				for i := range functions {

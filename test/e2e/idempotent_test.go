@@ -12,7 +12,7 @@ import (
 )
 
 var _ = Describe("An idempotent function", func() {
-	idempotent := func(spec *v1alpha1.FunctionSpec) { spec.Idempotent = true }
+	idempotent := func(spec *v1alpha1.FunctionSpec) { spec.Calls.Delivery = v1alpha1.DeliveryAtLeastOnce }
 
 	It("is called as it was asked to, with small and large bodies", func() {
 		w := start()

@@ -51,7 +51,7 @@ var _ = Describe("Instances", func() {
 		w := start(roomy)
 		most := int32(50)
 		fn := w.probe("work", func(s *v1alpha1.FunctionSpec) {
-			s.Scaling = v1alpha1.Scaling{Max: &most, BackoffAfter: seconds(1), IdleTimeout: seconds(4), KeepLast: seconds(9)}
+			s.Scaling = v1alpha1.Scaling{MaxInstances: &most, ScaleDown: v1alpha1.ScaleDown{IdleTimeout: seconds(5), LastInstanceIdleTimeout: seconds(9)}}
 		})
 		const calls = 200
 		var wg sync.WaitGroup
@@ -92,7 +92,7 @@ var _ = Describe("Instances", func() {
 	It("run as many calls at a time as the function allows", func() {
 		w := start()
 		one := int32(1)
-		w.probe("wide", func(s *v1alpha1.FunctionSpec) { s.Concurrency = 10; s.Scaling.Max = &one })
+		w.probe("wide", func(s *v1alpha1.FunctionSpec) { s.Template.Concurrency = 10; s.Scaling.MaxInstances = &one })
 		Expect(w.get("/function/wide/work?ms=1&call=first").StatusCode).To(Equal(200))
 		begun := time.Now()
 		var wg sync.WaitGroup
@@ -115,7 +115,7 @@ var _ = Describe("Instances", func() {
 	It("are kept at the function's minimum without any call", func() {
 		w := start()
 		fn := w.probe("ready", func(s *v1alpha1.FunctionSpec) {
-			s.Scaling = v1alpha1.Scaling{Min: 2, BackoffAfter: seconds(0.2), IdleTimeout: seconds(0.2), KeepLast: seconds(0.2)}
+			s.Scaling = v1alpha1.Scaling{MinInstances: 2, ScaleDown: v1alpha1.ScaleDown{IdleTimeout: seconds(0.4), LastInstanceIdleTimeout: seconds(0.2)}}
 		})
 		Eventually(func() int32 { return w.Status(fn).Instances.Created }, "10s").Should(BeEquivalentTo(2))
 		Consistently(func() int32 { return w.Status(fn).Instances.Created }, "1s").Should(BeEquivalentTo(2))
@@ -138,7 +138,7 @@ var _ = Describe("Instances", func() {
 			})
 		}
 		changed := fn.DeepCopy()
-		changed.Spec.Env = append(changed.Spec.Env, v1alpha1.EnvVar{Name: "COLOUR", Value: "green"})
+		changed.Spec.Template.Env = append(changed.Spec.Template.Env, v1alpha1.EnvVar{Name: "COLOUR", Value: "green"})
 		w.apply(changed)
 		Eventually(func() string { return w.get("/function/changing/pid").body }, "10s").ShouldNot(Equal(old))
 		stop.Store(true)
@@ -160,7 +160,7 @@ var _ = Describe("Instances", func() {
 			w := start(roomy)
 			// Listing 1 stops when no more calls wait than there are instances, so
 			// that they are fewer than the clients and always busy.
-			fn := w.probe("work", func(s *v1alpha1.FunctionSpec) { s.Decider = v1alpha1.DeciderListing1 })
+			fn := w.apply(decidedBy("listing1", w.probe("work")))
 			load := startLoad(w, 6)
 			enough := func() int32 { return w.Status(fn).Instances.Created }
 			Eventually(enough, "20s").Should(BeNumerically(">=", 3))

@@ -20,8 +20,8 @@ import (
 
 func misbehaving(how string) func(*v1alpha1.FunctionSpec) {
 	return func(s *v1alpha1.FunctionSpec) {
-		s.Env = append(s.Env, v1alpha1.EnvVar{Name: "PROBE_START", Value: how})
-		s.StartupTimeout = seconds(1)
+		s.Template.Env = append(s.Template.Env, v1alpha1.EnvVar{Name: "PROBE_START", Value: how})
+		s.Template.StartupTimeout = seconds(1)
 	}
 }
 
@@ -45,7 +45,7 @@ var _ = Describe("A function that", func() {
 		},
 		Entry("because it never listens", misbehaving("never-listen"), "listen", "thinking about it"),
 		Entry("because it exits at once", misbehaving("exit"), "status 3", "cannot find my configuration"),
-		Entry("because its program is missing", func(s *v1alpha1.FunctionSpec) { s.Command = []string{"no-such-program"} }, "no-such-program"),
+		Entry("because its program is missing", func(s *v1alpha1.FunctionSpec) { s.Template.Command = []string{"no-such-program"} }, "no-such-program"),
 	)
 
 	It("recovers from a bad start is called again", func() {
@@ -53,7 +53,7 @@ var _ = Describe("A function that", func() {
 		fn := w.probe("mended", misbehaving("exit"))
 		Expect(w.get("/function/mended/work").StatusCode).To(Equal(503))
 		mended := fn.DeepCopy()
-		mended.Spec.Env = mended.Spec.Env[:1]
+		mended.Spec.Template.Env = mended.Spec.Template.Env[:1]
 		w.apply(mended)
 		Eventually(func() int { return w.get("/function/mended/work?call=1").StatusCode }, "5s").Should(Equal(200))
 	})
@@ -105,7 +105,7 @@ var _ = Describe("A3: a function that ends in the middle of a call", func() {
 		Entry("by its exit, in Python", "python3", "exit", "exited with status 3", ofPython),
 		Entry("by a signal, in Python", "python3", "signal", "was killed by signal", ofPython),
 		Entry("by its exit, in Node.js", "node", "exit", "exited with status 3", func(s *v1alpha1.FunctionSpec) {
-			s.Runtime, s.Handler, s.Code = v1alpha1.RuntimeNodeJS, "app.handler", &v1alpha1.Code{Inline: `
+			s.Template.RuntimeRef.Name, s.Template.Handler, s.Template.Code = v1alpha1.RuntimeNodeJS, "app.handler", &v1alpha1.Code{Inline: `
 exports.handler = async (event) => {
   console.log("its last words");
   if (event.end) process.exit(3);
@@ -113,7 +113,7 @@ exports.handler = async (event) => {
 `}
 		}),
 		Entry("as a server", "python3", "exit", "exited with status 3", func(s *v1alpha1.FunctionSpec) {
-			s.Command = []string{"python3", "-u", "-c", `
+			s.Template.Command = []string{"python3", "-u", "-c", `
 import http.server, os
 class Handler(http.server.BaseHTTPRequestHandler):
     def do_POST(self):
@@ -130,7 +130,7 @@ http.server.HTTPServer(("127.0.0.1", int(os.environ["PORT"])), Handler).serve_fo
 })
 
 func ofPython(s *v1alpha1.FunctionSpec) {
-	s.Runtime, s.Handler, s.Code = v1alpha1.RuntimePython3, "app.handler", &v1alpha1.Code{Inline: `
+	s.Template.RuntimeRef.Name, s.Template.Handler, s.Template.Code = v1alpha1.RuntimePython3, "app.handler", &v1alpha1.Code{Inline: `
 import os, signal
 def handler(event, context):
     print("its last words", flush=True)
@@ -144,7 +144,7 @@ def handler(event, context):
 var _ = Describe("A Lambda runtime", func() {
 	lambda := func(w *windlass, runtime v1alpha1.RuntimeName, handler, code string) *v1alpha1.Function {
 		fn := &v1alpha1.Function{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "handler"}}
-		fn.Spec.Runtime, fn.Spec.Handler, fn.Spec.Code = runtime, handler, &v1alpha1.Code{Inline: code}
+		fn.Spec.Template.RuntimeRef.Name, fn.Spec.Template.Handler, fn.Spec.Template.Code = runtime, handler, &v1alpha1.Code{Inline: code}
 		return w.apply(fn)
 	}
 	python := `
@@ -179,7 +179,7 @@ exports.handler = async (event, context) => {
 			Expect(a.body).To(And(ContainSubstring(errorType), ContainSubstring("no bananas")))
 
 			changed := fn.DeepCopy()
-			changed.Spec.Timeout = seconds(1)
+			changed.Spec.Template.Timeout = seconds(1)
 			w.apply(changed)
 			a = w.do("POST", "/function/handler", bodyOf(`{"name":"slow","sleep":30}`))
 			Expect(a.StatusCode).To(Equal(504), a.body)
@@ -199,8 +199,7 @@ exports.handler = async (event, context) => {
 			folder, err := filepath.Abs("../../pkg/podagent/adapter/lambda/testdata")
 			Expect(err).NotTo(HaveOccurred())
 			fn.Spec = v1alpha1.FunctionSpec{
-				Command: command, Protocol: v1alpha1.ProtocolLambdaRuntime, Handler: "app.handler",
-				Code: &v1alpha1.Code{Path: folder}, StartupTimeout: seconds(30),
+				Template: v1alpha1.FunctionTemplate{Command: command, Protocol: v1alpha1.ProtocolLambdaRuntime, Handler: "app.handler", Code: &v1alpha1.Code{Path: folder}, StartupTimeout: seconds(30)},
 			}
 			w.apply(fn)
 			for i := range 5 {

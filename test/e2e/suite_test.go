@@ -99,12 +99,19 @@ func processesOf(dir string) (found []string) {
 func (w *windlass) probe(name string, change ...func(*v1alpha1.FunctionSpec)) *v1alpha1.Function {
 	GinkgoHelper()
 	fn := &v1alpha1.Function{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
-	fn.Spec.Command = []string{filepath.Join(binaries, "probe")}
-	fn.Spec.Env = []v1alpha1.EnvVar{{Name: "PROBE_LEDGER", Value: w.ledger}}
+	fn.Spec.Template.Command = []string{filepath.Join(binaries, "probe")}
+	fn.Spec.Template.Env = []v1alpha1.EnvVar{{Name: "PROBE_LEDGER", Value: w.ledger}}
 	for _, c := range change {
 		c(&fn.Spec)
 	}
 	return w.apply(fn)
+}
+
+// decidedBy lets one of the algorithms decide on fn.
+func decidedBy(algorithm string, fn *v1alpha1.Function) *v1alpha1.Function {
+	fn = fn.DeepCopy()
+	metav1.SetMetaDataAnnotation(&fn.ObjectMeta, v1alpha1.AnnotationAlgorithm, algorithm)
+	return fn
 }
 
 func (w *windlass) apply(fn *v1alpha1.Function) *v1alpha1.Function {
@@ -197,8 +204,8 @@ func pids(program string) (found []int) {
 	return found
 }
 
-func seconds(n float64) metav1.Duration {
-	return metav1.Duration{Duration: time.Duration(n * float64(time.Second))}
+func seconds(n float64) v1alpha1.Duration {
+	return v1alpha1.Duration{Duration: time.Duration(n * float64(time.Second))}
 }
 
 func bodyOf(s string) io.Reader { return strings.NewReader(s) }

@@ -32,7 +32,7 @@ func (c *command) onTerminal(environ []string, args ...string) *terminal.Termina
 
 // twoProbes are the functions hello and another.
 func twoProbes() string {
-	const one = "apiVersion: windlass.dev/v1alpha1\nkind: Function\nmetadata: {name: %s}\nspec:\n  command: [%s]\n---\n"
+	const one = "apiVersion: windlass.dev/v1alpha1\nkind: Function\nmetadata: {name: %s}\nspec:\n  template: {command: [%s]}\n---\n"
 	probe := filepath.Join(binaries, "probe")
 	return fmt.Sprintf(one, "hello", probe) + fmt.Sprintf(one, "another", probe)
 }

@@ -144,7 +144,7 @@ const soon = 8 * time.Second
 // each followed by one that it answers.
 func misbehaving(what string, times int) func(context.Context, *scene) error {
 	return func(ctx context.Context, s *scene) error {
-		short := func(spec *v1alpha1.FunctionSpec) { spec.Timeout.Duration = 2 * time.Second }
+		short := func(spec *v1alpha1.FunctionSpec) { spec.Template.Timeout.Duration = 2 * time.Second }
 		return s.with(ctx, "wrong", short, func(*v1alpha1.Function) error {
 			s.call(ctx, 1, request{Function: "faults/wrong", Body: 10})
 			for range times {
@@ -247,7 +247,7 @@ func changeFunction(ctx context.Context, s *scene) error {
 		if err := s.Cluster.Get(ctx, work, fn); err != nil {
 			return err
 		}
-		fn.Spec.Env = []v1alpha1.EnvVar{{Name: "LAB_VERSION", Value: strconv.FormatUint(s.rng.Uint64(), 36)}}
+		fn.Spec.Template.Env = []v1alpha1.EnvVar{{Name: "LAB_VERSION", Value: strconv.FormatUint(s.rng.Uint64(), 36)}}
 		if err := s.Cluster.Objects.Update(ctx, fn); err != nil {
 			return err
 		}

@@ -31,7 +31,7 @@ func kubernetesRows() []row {
 		{
 			id: "F63", fault: "an image cannot be pulled",
 			promise: "its calls are refused with the reason; other functions go on",
-			allow:   refusals(), run: neverReady(func(spec *v1alpha1.FunctionSpec) { spec.Image = lab.ImageMissing }),
+			allow:   refusals(), run: neverReady(func(spec *v1alpha1.FunctionSpec) { spec.Template.Image = lab.ImageMissing }),
 		},
 		{
 			id: "F63b", fault: "a function exits at its start, each time",
@@ -98,7 +98,7 @@ func quota(ctx context.Context, s *scene) error {
 		return err
 	}
 	fn := &v1alpha1.Function{ObjectMeta: metav1.ObjectMeta{Namespace: tight, Name: "none"}}
-	fn.Spec.Image = lab.ImageFunction
+	fn.Spec.Template.Image = lab.ImageFunction
 	v1alpha1.Default(fn)
 	if err := s.Cluster.Objects.Create(ctx, fn); err != nil {
 		return err
@@ -115,8 +115,8 @@ func quota(ctx context.Context, s *scene) error {
 
 func startsWith(what string) func(*v1alpha1.FunctionSpec) {
 	return func(spec *v1alpha1.FunctionSpec) {
-		spec.Env = []v1alpha1.EnvVar{{Name: "LAB_START", Value: what}}
-		spec.StartupTimeout.Duration = 2 * time.Second
+		spec.Template.Env = []v1alpha1.EnvVar{{Name: "LAB_START", Value: what}}
+		spec.Template.StartupTimeout.Duration = 2 * time.Second
 	}
 }
 
@@ -199,7 +199,7 @@ func withoutKubelets(ctx context.Context, s *scene) error {
 const most = 6
 
 func twoBrains(ctx context.Context, s *scene) error {
-	limited := func(spec *v1alpha1.FunctionSpec) { spec.Scaling.Max = new(int32(most)) }
+	limited := func(spec *v1alpha1.FunctionSpec) { spec.Scaling.MaxInstances = new(int32(most)) }
 	return s.with(ctx, "burst", limited, func(*v1alpha1.Function) error {
 		config := s.config(slowly(toWork, "ms=200"))
 		config.Rate, config.Clients, config.Next = 0, 30, fixed(request{Function: "faults/burst", Query: "ms=200", Body: 10})
@@ -227,7 +227,7 @@ func twoBrains(ctx context.Context, s *scene) error {
 }
 
 func orphans(ctx context.Context, s *scene) error {
-	few := func(spec *v1alpha1.FunctionSpec) { spec.Scaling.Min = 2 }
+	few := func(spec *v1alpha1.FunctionSpec) { spec.Scaling.MinInstances = 2 }
 	var owner *lab.Member
 	err := s.with(ctx, "orphan", few, func(*v1alpha1.Function) (err error) {
 		s.call(ctx, 5, request{Function: "faults/orphan", Body: 10})

@@ -52,7 +52,7 @@ func fixed(r request) func(*rand.Rand) request {
 }
 
 func burst(ctx context.Context, s *scene) error {
-	limited := func(spec *v1alpha1.FunctionSpec) { spec.Scaling.Max = new(int32(4)) }
+	limited := func(spec *v1alpha1.FunctionSpec) { spec.Scaling.MaxInstances = new(int32(4)) }
 	return s.with(ctx, "noisy", limited, func(*v1alpha1.Function) error {
 		quiet := startLoad(ctx, s.config(toWork))
 		sleep.For(ctx, 3*time.Second)
@@ -85,7 +85,7 @@ func latency(calls []verdict.Call, from, to int64, q float64) time.Duration {
 }
 
 func retryStorm(ctx context.Context, s *scene) error {
-	limited := func(spec *v1alpha1.FunctionSpec) { spec.Scaling.Max = new(int32(2)) }
+	limited := func(spec *v1alpha1.FunctionSpec) { spec.Scaling.MaxInstances = new(int32(2)) }
 	return s.with(ctx, "storm", limited, func(*v1alpha1.Function) error {
 		config := s.config(fixed(request{Function: "faults/storm", Query: "ms=50", Body: 10}))
 		config.Rate, config.Clients, config.Patience = 0, 10, patience
@@ -112,7 +112,7 @@ func retryStorm(ctx context.Context, s *scene) error {
 }
 
 func poison(ctx context.Context, s *scene) error {
-	return s.with(ctx, "poisoned", func(spec *v1alpha1.FunctionSpec) { spec.Scaling.Min = 3 }, func(*v1alpha1.Function) error {
+	return s.with(ctx, "poisoned", func(spec *v1alpha1.FunctionSpec) { spec.Scaling.MinInstances = 3 }, func(*v1alpha1.Function) error {
 		s.call(ctx, 3, request{Function: "faults/poisoned", Body: 10})
 		config := s.config(fixed(request{Function: "faults/poisoned", Query: "ms=20", Body: 10}))
 		calls, err := s.underLoad(ctx, config, func() error {
@@ -191,7 +191,7 @@ var uploads = []struct{ headers, body string }{
 // hangUp lets clients hang up, some of them while their calls wait behind one that
 // takes longer than any gateway takes to notice.
 func hangUp(ctx context.Context, s *scene) error {
-	alone := func(spec *v1alpha1.FunctionSpec) { spec.Scaling.Max = new(int32(1)) }
+	alone := func(spec *v1alpha1.FunctionSpec) { spec.Scaling.MaxInstances = new(int32(1)) }
 	return s.with(ctx, "left", alone, func(*v1alpha1.Function) error {
 		s.call(ctx, 1, request{Function: "faults/left", Body: 10})
 		return s.under(ctx, toWork, func() error {

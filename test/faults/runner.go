@@ -37,7 +37,9 @@ func newRunner(ctx context.Context, l *lab.Lab, o options, out io.Writer) (*runn
 	for _, name := range []string{work, again} {
 		_, err := l.Cluster.Function(ctx, name, func(spec *v1alpha1.FunctionSpec) {
 			settings(spec)
-			spec.Idempotent = name == again
+			if name == again {
+				spec.Calls.Delivery = v1alpha1.DeliveryAtLeastOnce
+			}
 		})
 		if err != nil {
 			return nil, err

@@ -58,9 +58,9 @@ const (
 
 // settings are those of the standing functions.
 func settings(spec *v1alpha1.FunctionSpec) {
-	spec.Timeout.Duration = functionTimeout
-	spec.StartupTimeout.Duration = 20 * time.Second
-	spec.Scaling.Min, spec.Scaling.Max = warm, new(int32(atMost))
+	spec.Template.Timeout.Duration = functionTimeout
+	spec.Template.StartupTimeout.Duration = 20 * time.Second
+	spec.Scaling.MinInstances, spec.Scaling.MaxInstances = warm, new(int32(atMost))
 }
 
 // note keeps a measurement of the row.
@@ -176,7 +176,7 @@ func (s *scene) call(ctx context.Context, n int, r request) []verdict.Call {
 func (s *scene) with(ctx context.Context, name string, edit func(*v1alpha1.FunctionSpec), f func(fn *v1alpha1.Function) error) error {
 	fn, err := s.Cluster.Function(ctx, name, func(spec *v1alpha1.FunctionSpec) {
 		settings(spec)
-		spec.Scaling.Min, spec.Scaling.Max = 0, new(int32(4))
+		spec.Scaling.MinInstances, spec.Scaling.MaxInstances = 0, new(int32(4))
 		edit(spec)
 	})
 	if err != nil {

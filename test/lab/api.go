@@ -135,7 +135,7 @@ func (c *Cluster) Namespace(ctx context.Context, name string) error {
 // changes what edit changes of it.
 func (c *Cluster) Function(ctx context.Context, name string, edit func(*v1alpha1.FunctionSpec)) (*v1alpha1.Function, error) {
 	fn := &v1alpha1.Function{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: name}}
-	fn.Spec.Image = ImageFunction
+	fn.Spec.Template.Image = ImageFunction
 	edit(&fn.Spec)
 	v1alpha1.Default(fn)
 	return fn, c.Objects.Create(ctx, fn)

@@ -81,8 +81,8 @@ func (w *world) until(ctx context.Context, expr string) error {
 func (w *world) expire(ctx context.Context) error {
 	const name = "brief"
 	err := w.function(ctx, name, func(spec *v1alpha1.FunctionSpec) {
-		spec.Scaling.Max = new(int32(2))
-		spec.Scaling.BackoffAfter.Duration, spec.Scaling.IdleTimeout.Duration = time.Second, time.Second
+		spec.Scaling.MaxInstances = new(int32(2))
+		spec.Scaling.ScaleDown.IdleTimeout.Duration = 2 * time.Second
 	})
 	if err != nil {
 		return err
@@ -99,7 +99,7 @@ func (w *world) expire(ctx context.Context) error {
 // lower lowers the most of a function that has as many instances as it may.
 func (w *world) lower(ctx context.Context) error {
 	const name = "lowered"
-	err := w.function(ctx, name, func(spec *v1alpha1.FunctionSpec) { spec.Scaling.Max = new(int32(2)) })
+	err := w.function(ctx, name, func(spec *v1alpha1.FunctionSpec) { spec.Scaling.MaxInstances = new(int32(2)) })
 	if err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func (w *world) lower(ctx context.Context) error {
 		err = w.Cluster.Get(ctx, name, &fn)
 	}
 	if err == nil {
-		fn.Spec.Scaling.Max = new(int32(1))
+		fn.Spec.Scaling.MaxInstances = new(int32(1))
 		err = w.Cluster.Objects.Update(ctx, &fn)
 	}
 	if err == nil {
@@ -155,8 +155,8 @@ func (w *world) evict(ctx context.Context) error {
 func (w *world) surge(ctx context.Context) error {
 	const name = "surge"
 	err := w.function(ctx, name, func(spec *v1alpha1.FunctionSpec) {
-		spec.Env = []v1alpha1.EnvVar{{Name: "LAB_START", Value: "25s"}}
-		spec.Scaling.Max = new(int32(20))
+		spec.Template.Env = []v1alpha1.EnvVar{{Name: "LAB_START", Value: "25s"}}
+		spec.Scaling.MaxInstances = new(int32(20))
 	})
 	if err != nil {
 		return err

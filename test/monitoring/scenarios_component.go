@@ -37,7 +37,7 @@ func certificatesEnd(_ context.Context, w *world, _ string) (undo func() error, 
 
 // gatewaysAreFull has calls that take long fill the gateways.
 func gatewaysAreFull(ctx context.Context, w *world, function string) (undo func() error, err error) {
-	return w.called(ctx, function, "ms=9000", 2*gatewayHolds, func(spec *v1alpha1.FunctionSpec) { spec.Scaling.Max = new(int32(1)) })
+	return w.called(ctx, function, "ms=9000", 2*gatewayHolds, func(spec *v1alpha1.FunctionSpec) { spec.Scaling.MaxInstances = new(int32(1)) })
 }
 
 // claimsOfOthers claims calls that nobody has handed out, as an instance whose

@@ -18,7 +18,7 @@ const standing = "work"
 // standing begins to call it, until stop is called.
 func (w *world) standing(ctx context.Context) (stop func(), err error) {
 	err = w.function(ctx, standing, func(spec *v1alpha1.FunctionSpec) {
-		spec.Scaling.Min, spec.Scaling.Max = 2, new(int32(4))
+		spec.Scaling.MinInstances, spec.Scaling.MaxInstances = 2, new(int32(4))
 	})
 	if err != nil {
 		return nil, err
@@ -51,14 +51,14 @@ func (w *world) called(ctx context.Context, name, query string, callers int, edi
 
 // calledTooMuch has one instance serve calls of 2 s for 20 callers.
 func calledTooMuch(ctx context.Context, w *world, function string) (undo func() error, err error) {
-	return w.called(ctx, function, "ms=2000", 20, func(spec *v1alpha1.FunctionSpec) { spec.Scaling.Max = new(int32(1)) })
+	return w.called(ctx, function, "ms=2000", 20, func(spec *v1alpha1.FunctionSpec) { spec.Scaling.MaxInstances = new(int32(1)) })
 }
 
 // startsSlowly has a function take 12 s to start, again and again.
 func startsSlowly(ctx context.Context, w *world, function string) (undo func() error, err error) {
 	stop, err := w.called(ctx, function, "ms=10", 1, func(spec *v1alpha1.FunctionSpec) {
-		spec.Env = []v1alpha1.EnvVar{{Name: "LAB_START", Value: "12s"}}
-		spec.Scaling.Max = new(int32(1))
+		spec.Template.Env = []v1alpha1.EnvVar{{Name: "LAB_START", Value: "12s"}}
+		spec.Scaling.MaxInstances = new(int32(1))
 	})
 	if err != nil {
 		return nil, err
@@ -93,7 +93,7 @@ func (w *world) replace(ctx context.Context, function string) error {
 // neverStarts has a function exit at each start.
 func neverStarts(ctx context.Context, w *world, function string) (undo func() error, err error) {
 	return w.called(ctx, function, "", 2, func(spec *v1alpha1.FunctionSpec) {
-		spec.Env = []v1alpha1.EnvVar{{Name: "LAB_START", Value: "crash"}}
+		spec.Template.Env = []v1alpha1.EnvVar{{Name: "LAB_START", Value: "crash"}}
 	})
 }
 
@@ -105,13 +105,13 @@ func fitsNowhere(ctx context.Context, w *world, function string) (undo func() er
 // requests has a function request so much CPU.
 func requests(cpu string) func(*v1alpha1.FunctionSpec) {
 	return func(spec *v1alpha1.FunctionSpec) {
-		spec.Resources.Requests.CPU = new(resource.MustParse(cpu))
+		spec.Template.Resources.Requests.CPU = new(resource.MustParse(cpu))
 	}
 }
 
 // agentStandsStill stops the processes of a function's pod.
 func agentStandsStill(ctx context.Context, w *world, function string) (undo func() error, err error) {
-	err = w.function(ctx, function, func(spec *v1alpha1.FunctionSpec) { spec.Scaling.Min = 1 })
+	err = w.function(ctx, function, func(spec *v1alpha1.FunctionSpec) { spec.Scaling.MinInstances = 1 })
 	if err != nil {
 		return nil, err
 	}

@@ -115,7 +115,7 @@ func (w *world) fail(format string, arguments ...any) {
 // function creates a function of the lab.
 func (w *world) function(ctx context.Context, name string, edit func(*v1alpha1.FunctionSpec)) error {
 	_, err := w.Cluster.Function(ctx, name, func(spec *v1alpha1.FunctionSpec) {
-		spec.Timeout.Duration, spec.StartupTimeout.Duration = 10*time.Second, 30*time.Second
+		spec.Template.Timeout.Duration, spec.Template.StartupTimeout.Duration = 10*time.Second, 30*time.Second
 		edit(spec)
 	})
 	return err

@@ -144,8 +144,8 @@ func function(i int) *v1alpha1.Function {
 	f := &v1alpha1.Function{}
 	f.Name, f.Namespace = fmt.Sprintf("function-%d", i), namespace
 	f.UID = types.UID(fmt.Sprintf("00000000-0000-0000-0000-%012d", i))
-	f.Spec.Image = "app:1"
-	f.Spec.StartupTimeout = metav1.Duration{Duration: time.Hour}
+	f.Spec.Template.Image = "app:1"
+	f.Spec.Template.StartupTimeout = v1alpha1.Duration{Duration: time.Hour}
 	v1alpha1.Default(f)
 	return f
 }

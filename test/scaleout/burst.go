@@ -42,9 +42,13 @@ func measureBurst(ctx context.Context, w world, o options, out io.Writer) (err e
 	most := int32(mostPods * needed(o))
 	cpu := *resource.NewMilliQuantity(10, resource.DecimalSI)
 	fn, err := w.Create(ctx, "burst", v1alpha1.FunctionSpec{
-		Image: o.image, Args: []string{"slow-start"}, Env: []v1alpha1.EnvVar{{Name: "SECONDS", Value: startSeconds}},
-		Resources: v1alpha1.Resources{Requests: v1alpha1.ResourceList{CPU: &cpu}},
-		Scaling:   v1alpha1.Scaling{Max: &most}, Decider: v1alpha1.DeciderName(o.decider),
+		Template: v1alpha1.FunctionTemplate{
+			Image: o.image, Args: []string{"slow-start"}, Env: []v1alpha1.EnvVar{{Name: "SECONDS", Value: startSeconds}},
+			Resources: v1alpha1.Resources{Requests: v1alpha1.ResourceList{CPU: &cpu}},
+		},
+		Scaling: v1alpha1.Scaling{MaxInstances: &most},
+	}, func(fn *v1alpha1.Function) {
+		fn.Annotations = map[string]string{v1alpha1.AnnotationAlgorithm: o.decider}
 	})
 	if err != nil {
 		return err

@@ -73,7 +73,7 @@ func measureWarmPool(ctx context.Context, w world, o options, out io.Writer) (er
 }
 
 func function(runtime string) v1alpha1.FunctionSpec {
-	return v1alpha1.FunctionSpec{Runtime: v1alpha1.RuntimeName(runtime), Handler: "main.handle", Code: &v1alpha1.Code{Inline: code}}
+	return v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{RuntimeRef: v1alpha1.RuntimeReference{Name: v1alpha1.RuntimeName(runtime)}, Handler: "main.handle", Code: &v1alpha1.Code{Inline: code}}}
 }
 
 // copyRuntime makes a Runtime like python3 with a pool of its own, or none.

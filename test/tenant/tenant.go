@@ -89,8 +89,11 @@ func (t *Tenant) Gateway(ctx context.Context) (string, error) {
 }
 
 // Create makes a function in the namespace and waits until it can be called.
-func (t *Tenant) Create(ctx context.Context, name string, spec v1alpha1.FunctionSpec) (*v1alpha1.Function, error) {
+func (t *Tenant) Create(ctx context.Context, name string, spec v1alpha1.FunctionSpec, change ...func(*v1alpha1.Function)) (*v1alpha1.Function, error) {
 	fn := &v1alpha1.Function{ObjectMeta: metav1.ObjectMeta{Namespace: t.Namespace, Name: name}, Spec: spec}
+	for _, c := range change {
+		c(fn)
+	}
 	if err := t.API.Create(ctx, fn); err != nil {
 		return nil, err
 	}

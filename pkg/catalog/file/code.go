@@ -23,12 +23,12 @@ var skippedFolders = map[string]bool{".git": true, ".venv": true, "node_modules"
 
 // checkCode says that a function's code is not where the function says.
 func checkCode(f *v1alpha1.Function) field.ErrorList {
-	if f.Spec.Code == nil || f.Spec.Code.Path == "" {
+	if f.Spec.Template.Code == nil || f.Spec.Template.Code.Path == "" {
 		return nil
 	}
-	if _, err := os.Stat(f.Spec.Code.Path); err != nil {
-		at := field.NewPath("spec", "code", "path")
-		return field.ErrorList{field.Invalid(at, f.Spec.Code.Path, "cannot be read: name a file or a folder that is there")}
+	if _, err := os.Stat(f.Spec.Template.Code.Path); err != nil {
+		at := field.NewPath("spec", "template", "code", "path")
+		return field.ErrorList{field.Invalid(at, f.Spec.Template.Code.Path, "cannot be read: name a file or a folder that is there")}
 	}
 	return nil
 }
@@ -61,10 +61,10 @@ func codeStamp(spec v1alpha1.FunctionSpec) string {
 			return nil
 		})
 	}
-	if len(spec.Command) > 0 && strings.Contains(spec.Command[0], "/") {
-		program := spec.Command[0]
-		if !filepath.IsAbs(program) && spec.Code != nil {
-			program = filepath.Join(spec.Code.Path, program)
+	if len(spec.Template.Command) > 0 && strings.Contains(spec.Template.Command[0], "/") {
+		program := spec.Template.Command[0]
+		if !filepath.IsAbs(program) && spec.Template.Code != nil {
+			program = filepath.Join(spec.Template.Code.Path, program)
 		}
 		if info, err := os.Stat(program); err == nil {
 			add(program, info)
@@ -78,10 +78,10 @@ func codeStamp(spec v1alpha1.FunctionSpec) string {
 
 // codeRoot is what code.path names, behind any links; empty if that is nothing.
 func codeRoot(spec v1alpha1.FunctionSpec) string {
-	if spec.Code == nil || spec.Code.Path == "" {
+	if spec.Template.Code == nil || spec.Template.Code.Path == "" {
 		return ""
 	}
-	root, err := filepath.EvalSymlinks(spec.Code.Path)
+	root, err := filepath.EvalSymlinks(spec.Template.Code.Path)
 	if err != nil {
 		return ""
 	}

@@ -29,8 +29,8 @@ func TestA1EditedCodeIsAChange(t *testing.T) {
 	put("bin/server", "one", 0)
 	s := open(t, t.TempDir())
 	f := function("edited")
-	f.Spec.Command = []string{"bin/server"}
-	f.Spec.Code = &v1alpha1.Code{Path: code}
+	f.Spec.Template.Command = []string{"bin/server"}
+	f.Spec.Template.Code = &v1alpha1.Code{Path: code}
 	first := apply(t, s, f, Created)
 	apply(t, s, f, Unchanged)
 
@@ -63,8 +63,8 @@ func TestOneFileOfAFolderIsAllTheCode(t *testing.T) {
 	}
 	s := open(t, t.TempDir())
 	f := function("single")
-	f.Spec.Command, f.Spec.Runtime, f.Spec.Handler = nil, v1alpha1.RuntimePython3, "app.handler"
-	f.Spec.Code = &v1alpha1.Code{Path: handler}
+	f.Spec.Template.Command, f.Spec.Template.RuntimeRef.Name, f.Spec.Template.Handler = nil, v1alpha1.RuntimePython3, "app.handler"
+	f.Spec.Template.Code = &v1alpha1.Code{Path: handler}
 	apply(t, s, f, Created)
 	if err := os.WriteFile(filepath.Join(dir, "notes.txt"), nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -75,10 +75,10 @@ func TestOneFileOfAFolderIsAllTheCode(t *testing.T) {
 func TestCodeThatIsMissingIsRefused(t *testing.T) {
 	s := open(t, t.TempDir())
 	f := function("missing")
-	f.Spec.Code = &v1alpha1.Code{Path: "/no/such/folder"}
+	f.Spec.Template.Code = &v1alpha1.Code{Path: "/no/such/folder"}
 	_, err := s.Apply(f)
 	var invalid *InvalidError
-	if !errors.As(err, &invalid) || invalid.Problems[0].Field != "spec.code.path" {
+	if !errors.As(err, &invalid) || invalid.Problems[0].Field != "spec.template.code.path" {
 		t.Errorf("applied: %v", err)
 	}
 }
@@ -103,7 +103,7 @@ func TestA1CodeBehindLinksIsLookedAt(t *testing.T) {
 	write("one")
 	s := open(t, t.TempDir())
 	f := function("linked")
-	f.Spec.Code = &v1alpha1.Code{Path: filepath.Join(dir, "current")}
+	f.Spec.Template.Code = &v1alpha1.Code{Path: filepath.Join(dir, "current")}
 	first := apply(t, s, f, Created)
 	write("number two")
 	if apply(t, s, f, Configured).Revision() == first.Revision() {

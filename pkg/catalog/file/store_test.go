@@ -33,7 +33,7 @@ func open(t *testing.T, dir string) *Store {
 func function(name string) *v1alpha1.Function {
 	f := &v1alpha1.Function{}
 	f.Name = name
-	f.Spec.Command = []string{"./server"}
+	f.Spec.Template.Command = []string{"./server"}
 	return f
 }
 
@@ -85,13 +85,13 @@ func TestApplyGivesAFunctionItsIdentity(t *testing.T) {
 		if first.UID == "" || first.UID == "mine" || first.Generation != 1 || !first.CreationTimestamp.Time.Equal(time.Now()) {
 			t.Errorf("a new function has UID %q, generation %d, creation %v", first.UID, first.Generation, first.CreationTimestamp)
 		}
-		if first.Namespace != "default" || first.Spec.Timeout.Duration != time.Minute {
+		if first.Namespace != "default" || first.Spec.Template.Timeout.Duration != time.Minute {
 			t.Error("defaults are missing")
 		}
 		if len(first.Finalizers) > 0 || first.Status.Queued != 0 {
 			t.Error("what is not the user's to say was kept")
 		}
-		if given.Namespace != "" || given.Spec.Timeout.Duration != 0 {
+		if given.Namespace != "" || given.Spec.Template.Timeout.Duration != 0 {
 			t.Error("Apply changed its argument")
 		}
 
@@ -106,16 +106,16 @@ func TestApplyGivesAFunctionItsIdentity(t *testing.T) {
 			t.Errorf("a label made generation %d of %s", labelled.Generation, labelled.UID)
 		}
 
-		given.Spec.Concurrency = 2
+		given.Spec.Template.Concurrency = 2
 		changed := apply(t, s, given, Configured)
 		if changed.Generation != 2 || changed.UID != first.UID || !changed.CreationTimestamp.Equal(&first.CreationTimestamp) {
 			t.Errorf("a changed function has UID %q, generation %d, creation %v", changed.UID, changed.Generation, changed.CreationTimestamp)
 		}
-		if first.Spec.Concurrency != 1 {
+		if first.Spec.Template.Concurrency != 1 {
 			t.Error("a function that was handed out changed")
 		}
-		given.Spec.Command[0] = "other"
-		if changed.Spec.Command[0] != "./server" {
+		given.Spec.Template.Command[0] = "other"
+		if changed.Spec.Template.Command[0] != "./server" {
 			t.Error("the store shares its memory with the caller")
 		}
 	})
@@ -130,8 +130,8 @@ func TestApplySeesNoChangeInAnotherSpelling(t *testing.T) {
 		}
 		return functions[0]
 	}
-	apply(t, s, read(`{command: [x], timeout: 60s, resources: {requests: {cpu: 0.1}}}`), Created)
-	apply(t, s, read(`{command: [x], timeout: 1m, env: [], resources: {requests: {cpu: 100m}}}`), Unchanged)
+	apply(t, s, read(`{template: {command: [x], timeout: 60s, resources: {requests: {cpu: 0.1}}}}`), Created)
+	apply(t, s, read(`{template: {command: [x], timeout: 1m, env: [], resources: {requests: {cpu: 100m}}}}`), Unchanged)
 }
 
 func TestApplyRefusesWhatIsNotValidAndKeepsWhatItHas(t *testing.T) {
@@ -139,14 +139,14 @@ func TestApplyRefusesWhatIsNotValidAndKeepsWhatItHas(t *testing.T) {
 	s := open(t, dir)
 	before := apply(t, s, function("f"), Created)
 	bad := function("f")
-	bad.Spec.Command, bad.Spec.Image, bad.Spec.Concurrency = nil, "a/b", -1
+	bad.Spec.Template.Command, bad.Spec.Template.Image, bad.Spec.Template.Concurrency = nil, "a/b", -1
 	_, err := s.Apply(bad)
 	var invalid *InvalidError
 	if !errors.As(err, &invalid) || len(invalid.Problems) != 2 || invalid.Key != key("f") {
 		t.Fatalf("got %v", err)
 	}
-	want := "function default/f: spec.concurrency: Invalid value: -1: must be 1 to 1000; write for example 1\n" +
-		`function default/f: spec.image: Invalid value: "a/b": needs a cluster; give command: or runtime: to run it in local mode`
+	want := "function default/f: spec.template.concurrency: Invalid value: -1: must be 1 to 1000; write for example 1\n" +
+		`function default/f: spec.template.image: Invalid value: "a/b": needs a cluster; give command: or runtimeRef: to run it in local mode`
 	if diff := cmp.Diff(want, err.Error()); diff != "" {
 		t.Error(diff)
 	}
@@ -171,13 +171,13 @@ func TestAReopenedStoreHoldsTheSame(t *testing.T) {
 	apply(t, s, function("gone"), Created)
 	b := function("b")
 	b.Namespace = "team"
-	b.Spec.Command = nil
-	b.Spec.Runtime, b.Spec.Handler = v1alpha1.RuntimePython3, "main.handle"
-	b.Spec.Code = &v1alpha1.Code{Inline: "def handle(e, c):\r\n\treturn '\x7f'\n"}
+	b.Spec.Template.Command = nil
+	b.Spec.Template.RuntimeRef.Name, b.Spec.Template.Handler = v1alpha1.RuntimePython3, "main.handle"
+	b.Spec.Template.Code = &v1alpha1.Code{Inline: "def handle(e, c):\r\n\treturn '\x7f'\n"}
 	if _, err := s.Apply(b); err != nil {
 		t.Fatal(err)
 	}
-	a.Spec.Idempotent = true
+	a.Spec.Calls.Delivery = v1alpha1.DeliveryAtLeastOnce
 	apply(t, s, a, Configured)
 	if err := s.Delete(key("gone")); err != nil {
 		t.Fatal(err)
@@ -300,11 +300,11 @@ func TestAFileIsWholeAtEveryMoment(t *testing.T) {
 		}
 	})
 	for i := range 50 {
-		f.Spec.Env = nil
+		f.Spec.Template.Env = nil
 		for j := range i * 10 {
-			f.Spec.Env = append(f.Spec.Env, v1alpha1.EnvVar{Name: fmt.Sprint("V", j), Value: strings.Repeat("x", 50)})
+			f.Spec.Template.Env = append(f.Spec.Template.Env, v1alpha1.EnvVar{Name: fmt.Sprint("V", j), Value: strings.Repeat("x", 50)})
 		}
-		f.Spec.Concurrency = int32(i + 2)
+		f.Spec.Template.Concurrency = int32(i + 2)
 		apply(t, s, f, Configured)
 	}
 	close(done)
@@ -322,7 +322,7 @@ func TestAppliesAtTheSameTimeAreOneAfterTheOther(t *testing.T) {
 		wg.Go(func() {
 			for i := range rounds {
 				f := function("shared")
-				f.Spec.Concurrency = int32(1 + w*rounds + i)
+				f.Spec.Template.Concurrency = int32(1 + w*rounds + i)
 				result, err := s.Apply(f)
 				if err != nil {
 					t.Error(err)
@@ -367,7 +367,7 @@ func TestPreviewChangesNothing(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
 	result, fn, err := s.Preview(function("f"))
-	if err != nil || result != Created || fn.Spec.Concurrency != 1 {
+	if err != nil || result != Created || fn.Spec.Template.Concurrency != 1 {
 		t.Errorf("%s, %v, %v", result, fn, err)
 	}
 	if _, there := s.Catalog().Get(key("f")); there || len(files(t, dir)) > 0 {
@@ -375,7 +375,7 @@ func TestPreviewChangesNothing(t *testing.T) {
 	}
 	apply(t, s, function("f"), Created)
 	changed := function("f")
-	changed.Spec.Concurrency = 3
+	changed.Spec.Template.Concurrency = 3
 	if result, _, err := s.Preview(changed); result != Configured || err != nil {
 		t.Errorf("%s, %v", result, err)
 	}

@@ -11,7 +11,7 @@ import (
 func slimmed(t *testing.T, config Config, code string) *v1alpha1.Function {
 	t.Helper()
 	fn := function(1, func(fn *v1alpha1.Function) {
-		fn.Spec.Code.Inline = code
+		fn.Spec.Template.Code.Inline = code
 		fn.Annotations = map[string]string{lastApplied: code, "team": "a"}
 	})
 	got, err := config.Transform()(fn)
@@ -24,13 +24,13 @@ func slimmed(t *testing.T, config Config, code string) *v1alpha1.Function {
 func TestS17AGatewayKeepsNoCode(t *testing.T) {
 	code := strings.Repeat("x", v1alpha1.MaxInlineCode)
 	fn := slimmed(t, Config{}, code)
-	if n := len(fn.Spec.Code.Inline); n == 0 || n > 100 {
+	if n := len(fn.Spec.Template.Code.Inline); n == 0 || n > 100 {
 		t.Errorf("%d bytes of code are kept, want a digest", n)
 	}
 	if fn.Annotations[lastApplied] != "" || fn.Annotations["team"] != "a" {
 		t.Errorf("annotations %v", fn.Annotations)
 	}
-	if other := slimmed(t, Config{}, code[1:]); other.Spec.Code.Inline == fn.Spec.Code.Inline {
+	if other := slimmed(t, Config{}, code[1:]); other.Spec.Template.Code.Inline == fn.Spec.Template.Code.Inline {
 		t.Error("a change of the code is none for a gateway")
 	}
 	s := newSource()
@@ -39,14 +39,14 @@ func TestS17AGatewayKeepsNoCode(t *testing.T) {
 		t.Error("a function without its code is not served")
 	}
 	// What is not valid stays so.
-	if long := slimmed(t, Config{}, code+"x"); len(long.Spec.Code.Inline) != len(code)+1 {
+	if long := slimmed(t, Config{}, code+"x"); len(long.Spec.Template.Code.Inline) != len(code)+1 {
 		t.Error("code that is too long looks as if it were not")
 	}
 }
 
 func TestS17ASchedulerKeepsTheCodeOnce(t *testing.T) {
 	fn := slimmed(t, Config{Code: true}, "def handle")
-	if fn.Spec.Code.Inline != "def handle" || fn.Annotations[lastApplied] != "" || fn.Annotations["team"] != "a" {
-		t.Errorf("code %q, annotations %v", fn.Spec.Code.Inline, fn.Annotations)
+	if fn.Spec.Template.Code.Inline != "def handle" || fn.Annotations[lastApplied] != "" || fn.Annotations["team"] != "a" {
+		t.Errorf("code %q, annotations %v", fn.Spec.Template.Code.Inline, fn.Annotations)
 	}
 }

@@ -212,7 +212,7 @@ func (s *Source) runtimeGone(object any) {
 // runtimeMatters looks again at the functions of a runtime.
 func (s *Source) runtimeMatters(name string) {
 	for _, fn := range s.functions {
-		if string(fn.Spec.Runtime) == name {
+		if string(fn.Spec.Template.RuntimeRef.Name) == name {
 			s.put(fn)
 		}
 	}
@@ -220,7 +220,7 @@ func (s *Source) runtimeMatters(name string) {
 
 // put lets the catalog have a function, unless it is not valid.
 func (s *Source) put(written *v1alpha1.Function) {
-	fn := complete(written, s.runtimes[string(written.Spec.Runtime)])
+	fn := complete(written, s.runtimes[string(written.Spec.Template.RuntimeRef.Name)])
 	problems := append(v1alpha1.Validate(fn), v1alpha1.ValidateCluster(fn)...)
 	if len(problems) > 0 {
 		s.deps.Log.Warn("a function is not valid and is not served", "function", fn.Key().String(), "err", problems.ToAggregate())

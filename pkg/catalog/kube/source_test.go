@@ -18,8 +18,8 @@ var key = invoke.FunctionKey{Namespace: "shop", Name: "hello"}
 func function(generation int64, change ...func(*v1alpha1.Function)) *v1alpha1.Function {
 	fn := &v1alpha1.Function{}
 	fn.Namespace, fn.Name, fn.UID, fn.Generation = key.Namespace, key.Name, types.UID("u-1"), generation
-	fn.Spec.Runtime, fn.Spec.Handler = "ruby", "main.handle"
-	fn.Spec.Code = &v1alpha1.Code{Inline: "def handle"}
+	fn.Spec.Template.RuntimeRef.Name, fn.Spec.Template.Handler = "ruby", "main.handle"
+	fn.Spec.Template.Code = &v1alpha1.Code{Inline: "def handle"}
 	for _, c := range change {
 		c(fn)
 	}
@@ -38,7 +38,7 @@ func TestAFunctionIsServedWithItsDefaults(t *testing.T) {
 	s := newSource()
 	s.functionChanged(function(1))
 	got := served(s)
-	if got == nil || got.Spec.Concurrency != v1alpha1.DefaultConcurrency || got.Spec.Protocol != v1alpha1.ProtocolLambdaRuntime {
+	if got == nil || got.Spec.Template.Concurrency != v1alpha1.DefaultConcurrency || got.Spec.Template.Protocol != v1alpha1.ProtocolLambdaRuntime {
 		t.Fatalf("served: %+v", got)
 	}
 }
@@ -51,9 +51,9 @@ func TestWhatAloneChangesTheStatusIsNoChange(t *testing.T) {
 	if served(s) != before {
 		t.Error("the catalog was told of a change of status")
 	}
-	s.functionChanged(function(2, func(fn *v1alpha1.Function) { fn.Spec.Concurrency = 7 }))
-	if got := served(s); got.Spec.Concurrency != 7 {
-		t.Errorf("concurrency %d after a change of the spec", got.Spec.Concurrency)
+	s.functionChanged(function(2, func(fn *v1alpha1.Function) { fn.Spec.Template.Concurrency = 7 }))
+	if got := served(s); got.Spec.Template.Concurrency != 7 {
+		t.Errorf("concurrency %d after a change of the spec", got.Spec.Template.Concurrency)
 	}
 }
 
@@ -75,7 +75,7 @@ func TestAFunctionThatIsBeingDeletedIsNotServed(t *testing.T) {
 func TestAFunctionThatBecomesInvalidIsNotServed(t *testing.T) {
 	s := newSource()
 	s.functionChanged(function(1))
-	s.functionChanged(function(2, func(fn *v1alpha1.Function) { fn.Spec.Handler = "" }))
+	s.functionChanged(function(2, func(fn *v1alpha1.Function) { fn.Spec.Template.Handler = "" }))
 	if served(s) != nil {
 		t.Error("it is served without a handler")
 	}
@@ -91,14 +91,14 @@ func TestARuntimeThatComesLaterSaysTheProtocol(t *testing.T) {
 	rt := &v1alpha1.Runtime{}
 	rt.Name, rt.Spec.Image, rt.Spec.Protocol = "ruby", "ruby:3", v1alpha1.ProtocolHTTP
 	s.runtimeChanged(rt)
-	if got := served(s).Spec.Protocol; got != v1alpha1.ProtocolHTTP {
+	if got := served(s).Spec.Template.Protocol; got != v1alpha1.ProtocolHTTP {
 		t.Errorf("protocol %s, want that of the runtime", got)
 	}
 	if got, known := s.Get("ruby"); !known || got.Spec.Image != "ruby:3" {
 		t.Errorf("runtime %+v", got)
 	}
-	s.functionChanged(function(2, func(fn *v1alpha1.Function) { fn.Spec.Protocol = v1alpha1.ProtocolLambdaRuntime }))
-	if got := served(s).Spec.Protocol; got != v1alpha1.ProtocolLambdaRuntime {
+	s.functionChanged(function(2, func(fn *v1alpha1.Function) { fn.Spec.Template.Protocol = v1alpha1.ProtocolLambdaRuntime }))
+	if got := served(s).Spec.Template.Protocol; got != v1alpha1.ProtocolLambdaRuntime {
 		t.Errorf("protocol %s, want that of the function", got)
 	}
 	s.runtimeGone(rt)

@@ -51,8 +51,8 @@ type Floor struct {
 
 // What a Floor comes from, in words.
 const (
-	FloorSpec     = "scaling.min"
-	FloorSchedule = "scaling.schedule"
+	FloorSpec     = "scaling.minInstances"
+	FloorSchedule = "scaling.windows"
 	FloorAwaited  = "a call that is near, by the function's idle times,"
 	FloorAsked    = "deploy --wait"
 )

@@ -62,7 +62,7 @@ func TestAnEntryInWords(t *testing.T) {
 		"a floor": {
 			Entry{Snapshot: fpcs.Snapshot{Room: -1}, Decision: fpcs.Decision{Create: 1, Why: fpcs.ReasonMin},
 				Outcome: Outcome{Placed: Place([]string{"a"}), Floor: Floor{Instances: 1, Of: FloorSchedule}}},
-			"+1 instance (BelowMin)", "fewer instances than the minimum; 0 instances, 0 waiting; scaling.schedule asks for at least 1 → node a",
+			"+1 instance (BelowMin)", "fewer instances than the minimum; 0 instances, 0 waiting; scaling.windows asks for at least 1 → node a",
 		},
 		"nothing": {
 			Entry{Snapshot: fpcs.Snapshot{Room: -1, Created: 1}, Decision: fpcs.Decision{Why: fpcs.ReasonNoDemand}},

@@ -121,11 +121,11 @@ func prepare(t *testing.T, client kubernetes.Interface) *v1alpha1.Function {
 	node.Spec.Taints = nil
 	must(client.CoreV1().Nodes().Update(ctx, node, metav1.UpdateOptions{}))
 	f := testFunction("hello")
-	f.Spec.RuntimeClassName, f.Spec.PriorityClassName, f.Spec.ServiceAccountName = "gvisor", "high", "teller"
-	f.Spec.ImagePullSecrets = []v1alpha1.LocalReference{{Name: "registry"}}
-	f.Spec.EnvFrom = []v1alpha1.EnvFromSource{{Prefix: "DB_", SecretRef: &v1alpha1.LocalReference{Name: "db"}}}
-	f.Spec.Env = []v1alpha1.EnvVar{{Name: "MODE", Value: "$(PORT)"}}
-	f.Spec.Code = &v1alpha1.Code{ConfigMap: "code"}
+	f.Spec.Template.Placement.RuntimeClassName, f.Spec.Template.Placement.PriorityClassName, f.Spec.Template.ServiceAccountName = "gvisor", "high", "teller"
+	f.Spec.Template.ImagePullSecrets = []v1alpha1.LocalReference{{Name: "registry"}}
+	f.Spec.Template.EnvFrom = []v1alpha1.EnvFromSource{{Prefix: "DB_", SecretRef: &v1alpha1.LocalReference{Name: "db"}}}
+	f.Spec.Template.Env = []v1alpha1.EnvVar{{Name: "MODE", Value: "$(PORT)"}}
+	f.Spec.Template.Code = &v1alpha1.Code{ConfigMapRef: v1alpha1.LocalReference{Name: "code"}}
 	return f
 }
 
@@ -232,7 +232,7 @@ func testRefusals(t *testing.T, s *stageAPI, f *v1alpha1.Function) {
 	}
 
 	wrong := f.DeepCopy()
-	wrong.Spec.PriorityClassName = "missing"
+	wrong.Spec.Template.Placement.PriorityClassName = "missing"
 	s.Start(provisioner.InstanceSpec{Function: wrong, CID: "c-3", Node: "node-1"})
 	if e := s.exit(); e.Code != v1alpha1.ReasonPodRefused || !strings.Contains(e.Reason, "missing") {
 		t.Errorf("no priority class: %+v", e)

@@ -113,11 +113,11 @@ func (c *creator) podOf(spec provisioner.InstanceSpec, decided time.Time) (*core
 // can be none.
 func (c *creator) input(spec provisioner.InstanceSpec, decided time.Time) (podspec.Input, verdict) {
 	in := podspec.Input{Config: c.pod, Function: spec.Function, CID: spec.CID, Node: spec.Node, Decided: decided}
-	if name := string(spec.Function.Spec.Runtime); name != "" {
+	if name := string(spec.Function.Spec.Template.RuntimeRef.Name); name != "" {
 		runtime, known := c.runtimes.Get(name)
 		if !known {
 			return in, verdict{ended: true, code: v1alpha1.ReasonUnknownRuntime,
-				reason: fmt.Sprintf("spec.runtime: there is no Runtime %q: correct the name or create it", name)}
+				reason: fmt.Sprintf("spec.template.runtimeRef.name: there is no Runtime %q: correct the name or create it", name)}
 		}
 		in.Runtime = runtime
 	}

@@ -267,10 +267,10 @@ func outOfMemory(pod *corev1.Pod) string {
 	for i := range pod.Spec.Containers {
 		limit, limited := pod.Spec.Containers[i].Resources.Limits[corev1.ResourceMemory]
 		if pod.Spec.Containers[i].Name == podspec.ContainerFunction && limited {
-			return fmt.Sprintf("the function used more memory than its limit of %s: raise spec.resources.limits.memory", limit.String())
+			return fmt.Sprintf("the function used more memory than its limit of %s: raise spec.template.resources.limits.memory", limit.String())
 		}
 	}
-	return fmt.Sprintf("the node %s ran out of memory and killed the function, which has no limit: raise spec.resources.requests.memory to what it needs", pod.Spec.NodeName)
+	return fmt.Sprintf("the node %s ran out of memory and killed the function, which has no limit: raise spec.template.resources.requests.memory to what it needs", pod.Spec.NodeName)
 }
 
 // describe says how a container ended.

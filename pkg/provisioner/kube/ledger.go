@@ -228,13 +228,13 @@ func (n *node) rejects(fn *v1alpha1.Function) string {
 	if n.refuses != "" {
 		return n.refuses
 	}
-	if len(fn.Spec.NodeSelector) > 0 {
-		if label := missingLabel(n.labels, fn.Spec.NodeSelector); label != "" {
+	if len(fn.Spec.Template.Placement.NodeSelector) > 0 {
+		if label := missingLabel(n.labels, fn.Spec.Template.Placement.NodeSelector); label != "" {
 			return "without the label " + label
 		}
 	}
 	for i := range n.taints {
-		if !schedcorev1.TolerationsTolerateTaint(klog.Logger{}, fn.Spec.Tolerations, &n.taints[i].taint, false) {
+		if !schedcorev1.TolerationsTolerateTaint(klog.Logger{}, fn.Spec.Template.Placement.Tolerations, &n.taints[i].taint, false) {
 			return n.taints[i].reason
 		}
 	}

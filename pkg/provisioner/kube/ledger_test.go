@@ -55,10 +55,10 @@ func TestNodesThatCannotBeUsedAreExplained(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := testFunction("hello")
-			f.Spec.NodeSelector = map[string]string{"disk": "ssd"}
-			f.Spec.Tolerations = []corev1.Toleration{{Key: "fast", Operator: corev1.TolerationOpExists}}
+			f.Spec.Template.Placement.NodeSelector = map[string]string{"disk": "ssd"}
+			f.Spec.Template.Placement.Tolerations = []corev1.Toleration{{Key: "fast", Operator: corev1.TolerationOpExists}}
 			l := newLedger()
-			l.setNode(readyNode("node-1", func(n *corev1.Node) { n.Labels = f.Spec.NodeSelector }, c.change))
+			l.setNode(readyNode("node-1", func(n *corev1.Node) { n.Labels = f.Spec.Template.Placement.NodeSelector }, c.change))
 			got := l.candidates(f, epoch)
 			if c.because == "" {
 				if len(got.Nodes) != 1 || len(got.Excluded) != 0 {

@@ -17,7 +17,7 @@ func TestNodesArePickedByWhatPodsAreCountedAs(t *testing.T) {
 	} {
 		agent := nodepick.Amount{MilliCPU: 10, Memory: 32 << 20, Pods: 1}
 		fn := &v1alpha1.Function{}
-		fn.Spec.Resources.Requests = requests
+		fn.Spec.Template.Resources.Requests = requests
 		r := &Runtime{agent: agent}
 		p := provisioner.New(provisioner.Config{AgentRequests: agent}, provisioner.Deps{})
 		want := agent

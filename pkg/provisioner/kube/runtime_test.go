@@ -418,15 +418,15 @@ func TestAPodThatDoesNotEndIsGivenUp(t *testing.T) {
 func TestWhatCannotBeAPodIsSaidAtOnce(t *testing.T) {
 	play(t, testConfig(), oneNode, func(th *theatre) {
 		f := testFunction("hello")
-		f.Spec.Image, f.Spec.Runtime, f.Spec.Handler = "", "cobol", "a.b"
+		f.Spec.Template.Image, f.Spec.Template.RuntimeRef.Name, f.Spec.Template.Handler = "", "cobol", "a.b"
 		th.start(f, "c-1")
 		if e := th.exit(); e.Code != v1alpha1.ReasonUnknownRuntime || !strings.Contains(e.Reason, "cobol") {
 			t.Errorf("exit %+v", e)
 		}
 		f = testFunction("local")
-		f.Spec.Image, f.Spec.Command = "", []string{"./server"}
+		f.Spec.Template.Image, f.Spec.Template.Command = "", []string{"./server"}
 		th.start(f, "c-1")
-		if e := th.exit(); e.Code != v1alpha1.ReasonInvalid || !strings.Contains(e.Reason, "spec.image") {
+		if e := th.exit(); e.Code != v1alpha1.ReasonInvalid || !strings.Contains(e.Reason, "spec.template.image") {
 			t.Errorf("exit %+v", e)
 		}
 	})

@@ -73,7 +73,7 @@ func TestM4APodThatCameAfterTheTakeoverIsJudged(t *testing.T) {
 				t.Errorf("%d instances and %d pods are mended again", instances, pods)
 			}
 		}
-		time.Sleep(f.Spec.StartupTimeout.Duration + 30*time.Second)
+		time.Sleep(f.Spec.Template.StartupTimeout.Duration + 30*time.Second)
 		synctest.Wait()
 		if th.pod(f, "c-1") != nil || th.pod(other, "c-1") == nil || th.count("delete") != 1 {
 			t.Errorf("%d pods were deleted, want only the one whose agent never came", th.count("delete"))

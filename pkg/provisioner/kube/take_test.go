@@ -29,8 +29,8 @@ func poolFunction() *v1alpha1.Function {
 func pythonFunction(name string) *v1alpha1.Function {
 	f := &v1alpha1.Function{}
 	f.Name, f.Namespace, f.UID = name, "shop", types.UID("uid-"+name)
-	f.Spec.Runtime, f.Spec.Handler = "python3", "app.handler"
-	f.Spec.Code = &v1alpha1.Code{Inline: "def handler(event, context): pass"}
+	f.Spec.Template.RuntimeRef.Name, f.Spec.Template.Handler = "python3", "app.handler"
+	f.Spec.Template.Code = &v1alpha1.Code{Inline: "def handler(event, context): pass"}
 	v1alpha1.Default(f)
 	return f
 }

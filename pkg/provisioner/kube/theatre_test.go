@@ -186,7 +186,7 @@ func (th *theatre) requested(name string) nodepick.Amount {
 func testFunction(name string) *v1alpha1.Function {
 	f := &v1alpha1.Function{}
 	f.Name, f.Namespace, f.UID = name, "shop", types.UID("uid-"+name)
-	f.Spec.Image = "app:1"
+	f.Spec.Template.Image = "app:1"
 	v1alpha1.Default(f)
 	return f
 }

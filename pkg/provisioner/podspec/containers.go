@@ -63,13 +63,13 @@ func function(in Input) corev1.Container {
 	spec := &in.Function.Spec
 	c := corev1.Container{
 		Name:            ContainerFunction,
-		Image:           spec.Image,
+		Image:           spec.Template.Image,
 		ImagePullPolicy: in.Config.PullPolicy,
-		Command:         literals(spec.Command),
-		Args:            literals(spec.Args),
+		Command:         literals(spec.Template.Command),
+		Args:            literals(spec.Template.Args),
 		Env:             functionEnv(in),
-		EnvFrom:         envFrom(spec.EnvFrom),
-		Resources:       resources(&spec.Resources),
+		EnvFrom:         envFrom(spec.Template.EnvFrom),
+		Resources:       resources(&spec.Template.Resources),
 		VolumeMounts:    functionMounts(in.Function),
 		SecurityContext: containerSecurity(in.Config.UserIDs.Of(in.Function.Namespace), false),
 		Lifecycle: &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{HTTPGet: &corev1.HTTPGetAction{

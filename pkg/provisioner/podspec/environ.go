@@ -16,9 +16,10 @@ import (
 func agentEnv(in Input) []corev1.EnvVar {
 	f := in.Function
 	meeting := port(f)
-	if f.Spec.Protocol == v1alpha1.ProtocolLambdaRuntime {
+	if f.Spec.Template.Protocol == v1alpha1.ProtocolLambdaRuntime {
 		meeting = LambdaPort
 	}
+	backoff, idle := f.Spec.Scaling.ScaleDown.Idle()
 	return append(variables(agentenv.Config{
 		Scheduler:      in.Config.SchedulerAddr,
 		Owner:          in.Config.OwnerAddr,
@@ -30,12 +31,12 @@ func agentEnv(in Input) []corev1.EnvVar {
 		CA:             in.Config.CA,
 		TLSDomain:      in.Config.TLSDomain,
 		DrainListen:    ":" + strconv.Itoa(int(DrainPort)),
-		Protocol:       string(f.Spec.Protocol),
+		Protocol:       string(f.Spec.Template.Protocol),
 		Port:           int(meeting),
-		Concurrency:    int(f.Spec.Concurrency),
-		StartupTimeout: f.Spec.StartupTimeout.Duration,
-		BackoffAfter:   f.Spec.Scaling.BackoffAfter.Duration,
-		IdleTimeout:    f.Spec.Scaling.IdleTimeout.Duration,
+		Concurrency:    int(f.Spec.Template.Concurrency),
+		StartupTimeout: f.Spec.Template.StartupTimeout.Duration,
+		BackoffAfter:   backoff,
+		IdleTimeout:    idle,
 	}.Environ()), collectBefore(in.Config))
 }
 
@@ -59,22 +60,22 @@ func functionPairs(in Input, taskRoot string) []string {
 		"WINDLASS_FUNCTION_NAME=" + f.Name,
 		"WINDLASS_FUNCTION_NAMESPACE=" + f.Namespace,
 		"WINDLASS_CID=" + string(in.CID),
-		"WINDLASS_CONCURRENCY=" + strconv.Itoa(int(f.Spec.Concurrency)),
-		"WINDLASS_PROTOCOL=" + string(f.Spec.Protocol),
+		"WINDLASS_CONCURRENCY=" + strconv.Itoa(int(f.Spec.Template.Concurrency)),
+		"WINDLASS_PROTOCOL=" + string(f.Spec.Template.Protocol),
 		"HOME=/tmp",
 	}
-	if f.Spec.Protocol == v1alpha1.ProtocolLambdaRuntime {
+	if f.Spec.Template.Protocol == v1alpha1.ProtocolLambdaRuntime {
 		env = append(env, lambdaenv.Environ(lambdaConfig(f, taskRoot))...)
 	} else {
 		env = append(env, "PORT="+strconv.Itoa(int(port(f))))
 		if in.Runtime != nil {
-			env = append(env, "_HANDLER="+f.Spec.Handler, "LAMBDA_TASK_ROOT="+taskRoot)
+			env = append(env, "_HANDLER="+f.Spec.Template.Handler, "LAMBDA_TASK_ROOT="+taskRoot)
 		}
 	}
 	if in.Runtime != nil {
 		env = append(env, pairs(in.Runtime.Spec.Env)...)
 	}
-	return append(env, pairs(f.Spec.Env)...)
+	return append(env, pairs(f.Spec.Template.Env)...)
 }
 
 func lambdaConfig(f *v1alpha1.Function, taskRoot string) lambdaenv.Config {
@@ -82,13 +83,13 @@ func lambdaConfig(f *v1alpha1.Function, taskRoot string) lambdaenv.Config {
 		RuntimeAPI:  runtimeAPI,
 		Function:    f.Name,
 		Namespace:   f.Namespace,
-		Handler:     f.Spec.Handler,
+		Handler:     f.Spec.Template.Handler,
 		TaskRoot:    taskRoot,
-		Concurrency: int(f.Spec.Concurrency),
+		Concurrency: int(f.Spec.Template.Concurrency),
 	}
-	memory := f.Spec.Resources.Limits.Memory
+	memory := f.Spec.Template.Resources.Limits.Memory
 	if memory == nil {
-		memory = f.Spec.Resources.Requests.Memory
+		memory = f.Spec.Template.Resources.Requests.Memory
 	}
 	if memory != nil {
 		c.MemoryMB = int(max(1, memory.Value()>>20))

@@ -46,16 +46,16 @@ func module(handler, extension string) string {
 }
 
 func inline(f *v1alpha1.Function) string {
-	if f.Spec.Code == nil {
+	if f.Spec.Template.Code == nil {
 		return ""
 	}
-	return f.Spec.Code.Inline
+	return f.Spec.Template.Code.Inline
 }
 
 // port is where the agent and the function meet.
 func port(f *v1alpha1.Function) int32 {
-	if f.Spec.Port != 0 {
-		return f.Spec.Port
+	if f.Spec.Template.Port != 0 {
+		return f.Spec.Template.Port
 	}
 	return DefaultPort
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -142,22 +143,22 @@ func podSpec(in Input) corev1.PodSpec {
 		NodeName:                      in.Node,
 		RestartPolicy:                 corev1.RestartPolicyNever,
 		Volumes:                       volumes(in),
-		ServiceAccountName:            cmp.Or(f.Spec.ServiceAccountName, "default"),
+		ServiceAccountName:            cmp.Or(f.Spec.Template.ServiceAccountName, "default"),
 		AutomountServiceAccountToken:  new(false),
 		EnableServiceLinks:            new(false),
 		ShareProcessNamespace:         new(false),
 		TerminationGracePeriodSeconds: new(grace(f)),
 		SecurityContext:               podSecurity(in),
 		Tolerations:                   tolerations(f),
-		PriorityClassName:             f.Spec.PriorityClassName,
+		PriorityClassName:             f.Spec.Template.Placement.PriorityClassName,
 	}
 	if in.Config.UserNamespaces {
 		spec.HostUsers = new(false)
 	}
-	if name := f.Spec.RuntimeClassName; name != "" {
+	if name := f.Spec.Template.Placement.RuntimeClassName; name != "" {
 		spec.RuntimeClassName = &name
 	}
-	for _, secret := range f.Spec.ImagePullSecrets {
+	for _, secret := range f.Spec.Template.ImagePullSecrets {
 		spec.ImagePullSecrets = append(spec.ImagePullSecrets, corev1.LocalObjectReference{Name: secret.Name})
 	}
 	return spec
@@ -167,29 +168,29 @@ func podSpec(in Input) corev1.PodSpec {
 func check(in Input) error {
 	f, spec := in.Function, &in.Function.Spec
 	switch {
-	case spec.Runtime != "" && in.Runtime == nil:
-		return fmt.Errorf("spec.runtime: there is no Runtime %q: correct the name or create it", spec.Runtime)
-	case spec.Runtime == "" && spec.Image == "":
-		return errors.New("spec.image is missing: a cluster runs images and runtimes; only local mode runs a command alone")
+	case spec.Template.RuntimeRef.Name != "" && in.Runtime == nil:
+		return fmt.Errorf("spec.template.runtimeRef: there is no Runtime %q: correct the name or create it", spec.Template.RuntimeRef.Name)
+	case spec.Template.RuntimeRef.Name == "" && spec.Template.Image == "":
+		return errors.New("spec.template.image is missing: a cluster runs images and runtimes; only local mode runs a command alone")
 	case port(f) == LambdaPort || port(f) == DrainPort:
-		return fmt.Errorf("spec.port %d is taken by the agent: choose another one", port(f))
+		return fmt.Errorf("spec.template.port %d is taken by the agent: choose another one", port(f))
 	}
 	return checkCode(in)
 }
 
 func checkCode(in Input) error {
-	code := in.Function.Spec.Code
+	code := in.Function.Spec.Template.Code
 	switch {
 	case code == nil:
 		return nil
 	case code.Path != "":
-		return errors.New("spec.code.path needs local mode: put the source into code.inline or a ConfigMap, or build an image")
-	case code.Inline == "" && code.ConfigMap == "":
-		return errors.New("spec.code is empty: give code.inline or code.configMap, or remove code")
+		return errors.New("spec.template.code.path needs local mode: put the source into code.inline or a ConfigMap, or build an image")
+	case code.Inline == "" && code.ConfigMapRef.Name == "":
+		return errors.New("spec.template.code is empty: give code.inline or code.configMapRef, or remove code")
 	case code.Inline != "" && in.Runtime == nil:
-		return errors.New("spec.code.inline needs a runtime that loads it: add spec.runtime, or build an image")
+		return errors.New("spec.template.code.inline needs a runtime that loads it: add runtimeRef, or build an image")
 	case code.Inline != "" && in.Runtime.Spec.FileExtension == "":
-		return fmt.Errorf("spec.code.inline: the Runtime %s does not say its fileExtension: put the source into a ConfigMap", in.Runtime.Name)
+		return fmt.Errorf("spec.template.code.inline: the Runtime %s does not say its fileExtension: put the source into a ConfigMap", in.Runtime.Name)
 	}
 	return nil
 }
@@ -199,21 +200,29 @@ func meta(in Input) metav1.ObjectMeta {
 	m := metav1.ObjectMeta{
 		Name:      Name(f.Name, string(f.UID), in.CID),
 		Namespace: f.Namespace,
-		Labels: map[string]string{
+		// Ours come last, and win.
+		Labels: joined(f.Spec.Template.Metadata.Labels, map[string]string{
 			v1alpha1.LabelFunction:    f.Name,
 			v1alpha1.LabelFunctionUID: string(f.UID),
 			v1alpha1.LabelCID:         string(in.CID),
 			v1alpha1.LabelRevision:    f.Revision(),
 			v1alpha1.LabelManagedBy:   v1alpha1.ManagedBy,
 			v1alpha1.LabelComponent:   v1alpha1.ComponentFunction,
-		},
-		Annotations:     annotations(in.Decided),
+		}),
+		Annotations:     joined(f.Spec.Template.Metadata.Annotations, annotations(in.Decided)),
 		OwnerReferences: []metav1.OwnerReference{owner(v1alpha1.KindFunction, f.Name, f.UID)},
 	}
 	if inline(f) != "" {
 		m.Annotations[v1alpha1.AnnotationCode] = inline(f)
 	}
 	return m
+}
+
+func joined(theirs, ours map[string]string) map[string]string {
+	all := make(map[string]string, len(theirs)+len(ours))
+	maps.Copy(all, theirs)
+	maps.Copy(all, ours)
+	return all
 }
 
 func annotations(decided time.Time) map[string]string {
@@ -232,17 +241,17 @@ func owner(kind, name string, uid types.UID) metav1.OwnerReference {
 
 // grace is how long the pod may take to end, in seconds.
 func grace(f *v1alpha1.Function) int64 {
-	whole := f.Spec.Timeout.Duration + graceBeyondTimeout
+	whole := f.Spec.Template.Timeout.Duration + graceBeyondTimeout
 	return int64((min(whole, MaxGrace) + time.Second - 1) / time.Second)
 }
 
 // tolerations are the function's, and those that make a lost node's pods go
 // soon unless the function says otherwise.
 func tolerations(f *v1alpha1.Function) []corev1.Toleration {
-	all := append([]corev1.Toleration(nil), f.Spec.Tolerations...)
+	all := append([]corev1.Toleration(nil), f.Spec.Template.Placement.Tolerations...)
 	for _, taint := range []string{corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable} {
 		said := false
-		for _, t := range f.Spec.Tolerations {
+		for _, t := range f.Spec.Template.Placement.Tolerations {
 			said = said || (t.Key == taint || t.Key == "") && (t.Effect == corev1.TaintEffectNoExecute || t.Effect == "")
 		}
 		if !said {

@@ -28,7 +28,7 @@ func input(f *v1alpha1.Function) Input {
 		f.Name = "hello"
 	}
 	f.Namespace, f.UID, f.Generation = "shop", "5f0c1c1e-6d57-4d0b-9b44-0f3b1d1f6a11", 3
-	f.Spec.StartupTimeout = metav1.Duration{Duration: 20 * time.Second}
+	f.Spec.Template.StartupTimeout = v1alpha1.Duration{Duration: 20 * time.Second}
 	v1alpha1.Default(f)
 	return Input{
 		Config: Config{
@@ -66,23 +66,27 @@ var (
 // full is a function that says everything.
 func full() *v1alpha1.Function {
 	f := &v1alpha1.Function{}
-	f.Spec = v1alpha1.FunctionSpec{
-		Image:        "registry.example/app:1",
-		Command:      []string{"/app", "--greeting=$(HELLO)"},
-		Args:         []string{"--cost=$5"},
-		Port:         9000,
-		Timeout:      metav1.Duration{Duration: 90*time.Second + 1},
-		Env:          []v1alpha1.EnvVar{{Name: "MODE", Value: "$(PORT) $$"}, {Name: "HOME", Value: "/home/app"}},
-		EnvFrom:      []v1alpha1.EnvFromSource{{Prefix: "DB_", SecretRef: &v1alpha1.LocalReference{Name: "db"}}, {ConfigMapRef: &v1alpha1.LocalReference{Name: "flags"}}},
-		NodeSelector: map[string]string{"disk": "ssd"},
-		Tolerations: []corev1.Toleration{
-			{Key: "gpu", Operator: corev1.TolerationOpExists},
-			{Key: corev1.TaintNodeUnreachable, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute},
+	f.Spec.Template = v1alpha1.FunctionTemplate{
+		Metadata: v1alpha1.TemplateMetadata{
+			Labels:      map[string]string{"cost-center": "4711", v1alpha1.LabelManagedBy: "somebody"},
+			Annotations: map[string]string{"example.com/owner": "payments"},
 		},
-		RuntimeClassName:   "gvisor",
-		PriorityClassName:  "high",
-		ImagePullSecrets:   []v1alpha1.LocalReference{{Name: "registry"}},
-		ServiceAccountName: "teller",
+		Image: "registry.example/app:1", Command: []string{"/app", "--greeting=$(HELLO)"}, Args: []string{"--cost=$5"}, Port: 9000,
+		Timeout: v1alpha1.Duration{Duration: 90*time.Second + time.Millisecond},
+		Env:     []v1alpha1.EnvVar{{Name: "MODE", Value: "$(PORT) $$"}, {Name: "HOME", Value: "/home/app"}},
+		EnvFrom: []v1alpha1.EnvFromSource{
+			{Prefix: "DB_", SecretRef: &v1alpha1.LocalReference{Name: "db"}},
+			{ConfigMapRef: &v1alpha1.LocalReference{Name: "flags"}},
+		},
+		ImagePullSecrets: []v1alpha1.LocalReference{{Name: "registry"}}, ServiceAccountName: "teller",
+		Placement: v1alpha1.Placement{
+			NodeSelector: map[string]string{"disk": "ssd"},
+			Tolerations: []corev1.Toleration{
+				{Key: "gpu", Operator: corev1.TolerationOpExists},
+				{Key: corev1.TaintNodeUnreachable, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute},
+			},
+			RuntimeClassName: "gvisor", PriorityClassName: "high",
+		},
 	}
 	return f
 }
@@ -92,16 +96,13 @@ func TestPodsAreAsWritten(t *testing.T) {
 		spec    v1alpha1.FunctionSpec
 		runtime *v1alpha1.Runtime
 	}{
-		"image": {spec: v1alpha1.FunctionSpec{Image: "registry.example/app:1"}},
+		"image": {spec: v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{Image: "registry.example/app:1"}}},
 		"full":  {spec: full().Spec},
 		"python-inline": {runtime: python, spec: v1alpha1.FunctionSpec{
-			Runtime: "python3", Handler: "shop.cart.add", Concurrency: 4,
-			Code: &v1alpha1.Code{Inline: "def add(event, context):\n    return '$(X)'\n"},
-			Env:  []v1alpha1.EnvVar{{Name: "LEVEL", Value: "function"}},
+			Template: v1alpha1.FunctionTemplate{RuntimeRef: v1alpha1.RuntimeReference{Name: "python3"}, Handler: "shop.cart.add", Concurrency: 4, Code: &v1alpha1.Code{Inline: "def add(event, context):\n    return '$(X)'\n"}, Env: []v1alpha1.EnvVar{{Name: "LEVEL", Value: "function"}}},
 		}},
 		"nodejs-configmap": {runtime: nodejs, spec: v1alpha1.FunctionSpec{
-			Runtime: "nodejs", Handler: "index.handler", Protocol: v1alpha1.ProtocolHTTP,
-			Code: &v1alpha1.Code{ConfigMap: "code"},
+			Template: v1alpha1.FunctionTemplate{RuntimeRef: v1alpha1.RuntimeReference{Name: "nodejs"}, Handler: "index.handler", Protocol: v1alpha1.ProtocolHTTP, Code: &v1alpha1.Code{ConfigMapRef: v1alpha1.LocalReference{Name: "code"}}},
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -162,14 +163,14 @@ func TestWhatCannotRunInAClusterIsSaid(t *testing.T) {
 		runtime *v1alpha1.Runtime
 		want    string
 	}{
-		"command alone":       {v1alpha1.FunctionSpec{Command: []string{"./server"}}, nil, "spec.image"},
-		"unknown runtime":     {v1alpha1.FunctionSpec{Runtime: "cobol", Handler: "a.b"}, nil, `"cobol"`},
-		"a path":              {v1alpha1.FunctionSpec{Image: "a", Code: &v1alpha1.Code{Path: "/src"}}, nil, "spec.code.path"},
-		"no code":             {v1alpha1.FunctionSpec{Image: "a", Code: &v1alpha1.Code{}}, nil, "spec.code is empty"},
-		"inline for an image": {v1alpha1.FunctionSpec{Image: "a", Code: &v1alpha1.Code{Inline: "x"}}, nil, "spec.runtime"},
-		"the agent's port":    {v1alpha1.FunctionSpec{Image: "a", Port: DrainPort}, nil, "spec.port 9090"},
-		"the events' port":    {v1alpha1.FunctionSpec{Image: "a", Port: LambdaPort}, nil, "spec.port 9001"},
-		"no file extension":   {v1alpha1.FunctionSpec{Runtime: "own", Code: &v1alpha1.Code{Inline: "x"}}, &v1alpha1.Runtime{}, "fileExtension"},
+		"command alone":       {v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{Command: []string{"./server"}}}, nil, "spec.template.image"},
+		"unknown runtime":     {v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{RuntimeRef: v1alpha1.RuntimeReference{Name: "cobol"}, Handler: "a.b"}}, nil, `"cobol"`},
+		"a path":              {v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{Image: "a", Code: &v1alpha1.Code{Path: "/src"}}}, nil, "spec.template.code.path"},
+		"no code":             {v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{Image: "a", Code: &v1alpha1.Code{}}}, nil, "spec.template.code is empty"},
+		"inline for an image": {v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{Image: "a", Code: &v1alpha1.Code{Inline: "x"}}}, nil, "add runtimeRef"},
+		"the agent's port":    {v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{Image: "a", Port: DrainPort}}, nil, "spec.template.port 9090"},
+		"the events' port":    {v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{Image: "a", Port: LambdaPort}}, nil, "spec.template.port 9001"},
+		"no file extension":   {v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{RuntimeRef: v1alpha1.RuntimeReference{Name: "own"}, Code: &v1alpha1.Code{Inline: "x"}}}, &v1alpha1.Runtime{}, "fileExtension"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := input(&v1alpha1.Function{Spec: c.spec})
@@ -224,7 +225,7 @@ func TestTheGracePeriodHasRoomForACall(t *testing.T) {
 		{time.Minute, 70},
 		{24 * time.Hour, 3600},
 	} {
-		f := &v1alpha1.Function{Spec: v1alpha1.FunctionSpec{Image: "a", Timeout: metav1.Duration{Duration: c.timeout}}}
+		f := &v1alpha1.Function{Spec: v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{Image: "a", Timeout: v1alpha1.Duration{Duration: c.timeout}}}}
 		pod, err := Pod(input(f))
 		if err != nil {
 			t.Fatal(err)
@@ -265,7 +266,7 @@ func BenchmarkPod(b *testing.B) {
 
 // What a function makes its agent hold is outside the function's own limit.
 func TestS5TheAgentHasAMemoryLimit(t *testing.T) {
-	in := input(&v1alpha1.Function{Spec: v1alpha1.FunctionSpec{Runtime: "python3", Handler: "a.b", Code: &v1alpha1.Code{Inline: "x"}}})
+	in := input(&v1alpha1.Function{Spec: v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{RuntimeRef: v1alpha1.RuntimeReference{Name: "python3"}, Handler: "a.b", Code: &v1alpha1.Code{Inline: "x"}}}})
 	in.Runtime = python
 	pod, err := Pod(in)
 	if err != nil {
@@ -297,7 +298,7 @@ func TestS5TheAgentHasAMemoryLimit(t *testing.T) {
 // others of its node.
 func TestS6PodsMayHaveUsersOfTheirOwn(t *testing.T) {
 	for _, apart := range []bool{false, true} {
-		in, waiting := input(&v1alpha1.Function{Spec: v1alpha1.FunctionSpec{Image: "hello"}}), spareInput()
+		in, waiting := input(&v1alpha1.Function{Spec: v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{Image: "hello"}}}), spareInput()
 		in.Config.UserNamespaces, waiting.Config.UserNamespaces = apart, apart
 		pod, err := Pod(in)
 		if err != nil {

@@ -28,7 +28,7 @@ const (
 func Spare(in Input) (*corev1.Pod, error) {
 	pool, ok := spare.PoolOf(string(in.Function.UID))
 	if !ok || in.Runtime == nil {
-		return nil, fmt.Errorf("there is no Runtime %q: spare instances need one", in.Function.Spec.Runtime)
+		return nil, fmt.Errorf("there is no Runtime %q: spare instances need one", in.Function.Spec.Template.RuntimeRef.Name)
 	}
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -64,9 +64,9 @@ func spareAgentEnv(in Input) []corev1.EnvVar {
 		CA:             in.Config.CA,
 		TLSDomain:      in.Config.TLSDomain,
 		DrainListen:    ":" + strconv.Itoa(int(DrainPort)),
-		Protocol:       string(in.Function.Spec.Protocol),
+		Protocol:       string(in.Function.Spec.Template.Protocol),
 		Port:           int(LambdaPort),
-		StartupTimeout: in.Function.Spec.StartupTimeout.Duration,
+		StartupTimeout: in.Function.Spec.Template.StartupTimeout.Duration,
 	}.Environ()), collectBefore(in.Config))
 }
 
@@ -95,7 +95,7 @@ func HandoverOf(in Input) Handover {
 	return Handover{
 		Variables: lastOfEach(functionPairs(in, SpareTaskRoot)),
 		Files: map[string][]byte{
-			path.Clean(codeFile(in.Function.Spec.Handler, in.Runtime.Spec.FileExtension)): []byte(inline(in.Function)),
+			path.Clean(codeFile(in.Function.Spec.Template.Handler, in.Runtime.Spec.FileExtension)): []byte(inline(in.Function)),
 		},
 	}
 }

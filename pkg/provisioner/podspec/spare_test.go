@@ -38,9 +38,7 @@ func spareInput() Input {
 // taker is a function that can take it.
 func taker() *v1alpha1.Function {
 	return &v1alpha1.Function{Spec: v1alpha1.FunctionSpec{
-		Runtime: "python3", Handler: "shop.cart.add", Concurrency: 4,
-		Code: &v1alpha1.Code{Inline: "def add(event, context):\n    return '$(X)'\n"},
-		Env:  []v1alpha1.EnvVar{{Name: "LEVEL", Value: "$(function)"}},
+		Template: v1alpha1.FunctionTemplate{RuntimeRef: v1alpha1.RuntimeReference{Name: "python3"}, Handler: "shop.cart.add", Concurrency: 4, Code: &v1alpha1.Code{Inline: "def add(event, context):\n    return '$(X)'\n"}, Env: []v1alpha1.EnvVar{{Name: "LEVEL", Value: "$(function)"}}},
 	}}
 }
 
@@ -92,21 +90,21 @@ func TestASparePodIsThatOfEveryFunctionThatFits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := spareInput()
 		f := taker()
-		f.Spec.Timeout.Duration = rapid.SampledFrom([]time.Duration{0, time.Second, spare.MaxTimeout, time.Hour}).Draw(t, "timeout")
+		f.Spec.Template.Timeout.Duration = rapid.SampledFrom([]time.Duration{0, time.Second, spare.MaxTimeout, time.Hour}).Draw(t, "timeout")
 		maybe := func(what string, change func()) {
 			if rapid.IntRange(0, 5).Draw(t, what) == 0 {
 				change()
 			}
 		}
-		maybe("account", func() { f.Spec.ServiceAccountName = "teller" })
-		maybe("selector", func() { f.Spec.NodeSelector = map[string]string{"a": "b"} })
-		maybe("tolerations", func() { f.Spec.Tolerations = []corev1.Toleration{{Key: "a"}} })
-		maybe("class", func() { f.Spec.RuntimeClassName = "kata" })
-		maybe("priority", func() { f.Spec.PriorityClassName = "high" })
-		maybe("secrets", func() { f.Spec.ImagePullSecrets = []v1alpha1.LocalReference{{Name: "a"}} })
-		maybe("variables", func() { f.Spec.EnvFrom = []v1alpha1.EnvFromSource{{Prefix: "A"}} })
-		maybe("memory", func() { f.Spec.Resources.Limits.Memory = full().Spec.Resources.Limits.Memory })
-		maybe("map", func() { f.Spec.Code = &v1alpha1.Code{ConfigMap: "code"} })
+		maybe("account", func() { f.Spec.Template.ServiceAccountName = "teller" })
+		maybe("selector", func() { f.Spec.Template.Placement.NodeSelector = map[string]string{"a": "b"} })
+		maybe("tolerations", func() { f.Spec.Template.Placement.Tolerations = []corev1.Toleration{{Key: "a"}} })
+		maybe("class", func() { f.Spec.Template.Placement.RuntimeClassName = "kata" })
+		maybe("priority", func() { f.Spec.Template.Placement.PriorityClassName = "high" })
+		maybe("secrets", func() { f.Spec.Template.ImagePullSecrets = []v1alpha1.LocalReference{{Name: "a"}} })
+		maybe("variables", func() { f.Spec.Template.EnvFrom = []v1alpha1.EnvFromSource{{Prefix: "A"}} })
+		maybe("memory", func() { f.Spec.Template.Resources.Limits.Memory = full().Spec.Template.Resources.Limits.Memory })
+		maybe("map", func() { f.Spec.Template.Code = &v1alpha1.Code{ConfigMapRef: v1alpha1.LocalReference{Name: "code"}} })
 		own := input(f)
 		own.Runtime = in.Runtime
 		if spare.Fits(f, in.Runtime) != "" {
@@ -166,7 +164,7 @@ func TestWhatIsHandedOverIsWhatAPodWouldHaveHad(t *testing.T) {
 	if len(handed) > 0 {
 		t.Errorf("a pod would not have had %v", handed)
 	}
-	want := map[string][]byte{"shop/cart.py": []byte(in.Function.Spec.Code.Inline)}
+	want := map[string][]byte{"shop/cart.py": []byte(in.Function.Spec.Template.Code.Inline)}
 	if diff := cmp.Diff(want, got.Files); diff != "" {
 		t.Error(diff)
 	}

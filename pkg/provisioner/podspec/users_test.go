@@ -21,7 +21,7 @@ func TestS6EachNamespaceHasItsUser(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			users := map[int64]bool{}
 			for _, namespace := range []string{"team-a", "team-b"} {
-				in, waiting := input(&v1alpha1.Function{Spec: v1alpha1.FunctionSpec{Image: "hello"}}), spareInput()
+				in, waiting := input(&v1alpha1.Function{Spec: v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{Image: "hello"}}}), spareInput()
 				in.Config.UserIDs, in.Function.Namespace = test.ids, namespace
 				waiting.Config.UserIDs, waiting.Function.Namespace = test.ids, namespace
 				pod, err := Pod(in)

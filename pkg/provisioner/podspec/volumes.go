@@ -39,7 +39,7 @@ func volumes(in Input) []corev1.Volume {
 	if code, ok := codeVolume(in); ok {
 		all = append(all, code)
 	}
-	if in.Function.Spec.ServiceAccountName != "" {
+	if in.Function.Spec.Template.ServiceAccountName != "" {
 		all = append(all, accountVolume())
 	}
 	return all
@@ -47,28 +47,28 @@ func volumes(in Input) []corev1.Volume {
 
 func functionMounts(f *v1alpha1.Function) []corev1.VolumeMount {
 	mounts := []corev1.VolumeMount{{Name: volumeTmp, MountPath: "/tmp"}}
-	if f.Spec.Code != nil {
+	if f.Spec.Template.Code != nil {
 		mounts = append(mounts, corev1.VolumeMount{Name: volumeCode, MountPath: TaskRoot, ReadOnly: true})
 	}
-	if f.Spec.ServiceAccountName != "" {
+	if f.Spec.Template.ServiceAccountName != "" {
 		mounts = append(mounts, corev1.VolumeMount{Name: volumeAccountToken, MountPath: accountTokenDir, ReadOnly: true})
 	}
 	return mounts
 }
 
 func codeVolume(in Input) (corev1.Volume, bool) {
-	code := in.Function.Spec.Code
+	code := in.Function.Spec.Template.Code
 	switch {
 	case code == nil:
 		return corev1.Volume{}, false
-	case code.ConfigMap != "":
+	case code.ConfigMapRef.Name != "":
 		return corev1.Volume{Name: volumeCode, VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
-			LocalObjectReference: corev1.LocalObjectReference{Name: code.ConfigMap},
+			LocalObjectReference: corev1.LocalObjectReference{Name: code.ConfigMapRef.Name},
 		}}}, true
 	}
 	return corev1.Volume{Name: volumeCode, VolumeSource: corev1.VolumeSource{DownwardAPI: &corev1.DownwardAPIVolumeSource{
 		Items: []corev1.DownwardAPIVolumeFile{{
-			Path:     path.Clean(codeFile(in.Function.Spec.Handler, in.Runtime.Spec.FileExtension)),
+			Path:     path.Clean(codeFile(in.Function.Spec.Template.Handler, in.Runtime.Spec.FileExtension)),
 			FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.annotations['" + v1alpha1.AnnotationCode + "']"},
 		}},
 	}}}, true

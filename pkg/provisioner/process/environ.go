@@ -38,14 +38,14 @@ func functionEnv(parent []string, spec provisioner.InstanceSpec, port int, p pro
 		"WINDLASS_FUNCTION_NAME="+f.Name,
 		"WINDLASS_FUNCTION_NAMESPACE="+f.Namespace,
 		"WINDLASS_CID="+string(spec.CID),
-		"WINDLASS_CONCURRENCY="+strconv.Itoa(int(f.Spec.Concurrency)))
-	if f.Spec.Protocol == v1alpha1.ProtocolLambdaRuntime {
+		"WINDLASS_CONCURRENCY="+strconv.Itoa(int(f.Spec.Template.Concurrency)))
+	if f.Spec.Template.Protocol == v1alpha1.ProtocolLambdaRuntime {
 		env = append(env, lambdaenv.Environ(lambdaConfig(f, port, p))...)
 	} else {
 		env = append(env, "PORT="+strconv.Itoa(port))
 	}
 	env = append(env, p.env...)
-	for _, v := range f.Spec.Env {
+	for _, v := range f.Spec.Template.Env {
 		env = append(env, v.Name+"="+v.Value)
 	}
 	return lastWins(env)
@@ -55,17 +55,17 @@ func functionEnv(parent []string, spec provisioner.InstanceSpec, port int, p pro
 func loopbackAddr(port int) string { return net.JoinHostPort(loopback, strconv.Itoa(port)) }
 
 func lambdaConfig(f *v1alpha1.Function, port int, p program) lambdaenv.Config {
-	memory := f.Spec.Resources.Limits.Memory
+	memory := f.Spec.Template.Resources.Limits.Memory
 	if memory == nil {
-		memory = f.Spec.Resources.Requests.Memory
+		memory = f.Spec.Template.Resources.Requests.Memory
 	}
 	c := lambdaenv.Config{
 		RuntimeAPI:  loopbackAddr(port),
 		Function:    f.Name,
 		Namespace:   f.Namespace,
-		Handler:     f.Spec.Handler,
+		Handler:     f.Spec.Template.Handler,
 		TaskRoot:    p.taskRoot,
-		Concurrency: int(f.Spec.Concurrency),
+		Concurrency: int(f.Spec.Template.Concurrency),
 	}
 	if memory != nil {
 		c.MemoryMB = int(max(1, memory.Value()>>20))
@@ -92,6 +92,7 @@ func lastWins(env []string) []string {
 // agentEnv is the agent's environment: its configuration, and PATH.
 func agentEnv(parent []string, spec provisioner.InstanceSpec, port int, schedulerAddr string) []string {
 	f := spec.Function
+	backoff, idle := f.Spec.Scaling.ScaleDown.Idle()
 	env := agentenv.Config{
 		Scheduler:   schedulerAddr,
 		FunctionUID: string(f.UID),
@@ -99,15 +100,15 @@ func agentEnv(parent []string, spec provisioner.InstanceSpec, port int, schedule
 		Revision:    f.Revision(),
 		CID:         string(spec.CID),
 		Token:       spec.Token,
-		Protocol:    string(f.Spec.Protocol),
+		Protocol:    string(f.Spec.Template.Protocol),
 		Port:        port,
 		// What the function asks for calls exists before the function does.
-		ListenerInherited: f.Spec.Protocol == v1alpha1.ProtocolLambdaRuntime,
+		ListenerInherited: f.Spec.Template.Protocol == v1alpha1.ProtocolLambdaRuntime,
 		EndInherited:      true,
-		Concurrency:       int(f.Spec.Concurrency),
-		StartupTimeout:    f.Spec.StartupTimeout.Duration,
-		BackoffAfter:      f.Spec.Scaling.BackoffAfter.Duration,
-		IdleTimeout:       f.Spec.Scaling.IdleTimeout.Duration,
+		Concurrency:       int(f.Spec.Template.Concurrency),
+		StartupTimeout:    f.Spec.Template.StartupTimeout.Duration,
+		BackoffAfter:      backoff,
+		IdleTimeout:       idle,
 	}.Environ()
 	for _, kv := range parent {
 		if strings.HasPrefix(kv, "PATH=") {

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -41,7 +42,7 @@ func TestFunctionEnvOfAnHTTPFunction(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			spec := specFor("", "c-1")
-			spec.Function.Spec.Env = c.user
+			spec.Function.Spec.Template.Env = c.user
 			got := functionEnv(c.parent, spec, 8080, program{env: c.program})
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
@@ -52,7 +53,7 @@ func TestFunctionEnvOfAnHTTPFunction(t *testing.T) {
 
 func TestSecretsBeatWhatIsInheritedAndNothingElse(t *testing.T) {
 	spec := specFor("", "c-1")
-	spec.Function.Spec.Env = []v1alpha1.EnvVar{{Name: "MODE", Value: "user"}}
+	spec.Function.Spec.Template.Env = []v1alpha1.EnvVar{{Name: "MODE", Value: "user"}}
 	env := functionEnv([]string{"TZ=UTC"}, spec, 8080, program{secrets: []string{"PORT=1", "TZ=CET", "MODE=secret", "PASSWORD=x"}})
 	for _, want := range []string{"PORT=8080", "TZ=CET", "MODE=user", "PASSWORD=x"} {
 		if !slices.Contains(env, want) {
@@ -64,8 +65,8 @@ func TestSecretsBeatWhatIsInheritedAndNothingElse(t *testing.T) {
 func TestFunctionEnvOfALambdaFunction(t *testing.T) {
 	spec := specFor("", "c-1")
 	f := &spec.Function.Spec
-	f.Protocol, f.Handler, f.Concurrency = v1alpha1.ProtocolLambdaRuntime, "app.handler", 4
-	f.Resources.Requests.Memory = quantity("64Mi")
+	f.Template.Protocol, f.Template.Handler, f.Template.Concurrency = v1alpha1.ProtocolLambdaRuntime, "app.handler", 4
+	f.Template.Resources.Requests.Memory = quantity("64Mi")
 	for name, c := range map[string]struct {
 		limit, memory string
 	}{
@@ -74,7 +75,7 @@ func TestFunctionEnvOfALambdaFunction(t *testing.T) {
 		"less than a unit is one":                   {"1k", "1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f.Resources.Limits.Memory = quantity(c.limit)
+			f.Template.Resources.Limits.Memory = quantity(c.limit)
 			env := functionEnv(nil, spec, 9000, program{taskRoot: "/code"})
 			for _, want := range []string{
 				"AWS_LAMBDA_RUNTIME_API=127.0.0.1:9000",
@@ -106,9 +107,9 @@ func TestAgentEnvIsWhatTheAgentReadsAndPath(t *testing.T) {
 	want := agentenv.Config{
 		Scheduler: "127.0.0.1:7001", FunctionUID: testUID, Function: "default/hello", Revision: spec.Function.Revision(),
 		CID: "c-1", Token: "secret", Protocol: agentenv.ProtocolHTTP, Port: 8080, EndInherited: true, Concurrency: 1,
-		StartupTimeout: spec.Function.Spec.StartupTimeout.Duration,
-		BackoffAfter:   spec.Function.Spec.Scaling.BackoffAfter.Duration,
-		IdleTimeout:    spec.Function.Spec.Scaling.IdleTimeout.Duration,
+		StartupTimeout: spec.Function.Spec.Template.StartupTimeout.Duration,
+		BackoffAfter:   10 * time.Second,
+		IdleTimeout:    50 * time.Second,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -121,7 +122,7 @@ func TestAgentEnvIsWhatTheAgentReadsAndPath(t *testing.T) {
 func TestTheAgentListensForARuntimeAndNotForAnHTTPServer(t *testing.T) {
 	spec := specFor("stage", "c-1")
 	for protocol, want := range map[v1alpha1.Protocol]bool{v1alpha1.ProtocolHTTP: false, v1alpha1.ProtocolLambdaRuntime: true} {
-		spec.Function.Spec.Protocol = protocol
+		spec.Function.Spec.Template.Protocol = protocol
 		got, err := agentenv.Parse(lookup(agentEnv(nil, spec, 8080, "127.0.0.1:7001")))
 		if err != nil || got.ListenerInherited != want {
 			t.Errorf("%s: inherits a listener: %v, %v; want %v", protocol, got.ListenerInherited, err, want)

@@ -94,9 +94,9 @@ func TestAMemoryLimitStopsAnAllocation(t *testing.T) {
 				t.Fatal(err)
 			}
 			spec := specFor(th.path, "c-1")
-			spec.Function.Spec.Command = []string{"sh", "-c",
+			spec.Function.Spec.Template.Command = []string{"sh", "-c",
 				`read go < "$0"; head -c 200000000 /dev/zero | tail -c 180000000 > /dev/null`, gate}
-			spec.Function.Spec.Resources.Limits.Memory = quantity(limit)
+			spec.Function.Spec.Template.Resources.Limits.Memory = quantity(limit)
 			th.Start(spec)
 			// The agent is started when the function has its limits.
 			th.await(roleAgent, "c-1")

@@ -31,25 +31,25 @@ type program struct {
 // programOf says what to run for a function.
 func programOf(f *v1alpha1.Function, workDir string, launcher Launcher) (program, error) {
 	switch {
-	case len(f.Spec.Command) > 0:
+	case len(f.Spec.Template.Command) > 0:
 		return commandProgram(f.Spec, workDir)
-	case f.Spec.Runtime != "":
+	case f.Spec.Template.RuntimeRef.Name != "":
 		return runtimeProgram(f.Spec, workDir, launcher)
 	default:
-		return program{}, errors.New("the function has neither a command nor a runtime, and local mode cannot run an image: set spec.command or spec.runtime")
+		return program{}, errors.New("the function has neither a command nor a runtime, and local mode cannot run an image: set spec.template.command or spec.template.runtimeRef.name")
 	}
 }
 
 func commandProgram(spec v1alpha1.FunctionSpec, workDir string) (program, error) {
 	dir := workDir
-	if spec.Code != nil && spec.Code.Path != "" {
-		path, err := filepath.Abs(spec.Code.Path)
+	if spec.Template.Code != nil && spec.Template.Code.Path != "" {
+		path, err := filepath.Abs(spec.Template.Code.Path)
 		if err != nil {
-			return program{}, fmt.Errorf("spec.code.path: %w", err)
+			return program{}, fmt.Errorf("spec.template.code.path: %w", err)
 		}
 		info, err := os.Stat(path)
 		if err != nil {
-			return program{}, fmt.Errorf("spec.code.path must be a file or a folder: %w", err)
+			return program{}, fmt.Errorf("spec.template.code.path must be a file or a folder: %w", err)
 		}
 		dir = path
 		if !info.IsDir() {
@@ -57,8 +57,8 @@ func commandProgram(spec v1alpha1.FunctionSpec, workDir string) (program, error)
 		}
 	}
 	return program{
-		path:     resolve(spec.Command[0], dir),
-		argv:     slices.Concat(spec.Command, spec.Args),
+		path:     resolve(spec.Template.Command[0], dir),
+		argv:     slices.Concat(spec.Template.Command, spec.Template.Args),
 		dir:      dir,
 		taskRoot: dir,
 	}, nil
@@ -66,17 +66,17 @@ func commandProgram(spec v1alpha1.FunctionSpec, workDir string) (program, error)
 
 func runtimeProgram(spec v1alpha1.FunctionSpec, workDir string, launcher Launcher) (program, error) {
 	l, err := launcher.Launch(runtimes.Request{
-		Runtime:  spec.Runtime,
-		Protocol: spec.Protocol,
-		Handler:  spec.Handler,
-		Code:     spec.Code,
+		Runtime:  spec.Template.RuntimeRef.Name,
+		Protocol: spec.Template.Protocol,
+		Handler:  spec.Template.Handler,
+		Code:     spec.Template.Code,
 		WorkDir:  workDir,
 	})
 	if err != nil {
 		return program{}, err
 	}
 	if len(l.Argv) == 0 {
-		return program{}, fmt.Errorf("the runtime %s names no program", spec.Runtime)
+		return program{}, fmt.Errorf("the runtime %s names no program", spec.Template.RuntimeRef.Name)
 	}
 	dir := l.Dir
 	if dir == "" {

@@ -28,9 +28,9 @@ func TestTheProgramOfACommand(t *testing.T) {
 		"an absolute path stays":                        {"/bin/app", code, "/bin/app", code},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := &v1alpha1.Function{Spec: v1alpha1.FunctionSpec{Command: []string{c.program, "-v"}}}
+			f := &v1alpha1.Function{Spec: v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{Command: []string{c.program, "-v"}}}}
 			if c.code != "" {
-				f.Spec.Code = &v1alpha1.Code{Path: c.code}
+				f.Spec.Template.Code = &v1alpha1.Code{Path: c.code}
 			}
 			got, err := programOf(f, "/instance", noLauncher)
 			if err != nil {
@@ -46,8 +46,7 @@ func TestTheProgramOfACommand(t *testing.T) {
 
 func TestTheProgramOfARuntime(t *testing.T) {
 	f := &v1alpha1.Function{Spec: v1alpha1.FunctionSpec{
-		Runtime: v1alpha1.RuntimePython3, Handler: "app.handler", Protocol: v1alpha1.ProtocolLambdaRuntime,
-		Code: &v1alpha1.Code{Inline: "def handler(e, c): return e"},
+		Template: v1alpha1.FunctionTemplate{RuntimeRef: v1alpha1.RuntimeReference{Name: v1alpha1.RuntimePython3}, Handler: "app.handler", Protocol: v1alpha1.ProtocolLambdaRuntime, Code: &v1alpha1.Code{Inline: "def handler(e, c): return e"}},
 	}}
 	var asked runtimes.Request
 	answer := runtimes.Launched{Argv: []string{"/usr/bin/python3", "shim.py"}, Env: []string{"A=b"}, Dir: "/code", TaskRoot: "/task"}
@@ -60,7 +59,7 @@ func TestTheProgramOfARuntime(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantAsked := runtimes.Request{
-		Runtime: f.Spec.Runtime, Protocol: f.Spec.Protocol, Handler: "app.handler", Code: f.Spec.Code, WorkDir: "/instance",
+		Runtime: f.Spec.Template.RuntimeRef.Name, Protocol: f.Spec.Template.Protocol, Handler: "app.handler", Code: f.Spec.Template.Code, WorkDir: "/instance",
 	}
 	if diff := cmp.Diff(wantAsked, asked); diff != "" {
 		t.Errorf("request (-want +got):\n%s", diff)

@@ -52,7 +52,7 @@ func TestAnInstanceLivesUntilItsAgentLeaves(t *testing.T) {
 func TestAFunctionThatIsFasterThanItsAgentWaitsForIt(t *testing.T) {
 	th := newTheatre(t, never)
 	spec := specFor(th.path, "c-1")
-	spec.Function.Spec.Protocol = v1alpha1.ProtocolLambdaRuntime
+	spec.Function.Spec.Template.Protocol = v1alpha1.ProtocolLambdaRuntime
 	th.Start(spec)
 	function, agent := th.await(roleFunction, "c-1"), th.await(roleAgent, "c-1")
 	addr := function.ask("getenv AWS_LAMBDA_RUNTIME_API")
@@ -150,7 +150,7 @@ func TestA3TheAgentHearsHowTheFunctionEndedInsteadOfBeingAskedToEnd(t *testing.T
 func TestAFunctionThatExitsAtOnceIsReportedWithItsLastWords(t *testing.T) {
 	th := newTheatre(t, never)
 	spec := specFor(th.path, "c-1")
-	spec.Function.Spec.Command = []string{"/bin/sh", "-c", "echo out; echo err >&2; exit 4"}
+	spec.Function.Spec.Template.Command = []string{"/bin/sh", "-c", "echo out; echo err >&2; exit 4"}
 	th.Start(spec)
 	e := th.exit()
 	if e.Reason != "the function exited with status 4" {
@@ -171,40 +171,42 @@ func TestWhatCannotStartIsAnExitThatSaysWhy(t *testing.T) {
 		want   string
 	}{
 		"a program that is not on PATH": {
-			func(s *provisioner.InstanceSpec) { s.Function.Spec.Command = []string{"no-such-program"} },
+			func(s *provisioner.InstanceSpec) { s.Function.Spec.Template.Command = []string{"no-such-program"} },
 			`exec: "no-such-program": executable file not found in $PATH`,
 		},
 		"a program that is not in the folder of the code": {
 			func(s *provisioner.InstanceSpec) {
-				s.Function.Spec.Command = []string{"./app"}
-				s.Function.Spec.Code = &v1alpha1.Code{Path: dir}
+				s.Function.Spec.Template.Command = []string{"./app"}
+				s.Function.Spec.Template.Code = &v1alpha1.Code{Path: dir}
 			},
 			"fork/exec " + dir + "/app: no such file or directory",
 		},
 		"A15: a command line in one word": {
-			func(s *provisioner.InstanceSpec) { s.Function.Spec.Command = []string{"python3 srv.py"} },
+			func(s *provisioner.InstanceSpec) { s.Function.Spec.Template.Command = []string{"python3 srv.py"} },
 			`exec: "python3 srv.py": executable file not found in $PATH: it looks like a command line in one word: write the words apart, as in -- python3 srv.py`,
 		},
 		"A15: a file that is not executable": {
 			func(s *provisioner.InstanceSpec) {
-				s.Function.Spec.Command = []string{"./plain"}
-				s.Function.Spec.Code = &v1alpha1.Code{Path: dir}
+				s.Function.Spec.Template.Command = []string{"./plain"}
+				s.Function.Spec.Template.Code = &v1alpha1.Code{Path: dir}
 			},
 			"fork/exec " + dir + "/plain: permission denied: make the program executable: chmod +x " + dir + "/plain",
 		},
 		"code that is not there": {
-			func(s *provisioner.InstanceSpec) { s.Function.Spec.Code = &v1alpha1.Code{Path: dir + "/gone"} },
-			"spec.code.path must be a file or a folder: stat " + dir + "/gone: no such file or directory",
+			func(s *provisioner.InstanceSpec) { s.Function.Spec.Template.Code = &v1alpha1.Code{Path: dir + "/gone"} },
+			"spec.template.code.path must be a file or a folder: stat " + dir + "/gone: no such file or directory",
 		},
 		"a runtime that is refused": {
 			func(s *provisioner.InstanceSpec) {
-				s.Function.Spec.Command, s.Function.Spec.Runtime = nil, v1alpha1.RuntimePython3
+				s.Function.Spec.Template.Command, s.Function.Spec.Template.RuntimeRef.Name = nil, v1alpha1.RuntimePython3
 			},
 			"this test has no launcher",
 		},
 		"an image": {
-			func(s *provisioner.InstanceSpec) { s.Function.Spec.Command, s.Function.Spec.Image = nil, "example/app" },
-			"the function has neither a command nor a runtime, and local mode cannot run an image: set spec.command or spec.runtime",
+			func(s *provisioner.InstanceSpec) {
+				s.Function.Spec.Template.Command, s.Function.Spec.Template.Image = nil, "example/app"
+			},
+			"the function has neither a command nor a runtime, and local mode cannot run an image: set spec.template.command or spec.template.runtimeRef.name",
 		},
 		"a name that leads elsewhere": {
 			func(s *provisioner.InstanceSpec) { s.Function.Namespace = ".." },
@@ -229,7 +231,7 @@ func TestAFunctionWithoutItsAgentIsKilled(t *testing.T) {
 	th := newTheatre(t, never)
 	th.config.AgentPath = filepath.Join(t.TempDir(), "gone")
 	spec := specFor(th.path, "c-1")
-	spec.Function.Spec.Command = []string{"/bin/sh", "-c", "trap '' TERM; while :; do read x; done < /dev/zero"}
+	spec.Function.Spec.Template.Command = []string{"/bin/sh", "-c", "trap '' TERM; while :; do read x; done < /dev/zero"}
 	th.Start(spec)
 	if e := th.exit(); !strings.HasPrefix(e.Reason, "starting the agent: ") || !strings.Contains(e.Reason, "no such file") {
 		t.Errorf("reason %q", e.Reason)
@@ -317,7 +319,7 @@ func TestStopWhileTheLauncherWorks(t *testing.T) {
 		return runtimes.Launched{Argv: []string{"/no/such/program"}}, nil
 	})
 	spec := specFor(th.path, "c-1")
-	spec.Function.Spec.Command, spec.Function.Spec.Runtime = nil, v1alpha1.RuntimeNodeJS
+	spec.Function.Spec.Template.Command, spec.Function.Spec.Template.RuntimeRef.Name = nil, v1alpha1.RuntimeNodeJS
 	th.Start(spec)
 	<-launching
 	th.Stop(testUID, "c-1")
@@ -332,7 +334,7 @@ func TestAnInstanceThatIsThereIsNotStartedAgain(t *testing.T) {
 	th := newTheatre(t, never)
 	_, agent := th.begin("c-1")
 	spec := specFor(th.path, "c-1")
-	spec.Function.Spec.Command = []string{"no-such-program"}
+	spec.Function.Spec.Template.Command = []string{"no-such-program"}
 	th.Start(spec)
 	agent.order("exit 0")
 	if e := th.exit(); e.Reason != "the agent exited with status 0" {
@@ -379,7 +381,7 @@ func TestRunEndsAlthoughNobodyReadsExits(t *testing.T) {
 	const starts = exitsBuffer + 20
 	for i := range starts {
 		spec := specFor(th.path, invoke.CID(fmt.Sprintf("c-%d", i)))
-		spec.Function.Spec.Command = []string{"no-such-program"}
+		spec.Function.Spec.Template.Command = []string{"no-such-program"}
 		th.Start(spec)
 	}
 	th.close()

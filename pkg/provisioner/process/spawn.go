@@ -34,7 +34,7 @@ type prepared struct {
 // it fails, nothing is held.
 func (r *Runtime) prepare(spec provisioner.InstanceSpec) (_ *prepared, err error) {
 	p := &prepared{
-		limits:  limitsOf(spec.Function.Spec.Resources.Limits),
+		limits:  limitsOf(spec.Function.Spec.Template.Resources.Limits),
 		workDir: workDir(r.config.DataDir, spec),
 	}
 	defer func() {
@@ -51,7 +51,7 @@ func (r *Runtime) prepare(spec provisioner.InstanceSpec) (_ *prepared, err error
 	if p.port, err = r.ports.take(); err != nil {
 		return nil, preparing(err)
 	}
-	if spec.Function.Spec.Protocol == v1alpha1.ProtocolLambdaRuntime {
+	if spec.Function.Spec.Template.Protocol == v1alpha1.ProtocolLambdaRuntime {
 		if p.listener, err = listen(p.port); err != nil {
 			return nil, preparing(err)
 		}

@@ -34,14 +34,9 @@ func specFor(stage string, cid invoke.CID) provisioner.InstanceSpec {
 		Function: &v1alpha1.Function{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "hello", UID: testUID, Generation: 3},
 			Spec: v1alpha1.FunctionSpec{
-				Command:        []string{os.Args[0]},
-				Protocol:       v1alpha1.ProtocolHTTP,
-				Concurrency:    1,
-				StartupTimeout: metav1.Duration{Duration: 10 * time.Second},
-				Env:            []v1alpha1.EnvVar{{Name: roleEnv, Value: roleFunction}, {Name: stageEnv, Value: stage}},
+				Template: v1alpha1.FunctionTemplate{Command: []string{os.Args[0]}, Protocol: v1alpha1.ProtocolHTTP, Concurrency: 1, StartupTimeout: v1alpha1.Duration{Duration: 10 * time.Second}, Env: []v1alpha1.EnvVar{{Name: roleEnv, Value: roleFunction}, {Name: stageEnv, Value: stage}}},
 				Scaling: v1alpha1.Scaling{
-					BackoffAfter: metav1.Duration{Duration: time.Second},
-					IdleTimeout:  metav1.Duration{Duration: time.Minute},
+					ScaleDown: v1alpha1.ScaleDown{IdleTimeout: v1alpha1.Duration{Duration: time.Minute}},
 				},
 			},
 		},

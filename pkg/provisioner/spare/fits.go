@@ -36,6 +36,8 @@ const (
 	MisfitPlacement    Misfit = "Placement"
 	MisfitRuntimeClass Misfit = "RuntimeClass"
 	MisfitPriority     Misfit = "PriorityClass"
+	// MisfitMetadata says that its pods have labels or annotations of its own.
+	MisfitMetadata Misfit = "Metadata"
 	// MisfitTimeout says that its timeout is longer than MaxTimeout.
 	MisfitTimeout Misfit = "Timeout"
 	// MisfitResources says that it wants other resources than the pool has.
@@ -45,10 +47,10 @@ const (
 // Fits says why a function cannot take a spare instance of its Runtime, which may be
 // nil. The function has its defaults.
 func Fits(fn *v1alpha1.Function, rt *v1alpha1.Runtime) Misfit {
-	if rt == nil || rt.Spec.WarmPool == nil || string(fn.Spec.Runtime) != rt.Name {
+	if rt == nil || rt.Spec.WarmPool == nil || string(fn.Spec.Template.RuntimeRef.Name) != rt.Name {
 		return MisfitNoPool
 	}
-	s := &fn.Spec
+	s := &fn.Spec.Template
 	switch {
 	case s.Protocol != v1alpha1.ProtocolLambdaRuntime:
 		return MisfitProtocol
@@ -62,12 +64,14 @@ func Fits(fn *v1alpha1.Function, rt *v1alpha1.Runtime) Misfit {
 		return MisfitVariable
 	case len(s.ImagePullSecrets) > 0:
 		return MisfitPullSecrets
-	case len(s.NodeSelector) > 0 || len(s.Tolerations) > 0:
+	case len(s.Placement.NodeSelector) > 0 || len(s.Placement.Tolerations) > 0:
 		return MisfitPlacement
-	case s.RuntimeClassName != "":
+	case s.Placement.RuntimeClassName != "":
 		return MisfitRuntimeClass
-	case s.PriorityClassName != "":
+	case s.Placement.PriorityClassName != "":
 		return MisfitPriority
+	case len(s.Metadata.Labels) > 0 || len(s.Metadata.Annotations) > 0:
+		return MisfitMetadata
 	case s.Timeout.Duration > MaxTimeout:
 		return MisfitTimeout
 	}

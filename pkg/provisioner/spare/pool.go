@@ -4,7 +4,6 @@ import (
 	"strings"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
@@ -46,12 +45,12 @@ func PoolOf(uid string) (Pool, bool) {
 func PoolFunction(p Pool, rt *v1alpha1.Runtime) *v1alpha1.Function {
 	f := &v1alpha1.Function{}
 	f.Namespace, f.Name, f.UID = p.Namespace, "windlass-"+p.Runtime+"-spare", types.UID(p.UID())
-	f.Spec.Runtime = v1alpha1.RuntimeName(p.Runtime)
-	f.Spec.Protocol = v1alpha1.ProtocolLambdaRuntime
+	f.Spec.Template.RuntimeRef.Name = v1alpha1.RuntimeName(p.Runtime)
+	f.Spec.Template.Protocol = v1alpha1.ProtocolLambdaRuntime
 	// They are the Runtime's, and not what runs, but they belong to the revision.
-	f.Spec.Image, f.Spec.Command, f.Spec.Env = rt.Spec.Image, rt.Spec.Command, rt.Spec.Env
-	f.Spec.Resources = *rt.Spec.WarmPool.Resources.DeepCopy()
-	f.Spec.Timeout = metav1.Duration{Duration: MaxTimeout}
+	f.Spec.Template.Image, f.Spec.Template.Command, f.Spec.Template.Env = rt.Spec.Image, rt.Spec.Command, rt.Spec.Env
+	f.Spec.Template.Resources = *rt.Spec.WarmPool.Resources.DeepCopy()
+	f.Spec.Template.Timeout = v1alpha1.Duration{Duration: MaxTimeout}
 	v1alpha1.Default(f)
 	return f
 }

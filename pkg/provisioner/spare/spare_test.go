@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 
 	corev1 "k8s.io/api/core/v1"
@@ -27,7 +26,7 @@ func pooled(changes ...func(*v1alpha1.Runtime)) *v1alpha1.Runtime {
 
 func fitting(changes ...func(*v1alpha1.FunctionSpec)) *v1alpha1.Function {
 	f := &v1alpha1.Function{Spec: v1alpha1.FunctionSpec{
-		Runtime: "python3", Handler: "app.handler", Code: &v1alpha1.Code{Inline: "def handler(e, c): pass"},
+		Template: v1alpha1.FunctionTemplate{RuntimeRef: v1alpha1.RuntimeReference{Name: "python3"}, Handler: "app.handler", Code: &v1alpha1.Code{Inline: "def handler(e, c): pass"}},
 	}}
 	f.Name, f.Namespace = "hello", "shop"
 	for _, change := range changes {
@@ -43,29 +42,33 @@ func TestWhoCanTakeASpareInstance(t *testing.T) {
 		change func(*v1alpha1.FunctionSpec)
 		want   Misfit
 	}{
-		"an ordinary one":             {func(*v1alpha1.FunctionSpec) {}, ""},
-		"the same in other words":     {func(s *v1alpha1.FunctionSpec) { s.Resources.Requests.CPU = &cpu }, ""},
-		"with variables":              {func(s *v1alpha1.FunctionSpec) { s.Env = []v1alpha1.EnvVar{{Name: "A"}} }, ""},
-		"with PYTHONPATH":             {func(s *v1alpha1.FunctionSpec) { s.Env = []v1alpha1.EnvVar{{Name: "PYTHONPATH"}} }, MisfitVariable},
-		"with LD_PRELOAD":             {func(s *v1alpha1.FunctionSpec) { s.Env = []v1alpha1.EnvVar{{Name: "LD_PRELOAD"}} }, MisfitVariable},
-		"with NODE_ENV":               {func(s *v1alpha1.FunctionSpec) { s.Env = []v1alpha1.EnvVar{{Name: "NODE_ENV"}} }, ""},
-		"with several calls":          {func(s *v1alpha1.FunctionSpec) { s.Concurrency = 10 }, ""},
-		"of another Runtime":          {func(s *v1alpha1.FunctionSpec) { s.Runtime = "nodejs" }, MisfitNoPool},
-		"with an image":               {func(s *v1alpha1.FunctionSpec) { s.Runtime, s.Image = "", "a" }, MisfitNoPool},
-		"with HTTP":                   {func(s *v1alpha1.FunctionSpec) { s.Protocol = v1alpha1.ProtocolHTTP }, MisfitProtocol},
-		"without code":                {func(s *v1alpha1.FunctionSpec) { s.Code = nil }, MisfitCode},
-		"with code in a ConfigMap":    {func(s *v1alpha1.FunctionSpec) { s.Code = &v1alpha1.Code{ConfigMap: "c"} }, MisfitCode},
-		"with an account":             {func(s *v1alpha1.FunctionSpec) { s.ServiceAccountName = "default" }, MisfitServiceAccount},
-		"with variables from objects": {func(s *v1alpha1.FunctionSpec) { s.EnvFrom = make([]v1alpha1.EnvFromSource, 1) }, MisfitEnvFrom},
-		"with pull secrets":           {func(s *v1alpha1.FunctionSpec) { s.ImagePullSecrets = make([]v1alpha1.LocalReference, 1) }, MisfitPullSecrets},
-		"with a node selector":        {func(s *v1alpha1.FunctionSpec) { s.NodeSelector = map[string]string{"disk": "fast"} }, MisfitPlacement},
-		"with tolerations":            {func(s *v1alpha1.FunctionSpec) { s.Tolerations = make([]corev1.Toleration, 1) }, MisfitPlacement},
-		"with a runtime class":        {func(s *v1alpha1.FunctionSpec) { s.RuntimeClassName = "kata" }, MisfitRuntimeClass},
-		"with a priority":             {func(s *v1alpha1.FunctionSpec) { s.PriorityClassName = "high" }, MisfitPriority},
-		"with a long timeout":         {func(s *v1alpha1.FunctionSpec) { s.Timeout.Duration = MaxTimeout + 1 }, MisfitTimeout},
-		"with the longest timeout":    {func(s *v1alpha1.FunctionSpec) { s.Timeout.Duration = MaxTimeout }, ""},
-		"with other requests":         {func(s *v1alpha1.FunctionSpec) { s.Resources.Requests.CPU = &other }, MisfitResources},
-		"with a limit":                {func(s *v1alpha1.FunctionSpec) { s.Resources.Limits.CPU = &other }, MisfitResources},
+		"an ordinary one":         {func(*v1alpha1.FunctionSpec) {}, ""},
+		"the same in other words": {func(s *v1alpha1.FunctionSpec) { s.Template.Resources.Requests.CPU = &cpu }, ""},
+		"with variables":          {func(s *v1alpha1.FunctionSpec) { s.Template.Env = []v1alpha1.EnvVar{{Name: "A"}} }, ""},
+		"with PYTHONPATH":         {func(s *v1alpha1.FunctionSpec) { s.Template.Env = []v1alpha1.EnvVar{{Name: "PYTHONPATH"}} }, MisfitVariable},
+		"with LD_PRELOAD":         {func(s *v1alpha1.FunctionSpec) { s.Template.Env = []v1alpha1.EnvVar{{Name: "LD_PRELOAD"}} }, MisfitVariable},
+		"with NODE_ENV":           {func(s *v1alpha1.FunctionSpec) { s.Template.Env = []v1alpha1.EnvVar{{Name: "NODE_ENV"}} }, ""},
+		"with several calls":      {func(s *v1alpha1.FunctionSpec) { s.Template.Concurrency = 10 }, ""},
+		"of another Runtime":      {func(s *v1alpha1.FunctionSpec) { s.Template.RuntimeRef.Name = "nodejs" }, MisfitNoPool},
+		"with an image":           {func(s *v1alpha1.FunctionSpec) { s.Template.RuntimeRef.Name, s.Template.Image = "", "a" }, MisfitNoPool},
+		"with HTTP":               {func(s *v1alpha1.FunctionSpec) { s.Template.Protocol = v1alpha1.ProtocolHTTP }, MisfitProtocol},
+		"without code":            {func(s *v1alpha1.FunctionSpec) { s.Template.Code = nil }, MisfitCode},
+		"with code in a ConfigMap": {func(s *v1alpha1.FunctionSpec) {
+			s.Template.Code = &v1alpha1.Code{ConfigMapRef: v1alpha1.LocalReference{Name: "c"}}
+		}, MisfitCode},
+		"with an account":             {func(s *v1alpha1.FunctionSpec) { s.Template.ServiceAccountName = "default" }, MisfitServiceAccount},
+		"with variables from objects": {func(s *v1alpha1.FunctionSpec) { s.Template.EnvFrom = make([]v1alpha1.EnvFromSource, 1) }, MisfitEnvFrom},
+		"with pull secrets":           {func(s *v1alpha1.FunctionSpec) { s.Template.ImagePullSecrets = make([]v1alpha1.LocalReference, 1) }, MisfitPullSecrets},
+		"with a node selector":        {func(s *v1alpha1.FunctionSpec) { s.Template.Placement.NodeSelector = map[string]string{"disk": "fast"} }, MisfitPlacement},
+		"with tolerations":            {func(s *v1alpha1.FunctionSpec) { s.Template.Placement.Tolerations = make([]corev1.Toleration, 1) }, MisfitPlacement},
+		"with a runtime class":        {func(s *v1alpha1.FunctionSpec) { s.Template.Placement.RuntimeClassName = "kata" }, MisfitRuntimeClass},
+		"with labels of its own":      {func(s *v1alpha1.FunctionSpec) { s.Template.Metadata.Labels = map[string]string{"a": "b"} }, MisfitMetadata},
+		"with annotations of its own": {func(s *v1alpha1.FunctionSpec) { s.Template.Metadata.Annotations = map[string]string{"a": "b"} }, MisfitMetadata},
+		"with a priority":             {func(s *v1alpha1.FunctionSpec) { s.Template.Placement.PriorityClassName = "high" }, MisfitPriority},
+		"with a long timeout":         {func(s *v1alpha1.FunctionSpec) { s.Template.Timeout.Duration = MaxTimeout + 1 }, MisfitTimeout},
+		"with the longest timeout":    {func(s *v1alpha1.FunctionSpec) { s.Template.Timeout.Duration = MaxTimeout }, ""},
+		"with other requests":         {func(s *v1alpha1.FunctionSpec) { s.Template.Resources.Requests.CPU = &other }, MisfitResources},
+		"with a limit":                {func(s *v1alpha1.FunctionSpec) { s.Template.Resources.Limits.CPU = &other }, MisfitResources},
 	} {
 		if got := Fits(fitting(c.change), pooled()); got != c.want {
 			t.Errorf("a function %s: %q, want %q", name, got, c.want)
@@ -258,7 +261,7 @@ func ExampleShare() {
 }
 
 func BenchmarkFits(b *testing.B) {
-	fn, rt := fitting(func(s *v1alpha1.FunctionSpec) { s.Timeout = metav1.Duration{Duration: time.Second} }), pooled()
+	fn, rt := fitting(func(s *v1alpha1.FunctionSpec) { s.Template.Timeout = v1alpha1.Duration{Duration: time.Second} }), pooled()
 	for b.Loop() {
 		if Fits(fn, rt) != "" {
 			b.Fatal("it does not fit")

@@ -66,14 +66,14 @@ func (in *Intake) Admit(c Call, l Limits, o Outlook) *invoke.Refusal {
 	if l.Concurrency > 0 && c.Waiting+c.Out >= l.Concurrency {
 		return &invoke.Refusal{
 			Reason:     invoke.RefusedConcurrency,
-			Detail:     fmt.Sprintf("%d calls of this function wait or run, which is its limit; call it less often, or raise spec.limits.concurrency", c.Waiting+c.Out),
+			Detail:     fmt.Sprintf("%d calls of this function wait or run, which is its limit; call it less often, or raise spec.calls.maxInFlight", c.Waiting+c.Out),
 			RetryAfter: RetryAfter(o.Mean, c.Chance),
 		}
 	}
 	if wait := o.Wait(c.Waiting); o.Stuck && wait > c.Remaining {
 		return &invoke.Refusal{
 			Reason: invoke.RefusedWait,
-			Detail: fmt.Sprintf("the call would wait for about %s and is wanted for %s; call it less often, or let the function scale further (spec.scaling.max, or more nodes)",
+			Detail: fmt.Sprintf("the call would wait for about %s and is wanted for %s; call it less often, or let the function scale further (spec.scaling.maxInstances, or more nodes)",
 				wait.Round(100*time.Millisecond), c.Remaining.Round(100*time.Millisecond)),
 			RetryAfter: RetryAfter(wait, c.Chance),
 		}
@@ -85,7 +85,7 @@ func (in *Intake) Admit(c Call, l Limits, o Outlook) *invoke.Refusal {
 	missing := 1 - in.bucket.TokensAt(c.Now)
 	return &invoke.Refusal{
 		Reason:     invoke.RefusedRate,
-		Detail:     fmt.Sprintf("this function takes %g calls a second, and %d at once; call it less often, or raise spec.limits.ratePerSecond", l.Rate, l.Burst),
+		Detail:     fmt.Sprintf("this function takes %.3g calls a second, and %d at once; call it less often, or raise spec.calls.rate.requests", l.Rate, l.Burst),
 		RetryAfter: RetryAfter(time.Duration(missing/l.Rate*float64(time.Second)), c.Chance),
 	}
 }

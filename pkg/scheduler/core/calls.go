@@ -71,7 +71,7 @@ func (f *Function) takeIn(e *Offered, now time.Time) *invoke.Refusal {
 	if err := f.queue.Offer(e.Ticket, now); errors.Is(err, queue.ErrFull) {
 		return &invoke.Refusal{
 			Reason:     invoke.RefusedQueueFull,
-			Detail:     "too many calls of this function wait already; call it less often, or let it scale further (spec.scaling.max)",
+			Detail:     "too many calls of this function wait already; call it less often, or let it scale further (spec.scaling.maxInstances)",
 			RetryAfter: intake.RetryAfter(outlook.Wait(f.config.MaxQueued), e.Chance),
 		}
 	}

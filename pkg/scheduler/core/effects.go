@@ -58,7 +58,7 @@ const (
 	BecauseChanged LetGoReason = "the function was changed"
 	BecauseEvicted LetGoReason = "others need its room"
 	BecauseNoCall  LetGoReason = "no call is near"
-	BecauseTooMany LetGoReason = "there are more than scaling.max"
+	BecauseTooMany LetGoReason = "there are more than scaling.maxInstances"
 	// BecauseOutdated replaces one agent after the other, BecauseUnsupported tells one to
 	// go that cannot be talked to.
 	BecauseOutdated    LetGoReason = "its agent is of a release that is supported no longer than until it is replaced"

@@ -92,13 +92,14 @@ type Function struct {
 	Decider fpcs.Decider
 	// Limits are the least and the most instances.
 	Limits fpcs.Limits
-	// BackoffAfter, IdleTimeout and KeepLast are those of the function's manifest;
-	// 0 is what they are there by default.
+	// BackoffAfter is how long an instance is idle before it backs off, IdleTimeout how
+	// much longer before it leaves, and KeepLast how long the last one is idle; 0 is
+	// what the product has by default.
 	BackoffAfter time.Duration
 	IdleTimeout  time.Duration
 	KeepLast     time.Duration
-	// Learns says that idle times are learnt, as scaling.keepAlive Histogram has it,
-	// and Windows are those of scaling.schedule. A simulation begins at midnight UTC,
+	// Learns says that idle times are learnt, as the policy Learned of scaling.scaleDown
+	// has it, and Windows are those of scaling.windows. A simulation begins at midnight UTC,
 	// January 1st, 1970, a Thursday.
 	Learns  bool
 	Windows []schedule.Window
@@ -138,7 +139,7 @@ func orElse[T comparable](v *T, byDefault T) {
 func (f *Function) setDefaults() {
 	orElse(&f.Copies, 1)
 	orElse(&f.Concurrency, 1)
-	orElse(&f.BackoffAfter, v1alpha1.DefaultBackoffAfter)
+	orElse(&f.BackoffAfter, v1alpha1.BackoffAfter)
 	orElse(&f.IdleTimeout, v1alpha1.DefaultIdleTimeout)
-	orElse(&f.KeepLast, v1alpha1.DefaultKeepLast)
+	orElse(&f.KeepLast, v1alpha1.DefaultLastInstanceIdleTimeout)
 }

@@ -255,7 +255,7 @@ func azureParameters(o Options) []report.Parameter {
 		{Name: "work of a call", Value: "from the function's percentiles, linear between them", Source: "the data"},
 		{Name: "memory of an instance", Value: "its app's average, 128 MB where there is none", Source: "the data"},
 		{Name: "start of an instance", Value: "log-normal, median 1 s, p99 3 s", Source: "assumed: a pod whose image is there"},
-		{Name: "keep-alive histogram", Value: "scaling.keepAlive Histogram: windows learnt from idle times, else as paper", Source: "Shahrad et al., section 4"},
+		{Name: "keep-alive histogram", Value: "scaling.scaleDown.policy Learned: windows learnt from idle times, else as paper", Source: "Shahrad et al., section 4"},
 		{Name: "keep-alive paper", Value: "10 s + 10 min, the last instance 1 h", Source: "paper IV-C, V-A"},
 		{Name: "keep-alive 10 min", Value: "10 s + 10 min, the last instance 10 min", Source: "what public clouds do (Shahrad et al.)"},
 		{Name: "nodes", Value: "without bounds", Source: "assumed, so that keeping is paid for in memory and not by others"},

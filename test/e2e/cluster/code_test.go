@@ -15,8 +15,8 @@ import (
 // handler is a function of a runtime.
 func handler(name string, runtime v1alpha1.RuntimeName, code v1alpha1.Code) *v1alpha1.Function {
 	fn := &v1alpha1.Function{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	fn.Spec.Runtime, fn.Spec.Handler, fn.Spec.Code = runtime, "main.handle", &code
-	fn.Spec.Resources.Requests = amount("10m", "32Mi")
+	fn.Spec.Template.RuntimeRef.Name, fn.Spec.Template.Handler, fn.Spec.Template.Code = runtime, "main.handle", &code
+	fn.Spec.Template.Resources.Requests = amount("10m", "32Mi")
 	return fn
 }
 
@@ -55,7 +55,7 @@ var _ = Describe("Code", func() {
 				"tail.txt": " from python",
 			},
 		})).To(Succeed())
-		t.deploy(handler("py", v1alpha1.RuntimePython3, v1alpha1.Code{ConfigMap: "code"}))
+		t.deploy(handler("py", v1alpha1.RuntimePython3, v1alpha1.Code{ConfigMapRef: v1alpha1.LocalReference{Name: "code"}}))
 		t.expectGreeting("py", "python")
 	})
 
@@ -78,8 +78,8 @@ var _ = Describe("Code", func() {
 	It("is an image that knows nothing of Windlass, with arguments, variables and a port", func(ctx SpecContext) {
 		t := newTenant(ctx)
 		t.deploy(httpd("plain", func(s *v1alpha1.FunctionSpec) {
-			s.Port = 8080
-			s.Env = []v1alpha1.EnvVar{{Name: "GREETING", Value: "ahoy"}}
+			s.Template.Port = 8080
+			s.Template.Env = []v1alpha1.EnvVar{{Name: "GREETING", Value: "ahoy"}}
 		}))
 		a := t.post("plain", "/any/path", "a body")
 		Expect(a.status).To(Equal(200), a.String())

@@ -136,7 +136,7 @@ func pull(ctx context.Context, clients []schedulerClient, uid, cid, token string
 var _ = Describe("The identity", func() {
 	It("of an instance is its own pod's token, and no other's", func(ctx SpecContext) {
 		t, thief := newTenant(ctx), newTenant(ctx)
-		two := func(s *v1alpha1.FunctionSpec) { s.Scaling.Min = 2 }
+		two := func(s *v1alpha1.FunctionSpec) { s.Scaling.MinInstances = 2 }
 		t.deploy(httpd("victim", two), httpd("neighbour"))
 		thief.warm(httpd("thief"))
 		t.warm(httpd("neighbour"))
@@ -190,7 +190,7 @@ var _ = Describe("The identity", func() {
 	It("of an instance is out of its function's reach, which has no token unless it asks for one", func(ctx SpecContext) {
 		t := newTenant(ctx)
 		t.kubectl("create", "serviceaccount", "robot")
-		t.warm(httpd("plain"), httpd("robot", func(s *v1alpha1.FunctionSpec) { s.ServiceAccountName = "robot" }))
+		t.warm(httpd("plain"), httpd("robot", func(s *v1alpha1.FunctionSpec) { s.Template.ServiceAccountName = "robot" }))
 		read := func(name, path string) answer { return t.call(name, "/read?path="+url.QueryEscape(path)) }
 
 		const agents, account = "/var/run/secrets/windlass.dev", "/var/run/secrets/kubernetes.io/serviceaccount/token"

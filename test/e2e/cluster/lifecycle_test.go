@@ -29,7 +29,7 @@ var _ = Describe("A function", func() {
 			ContainSubstring("Started"), ContainSubstring(image("test-functions")), MatchRegexp(`http\S*/function/hello\.`+t.namespace)))
 
 		By("explaining it")
-		Expect(t.kubectl("explain", "function.spec.scaling.keepLast")).To(ContainSubstring("last instance"))
+		Expect(t.kubectl("explain", "function.spec.scaling.scaleDown.lastInstanceIdleTimeout")).To(ContainSubstring("last instance"))
 		Expect(t.kubectl("explain", "function.status.conditions")).To(ContainSubstring("type"))
 	})
 
@@ -53,7 +53,7 @@ var _ = Describe("A function", func() {
 	It("loses its idle instances, and keeps the last", func(ctx SpecContext) {
 		t := newTenant(ctx)
 		t.deploy(httpd("idle", func(s *v1alpha1.FunctionSpec) {
-			s.Scaling = v1alpha1.Scaling{BackoffAfter: duration(1), IdleTimeout: duration(2), KeepLast: duration(600)}
+			s.Scaling = v1alpha1.Scaling{ScaleDown: v1alpha1.ScaleDown{IdleTimeout: duration(3), LastInstanceIdleTimeout: duration(600)}}
 		}))
 		load := t.startLoad("idle", "/sleep?ms=300", 8)
 		Eventually(t.created("idle"), soon).Should(BeNumerically(">=", 3), t.explain("idle"))
@@ -68,7 +68,7 @@ var _ = Describe("A function", func() {
 	It("is replaced when its spec changes, without a failed call", func(ctx SpecContext) {
 		t := newTenant(ctx)
 		version := func(v string) func(*v1alpha1.FunctionSpec) {
-			return func(s *v1alpha1.FunctionSpec) { s.Env = []v1alpha1.EnvVar{{Name: "VERSION", Value: v}} }
+			return func(s *v1alpha1.FunctionSpec) { s.Template.Env = []v1alpha1.EnvVar{{Name: "VERSION", Value: v}} }
 		}
 		t.warm(httpd("changing", version("one")))
 		Expect(t.call("changing", "/version").body).To(Equal("one\n"))
@@ -93,7 +93,7 @@ var _ = Describe("A function", func() {
 		t.warm(httpd("scaled"))
 		first := namesOf(t.living("scaled"))
 		t.kubectl("scale", "function/scaled", "--replicas=3")
-		Expect(t.get("scaled").Spec.Scaling.Min).To(BeEquivalentTo(3))
+		Expect(t.get("scaled").Spec.Scaling.MinInstances).To(BeEquivalentTo(3))
 		Eventually(t.created("scaled"), later).Should(Equal(3), t.explain("scaled"))
 		Expect(namesOf(t.living("scaled"))).To(ContainElements(first), t.explain("scaled"))
 		Expect(t.living("scaled")).To(HaveLen(3), t.explain("scaled"))
@@ -122,7 +122,7 @@ var _ = Describe("A function", func() {
 
 	It("is not mixed up with one of the same name in another namespace", func(ctx SpecContext) {
 		greeting := func(text string) func(*v1alpha1.FunctionSpec) {
-			return func(s *v1alpha1.FunctionSpec) { s.Env = []v1alpha1.EnvVar{{Name: "GREETING", Value: text}} }
+			return func(s *v1alpha1.FunctionSpec) { s.Template.Env = []v1alpha1.EnvVar{{Name: "GREETING", Value: text}} }
 		}
 		red, blue := newTenant(ctx), newTenant(ctx)
 		red.deploy(httpd("same", greeting("red")))

@@ -32,9 +32,9 @@ func newCounted(ctx context.Context, instances int32) *counted {
 	address := fmt.Sprintf("%s:%d", own.MachineAddress(), book.port)
 	function := func(name string, runtime v1alpha1.RuntimeName, protocol v1alpha1.Protocol, entry, code string) *v1alpha1.Function {
 		fn := handler(name, runtime, v1alpha1.Code{Inline: code})
-		fn.Spec.Handler, fn.Spec.Protocol = "main."+entry, protocol
-		fn.Spec.Env = []v1alpha1.EnvVar{{Name: "LEDGER", Value: address}}
-		fn.Spec.Scaling = v1alpha1.Scaling{Min: instances, Max: new(2 * instances), IdleTimeout: duration(600)}
+		fn.Spec.Template.Handler, fn.Spec.Template.Protocol = "main."+entry, protocol
+		fn.Spec.Template.Env = []v1alpha1.EnvVar{{Name: "LEDGER", Value: address}}
+		fn.Spec.Scaling = v1alpha1.Scaling{MinInstances: instances, MaxInstances: new(2 * instances), ScaleDown: v1alpha1.ScaleDown{IdleTimeout: duration(600)}}
 		return fn
 	}
 	c.deploy(

@@ -16,8 +16,8 @@ import (
 var _ = Describe("Scaling under load", Serial, func() {
 	// Instances go a second or two after their last call.
 	brief := func(s *v1alpha1.FunctionSpec) {
-		s.Resources.Requests = amount("10m", "16Mi")
-		s.Scaling = v1alpha1.Scaling{BackoffAfter: duration(1), IdleTimeout: duration(1), KeepLast: duration(600)}
+		s.Template.Resources.Requests = amount("10m", "16Mi")
+		s.Scaling = v1alpha1.Scaling{ScaleDown: v1alpha1.ScaleDown{IdleTimeout: duration(2), LastInstanceIdleTimeout: duration(600)}}
 	}
 	sleeping := func(t *tenant, name string, ms, clients int) stream {
 		url := fmt.Sprintf("%s/function/%s.%s/sleep?ms=%d", world.gateway, name, t.namespace, ms)
@@ -42,9 +42,9 @@ var _ = Describe("Scaling under load", Serial, func() {
 
 	It("by its calls, from 15 to 3 to 15, fails no call", func(ctx SpecContext) {
 		t := newTenant(ctx)
-		t.warm(httpd("wave", brief, func(s *v1alpha1.FunctionSpec) {
-			s.Scaling.Max, s.Decider = new(int32(15)), v1alpha1.DeciderListing1
-		}))
+		wave := httpd("wave", brief, func(s *v1alpha1.FunctionSpec) { s.Scaling.MaxInstances = new(int32(15)) })
+		wave.Annotations = map[string]string{v1alpha1.AnnotationAlgorithm: "listing1"}
+		t.warm(wave)
 		steady := startTraffic(context.Background(), mostCalls, sleeping(t, "wave", 3000, 3))
 		DeferCleanup(func() { steady.stop() })
 		counts := t.count("wave")

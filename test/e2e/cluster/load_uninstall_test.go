@@ -15,7 +15,7 @@ import (
 var _ = Describe("Uninstalling", Serial, func() {
 	It("leaves CRDs and Functions and nothing else, and installing again serves the same Functions", func(ctx SpecContext) {
 		t := newTenant(ctx)
-		t.warm(httpd("first"), httpd("second", func(s *v1alpha1.FunctionSpec) { s.Scaling.Min = 2 }))
+		t.warm(httpd("first"), httpd("second", func(s *v1alpha1.FunctionSpec) { s.Scaling.MinInstances = 2 }))
 		saved := savedValues(ctx)
 		Expect(leftovers(ctx)).To(ContainElement(ContainSubstring("validatingadmissionpolicy")), "what is looked for is found while it is there")
 

@@ -15,7 +15,7 @@ var _ = Describe("A node", Serial, func() {
 	It("is drained without a failed call", func(ctx SpecContext) {
 		directly()
 		t := newTenant(ctx)
-		t.deploy(httpd("steady", func(s *v1alpha1.FunctionSpec) { s.Scaling.Min = 3 }))
+		t.deploy(httpd("steady", func(s *v1alpha1.FunctionSpec) { s.Scaling.MinInstances = 3 }))
 		Eventually(t.created("steady"), soon).Should(Equal(3), t.explain("steady"))
 		load := t.startLoad("steady", "/sleep?ms=200", 4)
 		Eventually(load.answered, soon).Should(BeNumerically(">", 10))
@@ -37,7 +37,7 @@ var _ = Describe("A node", Serial, func() {
 	It("that loses its power takes the calls that ran there, and no others for long, and comes back", func(ctx SpecContext) {
 		ownMachines()
 		t := newTenant(ctx)
-		t.deploy(httpd("mobile", func(s *v1alpha1.FunctionSpec) { s.Scaling.Min = 3 }))
+		t.deploy(httpd("mobile", func(s *v1alpha1.FunctionSpec) { s.Scaling.MinInstances = 3 }))
 		Eventually(t.created("mobile"), soon).Should(Equal(3), t.explain("mobile"))
 		load := t.startLoad("mobile", "/sleep?ms=500", 4)
 		Eventually(load.answered, soon).Should(BeNumerically(">", 10))

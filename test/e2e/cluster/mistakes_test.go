@@ -55,12 +55,12 @@ var _ = Describe("A mistake", func() {
 		t := newTenant(ctx)
 		t.neighbour()
 		wrong := shared.Registry + "/no-such-image:e2e"
-		t.apply(httpd("typo", func(s *v1alpha1.FunctionSpec) { s.Image = wrong }))
+		t.apply(httpd("typo", func(s *v1alpha1.FunctionSpec) { s.Template.Image = wrong }))
 		Eventually(func() int { return t.call("typo", "/").status }, "5s").ShouldNot(Equal(http.StatusNotFound))
 		t.expectRefusal("typo", wrong)
 		t.expectReported("typo", v1alpha1.ReasonImagePullFailed, wrong)
 
-		t.change("typo", func(s *v1alpha1.FunctionSpec) { s.Image = image("test-functions") })
+		t.change("typo", func(s *v1alpha1.FunctionSpec) { s.Template.Image = image("test-functions") })
 		Eventually(func() int { return t.call("typo", "/").status }, soon).Should(Equal(200), t.explain("typo"))
 		Eventually(t.ready("typo"), soon).Should(Equal("True "+v1alpha1.ReasonStarted), t.explain("typo"))
 	})
@@ -87,9 +87,9 @@ var _ = Describe("A mistake", func() {
 		t := newTenant(ctx)
 		t.neighbour()
 		t.warm(httpd("hungry", func(s *v1alpha1.FunctionSpec) {
-			s.Resources = v1alpha1.Resources{Requests: amount("10m", "16Mi")}
+			s.Template.Resources = v1alpha1.Resources{Requests: amount("10m", "16Mi")}
 			limit := resource.MustParse("48Mi")
-			s.Resources.Limits.Memory = &limit
+			s.Template.Resources.Limits.Memory = &limit
 		}))
 		a := t.call("hungry", "/alloc?mb=200")
 		Expect(a.status).To(Equal(http.StatusBadGateway), a.String())
@@ -102,7 +102,7 @@ var _ = Describe("A mistake", func() {
 	It("of a program that ends at its start is told with its last words", func(ctx SpecContext) {
 		t := newTenant(ctx)
 		t.neighbour()
-		t.deploy(httpd("crash", func(s *v1alpha1.FunctionSpec) { s.Args = []string{"crash"} }))
+		t.deploy(httpd("crash", func(s *v1alpha1.FunctionSpec) { s.Template.Args = []string{"crash"} }))
 		t.expectRefusal("crash", "status 3", "cannot find my configuration")
 		t.expectReported("crash", v1alpha1.ReasonFunctionExited, "cannot find my configuration")
 	})
@@ -111,7 +111,7 @@ var _ = Describe("A mistake", func() {
 		t := newTenant(ctx)
 		t.neighbour()
 		t.deploy(httpd("needy", func(s *v1alpha1.FunctionSpec) {
-			s.EnvFrom = []v1alpha1.EnvFromSource{{SecretRef: &v1alpha1.LocalReference{Name: "password"}}}
+			s.Template.EnvFrom = []v1alpha1.EnvFromSource{{SecretRef: &v1alpha1.LocalReference{Name: "password"}}}
 		}))
 		t.expectRefusal("needy", `password`)
 		t.expectReported("needy", v1alpha1.ReasonConfigMissing, "password")

@@ -44,9 +44,9 @@ func newTenant(ctx context.Context) *tenant {
 // test/images/functions/httpd.go.
 func httpd(name string, change ...func(*v1alpha1.FunctionSpec)) *v1alpha1.Function {
 	fn := &v1alpha1.Function{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	fn.Spec.Image = image("test-functions")
-	fn.Spec.Args = []string{"httpd"}
-	fn.Spec.Resources.Requests = amount("10m", "16Mi")
+	fn.Spec.Template.Image = image("test-functions")
+	fn.Spec.Template.Args = []string{"httpd"}
+	fn.Spec.Template.Resources.Requests = amount("10m", "16Mi")
 	for _, c := range change {
 		c(&fn.Spec)
 	}
@@ -239,6 +239,6 @@ func amount(cpu, memory string) v1alpha1.ResourceList {
 }
 
 // duration is n seconds, as specs have it.
-func duration(n float64) metav1.Duration {
-	return metav1.Duration{Duration: time.Duration(n * float64(time.Second))}
+func duration(n float64) v1alpha1.Duration {
+	return v1alpha1.Duration{Duration: time.Duration(n * float64(time.Second))}
 }

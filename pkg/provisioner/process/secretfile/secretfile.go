@@ -44,7 +44,7 @@ func Write(dataDir, namespace, name string, values map[string]string) error {
 // for one name the last counts. Its error names a secret that is missing.
 func Environ(dataDir string, fn *v1alpha1.Function) ([]string, error) {
 	var env []string
-	for _, from := range fn.Spec.EnvFrom {
+	for _, from := range fn.Spec.Template.EnvFrom {
 		ref := from.SecretRef
 		if ref == nil {
 			ref = from.ConfigMapRef
@@ -73,14 +73,14 @@ func read(dataDir, namespace, name string) (map[string]string, error) {
 	}
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("spec.envFrom: there is no secret %s in the namespace %s: give it with windlass deploy --secret %s=FILE", name, namespace, name)
+		return nil, fmt.Errorf("spec.template.envFrom: there is no secret %s in the namespace %s: give it with windlass deploy --secret %s=FILE", name, namespace, name)
 	}
 	var values map[string]string
 	if err == nil {
 		err = json.Unmarshal(text, &values)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("spec.envFrom: the secret %s cannot be read: %w: give it anew with windlass deploy --secret %s=FILE", name, err, name)
+		return nil, fmt.Errorf("spec.template.envFrom: the secret %s cannot be read: %w: give it anew with windlass deploy --secret %s=FILE", name, err, name)
 	}
 	return values, nil
 }

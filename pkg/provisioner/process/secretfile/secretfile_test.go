@@ -21,7 +21,7 @@ func TestSecretsBecomeVariables(t *testing.T) {
 	}
 	fn := &v1alpha1.Function{}
 	fn.Namespace = "team"
-	fn.Spec.EnvFrom = []v1alpha1.EnvFromSource{
+	fn.Spec.Template.EnvFrom = []v1alpha1.EnvFromSource{
 		{SecretRef: &v1alpha1.LocalReference{Name: "db"}},
 		{ConfigMapRef: &v1alpha1.LocalReference{Name: "more.settings"}, Prefix: "LOG_"},
 	}

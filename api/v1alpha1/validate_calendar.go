@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/windlass-dev/windlass/pkg/schedule"
@@ -13,16 +14,16 @@ import (
 
 // Bounds of a ScheduleWindow, inclusive.
 const (
-	MaxScheduleWindows       = 16
-	MinWindow                = time.Minute
-	MaxWindow                = 7 * 24 * time.Hour
-	MaxWindowMin       int32 = 100_000
+	MaxWindows                  = 16
+	MinWindow                   = time.Minute
+	MaxWindow                   = 7 * 24 * time.Hour
+	MaxWindowMinInstances int32 = 100_000
 )
 
-// Windows are those of the schedule, without any that Validate refuses.
-func (s *Scaling) Windows() []schedule.Window {
-	windows := make([]schedule.Window, 0, len(s.Schedule))
-	for _, w := range s.Schedule {
+// Calendar is the windows, without any that Validate refuses.
+func (s *Scaling) Calendar() []schedule.Window {
+	windows := make([]schedule.Window, 0, len(s.Windows))
+	for _, w := range s.Windows {
 		start, err := schedule.ParseStart(w.Start)
 		if err != nil {
 			continue
@@ -31,28 +32,35 @@ func (s *Scaling) Windows() []schedule.Window {
 		if err != nil {
 			continue
 		}
-		windows = append(windows, schedule.Window{Start: start, Zone: zone, Duration: w.Duration.Duration, Min: int(w.Min)})
+		windows = append(windows, schedule.Window{Start: start, Zone: zone, Duration: w.Duration.Duration, Min: int(w.MinInstances)})
 	}
 	return windows
 }
 
-func validateSchedule(scaling *field.Path, s *Scaling) field.ErrorList {
+func validateWindows(scaling *field.Path, s *Scaling) field.ErrorList {
 	var errs field.ErrorList
-	at := scaling.Child("schedule")
-	if n := len(s.Schedule); n > MaxScheduleWindows {
+	at := scaling.Child("windows")
+	if n := len(s.Windows); n > MaxWindows {
 		errs = append(errs, field.Invalid(at, fmt.Sprintf("%d windows", n),
-			fmt.Sprintf("must be at most %d; join some, for example as 0 8,20 * * *", MaxScheduleWindows)))
+			fmt.Sprintf("must be at most %d; join some, for example as 0 8,20 * * *", MaxWindows)))
 	}
-	for i := range s.Schedule {
-		errs = append(errs, validateWindow(at.Index(i), &s.Schedule[i])...)
-		least := at.Index(i).Child("min")
-		switch n := s.Schedule[i].Min; {
-		case n < 1 || n > MaxWindowMin:
+	seen := sets.New[string]()
+	for i := range s.Windows {
+		name := s.Windows[i].Name
+		errs = append(errs, validateLabel(at.Index(i).Child("name"), name, "office-hours")...)
+		if seen.Has(name) {
+			errs = append(errs, field.Invalid(at.Index(i).Child("name"), name, "is there twice; remove one of the two or rename it"))
+		}
+		seen.Insert(name)
+		errs = append(errs, validateWindow(at.Index(i), &s.Windows[i])...)
+		least := at.Index(i).Child("minInstances")
+		switch n := s.Windows[i].MinInstances; {
+		case n < 1 || n > MaxWindowMinInstances:
 			errs = append(errs, field.Invalid(least, n,
-				fmt.Sprintf("must be 1 to %d; write for example 5, or remove the window", MaxWindowMin)))
-		case s.Max != nil && *s.Max >= 1 && n > *s.Max:
+				fmt.Sprintf("must be 1 to %d; write for example 5, or remove the window", MaxWindowMinInstances)))
+		case s.MaxInstances != nil && *s.MaxInstances >= 1 && n > *s.MaxInstances:
 			errs = append(errs, field.Invalid(least, n,
-				fmt.Sprintf("must not be more than max; lower it to %d, or raise %s", *s.Max, scaling.Child("max"))))
+				fmt.Sprintf("must not be more than maxInstances; lower it to %d, or raise %s", *s.MaxInstances, scaling.Child("maxInstances"))))
 		}
 	}
 	return errs
@@ -63,7 +71,7 @@ const (
 	exampleStart = "0 8 * * 1-5"
 )
 
-func validateWindow(at *field.Path, w *ScheduleWindow) field.ErrorList {
+func validateWindow(at *field.Path, w *ScalingWindow) field.ErrorList {
 	var errs field.ErrorList
 	if w.Start == "" {
 		errs = append(errs, field.Required(at.Child("start"), fmt.Sprintf("%s; write for example start: %q", startRule, exampleStart)))

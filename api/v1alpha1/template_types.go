@@ -1,0 +1,257 @@
+package v1alpha1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// FunctionTemplate is what one instance of a function is. A change in it makes a new
+// revision, whose instances replace those of the old one; a change outside of it
+// replaces none. Exactly one of image, command without image, or runtimeRef says what
+// runs. A field that is zero counts as left out.
+//
+// The protocol of a Function cannot change: calls that wait, and calls that are
+// run again, were accepted for callers of the old one, and would reach a
+// program that cannot answer them.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.image) || has(self.runtimeRef) || has(self.command)",message="image: or runtimeRef: missing; write for example image: example.com/team/function:1.0, or runtimeRef: {name: python3} with handler: main.handle and code: {inline: ...}"
+// +kubebuilder:validation:XValidation:rule="!has(self.command) || has(self.image) || has(self.runtimeRef)",fieldPath=".command",message="a command without an image runs in local mode only; add image:, which holds the program"
+// +kubebuilder:validation:XValidation:rule="!has(self.runtimeRef) || !has(self.image)",fieldPath=".image",reason=FieldValueForbidden,message="a runtime brings its own image; remove image or runtimeRef"
+// +kubebuilder:validation:XValidation:rule="!has(self.runtimeRef) || !has(self.command)",fieldPath=".command",reason=FieldValueForbidden,message="a runtime brings its own program; remove command or runtimeRef"
+// +kubebuilder:validation:XValidation:rule="!has(self.runtimeRef) || !has(self.args)",fieldPath=".args",reason=FieldValueForbidden,message="a runtime brings its own program; remove args or runtimeRef"
+// +kubebuilder:validation:XValidation:rule="!has(self.runtimeRef) || has(self.handler)",fieldPath=".handler",reason=FieldValueRequired,message="a runtime needs module.function; write for example handler: main.handle"
+// +kubebuilder:validation:XValidation:rule="!has(self.runtimeRef) || !(self.runtimeRef.name in ['nodejs', 'python3']) || !has(self.handler) || self.handler.matches('^[0-9A-Za-z_][0-9A-Za-z_-]*([./][0-9A-Za-z_][0-9A-Za-z_-]*)*[.][A-Za-z_$][0-9A-Za-z_$]*$')",fieldPath=".handler",message="must be module.function; write for example main.handle"
+// +kubebuilder:validation:XValidation:rule="!has(self.runtimeRef) || has(self.code)",fieldPath=".code",reason=FieldValueRequired,message="a runtime needs source code; put it into code.inline, or into a ConfigMap that code.configMapRef names"
+// +kubebuilder:validation:XValidation:rule="has(self.runtimeRef) || !has(self.handler) || (has(self.protocol) && self.protocol == 'LambdaRuntime')",fieldPath=".handler",reason=FieldValueForbidden,message="only a runtime has a handler; add runtimeRef: {name: python3} or runtimeRef: {name: nodejs}, or protocol: LambdaRuntime for a runtime client of your own, or remove handler"
+// +kubebuilder:validation:XValidation:rule="has(self.runtimeRef) || !has(self.code) || has(self.code.path)",fieldPath=".code",reason=FieldValueForbidden,message="an image holds its own code; remove code"
+// +kubebuilder:validation:XValidation:rule="(has(self.protocol) ? self.protocol : has(self.runtimeRef) ? 'LambdaRuntime' : 'HTTP') == (has(oldSelf.protocol) ? oldSelf.protocol : has(oldSelf.runtimeRef) ? 'LambdaRuntime' : 'HTTP')",fieldPath=".protocol",message="cannot change, because calls that wait were made for the old one; make a new function, or delete this one first"
+type FunctionTemplate struct {
+	// metadata goes onto the pods of the instances.
+	Metadata TemplateMetadata `json:"metadata,omitzero"`
+
+	// image is the container image of the function. It needs a cluster: local mode
+	// runs command or runtimeRef.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9A-Za-z][0-9A-Za-z._:/@-]*$') && !self.contains('://')",message="must be the reference of an image; write for example example.com/team/function:1.0"
+	Image string `json:"image,omitempty"`
+	// command is the program and its arguments. In local mode it is what runs;
+	// with image it replaces the image's entrypoint.
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=32768
+	// +kubebuilder:validation:XValidation:rule="self.size() == 0 || self[0] != ''",message="the program is missing; write for example command: [\"./server\"]"
+	Command []string `json:"command,omitempty"`
+	// args are arguments behind the command or, with image and no command, behind
+	// the image's entrypoint.
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=256
+	// +kubebuilder:validation:items:MaxLength=32768
+	Args []string `json:"args,omitempty"`
+
+	// runtimeRef names the language runtime that runs handler and code.
+	RuntimeRef RuntimeReference `json:"runtimeRef,omitzero"`
+	// handler is the function inside the code, as "module.function". With command
+	// and the protocol LambdaRuntime it is what _HANDLER says to the runtime client.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	Handler string `json:"handler,omitempty"`
+	// code is the source that the runtime loads: inline, configMapRef or path. With
+	// command, code.path is the working directory of the program.
+	Code *Code `json:"code,omitempty"`
+
+	// protocol is the way in which calls reach the function: HTTP, a server on $PORT;
+	// or LambdaRuntime, a client of the AWS Lambda Runtime API. The default is that of
+	// the runtime, which is LambdaRuntime unless it says otherwise, and HTTP for
+	// everything else. It cannot change. More values may come.
+	Protocol Protocol `json:"protocol,omitempty"`
+	// port is where an image with the protocol HTTP listens, and what $PORT says, 1 to
+	// 65535 except 9001 and 9090. The default is 8080. Local mode chooses a free port.
+	// +kubebuilder:default=8080
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=65535
+	// +kubebuilder:validation:XValidation:rule="!(self in [9001, 9090])",message="the instance's agent uses the ports 9001 and 9090 itself; take another, for example 8080"
+	Port int32 `json:"port,omitempty"`
+
+	// concurrency is how many calls one instance runs at a time, 1 to 1000. The default
+	// is 1.
+	// +kubebuilder:default=1
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000
+	Concurrency int32 `json:"concurrency,omitempty"`
+	// timeout is the longest a call may run once an instance has claimed it, 10ms to
+	// 24h. The default is 1m.
+	// +kubebuilder:default="1m"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$') && duration(self) >= duration('10ms') && duration(self) <= duration('24h')",message="must be a duration of 10ms to 24h; write for example 60s"
+	Timeout Duration `json:"timeout,omitzero"`
+	// startupTimeout is the longest that an instance may take from its start until its
+	// function can be called, 100ms to 1h. In a cluster, the time to pull the function's
+	// image is a part of it. The default is 1m.
+	// +kubebuilder:default="1m"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$') && duration(self) >= duration('100ms') && duration(self) <= duration('1h')",message="must be a duration of 100ms to 1h; write for example 1m"
+	StartupTimeout Duration `json:"startupTimeout,omitzero"`
+
+	// resources are what an instance reserves and may use.
+	// +kubebuilder:default={}
+	Resources Resources `json:"resources,omitzero"`
+	// env are further environment variables of the function. Names that Windlass sets
+	// itself are refused: PORT, _HANDLER, LAMBDA_TASK_ROOT, AWS_LAMBDA_RUNTIME_API and
+	// all that begin with WINDLASS_.
+	// +kubebuilder:validation:MaxItems=256
+	// +listType=map
+	// +listMapKey=name
+	Env []EnvVar `json:"env,omitempty"`
+	// envFrom takes further environment variables from Secrets and ConfigMaps of the
+	// function's namespace. In local mode they are those that windlass deploy --secret
+	// was given.
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	EnvFrom []EnvFromSource `json:"envFrom,omitempty"`
+
+	// imagePullSecrets are Secrets of the function's namespace. They, and the fields
+	// below, need a cluster; local mode ignores them.
+	// +kubebuilder:validation:MaxItems=32
+	// +listType=map
+	// +listMapKey=name
+	ImagePullSecrets []LocalReference `json:"imagePullSecrets,omitempty"`
+	// serviceAccountName is the account whose token the function's own container gets.
+	// Without it, there is no token.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="must be the name of a ServiceAccount, in lower-case letters, digits, hyphens and dots; write for example my-function"
+	ServiceAccountName string `json:"serviceAccountName,omitempty"`
+	// placement says where pods may run, and with what privileges on their nodes.
+	Placement Placement `json:"placement,omitzero"`
+}
+
+// TemplateMetadata is what the pods of a function carry besides Windlass' own labels and
+// annotations. Keys of windlass.dev, kubernetes.io and k8s.io, and of domains below them,
+// are not for functions.
+type TemplateMetadata struct {
+	// labels of the pods, such as those by which costs are parted or policies select.
+	// +kubebuilder:validation:MaxProperties=32
+	// +kubebuilder:validation:XValidation:rule="self.all(k, size(k) <= 317 && size(self[k]) <= 63)",message="a key or a value is too long for a label; write for example cost-center: \"4711\""
+	// +kubebuilder:validation:XValidation:rule="!self.exists(k, k.matches('^([^/]*[.])?(windlass[.]dev|kubernetes[.]io|k8s[.]io)/'))",reason=FieldValueForbidden,message="keys of windlass.dev, kubernetes.io and k8s.io, and below, are not for functions; take one of your own, for example cost-center"
+	Labels map[string]string `json:"labels,omitempty"`
+	// annotations of the pods.
+	// +kubebuilder:validation:MaxProperties=32
+	// +kubebuilder:validation:XValidation:rule="self.all(k, size(k) <= 317 && size(self[k]) <= 1024)",message="a key is too long for an annotation, or a value is longer than 1024 characters; write for example example.com/owner: payments"
+	// +kubebuilder:validation:XValidation:rule="!self.exists(k, k.matches('^([^/]*[.])?(windlass[.]dev|kubernetes[.]io|k8s[.]io)/'))",reason=FieldValueForbidden,message="keys of windlass.dev, kubernetes.io and k8s.io, and below, are not for functions; take one of your own, for example example.com/owner"
+	Annotations map[string]string `json:"annotations,omitempty"`
+}
+
+// RuntimeReference names a language runtime.
+type RuntimeReference struct {
+	// kind is ClusterRuntime, the default: a runtime of the whole cluster. More values
+	// may come.
+	// +kubebuilder:default=ClusterRuntime
+	// +kubebuilder:validation:Enum=ClusterRuntime
+	Kind string `json:"kind,omitempty"`
+	// name of the runtime.
+	Name RuntimeName `json:"name"`
+}
+
+// Placement says where the pods of a function may run. Its fields have the names and
+// meanings that those of a pod have.
+type Placement struct {
+	// nodeSelector restricts instances to nodes with these labels.
+	// +kubebuilder:validation:MaxProperties=64
+	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
+	// tolerations let instances run on tainted nodes.
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
+	// runtimeClassName is the RuntimeClass of the pods, such as gvisor.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="must be the name of a RuntimeClass, in lower-case letters, digits, hyphens and dots; write for example gvisor"
+	RuntimeClassName string `json:"runtimeClassName,omitempty"`
+	// priorityClassName is the PriorityClass of the pods.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="must be the name of a PriorityClass, in lower-case letters, digits, hyphens and dots; write for example batch"
+	PriorityClassName string `json:"priorityClassName,omitempty"`
+}
+
+// Code is source code: exactly one of its fields.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.path)",fieldPath=".path",reason=FieldValueForbidden,message="needs local mode; put the code into an image, a ConfigMap or code.inline"
+// +kubebuilder:validation:XValidation:rule="has(self.path) || has(self.inline) || has(self.configMapRef)",message="is empty; put the source into code.inline, or into a ConfigMap that code.configMapRef names"
+// +kubebuilder:validation:XValidation:rule="!has(self.inline) || !has(self.configMapRef)",reason=FieldValueForbidden,message="inline and configMapRef exclude each other; remove code.inline or code.configMapRef"
+type Code struct {
+	// inline is the source of one module. In a cluster it is at most 200000 bytes long.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1048576
+	// +kubebuilder:validation:XValidation:rule="size(bytes(self)) <= 200000",message="is longer than 200000 bytes; use a ConfigMap or an image"
+	Inline string `json:"inline,omitempty"`
+	// configMapRef names a ConfigMap of the function's namespace whose keys are the
+	// files. It needs a cluster. Instances that are there keep the code that they
+	// started with.
+	ConfigMapRef LocalReference `json:"configMapRef,omitzero"`
+	// path is a file or a folder. A relative path in a manifest starts at the
+	// manifest's own folder. It needs local mode.
+	// +kubebuilder:validation:MaxLength=4096
+	Path string `json:"path,omitempty"`
+}
+
+// EnvFromSource names where to take environment variables from: exactly one of
+// secretRef and configMapRef.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.secretRef) != has(self.configMapRef)",message="needs exactly one of secretRef and configMapRef; write for example secretRef: {name: my-secret}"
+type EnvFromSource struct {
+	// prefix goes before the name of each variable.
+	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([A-Za-z_.-][0-9A-Za-z_.-]*)?$')",message="must be letters, digits, '_', '-' and '.', and not begin with a digit; write for example DB_"
+	Prefix string `json:"prefix,omitempty"`
+	// secretRef names a Secret.
+	SecretRef *LocalReference `json:"secretRef,omitempty"`
+	// configMapRef names a ConfigMap.
+	ConfigMapRef *LocalReference `json:"configMapRef,omitempty"`
+}
+
+// LocalReference names an object of the function's own namespace.
+type LocalReference struct {
+	// name of the object.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="must be the name of an object of this namespace, in lower-case letters, digits, hyphens and dots; write for example my-object"
+	Name string `json:"name"`
+}
+
+// EnvVar is an environment variable.
+type EnvVar struct {
+	// name of the variable.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[-._a-zA-Z][-._a-zA-Z0-9]*$') && !self.matches('^[.][.]') && self != '.'",message="must be letters, digits, '_', '-' and '.', and not begin with a digit or '..'; write for example APP_MODE"
+	// +kubebuilder:validation:XValidation:rule="!(self in ['PORT', 'AWS_LAMBDA_RUNTIME_API', '_HANDLER', 'LAMBDA_TASK_ROOT']) && !self.startsWith('WINDLASS_')",reason=FieldValueForbidden,messageExpression="'Windlass sets ' + self + ' itself; take another name, for example APP_MODE'",message="Windlass sets this variable itself; take another name, for example APP_MODE"
+	Name string `json:"name"`
+	// value of the variable, as it is: nothing is expanded.
+	// +kubebuilder:validation:MaxLength=131072
+	Value string `json:"value,omitempty"`
+}
+
+// Resources are the compute resources of one instance.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.limits) || !has(self.requests) || !has(self.limits.cpu) || !has(self.requests.cpu) || !string(self.limits.cpu).matches('^[0-9.]+[numkMGTPEi]{0,2}$') || !string(self.requests.cpu).matches('^[0-9.]+[numkMGTPEi]{0,2}$') || quantity(string(self.limits.cpu)).compareTo(quantity(string(self.requests.cpu))) >= 0",fieldPath=".limits.cpu",message="must be at least the request; raise it, or lower resources.requests.cpu"
+// +kubebuilder:validation:XValidation:rule="!has(self.limits) || !has(self.requests) || !has(self.limits.memory) || !has(self.requests.memory) || !string(self.limits.memory).matches('^[0-9.]+[numkMGTPEi]{0,2}$') || !string(self.requests.memory).matches('^[0-9.]+[numkMGTPEi]{0,2}$') || quantity(string(self.limits.memory)).compareTo(quantity(string(self.requests.memory))) >= 0",fieldPath=".limits.memory",message="must be at least the request; raise it, or lower resources.requests.memory"
+type Resources struct {
+	// requests are reserved on a node. The default is 100m CPU and 64Mi, or
+	// the limit where that is lower.
+	Requests ResourceList `json:"requests,omitzero"`
+	// limits are not exceeded, and are at least the requests. No limit is
+	// set by default.
+	Limits ResourceList `json:"limits,omitzero"`
+}
+
+// ResourceList is an amount of each kind of resource.
+type ResourceList struct {
+	// cpu in cores, at least 1m; "250m" is a quarter of one.
+	// +kubebuilder:validation:XValidation:rule="string(self).matches('^[+]?[0-9]{1,18}([.][0-9]{0,9})?([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$') && quantity(string(self)).compareTo(quantity('1m')) >= 0",message="must be a quantity of at least 1m; write for example 250m, a quarter of a core"
+	CPU *resource.Quantity `json:"cpu,omitempty"`
+	// memory in bytes, at least 1Mi; "128Mi" is 128 times 2^20.
+	// +kubebuilder:validation:XValidation:rule="string(self).matches('^[+]?[0-9]{1,18}([.][0-9]{0,9})?([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$') && quantity(string(self)).compareTo(quantity('1Mi')) >= 0",message="must be a quantity of at least 1Mi; write for example 128Mi, which are 128 times 2^20 bytes"
+	Memory *resource.Quantity `json:"memory,omitempty"`
+}
