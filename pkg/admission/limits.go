@@ -23,13 +23,13 @@ type Limits struct {
 func (l Limits) Validate() error {
 	var errs []error
 	if l.Rate < 0 || math.IsNaN(l.Rate) || math.IsInf(l.Rate, 0) {
-		errs = append(errs, fmt.Errorf("rate is %v: write calls per second, or 0 for no limit", l.Rate))
+		errs = append(errs, fmt.Errorf("requestsPerSecond is %v: write calls per second, or 0 for no limit", l.Rate))
 	}
 	if l.Burst < 0 || (l.Burst > 0 && l.Rate == 0) {
-		errs = append(errs, fmt.Errorf("burst is %d: write a number of calls, along with a rate", l.Burst))
+		errs = append(errs, fmt.Errorf("burst is %d: write a number of calls, along with requestsPerSecond", l.Burst))
 	}
 	if l.InFlight < 0 {
-		errs = append(errs, fmt.Errorf("inFlight is %d: write a number of calls, or 0 for no limit", l.InFlight))
+		errs = append(errs, fmt.Errorf("maxInFlight is %d: write a number of calls, or 0 for no limit", l.InFlight))
 	}
 	if l.Bytes < 0 {
 		errs = append(errs, fmt.Errorf("bodyMemory is %d: write a number of bytes, or 0 for no limit", l.Bytes))

@@ -1,6 +1,7 @@
 package callers
 
 import (
+	"bytes"
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -42,6 +43,9 @@ type Key struct {
 	Created time.Time `json:"created,omitzero"`
 	// Expires is when it ends; zero for never.
 	Expires time.Time `json:"expires,omitzero"`
+	// Requires names what a gateway must know of for the key to count. No release
+	// defines any yet; it is read for files of a later one.
+	Requires []string `json:"requires,omitempty"`
 }
 
 // KeyList is the file of API keys.
@@ -85,21 +89,54 @@ func NewKey(allow Scope, now time.Time, validFor time.Duration) (secret string, 
 	return secret, key, nil
 }
 
-// ParseKeys reads a list of keys in YAML. A field that it does not know is an
-// error.
+// keyFile is a KeyList as it is kept.
+type keyFile struct {
+	header
+	KeyList
+}
+
+// ParseKeys reads a list of keys in YAML, for who changes it: what this release does
+// not know is an error, and would be lost. An empty document has no keys.
 func ParseKeys(document []byte) (KeyList, error) {
-	var list KeyList
-	if err := yaml.UnmarshalStrict(document, &list); err != nil {
-		return KeyList{}, fmt.Errorf("callers: the list of keys is not what it should be: %w", err)
+	list, unknown, err := ReadKeys(document)
+	if err == nil {
+		err = refuse(unknown)
 	}
-	if err := list.validate(); err != nil {
+	if err != nil {
 		return KeyList{}, fmt.Errorf("callers: the list of keys is wrong: %w", err)
 	}
 	return list, nil
 }
 
+// ReadKeys reads a list of keys in YAML that a later release may have written. unknown
+// names what this one does not know: fields, which mean nothing, and keys that require
+// something, which are left out.
+func ReadKeys(document []byte) (_ KeyList, unknown []string, _ error) {
+	if len(bytes.TrimSpace(document)) == 0 {
+		return KeyList{}, nil, nil
+	}
+	var file keyFile
+	unknown, err := decode(document, KindKeys, &file)
+	if err != nil {
+		return KeyList{}, nil, err
+	}
+	list := file.KeyList
+	list.Keys = slices.DeleteFunc(list.Keys, func(key Key) bool {
+		for _, feature := range key.Requires {
+			unknown = append(unknown, fmt.Sprintf("the key %q requires %q, which this release does not know", key.ID, feature))
+		}
+		return len(key.Requires) > 0
+	})
+	if err := list.validate(); err != nil {
+		return KeyList{}, nil, err
+	}
+	return list, unknown, nil
+}
+
 // Encode writes what ParseKeys reads.
-func (l KeyList) Encode() ([]byte, error) { return yaml.Marshal(l) }
+func (l KeyList) Encode() ([]byte, error) {
+	return yaml.Marshal(keyFile{header{APIVersion, KindKeys}, l})
+}
 
 func (l KeyList) validate() error {
 	var errs []error

@@ -42,8 +42,12 @@ type state struct {
 // authenticate decides who calls and whether they may call the function of a
 // name, which need not exist.
 func (s *state) authenticate(h http.Header, key invoke.FunctionKey, now time.Time) (Caller, error) {
-	if s.policy.rule(key.Namespace).Auth == AuthNone {
+	switch s.policy.Auth.mode(key.Namespace) {
+	case ModeNone:
 		return Caller{}, nil
+	case ModeRequired:
+	default:
+		return Caller{}, fmt.Errorf("%w: what the namespace requires is not known to this release", ErrUnavailable)
 	}
 	shown, from, err := credential(h)
 	if err != nil {

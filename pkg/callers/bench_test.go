@@ -18,7 +18,7 @@ func BenchmarkAuthenticate(b *testing.B) {
 		b.Fatal(err)
 	}
 	c, err := callers.New(
-		callers.Config{Policy: callers.Policy{Default: callers.Rule{Auth: callers.AuthRequired}}, Keys: []callers.Key{key}, Gateways: 1},
+		callers.Config{Policy: callers.Policy{Auth: callers.Auth{Default: callers.Rule{Mode: callers.ModeRequired}}}, Keys: []callers.Key{key}, Gateways: 1},
 		callers.Deps{Client: callers.NewClient(), Registry: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler), Now: time.Now})
 	if err != nil {
 		b.Fatal(err)

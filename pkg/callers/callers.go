@@ -119,7 +119,7 @@ func (c *Callers) Run(ctx context.Context) error {
 			c.deps.Log.Error("who may call could not be read again; what was read before still counts", "err", err)
 		case err == nil && changed:
 			c.now.Store(next)
-			c.deps.Log.Info("who may call has changed", "namespaces", len(next.policy.Namespaces), "issuers", len(next.issuers), "keys", len(next.keys))
+			c.deps.Log.Info("who may call has changed", "namespaces", len(next.policy.Auth.Namespaces), "issuers", len(next.issuers), "keys", len(next.keys))
 		}
 	}
 }

@@ -24,6 +24,8 @@ type files struct {
 	deps   Deps
 	// reloaded says whether the last look could be read, and reloadedAt when what counts was.
 	reloaded, reloadedAt prometheus.Gauge
+	// unknown is how much of the files this release does not know.
+	unknown prometheus.Gauge
 	// last is what the files held when they were read last; nil if they could
 	// not be.
 	last *contents
@@ -33,8 +35,8 @@ type files struct {
 type contents struct{ policy, keys string }
 
 func newFiles(config Config, deps Deps) *files {
-	f := &files{config: config, deps: deps, reloaded: reloadedDecl.New(), reloadedAt: reloadedAtDecl.New()}
-	deps.Registry.MustRegister(f.reloaded, f.reloadedAt)
+	f := &files{config: config, deps: deps, reloaded: reloadedDecl.New(), reloadedAt: reloadedAtDecl.New(), unknown: unknownDecl.New()}
+	deps.Registry.MustRegister(f.reloaded, f.reloadedAt, f.unknown)
 	return f
 }
 
@@ -79,23 +81,37 @@ func (f *files) contents() (contents, error) {
 
 func (f *files) parse(now contents, before *state) (*state, error) {
 	next := &state{policy: f.config.Policy}
+	var unknown []string
 	var err error
 	if f.config.PolicyFile != "" {
-		if next.policy, err = ParsePolicy([]byte(now.policy)); err != nil {
-			return nil, err
+		if next.policy, unknown, err = ReadPolicy([]byte(now.policy)); err != nil {
+			return nil, fmt.Errorf("callers: the policy is wrong: %w", err)
 		}
 	}
-	list, err := ParseKeys([]byte(now.keys))
+	list, more, err := ReadKeys([]byte(now.keys))
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("callers: the list of keys is wrong: %w", err)
 	}
+	f.tellUnknown(append(unknown, more...))
 	list.Keys = append(list.Keys, f.config.Keys...)
 	next.keys = list.index()
-	next.issuers = make(issuers, len(next.policy.Issuers))
-	for _, policy := range next.policy.Issuers {
+	next.issuers = make(issuers, len(next.policy.Auth.Issuers))
+	for _, policy := range next.policy.Auth.Issuers {
 		next.issuers[policy.Issuer] = f.issuer(policy, before)
 	}
 	return next, nil
+}
+
+// maxToldUnknown is how many entries a message names.
+const maxToldUnknown = 10
+
+// tellUnknown counts what the files say that this release does not know.
+func (f *files) tellUnknown(unknown []string) {
+	f.unknown.Set(float64(len(unknown)))
+	if len(unknown) > 0 {
+		f.deps.Log.Warn("who may call says what this release does not know: fields mean nothing, and values let nobody in",
+			"entries", len(unknown), "unknown", unknown[:min(len(unknown), maxToldUnknown)])
+	}
 }
 
 // issuer is the one of before if the policy says the same of it.

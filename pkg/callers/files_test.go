@@ -53,7 +53,7 @@ func TestChangesCountWithoutARestart(t *testing.T) {
 
 		// Revoked, and the issuer is not believed any more.
 		th.enrol()
-		th.write("policy.yaml", "default: {auth: required}")
+		th.write("policy.yaml", policyOf("auth: {default: {mode: Required}}"))
 		pass()
 		want(t, th.callers, withKey(secret), "team-a/f", callers.ErrInvalid, "")
 		want(t, th.callers, bearer(token), "team-a/f", callers.ErrInvalid, "")
@@ -70,7 +70,12 @@ func TestABrokenFileChangesNothing(t *testing.T) {
 		th := newTheatre(t, policy, key)
 		th.running()
 		_, read := th.reloaded()
-		for _, broken := range []string{"", "default: {auth: maybe}", "default: {auth: none}\nfoo: 1", "{{", "default: {auth: none, auths: none}"} {
+		for _, broken := range []string{
+			"", policyOf(""), policyOf("auth: {default: {mode: 1}}"), "{{", "auth: {default: {mode: None}}",
+			policyOf("auth: {default: {mode: None}}\nauth: {default: {mode: None}}"), policyOf("auth: {default: {mode: None}}\ntenancy: {default: {burst: 0}}"),
+			strings.Replace(policyOf("auth: {default: {mode: None}}"), "v1alpha1", "v1", 1),
+			strings.Replace(policyOf("auth: {default: {mode: None}}"), "GatewayPolicy", "APIKeys", 1),
+		} {
 			th.log.Reset()
 			th.write("policy.yaml", broken)
 			for range 5 {
@@ -84,7 +89,7 @@ func TestABrokenFileChangesNothing(t *testing.T) {
 			}
 		}
 		th.write("policy.yaml", policy)
-		th.write("keys.yaml", "keys: [{id: x}]")
+		th.write("keys.yaml", keysOf("[{id: x}]"))
 		pass()
 		if ok, _ := th.reloaded(); ok {
 			t.Error("a broken list of keys is no problem")
@@ -103,7 +108,9 @@ func TestLimitsAreDividedAmongTheGateways(t *testing.T) {
 	for namespace, want := range map[string]admission.Limits{
 		"any":  {Rate: 10. / 3, Burst: 4, InFlight: 2, Bytes: 349526},
 		"open": {Rate: 10. / 3, Burst: 4, InFlight: 2, Bytes: 349526},
-		"busy": {Rate: 100. / 3, Burst: 3},
+		// Its burst is that of its own rate.
+		"busy": {Rate: 100. / 3, Burst: 34, InFlight: 2, Bytes: 349526},
+		"calm": {Rate: 10. / 3, Burst: 3, InFlight: 1, Bytes: 349526},
 	} {
 		if got := c.Limits(namespace); got != want {
 			t.Errorf("%s: %+v, want %+v", namespace, got, want)
@@ -114,7 +121,7 @@ func TestLimitsAreDividedAmongTheGateways(t *testing.T) {
 func TestWithoutFilesTheConfigCounts(t *testing.T) {
 	secret, key := newKey(t, 0, "*")
 	deps := callers.Deps{Client: callers.NewClient(), Registry: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler), Now: time.Now}
-	config := callers.Config{Policy: callers.Policy{Default: callers.Rule{Auth: callers.AuthRequired}}, Keys: []callers.Key{key}, Gateways: 1}
+	config := callers.Config{Policy: callers.Policy{Auth: callers.Auth{Default: callers.Rule{Mode: callers.ModeRequired}}}, Keys: []callers.Key{key}, Gateways: 1}
 	c, err := callers.New(config, deps)
 	if err != nil {
 		t.Fatal(err)
@@ -149,30 +156,43 @@ func TestNewSaysWhatIsWrong(t *testing.T) {
 
 func TestPoliciesThatAreRefused(t *testing.T) {
 	issuer := func(fields string) string {
-		return "default: {auth: none}\nissuers: [{name: a, issuer: i, audience: w, jwksFile: k, claim: c, " + fields + "}]"
+		return policyOf("auth: {default: {mode: None}, issuers: {a: {issuer: i, audience: w, jwksFile: k, claim: c, " + fields + "}}}")
 	}
+	tenancy := func(of string) string { return policyOf("auth: {default: {mode: None}}\ntenancy: " + of) }
 	for document, says := range map[string]string{
-		"":                               "default.auth is missing",
-		"default: {auth: yes}":           "default.auth",
-		"default: {auth: none, x: 1}":    "x",
-		"namespaces: {}":                 "default.auth is missing",
-		"default: {auth: none}\nfoo: {}": "foo",
-		"default: {auth: none}\nnamespaces: {UP: {}}":                         `"UP"`,
-		"default: {auth: none}\nnamespaces: {a: {auth: perhaps}}":             "namespaces.a.auth",
-		"default: {auth: none, limits: {rate: -1}}":                           "default.limits: rate is -1",
-		"default: {auth: none, limits: {burst: 1}}":                           "burst",
-		"default: {auth: none, limits: {bodyMemory: lots}}":                   "quantities",
-		"default: {auth: none}\nissuers: [{}]":                                "issuers[0].audience is missing",
-		issuer("jwksURL: 'https://x/k'"):                                      "either jwksURL or jwksFile",
-		issuer("algorithms: [HS256]"):                                         `"HS256"`,
-		issuer("algorithms: [none]"):                                          `"none"`,
-		issuer("grants: [{subject: s, allow: []}]"):                           "issuers[0].grants[0].allow is empty",
-		issuer("grants: [{subject: s, allow: [a/b/c]}]"):                      `"a/b/c"`,
-		issuer("grants: [{allow: [a]}]"):                                      "subject is missing",
-		strings.Replace(issuer(""), "name: a", "name: key", 1):                "issuers[0]",
-		strings.Replace(issuer(""), "claim: c,", "", 1):                       "write claim or grants",
-		strings.Replace(issuer(""), "jwksFile: k", "jwksURL: 'http://x/'", 1): "https://",
-		strings.Replace(issuer(""), "audience: w,", "", 1):                    "audience is missing",
+		"":                                 "write apiVersion: config.windlass.dev/v1alpha1 and kind: GatewayPolicy",
+		"auth: {default: {mode: None}}":    "write apiVersion",
+		keysOf("[]"):                       `kind "APIKeys"`,
+		policyOf(""):                       "auth.default.mode is missing: write None or Required",
+		policyOf("auth: {namespaces: {}}"): "auth.default.mode is missing",
+		policyOf("auth: {default: {mode: required}}"):                               `auth.default.mode "required" is neither None nor Required`,
+		policyOf("auth: {default: {mode: '?'}}"):                                    "auth.default.mode",
+		policyOf("auth: {default: {mode: None, x: 1}}"):                             `unknown field "auth.default.x"`,
+		policyOf("auth: {default: {mode: None}}\nfoo: {}"):                          `unknown field "foo"`,
+		policyOf("auth: {default: {mode: None}}\nAuth: {}"):                         `unknown field "Auth"`,
+		policyOf("auth: {default: {mode: None}, namespaces: {UP: {}}}"):             `"UP"`,
+		policyOf("auth: {default: {mode: None}, namespaces: {a: {mode: Perhaps}}}"): "auth.namespaces.a.mode",
+		tenancy("{default: {requestsPerSecond: -1}}"):                               "tenancy.default.requestsPerSecond must be more than 0",
+		tenancy("{default: {maxInFlight: 0}}"):                                      "tenancy.default.maxInFlight must be more than 0",
+		tenancy("{namespaces: {a: {bodyMemory: 0}}}"):                               "tenancy.namespaces.a.bodyMemory must be more than 0",
+		tenancy("{default: {burst: 1}}"):                                            "tenancy.default: burst is 1",
+		tenancy("{namespaces: {a: {burst: 1}}}"):                                    "tenancy.namespaces.a: burst is 1",
+		tenancy("{namespaces: {a/b: {}}}"):                                          `"a/b"`,
+		tenancy("{default: {bodyMemory: lots}}"):                                    "quantities",
+		policyOf("auth: {default: {mode: None}, issuers: {a: {}}}"):                 "auth.issuers.a.audience is missing",
+		issuer("jwksURL: 'https://x/k'"):                                            "either jwksURL or jwksFile",
+		issuer("algorithms: [HS256]"):                                               `"HS256"`,
+		issuer("algorithms: [none]"):                                                `"none"`,
+		issuer("requires: [moonlight]"):                                             `auth.issuers.a.requires "moonlight"`,
+		issuer("grants: [{subject: s, allow: []}]"):                                 "auth.issuers.a.grants[0].allow is empty",
+		issuer("grants: [{subject: s, allow: [a/b/c]}]"):                            `"a/b/c"`,
+		issuer("grants: [{allow: [a]}]"):                                            "subject is missing",
+		strings.Replace(issuer(""), "{a:", "{key:", 1):                              "auth.issuers.key",
+		strings.Replace(issuer(""), "{a:", "{A:", 1):                                `"A"`,
+		strings.Replace(issuer(""), "claim: c,", "", 1):                             "write claim or grants",
+		strings.Replace(issuer(""), "jwksFile: k", "jwksURL: 'http://x/'", 1):       "https://",
+		strings.Replace(issuer(""), "audience: w,", "", 1):                          "audience is missing",
+		strings.Replace(issuer(""), "}}}", "}, b: {issuer: i}}}", 1):                "auth.issuers.b.issuer \"i\" is that of a already",
 	} {
 		if _, err := callers.ParsePolicy([]byte(document)); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s\n gives %v, want %q", document, err, says)
@@ -192,6 +212,10 @@ func TestListsOfKeys(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	twice, err := callers.KeyList{Keys: []callers.Key{one, one}}.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
 	list, err := callers.ParseKeys(document)
 	if err != nil || len(list.Keys) != 2 || list.Keys[0].Expires.Sub(list.Keys[0].Created) != time.Hour || !list.Keys[1].Expires.IsZero() {
 		t.Fatalf("%+v, %v of\n%s", list, err, document)
@@ -204,12 +228,15 @@ func TestListsOfKeys(t *testing.T) {
 		t.Error("found a key that is not there")
 	}
 	for _, wrong := range []string{
-		string(document) + string(document)[len("keys:\n"):],
+		string(twice),
+		strings.Replace(string(document), "kind: APIKeys", "kind: GatewayPolicy", 1),
+		strings.Replace(string(document), "id: "+one.ID, "id: "+one.ID+"\n  requires: [moonlight]", 1),
+		strings.Replace(string(document), "id: "+one.ID, "id: "+one.ID+"\n  owner: ada", 1),
 		strings.Replace(string(document), one.ID, "short", 1),
 		strings.Replace(string(document), "id: "+one.ID, "id: "+one.ID+"\n  name: 0123456789ab", 1),
 		strings.Replace(string(document), one.SHA256, "00", 1),
 		strings.Replace(string(document), "team-a", "Team_A", 1),
-		"keys: [{secret: x}]", "[]",
+		keysOf("[{secret: x}]"), "[]", "keys: []",
 	} {
 		if _, err := callers.ParseKeys([]byte(wrong)); err == nil {
 			t.Errorf("accepted:\n%s", wrong)
@@ -222,11 +249,15 @@ func TestListsOfKeys(t *testing.T) {
 
 func FuzzParsePolicy(f *testing.F) {
 	f.Add(policy)
-	f.Add("default: {auth: none}")
+	f.Add(policyOf("auth: {default: {mode: None}}"))
+	f.Add(policyOf("auth: {default: {mode: Later, x: 1}, issuers: {a: {requires: [y]}}}"))
 	f.Fuzz(func(t *testing.T, document string) {
-		p, err := callers.ParsePolicy([]byte(document))
+		p, unknown, err := callers.ReadPolicy([]byte(document))
 		if err == nil && p.Validate() != nil {
 			t.Error("accepted and not valid")
+		}
+		if _, strict := callers.ParsePolicy([]byte(document)); (strict == nil) != (err == nil && len(unknown) == 0) {
+			t.Errorf("who writes it reads %v, and a gateway %v, %v", strict, unknown, err)
 		}
 	})
 }
@@ -235,7 +266,7 @@ func FuzzParsePolicy(f *testing.F) {
 func FuzzAuthenticate(f *testing.F) {
 	key := callers.Key{ID: "0123456789ab", SHA256: strings.Repeat("00", 32), Allow: callers.Scope{"*"}}
 	c, err := callers.New(
-		callers.Config{Policy: callers.Policy{Default: callers.Rule{Auth: callers.AuthRequired}}, Keys: []callers.Key{key}, Gateways: 1},
+		callers.Config{Policy: callers.Policy{Auth: callers.Auth{Default: callers.Rule{Mode: callers.ModeRequired}}}, Keys: []callers.Key{key}, Gateways: 1},
 		callers.Deps{Client: callers.NewClient(), Registry: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler), Now: time.Now})
 	if err != nil {
 		f.Fatal(err)

@@ -31,19 +31,35 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // policy requires credentials but in the namespace open.
 const policy = `
-default: {auth: required, limits: {rate: 10, inFlight: 4, bodyMemory: 1Mi}}
-namespaces:
-  open: {auth: none}
-  busy: {limits: {rate: 100, burst: 7}}
-issuers:
-- name: corp
-  issuer: https://corp.example
-  audience: windlass
-  jwksURL: https://corp.example/keys
-  algorithms: [ES256]
-  claim: functions
-  grants: [{subject: ci, allow: [team-a]}]
+apiVersion: config.windlass.dev/v1alpha1
+kind: GatewayPolicy
+auth:
+  default: {mode: Required}
+  namespaces: {open: {mode: None}}
+  issuers:
+    corp:
+      issuer: https://corp.example
+      audience: windlass
+      jwksURL: https://corp.example/keys
+      algorithms: [ES256]
+      claim: functions
+      grants: [{subject: ci, allow: [team-a]}]
+tenancy:
+  default: {requestsPerSecond: 10, burst: 11, maxInFlight: 4, bodyMemory: 1Mi}
+  namespaces:
+    busy: {requestsPerSecond: 100}
+    calm: {burst: 7, maxInFlight: 1}
 `
+
+// policyOf is a policy with these parts.
+func policyOf(parts string) string {
+	return "apiVersion: config.windlass.dev/v1alpha1\nkind: GatewayPolicy\n" + parts
+}
+
+// keysOf is a list of keys.
+func keysOf(list string) string {
+	return "apiVersion: config.windlass.dev/v1alpha1\nkind: APIKeys\nkeys: " + list
+}
 
 // fn is the key of a function as namespace/name.
 func fn(name string) invoke.FunctionKey {
@@ -198,12 +214,22 @@ func (th *theatre) open(gateways int) {
 // reloaded is whether the files could be read when last tried, and when they were.
 func (th *theatre) reloaded() (ok bool, at float64) {
 	th.Helper()
+	return th.gauge("windlass_gateway_policy_last_reload_successful") == 1, th.gauge("windlass_gateway_policy_last_reload_success_timestamp_seconds")
+}
+
+func (th *theatre) gauge(name string) float64 {
+	th.Helper()
 	families, err := th.registry.Gather()
-	if err != nil || len(families) != 2 {
-		th.Fatalf("%v, %v", families, err)
+	if err != nil {
+		th.Fatal(err)
 	}
-	value := func(i int) float64 { return families[i].GetMetric()[0].GetGauge().GetValue() }
-	return value(1) == 1, value(0)
+	for _, family := range families {
+		if family.GetName() == name {
+			return family.GetMetric()[0].GetGauge().GetValue()
+		}
+	}
+	th.Fatalf("there is no metric %s", name)
+	return 0
 }
 
 func newKey(t *testing.T, validFor time.Duration, allow ...string) (string, callers.Key) {

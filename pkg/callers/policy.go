@@ -1,6 +1,7 @@
 package callers
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -11,50 +12,67 @@ import (
 	"github.com/go-jose/go-jose/v4"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation"
-	"sigs.k8s.io/yaml"
 
 	"github.com/windlass-dev/windlass/pkg/admission"
 )
 
-// Auth is whether callers must prove who they are.
-type Auth string
+// Mode is whether callers must prove who they are.
+type Mode string
 
 const (
-	// AuthNone lets everybody call. What they show is the function's to judge.
-	AuthNone Auth = "none"
-	// AuthRequired lets through only who may call the function.
-	AuthRequired Auth = "required"
+	// ModeNone lets everybody call. What they show is the function's to judge.
+	ModeNone Mode = "None"
+	// ModeRequired lets through only who may call the function.
+	ModeRequired Mode = "Required"
+	// modeUnknown stands for a mode of a later release, which may let through fewer
+	// than any that is known: it lets through nobody.
+	modeUnknown Mode = "?"
 )
 
 // Policy is who may call what, and how much.
 type Policy struct {
-	// Default is for namespaces that Namespaces does not name, and for what it
-	// leaves open.
+	Auth    Auth    `json:"auth"`
+	Tenancy Tenancy `json:"tenancy,omitzero"`
+}
+
+// Auth is who may call what.
+type Auth struct {
+	// Default is for namespaces that Namespaces does not name.
 	Default    Rule            `json:"default"`
 	Namespaces map[string]Rule `json:"namespaces,omitempty"`
-	// Issuers are those whose JSON Web Tokens count.
-	Issuers []Issuer `json:"issuers,omitempty"`
+	// Issuers are those whose JSON Web Tokens count, by the names that stand for
+	// them in the names of their callers.
+	Issuers map[string]Issuer `json:"issuers,omitempty"`
 }
 
-// Rule is what holds in a namespace.
+// Rule is what callers must prove in a namespace.
 type Rule struct {
-	Auth Auth `json:"auth,omitempty"`
-	// Limits of the namespace, in all gateways together.
-	Limits *Limits `json:"limits,omitempty"`
+	Mode Mode `json:"mode,omitempty"`
 }
 
-// Limits are admission.Limits as people write them.
-type Limits struct {
-	Rate       float64           `json:"rate,omitempty"`
-	Burst      int               `json:"burst,omitempty"`
-	InFlight   int               `json:"inFlight,omitempty"`
-	BodyMemory resource.Quantity `json:"bodyMemory,omitempty"`
+// Tenancy is what namespaces may use.
+type Tenancy struct {
+	// Default is for namespaces that Namespaces does not name, and for what it
+	// leaves out.
+	Default    Tenant            `json:"default,omitzero"`
+	Namespaces map[string]Tenant `json:"namespaces,omitempty"`
+}
+
+// Tenant is what a namespace may use, in all gateways together: admission.Limits as
+// people write them. What is nil is the default's, and without one there is no limit.
+type Tenant struct {
+	RequestsPerSecond *float64 `json:"requestsPerSecond,omitempty"`
+	// Burst goes with RequestsPerSecond: of the default, a namespace takes both or
+	// neither.
+	Burst       *int               `json:"burst,omitempty"`
+	MaxInFlight *int               `json:"maxInFlight,omitempty"`
+	BodyMemory  *resource.Quantity `json:"bodyMemory,omitempty"`
 }
 
 // Issuer is who issues JSON Web Tokens.
 type Issuer struct {
-	// Name stands for the issuer in the names of its callers.
-	Name string `json:"name"`
+	// Name is its name among the issuers.
+	Name string `json:"-"`
 	// Issuer and Audience are what the claims iss and aud must say.
 	Issuer   string `json:"issuer"`
 	Audience string `json:"audience"`
@@ -69,6 +87,9 @@ type Issuer struct {
 	Claim string `json:"claim,omitempty"`
 	// Grants say it for some subjects.
 	Grants []Grant `json:"grants,omitempty"`
+	// Requires names what a gateway must know of for the issuer to count. No
+	// release defines any yet; it is read for files of a later one.
+	Requires []string `json:"requires,omitempty"`
 }
 
 // Grant is what one subject may call.
@@ -90,58 +111,159 @@ var usual = []jose.SignatureAlgorithm{jose.RS256, jose.ES256}
 const keysName = "key"
 
 // Everybody is the policy of a gateway without a policy file.
-func Everybody() Policy { return Policy{Default: Rule{Auth: AuthNone}} }
+func Everybody() Policy { return Policy{Auth: Auth{Default: Rule{Mode: ModeNone}}} }
 
-// ParsePolicy reads a policy in YAML. A field that it does not know is an error.
+// ParsePolicy reads a policy in YAML, for who has written it: what this release does
+// not know is an error.
 func ParsePolicy(document []byte) (Policy, error) {
-	var p Policy
-	if err := yaml.UnmarshalStrict(document, &p); err != nil {
-		return Policy{}, fmt.Errorf("callers: the policy is not what it should be: %w", err)
+	p, unknown, err := ReadPolicy(document)
+	if err == nil {
+		err = refuse(unknown)
 	}
-	if err := p.Validate(); err != nil {
+	if err != nil {
 		return Policy{}, fmt.Errorf("callers: the policy is wrong: %w", err)
 	}
 	return p, nil
 }
 
+// ReadPolicy reads a policy in YAML that a later release may have written. unknown
+// names what this one does not know: fields, which mean nothing, and values, which
+// let nobody in.
+func ReadPolicy(document []byte) (_ Policy, unknown []string, _ error) {
+	var file struct {
+		header
+		Policy
+	}
+	unknown, err := decode(document, KindPolicy, &file)
+	if err != nil {
+		return Policy{}, nil, err
+	}
+	p := file.Policy
+	for name, issuer := range p.Auth.Issuers {
+		issuer.Name = name
+		p.Auth.Issuers[name] = issuer
+	}
+	unknown = append(unknown, p.Auth.tolerate()...)
+	if err := p.Validate(); err != nil {
+		return Policy{}, nil, err
+	}
+	return p, unknown, nil
+}
+
+// tolerate puts in the place of what this release does not know what lets nobody in.
+func (a *Auth) tolerate() (unknown []string) {
+	mode := func(at string, r *Rule) {
+		switch r.Mode {
+		case "", ModeNone, ModeRequired:
+		default:
+			unknown = append(unknown, fmt.Sprintf("%s.mode %q is neither %s nor %s", at, r.Mode, ModeNone, ModeRequired))
+			r.Mode = modeUnknown
+		}
+	}
+	mode("auth.default", &a.Default)
+	for _, namespace := range slices.Sorted(maps.Keys(a.Namespaces)) {
+		r := a.Namespaces[namespace]
+		mode("auth.namespaces."+namespace, &r)
+		a.Namespaces[namespace] = r
+	}
+	for _, name := range slices.Sorted(maps.Keys(a.Issuers)) {
+		issuer, at := a.Issuers[name], "auth.issuers."+name
+		for _, feature := range issuer.Requires {
+			unknown = append(unknown, fmt.Sprintf("%s.requires %q, which this release does not know", at, feature))
+		}
+		known := slices.DeleteFunc(slices.Clone(issuer.Algorithms), func(algorithm jose.SignatureAlgorithm) bool {
+			return !slices.Contains(signatures, algorithm)
+		})
+		for _, algorithm := range issuer.Algorithms {
+			if !slices.Contains(signatures, algorithm) {
+				unknown = append(unknown, fmt.Sprintf("%s.algorithms: %q is none of %v", at, algorithm, signatures))
+			}
+		}
+		// No algorithms would mean the usual ones.
+		if none := len(known) == 0 && len(issuer.Algorithms) > 0; none || len(issuer.Requires) > 0 {
+			delete(a.Issuers, name)
+			continue
+		}
+		issuer.Algorithms = known
+		a.Issuers[name] = issuer
+	}
+	return unknown
+}
+
 // Validate says what is wrong with a Policy.
 func (p Policy) Validate() error {
+	errs := []error{p.Auth.validate()}
+	errs = append(errs, wrongLimits("tenancy.default", p.limits("")))
+	for _, namespace := range slices.Sorted(maps.Keys(p.Tenancy.Namespaces)) {
+		at := "tenancy.namespaces." + namespace
+		errs = append(errs, isNamespace("tenancy.namespaces", namespace), p.Tenancy.Namespaces[namespace].validate(at), wrongLimits(at, p.limits(namespace)))
+	}
+	return errors.Join(append(errs, p.Tenancy.Default.validate("tenancy.default"))...)
+}
+
+func (a Auth) validate() error {
 	var errs []error
-	if p.Default.Auth == "" {
-		errs = append(errs, errors.New("default.auth is missing: write none or required"))
+	if a.Default.Mode == "" {
+		errs = append(errs, fmt.Errorf("auth.default.mode is missing: write %s or %s", ModeNone, ModeRequired))
 	}
-	errs = append(errs, p.Default.validate("default"))
-	for _, namespace := range slices.Sorted(maps.Keys(p.Namespaces)) {
-		if len(validation.IsDNS1123Label(namespace)) > 0 {
-			errs = append(errs, fmt.Errorf("namespaces: %q is no name of a namespace", namespace))
-		}
-		errs = append(errs, p.Namespaces[namespace].validate("namespaces."+namespace))
+	errs = append(errs, a.Default.validate("auth.default"))
+	for _, namespace := range slices.Sorted(maps.Keys(a.Namespaces)) {
+		errs = append(errs, isNamespace("auth.namespaces", namespace), a.Namespaces[namespace].validate("auth.namespaces."+namespace))
 	}
-	names, issuers := map[string]bool{keysName: true}, map[string]bool{}
-	for i, issuer := range p.Issuers {
-		at := fmt.Sprintf("issuers[%d]", i)
-		if names[issuer.Name] || issuers[issuer.Issuer] {
-			errs = append(errs, fmt.Errorf("%s: another one has its name %q or its issuer %q already, or the name is %q", at, issuer.Name, issuer.Issuer, keysName))
+	issuers := map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(a.Issuers)) {
+		issuer, at := a.Issuers[name], "auth.issuers."+name
+		if name == keysName {
+			errs = append(errs, fmt.Errorf("%s: %q is what API keys are called: take another name", at, keysName))
 		}
-		names[issuer.Name], issuers[issuer.Issuer] = true, true
+		if other, twice := issuers[issuer.Issuer]; twice {
+			errs = append(errs, fmt.Errorf("%s.issuer %q is that of %s already", at, issuer.Issuer, other))
+		}
+		issuers[issuer.Issuer] = name
 		errs = append(errs, issuer.validate(at))
 	}
 	return errors.Join(errs...)
 }
 
-func (r Rule) validate(at string) error {
-	var errs []error
-	switch r.Auth {
-	case "", AuthNone, AuthRequired:
-	default:
-		errs = append(errs, fmt.Errorf("%s.auth %q is neither none nor required", at, r.Auth))
+func isNamespace(at, namespace string) error {
+	if len(validation.IsDNS1123Label(namespace)) > 0 {
+		return fmt.Errorf("%s: %q is no name of a namespace", at, namespace)
 	}
-	if r.Limits != nil {
-		if err := r.Limits.admission().Validate(); err != nil {
-			errs = append(errs, fmt.Errorf("%s.limits: %w", at, err))
+	return nil
+}
+
+func (r Rule) validate(at string) error {
+	switch r.Mode {
+	case "", ModeNone, ModeRequired, modeUnknown:
+		return nil
+	}
+	return fmt.Errorf("%s.mode %q is neither %s nor %s", at, r.Mode, ModeNone, ModeRequired)
+}
+
+// validate refuses 0, which could be taken for no limit and for no calls.
+func (t Tenant) validate(at string) error {
+	var errs []error
+	for _, field := range []struct {
+		name  string
+		wrong bool
+	}{
+		{"requestsPerSecond", t.RequestsPerSecond != nil && *t.RequestsPerSecond <= 0},
+		{"burst", t.Burst != nil && *t.Burst <= 0},
+		{"maxInFlight", t.MaxInFlight != nil && *t.MaxInFlight <= 0},
+		{"bodyMemory", t.BodyMemory != nil && t.BodyMemory.Sign() <= 0},
+	} {
+		if field.wrong {
+			errs = append(errs, fmt.Errorf("%s.%s must be more than 0; leave it out for the default, or for no limit", at, field.name))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+func wrongLimits(at string, limits admission.Limits) error {
+	if err := limits.Validate(); err != nil {
+		return fmt.Errorf("%s: %w", at, err)
+	}
+	return nil
 }
 
 func (i Issuer) validate(at string) error {
@@ -199,26 +321,29 @@ func (i Issuer) algorithms() []jose.SignatureAlgorithm {
 	return i.Algorithms
 }
 
-// rule is what holds in a namespace, with its defaults.
-func (p Policy) rule(namespace string) Rule {
-	r := p.Namespaces[namespace]
-	if r.Auth == "" {
-		r.Auth = p.Default.Auth
-	}
-	if r.Limits == nil {
-		r.Limits = p.Default.Limits
-	}
-	return r
+// mode is that of a namespace.
+func (a Auth) mode(namespace string) Mode {
+	return cmp.Or(a.Namespaces[namespace].Mode, a.Default.Mode)
 }
 
 // limits are those of a namespace in all gateways.
 func (p Policy) limits(namespace string) admission.Limits {
-	return p.rule(namespace).Limits.admission()
-}
-
-func (l *Limits) admission() admission.Limits {
-	if l == nil {
-		return admission.Limits{}
+	t, preset := p.Tenancy.Namespaces[namespace], p.Tenancy.Default
+	if t.RequestsPerSecond == nil {
+		t.RequestsPerSecond, t.Burst = preset.RequestsPerSecond, cmp.Or(t.Burst, preset.Burst)
 	}
-	return admission.Limits{Rate: l.Rate, Burst: l.Burst, InFlight: l.InFlight, Bytes: l.BodyMemory.Value()}
+	var limits admission.Limits
+	if t.RequestsPerSecond != nil {
+		limits.Rate = *t.RequestsPerSecond
+	}
+	if t.Burst != nil {
+		limits.Burst = *t.Burst
+	}
+	if most := cmp.Or(t.MaxInFlight, preset.MaxInFlight); most != nil {
+		limits.InFlight = *most
+	}
+	if most := cmp.Or(t.BodyMemory, preset.BodyMemory); most != nil {
+		limits.Bytes = most.Value()
+	}
+	return limits
 }

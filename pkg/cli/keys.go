@@ -20,7 +20,7 @@ func (k *keyring) keysCommand() *cobra.Command {
 		Use:   "keys COMMAND",
 		Short: "Make, list and revoke API keys",
 		Long: `Make, list and revoke API keys, which callers show where they are required: with
-windlass up --auth, and in a cluster in namespaces with auth: required.
+windlass up --auth, and in a cluster in namespaces with mode: Required.
 
 Only digests of keys are kept: in the file keys.yaml of the data folder, or in
 the Secret windlass-keys of the namespace that Windlass runs in. Gateways follow

@@ -21,7 +21,7 @@ type CallersConfig struct {
 }
 
 func (c *CallersConfig) flags(flags *pflag.FlagSet) {
-	flags.StringVar(&c.PolicyFile, "callers-file", "", "`file` that says who may call and how much; everybody by default")
+	flags.StringVar(&c.PolicyFile, "policy-file", "", "`file` that says who may call and how much; everybody by default")
 	flags.StringVar(&c.KeysFile, "keys-file", "", "`file` with API keys, which may come later")
 	flags.IntVar(&c.Gateways, "gateways", 1, "`number` of gateways that share the limits of a namespace")
 }
@@ -40,7 +40,7 @@ func newCallers(c CallersConfig, registry prometheus.Registerer, log *slog.Logge
 		callers.Deps{Client: callers.NewClient(), Registry: registry, Log: log, Now: time.Now},
 	)
 	if err != nil {
-		return nil, fmt.Errorf("--callers-file %q, --keys-file %q: %w", c.PolicyFile, c.KeysFile, err)
+		return nil, fmt.Errorf("--policy-file %q, --keys-file %q: %w", c.PolicyFile, c.KeysFile, err)
 	}
 	return who, nil
 }

@@ -18,7 +18,7 @@ func (w *Windlass) requireKeys() error {
 	w.key = secret
 	w.callers, err = callers.New(
 		callers.Config{
-			Policy:   callers.Policy{Default: callers.Rule{Auth: callers.AuthRequired}},
+			Policy:   callers.Policy{Auth: callers.Auth{Default: callers.Rule{Mode: callers.ModeRequired}}},
 			KeysFile: filepath.Join(w.config.DataDir, callers.KeysFileName), Keys: []callers.Key{key}, Gateways: 1,
 		},
 		callers.Deps{Client: callers.NewClient(), Registry: w.registry, Log: w.log, Now: time.Now},

@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -9,25 +10,43 @@ import (
 	"github.com/windlass-dev/windlass/pkg/callers"
 )
 
+// policyOf is the policy that gateways are given, and the files beside it.
+func policyOf(t *testing.T, objects []unstructured.Unstructured) (callers.Policy, map[string]string) {
+	t.Helper()
+	files := as[corev1.ConfigMap](t, find(t, objects, "ConfigMap", "windlass-gateway-policy")).Data
+	policy, err := callers.ParsePolicy([]byte(files["policy.yaml"]))
+	if err != nil {
+		t.Fatalf("%v\n%s", err, files["policy.yaml"])
+	}
+	return policy, files
+}
+
 // A policy that gateways refuse would keep them from starting.
 func TestGatewaysAcceptThePolicy(t *testing.T) {
 	eachScenario(t, func(t *testing.T, objects []unstructured.Unstructured) {
-		for _, object := range objects {
-			if object.GetKind() != "ConfigMap" || object.GetName() != "windlass-gateway-callers" {
-				continue
+		policy, files := policyOf(t, objects)
+		for name, issuer := range policy.Auth.Issuers {
+			if _, there := files[issuer.JWKSFile]; issuer.JWKSFile != "" && !there {
+				t.Errorf("the keys of the issuer %s are not there: %v", name, files)
 			}
-			files := as[corev1.ConfigMap](t, object).Data
-			policy, err := callers.ParsePolicy([]byte(files["callers.yaml"]))
-			if err != nil {
-				t.Fatalf("%v\n%s", err, files["callers.yaml"])
-			}
-			for _, issuer := range policy.Issuers {
-				if _, there := files[issuer.JWKSFile]; issuer.JWKSFile != "" && !there {
-					t.Errorf("the keys of the issuer %s are not there: %v", issuer.Name, files)
-				}
-			}
-			return
 		}
-		t.Error("there is no policy")
 	})
+}
+
+func TestThePolicyFollowsValues(t *testing.T) {
+	policy, files := policyOf(t, render(t, scenarios["callers"]...))
+	preset, open := policy.Tenancy.Default, policy.Tenancy.Namespaces["open"]
+	if *preset.RequestsPerSecond != 12.5 || *preset.Burst != 50 || *preset.MaxInFlight != 3_000_000 || preset.BodyMemory.String() != "64Mi" ||
+		*open.RequestsPerSecond != 0.5 || open.Burst != nil || open.MaxInFlight != nil || open.BodyMemory != nil {
+		t.Errorf("namespaces may use\n%s", files["policy.yaml"])
+	}
+	corp := policy.Auth.Issuers["corp"]
+	if policy.Auth.Default.Mode != callers.ModeRequired || policy.Auth.Namespaces["open"].Mode != callers.ModeNone ||
+		corp.JWKSFile != "corp.json" || strings.TrimSpace(files["corp.json"]) != "none" {
+		t.Errorf("who may call is\n%v", files)
+	}
+	policy, _ = policyOf(t, render(t))
+	if policy.Auth.Default.Mode != callers.ModeNone || policy.Tenancy.Default != (callers.Tenant{}) || len(policy.Auth.Issuers) > 0 {
+		t.Errorf("without values it is %+v", policy)
+	}
 }

@@ -14,7 +14,7 @@ import (
 // flags are those that each command of windlass has.
 var flags = map[string][]string{
 	"gateway": slices.Concat(commonFlags, etcdFlags, tracingFlags, []string{
-		"listen", "wire-listen", "advertise", "max-body-size", "max-in-flight", "body-memory", "callers-file", "keys-file", "gateways",
+		"listen", "wire-listen", "advertise", "max-body-size", "max-in-flight", "body-memory", "policy-file", "keys-file", "gateways",
 		"schedulers", "log-calls", "problem-detail", "trusted-proxies", "tracing-trust-clients", "drain-delay", "drain-timeout"}),
 	"scheduler": slices.Concat(commonFlags, etcdFlags, tracingFlags, []string{
 		"id", "wire-listen", "advertise", "agent-image", "agent-scheduler", "agent-cpu", "agent-memory", "agent-memory-limit", "user-namespaces", "user-id-base", "user-id-count", "image-pull-policy", "decider"}),
