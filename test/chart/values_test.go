@@ -179,7 +179,7 @@ func TestTheSchemaAndTheValuesHaveTheSameKeys(t *testing.T) {
 				continue
 			}
 			// What is given whole, as a piece of a pod, has no defaults in it.
-			if object, ok := value.(map[string]any); ok && len(object) > 0 && key != "resources" {
+			if object, ok := value.(map[string]any); ok && len(object) > 0 && key != "resources" && key != "podSecurityContext" {
 				walk(at+key+".", object, root.resolve(child))
 			}
 		}

@@ -43,6 +43,15 @@ app.kubernetes.io/managed-by: {{ $root.Release.Service }}
 {{- end }}
 {{- end }}
 
+{{/* The annotations of an object, or nothing. Takes (list $ own), own being a map that
+comes before those of all objects. */}}
+{{- define "windlass.annotations" -}}
+{{- with merge (dict) (default dict (index . 1)) (index . 0).Values.commonAnnotations }}
+  annotations:
+    {{- toYaml . | nindent 4 }}
+{{- end }}
+{{- end }}
+
 {{/* The name of a component's ServiceAccount. Takes (list $ component). */}}
 {{- define "windlass.serviceAccountName" -}}
 {{- $root := index . 0 -}}

@@ -9,7 +9,7 @@ automountServiceAccountToken: {{ index . 2 }}
 enableServiceLinks: false
 {{- include "windlass.podPullSecrets" $root }}
 securityContext:
-  {{- include "windlass.podSecurity" $root | nindent 2 }}
+  {{- toYaml $values.podSecurityContext | nindent 2 }}
 {{- with $values.nodeSelector }}
 nodeSelector:
   {{- toYaml . | nindent 2 }}
@@ -71,17 +71,6 @@ topologySpreadConstraints:
 imagePullSecrets:
   {{- toYaml . | nindent 2 }}
 {{- end }}
-{{- end }}
-
-{{/* A pod's security context, as the profile "restricted" wants it. */}}
-{{- define "windlass.podSecurity" -}}
-runAsNonRoot: true
-runAsUser: 65532
-runAsGroup: 65532
-fsGroup: 65532
-fsGroupChangePolicy: OnRootMismatch
-seccompProfile:
-  type: RuntimeDefault
 {{- end }}
 
 {{/* A container's security context. */}}
@@ -260,6 +249,7 @@ kind: PodDisruptionBudget
 metadata:
   name: {{ include "windlass.fullname" $root }}-{{ $component }}
   namespace: {{ $root.Release.Namespace }}
+  {{- include "windlass.annotations" (list $root dict) }}
   labels:
     {{- include "windlass.labels" (list $root $component) | nindent 4 }}
 spec:

@@ -138,12 +138,9 @@ apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
 metadata:
   name: {{ $name }}
+  {{- include "windlass.annotations" (list $root .annotations) }}
   labels:
     {{- $labels | nindent 4 }}
-  {{- with .annotations }}
-  annotations:
-    {{- toYaml . | nindent 4 }}
-  {{- end }}
 rules:
   {{- join "\n" $cluster | nindent 2 }}
 ---
@@ -151,12 +148,9 @@ apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRoleBinding
 metadata:
   name: {{ $name }}
+  {{- include "windlass.annotations" (list $root .annotations) }}
   labels:
     {{- $labels | nindent 4 }}
-  {{- with .annotations }}
-  annotations:
-    {{- toYaml . | nindent 4 }}
-  {{- end }}
 roleRef:
   apiGroup: rbac.authorization.k8s.io
   kind: ClusterRole
@@ -171,12 +165,9 @@ kind: Role
 metadata:
   name: {{ $name }}
   namespace: {{ $namespace }}
+  {{- include "windlass.annotations" (list $root $.annotations) }}
   labels:
     {{- $labels | nindent 4 }}
-  {{- with $.annotations }}
-  annotations:
-    {{- toYaml . | nindent 4 }}
-  {{- end }}
 rules:
   {{- $rules | nindent 2 }}
 ---
@@ -185,12 +176,9 @@ kind: RoleBinding
 metadata:
   name: {{ $name }}
   namespace: {{ $namespace }}
+  {{- include "windlass.annotations" (list $root $.annotations) }}
   labels:
     {{- $labels | nindent 4 }}
-  {{- with $.annotations }}
-  annotations:
-    {{- toYaml . | nindent 4 }}
-  {{- end }}
 roleRef:
   apiGroup: rbac.authorization.k8s.io
   kind: Role
