@@ -183,7 +183,7 @@ monitoring: build examples cluster-binaries ## Ask all that dashboards ask, and 
 	go run ./test/monitoring -alerts '$(ALERTS)' $(if $(TRACE),-trace '$(TRACE)')
 
 .PHONY: verify
-verify: verify-format verify-lint verify-generated verify-modules verify-layers house verify-docs verify-dashboards verify-rules ## Run every check that is not a test
+verify: verify-format verify-lint verify-generated verify-wire verify-modules verify-layers house verify-docs verify-dashboards verify-rules ## Run every check that is not a test
 
 .PHONY: verify-format
 verify-format: tools-golangci ## Check the format of Go code
@@ -196,6 +196,10 @@ verify-lint: tools-golangci ## Check Go code with the linters of .golangci.yml
 .PHONY: verify-generated
 verify-generated: tools ## Check that generated code and generated docs follow their sources
 	PATH="$(TOOLS):$$PATH" hack/verify-generated.sh
+
+.PHONY: verify-wire
+verify-wire: tools ## Check that the wire has not changed since it was frozen, but for what was added
+	@PATH="$(TOOLS):$$PATH" hack/verify-wire.sh
 
 .PHONY: verify-modules
 verify-modules: ## Check that go.mod and go.sum are tidy
@@ -266,6 +270,10 @@ format: tools-golangci ## Format Go code
 .PHONY: generate
 generate: tools dashboards ## Generate code from protobufs and API types, docs/metrics.md, docs/problems.md and dashboards
 	PATH="$(TOOLS):$$PATH" hack/generate.sh .
+
+.PHONY: freeze-wire
+freeze-wire: tools ## Make the wire as it is now what later changes are compared with, for a release
+	PATH="$(TOOLS):$$PATH" hack/verify-wire.sh freeze
 
 .PHONY: dashboards
 dashboards: ## Write the Grafana dashboards of the chart from hack/dashboards
