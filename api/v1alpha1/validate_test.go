@@ -393,12 +393,3 @@ func TestDefaultForTakesTheRuntimesProtocol(t *testing.T) {
 		})
 	}
 }
-
-// listed is how field.NotSupported lists values.
-func listed[T ~string](values []T) string {
-	var quoted []string
-	for _, v := range values {
-		quoted = append(quoted, fmt.Sprintf("%q", v))
-	}
-	return strings.Join(quoted, ", ")
-}

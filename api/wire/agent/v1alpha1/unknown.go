@@ -1,7 +1,7 @@
 package agentwire
 
-// A member that is not known leaves a oneof empty. IsUnknown tells whether that is so
-// of a message that is one of the wire's: whoever gets one goes on, and counts it.
+// IsUnknown tells whether a message of the wire has a member that this release does not
+// know, which leaves its oneof empty. A receiver counts such a message and goes on.
 func IsUnknown(message any) bool {
 	switch m := message.(type) {
 	case *PullRequest:
