@@ -6,7 +6,7 @@
 //	// Metrics are what a gateway tells.
 //	var Metrics metric.Set
 //
-//	var invocations = Metrics.Counter("windlass_gateway_invocations_total",
+//	var invocations = Metrics.Counter(metric.Stable, "windlass_gateway_invocations_total",
 //		"Calls that were answered or given up.", "function_namespace", "function")
 //
 // and makes its collectors of those: invocations.Vec(), tick.New(), queued.Desc().
@@ -15,7 +15,8 @@
 //
 // It promises of every declaration: its name begins with windlass_, ends with its unit
 // if it has one, and with _total if it counts; it says what it means in a sentence; and
-// a histogram has buckets of both kinds, classic and native, the latter bounded. A
-// declaration that is otherwise panics when its program starts. A Set is written to
-// while variables are initialized, and only read after that.
+// a histogram has buckets of both kinds, classic and native, the latter bounded. It says
+// how long it stays as it is: stable metrics can be built upon. A declaration that is
+// otherwise panics when its program starts. A Set is written to while variables are
+// initialized, and only read after that.
 package metric

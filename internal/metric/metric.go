@@ -20,6 +20,28 @@ const (
 	KindHistogram Kind = "histogram"
 )
 
+// Stability is how long a metric stays as it is.
+type Stability uint8
+
+// The stabilities. A stable metric keeps name, type, unit and labels; if it has to go, it is
+// told for a year beside what replaces it. An experimental one may change with any release,
+// whose notes say so. Values of labels may be added to either.
+const (
+	Stable Stability = iota + 1
+	Experimental
+)
+
+// String is the word of docs/metrics.md for it.
+func (s Stability) String() string {
+	switch s {
+	case Stable:
+		return "stable"
+	case Experimental:
+		return "experimental"
+	}
+	return "of no stability"
+}
+
 // How exact a native histogram is, and how much it may hold: neighbouring bounds are
 // a tenth apart, and a histogram that has too many is begun anew or made coarser.
 const (
@@ -30,8 +52,9 @@ const (
 
 // Declaration says what a metric is.
 type Declaration struct {
-	Name string
-	Kind Kind
+	Name      string
+	Kind      Kind
+	Stability Stability
 	// Help is what it means, in full sentences.
 	Help   string
 	Labels []string
@@ -63,6 +86,8 @@ var (
 func (d Declaration) check() error {
 	ends := strings.HasSuffix(d.Name, "_total")
 	switch {
+	case d.Stability != Stable && d.Stability != Experimental:
+		return fmt.Errorf("metric: %s is %v: it must be stable or experimental", d.Name, d.Stability)
 	case !properName.MatchString(d.Name):
 		return fmt.Errorf("metric: the name %q must begin with windlass_ and consist of lower-case words", d.Name)
 	case d.Kind == KindCounter && !ends:
@@ -100,19 +125,21 @@ func (s *Set) declare(d Declaration) Declaration {
 }
 
 // Counter declares a number that only rises.
-func (s *Set) Counter(name, help string, labels ...string) Counter {
-	return Counter{s.declare(Declaration{Name: name, Kind: KindCounter, Help: help, Labels: labels})}
+func (s *Set) Counter(stability Stability, name, help string, labels ...string) Counter {
+	return Counter{s.declare(Declaration{Name: name, Kind: KindCounter, Stability: stability, Help: help, Labels: labels})}
 }
 
 // Gauge declares a number that rises and falls.
-func (s *Set) Gauge(name, help string, labels ...string) Gauge {
-	return Gauge{s.declare(Declaration{Name: name, Kind: KindGauge, Help: help, Labels: labels})}
+func (s *Set) Gauge(stability Stability, name, help string, labels ...string) Gauge {
+	return Gauge{s.declare(Declaration{Name: name, Kind: KindGauge, Stability: stability, Help: help, Labels: labels})}
 }
 
 // Histogram declares a distribution. Buckets are its classic upper bounds; the native
 // ones need no words.
-func (s *Set) Histogram(name, help string, buckets []float64, labels ...string) Histogram {
-	return Histogram{s.declare(Declaration{Name: name, Kind: KindHistogram, Help: help, Buckets: buckets, Labels: labels})}
+func (s *Set) Histogram(stability Stability, name, help string, buckets []float64, labels ...string) Histogram {
+	return Histogram{s.declare(Declaration{
+		Name: name, Kind: KindHistogram, Stability: stability, Help: help, Buckets: buckets, Labels: labels,
+	})}
 }
 
 // Counter is the declaration of a counter.

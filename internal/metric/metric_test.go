@@ -9,9 +9,9 @@ import (
 
 func TestWhatIsMadeIsWhatWasDeclared(t *testing.T) {
 	var set Set
-	calls := set.Counter("windlass_calls_total", "Calls.", "function")
-	held := set.Gauge("windlass_held_bytes", "What is held.")
-	took := set.Histogram("windlass_took_seconds", "What it took.", []float64{1, 2})
+	calls := set.Counter(Stable, "windlass_calls_total", "Calls.", "function")
+	held := set.Gauge(Stable, "windlass_held_bytes", "What is held.")
+	took := set.Histogram(Stable, "windlass_took_seconds", "What it took.", []float64{1, 2})
 	reg := prometheus.NewPedanticRegistry()
 	vec, gauge, histogram := calls.Vec(), held.New(), took.New()
 	reg.MustRegister(vec, gauge, histogram)
@@ -38,17 +38,18 @@ func TestWhatIsMadeIsWhatWasDeclared(t *testing.T) {
 
 func TestADeclarationThatBreaksTheRulesPanics(t *testing.T) {
 	for name, declare := range map[string]func(*Set){
-		"another prefix":         func(s *Set) { s.Gauge("calls", "Calls.") },
-		"a counter not so named": func(s *Set) { s.Counter("windlass_calls", "Calls.") },
-		"a gauge so named":       func(s *Set) { s.Gauge("windlass_calls_total", "Calls.") },
-		"no sentence":            func(s *Set) { s.Gauge("windlass_calls", "calls") },
-		"no buckets":             func(s *Set) { s.Histogram("windlass_took_seconds", "Time.", nil) },
-		"a label twice":          func(s *Set) { s.Gauge("windlass_calls", "Calls.", "a", "a") },
+		"no stability":           func(s *Set) { s.Gauge(0, "windlass_calls", "Calls.") },
+		"another prefix":         func(s *Set) { s.Gauge(Stable, "calls", "Calls.") },
+		"a counter not so named": func(s *Set) { s.Counter(Stable, "windlass_calls", "Calls.") },
+		"a gauge so named":       func(s *Set) { s.Gauge(Stable, "windlass_calls_total", "Calls.") },
+		"no sentence":            func(s *Set) { s.Gauge(Stable, "windlass_calls", "calls") },
+		"no buckets":             func(s *Set) { s.Histogram(Stable, "windlass_took_seconds", "Time.", nil) },
+		"a label twice":          func(s *Set) { s.Gauge(Stable, "windlass_calls", "Calls.", "a", "a") },
 		"the same name twice": func(s *Set) {
-			s.Gauge("windlass_calls", "Calls.")
-			s.Gauge("windlass_calls", "Calls.")
+			s.Gauge(Stable, "windlass_calls", "Calls.")
+			s.Gauge(Stable, "windlass_calls", "Calls.")
 		},
-		"no labels where there are some": func(s *Set) { s.Gauge("windlass_calls", "Calls.", "a").New() },
+		"no labels where there are some": func(s *Set) { s.Gauge(Stable, "windlass_calls", "Calls.", "a").New() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			defer func() {

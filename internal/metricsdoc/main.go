@@ -35,6 +35,7 @@ var sections = []section{
 		"What a program tells of its peers, of those whom it refused, and of its traces.",
 		[]*metric.Set{&peers.Metrics, &serve.Metrics, &tracing.Metrics}},
 	{"Controller", "In a cluster only.", []*metric.Set{&controller.Metrics}},
+	{"Every program", "", []*metric.Set{&serve.Build}},
 	{"Every program of a cluster", "", []*metric.Set{&cluster.Metrics}},
 }
 
@@ -56,8 +57,9 @@ to watch.
 
 - Series with the labels ` + "`function_namespace` and `function`" + ` are there as long as the function is.
   What a function was never called for, or a scheduler never did for it, has no series.
-- A call counts at the gateway that it came to, and an instance at the scheduler that owns
-  its function: sum over the pods.
+- A call counts at the gateway that it came to: sum over the pods. A function is told by the
+  scheduler that serves it and by no other; while it changes hands two may, for a scrape:
+  take its states as ` + "`max by (function_namespace, function)`" + `.
 - Every histogram has buckets of both kinds: classic ones, by ` + "`_bucket`" + `, and
   [native](https://prometheus.io/docs/specs/native_histograms/) ones, a tenth apart, for a
   Prometheus that scrapes them. In the OpenMetrics and protobuf formats those on the way of
@@ -66,7 +68,9 @@ to watch.
   scheduler tells it, as sums by function.
 - Besides there are the usual series of Go and of the process, ` + "`go_*` and `process_*`" + `.
 
-Counters count from the start of their program.
+Counters count from the start of their program. A *stable* metric keeps its name, type, unit and
+labels; an *experimental* one may change with any release
+([Monitoring](monitoring.md#what-stays-as-it-is)).
 `
 
 // write writes the page.
@@ -78,11 +82,11 @@ func write(w io.Writer, sections []section) error {
 		if s.about != "" {
 			fmt.Fprintf(&page, "%s\n\n", s.about)
 		}
-		page.WriteString("| metric | type | unit | labels | meaning |\n|---|---|---|---|---|\n")
+		page.WriteString("| metric | type | unit | labels | stability | meaning |\n|---|---|---|---|---|---|\n")
 		for _, set := range s.sets {
 			for _, d := range set.All() {
-				fmt.Fprintf(&page, "| `%s` | %s | %s | %s | %s |\n",
-					d.Name, d.Kind, d.Unit(), strings.Join(d.Labels, ", "), strings.ReplaceAll(d.Help, "|", `\|`))
+				fmt.Fprintf(&page, "| `%s` | %s | %s | %s | %s | %s |\n",
+					d.Name, d.Kind, d.Unit(), strings.Join(d.Labels, ", "), d.Stability, strings.ReplaceAll(d.Help, "|", `\|`))
 			}
 		}
 	}

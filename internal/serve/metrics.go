@@ -1,17 +1,37 @@
 package serve
 
-import "github.com/windlass-dev/windlass/internal/metric"
+import (
+	"runtime"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/windlass-dev/windlass/internal/buildinfo"
+	"github.com/windlass-dev/windlass/internal/metric"
+)
 
 // Metrics are what every program that serves tells of those whom it refused.
 var Metrics metric.Set
 
+// Build are what every program tells of itself.
+var Build metric.Set
+
+var buildInfo = Build.Gauge(metric.Stable, "windlass_build_info",
+	"1, with the release of Windlass and of Go that the program was built with.", "version", "go_version")
+
+// NewBuildInfo tells which release runs.
+func NewBuildInfo() prometheus.Collector {
+	vec := buildInfo.Vec()
+	vec.WithLabelValues(buildinfo.Version, runtime.Version()).Set(1)
+	return vec
+}
+
 var (
-	wireRefusedTotal = Metrics.Counter("windlass_wire_streams_refused_total",
+	wireRefusedTotal = Metrics.Counter(metric.Stable, "windlass_wire_streams_refused_total",
 		"Streams of agents, gateways, schedulers and the controller that were refused, by method and gRPC status code.", "method", "code")
-	wireUnknownTotal = Metrics.Counter("windlass_wire_unknown_total",
+	wireUnknownTotal = Metrics.Counter(metric.Experimental, "windlass_wire_unknown_total",
 		"Messages of agents that say something that this release does not know, and that were ignored, by the kind of message.", "message")
-	strangersClosedTotal = Metrics.Counter("windlass_wire_strangers_closed_total",
+	strangersClosedTotal = Metrics.Counter(metric.Experimental, "windlass_wire_strangers_closed_total",
 		"Connections that were closed because too many clients had proven nothing so far. Agents behind one address that is closed to them connect again.")
-	httpRefusedTotal = Metrics.Counter("windlass_http_requests_refused_total",
+	httpRefusedTotal = Metrics.Counter(metric.Stable, "windlass_http_requests_refused_total",
 		"Requests that were refused because they are no proper HTTP/1.1, by the status code that answered them.", "code")
 )

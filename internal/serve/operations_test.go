@@ -28,7 +28,7 @@ import (
 // buckets, OpenMetrics has examples, and protobuf has both.
 func TestMetricsAreServedInEveryFormat(t *testing.T) {
 	var set metric.Set
-	took := set.Histogram("windlass_took_seconds", "What it took.", []float64{1}).New()
+	took := set.Histogram(metric.Stable, "windlass_took_seconds", "What it took.", []float64{1}).New()
 	took.(prometheus.ExemplarObserver).ObserveWithExemplar(0.5, prometheus.Labels{"trace_id": "abc"})
 	reg := exposition.NewRegistry()
 	reg.MustRegister(took)

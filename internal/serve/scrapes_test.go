@@ -15,8 +15,8 @@ import (
 
 var (
 	testSet  metric.Set
-	heldDecl = testSet.Gauge("windlass_test_held", "What is held.", "name")
-	freeDecl = testSet.Gauge("windlass_test_free", "What is free.")
+	heldDecl = testSet.Gauge(metric.Stable, "windlass_test_held", "What is held.", "name")
+	freeDecl = testSet.Gauge(metric.Stable, "windlass_test_free", "What is free.")
 )
 
 // manyHeld is a registry with a family of one series and one of n.

@@ -6,10 +6,10 @@ import "github.com/windlass-dev/windlass/internal/metric"
 var Metrics metric.Set
 
 var (
-	reloadedDecl = Metrics.Gauge("windlass_gateway_policy_last_reload_successful",
+	reloadedDecl = Metrics.Gauge(metric.Stable, "windlass_gateway_policy_last_reload_successful",
 		"1 if the policy and the list of API keys could be read when last tried; 0 if not, and what was read before counts.")
-	reloadedAtDecl = Metrics.Gauge("windlass_gateway_policy_last_reload_success_timestamp_seconds",
+	reloadedAtDecl = Metrics.Gauge(metric.Stable, "windlass_gateway_policy_last_reload_success_timestamp_seconds",
 		"When the policy and the list of API keys that count were read, as a Unix time.")
-	unknownDecl = Metrics.Gauge("windlass_gateway_policy_unknown_entries",
+	unknownDecl = Metrics.Gauge(metric.Experimental, "windlass_gateway_policy_unknown_entries",
 		"Entries of the policy and of the list of API keys that this release does not know: fields, which mean nothing, and values, which let nobody in.")
 )

@@ -10,10 +10,10 @@ import (
 // Metrics are what every program of a cluster tells.
 var Metrics metric.Set
 
-var linesDroppedTotal = Metrics.Counter("windlass_log_lines_dropped_total",
+var linesDroppedTotal = Metrics.Counter(metric.Stable, "windlass_log_lines_dropped_total",
 	"Lines of log that were dropped because nobody took them. Calls never wait for the log.")
 
-var certificateExpiry = Metrics.Gauge("windlass_tls_certificate_expiry_timestamp_seconds",
+var certificateExpiry = Metrics.Gauge(metric.Stable, "windlass_tls_certificate_expiry_timestamp_seconds",
 	"When the certificate in use ends, as a Unix time.")
 
 // tellExpiry tells when the certificate of credentials ends, also once it was replaced.

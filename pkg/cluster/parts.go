@@ -73,7 +73,7 @@ func newLog(c Common, registerer prometheus.Registerer) (log *slog.Logger, flush
 
 func newRegistry() *exposition.Registry {
 	registry := exposition.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), serve.NewBuildInfo())
 	return registry
 }
 

@@ -10,14 +10,14 @@ import (
 var Metrics metric.Set
 
 var (
-	schedulersNow = Metrics.Gauge("windlass_controller_schedulers",
+	schedulersNow = Metrics.Gauge(metric.Stable, "windlass_controller_schedulers",
 		"Schedulers that tell the controller of their functions.")
-	statusWritesTotal = Metrics.Counter("windlass_controller_status_writes_total",
+	statusWritesTotal = Metrics.Counter(metric.Stable, "windlass_controller_status_writes_total",
 		"Writes of a Function's status.")
-	podsDeletedTotal = Metrics.Counter("windlass_controller_pods_deleted_total",
+	podsDeletedTotal = Metrics.Counter(metric.Experimental, "windlass_controller_pods_deleted_total",
 		"Pods that the controller deleted, by reason: their agent had ended (AgentEnded), their Function's time to drain was over (DrainTimedOut), or their scheduler is gone (SchedulerGone, of a spare instance).",
 		"reason")
-	eventsTotal = Metrics.Counter("windlass_controller_events_total",
+	eventsTotal = Metrics.Counter(metric.Experimental, "windlass_controller_events_total",
 		"Events about Functions, by reason.", "reason")
 )
 

@@ -19,39 +19,39 @@ import (
 var Metrics metric.Set
 
 var (
-	invocationsTotal = Metrics.Counter("windlass_gateway_invocations_total",
+	invocationsTotal = Metrics.Counter(metric.Stable, "windlass_gateway_invocations_total",
 		"Calls that were answered or given up, by HTTP status code (499 if the client left before) and by whether the function ran.",
 		"function_namespace", "function", "code", "executed")
-	invocationSeconds = Metrics.Histogram("windlass_gateway_invocation_duration_seconds",
+	invocationSeconds = Metrics.Histogram(metric.Stable, "windlass_gateway_invocation_duration_seconds",
 		"Time from the receipt of a call until its answer was complete.",
 		prometheus.ExponentialBuckets(0.001, 2, 17), "function_namespace", "function")
-	inFlightNow = Metrics.Gauge("windlass_gateway_invocations_in_flight",
+	inFlightNow = Metrics.Gauge(metric.Stable, "windlass_gateway_invocations_in_flight",
 		"Calls that wait or run.", "function_namespace", "function")
-	phaseDurationSeconds = Metrics.Histogram("windlass_gateway_phase_duration_seconds",
+	phaseDurationSeconds = Metrics.Histogram(metric.Stable, "windlass_gateway_phase_duration_seconds",
 		"What the time of calls was spent on, by phase: admit (until the ticket was offered), queue (until an instance claimed the call), claim (until the function had it), execute, return (until the answer was complete). A call that did not come to a phase is not in it.",
 		prometheus.ExponentialBuckets(0.00005, 2, 22), "phase")
-	phaseSecondsTotal = Metrics.Counter("windlass_gateway_phase_seconds_total",
+	phaseSecondsTotal = Metrics.Counter(metric.Stable, "windlass_gateway_phase_seconds_total",
 		"Sum of the same time, by function and phase.", "function_namespace", "function", "phase")
-	coldTotal = Metrics.Counter("windlass_gateway_cold_invocations_total",
+	coldTotal = Metrics.Counter(metric.Stable, "windlass_gateway_cold_invocations_total",
 		"Calls that were the first of their instance.", "function_namespace", "function")
-	refusedTotal = Metrics.Counter("windlass_gateway_invocations_refused_total",
+	refusedTotal = Metrics.Counter(metric.Stable, "windlass_gateway_invocations_refused_total",
 		"Calls that were refused before they were admitted, by reason; without a namespace if the caller may not know the function, or there is none.",
 		"function_namespace", "reason")
-	claimsTotal = Metrics.Counter("windlass_gateway_claims_total",
+	claimsTotal = Metrics.Counter(metric.Stable, "windlass_gateway_claims_total",
 		"Claims of instances to calls, granted or refused.")
-	badClaimsTotal = Metrics.Counter("windlass_gateway_claims_refused_total",
+	badClaimsTotal = Metrics.Counter(metric.Stable, "windlass_gateway_claims_refused_total",
 		"Claims among these that were refused, by reason: the call did not wait any more (NotWaiting), or the token was not that of its ticket (WrongToken).", "reason")
-	offeredTotal = Metrics.Counter("windlass_gateway_tickets_offered_total",
+	offeredTotal = Metrics.Counter(metric.Experimental, "windlass_gateway_tickets_offered_total",
 		"Tickets that were offered to schedulers.")
-	reofferedTotal = Metrics.Counter("windlass_gateway_tickets_reoffered_total",
+	reofferedTotal = Metrics.Counter(metric.Experimental, "windlass_gateway_tickets_reoffered_total",
 		"Tickets among these that had been offered before, since their call is tried again, or since ticket or scheduler may have been lost.")
-	heldNow = Metrics.Gauge("windlass_gateway_invocations_held",
+	heldNow = Metrics.Gauge(metric.Stable, "windlass_gateway_invocations_held",
 		"Calls that the gateway holds, those whose body it is still reading included.")
-	heldLimit = Metrics.Gauge("windlass_gateway_invocations_limit",
+	heldLimit = Metrics.Gauge(metric.Stable, "windlass_gateway_invocations_limit",
 		"How many calls the gateway may hold; more are refused.")
-	bytesNow = Metrics.Gauge("windlass_gateway_bodies_held_bytes",
+	bytesNow = Metrics.Gauge(metric.Stable, "windlass_gateway_bodies_held_bytes",
 		"What the bodies of these calls take.")
-	bytesLimit = Metrics.Gauge("windlass_gateway_bodies_limit_bytes",
+	bytesLimit = Metrics.Gauge(metric.Stable, "windlass_gateway_bodies_limit_bytes",
 		"How much the bodies of calls may take; calls with more are refused.")
 )
 

@@ -74,7 +74,7 @@ func Open(config Config, log *slog.Logger) (*Windlass, error) {
 		return nil, err
 	}
 	w := &Windlass{config: config, log: log, registry: exposition.NewRegistry(), ready: make(chan struct{})}
-	w.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	w.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), serve.NewBuildInfo())
 	if err := w.open(); err != nil {
 		w.Close()
 		return nil, err

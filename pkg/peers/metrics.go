@@ -5,5 +5,5 @@ import "github.com/windlass-dev/windlass/internal/metric"
 // Metrics are what a gateway or a scheduler tells of the schedulers that it watches.
 var Metrics metric.Set
 
-var silentNow = Metrics.Gauge("windlass_peers_silent",
+var silentNow = Metrics.Gauge(metric.Stable, "windlass_peers_silent",
 	"Schedulers that do not answer, as seen from here; others stand in for them.")

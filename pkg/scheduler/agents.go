@@ -11,14 +11,15 @@ import (
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 	"github.com/windlass-dev/windlass/internal/buildinfo"
+	"github.com/windlass-dev/windlass/internal/metric"
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
 
 var (
-	agentsDecl = Metrics.Gauge("windlass_agents",
+	agentsDecl = Metrics.Gauge(metric.Experimental, "windlass_agents",
 		"Agents that have a stream to this scheduler, by the release that they say and the protocol that is spoken with them; 0 is one that cannot be talked to.",
 		"release", "protocol")
-	agentsReplacedDecl = Metrics.Counter("windlass_agents_replaced_total",
+	agentsReplacedDecl = Metrics.Counter(metric.Experimental, "windlass_agents_replaced_total",
 		"Instances that were told to go because of their agents: Outdated ones one at a time, Unsupported ones at once.", "reason")
 )
 

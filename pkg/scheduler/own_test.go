@@ -67,6 +67,21 @@ func TestInstancesGoToTheNewOwner(t *testing.T) {
 	})
 }
 
+func TestOnlyWhoServesAFunctionTellsOfIt(t *testing.T) {
+	inSharedWorld(t, func(w *world) {
+		fn, g := w.put("f", minInstances(1)), w.gateway("g:1")
+		w.ticks(1)
+		w.ready(w.started(fn, 1)[0])
+		g.offer(fn, 1)
+		if got := w.scrape("function"); got["instances{f,ns,busy}"] != 1 || got["instances_ordered_total{f,ns}"] != 1 {
+			t.Errorf("the owner tells %v", got)
+		}
+		w.keeper.lose("other:1")
+		w.after(core.AuditEvery)
+		w.expectSeries(map[string]float64{})
+	})
+}
+
 func TestWhoDoesNotKnowTheOwnerSaysSo(t *testing.T) {
 	inSharedWorld(t, func(w *world) {
 		w.keeper.own(false)

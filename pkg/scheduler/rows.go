@@ -21,14 +21,17 @@ type row struct {
 	termsStand bool
 }
 
-// rows reads all functions, in the order of the labels of their series.
+// rows reads the functions that are served here, in the order of the labels of their series.
 func (s *accounts) rows() []row {
 	now, all := s.deps.Now(), s.all()
-	list := make([]row, len(all))
-	for i, f := range all {
-		r := &list[i]
-		*r = row{counts: s.deps.Instances.Observe(f.uid).Counts, reading: f.reading(now)}
+	list := make([]row, 0, len(all))
+	for _, f := range all {
+		if s.term(f.slot) == none {
+			continue
+		}
+		r := row{counts: s.deps.Instances.Observe(f.uid).Counts, reading: f.reading(now)}
 		r.termsStand = r.terms.stand(now)
+		list = append(list, r)
 	}
 	slices.SortFunc(list, func(a, b row) int {
 		return cmp.Or(strings.Compare(a.key.Name, b.key.Name), strings.Compare(a.key.Namespace, b.key.Namespace))

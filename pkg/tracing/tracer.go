@@ -34,7 +34,7 @@ const (
 // Metrics are what a program tells of its traces.
 var Metrics metric.Set
 
-var spans = Metrics.Counter("windlass_traces_spans_total",
+var spans = Metrics.Counter(metric.Stable, "windlass_traces_spans_total",
 	"Spans of traces, by whether they were exported, failed to be, or were dropped because too many waited.", "result")
 
 // Results of spans.

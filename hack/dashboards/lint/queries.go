@@ -117,15 +117,18 @@ func names(selector *parser.VectorSelector) []string {
 }
 
 // treatment wants counters below rate or increase and gauges not, and states of functions
-// summed up, since every scheduler tells of every function.
+// aggregated: over gateways, each of which tells its part, and by their maximum over
+// schedulers, of which two tell of a function that changes hands.
 func (q *query) treatment(metric Metric, path []parser.Node) {
-	var rated, aggregated bool
+	var rated, aggregated, summed bool
 	for _, above := range path {
 		switch above := above.(type) {
 		case *parser.Call:
 			rated = rated || slices.Contains([]string{"rate", "increase", "irate"}, above.Func.Name)
 		case *parser.AggregateExpr:
 			aggregated = true
+			// The last one is the next above.
+			summed = above.Op != parser.MAX
 		}
 	}
 	switch {
@@ -139,6 +142,14 @@ func (q *query) treatment(metric Metric, path []parser.Node) {
 	if slices.Contains(metric.Labels, "function") && !strings.Contains(metric.Name, ":") && !aggregated {
 		q.report("%s is told by every scheduler or gateway: aggregate it", metric.Name)
 	}
+	if metric.Kind == Gauge && summed && slices.Contains(metric.Labels, "function") && toldBySchedulers(metric.Name) {
+		q.report("%s may be told by two schedulers while a function changes hands: take its max by function first", metric.Name)
+	}
+}
+
+// toldBySchedulers says that the scheduler that serves a function tells this of it.
+func toldBySchedulers(name string) bool {
+	return strings.HasPrefix(name, "windlass_scheduler_") || strings.HasPrefix(name, "windlass_agent_")
 }
 
 // scope wants a series with a namespace or a function to follow the variable of that name.

@@ -29,13 +29,13 @@ type subject struct {
 
 var (
 	set         metric.Set
-	queuedDecl  = set.Gauge("windlass_m_queued", "What waits, in \"quotes\" and \\ more.", "zone", "name")
-	callsDecl   = set.Counter("windlass_m_calls_total", "Calls.", "zone", "name")
-	reasonsDecl = set.Counter("windlass_m_refused_total", "Refusals.", "zone", "name", "why")
-	neverDecl   = set.Gauge("windlass_m_never", "Nothing.", "zone", "name")
-	tookDecl    = set.Histogram("windlass_m_d_seconds", "What it took.", []float64{1, 2})
-	firstDecl   = set.Counter("windlass_a_total", "The first.", "of")
-	lastDecl    = set.Gauge("windlass_z", "The last.")
+	queuedDecl  = set.Gauge(metric.Stable, "windlass_m_queued", "What waits, in \"quotes\" and \\ more.", "zone", "name")
+	callsDecl   = set.Counter(metric.Stable, "windlass_m_calls_total", "Calls.", "zone", "name")
+	reasonsDecl = set.Counter(metric.Stable, "windlass_m_refused_total", "Refusals.", "zone", "name", "why")
+	neverDecl   = set.Gauge(metric.Stable, "windlass_m_never", "Nothing.", "zone", "name")
+	tookDecl    = set.Histogram(metric.Stable, "windlass_m_d_seconds", "What it took.", []float64{1, 2})
+	firstDecl   = set.Counter(metric.Stable, "windlass_a_total", "The first.", "of")
+	lastDecl    = set.Gauge(metric.Stable, "windlass_z", "The last.")
 )
 
 func collectorOf(subjects []subject) *Collector[subject] {
