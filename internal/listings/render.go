@@ -28,11 +28,11 @@ type place struct {
 }
 
 var places = []place{
-	{"charts/windlass/values.schema.json", `("decider": \{\s*"type": "string",\s*"enum": \[)[^\]]*?(\s*\])`, func(l lists, _ string) string {
+	{"charts/windlass/values.schema.json", `("algorithm": \{\s*"type": "string",\s*"enum": \[)[^\]]*?(\s*\])`, func(l lists, _ string) string {
 		return "\n            \"" + strings.Join(l.names(), "\",\n            \"") + `"`
 	}},
-	{"charts/windlass/values.yaml", "(# -- Decider of Functions that name none: )`.*?`(, see docs/)", deciderChoice},
-	{"charts/windlass/README.md", "(Decider of Functions that name none: )`.*?`(, see docs/)", deciderChoice},
+	{"charts/windlass/values.yaml", "(# -- Algorithm that says how many instances a function needs: )`.*?`(, see docs/)", deciderChoice},
+	{"charts/windlass/README.md", "(Algorithm that says how many instances a function needs: )`.*?`(, see docs/)", deciderChoice},
 	{"docs/glossary.md", "(how many instances a function needs: )`.*?`(\\. \\|)", deciderChoice},
 	{"docs/functions.md", `(?s)(<!-- Written by "make generate" from pkg/fpcs\. -->\n).*?(\n<!-- End of deciders\. -->)`, func(l lists, _ string) string {
 		lines := make([]string, 0, len(l.deciders))

@@ -63,7 +63,7 @@ func (c *completer) offerFor(flag *pflag.Flag) offer {
 		return oneOf(runtimes.Names()...)
 	case "protocol":
 		return oneOf(string(v1alpha1.ProtocolHTTP), string(v1alpha1.ProtocolLambdaRuntime))
-	case "decider":
+	case "algorithm":
 		return oneOf(fpcs.Names()...)
 	}
 	name, usage := pflag.UnquoteUsage(flag)

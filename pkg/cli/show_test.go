@@ -202,7 +202,7 @@ func TestA16CompletionKnowsTheValuesOfFlags(t *testing.T) {
 		"top --sort":        "queue\nrate\nerrors\np99\ninstances\nname\n:4",
 		"deploy --runtime":  "python3\nnodejs\n:4",
 		"deploy --protocol": "HTTP\nLambdaRuntime\n:4",
-		"up --decider":      strings.Join(fpcs.Names(), "\n") + "\n:4",
+		"up --algorithm":    strings.Join(fpcs.Names(), "\n") + "\n:4",
 		"list -n":           "default\nteam\n:4",
 		"up --log-level":    "debug\ninfo\nwarn\nerror\n:4",
 		"up --log-calls":    "Failed\nAll\nNone\n:4",

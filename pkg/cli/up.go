@@ -113,7 +113,7 @@ ends at once.`,
 	cmd.Flags().BoolVar(&flags.auth, "auth", false, "require API keys of callers, and print one that counts for this run")
 	cmd.Flags().StringArrayVar(&flags.allowOrigins, "allow-origin", nil, "`origin` whose web pages may call functions, such as http://localhost:3000; repeatable")
 	cmd.Flags().StringVar(&flags.maxBody, "max-body-size", "64Mi", "largest `size` of a call's body in bytes, such as 512Ki or 64Mi")
-	cmd.Flags().StringVar(&flags.decider, "decider", fpcs.Default(), "`algorithm` that creates instances of functions which name none: "+fpcs.Choice())
+	cmd.Flags().StringVar(&flags.decider, "algorithm", fpcs.Default(), "`algorithm` that says how many instances a function needs: "+fpcs.Choice())
 	cmd.Flags().StringVar(&flags.logLevel, "log-level", "info", "minimum log `level`: debug, info, warn or error")
 	cmd.Flags().StringVar(&flags.logFormat, "log-format", "console", "`format` of the log: console for people, with what functions print; text or json for programs")
 	cmd.Flags().StringVar(&flags.logCalls, "log-calls", string(gateway.LogFailed), "which `calls` to log: Failed, All or None")
@@ -133,7 +133,7 @@ func (r *runner) upConfig(flags upFlags) (UpConfig, error) {
 		return config, usagef("--allow-origin %w", err)
 	}
 	if _, known := fpcs.ByName(flags.decider); !known {
-		return config, usagef("--decider %q is not known; write %s", flags.decider, fpcs.Choice())
+		return config, usagef("--algorithm %q is not known; write %s", flags.decider, fpcs.Choice())
 	}
 	config.LogCalls, config.Tracing = gateway.LogCalls(flags.logCalls), flags.tracing
 	err := errors.Join(config.LogCalls.Validate(), config.Tracing.Validate())

@@ -118,7 +118,7 @@ func schedulerCommand() *cobra.Command {
 	flags.Int64Var(&c.UserIDs.Count, "user-id-count", 0, "`number` of such users; a namespace's name decides which is its own")
 	flags.StringVar(&c.ImagePullPolicy, "image-pull-policy", "", "`policy` for the images of pods")
 	flags.Float64Var(&c.CreateQPS, "create-qps", 100, "most pods that are created in a `second`")
-	flags.StringVar(&c.Decider, "decider", fpcs.Default(), "`algorithm` of functions that name none: "+fpcs.Choice())
+	flags.StringVar(&c.Decider, "algorithm", fpcs.Default(), "`algorithm` that says how many instances a function needs: "+fpcs.Choice())
 	flags.DurationVar(&c.LeaseTTL, "lease-ttl", 10*time.Second, "how `long` slots are kept for a scheduler that vanished")
 	c.Tracing.Flags(flags)
 	flags.DurationVar(&c.HandoverDelay, "handover-delay", ownership.HandoverDelay, "how `long` to tell others where to go when told to stop")

@@ -211,7 +211,7 @@ func (c SchedulerConfig) Validate() error {
 		errs = append(errs, fmt.Errorf("--user-id-base and --user-id-count: %w", err))
 	}
 	if _, known := fpcs.ByName(c.Decider); !known {
-		errs = append(errs, fmt.Errorf("--decider %q is not known; write %s", c.Decider, fpcs.Choice()))
+		errs = append(errs, fmt.Errorf("--algorithm %q is not known; write %s", c.Decider, fpcs.Choice()))
 	}
 	switch c.ImagePullPolicy {
 	case "", "Always", "IfNotPresent", "Never":

@@ -64,7 +64,7 @@ func TestAProblemIsNamedByItsFlag(t *testing.T) {
 		"--agent-image":        with(goodScheduler, func(c *SchedulerConfig) { c.AgentImage = "" }).Validate(),
 		"--agent-scheduler":    with(goodScheduler, func(c *SchedulerConfig) { c.AgentScheduler = "" }).Validate(),
 		"--agent-cpu":          with(goodScheduler, func(c *SchedulerConfig) { c.AgentCPU = "much" }).Validate(),
-		"--decider":            with(goodScheduler, func(c *SchedulerConfig) { c.Decider = "best" }).Validate(),
+		"--algorithm":          with(goodScheduler, func(c *SchedulerConfig) { c.Decider = "best" }).Validate(),
 		"--agent-memory":       with(goodScheduler, func(c *SchedulerConfig) { c.AgentMemory = "" }).Validate(),
 		"--agent-memory-limit": with(goodScheduler, func(c *SchedulerConfig) { c.AgentMemoryLimit = "" }).Validate(),
 		"--create-qps":         with(goodScheduler, func(c *SchedulerConfig) { c.CreateQPS = 0 }).Validate(),

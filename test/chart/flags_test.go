@@ -17,7 +17,7 @@ var flags = map[string][]string{
 		"listen", "wire-listen", "advertise", "max-body-size", "max-in-flight", "body-memory", "policy-file", "keys-file", "gateways",
 		"schedulers", "log-calls", "problem-detail", "trusted-proxies", "tracing-trust-clients", "drain-delay", "drain-timeout"}),
 	"scheduler": slices.Concat(commonFlags, etcdFlags, tracingFlags, []string{
-		"id", "wire-listen", "advertise", "agent-image", "agent-scheduler", "agent-cpu", "agent-memory", "agent-memory-limit", "user-namespaces", "user-id-base", "user-id-count", "image-pull-policy", "decider"}),
+		"id", "wire-listen", "advertise", "agent-image", "agent-scheduler", "agent-cpu", "agent-memory", "agent-memory-limit", "user-namespaces", "user-id-base", "user-id-count", "image-pull-policy", "algorithm"}),
 	"controller": slices.Concat(commonFlags, []string{"schedulers", "external-url", "runtimes", "functions-egress", "functions-egress-except"}),
 	"cleanup":    {"log-format", "log-level", "watch-namespaces", "timeout"},
 	"check":      {"gateway"},

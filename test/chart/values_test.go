@@ -44,7 +44,7 @@ func TestMistakesInValuesAreNamed(t *testing.T) {
 		"gateway.drainDelay=5":                          "at '/gateway/drainDelay': got number, want string",
 		"gateway.logCalls=all":                          "at '/gateway/logCalls': value must be one of 'Failed', 'All', 'None'",
 		"namespaces={team-a}":                           "additional properties 'namespaces' not allowed",
-		"scheduler.decider=best":                        "at '/scheduler/decider': value must be one of",
+		"scheduler.algorithm=best":                      "at '/scheduler/algorithm': value must be one of",
 		"scheduler.pdb.maxUnavailable=0":                "at '/scheduler/pdb/maxUnavailable': minimum: got 0, want 1",
 		"scheduler.tolerations[0].effect=NoSchedules":   "at '/scheduler/tolerations/0/effect': value must be one of",
 		"etcd.replicas=2":                               "at '/etcd/replicas': value must be one of 1, 3",
