@@ -22,7 +22,7 @@ const (
 
 // DefaultFor is Default for a function whose Runtime is known, which may be nil:
 // its protocol comes before that of runtimes in general.
-func DefaultFor(f *Function, r *Runtime) {
+func DefaultFor(f *Function, r *ClusterRuntime) {
 	if f.Spec.Template.RuntimeRef.Name != "" && r != nil {
 		orElse(&f.Spec.Template.Protocol, r.Spec.Protocol)
 	}

@@ -32,7 +32,7 @@ const (
 //
 // +kubebuilder:validation:MinLength=1
 // +kubebuilder:validation:MaxLength=63
-// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="must be the name of a Runtime, in lower-case letters, digits and hyphens; write for example python3"
+// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="must be the name of a ClusterRuntime, in lower-case letters, digits, hyphens and dots; write for example python3"
 type RuntimeName string
 
 const (

@@ -216,7 +216,7 @@ func validateNoNUL(at *field.Path, value string) field.ErrorList {
 func validateNames(at *field.Path, t *FunctionTemplate) field.ErrorList {
 	var errs field.ErrorList
 	if t.RuntimeRef.Name != "" {
-		errs = append(errs, validateLabel(at.Child("runtimeRef", "name"), string(t.RuntimeRef.Name), string(RuntimePython3))...)
+		errs = append(errs, validateRuntimeName(at.Child("runtimeRef", "name"), string(t.RuntimeRef.Name))...)
 	}
 	if !slices.Contains(protocols, t.Protocol) {
 		errs = append(errs, field.NotSupported(at.Child("protocol"), t.Protocol, protocols))

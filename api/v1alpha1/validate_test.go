@@ -128,7 +128,7 @@ func TestValidateNamesFieldAndRemedy(t *testing.T) {
 		"a runtime beside arguments": {`{template: {runtimeRef: {name: python3}, handler: a.b, code: {inline: x}, args: [a]}}`, []string{
 			`spec.template.args: Forbidden: a runtime brings its own program; remove args or runtimeRef`}},
 		"a runtime that is no name": {`{template: {runtimeRef: {name: Python 3}, handler: a.b, code: {inline: x}}}`, []string{
-			`spec.template.runtimeRef.name: Invalid value: "Python 3": must be 1 to 63 lower-case letters, digits and hyphens, with a letter or digit at both ends; write for example python-3`}},
+			`spec.template.runtimeRef.name: Invalid value: "Python 3": must be 1 to 63 lower-case letters, digits, hyphens and dots, with a letter or digit at both ends; write for example python-3`}},
 		"code in line and in a ConfigMap": {`{template: {runtimeRef: {name: python3}, handler: a.b, code: {inline: x, configMapRef: {name: z}}}}`, []string{
 			`spec.template.code: Forbidden: inline and configMapRef exclude each other; remove code.inline or code.configMapRef`}},
 		"code in a ConfigMap and a path": {`{template: {runtimeRef: {name: python3}, handler: a.b, code: {path: /x, configMapRef: {name: z}}}}`, []string{
@@ -332,39 +332,45 @@ func TestValidateClusterRefusesWhatNeedsLocalMode(t *testing.T) {
 }
 
 func TestValidateRuntimeNamesFieldAndRemedy(t *testing.T) {
-	good := Runtime{Spec: RuntimeSpec{Image: "a/b:1", Command: []string{"/bootstrap"}, FileExtension: "py", Env: []EnvVar{{Name: "A"}}}}
+	good := ClusterRuntime{Spec: ClusterRuntimeSpec{Image: "a/b:1", Command: []string{"/bootstrap"}, FileExtension: "py", Env: []EnvVar{{Name: "A"}}}}
 	good.Name = "python3"
 	for name, c := range map[string]struct {
-		change func(*Runtime)
+		change func(*ClusterRuntime)
 		want   []string
 	}{
-		"everything is right": {func(*Runtime) {}, nil},
-		"no name and no image": {func(r *Runtime) { r.Name, r.Spec.Image = "", "" }, []string{
-			`metadata.name: Required value: must be 1 to 63 lower-case letters, digits and hyphens, with a letter or digit at both ends; write for example name: python3`,
+		"everything is right": {func(*ClusterRuntime) {}, nil},
+		"no name and no image": {func(r *ClusterRuntime) { r.Name, r.Spec.Image = "", "" }, []string{
+			`metadata.name: Required value: must be 1 to 63 lower-case letters, digits, hyphens and dots, with a letter or digit at both ends; write for example name: python3`,
 			`spec.image: Required value: write for example image: example.com/team/runtime:1.0`}},
-		"everything is wrong": {func(r *Runtime) {
+		"everything is wrong": {func(r *ClusterRuntime) {
 			r.Name = "Python"
-			r.Spec = RuntimeSpec{Image: "a b", Command: []string{""}, Protocol: "gRPC", FileExtension: ".py", Env: []EnvVar{{Name: "PORT"}}}
+			r.Spec = ClusterRuntimeSpec{Image: "a b", Command: []string{""}, Protocol: "gRPC", FileExtension: ".py", Env: []EnvVar{{Name: "PORT"}}}
 		}, []string{
-			`metadata.name: Invalid value: "Python": must be 1 to 63 lower-case letters, digits and hyphens, with a letter or digit at both ends; write for example python`,
+			`metadata.name: Invalid value: "Python": must be 1 to 63 lower-case letters, digits, hyphens and dots, with a letter or digit at both ends; write for example python`,
 			`spec.image: Invalid value: "a b": must be the reference of an image; write for example example.com/team/function:1.0`,
 			`spec.command[0]: Required value: the program is missing; write for example command: ["./server"]`,
 			`spec.protocol: Unsupported value: "gRPC": supported values: "HTTP", "LambdaRuntime"`,
 			`spec.fileExtension: Invalid value: ".py": must be letters and digits without a dot, at most 16; write for example py`,
 			`spec.env[0].name: Forbidden: Windlass sets PORT itself; take another name, for example APP_PORT`}},
-		"a warm pool": {func(r *Runtime) { r.Spec.WarmPool = &WarmPool{Size: MaxWarmPool} }, nil},
-		"a warm pool that nobody could use": {func(r *Runtime) {
-			r.Spec.Protocol, r.Spec.FileExtension, r.Spec.WarmPool = ProtocolHTTP, "", &WarmPool{Size: MaxWarmPool + 1}
+		"a warm pool": {func(r *ClusterRuntime) { r.Spec.WarmPools = []WarmPool{{Name: "small", Size: MaxWarmPool}} }, nil},
+		"a warm pool that nobody could use": {func(r *ClusterRuntime) {
+			r.Spec.Protocol, r.Spec.FileExtension = ProtocolHTTP, ""
+			r.Spec.WarmPools = []WarmPool{{Size: MaxWarmPool + 1}, {Name: "b", Size: 1}}
 		}, []string{
-			`spec.warmPool: Invalid value: "HTTP": needs the protocol LambdaRuntime, by which alone code is handed to a runtime that has started; remove warmPool`,
-			`spec.warmPool: Invalid value: "": needs fileExtension, since only inline code is handed to a spare instance; write for example fileExtension: py`,
-			`spec.warmPool.size: Invalid value: 101: must be 1 to 100; write for example 3, or remove warmPool for none`}},
+			`spec.warmPools: Invalid value: "HTTP": need the protocol LambdaRuntime, by which alone code is handed to a runtime that has started; remove warmPools`,
+			`spec.warmPools: Invalid value: "": need fileExtension, since only inline code is handed to a spare instance; write for example fileExtension: py`,
+			`spec.warmPools: Too many: 2: must have at most 1 item`,
+			`spec.warmPools[0].name: Required value: must be 1 to 63 lower-case letters, digits and hyphens, with a letter or digit at both ends; write for example name: small`,
+			`spec.warmPools[0].size: Invalid value: 101: must be 1 to 100; write for example 3, or remove warmPools for none`}},
+		"dots in a name": {func(r *ClusterRuntime) { r.Name = "python3.13" }, nil},
+		"another contract": {func(r *ClusterRuntime) { r.Spec.Contract = "v2" }, []string{
+			`spec.contract: Unsupported value: "v2": supported values: "v1"`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := good.DeepCopy()
 			c.change(r)
-			DefaultRuntime(r)
-			if diff := cmp.Diff(c.want, lines(ValidateRuntime(r))); diff != "" {
+			DefaultClusterRuntime(r)
+			if diff := cmp.Diff(c.want, lines(ValidateClusterRuntime(r))); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -372,16 +378,16 @@ func TestValidateRuntimeNamesFieldAndRemedy(t *testing.T) {
 }
 
 func TestDefaultForTakesTheRuntimesProtocol(t *testing.T) {
-	http := &Runtime{Spec: RuntimeSpec{Protocol: ProtocolHTTP}}
+	http := &ClusterRuntime{Spec: ClusterRuntimeSpec{Protocol: ProtocolHTTP}}
 	for name, c := range map[string]struct {
 		spec    FunctionSpec
-		runtime *Runtime
+		runtime *ClusterRuntime
 		want    Protocol
 	}{
 		"the runtime's":            {FunctionSpec{Template: FunctionTemplate{RuntimeRef: RuntimeReference{Name: "r"}}}, http, ProtocolHTTP},
 		"the function's own":       {FunctionSpec{Template: FunctionTemplate{RuntimeRef: RuntimeReference{Name: "r"}, Protocol: ProtocolLambdaRuntime}}, http, ProtocolLambdaRuntime},
 		"of an unknown runtime":    {FunctionSpec{Template: FunctionTemplate{RuntimeRef: RuntimeReference{Name: "r"}}}, nil, ProtocolLambdaRuntime},
-		"of a runtime without one": {FunctionSpec{Template: FunctionTemplate{RuntimeRef: RuntimeReference{Name: "r"}}}, &Runtime{}, ProtocolLambdaRuntime},
+		"of a runtime without one": {FunctionSpec{Template: FunctionTemplate{RuntimeRef: RuntimeReference{Name: "r"}}}, &ClusterRuntime{}, ProtocolLambdaRuntime},
 		"of an image":              {FunctionSpec{Template: FunctionTemplate{Image: "i"}}, nil, ProtocolHTTP},
 	} {
 		t.Run(name, func(t *testing.T) {

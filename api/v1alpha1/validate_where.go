@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -58,22 +59,26 @@ func ValidateCluster(f *Function) field.ErrorList {
 	return errs
 }
 
-// DefaultRuntime fills every field of a Runtime that was left out.
-func DefaultRuntime(r *Runtime) {
+// DefaultClusterRuntime fills every field of a ClusterRuntime that was left out.
+func DefaultClusterRuntime(r *ClusterRuntime) {
 	orElse(&r.APIVersion, APIVersion)
-	orElse(&r.Kind, KindRuntime)
+	orElse(&r.Kind, KindClusterRuntime)
 	orElse(&r.Spec.Protocol, ProtocolLambdaRuntime)
-	if r.Spec.WarmPool != nil {
-		DefaultResources(&r.Spec.WarmPool.Resources)
+	orElse(&r.Spec.Contract, ContractV1)
+	for i := range r.Spec.WarmPools {
+		DefaultResources(&r.Spec.WarmPools[i].Resources)
 	}
 }
 
-// ValidateRuntime says everything that is wrong with a Runtime that has its
+// ValidateClusterRuntime says everything that is wrong with a ClusterRuntime that has its
 // defaults.
-func ValidateRuntime(r *Runtime) field.ErrorList {
+func ValidateClusterRuntime(r *ClusterRuntime) field.ErrorList {
 	var errs field.ErrorList
 	spec := field.NewPath("spec")
-	errs = append(errs, validateLabel(field.NewPath("metadata", "name"), r.Name, string(RuntimePython3))...)
+	errs = append(errs, validateRuntimeName(field.NewPath("metadata", "name"), r.Name)...)
+	if r.Spec.Contract != ContractV1 {
+		errs = append(errs, field.NotSupported(spec.Child("contract"), r.Spec.Contract, []string{ContractV1}))
+	}
 	if r.Spec.Image == "" {
 		errs = append(errs, field.Required(spec.Child("image"), "write for example image: example.com/team/runtime:1.0"))
 	}
@@ -87,25 +92,51 @@ func ValidateRuntime(r *Runtime) field.ErrorList {
 			"must be letters and digits without a dot, at most 16; write for example py"))
 	}
 	errs = append(errs, validateEnv(spec.Child("env"), r.Spec.Env)...)
-	return append(errs, validateWarmPool(spec.Child("warmPool"), &r.Spec)...)
+	return append(errs, validateWarmPools(spec.Child("warmPools"), &r.Spec)...)
 }
 
-func validateWarmPool(at *field.Path, r *RuntimeSpec) field.ErrorList {
-	if r.WarmPool == nil {
+func validateWarmPools(at *field.Path, r *ClusterRuntimeSpec) field.ErrorList {
+	if len(r.WarmPools) == 0 {
 		return nil
 	}
 	var errs field.ErrorList
 	if r.Protocol != ProtocolLambdaRuntime {
 		errs = append(errs, field.Invalid(at, r.Protocol,
-			"needs the protocol LambdaRuntime, by which alone code is handed to a runtime that has started; remove warmPool"))
+			"need the protocol LambdaRuntime, by which alone code is handed to a runtime that has started; remove warmPools"))
 	}
 	if r.FileExtension == "" {
 		errs = append(errs, field.Invalid(at, r.FileExtension,
-			"needs fileExtension, since only inline code is handed to a spare instance; write for example fileExtension: py"))
+			"need fileExtension, since only inline code is handed to a spare instance; write for example fileExtension: py"))
 	}
-	if r.WarmPool.Size < 1 || r.WarmPool.Size > MaxWarmPool {
-		errs = append(errs, field.Invalid(at.Child("size"), r.WarmPool.Size,
-			fmt.Sprintf("must be 1 to %d; write for example 3, or remove warmPool for none", MaxWarmPool)))
+	if n := len(r.WarmPools); n > 1 {
+		errs = append(errs, field.TooMany(at, n, 1))
 	}
-	return append(errs, validateResources(at.Child("resources"), &r.WarmPool.Resources)...)
+	for i := range r.WarmPools {
+		pool, at := &r.WarmPools[i], at.Index(i)
+		errs = append(errs, validateLabel(at.Child("name"), pool.Name, "small")...)
+		if pool.Size < 1 || pool.Size > MaxWarmPool {
+			errs = append(errs, field.Invalid(at.Child("size"), pool.Size,
+				fmt.Sprintf("must be 1 to %d; write for example 3, or remove warmPools for none", MaxWarmPool)))
+		}
+		errs = append(errs, validateResources(at.Child("resources"), &pool.Resources)...)
+	}
+	return errs
+}
+
+const runtimeNameRule = "must be 1 to 63 lower-case letters, digits, hyphens and dots, with a letter or digit at both ends"
+
+// validateRuntimeName checks a name that may have dots, such as a version's, and that is
+// a label of pods.
+func validateRuntimeName(at *field.Path, name string) field.ErrorList {
+	switch {
+	case name == "":
+		return field.ErrorList{field.Required(at, runtimeNameRule+"; write for example "+lastName(at)+": "+string(RuntimePython3))}
+	case len(name) <= validation.DNS1123LabelMaxLength && len(validation.IsDNS1123Subdomain(name)) == 0:
+		return nil
+	}
+	example := string(RuntimePython3)
+	if corrected := toLabel(name); corrected != "" {
+		example = corrected
+	}
+	return field.ErrorList{field.Invalid(at, name, runtimeNameRule+"; write for example "+example)}
 }

@@ -31,7 +31,7 @@ func TestEveryFieldOfAManifestIsDocumented(t *testing.T) {
 	}{
 		{manifestPage, v1alpha1.FunctionSpec{}},
 		{manifestPage, v1alpha1.FunctionStatus{}},
-		{runtimesPage, v1alpha1.RuntimeSpec{}},
+		{runtimesPage, v1alpha1.ClusterRuntimeSpec{}},
 	} {
 		spans := spansOf(t, tt.page)
 		for _, path := range fieldPaths(reflect.TypeOf(tt.kind), "") {

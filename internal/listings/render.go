@@ -48,9 +48,9 @@ var places = []place{
 	{"api/v1alpha1/template_types.go", `(only a runtime has a handler; add ).*?(, or protocol:)`, func(l lists, _ string) string { return anyRuntime(l) }},
 	{"charts/windlass/values.yaml", "(# @default -- )`[^\n]*(\nruntimes:\n)", func(l lists, _ string) string { return both(l.runtimes) }},
 	{"charts/windlass/values.yaml", `(?s)(\nruntimes:\n).*?(\n\netcd:\n)`, runtimeValues},
-	{"charts/windlass/README.md", "(\\| `runtimes` \\| ).*?( \\| Runtimes that the controller installs)", func(l lists, _ string) string { return both(l.runtimes) }},
+	{"charts/windlass/README.md", "(\\| `runtimes` \\| ).*?( \\| ClusterRuntimes that the controller installs)", func(l lists, _ string) string { return both(l.runtimes) }},
 	{"charts/windlass/Chart.yaml", `(?s)(image: ghcr\.io/windlass-dev/podagent:[^\n]*\n).*?(    - name: etcd\n)`, runtimeImages},
-	{"docs/manifest.md", `(needs .handler. and .code.\. Locally ).*?(, in a cluster any \[Runtime\])`, runtimeChoice},
+	{"docs/manifest.md", `(needs .handler. and .code.\. Locally ).*?(, in a cluster any \[ClusterRuntime\])`, runtimeChoice},
 	{"docs/glossary.md", "(how handlers are found\\. ).*?( come with the chart)", func(l lists, _ string) string { return both(l.runtimes) }},
 	{"docs/runtimes.md", "(chooses what runs in every namespace\\. ).*?( come with the chart)", func(l lists, _ string) string { return both(l.runtimes) }},
 }

@@ -133,7 +133,7 @@ func controllerCommand() *cobra.Command {
 	flags.StringVar(&c.Namespace, "pod-namespace", os.Getenv("POD_NAMESPACE"), "`namespace` that the controller runs in")
 	flags.StringVar(&c.Schedulers, "schedulers", "", "headless `Service` of the schedulers")
 	flags.StringVar(&c.ExternalURL, "external-url", "", "`URL` at which functions are called")
-	flags.StringVar(&c.RuntimesFile, "runtimes", "", "`file` with a list of Runtimes to install")
+	flags.StringVar(&c.RuntimesFile, "runtimes", "", "`file` with a list of ClusterRuntimes to install")
 	flags.StringVar((*string)(&c.Egress.Mode), "functions-egress", string(controller.EgressOpen), "where functions may connect to: Open, Internet or None as `mode`")
 	flags.StringSliceVar(&c.Egress.Except, "functions-egress-except", nil, "`networks` to which functions may not connect, as CIDRs")
 	flags.BoolVar(&c.LeaderElection, "leader-elect", true, "let only one of several controllers act")

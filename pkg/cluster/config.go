@@ -118,7 +118,7 @@ type ControllerConfig struct {
 	Schedulers string
 	// ExternalURL is where clients reach functions.
 	ExternalURL string
-	// RuntimesFile holds a list of Runtimes to install, in YAML.
+	// RuntimesFile holds a list of ClusterRuntimes to install, in YAML.
 	RuntimesFile string
 	// Egress is where instances of functions may connect to.
 	Egress controller.Egress

@@ -62,7 +62,7 @@ func Controller(ctx context.Context, config ControllerConfig) error {
 }
 
 // readRuntimes reads a list of Runtimes; none if no file is named.
-func readRuntimes(file string) ([]v1alpha1.Runtime, error) {
+func readRuntimes(file string) ([]v1alpha1.ClusterRuntime, error) {
 	if file == "" {
 		return nil, nil
 	}
@@ -70,9 +70,9 @@ func readRuntimes(file string) ([]v1alpha1.Runtime, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--runtimes: %w", err)
 	}
-	var runtimes []v1alpha1.Runtime
+	var runtimes []v1alpha1.ClusterRuntime
 	if err := yaml.UnmarshalStrict(text, &runtimes); err != nil {
-		return nil, fmt.Errorf("--runtimes %s is not a list of Runtimes: %w", file, err)
+		return nil, fmt.Errorf("--runtimes %s is not a list of ClusterRuntimes: %w", file, err)
 	}
 	return runtimes, nil
 }

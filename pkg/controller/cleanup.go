@@ -44,7 +44,7 @@ func Cleanup(ctx context.Context, c client.Client, home string, namespaces []str
 			deleteListed(ctx, c, &networkingv1.NetworkPolicyList{}, log, client.InNamespace(namespace), client.MatchingLabels(managedLabels)),
 		)
 	}
-	errs = append(errs, deleteListed(ctx, c, &v1alpha1.RuntimeList{}, log, client.MatchingLabels(managedLabels)))
+	errs = append(errs, deleteListed(ctx, c, &v1alpha1.ClusterRuntimeList{}, log, client.MatchingLabels(managedLabels)))
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("cleanup: %w", err)
 	}

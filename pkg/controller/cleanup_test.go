@@ -30,7 +30,7 @@ func TestCleanupLeavesNothingBehind(t *testing.T) {
 	foreign := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Name: "foreign"}, Spec: policySpec("home", Egress{})}
 	w.make(policy)
 	w.make(foreign)
-	rt := &v1alpha1.Runtime{ObjectMeta: metav1.ObjectMeta{Name: "cleaned", Labels: managedLabels}, Spec: v1alpha1.RuntimeSpec{Image: "r"}}
+	rt := &v1alpha1.ClusterRuntime{ObjectMeta: metav1.ObjectMeta{Name: "cleaned", Labels: managedLabels}, Spec: v1alpha1.ClusterRuntimeSpec{Image: "r"}}
 	makeRuntime(t, c, rt)
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: LeaseName}}
 	w.make(lease)

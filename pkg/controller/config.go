@@ -36,7 +36,7 @@ type Config struct {
 	// GatewayURL is where functions are called, for status.url; may be empty.
 	GatewayURL string
 	// Runtimes are installed, and installed again when they are deleted.
-	Runtimes []v1alpha1.Runtime
+	Runtimes []v1alpha1.ClusterRuntime
 	// Egress is where instances of functions may connect to.
 	Egress Egress
 	// LeaderElection lets only one of several controllers work at a time.
@@ -56,9 +56,9 @@ func (c Config) Validate() error {
 		errs = append(errs, fmt.Errorf("controller: %w", err))
 	}
 	for _, r := range c.Runtimes {
-		v1alpha1.DefaultRuntime(&r)
-		for _, err := range v1alpha1.ValidateRuntime(&r) {
-			errs = append(errs, fmt.Errorf("controller: Runtime %q: %w", r.Name, err))
+		v1alpha1.DefaultClusterRuntime(&r)
+		for _, err := range v1alpha1.ValidateClusterRuntime(&r) {
+			errs = append(errs, fmt.Errorf("controller: ClusterRuntime %q: %w", r.Name, err))
 		}
 	}
 	return errors.Join(errs...)

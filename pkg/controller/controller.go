@@ -171,7 +171,7 @@ func setUpFunctions(mgr manager.Manager, r *reconciler, pokes *pokes) error {
 		Named("functions").
 		For(&v1alpha1.Function{}).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(functionOfPod)).
-		Watches(&v1alpha1.Runtime{}, handler.EnqueueRequestsFromMapFunc(functionsOfRuntime(mgr.GetClient()))).
+		Watches(&v1alpha1.ClusterRuntime{}, handler.EnqueueRequestsFromMapFunc(functionsOfRuntime(mgr.GetClient()))).
 		WatchesRawSource(source.Func(pokes.start)).
 		WithOptions(ctrlcontroller.Options{MaxConcurrentReconciles: concurrency}).
 		Complete(r)
@@ -211,8 +211,8 @@ func setUpPolicies(mgr manager.Manager, r *policyReconciler) error {
 		Complete(r)
 }
 
-func setUpRuntimes(mgr manager.Manager, runtimes []v1alpha1.Runtime, log *slog.Logger) error {
-	r := &runtimeReconciler{client: mgr.GetClient(), runtimes: make(map[string]v1alpha1.Runtime), log: log}
+func setUpRuntimes(mgr manager.Manager, runtimes []v1alpha1.ClusterRuntime, log *slog.Logger) error {
+	r := &runtimeReconciler{client: mgr.GetClient(), runtimes: make(map[string]v1alpha1.ClusterRuntime), log: log}
 	for _, rt := range runtimes {
 		r.runtimes[rt.Name] = rt
 	}
@@ -228,7 +228,7 @@ func setUpRuntimes(mgr manager.Manager, runtimes []v1alpha1.Runtime, log *slog.L
 	})
 	return builder.ControllerManagedBy(mgr).
 		Named("runtimes").
-		Watches(&v1alpha1.Runtime{}, &handler.EnqueueRequestForObject{}, deleted).
+		Watches(&v1alpha1.ClusterRuntime{}, &handler.EnqueueRequestForObject{}, deleted).
 		WatchesRawSource(all).
 		Complete(r)
 }

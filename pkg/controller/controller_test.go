@@ -229,10 +229,10 @@ func TestInvalidFunctionsSaySo(t *testing.T) {
 
 func TestRuntimesComeBack(t *testing.T) {
 	const name = "comes-back"
-	rt := v1alpha1.Runtime{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.RuntimeSpec{Image: "r:1", FileExtension: "rb"}}
-	w := newWorld(t, func(c *Config, _ *Deps) { c.Runtimes = []v1alpha1.Runtime{rt} })
-	installed := func() *v1alpha1.Runtime {
-		found := &v1alpha1.Runtime{}
+	rt := v1alpha1.ClusterRuntime{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.ClusterRuntimeSpec{Image: "r:1", FileExtension: "rb"}}
+	w := newWorld(t, func(c *Config, _ *Deps) { c.Runtimes = []v1alpha1.ClusterRuntime{rt} })
+	installed := func() *v1alpha1.ClusterRuntime {
+		found := &v1alpha1.ClusterRuntime{}
 		eventually(t, func(ctx context.Context) error { return w.Get(ctx, client.ObjectKey{Name: name}, found) })
 		return found
 	}
@@ -256,7 +256,7 @@ func TestFunctionsHearOfTheirRuntime(t *testing.T) {
 	f := w.makeFunction("f", v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{RuntimeRef: v1alpha1.RuntimeReference{Name: "late"}, Handler: "a.b", Code: &v1alpha1.Code{Inline: "x"}}})
 	w.tells(f, nil)
 	w.ready(f, "False/UnknownRuntime")
-	makeRuntime(t, w, &v1alpha1.Runtime{ObjectMeta: metav1.ObjectMeta{Name: "late"}, Spec: v1alpha1.RuntimeSpec{Image: "r"}})
+	makeRuntime(t, w, &v1alpha1.ClusterRuntime{ObjectMeta: metav1.ObjectMeta{Name: "late"}, Spec: v1alpha1.ClusterRuntimeSpec{Image: "r"}})
 	w.tells(f, nil)
 	w.ready(f, "True/Accepted")
 }
@@ -365,12 +365,12 @@ func TestOnlyTheLeaderWorks(t *testing.T) {
 }
 
 func TestConfigNamesWhatIsMissing(t *testing.T) {
-	err := Config{Runtimes: []v1alpha1.Runtime{{ObjectMeta: metav1.ObjectMeta{Name: "r"}}}}.Validate()
+	err := Config{Runtimes: []v1alpha1.ClusterRuntime{{ObjectMeta: metav1.ObjectMeta{Name: "r"}}}}.Validate()
 	if err == nil {
 		t.Fatal("it is valid")
 	}
 	want := "controller: Namespace must be set\ncontroller: SchedulerService must be set\n" +
-		"controller: Runtime \"r\": spec.image: Required value: write for example image: example.com/team/runtime:1.0"
+		"controller: ClusterRuntime \"r\": spec.image: Required value: write for example image: example.com/team/runtime:1.0"
 	if err.Error() != want {
 		t.Errorf("got %s", err)
 	}

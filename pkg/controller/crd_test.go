@@ -124,7 +124,7 @@ func TestAPIServerNamesFieldAndRemedy(t *testing.T) {
 			`spec.template.code: Required value: a runtime needs source code; put it into code.inline, or into a ConfigMap that code.configMapRef names`,
 			`spec.template.handler: Required value: a runtime needs module.function; write for example handler: main.handle`}},
 		"a runtime that is no name": {`{template: {runtimeRef: {name: Python}, handler: a.b, code: {inline: x}}}`, []string{
-			`spec.template.runtimeRef.name: Invalid value: "string": must be the name of a Runtime, in lower-case letters, digits and hyphens; write for example python3`}},
+			`spec.template.runtimeRef.name: Invalid value: "string": must be the name of a ClusterRuntime, in lower-case letters, digits, hyphens and dots; write for example python3`}},
 		"a handler without a module": {`{template: {runtimeRef: {name: python3}, handler: ../main.handle, code: {inline: x}}}`, []string{
 			`spec.template.handler: Invalid value: "object": must be module.function; write for example main.handle`}},
 		"a handler of an image": {`{template: {image: a, handler: a.b}}`, []string{
@@ -255,12 +255,12 @@ func TestAPIServerChecksRuntimes(t *testing.T) {
 		spec string
 		want []string
 	}{
-		"what is right": {`{image: a/b:1, command: [/bootstrap], fileExtension: py, env: [{name: A, value: b}], warmPool: {size: 100, resources: {limits: {memory: 1Gi}}}}`, nil},
-		"a warm pool of too many": {`{image: a, fileExtension: py, warmPool: {size: 101}}`, []string{
-			`spec.warmPool.size: Invalid value: 101: spec.warmPool.size in body should be less than or equal to 100`}},
-		"a pool that nobody could use": {`{image: a, protocol: HTTP, warmPool: {size: 1}}`, []string{
-			`spec.warmPool: Invalid value: "object": needs fileExtension, since only inline code is handed to a spare instance; write for example fileExtension: py`,
-			`spec.warmPool: Invalid value: "object": needs the protocol LambdaRuntime, by which alone code is handed to a runtime that has started; remove warmPool`}},
+		"what is right": {`{image: a/b:1, command: [/bootstrap], fileExtension: py, env: [{name: A, value: b}], warmPools: [{name: small, size: 100, resources: {limits: {memory: 1Gi}}}]}`, nil},
+		"a warm pool of too many": {`{image: a, fileExtension: py, warmPools: [{name: small, size: 101}]}`, []string{
+			`spec.warmPools[0].size: Invalid value: 101: spec.warmPools[0].size in body should be less than or equal to 100`}},
+		"a pool that nobody could use": {`{image: a, protocol: HTTP, warmPools: [{name: small, size: 1}]}`, []string{
+			`spec.warmPools: Invalid value: "object": need fileExtension, since only inline code is handed to a spare instance; write for example fileExtension: py`,
+			`spec.warmPools: Invalid value: "object": need the protocol LambdaRuntime, by which alone code is handed to a runtime that has started; remove warmPools`}},
 		"what is wrong": {`{image: a b, command: [""], fileExtension: .py, env: [{name: PORT}]}`, []string{
 			`spec.command: Invalid value: "array": the program is missing; write for example command: ["/runtime/bootstrap"]`,
 			`spec.env[0].name: Forbidden: Windlass sets PORT itself; take another name, for example APP_MODE`,
@@ -268,7 +268,7 @@ func TestAPIServerChecksRuntimes(t *testing.T) {
 			`spec.image: Invalid value: "string": must be the reference of an image; write for example example.com/team/runtime:1.0`}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			u := manifest(t, v1alpha1.KindRuntime, "r", tc.spec)
+			u := manifest(t, v1alpha1.KindClusterRuntime, "r", tc.spec)
 			if diff := cmp.Diff(tc.want, causes(t, c.Create(t.Context(), u, client.DryRunAll))); diff != "" {
 				t.Error(diff)
 			}
@@ -306,10 +306,10 @@ func TestProtocolCannotChange(t *testing.T) {
 			}
 		})
 	}
-	r := manifest(t, v1alpha1.KindRuntime, "protocol-cannot-change", `{image: a}`)
+	r := manifest(t, v1alpha1.KindClusterRuntime, "protocol-cannot-change", `{image: a}`)
 	makeRuntime(t, c, r)
 	_ = unstructured.SetNestedField(r.Object, "HTTP", "spec", "protocol")
-	want := []string{`spec.protocol: Invalid value: "string": cannot change, because functions of this runtime have callers of the old one; make a new Runtime`}
+	want := []string{`spec.protocol: Invalid value: "string": cannot change, because functions of this runtime have callers of the old one; make a new ClusterRuntime`}
 	if diff := cmp.Diff(want, causes(t, c.Update(t.Context(), r))); diff != "" {
 		t.Error(diff)
 	}
@@ -372,7 +372,7 @@ func TestSamplesAreAccepted(t *testing.T) {
 			if err := yaml.Unmarshal([]byte(document), u); err != nil {
 				t.Fatalf("%s: %v", file, err)
 			}
-			if u.GetKind() != v1alpha1.KindRuntime {
+			if u.GetKind() != v1alpha1.KindClusterRuntime {
 				u.SetNamespace("default")
 			}
 			if err := c.Create(t.Context(), u, client.DryRunAll, client.FieldValidation("Strict")); err != nil {

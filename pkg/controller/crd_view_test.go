@@ -112,7 +112,7 @@ func TestColumnsOfFunctions(t *testing.T) {
 
 func TestColumnsOfRuntimes(t *testing.T) {
 	c := newClient(t)
-	r := manifest(t, v1alpha1.KindRuntime, "columns", `{image: a/b:1, fileExtension: py, warmPool: {size: 3}}`)
+	r := manifest(t, v1alpha1.KindClusterRuntime, "columns", `{image: a/b:1, fileExtension: py, warmPool: {size: 3}}`)
 	makeRuntime(t, c, r)
 	columns, cells := table(t, "runtimes", "", "columns")
 	var got []string

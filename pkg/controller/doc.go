@@ -5,7 +5,7 @@
 // schedulers tell over the wire. It holds a Function that is being deleted by
 // a finalizer until its instances are gone, deletes pods whose agent has ended, and
 // spare ones whose scheduler is gone, keeps a NetworkPolicy in every namespace
-// with Functions, and installs the Runtimes that it was given. It starts no instances and takes no part in any
+// with Functions, and installs the ClusterRuntimes that it was given. It starts no instances and takes no part in any
 // call: while it is away, everything that runs goes on.
 //
 // What is to be done with a Function is decided by plan, a function of values;

@@ -35,7 +35,7 @@ type input struct {
 	// function is as it was read, without defaults.
 	function *v1alpha1.Function
 	// runtime is nil if the function names none, or one that does not exist.
-	runtime *v1alpha1.Runtime
+	runtime *v1alpha1.ClusterRuntime
 	// facts are nil while no scheduler tells of the function.
 	facts *facts
 	// settling says that facts are nil only because the controller has just

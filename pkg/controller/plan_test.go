@@ -100,10 +100,10 @@ func TestStatusSaysWhatIsObserved(t *testing.T) {
 			"Ready=Unknown/Unobserved Provisioned=Unknown/Unobserved Progressing=False/Unobserved", "no scheduler tells"},
 		"a runtime that is missing": {func(in *input) {
 			in.function.Spec = v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{RuntimeRef: v1alpha1.RuntimeReference{Name: "ruby"}, Handler: "a.b", Code: &v1alpha1.Code{Inline: "x"}}}
-		}, "Ready=False/UnknownRuntime Provisioned=False/UnknownRuntime Progressing=False/UnknownRuntime", `there is no Runtime "ruby"; make it`},
+		}, "Ready=False/UnknownRuntime Provisioned=False/UnknownRuntime Progressing=False/UnknownRuntime", `there is no ClusterRuntime "ruby"; make it`},
 		"a runtime that is there": {func(in *input) {
 			in.function.Spec = v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{RuntimeRef: v1alpha1.RuntimeReference{Name: "ruby"}, Handler: "a.b", Code: &v1alpha1.Code{Inline: "x"}}}
-			in.runtime = &v1alpha1.Runtime{}
+			in.runtime = &v1alpha1.ClusterRuntime{}
 		}, "Ready=True/Accepted Provisioned=True/Provisioned Progressing=False/Stable", "can be called"},
 		"what no schema sees": {func(in *input) { in.function.Spec.Template.Args = []string{"\x00"} },
 			"Ready=False/Invalid Provisioned=False/Invalid Progressing=False/Invalid",

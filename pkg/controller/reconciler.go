@@ -70,13 +70,13 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 func (r *reconciler) look(ctx context.Context, f *v1alpha1.Function) (input, error) {
 	in := input{now: time.Now(), function: f, gateway: r.gateway, written: r.writtenAt(client.ObjectKeyFromObject(f))}
 	if f.Spec.Template.RuntimeRef.Name != "" {
-		runtime := &v1alpha1.Runtime{}
+		runtime := &v1alpha1.ClusterRuntime{}
 		err := r.client.Get(ctx, types.NamespacedName{Name: string(f.Spec.Template.RuntimeRef.Name)}, runtime)
 		switch {
 		case err == nil:
 			in.runtime = runtime
 		case !apierrors.IsNotFound(err):
-			return input{}, fmt.Errorf("cannot read Runtime %s: %w", f.Spec.Template.RuntimeRef.Name, err)
+			return input{}, fmt.Errorf("cannot read ClusterRuntime %s: %w", f.Spec.Template.RuntimeRef.Name, err)
 		}
 	}
 	var pods corev1.PodList

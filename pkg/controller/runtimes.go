@@ -17,12 +17,12 @@ import (
 // fieldOwner owns the fields of what the controller applies.
 const fieldOwner = client.FieldOwner("windlass-controller")
 
-// runtimeReconciler installs the Runtimes that the controller was given, when
+// runtimeReconciler installs the ClusterRuntimes that the controller was given, when
 // it starts and when one of them is deleted. What others write into them stays
 // until then.
 type runtimeReconciler struct {
 	client   client.Client
-	runtimes map[string]v1alpha1.Runtime
+	runtimes map[string]v1alpha1.ClusterRuntime
 	log      *slog.Logger
 }
 
@@ -34,10 +34,10 @@ func (r *runtimeReconciler) Reconcile(ctx context.Context, request reconcile.Req
 	}
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&wanted)
 	if err != nil {
-		return reconcile.Result{}, fmt.Errorf("cannot write Runtime %s: %w", request.Name, err)
+		return reconcile.Result{}, fmt.Errorf("cannot write ClusterRuntime %s: %w", request.Name, err)
 	}
 	applied := &unstructured.Unstructured{Object: content}
-	applied.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(v1alpha1.KindRuntime))
+	applied.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(v1alpha1.KindClusterRuntime))
 	unstructured.RemoveNestedField(applied.Object, "metadata", "creationTimestamp")
 	labels := applied.GetLabels()
 	if labels == nil {
@@ -48,12 +48,12 @@ func (r *runtimeReconciler) Reconcile(ctx context.Context, request reconcile.Req
 	err = r.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(applied), fieldOwner, client.ForceOwnership)
 	if apierrors.IsInvalid(err) {
 		// Trying again would not help.
-		r.log.Error("a Runtime was refused", "runtime", request.Name, "err", err)
+		r.log.Error("a ClusterRuntime was refused", "runtime", request.Name, "err", err)
 		return reconcile.Result{}, nil
 	}
 	if err != nil {
-		return reconcile.Result{}, fmt.Errorf("cannot apply Runtime %s: %w", request.Name, err)
+		return reconcile.Result{}, fmt.Errorf("cannot apply ClusterRuntime %s: %w", request.Name, err)
 	}
-	r.log.Info("installed a Runtime", "runtime", request.Name, "image", wanted.Spec.Image)
+	r.log.Info("installed a ClusterRuntime", "runtime", request.Name, "image", wanted.Spec.Image)
 	return reconcile.Result{}, nil
 }

@@ -89,7 +89,7 @@ func view(in input) *seen {
 	}
 	if f.Spec.Template.RuntimeRef.Name != "" && in.runtime == nil {
 		return same(f.Generation, metav1.ConditionFalse, v1alpha1.ReasonUnknownRuntime, fmt.Sprintf(
-			"there is no Runtime %q; make it, or write in spec.template.runtimeRef.name one that \"kubectl get runtimes\" lists", f.Spec.Template.RuntimeRef.Name))
+			"there is no ClusterRuntime %q; make it, or write in spec.template.runtimeRef.name one that \"kubectl get clusterruntimes\" lists", f.Spec.Template.RuntimeRef.Name))
 	}
 	if in.facts == nil {
 		if in.settling && meta.FindStatusCondition(f.Status.Conditions, v1alpha1.ConditionReady) != nil {

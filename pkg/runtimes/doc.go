@@ -23,7 +23,7 @@
 //
 // With WINDLASS_SPARE set, and the protocol LambdaRuntime, a shim does not know yet
 // what to run. It loads all that it needs besides the code, and asks
-// GET /windlass/assignment at $AWS_LAMBDA_RUNTIME_API for the variables and the files
+// GET /windlass/v1/assignment at $AWS_LAMBDA_RUNTIME_API for the variables and the files
 // of a function, however long that takes. It writes the files below
 // $LAMBDA_TASK_ROOT, which it may make and write to, removes WINDLASS_SPARE, sets the
 // variables except LAMBDA_TASK_ROOT, and goes on there as if it had been started so.

@@ -54,7 +54,7 @@ func unstartedAPI(t *testing.T) *fakeAPI {
 		asked: make(chan struct{}, 1000), assignments: make(chan string, 1), over: make(chan struct{})}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /2018-06-01/runtime/invocation/next", api.next)
-	mux.HandleFunc("GET /windlass/assignment", api.assignment)
+	mux.HandleFunc("GET /windlass/v1/assignment", api.assignment)
 	mux.HandleFunc("POST /2018-06-01/runtime/invocation/{id}/{kind}", api.post)
 	mux.HandleFunc("POST /2018-06-01/runtime/init/{kind}", api.post)
 	api.server = httptest.NewUnstartedServer(mux)

@@ -110,7 +110,7 @@ func TestAnInstanceThatNoCallWaitsForIsWantedWhenItIsOrdered(t *testing.T) {
 }
 
 func TestATakenSpareInstanceHasOnlyThePhasesThatHappened(t *testing.T) {
-	inPoolWorld(t, 1, defaults(), func(w *world, rt *v1alpha1.Runtime, f, _ *v1alpha1.Function) {
+	inPoolWorld(t, 1, defaults(), func(w *world, rt *v1alpha1.ClusterRuntime, f, _ *v1alpha1.Function) {
 		spare := w.helloSpare(w.started(poolFunction(rt), 1)[0])
 		gw := w.gateway("g:1")
 		gw.offer(f, 1)
@@ -154,7 +154,7 @@ func TestAStartThatComesToNothingIsForgotten(t *testing.T) {
 }
 
 func TestASpareInstanceThatCannotBeTakenIsNoStart(t *testing.T) {
-	inPoolWorld(t, 1, defaults(), func(w *world, rt *v1alpha1.Runtime, f, _ *v1alpha1.Function) {
+	inPoolWorld(t, 1, defaults(), func(w *world, rt *v1alpha1.ClusterRuntime, f, _ *v1alpha1.Function) {
 		w.helloSpare(w.started(poolFunction(rt), 1)[0])
 		w.runtime.pods.fail = true
 		gw := w.gateway("g:1")

@@ -24,7 +24,7 @@
 // beyond up to an equal share. If nothing of its own may go, other schedulers are asked with
 // the beats that they exchange, and what they ask for is made after all that is wanted here.
 //
-// It keeps its share of the Runtimes' warm pools, with what functions leave of rate and
+// It keeps its share of the ClusterRuntimes' warm pools, with what functions leave of rate and
 // room. A function that needs instances takes ready spare ones of its Runtime first.
 // One that is taken is told so once it is the function's for everybody, and nobody else
 // gets it; spare instances are handed no tickets.

@@ -13,31 +13,31 @@ import (
 
 // oneRuntime is the only one.
 type oneRuntime struct {
-	atomic.Pointer[v1alpha1.Runtime]
+	atomic.Pointer[v1alpha1.ClusterRuntime]
 }
 
-func only(rt *v1alpha1.Runtime) *oneRuntime {
+func only(rt *v1alpha1.ClusterRuntime) *oneRuntime {
 	r := new(oneRuntime)
 	r.Store(rt)
 	return r
 }
 
-func (r *oneRuntime) List() []*v1alpha1.Runtime { return []*v1alpha1.Runtime{r.Load()} }
+func (r *oneRuntime) List() []*v1alpha1.ClusterRuntime { return []*v1alpha1.ClusterRuntime{r.Load()} }
 
-func (r *oneRuntime) Get(name string) (*v1alpha1.Runtime, bool) {
+func (r *oneRuntime) Get(name string) (*v1alpha1.ClusterRuntime, bool) {
 	rt := r.Load()
 	return rt, rt.Name == name
 }
 
 // pythonWith is a Runtime with a warm pool of that size.
-func pythonWith(size int32) *v1alpha1.Runtime {
-	rt := &v1alpha1.Runtime{}
+func pythonWith(size int32) *v1alpha1.ClusterRuntime {
+	rt := &v1alpha1.ClusterRuntime{}
 	rt.Name = "python3"
 	rt.Spec.Image, rt.Spec.FileExtension = "python:1", "py"
 	if size > 0 {
-		rt.Spec.WarmPool = &v1alpha1.WarmPool{Size: size}
+		rt.Spec.WarmPools = []v1alpha1.WarmPool{{Name: "small", Size: size}}
 	}
-	v1alpha1.DefaultRuntime(rt)
+	v1alpha1.DefaultClusterRuntime(rt)
 	return rt
 }
 
@@ -50,11 +50,13 @@ func inPython(fn *v1alpha1.Function) {
 
 var testPool = spare.Pool{Scheduler: "self", Namespace: "ns", Runtime: "python3"}
 
-func poolFunction(rt *v1alpha1.Runtime) *v1alpha1.Function { return spare.PoolFunction(testPool, rt) }
+func poolFunction(rt *v1alpha1.ClusterRuntime) *v1alpha1.Function {
+	return spare.PoolFunction(testPool, rt)
+}
 
 // inPoolWorld runs body in a world with a Runtime whose warm pool has that size, and
 // the functions f and g, which could take its instances.
-func inPoolWorld(t *testing.T, size int32, config worldConfig, body func(w *world, rt *v1alpha1.Runtime, f, g *v1alpha1.Function)) {
+func inPoolWorld(t *testing.T, size int32, config worldConfig, body func(w *world, rt *v1alpha1.ClusterRuntime, f, g *v1alpha1.Function)) {
 	rt := pythonWith(size)
 	config.runtimes = only(rt)
 	inWorld(t, config, func(w *world) {

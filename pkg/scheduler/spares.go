@@ -25,13 +25,13 @@ const (
 	crowdedFor = 30 * time.Second
 )
 
-// Runtimes tells of the Runtimes of the cluster. They must not be changed.
+// Runtimes tells of the ClusterRuntimes of the cluster. They must not be changed.
 type Runtimes interface {
-	Get(name string) (*v1alpha1.Runtime, bool)
-	List() []*v1alpha1.Runtime
+	Get(name string) (*v1alpha1.ClusterRuntime, bool)
+	List() []*v1alpha1.ClusterRuntime
 }
 
-// warmPools keeps this scheduler's share of the Runtimes' warm pools, and lets functions
+// warmPools keeps this scheduler's share of the ClusterRuntimes' warm pools, and lets functions
 // take from them.
 type warmPools struct {
 	*host
@@ -107,9 +107,9 @@ func (s *spares) nextEpoch(now time.Time) uint64 {
 
 // planSpares computes which pools there are and the scheduler's share of each.
 func (s *warmPools) planSpares() {
-	pooled := make(map[string]*v1alpha1.Runtime)
+	pooled := make(map[string]*v1alpha1.ClusterRuntime)
 	for _, rt := range s.deps.Runtimes.List() {
-		if rt.Spec.WarmPool != nil {
+		if rt.Spec.Pool() != nil {
 			pooled[rt.Name] = rt
 		}
 	}
@@ -118,7 +118,7 @@ func (s *warmPools) planSpares() {
 	if len(pooled) > 0 {
 		for name, owned := range s.eligible(pooled) {
 			rt := pooled[name.Runtime]
-			if target := spare.Share(int(rt.Spec.WarmPool.Size), owned, s.config.ID); target > 0 {
+			if target := spare.Share(int(rt.Spec.Pool().Size), owned, s.config.ID); target > 0 {
 				fn := spare.PoolFunction(name, rt)
 				targets[name.UID()] = &pool{Pool: name, fn: fn, rev: fn.Revision(), term: term, target: target}
 			}
@@ -132,7 +132,7 @@ func (s *warmPools) planSpares() {
 
 // eligible counts, for each pool, how many functions that could take its instances
 // each scheduler owns.
-func (s *warmPools) eligible(pooled map[string]*v1alpha1.Runtime) map[spare.Pool]map[string]int {
+func (s *warmPools) eligible(pooled map[string]*v1alpha1.ClusterRuntime) map[spare.Pool]map[string]int {
 	var slots *ownership.Map
 	if s.deps.Router != nil {
 		slots = s.deps.Router.Map()

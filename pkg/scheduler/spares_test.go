@@ -17,7 +17,7 @@ import (
 )
 
 func TestAFirstCallTakesASpareInstance(t *testing.T) {
-	inPoolWorld(t, 2, defaults(), func(w *world, rt *v1alpha1.Runtime, f, g *v1alpha1.Function) {
+	inPoolWorld(t, 2, defaults(), func(w *world, rt *v1alpha1.ClusterRuntime, f, g *v1alpha1.Function) {
 		spares := w.started(poolFunction(rt), 2)
 		first, second := w.helloSpare(spares[0]), w.helloSpare(spares[1])
 		gw := w.gateway("g:1")
@@ -52,7 +52,7 @@ func TestAFirstCallTakesASpareInstance(t *testing.T) {
 }
 
 func TestASpareInstanceGetsNoTickets(t *testing.T) {
-	inPoolWorld(t, 1, defaults(), func(w *world, rt *v1alpha1.Runtime, f, _ *v1alpha1.Function) {
+	inPoolWorld(t, 1, defaults(), func(w *world, rt *v1alpha1.ClusterRuntime, f, _ *v1alpha1.Function) {
 		a := w.helloSpare(w.started(poolFunction(rt), 1)[0])
 		a.ping(time.Second)
 		a.expect()
@@ -119,7 +119,7 @@ func TestWhatCannotBeTakenIsOrderedAtOnce(t *testing.T) {
 		"failed":  func(p *fakePods) { p.fail = true },
 	} {
 		t.Run(name, func(t *testing.T) {
-			inPoolWorld(t, 1, defaults(), func(w *world, rt *v1alpha1.Runtime, f, _ *v1alpha1.Function) {
+			inPoolWorld(t, 1, defaults(), func(w *world, rt *v1alpha1.ClusterRuntime, f, _ *v1alpha1.Function) {
 				a := w.helloSpare(w.started(poolFunction(rt), 1)[0])
 				spoil(&w.runtime.pods)
 				w.gateway("g:1").offer(f, 1)
@@ -146,7 +146,7 @@ func TestWhatCannotBeTakenIsOrderedAtOnce(t *testing.T) {
 // Its stream breaks between the choice and the answer: it says hello again, and is
 // told then.
 func TestAnAssignmentThatWasLostIsToldAgain(t *testing.T) {
-	inPoolWorld(t, 1, defaults(), func(w *world, rt *v1alpha1.Runtime, f, g *v1alpha1.Function) {
+	inPoolWorld(t, 1, defaults(), func(w *world, rt *v1alpha1.ClusterRuntime, f, g *v1alpha1.Function) {
 		spec := w.started(poolFunction(rt), 1)[0]
 		a := w.helloSpare(spec)
 		w.gateway("g:1").offer(f, 1)
@@ -164,7 +164,7 @@ func TestAnAssignmentThatWasLostIsToldAgain(t *testing.T) {
 }
 
 func TestAStrangerIsNoSpareInstance(t *testing.T) {
-	inPoolWorld(t, 1, defaults(), func(w *world, rt *v1alpha1.Runtime, f, _ *v1alpha1.Function) {
+	inPoolWorld(t, 1, defaults(), func(w *world, rt *v1alpha1.ClusterRuntime, f, _ *v1alpha1.Function) {
 		w.hello(&agentwire.Hello{Spare: true, Token: "nobody"}).expectEnded(codes.Unavailable)
 		// Nor is an instance that has a function.
 		w.gateway("g:1").offer(f, 1)
@@ -212,7 +212,7 @@ func TestOnlyFunctionsThatFitKeepAPoolAndTakeFromIt(t *testing.T) {
 
 // Those that a function has taken stay when the pool goes.
 func TestAPoolThatIsRemovedTakesNoFunctionsInstance(t *testing.T) {
-	inPoolWorld(t, 2, defaults(), func(w *world, rt *v1alpha1.Runtime, f, _ *v1alpha1.Function) {
+	inPoolWorld(t, 2, defaults(), func(w *world, rt *v1alpha1.ClusterRuntime, f, _ *v1alpha1.Function) {
 		spares := w.started(poolFunction(rt), 2)
 		a, b := w.helloSpare(spares[0]), w.helloSpare(spares[1])
 		w.gateway("g:1").offer(f, 1)
@@ -230,7 +230,7 @@ func TestAPoolThatIsRemovedTakesNoFunctionsInstance(t *testing.T) {
 }
 
 func TestSpareInstancesOfAnEarlierImageAreReplaced(t *testing.T) {
-	inPoolWorld(t, 2, defaults(), func(w *world, rt *v1alpha1.Runtime, _, _ *v1alpha1.Function) {
+	inPoolWorld(t, 2, defaults(), func(w *world, rt *v1alpha1.ClusterRuntime, _, _ *v1alpha1.Function) {
 		before := w.started(poolFunction(rt), 2)
 		for _, spec := range before {
 			w.helloSpare(spec)
@@ -255,7 +255,7 @@ func TestSpareInstancesOfAnEarlierImageAreReplaced(t *testing.T) {
 func TestSpareInstancesYieldToFunctions(t *testing.T) {
 	config := defaults()
 	config.node = 300
-	inPoolWorld(t, 3, config, func(w *world, rt *v1alpha1.Runtime, _, _ *v1alpha1.Function) {
+	inPoolWorld(t, 3, config, func(w *world, rt *v1alpha1.ClusterRuntime, _, _ *v1alpha1.Function) {
 		for _, spec := range w.started(poolFunction(rt), 3) {
 			w.helloSpare(spec)
 		}
@@ -273,7 +273,7 @@ func TestSpareInstancesYieldToFunctions(t *testing.T) {
 }
 
 func TestAFailingFunctionTakesNoSpareInstances(t *testing.T) {
-	inPoolWorld(t, 1, defaults(), func(w *world, rt *v1alpha1.Runtime, f, g *v1alpha1.Function) {
+	inPoolWorld(t, 1, defaults(), func(w *world, rt *v1alpha1.ClusterRuntime, f, g *v1alpha1.Function) {
 		a := w.helloSpare(w.started(poolFunction(rt), 1)[0])
 		gw := w.gateway("g:1")
 		gw.offer(f, 1)
@@ -296,7 +296,7 @@ func TestAFailingFunctionTakesNoSpareInstances(t *testing.T) {
 }
 
 func TestSpareInstancesThatDoNotStartAreTriedOneByOne(t *testing.T) {
-	inPoolWorld(t, 3, defaults(), func(w *world, rt *v1alpha1.Runtime, _, _ *v1alpha1.Function) {
+	inPoolWorld(t, 3, defaults(), func(w *world, rt *v1alpha1.ClusterRuntime, _, _ *v1alpha1.Function) {
 		for _, spec := range w.started(poolFunction(rt), 3) {
 			w.runtime.end(keyOf(string(spec.Function.UID), spec.CID), "no such image")
 		}
@@ -309,7 +309,7 @@ func TestSpareInstancesThatDoNotStartAreTriedOneByOne(t *testing.T) {
 
 // A spare instance that is lost is replaced, and is not taken in between.
 func TestASpareInstanceThatIsLostIsReplaced(t *testing.T) {
-	inPoolWorld(t, 1, defaults(), func(w *world, rt *v1alpha1.Runtime, f, _ *v1alpha1.Function) {
+	inPoolWorld(t, 1, defaults(), func(w *world, rt *v1alpha1.ClusterRuntime, f, _ *v1alpha1.Function) {
 		spec := w.started(poolFunction(rt), 1)[0]
 		a := w.helloSpare(spec)
 		a.cut()
@@ -325,7 +325,7 @@ func TestASpareInstanceThatIsLostIsReplaced(t *testing.T) {
 }
 
 func TestSharesFollowOwnership(t *testing.T) {
-	inPoolWorld(t, 2, defaults(), func(w *world, rt *v1alpha1.Runtime, _, _ *v1alpha1.Function) {
+	inPoolWorld(t, 2, defaults(), func(w *world, rt *v1alpha1.ClusterRuntime, _, _ *v1alpha1.Function) {
 		w.started(poolFunction(rt), 2)
 		w.keeper.owns("other")
 		w.after(2 * planSparesEvery)
@@ -336,7 +336,7 @@ func TestSharesFollowOwnership(t *testing.T) {
 // How a start went from a spare instance says nothing of those without; what the
 // spare instances themselves took does.
 func TestStartsOfSpareInstancesAreLearntAsTheRuntimes(t *testing.T) {
-	inPoolWorld(t, 1, defaults(), func(w *world, rt *v1alpha1.Runtime, f, _ *v1alpha1.Function) {
+	inPoolWorld(t, 1, defaults(), func(w *world, rt *v1alpha1.ClusterRuntime, f, _ *v1alpha1.Function) {
 		spec := w.started(poolFunction(rt), 1)[0]
 		w.after(3 * time.Second)
 		a := w.helloSpare(spec)
@@ -352,7 +352,7 @@ func TestStartsOfSpareInstancesAreLearntAsTheRuntimes(t *testing.T) {
 }
 
 func TestSeriesOfPools(t *testing.T) {
-	inPoolWorld(t, 2, defaults(), func(w *world, rt *v1alpha1.Runtime, _, _ *v1alpha1.Function) {
+	inPoolWorld(t, 2, defaults(), func(w *world, rt *v1alpha1.ClusterRuntime, _, _ *v1alpha1.Function) {
 		w.helloSpare(w.started(poolFunction(rt), 2)[0])
 		got := w.scrape("runtime")
 		want := map[string]float64{

@@ -13,7 +13,7 @@ import (
 // poolOf is the UID of the pool from which a function can take instances, with its
 // Runtime. A function whose last instance did not start takes none: they would be
 // lost with its code.
-func (s *warmPools) poolOf(f *function, fn *v1alpha1.Function) (uid string, rt *v1alpha1.Runtime, ok bool) {
+func (s *warmPools) poolOf(f *function, fn *v1alpha1.Function) (uid string, rt *v1alpha1.ClusterRuntime, ok bool) {
 	if s.deps.Runtimes == nil || fn.Spec.Template.RuntimeRef.Name == "" {
 		return "", nil, false
 	}
@@ -58,7 +58,7 @@ func (s *warmPools) takeSpares(c *considered, n int) []provisioner.Key {
 }
 
 // tookSpare is told whether a spare instance is the function's now.
-func (s *warmPools) tookSpare(f *function, fn *v1alpha1.Function, rt *v1alpha1.Runtime, p *spareStream, key provisioner.Key, taken bool) {
+func (s *warmPools) tookSpare(f *function, fn *v1alpha1.Function, rt *v1alpha1.ClusterRuntime, p *spareStream, key provisioner.Key, taken bool) {
 	if taken {
 		f.note(spareTaken, 1)
 		p.assign(assignment(fn, rt, key.CID))
@@ -90,7 +90,7 @@ func (s *ticker) orderInstead(f *function) {
 }
 
 // assignment is what makes a spare instance one of a function's.
-func assignment(fn *v1alpha1.Function, rt *v1alpha1.Runtime, cid invoke.CID) *agentwire.Assignment {
+func assignment(fn *v1alpha1.Function, rt *v1alpha1.ClusterRuntime, cid invoke.CID) *agentwire.Assignment {
 	backoff, idle := fn.Spec.Scaling.ScaleDown.Idle()
 	handover := podspec.HandoverOf(podspec.Input{Function: fn, Runtime: rt, CID: cid})
 	a := &agentwire.Assignment{

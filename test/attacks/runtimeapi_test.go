@@ -91,7 +91,7 @@ func fetches(stranger func(*http.Request)) func(*world) {
 				w.Errorf("%s is answered with %d, %v: %s", path, got.status, got.err, got.content)
 			}
 		}
-		if got := a.asAStranger(http.MethodGet, "/windlass/assignment", "", stranger); got.status != http.StatusForbidden {
+		if got := a.asAStranger(http.MethodGet, "/windlass/v1/assignment", "", stranger); got.status != http.StatusForbidden {
 			w.Errorf("an assignment is answered with %d: %s", got.status, got.content)
 		}
 		a.answer(event)

@@ -58,7 +58,7 @@ func TestS9AStolenAccountChangesNothingOfOthers(t *testing.T) {
 			return err == nil, err
 		})
 	}
-	shipped := &v1alpha1.Runtime{ObjectMeta: metav1.ObjectMeta{Name: "python3"}}
+	shipped := &v1alpha1.ClusterRuntime{ObjectMeta: metav1.ObjectMeta{Name: "python3"}}
 	shipped.Spec.Image = "ghcr.io/windlass-dev/runtime-python3:0.1.0"
 	mend := func(change func(*v1alpha1.Function)) func(context.Context) error {
 		return func(ctx context.Context) error {
@@ -67,7 +67,7 @@ func TestS9AStolenAccountChangesNothingOfOthers(t *testing.T) {
 			return keeper.Patch(ctx, changed, client.MergeFrom(fn))
 		}
 	}
-	install := func(change func(*v1alpha1.Runtime)) func(context.Context) error {
+	install := func(change func(*v1alpha1.ClusterRuntime)) func(context.Context) error {
 		return func(ctx context.Context) error {
 			rt := shipped.DeepCopy()
 			change(rt)
@@ -85,7 +85,7 @@ func TestS9AStolenAccountChangesNothingOfOthers(t *testing.T) {
 	eventually(t, "the policies are in force", func(ctx context.Context) (bool, error) {
 		return keep("wide-open", "other", same)(ctx) != nil && keeper.Delete(ctx, foreign) != nil &&
 			mend(func(f *v1alpha1.Function) { f.Spec.Template.Image = "miner:1" })(ctx) != nil &&
-			install(func(r *v1alpha1.Runtime) { r.Spec.Image = "miner:1" })(ctx) != nil, nil
+			install(func(r *v1alpha1.ClusterRuntime) { r.Spec.Image = "miner:1" })(ctx) != nil, nil
 	})
 	for name, test := range map[string]struct {
 		do   func(context.Context) error
@@ -104,9 +104,9 @@ func TestS9AStolenAccountChangesNothingOfOthers(t *testing.T) {
 		"a finalizer of others":                    {mend(func(f *v1alpha1.Function) { f.Finalizers = []string{"example.com/stuck"} }), "only windlass.dev/drain"},
 		"the image of a Function":                  {mend(func(f *v1alpha1.Function) { f.Spec.Template.Image = "miner:1" }), "only the status and the finalizer"},
 		"a label of a Function":                    {mend(func(f *v1alpha1.Function) { f.Labels = map[string]string{"a": "b"} }), "only the status and the finalizer"},
-		"a Runtime of the chart":                   {install(func(*v1alpha1.Runtime) {}), ""},
-		"a Runtime of the chart, of another image": {install(func(r *v1alpha1.Runtime) { r.Spec.Image = "miner:1" }), "only the Runtimes of the chart's values"},
-		"a Runtime of another name":                {install(func(r *v1alpha1.Runtime) { r.Name = "ruby" }), "only the Runtimes of the chart's values"},
+		"a Runtime of the chart":                   {install(func(*v1alpha1.ClusterRuntime) {}), ""},
+		"a Runtime of the chart, of another image": {install(func(r *v1alpha1.ClusterRuntime) { r.Spec.Image = "miner:1" }), "only the ClusterRuntimes of the chart's values"},
+		"a Runtime of another name":                {install(func(r *v1alpha1.ClusterRuntime) { r.Name = "ruby" }), "only the ClusterRuntimes of the chart's values"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := test.do(t.Context())
@@ -126,7 +126,7 @@ func TestS9AStolenAccountChangesNothingOfOthers(t *testing.T) {
 	if err := keeper.Status().Update(t.Context(), status); err != nil {
 		t.Errorf("the controller cannot write a status: %v", err)
 	}
-	for _, name := range []string{"pods", "networkpolicies", "functions", "runtimes"} {
+	for _, name := range []string{"pods", "networkpolicies", "functions", "clusterruntimes"} {
 		typeCheck(t, c, "windlass-kept-"+name)
 	}
 }

@@ -21,8 +21,8 @@ var chartPool = spare.Pool{Scheduler: "windlass-scheduler-1", Namespace: "wide-o
 
 // spareInput is what a spare pod, as the scheduler makes it, depends on.
 func spareInput() podspec.Input {
-	rt := &v1alpha1.Runtime{ObjectMeta: metav1.ObjectMeta{Name: "python3", UID: "0a1b2c3d-0000-4000-8000-000000000001"}}
-	rt.Spec.Image, rt.Spec.FileExtension, rt.Spec.WarmPool = "python3", "py", &v1alpha1.WarmPool{Size: 1}
+	rt := &v1alpha1.ClusterRuntime{ObjectMeta: metav1.ObjectMeta{Name: "python3", UID: "0a1b2c3d-0000-4000-8000-000000000001"}}
+	rt.Spec.Image, rt.Spec.FileExtension, rt.Spec.WarmPools = "python3", "py", []v1alpha1.WarmPool{{Name: "small", Size: 1}}
 	return podspec.Input{
 		Config:   podspec.Config{AgentImage: agentImage, AgentMemoryLimit: 256 << 20, SchedulerAddr: "windlass-scheduler.windlass.svc:9443", OwnerAddr: "10.0.0.1:9443", CA: "PEM", TLSDomain: "windlass.windlass.windlass"},
 		Function: spare.PoolFunction(chartPool, rt), Runtime: rt, CID: "1", Node: "a-node", Decided: time.Unix(0, 0),
@@ -74,11 +74,11 @@ func sparePolicyHolds(t *testing.T, c *cluster, scheduler kubernetes.Interface, 
 // runtime creates a Runtime, unless it exists, and returns its UID.
 func (c *cluster) runtime(t *testing.T, name string) types.UID {
 	t.Helper()
-	const runtimes = "/apis/windlass.dev/v1alpha1/runtimes"
-	rt := &v1alpha1.Runtime{
-		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.KindRuntime},
+	const runtimes = "/apis/windlass.dev/v1alpha1/clusterruntimes"
+	rt := &v1alpha1.ClusterRuntime{
+		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.KindClusterRuntime},
 		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec:       v1alpha1.RuntimeSpec{Image: name, Protocol: v1alpha1.ProtocolLambdaRuntime},
+		Spec:       v1alpha1.ClusterRuntimeSpec{Image: name, Protocol: v1alpha1.ProtocolLambdaRuntime},
 	}
 	text, err := json.Marshal(rt)
 	if err != nil {

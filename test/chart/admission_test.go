@@ -28,7 +28,7 @@ func functionPod(t *testing.T) *corev1.Pod {
 	fn.Spec.Template.Code = &v1alpha1.Code{Inline: "def handler(event, context): return event\n"}
 	fn.Spec.Template.ServiceAccountName = "default"
 	fn.Spec.Template.Timeout.Duration = time.Minute
-	runtime := &v1alpha1.Runtime{ObjectMeta: metav1.ObjectMeta{Name: "python3"}}
+	runtime := &v1alpha1.ClusterRuntime{ObjectMeta: metav1.ObjectMeta{Name: "python3"}}
 	runtime.Spec.Image = "python3"
 	runtime.Spec.FileExtension = "py"
 	pod, err := podspec.Pod(podspec.Input{

@@ -186,19 +186,19 @@ func TestCRDsAreThoseOfTheProject(t *testing.T) {
 // TestA19SingleRuntimesAreChanged sets what --set can reach of one, and wants the rest to
 // stay as it is.
 func TestA19SingleRuntimesAreChanged(t *testing.T) {
-	python3 := v1alpha1.RuntimeSpec{Image: "ghcr.io/windlass-dev/runtime-python3:0.1.0", Protocol: v1alpha1.ProtocolLambdaRuntime, FileExtension: "py"}
-	nodejs := v1alpha1.RuntimeSpec{Image: "ghcr.io/windlass-dev/runtime-nodejs:0.1.0", Protocol: v1alpha1.ProtocolLambdaRuntime, FileExtension: "js"}
+	python3 := v1alpha1.ClusterRuntimeSpec{Image: "ghcr.io/windlass-dev/runtime-python3:0.1.0", Protocol: v1alpha1.ProtocolLambdaRuntime, FileExtension: "py"}
+	nodejs := v1alpha1.ClusterRuntimeSpec{Image: "ghcr.io/windlass-dev/runtime-nodejs:0.1.0", Protocol: v1alpha1.ProtocolLambdaRuntime, FileExtension: "js"}
 	pooled := python3
-	pooled.WarmPool = &v1alpha1.WarmPool{Size: 3}
+	pooled.WarmPools = []v1alpha1.WarmPool{{Name: "small", Size: 3}}
 	for name, test := range map[string]struct {
 		values string
-		want   map[string]v1alpha1.RuntimeSpec
+		want   map[string]v1alpha1.ClusterRuntimeSpec
 	}{
-		"the defaults": {"", map[string]v1alpha1.RuntimeSpec{"python3": python3, "nodejs": nodejs}},
-		"a warm pool":  {"runtimes.python3.warmPool.size=3", map[string]v1alpha1.RuntimeSpec{"python3": pooled, "nodejs": nodejs}},
-		"one left out": {"runtimes.nodejs=null", map[string]v1alpha1.RuntimeSpec{"python3": python3}},
+		"the defaults": {"", map[string]v1alpha1.ClusterRuntimeSpec{"python3": python3, "nodejs": nodejs}},
+		"a warm pool":  {"runtimes.python3.warmPool.size=3", map[string]v1alpha1.ClusterRuntimeSpec{"python3": pooled, "nodejs": nodejs}},
+		"one left out": {"runtimes.nodejs=null", map[string]v1alpha1.ClusterRuntimeSpec{"python3": python3}},
 		"all of one's own": {"runtimes.nodejs=null,runtimes.python3=null,runtimes.ruby.image.repository=mine,runtimes.ruby.image.tag=v9,runtimes.ruby.fileExtension=rb," +
-			"runtimes.ruby.command={/bin/ruby,main.rb},runtimes.ruby.env[0].name=A,runtimes.ruby.env[0].value=b,runtimes.ruby.protocol=HTTP", map[string]v1alpha1.RuntimeSpec{
+			"runtimes.ruby.command={/bin/ruby,main.rb},runtimes.ruby.env[0].name=A,runtimes.ruby.env[0].value=b,runtimes.ruby.protocol=HTTP", map[string]v1alpha1.ClusterRuntimeSpec{
 			"ruby": {Image: "mine:v9", Protocol: v1alpha1.ProtocolHTTP, FileExtension: "rb", Command: []string{"/bin/ruby", "main.rb"}, Env: []v1alpha1.EnvVar{{Name: "A", Value: "b"}}}}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -210,16 +210,16 @@ func TestA19SingleRuntimesAreChanged(t *testing.T) {
 }
 
 // specs are the Runtimes that the controller is given to install, by name.
-func specs(t *testing.T, objects []unstructured.Unstructured) map[string]v1alpha1.RuntimeSpec {
+func specs(t *testing.T, objects []unstructured.Unstructured) map[string]v1alpha1.ClusterRuntimeSpec {
 	t.Helper()
-	specs := map[string]v1alpha1.RuntimeSpec{}
-	var runtimes []v1alpha1.Runtime
+	specs := map[string]v1alpha1.ClusterRuntimeSpec{}
+	var runtimes []v1alpha1.ClusterRuntime
 	file := as[corev1.ConfigMap](t, find(t, objects, "ConfigMap", "windlass-controller-runtimes")).Data["runtimes.yaml"]
 	if err := sigsyaml.UnmarshalStrict([]byte(file), &runtimes); err != nil {
 		t.Fatal(err)
 	}
 	for _, r := range runtimes {
-		if r.APIVersion != v1alpha1.APIVersion || r.Kind != v1alpha1.KindRuntime || r.Labels[v1alpha1.LabelManagedBy] != v1alpha1.ManagedBy {
+		if r.APIVersion != v1alpha1.APIVersion || r.Kind != v1alpha1.KindClusterRuntime || r.Labels[v1alpha1.LabelManagedBy] != v1alpha1.ManagedBy {
 			t.Errorf("the runtime %+v is not one of Windlass", r.ObjectMeta)
 		}
 		specs[r.Name] = r.Spec

@@ -155,9 +155,9 @@ func (s stream) manifest() *v1alpha1.Function {
 }
 
 // pool is the Runtime with spare instances.
-func pool() *v1alpha1.Runtime {
-	rt := &v1alpha1.Runtime{ObjectMeta: metav1.ObjectMeta{Name: warm}}
+func pool() *v1alpha1.ClusterRuntime {
+	rt := &v1alpha1.ClusterRuntime{ObjectMeta: metav1.ObjectMeta{Name: warm}}
 	rt.Spec.Image, rt.Spec.Protocol, rt.Spec.FileExtension = lab.ImageFunction, v1alpha1.ProtocolLambdaRuntime, "py"
-	rt.Spec.WarmPool = &v1alpha1.WarmPool{Size: 4}
+	rt.Spec.WarmPools = []v1alpha1.WarmPool{{Name: "small", Size: 4}}
 	return rt
 }

@@ -218,7 +218,7 @@ func instancesAlive() (cids []string) {
 	for _, pid := range pids("probe") {
 		environ, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 		for variable := range strings.SplitSeq(string(environ), "\x00") {
-			if cid, ok := strings.CutPrefix(variable, "WINDLASS_CID="); ok {
+			if cid, ok := strings.CutPrefix(variable, "WINDLASS_INSTANCE="); ok {
 				cids = append(cids, cid)
 			}
 		}
@@ -238,7 +238,7 @@ func (w *windlass) busiest(program string) int {
 		}
 		for _, pid := range pids(program) {
 			environ, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
-			if strings.Contains(string(environ), "WINDLASS_CID="+cid+"\x00") {
+			if strings.Contains(string(environ), "WINDLASS_INSTANCE="+cid+"\x00") {
 				process = pid
 				return nil
 			}

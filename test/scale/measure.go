@@ -46,7 +46,7 @@ func (s *scheduler) Gone(provisioner.Key, bool, provisioner.StartFailure) { s.en
 type noRuntimes struct{}
 
 // Get knows no Runtime.
-func (noRuntimes) Get(string) (*v1alpha1.Runtime, bool) { return nil, false }
+func (noRuntimes) Get(string) (*v1alpha1.ClusterRuntime, bool) { return nil, false }
 
 // open starts a scheduler that creates so many pods per second.
 func (w *world) open(ctx context.Context, qps float64) (*scheduler, error) {

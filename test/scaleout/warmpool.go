@@ -43,10 +43,10 @@ func measureWarmPool(ctx context.Context, w world, o options, out io.Writer) (er
 		defer cancel()
 		err = errors.Join(err, w.removeRuntime(cleaning, plain), w.removeRuntime(cleaning, pooled))
 	}()
-	if err := w.copyRuntime(ctx, plain, nil); err != nil {
+	if err := w.copyRuntime(ctx, plain); err != nil {
 		return err
 	}
-	if err := w.copyRuntime(ctx, pooled, &v1alpha1.WarmPool{Size: spares}); err != nil {
+	if err := w.copyRuntime(ctx, pooled, v1alpha1.WarmPool{Name: "bench", Size: spares}); err != nil {
 		return err
 	}
 	// The pool is kept for functions that could take of it: this one is never called.
@@ -77,18 +77,18 @@ func function(runtime string) v1alpha1.FunctionSpec {
 }
 
 // copyRuntime makes a Runtime like python3 with a pool of its own, or none.
-func (w world) copyRuntime(ctx context.Context, name string, pool *v1alpha1.WarmPool) error {
-	var original v1alpha1.Runtime
+func (w world) copyRuntime(ctx context.Context, name string, pools ...v1alpha1.WarmPool) error {
+	var original v1alpha1.ClusterRuntime
 	if err := w.API.Get(ctx, client.ObjectKey{Name: source}, &original); err != nil {
 		return err
 	}
-	runtime := &v1alpha1.Runtime{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: original.Spec}
-	runtime.Spec.WarmPool = pool
+	runtime := &v1alpha1.ClusterRuntime{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: original.Spec}
+	runtime.Spec.WarmPools = pools
 	return w.API.Create(ctx, runtime)
 }
 
 func (w world) removeRuntime(ctx context.Context, name string) error {
-	err := w.API.Delete(ctx, &v1alpha1.Runtime{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	err := w.API.Delete(ctx, &v1alpha1.ClusterRuntime{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	if apierrors.IsNotFound(err) {
 		return nil
 	}

@@ -10,7 +10,7 @@ run, and "own" is the release's namespace. */}}
 
 {{- define "windlass.rules.scheduler.everywhere" -}}
 - apiGroups: [windlass.dev]
-  resources: [runtimes]
+  resources: [clusterruntimes]
   verbs: [get, list, watch]
 # What all pods request decides where there is room for another.
 - apiGroups: [""]
@@ -37,7 +37,7 @@ run, and "own" is the release's namespace. */}}
 
 {{- define "windlass.rules.controller.everywhere" -}}
 - apiGroups: [windlass.dev]
-  resources: [runtimes]
+  resources: [clusterruntimes]
   verbs: [get, list, watch, create, update, patch]
 {{- end }}
 
@@ -83,7 +83,7 @@ run, and "own" is the release's namespace. */}}
 
 {{- define "windlass.rules.cleanup.everywhere" -}}
 - apiGroups: [windlass.dev]
-  resources: [runtimes]
+  resources: [clusterruntimes]
   verbs: [get, list, delete]
 {{- end }}
 

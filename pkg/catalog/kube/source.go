@@ -47,7 +47,7 @@ type Source struct {
 
 	mu        sync.Mutex
 	functions map[invoke.FunctionKey]*v1alpha1.Function // as they were written
-	runtimes  map[string]*v1alpha1.Runtime
+	runtimes  map[string]*v1alpha1.ClusterRuntime
 }
 
 // New makes a Source. It starts nothing.
@@ -58,7 +58,7 @@ func New(config Config, deps Deps) *Source {
 		catalog:   catalog.New(),
 		synced:    make(chan struct{}),
 		functions: make(map[invoke.FunctionKey]*v1alpha1.Function),
-		runtimes:  make(map[string]*v1alpha1.Runtime),
+		runtimes:  make(map[string]*v1alpha1.ClusterRuntime),
 	}
 }
 
@@ -69,7 +69,7 @@ func (s *Source) Catalog() *catalog.Catalog { return s.catalog }
 func (s *Source) Synced() <-chan struct{} { return s.synced }
 
 // Get returns the Runtime of that name. It is shared and must not be changed.
-func (s *Source) Get(name string) (*v1alpha1.Runtime, bool) {
+func (s *Source) Get(name string) (*v1alpha1.ClusterRuntime, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	rt, known := s.runtimes[name]
@@ -77,7 +77,7 @@ func (s *Source) Get(name string) (*v1alpha1.Runtime, bool) {
 }
 
 // List returns all Runtimes, in no order. They are shared and must not be changed.
-func (s *Source) List() []*v1alpha1.Runtime {
+func (s *Source) List() []*v1alpha1.ClusterRuntime {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Collect(maps.Values(s.runtimes))
@@ -93,7 +93,7 @@ func (s *Source) Run(ctx context.Context) error {
 	// Runtimes first: a function that is read before its runtime would seem
 	// to change when that is read.
 	if s.config.Runtimes {
-		has, err := s.follow(ctx, &v1alpha1.Runtime{}, s.runtimeChanged, s.runtimeGone)
+		has, err := s.follow(ctx, &v1alpha1.ClusterRuntime{}, s.runtimeChanged, s.runtimeGone)
 		if err != nil || !toolscache.WaitForCacheSync(ctx.Done(), has) {
 			return unlessEnded(ctx, err)
 		}
@@ -188,7 +188,7 @@ func (s *Source) drop(key invoke.FunctionKey) {
 }
 
 func (s *Source) runtimeChanged(object any) {
-	rt, ok := object.(*v1alpha1.Runtime)
+	rt, ok := object.(*v1alpha1.ClusterRuntime)
 	if !ok {
 		return
 	}
@@ -202,7 +202,7 @@ func (s *Source) runtimeChanged(object any) {
 }
 
 func (s *Source) runtimeGone(object any) {
-	if rt, ok := object.(*v1alpha1.Runtime); ok {
+	if rt, ok := object.(*v1alpha1.ClusterRuntime); ok {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		delete(s.runtimes, rt.Name)
@@ -232,7 +232,7 @@ func (s *Source) put(written *v1alpha1.Function) {
 
 // complete is a function with what it left out: its runtime's protocol, and the
 // defaults.
-func complete(written *v1alpha1.Function, rt *v1alpha1.Runtime) *v1alpha1.Function {
+func complete(written *v1alpha1.Function, rt *v1alpha1.ClusterRuntime) *v1alpha1.Function {
 	fn := written.DeepCopy()
 	v1alpha1.DefaultFor(fn, rt)
 	fn.Status = v1alpha1.FunctionStatus{}

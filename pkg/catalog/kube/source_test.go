@@ -88,7 +88,7 @@ func TestAFunctionThatBecomesInvalidIsNotServed(t *testing.T) {
 func TestARuntimeThatComesLaterSaysTheProtocol(t *testing.T) {
 	s := newSource()
 	s.functionChanged(function(1))
-	rt := &v1alpha1.Runtime{}
+	rt := &v1alpha1.ClusterRuntime{}
 	rt.Name, rt.Spec.Image, rt.Spec.Protocol = "ruby", "ruby:3", v1alpha1.ProtocolHTTP
 	s.runtimeChanged(rt)
 	if got := served(s).Spec.Template.Protocol; got != v1alpha1.ProtocolHTTP {

@@ -165,7 +165,7 @@ var fields = []field{
 	assigned(text("WINDLASS_FUNCTION_UID", func(c *Config) *string { return &c.FunctionUID })),
 	assigned(text("WINDLASS_FUNCTION", func(c *Config) *string { return &c.Function })),
 	assigned(text("WINDLASS_REVISION", func(c *Config) *string { return &c.Revision })),
-	assigned(text("WINDLASS_CID", func(c *Config) *string { return &c.CID })),
+	assigned(text("WINDLASS_INSTANCE", func(c *Config) *string { return &c.CID })),
 	optional("WINDLASS_TOKEN", func(c *Config) *string { return &c.Token }),
 	optional("WINDLASS_TOKEN_FILE", func(c *Config) *string { return &c.TokenFile }),
 	optional("WINDLASS_CA", func(c *Config) *string { return &c.CA }),

@@ -63,10 +63,10 @@ func (c *Config) setDefaults() {
 	}
 }
 
-// Runtimes tells of the Runtimes of the cluster.
+// Runtimes tells of the ClusterRuntimes of the cluster.
 type Runtimes interface {
 	// Get returns the Runtime of that name. It must not be changed.
-	Get(name string) (*v1alpha1.Runtime, bool)
+	Get(name string) (*v1alpha1.ClusterRuntime, bool)
 }
 
 // Deps are what a Runtime works with.

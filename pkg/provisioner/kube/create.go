@@ -117,7 +117,7 @@ func (c *creator) input(spec provisioner.InstanceSpec, decided time.Time) (podsp
 		runtime, known := c.runtimes.Get(name)
 		if !known {
 			return in, verdict{ended: true, code: v1alpha1.ReasonUnknownRuntime,
-				reason: fmt.Sprintf("spec.template.runtimeRef.name: there is no Runtime %q: correct the name or create it", name)}
+				reason: fmt.Sprintf("spec.template.runtimeRef.name: there is no ClusterRuntime %q: correct the name or create it", name)}
 		}
 		in.Runtime = runtime
 	}

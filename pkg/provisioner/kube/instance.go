@@ -102,7 +102,7 @@ func identity(pod *corev1.Pod) (id, bool) {
 			continue
 		}
 		switch {
-		case ofPool && owner.Kind == v1alpha1.KindRuntime:
+		case ofPool && owner.Kind == v1alpha1.KindClusterRuntime:
 			return of, owner.Name == pod.Labels[v1alpha1.LabelPool]
 		case !ofPool && owner.Kind == v1alpha1.KindFunction && string(owner.UID) == of.functionUID:
 			wasSpare := pod.Labels[v1alpha1.LabelPool] != ""

@@ -45,10 +45,10 @@ type theatre struct {
 // onlyPython is the one Runtime that there is, with a warm pool.
 type onlyPython struct{}
 
-func (onlyPython) Get(name string) (*v1alpha1.Runtime, bool) {
-	rt := &v1alpha1.Runtime{ObjectMeta: metav1.ObjectMeta{Name: "python3", UID: "uid-python3"}}
-	rt.Spec.Image, rt.Spec.FileExtension, rt.Spec.WarmPool = "python:1", "py", &v1alpha1.WarmPool{Size: 2}
-	v1alpha1.DefaultRuntime(rt)
+func (onlyPython) Get(name string) (*v1alpha1.ClusterRuntime, bool) {
+	rt := &v1alpha1.ClusterRuntime{ObjectMeta: metav1.ObjectMeta{Name: "python3", UID: "uid-python3"}}
+	rt.Spec.Image, rt.Spec.FileExtension, rt.Spec.WarmPools = "python:1", "py", []v1alpha1.WarmPool{{Name: "small", Size: 2}}
+	v1alpha1.DefaultClusterRuntime(rt)
 	return rt, name == rt.Name
 }
 

@@ -59,9 +59,10 @@ func functionPairs(in Input, taskRoot string) []string {
 	env := []string{
 		"WINDLASS_FUNCTION_NAME=" + f.Name,
 		"WINDLASS_FUNCTION_NAMESPACE=" + f.Namespace,
-		"WINDLASS_CID=" + string(in.CID),
+		"WINDLASS_INSTANCE=" + string(in.CID),
 		"WINDLASS_CONCURRENCY=" + strconv.Itoa(int(f.Spec.Template.Concurrency)),
 		"WINDLASS_PROTOCOL=" + string(f.Spec.Template.Protocol),
+		"WINDLASS_RUNTIME_API=" + v1alpha1.ContractV1,
 		"HOME=/tmp",
 	}
 	if f.Spec.Template.Protocol == v1alpha1.ProtocolLambdaRuntime {

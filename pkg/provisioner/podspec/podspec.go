@@ -117,7 +117,7 @@ type Input struct {
 	// Function has its defaults. It is not changed.
 	Function *v1alpha1.Function
 	// Runtime is the function's, or nil if it has none.
-	Runtime *v1alpha1.Runtime
+	Runtime *v1alpha1.ClusterRuntime
 	CID     invoke.CID
 	// Node is where the pod runs.
 	Node string
@@ -169,7 +169,7 @@ func check(in Input) error {
 	f, spec := in.Function, &in.Function.Spec
 	switch {
 	case spec.Template.RuntimeRef.Name != "" && in.Runtime == nil:
-		return fmt.Errorf("spec.template.runtimeRef: there is no Runtime %q: correct the name or create it", spec.Template.RuntimeRef.Name)
+		return fmt.Errorf("spec.template.runtimeRef: there is no ClusterRuntime %q: correct the name or create it", spec.Template.RuntimeRef.Name)
 	case spec.Template.RuntimeRef.Name == "" && spec.Template.Image == "":
 		return errors.New("spec.template.image is missing: a cluster runs images and runtimes; only local mode runs a command alone")
 	case port(f) == LambdaPort || port(f) == DrainPort:
@@ -190,7 +190,7 @@ func checkCode(in Input) error {
 	case code.Inline != "" && in.Runtime == nil:
 		return errors.New("spec.template.code.inline needs a runtime that loads it: add runtimeRef, or build an image")
 	case code.Inline != "" && in.Runtime.Spec.FileExtension == "":
-		return fmt.Errorf("spec.template.code.inline: the Runtime %s does not say its fileExtension: put the source into a ConfigMap", in.Runtime.Name)
+		return fmt.Errorf("spec.template.code.inline: the ClusterRuntime %s does not say its fileExtension: put the source into a ConfigMap", in.Runtime.Name)
 	}
 	return nil
 }

@@ -48,16 +48,16 @@ func input(f *v1alpha1.Function) Input {
 }
 
 var (
-	python = &v1alpha1.Runtime{
+	python = &v1alpha1.ClusterRuntime{
 		ObjectMeta: metav1.ObjectMeta{Name: "python3"},
-		Spec: v1alpha1.RuntimeSpec{
+		Spec: v1alpha1.ClusterRuntimeSpec{
 			Image: "registry.example/runtime-python3:v1", FileExtension: "py",
 			Env: []v1alpha1.EnvVar{{Name: "PYTHONUNBUFFERED", Value: "1"}, {Name: "LEVEL", Value: "runtime"}},
 		},
 	}
-	nodejs = &v1alpha1.Runtime{
+	nodejs = &v1alpha1.ClusterRuntime{
 		ObjectMeta: metav1.ObjectMeta{Name: "nodejs"},
-		Spec: v1alpha1.RuntimeSpec{
+		Spec: v1alpha1.ClusterRuntimeSpec{
 			Image: "registry.example/runtime-nodejs:v1", FileExtension: "js", Command: []string{"node", "/boot.mjs"},
 		},
 	}
@@ -94,7 +94,7 @@ func full() *v1alpha1.Function {
 func TestPodsAreAsWritten(t *testing.T) {
 	for name, c := range map[string]struct {
 		spec    v1alpha1.FunctionSpec
-		runtime *v1alpha1.Runtime
+		runtime *v1alpha1.ClusterRuntime
 	}{
 		"image": {spec: v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{Image: "registry.example/app:1"}}},
 		"full":  {spec: full().Spec},
@@ -160,7 +160,7 @@ func TestOnlyTheAgentSeesItsToken(t *testing.T) {
 func TestWhatCannotRunInAClusterIsSaid(t *testing.T) {
 	for name, c := range map[string]struct {
 		spec    v1alpha1.FunctionSpec
-		runtime *v1alpha1.Runtime
+		runtime *v1alpha1.ClusterRuntime
 		want    string
 	}{
 		"command alone":       {v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{Command: []string{"./server"}}}, nil, "spec.template.image"},
@@ -170,7 +170,7 @@ func TestWhatCannotRunInAClusterIsSaid(t *testing.T) {
 		"inline for an image": {v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{Image: "a", Code: &v1alpha1.Code{Inline: "x"}}}, nil, "add runtimeRef"},
 		"the agent's port":    {v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{Image: "a", Port: DrainPort}}, nil, "spec.template.port 9090"},
 		"the events' port":    {v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{Image: "a", Port: LambdaPort}}, nil, "spec.template.port 9001"},
-		"no file extension":   {v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{RuntimeRef: v1alpha1.RuntimeReference{Name: "own"}, Code: &v1alpha1.Code{Inline: "x"}}}, &v1alpha1.Runtime{}, "fileExtension"},
+		"no file extension":   {v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{RuntimeRef: v1alpha1.RuntimeReference{Name: "own"}, Code: &v1alpha1.Code{Inline: "x"}}}, &v1alpha1.ClusterRuntime{}, "fileExtension"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := input(&v1alpha1.Function{Spec: c.spec})

@@ -28,7 +28,7 @@ const (
 func Spare(in Input) (*corev1.Pod, error) {
 	pool, ok := spare.PoolOf(string(in.Function.UID))
 	if !ok || in.Runtime == nil {
-		return nil, fmt.Errorf("there is no Runtime %q: spare instances need one", in.Function.Spec.Template.RuntimeRef.Name)
+		return nil, fmt.Errorf("there is no ClusterRuntime %q: spare instances need one", in.Function.Spec.Template.RuntimeRef.Name)
 	}
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -43,7 +43,7 @@ func Spare(in Input) (*corev1.Pod, error) {
 				v1alpha1.LabelComponent: v1alpha1.ComponentSpare,
 			},
 			Annotations:     annotations(in.Decided),
-			OwnerReferences: []metav1.OwnerReference{owner(v1alpha1.KindRuntime, in.Runtime.Name, in.Runtime.UID)},
+			OwnerReferences: []metav1.OwnerReference{owner(v1alpha1.KindClusterRuntime, in.Runtime.Name, in.Runtime.UID)},
 		},
 		Spec: podSpec(in),
 	}
@@ -74,6 +74,7 @@ func spareAgentEnv(in Input) []corev1.EnvVar {
 func spareEnv(in Input) []corev1.EnvVar {
 	env := append([]string{"HOME=/tmp"}, pairs(in.Runtime.Spec.Env)...)
 	return variables(append(env,
+		"WINDLASS_RUNTIME_API="+v1alpha1.ContractV1,
 		"WINDLASS_SPARE=true",
 		"LAMBDA_TASK_ROOT="+SpareTaskRoot,
 		"AWS_LAMBDA_RUNTIME_API="+runtimeAPI,

@@ -28,7 +28,7 @@ var pool = spare.Pool{Scheduler: "windlass-scheduler-abc", Namespace: "shop", Ru
 func spareInput() Input {
 	rt := python.DeepCopy()
 	rt.UID = "0a1b2c3d-0000-4000-8000-000000000001"
-	rt.Spec.WarmPool = &v1alpha1.WarmPool{Size: 2}
+	rt.Spec.WarmPools = []v1alpha1.WarmPool{{Name: "small", Size: 2}}
 	in := input(&v1alpha1.Function{})
 	in.Function, in.Runtime = spare.PoolFunction(pool, rt), rt
 	in.CID = invoke.Term{Epoch: 0x66bb, Heir: "beef"}.CID(3)

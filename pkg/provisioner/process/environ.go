@@ -37,7 +37,8 @@ func functionEnv(parent []string, spec provisioner.InstanceSpec, port int, p pro
 	env = append(env,
 		"WINDLASS_FUNCTION_NAME="+f.Name,
 		"WINDLASS_FUNCTION_NAMESPACE="+f.Namespace,
-		"WINDLASS_CID="+string(spec.CID),
+		"WINDLASS_INSTANCE="+string(spec.CID),
+		"WINDLASS_RUNTIME_API="+v1alpha1.ContractV1,
 		"WINDLASS_CONCURRENCY="+strconv.Itoa(int(f.Spec.Template.Concurrency)))
 	if f.Spec.Template.Protocol == v1alpha1.ProtocolLambdaRuntime {
 		env = append(env, lambdaenv.Environ(lambdaConfig(f, port, p))...)

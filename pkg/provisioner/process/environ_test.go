@@ -14,7 +14,7 @@ import (
 )
 
 func TestFunctionEnvOfAnHTTPFunction(t *testing.T) {
-	own := []string{"WINDLASS_FUNCTION_NAME=hello", "WINDLASS_FUNCTION_NAMESPACE=default", "WINDLASS_CID=c-1", "WINDLASS_CONCURRENCY=1", "PORT=8080"}
+	own := []string{"WINDLASS_FUNCTION_NAME=hello", "WINDLASS_FUNCTION_NAMESPACE=default", "WINDLASS_INSTANCE=c-1", "WINDLASS_RUNTIME_API=v1", "WINDLASS_CONCURRENCY=1", "PORT=8080"}
 	for name, c := range map[string]struct {
 		parent  []string
 		program []string

@@ -82,7 +82,7 @@ func play(role, stage string) {
 		os.Exit(100)
 	}
 	// A puppet is known by its instance, which its own environment names.
-	fmt.Fprintf(conn, "%s %d %s\n", role, os.Getpid(), os.Getenv("WINDLASS_CID"))
+	fmt.Fprintf(conn, "%s %d %s\n", role, os.Getpid(), os.Getenv("WINDLASS_INSTANCE"))
 	orders := bufio.NewScanner(conn)
 	for orders.Scan() {
 		obey(conn, orders.Text(), stage)

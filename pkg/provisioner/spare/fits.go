@@ -46,8 +46,8 @@ const (
 
 // Fits says why a function cannot take a spare instance of its Runtime, which may be
 // nil. The function has its defaults.
-func Fits(fn *v1alpha1.Function, rt *v1alpha1.Runtime) Misfit {
-	if rt == nil || rt.Spec.WarmPool == nil || string(fn.Spec.Template.RuntimeRef.Name) != rt.Name {
+func Fits(fn *v1alpha1.Function, rt *v1alpha1.ClusterRuntime) Misfit {
+	if rt == nil || rt.Spec.Pool() == nil || string(fn.Spec.Template.RuntimeRef.Name) != rt.Name {
 		return MisfitNoPool
 	}
 	s := &fn.Spec.Template
@@ -75,7 +75,7 @@ func Fits(fn *v1alpha1.Function, rt *v1alpha1.Runtime) Misfit {
 	case s.Timeout.Duration > MaxTimeout:
 		return MisfitTimeout
 	}
-	pool := rt.Spec.WarmPool.Resources
+	pool := rt.Spec.Pool().Resources
 	v1alpha1.DefaultResources(&pool)
 	if !sameList(s.Resources.Requests, pool.Requests) || !sameList(s.Resources.Limits, pool.Limits) {
 		return MisfitResources

@@ -42,14 +42,14 @@ func PoolOf(uid string) (Pool, bool) {
 // PoolFunction is the function that a pool's instances are of until one takes them.
 // Its Revision changes when they have to be replaced. The Runtime must have a warm
 // pool.
-func PoolFunction(p Pool, rt *v1alpha1.Runtime) *v1alpha1.Function {
+func PoolFunction(p Pool, rt *v1alpha1.ClusterRuntime) *v1alpha1.Function {
 	f := &v1alpha1.Function{}
 	f.Namespace, f.Name, f.UID = p.Namespace, "windlass-"+p.Runtime+"-spare", types.UID(p.UID())
 	f.Spec.Template.RuntimeRef.Name = v1alpha1.RuntimeName(p.Runtime)
 	f.Spec.Template.Protocol = v1alpha1.ProtocolLambdaRuntime
 	// They are the Runtime's, and not what runs, but they belong to the revision.
 	f.Spec.Template.Image, f.Spec.Template.Command, f.Spec.Template.Env = rt.Spec.Image, rt.Spec.Command, rt.Spec.Env
-	f.Spec.Template.Resources = *rt.Spec.WarmPool.Resources.DeepCopy()
+	f.Spec.Template.Resources = *rt.Spec.Pool().Resources.DeepCopy()
 	f.Spec.Template.Timeout = v1alpha1.Duration{Duration: MaxTimeout}
 	v1alpha1.Default(f)
 	return f

@@ -14,13 +14,13 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 )
 
-func pooled(changes ...func(*v1alpha1.Runtime)) *v1alpha1.Runtime {
-	rt := &v1alpha1.Runtime{Spec: v1alpha1.RuntimeSpec{Image: "python:1", FileExtension: "py", WarmPool: &v1alpha1.WarmPool{Size: 3}}}
+func pooled(changes ...func(*v1alpha1.ClusterRuntime)) *v1alpha1.ClusterRuntime {
+	rt := &v1alpha1.ClusterRuntime{Spec: v1alpha1.ClusterRuntimeSpec{Image: "python:1", FileExtension: "py", WarmPools: []v1alpha1.WarmPool{{Name: "small", Size: 3}}}}
 	rt.Name = "python3"
 	for _, change := range changes {
 		change(rt)
 	}
-	v1alpha1.DefaultRuntime(rt)
+	v1alpha1.DefaultClusterRuntime(rt)
 	return rt
 }
 
@@ -74,15 +74,15 @@ func TestWhoCanTakeASpareInstance(t *testing.T) {
 			t.Errorf("a function %s: %q, want %q", name, got, c.want)
 		}
 	}
-	for name, rt := range map[string]*v1alpha1.Runtime{
+	for name, rt := range map[string]*v1alpha1.ClusterRuntime{
 		"no Runtime":        nil,
-		"a Runtime without": pooled(func(rt *v1alpha1.Runtime) { rt.Spec.WarmPool = nil }),
+		"a Runtime without": pooled(func(rt *v1alpha1.ClusterRuntime) { rt.Spec.WarmPools = nil }),
 	} {
 		if got := Fits(fitting(), rt); got != MisfitNoPool {
 			t.Errorf("%s: %q", name, got)
 		}
 	}
-	if got := Fits(fitting(), pooled(func(rt *v1alpha1.Runtime) { rt.Spec.FileExtension = "" })); got != MisfitCode {
+	if got := Fits(fitting(), pooled(func(rt *v1alpha1.ClusterRuntime) { rt.Spec.FileExtension = "" })); got != MisfitCode {
 		t.Errorf("nobody knows where the code would lie: %q", got)
 	}
 }
@@ -104,19 +104,19 @@ func TestAPoolHasAUIDThatNoFunctionHas(t *testing.T) {
 
 func TestThePoolsRevisionIsThatOfWhatRuns(t *testing.T) {
 	name := Pool{Scheduler: "s", Namespace: "shop", Runtime: "python3"}
-	revision := func(changes ...func(*v1alpha1.Runtime)) string {
+	revision := func(changes ...func(*v1alpha1.ClusterRuntime)) string {
 		return PoolFunction(name, pooled(changes...)).Revision()
 	}
 	before := revision()
-	if got := revision(func(rt *v1alpha1.Runtime) { rt.Spec.WarmPool.Size = 7 }); got != before {
+	if got := revision(func(rt *v1alpha1.ClusterRuntime) { rt.Spec.Pool().Size = 7 }); got != before {
 		t.Error("a pool of another size needs no other instances")
 	}
 	memory := resource.MustParse("1Gi")
-	for what, change := range map[string]func(*v1alpha1.Runtime){
-		"image":     func(rt *v1alpha1.Runtime) { rt.Spec.Image = "python:2" },
-		"command":   func(rt *v1alpha1.Runtime) { rt.Spec.Command = []string{"a"} },
-		"env":       func(rt *v1alpha1.Runtime) { rt.Spec.Env = []v1alpha1.EnvVar{{Name: "A"}} },
-		"resources": func(rt *v1alpha1.Runtime) { rt.Spec.WarmPool.Resources.Limits.Memory = &memory },
+	for what, change := range map[string]func(*v1alpha1.ClusterRuntime){
+		"image":     func(rt *v1alpha1.ClusterRuntime) { rt.Spec.Image = "python:2" },
+		"command":   func(rt *v1alpha1.ClusterRuntime) { rt.Spec.Command = []string{"a"} },
+		"env":       func(rt *v1alpha1.ClusterRuntime) { rt.Spec.Env = []v1alpha1.EnvVar{{Name: "A"}} },
+		"resources": func(rt *v1alpha1.ClusterRuntime) { rt.Spec.Pool().Resources.Limits.Memory = &memory },
 	} {
 		if revision(change) == before {
 			t.Errorf("another %s is the same revision", what)

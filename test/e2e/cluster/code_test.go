@@ -62,8 +62,8 @@ var _ = Describe("Code", func() {
 	It("runs in a Runtime of one's own", func(ctx SpecContext) {
 		t := newTenant(ctx)
 		own := v1alpha1.RuntimeName("snake-" + t.namespace)
-		runtime := &v1alpha1.Runtime{ObjectMeta: metav1.ObjectMeta{Name: string(own)}}
-		runtime.Spec = v1alpha1.RuntimeSpec{Image: image("runtime-python3"), FileExtension: "py"}
+		runtime := &v1alpha1.ClusterRuntime{ObjectMeta: metav1.ObjectMeta{Name: string(own)}}
+		runtime.Spec = v1alpha1.ClusterRuntimeSpec{Image: image("runtime-python3"), FileExtension: "py"}
 
 		By("naming the Runtime that is missing")
 		t.apply(handler("py", own, v1alpha1.Code{Inline: python}))

@@ -78,22 +78,22 @@ var _ = Describe("The rights", func() {
 			}),
 		Entry("of the scheduler", "scheduler",
 			[]string{
-				"get functions.windlass.dev", "list functions.windlass.dev", "watch functions.windlass.dev", "list runtimes.windlass.dev", "watch runtimes.windlass.dev",
+				"get functions.windlass.dev", "list functions.windlass.dev", "watch functions.windlass.dev", "list clusterruntimes.windlass.dev", "watch clusterruntimes.windlass.dev",
 				"list pods", "watch pods", "create pods", "delete pods", "patch pods", "list nodes", "watch nodes",
 			},
 			[]string{
-				"update functions.windlass.dev", "patch functions.windlass.dev", "patch functions/status.windlass.dev", "create runtimes.windlass.dev",
+				"update functions.windlass.dev", "patch functions.windlass.dev", "patch functions/status.windlass.dev", "create clusterruntimes.windlass.dev",
 				"deletecollection pods", "update pods/status", "create events", "create networkpolicies.networking.k8s.io", "delete networkpolicies.networking.k8s.io",
 			}),
 		Entry("of the controller", "controller",
 			[]string{
 				"list functions.windlass.dev", "watch functions.windlass.dev", "update functions.windlass.dev", "patch functions/status.windlass.dev",
-				"list pods", "watch pods", "delete pods", "create runtimes.windlass.dev", "update runtimes.windlass.dev",
+				"list pods", "watch pods", "delete pods", "create clusterruntimes.windlass.dev", "update clusterruntimes.windlass.dev",
 				"create networkpolicies.networking.k8s.io", "delete networkpolicies.networking.k8s.io", "create events",
 				"update leases.coordination.k8s.io windlass/windlass-controller", "list endpointslices.discovery.k8s.io windlass",
 			},
 			[]string{
-				"create pods", "patch pods", "deletecollection pods", "delete runtimes.windlass.dev", "list nodes", "update pods/status",
+				"create pods", "patch pods", "deletecollection pods", "delete clusterruntimes.windlass.dev", "list nodes", "update pods/status",
 				"update leases.coordination.k8s.io windlass/another", "update leases.coordination.k8s.io kube-system/kube-scheduler",
 				"list endpointslices.discovery.k8s.io", "delete events",
 			}),

@@ -70,10 +70,10 @@ func uids(pods []corev1.Pod) (list []types.UID) {
 // nothing is left after the spec.
 func (t *tenant) warmPool(ctx context.Context, language string, size int32) v1alpha1.RuntimeName {
 	GinkgoHelper()
-	rt := &v1alpha1.Runtime{ObjectMeta: metav1.ObjectMeta{Name: "warm-" + t.namespace}}
+	rt := &v1alpha1.ClusterRuntime{ObjectMeta: metav1.ObjectMeta{Name: "warm-" + t.namespace}}
 	extension := map[string]string{"python3": "py", "nodejs": "js"}[language]
-	rt.Spec = v1alpha1.RuntimeSpec{Image: image("runtime-" + language), FileExtension: extension}
-	rt.Spec.WarmPool = &v1alpha1.WarmPool{Size: size, Resources: v1alpha1.Resources{Requests: amount("10m", "32Mi")}}
+	rt.Spec = v1alpha1.ClusterRuntimeSpec{Image: image("runtime-" + language), FileExtension: extension}
+	rt.Spec.WarmPools = []v1alpha1.WarmPool{{Name: "small", Size: size, Resources: v1alpha1.Resources{Requests: amount("10m", "32Mi")}}}
 	Expect(world.api.Create(ctx, rt)).To(Succeed())
 	DeferCleanup(func(ctx SpecContext) { Expect(client.IgnoreNotFound(world.api.Delete(ctx, rt))).To(Succeed()) })
 	return v1alpha1.RuntimeName(rt.Name)

@@ -39,7 +39,7 @@ func record(event, call string) {
 	if err != nil {
 		return
 	}
-	fmt.Fprintf(f, "%s %s %s %d\n", event, call, os.Getenv("WINDLASS_CID"), time.Now().UnixNano())
+	fmt.Fprintf(f, "%s %s %s %d\n", event, call, os.Getenv("WINDLASS_INSTANCE"), time.Now().UnixNano())
 	_ = f.Close()
 }
 
@@ -50,7 +50,7 @@ func work(w http.ResponseWriter, r *http.Request) {
 	record("begin", call)
 	time.Sleep(time.Duration(ms) * time.Millisecond)
 	record("end", call)
-	fmt.Fprint(w, os.Getenv("WINDLASS_CID"))
+	fmt.Fprint(w, os.Getenv("WINDLASS_INSTANCE"))
 }
 
 // echo answers with what it was sent, and prints ?say=.

@@ -20,7 +20,7 @@ const lambdaTakes = 60 * time.Millisecond
 func lambda(api string) error {
 	if os.Getenv("WINDLASS_SPARE") != "" {
 		// Code and environment of the function are of no use here.
-		if _, err := ask(http.MethodGet, api+"/windlass/assignment", ""); err != nil {
+		if _, err := ask(http.MethodGet, api+"/windlass/v1/assignment", ""); err != nil {
 			return err
 		}
 	}

@@ -41,7 +41,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "function:", lambda("http://"+api))
 		os.Exit(1)
 	}
-	f := function{ledger: ledger, cid: os.Getenv("WINDLASS_CID")}
+	f := function{ledger: ledger, cid: os.Getenv("WINDLASS_INSTANCE")}
 	if err := http.ListenAndServe("127.0.0.1:"+os.Getenv("PORT"), f); err != nil {
 		fmt.Fprintln(os.Stderr, "function:", err)
 		os.Exit(1)

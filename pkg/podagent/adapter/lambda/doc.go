@@ -15,7 +15,7 @@
 // and thrown away, because a refusal makes some clients exit.
 //
 // A spare instance's runtime does not know its function. It asks
-// GET /windlass/assignment, which waits until Assign was called and then answers with
+// GET /windlass/v1/assignment, which waits until Assign was called and then answers with
 // the function's variables and files; from then on all is as above. That is answered
 // once, to one: whoever asks besides is told that it is gone (410). A runtime that asks
 // for an event instead does not know what a spare instance is, and has failed.

@@ -13,7 +13,7 @@ import (
 )
 
 // assignmentPath is where the runtime of a spare instance waits for what it becomes.
-const assignmentPath = "/windlass/assignment"
+const assignmentPath = "/windlass/v1/assignment"
 
 var (
 	errNeverWaited = errors.New("the runtime never asked for the assignment of its spare instance: its image must know warm pools, which those made for AWS Lambda alone do not")

@@ -49,7 +49,7 @@ export async function serve(load) {
 async function assume(client) {
   const { become, taskRoot } = await import('./spare.mjs');
   const root = taskRoot();
-  const answer = await client.wait('/windlass/assignment').catch((error) => {
+  const answer = await client.wait('/windlass/v1/assignment').catch((error) => {
     lost(error);
     process.exit(1);
   });

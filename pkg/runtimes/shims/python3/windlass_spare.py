@@ -15,7 +15,7 @@ def become(client, stop):
     task_root = os.environ.get("LAMBDA_TASK_ROOT")
     if not task_root:
         raise Failure("Runtime.BadAssignment", "LAMBDA_TASK_ROOT is not set; it must be a folder that can be written")
-    answer = client.wait("/windlass/assignment", stop)
+    answer = client.wait("/windlass/v1/assignment", stop)
     if answer is None:
         return False
     body = answer.read()
