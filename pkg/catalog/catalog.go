@@ -23,6 +23,8 @@ type Event struct {
 type Reader interface {
 	// Get returns the function of that name.
 	Get(key invoke.FunctionKey) (*v1alpha1.Function, bool)
+	// List returns all functions, in the order of their keys.
+	List() []*v1alpha1.Function
 	// Watch calls handle for every function that exists and then for every
 	// change, one call at a time and in order for each key; changes that
 	// follow each other quickly may be reported as one. A function that

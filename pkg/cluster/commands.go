@@ -15,6 +15,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/controller"
 	"github.com/windlass-dev/windlass/pkg/fpcs"
 	"github.com/windlass-dev/windlass/pkg/gateway"
+	gatewayaddress "github.com/windlass-dev/windlass/pkg/gateway/address"
 	"github.com/windlass-dev/windlass/pkg/ownership"
 	"github.com/windlass-dev/windlass/pkg/tracing"
 )
@@ -91,6 +92,8 @@ func gatewayCommand() *cobra.Command {
 		"what callers read of a failure inside, such as log lines and names of nodes: All or None of its `detail`")
 	flags.StringSliceVar(&c.TrustedProxies, "trusted-proxies", nil,
 		"`networks`, as CIDRs, of the proxies in front, whose X-Forwarded- headers reach functions; none by default")
+	flags.StringVar(&c.HostsDomain, "hosts-domain", "", "`domain` below which functions have hosts of their own, such as fn.example.com; none by default")
+	flags.StringVar(&c.HostsTemplate, "hosts-template", gatewayaddress.DefaultTemplate, "`template` of these hosts")
 	flags.StringVar((*string)(&c.LogCalls), "log-calls", string(gateway.LogFailed), "of which `calls` a line is logged: Failed, All or None")
 	c.Tracing.Flags(flags)
 	c.Tracing.ClientFlags(flags)

@@ -12,6 +12,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/controller"
 	"github.com/windlass-dev/windlass/pkg/fpcs"
 	"github.com/windlass-dev/windlass/pkg/gateway"
+	gatewayaddress "github.com/windlass-dev/windlass/pkg/gateway/address"
 	"github.com/windlass-dev/windlass/pkg/provisioner/podspec"
 	"github.com/windlass-dev/windlass/pkg/tracing"
 	"github.com/windlass-dev/windlass/pkg/wiretls"
@@ -69,6 +70,9 @@ type GatewayConfig struct {
 	ProblemDetail gateway.ProblemDetail
 	// TrustedProxies are the networks, as CIDRs, of proxies in front of the gateways.
 	TrustedProxies []string
+	// HostsDomain is the domain below which functions have hosts; empty gives them none.
+	// HostsTemplate says which.
+	HostsDomain, HostsTemplate string
 	// DrainDelay is how long a gateway that is told to stop goes on taking
 	// calls, and DrainTimeout how long those that it has may take then.
 	DrainDelay, DrainTimeout time.Duration
@@ -176,6 +180,8 @@ func (c GatewayConfig) Validate() error {
 	errs = append(errs, reachable("--schedulers", c.Schedulers)...)
 	errs = append(errs, c.Callers.validate()...)
 	_, err := gateway.ParseProxies(c.TrustedProxies)
+	errs = append(errs, err)
+	_, err = gatewayaddress.NewHosts(c.HostsDomain, c.HostsTemplate)
 	errs = append(errs, err)
 	errs = append(errs, c.LogCalls.Validate(), c.ProblemDetail.Validate(), c.Tracing.Validate())
 	if c.DrainDelay < 0 || c.DrainTimeout < 0 {

@@ -57,6 +57,8 @@ func TestAProblemIsNamedByItsFlag(t *testing.T) {
 		"--log-calls":          with(goodGateway, func(c *GatewayConfig) { c.LogCalls = "some" }).Validate(),
 		"--problem-detail":     with(goodGateway, func(c *GatewayConfig) { c.ProblemDetail = "some" }).Validate(),
 		"--trusted-proxies":    with(goodGateway, func(c *GatewayConfig) { c.TrustedProxies = []string{"10.0.0.1"} }).Validate(),
+		"--hosts-domain":       with(goodGateway, func(c *GatewayConfig) { c.HostsDomain, c.HostsTemplate = "FN", "{name}--{namespace}.{domain}" }).Validate(),
+		"--hosts-template":     with(goodGateway, func(c *GatewayConfig) { c.HostsDomain = "fn.example.com" }).Validate(),
 		"--tracing-endpoint":   with(goodGateway, func(c *GatewayConfig) { c.Tracing.Endpoint = "collector" }).Validate(),
 		"--tracing-sample":     with(goodScheduler, func(c *SchedulerConfig) { c.Tracing.SampleRatio = 2 }).Validate(),
 		"--gateways":           with(goodGateway, func(c *GatewayConfig) { c.Callers.Gateways = 0 }).Validate(),

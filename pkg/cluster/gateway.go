@@ -17,6 +17,7 @@ import (
 	"github.com/windlass-dev/windlass/internal/serve"
 	"github.com/windlass-dev/windlass/pkg/catalog/kube"
 	"github.com/windlass-dev/windlass/pkg/gateway"
+	gatewayaddress "github.com/windlass-dev/windlass/pkg/gateway/address"
 	"github.com/windlass-dev/windlass/pkg/wiretls"
 )
 
@@ -99,6 +100,9 @@ func startGateway(
 	settings.MaxBodyMemory, settings.LogCalls = int64(config.BodyMemory), config.LogCalls
 	settings.ProblemDetail = config.ProblemDetail
 	if settings.TrustedProxies, err = gateway.ParseProxies(config.TrustedProxies); err != nil {
+		return err
+	}
+	if settings.Hosts, err = gatewayaddress.NewHosts(config.HostsDomain, config.HostsTemplate); err != nil {
 		return err
 	}
 	who, err := newCallers(config.Callers, registry, log)

@@ -18,6 +18,8 @@ type client struct {
 	life    *life
 	request *http.Request
 	body    *requestBody
+	// shared is the function's path on the shared origin; empty on an origin of its own.
+	shared string
 
 	// mu guards everything below, and rc's deadline for writing. It is held while the
 	// client takes its time: nobody waits for it but these two.
@@ -52,7 +54,7 @@ func (c *client) head(head *agentwire.ResultHead, by time.Time) error {
 
 func (c *client) setHeaders(head *agentwire.ResultHead) {
 	h := c.w.Header()
-	answerHeaders(h, head.GetHeaders())
+	answerHeaders(h, head.GetHeaders(), c.shared)
 	h.Set(invoke.HeaderInvocationID, c.life.id.String())
 	h.Set(invoke.HeaderExecuted, string(invoke.ExecutedYes))
 	timing := invoke.Timing{Queue: c.life.timeline().Waited(), Cold: head.GetCold(), Function: time.Duration(max(0, head.GetExecNs()))}

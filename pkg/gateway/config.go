@@ -12,6 +12,7 @@ import (
 
 	"github.com/windlass-dev/windlass/pkg/admission"
 	"github.com/windlass-dev/windlass/pkg/catalog"
+	"github.com/windlass-dev/windlass/pkg/gateway/address"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/ownership"
 	"github.com/windlass-dev/windlass/pkg/tracing"
@@ -42,6 +43,8 @@ type Config struct {
 	// TrustedProxies are those whose X-Forwarded- headers and the like reach functions.
 	// Those of other peers are replaced by the gateway's own.
 	TrustedProxies Proxies
+	// Hosts are those of functions. Without them functions share one origin.
+	Hosts address.Hosts
 }
 
 // DefaultConfig is Config with everything but the address.

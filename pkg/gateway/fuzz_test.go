@@ -16,6 +16,7 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/catalog"
+	"github.com/windlass-dev/windlass/pkg/gateway/address"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 )
 
@@ -28,7 +29,7 @@ func FuzzRoute(f *testing.F) {
 		fn.Namespace, fn.Name = key.Namespace, key.Name
 		functions.Put(fn)
 	}
-	g := &Gateway{deps: Deps{Catalog: functions}}
+	g := &Gateway{deps: Deps{Catalog: functions}, origins: newOrigins(address.Hosts{})}
 	for _, target := range []string{"/function/f.a/x?y", "/function/f", "/function/f%2ea/x", "/function/../f.a", "http://h/function/a/b", "/function/f/%00", "*", "/function/f.a//f?%zz", "/function/a%2ff/\""} {
 		f.Add(target)
 	}
@@ -37,13 +38,14 @@ func FuzzRoute(f *testing.F) {
 		if err != nil {
 			return
 		}
-		fn, uri, p := g.route(r)
+		to, p := g.route(r)
 		if p != nil {
 			if p.Executed != invoke.ExecutedNo || p.Status < 400 || len(p.Detail) > invoke.MaxExcerpt {
 				t.Errorf("%q: %+v", target, p)
 			}
 			return
 		}
+		fn, uri := to.function, to.uri
 		_, rest, _ := strings.Cut(target, "/function/")
 		named, _, _ := strings.Cut(rest, "/")
 		named, _, _ = strings.Cut(named, "?")
@@ -83,7 +85,7 @@ func FuzzHeaders(f *testing.F) {
 			t.Errorf("the function sees %d ids", ids)
 		}
 		toClient := make(http.Header)
-		answerHeaders(toClient, toFunction)
+		answerHeaders(toClient, toFunction, "/function/f")
 		for name := range toClient {
 			barred(t, name)
 		}

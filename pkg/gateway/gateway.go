@@ -21,6 +21,7 @@ type Gateway struct {
 	door     *door
 	calls    *calls
 	dispatch *dispatcher
+	origins  *origins
 	draining atomic.Bool
 }
 
@@ -37,10 +38,15 @@ func New(config Config, deps Deps) (*Gateway, error) {
 	}
 	door, calls := newDoor(config.capacity()), newCalls(config.MaxInvocations)
 	metrics := newMetrics(deps.Registry, deps.Catalog, door)
-	return &Gateway{
+	g := &Gateway{
 		config: config, deps: deps, metrics: metrics, door: door, calls: calls,
-		dispatch: newDispatcher(config, deps, calls, metrics),
-	}, nil
+		dispatch: newDispatcher(config, deps, calls, metrics), origins: newOrigins(config.Hosts),
+	}
+	// A call may come before the watch has told of its function.
+	for _, fn := range deps.Catalog.List() {
+		g.hostChanged(catalog.Event{Key: fn.Key(), Function: fn})
+	}
+	return g, nil
 }
 
 // Run keeps the streams to schedulers and offers again what waits too long,
@@ -67,12 +73,20 @@ func (g *Gateway) Ready() bool { return !g.draining.Load() }
 // functionChanged forgets what is remembered of functions and namespaces that are
 // gone.
 func (g *Gateway) functionChanged(known namespaces, e catalog.Event) {
+	g.hostChanged(e)
 	last := known.changed(e)
 	if e.Function == nil {
 		g.metrics.forget(e.Key, last)
 	}
 	if last {
 		g.door.forget(e.Key.Namespace)
+	}
+}
+
+// hostChanged takes note of who has which host now.
+func (g *Gateway) hostChanged(e catalog.Event) {
+	if host, taken := g.origins.changed(e); taken != nil {
+		g.deps.Log.Warn("a function has no host of its own, since an elder one has it", "function", e.Key, "host", host, "elder", *taken)
 	}
 }
 

@@ -24,8 +24,8 @@ import (
 	"github.com/windlass-dev/windlass/pkg/problems"
 )
 
-// ServeHTTP serves /function/NAME.NAMESPACE/... and, for the namespace default,
-// /function/NAME/...
+// ServeHTTP serves functions on hosts of their own and, on the origin that they share,
+// at /function/NAME.NAMESPACE/... and, for the namespace default, at /function/NAME/...
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	received := time.Now()
 	if r.ProtoMajor == 1 {
@@ -33,25 +33,25 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Time{})
 	}
 	// 1. Refuse what will not be run, before any of the body is read.
-	fn, uri, p := g.route(r)
-	caller, err := g.identify(r, fn)
+	to, p := g.route(r)
+	caller, err := g.identify(r, to)
 	if err != nil && (p == nil || p.Reason == problems.FunctionNotFound) {
 		g.turnAway(w, r, nil, denied(err))
 		return
 	}
 	if p == nil {
-		p = g.admissible(r, uri)
+		p = g.admissible(r, to.uri)
 	}
 	if p != nil {
-		g.turnAway(w, r, fn, *p)
+		g.turnAway(w, r, to.function, *p)
 		return
 	}
-	held := hold{namespace: fn.Namespace, bytes: headMemory(r) + bodyMemory(r)}
+	held := hold{namespace: to.key.Namespace, bytes: headMemory(r) + bodyMemory(r)}
 	if p := g.door.enter(held, g.deps.Callers.Limits(held.namespace)); p != nil {
-		g.turnAway(w, r, fn, *p)
+		g.turnAway(w, r, to.function, *p)
 		return
 	}
-	c := g.newCall(w, r, fn, uri, received)
+	c := g.newCall(w, r, to, received)
 	c.stay = newStay(func() { g.door.leave(held) })
 	c.scope = g.deps.Traces.Begin(r.Header, c.id)
 	c.origin = origin{caller: caller, depth: depth(r.Header) + 1, proxied: g.config.TrustedProxies.trust(r.RemoteAddr)}
@@ -103,31 +103,65 @@ func (g *Gateway) serve(c *call) *functionSeries {
 	return series
 }
 
-// route finds the function of a path, and what of the path is the function's.
-func (g *Gateway) route(r *http.Request) (*v1alpha1.Function, string, *problem) {
+// place is where a request wants to go.
+type place struct {
+	// key names a function, which need not exist. It is zero if none is named.
+	key invoke.FunctionKey
+	// function is nil if there is no such one.
+	function *v1alpha1.Function
+	// uri is what of the path is the function's, and the query.
+	uri string
+	// shared is the function's path on the origin that functions share, as the client
+	// wrote it; empty on an origin of its own.
+	shared string
+}
+
+// route finds out where a request wants to go.
+func (g *Gateway) route(r *http.Request) (place, *problem) {
 	if p := forbidden(r.Method); p != nil {
-		return nil, "", p
+		return place{}, p
 	}
-	key, path, known := address.OfPath(pathOf(r.URL))
-	if !known {
-		p := newProblem(problems.UnknownPath,
-			"nothing is at this path; functions are called at /function/NAME.NAMESPACE/... or, in the namespace default, /function/NAME/...")
-		return nil, "", &p
+	to, p := g.named(r)
+	if p != nil {
+		return to, p
 	}
-	fn, known := g.deps.Catalog.Get(key)
+	fn, known := g.deps.Catalog.Get(to.key)
 	if !known {
 		p := newProblem(problems.FunctionNotFound,
-			fmt.Sprintf("there is no function %q in the namespace %q; see windlass list --all-namespaces", key.Name, key.Namespace))
-		return nil, "", &p
+			fmt.Sprintf("there is no function %q in the namespace %q; see windlass list --all-namespaces", to.key.Name, to.key.Namespace))
+		return to, &p
 	}
-	uri := path
-	if uri == "" {
-		uri = "/"
+	to.function = fn
+	if to.uri == "" {
+		to.uri = "/"
 	}
 	if r.URL.RawQuery != "" || r.URL.ForceQuery {
-		uri += "?" + r.URL.RawQuery
+		to.uri += "?" + r.URL.RawQuery
 	}
-	return fn, uri, nil
+	return to, nil
+}
+
+// named is the place that a request names by its host or by its path.
+func (g *Gateway) named(r *http.Request) (place, *problem) {
+	path := pathOf(r.URL)
+	key, known, apart := g.origins.owner(r)
+	switch {
+	case !apart:
+		key, rest, known := address.OfPath(path)
+		if !known {
+			p := newProblem(problems.UnknownPath,
+				"nothing is at this path; functions are called at /function/NAME.NAMESPACE/... or, in the namespace default, /function/NAME/...")
+			return place{}, &p
+		}
+		return place{key: key, uri: rest, shared: strings.TrimSuffix(path, rest)}, nil
+	case !known:
+		p := newProblem(problems.FunctionNotFound, "no function has this host; see windlass list --all-namespaces")
+		return place{}, &p
+	case path == ownPath || strings.HasPrefix(path, ownPath+"/") || !strings.HasPrefix(path, "/"):
+		p := newProblem(problems.UnknownPath, "nothing is at this path of a function's host")
+		return place{}, &p
+	}
+	return place{key: key, uri: path}, nil
 }
 
 // forbidden refuses the methods that are for proxies and servers, not for what is
@@ -168,15 +202,11 @@ func inPath(b byte) bool {
 
 // identify finds out who calls. Of a function that does not exist only those are
 // told who may call it.
-func (g *Gateway) identify(r *http.Request, fn *v1alpha1.Function) (callers.Caller, error) {
-	if fn != nil {
-		return g.deps.Callers.Authenticate(r.Header, fn.Key())
-	}
-	key, _, known := address.OfPath(pathOf(r.URL))
-	if !known {
+func (g *Gateway) identify(r *http.Request, to place) (callers.Caller, error) {
+	if to.key == (invoke.FunctionKey{}) {
 		return callers.Caller{}, nil
 	}
-	return g.deps.Callers.Authenticate(r.Header, key)
+	return g.deps.Callers.Authenticate(r.Header, to.key)
 }
 
 // admissible says why a call will not be taken, or nil.
@@ -231,8 +261,9 @@ func properly(r *http.Request) bool {
 	return httpguts.ValidHostHeader(r.Host)
 }
 
-func (g *Gateway) newCall(w http.ResponseWriter, r *http.Request, fn *v1alpha1.Function, uri string, received time.Time) *call {
-	now, mayWait := time.Now(), cmp.Or(fn.Spec.Calls.QueueTimeout.Duration, g.config.MaxQueueTime)
+func (g *Gateway) newCall(w http.ResponseWriter, r *http.Request, to place, received time.Time) *call {
+	now, fn := time.Now(), to.function
+	mayWait := cmp.Or(fn.Spec.Calls.QueueTimeout.Duration, g.config.MaxQueueTime)
 	rc := http.NewResponseController(w)
 	// Without it, HTTP/1.1 would read the rest of the body before the first
 	// byte of the answer is sent. HTTP/2 is full duplex anyway and says no.
@@ -245,10 +276,10 @@ func (g *Gateway) newCall(w http.ResponseWriter, r *http.Request, fn *v1alpha1.F
 				MayRepeat: fn.Spec.Calls.MayRepeat() && isSmall(r), CancelOnDisconnect: fn.Spec.Calls.CancelOnDisconnect(),
 			}),
 		},
-		slot: ownership.SlotOf(string(fn.UID), 0), uri: uri, request: r, admitted: now,
+		slot: ownership.SlotOf(string(fn.UID), 0), uri: to.uri, request: r, admitted: now,
 		body: requestBody{body: r.Body, abort: func() { _ = rc.SetReadDeadline(time.Now()) }, replay: newReplay()},
 	}
-	c.client = client{life: &c.life, request: r, body: &c.body, w: w, rc: rc}
+	c.client = client{life: &c.life, request: r, body: &c.body, shared: to.shared, w: w, rc: rc}
 	return c
 }
 

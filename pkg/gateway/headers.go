@@ -149,13 +149,18 @@ func requestHeaders(r *http.Request, id invoke.ID, from origin) []*agentwire.Hea
 	return headers
 }
 
-// answerHeaders are what the client sees of the function's headers.
-func answerHeaders(into http.Header, headers []*agentwire.Header) {
+// answerHeaders are what the client sees of the headers of a function, which has the path
+// shared on the origin that functions share.
+func answerHeaders(into http.Header, headers []*agentwire.Header, shared string) {
 	from := make(http.Header, len(headers))
 	for _, h := range headers {
 		from.Add(h.GetName(), string(h.GetValue()))
 	}
-	endToEnd(from, into.Add)
+	endToEnd(from, func(name, value string) {
+		if value, kept := heard(name, value, shared); kept {
+			into.Add(name, value)
+		}
+	})
 }
 
 // Proxies are the networks of the proxies in front of gateways. What their requests

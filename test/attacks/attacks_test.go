@@ -41,14 +41,14 @@ const (
 	atTheEdge  = "windlass_gateway_invocations_refused_total"
 	noHTTP     = "windlass_http_requests_refused_total"
 	onTheWire  = "windlass_wire_streams_refused_total"
-	wrongToken = "windlass_gateway_claims_refused_total{reason=wrong token}"
-	notWaiting = "windlass_gateway_claims_refused_total{reason=not waiting}"
+	wrongToken = "windlass_gateway_claims_refused_total{reason=WrongToken}"
+	notWaiting = "windlass_gateway_claims_refused_total{reason=NotWaiting}"
 	answered   = "windlass_gateway_invocations_total"
 )
 
 // TestAttacks runs every attack of the table.
 func TestAttacks(t *testing.T) {
-	all := slices.Concat(identityAttacks, claimAttacks, lyingAttacks, roleAttacks, smuggling, names, sizes, protocols, frames, patient, injections, secretAttacks)
+	all := slices.Concat(identityAttacks, claimAttacks, lyingAttacks, roleAttacks, smuggling, names, hostAttacks, sizes, protocols, frames, patient, injections, secretAttacks)
 	buildAgent(t)
 	refused := run(t, "all", all, (*testing.T).Parallel)
 	n := len(all)

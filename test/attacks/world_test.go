@@ -165,7 +165,7 @@ func (w *world) startGateway(wire, calls net.Listener, log *slog.Logger) {
 	certificate := w.role(domain.Gateway())
 	config := gateway.DefaultConfig()
 	config.ClaimAddr, config.MaxBody, config.MaxQueueTime = w.gateway, maxBody, maxWait
-	config.ProblemDetail = gateway.DetailNone
+	config.ProblemDetail, config.Hosts = gateway.DetailNone, newHosts(w)
 	g, err := gateway.New(config, gateway.Deps{
 		Catalog: w.catalog, Router: ownership.NewStatic(ownership.Owner{ID: "one", Addr: w.scheduler}),
 		Schedulers: certificate.ClientCredentials(domain.Scheduler()), Registry: w.registry, Log: log, Left: serve.ClientLeft,

@@ -15,7 +15,7 @@ import (
 var flags = map[string][]string{
 	"gateway": slices.Concat(commonFlags, etcdFlags, tracingFlags, []string{
 		"listen", "wire-listen", "advertise", "max-body-size", "max-in-flight", "body-memory", "policy-file", "keys-file", "gateways",
-		"schedulers", "log-calls", "problem-detail", "trusted-proxies", "tracing-trust-clients", "drain-delay", "drain-timeout"}),
+		"schedulers", "log-calls", "problem-detail", "trusted-proxies", "hosts-domain", "hosts-template", "tracing-trust-clients", "drain-delay", "drain-timeout"}),
 	"scheduler": slices.Concat(commonFlags, etcdFlags, tracingFlags, []string{
 		"id", "wire-listen", "advertise", "agent-image", "agent-scheduler", "agent-cpu", "agent-memory", "agent-memory-limit", "user-namespaces", "user-id-base", "user-id-count", "image-pull-policy", "algorithm"}),
 	"controller": slices.Concat(commonFlags, []string{"schedulers", "external-url", "runtimes", "functions-egress", "functions-egress-except"}),
@@ -89,6 +89,9 @@ func TestArgumentsFollowValues(t *testing.T) {
 			"max-body-size": "1Gi", "max-in-flight": "5000000", "body-memory": "0.5Gi"}},
 		"S15: trusted proxies": {"gateway.trustedProxies={10.42.0.0/16,fd00::/8}", "gateway", map[string]string{
 			"trusted-proxies": "10.42.0.0/16,fd00::/8"}},
+		"hosts of functions": {"gateway.hosts.domain=fn.example.com", "gateway", map[string]string{
+			"hosts-domain": "fn.example.com", "hosts-template": "{name}--{namespace}.{domain}"}},
+		"no hosts of functions":   {"", "gateway", map[string]string{"hosts-domain": "", "hosts-template": ""}},
 		"S15: no trusted proxies": {"", "gateway", map[string]string{"trusted-proxies": ""}},
 		"the defaults of a scheduler": {"", "scheduler", map[string]string{
 			"id": "$(POD_NAME)", "agent-image": "ghcr.io/windlass-dev/podagent:0.1.0", "agent-scheduler": "windlass-scheduler.windlass.svc:9443",

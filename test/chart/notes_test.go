@@ -42,7 +42,7 @@ func TestNotesFollowValues(t *testing.T) {
 		"S15: an Ingress that is trusted": {[]string{"--set", "gateway.ingress.enabled=true,gateway.ingress.hosts={fn.example.com},gateway.trustedProxies={10.42.0.0/16}"},
 			nil, []string{"functions see the Ingress controller"}},
 		"callers who prove who they are": {[]string{"--set", "gateway.auth.default.mode=Required"},
-			[]string{"export WINDLASS_KEY=$(kubectl windlass keys create default --windlass-namespace windlass)", `curl -H "Windlass-Key: $WINDLASS_KEY" -d`},
+			[]string{"export WINDLASS_KEY=$(kubectl windlass keys create default --windlass-namespace windlass)", `curl -H "Authorization: Bearer $WINDLASS_KEY" -d`},
 			[]string{"WARNING"}},
 		"namespaces": {[]string{"--set", "watchNamespaces={team-a,team-b}"},
 			[]string{"namespace: team-a", "/function/hello.team-a", "only: team-a, team-b"}, []string{"persistence"}},

@@ -1,0 +1,168 @@
+package gateway_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/windlass-dev/windlass/pkg/gateway"
+	"github.com/windlass-dev/windlass/pkg/gateway/address"
+	"github.com/windlass-dev/windlass/pkg/invoke"
+)
+
+const helloHost = "hello--default.fn.example.com"
+
+// withHosts gives functions hosts below fn.example.com.
+func withHosts(c *gateway.Config) {
+	c.Hosts, _ = address.NewHosts("fn.example.com", address.DefaultTemplate)
+}
+
+// at is a request for a path on a host.
+func (w *world) at(host, path string) *http.Request {
+	r := w.get(path)
+	r.Host = host
+	return r
+}
+
+// awaitHost returns when a host is a function's.
+func (w *world) awaitHost(host string) {
+	w.Helper()
+	until(w.T, host+" is a function's", func() bool {
+		a := wrote(w.T, w.call(w.at(host, "/.well-known/windlass/")), 404, invoke.ExecutedNo)
+		return strings.Contains(a.body, "UnknownPath")
+	})
+}
+
+// reached is the function that gets a call, and what it sees of its address.
+func (w *world) reached(answers <-chan answer, headers ...string) (uid, uri, host string, a answer) {
+	w.Helper()
+	ticket := w.scheduler.ticket()
+	i := w.claim(ticket)
+	i.whole(200, "", headers...)
+	return strings.TrimPrefix(ticket.GetFunctionUid(), "uid-of-"), i.granted.GetRequestUri(), i.granted.GetHost(), wrote(w.T, answers, 200, invoke.ExecutedYes)
+}
+
+func TestAFunctionHasAnOriginOfItsOwn(t *testing.T) {
+	eachProtocol(t, func(w *world, client *http.Client) {
+		w.put("team", "hello", time.Minute)
+		w.awaitHost(helloHost)
+		w.awaitHost("hello--team.fn.example.com")
+		for _, tt := range []struct{ host, path, uid, uri string }{
+			{helloHost, "/", "default-hello", "/"},
+			{helloHost, "/a%2Fb//c?d=e", "default-hello", "/a%2Fb//c?d=e"},
+			{"HELLO--Default.FN.example.com:8443", "/a", "default-hello", "/a"},
+			{helloHost + ".", "/a", "default-hello", "/a"},
+			{"hello--team.fn.example.com", "/a", "team-hello", "/a"},
+			// Its paths are its own, also those that name others on the shared origin.
+			{helloHost, "/function/hello.team/a", "default-hello", "/function/hello.team/a"},
+			{helloHost, "/calls/1", "default-hello", "/calls/1"},
+			{helloHost, "/.well-known/acme-challenge/x", "default-hello", "/.well-known/acme-challenge/x"},
+			{helloHost, "/.well-known/windlassx", "default-hello", "/.well-known/windlassx"},
+			// Everywhere else the path says which function it is.
+			{"other.example.com", "/function/hello.team/a", "team-hello", "/a"},
+			{"fn.example.com", "/function/hello/a", "default-hello", "/a"},
+			{"xfn.example.com", "/function/hello/a", "default-hello", "/a"},
+		} {
+			uid, uri, host, _ := w.reached(w.callWith(client, w.at(tt.host, tt.path)))
+			if uid != tt.uid || uri != tt.uri || host != tt.host {
+				w.Errorf("%s%s: called %s with %s on %s", tt.host, tt.path, uid, uri, host)
+			}
+		}
+		for host, want := range map[string]string{
+			"nobody--default.fn.example.com": "FunctionNotFound", "hello.fn.example.com": "FunctionNotFound", "a.b.fn.example.com": "FunctionNotFound",
+			"hello--default.x.fn.example.com": "FunctionNotFound", helloHost: "UnknownPath",
+		} {
+			path := "/function/hello/a"
+			if host == helloHost {
+				path = "/.well-known/windlass/a"
+			}
+			problem(w.T, wrote(w.T, w.callWith(client, w.at(host, path)), 404, invoke.ExecutedNo), want)
+		}
+	}, withHosts)
+}
+
+func TestTwoFunctionsWithTheSameHost(t *testing.T) {
+	w := newWorld(t, withHosts)
+	elder := w.put("b--c", "a", time.Minute).DeepCopy()
+	younger := w.put("c", "a--b", time.Minute).DeepCopy()
+	elder.CreationTimestamp, younger.CreationTimestamp = metav1.Unix(1, 0), metav1.Unix(2, 0)
+	w.catalog.Put(elder)
+	w.catalog.Put(younger)
+	const host = "a--b--c.fn.example.com"
+	w.awaitHost(host)
+	until(t, "both are known", func() bool {
+		uid, _, _, _ := w.reached(w.call(w.at(host, "/")))
+		return uid == "b--c-a"
+	})
+	if uid, _, _, _ := w.reached(w.call(w.get("/function/a--b.c"))); uid != "c-a--b" {
+		t.Errorf("the younger one is not found by its path, but %s", uid)
+	}
+	w.catalog.Remove(elder.Key())
+	until(t, "the elder one is gone", func() bool {
+		uid, _, _, _ := w.reached(w.call(w.at(host, "/")))
+		return uid == "c-a--b"
+	})
+}
+
+func TestWhatReachesBeyondAPathStaysOnAnOriginOfItsOwn(t *testing.T) {
+	w := newWorld(t, withHosts)
+	w.awaitHost(helloHost)
+	said := []string{
+		"Service-Worker-Allowed", "/", "Strict-Transport-Security", "max-age=0", "Clear-Site-Data", `"storage"`,
+		"Set-Cookie", "a=1; Path=/; Domain=fn.example.com", "Set-Cookie", "b=2",
+	}
+	names := []string{"Service-Worker-Allowed", "Strict-Transport-Security", "Clear-Site-Data", "Set-Cookie"}
+	for name, tt := range map[string]struct {
+		r    *http.Request
+		want http.Header
+	}{
+		"on the shared origin": {w.get("/function/hello.default/a"), http.Header{
+			"Set-Cookie": {"a=1; Path=/function/hello.default", "b=2; Path=/function/hello.default"}}},
+		"on its own": {w.at(helloHost, "/a"), http.Header{
+			"Service-Worker-Allowed": {"/"}, "Strict-Transport-Security": {"max-age=0"}, "Clear-Site-Data": {`"storage"`},
+			"Set-Cookie": {"a=1; Path=/", "b=2"}}},
+	} {
+		_, _, _, a := w.reached(w.call(tt.r), said...)
+		got := http.Header{}
+		for _, n := range names {
+			if v := a.header[n]; v != nil {
+				got[n] = v
+			}
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
+// Preferences may be ignored (RFC 7240, 2), and nobody is told that one was honoured.
+func TestAnAnswerLaterIsNotSupported(t *testing.T) {
+	w := newWorld(t)
+	r := w.get("/function/hello")
+	r.Header.Set("Prefer", "respond-async, wait=1")
+	answers := w.call(r)
+	i := w.take()
+	if got := i.header("Prefer"); got != "respond-async, wait=1" {
+		t.Errorf("the function was told %q", got)
+	}
+	i.whole(200, "now")
+	a := wrote(t, answers, 200, invoke.ExecutedYes)
+	if a.body != "now" || a.header.Get("Preference-Applied") != "" || a.header.Get("Location") != "" {
+		t.Errorf("answered %+v", a)
+	}
+	problem(t, wrote(t, w.call(w.get("/calls/"+a.header.Get(invoke.HeaderInvocationID))), 404, invoke.ExecutedNo), "UnknownPath")
+}
+
+// header is what the function sees of a header of the request.
+func (i *instance) header(name string) string {
+	for _, h := range i.granted.GetHeaders() {
+		if h.GetName() == name {
+			return string(h.GetValue())
+		}
+	}
+	return ""
+}

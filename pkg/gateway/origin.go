@@ -1,0 +1,124 @@
+package gateway
+
+import (
+	"net/http"
+	"strings"
+	"sync"
+
+	"github.com/windlass-dev/windlass/pkg/catalog"
+	"github.com/windlass-dev/windlass/pkg/gateway/address"
+	"github.com/windlass-dev/windlass/pkg/invoke"
+)
+
+// origins knows which function has which host.
+type origins struct {
+	mu    sync.RWMutex // guards the table
+	table *address.Table
+}
+
+func newOrigins(hosts address.Hosts) *origins { return &origins{table: address.NewTable(hosts)} }
+
+// owner is the function whose host a request names; apart is false on the origin that
+// functions share. A host below the domain is never that one, or what a page of it keeps
+// in a browser would be met by the next function of that host.
+func (o *origins) owner(r *http.Request) (key invoke.FunctionKey, known, apart bool) {
+	host := address.Hostname(r.Host)
+	o.mu.RLock()
+	defer o.mu.RUnlock()
+	if key, known = o.table.Owner(host); known {
+		return key, true, true
+	}
+	return key, false, o.table.Below(host)
+}
+
+// changed takes note of a change. If a function that is new finds its host taken, it
+// tells by which.
+func (o *origins) changed(e catalog.Event) (host string, taken *invoke.FunctionKey) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if e.Function == nil {
+		o.table.Remove(e.Key)
+		return "", nil
+	}
+	if !o.table.Put(e.Key, e.Function.CreationTimestamp.Time) {
+		return "", nil
+	}
+	host, owner, _ := o.table.Host(e.Key)
+	if owner == e.Key {
+		return host, nil
+	}
+	return host, &owner
+}
+
+// ownPath is what of a function's own origin is Windlass's.
+const ownPath = "/.well-known/windlass"
+
+// beyondPath are the headers of an answer that change what a browser does with all of an
+// origin, by their canonical names. A function may say them on an origin of its own only.
+var beyondPath = map[string]bool{
+	"Accept-Ch":                 true,
+	"Alt-Svc":                   true,
+	"Clear-Site-Data":           true,
+	"Critical-Ch":               true,
+	"Nel":                       true,
+	"Origin-Agent-Cluster":      true,
+	"Public-Key-Pins":           true,
+	"Report-To":                 true,
+	"Reporting-Endpoints":       true,
+	"Service-Worker-Allowed":    true,
+	"Set-Cookie2":               true,
+	"Set-Login":                 true,
+	"Strict-Transport-Security": true,
+	"Use-As-Dictionary":         true,
+}
+
+// heard is a header of a function's answer as its client is to see it, if at all. A
+// function on the shared origin has the path shared there; it is empty on an origin of its own.
+func heard(name, value, shared string) (string, bool) {
+	switch {
+	case shared != "" && beyondPath[name]:
+		return "", false
+	case name == "Set-Cookie":
+		return keepCookie(value, shared), true
+	case name == "Clear-Site-Data":
+		// Browsers delete cookies of the whole site, which other functions are part of.
+		value = strings.ToLower(value)
+		return value, !strings.Contains(value, "cookies") && !strings.ContainsAny(value, "*")
+	}
+	return value, true
+}
+
+// keepCookie is a cookie that stays on its host and, on the shared origin, below the
+// function's path. A path that the function gives is one of its own.
+func keepCookie(cookie, shared string) string {
+	var kept strings.Builder
+	path := ""
+	for i, part := range strings.Split(cookie, ";") {
+		name, value, _ := strings.Cut(part, "=")
+		name = strings.TrimSpace(name)
+		switch {
+		case i == 0:
+			kept.WriteString(part)
+			continue
+		case strings.EqualFold(name, "Domain"):
+			continue
+		case shared != "" && strings.EqualFold(name, "Path"):
+			path = strings.TrimSpace(value)
+			continue
+		}
+		kept.WriteByte(';')
+		kept.WriteString(part)
+	}
+	if shared == "" {
+		return kept.String()
+	}
+	switch {
+	case path == shared || strings.HasPrefix(path, shared+"/"):
+	case strings.HasPrefix(path, "/") && path != "/":
+		path = shared + path
+	default:
+		// Without one it would be that of the request, up to its last slash.
+		path = shared
+	}
+	return kept.String() + "; Path=" + path
+}

@@ -1,0 +1,110 @@
+package attacks
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+
+	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/gateway/address"
+)
+
+const (
+	hostsDomain = "fn.example.com"
+	honestHost  = honest + "--shop." + hostsDomain
+)
+
+// newHosts are those of the functions of the world.
+func newHosts(w *world) address.Hosts {
+	w.Helper()
+	hosts, err := address.NewHosts(hostsDomain, address.DefaultTemplate)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return hosts
+}
+
+// nobodys are hosts below the domain that are no function's. On none of them a path may
+// name a function.
+var nobodys = []string{
+	"nobody--shop." + hostsDomain, "honest.shop." + hostsDomain, "honest-shop." + hostsDomain, "honest--shop.x." + hostsDomain, "x." + honestHost,
+	"honest---shop." + hostsDomain, "-honest--shop." + hostsDomain, "honest--shop-." + hostsDomain, "honest--shop." + hostsDomain + ".." + hostsDomain,
+	"shop--honest." + hostsDomain, "honest." + hostsDomain, "--." + hostsDomain, "." + hostsDomain, "*." + hostsDomain, "honest%2d%2dshop." + hostsDomain,
+	"honest--sho%70." + hostsDomain, "honest--shop%00." + hostsDomain, "honest--shop,." + hostsDomain, "honest--shop." + hostsDomain + "," + honestHost,
+	"honest--shop\xe3\x80\x82" + "x." + hostsDomain, strings.Repeat("a", 2_000) + "." + hostsDomain, marker + "." + hostsDomain, "nobody--shop." + hostsDomain + ".:80",
+	"NOBODY--SHOP." + strings.ToUpper(hostsDomain),
+}
+
+// alike are hosts that somebody might take for that of honest.
+var alike = []string{
+	honestHost + ".example.com", honestHost + "..", "x" + honestHost + "x", honestHost + "@evil.example", "evil.example@" + honestHost, honestHost + ":80:80",
+	honestHost + "%00", honestHost + "/..", honestHost + "\\", honestHost + "#", honestHost + "?", "[" + honestHost + "]", "[::1]." + honestHost + "x",
+	"honest--shop.fn\xe3\x80\x82example.com", "honest--shop." + hostsDomain + ",evil.example", "honest--shop.fn.exampie.com", "honest--shop",
+}
+
+var hostAttacks = []attack{
+	{"F113", fmt.Sprintf("%d hosts of no function", len(nobodys)), atTheEdge, func(w *world) {
+		for _, host := range nobodys {
+			refuses("GET "+attackPath+" HTTP/1.1\r\nHost: "+host+"\r\n\r\n", 400, 404)(w)
+		}
+	}},
+	{"F113", fmt.Sprintf("%d hosts that look like a function's", len(alike)), atTheEdge, func(w *world) {
+		for _, host := range alike {
+			refuses("GET /attack HTTP/1.1\r\nHost: "+host+"\r\n\r\n", 400, 404)(w)
+		}
+	}},
+	{"F113", "a function's host that only a header of proxies names", atTheEdge, refuses(request("GET /attack",
+		"X-Forwarded-Host: "+honestHost, "Forwarded: host="+honestHost, "X-Host: "+honestHost, "X-Original-Host: "+honestHost, "", ""), 404)},
+	{"F113", "two hosts", noHTTP + "{code=400}", refuses(request("GET /attack", "Host: "+honestHost, "", ""), 400)},
+	{"F113", "another host in the whole address", atTheEdge, func(w *world) {
+		refuses("GET http://nobody--shop."+hostsDomain+attackPath+" HTTP/1.1\r\nHost: "+honestHost+"\r\n\r\n", 404)(w)
+		refuses("GET http://other.example/attack HTTP/1.1\r\nHost: "+honestHost+"\r\n\r\n", 404)(w)
+	}},
+	{"F113", "HTTP/2 with two hosts", atTheEdge, func(w *world) {
+		for authority, path := range map[string]string{"nobody--shop." + hostsDomain: attackPath, "other.example": "/attack"} {
+			h := w.newFrames(w.dial(w.calls))
+			h.headers(1, true, ":method", "GET", ":scheme", "http", ":authority", authority, ":path", path, "host", honestHost)
+			if said := h.outcome(); said != "reset" && !strings.HasPrefix(said, "4") {
+				w.Errorf("%s: %s", authority, said)
+			}
+		}
+	}},
+	{"F113", "Windlass's own path of a function's host", atTheEdge + "{reason=UnknownPath}", func(w *world) {
+		for _, path := range []string{"/.well-known/windlass", "/.well-known/windlass/", "/.well-known/windlass/attack?a=b"} {
+			refuses("GET "+path+" HTTP/1.1\r\nHost: "+honestHost+"\r\n\r\n", 404)(w)
+		}
+	}},
+	{"F113", "another function by its path on a function's host", "", sees("GET /function/evil.shop/ HTTP/1.1\r\nHost: "+honestHost+":8443\r\n\r\n",
+		func(w *world, g *agentwire.Granted, _ http.Header) {
+			if g.GetRequestUri() != "/function/evil.shop/" {
+				w.Errorf("the function sees %s", g.GetRequestUri())
+			}
+		})},
+	{"F113", "an answer that reaches beyond its function's path", "", answersWith(func(w *world, r response) {
+		for _, name := range []string{"Service-Worker-Allowed", "Clear-Site-Data", "Strict-Transport-Security", "Alt-Svc", "Nel", "Report-To", "Reporting-Endpoints"} {
+			if r.header.Get(name) != "" {
+				w.Errorf("answered with %s: %s", name, r.header.Get(name))
+			}
+		}
+		for _, cookie := range r.header["Set-Cookie"] {
+			if !strings.HasSuffix(cookie, "; Path=/function/evil.shop") || strings.Contains(strings.ToLower(cookie), "domain") {
+				w.Errorf("answered with the cookie %q", cookie)
+			}
+		}
+		if len(r.header["Set-Cookie"]) != 5 {
+			w.Errorf("answered with %v", r.header)
+		}
+	}, whole(200, nil,
+		&agentwire.Header{Name: "service-worker-allowed", Value: []byte("/")},
+		&agentwire.Header{Name: "CLEAR-SITE-DATA", Value: []byte(`"*"`)},
+		&agentwire.Header{Name: "Strict-Transport-Security", Value: []byte("max-age=0; includeSubDomains")},
+		&agentwire.Header{Name: "Alt-Svc", Value: []byte(`h3="evil.example:443"`)},
+		&agentwire.Header{Name: "NEL", Value: []byte(`{"report_to":"e"}`)},
+		&agentwire.Header{Name: "Report-To", Value: []byte(`{"group":"e"}`)},
+		&agentwire.Header{Name: "Reporting-Endpoints", Value: []byte(`e="https://evil.example"`)},
+		&agentwire.Header{Name: "Set-Cookie", Value: []byte("session=evil")},
+		&agentwire.Header{Name: "set-cookie", Value: []byte("session=evil; Path=/")},
+		&agentwire.Header{Name: "Set-Cookie", Value: []byte("session=evil; path=/function; PATH=/function/honest.shop; Path=/")},
+		&agentwire.Header{Name: "Set-Cookie", Value: []byte("session=evil;Domain=example.com;domain=.example.com")},
+		&agentwire.Header{Name: "Set-Cookie", Value: []byte("session=evil;\tPath\t=\t/;")}))},
+}
