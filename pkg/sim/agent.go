@@ -55,6 +55,10 @@ func (a *agent) boot() {
 		a.after(w.between(10*time.Millisecond, time.Second), func() { a.step(core.FunctionFailed{}) })
 		return
 	}
+	if w.faulty() && w.chance(0.01) {
+		a.after(startupTimeout, func() { a.step(core.FunctionFailed{TimedOut: true}) })
+		return
+	}
 	a.after(w.between(10*time.Millisecond, 400*time.Millisecond), func() { a.step(core.FunctionReady{}) })
 }
 
@@ -186,7 +190,7 @@ func (a *agent) dialScheduler(e core.Dial) {
 	}
 	s := &session{agent: a, name: e.Session, to: to}
 	a.session = s
-	s.stream = a.dial(to, openPull{fn: a.instance.fn.index, cid: a.instance.cid}, s)
+	s.stream = a.dial(to, openPull{fn: a.instance.fn, cid: a.instance.cid}, s)
 }
 
 func (a *agent) say(e core.Send) {

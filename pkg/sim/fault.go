@@ -51,6 +51,8 @@ var faults = []fault{
 	{"burst", 1, (*chaos).burst},
 	{"max-changed", 5, (*chaos).changeMax},
 	{"evict", 6, (*chaos).evict},
+	{"new-revision", 4, (*chaos).revise},
+	{"function-deleted", 4, (*chaos).deleteFunction},
 }
 
 var totalWeight = func() int {
@@ -464,17 +466,34 @@ func (c *chaos) changeMax() (func(), bool) {
 	if fn.max < c.config.MaxInstances {
 		return nil, false
 	}
-	set := func(most int) {
-		fn.max = most
-		for _, n := range c.schedulers {
-			life := n.life
-			c.at(c.between(time.Millisecond, 100*time.Millisecond), func() {
-				n.do(life, false, func() { n.program.(*scheduler).served[fn.index].step(core.Changed{Spec: fn.spec()}) })
-			})
-		}
+	fn.max = 1 + c.rng.IntN(c.config.MaxInstances)
+	c.changed(fn)
+	return func() {
+		now := c.functions[fn.index] // it may have been made again
+		now.max = c.config.MaxInstances
+		c.changed(now)
+	}, true
+}
+
+// revise gives a function a new revision: its instances are replaced.
+func (c *chaos) revise() (func(), bool) {
+	fn := pick(c.World, c.functions)
+	if fn.deleted {
+		return nil, false
 	}
-	set(1 + c.rng.IntN(c.config.MaxInstances))
-	return func() { set(c.config.MaxInstances) }, true
+	fn.revision++
+	c.changed(fn)
+	return nil, true
+}
+
+// deleteFunction deletes a function, which is made again under the same name.
+func (c *chaos) deleteFunction() (func(), bool) {
+	fn := pick(c.World, c.functions)
+	if fn.deleted {
+		return nil, false
+	}
+	c.deleted(fn)
+	return func() { c.remade(fn) }, true
 }
 
 // evict lets an instance go that was idle a moment ago, as if another function needed its
@@ -484,7 +503,10 @@ func (c *chaos) evict() (func(), bool) {
 	if !n.up() || n.paused {
 		return nil, false
 	}
-	f, now := n.program.(*scheduler).served[fn.index], n.now()
+	f, now := n.program.(*scheduler).lookup(fn), n.now()
+	if f == nil {
+		return nil, false
+	}
 	idle := f.core.LongestIdle(now, f.core.EvictPolicy(now, 100*time.Millisecond, 0))
 	if len(idle) == 0 {
 		return nil, false

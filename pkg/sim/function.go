@@ -7,10 +7,13 @@ import (
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
 
+// startupTimeout is how long an instance may take to start.
+const startupTimeout = 3 * time.Second
+
 // spec is what the function's owner asks for. Its limits bound only what comes at once.
 func (f *function) spec() core.Spec {
 	s := core.Spec{
-		Revision: "1", Concurrency: f.concurrency, Timeout: f.timeout, StartupTimeout: time.Minute,
+		Revision: decimal(f.revision), Concurrency: f.concurrency, Timeout: f.timeout, StartupTimeout: startupTimeout,
 		Decide: f.decide, Max: f.max, BackoffAfter: backoffAfter, IdleTimeout: idleTimeout, KeepLast: time.Hour,
 	}
 	switch f.index % 3 {

@@ -24,6 +24,10 @@ type gateway struct {
 	// routes is where each function's tickets go now.
 	routes []string
 	soon   bool
+	// functions are those that it knows, by index, and gone is when it last heard that one
+	// was deleted.
+	functions []*function
+	gone      []time.Time
 }
 
 // call is a client's call.
@@ -36,6 +40,13 @@ type call struct {
 
 func newGateway(n *node) *gateway {
 	g := &gateway{node: n, routes: make([]string, len(n.world.functions))}
+	for _, fn := range n.world.functions {
+		if fn.deleted {
+			fn = nil
+		}
+		g.functions = append(g.functions, fn)
+	}
+	g.gone = make([]time.Time, len(g.functions))
 	g.view = newDirectory(n, g.rerouted)
 	g.etcd = &reader{node: n, listed: g.view.listed, saw: g.view.saw, interrupted: func() {}, busy: func() bool { return false }}
 	return g
@@ -57,9 +68,13 @@ func (g *gateway) died() {
 	}
 }
 
-// call takes a client's call.
-func (g *gateway) call(fn *function, leavesAfter time.Duration) {
-	now := g.now()
+// call takes a client's call of a function of that name.
+func (g *gateway) call(name *function, leavesAfter time.Duration) {
+	now, fn := g.now(), g.functions[name.index]
+	if fn == nil {
+		g.note("knows no such function", uint64(name.index), 0)
+		return
+	}
 	token := g.world.token()
 	c := &call{
 		invocation: g.world.ledger.admit(g.world.id(now.Add(g.clock.wall)), fn, token),
@@ -109,7 +124,7 @@ func (g *gateway) offer(c *call) {
 		c.open = true
 	}
 	g.linkTo(to.Addr).send(offer{
-		id: c.id, fn: c.fn.index, token: ticket.Token, waited: ticket.Waited, remain: ticket.Remaining, request: c.rides,
+		id: c.id, fn: c.fn, token: ticket.Token, waited: ticket.Waited, remain: ticket.Remaining, request: c.rides,
 	})
 }
 
@@ -121,7 +136,7 @@ func (g *gateway) reofferOverdue() { g.reoffer(func(*call) bool { return false }
 func (g *gateway) reoffer(moved func(c *call) bool) {
 	now := g.now()
 	for _, c := range slices.Clone(g.calls) {
-		g.carryOut(c, c.life.Audit(now, core.Observed{Moved: moved(c)}, invoke.Token{}))
+		g.carryOut(c, c.life.Audit(now, core.Observed{Moved: moved(c), Deleted: g.deleted(c)}, invoke.Token{}))
 	}
 }
 
@@ -192,7 +207,7 @@ func (g *gateway) clientLeft(c *call) {
 // withdraw tells the scheduler that nobody wants a ticket any more.
 func (g *gateway) withdraw(c *call) {
 	if to, _, known := g.view.route(c.fn); known {
-		g.linkTo(to.Addr).send(withdrawal{id: c.id, fn: c.fn.index})
+		g.linkTo(to.Addr).send(withdrawal{id: c.id, fn: c.fn})
 	}
 }
 
@@ -239,6 +254,8 @@ func (g *gateway) overdue() {
 			g.world.ledger.broken(c.invocation, RuleInTime)
 		case c.life.Phase() == core.Queued && now.After(c.offered.Add(core.ReofferAfter+core.ReofferEvery+overdue)):
 			g.world.ledger.broken(c.invocation, RuleOfferedAgain)
+		case c.life.Phase() == core.Queued && g.deleted(c) && now.After(g.gone[c.fn.index].Add(core.ReofferAfter+core.ReofferEvery+overdue)):
+			g.world.ledger.broken(c.invocation, RuleDeletedAnswered)
 		}
 	}
 }

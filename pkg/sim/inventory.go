@@ -25,7 +25,9 @@ type entry struct {
 	pulled, connected, heard, leaving bool
 	// evicted says that others need its room.
 	evicted bool
-	// ending says that it is stopped if it does not end by itself.
+	// startBy is when it must have asked for work, and silentSince when its stream ended.
+	startBy, silentSince time.Time
+	// ending says that it is stopped, if it does not end by itself.
 	ending bool
 }
 
@@ -63,7 +65,9 @@ func (v *inventory) count() (o core.Observed) {
 func (f *served) adopt() {
 	for _, in := range f.scheduler.world.platform.instances {
 		if in.fn == f.fn && f.inventory.find(in.cid) == nil {
-			f.inventory.entries = append(f.inventory.entries, &entry{in: in, adopted: true, ran: in.node != nil})
+			f.inventory.entries = append(f.inventory.entries, &entry{
+				in: in, adopted: true, ran: in.node != nil, startBy: f.scheduler.now().Add(adoptPatience),
+			})
 		}
 	}
 }
@@ -100,7 +104,7 @@ func (f *served) ended(in *instance) {
 		return
 	}
 	f.step(core.StartFailed{
-		Revision: f.core.Revision(), Blameless: in.unplaced, Others: f.hasInstance(),
+		Revision: in.revision, Blameless: in.unplaced, Others: f.hasInstance(),
 		Refusal: invoke.Refusal{Reason: invoke.RefusedCannotStart},
 	})
 }
@@ -208,9 +212,9 @@ func (f *served) order(cid invoke.CID, at *worker, spare bool) {
 	s := f.scheduler
 	w := s.world
 	s.note("orders an instance", uint64(f.fn.index), f.sequence)
-	in := &instance{cid: cid, fn: f.fn, owner: s.name, worker: at, by: s}
+	in := &instance{cid: cid, fn: f.fn, revision: f.core.Revision(), owner: s.name, worker: at, by: s}
 	f.inventory.remove(cid)
-	f.inventory.entries = append(f.inventory.entries, &entry{in: in, ordered: s.now()})
+	f.inventory.entries = append(f.inventory.entries, &entry{in: in, ordered: s.now(), startBy: s.now().Add(startupTimeout + startGrace)})
 	f.doubted = true
 	if spare {
 		s.after(w.between(time.Millisecond, 50*time.Millisecond), func() {

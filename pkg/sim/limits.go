@@ -19,6 +19,12 @@ type limits struct {
 
 // happened looks at what became of a ticket, before the rules of tickets hear of it.
 func (l *limits) happened(e core.Event, effects []core.Effect) {
+	if failed, is := e.(core.StartFailed); is {
+		_, refused := core.AnswerOf[core.Refuse](effects)
+		if refused && (failed.Blameless || failed.Others || failed.Revision != l.served.core.Revision()) {
+			l.served.scheduler.world.violate(RuleRefusedForAReason, 0)
+		}
+	}
 	o, is := e.(*core.Offered)
 	if !is {
 		return

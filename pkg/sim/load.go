@@ -49,6 +49,12 @@ func (w *World) lookForLate() {
 // could: less long than it takes until somebody else owns it.
 const unservedFor = 5 * time.Second
 
+// serves tells whether a function is known and served here.
+func (s *scheduler) serves(fn *function) bool {
+	f := s.lookup(fn)
+	return f != nil && f.serving()
+}
+
 // lookForServer looks whether somebody serves a function, or could not.
 func (w *World) lookForServer(fn *function) {
 	able := false
@@ -57,11 +63,11 @@ func (w *World) lookForServer(fn *function) {
 			continue
 		}
 		s := n.program.(*scheduler)
-		if able = able || s.keeper.ready(); s.served[fn.index].serving() {
+		if able = able || s.keeper.ready(); s.serves(fn) {
 			fn.served = w.now
 		}
 	}
-	if !able || w.troubled() || w.etcd.rewritten > 0 && w.now-w.etcd.rewritten < 4*leaseTTL {
+	if !able || fn.deleted || w.troubled() || w.etcd.rewritten > 0 && w.now-w.etcd.rewritten < 4*leaseTTL {
 		fn.served = w.now
 	}
 	if w.now-fn.served > unservedFor {

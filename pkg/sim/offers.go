@@ -32,16 +32,21 @@ func (o *offerEnd) closed(closing) {
 func (o *offerEnd) take(m any) {
 	switch m := m.(type) {
 	case offer:
-		f := o.scheduler.served[m.fn]
-		if o.passOn(f, m) {
+		if o.passOn(m.fn, m) {
 			return
 		}
-		if reason := f.offer(m, o); reason != "" {
+		reason := invoke.RefusedUnknownFunction
+		if f := o.scheduler.lookup(m.fn); f != nil {
+			reason = f.offer(m, o)
+		}
+		if reason != "" {
 			o.refuse(m.id, reason)
 		}
 	case withdrawal:
-		f := o.scheduler.served[m.fn]
-		if !o.passOn(f, m) {
+		if o.passOn(m.fn, m) {
+			return
+		}
+		if f := o.scheduler.lookup(m.fn); f != nil {
 			f.step(&core.Withdrawn{ID: m.id})
 		}
 	}
@@ -49,11 +54,11 @@ func (o *offerEnd) take(m any) {
 
 // passOn passes on what concerns a function that another scheduler serves, unless
 // it was passed on already.
-func (o *offerEnd) passOn(f *served, m any) bool {
-	if o.forwarded || f.term() != core.Unserved {
+func (o *offerEnd) passOn(fn *function, m any) bool {
+	if o.forwarded || o.scheduler.term(fn) != core.Unserved {
 		return false
 	}
-	to := f.elsewhere()
+	to := o.scheduler.elsewhere(fn)
 	if to.Addr == "" {
 		return false
 	}

@@ -17,9 +17,11 @@ type platform struct {
 
 // instance is a pod.
 type instance struct {
-	cid  invoke.CID
-	fn   *function
-	node *node // nil until it starts
+	cid invoke.CID
+	fn  *function
+	// revision is that of the function which it was started for.
+	revision string
+	node     *node // nil until it starts
 	// worker is where it runs, or is to.
 	worker *worker
 	// by is the scheduler that has ordered it, and seen when the others see it, in the
@@ -74,6 +76,10 @@ func (p *platform) boot(in *instance) {
 	w := p.world
 	if w.looping && w.poisoned == in.fn {
 		w.at(250*time.Millisecond, func() { p.boot(in) })
+		return
+	}
+	if w.faulty() && w.chance(0.02) {
+		w.note("worker", "does not start an instance", uint64(in.worker.machine), uint64(in.fn.index))
 		return
 	}
 	if w.full && w.chance(0.3) || !in.worker.takes(in, p.instances) {

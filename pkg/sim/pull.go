@@ -11,14 +11,15 @@ import (
 
 // openPull is what an instance opens to a scheduler: it says who it is.
 type openPull struct {
-	fn  int
+	fn  *function
 	cid invoke.CID
 }
 
 // pullEnd is a scheduler's end of an instance's pulls.
 type pullEnd struct {
 	scheduler *scheduler
-	served    *served
+	fn        *function
+	served    *served // nil before its hello
 	cid       invoke.CID
 	stream    *stream
 	// accepted says that its hello was, joined that it is among the function's
@@ -71,7 +72,15 @@ func (p *pullEnd) say(r core.Reply) {
 
 // hello lets the instance join, or sends it to where it belongs.
 func (p *pullEnd) hello() {
-	f := p.served
+	f := p.scheduler.lookup(p.fn)
+	if p.served = f; f == nil {
+		if p.scheduler.term(p.fn) == scheduling.Unserved {
+			p.moved()
+		} else {
+			p.unknown()
+		}
+		return
+	}
 	f.reconsider()
 	if !f.serving() {
 		p.moved()
@@ -82,8 +91,7 @@ func (p *pullEnd) hello() {
 	}
 	e := f.inventory.find(p.cid)
 	if e == nil {
-		p.stream.send(p.scheduler.node, unknownInstance{})
-		p.stream.close(p.scheduler.node)
+		p.unknown()
 		return
 	}
 	p.say(core.Welcome{Epoch: f.core.Term().Epoch})
@@ -95,12 +103,18 @@ func (p *pullEnd) hello() {
 	p.join(e)
 }
 
+// unknown tells the instance that it should not exist.
+func (p *pullEnd) unknown() {
+	p.stream.send(p.scheduler.node, unknownInstance{})
+	p.stream.close(p.scheduler.node)
+}
+
 func (p *pullEnd) join(e *entry) {
 	f := p.served
 	p.accepted, p.joined, e.heard = true, true, true
 	f.pulls = append(f.pulls, p)
 	effects := f.step(scheduling.Joined{
-		CID: p.cid, Capacity: f.fn.concurrency, Revision: f.core.Revision(), LetGo: e.leaving,
+		CID: p.cid, Capacity: f.fn.concurrency, Revision: e.in.revision, LetGo: e.leaving,
 	})
 	if _, refused := scheduling.AnswerOf[scheduling.JoinRefused](effects); refused {
 		p.forget()
@@ -120,7 +134,7 @@ func (p *pullEnd) retire(reason string) { p.say(core.Retire{Detail: reason}) }
 // moved names the owner and ends the stream.
 func (p *pullEnd) moved() {
 	p.forget()
-	owner := p.served.elsewhere()
+	owner := p.scheduler.elsewhere(p.fn)
 	p.say(core.Moved{Addr: owner.Addr, Epoch: owner.Epoch})
 	p.stream.close(p.scheduler.node)
 }
@@ -145,7 +159,7 @@ func (p *pullEnd) watch(in time.Duration) {
 			p.watch(left)
 			return
 		}
-		p.scheduler.note("gives up an instance", uint64(p.served.fn.index), 0)
+		p.scheduler.note("gives up an instance", uint64(p.fn.index), 0)
 		p.giveUp()
 	})
 }
@@ -239,13 +253,16 @@ func (p *pullEnd) end() {
 	}
 	p.forget()
 	if e := p.served.inventory.find(p.cid); e != nil {
-		e.connected = false
+		e.connected, e.silentSince = false, p.scheduler.now()
 	}
 	p.served.step(scheduling.Departed{CID: p.cid, Involuntary: true})
 }
 
 func (p *pullEnd) forget() {
 	p.joined = false
+	if p.served == nil {
+		return
+	}
 	p.served.pulls = slices.DeleteFunc(p.served.pulls, func(other *pullEnd) bool { return other == p })
 }
 

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"time"
 
 	"github.com/windlass-dev/windlass/pkg/invoke"
@@ -51,7 +52,8 @@ func (p *placer) shape(fn *function) capacity.Shape {
 func (p *placer) begin(now time.Time) {
 	s := p.scheduler
 	for _, key := range p.planner.Leaving() {
-		if f := s.of(key.FunctionUID); f == nil || f.inventory.find(key.CID) == nil {
+		there := func(f *served) bool { return f.fn.uid == key.FunctionUID && f.inventory.find(key.CID) != nil }
+		if !slices.ContainsFunc(s.all(), there) {
 			p.planner.Left(key)
 		}
 	}
@@ -184,12 +186,13 @@ func (p *placer) handInUsage(now time.Time) {
 			usages[uid] = capacity.Usage{}
 		}
 	}
-	for _, f := range s.served {
+	for _, f := range s.all() {
 		if f.doubted {
 			f.doubted = false
 			usages[f.fn.uid] = f.usage(now)
 		}
 	}
+	s.forgetClosed(usages)
 	p.planner.Update(usages)
 }
 

@@ -174,7 +174,7 @@ func (r *roomRules) known(p *placer) {
 	now := p.scheduler.now()
 	p.handInUsage(now)
 	usages, fresh := make(map[string]capacity.Usage), capacity.New(capacity.Config{})
-	for _, f := range p.scheduler.served {
+	for _, f := range p.scheduler.all() {
 		usages[f.fn.uid] = f.usage(now)
 	}
 	fresh.Update(usages)

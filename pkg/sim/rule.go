@@ -30,6 +30,7 @@ const (
 	RuleSpentNotCalled     Rule = "a function whose call broke is given no other"
 	RuleEndsAfterCalls     Rule = "an instance ends when its calls have, and their results are delivered"
 	RuleEndedIsForgotten   Rule = "a gateway forgets a call once it has ended"
+	RuleDeletedAnswered    Rule = "a call that waits for a function which its gateway knows to be deleted is answered soon"
 	RuleUnansweredWaits    Rule = "a call that waits has no answer"
 )
 
@@ -52,6 +53,8 @@ const (
 	RuleFirstOfThoseThatAsk Rule = "of the instances that ask, the first in order is handed a ticket"
 	RuleOldestFirst         Rule = "the oldest ticket is handed out first, unless the queue is hopeless"
 	RuleLastStays           Rule = "the last instance of a function stays for longer"
+	RuleOldTakesNothing     Rule = "an instance of another revision is handed no ticket"
+	RuleDeletedTakesNothing Rule = "an instance of a deleted function is handed no ticket"
 	RuleLeaverHoldsNothing  Rule = "an instance that holds a ticket may not leave"
 	RuleMeanIsPossible      Rule = "a mean execution time is within the function's timeout"
 	RuleLostAreReplaced     Rule = "what is replaced is what was lost while it was needed"
@@ -93,5 +96,7 @@ const (
 	RuleSchedulerAgree Rule = "at rest, all schedulers name the same owner"
 	RuleGatewayAgree   Rule = "at rest, all gateways turn to the owner"
 	RuleServesAgain    Rule = "at rest, calls of every function are answered well"
+	RuleOldGone        Rule = "at rest, no instance of a deleted function or of another revision is left"
+	RuleStartsOrEnds   Rule = "at rest, no instance is left that has not started in time"
 	RuleInstancesThere Rule = "at rest, all instances wait at the owner"
 )

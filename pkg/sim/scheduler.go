@@ -15,10 +15,12 @@ const maxQueued = 64
 // around them what its shell does.
 type scheduler struct {
 	*node
-	config  core.Config
-	view    *directory
-	keeper  *keeper
-	served  []*served
+	config core.Config
+	view   *directory
+	keeper *keeper
+	served []*served
+	// closed are functions that were deleted and have left instances.
+	closed  []*served
 	offerer []*offerEnd
 	stood   core.Standstill
 	placer  *placer
@@ -32,7 +34,9 @@ func newScheduler(n *node) *scheduler {
 	}}
 	s.view = newDirectory(n, s.reconsider)
 	for _, fn := range n.world.functions {
-		s.served = append(s.served, newServed(s, fn))
+		if !fn.deleted {
+			s.served = append(s.served, newServed(s, fn))
+		}
 	}
 	s.keeper = newKeeper(s)
 	s.placer = newPlacer(s)
@@ -49,6 +53,7 @@ func (s *scheduler) boot() {
 	})
 	s.every(s.config.Tick, s.tick)
 	s.every(core.ReconcileEvery, s.reconcile)
+	s.every(time.Second, s.stopOverdue)
 }
 
 // reconsider compares what is served with what should be.
@@ -111,6 +116,7 @@ func (s *scheduler) reconcile() {
 	}
 	s.placer.mistrust()
 	for _, f := range s.served {
+		f.survey()
 		f.step(core.ActivityAudited{Awake: f.awake})
 		f.step(core.GatewaysAudited{Heard: s.hears})
 	}
@@ -137,7 +143,7 @@ func (s *scheduler) accept(c *stream, what any) sink {
 		s.offerer = append(s.offerer, o)
 		return o
 	case openPull:
-		return &pullEnd{scheduler: s, served: s.served[what.fn], cid: what.cid, stream: c}
+		return &pullEnd{scheduler: s, fn: what.fn, cid: what.cid, stream: c}
 	case openSlots:
 		return &slotsEnd{scheduler: s, stream: c}
 	case openBeats:
@@ -196,7 +202,13 @@ func (s *scheduler) audit() Rule {
 }
 
 // ended hears that an instance is gone.
-func (s *scheduler) ended(in *instance) { s.served[in.fn.index].ended(in) }
+func (s *scheduler) ended(in *instance) {
+	for _, f := range s.all() {
+		if f.fn == in.fn {
+			f.ended(in)
+		}
+	}
+}
 
 // hearOfEnd lets all schedulers that are there see that an instance is gone.
 func (p *platform) hearOfEnd(in *instance) {

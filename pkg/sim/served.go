@@ -25,6 +25,8 @@ type served struct {
 	// many ticks it has wanted for room that could be made.
 	doubted bool
 	inVain  int
+	// missed says that the last look found an instance that is not known here.
+	missed bool
 	// waited is how many tickets waited after the last event.
 	waited int
 	// sequence is how many instances were ordered here.
@@ -70,6 +72,7 @@ func (f *served) step(e core.Event) []core.Effect {
 func (f *served) carryOut(e core.Effect) {
 	switch e := e.(type) {
 	case *core.HandOut:
+		f.mayTake(e.CID)
 		f.stream(e.CID).deliver(e.Ticket)
 	case core.Refuse:
 		for _, t := range e.Tickets {
@@ -97,6 +100,16 @@ func (f *served) carryOut(e core.Effect) {
 		f.rest(e)
 	case core.Hurry:
 		f.hurry(e)
+	}
+}
+
+// mayTake looks whether an instance may be handed a ticket.
+func (f *served) mayTake(cid invoke.CID) {
+	switch e := f.inventory.find(cid); {
+	case e != nil && e.in.revision != f.core.Revision():
+		f.scheduler.world.violate(RuleOldTakesNothing, 0)
+	case f.scheduler.lookup(f.fn) == nil:
+		f.scheduler.world.violate(RuleDeletedTakesNothing, 0)
 	}
 }
 
@@ -140,6 +153,10 @@ func (f *served) kicked() {
 
 // letGo lets an instance go that has some time to end by itself.
 func (f *served) letGo(e *entry, why core.LetGoReason) {
+	if why == core.BecauseChanged {
+		f.end(e)
+		return
+	}
 	e.leaving = true
 	e.evicted = e.evicted || why == core.BecauseEvicted
 	f.endWithin(e, capacity.EvictGrace)
@@ -187,11 +204,16 @@ func (f *served) stream(cid invoke.CID) *pullEnd {
 // for one that is silent.
 func (f *served) term() invoke.Term {
 	s := f.scheduler
-	epoch, held := s.keeper.epoch(f.fn.slot)
-	if held && epoch != f.held {
+	if epoch, held := s.keeper.epoch(f.fn.slot); held && epoch != f.held {
 		f.held, f.history = epoch, s.keeper.history
 	}
-	to, provisional, known := s.view.route(f.fn)
+	return s.term(f.fn)
+}
+
+// term is that in which a function's slot is served here.
+func (s *scheduler) term(fn *function) invoke.Term {
+	epoch, held := s.keeper.epoch(fn.slot)
+	to, provisional, known := s.view.route(fn)
 	switch {
 	case held && (to.ID == s.name || to.Epoch <= epoch):
 		return invoke.Term{Epoch: epoch}
@@ -210,10 +232,10 @@ func (f *served) reconsider() {
 	f.step(core.Served{Term: term})
 }
 
-// elsewhere is who serves the function, as far as is known here; its epoch is 0 if
+// elsewhere is who serves a function, as far as is known here; its epoch is 0 if
 // that is nobody else.
-func (f *served) elsewhere() ownership.Owner {
-	if to, _, known := f.scheduler.view.route(f.fn); known && to.ID != f.scheduler.name {
+func (s *scheduler) elsewhere(fn *function) ownership.Owner {
+	if to, _, known := s.view.route(fn); known && to.ID != s.name {
 		return to
 	}
 	return ownership.Owner{}

@@ -88,7 +88,10 @@ func (w *World) unsettledFunction(fn *function) Rule {
 		if !n.up() {
 			return RuleOwnerServes
 		}
-		f := n.program.(*scheduler).served[fn.index]
+		f := n.program.(*scheduler).lookup(fn)
+		if f == nil {
+			return RuleOwnerServes
+		}
 		if v := f.core.View(f.scheduler.now()); v.Waiting+v.Out > 0 {
 			return RuleNoTicketLeft
 		}
@@ -100,8 +103,17 @@ func (w *World) unsettledFunction(fn *function) Rule {
 		}
 	}
 	for _, n := range w.gateways {
-		if to, _, _ := n.program.(*gateway).view.route(fn); to.ID != owner {
+		g := n.program.(*gateway)
+		if to, _, _ := g.view.route(fn); to.ID != owner || g.functions[fn.index] != fn {
 			return RuleGatewayAgree
+		}
+	}
+	for _, in := range w.platform.instances {
+		if in.fn.index == fn.index && (in.fn != fn || in.revision != decimal(fn.revision)) {
+			return RuleOldGone
+		}
+		if in.fn == fn && !in.ready && w.now-in.ordered > startupTimeout+startGrace {
+			return RuleStartsOrEnds
 		}
 	}
 	s := w.nodeOf(owner).program.(*scheduler)
@@ -115,7 +127,11 @@ func (w *World) unsettledFunction(fn *function) Rule {
 
 // has tells whether an instance waits here for calls.
 func (s *scheduler) has(in *instance) bool {
-	for _, p := range s.served[in.fn.index].pulls {
+	f := s.lookup(in.fn)
+	if f == nil {
+		return false
+	}
+	for _, p := range f.pulls {
 		if p.cid == in.cid && p.joined {
 			return true
 		}

@@ -67,6 +67,7 @@ func (k *tickets) happened(e core.Event, effects []core.Effect, now time.Time) {
 	case core.GatewaysAudited:
 		k.audited(e)
 	}
+	_, closed := e.(core.Closed)
 	for _, effect := range effects {
 		switch effect := effect.(type) {
 		case *core.HandOut:
@@ -80,7 +81,7 @@ func (k *tickets) happened(e core.Event, effects []core.Effect, now time.Time) {
 			k.refused(effect.Tickets)
 		}
 	}
-	if s, is := e.(core.Served); is && s.Term == core.Unserved {
+	if s, is := e.(core.Served); closed || is && s.Term == core.Unserved {
 		k.lost(now)
 	}
 }
@@ -109,14 +110,18 @@ func (k *tickets) refused(tickets []invoke.Ticket) {
 	}
 }
 
-// lost looks whether all tickets of a function that others serve now were refused.
+// lost looks whether all tickets of a function that others serve now, or that was
+// deleted, were refused.
 func (k *tickets) lost(now time.Time) {
-	for _, e := range k.kept {
-		if e.deadline.After(now) {
+	for id, e := range k.kept {
+		switch {
+		case e.holder != "" && k.core.Term() != core.Unserved:
+			continue // it was deleted, and its instances finish what they have
+		case e.deadline.After(now):
 			k.world.violate(RuleRefusedToo, 0)
 		}
+		delete(k.kept, id)
 	}
-	clear(k.kept)
 	k.asking = nil
 }
 

@@ -47,8 +47,11 @@ type World struct {
 
 // function is what is called.
 type function struct {
-	index      int
-	uid        string
+	index int
+	uid   string
+	// revision is what instances are to run, and deleted says that there are to be none.
+	revision   int
+	deleted    bool
 	slot       ownership.Slot
 	idempotent bool
 	// concurrency is how many calls an instance runs at a time.
