@@ -5,6 +5,7 @@ import (
 
 	"github.com/windlass-dev/windlass/pkg/ownership"
 	"github.com/windlass-dev/windlass/pkg/ownership/keeping"
+	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
 
 // directory is what a gateway or a scheduler knows of who owns what, and of who
@@ -17,16 +18,20 @@ type directory struct {
 	// read says that etcd was.
 	read  bool
 	beats []*beats
+	// looked is when the beats were looked at last.
+	looked time.Time
 	// talk is what is said with beats; nil for a gateway.
 	talk *placer
 	// learned is when somebody else than etcd has named each function's owner.
 	learned []time.Time
 	// seen is the epoch of each function that was known after the last step.
 	seen []uint64
+	// refuted is the highest epoch of each that etcd has replaced by a lower one.
+	refuted []uint64
 }
 
 func newDirectory(n *node, changed func()) *directory {
-	return &directory{node: n, changed: changed, seen: make([]uint64, len(n.world.functions)), learned: make([]time.Time, len(n.world.functions))}
+	return &directory{node: n, changed: changed, seen: make([]uint64, len(n.world.functions)), refuted: make([]uint64, len(n.world.functions)), learned: make([]time.Time, len(n.world.functions))}
 }
 
 func (d *directory) boot() {
@@ -87,6 +92,9 @@ func (d *directory) refresh(fn *function, certain bool) {
 	switch {
 	case !current:
 	case certain:
+		if before, _ := d.owners.Owner(fn.slot); before.Epoch > owner.Epoch {
+			d.refuted[fn.index] = max(d.refuted[fn.index], before.Epoch)
+		}
 		d.owners.Replace(fn.slot, owner)
 	default:
 		d.owners.Learn(fn.slot, owner)
@@ -96,6 +104,9 @@ func (d *directory) refresh(fn *function, certain bool) {
 // learn takes what somebody else says.
 func (d *directory) learn(fn *function, owner ownership.Owner) {
 	if d.owners.Believe(fn.slot, owner) {
+		if owner.Epoch <= d.refuted[fn.index] {
+			d.world.violate(RuleRefutedForGood, 0)
+		}
 		d.learned[fn.index] = d.now()
 		d.changed()
 	}
@@ -159,8 +170,17 @@ func (d *directory) follow(id string) {
 
 // look lets time pass for the beats.
 func (d *directory) look() {
+	now, stood := d.now(), false
+	if !d.looked.IsZero() {
+		stood = now.Sub(d.looked) >= core.StandstillAfter
+	}
+	d.looked = now
 	for _, b := range d.beats {
-		b.set(b.pulse.Look(d.now()))
+		was := b.pulse.Silent()
+		b.set(b.pulse.Look(now))
+		if stood && !was && b.pulse.Silent() {
+			d.world.violate(RuleOwnSilence, 0)
+		}
 		if b.open && b.pulse.Unheard(d.now()) {
 			// A new stream may be of use, as after a partition.
 			b.stream.close(d.node)

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"time"
 
 	"github.com/windlass-dev/windlass/pkg/ownership/keeping"
@@ -51,6 +52,7 @@ var faults = []fault{
 	{"burst", 1, (*chaos).burst},
 	{"max-changed", 5, (*chaos).changeMax},
 	{"evict", 6, (*chaos).evict},
+	{"stale-word", 3, (*chaos).staleWord},
 	{"new-revision", 4, (*chaos).revise},
 	{"function-deleted", 4, (*chaos).deleteFunction},
 }
@@ -89,12 +91,7 @@ func (c *chaos) planFaults() {
 
 // strike lets something go wrong.
 func (c *chaos) strike() {
-	x := c.rng.IntN(totalWeight)
-	i := 0
-	for x >= faults[i].weight {
-		x -= faults[i].weight
-		i++
-	}
+	i, moody := c.which()
 	c.note("fault", faults[i].kind, 0, 0)
 	c.struck++
 	end, struck := faults[i].strike(c)
@@ -112,8 +109,63 @@ func (c *chaos) strike() {
 			}
 		}
 		c.ends = append(c.ends, once)
-		c.at(c.howLong(), once)
+		lasts := c.howLong()
+		if moody {
+			lasts = c.between(2*time.Second, 8*time.Second)
+		}
+		c.at(lasts, once)
 	}
+}
+
+// moods are kinds of faults that go together. In a seed that has one, half of all faults are
+// of its kinds: what takes several of them in a row would else be rare.
+var moods = [][]string{
+	{"etcd-down", "kill-instance", "burst", "max-changed"},                  // orphans
+	{"pause-server", "pause-instance", "kill-instance", "power-off-worker"}, // standstills
+	{"stale-word", "stop-scheduler", "lease-revoked", "kill-scheduler"},     // hearsay
+	{"etcd-restored", "etcd-wiped", "stale-word", "key-deleted"},            // of another history
+	{"burst", "no-room", "reset", "poison"},                                 // overload
+	{"new-revision", "function-deleted", "stop-scheduler", "half-open"},
+}
+
+// which is the index of the fault that strikes next. One of the seed's mood lasts for long.
+func (c *chaos) which() (i int, moody bool) {
+	if mood := int(c.config.Seed / 2 % uint64(len(moods)+2)); mood < len(moods) && c.chance(0.5) {
+		kind := pick(c.World, moods[mood])
+		return slices.IndexFunc(faults, func(f fault) bool { return f.kind == kind }), true
+	}
+	x := c.rng.IntN(totalWeight)
+	for x >= faults[i].weight {
+		x -= faults[i].weight
+		i++
+	}
+	return i, false
+}
+
+// staleWord lets what a scheduler knows of all slots reach another server only after a while.
+func (c *chaos) staleWord() (func(), bool) {
+	from, to := pick(c.World, c.schedulers), c.anyServer()
+	if !from.up() || from == to {
+		return nil, false
+	}
+	known, life := from.program.(*scheduler).view.owners.Clone(), to.life
+	return func() {
+		to.do(life, false, func() {
+			d := directoryOf(to.program)
+			for _, fn := range c.functions {
+				if owner, named := known.Owner(fn.slot); named {
+					d.learn(fn, owner)
+				}
+			}
+		})
+	}, true
+}
+
+func directoryOf(p program) *directory {
+	if s, is := p.(*scheduler); is {
+		return s.view
+	}
+	return p.(*gateway).view
 }
 
 // howLong is how long a fault lasts: mostly short, sometimes long.

@@ -20,7 +20,7 @@ func (f *function) spec() core.Spec {
 	case 0:
 		s.Calls = intake.Limits{Rate: 10, Burst: 20}
 	case 1:
-		s.Calls = intake.Limits{Concurrency: 20}
+		s.Calls = intake.Limits{Concurrency: 8}
 	}
 	return s
 }

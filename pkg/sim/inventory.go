@@ -63,6 +63,7 @@ func (v *inventory) count() (o core.Observed) {
 
 // adopt takes over the instances that there are. To do it twice does no harm.
 func (f *served) adopt() {
+	f.doubted = true
 	for _, in := range f.scheduler.world.platform.instances {
 		if in.fn == f.fn && f.inventory.find(in.cid) == nil {
 			f.inventory.entries = append(f.inventory.entries, &entry{
@@ -258,7 +259,7 @@ func (c *considered) withdraw() {
 			}
 			c.withdrawn++
 			f.scheduler.note("withdraws an instance", uint64(f.fn.index), 0)
-			e.leaving = true
+			e.leaving, f.doubted = true, true
 			if heard {
 				f.step(core.Discharged{CID: e.in.cid, Reason: "it is not wanted any more"})
 			} else {

@@ -79,10 +79,21 @@ func (s *scheduler) stopOverdue() {
 			late := !e.pulled && now.After(e.startBy) || e.pulled && !e.connected && now.Sub(e.silentSince) > silencePatience
 			if late && !e.leaving && !e.ending {
 				e.ending = true
+				s.world.mayBeLate(e.in)
 				s.note("stops an instance that is overdue", uint64(f.fn.index), 0)
 				s.world.platform.stop(e.in)
 			}
 		}
+	}
+}
+
+// returnTime is how long an instance may take to come back once nothing is wrong.
+const returnTime = 8 * time.Second
+
+// mayBeLate looks whether an instance that is there should have been heard of.
+func (w *World) mayBeLate(in *instance) {
+	if in.ready && in.node.up() && !in.node.paused && w.calm && w.now > w.config.Duration+returnTime {
+		w.violate(RuleComesBack, 0)
 	}
 }
 
@@ -126,6 +137,21 @@ func (w *World) deleted(fn *function) {
 		}
 	})
 	w.eachHears(w.gateways, func(p program) { p.(*gateway).knows(fn, false) })
+	w.at(collectEvery, func() { w.platform.collect(fn) })
+}
+
+// collectEvery is how often the instances of functions that are gone are collected, of which
+// no scheduler may know any more.
+const collectEvery = 10 * time.Second
+
+// collect ends what is left of a function that is gone.
+func (p *platform) collect(fn *function) {
+	for _, in := range slices.Clone(p.instances) {
+		if in.fn == fn {
+			p.stop(in)
+		}
+	}
+	p.world.at(collectEvery, func() { p.collect(fn) })
 }
 
 // lookup is what the scheduler keeps of a function; nil if it does not know it.
@@ -152,6 +178,11 @@ func (s *scheduler) remove(f *served) {
 	f.awake = false
 	f.alarms++
 	f.step(core.Closed{Reason: "deleted", Refusal: invoke.Refusal{Reason: invoke.RefusedUnknownFunction}})
+	for _, p := range f.pulls {
+		if !f.core.Retired(p.cid) {
+			s.world.violate(RuleDeletedTakesNothing, 0)
+		}
+	}
 	if f.term() != core.Unserved {
 		f.adopt()
 	}

@@ -239,7 +239,7 @@ func (p *pullEnd) goodbye(m core.Goodbye) {
 
 // goes notes that the instance leaves.
 func (p *pullEnd) goes() {
-	p.leaving = true
+	p.leaving, p.served.doubted = true, true
 	p.forget()
 	if e := p.served.inventory.find(p.cid); e != nil {
 		e.leaving, e.in.going = true, true

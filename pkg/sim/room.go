@@ -16,8 +16,8 @@ const (
 )
 
 // patience is for how long nothing may move on the workers until calls are refused for want
-// of room: less long than they wait.
-const patience = 2500 * time.Millisecond
+// of room: less long than they wait, and time enough to ask a peer twice.
+const patience = 4500 * time.Millisecond
 
 // placer is who gets room on the workers: the product's, and around it what its shell does.
 type placer struct {
@@ -149,6 +149,7 @@ func (p *placer) lend() {
 				p.rules.evictsFor(p, a, e)
 				return p.evict(e)
 			})
+		p.rules.lends(p, f, a, made[a.Peer][a.UID])
 	}
 	p.lender.Answer(made)
 }
@@ -180,8 +181,8 @@ func (p *placer) handInUsage(now time.Time) {
 	s := p.scheduler
 	usages := make(map[string]capacity.Usage)
 	for _, uid := range p.planner.Due(now) {
-		if f := s.of(uid); f != nil {
-			f.doubted = true
+		if i := slices.IndexFunc(s.all(), func(f *served) bool { return f.fn.uid == uid }); i >= 0 {
+			s.all()[i].doubted = true
 		} else {
 			usages[uid] = capacity.Usage{}
 		}
@@ -200,7 +201,7 @@ func (p *placer) handInUsage(now time.Time) {
 func (p *placer) mistrust() {
 	p.rules.known(p)
 	p.planner.Mistrust()
-	for _, f := range p.scheduler.served {
+	for _, f := range p.scheduler.all() {
 		f.doubted = true
 	}
 }

@@ -99,6 +99,18 @@ func (r *roomRules) evictsFor(p *placer, a capacity.Asked, e capacity.Evict) {
 	r.goes(p, e)
 }
 
+// lends looks whether room is made for a function of a peer.
+func (r *roomRules) lends(p *placer, f *served, a capacity.Asked, made capacity.Made) {
+	able := made.Instances < a.Instances && !p.scheduler.world.full && len(p.planner.Reserving()) == 0
+	if !able || p.scheduler.mayGoFor(f, capacity.DefaultEvictAfter) == nil {
+		f.inVain = 0
+		return
+	}
+	if f.inVain++; f.inVain > inVainTicks {
+		p.broken(RuleRoomIsMade)
+	}
+}
+
 // goes looks whether an instance was to go already.
 func (r *roomRules) goes(p *placer, e capacity.Evict) {
 	if f := p.scheduler.of(e.FunctionUID); f != nil {
