@@ -50,12 +50,9 @@ const (
 // +kubebuilder:subresource:status
 // +kubebuilder:subresource:scale:specpath=.spec.scaling.minInstances,statuspath=.status.instances.created,selectorpath=.status.selector
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether the function can be called"
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Why the function is ready or not"
 // +kubebuilder:printcolumn:name="Instances",type=integer,JSONPath=`.status.instances.created`,description="Instances that can be called"
-// +kubebuilder:printcolumn:name="Busy",type=integer,JSONPath=`.status.instances.busy`,description="Instances that run a call"
-// +kubebuilder:printcolumn:name="Queued",type=integer,JSONPath=`.status.queued`,description="Calls that wait for an instance"
-// +kubebuilder:printcolumn:name="Mean",type=string,JSONPath=`.status.meanExecutionTime`,description="Mean of the last executions"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
-// +kubebuilder:printcolumn:name="Reason",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Why the function is ready or not"
 // +kubebuilder:printcolumn:name="Image",type=string,priority=1,JSONPath=`.spec.template.image`
 // +kubebuilder:printcolumn:name="Runtime",type=string,priority=1,JSONPath=`.spec.template.runtimeRef.name`
 // +kubebuilder:printcolumn:name="URL",type=string,priority=1,JSONPath=`.status.url`
@@ -178,11 +175,13 @@ type FunctionStatus struct {
 	// conditions are the standard conditions, keyed by type.
 	// +listType=map
 	// +listMapKey=type
-	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:MaxItems=32
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 	// instances counts the function's instances by state.
+	// +optional
 	Instances InstanceCounts `json:"instances"`
 	// queued is how many calls wait for an instance.
+	// +optional
 	Queued int64 `json:"queued"`
 	// meanExecutionTime is the mean of the last ten executions.
 	MeanExecutionTime *metav1.Duration `json:"meanExecutionTime,omitempty"`
@@ -197,12 +196,16 @@ type FunctionStatus struct {
 
 // InstanceCounts counts instances by state. Created = Busy + Idle.
 type InstanceCounts struct {
-	// Creating instances were ordered and cannot be called yet.
+	// creating instances were ordered and cannot be called yet.
+	// +optional
 	Creating int32 `json:"creating"`
-	// Created instances can be called.
+	// created instances can be called.
+	// +optional
 	Created int32 `json:"created"`
-	// Busy instances run at least one call.
+	// busy instances run at least one call.
+	// +optional
 	Busy int32 `json:"busy"`
-	// Idle instances run none.
+	// idle instances run none.
+	// +optional
 	Idle int32 `json:"idle"`
 }

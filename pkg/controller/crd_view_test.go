@@ -78,7 +78,7 @@ func TestColumnsOfFunctions(t *testing.T) {
 		t.Fatal(err)
 	}
 	in := given(nil)
-	in.function, in.facts.queued, in.facts.means.Execution = f, 7, 1234567
+	in.function = f
 	f.Status = statusOf(in)
 	if err := c.Status().Update(t.Context(), f); err != nil {
 		t.Fatal(err)
@@ -94,8 +94,7 @@ func TestColumnsOfFunctions(t *testing.T) {
 	}
 	delete(got, "Age")
 	want := map[string]any{
-		"Name": "f", "Ready": "True", "Instances": 2.0, "Busy": 1.0, "Queued": 7.0, "Mean": "1.23ms",
-		"Reason": "Accepted", "Runs": "a/b:1", "URL": "https://fn.example.com/function/f." + f.Namespace,
+		"Name": "f", "Ready": "True", "Reason": "Accepted", "Instances": 2.0, "Image": "a/b:1", "Runtime": nil, "URL": "https://fn.example.com/function/f." + f.Namespace,
 	}
 	for name := range got {
 		if n, ok := got[name].(int64); ok {
@@ -105,21 +104,21 @@ func TestColumnsOfFunctions(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]string{"Name", "Ready", "Instances", "Busy", "Queued", "Mean", "Age"}, narrow); diff != "" {
+	if diff := cmp.Diff([]string{"Name", "Ready", "Reason", "Instances", "Age"}, narrow); diff != "" {
 		t.Error(diff)
 	}
 }
 
 func TestColumnsOfRuntimes(t *testing.T) {
 	c := newClient(t)
-	r := manifest(t, v1alpha1.KindClusterRuntime, "columns", `{image: a/b:1, fileExtension: py, warmPool: {size: 3}}`)
+	r := manifest(t, v1alpha1.KindClusterRuntime, "columns", `{image: a/b:1, fileExtension: py, warmPools: [{name: small, size: 3}]}`)
 	makeRuntime(t, c, r)
-	columns, cells := table(t, "runtimes", "", "columns")
+	columns, cells := table(t, "clusterruntimes", "", "columns")
 	var got []string
-	for i, column := range columns[:4] {
+	for i, column := range columns[:5] {
 		got = append(got, fmt.Sprintf("%s=%v", column.Name, cells[i]))
 	}
-	if diff := cmp.Diff([]string{"Name=columns", "Image=a/b:1", "Protocol=LambdaRuntime", "WarmPool=3"}, got); diff != "" {
+	if diff := cmp.Diff([]string{"Name=columns", "Image=a/b:1", "Protocol=LambdaRuntime", "Contract=v1", "WarmPool=3"}, got); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -26,7 +26,7 @@ const (
 	// urgentPause is the least time between two writes of a status, and
 	// countPause that if only numbers have changed.
 	urgentPause = time.Second
-	countPause  = 2 * time.Second
+	countPause  = 10 * time.Second
 )
 
 // input is all that plan decides from. It changes none of it.

@@ -157,8 +157,11 @@ func (r *reconciler) changeFinalizer(ctx context.Context, f *v1alpha1.Function, 
 }
 
 func (r *reconciler) writeStatus(ctx context.Context, f *v1alpha1.Function, status v1alpha1.FunctionStatus) error {
+	before := f.DeepCopy()
 	f.Status = status
-	if err := r.client.Status().Update(ctx, f); err != nil {
+	// Only what differs is sent: the spec may hold a lot of code.
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if err := r.client.Status().Patch(ctx, f, patch); err != nil {
 		if apierrors.IsNotFound(err) {
 			return nil
 		}

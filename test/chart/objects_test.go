@@ -189,7 +189,7 @@ func TestA19SingleRuntimesAreChanged(t *testing.T) {
 	python3 := v1alpha1.ClusterRuntimeSpec{Image: "ghcr.io/windlass-dev/runtime-python3:0.1.0", Protocol: v1alpha1.ProtocolLambdaRuntime, FileExtension: "py"}
 	nodejs := v1alpha1.ClusterRuntimeSpec{Image: "ghcr.io/windlass-dev/runtime-nodejs:0.1.0", Protocol: v1alpha1.ProtocolLambdaRuntime, FileExtension: "js"}
 	pooled := python3
-	pooled.WarmPools = []v1alpha1.WarmPool{{Name: "small", Size: 3}}
+	pooled.WarmPools = []v1alpha1.WarmPool{{Name: "default", Size: 3}}
 	for name, test := range map[string]struct {
 		values string
 		want   map[string]v1alpha1.ClusterRuntimeSpec
@@ -203,13 +203,13 @@ func TestA19SingleRuntimesAreChanged(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(test.want, specs(t, render(t, "--set", test.values))); diff != "" {
-				t.Errorf("the Runtimes (-want +got):\n%s", diff)
+				t.Errorf("the ClusterRuntimes (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-// specs are the Runtimes that the controller is given to install, by name.
+// specs are the ClusterRuntimes that the controller is given to install, by name.
 func specs(t *testing.T, objects []unstructured.Unstructured) map[string]v1alpha1.ClusterRuntimeSpec {
 	t.Helper()
 	specs := map[string]v1alpha1.ClusterRuntimeSpec{}
