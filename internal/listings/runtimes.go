@@ -47,6 +47,8 @@ func runtimeValues(l lists, _ string) string {
 			extension = strings.TrimPrefix(path.Ext(files[0]), ".")
 		}
 		blocks[i] = fmt.Sprintf(`  %s:
+    enabled: true
+    name: %s
     image:
       registry: ghcr.io
       repository: windlass-dev/runtime-%s
@@ -56,7 +58,7 @@ func runtimeValues(l lists, _ string) string {
     protocol: LambdaRuntime
     fileExtension: %s
     env: []
-    warmPool: {}`, name, name, extension)
+    warmPools: {}`, name, name, name, extension)
 	}
 	return strings.Join(blocks, "\n")
 }
