@@ -88,10 +88,16 @@ func accountAttrs(a invoke.Account) []slog.Attr {
 
 // Attributes of spans that OpenTelemetry has no words for.
 const (
-	attributeCID      = "windlass.cid"
 	attributeAttempt  = "windlass.attempt"
 	attributeExecuted = "windlass.executed"
 	attributeLink     = "windlass.link"
+)
+
+const (
+	// route stands for all functions and paths, so that spans can be grouped by it.
+	route = "/function/{function}/{path...}"
+	// provider is who runs the functions that gateways call.
+	provider = "windlass"
 )
 
 // The span of a call has the number 0, and that of the n-th attempt's execution, which
@@ -127,11 +133,11 @@ func (t told) trace() tracing.Trace {
 				at := within(earlier.from, s.Start, span.To)
 				add(tracing.Span{Name: s.Name, Kind: s.Kind, Start: s.Start, End: at})
 				s.Start = within(earlier.until, at, span.To)
-				add(earlier.span(at, s.Start))
+				add(earlier.span(t.Function, at, s.Start))
 			}
 		case timeline.Execute:
 			s.Number, s.Kind = t.Attempt, trace.SpanKindClient
-			s.Attributes = attemptAttributes(t.CID, t.Attempt)
+			s.Attributes = executionAttributes(t.Function, t.CID, t.Attempt)
 			s.Error = t.failure()
 		case timeline.Claim:
 			s.Attributes = attemptAttributes(t.CID, t.Attempt)
@@ -142,13 +148,14 @@ func (t told) trace() tracing.Trace {
 }
 
 // span is that of an attempt which did not end the call.
-func (e try) span(from, until time.Time) tracing.Span {
+func (e try) span(of invoke.FunctionKey, from, until time.Time) tracing.Span {
 	s := tracing.Span{
 		Name: timeline.Claim.String(), Kind: trace.SpanKindInternal, Start: from, End: until,
 		Attributes: attemptAttributes(e.cid, e.number), Error: e.why,
 	}
 	if e.ran {
 		s.Name, s.Kind, s.Number = timeline.Execute.String(), trace.SpanKindClient, e.number
+		s.Attributes = executionAttributes(of, e.cid, e.number)
 	}
 	return s
 }
@@ -156,12 +163,11 @@ func (e try) span(from, until time.Time) tracing.Span {
 // whole is the span of the whole call. One that was the first of its instance leads to
 // the instance's start.
 func (t told) whole() tracing.Span {
-	name := t.Function.String()
 	s := tracing.Span{
-		Name: "invoke " + name, Kind: trace.SpanKindServer, Start: t.Received, End: t.Ended, Error: t.failure(),
+		Name: "invoke " + t.Function.String(), Kind: trace.SpanKindServer, Start: t.Received, End: t.Ended, Error: t.failure(),
 		Attributes: []attribute.KeyValue{
-			semconv.HTTPRequestMethodKey.String(t.method), semconv.HTTPRoute("/function/" + name),
-			semconv.FaaSName(name), semconv.FaaSTriggerHTTP, semconv.FaaSInvocationID(t.ID.String()),
+			semconv.HTTPRequestMethodKey.String(t.method), semconv.HTTPRoute(route),
+			semconv.FaaSName(t.Function.Name), semconv.K8SNamespaceName(t.Function.Namespace), semconv.FaaSTriggerHTTP, semconv.FaaSInvocationID(t.ID.String()),
 			semconv.FaaSColdstart(t.Cold), attribute.String(attributeExecuted, string(t.Executed)),
 			semconv.HTTPResponseStatusCode(t.Code),
 		},
@@ -193,8 +199,16 @@ func (t told) failure() string {
 	return "the function answered with an error"
 }
 
+// executionAttributes tell whom a function was asked for in an attempt. Its revision is not
+// told here: the gateway knows that of the call, and during an update the instance may be of
+// another one, which says so itself.
+func executionAttributes(of invoke.FunctionKey, cid invoke.CID, number int) []attribute.KeyValue {
+	return append(attemptAttributes(cid, number),
+		semconv.FaaSInvokedName(of.Name), semconv.FaaSInvokedProviderKey.String(provider), semconv.K8SNamespaceName(of.Namespace))
+}
+
 func attemptAttributes(cid invoke.CID, number int) []attribute.KeyValue {
-	return []attribute.KeyValue{attribute.String(attributeCID, string(cid)), attribute.Int(attributeAttempt, number)}
+	return []attribute.KeyValue{semconv.FaaSInstance(string(cid)), attribute.Int(attributeAttempt, number)}
 }
 
 // within is at, but not before from and not after to.

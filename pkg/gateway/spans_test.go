@@ -198,3 +198,44 @@ func TestWhatTheFunctionIsToldOfATrace(t *testing.T) {
 		t.Errorf("without a parent: %v", got)
 	}
 }
+
+// attributesOf are those of the first span of a name.
+func attributesOf(spans []tracing.Span, name string) map[string]string {
+	found := map[string]string{}
+	for _, s := range spans {
+		if s.Name == name {
+			for _, a := range s.Attributes {
+				found[string(a.Key)] = a.Value.Emit()
+			}
+			break
+		}
+	}
+	return found
+}
+
+// The words are those of OpenTelemetry, and those that the function uses of itself.
+func TestSpansNameTheFunctionAsItNamesItself(t *testing.T) {
+	times := timeline.Begin(at(0))
+	times.Offered(at(1))
+	times.Claimed(at(10))
+	times.Headed(at(60), 2*time.Millisecond, 18*time.Millisecond)
+	times.Executed(at(60), 18*time.Millisecond)
+	times.End(at(61))
+	spans := toldOf(times).trace().Spans
+	for name, want := range map[string]map[string]string{
+		"invoke default/hello": {
+			"http.route": "/function/{function}/{path...}", "faas.name": "hello", "k8s.namespace.name": "default", "faas.instance": "cid-2",
+		},
+		"execute": {
+			"faas.invoked_name": "hello", "faas.invoked_provider": "windlass", "k8s.namespace.name": "default", "faas.instance": "cid-2",
+			"windlass.attempt": "1",
+		},
+	} {
+		got := attributesOf(spans, name)
+		for key, value := range want {
+			if got[key] != value {
+				t.Errorf("%s of %q is %q, want %q", key, name, got[key], value)
+			}
+		}
+	}
+}

@@ -110,7 +110,10 @@ func (of beginning) spans() []tracing.Span {
 	whole := tracing.Span{
 		Name: "start instance " + of.fn.Key().String(), Kind: trace.SpanKindInternal,
 		Start: bounds[0], End: bounds[coldstart.NumPhases], Links: of.links(), Error: of.failure,
-		Attributes: []attribute.KeyValue{semconv.FaaSName(of.fn.Key().String()), attribute.String("windlass.cid", string(of.key.CID))},
+		Attributes: []attribute.KeyValue{
+			semconv.FaaSName(of.fn.Name), semconv.K8SNamespaceName(of.fn.Namespace), semconv.FaaSVersion(of.fn.Revision()),
+			semconv.FaaSInstance(string(of.key.CID)),
+		},
 	}
 	if of.node != "" {
 		whole.Attributes = append(whole.Attributes, semconv.K8SNodeName(of.node))

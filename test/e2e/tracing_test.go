@@ -84,6 +84,12 @@ var _ = Describe("Traces", func() {
 		Expect(whole.State).To(Equal("vendor=1"))
 		Expect(whole.Text("faas.invocation_id")).To(Equal(cold.Header.Get("Windlass-Invocation-Id")))
 		Expect(whole.Attributes["faas.coldstart"].GetBoolValue()).To(BeTrue())
+		Expect(whole.Text("http.route")).To(Equal("/function/{function}/{path...}"))
+		Expect(whole.Text("faas.name")).To(Equal("hello"))
+		Expect(whole.Text("k8s.namespace.name")).To(Equal("default"))
+		Expect(phases["execute"].Text("faas.invoked_name")).To(Equal("hello"))
+		Expect(phases["execute"].Text("faas.invoked_provider")).To(Equal("windlass"))
+		Expect(phases["execute"].Text("faas.instance")).To(Equal(whole.Text("faas.instance")))
 		Expect(whole.Attributes["http.response.status_code"].GetIntValue()).To(BeEquivalentTo(200))
 		Expect(cold.Header.Get("Echo-Traceparent")).To(Equal("00-" + clientTrace + "-" + phases["execute"].ID + "-01"))
 		Expect(cold.Header.Get("Echo-Tracestate")).To(Equal("vendor=1"))
@@ -96,7 +102,7 @@ var _ = Describe("Traces", func() {
 		Expect(starting[0].Name).To(Equal("start instance default/hello"))
 		Expect(starting[0].ID).To(Equal(whole.Links[0].Span))
 		Expect(starting[0].Links).To(Equal([]tracetest.Link{{Trace: clientTrace, Span: whole.ID}}))
-		Expect(starting[0].Text("windlass.cid")).To(Equal(whole.Text("windlass.cid")))
+		Expect(starting[0].Text("faas.instance")).To(Equal(whole.Text("faas.instance")))
 		at := starting[0].Start
 		for _, phase := range starting[1:] {
 			Expect(phase.Parent).To(Equal(starting[0].ID), phase.Name)

@@ -14,7 +14,7 @@ import (
 )
 
 func TestFunctionEnvOfAnHTTPFunction(t *testing.T) {
-	own := []string{"WINDLASS_FUNCTION_NAME=hello", "WINDLASS_FUNCTION_NAMESPACE=default", "WINDLASS_INSTANCE=c-1", "WINDLASS_RUNTIME_API=v1", "WINDLASS_CONCURRENCY=1", "PORT=8080"}
+	own := []string{"WINDLASS_FUNCTION_NAME=hello", "WINDLASS_FUNCTION_NAMESPACE=default", "WINDLASS_INSTANCE=c-1", "WINDLASS_RUNTIME_API=v1", "OTEL_RESOURCE_ATTRIBUTES=", "WINDLASS_CONCURRENCY=1", "PORT=8080"}
 	for name, c := range map[string]struct {
 		parent  []string
 		program []string
@@ -23,7 +23,7 @@ func TestFunctionEnvOfAnHTTPFunction(t *testing.T) {
 	}{
 		"nothing is inherited that is not on the list": {
 			parent: []string{"AWS_SECRET_ACCESS_KEY=x", "KUBECONFIG=y", "PATHOLOGY=z"},
-			want:   own,
+			want:   slices.Clone(own),
 		},
 		"what programs need to run is inherited": {
 			parent: []string{"PATH=/bin", "HOME=/h", "LANG=C", "LC_ALL=C", "TZ=UTC", "TMPDIR=/t", "USER=u"},
@@ -44,10 +44,21 @@ func TestFunctionEnvOfAnHTTPFunction(t *testing.T) {
 			spec := specFor("", "c-1")
 			spec.Function.Spec.Template.Env = c.user
 			got := functionEnv(c.parent, spec, 8080, program{env: c.program})
+			// The revision is that of the spec with the user's variables.
+			c.want[slices.Index(c.want, "OTEL_RESOURCE_ATTRIBUTES=")] += "faas.name=hello,faas.version=" + spec.Function.Revision() +
+				",faas.instance=c-1,k8s.namespace.name=default"
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestTheUserSaysWhoItIsToOpenTelemetry(t *testing.T) {
+	spec := specFor("", "c-1")
+	spec.Function.Spec.Template.Env = []v1alpha1.EnvVar{{Name: "OTEL_RESOURCE_ATTRIBUTES", Value: "faas.name=mine"}}
+	if env := functionEnv(nil, spec, 8080, program{}); !slices.Contains(env, "OTEL_RESOURCE_ATTRIBUTES=faas.name=mine") {
+		t.Errorf("got %v", env)
 	}
 }
 
