@@ -195,7 +195,7 @@ func TestA19SingleRuntimesAreChanged(t *testing.T) {
 		want   map[string]v1alpha1.ClusterRuntimeSpec
 	}{
 		"the defaults": {"", map[string]v1alpha1.ClusterRuntimeSpec{"python3": python3, "nodejs": nodejs}},
-		"a warm pool":  {"runtimes.python3.warmPools.small.size=3", map[string]v1alpha1.ClusterRuntimeSpec{"python3": pooled, "nodejs": nodejs}},
+		"a warm pool":  {"runtimes.python3.warmPools.default.size=3", map[string]v1alpha1.ClusterRuntimeSpec{"python3": pooled, "nodejs": nodejs}},
 		"disabled":     {"runtimes.nodejs.enabled=false", map[string]v1alpha1.ClusterRuntimeSpec{"python3": python3}},
 		"renamed":      {"runtimes.nodejs.name=nodejs22.x", map[string]v1alpha1.ClusterRuntimeSpec{"python3": python3, "nodejs22.x": nodejs}},
 		"one left out": {"runtimes.nodejs=null", map[string]v1alpha1.ClusterRuntimeSpec{"python3": python3}},
