@@ -227,7 +227,7 @@ func (g *Gateway) admissible(r *http.Request, uri string) *problem {
 		}
 		if ok {
 			p = newProblem(problems.Malformed,
-				"the request's query or host has a byte that no URL has there, such as a space; percent-encode it")
+				"the request's query or host has a byte that no URL has there, such as a space, or it names two hosts; percent-encode it, or name one")
 			break
 		}
 		p = newProblem(problems.NotUTF8,
@@ -255,6 +255,12 @@ func sendable(r *http.Request, uri string) (part string, ok bool) {
 func properly(r *http.Request) bool {
 	for i := range len(r.URL.RawQuery) {
 		if b := r.URL.RawQuery[i]; b <= ' ' || b == 0x7f || b == '"' || b == '<' || b == '>' || b == '#' {
+			return false
+		}
+	}
+	// HTTP/2 may name the host in a header too, which nobody has compared.
+	for _, host := range r.Header["Host"] {
+		if host != r.Host {
 			return false
 		}
 	}

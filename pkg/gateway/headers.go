@@ -114,7 +114,7 @@ func requestHeaders(r *http.Request, id invoke.ID, from origin) []*agentwire.Hea
 		headers = append(headers, &agentwire.Header{Name: name, Value: []byte(value)})
 	}
 	endToEnd(r.Header, func(name, value string) {
-		if name != "X-Forwarded-For" && (from.proxied || !ofProxies(name)) && name != "Content-Length" && name != from.caller.Spent {
+		if name != "X-Forwarded-For" && (from.proxied || !ofProxies(name)) && name != "Content-Length" && name != "Host" && name != from.caller.Spent {
 			add(name, value)
 		}
 	})

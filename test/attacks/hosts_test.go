@@ -61,11 +61,14 @@ var hostAttacks = []attack{
 		refuses("GET http://other.example/attack HTTP/1.1\r\nHost: "+honestHost+"\r\n\r\n", 404)(w)
 	}},
 	{"F113", "HTTP/2 with two hosts", atTheEdge, func(w *world) {
-		for authority, path := range map[string]string{"nobody--shop." + hostsDomain: attackPath, "other.example": "/attack"} {
+		for _, at := range [][3]string{
+			{"nobody--shop." + hostsDomain, honestHost, attackPath}, {"other.example", honestHost, "/attack"},
+			{honestHost, "other.example", "/attack"}, {"h", honestHost, attackPath}, {honestHost, honestHost + ":80", "/attack"},
+		} {
 			h := w.newFrames(w.dial(w.calls))
-			h.headers(1, true, ":method", "GET", ":scheme", "http", ":authority", authority, ":path", path, "host", honestHost)
+			h.headers(1, true, ":method", "GET", ":scheme", "http", ":authority", at[0], ":path", at[2], "host", at[1])
 			if said := h.outcome(); said != "reset" && !strings.HasPrefix(said, "4") {
-				w.Errorf("%s: %s", authority, said)
+				w.Errorf("%s beside %s: %s", at[0], at[1], said)
 			}
 		}
 	}},
