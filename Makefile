@@ -159,6 +159,10 @@ RECORD ?=
 faults: cluster-binaries ## Break a Windlass of real programs under load, as root (ROWS=, SEED=, LABS=, RECORD=)
 	go run ./test/faults -rows '$(ROWS)' -seed $(SEED) -labs $(LABS) -record '$(RECORD)'
 
+.PHONY: skew
+skew: cluster-binaries ## Update an older release to this one and back under load, with the agents of each, as root
+	test/skew/run.sh -seed $(SEED)
+
 .PHONY: faults-page
 faults-page: ## Make docs/results/faults.md and the tables of docs/reliability.md from the kept rounds
 	go run ./test/faults -page docs

@@ -13,6 +13,7 @@
 //	go run ./test/faults -labs 2            every row, in two labs at once
 //	go run ./test/faults -figures all       the figures, with larger counts
 //	go run ./test/faults -record FILE       every row, kept as a file
+//	go run ./test/faults -older DIR         an older release meets this one
 //	go run ./test/faults -page docs         the pages that are made of such files
 //
 // It needs Linux, root, iptables, and the programs of make cluster-binaries. No
@@ -49,6 +50,7 @@ type options struct {
 	figures string
 	record  string
 	page    string
+	older   string
 }
 
 func main() {
@@ -63,6 +65,7 @@ func main() {
 	flag.StringVar(&o.figures, "figures", "", "measure these `figures`, or all, instead of running rows")
 	flag.StringVar(&o.record, "record", "", "keep what became of each row in this `file`, too")
 	flag.StringVar(&o.page, "page", "", "make this `folder`'s reliability.md and results/faults.md from its results/faults-*.json, instead of running rows")
+	flag.StringVar(&o.older, "older", "", "let the programs in this `folder`, windlass and podagent of an older release, meet this one's, instead of running rows")
 	flag.Parse()
 	if o.list {
 		list(os.Stdout)
@@ -94,7 +97,7 @@ func (o options) main() (status int, err error) {
 	if _, err := o.chosen(); err != nil {
 		return 0, err
 	}
-	if o.labs < 1 || o.figures != "" {
+	if o.labs < 1 || o.figures != "" || o.older != "" {
 		o.labs = 1
 	}
 	dir, remove, err := lab.Workspace("faults", o.keep)
@@ -118,7 +121,7 @@ func (o options) enter(ctx context.Context, dir string, out io.Writer) (status i
 	}
 	labs.Wait()
 	status = slices.Max(statuses)
-	if err := errors.Join(errs...); err != nil || o.figures != "" {
+	if err := errors.Join(errs...); err != nil || o.figures != "" || o.older != "" {
 		return status, err
 	}
 	var total tally
@@ -158,6 +161,10 @@ func (o options) inside(dir string, out io.Writer) (status int, err error) {
 	}
 	if o.figures != "" {
 		return r.figures(ctx)
+	}
+	if o.older != "" {
+		k := &skew{older: release(o.older), newer: release(filepath.Dir(l.Config.Program("windlass")))}
+		return k.run(ctx, r, out)
 	}
 	chosen, err := o.chosen()
 	if err != nil {

@@ -30,7 +30,6 @@ const (
 type Kubelet struct {
 	lab   *Lab
 	core  kubernetes.Interface
-	agent string
 	nodes []string
 	// run lets a pod live until stop, which ends all pods.
 	run    func(*Pod)
@@ -38,6 +37,8 @@ type Kubelet struct {
 	ending sync.WaitGroup
 
 	mu sync.Mutex
+	// agent is the program of new pods' agents.
+	agent string
 	// closing says that no more pods are run.
 	closing bool
 	// number counts the pods since the lab began.
@@ -150,6 +151,19 @@ func (k *Kubelet) forget(pod *Pod) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	delete(k.pods, pod.object.UID)
+}
+
+// UseAgent has new pods run another agent.
+func (k *Kubelet) UseAgent(path string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.agent = path
+}
+
+func (k *Kubelet) agentProgram() string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.agent
 }
 
 // Pods are those that run now.

@@ -52,6 +52,13 @@ func (m *Member) Start() error {
 	return err
 }
 
+// Use has the member run another program from its next start on.
+func (m *Member) Use(path string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.program.Path = path
+}
+
 // Kill ends the member without a word.
 func (m *Member) Kill() { m.Process().Kill() }
 

@@ -217,7 +217,7 @@ func (p *Pod) start(ctx context.Context) error {
 		space.Close()
 		return err
 	}
-	agent, err := space.Start(Program{Path: p.kubelet.agent, Environ: agentEnv, Log: config.logOf("agents")})
+	agent, err := space.Start(Program{Path: p.kubelet.agentProgram(), Environ: agentEnv, Log: config.logOf("agents")})
 	if err != nil {
 		function.Kill()
 		space.Close()
