@@ -50,11 +50,11 @@ var faults = []fault{
 	{"poison", 8, (*chaos).poison},
 	{"no-room", 4, (*chaos).fillUp},
 	{"burst", 1, (*chaos).burst},
-	{"max-changed", 5, (*chaos).changeMax},
+	{"max-changed", 5, onFunction(functionFaults.changeMax)},
 	{"evict", 6, (*chaos).evict},
 	{"stale-word", 3, (*chaos).staleWord},
-	{"new-revision", 4, (*chaos).revise},
-	{"function-deleted", 4, (*chaos).deleteFunction},
+	{"new-revision", 4, onFunction(functionFaults.revise)},
+	{"function-deleted", 4, onFunction(functionFaults.deleteFunction)},
 }
 
 var totalWeight = func() int {
@@ -74,6 +74,13 @@ type chaos struct {
 
 // storeFaults go wrong with etcd.
 type storeFaults struct{ *World }
+
+// functionFaults change functions and what they ask for.
+type functionFaults struct{ *World }
+
+func onFunction(strike func(functionFaults) (func(), bool)) func(*chaos) (func(), bool) {
+	return func(c *chaos) (func(), bool) { return strike(functionFaults{c.World}) }
+}
 
 func onStore(strike func(*storeFaults) (func(), bool)) func(*chaos) (func(), bool) {
 	return func(c *chaos) (func(), bool) { return strike(&storeFaults{c.World}) }
@@ -509,43 +516,6 @@ func (c *chaos) burst() (func(), bool) {
 		})
 	}
 	return nil, true
-}
-
-// changeMax changes how many instances a function may have. Schedulers hear of it one
-// after the other.
-func (c *chaos) changeMax() (func(), bool) {
-	fn := pick(c.World, c.functions)
-	if fn.max < c.config.MaxInstances {
-		return nil, false
-	}
-	fn.max = 1 + c.rng.IntN(c.config.MaxInstances)
-	c.changed(fn)
-	return func() {
-		now := c.functions[fn.index] // it may have been made again
-		now.max = c.config.MaxInstances
-		c.changed(now)
-	}, true
-}
-
-// revise gives a function a new revision: its instances are replaced.
-func (c *chaos) revise() (func(), bool) {
-	fn := pick(c.World, c.functions)
-	if fn.deleted {
-		return nil, false
-	}
-	fn.revision++
-	c.changed(fn)
-	return nil, true
-}
-
-// deleteFunction deletes a function, which is made again under the same name.
-func (c *chaos) deleteFunction() (func(), bool) {
-	fn := pick(c.World, c.functions)
-	if fn.deleted {
-		return nil, false
-	}
-	c.deleted(fn)
-	return func() { c.remade(fn) }, true
 }
 
 // evict lets an instance go that was idle a moment ago, as if another function needed its

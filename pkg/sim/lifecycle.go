@@ -17,7 +17,7 @@ func (f *function) finishTime() time.Duration { return f.timeout + leaveGrace }
 
 // eachHears lets all servers that are up hear of a change of a function, one after the
 // other. One that starts meanwhile sees the function as it is.
-func (w *World) eachHears(servers []*node, hear func(p program)) {
+func (w functionFaults) eachHears(servers []*node, hear func(p program)) {
 	for _, n := range servers {
 		life := n.life
 		w.at(w.between(time.Millisecond, 100*time.Millisecond), func() {
@@ -27,7 +27,7 @@ func (w *World) eachHears(servers []*node, hear func(p program)) {
 }
 
 // changed tells all schedulers of a function's spec.
-func (w *World) changed(fn *function) {
+func (w functionFaults) changed(fn *function) {
 	spec := fn.spec()
 	w.eachHears(w.schedulers, func(p program) {
 		if f := p.(*scheduler).lookup(fn); f != nil {
@@ -109,8 +109,45 @@ func (f *served) survey() {
 	}
 }
 
+// changeMax changes how many instances a function may have. Schedulers hear of it one
+// after the other.
+func (w functionFaults) changeMax() (func(), bool) {
+	fn := pick(w.World, w.functions)
+	if fn.max < w.config.MaxInstances {
+		return nil, false
+	}
+	fn.max = 1 + w.rng.IntN(w.config.MaxInstances)
+	w.changed(fn)
+	return func() {
+		now := w.functions[fn.index] // it may have been made again
+		now.max = w.config.MaxInstances
+		w.changed(now)
+	}, true
+}
+
+// revise gives a function a new revision: its instances are replaced.
+func (w functionFaults) revise() (func(), bool) {
+	fn := pick(w.World, w.functions)
+	if fn.deleted {
+		return nil, false
+	}
+	fn.revision++
+	w.changed(fn)
+	return nil, true
+}
+
+// deleteFunction deletes a function, which is made again under the same name.
+func (w functionFaults) deleteFunction() (func(), bool) {
+	fn := pick(w.World, w.functions)
+	if fn.deleted {
+		return nil, false
+	}
+	w.deleted(fn)
+	return func() { w.remade(fn) }, true
+}
+
 // remade makes a function anew that was deleted, under the same name.
-func (w *World) remade(old *function) {
+func (w functionFaults) remade(old *function) {
 	fn := *old
 	fn.uid, fn.deleted, fn.served = old.uid+"'", false, w.now
 	w.functions[fn.index] = &fn
@@ -128,7 +165,7 @@ func (w *World) remade(old *function) {
 }
 
 // deleted deletes a function.
-func (w *World) deleted(fn *function) {
+func (w functionFaults) deleted(fn *function) {
 	fn.deleted = true
 	w.note("world", "deletes a function", uint64(fn.index), 0)
 	w.eachHears(w.schedulers, func(p program) {

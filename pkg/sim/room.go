@@ -42,7 +42,7 @@ func newPlacer(s *scheduler) *placer {
 // workers, which the planner knows from then on.
 func (p *placer) shape(fn *function) capacity.Shape {
 	if !p.planner.Knows("") {
-		p.planner.Observe("", p.scheduler.world.candidates(p.scheduler))
+		p.planner.Observe("", p.scheduler.candidates())
 		p.rules.looked = p.scheduler.world.now
 	}
 	return capacity.Shape{Requests: fn.requests}

@@ -37,7 +37,7 @@ type roomRules struct {
 // know, and whether it orders too fast.
 func (r *roomRules) placed(p *placer, f *served, at *worker) {
 	w := p.scheduler.world
-	left := at.cores.Minus(w.requested(p.scheduler, r.looked)[at.index(w)]).Minus(f.fn.requests).MilliCPU
+	left := at.cores.Minus(p.scheduler.requested(r.looked)[at.index(w)]).Minus(f.fn.requests).MilliCPU
 	if left < 0 {
 		w.violate(RuleWithinRoom, 0)
 	}
@@ -150,7 +150,7 @@ func (r *roomRules) promised(p *placer) {
 		return
 	}
 	left := int64(0)
-	for i, requested := range w.requested(p.scheduler, w.now) {
+	for i, requested := range p.scheduler.requested(w.now) {
 		left += w.workers[i].cores.Minus(requested).MilliCPU
 	}
 	for _, f := range p.scheduler.served {
@@ -173,7 +173,7 @@ func (p *placer) has(f *served) bool {
 		return false
 	}
 	w := p.scheduler.world
-	for i, requested := range w.requested(p.scheduler, w.now) {
+	for i, requested := range p.scheduler.requested(w.now) {
 		if w.workers[i].cores.Minus(requested).Minus(f.fn.requests).MilliCPU >= 0 {
 			return true
 		}
@@ -231,7 +231,7 @@ func (p *placer) broken(rule Rule) { p.scheduler.world.violate(rule, 0) }
 // mayGoFor is an instance of another function that has been idle here for so long, and
 // would alone make room for one of this; nil if there is none.
 func (s *scheduler) mayGoFor(f *served, idleFor time.Duration) *entry {
-	now, requested := s.now(), s.world.requested(s, s.world.now)
+	now, requested := s.now(), s.requested(s.world.now)
 	for _, other := range s.served {
 		if other == f || !other.serving() || other.core.Waiting() > 0 {
 			continue

@@ -10,9 +10,12 @@ import (
 
 func slotKey(fn *function) keeping.Key { return keeping.Key{Slot: fn.slot} }
 
+// settling is what follows when no fault is left.
+type settling struct{ *World }
+
 // settle lets time pass until everything has come to rest, and says what has not
 // if that takes too long.
-func (w *World) settle() {
+func (w settling) settle() {
 	end := w.now + w.config.Settling
 	for w.violation == nil {
 		w.until(w.now + time.Second)
@@ -30,7 +33,7 @@ func (w *World) settle() {
 }
 
 // unsettled says what has not come to rest; empty if all has.
-func (w *World) unsettled() Rule {
+func (w settling) unsettled() Rule {
 	for _, n := range w.gateways {
 		if !n.up() || len(n.program.(*gateway).calls) > 0 {
 			return RuleAllAnswered
@@ -58,14 +61,14 @@ const probes = 5
 
 // probe calls every function when all is at rest, and says what is wrong if not all
 // calls are answered well in the time that calls may wait.
-func (w *World) probe() Rule {
+func (w settling) probe() Rule {
 	if w.config.Adversarial {
 		return ""
 	}
 	first := len(w.ledger.calls)
 	for _, fn := range w.functions {
 		for range probes {
-			n := pick(w, w.gateways)
+			n := pick(w.World, w.gateways)
 			n.do(n.life, false, func() { n.program.(*gateway).call(fn, 0) })
 		}
 	}
@@ -78,7 +81,7 @@ func (w *World) probe() Rule {
 	return RuleServesAgain
 }
 
-func (w *World) unsettledFunction(fn *function) Rule {
+func (w settling) unsettledFunction(fn *function) Rule {
 	key := w.etcd.store.Get(slotKey(fn))
 	if key.Absent {
 		return RuleOwned

@@ -29,7 +29,8 @@ func cores(n int) nodepick.Amount { return nodepick.Amount{MilliCPU: 1000 * int6
 // requested is what a scheduler believes to be requested of each worker, by what was so
 // up to a time: what others ordered is heard of a moment later, and so is the end of an
 // instance. While the workers are full, others have taken all that was free.
-func (w *World) requested(s *scheduler, upTo time.Duration) []nodepick.Amount {
+func (s *scheduler) requested(upTo time.Duration) []nodepick.Amount {
+	w := s.world
 	of := make([]nodepick.Amount, len(w.workers))
 	add := func(in *instance) { of[in.worker.index(w)].MilliCPU += in.fn.requests.MilliCPU }
 	for _, in := range w.platform.instances {
@@ -51,9 +52,10 @@ func (w *World) requested(s *scheduler, upTo time.Duration) []nodepick.Amount {
 func (at *worker) index(w *World) int { return at.machine - w.workers[0].machine }
 
 // candidates are the workers as a scheduler sees them.
-func (w *World) candidates(s *scheduler) (c nodepick.Candidates) {
+func (s *scheduler) candidates() (c nodepick.Candidates) {
+	w := s.world
 	c.Nodes = make([]nodepick.Node, 0, len(w.workers))
-	for i, requested := range w.requested(s, w.now) {
+	for i, requested := range s.requested(w.now) {
 		at := w.workers[i]
 		c.Nodes = append(c.Nodes, nodepick.Node{Name: at.name, Allocatable: at.cores, Requested: requested})
 	}

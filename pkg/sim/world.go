@@ -81,7 +81,7 @@ func Run(config Config, sink TraceSink) (Result, error) {
 	w.populate()
 	w.until(config.Duration)
 	w.chaos.endFaults()
-	w.settle()
+	settling{w}.settle()
 	return w.result(), nil
 }
 
