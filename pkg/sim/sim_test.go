@@ -53,8 +53,9 @@ func TestPromisesHoldUnderFaults(t *testing.T) {
 	if len(total.Faults) != len(faults) {
 		t.Errorf("of %d kinds of faults only %d struck: %v", len(faults), len(total.Faults), total.Faults)
 	}
-	if total.OK*10 < total.Invocations*8 {
-		t.Errorf("only %d of %d invocations had a good answer: the faults leave nothing to look at", total.OK, total.Invocations)
+	// Most calls of a burst are refused, as they should be.
+	if planned := int(seeds) * Default(1).Invocations; total.OK*10 < planned*7 {
+		t.Errorf("only %d invocations had a good answer, and %d were planned: the faults leave nothing to look at", total.OK, planned)
 	}
 	t.Logf("seeds=%d invocations=%d executions=%d answered_ok=%d no=%d maybe=%d", seeds,
 		total.Invocations, total.Executions, total.OK, total.No, total.Maybe)
