@@ -3,4 +3,4 @@
 package v1alpha1
 
 // algorithms are those that AnnotationAlgorithm may name.
-var algorithms = []string{"horizon", "listing1", "staleness"}
+var algorithms = []string{"Horizon", "FPCSch", "OpenWhisk"}

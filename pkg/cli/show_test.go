@@ -22,7 +22,7 @@ func repertoire(t *testing.T) *theatre {
 		fn.Spec.Template.Command = []string{"python3", "app.py", "--greeting", "good day"}
 		fn.Spec.Template.Code = &v1alpha1.Code{Path: "/srv/hello"}
 		fn.Spec.Template.Env = []v1alpha1.EnvVar{{Name: "MODE", Value: "test"}, {Name: "LANG", Value: "C"}}
-		fn.Annotations = map[string]string{v1alpha1.AnnotationAlgorithm: "listing1"}
+		fn.Annotations = map[string]string{v1alpha1.AnnotationAlgorithm: "FPCSch"}
 		fn.Spec.Scaling.MaxInstances, fn.Spec.Scaling.ScaleDown.Policy = &most, v1alpha1.ScaleDownLearned
 		fn.Spec.Scaling.Windows = []v1alpha1.ScalingWindow{
 			{Name: "office", Start: "0 8 * * 1-5", Duration: v1alpha1.Duration{Duration: 10 * time.Hour}, TimeZone: "Europe/Berlin", MinInstances: 5},

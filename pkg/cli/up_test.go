@@ -38,10 +38,10 @@ func TestUpHandsOverWhatItWasTold(t *testing.T) {
 			[]control.Applied{{Result: file.Created, Function: fn}})
 		return nil
 	}
-	th.play(t, nil, Programs{Up: up}, "up", "--agent", agent, "-f", dir, "--listen", "127.0.0.1:0", "--max-body-size", "2Ki", "--log-level", "debug", "--log-format", "json", "--auth", "--algorithm", "listing1").
+	th.play(t, nil, Programs{Up: up}, "up", "--agent", agent, "-f", dir, "--listen", "127.0.0.1:0", "--max-body-size", "2Ki", "--log-level", "debug", "--log-format", "json", "--auth", "--algorithm", "FPCSch").
 		expect(t, exitOK, "out", "Windlass v1 is up\n  gateway   http://gw\n  status    http://ops/\n  metrics   http://ops/metrics\n  data      "+th.dir,
 			"\n  key       wl_x\n", "function default/f created\n  url  http://gw/function/f", "Try in another terminal: windlass --data-dir "+th.dir+" invoke f.")
-	if !got.RequireKeys || got.DataDir != th.dir || got.AgentPath != agent || got.MaxBody != 2048 || got.Decider != "listing1" || got.Listen != "127.0.0.1:0" || got.OpsListen != "127.0.0.1:8081" {
+	if !got.RequireKeys || got.DataDir != th.dir || got.AgentPath != agent || got.MaxBody != 2048 || got.Decider != "FPCSch" || got.Listen != "127.0.0.1:0" || got.OpsListen != "127.0.0.1:8081" {
 		t.Errorf("got %+v", got)
 	}
 	if got.Functions[0].Spec.Template.Code.Path != dir {

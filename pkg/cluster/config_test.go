@@ -20,7 +20,7 @@ func goodScheduler() SchedulerConfig {
 		Common: common(), Etcd: Etcd{Endpoints: []string{"https://etcd:2379"}, Prefix: "/windlass"},
 		ID: "scheduler-1", WireListen: ":9443", Advertise: "10.0.0.7:9443",
 		AgentImage: "windlass/podagent", AgentScheduler: "windlass-scheduler.windlass.svc:9443",
-		AgentCPU: "10m", AgentMemory: "32Mi", AgentMemoryLimit: "256Mi", CreateQPS: 100, Decider: "horizon", LeaseTTL: 10 * time.Second,
+		AgentCPU: "10m", AgentMemory: "32Mi", AgentMemoryLimit: "256Mi", CreateQPS: 100, Decider: "Horizon", LeaseTTL: 10 * time.Second,
 		Tracing: tracing.DefaultConfig(),
 	}
 }

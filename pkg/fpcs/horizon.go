@@ -32,7 +32,7 @@ const (
 )
 
 var horizon = Algorithm{
-	Name:   "horizon",
+	Name:   "Horizon",
 	About:  "plans for the time that a start takes, orders what clears the queue by then, and takes back what is no longer needed",
 	Decide: Horizon,
 }

@@ -6,7 +6,7 @@ import (
 )
 
 var listing1 = Algorithm{
-	Name:   "listing1",
+	Name:   "FPCSch",
 	About:  "the algorithm of the FPCSch paper, Listing 1, which tries to clear the queue within a tenth of a second",
 	Decide: Listing1,
 }

@@ -23,7 +23,7 @@ func TestByName(t *testing.T) {
 	for _, name := range Names() {
 		named(t, name)
 	}
-	if _, known := ByName("Horizon"); known {
+	if _, known := ByName("horizon"); known {
 		t.Error("a name that is not one was known")
 	}
 }

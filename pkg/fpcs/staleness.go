@@ -1,7 +1,7 @@
 package fpcs
 
 var staleness = Algorithm{
-	Name:   "staleness",
+	Name:   "OpenWhisk",
 	About:  "what became of the paper's algorithm in Apache OpenWhisk, which looks at the calls that have waited for longer than a tenth of a second",
 	Decide: Staleness,
 }

@@ -80,7 +80,7 @@ func (cr *crew) look(a *worker, now time.Time, execution time.Duration) (gone bo
 // crowded is a world with room for so many instances.
 func crowded(room int) worldConfig {
 	config := defaults()
-	config.Decider = "horizon"
+	config.Decider = "Horizon"
 	config.node = int64(100 * room)
 	return config
 }

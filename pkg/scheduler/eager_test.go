@@ -7,7 +7,7 @@ import (
 )
 
 func TestACallBringsADecisionBeforeTheTickIfTheDeciderAskedForIt(t *testing.T) {
-	for decider, asks := range map[string]bool{"horizon": true, "listing1": false} {
+	for decider, asks := range map[string]bool{"Horizon": true, "FPCSch": false} {
 		t.Run(decider, func(t *testing.T) {
 			inWorld(t, defaults(), func(w *world) {
 				fn, g := w.put("f", decidedBy(decider)), w.gateway("g:1")

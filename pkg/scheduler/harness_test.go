@@ -81,7 +81,7 @@ type worldConfig struct {
 // beforehand.
 func defaults() worldConfig {
 	config := DefaultConfig()
-	config.Decider = "listing1"
+	config.Decider = "FPCSch"
 	return worldConfig{Config: config, node: 100_000}
 }
 

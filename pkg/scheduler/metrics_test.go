@@ -91,7 +91,7 @@ func TestAnAgentIsSilentUntilItsInstanceIsKnownToHaveEnded(t *testing.T) {
 
 func TestTheTermsOfTheLastDecisionAreTold(t *testing.T) {
 	config := defaults()
-	config.Decider = "horizon"
+	config.Decider = "Horizon"
 	inWorld(t, config, func(w *world) {
 		fn, g := w.put("f"), w.gateway("g:1")
 		terms := func() map[string]float64 {

@@ -72,7 +72,7 @@ func TestAFunctionsOwnDeciderCounts(t *testing.T) {
 	}{
 		// Listing 1 buys an instance per call that waits for the first one.
 		"the scheduler's": {"", 5},
-		"its own":         {"horizon", 1},
+		"its own":         {"Horizon", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, defaults(), func(w *world) {
@@ -219,7 +219,7 @@ func TestAnInstanceThatWaitsForItsFunctionIsWithdrawnLast(t *testing.T) {
 // Whoever withdraws a surplus leaves calls that wait served, and nothing else.
 func TestASurplusThatAppearsIsWithdrawn(t *testing.T) {
 	config := defaults()
-	config.Decider = "horizon"
+	config.Decider = "Horizon"
 	inWorld(t, config, func(w *world) {
 		fn, g := w.put("f"), w.gateway("g:1")
 		w.scheduler.deps.Memory = nil

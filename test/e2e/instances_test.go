@@ -160,7 +160,7 @@ var _ = Describe("Instances", func() {
 			w := start(roomy)
 			// Listing 1 stops when no more calls wait than there are instances, so
 			// that they are fewer than the clients and always busy.
-			fn := w.apply(decidedBy("listing1", w.probe("work")))
+			fn := w.apply(decidedBy("FPCSch", w.probe("work")))
 			load := startLoad(w, 6)
 			enough := func() int32 { return w.Status(fn).Instances.Created }
 			Eventually(enough, "20s").Should(BeNumerically(">=", 3))

@@ -15,7 +15,7 @@ var start = time.Unix(10_000, 0)
 
 // testSpec is a function of the paper's times.
 func testSpec(changes ...func(*Spec)) Spec {
-	listing1, _ := fpcs.ByName("listing1")
+	listing1, _ := fpcs.ByName("FPCSch")
 	s := Spec{
 		Revision: "r1", Concurrency: 1, Timeout: time.Minute, StartupTimeout: 10 * time.Second, Decide: listing1,
 		BackoffAfter: 10 * time.Second, IdleTimeout: 10 * time.Minute, KeepLast: time.Hour,

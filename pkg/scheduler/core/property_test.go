@@ -284,7 +284,7 @@ func TestWhateverHappensTheCorePromisesHold(t *testing.T) {
 		d := &drawn{T: t, now: start, calls: map[invoke.ID]*drawnCall{}, joined: map[invoke.CID]bool{}}
 		d.spec = testSpec(func(s *Spec) {
 			s.Max, s.Min = d.number(3, "max"), d.number(1, "min")
-			if d.flag("horizon") {
+			if d.flag("Horizon") {
 				s.Decide = fpcs.Horizon
 			}
 		})

@@ -118,7 +118,7 @@ func runAzure(o Options) (report.Report, error) {
 	r.Notes = append(r.Notes,
 		"A combination dominates another one if it is better on one axis and worse on none; a difference counts if it is more than twice its standard error over the seeds, whose arrivals and durations are the same for both, and more than a hundredth.",
 		"Whether instances of idle functions are kept longer or shorter is a choice between cold calls and memory, so a way to keep them dominates another one only where it knows something that the other does not. The day samples are light: of most functions there are a few dozen calls in a day, and a histogram has little to learn from.",
-		"listing1 has fewer cold calls because it lets calls wait for busy instances: it creates none while fewer wait than there are instances. A call that has waited for seconds behind another one is not cold, but its caller has waited all the same; the p99 wait shows it.")
+		"FPCSch has fewer cold calls because it lets calls wait for busy instances: it creates none while fewer wait than there are instances. A call that has waited for seconds behind another one is not cold, but its caller has waited all the same; the p99 wait shows it.")
 	return r, nil
 }
 
@@ -188,7 +188,7 @@ func azureFindings(found []sample, all []combination, runs [][][]azureRun, wins 
 	for j, c := range all {
 		of[c.name()] = j
 	}
-	for _, beside := range []string{"listing1, paper", "horizon, paper", "horizon, 10 min"} {
+	for _, beside := range []string{"FPCSch, paper", "Horizon, paper", "Horizon, 10 min"} {
 		for _, a := range axes {
 			if a.name == "wait p99 ms" || a.name == "instance-hours" {
 				continue

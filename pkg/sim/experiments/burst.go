@@ -172,7 +172,7 @@ func (c burstCell) compare(o Options, seed uint64) (known, fresh burstResult) {
 		known.runs[name] = c.run(o, seed, decider(name), true)
 		fresh.runs[name] = c.run(o, seed, decider(name), false)
 	}
-	known.needed = c.needed(o, seed, known.runs["listing1"])
+	known.needed = c.needed(o, seed, known.runs["FPCSch"])
 	fresh.needed = known.needed
 	return known, fresh
 }
@@ -216,7 +216,7 @@ func summarise(cell burstCell, name string, results []burstResult, feasible feas
 		p50:       median(func(r burstResult) float64 { return r.runs[name].p50.Seconds() }),
 		p99:       median(func(r burstResult) float64 { return r.runs[name].p99.Seconds() }),
 		toListing1: median(func(r burstResult) float64 {
-			return r.runs[name].waitBeside(r.runs["listing1"])
+			return r.runs[name].waitBeside(r.runs["FPCSch"])
 		}),
 	}
 }
@@ -256,7 +256,7 @@ func burstGrid(o Options) (known, fresh []burstSummary) {
 func burstTable(name, caption string, all []burstSummary) report.Table {
 	t := report.Table{Name: name, Caption: caption, Columns: []string{
 		"work ms", "calls/s", "start s", "decider", "feasible", "oracle", "needed", "created", "created/needed", "withdrawn", "created after 10 s",
-		"wait p50 ms", "wait p99 ms", "p99/listing1", "wasted instance-s", "reversals after 10 s",
+		"wait p50 ms", "wait p99 ms", "p99/FPCSch", "wasted instance-s", "reversals after 10 s",
 	}}
 	for _, s := range all {
 		t.Add(report.Num(s.cell.work.Seconds()*1000), report.Num(s.cell.rate), report.Num(s.cell.start.Seconds()), s.decider,
@@ -277,7 +277,7 @@ func runBurst(o Options) (report.Report, error) {
 		},
 		Charts: []report.Chart{burstScatter(known), burstWaits(known), burstCourse(o)},
 		Notes: []string{
-			"Needed is the smallest fixed pool, all of it started at the first call, whose p99 wait is at most 1.2 times that of listing1 with the same calls. It knows the future, which no decider does. Whatever was ever ordered counts as created, even if it was withdrawn. A p99 wait below 1 ms counts as 1 ms, when waits are compared: a warm call's own set-up takes longer than that.",
+			"Needed is the smallest fixed pool, all of it started at the first call, whose p99 wait is at most 1.2 times that of FPCSch with the same calls. It knows the future, which no decider does. Whatever was ever ordered counts as created, even if it was withdrawn. A p99 wait below 1 ms counts as 1 ms, when waits are compared: a warm call's own set-up takes longer than that.",
 			"Whether a cell is feasible is found by an oracle: when the first call comes it orders one instance, as nobody can know that others will come; when another one comes, at least 10 ms later, it orders as many as it takes, the same number with every seed, which was found by halving. Whoever orders some of them later waits longer. A cell is feasible if that meets both goals; oracle is the least that it takes, or one more than is allowed.",
 			"Nothing leaves within the minute, so what a decider creates too much stays: wasted are the instance-seconds in which an instance started or idled.",
 		},
@@ -291,7 +291,7 @@ func burstParameters(o Options) []report.Parameter {
 		{Name: "calls", Value: fmt.Sprintf("open loop, Poisson, for %v; they begin at any time between two ticks", o.length(burstLength)), Source: "assumed"},
 		{Name: "work and start", Value: "each fixed", Source: "assumed; 0.1 s is a warm process, 0.5 s a container (paper II-B), 3 s a pod"},
 		{Name: "concurrency", Value: "1", Source: "the paper's"},
-		{Name: "tick", Value: "100 ms; horizon looks sooner at calls that come before the first instance is there", Source: "paper IV-B, and Windlass's own"},
+		{Name: "tick", Value: "100 ms; Horizon looks sooner at calls that come before the first instance is there", Source: "paper IV-B, and Windlass's own"},
 		{Name: "runs of a cell", Value: "1,500 calls a second by its own, at most 27 and at least 3, times the seeds", Source: "assumed: with fewer, chance decides the means"},
 		{Name: "nodes", Value: "without bounds", Source: "assumed: what is not there cannot be wasted"},
 		{Name: "platform overhead", Value: "none", Source: "assumed: waits are waits for an instance"},

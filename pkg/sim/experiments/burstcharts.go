@@ -13,7 +13,7 @@ import (
 func burstScatter(all []burstSummary) report.Chart {
 	c := report.Chart{
 		Name: "burst-created", Title: "Instances created in the first minute, by how many are needed", Kind: report.Dots,
-		X: report.Axis{Label: "needed: the smallest pool with listing1's wait", Log: true},
+		X: report.Axis{Label: "needed: the smallest pool with FPCSch's wait", Log: true},
 		Y: report.Axis{Label: "created", Log: true},
 	}
 	most := 1.0
@@ -35,21 +35,21 @@ func burstScatter(all []burstSummary) report.Chart {
 // burstWaits draws the waits of the deciders over those of listing1.
 func burstWaits(all []burstSummary) report.Chart {
 	c := report.Chart{
-		Name: "burst-waits", Title: "p99 wait in the first minute, by listing1's", Kind: report.Dots,
-		X: report.Axis{Label: "listing1's p99 wait, ms (at least 1)", Log: true},
+		Name: "burst-waits", Title: "p99 wait in the first minute, by FPCSch's", Kind: report.Dots,
+		X: report.Axis{Label: "FPCSch's p99 wait, ms (at least 1)", Log: true},
 		Y: report.Axis{Label: "p99 wait, ms (at least 1)", Log: true},
 	}
 	of := map[burstCell]float64{}
 	least, most := math.Inf(1), 1.0
 	for _, s := range all {
-		if s.decider == "listing1" {
+		if s.decider == "FPCSch" {
 			wait := max(1, 1000*s.p99)
 			of[s.cell] = wait
 			least, most = min(least, wait), max(most, wait)
 		}
 	}
 	for _, name := range deciderNames {
-		if name == "listing1" {
+		if name == "FPCSch" {
 			continue
 		}
 		c.Series = append(c.Series, dots(all, name, func(s burstSummary) report.Point {
@@ -57,7 +57,7 @@ func burstWaits(all []burstSummary) report.Chart {
 		}))
 	}
 	c.Series = append(c.Series, report.Series{
-		Name: "1.2 × listing1's", Guide: true,
+		Name: "1.2 × FPCSch's", Guide: true,
 		Points: []report.Point{{X: least, Y: waitSlack * least}, {X: most, Y: waitSlack * most}},
 	})
 	return c
@@ -95,7 +95,7 @@ func burstCourse(o Options) report.Chart {
 	for _, name := range deciderNames {
 		course(name, decider(name))
 	}
-	pool := cell.needed(o, o.Seed, cell.run(o, o.Seed, decider("listing1"), true))
+	pool := cell.needed(o, o.Seed, cell.run(o, o.Seed, decider("FPCSch"), true))
 	course("needed", cluster.FixedPool(pool))
 	return c
 }

@@ -56,7 +56,7 @@ func (c burstCell) explore(o Options, results []burstResult) feasibility {
 			if run.lost > 0 {
 				return false
 			}
-			ratios[i] = run.waitBeside(r.runs["listing1"])
+			ratios[i] = run.waitBeside(r.runs["FPCSch"])
 		}
 		return middle(ratios) <= waitSlack
 	}

@@ -62,7 +62,7 @@ func TestToDominateIsToBeBetterOnceAndNeverWorse(t *testing.T) {
 func TestNeededIsTheSmallestPoolThatIsGoodEnough(t *testing.T) {
 	o := Options{Size: Size{Seeds: 1, Scale: 1}}
 	for _, cell := range []burstCell{{50 * time.Millisecond, 200, 3 * time.Second}, {500 * time.Millisecond, 10, 500 * time.Millisecond}} {
-		reference := cell.run(o, 3, decider("listing1"), true)
+		reference := cell.run(o, 3, decider("FPCSch"), true)
 		target := time.Duration(waitSlack * float64(counted(reference.p99)))
 		n := cell.needed(o, 3, reference)
 		slow := 1
@@ -80,8 +80,8 @@ func TestNeededIsTheSmallestPoolThatIsGoodEnough(t *testing.T) {
 func TestACellIsFeasibleIfTheOracleMeetsItsGoals(t *testing.T) {
 	o := Options{Size: Size{Seeds: 1, Scale: .5}}
 	cell := burstCell{50 * time.Millisecond, 200, 500 * time.Millisecond}
-	reference := cell.run(o, o.Seed, decider("listing1"), true)
-	result := burstResult{needed: cell.needed(o, o.Seed, reference), runs: map[string]burstRun{"listing1": reference}}
+	reference := cell.run(o, o.Seed, decider("FPCSch"), true)
+	result := burstResult{needed: cell.needed(o, o.Seed, reference), runs: map[string]burstRun{"FPCSch": reference}}
 	slow := 1
 	for cell.run(o, o.Seed, oracle(slow), true).waitBeside(reference) > waitSlack {
 		slow++
@@ -132,7 +132,7 @@ func TestThroughputOfAStageIsThatOfItsSecondHalf(t *testing.T) {
 }
 
 func TestSlug(t *testing.T) {
-	for name, want := range map[string]string{"cold calls %": "cold_calls", "horizon, 10 min": "horizon_10_min", "GB-hours": "gb_hours"} {
+	for name, want := range map[string]string{"cold calls %": "cold_calls", "Horizon, 10 min": "horizon_10_min", "GB-hours": "gb_hours"} {
 		if got := slug(name); got != want {
 			t.Errorf("%q is %q, want %q", name, got, want)
 		}

@@ -49,8 +49,8 @@ func runFig3(o Options) (report.Report, error) {
 		Notes: []string{
 			"Cold starts are instances created, as in the paper; cold calls are those that came before the instance that ran them was ready. Throughput counts from the first call to the last answer, so it includes the first starts.",
 			"What the model leaves out: the control plane costs nothing beyond the fixed set-up time, and a worker's containers do not slow each other down. The paper's absolute numbers depend on both, so only ratios within a run are to be compared.",
-			"The paper does not say how long a call holds its container beyond its 2 ms, nor how many containers a worker can start at a time, and much depends on it: the table held shows how much. Both were chosen so that listing1's cold starts grow as the paper's do; hashsch was not fitted. It collapses as in the paper where containers are held for 20 ms and more and starts get in each other's way: a call that finds its home full steps on, needs a container there, evicts another function's, and holds its slot for the start. The factor of 169 is not reached: once it has collapsed, starts are all that its workers do, and the model's are quicker.",
-			"How many instances there are with one function is how many calls listing1 finds waiting at its first tick. All 100 clients call at once here, and it creates 100; clients that begin one by one within a second leave it with about 26, and with about 165 for 64 functions: then the ratio is about 6, with fewer cold starts. The same holds for horizon, which creates few for one function and so has the larger ratio.",
+			"The paper does not say how long a call holds its container beyond its 2 ms, nor how many containers a worker can start at a time, and much depends on it: the table held shows how much. Both were chosen so that FPCSch's cold starts grow as the paper's do; hashsch was not fitted. It collapses as in the paper where containers are held for 20 ms and more and starts get in each other's way: a call that finds its home full steps on, needs a container there, evicts another function's, and holds its slot for the start. The factor of 169 is not reached: once it has collapsed, starts are all that its workers do, and the model's are quicker.",
+			"How many instances there are with one function is how many calls FPCSch finds waiting at its first tick. All 100 clients call at once here, and it creates 100; clients that begin one by one within a second leave it with about 26, and with about 165 for 64 functions: then the ratio is about 6, with fewer cold starts. The same holds for Horizon, which creates few for one function and so has the larger ratio.",
 		},
 	}
 	r.Findings = fig3Findings(s)
@@ -68,17 +68,17 @@ func fig3Findings(s sweep) []report.Finding {
 		case baseline:
 			findings = append(findings, throughput.Compare("paper Fig. 3a: a radical degradation"),
 				cold.Compare("paper: about 169"), setup.Compare("paper: about 91"))
-		case "listing1":
+		case "FPCSch":
 			findings = append(findings, throughput.Least(.95).Compare("paper: no significant decrease"),
 				cold.Most(3).Compare("paper: about 2.6"), setup.Compare("paper: %.3g", 11.50/9.83))
 		default:
 			// A ratio to a poor beginning is easily good.
 			alone := statsOf(s.at(i, 0), cluster.Result.Throughput).mean / statsOf(s.at(i+1, 0), cluster.Result.Throughput).mean
-			findings = append(findings, report.Found(contender.name+"_throughput_at_1_to_listing1", alone).Least(.95))
+			findings = append(findings, report.Found(contender.name+"_throughput_at_1_to_fpcsch", alone).Least(.95))
 			beside := statsOf(s.at(i, last), createdOf).mean / statsOf(s.at(i+1, last), createdOf).mean
 			findings = append(findings, throughput.Least(.95), setup.Most(1.15),
 				cold.Compare("it creates few for one function"),
-				report.Found(contender.name+"_cold_starts_at_64_to_listing1", beside).Most(1.05))
+				report.Found(contender.name+"_cold_starts_at_64_to_fpcsch", beside).Most(1.05))
 		}
 	}
 	return findings

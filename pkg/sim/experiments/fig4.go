@@ -46,7 +46,7 @@ func runFig4(o Options) (report.Report, error) {
 		}},
 		Notes: []string{
 			"320 instances that are held for 24 ms a call can answer 13,300 calls a second; 1,000 clients could make 19,000. The control plane has no limit here.",
-			"With many clients that begin at once, listing1 creates an instance for each of them at its first tick that sees them. horizon begins with fewer and adds to them while calls still wait, which takes it some seconds; what it has in the end is less.",
+			"With many clients that begin at once, FPCSch creates an instance for each of them at its first tick that sees them. Horizon begins with fewer and adds to them while calls still wait, which takes it some seconds; what it has in the end is less.",
 		},
 	}
 	for i, contender := range s.contenders {

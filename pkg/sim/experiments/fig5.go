@@ -196,12 +196,12 @@ func fig5Findings(s sweep) []report.Finding {
 	}
 	paper := []string{"1.2", "7.8", "2.7"}
 	for k, kind := range []string{"cpu", "io", "network"} {
-		ratio := ofKind(s.at(of[baseline], 0), k, executionOf).mean / ofKind(s.at(of["horizon"], 0), k, executionOf).mean
+		ratio := ofKind(s.at(of[baseline], 0), k, executionOf).mean / ofKind(s.at(of["Horizon"], 0), k, executionOf).mean
 		findings = append(findings, report.Found("hashsch_"+kind+"_execution_to_horizon", ratio).Compare("paper, to FPCSch: %s", paper[k]))
 	}
 	created := func(name string) float64 { return statsOf(s.at(of[name], 0), createdOf).mean }
 	return append(findings,
-		report.Found("horizon_cold_starts_to_hashsch", created("horizon")/created(baseline)).Most(1).Compare("paper: considerably fewer"))
+		report.Found("horizon_cold_starts_to_hashsch", created("Horizon")/created(baseline)).Most(1).Compare("paper: considerably fewer"))
 }
 
 func fig5Parameters() []report.Parameter {

@@ -72,7 +72,7 @@ func paperParameters() []report.Parameter {
 		{Name: "work of a call", Value: "log-normal, median 2 ms, p99 6 ms", Source: "median: paper II-B; spread: assumed"},
 		{Name: "start of an instance", Value: "uniform, 250 to 400 ms", Source: "paper II-B: more than 200 ms for the container, 50 to 100 ms for its runtime; the upper end is assumed"},
 		{Name: "set-up of a warm call", Value: "9.8 ms, of which 2 ms hold the instance", Source: "paper Fig. 3c; the division is assumed"},
-		{Name: "instance held after its work", Value: "20 ms", Source: "assumed (logs and records, which OpenWhisk awaits); chosen, with the next, so that listing1's cold starts grow as in the paper; see the table held"},
+		{Name: "instance held after its work", Value: "20 ms", Source: "assumed (logs and records, which OpenWhisk awaits); chosen, with the next, so that FPCSch's cold starts grow as in the paper; see the table held"},
 		{Name: "starts at a time on a worker", Value: "4", Source: "assumed: with it starts take 0.7 to 1.3 s in a rush, as the authors report (OpenWhisk issue 3621)"},
 		{Name: "removal of a container (hashsch)", Value: "100 ms", Source: "assumed"},
 		{Name: "from answer to next call", Value: "40.8 ms", Source: "derived from paper V-D: 110 clients made 2,090.98 calls/s with hashsch, 52.6 ms a round"},
@@ -96,7 +96,7 @@ func fpcsch(decided string) contender {
 
 // contenders are our decider, the paper's, and what the paper compares with.
 func contenders() []contender {
-	return []contender{fpcsch("horizon"), fpcsch("listing1"), {name: baseline, run: func(c cluster.Config) cluster.Result {
+	return []contender{fpcsch("Horizon"), fpcsch("FPCSch"), {name: baseline, run: func(c cluster.Config) cluster.Result {
 		c.Hash = &cluster.Hash{Controllers: 3, Slots: paperSlots, Remove: paperRemove}
 		return mustRun(c)
 	}}}

@@ -1,6 +1,9 @@
 package report
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Finding is a figure that an experiment is for.
 type Finding struct {
@@ -16,7 +19,10 @@ type Finding struct {
 }
 
 // Found is a finding without a goal.
-func Found(name string, value float64) Finding { return Finding{Name: name, Value: value} }
+func Found(name string, value float64) Finding {
+	// Names of algorithms have capitals, and those of findings have none.
+	return Finding{Name: strings.ToLower(name), Value: value}
+}
 
 // Least is the finding with the goal to be at least a bound.
 func (f Finding) Least(bound float64) Finding {

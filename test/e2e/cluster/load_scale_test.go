@@ -43,7 +43,7 @@ var _ = Describe("Scaling under load", Serial, func() {
 	It("by its calls, from 15 to 3 to 15, fails no call", func(ctx SpecContext) {
 		t := newTenant(ctx)
 		wave := httpd("wave", brief, func(s *v1alpha1.FunctionSpec) { s.Scaling.MaxInstances = new(int32(15)) })
-		wave.Annotations = map[string]string{v1alpha1.AnnotationAlgorithm: "listing1"}
+		wave.Annotations = map[string]string{v1alpha1.AnnotationAlgorithm: "FPCSch"}
 		t.warm(wave)
 		steady := startTraffic(context.Background(), mostCalls, sleeping(t, "wave", 3000, 3))
 		DeferCleanup(func() { steady.stop() })
