@@ -82,7 +82,7 @@ func TestS2WhoLeavesOrProvesHimselfMakesRoom(t *testing.T) {
 	}
 }
 
-// wire is a stranger's connection, and the other end of it.
+// pipe is a stranger's connection, and the other end of it.
 func pipe() (c *peerConn, client net.Conn) {
 	server, client := net.Pipe()
 	d := newDoor(prometheus.NewRegistry())

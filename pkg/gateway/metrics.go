@@ -40,7 +40,7 @@ var (
 	claimsTotal = Metrics.Counter(metric.Stable, "windlass_gateway_claims_total",
 		"Claims of instances to calls, granted or refused.")
 	badClaimsTotal = Metrics.Counter(metric.Stable, "windlass_gateway_claims_refused_total",
-		"Claims among these that were refused, by reason: the call did not wait any more (NotWaiting), or the token was not that of its ticket (WrongToken).", "reason")
+		"Claims among these that were refused, by reason: the call did not wait any more (NotWaiting), the token was not that of its ticket (WrongToken), or the agent speaks no protocol of the gateway (Unsupported).", "reason")
 	offeredTotal = Metrics.Counter(metric.Experimental, "windlass_gateway_tickets_offered_total",
 		"Tickets that were offered to schedulers.")
 	reofferedTotal = Metrics.Counter(metric.Experimental, "windlass_gateway_tickets_reoffered_total",
@@ -101,7 +101,7 @@ func newMetrics(reg prometheus.Registerer, functions catalog.Reader, door *door)
 	for s := range timeline.Phase(timeline.Phases) {
 		m.phases[s] = phases.WithLabelValues(s.String())
 	}
-	for _, reason := range []string{notWaiting, wrongToken} {
+	for _, reason := range []string{notWaiting, wrongToken, unsupported} {
 		m.badClaims.WithLabelValues(reason)
 	}
 	reg.MustRegister(m.invocations, m.duration, m.inFlight, m.phaseSums, m.cold, m.refused, m.claims, m.badClaims, phases, m.offers, m.reoffers,
@@ -127,6 +127,8 @@ func (m *metrics) offered(again bool) {
 const (
 	notWaiting = "NotWaiting"
 	wrongToken = "WrongToken"
+	// unsupported is of an agent that speaks no protocol of this release.
+	unsupported = "Unsupported"
 )
 
 func (m *metrics) claimGranted() {
@@ -141,8 +143,11 @@ func (m *metrics) claimRefused(err error) {
 		return
 	}
 	reason := notWaiting
-	if errors.Is(err, core.ErrBadToken) {
+	switch {
+	case errors.Is(err, core.ErrBadToken):
 		reason = wrongToken
+	case errors.Is(err, errUnsupported):
+		reason = unsupported
 	}
 	m.claims.Inc()
 	m.badClaims.WithLabelValues(reason).Inc()

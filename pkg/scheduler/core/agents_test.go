@@ -1,0 +1,44 @@
+package core
+
+import (
+	"testing"
+	"time"
+
+	"github.com/windlass-dev/windlass/pkg/invoke"
+)
+
+func TestOneOutdatedAgentGoesWhenItMay(t *testing.T) {
+	f := New(&Config{Tick: DefaultTick, MaxQueued: 10, ClaimGrace: DefaultClaimGrace, Executions: 1}, Spec{Revision: "r", Concurrency: 1})
+	now := time.Unix(1000, 0)
+	for cid, agent := range map[invoke.CID]Agent{"1": AgentKept, "2": AgentOutdated, "3": AgentOutdated} {
+		if err := f.queue.Join(cid, 1); err != nil {
+			t.Fatal(err)
+		}
+		f.instances[cid] = &instance{revision: "r", agent: agent}
+	}
+	until := now.Add(time.Hour)
+	for i, step := range []struct {
+		may  bool
+		gone invoke.CID
+		rest time.Time
+	}{
+		{false, "", now.Add(RenewLook)},
+		{true, "2", now.Add(RenewLook)},
+		{false, "", now.Add(RenewLook)},
+		{true, "3", now.Add(RenewLook)},
+		{true, "", until},
+	} {
+		f.out = f.out[:0]
+		rest := f.renewed(step.may, until, now)
+		var gone invoke.CID
+		if let, is := AnswerOf[LetGo](f.out); is {
+			gone = let.CID
+		}
+		if gone != step.gone || !rest.Equal(step.rest) {
+			t.Errorf("step %d: %q goes and the function rests until %v, want %q and %v", i, gone, rest, step.gone, step.rest)
+		}
+	}
+	if at := f.renewed(false, time.Time{}, now); !at.IsZero() {
+		t.Errorf("a function without outdated agents is looked at again at %v", at)
+	}
+}
