@@ -82,6 +82,13 @@ var (
 	properLabel = regexp.MustCompile(`^[a-z]+(_[a-z]+)*$`)
 )
 
+// ofTargets are labels that scrapes commonly give to targets. A metric's own label of such a
+// name would be renamed by Prometheus, or would replace the target's.
+var ofTargets = []string{
+	"job", "instance", "namespace", "pod", "container", "node", "service", "endpoint", "component",
+	"cluster", "region", "environment", "stage", "owner", "team",
+}
+
 // check says what is wrong with a declaration.
 func (d Declaration) check() error {
 	ends := strings.HasSuffix(d.Name, "_total")
@@ -100,8 +107,11 @@ func (d Declaration) check() error {
 		return fmt.Errorf("metric: the buckets of %s must be there, and rise", d.Name)
 	}
 	for i, label := range d.Labels {
-		if !properLabel.MatchString(label) || slices.Contains(d.Labels[:i], label) {
+		switch {
+		case !properLabel.MatchString(label) || slices.Contains(d.Labels[:i], label):
 			return fmt.Errorf("metric: the label %q of %s must be lower-case words, and there once", label, d.Name)
+		case slices.Contains(ofTargets, label):
+			return fmt.Errorf("metric: the label %q of %s is one that scrapes give to targets: say whose it is", label, d.Name)
 		}
 	}
 	return nil

@@ -45,6 +45,7 @@ func TestADeclarationThatBreaksTheRulesPanics(t *testing.T) {
 		"no sentence":            func(s *Set) { s.Gauge(Stable, "windlass_calls", "calls") },
 		"no buckets":             func(s *Set) { s.Histogram(Stable, "windlass_took_seconds", "Time.", nil) },
 		"a label twice":          func(s *Set) { s.Gauge(Stable, "windlass_calls", "Calls.", "a", "a") },
+		"a label of targets":     func(s *Set) { s.Gauge(Stable, "windlass_calls", "Calls.", "namespace") },
 		"the same name twice": func(s *Set) {
 			s.Gauge(Stable, "windlass_calls", "Calls.")
 			s.Gauge(Stable, "windlass_calls", "Calls.")
