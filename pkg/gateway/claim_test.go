@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/windlass-dev/windlass/api/v1alpha1"
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 	"github.com/windlass-dev/windlass/internal/wiretest"
@@ -243,6 +244,20 @@ func TestACallThatNoInstanceTakesInTimeIsNotRun(t *testing.T) {
 	if got := w.claim(ticket).refused.GetReason(); got != agentwire.Refused_REASON_NOT_WAITING {
 		t.Errorf("claim after the deadline: %v", got)
 	}
+}
+
+// What a function says of its calls comes before what the gateway says of all.
+func TestAFunctionSaysHowLongItsCallsMayWait(t *testing.T) {
+	w := newWorld(t, func(c *gateway.Config) { c.MaxQueueTime = time.Hour })
+	fn := w.put("default", "hello", time.Minute).DeepCopy()
+	fn.Spec.Calls.QueueTimeout = v1alpha1.Duration{Duration: time.Second}
+	w.catalog.Put(fn)
+	answers, ticket := w.offered()
+	if wait := time.Duration(ticket.GetRemainingNs()); wait <= 0 || wait > time.Second {
+		t.Errorf("the ticket says that the call waits for %v", wait)
+	}
+	problem(t, wrote(t, answers, 503, invoke.ExecutedNo), "NoInstanceInTime")
+	w.scheduler.withdrawn(ticket)
 }
 
 // The time to wait may pass while a call is claimed; given back after that, it

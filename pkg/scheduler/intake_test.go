@@ -125,6 +125,21 @@ func TestTicketOfAGatewayThatAnInstanceCannotReachGoesToAnother(t *testing.T) {
 	})
 }
 
+func TestARateMayBeOfALongerPeriod(t *testing.T) {
+	inWorld(t, defaults(), func(w *world) {
+		limit := v1alpha1.Rate{Requests: 2, Period: v1alpha1.Duration{Duration: 10 * time.Second}, Burst: 4}
+		fn, g := w.put("f", callLimit(v1alpha1.Calls{Rate: limit})), w.gateway("g:1")
+		g.offer(fn, 1, 2, 3) // a bucket starts half full
+		g.expectRefused(controlwire.Refusal_REASON_RATE_LIMITED, 3)
+		w.after(4 * time.Second)
+		g.offer(fn, 4)
+		g.expectRefused(controlwire.Refusal_REASON_RATE_LIMITED, 4)
+		w.after(2 * time.Second)
+		g.offer(fn, 5)
+		g.expectRefused(controlwire.Refusal_REASON_RATE_LIMITED)
+	})
+}
+
 // What an owner before has let in is not refused by the next one.
 func TestTicketsThatAreOfferedAgainAfterATakeOverAreLetIn(t *testing.T) {
 	inWorld(t, defaults(), func(w *world) {
