@@ -143,7 +143,7 @@ func TestInACluster(t *testing.T) {
 
 func testIntent(t *testing.T, tc *testCluster, c *Client) {
 	ctx := t.Context()
-	fn := decode(t, "default", "hello", "{image: 'example.com/hello:1', scaling: {max: 3}}")
+	fn := decode(t, "default", "hello", "{template: {image: 'example.com/hello:1'}, scaling: {maxInstances: 3}}")
 	applied, err := c.deploy(ctx, t, fn, false)
 	wantResult(t, applied, err, Created)
 	var stored v1alpha1.Function
@@ -152,7 +152,7 @@ func testIntent(t *testing.T, tc *testCluster, c *Client) {
 	}
 	// The server fills in the defaults, but they are nobody's.
 	if len(stored.ManagedFields) != 1 || stored.ManagedFields[0].Manager != string(FieldManager) ||
-		string(stored.ManagedFields[0].FieldsV1.GetRawBytes()) != `{"f:spec":{"f:image":{},"f:scaling":{"f:max":{}}}}` {
+		string(stored.ManagedFields[0].FieldsV1.GetRawBytes()) != `{"f:spec":{"f:scaling":{"f:maxInstances":{}},"f:template":{"f:image":{}}}}` {
 		t.Errorf("the managed fields are %+v", stored.ManagedFields)
 	}
 	applied, err = c.deploy(ctx, t, fn, false)
@@ -167,7 +167,7 @@ func testIntent(t *testing.T, tc *testCluster, c *Client) {
 	if applied.Function.Status.URL == "" || applied.Function.UID == "" || applied.Function.ManagedFields != nil {
 		t.Errorf("the function that comes back is %+v", applied.Function)
 	}
-	applied, err = c.deploy(ctx, t, decode(t, "default", "hello", "{image: 'example.com/hello:2'}"), false)
+	applied, err = c.deploy(ctx, t, decode(t, "default", "hello", "{template: {image: 'example.com/hello:2'}}"), false)
 	wantResult(t, applied, err, Configured)
 	if applied.Function.Spec.Scaling.MaxInstances != nil {
 		t.Error("a field that is left out stays")
@@ -176,7 +176,7 @@ func testIntent(t *testing.T, tc *testCluster, c *Client) {
 
 func testConflict(t *testing.T, tc *testCluster, c *Client) {
 	ctx := t.Context()
-	fn := decode(t, "default", "shared", "{image: 'example.com/shared:1', concurrency: 2}")
+	fn := decode(t, "default", "shared", "{template: {image: 'example.com/shared:1', concurrency: 2}}")
 	if err := tc.admin.Create(ctx, fn.DeepCopy(), client.FieldOwner("autoscaler")); err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +192,7 @@ func testConflict(t *testing.T, tc *testCluster, c *Client) {
 
 func testChange(t *testing.T, tc *testCluster, c *Client) {
 	ctx := t.Context()
-	fn := decode(t, "default", "single", "{image: 'example.com/single:1', scaling: {max: 3}}")
+	fn := decode(t, "default", "single", "{template: {image: 'example.com/single:1'}, scaling: {maxInstances: 3}}")
 	applied, err := c.deploy(ctx, t, fn, false)
 	wantResult(t, applied, err, Created)
 	most := func(n int32) func(*v1alpha1.Function) error {
@@ -256,7 +256,7 @@ func testCode(t *testing.T, tc *testCluster, c *Client) {
 		}
 		return byName
 	}
-	fn := decode(t, "code", "greet", "{runtime: python3, handler: main.handle, code: {path: "+dir+"}}")
+	fn := decode(t, "code", "greet", "{template: {runtimeRef: {name: python3}, handler: main.handle, code: {path: "+dir+"}}}")
 
 	write("main.py", "import words\n")
 	applied, err := c.deploy(ctx, t, fn, false)
@@ -301,16 +301,16 @@ func testCode(t *testing.T, tc *testCluster, c *Client) {
 
 func testRefused(t *testing.T, _ *testCluster, c *Client) {
 	// Prepare would find these before.
-	wrong := &Change{function: decode(t, "default", "wrong", "{image: 'example.com/x:1', runtime: python3, handler: main, concurrency: 5000}")}
+	wrong := &Change{function: decode(t, "default", "wrong", "{template: {image: 'example.com/x:1', runtimeRef: {name: python3}, handler: main, concurrency: 5000}}")}
 	_, err := c.Apply(t.Context(), wrong, Options{})
 	wantError(t, err, ReasonInvalid, "function default/wrong: spec.template.concurrency: ")
-	wrong = &Change{function: decode(t, "default", "wrong", "{image: 'example.com/x:1', runtime: python3, handler: main, code: {inline: x}}")}
+	wrong = &Change{function: decode(t, "default", "wrong", "{template: {image: 'example.com/x:1', runtimeRef: {name: python3}, handler: main, code: {inline: x}}}")}
 	_, err = c.Apply(t.Context(), wrong, Options{})
 	wantError(t, err, ReasonInvalid, "a runtime brings its own image; remove image or runtime", "must be module.function")
 	if lines := strings.Count(err.Error(), "function default/wrong: "); lines < 2 {
 		t.Errorf("it has %d lines:\n%v", lines, err)
 	}
-	_, err = c.deploy(t.Context(), t, decode(t, "nowhere", "x", "{image: 'example.com/x:1'}"), false)
+	_, err = c.deploy(t.Context(), t, decode(t, "nowhere", "x", "{template: {image: 'example.com/x:1'}}"), false)
 	wantError(t, err, ReasonRefused, "there is no namespace nowhere", "kubectl create namespace nowhere")
 }
 
@@ -347,7 +347,7 @@ func testForbidden(t *testing.T, tc *testCluster) {
 	}); err != nil {
 		t.Fatalf("joan has no rights: %v", err)
 	}
-	applied, err := joan.deploy(t.Context(), t, decode(t, "default", "joans", "{image: 'example.com/x:1'}"), false)
+	applied, err := joan.deploy(t.Context(), t, decode(t, "default", "joans", "{template: {image: 'example.com/x:1'}}"), false)
 	wantResult(t, applied, err, Created)
 }
 
@@ -355,7 +355,7 @@ func testRegistry(t *testing.T, tc *testCluster, c *Client) {
 	ctx := t.Context()
 	tc.namespace(t, "alpha")
 	for _, name := range []string{"b", "a"} {
-		applied, err := c.deploy(ctx, t, decode(t, "alpha", name, "{image: 'example.com/x:1'}"), false)
+		applied, err := c.deploy(ctx, t, decode(t, "alpha", name, "{template: {image: 'example.com/x:1'}}"), false)
 		wantResult(t, applied, err, Created)
 	}
 	list, err := c.List(ctx, "alpha")
@@ -376,7 +376,7 @@ func testRegistry(t *testing.T, tc *testCluster, c *Client) {
 	if held, err = c.Get(ctx, key("alpha", "a")); err != nil || held.DeletionTimestamp == nil {
 		t.Fatalf("a function that drains is %+v, %v", held, err)
 	}
-	_, err = c.deploy(ctx, t, decode(t, "alpha", "a", "{image: 'example.com/x:2'}"), false)
+	_, err = c.deploy(ctx, t, decode(t, "alpha", "a", "{template: {image: 'example.com/x:2'}}"), false)
 	wantError(t, err, ReasonConflict, "is being deleted")
 	if err := c.Delete(ctx, key("alpha", "b")); err != nil {
 		t.Fatal(err)
@@ -388,7 +388,7 @@ func testRegistry(t *testing.T, tc *testCluster, c *Client) {
 
 func testObserve(t *testing.T, tc *testCluster, c *Client) {
 	ctx := t.Context()
-	applied, err := c.deploy(ctx, t, decode(t, "default", "seen", "{image: 'example.com/x:1'}"), false)
+	applied, err := c.deploy(ctx, t, decode(t, "default", "seen", "{template: {image: 'example.com/x:1'}}"), false)
 	wantResult(t, applied, err, Created)
 	fn := applied.Function
 	pod := &corev1.Pod{
@@ -440,7 +440,7 @@ func TestAClusterWithoutWindlass(t *testing.T) {
 	wantError(t, err, ReasonNotInstalled, "Windlass is not installed in the cluster of the context test", "helm install")
 	_, err = c.Get(t.Context(), key("default", "x"))
 	wantError(t, err, ReasonNotInstalled)
-	_, err = c.deploy(t.Context(), t, decode(t, "default", "x", "{image: 'example.com/x:1'}"), false)
+	_, err = c.deploy(t.Context(), t, decode(t, "default", "x", "{template: {image: 'example.com/x:1'}}"), false)
 	wantError(t, err, ReasonNotInstalled)
 	_, err = c.OpenTunnel(t.Context(), "")
 	wantError(t, err, ReasonNoPod, "Windlass is not installed in any namespace", "--gateway")
