@@ -11,9 +11,10 @@ import (
 const (
 	// APIVersion is that of the files.
 	APIVersion = "config.windlass.dev/v1alpha1"
-	// KindPolicy and KindKeys are the kinds of the files.
+	// KindPolicy is the kind of a file that says who may call what.
 	KindPolicy = "GatewayPolicy"
-	KindKeys   = "APIKeys"
+	// KindKeys is the kind of a file of API keys.
+	KindKeys = "APIKeys"
 )
 
 // header begins each file.

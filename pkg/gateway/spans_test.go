@@ -205,7 +205,7 @@ func attributesOf(spans []tracing.Span, name string) map[string]string {
 	for _, s := range spans {
 		if s.Name == name {
 			for _, a := range s.Attributes {
-				found[string(a.Key)] = a.Value.Emit()
+				found[string(a.Key)] = a.Value.String()
 			}
 			break
 		}

@@ -111,7 +111,7 @@ func (t *Table) Put(key invoke.FunctionKey, created time.Time) (entered bool) {
 	if !ok {
 		return false
 	}
-	claims := append(t.claims[host], claim{key, created})
+	claims := slices.Concat(t.claims[host], []claim{{key, created}})
 	slices.SortFunc(claims, func(a, b claim) int {
 		if c := a.created.Compare(b.created); c != 0 {
 			return c
