@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Generates code, CRDs, docs/metrics.md and docs/problems.md into a temporary folder and fails if the checkout differs from
-# it: in a file's text, by a file too few, or by a file that nothing generates.
+# Generates code, CRDs, docs/metrics.md and docs/problems.md into a temporary folder and
+# fails if the checkout differs from it: in a file's text, by a file too few, or by a file
+# that nothing generates.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -14,7 +15,7 @@ generated() {
     find config/crd charts/windlass/files/crds -name '*.yaml'
     printf '%s\n' docs/{metrics,problems}.md
     # Written by hand, but for the names that internal/listings puts into them.
-    printf '%s\n' api/v1alpha1/function_types.go \
+    printf '%s\n' api/v1alpha1/template_types.go \
       charts/windlass/{values.schema.json,values.yaml,Chart.yaml,README.md} docs/{functions,glossary,manifest,runtimes}.md
   }) | sort
 }
