@@ -23,10 +23,10 @@ var _ = Describe("A function", func() {
 
 		By("showing it in columns")
 		Eventually(func() string { return t.kubectl("get", "functions") }, soon).Should(SatisfyAll(
-			MatchRegexp(`NAME +READY +INSTANCES +BUSY +QUEUED +MEAN +AGE`),
-			MatchRegexp(`hello +True +1 +0 +0 +\d\S+ +\S+`)), t.explain("hello"))
+			MatchRegexp(`NAME +READY +REASON +INSTANCES +AGE`),
+			MatchRegexp(`hello +True +Started +1 +\S+`)), t.explain("hello"))
 		Expect(t.kubectl("get", "fn", "hello", "-o", "wide")).To(SatisfyAll(
-			ContainSubstring("Started"), ContainSubstring(image("test-functions")), MatchRegexp(`http\S*/function/hello\.`+t.namespace)))
+			ContainSubstring(image("test-functions")), MatchRegexp(`http\S*/function/hello\.`+t.namespace)))
 
 		By("explaining it")
 		Expect(t.kubectl("explain", "function.spec.scaling.scaleDown.lastInstanceIdleTimeout")).To(ContainSubstring("last instance"))

@@ -84,7 +84,7 @@ var _ = Describe("A warm pool", func() {
 		t := newTenant(ctx)
 		// One for each of the three schedulers, whichever of them owns the functions.
 		runtime := t.warmPool(ctx, "python3", 3)
-		Expect(t.kubectl("get", "runtime", string(runtime))).To(ContainSubstring("WARMPOOL"))
+		Expect(t.kubectl("get", "clusterruntime", string(runtime))).To(ContainSubstring("WARMPOOL"))
 		t.deploy(handler("first", runtime, v1alpha1.Code{Inline: python}))
 		t.waitFull(runtime, 3)
 		spares := uids(t.spares(string(runtime)))
