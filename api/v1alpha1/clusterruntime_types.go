@@ -7,8 +7,8 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 const KindClusterRuntime = "ClusterRuntime"
 
 // ClusterRuntime is a language runtime of a cluster: an image that runs code which is
-// mounted into it. It is told what to run as the custom runtimes of AWS Lambda
-// are: the code is in the folder LAMBDA_TASK_ROOT, _HANDLER names the handler,
+// mounted into it. It learns what to run in the way of AWS Lambda's custom
+// runtimes: the code is in the folder LAMBDA_TASK_ROOT, _HANDLER names the handler,
 // and AWS_LAMBDA_RUNTIME_API is where events come from.
 //
 // +kubebuilder:object:root=true

@@ -57,9 +57,9 @@ to watch.
 
 - Series with the labels ` + "`function_namespace` and `function`" + ` are there as long as the function is.
   What a function was never called for, or a scheduler never did for it, has no series.
-- A call counts at the gateway that it came to: sum over the pods. A function is told by the
-  scheduler that serves it and by no other; while it changes hands two may, for a scrape:
-  take its states as ` + "`max by (function_namespace, function)`" + `.
+- A call counts at the gateway that it came to: sum over the pods. Only the
+  scheduler that serves a function reports it. While a function changes hands, two may do so
+  for one scrape: take its states as ` + "`max by (function_namespace, function)`" + `.
 - Every histogram has buckets of both kinds: classic ones, by ` + "`_bucket`" + `, and
   [native](https://prometheus.io/docs/specs/native_histograms/) ones, a tenth apart, for a
   Prometheus that scrapes them. In the OpenMetrics and protobuf formats those on the way of

@@ -94,7 +94,7 @@ func gatewayCommand() *cobra.Command {
 		"`networks`, as CIDRs, of the proxies in front, whose X-Forwarded- headers reach functions; none by default")
 	flags.StringVar(&c.HostsDomain, "hosts-domain", "", "`domain` below which functions have hosts of their own, such as fn.example.com; none by default")
 	flags.StringVar(&c.HostsTemplate, "hosts-template", gatewayaddress.DefaultTemplate, "`template` of these hosts")
-	flags.StringVar((*string)(&c.LogCalls), "log-calls", string(gateway.LogFailed), "of which `calls` a line is logged: Failed, All or None")
+	flags.StringVar((*string)(&c.LogCalls), "log-calls", string(gateway.LogFailed), "the `calls` to log, one line each: Failed, All or None")
 	c.Tracing.Flags(flags)
 	c.Tracing.ClientFlags(flags)
 	flags.DurationVar(&c.DrainDelay, "drain-delay", 5*time.Second, "how `long` to go on taking calls when told to stop")
