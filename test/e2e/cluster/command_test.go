@@ -39,8 +39,8 @@ var _ = Describe("The command windlass", func() {
 		}
 		manifest := filepath.Join(GinkgoT().TempDir(), "hello.yaml")
 		text := strings.Join([]string{
-			"apiVersion: windlass.dev/v1alpha1", "kind: Function", "metadata:", "  name: hello", "spec:",
-			"  image: " + image("test-functions"), "  args: [httpd]", "  env:", "  - name: GREETING", "    value: ahoy", "",
+			"apiVersion: windlass.dev/v1alpha1", "kind: Function", "metadata:", "  name: hello", "spec:", "  template:",
+			"    image: " + image("test-functions"), "    args: [httpd]", "    env:", "    - name: GREETING", "      value: ahoy", "",
 		}, "\n")
 		Expect(os.WriteFile(manifest, []byte(text), 0o600)).To(Succeed())
 
