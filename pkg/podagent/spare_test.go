@@ -21,7 +21,7 @@ func asSpare(c *agentenv.Config) {
 	}
 }
 
-const helloSpareText = `hello spare ""/0 "" secret`
+const helloSpareText = `hello spare ""/ "" secret`
 
 func wireAssignment() *agentwire.Assignment {
 	return &agentwire.Assignment{

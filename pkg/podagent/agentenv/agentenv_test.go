@@ -68,7 +68,7 @@ func TestParseNamesEachMissingVariable(t *testing.T) {
 }
 
 func TestASpareInstanceIsTheFunctionsOnlyByItsAssignment(t *testing.T) {
-	names := []string{"FUNCTION_UID", "FUNCTION", "REVISION", "CID", "CONCURRENCY", "BACKOFF_AFTER", "IDLE_TIMEOUT"}
+	names := []string{"FUNCTION_UID", "FUNCTION", "REVISION", "INSTANCE", "CONCURRENCY", "BACKOFF_AFTER", "IDLE_TIMEOUT"}
 	for _, name := range names {
 		_, err := Parse(lookup(spare().Environ(), map[string]string{"WINDLASS_" + name: "1"}))
 		if err == nil || !strings.Contains(err.Error(), "WINDLASS_"+name+" must not be set") {
