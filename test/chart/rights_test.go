@@ -71,7 +71,7 @@ func accountsAreLimited(t *testing.T, c *cluster) {
 		right{verb: "watch", group: "windlass.dev", resource: "functions"})
 	c.expect(t, "windlass-scheduler", true,
 		right{verb: "watch", group: "windlass.dev", resource: "functions"},
-		right{verb: "list", group: "windlass.dev", resource: "runtimes"},
+		right{verb: "list", group: "windlass.dev", resource: "clusterruntimes"},
 		right{verb: "list", resource: "nodes"},
 		right{verb: "watch", resource: "pods"},
 		right{verb: "create", resource: "pods", namespace: "team-a"},
@@ -81,7 +81,7 @@ func accountsAreLimited(t *testing.T, c *cluster) {
 	c.expect(t, "windlass-controller", true,
 		right{verb: "patch", group: "windlass.dev", resource: "functions", subresource: "status", namespace: "team-a"},
 		right{verb: "update", group: "windlass.dev", resource: "functions", subresource: "finalizers", namespace: "team-a"},
-		right{verb: "create", group: "windlass.dev", resource: "runtimes"},
+		right{verb: "create", group: "windlass.dev", resource: "clusterruntimes"},
 		right{verb: "delete", resource: "pods", namespace: "team-a"},
 		right{verb: "patch", group: "networking.k8s.io", resource: "networkpolicies", namespace: "team-a"},
 		right{verb: "create", group: "events.k8s.io", resource: "events", namespace: "team-a"},
@@ -186,7 +186,7 @@ func finishCleanup(t *testing.T, c *cluster) {
 		return true, nil
 	})
 	c.expect(t, "windlass-cleanup", true,
-		right{verb: "delete", group: "windlass.dev", resource: "runtimes"},
+		right{verb: "delete", group: "windlass.dev", resource: "clusterruntimes"},
 		right{verb: "patch", group: "windlass.dev", resource: "functions", namespace: "team-a"},
 		right{verb: "delete", resource: "pods", namespace: "team-a"},
 		right{verb: "delete", group: "networking.k8s.io", resource: "networkpolicies", namespace: "team-a"})
@@ -196,7 +196,7 @@ func finishCleanup(t *testing.T, c *cluster) {
 		right{verb: "delete", resource: "pods", namespace: "wide-open"})
 	// The rest of the release, and with it the controller's rights, is gone
 	// already, so that nothing makes anew what the cleanup removes.
-	c.expect(t, "windlass-controller", false, right{verb: "create", group: "windlass.dev", resource: "runtimes"})
+	c.expect(t, "windlass-controller", false, right{verb: "create", group: "windlass.dev", resource: "clusterruntimes"})
 	pod.Status.Phase = corev1.PodSucceeded
 	if _, err := c.client.CoreV1().Pods(namespace).UpdateStatus(t.Context(), pod, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)

@@ -161,7 +161,7 @@ var _ = Describe("The windlass command", func() {
 		c := up(probeManifest())
 		dir := GinkgoT().TempDir()
 		manifest, secret := filepath.Join(dir, "f.yaml"), filepath.Join(dir, "start.env")
-		text := strings.Replace(probeManifest(), "{name: probe}", "{name: f}", 1) + "  envFrom: [{secretRef: {name: start}}]\n"
+		text := strings.Replace(probeManifest(), "{name: probe}", "{name: f}", 1) + "    envFrom: [{secretRef: {name: start}}]\n"
 		Expect(os.WriteFile(manifest, []byte(text), 0o600)).To(Succeed())
 		_, errs, code := c.run("deploy", "-f", manifest, "--wait")
 		Expect(code).To(Equal(3), errs)
