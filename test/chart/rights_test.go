@@ -157,8 +157,8 @@ func uninstallLeavesCRDs(t *testing.T, c *cluster) {
 			return false, fmt.Errorf("%w: %s", err, stderr)
 		}
 		left = out
-		return out == "customresourcedefinition.apiextensions.k8s.io/functions.windlass.dev\n"+
-			"customresourcedefinition.apiextensions.k8s.io/clusterruntimes.windlass.dev\n", nil
+		return out == "customresourcedefinition.apiextensions.k8s.io/clusterruntimes.windlass.dev\n"+
+			"customresourcedefinition.apiextensions.k8s.io/functions.windlass.dev\n", nil
 	})
 	if t.Failed() {
 		t.Logf("left are:\n%s", left)
