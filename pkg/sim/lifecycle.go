@@ -15,12 +15,14 @@ const leaveGrace = time.Second
 // finishTime is how long an instance may take to finish its calls and go.
 func (f *function) finishTime() time.Duration { return f.timeout + leaveGrace }
 
-// eachHears lets all servers that are up hear of a change of a function, one after the
-// other. One that starts meanwhile sees the function as it is.
-func (w functionFaults) eachHears(servers []*node, hear func(p program)) {
+// eachHears lets all servers that are up hear of a change of a function. Each hears of all
+// changes of a name in their order, as catalog.Reader promises, but not when others do. One
+// that starts meanwhile sees the function as it is.
+func (w functionFaults) eachHears(servers []*node, fn *function, hear func(p program)) {
 	for _, n := range servers {
 		life := n.life
-		w.at(w.between(time.Millisecond, 100*time.Millisecond), func() {
+		n.news[fn.index] = max(n.news[fn.index], w.now+w.between(time.Millisecond, 100*time.Millisecond))
+		w.at(n.news[fn.index]-w.now, func() {
 			n.do(life, false, func() { hear(n.program) })
 		})
 	}
@@ -29,7 +31,7 @@ func (w functionFaults) eachHears(servers []*node, hear func(p program)) {
 // changed tells all schedulers of a function's spec.
 func (w functionFaults) changed(fn *function) {
 	spec := fn.spec()
-	w.eachHears(w.schedulers, func(p program) {
+	w.eachHears(w.schedulers, fn, func(p program) {
 		if f := p.(*scheduler).lookup(fn); f != nil {
 			f.replace(spec)
 		}
@@ -39,6 +41,9 @@ func (w functionFaults) changed(fn *function) {
 // replace lets instances of other revisions finish and go. Those that are not there yet
 // need not come.
 func (f *served) replace(spec core.Spec) {
+	if spec.Revision != f.core.Revision() {
+		f.scheduler.note("hears of revision "+spec.Revision, uint64(f.fn.index), 0)
+	}
 	f.step(core.Changed{Spec: spec})
 	for _, e := range slices.Clone(f.inventory.entries) {
 		if e.in.revision != spec.Revision {
@@ -132,6 +137,7 @@ func (w functionFaults) revise() (func(), bool) {
 		return nil, false
 	}
 	fn.revision++
+	w.note("world", "revises a function", uint64(fn.index), uint64(fn.revision))
 	w.changed(fn)
 	return nil, true
 }
@@ -152,28 +158,24 @@ func (w functionFaults) remade(old *function) {
 	fn.uid, fn.deleted, fn.served = old.uid+"'", false, w.now
 	w.functions[fn.index] = &fn
 	w.note("world", "makes a function again", uint64(fn.index), 0)
-	w.eachHears(w.schedulers, func(p program) {
-		s := p.(*scheduler)
-		if before := s.lookup(old); before != nil {
-			s.remove(before) // the news of the deletion come later
-		}
-		if s.lookup(&fn) == nil {
+	w.eachHears(w.schedulers, &fn, func(p program) {
+		if s := p.(*scheduler); s.lookup(&fn) == nil {
 			s.add(&fn)
 		}
 	})
-	w.eachHears(w.gateways, func(p program) { p.(*gateway).knows(&fn, true) })
+	w.eachHears(w.gateways, &fn, func(p program) { p.(*gateway).knows(&fn, true) })
 }
 
 // deleted deletes a function.
 func (w functionFaults) deleted(fn *function) {
 	fn.deleted = true
 	w.note("world", "deletes a function", uint64(fn.index), 0)
-	w.eachHears(w.schedulers, func(p program) {
+	w.eachHears(w.schedulers, fn, func(p program) {
 		if s := p.(*scheduler); s.lookup(fn) != nil {
 			s.remove(s.lookup(fn))
 		}
 	})
-	w.eachHears(w.gateways, func(p program) { p.(*gateway).knows(fn, false) })
+	w.eachHears(w.gateways, fn, func(p program) { p.(*gateway).knows(fn, false) })
 	w.at(collectEvery, func() { w.platform.collect(fn) })
 }
 

@@ -46,6 +46,8 @@ type node struct {
 	streams []*stream
 	// draining says that the process was told to stop and is at it.
 	draining bool
+	// news is when it last hears of a change of a function, by the function's index.
+	news map[int]time.Duration
 }
 
 func (n *node) up() bool { return n.life%2 == 1 }

@@ -164,13 +164,18 @@ func (w *World) describe() {
 			}
 		}
 	}
+	for _, in := range w.platform.instances {
+		if in.node == nil || !in.node.up() {
+			w.explain("platform", fmt.Sprintf("has instance %s of function %d and revision %s, which does not run", in.cid, in.fn.index, in.revision))
+		}
+	}
 	for _, in := range w.platform.running() {
 		a := in.node.program.(*agent)
 		to := "nobody"
 		if a.session != nil {
 			to = a.session.to.name
 		}
-		w.explain(in.node.name, fmt.Sprintf("is instance %s of function %d, ready %v, going %v, talks to %s and has %d attempts",
-			in.cid, in.fn.index, in.ready, in.going, to, len(a.attempts)))
+		w.explain(in.node.name, fmt.Sprintf("is instance %s of function %d and revision %s, ready %v, going %v, talks to %s and has %d attempts",
+			in.cid, in.fn.index, in.revision, in.ready, in.going, to, len(a.attempts)))
 	}
 }

@@ -151,7 +151,9 @@ func (w *World) newFunction(i int) *function {
 }
 
 func (w *World) newNode(kind string, i, machine int) *node {
-	return &node{world: w, name: kind + decimal(i+1), machine: machine, clock: w.newClock()}
+	return &node{
+		world: w, name: kind + decimal(i+1), machine: machine, clock: w.newClock(), news: make(map[int]time.Duration),
+	}
 }
 
 // newClock is a clock that somebody has set, and that may be a bad one.
