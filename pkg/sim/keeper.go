@@ -220,8 +220,10 @@ func (k *keeper) ready() bool {
 // long.
 func (k *keeper) drain(then func()) {
 	k.core.Drain()
-	// What it was given just now must go, too.
-	k.reader.list()
+	// What it was given just now must go, too: a listing or a transaction that is under way
+	// may be waiting for an etcd that has not answered for a while.
+	k.interrupted()
+	k.reader.relist()
 	k.pump()
 	began := k.now()
 	var look func()

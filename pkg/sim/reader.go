@@ -21,7 +21,9 @@ type reader struct {
 
 	tries    int
 	watching *watch
-	listing  bool
+	// listing says that a listing is under way, and lists counts those that were asked for.
+	listing bool
+	lists   int
 	// held are news that came while a listing was under way. Which of the two
 	// is later is not known, so they are taken behind it.
 	held [][]keeping.Entry
@@ -38,12 +40,20 @@ func (r *reader) boot() {
 
 // list asks for all there is, and follows it from then on.
 func (r *reader) list() {
-	if r.listing {
-		return
+	if !r.listing {
+		r.relist()
 	}
+}
+
+// relist does so even if a listing is under way. What was asked for before counts no more.
+func (r *reader) relist() {
 	r.listing = true
-	e, asked := r.world.etcd, r.now()
+	r.lists++
+	e, asked, mine := r.world.etcd, r.now(), r.lists
 	e.ask(r.node, func() any { return e.listing() }, func(answer any, ok bool) {
+		if r.lists != mine {
+			return
+		}
 		r.listing = false
 		switch {
 		case ok:
