@@ -24,13 +24,15 @@ type keeper struct {
 	history int
 	wakes   int
 	gone    bool
-	// held is the epoch in which each function's slot was held after the last step.
-	held []uint64
-	was  bool
+	// held is the epoch in which each function's slot was held after the last step, and taken
+	// says that another owner's came since.
+	held  []uint64
+	taken []bool
+	was   bool
 }
 
 func newKeeper(s *scheduler) *keeper {
-	k := &keeper{node: s.node, scheduler: s, held: make([]uint64, len(s.world.functions))}
+	k := &keeper{node: s.node, scheduler: s, held: make([]uint64, len(s.world.functions)), taken: make([]bool, len(s.world.functions))}
 	k.core = keeping.New(keeping.Config{
 		Self: ownership.Member{ID: s.name, Addr: s.name}, TTL: leaseTTL, Settle: settleTime,
 	}, k.works)
@@ -99,6 +101,7 @@ func (k *keeper) listed(l keeping.Listing, asked time.Time) {
 }
 
 func (k *keeper) saw(news []keeping.Entry) {
+	k.noteTaken(news)
 	if !k.gone {
 		k.core.Seen(k.now(), news...)
 	}
@@ -173,14 +176,25 @@ func (k *keeper) audit() Rule {
 		epoch := k.core.Epoch(fn.slot)
 		last, there := k.core.View().Owner(fn.slot)
 		switch before := k.held[i]; {
-		case epoch == 0 && before != 0 && !there && last.ID == k.name && !k.gone:
+		case epoch == 0 && before != 0 && !there && last.ID == k.name && !k.taken[i] && !k.gone:
 			wrong = RuleLostToAnother
 		case epoch != 0 && epoch < before && k.world.etcd.history == 0:
 			wrong = RuleEpochRises
 		}
-		k.held[i] = epoch
+		k.held[i], k.taken[i] = epoch, false
 	}
 	return wrong
+}
+
+// noteTaken notes whose slots news give to another owner. The last of the news may name this
+// scheduler again, under a lease of before: then the slot was lost all the same.
+func (k *keeper) noteTaken(news []keeping.Entry) {
+	for _, e := range news {
+		for i, fn := range k.world.functions {
+			named := e.Key == slotKey(fn) && !e.Absent && e.Lease != 0 && e.Value.ID != k.name
+			k.taken[i] = k.taken[i] || named && uint64(e.Revision) > k.held[i]
+		}
+	}
 }
 
 // interrupted is the end of following etcd. What became of a transaction that is
