@@ -152,7 +152,7 @@ func (c *chaos) which() (i int, moody bool) {
 // staleWord lets what a scheduler knows of all slots reach another server only after a while.
 func (c *chaos) staleWord() (func(), bool) {
 	from, to := pick(c.World, c.schedulers), c.anyServer()
-	if !from.up() || from == to {
+	if !from.up() || !to.up() || from == to {
 		return nil, false
 	}
 	known, life := from.program.(*scheduler).view.owners.Clone(), to.life

@@ -130,10 +130,11 @@ func (n *node) stood() {
 	}
 }
 
-// do runs f on the node in the given life, later if it stands still.
+// do runs f on the node in the given life, later if it stands still. One that is down does
+// nothing, though its life of then has a number, too.
 func (n *node) do(life int, timer bool, f func()) {
 	switch {
-	case n.life != life || n.world.violation != nil:
+	case n.life != life || !n.up() || n.world.violation != nil:
 	case n.paused:
 		n.waiting = append(n.waiting, late{f, timer})
 	default:
