@@ -25,14 +25,17 @@ type keeper struct {
 	wakes   int
 	gone    bool
 	// held is the epoch in which each function's slot was held after the last step, and taken
-	// says that another owner's came since.
+	// says that another owner's came since. Since is the history of etcd that the last epoch
+	// in which it was held is from, whether the function was there then or not.
 	held  []uint64
 	taken []bool
+	since []int
 	was   bool
 }
 
 func newKeeper(s *scheduler) *keeper {
-	k := &keeper{node: s.node, scheduler: s, held: make([]uint64, len(s.world.functions)), taken: make([]bool, len(s.world.functions))}
+	n := len(s.world.functions)
+	k := &keeper{node: s.node, scheduler: s, held: make([]uint64, n), taken: make([]bool, n), since: make([]int, n)}
 	k.core = keeping.New(keeping.Config{
 		Self: ownership.Member{ID: s.name, Addr: s.name}, TTL: leaseTTL, Settle: settleTime,
 	}, k.works)
@@ -180,6 +183,9 @@ func (k *keeper) audit() Rule {
 			wrong = RuleLostToAnother
 		case epoch != 0 && epoch < before && k.world.etcd.history == 0:
 			wrong = RuleEpochRises
+		}
+		if epoch != 0 && epoch != k.held[i] {
+			k.since[i] = k.history
 		}
 		k.held[i], k.taken[i] = epoch, false
 	}

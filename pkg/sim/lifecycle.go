@@ -222,7 +222,7 @@ func (s *scheduler) remove(f *served) {
 			s.world.violate(RuleDeletedTakesNothing, 0)
 		}
 	}
-	if f.term() != core.Unserved {
+	if s.term(f.fn) != core.Unserved {
 		f.adopt()
 	}
 	for _, e := range slices.Clone(f.inventory.entries) {

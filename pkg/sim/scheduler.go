@@ -178,7 +178,7 @@ func (b *beatEnd) closed(closing) {}
 
 // audit looks at all functions.
 func (s *scheduler) audit() Rule {
-	now := s.now()
+	now, kept := s.now(), s.keeper.audit()
 	for _, f := range s.served {
 		f.tickets.audit(now)
 		v := f.core.View(now)
@@ -195,10 +195,10 @@ func (s *scheduler) audit() Rule {
 			return RuleServerHasInstances
 		}
 		if term := f.core.Term(); f.serving() && term.Heir == "" {
-			s.world.ledger.hold(s.node, f.fn, f.history, term.Epoch)
+			s.world.ledger.hold(s.node, f.fn, s.keeper.since[f.fn.index], term.Epoch)
 		}
 	}
-	return cmp.Or(s.view.audit(), s.keeper.audit())
+	return cmp.Or(s.view.audit(), kept)
 }
 
 // ended hears that an instance is gone.

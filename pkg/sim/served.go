@@ -31,10 +31,6 @@ type served struct {
 	waited int
 	// sequence is how many instances were ordered here.
 	sequence uint64
-	// held is the last epoch in which the slot was held, and history that of
-	// etcd which it is from.
-	held    uint64
-	history int
 
 	// What it must do is found out from what happens to it.
 	tickets *tickets
@@ -200,17 +196,8 @@ func (f *served) stream(cid invoke.CID) *pullEnd {
 	return nil
 }
 
-// term is that in which the function is to be served here, if it is: as its owner, or
-// for one that is silent.
-func (f *served) term() invoke.Term {
-	s := f.scheduler
-	if epoch, held := s.keeper.epoch(f.fn.slot); held && epoch != f.held {
-		f.held, f.history = epoch, s.keeper.history
-	}
-	return s.term(f.fn)
-}
-
-// term is that in which a function's slot is served here.
+// term is that in which a function is to be served here, if it is: as its owner, or for one
+// that is silent.
 func (s *scheduler) term(fn *function) invoke.Term {
 	epoch, held := s.keeper.epoch(fn.slot)
 	to, provisional, known := s.view.route(fn)
@@ -224,7 +211,7 @@ func (s *scheduler) term(fn *function) invoke.Term {
 }
 
 func (f *served) reconsider() {
-	term := f.term()
+	term := f.scheduler.term(f.fn)
 	if term == f.core.Term() {
 		return
 	}
