@@ -512,7 +512,7 @@ func (c *chaos) burst() (func(), bool) {
 			leaves = patience
 		}
 		c.at(c.between(0, 10*time.Millisecond), func() {
-			n.do(life, false, func() { n.program.(*gateway).call(fn, leaves) })
+			n.do(life, false, func() { n.program.(*gateway).call(fn, maxQueueTime, leaves) })
 		})
 	}
 	return nil, true

@@ -9,7 +9,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/ownership"
 )
 
-// maxQueueTime is how long a call waits: less long than by default.
+// maxQueueTime is how long a call waits while there are faults: less long than by default.
 const maxQueueTime = 6 * time.Second
 
 // gateway is a gateway: the lives of its calls are the product's, and around them is what
@@ -68,8 +68,9 @@ func (g *gateway) died() {
 	}
 }
 
-// call takes a client's call of a function of that name.
-func (g *gateway) call(name *function, leavesAfter time.Duration) {
+// call takes a client's call of a function of that name, which waits for an instance for
+// that long.
+func (g *gateway) call(name *function, waits, leavesAfter time.Duration) {
 	now, fn := g.now(), g.functions[name.index]
 	if fn == nil {
 		g.note("knows no such function", uint64(name.index), 0)
@@ -79,14 +80,14 @@ func (g *gateway) call(name *function, leavesAfter time.Duration) {
 	c := &call{
 		invocation: g.world.ledger.admit(g.world.id(now.Add(g.clock.wall)), fn, token),
 		life: core.New(core.Spec{
-			Admitted: now, MaxQueueTime: maxQueueTime, Timeout: fn.timeout, CancelOnDisconnect: true,
+			Admitted: now, MaxQueueTime: waits, Timeout: fn.timeout, CancelOnDisconnect: true,
 			MayRepeat: fn.idempotent,
 		}),
 	}
 	g.note("admits", uint64(c.number), uint64(fn.index))
 	g.calls = append(g.calls, c)
 	g.carryOut(c, c.life.Queue(token, now))
-	g.after(maxQueueTime, func() { g.carryOut(c, c.life.QueueTimeUp(g.now())) })
+	g.after(waits, func() { g.carryOut(c, c.life.QueueTimeUp(g.now())) })
 	if leavesAfter > 0 {
 		g.after(leavesAfter, func() { g.clientLeft(c) })
 	}

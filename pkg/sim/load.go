@@ -31,7 +31,7 @@ func (w *World) callOnce() {
 		n := w.gateways[(first+i)%len(w.gateways)]
 		if n.up() && !n.draining {
 			g := n.program.(*gateway)
-			n.do(n.life, false, func() { g.call(fn, leaves) })
+			n.do(n.life, false, func() { g.call(fn, maxQueueTime, leaves) })
 			return
 		}
 	}

@@ -59,20 +59,49 @@ func (w settling) unsettled() Rule {
 // may have instances.
 const probes = 5
 
+// roomComes is in how much time there is room for a function's first instance, and its calls
+// are answered, where not all functions may have all their instances at a time:
+//
+//   - 2.5 s until calls of another function are answered, whose instance is evicted for it,
+//   - 3 s until the reservation of that room lapses, if another scheduler was quicker and has
+//     taken it for one more instance of a function that has some,
+//   - 1.5 s for each of three other schedulers, which are asked for room one after the other,
+//   - 1 s until the room that is made there is told and seen, and an order follows,
+//   - 1.5 s for the start of an instance, and 2.5 s for the calls.
+const roomComes = 15 * time.Second
+
+// patience is how long the calls wait that show whether functions are served again, and by
+// when they must be answered: clocks may go half as fast as they should, or twice. Where room
+// is short, they wait for as long as by default.
+func (w settling) patience() (waits, within time.Duration) {
+	most, room := int64(0), int64(0)
+	for _, fn := range w.functions {
+		most += int64(fn.max) * fn.requests.MilliCPU
+	}
+	for _, at := range w.workers {
+		room += at.cores.MilliCPU
+	}
+	if most <= room {
+		return maxQueueTime, 2 * maxQueueTime
+	}
+	return time.Minute, 2 * roomComes
+}
+
 // probe calls every function when all is at rest, and says what is wrong if not all
-// calls are answered well in the time that calls may wait.
+// calls are answered well in the time that they may take.
 func (w settling) probe() Rule {
 	if w.config.Adversarial {
 		return ""
 	}
 	first := len(w.ledger.calls)
+	waits, within := w.patience()
 	for _, fn := range w.functions {
 		for range probes {
 			n := pick(w.World, w.gateways)
-			n.do(n.life, false, func() { n.program.(*gateway).call(fn, 0) })
+			n.do(n.life, false, func() { n.program.(*gateway).call(fn, waits, 0) })
 		}
 	}
-	for end := w.now + 2*maxQueueTime; w.now < end && w.violation == nil; {
+	for end := w.now + within; w.now < end && w.violation == nil; {
 		w.until(w.now + 100*time.Millisecond)
 		if !slices.ContainsFunc(w.ledger.calls[first:], func(in *invocation) bool { return in.answer != answeredOK }) {
 			return ""
