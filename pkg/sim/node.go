@@ -117,15 +117,16 @@ func (n *node) resume() {
 }
 
 // stood works out until when a scheduler that stood still must order nothing. One that
-// stood still for about as long as counts may notice that or not, and one that had just
-// started does not.
+// stood still for about as long as counts, or had just started, may notice that or not.
 func (n *node) stood() {
 	now := n.now()
 	stood, since := now.Sub(n.pausedAt), now.Sub(n.heldAt)
-	if stood < core.StandstillAfter-core.AuditEvery || n.pausedAt.Sub(n.startedAt) < core.AuditEvery {
+	if stood < core.StandstillAfter-core.AuditEvery {
 		return
 	}
-	if n.heldAt = now; stood >= core.StandstillAfter && since > 2*core.StandstillHold {
+	n.heldAt = now
+	notices := stood >= core.StandstillAfter && n.pausedAt.Sub(n.startedAt) >= core.AuditEvery
+	if notices && since > 2*core.StandstillHold {
 		n.silentUntil = now.Add(core.StandstillHold)
 	}
 }

@@ -1,0 +1,42 @@
+package sim
+
+import (
+	"testing"
+	"time"
+
+	"github.com/windlass-dev/windlass/pkg/scheduler/core"
+)
+
+// standstill is for how long a process runs, and then stands still.
+type standstill struct{ runs, stands time.Duration }
+
+func TestWhoMustHaveNoticedItsStandstillIsToOrderNothing(t *testing.T) {
+	stands, runs := 2*core.StandstillAfter, 5*core.StandstillHold
+	for name, c := range map[string]struct {
+		stills []standstill
+		must   bool
+	}{
+		"ran for long":                {[]standstill{{runs, stands}}, true},
+		"had just started":            {[]standstill{{time.Millisecond, stands}}, false},
+		"stood for too short a time":  {[]standstill{{runs, core.StandstillAfter - time.Millisecond}}, false},
+		"had held a moment ago":       {[]standstill{{runs, stands}, {core.StandstillHold / 2, stands}}, false},
+		"may have held a moment ago":  {[]standstill{{time.Millisecond, stands}, {core.StandstillHold / 2, stands}}, false},
+		"had held a long time before": {[]standstill{{runs, stands}, {runs, stands}}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(Default(1), nil)
+			n := w.newNode("s1", 0, 1)
+			n.clock = clock{rate: 1}
+			n.start(&recorder{})
+			for _, s := range c.stills {
+				w.until(w.now + s.runs)
+				n.pause()
+				w.until(w.now + s.stands)
+				n.resume()
+			}
+			if must := n.now().Before(n.silentUntil); must != c.must {
+				t.Errorf("it must order nothing: %v, want %v", must, c.must)
+			}
+		})
+	}
+}
