@@ -14,6 +14,10 @@ const (
 	ConditionProgressing = "Progressing"
 )
 
+// ConditionActive of a FunctionRevision is true while calls go to it. Its Ready is true
+// once an instance of it has started.
+const ConditionActive = "Active"
+
 // Condition reasons of a Function.
 const (
 	// ReasonAccepted says that the function is registered and can be called.

@@ -15,6 +15,8 @@ const (
 	DefaultPeriod                  time.Duration = time.Second
 	DefaultIdleTimeout             time.Duration = 10 * time.Minute
 	DefaultLastInstanceIdleTimeout time.Duration = time.Hour
+	DefaultProgressDeadline        time.Duration = 2 * time.Minute
+	DefaultRevisionHistoryLimit    int32         = 10
 
 	defaultCPUMilli    int64 = 100
 	defaultMemoryBytes int64 = 64 << 20
@@ -50,6 +52,14 @@ func Default(f *Function) {
 	orElse(&down.Policy, ScaleDownFixed)
 	orElse(&down.IdleTimeout, Duration{DefaultIdleTimeout})
 	orElse(&down.LastInstanceIdleTimeout, Duration{DefaultLastInstanceIdleTimeout})
+
+	rollout := &f.Spec.Rollout
+	orElse(&rollout.Verify, VerifyOneInstance)
+	orElse(&rollout.ProgressDeadline, Duration{DefaultProgressDeadline})
+	orElse(&rollout.Strategy, RolloutImmediate)
+	if f.Spec.RevisionHistoryLimit == nil {
+		f.Spec.RevisionHistoryLimit = new(DefaultRevisionHistoryLimit)
+	}
 }
 
 // defaultTemplate fills what bare leaves out.

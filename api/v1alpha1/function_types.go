@@ -9,6 +9,8 @@ const (
 	APIVersion = GroupName + "/v1alpha1"
 	// KindFunction is what a Function manifest's kind field says.
 	KindFunction = "Function"
+	// KindFunctionRevision is that of the records of what a Function was.
+	KindFunctionRevision = "FunctionRevision"
 	// DefaultNamespace is the namespace of a Function that names none.
 	DefaultNamespace = "default"
 )
@@ -76,8 +78,10 @@ type FunctionList struct {
 	Items []Function `json:"items"`
 }
 
-// FunctionSpec is what one instance is, how calls are treated, and how many instances
-// there are.
+// FunctionSpec is what one instance is, how calls are treated, how many instances there
+// are, and how a change comes into use.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.traffic) || !has(self.rollout) || !has(self.rollout.strategy) || self.rollout.strategy != 'Steps'",fieldPath=".traffic",reason=FieldValueForbidden,message="traffic and rollout.strategy Steps exclude each other: both say where calls go; remove one of them"
 type FunctionSpec struct {
 	// template is what one instance is. A change in it replaces the instances; a change
 	// of anything else replaces none.
@@ -89,6 +93,23 @@ type FunctionSpec struct {
 	// scaling says how many instances there are. A change holds at once.
 	// +kubebuilder:default={}
 	Scaling Scaling `json:"scaling,omitzero"`
+	// rollout says how a new revision comes into use.
+	// +kubebuilder:default={}
+	Rollout Rollout `json:"rollout,omitzero"`
+	// traffic parts the calls between revisions. Without it, all of them go to the latest
+	// that is ready.
+	// +listType=map
+	// +listMapKey=tag
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:XValidation:rule="self.map(t, has(t.weight) ? t.weight : 0).sum() == 100",message="the weights together must be 100; write for example [{tag: live, weight: 100}]"
+	Traffic []TrafficTarget `json:"traffic,omitempty"`
+	// revisionHistoryLimit is how many revisions are kept that have no calls and are not
+	// the latest, 0 to 100. The default is 10.
+	// +kubebuilder:default=10
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100
+	RevisionHistoryLimit *int32 `json:"revisionHistoryLimit,omitempty"`
 }
 
 // Calls says how the calls of a function are treated, of all callers together. A field
@@ -177,6 +198,16 @@ type FunctionStatus struct {
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=32
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	// latestCreatedRevisionName is the FunctionRevision of spec.template.
+	LatestCreatedRevisionName string `json:"latestCreatedRevisionName,omitempty"`
+	// latestReadyRevisionName is the last of them that was proven.
+	LatestReadyRevisionName string `json:"latestReadyRevisionName,omitempty"`
+	// traffic is where calls go.
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	Traffic []TrafficStatus `json:"traffic,omitempty"`
+	// rollout is how far the latest revision has come.
+	Rollout RolloutStatus `json:"rollout,omitzero"`
 	// instances counts the function's instances by state.
 	// +optional
 	Instances InstanceCounts `json:"instances"`

@@ -7,9 +7,10 @@ const (
 	LabelFunctionUID = GroupName + "/function-uid"
 	// LabelCID is the instance's id within its function.
 	LabelCID = GroupName + "/cid"
-	// LabelRevision is Function.Revision of the function that the instance
-	// was started for.
-	LabelRevision = GroupName + "/revision"
+	// LabelRevision is FunctionRevision.Label of the revision that the instance was
+	// started for, and LabelRevisionUID its UID.
+	LabelRevision    = GroupName + "/revision"
+	LabelRevisionUID = GroupName + "/revision-uid"
 	// LabelPool is the Runtime of whose warm pool the instance is, or was until a
 	// function took it.
 	LabelPool = GroupName + "/pool"

@@ -4,8 +4,11 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // AnnotationCodeStamp is a digest of the files that a Function's code.path names, as
@@ -13,15 +16,105 @@ import (
 // spec does not have the code.
 const AnnotationCodeStamp = "local.windlass.dev/code"
 
-// Revision identifies what an instance of the function is: instances of another
-// revision are replaced. It is RevisionOf the template and, where the template only
-// names a path, of the files there.
+// Annotations of a unit, which is one revision as a function of its own: the number of
+// its FunctionRevision, as Revision has it, and the UID of its function.
+const (
+	AnnotationRevision    = GroupName + "/revision"
+	AnnotationFunctionUID = GroupName + "/function-uid"
+)
+
+// Revision names what an instance of the function is. That of a unit is the number of
+// its FunctionRevision. A function without revisions is its own only unit, and has the
+// meaning of its template.
 func (f *Function) Revision() string {
-	revision := RevisionOf(&f.Spec.Template)
-	if stamp := f.Annotations[AnnotationCodeStamp]; stamp != "" {
+	if number := f.Annotations[AnnotationRevision]; number != "" {
+		return number
+	}
+	return f.meaning()
+}
+
+// FunctionUID is the UID of the function, also if f is a unit of it.
+func (f *Function) FunctionUID() string {
+	if uid := f.Annotations[AnnotationFunctionUID]; uid != "" {
+		return uid
+	}
+	return string(f.UID)
+}
+
+// FunctionRevisionName is the name of a unit's FunctionRevision, or "".
+func (f *Function) FunctionRevisionName() string {
+	if number := f.Annotations[AnnotationRevision]; number != "" {
+		return f.Name + "-" + number
+	}
+	return ""
+}
+
+// meaning is RevisionOf the template and, where that only names a path, of the files there.
+func (f *Function) meaning() string {
+	return meaning(&f.Spec.Template, f.Annotations[AnnotationCodeStamp])
+}
+
+func meaning(t *FunctionTemplate, stamp string) string {
+	revision := RevisionOf(t)
+	if stamp != "" {
 		return digest([]byte(revision + stamp))
 	}
 	return revision
+}
+
+// Of tells whether the revision is one of a function's.
+func (r *FunctionRevision) Of(f *Function) bool {
+	owner := metav1.GetControllerOf(r)
+	return owner != nil && owner.UID == f.UID
+}
+
+// Is tells whether the revision is what the function's template says now.
+func (r *FunctionRevision) Is(f *Function) bool {
+	return meaning(&r.Spec.Template, r.Annotations[AnnotationCodeStamp]) == f.meaning()
+}
+
+// Proven tells whether an instance of the revision has started.
+func (r *FunctionRevision) Proven() bool {
+	return meta.IsStatusConditionTrue(r.Status.Conditions, ConditionReady)
+}
+
+// InactiveSince is when the last call was routed to a revision that gets no more; zero if
+// it gets some or never got any.
+func (r *FunctionRevision) InactiveSince() *metav1.Time {
+	active := meta.FindStatusCondition(r.Status.Conditions, ConditionActive)
+	if active == nil || active.Status != metav1.ConditionFalse || r.Status.FullTrafficTime.IsZero() {
+		return nil
+	}
+	return &active.LastTransitionTime
+}
+
+// Label is what the revision's pods bear, and what its instances say of themselves: its
+// number, because its whole name may be too long for a label.
+func (r *FunctionRevision) Label() string { return fmt.Sprintf("%05d", r.Spec.Number) }
+
+// RevisionName is the name of the FunctionRevision that a Function's generation makes.
+func RevisionName(function string, generation int64) string {
+	return fmt.Sprintf("%s-%05d", function, generation)
+}
+
+// NewRevision is the FunctionRevision of a function's template as it is now. The function
+// has its defaults.
+func NewRevision(f *Function) *FunctionRevision {
+	r := &FunctionRevision{
+		TypeMeta: metav1.TypeMeta{APIVersion: APIVersion, Kind: KindFunctionRevision},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: f.Namespace, Name: RevisionName(f.Name, f.Generation),
+			Labels: map[string]string{LabelFunction: f.Name, LabelFunctionUID: string(f.UID), LabelManagedBy: ManagedBy},
+			OwnerReferences: []metav1.OwnerReference{
+				*metav1.NewControllerRef(f, GroupVersion.WithKind(KindFunction)),
+			},
+		},
+		Spec: FunctionRevisionSpec{FunctionName: f.Name, Number: f.Generation, Template: *f.Spec.Template.DeepCopy()},
+	}
+	if stamp := f.Annotations[AnnotationCodeStamp]; stamp != "" {
+		r.Annotations = map[string]string{AnnotationCodeStamp: stamp}
+	}
+	return r
 }
 
 // RevisionOf identifies a template. Two templates that mean the same have the same

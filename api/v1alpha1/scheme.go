@@ -11,7 +11,7 @@ var GroupVersion = schema.GroupVersion{Group: GroupName, Version: "v1alpha1"}
 
 // AddToScheme makes a scheme know the kinds of this package.
 func AddToScheme(scheme *runtime.Scheme) error {
-	scheme.AddKnownTypes(GroupVersion, &Function{}, &FunctionList{}, &ClusterRuntime{}, &ClusterRuntimeList{})
+	scheme.AddKnownTypes(GroupVersion, &Function{}, &FunctionList{}, &FunctionRevision{}, &FunctionRevisionList{}, &ClusterRuntime{}, &ClusterRuntimeList{})
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil
 }

@@ -44,7 +44,8 @@ func Validate(f *Function) field.ErrorList {
 	spec := field.NewPath("spec")
 	errs = append(errs, validateTemplate(spec.Child("template"), &f.Spec.Template)...)
 	errs = append(errs, validateCalls(spec.Child("calls"), &f.Spec.Calls)...)
-	return append(errs, validateScaling(spec.Child("scaling"), &f.Spec.Scaling)...)
+	errs = append(errs, validateScaling(spec.Child("scaling"), &f.Spec.Scaling)...)
+	return append(errs, validateUse(spec, f)...)
 }
 
 func validateTemplate(at *field.Path, t *FunctionTemplate) field.ErrorList {

@@ -3,8 +3,8 @@ package catalog
 import (
 	"context"
 
-	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/rollout"
 )
 
 // Event says that a function was added or changed, or that it is gone.
@@ -14,17 +14,18 @@ type Event struct {
 	// UID of the function; a function that is deleted and created again has
 	// another one.
 	UID string
-	// Function is nil when it is gone. It is shared and must not be changed.
-	Function *v1alpha1.Function
+	// Entry is the function and its units, or nil when it is gone. It is shared and must
+	// not be changed.
+	Entry *rollout.Entry
 }
 
-// Reader tells which functions exist. Functions that it returns are shared,
-// have their defaults, are valid, and must not be changed.
+// Reader tells which functions exist, and which units they have. What it returns is
+// shared, has its defaults, is valid, and must not be changed.
 type Reader interface {
 	// Get returns the function of that name.
-	Get(key invoke.FunctionKey) (*v1alpha1.Function, bool)
+	Get(key invoke.FunctionKey) (*rollout.Entry, bool)
 	// List returns all functions, in the order of their keys.
-	List() []*v1alpha1.Function
+	List() []*rollout.Entry
 	// Watch calls handle for every function that exists and then for every
 	// change, one call at a time and in order for each key; changes that
 	// follow each other quickly may be reported as one. A function that

@@ -6,15 +6,15 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/rollout"
 )
 
 // Catalog holds functions in memory. It may be used by many goroutines at a
 // time, also from within the handle of a Watch.
 type Catalog struct {
 	mu        sync.RWMutex
-	functions map[invoke.FunctionKey]*v1alpha1.Function
+	functions map[invoke.FunctionKey]*rollout.Entry
 	watchers  map[*watcher]struct{}
 }
 
@@ -23,18 +23,18 @@ var _ Reader = (*Catalog)(nil)
 // New makes an empty Catalog.
 func New() *Catalog {
 	return &Catalog{
-		functions: make(map[invoke.FunctionKey]*v1alpha1.Function),
+		functions: make(map[invoke.FunctionKey]*rollout.Entry),
 		watchers:  make(map[*watcher]struct{}),
 	}
 }
 
 // Put adds a function or replaces the one of the same name. The catalog shares
-// f from then on: it must not be changed any more.
-func (c *Catalog) Put(f *v1alpha1.Function) {
+// e from then on: it must not be changed any more.
+func (c *Catalog) Put(e *rollout.Entry) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.functions[f.Key()] = f
-	c.changed(f.Key())
+	c.functions[e.Key()] = e
+	c.changed(e.Key())
 }
 
 // Remove removes the function of that name, if there is one.
@@ -49,7 +49,7 @@ func (c *Catalog) Remove(key invoke.FunctionKey) {
 }
 
 // Get returns the function of that name.
-func (c *Catalog) Get(key invoke.FunctionKey) (*v1alpha1.Function, bool) {
+func (c *Catalog) Get(key invoke.FunctionKey) (*rollout.Entry, bool) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	f, ok := c.functions[key]
@@ -58,10 +58,10 @@ func (c *Catalog) Get(key invoke.FunctionKey) (*v1alpha1.Function, bool) {
 
 // List returns all functions in the order of their keys. They are shared and
 // must not be changed.
-func (c *Catalog) List() []*v1alpha1.Function {
+func (c *Catalog) List() []*rollout.Entry {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	return slices.SortedFunc(maps.Values(c.functions), func(a, b *v1alpha1.Function) int {
+	return slices.SortedFunc(maps.Values(c.functions), func(a, b *rollout.Entry) int {
 		return a.Key().Compare(b.Key())
 	})
 }
@@ -92,7 +92,7 @@ func (c *Catalog) Watch(ctx context.Context, handle func(Event)) error {
 // watcher is one Watch. The catalog's lock guards it.
 type watcher struct {
 	// told is what the watcher believes to exist.
-	told map[invoke.FunctionKey]*v1alpha1.Function
+	told map[invoke.FunctionKey]*rollout.Entry
 	// pending are the names to look at again. All of them exist or were
 	// told, so there are never more than those.
 	pending map[invoke.FunctionKey]struct{}
@@ -104,7 +104,7 @@ func (c *Catalog) join() *watcher {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	w := &watcher{
-		told:    make(map[invoke.FunctionKey]*v1alpha1.Function),
+		told:    make(map[invoke.FunctionKey]*rollout.Entry),
 		pending: make(map[invoke.FunctionKey]struct{}),
 		wake:    make(chan struct{}, 1),
 	}
@@ -156,12 +156,12 @@ func (c *Catalog) advance(w *watcher, key invoke.FunctionKey) []Event {
 	defer c.mu.Unlock()
 	told, now := w.told[key], c.functions[key]
 	var events []Event
-	if told != nil && (now == nil || now.UID != told.UID) {
-		events = append(events, Event{Key: key, UID: string(told.UID)})
+	if told != nil && (now == nil || now.UID() != told.UID()) {
+		events = append(events, Event{Key: key, UID: told.UID()})
 		delete(w.told, key)
 	}
 	if now != nil && now != told {
-		events = append(events, Event{Key: key, UID: string(now.UID), Function: now})
+		events = append(events, Event{Key: key, UID: now.UID(), Entry: now})
 		w.told[key] = now
 	}
 	return events

@@ -1,0 +1,185 @@
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// Rollout says how a new revision comes into use.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.steps) || (has(self.strategy) && self.strategy == 'Steps')",fieldPath=".steps",reason=FieldValueForbidden,message="need strategy: Steps; add it, or remove the steps"
+// +kubebuilder:validation:XValidation:rule="!has(self.strategy) || self.strategy != 'Steps' || has(self.steps)",fieldPath=".steps",reason=FieldValueRequired,message="strategy: Steps needs steps; write for example [{weight: 10, hold: 10m}]"
+type Rollout struct {
+	// verify says how a revision is proven before calls go to it: OneInstance, one of its
+	// instances starts; or None, calls go to it at once. The first revision of a function
+	// has calls at once in any case. The default is OneInstance. More values may come.
+	// +kubebuilder:default=OneInstance
+	Verify Verification `json:"verify,omitempty"`
+	// progressDeadline is how long a revision may take to be proven before the function
+	// is Stalled, 1s to 24h. Attempts go on after it. The default is 2m.
+	// +kubebuilder:default="2m"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$') && duration(self) >= duration('1s') && duration(self) <= duration('24h')",message="must be a duration of 1s to 24h; write for example 2m"
+	ProgressDeadline Duration `json:"progressDeadline,omitzero"`
+	// strategy is Immediate, all calls go to the revision once it is proven; or Steps, a
+	// part of them first, as steps say. The default is Immediate. More values may come.
+	// +kubebuilder:default=Immediate
+	Strategy RolloutStrategy `json:"strategy,omitempty"`
+	// steps are taken one after the other before all calls go to the revision. One that
+	// had all calls before, and comes back, takes none.
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	Steps []RolloutStep `json:"steps,omitempty"`
+}
+
+// Verification is a way to prove a revision.
+//
+// +kubebuilder:validation:Enum=OneInstance;None
+type Verification string
+
+const (
+	// VerifyOneInstance starts one instance of a revision before calls go to it.
+	VerifyOneInstance Verification = "OneInstance"
+	// VerifyNone lets calls go to a revision of which no instance has started.
+	VerifyNone Verification = "None"
+)
+
+// RolloutStrategy is a way to move calls from one revision to another.
+//
+// +kubebuilder:validation:Enum=Immediate;Steps
+type RolloutStrategy string
+
+const (
+	// RolloutImmediate moves all calls at once.
+	RolloutImmediate RolloutStrategy = "Immediate"
+	// RolloutSteps moves them in parts.
+	RolloutSteps RolloutStrategy = "Steps"
+)
+
+// RolloutStep is a part of the calls for a time.
+type RolloutStep struct {
+	// weight is the part of the calls that goes to the new revision, in percent, 1 to 99.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=99
+	Weight int32 `json:"weight"`
+	// hold is how long it does, 1s to 168h.
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$') && duration(self) >= duration('1s') && duration(self) <= duration('168h')",message="must be a duration of 1s to 168h; write for example 10m"
+	Hold Duration `json:"hold"`
+}
+
+// TrafficTarget is a part of a function's calls, and a name for the revision that it
+// goes to.
+type TrafficTarget struct {
+	// tag names the part. Calls that name the tag go to its revision, whatever its weight.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="must be lower-case letters, digits and hyphens, with a letter or digit at both ends; write for example next"
+	Tag string `json:"tag"`
+	// revisionName is the FunctionRevision that the part goes to. Without it, that is the
+	// latest that is ready.
+	// +kubebuilder:validation:MaxLength=253
+	RevisionName string `json:"revisionName,omitempty"`
+	// weight is how large the part is, in percent, 0 to 100. All of them together are 100.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100
+	Weight int32 `json:"weight,omitempty"`
+}
+
+// TrafficStatus is a part of a function's calls as it is.
+type TrafficStatus struct {
+	// tag of the part; none for the one of a function whose spec.traffic says nothing.
+	Tag string `json:"tag,omitempty"`
+	// revisionName is the FunctionRevision that it goes to.
+	RevisionName string `json:"revisionName"`
+	// weight is how large it is, in percent.
+	// +optional
+	Weight int32 `json:"weight"`
+}
+
+// RolloutStatus is how far the latest revision has come.
+type RolloutStatus struct {
+	// revisionName is the revision that comes into use, or has.
+	RevisionName string `json:"revisionName"`
+	// stableRevisionName is the one that has the rest of the calls until all go to
+	// revisionName; none after that.
+	StableRevisionName string `json:"stableRevisionName,omitempty"`
+	// step is the number of the step that it is at, from 1; 0 before the first and after
+	// the last.
+	// +optional
+	Step int32 `json:"step"`
+	// since is when it came to be at that step.
+	Since metav1.Time `json:"since,omitzero"`
+}
+
+// FunctionRevision is a record of what one revision of a function is. Windlass makes it
+// from the Function's template, and its pods belong to it.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:shortName=wfnrev,categories=windlass
+// +kubebuilder:subresource:status
+// +kubebuilder:subresource:scale:specpath=.spec.instances,statuspath=.status.instances.ready,selectorpath=.status.selector
+// +kubebuilder:printcolumn:name="Function",type=string,JSONPath=`.spec.functionName`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether an instance of it has started"
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Why it is ready or not"
+// +kubebuilder:printcolumn:name="Active",type=string,JSONPath=`.status.conditions[?(@.type=="Active")].status`,description="Whether calls go to it"
+// +kubebuilder:printcolumn:name="Instances",type=integer,JSONPath=`.status.instances.ready`,description="Instances that can be called"
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type FunctionRevision struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitzero"`
+
+	// +required
+	Spec   FunctionRevisionSpec   `json:"spec,omitzero"`
+	Status FunctionRevisionStatus `json:"status,omitzero"`
+}
+
+// FunctionRevisionList is a list of FunctionRevisions.
+//
+// +kubebuilder:object:root=true
+type FunctionRevisionList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitzero"`
+
+	Items []FunctionRevision `json:"items"`
+}
+
+// FunctionRevisionSpec is what the revision is.
+//
+// +kubebuilder:validation:XValidation:rule="self.template == oldSelf.template && self.functionName == oldSelf.functionName && self.number == oldSelf.number",message="a revision does not change; change spec.template of the Function, which makes another one"
+type FunctionRevisionSpec struct {
+	// functionName is the Function that it is a revision of, in the same namespace.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	FunctionName string `json:"functionName"`
+	// number is the generation of the Function at which it was made. Later ones are
+	// higher.
+	// +kubebuilder:validation:Minimum=1
+	Number int64 `json:"number"`
+	// template is what an instance of it is.
+	Template FunctionTemplate `json:"template"`
+	// instances is how many of them are wanted, as Windlass last said. To write it changes
+	// nothing: the scheduler decides.
+	// +kubebuilder:validation:Minimum=0
+	Instances int32 `json:"instances,omitempty"`
+}
+
+// FunctionRevisionStatus is what Windlass observes of a FunctionRevision.
+type FunctionRevisionStatus struct {
+	// conditions are the standard conditions, keyed by type: Ready, an instance of it has
+	// started; and Active, calls go to it.
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=16
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	// instances counts its instances.
+	// +optional
+	Instances RevisionInstances `json:"instances"`
+	// selector selects its pods, for the scale subresource.
+	Selector string `json:"selector,omitempty"`
+	// fullTrafficTime is when all calls of the function went to it for the first time.
+	FullTrafficTime metav1.Time `json:"fullTrafficTime,omitzero"`
+}
+
+// RevisionInstances counts the instances of a revision.
+type RevisionInstances struct {
+	// ready instances can be called.
+	// +optional
+	Ready int32 `json:"ready"`
+}

@@ -1,0 +1,159 @@
+package rollout
+
+import (
+	"maps"
+	"time"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/invoke"
+)
+
+// Entry is a function and what is made of its revisions. It is shared and must not be
+// changed.
+type Entry struct {
+	// Function is as its author wrote it, with its defaults.
+	Function *v1alpha1.Function
+	// Units are the revisions that may have calls or instances, each as a function of its
+	// own: with the UID of the FunctionRevision, its template, and its part of what the
+	// function says of calls and instances. The first one made comes first. The name and
+	// namespace are those of the function, and so is the generation.
+	Units []*v1alpha1.Function
+	// Routes are the parts of the calls.
+	Routes []Route
+}
+
+// Key is the function's name and namespace.
+func (e *Entry) Key() invoke.FunctionKey { return e.Function.Key() }
+
+// UID is the function's.
+func (e *Entry) UID() string { return string(e.Function.UID) }
+
+// Route is a part of a function's calls.
+type Route struct {
+	// Tag that calls name for it, or "".
+	Tag string
+	// Weight in percent of the calls that name none. Those of all routes are 100.
+	Weight int32
+	// Unit to which they go.
+	Unit *v1alpha1.Function
+}
+
+// Compose makes an entry of a function, which has its defaults and its status, and of its
+// revisions. Without any, and as long as its status names no traffic, it has no routes:
+// nobody can be called yet.
+func Compose(f *v1alpha1.Function, revisions []*v1alpha1.FunctionRevision) *Entry {
+	e := &Entry{Function: f}
+	own := ofFunction(f, revisions)
+	if len(own) == 0 {
+		return e
+	}
+	weights := make(map[string]int32)
+	for _, part := range f.Status.Traffic {
+		weights[part.RevisionName] += part.Weight
+	}
+	kept := lastServed(own, weights)
+	units := make(map[string]*v1alpha1.Function)
+	for _, r := range own {
+		unit := Unit(f, r, Share{
+			Weight:  weights[r.Name],
+			Proving: r.Name == f.Status.LatestCreatedRevisionName && f.Spec.Rollout.Verify == v1alpha1.VerifyOneInstance && !r.Proven(),
+			Kept:    r == kept,
+		})
+		e.Units = append(e.Units, unit)
+		units[r.Name] = unit
+	}
+	for _, part := range f.Status.Traffic {
+		if unit := units[part.RevisionName]; unit != nil {
+			e.Routes = append(e.Routes, Route{Tag: part.Tag, Weight: part.Weight, Unit: unit})
+		}
+	}
+	return e
+}
+
+// Alone is the entry of a function without revisions.
+func Alone(f *v1alpha1.Function) *Entry {
+	return &Entry{Function: f, Units: []*v1alpha1.Function{f}, Routes: []Route{{Weight: 100, Unit: f}}}
+}
+
+// lastServed is the revision that was the last to lose its calls: its instances are
+// kept for as long as idle ones are, so that a return to it is warm.
+func lastServed(own []*v1alpha1.FunctionRevision, weights map[string]int32) *v1alpha1.FunctionRevision {
+	var last *v1alpha1.FunctionRevision
+	for _, r := range own {
+		if weights[r.Name] > 0 || r.InactiveSince().IsZero() {
+			continue
+		}
+		if last == nil || last.InactiveSince().Before(r.InactiveSince()) {
+			last = r
+		}
+	}
+	return last
+}
+
+// Share is what one revision has of its function.
+type Share struct {
+	// Weight in percent of the calls.
+	Weight int32
+	// Proving says that one instance is wanted in any case, to see that it starts.
+	Proving bool
+	// Kept says that idle instances stay though no calls come.
+	Kept bool
+}
+
+// releasedAfter is how long instances stay idle whose revision has no calls, and that
+// nobody is likely to return to.
+const releasedAfter = time.Second
+
+// Unit is a revision as a function of its own.
+func Unit(f *v1alpha1.Function, r *v1alpha1.FunctionRevision, share Share) *v1alpha1.Function {
+	u := f.DeepCopy()
+	u.UID, u.ResourceVersion, u.ManagedFields, u.Finalizers = r.UID, "", nil, nil
+	u.Status = v1alpha1.FunctionStatus{}
+	u.Spec.Template = *r.Spec.Template.DeepCopy()
+	u.Spec.Traffic = nil
+	annotations := maps.Clone(u.Annotations)
+	if annotations == nil {
+		annotations = make(map[string]string)
+	}
+	annotations[v1alpha1.AnnotationRevision] = r.Label()
+	annotations[v1alpha1.AnnotationFunctionUID] = string(f.UID)
+	u.Annotations = annotations
+	parts(&u.Spec, share)
+	return u
+}
+
+// parts leaves of what the function says of calls and instances the revision's part. A
+// revision without calls keeps the whole bound on instances: calls that wait for it since
+// it had some may need them.
+func parts(spec *v1alpha1.FunctionSpec, share Share) {
+	calls, scaling := &spec.Calls, &spec.Scaling
+	if share.Weight > 0 {
+		calls.MaxInFlight = part(calls.MaxInFlight, share.Weight)
+		calls.Rate.Requests = part(calls.Rate.Requests, share.Weight)
+		calls.Rate.Burst = part(calls.Rate.Burst, share.Weight)
+		if scaling.MaxInstances != nil {
+			scaling.MaxInstances = new(part(*scaling.MaxInstances, share.Weight))
+		}
+	}
+	scaling.MinInstances = part(scaling.MinInstances, share.Weight)
+	windows := scaling.Windows
+	scaling.Windows = nil
+	for _, w := range windows {
+		if w.MinInstances = part(w.MinInstances, share.Weight); w.MinInstances > 0 {
+			scaling.Windows = append(scaling.Windows, w)
+		}
+	}
+	if share.Proving {
+		scaling.MinInstances = max(scaling.MinInstances, 1)
+	}
+	if share.Weight == 0 && !share.Proving {
+		idle := scaling.ScaleDown.IdleTimeout
+		if !share.Kept {
+			idle = v1alpha1.Duration{Duration: min(idle.Duration, releasedAfter)}
+		}
+		scaling.ScaleDown = v1alpha1.ScaleDown{Policy: v1alpha1.ScaleDownFixed, IdleTimeout: idle, LastInstanceIdleTimeout: idle}
+	}
+}
+
+// part is a percentage of a number, rounded up.
+func part(n, percent int32) int32 { return int32((int64(n)*int64(percent) + 99) / 100) }

@@ -1,0 +1,274 @@
+package rollout
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+)
+
+// State is what a Function's status says of its revisions.
+type State struct {
+	// Latest is the revision of the template, and Ready the last one that was proven; ""
+	// if there is none.
+	Latest, Ready string
+	Traffic       []v1alpha1.TrafficStatus
+	Rollout       v1alpha1.RolloutStatus
+}
+
+// StateOf is what a function's status says.
+func StateOf(f *v1alpha1.Function) State {
+	return State{
+		Latest: f.Status.LatestCreatedRevisionName, Ready: f.Status.LatestReadyRevisionName,
+		Traffic: f.Status.Traffic, Rollout: f.Status.Rollout,
+	}
+}
+
+// Write makes a status say it.
+func (s State) Write(status *v1alpha1.FunctionStatus) {
+	status.LatestCreatedRevisionName, status.LatestReadyRevisionName = s.Latest, s.Ready
+	status.Traffic, status.Rollout = s.Traffic, s.Rollout
+}
+
+// Phase is how far the latest revision has come.
+type Phase int
+
+const (
+	// Verifying says that it is not proven yet.
+	Verifying Phase = iota
+	// Overdue says that it is not proven, and has had the time for it.
+	Overdue
+	// Stepping says that a part of the calls goes to it.
+	Stepping
+	// Done says that the calls go where they are to go.
+	Done
+)
+
+// Plan is what Decide wants.
+type Plan struct {
+	// Create is the revision that the template needs, or nil. Nothing else is to be done
+	// before it exists.
+	Create *v1alpha1.FunctionRevision
+	// State is what the function's status is to say.
+	State State
+	Phase Phase
+	// Missing are revisions that spec.traffic names and that do not exist. Their calls
+	// go where they went before.
+	Missing []string
+	// Remove are the names of revisions that the history has no room for.
+	Remove []string
+	// Again is in how long there is something to decide though nothing happens; 0 means
+	// never.
+	Again time.Duration
+}
+
+// Decide says what has to become of a function's revisions. The function is valid and
+// has its defaults; revisions that are not of the function are passed over.
+func Decide(now time.Time, f *v1alpha1.Function, revisions []*v1alpha1.FunctionRevision) Plan {
+	d := decision{now: now, f: f, revisions: ofFunction(f, revisions), was: StateOf(f)}
+	// 1. The template has a revision.
+	latest := d.find(func(r *v1alpha1.FunctionRevision) bool { return r.Is(f) })
+	if latest == nil {
+		return Plan{Create: v1alpha1.NewRevision(f), State: d.was, Phase: Verifying}
+	}
+	d.latest = latest
+	d.plan.State = State{Latest: latest.Name, Rollout: d.begin()}
+	d.plan.State.Ready = d.ready()
+	// 2. It is proven, and takes its steps.
+	d.progress()
+	// 3. Calls go to it, or to whom spec.traffic says.
+	d.plan.State.Traffic = d.traffic()
+	// 4. What nobody needs is removed.
+	d.plan.Remove = d.surplus()
+	return d.plan
+}
+
+// decision is one Decide.
+type decision struct {
+	now       time.Time
+	f         *v1alpha1.Function
+	revisions []*v1alpha1.FunctionRevision // by number
+	was       State
+	latest    *v1alpha1.FunctionRevision
+	plan      Plan
+}
+
+// ofFunction are the revisions of a function, the first one first.
+func ofFunction(f *v1alpha1.Function, all []*v1alpha1.FunctionRevision) []*v1alpha1.FunctionRevision {
+	var own []*v1alpha1.FunctionRevision
+	for _, r := range all {
+		if r.Of(f) && r.DeletionTimestamp.IsZero() {
+			own = append(own, r)
+		}
+	}
+	slices.SortFunc(own, func(a, b *v1alpha1.FunctionRevision) int {
+		return cmp.Or(cmp.Compare(a.Spec.Number, b.Spec.Number), cmp.Compare(a.Name, b.Name))
+	})
+	return own
+}
+
+// find is the newest revision that is so, or nil.
+func (d *decision) find(so func(*v1alpha1.FunctionRevision) bool) *v1alpha1.FunctionRevision {
+	for _, r := range slices.Backward(d.revisions) {
+		if so(r) {
+			return r
+		}
+	}
+	return nil
+}
+
+func (d *decision) named(name string) *v1alpha1.FunctionRevision {
+	return d.find(func(r *v1alpha1.FunctionRevision) bool { return r.Name == name })
+}
+
+// trusted tells whether calls may go to a revision.
+func (d *decision) trusted(r *v1alpha1.FunctionRevision) bool {
+	return r.Proven() || d.f.Spec.Rollout.Verify == v1alpha1.VerifyNone && r == d.latest
+}
+
+// begin is the rollout as it was, or a new one if the latest revision is another.
+func (d *decision) begin() v1alpha1.RolloutStatus {
+	if d.was.Rollout.RevisionName == d.latest.Name {
+		return d.was.Rollout
+	}
+	return v1alpha1.RolloutStatus{
+		RevisionName: d.latest.Name, StableRevisionName: d.stable(), Since: metav1.NewTime(d.now).Rfc3339Copy(),
+	}
+}
+
+// stable is the revision that has the calls until the latest has them. A rollout that is
+// replaced before its end leaves the one that was stable in it.
+func (d *decision) stable() string {
+	name := cmp.Or(d.was.Rollout.StableRevisionName, d.was.Ready)
+	if d.named(name) == nil || name == d.latest.Name {
+		return ""
+	}
+	return name
+}
+
+// ready is the name of the last revision that was proven.
+func (d *decision) ready() string {
+	if d.trusted(d.latest) {
+		return d.latest.Name
+	}
+	if stable := d.named(d.plan.State.Rollout.StableRevisionName); stable != nil {
+		return stable.Name
+	}
+	if proven := d.find((*v1alpha1.FunctionRevision).Proven); proven != nil {
+		return proven.Name
+	}
+	return ""
+}
+
+// progress waits for the proof, and then takes the steps.
+func (d *decision) progress() {
+	r := &d.plan.State.Rollout
+	if !d.trusted(d.latest) {
+		deadline := d.f.Spec.Rollout.ProgressDeadline.Duration
+		d.plan.Phase = Overdue
+		if left := deadline - d.now.Sub(r.Since.Time); left > 0 {
+			d.plan.Phase, d.plan.Again = Verifying, left
+		}
+		return
+	}
+	steps := d.f.Spec.Rollout.Steps
+	if d.named(r.StableRevisionName) == nil || !d.latest.Status.FullTrafficTime.IsZero() {
+		steps = nil
+	}
+	for at := max(r.Step, 1); int(at) <= len(steps); at++ {
+		d.enter(at)
+		if left := steps[at-1].Hold.Duration - d.now.Sub(r.Since.Time); left > 0 {
+			d.plan.Phase, d.plan.Again = Stepping, left
+			return
+		}
+	}
+	d.enter(0)
+	r.StableRevisionName = ""
+	d.plan.Phase = Done
+}
+
+// enter begins a step, unless the rollout is there already.
+func (d *decision) enter(step int32) {
+	r := &d.plan.State.Rollout
+	if r.Step != step {
+		r.Step, r.Since = step, metav1.NewTime(d.now).Rfc3339Copy()
+	}
+}
+
+// traffic is where calls go.
+func (d *decision) traffic() []v1alpha1.TrafficStatus {
+	if d.f.Spec.Traffic == nil {
+		return d.steps()
+	}
+	var parts []v1alpha1.TrafficStatus
+	for _, target := range d.f.Spec.Traffic {
+		part := v1alpha1.TrafficStatus{Tag: target.Tag, Weight: target.Weight, RevisionName: target.RevisionName}
+		switch {
+		case target.RevisionName == "":
+			part.RevisionName = d.main()
+		case d.named(target.RevisionName) == nil:
+			d.plan.Missing = append(d.plan.Missing, target.RevisionName)
+			part.RevisionName = d.before(target.Tag)
+		}
+		parts = append(parts, part)
+	}
+	return parts
+}
+
+// steps is where calls go when spec.traffic does not say it.
+func (d *decision) steps() []v1alpha1.TrafficStatus {
+	if d.plan.Phase != Stepping {
+		return []v1alpha1.TrafficStatus{{RevisionName: d.main(), Weight: 100}}
+	}
+	r := d.plan.State.Rollout
+	weight := d.f.Spec.Rollout.Steps[r.Step-1].Weight
+	return []v1alpha1.TrafficStatus{
+		{RevisionName: r.StableRevisionName, Weight: 100 - weight}, {RevisionName: d.latest.Name, Weight: weight},
+	}
+}
+
+// main is the revision to which calls go that have no wish: the one that is ready or,
+// while none was ever proven, the latest. There they wait for its first instance.
+func (d *decision) main() string {
+	if d.plan.State.Ready != "" {
+		return d.plan.State.Ready
+	}
+	return d.latest.Name
+}
+
+// before is where the calls of a tag went, if that still exists.
+func (d *decision) before(tag string) string {
+	for _, part := range d.was.Traffic {
+		if part.Tag == tag && d.named(part.RevisionName) != nil {
+			return part.RevisionName
+		}
+	}
+	return d.main()
+}
+
+// surplus are the oldest revisions that nothing needs, beyond the history.
+func (d *decision) surplus() []string {
+	needed := map[string]bool{
+		d.latest.Name: true, d.plan.State.Ready: true, d.plan.State.Rollout.StableRevisionName: true,
+	}
+	for _, part := range d.plan.State.Traffic {
+		needed[part.RevisionName] = true
+	}
+	for _, target := range d.f.Spec.Traffic {
+		needed[target.RevisionName] = true
+	}
+	room := int(*d.f.Spec.RevisionHistoryLimit)
+	var names []string
+	for _, r := range slices.Backward(d.revisions) {
+		if needed[r.Name] {
+			continue
+		}
+		if room--; room < 0 {
+			names = append(names, r.Name)
+		}
+	}
+	return names
+}
