@@ -32,6 +32,11 @@ spec:
   calls:
     delivery: AtMostOnce
     onClientDisconnect: Continue
+  revisionHistoryLimit: 10
+  rollout:
+    progressDeadline: 2m
+    strategy: Immediate
+    verify: OneInstance
   scaling:
     scaleDown:
       idleTimeout: 10m
@@ -59,7 +64,7 @@ spec:
 }
 
 func TestDefaultKeepsWhatWasGiven(t *testing.T) {
-	given := `{template: {runtimeRef: {kind: Other, name: nodejs}, handler: a.b, code: {inline: x}, protocol: HTTP, port: 1, concurrency: -1, timeout: 1s, startupTimeout: 2s, resources: {requests: {cpu: 0, memory: 1Gi}}}, calls: {delivery: AtLeastOnce, onClientDisconnect: Cancel, rate: {requests: 5, period: 2s, burst: 1}}, scaling: {scaleDown: {idleTimeout: 4s, lastInstanceIdleTimeout: 5s, policy: Learned}}}`
+	given := `{template: {runtimeRef: {kind: Other, name: nodejs}, handler: a.b, code: {inline: x}, protocol: HTTP, port: 1, concurrency: -1, timeout: 1s, startupTimeout: 2s, resources: {requests: {cpu: 0, memory: 1Gi}}}, calls: {delivery: AtLeastOnce, onClientDisconnect: Cancel, rate: {requests: 5, period: 2s, burst: 1}}, scaling: {scaleDown: {idleTimeout: 4s, lastInstanceIdleTimeout: 5s, policy: Learned}}, rollout: {verify: None, progressDeadline: 6s, strategy: Steps}, revisionHistoryLimit: 0}`
 	functions, err := Decode([]byte(header+"spec: "+given), "test")
 	if err != nil {
 		t.Fatal(err)

@@ -53,6 +53,7 @@ const (
 // +kubebuilder:subresource:scale:specpath=.spec.scaling.minInstances,statuspath=.status.instances.created,selectorpath=.status.selector
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether the function can be called"
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Why the function is ready or not"
+// +kubebuilder:printcolumn:name="Revision",type=string,JSONPath=`.status.latestReadyRevisionName`,description="The last revision that was proven"
 // +kubebuilder:printcolumn:name="Instances",type=integer,JSONPath=`.status.instances.created`,description="Instances that can be called"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:printcolumn:name="Image",type=string,priority=1,JSONPath=`.spec.template.image`

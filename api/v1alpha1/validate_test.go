@@ -52,6 +52,8 @@ func TestValidateAcceptsWhatIsRight(t *testing.T) {
 		"nothing but what runs":               `{template: {command: [x]}}`,
 		"another policy":                      `{template: {command: [x]}, scaling: {scaleDown: {policy: Learned}}}`,
 		"windows of all kinds":                `{template: {command: [x]}, scaling: {maxInstances: 100000, windows: [{name: w1, start: "0 8 * * 1-5", duration: 10h, minInstances: 100000}, {name: w2, start: "*/5 6-20/2 1,15 jan-MAR sun", duration: 1m, timeZone: America/St_Johns, minInstances: 1}, {name: w3, start: "0 0 29 2 ?", duration: 168h, timeZone: UTC, minInstances: 2}]}}`,
+		"steps":                               `{template: {command: [x]}, rollout: {strategy: Steps, steps: [{weight: 1, hold: 1s}, {weight: 99, hold: 168h}], progressDeadline: 24h}, revisionHistoryLimit: 0}`,
+		"parts of the calls":                  `{template: {command: [x]}, rollout: {verify: None, progressDeadline: 1s}, traffic: [{tag: live, weight: 100, revisionName: f-00001}, {tag: next}], revisionHistoryLimit: 100}`,
 		"environment variables":               `{template: {command: [x], env: [{name: A}, {name: b.c-D_1, value: x}, {name: PORTS}, {name: windlass_x}]}}`,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -69,6 +71,26 @@ func TestValidateNamesFieldAndRemedy(t *testing.T) {
 	}{
 		"nothing to run": {`{}`, []string{
 			`spec.template: Required value: command: or runtimeRef: missing; add for example command: ["./server"] for a program that serves HTTP on $PORT, or runtimeRef: {name: python3} with handler: main.handle and code: {path: .}; in a cluster image: does as well`}},
+		"a rollout that nobody knows": {`{template: {command: [x]}, rollout: {verify: Twice, strategy: Slow, progressDeadline: 999ms}, revisionHistoryLimit: 101}`, []string{
+			`spec.rollout.verify: Unsupported value: "Twice": supported values: "OneInstance", "None"`,
+			`spec.rollout.progressDeadline: Invalid value: "999ms": must be 1s to 24h; write for example 1s`,
+			`spec.rollout.strategy: Unsupported value: "Slow": supported values: "Immediate", "Steps"`,
+			`spec.revisionHistoryLimit: Invalid value: 101: must be 0 to 100; write for example 10`}},
+		"steps of no strategy": {`{template: {command: [x]}, rollout: {steps: [{weight: 5, hold: 1m}]}}`, []string{
+			`spec.rollout.steps: Forbidden: need strategy: Steps; add it, or remove the steps`}},
+		"a strategy without steps": {`{template: {command: [x]}, rollout: {strategy: Steps}}`, []string{
+			`spec.rollout.steps: Required value: strategy: Steps needs steps; write for example [{weight: 10, hold: 10m}]`}},
+		"steps out of range": {`{template: {command: [x]}, rollout: {strategy: Steps, steps: [{weight: 100, hold: 1ms}]}}`, []string{
+			`spec.rollout.steps[0].weight: Invalid value: 100: must be 1 to 99; write for example 10`,
+			`spec.rollout.steps[0].hold: Invalid value: "1ms": must be 1s to 168h; write for example 1s`}},
+		"steps beside traffic": {`{template: {command: [x]}, rollout: {strategy: Steps, steps: [{weight: 5, hold: 1m}]}, traffic: [{tag: live, weight: 100}]}`, []string{
+			`spec.traffic: Forbidden: traffic and rollout.strategy Steps exclude each other: both say where calls go; remove one of them`}},
+		"traffic that is not all": {`{template: {command: [x]}, traffic: [{tag: A, weight: 50}, {tag: b, weight: 101}, {tag: b, weight: -52}]}`, []string{
+			`spec.traffic[0].tag: Invalid value: "A": must be 1 to 63 lower-case letters, digits and hyphens, with a letter or digit at both ends; write for example a`,
+			`spec.traffic[1].weight: Invalid value: 101: must be 0 to 100; write for example 10`,
+			`spec.traffic[2].tag: Duplicate value: "b"`,
+			`spec.traffic[2].weight: Invalid value: -52: must be 0 to 100; write for example 10`,
+			`spec.traffic: Invalid value: 99: the weights together must be 100; write for example [{tag: live, weight: 100}]`}},
 		"a command without a program": {`{template: {command: [""]}}`, []string{
 			`spec.template.command[0]: Required value: the program is missing; write for example command: ["./server"]`}},
 		"an argument that no program can be given": {`{template: {command: [x, "a\0b"]}}`, []string{

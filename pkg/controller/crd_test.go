@@ -201,6 +201,23 @@ func TestAPIServerNamesFieldAndRemedy(t *testing.T) {
 			`spec.template.placement.priorityClassName: Invalid value: "string": must be the name of a PriorityClass, in lower-case letters, digits, hyphens and dots; write for example batch`,
 			`spec.template.placement.runtimeClassName: Invalid value: "string": must be the name of a RuntimeClass, in lower-case letters, digits, hyphens and dots; write for example gvisor`,
 			`spec.template.serviceAccountName: Invalid value: "string": must be the name of a ServiceAccount, in lower-case letters, digits, hyphens and dots; write for example my-function`}},
+		"a rollout that nobody knows": {`{template: {image: a}, rollout: {verify: Twice, strategy: Slow}, revisionHistoryLimit: 101}`, []string{
+			`<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation`,
+			`spec.revisionHistoryLimit: Invalid value: 101: spec.revisionHistoryLimit in body should be less than or equal to 100`,
+			`spec.rollout.strategy: Unsupported value: "Slow": supported values: "Immediate", "Steps"`,
+			`spec.rollout.verify: Unsupported value: "Twice": supported values: "OneInstance", "None"`}},
+		"steps of no strategy": {`{template: {image: a}, rollout: {steps: [{weight: 5, hold: 1m}]}}`, []string{
+			`spec.rollout.steps: Forbidden: need strategy: Steps; add it, or remove the steps`}},
+		"a strategy without steps": {`{template: {image: a}, rollout: {strategy: Steps}}`, []string{
+			`spec.rollout.steps: Required value: strategy: Steps needs steps; write for example [{weight: 10, hold: 10m}]`}},
+		"times of a rollout": {`{template: {image: a}, rollout: {strategy: Steps, progressDeadline: 999ms, steps: [{weight: 5, hold: 169h}]}}`, []string{
+			`spec.rollout.progressDeadline: Invalid value: "string": must be a duration of 1s to 24h; write for example 2m`,
+			`spec.rollout.steps[0].hold: Invalid value: "string": must be a duration of 1s to 168h; write for example 10m`}},
+		"steps beside traffic": {`{template: {image: a}, rollout: {strategy: Steps, steps: [{weight: 5, hold: 1m}]}, traffic: [{tag: live, weight: 100}]}`, []string{
+			`spec.traffic: Forbidden: traffic and rollout.strategy Steps exclude each other: both say where calls go; remove one of them`}},
+		"traffic that is not all": {`{template: {image: a}, traffic: [{tag: A, weight: 50}, {tag: b, weight: 49}]}`, []string{
+			`spec.traffic: Invalid value: "array": the weights together must be 100; write for example [{tag: live, weight: 100}]`,
+			`spec.traffic[0].tag: Invalid value: "string": must be lower-case letters, digits and hyphens, with a letter or digit at both ends; write for example next`}},
 		"a policy that nobody knows": {`{template: {image: a}, scaling: {scaleDown: {policy: forever}}}`, []string{
 			`<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation`,
 			`spec.scaling.scaleDown.policy: Unsupported value: "forever": supported values: "Fixed", "Learned"`}},
@@ -326,6 +343,8 @@ func TestAPIServerDefaultsAsGoDoes(t *testing.T) {
 		"a part of the groups": `{template: {image: a, resources: {limits: {cpu: 50m}}}, scaling: {maxInstances: 3, scaleDown: {lastInstanceIdleTimeout: 2h}}}`,
 		"everything":           `{template: {image: a, port: 80, concurrency: 2, timeout: 1s, startupTimeout: 2s, protocol: HTTP, resources: {requests: {cpu: 1, memory: 1Gi}}}, scaling: {minInstances: 1, maxInstances: 2, windows: [{name: w1, start: "0 8 * * *", duration: 1h, minInstances: 2}], scaleDown: {idleTimeout: 2s, lastInstanceIdleTimeout: 3s, policy: Learned}}}`,
 		"a rate":               `{template: {image: a}, calls: {rate: {requests: 5}}}`,
+		"a part of a rollout":  `{template: {image: a}, rollout: {strategy: Steps, steps: [{weight: 5, hold: 1m}]}, revisionHistoryLimit: 0}`,
+		"traffic":              `{template: {image: a}, rollout: {verify: None}, traffic: [{tag: live, weight: 90, revisionName: f-00001}, {tag: next, weight: 10}]}`,
 		"nulls":                `{template: {image: a, timeout: null}, scaling: {minInstances: null, scaleDown: {idleTimeout: null}}}`,
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -94,7 +94,7 @@ func TestColumnsOfFunctions(t *testing.T) {
 	}
 	delete(got, "Age")
 	want := map[string]any{
-		"Name": "f", "Ready": "True", "Reason": "Accepted", "Instances": 2.0, "Image": "a/b:1", "Runtime": nil, "URL": "https://fn.example.com/function/f." + f.Namespace,
+		"Name": "f", "Ready": "True", "Reason": "Accepted", "Revision": nil, "Instances": 2.0, "Image": "a/b:1", "Runtime": nil, "URL": "https://fn.example.com/function/f." + f.Namespace,
 	}
 	for name := range got {
 		if n, ok := got[name].(int64); ok {
@@ -104,7 +104,7 @@ func TestColumnsOfFunctions(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]string{"Name", "Ready", "Reason", "Instances", "Age"}, narrow); diff != "" {
+	if diff := cmp.Diff([]string{"Name", "Ready", "Reason", "Revision", "Instances", "Age"}, narrow); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -120,5 +120,32 @@ func TestColumnsOfRuntimes(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"Name=columns", "Image=a/b:1", "Protocol=LambdaRuntime", "Contract=v1", "WarmPool=3"}, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestARevisionDoesNotChange(t *testing.T) {
+	c := newClient(t)
+	f := &v1alpha1.Function{Spec: v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{Image: "a/b:1"}}}
+	f.Name, f.Namespace = "f", newNamespace(t, c)
+	if err := c.Create(t.Context(), f); err != nil {
+		t.Fatal(err)
+	}
+	v1alpha1.Default(f)
+	r := v1alpha1.NewRevision(f)
+	if err := c.Create(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	if r.Name != "f-00001" || !r.Of(f) || !r.Is(f) {
+		t.Errorf("revision %s is not that of its function: %+v", r.Name, r)
+	}
+	changed := r.DeepCopy()
+	changed.Spec.Template.Image = "a/b:2"
+	want := []string{`spec: Invalid value: "object": a revision does not change; change spec.template of the Function, which makes another one`}
+	if diff := cmp.Diff(want, causes(t, c.Update(t.Context(), changed))); diff != "" {
+		t.Error(diff)
+	}
+	r.Spec.Instances = 3
+	if err := c.Update(t.Context(), r); err != nil {
+		t.Errorf("the number of instances cannot change: %v", err)
 	}
 }

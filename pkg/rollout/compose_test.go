@@ -1,0 +1,140 @@
+package rollout
+
+import (
+	"testing"
+	"time"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+)
+
+// unit is that of a revision.
+func (w *world) unit(number string) *v1alpha1.Function {
+	w.t.Helper()
+	for _, u := range Compose(w.f, w.revisions).Units {
+		if u.Revision() == number {
+			return u
+		}
+	}
+	w.t.Fatalf("no unit of %s", number)
+	return nil
+}
+
+func TestAUnitIsOneRevisionOfTheFunction(t *testing.T) {
+	w := newWorld(t)
+	w.deploy("a")
+	w.prove("thumbnail-00001")
+	w.deploy("b")
+	old, now := w.unit("00001"), w.unit("00002")
+	switch {
+	case old.UID != "thumbnail-00001" || now.UID != "thumbnail-00002":
+		t.Errorf("UIDs %s, %s", old.UID, now.UID)
+	case old.Spec.Template.Image != "a" || now.Spec.Template.Image != "b":
+		t.Errorf("images %s, %s", old.Spec.Template.Image, now.Spec.Template.Image)
+	case now.FunctionUID() != "f" || now.FunctionRevisionName() != "thumbnail-00002":
+		t.Errorf("of %s, %s", now.FunctionUID(), now.FunctionRevisionName())
+	case old.Key() != w.f.Key() || old.Generation != w.f.Generation:
+		t.Errorf("%s of generation %d", old.Key(), old.Generation)
+	}
+	if w.f.Annotations != nil || w.f.Spec.Template.Image != "b" {
+		t.Error("the function itself was changed")
+	}
+}
+
+func TestWhoIsBeingProvenHasOneInstance(t *testing.T) {
+	w := newWorld(t)
+	w.deploy("a")
+	if n := w.unit("00001").Spec.Scaling.MinInstances; n != 1 {
+		t.Errorf("%d instances are wanted for the proof", n)
+	}
+	w.prove("thumbnail-00001")
+	if n := w.unit("00001").Spec.Scaling.MinInstances; n != 0 {
+		t.Errorf("%d instances are wanted after it", n)
+	}
+	w.f.Spec.Rollout.Verify = v1alpha1.VerifyNone
+	w.deploy("b")
+	if n := w.unit("00002").Spec.Scaling.MinInstances; n != 0 {
+		t.Errorf("%d instances are wanted though nothing is to be proven", n)
+	}
+}
+
+func TestEachRevisionHasItsPart(t *testing.T) {
+	w := newWorld(t)
+	w.change(func(s *v1alpha1.FunctionSpec) {
+		s.Calls.MaxInFlight, s.Calls.Rate = 200, v1alpha1.Rate{Requests: 50, Burst: 5}
+		s.Scaling.MinInstances, s.Scaling.MaxInstances = 4, new(int32(30))
+		s.Scaling.Windows = []v1alpha1.ScalingWindow{{Name: "day", MinInstances: 9}}
+	})
+	w.deploy("a")
+	w.prove(w.f.Status.LatestCreatedRevisionName)
+	w.change(twoSteps)
+	w.deploy("b")
+	w.prove(w.f.Status.LatestCreatedRevisionName)
+	for _, part := range []struct {
+		number                                       string
+		inFlight, requests, burst, least, most, noon int32
+	}{
+		{"00002", 190, 48, 5, 4, 29, 9},
+		{"00004", 10, 3, 1, 1, 2, 1},
+	} {
+		s := w.unit(part.number).Spec
+		got := []int32{s.Calls.MaxInFlight, s.Calls.Rate.Requests, s.Calls.Rate.Burst, s.Scaling.MinInstances, *s.Scaling.MaxInstances, s.Scaling.Windows[0].MinInstances}
+		want := []int32{part.inFlight, part.requests, part.burst, part.least, part.most, part.noon}
+		for i := range got {
+			if got[i] != want[i] {
+				t.Errorf("%s has %v, want %v", part.number, got, want)
+				break
+			}
+		}
+	}
+	if s := w.unit("00001").Spec; s.Scaling.MinInstances != 0 || s.Scaling.Windows != nil || *s.Scaling.MaxInstances != 30 {
+		t.Errorf("the revision without calls has %+v", s.Scaling)
+	}
+}
+
+func TestOnlyTheLastRevisionToLoseItsCallsStaysWarm(t *testing.T) {
+	w := newWorld(t)
+	for _, image := range []string{"a", "b", "c"} {
+		w.deploy(image)
+		w.prove(w.f.Status.LatestCreatedRevisionName)
+		w.pass(time.Minute)
+	}
+	idle := func(number string) time.Duration { return w.unit(number).Spec.Scaling.ScaleDown.IdleTimeout.Duration }
+	last := w.unit("00002").Spec.Scaling.ScaleDown.LastInstanceIdleTimeout.Duration
+	if idle("00001") != time.Second || idle("00002") != 10*time.Minute || last != 10*time.Minute || idle("00003") != 10*time.Minute {
+		t.Errorf("idle for %s, %s (the last one %s), %s", idle("00001"), idle("00002"), last, idle("00003"))
+	}
+	w.deploy("b")
+	if idle("00003") != 10*time.Minute || idle("00001") != time.Second {
+		t.Errorf("after the return idle for %s, %s", idle("00003"), idle("00001"))
+	}
+}
+
+func TestTagsHaveRoutes(t *testing.T) {
+	w := newWorld(t)
+	w.deploy("a")
+	w.prove("thumbnail-00001")
+	w.change(func(s *v1alpha1.FunctionSpec) {
+		s.Traffic = []v1alpha1.TrafficTarget{{Tag: "live", Weight: 100}, {Tag: "old", RevisionName: "thumbnail-00001"}}
+	})
+	w.deploy("b")
+	w.prove("thumbnail-00003")
+	e := Compose(w.f, w.revisions)
+	for i, want := range []Route{{Tag: "live", Weight: 100}, {Tag: "old"}} {
+		if got := e.Routes[i]; got.Tag != want.Tag || got.Weight != want.Weight {
+			t.Errorf("route %d is %+v", i, got)
+		}
+	}
+	if e.Routes[0].Unit.Revision() != "00003" || e.Routes[1].Unit.Revision() != "00001" || len(e.Routes) != 2 {
+		t.Errorf("routes go to %s and %s", e.Routes[0].Unit.Revision(), e.Routes[1].Unit.Revision())
+	}
+}
+
+func TestAFunctionThatNobodyHasLookedAtHasNoRoutes(t *testing.T) {
+	w := newWorld(t)
+	if e := Compose(w.f, nil); len(e.Units)+len(e.Routes) != 0 {
+		t.Errorf("%d units, %d routes", len(e.Units), len(e.Routes))
+	}
+	if e := Alone(w.f); e.Units[0] != w.f || e.Routes[0].Unit != w.f || e.Routes[0].Weight != 100 {
+		t.Error("a function alone is not its own unit")
+	}
+}
