@@ -1,51 +1,72 @@
 package v1alpha1
 
-// Condition types of a Function.
+// Condition types of a Function. The first four are always there; the others only while
+// they are true, and Reconciling and Stalled never at once.
 const (
-	// ConditionReady is true when the function can be called: an instance
-	// is there, or the last attempt to start one did not fail. Its reason says
-	// whether one of this revision has started.
+	// ConditionReady is true when a call made now is served, or starts an instance of a
+	// revision that is known to start.
 	ConditionReady = "Ready"
-	// ConditionProvisioned is true when there are at least as many instances
-	// as scaling.minInstances asks for, and false while they cannot be had.
-	ConditionProvisioned = "Provisioned"
-	// ConditionProgressing is true while instances are being created, or
-	// replaced after a change.
-	ConditionProgressing = "Progressing"
+	// ConditionAccepted is true when the spec can be carried out as it stands.
+	ConditionAccepted = "Accepted"
+	// ConditionRevisionReady is true when status.latestCreatedRevisionName is proven.
+	ConditionRevisionReady = "RevisionReady"
+	// ConditionMinInstancesReady is true when there are at least as many instances as
+	// scaling.minInstances asks for.
+	ConditionMinInstancesReady = "MinInstancesReady"
+	// ConditionReconciling is true while a change of the spec comes into use; not when
+	// the number of instances changes.
+	ConditionReconciling = "Reconciling"
+	// ConditionStalled is true when waiting will not help.
+	ConditionStalled = "Stalled"
+	// ConditionInstancesFailing is true while further instances do not start, though
+	// others serve.
+	ConditionInstancesFailing = "InstancesFailing"
 )
 
 // ConditionActive of a FunctionRevision is true while calls go to it. Its Ready is true
 // once an instance of it has started.
 const ConditionActive = "Active"
 
-// Condition reasons of a Function.
+// Condition reasons of a Function and of its revisions.
 const (
-	// ReasonAccepted says that the function is registered and can be called.
-	// No instance of this revision has started yet.
+	// ReasonPending says that nobody has looked at the function yet.
+	ReasonPending = "Pending"
+	// ReasonAccepted says that the spec can be carried out.
 	ReasonAccepted = "Accepted"
-	// ReasonStarted says that the function can be called, and that an instance
-	// of this revision has started.
+	// ReasonStarted says that an instance of the revision has started.
 	ReasonStarted = "Started"
+	// ReasonVerifying says that the first instance of the revision is being started.
+	ReasonVerifying = "Verifying"
+	// ReasonVerificationDeferred says that it is started when a node has room.
+	ReasonVerificationDeferred = "VerificationDeferred"
+	// ReasonNotVerified says that no instance of the revision has started, and that none
+	// is started to prove it.
+	ReasonNotVerified = "NotVerified"
 	// ReasonInvalid says that the function is not registered, because the
 	// message's fields are wrong.
 	ReasonInvalid = "Invalid"
-	// ReasonUnknownRuntime says that there is no Runtime of that name.
-	ReasonUnknownRuntime = "UnknownRuntime"
+	// ReasonRuntimeNotFound says that there is no ClusterRuntime of that name.
+	ReasonRuntimeNotFound = "RuntimeNotFound"
+	// ReasonRevisionMissing says that spec.traffic names a revision that does not exist.
+	ReasonRevisionMissing = "RevisionMissing"
 	// ReasonUnobserved says that no scheduler has told of the function yet.
 	ReasonUnobserved = "Unobserved"
 	// ReasonDraining says that the function is being deleted.
 	ReasonDraining = "Draining"
-	// ReasonProvisioned says that there are as many instances as wanted.
-	ReasonProvisioned = "Provisioned"
+	// ReasonEnoughInstances says that there are as many instances as wanted.
+	ReasonEnoughInstances = "EnoughInstances"
 	// ReasonCreating says that instances are being created.
 	ReasonCreating = "Creating"
 	// ReasonUnconfirmed says that the scheduler cannot reach etcd, so that
 	// nobody can confirm that the function is still its to provide for.
 	ReasonUnconfirmed = "Unconfirmed"
-	// ReasonReplacing says that instances of an older revision finish.
-	ReasonReplacing = "Replacing"
-	// ReasonStable says that nothing is being created or replaced.
-	ReasonStable = "Stable"
+	// ReasonStepping says that a part of the calls goes to the revision.
+	ReasonStepping = "Stepping"
+	// ReasonSchedulerBehind says that a scheduler has not taken up the latest change yet.
+	ReasonSchedulerBehind = "SchedulerBehind"
+	// ReasonServing says that calls go to the revision, and ReasonNoCalls that none do.
+	ReasonServing = "Serving"
+	ReasonNoCalls = "NoCalls"
 )
 
 // Messages of the Ready condition.

@@ -1,0 +1,111 @@
+package rollout
+
+import (
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+)
+
+// Known is what is known of the instances of a revision.
+type Known struct {
+	// Observed says that somebody tells of it. If not, the rest is zero.
+	Observed bool
+	// Generation of the function that who tells of it has taken up.
+	Generation int64
+	// Started says that an instance of it has started.
+	Started bool
+	// Failure says why its instances do not start; nil if they do.
+	Failure *Failure
+	// NoRoom says why no node has room for the instances that it should have; "" if one
+	// has.
+	NoRoom string
+	// Unconfirmed says that etcd cannot be reached, so that few instances are created.
+	Unconfirmed bool
+	// Ready instances can be called.
+	Ready int64
+}
+
+// Failure says why something is not as it should be.
+type Failure struct {
+	// Reason is one of the reasons of conditions.
+	Reason string
+	// Message says it in words, with the function's last log lines if there are any.
+	Message string
+}
+
+// Advance decides, by what is known of each revision's instances, what has to become of
+// the revisions; and says what the revisions are then. They are copies, of the function's
+// own, by number: their statuses are to be written before that of the function.
+func Advance(now time.Time, f *v1alpha1.Function, revisions []*v1alpha1.FunctionRevision, units map[string]Known) (Plan, []*v1alpha1.FunctionRevision) {
+	var own []*v1alpha1.FunctionRevision
+	for _, r := range ofFunction(f, revisions) {
+		r = r.DeepCopy()
+		prove(now, f, r, units[r.Name])
+		own = append(own, r)
+	}
+	plan := Decide(now, f, own)
+	if plan.Create != nil {
+		return plan, own
+	}
+	weights := make(map[string]int32)
+	for _, part := range plan.State.Traffic {
+		weights[part.RevisionName] += part.Weight
+	}
+	for _, r := range own {
+		activate(now, r, weights[r.Name])
+	}
+	return plan, own
+}
+
+// prove writes into a revision's status what is known of its instances.
+func prove(now time.Time, f *v1alpha1.Function, r *v1alpha1.FunctionRevision, u Known) {
+	r.Status.Selector = v1alpha1.LabelRevisionUID + "=" + string(r.UID)
+	if u.Observed {
+		r.Status.Instances.Ready = int32(u.Ready)
+	}
+	set(now, r, proof(f, r, u))
+}
+
+// activate writes into a revision's status which part of the calls goes to it.
+func activate(now time.Time, r *v1alpha1.FunctionRevision, weight int32) {
+	active := condition(v1alpha1.ConditionActive, metav1.ConditionFalse, v1alpha1.ReasonNoCalls, "no calls go to it, but those that name its tag")
+	if weight > 0 {
+		active = condition(v1alpha1.ConditionActive, metav1.ConditionTrue, v1alpha1.ReasonServing, "calls go to it")
+	}
+	set(now, r, active)
+	if weight == 100 && r.Status.FullTrafficTime.IsZero() {
+		r.Status.FullTrafficTime = metav1.NewTime(now).Rfc3339Copy()
+	}
+}
+
+func set(now time.Time, r *v1alpha1.FunctionRevision, c metav1.Condition) {
+	c.ObservedGeneration, c.LastTransitionTime = r.Generation, metav1.NewTime(now).Rfc3339Copy()
+	c.Message = excerpt(c.Message)
+	r.Status.Conditions = slices.Clone(r.Status.Conditions)
+	meta.SetStatusCondition(&r.Status.Conditions, c)
+}
+
+// proof is the condition Ready of a revision. What was proven stays so, and what has
+// failed has until it starts.
+func proof(f *v1alpha1.Function, r *v1alpha1.FunctionRevision, u Known) metav1.Condition {
+	const kind = v1alpha1.ConditionReady
+	was := meta.FindStatusCondition(r.Status.Conditions, kind)
+	switch {
+	case u.Started || r.Proven():
+		return condition(kind, metav1.ConditionTrue, v1alpha1.ReasonStarted, "an instance of it has started")
+	case u.Failure != nil:
+		return condition(kind, metav1.ConditionFalse, u.Failure.Reason, u.Failure.Message)
+	case was != nil && was.Status == metav1.ConditionFalse:
+		return condition(kind, was.Status, was.Reason, was.Message)
+	case f.Spec.Rollout.Verify == v1alpha1.VerifyNone || !r.Is(f):
+		return condition(kind, metav1.ConditionUnknown, v1alpha1.ReasonNotVerified, "no instance of it has started, and none is started to prove it")
+	case u.NoRoom != "":
+		return condition(kind, metav1.ConditionUnknown, v1alpha1.ReasonVerificationDeferred, "its first instance is started when a node has room: "+u.NoRoom)
+	default:
+		return condition(kind, metav1.ConditionUnknown, v1alpha1.ReasonVerifying, "its first instance is being started")
+	}
+}

@@ -1,0 +1,364 @@
+package rollout
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/invoke"
+)
+
+// maxMessage bounds the message of a condition, in bytes.
+const maxMessage = 1000
+
+// Look is all that Conditions decides from.
+type Look struct {
+	Now time.Time
+	// Function as Decide had it or, while it is refused, as its author wrote it. Its
+	// status has the conditions that were so far.
+	Function *v1alpha1.Function
+	// Refused says why the function cannot be carried out as it stands, with ReasonInvalid
+	// or ReasonRuntimeNotFound; nil if it can. There is no plan then.
+	Refused *Failure
+	// Plan and Revisions are what Advance says.
+	Plan      Plan
+	Revisions []*v1alpha1.FunctionRevision
+	// Units are what is known of the revisions, by their names.
+	Units map[string]Known
+	// Settling says that what is not observed may only be so because the observer has
+	// just started: what was said of it stays.
+	Settling bool
+}
+
+// view is one Conditions.
+type view struct {
+	Look
+	// serving are the revisions that have calls.
+	serving []weighed
+	// latest is the revision of the template, or nil while it has to be made.
+	latest *v1alpha1.FunctionRevision
+}
+
+// weighed is a revision and its part of the calls in percent.
+type weighed struct {
+	revision *v1alpha1.FunctionRevision
+	weight   int32
+}
+
+// Conditions are the conditions that a function has, and the generation that they are
+// about. A time of transition stays for as long as the condition's status does.
+func Conditions(l Look) (conditions []metav1.Condition, observed int64) {
+	v := newView(l)
+	if v.stays() {
+		return slices.Clone(l.Function.Status.Conditions), l.Function.Status.ObservedGeneration
+	}
+	observed = v.observed()
+	conditions = slices.Clone(l.Function.Status.Conditions)
+	for _, c := range v.conditions() {
+		if c.Status == "" {
+			meta.RemoveStatusCondition(&conditions, c.Type)
+			continue
+		}
+		c.ObservedGeneration, c.LastTransitionTime = observed, metav1.NewTime(l.Now).Rfc3339Copy()
+		c.Message = excerpt(c.Message)
+		meta.SetStatusCondition(&conditions, c)
+	}
+	return conditions, observed
+}
+
+func newView(l Look) *view {
+	v := &view{Look: l}
+	if l.Plan.Create == nil {
+		v.latest = v.named(l.Plan.State.Latest)
+	}
+	for _, t := range l.Plan.State.Traffic {
+		r := v.named(t.RevisionName)
+		if r == nil || t.Weight == 0 {
+			continue
+		}
+		if i := slices.IndexFunc(v.serving, func(p weighed) bool { return p.revision == r }); i >= 0 {
+			v.serving[i].weight += t.Weight
+			continue
+		}
+		v.serving = append(v.serving, weighed{r, t.Weight})
+	}
+	return v
+}
+
+func (v *view) named(name string) *v1alpha1.FunctionRevision {
+	for _, r := range v.Revisions {
+		if r.Name == name {
+			return r
+		}
+	}
+	return nil
+}
+
+// stays tells whether it is too early to unsay what was said before.
+func (v *view) stays() bool {
+	if !v.Settling || v.Refused != nil || !v.Function.DeletionTimestamp.IsZero() || v.unobserved() == nil {
+		return false
+	}
+	was := meta.FindStatusCondition(v.Function.Status.Conditions, v1alpha1.ConditionReady)
+	return was != nil && was.Reason != v1alpha1.ReasonPending
+}
+
+// unobserved is a revision that has calls, and of which nobody tells; or nil.
+func (v *view) unobserved() *v1alpha1.FunctionRevision {
+	for _, p := range v.serving {
+		if !v.Units[p.revision.Name].Observed {
+			return p.revision
+		}
+	}
+	return nil
+}
+
+// observed is the generation that the schedulers of all revisions that matter have taken
+// up.
+func (v *view) observed() int64 {
+	generation := v.Function.Generation
+	if v.Refused != nil || !v.Function.DeletionTimestamp.IsZero() {
+		return generation
+	}
+	for _, r := range v.mattering() {
+		if u := v.Units[r.Name]; u.Observed {
+			generation = min(generation, u.Generation)
+		}
+	}
+	return generation
+}
+
+// mattering are the revisions that have calls, and the latest.
+func (v *view) mattering() []*v1alpha1.FunctionRevision {
+	var all []*v1alpha1.FunctionRevision
+	for _, p := range v.serving {
+		all = append(all, p.revision)
+	}
+	if v.latest != nil && !slices.Contains(all, v.latest) {
+		all = append(all, v.latest)
+	}
+	return all
+}
+
+// conditions are those of every type. Those without a status are not there.
+func (v *view) conditions() []metav1.Condition {
+	switch {
+	case !v.Function.DeletionTimestamp.IsZero():
+		return refused(Failure{v1alpha1.ReasonDraining,
+			"the function is being deleted: it takes no calls any more, and its instances finish"}, "")
+	case v.Refused != nil:
+		return refused(*v.Refused, metav1.ConditionTrue)
+	}
+	ready := v.ready()
+	reconciling, stalled := v.progress(ready)
+	return []metav1.Condition{
+		ready,
+		condition(v1alpha1.ConditionAccepted, metav1.ConditionTrue, v1alpha1.ReasonAccepted, "the function can be carried out as it stands"),
+		v.revisionReady(), v.minInstancesReady(), reconciling, stalled, v.instancesFailing(),
+	}
+}
+
+// refused are the conditions of a function that nothing is done for.
+func refused(why Failure, stalled metav1.ConditionStatus) []metav1.Condition {
+	var all []metav1.Condition
+	for _, kind := range []string{
+		v1alpha1.ConditionReady, v1alpha1.ConditionAccepted, v1alpha1.ConditionRevisionReady, v1alpha1.ConditionMinInstancesReady,
+	} {
+		all = append(all, condition(kind, metav1.ConditionFalse, why.Reason, why.Message))
+	}
+	return append(all,
+		condition(v1alpha1.ConditionReconciling, "", "", ""),
+		condition(v1alpha1.ConditionStalled, stalled, why.Reason, why.Message),
+		condition(v1alpha1.ConditionInstancesFailing, "", "", ""))
+}
+
+// excerpt is a text that fits the message of a condition.
+func excerpt(text string) string {
+	return invoke.ExcerptOf(strings.ToValidUTF8(text, "?"), maxMessage)
+}
+
+func condition(kind string, status metav1.ConditionStatus, reason, message string) metav1.Condition {
+	return metav1.Condition{Type: kind, Status: status, Reason: reason, Message: message}
+}
+
+// ready says of the revisions that have calls what is worst.
+func (v *view) ready() metav1.Condition {
+	if len(v.serving) == 0 {
+		return condition(v1alpha1.ConditionReady, metav1.ConditionUnknown, v1alpha1.ReasonPending, "the first revision of the function is being made")
+	}
+	rank := map[metav1.ConditionStatus]int{metav1.ConditionUnknown: 1, metav1.ConditionFalse: 2}
+	worst := v.callable(v.serving[0].revision)
+	for _, p := range v.serving[1:] {
+		if c := v.callable(p.revision); rank[c.Status] > rank[worst.Status] {
+			worst = c
+		}
+	}
+	return worst
+}
+
+// callable is what Ready is if all calls go to a revision.
+func (v *view) callable(r *v1alpha1.FunctionRevision) metav1.Condition {
+	say := func(status metav1.ConditionStatus, reason, message string) metav1.Condition {
+		return condition(v1alpha1.ConditionReady, status, reason, message)
+	}
+	u, why := v.Units[r.Name], v.failure(r)
+	switch {
+	case !u.Observed:
+		return say(metav1.ConditionUnknown, v1alpha1.ReasonUnobserved, "no scheduler tells of "+r.Name+"; what the status says besides is the last that is known")
+	case u.Ready > 0:
+		return say(metav1.ConditionTrue, v1alpha1.ReasonStarted, v.split())
+	case why != nil:
+		return say(metav1.ConditionFalse, why.Reason, r.Name+": "+why.Message)
+	case u.NoRoom != "":
+		return say(metav1.ConditionFalse, v1alpha1.ReasonNoCapacity, u.NoRoom)
+	case r.Proven():
+		return say(metav1.ConditionTrue, v1alpha1.ReasonStarted, v.split())
+	case v.unverified(r):
+		return say(metav1.ConditionTrue, v1alpha1.ReasonNotVerified, v.split()+"; no instance of it has started yet, as rollout.verify is None")
+	case r == v.latest:
+		return say(metav1.ConditionUnknown, v1alpha1.ReasonVerifying, "the first instance of "+r.Name+" is being started")
+	default:
+		return say(metav1.ConditionUnknown, v1alpha1.ReasonNotVerified, "no instance of "+r.Name+" has started yet")
+	}
+}
+
+// unverified tells whether the author wants calls to go to a revision without a proof.
+func (v *view) unverified(r *v1alpha1.FunctionRevision) bool {
+	return r == v.latest && v.Function.Spec.Rollout.Verify == v1alpha1.VerifyNone
+}
+
+// failure is why instances of a revision do not start; nil if nothing is known against it.
+// A revision that is not proven has failed until it is, though nobody tells of it just now.
+func (v *view) failure(r *v1alpha1.FunctionRevision) *Failure {
+	if why := v.Units[r.Name].Failure; why != nil {
+		return why
+	}
+	if was := meta.FindStatusCondition(r.Status.Conditions, v1alpha1.ConditionReady); was != nil && was.Status == metav1.ConditionFalse {
+		return &Failure{was.Reason, was.Message}
+	}
+	return nil
+}
+
+// split says where calls go.
+func (v *view) split() string {
+	if len(v.serving) == 1 {
+		return "calls go to " + v.serving[0].revision.Name
+	}
+	parts := make([]string, 0, len(v.serving))
+	for _, p := range v.serving {
+		parts = append(parts, fmt.Sprintf("%d %% to %s", p.weight, p.revision.Name))
+	}
+	return "calls go " + strings.Join(parts, ", ")
+}
+
+// revisionReady says what the Ready of the latest revision does. That calls go to it
+// without a proof is what its function's author wants.
+func (v *view) revisionReady() metav1.Condition {
+	const kind = v1alpha1.ConditionRevisionReady
+	if v.latest == nil {
+		return condition(kind, metav1.ConditionUnknown, v1alpha1.ReasonPending, "the revision of spec.template is being made")
+	}
+	c := proof(v.Function, v.latest, v.Units[v.latest.Name])
+	c.Type, c.Message = kind, v.latest.Name+": "+c.Message
+	if c.Reason == v1alpha1.ReasonNotVerified && v.unverified(v.latest) {
+		c.Status = metav1.ConditionTrue
+	}
+	return c
+}
+
+func (v *view) minInstancesReady() metav1.Condition {
+	const kind = v1alpha1.ConditionMinInstancesReady
+	if len(v.serving) == 0 {
+		return condition(kind, metav1.ConditionUnknown, v1alpha1.ReasonPending, "the first revision of the function is being made")
+	}
+	if r := v.unobserved(); r != nil {
+		return condition(kind, metav1.ConditionUnknown, v1alpha1.ReasonUnobserved, "no scheduler tells of "+r.Name)
+	}
+	least, ready := int64(v.Function.Spec.Scaling.MinInstances), int64(0)
+	var unconfirmed bool
+	var why *Failure
+	for _, p := range v.serving {
+		u := v.Units[p.revision.Name]
+		ready += u.Ready
+		unconfirmed = unconfirmed || u.Unconfirmed
+		if why == nil {
+			why = v.obstacle(p.revision)
+		}
+	}
+	switch {
+	case unconfirmed:
+		return condition(kind, metav1.ConditionUnknown, v1alpha1.ReasonUnconfirmed,
+			"etcd cannot be reached: calls are served, but no more than a fifth more instances are created until it is back")
+	case least == 0:
+		return condition(kind, metav1.ConditionTrue, v1alpha1.ReasonEnoughInstances,
+			"instances come and go with the calls; scaling.minInstances asks for none")
+	case ready >= least:
+		return condition(kind, metav1.ConditionTrue, v1alpha1.ReasonEnoughInstances,
+			fmt.Sprintf("there are as many instances as scaling.minInstances asks for, %d", least))
+	case why != nil:
+		return condition(kind, metav1.ConditionFalse, why.Reason, why.Message)
+	default:
+		return condition(kind, metav1.ConditionFalse, v1alpha1.ReasonCreating,
+			fmt.Sprintf("scaling.minInstances asks for %d instances; they are being created", least))
+	}
+}
+
+// obstacle is why there are no further instances of a revision; nil if they come.
+func (v *view) obstacle(r *v1alpha1.FunctionRevision) *Failure {
+	if why := v.failure(r); why != nil {
+		return why
+	}
+	if noRoom := v.Units[r.Name].NoRoom; noRoom != "" {
+		return &Failure{v1alpha1.ReasonNoCapacity, noRoom}
+	}
+	return nil
+}
+
+// progress says whether the last change of the spec comes into use, or never will. A
+// function of which nothing runs because the cluster is full does neither: that says
+// nothing of its spec.
+func (v *view) progress(ready metav1.Condition) (reconciling, stalled metav1.Condition) {
+	reconciling, stalled = condition(v1alpha1.ConditionReconciling, "", "", ""), condition(v1alpha1.ConditionStalled, "", "", "")
+	proof := v.revisionReady()
+	set := func(c *metav1.Condition, reason, message string) {
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, reason, message
+	}
+	switch {
+	case len(v.Plan.Missing) > 0:
+		set(&stalled, v1alpha1.ReasonRevisionMissing, fmt.Sprintf(
+			"spec.traffic names revisions that do not exist: %s; their calls go where they went before; write names that \"kubectl get functionrevisions\" lists",
+			strings.Join(v.Plan.Missing, ", ")))
+	case v.Plan.Phase == Overdue && proof.Status == metav1.ConditionFalse:
+		set(&stalled, proof.Reason, proof.Message)
+	case v.Plan.Phase == Stepping:
+		r := v.Plan.State.Rollout
+		set(&reconciling, v1alpha1.ReasonStepping, fmt.Sprintf("step %d of %d: %s", r.Step, len(v.Function.Spec.Rollout.Steps), v.split()))
+	case v.Plan.Phase == Verifying || v.Plan.Phase == Overdue:
+		if ready.Reason == v1alpha1.ReasonNoCapacity {
+			break
+		}
+		reason := v1alpha1.ReasonVerifying
+		if proof.Reason == v1alpha1.ReasonVerificationDeferred {
+			reason = proof.Reason
+		}
+		set(&reconciling, reason, proof.Message)
+	case v.observed() < v.Function.Generation:
+		set(&reconciling, v1alpha1.ReasonSchedulerBehind, "a scheduler has not taken up the latest change yet")
+	}
+	return reconciling, stalled
+}
+
+// instancesFailing says that further instances do not start though some are there.
+func (v *view) instancesFailing() metav1.Condition {
+	for _, p := range v.serving {
+		if why := v.obstacle(p.revision); why != nil && v.Units[p.revision.Name].Ready > 0 {
+			return condition(v1alpha1.ConditionInstancesFailing, metav1.ConditionTrue, why.Reason, p.revision.Name+": "+why.Message)
+		}
+	}
+	return condition(v1alpha1.ConditionInstancesFailing, "", "", "")
+}
