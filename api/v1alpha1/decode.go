@@ -51,10 +51,63 @@ func DecodeLocated(data []byte, source string) ([]Located, error) {
 		return nil, errors.Join(problems...)
 	}
 	if len(functions) == 0 {
-		return nil, fmt.Errorf("%s: is empty; a manifest begins with apiVersion: %s and kind: %s",
-			source, APIVersion, KindFunction)
+		return nil, isEmpty(source)
 	}
 	return functions, nil
+}
+
+func isEmpty(source string) error {
+	return fmt.Errorf("%s: is empty; a manifest begins with apiVersion: %s and kind: %s", source, APIVersion, KindFunction)
+}
+
+// DecodeHistory reads what EncodeHistory wrote: a Function and its revisions. It is no
+// less strict than Decode. It does not say whether the revisions are of the Function.
+func DecodeHistory(data []byte, source string) (*Function, []*FunctionRevision, error) {
+	var functions []Located
+	var revisions []*FunctionRevision
+	var problems []error
+	for _, doc := range splitDocuments(data) {
+		revision, is, found := decodeRevision(doc)
+		var decoded []Located
+		if !is {
+			decoded, found = decodeDocument(doc)
+		}
+		for _, p := range found {
+			problems = append(problems, fmt.Errorf("%s:%d: %s", source, p.line, p.text))
+		}
+		functions = append(functions, decoded...)
+		if revision != nil {
+			revisions = append(revisions, revision)
+		}
+	}
+	switch {
+	case len(problems) > 0:
+		return nil, nil, errors.Join(problems...)
+	case len(functions) == 0:
+		return nil, nil, isEmpty(source)
+	case len(functions) > 1:
+		return nil, nil, fmt.Errorf("%s: holds %d functions, not one", source, len(functions))
+	}
+	return functions[0].Function, revisions, nil
+}
+
+// decodeRevision returns the FunctionRevision of a document, if it is one.
+func decodeRevision(doc document) (r *FunctionRevision, is bool, problems []problem) {
+	content, problems := doc.parse()
+	fields, _ := content.(map[string]any)
+	if len(problems) > 0 || fields["kind"] != KindFunctionRevision || fields["apiVersion"] != APIVersion {
+		return nil, false, nil
+	}
+	var s shape
+	checked := s.object("", fields, revisionType)
+	if len(s.problems) > 0 {
+		return nil, true, located(linesOf(doc), s.problems...)
+	}
+	r = &FunctionRevision{}
+	if err := assemble(checked, r); err != nil {
+		return nil, true, located(linesOf(doc), "is not a FunctionRevision: "+err.Error())
+	}
+	return r, true, nil
 }
 
 // decodeDocument returns the Function of a document or those of a list, or problems,
@@ -135,8 +188,8 @@ func decodeFunction(fields map[string]any) (*Function, []string) {
 	if len(problems) > 0 {
 		return nil, problems
 	}
-	f, err := assemble(checked)
-	if err != nil {
+	f := &Function{}
+	if err := assemble(checked, f); err != nil {
 		return nil, []string{"is not a Function: " + err.Error()}
 	}
 	return f, nil
@@ -154,14 +207,11 @@ func checkHeader(fields map[string]any) (problems []string, foreign bool) {
 	return problems, len(problems) > 0
 }
 
-func assemble(fields any) (*Function, error) {
+// assemble reads fields of the right types into an object.
+func assemble(fields, object any) error {
 	text, err := json.Marshal(fields)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	f := &Function{}
-	if err := kubejson.UnmarshalCaseSensitivePreserveInts(text, f); err != nil {
-		return nil, err
-	}
-	return f, nil
+	return kubejson.UnmarshalCaseSensitivePreserveInts(text, object)
 }

@@ -403,3 +403,30 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+func TestAHistoryComesBack(t *testing.T) {
+	f := &Function{}
+	f.Name, f.Namespace, f.UID, f.Generation = "f", "default", "u", 2
+	f.Spec.Template.Code = &Code{Inline: "a\r\nb\x7f \n"}
+	Default(f)
+	f.Status.Traffic = []TrafficStatus{{RevisionName: "f-00001", Weight: 100}}
+	plain := f.DeepCopy()
+	plain.Generation, plain.Spec.Template.Code = 1, nil
+	plain.Annotations = map[string]string{AnnotationCodeStamp: "x"}
+	want := []*FunctionRevision{NewRevision(f), NewRevision(plain), NewRevision(f)}
+	text, err := EncodeHistory(f, want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, revisions, err := DecodeHistory(text, "f.yaml")
+	if err != nil || !equality.Semantic.DeepEqual(f, got) || !equality.Semantic.DeepEqual(want, revisions) {
+		t.Errorf("%v; it came back as %+v with %+v by way of\n%s", err, got, revisions, text)
+	}
+	if _, err := Decode(text, "f.yaml"); err == nil || !strings.Contains(err.Error(), `kind: "FunctionRevision" is not known here; write Function`) {
+		t.Errorf("as a manifest it is %v", err)
+	}
+	broken := strings.Replace(string(text), "number: 1\n", "number: one\n", 1)
+	if _, _, err := DecodeHistory([]byte(broken), "f.yaml"); err == nil || !strings.Contains(err.Error(), "spec.number") {
+		t.Errorf("a number that is none: %v", err)
+	}
+}

@@ -17,6 +17,7 @@ import (
 
 var (
 	functionType = reflect.TypeFor[Function]()
+	revisionType = reflect.TypeFor[FunctionRevision]()
 	durationType = reflect.TypeFor[Duration]()
 	quantityType = reflect.TypeFor[resource.Quantity]()
 	timeType     = reflect.TypeFor[metav1.Time]()

@@ -90,6 +90,8 @@ func codeRoot(spec v1alpha1.FunctionSpec) string {
 
 // stampCode notes what the function's code looks like now.
 func stampCode(f *v1alpha1.Function) {
+	// A manifest that was read from here may have the stamp of other code.
+	delete(f.Annotations, v1alpha1.AnnotationCodeStamp)
 	stamp := codeStamp(f.Spec)
 	if stamp == "" {
 		return

@@ -9,16 +9,17 @@ import (
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/rollout"
 )
 
-// load reads all functions below dir, and removes what a crash left unfinished.
+// load reads all functions below dir with their revisions, and removes what a crash left unfinished.
 // It goes through everything before it fails, so that its error is complete.
-func load(dir string) ([]*v1alpha1.Function, error) {
+func load(dir string) ([]record, error) {
 	namespaces, err := visible(dir)
 	if err != nil {
 		return nil, err
 	}
-	var functions []*v1alpha1.Function
+	var functions []record
 	var errs []error
 	for _, ns := range namespaces {
 		nsDir := filepath.Join(dir, ns.Name())
@@ -29,12 +30,12 @@ func load(dir string) ([]*v1alpha1.Function, error) {
 		files, err := visible(nsDir)
 		errs = append(errs, err)
 		for _, file := range files {
-			f, err := loadFile(nsDir, file.Name())
+			r, err := loadFile(nsDir, file.Name())
 			if err != nil {
 				errs = append(errs, err)
 				continue
 			}
-			functions = append(functions, f)
+			functions = append(functions, r)
 		}
 	}
 	return functions, errors.Join(errs...)
@@ -62,40 +63,52 @@ func visible(dir string) ([]os.DirEntry, error) {
 	return shown, nil
 }
 
-func loadFile(nsDir, name string) (*v1alpha1.Function, error) {
+func loadFile(nsDir, name string) (record, error) {
 	path := filepath.Join(nsDir, name)
 	base, ok := strings.CutSuffix(name, extension)
 	if !ok {
-		return nil, fmt.Errorf("%s: is not a function, whose file ends with %s; move it out of %s", path, extension, nsDir)
+		return record{}, fmt.Errorf("%s: is not a function, whose file ends with %s; move it out of %s", path, extension, nsDir)
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("cannot read a function; see to the rights of the file, or remove it and apply the function again: %w", err)
+		return record{}, fmt.Errorf("cannot read a function; see to the rights of the file, or remove it and apply the function again: %w", err)
 	}
-	functions, err := v1alpha1.Decode(text, path)
+	f, revisions, err := v1alpha1.DecodeHistory(text, path)
 	if err != nil {
-		return nil, broken(path, err)
+		return record{}, broken(path, err)
 	}
-	f := functions[0]
-	want := invoke.FunctionKey{Namespace: filepath.Base(nsDir), Name: base}
-	switch {
-	case len(functions) != 1:
-		return nil, broken(path, fmt.Errorf("%s: holds %d functions, not one", path, len(functions)))
-	case f.Key() != want:
-		return nil, broken(path, fmt.Errorf("%s: holds function %s, not %s", path, f.Key(), want))
-	case f.UID == "" || f.Generation < 1:
-		return nil, broken(path, fmt.Errorf("%s: has no metadata.uid or metadata.generation, so it was not written by Windlass", path))
-	}
+	state := rollout.StateOf(f)
 	f.Status = v1alpha1.FunctionStatus{}
+	state.Write(&f.Status)
 	v1alpha1.Default(f)
+	r := record{fn: f, revisions: revisions}
+	if err := r.check(invoke.FunctionKey{Namespace: filepath.Base(nsDir), Name: base}); err != nil {
+		return record{}, broken(path, fmt.Errorf("%s: %w", path, err))
+	}
 	if problems := validate(f); len(problems) > 0 {
 		var errs []error
 		for _, p := range problems {
 			errs = append(errs, fmt.Errorf("%s: %w", path, p))
 		}
-		return nil, broken(path, errors.Join(errs...))
+		return record{}, broken(path, errors.Join(errs...))
 	}
-	return f, nil
+	return r, nil
+}
+
+// check says that the file of this name is not one that the store wrote.
+func (r record) check(want invoke.FunctionKey) error {
+	switch f := r.fn; {
+	case f.Key() != want:
+		return fmt.Errorf("holds function %s, not %s", f.Key(), want)
+	case f.UID == "" || f.Generation < 1:
+		return errors.New("has no metadata.uid or metadata.generation, so it was not written by Windlass")
+	}
+	for _, revision := range r.revisions {
+		if revision.UID == "" || !revision.Of(r.fn) {
+			return fmt.Errorf("holds the revision %s, which is not one of function %s", revision.Name, want)
+		}
+	}
+	return nil
 }
 
 // broken adds what to do about a file that is no valid function.

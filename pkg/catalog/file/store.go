@@ -57,7 +57,8 @@ type Store struct {
 	dir     string
 	catalog *catalog.Catalog
 	// mu orders changes: the files and the catalog change as one.
-	mu sync.Mutex
+	mu      sync.Mutex
+	records map[invoke.FunctionKey]record
 }
 
 // Open loads the Functions of a folder, which is made if it is missing. Its
@@ -70,9 +71,11 @@ func Open(dir string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{dir: dir, catalog: catalog.New()}
-	for _, f := range functions {
-		s.catalog.Put(f)
+	s := &Store{dir: dir, catalog: catalog.New(), records: make(map[invoke.FunctionKey]record)}
+	for _, r := range functions {
+		// Time has passed since it was kept.
+		r.due = time.Now()
+		s.take(r)
 	}
 	return s, nil
 }
@@ -81,10 +84,31 @@ func Open(dir string) (*Store, error) {
 // through the store.
 func (s *Store) Catalog() *catalog.Catalog { return s.catalog }
 
+// Get returns the function of that name. Its status says where calls go, and nothing
+// else. It is shared and must not be changed.
+func (s *Store) Get(key invoke.FunctionKey) (*v1alpha1.Function, bool) {
+	entry, ok := s.catalog.Get(key)
+	if !ok {
+		return nil, false
+	}
+	return entry.Function, true
+}
+
+// List returns all functions as Get does, in the order of their keys.
+func (s *Store) List() []*v1alpha1.Function {
+	entries := s.catalog.List()
+	functions := make([]*v1alpha1.Function, len(entries))
+	for i, entry := range entries {
+		functions[i] = entry.Function
+	}
+	return functions
+}
+
 // Apply makes the store hold f: with its defaults, if it is valid, and if it
 // can run in local mode. Of the metadata only the name, the namespace, labels
 // and annotations count; the rest is the store's to say. The generation rises
-// when the spec changes, or the code that it names by a path. Apply neither keeps nor changes f. Its error is an
+// when the spec changes, or the code that it names by a path. A change of the template
+// or of that code makes a revision. Apply neither keeps nor changes f. Its error is an
 // *InvalidError if f is at fault. After an error the catalog is as it was; after
 // one of the disk the file may be the former or the new one, until the function
 // is applied again.
@@ -95,18 +119,15 @@ func (s *Store) Apply(f *v1alpha1.Function) (Result, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	result := s.compare(want)
+	now := time.Now()
+	have := s.records[want.Key()]
+	result := identify(want, have.fn, now)
 	if result == Unchanged {
 		return result, nil
 	}
-	text, err := v1alpha1.Encode(want)
-	if err != nil {
-		return "", err
-	}
-	if err := write(s.path(want.Key()), text); err != nil {
+	if err := s.keep(settle(now, record{fn: want, revisions: have.revisions})); err != nil {
 		return "", fmt.Errorf("cannot keep function %s; make room and see to the rights of the folder, then apply it again: %w", want.Key(), err)
 	}
-	s.catalog.Put(want)
 	return result, nil
 }
 
@@ -119,7 +140,7 @@ func (s *Store) Preview(f *v1alpha1.Function) (Result, *v1alpha1.Function, error
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.compare(want), want, nil
+	return identify(want, s.records[want.Key()].fn, time.Now()), want, nil
 }
 
 // complete is the Function that Apply keeps, without an identity. Its error is an
@@ -141,22 +162,8 @@ func complete(f *v1alpha1.Function) (*v1alpha1.Function, error) {
 	return want, nil
 }
 
-// compare gives a function its identity, and says what it is next to the one that the
-// store holds. The lock must be held.
-func (s *Store) compare(want *v1alpha1.Function) Result {
-	have, _ := s.catalog.Get(want.Key())
-	keepStart(want, have)
-	return identify(want, have, time.Now())
-}
-
-// keepStart makes the wish for a start outlast changes that say nothing of it.
-func keepStart(want, have *v1alpha1.Function) {
-	if have != nil && want.StartUntil().IsZero() && !have.StartUntil().IsZero() {
-		want.AskStart(have.StartUntil())
-	}
-}
-
-// identify gives want the identity that it has next to have, which may be nil.
+// identify gives want the identity that it has next to have, which may be nil, and says
+// what it is next to that.
 func identify(want, have *v1alpha1.Function, now time.Time) Result {
 	if have == nil {
 		want.UID = uuid.NewUUID()
@@ -166,6 +173,7 @@ func identify(want, have *v1alpha1.Function, now time.Time) Result {
 		return Created
 	}
 	want.UID, want.CreationTimestamp, want.Generation = have.UID, have.CreationTimestamp, have.Generation
+	want.Status = *have.Status.DeepCopy()
 	if !equality.Semantic.DeepEqual(want.Spec, have.Spec) ||
 		want.Annotations[v1alpha1.AnnotationCodeStamp] != have.Annotations[v1alpha1.AnnotationCodeStamp] {
 		want.Generation++
@@ -182,12 +190,13 @@ func identify(want, have *v1alpha1.Function, now time.Time) Result {
 func (s *Store) Delete(key invoke.FunctionKey) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, ok := s.catalog.Get(key); !ok {
+	if _, ok := s.records[key]; !ok {
 		return fmt.Errorf("function %s: %w", key, ErrNotFound)
 	}
 	if err := remove(s.path(key)); err != nil {
 		return fmt.Errorf("cannot remove function %s; see to the rights of the folder, then delete it again: %w", key, err)
 	}
+	delete(s.records, key)
 	s.catalog.Remove(key)
 	return nil
 }

@@ -50,7 +50,7 @@ func apply(t *testing.T, s *Store, f *v1alpha1.Function, want Result) *v1alpha1.
 	if got != want {
 		t.Errorf("Apply says %s, want %s", got, want)
 	}
-	stored, ok := s.Catalog().Get(key(f.Name))
+	stored, ok := s.Get(key(f.Name))
 	if !ok {
 		t.Fatal("an applied function is not in the catalog")
 	}
@@ -154,7 +154,7 @@ func TestApplyRefusesWhatIsNotValidAndKeepsWhatItHas(t *testing.T) {
 	if _, err := s.Apply(outside); !errors.As(err, &invalid) {
 		t.Errorf("a name that leads out of the folder: %v", err)
 	}
-	if after, _ := s.Catalog().Get(key("f")); after != before {
+	if after, _ := s.Get(key("f")); after != before {
 		t.Error("a refused function changed the store")
 	}
 	if diff := cmp.Diff([]string{"default/f.yaml"}, files(t, dir)); diff != "" {
@@ -184,7 +184,7 @@ func TestAReopenedStoreHoldsTheSame(t *testing.T) {
 	}
 
 	again := open(t, dir)
-	want, got := s.Catalog().List(), again.Catalog().List()
+	want, got := s.List(), again.List()
 	if len(got) != 2 || !equality.Semantic.DeepEqual(want, got) {
 		t.Errorf("got %v, want %v", got, want)
 	}
@@ -193,7 +193,7 @@ func TestAReopenedStoreHoldsTheSame(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, noise := range []string{"status", "null", "{}"} {
+	for _, noise := range []string{"null", "{}"} {
 		if strings.Contains(string(text), noise) {
 			t.Errorf("the file holds %s:\n%s", noise, text)
 		}
@@ -244,7 +244,7 @@ func TestACrashWhileWritingLeavesTheFormerFunction(t *testing.T) {
 	if err := os.WriteFile(others, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	after, _ := open(t, dir).Catalog().Get(key("f"))
+	after, _ := open(t, dir).Get(key("f"))
 	if !equality.Semantic.DeepEqual(before, after) {
 		t.Errorf("got %v, want %v", after, before)
 	}
@@ -286,7 +286,7 @@ func TestAFileIsWholeAtEveryMoment(t *testing.T) {
 		for {
 			text, err := os.ReadFile(path)
 			if err == nil {
-				_, err = v1alpha1.Decode(text, path)
+				_, _, err = v1alpha1.DecodeHistory(text, path)
 			}
 			if err != nil {
 				t.Error(err)
@@ -340,26 +340,12 @@ func TestAppliesAtTheSameTimeAreOneAfterTheOther(t *testing.T) {
 	if diff := cmp.Diff(map[Result]int{Created: 1, Configured: writers*rounds - 1}, results); diff != "" {
 		t.Error(diff)
 	}
-	shared, _ := s.Catalog().Get(key("shared"))
+	shared, _ := s.Get(key("shared"))
 	if shared.Generation != writers*rounds {
 		t.Errorf("generation is %d, want %d", shared.Generation, writers*rounds)
 	}
-	if !equality.Semantic.DeepEqual(s.Catalog().List(), open(t, dir).Catalog().List()) {
+	if !equality.Semantic.DeepEqual(s.List(), open(t, dir).List()) {
 		t.Error("the folder and the catalog differ")
-	}
-}
-
-func TestA2AWishForAStartIsNoChangeOfTheFunction(t *testing.T) {
-	s := open(t, t.TempDir())
-	before := apply(t, s, function("f"), Created)
-	asks := function("f")
-	until := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	asks.AskStart(until)
-	if asked := apply(t, s, asks, Configured); asked.Generation != before.Generation || !asked.StartUntil().Equal(until) {
-		t.Errorf("generation %d, start until %v", asked.Generation, asked.StartUntil())
-	}
-	if after := apply(t, s, function("f"), Unchanged); !after.StartUntil().Equal(until) {
-		t.Error("the wish is forgotten")
 	}
 }
 
