@@ -2,7 +2,6 @@ package rollout
 
 import (
 	"maps"
-	"time"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/invoke"
@@ -13,8 +12,8 @@ import (
 type Entry struct {
 	// Function is as its author wrote it, with its defaults.
 	Function *v1alpha1.Function
-	// Units are the revisions that may have calls or instances, each as a function of its
-	// own: with the UID of the FunctionRevision, its template, and its part of what the
+	// Units are the revisions that have calls, that are being proven, or that were the last
+	// to have calls and are kept for a return, each as a function of its own: with the UID of the FunctionRevision, its template, and its part of what the
 	// function says of calls and instances. The first one made comes first. The name and
 	// namespace are those of the function, and so is the generation.
 	Units []*v1alpha1.Function
@@ -54,13 +53,16 @@ func Compose(f *v1alpha1.Function, revisions []*v1alpha1.FunctionRevision) *Entr
 	kept := lastServed(own, weights)
 	units := make(map[string]*v1alpha1.Function)
 	for _, r := range own {
-		unit := Unit(f, r, Share{
-			Weight:  weights[r.Name],
+		weight, called := weights[r.Name]
+		share := Share{
+			Weight:  weight,
+			Called:  called,
 			Proving: r.Name == f.Status.LatestCreatedRevisionName && f.Spec.Rollout.Verify == v1alpha1.VerifyOneInstance && !r.Proven(),
-			Kept:    r == kept,
-		})
-		e.Units = append(e.Units, unit)
-		units[r.Name] = unit
+		}
+		if called || share.Proving || r == kept {
+			units[r.Name] = Unit(f, r, share)
+			e.Units = append(e.Units, units[r.Name])
+		}
 	}
 	for _, part := range f.Status.Traffic {
 		if unit := units[part.RevisionName]; unit != nil {
@@ -75,8 +77,8 @@ func Alone(f *v1alpha1.Function) *Entry {
 	return &Entry{Function: f, Units: []*v1alpha1.Function{f}, Routes: []Route{{Weight: 100, Unit: f}}}
 }
 
-// lastServed is the revision that was the last to lose its calls: its instances are
-// kept for as long as idle ones are, so that a return to it is warm.
+// lastServed is the revision that was the last to lose its calls. Its instances stay for as
+// long as idle ones do, so that a return to it is warm.
 func lastServed(own []*v1alpha1.FunctionRevision, weights map[string]int32) *v1alpha1.FunctionRevision {
 	var last *v1alpha1.FunctionRevision
 	for _, r := range own {
@@ -94,15 +96,11 @@ func lastServed(own []*v1alpha1.FunctionRevision, weights map[string]int32) *v1a
 type Share struct {
 	// Weight in percent of the calls.
 	Weight int32
+	// Called says that calls are routed to it, if only by its tag.
+	Called bool
 	// Proving says that one instance is wanted in any case, to see that it starts.
 	Proving bool
-	// Kept says that idle instances stay though no calls come.
-	Kept bool
 }
-
-// releasedAfter is how long instances stay idle whose revision has no calls, and that
-// nobody is likely to return to.
-const releasedAfter = time.Second
 
 // Unit is a revision as a function of its own.
 func Unit(f *v1alpha1.Function, r *v1alpha1.FunctionRevision, share Share) *v1alpha1.Function {
@@ -146,11 +144,9 @@ func parts(spec *v1alpha1.FunctionSpec, share Share) {
 	if share.Proving {
 		scaling.MinInstances = max(scaling.MinInstances, 1)
 	}
-	if share.Weight == 0 && !share.Proving {
+	if !share.Called && !share.Proving {
+		// Nobody calls it any more, so nothing is learnt, and the last one is not kept for longer.
 		idle := scaling.ScaleDown.IdleTimeout
-		if !share.Kept {
-			idle = v1alpha1.Duration{Duration: min(idle.Duration, releasedAfter)}
-		}
 		scaling.ScaleDown = v1alpha1.ScaleDown{Policy: v1alpha1.ScaleDownFixed, IdleTimeout: idle, LastInstanceIdleTimeout: idle}
 	}
 }

@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -86,8 +87,9 @@ func TestEachRevisionHasItsPart(t *testing.T) {
 			}
 		}
 	}
-	if s := w.unit("00001").Spec; s.Scaling.MinInstances != 0 || s.Scaling.Windows != nil || *s.Scaling.MaxInstances != 30 {
-		t.Errorf("the revision without calls has %+v", s.Scaling)
+	w.deploy("c")
+	if s := w.unit("00005").Spec; s.Scaling.MinInstances != 1 || s.Scaling.Windows != nil || *s.Scaling.MaxInstances != 30 {
+		t.Errorf("the revision that is being proven has %+v", s.Scaling)
 	}
 }
 
@@ -98,14 +100,25 @@ func TestOnlyTheLastRevisionToLoseItsCallsStaysWarm(t *testing.T) {
 		w.prove(w.f.Status.LatestCreatedRevisionName)
 		w.pass(time.Minute)
 	}
-	idle := func(number string) time.Duration { return w.unit(number).Spec.Scaling.ScaleDown.IdleTimeout.Duration }
-	last := w.unit("00002").Spec.Scaling.ScaleDown.LastInstanceIdleTimeout.Duration
-	if idle("00001") != time.Second || idle("00002") != 10*time.Minute || last != 10*time.Minute || idle("00003") != 10*time.Minute {
-		t.Errorf("idle for %s, %s (the last one %s), %s", idle("00001"), idle("00002"), last, idle("00003"))
+	w.expectUnits("00002", "00003")
+	if down := w.unit("00002").Spec.Scaling.ScaleDown; down.LastInstanceIdleTimeout.Duration != 10*time.Minute {
+		t.Errorf("the last instance of the revision without calls stays for %s", down.LastInstanceIdleTimeout)
 	}
 	w.deploy("b")
-	if idle("00003") != 10*time.Minute || idle("00001") != time.Second {
-		t.Errorf("after the return idle for %s, %s", idle("00003"), idle("00001"))
+	w.expectUnits("00002", "00003")
+	if down := w.unit("00002").Spec.Scaling.ScaleDown; down.LastInstanceIdleTimeout.Duration != time.Hour {
+		t.Errorf("the last instance of the revision with calls stays for %s", down.LastInstanceIdleTimeout)
+	}
+}
+
+func (w *world) expectUnits(numbers ...string) {
+	w.t.Helper()
+	var got []string
+	for _, u := range Compose(w.f, w.revisions).Units {
+		got = append(got, u.Revision())
+	}
+	if !slices.Equal(got, numbers) {
+		w.t.Fatalf("units %v, want %v", got, numbers)
 	}
 }
 

@@ -101,8 +101,8 @@ func unitsFit(w *world) string {
 	switch {
 	case sum != 100:
 		return fmt.Sprintf("the routes weigh %d together", sum)
-	case len(e.Units) != len(w.revisions):
-		return fmt.Sprintf("%d units of %d revisions", len(e.Units), len(w.revisions))
+	case len(e.Units) > len(w.f.Status.Traffic)+2:
+		return fmt.Sprintf("%d units of %d parts", len(e.Units), len(w.f.Status.Traffic))
 	case proving > 1:
 		return "more than one revision is being proven"
 	}
