@@ -7,9 +7,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
@@ -22,31 +20,32 @@ import (
 type record struct {
 	fn        *v1alpha1.Function
 	revisions []*v1alpha1.FunctionRevision
+	// known is what was observed last of the instances of revisions, by their names.
+	known map[string]rollout.Known
+	// plan is what was decided last, and done.
+	plan rollout.Plan
 	// due is when there is something to decide though nothing happens; zero for never.
 	due time.Time
 }
 
-// settle does what rollout.Decide wants until it wants nothing more.
+// settle does what rollout.Advance wants until it wants nothing more.
 func settle(now time.Time, r record) record {
 	for {
-		plan := rollout.Decide(now, r.fn, r.revisions)
+		plan, revisions := rollout.Advance(now, r.fn, r.revisions, r.known)
 		if plan.Create != nil {
 			r.revisions = append(slices.Clip(r.revisions), born(plan.Create, now))
 			continue
 		}
-		next := record{fn: r.fn.DeepCopy()}
+		next := r
+		next.fn, next.plan, next.due = r.fn.DeepCopy(), plan, time.Time{}
 		plan.State.Write(&next.fn.Status)
-		for _, revision := range r.revisions {
-			if !slices.Contains(plan.Remove, revision.Name) {
-				next.revisions = append(next.revisions, marked(now, next.fn, revision))
-			}
-		}
+		next.revisions = slices.DeleteFunc(revisions, func(r *v1alpha1.FunctionRevision) bool { return slices.Contains(plan.Remove, r.Name) })
 		if plan.Again > 0 {
 			next.due = now.Add(plan.Again)
 		}
 		if same(r, next) {
-			r.due = next.due
-			return r
+			next.fn, next.revisions = r.fn, r.revisions
+			return next
 		}
 		r = next
 	}
@@ -64,32 +63,24 @@ func born(r *v1alpha1.FunctionRevision, now time.Time) *v1alpha1.FunctionRevisio
 	return r
 }
 
-// Observed is what the instances of a revision have shown.
-type Observed struct {
-	// Started says that one has started.
-	Started bool
-	// Reason and Message say why the last one did not start; empty if none has failed.
-	Reason, Message string
-}
-
-// Observe notes what is seen of a revision's instances, and does what follows from it. What
-// is not known, or no news, changes nothing. Its error is one of the disk; then all is as it
-// was.
-func (s *Store) Observe(key invoke.FunctionKey, revision types.UID, seen Observed) error {
+// Observe notes what is known of the instances of a function's revisions, by the
+// revisions' names, and does what follows from it. What is no news is not written. Its
+// error is one of the disk; then all is as it was.
+func (s *Store) Observe(key invoke.FunctionKey, known map[string]rollout.Known) error {
+	lasting := make(map[string]rollout.Known, len(known))
+	for name, k := range known {
+		// How many instances there are is for nobody to read in a file.
+		lasting[name] = rollout.Known{Started: k.Started, Failure: k.Failure, NoRoom: k.NoRoom}
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	have, now := s.records[key], time.Now()
-	at := slices.IndexFunc(have.revisions, func(r *v1alpha1.FunctionRevision) bool { return r.UID == revision })
-	if at < 0 {
+	have, exists := s.records[key]
+	if !exists || equality.Semantic.DeepEqual(have.known, lasting) {
 		return nil
 	}
 	next := have
-	next.revisions = slices.Clone(have.revisions)
-	next.revisions[at] = noted(now, have.revisions[at], seen)
-	if same(have, next) {
-		return nil
-	}
-	return s.renew(have, settle(now, next))
+	next.known = lasting
+	return s.renew(have, settle(time.Now(), next))
 }
 
 // Advance does what is due as time passes. It returns when something will be; zero if
@@ -111,12 +102,23 @@ func (s *Store) Advance() (next time.Time, err error) {
 	return next, errors.Join(errs...)
 }
 
-// Revisions are those of a function, the first one first. They are shared and must not be
+// History is a function and what has become of its revisions. It is shared and must not be
 // changed.
-func (s *Store) Revisions(key invoke.FunctionKey) []*v1alpha1.FunctionRevision {
+type History struct {
+	// Function as Get returns it.
+	Function *v1alpha1.Function
+	// Revisions, the first one first.
+	Revisions []*v1alpha1.FunctionRevision
+	// Plan is what was decided last. It is done.
+	Plan rollout.Plan
+}
+
+// History tells of the function of that name. It is false if there is none.
+func (s *Store) History(key invoke.FunctionKey) (History, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.records[key].revisions
+	r, ok := s.records[key]
+	return History{Function: r.fn, Revisions: r.revisions, Plan: r.plan}, ok
 }
 
 // renew makes a function what has become of it, which is written if it differs.
@@ -147,43 +149,4 @@ func (s *Store) keep(r record) error {
 func (s *Store) take(r record) {
 	s.records[r.fn.Key()] = r
 	s.catalog.Put(rollout.Compose(r.fn, r.revisions))
-}
-
-// noted is a revision of whose instances that was seen.
-func noted(now time.Time, r *v1alpha1.FunctionRevision, seen Observed) *v1alpha1.FunctionRevision {
-	ready := metav1.Condition{Type: v1alpha1.ConditionReady, ObservedGeneration: r.Generation, LastTransitionTime: metav1.NewTime(now).Rfc3339Copy()}
-	switch {
-	case r.Proven():
-		return r
-	case seen.Started:
-		ready.Status, ready.Reason = metav1.ConditionTrue, v1alpha1.ReasonStarted
-	case seen.Reason != "":
-		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, seen.Reason, seen.Message
-	default:
-		return r
-	}
-	r = r.DeepCopy()
-	meta.SetStatusCondition(&r.Status.Conditions, ready)
-	return r
-}
-
-// marked is a revision that says whether calls go to it.
-func marked(now time.Time, f *v1alpha1.Function, r *v1alpha1.FunctionRevision) *v1alpha1.FunctionRevision {
-	weight := int32(0)
-	for _, part := range f.Status.Traffic {
-		if part.RevisionName == r.Name {
-			weight += part.Weight
-		}
-	}
-	at := metav1.NewTime(now).Rfc3339Copy()
-	active := metav1.Condition{Type: v1alpha1.ConditionActive, Status: metav1.ConditionFalse, Reason: "NoCalls", ObservedGeneration: r.Generation, LastTransitionTime: at}
-	if weight > 0 {
-		active.Status, active.Reason = metav1.ConditionTrue, "Calls"
-	}
-	r = r.DeepCopy()
-	meta.SetStatusCondition(&r.Status.Conditions, active)
-	if weight == 100 && r.Status.FullTrafficTime.IsZero() {
-		r.Status.FullTrafficTime = at
-	}
-	return r
 }

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/rollout"
 )
 
 // of is a function whose template says concurrency.
@@ -26,16 +27,27 @@ func of(concurrency int32, edits ...func(*v1alpha1.Function)) *v1alpha1.Function
 	return f
 }
 
-func seen(t *testing.T, s *Store, number int64, o Observed) {
+var started = rollout.Known{Observed: true, Started: true, Ready: 1}
+
+func failing(why string) rollout.Known {
+	return rollout.Known{Observed: true, Failure: &rollout.Failure{Reason: v1alpha1.ReasonStartFailed, Message: why}}
+}
+
+func seen(t *testing.T, s *Store, number int64, known rollout.Known) {
 	t.Helper()
-	if err := s.Observe(key("f"), numbered(t, s, number).UID, o); err != nil {
+	if err := s.Observe(key("f"), map[string]rollout.Known{numbered(t, s, number).Name: known}); err != nil {
 		t.Fatal(err)
 	}
 }
 
+func revisions(s *Store) []*v1alpha1.FunctionRevision {
+	history, _ := s.History(key("f"))
+	return history.Revisions
+}
+
 func numbered(t *testing.T, s *Store, number int64) *v1alpha1.FunctionRevision {
 	t.Helper()
-	for _, r := range s.Revisions(key("f")) {
+	for _, r := range revisions(s) {
 		if r.Spec.Number == number {
 			return r
 		}
@@ -96,13 +108,13 @@ func TestCallsFollowTheProof(t *testing.T) {
 		if first.UID == "" || !first.CreationTimestamp.Time.Equal(time.Now()) {
 			t.Errorf("the revision has UID %q, creation %v", first.UID, first.CreationTimestamp)
 		}
-		seen(t, s, 1, Observed{Started: true})
+		seen(t, s, 1, started)
 		expect("f-00001", "f-00001", 1)
 
 		time.Sleep(time.Minute)
 		apply(t, s, of(2), Configured)
 		expect("f-00002", "f-00001", 1)
-		seen(t, s, 2, Observed{Reason: v1alpha1.ReasonStartFailed, Message: "SyntaxError"})
+		seen(t, s, 2, failing("SyntaxError"))
 		expect("f-00002", "f-00001", 1)
 		if c := meta.FindStatusCondition(numbered(t, s, 2).Status.Conditions, v1alpha1.ConditionReady); c == nil || c.Status != metav1.ConditionFalse || c.Reason != v1alpha1.ReasonStartFailed || c.Message != "SyntaxError" {
 			t.Errorf("the revision that does not start says %+v", c)
@@ -112,24 +124,24 @@ func TestCallsFollowTheProof(t *testing.T) {
 		apply(t, s, of(3), Configured)
 		expect("f-00003", "f-00001", 1)
 		time.Sleep(time.Minute)
-		seen(t, s, 3, Observed{Started: true})
+		seen(t, s, 3, started)
 		expect("f-00003", "f-00003", 3)
 		if since := numbered(t, s, 1).InactiveSince(); since == nil || !since.Time.Equal(time.Now()) {
 			t.Errorf("the first revision has no calls since %v", since)
 		}
 		// What failed once may fail for another reason later, and that says nothing of it.
-		seen(t, s, 3, Observed{Reason: v1alpha1.ReasonStartFailed})
+		seen(t, s, 3, failing(""))
 		expect("f-00003", "f-00003", 3)
 
 		// The template of a revision that is proven is in force at once.
 		apply(t, s, of(1), Configured)
 		expect("f-00001", "f-00001", 1)
-		if n := len(s.Revisions(key("f"))); n != 3 {
+		if n := len(revisions(s)); n != 3 {
 			t.Errorf("%d revisions", n)
 		}
 
 		again := open(t, dir)
-		if !equality.Semantic.DeepEqual(s.Revisions(key("f")), again.Revisions(key("f"))) || !equality.Semantic.DeepEqual(s.Catalog().List(), again.Catalog().List()) {
+		if !equality.Semantic.DeepEqual(revisions(s), revisions(again)) || !equality.Semantic.DeepEqual(s.Catalog().List(), again.Catalog().List()) {
 			t.Error("the file holds something else")
 		}
 	})
@@ -139,7 +151,7 @@ func TestMoreOfTheSameIsNoRevision(t *testing.T) {
 	s := open(t, t.TempDir())
 	apply(t, s, of(1), Created)
 	apply(t, s, of(1, func(f *v1alpha1.Function) { f.Spec.Scaling.MinInstances = 3 }), Configured)
-	if n := len(s.Revisions(key("f"))); n != 1 {
+	if n := len(revisions(s)); n != 1 {
 		t.Errorf("%d revisions", n)
 	}
 	entry, _ := s.Catalog().Get(key("f"))
@@ -156,7 +168,7 @@ func TestStepsAreTakenAsTimePasses(t *testing.T) {
 			f.Spec.Rollout.Steps = []v1alpha1.RolloutStep{{Weight: 10, Hold: v1alpha1.Duration{Duration: time.Minute}}, {Weight: 50, Hold: v1alpha1.Duration{Duration: time.Hour}}}
 		}
 		apply(t, s, of(1, steps), Created)
-		seen(t, s, 1, Observed{Started: true})
+		seen(t, s, 1, started)
 		if next := advance(t, s); !next.IsZero() {
 			t.Errorf("something is due at %v", next)
 		}
@@ -164,7 +176,7 @@ func TestStepsAreTakenAsTimePasses(t *testing.T) {
 		if next := advance(t, s); !next.Equal(time.Now().Add(v1alpha1.DefaultProgressDeadline)) {
 			t.Errorf("due at %v, want at the deadline", next)
 		}
-		seen(t, s, 2, Observed{Started: true})
+		seen(t, s, 2, started)
 		goes(t, s, "00001:90 00002:10")
 		if next := advance(t, s); !next.Equal(time.Now().Add(time.Minute)) {
 			t.Errorf("due at %v, want in a minute", next)
@@ -195,9 +207,9 @@ func TestAnOpenedStoreTakesTheStepsThatAreDue(t *testing.T) {
 			f.Spec.Rollout.Steps = []v1alpha1.RolloutStep{{Weight: 10, Hold: v1alpha1.Duration{Duration: time.Minute}}, {Weight: 50, Hold: v1alpha1.Duration{Duration: time.Hour}}}
 		}
 		apply(t, s, of(1, steps), Created)
-		seen(t, s, 1, Observed{Started: true})
+		seen(t, s, 1, started)
 		apply(t, s, of(2, steps), Configured)
-		seen(t, s, 2, Observed{Started: true})
+		seen(t, s, 2, started)
 		time.Sleep(2 * time.Minute)
 		again := open(t, dir)
 		goes(t, again, "00001:90 00002:10")
@@ -217,11 +229,11 @@ func TestTheHistoryHasItsLimit(t *testing.T) {
 				result = Created
 			}
 			apply(t, s, of(n+1, short), result)
-			seen(t, s, int64(n+1), Observed{Started: true})
+			seen(t, s, int64(n+1), started)
 			time.Sleep(time.Minute)
 		}
 		var numbers []int64
-		for _, r := range s.Revisions(key("f")) {
+		for _, r := range revisions(s) {
 			numbers = append(numbers, r.Spec.Number)
 		}
 		if len(numbers) != 2 || numbers[0] != 3 || numbers[1] != 4 {
@@ -246,7 +258,7 @@ func TestAnObservationThatCannotBeKeptChangesNothing(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(path, "x"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Observe(key("f"), before.UID, Observed{Started: true}); err == nil || !strings.Contains(err.Error(), "f.yaml") {
+	if err := s.Observe(key("f"), map[string]rollout.Known{before.Name: started}); err == nil || !strings.Contains(err.Error(), "f.yaml") {
 		t.Errorf("got %v", err)
 	}
 	if numbered(t, s, 1) != before {
@@ -258,19 +270,19 @@ func TestNoNewsIsNotWritten(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
 	apply(t, s, of(1), Created)
-	failed := Observed{Reason: v1alpha1.ReasonStartFailed, Message: "broken"}
+	failed := failing("broken")
 	seen(t, s, 1, failed)
 	path := filepath.Join(dir, "default", "f.yaml")
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	for _, o := range []Observed{failed, {}} {
+	for _, o := range []rollout.Known{failed, {}} {
 		seen(t, s, 1, o)
 	}
-	if err := s.Observe(key("f"), "another", Observed{Started: true}); err != nil {
+	if err := s.Observe(key("f"), map[string]rollout.Known{"another": started}); err != nil {
 		t.Error(err)
 	}
-	if err := s.Observe(key("nobody"), "another", Observed{Started: true}); err != nil {
+	if err := s.Observe(key("nobody"), map[string]rollout.Known{"another": started}); err != nil {
 		t.Error(err)
 	}
 	if _, err := os.Stat(path); err == nil {
