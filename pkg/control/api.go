@@ -20,6 +20,8 @@ const (
 	maxManifest = 16 << 20
 	// dryRun is the parameter of a PUT that changes nothing.
 	dryRun = "dryRun"
+	// labelSelector is the parameter that chooses revisions.
+	labelSelector = "labelSelector"
 	// allLines as a tail means that no line is left out.
 	allLines = -1
 )
@@ -134,6 +136,12 @@ func listPath(namespace string) string {
 		return apiPrefix + "/functions"
 	}
 	return apiPrefix + "/namespaces/" + url.PathEscape(namespace) + "/functions"
+}
+
+// revisionsPath lists the revisions of a function.
+func revisionsPath(fn *v1alpha1.Function) string {
+	query := url.Values{labelSelector: {v1alpha1.LabelFunctionUID + "=" + string(fn.UID)}}
+	return apiPrefix + "/namespaces/" + url.PathEscape(fn.Namespace) + "/functionrevisions?" + query.Encode()
 }
 
 func functionPath(key invoke.FunctionKey) string {

@@ -97,6 +97,13 @@ func (c *Client) Get(ctx context.Context, key invoke.FunctionKey) (*v1alpha1.Fun
 	return fn, c.call(ctx, http.MethodGet, functionPath(key), nil, fn)
 }
 
+// Revisions returns those of a function, the first one first.
+func (c *Client) Revisions(ctx context.Context, fn *v1alpha1.Function) ([]v1alpha1.FunctionRevision, error) {
+	list := &v1alpha1.FunctionRevisionList{}
+	err := c.call(ctx, http.MethodGet, revisionsPath(fn), nil, list)
+	return list.Items, err
+}
+
 // Decisions tells of the last decisions on a function.
 func (c *Client) Decisions(ctx context.Context, key invoke.FunctionKey) (history.Account, error) {
 	var account history.Account

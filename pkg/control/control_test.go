@@ -64,7 +64,7 @@ func start(t *testing.T, logs logFunc) (client *Client, stop func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	handler := New(Deps{Info: Info{Version: "v1", DataDir: dir, PID: 42}, Store: store, Reader: store.Catalog(), StatusReader: busy{}, Logs: logs, Explainer: decided{store.Catalog()}, Storyteller: stories{}})
+	handler := New(Deps{Info: Info{Version: "v1", DataDir: dir, PID: 42}, Store: store, Reader: store, StatusReader: busy{}, Archive: archive{store}, Logs: logs, Explainer: decided{store}, Storyteller: stories{}})
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	go func() { served <- Serve(ctx, listener, handler) }()
@@ -131,6 +131,34 @@ func TestAFunctionLivesFromApplyToDelete(t *testing.T) {
 		if !errors.As(err, &problem) || problem.Reason != ReasonNotFound || !strings.Contains(problem.Message, "default/hello") {
 			t.Errorf("%s after delete: %v", name, err)
 		}
+	}
+}
+
+// archive has the revisions of a store.
+type archive struct{ *file.Store }
+
+func (a archive) Revisions(key invoke.FunctionKey) []*v1alpha1.FunctionRevision {
+	history, _ := a.History(key)
+	return history.Revisions
+}
+
+func TestRevisionsAreThoseOfOneFunction(t *testing.T) {
+	client, _ := start(t, noLogs)
+	ctx := t.Context()
+	for _, name := range []string{"hello", "other"} {
+		if _, err := client.Apply(ctx, program("default", name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	changed := program("default", "hello")
+	changed.Spec.Template.Concurrency = 5
+	applied, err := client.Apply(ctx, changed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	revisions, err := client.Revisions(ctx, applied.Function)
+	if err != nil || len(revisions) != 2 || revisions[0].Name != "hello-00001" || revisions[1].Name != "hello-00002" || revisions[1].Spec.Template.Concurrency != 5 {
+		t.Errorf("%v, %+v", err, revisions)
 	}
 }
 
@@ -233,7 +261,7 @@ func TestWrongRequestsAreToldWhy(t *testing.T) {
 	if _, err := store.Apply(program("default", "there")); err != nil {
 		t.Fatal(err)
 	}
-	handler := New(Deps{Store: store, Reader: store.Catalog(), StatusReader: busy{}, Logs: logFunc(noLogs)})
+	handler := New(Deps{Store: store, Reader: store, StatusReader: busy{}, Archive: archive{store}, Logs: logFunc(noLogs)})
 	for name, c := range map[string]struct {
 		method, path, body string
 		status             int
@@ -247,6 +275,7 @@ func TestWrongRequestsAreToldWhy(t *testing.T) {
 		"a path that does not exist":     {"GET", "/api", "", 404, "another version"},
 		"a method that does not exist":   {"PATCH", path, "", 404, "PATCH"},
 		"a tail that is no number":       {"GET", path + "/log?tail=ten", "", 400, "tail=ten"},
+		"a selector that is none":        {"GET", apiPrefix + "/namespaces/default/functionrevisions?labelSelector=%3D", "", 400, "labelSelector"},
 		"a follow that is no answer":     {"GET", path + "/log?follow=perhaps", "", 400, "follow=perhaps"},
 		"a log that is not there":        {"GET", apiPrefix + "/namespaces/default/functions/there/log", "", 404, "call it first"},
 	} {

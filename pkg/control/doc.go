@@ -16,6 +16,7 @@
 //	DELETE .../namespaces/{ns}/functions/{name}      remove it
 //	GET    .../namespaces/{ns}/functions/{name}/log  ?follow=true&tail=100
 //	GET    .../namespaces/{ns}/functions/{name}/decisions  the last ones
+//	GET    .../namespaces/{ns}/functionrevisions     ?labelSelector=...: revisions
 //
 // Every answer is JSON but a log's, which is text. Every error is an Error.
 // The package keeps no state of its own.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/catalog/file"
@@ -34,6 +35,13 @@ type Reader interface {
 // StatusReader observes functions.
 type StatusReader interface {
 	Status(fn *v1alpha1.Function) v1alpha1.FunctionStatus
+}
+
+// Archive tells which revisions a function has.
+type Archive interface {
+	// Revisions are those of the function of that name, the first one first; none if there
+	// is no such function.
+	Revisions(key invoke.FunctionKey) []*v1alpha1.FunctionRevision
 }
 
 // Logs prints what a function's instances have written.
@@ -63,6 +71,7 @@ type Deps struct {
 	Store        Store
 	Reader       Reader
 	StatusReader StatusReader
+	Archive      Archive
 	Logs         Logs
 	Explainer    Explainer
 	Storyteller  Storyteller
@@ -78,6 +87,7 @@ func New(deps Deps) http.Handler {
 	mux.HandleFunc("GET "+all, s.list)
 	mux.HandleFunc("GET "+inNamespace, s.list)
 	mux.HandleFunc("GET "+one, s.get)
+	mux.HandleFunc("GET "+apiPrefix+"/namespaces/{ns}/functionrevisions", s.revisions)
 	mux.HandleFunc("PUT "+one, s.apply)
 	mux.HandleFunc("DELETE "+one, s.delete)
 	mux.HandleFunc("GET "+one+"/log", s.log)
@@ -126,6 +136,30 @@ func (s *server) get(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	writeJSON(w, http.StatusOK, s.observed(fn))
+}
+
+// revisions lists those of the namespace that a selector of labels chooses, or all.
+func (s *server) revisions(w http.ResponseWriter, r *http.Request) {
+	chosen, err := labels.Parse(r.URL.Query().Get(labelSelector))
+	if err != nil {
+		writeError(w, http.StatusBadRequest, &Error{Reason: ReasonBadRequest, Message: fmt.Sprintf("%s: %v", labelSelector, err)})
+		return
+	}
+	list := v1alpha1.FunctionRevisionList{
+		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.APIVersion, Kind: v1alpha1.KindFunctionRevision + "List"},
+		Items:    []v1alpha1.FunctionRevision{},
+	}
+	for _, fn := range s.Reader.List() {
+		if fn.Namespace != r.PathValue("ns") {
+			continue
+		}
+		for _, revision := range s.Archive.Revisions(fn.Key()) {
+			if chosen.Matches(labels.Set(revision.Labels)) {
+				list.Items = append(list.Items, *revision)
+			}
+		}
+	}
+	writeJSON(w, http.StatusOK, list)
 }
 
 func (s *server) apply(w http.ResponseWriter, r *http.Request) {

@@ -202,8 +202,6 @@ func intent(fn *v1alpha1.Function) (*unstructured.Unstructured, error) {
 	for _, field := range []string{"creationTimestamp", "deletionTimestamp", "generation", "managedFields", "resourceVersion", "selfLink", "uid"} {
 		unstructured.RemoveNestedField(object.Object, "metadata", field)
 	}
-	// Nor is a wish for a start the author's.
-	unstructured.RemoveNestedField(object.Object, "metadata", "annotations", v1alpha1.AnnotationStartUntil)
 	return object, nil
 }
 
@@ -248,15 +246,22 @@ func (f *functions) dropCode(ctx context.Context, change *Change, before *v1alph
 	return err
 }
 
-// removeOldCode removes ConfigMaps with code that is no longer used. That of the
-// function as it was before stays: instances may be starting with it.
+// removeOldCode removes ConfigMaps with code that no revision uses. That of the function
+// as it was before stays in any case: the controller may not have made its revision yet.
 func (f *functions) removeOldCode(ctx context.Context, before, after *v1alpha1.Function) error {
-	kept := []string{configMapOf(before), configMapOf(after)}
+	kept := []string{configMapOf(&before.Spec.Template), configMapOf(&after.Spec.Template)}
 	if kept[0] == kept[1] || !slices.ContainsFunc(kept, func(name string) bool { return strings.HasPrefix(name, codePrefix(after.Name)) }) {
 		return nil
 	}
+	revisions, err := f.Revisions(ctx, after)
+	if err != nil {
+		return err
+	}
+	for i := range revisions {
+		kept = append(kept, configMapOf(&revisions[i].Spec.Template))
+	}
 	var list corev1.ConfigMapList
-	err := f.kube.List(ctx, &list, client.InNamespace(after.Namespace), client.MatchingLabels{
+	err = f.kube.List(ctx, &list, client.InNamespace(after.Namespace), client.MatchingLabels{
 		v1alpha1.LabelManagedBy: v1alpha1.ManagedBy, labelComponent: codeComponent, v1alpha1.LabelFunction: after.Name,
 	})
 	if err != nil {
@@ -273,11 +278,11 @@ func (f *functions) removeOldCode(ctx context.Context, before, after *v1alpha1.F
 	return nil
 }
 
-func configMapOf(fn *v1alpha1.Function) string {
-	if fn.Spec.Template.Code == nil {
+func configMapOf(t *v1alpha1.FunctionTemplate) string {
+	if t.Code == nil {
 		return ""
 	}
-	return fn.Spec.Template.Code.ConfigMapRef.Name
+	return t.Code.ConfigMapRef.Name
 }
 
 // explainCode is explain for a function's ConfigMap.

@@ -1,6 +1,7 @@
 package kubecontrol
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -117,7 +118,9 @@ func Scheme() *runtime.Scheme {
 
 func mapper() meta.RESTMapper {
 	m := meta.NewDefaultRESTMapper([]schema.GroupVersion{corev1.SchemeGroupVersion, v1alpha1.GroupVersion})
-	m.Add(v1alpha1.GroupVersion.WithKind(v1alpha1.KindFunction), meta.RESTScopeNamespace)
+	for _, kind := range []string{v1alpha1.KindFunction, v1alpha1.KindFunctionRevision} {
+		m.Add(v1alpha1.GroupVersion.WithKind(kind), meta.RESTScopeNamespace)
+	}
 	for _, kind := range []string{"Pod", "ConfigMap", "Event", "Secret"} {
 		m.Add(corev1.SchemeGroupVersion.WithKind(kind), meta.RESTScopeNamespace)
 	}
@@ -147,6 +150,19 @@ func (f *functions) Get(ctx context.Context, key invoke.FunctionKey) (*v1alpha1.
 	}
 	tidy(fn)
 	return fn, nil
+}
+
+// Revisions returns those of a function, the first one first.
+func (f *functions) Revisions(ctx context.Context, fn *v1alpha1.Function) ([]v1alpha1.FunctionRevision, error) {
+	list := &v1alpha1.FunctionRevisionList{}
+	of := client.MatchingLabels{v1alpha1.LabelFunctionUID: string(fn.UID)}
+	if err := f.kube.List(ctx, list, client.InNamespace(fn.Namespace), of); err != nil {
+		return nil, f.explain(fn.Key(), err)
+	}
+	slices.SortFunc(list.Items, func(a, b v1alpha1.FunctionRevision) int {
+		return cmp.Compare(a.Spec.Number, b.Spec.Number)
+	})
+	return list.Items, nil
 }
 
 // Delete asks for a function's removal. The Function is there until its

@@ -221,16 +221,6 @@ func testChange(t *testing.T, tc *testCluster, c *Client) {
 	if *applied.Function.Spec.Scaling.MaxInstances != 3 {
 		t.Errorf("scaling.maxInstances is %d, want that of the manifest", *applied.Function.Spec.Scaling.MaxInstances)
 	}
-	// A wish for a start is nobody's field, and no change.
-	_, err = c.Change(ctx, fn.Key(), func(fn *v1alpha1.Function) error { fn.AskStart(time.Now()); return nil }, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	applied, err = c.deploy(ctx, t, fn, false)
-	wantResult(t, applied, err, Unchanged)
-	if applied.Function.StartUntil().IsZero() {
-		t.Error("the wish is gone")
-	}
 	if _, err := c.Change(ctx, invoke.FunctionKey{Namespace: "default", Name: "nobody"}, most(1), Options{}); !Is(err, ReasonNotFound) {
 		t.Errorf("of none: %v", err)
 	}
@@ -265,7 +255,7 @@ func testCode(t *testing.T, tc *testCluster, c *Client) {
 		t.Errorf("one file is not inline: %+v, %v", applied.Function.Spec.Template.Code, configMaps())
 	}
 	var names []string
-	for version := range 3 {
+	for version := range 4 {
 		write("words.py", fmt.Sprintf("version = %d\n", version))
 		applied, err = c.deploy(ctx, t, fn, false)
 		wantResult(t, applied, err, Configured)
@@ -276,10 +266,20 @@ func testCode(t *testing.T, tc *testCluster, c *Client) {
 			len(made.OwnerReferences) != 1 || made.OwnerReferences[0].UID != applied.Function.UID {
 			t.Fatalf("the ConfigMap %s is %+v", name, made)
 		}
+		if version == 0 {
+			revision := v1alpha1.NewRevision(applied.Function)
+			if err := tc.admin.Create(ctx, revision); err != nil {
+				t.Fatal(err)
+			}
+			of, err := c.Revisions(ctx, applied.Function)
+			if err != nil || len(of) != 1 || of[0].Name != revision.Name {
+				t.Errorf("%v; the revisions are %+v", err, of)
+			}
+		}
 	}
 	left := configMaps()
-	if _, there := left[names[0]]; there || len(left) != 2 {
-		t.Errorf("of %v there are %v, want the last two", names, left)
+	if _, there := left[names[1]]; there || len(left) != 3 {
+		t.Errorf("of %v there are %v, want the last two and the one of a revision", names, left)
 	}
 	applied, err = c.deploy(ctx, t, fn, false)
 	wantResult(t, applied, err, Unchanged)
