@@ -3,6 +3,8 @@ package rollout
 import (
 	"maps"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 )
@@ -13,9 +15,10 @@ type Entry struct {
 	// Function is as its author wrote it, with its defaults.
 	Function *v1alpha1.Function
 	// Units are the revisions that have calls, that are being proven, or that were the last
-	// to have calls and are kept for a return, each as a function of its own: with the UID of the FunctionRevision, its template, and its part of what the
-	// function says of calls and instances. The first one made comes first. The name and
-	// namespace are those of the function, and so is the generation.
+	// to have calls and are kept for a return, each as a function of its own: with the UID of
+	// the FunctionRevision, its template, and its part of what the function says of calls and
+	// instances. The first one made comes first. The name and namespace are those of the
+	// function, and so is the generation.
 	Units []*v1alpha1.Function
 	// Routes are the parts of the calls.
 	Routes []Route
@@ -57,7 +60,7 @@ func Compose(f *v1alpha1.Function, revisions []*v1alpha1.FunctionRevision) *Entr
 		share := Share{
 			Weight:  weight,
 			Called:  called,
-			Proving: r.Name == f.Status.LatestCreatedRevisionName && f.Spec.Rollout.Verify == v1alpha1.VerifyOneInstance && !r.Proven(),
+			Proving: proving(f, r),
 		}
 		if called || share.Proving || r == kept {
 			units[r.Name] = Unit(f, r, share)
@@ -78,11 +81,17 @@ func Alone(f *v1alpha1.Function) *Entry {
 }
 
 // lastServed is the revision that was the last to lose its calls. Its instances stay for as
-// long as idle ones do, so that a return to it is warm.
+// long as idle ones do, so that a return to it is warm. One that has none by the function's
+// status and some by its own loses them now: the two statuses come on two ways.
 func lastServed(own []*v1alpha1.FunctionRevision, weights map[string]int32) *v1alpha1.FunctionRevision {
 	var last *v1alpha1.FunctionRevision
 	for _, r := range own {
-		if weights[r.Name] > 0 || r.InactiveSince().IsZero() {
+		switch {
+		case weights[r.Name] > 0 || r.Status.FullTrafficTime.IsZero():
+			continue
+		case meta.IsStatusConditionTrue(r.Status.Conditions, v1alpha1.ConditionActive):
+			return r
+		case r.InactiveSince().IsZero():
 			continue
 		}
 		if last == nil || last.InactiveSince().Before(r.InactiveSince()) {
@@ -90,6 +99,14 @@ func lastServed(own []*v1alpha1.FunctionRevision, weights map[string]int32) *v1a
 		}
 	}
 	return last
+}
+
+// proving tells whether an instance of a revision is to be there in any case: until the
+// function's status says that the revision is proven, and so where calls go. Its own status
+// says so earlier, and the instance would leave in between.
+func proving(f *v1alpha1.Function, r *v1alpha1.FunctionRevision) bool {
+	return f.Spec.Rollout.Verify == v1alpha1.VerifyOneInstance &&
+		r.Name == f.Status.LatestCreatedRevisionName && r.Name != f.Status.LatestReadyRevisionName
 }
 
 // Share is what one revision has of its function.

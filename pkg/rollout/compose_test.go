@@ -111,6 +111,42 @@ func TestOnlyTheLastRevisionToLoseItsCallsStaysWarm(t *testing.T) {
 	}
 }
 
+func TestARevisionStaysWarmWhicheverOfTheStatusesIsSeenFirst(t *testing.T) {
+	w := newWorld(t)
+	for _, image := range []string{"a", "b"} {
+		w.deploy(image)
+		w.prove(w.f.Status.LatestCreatedRevisionName)
+		w.pass(time.Minute)
+	}
+	before := make([]*v1alpha1.FunctionRevision, len(w.revisions))
+	for i, r := range w.revisions {
+		before[i] = r.DeepCopy()
+	}
+	w.deploy("a")
+	w.expectUnits("00001", "00002")
+	w.revisions = before
+	w.expectUnits("00001", "00002")
+}
+
+func TestTheInstanceOfTheProofStaysUntilCallsComeToIt(t *testing.T) {
+	w := newWorld(t)
+	w.deploy("a")
+	w.prove("thumbnail-00001")
+	w.deploy("b")
+	before := w.f.Status.DeepCopy()
+	w.prove("thumbnail-00002")
+	now := w.f.Status
+	w.f.Status = *before
+	w.expectUnits("00001", "00002")
+	if n := w.unit("00002").Spec.Scaling.MinInstances; n != 1 {
+		t.Errorf("%d instances are wanted before the calls come", n)
+	}
+	w.f.Status = now
+	if n := w.unit("00002").Spec.Scaling.MinInstances; n != 0 {
+		t.Errorf("%d instances are wanted when calls come", n)
+	}
+}
+
 func (w *world) expectUnits(numbers ...string) {
 	w.t.Helper()
 	var got []string
