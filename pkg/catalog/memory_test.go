@@ -13,14 +13,15 @@ import (
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/rollout"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func function(name, uid string, generation int64) *v1alpha1.Function {
+func function(name, uid string, generation int64) *rollout.Entry {
 	f := &v1alpha1.Function{}
 	f.Namespace, f.Name, f.UID, f.Generation = "ns", name, types.UID(uid), generation
-	return f
+	return rollout.Alone(f)
 }
 
 func key(name string) invoke.FunctionKey { return invoke.FunctionKey{Namespace: "ns", Name: name} }
@@ -45,8 +46,8 @@ func observe(t *testing.T, c *Catalog, slow bool) *observer {
 		o.done <- c.Watch(ctx, func(e Event) {
 			<-o.gate
 			what := "gone"
-			if e.Function != nil {
-				what = fmt.Sprint("generation ", e.Function.Generation)
+			if e.Entry != nil {
+				what = fmt.Sprint("generation ", e.Entry.Function.Generation)
 			}
 			o.events = append(o.events, fmt.Sprintf("%s %s %s", e.Key.Name, e.UID, what))
 		})
@@ -83,13 +84,13 @@ func TestCatalogHoldsFunctionsByName(t *testing.T) {
 		t.Error("an empty catalog has a function")
 	}
 	other := function("a", "3", 1)
-	other.Namespace = "another"
-	for _, f := range []*v1alpha1.Function{function("b", "2", 1), function("a", "1", 1), other, function("b", "2", 2)} {
+	other.Function.Namespace = "another"
+	for _, f := range []*rollout.Entry{function("b", "2", 1), function("a", "1", 1), other, function("b", "2", 2)} {
 		c.Put(f)
 	}
 	var got []string
 	for _, f := range c.List() {
-		got = append(got, fmt.Sprintf("%s generation %d", f.Key(), f.Generation))
+		got = append(got, fmt.Sprintf("%s generation %d", f.Key(), f.Function.Generation))
 	}
 	expect(t, got, "another/a generation 1", "ns/a generation 1", "ns/b generation 2")
 	c.Remove(key("a"))
@@ -97,7 +98,7 @@ func TestCatalogHoldsFunctionsByName(t *testing.T) {
 	if _, ok := c.Get(key("a")); ok {
 		t.Error("a removed function is still there")
 	}
-	if f, ok := c.Get(key("b")); !ok || f.Generation != 2 {
+	if f, ok := c.Get(key("b")); !ok || f.Function.Generation != 2 {
 		t.Errorf("got %v %v", f, ok)
 	}
 }
@@ -217,7 +218,7 @@ func TestHandleMayUseTheCatalog(t *testing.T) {
 		c.Put(function("a", "1", 1))
 		var last int64
 		err := c.Watch(ctx, func(e Event) {
-			if last = e.Function.Generation; last == 3 {
+			if last = e.Entry.Function.Generation; last == 3 {
 				cancel()
 				return
 			}
@@ -237,22 +238,22 @@ func TestWatchersConverge(t *testing.T) {
 		c := New()
 		ctx, cancel := context.WithCancel(t.Context())
 		var watching sync.WaitGroup
-		views := make([]map[string]*v1alpha1.Function, 3)
+		views := make([]map[string]*rollout.Entry, 3)
 		for i := range views {
-			view := make(map[string]*v1alpha1.Function)
+			view := make(map[string]*rollout.Entry)
 			views[i] = view
 			watching.Go(func() {
 				c.Watch(ctx, func(e Event) {
 					known := view[e.Key.Name]
 					switch {
-					case e.Function == nil && (known == nil || string(known.UID) != e.UID):
+					case e.Entry == nil && (known == nil || known.UID() != e.UID):
 						t.Errorf("told that %s is gone, knew %v", e.UID, known)
-					case e.Function == nil:
+					case e.Entry == nil:
 						delete(view, e.Key.Name)
-					case known != nil && string(known.UID) != e.UID:
-						t.Errorf("told of %s while %s was there", e.UID, known.UID)
+					case known != nil && known.UID() != e.UID:
+						t.Errorf("told of %s while %s was there", e.UID, known.UID())
 					default:
-						view[e.Key.Name] = e.Function
+						view[e.Key.Name] = e.Entry
 					}
 				})
 			})
@@ -271,9 +272,9 @@ func TestWatchersConverge(t *testing.T) {
 		}
 		writing.Wait()
 		synctest.Wait()
-		want := make(map[string]*v1alpha1.Function)
+		want := make(map[string]*rollout.Entry)
 		for _, f := range c.List() {
-			want[f.Name] = f
+			want[f.Key().Name] = f
 		}
 		for i, view := range views {
 			if len(view) != len(want) {

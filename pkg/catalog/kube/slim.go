@@ -31,13 +31,20 @@ func slim(object any) (any, error) {
 }
 
 // slimWithoutCode keeps a digest of inline code, so that a change of it is one still,
-// and the Function is as valid as it was.
+// and the object is as valid as it was.
 func slimWithoutCode(object any) (any, error) {
-	if fn, ok := object.(*v1alpha1.Function); ok && fn.Spec.Template.Code != nil {
-		if code := fn.Spec.Template.Code; code.Inline != "" && len(code.Inline) <= v1alpha1.MaxInlineCode {
-			sum := sha256.Sum256([]byte(code.Inline))
-			code.Inline = hex.EncodeToString(sum[:])
-		}
+	switch o := object.(type) {
+	case *v1alpha1.Function:
+		slimTemplate(&o.Spec.Template)
+	case *v1alpha1.FunctionRevision:
+		slimTemplate(&o.Spec.Template)
 	}
 	return slim(object)
+}
+
+func slimTemplate(t *v1alpha1.FunctionTemplate) {
+	if code := t.Code; code != nil && code.Inline != "" && len(code.Inline) <= v1alpha1.MaxInlineCode {
+		sum := sha256.Sum256([]byte(code.Inline))
+		code.Inline = hex.EncodeToString(sum[:])
+	}
 }

@@ -44,6 +44,26 @@ func TestS17AGatewayKeepsNoCode(t *testing.T) {
 	}
 }
 
+func TestAGatewayKeepsNoCodeOfRevisions(t *testing.T) {
+	code := strings.Repeat("x", v1alpha1.MaxInlineCode)
+	s := newSource()
+	s.functionChanged(function(1, latest(1), traffic(1, 100)))
+	r := revision(1)
+	r.Spec.Template.Code.Inline = code
+	got, err := Config{}.Transform()(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.revisionChanged(got)
+	unit := entry(s).Routes[0].Unit
+	if n := len(unit.Spec.Template.Code.Inline); n == 0 || n > 100 {
+		t.Errorf("%d bytes of code are kept, want a digest", n)
+	}
+	if unit.Revision() != r.Label() {
+		t.Errorf("revision %s, want %s: it must be that of the schedulers", unit.Revision(), r.Label())
+	}
+}
+
 func TestS17ASchedulerKeepsTheCodeOnce(t *testing.T) {
 	fn := slimmed(t, Config{Code: true}, "def handle")
 	if fn.Spec.Template.Code.Inline != "def handle" || fn.Annotations[lastApplied] != "" || fn.Annotations["team"] != "a" {

@@ -25,8 +25,7 @@ type Config struct {
 	// Runtimes says whether to read Runtimes as well. Who only needs to know
 	// which Functions there are does not.
 	Runtimes bool
-	// Code says whether inline code is kept. Who starts no instances does not need it,
-	// and sees Functions with another Revision than those who do.
+	// Code says whether inline code is kept. Who starts no instances does not need it.
 	Code bool
 }
 
@@ -38,7 +37,7 @@ type Deps struct {
 	Log       *slog.Logger
 }
 
-// Source reads Functions, and Runtimes.
+// Source reads Functions, their revisions, and Runtimes.
 type Source struct {
 	config  Config
 	deps    Deps
@@ -47,6 +46,9 @@ type Source struct {
 
 	mu        sync.Mutex
 	functions map[invoke.FunctionKey]*v1alpha1.Function // as they were written
+	// revisions are by the function that they name, which need not be known or be theirs,
+	// and by their own names.
+	revisions map[invoke.FunctionKey]map[string]*v1alpha1.FunctionRevision
 	runtimes  map[string]*v1alpha1.ClusterRuntime
 }
 
@@ -58,6 +60,7 @@ func New(config Config, deps Deps) *Source {
 		catalog:   catalog.New(),
 		synced:    make(chan struct{}),
 		functions: make(map[invoke.FunctionKey]*v1alpha1.Function),
+		revisions: make(map[invoke.FunctionKey]map[string]*v1alpha1.FunctionRevision),
 		runtimes:  make(map[string]*v1alpha1.ClusterRuntime),
 	}
 }
@@ -90,21 +93,30 @@ const askAgain = 2 * time.Second
 // Run follows the cluster until ctx ends. If the API server is away it begins when that
 // is back. It returns an error only if it can never begin.
 func (s *Source) Run(ctx context.Context) error {
-	// Runtimes first: a function that is read before its runtime would seem
-	// to change when that is read.
+	kinds := []kind{
+		{&v1alpha1.FunctionRevision{}, s.revisionChanged, s.revisionGone},
+		{&v1alpha1.Function{}, s.functionChanged, s.functionGone},
+	}
+	// Functions last: one that is read before its runtime or its revisions would seem to
+	// change when those are read.
 	if s.config.Runtimes {
-		has, err := s.follow(ctx, &v1alpha1.ClusterRuntime{}, s.runtimeChanged, s.runtimeGone)
+		kinds = append([]kind{{&v1alpha1.ClusterRuntime{}, s.runtimeChanged, s.runtimeGone}}, kinds...)
+	}
+	for _, k := range kinds {
+		has, err := s.follow(ctx, k)
 		if err != nil || !toolscache.WaitForCacheSync(ctx.Done(), has) {
 			return unlessEnded(ctx, err)
 		}
 	}
-	has, err := s.follow(ctx, &v1alpha1.Function{}, s.functionChanged, s.functionGone)
-	if err != nil || !toolscache.WaitForCacheSync(ctx.Done(), has) {
-		return unlessEnded(ctx, err)
-	}
 	close(s.synced)
 	<-ctx.Done()
 	return nil
+}
+
+// kind of objects, and who takes those that changed and those that are gone.
+type kind struct {
+	of            client.Object
+	changed, gone func(any)
 }
 
 // unlessEnded is err, unless that is only that ctx has ended.
@@ -115,25 +127,25 @@ func unlessEnded(ctx context.Context, err error) error {
 	return err
 }
 
-// follow hands the objects of one kind to changed and gone. What it returns
-// tells whether all that existed at first were handed over.
-func (s *Source) follow(ctx context.Context, kind client.Object, changed, gone func(any)) (toolscache.InformerSynced, error) {
-	informer, err := s.informer(ctx, kind)
+// follow hands over the objects of one kind. What it returns tells whether all that
+// existed at first were handed over.
+func (s *Source) follow(ctx context.Context, k kind) (toolscache.InformerSynced, error) {
+	informer, err := s.informer(ctx, k.of)
 	if err != nil {
-		return nil, fmt.Errorf("kube: following %T: %w", kind, err)
+		return nil, fmt.Errorf("kube: following %T: %w", k.of, err)
 	}
 	registration, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-		AddFunc:    changed,
-		UpdateFunc: func(_, now any) { changed(now) },
+		AddFunc:    k.changed,
+		UpdateFunc: func(_, now any) { k.changed(now) },
 		DeleteFunc: func(last any) {
 			if unseen, ok := last.(toolscache.DeletedFinalStateUnknown); ok {
 				last = unseen.Obj
 			}
-			gone(last)
+			k.gone(last)
 		},
 	})
 	if err != nil {
-		return nil, fmt.Errorf("kube: following %T: %w", kind, err)
+		return nil, fmt.Errorf("kube: following %T: %w", k.of, err)
 	}
 	return registration.HasSynced, nil
 }
@@ -168,8 +180,7 @@ func (s *Source) functionChanged(object any) {
 	}
 	before := s.functions[fn.Key()]
 	s.functions[fn.Key()] = fn
-	if before == nil || before.UID != fn.UID || before.Generation != fn.Generation ||
-		before.Annotations[v1alpha1.AnnotationStartUntil] != fn.Annotations[v1alpha1.AnnotationStartUntil] {
+	if before == nil || !sameFunction(before, fn) {
 		s.put(fn)
 	}
 }
@@ -209,33 +220,12 @@ func (s *Source) runtimeGone(object any) {
 	}
 }
 
-// runtimeMatters looks again at the functions of a runtime.
+// runtimeMatters looks again at the functions of a runtime. Their revisions are complete
+// without it.
 func (s *Source) runtimeMatters(name string) {
 	for _, fn := range s.functions {
 		if string(fn.Spec.Template.RuntimeRef.Name) == name {
 			s.put(fn)
 		}
 	}
-}
-
-// put lets the catalog have a function, unless it is not valid.
-func (s *Source) put(written *v1alpha1.Function) {
-	fn := complete(written, s.runtimes[string(written.Spec.Template.RuntimeRef.Name)])
-	problems := append(v1alpha1.Validate(fn), v1alpha1.ValidateCluster(fn)...)
-	if len(problems) > 0 {
-		s.deps.Log.Warn("a function is not valid and is not served", "function", fn.Key().String(), "err", problems.ToAggregate())
-		s.catalog.Remove(fn.Key())
-		return
-	}
-	s.catalog.Put(fn)
-}
-
-// complete is a function with what it left out: its runtime's protocol, and the
-// defaults.
-func complete(written *v1alpha1.Function, rt *v1alpha1.ClusterRuntime) *v1alpha1.Function {
-	fn := written.DeepCopy()
-	v1alpha1.DefaultFor(fn, rt)
-	fn.Status = v1alpha1.FunctionStatus{}
-	fn.ManagedFields = nil
-	return fn
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/estimate"
 	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/rollout"
 )
 
 var key = invoke.FunctionKey{Namespace: "shop", Name: "hello"}
@@ -30,8 +31,16 @@ func newSource() *Source { return New(Config{}, Deps{Log: slog.New(slog.DiscardH
 
 // served is the function that the catalog holds, or nil.
 func served(s *Source) *v1alpha1.Function {
-	fn, _ := s.Catalog().Get(key)
-	return fn
+	if e := entry(s); e != nil {
+		return e.Function
+	}
+	return nil
+}
+
+// entry is what the catalog holds of it, or nil.
+func entry(s *Source) *rollout.Entry {
+	e, _ := s.Catalog().Get(key)
+	return e
 }
 
 func TestAFunctionIsServedWithItsDefaults(t *testing.T) {
@@ -72,10 +81,10 @@ func TestAFunctionThatIsBeingDeletedIsNotServed(t *testing.T) {
 	}
 }
 
-func TestAFunctionThatBecomesInvalidIsNotServed(t *testing.T) {
+func TestAnInvalidFunctionWithoutRevisionsIsNotServed(t *testing.T) {
 	s := newSource()
 	s.functionChanged(function(1))
-	s.functionChanged(function(2, func(fn *v1alpha1.Function) { fn.Spec.Template.Handler = "" }))
+	s.functionChanged(function(2, withoutHandler))
 	if served(s) != nil {
 		t.Error("it is served without a handler")
 	}
@@ -84,6 +93,8 @@ func TestAFunctionThatBecomesInvalidIsNotServed(t *testing.T) {
 		t.Error("it is not served after it was corrected")
 	}
 }
+
+func withoutHandler(fn *v1alpha1.Function) { fn.Spec.Template.Handler = "" }
 
 func TestARuntimeThatComesLaterSaysTheProtocol(t *testing.T) {
 	s := newSource()
@@ -114,23 +125,30 @@ func TestWhatWasLearntIsRecalledOfTheFunctionAsItIs(t *testing.T) {
 		fn.Status.MeanExecutionTime = &metav1.Duration{Duration: time.Second}
 		fn.Status.MeanStartTime = &metav1.Duration{Duration: 3 * time.Second}
 	}
+	unit := func(fn *v1alpha1.Function, r *v1alpha1.FunctionRevision) *v1alpha1.Function {
+		return rollout.Unit(fn, r, rollout.Share{Weight: 100})
+	}
+	first, second := revision(1), revision(2)
 	want := estimate.Means{Execution: time.Second, Start: 3 * time.Second}
-	if got := s.Recall(function(2)); got != (estimate.Means{}) {
+	if got := s.Recall(unit(function(2), first)); got != (estimate.Means{}) {
 		t.Errorf("of an unknown function: %v", got)
 	}
-	s.functionChanged(function(2, learnt))
-	if got := s.Recall(function(2)); got != want {
+	s.functionChanged(function(2, learnt, latest(2), traffic(1, 100, 2, 0)))
+	if got := s.Recall(unit(function(2), first)); got != want {
 		t.Errorf("got %v, want %v", got, want)
 	}
 	other := function(2)
 	other.UID = "u-2"
-	for name, fn := range map[string]*v1alpha1.Function{"a later generation": function(3), "another of the name": other} {
-		if got := s.Recall(fn); got != (estimate.Means{}) {
+	for name, unit := range map[string]*v1alpha1.Function{
+		"a later generation": unit(function(3), first), "another of the name": unit(other, first),
+		"a revision that has had no calls": unit(function(2), second),
+	} {
+		if got := s.Recall(unit); got != (estimate.Means{}) {
 			t.Errorf("of %s: %v", name, got)
 		}
 	}
-	s.functionChanged(function(2, func(fn *v1alpha1.Function) { fn.Status.ObservedGeneration = 2 }))
-	if got := s.Recall(function(2)); got != (estimate.Means{}) {
+	s.functionChanged(function(2, traffic(1, 100), func(fn *v1alpha1.Function) { fn.Status.ObservedGeneration = 2 }))
+	if got := s.Recall(unit(function(2), first)); got != (estimate.Means{}) {
 		t.Errorf("of one of which nothing was learnt: %v", got)
 	}
 }

@@ -1,0 +1,206 @@
+package kube
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/rollout"
+)
+
+func (s *Source) revisionChanged(object any) {
+	r, ok := object.(*v1alpha1.FunctionRevision)
+	if !ok {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := functionOf(r)
+	known := s.revisions[key]
+	if known == nil {
+		known = make(map[string]*v1alpha1.FunctionRevision)
+		s.revisions[key] = known
+	}
+	before := known[r.Name]
+	known[r.Name] = r
+	if before == nil || !sameRevision(before, r) {
+		s.revisionsMatter(key)
+	}
+}
+
+func (s *Source) revisionGone(object any) {
+	r, ok := object.(*v1alpha1.FunctionRevision)
+	if !ok {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := functionOf(r)
+	known := s.revisions[key]
+	if delete(known, r.Name); len(known) == 0 {
+		delete(s.revisions, key)
+	}
+	s.revisionsMatter(key)
+}
+
+// functionOf is the function that a revision names.
+func functionOf(r *v1alpha1.FunctionRevision) invoke.FunctionKey {
+	return invoke.FunctionKey{Namespace: r.Namespace, Name: r.Spec.FunctionName}
+}
+
+// revisionsMatter looks again at the function of revisions, if it is known.
+func (s *Source) revisionsMatter(key invoke.FunctionKey) {
+	if fn := s.functions[key]; fn != nil {
+		s.put(fn)
+	}
+}
+
+// sameFunction tells whether two states of a function make the same entry. Generations
+// stand for all of the spec.
+func sameFunction(a, b *v1alpha1.Function) bool {
+	return a.UID == b.UID && a.Generation == b.Generation &&
+		a.Annotations[v1alpha1.AnnotationStartUntil] == b.Annotations[v1alpha1.AnnotationStartUntil] &&
+		a.Annotations[v1alpha1.AnnotationAlgorithm] == b.Annotations[v1alpha1.AnnotationAlgorithm] &&
+		a.Status.LatestCreatedRevisionName == b.Status.LatestCreatedRevisionName &&
+		a.Status.LatestReadyRevisionName == b.Status.LatestReadyRevisionName &&
+		slices.Equal(a.Status.Traffic, b.Status.Traffic)
+}
+
+// sameRevision tells whether two states of a revision make the same unit. Its template
+// does not change.
+func sameRevision(a, b *v1alpha1.FunctionRevision) bool {
+	return a.UID == b.UID && a.DeletionTimestamp.IsZero() == b.DeletionTimestamp.IsZero() &&
+		a.InactiveSince().Equal(b.InactiveSince()) &&
+		a.Status.FullTrafficTime.IsZero() == b.Status.FullTrafficTime.IsZero() && active(a) == active(b)
+}
+
+func active(r *v1alpha1.FunctionRevision) bool {
+	return meta.IsStatusConditionTrue(r.Status.Conditions, v1alpha1.ConditionActive)
+}
+
+// put lets the catalog have a function and its revisions, unless it is not valid.
+func (s *Source) put(written *v1alpha1.Function) {
+	key := written.Key()
+	before, _ := s.catalog.Get(key)
+	if before != nil && before.Function.UID != written.UID {
+		before = nil
+	}
+	fn, own := s.valid(written, before)
+	if fn == nil {
+		s.catalog.Remove(key)
+		return
+	}
+	entry := rollout.Compose(fn, own)
+	if before != nil && (behind(entry) && !behind(before) || renew(entry, before)) {
+		return
+	}
+	s.catalog.Put(entry)
+}
+
+// valid is a function that can be served, with what it left out, and those of its
+// revisions that can be; nil if there is none. The revisions of a function that was
+// changed into one that is not valid are served as before; where nobody knows how it was,
+// that can only be if nothing but its template is wrong.
+func (s *Source) valid(written *v1alpha1.Function, before *rollout.Entry) (*v1alpha1.Function, []*v1alpha1.FunctionRevision) {
+	fn := complete(written, s.runtimes[string(written.Spec.Template.RuntimeRef.Name)])
+	problem := invalid(fn)
+	own := s.usable(written)
+	if problem == nil {
+		return fn, own
+	}
+	log := s.deps.Log.With("function", fn.Key().String(), "err", problem)
+	if len(own) > 0 {
+		earlier := fn.DeepCopy()
+		earlier.Spec.Template = *own[len(own)-1].Spec.Template.DeepCopy()
+		if before != nil {
+			earlier.Spec, earlier.Generation = *before.Function.Spec.DeepCopy(), before.Function.Generation
+		}
+		if invalid(earlier) == nil {
+			log.Warn("a function is not valid, and its revisions are served as before")
+			return earlier, own
+		}
+	}
+	log.Warn("a function is not valid and is not served")
+	return nil, nil
+}
+
+// usable are the revisions of a function that can be served, the last one made last. What
+// Windlass made can, but others may make some too.
+func (s *Source) usable(fn *v1alpha1.Function) []*v1alpha1.FunctionRevision {
+	var own []*v1alpha1.FunctionRevision
+	for _, r := range s.revisions[fn.Key()] {
+		if !r.Of(fn) || !r.DeletionTimestamp.IsZero() {
+			continue
+		}
+		probe := &v1alpha1.Function{ObjectMeta: metav1.ObjectMeta{Namespace: fn.Namespace, Name: fn.Name}}
+		v1alpha1.Default(probe)
+		probe.Spec.Template = r.Spec.Template
+		if err := invalid(probe); err != nil {
+			s.deps.Log.Warn("a revision is not valid and is not served", "function", fn.Key().String(), "revision", r.Name, "err", err)
+			continue
+		}
+		own = append(own, r)
+	}
+	slices.SortFunc(own, func(a, b *v1alpha1.FunctionRevision) int {
+		return cmp.Or(cmp.Compare(a.Spec.Number, b.Spec.Number), cmp.Compare(a.Name, b.Name))
+	})
+	return own
+}
+
+// invalid says why a function cannot be served, or nil.
+func invalid(fn *v1alpha1.Function) error {
+	if problems := append(v1alpha1.Validate(fn), v1alpha1.ValidateCluster(fn)...); len(problems) > 0 {
+		return problems.ToAggregate()
+	}
+	return nil
+}
+
+// behind tells whether a function says that calls go to revisions of which none was seen
+// yet, or any more: the two kinds of objects come on two ways, and one may be ahead.
+func behind(e *rollout.Entry) bool {
+	return len(e.Function.Status.Traffic) > 0 && !slices.ContainsFunc(e.Routes, func(r rollout.Route) bool { return r.Weight > 0 })
+}
+
+// renew makes an entry share the units of the one before that have not changed, so that
+// nobody is woken for them. It tells whether nothing has changed at all.
+func renew(e, before *rollout.Entry) (same bool) {
+	shared := make(map[*v1alpha1.Function]*v1alpha1.Function)
+	same = len(e.Units) == len(before.Units)
+	for i, unit := range e.Units {
+		at := slices.IndexFunc(before.Units, func(b *v1alpha1.Function) bool { return equality.Semantic.DeepEqual(b, unit) })
+		if at < 0 {
+			same = false
+			continue
+		}
+		shared[unit] = before.Units[at]
+		e.Units[i] = before.Units[at]
+	}
+	for i, route := range e.Routes {
+		if unit := shared[route.Unit]; unit != nil {
+			e.Routes[i].Unit = unit
+		}
+	}
+	return same && slices.Equal(e.Routes, before.Routes) && equality.Semantic.DeepEqual(e.Function, before.Function)
+}
+
+// complete is a function with what it left out: its runtime's protocol, and the
+// defaults. It says of its status what decides about its revisions, and claims to be none.
+func complete(written *v1alpha1.Function, rt *v1alpha1.ClusterRuntime) *v1alpha1.Function {
+	fn := written.DeepCopy()
+	v1alpha1.DefaultFor(fn, rt)
+	fn.Status = v1alpha1.FunctionStatus{
+		LatestCreatedRevisionName: fn.Status.LatestCreatedRevisionName, LatestReadyRevisionName: fn.Status.LatestReadyRevisionName,
+		Traffic: fn.Status.Traffic,
+	}
+	fn.ManagedFields = nil
+	maps.DeleteFunc(fn.Annotations, func(name, _ string) bool {
+		return name == v1alpha1.AnnotationRevision || name == v1alpha1.AnnotationFunctionUID
+	})
+	return fn
+}
