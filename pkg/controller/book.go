@@ -26,18 +26,20 @@ const (
 // stream is one stream from one scheduler.
 type stream struct{ address string }
 
-// book holds the latest facts of every function that is told of.
+// book holds the latest facts of every unit that is told of, which is a revision of a
+// function.
 type book struct {
 	// poke is called, without the lock, when there is something new.
 	poke func(types.NamespacedName)
 
 	mu      sync.Mutex
 	opened  time.Time
-	entries map[string]*entry
+	entries map[string]*entry // by UID of the FunctionRevision
 }
 
-// entry is what is known of one function.
+// entry is what is known of one unit.
 type entry struct {
+	// key is of the function.
 	key   types.NamespacedName
 	facts facts
 	// by is who told last; nil once it does so no more, since the time lost.
@@ -57,8 +59,8 @@ func (b *book) open() {
 	b.opened = time.Now()
 }
 
-// tell notes what a stream says. Whoever speaks last is believed: the scheduler
-// that a function has moved to tells of it after the one that it has left.
+// tell notes what a stream says. Who speaks last is believed: the scheduler
+// that a unit has moved to tells of it after the one that it has left.
 func (b *book) tell(by *stream, reply *controlwire.WatchReply) {
 	var changed []types.NamespacedName
 	b.mu.Lock()
@@ -114,22 +116,21 @@ func (b *book) sweep() {
 	}
 }
 
-// look returns what is known of a function, or nil, and then whether that may
-// be because the controller has just started. It hands over the happenings.
-func (b *book) look(uid types.UID) (found *facts, told []happening, settling bool) {
+// look returns what is known of a unit, or nil. It hands over the happenings.
+func (b *book) look(uid types.UID) (found *facts, told []happening) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	settling = time.Since(b.opened) < settleTime
 	e := b.entries[string(uid)]
 	if e == nil {
-		return nil, nil, settling
+		return nil, nil
 	}
 	f := e.facts
 	told, e.happenings = e.happenings, nil
-	return &f, told, settling
+	return &f, told
 }
 
-// settles is the time until look no longer says that it is settling; 0 if so.
+// settles is the time until what nobody tells of counts as unobserved, and not as
+// something that a scheduler has not come to yet; 0 if so.
 func (b *book) settles() time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -156,7 +157,6 @@ func factsOf(told *controlwire.FunctionFacts) facts {
 		creating:   int64(told.GetCreating()),
 		created:    int64(told.GetCreated()),
 		busy:       int64(told.GetBusy()),
-		outdated:   int64(told.GetOutdated()),
 		queued:     int64(told.GetQueued()),
 		means:      estimate.Means{Execution: time.Duration(told.GetMeanExecNs()), Start: time.Duration(told.GetMeanStartNs())},
 		noRoom:     told.GetNoRoom(),

@@ -29,7 +29,7 @@ func TestBookBelievesWhoSpokeLast(t *testing.T) {
 		b := newBook(func(key types.NamespacedName) { poked = append(poked, key.String()) })
 		one, two := &stream{"one"}, &stream{"two"}
 		created := func() int64 {
-			f, _, _ := b.look("u")
+			f, _ := b.look("u")
 			if f == nil {
 				return -1
 			}
@@ -77,7 +77,7 @@ func TestBookKeepsFactsOverAReconnection(t *testing.T) {
 		b.close(one)
 		time.Sleep(time.Hour)
 		b.sweep()
-		if f, _, _ := b.look("u"); f == nil || f.created != 3 {
+		if f, _ := b.look("u"); f == nil || f.created != 3 {
 			t.Errorf("got %+v", f)
 		}
 	})
@@ -89,11 +89,11 @@ func TestBookHandsOverHappeningsOnce(t *testing.T) {
 	for i := range maxHappenings + 5 {
 		b.tell(by, says("u", 0, fmt.Sprint("R", i), ""))
 	}
-	_, told, _ := b.look("u")
+	_, told := b.look("u")
 	if len(told) != maxHappenings || told[0].reason != "R5" {
 		t.Errorf("got %d happenings from %v", len(told), told[:1])
 	}
-	if _, told, _ = b.look("u"); told != nil {
+	if _, told = b.look("u"); told != nil {
 		t.Errorf("told again: %v", told)
 	}
 }
@@ -103,11 +103,11 @@ func TestBookSettles(t *testing.T) {
 		b := newBook(func(types.NamespacedName) {})
 		time.Sleep(time.Hour)
 		b.open()
-		if _, _, settling := b.look("u"); !settling || b.settles() != settleTime {
+		if b.settles() != settleTime {
 			t.Error("it is settled at once")
 		}
 		time.Sleep(settleTime)
-		if _, _, settling := b.look("u"); settling || b.settles() != 0 {
+		if b.settles() != 0 {
 			t.Error("it never settles")
 		}
 	})
@@ -115,11 +115,11 @@ func TestBookSettles(t *testing.T) {
 
 func TestFactsAreReadFromTheWire(t *testing.T) {
 	got := factsOf(&controlwire.FunctionFacts{
-		Generation: 1, Creating: 2, Created: 3, Busy: 4, Outdated: 5, Queued: 6, MeanExecNs: 7, MeanStartNs: 8,
+		Generation: 1, Creating: 2, Created: 3, Busy: 4, Queued: 6, MeanExecNs: 7, MeanStartNs: 8,
 		Problem: &controlwire.StartProblem{Reason: "a", Detail: "b"}, NoRoom: "c",
 		Unconfirmed: true, Started: true,
 	})
-	want := facts{1, 2, 3, 4, 5, 6, estimate.Means{Execution: 7, Start: 8}, &problem{"a", "b"}, "c", true, true}
+	want := facts{1, 2, 3, 4, 6, estimate.Means{Execution: 7, Start: 8}, &problem{"a", "b"}, "c", true, true}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(facts{}, problem{})); diff != "" {
 		t.Error(diff)
 	}

@@ -7,11 +7,11 @@ import (
 	"log/slog"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
@@ -106,9 +106,9 @@ func (c *Controller) setUp(config Config, deps Deps) error {
 	c.broadcaster = record.NewBroadcaster()
 	mgr, pokes := c.manager, &pokes{}
 	functions := &reconciler{
-		client: mgr.GetClient(), book: newBook(pokes.poke), gateway: config.GatewayURL,
+		client: mgr.GetClient(), live: mgr.GetAPIReader(), book: newBook(pokes.poke), gateway: config.GatewayURL,
 		events:  c.broadcaster.NewRecorder(mgr.GetScheme(), corev1.EventSource{Component: "windlass-controller"}),
-		metrics: metrics, log: deps.Log, written: make(map[types.NamespacedName]time.Time),
+		metrics: metrics, log: deps.Log, written: make(map[types.NamespacedName]*writes),
 	}
 	schedulers := deps.Schedulers
 	if schedulers == nil {
@@ -167,14 +167,27 @@ func setUpFunctions(mgr manager.Manager, r *reconciler, pokes *pokes) error {
 	if err := indexer.IndexField(ctx, &v1alpha1.Function{}, indexFunctionRuntime, byRuntime); err != nil {
 		return err
 	}
+	if err := indexer.IndexField(ctx, &v1alpha1.FunctionRevision{}, indexRevisionOwner, ownerOf); err != nil {
+		return err
+	}
 	return builder.ControllerManagedBy(mgr).
 		Named("functions").
 		For(&v1alpha1.Function{}).
+		Owns(&v1alpha1.FunctionRevision{}).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(functionOfPod)).
 		Watches(&v1alpha1.ClusterRuntime{}, handler.EnqueueRequestsFromMapFunc(functionsOfRuntime(mgr.GetClient()))).
 		WatchesRawSource(source.Func(pokes.start)).
 		WithOptions(ctrlcontroller.Options{MaxConcurrentReconciles: concurrency}).
 		Complete(r)
+}
+
+// ownerOf is the UID of the object that a revision belongs to.
+func ownerOf(o client.Object) []string {
+	owner := metav1.GetControllerOf(o)
+	if owner == nil {
+		return nil
+	}
+	return []string{string(owner.UID)}
 }
 
 func functionOfPod(_ context.Context, o client.Object) []reconcile.Request {

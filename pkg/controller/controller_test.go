@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -160,10 +161,29 @@ func (w *world) event(f *v1alpha1.Function, kind, reason string) {
 	})
 }
 
-// tells makes the scheduler tell of the function.
+// revision waits for the revision of the function as it is now.
+func (w *world) revision(f *v1alpha1.Function) *v1alpha1.FunctionRevision {
+	w.t.Helper()
+	r := &v1alpha1.FunctionRevision{}
+	eventually(w.t, func(ctx context.Context) error {
+		return w.Get(ctx, client.ObjectKey{Namespace: f.Namespace, Name: v1alpha1.RevisionName(f.Name, f.Generation)}, r)
+	})
+	return r
+}
+
+// tells makes the scheduler tell of the function's present revision: an instance of it
+// has started and is gone, unless change says otherwise.
 func (w *world) tells(f *v1alpha1.Function, change func(*controlwire.FunctionFacts)) {
 	w.t.Helper()
-	told := &controlwire.FunctionFacts{FunctionUid: string(f.UID), Namespace: f.Namespace, Name: f.Name, Generation: f.Generation}
+	w.tellsOf(f, w.revision(f), change)
+}
+
+// tellsOf makes the scheduler tell of a revision of the function.
+func (w *world) tellsOf(f *v1alpha1.Function, r *v1alpha1.FunctionRevision, change func(*controlwire.FunctionFacts)) {
+	w.t.Helper()
+	told := &controlwire.FunctionFacts{
+		FunctionUid: string(r.UID), Namespace: f.Namespace, Name: f.Name, Generation: f.Generation, Started: true,
+	}
 	if change != nil {
 		change(told)
 	}
@@ -180,32 +200,129 @@ func TestStatusFollowsTheScheduler(t *testing.T) {
 	if !w.controller.Ready() {
 		t.Error("a controller that works is not ready")
 	}
+	w.tells(f, func(facts *controlwire.FunctionFacts) { facts.Started, facts.Creating = false, 1 })
+	w.ready(f, "Unknown/Verifying")
 	w.tells(f, func(facts *controlwire.FunctionFacts) {
 		facts.Created, facts.Busy, facts.Queued, facts.MeanExecNs = 3, 2, 5, 1_234_567
 		facts.Happenings = []*controlwire.Happening{{Reason: v1alpha1.ReasonNodeLost, Message: "node-1 is gone", Warning: true}}
 	})
-	w.ready(f, "True/Accepted")
+	w.ready(f, "True/Started")
 	want := v1alpha1.InstanceCounts{Created: 3, Busy: 2, Idle: 1}
 	if f.Status.Instances != want || f.Status.Queued != 5 || f.Status.MeanExecutionTime.Duration.String() != "1.23ms" ||
 		f.Status.URL != "http://gateway/function/f."+w.namespace || f.Status.ObservedGeneration != f.Generation {
 		t.Errorf("status is %+v", f.Status)
 	}
 	w.event(f, corev1.EventTypeWarning, v1alpha1.ReasonNodeLost)
+	w.event(f, corev1.EventTypeNormal, reasonRevisionReady)
 	w.tells(f, func(facts *controlwire.FunctionFacts) {
 		facts.Problem = &controlwire.StartProblem{Reason: v1alpha1.ReasonImagePullFailed, Detail: "not found"}
 	})
 	w.ready(f, "False/ImagePullFailed")
 	w.event(f, corev1.EventTypeWarning, v1alpha1.ReasonImagePullFailed)
 	w.tells(f, nil)
-	w.ready(f, "True/Accepted")
+	w.ready(f, "True/Started")
 	w.event(f, corev1.EventTypeNormal, reasonReady)
+}
+
+// change gives the function another image, which makes a revision.
+func (w *world) change(f *v1alpha1.Function, image string) *v1alpha1.FunctionRevision {
+	w.t.Helper()
+	eventually(w.t, func(ctx context.Context) error {
+		if err := w.Get(ctx, client.ObjectKeyFromObject(f), f); err != nil {
+			return err
+		}
+		f.Spec.Template.Image = image
+		return w.Update(ctx, f)
+	})
+	return w.revision(f)
+}
+
+// serves waits until all calls of the function go to a revision, and it says so.
+func (w *world) serves(f *v1alpha1.Function, r *v1alpha1.FunctionRevision) {
+	w.t.Helper()
+	want := []v1alpha1.TrafficStatus{{RevisionName: r.Name, Weight: 100}}
+	eventually(w.t, func(ctx context.Context) error {
+		if err := errors.Join(w.Get(ctx, client.ObjectKeyFromObject(f), f), w.Get(ctx, client.ObjectKeyFromObject(r), r)); err != nil {
+			return err
+		}
+		if active := find(r.Status.Conditions, v1alpha1.ConditionActive).Status; !slices.Equal(f.Status.Traffic, want) || active != metav1.ConditionTrue {
+			return fmt.Errorf("traffic is %+v, Active of %s is %q", f.Status.Traffic, r.Name, active)
+		}
+		return nil
+	})
+}
+
+func TestAnUpdateIsProvenBeforeItHasCalls(t *testing.T) {
+	w := newWorld(t, nil)
+	f := w.makeFunction("f", v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{Image: "a:1"}, RevisionHistoryLimit: new(int32)})
+	first := w.revision(f)
+	w.tells(f, func(facts *controlwire.FunctionFacts) { facts.Created = 1 })
+	w.ready(f, "True/Started")
+	w.serves(f, first)
+
+	second := w.change(f, "a:2")
+	w.tellsOf(f, first, func(facts *controlwire.FunctionFacts) { facts.Created = 1 })
+	w.tellsOf(f, second, func(facts *controlwire.FunctionFacts) {
+		facts.Started = false
+		facts.Problem = &controlwire.StartProblem{Reason: v1alpha1.ReasonFunctionExited, Detail: "exit code 1"}
+	})
+	w.event(f, corev1.EventTypeWarning, v1alpha1.ReasonFunctionExited)
+	w.ready(f, "True/Started")
+	w.serves(f, first)
+
+	w.tellsOf(f, second, func(facts *controlwire.FunctionFacts) { facts.Created = 1 })
+	w.serves(f, second)
+	w.event(f, corev1.EventTypeNormal, reasonTrafficMoved)
+	if f.Status.LatestReadyRevisionName != second.Name || second.Status.FullTrafficTime.IsZero() ||
+		second.Status.Selector != v1alpha1.LabelRevisionUID+"="+string(second.UID) {
+		t.Errorf("status is %+v, that of the revision %+v", f.Status, second.Status)
+	}
+	scale := &autoscalingv1.Scale{}
+	eventually(t, func(ctx context.Context) error {
+		if err := w.SubResource("scale").Get(ctx, second, scale); err != nil {
+			return err
+		}
+		if scale.Spec.Replicas != 1 || scale.Status.Replicas != 1 {
+			return fmt.Errorf("scale is %+v", scale)
+		}
+		return nil
+	})
+
+	// The history has no room for the first one, which goes with its last instance.
+	if err := w.Get(t.Context(), client.ObjectKeyFromObject(first), first); err != nil {
+		t.Error(err)
+	}
+	w.tellsOf(f, first, nil)
+	w.gone(first)
+}
+
+// The API server of this test has no garbage collector, as one that is slow.
+func TestARevisionOfAnOlderFunctionGivesWay(t *testing.T) {
+	w := newWorld(t, nil)
+	f := w.makeFunction("f", v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{Image: "a:1"}})
+	first := w.revision(f)
+	w.tells(f, nil)
+	w.ready(f, "True/Started")
+	if err := w.Delete(t.Context(), f); err != nil {
+		t.Fatal(err)
+	}
+	w.gone(f)
+	f = w.makeFunction("f", v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{Image: "a:2"}})
+	eventually(t, func(context.Context) error {
+		if r := w.revision(f); r.UID == first.UID || !r.Of(f) {
+			return errors.New("it is still the old one")
+		}
+		return nil
+	})
+	w.tells(f, nil)
+	w.ready(f, "True/Started")
 }
 
 func TestStatusIsNotWrittenForNothing(t *testing.T) {
 	w := newWorld(t, nil)
 	f := w.makeFunction("f", v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{Image: "a/b"}})
 	w.tells(f, nil)
-	w.ready(f, "True/Accepted")
+	w.ready(f, "True/Started")
 	before := f.ResourceVersion
 	for range 20 {
 		w.tells(f, nil)
@@ -213,8 +330,8 @@ func TestStatusIsNotWrittenForNothing(t *testing.T) {
 	// What comes behind shows that the messages before it have had their turn.
 	other := w.makeFunction("other", v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{Image: "a/b"}})
 	w.tells(other, nil)
-	w.ready(other, "True/Accepted")
-	w.ready(f, "True/Accepted")
+	w.ready(other, "True/Started")
+	w.ready(f, "True/Started")
 	if f.ResourceVersion != before {
 		t.Errorf("version %s has become %s", before, f.ResourceVersion)
 	}
@@ -254,11 +371,10 @@ func TestRuntimesComeBack(t *testing.T) {
 func TestFunctionsHearOfTheirRuntime(t *testing.T) {
 	w := newWorld(t, nil)
 	f := w.makeFunction("f", v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{RuntimeRef: v1alpha1.RuntimeReference{Name: "late"}, Handler: "a.b", Code: &v1alpha1.Code{Inline: "x"}}})
-	w.tells(f, nil)
-	w.ready(f, "False/UnknownRuntime")
+	w.ready(f, "False/RuntimeNotFound")
 	makeRuntime(t, w, &v1alpha1.ClusterRuntime{ObjectMeta: metav1.ObjectMeta{Name: "late"}, Spec: v1alpha1.ClusterRuntimeSpec{Image: "r"}})
 	w.tells(f, nil)
-	w.ready(f, "True/Accepted")
+	w.ready(f, "True/Started")
 }
 
 func TestPodsWhoseAgentEndedGo(t *testing.T) {
@@ -276,7 +392,7 @@ func TestADeletedFunctionWaitsForItsPods(t *testing.T) {
 	w := newWorld(t, nil)
 	f := w.makeFunction("f", v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{Image: "a"}})
 	w.tells(f, nil)
-	w.ready(f, "True/Accepted")
+	w.ready(f, "True/Started")
 	p := w.makePod(f, "1")
 	if err := w.Delete(t.Context(), f); err != nil {
 		t.Fatal(err)
@@ -338,7 +454,7 @@ func TestSchedulersAreFoundByTheirService(t *testing.T) {
 	w.scheduler = found
 	f := w.makeFunction("f", v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{Image: "a"}})
 	w.tells(f, nil)
-	w.ready(f, "True/Accepted")
+	w.ready(f, "True/Started")
 }
 
 func TestOnlyTheLeaderWorks(t *testing.T) {
@@ -346,7 +462,7 @@ func TestOnlyTheLeaderWorks(t *testing.T) {
 	w := newWorld(t, leads)
 	f := w.makeFunction("f", v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{Image: "a"}})
 	w.tells(f, nil)
-	w.ready(f, "True/Accepted")
+	w.ready(f, "True/Started")
 	second := newWorld(t, func(c *Config, d *Deps) {
 		leads(c, d)
 		c.Namespace, c.Namespaces = w.namespace, []string{w.namespace}

@@ -77,9 +77,10 @@ func TestColumnsOfFunctions(t *testing.T) {
 	if err := c.Create(t.Context(), f); err != nil {
 		t.Fatal(err)
 	}
-	in := given(nil)
-	in.function = f
-	f.Status = statusOf(in)
+	f.Status = statusIn(given(func(in *input) {
+		in.function, in.revisions = f, []*v1alpha1.FunctionRevision{revisionOf(f)}
+		in.units = map[string]facts{"f-00001": {generation: 1, created: 2, started: true}}
+	}))
 	if err := c.Status().Update(t.Context(), f); err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +95,7 @@ func TestColumnsOfFunctions(t *testing.T) {
 	}
 	delete(got, "Age")
 	want := map[string]any{
-		"Name": "f", "Ready": "True", "Reason": "Accepted", "Revision": nil, "Instances": 2.0, "Image": "a/b:1", "Runtime": nil, "URL": "https://fn.example.com/function/f." + f.Namespace,
+		"Name": "f", "Ready": "True", "Reason": "Started", "Revision": "f-00001", "Instances": 2.0, "Image": "a/b:1", "Runtime": nil, "URL": "https://fn.example.com/function/f." + f.Namespace,
 	}
 	for name := range got {
 		if n, ok := got[name].(int64); ok {

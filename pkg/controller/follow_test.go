@@ -134,7 +134,7 @@ func TestFollowerListensToEverySchedulerAndComesBack(t *testing.T) {
 	knows := func(uid string, created int64) {
 		t.Helper()
 		eventually(t, func(context.Context) error {
-			if facts, _, _ := book.look(types.UID(uid)); facts == nil || facts.created != created {
+			if facts, _ := book.look(types.UID(uid)); facts == nil || facts.created != created {
 				return errors.New("the book does not say so")
 			}
 			return nil
@@ -152,7 +152,7 @@ func TestFollowerListensToEverySchedulerAndComesBack(t *testing.T) {
 	knows("v", 4)
 	schedulers.remove("two:2")
 	eventually(t, func(context.Context) error {
-		if facts, _, _ := book.look("u"); facts != nil {
+		if facts, _ := book.look("u"); facts != nil {
 			return errors.New("the facts of a scheduler that is gone are believed")
 		}
 		return nil

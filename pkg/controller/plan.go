@@ -6,10 +6,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/estimate"
@@ -36,35 +34,47 @@ type input struct {
 	function *v1alpha1.Function
 	// runtime is nil if the function names none, or one that does not exist.
 	runtime *v1alpha1.ClusterRuntime
-	// facts are nil while no scheduler tells of the function.
-	facts *facts
-	// settling says that facts are nil only because the controller has just
-	// started, or because the function's scheduler has just gone.
+	// revisions are those of the function, and units what schedulers tell of them, by
+	// name. One that nobody tells of has none.
+	revisions []*v1alpha1.FunctionRevision
+	units     map[string]facts
+	// settling says that nobody tells of a unit only because the controller has just
+	// started.
 	settling bool
 	// pods are those that carry the function's UID.
 	pods []pod
 	// happenings have not been told as Events yet.
 	happenings []happening
-	// written is when the status was last written; zero if never.
-	written time.Time
+	// written is when the statuses were last written.
+	written writes
 	// gateway is the URL under which functions are called; may be empty.
 	gateway string
 }
 
+// writes are times of the last writes for a function; zero if there was none.
+type writes struct {
+	function time.Time
+	// revisions and scales are of the statuses and of spec.instances of its revisions, by
+	// name.
+	revisions, scales map[string]time.Time
+}
+
 // pod is what matters of a function's pod.
 type pod struct {
-	name    string
-	created time.Time
+	name string
+	// revision is the UID of its FunctionRevision.
+	revision types.UID
+	created  time.Time
 	// ended is when its agent, or all of it, ended; zero while it runs.
 	ended time.Time
 	// deleting says that it is being deleted already.
 	deleting bool
 }
 
-// facts are what a scheduler observes of a function.
+// facts are what a scheduler observes of one revision of a function.
 type facts struct {
-	generation                                int64
-	creating, created, busy, outdated, queued int64
+	generation                      int64
+	creating, created, busy, queued int64
 	// means of the last executions and starts; 0 if unknown.
 	means estimate.Means
 	// problem is nil unless instances do not start.
@@ -73,7 +83,7 @@ type facts struct {
 	noRoom string
 	// unconfirmed says that etcd cannot be reached.
 	unconfirmed bool
-	// started says that an instance of the function as it is now has started.
+	// started says that an instance has started.
 	started bool
 }
 
@@ -104,8 +114,15 @@ type outcome struct {
 	// deletePods are names of pods, and why they must go.
 	deletePods []doomed
 	finalizer  finalizerChange
+	// create is a revision to make, or nil. Nothing is written before it exists.
+	create *v1alpha1.FunctionRevision
+	// scales and revisions are those whose spec.instances, and those whose status, is to
+	// be written now.
+	scales, revisions []*v1alpha1.FunctionRevision
 	// status is nil if it must not be written now.
 	status *v1alpha1.FunctionStatus
+	// remove are revisions to delete.
+	remove []*v1alpha1.FunctionRevision
 	// events are to be told in any case, and changes once everything else
 	// has been done.
 	events, changes []happening
@@ -144,29 +161,18 @@ func plan(in input) outcome {
 		out.again = 0
 		return out
 	}
-	planStatus(in, &out)
+	planUse(in, &out)
 	return out
 }
 
-// planStatus decides whether the status is to be written now, later or not.
-func planStatus(in input, out *outcome) {
-	next := statusOf(in)
-	if equality.Semantic.DeepEqual(next, in.function.Status) {
-		return
+// pace tells whether so much time has passed since the last write that another may
+// follow; if not, it will be looked at again then.
+func (o *outcome) pace(now, last time.Time, pause time.Duration) bool {
+	if wait := pause - now.Sub(last); !last.IsZero() && wait > 0 {
+		o.sooner(wait)
+		return false
 	}
-	pause := countPause
-	if conditionsDiffer(next.Conditions, in.function.Status.Conditions) {
-		pause = urgentPause
-	}
-	if wait := pause - in.now.Sub(in.written); !in.written.IsZero() && wait > 0 {
-		out.sooner(wait)
-		return
-	}
-	out.status = &next
-	out.changes = slices.DeleteFunc(transitions(in.function.Status.Conditions, next.Conditions), func(change happening) bool {
-		// What has just been told need not be told again as a change.
-		return slices.ContainsFunc(out.events, func(told happening) bool { return told.reason == change.reason })
-	})
+	return true
 }
 
 func (o *outcome) sooner(d time.Duration) {
@@ -221,16 +227,11 @@ func drained(in input) bool {
 		return false
 	}
 	deadline, _ := drainDeadline(in.function)
-	return in.facts == nil || in.facts.creating+in.facts.created == 0 || in.now.After(deadline)
-}
-
-// invalid says what is wrong with a function that the API server has let in.
-func invalid(in input) field.ErrorList {
-	f := in.function.DeepCopy()
-	// They are missing in an object that came through a typed client.
-	f.APIVersion, f.Kind = v1alpha1.APIVersion, v1alpha1.KindFunction
-	v1alpha1.DefaultFor(f, in.runtime)
-	return append(v1alpha1.Validate(f), v1alpha1.ValidateCluster(f)...)
+	there := int64(0)
+	for _, told := range in.units {
+		there += told.creating + told.created
+	}
+	return there == 0 || in.now.After(deadline)
 }
 
 // endedAt says when a pod's agent, or all of it, has ended; zero while it runs.
@@ -260,20 +261,6 @@ func orCreation(t metav1.Time, p *corev1.Pod) time.Time {
 		return p.CreationTimestamp.Time
 	}
 	return t.Time
-}
-
-// conditionsDiffer compares all but the times of transition.
-func conditionsDiffer(a, b []metav1.Condition) bool {
-	if len(a) != len(b) {
-		return true
-	}
-	for _, c := range a {
-		old := meta.FindStatusCondition(b, c.Type)
-		if old == nil || old.Status != c.Status || old.Reason != c.Reason || old.Message != c.Message {
-			return true
-		}
-	}
-	return false
 }
 
 // urlOf is where the function is called.

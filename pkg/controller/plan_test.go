@@ -1,6 +1,9 @@
 package controller
 
 import (
+	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/estimate"
@@ -16,8 +20,8 @@ import (
 
 var now = time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 
-// given is a function that was deployed a minute ago and is called, and what
-// change makes of it.
+// given is a function that was deployed a minute ago and is called, whose revision is
+// proven, and what change makes of it.
 func given(change func(*input)) input {
 	f := &v1alpha1.Function{Spec: v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{Image: "example.com/a:1"}}}
 	f.Name, f.Namespace, f.UID, f.Generation = "f", "team", "uid-f", 3
@@ -25,7 +29,8 @@ func given(change func(*input)) input {
 	f.CreationTimestamp = metav1.NewTime(now.Add(-time.Minute))
 	in := input{
 		now: now, function: f, gateway: "https://fn.example.com/",
-		facts: &facts{generation: 3, created: 2, busy: 1},
+		revisions: []*v1alpha1.FunctionRevision{revisionOf(f)},
+		units:     map[string]facts{"f-00003": {generation: 3, created: 2, busy: 1, started: true}},
 	}
 	if change != nil {
 		change(&in)
@@ -33,11 +38,54 @@ func given(change func(*input)) input {
 	return in
 }
 
-// settled is in, once its status has been written.
-func settled(in input) input {
-	in.function.Status = statusOf(in)
+// revisionOf is the revision of a function's template, as the API server has it.
+func revisionOf(f *v1alpha1.Function) *v1alpha1.FunctionRevision {
+	f = f.DeepCopy()
+	v1alpha1.Default(f)
+	r := v1alpha1.NewRevision(f)
+	r.UID, r.Generation = types.UID("uid-"+r.Name), 1
+	return r
+}
+
+// told changes what the scheduler tells of the revision.
+func told(change func(*facts)) func(*input) {
+	return func(in *input) {
+		f := in.units["f-00003"]
+		change(&f)
+		in.units["f-00003"] = f
+	}
+}
+
+// carriedOut is in, once everything that plan wants has been written.
+func carriedOut(in input) input {
+	in.written = writes{}
+	for range 3 {
+		out := plan(in)
+		in.function, in.revisions = in.function.DeepCopy(), slices.Clone(in.revisions)
+		if out.status != nil {
+			in.function.Status = *out.status
+		}
+		for _, written := range slices.Concat(out.revisions, out.scales) {
+			i := slices.IndexFunc(in.revisions, func(r *v1alpha1.FunctionRevision) bool { return r.Name == written.Name })
+			in.revisions[i] = written
+		}
+		in.happenings = nil
+	}
 	return in
 }
+
+// changed is in, once it was carried out, and change has come.
+func changed(in input, change func(*input)) input {
+	in = carriedOut(in)
+	in.units = maps.Clone(in.units)
+	if change != nil {
+		change(&in)
+	}
+	return in
+}
+
+// statusIn is the status that plan wants.
+func statusIn(in input) v1alpha1.FunctionStatus { return carriedOut(in).function.Status }
 
 // brief shows conditions as "Ready=True/Accepted".
 func brief(conditions []metav1.Condition) string {
@@ -50,72 +98,54 @@ func brief(conditions []metav1.Condition) string {
 
 func TestStatusSaysWhatIsObserved(t *testing.T) {
 	deleted := metav1.NewTime(now.Add(-time.Second))
+	const fine = "Ready=True/Started Accepted=True/Accepted RevisionReady=True/Started MinInstancesReady=True/EnoughInstances"
+	all := func(reason string) string {
+		return strings.ReplaceAll("Ready=False/R Accepted=False/R RevisionReady=False/R MinInstancesReady=False/R", "/R", "/"+reason)
+	}
+	fails := func(why problem) func(*input) {
+		return told(func(f *facts) { f.created, f.busy, f.started, f.problem = 0, 0, false, &why })
+	}
+	failing := func(reason string) string {
+		return strings.ReplaceAll("Ready=False/R Accepted=True/Accepted RevisionReady=False/R MinInstancesReady=True/EnoughInstances Reconciling=True/Verifying", "/R", "/"+reason)
+	}
 	for name, c := range map[string]struct {
 		change func(*input)
 		want   string
 		// ready is a part of the message of the condition Ready.
 		ready string
 	}{
-		"nothing special": {nil,
-			"Ready=True/Accepted Provisioned=True/Provisioned Progressing=False/Stable", "can be called"},
-		"an instance has started": {func(in *input) { in.facts.started = true },
-			"Ready=True/Started Provisioned=True/Provisioned Progressing=False/Stable", "an instance of it has started"},
-		"no instance": {func(in *input) { in.facts.created, in.facts.busy = 0, 0 },
-			"Ready=True/Accepted Provisioned=True/Provisioned Progressing=False/Stable", "can be called"},
-		"a cold start": {func(in *input) { in.facts.creating = 1 },
-			"Ready=True/Accepted Provisioned=True/Provisioned Progressing=True/Creating", "can be called"},
-		"a minimum that is there": {func(in *input) { in.function.Spec.Scaling.MinInstances = 2 },
-			"Ready=True/Accepted Provisioned=True/Provisioned Progressing=False/Stable", "can be called"},
-		"a minimum on its way": {func(in *input) { in.function.Spec.Scaling.MinInstances, in.facts.creating = 3, 1 },
-			"Ready=True/Accepted Provisioned=False/Creating Progressing=True/Creating", "can be called"},
-		"a minimum that cannot be had": {func(in *input) {
-			in.function.Spec.Scaling.MinInstances, in.facts.noRoom = 3, "no node has 2 CPUs left"
-		}, "Ready=True/Accepted Provisioned=False/NoCapacity Progressing=False/Stable",
-			"can be called, but further instances do not start: NoCapacity: no node has 2 CPUs left"},
-		"an image that cannot be pulled": {func(in *input) {
-			in.facts.created, in.facts.busy = 0, 0
-			in.facts.problem = &problem{v1alpha1.ReasonImagePullFailed, "not found"}
-		}, "Ready=False/ImagePullFailed Provisioned=True/Provisioned Progressing=False/Stable", "image example.com/a:1: not found"},
-		"an image whose name is in the message": {func(in *input) {
-			in.facts.created, in.facts.busy = 0, 0
-			in.facts.problem = &problem{v1alpha1.ReasonImagePullFailed, `"example.com/a:1": not found`}
-		}, "Ready=False/ImagePullFailed Provisioned=True/Provisioned Progressing=False/Stable", `"example.com/a:1": not found`},
-		"a problem while instances are there": {func(in *input) { in.facts.problem = &problem{v1alpha1.ReasonOutOfMemory, "used 65Mi"} },
-			"Ready=True/Accepted Provisioned=True/Provisioned Progressing=False/Stable", "do not start: OutOfMemory: used 65Mi"},
-		"a problem without a reason": {func(in *input) {
-			in.facts.created, in.facts.busy = 0, 0
-			in.facts.problem = &problem{reason: "no reason!"}
-		}, "Ready=False/StartFailed Provisioned=True/Provisioned Progressing=False/Stable", "could not start"},
-		"no room at all": {func(in *input) { in.facts.created, in.facts.busy, in.facts.noRoom = 0, 0, "no node is ready" },
-			"Ready=False/NoCapacity Provisioned=True/Provisioned Progressing=False/Stable", "no node is ready"},
-		"etcd is away": {func(in *input) { in.function.Spec.Scaling.MinInstances, in.facts.unconfirmed = 3, true },
-			"Ready=True/Accepted Provisioned=Unknown/Unconfirmed Progressing=False/Stable", "can be called"},
-		"an update": {func(in *input) { in.facts.outdated = 1 },
-			"Ready=True/Accepted Provisioned=True/Provisioned Progressing=True/Replacing", "can be called"},
-		"a change that has not arrived": {func(in *input) { in.facts.generation = 2 },
-			"Ready=True/Accepted Provisioned=True/Provisioned Progressing=True/Replacing", "can be called"},
-		"nobody tells": {func(in *input) { in.facts = nil },
-			"Ready=Unknown/Unobserved Provisioned=Unknown/Unobserved Progressing=False/Unobserved", "no scheduler tells"},
-		"nobody tells of a new function yet": {func(in *input) { in.facts, in.settling = nil, true },
-			"Ready=Unknown/Unobserved Provisioned=Unknown/Unobserved Progressing=False/Unobserved", "no scheduler tells"},
+		"nothing special": {nil, fine, "calls go to f-00003"},
+		"an image that cannot be pulled": {fails(problem{v1alpha1.ReasonImagePullFailed, "not found"}),
+			failing("ImagePullFailed"), "image example.com/a:1: not found"},
+		"an image whose name is in the message": {fails(problem{v1alpha1.ReasonImagePullFailed, `"example.com/a:1": not found`}),
+			failing("ImagePullFailed"), `"example.com/a:1": not found`},
+		"a problem without a reason": {fails(problem{reason: "no reason!"}), failing("StartFailed"), "could not start"},
+		"a problem while instances are there": {told(func(f *facts) { f.problem = &problem{v1alpha1.ReasonOutOfMemory, "used 65Mi"} }),
+			fine + " InstancesFailing=True/OutOfMemory", "calls go to"},
+		"a minimum on its way": {func(in *input) { in.function.Spec.Scaling.MinInstances = 3 },
+			strings.Replace(fine, "True/EnoughInstances", "False/Creating", 1), "calls go to"},
+		"etcd is away": {told(func(f *facts) { f.unconfirmed = true }),
+			strings.Replace(fine, "True/EnoughInstances", "Unknown/Unconfirmed", 1), "calls go to"},
+		"a change that has not arrived": {told(func(f *facts) { f.generation = 2 }),
+			fine + " Reconciling=True/SchedulerBehind", "calls go to"},
 		"a runtime that is missing": {func(in *input) {
 			in.function.Spec = v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{RuntimeRef: v1alpha1.RuntimeReference{Name: "ruby"}, Handler: "a.b", Code: &v1alpha1.Code{Inline: "x"}}}
-		}, "Ready=False/UnknownRuntime Provisioned=False/UnknownRuntime Progressing=False/UnknownRuntime", `there is no ClusterRuntime "ruby"; make it`},
+		}, all("RuntimeNotFound") + " Stalled=True/RuntimeNotFound", `there is no ClusterRuntime "ruby"; make it`},
 		"a runtime that is there": {func(in *input) {
 			in.function.Spec = v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{RuntimeRef: v1alpha1.RuntimeReference{Name: "ruby"}, Handler: "a.b", Code: &v1alpha1.Code{Inline: "x"}}}
 			in.runtime = &v1alpha1.ClusterRuntime{}
-		}, "Ready=True/Accepted Provisioned=True/Provisioned Progressing=False/Stable", "can be called"},
+			in.revisions = []*v1alpha1.FunctionRevision{revisionOf(in.function)}
+		}, fine, "calls go to"},
 		"what no schema sees": {func(in *input) { in.function.Spec.Template.Args = []string{"\x00"} },
-			"Ready=False/Invalid Provisioned=False/Invalid Progressing=False/Invalid",
-			`spec.template.args[0]: Invalid value: "\x00": must not contain a NUL byte; remove it`},
+			all("Invalid") + " Stalled=True/Invalid", `spec.template.args[0]: Invalid value: "\x00": must not contain a NUL byte; remove it`},
 		"what a cluster cannot run": {func(in *input) {
 			in.function.Spec = v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{Command: []string{"x"}}}
-		}, "Ready=False/Invalid Provisioned=False/Invalid Progressing=False/Invalid", "add image:"},
+		}, all("Invalid") + " Stalled=True/Invalid", "add image:"},
 		"a function that is being deleted": {func(in *input) { in.function.DeletionTimestamp = &deleted },
-			"Ready=False/Draining Provisioned=False/Draining Progressing=True/Draining", "is being deleted"},
+			all("Draining"), "is being deleted"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			status := statusOf(given(c.change))
+			status := statusIn(given(c.change))
 			if diff := cmp.Diff(c.want, brief(status.Conditions)); diff != "" {
 				t.Error(diff)
 			}
@@ -131,32 +161,162 @@ func TestStatusSaysWhatIsObserved(t *testing.T) {
 	}
 }
 
-func TestStatusCounts(t *testing.T) {
-	status := statusOf(given(func(in *input) {
-		in.facts = &facts{generation: 2, creating: 1, created: 5, busy: 7, queued: 9, means: estimate.Means{Execution: 123456789, Start: 3456789012}}
-	}))
+// updated is a function whose second template is being proven, while its first one
+// serves.
+func updated(change func(*input)) input {
+	in := carriedOut(given(nil))
+	in.now = now.Add(time.Minute)
+	in.function = in.function.DeepCopy()
+	in.function.Generation, in.function.Spec.Template.Image = 4, "example.com/a:2"
+	in.revisions = append(in.revisions, revisionOf(in.function))
+	in.units = map[string]facts{
+		"f-00003": {generation: 4, created: 2, busy: 1, queued: 3, started: true, means: estimate.Means{Execution: 123456789, Start: 3456789012}},
+		"f-00004": {generation: 4, creating: 1},
+	}
+	if change != nil {
+		change(&in)
+	}
+	return in
+}
+
+func TestStatusCountsTheUnits(t *testing.T) {
+	status := statusIn(updated(nil))
 	status.Conditions = nil
+	since := metav1.NewTime(now.Add(time.Minute)).Rfc3339Copy()
 	want := v1alpha1.FunctionStatus{
-		ObservedGeneration: 2,
-		Instances:          v1alpha1.InstanceCounts{Creating: 1, Created: 5, Busy: 5},
-		Queued:             9,
-		MeanExecutionTime:  &metav1.Duration{Duration: 123 * time.Millisecond},
-		MeanStartTime:      &metav1.Duration{Duration: 3460 * time.Millisecond},
-		URL:                "https://fn.example.com/function/f.team",
-		Selector:           "windlass.dev/function-uid=uid-f",
+		ObservedGeneration:        4,
+		LatestCreatedRevisionName: "f-00004", LatestReadyRevisionName: "f-00003",
+		Traffic:           []v1alpha1.TrafficStatus{{RevisionName: "f-00003", Weight: 100}},
+		Rollout:           v1alpha1.RolloutStatus{RevisionName: "f-00004", StableRevisionName: "f-00003", Since: since},
+		Instances:         v1alpha1.InstanceCounts{Creating: 1, Created: 2, Busy: 1, Idle: 1},
+		Queued:            3,
+		MeanExecutionTime: &metav1.Duration{Duration: 123 * time.Millisecond},
+		MeanStartTime:     &metav1.Duration{Duration: 3460 * time.Millisecond},
+		URL:               "https://fn.example.com/function/f.team",
+		Selector:          "windlass.dev/function-uid=uid-f",
 	}
 	if diff := cmp.Diff(want, status); diff != "" {
 		t.Error(diff)
 	}
 }
 
+func TestRevisionsAreMadeBeforeAnythingElse(t *testing.T) {
+	out := plan(given(func(in *input) { in.revisions, in.units = nil, nil }))
+	if out.create == nil || out.create.Name != "f-00003" || out.create.Spec.Template.Image != "example.com/a:1" {
+		t.Fatalf("got %+v", out.create)
+	}
+	if out.status != nil || out.revisions != nil || out.remove != nil {
+		t.Errorf("and then %+v", out)
+	}
+	refused := plan(given(func(in *input) {
+		in.revisions, in.units = nil, nil
+		in.function.Spec.Template.Args = []string{"\x00"}
+	}))
+	if refused.create != nil || refused.status == nil {
+		t.Errorf("of what is invalid: %+v", refused)
+	}
+}
+
+// about is what is said of a revision.
+func about(r *v1alpha1.FunctionRevision) string {
+	return fmt.Sprintf("%s %s full=%t ready=%d %s", r.Name, brief(r.Status.Conditions), !r.Status.FullTrafficTime.IsZero(), r.Status.Instances.Ready, r.Status.Selector)
+}
+
+func TestRevisionsSayWhatIsObserved(t *testing.T) {
+	const (
+		first   = "f-00003 Ready=True/Started Active=True/Serving full=true ready=2 windlass.dev/revision-uid=uid-f-00003"
+		retired = "f-00003 Ready=True/Started Active=False/NoCalls full=true ready=2 windlass.dev/revision-uid=uid-f-00003"
+	)
+	for name, c := range map[string]struct {
+		told facts
+		want []string
+	}{
+		"it starts": {facts{generation: 4, creating: 1}, []string{first,
+			"f-00004 Ready=Unknown/Verifying Active=False/NoCalls full=false ready=0 windlass.dev/revision-uid=uid-f-00004"}},
+		"no room": {facts{generation: 4, noRoom: "no node is ready"}, []string{first,
+			"f-00004 Ready=Unknown/VerificationDeferred Active=False/NoCalls full=false ready=0 windlass.dev/revision-uid=uid-f-00004"}},
+		"it fails": {facts{generation: 4, problem: &problem{v1alpha1.ReasonFunctionExited, "exit code 1"}}, []string{first,
+			"f-00004 Ready=False/FunctionExited Active=False/NoCalls full=false ready=0 windlass.dev/revision-uid=uid-f-00004"}},
+		"it has started": {facts{generation: 4, created: 1, started: true}, []string{retired,
+			"f-00004 Ready=True/Started Active=True/Serving full=true ready=1 windlass.dev/revision-uid=uid-f-00004"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := carriedOut(updated(func(in *input) { in.units["f-00004"] = c.told }))
+			var got []string
+			for _, r := range in.revisions {
+				got = append(got, about(r))
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Error(diff)
+			}
+			if again := plan(in); again.revisions != nil || again.scales != nil || again.status != nil {
+				t.Errorf("what was carried out is written again: %+v", again)
+			}
+		})
+	}
+}
+
+// The revision says what is wanted of it as a scale, which disruption budgets go by.
+func TestRevisionsSayHowManyInstancesAreWanted(t *testing.T) {
+	in := carriedOut(given(told(func(f *facts) { f.creating = 3 })))
+	if got := in.revisions[0].Spec.Instances; got != 5 {
+		t.Errorf("got %d", got)
+	}
+	in.units["f-00003"] = facts{generation: 3, creating: 1, created: 2, busy: 1, started: true}
+	in.written.scales = map[string]time.Time{"f-00003": now.Add(-countPause + time.Second)}
+	if out := plan(in); out.scales != nil || out.again != time.Second {
+		t.Errorf("written too early: %v, again in %v", out.scales, out.again)
+	}
+	in.now = now.Add(time.Second)
+	if out := plan(in); len(out.scales) != 1 || out.scales[0].Spec.Instances != 3 {
+		t.Errorf("got %v", out.scales)
+	}
+}
+
+func TestRevisionsGoOnceNothingIsLeftOfThem(t *testing.T) {
+	surplus := func(change func(*input)) input {
+		in := carriedOut(updated(func(in *input) {
+			in.function.Spec.RevisionHistoryLimit = new(int32)
+			in.units["f-00003"] = facts{generation: 4, started: true}
+			in.units["f-00004"] = facts{generation: 4, created: 1, started: true}
+		}))
+		if change != nil {
+			change(&in)
+		}
+		return in
+	}
+	for name, c := range map[string]struct {
+		change func(*input)
+		want   []string
+	}{
+		"nothing is left":     {nil, []string{"f-00003"}},
+		"an instance":         {func(in *input) { in.units["f-00003"] = facts{created: 1} }, nil},
+		"one that starts":     {func(in *input) { in.units["f-00003"] = facts{creating: 1} }, nil},
+		"a call that waits":   {func(in *input) { in.units["f-00003"] = facts{queued: 1} }, nil},
+		"a pod":               {func(in *input) { in.pods = []pod{{name: "p", revision: "uid-f-00003"}} }, nil},
+		"a pod of the other":  {func(in *input) { in.pods = []pod{{name: "p", revision: "uid-f-00004"}} }, []string{"f-00003"}},
+		"nobody tells of it":  {func(in *input) { delete(in.units, "f-00003") }, nil},
+		"a history with room": {func(in *input) { in.function.Spec.RevisionHistoryLimit = nil }, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, r := range plan(surplus(c.change)).remove {
+				got = append(got, r.Name)
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
 func TestURLLeavesOutTheDefaultNamespace(t *testing.T) {
 	in := given(func(in *input) { in.function.Namespace = "default" })
-	if got, want := statusOf(in).URL, "https://fn.example.com/function/f"; got != want {
+	if got, want := statusIn(in).URL, "https://fn.example.com/function/f"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	in.gateway = ""
-	if got := statusOf(in).URL; got != "" {
+	if got := statusIn(in).URL; got != "" {
 		t.Errorf("got %s without a gateway", got)
 	}
 }
@@ -177,14 +337,15 @@ func TestMeanHasThreeDigits(t *testing.T) {
 // What was said is not unsaid only because the controller, or the function's
 // scheduler, starts anew.
 func TestStatusStaysWhileSchedulersSettle(t *testing.T) {
-	in := settled(given(nil))
-	in.now = now.Add(time.Hour)
-	in.facts, in.settling = nil, true
-	if diff := cmp.Diff(in.function.Status, statusOf(in)); diff != "" {
-		t.Error(diff)
+	in := changed(given(nil), func(in *input) {
+		in.now = now.Add(time.Hour)
+		in.units, in.settling = nil, true
+	})
+	if out := plan(in); out.status != nil || out.revisions != nil {
+		t.Errorf("the controller starts, and says %+v", out)
 	}
 	in.settling = false
-	status := statusOf(in)
+	status := statusIn(in)
 	if got := brief(status.Conditions[:1]); got != "Ready=Unknown/Unobserved" {
 		t.Errorf("later it is %s", got)
 	}
@@ -194,21 +355,24 @@ func TestStatusStaysWhileSchedulersSettle(t *testing.T) {
 }
 
 func TestTransitionTimeIsThatOfTheTransition(t *testing.T) {
-	in := settled(given(nil))
-	in.now = now.Add(time.Hour)
-	in.facts.outdated = 1
-	status := statusOf(in)
+	status := statusIn(changed(given(nil), func(in *input) {
+		in.now = now.Add(time.Hour)
+		in.function.Spec.Scaling.MinInstances = 3
+	}))
 	if got := find(status.Conditions, v1alpha1.ConditionReady).LastTransitionTime; !got.Time.Equal(now) {
 		t.Errorf("Ready has not changed, but since %v", got)
 	}
-	if got := find(status.Conditions, v1alpha1.ConditionProgressing).LastTransitionTime; !got.Time.Equal(in.now) {
-		t.Errorf("Progressing has changed, but not since %v", got)
+	if got := find(status.Conditions, v1alpha1.ConditionMinInstancesReady).LastTransitionTime; !got.Time.Equal(now.Add(time.Hour)) {
+		t.Errorf("MinInstancesReady has changed, but not since %v", got)
 	}
 }
 
 func TestStatusIsWrittenAtMeasuredPace(t *testing.T) {
-	count := func(in *input) { in.facts.queued++ }
-	change := func(in *input) { in.facts.creating++ }
+	count := told(func(f *facts) { f.queued++ })
+	change := func(in *input) { in.function.Spec.Scaling.MinInstances = 3 }
+	moved := func(in *input) {
+		in.function.Spec.Traffic = []v1alpha1.TrafficTarget{{Tag: "live", Weight: 100}}
+	}
 	for name, c := range map[string]struct {
 		change func(*input)
 		ago    time.Duration
@@ -219,11 +383,11 @@ func TestStatusIsWrittenAtMeasuredPace(t *testing.T) {
 		"numbers at once":           {count, 500 * time.Millisecond, countPause - 500*time.Millisecond},
 		"a condition after a pause": {change, urgentPause, 0},
 		"a condition at once":       {change, 300 * time.Millisecond, urgentPause - 300*time.Millisecond},
+		"where calls go":            {moved, time.Millisecond, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			in := settled(given(nil))
-			in.written = now.Add(-c.ago)
-			c.change(&in)
+			in := changed(given(nil), c.change)
+			in.written.function = now.Add(-c.ago)
 			out := plan(in)
 			if written := out.status != nil; written != (c.wait == 0) {
 				t.Errorf("written is %t", written)
@@ -233,8 +397,40 @@ func TestStatusIsWrittenAtMeasuredPace(t *testing.T) {
 			}
 		})
 	}
-	if out := plan(settled(given(nil))); out.status != nil || out.again != 0 {
+	if out := plan(carriedOut(given(nil))); out.status != nil || out.revisions != nil || out.again != 0 {
 		t.Errorf("nothing has changed, but %+v", out)
+	}
+}
+
+func TestRevisionsAreWrittenAtMeasuredPace(t *testing.T) {
+	unproven := func(f *facts) { f.created, f.busy, f.started, f.problem = 0, 0, false, &problem{"OutOfMemory", "65Mi"} }
+	proven := told(func(f *facts) { f.started, f.problem = true, nil })
+	another := told(func(f *facts) { f.problem = &problem{"OutOfMemory", "66Mi"} })
+	count := told(func(f *facts) { f.created = 7 })
+	for name, c := range map[string]struct {
+		before func(*facts)
+		change func(*input)
+		ago    time.Duration
+		wait   time.Duration
+	}{
+		"a proof":                {unproven, proven, time.Millisecond, 0},
+		"another failure":        {unproven, another, 400 * time.Millisecond, urgentPause - 400*time.Millisecond},
+		"another failure, later": {unproven, another, urgentPause, 0},
+		"numbers":                {func(*facts) {}, count, time.Second, countPause - time.Second},
+		"numbers after a pause":  {func(*facts) {}, count, countPause, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := changed(given(told(c.before)), c.change)
+			last := map[string]time.Time{"f-00003": now.Add(-c.ago)}
+			in.written = writes{revisions: last, scales: map[string]time.Time{"f-00003": now}}
+			out := plan(in)
+			if written := out.revisions != nil; written != (c.wait == 0) {
+				t.Errorf("written is %t", written)
+			}
+			if c.wait > 0 && out.again != c.wait {
+				t.Errorf("again in %v, want %v", out.again, c.wait)
+			}
+		})
 	}
 }
 
@@ -253,14 +449,17 @@ func TestFinalizerComesFirstAndGoesLast(t *testing.T) {
 			in.function.DeletionTimestamp, in.pods = ago(0), []pod{{name: "p"}}
 		}, finalizerKeep},
 		"a pod that is going": {func(in *input) {
-			in.function.DeletionTimestamp, in.facts, in.pods = ago(time.Hour), nil, []pod{{name: "p", deleting: true}}
+			in.function.DeletionTimestamp, in.units, in.pods = ago(time.Hour), nil, []pod{{name: "p", deleting: true}}
 		}, finalizerKeep},
 		"an instance that only the scheduler sees": {func(in *input) { in.function.DeletionTimestamp = ago(0) }, finalizerKeep},
 		"such an instance after the time to drain": {func(in *input) { in.function.DeletionTimestamp = ago(time.Hour) }, finalizerRemove},
 		"no instance": {func(in *input) {
-			in.function.DeletionTimestamp, in.facts = ago(0), &facts{}
+			in.function.DeletionTimestamp, in.units = ago(0), map[string]facts{"f-00003": {}}
 		}, finalizerRemove},
-		"no instance and no scheduler": {func(in *input) { in.function.DeletionTimestamp, in.facts = ago(0), nil }, finalizerRemove},
+		"an instance of an older revision": {func(in *input) {
+			in.function.DeletionTimestamp, in.units = ago(0), map[string]facts{"f-00002": {creating: 1}, "f-00003": {}}
+		}, finalizerKeep},
+		"no instance and no scheduler": {func(in *input) { in.function.DeletionTimestamp, in.units = ago(0), nil }, finalizerRemove},
 	} {
 		t.Run(name, func(t *testing.T) {
 			out := plan(given(c.change))
@@ -301,7 +500,7 @@ func TestPodsThatMustGo(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			in := given(c.change)
 			in.pods = []pod{c.pod}
-			out := plan(settled(in))
+			out := plan(carriedOut(in))
 			if diff := cmp.Diff(c.want, out.deletePods, cmp.AllowUnexported(doomed{})); diff != "" {
 				t.Error(diff)
 			}
@@ -313,37 +512,51 @@ func TestPodsThatMustGo(t *testing.T) {
 }
 
 func TestEventsTellOfChanges(t *testing.T) {
-	failing := func(in *input) {
-		in.facts.created, in.facts.busy = 0, 0
-		in.facts.problem = &problem{v1alpha1.ReasonFunctionExited, "exit code 1"}
+	failing := func(why problem) func(*input) {
+		return told(func(f *facts) { f.created, f.busy, f.problem = 0, 0, &why })
 	}
+	exits := failing(problem{v1alpha1.ReasonFunctionExited, "exit code 1"})
+	second := func(told facts) func(*input) {
+		return func(in *input) { in.units["f-00004"] = told }
+	}
+	broken := facts{generation: 4, problem: &problem{v1alpha1.ReasonFunctionExited, "exit code 1"}}
 	for name, c := range map[string]struct {
-		before, after func(*input)
-		want          []happening
+		before input
+		after  func(*input)
+		want   []happening
 	}{
-		"nothing happens": {nil, func(in *input) { in.facts.queued = 7 }, nil},
-		"it fails":        {nil, failing, []happening{{v1alpha1.ReasonFunctionExited, "exit code 1", true}}},
-		"it still fails":  {failing, func(in *input) { failing(in); in.facts.queued = 1 }, nil},
-		"it fails otherwise": {failing, func(in *input) { failing(in); in.facts.problem = &problem{"OutOfMemory", "65Mi"} },
-			[]happening{{"OutOfMemory", "65Mi", true}}},
-		"it works again": {failing, nil, []happening{{reasonReady, "the function can be called again", false}}},
-		"it is observed": {func(in *input) { in.facts = nil }, nil, nil},
-		"it is updated": {nil, func(in *input) { in.facts.outdated = 1 },
-			[]happening{{v1alpha1.ReasonReplacing, "instances of an older revision finish, and new ones take their place", false}}},
-		"it is deleted": {nil, func(in *input) { in.function.DeletionTimestamp = &metav1.Time{Time: now} },
+		"nothing happens": {given(nil), told(func(f *facts) { f.queued = 7 }), nil},
+		"it fails":        {given(nil), exits, []happening{{v1alpha1.ReasonFunctionExited, "f-00003: exit code 1", true}}},
+		"it still fails":  {given(exits), told(func(f *facts) { f.queued = 1 }), nil},
+		"it fails otherwise": {given(exits), failing(problem{"OutOfMemory", "65Mi"}),
+			[]happening{{"OutOfMemory", "f-00003: 65Mi", true}}},
+		"it works again": {given(exits), told(func(f *facts) { f.problem = nil }),
+			[]happening{{reasonReady, "the function can be called again", false}}},
+		"it is observed": {given(func(in *input) { in.units = nil }), func(in *input) { in.units = given(nil).units },
+			[]happening{{reasonRevisionReady, "f-00003: an instance of it has started", false}}},
+		"an update is proven": {updated(nil), second(facts{generation: 4, created: 1, started: true}), []happening{
+			{reasonRevisionReady, "f-00004: an instance of it has started", false}, {reasonTrafficMoved, "calls go to f-00004", false}}},
+		"an update fails": {updated(nil), second(broken), []happening{{v1alpha1.ReasonFunctionExited, "f-00004: exit code 1", true}}},
+		"it is overdue":   {updated(second(broken)), func(in *input) { in.now = in.now.Add(time.Hour) }, nil},
+		"traffic names what is missing": {given(nil), func(in *input) {
+			in.function.Spec.Traffic = []v1alpha1.TrafficTarget{{Tag: "live", Weight: 100, RevisionName: "f-00001"}}
+		}, []happening{
+			{reasonTrafficMoved, "calls go to f-00003", false},
+			{v1alpha1.ReasonRevisionMissing, "spec.traffic names revisions that do not exist: f-00001; their calls go where they went before; write names that \"kubectl get functionrevisions\" lists", true}}},
+		"it is deleted": {given(nil), func(in *input) { in.function.DeletionTimestamp = &metav1.Time{Time: now} },
 			[]happening{{v1alpha1.ReasonDraining, "the function is being deleted: it takes no calls any more, and its instances finish", false}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			before, after := given(c.before), given(c.after)
-			after.function.Status = statusOf(before)
+			after := changed(c.before, c.after)
 			if diff := cmp.Diff(c.want, plan(after).changes, cmp.AllowUnexported(happening{})); diff != "" {
 				t.Error(diff)
 			}
 		})
 	}
-	told := []happening{{"NodeLost", "node-3 does not answer", true}}
-	in := settled(given(func(in *input) { in.happenings = told }))
-	if diff := cmp.Diff(told, plan(in).events, cmp.AllowUnexported(happening{})); diff != "" {
+	heard := []happening{{"NodeLost", "node-3 does not answer", true}}
+	in := carriedOut(given(nil))
+	in.happenings = heard
+	if diff := cmp.Diff(heard, plan(in).events, cmp.AllowUnexported(happening{})); diff != "" {
 		t.Error(diff)
 	}
 }

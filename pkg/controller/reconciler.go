@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"sync"
 	"time"
 
@@ -23,21 +24,23 @@ import (
 // Indexes of the cache.
 const (
 	indexPodFunction     = "function-uid"
+	indexRevisionOwner   = "owner-uid"
 	indexFunctionRuntime = "runtime"
 )
 
 // reconciler carries out what plan decides, for one function at a time.
 type reconciler struct {
-	client  client.Client
+	client client.Client
+	// live reads without the cache.
+	live    client.Reader
 	book    *book
 	events  record.EventRecorder
 	gateway string
 	metrics *metrics
 	log     *slog.Logger
 
-	mu sync.Mutex
-	// written is when the status of a function was last written.
-	written map[types.NamespacedName]time.Time
+	mu      sync.Mutex
+	written map[types.NamespacedName]*writes
 }
 
 // Reconcile plans for one function and does what the plan says.
@@ -55,7 +58,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, err
 	}
 	out := plan(in)
-	if in.settling && in.facts == nil {
+	if in.settling && len(in.units) < len(in.revisions) {
 		out.sooner(r.book.settles() + time.Second)
 	}
 	err = r.carryOut(ctx, f, out)
@@ -87,11 +90,26 @@ func (r *reconciler) look(ctx context.Context, f *v1alpha1.Function) (input, err
 	for i := range pods.Items {
 		p := &pods.Items[i]
 		in.pods = append(in.pods, pod{
-			name: p.Name, created: p.CreationTimestamp.Time,
+			name: p.Name, revision: types.UID(p.Labels[v1alpha1.LabelRevisionUID]), created: p.CreationTimestamp.Time,
 			ended: endedAt(p), deleting: !p.DeletionTimestamp.IsZero(),
 		})
 	}
-	in.facts, in.happenings, in.settling = r.book.look(f.UID)
+	var revisions v1alpha1.FunctionRevisionList
+	err = r.client.List(ctx, &revisions, client.InNamespace(f.Namespace), client.MatchingFields{indexRevisionOwner: string(f.UID)})
+	if err != nil {
+		return input{}, fmt.Errorf("cannot list the revisions of function %s: %w", f.Key(), err)
+	}
+	in.units = make(map[string]facts, len(revisions.Items))
+	in.settling = r.book.settles() > 0
+	for i := range revisions.Items {
+		revision := &revisions.Items[i]
+		in.revisions = append(in.revisions, revision)
+		told, happenings := r.book.look(revision.UID)
+		if told != nil {
+			in.units[revision.Name] = *told
+		}
+		in.happenings = append(in.happenings, happenings...)
+	}
 	return in, nil
 }
 
@@ -106,15 +124,42 @@ func (r *reconciler) carryOut(ctx context.Context, f *v1alpha1.Function, out out
 	if err := r.changeFinalizer(ctx, f, out.finalizer); err != nil {
 		return errors.Join(append(errs, err)...)
 	}
-	if out.status != nil {
-		if err := r.writeStatus(ctx, f, *out.status); err != nil {
-			return errors.Join(append(errs, err)...)
-		}
+	if err := r.carryOutUse(ctx, f, out); err != nil {
+		return errors.Join(append(errs, err)...)
 	}
 	for _, e := range out.changes {
 		r.tell(f, e)
 	}
 	return errors.Join(errs...)
+}
+
+// carryOutUse writes in an order in which each step follows from those before it: whoever
+// decides anew after a part of them comes to the rest.
+func (r *reconciler) carryOutUse(ctx context.Context, f *v1alpha1.Function, out outcome) error {
+	if out.create != nil {
+		return r.createRevision(ctx, f, out.create)
+	}
+	for _, revision := range out.revisions {
+		if err := r.writeRevision(ctx, f, revision); err != nil {
+			return err
+		}
+	}
+	for _, revision := range out.scales {
+		if err := r.writeScale(ctx, f, revision); err != nil {
+			return err
+		}
+	}
+	if out.status != nil {
+		if err := r.writeStatus(ctx, f, *out.status); err != nil {
+			return err
+		}
+	}
+	for _, revision := range out.remove {
+		if err := r.removeRevision(ctx, f, revision); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (r *reconciler) tell(f *v1alpha1.Function, e happening) {
@@ -168,16 +213,29 @@ func (r *reconciler) writeStatus(ctx context.Context, f *v1alpha1.Function, stat
 		return err
 	}
 	r.metrics.statusWrites.Inc()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.written[client.ObjectKeyFromObject(f)] = time.Now()
+	r.note(f, func(w *writes) { w.function = time.Now() })
 	return nil
 }
 
-func (r *reconciler) writtenAt(key types.NamespacedName) time.Time {
+// note remembers a write for a function.
+func (r *reconciler) note(f *v1alpha1.Function, write func(*writes)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.written[key]
+	key := client.ObjectKeyFromObject(f)
+	if r.written[key] == nil {
+		r.written[key] = &writes{revisions: make(map[string]time.Time), scales: make(map[string]time.Time)}
+	}
+	write(r.written[key])
+}
+
+func (r *reconciler) writtenAt(key types.NamespacedName) writes {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	w := r.written[key]
+	if w == nil {
+		return writes{}
+	}
+	return writes{function: w.function, revisions: maps.Clone(w.revisions), scales: maps.Clone(w.scales)}
 }
 
 func (r *reconciler) forget(key types.NamespacedName) {

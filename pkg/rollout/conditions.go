@@ -245,15 +245,25 @@ func (v *view) failure(r *v1alpha1.FunctionRevision) *Failure {
 }
 
 // split says where calls go.
-func (v *view) split() string {
-	if len(v.serving) == 1 {
-		return "calls go to " + v.serving[0].revision.Name
+func (v *view) split() string { return Split(v.Plan.State.Traffic) }
+
+// Split says in words where calls go.
+func Split(traffic []v1alpha1.TrafficStatus) string {
+	var names []string
+	weights := make(map[string]int32)
+	for _, t := range traffic {
+		if t.Weight > 0 && weights[t.RevisionName] == 0 {
+			names = append(names, t.RevisionName)
+		}
+		weights[t.RevisionName] += t.Weight
 	}
-	parts := make([]string, 0, len(v.serving))
-	for _, p := range v.serving {
-		parts = append(parts, fmt.Sprintf("%d %% to %s", p.weight, p.revision.Name))
+	if len(names) == 1 {
+		return "calls go to " + names[0]
 	}
-	return "calls go " + strings.Join(parts, ", ")
+	for i, name := range names {
+		names[i] = fmt.Sprintf("%d %% to %s", weights[name], name)
+	}
+	return "calls go " + strings.Join(names, ", ")
 }
 
 // revisionReady says what the Ready of the latest revision does. That calls go to it

@@ -1,0 +1,76 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+)
+
+// createRevision makes a revision. That it exists is fine: the cache was behind. One of
+// an older function of the same name, which the garbage collector has not come to yet,
+// is in the way; when it is gone, the function is looked at again.
+func (r *reconciler) createRevision(ctx context.Context, f *v1alpha1.Function, wanted *v1alpha1.FunctionRevision) error {
+	err := r.client.Create(ctx, wanted.DeepCopy())
+	if err == nil {
+		r.log.Info("made a revision", "namespace", f.Namespace, "function", f.Name, "revision", wanted.Name)
+		return nil
+	}
+	if !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("cannot make revision %s of function %s: %w", wanted.Name, f.Key(), err)
+	}
+	found := &v1alpha1.FunctionRevision{}
+	if err := r.live.Get(ctx, client.ObjectKeyFromObject(wanted), found); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	switch {
+	case found.Of(f) && found.Is(f):
+		return nil
+	case !found.Of(f) && found.Spec.FunctionName == f.Name:
+		return r.removeRevision(ctx, f, found)
+	default:
+		return fmt.Errorf("cannot make revision %s of function %s: another one has its name", wanted.Name, f.Key())
+	}
+}
+
+func (r *reconciler) removeRevision(ctx context.Context, f *v1alpha1.Function, revision *v1alpha1.FunctionRevision) error {
+	err := r.client.Delete(ctx, revision.DeepCopy(), client.Preconditions{UID: &revision.UID})
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("cannot remove revision %s of function %s: %w", revision.Name, f.Key(), err)
+	}
+	r.note(f, func(w *writes) {
+		delete(w.revisions, revision.Name)
+		delete(w.scales, revision.Name)
+	})
+	r.log.Info("removed a revision", "namespace", f.Namespace, "function", f.Name, "revision", revision.Name)
+	return nil
+}
+
+// writeRevision writes a revision's status.
+func (r *reconciler) writeRevision(ctx context.Context, f *v1alpha1.Function, revision *v1alpha1.FunctionRevision) error {
+	before := revision.DeepCopy()
+	before.Status = v1alpha1.FunctionRevisionStatus{}
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if err := r.client.Status().Patch(ctx, revision, patch); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	r.note(f, func(w *writes) { w.revisions[revision.Name] = time.Now() })
+	return nil
+}
+
+// writeScale writes how many instances of a revision are wanted, for those who ask its
+// scale.
+func (r *reconciler) writeScale(ctx context.Context, f *v1alpha1.Function, revision *v1alpha1.FunctionRevision) error {
+	before := revision.DeepCopy()
+	before.Spec.Instances = -1
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if err := r.client.Patch(ctx, revision, patch); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	r.note(f, func(w *writes) { w.scales[revision.Name] = time.Now() })
+	return nil
+}

@@ -1,0 +1,188 @@
+package controller
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/rollout"
+)
+
+// planUse decides what becomes of the function's revisions, and what is said of them and
+// of the function.
+func planUse(in input, out *outcome) {
+	look := lookOf(in)
+	if decided(look) {
+		look.Plan, look.Revisions = rollout.Advance(in.now, look.Function, in.revisions, look.Units)
+		if look.Plan.Create != nil {
+			out.create = look.Plan.Create
+			return
+		}
+		if look.Plan.Again > 0 {
+			out.sooner(look.Plan.Again)
+		}
+		planRevisions(in, look.Revisions, out)
+		out.remove = removable(in, look.Plan.Remove)
+	}
+	planStatus(in, look, out)
+}
+
+// decided tells whether there is anything to decide about a function's revisions.
+func decided(look rollout.Look) bool {
+	return look.Refused == nil && look.Function.DeletionTimestamp.IsZero()
+}
+
+// lookOf is what is known of a function before anything is decided.
+func lookOf(in input) rollout.Look {
+	f := in.function.DeepCopy()
+	// They are missing in an object that came through a typed client.
+	f.APIVersion, f.Kind = v1alpha1.APIVersion, v1alpha1.KindFunction
+	v1alpha1.DefaultFor(f, in.runtime)
+	look := rollout.Look{
+		Now: in.now, Function: f, Refused: refusal(f, in.runtime), Settling: in.settling,
+		Units: make(map[string]rollout.Known, len(in.units)),
+	}
+	for _, r := range in.revisions {
+		if told, ok := in.units[r.Name]; ok {
+			look.Units[r.Name] = knownOf(r, told)
+		}
+	}
+	return look
+}
+
+// refusal says why a function that the API server has let in cannot be carried out; nil
+// if it can.
+func refusal(f *v1alpha1.Function, runtime *v1alpha1.ClusterRuntime) *rollout.Failure {
+	if errs := append(v1alpha1.Validate(f), v1alpha1.ValidateCluster(f)...); len(errs) > 0 {
+		return &rollout.Failure{Reason: v1alpha1.ReasonInvalid, Message: sentence(errs)}
+	}
+	if name := f.Spec.Template.RuntimeRef.Name; name != "" && runtime == nil {
+		return &rollout.Failure{Reason: v1alpha1.ReasonRuntimeNotFound, Message: fmt.Sprintf(
+			"there is no ClusterRuntime %q; make it, or write in spec.template.runtimeRef.name one that \"kubectl get clusterruntimes\" lists", name)}
+	}
+	return nil
+}
+
+// sentence joins errors to one text.
+func sentence(errs field.ErrorList) string {
+	texts := make([]string, 0, len(errs))
+	for _, err := range errs {
+		texts = append(texts, err.Error())
+	}
+	return strings.Join(texts, "; ")
+}
+
+func knownOf(r *v1alpha1.FunctionRevision, told facts) rollout.Known {
+	return rollout.Known{
+		Observed: true, Generation: told.generation, Started: told.started, Failure: failureOf(r, told.problem),
+		NoRoom: told.noRoom, Unconfirmed: told.unconfirmed, Ready: told.created,
+	}
+}
+
+// planRevisions decides which revisions are to be written now. One that changes in both
+// ways is written twice, one after the other.
+func planRevisions(in input, after []*v1alpha1.FunctionRevision, out *outcome) {
+	for _, r := range after {
+		i := slices.IndexFunc(in.revisions, func(b *v1alpha1.FunctionRevision) bool { return b.Name == r.Name })
+		before := in.revisions[i]
+		if !equality.Semantic.DeepEqual(before.Status, r.Status) &&
+			out.pace(in.now, in.written.revisions[r.Name], revisionPause(&before.Status, &r.Status)) {
+			out.revisions = append(out.revisions, r)
+			continue
+		}
+		told, ok := in.units[r.Name]
+		if wanted := small(told.creating + told.created); ok && wanted != before.Spec.Instances && out.pace(in.now, in.written.scales[r.Name], countPause) {
+			scaled := before.DeepCopy()
+			scaled.Spec.Instances = wanted
+			out.scales = append(out.scales, scaled)
+		}
+	}
+}
+
+// revisionPause is the least time between two writes of a revision's status: none if that
+// makes a difference to what is decided.
+func revisionPause(before, after *v1alpha1.FunctionRevisionStatus) time.Duration {
+	for _, c := range after.Conditions {
+		if find(before.Conditions, c.Type).Status != c.Status {
+			return 0
+		}
+	}
+	switch {
+	case !before.FullTrafficTime.Equal(&after.FullTrafficTime) || before.Selector != after.Selector:
+		return 0
+	case conditionsDiffer(before.Conditions, after.Conditions):
+		return urgentPause
+	default:
+		return countPause
+	}
+}
+
+// removable are revisions that nothing is left of. A pod belongs to its revision and goes
+// with it, in the middle of a call too.
+func removable(in input, names []string) []*v1alpha1.FunctionRevision {
+	var found []*v1alpha1.FunctionRevision
+	for _, r := range in.revisions {
+		told, ok := in.units[r.Name]
+		gone := ok && told.creating+told.created+told.queued == 0 &&
+			!slices.ContainsFunc(in.pods, func(p pod) bool { return p.revision == r.UID })
+		if gone && slices.Contains(names, r.Name) {
+			found = append(found, r)
+		}
+	}
+	return found
+}
+
+// planStatus decides whether the status of the function is to be written now, later or
+// not.
+func planStatus(in input, look rollout.Look, out *outcome) {
+	before, next := in.function.Status, statusOf(in, look)
+	if equality.Semantic.DeepEqual(next, before) || !out.pace(in.now, in.written.function, statusPause(&before, &next)) {
+		return
+	}
+	out.status = &next
+	out.changes = slices.DeleteFunc(transitions(&before, &next), func(change happening) bool {
+		// What has just been told need not be told again as a change.
+		return slices.ContainsFunc(out.events, func(told happening) bool { return told.reason == change.reason })
+	})
+}
+
+// statusPause is the least time between two writes of a function's status: none if that
+// makes a difference to where calls go, or to whether the latest revision is ready.
+func statusPause(before, after *v1alpha1.FunctionStatus) time.Duration {
+	proof := func(s *v1alpha1.FunctionStatus) metav1.ConditionStatus {
+		return find(s.Conditions, v1alpha1.ConditionRevisionReady).Status
+	}
+	switch {
+	case proof(before) != proof(after) || !equality.Semantic.DeepEqual(stateIn(before), stateIn(after)):
+		return 0
+	case conditionsDiffer(before.Conditions, after.Conditions):
+		return urgentPause
+	default:
+		return countPause
+	}
+}
+
+func stateIn(s *v1alpha1.FunctionStatus) rollout.State {
+	return rollout.StateOf(&v1alpha1.Function{Status: *s})
+}
+
+// conditionsDiffer compares all but the times of transition.
+func conditionsDiffer(a, b []metav1.Condition) bool {
+	if len(a) != len(b) {
+		return true
+	}
+	for _, c := range a {
+		old := meta.FindStatusCondition(b, c.Type)
+		if old == nil || old.Status != c.Status || old.Reason != c.Reason || old.Message != c.Message || old.ObservedGeneration != c.ObservedGeneration {
+			return true
+		}
+	}
+	return false
+}
