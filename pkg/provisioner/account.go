@@ -21,8 +21,6 @@ type account struct {
 	mu        sync.Mutex
 	instances map[invoke.CID]*Instance
 	counts    Counts
-	// revisions is how many of the instances were started for each revision.
-	revisions map[string]int
 	sequence  uint64
 	guard     StartGuard
 	forgotten bool
@@ -43,7 +41,6 @@ func (a *account) order(term invoke.Term, in Instance) Instance {
 
 func (a *account) add(in Instance) {
 	a.instances[in.CID] = &in
-	a.revisions[in.Revision]++
 	a.counts = a.counts.plus(countsFor(&in))
 	a.nodes.occupy(in.Node, in.Requests)
 	a.moves.note(a.uid)
@@ -51,9 +48,6 @@ func (a *account) add(in Instance) {
 
 func (a *account) remove(in *Instance) {
 	delete(a.instances, in.CID)
-	if a.revisions[in.Revision]--; a.revisions[in.Revision] == 0 {
-		delete(a.revisions, in.Revision)
-	}
 	a.counts = a.counts.minus(countsFor(in))
 	a.nodes.vacate(in.Node, in.Requests)
 	a.moves.note(a.uid)

@@ -57,10 +57,7 @@ func (s *accounts) enter(uid string) *account {
 	defer s.mu.Unlock()
 	a := s.functions[uid]
 	if a == nil {
-		a = &account{
-			uid: uid, nodes: s.nodes, moves: s.moves,
-			instances: make(map[invoke.CID]*Instance), revisions: make(map[string]int),
-		}
+		a = &account{uid: uid, nodes: s.nodes, moves: s.moves, instances: make(map[invoke.CID]*Instance)}
 		s.functions[uid] = a
 	}
 	return a

@@ -66,13 +66,3 @@ func (v *Inventory) Observe(uid string) (o Observation) {
 	}
 	return o
 }
-
-// Outdated is how many of a function's instances were started for another revision.
-func (v *Inventory) Outdated(uid, revision string) int {
-	a := v.find(uid)
-	if a == nil {
-		return 0
-	}
-	defer a.mu.Unlock()
-	return len(a.instances) - a.revisions[revision]
-}

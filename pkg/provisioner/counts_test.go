@@ -11,16 +11,12 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invoke"
 )
 
-// counted is what the instances of a function come to when they are counted one by
-// one, and how many are of another revision.
-func counted(v *Inventory, uid, revision string) (c Counts, outdated int) {
+// counted is what the instances of a function come to when they are counted one by one.
+func counted(v *Inventory, uid string) (c Counts) {
 	for _, in := range v.Instances(uid) {
 		c = c.plus(countsFor(&in))
-		if in.Revision != revision {
-			outdated++
-		}
 	}
-	return c, outdated
+	return c
 }
 
 // adopted enters an instance that somebody else started.
@@ -75,12 +71,9 @@ func TestM5CountsThatAreKeptAreThoseThatWouldBeCounted(t *testing.T) {
 			uid := strconv.Itoa(r.IntN(2))
 			now = now.Add(time.Second)
 			aRandomLife(v, r, uid)
-			want, outdated := counted(v, uid, "1")
+			want := counted(v, uid)
 			if got := v.Observe(uid).Counts; got != want {
 				t.Fatalf("seed %d, step %d: the counts are %+v, want %+v", seed, step, got, want)
-			}
-			if got := v.Outdated(uid, "1"); got != outdated {
-				t.Fatalf("seed %d, step %d: %d are outdated, want %d", seed, step, got, outdated)
 			}
 		}
 	}
@@ -104,7 +97,7 @@ func TestToObserveAllocatesNothing(t *testing.T) {
 	adopted(v, Instance{Key: Key{FunctionUID: "u"}})
 	key := Key{FunctionUID: "u"}
 	if got := testing.AllocsPerRun(100, func() {
-		_, _, _ = v.Observe("u"), v.Outdated("u", "1"), has(v, key)
+		_, _ = v.Observe("u"), has(v, key)
 		v.Connect(key)
 		v.Pulled(key)
 		v.Disconnect(key)

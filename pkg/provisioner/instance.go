@@ -78,9 +78,6 @@ type Instance struct {
 	// its function, and BrokenCode the condition reason for it; both are empty
 	// for an instance that goes as it should.
 	Broken, BrokenCode string
-	// Superseded says that its function has another revision now, so that its
-	// start says nothing of the function any more.
-	Superseded bool
 	// Blamed is why it was told to end, if somebody knows better than its
 	// exit will, and BlamedCode the condition reason for it.
 	Blamed, BlamedCode string

@@ -107,7 +107,7 @@ func (v *Inventory) remove(key Key) {
 }
 
 // exited takes an instance off the inventory that has ended, and returns it as it was.
-// A start that failed is held against its function, unless it was of another revision.
+// A start that failed is held against its function.
 func (v *Inventory) exited(exit Exit) (in Instance, why StartFailure, known bool) {
 	a := v.find(exit.FunctionUID)
 	if a == nil {
@@ -120,7 +120,7 @@ func (v *Inventory) exited(exit Exit) (in Instance, why StartFailure, known bool
 	}
 	why = failureOf(*ended, exit)
 	a.remove(ended)
-	if ended.startFailed() && !ended.Superseded {
+	if ended.startFailed() {
 		a.guard.Failed(v.now(), why)
 	}
 	v.close(a)
@@ -137,15 +137,11 @@ func (v *Inventory) blameOverdue() (overdue []Instance) {
 	return overdue
 }
 
-// Forgive drops what is known of a function's failures, and lets instances of other
-// revisions than this one, the function's present one, add nothing to it.
-func (v *Inventory) Forgive(uid, revision string) {
+// Forgive drops what is known of a function's failures.
+func (v *Inventory) Forgive(uid string) {
 	if a := v.find(uid); a != nil {
 		defer a.mu.Unlock()
 		a.guard = StartGuard{}
-		for _, in := range a.instances {
-			in.Superseded = in.Revision != revision
-		}
 	}
 }
 

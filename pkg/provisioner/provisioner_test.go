@@ -284,7 +284,7 @@ func TestNamesAreNotGivenTwice(t *testing.T) {
 	running(t, func(p *Provisioner, r *fakeRuntime, e *told) {
 		p.End(p.Order(function(), invoke.Term{Epoch: 7}, 1).Keys[0], Ending{})
 		synctest.Wait()
-		p.Forgive("u", "")
+		p.Forgive("u")
 		again := p.Order(function(), invoke.Term{Epoch: 7}, 1)
 		if len(again.Keys) != 1 || again.Keys[0].CID != cid2 {
 			t.Fatalf("ordered %+v, want the next name", again)

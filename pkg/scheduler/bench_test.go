@@ -31,7 +31,7 @@ func benchWorld(b testing.TB, functions int, changes ...func(*v1alpha1.Function)
 
 func (w *world) register(functions []*v1alpha1.Function) {
 	for _, fn := range functions {
-		w.scheduler.functionChanged(catalog.Event{Key: fn.Key(), UID: string(fn.UID), Function: fn})
+		w.scheduler.functionChanged(catalog.Event{Key: fn.Key(), UID: string(fn.UID), Entry: entryOf(fn)})
 	}
 	w.scheduler.tick()
 }

@@ -129,9 +129,6 @@ func TestAStartThatComesToNothingIsForgotten(t *testing.T) {
 		"it fails": func(w *world, fn *v1alpha1.Function, spec provisioner.InstanceSpec) {
 			w.runtime.end(keyOf(string(fn.UID), spec.CID), "exited with status 3")
 		},
-		"it is told to go": func(w *world, fn *v1alpha1.Function, _ provisioner.InstanceSpec) {
-			w.put(fn.Name, generation(2))
-		},
 		"another scheduler has it": func(w *world, _ *v1alpha1.Function, _ provisioner.InstanceSpec) {
 			w.keeper.lose("other:1")
 			w.after(core.AuditEvery)

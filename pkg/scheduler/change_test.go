@@ -18,7 +18,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
 
-func TestChangedFunctionRetiresItsInstances(t *testing.T) {
+func TestARevisionThatIsNotInUseRetiresItsInstances(t *testing.T) {
 	inWorld(t, defaults(), func(w *world) {
 		fn, g := w.put("f", minInstances(1)), w.gateway("g:1")
 		w.ticks(1)
@@ -27,8 +27,8 @@ func TestChangedFunctionRetiresItsInstances(t *testing.T) {
 		a.expect("ticket 0001 at g:1")
 		w.after(w.scheduler.config.ClaimGrace)
 
-		fn = w.put("f", minInstances(1), generation(2))
-		a.expect("retire: " + string(core.BecauseChanged))
+		fn = w.put("f", minInstances(1), revision(2))
+		a.expect("retire: " + reasonUnused)
 		w.ticks(1)
 		b := w.ready(w.started(fn, 1)[0])
 		// It runs its call to the end, and its connection is not needed.
@@ -40,21 +40,6 @@ func TestChangedFunctionRetiresItsInstances(t *testing.T) {
 		w.ticks(3)
 		w.started(fn, 0)
 		w.expectCounts(fn, provisioner.Counts{Created: 1})
-	})
-}
-
-// Otherwise a call that came after the change would wait until the calls that
-// came before it have ended.
-func TestInstancesThatWereRetiredDoNotCount(t *testing.T) {
-	inWorld(t, defaults(), func(w *world) {
-		fn, g := w.put("f"), w.gateway("g:1")
-		g.offer(fn, 1)
-		a := w.ready(w.started(fn, 1)[0])
-		a.expect("ticket 0001 at g:1")
-		fn = w.put("f", generation(2))
-		w.expectCounts(fn, provisioner.Counts{Leaving: 1})
-		g.offer(fn, 2)
-		w.ready(w.started(fn, 1)[0]).expect("ticket 0002 at g:1")
 	})
 }
 
@@ -73,7 +58,7 @@ func retireWithManyCalls(t *testing.T, goodbye bool) {
 		a := w.ready(w.started(fn, 1)[0])
 		a.heard()
 		w.after(w.scheduler.config.ClaimGrace)
-		fn = w.put("f", concurrency(50), generation(2))
+		fn = w.put("f", concurrency(50), revision(2))
 		if goodbye {
 			a.goodbye(agentwire.Goodbye_REASON_DONE, "retired")
 			w.ticks(3)
@@ -91,53 +76,12 @@ func TestInstanceThatDoesNotGoIsStoppedWhenItsCallsMustHaveEnded(t *testing.T) {
 		g.offer(fn, 1)
 		a := w.ready(w.started(fn, 1)[0])
 		a.expect("ticket 0001 at g:1")
-		// The calls of before may take as long as the function allowed then.
-		fn = w.put("f", generation(2), func(fn *v1alpha1.Function) { fn.Spec.Template.Timeout.Duration = time.Second })
+		w.put("f", revision(2), func(fn *v1alpha1.Function) { fn.Spec.Template.Timeout.Duration = time.Second })
 		w.after(time.Minute)
 		w.expectCounts(fn, provisioner.Counts{Leaving: 1})
 		w.after(leaveGrace + time.Second)
 		w.expectCounts(fn, provisioner.Counts{})
 	})
-}
-
-func TestInstanceOfAnOldGenerationNeedNotCome(t *testing.T) {
-	inWorld(t, defaults(), func(w *world) {
-		fn, g := w.put("f"), w.gateway("g:1")
-		g.offer(fn, 1)
-		old := w.started(fn, 1)[0]
-		fn = w.put("f", generation(2))
-		w.ticks(1)
-		fresh := w.started(fn, 1)[0]
-		w.expectCounts(fn, provisioner.Counts{Creating: 1})
-		w.greet(old).expectEnded(codes.NotFound)
-		w.ready(fresh).expect("ticket 0001 at g:1")
-		if w.instances.Observe(string(fn.UID)).Failing {
-			t.Error("to be replaced is no failure")
-		}
-	})
-}
-
-func TestInstanceOfAnOldGenerationIsRetiredAtHello(t *testing.T) {
-	for name, ready := range map[string]bool{"that is starting": false, "that was away": true} {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, defaults(), func(w *world) {
-				w.runtime.deaf = true
-				fn := w.put("f", minInstances(1))
-				w.ticks(1)
-				spec := w.started(fn, 1)[0]
-				if ready {
-					w.ready(spec).cut()
-				}
-				fn = w.put("f", generation(2))
-				spec.Function = fn // it lies about its generation
-				a := w.ready(spec)
-				a.expect("retire: " + string(core.BecauseChanged))
-				w.gateway("g:1").offer(fn, 1)
-				a.expect()
-				w.expectCounts(fn, provisioner.Counts{Creating: 1, Leaving: 1})
-			})
-		})
-	}
 }
 
 func TestDeletedFunctionLeavesNothingBehind(t *testing.T) {

@@ -126,9 +126,9 @@ func (c *chaos) act() {
 		c.gateways[g] = c.gateway(fmt.Sprint("g:", g))
 	case dice < 32:
 		changed := c.specs[i].DeepCopy()
-		generation(changed.Generation + 1)(changed)
+		revision(changed.Generation + 1)(changed)
 		c.specs[i] = changed
-		c.catalog.Put(changed)
+		c.catalog.Put(entryOf(changed))
 	case dice < 33:
 		c.catalog.Remove(c.specs[i].Key())
 		c.specs[i] = c.newFunction(i, int(c.specs[i].Generation)*1000+c.next)
@@ -232,9 +232,9 @@ func (c *chaos) offerAgain() {
 	var due []*chaosCall
 	c.mu.Lock()
 	for _, call := range c.calls {
-		switch fn, exists := c.catalog.Get(call.fn.Key()); {
+		switch entry, exists := c.catalog.Get(call.fn.Key()); {
 		case call.final != "":
-		case !exists || fn.UID != call.fn.UID:
+		case !exists || entry.Units[0].UID != call.fn.UID:
 			call.final = "deleted"
 		case now.Sub(call.offered) >= time.Second:
 			call.offered = now

@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/fpcs"
 	"github.com/windlass-dev/windlass/pkg/fpcs/history"
 	"github.com/windlass-dev/windlass/pkg/invoke"
@@ -99,28 +98,48 @@ type accounts struct {
 	chronicle *chronicle
 }
 
+// foremost is the unit that speaks for a function where one answer is wanted: of those that
+// are served here, or else of all, the one with the most calls that wait or run, then with
+// the most instances, then the last one made. It is nil if there is none.
+func (s *accounts) foremost(units []*function) (first *function) {
+	type weight struct{ served, calls, instances int }
+	var most weight
+	for _, f := range units {
+		seen, view := s.deps.Instances.Observe(f.uid), f.view(s.deps.Now())
+		w := weight{calls: view.Waiting + view.Busy, instances: seen.Created + seen.Creating}
+		if s.term(f.slot) != none {
+			w.served = 1
+		}
+		if first == nil || cmp.Or(cmp.Compare(w.served, most.served), cmp.Compare(w.calls, most.calls), cmp.Compare(w.instances, most.instances)) >= 0 {
+			first, most = f, w
+		}
+	}
+	return first
+}
+
 // Account tells of the last decisions on a function; false if there is no function
-// of that name.
+// of that name. Of several revisions it tells of the one that is foremost.
 func (s *accounts) Account(key invoke.FunctionKey) (history.Account, bool) {
-	fn, known := s.deps.Catalog.Get(key)
+	entry, known := s.deps.Catalog.Get(key)
 	if !known {
 		return history.Account{}, false
 	}
-	f := s.lookup(uidOf(fn))
+	f := s.foremost(s.functions.unitsOf(entry.UID()))
 	if f == nil {
-		// It is so new that Run has not heard of it.
+		// It is so new that Run has not heard of it, or has no revision yet.
 		return history.Account{Namespace: key.Namespace, Name: key.Name, Scheduler: s.config.ID, Decisions: []history.Told{}}, true
 	}
-	a := s.account(f, fn, history.DefaultBounds().PerFunction)
+	a := s.account(f, history.DefaultBounds().PerFunction)
 	if a.Served {
 		a.LastFailure = f.lastFailure()
 	}
 	return a, true
 }
 
-// account tells of the last n decisions on a function.
-func (s *accounts) account(f *function, fn *v1alpha1.Function, n int) history.Account {
-	a := history.Account{Namespace: fn.Namespace, Name: fn.Name, Scheduler: s.config.ID, Decisions: []history.Told{}}
+// account tells of the last n decisions on a unit.
+func (s *accounts) account(f *function, n int) history.Account {
+	fn := f.current()
+	a := history.Account{Namespace: fn.Namespace, Name: fn.Name, Revision: fn.Revision(), Scheduler: s.config.ID, Decisions: []history.Told{}}
 	if _, served := s.serves(f); !served {
 		a.Owner = s.owner(f.slot).ID
 		return a
@@ -144,13 +163,14 @@ const (
 
 // Latest tells of the last decision on each function that was decided on in the last
 // minute, which all are that have calls or are getting instances; at most 1,000, the
-// last one first. Functions that cannot run are told of for as long as that is so.
+// last one first. Functions that cannot run are told of for as long as that is so. Each
+// revision is told of for itself.
 func (s *accounts) Latest() history.Latest {
 	uids, more := s.chronicle.recent(s.deps.Now().Add(-latestAge), latestFunctions)
 	latest := history.Latest{Scheduler: s.config.ID, Functions: []history.Account{}, Broken: s.broken(latestFunctions), More: more}
 	for _, uid := range uids {
 		if f := s.lookup(uid); f != nil {
-			if a := s.account(f, f.current(), 1); a.Served {
+			if a := s.account(f, 1); a.Served {
 				latest.Functions = append(latest.Functions, a)
 			}
 		}
@@ -168,11 +188,11 @@ func (s *accounts) broken(n int) []history.Broken {
 		}
 		if _, served := s.serves(f); served {
 			fn := f.current()
-			all = append(all, history.Broken{Namespace: fn.Namespace, Name: fn.Name, Reason: seen.Why.Code})
+			all = append(all, history.Broken{Namespace: fn.Namespace, Name: fn.Name, Revision: fn.Revision(), Reason: seen.Why.Code})
 		}
 	}
 	slices.SortFunc(all, func(a, b history.Broken) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Revision, b.Revision))
 	})
 	return all[:min(len(all), n)]
 }

@@ -81,7 +81,7 @@ func TestA10FunctionsThatCannotRunAreToldForAsLongAsThatIsSo(t *testing.T) {
 		w.ticks(1)
 		time.Sleep(10 * latestAge)
 		synctest.Wait()
-		want := []history.Broken{{Namespace: "ns", Name: "f", Reason: v1alpha1.ReasonStartFailed}}
+		want := []history.Broken{{Namespace: "ns", Name: "f", Revision: fn.Revision(), Reason: v1alpha1.ReasonStartFailed}}
 		if got := w.scheduler.Latest(); !slices.Equal(got.Broken, want) || len(got.Functions) != 0 {
 			t.Errorf("long after its last decision is told: %+v", got)
 		}
@@ -121,7 +121,7 @@ func TestA3TheLastFailureIsToldUntilTheFunctionIsAnother(t *testing.T) {
 		if w.account().LastFailure == nil {
 			t.Error("it is forgotten, though it is the same program")
 		}
-		w.put("f", generation(2))
+		w.put("f", revision(2))
 		if last := w.account().LastFailure; last != nil {
 			t.Errorf("of another program: %+v", last)
 		}

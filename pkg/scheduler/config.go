@@ -107,8 +107,9 @@ type Keeper interface {
 
 // Memory tells what was learnt of a function elsewhere, or before a restart.
 type Memory interface {
-	// Recall returns what is known; a mean is 0 if it is not.
-	Recall(fn *v1alpha1.Function) estimate.Means
+	// Recall returns what is known of a unit's function, with whatever revision it was
+	// learnt; a mean is 0 if it is not known.
+	Recall(unit *v1alpha1.Function) estimate.Means
 }
 
 // Router tells who serves a slot.

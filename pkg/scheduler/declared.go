@@ -21,29 +21,29 @@ var (
 // Calls and instances of a function.
 var (
 	queuedDecl = Metrics.Gauge(metric.Stable, "windlass_scheduler_queue_length",
-		"Calls that wait for an instance.", "function_namespace", "function")
+		"Calls that wait for an instance.", "function_namespace", "function", "revision")
 	oldestDecl = Metrics.Gauge(metric.Stable, "windlass_scheduler_queue_oldest_wait_seconds",
-		"How long the first waiting call has waited. Absent if the function was never called.", "function_namespace", "function")
+		"How long the first waiting call has waited. Absent if the function was never called.", "function_namespace", "function", "revision")
 	newestFirstDecl = Metrics.Gauge(metric.Experimental, "windlass_scheduler_queue_newest_first",
-		"1 while the newest call is served first, since the queue is hopeless; otherwise 0. Absent if the function was never called.", "function_namespace", "function")
+		"1 while the newest call is served first, since the queue is hopeless; otherwise 0. Absent if the function was never called.", "function_namespace", "function", "revision")
 	instancesDecl = Metrics.Gauge(metric.Stable, "windlass_scheduler_instances",
-		"Instances by state: creating, busy, idle or leaving.", "function_namespace", "function", "state")
+		"Instances by state: creating, busy, idle or leaving.", "function_namespace", "function", "revision", "state")
 	silentDecl = Metrics.Gauge(metric.Stable, "windlass_scheduler_agents_silent",
-		"Instances whose agents were there and have no stream now, and which are not known to have ended. Absent for a function whose instances have never asked for a call.", "function_namespace", "function")
+		"Instances whose agents were there and have no stream now, and which are not known to have ended. Absent for a function whose instances have never asked for a call.", "function_namespace", "function", "revision")
 	backedOffDecl = Metrics.Gauge(metric.Experimental, "windlass_scheduler_instances_backed_off",
-		"Idle instances that say less often that they are there, having waited in vain.", "function_namespace", "function")
+		"Idle instances that say less often that they are there, having waited in vain.", "function_namespace", "function", "revision")
 	pullsDecl = Metrics.Counter(metric.Experimental, "windlass_scheduler_pulls_total",
-		"Calls that instances asked for.", "function_namespace", "function")
+		"Calls that instances asked for.", "function_namespace", "function", "revision")
 	pullsWaitingDecl = Metrics.Gauge(metric.Experimental, "windlass_scheduler_pulls_waiting",
-		"Calls that instances have asked for and not been given yet.", "function_namespace", "function")
+		"Calls that instances have asked for and not been given yet.", "function_namespace", "function", "revision")
 	pullsInVainDecl = Metrics.Counter(metric.Experimental, "windlass_scheduler_pulls_in_vain_total",
-		"Requests of instances to leave, since they had waited for calls in vain, granted or not.", "function_namespace", "function")
+		"Requests of instances to leave, since they had waited for calls in vain, granted or not.", "function_namespace", "function", "revision")
 	executionDecl = Metrics.Gauge(metric.Experimental, "windlass_scheduler_estimated_execution_seconds",
-		"Mean of the last execution times; absent if unknown.", "function_namespace", "function")
+		"Mean of the last execution times; absent if unknown.", "function_namespace", "function", "revision")
 	startDecl = Metrics.Gauge(metric.Experimental, "windlass_scheduler_estimated_start_seconds",
-		"Mean of the times that the last instances took from their order until they asked for work; absent if unknown.", "function_namespace", "function")
+		"Mean of the times that the last instances took from their order until they asked for work; absent if unknown.", "function_namespace", "function", "revision")
 	refusedDecl = Metrics.Counter(metric.Stable, "windlass_scheduler_invocations_refused_total",
-		"Calls that were refused, when they came or while they waited, by reason.", "function_namespace", "function", "reason")
+		"Calls that were refused, when they came or while they waited, by reason.", "function_namespace", "function", "revision", "reason")
 	unheardDecl = Metrics.Counter(metric.Experimental, "windlass_scheduler_refusals_unheard_total",
 		"Refusals of waiting calls that did not reach their gateway, by reason: it has no stream here (NoStream), or has not taken what was sent before (NotTaken). It offers the calls again, so they are refused later.", "reason")
 )
@@ -51,31 +51,31 @@ var (
 // Decisions on a function and what became of them.
 var (
 	requiredDecl = Metrics.Gauge(metric.Stable, "windlass_scheduler_desired_instances",
-		"Instances that the last decision on calls held to be needed; 0 if for ten seconds no call has come, or each has found an idle instance. Absent if the function was never called and has no instance.", "function_namespace", "function")
+		"Instances that the last decision on calls held to be needed; 0 if for ten seconds no call has come, or each has found an idle instance. Absent if the function was never called and has no instance.", "function_namespace", "function", "revision")
 	rateDecl = Metrics.Gauge(metric.Experimental, "windlass_scheduler_estimated_arrivals_per_second",
-		"Calls per second that the last decision on calls counted on. Absent if that is ten seconds ago, or if the function's decider does not estimate it.", "function_namespace", "function")
+		"Calls per second that the last decision on calls counted on. Absent if that is ten seconds ago, or if the function's decider does not estimate it.", "function_namespace", "function", "revision")
 	horizonDecl = Metrics.Gauge(metric.Experimental, "windlass_scheduler_horizon_seconds",
-		"How far ahead the last decision on calls planned. Absent if that is ten seconds ago, or if the function's decider does not plan.", "function_namespace", "function")
+		"How far ahead the last decision on calls planned. Absent if that is ten seconds ago, or if the function's decider does not plan.", "function_namespace", "function", "revision")
 	decisionsDecl = Metrics.Counter(metric.Stable, "windlass_scheduler_decisions_total",
-		"Decisions to create instances, by reason.", "function_namespace", "function", "reason")
+		"Decisions to create instances, by reason.", "function_namespace", "function", "revision", "reason")
 	orderedDecl = Metrics.Counter(metric.Stable, "windlass_scheduler_instances_ordered_total",
-		"Instances that were ordered.", "function_namespace", "function")
+		"Instances that were ordered.", "function_namespace", "function", "revision")
 	deferredDecl = Metrics.Counter(metric.Experimental, "windlass_scheduler_orders_deferred_total",
-		"Decisions to create instances that could not create any at that tick, since --create-qps was used up.", "function_namespace", "function")
+		"Decisions to create instances that could not create any at that tick, since --create-qps was used up.", "function_namespace", "function", "revision")
 	sparesTakenDecl = Metrics.Counter(metric.Experimental, "windlass_scheduler_spare_instances_taken_total",
-		"Spare instances of warm pools that became the function's.", "function_namespace", "function")
+		"Spare instances of warm pools that became the function's.", "function_namespace", "function", "revision")
 	startedDecl = Metrics.Counter(metric.Stable, "windlass_scheduler_instances_started_total",
-		"Instances that have asked for work.", "function_namespace", "function")
+		"Instances that have asked for work.", "function_namespace", "function", "revision")
 	failedDecl = Metrics.Counter(metric.Stable, "windlass_scheduler_instances_failed_total",
-		"Instances that ended before they asked for work, by reason, which is a condition reason of the Function.", "function_namespace", "function", "reason")
+		"Instances that ended before they asked for work, by reason, which is a condition reason of the Function.", "function_namespace", "function", "revision", "reason")
 	evictedDecl = Metrics.Counter(metric.Stable, "windlass_scheduler_instances_evicted_total",
-		"Idle instances that were retired to make room for another function's.", "function_namespace", "function")
+		"Idle instances that were retired to make room for another function's.", "function_namespace", "function", "revision")
 	withdrawnDecl = Metrics.Counter(metric.Stable, "windlass_scheduler_instances_withdrawn_total",
-		"Instances that were ended while they were being created, since they were not wanted any more.", "function_namespace", "function")
+		"Instances that were ended while they were being created, since they were not wanted any more.", "function_namespace", "function", "revision")
 	releasedDecl = Metrics.Counter(metric.Stable, "windlass_scheduler_instances_released_total",
-		"Idle instances that were retired, since the function's idle times say that no call is near or there were more than scaling.maxInstances.", "function_namespace", "function")
+		"Idle instances that were retired, since the function's idle times say that no call is near or there were more than scaling.maxInstances.", "function_namespace", "function", "revision")
 	expiredDecl = Metrics.Counter(metric.Stable, "windlass_scheduler_instances_expired_total",
-		"Instances that left because they had waited for calls in vain.", "function_namespace", "function")
+		"Instances that left because they had waited for calls in vain.", "function_namespace", "function", "revision")
 )
 
 // Starts. Only those are told of that the scheduler ordered itself.
@@ -84,7 +84,7 @@ var (
 		"Time that starts of instances spent with each phase: decide (from the arrival of the oldest call that waits to the order), create (until the pod or the processes are there), sandbox (until the pod has a network), containers (until the agent began), ready (until the function can be called), hello (until the scheduler knows the agent, if that is later), claim (until the instance has asked for its first call, and got it if one waits).",
 		startBuckets, "phase")
 	phaseSecondsDecl = Metrics.Counter(metric.Stable, "windlass_scheduler_cold_start_phase_seconds_total",
-		"Time that starts of the function's instances spent with each phase.", "function_namespace", "function", "phase")
+		"Time that starts of the function's instances spent with each phase.", "function_namespace", "function", "revision", "phase")
 	coldStartDecl = Metrics.Histogram(metric.Stable, "windlass_scheduler_cold_start_duration_seconds",
 		"Time that a start took from the arrival of the oldest call that waited for it until the instance had asked for its first call: the sum of its phases.",
 		startBuckets)
@@ -93,17 +93,17 @@ var (
 // What agents say of themselves, summed up.
 var (
 	agentCallsDecl = Metrics.Counter(metric.Experimental, "windlass_agent_calls_total",
-		"Calls that the function's instances ran, as their agents say.", "function_namespace", "function")
+		"Calls that the function's instances ran, as their agents say.", "function_namespace", "function", "revision")
 	agentBrokenDecl = Metrics.Counter(metric.Experimental, "windlass_agent_calls_broken_total",
-		"Calls that did not end as they should, as the agents say: the function ended, or did not answer properly.", "function_namespace", "function")
+		"Calls that did not end as they should, as the agents say: the function ended, or did not answer properly.", "function_namespace", "function", "revision")
 	agentRefusedDecl = Metrics.Counter(metric.Experimental, "windlass_agent_claims_refused_total",
-		"Claims of the function's instances that gateways refused, as their agents say.", "function_namespace", "function")
+		"Claims of the function's instances that gateways refused, as their agents say.", "function_namespace", "function", "revision")
 	agentReconnectsDecl = Metrics.Counter(metric.Experimental, "windlass_agent_reconnects_total",
-		"Streams to schedulers that agents lost and opened anew.", "function_namespace", "function")
+		"Streams to schedulers that agents lost and opened anew.", "function_namespace", "function", "revision")
 	agentCPUDecl = Metrics.Counter(metric.Experimental, "windlass_agent_cpu_seconds_total",
-		"CPU time that the agents of the function's instances used, without the function itself.", "function_namespace", "function")
+		"CPU time that the agents of the function's instances used, without the function itself.", "function_namespace", "function", "revision")
 	agentResidentDecl = Metrics.Gauge(metric.Experimental, "windlass_agent_resident_memory_bytes",
-		"Memory that the agents of the function's instances hold, without the function itself.", "function_namespace", "function")
+		"Memory that the agents of the function's instances hold, without the function itself.", "function_namespace", "function", "revision")
 )
 
 // The scheduler itself, its slots, and the nodes.

@@ -18,9 +18,10 @@ import (
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
 
-// function is the shell around one function's core: it brings it events, and carries out
-// its effects under the same lock, so that everybody sees them in the same order. It
-// keeps what people ask about, which the core does not need.
+// function is the shell around the core of one unit, which is a function to all who serve
+// it: it brings it events, and carries out its effects under the same lock, so that
+// everybody sees them in the same order. It keeps what people ask about, which the core
+// does not need.
 type function struct {
 	uid  string
 	slot ownership.Slot
@@ -44,11 +45,11 @@ type function struct {
 
 // book is what is kept of a function for people.
 type book struct {
-	// revSince is since when this scheduler knows of the present revision, and
-	// startedRev the last revision of which an instance has started.
-	revSince   time.Time
-	startedRev string
-	// failure is how an instance of the present revision failed last, or nil.
+	// since is since when this scheduler knows of the function, and started says that an
+	// instance of it has asked for work, as far as this scheduler knows.
+	since   time.Time
+	started bool
+	// failure is how an instance failed last, or nil.
 	failure *history.Failure
 	// noRoom is why the last order found no node; empty if it did.
 	noRoom string
@@ -76,7 +77,7 @@ func (s *host) newFunction(fn *v1alpha1.Function) *function {
 		fn:      fn,
 		where:   whereOf(fn),
 		streams: make(map[invoke.CID]*pullStream),
-		book:    book{revSince: now},
+		book:    book{since: now},
 	}
 }
 
@@ -107,13 +108,6 @@ func (f *function) current() *v1alpha1.Function {
 	return f.fn
 }
 
-// revision is the Function.Revision of the function as it is now.
-func (f *function) revision() string {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.core.Revision()
-}
-
 // view describes the queue.
 func (f *function) view(now time.Time) queue.View {
 	f.mu.Lock()
@@ -128,32 +122,69 @@ func (f *function) means() estimate.Means {
 	return f.core.Means()
 }
 
-// failed notes how an instance failed, unless it was of another revision.
+// failed notes how an instance failed.
 func (f *function) failed(why provisioner.StartFailure, now time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if why.Revision == f.core.Revision() {
-		f.book.failure = &history.Failure{At: now.UTC(), Code: why.Code, Detail: invoke.Excerpt(why.String())}
-	}
+	f.book.failure = &history.Failure{At: now.UTC(), Code: why.Code, Detail: invoke.Excerpt(why.String())}
 }
 
-// lastFailure is how an instance of the function as it is now failed last, or nil.
+// lastFailure is how an instance of the function failed last, or nil.
 func (f *function) lastFailure() *history.Failure {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.book.failure
 }
 
-// functions are those that the scheduler knows, and those of them that the next tick looks
-// at.
+// functions are the units that the scheduler knows, and those of them that the next tick
+// looks at.
 type functions struct {
 	mu     sync.RWMutex
 	byUID  map[string]*function
 	active map[*function]struct{}
+	// units are the UIDs of the units of each function, by the function's UID, the first
+	// one made first.
+	units map[string][]string
 }
 
 func newFunctions() *functions {
-	return &functions{byUID: make(map[string]*function), active: make(map[*function]struct{})}
+	return &functions{byUID: make(map[string]*function), active: make(map[*function]struct{}), units: make(map[string][]string)}
+}
+
+// follow notes which units a function has now, none if it is gone, and returns the UIDs of
+// those that it has no more.
+func (fs *functions) follow(function string, now []*v1alpha1.Function) (gone []string) {
+	there := make([]string, 0, len(now))
+	for _, unit := range now {
+		there = append(there, uidOf(unit))
+	}
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	for _, uid := range fs.units[function] {
+		if !slices.Contains(there, uid) {
+			gone = append(gone, uid)
+		}
+	}
+	if fs.units[function] = there; len(there) == 0 {
+		delete(fs.units, function)
+	}
+	return gone
+}
+
+// unitsOf are the units of the function of that UID, the first one made first; or the unit
+// of that UID alone.
+func (fs *functions) unitsOf(uid string) (units []*function) {
+	fs.mu.RLock()
+	defer fs.mu.RUnlock()
+	if f := fs.byUID[uid]; f != nil {
+		return []*function{f}
+	}
+	for _, uid := range fs.units[uid] {
+		if f := fs.byUID[uid]; f != nil {
+			units = append(units, f)
+		}
+	}
+	return units
 }
 
 // of is a function, or nil.

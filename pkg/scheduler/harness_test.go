@@ -33,6 +33,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
 	"github.com/windlass-dev/windlass/pkg/reconcile"
+	"github.com/windlass-dev/windlass/pkg/rollout"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -192,10 +193,10 @@ func (w *world) serve() (hangUp func()) {
 	}
 }
 
-// put registers a function, changed by the given changes.
+// put registers a function with one unit, changed by the given changes.
 func (w *world) put(name string, changes ...func(*v1alpha1.Function)) *v1alpha1.Function {
 	fn := newTestFunction(name, changes...)
-	w.catalog.Put(fn)
+	w.catalog.Put(entryOf(fn))
 	synctest.Wait()
 	return fn
 }
@@ -225,11 +226,33 @@ func maxInstances(n int32) func(*v1alpha1.Function) {
 func concurrency(n int32) func(*v1alpha1.Function) {
 	return func(fn *v1alpha1.Function) { fn.Spec.Template.Concurrency = n }
 }
+
 func generation(n int64) func(*v1alpha1.Function) {
+	return func(fn *v1alpha1.Function) { fn.Generation = n }
+}
+
+// revision makes a function the unit of one of its revisions, with a UID of its own.
+func revision(n int64) func(*v1alpha1.Function) {
 	return func(fn *v1alpha1.Function) {
-		fn.Generation = n
-		fn.Spec.Template.Env = []v1alpha1.EnvVar{{Name: "GENERATION", Value: fmt.Sprint(n)}}
+		of := fn.FunctionUID()
+		fn.UID, fn.Generation = types.UID(fmt.Sprintf("%s-%d", of, n)), n
+		fn.Annotations = map[string]string{
+			v1alpha1.AnnotationRevision: fmt.Sprintf("%05d", n), v1alpha1.AnnotationFunctionUID: of,
+		}
 	}
+}
+
+// entryOf is a function that has these units only.
+func entryOf(units ...*v1alpha1.Function) *rollout.Entry {
+	fn := units[0].DeepCopy()
+	fn.UID, fn.Annotations = types.UID(fn.FunctionUID()), nil
+	return &rollout.Entry{Function: fn, Units: units}
+}
+
+// putUnits lets a function have these units and no others.
+func (w *world) putUnits(units ...*v1alpha1.Function) {
+	w.catalog.Put(entryOf(units...))
+	synctest.Wait()
 }
 
 // after lets virtual time pass.

@@ -58,7 +58,6 @@ type Streams interface {
 // Observer looks at one function's instances.
 type Observer interface {
 	Observe(uid string) provisioner.Observation
-	Outdated(uid, revision string) int
 }
 
 // Directory lists instances.
@@ -70,7 +69,7 @@ type Directory interface {
 
 // Revisions hears what the catalog says of functions.
 type Revisions interface {
-	Forgive(uid, revision string)
+	Forgive(uid string)
 	Forget(uid string)
 }
 

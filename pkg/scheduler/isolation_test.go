@@ -92,7 +92,7 @@ func (n *neighbours) begin(specs []provisioner.InstanceSpec) {
 		time.AfterFunc(n.start, func() {
 			f := n.scheduler.lookup(string(spec.Function.UID))
 			key := keyOf(f.uid, spec.CID)
-			p := &pullStream{line: newLine(n.scheduler.host, key, speaker{}, 16), function: f, revision: f.revision()}
+			p := &pullStream{line: newLine(n.scheduler.host, key, speaker{}, 16), function: f}
 			n.scheduler.streams.enter(&p.line)
 			in, _ := n.instances.Look(key)
 			_ = p.join(in, 1, core.AgentKept)

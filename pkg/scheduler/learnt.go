@@ -45,8 +45,9 @@ func (s *starts) mean(kind string) time.Duration {
 	return 0
 }
 
-// recall is what was learnt of a function before it was served here. It is believed no
-// more than an agent is, and counts as one observation.
+// recall is what was learnt of a unit's function before the unit was served here: a new
+// revision begins with what is known of the others. It is believed no more than an agent
+// is, and counts as one observation.
 func (s *host) recall(fn *v1alpha1.Function) estimate.Means {
 	if s.deps.Memory == nil {
 		return estimate.Means{}
@@ -58,18 +59,26 @@ func (s *host) recall(fn *v1alpha1.Function) estimate.Means {
 
 // Learnt is what was learnt of a function.
 type Learnt struct {
+	// UID and Generation are the function's, and not those of a unit of it.
 	UID        string
 	Generation int64
 	estimate.Means
 }
 
-// Learnt is what was learnt of all functions of which something is known.
+// Learnt is what was learnt of all functions of which something is known: of several units
+// of a function, what the foremost of them knows.
 func (s *accounts) Learnt() []Learnt {
-	var learnt []Learnt
+	known := make(map[string][]*function)
 	for _, f := range s.all() {
-		if means := f.means(); means != (estimate.Means{}) {
-			learnt = append(learnt, Learnt{UID: f.uid, Generation: f.current().Generation, Means: means})
+		if f.means() != (estimate.Means{}) {
+			of := f.current().FunctionUID()
+			known[of] = append(known[of], f)
 		}
+	}
+	var learnt []Learnt
+	for uid, units := range known {
+		f := s.foremost(units)
+		learnt = append(learnt, Learnt{UID: uid, Generation: f.current().Generation, Means: f.means()})
 	}
 	return learnt
 }

@@ -90,7 +90,7 @@ func (l *land) put(owner int, name string) *v1alpha1.Function {
 	slot := ownership.SlotOf(string(fn.UID), 0)
 	for n, w := range l.worlds {
 		w.keeper.change(func() { w.keeper.others[slot] = n != owner })
-		w.catalog.Put(fn)
+		w.catalog.Put(entryOf(fn))
 	}
 	synctest.Wait()
 	return fn

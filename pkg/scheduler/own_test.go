@@ -34,7 +34,7 @@ func TestATickThatTakesAFunctionOverLetsItsInstancesSayHello(t *testing.T) {
 	w := newWorld(t, config)
 	fn := newTestFunction("f", minInstances(1))
 	w.runtime.existing = []provisioner.Existing{{CID: "00000007-000001", Revision: fn.Revision(), Node: "n", Started: time.Now(), Ran: true}}
-	w.scheduler.functionChanged(catalog.Event{Key: fn.Key(), UID: string(fn.UID), Function: fn})
+	w.scheduler.functionChanged(catalog.Event{Key: fn.Key(), UID: string(fn.UID), Entry: entryOf(fn)})
 	if c := w.scheduler.consider(w.scheduler.lookup(string(fn.UID))); c != nil {
 		t.Errorf("%d instances are wanted beside those that there are", c.Wanted())
 	}
@@ -185,7 +185,7 @@ func TestAWatcherIsToldWhatChanged(t *testing.T) {
 		v.expect(&controlwire.WatchReply{Welcome: &controlwire.Welcome{Protocol: 1, Release: buildinfo.Version}})
 		fn, g := w.put("f", minInstances(1)), w.gateway("g:1")
 		w.after(watchEvery)
-		facts := &controlwire.FunctionFacts{FunctionUid: "uid-f", Namespace: "ns", Name: "f", Generation: 1, Creating: 1}
+		facts := &controlwire.FunctionFacts{FunctionUid: "uid-f", Namespace: "ns", Name: "f", Revision: fn.Revision(), Generation: 1, Creating: 1}
 		v.expect(&controlwire.WatchReply{Functions: []*controlwire.FunctionFacts{facts}})
 		w.after(5 * watchEvery)
 		v.expect()

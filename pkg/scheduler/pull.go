@@ -24,10 +24,8 @@ type pullStream struct {
 	function *function
 	// adopted says that another scheduler has started the instance.
 	adopted bool
-	// revision is what it was started for.
-	revision string
-	pulled   bool // has asked for work
-	leaving  bool // said goodbye, or was let go
+	pulled  bool // has asked for work
+	leaving bool // said goodbye, or was let go
 	// asks is memory for what it asks, and done for the call that it is done with.
 	asks core.Pulled
 	done [1]core.Done
@@ -100,7 +98,7 @@ func (s *sessions) hello(hello *agentwire.Hello) (*pullStream, error) {
 	p := &pullStream{
 		// A ticket for each call it can hold, a welcome, a retirement, an
 		// answer, its function's end, and one for each ping that may wait for one.
-		line: newLine(s.host, key, of, capacity+9), function: f, adopted: instance.Adopted, revision: instance.Revision,
+		line: newLine(s.host, key, of, capacity+9), function: f, adopted: instance.Adopted,
 	}
 	if kept != core.AgentUnsupported {
 		p.welcome(term.Epoch)
@@ -221,7 +219,7 @@ func (p *pullStream) firstPull() (first bool) {
 	s.starts.observe(kindOf(f.fn), min(took, f.fn.Spec.Template.StartupTimeout.Duration))
 	s.stepLocked(f, core.Started{Took: took})
 	f.book.tally[instanceStarted]++
-	f.book.startedRev = p.revision
+	f.book.started = true
 	s.deps.Log.Info("an instance is ready", "function", f.fn.Key().String(), "cid", p.key.CID, "took", took)
 	return true
 }

@@ -12,11 +12,13 @@ import (
 
 // reading is what is told of a function beside its instances.
 type reading struct {
-	key   invoke.FunctionKey
-	known time.Time
-	view  queue.View
-	means estimate.Means
-	tally tally
+	key invoke.FunctionKey
+	// revision is the unit's.
+	revision string
+	known    time.Time
+	view     queue.View
+	means    estimate.Means
+	tally    tally
 	tallies
 	terms  terms
 	agents summary
@@ -60,7 +62,7 @@ func (f *function) reading(now time.Time) reading {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	r := reading{
-		key: f.fn.Key(), known: f.known, view: f.core.View(now), means: f.core.Means(),
+		key: f.fn.Key(), revision: f.core.Revision(), known: f.known, view: f.core.View(now), means: f.core.Means(),
 		tally: f.book.tally, tallies: f.book.tallies.clone(), terms: f.book.terms, agents: f.book.reports.sum(),
 	}
 	if f.book.spent != nil {

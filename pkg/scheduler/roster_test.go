@@ -25,7 +25,7 @@ type player struct {
 
 // settings are what a function may be changed to.
 var settings = []func(*v1alpha1.Function){
-	minInstances(0), minInstances(1), minInstances(2), maxInstances(1), generation(2),
+	minInstances(0), minInstances(1), minInstances(2), maxInstances(1), revision(2),
 	func(fn *v1alpha1.Function) { fn.Spec.Scaling.ScaleDown.Policy = v1alpha1.ScaleDownLearned },
 	func(fn *v1alpha1.Function) {
 		fn.Spec.Scaling.ScaleDown.Policy, fn.Spec.Template.RuntimeRef.Name = v1alpha1.ScaleDownLearned, "python3"

@@ -21,7 +21,8 @@ type row struct {
 	termsStand bool
 }
 
-// rows reads the functions that are served here, in the order of the labels of their series.
+// rows reads the units that are served here, in the order of the labels of their series. No
+// two have the same: one series too many would make the scrape of all fail.
 func (s *accounts) rows() []row {
 	now, all := s.deps.Now(), s.all()
 	list := make([]row, 0, len(all))
@@ -33,10 +34,12 @@ func (s *accounts) rows() []row {
 		r.termsStand = r.terms.stand(now)
 		list = append(list, r)
 	}
-	slices.SortFunc(list, func(a, b row) int {
-		return cmp.Or(strings.Compare(a.key.Name, b.key.Name), strings.Compare(a.key.Namespace, b.key.Namespace))
-	})
-	return list
+	slices.SortFunc(list, compareRows)
+	return slices.CompactFunc(list, func(a, b row) bool { return compareRows(a, b) == 0 })
+}
+
+func compareRows(a, b row) int {
+	return cmp.Or(strings.Compare(a.key.Name, b.key.Name), strings.Compare(a.key.Namespace, b.key.Namespace), strings.Compare(a.revision, b.revision))
 }
 
 // ofFunctions are the series of functions. Of a function that was never called is told no
@@ -114,11 +117,11 @@ func tallied() (list []functionSeries) {
 	return list
 }
 
-// sample is one of the function's; more is the value of the label that its series has
-// beside name and namespace, if any. All that is counted is counted since the function is
+// sample is one of the unit's; more is the value of the label that its series has
+// beside name, namespace and revision, if any. All that is counted is counted since the function is
 // known.
 func (r *row) sample(more string, value float64) exposition.Sample {
-	return exposition.Sample{Labels: exposition.Labels{r.key.Namespace, r.key.Name, more}, Value: value, Since: r.known}
+	return exposition.Sample{Labels: exposition.Labels{r.key.Namespace, r.key.Name, r.revision, more}, Value: value, Since: r.known}
 }
 
 func (r *row) instances(tell exposition.Tell) {

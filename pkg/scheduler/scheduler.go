@@ -141,17 +141,31 @@ func (s *Scheduler) close() {
 	}
 }
 
-// functionChanged follows the catalog.
+// functionChanged follows the catalog: each unit of a function is served for itself.
 func (s *Scheduler) functionChanged(e catalog.Event) {
-	if e.Function == nil {
-		s.remove(e)
-		return
+	var units []*v1alpha1.Function
+	if e.Entry != nil {
+		units = e.Entry.Units
 	}
-	if f := s.lookup(e.UID); f != nil {
-		s.replace(f, e.Function)
-		return
+	why := reasonDeleted
+	if e.Entry != nil {
+		why = reasonUnused
 	}
-	f := s.newFunction(e.Function)
+	// Those that are gone go first: another one may have the same number.
+	for _, uid := range s.functions.follow(e.UID, units) {
+		s.remove(uid, why)
+	}
+	for _, unit := range units {
+		if f := s.lookup(uidOf(unit)); f != nil {
+			s.replace(f, unit)
+		} else {
+			s.add(unit)
+		}
+	}
+}
+
+func (s *Scheduler) add(unit *v1alpha1.Function) {
+	f := s.newFunction(unit)
 	s.functions.add(f)
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -159,24 +173,18 @@ func (s *Scheduler) functionChanged(e catalog.Event) {
 	s.stepLocked(f, core.Woken{})
 }
 
-// replace lets instances of other generations finish and go. Those that are not
-// there yet need not come. None is handed a ticket any more before it is looked at which
-// of them have run calls.
-func (s *Scheduler) replace(f *function, fn *v1alpha1.Function) {
-	old := f.current()
-	spec := s.specOf(fn)
+// replace takes up another share of the calls, or other bounds. What an instance is does
+// not change: another revision is another unit. Starts that failed are forgiven if the
+// function's author has changed it, and not for what a rollout does.
+func (s *Scheduler) replace(f *function, unit *v1alpha1.Function) {
+	spec := s.specOf(unit)
 	f.mu.Lock()
-	f.fn, f.where = fn, whereOf(fn)
-	if spec.Revision != f.core.Revision() {
-		f.book.failure, f.book.revSince = nil, s.deps.Now()
-	}
+	changed := f.fn.Generation != unit.Generation
+	f.fn, f.where = unit, whereOf(unit)
 	s.stepLocked(f, core.Changed{Spec: spec})
 	f.mu.Unlock()
-	s.deps.Instances.Forgive(f.uid, spec.Revision)
-	for _, in := range s.deps.Instances.Instances(f.uid) {
-		if in.Revision != spec.Revision {
-			s.letGo(in, max(finishTime(old), finishTime(fn)))
-		}
+	if changed {
+		s.deps.Instances.Forgive(f.uid)
 	}
 }
 
@@ -195,15 +203,14 @@ func finishTime(fn *v1alpha1.Function) time.Duration {
 	return fn.Spec.Template.Timeout.Duration + leaveGrace
 }
 
-// remove forgets a function: its instances finish and go, and what waits is
-// refused.
-func (s *Scheduler) remove(e catalog.Event) {
-	f := s.functions.remove(e.UID)
+// remove forgets a unit: its instances finish and go, and what waits is refused.
+func (s *Scheduler) remove(uid, why string) {
+	f := s.functions.remove(uid)
 	if f == nil {
 		return
 	}
 	s.alarms.set(f, time.Time{})
-	s.step(f, core.Closed{Reason: reasonDeleted, Refusal: invoke.Refusal{Reason: invoke.RefusedUnknownFunction, Detail: reasonDeleted}})
+	s.step(f, core.Closed{Reason: why, Refusal: invoke.Refusal{Reason: invoke.RefusedUnknownFunction, Detail: why}})
 	if s.term(f.slot) != none {
 		s.deps.Instances.Adopt(f.current())
 	}
@@ -211,10 +218,13 @@ func (s *Scheduler) remove(e catalog.Event) {
 		s.letGo(in, finishTime(f.current()))
 	}
 	s.deps.Instances.Forget(f.uid)
-	s.accounts.chronicle.forget(e.UID)
+	s.accounts.chronicle.forget(uid)
 }
 
-const reasonDeleted = "the function was deleted"
+const (
+	reasonDeleted = "the function was deleted"
+	reasonUnused  = "the revision is not in use any more"
+)
 
 // lookup returns a function, or nil.
 func (s *host) lookup(uid string) *function { return s.functions.of(uid) }
@@ -251,8 +261,7 @@ func (s *host) hasInstance(f *function) bool {
 }
 
 // StartFailed is told by the provisioner that an instance did not start. If no
-// other one is there or under way, nothing that waits will be served, unless it was one
-// of an older revision: the function may have been mended since.
+// other one is there or under way, nothing that waits will be served.
 func (s *Scheduler) StartFailed(key provisioner.Key, why provisioner.StartFailure) {
 	if s.spareEnded(key, why) {
 		return

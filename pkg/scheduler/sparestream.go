@@ -63,7 +63,7 @@ func (s *sessions) welcomeSpare(p *spareStream, in provisioner.Instance) error {
 		return nil
 	}
 	f := s.lookup(in.FunctionUID)
-	if f == nil || in.State != provisioner.Creating || in.Revision != f.revision() {
+	if f == nil || in.State != provisioner.Creating {
 		return errUntaken
 	}
 	fn := f.current()

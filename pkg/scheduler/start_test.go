@@ -66,7 +66,7 @@ func TestChangeEndsTheBackoff(t *testing.T) {
 		g.offer(fn, 1)
 		w.runtime.end(keyOf(string(fn.UID), w.started(fn, 1)[0].CID), "exited with status 3")
 		g.expectRefused(controlwire.Refusal_REASON_CANNOT_START, 1)
-		fn = w.put("f", generation(2))
+		fn = w.put("f", revision(2))
 		g.offer(fn, 2)
 		w.started(fn, 1)
 		g.expectRefused(controlwire.Refusal_REASON_UNSPECIFIED)

@@ -9,26 +9,30 @@ import (
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 )
 
-// Status is what the scheduler observes of a function.
+// Status is what the scheduler observes of a function, or of a unit alone. Calls and
+// instances are those of all its units; the condition and the means are of the one that is
+// foremost.
 func (s *accounts) Status(fn *v1alpha1.Function) v1alpha1.FunctionStatus {
-	f := s.lookup(uidOf(fn))
-	if f == nil {
+	units := s.functions.unitsOf(uidOf(fn))
+	first := s.foremost(units)
+	if first == nil {
 		return v1alpha1.FunctionStatus{}
 	}
-	seen, view := s.deps.Instances.Observe(f.uid), f.view(s.deps.Now())
-	busy := min(view.Busy, seen.Created)
 	status := v1alpha1.FunctionStatus{
-		ObservedGeneration: f.current().Generation,
-		Instances: v1alpha1.InstanceCounts{
-			Creating: int32(seen.Creating),
-			Created:  int32(seen.Created),
-			Busy:     int32(busy),
-			Idle:     int32(seen.Created - busy),
-		},
-		Queued:     int64(view.Waiting),
-		Conditions: []metav1.Condition{s.ready(f, seen)},
+		ObservedGeneration: first.current().Generation,
+		Conditions:         []metav1.Condition{s.ready(first, s.deps.Instances.Observe(first.uid))},
 	}
-	means := f.means().Round(10 * time.Microsecond)
+	for _, f := range units {
+		seen, view := s.deps.Instances.Observe(f.uid), f.view(s.deps.Now())
+		busy := min(view.Busy, seen.Created)
+		counts := &status.Instances
+		counts.Creating += int32(seen.Creating)
+		counts.Created += int32(seen.Created)
+		counts.Busy += int32(busy)
+		counts.Idle += int32(seen.Created - busy)
+		status.Queued += int64(view.Waiting)
+	}
+	means := first.means().Round(10 * time.Microsecond)
 	status.MeanExecutionTime, status.MeanStartTime = unlessZero(means.Execution), unlessZero(means.Start)
 	return status
 }
@@ -57,7 +61,7 @@ func (s *accounts) ready(f *function, seen provisioner.Observation) metav1.Condi
 	if started {
 		c.Reason, c.Message = v1alpha1.ReasonStarted, v1alpha1.MessageStarted
 	}
-	if why, broken := f.broken(seen); broken {
+	if why, broken := brokenBy(seen); broken {
 		c.Status = metav1.ConditionFalse
 		c.Reason = why.Code
 		c.Message = why.String()
@@ -66,16 +70,15 @@ func (s *accounts) ready(f *function, seen provisioner.Observation) metav1.Condi
 	return c
 }
 
-// broken says why the function cannot run: it has no instance, and those of its present
-// revision do not start. That those of an older revision did not says nothing of it.
-func (f *function) broken(seen provisioner.Observation) (why provisioner.StartFailure, broken bool) {
-	return seen.Why, seen.Failing && seen.Created == 0 && seen.Why.Revision == f.revision()
+// brokenBy says why a unit cannot run: it has no instance, and its instances do not start.
+func brokenBy(seen provisioner.Observation) (why provisioner.StartFailure, broken bool) {
+	return seen.Why, seen.Failing && seen.Created == 0
 }
 
-// state is the function as it is now, since when this scheduler knows of its revision,
-// and whether an instance of that has started.
+// state is the unit as it is now, since when this scheduler knows of it, and whether an
+// instance of it has started.
 func (f *function) state() (fn *v1alpha1.Function, since time.Time, started bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.fn, f.book.revSince, f.book.startedRev == f.core.Revision()
+	return f.fn, f.book.since, f.book.started
 }

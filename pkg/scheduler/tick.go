@@ -116,13 +116,14 @@ type Totals struct {
 	Ordered, Peak int
 }
 
-// Totals returns a function's totals.
-func (s *accounts) Totals(uid string) Totals {
-	f := s.lookup(uid)
-	if f == nil {
-		return Totals{}
+// Totals returns the totals of a function, or of a unit alone: those of all its units that
+// exist, added up.
+func (s *accounts) Totals(uid string) (t Totals) {
+	for _, f := range s.functions.unitsOf(uid) {
+		f.mu.Lock()
+		t.Ordered += int(f.book.tally[instanceOrdered])
+		t.Peak += f.book.peak
+		f.mu.Unlock()
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return Totals{Ordered: int(f.book.tally[instanceOrdered]), Peak: f.book.peak}
+	return t
 }

@@ -19,7 +19,7 @@ func TestL1WhatHappensWhileATickLooksWakesTheFunction(t *testing.T) {
 	w := newWorld(t, defaults())
 	s := w.scheduler
 	fn := newTestFunction("f")
-	s.functionChanged(catalog.Event{Key: fn.Key(), UID: string(fn.UID), Function: fn})
+	s.functionChanged(catalog.Event{Key: fn.Key(), UID: string(fn.UID), Entry: entryOf(fn)})
 	f := s.lookup(string(fn.UID))
 	c := s.consider(f)
 	s.step(f, core.Ended{})
@@ -56,8 +56,8 @@ func TestFunctionsComeAndGoUnderLoad(t *testing.T) {
 			})
 		}
 		for n := range 300 {
-			fn := newTestFunction(fmt.Sprint("f", n%3), minInstances(1), generation(int64(n)))
-			w.catalog.Put(fn)
+			fn := newTestFunction(fmt.Sprint("f", n%3), minInstances(1), revision(int64(n)))
+			w.catalog.Put(entryOf(fn))
 			time.Sleep(7 * time.Millisecond)
 			for _, spec := range w.runtime.take() {
 				w.connect(&agentwire.Hello{FunctionUid: string(spec.Function.UID), Cid: string(spec.CID), Token: spec.Token})

@@ -132,21 +132,21 @@ func (s *accounts) news(f *function, known map[string]told) *controlwire.Functio
 
 // facts are what is observed of a function. They are comparable.
 type facts struct {
-	generation                        int64
-	creating, created, busy, outdated int
-	queued                            int
-	means                             estimate.Means
-	unconfirmed, started              bool
-	noRoom                            string
-	problem                           string // its condition reason
-	detail                            string
-	since, retryAt                    int64 // of the problem, in ns
+	generation              int64
+	creating, created, busy int
+	queued                  int
+	means                   estimate.Means
+	unconfirmed, started    bool
+	noRoom                  string
+	problem                 string // its condition reason
+	detail                  string
+	since, retryAt          int64 // of the problem, in ns
 }
 
 func (s *accounts) facts(f *function) facts {
 	seen := s.deps.Instances.Observe(f.uid)
 	f.mu.Lock()
-	view, revision := f.core.View(s.deps.Now()), f.core.Revision()
+	view := f.core.View(s.deps.Now())
 	now := facts{
 		generation: f.fn.Generation,
 		creating:   seen.Creating,
@@ -154,13 +154,12 @@ func (s *accounts) facts(f *function) facts {
 		busy:       min(view.Busy, seen.Created),
 		queued:     view.Waiting,
 		means:      f.core.Means().Round(10 * time.Microsecond),
-		started:    f.book.startedRev == revision,
+		started:    f.book.started,
 		noRoom:     f.book.noRoom,
 	}
 	f.mu.Unlock()
-	now.outdated = s.deps.Instances.Outdated(f.uid, revision)
 	_, now.unconfirmed = s.deps.Keeper.Orphan()
-	if why, broken := f.broken(seen); broken {
+	if why, broken := brokenBy(seen); broken {
 		now.problem, now.detail = why.Code, invoke.Excerpt(why.String())
 		now.since, now.retryAt = why.At.UnixNano(), why.RetryAt.UnixNano()
 	}
@@ -174,11 +173,11 @@ func (n facts) wire(f *function, happened []*controlwire.Happening, now time.Tim
 		FunctionUid: f.uid,
 		Namespace:   fn.Namespace,
 		Name:        fn.Name,
+		Revision:    fn.Revision(),
 		Generation:  n.generation,
 		Creating:    uint32(n.creating),
 		Created:     uint32(n.created),
 		Busy:        uint32(n.busy),
-		Outdated:    uint32(n.outdated),
 		Queued:      uint32(n.queued),
 		MeanExecNs:  int64(n.means.Execution),
 		MeanStartNs: int64(n.means.Start),

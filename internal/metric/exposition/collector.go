@@ -10,7 +10,7 @@ import (
 )
 
 // maxLabels is how many labels a series of a Collector can have.
-const maxLabels = 3
+const maxLabels = 4
 
 // Labels are the values of a series' labels, in the order in which its declaration names
 // them. They are an array so that a sample is a value, for which nothing is allocated.

@@ -12,6 +12,9 @@ type Account struct {
 	// Namespace and Name are the function's.
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
+	// Revision is the one of the function that is told of, as Function.Revision has it;
+	// empty if there is none yet.
+	Revision string `json:"revision,omitempty"`
 	// Scheduler names who tells, and is empty if there is only one.
 	Scheduler string `json:"scheduler,omitempty"`
 	// Served says that it decides on the function. If not, Owner names who does,

@@ -16,11 +16,12 @@ type Latest struct {
 	More int `json:"more,omitempty"`
 }
 
-// Broken is a function that cannot run, and why, in one word, which is a condition reason
-// of the Function.
+// Broken is a revision of a function that cannot run, and why, in one word, which is a
+// condition reason of the Function.
 type Broken struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
+	Revision  string `json:"revision,omitempty"`
 	Reason    string `json:"reason"`
 }
 

@@ -1093,10 +1093,12 @@ func (x *WatchReply) GetWelcome() *Welcome {
 
 // FunctionFacts are what is observed of one function.
 type FunctionFacts struct {
-	state       protoimpl.MessageState `protogen:"open.v1"`
-	FunctionUid string                 `protobuf:"bytes,1,opt,name=function_uid,json=functionUid,proto3" json:"function_uid,omitempty"`
-	Namespace   string                 `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	Name        string                 `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// UID of the function's revision that this is about. Namespace and name are the
+	// function's.
+	FunctionUid string `protobuf:"bytes,1,opt,name=function_uid,json=functionUid,proto3" json:"function_uid,omitempty"`
+	Namespace   string `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	Name        string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
 	// Generation of the function that this is about.
 	Generation int64 `protobuf:"varint,4,opt,name=generation,proto3" json:"generation,omitempty"`
 	// Instances by state.
@@ -1120,8 +1122,10 @@ type FunctionFacts struct {
 	Unconfirmed bool `protobuf:"varint,14,opt,name=unconfirmed,proto3" json:"unconfirmed,omitempty"`
 	// Mean time from order to first pull of the last instances; 0 if unknown.
 	MeanStartNs int64 `protobuf:"varint,15,opt,name=mean_start_ns,json=meanStartNs,proto3" json:"mean_start_ns,omitempty"`
-	// An instance of the function as it is now has started.
-	Started       bool `protobuf:"varint,16,opt,name=started,proto3" json:"started,omitempty"`
+	// An instance of the revision has started, as far as the scheduler knows.
+	Started bool `protobuf:"varint,16,opt,name=started,proto3" json:"started,omitempty"`
+	// The revision's number, such as 00007.
+	Revision      string `protobuf:"bytes,17,opt,name=revision,proto3" json:"revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1266,6 +1270,13 @@ func (x *FunctionFacts) GetStarted() bool {
 		return x.Started
 	}
 	return false
+}
+
+func (x *FunctionFacts) GetRevision() string {
+	if x != nil {
+		return x.Revision
+	}
+	return ""
 }
 
 // StartProblem says why instances do not start.
@@ -1611,7 +1622,7 @@ const file_wire_control_v1alpha1_control_proto_rawDesc = "" +
 	"WatchReply\x12F\n" +
 	"\tfunctions\x18\x01 \x03(\v2(.windlass.control.v1alpha1.FunctionFactsR\tfunctions\x12\x1a\n" +
 	"\breleased\x18\x02 \x03(\tR\breleased\x12<\n" +
-	"\awelcome\x18\x03 \x01(\v2\".windlass.control.v1alpha1.WelcomeR\awelcome\"\xa6\x04\n" +
+	"\awelcome\x18\x03 \x01(\v2\".windlass.control.v1alpha1.WelcomeR\awelcome\"\xc2\x04\n" +
 	"\rFunctionFacts\x12!\n" +
 	"\ffunction_uid\x18\x01 \x01(\tR\vfunctionUid\x12\x1c\n" +
 	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12\x12\n" +
@@ -1634,7 +1645,8 @@ const file_wire_control_v1alpha1_control_proto_rawDesc = "" +
 	"happenings\x12 \n" +
 	"\vunconfirmed\x18\x0e \x01(\bR\vunconfirmed\x12\"\n" +
 	"\rmean_start_ns\x18\x0f \x01(\x03R\vmeanStartNs\x12\x18\n" +
-	"\astarted\x18\x10 \x01(\bR\astarted\"\x7f\n" +
+	"\astarted\x18\x10 \x01(\bR\astarted\x12\x1a\n" +
+	"\brevision\x18\x11 \x01(\tR\brevision\"\x7f\n" +
 	"\fStartProblem\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x16\n" +
 	"\x06detail\x18\x02 \x01(\tR\x06detail\x12\x19\n" +
