@@ -49,7 +49,7 @@ func (c *call) told() told {
 			ID: c.id, Function: c.function.Key(), Trace: c.scope.TraceID(), Code: code, Executed: said, Reason: c.reason,
 			Cold: cold, Received: c.times.Received(),
 		},
-		uid: string(c.function.UID), method: c.request.Method, scope: c.scope, times: c.times, tries: c.tries,
+		uid: string(c.to.unit.UID), method: c.request.Method, scope: c.scope, times: c.times, tries: c.tries,
 	}
 	if c.attempt != nil {
 		t.CID, t.Attempt, t.Claimed = c.attempt.cid, c.attempt.number, c.attempt.claimed

@@ -57,6 +57,9 @@ func (c *client) setHeaders(head *agentwire.ResultHead) {
 	answerHeaders(h, head.GetHeaders(), c.shared)
 	h.Set(invoke.HeaderInvocationID, c.life.id.String())
 	h.Set(invoke.HeaderExecuted, string(invoke.ExecutedYes))
+	if revision := c.life.destination().unit.FunctionRevisionName(); revision != "" {
+		h.Set(invoke.HeaderRevision, revision)
+	}
 	timing := invoke.Timing{Queue: c.life.timeline().Waited(), Cold: head.GetCold(), Function: time.Duration(max(0, head.GetExecNs()))}
 	h.Add(invoke.HeaderTiming, timing.String())
 	if head.GetFunctionError() != "" {

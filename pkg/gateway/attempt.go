@@ -105,7 +105,7 @@ func refuseClaim(err error) *agentwire.AttemptReply {
 // grant sends the request, and starts to send its body if that is large.
 func (a *attempt) grant() error {
 	c := a.call
-	granted := c.handOver(a.number)
+	granted := c.handOver(c.destination().unit, a.number)
 	granted.Protocol, granted.Features = a.agreed.Protocol, a.agreed.Features
 	if err := a.send(&agentwire.AttemptReply{Kind: &agentwire.AttemptReply_Granted{Granted: granted}}); err != nil {
 		return err
@@ -261,7 +261,7 @@ func (a *attempt) finish(end *agentwire.ResultEnd) error {
 	}
 	switch failure.GetKind() {
 	case agentwire.Failure_KIND_TIMED_OUT:
-		a.fail(timedOut(a.call.function))
+		a.fail(timedOut(a.call.destination().unit))
 	case agentwire.Failure_KIND_BODY_TOO_LARGE:
 		a.gateway.dispatch.step(a.call, func(v *core.Invocation) core.Decision { return v.FailUntouched(a.number) },
 			newProblem(problems.BodyTooLarge, failure.GetDetail()))

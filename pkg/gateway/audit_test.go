@@ -34,7 +34,7 @@ func claimedBy(t *testing.T, stream attemptStream, spec core.Spec) (*Gateway, *c
 	spec.Admitted, spec.MaxQueueTime, spec.Timeout = time.Now(), time.Minute, time.Minute
 	c := &call{
 		life: life{
-			id: invoke.NewID(time.Now()), function: &v1alpha1.Function{}, ended: make(chan struct{}), invocation: core.New(spec),
+			id: invoke.NewID(time.Now()), function: &v1alpha1.Function{}, to: destined(&v1alpha1.Function{}), ended: make(chan struct{}), invocation: core.New(spec),
 		},
 		stay: newStay(func() {}),
 	}

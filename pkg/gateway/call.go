@@ -10,6 +10,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/windlass-dev/windlass/api/v1alpha1"
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/ownership"
@@ -23,7 +24,6 @@ import (
 type call struct {
 	life
 
-	slot     ownership.Slot
 	uri      string // path and query behind the function's prefix
 	origin   origin
 	scope    tracing.Scope
@@ -36,48 +36,56 @@ type call struct {
 	client   client
 }
 
-// ticket is what its scheduler gets, unless the call does not wait. Again says that it is
-// not the first one.
-func (c *call) ticket() (t *agentwire.Ticket, again, waits bool) {
+// offer is a ticket and where it goes.
+type offer struct {
+	ticket *agentwire.Ticket
+	slot   ownership.Slot
+	// again says that it is not the call's first one.
+	again bool
+}
+
+// offer is what its scheduler gets, unless the call does not wait.
+func (c *call) offer() (o offer, waits bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	says, waits := c.invocation.Ticket()
 	if !waits {
-		return nil, false, false
+		return offer{}, false
 	}
 	request := c.ride(says.Attempt)
 	if request != nil {
 		c.invocation.Rides()
 	}
-	return &agentwire.Ticket{
+	return offer{slot: c.to.slot, again: says.Again, ticket: &agentwire.Ticket{
 		InvocationId: c.id[:],
-		FunctionUid:  string(c.function.UID),
+		FunctionUid:  string(c.to.unit.UID),
 		Token:        says.Token[:],
 		WaitedNs:     int64(says.Waited),
 		RemainingNs:  int64(says.Remaining),
 		Request:      request,
 		Trace:        c.scope.Wire(),
-	}, says.Again, true
+	}}, true
 }
 
 // maxRide is the largest request, in bytes, that rides in a ticket.
 const maxRide = 16 << 10
 
 // ride is the request as it rides in a ticket, so that the instance may start
-// without a claim; nil if the function must not run twice or the body is large.
+// without a claim; nil if the function must not run twice or the body is large. The caller
+// holds the lock.
 func (c *call) ride(attempt int) *agentwire.Granted {
-	if !c.function.Spec.Calls.MayRepeat() || !c.whole || len(c.small) > maxRide {
+	if !c.to.unit.Spec.Calls.MayRepeat() || !c.whole || len(c.small) > maxRide {
 		return nil
 	}
-	request := c.handOver(attempt)
+	request := c.handOver(c.to.unit, attempt)
 	if proto.Size(request) > maxRide {
 		return nil
 	}
 	return request
 }
 
-// handOver is the request as an instance gets it for an attempt.
-func (c *call) handOver(attempt int) *agentwire.Granted {
+// handOver is the request as an instance of a unit gets it for an attempt.
+func (c *call) handOver(unit *v1alpha1.Function, attempt int) *agentwire.Granted {
 	return &agentwire.Granted{
 		Attempt:       uint32(attempt),
 		Method:        c.request.Method,
@@ -87,7 +95,7 @@ func (c *call) handOver(attempt int) *agentwire.Granted {
 		ContentLength: c.request.ContentLength,
 		WholeBody:     c.small,
 		Whole:         c.whole,
-		RemainingNs:   int64(c.function.Spec.Template.Timeout.Duration),
+		RemainingNs:   int64(unit.Spec.Template.Timeout.Duration),
 	}
 }
 

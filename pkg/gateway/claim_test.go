@@ -13,6 +13,7 @@ import (
 	"github.com/windlass-dev/windlass/internal/wiretest"
 	"github.com/windlass-dev/windlass/pkg/gateway"
 	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/rollout"
 )
 
 func TestAClaimNeedsTheTicketsToken(t *testing.T) {
@@ -251,7 +252,7 @@ func TestAFunctionSaysHowLongItsCallsMayWait(t *testing.T) {
 	w := newWorld(t, func(c *gateway.Config) { c.MaxQueueTime = time.Hour })
 	fn := w.put("default", "hello", time.Minute).DeepCopy()
 	fn.Spec.Calls.QueueTimeout = v1alpha1.Duration{Duration: time.Second}
-	w.catalog.Put(fn)
+	w.catalog.Put(rollout.Alone(fn))
 	answers, ticket := w.offered()
 	if wait := time.Duration(ticket.GetRemainingNs()); wait <= 0 || wait > time.Second {
 		t.Errorf("the ticket says that the call waits for %v", wait)

@@ -16,6 +16,8 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/ownership"
 	"github.com/windlass-dev/windlass/pkg/peers"
+	"github.com/windlass-dev/windlass/pkg/problems"
+	"github.com/windlass-dev/windlass/pkg/rollout"
 )
 
 // dispatcher offers the tickets of calls to the schedulers that serve their functions'
@@ -119,20 +121,22 @@ func (d *dispatcher) carryOut(c *call, decided core.Decision) {
 // offer sends a call's ticket to the scheduler that serves the function's slot. If there
 // is none now, or the stream to it is down, the ticket is sent again later.
 func (d *dispatcher) offer(c *call) {
-	ticket, again, waits := c.ticket()
+	o, waits := c.offer()
 	if !waits {
 		return
 	}
-	d.metrics.offered(again)
-	if l := d.linkTo(c.slot); l != nil {
-		l.offer(ticket)
+	d.metrics.offered(o.again)
+	if l := d.linkTo(o.slot); l != nil {
+		l.offer(o.ticket)
 	}
 }
 
 // withdraw tells the owner that nobody wants a call's ticket any more.
-func (d *dispatcher) withdraw(c *call) {
-	if l := d.linkTo(c.slot); l != nil {
-		l.withdraw(c.id, string(c.function.UID))
+func (d *dispatcher) withdraw(c *call) { d.withdrawFrom(c.destination(), c.id) }
+
+func (d *dispatcher) withdrawFrom(at destination, id invoke.ID) {
+	if l := d.linkTo(at.slot); l != nil {
+		l.withdraw(id, string(at.unit.UID))
 	}
 }
 
@@ -158,20 +162,46 @@ func (d *dispatcher) rerouted(now time.Time) {
 // slots whose tickets may be lost.
 func (d *dispatcher) audit(now time.Time, moved func(ownership.Slot) bool) {
 	for _, c := range d.calls.all() {
-		if seen, due := c.observe(now, moved(c.slot)); due {
-			fn, exists := d.deps.Catalog.Get(c.function.Key())
-			seen.Deleted = !exists || fn.UID != c.function.UID
+		if seen, due := c.observe(now, moved(c.destination().slot)); due {
+			entry, exists := d.deps.Catalog.Get(c.function.Key())
+			seen.Deleted = !exists || entry.UID() != string(c.function.UID)
+			if !seen.Deleted && d.reassign(c, entry, now) {
+				continue
+			}
 			d.carryOut(c, c.audit(now, seen))
 		}
 	}
+}
+
+// reassign looks for another unit for a call that waits for one which was removed. While
+// the function has none, the call waits on.
+func (d *dispatcher) reassign(c *call, e *rollout.Entry, now time.Time) bool {
+	if has(e, c.destination().unit) {
+		return false
+	}
+	unit, p := assign(e, c.tag)
+	switch {
+	case unit != nil:
+		from, decided := c.move(destined(unit), now)
+		if decided.Offer {
+			d.withdrawFrom(from, c.id)
+		}
+		d.carryOut(c, decided)
+		return decided != core.Decision{}
+	case p.Reason == problems.UnknownTag:
+		decided := c.decide((*core.Invocation).Refuse, *p)
+		d.carryOut(c, decided)
+		return decided.End
+	}
+	return false
 }
 
 // refused handles a scheduler's refusal of a ticket.
 func (d *dispatcher) refused(id invoke.ID, r invoke.Refusal) {
 	switch r.Reason {
 	case invoke.RefusedUnknownFunction, invoke.RefusedNotOwner:
-		// The scheduler may not know yet, or another one does: the ticket
-		// is offered again until the function is gone here too.
+		// The scheduler may not know yet, or another one does: the ticket is
+		// offered again until the unit, or the function, is gone here too.
 		d.offerSoon(id)
 		return
 	}

@@ -43,8 +43,8 @@ func New(config Config, deps Deps) (*Gateway, error) {
 		dispatch: newDispatcher(config, deps, calls, metrics), origins: newOrigins(config.Hosts),
 	}
 	// A call may come before the watch has told of its function.
-	for _, fn := range deps.Catalog.List() {
-		g.hostChanged(catalog.Event{Key: fn.Key(), Function: fn})
+	for _, entry := range deps.Catalog.List() {
+		g.hostChanged(catalog.Event{Key: entry.Key(), Entry: entry})
 	}
 	return g, nil
 }
@@ -75,7 +75,7 @@ func (g *Gateway) Ready() bool { return !g.draining.Load() }
 func (g *Gateway) functionChanged(known namespaces, e catalog.Event) {
 	g.hostChanged(e)
 	last := known.changed(e)
-	if e.Function == nil {
+	if e.Entry == nil {
 		g.metrics.forget(e.Key, last)
 	}
 	if last {
@@ -98,7 +98,7 @@ type namespaces map[string]map[string]bool
 // the last one of its namespace.
 func (n namespaces) changed(e catalog.Event) (last bool) {
 	of := n[e.Key.Namespace]
-	if e.Function != nil {
+	if e.Entry != nil {
 		if of == nil {
 			of = make(map[string]bool)
 			n[e.Key.Namespace] = of

@@ -20,8 +20,8 @@ import (
 	"github.com/windlass-dev/windlass/pkg/gateway/core"
 	"github.com/windlass-dev/windlass/pkg/gateway/timeline"
 	"github.com/windlass-dev/windlass/pkg/invoke"
-	"github.com/windlass-dev/windlass/pkg/ownership"
 	"github.com/windlass-dev/windlass/pkg/problems"
+	"github.com/windlass-dev/windlass/pkg/rollout"
 )
 
 // ServeHTTP serves functions on hosts of their own and, on the origin that they share,
@@ -42,13 +42,16 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if p == nil {
 		p = g.admissible(r, to.uri)
 	}
+	if p == nil {
+		to.unit, p = assign(to.entry, r.Header.Get(invoke.HeaderTag))
+	}
 	if p != nil {
-		g.turnAway(w, r, to.function, *p)
+		g.turnAway(w, r, to.function(), *p)
 		return
 	}
 	held := hold{namespace: to.key.Namespace, bytes: headMemory(r) + bodyMemory(r)}
 	if p := g.door.enter(held, g.deps.Callers.Limits(held.namespace)); p != nil {
-		g.turnAway(w, r, to.function, *p)
+		g.turnAway(w, r, to.function(), *p)
 		return
 	}
 	c := g.newCall(w, r, to, received)
@@ -107,13 +110,23 @@ func (g *Gateway) serve(c *call) *functionSeries {
 type place struct {
 	// key names a function, which need not exist. It is zero if none is named.
 	key invoke.FunctionKey
-	// function is nil if there is no such one.
-	function *v1alpha1.Function
+	// entry is nil if there is no such function.
+	entry *rollout.Entry
+	// unit is the one that the call is assigned to.
+	unit *v1alpha1.Function
 	// uri is what of the path is the function's, and the query.
 	uri string
 	// shared is the function's path on the origin that functions share, as the client
 	// wrote it; empty on an origin of its own.
 	shared string
+}
+
+// function is nil if there is no such one.
+func (p place) function() *v1alpha1.Function {
+	if p.entry == nil {
+		return nil
+	}
+	return p.entry.Function
 }
 
 // route finds out where a request wants to go.
@@ -125,13 +138,13 @@ func (g *Gateway) route(r *http.Request) (place, *problem) {
 	if p != nil {
 		return to, p
 	}
-	fn, known := g.deps.Catalog.Get(to.key)
+	entry, known := g.deps.Catalog.Get(to.key)
 	if !known {
 		p := newProblem(problems.FunctionNotFound,
 			fmt.Sprintf("there is no function %q in the namespace %q; see windlass list --all-namespaces", to.key.Name, to.key.Namespace))
 		return to, &p
 	}
-	to.function = fn
+	to.entry = entry
 	if to.uri == "" {
 		to.uri = "/"
 	}
@@ -268,21 +281,22 @@ func properly(r *http.Request) bool {
 }
 
 func (g *Gateway) newCall(w http.ResponseWriter, r *http.Request, to place, received time.Time) *call {
-	now, fn := time.Now(), to.function
-	mayWait := cmp.Or(fn.Spec.Calls.QueueTimeout.Duration, g.config.MaxQueueTime)
+	now, unit := time.Now(), to.unit
+	mayWait := cmp.Or(unit.Spec.Calls.QueueTimeout.Duration, g.config.MaxQueueTime)
 	rc := http.NewResponseController(w)
 	// Without it, HTTP/1.1 would read the rest of the body before the first
 	// byte of the answer is sent. HTTP/2 is full duplex anyway and says no.
 	_ = rc.EnableFullDuplex()
 	c := &call{
 		life: life{
-			id: invoke.NewID(now), function: fn, maxQueueTime: mayWait, ended: make(chan struct{}), times: timeline.Begin(received),
+			id: invoke.NewID(now), function: to.entry.Function, tag: r.Header.Get(invoke.HeaderTag), to: destined(unit),
+			maxQueueTime: mayWait, ended: make(chan struct{}), times: timeline.Begin(received),
 			invocation: core.New(core.Spec{
-				Admitted: now, MaxQueueTime: mayWait, Timeout: fn.Spec.Template.Timeout.Duration,
-				MayRepeat: fn.Spec.Calls.MayRepeat() && isSmall(r), CancelOnDisconnect: fn.Spec.Calls.CancelOnDisconnect(),
+				Admitted: now, MaxQueueTime: mayWait, Timeout: unit.Spec.Template.Timeout.Duration,
+				MayRepeat: unit.Spec.Calls.MayRepeat() && isSmall(r), CancelOnDisconnect: unit.Spec.Calls.CancelOnDisconnect(),
 			}),
 		},
-		slot: ownership.SlotOf(string(fn.UID), 0), uri: to.uri, request: r, admitted: now,
+		uri: to.uri, request: r, admitted: now,
 		body: requestBody{body: r.Body, abort: func() { _ = rc.SetReadDeadline(time.Now()) }, replay: newReplay()},
 	}
 	c.client = client{life: &c.life, request: r, body: &c.body, shared: to.shared, w: w, rc: rc}

@@ -12,6 +12,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/gateway"
 	"github.com/windlass-dev/windlass/pkg/gateway/address"
 	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/rollout"
 )
 
 const helloHost = "hello--default.fn.example.com"
@@ -90,8 +91,8 @@ func TestTwoFunctionsWithTheSameHost(t *testing.T) {
 	elder := w.put("b--c", "a", time.Minute).DeepCopy()
 	younger := w.put("c", "a--b", time.Minute).DeepCopy()
 	elder.CreationTimestamp, younger.CreationTimestamp = metav1.Unix(1, 0), metav1.Unix(2, 0)
-	w.catalog.Put(elder)
-	w.catalog.Put(younger)
+	w.catalog.Put(rollout.Alone(elder))
+	w.catalog.Put(rollout.Alone(younger))
 	const host = "a--b--c.fn.example.com"
 	w.awaitHost(host)
 	until(t, "both are known", func() bool {

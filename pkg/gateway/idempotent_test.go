@@ -12,13 +12,14 @@ import (
 	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/gateway"
 	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/rollout"
 )
 
 // putIdempotent makes default/hello a function that may run twice.
 func (w *world) putIdempotent() {
 	fn := w.put("default", "hello", time.Minute).DeepCopy()
 	fn.Spec.Calls.Delivery = v1alpha1.DeliveryAtLeastOnce
-	w.catalog.Put(fn)
+	w.catalog.Put(rollout.Alone(fn))
 }
 
 func (w *world) post(body string) <-chan answer {
@@ -180,7 +181,7 @@ func TestACallIsCancelledWithItsClientIfTheFunctionWantsThat(t *testing.T) {
 	w := newWorld(t)
 	fn := w.put("default", "hello", time.Minute).DeepCopy()
 	fn.Spec.Calls.OnClientDisconnect = v1alpha1.OnClientDisconnectCancel
-	w.catalog.Put(fn)
+	w.catalog.Put(rollout.Alone(fn))
 	ctx, hangUp := context.WithCancel(t.Context())
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, w.url+"/function/hello", nil)
 	if err != nil {

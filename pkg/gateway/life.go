@@ -19,14 +19,18 @@ import (
 // life is what becomes of a call, under one lock: what is decided about it, which the
 // core does, and what was noted of it.
 type life struct {
-	id       invoke.ID
+	id invoke.ID
+	// function is the one that is called, as it was when it was.
 	function *v1alpha1.Function
+	// tag is that of the part of its traffic that was called, or "".
+	tag string
 	// maxQueueTime is how long it may wait.
 	maxQueueTime time.Duration
 	// ended is closed when its client has an answer or has left.
 	ended chan struct{}
 
 	mu         sync.Mutex // guards everything below; never held while anything waits
+	to         destination
 	invocation *core.Invocation
 	times      timeline.Timeline
 	cold       bool // it was the first of its instance
@@ -72,7 +76,7 @@ func (l *life) failed(p problem, v core.Verdict) {
 	case core.CauseDeleted:
 		p = newProblem(problems.FunctionDeleted, "the function was deleted while the call waited")
 	case core.CauseOverran:
-		p = timedOut(l.function)
+		p = timedOut(l.to.unit)
 	case core.CauseSilent:
 		p = newProblem(problems.InstanceLost, "the instance was lost during the call")
 	}
@@ -82,7 +86,7 @@ func (l *life) failed(p problem, v core.Verdict) {
 	p.become(p.kind.Settled(v.Executed))
 	p.Attempt = v.Attempt
 	p.invocation, p.Instance = l.id.String(), "/calls/"+l.id.String()
-	p.Function = l.function.Key().String()
+	p.Function, p.revision = l.function.Key().String(), l.to.unit.FunctionRevisionName()
 	l.status, l.said, l.reason = p.Status, p.Executed, p.Reason
 	l.problem = &p
 }
@@ -95,6 +99,27 @@ func (l *life) observe(now time.Time, moved bool) (seen core.Observed, due bool)
 	seen.Moved = moved
 	seen.Silent = l.invocation.Phase() == core.Claimed && l.attempt.stream.Context().Err() != nil
 	return seen, seen.Silent || l.invocation.Due(now, moved)
+}
+
+// destination is where the call goes.
+func (l *life) destination() destination {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.to
+}
+
+// move lets a call that waits go to another unit, from the one that it had.
+func (l *life) move(to destination, now time.Time) (from destination, d core.Decision) {
+	fresh := invoke.NewToken()
+	d = l.decide(func(v *core.Invocation) core.Decision {
+		from = l.to
+		d := v.Move(fresh, to.unit.Spec.Template.Timeout.Duration, now)
+		if d.Offer {
+			l.to = to
+		}
+		return d
+	}, problem{})
+	return from, d
 }
 
 // audit compares what is believed of the call with what is seen.

@@ -256,7 +256,7 @@ type outcome struct {
 // before it tells of that, and so before the series are deleted.
 func (m *metrics) exists(fn *v1alpha1.Function) bool {
 	now, exists := m.catalog.Get(fn.Key())
-	return exists && now.UID == fn.UID
+	return exists && now.UID() == string(fn.UID)
 }
 
 // of finds the series of a function; nil if it has none.

@@ -15,6 +15,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/gateway/timeline"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/problems"
+	"github.com/windlass-dev/windlass/pkg/rollout"
 )
 
 // A bucket names the trace of a call that fell into it, if there is one.
@@ -62,7 +63,7 @@ func TestNothingIsCountedForNobody(t *testing.T) {
 func BenchmarkMetricsOfACall(b *testing.B) {
 	functions := catalog.New()
 	fn := &v1alpha1.Function{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "f", UID: "uid"}}
-	functions.Put(fn)
+	functions.Put(rollout.Alone(fn))
 	config := DefaultConfig()
 	for name, reg := range map[string]prometheus.Registerer{"on": prometheus.NewRegistry(), "off": nil} {
 		b.Run(name, func(b *testing.B) {

@@ -36,11 +36,11 @@ func (o *origins) owner(r *http.Request) (key invoke.FunctionKey, known, apart b
 func (o *origins) changed(e catalog.Event) (host string, taken *invoke.FunctionKey) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if e.Function == nil {
+	if e.Entry == nil {
 		o.table.Remove(e.Key)
 		return "", nil
 	}
-	if !o.table.Put(e.Key, e.Function.CreationTimestamp.Time) {
+	if !o.table.Put(e.Key, e.Entry.Function.CreationTimestamp.Time) {
 		return "", nil
 	}
 	host, owner, _ := o.table.Host(e.Key)

@@ -34,6 +34,7 @@ type problem struct {
 
 	kind       problems.Type
 	invocation string // the id of the call; empty if it was not taken in
+	revision   string // the name of the FunctionRevision; empty if there is none
 	retryAfter time.Duration
 	// challenge is how to prove who one is, for 401.
 	challenge string
@@ -142,6 +143,9 @@ func (p problem) send(w http.ResponseWriter, detail ProblemDetail) {
 	h.Set(invoke.HeaderExecuted, string(p.Executed))
 	if p.invocation != "" {
 		h.Set(invoke.HeaderInvocationID, p.invocation)
+	}
+	if p.revision != "" {
+		h.Set(invoke.HeaderRevision, p.revision)
 	}
 	if p.challenge != "" {
 		h.Set("WWW-Authenticate", p.challenge)

@@ -27,6 +27,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/gateway"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/ownership"
+	"github.com/windlass-dev/windlass/pkg/rollout"
 )
 
 // patience is how long a test waits for what must come.
@@ -182,7 +183,7 @@ func (w *world) put(namespace, name string, timeout time.Duration) *v1alpha1.Fun
 	}}
 	fn.Spec.Template.Timeout = v1alpha1.Duration{Duration: timeout}
 	v1alpha1.Default(fn)
-	w.catalog.Put(fn)
+	w.catalog.Put(rollout.Alone(fn))
 	return fn
 }
 

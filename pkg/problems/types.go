@@ -17,6 +17,7 @@ const (
 	OriginNotAllowed     = "OriginNotAllowed"
 	FunctionNotFound     = "FunctionNotFound"
 	FunctionDeleted      = "FunctionDeleted"
+	UnknownTag           = "UnknownTag"
 	UnknownPath          = "UnknownPath"
 	MethodNotAllowed     = "MethodNotAllowed"
 	BodyTooSlow          = "BodyTooSlow"
@@ -30,6 +31,7 @@ const (
 	BadAnswer            = "BadAnswer"
 	RequestCut           = "RequestCut"
 	OutcomeUnknown       = "OutcomeUnknown"
+	RevisionPending      = "RevisionPending"
 	InstanceLeft         = "InstanceLeft"
 	Refused              = "Refused"
 	CredentialsUnchecked = "CredentialsUnchecked"
@@ -63,11 +65,14 @@ var types = []Type{
 		"In local mode, a web page of another origin called, or the request's `Host` is not `localhost` or a loopback address.",
 		"`windlass up --allow-origin ORIGIN`, if the page may."},
 	{FunctionNotFound, http.StatusNotFound, "There is no such function",
-		"No function has that name or that host, it is being deleted, or it is not valid.",
+		"No function has that name or that host, it is being deleted, or it never was valid.",
 		"`kubectl get functions -A`. The path is `/function/NAME.NAMESPACE`; only for `default` may the namespace be left out. Is the namespace among the value `watchNamespaces`?"},
 	{FunctionDeleted, http.StatusNotFound, "The function was deleted while the call waited",
 		"The function was deleted while the call waited.",
 		"Nothing, or create it again."},
+	{UnknownTag, http.StatusNotFound, "The function has no such tag",
+		"The call names in `Windlass-Tag` a tag that `spec.traffic` of the function does not have, or that was taken out while the call waited and its revision removed.",
+		"Correct the header, or add the tag to [`spec.traffic`](revisions.md#parts-of-the-calls)."},
 	{UnknownPath, http.StatusNotFound, "Nothing is at this path",
 		"The path does not begin with `/function/NAME` or `/function/NAME.NAMESPACE`; or, on the host of a function, it begins with `/.well-known/windlass/`.",
 		"Correct it. Does a proxy in front cut it off?"},
@@ -119,6 +124,9 @@ var types = []Type{
 	{OutcomeUnknown, http.StatusBadGateway, "Whether the function ran is not known",
 		"The request of an [idempotent](manifest.md) function went out with its ticket, so an instance may have begun with it unseen, and then the call was refused; `detail` says why.",
 		"What `detail` says. The function may run twice, so the call may be repeated."},
+	{RevisionPending, http.StatusServiceUnavailable, "The function has no revision yet",
+		"The function, or the tag that the call names, is so new that no [revision](revisions.md) was made for it yet.",
+		"Try again. If it stays so: does the controller run? `kubectl get functions` says when the function is `Ready`."},
 	{string(invoke.RefusedCannotStart), http.StatusServiceUnavailable, "Instances of the function do not start",
 		"Instances do not start. With `problemDetail: All`, `detail` has the reason and the last log lines.",
 		"`windlass describe`, and [the reasons of a Function](troubleshooting.md#reasons-of-a-function)."},

@@ -153,6 +153,20 @@ func (v *Invocation) Rides() { v.started = true }
 // NotQueued notes that a scheduler could not take its ticket, so that it is overdue.
 func (v *Invocation) NotQueued() { v.ticket.offered = time.Time{} }
 
+// Move lets it wait, if it waits, for another revision of its function under a new token:
+// what an instance of the one before claims is refused. It keeps the time that it has left.
+// The timeout is that of the other one.
+func (v *Invocation) Move(token invoke.Token, timeout time.Duration, now time.Time) Decision {
+	if v.phase != Queued {
+		return Decision{}
+	}
+	v.spec.Timeout = timeout
+	if late := v.QueueTimeUp(now); late.End {
+		return late
+	}
+	return v.ticket.renew(token, now)
+}
+
 // QueueTimeUp fails it if it has waited until its deadline.
 func (v *Invocation) QueueTimeUp(now time.Time) Decision {
 	if v.phase != Queued || now.Before(v.ticket.deadline) {

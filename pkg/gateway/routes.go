@@ -1,0 +1,67 @@
+package gateway
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/ownership"
+	"github.com/windlass-dev/windlass/pkg/problems"
+	"github.com/windlass-dev/windlass/pkg/rollout"
+)
+
+// destination is where a call goes.
+type destination struct {
+	// unit is the revision that it belongs to, as a function of its own.
+	unit *v1alpha1.Function
+	// slot is that of the unit.
+	slot ownership.Slot
+}
+
+func destined(unit *v1alpha1.Function) destination {
+	return destination{unit, ownership.SlotOf(string(unit.UID), 0)}
+}
+
+// pick is the unit of a call that names no tag, by a number drawn from all there are: each
+// unit gets the part of them that its weights are of all weights. It is nil if all are 0.
+func pick(routes []rollout.Route, draw uint32) *v1alpha1.Function {
+	var all uint64
+	for _, r := range routes {
+		all += uint64(r.Weight)
+	}
+	at := uint64(draw) * all >> 32
+	for _, r := range routes {
+		weight := uint64(r.Weight)
+		if at < weight {
+			return r.Unit
+		}
+		at -= weight
+	}
+	return nil
+}
+
+// assign picks the unit of a call: that of the tag which it names or, if it names none, one
+// by weight.
+func assign(e *rollout.Entry, tag string) (*v1alpha1.Function, *problem) {
+	if tag == "" {
+		if unit := pick(e.Routes, rand.Uint32()); unit != nil {
+			return unit, nil
+		}
+		p := newProblem(problems.RevisionPending, "the function is new, and no revision of it was made yet; try again soon")
+		return nil, &p
+	}
+	if at := slices.IndexFunc(e.Routes, func(r rollout.Route) bool { return r.Tag == tag }); at >= 0 {
+		return e.Routes[at].Unit, nil
+	}
+	p := newProblem(problems.UnknownTag, fmt.Sprintf("the function has no tag %q; see the traffic in windlass describe %s", tag, e.Key()))
+	if slices.ContainsFunc(e.Function.Spec.Traffic, func(t v1alpha1.TrafficTarget) bool { return t.Tag == tag }) {
+		p = newProblem(problems.RevisionPending, fmt.Sprintf("the tag %q is new, and calls are not routed by it yet; try again soon", tag))
+	}
+	return nil, &p
+}
+
+// has tells whether a unit is still one of the function's.
+func has(e *rollout.Entry, unit *v1alpha1.Function) bool {
+	return slices.ContainsFunc(e.Units, func(u *v1alpha1.Function) bool { return u.UID == unit.UID })
+}
