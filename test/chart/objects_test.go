@@ -149,7 +149,7 @@ func TestOneReplicaHasNoDisruptionBudget(t *testing.T) {
 
 func TestCRDsAreThoseOfTheProject(t *testing.T) {
 	generated, err := filepath.Glob("../../config/crd/*.yaml")
-	if err != nil || len(generated) != 2 {
+	if err != nil || len(generated) != 3 {
 		t.Fatalf("config/crd has %v, %v", generated, err)
 	}
 	objects := render(t)

@@ -158,6 +158,7 @@ func uninstallLeavesCRDs(t *testing.T, c *cluster) {
 		}
 		left = out
 		return out == "customresourcedefinition.apiextensions.k8s.io/clusterruntimes.windlass.dev\n"+
+			"customresourcedefinition.apiextensions.k8s.io/functionrevisions.windlass.dev\n"+
 			"customresourcedefinition.apiextensions.k8s.io/functions.windlass.dev\n", nil
 	})
 	if t.Failed() {

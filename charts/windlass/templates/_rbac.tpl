@@ -4,7 +4,7 @@ run, and "own" is the release's namespace. */}}
 
 {{- define "windlass.rules.gateway.functions" -}}
 - apiGroups: [windlass.dev]
-  resources: [functions]
+  resources: [functions, functionrevisions]
   verbs: [get, list, watch]
 {{- end }}
 
@@ -27,7 +27,7 @@ run, and "own" is the release's namespace. */}}
 
 {{- define "windlass.rules.scheduler.functions" -}}
 - apiGroups: [windlass.dev]
-  resources: [functions]
+  resources: [functions, functionrevisions]
   verbs: [get, list, watch]
 - apiGroups: [""]
   resources: [pods]
@@ -48,6 +48,13 @@ run, and "own" is the release's namespace. */}}
 - apiGroups: [windlass.dev]
   resources: [functions/status]
   verbs: [update, patch]
+- apiGroups: [windlass.dev]
+  resources: [functionrevisions]
+  # By "patch" it says how many instances are wanted.
+  verbs: [get, list, watch, create, patch, delete]
+- apiGroups: [windlass.dev]
+  resources: [functionrevisions/status]
+  verbs: [patch]
 - apiGroups: [windlass.dev]
   resources: [functions/finalizers]
   verbs: [update]

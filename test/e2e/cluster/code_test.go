@@ -67,7 +67,7 @@ var _ = Describe("Code", func() {
 
 		By("naming the Runtime that is missing")
 		t.apply(handler("py", own, v1alpha1.Code{Inline: python}))
-		Eventually(t.ready("py"), soon).Should(Equal("False "+v1alpha1.ReasonUnknownRuntime), t.explain("py"))
+		Eventually(t.ready("py"), soon).Should(Equal("False "+v1alpha1.ReasonRuntimeNotFound), t.explain("py"))
 
 		Expect(world.api.Create(ctx, runtime)).To(Succeed())
 		DeferCleanup(func(ctx SpecContext) { Expect(world.api.Delete(ctx, runtime)).To(Succeed()) })

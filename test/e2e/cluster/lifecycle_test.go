@@ -7,6 +7,8 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 )
@@ -84,8 +86,10 @@ var _ = Describe("A function", func() {
 		result := load.stop()
 		Expect(result.Failed).To(BeZero(), result.String())
 		Expect(result.Repeated).To(BeZero(), result.String())
-		Eventually(func() string { return t.condition("changing", v1alpha1.ConditionProgressing).Reason }, soon).
-			Should(Equal(v1alpha1.ReasonStable), t.explain("changing"))
+		Eventually(func() bool {
+			rolling := meta.IsStatusConditionTrue(t.get("changing").Status.Conditions, v1alpha1.ConditionReconciling)
+			return !rolling && t.condition("changing", v1alpha1.ConditionRevisionReady).Status == metav1.ConditionTrue
+		}, soon).Should(BeTrue(), t.explain("changing"))
 	})
 
 	It("is scaled by kubectl scale, which replaces nothing", func(ctx SpecContext) {
@@ -97,7 +101,7 @@ var _ = Describe("A function", func() {
 		Eventually(t.created("scaled"), later).Should(Equal(3), t.explain("scaled"))
 		Expect(namesOf(t.living("scaled"))).To(ContainElements(first), t.explain("scaled"))
 		Expect(t.living("scaled")).To(HaveLen(3), t.explain("scaled"))
-		Expect(t.kubectl("get", "function", "scaled", "-o", "jsonpath={.status.conditions[?(@.type=='Provisioned')].status}")).To(Equal("True"))
+		Expect(t.kubectl("get", "function", "scaled", "-o", "jsonpath={.status.conditions[?(@.type=='MinInstancesReady')].status}")).To(Equal("True"))
 		Expect(t.call("scaled", "/").status).To(Equal(200))
 	})
 

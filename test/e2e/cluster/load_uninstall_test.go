@@ -41,7 +41,8 @@ var _ = Describe("Uninstalling", Serial, func() {
 		// collector a moment.
 		Eventually(func() []string { return leftovers(ctx) }, "90s", "1s").Should(BeEmpty())
 		Expect(strings.Fields(kubectl(ctx, "get", "crd", "-o", "name"))).To(ContainElements(
-			"customresourcedefinition.apiextensions.k8s.io/functions.windlass.dev", "customresourcedefinition.apiextensions.k8s.io/clusterruntimes.windlass.dev"))
+			"customresourcedefinition.apiextensions.k8s.io/functions.windlass.dev", "customresourcedefinition.apiextensions.k8s.io/functionrevisions.windlass.dev",
+			"customresourcedefinition.apiextensions.k8s.io/clusterruntimes.windlass.dev"))
 		for _, name := range []string{"first", "second"} {
 			Expect(t.get(name)).NotTo(BeNil())
 			Expect(t.get(name).Finalizers).To(BeEmpty(), "so that a Function can be deleted without Windlass")

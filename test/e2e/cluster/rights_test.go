@@ -71,23 +71,30 @@ var _ = Describe("The rights", func() {
 		}
 	},
 		Entry("of the gateway", "gateway",
-			[]string{"get functions.windlass.dev", "list functions.windlass.dev", "watch functions.windlass.dev"},
 			[]string{
-				"update functions.windlass.dev", "patch functions/status.windlass.dev", "get pods", "list pods", "create pods", "delete pods", "patch pods",
+				"get functions.windlass.dev", "list functions.windlass.dev", "watch functions.windlass.dev",
+				"list functionrevisions.windlass.dev", "watch functionrevisions.windlass.dev",
+			},
+			[]string{
+				"update functions.windlass.dev", "patch functions/status.windlass.dev", "create functionrevisions.windlass.dev", "patch functionrevisions/status.windlass.dev",
+				"get pods", "list pods", "create pods", "delete pods", "patch pods",
 				"list nodes", "create events", "create networkpolicies.networking.k8s.io", "update leases.coordination.k8s.io windlass",
 			}),
 		Entry("of the scheduler", "scheduler",
 			[]string{
 				"get functions.windlass.dev", "list functions.windlass.dev", "watch functions.windlass.dev", "list clusterruntimes.windlass.dev", "watch clusterruntimes.windlass.dev",
-				"list pods", "watch pods", "create pods", "delete pods", "patch pods", "list nodes", "watch nodes",
+				"list functionrevisions.windlass.dev", "watch functionrevisions.windlass.dev", "list pods", "watch pods", "create pods", "delete pods", "patch pods", "list nodes", "watch nodes",
 			},
 			[]string{
 				"update functions.windlass.dev", "patch functions.windlass.dev", "patch functions/status.windlass.dev", "create clusterruntimes.windlass.dev",
+				"create functionrevisions.windlass.dev", "patch functionrevisions/status.windlass.dev", "delete functionrevisions.windlass.dev",
 				"deletecollection pods", "update pods/status", "create events", "create networkpolicies.networking.k8s.io", "delete networkpolicies.networking.k8s.io",
 			}),
 		Entry("of the controller", "controller",
 			[]string{
 				"list functions.windlass.dev", "watch functions.windlass.dev", "update functions.windlass.dev", "patch functions/status.windlass.dev",
+				"list functionrevisions.windlass.dev", "watch functionrevisions.windlass.dev", "create functionrevisions.windlass.dev", "patch functionrevisions.windlass.dev",
+				"delete functionrevisions.windlass.dev", "patch functionrevisions/status.windlass.dev",
 				"list pods", "watch pods", "delete pods", "create clusterruntimes.windlass.dev", "update clusterruntimes.windlass.dev",
 				"create networkpolicies.networking.k8s.io", "delete networkpolicies.networking.k8s.io", "create events",
 				"update leases.coordination.k8s.io windlass/windlass-controller", "list endpointslices.discovery.k8s.io windlass",

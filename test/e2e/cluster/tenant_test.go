@@ -121,7 +121,7 @@ func (t *tenant) condition(name, kind string) metav1.Condition {
 	return *found
 }
 
-// ready is the condition Ready as "True Accepted".
+// ready is the condition Ready as "True Started".
 func (t *tenant) ready(name string) func() string {
 	return func() string {
 		c := t.condition(name, v1alpha1.ConditionReady)
