@@ -25,8 +25,8 @@ var _ = Describe("A function", func() {
 
 		By("showing it in columns")
 		Eventually(func() string { return t.kubectl("get", "functions") }, soon).Should(SatisfyAll(
-			MatchRegexp(`NAME +READY +REASON +INSTANCES +AGE`),
-			MatchRegexp(`hello +True +Started +1 +\S+`)), t.explain("hello"))
+			MatchRegexp(`NAME +READY +REASON +REVISION +INSTANCES +AGE`),
+			MatchRegexp(`hello +True +Started +hello-00001 +1 +\S+`)), t.explain("hello"))
 		Expect(t.kubectl("get", "fn", "hello", "-o", "wide")).To(SatisfyAll(
 			ContainSubstring(image("test-functions")), MatchRegexp(`http\S*/function/hello\.`+t.namespace)))
 
