@@ -11,6 +11,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/ownership"
 	"github.com/windlass-dev/windlass/pkg/problems"
+	"github.com/windlass-dev/windlass/pkg/rollout"
 )
 
 // endedStream is one whose instance is gone.
@@ -58,6 +59,26 @@ func TestAnAuditAnswersACallWhoseInstanceEndedUnheard(t *testing.T) {
 	}
 	if n := len(g.calls.all()); n != 0 {
 		t.Errorf("%d calls are kept", n)
+	}
+}
+
+// What its instance does is all that matters to a call that runs. If it waits again, it
+// waits for a revision that there is.
+func TestACallThatRunsIsMovedOnlyWhenItWaitsAgain(t *testing.T) {
+	g, c := claimedBy(t, endedStream{}, core.Spec{MayRepeat: true})
+	another := &v1alpha1.Function{}
+	another.UID, another.Spec.Template.Timeout.Duration = "another", time.Minute
+	g.deps.Catalog.(*catalog.Catalog).Put(&rollout.Entry{
+		Function: &v1alpha1.Function{}, Units: []*v1alpha1.Function{another}, Routes: []rollout.Route{{Weight: 100, Unit: another}},
+	})
+	for range 2 {
+		if g.dispatch.audit(time.Now(), nowhere); c.destination().unit == another {
+			t.Fatal("moved while it runs")
+		}
+	}
+	g.dispatch.audit(time.Now().Add(2*core.ReofferAfter), nowhere)
+	if o, waits := c.offer(); !waits || o.ticket.GetFunctionUid() != "another" || o.slot != destined(another).slot {
+		t.Errorf("waits %t with %v", waits, o.ticket)
 	}
 }
 

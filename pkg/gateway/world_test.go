@@ -178,12 +178,17 @@ func listen(t *testing.T, addr string) net.Listener {
 }
 
 func (w *world) put(namespace, name string, timeout time.Duration) *v1alpha1.Function {
+	fn := newFunction(namespace, name, timeout)
+	w.catalog.Put(rollout.Alone(fn))
+	return fn
+}
+
+func newFunction(namespace, name string, timeout time.Duration) *v1alpha1.Function {
 	fn := &v1alpha1.Function{ObjectMeta: metav1.ObjectMeta{
 		Namespace: namespace, Name: name, UID: types.UID("uid-of-" + namespace + "-" + name),
 	}}
 	fn.Spec.Template.Timeout = v1alpha1.Duration{Duration: timeout}
 	v1alpha1.Default(fn)
-	w.catalog.Put(rollout.Alone(fn))
 	return fn
 }
 

@@ -129,6 +129,7 @@ func TestNothingHappensToWhatHasEnded(t *testing.T) {
 			v.Audit(later, seen, invoke.Token{3})
 			return v.Audit(later, seen, invoke.Token{3}), nil
 		},
+		"move":        func(v *Invocation) (Decision, error) { return v.Move(invoke.Token{3}, time.Hour, later), nil },
 		"refuse":      func(v *Invocation) (Decision, error) { return v.Refuse(), nil },
 		"client left": func(v *Invocation) (Decision, error) { return v.ClientLeft(), nil },
 		"abort":       func(v *Invocation) (Decision, error) { return v.Abort(true), nil },
@@ -204,6 +205,7 @@ func TestPromisesHoldInAnyOrder(t *testing.T) {
 				w.saw(d)
 			},
 			"not queued":  func(*rapid.T) { v.NotQueued() },
+			"move":        func(*rapid.T) { w.saw(v.Move(w.token(), time.Minute, w.now)) },
 			"refuse":      func(*rapid.T) { w.saw(v.Refuse()) },
 			"leave queue": func(*rapid.T) { w.saw(v.LeaveQueue()) },
 			"client left": func(*rapid.T) { w.saw(v.ClientLeft()) },

@@ -84,6 +84,8 @@ func (s *story) happen(t *testing.T, words []string) string {
 		return "noted"
 	case "audit":
 		return said(v.Audit(now, Observed{Deleted: has("deleted"), Moved: has("moved"), Silent: has("silent")}, token()), nil)
+	case "move":
+		return said(v.Move(token(), time.Minute, now), nil)
 	case "refuse":
 		return said(v.Refuse(), nil)
 	case "queue-time-up":
