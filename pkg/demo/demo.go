@@ -166,7 +166,7 @@ func (d *demo) register() error {
 		d.samples[fn.Name] = true
 	}
 	for _, fn := range functions {
-		registered, _ := d.windlass.Store().Catalog().Get(fn.Key())
+		registered, _ := d.windlass.Store().Get(fn.Key())
 		d.replayed = append(d.replayed, registered)
 	}
 	for _, name := range append(leftOut, missing...) {

@@ -29,8 +29,9 @@ func (w *Windlass) controlAPI() http.Handler {
 	return control.New(control.Deps{
 		Info:         w.Info(),
 		Store:        w.store,
-		Reader:       w.store.Catalog(),
+		Reader:       w.store,
 		StatusReader: w,
+		Archive:      w.rollouts,
 		Logs:         instanceLogs(w.config.DataDir),
 		Explainer:    w,
 		Storyteller:  w.journal,

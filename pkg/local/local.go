@@ -64,6 +64,7 @@ type Windlass struct {
 
 	ready     chan struct{}
 	scheduler *scheduler.Scheduler // valid once ready
+	rollouts  *rollouts            // valid once ready
 	gateway   *gateway.Gateway     // valid once ready
 }
 
@@ -194,6 +195,7 @@ func (w *Windlass) start(ctx context.Context, parts *lifecycle.Lifecycle) error 
 	}); err != nil {
 		return err
 	}
+	w.rollouts = newRollouts(w.store, w.scheduler, w.log)
 	config := w.config.Gateway
 	config.ClaimAddr = w.wire.Addr().String()
 	if w.gateway, err = gateway.New(config, gateway.Deps{
@@ -209,6 +211,7 @@ func (w *Windlass) start(ctx context.Context, parts *lifecycle.Lifecycle) error 
 	parts.Start("process runtime", w.process.Run)
 	parts.Start("provisioner", func(ctx context.Context) error { return instances.Run(ctx, w.scheduler) })
 	parts.Start("scheduler", w.scheduler.Run)
+	parts.Start("rollouts", w.rollouts.Run)
 	parts.Start("learnt", func(ctx context.Context) error { return w.learnt.keep(ctx, w.scheduler) })
 	// 4. Calls: last to come and first to go.
 	if w.callers != nil {
@@ -264,6 +267,7 @@ func (w *Windlass) Status(fn *v1alpha1.Function) v1alpha1.FunctionStatus {
 		return v1alpha1.FunctionStatus{}
 	}
 	status := w.scheduler.Status(fn)
+	w.rollouts.say(fn, &status)
 	status.URL = w.FunctionURL(fn)
 	return status
 }
