@@ -59,9 +59,7 @@ func changes(before, after *v1alpha1.Function) []change {
 func fieldsOf(fn *v1alpha1.Function) map[string]string {
 	fn = fn.DeepCopy()
 	v1alpha1.Default(fn)
-	maps.DeleteFunc(fn.Annotations, func(name, _ string) bool {
-		return name == v1alpha1.AnnotationCodeStamp || name == v1alpha1.AnnotationStartUntil
-	})
+	delete(fn.Annotations, v1alpha1.AnnotationCodeStamp)
 	fields := map[string]string{}
 	text, err := json.Marshal(fn.Spec)
 	var spec map[string]any

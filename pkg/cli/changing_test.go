@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -106,26 +105,6 @@ func TestA18EditedCodeIsNamed(t *testing.T) {
 				t.Errorf("printed is %q, want %q", &out, want)
 			}
 		}
-	}
-}
-
-func TestA2TheWishForAStartIsNotShown(t *testing.T) {
-	th := open(t)
-	th.put(t, "default/f", func(fn *v1alpha1.Function) { fn.AskStart(time.Now()) })
-	for _, args := range [][]string{
-		{"list", "-o", "yaml"}, {"list", "f", "-o", "yaml"}, {"list", "f", "-o", "json"}, {"describe", "f", "-o", "yaml"},
-	} {
-		got := th.run(t, args...)
-		got.expect(t, exitOK, "out", "f")
-		if strings.Contains(got.out, v1alpha1.AnnotationStartUntil) {
-			t.Errorf("%v prints\n%s", args, got.out)
-		}
-	}
-	if th.get(t, "f").StartUntil().IsZero() {
-		t.Error("the wish is gone")
-	}
-	if text, err := v1alpha1.Encode(authored(th.get(t, "f"))); err != nil || strings.Contains(string(text), v1alpha1.AnnotationStartUntil) {
-		t.Errorf("%v; edited is\n%s", err, text)
 	}
 }
 

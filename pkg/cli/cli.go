@@ -145,6 +145,7 @@ func (a *app) onThisMachine() []*cobra.Command {
 func (a *app) verbs() []*cobra.Command {
 	reports := reporter{a.finder}
 	deploys, changes, decided := deployer{reports}, modifier{reports}, decisions{a.finder}
+	rollouts := rollouter{a.finder}
 	return []*cobra.Command{
 		deploys.deployCommand(),
 		deploys.diffCommand(),
@@ -152,6 +153,7 @@ func (a *app) verbs() []*cobra.Command {
 		changes.scaleCommand(),
 		changes.setCommand(),
 		changes.editCommand(),
+		rollouts.rolloutCommand(),
 		(&remover{a.finder}).deleteCommand(),
 		(&lister{a.finder}).listCommand(),
 		(&describer{decided}).describeCommand(),

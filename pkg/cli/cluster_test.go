@@ -22,7 +22,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/control"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/kubecontrol"
 )
@@ -309,10 +308,7 @@ func TestCheck(t *testing.T) {
 // the last again.
 type script struct {
 	registry
-	editor
 	answers []func() (*v1alpha1.Function, error)
-	// before is the function when a start is asked for, and asked what was asked.
-	before, asked *v1alpha1.Function
 }
 
 func (s *script) Get(context.Context, invoke.FunctionKey) (*v1alpha1.Function, error) {
@@ -327,58 +323,99 @@ func is(fn *v1alpha1.Function) func() (*v1alpha1.Function, error) {
 	return func() (*v1alpha1.Function, error) { return fn, nil }
 }
 
-// Change lets the function be edited and answers what the last Get did.
-func (s *script) Change(_ context.Context, _ invoke.FunctionKey, edit func(*v1alpha1.Function) error, _ bool) (control.Applied, error) {
-	s.asked = &v1alpha1.Function{}
-	return control.Applied{Function: s.before}, edit(s.asked)
+// rolledOut is a function whose latest revision is so.
+func rolledOut(ready metav1.ConditionStatus, reason string, edits ...func(*v1alpha1.Function)) *v1alpha1.Function {
+	fn := clusterFunction("team", "f", metav1.ConditionTrue, v1alpha1.ReasonStarted)
+	fn.Generation, fn.Status.ObservedGeneration = 2, 2
+	fn.Status.LatestCreatedRevisionName, fn.Status.LatestReadyRevisionName = "f-00002", "f-00001"
+	fn.Status.Traffic = []v1alpha1.TrafficStatus{{RevisionName: "f-00001", Weight: 100}}
+	if ready == metav1.ConditionTrue {
+		fn.Status.LatestReadyRevisionName, fn.Status.Traffic[0].RevisionName = "f-00002", "f-00002"
+	}
+	condition(v1alpha1.ConditionRevisionReady, ready, reason)(fn)
+	for _, edit := range edits {
+		edit(fn)
+	}
+	return fn
 }
 
-func TestA2DeployWaitsForAStartOfWhatWasDeployed(t *testing.T) {
-	deployed := clusterFunction("team", "f", metav1.ConditionTrue, v1alpha1.ReasonStarted)
-	deployed.Generation = 2 // of which the status says nothing
-	say := func(generation int64, ready metav1.ConditionStatus, reason string, since time.Duration) func() (*v1alpha1.Function, error) {
-		fn := clusterFunction("team", "f", ready, reason)
-		fn.Generation, fn.Status.ObservedGeneration = 2, generation
-		fn.Status.Conditions[0].ObservedGeneration = generation
-		fn.Status.Conditions[0].LastTransitionTime = metav1.NewTime(now.Add(since))
-		return is(fn)
+func condition(kind string, status metav1.ConditionStatus, reason string) func(*v1alpha1.Function) {
+	return func(fn *v1alpha1.Function) {
+		fn.Status.Conditions = append(fn.Status.Conditions, metav1.Condition{Type: kind, Status: status, Reason: reason,
+			LastTransitionTime: metav1.NewTime(now), Message: "f-00002: the reason in full"})
 	}
-	old := say(1, metav1.ConditionFalse, v1alpha1.ReasonStartFailed, 0)
-	accepted := say(2, metav1.ConditionTrue, v1alpha1.ReasonAccepted, 0)
-	started := say(2, metav1.ConditionTrue, v1alpha1.ReasonStarted, 0)
-	failed := say(2, metav1.ConditionFalse, v1alpha1.ReasonStartFailed, time.Second)
-	other := clusterFunction("team", "f", metav1.ConditionTrue, v1alpha1.ReasonStarted)
+}
+
+func since(d time.Duration) func(*v1alpha1.Function) {
+	return func(fn *v1alpha1.Function) {
+		for i := range fn.Status.Conditions {
+			fn.Status.Conditions[i].LastTransitionTime = metav1.NewTime(now.Add(d))
+		}
+	}
+}
+
+func TestA2DeployWaitsForTheProofOfWhatWasDeployed(t *testing.T) {
+	const yes, no, unknown = metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionUnknown
+	behind := func(fn *v1alpha1.Function) { fn.Status.ObservedGeneration = 1 }
+	deployed := rolledOut(no, v1alpha1.ReasonStartFailed, behind)
+	say := func(ready metav1.ConditionStatus, reason string, edits ...func(*v1alpha1.Function)) func() (*v1alpha1.Function, error) {
+		return is(rolledOut(ready, reason, edits...))
+	}
+	verifying, started := say(unknown, v1alpha1.ReasonVerifying), say(yes, v1alpha1.ReasonStarted)
+	failed := say(no, v1alpha1.ReasonStartFailed, since(time.Second))
+	other := rolledOut(yes, v1alpha1.ReasonStarted)
 	other.UID = "another"
+	noCalls := func(fn *v1alpha1.Function) { fn.Status.Traffic[0].RevisionName = "f-00001" }
+	step := func(fn *v1alpha1.Function) {
+		fn.Status.Traffic = []v1alpha1.TrafficStatus{{RevisionName: "f-00001", Weight: 90}, {RevisionName: "f-00002", Weight: 10}}
+		fn.Status.Conditions = append(fn.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionReconciling, Status: yes, Reason: v1alpha1.ReasonStepping,
+			Message: "step 1 of 2: calls go 90 % to f-00001, 10 % to f-00002"})
+	}
+	pinned := func(fn *v1alpha1.Function) {
+		fn.Spec.Traffic = []v1alpha1.TrafficTarget{{Tag: "live", RevisionName: "f-00001", Weight: 100}, {Tag: "next"}}
+		fn.Status.Traffic = []v1alpha1.TrafficStatus{{Tag: "live", RevisionName: "f-00001", Weight: 100}, {Tag: "next", RevisionName: "f-00002"}}
+	}
 	for name, c := range map[string]struct {
-		before  func() (*v1alpha1.Function, error)
 		answers []func() (*v1alpha1.Function, error)
+		code    int
 		want    []string
 	}{
-		"it starts":                         {old, []func() (*v1alpha1.Function, error){old, accepted, started}, nil},
-		"it fails":                          {old, []func() (*v1alpha1.Function, error){old, accepted, failed}, []string{"function team/f does not start: StartFailed: the reason in full", "windlass logs f"}},
-		"it is the old one that fails":      {old, []func() (*v1alpha1.Function, error){old}, []string{"has not started yet, after 30s"}},
-		"it failed before it was asked for": {failed, []func() (*v1alpha1.Function, error){failed, accepted, started}, nil},
-		"nothing is tried":                  {old, []func() (*v1alpha1.Function, error){accepted}, []string{"has not started yet, after 30s: Accepted"}},
-		"room is found":                     {old, []func() (*v1alpha1.Function, error){say(2, metav1.ConditionFalse, v1alpha1.ReasonNoCapacity, 0), started}, nil},
-		"no room is found":                  {old, []func() (*v1alpha1.Function, error){say(2, metav1.ConditionFalse, v1alpha1.ReasonNoCapacity, 0)}, []string{"has not started yet, after 30s: NoCapacity"}},
-		"it is another":                     {old, []func() (*v1alpha1.Function, error){is(other)}, []string{"was deleted"}},
-		"it cannot be asked":                {old, []func() (*v1alpha1.Function, error){func() (*v1alpha1.Function, error) { return nil, errors.New("broken") }}, []string{"broken"}},
+		"it starts":                     {[]func() (*v1alpha1.Function, error){say(yes, v1alpha1.ReasonStarted, behind), verifying, started}, 0, []string{"f-00002 has started; all calls go to f-00002"}},
+		"it starts, and has no calls":   {[]func() (*v1alpha1.Function, error){say(yes, v1alpha1.ReasonStarted, noCalls), started}, 0, []string{"all calls go to f-00002"}},
+		"it starts, and never gets any": {[]func() (*v1alpha1.Function, error){say(yes, v1alpha1.ReasonStarted, noCalls)}, exitWaited, []string{"all calls go to f-00001"}},
+		"it takes steps":                {[]func() (*v1alpha1.Function, error){verifying, say(yes, v1alpha1.ReasonStarted, step)}, 0, []string{"step 1 of 2: calls go 90 % to f-00001, 10 % to f-00002"}},
+		"spec.traffic has others":       {[]func() (*v1alpha1.Function, error){say(yes, v1alpha1.ReasonStarted, pinned)}, 0, []string{"all calls go to f-00001, tag live; 0 % of the calls go to f-00002, tag next"}},
+		"it fails":                      {[]func() (*v1alpha1.Function, error){verifying, failed}, exitPlatform, []string{"function team/f does not start: StartFailed: f-00002: the reason in full", "all calls go to f-00001", "windlass logs f"}},
+		"it is stalled":                 {[]func() (*v1alpha1.Function, error){say(unknown, v1alpha1.ReasonVerifying, condition(v1alpha1.ConditionStalled, yes, v1alpha1.ReasonRevisionMissing))}, exitPlatform, []string{"RevisionMissing: f-00002: the reason in full"}},
+		"it failed before":              {[]func() (*v1alpha1.Function, error){say(no, v1alpha1.ReasonStartFailed), started}, 0, nil},
+		"it goes on failing":            {[]func() (*v1alpha1.Function, error){say(no, v1alpha1.ReasonStartFailed)}, exitWaited, []string{"has not started yet, after 30s: StartFailed"}},
+		"nothing is tried":              {[]func() (*v1alpha1.Function, error){verifying}, exitWaited, []string{"has not started yet, after 30s: Verifying", "windlass rollout status f"}},
+		"nobody looks at it":            {[]func() (*v1alpha1.Function, error){say(yes, v1alpha1.ReasonStarted, behind)}, exitWaited, []string{"generation 2 of function team/f has not been taken up yet"}},
+		"room is found":                 {[]func() (*v1alpha1.Function, error){say(no, v1alpha1.ReasonNoCapacity), started}, 0, nil},
+		"no room is found":              {[]func() (*v1alpha1.Function, error){say(no, v1alpha1.ReasonNoCapacity)}, exitWaited, []string{"has not started yet, after 30s: NoCapacity"}},
+		"it is another":                 {[]func() (*v1alpha1.Function, error){is(other)}, exitPlatform, []string{"was deleted"}},
+		"it cannot be asked":            {[]func() (*v1alpha1.Function, error){func() (*v1alpha1.Function, error) { return nil, errors.New("broken") }}, exitPlatform, []string{"broken"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d := deployer{reporter{&finder{home: "team", host: &host{now: time.Now}}}}
-				before, _ := c.before()
-				s := &script{answers: c.answers, before: before}
-				_, err := d.awaitStart(t.Context(), &target{registry: s, editor: s}, deployed, defaultReadyTime)
-				if until := s.asked.StartUntil(); until.Before(d.now().Add(-time.Second)) {
-					t.Errorf("a start was asked for until %s", until)
+				fn, err := d.awaitProof(t.Context(), &target{registry: &script{answers: c.answers}}, deployed, defaultReadyTime)
+				text, code := "", exitOK
+				if err != nil {
+					var known *exitError
+					text, code = err.Error(), exitPlatform
+					if errors.As(err, &known) {
+						code = known.code
+					}
+				} else {
+					text = progressOf(fn).text
 				}
-				if (err == nil) != (c.want == nil) {
-					t.Fatalf("the error is %v", err)
+				if code != c.code {
+					t.Errorf("exit code %d, want %d: %s", code, c.code, text)
 				}
 				for _, want := range c.want {
-					if !strings.Contains(err.Error(), want) {
-						t.Errorf("the error lacks %q: %v", want, err)
+					if !strings.Contains(text, want) {
+						t.Errorf("it says %q, want %q", text, want)
 					}
 				}
 			})

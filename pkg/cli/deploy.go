@@ -43,6 +43,10 @@ A relative code path starts at the manifest's folder, or with flags at the
 current folder. A folder stands for the Functions in all *.yaml, *.yml and
 *.json files below it, without hidden folders, node_modules and .venv.
 
+Calls go to what was deployed once an instance of it has started; until then they
+go where they went before. --wait waits for that, and windlass rollout says how
+far it is, and goes back.
+
 Flags describe the whole function: what an earlier deploy said and this one does
 not is gone, and the output says so. windlass scale, set and edit change single
 fields.
@@ -83,7 +87,7 @@ stays as it is.`,
 		}),
 	}
 	flags.add(d.finder, cmd)
-	cmd.Flags().DurationVar(&flags.wait, "wait", 0, "start an instance of each function, and wait until it has started or failed to, as long as `time` (30s if none is given)")
+	cmd.Flags().DurationVar(&flags.wait, "wait", 0, "wait until an instance of what was deployed has started and calls go to it, or it has failed to, as long as `time` (30s if none is given)")
 	cmd.Flags().Lookup("wait").NoOptDefVal = defaultReadyTime.String()
 	cmd.Flags().StringArrayVar(&flags.secrets, "secret", nil, "on this machine, `NAME=FILE` with variables that stand for the Secret or ConfigMap of that name; repeatable")
 	cmd.Flags().BoolVar(&flags.dryRun, "dry-run", false, "say what would change, and change nothing")
@@ -161,8 +165,10 @@ func (d *deployer) deploy(ctx context.Context, t *target, manifests []manifest, 
 	for i, apply := range applies {
 		applied, err := apply(ctx, flags.dryRun)
 		if err == nil && flags.wait > 0 {
-			fmt.Fprintf(d.Err, "function %s %s, starting an instance of it\n", applied.Function.Key(), applied.Result)
-			applied.Function, err = d.awaitStart(ctx, t, applied.Function, flags.wait)
+			fmt.Fprintf(d.Err, "function %s %s, waiting until an instance of it has started\n", applied.Function.Key(), applied.Result)
+			if applied.Function, err = d.awaitProof(ctx, t, applied.Function, flags.wait); err == nil {
+				fmt.Fprintln(d.Err, progressOf(applied.Function).text)
+			}
 		}
 		if err != nil {
 			if left := len(manifests) - i; left > 1 {

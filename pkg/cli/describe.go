@@ -46,7 +46,7 @@ func (d *describer) describeCommand() *cobra.Command {
 			case "name":
 				fmt.Fprintln(d.Out, d.short(key))
 			case "json", "yaml":
-				return d.printObject(fn.WithoutStart(), output)
+				return d.printObject(fn, output)
 			default:
 				account, err := accountOf(cmd.Context(), t, fn)
 				d.describe(d.Out, fn, d.lastDecision(account, err))
@@ -132,6 +132,7 @@ func summary(fn *v1alpha1.Function, now time.Time) [][]cell {
 		cells("Namespace", fn.Namespace),
 		cells("URL", orDash(fn.Status.URL)),
 		cells("Age", fmt.Sprintf("%s, generation %d", age(fn.CreationTimestamp.Time, now), fn.Generation)),
+		cells("Revision", orDash(revisionAndCalls(fn))),
 		cells("Runs", runs(&spec.Template)),
 	}
 	if spec.Template.Code != nil && spec.Template.Code.Path != "" {

@@ -131,7 +131,6 @@ func (m *modifier) applyEdited(ctx context.Context, t *target, read *v1alpha1.Fu
 
 // authored is what of a function its author writes.
 func authored(fn *v1alpha1.Function) *v1alpha1.Function {
-	fn = fn.WithoutStart()
 	written := &v1alpha1.Function{Spec: *fn.Spec.DeepCopy()}
 	written.ObjectMeta = metav1.ObjectMeta{Namespace: fn.Namespace, Name: fn.Name, Labels: fn.Labels, Annotations: fn.Annotations}
 	return written

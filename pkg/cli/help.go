@@ -11,7 +11,7 @@ var groups = []struct {
 	id, title string
 	commands  []string
 }{
-	{"develop", "Develop:", []string{"up", "init", "dev", "deploy", "validate", "diff", "edit", "set", "scale", "invoke", "delete"}},
+	{"develop", "Develop:", []string{"up", "init", "dev", "deploy", "validate", "diff", "edit", "set", "scale", "rollout", "invoke", "delete"}},
 	{"observe", "Observe:", []string{"list", "describe", "explain", "top", "logs"}},
 	{"administer", "Administer:", []string{"keys", "check", "doctor"}},
 	{"learn", "Learn:", []string{"demo", "sim"}},

@@ -30,6 +30,7 @@ func (l *lister) listCommand() *cobra.Command {
 
 READY      whether the function can be called
 REASON     why, or why not, in one word
+REVISION   the number of its latest revision, or where calls go instead
 INSTANCES  how many can be called, and +n if n more are starting
 BUSY       how many of them run a call
 QUEUED     how many calls wait for an instance
@@ -87,7 +88,7 @@ func (l *lister) listNamed(ctx context.Context, t *target, names []string, outpu
 		list.Items = append(list.Items, *fn)
 	}
 	if len(list.Items) == 1 && (output == "json" || output == "yaml") {
-		return l.printObject(list.Items[0].WithoutStart(), output)
+		return l.printObject(&list.Items[0], output)
 	}
 	namespace := ""
 	if len(namespaces) == 1 {
@@ -104,12 +105,7 @@ func (l *lister) printList(list *v1alpha1.FunctionList, output, namespace string
 		}
 		return nil
 	case "json", "yaml":
-		written := *list
-		written.Items = make([]v1alpha1.Function, len(list.Items))
-		for i := range list.Items {
-			written.Items[i] = *list.Items[i].WithoutStart()
-		}
-		return l.printObject(&written, output)
+		return l.printObject(list, output)
 	}
 	if len(list.Items) == 0 {
 		where := "there is no function in the namespace " + namespace + "; -A looks in all, and"
@@ -125,7 +121,7 @@ func (l *lister) printList(list *v1alpha1.FunctionList, output, namespace string
 
 // listRows is the table of list.
 func listRows(functions []v1alpha1.Function, withNamespace, wide bool, now time.Time) [][]cell {
-	head := cells("NAME", "READY", "REASON", "INSTANCES", "BUSY", "QUEUED", "MEAN", "AGE", "URL")
+	head := cells("NAME", "READY", "REASON", "REVISION", "INSTANCES", "BUSY", "QUEUED", "MEAN", "AGE", "URL")
 	if withNamespace {
 		head = append(cells("NAMESPACE"), head...)
 	}
@@ -140,6 +136,7 @@ func listRows(functions []v1alpha1.Function, withNamespace, wide bool, now time.
 			{text: fn.Name, colour: nameColour(ready.Status)},
 			{text: string(ready.Status), colour: statusColour(ready.Status)},
 			{text: orDash(ready.Reason), colour: nameColour(ready.Status)},
+			{text: orDash(callsInShort(fn))},
 			{text: instances(status.Instances)},
 			{text: fmt.Sprint(status.Instances.Busy)},
 			{text: fmt.Sprint(status.Queued)},
@@ -160,10 +157,15 @@ func listRows(functions []v1alpha1.Function, withNamespace, wide bool, now time.
 
 // readyOf is the condition Ready, unknown if nobody has observed it.
 func readyOf(fn *v1alpha1.Function) metav1.Condition {
-	if c := meta.FindStatusCondition(fn.Status.Conditions, v1alpha1.ConditionReady); c != nil {
+	return conditionOf(fn, v1alpha1.ConditionReady)
+}
+
+// conditionOf is a condition, unknown if nobody has observed it.
+func conditionOf(fn *v1alpha1.Function, kind string) metav1.Condition {
+	if c := meta.FindStatusCondition(fn.Status.Conditions, kind); c != nil {
 		return *c
 	}
-	return metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionUnknown}
+	return metav1.Condition{Type: kind, Status: metav1.ConditionUnknown}
 }
 
 func statusColour(status metav1.ConditionStatus) string {

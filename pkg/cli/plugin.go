@@ -19,7 +19,7 @@ func isPlugin(program string) bool {
 }
 
 // commandLine is a command of ours in a text for people.
-var commandLine = regexp.MustCompile(`\bwindlass (deploy|diff|delete|list|describe|edit|explain|invoke|logs|keys|check|scale|set|top|validate)\b`)
+var commandLine = regexp.MustCompile(`\bwindlass (deploy|diff|delete|list|describe|edit|explain|invoke|logs|keys|check|rollout|scale|set|top|validate)\b`)
 
 // callName is what this user types to run this program again: its name, if a shell
 // finds it under that, or else the path that it was started by.
@@ -68,8 +68,14 @@ queue. These verbs are about the Windlass in the cluster of a kubeconfig's conte
 
 Exit codes: 0 done; 1 the function answered with an error; 2 wrong flags,
 arguments or manifest; 3 Windlass is not there, refused, or failed.`
-	for _, cmd := range root.Commands() {
+	retellBelow(root)
+}
+
+// retellBelow does that for the texts of all commands below one.
+func retellBelow(above *cobra.Command) {
+	for _, cmd := range above.Commands() {
 		cmd.Long = commandLine.ReplaceAllString(cmd.Long, "kubectl windlass $1")
 		cmd.Example = commandLine.ReplaceAllString(cmd.Example, "kubectl windlass $1")
+		retellBelow(cmd)
 	}
 }

@@ -39,7 +39,8 @@ func repertoire(t *testing.T) *theatre {
 	th.statuses[invoke.FunctionKey{Namespace: "default", Name: "hello"}] = v1alpha1.FunctionStatus{
 		ObservedGeneration: 1,
 		Conditions: []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue,
-			Reason: v1alpha1.ReasonAccepted, LastTransitionTime: since, Message: "the function can be called"}},
+			Reason: v1alpha1.ReasonStarted, LastTransitionTime: since, Message: "calls go to hello-00001"}},
+		LatestCreatedRevisionName: "hello-00001", Traffic: []v1alpha1.TrafficStatus{{RevisionName: "hello-00001", Weight: 100}},
 		Instances:         v1alpha1.InstanceCounts{Creating: 2, Created: 3, Busy: 1, Idle: 2},
 		Queued:            12,
 		MeanExecutionTime: &metav1.Duration{Duration: 12345678 * time.Nanosecond},
@@ -49,6 +50,7 @@ func repertoire(t *testing.T) *theatre {
 		Conditions: []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse,
 			Reason: v1alpha1.ReasonStartFailed, LastTransitionTime: since,
 			Message: "the instance ended with code 1; it wrote:\nTraceback:\n  No module named 'nothing'"}},
+		LatestCreatedRevisionName: "broken-00003", Traffic: []v1alpha1.TrafficStatus{{RevisionName: "broken-00002", Weight: 100}},
 	}
 	th.accounts[invoke.FunctionKey{Namespace: "default", Name: "hello"}] = decided()
 	th.accounts[invoke.FunctionKey{Namespace: "default", Name: "broken"}] = history.Account{Calls: 2, Problem: v1alpha1.ReasonStartFailed}

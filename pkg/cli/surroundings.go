@@ -15,7 +15,7 @@ import (
 // reason. For all others its logs tell more.
 var advice = map[string]string{
 	v1alpha1.ReasonInvalid:         "Correct the fields that the condition names, and deploy it again.",
-	v1alpha1.ReasonUnknownRuntime:  "Write one of the runtimes of kubectl get clusterruntimes, or ask the cluster's administrator to add one.",
+	v1alpha1.ReasonRuntimeNotFound: "Write one of the runtimes of kubectl get clusterruntimes, or ask the cluster's administrator to add one.",
 	v1alpha1.ReasonImagePullFailed: "See that the image exists, that the nodes may pull it (spec.template.imagePullSecrets), and deploy it again.",
 	v1alpha1.ReasonConfigMissing:   "Make the Secret or ConfigMap that the condition names; the next attempt then takes it.",
 	v1alpha1.ReasonQuotaExceeded:   "Raise the namespace's quota, or lower spec.template.resources or spec.scaling.maxInstances.",

@@ -20,6 +20,8 @@ type registry interface {
 	// List returns the functions of a namespace, or all if it is empty.
 	List(ctx context.Context, namespace string) (*v1alpha1.FunctionList, error)
 	Get(ctx context.Context, key invoke.FunctionKey) (*v1alpha1.Function, error)
+	// Revisions returns those of a function, the first one first.
+	Revisions(ctx context.Context, fn *v1alpha1.Function) ([]v1alpha1.FunctionRevision, error)
 }
 
 // editor changes functions.

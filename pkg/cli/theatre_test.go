@@ -28,6 +28,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/fpcs/history"
 	"github.com/windlass-dev/windlass/pkg/gateway/address"
 	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/rollout"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -42,7 +43,7 @@ var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 // theatre is a Windlass whose functions are what the test says.
 type theatre struct {
 	dir      string
-	catalog  *catalog.Catalog
+	catalog  stock
 	statuses map[invoke.FunctionKey]v1alpha1.FunctionStatus
 	// accounts are of the functions that anything was decided on.
 	accounts map[invoke.FunctionKey]history.Account
@@ -56,6 +57,31 @@ type theatre struct {
 	followed string
 }
 
+// stock is a catalog of functions without revisions.
+type stock struct{ all *catalog.Catalog }
+
+func (s stock) Get(key invoke.FunctionKey) (*v1alpha1.Function, bool) {
+	entry, ok := s.all.Get(key)
+	if !ok {
+		return nil, false
+	}
+	return entry.Function, true
+}
+
+func (s stock) List() (functions []*v1alpha1.Function) {
+	for _, entry := range s.all.List() {
+		functions = append(functions, entry.Function)
+	}
+	return functions
+}
+
+func (s stock) Put(fn *v1alpha1.Function) { s.all.Put(rollout.Alone(fn)) }
+
+func (s stock) Remove(key invoke.FunctionKey) { s.all.Remove(key) }
+
+// Revisions says that there are none.
+func (*theatre) Revisions(invoke.FunctionKey) []*v1alpha1.FunctionRevision { return nil }
+
 // quiet is a theatre that nobody plays in: no Windlass runs.
 func quiet(t *testing.T) *theatre {
 	t.Helper()
@@ -66,7 +92,7 @@ func quiet(t *testing.T) *theatre {
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	return &theatre{
-		dir: dir, catalog: catalog.New(), statuses: map[invoke.FunctionKey]v1alpha1.FunctionStatus{},
+		dir: dir, catalog: stock{catalog.New()}, statuses: map[invoke.FunctionKey]v1alpha1.FunctionStatus{},
 		accounts:   map[invoke.FunctionKey]history.Account{},
 		gatewayURL: "http://127.0.0.1:8080",
 	}
@@ -91,7 +117,7 @@ func openAt(t *testing.T, name string) *theatre {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
-	handler := control.New(control.Deps{Info: control.Info{Version: "v1", GatewayURL: localGateway, DataDir: th.dir, Key: "wl_session"}, Store: th, Reader: th.catalog, StatusReader: th, Logs: th, Explainer: th, Storyteller: th})
+	handler := control.New(control.Deps{Info: control.Info{Version: "v1", GatewayURL: localGateway, DataDir: th.dir, Key: "wl_session"}, Store: th, Reader: th.catalog, StatusReader: th, Archive: th, Logs: th, Explainer: th, Storyteller: th})
 	go func() { served <- control.Serve(ctx, listener, handler) }()
 	t.Cleanup(func() {
 		cancel()

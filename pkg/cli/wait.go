@@ -24,37 +24,28 @@ const (
 )
 
 // passing are reasons for not starting that may pass while one waits.
-var passing = []string{v1alpha1.ReasonNoCapacity, v1alpha1.ReasonNodeLost, v1alpha1.ReasonNodeRefused}
+var passing = []string{v1alpha1.ReasonNoCapacity, v1alpha1.ReasonNodeLost, v1alpha1.ReasonNodeRefused, v1alpha1.ReasonNodeFull, v1alpha1.ReasonClusterUnavailable}
 
-// awaitStart asks for an instance of a function as it was applied, and waits until it
-// is known whether one starts.
-func (d *deployer) awaitStart(ctx context.Context, t *target, applied *v1alpha1.Function, limit time.Duration) (*v1alpha1.Function, error) {
-	ask := func(fn *v1alpha1.Function) error {
-		fn.AskStart(d.now().Add(limit))
-		return nil
-	}
-	asked, err := t.Change(ctx, applied.Key(), ask, false)
-	if err != nil {
-		return nil, err
-	}
+// awaitProof waits until the revision of a function as it was applied is proven and has
+// its calls, or is known not to start. What it returns is the function then.
+func (d *deployer) awaitProof(ctx context.Context, t *target, applied *v1alpha1.Function, limit time.Duration) (*v1alpha1.Function, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	fn, before := applied, readyOf(asked.Function)
+	fn := applied
 	for {
-		ready := readyOf(fn)
-		switch verdict(fn, applied, before) {
-		case startGone:
+		switch verdict, why := proofOf(fn, applied); verdict {
+		case proofGone:
 			return nil, fmt.Errorf("function %s was deleted while it was waited for", fn.Key())
-		case startSeen:
+		case proofSeen:
 			return fn, nil
-		case startFailed:
-			return nil, fmt.Errorf("function %s does not start: %s\nsee windlass describe %s and windlass logs %s",
-				fn.Key(), reasonOf(ready), d.short(fn.Key()), d.short(fn.Key()))
+		case proofFailed:
+			return nil, fmt.Errorf("function %s does not start: %s\n%ssee windlass describe %s and windlass logs %s",
+				fn.Key(), reasonOf(why), stillServing(fn), d.short(fn.Key()), d.short(fn.Key()))
 		}
 		select {
 		case <-ctx.Done():
-			return nil, waitedf("function %s has not started yet, after %s: %s\nsee windlass describe %s, or wait longer with --wait=2m",
-				fn.Key(), limit, reasonOf(ready), d.short(fn.Key()))
+			return nil, waitedf("function %s has not started yet, after %s: %s\n%ssee windlass rollout status %s, or wait longer with --wait=2m",
+				fn.Key(), limit, progressOf(fn).text, stillServing(fn), d.short(fn.Key()))
 		case <-time.After(lookAgain):
 		}
 		again, err := t.Get(ctx, applied.Key())
@@ -67,43 +58,56 @@ func (d *deployer) awaitStart(ctx context.Context, t *target, applied *v1alpha1.
 	}
 }
 
-// start is what a status says of a start.
-type start int
+// proof is what a status says of the start of a revision.
+type proof int
 
 const (
-	startUnknown start = iota
-	startSeen
-	startFailed
-	startGone
+	proofUnknown proof = iota
+	proofSeen
+	proofFailed
+	proofGone
 )
 
-// verdict is what the status of a function says of the start of one that was applied.
-// Conditions of older generations say nothing, and a failure that was known when the
-// start was asked for says nothing of that.
-func verdict(fn, applied *v1alpha1.Function, before metav1.Condition) start {
-	ready := readyOf(fn)
+// proofOf is what the status of a function says of the revision of one that was applied,
+// and why. What is said of older generations says nothing, and so does a failure that was
+// known when the function was applied: the next attempt may succeed.
+func proofOf(fn, applied *v1alpha1.Function) (proof, metav1.Condition) {
+	ready, stalled := conditionOf(fn, v1alpha1.ConditionRevisionReady), conditionOf(fn, v1alpha1.ConditionStalled)
 	switch {
 	case fn.UID != applied.UID:
-		return startGone
-	case observed(fn, ready) < applied.Generation:
-		return startUnknown
-	case ready.Status == metav1.ConditionTrue && ready.Reason == v1alpha1.ReasonStarted:
-		return startSeen
-	case ready.Status != metav1.ConditionFalse, ready == before, slices.Contains(passing, ready.Reason):
-		return startUnknown
+		return proofGone, ready
+	case fn.Status.ObservedGeneration < applied.Generation:
+		return proofUnknown, ready
+	case ready.Status == metav1.ConditionTrue && hasItsCalls(fn):
+		return proofSeen, ready
+	case stalled.Status == metav1.ConditionTrue && !known(applied, stalled):
+		return proofFailed, stalled
+	case ready.Status == metav1.ConditionFalse && !slices.Contains(passing, ready.Reason) && !known(applied, ready):
+		return proofFailed, ready
 	}
-	return startFailed
+	return proofUnknown, ready
 }
 
-// observed is the generation that the condition is about.
-func observed(fn *v1alpha1.Function, ready metav1.Condition) int64 {
-	return cmp.Or(ready.ObservedGeneration, fn.Status.ObservedGeneration)
+// known tells whether a function said the same of itself when it was applied.
+func known(applied *v1alpha1.Function, c metav1.Condition) bool {
+	was := conditionOf(applied, c.Type)
+	return was.Status == c.Status && was.Reason == c.Reason && was.Message == c.Message && was.LastTransitionTime.Equal(&c.LastTransitionTime)
 }
 
-func reasonOf(ready metav1.Condition) string {
-	text := cmp.Or(ready.Reason, "nobody has looked at it yet; see that the controller of Windlass runs")
-	if ready.Message != "" {
-		text += ": " + strings.TrimSpace(ready.Message)
+// hasItsCalls tells whether the calls go where the function wants them while its latest
+// revision is proven: all to that, or the part of a step, or as spec.traffic says.
+func hasItsCalls(fn *v1alpha1.Function) bool {
+	status := &fn.Status
+	if fn.Spec.Traffic != nil {
+		return status.LatestReadyRevisionName == status.LatestCreatedRevisionName
+	}
+	return weightOf(fn, status.LatestCreatedRevisionName) > 0
+}
+
+func reasonOf(c metav1.Condition) string {
+	text := cmp.Or(c.Reason, "nobody has looked at it yet; see that the controller of Windlass runs")
+	if c.Message != "" {
+		text += ": " + strings.TrimSpace(c.Message)
 	}
 	return text
 }
