@@ -101,7 +101,7 @@ type Term struct {
 }
 
 // CID names the seq-th instance that was created in the term. The CIDs of a
-// function rise with epoch and sequence, so older instances pull first and the
+// revision rise with epoch and sequence, so older instances pull first and the
 // youngest starve; those of a stand-in come last in their epoch. Being a function
 // of its arguments, the same creation always has the same name.
 func (t Term) CID(seq uint64) CID {

@@ -30,10 +30,10 @@ type account struct {
 }
 
 // order adds an instance that is now ordered and names it.
-func (a *account) order(term invoke.Term, in Instance) Instance {
+func (a *account) order(named func(seq uint64) invoke.CID, in Instance) Instance {
 	a.sequence++
 	a.forgotten = false
-	in.Key = Key{FunctionUID: a.uid, CID: term.CID(a.sequence)}
+	in.Key = Key{FunctionUID: a.uid, CID: named(a.sequence)}
 	in.State = Creating
 	a.add(in)
 	return in

@@ -17,6 +17,9 @@ type accounts struct {
 	// lock is waited for.
 	mu        sync.RWMutex
 	functions map[string]*account
+	// given is the highest sequence of the accounts that were closed. A revision can come
+	// back while a pod of its last time is still there, so new accounts go on from it.
+	given uint64
 }
 
 func newAccounts() *accounts {
@@ -57,7 +60,7 @@ func (s *accounts) enter(uid string) *account {
 	defer s.mu.Unlock()
 	a := s.functions[uid]
 	if a == nil {
-		a = &account{uid: uid, nodes: s.nodes, moves: s.moves, instances: make(map[invoke.CID]*Instance)}
+		a = &account{uid: uid, nodes: s.nodes, moves: s.moves, instances: make(map[invoke.CID]*Instance), sequence: s.given}
 		s.functions[uid] = a
 	}
 	return a
@@ -73,6 +76,7 @@ func (s *accounts) close(a *account) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.functions, a.uid)
+	s.given = max(s.given, a.sequence)
 }
 
 // all are those that are open. Their locks are not held.

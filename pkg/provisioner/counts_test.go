@@ -35,7 +35,7 @@ func aRandomLife(v *Inventory, r *rand.Rand, uid string) {
 	}
 	switch r.IntN(10) {
 	case 0, 1:
-		v.order(uid, invoke.Term{Epoch: 1}, 1, func() (Instance, bool) {
+		v.order(uid, invoke.Term{Epoch: 1}.CID, 1, func() (Instance, bool) {
 			return Instance{Revision: strconv.Itoa(r.IntN(3)), Ordered: v.now()}, true
 		})
 	case 2:
@@ -112,7 +112,7 @@ func TestNothingIsEnteredInAnAccountThatIsClosed(t *testing.T) {
 	for range 4 {
 		running.Go(func() {
 			for range 2000 {
-				for _, in := range v.order("u", invoke.Term{Epoch: 1}, 1, func() (Instance, bool) { return Instance{Node: "n"}, true }) {
+				for _, in := range v.order("u", invoke.Term{Epoch: 1}.CID, 1, func() (Instance, bool) { return Instance{Node: "n"}, true }) {
 					v.Forget("u")
 					v.remove(in.Key)
 				}

@@ -35,8 +35,8 @@ func (v *Inventory) Pulled(key Key) (took time.Duration, first bool) {
 }
 
 // order enters up to n instances of a function, as next makes them: fewer if it makes
-// no more, or if the function's last instances did not start.
-func (v *Inventory) order(uid string, term invoke.Term, n int, next func() (Instance, bool)) (ordered []Instance) {
+// no more, or if the function's last instances did not start. The seq-th is named(seq).
+func (v *Inventory) order(uid string, named func(seq uint64) invoke.CID, n int, next func() (Instance, bool)) (ordered []Instance) {
 	a := v.open(uid)
 	defer a.mu.Unlock()
 	for range a.guard.Allowed(v.now(), n, a.counts.Creating) {
@@ -44,7 +44,7 @@ func (v *Inventory) order(uid string, term invoke.Term, n int, next func() (Inst
 		if !ok {
 			break
 		}
-		ordered = append(ordered, a.order(term, in))
+		ordered = append(ordered, a.order(named, in))
 	}
 	return ordered
 }

@@ -129,7 +129,7 @@ func (p *Provisioner) Order(fn *v1alpha1.Function, term invoke.Term, n int) Orde
 // order.
 func (p *Provisioner) OrderOn(fn *v1alpha1.Function, term invoke.Term, n int, place func() (node string, ok bool)) (keys []Key) {
 	want, now, revision := p.Requests(fn), p.deps.Now(), ""
-	ordered := p.Inventory.order(string(fn.UID), term, n, func() (Instance, bool) {
+	ordered := p.Inventory.order(string(fn.UID), names(fn, term), n, func() (Instance, bool) {
 		node, ok := place()
 		if !ok {
 			return Instance{}, false
@@ -147,6 +147,16 @@ func (p *Provisioner) OrderOn(fn *v1alpha1.Function, term invoke.Term, n int, pl
 		p.deps.Runtime.Start(InstanceSpec{Function: fn, CID: in.CID, Token: in.Token, Node: in.Node})
 	}
 	return keys
+}
+
+// names gives a unit's instances their CIDs. Units of one function can have the same term,
+// and pods and logs are named by function and CID, so the revision's number comes first.
+func names(fn *v1alpha1.Function, term invoke.Term) func(seq uint64) invoke.CID {
+	if fn.FunctionRevisionName() == "" {
+		return term.CID
+	}
+	prefix := invoke.CID(fn.Revision() + "-")
+	return func(seq uint64) invoke.CID { return prefix + term.CID(seq) }
 }
 
 // startLimit is how long an instance may take to pull.

@@ -384,3 +384,42 @@ func TestA15WhatIsWrongIsSaidOnce(t *testing.T) {
 		}
 	}
 }
+
+func revision(n int) *v1alpha1.Function {
+	fn := function()
+	fn.UID = types.UID(fmt.Sprint("u-", n))
+	fn.Annotations = map[string]string{
+		v1alpha1.AnnotationRevision: fmt.Sprintf("%05d", n), v1alpha1.AnnotationFunctionUID: "u",
+	}
+	return fn
+}
+
+// Pods and logs have their names from the function's and the CID.
+func TestInstancesOfTwoRevisionsHaveDifferentNames(t *testing.T) {
+	running(t, func(p *Provisioner, r *fakeRuntime, e *told) {
+		term := invoke.Term{Epoch: 7}
+		var cids []invoke.CID
+		for n := range 2 {
+			for _, key := range p.Order(revision(n+1), term, 1).Keys {
+				cids = append(cids, key.CID)
+			}
+		}
+		if want := []invoke.CID{"00001-00000007-000001", "00002-00000007-000001"}; !slices.Equal(cids, want) {
+			t.Errorf("the names are %v, want %v", cids, want)
+		}
+	})
+}
+
+// The pod of its last time may still be ending.
+func TestARevisionThatComesBackGivesOtherNames(t *testing.T) {
+	running(t, func(p *Provisioner, r *fakeRuntime, e *told) {
+		term := invoke.Term{Epoch: 7}
+		before := p.Order(revision(1), term, 1).Keys
+		p.Forget(before[0].FunctionUID)
+		p.End(before[0], Ending{})
+		synctest.Wait()
+		if after := p.Order(revision(1), term, 1).Keys; len(after) != 1 || after[0] == before[0] {
+			t.Errorf("ordered %v after %v", after, before)
+		}
+	})
+}

@@ -42,7 +42,7 @@ func (p *Provisioner) enter(fn *v1alpha1.Function, term invoke.Term, pooled Key)
 		return Instance{}, false
 	}
 	now := p.deps.Now()
-	entered := p.Inventory.order(string(fn.UID), term, 1, func() (Instance, bool) {
+	entered := p.Inventory.order(string(fn.UID), names(fn, term), 1, func() (Instance, bool) {
 		return Instance{
 			Revision: fn.Revision(), Node: in.Node, Requests: in.Requests,
 			Ordered: now, StartBy: now.Add(startLimit(fn)), Spare: true,

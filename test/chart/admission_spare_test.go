@@ -45,6 +45,7 @@ func sparePolicyHolds(t *testing.T, c *cluster, scheduler kubernetes.Interface, 
 	}{
 		"a spare pod of no pool":             {func(p *corev1.Pod) { delete(p.Labels, v1alpha1.LabelPool) }, "must have the labels"},
 		"a spare pod that has a function":    {func(p *corev1.Pod) { p.Labels[v1alpha1.LabelFunctionUID] = "u" }, "must have the labels"},
+		"a spare pod that has a revision":    {func(p *corev1.Pod) { p.Labels[v1alpha1.LabelRevisionUID] = "u" }, "must have the labels"},
 		"a spare pod without an owner":       {func(p *corev1.Pod) { p.OwnerReferences = nil }, "must be owned"},
 		"a spare pod of another Runtime":     {func(p *corev1.Pod) { p.OwnerReferences[0].Name = "nodejs" }, "must be owned"},
 		"a spare pod owned by a Function":    {func(p *corev1.Pod) { p.OwnerReferences[0].Kind = "Function" }, "must be owned"},
@@ -114,9 +115,8 @@ type step struct {
 // changesOfPods changes the spare pod and that of a function in every way that would
 // be of use to a thief, and in the one that is meant.
 func changesOfPods(t *testing.T, scheduler kubernetes.Interface, pod, own *corev1.Pod) {
-	fn := &v1alpha1.Function{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: "hello", UID: "6f9e4c1e-8d6b-4a43-9a52-1c3f60d1a111"}}
 	in := spareInput()
-	in.Function, in.CID = fn, "00000007-000001"
+	in.Function, in.CID = helloUnit(pod.Namespace), "00003-00000007-000001"
 	claim, err := podspec.Claim(in, chartPool, pod.UID)
 	if err != nil {
 		t.Fatal(err)

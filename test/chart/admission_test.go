@@ -18,11 +18,21 @@ import (
 // agentImage is the agent's in the chart's defaults.
 const agentImage = "ghcr.io/windlass-dev/podagent:0.1.0"
 
+// helloUnit is the third revision of a function, as a scheduler serves it.
+func helloUnit(namespace string) *v1alpha1.Function {
+	return &v1alpha1.Function{ObjectMeta: metav1.ObjectMeta{
+		Namespace: namespace, Name: "hello", UID: "6f9e4c1e-8d6b-4a43-9a52-1c3f60d1a111",
+		Annotations: map[string]string{
+			v1alpha1.AnnotationRevision: "00003", v1alpha1.AnnotationFunctionUID: "0b8a3a52-2f4c-4f0e-8a43-6a9d9f5f2c77",
+		},
+	}}
+}
+
 // functionPod is a pod as the scheduler makes it, with everything that a
 // Function may ask for.
 func functionPod(t *testing.T) *corev1.Pod {
 	t.Helper()
-	fn := &v1alpha1.Function{ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "hello", UID: "6f9e4c1e-8d6b-4a43-9a52-1c3f60d1a111"}}
+	fn := helloUnit("team-a")
 	fn.Spec.Template.RuntimeRef.Name = "python3"
 	fn.Spec.Template.Handler = "hello.handler"
 	fn.Spec.Template.Code = &v1alpha1.Code{Inline: "def handler(event, context): return event\n"}
@@ -116,7 +126,12 @@ var forbiddenPods = map[string]struct {
 	"without labels":             {func(p *corev1.Pod) { p.Labels = nil }, "must have the labels"},
 	"without an owner":           {func(p *corev1.Pod) { p.OwnerReferences = nil }, "must be owned"},
 	"owned by something else":    {func(p *corev1.Pod) { p.OwnerReferences[0].Kind = "Deployment" }, "must be owned"},
-	"owned by another Function":  {func(p *corev1.Pod) { p.OwnerReferences[0].UID = "other" }, "must be owned"},
+	"owned by its Function":      {func(p *corev1.Pod) { p.OwnerReferences[0].Kind = "Function" }, "must be owned"},
+	"owned by another revision":  {func(p *corev1.Pod) { p.OwnerReferences[0].UID = "other" }, "must be owned"},
+	"owned by another number":    {func(p *corev1.Pod) { p.OwnerReferences[0].Name = "hello-00004" }, "must be owned"},
+	"said to be of another one":  {func(p *corev1.Pod) { p.Labels[v1alpha1.LabelFunction] = "other" }, "must be owned"},
+	"of no Function":             {func(p *corev1.Pod) { delete(p.Labels, v1alpha1.LabelFunctionUID) }, "must have the labels"},
+	"of no revision":             {func(p *corev1.Pod) { delete(p.Labels, v1alpha1.LabelRevisionUID) }, "must have the labels"},
 	"owned by two":               {func(p *corev1.Pod) { p.OwnerReferences = append(p.OwnerReferences, secondOwner) }, "must be owned"},
 	"the host's network":         {func(p *corev1.Pod) { p.Spec.HostNetwork = true }, "must not share"},
 	"the host's processes":       {func(p *corev1.Pod) { p.Spec.HostPID = true }, "must not share"},

@@ -116,7 +116,7 @@ func (c *creator) input(spec provisioner.InstanceSpec, decided time.Time) (podsp
 	if name := string(spec.Function.Spec.Template.RuntimeRef.Name); name != "" {
 		runtime, known := c.runtimes.Get(name)
 		if !known {
-			return in, verdict{ended: true, code: v1alpha1.ReasonUnknownRuntime,
+			return in, verdict{ended: true, code: v1alpha1.ReasonRuntimeNotFound,
 				reason: fmt.Sprintf("spec.template.runtimeRef.name: there is no ClusterRuntime %q: correct the name or create it", name)}
 		}
 		in.Runtime = runtime

@@ -12,8 +12,8 @@ import (
 
 // FuzzPod reads pods that anybody who may create some can have made.
 func FuzzPod(f *testing.F) {
-	f.Add([]byte(`{"metadata":{"name":"f-1","labels":{"windlass.dev/function-uid":"u","windlass.dev/cid":"00000001-000001","app.kubernetes.io/managed-by":"windlass"},
-		"ownerReferences":[{"apiVersion":"windlass.dev/v1alpha1","kind":"Function","name":"f","uid":"u","controller":true}]},
+	f.Add([]byte(`{"metadata":{"name":"f-1","labels":{"windlass.dev/function":"f","windlass.dev/function-uid":"a","windlass.dev/revision":"00001","windlass.dev/revision-uid":"u","windlass.dev/cid":"00000001-000001","app.kubernetes.io/managed-by":"windlass"},
+		"ownerReferences":[{"apiVersion":"windlass.dev/v1alpha1","kind":"FunctionRevision","name":"f-00001","uid":"u","controller":true}]},
 		"status":{"phase":"Failed","reason":"OutOfcpu","message":"a\n","containerStatuses":[{"name":"function","state":{"terminated":{"exitCode":137,"reason":"OOMKilled","message":"x\ny"}}}]}}`))
 	f.Add([]byte(`{"status":{"containerStatuses":[{"name":"agent","state":{"waiting":{"reason":"ImagePullBackOff"}},"lastState":{"terminated":{}}}],"conditions":[{"type":"DisruptionTarget"}]}}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
@@ -22,11 +22,12 @@ func FuzzPod(f *testing.F) {
 			return
 		}
 		if of, valid := identity(pod); valid {
-			named := false
+			owned := false
 			for _, owner := range pod.OwnerReferences {
-				named = named || string(owner.UID) == of.functionUID && pod.Name == podspec.Name(owner.Name, of.functionUID, of.cid)
+				owned = owned || string(owner.UID) == of.functionUID
 			}
-			if !named || of.cid == "" || pod.Labels[v1alpha1.LabelManagedBy] != v1alpha1.ManagedBy {
+			named := pod.Name == podspec.Name(pod.Labels[v1alpha1.LabelFunction], of.functionUID, of.cid)
+			if !owned || !named || of.cid == "" || pod.Labels[v1alpha1.LabelManagedBy] != v1alpha1.ManagedBy {
 				t.Errorf("%s counts as %+v", text, of)
 			}
 		}

@@ -75,7 +75,7 @@ type instance struct {
 	taking *taking
 }
 
-// functionOf is the UID of the function that a pod's labels name or, if it is a spare
+// functionOf is the UID of the unit that a pod's labels name or, if it is a spare
 // instance, that of its pool; empty if it is neither.
 func functionOf(pod *corev1.Pod) string {
 	labels := pod.Labels
@@ -85,7 +85,7 @@ func functionOf(pod *corev1.Pod) string {
 	if labels[v1alpha1.LabelComponent] == v1alpha1.ComponentSpare {
 		return spare.Pool{Scheduler: labels[v1alpha1.LabelScheduler], Namespace: pod.Namespace, Runtime: labels[v1alpha1.LabelPool]}.UID()
 	}
-	return labels[v1alpha1.LabelFunctionUID]
+	return labels[v1alpha1.LabelRevisionUID]
 }
 
 // identity is the instance that a pod belongs to, as its labels say. It is valid
@@ -104,12 +104,17 @@ func identity(pod *corev1.Pod) (id, bool) {
 		switch {
 		case ofPool && owner.Kind == v1alpha1.KindClusterRuntime:
 			return of, owner.Name == pod.Labels[v1alpha1.LabelPool]
-		case !ofPool && owner.Kind == v1alpha1.KindFunction && string(owner.UID) == of.functionUID:
+		case !ofPool && ownsUnits(owner.Kind) && string(owner.UID) == of.functionUID:
 			wasSpare := pod.Labels[v1alpha1.LabelPool] != ""
-			return of, wasSpare || pod.Name == podspec.Name(owner.Name, of.functionUID, of.cid)
+			return of, wasSpare || pod.Name == podspec.Name(pod.Labels[v1alpha1.LabelFunction], of.functionUID, of.cid)
 		}
 	}
 	return id{}, false
+}
+
+// ownsUnits tells whether objects of a kind own the pods of units; see podspec.Pod.
+func ownsUnits(kind string) bool {
+	return kind == v1alpha1.KindFunctionRevision || kind == v1alpha1.KindFunction
 }
 
 // startedAt is when a pod was ordered.

@@ -420,7 +420,7 @@ func TestWhatCannotBeAPodIsSaidAtOnce(t *testing.T) {
 		f := testFunction("hello")
 		f.Spec.Template.Image, f.Spec.Template.RuntimeRef.Name, f.Spec.Template.Handler = "", "cobol", "a.b"
 		th.start(f, "c-1")
-		if e := th.exit(); e.Code != v1alpha1.ReasonUnknownRuntime || !strings.Contains(e.Reason, "cobol") {
+		if e := th.exit(); e.Code != v1alpha1.ReasonRuntimeNotFound || !strings.Contains(e.Reason, "cobol") {
 			t.Errorf("exit %+v", e)
 		}
 		f = testFunction("local")
@@ -515,6 +515,31 @@ func TestANodeThatWasLostIsWhyAPodThatWasStoppedEnds(t *testing.T) {
 		synctest.Wait()
 		if e := th.exit(); e.Code != v1alpha1.ReasonNodeLost || !strings.Contains(e.Reason, "node-1 is not ready") {
 			t.Errorf("exit %+v, want one because of the node", e)
+		}
+	})
+}
+
+// All pods of a function have its label, and each revision adopts its own.
+func TestEachRevisionHasPodsOfItsOwn(t *testing.T) {
+	old, fresh := testUnit("hello", 1), testUnit("hello", 2)
+	objects := append([]runtime.Object{podOfOther(t, old, "00001-1", "node-1"), podOfOther(t, fresh, "00002-1", "node-1")}, oneNode...)
+	play(t, testConfig(), objects, func(th *theatre) {
+		for f, cid := range map[*v1alpha1.Function]invoke.CID{old: "00001-1", fresh: "00002-1"} {
+			if found := th.Adopt(f); len(found) != 1 || found[0].CID != cid || found[0].Revision != f.Revision() {
+				t.Errorf("%s has %+v", f.FunctionRevisionName(), found)
+			}
+			if labels := th.pod(f, cid).Labels; labels[v1alpha1.LabelFunctionUID] != "uid-hello" || labels[v1alpha1.LabelRevisionUID] != string(f.UID) {
+				t.Errorf("the pod of %s has the labels %v", f.FunctionRevisionName(), labels)
+			}
+		}
+		if difference := th.Survey([]*v1alpha1.Function{old, fresh}); len(difference.Gone)+len(difference.Unknown) > 0 {
+			t.Errorf("the survey finds %+v", difference)
+		}
+		// One may not pass for the other's.
+		forged := podOfOther(t, old, "00001-2", "node-1")
+		forged.Labels[v1alpha1.LabelRevisionUID] = string(fresh.UID)
+		if of, ours := identity(forged); ours {
+			t.Errorf("a pod that the first revision owns counts as %v", of)
 		}
 	})
 }

@@ -27,8 +27,8 @@ func poolFunction() *v1alpha1.Function {
 
 // pythonFunction is one that can take a spare instance.
 func pythonFunction(name string) *v1alpha1.Function {
-	f := &v1alpha1.Function{}
-	f.Name, f.Namespace, f.UID = name, "shop", types.UID("uid-"+name)
+	f := testFunction(name)
+	f.Spec.Template.Image, f.Spec.Template.Protocol = "", "" // that of a Runtime is another one
 	f.Spec.Template.RuntimeRef.Name, f.Spec.Template.Handler = "python3", "app.handler"
 	f.Spec.Template.Code = &v1alpha1.Code{Inline: "def handler(event, context): pass"}
 	v1alpha1.Default(f)
@@ -85,7 +85,7 @@ func TestAFunctionTakesASpareInstance(t *testing.T) {
 		if !ours || of != (id{string(f.UID), "00000007-000001"}) || taken.Labels[v1alpha1.LabelRevision] != f.Revision() || taken.Labels[v1alpha1.LabelFunction] != "f" {
 			t.Errorf("its labels say %v: %v", of, taken.Labels)
 		}
-		if len(taken.OwnerReferences) != 1 || taken.OwnerReferences[0].Kind != v1alpha1.KindFunction {
+		if len(taken.OwnerReferences) != 1 || taken.OwnerReferences[0].Kind != v1alpha1.KindFunctionRevision || taken.OwnerReferences[0].Name != "f-00001" {
 			t.Errorf("its owners are %v", taken.OwnerReferences)
 		}
 		if after := th.requested("node-1"); after != before {

@@ -183,9 +183,15 @@ func (th *theatre) requested(name string) nodepick.Amount {
 	return nodepick.Amount{}
 }
 
-func testFunction(name string) *v1alpha1.Function {
+// testFunction is the unit of a function's first revision.
+func testFunction(name string) *v1alpha1.Function { return testUnit(name, 1) }
+
+func testUnit(name string, number int) *v1alpha1.Function {
 	f := &v1alpha1.Function{}
-	f.Name, f.Namespace, f.UID = name, "shop", types.UID("uid-"+name)
+	f.Name, f.Namespace, f.UID = name, "shop", types.UID(fmt.Sprintf("uid-%s-%d", name, number))
+	f.Annotations = map[string]string{
+		v1alpha1.AnnotationRevision: fmt.Sprintf("%05d", number), v1alpha1.AnnotationFunctionUID: "uid-" + name,
+	}
 	f.Spec.Template.Image = "app:1"
 	v1alpha1.Default(f)
 	return f

@@ -203,14 +203,15 @@ func meta(in Input) metav1.ObjectMeta {
 		// Ours come last, and win.
 		Labels: joined(f.Spec.Template.Metadata.Labels, map[string]string{
 			v1alpha1.LabelFunction:    f.Name,
-			v1alpha1.LabelFunctionUID: string(f.UID),
+			v1alpha1.LabelFunctionUID: f.FunctionUID(),
 			v1alpha1.LabelCID:         string(in.CID),
 			v1alpha1.LabelRevision:    f.Revision(),
+			v1alpha1.LabelRevisionUID: string(f.UID),
 			v1alpha1.LabelManagedBy:   v1alpha1.ManagedBy,
 			v1alpha1.LabelComponent:   v1alpha1.ComponentFunction,
 		}),
 		Annotations:     joined(f.Spec.Template.Metadata.Annotations, annotations(in.Decided)),
-		OwnerReferences: []metav1.OwnerReference{owner(v1alpha1.KindFunction, f.Name, f.UID)},
+		OwnerReferences: []metav1.OwnerReference{ownerOf(f)},
 	}
 	if inline(f) != "" {
 		m.Annotations[v1alpha1.AnnotationCode] = inline(f)
@@ -230,6 +231,15 @@ func annotations(decided time.Time) map[string]string {
 		"kubectl.kubernetes.io/default-container": ContainerFunction,
 		AnnotationDecided:                         decided.UTC().Format(time.RFC3339Nano),
 	}
+}
+
+// ownerOf is the FunctionRevision of a unit. A function without revisions, of which there
+// are none in a cluster that has a controller, owns its pods itself.
+func ownerOf(f *v1alpha1.Function) metav1.OwnerReference {
+	if revision := f.FunctionRevisionName(); revision != "" {
+		return owner(v1alpha1.KindFunctionRevision, revision, f.UID)
+	}
+	return owner(v1alpha1.KindFunction, f.Name, f.UID)
 }
 
 func owner(kind, name string, uid types.UID) metav1.OwnerReference {

@@ -27,7 +27,10 @@ func input(f *v1alpha1.Function) Input {
 	if f.Name == "" {
 		f.Name = "hello"
 	}
-	f.Namespace, f.UID, f.Generation = "shop", "5f0c1c1e-6d57-4d0b-9b44-0f3b1d1f6a11", 3
+	f.Namespace, f.UID, f.Generation = "shop", "5f0c1c1e-6d57-4d0b-9b44-0f3b1d1f6a11", 4
+	f.Annotations = map[string]string{
+		v1alpha1.AnnotationRevision: "00003", v1alpha1.AnnotationFunctionUID: "0b8a3a52-2f4c-4f0e-8a43-6a9d9f5f2c77",
+	}
 	f.Spec.Template.StartupTimeout = v1alpha1.Duration{Duration: 20 * time.Second}
 	v1alpha1.Default(f)
 	return Input{
@@ -41,7 +44,7 @@ func input(f *v1alpha1.Function) Input {
 			PullPolicy:    corev1.PullIfNotPresent,
 		},
 		Function: f,
-		CID:      invoke.Term{Epoch: 0x2a}.CID(7),
+		CID:      "00003-" + invoke.Term{Epoch: 0x2a}.CID(7),
 		Node:     "node-1",
 		Decided:  time.Date(2026, 5, 4, 3, 2, 1, 123456789, time.UTC),
 	}

@@ -120,7 +120,10 @@ func Claim(in Input, pool spare.Pool, podUID types.UID) ([]byte, error) {
 		{"replace", "/metadata/ownerReferences", m.OwnerReferences},
 		{"add", "/metadata/annotations/" + strings.ReplaceAll(AnnotationDecided, "/", "~1"), m.Annotations[AnnotationDecided]},
 	}
-	for _, name := range []string{v1alpha1.LabelFunction, v1alpha1.LabelFunctionUID, v1alpha1.LabelCID, v1alpha1.LabelRevision, v1alpha1.LabelComponent} {
+	for _, name := range []string{
+		v1alpha1.LabelFunction, v1alpha1.LabelFunctionUID, v1alpha1.LabelCID,
+		v1alpha1.LabelRevision, v1alpha1.LabelRevisionUID, v1alpha1.LabelComponent,
+	} {
 		steps = append(steps, step{"add", label(name), m.Labels[name]})
 	}
 	return json.Marshal(steps)
