@@ -65,7 +65,8 @@ type Function struct {
 	metav1.ObjectMeta `json:"metadata,omitzero"`
 
 	// +required
-	Spec   FunctionSpec   `json:"spec,omitzero"`
+	Spec FunctionSpec `json:"spec,omitzero"`
+	// +kubebuilder:default={conditions: {{type: "Ready", status: "Unknown", reason: "Pending", message: "no controller has looked at the function yet", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
 	Status FunctionStatus `json:"status,omitzero"`
 }
 

@@ -318,6 +318,21 @@ func TestARevisionOfAnOlderFunctionGivesWay(t *testing.T) {
 	w.ready(f, "True/Started")
 }
 
+// Before a controller comes, tools must not take a function for one that is ready.
+func TestAFunctionThatNobodyHasLookedAtIsPending(t *testing.T) {
+	c := newClient(t)
+	w := &world{Client: c, t: t, namespace: newNamespace(t, c)}
+	f := w.makeFunction("f", v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{Image: "a/b"}})
+	w.ready(f, "Unknown/Pending")
+	var functions v1alpha1.FunctionList
+	if err := w.List(t.Context(), &functions, client.InNamespace(w.namespace)); err != nil {
+		t.Fatal(err)
+	}
+	if got := brief(functions.Items[0].Status.Conditions); got != "Ready=Unknown/Pending" {
+		t.Errorf("in a list it says %q", got)
+	}
+}
+
 func TestStatusIsNotWrittenForNothing(t *testing.T) {
 	w := newWorld(t, nil)
 	f := w.makeFunction("f", v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{Image: "a/b"}})

@@ -58,7 +58,7 @@ func Conditions(l Look) (conditions []metav1.Condition, observed int64) {
 		return slices.Clone(l.Function.Status.Conditions), l.Function.Status.ObservedGeneration
 	}
 	observed = v.observed()
-	conditions = slices.Clone(l.Function.Status.Conditions)
+	conditions = slices.DeleteFunc(slices.Clone(l.Function.Status.Conditions), byDefault)
 	for _, c := range v.conditions() {
 		if c.Status == "" {
 			meta.RemoveStatusCondition(&conditions, c.Type)
@@ -70,6 +70,10 @@ func Conditions(l Look) (conditions []metav1.Condition, observed int64) {
 	}
 	return conditions, observed
 }
+
+// byDefault tells whether a condition is the one that the API server gives a function that
+// nobody has looked at. It has no time of its own.
+func byDefault(c metav1.Condition) bool { return c.LastTransitionTime.Unix() <= 0 }
 
 func newView(l Look) *view {
 	v := &view{Look: l}

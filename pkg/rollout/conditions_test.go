@@ -302,6 +302,16 @@ func TestATransitionHasItsTime(t *testing.T) {
 	}
 }
 
+func TestTheFirstConditionHasTheTimeOfWhoSaysIt(t *testing.T) {
+	s := newTeller()
+	s.f.Status.Conditions = []metav1.Condition{{
+		Type: v1alpha1.ConditionReady, Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonPending, LastTransitionTime: metav1.Unix(0, 0),
+	}}
+	if got := s.told()[0]; got.Type != v1alpha1.ConditionReady || !got.LastTransitionTime.Time.Equal(s.now) {
+		t.Errorf("got %+v", got)
+	}
+}
+
 func TestRevisionsRememberWhatWasSeenOfThem(t *testing.T) {
 	s := newTeller()
 	s.tell(1, exits)
