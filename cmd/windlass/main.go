@@ -48,7 +48,7 @@ func up(ctx context.Context, c cli.UpConfig) error {
 			w.Close()
 			return err
 		}
-		registered, _ := w.Store().Catalog().Get(fn.Key())
+		registered, _ := w.Store().Get(fn.Key())
 		applied = append(applied, control.Applied{Result: result, Function: registered})
 	}
 	ended := make(chan struct{})

@@ -118,7 +118,7 @@ func (w *windlass) apply(fn *v1alpha1.Function) *v1alpha1.Function {
 	GinkgoHelper()
 	_, err := w.Store().Apply(fn)
 	Expect(err).NotTo(HaveOccurred())
-	applied, known := w.Store().Catalog().Get(fn.Key())
+	applied, known := w.Store().Get(fn.Key())
 	Expect(known).To(BeTrue())
 	return applied
 }
