@@ -55,7 +55,11 @@ require (
 	sigs.k8s.io/yaml v1.6.0
 )
 
-require github.com/cockroachdb/datadriven v1.0.3
+require (
+	github.com/cockroachdb/datadriven v1.0.3
+	github.com/yuin/gopher-lua v1.1.2
+	sigs.k8s.io/cli-utils v0.37.2
+)
 
 require (
 	codeberg.org/go-fonts/liberation v0.5.0 // indirect

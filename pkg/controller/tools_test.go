@@ -1,0 +1,250 @@
+package controller
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	lua "github.com/yuin/gopher-lua"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/cli-utils/pkg/kstatus/status"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/apitest"
+)
+
+// scene is a function of the API server whose status is what plan says, by what a test
+// lets be known of it.
+type scene struct {
+	*world
+	f  *v1alpha1.Function
+	in input
+}
+
+func newScene(t *testing.T, c client.Client) *scene {
+	w := &world{Client: c, t: t, namespace: newNamespace(t, c)}
+	f := &v1alpha1.Function{Spec: v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{Image: "a:1"}}}
+	f.Name, f.Finalizers = "f", []string{v1alpha1.FinalizerDrain}
+	w.make(f)
+	t.Cleanup(func() { w.release(f) })
+	return &scene{world: w, f: f, in: input{now: now}}
+}
+
+// release lets a function that is being deleted go.
+func (w *world) release(f *v1alpha1.Function) {
+	patch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))
+	if err := client.IgnoreNotFound(w.Patch(context.WithoutCancel(w.t.Context()), f, patch)); err != nil {
+		w.t.Error(err)
+	}
+}
+
+// deploy changes the image.
+func (s *scene) deploy(image string) {
+	s.t.Helper()
+	s.f.Spec.Template.Image = image
+	if err := s.Update(s.t.Context(), s.f); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// known carries out the plan, by what is known of the revision of each number.
+func (s *scene) known(units map[int64]facts) {
+	s.t.Helper()
+	s.in.function, s.in.units = s.f, make(map[string]facts)
+	if r := revisionOf(s.f); len(s.in.revisions) == 0 || !s.in.revisions[len(s.in.revisions)-1].Is(s.f) {
+		s.in.revisions = append(s.in.revisions, r)
+	}
+	for number, told := range units {
+		told.generation = s.f.Generation
+		s.in.units[v1alpha1.RevisionName("f", number)] = told
+	}
+	s.in = carriedOut(s.in)
+	s.f.Status = s.in.function.Status
+	if err := s.Status().Update(s.t.Context(), s.f); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *scene) later(d time.Duration) { s.in.now = s.in.now.Add(d) }
+
+// judged is what tools make of the function.
+type judged struct {
+	// wait and revision say whether kubectl waits no longer for Ready and RevisionReady.
+	wait, revision bool
+	// kstatus is what Flux, Helm and kpt go by.
+	kstatus status.Status
+	argo    string
+}
+
+func (s *scene) judge() judged {
+	s.t.Helper()
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(v1alpha1.KindFunction))
+	if err := s.Get(s.t.Context(), client.ObjectKeyFromObject(s.f), u); err != nil {
+		s.t.Fatal(err)
+	}
+	result, err := status.Compute(u)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return judged{
+		wait: s.waits(v1alpha1.ConditionReady), revision: s.waits(v1alpha1.ConditionRevisionReady),
+		kstatus: result.Status, argo: argoHealth(s.t, u),
+	}
+}
+
+// waits tells whether kubectl wait is content.
+func (s *scene) waits(kind string) bool {
+	s.t.Helper()
+	kubectl := filepath.Join(apitest.Programs(s.t, "kubectl"), "kubectl")
+	config := filepath.Join(s.t.TempDir(), "kubeconfig")
+	if err := os.WriteFile(config, environment.env.KubeConfig, 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+	command := exec.CommandContext(s.t.Context(), kubectl, "--kubeconfig", config, "--namespace", s.namespace,
+		"wait", "--for=condition="+kind, "--timeout=0", "functions.windlass.dev/f")
+	text, err := command.CombinedOutput()
+	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
+		s.t.Fatal(err)
+	}
+	s.t.Logf("%s", text)
+	return err == nil
+}
+
+// argoHealth is what Argo CD says with the script of the chart.
+func argoHealth(t *testing.T, u *unstructured.Unstructured) string {
+	t.Helper()
+	l := lua.NewState()
+	defer l.Close()
+	l.SetGlobal("obj", luaValue(l, u.Object))
+	if err := l.DoFile(filepath.Join("..", "..", "charts", "windlass", "argocd-health.lua")); err != nil {
+		t.Fatal(err)
+	}
+	health := l.CheckTable(-1)
+	if health.RawGetString("message").String() == "" {
+		t.Error("Argo CD has no message")
+	}
+	return health.RawGetString("status").String()
+}
+
+// luaValue is a value of JSON in Lua.
+func luaValue(l *lua.LState, v any) lua.LValue {
+	switch v := v.(type) {
+	case map[string]any:
+		t := l.NewTable()
+		for name, field := range v {
+			t.RawSetString(name, luaValue(l, field))
+		}
+		return t
+	case []any:
+		t := l.NewTable()
+		for _, item := range v {
+			t.Append(luaValue(l, item))
+		}
+		return t
+	case string:
+		return lua.LString(v)
+	case bool:
+		return lua.LBool(v)
+	case int64:
+		return lua.LNumber(v)
+	case float64:
+		return lua.LNumber(v)
+	default:
+		return lua.LNil
+	}
+}
+
+func TestToolsJudgeAFunctionAsAPersonDoes(t *testing.T) {
+	serving, idle := facts{created: 2, started: true}, facts{started: true}
+	broken := facts{problem: &problem{v1alpha1.ReasonFunctionExited, "exit code 1"}}
+	var (
+		works   = judged{true, true, status.CurrentStatus, "Healthy"}
+		rolling = judged{false, false, status.InProgressStatus, "Progressing"}
+		failed  = judged{false, false, status.FailedStatus, "Degraded"}
+	)
+	good := func(s *scene) { s.known(map[int64]facts{1: serving}) }
+	update := func(s *scene, told facts) {
+		good(s)
+		s.deploy("a:2")
+		s.known(map[int64]facts{1: serving, 2: told})
+	}
+	deadline := func(s *scene, units map[int64]facts) {
+		s.later(v1alpha1.DefaultProgressDeadline)
+		s.known(units)
+	}
+	for name, c := range map[string]struct {
+		happens func(*scene)
+		want    judged
+	}{
+		"no controller has come":  {func(*scene) {}, rolling},
+		"its first instance":      {func(s *scene) { s.known(map[int64]facts{1: {creating: 1}}) }, rolling},
+		"good code, scaled to 0":  {func(s *scene) { s.known(map[int64]facts{1: idle}) }, works},
+		"broken code":             {func(s *scene) { s.known(map[int64]facts{1: broken}) }, rolling},
+		"broken code for long":    {func(s *scene) { s.known(map[int64]facts{1: broken}); deadline(s, map[int64]facts{1: broken}) }, failed},
+		"an update on its way":    {func(s *scene) { update(s, facts{creating: 1}) }, judged{true, false, status.InProgressStatus, "Progressing"}},
+		"an update that works":    {func(s *scene) { update(s, idle) }, works},
+		"an update not looked at": {func(s *scene) { good(s); s.deploy("a:2") }, rolling},
+		"a broken update": {func(s *scene) { update(s, broken); deadline(s, map[int64]facts{1: serving, 2: broken}) },
+			judged{true, false, status.FailedStatus, "Degraded"}},
+		"one that is mended": {func(s *scene) {
+			update(s, broken)
+			deadline(s, map[int64]facts{1: serving, 2: broken})
+			s.deploy("a:3")
+			s.known(map[int64]facts{1: serving, 2: {}, 3: {creating: 1}})
+		}, judged{true, false, status.InProgressStatus, "Progressing"}},
+		"an invalid spec":     {func(s *scene) { s.f.Spec.Template.Args = []string{"\x00"}; s.deploy("a:1"); s.known(nil) }, failed},
+		"the cluster is full": {func(s *scene) { s.known(map[int64]facts{1: {noRoom: "no node is ready"}}) }, rolling},
+		"etcd is away":        {func(s *scene) { s.known(map[int64]facts{1: {created: 1, started: true, unconfirmed: true}}) }, works},
+		"some starts fail":    {func(s *scene) { s.known(map[int64]facts{1: {created: 8, started: true, problem: broken.problem}}) }, works},
+		"the scheduler is gone": {func(s *scene) { good(s); s.known(nil) },
+			judged{false, true, status.InProgressStatus, "Progressing"}},
+		"it is being deleted": {func(s *scene) {
+			good(s)
+			if err := s.Delete(s.t.Context(), s.f); err != nil {
+				s.t.Fatal(err)
+			}
+			if err := s.Get(s.t.Context(), client.ObjectKeyFromObject(s.f), s.f); err != nil {
+				s.t.Fatal(err)
+			}
+			s.known(map[int64]facts{1: serving})
+		}, judged{false, false, status.TerminatingStatus, "Progressing"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScene(t, newClient(t))
+			c.happens(s)
+			if diff := cmp.Diff(c.want, s.judge(), cmp.AllowUnexported(judged{})); diff != "" {
+				text, _ := json.MarshalIndent(s.f.Status, "", "  ")
+				t.Errorf("%s\n%s", diff, text)
+			}
+		})
+	}
+}
+
+// Nothing but the counts changes when instances come and go with the calls.
+func TestABurstIsNoNews(t *testing.T) {
+	in := carriedOut(given(told(func(f *facts) { f.created, f.busy = 0, 0 })))
+	before := in.function.Status.Conditions
+	for _, f := range []facts{{creating: 20, queued: 90}, {created: 20, busy: 20}, {created: 3}, {}} {
+		in = changed(in, func(in *input) {
+			f.generation, f.started = 3, true
+			in.units["f-00003"] = f
+			in.now = in.now.Add(time.Minute)
+		})
+		out := plan(in)
+		if len(out.changes) > 0 {
+			t.Errorf("%+v is told as %+v", f, out.changes)
+		}
+		in = carriedOut(in)
+		if diff := cmp.Diff(before, in.function.Status.Conditions); diff != "" {
+			t.Errorf("%+v: %s", f, diff)
+		}
+	}
+}
