@@ -55,11 +55,12 @@ cluster, ` + "`--ops-listen`" + ` of ` + "`windlass up`" + `, which has those of
 agents in one place. [Operations](operations.md#metrics) says how to scrape them, and what
 to watch.
 
-- Series with the labels ` + "`function_namespace` and `function`" + ` are there as long as the function is.
-  What a function was never called for, or a scheduler never did for it, has no series.
+- Series with the labels ` + "`function_namespace` and `function`" + ` are there as long as the function is, and
+  those with the label ` + "`revision`" + ` as long as that revision has calls, is to be proven or is kept warm. What a
+  function was never called for, or a scheduler never did for it, has no series.
 - A call counts at the gateway that it came to: sum over the pods. Only the
-  scheduler that serves a function reports it. While a function changes hands, two may do so
-  for one scrape: take its states as ` + "`max by (function_namespace, function)`" + `.
+  scheduler that serves a revision of a function reports it. While a revision changes hands, two
+  may do so for one scrape: take its states as ` + "`max by (function_namespace, function, revision)`" + `.
 - Every histogram has buckets of both kinds: classic ones, by ` + "`_bucket`" + `, and
   [native](https://prometheus.io/docs/specs/native_histograms/) ones, a tenth apart, for a
   Prometheus that scrapes them. In the OpenMetrics and protobuf formats those on the way of

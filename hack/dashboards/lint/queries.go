@@ -118,9 +118,10 @@ func names(selector *parser.VectorSelector) []string {
 
 // treatment wants counters below rate or increase and gauges not, and states of functions
 // aggregated: over gateways, each of which tells its part, and by their maximum over
-// schedulers, of which two tell of a function that changes hands.
+// schedulers, of which two tell of a revision that changes hands. A maximum that is summed
+// is that of each revision.
 func (q *query) treatment(metric Metric, path []parser.Node) {
-	var rated, aggregated, summed bool
+	var rated, aggregated, summed, merged bool
 	for _, above := range path {
 		switch above := above.(type) {
 		case *parser.Call:
@@ -128,7 +129,8 @@ func (q *query) treatment(metric Metric, path []parser.Node) {
 		case *parser.AggregateExpr:
 			aggregated = true
 			// The last one is the next above.
-			summed = above.Op != parser.MAX
+			merged = merged || above.Op == parser.SUM
+			summed = above.Op != parser.MAX || merged && !slices.Contains(above.Grouping, "revision")
 		}
 	}
 	switch {
@@ -142,8 +144,8 @@ func (q *query) treatment(metric Metric, path []parser.Node) {
 	if slices.Contains(metric.Labels, "function") && !strings.Contains(metric.Name, ":") && !aggregated {
 		q.report("%s is told by every scheduler or gateway: aggregate it", metric.Name)
 	}
-	if metric.Kind == Gauge && summed && slices.Contains(metric.Labels, "function") && toldBySchedulers(metric.Name) {
-		q.report("%s may be told by two schedulers while a function changes hands: take its max by function first", metric.Name)
+	if metric.Kind == Gauge && summed && slices.Contains(metric.Labels, "revision") && toldBySchedulers(metric.Name) {
+		q.report("%s may be told by two schedulers while a revision changes hands: take its max by function and revision first", metric.Name)
 	}
 }
 

@@ -63,12 +63,12 @@ function glance(board: dashboard.DashboardBuilder): void {
     .withPanel(number({
       title: 'Starting now', unit: 'short', width: 4,
       description: 'Instances that were ordered and have not asked for work yet.',
-      query: { expr: orZero(`sum(max by (function_namespace, function, state) (windlass_scheduler_instances{${chosen}, state="creating"}))`) },
+      query: { expr: orZero(`sum(max by (function_namespace, function, revision, state) (windlass_scheduler_instances{${chosen}, state="creating"}))`) },
     }))
     .withPanel(number({
       title: 'Calls waiting for starts', unit: 'short', width: 4,
       description: 'Calls that wait for an instance now.',
-      query: { expr: orZero(`sum(max by (function_namespace, function) (windlass_scheduler_queue_length{${chosen}}))`) },
+      query: { expr: orZero(`sum(max by (function_namespace, function, revision) (windlass_scheduler_queue_length{${chosen}}))`) },
     }));
 }
 

@@ -19,7 +19,7 @@ export const coldCalls = {
 export const waiting: Drawn = {
   unit: 'none',
   queries: [
-    { expr: `sum(max by (function_namespace, function) (windlass_scheduler_queue_length{${chosen}}))`, legend: 'waiting calls' },
+    { expr: `sum(max by (function_namespace, function, revision) (windlass_scheduler_queue_length{${chosen}}))`, legend: 'waiting calls' },
     { expr: `max(windlass_scheduler_queue_oldest_wait_seconds{${chosen}})`, legend: 'oldest wait' },
   ],
   colours: { 'waiting calls': '#FF9830' },
@@ -30,8 +30,8 @@ export const waiting: Drawn = {
 export const againstNeed: Drawn = {
   unit: 'none', stacked: true, colours: states,
   queries: [
-    { expr: `sum by (state) (max by (function_namespace, function, state) (windlass_scheduler_instances{${chosen}}))`, legend: '{{state}}' },
-    { expr: `sum(max by (function_namespace, function) (windlass_scheduler_desired_instances{${chosen}}))`, legend: 'needed' },
+    { expr: `sum by (state) (max by (function_namespace, function, revision, state) (windlass_scheduler_instances{${chosen}}))`, legend: '{{state}}' },
+    { expr: `sum(max by (function_namespace, function, revision) (windlass_scheduler_desired_instances{${chosen}}))`, legend: 'needed' },
   ],
   over: { needed },
 };

@@ -45,7 +45,7 @@ function glance(board: dashboard.DashboardBuilder): void {
     }))
     .withPanel(number({
       title: 'Waiting', unit: 'short', width: 3, description: 'Calls that wait for an instance.',
-      query: { expr: orZero(`sum(max by (function_namespace, function) (windlass_scheduler_queue_length{${chosen}}))`) },
+      query: { expr: orZero(`sum(max by (function_namespace, function, revision) (windlass_scheduler_queue_length{${chosen}}))`) },
     }))
     .withPanel(number({
       title: 'Oldest wait', unit: 's', width: 3, limits: { warn: 2, bad: 10 },
@@ -54,7 +54,7 @@ function glance(board: dashboard.DashboardBuilder): void {
     }))
     .withPanel(number({
       title: 'Instances', unit: 'short', width: 3, description: 'Instances that are there, busy or idle.',
-      query: { expr: orZero(`sum(max by (function_namespace, function, state) (windlass_scheduler_instances{${chosen}, state=~"busy|idle"}))`) },
+      query: { expr: orZero(`sum(max by (function_namespace, function, revision, state) (windlass_scheduler_instances{${chosen}, state=~"busy|idle"}))`) },
     }))
     .withPanel(number({ ...coldCalls, width: 3, links: [toBoard('Cold starts', uids.coldStarts)] }));
 }
@@ -147,8 +147,8 @@ function instances(board: dashboard.DashboardBuilder): void {
       queries: [
         { expr: orZero(`sum(${rate(`windlass_scheduler_pulls_total{${chosen}}`)})`), legend: 'pulls' },
         { expr: orZero(`sum(${rate(`windlass_scheduler_pulls_in_vain_total{${chosen}}`)})`), legend: 'in vain' },
-        { expr: orZero(`sum(max by (function_namespace, function) (windlass_scheduler_pulls_waiting{${chosen}}))`), legend: 'waiting now' },
-        { expr: orZero(`sum(max by (function_namespace, function) (windlass_scheduler_instances_backed_off{${chosen}}))`), legend: 'backed off now' },
+        { expr: orZero(`sum(max by (function_namespace, function, revision) (windlass_scheduler_pulls_waiting{${chosen}}))`), legend: 'waiting now' },
+        { expr: orZero(`sum(max by (function_namespace, function, revision) (windlass_scheduler_instances_backed_off{${chosen}}))`), legend: 'backed off now' },
       ],
       colours: { pulls: '#56A64B', 'in vain': '#E02F44' },
       right: {
@@ -165,7 +165,7 @@ function instances(board: dashboard.DashboardBuilder): void {
     .withPanel(graph({
       title: 'Memory', unit: 'bytes', width: 4,
       description: 'Resident memory of the agents of all its instances.',
-      queries: [{ expr: orZero(`sum(max by (function_namespace, function) (windlass_agent_resident_memory_bytes{${chosen}}))`), legend: 'resident' }],
+      queries: [{ expr: orZero(`sum(max by (function_namespace, function, revision) (windlass_agent_resident_memory_bytes{${chosen}}))`), legend: 'resident' }],
       colours: { resident: plain },
     }))
     .withPanel(graph({
@@ -175,7 +175,7 @@ function instances(board: dashboard.DashboardBuilder): void {
         { expr: orZero(whole(`sum(${increase(`windlass_agent_calls_broken_total{${chosen}}`)})`)), legend: 'calls broken' },
         { expr: orZero(whole(`sum(${increase(`windlass_agent_claims_refused_total{${chosen}}`)})`)), legend: 'claims refused' },
         { expr: orZero(whole(`sum(${increase(`windlass_agent_reconnects_total{${chosen}}`)})`)), legend: 'reconnects' },
-        { expr: orZero(`sum(max by (function_namespace, function) (windlass_scheduler_agents_silent{${chosen}}))`), legend: 'silent' },
+        { expr: orZero(`sum(max by (function_namespace, function, revision) (windlass_scheduler_agents_silent{${chosen}}))`), legend: 'silent' },
       ],
       colours: { 'calls broken': '#E02F44', 'claims refused': '#FF9830', reconnects: '#8AB8FF', silent: '#B877D9' },
     }));

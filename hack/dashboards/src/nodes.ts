@@ -68,7 +68,7 @@ function throughput(board: dashboard.DashboardBuilder): void {
     .withPanel(graph({
       title: 'Executed by busy instance', unit: 'reqps', width: 8,
       description: 'Calls executed in a second, by the number of busy instances. It falls when nodes are overcommitted.',
-      queries: [{ expr: share(executed, 'sum(max by (function_namespace, function, state) (windlass_scheduler_instances{state="busy"}))'), legend: 'executed' }],
+      queries: [{ expr: share(executed, 'sum(max by (function_namespace, function, revision, state) (windlass_scheduler_instances{state="busy"}))'), legend: 'executed' }],
       colours: { executed: plain },
     }))
     .withPanel(graph({
@@ -79,7 +79,7 @@ function throughput(board: dashboard.DashboardBuilder): void {
     .withPanel(graph({
       title: 'Waiting', unit: 'none', width: 8, colours: { waiting: warning },
       description: 'Calls that wait. While all nodes are full it grows: more nodes, or fewer callers.',
-      queries: [{ expr: orZero('sum(max by (function_namespace, function) (windlass_scheduler_queue_length))'), legend: 'waiting' }],
+      queries: [{ expr: orZero('sum(max by (function_namespace, function, revision) (windlass_scheduler_queue_length))'), legend: 'waiting' }],
     }));
 }
 

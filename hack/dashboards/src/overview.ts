@@ -51,7 +51,7 @@ function health(board: dashboard.DashboardBuilder): void {
     .withPanel(number({
       title: 'Waiting', unit: 'short', width: 3,
       description: 'Calls that wait for an instance.',
-      query: { expr: orZero(`sum(max by (function_namespace, function) (windlass_scheduler_queue_length{${chosen}}))`) },
+      query: { expr: orZero(`sum(max by (function_namespace, function, revision) (windlass_scheduler_queue_length{${chosen}}))`) },
     }))
     .withPanel(number({
       title: 'Oldest wait', unit: 's', width: 3, limits: { warn: 2, bad: 10 },
@@ -61,12 +61,12 @@ function health(board: dashboard.DashboardBuilder): void {
     .withPanel(number({
       title: 'Instances', unit: 'short', width: 3,
       description: 'Instances that are there, busy or idle.',
-      query: { expr: orZero(`sum(max by (function_namespace, function, state) (windlass_scheduler_instances{${chosen}, state=~"busy|idle"}))`) },
+      query: { expr: orZero(`sum(max by (function_namespace, function, revision, state) (windlass_scheduler_instances{${chosen}, state=~"busy|idle"}))`) },
     }))
     .withPanel(number({
       title: 'Being created', unit: 'short', width: 3,
       description: 'Instances that were ordered and have not asked for work yet.',
-      query: { expr: orZero(`sum(max by (function_namespace, function, state) (windlass_scheduler_instances{${chosen}, state="creating"}))`) },
+      query: { expr: orZero(`sum(max by (function_namespace, function, revision, state) (windlass_scheduler_instances{${chosen}, state="creating"}))`) },
       links: [toBoard('Provisioning', uids.provisioning)],
     }))
     .withPanel(number({ ...coldCalls, width: 3, links: [toBoard('Cold starts', uids.coldStarts)] }));
@@ -80,15 +80,15 @@ function functions(board: dashboard.DashboardBuilder): void {
     sortBy: 'Waiting',
     linked: { Function: toFunction },
     columns: [
-      { name: 'Waiting', expr: each(`function_namespace_function:windlass_scheduler_queue_length:max{${chosen}}`), unit: 'short', limits: { warn: 10, bad: 100 } },
+      { name: 'Waiting', expr: each(`function_namespace_function:windlass_scheduler_queue_length:sum_max{${chosen}}`), unit: 'short', limits: { warn: 10, bad: 100 } },
       { name: 'Oldest wait', expr: each(`function_namespace_function:windlass_scheduler_queue_oldest_wait_seconds:max{${chosen}} > 0`), unit: 's', limits: { warn: 2, bad: 10 } },
       { name: 'Calls', expr: each(`${calls}{${chosen}} > 0`), unit: 'reqps', bar: plain },
       { name: 'Failed', expr: `${each(`${failed}{${chosen}}`)} / (${each(`${calls}{${chosen}}`)} > 0)`, unit: 'percentunit', limits: { warn: 0.001, bad: 0.01 } },
       { name: 'p50', expr: each(`function_namespace_function:windlass_gateway_invocation_duration_seconds:p50_5m{${chosen}} >= 0`), unit: 's' },
       { name: 'p99', expr: each(`function_namespace_function:windlass_gateway_invocation_duration_seconds:p99_5m{${chosen}} >= 0`), unit: 's' },
-      { name: 'Busy', expr: each(`function_namespace_function_state:windlass_scheduler_instances:max{${chosen}, state="busy"}`), unit: 'short', bar: states['busy']! },
-      { name: 'Idle', expr: each(`function_namespace_function_state:windlass_scheduler_instances:max{${chosen}, state="idle"}`), unit: 'short', bar: states['idle']! },
-      { name: 'Creating', expr: each(`function_namespace_function_state:windlass_scheduler_instances:max{${chosen}, state="creating"}`), unit: 'short', bar: states['creating']! },
+      { name: 'Busy', expr: each(`function_namespace_function_state:windlass_scheduler_instances:sum_max{${chosen}, state="busy"}`), unit: 'short', bar: states['busy']! },
+      { name: 'Idle', expr: each(`function_namespace_function_state:windlass_scheduler_instances:sum_max{${chosen}, state="idle"}`), unit: 'short', bar: states['idle']! },
+      { name: 'Creating', expr: each(`function_namespace_function_state:windlass_scheduler_instances:sum_max{${chosen}, state="creating"}`), unit: 'short', bar: states['creating']! },
     ],
   }));
 }
@@ -123,7 +123,7 @@ function time(board: dashboard.DashboardBuilder): void {
       description: 'Calls in flight at the gateways, and how many of them wait for an instance.',
       queries: [
         { expr: orZero(`sum(windlass_gateway_invocations_in_flight{${chosen}})`), legend: 'in flight' },
-        { expr: orZero(`sum(max by (function_namespace, function) (windlass_scheduler_queue_length{${chosen}}))`), legend: 'waiting' },
+        { expr: orZero(`sum(max by (function_namespace, function, revision) (windlass_scheduler_queue_length{${chosen}}))`), legend: 'waiting' },
       ],
     }))
     .withPanel(graph({
@@ -148,13 +148,13 @@ function instances(board: dashboard.DashboardBuilder): void {
     .withPanel(graph({
       title: 'Instances by state', unit: 'none', width: 8, stacked: true, colours: states,
       description: 'Instances of the chosen functions. Many that are *creating* for long do not start; many that are *idle* wait for their time to leave.',
-      queries: [{ expr: `sum by (state) (max by (function_namespace, function, state) (windlass_scheduler_instances{${chosen}}))`, legend: '{{state}}' }],
+      queries: [{ expr: `sum by (state) (max by (function_namespace, function, revision, state) (windlass_scheduler_instances{${chosen}}))`, legend: '{{state}}' }],
       links: [toBoard('Provisioning', uids.provisioning)],
     }))
     .withPanel(graph({
       title: 'Longest queues', unit: 'none', width: 8, dataLinks: [seriesToFunction()],
       description: 'The ten functions with most calls that wait. A click on a line leads to the function.',
-      queries: [{ expr: `topk(10, function_namespace_function:windlass_scheduler_queue_length:max{${chosen}} > 0) or on () label_replace(vector(0), "function", "none", "", "")`, legend: '{{function_namespace}} {{function}}' }],
+      queries: [{ expr: `topk(10, function_namespace_function:windlass_scheduler_queue_length:sum_max{${chosen}} > 0) or on () label_replace(vector(0), "function", "none", "", "")`, legend: '{{function_namespace}} {{function}}' }],
     }))
     .withPanel(bars({
       title: 'Phases of a cold start', unit: 's', width: 8,

@@ -26,22 +26,22 @@ function glance(board: dashboard.DashboardBuilder): void {
     .withPanel(number({
       title: 'Needed', unit: 'short', width: 3,
       description: 'Instances that the last decisions held to be needed.',
-      query: { expr: orZero(`sum(max by (function_namespace, function) (windlass_scheduler_desired_instances{${chosen}}))`) },
+      query: { expr: orZero(`sum(max by (function_namespace, function, revision) (windlass_scheduler_desired_instances{${chosen}}))`) },
     }))
     .withPanel(number({
       title: 'There', unit: 'short', width: 3,
       description: 'Instances that are there, busy or idle.',
-      query: { expr: orZero(`sum(max by (function_namespace, function, state) (windlass_scheduler_instances{${chosen}, state=~"busy|idle"}))`) },
+      query: { expr: orZero(`sum(max by (function_namespace, function, revision, state) (windlass_scheduler_instances{${chosen}, state=~"busy|idle"}))`) },
     }))
     .withPanel(number({
       title: 'On their way', unit: 'short', width: 3,
       description: 'Instances that were ordered and have not asked for work yet.',
-      query: { expr: orZero(`sum(max by (function_namespace, function, state) (windlass_scheduler_instances{${chosen}, state="creating"}))`) },
+      query: { expr: orZero(`sum(max by (function_namespace, function, revision, state) (windlass_scheduler_instances{${chosen}, state="creating"}))`) },
     }))
     .withPanel(number({
       title: 'Busy', unit: 'percentunit', width: 3,
       description: 'Share of the instances that run a call. Low for long: idle instances wait for their time to leave.',
-      query: { expr: share(`sum(max by (function_namespace, function, state) (windlass_scheduler_instances{${chosen}, state="busy"}))`, `sum(max by (function_namespace, function, state) (windlass_scheduler_instances{${chosen}, state=~"busy|idle"}))`) },
+      query: { expr: share(`sum(max by (function_namespace, function, revision, state) (windlass_scheduler_instances{${chosen}, state="busy"}))`, `sum(max by (function_namespace, function, revision, state) (windlass_scheduler_instances{${chosen}, state=~"busy|idle"}))`) },
     }))
     .withPanel(number({
       title: 'Ordered', unit: 'short', width: 3, course: false,
@@ -85,7 +85,7 @@ function snapshot(board: dashboard.DashboardBuilder): void {
       title: 'Arrivals', unit: 'reqps', width: 8,
       description: 'Calls in a second as the decider estimates them, which looks ahead, and as gateways answered them.',
       queries: [
-        { expr: orZero(`sum(max by (function_namespace, function) (windlass_scheduler_estimated_arrivals_per_second{${chosen}}))`), legend: 'estimated' },
+        { expr: orZero(`sum(max by (function_namespace, function, revision) (windlass_scheduler_estimated_arrivals_per_second{${chosen}}))`), legend: 'estimated' },
         { expr: orZero(`sum(${rate(`windlass_gateway_invocations_total{${chosen}}`)})`), legend: 'answered' },
       ],
       colours: { estimated: '#B877D9', answered: '#56A64B' },
@@ -107,12 +107,12 @@ function snapshot(board: dashboard.DashboardBuilder): void {
       sortBy: 'Needed',
       linked: { Function: toFunction },
       columns: [
-        { name: 'Needed', expr: `max by (function_namespace, function) (windlass_scheduler_desired_instances{${chosen}})`, unit: 'short', bar: plain },
-        { name: 'Busy', expr: `max by (function_namespace, function) (windlass_scheduler_instances{${chosen}, state="busy"})`, unit: 'short', bar: states['busy']! },
-        { name: 'Idle', expr: `max by (function_namespace, function) (windlass_scheduler_instances{${chosen}, state="idle"})`, unit: 'short', bar: states['idle']! },
-        { name: 'Creating', expr: `max by (function_namespace, function) (windlass_scheduler_instances{${chosen}, state="creating"})`, unit: 'short', bar: states['creating']! },
-        { name: 'Waiting', expr: `max by (function_namespace, function) (windlass_scheduler_queue_length{${chosen}})`, unit: 'short', limits: { warn: 10, bad: 100 } },
-        { name: 'Arrivals', expr: `max by (function_namespace, function) (windlass_scheduler_estimated_arrivals_per_second{${chosen}})`, unit: 'reqps', decimals: 1 },
+        { name: 'Needed', expr: `sum by (function_namespace, function) (max by (function_namespace, function, revision) (windlass_scheduler_desired_instances{${chosen}}))`, unit: 'short', bar: plain },
+        { name: 'Busy', expr: `sum by (function_namespace, function) (max by (function_namespace, function, revision) (windlass_scheduler_instances{${chosen}, state="busy"}))`, unit: 'short', bar: states['busy']! },
+        { name: 'Idle', expr: `sum by (function_namespace, function) (max by (function_namespace, function, revision) (windlass_scheduler_instances{${chosen}, state="idle"}))`, unit: 'short', bar: states['idle']! },
+        { name: 'Creating', expr: `sum by (function_namespace, function) (max by (function_namespace, function, revision) (windlass_scheduler_instances{${chosen}, state="creating"}))`, unit: 'short', bar: states['creating']! },
+        { name: 'Waiting', expr: `sum by (function_namespace, function) (max by (function_namespace, function, revision) (windlass_scheduler_queue_length{${chosen}}))`, unit: 'short', limits: { warn: 10, bad: 100 } },
+        { name: 'Arrivals', expr: `sum by (function_namespace, function) (max by (function_namespace, function, revision) (windlass_scheduler_estimated_arrivals_per_second{${chosen}}))`, unit: 'reqps', decimals: 1 },
         { name: 'Execution', expr: `max by (function_namespace, function) (windlass_scheduler_estimated_execution_seconds{${chosen}})`, unit: 's' },
         { name: 'Start', expr: `max by (function_namespace, function) (windlass_scheduler_estimated_start_seconds{${chosen}})`, unit: 's' },
         { name: 'Ordered', expr: whole(`sum by (function_namespace, function) (increase(${made}[$__range]))`), unit: 'short' },

@@ -57,7 +57,7 @@ function glance(board: dashboard.DashboardBuilder): void {
     .withPanel(number({
       title: 'Silent agents', unit: 'none', width: 3, limits: { warn: 1, bad: 10 },
       description: 'Instances that had said hello and are not heard of any more, though they are not known to have ended.',
-      query: { expr: orZero('sum(max by (function_namespace, function) (windlass_scheduler_agents_silent))') },
+      query: { expr: orZero('sum(max by (function_namespace, function, revision) (windlass_scheduler_agents_silent))') },
     }));
 }
 
