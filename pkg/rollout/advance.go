@@ -90,7 +90,8 @@ func set(now time.Time, r *v1alpha1.FunctionRevision, c metav1.Condition) {
 }
 
 // proof is the condition Ready of a revision. What was proven stays so, and what has
-// failed has until it starts.
+// failed has until it starts, or until the function comes back to it: what was wrong may
+// be mended since.
 func proof(f *v1alpha1.Function, r *v1alpha1.FunctionRevision, u Known) metav1.Condition {
 	const kind = v1alpha1.ConditionReady
 	was := meta.FindStatusCondition(r.Status.Conditions, kind)
@@ -99,7 +100,7 @@ func proof(f *v1alpha1.Function, r *v1alpha1.FunctionRevision, u Known) metav1.C
 		return condition(kind, metav1.ConditionTrue, v1alpha1.ReasonStarted, "an instance of it has started")
 	case u.Failure != nil:
 		return condition(kind, metav1.ConditionFalse, u.Failure.Reason, u.Failure.Message)
-	case was != nil && was.Status == metav1.ConditionFalse:
+	case was != nil && was.Status == metav1.ConditionFalse && !comesBack(f, r):
 		return condition(kind, was.Status, was.Reason, was.Message)
 	case f.Spec.Rollout.Verify == v1alpha1.VerifyNone || !r.Is(f):
 		return condition(kind, metav1.ConditionUnknown, v1alpha1.ReasonNotVerified, "no instance of it has started, and none is started to prove it")
@@ -108,4 +109,10 @@ func proof(f *v1alpha1.Function, r *v1alpha1.FunctionRevision, u Known) metav1.C
 	default:
 		return condition(kind, metav1.ConditionUnknown, v1alpha1.ReasonVerifying, "its first instance is being started")
 	}
+}
+
+// comesBack tells whether the function has another revision than the last one that was
+// decided on, and this is it.
+func comesBack(f *v1alpha1.Function, r *v1alpha1.FunctionRevision) bool {
+	return f.Status.Rollout.RevisionName != r.Name && r.Is(f)
 }

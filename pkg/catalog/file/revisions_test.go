@@ -147,6 +147,29 @@ func TestCallsFollowTheProof(t *testing.T) {
 	})
 }
 
+func TestARevisionThatFailedIsTriedAgainWhenItsTemplateComesBack(t *testing.T) {
+	s := open(t, t.TempDir())
+	ready := func(status metav1.ConditionStatus, reason string) {
+		t.Helper()
+		if c := meta.FindStatusCondition(numbered(t, s, 2).Status.Conditions, v1alpha1.ConditionReady); c == nil || c.Status != status || c.Reason != reason {
+			t.Errorf("revision 2 says %+v, want %s, %s", c, status, reason)
+		}
+	}
+	apply(t, s, of(1), Created)
+	seen(t, s, 1, started)
+	apply(t, s, of(2), Configured)
+	seen(t, s, 2, failing("broken"))
+	apply(t, s, of(1), Configured)
+	seen(t, s, 1, started)
+	ready(metav1.ConditionFalse, v1alpha1.ReasonStartFailed)
+	apply(t, s, of(2), Configured)
+	ready(metav1.ConditionUnknown, v1alpha1.ReasonVerifying)
+	// The same without a change of the template says nothing new of it.
+	seen(t, s, 2, failing("broken"))
+	apply(t, s, of(2, func(f *v1alpha1.Function) { f.Spec.Scaling.MinInstances = 3 }), Configured)
+	ready(metav1.ConditionFalse, v1alpha1.ReasonStartFailed)
+}
+
 func TestMoreOfTheSameIsNoRevision(t *testing.T) {
 	s := open(t, t.TempDir())
 	apply(t, s, of(1), Created)
