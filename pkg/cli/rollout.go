@@ -191,7 +191,7 @@ func historyRows(fn *v1alpha1.Function, revisions []v1alpha1.FunctionRevision, n
 		}
 		ready := readyRevision(r)
 		if ready.Status != metav1.ConditionTrue {
-			reason = strings.TrimSuffix(ready.Reason+": "+firstLine(ready.Message), ": ")
+			reason = inOneLine(ready.Reason + ": " + ready.Message)
 		}
 		rows = append(rows, []cell{
 			{text: mark}, {text: r.Name, colour: nameColour(ready.Status)},
@@ -201,6 +201,18 @@ func historyRows(fn *v1alpha1.Function, revisions []v1alpha1.FunctionRevision, n
 		})
 	}
 	return rows
+}
+
+// maxReason is how many characters of a reason the table has room for.
+const maxReason = 150
+
+// inOneLine is the beginning of a text that may have several lines.
+func inOneLine(text string) string {
+	words := []rune(strings.TrimSuffix(strings.Join(strings.Fields(text), " "), ":"))
+	if len(words) > maxReason {
+		return string(words[:maxReason]) + "..."
+	}
+	return string(words)
 }
 
 // readyRevision is the condition Ready, unknown if nobody has observed it.

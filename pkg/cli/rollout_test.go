@@ -114,7 +114,7 @@ func TestRolloutOnThisMachine(t *testing.T) {
 			t.Errorf("line %d is %q, want %q", i, words, want)
 		}
 	}
-	if !strings.HasSuffix(lines[2], " StartFailed: SyntaxError ...") {
+	if !strings.HasSuffix(lines[2], " StartFailed: SyntaxError line 2") {
 		t.Errorf("the reason is not told: %q", lines[2])
 	}
 	p.run(t, "rollout", "history", "f", "-o", "yaml").expect(t, exitOK, "out", "kind: FunctionRevisionList", "name: f-00002")

@@ -1,7 +1,6 @@
 package live
 
 import (
-	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -42,7 +41,7 @@ func Read(at time.Time, readings []Reading, troubles ...string) Sample {
 	for _, r := range readings {
 		src := parse(r.Families)
 		for _, b := range r.Latest.Broken {
-			src.function(b.Namespace, b.Name).revision(b.Revision).Broken = Printable(b.Reason)
+			src.function(b.Namespace, b.Name).broken = Printable(b.Reason)
 		}
 		s.sources[r.Source] = src
 		s.latest = append(s.latest, r.Latest.Functions...)
@@ -69,21 +68,10 @@ type state struct {
 	oldest                   float64
 	instances                Instances
 	meanExecution, meanStart float64
-	required                 int
-	arrivalRate, horizon     float64
-	// revisions are those that schedulers serve.
-	revisions []Revision
-}
-
-// revision is the one of that name.
-func (s *state) revision(name string) *Revision {
-	name = Printable(name)
-	i := slices.IndexFunc(s.revisions, func(r Revision) bool { return r.Name == name })
-	if i < 0 {
-		i = len(s.revisions)
-		s.revisions = append(s.revisions, Revision{Name: name})
-	}
-	return &s.revisions[i]
+	// broken is why it cannot run; empty if it can.
+	broken               string
+	required             int
+	arrivalRate, horizon float64
 }
 
 // counted is what only rises, for as long as a process runs.
@@ -122,33 +110,19 @@ var readers = map[string]func(*figures, metric){
 	"windlass_gateway_cold_invocations_total":      func(f *figures, m metric) { f.cold += m.value },
 	"windlass_gateway_phase_seconds_total":         func(f *figures, m metric) { addPhase(&f.phases, phases, m) },
 
-	"windlass_scheduler_queue_length":                  func(f *figures, m metric) { f.queue(m) },
-	"windlass_scheduler_queue_oldest_wait_seconds":     func(f *figures, m metric) { f.oldest = max(f.oldest, m.value) },
-	"windlass_scheduler_instances":                     func(f *figures, m metric) { f.count(m) },
-	"windlass_scheduler_estimated_execution_seconds":   func(f *figures, m metric) { f.meanExecution = max(f.meanExecution, m.value) },
-	"windlass_scheduler_estimated_start_seconds":       func(f *figures, m metric) { f.meanStart = max(f.meanStart, m.value) },
-	"windlass_scheduler_desired_instances":             func(f *figures, m metric) { f.required += int(m.value) },
-	"windlass_scheduler_estimated_arrivals_per_second": func(f *figures, m metric) { f.arrivalRate += m.value },
-	"windlass_scheduler_horizon_seconds":               func(f *figures, m metric) { f.horizon = max(f.horizon, m.value) },
+	"windlass_scheduler_queue_length":                  func(f *figures, m metric) { f.queued = int(m.value) },
+	"windlass_scheduler_queue_oldest_wait_seconds":     func(f *figures, m metric) { f.oldest = m.value },
+	"windlass_scheduler_instances":                     func(f *figures, m metric) { f.instances.set(m.labels["state"], int(m.value)) },
+	"windlass_scheduler_estimated_execution_seconds":   func(f *figures, m metric) { f.meanExecution = m.value },
+	"windlass_scheduler_estimated_start_seconds":       func(f *figures, m metric) { f.meanStart = m.value },
+	"windlass_scheduler_desired_instances":             func(f *figures, m metric) { f.required = int(m.value) },
+	"windlass_scheduler_estimated_arrivals_per_second": func(f *figures, m metric) { f.arrivalRate = m.value },
+	"windlass_scheduler_horizon_seconds":               func(f *figures, m metric) { f.horizon = m.value },
 
 	"windlass_scheduler_instances_ordered_total":        func(f *figures, m metric) { f.ordered += m.value },
 	"windlass_scheduler_instances_started_total":        func(f *figures, m metric) { f.started += m.value },
 	"windlass_scheduler_instances_failed_total":         func(f *figures, m metric) { f.failedStarts += m.value },
 	"windlass_scheduler_cold_start_phase_seconds_total": func(f *figures, m metric) { addPhase(&f.coldPhases, coldPhases, m) },
-}
-
-// queue adds the calls that wait for a revision.
-func (s *state) queue(m metric) {
-	n := int(m.value)
-	s.queued += n
-	s.revision(m.labels["revision"]).Queued += n
-}
-
-// count adds the instances of a revision in one state.
-func (s *state) count(m metric) {
-	name, n := m.labels["state"], int(m.value)
-	s.instances.count(name, n)
-	s.revision(m.labels["revision"]).Instances.count(name, n)
 }
 
 func addPhase(s *sums, names []string, m metric) {

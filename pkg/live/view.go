@@ -1,7 +1,6 @@
 package live
 
 import (
-	"cmp"
 	"time"
 
 	"github.com/windlass-dev/windlass/pkg/fpcs/history"
@@ -57,16 +56,16 @@ type Instances struct {
 	Leaving  int `json:"leaving"`
 }
 
-func (i *Instances) count(state string, n int) {
+func (i *Instances) set(state string, n int) {
 	switch state {
 	case "creating":
-		i.Creating += n
+		i.Creating = n
 	case "busy":
-		i.Busy += n
+		i.Busy = n
 	case "idle":
-		i.Idle += n
+		i.Idle = n
 	case "leaving":
-		i.Leaving += n
+		i.Leaving = n
 	}
 }
 
@@ -84,14 +83,11 @@ func (i Instances) All() int { return i.Creating + i.Busy + i.Idle + i.Leaving }
 type Function struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
-	// Broken is why none of its revisions can run, in one word, which is the reason of
-	// the condition Ready; empty if one can.
+	// Broken is why it cannot run, in one word, which is the reason of its condition
+	// Ready; empty if it can.
 	Broken string `json:"broken,omitempty"`
 	Load
-	// Revisions are those that have instances or waiting calls, or cannot run, in the
-	// order of their names. What comes is told of the function alone.
-	Revisions []Revision `json:"revisions,omitempty"`
-	Plan      Plan       `json:"plan"`
+	Plan Plan `json:"plan"`
 	// Phases are those of its calls in the last ten seconds, and ColdPhases those
 	// of all its cold starts; empty if there were none.
 	Phases     []Phase `json:"phases,omitempty"`
@@ -99,25 +95,6 @@ type Function struct {
 	// Last is the last decision; nil if none is known.
 	Last *Decision `json:"last,omitempty"`
 }
-
-// Revision is what schedulers tell of one revision of a function.
-type Revision struct {
-	// Name is its number, such as 00007.
-	Name string `json:"name"`
-	// Broken is why it cannot run, in one word; empty if it can.
-	Broken    string    `json:"broken,omitempty"`
-	Queued    int       `json:"queued"`
-	Instances Instances `json:"instances"`
-}
-
-func (r *Revision) add(more Revision) {
-	r.Broken = cmp.Or(r.Broken, more.Broken)
-	r.Queued += more.Queued
-	r.Instances.add(more.Instances)
-}
-
-// quiet says that there is nothing to tell of it.
-func (r Revision) quiet() bool { return r == Revision{Name: r.Name} }
 
 // Key names the function.
 func (f *Function) Key() invoke.FunctionKey {

@@ -103,39 +103,13 @@ func (s *state) add(more state) {
 	s.queued += more.queued
 	s.inFlight += more.inFlight
 	s.oldest = max(s.oldest, more.oldest)
-	for _, r := range more.revisions {
-		s.revision(r.Name).add(r)
-	}
+	s.broken = cmp.Or(s.broken, more.broken)
 	s.instances.add(more.instances)
 	s.meanExecution = max(s.meanExecution, more.meanExecution)
 	s.meanStart = max(s.meanStart, more.meanStart)
-	s.required += more.required
-	s.arrivalRate += more.arrivalRate
+	s.required = max(s.required, more.required)
+	s.arrivalRate = max(s.arrivalRate, more.arrivalRate)
 	s.horizon = max(s.horizon, more.horizon)
-}
-
-// broken is why no revision can run; empty if one can.
-func (s *state) broken() string {
-	for _, r := range s.revisions {
-		if r.Broken == "" {
-			return ""
-		}
-	}
-	if len(s.revisions) == 0 {
-		return ""
-	}
-	return s.revisions[0].Broken
-}
-
-// told are the revisions of which there is something to tell, in the order of their names.
-func (s *state) told() (list []Revision) {
-	for _, r := range s.revisions {
-		if !r.quiet() {
-			list = append(list, r)
-		}
-	}
-	slices.SortFunc(list, func(a, b Revision) int { return cmp.Compare(a.Name, b.Name) })
-	return list
 }
 
 func (c *counted) add(more counted) {
@@ -317,7 +291,7 @@ func (w *Watcher) function(key invoke.FunctionKey, f figures, since int, over fl
 	}
 	load, sum := w.load(f.state, intervals, since, over)
 	fn := Function{
-		Namespace: key.Namespace, Name: key.Name, Broken: f.broken(), Load: load, Revisions: f.told(),
+		Namespace: key.Namespace, Name: key.Name, Broken: f.broken, Load: load,
 		Plan: Plan{
 			Required: f.required, ArrivalRate: f.arrivalRate, Horizon: f.horizon,
 			MeanExecution: f.meanExecution, MeanStart: f.meanStart,

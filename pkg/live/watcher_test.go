@@ -247,32 +247,6 @@ func TestA10AFunctionThatCannotRunSaysWhy(t *testing.T) {
 	}
 }
 
-// One scheduler serves each revision, and not the same one all of them.
-func TestAFunctionIsAllItsRevisions(t *testing.T) {
-	of := func(number string) []string { return with(hello, "revision", number) }
-	in := func(number, state string) []string { return with(of(number), "state", state) }
-	const queue, instances, desired = "windlass_scheduler_queue_length", "windlass_scheduler_instances", "windlass_scheduler_desired_instances"
-	one := process().says(queue, 0, of("00001")...).says(queue, 2, of("00003")...).
-		says(instances, 3, in("00003", "busy")...).says(instances, 1, in("00003", "idle")...).says(desired, 4, of("00003")...).reading("s-1")
-	other := process().says(queue, 1, of("00004")...).says(instances, 1, in("00004", "busy")...).says(desired, 1, of("00004")...).reading("s-2")
-	other.Latest.Broken = []history.Broken{{Namespace: "default", Name: "hello", Revision: "00004", Reason: "StartFailed"}}
-	var w Watcher
-	for second := range 2 { // nothing is added to what was told before
-		v := w.See(at(second, one, other))
-		f := helloOf(t, v)
-		if f.Queued != 3 || f.Instances != (Instances{Busy: 4, Idle: 1}) || f.Plan.Required != 5 || f.Broken != "" || v.Totals.Broken != 0 {
-			t.Errorf("the function is %+v", f)
-		}
-		want := []Revision{
-			{Name: "00003", Queued: 2, Instances: Instances{Busy: 3, Idle: 1}},
-			{Name: "00004", Broken: "StartFailed", Queued: 1, Instances: Instances{Busy: 1}},
-		}
-		if diff := cmp.Diff(want, f.Revisions); diff != "" {
-			t.Errorf("its revisions (-want +got):\n%s", diff)
-		}
-	}
-}
-
 func TestNoMoreThanAMinuteIsRemembered(t *testing.T) {
 	var w Watcher
 	for second := range 200 {

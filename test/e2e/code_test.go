@@ -24,7 +24,7 @@ http.server.HTTPServer(("127.0.0.1", int(os.environ["PORT"])), Handler).serve_fo
 `
 
 var _ = Describe("A1: edited code", func() {
-	DescribeTable("answers the next call after it was deployed",
+	DescribeTable("answers all calls once deploy --wait has ended",
 		func(file, source string, flags ...string) {
 			needs("python3")
 			c := up(probeManifest())
@@ -34,12 +34,12 @@ var _ = Describe("A1: edited code", func() {
 				GinkgoHelper()
 				text := strings.ReplaceAll(source, "VERSION", version)
 				Expect(os.WriteFile(filepath.Join(code, file), []byte(text), 0o600)).To(Succeed())
-				_, errs, exit := c.run(append([]string{"deploy", "--name", "edited", "--code", code}, flags...)...)
+				_, errs, exit := c.run(append([]string{"deploy", "--wait", "--name", "edited", "--code", code}, flags...)...)
 				Expect(exit).To(BeZero(), errs)
 			}
 			for _, version := range []string{"first", "second", "third"} {
 				deploy(version)
-				for range 3 {
+				for range 5 {
 					out, errs, exit := c.run("invoke", "edited", "{}")
 					Expect(exit).To(BeZero(), errs)
 					Expect(out).To(ContainSubstring(version))

@@ -98,7 +98,7 @@ func (c *closeup) below(m model) []string {
 		return nil
 	}
 	phases, decisions, failure := phaseLines(f, m.width), c.decisionLines(m), c.failureLines(m)
-	if m.height-factLines-len(revisionLines(f))-below >= len(failure)+len(phases)+fewDecisions {
+	if m.height-factLines-below >= len(failure)+len(phases)+fewDecisions {
 		return slices.Concat(failure, phases, decisions)
 	}
 	return slices.Concat(failure, decisions, []string{""}, phases)
@@ -157,32 +157,14 @@ func facts(f *live.Function, width int) []string {
 	if f.Plan.MeanStart > 0 {
 		starts += "; a start takes " + inWords(f.Plan.MeanStart)
 	}
-	return append([]string{
+	return []string{
 		fact("calls", strings.Join(calls, ", ")),
 		fact("recently", rising.Render(strings.TrimLeft(spark(f.Recent, min(60, max(10, width-14))), " "))),
 		fact("waiting", waiting),
 		fact("instances", inStates(f.Instances)),
 		fact("needed", needed),
 		fact("starts", starts),
-	}, revisionLines(f)...)
-}
-
-// revisionLines say what is of which revision, if there is something of several.
-func revisionLines(f *live.Function) (lines []string) {
-	if len(f.Revisions) < 2 {
-		return nil
 	}
-	for _, r := range f.Revisions {
-		text := inStates(r.Instances)
-		if r.Queued > 0 {
-			text += notable.Render(fmt.Sprintf(", %d waiting", r.Queued))
-		}
-		if r.Broken != "" {
-			text += bad.Render(", cannot run: " + r.Broken)
-		}
-		lines = append(lines, fact(r.Name, text))
-	}
-	return lines
 }
 
 func fact(name, text string) string { return faint.Render(fmt.Sprintf("%-12s", name)) + text }

@@ -290,16 +290,6 @@ func TestFilteringAndNamespaces(t *testing.T) {
 	p.sees("there is no function yet")
 }
 
-func TestTheCloserViewTellsRevisionsApartIfThereAreSeveral(t *testing.T) {
-	p := play(t, live.Choice{})
-	p.press("enter")
-	f := p.m.closeup.function(p.m)
-	f.Revisions = []live.Revision{{Name: "00003", Queued: 14, Instances: live.Instances{Creating: 1, Busy: 4}}}
-	p.missing("00003")
-	f.Revisions = append(f.Revisions, live.Revision{Name: "00004", Broken: "ImagePullFailed", Instances: live.Instances{Creating: 1}})
-	p.sees("00003       5 instances: 4 busy, 1 starting, 14 waiting", "00004       1 instance: 1 starting, cannot run: ImagePullFailed")
-}
-
 func TestA3TheCloserViewSaysHowAnInstanceFailedLast(t *testing.T) {
 	p := play(t, live.Choice{})
 	p.tell(tea.WindowSizeMsg{Width: 60, Height: 50})
