@@ -16,6 +16,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/fpcs/history"
 	"github.com/windlass-dev/windlass/pkg/ownership"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
+	"github.com/windlass-dev/windlass/pkg/rollout"
 	"github.com/windlass-dev/windlass/pkg/scheduler"
 )
 
@@ -45,7 +46,7 @@ func TestASchedulerTellsWhatItDecidedOnThePortForOperations(t *testing.T) {
 	functions := catalog.New()
 	fn := &v1alpha1.Function{}
 	fn.Namespace, fn.Name, fn.UID = "team", "web", "uid-web"
-	functions.Put(fn)
+	functions.Put(rollout.Alone(fn))
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	var err error
 	s.scheduler, err = scheduler.New(scheduler.DefaultConfig(), scheduler.Deps{

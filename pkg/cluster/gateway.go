@@ -148,7 +148,7 @@ func serveInstances(parts *lifecycle.Lifecycle, config GatewayConfig, tls *wiret
 	return nil
 }
 
-// startCatalog follows the cluster's Functions.
+// startCatalog follows the cluster's Functions and their revisions.
 func startCatalog(parts *lifecycle.Lifecycle, config Common, what kube.Config, log *slog.Logger) (*kube.Source, error) {
 	rest, err := restConfig()
 	if err != nil {

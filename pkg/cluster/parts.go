@@ -97,7 +97,7 @@ func restConfig() (*rest.Config, error) {
 	return config, nil
 }
 
-// newInformers makes the informers of Functions and Runtimes.
+// newInformers makes the informers of Functions, their revisions and Runtimes.
 func newInformers(config *rest.Config, namespaces []string, transform toolscache.TransformFunc) (cache.Cache, error) {
 	options := cache.Options{Scheme: newScheme(), DefaultTransform: transform}
 	if len(namespaces) > 0 {
