@@ -46,10 +46,10 @@ func (c *call) told() told {
 	code, _ := strconv.Atoi(status)
 	t := told{
 		Account: invoke.Account{
-			ID: c.id, Function: c.function.Key(), Trace: c.scope.TraceID(), Code: code, Executed: said, Reason: c.reason,
+			ID: c.id, Function: c.function.Key(), Revision: c.to.unit.FunctionRevisionName(), Trace: c.scope.TraceID(), Code: code, Executed: said, Reason: c.reason,
 			Cold: cold, Received: c.times.Received(),
 		},
-		uid: string(c.to.unit.UID), method: c.request.Method, scope: c.scope, times: c.times, tries: c.tries,
+		uid: string(c.to.unit.UID), version: c.to.unit.Revision(), method: c.request.Method, scope: c.scope, times: c.times, tries: c.tries,
 	}
 	if c.attempt != nil {
 		t.CID, t.Attempt, t.Claimed = c.attempt.cid, c.attempt.number, c.attempt.claimed
@@ -71,6 +71,7 @@ func accountAttrs(a invoke.Account) []slog.Attr {
 		}
 	}
 	add("function", a.Function.String())
+	add("revision", a.Revision)
 	add("invocation", a.ID.String())
 	add("trace", a.Trace)
 	add("cid", string(a.CID))
@@ -107,9 +108,10 @@ const otherSpans = 1 << 20
 // told is what is known of a call that has ended.
 type told struct {
 	invoke.Account
-	uid, method string
-	scope       tracing.Scope
-	times       timeline.Timeline
+	// uid and version are those of the unit that it belonged to.
+	uid, version, method string
+	scope                tracing.Scope
+	times                timeline.Timeline
 	// tries are the attempts before the last one.
 	tries []try
 }
@@ -167,7 +169,8 @@ func (t told) whole() tracing.Span {
 		Name: "invoke " + t.Function.String(), Kind: trace.SpanKindServer, Start: t.Received, End: t.Ended, Error: t.failure(),
 		Attributes: []attribute.KeyValue{
 			semconv.HTTPRequestMethodKey.String(t.method), semconv.HTTPRoute(route),
-			semconv.FaaSName(t.Function.Name), semconv.K8SNamespaceName(t.Function.Namespace), semconv.FaaSTriggerHTTP, semconv.FaaSInvocationID(t.ID.String()),
+			semconv.FaaSName(t.Function.Name), semconv.FaaSVersion(t.version), semconv.K8SNamespaceName(t.Function.Namespace),
+			semconv.FaaSTriggerHTTP, semconv.FaaSInvocationID(t.ID.String()),
 			semconv.FaaSColdstart(t.Cold), attribute.String(attributeExecuted, string(t.Executed)),
 			semconv.HTTPResponseStatusCode(t.Code),
 		},
@@ -199,9 +202,8 @@ func (t told) failure() string {
 	return "the function answered with an error"
 }
 
-// executionAttributes tell whom a function was asked for in an attempt. Its revision is not
-// told here: the gateway knows that of the call, and during an update the instance may be of
-// another one, which says so itself.
+// executionAttributes tell which function was asked for in an attempt. Its revision is not
+// told here: that of an earlier attempt may have been removed since.
 func executionAttributes(of invoke.FunctionKey, cid invoke.CID, number int) []attribute.KeyValue {
 	return append(attemptAttributes(cid, number),
 		semconv.FaaSInvokedName(of.Name), semconv.FaaSInvokedProviderKey.String(provider), semconv.K8SNamespaceName(of.Namespace))

@@ -79,6 +79,7 @@ func TestOfWhichCallsALineIsLogged(t *testing.T) {
 
 func TestALineTellsTheWholeCall(t *testing.T) {
 	w, a := newAccountedWorld(t, gateway.LogAll)
+	w.route(part{"", 3, 100})
 	request := w.get("/function/hello/")
 	request.Header.Set("Traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00")
 	answers := w.call(request)
@@ -87,7 +88,7 @@ func TestALineTellsTheWholeCall(t *testing.T) {
 	until(t, "the call is noted", func() bool { _, calls := a.counted(); return calls == 1 })
 	line, noted := a.lines[0], a.noted[0]
 	for key, want := range map[string]any{
-		"level": "INFO", "function": "default/hello", "invocation": got.header.Get(invoke.HeaderInvocationID),
+		"level": "INFO", "function": "default/hello", "revision": "hello-00003", "invocation": got.header.Get(invoke.HeaderInvocationID),
 		"trace": "4bf92f3577b34da6a3ce929d0e0e4736", "cid": "00000001-000001", "code": 201.0, "executed": "yes", "attempt": 1.0, "cold": false,
 	} {
 		if line[key] != want {

@@ -26,7 +26,7 @@ func toldOf(times timeline.Timeline, tries ...try) told {
 			Function: invoke.FunctionKey{Namespace: "default", Name: "hello"}, CID: "cid-2", Attempt: len(tries) + 1,
 			Code: 200, Executed: invoke.ExecutedYes, Received: times.Received(), Ended: times.Received().Add(times.Total()),
 		},
-		uid: "uid", method: "GET", times: times, tries: tries,
+		uid: "uid", version: "00007", method: "GET", times: times, tries: tries,
 	}
 }
 
@@ -224,7 +224,7 @@ func TestSpansNameTheFunctionAsItNamesItself(t *testing.T) {
 	spans := toldOf(times).trace().Spans
 	for name, want := range map[string]map[string]string{
 		"invoke default/hello": {
-			"http.route": "/function/{function}/{path...}", "faas.name": "hello", "k8s.namespace.name": "default", "faas.instance": "cid-2",
+			"http.route": "/function/{function}/{path...}", "faas.name": "hello", "faas.version": "00007", "k8s.namespace.name": "default", "faas.instance": "cid-2",
 		},
 		"execute": {
 			"faas.invoked_name": "hello", "faas.invoked_provider": "windlass", "k8s.namespace.name": "default", "faas.instance": "cid-2",

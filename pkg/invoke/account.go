@@ -6,6 +6,9 @@ import "time"
 type Account struct {
 	ID       ID          `json:"invocation"`
 	Function FunctionKey `json:"function"`
+	// Revision is the name of the FunctionRevision that it belonged to; empty if the
+	// function has none.
+	Revision string `json:"revision,omitempty"`
 	// Trace is the id of its trace; empty if it belongs to none that is known.
 	Trace string `json:"trace,omitempty"`
 	// CID is the instance that had it last; empty if none had.
