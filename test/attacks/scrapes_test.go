@@ -16,6 +16,7 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/internal/serve"
 	"github.com/windlass-dev/windlass/pkg/cluster"
+	"github.com/windlass-dev/windlass/pkg/rollout"
 )
 
 const (
@@ -71,7 +72,7 @@ func (w *world) operations() (url string) {
 		if n >= manyFunctions-decidedLately {
 			fn.Spec.Scaling.MinInstances = 1
 		}
-		w.catalog.Put(fn)
+		w.catalog.Put(rollout.Alone(fn))
 	}
 	w.untilWithin(10*patience, "all are known", func() bool { return len(w.decider.Latest().Functions) >= decidedLately })
 	w.added = w.series() - series

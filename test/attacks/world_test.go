@@ -40,6 +40,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/podidentity"
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
+	"github.com/windlass-dev/windlass/pkg/rollout"
 	"github.com/windlass-dev/windlass/pkg/scheduler"
 	"github.com/windlass-dev/windlass/pkg/wiretls"
 	"github.com/windlass-dev/windlass/pkg/wiretls/testca"
@@ -134,7 +135,7 @@ func (w *world) put(name string, timeout time.Duration, change ...func(*v1alpha1
 	for _, c := range change {
 		c(fn)
 	}
-	w.catalog.Put(fn)
+	w.catalog.Put(rollout.Alone(fn))
 }
 
 func (w *world) startScheduler(l net.Listener, log *slog.Logger) {
