@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/catalog/kube"
 )
 
 // LeaseName is the name of the Lease by which controllers elect one of them.
@@ -114,6 +115,8 @@ func instancePods() labels.Selector {
 func (c Config) cacheOptions() cache.Options {
 	options := cache.Options{
 		ByObject: map[client.Object]cache.ByObject{
+			&v1alpha1.Function{}:          {Transform: kube.Config{}.Transform()},
+			&v1alpha1.FunctionRevision{}:  {Transform: kube.Config{}.Transform()},
 			&corev1.Pod{}:                 {Label: instancePods(), Transform: slimPod},
 			&networkingv1.NetworkPolicy{}: {Label: labels.SelectorFromSet(managedLabels)},
 			&discoveryv1.EndpointSlice{}: {

@@ -296,6 +296,36 @@ func TestAnUpdateIsProvenBeforeItHasCalls(t *testing.T) {
 	w.gone(first)
 }
 
+// The controller keeps no code in memory, but a revision is nothing without it.
+func TestRevisionsHaveTheCode(t *testing.T) {
+	w := newWorld(t, nil)
+	makeRuntime(t, w, &v1alpha1.ClusterRuntime{ObjectMeta: metav1.ObjectMeta{Name: "coded"}, Spec: v1alpha1.ClusterRuntimeSpec{Image: "r"}})
+	f := w.makeFunction("f", v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{
+		RuntimeRef: v1alpha1.RuntimeReference{Name: "coded"}, Handler: "a.b", Code: &v1alpha1.Code{Inline: "first\n"},
+	}})
+	first := w.revision(f)
+	w.tells(f, nil)
+	w.ready(f, "True/Started")
+	f.Spec.Template.Code.Inline = "second\n"
+	if err := w.Update(t.Context(), f); err != nil {
+		t.Fatal(err)
+	}
+	second := w.revision(f)
+	w.tellsOf(f, first, nil)
+	w.tellsOf(f, second, nil)
+	w.serves(f, second)
+	if a, b := first.Spec.Template.Code.Inline, second.Spec.Template.Code.Inline; a != "first\n" || b != "second\n" {
+		t.Errorf("their code is %q and %q", a, b)
+	}
+	if f.Spec.Template.Code.Inline != "second\n" {
+		t.Errorf("the function's code has become %q", f.Spec.Template.Code.Inline)
+	}
+	var all v1alpha1.FunctionRevisionList
+	if err := w.List(t.Context(), &all, client.InNamespace(w.namespace)); err != nil || len(all.Items) != 2 {
+		t.Errorf("there are %d revisions, error %v", len(all.Items), err)
+	}
+}
+
 // The API server of this test has no garbage collector, as one that is slow.
 func TestARevisionOfAnOlderFunctionGivesWay(t *testing.T) {
 	w := newWorld(t, nil)

@@ -1,8 +1,9 @@
 // Package controller keeps what Kubernetes shows of Functions true, and tidies
 // up behind their instances.
 //
-// It is the only writer of a Function's status, which it derives from what the
-// schedulers tell over the wire. It holds a Function that is being deleted by
+// It makes the FunctionRevisions of a Function, and is the only writer of the statuses of
+// both, which it derives from what pkg/rollout decides and the schedulers tell over the
+// wire. It holds a Function that is being deleted by
 // a finalizer until its instances are gone, deletes pods whose agent has ended, and
 // spare ones whose scheduler is gone, keeps a NetworkPolicy in every namespace
 // with Functions, and installs the ClusterRuntimes that it was given. It starts no instances and takes no part in any

@@ -180,7 +180,11 @@ func updated(change func(*input)) input {
 }
 
 func TestStatusCountsTheUnits(t *testing.T) {
-	status := statusIn(updated(nil))
+	status := statusIn(updated(func(in *input) {
+		f := in.units["f-00003"]
+		f.busy = 5 // It has just lost some.
+		in.units["f-00003"], in.units["f-00004"] = f, facts{generation: 4, creating: 1, created: 1}
+	}))
 	status.Conditions = nil
 	since := metav1.NewTime(now.Add(time.Minute)).Rfc3339Copy()
 	want := v1alpha1.FunctionStatus{
@@ -188,7 +192,7 @@ func TestStatusCountsTheUnits(t *testing.T) {
 		LatestCreatedRevisionName: "f-00004", LatestReadyRevisionName: "f-00003",
 		Traffic:           []v1alpha1.TrafficStatus{{RevisionName: "f-00003", Weight: 100}},
 		Rollout:           v1alpha1.RolloutStatus{RevisionName: "f-00004", StableRevisionName: "f-00003", Since: since},
-		Instances:         v1alpha1.InstanceCounts{Creating: 1, Created: 2, Busy: 1, Idle: 1},
+		Instances:         v1alpha1.InstanceCounts{Creating: 1, Created: 3, Busy: 2, Idle: 1},
 		Queued:            3,
 		MeanExecutionTime: &metav1.Duration{Duration: 123 * time.Millisecond},
 		MeanStartTime:     &metav1.Duration{Duration: 3460 * time.Millisecond},
@@ -253,6 +257,36 @@ func TestRevisionsSayWhatIsObserved(t *testing.T) {
 				t.Errorf("what was carried out is written again: %+v", again)
 			}
 		})
+	}
+}
+
+// Whatever of a plan was carried out when the controller stops, the next one comes to the
+// same end.
+func TestAStopInBetweenIsMadeGood(t *testing.T) {
+	start := updated(func(in *input) {
+		in.units["f-00004"] = facts{generation: 4, created: 1, started: true}
+		in.function.Spec.RevisionHistoryLimit = new(int32)
+	})
+	end := carriedOut(start)
+	whole := plan(start)
+	writes := len(whole.revisions) + 1
+	if writes < 3 {
+		t.Fatalf("the plan has only %d writes", writes)
+	}
+	for done := range writes {
+		in := start
+		in.revisions = slices.Clone(in.revisions)
+		for _, written := range whole.revisions[:done] {
+			i := slices.IndexFunc(in.revisions, func(r *v1alpha1.FunctionRevision) bool { return r.Name == written.Name })
+			in.revisions[i] = written
+		}
+		in = carriedOut(in)
+		if diff := cmp.Diff(end.function.Status, in.function.Status); diff != "" {
+			t.Errorf("after %d writes (-whole +stopped):\n%s", done, diff)
+		}
+		if diff := cmp.Diff(end.revisions, in.revisions); diff != "" {
+			t.Errorf("after %d writes (-whole +stopped):\n%s", done, diff)
+		}
 	}
 }
 
@@ -370,6 +404,10 @@ func TestTransitionTimeIsThatOfTheTransition(t *testing.T) {
 func TestStatusIsWrittenAtMeasuredPace(t *testing.T) {
 	count := told(func(f *facts) { f.queued++ })
 	change := func(in *input) { in.function.Spec.Scaling.MinInstances = 3 }
+	taken := func(in *input) {
+		in.function.Generation = 4
+		told(func(f *facts) { f.generation = 4 })(in)
+	}
 	moved := func(in *input) {
 		in.function.Spec.Traffic = []v1alpha1.TrafficTarget{{Tag: "live", Weight: 100}}
 	}
@@ -383,6 +421,7 @@ func TestStatusIsWrittenAtMeasuredPace(t *testing.T) {
 		"numbers at once":           {count, 500 * time.Millisecond, countPause - 500*time.Millisecond},
 		"a condition after a pause": {change, urgentPause, 0},
 		"a condition at once":       {change, 300 * time.Millisecond, urgentPause - 300*time.Millisecond},
+		"a generation at once":      {taken, 300 * time.Millisecond, urgentPause - 300*time.Millisecond},
 		"where calls go":            {moved, time.Millisecond, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -399,6 +438,24 @@ func TestStatusIsWrittenAtMeasuredPace(t *testing.T) {
 	}
 	if out := plan(carriedOut(given(nil))); out.status != nil || out.revisions != nil || out.again != 0 {
 		t.Errorf("nothing has changed, but %+v", out)
+	}
+}
+
+// That all calls go to a revision decides that it takes no steps any more.
+func TestTheLastStepIsWrittenAtOnce(t *testing.T) {
+	in := carriedOut(updated(func(in *input) {
+		in.units["f-00004"] = facts{generation: 4, created: 1, started: true}
+		in.function.Spec.Rollout.Strategy = v1alpha1.RolloutSteps
+		in.function.Spec.Rollout.Steps = []v1alpha1.RolloutStep{{Weight: 10, Hold: v1alpha1.Duration{Duration: time.Minute}}}
+	}))
+	if out := plan(in); out.again != time.Minute {
+		t.Errorf("it is looked at again in %v", out.again)
+	}
+	in.now = in.now.Add(time.Minute)
+	in.written = writes{function: in.now, revisions: map[string]time.Time{"f-00003": in.now, "f-00004": in.now}}
+	out := plan(in)
+	if len(out.revisions) != 2 || out.revisions[1].Status.FullTrafficTime.IsZero() || out.status == nil {
+		t.Errorf("not all is written: %+v", out)
 	}
 }
 
@@ -552,6 +609,10 @@ func TestEventsTellOfChanges(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+	first := plan(given(nil)).changes
+	if diff := cmp.Diff([]happening{{reasonRevisionReady, "f-00003: an instance of it has started", false}}, first, cmp.AllowUnexported(happening{})); diff != "" {
+		t.Errorf("the first calls are no move: %s", diff)
 	}
 	heard := []happening{{"NodeLost", "node-3 does not answer", true}}
 	in := carriedOut(given(nil))

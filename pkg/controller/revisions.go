@@ -11,24 +11,42 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 )
 
-// createRevision makes a revision. That it exists is fine: the cache was behind. One of
-// an older function of the same name, which the garbage collector has not come to yet,
-// is in the way; when it is gone, the function is looked at again.
+// createRevision makes a revision. A function that has changed meanwhile is looked at
+// again by itself.
 func (r *reconciler) createRevision(ctx context.Context, f *v1alpha1.Function, wanted *v1alpha1.FunctionRevision) error {
-	err := r.client.Create(ctx, wanted.DeepCopy())
-	if err == nil {
-		r.log.Info("made a revision", "namespace", f.Namespace, "function", f.Name, "revision", wanted.Name)
+	live := &v1alpha1.Function{}
+	if err := r.live.Get(ctx, client.ObjectKeyFromObject(f), live); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if live.UID != f.UID || live.Generation != wanted.Spec.Number {
 		return nil
 	}
-	if !apierrors.IsAlreadyExists(err) {
+	// The cache holds no code.
+	wanted = wanted.DeepCopy()
+	wanted.Spec.Template.Code = live.Spec.Template.Code
+	err := r.client.Create(ctx, wanted)
+	switch {
+	case err == nil:
+		r.log.Info("made a revision", "namespace", f.Namespace, "function", f.Name, "revision", wanted.Name)
+		return nil
+	case apierrors.IsAlreadyExists(err):
+		return r.comeBefore(ctx, f, wanted)
+	default:
 		return fmt.Errorf("cannot make revision %s of function %s: %w", wanted.Name, f.Key(), err)
 	}
+}
+
+// comeBefore looks at the object that has the name of a revision to make. That it is this
+// revision is fine: the cache was behind. One of an older function of the same name, which
+// the garbage collector has not come to yet, is in the way; when it is gone, the function
+// is looked at again.
+func (r *reconciler) comeBefore(ctx context.Context, f *v1alpha1.Function, wanted *v1alpha1.FunctionRevision) error {
 	found := &v1alpha1.FunctionRevision{}
 	if err := r.live.Get(ctx, client.ObjectKeyFromObject(wanted), found); err != nil {
 		return client.IgnoreNotFound(err)
 	}
 	switch {
-	case found.Of(f) && found.Is(f):
+	case found.Of(f) && v1alpha1.RevisionOf(&found.Spec.Template) == v1alpha1.RevisionOf(&wanted.Spec.Template):
 		return nil
 	case !found.Of(f) && found.Spec.FunctionName == f.Name:
 		return r.removeRevision(ctx, f, found)

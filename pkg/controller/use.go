@@ -115,7 +115,7 @@ func revisionPause(before, after *v1alpha1.FunctionRevisionStatus) time.Duration
 		}
 	}
 	switch {
-	case !before.FullTrafficTime.Equal(&after.FullTrafficTime) || before.Selector != after.Selector:
+	case !before.FullTrafficTime.Equal(&after.FullTrafficTime):
 		return 0
 	case conditionsDiffer(before.Conditions, after.Conditions):
 		return urgentPause
