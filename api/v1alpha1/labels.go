@@ -32,10 +32,6 @@ const (
 	// many instances it gets, instead of the one that the administrators chose.
 	AnnotationAlgorithm = "experimental." + GroupName + "/scaling-algorithm"
 
-	// AnnotationStartUntil of a Function is a time of RFC 3339 until which at
-	// least one instance is kept, so that it is known whether one starts.
-	AnnotationStartUntil = GroupName + "/start-until"
-
 	// FinalizerDrain keeps a Function that is being deleted until its
 	// instances have ended.
 	FinalizerDrain = GroupName + "/drain"

@@ -169,11 +169,9 @@ func TestWhatAsksForTheLeastInstancesIsTold(t *testing.T) {
 			{Start: "0 0 * * *", Duration: v1alpha1.Duration{Duration: 12 * time.Hour}, TimeZone: "UTC", MinInstances: 3},
 		}
 	}
-	waitedFor := func(fn *v1alpha1.Function) { fn.AskStart(time.Now().Add(time.Minute)) }
 	for want, changes := range map[string][]func(*v1alpha1.Function){
 		"+2 instances (BelowMin): |scaling.minInstances asks for at least 2|→ node n (2)": {minInstances(2)},
 		"+3 instances (BelowMin): |scaling.windows asks for at least 3|→ node n (3)":      {minInstances(2), scheduled},
-		"+1 instance (BelowMin): |deploy --wait asks for at least 1|→ node n":             {waitedFor},
 	} {
 		inWorld(t, defaults(), func(w *world) {
 			w.put("f", changes...)

@@ -93,7 +93,7 @@ func (s *host) specOf(fn *v1alpha1.Function) core.Spec {
 		Calls:        intake.Limits{Concurrency: int(calls.MaxInFlight), Rate: calls.Rate.PerSecond(), Burst: int(calls.Rate.Burst)},
 		Min:          int(scaling.MinInstances),
 		BackoffAfter: backoff, IdleTimeout: idle, KeepLast: down.LastInstanceIdleTimeout.Duration,
-		Windows: scaling.Calendar(), Learns: down.Policy == v1alpha1.ScaleDownLearned, StartUntil: fn.StartUntil(),
+		Windows: scaling.Calendar(), Learns: down.Policy == v1alpha1.ScaleDownLearned,
 	}
 	if scaling.MaxInstances != nil {
 		spec.Max = int(*scaling.MaxInstances)

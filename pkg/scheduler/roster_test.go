@@ -117,19 +117,22 @@ func TestTheRosterIsAsIfMadeAnew(t *testing.T) {
 // The time changes what may go, though nothing else has changed.
 func TestTheRosterFollowsTheTime(t *testing.T) {
 	inWorld(t, defaults(), func(w *world) {
-		fn := w.put("f", func(fn *v1alpha1.Function) { fn.AskStart(time.Now().Add(3 * time.Second)) })
+		fn := w.put("f", func(fn *v1alpha1.Function) {
+			// The clock of the test begins at midnight.
+			fn.Spec.Scaling.Windows = []v1alpha1.ScalingWindow{{Start: "0 0 * * *", Duration: v1alpha1.Duration{Duration: 3 * time.Second}, TimeZone: "UTC", MinInstances: 1}}
+		})
 		g := w.gateway("g:1")
 		g.offer(fn, 1)
 		w.ready(w.started(fn, 1)[0]).pull(1, doneWith(1, time.Second))
 		w.after(time.Millisecond)
 		w.expectReconciled()
 		if n := w.evictable(); n != 0 {
-			t.Errorf("%d may go, and it is the one that was asked for", n)
+			t.Errorf("%d may go, and it is the one of the window", n)
 		}
 		w.after(3 * time.Second)
 		w.expectReconciled()
 		if n := w.evictable(); n != 1 {
-			t.Errorf("%d may go, want the one that nobody asks for any more", n)
+			t.Errorf("%d may go, want the one that no window asks for any more", n)
 		}
 	})
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
 	controlwire "github.com/windlass-dev/windlass/api/wire/control/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/provisioner"
 )
 
 // scrape returns all series that have a label, as name{values} value. The revision is one
@@ -288,29 +287,6 @@ func TestA2AFailureOfAnOlderRevisionSaysNothingOfTheMendedOne(t *testing.T) {
 		if of := w.scheduler.Status(fn).Conditions[0]; of.Status != metav1.ConditionTrue {
 			t.Errorf("the mended function is said to fail: %s", of.Message)
 		}
-	})
-}
-
-func TestA2AnInstanceIsStartedForOneWhoAsks(t *testing.T) {
-	inWorld(t, defaults(), func(w *world) {
-		fn := w.put("f")
-		w.ticks(3)
-		w.started(fn, 0)
-		until := time.Now().Add(30 * time.Second)
-		fn = w.put("f", func(fn *v1alpha1.Function) { fn.AskStart(until) })
-		w.ticks(1)
-		// One that fails is tried again for as long as somebody waits, and no longer.
-		tries := 1
-		for failed := w.started(fn, 1)[0]; ; tries++ {
-			w.runtime.end(keyOf(string(fn.UID), failed.CID), "broken")
-			w.after(31 * time.Second)
-			if time.Now().After(until) {
-				break
-			}
-			failed = w.started(fn, 1)[0]
-		}
-		w.after(time.Minute)
-		w.expectCounts(fn, provisioner.Counts{})
 	})
 }
 

@@ -65,7 +65,6 @@ func (s *Source) revisionsMatter(key invoke.FunctionKey) {
 // stand for all of the spec.
 func sameFunction(a, b *v1alpha1.Function) bool {
 	return a.UID == b.UID && a.Generation == b.Generation &&
-		a.Annotations[v1alpha1.AnnotationStartUntil] == b.Annotations[v1alpha1.AnnotationStartUntil] &&
 		a.Annotations[v1alpha1.AnnotationAlgorithm] == b.Annotations[v1alpha1.AnnotationAlgorithm] &&
 		a.Status.LatestCreatedRevisionName == b.Status.LatestCreatedRevisionName &&
 		a.Status.LatestReadyRevisionName == b.Status.LatestReadyRevisionName &&

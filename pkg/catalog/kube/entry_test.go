@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -200,9 +199,6 @@ func TestOnlyWhatDecidesAboutUnitsIsAChange(t *testing.T) {
 		"a third revision that nothing is said of": {happen: func(s *Source) {
 			s.revisionChanged(revision(3))
 		}},
-		"a wish for a start": {happen: func(s *Source) {
-			s.functionChanged(function(2, latest(2), ready(2), traffic(1, 90, 2, 10), func(fn *v1alpha1.Function) { fn.AskStart(time.Unix(99, 0)) }))
-		}, changed: "00001 00002", entry: true},
 		"the end of one": {happen: func(s *Source) {
 			s.revisionChanged(revision(2, proven, func(r *v1alpha1.FunctionRevision) { r.DeletionTimestamp = new(metav1.Unix(9, 0)) }))
 		}, entry: true},

@@ -152,13 +152,3 @@ func TestWhatWasLearntIsRecalledOfTheFunctionAsItIs(t *testing.T) {
 		t.Errorf("of one of which nothing was learnt: %v", got)
 	}
 }
-
-func TestA2AWishForAStartReachesTheScheduler(t *testing.T) {
-	s := newSource()
-	s.functionChanged(function(2))
-	until := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	s.functionChanged(function(2, func(fn *v1alpha1.Function) { fn.AskStart(until) }))
-	if got := served(s).StartUntil(); !got.Equal(until) {
-		t.Errorf("the start is asked for until %v, want %v", got, until)
-	}
-}
