@@ -42,8 +42,8 @@ const (
 	// ReasonNotVerified says that no instance of the revision has started, and that none
 	// is started to prove it.
 	ReasonNotVerified = "NotVerified"
-	// ReasonInvalid says that the function is not registered, because the
-	// message's fields are wrong.
+	// ReasonInvalid says that the fields in the message are wrong. Calls still go to the
+	// revisions that had them.
 	ReasonInvalid = "Invalid"
 	// ReasonRuntimeNotFound says that there is no ClusterRuntime of that name.
 	ReasonRuntimeNotFound = "RuntimeNotFound"

@@ -193,15 +193,13 @@ func (w *world) tellsOf(f *v1alpha1.Function, r *v1alpha1.FunctionRevision, chan
 func TestStatusFollowsTheScheduler(t *testing.T) {
 	w := newWorld(t, nil)
 	f := w.makeFunction("f", v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{Image: "a/b"}})
-	w.ready(f, "Unknown/Unobserved")
+	w.ready(f, "Unknown/Verifying")
 	if !slices.Contains(f.Finalizers, v1alpha1.FinalizerDrain) {
 		t.Error("the finalizer is missing")
 	}
 	if !w.controller.Ready() {
 		t.Error("a controller that works is not ready")
 	}
-	w.tells(f, func(facts *controlwire.FunctionFacts) { facts.Started, facts.Creating = false, 1 })
-	w.ready(f, "Unknown/Verifying")
 	w.tells(f, func(facts *controlwire.FunctionFacts) {
 		facts.Created, facts.Busy, facts.Queued, facts.MeanExecNs = 3, 2, 5, 1_234_567
 		facts.Happenings = []*controlwire.Happening{{Reason: v1alpha1.ReasonNodeLost, Message: "node-1 is gone", Warning: true}}

@@ -323,13 +323,17 @@ func TestRevisionsGoOnceNothingIsLeftOfThem(t *testing.T) {
 		change func(*input)
 		want   []string
 	}{
-		"nothing is left":     {nil, []string{"f-00003"}},
-		"an instance":         {func(in *input) { in.units["f-00003"] = facts{created: 1} }, nil},
-		"one that starts":     {func(in *input) { in.units["f-00003"] = facts{creating: 1} }, nil},
-		"a call that waits":   {func(in *input) { in.units["f-00003"] = facts{queued: 1} }, nil},
-		"a pod":               {func(in *input) { in.pods = []pod{{name: "p", revision: "uid-f-00003"}} }, nil},
-		"a pod of the other":  {func(in *input) { in.pods = []pod{{name: "p", revision: "uid-f-00004"}} }, []string{"f-00003"}},
-		"nobody tells of it":  {func(in *input) { delete(in.units, "f-00003") }, nil},
+		"nothing is left":    {nil, []string{"f-00003"}},
+		"an instance":        {func(in *input) { in.units["f-00003"] = facts{created: 1} }, nil},
+		"one that starts":    {func(in *input) { in.units["f-00003"] = facts{creating: 1} }, nil},
+		"a call that waits":  {func(in *input) { in.units["f-00003"] = facts{queued: 1} }, nil},
+		"a pod":              {func(in *input) { in.pods = []pod{{name: "p", revision: "uid-f-00003"}} }, nil},
+		"a pod of the other": {func(in *input) { in.pods = []pod{{name: "p", revision: "uid-f-00004"}} }, []string{"f-00003"}},
+		"nobody tells of it": {func(in *input) { delete(in.units, "f-00003") }, []string{"f-00003"}},
+		"nobody tells of it yet": {func(in *input) {
+			delete(in.units, "f-00003")
+			in.settling = true
+		}, nil},
 		"a history with room": {func(in *input) { in.function.Spec.RevisionHistoryLimit = nil }, nil},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -204,7 +204,7 @@ func TestToolsJudgeAFunctionAsAPersonDoes(t *testing.T) {
 		"the cluster is full": {func(s *scene) { s.known(map[int64]facts{1: {noRoom: "no node is ready"}}) }, rolling},
 		"etcd is away":        {func(s *scene) { s.known(map[int64]facts{1: {created: 1, started: true, unconfirmed: true}}) }, works},
 		"some starts fail":    {func(s *scene) { s.known(map[int64]facts{1: {created: 8, started: true, problem: broken.problem}}) }, works},
-		"the scheduler is gone": {func(s *scene) { good(s); s.known(nil) },
+		"the scheduler is gone": {func(s *scene) { good(s); s.later(time.Hour); s.known(nil) },
 			judged{false, true, status.InProgressStatus, "Progressing"}},
 		"it is being deleted": {func(s *scene) {
 			good(s)

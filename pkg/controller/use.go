@@ -124,13 +124,13 @@ func revisionPause(before, after *v1alpha1.FunctionRevisionStatus) time.Duration
 	}
 }
 
-// removable are revisions that nothing is left of. A pod belongs to its revision and goes
-// with it, in the middle of a call too.
+// removable are revisions that nothing is left of: nobody tells of any that has no calls
+// for long. A pod belongs to its revision and goes with it, in the middle of a call too.
 func removable(in input, names []string) []*v1alpha1.FunctionRevision {
 	var found []*v1alpha1.FunctionRevision
 	for _, r := range in.revisions {
 		told, ok := in.units[r.Name]
-		gone := ok && told.creating+told.created+told.queued == 0 &&
+		gone := (ok || !in.settling) && told.creating+told.created+told.queued == 0 &&
 			!slices.ContainsFunc(in.pods, func(p pod) bool { return p.revision == r.UID })
 		if gone && slices.Contains(names, r.Name) {
 			found = append(found, r)

@@ -57,8 +57,24 @@ func Advance(now time.Time, f *v1alpha1.Function, revisions []*v1alpha1.Function
 	}
 	for _, r := range own {
 		activate(now, r, weights[r.Name])
+		if left := noticing(now, r); left > 0 && !units[r.Name].Observed && (plan.Again == 0 || left < plan.Again) {
+			plan.Again = left
+		}
 	}
 	return plan, own
+}
+
+// noticeTime is how long those who start instances have to tell of a revision after it got
+// calls.
+const noticeTime = 10 * time.Second
+
+// noticing is how long they have yet; 0 if the time is over, or the revision has no calls.
+func noticing(now time.Time, r *v1alpha1.FunctionRevision) time.Duration {
+	active := meta.FindStatusCondition(r.Status.Conditions, v1alpha1.ConditionActive)
+	if active == nil || active.Status != metav1.ConditionTrue {
+		return 0
+	}
+	return max(noticeTime-now.Sub(active.LastTransitionTime.Time), 0)
 }
 
 // prove writes into a revision's status what is known of its instances.

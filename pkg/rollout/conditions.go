@@ -115,11 +115,21 @@ func (v *view) stays() bool {
 // unobserved is a revision that has calls, and of which nobody tells; or nil.
 func (v *view) unobserved() *v1alpha1.FunctionRevision {
 	for _, p := range v.serving {
-		if !v.Units[p.revision.Name].Observed {
+		if !v.unit(p.revision).Observed {
 			return p.revision
 		}
 	}
 	return nil
+}
+
+// unit is what is known of a revision. Of one that got its calls a moment ago nobody can
+// tell yet; it is taken for one that has no instances.
+func (v *view) unit(r *v1alpha1.FunctionRevision) Known {
+	u := v.Units[r.Name]
+	if !u.Observed && noticing(v.Now, r) > 0 {
+		return Known{Observed: true, Generation: v.Function.Generation}
+	}
+	return u
 }
 
 // observed is the generation that the schedulers of all revisions that matter have taken
@@ -210,7 +220,7 @@ func (v *view) callable(r *v1alpha1.FunctionRevision) metav1.Condition {
 	say := func(status metav1.ConditionStatus, reason, message string) metav1.Condition {
 		return condition(v1alpha1.ConditionReady, status, reason, message)
 	}
-	u, why := v.Units[r.Name], v.failure(r)
+	u, why := v.unit(r), v.failure(r)
 	switch {
 	case !u.Observed:
 		return say(metav1.ConditionUnknown, v1alpha1.ReasonUnobserved, "no scheduler tells of "+r.Name+"; what the status says besides is the last that is known")
@@ -297,7 +307,7 @@ func (v *view) minInstancesReady() metav1.Condition {
 	var unconfirmed bool
 	var why *Failure
 	for _, p := range v.serving {
-		u := v.Units[p.revision.Name]
+		u := v.unit(p.revision)
 		ready += u.Ready
 		unconfirmed = unconfirmed || u.Unconfirmed
 		if why == nil {

@@ -161,7 +161,16 @@ func TestConditionsOfEverySituation(t *testing.T) {
 		want    string
 	}{
 		"nobody tells of the first revision yet": {func(*teller) {},
+			shown("Unknown/Verifying", "Unknown/Verifying", enough, "Reconciling=True/Verifying")},
+		"nobody tells of the first revision for long": {func(s *teller) { s.told(); s.now = s.now.Add(noticeTime) },
 			shown("Unknown/Unobserved", "Unknown/Verifying", "Unknown/Unobserved", "Reconciling=True/Verifying")},
+		"an old revision that calls go to again": {func(s *teller) {
+			update(idle)(s)
+			s.told()
+			s.now = s.now.Add(time.Hour)
+			s.deploy("a:1")
+			delete(s.look.Units, "f-00001")
+		}, shown(started, started, enough)},
 		"the first instance is being started": {first(starting),
 			shown("Unknown/Verifying", "Unknown/Verifying", enough, "Reconciling=True/Verifying")},
 		"one start of good code, and none is wanted": {first(idle), shown(started, started, enough)},
@@ -203,10 +212,10 @@ func TestConditionsOfEverySituation(t *testing.T) {
 		"no proof wanted":                   {unverified(starting), shown("True/NotVerified", "True/NotVerified", enough)},
 		"no proof wanted, but there is one": {unverified(idle), shown(started, started, enough)},
 		"no proof wanted, and broken":       {late(unverified(exits)), shown("False/FunctionExited", "False/FunctionExited", enough)},
-		"the scheduler is gone":             {func(s *teller) { good(s); clear(s.look.Units) }, shown("Unknown/Unobserved", started, "Unknown/Unobserved")},
-		"the observer has just started":     {func(s *teller) { good(s); clear(s.look.Units); s.look.Settling = true }, shown(started, started, enough)},
+		"the scheduler is gone":             {func(s *teller) { good(s); clear(s.look.Units); s.now = s.now.Add(noticeTime) }, shown("Unknown/Unobserved", started, "Unknown/Unobserved")},
+		"the observer has just started":     {func(s *teller) { good(s); clear(s.look.Units); s.look.Settling = true; s.now = s.now.Add(noticeTime) }, shown(started, started, enough)},
 		"it starts, and the function is new": {func(s *teller) { s.look.Settling = true },
-			shown("Unknown/Unobserved", "Unknown/Verifying", "Unknown/Unobserved", "Reconciling=True/Verifying")},
+			shown("Unknown/Verifying", "Unknown/Verifying", enough, "Reconciling=True/Verifying")},
 		"traffic names what does not exist": {func(s *teller) {
 			good(s)
 			s.f.Spec.Traffic = []v1alpha1.TrafficTarget{{Tag: "live", Weight: 100, RevisionName: "f-00007"}}
