@@ -272,6 +272,24 @@ func TestA2TheConditionIsOfTheRevisionThatIsServed(t *testing.T) {
 	})
 }
 
+func TestWatchersHearOfStartsThatFailThoughOthersServe(t *testing.T) {
+	inWorld(t, defaults(), func(w *world) {
+		fn := w.put("f", minInstances(2))
+		w.ticks(1)
+		two := w.started(fn, 2)
+		w.ready(two[0])
+		w.runtime.end(keyOf(string(fn.UID), two[1].CID), "a syntax error")
+		w.after(time.Millisecond)
+		facts := w.scheduler.facts(w.scheduler.lookup(string(fn.UID)))
+		if facts.created != 1 || facts.problem != v1alpha1.ReasonStartFailed || !strings.Contains(facts.detail, "a syntax error") {
+			t.Errorf("they are told %+v", facts)
+		}
+		if of := w.scheduler.Status(fn).Conditions[0]; of.Status != metav1.ConditionTrue {
+			t.Errorf("Ready is %+v", of)
+		}
+	})
+}
+
 // An instance that has said why it does not start may end after its function was mended.
 func TestA2AFailureOfAnOlderRevisionSaysNothingOfTheMendedOne(t *testing.T) {
 	inWorld(t, defaults(), func(w *world) {

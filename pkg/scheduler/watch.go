@@ -159,7 +159,7 @@ func (s *accounts) facts(f *function) facts {
 	}
 	f.mu.Unlock()
 	_, now.unconfirmed = s.deps.Keeper.Orphan()
-	if why, broken := brokenBy(seen); broken {
+	if why := seen.Why; seen.Failing {
 		now.problem, now.detail = why.Code, invoke.Excerpt(why.String())
 		now.since, now.retryAt = why.At.UnixNano(), why.RetryAt.UnixNano()
 	}
