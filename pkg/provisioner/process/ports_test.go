@@ -2,6 +2,7 @@ package process
 
 import (
 	"errors"
+	"net"
 	"strings"
 	"testing"
 )
@@ -35,5 +36,32 @@ func TestTakeGivesUpWithAReason(t *testing.T) {
 	failure := errors.New("no sockets left")
 	if _, err := newPorts(func() (int, error) { return 0, failure }).take(); !errors.Is(err, failure) {
 		t.Errorf("error %v, want one that wraps %v", err, failure)
+	}
+}
+
+func TestAPortThatAnotherProgramTakesIsGivenUp(t *testing.T) {
+	other, err := net.Listen("tcp", loopback+":0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	taken := other.Addr().(*net.TCPAddr).Port
+	free, err := freePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	offers := []int{taken, free}
+	r := &Runtime{ports: newPorts(func() (int, error) {
+		port := offers[0]
+		offers = offers[1:]
+		return port, nil
+	})}
+	var p prepared
+	if err := r.claimPort(&p, true); err != nil || p.port != free || p.listener == nil {
+		t.Fatalf("%v; port %d, want %d, which the agent listens at", err, p.port, free)
+	}
+	_ = p.listener.Close()
+	if r.ports.taken[taken] {
+		t.Error("the port of the other program is kept")
 	}
 }

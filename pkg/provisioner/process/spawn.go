@@ -48,13 +48,8 @@ func (r *Runtime) prepare(spec provisioner.InstanceSpec) (_ *prepared, err error
 	if p.logs, err = openLogs(r.config.DataDir, spec.Function.Key(), spec.CID); err != nil {
 		return nil, preparing(err)
 	}
-	if p.port, err = r.ports.take(); err != nil {
+	if err := r.claimPort(p, spec.Function.Spec.Template.Protocol == v1alpha1.ProtocolLambdaRuntime); err != nil {
 		return nil, preparing(err)
-	}
-	if spec.Function.Spec.Template.Protocol == v1alpha1.ProtocolLambdaRuntime {
-		if p.listener, err = listen(p.port); err != nil {
-			return nil, preparing(err)
-		}
 	}
 	if p.agentEndings, p.endings, err = os.Pipe(); err != nil {
 		return nil, preparing(err)
@@ -76,6 +71,28 @@ func (r *Runtime) prepare(spec provisioner.InstanceSpec) (_ *prepared, err error
 		p.agent.ExtraFiles = append(p.agent.ExtraFiles, p.listener) // agentenv.ListenerFD
 	}
 	return p, nil
+}
+
+// claimPort takes a port, and listens there if the agent is to. Another program of this
+// machine may listen there before; then it takes another one.
+func (r *Runtime) claimPort(p *prepared, listens bool) error {
+	for attempt := 1; ; attempt++ {
+		port, err := r.ports.take()
+		if err != nil {
+			return err
+		}
+		if listens {
+			p.listener, err = listen(port)
+		}
+		if err == nil {
+			p.port = port
+			return nil
+		}
+		r.ports.release(port)
+		if attempt == portAttempts || !errors.Is(err, syscall.EADDRINUSE) {
+			return err
+		}
+	}
 }
 
 func preparing(err error) error { return fmt.Errorf("preparing the instance: %w", err) }
