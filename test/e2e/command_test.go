@@ -99,11 +99,14 @@ spec:
 var _ = Describe("The windlass command", func() {
 	It("runs a newcomer's first minutes", func() {
 		c := up(probeManifest())
-		out, _, code := c.run("list")
+		out, errs, code := c.run("rollout", "status", "probe")
+		Expect(code).To(BeZero(), errs)
+		Expect(out).To(HaveSuffix("probe-00001 has started; all calls go to probe-00001\n"))
+		out, _, code = c.run("list")
 		Expect(code).To(BeZero())
 		Expect(out).To(MatchRegexp(`(?m)^probe\s+True\s`))
 
-		out, errs, code := c.run("invoke", "probe", "hello", "--path", "/echo")
+		out, errs, code = c.run("invoke", "probe", "hello", "--path", "/echo")
 		Expect(code).To(BeZero(), errs)
 		Expect(out).To(HavePrefix("hello"))
 

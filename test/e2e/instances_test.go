@@ -123,7 +123,10 @@ var _ = Describe("Instances", func() {
 
 	It("are replaced when the function changes, without a failed call", func() {
 		w := start()
-		fn := w.probe("changing")
+		fn := w.probe("changing", func(s *v1alpha1.FunctionSpec) {
+			// So long those of the former revision wait for a return to it.
+			s.Scaling.ScaleDown.IdleTimeout, s.Scaling.ScaleDown.LastInstanceIdleTimeout = seconds(1), seconds(1)
+		})
 		Expect(w.get("/function/changing/work?ms=1&call=0").StatusCode).To(Equal(200))
 		old := w.get("/function/changing/pid").body
 		var stop atomic.Bool

@@ -180,7 +180,7 @@ exports.handler = async (event, context) => {
 
 			changed := fn.DeepCopy()
 			changed.Spec.Template.Timeout = seconds(1)
-			w.apply(changed)
+			w.change(changed)
 			a = w.do("POST", "/function/handler", bodyOf(`{"name":"slow","sleep":30}`))
 			Expect(a.StatusCode).To(Equal(504), a.body)
 			Expect(a.executed()).To(Equal("maybe"))

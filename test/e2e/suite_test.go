@@ -123,6 +123,15 @@ func (w *windlass) apply(fn *v1alpha1.Function) *v1alpha1.Function {
 	return applied
 }
 
+// change applies a function, and returns when calls go to what it is then.
+func (w *windlass) change(fn *v1alpha1.Function) *v1alpha1.Function {
+	GinkgoHelper()
+	fn = w.apply(fn)
+	Eventually(func() []v1alpha1.TrafficStatus { return w.Status(fn).Traffic }, "20s").Should(
+		Equal([]v1alpha1.TrafficStatus{{RevisionName: fn.Status.LatestCreatedRevisionName, Weight: 100}}))
+	return fn
+}
+
 // answer is an answer with its whole body.
 type answer struct {
 	*http.Response
