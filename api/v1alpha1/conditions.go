@@ -11,7 +11,7 @@ const (
 	// ConditionRevisionReady is true when status.latestCreatedRevisionName is proven.
 	ConditionRevisionReady = "RevisionReady"
 	// ConditionMinInstancesReady is true when there are at least as many instances as
-	// scaling.minInstances asks for.
+	// scaling.minInstances and the windows that are open ask for.
 	ConditionMinInstancesReady = "MinInstancesReady"
 	// ConditionReconciling is true while a change of the spec comes into use; not when
 	// the number of instances changes.

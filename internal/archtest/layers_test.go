@@ -220,7 +220,7 @@ var only = []allowance{
 	{"pkg/queue", []string{"pkg/invoke"}, "a queue is a value; its user brings the time"},
 	{"pkg/queue/intake", []string{"golang.org/x/time", "pkg/invoke"}, "time is an argument of its token bucket, too"},
 	{"pkg/reconcile", nil, "what differs is a function of what both sides hold"},
-	{"pkg/rollout", []string{"api/v1alpha1", "k8s.io/apimachinery", "pkg/invoke"}, "which revisions there are, and which calls go to them, is a function of what is written and the time"},
+	{"pkg/rollout", []string{"api/v1alpha1", "k8s.io/apimachinery", "pkg/invoke", "pkg/schedule"}, "which revisions there are, and which calls go to them, is a function of what is written and the time"},
 	{"pkg/scheduler/alarm", nil, "who is due is a function of the time"},
 	{"pkg/scheduler/capacity", []string{
 		"golang.org/x/time/rate", "pkg/invoke", "pkg/ownership", "pkg/provisioner/nodepick", "pkg/provisioner/share", "pkg/scheduler/alarm",

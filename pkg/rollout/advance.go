@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/schedule"
 )
 
 // Known is what is known of the instances of a revision.
@@ -57,11 +58,28 @@ func Advance(now time.Time, f *v1alpha1.Function, revisions []*v1alpha1.Function
 	}
 	for _, r := range own {
 		activate(now, r, weights[r.Name])
-		if left := noticing(now, r); left > 0 && !units[r.Name].Observed && (plan.Again == 0 || left < plan.Again) {
-			plan.Again = left
+		if !units[r.Name].Observed {
+			plan.sooner(noticing(now, r))
 		}
 	}
+	if _, until := floor(now, f); !until.IsZero() {
+		plan.sooner(until.Sub(now))
+	}
 	return plan, own
+}
+
+// sooner lets there be something to decide in d, unless d is 0.
+func (p *Plan) sooner(d time.Duration) {
+	if d > 0 && (p.Again == 0 || d < p.Again) {
+		p.Again = d
+	}
+}
+
+// floor is how many instances a function is to have at least, and until when that is so at
+// least; zero if it does not depend on the time.
+func floor(now time.Time, f *v1alpha1.Function) (least int64, until time.Time) {
+	open, until := schedule.Floor(f.Spec.Scaling.Calendar(), now)
+	return max(int64(f.Spec.Scaling.MinInstances), int64(open)), until
 }
 
 // noticeTime is how long those who start instances have to tell of a revision after it got

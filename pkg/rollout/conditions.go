@@ -303,7 +303,7 @@ func (v *view) minInstancesReady() metav1.Condition {
 	if r := v.unobserved(); r != nil {
 		return condition(kind, metav1.ConditionUnknown, v1alpha1.ReasonUnobserved, "no scheduler tells of "+r.Name)
 	}
-	least, ready := int64(v.Function.Spec.Scaling.MinInstances), int64(0)
+	var ready int64
 	var unconfirmed bool
 	var why *Failure
 	for _, p := range v.serving {
@@ -314,21 +314,22 @@ func (v *view) minInstancesReady() metav1.Condition {
 			why = v.obstacle(p.revision)
 		}
 	}
+	least, _ := floor(v.Now, v.Function)
 	switch {
 	case unconfirmed:
 		return condition(kind, metav1.ConditionUnknown, v1alpha1.ReasonUnconfirmed,
 			"etcd cannot be reached: calls are served, but no more than a fifth more instances are created until it is back")
 	case least == 0:
 		return condition(kind, metav1.ConditionTrue, v1alpha1.ReasonEnoughInstances,
-			"instances come and go with the calls; scaling.minInstances asks for none")
+			"instances come and go with the calls; scaling asks for none now")
 	case ready >= least:
 		return condition(kind, metav1.ConditionTrue, v1alpha1.ReasonEnoughInstances,
-			fmt.Sprintf("there are as many instances as scaling.minInstances asks for, %d", least))
+			fmt.Sprintf("there are as many instances as scaling asks for now, %d", least))
 	case why != nil:
 		return condition(kind, metav1.ConditionFalse, why.Reason, why.Message)
 	default:
 		return condition(kind, metav1.ConditionFalse, v1alpha1.ReasonCreating,
-			fmt.Sprintf("scaling.minInstances asks for %d instances; they are being created", least))
+			fmt.Sprintf("scaling asks for %d instances now; they are being created", least))
 	}
 }
 

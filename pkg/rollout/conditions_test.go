@@ -140,6 +140,13 @@ func TestConditionsOfEverySituation(t *testing.T) {
 			then(s)
 		}
 	}
+	// office has a window that is open at the time of the tests.
+	office := func(then func(*teller)) func(*teller) {
+		return func(s *teller) {
+			s.f.Spec.Scaling.Windows = []v1alpha1.ScalingWindow{{Name: "office", Start: "0 5 * * *", Duration: v1alpha1.Duration{Duration: time.Hour}, MinInstances: 3}}
+			then(s)
+		}
+	}
 	refusedFor := func(reason string) func(*teller) {
 		return func(s *teller) {
 			good(s)
@@ -190,30 +197,32 @@ func TestConditionsOfEverySituation(t *testing.T) {
 			s.tell(3, starting)
 		},
 			shown(started, "Unknown/Verifying", enough, "Reconciling=True/Verifying")},
-		"an update that works":              {update(idle), shown(started, started, enough)},
-		"an update without room":            {update(full), shown(started, "Unknown/VerificationDeferred", enough, "Reconciling=True/VerificationDeferred")},
-		"an update without room, overdue":   {late(update(full)), shown(started, "Unknown/VerificationDeferred", enough, "Reconciling=True/VerificationDeferred")},
-		"an update in steps":                {stepping(serving), shown(started, started, enough, "Reconciling=True/Stepping")},
-		"the new part of the calls fails":   {func(s *teller) { stepping(serving)(s); s.told(); s.tell(2, exits) }, shown("False/FunctionExited", started, enough, "Reconciling=True/Stepping")},
-		"a scheduler behind":                {func(s *teller) { good(s); s.change(func(spec *v1alpha1.FunctionSpec) { spec.Calls.MaxInFlight = 7 }) }, shown(started, started, enough, "Reconciling=True/SchedulerBehind")},
-		"the cluster is full":               {first(full), shown("False/NoCapacity", "Unknown/VerificationDeferred", enough)},
-		"the cluster is full for long":      {late(first(full)), shown("False/NoCapacity", "Unknown/VerificationDeferred", enough)},
-		"it was, and fills up":              {func(s *teller) { good(s); s.tell(1, full) }, shown("False/NoCapacity", started, enough)},
-		"scaled to none":                    {func(s *teller) { good(s); s.tell(1, idle) }, shown(started, started, enough)},
-		"scaled to none, by another one":    {func(s *teller) { good(s); s.tell(1, starting) }, shown(started, started, enough)},
-		"good code that fails now":          {func(s *teller) { good(s); s.tell(1, exits) }, shown("False/FunctionExited", started, enough)},
-		"some starts fail":                  {first(failing), shown(started, started, enough, "InstancesFailing=True/OutOfMemory")},
-		"no room for more":                  {first(crowded), shown(started, started, enough, "InstancesFailing=True/NoCapacity")},
-		"etcd is away":                      {first(cutOff), shown(started, started, "Unknown/Unconfirmed")},
-		"a floor":                           {least(2, first(serving)), shown(started, started, enough)},
-		"a floor that is being reached":     {least(3, first(serving)), shown(started, started, "False/Creating")},
-		"a floor without room":              {least(3, first(crowded)), shown(started, started, "False/NoCapacity", "InstancesFailing=True/NoCapacity")},
-		"a floor that cannot be reached":    {least(3, first(failing)), shown(started, started, "False/OutOfMemory", "InstancesFailing=True/OutOfMemory")},
-		"no proof wanted":                   {unverified(starting), shown("True/NotVerified", "True/NotVerified", enough)},
-		"no proof wanted, but there is one": {unverified(idle), shown(started, started, enough)},
-		"no proof wanted, and broken":       {late(unverified(exits)), shown("False/FunctionExited", "False/FunctionExited", enough)},
-		"the scheduler is gone":             {func(s *teller) { good(s); clear(s.look.Units); s.now = s.now.Add(noticeTime) }, shown("Unknown/Unobserved", started, "Unknown/Unobserved")},
-		"the observer has just started":     {func(s *teller) { good(s); clear(s.look.Units); s.look.Settling = true; s.now = s.now.Add(noticeTime) }, shown(started, started, enough)},
+		"an update that works":               {update(idle), shown(started, started, enough)},
+		"an update without room":             {update(full), shown(started, "Unknown/VerificationDeferred", enough, "Reconciling=True/VerificationDeferred")},
+		"an update without room, overdue":    {late(update(full)), shown(started, "Unknown/VerificationDeferred", enough, "Reconciling=True/VerificationDeferred")},
+		"an update in steps":                 {stepping(serving), shown(started, started, enough, "Reconciling=True/Stepping")},
+		"the new part of the calls fails":    {func(s *teller) { stepping(serving)(s); s.told(); s.tell(2, exits) }, shown("False/FunctionExited", started, enough, "Reconciling=True/Stepping")},
+		"a scheduler behind":                 {func(s *teller) { good(s); s.change(func(spec *v1alpha1.FunctionSpec) { spec.Calls.MaxInFlight = 7 }) }, shown(started, started, enough, "Reconciling=True/SchedulerBehind")},
+		"the cluster is full":                {first(full), shown("False/NoCapacity", "Unknown/VerificationDeferred", enough)},
+		"the cluster is full for long":       {late(first(full)), shown("False/NoCapacity", "Unknown/VerificationDeferred", enough)},
+		"it was, and fills up":               {func(s *teller) { good(s); s.tell(1, full) }, shown("False/NoCapacity", started, enough)},
+		"scaled to none":                     {func(s *teller) { good(s); s.tell(1, idle) }, shown(started, started, enough)},
+		"scaled to none, by another one":     {func(s *teller) { good(s); s.tell(1, starting) }, shown(started, started, enough)},
+		"good code that fails now":           {func(s *teller) { good(s); s.tell(1, exits) }, shown("False/FunctionExited", started, enough)},
+		"some starts fail":                   {first(failing), shown(started, started, enough, "InstancesFailing=True/OutOfMemory")},
+		"no room for more":                   {first(crowded), shown(started, started, enough, "InstancesFailing=True/NoCapacity")},
+		"etcd is away":                       {first(cutOff), shown(started, started, "Unknown/Unconfirmed")},
+		"a floor":                            {least(2, first(serving)), shown(started, started, enough)},
+		"a floor that is being reached":      {least(3, first(serving)), shown(started, started, "False/Creating")},
+		"a floor that a window sets":         {office(first(serving)), shown(started, started, "False/Creating")},
+		"a floor that a window no more sets": {func(s *teller) { office(first(serving))(s); s.told(); s.now = s.now.Add(s.look.Plan.Again) }, shown(started, started, enough)},
+		"a floor without room":               {least(3, first(crowded)), shown(started, started, "False/NoCapacity", "InstancesFailing=True/NoCapacity")},
+		"a floor that cannot be reached":     {least(3, first(failing)), shown(started, started, "False/OutOfMemory", "InstancesFailing=True/OutOfMemory")},
+		"no proof wanted":                    {unverified(starting), shown("True/NotVerified", "True/NotVerified", enough)},
+		"no proof wanted, but there is one":  {unverified(idle), shown(started, started, enough)},
+		"no proof wanted, and broken":        {late(unverified(exits)), shown("False/FunctionExited", "False/FunctionExited", enough)},
+		"the scheduler is gone":              {func(s *teller) { good(s); clear(s.look.Units); s.now = s.now.Add(noticeTime) }, shown("Unknown/Unobserved", started, "Unknown/Unobserved")},
+		"the observer has just started":      {func(s *teller) { good(s); clear(s.look.Units); s.look.Settling = true; s.now = s.now.Add(noticeTime) }, shown(started, started, enough)},
 		"it starts, and the function is new": {func(s *teller) { s.look.Settling = true },
 			shown("Unknown/Verifying", "Unknown/Verifying", enough, "Reconciling=True/Verifying")},
 		"traffic names what does not exist": {func(s *teller) {
