@@ -42,7 +42,7 @@ func (l *learnt) keep(ctx context.Context, from *scheduler.Scheduler) error {
 		}
 		known := make(map[string]file.LearntOf)
 		for _, of := range from.Learnt() {
-			known[of.UID] = file.LearntOf{Generation: of.Generation, Execution: of.Execution, Start: of.Start}
+			known[of.UID] = file.LearntOf{Execution: of.Execution, Start: of.Start}
 		}
 		if err := l.Keep(known); err != nil {
 			l.log.Warn("what was learnt of the functions cannot be kept", "err", err)

@@ -59,9 +59,8 @@ func (s *host) recall(fn *v1alpha1.Function) estimate.Means {
 
 // Learnt is what was learnt of a function.
 type Learnt struct {
-	// UID and Generation are the function's, and not those of a unit of it.
-	UID        string
-	Generation int64
+	// UID is the function's, and not that of a unit of it.
+	UID string
 	estimate.Means
 }
 
@@ -77,8 +76,7 @@ func (s *accounts) Learnt() []Learnt {
 	}
 	var learnt []Learnt
 	for uid, units := range known {
-		f := s.foremost(units)
-		learnt = append(learnt, Learnt{UID: uid, Generation: f.current().Generation, Means: f.means()})
+		learnt = append(learnt, Learnt{UID: uid, Means: s.foremost(units).means()})
 	}
 	return learnt
 }

@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
@@ -68,7 +69,7 @@ func (s *ticker) divide(all []*considered) {
 	for _, c := range all {
 		if n := c.Wanted(); n > 0 {
 			wants = append(wants, share.Want{
-				Namespace: c.fn.Namespace, Function: c.fn.Name, N: n,
+				Namespace: c.fn.Namespace, Function: cmp.Or(c.fn.FunctionRevisionName(), c.fn.Name), N: n,
 				Cost: s.deps.Instances.Requests(c.fn).MilliCPU, Waited: c.waited(),
 			})
 			wanting = append(wanting, c)

@@ -18,11 +18,10 @@ import (
 // maxLearnt bounds the file, in bytes: that is some 30,000 functions.
 const maxLearnt = 4 << 20
 
-// LearntOf is what was learnt of one generation of a function.
+// LearntOf is what was learnt of one function.
 type LearntOf struct {
-	Generation int64         `json:"generation"`
-	Execution  time.Duration `json:"executionNs,omitempty"`
-	Start      time.Duration `json:"startNs,omitempty"`
+	Execution time.Duration `json:"executionNs,omitempty"`
+	Start     time.Duration `json:"startNs,omitempty"`
 }
 
 // Learnt is what was learnt of functions, by their UIDs, in one file. It may be used
@@ -64,14 +63,12 @@ func OpenLearnt(path string) (*Learnt, error) {
 	return l, nil
 }
 
-// Recall returns what was learnt of a function as it is now.
-func (l *Learnt) Recall(fn *v1alpha1.Function) estimate.Means {
+// Recall returns what was learnt of a unit's function: a new revision begins with what is
+// known of the others.
+func (l *Learnt) Recall(unit *v1alpha1.Function) estimate.Means {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	known := l.of[string(fn.UID)]
-	if known.Generation != fn.Generation {
-		return estimate.Means{}
-	}
+	known := l.of[unit.FunctionUID()]
 	return estimate.Means{Execution: max(0, known.Execution), Start: max(0, known.Start)}
 }
 

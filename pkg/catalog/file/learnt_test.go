@@ -1,6 +1,7 @@
 package file
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,9 +14,11 @@ import (
 	"github.com/windlass-dev/windlass/pkg/estimate"
 )
 
-func generation(uid string, n int64) *v1alpha1.Function {
+// unit is a revision of the function of a UID.
+func unit(function string, n int) *v1alpha1.Function {
 	fn := &v1alpha1.Function{}
-	fn.UID, fn.Generation = types.UID(uid), n
+	fn.UID = types.UID(fmt.Sprint(function, n))
+	fn.Annotations = map[string]string{v1alpha1.AnnotationFunctionUID: function}
 	return fn
 }
 
@@ -25,24 +28,26 @@ func TestWhatWasLearntIsThereAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := first.Recall(generation("u", 3)); got != (estimate.Means{}) {
+	if got := first.Recall(unit("u", 3)); got != (estimate.Means{}) {
 		t.Errorf("of a function of which nothing is known: %v", got)
 	}
-	if err := first.Keep(map[string]LearntOf{"u": {Generation: 3, Execution: time.Second, Start: -1}}); err != nil {
+	if err := first.Keep(map[string]LearntOf{"u": {Execution: time.Second, Start: -1}}); err != nil {
 		t.Fatal(err)
 	}
 	for _, l := range []*Learnt{first, reopened(t, path)} {
-		if got, want := l.Recall(generation("u", 3)), (estimate.Means{Execution: time.Second}); got != want {
-			t.Errorf("got %v, want %v", got, want)
+		for n := range 2 {
+			if got, want := l.Recall(unit("u", n)), (estimate.Means{Execution: time.Second}); got != want {
+				t.Errorf("of revision %d: got %v, want %v", n, got, want)
+			}
 		}
-		if got := l.Recall(generation("u", 4)); got != (estimate.Means{}) {
-			t.Errorf("of another generation: %v", got)
+		if got := l.Recall(unit("another", 0)); got != (estimate.Means{}) {
+			t.Errorf("of another function: %v", got)
 		}
 	}
 	if err := first.Keep(nil); err != nil {
 		t.Fatal(err)
 	}
-	if got := reopened(t, path).Recall(generation("u", 3)); got != (estimate.Means{}) {
+	if got := reopened(t, path).Recall(unit("u", 3)); got != (estimate.Means{}) {
 		t.Errorf("of a function that is gone: %v", got)
 	}
 }
@@ -69,10 +74,10 @@ func TestAFileThatIsOfNoUseIsSaidSoAndReplaced(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), path) {
 				t.Errorf("error %v, want one that names the file", err)
 			}
-			if err := l.Keep(map[string]LearntOf{"u": {Generation: 1, Start: 1}}); err != nil {
+			if err := l.Keep(map[string]LearntOf{"u": {Start: 1}}); err != nil {
 				t.Fatal(err)
 			}
-			if got := reopened(t, path).Recall(generation("u", 1)).Start; got != 1 {
+			if got := reopened(t, path).Recall(unit("u", 1)).Start; got != 1 {
 				t.Errorf("got %v of what was kept", got)
 			}
 		})
@@ -107,7 +112,7 @@ func TestWhatIsNotReadAgainIsNotWritten(t *testing.T) {
 func TestNothingIsWrittenUnlessSomethingWasLearnt(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "learnt.json")
 	l := reopened(t, path)
-	known := map[string]LearntOf{"u": {Generation: 1, Start: 1}, "v": {Generation: 1, Start: 2}}
+	known := map[string]LearntOf{"u": {Start: 1}, "v": {Start: 2}}
 	if err := l.Keep(known); err != nil {
 		t.Fatal(err)
 	}

@@ -118,7 +118,7 @@ func TestARuntimeThatComesLaterSaysTheProtocol(t *testing.T) {
 	}
 }
 
-func TestWhatWasLearntIsRecalledOfTheFunctionAsItIs(t *testing.T) {
+func TestWhatWasLearntOfAFunctionIsRecalledOfItsRevisions(t *testing.T) {
 	s := newSource()
 	learnt := func(fn *v1alpha1.Function) {
 		fn.Status.ObservedGeneration = 2
@@ -134,18 +134,18 @@ func TestWhatWasLearntIsRecalledOfTheFunctionAsItIs(t *testing.T) {
 		t.Errorf("of an unknown function: %v", got)
 	}
 	s.functionChanged(function(2, learnt, latest(2), traffic(1, 100, 2, 0)))
-	if got := s.Recall(unit(function(2), first)); got != want {
-		t.Errorf("got %v, want %v", got, want)
+	for name, unit := range map[string]*v1alpha1.Function{
+		"that has the calls": unit(function(2), first), "that has none yet": unit(function(2), second),
+		"that the status does not know yet": unit(function(3), revision(3)),
+	} {
+		if got := s.Recall(unit); got != want {
+			t.Errorf("of a revision %s: got %v, want %v", name, got, want)
+		}
 	}
 	other := function(2)
 	other.UID = "u-2"
-	for name, unit := range map[string]*v1alpha1.Function{
-		"a later generation": unit(function(3), first), "another of the name": unit(other, first),
-		"a revision that has had no calls": unit(function(2), second),
-	} {
-		if got := s.Recall(unit); got != (estimate.Means{}) {
-			t.Errorf("of %s: %v", name, got)
-		}
+	if got := s.Recall(unit(other, first)); got != (estimate.Means{}) {
+		t.Errorf("of another function of the name: %v", got)
 	}
 	s.functionChanged(function(2, traffic(1, 100), func(fn *v1alpha1.Function) { fn.Status.ObservedGeneration = 2 }))
 	if got := s.Recall(unit(function(2), first)); got != (estimate.Means{}) {
