@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -191,9 +192,18 @@ func refused(why Failure, stalled metav1.ConditionStatus) []metav1.Condition {
 		condition(v1alpha1.ConditionInstancesFailing, "", "", ""))
 }
 
-// excerpt is a text that fits the message of a condition.
+// excerpt is a text that fits the message of a condition: its beginning and its end, where
+// the last log line stands.
 func excerpt(text string) string {
-	return invoke.ExcerptOf(strings.ToValidUTF8(text, "?"), maxMessage)
+	text = strings.ToValidUTF8(text, "?")
+	if len(text) <= maxMessage {
+		return text
+	}
+	from := len(text) - maxMessage/2
+	for !utf8.RuneStart(text[from]) {
+		from++
+	}
+	return invoke.ExcerptOf(text[:from], maxMessage/2) + text[from:]
 }
 
 func condition(kind string, status metav1.ConditionStatus, reason, message string) metav1.Condition {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -277,11 +278,15 @@ func TestConditionsSayTheLastWordsOfTheFunction(t *testing.T) {
 		t.Errorf("the revision says %+v", got)
 	}
 	long := exits
-	long.Failure = &Failure{v1alpha1.ReasonFunctionExited, strings.Repeat("\xffé", maxMessage)}
-	s.tell(1, long)
-	for _, c := range s.told() {
-		if len(c.Message) > maxMessage || strings.ContainsRune(c.Message, '\uFFFD') {
-			t.Errorf("%s says %d bytes", c.Type, len(c.Message))
+	for _, before := range []string{"", "x"} {
+		long.Failure = &Failure{v1alpha1.ReasonFunctionExited, "it exited" + before + strings.Repeat("\xffé", maxMessage) + "ImportError"}
+		s.tell(1, long)
+		ready := s.told()[0]
+		if len(ready.Message) > maxMessage || !utf8.ValidString(ready.Message) {
+			t.Errorf("it says %d bytes, valid is %t", len(ready.Message), utf8.ValidString(ready.Message))
+		}
+		if !strings.HasPrefix(ready.Message, "f-00001: it exited") || !strings.HasSuffix(ready.Message, "ImportError") {
+			t.Errorf("of a long text it says %q", ready.Message)
 		}
 	}
 }
