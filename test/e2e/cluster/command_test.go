@@ -57,7 +57,7 @@ var _ = Describe("The command windlass", func() {
 		Expect(windlass("list")).To(MatchRegexp(`hello\s`))
 		Expect(windlass("invoke", "hello")).To(ContainSubstring("ahoy"))
 		Expect(windlass("describe", "hello")).To(SatisfyAll(ContainSubstring("hello"), ContainSubstring(image("test-functions")), ContainSubstring("Ready")))
-		Expect(windlass("explain", "hello")).To(MatchRegexp(`\+1 instance \(BelowMin\): .*→ node `), "the instance that deploy --wait asked for")
+		Expect(windlass("explain", "hello")).To(MatchRegexp(`\+1 instance \(BelowMin\): .*→ node `), "the instance of the proof")
 		Expect(windlass("explain", "hello", "--output", "json")).To(SatisfyAll(ContainSubstring(`"served": true`), ContainSubstring(`"reason": "BelowMin"`)))
 		Expect(windlass("top", "--once")).To(MatchRegexp(`(?m)^hello\s.*(BelowMin|NoDemand|Enough)`))
 		By("watching it on a terminal")
