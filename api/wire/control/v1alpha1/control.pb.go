@@ -1105,7 +1105,7 @@ type FunctionFacts struct {
 	Creating uint32 `protobuf:"varint,5,opt,name=creating,proto3" json:"creating,omitempty"`
 	Created  uint32 `protobuf:"varint,6,opt,name=created,proto3" json:"created,omitempty"`
 	Busy     uint32 `protobuf:"varint,7,opt,name=busy,proto3" json:"busy,omitempty"`
-	// Instances of an older revision that are still there.
+	// Not said any more: instances of another revision are told of with that.
 	Outdated uint32 `protobuf:"varint,8,opt,name=outdated,proto3" json:"outdated,omitempty"`
 	// Calls that wait.
 	Queued uint32 `protobuf:"varint,9,opt,name=queued,proto3" json:"queued,omitempty"`
