@@ -158,6 +158,9 @@ func testIntent(t *testing.T, tc *testCluster, c *Client) {
 	applied, err = c.deploy(ctx, t, fn, false)
 	wantResult(t, applied, err, Unchanged)
 	// The status is another's, and its change none of the function's.
+	if err := tc.admin.Get(ctx, client.ObjectKeyFromObject(&stored), &stored); err != nil {
+		t.Fatal(err)
+	}
 	stored.Status.URL = "http://gateway/function/hello"
 	if err := tc.admin.Status().Update(ctx, &stored); err != nil {
 		t.Fatal(err)

@@ -70,7 +70,7 @@ func (s *Store) Observe(key invoke.FunctionKey, known map[string]rollout.Known) 
 	lasting := make(map[string]rollout.Known, len(known))
 	for name, k := range known {
 		// How many instances there are is for nobody to read in a file.
-		lasting[name] = rollout.Known{Started: k.Started, Failure: k.Failure, NoRoom: k.NoRoom}
+		lasting[name] = rollout.Known{Observed: k.Observed, Started: k.Started, Failure: k.Failure, NoRoom: k.NoRoom}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -35,7 +35,12 @@ func failing(why string) rollout.Known {
 
 func seen(t *testing.T, s *Store, number int64, known rollout.Known) {
 	t.Helper()
-	if err := s.Observe(key("f"), map[string]rollout.Known{numbered(t, s, number).Name: known}); err != nil {
+	all := make(map[string]rollout.Known)
+	for _, r := range revisions(s) {
+		all[r.Name] = rollout.Known{Observed: true}
+	}
+	all[numbered(t, s, number).Name] = known
+	if err := s.Observe(key("f"), all); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -299,7 +304,7 @@ func TestNoNewsIsNotWritten(t *testing.T) {
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	for _, o := range []rollout.Known{failed, {}} {
+	for _, o := range []rollout.Known{failed, {Observed: true}} {
 		seen(t, s, 1, o)
 	}
 	if err := s.Observe(key("f"), map[string]rollout.Known{"another": started}); err != nil {
