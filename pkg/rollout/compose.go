@@ -30,6 +30,18 @@ func (e *Entry) Key() invoke.FunctionKey { return e.Function.Key() }
 // UID is the function's.
 func (e *Entry) UID() string { return string(e.Function.UID) }
 
+// Pick is the unit for a call, by a number that was drawn from all with the same chance; nil
+// if the function cannot be called yet.
+func (e *Entry) Pick(draw uint32) *v1alpha1.Function {
+	at := int32(draw % 100)
+	for _, route := range e.Routes {
+		if at -= route.Weight; at < 0 {
+			return route.Unit
+		}
+	}
+	return nil
+}
+
 // Route is a part of a function's calls.
 type Route struct {
 	// Tag that calls name for it, or "".

@@ -251,9 +251,7 @@ func (d *decision) before(tag string) string {
 
 // surplus are the oldest revisions that nothing needs, beyond the history.
 func (d *decision) surplus() []string {
-	needed := map[string]bool{
-		d.latest.Name: true, d.plan.State.Ready: true, d.plan.State.Rollout.StableRevisionName: true,
-	}
+	needed := map[string]bool{d.latest.Name: true, d.plan.State.Ready: true}
 	for _, part := range d.plan.State.Traffic {
 		needed[part.RevisionName] = true
 	}

@@ -51,7 +51,7 @@ func (a *agent) boot() {
 	a.world.explain(a.name, fmt.Sprintf("is instance %s of function %d", a.instance.cid, a.instance.fn.index))
 	a.step(core.Begin{})
 	w := a.world
-	if w.faulty() && w.chance(0.03) {
+	if a.instance.fn.broken || w.faulty() && w.chance(0.03) {
 		a.after(w.between(10*time.Millisecond, time.Second), func() { a.step(core.FunctionFailed{}) })
 		return
 	}

@@ -143,7 +143,7 @@ func (a *agent) startCall(e core.Start) {
 	w := a.world
 	in := w.ledger.byID[t.ticket.ID]
 	kind := fate(w)
-	if w.poisoned == in.fn {
+	if w.poisoned == in.fn.function {
 		kind = fateKills
 	}
 	if kind == fateNotStarted {

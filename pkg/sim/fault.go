@@ -54,6 +54,7 @@ var faults = []fault{
 	{"evict", 6, (*chaos).evict},
 	{"stale-word", 3, (*chaos).staleWord},
 	{"new-revision", 4, onFunction(functionFaults.revise)},
+	{"controller-away", 2, onFunction(functionFaults.leaveAlone)},
 	{"function-deleted", 4, onFunction(functionFaults.deleteFunction)},
 }
 
@@ -525,7 +526,7 @@ func (c *chaos) evict() (func(), bool) {
 	if !n.up() || n.paused {
 		return nil, false
 	}
-	f, now := n.program.(*scheduler).lookup(fn), n.now()
+	f, now := n.program.(*scheduler).lookup(fn.main()), n.now()
 	if f == nil {
 		return nil, false
 	}

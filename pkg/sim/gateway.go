@@ -7,6 +7,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/gateway/core"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/ownership"
+	"github.com/windlass-dev/windlass/pkg/rollout"
 )
 
 // maxQueueTime is how long a call waits while there are faults: less long than by default.
@@ -24,16 +25,18 @@ type gateway struct {
 	// routes is where each function's tickets go now.
 	routes []string
 	soon   bool
-	// functions are those that it knows, by index, and gone is when it last heard that one
-	// was deleted.
-	functions []*function
-	gone      []time.Time
+	// entries are the functions that it knows, by index, and gone is when it last heard that
+	// one was deleted.
+	entries []*rollout.Entry
+	gone    []time.Time
 }
 
 // call is a client's call.
 type call struct {
 	*invocation
-	life    *core.Invocation
+	life *core.Invocation
+	// of is the UID of its function.
+	of      string
 	attempt *attempt  // the last one
 	offered time.Time // when its ticket was sent last
 }
@@ -41,12 +44,9 @@ type call struct {
 func newGateway(n *node) *gateway {
 	g := &gateway{node: n, routes: make([]string, len(n.world.functions))}
 	for _, fn := range n.world.functions {
-		if fn.deleted {
-			fn = nil
-		}
-		g.functions = append(g.functions, fn)
+		g.entries = append(g.entries, fn.entry)
 	}
-	g.gone = make([]time.Time, len(g.functions))
+	g.gone = make([]time.Time, len(g.entries))
 	g.view = newDirectory(n, g.rerouted)
 	g.etcd = &reader{node: n, listed: g.view.listed, saw: g.view.saw, interrupted: func() {}, busy: func() bool { return false }}
 	return g
@@ -71,7 +71,7 @@ func (g *gateway) died() {
 // call takes a client's call of a function of that name, which waits for an instance for
 // that long.
 func (g *gateway) call(name *function, waits, leavesAfter time.Duration) {
-	now, fn := g.now(), g.functions[name.index]
+	now, fn := g.now(), g.pick(name)
 	if fn == nil {
 		g.note("knows no such function", uint64(name.index), 0)
 		return
@@ -79,6 +79,7 @@ func (g *gateway) call(name *function, waits, leavesAfter time.Duration) {
 	token := g.world.token()
 	c := &call{
 		invocation: g.world.ledger.admit(g.world.id(now.Add(g.clock.wall)), fn, token),
+		of:         g.entries[name.index].UID(),
 		life: core.New(core.Spec{
 			Admitted: now, MaxQueueTime: waits, Timeout: fn.timeout, CancelOnDisconnect: true,
 			MayRepeat: fn.idempotent,
@@ -116,7 +117,7 @@ func (g *gateway) carryOut(c *call, d core.Decision) {
 func (g *gateway) offer(c *call) {
 	c.offered = g.now()
 	ticket, _ := c.life.Ticket()
-	to, _, known := g.view.route(c.fn)
+	to, _, known := g.view.route(c.fn.function)
 	if !known {
 		return
 	}
@@ -137,6 +138,7 @@ func (g *gateway) reofferOverdue() { g.reoffer(func(*call) bool { return false }
 func (g *gateway) reoffer(moved func(c *call) bool) {
 	now := g.now()
 	for _, c := range slices.Clone(g.calls) {
+		g.move(c)
 		g.carryOut(c, c.life.Audit(now, core.Observed{Moved: moved(c), Deleted: g.deleted(c)}, invoke.Token{}))
 	}
 }
@@ -207,7 +209,7 @@ func (g *gateway) clientLeft(c *call) {
 
 // withdraw tells the scheduler that nobody wants a ticket any more.
 func (g *gateway) withdraw(c *call) {
-	if to, _, known := g.view.route(c.fn); known {
+	if to, _, known := g.view.route(c.fn.function); known {
 		g.linkTo(to.Addr).send(withdrawal{id: c.id, fn: c.fn})
 	}
 }
@@ -258,5 +260,50 @@ func (g *gateway) overdue() {
 		case c.life.Phase() == core.Queued && g.deleted(c) && now.After(g.gone[c.fn.index].Add(core.ReofferAfter+core.ReofferEvery+overdue)):
 			g.world.ledger.broken(c.invocation, RuleDeletedAnswered)
 		}
+	}
+}
+
+// follows takes note of a function as it is, or that it was deleted.
+func (g *gateway) follows(f *function, e *rollout.Entry) {
+	before := g.entries[f.index]
+	g.entries[f.index] = e
+	if before != nil && (e == nil || e.UID() != before.UID()) {
+		g.gone[f.index] = g.now()
+	}
+}
+
+// pick is the unit for a call; nil if the function is not known, or cannot be called yet.
+func (g *gateway) pick(f *function) *unit {
+	e := g.entries[f.index]
+	if e == nil {
+		return nil
+	}
+	to := e.Pick(g.world.rng.Uint32())
+	if to == nil {
+		g.world.violate(RuleSomebodyIsCalled, 0)
+		return nil
+	}
+	u := f.unit(to)
+	if u == nil || !u.proven && e.Function.Status.LatestReadyRevisionName != "" {
+		g.world.violate(RuleProvenFirst, 0)
+	}
+	return u
+}
+
+// deleted tells whether a call's function is gone.
+func (g *gateway) deleted(c *call) bool {
+	e := g.entries[c.fn.index]
+	return e == nil || string(e.UID()) != c.of
+}
+
+// move lets a call that waits for a revision which is no unit any more wait for another.
+func (g *gateway) move(c *call) {
+	if c.life.Phase() != core.Queued || g.deleted(c) || has(g.entries[c.fn.index], c.fn) {
+		return
+	}
+	if to := g.pick(c.fn.function); to != nil {
+		g.note("moves a call", uint64(c.number), 0)
+		c.fn = to
+		c.life.NotQueued()
 	}
 }

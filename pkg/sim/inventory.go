@@ -86,6 +86,7 @@ func (f *served) pulledBy(cid invoke.CID) {
 		return
 	}
 	e.pulled, e.in.ready, f.doubted = true, true, true
+	f.fn.hasStarted()
 	took := time.Duration(0)
 	if !e.adopted {
 		took = f.scheduler.now().Sub(e.ordered)
@@ -105,7 +106,7 @@ func (f *served) ended(in *instance) {
 		return
 	}
 	f.step(core.StartFailed{
-		Revision: in.revision, Blameless: in.unplaced, Others: f.hasInstance(),
+		Revision: f.core.Revision(), Blameless: in.unplaced, Others: f.hasInstance(),
 		Refusal: invoke.Refusal{Reason: invoke.RefusedCannotStart},
 	})
 }
@@ -136,7 +137,7 @@ func (c *considered) waited() time.Duration {
 func (f *served) consider() *considered {
 	f.reconsider()
 	o, p := f.inventory.count(), f.scheduler.placer
-	o.Room = p.planner.Room(p.shape(f.fn))
+	o.Room = p.planner.Room(p.shape(f.fn.function))
 	_, o.Orphan = f.scheduler.keeper.core.Orphan(f.scheduler.now())
 	d, is := core.AnswerOf[*core.Decided](f.step(&core.Ticked{Observed: o}))
 	if !is {
@@ -213,7 +214,7 @@ func (f *served) order(cid invoke.CID, at *worker, spare bool) {
 	s := f.scheduler
 	w := s.world
 	s.note("orders an instance", uint64(f.fn.index), f.sequence)
-	in := &instance{cid: cid, fn: f.fn, revision: f.core.Revision(), owner: s.name, worker: at, by: s}
+	in := &instance{cid: cid, fn: f.fn, owner: s.name, worker: at, by: s}
 	f.inventory.remove(cid)
 	f.inventory.entries = append(f.inventory.entries, &entry{in: in, ordered: s.now(), startBy: s.now().Add(startupTimeout + startGrace)})
 	f.doubted = true

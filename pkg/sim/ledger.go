@@ -26,7 +26,7 @@ const (
 type invocation struct {
 	number int
 	id     invoke.ID
-	fn     *function
+	fn     *unit
 	answer answer
 	// token is that of the ticket that counts now; used tells that it was
 	// claimed with.
@@ -85,7 +85,7 @@ func newLedger(w *World) *ledger {
 }
 
 // admit enters a call that a gateway has taken.
-func (l *ledger) admit(id invoke.ID, fn *function, token invoke.Token) *invocation {
+func (l *ledger) admit(id invoke.ID, fn *unit, token invoke.Token) *invocation {
 	in := &invocation{number: len(l.calls) + 1, id: id, fn: fn, token: token}
 	in.rides = fn.idempotent && in.number%2 == 0
 	l.calls = append(l.calls, in)

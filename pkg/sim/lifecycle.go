@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"slices"
 	"time"
 
@@ -28,28 +29,14 @@ func (w functionFaults) eachHears(servers []*node, fn *function, hear func(p pro
 	}
 }
 
-// changed tells all schedulers of a function's spec.
-func (w functionFaults) changed(fn *function) {
-	spec := fn.spec()
-	w.eachHears(w.schedulers, fn, func(p program) {
-		if f := p.(*scheduler).lookup(fn); f != nil {
-			f.replace(spec)
-		}
-	})
-}
-
-// replace lets instances of other revisions finish and go. Those that are not there yet
-// need not come.
-func (f *served) replace(spec core.Spec) {
-	if spec.Revision != f.core.Revision() {
-		f.scheduler.note("hears of revision "+spec.Revision, uint64(f.fn.index), 0)
+// change brings what is asked of the unit now. The rest of a spec never changes.
+func (f *served) change(spec core.Spec) {
+	was := f.core.Spec()
+	if spec.Calls == was.Calls && spec.Min == was.Min && spec.Max == was.Max && spec.IdleTimeout == was.IdleTimeout && spec.KeepLast == was.KeepLast {
+		return
 	}
+	f.scheduler.note("hears of a change", uint64(f.fn.index), uint64(spec.Max))
 	f.step(core.Changed{Spec: spec})
-	for _, e := range slices.Clone(f.inventory.entries) {
-		if e.in.revision != spec.Revision {
-			f.end(e)
-		}
-	}
 }
 
 // end lets an instance that was retired finish what it runs and go. One that is being
@@ -117,84 +104,126 @@ func (f *served) survey() {
 // changeMax changes how many instances a function may have. Schedulers hear of it one
 // after the other.
 func (w functionFaults) changeMax() (func(), bool) {
-	fn := pick(w.World, w.functions)
-	if fn.max < w.config.MaxInstances {
+	f := pick(w.World, w.functions)
+	if f.api == nil || f.most() < w.config.MaxInstances {
 		return nil, false
 	}
-	fn.max = 1 + w.rng.IntN(w.config.MaxInstances)
-	w.changed(fn)
-	return func() {
-		now := w.functions[fn.index] // it may have been made again
-		now.max = w.config.MaxInstances
-		w.changed(now)
-	}, true
+	set := func(most int) {
+		f.write(func(s *v1alpha1.FunctionSpec) { s.Scaling.MaxInstances = new(int32(most)) })
+	}
+	set(1 + w.rng.IntN(w.config.MaxInstances))
+	return func() { set(w.config.MaxInstances) }, true
 }
 
-// revise gives a function a new revision: its instances are replaced.
+// most is how many instances it may have.
+func (f *function) most() int { return int(*f.api.Spec.Scaling.MaxInstances) }
+
+// revise lets an author deploy something. Often it is not right, and something else follows.
 func (w functionFaults) revise() (func(), bool) {
-	fn := pick(w.World, w.functions)
-	if fn.deleted {
+	f := pick(w.World, w.functions)
+	if f.api == nil {
 		return nil, false
 	}
-	fn.revision++
-	w.note("world", "revises a function", uint64(fn.index), uint64(fn.revision))
-	w.changed(fn)
+	for w.chance(0.5) {
+		w.at(w.between(100*time.Millisecond, 3*time.Second), func() {
+			if !w.calm && f.api != nil {
+				f.deployNew()
+			}
+		})
+	}
+	return w.change(f)
+}
+
+// change lets the author write a new revision, a former one, one that is broken, one in
+// steps; or part the calls.
+func (w functionFaults) change(f *function) (func(), bool) {
+	switch x := w.rng.Float64(); {
+	case x < 0.35:
+		f.deployNew()
+	case x < 0.5:
+		f.deploy(decimal(max(1, f.image-1)))
+	case x < 0.75:
+		f.image++
+		f.deploy(brokenImage + decimal(f.image))
+		return f.deployNew, true
+	case x < 0.9:
+		f.write(func(s *v1alpha1.FunctionSpec) {
+			s.Traffic = nil
+			s.Rollout.Strategy, s.Rollout.Steps = v1alpha1.RolloutSteps, steps
+		})
+		f.deployNew()
+	default:
+		return w.part(f)
+	}
 	return nil, true
+}
+
+// steps are those that a function takes from some time on.
+var steps = []v1alpha1.RolloutStep{
+	{Weight: 30, Hold: v1alpha1.Duration{Duration: time.Second}}, {Weight: 60, Hold: v1alpha1.Duration{Duration: 2 * time.Second}},
+}
+
+// part lets the author part the calls between the latest revision and one that had all.
+func (w functionFaults) part(f *function) (func(), bool) {
+	served := pick(w.World, slices.DeleteFunc(slices.Clone(f.revisions), func(r *v1alpha1.FunctionRevision) bool {
+		return r.Status.FullTrafficTime.IsZero() || !r.Proven()
+	}))
+	if served == nil {
+		return nil, false
+	}
+	f.write(func(s *v1alpha1.FunctionSpec) {
+		s.Rollout.Strategy, s.Rollout.Steps = v1alpha1.RolloutImmediate, nil
+		s.Traffic = []v1alpha1.TrafficTarget{{Tag: "live", RevisionName: served.Name, Weight: 70}, {Tag: "next", Weight: 30}}
+	})
+	return func() { f.write(func(s *v1alpha1.FunctionSpec) { s.Traffic = nil }) }, true
+}
+
+// leaveAlone takes the controller away.
+func (w functionFaults) leaveAlone() (func(), bool) {
+	if w.uncontrolled {
+		return nil, false
+	}
+	w.uncontrolled = true
+	return func() { w.uncontrolled = false }, true
 }
 
 // deleteFunction deletes a function, which is made again under the same name.
 func (w functionFaults) deleteFunction() (func(), bool) {
-	fn := pick(w.World, w.functions)
-	if fn.deleted {
+	f := pick(w.World, w.functions)
+	if f.api == nil {
 		return nil, false
 	}
-	w.deleted(fn)
-	return func() { w.remade(fn) }, true
+	w.note("world", "deletes a function", uint64(f.index), 0)
+	f.api, f.revisions = nil, nil
+	f.publish()
+	return func() {
+		w.note("world", "makes a function again", uint64(f.index), 0)
+		f.served = w.now
+		f.make()
+	}, true
 }
 
-// remade makes a function anew that was deleted, under the same name.
-func (w functionFaults) remade(old *function) {
-	fn := *old
-	fn.uid, fn.deleted, fn.served = old.uid+"'", false, w.now
-	w.functions[fn.index] = &fn
-	w.note("world", "makes a function again", uint64(fn.index), 0)
-	w.eachHears(w.schedulers, &fn, func(p program) {
-		if s := p.(*scheduler); s.lookup(&fn) == nil {
-			s.add(&fn)
-		}
-	})
-	w.eachHears(w.gateways, &fn, func(p program) { p.(*gateway).knows(&fn, true) })
-}
-
-// deleted deletes a function.
-func (w functionFaults) deleted(fn *function) {
-	fn.deleted = true
-	w.note("world", "deletes a function", uint64(fn.index), 0)
-	w.eachHears(w.schedulers, fn, func(p program) {
-		if s := p.(*scheduler); s.lookup(fn) != nil {
-			s.remove(s.lookup(fn))
-		}
-	})
-	w.eachHears(w.gateways, fn, func(p program) { p.(*gateway).knows(fn, false) })
-	w.at(collectEvery, func() { w.platform.collect(fn) })
-}
-
-// collectEvery is how often the instances of functions that are gone are collected, of which
-// no scheduler may know any more.
+// collectEvery is how often the instances of revisions that are gone are collected, of
+// which no scheduler may know any more.
 const collectEvery = 10 * time.Second
 
-// collect ends what is left of a function that is gone.
-func (p *platform) collect(fn *function) {
+// collect ends what is left of revisions that are gone, again and again.
+func (p *platform) collect() {
 	for _, in := range slices.Clone(p.instances) {
-		if in.fn == fn {
+		if !in.fn.exists() {
 			p.stop(in)
 		}
 	}
-	p.world.at(collectEvery, func() { p.collect(fn) })
+	p.world.at(collectEvery, p.collect)
 }
 
-// lookup is what the scheduler keeps of a function; nil if it does not know it.
-func (s *scheduler) lookup(fn *function) *served {
+// exists tells whether there is a record of the unit's revision.
+func (u *unit) exists() bool {
+	return slices.ContainsFunc(u.revisions, func(r *v1alpha1.FunctionRevision) bool { return string(r.UID) == u.uid })
+}
+
+// lookup is what the scheduler keeps of a unit; nil if it does not know it.
+func (s *scheduler) lookup(fn *unit) *served {
 	for _, f := range s.served {
 		if f.fn == fn {
 			return f
@@ -203,9 +232,11 @@ func (s *scheduler) lookup(fn *function) *served {
 	return nil
 }
 
-// add begins to know a function.
-func (s *scheduler) add(fn *function) {
-	f := newServed(s, fn)
+// add begins to know a unit. Of one that comes back, the next survey finds the instances
+// that are still there.
+func (s *scheduler) add(fn *unit, spec core.Spec) {
+	s.closed = slices.DeleteFunc(s.closed, func(f *served) bool { return f.fn == fn })
+	f := newServed(s, fn, spec)
 	s.served = append(s.served, f)
 	f.step(core.Woken{})
 }
@@ -222,7 +253,7 @@ func (s *scheduler) remove(f *served) {
 			s.world.violate(RuleDeletedTakesNothing, 0)
 		}
 	}
-	if s.term(f.fn) != core.Unserved {
+	if s.term(f.fn.function) != core.Unserved {
 		f.adopt()
 	}
 	for _, e := range slices.Clone(f.inventory.entries) {
@@ -250,22 +281,3 @@ func (s *scheduler) forgetClosed(usages map[string]capacity.Usage) {
 		return true
 	})
 }
-
-// knows notes that a function is there, or was deleted.
-func (g *gateway) knows(fn *function, there bool) {
-	known := g.functions[fn.index]
-	switch {
-	case there == (known == fn):
-		return
-	case there:
-		g.functions[fn.index] = fn
-	default:
-		g.functions[fn.index] = nil
-	}
-	if known != nil {
-		g.gone[fn.index] = g.now()
-	}
-}
-
-// deleted tells whether a call's function is gone.
-func (g *gateway) deleted(c *call) bool { return g.functions[c.fn.index] != c.fn }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/queue/intake"
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
 
@@ -15,6 +16,7 @@ type limits struct {
 	// admitted are the times at which new calls came in lately, in one term.
 	admitted []time.Time
 	term     invoke.Term
+	calls    intake.Limits
 }
 
 // happened looks at what became of a ticket, before the rules of tickets hear of it.
@@ -63,8 +65,8 @@ func (l *limits) happened(e core.Event, effects []core.Effect) {
 // tooFast notes that a call was let in, and tells whether there were too many lately.
 func (l *limits) tooFast(now time.Time) bool {
 	calls, term := l.served.core.Spec().Calls, l.served.core.Term()
-	if term != l.term {
-		l.term, l.admitted = term, nil
+	if term != l.term || calls != l.calls {
+		l.term, l.calls, l.admitted = term, calls, nil
 	}
 	l.admitted = slices.DeleteFunc(append(l.admitted, now), func(at time.Time) bool { return now.Sub(at) >= time.Second })
 	return calls.Rate > 0 && len(l.admitted) > int(calls.Rate)+calls.Burst

@@ -42,7 +42,7 @@ func (l *link) opened() {
 	l.open, l.pause = true, 0
 	// Whatever was offered before may have been lost.
 	l.gateway.reoffer(func(c *call) bool {
-		to, _, _ := l.gateway.view.route(c.fn)
+		to, _, _ := l.gateway.view.route(c.fn.function)
 		return to.Addr == l.addr
 	})
 }

@@ -59,7 +59,7 @@ const unservedFor = 5 * time.Second
 
 // serves tells whether a function is known and served here.
 func (s *scheduler) serves(fn *function) bool {
-	f := s.lookup(fn)
+	f := s.lookup(fn.main())
 	return f != nil && f.serving()
 }
 
@@ -75,7 +75,7 @@ func (w *World) lookForServer(fn *function) {
 			fn.served = w.now
 		}
 	}
-	if !able || fn.deleted || w.troubled() || w.etcd.rewritten > 0 && w.now-w.etcd.rewritten < 4*leaseTTL {
+	if !able || fn.main() == nil || w.troubled() || w.etcd.rewritten > 0 && w.now-w.etcd.rewritten < 4*leaseTTL {
 		fn.served = w.now
 	}
 	if w.now-fn.served > unservedFor {

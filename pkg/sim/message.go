@@ -20,7 +20,7 @@ type (
 	// offer is a ticket on its way to a queue.
 	offer struct {
 		id     invoke.ID
-		fn     *function
+		fn     *unit
 		token  invoke.Token
 		waited time.Duration
 		remain time.Duration
@@ -29,7 +29,7 @@ type (
 	}
 	withdrawal struct {
 		id invoke.ID
-		fn *function
+		fn *unit
 	}
 	refusal struct {
 		id     invoke.ID

@@ -32,7 +32,7 @@ func (o *offerEnd) closed(closing) {
 func (o *offerEnd) take(m any) {
 	switch m := m.(type) {
 	case offer:
-		if o.passOn(m.fn, m) {
+		if o.passOn(m.fn.function, m) {
 			return
 		}
 		reason := invoke.RefusedUnknownFunction
@@ -43,7 +43,7 @@ func (o *offerEnd) take(m any) {
 			o.refuse(m.id, reason)
 		}
 	case withdrawal:
-		if o.passOn(m.fn, m) {
+		if o.passOn(m.fn.function, m) {
 			return
 		}
 		if f := o.scheduler.lookup(m.fn); f != nil {

@@ -17,11 +17,9 @@ type platform struct {
 
 // instance is a pod.
 type instance struct {
-	cid invoke.CID
-	fn  *function
-	// revision is that of the function which it was started for.
-	revision string
-	node     *node // nil until it starts
+	cid  invoke.CID
+	fn   *unit
+	node *node // nil until it starts
 	// worker is where it runs, or is to.
 	worker *worker
 	// by is the scheduler that has ordered it, and seen when the others see it, in the
@@ -74,7 +72,7 @@ func (p *platform) boot(in *instance) {
 		return
 	}
 	w := p.world
-	if w.looping && w.poisoned == in.fn {
+	if w.looping && w.poisoned == in.fn.function {
 		w.at(250*time.Millisecond, func() { p.boot(in) })
 		return
 	}
@@ -105,7 +103,7 @@ func (p *platform) ended(in *instance) {
 }
 
 // find finds an instance of a function: names are its own.
-func (p *platform) find(fn *function, cid invoke.CID) *instance {
+func (p *platform) find(fn *unit, cid invoke.CID) *instance {
 	for _, in := range p.instances {
 		if in.fn == fn && in.cid == cid {
 			return in

@@ -11,14 +11,14 @@ import (
 
 // openPull is what an instance opens to a scheduler: it says who it is.
 type openPull struct {
-	fn  *function
+	fn  *unit
 	cid invoke.CID
 }
 
 // pullEnd is a scheduler's end of an instance's pulls.
 type pullEnd struct {
 	scheduler *scheduler
-	fn        *function
+	fn        *unit
 	served    *served // nil before its hello
 	cid       invoke.CID
 	stream    *stream
@@ -74,7 +74,7 @@ func (p *pullEnd) say(r core.Reply) {
 func (p *pullEnd) hello() {
 	f := p.scheduler.lookup(p.fn)
 	if p.served = f; f == nil {
-		if p.scheduler.term(p.fn) == scheduling.Unserved {
+		if p.scheduler.term(p.fn.function) == scheduling.Unserved {
 			p.moved()
 		} else {
 			p.unknown()
@@ -114,7 +114,7 @@ func (p *pullEnd) join(e *entry) {
 	p.accepted, p.joined, e.heard = true, true, true
 	f.pulls = append(f.pulls, p)
 	effects := f.step(scheduling.Joined{
-		CID: p.cid, Capacity: f.fn.concurrency, Revision: e.in.revision, LetGo: e.leaving,
+		CID: p.cid, Capacity: f.fn.concurrency, Revision: f.core.Revision(), LetGo: e.leaving,
 	})
 	if _, refused := scheduling.AnswerOf[scheduling.JoinRefused](effects); refused {
 		p.forget()
@@ -134,7 +134,7 @@ func (p *pullEnd) retire(reason string) { p.say(core.Retire{Detail: reason}) }
 // moved names the owner and ends the stream.
 func (p *pullEnd) moved() {
 	p.forget()
-	owner := p.scheduler.elsewhere(p.fn)
+	owner := p.scheduler.elsewhere(p.fn.function)
 	p.say(core.Moved{Addr: owner.Addr, Epoch: owner.Epoch})
 	p.stream.close(p.scheduler.node)
 }

@@ -67,7 +67,7 @@ func (p *placer) begin(now time.Time) {
 
 // place picks a worker for an instance that is ordered now; nil if none has room.
 func (p *placer) place(f *served) *worker {
-	name, ok := p.planner.Place(f.fn.uid, p.shape(f.fn), p.scheduler.world.rng.IntN)
+	name, ok := p.planner.Place(f.fn.uid, p.shape(f.fn.function), p.scheduler.world.rng.IntN)
 	if !ok {
 		return nil
 	}
@@ -85,7 +85,7 @@ func (p *placer) lackRoom(c *considered) {
 	}
 	p.gather(now)
 	w := capacity.Want{
-		UID: f.fn.uid, Namespace: f.fn.namespace, Shape: p.shape(f.fn),
+		UID: f.fn.uid, Namespace: f.fn.namespace, Shape: p.shape(f.fn.function),
 		Missing: c.missing(), Starved: c.starved(), Waiting: c.Snapshot.Waiting(), OldestWait: c.Snapshot.OldestWait,
 	}
 	before := p.planner.Reserved(f.fn.uid)
@@ -129,7 +129,7 @@ func (p *placer) lend() {
 		}
 		made[a.Peer][a.UID] = capacity.Made{Exhausted: true}
 		if f := s.of(a.UID); f != nil {
-			a.Shape = p.shape(f.fn)
+			a.Shape = p.shape(f.fn.function)
 			loan := capacity.Loan{Peer: a.Peer, Shape: a.Shape}
 			loans[loan] = max(loans[loan], a.Instances)
 		}

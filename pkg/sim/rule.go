@@ -53,7 +53,6 @@ const (
 	RuleFirstOfThoseThatAsk Rule = "of the instances that ask, the first in order is handed a ticket"
 	RuleOldestFirst         Rule = "the oldest ticket is handed out first, unless the queue is hopeless"
 	RuleLastStays           Rule = "the last instance of a function stays for longer"
-	RuleOldTakesNothing     Rule = "an instance of another revision is handed no ticket"
 	RuleDeletedTakesNothing Rule = "an instance of a deleted function is handed no ticket"
 	RuleLeaverHoldsNothing  Rule = "an instance that holds a ticket may not leave"
 	RuleMeanIsPossible      Rule = "a mean execution time is within the function's timeout"
@@ -87,6 +86,11 @@ const (
 	RuleEpochRises          Rule = "the epoch of a slot that somebody knows falls only with a history of etcd"
 	RuleOneHolder           Rule = "a slot has one holder in one epoch"
 	RuleNoFrenzy            Rule = "nobody does the same thing again and again without a pause"
+	RuleProvenFirst         Rule = "calls go to a revision that is not proven only while none is"
+	RuleStepsFirst          Rule = "a revision that is not the latest has calls only if it had all of them before"
+	RuleKeptWhileCalled     Rule = "a revision that has calls is not removed"
+	RuleSomebodyIsCalled    Rule = "each call of a function that is there goes to a revision"
+	RuleControllerRests     Rule = "what is decided about revisions is decided once"
 	RuleHandedOver          Rule = "a scheduler that is told to stop gives its slots away"
 )
 
@@ -99,7 +103,8 @@ const (
 	RuleSchedulerAgree Rule = "at rest, all schedulers name the same owner"
 	RuleGatewayAgree   Rule = "at rest, all gateways turn to the owner"
 	RuleServesAgain    Rule = "at rest, calls of every function are answered well"
-	RuleOldGone        Rule = "at rest, no instance of a deleted function or of another revision is left"
+	RuleOldGone        Rule = "at rest, no instance of a deleted function or of a revision that is no unit is left"
+	RuleRolledOut      Rule = "at rest, all calls go to the latest revision, unless its proof lacks room"
 	RuleStartsOrEnds   Rule = "at rest, no instance is left that has not started in time"
 	RuleInstancesThere Rule = "at rest, all instances wait at the owner"
 )

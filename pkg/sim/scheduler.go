@@ -34,8 +34,11 @@ func newScheduler(n *node) *scheduler {
 	}}
 	s.view = newDirectory(n, s.reconsider)
 	for _, fn := range n.world.functions {
-		if !fn.deleted {
-			s.served = append(s.served, newServed(s, fn))
+		if fn.entry == nil {
+			continue
+		}
+		for _, u := range fn.entry.Units {
+			s.served = append(s.served, newServed(s, fn.unit(u), fn.spec(u)))
 		}
 	}
 	s.keeper = newKeeper(s)
@@ -195,7 +198,7 @@ func (s *scheduler) audit() Rule {
 			return RuleServerHasInstances
 		}
 		if term := f.core.Term(); f.serving() && term.Heir == "" {
-			s.world.ledger.hold(s.node, f.fn, s.keeper.since[f.fn.index], term.Epoch)
+			s.world.ledger.hold(s.node, f.fn.function, s.keeper.since[f.fn.index], term.Epoch)
 		}
 	}
 	return cmp.Or(s.view.audit(), kept)

@@ -13,7 +13,7 @@ import (
 // instances, and what is believed of them.
 type served struct {
 	scheduler *scheduler
-	fn        *function
+	fn        *unit
 	core      *core.Function
 	pulls     []*pullEnd
 	inventory inventory
@@ -38,8 +38,8 @@ type served struct {
 	scaling *scaling
 }
 
-func newServed(s *scheduler, fn *function) *served {
-	f := &served{scheduler: s, fn: fn, core: core.New(&s.config, fn.spec())}
+func newServed(s *scheduler, fn *unit, spec core.Spec) *served {
+	f := &served{scheduler: s, fn: fn, core: core.New(&s.config, spec)}
 	f.tickets = newTickets(s.world, f.core, fn.concurrency)
 	f.limits = &limits{served: f}
 	f.scaling = &scaling{served: f, settled: -1}
@@ -68,7 +68,7 @@ func (f *served) step(e core.Event) []core.Effect {
 func (f *served) carryOut(e core.Effect) {
 	switch e := e.(type) {
 	case *core.HandOut:
-		f.mayTake(e.CID)
+		f.mayTake()
 		f.stream(e.CID).deliver(e.Ticket)
 	case core.Refuse:
 		for _, t := range e.Tickets {
@@ -100,11 +100,8 @@ func (f *served) carryOut(e core.Effect) {
 }
 
 // mayTake looks whether an instance may be handed a ticket.
-func (f *served) mayTake(cid invoke.CID) {
-	switch e := f.inventory.find(cid); {
-	case e != nil && e.in.revision != f.core.Revision():
-		f.scheduler.world.violate(RuleOldTakesNothing, 0)
-	case f.scheduler.lookup(f.fn) == nil:
+func (f *served) mayTake() {
+	if f.scheduler.lookup(f.fn) == nil {
 		f.scheduler.world.violate(RuleDeletedTakesNothing, 0)
 	}
 }
@@ -211,7 +208,7 @@ func (s *scheduler) term(fn *function) invoke.Term {
 }
 
 func (f *served) reconsider() {
-	term := f.scheduler.term(f.fn)
+	term := f.scheduler.term(f.fn.function)
 	if term == f.core.Term() {
 		return
 	}

@@ -76,7 +76,7 @@ const roomComes = 15 * time.Second
 func (w settling) patience() (waits, within time.Duration) {
 	most, room := int64(0), int64(0)
 	for _, fn := range w.functions {
-		most += int64(fn.max) * fn.requests.MilliCPU
+		most += int64(fn.most()) * fn.requests.MilliCPU
 	}
 	for _, at := range w.workers {
 		room += at.cores.MilliCPU
@@ -116,41 +116,76 @@ func (w settling) unsettledFunction(fn *function) Rule {
 		return RuleOwned
 	}
 	owner := key.Value.ID
+	if !w.rolledOut(fn, w.nodeOf(owner)) {
+		return RuleRolledOut
+	}
 	for _, n := range w.schedulers {
 		if !n.up() {
 			return RuleOwnerServes
 		}
-		f := n.program.(*scheduler).lookup(fn)
-		if f == nil {
-			return RuleOwnerServes
-		}
-		if v := f.core.View(f.scheduler.now()); v.Waiting+v.Out > 0 {
-			return RuleNoTicketLeft
-		}
-		if f.serving() != (owner == n.name) || f.core.Term().Heir != "" {
-			return RuleOwnerServes
-		}
-		if known, _ := f.scheduler.view.owners.Owner(fn.slot); known.ID != owner {
-			return RuleSchedulerAgree
+		if open := w.unsettledServer(n.program.(*scheduler), fn, owner); open != "" {
+			return open
 		}
 	}
 	for _, n := range w.gateways {
 		g := n.program.(*gateway)
-		if to, _, _ := g.view.route(fn); to.ID != owner || g.functions[fn.index] != fn {
+		if to, _, _ := g.view.route(fn); to.ID != owner || g.entries[fn.index] != fn.entry {
 			return RuleGatewayAgree
 		}
 	}
-	for _, in := range w.platform.instances {
-		if in.fn.index == fn.index && (in.fn != fn || in.revision != decimal(fn.revision)) {
-			return RuleOldGone
+	return w.unsettledInstances(fn, w.nodeOf(owner).program.(*scheduler))
+}
+
+// rolledOut tells whether all calls go to the latest revision, which is proven. Its proof
+// may wait for room: nothing is evicted for it.
+func (w settling) rolledOut(fn *function, owner *node) bool {
+	latest := fn.latest()
+	if latest == nil || !owner.up() {
+		return false
+	}
+	f := owner.program.(*scheduler).lookup(latest)
+	if !latest.proven {
+		return f != nil && f.core.Blocked()
+	}
+	return len(fn.entry.Routes) == 1 && fn.main() == latest
+}
+
+// unsettledServer looks at what a scheduler has of a function that somebody owns.
+func (w settling) unsettledServer(s *scheduler, fn *function, owner string) Rule {
+	units := 0
+	for _, f := range s.served {
+		if f.fn.function != fn {
+			continue
 		}
-		if in.fn == fn && !in.ready && w.now-in.ordered > startupTimeout+startGrace {
-			return RuleStartsOrEnds
+		if units++; !fn.runs(f.fn) {
+			return RuleOwnerServes
+		}
+		if v := f.core.View(s.now()); v.Waiting+v.Out > 0 {
+			return RuleNoTicketLeft
+		}
+		if f.serving() != (owner == s.name) || f.core.Term().Heir != "" {
+			return RuleOwnerServes
 		}
 	}
-	s := w.nodeOf(owner).program.(*scheduler)
-	for _, in := range w.platform.running() {
-		if in.fn == fn && !s.has(in) {
+	if known, _ := s.view.owners.Owner(fn.slot); known.ID != owner {
+		return RuleSchedulerAgree
+	}
+	if units != len(fn.entry.Units) {
+		return RuleOwnerServes
+	}
+	return ""
+}
+
+// unsettledInstances looks at the instances of a function.
+func (w settling) unsettledInstances(fn *function, owner *scheduler) Rule {
+	for _, in := range w.platform.instances {
+		switch {
+		case in.fn.function != fn:
+		case !fn.runs(in.fn):
+			return RuleOldGone
+		case !in.ready && w.now-in.ordered > startupTimeout+startGrace:
+			return RuleStartsOrEnds
+		case in.node != nil && in.node.up() && !owner.has(in):
 			return RuleInstancesThere
 		}
 	}
@@ -195,7 +230,7 @@ func (w *World) describe() {
 	}
 	for _, in := range w.platform.instances {
 		if in.node == nil || !in.node.up() {
-			w.explain("platform", fmt.Sprintf("has instance %s of function %d and revision %s, which does not run", in.cid, in.fn.index, in.revision))
+			w.explain("platform", fmt.Sprintf("has instance %s of unit %s, which does not run", in.cid, in.fn.uid))
 		}
 	}
 	for _, in := range w.platform.running() {
@@ -204,7 +239,7 @@ func (w *World) describe() {
 		if a.session != nil {
 			to = a.session.to.name
 		}
-		w.explain(in.node.name, fmt.Sprintf("is instance %s of function %d and revision %s, ready %v, going %v, talks to %s and has %d attempts",
-			in.cid, in.fn.index, in.revision, in.ready, in.going, to, len(a.attempts)))
+		w.explain(in.node.name, fmt.Sprintf("is instance %s of unit %s, ready %v, going %v, talks to %s and has %d attempts",
+			in.cid, in.fn.uid, in.ready, in.going, to, len(a.attempts)))
 	}
 }

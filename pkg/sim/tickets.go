@@ -245,7 +245,8 @@ func (k *tickets) mayLeave(cid invoke.CID, retired bool, now time.Time) {
 	if k.holds(cid) > 0 {
 		k.world.violate(RuleLeaverHoldsNothing, 0)
 	}
-	if !retired && !slices.ContainsFunc(k.asking, func(a asking) bool { return a.cid != cid }) {
+	spec := k.core.Spec()
+	if !retired && spec.KeepLast > spec.IdleTimeout && !slices.ContainsFunc(k.asking, func(a asking) bool { return a.cid != cid }) {
 		k.world.violate(RuleLastStays, 0)
 	}
 	k.left(cid, now)

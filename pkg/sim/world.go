@@ -6,8 +6,6 @@ import (
 
 	"github.com/windlass-dev/windlass/pkg/fpcs"
 	"github.com/windlass-dev/windlass/pkg/invoke"
-	"github.com/windlass-dev/windlass/pkg/ownership"
-	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
 )
 
 // World is everything that a simulation consists of. Whatever happens in it
@@ -41,32 +39,10 @@ type World struct {
 	full, looping bool
 	filled        time.Duration
 	chaos         *chaos
+	// uncontrolled says that the controller is away.
+	uncontrolled bool
 	// calm says that there will be no more faults.
 	calm bool
-}
-
-// function is what is called.
-type function struct {
-	index int
-	uid   string
-	// revision is what instances are to run, and deleted says that there are to be none.
-	revision   int
-	deleted    bool
-	slot       ownership.Slot
-	idempotent bool
-	// concurrency is how many calls an instance runs at a time.
-	concurrency int
-	// decide is its decider.
-	decide fpcs.Decider
-	// served is when somebody served it last, or nobody could.
-	served time.Duration
-	// max is how many instances it may have.
-	max int
-	// namespace is whose it is, and requests what an instance requests of its worker.
-	namespace string
-	requests  nodepick.Amount
-	// typical is how long most of its calls take, timeout how long any may.
-	typical, timeout time.Duration
 }
 
 // start is what all clocks show at first, give or take some hours.
@@ -125,6 +101,7 @@ func (w *World) populate() {
 		n.start(newGateway(n))
 	}
 	w.etcd.boot()
+	w.at(collectEvery, w.platform.collect)
 	w.planCalls()
 	w.chaos.planFaults()
 }
@@ -134,21 +111,6 @@ var deciders = fpcs.All()
 
 // namespaces are those that functions have in turn.
 var namespaces = [...]string{"north", "south"}
-
-func (w *World) newFunction(i int) *function {
-	uid := "function-" + string(rune('a'+i))
-	f := &function{
-		index: i, uid: uid, slot: ownership.SlotOf(uid, 0), idempotent: i%3 == 2, concurrency: 1 + i%2,
-		decide:  deciders[(i+int(w.config.Seed%uint64(len(deciders))))%len(deciders)].Decide,
-		typical: w.between(2*time.Millisecond, 300*time.Millisecond),
-	}
-	f.timeout, f.max = max(time.Second, 10*f.typical), w.config.MaxInstances
-	f.namespace, f.requests = namespaces[i%len(namespaces)], cores(1)
-	if i%3 > 0 {
-		f.requests = cores(2)
-	}
-	return f
-}
 
 func (w *World) newNode(kind string, i, machine int) *node {
 	return &node{
