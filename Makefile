@@ -279,6 +279,13 @@ generate: tools dashboards ## Generate code from protobufs and API types, docs/m
 freeze-wire: tools ## Make the wire as it is now what later changes are compared with, for a release
 	PATH="$(TOOLS):$$PATH" hack/verify-wire.sh freeze
 
+# The folder of test/wire/testdata that is made. None that is there is changed.
+RELEASE ?= v1alpha1-1
+
+.PHONY: record-wire
+record-wire: ## Record what schedulers, gateways and agents say to each other, for a release (RELEASE=)
+	go test -count=1 ./test/wire -run TestRecord -record '$(RELEASE)'
+
 .PHONY: dashboards
 dashboards: ## Write the Grafana dashboards of the chart from hack/dashboards
 	hack/dashboards.sh .

@@ -134,6 +134,7 @@ var rows = []struct {
 		"test/simulate",
 		"test/tenant",
 		"test/terminal",
+		"test/wire",
 	}},
 }
 
