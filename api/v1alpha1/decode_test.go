@@ -61,7 +61,7 @@ spec:
 	if s.Template.Timeout.Duration != 90*time.Second || s.Template.StartupTimeout.Duration != 0 {
 		t.Errorf("timeouts are %v and %v", s.Template.Timeout, s.Template.StartupTimeout)
 	}
-	if s.Template.Resources.Requests.CPU.MilliValue() != 250 || s.Template.Resources.Requests.Memory.Value() != 128<<20 {
+	if s.Template.Resources.Requests.Cpu().MilliValue() != 250 || s.Template.Resources.Requests.Memory().Value() != 128<<20 {
 		t.Errorf("requests are %v", s.Template.Resources.Requests)
 	}
 	if s.Calls.Delivery != DeliveryAtLeastOnce || *s.Scaling.MaxInstances != 5 || s.Template.Concurrency != 4 {
@@ -155,9 +155,12 @@ func TestDecodeNamesFieldAndRemedy(t *testing.T) {
 		"a duration that is nonsense": {header + `spec: {scaling: {scaleDown: {idleTimeout: soon}}}`,
 			[]string{`spec.scaling.scaleDown.idleTimeout: "soon" is not a duration; write for example 10m`}},
 		"a quantity with a wrong unit": {header + `spec: {template: {resources: {limits: {memory: 64 MB}}}}`,
-			[]string{`spec.template.resources.limits.memory: "64 MB" is not a quantity; write for example 128Mi`}},
+			[]string{`spec.template.resources.limits[memory]: "64 MB" is not a quantity; write for example 128Mi`}},
+		"a resource without an amount": {header + `spec: {template: {resources: {limits: {cpu: null}, requests: 1}}}`,
+			[]string{`spec.template.resources.limits[cpu]: has no value; write for example 500m, or remove it`,
+				`spec.template.resources.requests: 1 is not a group of names and amounts; write for example requests: {cpu: 100m, memory: 64Mi}`}},
 		"a quantity that would take minutes to read": {header + `spec: {template: {resources: {limits: {memory: "1.5e-99999999"}}}}`,
-			[]string{`spec.template.resources.limits.memory: "1.5e-99999999" is not a quantity; write for example 128Mi`}},
+			[]string{`spec.template.resources.limits[memory]: "1.5e-99999999" is not a quantity; write for example 128Mi`}},
 		"a field that is misspelt": {header + `spec: {template: {concurency: 1}}`,
 			[]string{`spec.template.concurency: unknown field; did you mean concurrency? (valid here: args, code, command, concurrency, env, envFrom, handler, image, imagePullSecrets, metadata, placement, port, protocol, resources, runtimeRef, serviceAccountName, startupTimeout, timeout)`}},
 		"a field in wrong letters": {header + `spec: {template: {startuptimeout: 1s}}`,
@@ -289,7 +292,7 @@ items:
 	}{
 		{0, "", 3}, {0, "metadata.name", 6}, {0, "metadata.labels[example.com/a.b]", 8},
 		{0, "spec.template.image", 11}, {0, "spec.template.env[1]", 15}, {0, "spec.template.env[1].value", 16}, {0, "spec.template.env[7].name", 12},
-		{0, "spec.template.resources.requests.memory", 17}, {0, "spec.scaling.maxInstances", 19},
+		{0, "spec.template.resources.requests[memory]", 17}, {0, "spec.scaling.maxInstances", 19},
 		{0, "spec.template.handler", 10}, // which is missing
 		{1, "spec.template.timeout", 27}, {2, "metadata.name", 29}, {2, "spec", 28},
 	} {

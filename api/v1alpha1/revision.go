@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
@@ -84,25 +85,23 @@ func without[T comparable](field *T, def T) {
 	}
 }
 
-// bareResources leaves out the requests that DefaultResources fills in.
+// bareResources leaves out the requests that DefaultResources fills in, and writes every
+// amount in the one way that all equal ones have.
 func bareResources(r *Resources) Resources {
 	asked := Resources{Limits: r.Limits}
 	DefaultResources(&asked)
-	return Resources{
-		Requests: ResourceList{
-			CPU:    unless(r.Requests.CPU, asked.Requests.CPU),
-			Memory: unless(r.Requests.Memory, asked.Requests.Memory),
-		},
-		Limits: ResourceList{CPU: unless(r.Limits.CPU, nil), Memory: unless(r.Limits.Memory, nil)},
-	}
+	return Resources{Requests: bareList(r.Requests, asked.Requests), Limits: bareList(r.Limits, nil)}
 }
 
-// unless is an amount, written in the one way that all equal ones have, or nil if it is
-// the default.
-func unless(q, def *resource.Quantity) *resource.Quantity {
-	if q == nil || def != nil && q.Cmp(*def) == 0 {
-		return nil
+// bareList is a list without what is the default.
+func bareList(list, defaults corev1.ResourceList) corev1.ResourceList {
+	out := make(corev1.ResourceList, len(list))
+	for name, q := range list {
+		if def, there := defaults[name]; there && q.Cmp(def) == 0 {
+			continue
+		}
+		amount := q.DeepCopy()
+		out[name] = *resource.NewDecimalQuantity(*amount.AsDec(), resource.DecimalSI)
 	}
-	amount := q.DeepCopy()
-	return resource.NewDecimalQuantity(*amount.AsDec(), resource.DecimalSI)
+	return out
 }

@@ -2,7 +2,6 @@ package v1alpha1
 
 import (
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 )
 
 // FunctionTemplate is what one instance of a function is. A change in it makes a new
@@ -233,25 +232,34 @@ type EnvVar struct {
 	Value string `json:"value,omitempty"`
 }
 
-// Resources are the compute resources of one instance.
+// Resources are the compute resources of one instance, as a container of Kubernetes has
+// them: of cpu, memory and ephemeral-storage, and of extended resources, whose names have
+// a domain, such as nvidia.com/gpu.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.limits) || !has(self.requests) || !has(self.limits.cpu) || !has(self.requests.cpu) || !string(self.limits.cpu).matches('^[0-9.]+[numkMGTPEi]{0,2}$') || !string(self.requests.cpu).matches('^[0-9.]+[numkMGTPEi]{0,2}$') || quantity(string(self.limits.cpu)).compareTo(quantity(string(self.requests.cpu))) >= 0",fieldPath=".limits.cpu",message="must be at least the request; raise it, or lower resources.requests.cpu"
-// +kubebuilder:validation:XValidation:rule="!has(self.limits) || !has(self.requests) || !has(self.limits.memory) || !has(self.requests.memory) || !string(self.limits.memory).matches('^[0-9.]+[numkMGTPEi]{0,2}$') || !string(self.requests.memory).matches('^[0-9.]+[numkMGTPEi]{0,2}$') || quantity(string(self.limits.memory)).compareTo(quantity(string(self.requests.memory))) >= 0",fieldPath=".limits.memory",message="must be at least the request; raise it, or lower resources.requests.memory"
+// +kubebuilder:validation:XValidation:rule="!has(self.requests) || !('cpu' in self.requests) || size(string(self.requests['cpu'])) <= 40 && !string(self.requests['cpu']).matches('[eE][+-]?[0-9]{3}') && isQuantity(string(self.requests['cpu'])) && quantity(string(self.requests['cpu'])).compareTo(quantity('1m')) >= 0",fieldPath=".requests['cpu']",message="must be a quantity of at least 1m; write for example 250m, a quarter of a core"
+// +kubebuilder:validation:XValidation:rule="!has(self.requests) || !('memory' in self.requests) || size(string(self.requests['memory'])) <= 40 && !string(self.requests['memory']).matches('[eE][+-]?[0-9]{3}') && isQuantity(string(self.requests['memory'])) && quantity(string(self.requests['memory'])).compareTo(quantity('1Mi')) >= 0",fieldPath=".requests['memory']",message="must be a quantity of at least 1Mi; write for example 128Mi, which are 128 times 2^20 bytes"
+// +kubebuilder:validation:XValidation:rule="!has(self.requests) || !('ephemeral-storage' in self.requests) || size(string(self.requests['ephemeral-storage'])) <= 40 && !string(self.requests['ephemeral-storage']).matches('[eE][+-]?[0-9]{3}') && isQuantity(string(self.requests['ephemeral-storage'])) && quantity(string(self.requests['ephemeral-storage'])).compareTo(quantity('1Mi')) >= 0",fieldPath=".requests['ephemeral-storage']",message="must be a quantity of at least 1Mi; write for example 2Gi, which are 2 times 2^30 bytes"
+// +kubebuilder:validation:XValidation:rule="!has(self.limits) || !('cpu' in self.limits) || size(string(self.limits['cpu'])) <= 40 && !string(self.limits['cpu']).matches('[eE][+-]?[0-9]{3}') && isQuantity(string(self.limits['cpu'])) && quantity(string(self.limits['cpu'])).compareTo(quantity('1m')) >= 0",fieldPath=".limits['cpu']",message="must be a quantity of at least 1m; write for example 250m, a quarter of a core"
+// +kubebuilder:validation:XValidation:rule="!has(self.limits) || !('memory' in self.limits) || size(string(self.limits['memory'])) <= 40 && !string(self.limits['memory']).matches('[eE][+-]?[0-9]{3}') && isQuantity(string(self.limits['memory'])) && quantity(string(self.limits['memory'])).compareTo(quantity('1Mi')) >= 0",fieldPath=".limits['memory']",message="must be a quantity of at least 1Mi; write for example 128Mi, which are 128 times 2^20 bytes"
+// +kubebuilder:validation:XValidation:rule="!has(self.limits) || !('ephemeral-storage' in self.limits) || size(string(self.limits['ephemeral-storage'])) <= 40 && !string(self.limits['ephemeral-storage']).matches('[eE][+-]?[0-9]{3}') && isQuantity(string(self.limits['ephemeral-storage'])) && quantity(string(self.limits['ephemeral-storage'])).compareTo(quantity('1Mi')) >= 0",fieldPath=".limits['ephemeral-storage']",message="must be a quantity of at least 1Mi; write for example 2Gi, which are 2 times 2^30 bytes"
+// +kubebuilder:validation:XValidation:rule="!has(self.limits) || !has(self.requests) || !('cpu' in self.limits) || !('cpu' in self.requests) || !(size(string(self.limits['cpu'])) <= 40 && !string(self.limits['cpu']).matches('[eE][+-]?[0-9]{3}') && isQuantity(string(self.limits['cpu'])) && size(string(self.requests['cpu'])) <= 40 && !string(self.requests['cpu']).matches('[eE][+-]?[0-9]{3}') && isQuantity(string(self.requests['cpu']))) || quantity(string(self.limits['cpu'])).compareTo(quantity(string(self.requests['cpu']))) >= 0",fieldPath=".limits['cpu']",message="must be at least the request; raise it, or lower resources.requests.cpu"
+// +kubebuilder:validation:XValidation:rule="!has(self.limits) || !has(self.requests) || !('memory' in self.limits) || !('memory' in self.requests) || !(size(string(self.limits['memory'])) <= 40 && !string(self.limits['memory']).matches('[eE][+-]?[0-9]{3}') && isQuantity(string(self.limits['memory'])) && size(string(self.requests['memory'])) <= 40 && !string(self.requests['memory']).matches('[eE][+-]?[0-9]{3}') && isQuantity(string(self.requests['memory']))) || quantity(string(self.limits['memory'])).compareTo(quantity(string(self.requests['memory']))) >= 0",fieldPath=".limits['memory']",message="must be at least the request; raise it, or lower resources.requests.memory"
+// +kubebuilder:validation:XValidation:rule="!has(self.limits) || !has(self.requests) || !('ephemeral-storage' in self.limits) || !('ephemeral-storage' in self.requests) || !(size(string(self.limits['ephemeral-storage'])) <= 40 && !string(self.limits['ephemeral-storage']).matches('[eE][+-]?[0-9]{3}') && isQuantity(string(self.limits['ephemeral-storage'])) && size(string(self.requests['ephemeral-storage'])) <= 40 && !string(self.requests['ephemeral-storage']).matches('[eE][+-]?[0-9]{3}') && isQuantity(string(self.requests['ephemeral-storage']))) || quantity(string(self.limits['ephemeral-storage'])).compareTo(quantity(string(self.requests['ephemeral-storage']))) >= 0",fieldPath=".limits['ephemeral-storage']",message="must be at least the request; raise it, or lower resources.requests.ephemeral-storage"
+// +kubebuilder:validation:XValidation:rule="!has(self.requests) || self.requests.all(k, !k.contains('/') || has(self.limits) && k in self.limits && string(self.limits[k]) == string(self.requests[k]))",fieldPath=".requests",message="an extended resource is requested as much as it is limited to; write it in resources.limits alone"
 type Resources struct {
-	// requests are reserved on a node. The default is 100m CPU and 64Mi, or
-	// the limit where that is lower.
-	Requests ResourceList `json:"requests,omitzero"`
-	// limits are not exceeded, and are at least the requests. No limit is
-	// set by default.
-	Limits ResourceList `json:"limits,omitzero"`
-}
-
-// ResourceList is an amount of each kind of resource.
-type ResourceList struct {
-	// cpu in cores, at least 1m; "250m" is a quarter of one.
-	// +kubebuilder:validation:XValidation:rule="string(self).matches('^[+]?[0-9]{1,18}([.][0-9]{0,9})?([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$') && quantity(string(self)).compareTo(quantity('1m')) >= 0",message="must be a quantity of at least 1m; write for example 250m, a quarter of a core"
-	CPU *resource.Quantity `json:"cpu,omitempty"`
-	// memory in bytes, at least 1Mi; "128Mi" is 128 times 2^20.
-	// +kubebuilder:validation:XValidation:rule="string(self).matches('^[+]?[0-9]{1,18}([.][0-9]{0,9})?([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$') && quantity(string(self)).compareTo(quantity('1Mi')) >= 0",message="must be a quantity of at least 1Mi; write for example 128Mi, which are 128 times 2^20 bytes"
-	Memory *resource.Quantity `json:"memory,omitempty"`
+	// requests are reserved on a node. The default is 100m CPU and 64Mi, or the limit
+	// where that is lower; of an extended resource it is the limit. cpu is in cores, at
+	// least 1m, where "250m" is a quarter of one; memory and ephemeral-storage are in bytes,
+	// at least 1Mi, where "128Mi" is 128 times 2^20.
+	// +kubebuilder:validation:MaxProperties=8
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k in ['cpu', 'memory', 'ephemeral-storage'] || k.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*/([A-Za-z0-9][-A-Za-z0-9_.]{0,61})?[A-Za-z0-9]$') && !k.contains('kubernetes.io/') && !k.startsWith('requests.') && size(k) <= 128)",message="only cpu, memory, ephemeral-storage, and extended resources of a domain, such as nvidia.com/gpu, are known; correct the name"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k in ['cpu', 'memory', 'ephemeral-storage'] || !string(self[k]).matches('^0|\\\\D'))",message="an extended resource is a whole number of 1 or more; write for example nvidia.com/gpu: 1"
+	Requests corev1.ResourceList `json:"requests,omitempty"`
+	// limits are not exceeded, and are at least the requests. There is none by default
+	// of CPU and memory; of ephemeral-storage, the disk that an instance may write to, it
+	// is 1Gi or, if that is more, the request. An extended resource is a whole number.
+	// +kubebuilder:validation:MaxProperties=8
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k in ['cpu', 'memory', 'ephemeral-storage'] || k.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*/([A-Za-z0-9][-A-Za-z0-9_.]{0,61})?[A-Za-z0-9]$') && !k.contains('kubernetes.io/') && !k.startsWith('requests.') && size(k) <= 128)",message="only cpu, memory, ephemeral-storage, and extended resources of a domain, such as nvidia.com/gpu, are known; correct the name"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k in ['cpu', 'memory', 'ephemeral-storage'] || !string(self[k]).matches('^0|\\\\D'))",message="an extended resource is a whole number of 1 or more; write for example nvidia.com/gpu: 1"
+	Limits corev1.ResourceList `json:"limits,omitempty"`
 }

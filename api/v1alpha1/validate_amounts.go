@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -33,11 +32,6 @@ var ReservedPorts = sets.New[int32](9001, 9090)
 
 // reservedEnv are the variables that Windlass sets for the function.
 var reservedEnv = sets.New("PORT", "AWS_LAMBDA_RUNTIME_API", "_HANDLER", "LAMBDA_TASK_ROOT")
-
-var (
-	minCPU    = *resource.NewMilliQuantity(1, resource.DecimalSI)
-	minMemory = *resource.NewQuantity(1<<20, resource.BinarySI)
-)
 
 func validateRanges(at *field.Path, t *FunctionTemplate) field.ErrorList {
 	var errs field.ErrorList
@@ -65,41 +59,6 @@ func validateDuration(at *field.Path, d Duration, least, most time.Duration) fie
 	return field.ErrorList{field.Invalid(at, d.String(),
 		fmt.Sprintf("must be %s to %s; write for example %s",
 			Duration{least}, Duration{most}, Duration{min(max(d.Duration, least), most)}))}
-}
-
-func validateResources(at *field.Path, r *Resources) field.ErrorList {
-	var errs field.ErrorList
-	for _, kind := range []struct {
-		name           string
-		request, limit *resource.Quantity
-		least          resource.Quantity
-		example        string
-	}{
-		{"cpu", r.Requests.CPU, r.Limits.CPU, minCPU, "250m, a quarter of a core"},
-		{"memory", r.Requests.Memory, r.Limits.Memory, minMemory, "128Mi, which are 128 times 2^20 bytes"},
-	} {
-		request, limit := at.Child("requests", kind.name), at.Child("limits", kind.name)
-		if kind.request == nil {
-			errs = append(errs, field.Required(request, "write for example "+kind.example))
-		}
-		errs = append(errs, validateQuantity(request, kind.request, kind.least, kind.example)...)
-		errs = append(errs, validateQuantity(limit, kind.limit, kind.least, kind.example)...)
-		if kind.request != nil && kind.limit != nil && kind.limit.Cmp(kind.least) >= 0 && kind.limit.Cmp(*kind.request) < 0 {
-			errs = append(errs, field.Invalid(limit, kind.limit.String(), fmt.Sprintf(
-				"must be at least the request; raise it to %s, or lower %s", kind.request, request)))
-		}
-	}
-	return errs
-}
-
-// validateQuantity refuses what is not positive, and so little that its suffix
-// must be wrong, like the thousandths of a byte of "64m".
-func validateQuantity(at *field.Path, q *resource.Quantity, least resource.Quantity, example string) field.ErrorList {
-	if q == nil || q.Cmp(least) >= 0 {
-		return nil
-	}
-	return field.ErrorList{field.Invalid(at, q.String(),
-		fmt.Sprintf("must be at least %s; write for example %s", &least, example))}
 }
 
 func validateEnv(at *field.Path, env []EnvVar) field.ErrorList {

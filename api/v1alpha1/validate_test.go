@@ -48,6 +48,7 @@ func TestValidateAcceptsWhatIsRight(t *testing.T) {
 		"the lowest of everything":            `{template: {command: [x], concurrency: 1, timeout: 10ms, startupTimeout: 100ms, resources: {requests: {cpu: 1m, memory: 1Mi}}}, scaling: {minInstances: 0, maxInstances: 1, scaleDown: {idleTimeout: 1ms, lastInstanceIdleTimeout: 1ms}}}`,
 		"the highest of everything":           `{template: {command: [x], concurrency: 1000, timeout: 24h, startupTimeout: 1h}, calls: {maxInFlight: 1000000, rate: {requests: 1000000, burst: 1000000}}, scaling: {minInstances: 3, maxInstances: 3}}`,
 		"a limit as high as the request":      `{template: {command: [x], resources: {requests: {cpu: 1}, limits: {cpu: 1000m}}}}`,
+		"further resources":                   `{template: {command: [x], resources: {requests: {ephemeral-storage: 1Gi, nvidia.com/gpu: 1}, limits: {ephemeral-storage: 2Gi, nvidia.com/gpu: "1", example.com/some-thing_of.ours: 12}}}}`,
 		"a limit below the default request":   `{template: {command: [x], resources: {limits: {cpu: 50m, memory: 32Mi}}}}`,
 		"nothing but what runs":               `{template: {command: [x]}}`,
 		"another policy":                      `{template: {command: [x]}, scaling: {scaleDown: {policy: Learned}}}`,
@@ -106,12 +107,28 @@ func TestValidateNamesFieldAndRemedy(t *testing.T) {
 			`spec.template.timeout: Invalid value: "24h1s": must be 10ms to 24h; write for example 24h`,
 			`spec.template.startupTimeout: Invalid value: "1h1m": must be 100ms to 1h; write for example 1h`}},
 		"quantities that are not positive": {`{template: {command: [x], resources: {requests: {cpu: 0, memory: -1}}}}`, []string{
-			`spec.template.resources.requests.cpu: Invalid value: "0": must be at least 1m; write for example 250m, a quarter of a core`,
-			`spec.template.resources.requests.memory: Invalid value: "-1": must be at least 1Mi; write for example 128Mi, which are 128 times 2^20 bytes`}},
+			`spec.template.resources.requests[cpu]: Invalid value: "0": must be at least 1m; write for example 250m, a quarter of a core`,
+			`spec.template.resources.requests[memory]: Invalid value: "-1": must be at least 1Mi; write for example 128Mi, which are 128 times 2^20 bytes`}},
+		"resources that no function has": {`{template: {command: [x], resources: {requests: {hugepages-2Mi: 1Gi}, limits: {cpus: 1, kubernetes.io/x: 1, Example.com/x: 1}}}}`, []string{
+			`spec.template.resources.requests: Invalid value: "hugepages-2Mi": is no resource that a function can have: only cpu, memory, ephemeral-storage, and extended resources of a domain, such as nvidia.com/gpu; correct the name`,
+			`spec.template.resources.limits: Invalid value: "Example.com/x": is no resource that a function can have: only cpu, memory, ephemeral-storage, and extended resources of a domain, such as nvidia.com/gpu; correct the name`,
+			`spec.template.resources.limits: Invalid value: "cpus": is no resource that a function can have: only cpu, memory, ephemeral-storage, and extended resources of a domain, such as nvidia.com/gpu; correct the name`,
+			`spec.template.resources.limits: Invalid value: "kubernetes.io/x": is no resource that a function can have: only cpu, memory, ephemeral-storage, and extended resources of a domain, such as nvidia.com/gpu; correct the name`}},
+		"too many resources": {`{template: {command: [x], resources: {limits: {a.b/1: 1, a.b/2: 1, a.b/3: 1, a.b/4: 1, a.b/5: 1, a.b/6: 1, a.b/7: 1, a.b/8: 1, a.b/9: 1}}}}`, []string{
+			`spec.template.resources.requests: Too many: 11: must have at most 8 items`,
+			`spec.template.resources.limits: Too many: 9: must have at most 8 items`}},
+		"a part of a GPU": {`{template: {command: [x], resources: {limits: {nvidia.com/gpu: 500m}}}}`, []string{
+			`spec.template.resources.limits[nvidia.com/gpu]: Invalid value: "500m": an extended resource is a whole number of 1 or more; write for example nvidia.com/gpu: 1`}},
+		"a GPU that is requested alone": {`{template: {command: [x], resources: {requests: {nvidia.com/gpu: 1}}}}`, []string{
+			`spec.template.resources.requests[nvidia.com/gpu]: Invalid value: "1": an extended resource is requested as much as it is limited to; write it in resources.limits alone`}},
+		"fewer GPUs than may be used": {`{template: {command: [x], resources: {requests: {nvidia.com/gpu: 1}, limits: {nvidia.com/gpu: 2}}}}`, []string{
+			`spec.template.resources.requests[nvidia.com/gpu]: Invalid value: "1": an extended resource is requested as much as it is limited to; write it in resources.limits alone`}},
+		"less disk than is requested": {`{template: {command: [x], resources: {requests: {ephemeral-storage: 2Gi}, limits: {ephemeral-storage: 1Gi}}}}`, []string{
+			`spec.template.resources.limits[ephemeral-storage]: Invalid value: "1Gi": must be at least the request; raise it to 2Gi, or lower spec.template.resources.requests[ephemeral-storage]`}},
 		"a limit with the wrong suffix": {`{template: {command: [x], resources: {limits: {memory: 64m}}}}`, []string{
-			`spec.template.resources.limits.memory: Invalid value: "64m": must be at least 1Mi; write for example 128Mi, which are 128 times 2^20 bytes`}},
+			`spec.template.resources.limits[memory]: Invalid value: "64m": must be at least 1Mi; write for example 128Mi, which are 128 times 2^20 bytes`}},
 		"a limit below the request": {`{template: {command: [x], resources: {requests: {cpu: 1}, limits: {cpu: 500m}}}}`, []string{
-			`spec.template.resources.limits.cpu: Invalid value: "500m": must be at least the request; raise it to 1, or lower spec.template.resources.requests.cpu`}},
+			`spec.template.resources.limits[cpu]: Invalid value: "500m": must be at least the request; raise it to 1, or lower spec.template.resources.requests[cpu]`}},
 		"environment variables that are not": {`{template: {command: [x], env: [{name: ""}, {name: 1A}, {name: "A=B"}, {name: A}, {name: A}, {name: V, value: "\0"}]}}`, []string{
 			`spec.template.env[0].name: Required value: write for example name: APP_MODE`,
 			`spec.template.env[1].name: Invalid value: "1A": must be letters, digits, '_', '-' and '.', and not begin with a digit or '..'; write for example APP_MODE`,

@@ -84,6 +84,7 @@ func TestAPIServerTakesWhatIsRight(t *testing.T) {
 		"the lowest of everything":  `{template: {image: a, port: 1, concurrency: 1, timeout: 10ms, startupTimeout: 100ms, resources: {requests: {cpu: 1m, memory: 1Mi}}}, scaling: {minInstances: 0, maxInstances: 1, scaleDown: {idleTimeout: 1ms, lastInstanceIdleTimeout: 1ms}}}`,
 		"the highest of everything": `{template: {image: a, port: 65535, concurrency: 1000, timeout: 24h, startupTimeout: 1h}, calls: {maxInFlight: 1000000, rate: {requests: 1000000, period: 24h, burst: 1}, queueTimeout: 24h}, scaling: {minInstances: 3, maxInstances: 3, scaleDown: {lastInstanceIdleTimeout: 99999h59m59s999ms}}}`,
 		"quantities":                `{template: {image: a, resources: {requests: {cpu: 1, memory: 134217728}, limits: {cpu: "1.5", memory: 1e9}}}}`,
+		"further resources":         `{template: {image: a, resources: {requests: {ephemeral-storage: 1Gi, nvidia.com/gpu: 1}, limits: {ephemeral-storage: 2Gi, nvidia.com/gpu: "1", example.com/some-thing_of.ours: 12}}}}`,
 		"a limit of the request":    `{template: {image: a, resources: {requests: {cpu: 1}, limits: {cpu: 1000m}}}}`,
 		"a limit alone":             `{template: {image: a, resources: {limits: {cpu: 50m, memory: 32Mi}}}}`,
 		"words":                     `{template: {image: a}, calls: {delivery: AtLeastOnce, onClientDisconnect: Cancel}, scaling: {scaleDown: {policy: Learned}}}`,
@@ -174,13 +175,27 @@ func TestAPIServerNamesFieldAndRemedy(t *testing.T) {
 			`spec.template.metadata.annotations: Invalid value: "object": a key is too long for an annotation, or a value is longer than 1024 characters; write for example example.com/owner: payments`,
 			`spec.template.metadata.labels: Invalid value: "object": a key or a value is too long for a label; write for example cost-center: "4711"`}},
 		"quantities that are too small": {`{template: {image: a, resources: {requests: {cpu: 0}, limits: {memory: 64m}}}}`, []string{
-			`spec.template.resources.limits.memory: Invalid value: "": must be a quantity of at least 1Mi; write for example 128Mi, which are 128 times 2^20 bytes`,
-			`spec.template.resources.requests.cpu: Invalid value: "": must be a quantity of at least 1m; write for example 250m, a quarter of a core`}},
+			`spec.template.resources.limits[memory]: Invalid value: "object": must be a quantity of at least 1Mi; write for example 128Mi, which are 128 times 2^20 bytes`,
+			`spec.template.resources.requests[cpu]: Invalid value: "object": must be a quantity of at least 1m; write for example 250m, a quarter of a core`}},
 		"a quantity that would take minutes to read": {`{template: {image: a, resources: {limits: {memory: "1.5e-99999999"}}}}`, []string{
-			`spec.template.resources.limits.memory: Invalid value: "": must be a quantity of at least 1Mi; write for example 128Mi, which are 128 times 2^20 bytes`}},
+			`spec.template.resources.limits[memory]: Invalid value: "object": must be a quantity of at least 1Mi; write for example 128Mi, which are 128 times 2^20 bytes`}},
 		"limits below the requests": {`{template: {image: a, resources: {requests: {cpu: 2, memory: 1Gi}, limits: {cpu: 1500m, memory: 1G}}}}`, []string{
-			`spec.template.resources.limits.cpu: Invalid value: "object": must be at least the request; raise it, or lower resources.requests.cpu`,
-			`spec.template.resources.limits.memory: Invalid value: "object": must be at least the request; raise it, or lower resources.requests.memory`}},
+			`spec.template.resources.limits[cpu]: Invalid value: "object": must be at least the request; raise it, or lower resources.requests.cpu`,
+			`spec.template.resources.limits[memory]: Invalid value: "object": must be at least the request; raise it, or lower resources.requests.memory`}},
+		"resources that no function has": {`{template: {image: a, resources: {requests: {hugepages-2Mi: 1}, limits: {cpus: 1, kubernetes.io/x: 1, Example.com/x: 1}}}}`, []string{
+			`spec.template.resources.limits: Invalid value: "object": only cpu, memory, ephemeral-storage, and extended resources of a domain, such as nvidia.com/gpu, are known; correct the name`,
+			`spec.template.resources.requests: Invalid value: "object": only cpu, memory, ephemeral-storage, and extended resources of a domain, such as nvidia.com/gpu, are known; correct the name`}},
+		"parts of a GPU": {`{template: {image: a, resources: {limits: {nvidia.com/gpu: 500m}}}}`, []string{
+			`spec.template.resources.limits: Invalid value: "object": an extended resource is a whole number of 1 or more; write for example nvidia.com/gpu: 1`}},
+		"no GPU": {`{template: {image: a, resources: {limits: {nvidia.com/gpu: 0}}}}`, []string{
+			`spec.template.resources.limits: Invalid value: "object": an extended resource is a whole number of 1 or more; write for example nvidia.com/gpu: 1`}},
+		"a GPU that is requested alone": {`{template: {image: a, resources: {requests: {nvidia.com/gpu: 1}}}}`, []string{
+			`spec.template.resources.requests: Invalid value: "object": an extended resource is requested as much as it is limited to; write it in resources.limits alone`}},
+		"fewer GPUs than may be used": {`{template: {image: a, resources: {requests: {nvidia.com/gpu: 1}, limits: {nvidia.com/gpu: 2}}}}`, []string{
+			`spec.template.resources.requests: Invalid value: "object": an extended resource is requested as much as it is limited to; write it in resources.limits alone`}},
+		"a bit of disk": {`{template: {image: a, resources: {requests: {ephemeral-storage: 1Gi}, limits: {ephemeral-storage: 1}}}}`, []string{
+			`spec.template.resources.limits[ephemeral-storage]: Invalid value: "object": must be a quantity of at least 1Mi; write for example 2Gi, which are 2 times 2^30 bytes`,
+			`spec.template.resources.limits[ephemeral-storage]: Invalid value: "object": must be at least the request; raise it, or lower resources.requests.ephemeral-storage`}},
 		"variables that are none": {`{template: {image: a, env: [{name: 1A}, {name: "A=B"}, {name: ..a}]}}`, []string{
 			`spec.template.env[0].name: Invalid value: "string": must be letters, digits, '_', '-' and '.', and not begin with a digit or '..'; write for example APP_MODE`,
 			`spec.template.env[1].name: Invalid value: "string": must be letters, digits, '_', '-' and '.', and not begin with a digit or '..'; write for example APP_MODE`,

@@ -86,23 +86,30 @@ func function(in Input) corev1.Container {
 	return c
 }
 
-// resources are the function's. It requests no disk, of which nodes that do not
-// account for it have none to give, and may use so much.
+// resources are the function's. Unless it says otherwise it requests no disk, of which
+// nodes that do not account for it have none to give, and may use so much.
 func resources(r *v1alpha1.Resources) corev1.ResourceRequirements {
-	list := func(l v1alpha1.ResourceList, disk resource.Quantity) corev1.ResourceList {
-		out := corev1.ResourceList{corev1.ResourceEphemeralStorage: disk}
-		if l.CPU != nil {
-			out[corev1.ResourceCPU] = l.CPU.DeepCopy()
-		}
-		if l.Memory != nil {
-			out[corev1.ResourceMemory] = l.Memory.DeepCopy()
-		}
-		return out
+	disk := resource.Quantity{Format: resource.BinarySI}
+	if asked, requested := r.Requests[corev1.ResourceEphemeralStorage]; requested {
+		disk = asked
 	}
-	return corev1.ResourceRequirements{
-		Requests: list(r.Requests, resource.Quantity{Format: resource.BinarySI}),
-		Limits:   list(r.Limits, diskLimit.DeepCopy()),
+	most := diskLimit
+	if disk.Cmp(most) > 0 {
+		most = disk
 	}
+	return corev1.ResourceRequirements{Requests: withDisk(r.Requests, disk), Limits: withDisk(r.Limits, most)}
+}
+
+// withDisk is a list that says something about disk.
+func withDisk(list corev1.ResourceList, disk resource.Quantity) corev1.ResourceList {
+	out := list.DeepCopy()
+	if out == nil {
+		out = make(corev1.ResourceList, 1)
+	}
+	if _, said := out[corev1.ResourceEphemeralStorage]; !said {
+		out[corev1.ResourceEphemeralStorage] = disk.DeepCopy()
+	}
+	return out
 }
 
 // literal makes Kubernetes leave a text as it is, which otherwise replaces

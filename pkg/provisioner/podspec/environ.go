@@ -90,12 +90,8 @@ func lambdaConfig(f *v1alpha1.Function, taskRoot string) lambdaenv.Config {
 		TaskRoot:    taskRoot,
 		Concurrency: int(f.Spec.Template.Concurrency),
 	}
-	memory := f.Spec.Template.Resources.Limits.Memory
-	if memory == nil {
-		memory = f.Spec.Template.Resources.Requests.Memory
-	}
-	if memory != nil {
-		c.MemoryMB = int(max(1, memory.Value()>>20))
+	if memory := f.Spec.Template.Resources.Memory(); memory > 0 {
+		c.MemoryMB = int(max(1, memory>>20))
 	}
 	return c
 }

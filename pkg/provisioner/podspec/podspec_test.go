@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"pgregory.net/rapid"
@@ -77,6 +78,10 @@ func full() *v1alpha1.Function {
 		EnvFrom: []v1alpha1.EnvFromSource{
 			{Prefix: "DB_", SecretRef: &v1alpha1.LocalReference{Name: "db"}},
 			{ConfigMapRef: &v1alpha1.LocalReference{Name: "flags"}},
+		},
+		Resources: v1alpha1.Resources{
+			Requests: corev1.ResourceList{"ephemeral-storage": resource.MustParse("2Gi")},
+			Limits:   corev1.ResourceList{"memory": resource.MustParse("256Mi"), "nvidia.com/gpu": resource.MustParse("1")},
 		},
 		ImagePullSecrets: []v1alpha1.LocalReference{{Name: "registry"}}, ServiceAccountName: "teller",
 		Placement: v1alpha1.Placement{

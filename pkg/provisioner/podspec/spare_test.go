@@ -103,7 +103,7 @@ func TestASparePodIsThatOfEveryFunctionThatFits(t *testing.T) {
 		maybe("priority", func() { f.Spec.Template.Placement.PriorityClassName = "high" })
 		maybe("secrets", func() { f.Spec.Template.ImagePullSecrets = []v1alpha1.LocalReference{{Name: "a"}} })
 		maybe("variables", func() { f.Spec.Template.EnvFrom = []v1alpha1.EnvFromSource{{Prefix: "A"}} })
-		maybe("memory", func() { f.Spec.Template.Resources.Limits.Memory = full().Spec.Template.Resources.Limits.Memory })
+		maybe("memory", func() { f.Spec.Template.Resources.Limits = full().Spec.Template.Resources.Limits })
 		maybe("map", func() { f.Spec.Template.Code = &v1alpha1.Code{ConfigMapRef: v1alpha1.LocalReference{Name: "code"}} })
 		own := input(f)
 		own.Runtime = in.Runtime

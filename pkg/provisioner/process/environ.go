@@ -58,10 +58,6 @@ func functionEnv(parent []string, spec provisioner.InstanceSpec, port int, p pro
 func loopbackAddr(port int) string { return net.JoinHostPort(loopback, strconv.Itoa(port)) }
 
 func lambdaConfig(f *v1alpha1.Function, port int, p program) lambdaenv.Config {
-	memory := f.Spec.Template.Resources.Limits.Memory
-	if memory == nil {
-		memory = f.Spec.Template.Resources.Requests.Memory
-	}
 	c := lambdaenv.Config{
 		RuntimeAPI:  loopbackAddr(port),
 		Function:    f.Name,
@@ -70,8 +66,8 @@ func lambdaConfig(f *v1alpha1.Function, port int, p program) lambdaenv.Config {
 		TaskRoot:    p.taskRoot,
 		Concurrency: int(f.Spec.Template.Concurrency),
 	}
-	if memory != nil {
-		c.MemoryMB = int(max(1, memory.Value()>>20))
+	if memory := f.Spec.Template.Resources.Memory(); memory > 0 {
+		c.MemoryMB = int(max(1, memory>>20))
 	}
 	return c
 }

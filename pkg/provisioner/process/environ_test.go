@@ -77,7 +77,7 @@ func TestFunctionEnvOfALambdaFunction(t *testing.T) {
 	spec := specFor("", "c-1")
 	f := &spec.Function.Spec
 	f.Template.Protocol, f.Template.Handler, f.Template.Concurrency = v1alpha1.ProtocolLambdaRuntime, "app.handler", 4
-	f.Template.Resources.Requests.Memory = quantity("64Mi")
+	f.Template.Resources.Requests = amounts("", "64Mi")
 	for name, c := range map[string]struct {
 		limit, memory string
 	}{
@@ -86,7 +86,7 @@ func TestFunctionEnvOfALambdaFunction(t *testing.T) {
 		"less than a unit is one":                   {"1k", "1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f.Template.Resources.Limits.Memory = quantity(c.limit)
+			f.Template.Resources.Limits = amounts("", c.limit)
 			env := functionEnv(nil, spec, 9000, program{taskRoot: "/code"})
 			for _, want := range []string{
 				"AWS_LAMBDA_RUNTIME_API=127.0.0.1:9000",

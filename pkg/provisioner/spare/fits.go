@@ -1,6 +1,7 @@
 package spare
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -77,7 +78,7 @@ func Fits(fn *v1alpha1.Function, rt *v1alpha1.ClusterRuntime) Misfit {
 	}
 	pool := rt.Spec.Pool().Resources
 	v1alpha1.DefaultResources(&pool)
-	if !sameList(s.Resources.Requests, pool.Requests) || !sameList(s.Resources.Limits, pool.Limits) {
+	if !maps.EqualFunc(s.Resources.Requests, pool.Requests, resource.Quantity.Equal) || !maps.EqualFunc(s.Resources.Limits, pool.Limits, resource.Quantity.Equal) {
 		return MisfitResources
 	}
 	return ""
@@ -89,15 +90,4 @@ func Fits(fn *v1alpha1.Function, rt *v1alpha1.ClusterRuntime) Misfit {
 func readAtStart(name string) bool {
 	return name != "NODE_ENV" && slices.ContainsFunc([]string{"LD_", "GLIBC_", "MALLOC_", "PYTHON", "NODE_", "UV_"},
 		func(prefix string) bool { return strings.HasPrefix(name, prefix) })
-}
-
-func sameList(a, b v1alpha1.ResourceList) bool {
-	return same(a.CPU, b.CPU) && same(a.Memory, b.Memory)
-}
-
-func same(a, b *resource.Quantity) bool {
-	if a == nil || b == nil {
-		return a == b
-	}
-	return a.Cmp(*b) == 0
 }

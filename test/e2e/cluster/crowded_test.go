@@ -20,7 +20,7 @@ func (t *tenant) crowdOf(prefix string, functions int, cpu resource.Quantity) (a
 	crowd := make([]*v1alpha1.Function, functions)
 	for i := range crowd {
 		crowd[i] = httpd(fmt.Sprint(prefix, i), func(s *v1alpha1.FunctionSpec) {
-			s.Template.Resources.Requests = v1alpha1.ResourceList{CPU: &cpu}
+			s.Template.Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: cpu}
 		})
 	}
 	t.deploy(crowd...)
