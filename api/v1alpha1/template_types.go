@@ -26,48 +26,59 @@ import (
 // +kubebuilder:validation:XValidation:rule="(has(self.protocol) ? self.protocol : has(self.runtimeRef) ? 'LambdaRuntime' : 'HTTP') == (has(oldSelf.protocol) ? oldSelf.protocol : has(oldSelf.runtimeRef) ? 'LambdaRuntime' : 'HTTP')",fieldPath=".protocol",message="cannot change, because calls that wait were made for the old one; make a new function, or delete this one first"
 type FunctionTemplate struct {
 	// metadata goes onto the pods of the instances.
+	// +optional
 	Metadata TemplateMetadata `json:"metadata,omitzero"`
 
 	// image is the container image of the function. It needs a cluster: local mode
 	// runs command or runtimeRef.
+	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9A-Za-z][0-9A-Za-z._:/@-]*$') && !self.contains('://')",message="must be the reference of an image; write for example example.com/team/function:1.0"
 	Image string `json:"image,omitempty"`
 	// command is the program and its arguments. In local mode it is what runs;
 	// with image it replaces the image's entrypoint.
+	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=0
 	// +kubebuilder:validation:items:MaxLength=32768
 	// +kubebuilder:validation:XValidation:rule="self.size() == 0 || self[0] != ''",message="the program is missing; write for example command: [\"./server\"]"
 	Command []string `json:"command,omitempty"`
 	// args are arguments behind the command or, with image and no command, behind
 	// the image's entrypoint.
+	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=256
+	// +kubebuilder:validation:items:MinLength=0
 	// +kubebuilder:validation:items:MaxLength=32768
 	Args []string `json:"args,omitempty"`
 
 	// runtimeRef names the language runtime that runs handler and code.
+	// +optional
 	RuntimeRef RuntimeReference `json:"runtimeRef,omitzero"`
 	// handler is the function inside the code, as "module.function". With command
 	// and the protocol LambdaRuntime it is what _HANDLER says to the runtime client.
+	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
 	Handler string `json:"handler,omitempty"`
 	// code is the source that the runtime loads: inline, configMapRef or path. With
 	// command, code.path is the working directory of the program.
+	// +optional
 	Code *Code `json:"code,omitempty"`
 
 	// protocol is the way in which calls reach the function: HTTP, a server on $PORT;
 	// or LambdaRuntime, a client of the AWS Lambda Runtime API. The default is that of
 	// the runtime, which is LambdaRuntime unless it says otherwise, and HTTP for
 	// everything else. It cannot change. More values may come.
+	// +optional
 	Protocol Protocol `json:"protocol,omitempty"`
 	// port is where an image with the protocol HTTP listens, and what $PORT says, 1 to
 	// 65535 except 9001 and 9090. The default is 8080. Local mode chooses a free port.
+	// +optional
 	// +kubebuilder:default=8080
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=65535
@@ -76,28 +87,33 @@ type FunctionTemplate struct {
 
 	// concurrency is how many calls one instance runs at a time, 1 to 1000. The default
 	// is 1.
+	// +optional
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000
 	Concurrency int32 `json:"concurrency,omitempty"`
 	// timeout is the longest a call may run once an instance has claimed it, 10ms to
 	// 24h. The default is 1m.
+	// +optional
 	// +kubebuilder:default="1m"
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$') && duration(self) >= duration('10ms') && duration(self) <= duration('24h')",message="must be a duration of 10ms to 24h; write for example 60s"
 	Timeout Duration `json:"timeout,omitzero"`
 	// startupTimeout is the longest that an instance may take from its start until its
 	// function can be called, 100ms to 1h. In a cluster, the time to pull the function's
 	// image is a part of it. The default is 1m.
+	// +optional
 	// +kubebuilder:default="1m"
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$') && duration(self) >= duration('100ms') && duration(self) <= duration('1h')",message="must be a duration of 100ms to 1h; write for example 1m"
 	StartupTimeout Duration `json:"startupTimeout,omitzero"`
 
 	// resources are what an instance reserves and may use.
+	// +optional
 	// +kubebuilder:default={}
 	Resources Resources `json:"resources,omitzero"`
 	// env are further environment variables of the function. Names that Windlass sets
 	// itself are refused: PORT, _HANDLER, LAMBDA_TASK_ROOT, AWS_LAMBDA_RUNTIME_API and
 	// all that begin with WINDLASS_.
+	// +optional
 	// +kubebuilder:validation:MaxItems=256
 	// +listType=map
 	// +listMapKey=name
@@ -105,23 +121,27 @@ type FunctionTemplate struct {
 	// envFrom takes further environment variables from Secrets and ConfigMaps of the
 	// function's namespace. In local mode they are those that windlass deploy --secret
 	// was given.
+	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	EnvFrom []EnvFromSource `json:"envFrom,omitempty"`
 
 	// imagePullSecrets are Secrets of the function's namespace. They, and the fields
 	// below, need a cluster; local mode ignores them.
+	// +optional
 	// +kubebuilder:validation:MaxItems=32
 	// +listType=map
 	// +listMapKey=name
 	ImagePullSecrets []LocalReference `json:"imagePullSecrets,omitempty"`
 	// serviceAccountName is the account whose token the function's own container gets.
 	// Without it, there is no token.
+	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="must be the name of a ServiceAccount, in lower-case letters, digits, hyphens and dots; write for example my-function"
 	ServiceAccountName string `json:"serviceAccountName,omitempty"`
 	// placement says where pods may run, and with what privileges on their nodes.
+	// +optional
 	Placement Placement `json:"placement,omitzero"`
 }
 
@@ -130,11 +150,13 @@ type FunctionTemplate struct {
 // are not for functions.
 type TemplateMetadata struct {
 	// labels of the pods, such as those by which costs are parted or policies select.
+	// +optional
 	// +kubebuilder:validation:MaxProperties=32
 	// +kubebuilder:validation:XValidation:rule="self.all(k, size(k) <= 317 && size(self[k]) <= 63)",message="a key or a value is too long for a label; write for example cost-center: \"4711\""
 	// +kubebuilder:validation:XValidation:rule="!self.exists(k, k.matches('^([^/]*[.])?(windlass[.]dev|kubernetes[.]io|k8s[.]io)/'))",reason=FieldValueForbidden,message="keys of windlass.dev, kubernetes.io and k8s.io, and below, are not for functions; take one of your own, for example cost-center"
 	Labels map[string]string `json:"labels,omitempty"`
 	// annotations of the pods.
+	// +optional
 	// +kubebuilder:validation:MaxProperties=32
 	// +kubebuilder:validation:XValidation:rule="self.all(k, size(k) <= 317 && size(self[k]) <= 1024)",message="a key is too long for an annotation, or a value is longer than 1024 characters; write for example example.com/owner: payments"
 	// +kubebuilder:validation:XValidation:rule="!self.exists(k, k.matches('^([^/]*[.])?(windlass[.]dev|kubernetes[.]io|k8s[.]io)/'))",reason=FieldValueForbidden,message="keys of windlass.dev, kubernetes.io and k8s.io, and below, are not for functions; take one of your own, for example example.com/owner"
@@ -145,29 +167,35 @@ type TemplateMetadata struct {
 type RuntimeReference struct {
 	// kind is ClusterRuntime, the default: a runtime of the whole cluster. More values
 	// may come.
+	// +optional
 	// +kubebuilder:default=ClusterRuntime
 	// +kubebuilder:validation:Enum=ClusterRuntime
 	Kind string `json:"kind,omitempty"`
 	// name of the runtime.
-	Name RuntimeName `json:"name"`
+	// +required
+	Name RuntimeName `json:"name,omitempty"`
 }
 
 // Placement says where the pods of a function may run. Its fields have the names and
 // meanings that those of a pod have.
 type Placement struct {
 	// nodeSelector restricts instances to nodes with these labels.
+	// +optional
 	// +kubebuilder:validation:MaxProperties=64
 	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
 	// tolerations let instances run on tainted nodes.
+	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
 	// runtimeClassName is the RuntimeClass of the pods, such as gvisor.
+	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="must be the name of a RuntimeClass, in lower-case letters, digits, hyphens and dots; write for example gvisor"
 	RuntimeClassName string `json:"runtimeClassName,omitempty"`
 	// priorityClassName is the PriorityClass of the pods.
+	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="must be the name of a PriorityClass, in lower-case letters, digits, hyphens and dots; write for example batch"
@@ -181,6 +209,7 @@ type Placement struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.inline) || !has(self.configMapRef)",reason=FieldValueForbidden,message="inline and configMapRef exclude each other; remove code.inline or code.configMapRef"
 type Code struct {
 	// inline is the source of one module. In a cluster it is at most 200000 bytes long.
+	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1048576
 	// +kubebuilder:validation:XValidation:rule="size(bytes(self)) <= 200000",message="is longer than 200000 bytes; use a ConfigMap or an image"
@@ -188,9 +217,12 @@ type Code struct {
 	// configMapRef names a ConfigMap of the function's namespace whose keys are the
 	// files. It needs a cluster. Instances that are there keep the code that they
 	// started with.
+	// +optional
 	ConfigMapRef LocalReference `json:"configMapRef,omitzero"`
 	// path is a file or a folder. A relative path in a manifest starts at the
 	// manifest's own folder. It needs local mode.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=4096
 	Path string `json:"path,omitempty"`
 }
@@ -201,33 +233,41 @@ type Code struct {
 // +kubebuilder:validation:XValidation:rule="has(self.secretRef) != has(self.configMapRef)",message="needs exactly one of secretRef and configMapRef; write for example secretRef: {name: my-secret}"
 type EnvFromSource struct {
 	// prefix goes before the name of each variable.
+	// +optional
+	// +kubebuilder:validation:MinLength=0
 	// +kubebuilder:validation:MaxLength=128
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([A-Za-z_.-][0-9A-Za-z_.-]*)?$')",message="must be letters, digits, '_', '-' and '.', and not begin with a digit; write for example DB_"
 	Prefix string `json:"prefix,omitempty"`
 	// secretRef names a Secret.
+	// +optional
 	SecretRef *LocalReference `json:"secretRef,omitempty"`
 	// configMapRef names a ConfigMap.
+	// +optional
 	ConfigMapRef *LocalReference `json:"configMapRef,omitempty"`
 }
 
 // LocalReference names an object of the function's own namespace.
 type LocalReference struct {
 	// name of the object.
+	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="must be the name of an object of this namespace, in lower-case letters, digits, hyphens and dots; write for example my-object"
-	Name string `json:"name"`
+	Name string `json:"name,omitempty"`
 }
 
 // EnvVar is an environment variable.
 type EnvVar struct {
 	// name of the variable.
+	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[-._a-zA-Z][-._a-zA-Z0-9]*$') && !self.matches('^[.][.]') && self != '.'",message="must be letters, digits, '_', '-' and '.', and not begin with a digit or '..'; write for example APP_MODE"
 	// +kubebuilder:validation:XValidation:rule="!(self in ['PORT', 'AWS_LAMBDA_RUNTIME_API', '_HANDLER', 'LAMBDA_TASK_ROOT']) && !self.startsWith('WINDLASS_')",reason=FieldValueForbidden,messageExpression="'Windlass sets ' + self + ' itself; take another name, for example APP_MODE'",message="Windlass sets this variable itself; take another name, for example APP_MODE"
-	Name string `json:"name"`
+	Name string `json:"name,omitempty"`
 	// value of the variable, as it is: nothing is expanded.
+	// +optional
+	// +kubebuilder:validation:MinLength=0
 	// +kubebuilder:validation:MaxLength=131072
 	Value string `json:"value,omitempty"`
 }
@@ -251,6 +291,7 @@ type Resources struct {
 	// where that is lower; of an extended resource it is the limit. cpu is in cores, at
 	// least 1m, where "250m" is a quarter of one; memory and ephemeral-storage are in bytes,
 	// at least 1Mi, where "128Mi" is 128 times 2^20.
+	// +optional
 	// +kubebuilder:validation:MaxProperties=8
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k in ['cpu', 'memory', 'ephemeral-storage'] || k.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*/([A-Za-z0-9][-A-Za-z0-9_.]{0,61})?[A-Za-z0-9]$') && !k.contains('kubernetes.io/') && !k.startsWith('requests.') && size(k) <= 128)",message="only cpu, memory, ephemeral-storage, and extended resources of a domain, such as nvidia.com/gpu, are known; correct the name"
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k in ['cpu', 'memory', 'ephemeral-storage'] || !string(self[k]).matches('^0|\\\\D'))",message="an extended resource is a whole number of 1 or more; write for example nvidia.com/gpu: 1"
@@ -258,6 +299,7 @@ type Resources struct {
 	// limits are not exceeded, and are at least the requests. There is none by default
 	// of CPU and memory; of ephemeral-storage, the disk that an instance may write to, it
 	// is 1Gi or, if that is more, the request. An extended resource is a whole number.
+	// +optional
 	// +kubebuilder:validation:MaxProperties=8
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k in ['cpu', 'memory', 'ephemeral-storage'] || k.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*/([A-Za-z0-9][-A-Za-z0-9_.]{0,61})?[A-Za-z0-9]$') && !k.contains('kubernetes.io/') && !k.startsWith('requests.') && size(k) <= 128)",message="only cpu, memory, ephemeral-storage, and extended resources of a domain, such as nvidia.com/gpu, are known; correct the name"
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k in ['cpu', 'memory', 'ephemeral-storage'] || !string(self[k]).matches('^0|\\\\D'))",message="an extended resource is a whole number of 1 or more; write for example nvidia.com/gpu: 1"
