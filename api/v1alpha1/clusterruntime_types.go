@@ -87,9 +87,10 @@ type ClusterRuntimeSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9A-Za-z]*$')",message="must be letters and digits without a dot; write for example py"
 	FileExtension string `json:"fileExtension,omitempty"`
 	// env are environment variables of every function of this runtime; those of the
-	// function win.
+	// function win. They have values: valueFrom is for functions.
 	// +optional
 	// +kubebuilder:validation:MaxItems=256
+	// +kubebuilder:validation:XValidation:rule="self.all(v, !has(v.valueFrom))",reason=FieldValueForbidden,message="a runtime is of all namespaces, and Secrets and ConfigMaps are of one; write a value, and valueFrom in the functions"
 	// +listType=map
 	// +listMapKey=name
 	Env []EnvVar `json:"env,omitempty"`

@@ -96,8 +96,8 @@ spec:
 	seconds := int64(30)
 	want := FunctionSpec{
 		Template: FunctionTemplate{Image: "example.com/a/b:1", Args: []string{"--fast"}, Port: 9000, EnvFrom: []EnvFromSource{
-			{Prefix: "DB_", SecretRef: &LocalReference{Name: "db"}},
-			{ConfigMapRef: &LocalReference{Name: "settings"}},
+			{Prefix: "DB_", SecretRef: &EnvFromReference{Name: "db"}},
+			{ConfigMapRef: &EnvFromReference{Name: "settings"}},
 		}, Placement: Placement{NodeSelector: map[string]string{"disk": "ssd"}, Tolerations: []corev1.Toleration{{Key: "spot", Operator: corev1.TolerationOpExists, TolerationSeconds: &seconds}}, RuntimeClassName: "gvisor", PriorityClassName: "batch"}, ImagePullSecrets: []LocalReference{{Name: "registry"}}, ServiceAccountName: "robot"},
 	}
 	if diff := cmp.Diff(want, functions[0].Spec); diff != "" {
@@ -176,7 +176,7 @@ func TestDecodeNamesFieldAndRemedy(t *testing.T) {
 		"a field of metadata": {"apiVersion: windlass.dev/v1alpha1\nkind: Function\nmetadata: {namme: f}\n",
 			[]string{`metadata.namme: unknown field; did you mean name? (valid here: name, namespace, labels, annotations)`}},
 		"a field in a list": {header + `spec: {template: {env: [{name: A}, {name: B, val: x}]}}`,
-			[]string{`spec.template.env[1].val: unknown field; did you mean value? (valid here: name, value)`}},
+			[]string{`spec.template.env[1].val: unknown field; did you mean value? (valid here: name, value, valueFrom)`}},
 		"a number for a text": {header + `spec: {template: {env: [{name: PORTS, value: 8080}]}}`,
 			[]string{`spec.template.env[0].value: 8080 is a number, not text; put it in quotes: "8080"`}},
 		"a truth for a text": {header + `spec: {template: {env: [{name: DEBUG, value: on}]}}`,
@@ -200,7 +200,7 @@ func TestDecodeNamesFieldAndRemedy(t *testing.T) {
 		"a text for a group": {header + `spec: {template: {code: main.py}}`,
 			[]string{`spec.template.code: "main.py" is not a group of fields (configMapRef, inline, path); write for example code: {path: .}`}},
 		"a text in a list of groups": {header + `spec: {template: {env: [A=b]}}`,
-			[]string{`spec.template.env[0]: "A=b" is not a group of fields (name, value); write for example {name: APP_MODE, value: test}`}},
+			[]string{`spec.template.env[0]: "A=b" is not a group of fields (name, value, valueFrom); write for example {name: APP_MODE, value: test}`}},
 		"labels that are a list": {"apiVersion: windlass.dev/v1alpha1\nkind: Function\nmetadata: {name: f, labels: [a]}",
 			[]string{`metadata.labels: a list is not a group of names and texts; write for example labels: {team: payments}`}},
 		"a label that is a number": {"apiVersion: windlass.dev/v1alpha1\nkind: Function\nmetadata: {name: f, labels: {v: 1}}",

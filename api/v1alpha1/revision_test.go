@@ -85,15 +85,16 @@ func TestAFieldThatIsAddedChangesNoRevision(t *testing.T) {
 
 func TestWhatMeansTheSameIsOneRevision(t *testing.T) {
 	for name, pair := range map[string][2]string{
-		"defaults":            {`{image: a}`, `{image: a, port: 8080, concurrency: 1, timeout: 60s, startupTimeout: 1m, protocol: HTTP, resources: {requests: {cpu: 100m, memory: 64Mi}}}`},
-		"a kind":              {`{runtimeRef: {name: r}}`, `{runtimeRef: {kind: ClusterRuntime, name: r}, protocol: LambdaRuntime}`},
-		"amounts":             {`{image: a, resources: {requests: {cpu: "0.5", memory: 1Gi}}}`, `{image: a, resources: {requests: {cpu: 500m, memory: "1073741824"}}}`},
-		"limits":              {`{image: a, resources: {limits: {cpu: 2, memory: 1G}}}`, `{image: a, resources: {limits: {cpu: 2000m, memory: 1e9}}}`},
-		"a lowered request":   {`{image: a, resources: {limits: {memory: 32Mi}}}`, `{image: a, resources: {requests: {memory: 32Mi}, limits: {memory: 32Mi}}}`},
-		"extended amounts":    {`{image: a, resources: {limits: {nvidia.com/gpu: "1"}}}`, `{image: a, resources: {limits: {nvidia.com/gpu: 1}, requests: {nvidia.com/gpu: 1000m}}}`},
-		"durations":           {`{image: a, timeout: 90s}`, `{image: a, timeout: 1m30s}`},
-		"what is empty":       {`{image: a}`, `{image: a, args: [], env: [], metadata: {labels: {}}, placement: {tolerations: []}}`},
-		"a field that is nil": {`{image: a}`, `{image: a, code: null}`},
+		"defaults":                {`{image: a}`, `{image: a, port: 8080, concurrency: 1, timeout: 60s, startupTimeout: 1m, protocol: HTTP, resources: {requests: {cpu: 100m, memory: 64Mi}}}`},
+		"a kind":                  {`{runtimeRef: {name: r}}`, `{runtimeRef: {kind: ClusterRuntime, name: r}, protocol: LambdaRuntime}`},
+		"amounts":                 {`{image: a, resources: {requests: {cpu: "0.5", memory: 1Gi}}}`, `{image: a, resources: {requests: {cpu: 500m, memory: "1073741824"}}}`},
+		"limits":                  {`{image: a, resources: {limits: {cpu: 2, memory: 1G}}}`, `{image: a, resources: {limits: {cpu: 2000m, memory: 1e9}}}`},
+		"a lowered request":       {`{image: a, resources: {limits: {memory: 32Mi}}}`, `{image: a, resources: {requests: {memory: 32Mi}, limits: {memory: 32Mi}}}`},
+		"extended amounts":        {`{image: a, resources: {limits: {nvidia.com/gpu: "1"}}}`, `{image: a, resources: {limits: {nvidia.com/gpu: 1}, requests: {nvidia.com/gpu: 1000m}}}`},
+		"an optional that is not": {`{image: a, envFrom: [{secretRef: {name: a}}]}`, `{image: a, envFrom: [{secretRef: {name: a, optional: false}}]}`},
+		"durations":               {`{image: a, timeout: 90s}`, `{image: a, timeout: 1m30s}`},
+		"what is empty":           {`{image: a}`, `{image: a, args: [], env: [], metadata: {labels: {}}, placement: {tolerations: []}}`},
+		"a field that is nil":     {`{image: a}`, `{image: a, code: null}`},
 	} {
 		a, b := templated(t, pair[0]), templated(t, pair[1])
 		if RevisionOf(a) != RevisionOf(b) {
@@ -120,6 +121,9 @@ func TestEveryFieldOfTheTemplateIsPartOfTheRevision(t *testing.T) {
 		`{resources: {limits: {cpu: 1}}}`, `{resources: {limits: {memory: 1Gi}}}`, `{resources: {requests: {ephemeral-storage: 1Gi}}}`,
 		`{resources: {limits: {ephemeral-storage: 1Gi}}}`, `{resources: {limits: {nvidia.com/gpu: 1}}}`, `{resources: {limits: {nvidia.com/gpu: 2}}}`, `{env: [{name: a}]}`, `{env: [{name: a, value: b}]}`,
 		`{envFrom: [{secretRef: {name: a}}]}`, `{envFrom: [{configMapRef: {name: a}}]}`, `{envFrom: [{prefix: b, configMapRef: {name: a}}]}`,
+		`{envFrom: [{secretRef: {name: a, optional: true}}]}`, `{env: [{name: a, valueFrom: {secretKeyRef: {name: a, key: b}}}]}`,
+		`{env: [{name: a, valueFrom: {secretKeyRef: {name: a, key: b, optional: true}}}]}`, `{env: [{name: a, valueFrom: {configMapKeyRef: {name: a, key: b}}}]}`,
+		`{env: [{name: a, valueFrom: {fieldRef: {fieldPath: metadata.name}}}]}`,
 		`{imagePullSecrets: [{name: a}]}`, `{serviceAccountName: a}`, `{placement: {nodeSelector: {a: ""}}}`, `{placement: {nodeSelector: {a: b}}}`,
 		`{placement: {tolerations: [{}]}}`, `{placement: {tolerations: [{operator: Exists}]}}`, `{placement: {runtimeClassName: a}}`, `{placement: {priorityClassName: a}}`,
 	} {

@@ -120,7 +120,7 @@ type FunctionTemplate struct {
 	Env []EnvVar `json:"env,omitempty"`
 	// envFrom takes further environment variables from Secrets and ConfigMaps of the
 	// function's namespace. In local mode they are those that windlass deploy --secret
-	// was given.
+	// was given. Those of env win.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
@@ -240,10 +240,23 @@ type EnvFromSource struct {
 	Prefix string `json:"prefix,omitempty"`
 	// secretRef names a Secret.
 	// +optional
-	SecretRef *LocalReference `json:"secretRef,omitempty"`
+	SecretRef *EnvFromReference `json:"secretRef,omitempty"`
 	// configMapRef names a ConfigMap.
 	// +optional
-	ConfigMapRef *LocalReference `json:"configMapRef,omitempty"`
+	ConfigMapRef *EnvFromReference `json:"configMapRef,omitempty"`
+}
+
+// EnvFromReference names an object of the function's own namespace that has variables.
+type EnvFromReference struct {
+	// name of the object.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="must be the name of an object of this namespace, in lower-case letters, digits, hyphens and dots; write for example my-object"
+	Name string `json:"name,omitempty"`
+	// optional lets instances start without the object.
+	// +optional
+	Optional bool `json:"optional,omitempty"`
 }
 
 // LocalReference names an object of the function's own namespace.
@@ -257,6 +270,8 @@ type LocalReference struct {
 }
 
 // EnvVar is an environment variable.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.valueFrom) || !has(self.value) || size(self.value) == 0",fieldPath=".valueFrom",reason=FieldValueForbidden,message="value and valueFrom exclude each other; remove one of the two"
 type EnvVar struct {
 	// name of the variable.
 	// +required
@@ -270,6 +285,57 @@ type EnvVar struct {
 	// +kubebuilder:validation:MinLength=0
 	// +kubebuilder:validation:MaxLength=131072
 	Value string `json:"value,omitempty"`
+	// valueFrom says where the value is, in place of value.
+	// +optional
+	ValueFrom *EnvVarSource `json:"valueFrom,omitempty"`
+}
+
+// EnvVarSource says where the value of a variable is: exactly one of its fields. Values
+// are read when an instance starts.
+//
+// +kubebuilder:validation:XValidation:rule="(has(self.secretKeyRef) ? 1 : 0) + (has(self.configMapKeyRef) ? 1 : 0) + (has(self.fieldRef) ? 1 : 0) == 1",message="needs exactly one of secretKeyRef, configMapKeyRef and fieldRef; write for example secretKeyRef: {name: my-secret, key: password}"
+type EnvVarSource struct {
+	// secretKeyRef is a key of a Secret of the function's namespace.
+	// +optional
+	SecretKeyRef *KeyReference `json:"secretKeyRef,omitempty"`
+	// configMapKeyRef is a key of a ConfigMap of the function's namespace.
+	// +optional
+	ConfigMapKeyRef *KeyReference `json:"configMapKeyRef,omitempty"`
+	// fieldRef is a field of the instance's pod.
+	// +optional
+	FieldRef *FieldReference `json:"fieldRef,omitempty"`
+}
+
+// KeyReference names a key of an object of the function's own namespace.
+type KeyReference struct {
+	// name of the object.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="must be the name of an object of this namespace, in lower-case letters, digits, hyphens and dots; write for example my-object"
+	Name string `json:"name,omitempty"`
+	// key in the object.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[-._a-zA-Z0-9]+$') && self != '.' && !self.startsWith('..')",message="must be the key of a Secret or a ConfigMap, in letters, digits, '-', '_' and '.'; write for example password"
+	Key string `json:"key,omitempty"`
+	// optional lets instances start without the object or the key, and without the variable.
+	// +optional
+	Optional bool `json:"optional,omitempty"`
+}
+
+// FieldReference names a field of the instance's pod.
+type FieldReference struct {
+	// fieldPath is metadata.name, metadata.namespace, metadata.uid, metadata.labels['KEY'],
+	// metadata.annotations['KEY'], spec.nodeName, spec.serviceAccountName, status.hostIP,
+	// status.hostIPs, status.podIP or status.podIPs. Local mode knows the first two:
+	// there the name is that of the instance.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=352
+	// +kubebuilder:validation:XValidation:rule="self in ['metadata.name', 'metadata.namespace', 'metadata.uid', 'spec.nodeName', 'spec.serviceAccountName', 'status.hostIP', 'status.hostIPs', 'status.podIP', 'status.podIPs'] || self.matches(\"^metadata[.](labels|annotations)[[]'([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?'[]]$\")",message="must be a field that a pod can tell of itself: metadata.name, .namespace, .uid, .labels['KEY'] or .annotations['KEY'], spec.nodeName or .serviceAccountName, status.hostIP, .hostIPs, .podIP or .podIPs; write for example metadata.name"
+	FieldPath string `json:"fieldPath,omitempty"`
 }
 
 // Resources are the compute resources of one instance, as a container of Kubernetes has

@@ -1,14 +1,11 @@
 package v1alpha1
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -22,16 +19,10 @@ const (
 	MaxStartupTimeout time.Duration = time.Hour
 	MinPort           int32         = 1
 	MaxPort           int32         = 65535
-
-	// reservedEnvPrefix begins the names of variables that an agent reads.
-	reservedEnvPrefix = "WINDLASS_"
 )
 
 // ReservedPorts are those that an instance's agent listens on.
 var ReservedPorts = sets.New[int32](9001, 9090)
-
-// reservedEnv are the variables that Windlass sets for the function.
-var reservedEnv = sets.New("PORT", "AWS_LAMBDA_RUNTIME_API", "_HANDLER", "LAMBDA_TASK_ROOT")
 
 func validateRanges(at *field.Path, t *FunctionTemplate) field.ErrorList {
 	var errs field.ErrorList
@@ -59,30 +50,6 @@ func validateDuration(at *field.Path, d Duration, least, most time.Duration) fie
 	return field.ErrorList{field.Invalid(at, d.String(),
 		fmt.Sprintf("must be %s to %s; write for example %s",
 			Duration{least}, Duration{most}, Duration{min(max(d.Duration, least), most)}))}
-}
-
-func validateEnv(at *field.Path, env []EnvVar) field.ErrorList {
-	var errs field.ErrorList
-	seen := sets.New[string]()
-	for i, v := range env {
-		name := at.Index(i).Child("name")
-		switch {
-		case v.Name == "":
-			errs = append(errs, field.Required(name, "write for example name: APP_MODE"))
-		case len(validation.IsEnvVarName(v.Name)) > 0:
-			errs = append(errs, field.Invalid(name, v.Name,
-				"must be letters, digits, '_', '-' and '.', and not begin with a digit or '..'; write for example APP_MODE"))
-		case reservedEnv.Has(v.Name) || strings.HasPrefix(v.Name, reservedEnvPrefix):
-			errs = append(errs, field.Forbidden(name, fmt.Sprintf(
-				"Windlass sets %s itself; take another name, for example APP_%s", v.Name,
-				cmp.Or(strings.Trim(strings.TrimPrefix(v.Name, reservedEnvPrefix), "_"), "MODE"))))
-		case seen.Has(v.Name):
-			errs = append(errs, field.Invalid(name, v.Name, "is there twice; remove one of the two or rename it"))
-		}
-		seen.Insert(v.Name)
-		errs = append(errs, validateNoNUL(at.Index(i).Child("value"), v.Value)...)
-	}
-	return errs
 }
 
 func validateScaling(at *field.Path, s *Scaling) field.ErrorList {

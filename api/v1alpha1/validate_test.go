@@ -49,6 +49,7 @@ func TestValidateAcceptsWhatIsRight(t *testing.T) {
 		"the highest of everything":           `{template: {command: [x], concurrency: 1000, timeout: 24h, startupTimeout: 1h}, calls: {maxInFlight: 1000000, rate: {requests: 1000000, burst: 1000000}}, scaling: {minInstances: 3, maxInstances: 3}}`,
 		"a limit as high as the request":      `{template: {command: [x], resources: {requests: {cpu: 1}, limits: {cpu: 1000m}}}}`,
 		"further resources":                   `{template: {command: [x], resources: {requests: {ephemeral-storage: 1Gi, nvidia.com/gpu: 1}, limits: {ephemeral-storage: 2Gi, nvidia.com/gpu: "1", example.com/some-thing_of.ours: 12}}}}`,
+		"variables from elsewhere":            `{template: {command: [x], env: [{name: A, valueFrom: {secretKeyRef: {name: db.x, key: tls.key_1-a, optional: true}}}, {name: B, valueFrom: {configMapKeyRef: {name: b, key: a}}}, {name: C, value: "", valueFrom: {fieldRef: {fieldPath: metadata.name}}}, {name: D, valueFrom: {fieldRef: {fieldPath: "metadata.labels['cost-center']"}}}, {name: E, valueFrom: {fieldRef: {fieldPath: "metadata.annotations['example.com/Owner']"}}}, {name: F, valueFrom: {fieldRef: {fieldPath: status.podIPs}}}], envFrom: [{secretRef: {name: a, optional: true}}, {prefix: A_, configMapRef: {name: b, optional: false}}]}}`,
 		"a limit below the default request":   `{template: {command: [x], resources: {limits: {cpu: 50m, memory: 32Mi}}}}`,
 		"nothing but what runs":               `{template: {command: [x]}}`,
 		"another policy":                      `{template: {command: [x]}, scaling: {scaleDown: {policy: Learned}}}`,
@@ -125,6 +126,20 @@ func TestValidateNamesFieldAndRemedy(t *testing.T) {
 			`spec.template.resources.requests[nvidia.com/gpu]: Invalid value: "1": an extended resource is requested as much as it is limited to; write it in resources.limits alone`}},
 		"less disk than is requested": {`{template: {command: [x], resources: {requests: {ephemeral-storage: 2Gi}, limits: {ephemeral-storage: 1Gi}}}}`, []string{
 			`spec.template.resources.limits[ephemeral-storage]: Invalid value: "1Gi": must be at least the request; raise it to 2Gi, or lower spec.template.resources.requests[ephemeral-storage]`}},
+		"a value twice": {`{template: {command: [x], env: [{name: A, value: x, valueFrom: {fieldRef: {fieldPath: metadata.name}}}]}}`, []string{
+			`spec.template.env[0].valueFrom: Forbidden: value and valueFrom exclude each other; remove one of the two`}},
+		"a value from nowhere": {`{template: {command: [x], env: [{name: A, valueFrom: {}}, {name: B, valueFrom: {secretKeyRef: {name: a, key: b}, fieldRef: {fieldPath: metadata.name}}}]}}`, []string{
+			`spec.template.env[0].valueFrom: Forbidden: needs exactly one of secretKeyRef, configMapKeyRef and fieldRef; write for example secretKeyRef: {name: my-secret, key: password}`,
+			`spec.template.env[1].valueFrom: Forbidden: needs exactly one of secretKeyRef, configMapKeyRef and fieldRef; write for example secretKeyRef: {name: my-secret, key: password}`}},
+		"keys that are none": {`{template: {command: [x], env: [{name: A, valueFrom: {secretKeyRef: {name: A, key: a/b}}}, {name: B, valueFrom: {configMapKeyRef: {name: a, key: ..}}}, {name: C, valueFrom: {configMapKeyRef: {}}}]}}`, []string{
+			`spec.template.env[0].valueFrom.secretKeyRef.name: Invalid value: "A": must be the name of a Secret, in lower-case letters, digits, hyphens and dots; write for example my-secret`,
+			`spec.template.env[0].valueFrom.secretKeyRef.key: Invalid value: "a/b": must be the key of a Secret or a ConfigMap, in letters, digits, '-', '_' and '.'; write for example password`,
+			`spec.template.env[1].valueFrom.configMapKeyRef.key: Invalid value: "..": must be the key of a Secret or a ConfigMap, in letters, digits, '-', '_' and '.'; write for example password`,
+			`spec.template.env[2].valueFrom.configMapKeyRef.name: Required value: write for example name: my-settings`,
+			`spec.template.env[2].valueFrom.configMapKeyRef.key: Required value: write for example key: password`}},
+		"fields that no pod tells": {`{template: {command: [x], env: [{name: A, valueFrom: {fieldRef: {fieldPath: spec.hostname}}}, {name: B, valueFrom: {fieldRef: {fieldPath: "metadata.labels['a b']"}}}]}}`, []string{
+			`spec.template.env[0].valueFrom.fieldRef.fieldPath: Invalid value: "spec.hostname": must be a field that a pod can tell of itself: metadata.name, .namespace, .uid, .labels['KEY'] or .annotations['KEY'], spec.nodeName or .serviceAccountName, status.hostIP, .hostIPs, .podIP or .podIPs; write for example metadata.name`,
+			`spec.template.env[1].valueFrom.fieldRef.fieldPath: Invalid value: "metadata.labels['a b']": must be a field that a pod can tell of itself: metadata.name, .namespace, .uid, .labels['KEY'] or .annotations['KEY'], spec.nodeName or .serviceAccountName, status.hostIP, .hostIPs, .podIP or .podIPs; write for example metadata.name`}},
 		"a limit with the wrong suffix": {`{template: {command: [x], resources: {limits: {memory: 64m}}}}`, []string{
 			`spec.template.resources.limits[memory]: Invalid value: "64m": must be at least 1Mi; write for example 128Mi, which are 128 times 2^20 bytes`}},
 		"a limit below the request": {`{template: {command: [x], resources: {requests: {cpu: 1}, limits: {cpu: 500m}}}}`, []string{

@@ -165,8 +165,22 @@ func summary(fn *v1alpha1.Function, now time.Time) [][]cell {
 	rows = append(rows,
 		cells("Delivery", fmt.Sprintf("%s; %s when the client disconnects", spec.Calls.Delivery, strings.ToLower(string(spec.Calls.OnClientDisconnect)))),
 	)
-	variable := func(v v1alpha1.EnvVar) string { return v.Name + "=" + v.Value }
 	return append(rows, labelled("Environment", spec.Template.Env, variable)...)
+}
+
+// variable is what a variable is, or where its value is.
+func variable(v v1alpha1.EnvVar) string {
+	switch from := v.ValueFrom; {
+	case from == nil:
+		return v.Name + "=" + v.Value
+	case from.SecretKeyRef != nil:
+		return fmt.Sprintf("%s: key %s of the Secret %s", v.Name, from.SecretKeyRef.Key, from.SecretKeyRef.Name)
+	case from.ConfigMapKeyRef != nil:
+		return fmt.Sprintf("%s: key %s of the ConfigMap %s", v.Name, from.ConfigMapKeyRef.Key, from.ConfigMapKeyRef.Name)
+	case from.FieldRef != nil:
+		return fmt.Sprintf("%s: %s of the pod", v.Name, from.FieldRef.FieldPath)
+	}
+	return v.Name
 }
 
 // labelled has a row for each item; only the first has the label.

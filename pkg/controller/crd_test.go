@@ -90,6 +90,7 @@ func TestAPIServerTakesWhatIsRight(t *testing.T) {
 		"words":                     `{template: {image: a}, calls: {delivery: AtLeastOnce, onClientDisconnect: Cancel}, scaling: {scaleDown: {policy: Learned}}}`,
 		"windows":                   `{template: {image: a}, scaling: {maxInstances: 5, windows: [{name: w1, start: "0 8 * * 1-5", duration: 10h, minInstances: 5}, {name: w2, start: " */5 6-20/2\t1,15 jan-MAR ? ", duration: 1m, timeZone: America/Argentina/Buenos_Aires, minInstances: 1}, {name: w3, start: "0 0 * * *", duration: 168h, timeZone: Etc/GMT+5, minInstances: 1}]}}`,
 		"variables":                 `{template: {image: a, env: [{name: A}, {name: b.c-D_1, value: x}, {name: PORTS}, {name: windlass_x}], envFrom: [{secretRef: {name: a}}, {prefix: A_, configMapRef: {name: b.c}}]}}`,
+		"variables from elsewhere":  `{template: {image: a, env: [{name: A, valueFrom: {secretKeyRef: {name: db.x, key: tls.key_1-a, optional: true}}}, {name: B, valueFrom: {configMapKeyRef: {name: b, key: a}}}, {name: C, value: "", valueFrom: {fieldRef: {fieldPath: metadata.name}}}, {name: D, valueFrom: {fieldRef: {fieldPath: "metadata.labels['cost-center']"}}}, {name: E, valueFrom: {fieldRef: {fieldPath: "metadata.annotations['example.com/Owner']"}}}, {name: F, valueFrom: {fieldRef: {fieldPath: status.podIPs}}}], envFrom: [{secretRef: {name: a, optional: true}}, {prefix: A_, configMapRef: {name: b, optional: false}}]}}`,
 		"what pods know":            `{template: {image: a, metadata: {labels: {cost-center: "4711", example.com/team: ""}, annotations: {example.com/owner: payments, notk8s.io/x: z}}, imagePullSecrets: [{name: a}], serviceAccountName: robot, placement: {nodeSelector: {a: b}, tolerations: [{key: x, operator: Exists}], runtimeClassName: gvisor, priorityClassName: batch}}}`,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -200,6 +201,18 @@ func TestAPIServerNamesFieldAndRemedy(t *testing.T) {
 			`spec.template.env[0].name: Invalid value: "string": must be letters, digits, '_', '-' and '.', and not begin with a digit or '..'; write for example APP_MODE`,
 			`spec.template.env[1].name: Invalid value: "string": must be letters, digits, '_', '-' and '.', and not begin with a digit or '..'; write for example APP_MODE`,
 			`spec.template.env[2].name: Invalid value: "string": must be letters, digits, '_', '-' and '.', and not begin with a digit or '..'; write for example APP_MODE`}},
+		"a value twice": {`{template: {image: a, env: [{name: A, value: x, valueFrom: {fieldRef: {fieldPath: metadata.name}}}]}}`, []string{
+			`spec.template.env[0].valueFrom: Forbidden: value and valueFrom exclude each other; remove one of the two`}},
+		"a value from nowhere": {`{template: {image: a, env: [{name: A, valueFrom: {}}, {name: B, valueFrom: {secretKeyRef: {name: a, key: b}, fieldRef: {fieldPath: metadata.name}}}]}}`, []string{
+			`spec.template.env[0].valueFrom: Invalid value: "object": needs exactly one of secretKeyRef, configMapKeyRef and fieldRef; write for example secretKeyRef: {name: my-secret, key: password}`,
+			`spec.template.env[1].valueFrom: Invalid value: "object": needs exactly one of secretKeyRef, configMapKeyRef and fieldRef; write for example secretKeyRef: {name: my-secret, key: password}`}},
+		"keys that are none": {`{template: {image: a, env: [{name: A, valueFrom: {secretKeyRef: {name: A, key: a/b}}}, {name: B, valueFrom: {configMapKeyRef: {name: a, key: ..}}}]}}`, []string{
+			`spec.template.env[0].valueFrom.secretKeyRef.key: Invalid value: "string": must be the key of a Secret or a ConfigMap, in letters, digits, '-', '_' and '.'; write for example password`,
+			`spec.template.env[0].valueFrom.secretKeyRef.name: Invalid value: "string": must be the name of an object of this namespace, in lower-case letters, digits, hyphens and dots; write for example my-object`,
+			`spec.template.env[1].valueFrom.configMapKeyRef.key: Invalid value: "string": must be the key of a Secret or a ConfigMap, in letters, digits, '-', '_' and '.'; write for example password`}},
+		"fields that no pod tells": {`{template: {image: a, env: [{name: A, valueFrom: {fieldRef: {fieldPath: spec.hostname}}}, {name: B, valueFrom: {fieldRef: {fieldPath: "metadata.labels['a b']"}}}]}}`, []string{
+			`spec.template.env[0].valueFrom.fieldRef.fieldPath: Invalid value: "string": must be a field that a pod can tell of itself: metadata.name, .namespace, .uid, .labels['KEY'] or .annotations['KEY'], spec.nodeName or .serviceAccountName, status.hostIP, .hostIPs, .podIP or .podIPs; write for example metadata.name`,
+			`spec.template.env[1].valueFrom.fieldRef.fieldPath: Invalid value: "string": must be a field that a pod can tell of itself: metadata.name, .namespace, .uid, .labels['KEY'] or .annotations['KEY'], spec.nodeName or .serviceAccountName, status.hostIP, .hostIPs, .podIP or .podIPs; write for example metadata.name`}},
 		"variables that are Windlass's": {`{template: {image: a, env: [{name: PORT}, {name: AWS_LAMBDA_RUNTIME_API}, {name: _HANDLER}, {name: LAMBDA_TASK_ROOT}, {name: WINDLASS_}]}}`, []string{
 			`spec.template.env[0].name: Forbidden: Windlass sets PORT itself; take another name, for example APP_MODE`,
 			`spec.template.env[1].name: Forbidden: Windlass sets AWS_LAMBDA_RUNTIME_API itself; take another name, for example APP_MODE`,
@@ -281,6 +294,8 @@ func TestAPIServerChecksRuntimes(t *testing.T) {
 			`spec.env[0].name: Forbidden: Windlass sets PORT itself; take another name, for example APP_MODE`,
 			`spec.fileExtension: Invalid value: "string": must be letters and digits without a dot; write for example py`,
 			`spec.image: Invalid value: "string": must be the reference of an image; write for example example.com/team/runtime:1.0`}},
+		"a variable from elsewhere": {`{image: a, env: [{name: A, valueFrom: {secretKeyRef: {name: a, key: b}}}]}`, []string{
+			`spec.env: Forbidden: a runtime is of all namespaces, and Secrets and ConfigMaps are of one; write a value, and valueFrom in the functions`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			u := manifest(t, v1alpha1.KindClusterRuntime, "r", tc.spec)

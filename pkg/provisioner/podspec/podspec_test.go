@@ -74,10 +74,16 @@ func full() *v1alpha1.Function {
 		},
 		Image: "registry.example/app:1", Command: []string{"/app", "--greeting=$(HELLO)"}, Args: []string{"--cost=$5"}, Port: 9000,
 		Timeout: v1alpha1.Duration{Duration: 90*time.Second + time.Millisecond},
-		Env:     []v1alpha1.EnvVar{{Name: "MODE", Value: "$(PORT) $$"}, {Name: "HOME", Value: "/home/app"}},
+		Env: []v1alpha1.EnvVar{
+			{Name: "MODE", Value: "$(PORT) $$"}, {Name: "HOME", Value: "/home/app"},
+			{Name: "PASSWORD", ValueFrom: &v1alpha1.EnvVarSource{SecretKeyRef: &v1alpha1.KeyReference{Name: "db", Key: "password"}}},
+			{Name: "LEVEL", ValueFrom: &v1alpha1.EnvVarSource{ConfigMapKeyRef: &v1alpha1.KeyReference{Name: "flags", Key: "level", Optional: true}}},
+			// It replaces Windlass' own in its place.
+			{Name: "OTEL_RESOURCE_ATTRIBUTES", ValueFrom: &v1alpha1.EnvVarSource{FieldRef: &v1alpha1.FieldReference{FieldPath: "metadata.name"}}},
+		},
 		EnvFrom: []v1alpha1.EnvFromSource{
-			{Prefix: "DB_", SecretRef: &v1alpha1.LocalReference{Name: "db"}},
-			{ConfigMapRef: &v1alpha1.LocalReference{Name: "flags"}},
+			{Prefix: "DB_", SecretRef: &v1alpha1.EnvFromReference{Name: "db"}},
+			{ConfigMapRef: &v1alpha1.EnvFromReference{Name: "flags", Optional: true}},
 		},
 		Resources: v1alpha1.Resources{
 			Requests: corev1.ResourceList{"ephemeral-storage": resource.MustParse("2Gi")},

@@ -73,6 +73,27 @@ func TestSecretsBeatWhatIsInheritedAndNothingElse(t *testing.T) {
 	}
 }
 
+func TestFunctionEnvFromElsewhere(t *testing.T) {
+	spec := specFor("", "c-1")
+	spec.Function.Namespace = "shop"
+	from := func(s v1alpha1.EnvVarSource) *v1alpha1.EnvVarSource { return &s }
+	spec.Function.Spec.Template.Env = []v1alpha1.EnvVar{
+		{Name: "PASSWORD", ValueFrom: from(v1alpha1.EnvVarSource{SecretKeyRef: &v1alpha1.KeyReference{Name: "db", Key: "password"}})},
+		{Name: "LEVEL", ValueFrom: from(v1alpha1.EnvVarSource{ConfigMapKeyRef: &v1alpha1.KeyReference{Name: "flags", Key: "level", Optional: true}})},
+		{Name: "ME", ValueFrom: from(v1alpha1.EnvVarSource{FieldRef: &v1alpha1.FieldReference{FieldPath: v1alpha1.FieldPathName}})},
+		{Name: "WHERE", ValueFrom: from(v1alpha1.EnvVarSource{FieldRef: &v1alpha1.FieldReference{FieldPath: v1alpha1.FieldPathNamespace}})},
+	}
+	env := functionEnv(nil, spec, 9000, program{secrets: []string{"PASSWORD=of envFrom"}, keys: map[string]string{"PASSWORD": "a=b"}})
+	for _, want := range []string{"PASSWORD=a=b", "ME=c-1", "WHERE=shop"} {
+		if !slices.Contains(env, want) {
+			t.Errorf("there is no %s in %v", want, env)
+		}
+	}
+	if slices.ContainsFunc(env, func(kv string) bool { return strings.HasPrefix(kv, "LEVEL=") }) {
+		t.Errorf("a variable whose key is missing has a value: %v", env)
+	}
+}
+
 func TestFunctionEnvOfALambdaFunction(t *testing.T) {
 	spec := specFor("", "c-1")
 	f := &spec.Function.Spec

@@ -59,7 +59,7 @@ func Fits(fn *v1alpha1.Function, rt *v1alpha1.ClusterRuntime) Misfit {
 		return MisfitCode
 	case s.ServiceAccountName != "":
 		return MisfitServiceAccount
-	case len(s.EnvFrom) > 0:
+	case len(s.EnvFrom) > 0 || slices.ContainsFunc(s.Env, func(v v1alpha1.EnvVar) bool { return v.ValueFrom != nil }):
 		return MisfitEnvFrom
 	case slices.ContainsFunc(s.Env, func(v v1alpha1.EnvVar) bool { return readAtStart(v.Name) }):
 		return MisfitVariable

@@ -58,7 +58,10 @@ func TestWhoCanTakeASpareInstance(t *testing.T) {
 		"with code in a ConfigMap": {func(s *v1alpha1.FunctionSpec) {
 			s.Template.Code = &v1alpha1.Code{ConfigMapRef: v1alpha1.LocalReference{Name: "c"}}
 		}, MisfitCode},
-		"with an account":             {func(s *v1alpha1.FunctionSpec) { s.Template.ServiceAccountName = "default" }, MisfitServiceAccount},
+		"with an account": {func(s *v1alpha1.FunctionSpec) { s.Template.ServiceAccountName = "default" }, MisfitServiceAccount},
+		"with a variable from a pod": {func(s *v1alpha1.FunctionSpec) {
+			s.Template.Env = []v1alpha1.EnvVar{{Name: "A", ValueFrom: &v1alpha1.EnvVarSource{FieldRef: &v1alpha1.FieldReference{FieldPath: "metadata.name"}}}}
+		}, MisfitEnvFrom},
 		"with variables from objects": {func(s *v1alpha1.FunctionSpec) { s.Template.EnvFrom = make([]v1alpha1.EnvFromSource, 1) }, MisfitEnvFrom},
 		"with pull secrets":           {func(s *v1alpha1.FunctionSpec) { s.Template.ImagePullSecrets = make([]v1alpha1.LocalReference, 1) }, MisfitPullSecrets},
 		"with a node selector":        {func(s *v1alpha1.FunctionSpec) { s.Template.Placement.NodeSelector = map[string]string{"disk": "fast"} }, MisfitPlacement},

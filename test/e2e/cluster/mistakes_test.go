@@ -111,7 +111,7 @@ var _ = Describe("A mistake", func() {
 		t := newTenant(ctx)
 		t.neighbour()
 		t.deploy(httpd("needy", func(s *v1alpha1.FunctionSpec) {
-			s.Template.EnvFrom = []v1alpha1.EnvFromSource{{SecretRef: &v1alpha1.LocalReference{Name: "password"}}}
+			s.Template.EnvFrom = []v1alpha1.EnvFromSource{{SecretRef: &v1alpha1.EnvFromReference{Name: "password"}}}
 		}))
 		t.expectRefusal("needy", `password`)
 		t.expectReported("needy", v1alpha1.ReasonConfigMissing, "password")
