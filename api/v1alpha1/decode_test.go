@@ -162,7 +162,7 @@ func TestDecodeNamesFieldAndRemedy(t *testing.T) {
 		"a quantity that would take minutes to read": {header + `spec: {template: {resources: {limits: {memory: "1.5e-99999999"}}}}`,
 			[]string{`spec.template.resources.limits[memory]: "1.5e-99999999" is not a quantity; write for example 128Mi`}},
 		"a field that is misspelt": {header + `spec: {template: {concurency: 1}}`,
-			[]string{`spec.template.concurency: unknown field; did you mean concurrency? (valid here: args, code, command, concurrency, env, envFrom, handler, image, imagePullSecrets, metadata, placement, port, protocol, resources, runtimeRef, serviceAccountName, startupTimeout, timeout)`}},
+			[]string{`spec.template.concurency: unknown field; did you mean concurrency? (valid here: args, code, command, concurrency, env, envFrom, handler, image, imagePullSecrets, metadata, mounts, placement, port, protocol, resources, runtimeRef, serviceAccountName, startupTimeout, timeout)`}},
 		"a field in wrong letters": {header + `spec: {template: {startuptimeout: 1s}}`,
 			[]string{`spec.template.startuptimeout: unknown field; write startupTimeout`}},
 		"a field in the wrong place": {header + `spec: {maxInstances: 3}`,
@@ -225,7 +225,7 @@ func TestDecodeNamesFieldAndRemedy(t *testing.T) {
 			[]string{`spec.template.timeout: is given twice; keep one`}},
 		"all problems at once": {header + "spec: {template: {timeout: x, concurrency: x, imgae: x}}", []string{
 			`spec.template.concurrency: "x" is not a whole number; write for example 10`,
-			`spec.template.imgae: unknown field; did you mean image? (valid here: args, code, command, concurrency, env, envFrom, handler, image, imagePullSecrets, metadata, placement, port, protocol, resources, runtimeRef, serviceAccountName, startupTimeout, timeout)`,
+			`spec.template.imgae: unknown field; did you mean image? (valid here: args, code, command, concurrency, env, envFrom, handler, image, imagePullSecrets, metadata, mounts, placement, port, protocol, resources, runtimeRef, serviceAccountName, startupTimeout, timeout)`,
 			`spec.template.timeout: "x" is not a duration; write for example 60s`}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -381,6 +381,8 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte(header + "spec: {template: {command: [a], timeout: 1m, resources: {limits: {cpu: 1.5, memory: 1e3}}}, scaling: {maxInstances: 2}}"))
 	f.Add([]byte(header + "---\n{}\n---\n" + header + "spec: {template: {code: {inline: \"a\\r\\nb\\x7f \\n\"}, env: [{name: A, value: ' x'}]}}"))
 	f.Add([]byte(`{"apiVersion":"windlass.dev/v1alpha1","kind":"Function","metadata":{"creationTimestamp":"2026-01-02T03:04:05+01:00","labels":{"a":"b"}},"status":{"queued":3}}`))
+	f.Add([]byte(header + "spec: {template: {image: a, resources: {requests: {ephemeral-storage: 1Gi}, limits: {nvidia.com/gpu: 1}}, env: [{name: A, valueFrom: {secretKeyRef: {name: a, key: b, optional: true}}}, {name: B, valueFrom: {fieldRef: {fieldPath: metadata.name}}}], envFrom: [{configMapRef: {name: c, optional: false}}]}}"))
+	f.Add([]byte(header + "spec: {template: {image: a, mounts: [{name: a, mountPath: /a, subPath: b, secret: {secretName: s}}, {name: b, mountPath: /b, readOnly: true, persistentVolumeClaim: {claimName: c}}, {name: c, mountPath: /c/../d, emptyDir: {medium: Memory, sizeLimit: 1.5Gi}}]}}"))
 	f.Add([]byte("a: &a [*a]\n"))
 	f.Add([]byte("{{{"))
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -400,7 +402,11 @@ func FuzzDecode(f *testing.F) {
 			if len(again) != 1 || !equality.Semantic.DeepEqual(fn, again[0]) {
 				t.Fatalf("%+v came back as %+v by way of\n%s", fn, again, text)
 			}
+			revision := RevisionOf(&fn.Spec.Template)
 			Default(fn)
+			if with := RevisionOf(&fn.Spec.Template); with != revision {
+				t.Fatalf("%s is %s with its defaults, and %s without", text, with, revision)
+			}
 			Validate(fn)
 			ValidateLocal(fn)
 		}

@@ -75,6 +75,7 @@ func bare(t *FunctionTemplate) *FunctionTemplate {
 	without(&t.Timeout, Duration{DefaultTimeout})
 	without(&t.StartupTimeout, Duration{DefaultStartupTimeout})
 	t.Resources = bareResources(&t.Resources)
+	bareMounts(t.Mounts)
 	return t
 }
 
@@ -100,8 +101,26 @@ func bareList(list, defaults corev1.ResourceList) corev1.ResourceList {
 		if def, there := defaults[name]; there && q.Cmp(def) == 0 {
 			continue
 		}
-		amount := q.DeepCopy()
-		out[name] = *resource.NewDecimalQuantity(*amount.AsDec(), resource.DecimalSI)
+		out[name] = *plain(q)
 	}
 	return out
+}
+
+// bareMounts writes sizes as bareResources does; 0 is no limit.
+func bareMounts(mounts []Mount) {
+	for _, m := range mounts {
+		if m.EmptyDir == nil || m.EmptyDir.SizeLimit == nil {
+			continue
+		}
+		size := m.EmptyDir.SizeLimit
+		if m.EmptyDir.SizeLimit = nil; !size.IsZero() {
+			m.EmptyDir.SizeLimit = plain(*size)
+		}
+	}
+}
+
+// plain is an amount in the one way that all equal ones are written.
+func plain(q resource.Quantity) *resource.Quantity {
+	amount := q.DeepCopy()
+	return resource.NewDecimalQuantity(*amount.AsDec(), resource.DecimalSI)
 }

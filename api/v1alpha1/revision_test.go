@@ -92,6 +92,8 @@ func TestWhatMeansTheSameIsOneRevision(t *testing.T) {
 		"a lowered request":       {`{image: a, resources: {limits: {memory: 32Mi}}}`, `{image: a, resources: {requests: {memory: 32Mi}, limits: {memory: 32Mi}}}`},
 		"extended amounts":        {`{image: a, resources: {limits: {nvidia.com/gpu: "1"}}}`, `{image: a, resources: {limits: {nvidia.com/gpu: 1}, requests: {nvidia.com/gpu: 1000m}}}`},
 		"an optional that is not": {`{image: a, envFrom: [{secretRef: {name: a}}]}`, `{image: a, envFrom: [{secretRef: {name: a, optional: false}}]}`},
+		"sizes":                   {`{image: a, mounts: [{name: a, mountPath: /a, emptyDir: {sizeLimit: 1Gi}}]}`, `{image: a, mounts: [{name: a, mountPath: /a, emptyDir: {sizeLimit: 1024Mi}}]}`},
+		"no size":                 {`{image: a, mounts: [{name: a, mountPath: /a, emptyDir: {}}]}`, `{image: a, mounts: [{name: a, mountPath: /a, readOnly: false, emptyDir: {sizeLimit: 0}}]}`},
 		"durations":               {`{image: a, timeout: 90s}`, `{image: a, timeout: 1m30s}`},
 		"what is empty":           {`{image: a}`, `{image: a, args: [], env: [], metadata: {labels: {}}, placement: {tolerations: []}}`},
 		"a field that is nil":     {`{image: a}`, `{image: a, code: null}`},
@@ -100,7 +102,7 @@ func TestWhatMeansTheSameIsOneRevision(t *testing.T) {
 		if RevisionOf(a) != RevisionOf(b) {
 			t.Errorf("%s: %s is %s, and %s is %s", name, pair[0], canonical(bare(a)), pair[1], canonical(bare(b)))
 		}
-		if strings.Contains(name, "amount") || strings.Contains(name, "limit") {
+		if strings.Contains(name, "amount") || strings.Contains(name, "size") || strings.Contains(name, "limit") {
 			continue // quantities keep how they were written until they are compared
 		}
 		defaultTemplate(a)
@@ -124,6 +126,11 @@ func TestEveryFieldOfTheTemplateIsPartOfTheRevision(t *testing.T) {
 		`{envFrom: [{secretRef: {name: a, optional: true}}]}`, `{env: [{name: a, valueFrom: {secretKeyRef: {name: a, key: b}}}]}`,
 		`{env: [{name: a, valueFrom: {secretKeyRef: {name: a, key: b, optional: true}}}]}`, `{env: [{name: a, valueFrom: {configMapKeyRef: {name: a, key: b}}}]}`,
 		`{env: [{name: a, valueFrom: {fieldRef: {fieldPath: metadata.name}}}]}`,
+		`{mounts: [{name: a, mountPath: /a, emptyDir: {}}]}`, `{mounts: [{name: b, mountPath: /a, emptyDir: {}}]}`, `{mounts: [{name: a, mountPath: /b, emptyDir: {}}]}`,
+		`{mounts: [{name: a, mountPath: /a, emptyDir: {medium: Memory}}]}`, `{mounts: [{name: a, mountPath: /a, emptyDir: {sizeLimit: 1Gi}}]}`,
+		`{mounts: [{name: a, mountPath: /a, subPath: b, emptyDir: {}}]}`, `{mounts: [{name: a, mountPath: /a, secret: {secretName: a}}]}`,
+		`{mounts: [{name: a, mountPath: /a, secret: {secretName: a, optional: true}}]}`, `{mounts: [{name: a, mountPath: /a, configMap: {name: a}}]}`,
+		`{mounts: [{name: a, mountPath: /a, persistentVolumeClaim: {claimName: a}}]}`, `{mounts: [{name: a, mountPath: /a, readOnly: true, persistentVolumeClaim: {claimName: a}}]}`,
 		`{imagePullSecrets: [{name: a}]}`, `{serviceAccountName: a}`, `{placement: {nodeSelector: {a: ""}}}`, `{placement: {nodeSelector: {a: b}}}`,
 		`{placement: {tolerations: [{}]}}`, `{placement: {tolerations: [{operator: Exists}]}}`, `{placement: {runtimeClassName: a}}`, `{placement: {priorityClassName: a}}`,
 	} {

@@ -2,6 +2,7 @@ package v1alpha1
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 )
 
 // FunctionTemplate is what one instance of a function is. A change in it makes a new
@@ -125,6 +126,14 @@ type FunctionTemplate struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	EnvFrom []EnvFromSource `json:"envFrom,omitempty"`
+	// mounts are files and folders that the function finds at paths of its own. They need a
+	// cluster. Paths neither contain one another nor those that Windlass mounts.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=10
+	// +kubebuilder:validation:XValidation:rule="self.all(a, self.all(b, a.name == b.name || !(b.mountPath + '/').startsWith(a.mountPath + '/')))",message="a mountPath is that of another one, or below it; take paths apart, for example /etc/app and /models"
+	Mounts []Mount `json:"mounts,omitempty"`
 
 	// imagePullSecrets are Secrets of the function's namespace. They, and the fields
 	// below, need a cluster; local mode ignores them.
@@ -257,6 +266,102 @@ type EnvFromReference struct {
 	// optional lets instances start without the object.
 	// +optional
 	Optional bool `json:"optional,omitempty"`
+}
+
+// Mount is a volume and where the function finds it: exactly one of secret, configMap,
+// persistentVolumeClaim and emptyDir says what it holds.
+//
+// +kubebuilder:validation:XValidation:rule="(has(self.secret) ? 1 : 0) + (has(self.configMap) ? 1 : 0) + (has(self.persistentVolumeClaim) ? 1 : 0) + (has(self.emptyDir) ? 1 : 0) == 1",message="needs exactly one of secret, configMap, persistentVolumeClaim and emptyDir; write for example configMap: {name: my-settings}"
+type Mount struct {
+	// name of the mount within the function.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=50
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="must be at most 50 lower-case letters, digits and hyphens, with a letter or digit at both ends; write for example models"
+	Name string `json:"name,omitempty"`
+	// mountPath is the folder, or with subPath the folder or file, where the function finds
+	// it: an absolute path in its shortest form.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(/[^/:]+)+$') && !self.matches('/[.][.]?(/|$)')",message="must be an absolute path without ':', '.', '..' and a slash at its end; write for example /etc/app"
+	// +kubebuilder:validation:XValidation:rule="!['/tmp', '/var/task', '/var/run/secrets/kubernetes.io', '/var/run/secrets/windlass.dev', '/run/secrets/kubernetes.io', '/run/secrets/windlass.dev', '/dev', '/proc', '/sys'].exists(p, (p + '/').startsWith(self + '/') || (self + '/').startsWith(p + '/'))",reason=FieldValueForbidden,message="is a path of Windlass' or the system's own, or contains one or is below it: /tmp, /var/task, /var/run/secrets, /dev, /proc, /sys; take another one, for example /etc/app"
+	MountPath string `json:"mountPath,omitempty"`
+	// subPath is a path within the volume, which is then mounted in place of all of it. A
+	// file of a Secret or a ConfigMap that is mounted so does not follow its changes.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	// +kubebuilder:validation:XValidation:rule="!self.startsWith('/') && !self.matches('(^|/)[.][.](/|$)')",message="must be a path within the volume, without '..' and a slash at its beginning; write for example app/settings.json"
+	SubPath string `json:"subPath,omitempty"`
+	// readOnly refuses writes. Secrets and ConfigMaps are always read-only.
+	// +optional
+	ReadOnly bool `json:"readOnly,omitempty"`
+
+	// secret has a file for each key of a Secret of the function's namespace.
+	// +optional
+	Secret *SecretMount `json:"secret,omitempty"`
+	// configMap has a file for each key of a ConfigMap of the function's namespace.
+	// +optional
+	ConfigMap *ConfigMapMount `json:"configMap,omitempty"`
+	// persistentVolumeClaim is a claim of the function's namespace. It must be bound
+	// already, to a volume that every node on which instances may run can mount.
+	// +optional
+	PersistentVolumeClaim *ClaimMount `json:"persistentVolumeClaim,omitempty"`
+	// emptyDir is a folder of each instance's own, which is empty when it starts and gone
+	// when it ends.
+	// +optional
+	EmptyDir *EmptyDirMount `json:"emptyDir,omitempty"`
+}
+
+// SecretMount names a Secret.
+type SecretMount struct {
+	// secretName is its name.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="must be the name of an object of this namespace, in lower-case letters, digits, hyphens and dots; write for example my-object"
+	SecretName string `json:"secretName,omitempty"`
+	// optional lets instances start without it, with an empty folder.
+	// +optional
+	Optional bool `json:"optional,omitempty"`
+}
+
+// ConfigMapMount names a ConfigMap.
+type ConfigMapMount struct {
+	// name of the ConfigMap.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="must be the name of an object of this namespace, in lower-case letters, digits, hyphens and dots; write for example my-object"
+	Name string `json:"name,omitempty"`
+	// optional lets instances start without it, with an empty folder.
+	// +optional
+	Optional bool `json:"optional,omitempty"`
+}
+
+// ClaimMount names a PersistentVolumeClaim.
+type ClaimMount struct {
+	// claimName is its name.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="must be the name of an object of this namespace, in lower-case letters, digits, hyphens and dots; write for example my-object"
+	ClaimName string `json:"claimName,omitempty"`
+}
+
+// EmptyDirMount says where an empty folder is, and how much it may hold.
+type EmptyDirMount struct {
+	// medium is Memory for a folder in memory, which counts towards the memory limit of the
+	// function. Without it, it is on the node's disk and counts as ephemeral-storage.
+	// +optional
+	// +kubebuilder:validation:Enum=Memory
+	Medium corev1.StorageMedium `json:"medium,omitempty"`
+	// sizeLimit is how much it may hold, without an exponent. An instance that exceeds it is
+	// evicted. Without it, or with 0, only the limits of the function's resources hold.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 0 : size(self) <= 20 && !self.matches('[-eE]')",message="must be a quantity of 0 or more without an exponent; write for example 1Gi, which are 2^30 bytes"
+	SizeLimit *resource.Quantity `json:"sizeLimit,omitempty"`
 }
 
 // LocalReference names an object of the function's own namespace.

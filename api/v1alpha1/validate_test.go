@@ -50,6 +50,7 @@ func TestValidateAcceptsWhatIsRight(t *testing.T) {
 		"a limit as high as the request":      `{template: {command: [x], resources: {requests: {cpu: 1}, limits: {cpu: 1000m}}}}`,
 		"further resources":                   `{template: {command: [x], resources: {requests: {ephemeral-storage: 1Gi, nvidia.com/gpu: 1}, limits: {ephemeral-storage: 2Gi, nvidia.com/gpu: "1", example.com/some-thing_of.ours: 12}}}}`,
 		"variables from elsewhere":            `{template: {command: [x], env: [{name: A, valueFrom: {secretKeyRef: {name: db.x, key: tls.key_1-a, optional: true}}}, {name: B, valueFrom: {configMapKeyRef: {name: b, key: a}}}, {name: C, value: "", valueFrom: {fieldRef: {fieldPath: metadata.name}}}, {name: D, valueFrom: {fieldRef: {fieldPath: "metadata.labels['cost-center']"}}}, {name: E, valueFrom: {fieldRef: {fieldPath: "metadata.annotations['example.com/Owner']"}}}, {name: F, valueFrom: {fieldRef: {fieldPath: status.podIPs}}}], envFrom: [{secretRef: {name: a, optional: true}}, {prefix: A_, configMapRef: {name: b, optional: false}}]}}`,
+		"mounts":                              `{template: {command: [x], mounts: [{name: tls, mountPath: /etc/tls, secret: {secretName: tls.x}}, {name: settings, mountPath: /etc/app/settings.json, subPath: a/..b, readOnly: true, configMap: {name: c, optional: true}}, {name: models, mountPath: "/models 1", persistentVolumeClaim: {claimName: models}}, {name: cache, mountPath: /var/cache, emptyDir: {}}, {name: fast, mountPath: /run/fast, emptyDir: {medium: Memory, sizeLimit: 64Mi}}, {name: zero, mountPath: /tmpx, emptyDir: {sizeLimit: 0}}]}}`,
 		"a limit below the default request":   `{template: {command: [x], resources: {limits: {cpu: 50m, memory: 32Mi}}}}`,
 		"nothing but what runs":               `{template: {command: [x]}}`,
 		"another policy":                      `{template: {command: [x]}, scaling: {scaleDown: {policy: Learned}}}`,
@@ -140,6 +141,33 @@ func TestValidateNamesFieldAndRemedy(t *testing.T) {
 		"fields that no pod tells": {`{template: {command: [x], env: [{name: A, valueFrom: {fieldRef: {fieldPath: spec.hostname}}}, {name: B, valueFrom: {fieldRef: {fieldPath: "metadata.labels['a b']"}}}]}}`, []string{
 			`spec.template.env[0].valueFrom.fieldRef.fieldPath: Invalid value: "spec.hostname": must be a field that a pod can tell of itself: metadata.name, .namespace, .uid, .labels['KEY'] or .annotations['KEY'], spec.nodeName or .serviceAccountName, status.hostIP, .hostIPs, .podIP or .podIPs; write for example metadata.name`,
 			`spec.template.env[1].valueFrom.fieldRef.fieldPath: Invalid value: "metadata.labels['a b']": must be a field that a pod can tell of itself: metadata.name, .namespace, .uid, .labels['KEY'] or .annotations['KEY'], spec.nodeName or .serviceAccountName, status.hostIP, .hostIPs, .podIP or .podIPs; write for example metadata.name`}},
+		"mounts of nothing and of two": {`{template: {command: [x], mounts: [{name: a, mountPath: /a}, {name: b, mountPath: /b, emptyDir: {}, secret: {secretName: s}}]}}`, []string{
+			`spec.template.mounts[0]: Forbidden: needs exactly one of secret, configMap, persistentVolumeClaim and emptyDir; write for example configMap: {name: my-settings}`,
+			`spec.template.mounts[1]: Forbidden: needs exactly one of secret, configMap, persistentVolumeClaim and emptyDir; write for example configMap: {name: my-settings}`}},
+		"paths that are none": {`{template: {command: [x], mounts: [{name: a, mountPath: a, emptyDir: {}}, {name: b, mountPath: /b/../c, emptyDir: {}}, {name: c, mountPath: "/d:e", emptyDir: {}}, {name: d, mountPath: /, emptyDir: {}}, {name: e, mountPath: /f/, subPath: /x, emptyDir: {}}, {name: f, emptyDir: {}, mountPath: /g, subPath: x/../../y}, {name: g, emptyDir: {}}]}}`, []string{
+			`spec.template.mounts[0].mountPath: Invalid value: "a": must be an absolute path without ':', '.', '..' and a slash at its end; write for example /a`,
+			`spec.template.mounts[1].mountPath: Invalid value: "/b/../c": must be an absolute path without ':', '.', '..' and a slash at its end; write for example /c`,
+			`spec.template.mounts[2].mountPath: Invalid value: "/d:e": must be an absolute path without ':', '.', '..' and a slash at its end; write for example /d-e`,
+			`spec.template.mounts[3].mountPath: Invalid value: "/": must be an absolute path without ':', '.', '..' and a slash at its end; write for example /etc/app`,
+			`spec.template.mounts[4].mountPath: Invalid value: "/f/": must be an absolute path without ':', '.', '..' and a slash at its end; write for example /f`,
+			`spec.template.mounts[4].subPath: Invalid value: "/x": must be a path within the volume, without '..' and a slash at its beginning; write for example x`,
+			`spec.template.mounts[5].subPath: Invalid value: "x/../../y": must be a path within the volume, without '..' and a slash at its beginning; write for example y`,
+			`spec.template.mounts[6].mountPath: Required value: write for example mountPath: /etc/app`}},
+		"paths of others": {`{template: {command: [x], mounts: [{name: a, mountPath: /tmp/x, emptyDir: {}}, {name: b, mountPath: /var, emptyDir: {}}, {name: c, mountPath: /dev/shm, emptyDir: {}}, {name: d, mountPath: /run/secrets, emptyDir: {}}]}}`, []string{
+			`spec.template.mounts[0].mountPath: Forbidden: /tmp/x is, contains or is below /tmp, which is Windlass' or the system's own; take another one, for example /etc/app`,
+			`spec.template.mounts[1].mountPath: Forbidden: /var is, contains or is below /var/task, which is Windlass' or the system's own; take another one, for example /etc/app`,
+			`spec.template.mounts[2].mountPath: Forbidden: /dev/shm is, contains or is below /dev, which is Windlass' or the system's own; take another one, for example /etc/app`,
+			`spec.template.mounts[3].mountPath: Forbidden: /run/secrets is, contains or is below /run/secrets/kubernetes.io, which is Windlass' or the system's own; take another one, for example /etc/app`}},
+		"paths over each other": {`{template: {command: [x], mounts: [{name: a, mountPath: /a/b, emptyDir: {}}, {name: b, mountPath: /a, emptyDir: {}}, {name: b, mountPath: /ab, emptyDir: {}}]}}`, []string{
+			`spec.template.mounts[1].mountPath: Invalid value: "/a": is the same as /a/b of a, or one is below the other; take paths apart, for example /etc/app and /models`,
+			`spec.template.mounts[2].name: Invalid value: "b": is there twice; remove one of the two or rename it`}},
+		"sources that are none": {`{template: {command: [x], mounts: [{name: A, mountPath: /a, secret: {}}, {name: b, mountPath: /b, configMap: {name: B}}, {name: c, mountPath: /c, persistentVolumeClaim: {claimName: C}}, {name: d, mountPath: /d, emptyDir: {medium: HugePages, sizeLimit: -1}}]}}`, []string{
+			`spec.template.mounts[0].name: Invalid value: "A": must be 1 to 63 lower-case letters, digits and hyphens, with a letter or digit at both ends; write for example a`,
+			`spec.template.mounts[0].secret.secretName: Required value: write for example secretName: my-secret`,
+			`spec.template.mounts[1].configMap.name: Invalid value: "B": must be the name of a ConfigMap, in lower-case letters, digits, hyphens and dots; write for example my-settings`,
+			`spec.template.mounts[2].persistentVolumeClaim.claimName: Invalid value: "C": must be the name of a PersistentVolumeClaim, in lower-case letters, digits, hyphens and dots; write for example my-data`,
+			`spec.template.mounts[3].emptyDir.medium: Unsupported value: "HugePages": supported values: "Memory"`,
+			`spec.template.mounts[3].emptyDir.sizeLimit: Invalid value: "-1": must be a quantity of 0 or more without an exponent; write for example 1Gi, which are 2^30 bytes`}},
 		"a limit with the wrong suffix": {`{template: {command: [x], resources: {limits: {memory: 64m}}}}`, []string{
 			`spec.template.resources.limits[memory]: Invalid value: "64m": must be at least 1Mi; write for example 128Mi, which are 128 times 2^20 bytes`}},
 		"a limit below the request": {`{template: {command: [x], resources: {requests: {cpu: 1}, limits: {cpu: 500m}}}}`, []string{
@@ -326,7 +354,11 @@ func TestValidateLocalRefusesWhatNeedsAClusterOrAFile(t *testing.T) {
 			`spec.template.code.configMapRef: Invalid value: "x": needs a cluster; give code.inline or code.path to run it in local mode`}},
 		"variables from a Secret": {`{template: {command: [x], envFrom: [{secretRef: {name: x}}]}}`, nil},
 		"an absolute path":        {`{template: {command: [x], code: {path: /app}}}`, nil},
-		"inline code":             {`{template: {runtimeRef: {name: python3}, handler: a.b, code: {inline: x}}}`, nil},
+		"fields of a pod": {`{template: {command: [x], env: [{name: A, valueFrom: {fieldRef: {fieldPath: metadata.name}}}, {name: B, valueFrom: {fieldRef: {fieldPath: metadata.namespace}}}, {name: C, valueFrom: {fieldRef: {fieldPath: status.podIP}}}]}}`, []string{
+			`spec.template.env[2].valueFrom.fieldRef.fieldPath: Invalid value: "status.podIP": needs a cluster: local mode has no pods, and knows metadata.name and metadata.namespace; write one of them, or a value`}},
+		"mounts": {`{template: {command: [x], mounts: [{name: a, mountPath: /a, emptyDir: {}}, {name: b, mountPath: /b, secret: {secretName: s}}]}}`, []string{
+			`spec.template.mounts: Invalid value: "a, b": need a cluster: here a function sees the files of this machine; remove mounts, and give it their path, for example in env`}},
+		"inline code": {`{template: {runtimeRef: {name: python3}, handler: a.b, code: {inline: x}}}`, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(c.want, lines(ValidateLocal(defaulted(t, c.spec)))); diff != "" {

@@ -36,7 +36,8 @@ func ValidateLocal(f *Function) field.ErrorList {
 		errs = append(errs, field.Invalid(spec.Child("code", "path"), code.Path,
 			"is relative, which has a meaning only in a manifest file; give the absolute path"))
 	}
-	return append(errs, validateLocalEnv(spec.Child("env"), f.Spec.Template.Env)...)
+	errs = append(errs, validateLocalEnv(spec.Child("env"), f.Spec.Template.Env)...)
+	return append(errs, validateLocalMounts(spec.Child("mounts"), f.Spec.Template.Mounts)...)
 }
 
 // ValidateCluster says what of a valid Function a cluster cannot run.

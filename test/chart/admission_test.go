@@ -67,6 +67,9 @@ func admissionPolicyHolds(t *testing.T, c *cluster) {
 	if err := create(scheduler, func(*corev1.Pod) {}); err != nil {
 		t.Errorf("a function's pod is refused: %v", err)
 	}
+	if err := create(scheduler, mountSecret); err != nil {
+		t.Errorf("a function's Secret is refused: %v", err)
+	}
 	if err := create(c.client, hostNetwork); err != nil {
 		t.Errorf("the policy holds others than schedulers: %v", err)
 	}
@@ -126,12 +129,24 @@ var forbiddenPods = map[string]struct {
 	"a token by omission":        {func(p *corev1.Pod) { p.Spec.AutomountServiceAccountToken = nil }, "automountServiceAccountToken"},
 	"a folder of the host":       {addVolume(corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/"}}), "volumes must be"},
 	"a Secret as a volume":       {addVolume(corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "x"}}), "volumes must be"},
-	"root is not excluded":       {everywhere(func(s *corev1.SecurityContext) { s.RunAsNonRoot = nil }), "run as root"},
-	"one container may be root":  {inOne(func(s *corev1.SecurityContext) { s.RunAsNonRoot = new(false) }), "run as root"},
-	"one container is root":      {inOne(func(s *corev1.SecurityContext) { s.RunAsUser = new(int64(0)) }), "run as root"},
-	"privileged":                 {inOne(func(s *corev1.SecurityContext) { s.Privileged = new(true); s.AllowPrivilegeEscalation = nil }), "privileged"},
-	"escalation":                 {inOne(func(s *corev1.SecurityContext) { s.AllowPrivilegeEscalation = new(true) }), "allowPrivilegeEscalation"},
-	"escalation by omission":     {inOne(func(s *corev1.SecurityContext) { s.AllowPrivilegeEscalation = nil }), "allowPrivilegeEscalation"},
+	"a claim as a volume":        {addVolume(corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "x"}}), "volumes must be"},
+	"a Secret for the agent": {func(p *corev1.Pod) {
+		mountSecret(p)
+		agent := &p.Spec.Containers[0]
+		agent.VolumeMounts = append(agent.VolumeMounts, corev1.VolumeMount{Name: "mount-a", MountPath: "/a"})
+	}, "only the container function"},
+	"a claim as a device": {func(p *corev1.Pod) {
+		p.Spec.Volumes = append(p.Spec.Volumes, corev1.Volume{Name: "mount-b", VolumeSource: corev1.VolumeSource{
+			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "x"},
+		}})
+		p.Spec.Containers[1].VolumeDevices = []corev1.VolumeDevice{{Name: "mount-b", DevicePath: "/dev/b"}}
+	}, "only the container function"},
+	"root is not excluded":      {everywhere(func(s *corev1.SecurityContext) { s.RunAsNonRoot = nil }), "run as root"},
+	"one container may be root": {inOne(func(s *corev1.SecurityContext) { s.RunAsNonRoot = new(false) }), "run as root"},
+	"one container is root":     {inOne(func(s *corev1.SecurityContext) { s.RunAsUser = new(int64(0)) }), "run as root"},
+	"privileged":                {inOne(func(s *corev1.SecurityContext) { s.Privileged = new(true); s.AllowPrivilegeEscalation = nil }), "privileged"},
+	"escalation":                {inOne(func(s *corev1.SecurityContext) { s.AllowPrivilegeEscalation = new(true) }), "allowPrivilegeEscalation"},
+	"escalation by omission":    {inOne(func(s *corev1.SecurityContext) { s.AllowPrivilegeEscalation = nil }), "allowPrivilegeEscalation"},
 	"the pod is root": {func(p *corev1.Pod) {
 		p.Spec.SecurityContext.RunAsUser = new(int64(0))
 		p.Spec.Containers[1].SecurityContext.RunAsUser = nil
@@ -150,6 +165,15 @@ var forbiddenPods = map[string]struct {
 		p.Spec.Containers[1].Ports = []corev1.ContainerPort{{ContainerPort: 80, HostPort: 80}}
 	}, "port of the host"},
 	"an init container without limits": {func(p *corev1.Pod) { p.Spec.InitContainers = []corev1.Container{{Name: "init", Image: "x"}} }, "allowPrivilegeEscalation"},
+}
+
+// mountSecret has the function's container mount a Secret, as template.mounts does.
+func mountSecret(p *corev1.Pod) {
+	p.Spec.Volumes = append(p.Spec.Volumes, corev1.Volume{Name: "mount-a", VolumeSource: corev1.VolumeSource{
+		Secret: &corev1.SecretVolumeSource{SecretName: "x"},
+	}})
+	function := &p.Spec.Containers[1]
+	function.VolumeMounts = append(function.VolumeMounts, corev1.VolumeMount{Name: "mount-a", MountPath: "/a"})
 }
 
 var secondOwner = metav1.OwnerReference{APIVersion: "v1", Kind: "Node", Name: "a-node", UID: "n"}

@@ -18,12 +18,17 @@ var (
 )
 
 func podSecurity(in Input) *corev1.PodSecurityContext {
-	return &corev1.PodSecurityContext{
+	security := &corev1.PodSecurityContext{
 		RunAsNonRoot:   new(true),
 		RunAsUser:      new(in.Config.UserIDs.Of(in.Function.Namespace)),
 		RunAsGroup:     new(GroupID),
 		SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 	}
+	if writesClaim(in.Function) {
+		// To look at all files of a large volume at each start would take minutes.
+		security.FSGroup, security.FSGroupChangePolicy = new(GroupID), new(corev1.FSGroupChangeOnRootMismatch)
+	}
+	return security
 }
 
 func containerSecurity(user int64, readOnlyRoot bool) *corev1.SecurityContext {
@@ -69,7 +74,7 @@ func function(in Input) corev1.Container {
 		Args:            literals(spec.Template.Args),
 		Env:             functionEnv(in),
 		EnvFrom:         envFrom(spec.Template.EnvFrom),
-		Resources:       resources(&spec.Template.Resources),
+		Resources:       resources(in.Function),
 		VolumeMounts:    functionMounts(in.Function),
 		SecurityContext: containerSecurity(in.Config.UserIDs.Of(in.Function.Namespace), false),
 		Lifecycle: &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{HTTPGet: &corev1.HTTPGetAction{
@@ -87,13 +92,16 @@ func function(in Input) corev1.Container {
 }
 
 // resources are the function's. Unless it says otherwise it requests no disk, of which
-// nodes that do not account for it have none to give, and may use so much.
-func resources(r *v1alpha1.Resources) corev1.ResourceRequirements {
+// nodes that do not account for it have none to give, and may use so much, and what its
+// empty folders may hold.
+func resources(f *v1alpha1.Function) corev1.ResourceRequirements {
+	r := &f.Spec.Template.Resources
 	disk := resource.Quantity{Format: resource.BinarySI}
 	if asked, requested := r.Requests[corev1.ResourceEphemeralStorage]; requested {
 		disk = asked
 	}
-	most := diskLimit
+	most := diskLimit.DeepCopy()
+	most.Add(emptyDisk(f))
 	if disk.Cmp(most) > 0 {
 		most = disk
 	}

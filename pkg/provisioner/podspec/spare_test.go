@@ -104,6 +104,7 @@ func TestASparePodIsThatOfEveryFunctionThatFits(t *testing.T) {
 		maybe("secrets", func() { f.Spec.Template.ImagePullSecrets = []v1alpha1.LocalReference{{Name: "a"}} })
 		maybe("variables", func() { f.Spec.Template.EnvFrom = []v1alpha1.EnvFromSource{{Prefix: "A"}} })
 		maybe("key", func() { f.Spec.Template.Env = full().Spec.Template.Env })
+		maybe("mounts", func() { f.Spec.Template.Mounts = full().Spec.Template.Mounts[:1] })
 		maybe("memory", func() { f.Spec.Template.Resources.Limits = full().Spec.Template.Resources.Limits })
 		maybe("map", func() { f.Spec.Template.Code = &v1alpha1.Code{ConfigMapRef: v1alpha1.LocalReference{Name: "code"}} })
 		own := input(f)

@@ -29,6 +29,8 @@ const (
 	MisfitServiceAccount Misfit = "ServiceAccount"
 	MisfitEnvFrom        Misfit = "EnvFrom"
 	MisfitPullSecrets    Misfit = "ImagePullSecrets"
+	// MisfitMounts says that it has mounts, which a pod has from its start.
+	MisfitMounts Misfit = "Mounts"
 	// MisfitVariable says that it sets a variable which has an effect only on a
 	// process that starts.
 	MisfitVariable Misfit = "Variable"
@@ -63,6 +65,8 @@ func Fits(fn *v1alpha1.Function, rt *v1alpha1.ClusterRuntime) Misfit {
 		return MisfitEnvFrom
 	case slices.ContainsFunc(s.Env, func(v v1alpha1.EnvVar) bool { return readAtStart(v.Name) }):
 		return MisfitVariable
+	case len(s.Mounts) > 0:
+		return MisfitMounts
 	case len(s.ImagePullSecrets) > 0:
 		return MisfitPullSecrets
 	case len(s.Placement.NodeSelector) > 0 || len(s.Placement.Tolerations) > 0:

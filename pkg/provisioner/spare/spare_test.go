@@ -59,6 +59,9 @@ func TestWhoCanTakeASpareInstance(t *testing.T) {
 			s.Template.Code = &v1alpha1.Code{ConfigMapRef: v1alpha1.LocalReference{Name: "c"}}
 		}, MisfitCode},
 		"with an account": {func(s *v1alpha1.FunctionSpec) { s.Template.ServiceAccountName = "default" }, MisfitServiceAccount},
+		"with a mount": {func(s *v1alpha1.FunctionSpec) {
+			s.Template.Mounts = []v1alpha1.Mount{{Name: "a", MountPath: "/a", EmptyDir: &v1alpha1.EmptyDirMount{}}}
+		}, MisfitMounts},
 		"with a variable from a pod": {func(s *v1alpha1.FunctionSpec) {
 			s.Template.Env = []v1alpha1.EnvVar{{Name: "A", ValueFrom: &v1alpha1.EnvVarSource{FieldRef: &v1alpha1.FieldReference{FieldPath: "metadata.name"}}}}
 		}, MisfitEnvFrom},
