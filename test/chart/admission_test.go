@@ -2,12 +2,14 @@ package chart
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	quantity "k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
@@ -28,6 +30,31 @@ func functionPod(t *testing.T) *corev1.Pod {
 	fn.Spec.Template.Code = &v1alpha1.Code{Inline: "def handler(event, context): return event\n"}
 	fn.Spec.Template.ServiceAccountName = "default"
 	fn.Spec.Template.Timeout.Duration = time.Minute
+	fn.Spec.Template.Resources = v1alpha1.Resources{
+		Requests: corev1.ResourceList{"ephemeral-storage": quantity.MustParse("1Gi")},
+		Limits:   corev1.ResourceList{"cpu": quantity.MustParse("1"), "memory": quantity.MustParse("1Gi"), "nvidia.com/gpu": quantity.MustParse("1")},
+	}
+	fn.Spec.Template.Env = []v1alpha1.EnvVar{
+		{Name: "SECRET", ValueFrom: &v1alpha1.EnvVarSource{SecretKeyRef: &v1alpha1.KeyReference{Name: "s", Key: "k", Optional: true}}},
+		{Name: "SETTING", ValueFrom: &v1alpha1.EnvVarSource{ConfigMapKeyRef: &v1alpha1.KeyReference{Name: "c", Key: "k"}}},
+	}
+	for i, path := range []string{"metadata.name", "metadata.namespace", "metadata.uid", "metadata.labels['a']", "metadata.annotations['example.com/A']",
+		"spec.nodeName", "spec.serviceAccountName", "status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs"} {
+		fn.Spec.Template.Env = append(fn.Spec.Template.Env, v1alpha1.EnvVar{
+			Name: fmt.Sprint("FIELD_", i), ValueFrom: &v1alpha1.EnvVarSource{FieldRef: &v1alpha1.FieldReference{FieldPath: path}},
+		})
+	}
+	fn.Spec.Template.Mounts = []v1alpha1.Mount{
+		{Name: "tls", MountPath: "/etc/tls", Secret: &v1alpha1.SecretMount{SecretName: "tls", Optional: true}},
+		{Name: "file", MountPath: "/etc/app/x", SubPath: "x", ConfigMap: &v1alpha1.ConfigMapMount{Name: "c"}},
+		{Name: "data", MountPath: "/data", PersistentVolumeClaim: &v1alpha1.ClaimMount{ClaimName: "d"}},
+		{Name: "models", MountPath: "/models", ReadOnly: true, PersistentVolumeClaim: &v1alpha1.ClaimMount{ClaimName: "m"}},
+		{Name: "scratch", MountPath: "/scratch", EmptyDir: &v1alpha1.EmptyDirMount{Medium: corev1.StorageMediumMemory, SizeLimit: new(quantity.MustParse("64Mi"))}},
+	}
+	v1alpha1.Default(fn)
+	if errs := v1alpha1.Validate(fn); len(errs) > 0 {
+		t.Fatal(errs)
+	}
 	runtime := &v1alpha1.ClusterRuntime{ObjectMeta: metav1.ObjectMeta{Name: "python3"}}
 	runtime.Spec.Image = "python3"
 	runtime.Spec.FileExtension = "py"
