@@ -187,7 +187,7 @@ monitoring: build examples cluster-binaries ## Ask all that dashboards ask, and 
 	go run ./test/monitoring -alerts '$(ALERTS)' $(if $(TRACE),-trace '$(TRACE)')
 
 .PHONY: verify
-verify: verify-format verify-lint verify-generated verify-wire verify-modules verify-layers house verify-docs verify-dashboards verify-rules ## Run every check that is not a test
+verify: verify-format verify-lint verify-api verify-generated verify-wire verify-modules verify-layers house verify-docs verify-dashboards verify-rules ## Run every check that is not a test
 
 .PHONY: verify-format
 verify-format: tools-golangci ## Check the format of Go code
@@ -196,6 +196,10 @@ verify-format: tools-golangci ## Check the format of Go code
 .PHONY: verify-lint
 verify-lint: tools-golangci ## Check Go code with the linters of .golangci.yml
 	$(GOLANGCI) run
+
+.PHONY: verify-api
+verify-api: ## Check the types of the API with kube-api-linter and the rules of hack/apilint
+	cd hack/apilint && go test . && go run . rules.yaml ../.. ./api/v1alpha1
 
 .PHONY: verify-generated
 verify-generated: tools ## Check that generated code and generated docs follow their sources
@@ -207,7 +211,7 @@ verify-wire: tools ## Check that the wire has not changed since it was frozen, b
 
 .PHONY: verify-modules
 verify-modules: ## Check that go.mod and go.sum are tidy
-	@(for module in . images/build hack/dashboards; do (cd "$$module" && go mod tidy -diff) || exit 1; done) || { echo 'go.mod or go.sum is not tidy: run "go mod tidy".' >&2; exit 1; }
+	@(for module in . images/build hack/apilint hack/dashboards; do (cd "$$module" && go mod tidy -diff) || exit 1; done) || { echo 'go.mod or go.sum is not tidy: run "go mod tidy".' >&2; exit 1; }
 
 .PHONY: verify-chart
 verify-chart: cluster-binaries ## Check the chart: lint, schema, and its manifests for Kubernetes 1.29 to 1.34
@@ -278,6 +282,13 @@ generate: tools dashboards ## Generate code from protobufs and API types, docs/m
 .PHONY: freeze-wire
 freeze-wire: tools ## Make the wire as it is now what later changes are compared with, for a release
 	PATH="$(TOOLS):$$PATH" hack/verify-wire.sh freeze
+
+# The folder of test/wire/testdata that is made. None that is there is changed.
+RELEASE ?= v1alpha1-1
+
+.PHONY: record-wire
+record-wire: ## Record what schedulers, gateways and agents say to each other, for a release (RELEASE=)
+	go test -count=1 ./test/wire -run TestRecord -record '$(RELEASE)'
 
 .PHONY: dashboards
 dashboards: ## Write the Grafana dashboards of the chart from hack/dashboards

@@ -20,10 +20,15 @@ const KindClusterRuntime = "ClusterRuntime"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 63 && self.metadata.name.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",fieldPath=".metadata",message="name must be 1 to 63 lower-case letters, digits, hyphens and dots, with a letter or digit at both ends; write for example ruby3.4"
 type ClusterRuntime struct {
-	metav1.TypeMeta   `json:",inline"`
+	metav1.TypeMeta `json:",inline"`
+	// metadata is that of every object.
+	// +optional
 	metav1.ObjectMeta `json:"metadata,omitzero"`
 
-	Spec ClusterRuntimeSpec `json:"spec"`
+	// spec says what runs a function's code. The protocol cannot change for the reason that
+	// a Function's cannot.
+	// +required
+	Spec ClusterRuntimeSpec `json:"spec,omitzero"`
 }
 
 // ClusterRuntimeList is a list of ClusterRuntimes.
@@ -31,8 +36,10 @@ type ClusterRuntime struct {
 // +kubebuilder:object:root=true
 type ClusterRuntimeList struct {
 	metav1.TypeMeta `json:",inline"`
+	// +optional
 	metav1.ListMeta `json:"metadata,omitzero"`
 
+	// +required
 	Items []ClusterRuntime `json:"items"`
 }
 
@@ -48,38 +55,48 @@ const ContractV1 = "v1"
 type ClusterRuntimeSpec struct {
 	// contract is the way in which Windlass and the image talk to each other. The default
 	// is v1, and there is no other yet.
+	// +optional
 	// +kubebuilder:default=v1
 	// +kubebuilder:validation:Enum=v1
 	Contract string `json:"contract,omitempty"`
 	// image holds the interpreter and whatever loads the handler.
+	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9A-Za-z][0-9A-Za-z._:/@-]*$') && !self.contains('://')",message="must be the reference of an image; write for example example.com/team/runtime:1.0"
-	Image string `json:"image"`
+	Image string `json:"image,omitempty"`
 	// command replaces the image's entrypoint.
+	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=0
 	// +kubebuilder:validation:items:MaxLength=32768
 	// +kubebuilder:validation:XValidation:rule="self.size() == 0 || self[0] != ''",message="the program is missing; write for example command: [\"/runtime/bootstrap\"]"
 	Command []string `json:"command,omitempty"`
 	// protocol is what functions of this runtime speak unless they say otherwise. The
 	// default is LambdaRuntime. It cannot change.
+	// +optional
 	// +kubebuilder:default=LambdaRuntime
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="cannot change, because functions of this runtime have callers of the old one; make a new ClusterRuntime"
 	Protocol Protocol `json:"protocol,omitempty"`
 	// fileExtension is that of a file with inline code, such as "py".
+	// +optional
+	// +kubebuilder:validation:MinLength=0
 	// +kubebuilder:validation:MaxLength=16
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9A-Za-z]*$')",message="must be letters and digits without a dot; write for example py"
 	FileExtension string `json:"fileExtension,omitempty"`
 	// env are environment variables of every function of this runtime; those of the
-	// function win.
+	// function win. They have values: valueFrom is for functions.
+	// +optional
 	// +kubebuilder:validation:MaxItems=256
+	// +kubebuilder:validation:XValidation:rule="self.all(v, !has(v.valueFrom))",reason=FieldValueForbidden,message="a runtime is of all namespaces, and Secrets and ConfigMaps are of one; write a value, and valueFrom in the functions"
 	// +listType=map
 	// +listMapKey=name
 	Env []EnvVar `json:"env,omitempty"`
 	// warmPools keep spare instances: pods in which the runtime has loaded, but no
 	// function. There is at most one for now, and none by default.
+	// +optional
 	// +kubebuilder:validation:MaxItems=1
 	// +listType=map
 	// +listMapKey=name
@@ -92,16 +109,19 @@ type ClusterRuntimeSpec struct {
 // that could take a spare instance.
 type WarmPool struct {
 	// name of the pool within its runtime.
+	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="must be lower-case letters, digits and hyphens, with a letter or digit at both ends; write for example small"
-	Name string `json:"name"`
+	Name string `json:"name,omitempty"`
 	// size is how many there are in a namespace at most, 1 to 100.
+	// +required
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
-	Size int32 `json:"size"`
+	Size int32 `json:"size,omitempty"`
 	// resources are those of a spare instance. Only functions with the same ones can take
 	// it.
+	// +optional
 	// +kubebuilder:default={}
 	Resources Resources `json:"resources,omitzero"`
 }

@@ -61,7 +61,7 @@ spec:
 	if s.Template.Timeout.Duration != 90*time.Second || s.Template.StartupTimeout.Duration != 0 {
 		t.Errorf("timeouts are %v and %v", s.Template.Timeout, s.Template.StartupTimeout)
 	}
-	if s.Template.Resources.Requests.CPU.MilliValue() != 250 || s.Template.Resources.Requests.Memory.Value() != 128<<20 {
+	if s.Template.Resources.Requests.Cpu().MilliValue() != 250 || s.Template.Resources.Requests.Memory().Value() != 128<<20 {
 		t.Errorf("requests are %v", s.Template.Resources.Requests)
 	}
 	if s.Calls.Delivery != DeliveryAtLeastOnce || *s.Scaling.MaxInstances != 5 || s.Template.Concurrency != 4 {
@@ -96,8 +96,8 @@ spec:
 	seconds := int64(30)
 	want := FunctionSpec{
 		Template: FunctionTemplate{Image: "example.com/a/b:1", Args: []string{"--fast"}, Port: 9000, EnvFrom: []EnvFromSource{
-			{Prefix: "DB_", SecretRef: &LocalReference{Name: "db"}},
-			{ConfigMapRef: &LocalReference{Name: "settings"}},
+			{Prefix: "DB_", SecretRef: &EnvFromReference{Name: "db"}},
+			{ConfigMapRef: &EnvFromReference{Name: "settings"}},
 		}, Placement: Placement{NodeSelector: map[string]string{"disk": "ssd"}, Tolerations: []corev1.Toleration{{Key: "spot", Operator: corev1.TolerationOpExists, TolerationSeconds: &seconds}}, RuntimeClassName: "gvisor", PriorityClassName: "batch"}, ImagePullSecrets: []LocalReference{{Name: "registry"}}, ServiceAccountName: "robot"},
 	}
 	if diff := cmp.Diff(want, functions[0].Spec); diff != "" {
@@ -155,11 +155,14 @@ func TestDecodeNamesFieldAndRemedy(t *testing.T) {
 		"a duration that is nonsense": {header + `spec: {scaling: {scaleDown: {idleTimeout: soon}}}`,
 			[]string{`spec.scaling.scaleDown.idleTimeout: "soon" is not a duration; write for example 10m`}},
 		"a quantity with a wrong unit": {header + `spec: {template: {resources: {limits: {memory: 64 MB}}}}`,
-			[]string{`spec.template.resources.limits.memory: "64 MB" is not a quantity; write for example 128Mi`}},
+			[]string{`spec.template.resources.limits[memory]: "64 MB" is not a quantity; write for example 128Mi`}},
+		"a resource without an amount": {header + `spec: {template: {resources: {limits: {cpu: null}, requests: 1}}}`,
+			[]string{`spec.template.resources.limits[cpu]: has no value; write for example 500m, or remove it`,
+				`spec.template.resources.requests: 1 is not a group of names and amounts; write for example requests: {cpu: 100m, memory: 64Mi}`}},
 		"a quantity that would take minutes to read": {header + `spec: {template: {resources: {limits: {memory: "1.5e-99999999"}}}}`,
-			[]string{`spec.template.resources.limits.memory: "1.5e-99999999" is not a quantity; write for example 128Mi`}},
+			[]string{`spec.template.resources.limits[memory]: "1.5e-99999999" is not a quantity; write for example 128Mi`}},
 		"a field that is misspelt": {header + `spec: {template: {concurency: 1}}`,
-			[]string{`spec.template.concurency: unknown field; did you mean concurrency? (valid here: args, code, command, concurrency, env, envFrom, handler, image, imagePullSecrets, metadata, placement, port, protocol, resources, runtimeRef, serviceAccountName, startupTimeout, timeout)`}},
+			[]string{`spec.template.concurency: unknown field; did you mean concurrency? (valid here: args, code, command, concurrency, env, envFrom, handler, image, imagePullSecrets, metadata, mounts, placement, port, protocol, resources, runtimeRef, serviceAccountName, startupTimeout, timeout)`}},
 		"a field in wrong letters": {header + `spec: {template: {startuptimeout: 1s}}`,
 			[]string{`spec.template.startuptimeout: unknown field; write startupTimeout`}},
 		"a field in the wrong place": {header + `spec: {maxInstances: 3}`,
@@ -173,7 +176,7 @@ func TestDecodeNamesFieldAndRemedy(t *testing.T) {
 		"a field of metadata": {"apiVersion: windlass.dev/v1alpha1\nkind: Function\nmetadata: {namme: f}\n",
 			[]string{`metadata.namme: unknown field; did you mean name? (valid here: name, namespace, labels, annotations)`}},
 		"a field in a list": {header + `spec: {template: {env: [{name: A}, {name: B, val: x}]}}`,
-			[]string{`spec.template.env[1].val: unknown field; did you mean value? (valid here: name, value)`}},
+			[]string{`spec.template.env[1].val: unknown field; did you mean value? (valid here: name, value, valueFrom)`}},
 		"a number for a text": {header + `spec: {template: {env: [{name: PORTS, value: 8080}]}}`,
 			[]string{`spec.template.env[0].value: 8080 is a number, not text; put it in quotes: "8080"`}},
 		"a truth for a text": {header + `spec: {template: {env: [{name: DEBUG, value: on}]}}`,
@@ -197,7 +200,7 @@ func TestDecodeNamesFieldAndRemedy(t *testing.T) {
 		"a text for a group": {header + `spec: {template: {code: main.py}}`,
 			[]string{`spec.template.code: "main.py" is not a group of fields (configMapRef, inline, path); write for example code: {path: .}`}},
 		"a text in a list of groups": {header + `spec: {template: {env: [A=b]}}`,
-			[]string{`spec.template.env[0]: "A=b" is not a group of fields (name, value); write for example {name: APP_MODE, value: test}`}},
+			[]string{`spec.template.env[0]: "A=b" is not a group of fields (name, value, valueFrom); write for example {name: APP_MODE, value: test}`}},
 		"labels that are a list": {"apiVersion: windlass.dev/v1alpha1\nkind: Function\nmetadata: {name: f, labels: [a]}",
 			[]string{`metadata.labels: a list is not a group of names and texts; write for example labels: {team: payments}`}},
 		"a label that is a number": {"apiVersion: windlass.dev/v1alpha1\nkind: Function\nmetadata: {name: f, labels: {v: 1}}",
@@ -222,7 +225,7 @@ func TestDecodeNamesFieldAndRemedy(t *testing.T) {
 			[]string{`spec.template.timeout: is given twice; keep one`}},
 		"all problems at once": {header + "spec: {template: {timeout: x, concurrency: x, imgae: x}}", []string{
 			`spec.template.concurrency: "x" is not a whole number; write for example 10`,
-			`spec.template.imgae: unknown field; did you mean image? (valid here: args, code, command, concurrency, env, envFrom, handler, image, imagePullSecrets, metadata, placement, port, protocol, resources, runtimeRef, serviceAccountName, startupTimeout, timeout)`,
+			`spec.template.imgae: unknown field; did you mean image? (valid here: args, code, command, concurrency, env, envFrom, handler, image, imagePullSecrets, metadata, mounts, placement, port, protocol, resources, runtimeRef, serviceAccountName, startupTimeout, timeout)`,
 			`spec.template.timeout: "x" is not a duration; write for example 60s`}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -289,7 +292,7 @@ items:
 	}{
 		{0, "", 3}, {0, "metadata.name", 6}, {0, "metadata.labels[example.com/a.b]", 8},
 		{0, "spec.template.image", 11}, {0, "spec.template.env[1]", 15}, {0, "spec.template.env[1].value", 16}, {0, "spec.template.env[7].name", 12},
-		{0, "spec.template.resources.requests.memory", 17}, {0, "spec.scaling.maxInstances", 19},
+		{0, "spec.template.resources.requests[memory]", 17}, {0, "spec.scaling.maxInstances", 19},
 		{0, "spec.template.handler", 10}, // which is missing
 		{1, "spec.template.timeout", 27}, {2, "metadata.name", 29}, {2, "spec", 28},
 	} {
@@ -378,6 +381,8 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte(header + "spec: {template: {command: [a], timeout: 1m, resources: {limits: {cpu: 1.5, memory: 1e3}}}, scaling: {maxInstances: 2}}"))
 	f.Add([]byte(header + "---\n{}\n---\n" + header + "spec: {template: {code: {inline: \"a\\r\\nb\\x7f \\n\"}, env: [{name: A, value: ' x'}]}}"))
 	f.Add([]byte(`{"apiVersion":"windlass.dev/v1alpha1","kind":"Function","metadata":{"creationTimestamp":"2026-01-02T03:04:05+01:00","labels":{"a":"b"}},"status":{"queued":3}}`))
+	f.Add([]byte(header + "spec: {template: {image: a, resources: {requests: {ephemeral-storage: 1Gi}, limits: {nvidia.com/gpu: 1}}, env: [{name: A, valueFrom: {secretKeyRef: {name: a, key: b, optional: true}}}, {name: B, valueFrom: {fieldRef: {fieldPath: metadata.name}}}], envFrom: [{configMapRef: {name: c, optional: false}}]}}"))
+	f.Add([]byte(header + "spec: {template: {image: a, mounts: [{name: a, mountPath: /a, subPath: b, secret: {secretName: s}}, {name: b, mountPath: /b, readOnly: true, persistentVolumeClaim: {claimName: c}}, {name: c, mountPath: /c/../d, emptyDir: {medium: Memory, sizeLimit: 1.5Gi}}]}}"))
 	f.Add([]byte("a: &a [*a]\n"))
 	f.Add([]byte("{{{"))
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -397,7 +402,11 @@ func FuzzDecode(f *testing.F) {
 			if len(again) != 1 || !equality.Semantic.DeepEqual(fn, again[0]) {
 				t.Fatalf("%+v came back as %+v by way of\n%s", fn, again, text)
 			}
+			revision := RevisionOf(&fn.Spec.Template)
 			Default(fn)
+			if with := RevisionOf(&fn.Spec.Template); with != revision {
+				t.Fatalf("%s is %s with its defaults, and %s without", text, with, revision)
+			}
 			Validate(fn)
 			ValidateLocal(fn)
 		}

@@ -1,8 +1,10 @@
 package v1alpha1
 
 import (
+	"maps"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
@@ -83,13 +85,21 @@ func (t *FunctionTemplate) defaultProtocol() Protocol {
 	return ProtocolHTTP
 }
 
-// DefaultResources fills the requests that were left out.
+// DefaultResources fills the requests that were left out. Maps that others may share
+// are not changed.
 func DefaultResources(r *Resources) {
-	requests, limits := &r.Requests, &r.Limits
-	requests.CPU = requestOrElse(requests.CPU, limits.CPU, minCPU,
-		resource.NewMilliQuantity(defaultCPUMilli, resource.DecimalSI))
-	requests.Memory = requestOrElse(requests.Memory, limits.Memory, minMemory,
-		resource.NewQuantity(defaultMemoryBytes, resource.BinarySI))
+	requests := make(corev1.ResourceList, len(r.Requests)+2)
+	requests[corev1.ResourceCPU] = defaultRequest(r.Limits, corev1.ResourceCPU, minCPU,
+		*resource.NewMilliQuantity(defaultCPUMilli, resource.DecimalSI))
+	requests[corev1.ResourceMemory] = defaultRequest(r.Limits, corev1.ResourceMemory, minMemory,
+		*resource.NewQuantity(defaultMemoryBytes, resource.BinarySI))
+	for name, limit := range r.Limits {
+		if extended(name) && knownResource(name) && whole(limit) {
+			requests[name] = limit.DeepCopy()
+		}
+	}
+	maps.Copy(requests, r.Requests)
+	r.Requests = requests
 }
 
 func orElse[T comparable](field *T, def T) {
@@ -99,17 +109,12 @@ func orElse[T comparable](field *T, def T) {
 	}
 }
 
-// requestOrElse is the request, or else its default. A valid limit below the
-// default lowers it: whoever gives only a small limit should not be told that a
-// request which they never wrote exceeds it.
-func requestOrElse(request, limit *resource.Quantity, least resource.Quantity, def *resource.Quantity) *resource.Quantity {
-	switch {
-	case request != nil:
-		return request
-	case limit != nil && limit.Cmp(least) >= 0 && limit.Cmp(*def) < 0:
-		lowered := limit.DeepCopy()
-		return &lowered
-	default:
-		return def
+// defaultRequest is a request that was left out. A valid limit below the default lowers
+// it: people who write only a small limit should not read that a request which they
+// never wrote exceeds it.
+func defaultRequest(limits corev1.ResourceList, name corev1.ResourceName, least, def resource.Quantity) resource.Quantity {
+	if limit, limited := limits[name]; limited && limit.Cmp(least) >= 0 && limit.Cmp(def) < 0 {
+		return limit.DeepCopy()
 	}
+	return def
 }

@@ -3,6 +3,8 @@ package v1alpha1
 import (
 	"path/filepath"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/windlass-dev/windlass/pkg/invoke"
 )
 
@@ -13,6 +15,15 @@ func (f *Function) Key() invoke.FunctionKey {
 
 // Algorithm is the one that the function's author tries, or "".
 func (f *Function) Algorithm() string { return f.Annotations[AnnotationAlgorithm] }
+
+// Memory is how many bytes an instance may use: the limit or, without one, the request; 0
+// if nothing is said.
+func (r *Resources) Memory() int64 {
+	if limit, limited := r.Limits[corev1.ResourceMemory]; limited {
+		return limit.Value()
+	}
+	return r.Requests.Memory().Value()
+}
 
 // ResolvePaths makes a relative spec.template.code.path start at dir, which must be
 // absolute: the folder of the manifest. A path that is absolute already is only

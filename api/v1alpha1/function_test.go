@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/resource"
 )
 
 func encoded(t *testing.T, f *Function) string {
@@ -87,14 +89,30 @@ func TestDefaultProtocolFollowsTheRuntime(t *testing.T) {
 
 func TestDefaultRequestIsNotAboveTheLimit(t *testing.T) {
 	f := defaulted(t, `{template: {command: [x], resources: {limits: {cpu: 50m, memory: 1Gi}}}}`)
-	if got := f.Spec.Template.Resources.Requests.CPU.String(); got != "50m" {
+	if got := f.Spec.Template.Resources.Requests.Cpu().String(); got != "50m" {
 		t.Errorf("cpu request is %s, want the limit", got)
 	}
-	if got := f.Spec.Template.Resources.Requests.Memory.String(); got != "64Mi" {
+	if got := f.Spec.Template.Resources.Requests.Memory().String(); got != "64Mi" {
 		t.Errorf("memory request is %s, want the default", got)
 	}
-	if f.Spec.Template.Resources.Requests.CPU == f.Spec.Template.Resources.Limits.CPU {
-		t.Error("request and limit share their memory")
+}
+
+func TestDefaultRequestOfAnExtendedResourceIsTheLimit(t *testing.T) {
+	r := defaulted(t, `{template: {command: [x], resources: {limits: {nvidia.com/gpu: 2, ephemeral-storage: 2Gi}}}}`).Spec.Template.Resources
+	if got := r.Requests["nvidia.com/gpu"]; got.Value() != 2 {
+		t.Errorf("the request is %s, want the limit", &got)
+	}
+	if got, requested := r.Requests["ephemeral-storage"]; requested {
+		t.Errorf("%s of disk are requested that nobody has asked for", &got)
+	}
+}
+
+func TestDefaultResourcesChangesNoMapThatOthersShare(t *testing.T) {
+	shared := Resources{Requests: corev1.ResourceList{"cpu": resource.MustParse("1")}}
+	mine := shared
+	DefaultResources(&mine)
+	if len(shared.Requests) != 1 || len(mine.Requests) != 2 {
+		t.Errorf("shared are %v, mine are %v", shared.Requests, mine.Requests)
 	}
 }
 

@@ -61,11 +61,17 @@ const (
 // +kubebuilder:printcolumn:name="URL",type=string,priority=1,JSONPath=`.status.url`
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$')",fieldPath=".metadata",message="name must be 1 to 63 lower-case letters, digits and hyphens, with a letter or digit at both ends; write for example my-function"
 type Function struct {
-	metav1.TypeMeta   `json:",inline"`
+	metav1.TypeMeta `json:",inline"`
+	// metadata is that of every object.
+	// +optional
 	metav1.ObjectMeta `json:"metadata,omitzero"`
 
+	// spec is what one instance is, how calls are treated, and how many instances there
+	// are.
 	// +required
 	Spec FunctionSpec `json:"spec,omitzero"`
+	// status is what Windlass observes of it.
+	// +optional
 	// +kubebuilder:default={conditions: {{type: "Ready", status: "Unknown", reason: "Pending", message: "no controller has looked at the function yet", lastTransitionTime: "1970-01-01T00:00:00Z"}}}
 	Status FunctionStatus `json:"status,omitzero"`
 }
@@ -75,8 +81,10 @@ type Function struct {
 // +kubebuilder:object:root=true
 type FunctionList struct {
 	metav1.TypeMeta `json:",inline"`
+	// +optional
 	metav1.ListMeta `json:"metadata,omitzero"`
 
+	// +required
 	Items []Function `json:"items"`
 }
 
@@ -90,9 +98,11 @@ type FunctionSpec struct {
 	// +required
 	Template FunctionTemplate `json:"template,omitzero"`
 	// calls says how the function's calls are treated. A change holds at once.
+	// +optional
 	// +kubebuilder:default={}
 	Calls Calls `json:"calls,omitzero"`
 	// scaling says how many instances there are. A change holds at once.
+	// +optional
 	// +kubebuilder:default={}
 	Scaling Scaling `json:"scaling,omitzero"`
 	// rollout says how a new revision comes into use.
@@ -119,26 +129,31 @@ type FunctionSpec struct {
 type Calls struct {
 	// maxInFlight is how many calls may wait and run at a time, 1 to 1000000. Further
 	// ones are refused with 429. There is no bound by default.
+	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000000
 	MaxInFlight int32 `json:"maxInFlight,omitempty"`
 	// rate is how many calls are taken in the long run. Further ones are refused with
 	// 429. There is no bound by default.
+	// +optional
 	Rate Rate `json:"rate,omitzero"`
 	// queueTimeout is the longest a call may wait for an instance, 10ms to 24h. Then it is
 	// refused, and has not run. The default is 1m.
+	// +optional
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$') && duration(self) >= duration('10ms') && duration(self) <= duration('24h')",message="must be a duration of 10ms to 24h; write for example 5s"
 	QueueTimeout Duration `json:"queueTimeout,omitzero"`
 	// delivery says how often a call may run: AtMostOnce; or AtLeastOnce, for functions
 	// for which running a call twice does no harm. Such a call is run again, twice at
 	// most, when an instance is lost with it, and a small one may start before its
 	// gateway knows. The default is AtMostOnce. More values may come.
+	// +optional
 	// +kubebuilder:default=AtMostOnce
 	Delivery Delivery `json:"delivery,omitempty"`
 	// onClientDisconnect says what becomes of a running call when its client hangs up:
 	// Continue, it runs to its end, unheard; or Cancel, the function's connection is
 	// closed. What the function does then is unknown, so its instance is replaced; that
 	// pays for calls that run for long. The default is Continue.
+	// +optional
 	// +kubebuilder:default=Continue
 	OnClientDisconnect OnClientDisconnect `json:"onClientDisconnect,omitempty"`
 }
@@ -147,14 +162,17 @@ type Calls struct {
 // burst at once.
 type Rate struct {
 	// requests is how many calls are taken in a period, 1 to 1000000.
+	// +required
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000000
-	Requests int32 `json:"requests"`
+	Requests int32 `json:"requests,omitempty"`
 	// period is the time in which they are taken, 1s to 24h. The default is 1s.
+	// +optional
 	// +kubebuilder:default="1s"
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$') && duration(self) >= duration('1s') && duration(self) <= duration('24h')",message="must be a duration of 1s to 24h; write for example 1m"
 	Period Duration `json:"period,omitzero"`
 	// burst is how many calls are taken at once, 1 to 1000000. The default is requests.
+	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000000
 	Burst int32 `json:"burst,omitempty"`
@@ -192,10 +210,8 @@ func (c *Calls) CancelOnDisconnect() bool { return c.OnClientDisconnect == OnCli
 
 // FunctionStatus is what Windlass observes of a Function.
 type FunctionStatus struct {
-	// observedGeneration is the generation that the rest of the status is
-	// about.
-	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	// conditions are the standard conditions, keyed by type.
+	// +optional
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=32
@@ -210,20 +226,34 @@ type FunctionStatus struct {
 	Traffic []TrafficStatus `json:"traffic,omitempty"`
 	// rollout is how far the latest revision has come.
 	Rollout RolloutStatus `json:"rollout,omitzero"`
+	// observedGeneration is the generation that the rest of the status is
+	// about.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	// instances counts the function's instances by state.
 	// +optional
 	Instances InstanceCounts `json:"instances"`
 	// queued is how many calls wait for an instance.
 	// +optional
+	// +kubebuilder:validation:Minimum=0
 	Queued int64 `json:"queued"`
 	// meanExecutionTime is the mean of the last ten executions.
+	// +optional
 	MeanExecutionTime *metav1.Duration `json:"meanExecutionTime,omitempty"`
 	// meanStartTime is the mean time that the last ten instances took from
 	// their order until they could be called.
+	// +optional
 	MeanStartTime *metav1.Duration `json:"meanStartTime,omitempty"`
 	// url is where the function can be called.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=2048
 	URL string `json:"url,omitempty"`
 	// selector selects the function's pods, for the scale subresource.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
 	Selector string `json:"selector,omitempty"`
 }
 
@@ -231,14 +261,18 @@ type FunctionStatus struct {
 type InstanceCounts struct {
 	// creating instances were ordered and cannot be called yet.
 	// +optional
+	// +kubebuilder:validation:Minimum=0
 	Creating int32 `json:"creating"`
 	// created instances can be called.
 	// +optional
+	// +kubebuilder:validation:Minimum=0
 	Created int32 `json:"created"`
 	// busy instances run at least one call.
 	// +optional
+	// +kubebuilder:validation:Minimum=0
 	Busy int32 `json:"busy"`
 	// idle instances run none.
 	// +optional
+	// +kubebuilder:validation:Minimum=0
 	Idle int32 `json:"idle"`
 }

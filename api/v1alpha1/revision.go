@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -167,6 +168,7 @@ func bare(t *FunctionTemplate) *FunctionTemplate {
 	without(&t.Timeout, Duration{DefaultTimeout})
 	without(&t.StartupTimeout, Duration{DefaultStartupTimeout})
 	t.Resources = bareResources(&t.Resources)
+	bareMounts(t.Mounts)
 	return t
 }
 
@@ -177,25 +179,41 @@ func without[T comparable](field *T, def T) {
 	}
 }
 
-// bareResources leaves out the requests that DefaultResources fills in.
+// bareResources leaves out the requests that DefaultResources fills in, and writes every
+// amount in the one way that all equal ones have.
 func bareResources(r *Resources) Resources {
 	asked := Resources{Limits: r.Limits}
 	DefaultResources(&asked)
-	return Resources{
-		Requests: ResourceList{
-			CPU:    unless(r.Requests.CPU, asked.Requests.CPU),
-			Memory: unless(r.Requests.Memory, asked.Requests.Memory),
-		},
-		Limits: ResourceList{CPU: unless(r.Limits.CPU, nil), Memory: unless(r.Limits.Memory, nil)},
+	return Resources{Requests: bareList(r.Requests, asked.Requests), Limits: bareList(r.Limits, nil)}
+}
+
+// bareList is a list without what is the default.
+func bareList(list, defaults corev1.ResourceList) corev1.ResourceList {
+	out := make(corev1.ResourceList, len(list))
+	for name, q := range list {
+		if def, there := defaults[name]; there && q.Cmp(def) == 0 {
+			continue
+		}
+		out[name] = *plain(q)
+	}
+	return out
+}
+
+// bareMounts writes sizes as bareResources does; 0 is no limit.
+func bareMounts(mounts []Mount) {
+	for _, m := range mounts {
+		if m.EmptyDir == nil || m.EmptyDir.SizeLimit == nil {
+			continue
+		}
+		size := m.EmptyDir.SizeLimit
+		if m.EmptyDir.SizeLimit = nil; !size.IsZero() {
+			m.EmptyDir.SizeLimit = plain(*size)
+		}
 	}
 }
 
-// unless is an amount, written in the one way that all equal ones have, or nil if it is
-// the default.
-func unless(q, def *resource.Quantity) *resource.Quantity {
-	if q == nil || def != nil && q.Cmp(*def) == 0 {
-		return nil
-	}
+// plain is an amount in the one way that all equal ones are written.
+func plain(q resource.Quantity) *resource.Quantity {
 	amount := q.DeepCopy()
 	return resource.NewDecimalQuantity(*amount.AsDec(), resource.DecimalSI)
 }

@@ -85,20 +85,24 @@ func TestAFieldThatIsAddedChangesNoRevision(t *testing.T) {
 
 func TestWhatMeansTheSameIsOneRevision(t *testing.T) {
 	for name, pair := range map[string][2]string{
-		"defaults":            {`{image: a}`, `{image: a, port: 8080, concurrency: 1, timeout: 60s, startupTimeout: 1m, protocol: HTTP, resources: {requests: {cpu: 100m, memory: 64Mi}}}`},
-		"a kind":              {`{runtimeRef: {name: r}}`, `{runtimeRef: {kind: ClusterRuntime, name: r}, protocol: LambdaRuntime}`},
-		"amounts":             {`{image: a, resources: {requests: {cpu: "0.5", memory: 1Gi}}}`, `{image: a, resources: {requests: {cpu: 500m, memory: "1073741824"}}}`},
-		"limits":              {`{image: a, resources: {limits: {cpu: 2, memory: 1G}}}`, `{image: a, resources: {limits: {cpu: 2000m, memory: 1e9}}}`},
-		"a lowered request":   {`{image: a, resources: {limits: {memory: 32Mi}}}`, `{image: a, resources: {requests: {memory: 32Mi}, limits: {memory: 32Mi}}}`},
-		"durations":           {`{image: a, timeout: 90s}`, `{image: a, timeout: 1m30s}`},
-		"what is empty":       {`{image: a}`, `{image: a, args: [], env: [], metadata: {labels: {}}, placement: {tolerations: []}}`},
-		"a field that is nil": {`{image: a}`, `{image: a, code: null}`},
+		"defaults":                {`{image: a}`, `{image: a, port: 8080, concurrency: 1, timeout: 60s, startupTimeout: 1m, protocol: HTTP, resources: {requests: {cpu: 100m, memory: 64Mi}}}`},
+		"a kind":                  {`{runtimeRef: {name: r}}`, `{runtimeRef: {kind: ClusterRuntime, name: r}, protocol: LambdaRuntime}`},
+		"amounts":                 {`{image: a, resources: {requests: {cpu: "0.5", memory: 1Gi}}}`, `{image: a, resources: {requests: {cpu: 500m, memory: "1073741824"}}}`},
+		"limits":                  {`{image: a, resources: {limits: {cpu: 2, memory: 1G}}}`, `{image: a, resources: {limits: {cpu: 2000m, memory: 1e9}}}`},
+		"a lowered request":       {`{image: a, resources: {limits: {memory: 32Mi}}}`, `{image: a, resources: {requests: {memory: 32Mi}, limits: {memory: 32Mi}}}`},
+		"extended amounts":        {`{image: a, resources: {limits: {nvidia.com/gpu: "1"}}}`, `{image: a, resources: {limits: {nvidia.com/gpu: 1}, requests: {nvidia.com/gpu: 1000m}}}`},
+		"an optional that is not": {`{image: a, envFrom: [{secretRef: {name: a}}]}`, `{image: a, envFrom: [{secretRef: {name: a, optional: false}}]}`},
+		"sizes":                   {`{image: a, mounts: [{name: a, mountPath: /a, emptyDir: {sizeLimit: 1Gi}}]}`, `{image: a, mounts: [{name: a, mountPath: /a, emptyDir: {sizeLimit: 1024Mi}}]}`},
+		"no size":                 {`{image: a, mounts: [{name: a, mountPath: /a, emptyDir: {}}]}`, `{image: a, mounts: [{name: a, mountPath: /a, readOnly: false, emptyDir: {sizeLimit: 0}}]}`},
+		"durations":               {`{image: a, timeout: 90s}`, `{image: a, timeout: 1m30s}`},
+		"what is empty":           {`{image: a}`, `{image: a, args: [], env: [], metadata: {labels: {}}, placement: {tolerations: []}}`},
+		"a field that is nil":     {`{image: a}`, `{image: a, code: null}`},
 	} {
 		a, b := templated(t, pair[0]), templated(t, pair[1])
 		if RevisionOf(a) != RevisionOf(b) {
 			t.Errorf("%s: %s is %s, and %s is %s", name, pair[0], canonical(bare(a)), pair[1], canonical(bare(b)))
 		}
-		if strings.Contains(name, "amount") || strings.Contains(name, "limit") {
+		if strings.Contains(name, "amount") || strings.Contains(name, "size") || strings.Contains(name, "limit") {
 			continue // quantities keep how they were written until they are compared
 		}
 		defaultTemplate(a)
@@ -116,8 +120,17 @@ func TestEveryFieldOfTheTemplateIsPartOfTheRevision(t *testing.T) {
 		`{args: [a]}`, `{args: [""]}`, `{runtimeRef: {name: a}}`, `{runtimeRef: {kind: Runtime, name: a}}`, `{handler: a}`,
 		`{code: {inline: a}}`, `{code: {configMapRef: {name: a}}}`, `{code: {path: a}}`, `{protocol: LambdaRuntime}`, `{port: 1}`,
 		`{concurrency: 2}`, `{timeout: 1s}`, `{startupTimeout: 1s}`, `{resources: {requests: {cpu: 1}}}`, `{resources: {requests: {memory: 1Gi}}}`,
-		`{resources: {limits: {cpu: 1}}}`, `{resources: {limits: {memory: 1Gi}}}`, `{env: [{name: a}]}`, `{env: [{name: a, value: b}]}`,
+		`{resources: {limits: {cpu: 1}}}`, `{resources: {limits: {memory: 1Gi}}}`, `{resources: {requests: {ephemeral-storage: 1Gi}}}`,
+		`{resources: {limits: {ephemeral-storage: 1Gi}}}`, `{resources: {limits: {nvidia.com/gpu: 1}}}`, `{resources: {limits: {nvidia.com/gpu: 2}}}`, `{env: [{name: a}]}`, `{env: [{name: a, value: b}]}`,
 		`{envFrom: [{secretRef: {name: a}}]}`, `{envFrom: [{configMapRef: {name: a}}]}`, `{envFrom: [{prefix: b, configMapRef: {name: a}}]}`,
+		`{envFrom: [{secretRef: {name: a, optional: true}}]}`, `{env: [{name: a, valueFrom: {secretKeyRef: {name: a, key: b}}}]}`,
+		`{env: [{name: a, valueFrom: {secretKeyRef: {name: a, key: b, optional: true}}}]}`, `{env: [{name: a, valueFrom: {configMapKeyRef: {name: a, key: b}}}]}`,
+		`{env: [{name: a, valueFrom: {fieldRef: {fieldPath: metadata.name}}}]}`,
+		`{mounts: [{name: a, mountPath: /a, emptyDir: {}}]}`, `{mounts: [{name: b, mountPath: /a, emptyDir: {}}]}`, `{mounts: [{name: a, mountPath: /b, emptyDir: {}}]}`,
+		`{mounts: [{name: a, mountPath: /a, emptyDir: {medium: Memory}}]}`, `{mounts: [{name: a, mountPath: /a, emptyDir: {sizeLimit: 1Gi}}]}`,
+		`{mounts: [{name: a, mountPath: /a, subPath: b, emptyDir: {}}]}`, `{mounts: [{name: a, mountPath: /a, secret: {secretName: a}}]}`,
+		`{mounts: [{name: a, mountPath: /a, secret: {secretName: a, optional: true}}]}`, `{mounts: [{name: a, mountPath: /a, configMap: {name: a}}]}`,
+		`{mounts: [{name: a, mountPath: /a, persistentVolumeClaim: {claimName: a}}]}`, `{mounts: [{name: a, mountPath: /a, readOnly: true, persistentVolumeClaim: {claimName: a}}]}`,
 		`{imagePullSecrets: [{name: a}]}`, `{serviceAccountName: a}`, `{placement: {nodeSelector: {a: ""}}}`, `{placement: {nodeSelector: {a: b}}}`,
 		`{placement: {tolerations: [{}]}}`, `{placement: {tolerations: [{operator: Exists}]}}`, `{placement: {runtimeClassName: a}}`, `{placement: {priorityClassName: a}}`,
 	} {

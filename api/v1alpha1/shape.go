@@ -71,7 +71,7 @@ func (s *shape) value(path string, v any, t reflect.Type) any {
 		if fields, ok := v.(map[string]any); ok {
 			return s.dictionary(path, fields, t.Elem())
 		}
-		s.report(path, "%s", notDictionary(path, v))
+		s.report(path, "%s", notDictionary(path, v, t.Elem()))
 	case reflect.Slice:
 		if items, ok := v.([]any); ok {
 			return s.list(path, items, t.Elem())
@@ -103,7 +103,12 @@ func (s *shape) dictionary(path string, fields map[string]any, t reflect.Type) a
 	kept := make(map[string]any, len(fields))
 	for _, key := range slices.Sorted(maps.Keys(fields)) {
 		at := fmt.Sprintf("%s[%s]", path, key)
-		if fields[key] == nil {
+		switch {
+		case fields[key] != nil:
+		case t == quantityType:
+			s.report(at, "has no value; write for example %s, or remove it", exampleOf(at, "1"))
+			continue
+		default:
 			s.report(at, `has no value; write "" for an empty text`)
 			continue
 		}

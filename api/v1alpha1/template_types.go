@@ -27,48 +27,59 @@ import (
 // +kubebuilder:validation:XValidation:rule="(has(self.protocol) ? self.protocol : has(self.runtimeRef) ? 'LambdaRuntime' : 'HTTP') == (has(oldSelf.protocol) ? oldSelf.protocol : has(oldSelf.runtimeRef) ? 'LambdaRuntime' : 'HTTP')",fieldPath=".protocol",message="cannot change, because calls that wait were made for the old one; make a new function, or delete this one first"
 type FunctionTemplate struct {
 	// metadata goes onto the pods of the instances.
+	// +optional
 	Metadata TemplateMetadata `json:"metadata,omitzero"`
 
 	// image is the container image of the function. It needs a cluster: local mode
 	// runs command or runtimeRef.
+	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9A-Za-z][0-9A-Za-z._:/@-]*$') && !self.contains('://')",message="must be the reference of an image; write for example example.com/team/function:1.0"
 	Image string `json:"image,omitempty"`
 	// command is the program and its arguments. In local mode it is what runs;
 	// with image it replaces the image's entrypoint.
+	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=0
 	// +kubebuilder:validation:items:MaxLength=32768
 	// +kubebuilder:validation:XValidation:rule="self.size() == 0 || self[0] != ''",message="the program is missing; write for example command: [\"./server\"]"
 	Command []string `json:"command,omitempty"`
 	// args are arguments behind the command or, with image and no command, behind
 	// the image's entrypoint.
+	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=256
+	// +kubebuilder:validation:items:MinLength=0
 	// +kubebuilder:validation:items:MaxLength=32768
 	Args []string `json:"args,omitempty"`
 
 	// runtimeRef names the language runtime that runs handler and code.
+	// +optional
 	RuntimeRef RuntimeReference `json:"runtimeRef,omitzero"`
 	// handler is the function inside the code, as "module.function". With command
 	// and the protocol LambdaRuntime it is what _HANDLER says to the runtime client.
+	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
 	Handler string `json:"handler,omitempty"`
 	// code is the source that the runtime loads: inline, configMapRef or path. With
 	// command, code.path is the working directory of the program.
+	// +optional
 	Code *Code `json:"code,omitempty"`
 
 	// protocol is the way in which calls reach the function: HTTP, a server on $PORT;
 	// or LambdaRuntime, a client of the AWS Lambda Runtime API. The default is that of
 	// the runtime, which is LambdaRuntime unless it says otherwise, and HTTP for
 	// everything else. It cannot change. More values may come.
+	// +optional
 	Protocol Protocol `json:"protocol,omitempty"`
 	// port is where an image with the protocol HTTP listens, and what $PORT says, 1 to
 	// 65535 except 9001 and 9090. The default is 8080. Local mode chooses a free port.
+	// +optional
 	// +kubebuilder:default=8080
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=65535
@@ -77,52 +88,69 @@ type FunctionTemplate struct {
 
 	// concurrency is how many calls one instance runs at a time, 1 to 1000. The default
 	// is 1.
+	// +optional
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000
 	Concurrency int32 `json:"concurrency,omitempty"`
 	// timeout is the longest a call may run once an instance has claimed it, 10ms to
 	// 24h. The default is 1m.
+	// +optional
 	// +kubebuilder:default="1m"
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$') && duration(self) >= duration('10ms') && duration(self) <= duration('24h')",message="must be a duration of 10ms to 24h; write for example 60s"
 	Timeout Duration `json:"timeout,omitzero"`
 	// startupTimeout is the longest that an instance may take from its start until its
 	// function can be called, 100ms to 1h. In a cluster, the time to pull the function's
 	// image is a part of it. The default is 1m.
+	// +optional
 	// +kubebuilder:default="1m"
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$') && duration(self) >= duration('100ms') && duration(self) <= duration('1h')",message="must be a duration of 100ms to 1h; write for example 1m"
 	StartupTimeout Duration `json:"startupTimeout,omitzero"`
 
 	// resources are what an instance reserves and may use.
+	// +optional
 	// +kubebuilder:default={}
 	Resources Resources `json:"resources,omitzero"`
 	// env are further environment variables of the function. Names that Windlass sets
 	// itself are refused: PORT, _HANDLER, LAMBDA_TASK_ROOT, AWS_LAMBDA_RUNTIME_API and
 	// all that begin with WINDLASS_.
+	// +optional
 	// +kubebuilder:validation:MaxItems=256
 	// +listType=map
 	// +listMapKey=name
 	Env []EnvVar `json:"env,omitempty"`
 	// envFrom takes further environment variables from Secrets and ConfigMaps of the
 	// function's namespace. In local mode they are those that windlass deploy --secret
-	// was given.
+	// was given. Those of env win.
+	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	EnvFrom []EnvFromSource `json:"envFrom,omitempty"`
+	// mounts are files and folders that the function finds at paths of its own. They need a
+	// cluster. Paths neither contain one another nor those that Windlass mounts.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=10
+	// +kubebuilder:validation:XValidation:rule="self.all(a, self.all(b, a.name == b.name || !(b.mountPath + '/').startsWith(a.mountPath + '/')))",message="a mountPath is that of another one, or below it; take paths apart, for example /etc/app and /models"
+	Mounts []Mount `json:"mounts,omitempty"`
 
 	// imagePullSecrets are Secrets of the function's namespace. They, and the fields
 	// below, need a cluster; local mode ignores them.
+	// +optional
 	// +kubebuilder:validation:MaxItems=32
 	// +listType=map
 	// +listMapKey=name
 	ImagePullSecrets []LocalReference `json:"imagePullSecrets,omitempty"`
 	// serviceAccountName is the account whose token the function's own container gets.
 	// Without it, there is no token.
+	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="must be the name of a ServiceAccount, in lower-case letters, digits, hyphens and dots; write for example my-function"
 	ServiceAccountName string `json:"serviceAccountName,omitempty"`
 	// placement says where pods may run, and with what privileges on their nodes.
+	// +optional
 	Placement Placement `json:"placement,omitzero"`
 }
 
@@ -131,11 +159,13 @@ type FunctionTemplate struct {
 // are not for functions.
 type TemplateMetadata struct {
 	// labels of the pods, such as those by which costs are parted or policies select.
+	// +optional
 	// +kubebuilder:validation:MaxProperties=32
 	// +kubebuilder:validation:XValidation:rule="self.all(k, size(k) <= 317 && size(self[k]) <= 63)",message="a key or a value is too long for a label; write for example cost-center: \"4711\""
 	// +kubebuilder:validation:XValidation:rule="!self.exists(k, k.matches('^([^/]*[.])?(windlass[.]dev|kubernetes[.]io|k8s[.]io)/'))",reason=FieldValueForbidden,message="keys of windlass.dev, kubernetes.io and k8s.io, and below, are not for functions; take one of your own, for example cost-center"
 	Labels map[string]string `json:"labels,omitempty"`
 	// annotations of the pods.
+	// +optional
 	// +kubebuilder:validation:MaxProperties=32
 	// +kubebuilder:validation:XValidation:rule="self.all(k, size(k) <= 317 && size(self[k]) <= 1024)",message="a key is too long for an annotation, or a value is longer than 1024 characters; write for example example.com/owner: payments"
 	// +kubebuilder:validation:XValidation:rule="!self.exists(k, k.matches('^([^/]*[.])?(windlass[.]dev|kubernetes[.]io|k8s[.]io)/'))",reason=FieldValueForbidden,message="keys of windlass.dev, kubernetes.io and k8s.io, and below, are not for functions; take one of your own, for example example.com/owner"
@@ -146,29 +176,35 @@ type TemplateMetadata struct {
 type RuntimeReference struct {
 	// kind is ClusterRuntime, the default: a runtime of the whole cluster. More values
 	// may come.
+	// +optional
 	// +kubebuilder:default=ClusterRuntime
 	// +kubebuilder:validation:Enum=ClusterRuntime
 	Kind string `json:"kind,omitempty"`
 	// name of the runtime.
-	Name RuntimeName `json:"name"`
+	// +required
+	Name RuntimeName `json:"name,omitempty"`
 }
 
 // Placement says where the pods of a function may run. Its fields have the names and
 // meanings that those of a pod have.
 type Placement struct {
 	// nodeSelector restricts instances to nodes with these labels.
+	// +optional
 	// +kubebuilder:validation:MaxProperties=64
 	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
 	// tolerations let instances run on tainted nodes.
+	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
 	// runtimeClassName is the RuntimeClass of the pods, such as gvisor.
+	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="must be the name of a RuntimeClass, in lower-case letters, digits, hyphens and dots; write for example gvisor"
 	RuntimeClassName string `json:"runtimeClassName,omitempty"`
 	// priorityClassName is the PriorityClass of the pods.
+	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="must be the name of a PriorityClass, in lower-case letters, digits, hyphens and dots; write for example batch"
@@ -182,6 +218,7 @@ type Placement struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.inline) || !has(self.configMapRef)",reason=FieldValueForbidden,message="inline and configMapRef exclude each other; remove code.inline or code.configMapRef"
 type Code struct {
 	// inline is the source of one module. In a cluster it is at most 200000 bytes long.
+	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1048576
 	// +kubebuilder:validation:XValidation:rule="size(bytes(self)) <= 200000",message="is longer than 200000 bytes; use a ConfigMap or an image"
@@ -189,9 +226,12 @@ type Code struct {
 	// configMapRef names a ConfigMap of the function's namespace whose keys are the
 	// files. It needs a cluster. Instances that are there keep the code that they
 	// started with.
+	// +optional
 	ConfigMapRef LocalReference `json:"configMapRef,omitzero"`
 	// path is a file or a folder. A relative path in a manifest starts at the
 	// manifest's own folder. It needs local mode.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=4096
 	Path string `json:"path,omitempty"`
 }
@@ -202,56 +242,237 @@ type Code struct {
 // +kubebuilder:validation:XValidation:rule="has(self.secretRef) != has(self.configMapRef)",message="needs exactly one of secretRef and configMapRef; write for example secretRef: {name: my-secret}"
 type EnvFromSource struct {
 	// prefix goes before the name of each variable.
+	// +optional
+	// +kubebuilder:validation:MinLength=0
 	// +kubebuilder:validation:MaxLength=128
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([A-Za-z_.-][0-9A-Za-z_.-]*)?$')",message="must be letters, digits, '_', '-' and '.', and not begin with a digit; write for example DB_"
 	Prefix string `json:"prefix,omitempty"`
 	// secretRef names a Secret.
-	SecretRef *LocalReference `json:"secretRef,omitempty"`
+	// +optional
+	SecretRef *EnvFromReference `json:"secretRef,omitempty"`
 	// configMapRef names a ConfigMap.
-	ConfigMapRef *LocalReference `json:"configMapRef,omitempty"`
+	// +optional
+	ConfigMapRef *EnvFromReference `json:"configMapRef,omitempty"`
+}
+
+// EnvFromReference names an object of the function's own namespace that has variables.
+type EnvFromReference struct {
+	// name of the object.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="must be the name of an object of this namespace, in lower-case letters, digits, hyphens and dots; write for example my-object"
+	Name string `json:"name,omitempty"`
+	// optional lets instances start without the object.
+	// +optional
+	Optional bool `json:"optional,omitempty"`
+}
+
+// Mount is a volume and where the function finds it: exactly one of secret, configMap,
+// persistentVolumeClaim and emptyDir says what it holds.
+//
+// +kubebuilder:validation:XValidation:rule="(has(self.secret) ? 1 : 0) + (has(self.configMap) ? 1 : 0) + (has(self.persistentVolumeClaim) ? 1 : 0) + (has(self.emptyDir) ? 1 : 0) == 1",message="needs exactly one of secret, configMap, persistentVolumeClaim and emptyDir; write for example configMap: {name: my-settings}"
+type Mount struct {
+	// name of the mount within the function.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=50
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="must be at most 50 lower-case letters, digits and hyphens, with a letter or digit at both ends; write for example models"
+	Name string `json:"name,omitempty"`
+	// mountPath is the folder, or with subPath the folder or file, where the function finds
+	// it: an absolute path in its shortest form.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(/[^/:]+)+$') && !self.matches('/[.][.]?(/|$)')",message="must be an absolute path without ':', '.', '..' and a slash at its end; write for example /etc/app"
+	// +kubebuilder:validation:XValidation:rule="!['/tmp', '/var/task', '/var/run/secrets/kubernetes.io', '/var/run/secrets/windlass.dev', '/run/secrets/kubernetes.io', '/run/secrets/windlass.dev', '/dev', '/proc', '/sys'].exists(p, (p + '/').startsWith(self + '/') || (self + '/').startsWith(p + '/'))",reason=FieldValueForbidden,message="is a path of Windlass' or the system's own, or contains one or is below it: /tmp, /var/task, /var/run/secrets, /dev, /proc, /sys; take another one, for example /etc/app"
+	MountPath string `json:"mountPath,omitempty"`
+	// subPath is a path within the volume, which is then mounted in place of all of it. A
+	// file of a Secret or a ConfigMap that is mounted so does not follow its changes.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	// +kubebuilder:validation:XValidation:rule="!self.startsWith('/') && !self.matches('(^|/)[.][.](/|$)')",message="must be a path within the volume, without '..' and a slash at its beginning; write for example app/settings.json"
+	SubPath string `json:"subPath,omitempty"`
+	// readOnly refuses writes. Secrets and ConfigMaps are always read-only.
+	// +optional
+	ReadOnly bool `json:"readOnly,omitempty"`
+
+	// secret has a file for each key of a Secret of the function's namespace.
+	// +optional
+	Secret *SecretMount `json:"secret,omitempty"`
+	// configMap has a file for each key of a ConfigMap of the function's namespace.
+	// +optional
+	ConfigMap *ConfigMapMount `json:"configMap,omitempty"`
+	// persistentVolumeClaim is a claim of the function's namespace. It must be bound
+	// already, to a volume that every node on which instances may run can mount.
+	// +optional
+	PersistentVolumeClaim *ClaimMount `json:"persistentVolumeClaim,omitempty"`
+	// emptyDir is a folder of each instance's own, which is empty when it starts and gone
+	// when it ends.
+	// +optional
+	EmptyDir *EmptyDirMount `json:"emptyDir,omitempty"`
+}
+
+// SecretMount names a Secret.
+type SecretMount struct {
+	// secretName is its name.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="must be the name of an object of this namespace, in lower-case letters, digits, hyphens and dots; write for example my-object"
+	SecretName string `json:"secretName,omitempty"`
+	// optional lets instances start without it, with an empty folder.
+	// +optional
+	Optional bool `json:"optional,omitempty"`
+}
+
+// ConfigMapMount names a ConfigMap.
+type ConfigMapMount struct {
+	// name of the ConfigMap.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="must be the name of an object of this namespace, in lower-case letters, digits, hyphens and dots; write for example my-object"
+	Name string `json:"name,omitempty"`
+	// optional lets instances start without it, with an empty folder.
+	// +optional
+	Optional bool `json:"optional,omitempty"`
+}
+
+// ClaimMount names a PersistentVolumeClaim.
+type ClaimMount struct {
+	// claimName is its name.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="must be the name of an object of this namespace, in lower-case letters, digits, hyphens and dots; write for example my-object"
+	ClaimName string `json:"claimName,omitempty"`
+}
+
+// EmptyDirMount says where an empty folder is, and how much it may hold.
+type EmptyDirMount struct {
+	// medium is Memory for a folder in memory, which counts towards the memory limit of the
+	// function. Without it, it is on the node's disk and counts as ephemeral-storage.
+	// +optional
+	// +kubebuilder:validation:Enum=Memory
+	Medium corev1.StorageMedium `json:"medium,omitempty"`
+	// sizeLimit is how much it may hold, without an exponent. An instance that exceeds it is
+	// evicted. Without it, or with 0, only the limits of the function's resources hold.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 0 : size(self) <= 20 && !self.matches('[-eE]')",message="must be a quantity of 0 or more without an exponent; write for example 1Gi, which are 2^30 bytes"
+	SizeLimit *resource.Quantity `json:"sizeLimit,omitempty"`
 }
 
 // LocalReference names an object of the function's own namespace.
 type LocalReference struct {
 	// name of the object.
+	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="must be the name of an object of this namespace, in lower-case letters, digits, hyphens and dots; write for example my-object"
-	Name string `json:"name"`
+	Name string `json:"name,omitempty"`
 }
 
 // EnvVar is an environment variable.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.valueFrom) || !has(self.value) || size(self.value) == 0",fieldPath=".valueFrom",reason=FieldValueForbidden,message="value and valueFrom exclude each other; remove one of the two"
 type EnvVar struct {
 	// name of the variable.
+	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=256
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[-._a-zA-Z][-._a-zA-Z0-9]*$') && !self.matches('^[.][.]') && self != '.'",message="must be letters, digits, '_', '-' and '.', and not begin with a digit or '..'; write for example APP_MODE"
 	// +kubebuilder:validation:XValidation:rule="!(self in ['PORT', 'AWS_LAMBDA_RUNTIME_API', '_HANDLER', 'LAMBDA_TASK_ROOT']) && !self.startsWith('WINDLASS_')",reason=FieldValueForbidden,messageExpression="'Windlass sets ' + self + ' itself; take another name, for example APP_MODE'",message="Windlass sets this variable itself; take another name, for example APP_MODE"
-	Name string `json:"name"`
+	Name string `json:"name,omitempty"`
 	// value of the variable, as it is: nothing is expanded.
+	// +optional
+	// +kubebuilder:validation:MinLength=0
 	// +kubebuilder:validation:MaxLength=131072
 	Value string `json:"value,omitempty"`
+	// valueFrom says where the value is, in place of value.
+	// +optional
+	ValueFrom *EnvVarSource `json:"valueFrom,omitempty"`
 }
 
-// Resources are the compute resources of one instance.
+// EnvVarSource says where the value of a variable is: exactly one of its fields. Values
+// are read when an instance starts.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.limits) || !has(self.requests) || !has(self.limits.cpu) || !has(self.requests.cpu) || !string(self.limits.cpu).matches('^[0-9.]+[numkMGTPEi]{0,2}$') || !string(self.requests.cpu).matches('^[0-9.]+[numkMGTPEi]{0,2}$') || quantity(string(self.limits.cpu)).compareTo(quantity(string(self.requests.cpu))) >= 0",fieldPath=".limits.cpu",message="must be at least the request; raise it, or lower resources.requests.cpu"
-// +kubebuilder:validation:XValidation:rule="!has(self.limits) || !has(self.requests) || !has(self.limits.memory) || !has(self.requests.memory) || !string(self.limits.memory).matches('^[0-9.]+[numkMGTPEi]{0,2}$') || !string(self.requests.memory).matches('^[0-9.]+[numkMGTPEi]{0,2}$') || quantity(string(self.limits.memory)).compareTo(quantity(string(self.requests.memory))) >= 0",fieldPath=".limits.memory",message="must be at least the request; raise it, or lower resources.requests.memory"
-type Resources struct {
-	// requests are reserved on a node. The default is 100m CPU and 64Mi, or
-	// the limit where that is lower.
-	Requests ResourceList `json:"requests,omitzero"`
-	// limits are not exceeded, and are at least the requests. No limit is
-	// set by default.
-	Limits ResourceList `json:"limits,omitzero"`
+// +kubebuilder:validation:XValidation:rule="(has(self.secretKeyRef) ? 1 : 0) + (has(self.configMapKeyRef) ? 1 : 0) + (has(self.fieldRef) ? 1 : 0) == 1",message="needs exactly one of secretKeyRef, configMapKeyRef and fieldRef; write for example secretKeyRef: {name: my-secret, key: password}"
+type EnvVarSource struct {
+	// secretKeyRef is a key of a Secret of the function's namespace.
+	// +optional
+	SecretKeyRef *KeyReference `json:"secretKeyRef,omitempty"`
+	// configMapKeyRef is a key of a ConfigMap of the function's namespace.
+	// +optional
+	ConfigMapKeyRef *KeyReference `json:"configMapKeyRef,omitempty"`
+	// fieldRef is a field of the instance's pod.
+	// +optional
+	FieldRef *FieldReference `json:"fieldRef,omitempty"`
 }
 
-// ResourceList is an amount of each kind of resource.
-type ResourceList struct {
-	// cpu in cores, at least 1m; "250m" is a quarter of one.
-	// +kubebuilder:validation:XValidation:rule="string(self).matches('^[+]?[0-9]{1,18}([.][0-9]{0,9})?([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$') && quantity(string(self)).compareTo(quantity('1m')) >= 0",message="must be a quantity of at least 1m; write for example 250m, a quarter of a core"
-	CPU *resource.Quantity `json:"cpu,omitempty"`
-	// memory in bytes, at least 1Mi; "128Mi" is 128 times 2^20.
-	// +kubebuilder:validation:XValidation:rule="string(self).matches('^[+]?[0-9]{1,18}([.][0-9]{0,9})?([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$') && quantity(string(self)).compareTo(quantity('1Mi')) >= 0",message="must be a quantity of at least 1Mi; write for example 128Mi, which are 128 times 2^20 bytes"
-	Memory *resource.Quantity `json:"memory,omitempty"`
+// KeyReference names a key of an object of the function's own namespace.
+type KeyReference struct {
+	// name of the object.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="must be the name of an object of this namespace, in lower-case letters, digits, hyphens and dots; write for example my-object"
+	Name string `json:"name,omitempty"`
+	// key in the object.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[-._a-zA-Z0-9]+$') && self != '.' && !self.startsWith('..')",message="must be the key of a Secret or a ConfigMap, in letters, digits, '-', '_' and '.'; write for example password"
+	Key string `json:"key,omitempty"`
+	// optional lets instances start without the object or the key, and without the variable.
+	// +optional
+	Optional bool `json:"optional,omitempty"`
+}
+
+// FieldReference names a field of the instance's pod.
+type FieldReference struct {
+	// fieldPath is metadata.name, metadata.namespace, metadata.uid, metadata.labels['KEY'],
+	// metadata.annotations['KEY'], spec.nodeName, spec.serviceAccountName, status.hostIP,
+	// status.hostIPs, status.podIP or status.podIPs. Local mode knows the first two:
+	// there the name is that of the instance.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=352
+	// +kubebuilder:validation:XValidation:rule="self in ['metadata.name', 'metadata.namespace', 'metadata.uid', 'spec.nodeName', 'spec.serviceAccountName', 'status.hostIP', 'status.hostIPs', 'status.podIP', 'status.podIPs'] || self.matches(\"^metadata[.](labels|annotations)[[]'([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?'[]]$\")",message="must be a field that a pod can tell of itself: metadata.name, .namespace, .uid, .labels['KEY'] or .annotations['KEY'], spec.nodeName or .serviceAccountName, status.hostIP, .hostIPs, .podIP or .podIPs; write for example metadata.name"
+	FieldPath string `json:"fieldPath,omitempty"`
+}
+
+// Resources are the compute resources of one instance, as a container of Kubernetes has
+// them: of cpu, memory and ephemeral-storage, and of extended resources, whose names have
+// a domain, such as nvidia.com/gpu.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.requests) || !('cpu' in self.requests) || size(string(self.requests['cpu'])) <= 40 && !string(self.requests['cpu']).matches('[eE][+-]?[0-9]{3}') && isQuantity(string(self.requests['cpu'])) && quantity(string(self.requests['cpu'])).compareTo(quantity('1m')) >= 0",fieldPath=".requests['cpu']",message="must be a quantity of at least 1m; write for example 250m, a quarter of a core"
+// +kubebuilder:validation:XValidation:rule="!has(self.requests) || !('memory' in self.requests) || size(string(self.requests['memory'])) <= 40 && !string(self.requests['memory']).matches('[eE][+-]?[0-9]{3}') && isQuantity(string(self.requests['memory'])) && quantity(string(self.requests['memory'])).compareTo(quantity('1Mi')) >= 0",fieldPath=".requests['memory']",message="must be a quantity of at least 1Mi; write for example 128Mi, which are 128 times 2^20 bytes"
+// +kubebuilder:validation:XValidation:rule="!has(self.requests) || !('ephemeral-storage' in self.requests) || size(string(self.requests['ephemeral-storage'])) <= 40 && !string(self.requests['ephemeral-storage']).matches('[eE][+-]?[0-9]{3}') && isQuantity(string(self.requests['ephemeral-storage'])) && quantity(string(self.requests['ephemeral-storage'])).compareTo(quantity('1Mi')) >= 0",fieldPath=".requests['ephemeral-storage']",message="must be a quantity of at least 1Mi; write for example 2Gi, which are 2 times 2^30 bytes"
+// +kubebuilder:validation:XValidation:rule="!has(self.limits) || !('cpu' in self.limits) || size(string(self.limits['cpu'])) <= 40 && !string(self.limits['cpu']).matches('[eE][+-]?[0-9]{3}') && isQuantity(string(self.limits['cpu'])) && quantity(string(self.limits['cpu'])).compareTo(quantity('1m')) >= 0",fieldPath=".limits['cpu']",message="must be a quantity of at least 1m; write for example 250m, a quarter of a core"
+// +kubebuilder:validation:XValidation:rule="!has(self.limits) || !('memory' in self.limits) || size(string(self.limits['memory'])) <= 40 && !string(self.limits['memory']).matches('[eE][+-]?[0-9]{3}') && isQuantity(string(self.limits['memory'])) && quantity(string(self.limits['memory'])).compareTo(quantity('1Mi')) >= 0",fieldPath=".limits['memory']",message="must be a quantity of at least 1Mi; write for example 128Mi, which are 128 times 2^20 bytes"
+// +kubebuilder:validation:XValidation:rule="!has(self.limits) || !('ephemeral-storage' in self.limits) || size(string(self.limits['ephemeral-storage'])) <= 40 && !string(self.limits['ephemeral-storage']).matches('[eE][+-]?[0-9]{3}') && isQuantity(string(self.limits['ephemeral-storage'])) && quantity(string(self.limits['ephemeral-storage'])).compareTo(quantity('1Mi')) >= 0",fieldPath=".limits['ephemeral-storage']",message="must be a quantity of at least 1Mi; write for example 2Gi, which are 2 times 2^30 bytes"
+// +kubebuilder:validation:XValidation:rule="!has(self.limits) || !has(self.requests) || !('cpu' in self.limits) || !('cpu' in self.requests) || !(size(string(self.limits['cpu'])) <= 40 && !string(self.limits['cpu']).matches('[eE][+-]?[0-9]{3}') && isQuantity(string(self.limits['cpu'])) && size(string(self.requests['cpu'])) <= 40 && !string(self.requests['cpu']).matches('[eE][+-]?[0-9]{3}') && isQuantity(string(self.requests['cpu']))) || quantity(string(self.limits['cpu'])).compareTo(quantity(string(self.requests['cpu']))) >= 0",fieldPath=".limits['cpu']",message="must be at least the request; raise it, or lower resources.requests.cpu"
+// +kubebuilder:validation:XValidation:rule="!has(self.limits) || !has(self.requests) || !('memory' in self.limits) || !('memory' in self.requests) || !(size(string(self.limits['memory'])) <= 40 && !string(self.limits['memory']).matches('[eE][+-]?[0-9]{3}') && isQuantity(string(self.limits['memory'])) && size(string(self.requests['memory'])) <= 40 && !string(self.requests['memory']).matches('[eE][+-]?[0-9]{3}') && isQuantity(string(self.requests['memory']))) || quantity(string(self.limits['memory'])).compareTo(quantity(string(self.requests['memory']))) >= 0",fieldPath=".limits['memory']",message="must be at least the request; raise it, or lower resources.requests.memory"
+// +kubebuilder:validation:XValidation:rule="!has(self.limits) || !has(self.requests) || !('ephemeral-storage' in self.limits) || !('ephemeral-storage' in self.requests) || !(size(string(self.limits['ephemeral-storage'])) <= 40 && !string(self.limits['ephemeral-storage']).matches('[eE][+-]?[0-9]{3}') && isQuantity(string(self.limits['ephemeral-storage'])) && size(string(self.requests['ephemeral-storage'])) <= 40 && !string(self.requests['ephemeral-storage']).matches('[eE][+-]?[0-9]{3}') && isQuantity(string(self.requests['ephemeral-storage']))) || quantity(string(self.limits['ephemeral-storage'])).compareTo(quantity(string(self.requests['ephemeral-storage']))) >= 0",fieldPath=".limits['ephemeral-storage']",message="must be at least the request; raise it, or lower resources.requests.ephemeral-storage"
+// +kubebuilder:validation:XValidation:rule="!has(self.requests) || self.requests.all(k, !k.contains('/') || has(self.limits) && k in self.limits && string(self.limits[k]) == string(self.requests[k]))",fieldPath=".requests",message="an extended resource is requested as much as it is limited to; write it in resources.limits alone"
+type Resources struct {
+	// requests are reserved on a node. The default is 100m CPU and 64Mi, or the limit
+	// where that is lower; of an extended resource it is the limit. cpu is in cores, at
+	// least 1m, where "250m" is a quarter of one; memory and ephemeral-storage are in bytes,
+	// at least 1Mi, where "128Mi" is 128 times 2^20.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=8
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k in ['cpu', 'memory', 'ephemeral-storage'] || k.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*/([A-Za-z0-9][-A-Za-z0-9_.]{0,61})?[A-Za-z0-9]$') && !k.contains('kubernetes.io/') && !k.startsWith('requests.') && size(k) <= 128)",message="only cpu, memory, ephemeral-storage, and extended resources of a domain, such as nvidia.com/gpu, are known; correct the name"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k in ['cpu', 'memory', 'ephemeral-storage'] || !string(self[k]).matches('^0|\\\\D'))",message="an extended resource is a whole number of 1 or more; write for example nvidia.com/gpu: 1"
+	Requests corev1.ResourceList `json:"requests,omitempty"`
+	// limits are not exceeded, and are at least the requests. There is none by default
+	// of CPU and memory; of ephemeral-storage, the disk that an instance may write to, it
+	// is 1Gi or, if that is more, the request. An extended resource is a whole number.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=8
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k in ['cpu', 'memory', 'ephemeral-storage'] || k.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*/([A-Za-z0-9][-A-Za-z0-9_.]{0,61})?[A-Za-z0-9]$') && !k.contains('kubernetes.io/') && !k.startsWith('requests.') && size(k) <= 128)",message="only cpu, memory, ephemeral-storage, and extended resources of a domain, such as nvidia.com/gpu, are known; correct the name"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k in ['cpu', 'memory', 'ephemeral-storage'] || !string(self[k]).matches('^0|\\\\D'))",message="an extended resource is a whole number of 1 or more; write for example nvidia.com/gpu: 1"
+	Limits corev1.ResourceList `json:"limits,omitempty"`
 }

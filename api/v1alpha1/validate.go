@@ -56,7 +56,8 @@ func validateTemplate(at *field.Path, t *FunctionTemplate) field.ErrorList {
 	errs = append(errs, validateRanges(at, t)...)
 	errs = append(errs, validateResources(at.Child("resources"), &t.Resources)...)
 	errs = append(errs, validateEnv(at.Child("env"), t.Env)...)
-	return append(errs, validateEnvFrom(at.Child("envFrom"), t.EnvFrom)...)
+	errs = append(errs, validateEnvFrom(at.Child("envFrom"), t.EnvFrom)...)
+	return append(errs, validateMounts(at.Child("mounts"), t.Mounts)...)
 }
 
 const labelRule = "must be 1 to 63 lower-case letters, digits and hyphens, with a letter or digit at both ends"

@@ -1,15 +1,11 @@
 package v1alpha1
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -23,21 +19,10 @@ const (
 	MaxStartupTimeout time.Duration = time.Hour
 	MinPort           int32         = 1
 	MaxPort           int32         = 65535
-
-	// reservedEnvPrefix begins the names of variables that an agent reads.
-	reservedEnvPrefix = "WINDLASS_"
 )
 
 // ReservedPorts are those that an instance's agent listens on.
 var ReservedPorts = sets.New[int32](9001, 9090)
-
-// reservedEnv are the variables that Windlass sets for the function.
-var reservedEnv = sets.New("PORT", "AWS_LAMBDA_RUNTIME_API", "_HANDLER", "LAMBDA_TASK_ROOT")
-
-var (
-	minCPU    = *resource.NewMilliQuantity(1, resource.DecimalSI)
-	minMemory = *resource.NewQuantity(1<<20, resource.BinarySI)
-)
 
 func validateRanges(at *field.Path, t *FunctionTemplate) field.ErrorList {
 	var errs field.ErrorList
@@ -65,65 +50,6 @@ func validateDuration(at *field.Path, d Duration, least, most time.Duration) fie
 	return field.ErrorList{field.Invalid(at, d.String(),
 		fmt.Sprintf("must be %s to %s; write for example %s",
 			Duration{least}, Duration{most}, Duration{min(max(d.Duration, least), most)}))}
-}
-
-func validateResources(at *field.Path, r *Resources) field.ErrorList {
-	var errs field.ErrorList
-	for _, kind := range []struct {
-		name           string
-		request, limit *resource.Quantity
-		least          resource.Quantity
-		example        string
-	}{
-		{"cpu", r.Requests.CPU, r.Limits.CPU, minCPU, "250m, a quarter of a core"},
-		{"memory", r.Requests.Memory, r.Limits.Memory, minMemory, "128Mi, which are 128 times 2^20 bytes"},
-	} {
-		request, limit := at.Child("requests", kind.name), at.Child("limits", kind.name)
-		if kind.request == nil {
-			errs = append(errs, field.Required(request, "write for example "+kind.example))
-		}
-		errs = append(errs, validateQuantity(request, kind.request, kind.least, kind.example)...)
-		errs = append(errs, validateQuantity(limit, kind.limit, kind.least, kind.example)...)
-		if kind.request != nil && kind.limit != nil && kind.limit.Cmp(kind.least) >= 0 && kind.limit.Cmp(*kind.request) < 0 {
-			errs = append(errs, field.Invalid(limit, kind.limit.String(), fmt.Sprintf(
-				"must be at least the request; raise it to %s, or lower %s", kind.request, request)))
-		}
-	}
-	return errs
-}
-
-// validateQuantity refuses what is not positive, and so little that its suffix
-// must be wrong, like the thousandths of a byte of "64m".
-func validateQuantity(at *field.Path, q *resource.Quantity, least resource.Quantity, example string) field.ErrorList {
-	if q == nil || q.Cmp(least) >= 0 {
-		return nil
-	}
-	return field.ErrorList{field.Invalid(at, q.String(),
-		fmt.Sprintf("must be at least %s; write for example %s", &least, example))}
-}
-
-func validateEnv(at *field.Path, env []EnvVar) field.ErrorList {
-	var errs field.ErrorList
-	seen := sets.New[string]()
-	for i, v := range env {
-		name := at.Index(i).Child("name")
-		switch {
-		case v.Name == "":
-			errs = append(errs, field.Required(name, "write for example name: APP_MODE"))
-		case len(validation.IsEnvVarName(v.Name)) > 0:
-			errs = append(errs, field.Invalid(name, v.Name,
-				"must be letters, digits, '_', '-' and '.', and not begin with a digit or '..'; write for example APP_MODE"))
-		case reservedEnv.Has(v.Name) || strings.HasPrefix(v.Name, reservedEnvPrefix):
-			errs = append(errs, field.Forbidden(name, fmt.Sprintf(
-				"Windlass sets %s itself; take another name, for example APP_%s", v.Name,
-				cmp.Or(strings.Trim(strings.TrimPrefix(v.Name, reservedEnvPrefix), "_"), "MODE"))))
-		case seen.Has(v.Name):
-			errs = append(errs, field.Invalid(name, v.Name, "is there twice; remove one of the two or rename it"))
-		}
-		seen.Insert(v.Name)
-		errs = append(errs, validateNoNUL(at.Index(i).Child("value"), v.Value)...)
-	}
-	return errs
 }
 
 func validateScaling(at *field.Path, s *Scaling) field.ErrorList {

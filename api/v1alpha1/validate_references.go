@@ -9,10 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-var (
-	extensionPattern = regexp.MustCompile(`^[0-9A-Za-z]{0,16}$`)
-	prefixPattern    = regexp.MustCompile(`^([A-Za-z_.-][0-9A-Za-z_.-]*)?$`)
-)
+var extensionPattern = regexp.MustCompile(`^[0-9A-Za-z]{0,16}$`)
 
 // validateReferences checks the names of objects that the pods refer to.
 func validateReferences(at *field.Path, t *FunctionTemplate) field.ErrorList {
@@ -50,26 +47,4 @@ func validateName(at *field.Path, name, what, example string) field.ErrorList {
 	}
 	return field.ErrorList{field.Invalid(at, name, fmt.Sprintf(
 		"must be the name of %s, in lower-case letters, digits, hyphens and dots; write for example %s", what, example))}
-}
-
-func validateEnvFrom(at *field.Path, sources []EnvFromSource) field.ErrorList {
-	var errs field.ErrorList
-	for i, source := range sources {
-		at := at.Index(i)
-		if !prefixPattern.MatchString(source.Prefix) {
-			errs = append(errs, field.Invalid(at.Child("prefix"), source.Prefix,
-				"must be letters, digits, '_', '-' and '.', and not begin with a digit; write for example DB_"))
-		}
-		if (source.SecretRef == nil) == (source.ConfigMapRef == nil) {
-			errs = append(errs, field.Forbidden(at,
-				"needs exactly one of secretRef and configMapRef; write for example secretRef: {name: my-secret}"))
-		}
-		if source.SecretRef != nil {
-			errs = append(errs, validateName(at.Child("secretRef", "name"), source.SecretRef.Name, "a Secret", "my-secret")...)
-		}
-		if source.ConfigMapRef != nil {
-			errs = append(errs, validateName(at.Child("configMapRef", "name"), source.ConfigMapRef.Name, "a ConfigMap", "my-settings")...)
-		}
-	}
-	return errs
 }

@@ -48,6 +48,9 @@ func TestValidateAcceptsWhatIsRight(t *testing.T) {
 		"the lowest of everything":            `{template: {command: [x], concurrency: 1, timeout: 10ms, startupTimeout: 100ms, resources: {requests: {cpu: 1m, memory: 1Mi}}}, scaling: {minInstances: 0, maxInstances: 1, scaleDown: {idleTimeout: 1ms, lastInstanceIdleTimeout: 1ms}}}`,
 		"the highest of everything":           `{template: {command: [x], concurrency: 1000, timeout: 24h, startupTimeout: 1h}, calls: {maxInFlight: 1000000, rate: {requests: 1000000, burst: 1000000}}, scaling: {minInstances: 3, maxInstances: 3}}`,
 		"a limit as high as the request":      `{template: {command: [x], resources: {requests: {cpu: 1}, limits: {cpu: 1000m}}}}`,
+		"further resources":                   `{template: {command: [x], resources: {requests: {ephemeral-storage: 1Gi, nvidia.com/gpu: 1}, limits: {ephemeral-storage: 2Gi, nvidia.com/gpu: "1", example.com/some-thing_of.ours: 12}}}}`,
+		"variables from elsewhere":            `{template: {command: [x], env: [{name: A, valueFrom: {secretKeyRef: {name: db.x, key: tls.key_1-a, optional: true}}}, {name: B, valueFrom: {configMapKeyRef: {name: b, key: a}}}, {name: C, value: "", valueFrom: {fieldRef: {fieldPath: metadata.name}}}, {name: D, valueFrom: {fieldRef: {fieldPath: "metadata.labels['cost-center']"}}}, {name: E, valueFrom: {fieldRef: {fieldPath: "metadata.annotations['example.com/Owner']"}}}, {name: F, valueFrom: {fieldRef: {fieldPath: status.podIPs}}}], envFrom: [{secretRef: {name: a, optional: true}}, {prefix: A_, configMapRef: {name: b, optional: false}}]}}`,
+		"mounts":                              `{template: {command: [x], mounts: [{name: tls, mountPath: /etc/tls, secret: {secretName: tls.x}}, {name: settings, mountPath: /etc/app/settings.json, subPath: a/..b, readOnly: true, configMap: {name: c, optional: true}}, {name: models, mountPath: "/models 1", persistentVolumeClaim: {claimName: models}}, {name: cache, mountPath: /var/cache, emptyDir: {}}, {name: fast, mountPath: /run/fast, emptyDir: {medium: Memory, sizeLimit: 64Mi}}, {name: zero, mountPath: /tmpx, emptyDir: {sizeLimit: 0}}]}}`,
 		"a limit below the default request":   `{template: {command: [x], resources: {limits: {cpu: 50m, memory: 32Mi}}}}`,
 		"nothing but what runs":               `{template: {command: [x]}}`,
 		"another policy":                      `{template: {command: [x]}, scaling: {scaleDown: {policy: Learned}}}`,
@@ -128,12 +131,69 @@ func TestValidateNamesFieldAndRemedy(t *testing.T) {
 			`spec.template.timeout: Invalid value: "24h1s": must be 10ms to 24h; write for example 24h`,
 			`spec.template.startupTimeout: Invalid value: "1h1m": must be 100ms to 1h; write for example 1h`}},
 		"quantities that are not positive": {`{template: {command: [x], resources: {requests: {cpu: 0, memory: -1}}}}`, []string{
-			`spec.template.resources.requests.cpu: Invalid value: "0": must be at least 1m; write for example 250m, a quarter of a core`,
-			`spec.template.resources.requests.memory: Invalid value: "-1": must be at least 1Mi; write for example 128Mi, which are 128 times 2^20 bytes`}},
+			`spec.template.resources.requests[cpu]: Invalid value: "0": must be at least 1m; write for example 250m, a quarter of a core`,
+			`spec.template.resources.requests[memory]: Invalid value: "-1": must be at least 1Mi; write for example 128Mi, which are 128 times 2^20 bytes`}},
+		"resources that no function has": {`{template: {command: [x], resources: {requests: {hugepages-2Mi: 1Gi}, limits: {cpus: 1, kubernetes.io/x: 1, Example.com/x: 1}}}}`, []string{
+			`spec.template.resources.requests: Invalid value: "hugepages-2Mi": is no resource that a function can have: only cpu, memory, ephemeral-storage, and extended resources of a domain, such as nvidia.com/gpu; correct the name`,
+			`spec.template.resources.limits: Invalid value: "Example.com/x": is no resource that a function can have: only cpu, memory, ephemeral-storage, and extended resources of a domain, such as nvidia.com/gpu; correct the name`,
+			`spec.template.resources.limits: Invalid value: "cpus": is no resource that a function can have: only cpu, memory, ephemeral-storage, and extended resources of a domain, such as nvidia.com/gpu; correct the name`,
+			`spec.template.resources.limits: Invalid value: "kubernetes.io/x": is no resource that a function can have: only cpu, memory, ephemeral-storage, and extended resources of a domain, such as nvidia.com/gpu; correct the name`}},
+		"too many resources": {`{template: {command: [x], resources: {limits: {a.b/1: 1, a.b/2: 1, a.b/3: 1, a.b/4: 1, a.b/5: 1, a.b/6: 1, a.b/7: 1, a.b/8: 1, a.b/9: 1}}}}`, []string{
+			`spec.template.resources.requests: Too many: 11: must have at most 8 items`,
+			`spec.template.resources.limits: Too many: 9: must have at most 8 items`}},
+		"a part of a GPU": {`{template: {command: [x], resources: {limits: {nvidia.com/gpu: 500m}}}}`, []string{
+			`spec.template.resources.limits[nvidia.com/gpu]: Invalid value: "500m": an extended resource is a whole number of 1 or more; write for example nvidia.com/gpu: 1`}},
+		"a GPU that is requested alone": {`{template: {command: [x], resources: {requests: {nvidia.com/gpu: 1}}}}`, []string{
+			`spec.template.resources.requests[nvidia.com/gpu]: Invalid value: "1": an extended resource is requested as much as it is limited to; write it in resources.limits alone`}},
+		"fewer GPUs than may be used": {`{template: {command: [x], resources: {requests: {nvidia.com/gpu: 1}, limits: {nvidia.com/gpu: 2}}}}`, []string{
+			`spec.template.resources.requests[nvidia.com/gpu]: Invalid value: "1": an extended resource is requested as much as it is limited to; write it in resources.limits alone`}},
+		"less disk than is requested": {`{template: {command: [x], resources: {requests: {ephemeral-storage: 2Gi}, limits: {ephemeral-storage: 1Gi}}}}`, []string{
+			`spec.template.resources.limits[ephemeral-storage]: Invalid value: "1Gi": must be at least the request; raise it to 2Gi, or lower spec.template.resources.requests[ephemeral-storage]`}},
+		"a value twice": {`{template: {command: [x], env: [{name: A, value: x, valueFrom: {fieldRef: {fieldPath: metadata.name}}}]}}`, []string{
+			`spec.template.env[0].valueFrom: Forbidden: value and valueFrom exclude each other; remove one of the two`}},
+		"a value from nowhere": {`{template: {command: [x], env: [{name: A, valueFrom: {}}, {name: B, valueFrom: {secretKeyRef: {name: a, key: b}, fieldRef: {fieldPath: metadata.name}}}]}}`, []string{
+			`spec.template.env[0].valueFrom: Forbidden: needs exactly one of secretKeyRef, configMapKeyRef and fieldRef; write for example secretKeyRef: {name: my-secret, key: password}`,
+			`spec.template.env[1].valueFrom: Forbidden: needs exactly one of secretKeyRef, configMapKeyRef and fieldRef; write for example secretKeyRef: {name: my-secret, key: password}`}},
+		"keys that are none": {`{template: {command: [x], env: [{name: A, valueFrom: {secretKeyRef: {name: A, key: a/b}}}, {name: B, valueFrom: {configMapKeyRef: {name: a, key: ..}}}, {name: C, valueFrom: {configMapKeyRef: {}}}]}}`, []string{
+			`spec.template.env[0].valueFrom.secretKeyRef.name: Invalid value: "A": must be the name of a Secret, in lower-case letters, digits, hyphens and dots; write for example my-secret`,
+			`spec.template.env[0].valueFrom.secretKeyRef.key: Invalid value: "a/b": must be the key of a Secret or a ConfigMap, in letters, digits, '-', '_' and '.'; write for example password`,
+			`spec.template.env[1].valueFrom.configMapKeyRef.key: Invalid value: "..": must be the key of a Secret or a ConfigMap, in letters, digits, '-', '_' and '.'; write for example password`,
+			`spec.template.env[2].valueFrom.configMapKeyRef.name: Required value: write for example name: my-settings`,
+			`spec.template.env[2].valueFrom.configMapKeyRef.key: Required value: write for example key: password`}},
+		"fields that no pod tells": {`{template: {command: [x], env: [{name: A, valueFrom: {fieldRef: {fieldPath: spec.hostname}}}, {name: B, valueFrom: {fieldRef: {fieldPath: "metadata.labels['a b']"}}}]}}`, []string{
+			`spec.template.env[0].valueFrom.fieldRef.fieldPath: Invalid value: "spec.hostname": must be a field that a pod can tell of itself: metadata.name, .namespace, .uid, .labels['KEY'] or .annotations['KEY'], spec.nodeName or .serviceAccountName, status.hostIP, .hostIPs, .podIP or .podIPs; write for example metadata.name`,
+			`spec.template.env[1].valueFrom.fieldRef.fieldPath: Invalid value: "metadata.labels['a b']": must be a field that a pod can tell of itself: metadata.name, .namespace, .uid, .labels['KEY'] or .annotations['KEY'], spec.nodeName or .serviceAccountName, status.hostIP, .hostIPs, .podIP or .podIPs; write for example metadata.name`}},
+		"mounts of nothing and of two": {`{template: {command: [x], mounts: [{name: a, mountPath: /a}, {name: b, mountPath: /b, emptyDir: {}, secret: {secretName: s}}]}}`, []string{
+			`spec.template.mounts[0]: Forbidden: needs exactly one of secret, configMap, persistentVolumeClaim and emptyDir; write for example configMap: {name: my-settings}`,
+			`spec.template.mounts[1]: Forbidden: needs exactly one of secret, configMap, persistentVolumeClaim and emptyDir; write for example configMap: {name: my-settings}`}},
+		"paths that are none": {`{template: {command: [x], mounts: [{name: a, mountPath: a, emptyDir: {}}, {name: b, mountPath: /b/../c, emptyDir: {}}, {name: c, mountPath: "/d:e", emptyDir: {}}, {name: d, mountPath: /, emptyDir: {}}, {name: e, mountPath: /f/, subPath: /x, emptyDir: {}}, {name: f, emptyDir: {}, mountPath: /g, subPath: x/../../y}, {name: g, emptyDir: {}}]}}`, []string{
+			`spec.template.mounts[0].mountPath: Invalid value: "a": must be an absolute path without ':', '.', '..' and a slash at its end; write for example /a`,
+			`spec.template.mounts[1].mountPath: Invalid value: "/b/../c": must be an absolute path without ':', '.', '..' and a slash at its end; write for example /c`,
+			`spec.template.mounts[2].mountPath: Invalid value: "/d:e": must be an absolute path without ':', '.', '..' and a slash at its end; write for example /d-e`,
+			`spec.template.mounts[3].mountPath: Invalid value: "/": must be an absolute path without ':', '.', '..' and a slash at its end; write for example /etc/app`,
+			`spec.template.mounts[4].mountPath: Invalid value: "/f/": must be an absolute path without ':', '.', '..' and a slash at its end; write for example /f`,
+			`spec.template.mounts[4].subPath: Invalid value: "/x": must be a path within the volume, without '..' and a slash at its beginning; write for example x`,
+			`spec.template.mounts[5].subPath: Invalid value: "x/../../y": must be a path within the volume, without '..' and a slash at its beginning; write for example y`,
+			`spec.template.mounts[6].mountPath: Required value: write for example mountPath: /etc/app`}},
+		"paths of others": {`{template: {command: [x], mounts: [{name: a, mountPath: /tmp/x, emptyDir: {}}, {name: b, mountPath: /var, emptyDir: {}}, {name: c, mountPath: /dev/shm, emptyDir: {}}, {name: d, mountPath: /run/secrets, emptyDir: {}}]}}`, []string{
+			`spec.template.mounts[0].mountPath: Forbidden: /tmp/x is, contains or is below /tmp, which is Windlass' or the system's own; take another one, for example /etc/app`,
+			`spec.template.mounts[1].mountPath: Forbidden: /var is, contains or is below /var/task, which is Windlass' or the system's own; take another one, for example /etc/app`,
+			`spec.template.mounts[2].mountPath: Forbidden: /dev/shm is, contains or is below /dev, which is Windlass' or the system's own; take another one, for example /etc/app`,
+			`spec.template.mounts[3].mountPath: Forbidden: /run/secrets is, contains or is below /run/secrets/kubernetes.io, which is Windlass' or the system's own; take another one, for example /etc/app`}},
+		"paths over each other": {`{template: {command: [x], mounts: [{name: a, mountPath: /a/b, emptyDir: {}}, {name: b, mountPath: /a, emptyDir: {}}, {name: b, mountPath: /ab, emptyDir: {}}]}}`, []string{
+			`spec.template.mounts[1].mountPath: Invalid value: "/a": is the same as /a/b of a, or one is below the other; take paths apart, for example /etc/app and /models`,
+			`spec.template.mounts[2].name: Invalid value: "b": is there twice; remove one of the two or rename it`}},
+		"sources that are none": {`{template: {command: [x], mounts: [{name: A, mountPath: /a, secret: {}}, {name: b, mountPath: /b, configMap: {name: B}}, {name: c, mountPath: /c, persistentVolumeClaim: {claimName: C}}, {name: d, mountPath: /d, emptyDir: {medium: HugePages, sizeLimit: -1}}]}}`, []string{
+			`spec.template.mounts[0].name: Invalid value: "A": must be 1 to 63 lower-case letters, digits and hyphens, with a letter or digit at both ends; write for example a`,
+			`spec.template.mounts[0].secret.secretName: Required value: write for example secretName: my-secret`,
+			`spec.template.mounts[1].configMap.name: Invalid value: "B": must be the name of a ConfigMap, in lower-case letters, digits, hyphens and dots; write for example my-settings`,
+			`spec.template.mounts[2].persistentVolumeClaim.claimName: Invalid value: "C": must be the name of a PersistentVolumeClaim, in lower-case letters, digits, hyphens and dots; write for example my-data`,
+			`spec.template.mounts[3].emptyDir.medium: Unsupported value: "HugePages": supported values: "Memory"`,
+			`spec.template.mounts[3].emptyDir.sizeLimit: Invalid value: "-1": must be a quantity of 0 or more without an exponent; write for example 1Gi, which are 2^30 bytes`}},
 		"a limit with the wrong suffix": {`{template: {command: [x], resources: {limits: {memory: 64m}}}}`, []string{
-			`spec.template.resources.limits.memory: Invalid value: "64m": must be at least 1Mi; write for example 128Mi, which are 128 times 2^20 bytes`}},
+			`spec.template.resources.limits[memory]: Invalid value: "64m": must be at least 1Mi; write for example 128Mi, which are 128 times 2^20 bytes`}},
 		"a limit below the request": {`{template: {command: [x], resources: {requests: {cpu: 1}, limits: {cpu: 500m}}}}`, []string{
-			`spec.template.resources.limits.cpu: Invalid value: "500m": must be at least the request; raise it to 1, or lower spec.template.resources.requests.cpu`}},
+			`spec.template.resources.limits[cpu]: Invalid value: "500m": must be at least the request; raise it to 1, or lower spec.template.resources.requests[cpu]`}},
 		"environment variables that are not": {`{template: {command: [x], env: [{name: ""}, {name: 1A}, {name: "A=B"}, {name: A}, {name: A}, {name: V, value: "\0"}]}}`, []string{
 			`spec.template.env[0].name: Required value: write for example name: APP_MODE`,
 			`spec.template.env[1].name: Invalid value: "1A": must be letters, digits, '_', '-' and '.', and not begin with a digit or '..'; write for example APP_MODE`,
@@ -316,7 +376,11 @@ func TestValidateLocalRefusesWhatNeedsAClusterOrAFile(t *testing.T) {
 			`spec.template.code.configMapRef: Invalid value: "x": needs a cluster; give code.inline or code.path to run it in local mode`}},
 		"variables from a Secret": {`{template: {command: [x], envFrom: [{secretRef: {name: x}}]}}`, nil},
 		"an absolute path":        {`{template: {command: [x], code: {path: /app}}}`, nil},
-		"inline code":             {`{template: {runtimeRef: {name: python3}, handler: a.b, code: {inline: x}}}`, nil},
+		"fields of a pod": {`{template: {command: [x], env: [{name: A, valueFrom: {fieldRef: {fieldPath: metadata.name}}}, {name: B, valueFrom: {fieldRef: {fieldPath: metadata.namespace}}}, {name: C, valueFrom: {fieldRef: {fieldPath: status.podIP}}}]}}`, []string{
+			`spec.template.env[2].valueFrom.fieldRef.fieldPath: Invalid value: "status.podIP": needs a cluster: local mode has no pods, and knows metadata.name and metadata.namespace; write one of them, or a value`}},
+		"mounts": {`{template: {command: [x], mounts: [{name: a, mountPath: /a, emptyDir: {}}, {name: b, mountPath: /b, secret: {secretName: s}}]}}`, []string{
+			`spec.template.mounts: Invalid value: "a, b": need a cluster: here a function sees the files of this machine; remove mounts, and give it their path, for example in env`}},
+		"inline code": {`{template: {runtimeRef: {name: python3}, handler: a.b, code: {inline: x}}}`, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(c.want, lines(ValidateLocal(defaulted(t, c.spec)))); diff != "" {

@@ -36,7 +36,8 @@ func ValidateLocal(f *Function) field.ErrorList {
 		errs = append(errs, field.Invalid(spec.Child("code", "path"), code.Path,
 			"is relative, which has a meaning only in a manifest file; give the absolute path"))
 	}
-	return errs
+	errs = append(errs, validateLocalEnv(spec.Child("env"), f.Spec.Template.Env)...)
+	return append(errs, validateLocalMounts(spec.Child("mounts"), f.Spec.Template.Mounts)...)
 }
 
 // ValidateCluster says what of a valid Function a cluster cannot run.
@@ -91,7 +92,7 @@ func ValidateClusterRuntime(r *ClusterRuntime) field.ErrorList {
 		errs = append(errs, field.Invalid(spec.Child("fileExtension"), r.Spec.FileExtension,
 			"must be letters and digits without a dot, at most 16; write for example py"))
 	}
-	errs = append(errs, validateEnv(spec.Child("env"), r.Spec.Env)...)
+	errs = append(errs, validateRuntimeEnv(spec.Child("env"), r.Spec.Env)...)
 	return append(errs, validateWarmPools(spec.Child("warmPools"), &r.Spec)...)
 }
 

@@ -135,6 +135,7 @@ var rows = []struct {
 		"test/simulate",
 		"test/tenant",
 		"test/terminal",
+		"test/wire",
 	}},
 }
 
@@ -232,9 +233,9 @@ var only = []allowance{
 	}, "what a scheduler does about a function is a function of what happened to it"},
 	{"pkg/scheduler/upkeep", []string{"pkg/keepalive", "pkg/queue", "pkg/schedule"}, "what is kept is a function of the time and of idle times"},
 	{"pkg/sim", []string{
-		"pkg/fpcs", "pkg/gateway/core", "pkg/invoke", "pkg/ownership",
+		"api/v1alpha1", "k8s.io/apimachinery", "pkg/fpcs", "pkg/gateway/core", "pkg/invoke", "pkg/ownership",
 		"pkg/ownership/keeping", "pkg/podagent/core", "pkg/provisioner/nodepick", "pkg/provisioner/share", "pkg/queue/intake",
-		"pkg/scheduler/capacity", "pkg/scheduler/core",
+		"pkg/rollout", "pkg/scheduler/capacity", "pkg/scheduler/core",
 	}, "what runs in virtual time has no shell"},
 	{"pkg/sim/cluster", []string{
 		"api/v1alpha1", "github.com/HdrHistogram/hdrhistogram-go", "pkg/estimate", "pkg/fpcs", "pkg/invoke", "pkg/podagent/core",

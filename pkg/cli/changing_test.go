@@ -296,6 +296,7 @@ func TestSecretsAreKeptOnThisMachineOnly(t *testing.T) {
 		"f.yaml": yamlOf("f", "template: {command: [x], envFrom: [{secretRef: {name: db}}]}"), "db.env": "PASSWORD=xyz\n",
 	})
 	manifest, secret := filepath.Join(dir, "f.yaml"), "db="+filepath.Join(dir, "db.env")
+	th.run(t, "deploy", "-f", manifest).expect(t, exitUsage, "err", "function default/f: spec.template.envFrom[0]: there is no secret db in the namespace default: give it with windlass deploy --secret db=FILE")
 	th.run(t, "deploy", "-f", manifest, "--secret", secret, "--dry-run").expect(t, exitOK, "out", "would be created")
 	if _, err := os.Stat(filepath.Join(th.dir, "secrets")); err == nil {
 		t.Error("a dry run keeps secrets")

@@ -76,6 +76,9 @@ stays as it is.`,
 			if err == nil {
 				err = t.clusterless("secret", len(secrets) > 0)
 			}
+			if err == nil && !t.inCluster() {
+				err = d.checkSecrets(t, secrets, manifests)
+			}
 			if err == nil && len(secrets) > 0 && !flags.dryRun {
 				err = d.keepSecrets(t, secrets, manifests)
 			}

@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/api/resource"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
@@ -157,12 +159,29 @@ func summary(fn *v1alpha1.Function, now time.Time) [][]cell {
 	rows = append(rows, labelled("Windows", spec.Scaling.Windows, window)...)
 	rows = append(rows,
 		cells("Call limits", callLimits(&spec.Calls)),
-		cells("CPU", amounts(spec.Template.Resources.Requests.CPU, spec.Template.Resources.Limits.CPU)),
-		cells("Memory", amounts(spec.Template.Resources.Requests.Memory, spec.Template.Resources.Limits.Memory)),
+		cells("CPU", amounts(&spec.Template.Resources, corev1.ResourceCPU)),
+		cells("Memory", amounts(&spec.Template.Resources, corev1.ResourceMemory)),
+	)
+	rows = append(rows, furtherAmounts(&spec.Template.Resources)...)
+	rows = append(rows,
 		cells("Delivery", fmt.Sprintf("%s; %s when the client disconnects", spec.Calls.Delivery, strings.ToLower(string(spec.Calls.OnClientDisconnect)))),
 	)
-	variable := func(v v1alpha1.EnvVar) string { return v.Name + "=" + v.Value }
 	return append(rows, labelled("Environment", spec.Template.Env, variable)...)
+}
+
+// variable is what a variable is, or where its value is.
+func variable(v v1alpha1.EnvVar) string {
+	switch from := v.ValueFrom; {
+	case from == nil:
+		return v.Name + "=" + v.Value
+	case from.SecretKeyRef != nil:
+		return fmt.Sprintf("%s: key %s of the Secret %s", v.Name, from.SecretKeyRef.Key, from.SecretKeyRef.Name)
+	case from.ConfigMapKeyRef != nil:
+		return fmt.Sprintf("%s: key %s of the ConfigMap %s", v.Name, from.ConfigMapKeyRef.Key, from.ConfigMapKeyRef.Name)
+	case from.FieldRef != nil:
+		return fmt.Sprintf("%s: %s of the pod", v.Name, from.FieldRef.FieldPath)
+	}
+	return v.Name
 }
 
 // labelled has a row for each item; only the first has the label.
@@ -205,14 +224,30 @@ func callLimits(l *v1alpha1.Calls) string {
 	return strings.Join(parts, "; ")
 }
 
-func amounts(request, limit *resource.Quantity) string {
-	text := func(q *resource.Quantity, none string) string {
-		if q == nil {
-			return none
+func amounts(r *v1alpha1.Resources, name corev1.ResourceName) string {
+	text := func(list corev1.ResourceList) string {
+		if q, there := list[name]; there {
+			return q.String()
 		}
-		return q.String()
+		return "none"
 	}
-	return "request " + text(request, "none") + ", limit " + text(limit, "none")
+	return "request " + text(r.Requests) + ", limit " + text(r.Limits)
+}
+
+// furtherAmounts has a row for each resource besides CPU and memory.
+func furtherAmounts(r *v1alpha1.Resources) (rows [][]cell) {
+	names := make(map[corev1.ResourceName]bool)
+	for _, list := range []corev1.ResourceList{r.Requests, r.Limits} {
+		for name := range list {
+			names[name] = name != corev1.ResourceCPU && name != corev1.ResourceMemory
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		if names[name] {
+			rows = append(rows, cells(string(name), amounts(r, name)))
+		}
+	}
+	return rows
 }
 
 // plainDuration leaves out units that are zero: 1m, not 1m0s.

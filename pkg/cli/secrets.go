@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -35,6 +36,27 @@ func readSecrets(flags []string) (map[string]map[string]string, error) {
 		secrets[name] = values
 	}
 	return secrets, nil
+}
+
+// checkSecrets says which secret or key a function needs that neither the flags give nor
+// was given before.
+func (d *deployer) checkSecrets(t *target, secrets map[string]map[string]string, manifests []manifest) error {
+	dataDir, err := d.resolveDataDir()
+	if err != nil {
+		return err
+	}
+	var problems []error
+	for _, m := range manifests {
+		fn := m.function.DeepCopy()
+		fn.Namespace = cmp.Or(fn.Namespace, t.namespace)
+		if err := secretfile.Check(dataDir, fn, secrets); err != nil {
+			problems = append(problems, fmt.Errorf("function %s: %w", fn.Key(), err))
+		}
+	}
+	if len(problems) > 0 {
+		return inputError(errors.Join(problems...))
+	}
+	return nil
 }
 
 // keepSecrets gives secrets to the namespaces of the functions.

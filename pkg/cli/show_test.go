@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -29,7 +30,7 @@ func repertoire(t *testing.T) *theatre {
 			{Name: "month", Start: "30 3 1 * *", Duration: v1alpha1.Duration{Duration: 90 * time.Minute}, MinInstances: 8},
 		}
 		fn.Spec.Calls = v1alpha1.Calls{MaxInFlight: 200, Rate: v1alpha1.Rate{Requests: 50}}
-		fn.Spec.Template.Resources.Limits.Memory = &limit
+		fn.Spec.Template.Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: limit}
 	})
 	th.put(t, "default/broken", func(fn *v1alpha1.Function) {
 		fn.Spec = v1alpha1.FunctionSpec{Template: v1alpha1.FunctionTemplate{RuntimeRef: v1alpha1.RuntimeReference{Name: "python3"}, Handler: "main.handle", Code: &v1alpha1.Code{Inline: "import nothing"}}}

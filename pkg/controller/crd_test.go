@@ -84,11 +84,14 @@ func TestAPIServerTakesWhatIsRight(t *testing.T) {
 		"the lowest of everything":  `{template: {image: a, port: 1, concurrency: 1, timeout: 10ms, startupTimeout: 100ms, resources: {requests: {cpu: 1m, memory: 1Mi}}}, scaling: {minInstances: 0, maxInstances: 1, scaleDown: {idleTimeout: 1ms, lastInstanceIdleTimeout: 1ms}}}`,
 		"the highest of everything": `{template: {image: a, port: 65535, concurrency: 1000, timeout: 24h, startupTimeout: 1h}, calls: {maxInFlight: 1000000, rate: {requests: 1000000, period: 24h, burst: 1}, queueTimeout: 24h}, scaling: {minInstances: 3, maxInstances: 3, scaleDown: {lastInstanceIdleTimeout: 99999h59m59s999ms}}}`,
 		"quantities":                `{template: {image: a, resources: {requests: {cpu: 1, memory: 134217728}, limits: {cpu: "1.5", memory: 1e9}}}}`,
+		"further resources":         `{template: {image: a, resources: {requests: {ephemeral-storage: 1Gi, nvidia.com/gpu: 1}, limits: {ephemeral-storage: 2Gi, nvidia.com/gpu: "1", example.com/some-thing_of.ours: 12}}}}`,
 		"a limit of the request":    `{template: {image: a, resources: {requests: {cpu: 1}, limits: {cpu: 1000m}}}}`,
 		"a limit alone":             `{template: {image: a, resources: {limits: {cpu: 50m, memory: 32Mi}}}}`,
 		"words":                     `{template: {image: a}, calls: {delivery: AtLeastOnce, onClientDisconnect: Cancel}, scaling: {scaleDown: {policy: Learned}}}`,
 		"windows":                   `{template: {image: a}, scaling: {maxInstances: 5, windows: [{name: w1, start: "0 8 * * 1-5", duration: 10h, minInstances: 5}, {name: w2, start: " */5 6-20/2\t1,15 jan-MAR ? ", duration: 1m, timeZone: America/Argentina/Buenos_Aires, minInstances: 1}, {name: w3, start: "0 0 * * *", duration: 168h, timeZone: Etc/GMT+5, minInstances: 1}]}}`,
 		"variables":                 `{template: {image: a, env: [{name: A}, {name: b.c-D_1, value: x}, {name: PORTS}, {name: windlass_x}], envFrom: [{secretRef: {name: a}}, {prefix: A_, configMapRef: {name: b.c}}]}}`,
+		"variables from elsewhere":  `{template: {image: a, env: [{name: A, valueFrom: {secretKeyRef: {name: db.x, key: tls.key_1-a, optional: true}}}, {name: B, valueFrom: {configMapKeyRef: {name: b, key: a}}}, {name: C, value: "", valueFrom: {fieldRef: {fieldPath: metadata.name}}}, {name: D, valueFrom: {fieldRef: {fieldPath: "metadata.labels['cost-center']"}}}, {name: E, valueFrom: {fieldRef: {fieldPath: "metadata.annotations['example.com/Owner']"}}}, {name: F, valueFrom: {fieldRef: {fieldPath: status.podIPs}}}], envFrom: [{secretRef: {name: a, optional: true}}, {prefix: A_, configMapRef: {name: b, optional: false}}]}}`,
+		"mounts":                    `{template: {image: a, mounts: [{name: tls, mountPath: /etc/tls, secret: {secretName: tls.x}}, {name: settings, mountPath: /etc/app/settings.json, subPath: a/..b, readOnly: true, configMap: {name: c, optional: true}}, {name: models, mountPath: "/models 1", persistentVolumeClaim: {claimName: models}}, {name: cache, mountPath: /var/cache, emptyDir: {}}, {name: fast, mountPath: /run/fast, emptyDir: {medium: Memory, sizeLimit: 64Mi}}, {name: zero, mountPath: /tmpx, emptyDir: {sizeLimit: 0}}]}}`,
 		"what pods know":            `{template: {image: a, metadata: {labels: {cost-center: "4711", example.com/team: ""}, annotations: {example.com/owner: payments, notk8s.io/x: z}}, imagePullSecrets: [{name: a}], serviceAccountName: robot, placement: {nodeSelector: {a: b}, tolerations: [{key: x, operator: Exists}], runtimeClassName: gvisor, priorityClassName: batch}}}`,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -174,17 +177,66 @@ func TestAPIServerNamesFieldAndRemedy(t *testing.T) {
 			`spec.template.metadata.annotations: Invalid value: "object": a key is too long for an annotation, or a value is longer than 1024 characters; write for example example.com/owner: payments`,
 			`spec.template.metadata.labels: Invalid value: "object": a key or a value is too long for a label; write for example cost-center: "4711"`}},
 		"quantities that are too small": {`{template: {image: a, resources: {requests: {cpu: 0}, limits: {memory: 64m}}}}`, []string{
-			`spec.template.resources.limits.memory: Invalid value: "": must be a quantity of at least 1Mi; write for example 128Mi, which are 128 times 2^20 bytes`,
-			`spec.template.resources.requests.cpu: Invalid value: "": must be a quantity of at least 1m; write for example 250m, a quarter of a core`}},
+			`spec.template.resources.limits[memory]: Invalid value: "object": must be a quantity of at least 1Mi; write for example 128Mi, which are 128 times 2^20 bytes`,
+			`spec.template.resources.requests[cpu]: Invalid value: "object": must be a quantity of at least 1m; write for example 250m, a quarter of a core`}},
 		"a quantity that would take minutes to read": {`{template: {image: a, resources: {limits: {memory: "1.5e-99999999"}}}}`, []string{
-			`spec.template.resources.limits.memory: Invalid value: "": must be a quantity of at least 1Mi; write for example 128Mi, which are 128 times 2^20 bytes`}},
+			`spec.template.resources.limits[memory]: Invalid value: "object": must be a quantity of at least 1Mi; write for example 128Mi, which are 128 times 2^20 bytes`}},
 		"limits below the requests": {`{template: {image: a, resources: {requests: {cpu: 2, memory: 1Gi}, limits: {cpu: 1500m, memory: 1G}}}}`, []string{
-			`spec.template.resources.limits.cpu: Invalid value: "object": must be at least the request; raise it, or lower resources.requests.cpu`,
-			`spec.template.resources.limits.memory: Invalid value: "object": must be at least the request; raise it, or lower resources.requests.memory`}},
+			`spec.template.resources.limits[cpu]: Invalid value: "object": must be at least the request; raise it, or lower resources.requests.cpu`,
+			`spec.template.resources.limits[memory]: Invalid value: "object": must be at least the request; raise it, or lower resources.requests.memory`}},
+		"resources that no function has": {`{template: {image: a, resources: {requests: {hugepages-2Mi: 1}, limits: {cpus: 1, kubernetes.io/x: 1, Example.com/x: 1}}}}`, []string{
+			`spec.template.resources.limits: Invalid value: "object": only cpu, memory, ephemeral-storage, and extended resources of a domain, such as nvidia.com/gpu, are known; correct the name`,
+			`spec.template.resources.requests: Invalid value: "object": only cpu, memory, ephemeral-storage, and extended resources of a domain, such as nvidia.com/gpu, are known; correct the name`}},
+		"parts of a GPU": {`{template: {image: a, resources: {limits: {nvidia.com/gpu: 500m}}}}`, []string{
+			`spec.template.resources.limits: Invalid value: "object": an extended resource is a whole number of 1 or more; write for example nvidia.com/gpu: 1`}},
+		"no GPU": {`{template: {image: a, resources: {limits: {nvidia.com/gpu: 0}}}}`, []string{
+			`spec.template.resources.limits: Invalid value: "object": an extended resource is a whole number of 1 or more; write for example nvidia.com/gpu: 1`}},
+		"a GPU that is requested alone": {`{template: {image: a, resources: {requests: {nvidia.com/gpu: 1}}}}`, []string{
+			`spec.template.resources.requests: Invalid value: "object": an extended resource is requested as much as it is limited to; write it in resources.limits alone`}},
+		"fewer GPUs than may be used": {`{template: {image: a, resources: {requests: {nvidia.com/gpu: 1}, limits: {nvidia.com/gpu: 2}}}}`, []string{
+			`spec.template.resources.requests: Invalid value: "object": an extended resource is requested as much as it is limited to; write it in resources.limits alone`}},
+		"a bit of disk": {`{template: {image: a, resources: {requests: {ephemeral-storage: 1Gi}, limits: {ephemeral-storage: 1}}}}`, []string{
+			`spec.template.resources.limits[ephemeral-storage]: Invalid value: "object": must be a quantity of at least 1Mi; write for example 2Gi, which are 2 times 2^30 bytes`,
+			`spec.template.resources.limits[ephemeral-storage]: Invalid value: "object": must be at least the request; raise it, or lower resources.requests.ephemeral-storage`}},
 		"variables that are none": {`{template: {image: a, env: [{name: 1A}, {name: "A=B"}, {name: ..a}]}}`, []string{
 			`spec.template.env[0].name: Invalid value: "string": must be letters, digits, '_', '-' and '.', and not begin with a digit or '..'; write for example APP_MODE`,
 			`spec.template.env[1].name: Invalid value: "string": must be letters, digits, '_', '-' and '.', and not begin with a digit or '..'; write for example APP_MODE`,
 			`spec.template.env[2].name: Invalid value: "string": must be letters, digits, '_', '-' and '.', and not begin with a digit or '..'; write for example APP_MODE`}},
+		"a value twice": {`{template: {image: a, env: [{name: A, value: x, valueFrom: {fieldRef: {fieldPath: metadata.name}}}]}}`, []string{
+			`spec.template.env[0].valueFrom: Forbidden: value and valueFrom exclude each other; remove one of the two`}},
+		"a value from nowhere": {`{template: {image: a, env: [{name: A, valueFrom: {}}, {name: B, valueFrom: {secretKeyRef: {name: a, key: b}, fieldRef: {fieldPath: metadata.name}}}]}}`, []string{
+			`spec.template.env[0].valueFrom: Invalid value: "object": needs exactly one of secretKeyRef, configMapKeyRef and fieldRef; write for example secretKeyRef: {name: my-secret, key: password}`,
+			`spec.template.env[1].valueFrom: Invalid value: "object": needs exactly one of secretKeyRef, configMapKeyRef and fieldRef; write for example secretKeyRef: {name: my-secret, key: password}`}},
+		"keys that are none": {`{template: {image: a, env: [{name: A, valueFrom: {secretKeyRef: {name: A, key: a/b}}}, {name: B, valueFrom: {configMapKeyRef: {name: a, key: ..}}}]}}`, []string{
+			`spec.template.env[0].valueFrom.secretKeyRef.key: Invalid value: "string": must be the key of a Secret or a ConfigMap, in letters, digits, '-', '_' and '.'; write for example password`,
+			`spec.template.env[0].valueFrom.secretKeyRef.name: Invalid value: "string": must be the name of an object of this namespace, in lower-case letters, digits, hyphens and dots; write for example my-object`,
+			`spec.template.env[1].valueFrom.configMapKeyRef.key: Invalid value: "string": must be the key of a Secret or a ConfigMap, in letters, digits, '-', '_' and '.'; write for example password`}},
+		"fields that no pod tells": {`{template: {image: a, env: [{name: A, valueFrom: {fieldRef: {fieldPath: spec.hostname}}}, {name: B, valueFrom: {fieldRef: {fieldPath: "metadata.labels['a b']"}}}]}}`, []string{
+			`spec.template.env[0].valueFrom.fieldRef.fieldPath: Invalid value: "string": must be a field that a pod can tell of itself: metadata.name, .namespace, .uid, .labels['KEY'] or .annotations['KEY'], spec.nodeName or .serviceAccountName, status.hostIP, .hostIPs, .podIP or .podIPs; write for example metadata.name`,
+			`spec.template.env[1].valueFrom.fieldRef.fieldPath: Invalid value: "string": must be a field that a pod can tell of itself: metadata.name, .namespace, .uid, .labels['KEY'] or .annotations['KEY'], spec.nodeName or .serviceAccountName, status.hostIP, .hostIPs, .podIP or .podIPs; write for example metadata.name`}},
+		"mounts of nothing and of two": {`{template: {image: a, mounts: [{name: a, mountPath: /a}, {name: b, mountPath: /b, emptyDir: {}, secret: {secretName: s}}]}}`, []string{
+			`spec.template.mounts[0]: Invalid value: "object": needs exactly one of secret, configMap, persistentVolumeClaim and emptyDir; write for example configMap: {name: my-settings}`,
+			`spec.template.mounts[1]: Invalid value: "object": needs exactly one of secret, configMap, persistentVolumeClaim and emptyDir; write for example configMap: {name: my-settings}`}},
+		"paths that are none": {`{template: {image: a, mounts: [{name: a, mountPath: a, emptyDir: {}}, {name: b, mountPath: /b/../c, emptyDir: {}}, {name: c, mountPath: "/d:e", emptyDir: {}}, {name: e, mountPath: /f/, subPath: /x, emptyDir: {}}, {name: f, emptyDir: {}, mountPath: /g, subPath: x/../../y}]}}`, []string{
+			`spec.template.mounts[0].mountPath: Invalid value: "string": must be an absolute path without ':', '.', '..' and a slash at its end; write for example /etc/app`,
+			`spec.template.mounts[1].mountPath: Invalid value: "string": must be an absolute path without ':', '.', '..' and a slash at its end; write for example /etc/app`,
+			`spec.template.mounts[2].mountPath: Invalid value: "string": must be an absolute path without ':', '.', '..' and a slash at its end; write for example /etc/app`,
+			`spec.template.mounts[3].mountPath: Invalid value: "string": must be an absolute path without ':', '.', '..' and a slash at its end; write for example /etc/app`,
+			`spec.template.mounts[3].subPath: Invalid value: "string": must be a path within the volume, without '..' and a slash at its beginning; write for example app/settings.json`,
+			`spec.template.mounts[4].subPath: Invalid value: "string": must be a path within the volume, without '..' and a slash at its beginning; write for example app/settings.json`}},
+		"paths of others": {`{template: {image: a, mounts: [{name: a, mountPath: /tmp/x, emptyDir: {}}, {name: b, mountPath: /var, emptyDir: {}}, {name: c, mountPath: /dev/shm, emptyDir: {}}, {name: d, mountPath: /run/secrets, emptyDir: {}}]}}`, []string{
+			`spec.template.mounts[0].mountPath: Forbidden: is a path of Windlass' or the system's own, or contains one or is below it: /tmp, /var/task, /var/run/secrets, /dev, /proc, /sys; take another one, for example /etc/app`,
+			`spec.template.mounts[1].mountPath: Forbidden: is a path of Windlass' or the system's own, or contains one or is below it: /tmp, /var/task, /var/run/secrets, /dev, /proc, /sys; take another one, for example /etc/app`,
+			`spec.template.mounts[2].mountPath: Forbidden: is a path of Windlass' or the system's own, or contains one or is below it: /tmp, /var/task, /var/run/secrets, /dev, /proc, /sys; take another one, for example /etc/app`,
+			`spec.template.mounts[3].mountPath: Forbidden: is a path of Windlass' or the system's own, or contains one or is below it: /tmp, /var/task, /var/run/secrets, /dev, /proc, /sys; take another one, for example /etc/app`}},
+		"paths over each other": {`{template: {image: a, mounts: [{name: a, mountPath: /a/b, emptyDir: {}}, {name: b, mountPath: /a, emptyDir: {}}]}}`, []string{
+			`spec.template.mounts: Invalid value: "array": a mountPath is that of another one, or below it; take paths apart, for example /etc/app and /models`}},
+		"sources that are none": {`{template: {image: a, mounts: [{name: A, mountPath: /a, secret: {secretName: S}}, {name: c, mountPath: /c, persistentVolumeClaim: {claimName: C}}, {name: d, mountPath: /d, emptyDir: {sizeLimit: "1.5e-99999999"}}, {name: e, mountPath: /e, emptyDir: {sizeLimit: -1}}]}}`, []string{
+			`spec.template.mounts[0].name: Invalid value: "string": must be at most 50 lower-case letters, digits and hyphens, with a letter or digit at both ends; write for example models`,
+			`spec.template.mounts[0].secret.secretName: Invalid value: "string": must be the name of an object of this namespace, in lower-case letters, digits, hyphens and dots; write for example my-object`,
+			`spec.template.mounts[1].persistentVolumeClaim.claimName: Invalid value: "string": must be the name of an object of this namespace, in lower-case letters, digits, hyphens and dots; write for example my-object`,
+			`spec.template.mounts[2].emptyDir.sizeLimit: Invalid value: "": must be a quantity of 0 or more without an exponent; write for example 1Gi, which are 2^30 bytes`,
+			`spec.template.mounts[3].emptyDir.sizeLimit: Invalid value: "": must be a quantity of 0 or more without an exponent; write for example 1Gi, which are 2^30 bytes`}},
 		"variables that are Windlass's": {`{template: {image: a, env: [{name: PORT}, {name: AWS_LAMBDA_RUNTIME_API}, {name: _HANDLER}, {name: LAMBDA_TASK_ROOT}, {name: WINDLASS_}]}}`, []string{
 			`spec.template.env[0].name: Forbidden: Windlass sets PORT itself; take another name, for example APP_MODE`,
 			`spec.template.env[1].name: Forbidden: Windlass sets AWS_LAMBDA_RUNTIME_API itself; take another name, for example APP_MODE`,
@@ -283,6 +335,8 @@ func TestAPIServerChecksRuntimes(t *testing.T) {
 			`spec.env[0].name: Forbidden: Windlass sets PORT itself; take another name, for example APP_MODE`,
 			`spec.fileExtension: Invalid value: "string": must be letters and digits without a dot; write for example py`,
 			`spec.image: Invalid value: "string": must be the reference of an image; write for example example.com/team/runtime:1.0`}},
+		"a variable from elsewhere": {`{image: a, env: [{name: A, valueFrom: {secretKeyRef: {name: a, key: b}}}]}`, []string{
+			`spec.env: Forbidden: a runtime is of all namespaces, and Secrets and ConfigMaps are of one; write a value, and valueFrom in the functions`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			u := manifest(t, v1alpha1.KindClusterRuntime, "r", tc.spec)

@@ -31,12 +31,22 @@ type account struct {
 
 // order adds an instance that is now ordered and names it.
 func (a *account) order(named func(seq uint64) invoke.CID, in Instance) Instance {
-	a.sequence++
 	a.forgotten = false
-	in.Key = Key{FunctionUID: a.uid, CID: named(a.sequence)}
+	in.Key = Key{FunctionUID: a.uid, CID: a.name(named)}
 	in.State = Creating
 	a.add(in)
 	return in
+}
+
+// name is the next name that no instance has. One that was adopted may have any: where
+// etcd has lost its history, epochs come again, and with them the names of the time before.
+func (a *account) name(named func(seq uint64) invoke.CID) invoke.CID {
+	for {
+		a.sequence++
+		if cid := named(a.sequence); a.instances[cid] == nil {
+			return cid
+		}
+	}
 }
 
 func (a *account) add(in Instance) {

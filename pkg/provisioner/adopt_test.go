@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
 )
 
@@ -60,4 +61,21 @@ func TestM3AnInstanceThatEndsWhileItIsAdoptedIsForgotten(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// Where etcd was wiped, an epoch comes again in which instances were ordered that are
+// still there.
+func TestAnOrderPassesOverTheNamesOfInstancesThatWereAdopted(t *testing.T) {
+	v := newInventory(time.Now)
+	there := Key{FunctionUID: "u", CID: cid1}
+	adopted(v, Instance{Key: there, Ran: true})
+	v.Connect(there)
+	v.Pulled(there)
+	ordered := v.order("u", invoke.Term{Epoch: 7}.CID, 1, func() (Instance, bool) { return Instance{}, true })
+	if len(ordered) != 1 || ordered[0].CID != cid2 {
+		t.Errorf("ordered %v, want %s", ordered, cid2)
+	}
+	if c := v.Observe("u").Counts; c != (Counts{Created: 1, Creating: 1}) {
+		t.Errorf("counts %+v, want those of both", c)
+	}
 }

@@ -71,10 +71,14 @@ type NodeView struct {
 	occupied *occupancy
 }
 
-// Requests is what an instance of a function requests of its node, with its
-// agent.
+// Requests is what an instance of a function requests of its node, with its agent. Nodes
+// of the configuration say nothing about other resources than CPU and memory.
 func (n *NodeView) Requests(fn *v1alpha1.Function) nodepick.Amount {
-	return Requests(fn, n.config.AgentRequests)
+	requests := Requests(fn, n.config.AgentRequests)
+	if n.runtime == nil {
+		requests.Further = nodepick.Further{}
+	}
+	return requests
 }
 
 // Candidates are the nodes that instances of a function may use, with what is

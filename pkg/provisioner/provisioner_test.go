@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -74,7 +75,7 @@ func requested(p *Provisioner) nodepick.Amount {
 func function() *v1alpha1.Function {
 	fn := &v1alpha1.Function{ObjectMeta: metav1.ObjectMeta{Name: "f", UID: types.UID("u"), Generation: 1}}
 	cpu, memory := resource.MustParse("100m"), resource.MustParse("64Mi")
-	fn.Spec.Template.Resources.Requests = v1alpha1.ResourceList{CPU: &cpu, Memory: &memory}
+	fn.Spec.Template.Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: cpu, corev1.ResourceMemory: memory}
 	fn.Spec.Template.StartupTimeout.Duration = 10 * time.Second
 	return fn
 }

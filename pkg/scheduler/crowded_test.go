@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
@@ -171,7 +172,7 @@ func TestWhatNoNodeCanHoldIsRefusedWhateverMoves(t *testing.T) {
 		g, crew := w.gateway("g:1"), newCrew(w)
 		huge := w.put("huge", func(fn *v1alpha1.Function) {
 			cpu := resource.MustParse("400m")
-			fn.Spec.Template.Resources.Requests.CPU = &cpu
+			fn.Spec.Template.Resources.Requests[corev1.ResourceCPU] = cpu
 		})
 		g.offer(huge, 100)
 		for n := range 8 {
@@ -193,7 +194,7 @@ func TestALargeInstanceIsNotStarvedBySmallOnes(t *testing.T) {
 		crew.work(3*time.Second, 100*time.Millisecond, 100*time.Millisecond)
 		large := w.put("large", func(fn *v1alpha1.Function) {
 			cpu := resource.MustParse("300m")
-			fn.Spec.Template.Resources.Requests.CPU = &cpu
+			fn.Spec.Template.Resources.Requests[corev1.ResourceCPU] = cpu
 		})
 		g.offer(large, 500)
 		for n := range 40 {

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
@@ -173,7 +174,7 @@ func TestSeveralGoOneAfterTheOtherForALargeOne(t *testing.T) {
 		w.after(time.Hour)
 		large := w.put("large", func(fn *v1alpha1.Function) {
 			cpu := resource.MustParse("200m")
-			fn.Spec.Template.Resources.Requests.CPU = &cpu
+			fn.Spec.Template.Resources.Requests[corev1.ResourceCPU] = cpu
 		})
 		g.offer(large, 1)
 		// Of equals, those of lower rank go first.

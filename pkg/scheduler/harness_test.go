@@ -20,6 +20,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/test/bufconn"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -210,7 +211,7 @@ func newTestFunction(name string, changes ...func(*v1alpha1.Function)) *v1alpha1
 	fn.Spec.Scaling.ScaleDown.IdleTimeout.Duration = 10*time.Minute + v1alpha1.BackoffAfter
 	fn.Spec.Scaling.ScaleDown.LastInstanceIdleTimeout.Duration = time.Hour
 	cpu, memory := resource.MustParse("100m"), resource.MustParse("64Mi")
-	fn.Spec.Template.Resources.Requests = v1alpha1.ResourceList{CPU: &cpu, Memory: &memory}
+	fn.Spec.Template.Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: cpu, corev1.ResourceMemory: memory}
 	for _, change := range changes {
 		change(fn)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"pgregory.net/rapid"
 
@@ -139,7 +140,7 @@ func TestRoomIsCountedOncePerTickAndPlacement(t *testing.T) {
 		small := w.put("small")
 		large := w.put("large", func(fn *v1alpha1.Function) {
 			cpu := resource.MustParse("300m")
-			fn.Spec.Template.Resources.Requests.CPU = &cpu
+			fn.Spec.Template.Resources.Requests[corev1.ResourceCPU] = cpu
 		})
 		elsewhere := w.put("elsewhere", func(fn *v1alpha1.Function) { fn.Spec.Template.Placement.NodeSelector = map[string]string{"a": "b"} })
 		s.placer.planner.BeginTick(time.Now())

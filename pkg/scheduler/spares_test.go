@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc/codes"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
@@ -186,7 +187,7 @@ func TestOnlyFunctionsThatFitKeepAPoolAndTakeFromIt(t *testing.T) {
 		w.keeper.owns("self")
 		big := w.put("big", inPython, func(fn *v1alpha1.Function) {
 			memory := resource.MustParse("1Gi")
-			fn.Spec.Template.Resources.Requests.Memory = &memory
+			fn.Spec.Template.Resources.Requests[corev1.ResourceMemory] = memory
 		})
 		w.after(2 * planSparesEvery)
 		w.started(big, 0)

@@ -200,12 +200,21 @@ func (c *considered) order(n int) (had int) {
 		had++
 		f.scaling.orders()
 		s.placer.rules.orders(s.placer)
-		f.sequence++
-		f.order(c.term.CID(f.sequence), at, spare)
+		f.order(f.nextName(c.term), at, spare)
 	}
 	s.placer.budget.Spend(s.now(), had)
 	c.ordered += had
 	return had
+}
+
+// nextName is the next name that no instance has which is known here.
+func (f *served) nextName(term invoke.Term) invoke.CID {
+	for {
+		f.sequence++
+		if cid := term.CID(f.sequence); f.inventory.find(cid) == nil {
+			return cid
+		}
+	}
 }
 
 // order orders one instance on a worker. One that was to be had from a warm pool is not
@@ -215,7 +224,6 @@ func (f *served) order(cid invoke.CID, at *worker, spare bool) {
 	w := s.world
 	s.note("orders an instance", uint64(f.fn.index), f.sequence)
 	in := &instance{cid: cid, fn: f.fn, owner: s.name, worker: at, by: s}
-	f.inventory.remove(cid)
 	f.inventory.entries = append(f.inventory.entries, &entry{in: in, ordered: s.now(), startBy: s.now().Add(startupTimeout + startGrace)})
 	f.doubted = true
 	if spare {

@@ -153,7 +153,7 @@ func (r *roomRules) promised(p *placer) {
 	for i, requested := range p.scheduler.requested(w.now) {
 		left += w.workers[i].cores.Minus(requested).MilliCPU
 	}
-	for _, f := range p.scheduler.served {
+	for _, f := range p.scheduler.all() {
 		left -= int64(p.planner.Reserved(f.fn.uid)) * f.fn.requests.MilliCPU
 		for _, e := range f.inventory.entries {
 			if e.leaving {

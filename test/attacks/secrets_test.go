@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
@@ -32,7 +33,7 @@ var secretAttacks = []attack{
 	{"F105", "S4: what a function wrote as it failed to start", answered, fails(leaking, "CannotStart")},
 	{"F105", "S4: the image and the node of a function that cannot be pulled", answered, fails(pulling, "CannotStart")},
 	{"F105", "S4: nodes on which there is no room", answered, fails(vast, "NoCapacity", func(fn *v1alpha1.Function) {
-		fn.Spec.Template.Resources.Requests.Memory = new(resource.MustParse("4Ei"))
+		fn.Spec.Template.Resources.Requests = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("4Ei")}
 	})},
 	{"F105", "S4: the last lines of a function that ends in a call", answered, answersWith(tellsNothing(502, "FunctionLost"), &agentwire.AttemptRequest{
 		Kind: &agentwire.AttemptRequest_End{End: &agentwire.ResultEnd{Failure: &agentwire.Failure{

@@ -49,6 +49,7 @@ func sparePolicyHolds(t *testing.T, c *cluster, scheduler kubernetes.Interface, 
 		"a spare pod without an owner":       {func(p *corev1.Pod) { p.OwnerReferences = nil }, "must be owned"},
 		"a spare pod of another Runtime":     {func(p *corev1.Pod) { p.OwnerReferences[0].Name = "nodejs" }, "must be owned"},
 		"a spare pod owned by a Function":    {func(p *corev1.Pod) { p.OwnerReferences[0].Kind = "Function" }, "must be owned"},
+		"a spare pod with a Secret":          {mountSecret, "volumes must be"},
 		"a spare pod on the host's network":  {func(p *corev1.Pod) { p.Spec.HostNetwork = true }, "must not share"},
 		"a spare pod that says to be a real": {func(p *corev1.Pod) { p.Labels[v1alpha1.LabelComponent] = v1alpha1.ComponentFunction }, "must have the labels"},
 	} {

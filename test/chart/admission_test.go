@@ -2,12 +2,14 @@ package chart
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	quantity "k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
@@ -38,6 +40,31 @@ func functionPod(t *testing.T) *corev1.Pod {
 	fn.Spec.Template.Code = &v1alpha1.Code{Inline: "def handler(event, context): return event\n"}
 	fn.Spec.Template.ServiceAccountName = "default"
 	fn.Spec.Template.Timeout.Duration = time.Minute
+	fn.Spec.Template.Resources = v1alpha1.Resources{
+		Requests: corev1.ResourceList{"ephemeral-storage": quantity.MustParse("1Gi")},
+		Limits:   corev1.ResourceList{"cpu": quantity.MustParse("1"), "memory": quantity.MustParse("1Gi"), "nvidia.com/gpu": quantity.MustParse("1")},
+	}
+	fn.Spec.Template.Env = []v1alpha1.EnvVar{
+		{Name: "SECRET", ValueFrom: &v1alpha1.EnvVarSource{SecretKeyRef: &v1alpha1.KeyReference{Name: "s", Key: "k", Optional: true}}},
+		{Name: "SETTING", ValueFrom: &v1alpha1.EnvVarSource{ConfigMapKeyRef: &v1alpha1.KeyReference{Name: "c", Key: "k"}}},
+	}
+	for i, path := range []string{"metadata.name", "metadata.namespace", "metadata.uid", "metadata.labels['a']", "metadata.annotations['example.com/A']",
+		"spec.nodeName", "spec.serviceAccountName", "status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs"} {
+		fn.Spec.Template.Env = append(fn.Spec.Template.Env, v1alpha1.EnvVar{
+			Name: fmt.Sprint("FIELD_", i), ValueFrom: &v1alpha1.EnvVarSource{FieldRef: &v1alpha1.FieldReference{FieldPath: path}},
+		})
+	}
+	fn.Spec.Template.Mounts = []v1alpha1.Mount{
+		{Name: "tls", MountPath: "/etc/tls", Secret: &v1alpha1.SecretMount{SecretName: "tls", Optional: true}},
+		{Name: "file", MountPath: "/etc/app/x", SubPath: "x", ConfigMap: &v1alpha1.ConfigMapMount{Name: "c"}},
+		{Name: "data", MountPath: "/data", PersistentVolumeClaim: &v1alpha1.ClaimMount{ClaimName: "d"}},
+		{Name: "models", MountPath: "/models", ReadOnly: true, PersistentVolumeClaim: &v1alpha1.ClaimMount{ClaimName: "m"}},
+		{Name: "scratch", MountPath: "/scratch", EmptyDir: &v1alpha1.EmptyDirMount{Medium: corev1.StorageMediumMemory, SizeLimit: new(quantity.MustParse("64Mi"))}},
+	}
+	v1alpha1.Default(fn)
+	if errs := v1alpha1.Validate(fn); len(errs) > 0 {
+		t.Fatal(errs)
+	}
 	runtime := &v1alpha1.ClusterRuntime{ObjectMeta: metav1.ObjectMeta{Name: "python3"}}
 	runtime.Spec.Image = "python3"
 	runtime.Spec.FileExtension = "py"
@@ -76,6 +103,9 @@ func admissionPolicyHolds(t *testing.T, c *cluster) {
 	})
 	if err := create(scheduler, func(*corev1.Pod) {}); err != nil {
 		t.Errorf("a function's pod is refused: %v", err)
+	}
+	if err := create(scheduler, mountSecret); err != nil {
+		t.Errorf("a function's Secret is refused: %v", err)
 	}
 	if err := create(c.client, hostNetwork); err != nil {
 		t.Errorf("the policy holds others than schedulers: %v", err)
@@ -141,12 +171,24 @@ var forbiddenPods = map[string]struct {
 	"a token by omission":        {func(p *corev1.Pod) { p.Spec.AutomountServiceAccountToken = nil }, "automountServiceAccountToken"},
 	"a folder of the host":       {addVolume(corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/"}}), "volumes must be"},
 	"a Secret as a volume":       {addVolume(corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "x"}}), "volumes must be"},
-	"root is not excluded":       {everywhere(func(s *corev1.SecurityContext) { s.RunAsNonRoot = nil }), "run as root"},
-	"one container may be root":  {inOne(func(s *corev1.SecurityContext) { s.RunAsNonRoot = new(false) }), "run as root"},
-	"one container is root":      {inOne(func(s *corev1.SecurityContext) { s.RunAsUser = new(int64(0)) }), "run as root"},
-	"privileged":                 {inOne(func(s *corev1.SecurityContext) { s.Privileged = new(true); s.AllowPrivilegeEscalation = nil }), "privileged"},
-	"escalation":                 {inOne(func(s *corev1.SecurityContext) { s.AllowPrivilegeEscalation = new(true) }), "allowPrivilegeEscalation"},
-	"escalation by omission":     {inOne(func(s *corev1.SecurityContext) { s.AllowPrivilegeEscalation = nil }), "allowPrivilegeEscalation"},
+	"a claim as a volume":        {addVolume(corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "x"}}), "volumes must be"},
+	"a Secret for the agent": {func(p *corev1.Pod) {
+		mountSecret(p)
+		agent := &p.Spec.Containers[0]
+		agent.VolumeMounts = append(agent.VolumeMounts, corev1.VolumeMount{Name: "mount-a", MountPath: "/a"})
+	}, "only the container function"},
+	"a claim as a device": {func(p *corev1.Pod) {
+		p.Spec.Volumes = append(p.Spec.Volumes, corev1.Volume{Name: "mount-b", VolumeSource: corev1.VolumeSource{
+			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "x"},
+		}})
+		p.Spec.Containers[1].VolumeDevices = []corev1.VolumeDevice{{Name: "mount-b", DevicePath: "/dev/b"}}
+	}, "only the container function"},
+	"root is not excluded":      {everywhere(func(s *corev1.SecurityContext) { s.RunAsNonRoot = nil }), "run as root"},
+	"one container may be root": {inOne(func(s *corev1.SecurityContext) { s.RunAsNonRoot = new(false) }), "run as root"},
+	"one container is root":     {inOne(func(s *corev1.SecurityContext) { s.RunAsUser = new(int64(0)) }), "run as root"},
+	"privileged":                {inOne(func(s *corev1.SecurityContext) { s.Privileged = new(true); s.AllowPrivilegeEscalation = nil }), "privileged"},
+	"escalation":                {inOne(func(s *corev1.SecurityContext) { s.AllowPrivilegeEscalation = new(true) }), "allowPrivilegeEscalation"},
+	"escalation by omission":    {inOne(func(s *corev1.SecurityContext) { s.AllowPrivilegeEscalation = nil }), "allowPrivilegeEscalation"},
 	"the pod is root": {func(p *corev1.Pod) {
 		p.Spec.SecurityContext.RunAsUser = new(int64(0))
 		p.Spec.Containers[1].SecurityContext.RunAsUser = nil
@@ -165,6 +207,15 @@ var forbiddenPods = map[string]struct {
 		p.Spec.Containers[1].Ports = []corev1.ContainerPort{{ContainerPort: 80, HostPort: 80}}
 	}, "port of the host"},
 	"an init container without limits": {func(p *corev1.Pod) { p.Spec.InitContainers = []corev1.Container{{Name: "init", Image: "x"}} }, "allowPrivilegeEscalation"},
+}
+
+// mountSecret has the function's container mount a Secret, as template.mounts does.
+func mountSecret(p *corev1.Pod) {
+	p.Spec.Volumes = append(p.Spec.Volumes, corev1.Volume{Name: "mount-a", VolumeSource: corev1.VolumeSource{
+		Secret: &corev1.SecretVolumeSource{SecretName: "x"},
+	}})
+	function := &p.Spec.Containers[1]
+	function.VolumeMounts = append(function.VolumeMounts, corev1.VolumeMount{Name: "mount-a", MountPath: "/a"})
 }
 
 var secondOwner = metav1.OwnerReference{APIVersion: "v1", Kind: "Node", Name: "a-node", UID: "n"}

@@ -14,7 +14,7 @@ import (
 )
 
 const allowed = "functions.allowed.tolerations=false,functions.allowed.nodeSelector=false,functions.allowed.priorityClasses={batch,low}," +
-	"functions.allowed.runtimeClasses={gvisor},functions.allowed.serviceAccounts={reader},functions.allowed.maxTimeout=15m," +
+	"functions.allowed.mounts={configMap,emptyDir},functions.allowed.runtimeClasses={gvisor},functions.allowed.serviceAccounts={reader},functions.allowed.maxTimeout=15m," +
 	"functions.allowed.images={ghcr.io/acme,registry.example.com/,docker.io/library/nginx:1.29}"
 
 // TestS14FunctionsMayAskForWhatThePlatformAllows tries each field with the rights of an
@@ -68,7 +68,13 @@ func TestS14FunctionsMayAskForWhatThePlatformAllows(t *testing.T) {
 		"a toleration": {func(s *v1alpha1.FunctionSpec) {
 			s.Template.Placement.Tolerations = []corev1.Toleration{{Operator: "Exists"}}
 		}, "spec.template.placement.tolerations: is not allowed here; leave the field out"},
-		"a nodeSelector":      {func(s *v1alpha1.FunctionSpec) { s.Template.Placement.NodeSelector = map[string]string{"a": "b"} }, "spec.template.placement.nodeSelector: is not allowed here; leave the field out"},
+		"a nodeSelector": {func(s *v1alpha1.FunctionSpec) { s.Template.Placement.NodeSelector = map[string]string{"a": "b"} }, "spec.template.placement.nodeSelector: is not allowed here; leave the field out"},
+		"a claim": {func(s *v1alpha1.FunctionSpec) {
+			s.Template.Mounts = []v1alpha1.Mount{
+				{Name: "a", MountPath: "/a", ConfigMap: &v1alpha1.ConfigMapMount{Name: "a"}},
+				{Name: "b", MountPath: "/b", PersistentVolumeClaim: &v1alpha1.ClaimMount{ClaimName: "b"}},
+			}
+		}, "spec.template.mounts: may be of configMap or emptyDir alone; remove the others"},
 		"a longer timeout":    {timeout(15*time.Minute + time.Second), "spec.template.timeout: must be at most 15m; lower it"},
 		"the longest timeout": {timeout(15 * time.Minute), ""},
 

@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -108,7 +109,7 @@ func slowStart(spec *v1alpha1.FunctionSpec, how string) {
 
 // requests has a function request so much CPU.
 func requests(spec *v1alpha1.FunctionSpec, cpu string) {
-	spec.Template.Resources.Requests.CPU = new(resource.MustParse(cpu))
+	spec.Template.Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}
 }
 
 // rate is how many calls a second are due, after so long.

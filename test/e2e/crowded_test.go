@@ -7,6 +7,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
@@ -30,7 +31,7 @@ var _ = Describe("A full machine", func() {
 				var calls sync.WaitGroup
 				for i := range functions {
 					w.probe(fmt.Sprint(prefix, i), func(s *v1alpha1.FunctionSpec) {
-						s.Template.Resources.Requests = v1alpha1.ResourceList{CPU: &core}
+						s.Template.Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: core}
 					})
 				}
 				for i := range functions {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"syscall"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
@@ -105,7 +106,7 @@ func fitsNowhere(ctx context.Context, w *world, function string) (undo func() er
 // requests has a function request so much CPU.
 func requests(cpu string) func(*v1alpha1.FunctionSpec) {
 	return func(spec *v1alpha1.FunctionSpec) {
-		spec.Template.Resources.Requests.CPU = new(resource.MustParse(cpu))
+		spec.Template.Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"io"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -44,7 +45,7 @@ func measureBurst(ctx context.Context, w world, o options, out io.Writer) (err e
 	fn, err := w.Create(ctx, "burst", v1alpha1.FunctionSpec{
 		Template: v1alpha1.FunctionTemplate{
 			Image: o.image, Args: []string{"slow-start"}, Env: []v1alpha1.EnvVar{{Name: "SECONDS", Value: startSeconds}},
-			Resources: v1alpha1.Resources{Requests: v1alpha1.ResourceList{CPU: &cpu}},
+			Resources: v1alpha1.Resources{Requests: corev1.ResourceList{corev1.ResourceCPU: cpu}},
 		},
 		Scaling: v1alpha1.Scaling{MaxInstances: &most},
 	}, func(fn *v1alpha1.Function) {

@@ -124,7 +124,7 @@ func (w world) throughput(ctx context.Context, o options, nodes []corev1.Node) (
 	}
 	cpu := *resource.NewMilliQuantity(instanceCPU-o.agentCPU, resource.DecimalSI)
 	fn, err := w.Create(ctx, fmt.Sprintf("waits-%d", len(nodes)), v1alpha1.FunctionSpec{
-		Template: v1alpha1.FunctionTemplate{Image: o.image, Args: []string{"httpd"}, Placement: v1alpha1.Placement{NodeSelector: map[string]string{stageLabel: stage}}, Resources: v1alpha1.Resources{Requests: v1alpha1.ResourceList{CPU: &cpu}}},
+		Template: v1alpha1.FunctionTemplate{Image: o.image, Args: []string{"httpd"}, Placement: v1alpha1.Placement{NodeSelector: map[string]string{stageLabel: stage}}, Resources: v1alpha1.Resources{Requests: corev1.ResourceList{corev1.ResourceCPU: cpu}}},
 	})
 	if err != nil {
 		return t, err

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
 	"github.com/windlass-dev/windlass/pkg/provisioner/podspec"
 )
 
@@ -197,13 +198,28 @@ func slimOther(pod *corev1.Pod) *corev1.Pod {
 		Spec:   corev1.PodSpec{NodeName: pod.Spec.NodeName},
 		Status: corev1.PodStatus{Phase: pod.Status.Phase},
 	}
-	if all := podAmount(pod); !finished(pod) && (all.MilliCPU > 0 || all.Memory > 0) {
-		s.Spec.Containers = []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
-			corev1.ResourceCPU:    *resource.NewMilliQuantity(all.MilliCPU, resource.DecimalSI),
-			corev1.ResourceMemory: *resource.NewQuantity(all.Memory, resource.BinarySI),
-		}}}}
+	if !finished(pod) {
+		if counted := countedList(podAmount(pod)); len(counted) > 0 {
+			s.Spec.Containers = []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: counted}}}
+		}
 	}
 	return s
+}
+
+// countedList is an amount as a container requests it, but for the pod itself.
+func countedList(a nodepick.Amount) corev1.ResourceList {
+	list := make(corev1.ResourceList, 2)
+	put := func(name corev1.ResourceName, q *resource.Quantity) {
+		if !q.IsZero() {
+			list[name] = *q
+		}
+	}
+	put(corev1.ResourceCPU, resource.NewMilliQuantity(a.MilliCPU, resource.DecimalSI))
+	put(corev1.ResourceMemory, resource.NewQuantity(a.Memory, resource.BinarySI))
+	for name, n := range a.Further.Amounts() {
+		put(corev1.ResourceName(name), resource.NewQuantity(n, resource.DecimalSI))
+	}
+	return list
 }
 
 // slimConditions keeps why a pod is disrupted, and how far it has come: a pod that is

@@ -123,7 +123,7 @@ func prepare(t *testing.T, client kubernetes.Interface) *v1alpha1.Function {
 	f := testFunction("hello")
 	f.Spec.Template.Placement.RuntimeClassName, f.Spec.Template.Placement.PriorityClassName, f.Spec.Template.ServiceAccountName = "gvisor", "high", "teller"
 	f.Spec.Template.ImagePullSecrets = []v1alpha1.LocalReference{{Name: "registry"}}
-	f.Spec.Template.EnvFrom = []v1alpha1.EnvFromSource{{Prefix: "DB_", SecretRef: &v1alpha1.LocalReference{Name: "db"}}}
+	f.Spec.Template.EnvFrom = []v1alpha1.EnvFromSource{{Prefix: "DB_", SecretRef: &v1alpha1.EnvFromReference{Name: "db"}}}
 	f.Spec.Template.Env = []v1alpha1.EnvVar{{Name: "MODE", Value: "$(PORT)"}}
 	f.Spec.Template.Code = &v1alpha1.Code{ConfigMapRef: v1alpha1.LocalReference{Name: "code"}}
 	return f

@@ -11,6 +11,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/provisioner/nodepick"
 )
 
@@ -147,7 +148,7 @@ func (l *ledger) setNode(n *corev1.Node) (changed bool) {
 		known.at = len(l.list)
 		l.list = append(l.list, known)
 	}
-	known.Allocatable = amount(n.Status.Allocatable)
+	known.Allocatable = provisioner.AmountOf(n.Status.Allocatable)
 	known.Allocatable.Pods = n.Status.Allocatable.Pods().Value()
 	known.labels = n.Labels
 	known.taints = known.taints[:0:0]
@@ -273,13 +274,9 @@ func readiness(n *corev1.Node) (ready bool, refuses string) {
 
 // podAmount is what a pod requests, counted as the Kubernetes scheduler does.
 func podAmount(pod *corev1.Pod) nodepick.Amount {
-	a := amount(resource.PodRequests(pod, resource.PodResourcesOptions{}))
+	a := provisioner.AmountOf(resource.PodRequests(pod, resource.PodResourcesOptions{}))
 	a.Pods = 1
 	return a
-}
-
-func amount(list corev1.ResourceList) nodepick.Amount {
-	return nodepick.Amount{MilliCPU: list.Cpu().MilliValue(), Memory: list.Memory().Value()}
 }
 
 // finished says that a pod has ended and requests nothing any more.

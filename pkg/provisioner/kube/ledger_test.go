@@ -103,6 +103,27 @@ func TestAPodIsCountedAsTheSchedulerDoes(t *testing.T) {
 }
 
 // Whatever happens in whatever order, the sums are those of the pods.
+func TestFurtherResourcesOfNodesAndPodsAreCounted(t *testing.T) {
+	l := newLedger()
+	l.setNode(readyNode("node-1", func(n *corev1.Node) {
+		n.Status.Allocatable["nvidia.com/gpu"], n.Status.Allocatable["ephemeral-storage"] = resource.MustParse("4"), resource.MustParse("10Gi")
+		n.Status.Allocatable["hugepages-2Mi"] = resource.MustParse("1Gi")
+	}))
+	pod := somePod("p", "node-1", 100)
+	list := pod.Spec.Containers[0].Resources.Requests
+	list["nvidia.com/gpu"], list["ephemeral-storage"] = resource.MustParse("3"), resource.MustParse("1Gi")
+	for _, seen := range []*corev1.Pod{pod, slimOther(pod), slimOther(slimOther(pod))} {
+		l.setPod(seen)
+		n := l.all()[0]
+		if n.Allocatable.Further != nodepick.FurtherOf(map[string]int64{"nvidia.com/gpu": 4, "ephemeral-storage": 10 << 30}) {
+			t.Errorf("the node has %+v", n.Allocatable)
+		}
+		if want := (nodepick.Amount{MilliCPU: 100, Pods: 1, Further: nodepick.FurtherOf(map[string]int64{"nvidia.com/gpu": 3, "ephemeral-storage": 1 << 30})}); n.Requested != want {
+			t.Errorf("the pod requests %+v, want %+v", n.Requested, want)
+		}
+	}
+}
+
 func TestSumsAreThoseOfThePods(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := newLedger()

@@ -3,6 +3,7 @@ package kube
 import (
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
@@ -11,21 +12,32 @@ import (
 )
 
 func TestNodesArePickedByWhatPodsAreCountedAs(t *testing.T) {
-	cpu, memory := resource.MustParse("250m"), resource.MustParse("100Mi")
-	for name, requests := range map[string]v1alpha1.ResourceList{
-		"both": {CPU: &cpu, Memory: &memory}, "none": {},
+	agent := nodepick.Amount{MilliCPU: 10, Memory: 32 << 20, Pods: 1}
+	for name, c := range map[string]struct {
+		requests corev1.ResourceList
+		want     nodepick.Amount
+	}{
+		"both": {corev1.ResourceList{"cpu": resource.MustParse("250m"), "memory": resource.MustParse("100Mi")}, nodepick.Amount{MilliCPU: 260, Memory: 132 << 20, Pods: 1}},
+		"none": {nil, agent},
 	} {
-		agent := nodepick.Amount{MilliCPU: 10, Memory: 32 << 20, Pods: 1}
 		fn := &v1alpha1.Function{}
-		fn.Spec.Template.Resources.Requests = requests
+		fn.Spec.Template.Resources.Requests = c.requests
 		r := &Runtime{agent: agent}
 		p := provisioner.New(provisioner.Config{AgentRequests: agent}, provisioner.Deps{})
-		want := agent
-		if requests.CPU != nil {
-			want.MilliCPU, want.Memory = 260, 132<<20
+		if picked, counted := p.Requests(fn), r.Requests(fn); picked != c.want || counted != c.want {
+			t.Errorf("%s: picked by %+v, counted as %+v, want %+v", name, picked, counted, c.want)
 		}
-		if picked, counted := p.Requests(fn), r.Requests(fn); picked != want || counted != want {
-			t.Errorf("%s: picked by %+v, counted as %+v, want %+v", name, picked, counted, want)
-		}
+	}
+}
+
+// Where Windlass itself runs the functions, nobody knows what further resources there are.
+func TestFurtherResourcesCountOnNodesAlone(t *testing.T) {
+	fn := &v1alpha1.Function{}
+	fn.Spec.Template.Resources.Requests = corev1.ResourceList{"ephemeral-storage": resource.MustParse("1Gi"), "nvidia.com/gpu": resource.MustParse("2")}
+	if got, want := (&Runtime{}).Requests(fn), (nodepick.Amount{Further: nodepick.FurtherOf(map[string]int64{"nvidia.com/gpu": 2, "ephemeral-storage": 1 << 30})}); got != want {
+		t.Errorf("on nodes it requests %+v, want %+v", got, want)
+	}
+	if got := provisioner.New(provisioner.Config{}, provisioner.Deps{}).Requests(fn); got != (nodepick.Amount{}) {
+		t.Errorf("in local mode it requests %+v", got)
 	}
 }

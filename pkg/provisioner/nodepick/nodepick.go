@@ -8,16 +8,26 @@ type Amount struct {
 	Memory int64
 	// Pods is a number of pods. Whoever wants none is not bounded by it.
 	Pods int64
+	// Further are other resources, by the name that each has in Kubernetes.
+	Further Further
 }
 
 // Plus is a and b together.
 func (a Amount) Plus(b Amount) Amount {
-	return Amount{MilliCPU: a.MilliCPU + b.MilliCPU, Memory: a.Memory + b.Memory, Pods: a.Pods + b.Pods}
+	a.MilliCPU, a.Memory, a.Pods = a.MilliCPU+b.MilliCPU, a.Memory+b.Memory, a.Pods+b.Pods
+	if b.Further.some() {
+		a.Further = a.Further.plus(b.Further)
+	}
+	return a
 }
 
 // Minus is a without b.
 func (a Amount) Minus(b Amount) Amount {
-	return Amount{MilliCPU: a.MilliCPU - b.MilliCPU, Memory: a.Memory - b.Memory, Pods: a.Pods - b.Pods}
+	a.MilliCPU, a.Memory, a.Pods = a.MilliCPU-b.MilliCPU, a.Memory-b.Memory, a.Pods-b.Pods
+	if b.Further.some() {
+		a.Further = a.Further.minus(b.Further)
+	}
+	return a
 }
 
 // Node is what is known of a node.
@@ -41,5 +51,15 @@ type Candidates struct {
 func (n *Node) Fits(want Amount) bool {
 	return n.Requested.MilliCPU+want.MilliCPU <= n.Allocatable.MilliCPU &&
 		n.Requested.Memory+want.Memory <= n.Allocatable.Memory &&
-		(want.Pods == 0 || n.Requested.Pods+want.Pods <= n.Allocatable.Pods)
+		(want.Pods == 0 || n.Requested.Pods+want.Pods <= n.Allocatable.Pods) &&
+		(!want.Further.some() || n.covers(want.Further))
 }
+
+// covers says whether the node has so much left of further resources.
+func (n *Node) covers(want Further) bool {
+	short, _ := n.further().short(want)
+	return short == ""
+}
+
+// further is what the node has left of further resources.
+func (n *Node) further() Further { return n.Allocatable.Further.minus(n.Requested.Further) }

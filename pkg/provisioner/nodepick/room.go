@@ -9,17 +9,21 @@ const plenty = 1 << 16
 func Room(nodes []Node, want Amount) int {
 	room := 0
 	for i := range nodes {
-		free := nodes[i].Allocatable.Minus(nodes[i].Requested)
+		n := &nodes[i]
+		if !n.Fits(want) {
+			continue
+		}
+		has, taken := &n.Allocatable, &n.Requested
 		fitting := int64(plenty)
 		for _, of := range [...]struct{ free, want int64 }{
-			{free.MilliCPU, want.MilliCPU}, {free.Memory, want.Memory}, {free.Pods, want.Pods},
+			{has.MilliCPU - taken.MilliCPU, want.MilliCPU}, {has.Memory - taken.Memory, want.Memory}, {has.Pods - taken.Pods, want.Pods},
 		} {
 			if of.want > 0 {
 				fitting = min(fitting, of.free/of.want)
 			}
 		}
-		if !nodes[i].Fits(want) {
-			fitting = 0
+		if want.Further.some() {
+			fitting = n.further().times(want.Further, fitting)
 		}
 		room += int(max(0, fitting))
 	}

@@ -14,6 +14,11 @@ func TestRoomIsHowManyCanBePlaced(t *testing.T) {
 				MilliCPU: rapid.Int64Range(least, most).Draw(t, label+" cpu"),
 				Memory:   rapid.Int64Range(least, most).Draw(t, label+" memory"),
 				Pods:     rapid.Int64Range(least, most).Draw(t, label+" pods"),
+				// Few have these.
+				Further: FurtherOf(map[string]int64{
+					"a.b/c": max(0, rapid.Int64Range(-most, most).Draw(t, label+" c")),
+					"d.e/f": max(0, rapid.Int64Range(-most, most).Draw(t, label+" f")),
+				}),
 			}
 		}
 		var nodes []Node

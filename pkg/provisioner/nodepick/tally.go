@@ -26,6 +26,7 @@ const (
 func Lacking(nodes []Node, want Amount) Tally {
 	var short, free [lacks]int64
 	fitting := int64(0)
+	t := make(Tally)
 	for i := range nodes {
 		n := &nodes[i]
 		left := n.Allocatable.Minus(n.Requested)
@@ -36,13 +37,15 @@ func Lacking(nodes []Node, want Amount) Tally {
 		case want.Memory > left.Memory:
 			short[memory]++
 			free[memory] = max(free[memory], left.Memory)
+		case !n.covers(want.Further):
+			name, wanted := left.Further.short(want.Further)
+			t[fmt.Sprintf("short of %s (an instance requests %d)", name, wanted)]++
 		case !n.Fits(want):
 			short[pods]++
 		default:
 			fitting++
 		}
 	}
-	t := make(Tally)
 	t.add(short[cpu], fmt.Sprintf("short of CPU (an instance requests %dm, a node has at most %dm free)", want.MilliCPU, free[cpu]))
 	t.add(short[memory], fmt.Sprintf("short of memory (an instance requests %d MiB, a node has at most %d MiB free)", mebibytes(want.Memory), free[memory]>>20))
 	t.add(short[pods], "at their limit of pods")

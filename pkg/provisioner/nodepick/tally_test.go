@@ -34,6 +34,20 @@ func TestATallySaysHowManyNodesLackWhat(t *testing.T) {
 	}
 }
 
+func TestATallyNamesFurtherResources(t *testing.T) {
+	nodes := []Node{
+		{Allocatable: further("ephemeral-storage", 9), Requested: further("ephemeral-storage", 5)},
+		{Allocatable: further("ephemeral-storage", 9).Plus(further("a.b/c", 4)), Requested: further("a.b/c", 3)},
+		{Allocatable: further("ephemeral-storage", 9).Plus(further("a.b/c", 8))},
+	}
+	nodes = append(nodes, nodes[0])
+	const want = "4 nodes: 2 short of a.b/c (an instance requests 2), 1 short of ephemeral-storage (an instance requests 6), 1 with room since a moment ago"
+	nodes[0].Allocatable = nodes[0].Allocatable.Plus(further("a.b/c", 2))
+	if got := Lacking(nodes, further("a.b/c", 2).Plus(further("ephemeral-storage", 6))).String(); got != want {
+		t.Errorf("it says %q, want %q", got, want)
+	}
+}
+
 // What is said about nodes has the same size with 10 nodes and with 1,000, and with
 // a taint of its own on each.
 func TestH4WhatIsSaidAboutNodesIsBounded(t *testing.T) {

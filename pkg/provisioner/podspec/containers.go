@@ -18,12 +18,17 @@ var (
 )
 
 func podSecurity(in Input) *corev1.PodSecurityContext {
-	return &corev1.PodSecurityContext{
+	security := &corev1.PodSecurityContext{
 		RunAsNonRoot:   new(true),
 		RunAsUser:      new(in.Config.UserIDs.Of(in.Function.Namespace)),
 		RunAsGroup:     new(GroupID),
 		SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 	}
+	if writesClaim(in.Function) {
+		// To look at all files of a large volume at each start would take minutes.
+		security.FSGroup, security.FSGroupChangePolicy = new(GroupID), new(corev1.FSGroupChangeOnRootMismatch)
+	}
+	return security
 }
 
 func containerSecurity(user int64, readOnlyRoot bool) *corev1.SecurityContext {
@@ -69,7 +74,7 @@ func function(in Input) corev1.Container {
 		Args:            literals(spec.Template.Args),
 		Env:             functionEnv(in),
 		EnvFrom:         envFrom(spec.Template.EnvFrom),
-		Resources:       resources(&spec.Template.Resources),
+		Resources:       resources(in.Function),
 		VolumeMounts:    functionMounts(in.Function),
 		SecurityContext: containerSecurity(in.Config.UserIDs.Of(in.Function.Namespace), false),
 		Lifecycle: &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{HTTPGet: &corev1.HTTPGetAction{
@@ -86,23 +91,33 @@ func function(in Input) corev1.Container {
 	return c
 }
 
-// resources are the function's. It requests no disk, of which nodes that do not
-// account for it have none to give, and may use so much.
-func resources(r *v1alpha1.Resources) corev1.ResourceRequirements {
-	list := func(l v1alpha1.ResourceList, disk resource.Quantity) corev1.ResourceList {
-		out := corev1.ResourceList{corev1.ResourceEphemeralStorage: disk}
-		if l.CPU != nil {
-			out[corev1.ResourceCPU] = l.CPU.DeepCopy()
-		}
-		if l.Memory != nil {
-			out[corev1.ResourceMemory] = l.Memory.DeepCopy()
-		}
-		return out
+// resources are the function's. Unless it says otherwise it requests no disk, of which
+// nodes that do not account for it have none to give, and may use so much, and what its
+// empty folders may hold.
+func resources(f *v1alpha1.Function) corev1.ResourceRequirements {
+	r := &f.Spec.Template.Resources
+	disk := resource.Quantity{Format: resource.BinarySI}
+	if asked, requested := r.Requests[corev1.ResourceEphemeralStorage]; requested {
+		disk = asked
 	}
-	return corev1.ResourceRequirements{
-		Requests: list(r.Requests, resource.Quantity{Format: resource.BinarySI}),
-		Limits:   list(r.Limits, diskLimit.DeepCopy()),
+	most := diskLimit.DeepCopy()
+	most.Add(emptyDisk(f))
+	if disk.Cmp(most) > 0 {
+		most = disk
 	}
+	return corev1.ResourceRequirements{Requests: withDisk(r.Requests, disk), Limits: withDisk(r.Limits, most)}
+}
+
+// withDisk is a list that says something about disk.
+func withDisk(list corev1.ResourceList, disk resource.Quantity) corev1.ResourceList {
+	out := list.DeepCopy()
+	if out == nil {
+		out = make(corev1.ResourceList, 1)
+	}
+	if _, said := out[corev1.ResourceEphemeralStorage]; !said {
+		out[corev1.ResourceEphemeralStorage] = disk.DeepCopy()
+	}
+	return out
 }
 
 // literal makes Kubernetes leave a text as it is, which otherwise replaces

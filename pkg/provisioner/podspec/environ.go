@@ -2,6 +2,7 @@ package podspec
 
 import (
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -50,11 +51,48 @@ func collectBefore(c Config) corev1.EnvVar {
 var runtimeAPI = "127.0.0.1:" + strconv.Itoa(int(LambdaPort))
 
 // functionEnv is the function's environment.
-func functionEnv(in Input) []corev1.EnvVar { return variables(functionPairs(in, TaskRoot)) }
+func functionEnv(in Input) []corev1.EnvVar {
+	env := variables(functionPairs(in, TaskRoot))
+	for _, v := range in.Function.Spec.Template.Env {
+		if v.ValueFrom == nil {
+			continue
+		}
+		from := corev1.EnvVar{Name: v.Name, ValueFrom: valueFrom(v.ValueFrom)}
+		if at := slices.IndexFunc(env, func(other corev1.EnvVar) bool { return other.Name == v.Name }); at >= 0 {
+			env[at] = from
+		} else {
+			env = append(env, from)
+		}
+	}
+	return env
+}
 
-// functionPairs is the function's environment, with the folder of its code. Of two
-// values for one name the later wins: first what Windlass says, then the runtime,
-// then the function.
+func valueFrom(from *v1alpha1.EnvVarSource) *corev1.EnvVarSource {
+	out := &corev1.EnvVarSource{}
+	if ref := from.SecretKeyRef; ref != nil {
+		out.SecretKeyRef = &corev1.SecretKeySelector{LocalObjectReference: named(ref.Name), Key: ref.Key, Optional: optional(ref.Optional)}
+	}
+	if ref := from.ConfigMapKeyRef; ref != nil {
+		out.ConfigMapKeyRef = &corev1.ConfigMapKeySelector{LocalObjectReference: named(ref.Name), Key: ref.Key, Optional: optional(ref.Optional)}
+	}
+	if ref := from.FieldRef; ref != nil {
+		out.FieldRef = &corev1.ObjectFieldSelector{FieldPath: ref.FieldPath}
+	}
+	return out
+}
+
+func named(name string) corev1.LocalObjectReference { return corev1.LocalObjectReference{Name: name} }
+
+func optional(is bool) *bool {
+	if !is {
+		return nil
+	}
+	return &is
+}
+
+// functionPairs is the function's environment as far as it has values, with the folder of
+// its code. Of two values for one name the later wins: first what Windlass says, then the
+// runtime, then the function.
 func functionPairs(in Input, taskRoot string) []string {
 	f := in.Function
 	env := []string{
@@ -90,20 +128,18 @@ func lambdaConfig(f *v1alpha1.Function, taskRoot string) lambdaenv.Config {
 		TaskRoot:    taskRoot,
 		Concurrency: int(f.Spec.Template.Concurrency),
 	}
-	memory := f.Spec.Template.Resources.Limits.Memory
-	if memory == nil {
-		memory = f.Spec.Template.Resources.Requests.Memory
-	}
-	if memory != nil {
-		c.MemoryMB = int(max(1, memory.Value()>>20))
+	if memory := f.Spec.Template.Resources.Memory(); memory > 0 {
+		c.MemoryMB = int(max(1, memory>>20))
 	}
 	return c
 }
 
 func pairs(env []v1alpha1.EnvVar) []string {
-	out := make([]string, len(env))
-	for i, v := range env {
-		out[i] = v.Name + "=" + v.Value
+	out := make([]string, 0, len(env))
+	for _, v := range env {
+		if v.ValueFrom == nil {
+			out = append(out, v.Name+"="+v.Value)
+		}
 	}
 	return out
 }
@@ -140,10 +176,10 @@ func envFrom(sources []v1alpha1.EnvFromSource) []corev1.EnvFromSource {
 	for _, s := range sources {
 		source := corev1.EnvFromSource{Prefix: s.Prefix}
 		if s.SecretRef != nil {
-			source.SecretRef = &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: s.SecretRef.Name}}
+			source.SecretRef = &corev1.SecretEnvSource{LocalObjectReference: named(s.SecretRef.Name), Optional: optional(s.SecretRef.Optional)}
 		}
 		if s.ConfigMapRef != nil {
-			source.ConfigMapRef = &corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: s.ConfigMapRef.Name}}
+			source.ConfigMapRef = &corev1.ConfigMapEnvSource{LocalObjectReference: named(s.ConfigMapRef.Name), Optional: optional(s.ConfigMapRef.Optional)}
 		}
 		out = append(out, source)
 	}

@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"pgregory.net/rapid"
@@ -76,10 +78,28 @@ func full() *v1alpha1.Function {
 		},
 		Image: "registry.example/app:1", Command: []string{"/app", "--greeting=$(HELLO)"}, Args: []string{"--cost=$5"}, Port: 9000,
 		Timeout: v1alpha1.Duration{Duration: 90*time.Second + time.Millisecond},
-		Env:     []v1alpha1.EnvVar{{Name: "MODE", Value: "$(PORT) $$"}, {Name: "HOME", Value: "/home/app"}},
+		Env: []v1alpha1.EnvVar{
+			{Name: "MODE", Value: "$(PORT) $$"}, {Name: "HOME", Value: "/home/app"},
+			{Name: "PASSWORD", ValueFrom: &v1alpha1.EnvVarSource{SecretKeyRef: &v1alpha1.KeyReference{Name: "db", Key: "password"}}},
+			{Name: "LEVEL", ValueFrom: &v1alpha1.EnvVarSource{ConfigMapKeyRef: &v1alpha1.KeyReference{Name: "flags", Key: "level", Optional: true}}},
+			// It replaces Windlass' own in its place.
+			{Name: "OTEL_RESOURCE_ATTRIBUTES", ValueFrom: &v1alpha1.EnvVarSource{FieldRef: &v1alpha1.FieldReference{FieldPath: "metadata.name"}}},
+		},
 		EnvFrom: []v1alpha1.EnvFromSource{
-			{Prefix: "DB_", SecretRef: &v1alpha1.LocalReference{Name: "db"}},
-			{ConfigMapRef: &v1alpha1.LocalReference{Name: "flags"}},
+			{Prefix: "DB_", SecretRef: &v1alpha1.EnvFromReference{Name: "db"}},
+			{ConfigMapRef: &v1alpha1.EnvFromReference{Name: "flags", Optional: true}},
+		},
+		Resources: v1alpha1.Resources{
+			Requests: corev1.ResourceList{"ephemeral-storage": resource.MustParse("2Gi")},
+			Limits:   corev1.ResourceList{"memory": resource.MustParse("256Mi"), "nvidia.com/gpu": resource.MustParse("1")},
+		},
+		Mounts: []v1alpha1.Mount{
+			{Name: "tls", MountPath: "/etc/tls", Secret: &v1alpha1.SecretMount{SecretName: "app-tls"}},
+			{Name: "settings", MountPath: "/etc/app/settings.json", SubPath: "settings.json", ConfigMap: &v1alpha1.ConfigMapMount{Name: "settings", Optional: true}},
+			{Name: "models", MountPath: "/models", ReadOnly: true, PersistentVolumeClaim: &v1alpha1.ClaimMount{ClaimName: "models"}},
+			{Name: "data", MountPath: "/data", PersistentVolumeClaim: &v1alpha1.ClaimMount{ClaimName: "data"}},
+			{Name: "scratch", MountPath: "/scratch", EmptyDir: &v1alpha1.EmptyDirMount{SizeLimit: new(resource.MustParse("3Gi"))}},
+			{Name: "fast", MountPath: "/fast", EmptyDir: &v1alpha1.EmptyDirMount{Medium: corev1.StorageMediumMemory, SizeLimit: new(resource.MustParse("64Mi"))}},
 		},
 		ImagePullSecrets: []v1alpha1.LocalReference{{Name: "registry"}}, ServiceAccountName: "teller",
 		Placement: v1alpha1.Placement{
@@ -138,6 +158,66 @@ func TestPodsAreAsWritten(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A function cannot mount over what Windlass mounts for it.
+func TestWindlassMountsNothingThatAFunctionMayMountOver(t *testing.T) {
+	f := full()
+	f.Spec.Template.Mounts = nil
+	for name, in := range map[string]Input{"an image": input(f), "a runtime": withRuntime(taker())} {
+		pod, err := Pod(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range pod.Spec.Containers {
+			for _, m := range c.VolumeMounts {
+				if !slices.ContainsFunc(v1alpha1.ReservedMountPaths, func(path string) bool { return strings.HasPrefix(m.MountPath+"/", path+"/") }) {
+					t.Errorf("%s: %s of the container %s is not reserved", name, m.MountPath, c.Name)
+				}
+			}
+		}
+	}
+}
+
+func TestOnlyAFunctionThatWritesToAClaimHasAGroupForVolumes(t *testing.T) {
+	for name, c := range map[string]struct {
+		mounts []v1alpha1.Mount
+		want   bool
+	}{
+		"no mount":    {nil, false},
+		"a Secret":    {[]v1alpha1.Mount{{Name: "a", Secret: &v1alpha1.SecretMount{SecretName: "s"}}}, false},
+		"only reads":  {[]v1alpha1.Mount{{Name: "a", ReadOnly: true, PersistentVolumeClaim: &v1alpha1.ClaimMount{ClaimName: "c"}}}, false},
+		"also writes": {[]v1alpha1.Mount{{Name: "a", PersistentVolumeClaim: &v1alpha1.ClaimMount{ClaimName: "c"}}}, true},
+	} {
+		f := full()
+		f.Spec.Template.Mounts = c.mounts
+		pod, err := Pod(input(f))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if group := pod.Spec.SecurityContext.FSGroup; (group != nil) != c.want || group != nil && *group != GroupID {
+			t.Errorf("%s: the group is %v", name, group)
+		}
+	}
+}
+
+func TestOnlyTheFunctionSeesItsMounts(t *testing.T) {
+	pod, err := Pod(input(full()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range pod.Spec.Containers {
+		mounts := slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return strings.HasPrefix(m.Name, mountPrefix) })
+		if mounts != (c.Name == ContainerFunction) {
+			t.Errorf("the container %s has mounts of the function: %t", c.Name, mounts)
+		}
+	}
+}
+
+func withRuntime(f *v1alpha1.Function) Input {
+	in := input(f)
+	in.Runtime = python
+	return in
 }
 
 func TestOnlyTheAgentSeesItsToken(t *testing.T) {

@@ -103,7 +103,9 @@ func TestASparePodIsThatOfEveryFunctionThatFits(t *testing.T) {
 		maybe("priority", func() { f.Spec.Template.Placement.PriorityClassName = "high" })
 		maybe("secrets", func() { f.Spec.Template.ImagePullSecrets = []v1alpha1.LocalReference{{Name: "a"}} })
 		maybe("variables", func() { f.Spec.Template.EnvFrom = []v1alpha1.EnvFromSource{{Prefix: "A"}} })
-		maybe("memory", func() { f.Spec.Template.Resources.Limits.Memory = full().Spec.Template.Resources.Limits.Memory })
+		maybe("key", func() { f.Spec.Template.Env = full().Spec.Template.Env })
+		maybe("mounts", func() { f.Spec.Template.Mounts = full().Spec.Template.Mounts[:1] })
+		maybe("memory", func() { f.Spec.Template.Resources.Limits = full().Spec.Template.Resources.Limits })
 		maybe("map", func() { f.Spec.Template.Code = &v1alpha1.Code{ConfigMapRef: v1alpha1.LocalReference{Name: "code"}} })
 		own := input(f)
 		own.Runtime = in.Runtime
@@ -126,6 +128,9 @@ func TestASparePodIsThatOfEveryFunctionThatFits(t *testing.T) {
 			p.Spec.Volumes = slices.DeleteFunc(p.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == volumeCode })
 			for i := range p.Spec.Containers {
 				c := &p.Spec.Containers[i]
+				if slices.ContainsFunc(c.Env, func(v corev1.EnvVar) bool { return v.ValueFrom != nil }) {
+					t.Fatal("only the kubelet can read the value of a variable")
+				}
 				c.Env, c.WorkingDir = nil, ""
 				c.VolumeMounts = slices.DeleteFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == volumeCode })
 			}

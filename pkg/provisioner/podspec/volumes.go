@@ -2,8 +2,10 @@ package podspec
 
 import (
 	"path"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 )
@@ -13,6 +15,8 @@ const (
 	volumeTmp          = "tmp"
 	volumeCode         = "code"
 	volumeAccountToken = "account-token"
+	// mountPrefix begins the names of volumes for the function's own mounts.
+	mountPrefix = "mount-"
 
 	agentTokenDir   = "/var/run/secrets/windlass.dev"
 	accountTokenDir = "/var/run/secrets/kubernetes.io/serviceaccount"
@@ -42,7 +46,53 @@ func volumes(in Input) []corev1.Volume {
 	if in.Function.Spec.Template.ServiceAccountName != "" {
 		all = append(all, accountVolume())
 	}
+	for _, m := range in.Function.Spec.Template.Mounts {
+		all = append(all, corev1.Volume{Name: mountPrefix + m.Name, VolumeSource: mountSource(&m)})
+	}
 	return all
+}
+
+// mountSource is what a mount of the function's own holds.
+func mountSource(m *v1alpha1.Mount) corev1.VolumeSource {
+	switch {
+	case m.Secret != nil:
+		return corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: m.Secret.SecretName, Optional: optional(m.Secret.Optional)}}
+	case m.ConfigMap != nil:
+		return corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
+			LocalObjectReference: named(m.ConfigMap.Name), Optional: optional(m.ConfigMap.Optional),
+		}}
+	case m.PersistentVolumeClaim != nil:
+		return corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{
+			ClaimName: m.PersistentVolumeClaim.ClaimName, ReadOnly: m.ReadOnly,
+		}}
+	case m.EmptyDir != nil:
+		empty := &corev1.EmptyDirVolumeSource{Medium: m.EmptyDir.Medium}
+		if m.EmptyDir.SizeLimit != nil {
+			empty.SizeLimit = new(m.EmptyDir.SizeLimit.DeepCopy())
+		}
+		return corev1.VolumeSource{EmptyDir: empty}
+	}
+	// The API server, which lets no other through, refuses the pod.
+	return corev1.VolumeSource{}
+}
+
+// writesClaim says whether the function may write to a claim. Volumes of claims belong to
+// root unless the pod has a group for them.
+func writesClaim(f *v1alpha1.Function) bool {
+	return slices.ContainsFunc(f.Spec.Template.Mounts, func(m v1alpha1.Mount) bool {
+		return m.PersistentVolumeClaim != nil && !m.ReadOnly
+	})
+}
+
+// emptyDisk is how much the function's own empty folders may hold on the disk.
+func emptyDisk(f *v1alpha1.Function) resource.Quantity {
+	sum := resource.Quantity{Format: resource.BinarySI}
+	for _, m := range f.Spec.Template.Mounts {
+		if m.EmptyDir != nil && m.EmptyDir.Medium == "" && m.EmptyDir.SizeLimit != nil {
+			sum.Add(*m.EmptyDir.SizeLimit)
+		}
+	}
+	return sum
 }
 
 func functionMounts(f *v1alpha1.Function) []corev1.VolumeMount {
@@ -52,6 +102,12 @@ func functionMounts(f *v1alpha1.Function) []corev1.VolumeMount {
 	}
 	if f.Spec.Template.ServiceAccountName != "" {
 		mounts = append(mounts, corev1.VolumeMount{Name: volumeAccountToken, MountPath: accountTokenDir, ReadOnly: true})
+	}
+	for _, m := range f.Spec.Template.Mounts {
+		mounts = append(mounts, corev1.VolumeMount{
+			Name: mountPrefix + m.Name, MountPath: m.MountPath, SubPath: m.SubPath,
+			ReadOnly: m.ReadOnly || m.Secret != nil || m.ConfigMap != nil,
+		})
 	}
 	return mounts
 }

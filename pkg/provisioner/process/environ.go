@@ -49,19 +49,32 @@ func functionEnv(parent []string, spec provisioner.InstanceSpec, port int, p pro
 	}
 	env = append(env, p.env...)
 	for _, v := range f.Spec.Template.Env {
-		env = append(env, v.Name+"="+v.Value)
+		if value, there := valueOf(v, spec, p.keys); there {
+			env = append(env, v.Name+"="+value)
+		}
 	}
 	return lastWins(env)
+}
+
+// valueOf is the value of a variable, unless what it is taken from may be missing and is.
+func valueOf(v v1alpha1.EnvVar, spec provisioner.InstanceSpec, keys map[string]string) (value string, there bool) {
+	switch {
+	case v.ValueFrom == nil:
+		return v.Value, true
+	case v.ValueFrom.FieldRef == nil:
+		value, there = keys[v.Name]
+		return value, there
+	case v.ValueFrom.FieldRef.FieldPath == v1alpha1.FieldPathNamespace:
+		return spec.Function.Namespace, true
+	}
+	// ValidateLocal lets no other field through.
+	return string(spec.CID), true
 }
 
 // loopbackAddr is port on the loopback, host:port.
 func loopbackAddr(port int) string { return net.JoinHostPort(loopback, strconv.Itoa(port)) }
 
 func lambdaConfig(f *v1alpha1.Function, port int, p program) lambdaenv.Config {
-	memory := f.Spec.Template.Resources.Limits.Memory
-	if memory == nil {
-		memory = f.Spec.Template.Resources.Requests.Memory
-	}
 	c := lambdaenv.Config{
 		RuntimeAPI:  loopbackAddr(port),
 		Function:    f.Name,
@@ -70,8 +83,8 @@ func lambdaConfig(f *v1alpha1.Function, port int, p program) lambdaenv.Config {
 		TaskRoot:    p.taskRoot,
 		Concurrency: int(f.Spec.Template.Concurrency),
 	}
-	if memory != nil {
-		c.MemoryMB = int(max(1, memory.Value()>>20))
+	if memory := f.Spec.Template.Resources.Memory(); memory > 0 {
+		c.MemoryMB = int(max(1, memory>>20))
 	}
 	return c
 }

@@ -73,11 +73,32 @@ func TestSecretsBeatWhatIsInheritedAndNothingElse(t *testing.T) {
 	}
 }
 
+func TestFunctionEnvFromElsewhere(t *testing.T) {
+	spec := specFor("", "c-1")
+	spec.Function.Namespace = "shop"
+	from := func(s v1alpha1.EnvVarSource) *v1alpha1.EnvVarSource { return &s }
+	spec.Function.Spec.Template.Env = []v1alpha1.EnvVar{
+		{Name: "PASSWORD", ValueFrom: from(v1alpha1.EnvVarSource{SecretKeyRef: &v1alpha1.KeyReference{Name: "db", Key: "password"}})},
+		{Name: "LEVEL", ValueFrom: from(v1alpha1.EnvVarSource{ConfigMapKeyRef: &v1alpha1.KeyReference{Name: "flags", Key: "level", Optional: true}})},
+		{Name: "ME", ValueFrom: from(v1alpha1.EnvVarSource{FieldRef: &v1alpha1.FieldReference{FieldPath: v1alpha1.FieldPathName}})},
+		{Name: "WHERE", ValueFrom: from(v1alpha1.EnvVarSource{FieldRef: &v1alpha1.FieldReference{FieldPath: v1alpha1.FieldPathNamespace}})},
+	}
+	env := functionEnv(nil, spec, 9000, program{secrets: []string{"PASSWORD=of envFrom"}, keys: map[string]string{"PASSWORD": "a=b"}})
+	for _, want := range []string{"PASSWORD=a=b", "ME=c-1", "WHERE=shop"} {
+		if !slices.Contains(env, want) {
+			t.Errorf("there is no %s in %v", want, env)
+		}
+	}
+	if slices.ContainsFunc(env, func(kv string) bool { return strings.HasPrefix(kv, "LEVEL=") }) {
+		t.Errorf("a variable whose key is missing has a value: %v", env)
+	}
+}
+
 func TestFunctionEnvOfALambdaFunction(t *testing.T) {
 	spec := specFor("", "c-1")
 	f := &spec.Function.Spec
 	f.Template.Protocol, f.Template.Handler, f.Template.Concurrency = v1alpha1.ProtocolLambdaRuntime, "app.handler", 4
-	f.Template.Resources.Requests.Memory = quantity("64Mi")
+	f.Template.Resources.Requests = amounts("", "64Mi")
 	for name, c := range map[string]struct {
 		limit, memory string
 	}{
@@ -86,7 +107,7 @@ func TestFunctionEnvOfALambdaFunction(t *testing.T) {
 		"less than a unit is one":                   {"1k", "1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f.Template.Resources.Limits.Memory = quantity(c.limit)
+			f.Template.Resources.Limits = amounts("", c.limit)
 			env := functionEnv(nil, spec, 9000, program{taskRoot: "/code"})
 			for _, want := range []string{
 				"AWS_LAMBDA_RUNTIME_API=127.0.0.1:9000",

@@ -3,7 +3,7 @@ package process
 import (
 	"math"
 
-	"github.com/windlass-dev/windlass/api/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
 )
 
 // dataHeadroom is what the data limit of a process lies above the memory limit
@@ -27,13 +27,13 @@ type limits struct {
 	cores int
 }
 
-func limitsOf(r v1alpha1.ResourceList) limits {
+func limitsOf(r corev1.ResourceList) limits {
 	var l limits
-	if r.Memory != nil && r.Memory.Value() > 0 {
-		l.dataBytes = uint64(r.Memory.Value()) + dataHeadroom
+	if bytes := r.Memory().Value(); bytes > 0 {
+		l.dataBytes = uint64(bytes) + dataHeadroom
 	}
-	if r.CPU != nil && r.CPU.MilliValue() > 0 {
-		l.cores = int(math.Ceil(float64(r.CPU.MilliValue()) / 1000))
+	if milli := r.Cpu().MilliValue(); milli > 0 {
+		l.cores = int(math.Ceil(float64(milli) / 1000))
 	}
 	return l
 }

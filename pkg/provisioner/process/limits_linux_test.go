@@ -13,7 +13,7 @@ func TestACPULimitBindsTheFunctionToCores(t *testing.T) {
 	}
 	th := newTheatre(t, never)
 	spec := specFor(th.path, "c-1")
-	spec.Function.Spec.Template.Resources.Limits.CPU = quantity("500m")
+	spec.Function.Spec.Template.Resources.Limits = amounts("500m", "")
 	th.Start(spec)
 	function, agent := th.await(roleFunction, "c-1"), th.await(roleAgent, "c-1")
 	for _, c := range []struct {

@@ -10,9 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-
-	"github.com/windlass-dev/windlass/api/v1alpha1"
 )
 
 func needsLinux(t *testing.T, reason string) {
@@ -22,12 +21,15 @@ func needsLinux(t *testing.T, reason string) {
 	}
 }
 
-func quantity(s string) *resource.Quantity {
-	if s == "" {
-		return nil
+// amounts is a list of what is not empty.
+func amounts(cpu, memory string) corev1.ResourceList {
+	list := corev1.ResourceList{}
+	for name, amount := range map[corev1.ResourceName]string{corev1.ResourceCPU: cpu, corev1.ResourceMemory: memory} {
+		if amount != "" {
+			list[name] = resource.MustParse(amount)
+		}
 	}
-	q := resource.MustParse(s)
-	return &q
+	return list
 }
 
 func TestLimitsOf(t *testing.T) {
@@ -44,7 +46,7 @@ func TestLimitsOf(t *testing.T) {
 		"even a byte of memory has": {"", "1", limits{dataBytes: 1 + dataHeadroom}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := limitsOf(v1alpha1.ResourceList{CPU: quantity(c.cpu), Memory: quantity(c.memory)})
+			got := limitsOf(amounts(c.cpu, c.memory))
 			if got != c.want {
 				t.Errorf("got %+v, want %+v", got, c.want)
 			}
@@ -96,7 +98,7 @@ func TestAMemoryLimitStopsAnAllocation(t *testing.T) {
 			spec := specFor(th.path, "c-1")
 			spec.Function.Spec.Template.Command = []string{"sh", "-c",
 				`read go < "$0"; head -c 200000000 /dev/zero | tail -c 180000000 > /dev/null`, gate}
-			spec.Function.Spec.Template.Resources.Limits.Memory = quantity(limit)
+			spec.Function.Spec.Template.Resources.Limits = amounts("", limit)
 			th.Start(spec)
 			// The agent is started when the function has its limits.
 			th.await(roleAgent, "c-1")

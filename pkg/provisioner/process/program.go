@@ -22,6 +22,8 @@ type program struct {
 	env []string
 	// secrets are variables that it takes from secrets.
 	secrets []string
+	// keys are values that single variables take from secrets, by the variable's name.
+	keys map[string]string
 	// dir is the working directory.
 	dir string
 	// taskRoot is the folder of the code.

@@ -61,6 +61,9 @@ func (r *Runtime) prepare(spec provisioner.InstanceSpec) (_ *prepared, err error
 	if prog.secrets, err = secretfile.Environ(r.config.DataDir, spec.Function); err != nil {
 		return nil, err
 	}
+	if prog.keys, err = secretfile.Keys(r.config.DataDir, spec.Function); err != nil {
+		return nil, err
+	}
 	parent := os.Environ()
 	p.function = command(prog.path, prog.argv, prog.dir, p.logs.function)
 	p.function.Env = functionEnv(parent, spec, p.port, prog)

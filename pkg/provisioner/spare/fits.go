@@ -1,6 +1,7 @@
 package spare
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -28,6 +29,8 @@ const (
 	MisfitServiceAccount Misfit = "ServiceAccount"
 	MisfitEnvFrom        Misfit = "EnvFrom"
 	MisfitPullSecrets    Misfit = "ImagePullSecrets"
+	// MisfitMounts says that it has mounts, which a pod has from its start.
+	MisfitMounts Misfit = "Mounts"
 	// MisfitVariable says that it sets a variable which has an effect only on a
 	// process that starts.
 	MisfitVariable Misfit = "Variable"
@@ -58,10 +61,12 @@ func Fits(fn *v1alpha1.Function, rt *v1alpha1.ClusterRuntime) Misfit {
 		return MisfitCode
 	case s.ServiceAccountName != "":
 		return MisfitServiceAccount
-	case len(s.EnvFrom) > 0:
+	case len(s.EnvFrom) > 0 || slices.ContainsFunc(s.Env, func(v v1alpha1.EnvVar) bool { return v.ValueFrom != nil }):
 		return MisfitEnvFrom
 	case slices.ContainsFunc(s.Env, func(v v1alpha1.EnvVar) bool { return readAtStart(v.Name) }):
 		return MisfitVariable
+	case len(s.Mounts) > 0:
+		return MisfitMounts
 	case len(s.ImagePullSecrets) > 0:
 		return MisfitPullSecrets
 	case len(s.Placement.NodeSelector) > 0 || len(s.Placement.Tolerations) > 0:
@@ -77,7 +82,7 @@ func Fits(fn *v1alpha1.Function, rt *v1alpha1.ClusterRuntime) Misfit {
 	}
 	pool := rt.Spec.Pool().Resources
 	v1alpha1.DefaultResources(&pool)
-	if !sameList(s.Resources.Requests, pool.Requests) || !sameList(s.Resources.Limits, pool.Limits) {
+	if !maps.EqualFunc(s.Resources.Requests, pool.Requests, resource.Quantity.Equal) || !maps.EqualFunc(s.Resources.Limits, pool.Limits, resource.Quantity.Equal) {
 		return MisfitResources
 	}
 	return ""
@@ -89,15 +94,4 @@ func Fits(fn *v1alpha1.Function, rt *v1alpha1.ClusterRuntime) Misfit {
 func readAtStart(name string) bool {
 	return name != "NODE_ENV" && slices.ContainsFunc([]string{"LD_", "GLIBC_", "MALLOC_", "PYTHON", "NODE_", "UV_"},
 		func(prefix string) bool { return strings.HasPrefix(name, prefix) })
-}
-
-func sameList(a, b v1alpha1.ResourceList) bool {
-	return same(a.CPU, b.CPU) && same(a.Memory, b.Memory)
-}
-
-func same(a, b *resource.Quantity) bool {
-	if a == nil || b == nil {
-		return a == b
-	}
-	return a.Cmp(*b) == 0
 }

@@ -42,21 +42,29 @@ func TestWhoCanTakeASpareInstance(t *testing.T) {
 		change func(*v1alpha1.FunctionSpec)
 		want   Misfit
 	}{
-		"an ordinary one":         {func(*v1alpha1.FunctionSpec) {}, ""},
-		"the same in other words": {func(s *v1alpha1.FunctionSpec) { s.Template.Resources.Requests.CPU = &cpu }, ""},
-		"with variables":          {func(s *v1alpha1.FunctionSpec) { s.Template.Env = []v1alpha1.EnvVar{{Name: "A"}} }, ""},
-		"with PYTHONPATH":         {func(s *v1alpha1.FunctionSpec) { s.Template.Env = []v1alpha1.EnvVar{{Name: "PYTHONPATH"}} }, MisfitVariable},
-		"with LD_PRELOAD":         {func(s *v1alpha1.FunctionSpec) { s.Template.Env = []v1alpha1.EnvVar{{Name: "LD_PRELOAD"}} }, MisfitVariable},
-		"with NODE_ENV":           {func(s *v1alpha1.FunctionSpec) { s.Template.Env = []v1alpha1.EnvVar{{Name: "NODE_ENV"}} }, ""},
-		"with several calls":      {func(s *v1alpha1.FunctionSpec) { s.Template.Concurrency = 10 }, ""},
-		"of another Runtime":      {func(s *v1alpha1.FunctionSpec) { s.Template.RuntimeRef.Name = "nodejs" }, MisfitNoPool},
-		"with an image":           {func(s *v1alpha1.FunctionSpec) { s.Template.RuntimeRef.Name, s.Template.Image = "", "a" }, MisfitNoPool},
-		"with HTTP":               {func(s *v1alpha1.FunctionSpec) { s.Template.Protocol = v1alpha1.ProtocolHTTP }, MisfitProtocol},
-		"without code":            {func(s *v1alpha1.FunctionSpec) { s.Template.Code = nil }, MisfitCode},
+		"an ordinary one": {func(*v1alpha1.FunctionSpec) {}, ""},
+		"the same in other words": {func(s *v1alpha1.FunctionSpec) {
+			s.Template.Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: cpu}
+		}, ""},
+		"with variables":     {func(s *v1alpha1.FunctionSpec) { s.Template.Env = []v1alpha1.EnvVar{{Name: "A"}} }, ""},
+		"with PYTHONPATH":    {func(s *v1alpha1.FunctionSpec) { s.Template.Env = []v1alpha1.EnvVar{{Name: "PYTHONPATH"}} }, MisfitVariable},
+		"with LD_PRELOAD":    {func(s *v1alpha1.FunctionSpec) { s.Template.Env = []v1alpha1.EnvVar{{Name: "LD_PRELOAD"}} }, MisfitVariable},
+		"with NODE_ENV":      {func(s *v1alpha1.FunctionSpec) { s.Template.Env = []v1alpha1.EnvVar{{Name: "NODE_ENV"}} }, ""},
+		"with several calls": {func(s *v1alpha1.FunctionSpec) { s.Template.Concurrency = 10 }, ""},
+		"of another Runtime": {func(s *v1alpha1.FunctionSpec) { s.Template.RuntimeRef.Name = "nodejs" }, MisfitNoPool},
+		"with an image":      {func(s *v1alpha1.FunctionSpec) { s.Template.RuntimeRef.Name, s.Template.Image = "", "a" }, MisfitNoPool},
+		"with HTTP":          {func(s *v1alpha1.FunctionSpec) { s.Template.Protocol = v1alpha1.ProtocolHTTP }, MisfitProtocol},
+		"without code":       {func(s *v1alpha1.FunctionSpec) { s.Template.Code = nil }, MisfitCode},
 		"with code in a ConfigMap": {func(s *v1alpha1.FunctionSpec) {
 			s.Template.Code = &v1alpha1.Code{ConfigMapRef: v1alpha1.LocalReference{Name: "c"}}
 		}, MisfitCode},
-		"with an account":             {func(s *v1alpha1.FunctionSpec) { s.Template.ServiceAccountName = "default" }, MisfitServiceAccount},
+		"with an account": {func(s *v1alpha1.FunctionSpec) { s.Template.ServiceAccountName = "default" }, MisfitServiceAccount},
+		"with a mount": {func(s *v1alpha1.FunctionSpec) {
+			s.Template.Mounts = []v1alpha1.Mount{{Name: "a", MountPath: "/a", EmptyDir: &v1alpha1.EmptyDirMount{}}}
+		}, MisfitMounts},
+		"with a variable from a pod": {func(s *v1alpha1.FunctionSpec) {
+			s.Template.Env = []v1alpha1.EnvVar{{Name: "A", ValueFrom: &v1alpha1.EnvVarSource{FieldRef: &v1alpha1.FieldReference{FieldPath: "metadata.name"}}}}
+		}, MisfitEnvFrom},
 		"with variables from objects": {func(s *v1alpha1.FunctionSpec) { s.Template.EnvFrom = make([]v1alpha1.EnvFromSource, 1) }, MisfitEnvFrom},
 		"with pull secrets":           {func(s *v1alpha1.FunctionSpec) { s.Template.ImagePullSecrets = make([]v1alpha1.LocalReference, 1) }, MisfitPullSecrets},
 		"with a node selector":        {func(s *v1alpha1.FunctionSpec) { s.Template.Placement.NodeSelector = map[string]string{"disk": "fast"} }, MisfitPlacement},
@@ -67,8 +75,15 @@ func TestWhoCanTakeASpareInstance(t *testing.T) {
 		"with a priority":             {func(s *v1alpha1.FunctionSpec) { s.Template.Placement.PriorityClassName = "high" }, MisfitPriority},
 		"with a long timeout":         {func(s *v1alpha1.FunctionSpec) { s.Template.Timeout.Duration = MaxTimeout + 1 }, MisfitTimeout},
 		"with the longest timeout":    {func(s *v1alpha1.FunctionSpec) { s.Template.Timeout.Duration = MaxTimeout }, ""},
-		"with other requests":         {func(s *v1alpha1.FunctionSpec) { s.Template.Resources.Requests.CPU = &other }, MisfitResources},
-		"with a limit":                {func(s *v1alpha1.FunctionSpec) { s.Template.Resources.Limits.CPU = &other }, MisfitResources},
+		"with other requests": {func(s *v1alpha1.FunctionSpec) {
+			s.Template.Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: other}
+		}, MisfitResources},
+		"with a device": {func(s *v1alpha1.FunctionSpec) {
+			s.Template.Resources.Limits = corev1.ResourceList{"nvidia.com/gpu": resource.MustParse("1")}
+		}, MisfitResources},
+		"with a limit": {func(s *v1alpha1.FunctionSpec) {
+			s.Template.Resources.Limits = corev1.ResourceList{corev1.ResourceCPU: other}
+		}, MisfitResources},
 	} {
 		if got := Fits(fitting(c.change), pooled()); got != c.want {
 			t.Errorf("a function %s: %q, want %q", name, got, c.want)
@@ -113,10 +128,12 @@ func TestThePoolsRevisionIsThatOfWhatRuns(t *testing.T) {
 	}
 	memory := resource.MustParse("1Gi")
 	for what, change := range map[string]func(*v1alpha1.ClusterRuntime){
-		"image":     func(rt *v1alpha1.ClusterRuntime) { rt.Spec.Image = "python:2" },
-		"command":   func(rt *v1alpha1.ClusterRuntime) { rt.Spec.Command = []string{"a"} },
-		"env":       func(rt *v1alpha1.ClusterRuntime) { rt.Spec.Env = []v1alpha1.EnvVar{{Name: "A"}} },
-		"resources": func(rt *v1alpha1.ClusterRuntime) { rt.Spec.Pool().Resources.Limits.Memory = &memory },
+		"image":   func(rt *v1alpha1.ClusterRuntime) { rt.Spec.Image = "python:2" },
+		"command": func(rt *v1alpha1.ClusterRuntime) { rt.Spec.Command = []string{"a"} },
+		"env":     func(rt *v1alpha1.ClusterRuntime) { rt.Spec.Env = []v1alpha1.EnvVar{{Name: "A"}} },
+		"resources": func(rt *v1alpha1.ClusterRuntime) {
+			rt.Spec.Pool().Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: memory}
+		},
 	} {
 		if revision(change) == before {
 			t.Errorf("another %s is the same revision", what)

@@ -59,6 +59,35 @@ var _ = Describe("Code", func() {
 		t.expectGreeting("py", "python")
 	})
 
+	It("has files, and variables of keys and of its pod", func(ctx SpecContext) {
+		t := newTenant(ctx)
+		t.kubectl("create", "secret", "generic", "partner", "--from-literal=key=sesame")
+		t.kubectl("create", "configmap", "settings", "--from-literal=level=3", "--from-literal=greeting=ahoy")
+		const code = "import os\n\ndef handle(event, context):\n" +
+			"    open('/scratch/file', 'w').write('written')\n" +
+			"    read = lambda path: open(path).read()\n" +
+			"    return {'key': os.environ['KEY'], 'level': os.environ['LEVEL'], 'none': os.environ.get('NONE'), 'pod': os.environ['POD'],\n" +
+			"            'file': read('/etc/partner/key'), 'greeting': read('/etc/app/greeting.txt'), 'scratch': read('/scratch/file')}\n"
+		fn := handler("py", v1alpha1.RuntimePython3, v1alpha1.Code{Inline: code})
+		fn.Spec.Template.Env = []v1alpha1.EnvVar{
+			{Name: "KEY", ValueFrom: &v1alpha1.EnvVarSource{SecretKeyRef: &v1alpha1.KeyReference{Name: "partner", Key: "key"}}},
+			{Name: "LEVEL", ValueFrom: &v1alpha1.EnvVarSource{ConfigMapKeyRef: &v1alpha1.KeyReference{Name: "settings", Key: "level"}}},
+			{Name: "NONE", ValueFrom: &v1alpha1.EnvVarSource{ConfigMapKeyRef: &v1alpha1.KeyReference{Name: "nobody", Key: "a", Optional: true}}},
+			{Name: "POD", ValueFrom: &v1alpha1.EnvVarSource{FieldRef: &v1alpha1.FieldReference{FieldPath: v1alpha1.FieldPathName}}},
+		}
+		fn.Spec.Template.Mounts = []v1alpha1.Mount{
+			{Name: "partner", MountPath: "/etc/partner", Secret: &v1alpha1.SecretMount{SecretName: "partner"}},
+			{Name: "greeting", MountPath: "/etc/app/greeting.txt", SubPath: "greeting", ConfigMap: &v1alpha1.ConfigMapMount{Name: "settings"}},
+			{Name: "scratch", MountPath: "/scratch", EmptyDir: &v1alpha1.EmptyDirMount{}},
+		}
+		t.deploy(fn)
+		a := t.post("py", "/", "{}")
+		Expect(a.status).To(Equal(200), a.String()+"\n"+t.explain("py")())
+		pods := namesOf(t.pods("py"))
+		Expect(pods).To(HaveLen(1))
+		Expect(a.body).To(MatchJSON(`{"key": "sesame", "level": "3", "none": null, "pod": "` + pods[0] + `", "file": "sesame", "greeting": "ahoy", "scratch": "written"}`))
+	})
+
 	It("runs in a Runtime of one's own", func(ctx SpecContext) {
 		t := newTenant(ctx)
 		own := v1alpha1.RuntimeName("snake-" + t.namespace)

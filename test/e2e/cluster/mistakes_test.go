@@ -89,7 +89,7 @@ var _ = Describe("A mistake", func() {
 		t.warm(httpd("hungry", func(s *v1alpha1.FunctionSpec) {
 			s.Template.Resources = v1alpha1.Resources{Requests: amount("10m", "16Mi")}
 			limit := resource.MustParse("48Mi")
-			s.Template.Resources.Limits.Memory = &limit
+			s.Template.Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: limit}
 		}))
 		a := t.call("hungry", "/alloc?mb=200")
 		Expect(a.status).To(Equal(http.StatusBadGateway), a.String())
@@ -111,7 +111,7 @@ var _ = Describe("A mistake", func() {
 		t := newTenant(ctx)
 		t.neighbour()
 		t.deploy(httpd("needy", func(s *v1alpha1.FunctionSpec) {
-			s.Template.EnvFrom = []v1alpha1.EnvFromSource{{SecretRef: &v1alpha1.LocalReference{Name: "password"}}}
+			s.Template.EnvFrom = []v1alpha1.EnvFromSource{{SecretRef: &v1alpha1.EnvFromReference{Name: "password"}}}
 		}))
 		t.expectRefusal("needy", `password`)
 		t.expectReported("needy", v1alpha1.ReasonConfigMissing, "password")

@@ -233,9 +233,9 @@ func listPods(ctx context.Context, namespace string, which client.MatchingLabels
 }
 
 // amount is what an instance requests or may use.
-func amount(cpu, memory string) v1alpha1.ResourceList {
+func amount(cpu, memory string) corev1.ResourceList {
 	c, m := resource.MustParse(cpu), resource.MustParse(memory)
-	return v1alpha1.ResourceList{CPU: &c, Memory: &m}
+	return corev1.ResourceList{corev1.ResourceCPU: c, corev1.ResourceMemory: m}
 }
 
 // duration is n seconds, as specs have it.

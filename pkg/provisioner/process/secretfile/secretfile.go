@@ -40,11 +40,44 @@ func Write(dataDir, namespace, name string, values map[string]string) error {
 	return os.Rename(next.Name(), path)
 }
 
-// Environ are the variables that a function takes from secrets, as KEY=VALUE. Of several
-// for one name the last counts. Its error names a secret that is missing.
+// Environ are the variables that a function takes from secrets as a whole, as KEY=VALUE. Of
+// several for one name the last counts. Its error names a secret that is missing.
 func Environ(dataDir string, fn *v1alpha1.Function) ([]string, error) {
+	return environ(stored(dataDir, fn.Namespace), fn)
+}
+
+// Keys are the values that single variables of a function take from secrets, by the
+// variable's name. Its error names a secret or a key that is missing.
+func Keys(dataDir string, fn *v1alpha1.Function) (map[string]string, error) {
+	return keys(stored(dataDir, fn.Namespace), fn)
+}
+
+// Check says what Environ or Keys would lack once these secrets, by name, are written
+// besides those that are there.
+func Check(dataDir string, fn *v1alpha1.Function, coming map[string]map[string]string) error {
+	there := stored(dataDir, fn.Namespace)
+	both := func(name string) (map[string]string, error) {
+		if values, comes := coming[name]; comes {
+			return values, nil
+		}
+		return there(name)
+	}
+	_, whole := environ(both, fn)
+	_, single := keys(both, fn)
+	return errors.Join(whole, single)
+}
+
+// secrets finds the variables of a secret. Its error is fs.ErrNotExist if there is none of
+// that name.
+type secrets func(name string) (map[string]string, error)
+
+func stored(dataDir, namespace string) secrets {
+	return func(name string) (map[string]string, error) { return read(dataDir, namespace, name) }
+}
+
+func environ(find secrets, fn *v1alpha1.Function) ([]string, error) {
 	var env []string
-	for _, from := range fn.Spec.Template.EnvFrom {
+	for i, from := range fn.Spec.Template.EnvFrom {
 		ref := from.SecretRef
 		if ref == nil {
 			ref = from.ConfigMapRef
@@ -52,9 +85,12 @@ func Environ(dataDir string, fn *v1alpha1.Function) ([]string, error) {
 		if ref == nil {
 			continue
 		}
-		values, err := read(dataDir, fn.Namespace, ref.Name)
+		values, err := find(ref.Name)
+		if errors.Is(err, fs.ErrNotExist) && ref.Optional {
+			continue
+		}
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("spec.template.envFrom[%d]: %w", i, err)
 		}
 		var of []string
 		for name, value := range values {
@@ -66,6 +102,45 @@ func Environ(dataDir string, fn *v1alpha1.Function) ([]string, error) {
 	return env, nil
 }
 
+func keys(find secrets, fn *v1alpha1.Function) (map[string]string, error) {
+	keys := make(map[string]string)
+	for i, v := range fn.Spec.Template.Env {
+		if v.ValueFrom == nil {
+			continue
+		}
+		ref := v.ValueFrom.SecretKeyRef
+		if ref == nil {
+			ref = v.ValueFrom.ConfigMapKeyRef
+		}
+		if ref == nil {
+			continue
+		}
+		values, err := find(ref.Name)
+		value, there := values[ref.Key]
+		switch {
+		case there:
+			keys[v.Name] = value
+		case ref.Optional && (err == nil || errors.Is(err, fs.ErrNotExist)):
+		case err != nil:
+			return nil, fmt.Errorf("spec.template.env[%d].valueFrom: %w", i, err)
+		default:
+			return nil, fmt.Errorf("spec.template.env[%d].valueFrom: the secret %s has no key %s: add it to FILE, and give it anew with windlass deploy --secret %s=FILE",
+				i, ref.Name, ref.Key, ref.Name)
+		}
+	}
+	return keys, nil
+}
+
+// missing is a secret that nobody has given.
+type missing struct{ namespace, name string }
+
+func (m missing) Error() string {
+	return fmt.Sprintf("there is no secret %s in the namespace %s: give it with windlass deploy --secret %s=FILE", m.name, m.namespace, m.name)
+}
+
+func (m missing) Is(err error) bool { return err == fs.ErrNotExist }
+
+// read are the variables of a secret. Its error is fs.ErrNotExist if there is none.
 func read(dataDir, namespace, name string) (map[string]string, error) {
 	path, err := pathOf(dataDir, namespace, name)
 	if err != nil {
@@ -73,14 +148,14 @@ func read(dataDir, namespace, name string) (map[string]string, error) {
 	}
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("spec.template.envFrom: there is no secret %s in the namespace %s: give it with windlass deploy --secret %s=FILE", name, namespace, name)
+		return nil, missing{namespace, name}
 	}
 	var values map[string]string
 	if err == nil {
 		err = json.Unmarshal(text, &values)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("spec.template.envFrom: the secret %s cannot be read: %w: give it anew with windlass deploy --secret %s=FILE", name, err, name)
+		return nil, fmt.Errorf("the secret %s cannot be read: %w: give it anew with windlass deploy --secret %s=FILE", name, err, name)
 	}
 	return values, nil
 }

@@ -1,6 +1,7 @@
 package secretfile
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -22,8 +23,8 @@ func TestSecretsBecomeVariables(t *testing.T) {
 	fn := &v1alpha1.Function{}
 	fn.Namespace = "team"
 	fn.Spec.Template.EnvFrom = []v1alpha1.EnvFromSource{
-		{SecretRef: &v1alpha1.LocalReference{Name: "db"}},
-		{ConfigMapRef: &v1alpha1.LocalReference{Name: "more.settings"}, Prefix: "LOG_"},
+		{SecretRef: &v1alpha1.EnvFromReference{Name: "db"}},
+		{ConfigMapRef: &v1alpha1.EnvFromReference{Name: "more.settings"}, Prefix: "LOG_"},
 	}
 	got, err := Environ(dir, fn)
 	if err != nil {
@@ -33,8 +34,46 @@ func TestSecretsBecomeVariables(t *testing.T) {
 		t.Error(diff)
 	}
 	fn.Namespace = "other"
-	if _, err := Environ(dir, fn); err == nil || !strings.Contains(err.Error(), "there is no secret db in the namespace other: give it with windlass deploy --secret db=FILE") {
+	if _, err := Environ(dir, fn); err == nil || !strings.Contains(err.Error(), "spec.template.envFrom[0]: there is no secret db in the namespace other: give it with windlass deploy --secret db=FILE") {
 		t.Errorf("of another namespace: %v", err)
+	}
+}
+
+func TestAVariableTakesOneKeyOfASecret(t *testing.T) {
+	dir := t.TempDir()
+	if err := Write(dir, "team", "db", map[string]string{"password": "a=b"}); err != nil {
+		t.Fatal(err)
+	}
+	const anew = "give it with windlass deploy --secret other=FILE"
+	for name, c := range map[string]struct {
+		secret, key string
+		optional    bool
+		want, err   string
+	}{
+		"there":             {"db", "password", false, "a=b", ""},
+		"no key":            {"db", "user", false, "", "spec.template.env[1].valueFrom: the secret db has no key user: add it to FILE, and give it anew with windlass deploy --secret db=FILE"},
+		"a key that may be": {"db", "user", true, "", ""},
+		"no secret":         {"other", "user", false, "", "spec.template.env[1].valueFrom: there is no secret other in the namespace team: " + anew},
+		"one that may be":   {"other", "user", true, "", ""},
+	} {
+		for kind, source := range map[string]*v1alpha1.EnvVarSource{
+			"Secret":    {SecretKeyRef: &v1alpha1.KeyReference{Name: c.secret, Key: c.key, Optional: c.optional}},
+			"ConfigMap": {ConfigMapKeyRef: &v1alpha1.KeyReference{Name: c.secret, Key: c.key, Optional: c.optional}},
+		} {
+			fn := &v1alpha1.Function{}
+			fn.Namespace = "team"
+			fn.Spec.Template.Env = []v1alpha1.EnvVar{{Name: "A", Value: "x"}, {Name: "B", ValueFrom: source}}
+			got, err := Keys(dir, fn)
+			if said := fmt.Sprint(err); err != nil && said != c.err || err == nil && c.err != "" || got["B"] != c.want {
+				t.Errorf("%s, %s: %v, %v", name, kind, got, err)
+			}
+		}
+	}
+	fn := &v1alpha1.Function{}
+	fn.Namespace = "team"
+	fn.Spec.Template.EnvFrom = []v1alpha1.EnvFromSource{{SecretRef: &v1alpha1.EnvFromReference{Name: "other", Optional: true}}}
+	if env, err := Environ(dir, fn); err != nil || len(env) > 0 {
+		t.Errorf("of a secret that may be missing: %v, %v", env, err)
 	}
 }
 
