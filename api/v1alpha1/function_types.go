@@ -106,10 +106,12 @@ type FunctionSpec struct {
 	// +kubebuilder:default={}
 	Scaling Scaling `json:"scaling,omitzero"`
 	// rollout says how a new revision comes into use.
+	// +optional
 	// +kubebuilder:default={}
 	Rollout Rollout `json:"rollout,omitzero"`
 	// traffic parts the calls between revisions. Without it, all of them go to the latest
 	// that is ready.
+	// +optional
 	// +listType=map
 	// +listMapKey=tag
 	// +kubebuilder:validation:MinItems=1
@@ -118,6 +120,7 @@ type FunctionSpec struct {
 	Traffic []TrafficTarget `json:"traffic,omitempty"`
 	// revisionHistoryLimit is how many revisions are kept that have no calls and are not
 	// the latest, 0 to 100. The default is 10.
+	// +optional
 	// +kubebuilder:default=10
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
@@ -217,14 +220,22 @@ type FunctionStatus struct {
 	// +kubebuilder:validation:MaxItems=32
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 	// latestCreatedRevisionName is the FunctionRevision of spec.template.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
 	LatestCreatedRevisionName string `json:"latestCreatedRevisionName,omitempty"`
 	// latestReadyRevisionName is the last of them that was proven.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
 	LatestReadyRevisionName string `json:"latestReadyRevisionName,omitempty"`
 	// traffic is where calls go.
+	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
 	Traffic []TrafficStatus `json:"traffic,omitempty"`
 	// rollout is how far the latest revision has come.
+	// +optional
 	Rollout RolloutStatus `json:"rollout,omitzero"`
 	// observedGeneration is the generation that the rest of the status is
 	// about.

@@ -10,19 +10,23 @@ type Rollout struct {
 	// verify says how a revision is proven before calls go to it: OneInstance, one of its
 	// instances starts; or None, calls go to it at once. The first revision of a function
 	// has calls at once in any case. The default is OneInstance. More values may come.
+	// +optional
 	// +kubebuilder:default=OneInstance
 	Verify Verification `json:"verify,omitempty"`
 	// progressDeadline is how long a revision may take to be proven before the function
 	// is Stalled, 1s to 24h. Attempts go on after it. The default is 2m.
+	// +optional
 	// +kubebuilder:default="2m"
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$') && duration(self) >= duration('1s') && duration(self) <= duration('24h')",message="must be a duration of 1s to 24h; write for example 2m"
 	ProgressDeadline Duration `json:"progressDeadline,omitzero"`
 	// strategy is Immediate, all calls go to the revision once it is proven; or Steps, a
 	// part of them first, as steps say. The default is Immediate. More values may come.
+	// +optional
 	// +kubebuilder:default=Immediate
 	Strategy RolloutStrategy `json:"strategy,omitempty"`
 	// steps are taken one after the other before all calls go to the revision. One that
 	// had all calls before, and comes back, takes none.
+	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
@@ -56,27 +60,33 @@ const (
 // RolloutStep is a part of the calls for a time.
 type RolloutStep struct {
 	// weight is the part of the calls that goes to the new revision, in percent, 1 to 99.
+	// +required
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=99
-	Weight int32 `json:"weight"`
+	Weight int32 `json:"weight,omitempty"`
 	// hold is how long it does, 1s to 168h.
+	// +required
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$') && duration(self) >= duration('1s') && duration(self) <= duration('168h')",message="must be a duration of 1s to 168h; write for example 10m"
-	Hold Duration `json:"hold"`
+	Hold Duration `json:"hold,omitzero"`
 }
 
 // TrafficTarget is a part of a function's calls, and a name for the revision that it
 // goes to.
 type TrafficTarget struct {
 	// tag names the part. Calls that name the tag go to its revision, whatever its weight.
+	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="must be lower-case letters, digits and hyphens, with a letter or digit at both ends; write for example next"
-	Tag string `json:"tag"`
+	Tag string `json:"tag,omitempty"`
 	// revisionName is the FunctionRevision that the part goes to. Without it, that is the
 	// latest that is ready.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	RevisionName string `json:"revisionName,omitempty"`
 	// weight is how large the part is, in percent, 0 to 100. All of them together are 100.
+	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
 	Weight int32 `json:"weight,omitempty"`
@@ -85,9 +95,15 @@ type TrafficTarget struct {
 // TrafficStatus is a part of a function's calls as it is.
 type TrafficStatus struct {
 	// tag of the part; none for the one of a function whose spec.traffic says nothing.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
 	Tag string `json:"tag,omitempty"`
 	// revisionName is the FunctionRevision that it goes to.
-	RevisionName string `json:"revisionName"`
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	RevisionName string `json:"revisionName,omitempty"`
 	// weight is how large it is, in percent.
 	// +optional
 	Weight int32 `json:"weight"`
@@ -96,15 +112,22 @@ type TrafficStatus struct {
 // RolloutStatus is how far the latest revision has come.
 type RolloutStatus struct {
 	// revisionName is the revision that comes into use, or has.
-	RevisionName string `json:"revisionName"`
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	RevisionName string `json:"revisionName,omitempty"`
 	// stableRevisionName is the one that has the rest of the calls until all go to
 	// revisionName; none after that.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
 	StableRevisionName string `json:"stableRevisionName,omitempty"`
 	// step is the number of the step that it is at, from 1; 0 before the first and after
 	// the last.
 	// +optional
 	Step int32 `json:"step"`
 	// since is when it came to be at that step.
+	// +optional
 	Since metav1.Time `json:"since,omitzero"`
 }
 
@@ -122,11 +145,16 @@ type RolloutStatus struct {
 // +kubebuilder:printcolumn:name="Instances",type=integer,JSONPath=`.status.instances.ready`,description="Instances that can be called"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type FunctionRevision struct {
-	metav1.TypeMeta   `json:",inline"`
+	metav1.TypeMeta `json:",inline"`
+	// metadata is that of every object.
+	// +optional
 	metav1.ObjectMeta `json:"metadata,omitzero"`
 
+	// spec is what the revision is.
 	// +required
-	Spec   FunctionRevisionSpec   `json:"spec,omitzero"`
+	Spec FunctionRevisionSpec `json:"spec,omitzero"`
+	// status is what Windlass observes of it.
+	// +optional
 	Status FunctionRevisionStatus `json:"status,omitzero"`
 }
 
@@ -145,17 +173,21 @@ type FunctionRevisionList struct {
 // +kubebuilder:validation:XValidation:rule="self.template == oldSelf.template && self.functionName == oldSelf.functionName && self.number == oldSelf.number",message="a revision does not change; change spec.template of the Function, which makes another one"
 type FunctionRevisionSpec struct {
 	// functionName is the Function that it is a revision of, in the same namespace.
+	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
-	FunctionName string `json:"functionName"`
+	FunctionName string `json:"functionName,omitempty"`
 	// number is the generation of the Function at which it was made. Later ones are
 	// higher.
+	// +required
 	// +kubebuilder:validation:Minimum=1
-	Number int64 `json:"number"`
+	Number int64 `json:"number,omitempty"`
 	// template is what an instance of it is.
-	Template FunctionTemplate `json:"template"`
+	// +required
+	Template FunctionTemplate `json:"template,omitzero"`
 	// instances is how many of them are wanted, as Windlass last said. To write it changes
 	// nothing: the scheduler decides.
+	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Instances int32 `json:"instances,omitempty"`
 }
@@ -164,6 +196,7 @@ type FunctionRevisionSpec struct {
 type FunctionRevisionStatus struct {
 	// conditions are the standard conditions, keyed by type: Ready, an instance of it has
 	// started; and Active, calls go to it.
+	// +optional
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=16
@@ -172,8 +205,12 @@ type FunctionRevisionStatus struct {
 	// +optional
 	Instances RevisionInstances `json:"instances"`
 	// selector selects its pods, for the scale subresource.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=2048
 	Selector string `json:"selector,omitempty"`
 	// fullTrafficTime is when all calls of the function went to it for the first time.
+	// +optional
 	FullTrafficTime metav1.Time `json:"fullTrafficTime,omitzero"`
 }
 

@@ -1,10 +1,10 @@
 package sim
 
 import (
-	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"slices"
 	"time"
 
+	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/scheduler/capacity"
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
