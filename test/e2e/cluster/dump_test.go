@@ -29,7 +29,7 @@ func dump(failed string) {
 		"pods":        {"get", "pods", "-A", "-o", "wide"},
 		"pods.yaml":   {"get", "pods", "-A", "-o", "yaml", "-l", "app.kubernetes.io/managed-by=windlass"},
 		"events":      {"get", "events", "-A", "--sort-by=.lastTimestamp"},
-		"functions":   {"get", "functions,runtimes", "-A", "-o", "yaml"},
+		"functions":   {"get", "functions,functionrevisions,clusterruntimes", "-A", "-o", "yaml"},
 		"nodes":       {"describe", "nodes"},
 		"gateways":    {"-n", releaseNamespace, "logs", "--tail=400", "--prefix", "-l", "app.kubernetes.io/component=gateway"},
 		"schedulers":  {"-n", releaseNamespace, "logs", "--tail=400", "--prefix", "-l", "app.kubernetes.io/component=scheduler"},

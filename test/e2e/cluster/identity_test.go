@@ -141,8 +141,8 @@ var _ = Describe("The identity", func() {
 		thief.warm(httpd("thief"))
 		t.warm(httpd("neighbour"))
 		Eventually(t.created("victim"), soon).Should(Equal(2), t.explain("victim"))
-		uid, pods := string(t.get("victim").UID), t.living("victim")
-		cid := pods[0].Labels[v1alpha1.LabelCID]
+		pods := t.living("victim")
+		uid, cid := pods[0].Labels[v1alpha1.LabelRevisionUID], pods[0].Labels[v1alpha1.LabelCID]
 		clients := schedulers(ctx, asAgent(ctx))
 
 		for what, stolen := range map[string]string{
@@ -217,7 +217,7 @@ var _ = Describe("The identity", func() {
 		robot := read("robot", account)
 		Expect(robot.status).To(Equal(200), robot.String())
 		pod := t.living("robot")[0]
-		err := pull(ctx, schedulers(ctx, asAgent(ctx)), string(t.get("robot").UID), pod.Labels[v1alpha1.LabelCID], strings.TrimSpace(robot.body))
+		err := pull(ctx, schedulers(ctx, asAgent(ctx)), pod.Labels[v1alpha1.LabelRevisionUID], pod.Labels[v1alpha1.LabelCID], strings.TrimSpace(robot.body))
 		Expect(status.Code(err)).To(Equal(codes.Unauthenticated))
 	})
 })

@@ -2,6 +2,7 @@ package cluster_test
 
 import (
 	"net/http"
+	"time"
 	"sync"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -70,7 +71,11 @@ var _ = Describe("A function", func() {
 	It("is replaced when its spec changes, without a failed call", func(ctx SpecContext) {
 		t := newTenant(ctx)
 		version := func(v string) func(*v1alpha1.FunctionSpec) {
-			return func(s *v1alpha1.FunctionSpec) { s.Template.Env = []v1alpha1.EnvVar{{Name: "VERSION", Value: v}} }
+			return func(s *v1alpha1.FunctionSpec) {
+				s.Template.Env = []v1alpha1.EnvVar{{Name: "VERSION", Value: v}}
+				// Instances of the old revision are kept for a return for as long.
+				s.Scaling.ScaleDown.IdleTimeout = v1alpha1.Duration{Duration: 3 * time.Second}
+			}
 		}
 		t.warm(httpd("changing", version("one")))
 		Expect(t.call("changing", "/version").body).To(Equal("one\n"))
