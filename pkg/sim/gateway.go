@@ -293,7 +293,7 @@ func (g *gateway) pick(f *function) *unit {
 // deleted tells whether a call's function is gone.
 func (g *gateway) deleted(c *call) bool {
 	e := g.entries[c.fn.index]
-	return e == nil || string(e.UID()) != c.of
+	return e == nil || e.UID() != c.of
 }
 
 // move lets a call that waits for a revision which is no unit any more wait for another.

@@ -2,8 +2,8 @@ package cluster_test
 
 import (
 	"net/http"
-	"time"
 	"sync"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
