@@ -61,11 +61,15 @@ func (t *tenant) tryCall(ctx context.Context, name, path string) (answer, error)
 	return t.send(ctx, http.MethodGet, name, path, nil)
 }
 
-func (t *tenant) send(ctx context.Context, method, name, path string, body io.Reader) (answer, error) {
+// send sends a request with header fields, each a name and a value.
+func (t *tenant) send(ctx context.Context, method, name, path string, body io.Reader, fields ...string) (answer, error) {
 	url := fmt.Sprintf("%s/function/%s.%s%s", world.gateway, name, t.namespace, path)
 	request, err := http.NewRequestWithContext(ctx, method, url, body)
 	if err != nil {
 		return answer{}, err
+	}
+	for i := 0; i+1 < len(fields); i += 2 {
+		request.Header.Set(fields[i], fields[i+1])
 	}
 	began := time.Now()
 	response, err := world.http.Do(request)

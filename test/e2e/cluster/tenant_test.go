@@ -3,6 +3,7 @@ package cluster_test
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"strings"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/problems"
 )
 
 // tenant is a namespace of a spec's own, which enforces the restricted profile.
@@ -138,14 +140,28 @@ func (t *tenant) waitReady(names ...string) {
 	}
 }
 
-// deploy applies functions and waits until they can be called.
+// waitRouted waits until gateways know where calls of a function go. To see that it calls
+// a tag that nobody has, which starts nothing.
+func (t *tenant) waitRouted(names ...string) {
+	GinkgoHelper()
+	for _, name := range names {
+		for range 3 { // whichever gateways these meet
+			Eventually(func() (string, error) {
+				a, err := t.send(t.ctx, http.MethodGet, name, "/", nil, "Windlass-Tag", "no-such-tag")
+				return a.body, err
+			}, soon, "100ms").Should(ContainSubstring(problems.UnknownTag), t.explain(name))
+		}
+	}
+}
+
+// deploy applies functions and waits until they can be called, whether they start or not.
 func (t *tenant) deploy(functions ...*v1alpha1.Function) {
 	GinkgoHelper()
 	for _, fn := range functions {
 		t.apply(fn)
 	}
 	for _, fn := range functions {
-		t.waitReady(fn.Name)
+		t.waitRouted(fn.Name)
 	}
 }
 
