@@ -133,9 +133,8 @@ var _ = Describe("A1: edited code", func() {
 			for name, text := range files {
 				Expect(os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600)).To(Succeed())
 			}
-			out, err := try("deploy", "--name", "edited", "--runtime", "python3", "--handler", "main.handle", "--code", dir)
+			out, err := try("deploy", "--name", "edited", "--runtime", "python3", "--handler", "main.handle", "--code", dir, "--wait")
 			Expect(err).NotTo(HaveOccurred(), out)
-			t.waitReady("edited")
 		}
 		expect := func(version string) {
 			GinkgoHelper()
