@@ -23,33 +23,16 @@ func destined(unit *v1alpha1.Function) destination {
 	return destination{unit, ownership.SlotOf(string(unit.UID), 0)}
 }
 
-// pick is the unit of a call that names no tag, by a number drawn from all there are: each
-// unit gets the part of them that its weights are of all weights. It is nil if all are 0.
-func pick(routes []rollout.Route, draw uint32) *v1alpha1.Function {
-	var all uint64
-	for _, r := range routes {
-		all += uint64(r.Weight)
-	}
-	at := uint64(draw) * all >> 32
-	for _, r := range routes {
-		weight := uint64(r.Weight)
-		if at < weight {
-			return r.Unit
-		}
-		at -= weight
-	}
-	return nil
-}
-
 // assign picks the unit of a call: that of the tag which it names or, if it names none, one
 // by weight.
 func assign(e *rollout.Entry, tag string) (*v1alpha1.Function, *problem) {
-	if tag == "" {
-		if unit := pick(e.Routes, rand.Uint32()); unit != nil {
-			return unit, nil
-		}
+	unit := e.Pick(rand.Uint32())
+	if unit == nil {
 		p := newProblem(problems.RevisionPending, "the function is new, and no revision of it was made yet; try again soon")
 		return nil, &p
+	}
+	if tag == "" {
+		return unit, nil
 	}
 	if at := slices.IndexFunc(e.Routes, func(r rollout.Route) bool { return r.Tag == tag }); at >= 0 {
 		return e.Routes[at].Unit, nil

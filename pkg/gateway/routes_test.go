@@ -33,8 +33,8 @@ func TestEachUnitGetsExactlyItsShareOfWhatCanBeDrawn(t *testing.T) {
 		routes, got := weighed(weights...), make(map[types.UID]int32)
 		for n := range uint64(all) {
 			// The first and the last number of the nth part.
-			got[pick(routes, uint32((n<<32+uint64(all)-1)/uint64(all))).UID]++
-			got[pick(routes, uint32(((n+1)<<32-1)/uint64(all))).UID]++
+			got[(&rollout.Entry{Routes: routes}).Pick(uint32((n<<32+uint64(all)-1)/uint64(all))).UID]++
+			got[(&rollout.Entry{Routes: routes}).Pick(uint32(((n+1)<<32-1)/uint64(all))).UID]++
 		}
 		for i, weight := range weights {
 			if n := got[routes[i].Unit.UID]; n != 2*weight {
@@ -48,7 +48,7 @@ func TestSharesOfDrawnNumbers(t *testing.T) {
 	const draws = 100_000
 	routes, dice, small := weighed(90, 10), rand.New(rand.NewPCG(1, 2)), 0
 	for range draws {
-		if pick(routes, dice.Uint32()) == routes[1].Unit {
+		if (&rollout.Entry{Routes: routes}).Pick(dice.Uint32()) == routes[1].Unit {
 			small++
 		}
 	}
@@ -59,7 +59,7 @@ func TestSharesOfDrawnNumbers(t *testing.T) {
 
 func TestNobodyIsPickedOfNoRoutes(t *testing.T) {
 	for _, routes := range [][]rollout.Route{nil, weighed(0, 0)} {
-		if unit := pick(routes, math.MaxUint32); unit != nil {
+		if unit := (&rollout.Entry{Routes: routes}).Pick(math.MaxUint32); unit != nil {
 			t.Errorf("picked %s", unit.UID)
 		}
 	}
@@ -81,7 +81,7 @@ func TestACallIsAssignedByItsTagOrByWeight(t *testing.T) {
 		"a tag that will be there":          {routed, "new", "RevisionPending"},
 		"without a tag, before a revision":  {bare, "", "RevisionPending"},
 		"a tag, before a revision":          {bare, "tag-0", "RevisionPending"},
-		"an unknown tag, before a revision": {bare, "other", "UnknownTag"},
+		"an unknown tag, before a revision": {bare, "other", "RevisionPending"},
 	} {
 		unit, p := assign(tc.e, tc.tag)
 		got := ""

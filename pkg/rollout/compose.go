@@ -30,14 +30,21 @@ func (e *Entry) Key() invoke.FunctionKey { return e.Function.Key() }
 // UID is the function's.
 func (e *Entry) UID() string { return string(e.Function.UID) }
 
-// Pick is the unit for a call, by a number that was drawn from all with the same chance; nil
-// if the function cannot be called yet.
+// Pick is the unit of a call that names no tag, by a number drawn from all there are: each
+// unit gets the part of them that its weights are of all weights. It is nil if the function
+// cannot be called yet.
 func (e *Entry) Pick(draw uint32) *v1alpha1.Function {
-	at := int32(draw % 100)
-	for _, route := range e.Routes {
-		if at -= route.Weight; at < 0 {
-			return route.Unit
+	var all uint64
+	for _, r := range e.Routes {
+		all += uint64(r.Weight)
+	}
+	at := uint64(draw) * all >> 32
+	for _, r := range e.Routes {
+		weight := uint64(r.Weight)
+		if at < weight {
+			return r.Unit
 		}
+		at -= weight
 	}
 	return nil
 }
