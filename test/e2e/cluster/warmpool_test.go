@@ -79,13 +79,19 @@ func (t *tenant) warmPool(ctx context.Context, language string, size int32) v1al
 	return v1alpha1.RuntimeName(rt.Name)
 }
 
+// unproven is a function of which nothing starts before its first call.
+func unproven(fn *v1alpha1.Function) *v1alpha1.Function {
+	fn.Spec.Rollout.Verify = v1alpha1.VerifyNone
+	return fn
+}
+
 var _ = Describe("A warm pool", func() {
 	It("serves the first call of a function from a pod that was there, and no other function from that", func(ctx SpecContext) {
 		t := newTenant(ctx)
 		// One for each of the three schedulers, whichever of them owns the functions.
 		runtime := t.warmPool(ctx, "python3", 3)
 		Expect(t.kubectl("get", "clusterruntime", string(runtime))).To(ContainSubstring("WARMPOOL"))
-		t.deploy(handler("first", runtime, v1alpha1.Code{Inline: python}))
+		t.deploy(unproven(handler("first", runtime, v1alpha1.Code{Inline: python})))
 		t.waitFull(runtime, 3)
 		spares := uids(t.spares(string(runtime)))
 		Expect(spares).To(HaveLen(3))
@@ -102,7 +108,7 @@ var _ = Describe("A warm pool", func() {
 		Expect(pods[0].Labels).To(HaveKeyWithValue(v1alpha1.LabelComponent, v1alpha1.ComponentFunction))
 
 		// The next function cannot get that one, but another.
-		t.deploy(handler("second", runtime, v1alpha1.Code{Inline: strings.ReplaceAll(python, "hello", "good day")}))
+		t.deploy(unproven(handler("second", runtime, v1alpha1.Code{Inline: strings.ReplaceAll(python, "hello", "good day")})))
 		t.waitFull(runtime, 3)
 		next := uids(t.spares(string(runtime)))
 		Expect(next).To(HaveLen(3))
@@ -127,9 +133,7 @@ var _ = Describe("A warm pool", func() {
 			var took []time.Duration
 			for i := range 9 {
 				name := fmt.Sprintf("f%d-%s", i, runtime)
-				fn := handler(name, runtime, v1alpha1.Code{Inline: python})
-				fn.Spec.Rollout.Verify = v1alpha1.VerifyNone // its first call is to find no instance
-				t.deploy(fn)
+				t.deploy(unproven(handler(name, runtime, v1alpha1.Code{Inline: python})))
 				if what == "spare instances" {
 					t.waitFull(runtime, 3)
 				}
@@ -149,7 +153,7 @@ var _ = Describe("A warm pool", func() {
 	It("gives a function that does not load the blame, and not the next one", func(ctx SpecContext) {
 		t := newTenant(ctx)
 		runtime := t.warmPool(ctx, "nodejs", 3)
-		t.deploy(handler("broken", runtime, v1alpha1.Code{Inline: "require('no-such-module')"}))
+		t.deploy(unproven(handler("broken", runtime, v1alpha1.Code{Inline: "require('no-such-module')"})))
 		t.waitFull(runtime, 3)
 		a := t.post("broken", "/", `{}`)
 		Expect(a.status).To(Equal(503), a.String())
