@@ -55,6 +55,7 @@ var _ = Describe("Uninstalling", Serial, func() {
 		By("installing again")
 		reinstall(ctx)
 		t.waitReady("first", "second")
+		t.waitRouted("first", "second")
 		for _, name := range []string{"first", "second"} {
 			a := t.call(name, "/")
 			Expect(a.status).To(Equal(200), a.String())
@@ -64,12 +65,12 @@ var _ = Describe("Uninstalling", Serial, func() {
 })
 
 // leftovers are all objects of the cluster, of every kind that can be listed,
-// that Windlass or its chart has made, but for CRDs and Functions.
+// that Windlass or its chart has made, but for CRDs, Functions and their records.
 func leftovers(ctx context.Context) (names []string) {
 	GinkgoHelper()
 	kinds := append(listable(ctx, "--namespaced=true"), listable(ctx, "--namespaced=false")...)
 	kinds = slices.DeleteFunc(kinds, func(kind string) bool {
-		return kind == "customresourcedefinitions.apiextensions.k8s.io" || kind == "functions.windlass.dev" ||
+		return kind == "customresourcedefinitions.apiextensions.k8s.io" || kind == "functions.windlass.dev" || kind == "functionrevisions.windlass.dev" ||
 			// They expire by themselves.
 			kind == "events" || kind == "events.events.k8s.io" || strings.HasSuffix(kind, ".metrics.k8s.io")
 	})
