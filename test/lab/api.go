@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/sleep"
 )
 
 // Namespace is where the lab's functions are.
@@ -131,6 +134,21 @@ func (c *Cluster) Namespace(ctx context.Context, name string) error {
 	return err
 }
 
+// schedulersService is the Service by which the controller finds the schedulers.
+const schedulersService = "schedulers"
+
+// endpoints says what a controller of Services would say of the schedulers.
+func (c *Cluster) endpoints(ctx context.Context, schedulers []netip.Addr) error {
+	slice := &discoveryv1.EndpointSlice{AddressType: discoveryv1.AddressTypeIPv4}
+	slice.Namespace, slice.Name = Namespace, schedulersService
+	slice.Labels = map[string]string{discoveryv1.LabelServiceName: schedulersService}
+	slice.Ports = []discoveryv1.EndpointPort{{Name: new("wire"), Port: new(int32(wirePort))}}
+	for _, addr := range schedulers {
+		slice.Endpoints = append(slice.Endpoints, discoveryv1.Endpoint{Addresses: []string{addr.String()}})
+	}
+	return c.Objects.Create(ctx, slice)
+}
+
 // Function creates a function that runs the lab's own function program, and
 // changes what edit changes of it.
 func (c *Cluster) Function(ctx context.Context, name string, edit func(*v1alpha1.FunctionSpec)) (*v1alpha1.Function, error) {
@@ -146,9 +164,21 @@ func (c *Cluster) Get(ctx context.Context, name string, into *v1alpha1.Function)
 	return c.Objects.Get(ctx, client.ObjectKey{Namespace: Namespace, Name: name}, into)
 }
 
-// Delete removes a function of the lab's namespace and forgets that it was there.
+// goneWithin bounds how long a function that is deleted may take to drain.
+const goneWithin = time.Minute
+
+// Delete removes a function of the lab's namespace, and returns when its instances have
+// ended and it is gone.
 func (c *Cluster) Delete(ctx context.Context, name string) error {
-	return client.IgnoreNotFound(c.Objects.Delete(ctx, &v1alpha1.Function{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: name}}))
+	fn := &v1alpha1.Function{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: name}}
+	if err := client.IgnoreNotFound(c.Objects.Delete(ctx, fn)); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, goneWithin)
+	defer cancel()
+	return sleep.Until(ctx, askEvery, func() (bool, error) {
+		return apierrors.IsNotFound(c.Get(ctx, name, fn)), nil
+	})
 }
 
 // NamespaceWithQuota creates a namespace whose quota lets no pod be created,

@@ -64,6 +64,7 @@ const (
 //	10.88.1.i   members of etcd
 //	10.88.2.i   schedulers
 //	10.88.3.i   gateways
+//	10.88.4.1   the controller
 //	10.88.255.1 any scheduler, as a Service would have it
 //	others from 10.88.16.1 on are pods
 func at(third, fourth int) netip.Addr {

@@ -21,6 +21,8 @@ type Lab struct {
 	API, apiEtcd         *Member
 	Etcd                 Etcd
 	Schedulers, Gateways []*Member
+	// Controller makes revisions of functions, and says which calls go to them.
+	Controller *Member
 	// Kubelet runs the pods of all nodes.
 	Kubelet *Kubelet
 	// Cluster is the way to the API server.
@@ -102,7 +104,7 @@ func (l *Lab) start(ctx context.Context) error {
 
 // open makes a member, which does not run yet.
 func (l *Lab) open(ctx context.Context, kind string, i int, path string, environ []string, arguments func(m *Member) []string) (*Member, error) {
-	thirds := map[string]int{"api": 0, "etcd": 1, "scheduler": 2, "gateway": 3}
+	thirds := map[string]int{"api": 0, "etcd": 1, "scheduler": 2, "gateway": 3, "ctrl": 4}
 	addr, name := at(thirds[kind], i), fmt.Sprintf("%s-%d", kind, i)
 	space, err := openSpace(ctx, name, "lab-"+name, addr)
 	if err != nil {
@@ -133,7 +135,22 @@ func (l *Lab) startRoles(ctx context.Context) error {
 		}
 		l.Gateways = append(l.Gateways, m)
 	}
+	if err := l.Cluster.endpoints(ctx, l.schedulerAddrs()); err != nil {
+		return err
+	}
+	var err error
+	if l.Controller, err = l.open(ctx, "ctrl", 1, windlass, environ, l.controllerArguments); err != nil {
+		return err
+	}
 	return l.Heal(ctx)
+}
+
+// controllerArguments are those of the only controller: it need not be elected.
+func (l *Lab) controllerArguments(*Member) []string {
+	return []string{
+		"controller", "--log-format=text", "--log-level=info", "--tls-dir=" + l.Config.TLSDir("controller"), "--tls-domain=" + string(Domain),
+		"--schedulers=" + schedulersService, "--pod-namespace=" + Namespace, "--leader-elect=false",
+	}
 }
 
 func (l *Lab) commonArguments(role string) []string {
@@ -183,7 +200,8 @@ func (l *Lab) Targets() []loadgen.Target {
 // Members are all that Heal revives.
 func (l *Lab) Members() []*Member {
 	all := append([]*Member{l.apiEtcd, l.API}, l.Etcd.Members...)
-	return append(append(all, l.Schedulers...), l.Gateways...)
+	all = append(append(all, l.Schedulers...), l.Gateways...)
+	return append(all, l.Controller)
 }
 
 // Heal takes every fault of the network back, starts what does not run, lets go
@@ -221,7 +239,7 @@ func (l *Lab) Close() error {
 	}
 	members := append(append([]*Member{}, l.Gateways...), l.Schedulers...)
 	members = append(members, l.Etcd.Members...)
-	for _, m := range append(members, l.API, l.apiEtcd) {
+	for _, m := range append(members, l.Controller, l.API, l.apiEtcd) {
 		if m == nil {
 			continue
 		}
