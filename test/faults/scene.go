@@ -189,7 +189,7 @@ func (s *scene) with(ctx context.Context, name string, edit func(*v1alpha1.Funct
 	return errors.Join(err, s.Cluster.Delete(context.WithoutCancel(ctx), name))
 }
 
-// known returns when every gateway knows a function.
+// known returns when every gateway knows a function, and where its calls go.
 func (s *scene) known(ctx context.Context, function string) error {
 	for _, gateway := range s.Gateways {
 		for {
@@ -197,7 +197,7 @@ func (s *scene) known(ctx context.Context, function string) error {
 			if err != nil {
 				return err
 			}
-			if status != http.StatusNotFound {
+			if status != http.StatusNotFound && status != http.StatusServiceUnavailable {
 				break
 			}
 			sleep.For(ctx, 10*time.Millisecond)
