@@ -88,9 +88,12 @@ func (t *Tenant) Gateway(ctx context.Context) (string, error) {
 	return "http://" + address, conn.Close()
 }
 
-// Create makes a function in the namespace and waits until it can be called.
+// Create makes a function in the namespace and waits until it can be called. No instance
+// starts before its calls, or before minInstances asks for it: what is measured is the
+// first call's own start, and not that of a proof.
 func (t *Tenant) Create(ctx context.Context, name string, spec v1alpha1.FunctionSpec, change ...func(*v1alpha1.Function)) (*v1alpha1.Function, error) {
 	fn := &v1alpha1.Function{ObjectMeta: metav1.ObjectMeta{Namespace: t.Namespace, Name: name}, Spec: spec}
+	fn.Spec.Rollout.Verify = v1alpha1.VerifyNone
 	for _, c := range change {
 		c(fn)
 	}

@@ -104,7 +104,7 @@ var _ = Describe("A warm pool", func() {
 		Expect(pods).To(HaveLen(1))
 		Expect(spares).To(ContainElement(pods[0].UID))
 		Expect(pods[0].OwnerReferences).To(HaveLen(1))
-		Expect(pods[0].OwnerReferences[0].Kind).To(Equal(v1alpha1.KindFunction))
+		Expect(pods[0].OwnerReferences[0].Kind).To(Equal(v1alpha1.KindFunctionRevision))
 		Expect(pods[0].Labels).To(HaveKeyWithValue(v1alpha1.LabelComponent, v1alpha1.ComponentFunction))
 
 		// The next function cannot get that one, but another.
