@@ -27,6 +27,7 @@ type dispatcher struct {
 	deps    Deps
 	calls   *calls
 	metrics *metrics
+	lots    *lots
 	// turnedAway holds an element if a ticket is to be offered again soon, and wanted
 	// if a link is to be run.
 	turnedAway, wanted chan struct{}
@@ -42,9 +43,9 @@ type dispatcher struct {
 	routes [ownership.Slots]string
 }
 
-func newDispatcher(config Config, deps Deps, calls *calls, metrics *metrics) *dispatcher {
+func newDispatcher(config Config, deps Deps, calls *calls, metrics *metrics, lots *lots) *dispatcher {
 	return &dispatcher{
-		config: config, deps: deps, calls: calls, metrics: metrics,
+		config: config, deps: deps, calls: calls, metrics: metrics, lots: lots,
 		turnedAway: make(chan struct{}, 1), wanted: make(chan struct{}, 1), links: make(map[string]*link),
 	}
 }
@@ -179,7 +180,7 @@ func (d *dispatcher) reassign(c *call, e *rollout.Entry, now time.Time) bool {
 	if has(e, c.destination().unit) {
 		return false
 	}
-	unit, p := assign(e, c.tag)
+	unit, p := d.lots.assign(e, c.tag)
 	switch {
 	case unit != nil:
 		from, decided := c.move(destined(unit), now)

@@ -22,6 +22,7 @@ type Gateway struct {
 	calls    *calls
 	dispatch *dispatcher
 	origins  *origins
+	lots     *lots
 	draining atomic.Bool
 }
 
@@ -37,10 +38,11 @@ func New(config Config, deps Deps) (*Gateway, error) {
 		deps.Left = func(*http.Request) bool { return false }
 	}
 	door, calls := newDoor(config.capacity()), newCalls(config.MaxInvocations)
+	lots := newLots()
 	metrics := newMetrics(deps.Registry, deps.Catalog, door)
 	g := &Gateway{
 		config: config, deps: deps, metrics: metrics, door: door, calls: calls,
-		dispatch: newDispatcher(config, deps, calls, metrics), origins: newOrigins(config.Hosts),
+		dispatch: newDispatcher(config, deps, calls, metrics, lots), origins: newOrigins(config.Hosts), lots: lots,
 	}
 	// A call may come before the watch has told of its function.
 	for _, entry := range deps.Catalog.List() {

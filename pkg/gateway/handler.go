@@ -43,7 +43,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		p = g.admissible(r, to.uri)
 	}
 	if p == nil {
-		to.unit, p = assign(to.entry, r.Header.Get(invoke.HeaderTag))
+		to.unit, p = g.lots.assign(to.entry, r.Header.Get(invoke.HeaderTag))
 	}
 	if p != nil {
 		g.turnAway(w, r, to.function(), *p)

@@ -2,8 +2,10 @@ package gateway
 
 import (
 	"fmt"
+	"hash/maphash"
 	"math/rand/v2"
 	"slices"
+	"sync/atomic"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/ownership"
@@ -23,16 +25,36 @@ func destined(unit *v1alpha1.Function) destination {
 	return destination{unit, ownership.SlotOf(string(unit.UID), 0)}
 }
 
+// lots are the numbers by which calls are parted among units, a sequence of rollout's for
+// each function. Functions that share one are rare, and each other's chance.
+type lots struct {
+	seed maphash.Seed
+	last [1 << 10]atomic.Uint32
+}
+
+// newLots are lots that begin anywhere, so that no two gateways begin with the same unit.
+func newLots() *lots {
+	l := &lots{seed: maphash.MakeSeed()}
+	for i := range l.last {
+		l.last[i].Store(rand.Uint32())
+	}
+	return l
+}
+
+// draw is the next number for a call of a function.
+func (l *lots) draw(uid string) uint32 {
+	return l.last[maphash.String(l.seed, uid)%uint64(len(l.last))].Add(rollout.DrawStep)
+}
+
 // assign picks the unit of a call: that of the tag which it names or, if it names none, one
 // by weight.
-func assign(e *rollout.Entry, tag string) (*v1alpha1.Function, *problem) {
-	unit := e.Pick(rand.Uint32())
-	if unit == nil {
+func (l *lots) assign(e *rollout.Entry, tag string) (*v1alpha1.Function, *problem) {
+	if e.Pick(0) == nil {
 		p := newProblem(problems.RevisionPending, "the function is new, and no revision of it was made yet; try again soon")
 		return nil, &p
 	}
 	if tag == "" {
-		return unit, nil
+		return e.Pick(l.draw(e.UID())), nil
 	}
 	if at := slices.IndexFunc(e.Routes, func(r rollout.Route) bool { return r.Tag == tag }); at >= 0 {
 		return e.Routes[at].Unit, nil

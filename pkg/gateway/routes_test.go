@@ -3,7 +3,6 @@ package gateway
 import (
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -44,16 +43,31 @@ func TestEachUnitGetsExactlyItsShareOfWhatCanBeDrawn(t *testing.T) {
 	}
 }
 
-func TestSharesOfDrawnNumbers(t *testing.T) {
-	const draws = 100_000
-	routes, dice, small := weighed(90, 10), rand.New(rand.NewPCG(1, 2)), 0
-	for range draws {
-		if (&rollout.Entry{Routes: routes}).Pick(dice.Uint32()) == routes[1].Unit {
-			small++
+// Dice would be further off than 0.3 % once in 700 times.
+func TestSharesOfCalls(t *testing.T) {
+	const calls = 100_000
+	e := &rollout.Entry{Function: &v1alpha1.Function{}, Routes: weighed(90, 10)}
+	for range 20 { // each of which begins elsewhere
+		small, lots := 0, newLots()
+		for range calls {
+			if unit, _ := lots.assign(e, ""); unit == e.Routes[1].Unit {
+				small++
+			}
+		}
+		if off := small - calls/10; off < -5 || off > 5 {
+			t.Fatalf("%d of %d calls went where 10 %% are to go", small, calls)
 		}
 	}
-	if share := 100 * float64(small) / draws; math.Abs(share-10) > 0.3 {
-		t.Errorf("10 %% are %.2f %%", share)
+}
+
+func TestACallWithATagTakesNoLotOfAnother(t *testing.T) {
+	e, lots := &rollout.Entry{Function: &v1alpha1.Function{}, Routes: weighed(50, 50)}, newLots()
+	before := lots.draw(e.UID())
+	if _, p := lots.assign(e, "tag-0"); p != nil {
+		t.Fatal(p)
+	}
+	if got := lots.draw(e.UID()); got != before+rollout.DrawStep {
+		t.Errorf("drew %d after %d", got, before)
 	}
 }
 
@@ -83,7 +97,7 @@ func TestACallIsAssignedByItsTagOrByWeight(t *testing.T) {
 		"a tag, before a revision":          {bare, "tag-0", "RevisionPending"},
 		"an unknown tag, before a revision": {bare, "other", "RevisionPending"},
 	} {
-		unit, p := assign(tc.e, tc.tag)
+		unit, p := newLots().assign(tc.e, tc.tag)
 		got := ""
 		if unit != nil {
 			got = string(unit.UID)

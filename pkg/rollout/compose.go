@@ -30,6 +30,13 @@ func (e *Entry) Key() invoke.FunctionKey { return e.Function.Key() }
 // UID is the function's.
 func (e *Entry) UID() string { return string(e.Function.UID) }
 
+// DrawStep is added to the last number that was drawn, so that the next one follows it: the
+// golden ratio of all numbers. Any part of such a sequence falls on each unit as often as
+// its weight says, within some few calls, where the throw of dice would be off by the root
+// of their number; and in no short order that the order of the calls could follow. It is
+// odd, so that every number has its turn.
+const DrawStep uint32 = 2_654_435_769
+
 // Pick is the unit of a call that names no tag, by a number drawn from all there are: each
 // unit gets the part of them that its weights are of all weights. It is nil if the function
 // cannot be called yet.

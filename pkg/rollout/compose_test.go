@@ -1,9 +1,12 @@
 package rollout
 
 import (
+	"math"
 	"slices"
 	"testing"
 	"time"
+
+	"pgregory.net/rapid"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 )
@@ -185,5 +188,48 @@ func TestAFunctionThatNobodyHasLookedAtHasNoRoutes(t *testing.T) {
 	}
 	if e := Alone(w.f); e.Units[0] != w.f || e.Routes[0].Unit != w.f || e.Routes[0].Weight != 100 {
 		t.Error("a function alone is not its own unit")
+	}
+}
+
+// sharesOf draws a number of times, and counts what falls on routes of those weights.
+func sharesOf(weights []int32, draw uint32, draws int) []int {
+	e, count := &Entry{}, make(map[*v1alpha1.Function]int)
+	for _, weight := range weights {
+		e.Routes = append(e.Routes, Route{Weight: weight, Unit: &v1alpha1.Function{}})
+	}
+	for range draws {
+		draw += DrawStep
+		count[e.Pick(draw)]++
+	}
+	shares := make([]int, 0, len(e.Routes))
+	for _, r := range e.Routes {
+		shares = append(shares, count[r.Unit])
+	}
+	return shares
+}
+
+// However many draws and wherever they begin: a share is its weight, and some few more or
+// less that do not become more with the draws.
+func TestAnyDrawsInARowFallAsTheWeightsSay(t *testing.T) {
+	for _, tc := range []struct {
+		most int
+		off  float64
+	}{{100, 3}, {10_000, 4}, {100_000, 5}} {
+		rapid.Check(t, func(t *rapid.T) {
+			weights := rapid.SliceOfN(rapid.Int32Range(0, 100), 1, 6).Draw(t, "weights")
+			all := int32(0)
+			for _, weight := range weights {
+				all += weight
+			}
+			if all == 0 {
+				t.Skip("nobody is called")
+			}
+			draws := rapid.IntRange(1, tc.most).Draw(t, "draws")
+			for i, n := range sharesOf(weights, rapid.Uint32().Draw(t, "begin"), draws) {
+				if want := float64(draws) * float64(weights[i]) / float64(all); math.Abs(float64(n)-want) > tc.off {
+					t.Errorf("of %d draws, %d fell on %d of %v, want %.1f", draws, n, weights[i], weights, want)
+				}
+			}
+		})
 	}
 }

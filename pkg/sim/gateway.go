@@ -29,6 +29,8 @@ type gateway struct {
 	// one was deleted.
 	entries []*rollout.Entry
 	gone    []time.Time
+	// lots are the numbers by which each function's calls are parted.
+	lots []uint32
 }
 
 // call is a client's call.
@@ -45,6 +47,7 @@ func newGateway(n *node) *gateway {
 	g := &gateway{node: n, routes: make([]string, len(n.world.functions))}
 	for _, fn := range n.world.functions {
 		g.entries = append(g.entries, fn.entry)
+		g.lots = append(g.lots, n.world.rng.Uint32())
 	}
 	g.gone = make([]time.Time, len(g.entries))
 	g.view = newDirectory(n, g.rerouted)
@@ -278,7 +281,8 @@ func (g *gateway) pick(f *function) *unit {
 	if e == nil {
 		return nil
 	}
-	to := e.Pick(g.world.rng.Uint32())
+	g.lots[f.index] += rollout.DrawStep
+	to := e.Pick(g.lots[f.index])
 	if to == nil {
 		g.world.violate(RuleSomebodyIsCalled, 0)
 		return nil
