@@ -128,19 +128,18 @@ func (p *Provisioner) Order(fn *v1alpha1.Function, term invoke.Term, n int) Orde
 // All are in the inventory before any is started, so that no exit can come before its
 // order.
 func (p *Provisioner) OrderOn(fn *v1alpha1.Function, term invoke.Term, n int, place func() (node string, ok bool)) (keys []Key) {
-	want, now, revision := p.Requests(fn), p.deps.Now(), ""
+	var each Instance // made only once there is room: mostly there is none, and it costs more
 	ordered := p.Inventory.order(string(fn.UID), names(fn, term), n, func() (Instance, bool) {
 		node, ok := place()
 		if !ok {
 			return Instance{}, false
 		}
-		if revision == "" {
-			revision = fn.Revision() // which costs more than to find no room
+		if each.Revision == "" {
+			now := p.deps.Now()
+			each = Instance{Revision: fn.Revision(), Requests: p.Requests(fn), Ordered: now, StartBy: now.Add(startLimit(fn))}
 		}
-		return Instance{
-			Revision: revision, Token: rand.Text(), Node: node, Requests: want,
-			Ordered: now, StartBy: now.Add(startLimit(fn)),
-		}, true
+		each.Node, each.Token = node, rand.Text()
+		return each, true
 	})
 	for _, in := range ordered {
 		keys = append(keys, in.Key)
@@ -155,8 +154,7 @@ func names(fn *v1alpha1.Function, term invoke.Term) func(seq uint64) invoke.CID 
 	if fn.FunctionRevisionName() == "" {
 		return term.CID
 	}
-	prefix := invoke.CID(fn.Revision() + "-")
-	return func(seq uint64) invoke.CID { return prefix + term.CID(seq) }
+	return func(seq uint64) invoke.CID { return invoke.CID(fn.Revision()+"-") + term.CID(seq) }
 }
 
 // startLimit is how long an instance may take to pull.

@@ -74,8 +74,7 @@ func (s *Scheduler) Answered(by string, room []*controlwire.RoomMade) {
 	made := make(map[capacity.Shape]capacity.Made, min(len(room), capacity.MaxLacks))
 	for _, m := range room[:min(len(room), capacity.MaxLacks)] {
 		if f := s.lookup(m.GetFunctionUid()); f != nil {
-			of := capacity.Shape{Requests: s.deps.Instances.Requests(f.current()), Where: f.place()}
-			made[of] = capacity.Made{Instances: int(min(m.GetInstances(), capacity.MaxInstances)), Exhausted: m.GetExhausted()}
+			made[f.now().shape] = capacity.Made{Instances: int(min(m.GetInstances(), capacity.MaxInstances)), Exhausted: m.GetExhausted()}
 		}
 	}
 	s.peerRoom.answered(by, made, s.deps.Now())

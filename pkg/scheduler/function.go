@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"sync"
@@ -14,6 +15,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/provisioner"
 	"github.com/windlass-dev/windlass/pkg/queue"
 	"github.com/windlass-dev/windlass/pkg/queue/intake"
+	"github.com/windlass-dev/windlass/pkg/scheduler/capacity"
 	"github.com/windlass-dev/windlass/pkg/scheduler/coldstart"
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
@@ -33,14 +35,26 @@ type function struct {
 	// provisioner, the keeper or the router waits for it.
 	mu   sync.Mutex
 	core *core.Function
-	// fn is replaced, never changed, and where is whereOf it.
-	fn    *v1alpha1.Function
-	where string
+	*unit
 	// streams are those of the instances that have joined.
 	streams map[invoke.CID]*pullStream
 	book    book
 	// doubted says that the function is among the doubts.
 	doubted bool
+}
+
+// unit is a function as it is now, with what ticks ask of it again and again. It is
+// replaced, never changed.
+type unit struct {
+	fn *v1alpha1.Function
+	// shape is what the room for one of its instances depends on, and turns names those
+	// who get that room in turns.
+	shape capacity.Shape
+	turns string
+}
+
+func (s *host) unitOf(fn *v1alpha1.Function) *unit {
+	return &unit{fn: fn, shape: shapeOf(fn, s.deps.Instances), turns: cmp.Or(fn.FunctionRevisionName(), fn.Name)}
 }
 
 // book is what is kept of a function for people.
@@ -74,8 +88,7 @@ func (s *host) newFunction(fn *v1alpha1.Function) *function {
 		slot:    ownership.SlotOf(uidOf(fn), 0),
 		known:   now.Truncate(time.Second),
 		core:    core.New(&s.core, s.specOf(fn)),
-		fn:      fn,
-		where:   whereOf(fn),
+		unit:    s.unitOf(fn),
 		streams: make(map[invoke.CID]*pullStream),
 		book:    book{since: now},
 	}
@@ -102,10 +115,13 @@ func (s *host) specOf(fn *v1alpha1.Function) core.Spec {
 }
 
 // current returns the function as it is now.
-func (f *function) current() *v1alpha1.Function {
+func (f *function) current() *v1alpha1.Function { return f.now().fn }
+
+// now is current with what follows from it.
+func (f *function) now() *unit {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.fn
+	return f.unit
 }
 
 // view describes the queue.

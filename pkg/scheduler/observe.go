@@ -28,11 +28,11 @@ func (s *host) params() fpcs.Params {
 // observe is what a tick sees of a function one level below. The instances come first,
 // and the queue, which the core looks at, second: a ticket that is pulled in between is
 // seen as a busy instance, and not twice.
-func (s *ticker) observe(f *function, fn *v1alpha1.Function) core.Observed {
+func (s *ticker) observe(f *function, u *unit) core.Observed {
 	seen := s.deps.Instances.Observe(f.uid)
 	_, orphan := s.deps.Keeper.Orphan()
 	return core.Observed{
 		Created: seen.Created, Creating: seen.Creating, Awaited: seen.Awaited,
-		Failing: seen.Failing, Room: s.placer.room(f, fn) + s.spareRoom(f, fn), KindStart: s.starts.mean(kindOf(fn)), Orphan: orphan,
+		Failing: seen.Failing, Room: s.placer.room(u) + s.spareRoom(f, u.fn), KindStart: s.starts.mean(kindOf(u.fn)), Orphan: orphan,
 	}
 }

@@ -25,7 +25,7 @@ func decidedBy(name string) func(*v1alpha1.Function) {
 func (w *world) snapshot(fn *v1alpha1.Function) fpcs.Snapshot {
 	f := w.scheduler.lookup(string(fn.UID))
 	w.scheduler.placer.planner.BeginTick(time.Now())
-	d, _ := ask[*core.Decided](w.scheduler.host, f, &core.Ticked{Observed: w.scheduler.observe(f, fn)})
+	d, _ := ask[*core.Decided](w.scheduler.host, f, &core.Ticked{Observed: w.scheduler.observe(f, f.now())})
 	return d.Snapshot
 }
 
@@ -136,7 +136,7 @@ func TestRoomIsCountedOncePerTickAndPlacement(t *testing.T) {
 	config.node = 1000
 	inWorld(t, config, func(w *world) {
 		s := w.scheduler
-		room := func(fn *v1alpha1.Function) int { return s.placer.room(s.lookup(string(fn.UID)), fn) }
+		room := func(fn *v1alpha1.Function) int { return s.placer.room(s.lookup(string(fn.UID)).now()) }
 		small := w.put("small")
 		large := w.put("large", func(fn *v1alpha1.Function) {
 			cpu := resource.MustParse("300m")
@@ -166,7 +166,7 @@ func TestWithdrawnInstancesAreEndedAndCounted(t *testing.T) {
 		specs := w.started(fn, 4)
 		a := w.ready(specs[0])
 		f := w.scheduler.lookup(string(fn.UID))
-		c := &considered{function: f, fn: fn, Decided: unwanted(2, fpcs.ReasonSurplus)}
+		c := &considered{unit: f.unit, function: f, Decided: unwanted(2, fpcs.ReasonSurplus)}
 		w.scheduler.withdrawSurplus(c)
 		if len(c.withdrawn) != 2 || c.withdrawn[0].CID != specs[3].CID || c.withdrawn[1].CID != specs[2].CID {
 			t.Errorf("withdrew %v", c.withdrawn)
@@ -195,7 +195,7 @@ func TestAnInstanceThatWaitsForItsFunctionIsWithdrawnLast(t *testing.T) {
 		young, old := w.greet(specs[3]), w.greet(specs[2])
 		f := w.scheduler.lookup(string(fn.UID))
 		withdraw := func(n int) int {
-			c := &considered{function: f, fn: fn, Decided: unwanted(n, "")}
+			c := &considered{unit: f.unit, function: f, Decided: unwanted(n, "")}
 			w.scheduler.withdrawSurplus(c)
 			w.after(0)
 			return len(c.withdrawn)

@@ -1,7 +1,6 @@
 package scheduler
 
 import (
-	"cmp"
 	"time"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
@@ -15,8 +14,8 @@ import (
 // considered is a function that a tick has decided on.
 type considered struct {
 	*core.Decided
+	*unit
 	function *function
-	fn       *v1alpha1.Function
 	term     invoke.Term
 
 	// ordered is what became of its orders, and asked says that there were any.
@@ -35,9 +34,9 @@ func (c *considered) starved() bool {
 }
 
 // want is what the function lacks.
-func (c *considered) want(of capacity.Shape) capacity.Want {
+func (c *considered) want() capacity.Want {
 	return capacity.Want{
-		UID: c.function.uid, Namespace: c.fn.Namespace, Shape: of,
+		UID: c.function.uid, Namespace: c.fn.Namespace, Shape: c.shape,
 		Missing: c.missing(), Starved: c.starved(), Waiting: c.Snapshot.Waiting(), OldestWait: c.Snapshot.OldestWait,
 	}
 }
@@ -69,8 +68,7 @@ func (s *ticker) divide(all []*considered) {
 	for _, c := range all {
 		if n := c.Wanted(); n > 0 {
 			wants = append(wants, share.Want{
-				Namespace: c.fn.Namespace, Function: cmp.Or(c.fn.FunctionRevisionName(), c.fn.Name), N: n,
-				Cost: s.deps.Instances.Requests(c.fn).MilliCPU, Waited: c.waited(),
+				Namespace: c.fn.Namespace, Function: c.turns, N: n, Cost: c.shape.Requests.MilliCPU, Waited: c.waited(),
 			})
 			wanting = append(wanting, c)
 		}
@@ -92,7 +90,7 @@ func (s *ticker) order(c *considered, n int) int {
 	c.asked, c.ordered.NoRoom = true, ""
 	had := s.takeSpares(c, n)
 	if len(had) < n {
-		ordered := s.placer.order(c.function.uid, c.function.place(), c.fn, c.term, n-len(had))
+		ordered := s.placer.order(c.function.uid, c.unit, c.term, n-len(had))
 		c.ordered.NoRoom = ordered.NoRoom
 		had = append(had, ordered.Keys...)
 	}

@@ -62,33 +62,28 @@ func whereOf(fn *v1alpha1.Function) string {
 	return string(text)
 }
 
-// place is the function's whereOf.
-func (f *function) place() string {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.where
+// shapeOf is what the room for an instance of a function depends on.
+func shapeOf(fn *v1alpha1.Function, nodes NodeView) capacity.Shape {
+	return capacity.Shape{Requests: nodes.Requests(fn), Where: whereOf(fn)}
 }
 
-// shape is what the room for an instance of a function depends on. The planner knows the
-// nodes of its Where from then on.
-func (p *placer) shape(where string, fn *v1alpha1.Function) capacity.Shape {
-	if !p.planner.Knows(where) {
-		p.planner.Observe(where, p.instances.Candidates(fn))
+// shape is that of a unit, of whose nodes the planner knows from then on.
+func (p *placer) shape(u *unit) capacity.Shape {
+	if !p.planner.Knows(u.shape.Where) {
+		p.planner.Observe(u.shape.Where, p.instances.Candidates(u.fn))
 	}
-	return capacity.Shape{Requests: p.instances.Requests(fn), Where: where}
+	return u.shape
 }
 
-// room is for how many more instances of a function there is room on the nodes.
-func (p *placer) room(f *function, fn *v1alpha1.Function) int {
-	return p.planner.Room(p.shape(f.place(), fn))
-}
+// room is for how many more instances of a unit there is room on the nodes.
+func (p *placer) room(u *unit) int { return p.planner.Room(p.shape(u)) }
 
 // order orders up to n instances on nodes that have room, first of all where some is
 // reserved for the function; and says why they are fewer if that is for want of room. The
 // UID is empty for a pool.
-func (p *placer) order(uid, where string, fn *v1alpha1.Function, term invoke.Term, n int) (ordered provisioner.Ordered) {
-	of := p.shape(where, fn)
-	ordered.Keys = p.instances.OrderOn(fn, term, n, func() (string, bool) {
+func (p *placer) order(uid string, u *unit, term invoke.Term, n int) (ordered provisioner.Ordered) {
+	of := p.shape(u)
+	ordered.Keys = p.instances.OrderOn(u.fn, term, n, func() (string, bool) {
 		node, ok := p.planner.Place(uid, of, rand.IntN)
 		if !ok {
 			ordered.NoRoom = p.planner.Explain(of)
@@ -124,7 +119,7 @@ func (p *placer) lackRoom(c *considered) {
 		return
 	}
 	p.gather(now)
-	w := c.want(p.shape(f.place(), c.fn))
+	w := c.want()
 	inVain := p.planner.MakeRoom(w, now, p.evictorFor(c.fn))
 	if inVain && !p.peers.hope(w.Shape, now) {
 		p.cores.step(f, core.GivenUp{Refusal: noCapacity(c.ordered.NoRoom, p.patience)})
@@ -151,7 +146,7 @@ func (p *placer) lend() {
 		}
 		made[a.Peer][a.UID] = capacity.Made{Exhausted: true}
 		if f := p.functions.of(a.UID); f != nil {
-			a.Shape = p.shape(f.place(), f.current())
+			a.Shape = p.shape(f.now())
 			shapes[a.UID] = a.Shape
 			loan := capacity.Loan{Peer: a.Peer, Shape: a.Shape}
 			loans[loan] = max(loans[loan], a.Instances)
@@ -256,9 +251,9 @@ func (p *placer) usage(uid string, list []provisioner.Placed, now time.Time) (u 
 
 // usageOf adds what a function's instances amount to that work, or are to.
 func (p *placer) usageOf(u *capacity.Usage, f *function, list []provisioner.Placed, created int, now time.Time) {
-	fn := f.current()
-	u.Namespace = fn.Namespace
-	u.MilliCPU = max(1, p.instances.Requests(fn).MilliCPU) * int64(created)
+	of := f.now()
+	u.Namespace = of.fn.Namespace
+	u.MilliCPU = max(1, of.shape.Requests.MilliCPU) * int64(created)
 	idle, until := p.idleOf(f, now)
 	u.Until = until
 	if len(idle) == 0 {
@@ -273,7 +268,7 @@ func (p *placer) usageOf(u *capacity.Usage, f *function, list []provisioner.Plac
 	for _, i := range idle {
 		if in, works := working[string(i.CID)]; works {
 			u.Idle = append(u.Idle, capacity.Idle{
-				Key: capacity.Key(in.Key), Node: in.Node, Requests: in.Requests, Namespace: fn.Namespace, Since: i.Since,
+				Key: capacity.Key(in.Key), Node: in.Node, Requests: in.Requests, Namespace: u.Namespace, Since: i.Since,
 			})
 		}
 	}

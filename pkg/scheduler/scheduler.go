@@ -180,7 +180,7 @@ func (s *Scheduler) replace(f *function, unit *v1alpha1.Function) {
 	spec := s.specOf(unit)
 	f.mu.Lock()
 	changed := f.fn.Generation != unit.Generation
-	f.fn, f.where = unit, whereOf(unit)
+	f.unit = s.unitOf(unit)
 	s.stepLocked(f, core.Changed{Spec: spec})
 	f.mu.Unlock()
 	if changed {

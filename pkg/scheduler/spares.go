@@ -226,7 +226,7 @@ func (s *warmPools) keepPool(p pool) {
 		"ready", snapshot.Ready, "starting", snapshot.Starting, "reason", string(d.Why))
 	switch {
 	case d.Create > 0:
-		ordered := s.placer.order("", whereOf(p.fn), p.fn, p.term, d.Create)
+		ordered := s.placer.order("", s.unitOf(p.fn), p.term, d.Create)
 		s.budget.Spend(now, len(ordered.Keys))
 		level := slog.LevelDebug // again and again, as long as there is no room
 		if len(ordered.Keys) > 0 {

@@ -81,7 +81,7 @@ func (s *ticker) orderInstead(f *function) {
 		return
 	}
 	if term, served := s.serves(f); served {
-		c := &considered{Decided: new(core.Decided), function: f, fn: f.current(), term: term}
+		c := &considered{Decided: new(core.Decided), unit: f.now(), function: f, term: term}
 		if s.budget.Left(s.deps.Now()) > 0 && s.order(c, 1) > 0 {
 			return
 		}

@@ -65,8 +65,8 @@ func (s *ticker) consider(f *function) *considered {
 		return nil // it was deleted
 	}
 	s.serves(f) // what was taken over just now is observed, too
-	fn := f.current()
-	observed := s.observe(f, fn)
+	u := f.now()
+	observed := s.observe(f, u)
 	term := s.term(f.slot)
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -78,7 +78,7 @@ func (s *ticker) consider(f *function) *considered {
 		return nil
 	}
 	f.book.terms = f.book.terms.after(d.Decision, d.Snapshot, now)
-	return &considered{Decided: d, function: f, fn: fn, term: term}
+	return &considered{Decided: d, unit: u, function: f, term: term}
 }
 
 // conclude follows up on a decision. Room is made only by ticks.

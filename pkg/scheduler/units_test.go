@@ -15,8 +15,8 @@ import (
 	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
 
-// unit is a revision of the function f.
-func unit(n int64, changes ...func(*v1alpha1.Function)) *v1alpha1.Function {
+// unitNo is a revision of the function f.
+func unitNo(n int64, changes ...func(*v1alpha1.Function)) *v1alpha1.Function {
 	return newTestFunction("f", append(changes, revision(n))...)
 }
 
@@ -32,13 +32,13 @@ func (w *world) seriesOf(revision string) (names []string) {
 
 func TestEachRevisionHasItsOwnInstancesAndCalls(t *testing.T) {
 	inWorld(t, defaults(), func(w *world) {
-		old, g := unit(1, minInstances(1)), w.gateway("g:1")
+		old, g := unitNo(1, minInstances(1)), w.gateway("g:1")
 		w.putUnits(old)
 		w.ticks(1)
 		a := w.ready(w.started(old, 1)[0])
 
-		fresh := unit(2, minInstances(1))
-		w.putUnits(unit(1, minInstances(1), maxInstances(5)), fresh)
+		fresh := unitNo(2, minInstances(1))
+		w.putUnits(unitNo(1, minInstances(1), maxInstances(5)), fresh)
 		w.ticks(1)
 		b := w.ready(w.started(fresh, 1)[0])
 		a.expect()
@@ -76,7 +76,7 @@ func TestEachRevisionHasItsOwnInstancesAndCalls(t *testing.T) {
 // A FunctionRevision that somebody deletes and creates again has the same number.
 func TestNoSeriesIsThereTwice(t *testing.T) {
 	inWorld(t, defaults(), func(w *world) {
-		first, again := unit(1), unit(1)
+		first, again := unitNo(1), unitNo(1)
 		again.UID = "another"
 		w.putUnits(first)
 		w.putUnits(again)
@@ -93,7 +93,7 @@ func TestNoSeriesIsThereTwice(t *testing.T) {
 func TestAFunctionIsToldOfWithAllItsRevisions(t *testing.T) {
 	inWorld(t, defaults(), func(w *world) {
 		w.scheduler.deps.Memory = memory{Execution: time.Second}
-		old, fresh, g := unit(1, minInstances(2)), unit(2, minInstances(1)), w.gateway("g:1")
+		old, fresh, g := unitNo(1, minInstances(2)), unitNo(2, minInstances(1)), w.gateway("g:1")
 		w.putUnits(old, fresh)
 		w.ticks(1)
 		specs := w.runtime.take()
@@ -132,7 +132,7 @@ func TestAFunctionIsToldOfWithAllItsRevisions(t *testing.T) {
 
 func TestOneWithoutCallsSpeaksForItsFunctionIfItIsTheLast(t *testing.T) {
 	inWorld(t, defaults(), func(w *world) {
-		w.putUnits(unit(1), unit(2))
+		w.putUnits(unitNo(1), unitNo(2))
 		if got := w.account().Revision; got != "00002" {
 			t.Errorf("the account is of %q", got)
 		}
@@ -149,7 +149,7 @@ func (r functionsMemory) Recall(unit *v1alpha1.Function) estimate.Means {
 func TestANewRevisionBeginsWithWhatIsKnownOfItsFunction(t *testing.T) {
 	inWorld(t, defaults(), func(w *world) {
 		w.scheduler.deps.Memory = functionsMemory{map[string]estimate.Means{"uid-f": {Execution: 3 * time.Second, Start: time.Second}}}
-		fresh := unit(7)
+		fresh := unitNo(7)
 		w.putUnits(fresh)
 		w.ticks(1)
 		if got := w.scheduler.lookup(string(fresh.UID)).means(); got != (estimate.Means{Execution: 3 * time.Second, Start: time.Second}) {
@@ -161,17 +161,17 @@ func TestANewRevisionBeginsWithWhatIsKnownOfItsFunction(t *testing.T) {
 // Whether it can start does not depend on its share of the calls.
 func TestARolloutForgivesNoFailure(t *testing.T) {
 	inWorld(t, defaults(), func(w *world) {
-		broken := unit(1, minInstances(1))
+		broken := unitNo(1, minInstances(1))
 		w.putUnits(broken)
 		w.ticks(1)
 		w.runtime.end(keyOf(string(broken.UID), w.started(broken, 1)[0].CID), "exited with status 3")
 		w.after(0)
-		w.putUnits(unit(1, minInstances(1), maxInstances(2)), unit(2))
+		w.putUnits(unitNo(1, minInstances(1), maxInstances(2)), unitNo(2))
 		w.ticks(3)
 		w.started(broken, 0)
-		changed := unit(1, minInstances(1))
+		changed := unitNo(1, minInstances(1))
 		changed.Generation = 3
-		w.putUnits(changed, unit(2))
+		w.putUnits(changed, unitNo(2))
 		w.ticks(1)
 		w.started(broken, 1)
 	})
@@ -179,8 +179,8 @@ func TestARolloutForgivesNoFailure(t *testing.T) {
 
 func TestFactsAreOfARevisionAndSayThatItHasStarted(t *testing.T) {
 	inSharedWorld(t, func(w *world) {
-		fn := unit(2, minInstances(1))
-		w.putUnits(unit(1), fn)
+		fn := unitNo(2, minInstances(1))
+		w.putUnits(unitNo(1), fn)
 		f := w.scheduler.lookup(string(fn.UID))
 		facts := func() *controlwire.FunctionFacts { return w.scheduler.facts(f).wire(f, nil, time.Now()) }
 		w.ticks(1)
@@ -199,7 +199,7 @@ func TestFactsAreOfARevisionAndSayThatItHasStarted(t *testing.T) {
 // Who takes a revision over knows that it has started once an instance of it asks for work.
 func TestARevisionThatIsTakenOverHasStarted(t *testing.T) {
 	inSharedWorld(t, func(w *world) {
-		fn := unit(2)
+		fn := unitNo(2)
 		w.runtime.existing = []provisioner.Existing{{CID: "00000007-000009", Revision: fn.Revision(), Node: "n", Started: time.Now(), Ran: true}}
 		w.keeper.lose("other:1")
 		w.putUnits(fn)
@@ -221,13 +221,13 @@ func TestARevisionThatIsTakenOverHasStarted(t *testing.T) {
 func TestARevisionThatComesBackStartsAnew(t *testing.T) {
 	inWorld(t, defaults(), func(w *world) {
 		w.runtime.deaf = true
-		fn, g := unit(1, minInstances(1)), w.gateway("g:1")
+		fn, g := unitNo(1, minInstances(1)), w.gateway("g:1")
 		w.putUnits(fn)
 		w.ticks(1)
 		a := w.ready(w.started(fn, 1)[0])
-		w.putUnits(unit(2))
+		w.putUnits(unitNo(2))
 		a.expect("retire: " + reasonUnused)
-		w.putUnits(fn, unit(2))
+		w.putUnits(fn, unitNo(2))
 		w.ticks(1)
 		w.expectCounts(fn, provisioner.Counts{Creating: 1, Leaving: 1})
 		g.offer(fn, 1)
