@@ -137,7 +137,7 @@ func (c *Clearing) one(ask Ask, w *walk, allowed span) int {
 	for at := w.from(allowed.first); at < allowed.end; at = w.from(at + 1) {
 		i := group[at]
 		place, known := c.places[c.idle[i].Node]
-		if known && !c.gone[i] && without(c.nodes.nodes[place], c.idle[i]).Fits(ask.Want) {
+		if known && !c.gone[i] && c.nodes.nodes[place].fits(&ask.Want, &c.idle[i].Requests) {
 			return i
 		}
 		w.pass(at)

@@ -12,18 +12,18 @@ import (
 func drawFull(t *rapid.T) (nodes []Node, idle []Idle) {
 	nodes = make([]Node, rapid.IntRange(1, 4).Draw(t, "nodes"))
 	for i := range nodes {
-		nodes[i] = Node{Name: string(rune('a' + i)), Allocatable: Amount{MilliCPU: 100, Memory: 100}}
+		nodes[i] = Node{Name: string(rune('a' + i)), Allocatable: Amount{MilliCPU: 100, Memory: 100, Further: further("a.b/c", 3).Further}}
 	}
 	idle = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Idle {
 		return Idle{
 			Node:     nodes[rapid.IntRange(0, len(nodes)-1).Draw(t, "node")].Name,
-			Requests: Amount{MilliCPU: rapid.Int64Range(1, 60).Draw(t, "cpu"), Memory: rapid.Int64Range(1, 60).Draw(t, "memory")},
+			Requests: Amount{MilliCPU: rapid.Int64Range(1, 60).Draw(t, "cpu"), Memory: rapid.Int64Range(1, 60).Draw(t, "memory"), Further: drawDevices(t)},
 			For:      time.Duration(rapid.IntRange(1, 9).Draw(t, "for")),
 			Group:    rapid.SampledFrom([]string{"x", "y"}).Draw(t, "group"),
 		}
 	}), 0, 12).Draw(t, "idle")
 	for i := range nodes {
-		nodes[i].Requested = Amount{MilliCPU: rapid.Int64Range(30, 100).Draw(t, "busy"), Memory: 50}
+		nodes[i].Requested = Amount{MilliCPU: rapid.Int64Range(30, 100).Draw(t, "busy"), Memory: 50, Further: drawDevices(t)}
 		for _, in := range idle {
 			if in.Node == nodes[i].Name {
 				nodes[i].Requested = nodes[i].Requested.Plus(in.Requests)
@@ -39,7 +39,7 @@ func TestAClearingIsAsGoodAsALookAtEverything(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		nodes, idle := drawFull(t)
 		ask := Ask{
-			Want:    Amount{MilliCPU: rapid.Int64Range(1, 100).Draw(t, "want"), Memory: 10},
+			Want:    Amount{MilliCPU: rapid.Int64Range(1, 100).Draw(t, "want"), Memory: 10, Further: drawDevices(t)},
 			Group:   rapid.SampledFrom([]string{"", "x"}).Draw(t, "group"),
 			IdleFor: time.Duration(rapid.IntRange(1, 9).Draw(t, "idle for")),
 			Waited:  time.Duration(rapid.IntRange(0, 9).Draw(t, "waited")),
@@ -118,6 +118,11 @@ func TestAClearingMakesNoRoomTwice(t *testing.T) {
 			}
 		}
 	})
+}
+
+// drawDevices is mostly none.
+func drawDevices(t *rapid.T) Further {
+	return further("a.b/c", max(0, rapid.Int64Range(-5, 3).Draw(t, "devices"))).Further
 }
 
 // 1,000 functions ask while 5,000 instances are idle on 1,000 nodes: once so that each

@@ -44,7 +44,7 @@ func Evict(nodes []Node, idle []Idle, want Amount) int {
 func leastEvictions(n Node, idle []Idle, there []int, want Amount) (first, needed int) {
 	slices.SortStableFunc(there, func(a, b int) int { return cmp.Compare(idle[b].For, idle[a].For) })
 	for _, i := range there {
-		if without(n, idle[i]).Fits(want) {
+		if n.fits(&want, &idle[i].Requests) {
 			return i, 1
 		}
 	}

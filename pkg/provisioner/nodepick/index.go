@@ -10,6 +10,8 @@ type Index struct {
 	nodes  []Node
 	shapes []*shape
 	of     map[Amount]*shape
+	// last is the shape that was asked for last, which is mostly the next one, too.
+	last *shape
 }
 
 // shape is what is known of one amount.
@@ -35,7 +37,7 @@ func (x *Index) Add(n Node) {
 	last := len(x.nodes) - 1
 	for _, s := range x.shapes {
 		s.times, s.at = append(s.times, 0), append(s.at, -1)
-		s.set(last, x.times(last, s.want))
+		s.set(last, x.nodes[last].times(&s.want))
 	}
 }
 
@@ -70,20 +72,24 @@ func (x *Index) count(want Amount) int {
 // Request adds an amount, which may be negative, to what is requested of a node.
 func (x *Index) Request(node int, amount Amount) {
 	n := &x.nodes[node]
-	n.Requested = n.Requested.Plus(amount)
+	n.Requested.add(&amount)
 	for _, s := range x.shapes {
-		s.set(node, x.times(node, s.want))
+		s.set(node, n.times(&s.want))
 	}
 }
 
 func (x *Index) shape(want Amount) *shape {
+	if x.last != nil && x.last.want == want {
+		return x.last
+	}
 	if s, known := x.of[want]; known {
+		x.last = s
 		return s
 	}
 	s := &shape{want: want, times: make([]int, len(x.nodes)), at: make([]int, len(x.nodes))}
 	for i := range x.nodes {
 		s.at[i] = -1
-		s.set(i, x.times(i, want))
+		s.set(i, x.nodes[i].times(&want))
 	}
 	x.of[want] = s
 	x.shapes = append(x.shapes, s)
@@ -106,6 +112,3 @@ func (s *shape) set(node, times int) {
 		s.fitting, s.at[node] = s.fitting[:last], -1
 	}
 }
-
-// times is how often want fits on a node.
-func (x *Index) times(node int, want Amount) int { return Room(x.nodes[node:node+1], want) }

@@ -14,6 +14,8 @@ func drawAmount(t *rapid.T, what string, most int64) Amount {
 		MilliCPU: rapid.Int64Range(0, most).Draw(t, what+" CPU"),
 		Memory:   rapid.Int64Range(0, most).Draw(t, what+" memory"),
 		Pods:     rapid.Int64Range(0, most).Draw(t, what+" pods"),
+		// Few want any.
+		Further: further("a.b/c", max(0, rapid.Int64Range(-most, most).Draw(t, what+" devices"))).Further,
 	}
 }
 

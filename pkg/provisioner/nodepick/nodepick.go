@@ -14,10 +14,7 @@ type Amount struct {
 
 // Plus is a and b together.
 func (a Amount) Plus(b Amount) Amount {
-	a.MilliCPU, a.Memory, a.Pods = a.MilliCPU+b.MilliCPU, a.Memory+b.Memory, a.Pods+b.Pods
-	if b.Further.some() {
-		a.Further = a.Further.plus(b.Further)
-	}
+	a.add(&b)
 	return a
 }
 
@@ -28,6 +25,16 @@ func (a Amount) Minus(b Amount) Amount {
 		a.Further = a.Further.minus(b.Further)
 	}
 	return a
+}
+
+// add adds b in place: an amount that is copied is too large for registers.
+func (a *Amount) add(b *Amount) {
+	a.MilliCPU += b.MilliCPU
+	a.Memory += b.Memory
+	a.Pods += b.Pods
+	if b.Further.some() {
+		a.Further = a.Further.plus(b.Further)
+	}
 }
 
 // Node is what is known of a node.
@@ -48,16 +55,21 @@ type Candidates struct {
 }
 
 // Fits says whether a node has room for want.
-func (n *Node) Fits(want Amount) bool {
-	return n.Requested.MilliCPU+want.MilliCPU <= n.Allocatable.MilliCPU &&
-		n.Requested.Memory+want.Memory <= n.Allocatable.Memory &&
-		(want.Pods == 0 || n.Requested.Pods+want.Pods <= n.Allocatable.Pods) &&
-		(!want.Further.some() || n.covers(want.Further))
+func (n *Node) Fits(want Amount) bool { return n.fits(&want, &Amount{}) }
+
+// fits says whether a node has room for want once something has gone. It is asked for each
+// idle instance, so nothing is copied for it.
+func (n *Node) fits(want, gone *Amount) bool {
+	has, taken := &n.Allocatable, &n.Requested
+	return taken.MilliCPU-gone.MilliCPU+want.MilliCPU <= has.MilliCPU &&
+		taken.Memory-gone.Memory+want.Memory <= has.Memory &&
+		(want.Pods == 0 || taken.Pods-gone.Pods+want.Pods <= has.Pods) &&
+		(!want.Further.some() || n.covers(want.Further, gone.Further))
 }
 
-// covers says whether the node has so much left of further resources.
-func (n *Node) covers(want Further) bool {
-	short, _ := n.further().short(want)
+// covers says whether the node has so much left of further resources once some have gone.
+func (n *Node) covers(want, gone Further) bool {
+	short, _ := n.further().plus(gone).short(want)
 	return short == ""
 }
 

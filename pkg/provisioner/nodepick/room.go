@@ -9,23 +9,30 @@ const plenty = 1 << 16
 func Room(nodes []Node, want Amount) int {
 	room := 0
 	for i := range nodes {
-		n := &nodes[i]
-		if !n.Fits(want) {
-			continue
-		}
-		has, taken := &n.Allocatable, &n.Requested
-		fitting := int64(plenty)
-		for _, of := range [...]struct{ free, want int64 }{
-			{has.MilliCPU - taken.MilliCPU, want.MilliCPU}, {has.Memory - taken.Memory, want.Memory}, {has.Pods - taken.Pods, want.Pods},
-		} {
-			if of.want > 0 {
-				fitting = min(fitting, of.free/of.want)
-			}
-		}
-		if want.Further.some() {
-			fitting = n.further().times(want.Further, fitting)
-		}
-		room += int(max(0, fitting))
+		room += nodes[i].times(&want)
 	}
 	return room
+}
+
+// times is how often want fits on a node.
+func (n *Node) times(want *Amount) int {
+	has, taken := &n.Allocatable, &n.Requested
+	cpu, memory, pods := has.MilliCPU-taken.MilliCPU, has.Memory-taken.Memory, has.Pods-taken.Pods
+	if want.MilliCPU > cpu || want.Memory > memory || want.Pods != 0 && want.Pods > pods {
+		return 0
+	}
+	fitting := int64(plenty)
+	if want.MilliCPU > 0 {
+		fitting = min(fitting, cpu/want.MilliCPU)
+	}
+	if want.Memory > 0 {
+		fitting = min(fitting, memory/want.Memory)
+	}
+	if want.Pods > 0 {
+		fitting = min(fitting, pods/want.Pods)
+	}
+	if want.Further.some() {
+		fitting = n.further().times(want.Further, fitting)
+	}
+	return int(fitting)
 }

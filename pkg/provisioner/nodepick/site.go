@@ -69,9 +69,7 @@ func (s *Site) Fits(node string, want, kept Amount) bool {
 	if !there {
 		return false
 	}
-	n := at.in.nodes[at.node]
-	n.Requested = n.Requested.Minus(kept)
-	return n.Fits(want)
+	return at.in.nodes[at.node].fits(&want, &kept)
 }
 
 // Request adds an amount, which may be negative, to what is requested of a node. A

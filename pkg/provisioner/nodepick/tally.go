@@ -37,7 +37,7 @@ func Lacking(nodes []Node, want Amount) Tally {
 		case want.Memory > left.Memory:
 			short[memory]++
 			free[memory] = max(free[memory], left.Memory)
-		case !n.covers(want.Further):
+		case !n.covers(want.Further, Further{}):
 			name, wanted := left.Further.short(want.Further)
 			t[fmt.Sprintf("short of %s (an instance requests %d)", name, wanted)]++
 		case !n.Fits(want):
