@@ -15,8 +15,8 @@
 //
 // It promises of every declaration: its name begins with windlass_, ends with its unit
 // if it has one, and with _total if it counts; it says what it means in a sentence; and
-// a histogram has buckets of both kinds, classic and native, the latter bounded. It says
-// how long it stays as it is: stable metrics can be built upon. A declaration that is
+// a histogram has buckets of both kinds, classic and native, the latter bounded, unless it
+// is declared as Native. It says how long it stays as it is: stable metrics can be built upon. A declaration that is
 // otherwise panics when its program starts. A Set is written to while variables are
 // initialized, and only read after that.
 package metric

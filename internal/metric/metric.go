@@ -58,9 +58,12 @@ type Declaration struct {
 	// Help is what it means, in full sentences.
 	Help   string
 	Labels []string
-	// Buckets are the classic upper bounds of a histogram.
+	// Buckets are the classic upper bounds of a histogram; none if it has native ones only.
 	Buckets []float64
 }
+
+// Native says that it is a histogram without classic buckets.
+func (d Declaration) Native() bool { return d.Kind == KindHistogram && len(d.Buckets) == 0 }
 
 // units are the ends of names that say what is measured.
 var units = []string{"seconds", "bytes", "ratio"}
@@ -103,8 +106,8 @@ func (d Declaration) check() error {
 		return fmt.Errorf("metric: %s is a %s and must not end in _total", d.Name, d.Kind)
 	case !strings.HasSuffix(d.Help, "."):
 		return fmt.Errorf("metric: the help of %s must be a sentence, with its full stop", d.Name)
-	case d.Kind == KindHistogram && (len(d.Buckets) == 0 || !slices.IsSorted(d.Buckets)):
-		return fmt.Errorf("metric: the buckets of %s must be there, and rise", d.Name)
+	case !slices.IsSorted(d.Buckets):
+		return fmt.Errorf("metric: the buckets of %s must rise", d.Name)
 	}
 	for i, label := range d.Labels {
 		switch {
@@ -147,9 +150,17 @@ func (s *Set) Gauge(stability Stability, name, help string, labels ...string) Ga
 // Histogram declares a distribution. Buckets are its classic upper bounds; the native
 // ones need no words.
 func (s *Set) Histogram(stability Stability, name, help string, buckets []float64, labels ...string) Histogram {
-	return Histogram{s.declare(Declaration{
-		Name: name, Kind: KindHistogram, Stability: stability, Help: help, Buckets: buckets, Labels: labels,
-	})}
+	d := Declaration{Name: name, Kind: KindHistogram, Stability: stability, Help: help, Buckets: buckets, Labels: labels}
+	if d.Native() {
+		panic(fmt.Errorf("metric: %s has no buckets: declare it as Native", name))
+	}
+	return Histogram{s.declare(d)}
+}
+
+// Native declares a distribution that has native buckets only: one of each function would
+// otherwise be a series for each bucket. An exposition.Collector tells it.
+func (s *Set) Native(stability Stability, name, help string, labels ...string) Declaration {
+	return s.declare(Declaration{Name: name, Kind: KindHistogram, Stability: stability, Help: help, Labels: labels})
 }
 
 // Counter is the declaration of a counter.

@@ -44,6 +44,7 @@ func TestADeclarationThatBreaksTheRulesPanics(t *testing.T) {
 		"a gauge so named":       func(s *Set) { s.Gauge(Stable, "windlass_calls_total", "Calls.") },
 		"no sentence":            func(s *Set) { s.Gauge(Stable, "windlass_calls", "calls") },
 		"no buckets":             func(s *Set) { s.Histogram(Stable, "windlass_took_seconds", "Time.", nil) },
+		"buckets that fall":      func(s *Set) { s.Histogram(Stable, "windlass_took_seconds", "Time.", []float64{2, 1}) },
 		"a label twice":          func(s *Set) { s.Gauge(Stable, "windlass_calls", "Calls.", "a", "a") },
 		"a label of targets":     func(s *Set) { s.Gauge(Stable, "windlass_calls", "Calls.", "namespace") },
 		"the same name twice": func(s *Set) {

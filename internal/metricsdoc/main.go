@@ -61,9 +61,10 @@ to watch.
 - A call counts at the gateway that it came to: sum over the pods. Only the
   scheduler that serves a revision of a function reports it. While a revision changes hands, two
   may do so for one scrape: take its states as ` + "`max by (function_namespace, function, revision)`" + `.
-- Every histogram has buckets of both kinds: classic ones, by ` + "`_bucket`" + `, and
+- A histogram has buckets of both kinds: classic ones, by ` + "`_bucket`" + `, and
   [native](https://prometheus.io/docs/specs/native_histograms/) ones, a tenth apart, for a
-  Prometheus that scrapes them. In the OpenMetrics and protobuf formats those on the way of
+  Prometheus that scrapes them. A *native histogram* has only the latter, because there is one of each
+  function: a Prometheus that does not scrape them has its ` + "`_sum` and `_count`" + `. In the OpenMetrics and protobuf formats those on the way of
   a call name traces as examples, by ` + "`trace_id`" + `, if the call's trace was recorded.
 - Agents serve nothing. What they say of themselves comes with their pings, and their
   scheduler tells it, as sums by function.
@@ -73,6 +74,14 @@ Counters count from the start of their program. A *stable* metric keeps its name
 labels; an *experimental* one may change with any release
 ([Monitoring](monitoring.md#what-stays-as-it-is)).
 `
+
+// kindOf is the type of a metric.
+func kindOf(d metric.Declaration) string {
+	if d.Native() {
+		return "native histogram"
+	}
+	return string(d.Kind)
+}
 
 // write writes the page.
 func write(w io.Writer, sections []section) error {
@@ -87,7 +96,7 @@ func write(w io.Writer, sections []section) error {
 		for _, set := range s.sets {
 			for _, d := range set.All() {
 				fmt.Fprintf(&page, "| `%s` | %s | %s | %s | %s | %s |\n",
-					d.Name, d.Kind, d.Unit(), strings.Join(d.Labels, ", "), d.Stability, strings.ReplaceAll(d.Help, "|", `\|`))
+					d.Name, kindOf(d), d.Unit(), strings.Join(d.Labels, ", "), d.Stability, strings.ReplaceAll(d.Help, "|", `\|`))
 			}
 		}
 	}

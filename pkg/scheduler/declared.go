@@ -40,6 +40,8 @@ var (
 		"Requests of instances to leave, since they had waited for calls in vain, granted or not.", "function_namespace", "function", "revision")
 	executionDecl = Metrics.Gauge(metric.Experimental, "windlass_scheduler_estimated_execution_seconds",
 		"Mean of the last execution times; absent if unknown.", "function_namespace", "function", "revision")
+	executionsDecl = Metrics.Native(metric.Experimental, "windlass_function_execution_duration_seconds",
+		"Time that the function itself took for each call that it ran, as its instances' agents say; a call that timed out counts as the timeout.", "function_namespace", "function", "revision")
 	startDecl = Metrics.Gauge(metric.Experimental, "windlass_scheduler_estimated_start_seconds",
 		"Mean of the times that the last instances took from their order until they asked for work; absent if unknown.", "function_namespace", "function", "revision")
 	refusedDecl = Metrics.Counter(metric.Stable, "windlass_scheduler_invocations_refused_total",

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/internal/metric/exposition"
 	"github.com/windlass-dev/windlass/pkg/estimate"
 	"github.com/windlass-dev/windlass/pkg/fpcs/history"
 	"github.com/windlass-dev/windlass/pkg/invoke"
@@ -79,6 +80,22 @@ type book struct {
 	reports    reports
 	// spent is what the starts of instances took; nil if there was none.
 	spent *coldstart.Durations
+	// executions is how long calls ran; nil if none has.
+	executions *exposition.Histogram
+}
+
+// ran counts executions. Agents say how long they took, which is at most the timeout, and 0
+// if the function did not run.
+func (b *book) ran(done []core.Done, timeout time.Duration) {
+	for _, d := range done {
+		if d.Execution <= 0 {
+			continue
+		}
+		if b.executions == nil {
+			b.executions = new(exposition.Histogram)
+		}
+		b.executions.Observe(min(d.Execution, timeout).Seconds())
+	}
 }
 
 func (s *host) newFunction(fn *v1alpha1.Function) *function {

@@ -48,6 +48,36 @@ func TestWhoWaitsInVainAndLeavesIsCounted(t *testing.T) {
 	})
 }
 
+// What agents say of executions is held within what the timeout allows, and a call that did not
+// run took no time.
+func TestExecutionsAreCounted(t *testing.T) {
+	inWorld(t, defaults(), func(w *world) {
+		fn, g := w.put("f"), w.gateway("g:1")
+		g.offer(fn, 1)
+		a := w.ready(w.started(fn, 1)[0])
+		timeout := fn.Spec.Template.Timeout.Duration
+		for i, took := range []time.Duration{250 * time.Millisecond, 0, -time.Second, timeout + time.Hour} {
+			g.offer(fn, i+2)
+			a.pull(1, doneWith(i+1, took))
+		}
+		families, err := w.registry.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, family := range families {
+			if family.GetName() != executionsDecl.Name {
+				continue
+			}
+			h := family.GetMetric()[0].GetHistogram()
+			if want := (250*time.Millisecond + timeout).Seconds(); h.GetSampleCount() != 2 || h.GetSampleSum() != want {
+				t.Errorf("%d executions took %v s, want 2 and %v", h.GetSampleCount(), h.GetSampleSum(), want)
+			}
+			return
+		}
+		t.Error("nothing is told")
+	})
+}
+
 // Who was told to go did not leave because it waited in vain.
 func TestWhoWasToldToGoDidNotExpire(t *testing.T) {
 	inWorld(t, defaults(), func(w *world) {

@@ -194,7 +194,7 @@ func (p *pullStream) pull(pull *agentwire.Pull) error {
 	p.asks = core.Pulled{
 		CID: p.key.CID, Wants: !p.leaving, Credits: int(pull.GetCredits()), Done: doneOf(p.done[:0], pull.GetDone()),
 	}
-	refused, is := ask[core.PullRefused](s, f, &p.asks)
+	refused, is := s.pulled(f, &p.asks)
 	p.asks.Done = nil // it may be as long as an agent likes
 	if is {
 		return status.Error(codes.FailedPrecondition, refused.Why.Error())
@@ -203,6 +203,14 @@ func (p *pullStream) pull(pull *agentwire.Pull) error {
 		s.started(p, asked)
 	}
 	return nil
+}
+
+// pulled brings a pull to the function's core, and counts the executions that it tells of.
+func (s *host) pulled(f *function, e *core.Pulled) (refused core.PullRefused, is bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.book.ran(e.Done, f.fn.Spec.Template.Timeout.Duration)
+	return core.AnswerOf[core.PullRefused](s.stepLocked(f, e))
 }
 
 // firstPull notes that the instance asks for work on this stream. It tells whether it

@@ -3,6 +3,7 @@ package scheduler
 import (
 	"time"
 
+	"github.com/windlass-dev/windlass/internal/metric/exposition"
 	"github.com/windlass-dev/windlass/pkg/estimate"
 	"github.com/windlass-dev/windlass/pkg/fpcs"
 	"github.com/windlass-dev/windlass/pkg/invoke"
@@ -24,6 +25,8 @@ type reading struct {
 	agents summary
 	// phases is nil if no instance has started.
 	phases *coldstart.Durations
+	// executions is nil if no call has run.
+	executions *exposition.Histogram
 }
 
 // termsStand is for how long what was needed stands when no more calls come. Calls come
@@ -64,6 +67,7 @@ func (f *function) reading(now time.Time) reading {
 	r := reading{
 		key: f.fn.Key(), revision: f.core.Revision(), known: f.known, view: f.core.View(now), means: f.core.Means(),
 		tally: f.book.tally, tallies: f.book.tallies.clone(), terms: f.book.terms, agents: f.book.reports.sum(),
+		executions: f.book.executions.Clone(),
 	}
 	if f.book.spent != nil {
 		spent := *f.book.spent

@@ -50,6 +50,7 @@ var ofFunctions = slices.Concat([]functionSeries{
 	one(newestFirstDecl.Declaration, called, func(r *row) float64 { return number(r.view.NewestFirst) }),
 	{Declaration: instancesDecl.Declaration, Of: (*row).instances},
 	one(executionDecl.Declaration, hasRun, func(r *row) float64 { return r.means.Execution.Seconds() }),
+	{Declaration: executionsDecl, Of: (*row).ran},
 	one(startDecl.Declaration, hasStarted, func(r *row) float64 { return r.means.Start.Seconds() }),
 
 	one(pullsDecl.Declaration, pulled, func(r *row) float64 { return float64(r.view.Asked) }),
@@ -122,6 +123,15 @@ func tallied() (list []functionSeries) {
 // known.
 func (r *row) sample(more string, value float64) exposition.Sample {
 	return exposition.Sample{Labels: exposition.Labels{r.key.Namespace, r.key.Name, r.revision, more}, Value: value, Since: r.known}
+}
+
+// ran are the executions, if there were any.
+func (r *row) ran(tell exposition.Tell) {
+	if r.executions != nil {
+		s := r.sample("", 0)
+		s.Histogram = r.executions
+		tell(s)
+	}
 }
 
 func (r *row) instances(tell exposition.Tell) {

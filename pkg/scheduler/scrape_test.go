@@ -16,6 +16,7 @@ import (
 	"github.com/windlass-dev/windlass/internal/serve"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/scheduler/coldstart"
+	"github.com/windlass-dev/windlass/pkg/scheduler/core"
 )
 
 // wasted is an answer that nobody keeps.
@@ -130,7 +131,8 @@ func TestS3AScrapeTellsAllThatIsGathered(t *testing.T) {
 	}
 	for _, f := range families {
 		for _, m := range f.GetMetric() {
-			if c := m.GetCounter(); c != nil && c.GetCreatedTimestamp() == nil {
+			c, h := m.GetCounter(), m.GetHistogram()
+			if c != nil && c.GetCreatedTimestamp() == nil || h != nil && h.GetCreatedTimestamp() == nil {
 				t.Fatalf("%s does not say since when: %v", f.GetName(), m)
 			}
 		}
@@ -158,10 +160,13 @@ func TestS3AScrapeTellsAllThatIsGathered(t *testing.T) {
 }
 
 // useAndHear lets a function be called once by an instance whose start was timed and
-// whose agent has reported.
+// whose agent has reported, and that ran calls of ten durations before.
 func useAndHear(b testing.TB, w *world, fn *v1alpha1.Function, n int) {
 	useOnce(b, w, fn, n)
 	f := w.scheduler.lookup(string(fn.UID))
 	f.spend(coldstart.Durations{coldstart.Ready: time.Second})
 	f.book.reports.hear("c", report{resident: 1 << 23}, false)
+	for i := range 10 {
+		f.book.ran([]core.Done{{Execution: time.Millisecond << i}}, time.Minute)
+	}
 }

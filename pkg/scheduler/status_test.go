@@ -35,8 +35,8 @@ func (w *world) scrape(label string) map[string]float64 {
 			}
 			if has {
 				name := strings.TrimPrefix(family.GetName(), "windlass_scheduler_")
-				// One of the two is nil and has the value 0.
-				value := metric.GetCounter().GetValue() + metric.GetGauge().GetValue()
+				// Two of the three are nil and have the value 0.
+				value := metric.GetCounter().GetValue() + metric.GetGauge().GetValue() + metric.GetHistogram().GetSampleSum()
 				series[fmt.Sprintf("%s{%s}", name, strings.Join(values, ","))] = value
 			}
 		}
@@ -75,6 +75,7 @@ func TestMetricsComeAndGoWithTheFunction(t *testing.T) {
 
 		w.ready(specs[0]).pull(1, doneWith(1, 250*time.Millisecond))
 		want["queue_length{f,ns}"], want["estimated_execution_seconds{f,ns}"], want["estimated_start_seconds{f,ns}"] = 1, 0.25, 0.1
+		want["windlass_function_execution_duration_seconds{f,ns}"] = 0.25
 		want["instances{f,ns,creating}"], want["instances{f,ns,busy}"] = 1, 1
 		want["instances_started_total{f,ns}"] = 1
 		want["pulls_total{f,ns}"], want["pulls_waiting{f,ns}"] = 2, 0

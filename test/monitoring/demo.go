@@ -18,7 +18,10 @@ import (
 
 // Native histograms are watched by a Prometheus of their own, see
 // prometheus.Config.
-const nativeQuery = "histogram_quantile(0.9, sum(rate(windlass_gateway_invocation_duration_seconds[" + interval + "])))"
+var nativeQueries = []string{
+	"histogram_quantile(0.9, sum(rate(windlass_gateway_invocation_duration_seconds[" + interval + "])))",
+	"histogram_quantile(0.9, sum(rate(windlass_function_execution_duration_seconds[" + interval + "])))",
+}
 
 // demo runs the load of windlass demo, and asks all questions of it.
 func (o options) demo(ctx context.Context, dir string) (ok bool, err error) {
@@ -64,8 +67,10 @@ func (o options) demo(ctx context.Context, dir string) (ok bool, err error) {
 	for rule, why := range broken {
 		faults = append(faults, fmt.Sprintf("rule %s: %s", rule, why))
 	}
-	if has, err := (span{server: native, from: began, to: time.Now()}).hasData(ctx, nativeQuery); err != nil || !has {
-		faults = append(faults, fmt.Sprintf("no native histogram, %v: %s", err, nativeQuery))
+	for _, query := range nativeQueries {
+		if has, err := (span{server: native, from: began, to: time.Now()}).hasData(ctx, query); err != nil || !has {
+			faults = append(faults, fmt.Sprintf("no native histogram, %v: %s", err, query))
+		}
 	}
 	for _, fault := range faults {
 		fmt.Fprintln(o.out, "     ", fault)

@@ -18,6 +18,8 @@ const (
 	Counter   Kind = "counter"
 	Gauge     Kind = "gauge"
 	Histogram Kind = "histogram"
+	// Native has no classic buckets.
+	Native Kind = "native histogram"
 )
 
 // Metric is what a query may name.
@@ -73,8 +75,8 @@ func FromDocs(markdown string) (Catalogue, error) {
 				metric.Labels = labelsOf(cells[i])
 			}
 		}
-		if metric.Kind != Counter && metric.Kind != Gauge && metric.Kind != Histogram {
-			return nil, fmt.Errorf("docs/metrics.md: %s is a %q: want counter, gauge or histogram in a column called type", metric.Name, metric.Kind)
+		if !slices.Contains([]Kind{Counter, Gauge, Histogram, Native}, metric.Kind) {
+			return nil, fmt.Errorf("docs/metrics.md: %s is a %q: want counter, gauge, histogram or native histogram in a column called type", metric.Name, metric.Kind)
 		}
 		catalogue[metric.Name] = metric
 	}
@@ -151,7 +153,7 @@ func (c Catalogue) find(series string) (Metric, bool) {
 	}
 	for _, suffix := range []string{"_bucket", "_sum", "_count"} {
 		name, cut := strings.CutSuffix(series, suffix)
-		if metric, ok := c[name]; cut && ok && metric.Kind == Histogram {
+		if metric, ok := c[name]; cut && ok && (metric.Kind == Histogram || metric.Kind == Native && suffix != "_bucket") {
 			part := Metric{Name: series, Kind: Counter, Labels: metric.Labels}
 			if suffix == "_bucket" {
 				part.Labels = append([]string{"le"}, metric.Labels...)

@@ -135,10 +135,12 @@ func (q *query) treatment(metric Metric, path []parser.Node) {
 	}
 	switch {
 	case metric.Kind == Histogram:
-		q.report("%s is a native histogram, which not every Prometheus keeps: use its buckets, sum or count", metric.Name)
+		q.report("%s has native buckets that not every Prometheus keeps: use its classic ones, its sum or count", metric.Name)
 	case metric.Kind == Counter && !rated:
 		q.report("%s is a counter: take its rate or increase", metric.Name)
-	case metric.Kind != Counter && rated:
+	case metric.Kind == Native && !rated:
+		q.report("%s is a native histogram: take its rate or increase", metric.Name)
+	case metric.Kind == Gauge && rated:
 		q.report("%s is a %s, which has no rate", metric.Name, metric.Kind)
 	}
 	if slices.Contains(metric.Labels, "function") && !strings.Contains(metric.Name, ":") && !aggregated {
@@ -215,15 +217,32 @@ func replaced(call *parser.Call) (string, bool) {
 	return label.Val, true
 }
 
-// call wants quantiles to be taken of buckets that are told apart by their bounds.
+// call wants quantiles to be taken of sums: of native histograms, or of classic buckets that
+// are told apart by their bounds.
 func (q *query) call(node *parser.Call) {
 	if node.Func.Name != "histogram_quantile" {
 		return
 	}
 	sum, ok := node.Args[1].(*parser.AggregateExpr)
+	if ok && sum.Op == parser.SUM && q.native(sum) {
+		return
+	}
 	if !ok || sum.Op != parser.SUM || !slices.Contains(sum.Grouping, "le") {
 		q.report("a quantile needs buckets that are summed by le")
 	}
+}
+
+// native says that all that is below are native histograms.
+func (q *query) native(expr parser.Expr) bool {
+	is := true
+	parser.Inspect(expr, func(node parser.Node, _ []parser.Node) error {
+		if selector, ok := node.(*parser.VectorSelector); ok {
+			metric, _ := q.catalogue.find(selector.Name)
+			is = is && metric.Kind == Native
+		}
+		return nil
+	})
+	return is
 }
 
 // whole wants increases that are shown as counts to be rounded: nobody starts 3.6 instances.

@@ -16,8 +16,12 @@ var few = Catalogue{
 	"windlass_held_bytes":        {"windlass_held_bytes", Gauge, nil},
 	"windlass_limit_bytes":       {"windlass_limit_bytes", Gauge, nil},
 	"windlass_tick_seconds":      {"windlass_tick_seconds", Histogram, nil},
+	"windlass_run_seconds":       {"windlass_run_seconds", Native, []string{"function_namespace", "function"}},
 	"function:windlass_calls:5m": {"function:windlass_calls:5m", Gauge, []string{"function"}},
 }
+
+// chosen is how queries follow the variables.
+const chosen = `{function_namespace=~"$namespace", function=~"$function"}`
 
 // sound is a dashboard in which no rule finds a fault.
 func sound() Dashboard {
@@ -73,7 +77,6 @@ func TestFaultsOfFormAreFound(t *testing.T) {
 }
 
 func TestFaultsOfQueriesAreFound(t *testing.T) {
-	const chosen = `{function_namespace=~"$namespace", function=~"$function"}`
 	for name, c := range map[string]struct{ expr, legend, unit, want string }{
 		"no PromQL":               {`sum(rate(windlass_moves_total[$__rate_interval])`, "x", "ops", "unclosed left parenthesis"},
 		"a fixed window":          {`sum(rate(windlass_moves_total[5m]))`, "x", "ops", "does not follow the panel's resolution"},
@@ -90,7 +93,10 @@ func TestFaultsOfQueriesAreFound(t *testing.T) {
 		"any function of a rule":  {`sum(function:windlass_calls:5m)`, "x", "short", "does not follow the variable $function"},
 		"labels that are left":    {`sum without (code) (rate(windlass_calls_total` + chosen + `[$__rate_interval]))`, "x", "reqps", "name those that are kept"},
 		"a quantile without le":   {`histogram_quantile(0.9, sum(rate(windlass_tick_seconds_bucket[$__rate_interval])))`, "x", "s", "summed by le"},
-		"a native histogram":      {`sum(rate(windlass_tick_seconds[$__rate_interval]))`, "x", "s", "native histogram"},
+		"a native histogram":      {`sum(rate(windlass_tick_seconds[$__rate_interval]))`, "x", "s", "use its classic ones"},
+		"a native one as it is":   {`histogram_quantile(0.9, sum(windlass_run_seconds` + chosen + `))`, "x", "s", "take its rate or increase"},
+		"buckets it has not":      {`sum(rate(windlass_run_seconds_bucket` + chosen + `[$__rate_interval]))`, "x", "s", "there is no metric"},
+		"its unit":                {`histogram_quantile(0.9, sum(rate(windlass_run_seconds` + chosen + `[$__rate_interval])))`, "x", "short", `shown as "short" and are "s"`},
 		"a subquery":              {`max_over_time(sum(windlass_orphan)[$__range:1m])`, "x", "short", "subquery"},
 		"a legend of no label":    {`sum(windlass_orphan)`, "{{code}}", "short", "legend names code"},
 		"seconds as a number":     {`histogram_quantile(0.9, sum by (le) (rate(windlass_tick_seconds_bucket[$__rate_interval])))`, "x", "short", `shown as "short" and are "s"`},
@@ -114,6 +120,20 @@ func TestWholeCountsAndSharesNeedNoRounding(t *testing.T) {
 		d := sound()
 		p := &d.Panels[0]
 		p.Targets[0].Expr, p.Targets[0].Legend = expr, "moves"
+		for _, finding := range Queries(d, few) {
+			t.Error(finding)
+		}
+	}
+}
+
+func TestANativeHistogramNeedsNoBucketsAndHasSumAndCount(t *testing.T) {
+	for _, expr := range []string{
+		`histogram_quantile(0.9, sum(rate(windlass_run_seconds` + chosen + `[$__rate_interval])))`,
+		`sum(rate(windlass_run_seconds_sum` + chosen + `[$__rate_interval])) / sum(rate(windlass_run_seconds_count` + chosen + `[$__rate_interval]))`,
+	} {
+		d := sound()
+		p := &d.Panels[0]
+		p.Targets[0].Expr, p.Targets[0].Legend, p.FieldConfig.Defaults.Unit = expr, "x", "s"
 		for _, finding := range Queries(d, few) {
 			t.Error(finding)
 		}

@@ -81,14 +81,14 @@ func unitOfCall(expr *parser.Call) (string, bool) {
 	return "", false
 }
 
-// bucketUnit is the unit of the histogram whose buckets are below.
+// bucketUnit is the unit of the histogram that is below, as a whole or by its buckets.
 func bucketUnit(expr parser.Expr) (string, bool) {
 	unit, known := "", false
 	parser.Inspect(expr, func(node parser.Node, _ []parser.Node) error {
 		if selector, ok := node.(*parser.VectorSelector); ok {
 			for part := range strings.SplitSeq(selector.Name, ":") {
-				if name, cut := strings.CutSuffix(part, "_bucket"); cut {
-					unit, known = unitOfName(name)
+				if of, is := unitOfName(strings.TrimSuffix(part, "_bucket")); is {
+					unit, known = of, true
 				}
 			}
 		}

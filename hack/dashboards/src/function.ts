@@ -7,9 +7,10 @@ import { frame, toBoard, toTraces, uids } from './frame';
 import { graph, heading, number, spread } from './kit';
 import { byClass, codes } from './overview';
 import { callPhases, plain, quantiles, startPhases } from './palette';
-import { chosen, increase, orNone, orZero, quantile, rate, share, whole } from './queries';
+import { chosen, increase, nativeMean, nativeQuantile, orNone, orZero, quantile, rate, share, whole } from './queries';
 
 const calls = `windlass_gateway_invocations_total{${chosen}}`;
+const executions = 'windlass_function_execution_duration_seconds';
 const traces = '{ name = "invoke ${namespace}/${function}" }';
 const slowTraces = '{ name = "invoke ${namespace}/${function}" && duration > 1s }';
 
@@ -142,6 +143,14 @@ function instances(board: dashboard.DashboardBuilder): void {
   board
     .withRow(heading('Instances at work'))
     .withPanel(graph({
+      title: 'Execution time', unit: 's', width: 8, logarithmic: true, colours: { ...quantiles, mean: '#56A64B' },
+      description: 'How long the function itself took for a call. Only a Prometheus that stores native histograms has p50 and p99; any has the mean.',
+      queries: [
+        { expr: nativeMean(executions, chosen), legend: 'mean' },
+        ...[0.5, 0.99].map((q) => ({ expr: nativeQuantile(q, executions, chosen), legend: `p${q * 100}` })),
+      ],
+    }))
+    .withPanel(graph({
       title: 'Pulls', unit: 'count:pulls/s', width: 8,
       description: 'How often instances asked for a call in a second; *in vain* counts the idle ones that asked to leave. On the right: pulls that wait for a call now, and idle instances that report less often.',
       queries: [
@@ -157,18 +166,6 @@ function instances(board: dashboard.DashboardBuilder): void {
       },
     }))
     .withPanel(graph({
-      title: 'CPU', unit: 'count:cores', width: 4,
-      description: 'Processor seconds in a second, of the agents of all its instances.',
-      queries: [{ expr: orZero(`sum(${rate(`windlass_agent_cpu_seconds_total{${chosen}}`)})`), legend: 'cores' }],
-      colours: { cores: plain },
-    }))
-    .withPanel(graph({
-      title: 'Memory', unit: 'bytes', width: 4,
-      description: 'Resident memory of the agents of all its instances.',
-      queries: [{ expr: orZero(`sum(max by (function_namespace, function, revision) (windlass_agent_resident_memory_bytes{${chosen}}))`), legend: 'resident' }],
-      colours: { resident: plain },
-    }))
-    .withPanel(graph({
       title: 'Agents in trouble', unit: 'none', width: 8,
       description: 'Calls that broke, claims that were refused and streams that were made anew, as agents report them, and agents that are silent. All should be 0; reconnects come with every change of owner.',
       queries: [
@@ -178,5 +175,17 @@ function instances(board: dashboard.DashboardBuilder): void {
         { expr: orZero(`sum(max by (function_namespace, function, revision) (windlass_scheduler_agents_silent{${chosen}}))`), legend: 'silent' },
       ],
       colours: { 'calls broken': '#E02F44', 'claims refused': '#FF9830', reconnects: '#8AB8FF', silent: '#B877D9' },
+    }))
+    .withPanel(graph({
+      title: 'CPU', unit: 'count:cores', width: 12,
+      description: 'Processor seconds in a second, of the agents of all its instances.',
+      queries: [{ expr: orZero(`sum(${rate(`windlass_agent_cpu_seconds_total{${chosen}}`)})`), legend: 'cores' }],
+      colours: { cores: plain },
+    }))
+    .withPanel(graph({
+      title: 'Memory', unit: 'bytes', width: 12,
+      description: 'Resident memory of the agents of all its instances.',
+      queries: [{ expr: orZero(`sum(max by (function_namespace, function, revision) (windlass_agent_resident_memory_bytes{${chosen}}))`), legend: 'resident' }],
+      colours: { resident: plain },
     }));
 }

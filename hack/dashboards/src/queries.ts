@@ -26,6 +26,16 @@ export const orNone = (label: string, expr: string): string =>
 export const quantile = (q: number, histogram: string, matchers = '', by: string[] = []): string =>
   `histogram_quantile(${q}, sum by (${[...by, 'le'].join(', ')}) (${rate(`${histogram}_bucket${matchers && `{${matchers}}`}`)}))`;
 
+/** A quantile of a native histogram, which is nothing in a Prometheus that stores none. */
+export const nativeQuantile = (q: number, histogram: string, matchers: string): string =>
+  `histogram_quantile(${q}, sum(${rate(`${histogram}{${matchers}}`)}))`;
+
+/** The mean of a native histogram's observations, which a Prometheus that stores none has as a sum and a count. */
+export const nativeMean = (histogram: string, matchers: string): string => {
+  const all = `sum(${rate(`${histogram}{${matchers}}`)})`;
+  return `${mean(histogram, matchers)} or histogram_sum(${all}) / histogram_count(${all})`;
+};
+
 /** The mean of a histogram's observations, by labels if any are named. */
 export const mean = (histogram: string, matchers = '', by: string[] = []): string => {
   const sum = (suffix: string) => `sum${by.length ? ` by (${by.join(', ')})` : ''} (${rate(`${histogram}_${suffix}${matchers && `{${matchers}}`}`)})`;

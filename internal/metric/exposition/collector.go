@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/windlass-dev/windlass/internal/metric"
 )
@@ -20,15 +22,17 @@ type Labels [maxLabels]string
 type Sample struct {
 	Labels Labels
 	Value  float64
-	// Since is when a counter began at zero; zero if that is not known.
+	// Histogram is the value if that is one, and not changed once it is told.
+	Histogram *Histogram
+	// Since is when a counter or histogram began at zero; zero if that is not known.
 	Since time.Time
 }
 
 // Tell takes a sample.
 type Tell = func(Sample)
 
-// Series are the counters or gauges of one name: Of tells those of a row, in the order of
-// their labels.
+// Series are the counters, gauges or native histograms of one name: Of tells those of a row,
+// in the order of their labels.
 type Series[R any] struct {
 	metric.Declaration
 	Of func(row *R, tell Tell)
@@ -44,8 +48,8 @@ type Collector[R any] struct {
 // of their labels, and are not changed once they are read.
 func NewCollector[R any](series []Series[R], read func() []R) *Collector[R] {
 	for _, s := range series {
-		if s.Kind == metric.KindHistogram || len(s.Labels) > maxLabels {
-			panic("exposition: " + s.Name + " is a histogram or has too many labels: use a prometheus.Collector")
+		if s.Kind == metric.KindHistogram && !s.Native() || len(s.Labels) > maxLabels {
+			panic("exposition: " + s.Name + " has classic buckets or too many labels: use a prometheus.Collector")
 		}
 	}
 	return &Collector[R]{series, read}
@@ -94,6 +98,8 @@ func (c *Collector[R]) Collect(ch chan<- prometheus.Metric) {
 		for s := range f.samples {
 			labels := s.Labels[:len(f.Labels)]
 			switch {
+			case f.Kind == metric.KindHistogram:
+				ch <- gathered{prometheus.MustNewConstMetric(desc, prometheus.UntypedValue, 0, labels...), s}
 			case f.Kind == metric.KindGauge:
 				ch <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, s.Value, labels...)
 			case s.Since.IsZero():
@@ -103,4 +109,24 @@ func (c *Collector[R]) Collect(ch chan<- prometheus.Metric) {
 			}
 		}
 	}
+}
+
+// gathered is a histogram for those who gather; the metric that it is made of has its labels.
+type gathered struct {
+	prometheus.Metric
+	sample Sample
+}
+
+// Write implements prometheus.Metric.
+func (g gathered) Write(out *dto.Metric) error {
+	if err := g.Metric.Write(out); err != nil {
+		return err
+	}
+	var m nativeMessage
+	m.set(g.sample.Histogram)
+	if !g.sample.Since.IsZero() {
+		m.CreatedTimestamp = timestamppb.New(g.sample.Since)
+	}
+	out.Untyped, out.Histogram = nil, &m.Histogram
+	return nil
 }

@@ -36,14 +36,15 @@ const chunkSize = 64
 
 // slot is the message of one sample.
 type slot struct {
-	metric  dto.Metric
-	counter dto.Counter
-	gauge   dto.Gauge
-	since   timestamppb.Timestamp
-	value   float64
-	labels  [maxLabels]dto.LabelPair
-	values  Labels
-	pairs   [maxLabels]*dto.LabelPair
+	metric    dto.Metric
+	counter   dto.Counter
+	gauge     dto.Gauge
+	histogram nativeMessage
+	since     timestamppb.Timestamp
+	value     float64
+	labels    [maxLabels]dto.LabelPair
+	values    Labels
+	pairs     [maxLabels]*dto.LabelPair
 }
 
 // newEncoder makes one for a format that was negotiated. Declared names are proper in every
@@ -119,12 +120,13 @@ func (e *encoder) protobuf(f family) error {
 	})
 }
 
+var kinds = map[metric.Kind]dto.MetricType{
+	metric.KindCounter: dto.MetricType_COUNTER, metric.KindGauge: dto.MetricType_GAUGE, metric.KindHistogram: dto.MetricType_HISTOGRAM,
+}
+
 // begin makes the message that of a family without samples.
 func (e *encoder) begin(f family) {
-	kind := dto.MetricType_GAUGE
-	if f.Kind == metric.KindCounter {
-		kind = dto.MetricType_COUNTER
-	}
+	kind := kinds[f.Kind]
 	e.family.Name, e.family.Help, e.family.Type = &f.Name, &f.Help, &kind
 	e.order = e.order[:0]
 	for i := range f.Labels {
@@ -133,11 +135,14 @@ func (e *encoder) begin(f family) {
 	slices.SortFunc(e.order, func(a, b int) int { return strings.Compare(f.Labels[a], f.Labels[b]) })
 	for i := range e.slots {
 		s := &e.slots[i]
-		s.metric.Counter, s.metric.Gauge = nil, nil
-		if kind == dto.MetricType_COUNTER {
+		s.metric.Counter, s.metric.Gauge, s.metric.Histogram = nil, nil, nil
+		switch f.Kind {
+		case metric.KindCounter:
 			s.metric.Counter = &s.counter
-		} else {
+		case metric.KindGauge:
 			s.metric.Gauge = &s.gauge
+		case metric.KindHistogram:
+			s.metric.Histogram = &s.histogram.Histogram
 		}
 		for l, declared := range e.order {
 			s.labels[l].Name = &f.Labels[declared]
@@ -160,10 +165,13 @@ func (e *encoder) chunks(f family, write func() error) error {
 		for l, declared := range e.order {
 			s.values[l] = sample.Labels[declared]
 		}
-		s.value, s.counter.CreatedTimestamp = sample.Value, nil
+		s.value, s.counter.CreatedTimestamp, s.histogram.CreatedTimestamp = sample.Value, nil, nil
+		if sample.Histogram != nil {
+			s.histogram.set(sample.Histogram)
+		}
 		if !sample.Since.IsZero() {
 			s.since.Seconds, s.since.Nanos = sample.Since.Unix(), int32(sample.Since.Nanosecond())
-			s.counter.CreatedTimestamp = &s.since
+			s.counter.CreatedTimestamp, s.histogram.CreatedTimestamp = &s.since, &s.since
 		}
 		n++
 	}

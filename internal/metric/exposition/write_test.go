@@ -25,6 +25,7 @@ type subject struct {
 	queued, calls float64
 	since         time.Time
 	reasons       []string
+	runs          *Histogram
 }
 
 var (
@@ -33,6 +34,7 @@ var (
 	callsDecl   = set.Counter(metric.Stable, "windlass_m_calls_total", "Calls.", "zone", "name")
 	reasonsDecl = set.Counter(metric.Stable, "windlass_m_refused_total", "Refusals.", "zone", "name", "why")
 	neverDecl   = set.Gauge(metric.Stable, "windlass_m_never", "Nothing.", "zone", "name")
+	runsDecl    = set.Native(metric.Stable, "windlass_m_runs_seconds", "Runs.", "zone", "name")
 	tookDecl    = set.Histogram(metric.Stable, "windlass_m_d_seconds", "What it took.", []float64{1, 2})
 	firstDecl   = set.Counter(metric.Stable, "windlass_a_total", "The first.", "of")
 	lastDecl    = set.Gauge(metric.Stable, "windlass_z", "The last.")
@@ -51,6 +53,11 @@ func collectorOf(subjects []subject) *Collector[subject] {
 		{reasonsDecl.Declaration, func(s *subject, tell Tell) {
 			for n, reason := range s.reasons {
 				tell(Sample{Labels: Labels{"zürich", s.name, reason}, Value: float64(n)})
+			}
+		}},
+		{runsDecl, func(s *subject, tell Tell) {
+			if s.runs != nil {
+				tell(Sample{Labels: Labels{"zürich", s.name}, Histogram: s.runs, Since: s.since})
 			}
 		}},
 		one(neverDecl.Declaration, func(*subject) float64 { return -1 }),
@@ -72,6 +79,7 @@ func registryOf(subjects []subject) *Registry {
 // What is written is what expfmt writes of all that is gathered, and can be read.
 func TestS3WhatIsWrittenIsWhatIsGathered(t *testing.T) {
 	values := rapid.OneOf(rapid.Float64Range(-1, 5), rapid.SampledFrom([]float64{0, 1, math.Inf(1), 1e300, 1e-9, 12345678}))
+	runs := rapid.OneOf(rapid.Float64Range(0, 1e-4), rapid.Float64Range(0, 100))
 	names := rapid.SampledFrom([]string{"f", `a "quoted"\ one`, "two\nlines", "größe", ""})
 	rapid.Check(t, func(t *rapid.T) {
 		var subjects []subject
@@ -79,6 +87,12 @@ func TestS3WhatIsWrittenIsWhatIsGathered(t *testing.T) {
 			s := subject{name: fmt.Sprintf("%04d %s", n, names.Draw(t, "name")), queued: values.Draw(t, "queued"), calls: values.Draw(t, "calls")}
 			s.since = rapid.SampledFrom([]time.Time{{}, time.Unix(12, 34), time.Unix(1<<31, 0)}).Draw(t, "since")
 			s.reasons = []string{"a", "b", "c"}[:rapid.IntRange(0, 3).Draw(t, "reasons")]
+			if observed := rapid.SliceOfN(runs, 0, 9).Draw(t, "runs"); len(observed) > 0 {
+				s.runs = new(Histogram)
+				for _, v := range observed {
+					s.runs.Observe(v)
+				}
+			}
 			subjects = append(subjects, s)
 		}
 		r := registryOf(subjects)
