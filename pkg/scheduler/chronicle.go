@@ -48,8 +48,6 @@ func (c *considered) floor() history.Floor {
 		f.Of = history.FloorSchedule
 	case c.Upkeep.Awaited >= f.Instances:
 		f.Of = history.FloorAwaited
-	case c.Upkeep.Asked >= f.Instances && int(c.fn.Spec.Scaling.MinInstances) < f.Instances:
-		f.Of = history.FloorAsked
 	default:
 		f.Of = history.FloorSpec
 	}

@@ -54,7 +54,6 @@ const (
 	FloorSpec     = "scaling.minInstances"
 	FloorSchedule = "scaling.windows"
 	FloorAwaited  = "a call that is near, by the function's idle times,"
-	FloorAsked    = "deploy --wait"
 )
 
 // Placement is how many instances were ordered on one node.

@@ -51,10 +51,9 @@ type Spec struct {
 	// An instance backs off when it was idle for BackoffAfter, and may leave after
 	// IdleTimeout more; the last one after KeepLast.
 	BackoffAfter, IdleTimeout, KeepLast time.Duration
-	// Windows, Learns and StartUntil are what upkeep.New takes.
-	Windows    []schedule.Window
-	Learns     bool
-	StartUntil time.Time
+	// Windows and Learns are what upkeep.New takes.
+	Windows []schedule.Window
+	Learns  bool
 }
 
 // keptHandOuts is how many hand-outs a function keeps memory for: one step seldom has

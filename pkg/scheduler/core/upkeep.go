@@ -10,7 +10,7 @@ import (
 
 // newKeeper makes the keeper of a function, with what one before has learnt.
 func newKeeper(s Spec, before *upkeep.Keeper) *upkeep.Keeper {
-	return upkeep.New(s.Windows, s.Learns, s.KeepLast, s.StartUntil, before)
+	return upkeep.New(s.Windows, s.Learns, s.KeepLast, before)
 }
 
 // Upkeep is what instances the function is to have now whether it is called or not.

@@ -11,10 +11,9 @@ import (
 // Upkeep is what instances a function is to have at a moment whether it is called or
 // not, its spec's least aside.
 type Upkeep struct {
-	// Scheduled is how many it has at least because of the time, Awaited how many
-	// because a call is near, and Asked how many because somebody waits to see
-	// whether one starts.
-	Scheduled, Awaited, Asked int
+	// Scheduled is how many it has at least because of the time, and Awaited how many
+	// because a call is near.
+	Scheduled, Awaited int
 	// Planned says that its idle times teach what becomes of its last instance:
 	// it stays if Kept, or else all may leave.
 	Planned, Kept bool
@@ -24,7 +23,7 @@ type Upkeep struct {
 }
 
 // Least is the least instances of a function whose spec has that least.
-func (u Upkeep) Least(least int) int { return max(least, u.Scheduled, u.Awaited, u.Asked) }
+func (u Upkeep) Least(least int) int { return max(least, u.Scheduled, u.Awaited) }
 
 // Leave is when an instance that has been idle for so long may leave, if it may by
 // that policy without any upkeep. The policy's Min is to be that of Least.
@@ -42,16 +41,13 @@ func (u Upkeep) Leave(p queue.LeavePolicy, idle time.Duration, now time.Time) qu
 // leave only when their own times are over.
 func (u Upkeep) ReleasesIdle() bool { return u.Planned && !u.Kept }
 
-// Keeper works out the upkeep of a function that has a schedule, whose idle times are
-// learnt, or that is to be started. One of which none is true has no Keeper, nil.
+// Keeper works out the upkeep of a function that has a schedule, or whose idle times are
+// learnt. One of which neither is true has no Keeper, nil.
 type Keeper struct {
 	windows []schedule.Window
 	// scheduled is the least of the windows until then.
 	scheduled int
 	until     time.Time
-	// startUntil is until when one instance is kept whatever else holds; zero for
-	// not at all.
-	startUntil time.Time
 
 	// learns says that idle times are learnt, and taught that they teach plan.
 	learns, taught bool
@@ -61,13 +57,13 @@ type Keeper struct {
 }
 
 // New makes the Keeper of a function with these windows, whose last instance is kept
-// for keepLast where its idle times do not say more, of which one is kept until
-// startUntil, and what one before, which may be nil, has learnt.
-func New(windows []schedule.Window, learns bool, keepLast time.Duration, startUntil time.Time, before *Keeper) *Keeper {
-	if len(windows) == 0 && !learns && startUntil.IsZero() {
+// for keepLast where its idle times do not say more, with what one before, which may be
+// nil, has learnt.
+func New(windows []schedule.Window, learns bool, keepLast time.Duration, before *Keeper) *Keeper {
+	if len(windows) == 0 && !learns {
 		return nil
 	}
-	k := &Keeper{windows: windows, learns: learns, keepLast: keepLast, startUntil: startUntil}
+	k := &Keeper{windows: windows, learns: learns, keepLast: keepLast}
 	if before != nil && learns {
 		k.idle = before.idle
 		k.plan, k.taught = k.idle.Windows(keepLast)
@@ -97,22 +93,13 @@ func (k *Keeper) At(now, idleSince time.Time, start time.Duration) Upkeep {
 		k.scheduled, k.until = schedule.Floor(k.windows, now)
 	}
 	u := Upkeep{Scheduled: k.scheduled, Change: k.until}
-	if now.Before(k.startUntil) {
-		u.Asked = 1
-		u.changesAt(k.startUntil)
-	}
 	if !k.taught || idleSince.IsZero() {
 		return u
 	}
 	plan := k.plan.Plan(idleSince, now, start)
 	u.Planned, u.Kept, u.Awaited = true, plan.Keep, plan.Floor
-	u.changesAt(plan.Change)
-	return u
-}
-
-// changesAt says that something is otherwise from a time on; zero for never.
-func (u *Upkeep) changesAt(at time.Time) {
-	if u.Change.IsZero() || !at.IsZero() && at.Before(u.Change) {
-		u.Change = at
+	if u.Change.IsZero() || !plan.Change.IsZero() && plan.Change.Before(u.Change) {
+		u.Change = plan.Change
 	}
+	return u
 }

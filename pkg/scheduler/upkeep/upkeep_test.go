@@ -20,7 +20,7 @@ func window(t *testing.T, start string, hours, least int) schedule.Window {
 
 // taught is a Keeper of a function that is always idle for half an hour.
 func taught(windows ...schedule.Window) *Keeper {
-	k := New(windows, true, time.Minute, time.Time{}, nil)
+	k := New(windows, true, time.Minute, nil)
 	for range 12 {
 		k.CalledAfter(30*time.Minute + 30*time.Second)
 	}
@@ -56,7 +56,7 @@ func TestUpkeepIsTheHighestFloorUntilItsSoonestChange(t *testing.T) {
 }
 
 func TestAFunctionWithoutScheduleAndLearningHasNoUpkeep(t *testing.T) {
-	k := New(nil, false, time.Hour, time.Time{}, nil)
+	k := New(nil, false, time.Hour, nil)
 	k.CalledAfter(time.Hour)
 	if got := k.At(time.Unix(1, 0), time.Unix(0, 0), time.Second); got != (Upkeep{}) || k.Taught() {
 		t.Errorf("got %+v, taught %v", got, k.Taught())
@@ -68,11 +68,11 @@ func TestWhatIdleTimesTaughtSurvivesAChangeUnlessLearningEnds(t *testing.T) {
 	if !k.Taught() {
 		t.Fatal("twelve times half an hour teach nothing")
 	}
-	if again := New(nil, true, time.Minute, time.Time{}, k); !again.Taught() || again.plan != k.plan {
+	if again := New(nil, true, time.Minute, k); !again.Taught() || again.plan != k.plan {
 		t.Error("a change of the function made it forget")
 	}
-	scheduled := New([]schedule.Window{window(t, "0 8 * * *", 1, 1)}, false, time.Minute, time.Time{}, k)
-	if New(nil, true, time.Minute, time.Time{}, scheduled).Taught() {
+	scheduled := New([]schedule.Window{window(t, "0 8 * * *", 1, 1)}, false, time.Minute, k)
+	if New(nil, true, time.Minute, scheduled).Taught() {
 		t.Error("it knows of the time when it did not learn")
 	}
 }
@@ -103,20 +103,4 @@ func TestUpkeepHoldsUntilItsChange(t *testing.T) {
 			t.Fatalf("at %v %+v, which is to hold until then, and at %v %+v", now, u, later, again)
 		}
 	})
-}
-
-func TestA2OneInstanceIsKeptWhileSomebodyWaitsForAStart(t *testing.T) {
-	now := time.Unix(1000, 0)
-	until := now.Add(30 * time.Second)
-	k := New(nil, false, time.Hour, until, nil)
-	if got, want := k.At(now, time.Time{}, time.Second), (Upkeep{Asked: 1, Change: until}); got != want {
-		t.Errorf("while it is waited for: %+v, want %+v", got, want)
-	}
-	if got := k.At(until, time.Time{}, time.Second); got != (Upkeep{}) {
-		t.Errorf("afterwards: %+v", got)
-	}
-	nine := New([]schedule.Window{window(t, "0 9 * * *", 1, 3)}, false, time.Hour, until, nil)
-	if got := nine.At(now, time.Time{}, time.Second); got.Asked != 1 || !got.Change.Equal(until) {
-		t.Errorf("before a window: %+v", got)
-	}
 }
