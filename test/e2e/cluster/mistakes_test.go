@@ -56,7 +56,7 @@ var _ = Describe("A mistake", func() {
 		t.neighbour()
 		wrong := shared.Registry + "/no-such-image:e2e"
 		t.apply(httpd("typo", func(s *v1alpha1.FunctionSpec) { s.Template.Image = wrong }))
-		Eventually(func() int { return t.call("typo", "/").status }, "5s").ShouldNot(Equal(http.StatusNotFound))
+		t.waitRouted("typo")
 		t.expectRefusal("typo", wrong)
 		t.expectReported("typo", v1alpha1.ReasonImagePullFailed, wrong)
 
