@@ -60,7 +60,8 @@ to watch.
   function was never called for, or a scheduler never did for it, has no series.
 - A call counts at the gateway that it came to: sum over the pods. Only the
   scheduler that serves a revision of a function reports it. While a revision changes hands, two
-  may do so for one scrape: take its states as ` + "`max by (function_namespace, function, revision)`" + `.
+  may do so for one scrape: take its states as ` + "`max by (function_namespace, function, revision)`" + `. A gateway forgets what it
+  counted of a revision that has no part in the function any more.
 - A histogram has buckets of both kinds: classic ones, by ` + "`_bucket`" + `, and
   [native](https://prometheus.io/docs/specs/native_histograms/) ones, a tenth apart, for a
   Prometheus that scrapes them. A *native histogram* has only the latter, because there is one of each

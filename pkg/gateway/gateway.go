@@ -72,13 +72,15 @@ func (g *Gateway) Drain() { g.draining.Store(true) }
 // Ready tells whether new calls are taken.
 func (g *Gateway) Ready() bool { return !g.draining.Load() }
 
-// functionChanged forgets what is remembered of functions and namespaces that are
-// gone.
+// functionChanged forgets what is remembered of functions, their revisions and namespaces
+// that are gone.
 func (g *Gateway) functionChanged(known namespaces, e catalog.Event) {
 	g.hostChanged(e)
 	last := known.changed(e)
 	if e.Entry == nil {
 		g.metrics.forget(e.Key, last)
+	} else {
+		g.metrics.forgetRevisions(e.Entry)
 	}
 	if last {
 		g.door.forget(e.Key.Namespace)

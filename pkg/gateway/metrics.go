@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/windlass-dev/windlass/pkg/gateway/core"
 	"github.com/windlass-dev/windlass/pkg/gateway/timeline"
 	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/rollout"
 )
 
 // Metrics are what a gateway tells.
@@ -20,8 +22,8 @@ var Metrics metric.Set
 
 var (
 	invocationsTotal = Metrics.Counter(metric.Stable, "windlass_gateway_invocations_total",
-		"Calls that were answered or given up, by HTTP status code (499 if the client left before) and by whether the function ran.",
-		"function_namespace", "function", "code", "executed")
+		"Calls that were answered or given up, by the revision that they belonged to, by HTTP status code (499 if the client left before) and by whether the function ran.",
+		"function_namespace", "function", "revision", "code", "executed")
 	invocationSeconds = Metrics.Histogram(metric.Stable, "windlass_gateway_invocation_duration_seconds",
 		"Time from the receipt of a call until its answer was complete.",
 		prometheus.ExponentialBuckets(0.001, 2, 17), "function_namespace", "function")
@@ -194,7 +196,7 @@ func (m *metrics) ended(c *call, series *functionSeries) {
 	}
 	trace, times := c.traceID(), c.timeline()
 	status, said, cold := c.outcome()
-	m.answered(c.function, series, outcome{status, said})
+	m.answered(c.function, series, outcome{c.to.unit.Revision(), status, said})
 	observe(series.duration, times.Total(), trace)
 	if cold {
 		series.cold.Inc()
@@ -234,6 +236,28 @@ func (m *metrics) forget(key invoke.FunctionKey, last bool) {
 	}
 }
 
+// forgetRevisions deletes the series of a function's revisions that are no units any more. A
+// call of one that ends later brings them back, until the function changes again.
+func (m *metrics) forgetRevisions(e *rollout.Entry) {
+	if m == nil {
+		return
+	}
+	m.mu.RLock()
+	s := m.functions[e.Key()]
+	m.mu.RUnlock()
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for o := range s.answered {
+		if !slices.ContainsFunc(e.Units, func(u *v1alpha1.Function) bool { return u.Revision() == o.revision }) {
+			delete(s.answered, o)
+			m.invocations.DeleteLabelValues(e.Key().Namespace, e.Key().Name, o.revision, o.code, string(o.executed))
+		}
+	}
+}
+
 // functionSeries are the series of one function, found once for all its calls.
 type functionSeries struct {
 	duration prometheus.Observer
@@ -246,8 +270,9 @@ type functionSeries struct {
 	answered map[outcome]prometheus.Counter
 }
 
-// outcome is what a client was told.
+// outcome is what a client was told, and the revision that its call belonged to.
 type outcome struct {
+	revision string
 	code     string
 	executed invoke.Executed
 }
@@ -309,7 +334,7 @@ func (m *metrics) answered(fn *v1alpha1.Function, s *functionSeries, o outcome) 
 		if !m.exists(fn) {
 			return
 		}
-		counter = m.invocations.WithLabelValues(fn.Namespace, fn.Name, o.code, string(o.executed))
+		counter = m.invocations.WithLabelValues(fn.Namespace, fn.Name, o.revision, o.code, string(o.executed))
 		s.answered[o] = counter
 	}
 	counter.Inc()

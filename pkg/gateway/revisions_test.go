@@ -97,6 +97,39 @@ func TestACallGoesToTheRevisionOfItsTagOrByWeight(t *testing.T) {
 	problem(t, wrote(t, w.call(r), 404, invoke.ExecutedNo), "UnknownTag")
 }
 
+// What was counted of a revision goes with it, and comes back for a call that ends later.
+func TestCallsAreCountedByRevision(t *testing.T) {
+	w := newWorld(t)
+	w.route(part{"live", 6, 100}, part{"next", 7, 0})
+	call := func(tag string) (end func()) {
+		r := w.get("/function/hello/")
+		r.Header.Set(invoke.HeaderTag, tag)
+		answers := w.call(r)
+		i := w.take()
+		return func() {
+			i.whole(200, "")
+			wrote(t, answers, 200, invoke.ExecutedYes)
+		}
+	}
+	expect := func(when string, want ...float64) {
+		t.Helper()
+		until(t, when, func() bool {
+			return w.metric(total, "revision", "00006") == want[0] && w.metric(total, "revision", "00007") == want[1]
+		})
+	}
+	call("live")()
+	call("next")()
+	call("next")()
+	last := call("live")
+	expect("each is counted", 1, 2)
+	w.route(part{"live", 7, 100})
+	expect("00006 is gone", -1, 2)
+	last()
+	expect("its last call is counted", 1, 2)
+	w.route(part{"live", 7, 100})
+	expect("00006 is gone again", -1, 2)
+}
+
 func TestAProblemOfACallNamesItsRevision(t *testing.T) {
 	w := newWorld(t)
 	w.route(part{"", 6, 100})

@@ -303,7 +303,7 @@ var _ = Describe("Windlass", func() {
 			return string(text)
 		}
 		// A second long all who ask get the same.
-		Eventually(metrics, "5s").Should(ContainSubstring(`windlass_gateway_invocations_total{code="200",executed="yes",function="counted",function_namespace="default"} 1`))
+		Eventually(metrics, "5s").Should(ContainSubstring(`windlass_gateway_invocations_total{code="200",executed="yes",function="counted",function_namespace="default",revision="00001"} 1`))
 		Eventually(metrics, "5s").Should(ContainSubstring(`windlass_scheduler_instances{function="counted",function_namespace="default",revision="00001",state="idle"} 1`))
 		for _, path := range []string{"/healthz", "/readyz"} {
 			response, err := http.Get(w.OpsURL() + path)
