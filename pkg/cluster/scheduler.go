@@ -113,7 +113,7 @@ func (s *schedulerRole) start(ctx context.Context) (err error) {
 		return err
 	}
 	// 2. Who owns which slot, and the scheduler, which others can reach.
-	keeper, directory, err := s.newOwnership()
+	keeper, directory, memory, err := s.newOwnership()
 	if err != nil {
 		return err
 	}
@@ -123,12 +123,18 @@ func (s *schedulerRole) start(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := s.startScheduler(keeper, watched); err != nil {
+	if err := s.startScheduler(keeper, watched, memory); err != nil {
 		return err
 	}
 	s.parts.Start("slot directory", directory.Run)
 	s.parts.Start("peers", watched.Run)
+	// What was learnt of a function is asked for when its slot comes.
+	s.parts.Start("memory", memory.Run)
+	if err := wait(ctx, s.parts, memory.Ready()); err != nil {
+		return err
+	}
 	s.keeping.Start("slot keeper", keeper.Run)
+	s.keeping.Start("keeping what is learnt", func(ctx context.Context) error { return memory.Keep(ctx, keeper, s.scheduler.Learnt) })
 	if err := wait(ctx, s.parts, keeper.Ready(), directory.Ready()); err != nil {
 		return err
 	}
@@ -230,10 +236,10 @@ func (s *schedulerRole) podOf(token string) (key provisioner.Key, pod string, er
 	return provisioner.Key{FunctionUID: uid, CID: cid}, pod, nil
 }
 
-func (s *schedulerRole) newOwnership() (*etcd.Keeper, *etcd.Directory, error) {
+func (s *schedulerRole) newOwnership() (*etcd.Keeper, *etcd.Directory, *etcd.Memory, error) {
 	client, err := newEtcd(s.config.Etcd, s.log)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	s.parts.OnStop(func() { _ = client.Close() })
 	// The keeper runs only once there is a scheduler.
@@ -244,10 +250,14 @@ func (s *schedulerRole) newOwnership() (*etcd.Keeper, *etcd.Directory, error) {
 		Settle: settleTime,
 	}, deps)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	directory, err := etcd.NewDirectory(s.config.Etcd.Prefix, deps)
-	return keeper, directory, err
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	memory, err := etcd.NewMemory(s.config.Etcd.Prefix, deps)
+	return keeper, directory, memory, err
 }
 
 // isScheduler tells whether a call is another scheduler's, by its certificate.
@@ -257,7 +267,7 @@ func (s *schedulerRole) isScheduler(ctx context.Context) bool {
 }
 
 // startScheduler starts the scheduler and lets others reach it.
-func (s *schedulerRole) startScheduler(keeper *etcd.Keeper, watched *peers.Peers) (err error) {
+func (s *schedulerRole) startScheduler(keeper *etcd.Keeper, watched *peers.Peers, memory *etcd.Memory) (err error) {
 	s.instances = provisioner.New(
 		provisioner.Config{AgentRequests: s.agentRequests()},
 		provisioner.Deps{
@@ -269,7 +279,7 @@ func (s *schedulerRole) startScheduler(keeper *etcd.Keeper, watched *peers.Peers
 	settings.ID, settings.Decider = s.config.ID, s.config.Decider
 	settings.CreateRate, settings.CreateBurst = s.config.CreateQPS, s.createBurst()
 	s.scheduler, err = scheduler.New(settings, scheduler.Deps{
-		Catalog: s.source.Catalog(), Memory: s.source, Runtimes: s.source,
+		Catalog: s.source.Catalog(), Memory: memory, Runtimes: s.source,
 		Keeper: keeper, Router: watched, Instances: scheduler.InstancesOf(s.instances),
 		Schedulers: s.tls.ClientCredentials(s.config.domain().Scheduler()), IsScheduler: s.isScheduler,
 		Registry: s.registry, Traces: s.traces, Log: s.log, Now: time.Now,

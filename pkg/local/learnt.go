@@ -12,7 +12,7 @@ import (
 
 const (
 	learntFile = "learnt.json"
-	// keepLearntEvery is how often what was learnt is written, if it has changed.
+	// keepLearntEvery is how often what was learnt is written, if that is worth it.
 	keepLearntEvery = time.Minute
 )
 
@@ -40,11 +40,7 @@ func (l *learnt) keep(ctx context.Context, from *scheduler.Scheduler) error {
 		case <-ctx.Done():
 		case <-ticker.C:
 		}
-		known := make(map[string]file.LearntOf)
-		for _, of := range from.Learnt() {
-			known[of.UID] = file.LearntOf{Execution: of.Execution, Start: of.Start}
-		}
-		if err := l.Keep(known); err != nil {
+		if err := l.Keep(from.Learnt()); err != nil {
 			l.log.Warn("what was learnt of the functions cannot be kept", "err", err)
 		}
 	}

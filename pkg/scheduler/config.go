@@ -107,8 +107,8 @@ type Keeper interface {
 
 // Memory tells what was learnt of a function elsewhere, or before a restart.
 type Memory interface {
-	// Recall returns what is known of a unit's function, with whatever revision it was
-	// learnt; a mean is 0 if it is not known.
+	// Recall returns what is known of a unit, or else of other revisions of its function;
+	// a mean is 0 if it is not known.
 	Recall(unit *v1alpha1.Function) estimate.Means
 }
 

@@ -57,26 +57,20 @@ func (s *host) recall(fn *v1alpha1.Function) estimate.Means {
 	return before
 }
 
-// Learnt is what was learnt of a function.
-type Learnt struct {
-	// UID is the function's, and not that of a unit of it.
-	UID string
-	estimate.Means
-}
-
-// Learnt is what was learnt of all functions of which something is known: of several units
-// of a function, what the foremost of them knows.
-func (s *accounts) Learnt() []Learnt {
-	known := make(map[string][]*function)
+// Learnt is what was learnt of each unit that is served here, and not as a stand-in: the
+// owner keeps it for the next one.
+func (s *accounts) Learnt() []estimate.Unit {
+	var learnt []estimate.Unit
 	for _, f := range s.all() {
-		if f.means() != (estimate.Means{}) {
-			of := f.current().FunctionUID()
-			known[of] = append(known[of], f)
+		if term, served := s.serves(f); !served || term.Heir != "" {
+			continue
 		}
-	}
-	var learnt []Learnt
-	for uid, units := range known {
-		learnt = append(learnt, Learnt{UID: uid, Means: s.foremost(units).means()})
+		fn, means := f.current(), f.means().Round(10*time.Microsecond)
+		if means != (estimate.Means{}) {
+			learnt = append(learnt, estimate.Unit{
+				UID: f.uid, Function: fn.FunctionUID(), Revision: fn.Revision(), Execution: means.Execution, Start: means.Start,
+			})
+		}
 	}
 	return learnt
 }

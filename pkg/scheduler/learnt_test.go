@@ -84,12 +84,15 @@ func TestWhatAnotherSchedulerLearnsIsRecalled(t *testing.T) {
 		if got := f.means(); got != (estimate.Means{}) {
 			t.Errorf("it remembers %v while another one serves it", got)
 		}
+		if learnt := w.scheduler.Learnt(); len(learnt) != 0 {
+			t.Errorf("it tells what it learnt of what another one serves: %+v", learnt)
+		}
 		w.keeper.own(true)
 		w.after(core.AuditEvery)
 		if got := f.means().Execution; got != 5*time.Second {
 			t.Errorf("it recalls %v", got)
 		}
-		if learnt := w.scheduler.Learnt(); len(learnt) != 1 || learnt[0].UID != "uid-f" || learnt[0].Execution != 5*time.Second {
+		if learnt := w.scheduler.Learnt(); len(learnt) != 1 || learnt[0].UID != "uid-f" || learnt[0].Function != "uid-f" || learnt[0].Execution != 5*time.Second {
 			t.Errorf("learnt %+v", learnt)
 		}
 	})

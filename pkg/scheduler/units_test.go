@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -124,7 +125,9 @@ func TestAFunctionIsToldOfWithAllItsRevisions(t *testing.T) {
 			t.Errorf("decisions are told of %v, want of both", told)
 		}
 		learnt := w.scheduler.Learnt()
-		if len(learnt) != 1 || learnt[0].UID != "uid-f" || learnt[0].Execution != time.Second {
+		slices.SortFunc(learnt, func(a, b estimate.Unit) int { return strings.Compare(a.Revision, b.Revision) })
+		if len(learnt) != 2 || learnt[0].UID != string(old.UID) || learnt[1].Revision != fresh.Revision() ||
+			learnt[0].Function != "uid-f" || learnt[0].Execution != time.Second {
 			t.Errorf("learnt %+v", learnt)
 		}
 	})

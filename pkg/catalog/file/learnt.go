@@ -1,7 +1,6 @@
 package file
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,36 +8,28 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"time"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/estimate"
 )
 
-// maxLearnt bounds the file, in bytes: that is some 30,000 functions.
+// maxLearnt bounds the file, in bytes: that is some 20,000 revisions.
 const maxLearnt = 4 << 20
 
-// LearntOf is what was learnt of one function.
-type LearntOf struct {
-	Execution time.Duration `json:"executionNs,omitempty"`
-	Start     time.Duration `json:"startNs,omitempty"`
-}
-
-// Learnt is what was learnt of functions, by their UIDs, in one file. It may be used
-// by many goroutines at a time.
+// Learnt is what was learnt of units, in one file. It may be used by many goroutines at a
+// time.
 type Learnt struct {
 	path string
 
-	mu   sync.Mutex
-	text []byte
-	of   map[string]LearntOf
+	mu    sync.Mutex
+	units map[string][]estimate.Unit // by the UIDs of their functions
 }
 
 // OpenLearnt reads what was learnt before. The file is a help and no more: without
 // it, or with one that cannot be read, everything is learnt anew. The error says that
 // it was there and of no use; what is returned is usable all the same.
 func OpenLearnt(path string) (*Learnt, error) {
-	l := &Learnt{path: path, of: make(map[string]LearntOf)}
+	l := &Learnt{path: path}
 	// What a crash left unfinished would lie about for ever.
 	remains, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".*"+unfinished))
 	for _, left := range remains {
@@ -55,34 +46,42 @@ func OpenLearnt(path string) (*Learnt, error) {
 	if err != nil {
 		return l, err
 	}
-	of := make(map[string]LearntOf)
-	if err := json.Unmarshal(text, &of); err != nil {
+	var units []estimate.Unit
+	if err := json.Unmarshal(text, &units); err != nil {
 		return l, fmt.Errorf("%s: %w", path, err)
 	}
-	l.text, l.of = text, of
+	l.units = byFunction(units)
 	return l, nil
 }
 
-// Recall returns what was learnt of a unit's function: a new revision begins with what is
-// known of the others.
+func byFunction(units []estimate.Unit) map[string][]estimate.Unit {
+	of := make(map[string][]estimate.Unit)
+	for _, u := range units {
+		u.Execution, u.Start = max(0, u.Execution), max(0, u.Start)
+		of[u.Function] = append(of[u.Function], u)
+	}
+	return of
+}
+
+// Recall returns what was learnt of a unit, or else of other revisions of its function.
 func (l *Learnt) Recall(unit *v1alpha1.Function) estimate.Means {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	known := l.of[unit.FunctionUID()]
-	return estimate.Means{Execution: max(0, known.Execution), Start: max(0, known.Start)}
+	return estimate.Recall(l.units[unit.FunctionUID()], string(unit.UID))
 }
 
-// Keep makes the file say what is learnt now, and nothing else. It writes only what
-// has changed, and not a file that it would not read again.
-func (l *Learnt) Keep(of map[string]LearntOf) error {
-	text, err := json.Marshal(of)
-	if err != nil {
-		return err
-	}
+// Keep makes the file say what is learnt now, and nothing else, if that is worth a write.
+// It writes no file that it would not read again.
+func (l *Learnt) Keep(units []estimate.Unit) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if bytes.Equal(text, l.text) {
+	of := byFunction(units)
+	if !worth(of, l.units) {
 		return nil
+	}
+	text, err := json.Marshal(units)
+	if err != nil {
+		return err
 	}
 	if len(text) > maxLearnt {
 		return fmt.Errorf("%s: would be larger than %d bytes", l.path, maxLearnt)
@@ -90,6 +89,20 @@ func (l *Learnt) Keep(of map[string]LearntOf) error {
 	if err := write(l.path, text); err != nil {
 		return err
 	}
-	l.text, l.of = text, of
+	l.units = of
 	return nil
+}
+
+func worth(now, kept map[string][]estimate.Unit) bool {
+	for uid, units := range now {
+		if estimate.RecordOf(units).Worth(estimate.RecordOf(kept[uid])) {
+			return true
+		}
+	}
+	for uid := range kept {
+		if len(now[uid]) == 0 {
+			return true
+		}
+	}
+	return false
 }

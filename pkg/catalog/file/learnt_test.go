@@ -31,7 +31,7 @@ func TestWhatWasLearntIsThereAgain(t *testing.T) {
 	if got := first.Recall(unit("u", 3)); got != (estimate.Means{}) {
 		t.Errorf("of a function of which nothing is known: %v", got)
 	}
-	if err := first.Keep(map[string]LearntOf{"u": {Execution: time.Second, Start: -1}}); err != nil {
+	if err := first.Keep([]estimate.Unit{{UID: "u0", Function: "u", Execution: time.Second, Start: -1}}); err != nil {
 		t.Fatal(err)
 	}
 	for _, l := range []*Learnt{first, reopened(t, path)} {
@@ -63,7 +63,7 @@ func reopened(t *testing.T, path string) *Learnt {
 
 func TestAFileThatIsOfNoUseIsSaidSoAndReplaced(t *testing.T) {
 	for name, text := range map[string]string{
-		"broken": `{"u": {"gener`, "something else": `[1]`, "too large": strings.Repeat(" ", maxLearnt+1),
+		"broken": `{"u": {"gener`, "something else": `{"u": {"startNs": 1}}`, "too large": strings.Repeat(" ", maxLearnt+1),
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "learnt.json")
@@ -74,7 +74,7 @@ func TestAFileThatIsOfNoUseIsSaidSoAndReplaced(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), path) {
 				t.Errorf("error %v, want one that names the file", err)
 			}
-			if err := l.Keep(map[string]LearntOf{"u": {Start: 1}}); err != nil {
+			if err := l.Keep([]estimate.Unit{{UID: "u1", Function: "u", Start: 1}}); err != nil {
 				t.Fatal(err)
 			}
 			if got := reopened(t, path).Recall(unit("u", 1)).Start; got != 1 {
@@ -101,7 +101,7 @@ func TestWhatACrashLeftUnfinishedIsRemoved(t *testing.T) {
 func TestWhatIsNotReadAgainIsNotWritten(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "learnt.json")
 	l := reopened(t, path)
-	if err := l.Keep(map[string]LearntOf{strings.Repeat("u", maxLearnt): {}}); err == nil {
+	if err := l.Keep([]estimate.Unit{{UID: strings.Repeat("u", maxLearnt), Function: "u", Start: 1}}); err == nil {
 		t.Error("it was kept")
 	}
 	if _, err := os.Stat(path); err == nil {
@@ -112,17 +112,22 @@ func TestWhatIsNotReadAgainIsNotWritten(t *testing.T) {
 func TestNothingIsWrittenUnlessSomethingWasLearnt(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "learnt.json")
 	l := reopened(t, path)
-	known := map[string]LearntOf{"u": {Start: 1}, "v": {Start: 2}}
+	known := []estimate.Unit{{UID: "u1", Function: "u", Start: 100}, {UID: "v1", Function: "v", Start: 200}}
 	if err := l.Keep(known); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
+	known[0].Start += 9
 	if err := l.Keep(known); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(path); err == nil {
-		t.Error("the same was written again")
+		t.Error("nearly the same was written again")
+	}
+	known[0].Start += 9
+	if err := l.Keep(known); err != nil || reopened(t, path).Recall(unit("v", 1)).Start != 200 {
+		t.Errorf("it was not written after a change: %v", err)
 	}
 }

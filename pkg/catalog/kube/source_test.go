@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
-	"github.com/windlass-dev/windlass/pkg/estimate"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/rollout"
 )
@@ -115,40 +114,5 @@ func TestARuntimeThatComesLaterSaysTheProtocol(t *testing.T) {
 	s.runtimeGone(rt)
 	if _, known := s.Get("ruby"); known {
 		t.Error("a runtime that is gone is known still")
-	}
-}
-
-func TestWhatWasLearntOfAFunctionIsRecalledOfItsRevisions(t *testing.T) {
-	s := newSource()
-	learnt := func(fn *v1alpha1.Function) {
-		fn.Status.ObservedGeneration = 2
-		fn.Status.MeanExecutionTime = &metav1.Duration{Duration: time.Second}
-		fn.Status.MeanStartTime = &metav1.Duration{Duration: 3 * time.Second}
-	}
-	unit := func(fn *v1alpha1.Function, r *v1alpha1.FunctionRevision) *v1alpha1.Function {
-		return rollout.Unit(fn, r, rollout.Share{Weight: 100})
-	}
-	first, second := revision(1), revision(2)
-	want := estimate.Means{Execution: time.Second, Start: 3 * time.Second}
-	if got := s.Recall(unit(function(2), first)); got != (estimate.Means{}) {
-		t.Errorf("of an unknown function: %v", got)
-	}
-	s.functionChanged(function(2, learnt, latest(2), traffic(1, 100, 2, 0)))
-	for name, unit := range map[string]*v1alpha1.Function{
-		"that has the calls": unit(function(2), first), "that has none yet": unit(function(2), second),
-		"that the status does not know yet": unit(function(3), revision(3)),
-	} {
-		if got := s.Recall(unit); got != want {
-			t.Errorf("of a revision %s: got %v, want %v", name, got, want)
-		}
-	}
-	other := function(2)
-	other.UID = "u-2"
-	if got := s.Recall(unit(other, first)); got != (estimate.Means{}) {
-		t.Errorf("of another function of the name: %v", got)
-	}
-	s.functionChanged(function(2, traffic(1, 100), func(fn *v1alpha1.Function) { fn.Status.ObservedGeneration = 2 }))
-	if got := s.Recall(unit(function(2), first)); got != (estimate.Means{}) {
-		t.Errorf("of one of which nothing was learnt: %v", got)
 	}
 }

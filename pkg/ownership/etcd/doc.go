@@ -1,7 +1,7 @@
 // Package etcd keeps the ownership of slots in etcd. A Keeper holds slots for a
 // scheduler, a Directory tells who holds which, and which schedulers there are.
 // What a Keeper does is decided by pkg/ownership/keeping; this package reads the
-// clock and talks to etcd for it.
+// clock and talks to etcd for it. A Memory keeps what the owners learn.
 //
 // etcd holds, under a prefix,
 //
@@ -9,8 +9,16 @@
 //	slots/<0000-1023>  one key for each slot that is owned: {"id", "addr"}
 //
 // all under their scheduler's one lease. The epoch of a slot is the mod revision
-// of its key. The load on etcd depends on the number of schedulers and gateways,
-// not on functions or calls, which never appear there.
+// of its key. The load of this on etcd depends on the number of schedulers and gateways,
+// not on functions or calls.
+//
+// Beside that prefix, where only schedulers look,
+//
+//	-learnt/<0000-1023>  one key for each slot with functions that were called: the UIDs of
+//	                     their revisions, and how long they run and start
+//
+// without a lease. Each is written by its slot's owner, in the same transaction that
+// compares the epoch, once in 10 s at most, and only if something has changed by a tenth.
 //
 // What the package promises:
 //

@@ -21,6 +21,11 @@ func (k keys) slots() string { return string(k) + "/slots/" }
 
 func (k keys) slot(slot ownership.Slot) string { return fmt.Sprintf("%s%04d", k.slots(), slot) }
 
+// records are beside the other keys: those who follow these have nothing to do with them.
+func (k keys) records() string { return string(k) + "-learnt/" }
+
+func (k keys) record(slot ownership.Slot) string { return fmt.Sprintf("%s%04d", k.records(), slot) }
+
 func (k keys) members() string { return string(k) + "/members/" }
 
 func (k keys) member(id string) string { return k.members() + id }
@@ -37,12 +42,30 @@ func (k keys) parse(name string) (keeping.Key, error) {
 	if id, under := strings.CutPrefix(name, k.members()); under && id != "" && !strings.Contains(id, "/") {
 		return keeping.Key{Member: id}, nil
 	}
-	digits, under := strings.CutPrefix(name, k.slots())
-	n, err := strconv.ParseUint(digits, 10, 16)
-	if !under || err != nil || n >= ownership.Slots || k.slot(ownership.Slot(n)) != name {
+	slot, ok := slotIn(name, k.slots(), k.slot)
+	if !ok {
 		return keeping.Key{}, fmt.Errorf("etcd: key %q names no slot and no member: remove it", name)
 	}
-	return keeping.Key{Slot: ownership.Slot(n)}, nil
+	return keeping.Key{Slot: slot}, nil
+}
+
+// parseRecord reads what record wrote.
+func (k keys) parseRecord(name string) (ownership.Slot, error) {
+	slot, ok := slotIn(name, k.records(), k.record)
+	if !ok {
+		return 0, fmt.Errorf("etcd: key %q names no slot: remove it", name)
+	}
+	return slot, nil
+}
+
+// slotIn is the slot of a name that a prefix and nameOf make.
+func slotIn(name, prefix string, nameOf func(ownership.Slot) string) (ownership.Slot, bool) {
+	digits, under := strings.CutPrefix(name, prefix)
+	n, err := strconv.ParseUint(digits, 10, 16)
+	if !under || err != nil || n >= ownership.Slots || nameOf(ownership.Slot(n)) != name {
+		return 0, false
+	}
+	return ownership.Slot(n), true
 }
 
 // entry reads a key that exists. The error may be of its value only: then there

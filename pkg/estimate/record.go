@@ -1,0 +1,101 @@
+package estimate
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+const (
+	// MaxUnits is how many units a Record has at most. With UIDs of Kubernetes it is then
+	// no longer than 48 KiB as JSON.
+	MaxUnits = 256
+	// tolerance is the part of a mean, one in so many, by which it must have changed to be
+	// worth a write. A mean of ten observations moves by more than a few percent all the
+	// time, and whoever recalls it counts it as one observation only.
+	tolerance = 10
+)
+
+// Unit is what was learnt of one unit, which is a revision of a function.
+type Unit struct {
+	// UID is the unit's, and Function that of its function.
+	UID      string `json:"uid"`
+	Function string `json:"function"`
+	// Revision is the unit's as Function.Revision has it: of two, the later is greater.
+	Revision  string        `json:"revision"`
+	Execution time.Duration `json:"executionNs,omitempty"`
+	Start     time.Duration `json:"startNs,omitempty"`
+}
+
+// Means are the unit's.
+func (u *Unit) Means() Means { return Means{Execution: u.Execution, Start: u.Start} }
+
+// Record is what was learnt of some units, in the order of their UIDs.
+type Record []Unit
+
+// RecordOf makes a Record of units. It leaves out those of which nothing is known, and of
+// more than MaxUnits the last.
+func RecordOf(units []Unit) Record {
+	known := slices.DeleteFunc(slices.Clone(units), func(u Unit) bool { return u.Means() == Means{} })
+	slices.SortFunc(known, func(a, b Unit) int { return strings.Compare(a.UID, b.UID) })
+	return known[:min(len(known), MaxUnits)]
+}
+
+// Worth tells whether a Record is to be written where another one is kept: a unit has come
+// or gone, or one of its means has changed by more than a tenth.
+func (r Record) Worth(kept Record) bool {
+	return !slices.EqualFunc(r, kept, func(now, before Unit) bool {
+		return now.UID == before.UID && now.Function == before.Function && now.Revision == before.Revision &&
+			about(now.Execution, before.Execution) && about(now.Start, before.Start)
+	})
+}
+
+func about(now, before time.Duration) bool {
+	return (now == 0) == (before == 0) && (now-before).Abs() <= before/tolerance
+}
+
+// Encode writes the Record as ParseRecord reads it.
+func (r Record) Encode() []byte {
+	// Structs of strings and numbers always encode.
+	text, _ := json.Marshal(r)
+	return text
+}
+
+// ParseRecord reads what Encode wrote. It believes no negative mean.
+func ParseRecord(text []byte) (Record, error) {
+	var units []Unit
+	if err := json.Unmarshal(text, &units); err != nil {
+		return nil, fmt.Errorf("estimate: a record that is none: %w", err)
+	}
+	for i := range units {
+		units[i].Execution, units[i].Start = max(0, units[i].Execution), max(0, units[i].Start)
+	}
+	return RecordOf(units), nil
+}
+
+// Recall is what units of one function say of the one with that UID: what it has learnt
+// itself or else, since a new revision is much like the one before, what the latest
+// revision knows that knows something.
+func Recall(units []Unit, uid string) Means {
+	order := slices.SortedFunc(slices.Values(units), func(a, b Unit) int {
+		if (a.UID == uid) != (b.UID == uid) {
+			return cmp.Compare(number(b.UID == uid), number(a.UID == uid))
+		}
+		return strings.Compare(b.Revision, a.Revision)
+	})
+	var m Means
+	for _, u := range order {
+		m.Execution, m.Start = cmp.Or(m.Execution, u.Execution), cmp.Or(m.Start, u.Start)
+	}
+	return m
+}
+
+func number(yes bool) int {
+	if yes {
+		return 1
+	}
+	return 0
+}
