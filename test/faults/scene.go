@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -11,6 +12,8 @@ import (
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/internal/sleep"
+	"github.com/windlass-dev/windlass/pkg/invoke"
+	"github.com/windlass-dev/windlass/pkg/problems"
 	"github.com/windlass-dev/windlass/test/faults/verdict"
 	"github.com/windlass-dev/windlass/test/lab"
 )
@@ -192,36 +195,32 @@ func (s *scene) with(ctx context.Context, name string, edit func(*v1alpha1.Funct
 // known returns when every gateway knows a function, and where its calls go.
 func (s *scene) known(ctx context.Context, function string) error {
 	for _, gateway := range s.Gateways {
-		for {
-			status, err := s.knock(ctx, gateway, function)
-			if err != nil {
-				return err
-			}
-			if status != http.StatusNotFound && status != http.StatusServiceUnavailable {
-				break
-			}
-			sleep.For(ctx, 10*time.Millisecond)
+		err := sleep.Until(ctx, 10*time.Millisecond, func() (bool, error) { return s.routes(ctx, gateway, function) })
+		if err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// knock announces a body that no gateway takes, so that a function that is known is
-// not called either.
-func (s *scene) knock(ctx context.Context, gateway *lab.Member, function string) (status int, err error) {
+// routes tells whether a gateway knows where calls of a function go. It asks for a tag
+// that the function has not, so that the function is not called.
+func (s *scene) routes(ctx context.Context, gateway *lab.Member, function string) (bool, error) {
 	conn, err := s.dial(ctx, gateway)
 	if err != nil {
-		return 0, err
+		return false, err
 	}
 	defer conn.Close()
 	_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
-	fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: lab\r\nContent-Length: %d\r\n\r\n", path(function), int64(1)<<50)
+	fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: lab\r\n%s: no-such-tag\r\n\r\n", path(function), invoke.HeaderTag)
 	answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {
-		return 0, err
+		return false, err
 	}
 	defer answer.Body.Close()
-	return answer.StatusCode, nil
+	var problem struct{ Reason string }
+	err = json.NewDecoder(answer.Body).Decode(&problem)
+	return problem.Reason == problems.UnknownTag, err
 }
 
 // withOwner calls f with the owner of the function work.
