@@ -107,6 +107,12 @@ type TrafficStatus struct {
 	// weight is how large it is, in percent.
 	// +optional
 	Weight int32 `json:"weight"`
+	// url is where the tag is called; none if it has no host of its own. Such a tag is
+	// called with the header Windlass-Tag.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=2048
+	URL string `json:"url,omitempty"`
 }
 
 // RolloutStatus is how far the latest revision has come.

@@ -74,6 +74,11 @@ func (c *Etcd) flags(flags *pflag.FlagSet) {
 	flags.StringVar(&c.PasswordFile, "etcd-password-file", "", "`file` with the user's password")
 }
 
+func (c *HostsConfig) flags(flags *pflag.FlagSet) {
+	flags.StringVar(&c.Domain, "hosts-domain", "", "`domain` below which functions have hosts of their own, such as fn.example.com; none by default")
+	flags.StringVar(&c.Template, "hosts-template", gatewayaddress.DefaultTemplate, "`template` of these hosts")
+}
+
 func gatewayCommand() *cobra.Command {
 	c := GatewayConfig{MaxBodySize: 64 << 20, BodyMemory: 512 << 20, Tracing: tracing.DefaultConfig()}
 	cmd := roleCommand("gateway", "Run a gateway of a cluster", func(ctx context.Context) error { return Gateway(ctx, c) })
@@ -92,8 +97,7 @@ func gatewayCommand() *cobra.Command {
 		"what callers read of a failure inside, such as log lines and names of nodes: All or None of its `detail`")
 	flags.StringSliceVar(&c.TrustedProxies, "trusted-proxies", nil,
 		"`networks`, as CIDRs, of the proxies in front, whose X-Forwarded- headers reach functions; none by default")
-	flags.StringVar(&c.HostsDomain, "hosts-domain", "", "`domain` below which functions have hosts of their own, such as fn.example.com; none by default")
-	flags.StringVar(&c.HostsTemplate, "hosts-template", gatewayaddress.DefaultTemplate, "`template` of these hosts")
+	c.Hosts.flags(flags)
 	flags.StringVar((*string)(&c.LogCalls), "log-calls", string(gateway.LogFailed), "the `calls` to log, one line each: Failed, All or None")
 	c.Tracing.Flags(flags)
 	c.Tracing.ClientFlags(flags)
@@ -135,7 +139,8 @@ func controllerCommand() *cobra.Command {
 	c.servingFlags(flags)
 	flags.StringVar(&c.Namespace, "pod-namespace", os.Getenv("POD_NAMESPACE"), "`namespace` that the controller runs in")
 	flags.StringVar(&c.Schedulers, "schedulers", "", "headless `Service` of the schedulers")
-	flags.StringVar(&c.ExternalURL, "external-url", "", "`URL` at which functions are called")
+	flags.StringVar(&c.ExternalURL, "external-url", "", "`URL` at which clients reach the gateways; hosts of functions have its scheme and port")
+	c.Hosts.flags(flags)
 	flags.StringVar(&c.RuntimesFile, "runtimes", "", "`file` with a list of ClusterRuntimes to install")
 	flags.StringVar((*string)(&c.Egress.Mode), "functions-egress", string(controller.EgressOpen), "where functions may connect to: Open, Internet or None as `mode`")
 	flags.StringSliceVar(&c.Egress.Except, "functions-egress-except", nil, "`networks` to which functions may not connect, as CIDRs")

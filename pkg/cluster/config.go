@@ -70,12 +70,21 @@ type GatewayConfig struct {
 	ProblemDetail gateway.ProblemDetail
 	// TrustedProxies are the networks, as CIDRs, of proxies in front of the gateways.
 	TrustedProxies []string
-	// HostsDomain is the domain below which functions have hosts; empty gives them none.
-	// HostsTemplate says which.
-	HostsDomain, HostsTemplate string
+	// Hosts are those of functions.
+	Hosts HostsConfig
 	// DrainDelay is how long a gateway that is told to stop goes on taking
 	// calls, and DrainTimeout how long those that it has may take then.
 	DrainDelay, DrainTimeout time.Duration
+}
+
+// HostsConfig says which hosts functions have.
+type HostsConfig struct {
+	// Domain is the one below which they are; empty gives them none. Template says which.
+	Domain, Template string
+}
+
+func (c HostsConfig) hosts() (gatewayaddress.Hosts, error) {
+	return gatewayaddress.NewHosts(c.Domain, c.Template)
 }
 
 // SchedulerConfig is what a scheduler is told.
@@ -120,8 +129,9 @@ type ControllerConfig struct {
 	Namespace string
 	// Schedulers is the headless Service of the schedulers, in Namespace.
 	Schedulers string
-	// ExternalURL is where clients reach functions.
+	// ExternalURL is where clients reach the gateways, and Hosts are those of functions.
 	ExternalURL string
+	Hosts       HostsConfig
 	// RuntimesFile holds a list of ClusterRuntimes to install, in YAML.
 	RuntimesFile string
 	// Egress is where instances of functions may connect to.
@@ -181,7 +191,7 @@ func (c GatewayConfig) Validate() error {
 	errs = append(errs, c.Callers.validate()...)
 	_, err := gateway.ParseProxies(c.TrustedProxies)
 	errs = append(errs, err)
-	_, err = gatewayaddress.NewHosts(c.HostsDomain, c.HostsTemplate)
+	_, err = c.Hosts.hosts()
 	errs = append(errs, err)
 	errs = append(errs, c.LogCalls.Validate(), c.ProblemDetail.Validate(), c.Tracing.Validate())
 	if c.DrainDelay < 0 || c.DrainTimeout < 0 {
@@ -239,7 +249,17 @@ func (c ControllerConfig) Validate() error {
 	if err := c.Egress.Validate(); err != nil {
 		errs = append(errs, fmt.Errorf("--functions-egress: %w", err))
 	}
-	return errors.Join(errs...)
+	_, err := c.urls()
+	return errors.Join(append(errs, err)...)
+}
+
+// urls say where functions are called.
+func (c ControllerConfig) urls() (gatewayaddress.URLs, error) {
+	hosts, err := c.Hosts.hosts()
+	if err != nil {
+		return gatewayaddress.URLs{}, err
+	}
+	return gatewayaddress.NewURLs(c.ExternalURL, hosts)
 }
 
 // address checks an address to listen on.

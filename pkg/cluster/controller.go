@@ -38,9 +38,13 @@ func Controller(ctx context.Context, config ControllerConfig) error {
 	if err != nil {
 		return err
 	}
+	urls, err := config.urls()
+	if err != nil {
+		return err
+	}
 	c, err := controller.New(controller.Config{
 		Namespace: config.Namespace, Namespaces: config.Namespaces, SchedulerService: config.Schedulers,
-		GatewayURL: config.ExternalURL, Runtimes: runtimes, Egress: config.Egress, LeaderElection: config.LeaderElection,
+		URLs: urls, Runtimes: runtimes, Egress: config.Egress, LeaderElection: config.LeaderElection,
 	}, controller.Deps{
 		REST: rest, Registerer: registry, Log: log,
 		Dial: []grpc.DialOption{grpc.WithTransportCredentials(tls.ClientCredentials(config.domain().Scheduler()))},

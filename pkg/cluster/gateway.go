@@ -17,7 +17,6 @@ import (
 	"github.com/windlass-dev/windlass/internal/serve"
 	"github.com/windlass-dev/windlass/pkg/catalog/kube"
 	"github.com/windlass-dev/windlass/pkg/gateway"
-	gatewayaddress "github.com/windlass-dev/windlass/pkg/gateway/address"
 	"github.com/windlass-dev/windlass/pkg/wiretls"
 )
 
@@ -102,7 +101,7 @@ func startGateway(
 	if settings.TrustedProxies, err = gateway.ParseProxies(config.TrustedProxies); err != nil {
 		return err
 	}
-	if settings.Hosts, err = gatewayaddress.NewHosts(config.HostsDomain, config.HostsTemplate); err != nil {
+	if settings.Hosts, err = config.Hosts.hosts(); err != nil {
 		return err
 	}
 	who, err := newCallers(config.Callers, registry, log)

@@ -20,6 +20,7 @@ import (
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/catalog/kube"
+	"github.com/windlass-dev/windlass/pkg/gateway/address"
 )
 
 // LeaseName is the name of the Lease by which controllers elect one of them.
@@ -34,8 +35,8 @@ type Config struct {
 	Namespaces []string
 	// SchedulerService is the headless Service of the schedulers.
 	SchedulerService string
-	// GatewayURL is where functions are called, for status.url; may be empty.
-	GatewayURL string
+	// URLs say where functions are called, for their statuses.
+	URLs address.URLs
 	// Runtimes are installed, and installed again when they are deleted.
 	Runtimes []v1alpha1.ClusterRuntime
 	// Egress is where instances of functions may connect to.

@@ -106,7 +106,7 @@ func (c *Controller) setUp(config Config, deps Deps) error {
 	c.broadcaster = record.NewBroadcaster()
 	mgr, pokes := c.manager, &pokes{}
 	functions := &reconciler{
-		client: mgr.GetClient(), live: mgr.GetAPIReader(), book: newBook(pokes.poke), gateway: config.GatewayURL,
+		client: mgr.GetClient(), live: mgr.GetAPIReader(), book: newBook(pokes.poke), urls: config.URLs,
 		events:  c.broadcaster.NewRecorder(mgr.GetScheme(), corev1.EventSource{Component: "windlass-controller"}),
 		metrics: metrics, log: deps.Log, written: make(map[types.NamespacedName]*writes),
 	}

@@ -40,7 +40,7 @@ func newWorld(t *testing.T, change func(*Config, *Deps)) *world {
 	w.scheduler = w.schedulers.add(t, "scheduler:1")
 	config := Config{
 		Namespace: w.namespace, Namespaces: []string{w.namespace}, SchedulerService: "windlass-scheduler",
-		GatewayURL: "http://gateway",
+		URLs: urls("http://gateway", ""),
 	}
 	deps := Deps{
 		REST: apiServer(t), Dial: w.schedulers.dial(), Schedulers: w.schedulers,

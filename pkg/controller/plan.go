@@ -2,7 +2,6 @@ package controller
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -47,8 +46,8 @@ type input struct {
 	happenings []happening
 	// written is when the statuses were last written.
 	written writes
-	// gateway is the URL under which functions are called; may be empty.
-	gateway string
+	// urls say where functions are called.
+	urls address.URLs
 }
 
 // writes are times of the last writes for a function; zero if there was none.
@@ -261,12 +260,4 @@ func orCreation(t metav1.Time, p *corev1.Pod) time.Time {
 		return p.CreationTimestamp.Time
 	}
 	return t.Time
-}
-
-// urlOf is where the function is called.
-func urlOf(gateway string, f *v1alpha1.Function) string {
-	if gateway == "" {
-		return ""
-	}
-	return strings.TrimSuffix(gateway, "/") + address.Path(f.Key())
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/estimate"
+	"github.com/windlass-dev/windlass/pkg/gateway/address"
 )
 
 var now = time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
@@ -28,7 +29,7 @@ func given(change func(*input)) input {
 	f.Finalizers = []string{v1alpha1.FinalizerDrain}
 	f.CreationTimestamp = metav1.NewTime(now.Add(-time.Minute))
 	in := input{
-		now: now, function: f, gateway: "https://fn.example.com/",
+		now: now, function: f, urls: urls("https://fn.example.com/", ""),
 		revisions: []*v1alpha1.FunctionRevision{revisionOf(f)},
 		units:     map[string]facts{"f-00003": {generation: 3, created: 2, busy: 1, started: true}},
 	}
@@ -353,9 +354,56 @@ func TestURLLeavesOutTheDefaultNamespace(t *testing.T) {
 	if got, want := statusIn(in).URL, "https://fn.example.com/function/f"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	in.gateway = ""
+	in.urls = urls("", "")
 	if got := statusIn(in).URL; got != "" {
 		t.Errorf("got %s without a gateway", got)
+	}
+}
+
+// urls are those below a URL of the gateways and a domain of functions.
+func urls(base, domain string) address.URLs {
+	hosts, err := address.NewHosts(domain, address.DefaultTemplate)
+	if err != nil {
+		panic(err)
+	}
+	u, err := address.NewURLs(base, hosts)
+	if err != nil {
+		panic(err)
+	}
+	return u
+}
+
+func TestAFunctionAndItsTagsHaveURLs(t *testing.T) {
+	long := strings.Repeat("t", 55)
+	in := given(func(in *input) {
+		in.urls = urls("https://example.com", "fn.example.com")
+		in.function.Spec.Traffic = []v1alpha1.TrafficTarget{{Tag: "live", Weight: 100}, {Tag: "next"}, {Tag: long}}
+	})
+	status := statusIn(in)
+	if got, want := status.URL, "https://f--team.fn.example.com"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	got := map[string]string{}
+	for _, part := range status.Traffic {
+		got[part.Tag] = part.URL
+	}
+	want := map[string]string{
+		"live": "https://live---f--team.fn.example.com", "next": "https://next---f--team.fn.example.com", long: "",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	// Nobody's calls have moved when the domain has.
+	in.function.Status = status
+	in.urls = urls("https://example.com", "fn.example.org")
+	out := plan(in)
+	if out.status == nil || out.status.Traffic[0].URL != "https://live---f--team.fn.example.org" {
+		t.Errorf("the status is not written anew: %+v", out.status)
+	}
+	for _, e := range out.changes {
+		if e.reason == reasonTrafficMoved {
+			t.Errorf("told %s", e.message)
+		}
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
+	"github.com/windlass-dev/windlass/pkg/gateway/address"
 )
 
 // Indexes of the cache.
@@ -35,7 +36,7 @@ type reconciler struct {
 	live    client.Reader
 	book    *book
 	events  record.EventRecorder
-	gateway string
+	urls    address.URLs
 	metrics *metrics
 	log     *slog.Logger
 
@@ -71,7 +72,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 
 // look gathers what plan needs.
 func (r *reconciler) look(ctx context.Context, f *v1alpha1.Function) (input, error) {
-	in := input{now: time.Now(), function: f, gateway: r.gateway, written: r.writtenAt(client.ObjectKeyFromObject(f))}
+	in := input{now: time.Now(), function: f, urls: r.urls, written: r.writtenAt(client.ObjectKeyFromObject(f))}
 	if f.Spec.Template.RuntimeRef.Name != "" {
 		runtime := &v1alpha1.ClusterRuntime{}
 		err := r.client.Get(ctx, types.NamespacedName{Name: string(f.Spec.Template.RuntimeRef.Name)}, runtime)

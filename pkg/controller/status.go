@@ -9,12 +9,12 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/estimate"
+	"github.com/windlass-dev/windlass/pkg/gateway/address"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 	"github.com/windlass-dev/windlass/pkg/rollout"
 )
@@ -39,15 +39,24 @@ func statusOf(in input, look rollout.Look) v1alpha1.FunctionStatus {
 	f := in.function
 	next := *f.Status.DeepCopy()
 	next.Selector = v1alpha1.LabelFunctionUID + "=" + string(f.UID)
-	next.URL = urlOf(in.gateway, f)
 	next.Conditions, next.ObservedGeneration = rollout.Conditions(look)
 	if decided(look) {
 		look.Plan.State.Write(&next)
 	}
+	writeURLs(in.urls, f, &next)
 	if len(in.units) > 0 {
 		countUnits(in.units, &next)
 	}
 	return next
+}
+
+// writeURLs says where the function and the tags of its traffic are called.
+func writeURLs(urls address.URLs, f *v1alpha1.Function, status *v1alpha1.FunctionStatus) {
+	status.URL = urls.Function(f.Key())
+	status.Traffic = slices.Clone(status.Traffic)
+	for i := range status.Traffic {
+		status.Traffic[i].URL = urls.Tag(f.Key(), status.Traffic[i].Tag)
+	}
 }
 
 // countUnits writes what all revisions together have. The means are those of the one
@@ -114,7 +123,7 @@ func transitions(before, after *v1alpha1.FunctionStatus) []happening {
 	case now.Status == metav1.ConditionFalse && now.Reason != v1alpha1.ReasonDraining && (anew || old.Status != now.Status || old.Reason != now.Reason):
 		tell(now.Reason, now.Message, true)
 	}
-	if len(before.Traffic) > 0 && !equality.Semantic.DeepEqual(before.Traffic, after.Traffic) {
+	if len(before.Traffic) > 0 && !slices.EqualFunc(before.Traffic, after.Traffic, sameCalls) {
 		tell(reasonTrafficMoved, rollout.Split(after.Traffic), false)
 	}
 	old, now = find(before.Conditions, v1alpha1.ConditionStalled), find(after.Conditions, v1alpha1.ConditionStalled)
@@ -122,6 +131,11 @@ func transitions(before, after *v1alpha1.FunctionStatus) []happening {
 		tell(now.Reason, now.Message, true)
 	}
 	return events
+}
+
+// sameCalls tells whether the same calls go to the same revision.
+func sameCalls(a, b v1alpha1.TrafficStatus) bool {
+	return a.Tag == b.Tag && a.RevisionName == b.RevisionName && a.Weight == b.Weight
 }
 
 // find is the condition of a type, or a zero one.

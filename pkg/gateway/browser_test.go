@@ -99,8 +99,6 @@ func TestFunctionsOnHostsOfTheirOwnCannotTouchEachOtherInABrowser(t *testing.T) 
 	w.put("default", "victim", time.Minute)
 	_, port, _ := strings.Cut(strings.TrimPrefix(w.url, "http://"), ":")
 	origin := func(name string) string { return "http://" + name + "--default.localhost:" + port }
-	w.awaitHost("evil--default.localhost")
-	w.awaitHost("victim--default.localhost")
 	page := strings.NewReplacer("EVIL", "'"+origin("evil")+"'", "VICTIM", "'"+origin("victim")+"'").Replace(browserPage)
 	browse(t, origin("evil")+"/start")
 

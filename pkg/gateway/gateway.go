@@ -21,7 +21,6 @@ type Gateway struct {
 	door     *door
 	calls    *calls
 	dispatch *dispatcher
-	origins  *origins
 	lots     *lots
 	draining atomic.Bool
 }
@@ -40,15 +39,10 @@ func New(config Config, deps Deps) (*Gateway, error) {
 	door, calls := newDoor(config.capacity()), newCalls(config.MaxInvocations)
 	lots := newLots()
 	metrics := newMetrics(deps.Registry, deps.Catalog, door)
-	g := &Gateway{
+	return &Gateway{
 		config: config, deps: deps, metrics: metrics, door: door, calls: calls,
-		dispatch: newDispatcher(config, deps, calls, metrics, lots), origins: newOrigins(config.Hosts), lots: lots,
-	}
-	// A call may come before the watch has told of its function.
-	for _, entry := range deps.Catalog.List() {
-		g.hostChanged(catalog.Event{Key: entry.Key(), Entry: entry})
-	}
-	return g, nil
+		dispatch: newDispatcher(config, deps, calls, metrics, lots), lots: lots,
+	}, nil
 }
 
 // Run keeps the streams to schedulers and offers again what waits too long,
@@ -75,7 +69,6 @@ func (g *Gateway) Ready() bool { return !g.draining.Load() }
 // functionChanged forgets what is remembered of functions, their revisions and namespaces
 // that are gone.
 func (g *Gateway) functionChanged(known namespaces, e catalog.Event) {
-	g.hostChanged(e)
 	last := known.changed(e)
 	if e.Entry == nil {
 		g.metrics.forget(e.Key, last)
@@ -84,13 +77,6 @@ func (g *Gateway) functionChanged(known namespaces, e catalog.Event) {
 	}
 	if last {
 		g.door.forget(e.Key.Namespace)
-	}
-}
-
-// hostChanged takes note of who has which host now.
-func (g *Gateway) hostChanged(e catalog.Event) {
-	if host, taken := g.origins.changed(e); taken != nil {
-		g.deps.Log.Warn("a function has no host of its own, since an elder one has it", "function", e.Key, "host", host, "elder", *taken)
 	}
 }
 

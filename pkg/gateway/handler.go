@@ -43,7 +43,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		p = g.admissible(r, to.uri)
 	}
 	if p == nil {
-		to.unit, p = g.lots.assign(to.entry, r.Header.Get(invoke.HeaderTag))
+		to.unit, p = g.lots.assign(to.entry, to.tag)
 	}
 	if p != nil {
 		g.turnAway(w, r, to.function(), *p)
@@ -116,6 +116,8 @@ type place struct {
 	unit *v1alpha1.Function
 	// uri is what of the path is the function's, and the query.
 	uri string
+	// tag is that of the part of the function's traffic that is called, or "".
+	tag string
 	// shared is the function's path on the origin that functions share, as the client
 	// wrote it; empty on an origin of its own.
 	shared string
@@ -154,27 +156,32 @@ func (g *Gateway) route(r *http.Request) (place, *problem) {
 	return to, nil
 }
 
-// named is the place that a request names by its host or by its path.
+// named is the place that a request names by its host or by its path. A host below the
+// domain is never the origin that functions share, or what a page of it keeps in a browser
+// would be met by the next function of that host. The host of a tag is an origin of that
+// tag, whatever a header says.
 func (g *Gateway) named(r *http.Request) (place, *problem) {
-	path := pathOf(r.URL)
-	key, known, apart := g.origins.owner(r)
+	path, host := pathOf(r.URL), address.Hostname(r.Host)
+	to := place{uri: path, tag: r.Header.Get(invoke.HeaderTag)}
+	key, tag, known := g.config.Hosts.Parse(host)
 	switch {
-	case !apart:
-		key, rest, known := address.OfPath(path)
-		if !known {
+	case !known && g.config.Hosts.Below(host):
+		p := newProblem(problems.FunctionNotFound, "no function has this host; see windlass list --all-namespaces")
+		return place{}, &p
+	case !known:
+		if to.key, to.uri, known = address.OfPath(path); !known {
 			p := newProblem(problems.UnknownPath,
 				"nothing is at this path; functions are called at /function/NAME.NAMESPACE/... or, in the namespace default, /function/NAME/...")
 			return place{}, &p
 		}
-		return place{key: key, uri: rest, shared: strings.TrimSuffix(path, rest)}, nil
-	case !known:
-		p := newProblem(problems.FunctionNotFound, "no function has this host; see windlass list --all-namespaces")
-		return place{}, &p
+		to.shared = strings.TrimSuffix(path, to.uri)
+		return to, nil
 	case path == ownPath || strings.HasPrefix(path, ownPath+"/") || !strings.HasPrefix(path, "/"):
 		p := newProblem(problems.UnknownPath, "nothing is at this path of a function's host")
 		return place{}, &p
 	}
-	return place{key: key, uri: path}, nil
+	to.key, to.tag = key, cmp.Or(tag, to.tag)
+	return to, nil
 }
 
 // forbidden refuses the methods that are for proxies and servers, not for what is
@@ -289,7 +296,7 @@ func (g *Gateway) newCall(w http.ResponseWriter, r *http.Request, to place, rece
 	_ = rc.EnableFullDuplex()
 	c := &call{
 		life: life{
-			id: invoke.NewID(now), function: to.entry.Function, tag: r.Header.Get(invoke.HeaderTag), to: destined(unit),
+			id: invoke.NewID(now), function: to.entry.Function, tag: to.tag, to: destined(unit),
 			maxQueueTime: mayWait, ended: make(chan struct{}), times: timeline.Begin(received),
 			invocation: core.New(core.Spec{
 				Admitted: now, MaxQueueTime: mayWait, Timeout: unit.Spec.Template.Timeout.Duration,

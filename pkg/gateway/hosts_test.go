@@ -7,12 +7,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/windlass-dev/windlass/pkg/gateway"
 	"github.com/windlass-dev/windlass/pkg/gateway/address"
 	"github.com/windlass-dev/windlass/pkg/invoke"
-	"github.com/windlass-dev/windlass/pkg/rollout"
 )
 
 const helloHost = "hello--default.fn.example.com"
@@ -29,15 +27,6 @@ func (w *world) at(host, path string) *http.Request {
 	return r
 }
 
-// awaitHost returns when a host is a function's.
-func (w *world) awaitHost(host string) {
-	w.Helper()
-	until(w.T, host+" is a function's", func() bool {
-		a := wrote(w.T, w.call(w.at(host, "/.well-known/windlass/")), 404, invoke.ExecutedNo)
-		return strings.Contains(a.body, "UnknownPath")
-	})
-}
-
 // reached is the function that gets a call, and what it sees of its address.
 func (w *world) reached(answers <-chan answer, headers ...string) (uid, uri, host string, a answer) {
 	w.Helper()
@@ -50,8 +39,6 @@ func (w *world) reached(answers <-chan answer, headers ...string) (uid, uri, hos
 func TestAFunctionHasAnOriginOfItsOwn(t *testing.T) {
 	eachProtocol(t, func(w *world, client *http.Client) {
 		w.put("team", "hello", time.Minute)
-		w.awaitHost(helloHost)
-		w.awaitHost("hello--team.fn.example.com")
 		for _, tt := range []struct{ host, path, uid, uri string }{
 			{helloHost, "/", "default-hello", "/"},
 			{helloHost, "/a%2Fb//c?d=e", "default-hello", "/a%2Fb//c?d=e"},
@@ -86,32 +73,55 @@ func TestAFunctionHasAnOriginOfItsOwn(t *testing.T) {
 	}, withHosts)
 }
 
-func TestTwoFunctionsWithTheSameHost(t *testing.T) {
+// The names of both, with two hyphens between them, are a--b--c.
+func TestNamesWithTwoHyphensShareNoHost(t *testing.T) {
 	w := newWorld(t, withHosts)
-	elder := w.put("b--c", "a", time.Minute).DeepCopy()
-	younger := w.put("c", "a--b", time.Minute).DeepCopy()
-	elder.CreationTimestamp, younger.CreationTimestamp = metav1.Unix(1, 0), metav1.Unix(2, 0)
-	w.catalog.Put(rollout.Alone(elder))
-	w.catalog.Put(rollout.Alone(younger))
-	const host = "a--b--c.fn.example.com"
-	w.awaitHost(host)
-	until(t, "both are known", func() bool {
-		uid, _, _, _ := w.reached(w.call(w.at(host, "/")))
-		return uid == "b--c-a"
-	})
-	if uid, _, _, _ := w.reached(w.call(w.get("/function/a--b.c"))); uid != "c-a--b" {
-		t.Errorf("the younger one is not found by its path, but %s", uid)
+	w.put("b--c", "a", time.Minute)
+	w.put("c", "a--b", time.Minute)
+	for host, want := range map[string]string{"a--b----c.fn.example.com": "b--c-a", "a----b--c.fn.example.com": "c-a--b"} {
+		if uid, _, _, _ := w.reached(w.call(w.at(host, "/"))); uid != want {
+			t.Errorf("%s is of %s, want %s", host, uid, want)
+		}
 	}
-	w.catalog.Remove(elder.Key())
-	until(t, "the elder one is gone", func() bool {
-		uid, _, _, _ := w.reached(w.call(w.at(host, "/")))
-		return uid == "c-a--b"
-	})
+	problem(t, wrote(t, w.call(w.at("a--b--c.fn.example.com", "/")), 404, invoke.ExecutedNo), "FunctionNotFound")
+}
+
+func TestATagHasAHostOfItsOwn(t *testing.T) {
+	eachProtocol(t, func(w *world, client *http.Client) {
+		w.route(part{"live", 6, 100}, part{"next", 7, 0})
+		for _, tt := range []struct{ host, header, uid string }{
+			{helloHost, "", "r-6"},
+			{helloHost, "next", "r-7"},
+			{"live---" + helloHost, "", "r-6"},
+			{"next---" + helloHost, "", "r-7"},
+			{"NEXT---" + helloHost + ".:80", "", "r-7"},
+			// It is an origin of that tag, whatever a page there says.
+			{"next---" + helloHost, "live", "r-7"},
+			{"next---" + helloHost, "gone", "r-7"},
+		} {
+			r := w.at(tt.host, "/function/other/a")
+			if tt.header != "" {
+				r.Header.Set(invoke.HeaderTag, tt.header)
+			}
+			answers := w.callWith(client, r)
+			i := w.claim(w.nextFor(tt.uid))
+			i.whole(200, "", "Strict-Transport-Security", "max-age=1")
+			a := wrote(w.T, answers, 200, invoke.ExecutedYes)
+			if got := i.granted.GetRequestUri(); got != "/function/other/a" || a.header.Get("Strict-Transport-Security") == "" {
+				w.Errorf("%s: called with %s, answered with %v", tt.host, got, a.header)
+			}
+		}
+		for host, want := range map[string]string{
+			"gone---" + helloHost: "UnknownTag", "next---next---" + helloHost: "FunctionNotFound", "next----" + helloHost: "FunctionNotFound", "---" + helloHost: "FunctionNotFound",
+		} {
+			problem(w.T, wrote(w.T, w.callWith(client, w.at(host, "/")), 404, invoke.ExecutedNo), want)
+		}
+		problem(w.T, wrote(w.T, w.callWith(client, w.at("next---"+helloHost, "/.well-known/windlass/")), 404, invoke.ExecutedNo), "UnknownPath")
+	}, withHosts)
 }
 
 func TestWhatReachesBeyondAPathStaysOnAnOriginOfItsOwn(t *testing.T) {
 	w := newWorld(t, withHosts)
-	w.awaitHost(helloHost)
 	said := []string{
 		"Service-Worker-Allowed", "/", "Strict-Transport-Security", "max-age=0", "Clear-Site-Data", `"storage"`,
 		"Set-Cookie", "a=1; Path=/; Domain=fn.example.com", "Set-Cookie", "b=2",

@@ -1,54 +1,6 @@
 package gateway
 
-import (
-	"net/http"
-	"strings"
-	"sync"
-
-	"github.com/windlass-dev/windlass/pkg/catalog"
-	"github.com/windlass-dev/windlass/pkg/gateway/address"
-	"github.com/windlass-dev/windlass/pkg/invoke"
-)
-
-// origins knows which function has which host.
-type origins struct {
-	mu    sync.RWMutex // guards the table
-	table *address.Table
-}
-
-func newOrigins(hosts address.Hosts) *origins { return &origins{table: address.NewTable(hosts)} }
-
-// owner is the function whose host a request names; apart is false on the origin that
-// functions share. A host below the domain is never that one, or what a page of it keeps
-// in a browser would be met by the next function of that host.
-func (o *origins) owner(r *http.Request) (key invoke.FunctionKey, known, apart bool) {
-	host := address.Hostname(r.Host)
-	o.mu.RLock()
-	defer o.mu.RUnlock()
-	if key, known = o.table.Owner(host); known {
-		return key, true, true
-	}
-	return key, false, o.table.Below(host)
-}
-
-// changed takes note of a change. If a function that is new finds its host taken, it
-// tells by which.
-func (o *origins) changed(e catalog.Event) (host string, taken *invoke.FunctionKey) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if e.Entry == nil {
-		o.table.Remove(e.Key)
-		return "", nil
-	}
-	if !o.table.Put(e.Key, e.Entry.Function.CreationTimestamp.Time) {
-		return "", nil
-	}
-	host, owner, _ := o.table.Host(e.Key)
-	if owner == e.Key {
-		return host, nil
-	}
-	return host, &owner
-}
+import "strings"
 
 // ownPath is what of a function's own origin is Windlass's.
 const ownPath = "/.well-known/windlass"

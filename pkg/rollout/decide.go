@@ -205,7 +205,7 @@ func (d *decision) traffic() []v1alpha1.TrafficStatus {
 	}
 	var parts []v1alpha1.TrafficStatus
 	for _, target := range d.f.Spec.Traffic {
-		part := v1alpha1.TrafficStatus(target)
+		part := v1alpha1.TrafficStatus{Tag: target.Tag, RevisionName: target.RevisionName, Weight: target.Weight}
 		switch {
 		case target.RevisionName == "":
 			part.RevisionName = d.main()

@@ -33,6 +33,8 @@ var nobodys = []string{
 	"honest--sho%70." + hostsDomain, "honest--shop%00." + hostsDomain, "honest--shop,." + hostsDomain, "honest--shop." + hostsDomain + "," + honestHost,
 	"honest--shop\xe3\x80\x82" + "x." + hostsDomain, strings.Repeat("a", 2_000) + "." + hostsDomain, marker + "." + hostsDomain, "nobody--shop." + hostsDomain + ".:80",
 	"NOBODY--SHOP." + strings.ToUpper(hostsDomain),
+	"nobody---" + honestHost, "---" + honestHost, "honest---honest---" + honestHost, "nobody----" + honestHost, "xn---" + honestHost, "NOBODY---" + honestHost + ".:80",
+	"honest----shop." + hostsDomain, "honest--shop---." + hostsDomain, "nobody--." + honestHost,
 }
 
 // alike are hosts that somebody might take for that of honest.

@@ -18,7 +18,7 @@ var flags = map[string][]string{
 		"schedulers", "log-calls", "problem-detail", "trusted-proxies", "hosts-domain", "hosts-template", "tracing-trust-clients", "drain-delay", "drain-timeout"}),
 	"scheduler": slices.Concat(commonFlags, etcdFlags, tracingFlags, []string{
 		"id", "wire-listen", "advertise", "agent-image", "agent-scheduler", "agent-cpu", "agent-memory", "agent-memory-limit", "user-namespaces", "user-id-base", "user-id-count", "image-pull-policy", "algorithm"}),
-	"controller": slices.Concat(commonFlags, []string{"schedulers", "external-url", "runtimes", "functions-egress", "functions-egress-except"}),
+	"controller": slices.Concat(commonFlags, []string{"schedulers", "external-url", "hosts-domain", "hosts-template", "runtimes", "functions-egress", "functions-egress-except"}),
 	"cleanup":    {"log-format", "log-level", "watch-namespaces", "timeout"},
 	"check":      {"gateway"},
 }
@@ -90,6 +90,8 @@ func TestArgumentsFollowValues(t *testing.T) {
 		"S15: trusted proxies": {"gateway.trustedProxies={10.42.0.0/16,fd00::/8}", "gateway", map[string]string{
 			"trusted-proxies": "10.42.0.0/16,fd00::/8"}},
 		"hosts of functions": {"gateway.hosts.domain=fn.example.com", "gateway", map[string]string{
+			"hosts-domain": "fn.example.com", "hosts-template": "{name}--{namespace}.{domain}"}},
+		"hosts of functions in their statuses": {"gateway.hosts.domain=fn.example.com", "controller", map[string]string{
 			"hosts-domain": "fn.example.com", "hosts-template": "{name}--{namespace}.{domain}"}},
 		"no hosts of functions":   {"", "gateway", map[string]string{"hosts-domain": "", "hosts-template": ""}},
 		"S15: no trusted proxies": {"", "gateway", map[string]string{"trusted-proxies": ""}},

@@ -113,6 +113,14 @@ capabilities:
 - --tracing-sample-ratio={{ .Values.tracing.sampleRatio }}
 {{- end }}
 
+{{/* The arguments that say which hosts functions have, or nothing. */}}
+{{- define "windlass.hostsArgs" -}}
+{{- with .Values.gateway.hosts.domain -}}
+- --hosts-domain={{ . }}
+- {{ printf "--hosts-template=%s" $.Values.gateway.hosts.template | quote }}
+{{- end }}
+{{- end }}
+
 {{/* The arguments that say where etcd is. */}}
 {{- define "windlass.etcdArgs" -}}
 - --etcd-endpoints={{ include "windlass.etcdEndpoints" . }}

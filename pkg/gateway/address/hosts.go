@@ -2,9 +2,8 @@ package address
 
 import (
 	"fmt"
-	"slices"
+	"regexp"
 	"strings"
-	"time"
 
 	"github.com/windlass-dev/windlass/pkg/invoke"
 )
@@ -19,46 +18,154 @@ const (
 	maxHost  = 253
 )
 
-// Hosts says which host each function has of its own. Its zero value gives none.
-type Hosts struct{ domain, before string }
+// Two hyphens part a name from a namespace, and three a tag from a name. Those of a name
+// itself become two more, so that no name has a run of two or three, and each host is of
+// one tag of one function.
+const (
+	betweenNames = "--"
+	behindTag    = "---"
+)
 
-// NewHosts makes the hosts below a domain. The template has {name} and {namespace} once, and
-// ends in .{domain}. Without a domain there are none.
+// Hosts says which hosts each function has of its own: one, and one for each tag of its
+// traffic. Its zero value gives none.
+type Hosts struct {
+	// A host is before, the two names with between, and behind, which ends in the domain.
+	before, between, behind string
+	// namespaceFirst says in which order the names are.
+	namespaceFirst bool
+	domain         string
+}
+
+var templates = regexp.MustCompile(`^([^{}]*)\{(name|namespace)\}(--|\.)\{(name|namespace)\}([^{}]*)\.\{domain\}$`)
+
+// NewHosts makes the hosts below a domain. The template has {name} and {namespace} once,
+// with -- or a dot between them, and ends in .{domain}. Without a domain there are none.
 func NewHosts(domain, template string) (Hosts, error) {
 	if domain == "" {
 		return Hosts{}, nil
 	}
-	before, found := strings.CutSuffix(template, ".{domain}")
-	if !found || strings.Count(before, "{name}") != 1 || strings.Count(before, "{namespace}") != 1 {
-		return Hosts{}, fmt.Errorf("--hosts-template %q must have {name} and {namespace} once, and end in .{domain}, such as %s", template, DefaultTemplate)
+	m := templates.FindStringSubmatch(template)
+	if m == nil || m[2] == m[4] {
+		return Hosts{}, fmt.Errorf("--hosts-template %q must have {name} and {namespace} with -- or a dot between them, and end in .{domain}, such as %s", template, DefaultTemplate)
 	}
-	h := Hosts{domain: domain, before: before}
-	if _, ok := h.Of(invoke.FunctionKey{Namespace: "a", Name: "a"}); !ok {
+	h := Hosts{before: m[1], between: m[3], behind: m[5] + "." + domain, namespaceFirst: m[2] == "namespace", domain: domain}
+	if _, ok := h.Of(invoke.FunctionKey{Namespace: "a", Name: "a"}, ""); !ok || !isName(domain) {
 		return Hosts{}, fmt.Errorf("--hosts-domain %q and --hosts-template %q make no host names; write small letters, digits, hyphens and dots, such as fn.example.com", domain, template)
 	}
 	return h, nil
 }
 
-// Of is the host of a function, unless a label of it would be too long.
-func (h Hosts) Of(key invoke.FunctionKey) (host string, ok bool) {
+// Of is the host of a function, or that of a tag of its traffic. There is none if a label
+// of it would be over 63 bytes long, or would begin with xn--, by which browsers know names
+// in other alphabets.
+func (h Hosts) Of(key invoke.FunctionKey, tag string) (host string, ok bool) {
 	if h.domain == "" {
 		return "", false
 	}
-	host = strings.NewReplacer("{name}", key.Name, "{namespace}", key.Namespace).Replace(h.before) + "." + h.domain
-	if len(host) > maxHost {
+	first, second := lengthen(key.Name), lengthen(key.Namespace)
+	if tag != "" {
+		first = lengthen(tag) + behindTag + first
+	}
+	if h.namespaceFirst {
+		first, second = second, first
+	}
+	host = h.before + first + h.between + second + h.behind
+	own := strings.TrimSuffix(host, "."+h.domain)
+	if !isName(host) || strings.HasPrefix(own, "xn--") || strings.Contains(own, ".xn--") {
 		return "", false
 	}
-	for label := range strings.SplitSeq(host, ".") {
-		if !isLabel(label) {
-			return "", false
-		}
-	}
 	return host, true
+}
+
+// Parse is the reverse of Of.
+func (h Hosts) Parse(host string) (key invoke.FunctionKey, tag string, ok bool) {
+	if h.domain == "" {
+		return key, "", false
+	}
+	names, beginsSo := strings.CutPrefix(host, h.before)
+	names, endsSo := strings.CutSuffix(names, h.behind)
+	first, second, parted := cut(names, h.between)
+	if !beginsSo || !endsSo || !parted {
+		return key, "", false
+	}
+	if h.namespaceFirst {
+		first, second = second, first
+	}
+	if before, name, tagged := cut(first, behindTag); tagged {
+		tag, first = shorten(before), name
+	}
+	key = invoke.FunctionKey{Namespace: shorten(second), Name: shorten(first)}
+	made, ok := h.Of(key, tag)
+	if !ok || made != host || !isLabel(key.Name) || !isLabel(key.Namespace) || tag != "" && !isLabel(tag) {
+		return invoke.FunctionKey{}, "", false
+	}
+	return key, tag, true
 }
 
 // Below tells whether a host is below the domain, so that it is a function's or nobody's.
 func (h Hosts) Below(host string) bool {
 	return h.domain != "" && strings.HasSuffix(host, "."+h.domain)
+}
+
+// lengthen gives each run of two hyphens or more two more of them.
+func lengthen(name string) string { return reckon(name, 2, 2) }
+
+// shorten is the reverse of lengthen.
+func shorten(name string) string { return reckon(name, 4, -2) }
+
+// reckon adds hyphens to each run of at least so many, or takes them away.
+func reckon(name string, least, more int) string {
+	if !strings.Contains(name, betweenNames) {
+		return name
+	}
+	var b strings.Builder
+	for name != "" {
+		n := run(name)
+		if n == 0 {
+			b.WriteByte(name[0])
+			name = name[1:]
+			continue
+		}
+		name = name[n:]
+		if n >= least {
+			n += more
+		}
+		for range n {
+			b.WriteByte('-')
+		}
+	}
+	return b.String()
+}
+
+// cut splits a text at the first separator. One of hyphens is a run of just so many.
+func cut(s, separator string) (before, after string, found bool) {
+	if separator[0] != '-' {
+		return strings.Cut(s, separator)
+	}
+	for i := 0; i < len(s); i++ {
+		n := run(s[i:])
+		if n == len(separator) {
+			return s[:i], s[i+n:], true
+		}
+		i += n
+	}
+	return s, "", false
+}
+
+// run is the number of hyphens that a text begins with.
+func run(s string) int { return len(s) - len(strings.TrimLeft(s, "-")) }
+
+// isName tells whether DNS can have a name, in small letters.
+func isName(host string) bool {
+	if len(host) > maxHost {
+		return false
+	}
+	for label := range strings.SplitSeq(host, ".") {
+		if !isLabel(label) {
+			return false
+		}
+	}
+	return true
 }
 
 func isLabel(s string) bool {
@@ -73,85 +180,21 @@ func isLabel(s string) bool {
 	return true
 }
 
-// Hostname is the host that a request names, as a key of a Table: without its port and
-// the dot of the root, in small letters.
+// Hostname is the host that a request names, as Hosts knows it: without its port and the
+// dot of the root, in small letters.
 func Hostname(authority string) string {
 	host := authority
 	if colon := strings.LastIndexByte(host, ':'); colon >= 0 && strings.IndexByte(host[colon:], ']') < 0 {
 		host = host[:colon]
 	}
-	return strings.ToLower(strings.TrimSuffix(host, "."))
+	return strings.Map(small, strings.TrimSuffix(host, "."))
 }
 
-// Table says which function has which host. Hosts are made and looked up whole: what
-// is a name and what a namespace cannot be read off them, since both may have two hyphens.
-type Table struct {
-	hosts Hosts
-	// claims are the functions that a host might be of, the one that has it first.
-	claims map[string][]claim
-	of     map[invoke.FunctionKey]string
-}
-
-type claim struct {
-	key     invoke.FunctionKey
-	created time.Time
-}
-
-// NewTable makes a Table without functions.
-func NewTable(hosts Hosts) *Table {
-	return &Table{hosts: hosts, claims: make(map[string][]claim), of: make(map[invoke.FunctionKey]string)}
-}
-
-// Put enters a function, and tells whether it is new. The elder of two functions with the
-// same host has it.
-func (t *Table) Put(key invoke.FunctionKey, created time.Time) (entered bool) {
-	_, known := t.of[key]
-	t.Remove(key)
-	host, ok := t.hosts.Of(key)
-	if !ok {
-		return false
+// small is a letter of the names in DNS as a small one. Others stay: some of them have
+// a small form that is one of those.
+func small(r rune) rune {
+	if r >= 'A' && r <= 'Z' {
+		return r + ('a' - 'A')
 	}
-	claims := slices.Concat(t.claims[host], []claim{{key, created}})
-	slices.SortFunc(claims, func(a, b claim) int {
-		if c := a.created.Compare(b.created); c != 0 {
-			return c
-		}
-		return a.key.Compare(b.key)
-	})
-	t.claims[host], t.of[key] = claims, host
-	return !known
-}
-
-// Remove takes a function out.
-func (t *Table) Remove(key invoke.FunctionKey) {
-	host, known := t.of[key]
-	if !known {
-		return
-	}
-	delete(t.of, key)
-	t.claims[host] = slices.DeleteFunc(t.claims[host], func(c claim) bool { return c.key == key })
-	if len(t.claims[host]) == 0 {
-		delete(t.claims, host)
-	}
-}
-
-// Owner is the function that has a host.
-func (t *Table) Owner(host string) (key invoke.FunctionKey, known bool) {
-	claims := t.claims[host]
-	if len(claims) == 0 {
-		return key, false
-	}
-	return claims[0].key, true
-}
-
-// Below is Hosts.Below.
-func (t *Table) Below(host string) bool { return t.hosts.Below(host) }
-
-// Host is the host that a function should have, and who has it; false if it has none.
-func (t *Table) Host(key invoke.FunctionKey) (host string, owner invoke.FunctionKey, ok bool) {
-	host, ok = t.of[key]
-	if !ok {
-		return "", owner, false
-	}
-	return host, t.claims[host][0].key, true
+	return r
 }

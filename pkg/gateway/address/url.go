@@ -1,0 +1,60 @@
+package address
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/windlass-dev/windlass/pkg/invoke"
+)
+
+// URLs say where clients call functions.
+type URLs struct {
+	// base is that of the origin that functions share; nil if nobody knows it.
+	base  *url.URL
+	hosts Hosts
+}
+
+// NewURLs makes the URLs of functions with those hosts. base is where clients reach the
+// gateways; its scheme and port are those of the hosts too. Without it, only functions with
+// a host have a URL, with https.
+func NewURLs(base string, hosts Hosts) (URLs, error) {
+	if base == "" {
+		return URLs{hosts: hosts}, nil
+	}
+	u, err := url.Parse(base)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return URLs{}, fmt.Errorf("--external-url %q is no URL of the gateways: write for example https://fn.example.com", base)
+	}
+	return URLs{u, hosts}, nil
+}
+
+// Function is where a function is called: at its host or, if it has none, by its path.
+func (u URLs) Function(key invoke.FunctionKey) string {
+	if host, ok := u.hosts.Of(key, ""); ok {
+		return u.at(host)
+	}
+	if u.base == nil {
+		return ""
+	}
+	return strings.TrimSuffix(u.base.String(), "/") + Path(key)
+}
+
+// Tag is where a tag of a function's traffic is called; empty if it has no host. Its calls
+// then need a header.
+func (u URLs) Tag(key invoke.FunctionKey, tag string) string {
+	if host, ok := u.hosts.Of(key, tag); ok && tag != "" {
+		return u.at(host)
+	}
+	return ""
+}
+
+func (u URLs) at(host string) string {
+	if u.base == nil {
+		return "https://" + host
+	}
+	if port := u.base.Port(); port != "" {
+		host += ":" + port
+	}
+	return u.base.Scheme + "://" + host
+}
