@@ -39,11 +39,12 @@ func TestInlineCodeBecomesTheModuleThatTheHandlerNames(t *testing.T) {
 		runtime       v1alpha1.RuntimeName
 		program, shim string
 		file          string
+		env           []string
 	}{
-		{"python", "app.handler", v1alpha1.RuntimePython3, "python3", "bootstrap.py", "app.py"},
-		{"python in a package", "pkg.app.handler", v1alpha1.RuntimePython3, "python3", "bootstrap.py", "pkg/app.py"},
-		{"nodejs", "app.handler", v1alpha1.RuntimeNodeJS, "node", "bootstrap.mjs", "app.js"},
-		{"nodejs in a folder", "src/app.api.get", v1alpha1.RuntimeNodeJS, "node", "bootstrap.mjs", "src/app.js"},
+		{"python", "app.handler", v1alpha1.RuntimePython3, "python3", "bootstrap.py", "app.py", []string{"PYTHONDONTWRITEBYTECODE=1"}},
+		{"python in a package", "pkg.app.handler", v1alpha1.RuntimePython3, "python3", "bootstrap.py", "pkg/app.py", []string{"PYTHONDONTWRITEBYTECODE=1"}},
+		{"nodejs", "app.handler", v1alpha1.RuntimeNodeJS, "node", "bootstrap.mjs", "app.js", nil},
+		{"nodejs in a folder", "src/app.api.get", v1alpha1.RuntimeNodeJS, "node", "bootstrap.mjs", "src/app.js", nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			const source = "the source"
@@ -55,8 +56,8 @@ func TestInlineCodeBecomesTheModuleThatTheHandlerNames(t *testing.T) {
 			code, shims := filepath.Join(work, "code"), filepath.Join(work, "runtime")
 			want := Launched{
 				Argv: []string{filepath.Join(bin, c.program), filepath.Join(shims, c.shim)},
-				Env: []string{"WINDLASS_PROTOCOL=LambdaRuntime", "_HANDLER=" + c.handler, "LAMBDA_TASK_ROOT=" + code,
-					"LAMBDA_RUNTIME_DIR=" + shims},
+				Env: append([]string{"WINDLASS_PROTOCOL=LambdaRuntime", "_HANDLER=" + c.handler, "LAMBDA_TASK_ROOT=" + code,
+					"LAMBDA_RUNTIME_DIR=" + shims}, c.env...),
 				Dir:      code,
 				TaskRoot: code,
 			}

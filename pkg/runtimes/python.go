@@ -17,6 +17,9 @@ var python3 = language{
 	candidates:  func(module string) []string { return []string{module + ".py", module + "/__init__.py"} },
 	inline:      func(module, source string) map[string]string { return map[string]string{module + ".py": source} },
 	interpreter: pythonInterpreter,
+	// Python takes what it compiled before for a source of the same size and second: of two
+	// edits within one second, the second would not be seen.
+	env: []string{"PYTHONDONTWRITEBYTECODE=1"},
 }
 
 // splitPython reads "pkg.module.function" and "pkg/module.function" alike: the

@@ -23,6 +23,8 @@ type language struct {
 	inline func(module, source string) map[string]string
 	// interpreter finds the program for code in dir.
 	interpreter func(dir string) (string, error)
+	// env are variables that the interpreter needs besides, as NAME=value.
+	env []string
 }
 
 // languages are all that Windlass brings along, the default of "windlass init" first. A

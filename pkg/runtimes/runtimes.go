@@ -68,12 +68,12 @@ func Launch(r Request) (Launched, error) {
 	}
 	return Launched{
 		Argv: []string{program, filepath.Join(shimDir, lang.main)},
-		Env: []string{
+		Env: append([]string{
 			"WINDLASS_PROTOCOL=" + string(protocol),
 			"_HANDLER=" + r.Handler,
 			"LAMBDA_TASK_ROOT=" + dir,
 			"LAMBDA_RUNTIME_DIR=" + shimDir,
-		},
+		}, lang.env...),
 		Dir:      dir,
 		TaskRoot: dir,
 	}, nil
