@@ -4,6 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 
 	kubejson "sigs.k8s.io/json"
@@ -214,4 +217,17 @@ func assemble(fields, object any) error {
 		return err
 	}
 	return kubejson.UnmarshalCaseSensitivePreserveInts(text, object)
+}
+
+var manifestOfOurs = regexp.MustCompile(`(?m)^[\s{,]*["']?apiVersion["']?\s*:\s*["']?` + regexp.QuoteMeta(GroupName) + `/`)
+
+// MayBeManifest tells whether a file of that name can be a manifest.
+func MayBeManifest(name string) bool {
+	return slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(name))
+}
+
+// IsManifest tells whether a file beside a function's code describes a function. If that
+// were code, a change of its scaling would make a revision.
+func IsManifest(name string, content []byte) bool {
+	return MayBeManifest(name) && manifestOfOurs.Match(content)
 }

@@ -109,7 +109,7 @@ func addFile(files map[string]string, path string) error {
 		return fmt.Errorf("cannot read %s: %w; see to its rights", path, err)
 	case !utf8.Valid(content) || bytes.IndexByte(content, 0) >= 0:
 		return fmt.Errorf("%s is not text in UTF-8; remove it, or %s", path, remedy)
-	case isManifest(name, content):
+	case v1alpha1.IsManifest(name, content):
 		return nil
 	}
 	files[name] = string(content)
@@ -125,14 +125,6 @@ func addFile(files map[string]string, path string) error {
 
 func tooBig(path string) error {
 	return fmt.Errorf("%s is larger than %d bytes, which is what a ConfigMap can hold; %s", path, maxFiles, remedy)
-}
-
-var manifestOfOurs = regexp.MustCompile(`(?m)^[\s{,]*["']?apiVersion["']?\s*:\s*["']?` + regexp.QuoteMeta(v1alpha1.GroupName) + `/`)
-
-// isManifest says whether a file beside the code describes the function. If it
-// were code, a change of it would replace the instances.
-func isManifest(name string, content []byte) bool {
-	return slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(name)) && manifestOfOurs.Match(content)
 }
 
 // codeName is the ConfigMap that holds the files: another one for other files.

@@ -54,7 +54,7 @@ func codeStamp(spec v1alpha1.FunctionSpec) string {
 			case seen >= maxCodeFiles:
 				return fs.SkipAll
 			case entry.Type().IsRegular(), entry.Type() == fs.ModeSymlink:
-				if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+				if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && !isManifest(path, info) {
 					add(path, info)
 				}
 			}
@@ -74,6 +74,18 @@ func codeStamp(spec v1alpha1.FunctionSpec) string {
 		return ""
 	}
 	return hex.EncodeToString(digest.Sum(nil)[:16])
+}
+
+// maxManifest is the size in bytes up to which a file beside the code is looked into.
+const maxManifest = 1 << 20
+
+// isManifest tells whether a file beside the code is a manifest, which is no code.
+func isManifest(path string, info fs.FileInfo) bool {
+	if !v1alpha1.MayBeManifest(path) || info.Size() > maxManifest {
+		return false
+	}
+	content, err := os.ReadFile(path)
+	return err == nil && v1alpha1.IsManifest(path, content)
 }
 
 // codeRoot is what code.path names, behind any links; empty if that is nothing.

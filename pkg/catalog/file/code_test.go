@@ -38,6 +38,7 @@ func TestA1EditedCodeIsAChange(t *testing.T) {
 		func() { put("app.py", "two", time.Second) },
 		func() { put("sub/new.py", "new", 0) },
 		func() { put("bin/server", "two", time.Second) },
+		func() { put("settings.yaml", "apiVersion: of.another/v1", 0) },
 	} {
 		change()
 		changed := apply(t, s, f, Configured)
@@ -52,6 +53,7 @@ func TestA1EditedCodeIsAChange(t *testing.T) {
 
 	put("__pycache__/app.pyc", "compiled", 0)
 	put(".venv/lib/dependency.py", "installed", 0)
+	put("function.yaml", "apiVersion: windlass.dev/v1alpha1\nkind: Function", 0)
 	apply(t, s, f, Unchanged)
 }
 
