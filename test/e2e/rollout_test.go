@@ -1,35 +1,51 @@
 package e2e
 
 import (
+	"fmt"
 	"io"
-	"maps"
 	"net/http"
+	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"sigs.k8s.io/yaml"
 
+	"github.com/windlass-dev/windlass/api/v1alpha1"
 	"github.com/windlass-dev/windlass/pkg/invoke"
 )
 
-// ceaseless calls a function without pause until it is stopped. The function answers the
-// id of its process.
+// reply is what became of a call.
+type reply struct {
+	// began is what the load's mark was when the call was made.
+	began          int64
+	revision, body string
+	failure        string
+}
+
+// ceaseless calls a function over and over until it is stopped.
 type ceaseless struct {
 	client *http.Client
 	url    string
+	pause  time.Duration
 	calls  atomic.Int64
-	stop   func()
+	// mark is noted with every call that begins.
+	mark atomic.Int64
+	stop func()
 
-	mu sync.Mutex
-	// pids are the processes that answered, by the revision that the answer names.
-	pids   map[string]map[string]bool
-	failed []string
+	mu      sync.Mutex
+	replies []reply
 }
 
-func callCeaselessly(url string, callers int) *ceaseless {
-	l := &ceaseless{url: url, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: callers}}, pids: map[string]map[string]bool{}}
+// callCeaselessly has some callers call a function, each of which rests for pause after
+// each call.
+func callCeaselessly(url string, callers int, pause time.Duration) *ceaseless {
+	l := &ceaseless{url: url, pause: pause, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: callers}}}
 	done := make(chan struct{})
 	var running sync.WaitGroup
 	for range callers {
@@ -38,7 +54,7 @@ func callCeaselessly(url string, callers int) *ceaseless {
 				select {
 				case <-done:
 					return
-				default:
+				case <-time.After(l.pause):
 					l.call()
 				}
 			}
@@ -49,74 +65,142 @@ func callCeaselessly(url string, callers int) *ceaseless {
 	return l
 }
 
-func (l *ceaseless) call() (revision, pid string) {
-	defer l.calls.Add(1)
+func (l *ceaseless) call() reply {
+	r := reply{began: l.mark.Load()}
 	response, err := l.client.Get(l.url)
+	if err == nil {
+		var body []byte
+		body, err = io.ReadAll(response.Body)
+		_ = response.Body.Close()
+		r.revision, r.body = response.Header.Get(invoke.HeaderRevision), string(body)
+		if response.StatusCode != http.StatusOK {
+			r.failure = response.Status + ": " + r.body
+		}
+	}
 	if err != nil {
-		l.note("", "", err.Error())
-		return "", ""
+		r.failure = err.Error()
 	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	failure := ""
-	if err != nil || response.StatusCode != http.StatusOK {
-		failure = response.Status + ": " + string(body)
-	}
-	revision, pid = response.Header.Get(invoke.HeaderRevision), string(body)
-	l.note(revision, pid, failure)
-	return revision, pid
+	l.mu.Lock()
+	l.replies = append(l.replies, r)
+	l.mu.Unlock()
+	l.calls.Add(1)
+	return r
 }
 
-func (l *ceaseless) note(revision, pid, failure string) {
+// those are the calls of a kind.
+func (l *ceaseless) those(are func(reply) bool) (found []reply) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if failure != "" {
-		l.failed = append(l.failed, failure)
-		return
+	for _, r := range l.replies {
+		if are(r) {
+			found = append(found, r)
+		}
 	}
-	if l.pids[revision] == nil {
-		l.pids[revision] = map[string]bool{}
-	}
-	l.pids[revision][pid] = true
+	return found
 }
 
-// answered are the processes that have answered for a revision.
+func (l *ceaseless) failed() []reply {
+	return l.those(func(r reply) bool { return r.failure != "" })
+}
+
+// answered are the bodies of a revision's answers.
 func (l *ceaseless) answered(revision string) map[string]bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return maps.Clone(l.pids[revision])
+	bodies := make(map[string]bool)
+	for _, r := range l.those(func(r reply) bool { return r.failure == "" && r.revision == revision }) {
+		bodies[r.body] = true
+	}
+	return bodies
 }
+
+// moves waits for some more calls.
+func (l *ceaseless) moves() {
+	GinkgoHelper()
+	before := l.calls.Load()
+	Eventually(l.calls.Load, "10s").Should(BeNumerically(">", before+20))
+}
+
+// edits is how often code is edited: in local mode, one takes a second at most.
+const edits = 50
+
+var _ = Describe("Code that is edited again and again", func() {
+	It("answers only as it is now once deploy --wait has ended, and fails no call", func() {
+		needs("python3")
+		c := up(probeManifest())
+		code := filepath.Join(filepath.Dir(c.dataDir), "code")
+		Expect(os.Mkdir(code, 0o700)).To(Succeed())
+		deploy := func(version int) {
+			GinkgoHelper()
+			text := fmt.Sprintf("def handler(event, context):\n    return %d\n", version)
+			Expect(os.WriteFile(filepath.Join(code, "app.py"), []byte(text), 0o600)).To(Succeed())
+			_, errs, exit := c.run("deploy", "--wait", "--name", "edited", "--code", code, "--runtime", "python3", "--handler", "app.handler")
+			Expect(exit).To(BeZero(), errs)
+		}
+		deploy(0)
+		under := callCeaselessly(c.gateway()+"/function/edited", 3, 10*time.Millisecond)
+		under.moves()
+		began := time.Now()
+		for version := 1; version <= edits; version++ {
+			deploy(version)
+			under.mark.Store(int64(version))
+		}
+		took := time.Since(began)
+		under.moves()
+		under.stop()
+		old := under.those(func(r reply) bool {
+			version, err := strconv.ParseInt(r.body, 10, 64)
+			return err == nil && version < r.began
+		})
+		fmt.Fprintf(GinkgoWriter, "edits=%d calls=%d failed=%d old=%d seconds=%.1f\n", edits, under.calls.Load(), len(under.failed()), len(old), took.Seconds())
+		Expect(under.failed()).To(BeEmpty())
+		Expect(old).To(BeEmpty(), "calls that began after an edit, and were answered by what was before it")
+		Expect(under.answered(fmt.Sprintf("edited-%05d", edits+1))).To(Equal(map[string]bool{strconv.Itoa(edits): true}))
+	})
+})
 
 var _ = Describe("A change that is broken", func() {
 	It("fails no call, and is mended, and undone with the instances that there were", func() {
 		c := up(probeManifest())
-		probe := filepath.Join(binaries, "probe")
+		manifest := filepath.Join(GinkgoT().TempDir(), "f.yaml")
 		deploy := func(variables ...string) (string, int) {
 			GinkgoHelper()
-			args := []string{"deploy", "--name", "f", "--wait"}
+			text := strings.Replace(probeManifest(), "{name: probe}", "{name: f}", 1) + "    env:\n"
 			for _, v := range variables {
-				args = append(args, "--env", v)
+				name, value, _ := strings.Cut(v, "=")
+				text += fmt.Sprintf("    - {name: %s, value: %q}\n", name, value)
 			}
-			_, errs, code := c.run(append(args, "--", probe)...)
+			text += "  rollout: {progressDeadline: 2s}\n"
+			Expect(os.WriteFile(manifest, []byte(text), 0o600)).To(Succeed())
+			_, errs, code := c.run("deploy", "-f", manifest, "--wait")
 			return errs, code
+		}
+		conditions := func() map[string]string {
+			GinkgoHelper()
+			out, errs, code := c.run("describe", "f", "-o", "yaml")
+			Expect(code).To(BeZero(), errs)
+			var f v1alpha1.Function
+			Expect(yaml.Unmarshal([]byte(out), &f)).To(Succeed(), out)
+			found := make(map[string]string)
+			for _, c := range f.Status.Conditions {
+				found[c.Type] = string(c.Status) + " " + c.Reason + ": " + c.Message
+			}
+			return found
 		}
 		errs, code := deploy("VERSION=1")
 		Expect(code).To(BeZero(), errs)
 		Expect(errs).To(ContainSubstring("f-00001 has started; all calls go to f-00001"))
-		under := callCeaselessly(c.gateway()+"/function/f/pid", 4)
-		moves := func() {
-			GinkgoHelper()
-			before := under.calls.Load()
-			Eventually(under.calls.Load, "10s").Should(BeNumerically(">", before+20))
-		}
-		moves()
+		under := callCeaselessly(c.gateway()+"/function/f/pid", 4, 0)
+		under.moves()
 
 		By("deploying what does not start")
 		errs, code = deploy("VERSION=2", "PROBE_START=exit")
 		Expect(code).To(Equal(3), errs)
 		Expect(errs).To(SatisfyAll(ContainSubstring("function default/f does not start"),
 			ContainSubstring("cannot find my configuration"), ContainSubstring("all calls go to f-00001")))
-		moves()
+		under.moves()
+		Eventually(conditions, "20s", "200ms").Should(SatisfyAll(
+			HaveKeyWithValue("Ready", HavePrefix("True Started")),
+			HaveKeyWithValue("RevisionReady", SatisfyAll(HavePrefix("False StartFailed"), ContainSubstring("cannot find my configuration"))),
+			HaveKeyWithValue("Stalled", SatisfyAll(HavePrefix("True StartFailed"), ContainSubstring("cannot find my configuration")))))
 		out, _, _ := c.run("rollout", "history", "f")
 		Expect(out).To(MatchRegexp(`f-00001 +True +100%(?s:.*)\* +f-00002 +False +0%.*cannot find my configuration`))
 
@@ -124,25 +208,26 @@ var _ = Describe("A change that is broken", func() {
 		errs, code = deploy("VERSION=2")
 		Expect(code).To(BeZero(), errs)
 		Expect(errs).To(ContainSubstring("f-00003 has started; all calls go to f-00003"))
-		revision, _ := under.call()
-		Expect(revision).To(Equal("f-00003"))
-		moves()
+		Expect(under.call().revision).To(Equal("f-00003"))
+		under.moves()
+
+		Expect(conditions()).To(SatisfyAll(HaveKeyWithValue("RevisionReady", HavePrefix("True ")), Not(HaveKey("Stalled"))))
 
 		By("undoing that while the former instances are there")
 		former := under.answered("f-00001")
 		out, errs, code = c.run("rollout", "undo", "f")
 		Expect(code).To(BeZero(), errs)
 		Expect(out).To(ContainSubstring("function default/f is f-00001 again"))
-		revision, pid := under.call()
-		Expect(revision).To(Equal("f-00001"))
-		Expect(former).To(HaveKey(pid), "an instance was started for the call")
+		back := under.call()
+		Expect(back.revision).To(Equal("f-00001"))
+		Expect(former).To(HaveKey(back.body), "an instance was started for the call")
 		out, errs, code = c.run("rollout", "status", "f")
 		Expect(code).To(BeZero(), errs)
 		Expect(out).To(Equal("f-00001 has started; all calls go to f-00001\n"))
-		moves()
+		under.moves()
 
 		under.stop()
-		Expect(under.failed).To(BeEmpty(), "of %d calls", under.calls.Load())
+		Expect(under.failed()).To(BeEmpty(), "of %d calls", under.calls.Load())
 		Expect(under.answered("f-00002")).To(BeEmpty())
 	})
 })
