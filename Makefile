@@ -19,6 +19,7 @@ LDFLAGS := -X github.com/windlass-dev/windlass/internal/buildinfo.Version=$(VERS
 toolcache = $(CURDIR)/.cache/tools/$(shell cat hack/$(1)/go.mod hack/$(1)/go.sum | cksum | cut -d ' ' -f 1)-$(shell go env GOVERSION)
 TOOLS = $(call toolcache,tools)
 GOLANGCI = $(call toolcache,golangci)/golangci-lint
+GOVULNCHECK = $(call toolcache,govulncheck)/govulncheck
 
 .DEFAULT_GOAL := help
 
@@ -236,8 +237,17 @@ verify-layers: ## Check which package imports which
 house: ## Measure the shape of the code: methods, interfaces, guards, files to open; fails beyond its bounds
 	@go run ./internal/house
 
+# file:///FOLDER is a copy of the database.
+GOVULNDB ?= https://vuln.go.dev
+
+# Not a part of verify, because its answer changes without a change of the code.
+.PHONY: vulnerabilities
+vulnerabilities: $(GOVULNCHECK) ## Compare modules and the Go release with the Go vulnerability database (GOVULNDB=)
+	@$(GOVULNCHECK) -db '$(GOVULNDB)' ./... || { [ $$? = 3 ] || \
+	  echo 'Nothing was checked. Without a network, give GOVULNDB=file:///FOLDER, a copy of the database: https://go.dev/doc/security/vuln/database.' >&2; exit 1; }
+
 .PHONY: verify-docs
-verify-docs: ## Check the links and make targets in the documentation
+verify-docs: ## Check links, make targets and the heads of design pages in the documentation
 	go test ./internal/doccheck
 
 ##@ Cluster
@@ -317,3 +327,6 @@ $(TOOLS)/.built:
 $(GOLANGCI):
 	@echo 'Building golangci-lint (once, some minutes; hack/golangci/go.mod pins it).'
 	cd hack/golangci && go build -buildvcs=false -o '$@' github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+
+$(GOVULNCHECK):
+	cd hack/govulncheck && go build -buildvcs=false -o '$@' golang.org/x/vuln/cmd/govulncheck
