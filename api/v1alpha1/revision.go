@@ -18,11 +18,18 @@ import (
 const AnnotationCodeStamp = "local.windlass.dev/code"
 
 // Annotations of a unit, which is one revision as a function of its own: the number of
-// its FunctionRevision, as Revision has it, and the UID of its function.
+// its FunctionRevision, as Revision has it, the UID of its function, and whether its
+// spec's minInstances is 1 only to prove that the revision starts.
 const (
 	AnnotationRevision    = GroupName + "/revision"
 	AnnotationFunctionUID = GroupName + "/function-uid"
+	AnnotationProving     = GroupName + "/proving"
 )
+
+// OfUnits tells whether an annotation is one of units, which no Function has.
+func OfUnits(annotation string) bool {
+	return annotation == AnnotationRevision || annotation == AnnotationFunctionUID || annotation == AnnotationProving
+}
 
 // Revision names what an instance of the function is. That of a unit is the number of
 // its FunctionRevision. A function without revisions is its own only unit, and has the
@@ -33,6 +40,9 @@ func (f *Function) Revision() string {
 	}
 	return f.meaning()
 }
+
+// Proving tells whether a unit has one instance at least only to prove that it starts.
+func (f *Function) Proving() bool { return f.Annotations[AnnotationProving] != "" }
 
 // FunctionUID is the UID of the function, also if f is a unit of it.
 func (f *Function) FunctionUID() string {

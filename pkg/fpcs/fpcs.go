@@ -114,6 +114,8 @@ const (
 	ReasonReplace Reason = "ReplaceLost"
 	// ReasonMin says that there are fewer instances than the least.
 	ReasonMin Reason = "BelowMin"
+	// ReasonProof says that a revision is to be proven by the start of an instance.
+	ReasonProof Reason = "ProveRevision"
 	// ReasonMax says that the most instances exist.
 	ReasonMax Reason = "AtMax"
 )
@@ -151,6 +153,16 @@ type Limits struct {
 	Min int
 	// Max is 0 if there is no bound.
 	Max int
+	// Proof says that Min is the instance that is to prove a revision.
+	Proof bool
+}
+
+// below is why instances are created that Min asks for.
+func (l Limits) below() Reason {
+	if l.Proof {
+		return ReasonProof
+	}
+	return ReasonMin
 }
 
 // Bound adds replacements for lost instances to a decision and keeps the number
@@ -164,7 +176,7 @@ func Bound(d Decision, s Snapshot, l Limits) Decision {
 		d.Create, d.Why = lost, ReasonReplace
 	}
 	if total+d.Create < l.Min {
-		d.Create, d.Why = l.Min-total, ReasonMin
+		d.Create, d.Why = l.Min-total, l.below()
 	}
 	if l.Max > 0 && d.Create > 0 && total+d.Create > l.Max {
 		d.Create, d.Why = max(0, l.Max-total), ReasonMax

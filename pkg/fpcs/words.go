@@ -26,6 +26,7 @@ var meanings = map[Reason]string{
 	ReasonSurplus:    "more instances are starting than are needed",
 	ReasonReplace:    "instances were lost while they were needed",
 	ReasonMin:        "fewer instances than the minimum",
+	ReasonProof:      "calls go to a new revision when an instance of it has started",
 	ReasonMax:        "the function has its maximum of instances",
 }
 

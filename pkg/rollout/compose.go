@@ -160,7 +160,17 @@ func Unit(f *v1alpha1.Function, r *v1alpha1.FunctionRevision, share Share) *v1al
 	annotations[v1alpha1.AnnotationFunctionUID] = string(f.UID)
 	u.Annotations = annotations
 	parts(&u.Spec, share)
+	if share.Proving {
+		askForProof(u)
+	}
 	return u
+}
+
+// askForProof lets a unit have one instance at least.
+func askForProof(u *v1alpha1.Function) {
+	if scaling := &u.Spec.Scaling; scaling.MinInstances == 0 {
+		scaling.MinInstances, u.Annotations[v1alpha1.AnnotationProving] = 1, "true"
+	}
 }
 
 // parts leaves of what the function says of calls and instances the revision's part. A
@@ -183,9 +193,6 @@ func parts(spec *v1alpha1.FunctionSpec, share Share) {
 		if w.MinInstances = part(w.MinInstances, share.Weight); w.MinInstances > 0 {
 			scaling.Windows = append(scaling.Windows, w)
 		}
-	}
-	if share.Proving {
-		scaling.MinInstances = max(scaling.MinInstances, 1)
 	}
 	if !share.Called && !share.Proving {
 		// Nobody calls it any more, so nothing is learnt, and the last one is not kept for longer.

@@ -47,17 +47,23 @@ func TestAUnitIsOneRevisionOfTheFunction(t *testing.T) {
 func TestWhoIsBeingProvenHasOneInstance(t *testing.T) {
 	w := newWorld(t)
 	w.deploy("a")
-	if n := w.unit("00001").Spec.Scaling.MinInstances; n != 1 {
-		t.Errorf("%d instances are wanted for the proof", n)
+	if u := w.unit("00001"); u.Spec.Scaling.MinInstances != 1 || !u.Proving() {
+		t.Errorf("%d instances are wanted for the proof (%v)", u.Spec.Scaling.MinInstances, u.Proving())
 	}
 	w.prove("thumbnail-00001")
-	if n := w.unit("00001").Spec.Scaling.MinInstances; n != 0 {
-		t.Errorf("%d instances are wanted after it", n)
+	if u := w.unit("00001"); u.Spec.Scaling.MinInstances != 0 || u.Proving() {
+		t.Errorf("%d instances are wanted after it (%v)", u.Spec.Scaling.MinInstances, u.Proving())
 	}
 	w.f.Spec.Rollout.Verify = v1alpha1.VerifyNone
 	w.deploy("b")
 	if n := w.unit("00002").Spec.Scaling.MinInstances; n != 0 {
 		t.Errorf("%d instances are wanted though nothing is to be proven", n)
+	}
+	w.f.Spec.Rollout.Verify, w.f.Spec.Scaling.MinInstances = v1alpha1.VerifyOneInstance, 2
+	w.deploy("c")
+	w.prove("thumbnail-00003")
+	if u := w.unit("00003"); u.Spec.Scaling.MinInstances != 2 || u.Proving() {
+		t.Errorf("%d instances are wanted of who has calls (%v)", u.Spec.Scaling.MinInstances, u.Proving())
 	}
 }
 

@@ -42,6 +42,8 @@ func (ch *chronicle) keep(s *ticker, c *considered) {
 func (c *considered) floor() history.Floor {
 	f := history.Floor{Instances: c.Bounds.Min}
 	switch {
+	case c.Decision.Why == fpcs.ReasonProof:
+		f.Of = history.FloorProof
 	case c.Decision.Why != fpcs.ReasonMin:
 		return history.Floor{}
 	case c.Upkeep.Scheduled >= f.Instances:

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/windlass-dev/windlass/api/v1alpha1"
 	agentwire "github.com/windlass-dev/windlass/api/wire/agent/v1alpha1"
@@ -169,14 +170,19 @@ func TestWhatAsksForTheLeastInstancesIsTold(t *testing.T) {
 			{Start: "0 0 * * *", Duration: v1alpha1.Duration{Duration: 12 * time.Hour}, TimeZone: "UTC", MinInstances: 3},
 		}
 	}
+	proving := func(fn *v1alpha1.Function) {
+		metav1.SetMetaDataAnnotation(&fn.ObjectMeta, v1alpha1.AnnotationProving, "true")
+	}
 	for want, changes := range map[string][]func(*v1alpha1.Function){
 		"+2 instances (BelowMin): |scaling.minInstances asks for at least 2|→ node n (2)": {minInstances(2)},
 		"+3 instances (BelowMin): |scaling.windows asks for at least 3|→ node n (3)":      {minInstances(2), scheduled},
+		"+1 instance (ProveRevision): |rollout.verify asks for at least 1|→ node n":       {minInstances(1), proving},
+		"+3 instances (BelowMin): |scaling.windows asks for at least 3|→ node n (3) ":     {minInstances(1), proving, scheduled},
 	} {
 		inWorld(t, defaults(), func(w *world) {
 			w.put("f", changes...)
 			w.ticks(1)
-			w.expectTold(w.account(), want)
+			w.expectTold(w.account(), strings.TrimSpace(want))
 		})
 	}
 }

@@ -198,8 +198,6 @@ func complete(written *v1alpha1.Function, rt *v1alpha1.ClusterRuntime) *v1alpha1
 		Traffic: fn.Status.Traffic,
 	}
 	fn.ManagedFields = nil
-	maps.DeleteFunc(fn.Annotations, func(name, _ string) bool {
-		return name == v1alpha1.AnnotationRevision || name == v1alpha1.AnnotationFunctionUID
-	})
+	maps.DeleteFunc(fn.Annotations, func(name, _ string) bool { return v1alpha1.OfUnits(name) })
 	return fn
 }

@@ -301,7 +301,7 @@ func TestARevisionThatIsNotValidIsNotServed(t *testing.T) {
 func TestWhatAFunctionSaysOfBeingAUnitIsNotBelieved(t *testing.T) {
 	s := newSource()
 	s.functionChanged(function(1, func(fn *v1alpha1.Function) {
-		fn.Annotations = map[string]string{v1alpha1.AnnotationRevision: "00009", v1alpha1.AnnotationFunctionUID: "another", "team": "a"}
+		fn.Annotations = map[string]string{v1alpha1.AnnotationRevision: "00009", v1alpha1.AnnotationFunctionUID: "another", v1alpha1.AnnotationProving: "true", "team": "a"}
 	}))
 	if fn := served(s); fn.FunctionUID() != "u-1" || fn.FunctionRevisionName() != "" || fn.Annotations["team"] != "a" {
 		t.Errorf("UID %s, revision %q, annotations %v", fn.FunctionUID(), fn.FunctionRevisionName(), fn.Annotations)

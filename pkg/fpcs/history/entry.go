@@ -52,6 +52,7 @@ type Floor struct {
 // What a Floor comes from, in words.
 const (
 	FloorSpec     = "scaling.minInstances"
+	FloorProof    = "rollout.verify"
 	FloorSchedule = "scaling.windows"
 	FloorAwaited  = "a call that is near, by the function's idle times,"
 )

@@ -64,6 +64,12 @@ func TestAnEntryInWords(t *testing.T) {
 				Outcome: Outcome{Placed: Place([]string{"a"}), Floor: Floor{Instances: 1, Of: FloorSchedule}}},
 			"+1 instance (BelowMin)", "fewer instances than the minimum; 0 instances, 0 waiting; scaling.windows asks for at least 1 → node a",
 		},
+		"a proof": {
+			Entry{Snapshot: fpcs.Snapshot{Room: -1}, Decision: fpcs.Decision{Create: 1, Why: fpcs.ReasonProof},
+				Outcome: Outcome{Placed: Place([]string{"a"}), Floor: Floor{Instances: 1, Of: FloorProof}}},
+			"+1 instance (ProveRevision)",
+			"calls go to a new revision when an instance of it has started; 0 instances, 0 waiting; rollout.verify asks for at least 1 → node a",
+		},
 		"nothing": {
 			Entry{Snapshot: fpcs.Snapshot{Room: -1, Created: 1}, Decision: fpcs.Decision{Why: fpcs.ReasonNoDemand}},
 			"no change (NoDemand)", "1 instance, 0 busy, 0 waiting",

@@ -48,6 +48,8 @@ type Spec struct {
 	Calls                   intake.Limits
 	// Min and Max are the instances at a time; Max is 0 if there is no bound.
 	Min, Max int
+	// Proving says that Min is one instance that is to prove the revision.
+	Proving bool
 	// An instance backs off when it was idle for BackoffAfter, and may leave after
 	// IdleTimeout more; the last one after KeepLast.
 	BackoffAfter, IdleTimeout, KeepLast time.Duration

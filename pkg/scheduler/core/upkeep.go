@@ -21,6 +21,7 @@ func (f *Function) Upkeep(now time.Time, kindStart time.Duration) upkeep.Upkeep 
 // limits are the bounds on the number of instances. Max wins over everything else.
 func (s *Spec) limits(kept upkeep.Upkeep) fpcs.Limits {
 	l := fpcs.Limits{Min: kept.Least(s.Min), Max: s.Max}
+	l.Proof = s.Proving && max(kept.Scheduled, kept.Awaited) < l.Min
 	if l.Max > 0 {
 		l.Min = min(l.Min, l.Max)
 	}
